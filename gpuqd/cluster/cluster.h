@@ -1,0 +1,205 @@
+/* cluster.h - what gpuq asks of a cluster, and what it hears of it
+ *
+ * Owns     the interface only. Implementations: kube/ (a Kubernetes apiserver),
+ *          local/ (processes of this machine), and the tests' own.
+ * Touches  nothing.
+ * Used by  flow/dispatch (asks), flow/reconcile (listens), daemon.c (makes one).
+ *
+ * The two sides are decoupled: asking never tells the outcome, listening does. A
+ * cluster reports what IS (facts), again and again if it likes; reconcile compares.
+ * Asks are idempotent by pod name and token: repeating one after a crash is safe.
+ * All calls and callbacks are on the loop's thread; facts live until the callback
+ * returns. No callback is made from inside an ask.
+ */
+#ifndef GPUQD_CLUSTER_CLUSTER_H
+#define GPUQD_CLUSTER_CLUSTER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "libgpuq/err.h"
+#include "libgpuq/schema.h"
+#include "libgpuq/spec.h"
+
+struct loop;
+
+/* ---- what is heard ---- */
+
+struct device_fact {
+	const char *uuid;    /* "" when the cluster does not tell */
+	const char *product; /* "NVIDIA-A100-SXM4-80GB", "" unknown */
+	int64_t memory_mib;  /* 0 unknown */
+	bool healthy;
+};
+
+struct taint_fact {
+	const char *key, *value, *effect; /* NoSchedule, PreferNoSchedule, NoExecute */
+};
+
+struct node_fact {
+	const char *name;
+	struct gpuq_strmap labels;
+	const struct taint_fact *taints;
+	size_t n_taints;
+	int64_t cpu_milli, memory_bytes, max_pods; /* allocatable */
+	const struct device_fact *devices;	   /* index = position */
+	size_t n_devices;
+	bool ready;	    /* may start pods (Ready, no pressure) */
+	bool unschedulable; /* cordoned by others */
+	const char *note;   /* why it is not ready, or "" */
+};
+
+enum pod_phase { POD_PENDING, POD_RUNNING, POD_SUCCEEDED, POD_FAILED };
+
+/* Why a failed pod failed, as far as it is not its owner's doing. */
+enum pod_fault {
+	POD_FAULT_NONE,	   /* its own exit code */
+	POD_FAULT_OOM,	   /* killed for memory */
+	POD_FAULT_REJECTED, /* the node refused it before it ran */
+	POD_FAULT_INFRA,   /* node lost, evicted by the system, disrupted */
+	POD_FAULT_IMAGE,   /* cannot start: image, config, command */
+	POD_FAULT_DEADLINE, /* the cluster's own deadline killed it */
+};
+
+struct pod_fact {
+	const char *name;      /* gpuq-CLUSTER-JOB[-ARRAYINDEX]-ATTEMPT-INDEX for ours */
+	const char *namespace_;
+	const char *uid;       /* the cluster's identity of this object */
+	const char *token;     /* our identity (order->token), "" when foreign */
+	const char *node;      /* "" when not bound */
+	enum pod_phase phase;
+	enum pod_fault fault;
+	bool leaving;	       /* told to leave (deletionTimestamp) */
+	bool waiting_bad;      /* cannot start by itself: image, config (see message) */
+	const char *reason, *message; /* the cluster's words, "" */
+	int exit_code;	       /* of the first container that failed, else 0; 128+n for a signal */
+	int64_t start_us;      /* status.startTime; 0 = not yet */
+	int64_t end_us;	       /* last container's end; 0 = not known */
+	/* what it takes, for foreign pods and for checks of our own */
+	int64_t gpus_milli, cpu_milli, memory_bytes;
+	const int *devices;    /* indexes read back from the cluster, if it tells */
+	size_t n_devices;      /* 0 = not told */
+};
+
+enum ask_outcome {
+	ASK_OK,
+	ASK_RETRY,     /* not now (down, throttled): the cluster goes on trying by itself */
+	ASK_QUOTA,     /* refused by the namespace's quota: wait */
+	ASK_REFUSED,   /* will never be taken as it is (message says why) */
+	ASK_CONFLICT,  /* the name is taken by something that is not ours */
+	ASK_UNKNOWN,   /* no answer: it may have happened; the watch or a look will tell */
+};
+
+struct cluster_sink {
+	void *arg;
+	void (*node_seen)(void *arg, const struct node_fact *n);
+	void (*node_gone)(void *arg, const char *name);
+	void (*pod_seen)(void *arg, const struct pod_fact *p);
+	/* The object is gone for good. last = what was last known, token "" when foreign. */
+	void (*pod_gone)(void *arg, const struct pod_fact *last);
+	/* A complete list is about to come / has come: what was not in it is gone (the
+	 * cluster reports those as gone itself, before list_done). */
+	void (*list_done)(void *arg);
+	/* 0 = up to date; else since when what we know may be old. */
+	void (*stale)(void *arg, int64_t since_us, const char *why);
+	/* How an ask ended. pod names it; uid after a create ("" if not known). */
+	void (*created)(void *arg, const char *pod, enum ask_outcome o, const char *uid,
+			const char *message);
+	void (*deleted)(void *arg, const char *pod, enum ask_outcome o, const char *message);
+};
+
+/* ---- what is asked ---- */
+
+struct pod_order {
+	const char *name, *token;   /* token: 32 hex, drawn when the attempt was decided */
+	const char *cluster_id;	    /* 8 hex; label gpuq.io/cluster */
+	const char *namespace_;	    /* from the queue; "" = the cluster's default */
+	const char *service_account, *priority_class; /* from the queue, or "" */
+	struct gpuq_strlist image_pull_secrets;
+	const char *image;	    /* the group's, else the queue's; "" none */
+	const char *node;
+	const int *devices;	    /* indexes on the node, ascending */
+	size_t n_devices;
+	uint32_t job, attempt, index; /* index counts over all groups */
+	int64_t array_index;	    /* -1 none */
+	uint32_t group, group_index; /* which group, which pod of it */
+	uint32_t n_pods;	    /* of the whole gang: > 1 gets a headless Service */
+	const char *const *pod_names; /* all names of the gang, by index: rendezvous */
+	const char *queue, *user;
+	uint32_t uid, gid;	    /* of the submitter: local runs as them under root */
+	const struct gpuq_spec *spec;
+	struct gpuq_strmap env;	    /* GPUQ_* and rendezvous variables, made by dispatch */
+	int64_t time_limit_us;	    /* GPUQ_UNLIMITED: none; a safety net above our own kill */
+	int64_t grace_us;
+	bool accounting_finalizer;
+};
+
+struct pod_ref {
+	const char *name, *namespace_, *uid, *node; /* uid "" = by name and token */
+	const char *token;
+};
+
+struct log_opts {
+	bool follow;
+	int64_t tail_lines;  /* -1 = all */
+	const char *container; /* NULL = the only one */
+	bool timestamps;
+};
+
+/* Bytes of a log as they come; n == 0 and err == NULL: the end; err: it broke. A
+ * callback that answers false wants no more until log_resume(). */
+typedef bool (*log_fn)(void *arg, const char *bytes, size_t n, const struct gpuq_err *err);
+
+struct cluster;
+struct cluster_log; /* one log being read */
+
+struct cluster_ops {
+	const char *kind; /* "kube", "local" */
+	/* Begin: list, then report changes. The sink is kept. */
+	int (*start)(struct cluster *c, const struct cluster_sink *sink, struct gpuq_err *err);
+	/* Ask for a pod; sink->created follows. order lives until this call returns. */
+	void (*pod_create)(struct cluster *c, const struct pod_order *order);
+	/* Ask it to leave within grace_us (signal first), with a uid precondition. */
+	void (*pod_delete)(struct cluster *c, const struct pod_ref *ref, int64_t grace_us);
+	/* Send a signal to it where the cluster can (checkpoint); false = it cannot. */
+	bool (*pod_signal)(struct cluster *c, const struct pod_ref *ref, int signal);
+	/* The ledger is done with it: finalizer, object, files may go (output is kept). */
+	void (*pod_forget)(struct cluster *c, const struct pod_ref *ref);
+	/* All pods of a job are gone: what was made beside them may go. */
+	void (*job_forget)(struct cluster *c, uint32_t job, int64_t array_index,
+			   const char *namespace_);
+	struct cluster_log *(*log_open)(struct cluster *c, const struct pod_ref *ref,
+					const struct log_opts *opts, log_fn fn, void *arg,
+					struct gpuq_err *err);
+	void (*log_resume)(struct cluster_log *log);
+	void (*log_close)(struct cluster_log *log); /* no callback after this */
+	void (*free)(struct cluster *c); /* jobs go on */
+};
+
+/* Every implementation's struct begins with this. */
+struct cluster {
+	const struct cluster_ops *ops;
+};
+
+/* Makers; each in its own room. */
+struct cluster_kube_opts {
+	const char *kubeconfig; /* NULL: $KUBECONFIG, then in-cluster, then ~/.kube/config */
+	const char *context;	/* NULL = current-context */
+	const char *namespace_; /* default of queues that name none; NULL = the context's */
+	const char *cluster_id; /* label selector of what is ours */
+	int64_t creates_per_s;	/* client-side rate, 0 = no limit of our own */
+};
+int cluster_kube_new(struct loop *l, const struct cluster_kube_opts *o, struct cluster **out,
+		     struct gpuq_err *err);
+
+struct cluster_local_opts {
+	const char *dir;	/* state of the shepherds: DIR/local */
+	const char *shepherd;	/* path of the program that runs one pod (gpuqd --shepherd) */
+	int64_t gpus;		/* declared devices; -1 = ask the driver */
+	const char *cluster_id;
+};
+int cluster_local_new(struct loop *l, const struct cluster_local_opts *o, struct cluster **out,
+		      struct gpuq_err *err);
+
+#endif

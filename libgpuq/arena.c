@@ -1,0 +1,120 @@
+#include "libgpuq/arena.h"
+
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BLOCK_BYTES 8192
+#define ALIGN 16
+
+struct gpuq_arena_block {
+	struct gpuq_arena_block *next;
+	size_t used, size;
+	_Alignas(ALIGN) unsigned char data[];
+};
+
+void *gpuq_arena_alloc(struct gpuq_arena *a, size_t n)
+{
+	struct gpuq_arena_block *b = a->head;
+	void *p;
+
+	if (n > SIZE_MAX / 2)
+		return NULL;
+	n = (n + (ALIGN - 1)) & ~(size_t)(ALIGN - 1);
+	if (n == 0)
+		n = ALIGN;
+	if (a->max_bytes && (n > a->max_bytes || a->used_bytes > a->max_bytes - n))
+		return NULL;
+	if (!b || b->size - b->used < n) {
+		size_t size = n > BLOCK_BYTES / 4 ? n : BLOCK_BYTES - sizeof(*b);
+
+		b = malloc(sizeof(*b) + size);
+		if (!b)
+			return NULL;
+		b->used = 0;
+		b->size = size;
+		if (a->head && n > BLOCK_BYTES / 4) {
+			/* A large one gets a block of its own behind the head, which
+			 * still has room for small ones. */
+			b->next = a->head->next;
+			a->head->next = b;
+		} else {
+			b->next = a->head;
+			a->head = b;
+		}
+	}
+	p = b->data + b->used;
+	b->used += n;
+	a->used_bytes += n;
+	return memset(p, 0, n);
+}
+
+void *gpuq_arena_calloc(struct gpuq_arena *a, size_t count, size_t size)
+{
+	size_t n;
+
+	if (__builtin_mul_overflow(count, size, &n))
+		return NULL;
+	return gpuq_arena_alloc(a, n);
+}
+
+char *gpuq_arena_strndup(struct gpuq_arena *a, const char *s, size_t n)
+{
+	char *p = n == SIZE_MAX ? NULL : gpuq_arena_alloc(a, n + 1);
+
+	if (p && n)
+		memcpy(p, s, n);
+	return p;
+}
+
+char *gpuq_arena_strdup(struct gpuq_arena *a, const char *s)
+{
+	return gpuq_arena_strndup(a, s, strlen(s));
+}
+
+char *gpuq_arena_printf(struct gpuq_arena *a, const char *fmt, ...)
+{
+	va_list ap;
+	int n;
+	char *p;
+
+	va_start(ap, fmt);
+	n = vsnprintf(NULL, 0, fmt, ap);
+	va_end(ap);
+	if (n < 0)
+		return NULL;
+	p = gpuq_arena_alloc(a, (size_t)n + 1);
+	if (!p)
+		return NULL;
+	va_start(ap, fmt);
+	vsnprintf(p, (size_t)n + 1, fmt, ap);
+	va_end(ap);
+	return p;
+}
+
+void gpuq_arena_done(struct gpuq_arena *a)
+{
+	struct gpuq_arena_block *next;
+
+	for (struct gpuq_arena_block *b = a->head; b; b = next) {
+		next = b->next;
+		free(b);
+	}
+	a->head = NULL;
+	a->used_bytes = 0;
+}
+
+void gpuq_arena_reset(struct gpuq_arena *a)
+{
+	struct gpuq_arena_block *keep = a->head;
+
+	if (!keep)
+		return;
+	a->head = keep->next;
+	gpuq_arena_done(a);
+	keep->next = NULL;
+	keep->used = 0;
+	a->head = keep;
+}

@@ -1,0 +1,65 @@
+/* client.h - calls to a gpuqd over gpuq-rpc/1 (MessagePack-RPC)
+ *
+ * Owns     one connection and the calls under way on it.
+ * Touches  its own socket, blocking with deadlines. No globals, no signals (writes
+ *          use MSG_NOSIGNAL), no environment.
+ * Used by  the CLI and any program that links libgpuq.
+ *
+ * One call at a time: gpuq_call waits for its answer; gpuq_stream hands items to a
+ * callback as they come and grants credit for more. After a broken connection a
+ * call fails with GPUQ_EUNREACH (nothing was sent) or GPUQ_EUNKNOWN (it may have
+ * happened: repeat with the same key); reconnecting is the caller's decision.
+ */
+#ifndef LIBGPUQ_CLIENT_H
+#define LIBGPUQ_CLIENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "libgpuq/arena.h"
+#include "libgpuq/err.h"
+#include "libgpuq/val.h"
+
+struct gpuq; /* opaque; one per connection, one thread */
+
+/* Connect to "unix:/path" and say hello. client names the program ("gpuq/0.1").
+ * timeout_us bounds connecting and hello together; 0 = 10 s.
+ * Returns 0 and *out (free: gpuq_close), GPUQ_EUNREACH with what to do, GPUQ_EPERM,
+ * GPUQ_EVERSION, GPUQ_EPROTO, GPUQ_EINVAL (address). */
+int gpuq_connect(const char *addr, const char *client, int64_t timeout_us, struct gpuq **out,
+		 struct gpuq_err *err);
+void gpuq_close(struct gpuq *g);
+
+/* The server's answer to hello: {version, proto, server, cluster: {kind}, user, role, limits}. */
+const struct gpuq_val *gpuq_server_info(const struct gpuq *g);
+
+/* Call method with params (a map, or NULL for an empty one).
+ *
+ * key (may be NULL) is the idempotency key, at most GPUQ_KEY_BYTES_MAX bytes.
+ * deadline_us from now, 0 = none. *reply is made in a.
+ * Returns 0 or the server's error (its code, sentence and field in err). */
+int gpuq_call(struct gpuq *g, const char *method, const struct gpuq_val *params, const char *key,
+	      int64_t deadline_us, struct gpuq_arena *a, struct gpuq_val **reply,
+	      struct gpuq_err *err);
+
+/* Called for each item of a stream; item lives until the callback returns. A
+ * non-zero answer cancels the stream, and gpuq_stream returns it. item is NULL when
+ * tick_us passed without one (progress lines, deadlines of the caller's own). */
+typedef int (*gpuq_item_fn)(void *arg, const struct gpuq_val *item);
+
+/* Call a method that streams; returns when the server ended it (0, *reply as for
+ * gpuq_call), with its error, or with the callback's non-zero value. tick_us 0 =
+ * no ticks. */
+int gpuq_stream(struct gpuq *g, const char *method, const struct gpuq_val *params,
+		int64_t tick_us, gpuq_item_fn fn, void *arg, struct gpuq_arena *a,
+		struct gpuq_val **reply, struct gpuq_err *err);
+
+/* For callers with many calls under way (benchmarks, event-driven programs): send
+ * without waiting (*id identifies the answer), and take the next answer. */
+int gpuq_send(struct gpuq *g, const char *method, const struct gpuq_val *params, const char *key,
+	      uint32_t *id, struct gpuq_err *err);
+int gpuq_recv(struct gpuq *g, int64_t deadline_us, uint32_t *id, struct gpuq_arena *a,
+	      struct gpuq_val **reply, int *call_rc, struct gpuq_err *err);
+
+#endif

@@ -1,0 +1,93 @@
+#include "libgpuq/names.h"
+
+#include <stddef.h>
+#include <strings.h>
+
+static const struct {
+	const char *word, *letters;
+	bool ended;
+} job_states[] = {
+#define X(sym, word, letters, ended, doc) { word, letters, ended },
+	GPUQ_JOB_STATES(X)
+#undef X
+};
+
+static const struct {
+	const char *word, *who, *doc;
+} reasons[] = {
+#define X(sym, word, who, doc) { word, who, doc },
+	GPUQ_REASONS(X)
+#undef X
+};
+
+static const char *const causes[] = {
+#define X(sym, word) word,
+	GPUQ_CAUSES(X)
+#undef X
+};
+
+static const char *const pod_states[] = {
+#define X(sym, word, doc) word,
+	GPUQ_POD_STATES(X)
+#undef X
+};
+
+static const char *const node_states[] = {
+#define X(sym, word) word,
+	GPUQ_NODE_STATES(X)
+#undef X
+};
+
+const char *gpuq_job_state_word(enum gpuq_job_state s)
+{
+	return s < N_GPUQ_JOB_STATES ? job_states[s].word : "?";
+}
+
+const char *gpuq_job_state_short(enum gpuq_job_state s)
+{
+	return s < N_GPUQ_JOB_STATES ? job_states[s].letters : "?";
+}
+
+bool gpuq_job_state_ended(enum gpuq_job_state s)
+{
+	return s < N_GPUQ_JOB_STATES && job_states[s].ended;
+}
+
+int gpuq_job_state_parse(const char *word)
+{
+	for (int i = 0; i < N_GPUQ_JOB_STATES; i++)
+		if (strcasecmp(word, job_states[i].word) == 0 ||
+		    strcasecmp(word, job_states[i].letters) == 0)
+			return i;
+	return -1;
+}
+
+const char *gpuq_reason_word(enum gpuq_reason r)
+{
+	return r < N_GPUQ_REASONS ? reasons[r].word : "?";
+}
+
+const char *gpuq_reason_who(enum gpuq_reason r)
+{
+	return r < N_GPUQ_REASONS ? reasons[r].who : "?";
+}
+
+const char *gpuq_reason_doc(enum gpuq_reason r)
+{
+	return r < N_GPUQ_REASONS ? reasons[r].doc : "?";
+}
+
+const char *gpuq_cause_word(enum gpuq_cause c)
+{
+	return c < N_GPUQ_CAUSES ? causes[c] : "?";
+}
+
+const char *gpuq_pod_state_word(enum gpuq_pod_state s)
+{
+	return s < N_GPUQ_POD_STATES ? pod_states[s] : "?";
+}
+
+const char *gpuq_node_state_word(enum gpuq_node_state s)
+{
+	return s < N_GPUQ_NODE_STATES ? node_states[s] : "?";
+}
