@@ -22,10 +22,10 @@
 enum gpuq_type {
 	GPUQ_NULL,
 	GPUQ_BOOL,
-	GPUQ_INT,  /* int64 */
+	GPUQ_INT, /* int64 */
 	GPUQ_REAL, /* finite double; JSON prints the shortest form that reads back */
-	GPUQ_STR,  /* n bytes of UTF-8, NUL behind, no NUL inside unless read from the wire */
-	GPUQ_BIN,  /* n bytes of anything; JSON prints base64 */
+	GPUQ_STR, /* n bytes of UTF-8, NUL behind, no NUL inside unless read from the wire */
+	GPUQ_BIN, /* n bytes of anything; JSON prints base64 */
 	GPUQ_LIST,
 	GPUQ_MAP,
 };
@@ -44,10 +44,11 @@ struct gpuq_pair {
 
 struct gpuq_val {
 	enum gpuq_type type;
-	bool plain;	      /* a YAML scalar without quotes: its text is in src */
+	bool plain; /* a YAML scalar without quotes: its text is in src */
+	bool broken; /* a member was lost for want of memory, see gpuq_val_ok */
 	struct gpuq_mark at;
-	uint32_t n, room;     /* bytes (STR, BIN) or members (LIST, MAP); room of the array */
-	const char *src;      /* as written in the file, for scalars read from YAML; else NULL */
+	uint32_t n, room; /* bytes (STR, BIN) or members (LIST, MAP); room of the array */
+	const char *src; /* as written in the file, for scalars read from YAML; else NULL */
 	union {
 		bool b;
 		int64_t i;
@@ -95,6 +96,15 @@ struct gpuq_val *gpuq_path(const struct gpuq_val *map, ...) __attribute__((senti
 const char *gpuq_get_str(const struct gpuq_val *map, const char *key, const char *dflt);
 int64_t gpuq_get_int(const struct gpuq_val *map, const char *key, int64_t dflt);
 bool gpuq_get_bool(const struct gpuq_val *map, const char *key, bool dflt);
+
+/* Whether v is there and nothing that was added to it, at any depth, got lost. */
+bool gpuq_val_ok(const struct gpuq_val *v);
+
+/* The first pair whose key an earlier pair has as well, or NULL. Scratch memory comes
+ * from a; without it the pair is not found but *exhausted is set. O(n log n), because
+ * a hostile map may have very many keys. */
+const struct gpuq_pair *gpuq_map_repeat(struct gpuq_arena *a, const struct gpuq_val *map,
+					bool *exhausted);
 
 /* A deep copy in another arena; NULL when that is exhausted. */
 struct gpuq_val *gpuq_val_copy(struct gpuq_arena *a, const struct gpuq_val *v);

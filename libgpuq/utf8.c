@@ -1,0 +1,55 @@
+#include "libgpuq/utf8.h"
+
+/* By the lead byte: length, the bits it carries, and the least character that may
+ * be written in so many bytes (a smaller one would be overlong). */
+static const struct lead {
+	unsigned char mask, want, bits;
+	size_t len;
+	uint32_t least;
+} leads[] = {
+	{ 0x80, 0x00, 0x7f, 1, 0 },
+	{ 0xe0, 0xc0, 0x1f, 2, 0x80 },
+	{ 0xf0, 0xe0, 0x0f, 3, 0x800 },
+	{ 0xf8, 0xf0, 0x07, 4, 0x10000 },
+};
+
+size_t gpuq_utf8_next(const char *s, size_t n, uint32_t *code)
+{
+	const unsigned char *u = (const unsigned char *)s;
+
+	for (size_t i = 0; i < sizeof(leads) / sizeof(leads[0]); i++) {
+		const struct lead *l = &leads[i];
+		uint32_t c;
+
+		if ((u[0] & l->mask) != l->want)
+			continue;
+		if (l->len > n)
+			return 0;
+		c = u[0] & l->bits;
+		for (size_t k = 1; k < l->len; k++) {
+			if ((u[k] & 0xc0) != 0x80)
+				return 0;
+			c = c << 6 | (u[k] & 0x3f);
+		}
+		if (c < l->least || c > 0x10ffff || (c >= 0xd800 && c <= 0xdfff))
+			return 0;
+		if (code)
+			*code = c;
+		return l->len;
+	}
+	return 0;
+}
+
+size_t gpuq_utf8_check(const char *s, size_t n)
+{
+	size_t at = 0;
+
+	while (at < n) {
+		size_t len = gpuq_utf8_next(s + at, n - at, NULL);
+
+		if (len == 0)
+			break;
+		at += len;
+	}
+	return at;
+}
