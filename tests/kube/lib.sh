@@ -78,11 +78,11 @@ proc_stop() {
 
 # wait_for SECONDS WHAT command...: until the command succeeds
 wait_for() {
-	seconds=$1 what=$2
+	wait_seconds=$1 wait_what=$2
 	shift 2
-	deadline=$(($(date +%s) + seconds))
+	wait_until=$(($(date +%s) + wait_seconds))
 	until "$@" >/dev/null 2>&1; do
-		[ "$(date +%s)" -lt "$deadline" ] || { say "$what: not after $seconds s"; return 1; }
+		[ "$(date +%s)" -lt $wait_until ] || { say "$wait_what: not after $wait_seconds s"; return 1; }
 		sleep 0.1
 	done
 }
