@@ -18,6 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "libgpuq/buf.h"
 #include "libgpuq/err.h"
 #include "libgpuq/schema.h"
 #include "libgpuq/spec.h"
@@ -103,6 +104,11 @@ struct cluster_ops {
 	const char *kind; /* "kube", "local" */
 	/* Begin: list, then report changes. The sink is kept. */
 	int (*start)(struct cluster *c, const struct cluster_sink *sink, struct gpuq_err *err);
+	/* Would this cluster take the job at all? NULL = it takes anything. queue_image and
+	 * pod_policy are the queue's ("" none). What is understood but means nothing here
+	 * goes to warnings, a line each. Returns 0 or GPUQ_EINVAL with the field's path. */
+	int (*spec_check)(struct cluster *c, const struct gpuq_spec *spec, const char *queue_image,
+			  const char *pod_policy, struct gpuq_buf *warnings, struct gpuq_err *err);
 	/* Ask for a pod; sink->created follows. order lives until this call returns. */
 	void (*pod_create)(struct cluster *c, const struct pod_order *order);
 	/* Ask it to leave within grace_us (signal first), with a uid precondition. */

@@ -39,6 +39,7 @@
 	X(NODE_DRAIN, "node.drain", true) \
 	X(SITE_APPLIED, "site.applied", true) \
 	X(KEYS_EXPIRED, "keys.expired", true) \
+	X(DEP_ENDED, "dep.ended", true) \
 	X(JOB_REASONS, "job.reasons", false) \
 	X(JOB_BLOCKED, "job.blocked", false) \
 	X(POD_LEAVING, "pod.leaving", false) \
@@ -129,6 +130,7 @@ struct event {
 			int exit_code; /* -1 = it never ran */
 			const char *message;
 		} ended;
+		enum gpuq_job_state dep_state; /* DEP_ENDED: how `job`, which left memory long ago, ended */
 		struct {
 			const char *uid;
 		} created;

@@ -117,6 +117,7 @@ int model_apply(struct model *m, const struct event *ev, struct gpuq_err *err)
 	case EV_JOB_REASONS:
 	case EV_JOB_BLOCKED:
 	case EV_KEYS_EXPIRED:
+	case EV_DEP_ENDED:
 		rc = model_apply_job(m, ev, err);
 		break;
 	case EV_POD_CREATED:

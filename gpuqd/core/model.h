@@ -76,6 +76,8 @@ struct pod {
 	enum pod_fault fault;
 	bool dirty;
 	bool leaving;		/* told to leave, by us or by others; not stored */
+	bool asked;		/* its creation was asked for by this process; not stored */
+	bool forgotten;		/* the cluster was told that it may go; not stored */
 	uint32_t seen;		/* list generation in which the cluster last named it; not stored */
 	int exit_code;		/* -1 until it ended, or when it never ran */
 	int64_t placed_us, start_us, end_us;
@@ -148,6 +150,7 @@ struct node {
 	bool suspect;
 	int64_t backoff_until_us;
 	int64_t seen_us;
+	uint32_t snap_ix; /* handle in the snapshot being taken */
 	struct pod *pods;
 	/* taken by others; not stored */
 	int64_t foreign_cpu_milli, foreign_memory_bytes, foreign_gpus_milli, foreign_pods;

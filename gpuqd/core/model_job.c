@@ -412,7 +412,7 @@ void job_verdict(const struct job *j, struct event *out)
 			(state == GPUQ_JOB_OUT_OF_MEMORY && (j->retry.on & GPUQ_RETRY_OOM)) ||
 			(state == GPUQ_JOB_TIMEOUT && (j->retry.on & GPUQ_RETRY_TIMEOUT));
 	}
-	if (again && j->attempt < GPUQ_RETRY_MAX * 10) {
+	if (again) {
 		out->type = EV_JOB_REQUEUED;
 		out->requeued.cause = cause;
 		out->requeued.counts = counts;
@@ -617,7 +617,7 @@ static int apply_evict(struct model *m, struct job *j, const struct event *ev, s
 
 	if (!job_is_live(j) || j->leave_us)
 		return gpuq_fail(err, GPUQ_EINVAL, "job %u does not run", j->key.id);
-	if (cause != GPUQ_CAUSE_LIMIT) {
+	if (cause != GPUQ_CAUSE_LIMIT && cause != GPUQ_CAUSE_REQUEUE) {
 		j->evictions =
 			must(realloc(j->evictions, (j->n_evictions + 1) * sizeof(*j->evictions)));
 		j->evictions[j->n_evictions++] =
@@ -689,6 +689,10 @@ int model_apply_job(struct model *m, const struct event *ev, struct gpuq_err *er
 		return apply_submitted(m, ev, err);
 	if (ev->type == EV_KEYS_EXPIRED) {
 		expire_keys(m, ev->at_us);
+		return 0;
+	}
+	if (ev->type == EV_DEP_ENDED) {
+		model_dep_ended(m, ev->job, ev->dep_state, ev->at_us);
 		return 0;
 	}
 	j = job_find(m, ev->job);

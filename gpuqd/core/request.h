@@ -25,6 +25,7 @@ struct request {
 	UT_hash_handle hh_bytes, hh_id;
 	uint32_t id;	 /* lasting; given by the model */
 	uint32_t n_jobs; /* that use it */
+	uint32_t snap_ix; /* handle in the snapshot being taken */
 	bool dirty;
 	struct gpuq_arena arena;
 	struct gpuq_spec spec; /* groups' resources and constraints, flavors, licenses; no more */

@@ -187,6 +187,50 @@ struct gpuq_val *view_job(struct gpuq_arena *a, const struct model *m, const str
 	return v;
 }
 
+struct gpuq_val *view_spec(struct gpuq_arena *a, const struct gpuq_spec *spec, const char *user,
+			   int64_t time_limit_us)
+{
+	static const char *const nulls[] = { "reason",   "submit_time",   "start_time",
+					     "end_time", "eligible_time", "exit_code",
+					     "flavor" };
+	static const char *const lists[] = { "reasons", "pods", "evictions" };
+	struct gpuq_val *v = gpuq_map(a), *ar = gpuq_null(a);
+
+	if (spec->array.n_ranges) {
+		struct gpuq_buf text = GPUQ_BUF_INIT;
+
+		gpuq_array_print(&spec->array, &text);
+		ar = gpuq_map(a);
+		gpuq_put(a, ar, "indices", gpuq_str(a, gpuq_buf_str(&text)));
+		gpuq_put(a, ar, "size", gpuq_int(a, spec->array.size));
+		gpuq_put(a, ar, "throttle",
+			 spec->array.throttle ? gpuq_int(a, spec->array.throttle) : gpuq_null(a));
+		gpuq_buf_done(&text);
+	}
+	gpuq_put(a, v, "id", gpuq_null(a));
+	gpuq_put(a, v, "array_index", gpuq_null(a));
+	gpuq_put(a, v, "array", ar);
+	gpuq_put(a, v, "name", gpuq_str(a, spec->name));
+	gpuq_put(a, v, "user", gpuq_str(a, user));
+	gpuq_put(a, v, "queue", gpuq_str(a, spec->queue));
+	gpuq_put(a, v, "account", word(a, spec->account));
+	gpuq_put(a, v, "qos", word(a, spec->qos));
+	gpuq_put(a, v, "state", gpuq_null(a));
+	for (size_t i = 0; i < sizeof(nulls) / sizeof(nulls[0]); i++)
+		gpuq_put(a, v, nulls[i], gpuq_null(a));
+	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
+		gpuq_put(a, v, lists[i], gpuq_list(a));
+	gpuq_put(a, v, "time_limit_s",
+		 time_limit_us == GPUQ_UNLIMITED ? gpuq_null(a)
+						 : gpuq_int(a, time_limit_us / GPUQ_US_PER_S));
+	gpuq_put(a, v, "attempt", gpuq_int(a, 0));
+	gpuq_put(a, v, "priority", gpuq_int(a, 0));
+	gpuq_put(a, v, "pod_count", gpuq_int(a, gpuq_spec_pods(spec)));
+	gpuq_put(a, v, "gpus", devices(a, gpuq_spec_gpus_milli(spec)));
+	gpuq_put(a, v, "gpu_seconds", gpuq_int(a, 0));
+	return v;
+}
+
 /* What stands on a device now; milli-devices. */
 struct slot {
 	int64_t taken_milli;

@@ -15,6 +15,9 @@
 /* Trees in a; NULL when it is exhausted. now_us is for what still counts up. */
 struct gpuq_val *view_job(struct gpuq_arena *a, const struct model *m, const struct job *j,
 			  int64_t now_us);
+/* A job that was not stored (a dry run): id and state are null. */
+struct gpuq_val *view_spec(struct gpuq_arena *a, const struct gpuq_spec *spec, const char *user,
+			   int64_t time_limit_us);
 struct gpuq_val *view_node(struct gpuq_arena *a, const struct model *m, const struct node *n);
 struct gpuq_val *view_queue(struct gpuq_arena *a, const struct model *m, const struct queue *q,
 			    int64_t now_us);
