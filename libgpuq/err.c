@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "libgpuq/utf8.h"
+
 static const struct row {
 	int code;
 	bool retry;
@@ -21,6 +23,28 @@ static const struct row *find(int code)
 	return NULL;
 }
 
+/* Texts quote what came from outside and are cut at the buffer's end: keep one line
+ * of valid UTF-8 whatever happened, so that it can travel and be printed. */
+static void tidy(char *s)
+{
+	size_t n = strlen(s);
+
+	for (size_t i = 0; i < n;) {
+		uint32_t c = 0;
+		size_t len = gpuq_utf8_next(s + i, n - i, &c);
+
+		if (len == 0 && i + 4 > n) {
+			s[i] = '\0'; /* cut inside a character */
+			return;
+		}
+		if (len == 0)
+			len = 1;
+		if (c < 0x20 || (c >= 0x7f && c < 0xa0))
+			memset(s + i, '?', len);
+		i += len;
+	}
+}
+
 int gpuq_failv(struct gpuq_err *err, int code, const char *fmt, va_list ap)
 {
 	if (err) {
@@ -28,6 +52,7 @@ int gpuq_failv(struct gpuq_err *err, int code, const char *fmt, va_list ap)
 		err->retry_ms = 0;
 		err->field[0] = '\0';
 		vsnprintf(err->text, sizeof(err->text), fmt, ap);
+		tidy(err->text);
 	}
 	return code;
 }
@@ -49,8 +74,10 @@ int gpuq_fail_field(struct gpuq_err *err, int code, const char *field, const cha
 	va_start(ap, fmt);
 	gpuq_failv(err, code, fmt, ap);
 	va_end(ap);
-	if (err)
+	if (err) {
 		snprintf(err->field, sizeof(err->field), "%s", field);
+		tidy(err->field);
+	}
 	return code;
 }
 
@@ -68,6 +95,7 @@ int gpuq_err_prefix(struct gpuq_err *err, const char *fmt, ...)
 	va_end(ap);
 	n = strlen(err->text);
 	snprintf(err->text + n, sizeof(err->text) - n, ": %s", old);
+	tidy(err->text);
 	return err->code;
 }
 

@@ -9,7 +9,7 @@
  * the nearest known key in the message) and gives the place: "file:line:col: path:
  * expected ..." for files, the field path alone for the wire. Writing goes back:
  * what was read is printed in the same form, defaults left out. Help texts, manual
- * tables and fuzz targets come from the same rows.
+ * tables and fuzz targets come from the same rows. Null is "not given".
  */
 #ifndef LIBGPUQ_SCHEMA_H
 #define LIBGPUQ_SCHEMA_H
@@ -78,7 +78,9 @@ struct gpuq_field {
 	enum gpuq_kind kind;
 	unsigned flags;
 	size_t offset;
-	int64_t min, max;		 /* both 0 = no check beyond the kind's own */
+	/* Range of the number; of a string's bytes; of a list's items. Both 0 = no check
+	 * beyond the kind's own; max INT64_MAX = no upper end. */
+	int64_t min, max;
 	const char *const *names;	 /* ENUM: NULL-terminated */
 	const struct gpuq_schema *sub;	 /* OBJECT, OBJECT_PTR, OBJECTS */
 	const struct gpuq_custom *custom; /* CUSTOM */

@@ -1,0 +1,102 @@
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "libgpuq/schema.h"
+
+int gpuq_reader_fail(struct gpuq_reader *r, const struct gpuq_val *v, int code, const char *fmt,
+		     ...)
+{
+	va_list ap;
+
+	if (!r->err)
+		return code;
+	gpuq_fail_field(r->err, code, r->path, "%s", ""); /* the path, made printable */
+	va_start(ap, fmt);
+	vsnprintf(r->err->text, sizeof(r->err->text), fmt, ap);
+	va_end(ap);
+	if (r->path[0])
+		gpuq_err_prefix(r->err, "%s", r->path);
+	if (r->file && v && v->at.line)
+		gpuq_err_prefix(r->err, "%s:%u:%u", r->file, v->at.line, v->at.col);
+	else if (r->file)
+		gpuq_err_prefix(r->err, "%s", r->file);
+	return code;
+}
+
+size_t gpuq_reader_enter(struct gpuq_reader *r, const char *key)
+{
+	const size_t mark = strlen(r->path);
+
+	snprintf(r->path + mark, sizeof(r->path) - mark, "%s%s", mark ? "." : "", key);
+	return mark;
+}
+
+size_t gpuq_reader_enter_item(struct gpuq_reader *r, size_t ix)
+{
+	const size_t mark = strlen(r->path);
+
+	snprintf(r->path + mark, sizeof(r->path) - mark, "[%zu]", ix);
+	return mark;
+}
+
+void gpuq_reader_leave(struct gpuq_reader *r, size_t mark)
+{
+	r->path[mark] = '\0';
+}
+
+#define NEAR_BYTES_MAX 48
+#define NEAR_DISTANCE_MAX 2
+
+static int min(int a, int b)
+{
+	return a < b ? a : b;
+}
+
+/* Damerau-Levenshtein distance, in the form that edits no part twice, without
+ * regard to case. Both strings are at most NEAR_BYTES_MAX long. */
+static int distance(const char *a, size_t n, const char *b, size_t m)
+{
+	int rows[3][NEAR_BYTES_MAX + 1];
+
+	for (size_t k = 0; k <= m; k++)
+		rows[0][k] = (int)k;
+	for (size_t i = 1; i <= n; i++) {
+		int *two = rows[(i + 1) % 3], *one = rows[(i + 2) % 3], *row = rows[i % 3];
+
+		row[0] = (int)i;
+		for (size_t k = 1; k <= m; k++) {
+			const int x = tolower((unsigned char)a[i - 1]);
+			const int y = tolower((unsigned char)b[k - 1]);
+
+			row[k] = min(min(row[k - 1], one[k]) + 1, one[k - 1] + (x != y));
+			if (i > 1 && k > 1 && x == tolower((unsigned char)b[k - 2]) &&
+			    tolower((unsigned char)a[i - 2]) == y)
+				row[k] = min(row[k], two[k - 2] + 1);
+		}
+	}
+	return rows[n % 3][m];
+}
+
+const char *gpuq_nearest(const char *name, const char *const *names)
+{
+	const size_t n = strlen(name);
+	const char *best = NULL;
+	int least = NEAR_DISTANCE_MAX + 1;
+
+	if (n > NEAR_BYTES_MAX)
+		return NULL;
+	for (; *names; names++) {
+		const size_t m = strlen(*names);
+		int d;
+
+		if (m > NEAR_BYTES_MAX)
+			continue;
+		d = distance(name, n, *names, m);
+		if (d < least && (size_t)d * 2 < n) {
+			least = d;
+			best = *names;
+		}
+	}
+	return best;
+}
