@@ -253,6 +253,11 @@ bool job_is_live(const struct job *j)
 	       j->state == GPUQ_JOB_COMPLETING;
 }
 
+bool array_waits(const struct array *a, int64_t index)
+{
+	return ranges_has(a->waiting, a->n_waiting_ranges, index);
+}
+
 bool pod_takes(const struct pod *p)
 {
 	return p->state < GPUQ_POD_ENDED;

@@ -238,6 +238,7 @@ bool pod_name_parse(const struct model *m, const char *name, struct pod_key *key
 
 const char *model_intern(struct model *m, const char *s); /* lasting copy; NULL gives "" */
 
+bool array_waits(const struct array *a, int64_t index); /* not split off yet */
 bool job_is_live(const struct job *j);	    /* has an attempt under way */
 bool pod_takes(const struct pod *p);	    /* its devices, cpu and memory are not free */
 uint32_t job_pods(const struct job *j);	    /* pods of one start */

@@ -100,7 +100,7 @@ static void create(struct look *k, struct pod *p)
 		return;
 	}
 	p->asked = true;
-	FAILPOINT("dispatch.create");
+	(void)FAILPOINT("dispatch.create");
 	k->d->cluster->ops->pod_create(k->d->cluster, &o);
 }
 
@@ -114,7 +114,7 @@ static void tell_to_leave(struct look *k, struct pod *p)
 	need_spec(k);
 	ref_of(k->m, k->j, p, name, &ref);
 	p->leaving = true;
-	FAILPOINT("dispatch.delete");
+	(void)FAILPOINT("dispatch.delete");
 	if (k->j->leave_signal)
 		k->d->cluster->ops->pod_signal(k->d->cluster, &ref, k->j->leave_signal);
 	k->d->cluster->ops->pod_delete(k->d->cluster, &ref,
@@ -130,7 +130,7 @@ static void forget(struct look *k, struct pod *p)
 		return;
 	ref_of(k->m, k->j, p, name, &ref);
 	p->forgotten = true;
-	FAILPOINT("dispatch.forget");
+	(void)FAILPOINT("dispatch.forget");
 	k->d->cluster->ops->pod_forget(k->d->cluster, &ref);
 }
 

@@ -421,19 +421,25 @@ int store_write_now(struct store *st, const struct batch *b, struct gpuq_err *er
 	return write_batch(st, b, err);
 }
 
+void store_close_writer(struct store *st)
+{
+	if (!st || !st->running)
+		return;
+	pthread_mutex_lock(&st->mu);
+	st->quit = true;
+	pthread_cond_signal(&st->wake);
+	pthread_mutex_unlock(&st->mu);
+	pthread_join(st->thread, NULL);
+	st->running = false;
+}
+
 void store_close(struct store *st)
 {
 	struct pending *next;
 
 	if (!st)
 		return;
-	if (st->running) {
-		pthread_mutex_lock(&st->mu);
-		st->quit = true;
-		pthread_cond_signal(&st->wake);
-		pthread_mutex_unlock(&st->mu);
-		pthread_join(st->thread, NULL);
-	}
+	store_close_writer(st);
 	for (struct pending *j = st->done; j; j = next) {
 		next = j->next;
 		free(j);

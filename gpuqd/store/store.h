@@ -36,7 +36,11 @@ struct store_opts {
 int store_open(const char *dir, const struct store_opts *o, struct store **out, bool *fresh,
 	       struct gpuq_err *err);
 
-/* Waits for the writer; undelivered outcomes are dropped. NULL is fine. */
+/* Let the writer finish what it was given and end it; outcomes are not delivered any
+ * more. store_write_now and reads still work. NULL is fine. */
+void store_close_writer(struct store *st);
+
+/* Close; NULL is fine. */
 void store_close(struct store *st);
 
 /* Outcome of one batch. rc: 0; GPUQ_ESTORAGE (no space: nothing of it is stored, the
