@@ -47,6 +47,8 @@ struct rpc_call {
 	void (*resume)(void *arg);
 	void (*closed)(void *arg, int why);
 	void *watch_arg;
+	struct loop_timer *tell_timer; /* closed is to be called when nobody stands on it */
+	int tell_why;
 };
 
 struct rpc_conn {
@@ -68,43 +70,43 @@ struct rpc_conn {
 	struct rpc_frame *frames, **last_frame; /* not all released */
 	size_t held_bytes;			/* in frames */
 	int64_t wrote_us;
-	struct loop_timer *close_timer; /* set = closing: what is released leaves, no more */
+	struct loop_timer *close_timer; /* set = closing: what is under way leaves, then it ends */
 	struct rpc_call *calls;
 	unsigned n_calls;
-	unsigned busy; /* callbacks that stand on it: freed when they return */
-	bool dead;
 };
 
 /* Take over fd (nonblocking, or -1). NULL without memory; fd is then still the caller's. */
 struct rpc_conn *conn_new(struct rpc_server *s, int fd, const struct rpc_peer *peer);
 
-/* Let go of it at once. */
+/* Let go of it at once; its calls hear of it. Not from inside a method. */
 void conn_kill(struct rpc_conn *c);
 
-/* Deal with bytes from the peer. The connection may be gone after. */
+/* Deal with bytes from the peer. */
 void conn_feed(struct rpc_conn *c, const void *bytes, size_t n);
 
-/* Say why and close once that has left. */
+/* Say why (NULL = nothing to say) and end once that and all answers have left. */
 void conn_close(struct rpc_conn *c, const struct gpuq_err *why);
 
 /* Once in a while: idle connections end, open streams hear a ping. */
 void conn_sweep(struct rpc_conn *c, int64_t now_us);
 
-/* Put a message behind the others; takes over bytes. call is who it is from. */
-void conn_send(struct rpc_conn *c, struct rpc_call *call, bool item, struct gpuq_buf *bytes);
+/* Put a message behind the others; takes over bytes. call is who it is from; NULL for
+ * what rests on nothing and need not be held back. */
+void conn_send(struct rpc_conn *c, struct rpc_call *call, uint32_t id, bool item,
+	       struct gpuq_buf *bytes);
 
 /* Unsent bytes are so many that streams should wait. */
 bool conn_congested(const struct rpc_conn *c);
 
-/* call.c, for conn.c */
+/* call.c, for conn.c. call_start takes over the arena. */
 void call_start(struct rpc_conn *c, const struct gpuq_wire_msg *m, struct gpuq_arena *a);
-void call_refuse(struct rpc_conn *c, uint32_t id, const struct gpuq_err *err);
 struct rpc_call *call_find(const struct rpc_conn *c, uint32_t id);
 void call_credit(struct rpc_call *call, int64_t n);
-void call_cancel(struct rpc_call *call, const struct gpuq_err *why);
-void call_orphan(struct rpc_call *call);	/* its connection is going away */
-void call_resume_some(struct rpc_conn *c);	/* after the output drained */
-void call_abandon(struct rpc_call *call);	/* the server is going away */
+void call_cancel(struct rpc_call *call);
+void call_doom(struct rpc_call *call, const struct gpuq_err *why); /* fail it from outside */
+void call_orphan(struct rpc_call *call);    /* its connection is going away */
+void call_resume_some(struct rpc_conn *c);  /* after the output drained */
+void call_abandon(struct rpc_call *call);   /* the server is going away */
 
 /* server.c, for the others */
 struct loop *server_loop(const struct rpc_server *s);
