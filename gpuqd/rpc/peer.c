@@ -1,3 +1,4 @@
+#define _GNU_SOURCE /* struct ucred */
 #include <errno.h>
 #include <pwd.h>
 #include <stdio.h>

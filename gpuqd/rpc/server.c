@@ -1,3 +1,4 @@
+#define _GNU_SOURCE /* accept4 */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -422,7 +423,7 @@ int rpc_server_listen(struct rpc_server *s, const char *addr, mode_t mode, struc
 {
 	struct listener *l;
 	struct stat st;
-	int fd, rc;
+	int fd = -1, rc;
 
 	if (strncmp(addr, "unix:", 5) != 0)
 		return gpuq_fail(err, GPUQ_EINVAL,
