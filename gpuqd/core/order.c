@@ -171,8 +171,6 @@ static int cmp_service(const void *ctx, uint32_t x, uint32_t y)
 	const struct snap_job *a = (const struct snap_job *)ctx + x;
 	const struct snap_job *b = (const struct snap_job *)ctx + y;
 
-	if (a->queue != b->queue)
-		return sort_i64(a->queue, b->queue);
 	if (a->priority != b->priority)
 		return a->priority > b->priority ? -1 : 1;
 	if (a->submit_us != b->submit_us)
@@ -190,6 +188,12 @@ static void settle_head(struct cycle *c, uint32_t q)
 	t->head = t->at < t->n ? c->line[t->first + t->at] : SNAP_NONE;
 }
 
+static bool in_line(const struct cycle *c, uint32_t job)
+{
+	return c->s->jobs[job].state == SNAP_PENDING && c->class_of[job] != SNAP_NONE;
+}
+
+/* Eligible jobs by queue, then each queue's part by priority, submit time and id. */
 static void make_lines(struct cycle *c)
 {
 	const struct snapshot *s = c->s;
@@ -200,15 +204,21 @@ static void make_lines(struct cycle *c)
 	if (c->failed)
 		return;
 	for (uint32_t i = 0; i < s->n_jobs; i++)
-		if (s->jobs[i].state == SNAP_PENDING && c->class_of[i] != SNAP_NONE)
-			c->line[n++] = i;
-	sort_ix(c->line, scratch, n, cmp_service, s->jobs);
-	for (uint32_t i = 0; i < n; i++) {
-		struct turn *t = &c->turns[s->jobs[c->line[i]].queue];
-
-		if (t->n++ == 0)
-			t->first = i;
+		if (in_line(c, i))
+			c->turns[s->jobs[i].queue].n++;
+	for (uint32_t q = 0; q < s->n_queues; q++) {
+		c->turns[q].first = n;
+		n += c->turns[q].n;
+		c->turns[q].n = 0;
 	}
+	for (uint32_t i = 0; i < s->n_jobs; i++) {
+		struct turn *t = &c->turns[s->jobs[i].queue];
+
+		if (in_line(c, i))
+			c->line[t->first + t->n++] = i;
+	}
+	for (uint32_t q = 0; q < s->n_queues; q++)
+		sort_ix(c->line + c->turns[q].first, scratch, c->turns[q].n, cmp_service, s->jobs);
 }
 
 /* Seats for the children of one queue: brackets[bracket + width + seat] is the child,

@@ -315,17 +315,29 @@ static bool pack_group(struct cycle *c, uint32_t job, uint32_t flavor, uint32_t 
 	return false;
 }
 
-/* Orders in which groups are placed: the largest pods first, or those first that may
- * stand on the fewest nodes. */
-static bool placed_before(struct cycle *c, const struct snap_job *j, uint32_t x, uint32_t y,
-			  bool by_choice)
+/* Nodes of that flavor where the group may stand. */
+static uint32_t choices(struct cycle *c, uint32_t request, uint32_t group, uint32_t flavor)
 {
-	const struct snap_group *a = &c->s->requests[j->request].groups[x];
-	const struct snap_group *b = &c->s->requests[j->request].groups[y];
+	const struct group_fit *fit = fit_of(c, request, group);
+	uint32_t n = 0;
+
+	if (flavor == SNAP_NONE || c->s->requests[request].groups[group].gpus_milli == 0)
+		return fit->n_nodes;
+	for (uint32_t w = 0; !c->failed && w < c->n_words; w++)
+		n += (uint32_t)__builtin_popcountll(fit->nodes[w] & c->flavors[flavor][w]);
+	return n;
+}
+
+/* Which of two groups is placed first: the larger pods, or, by_choice, those that may
+ * stand on fewer nodes. */
+static bool placed_before(struct cycle *c, uint32_t request, uint32_t flavor, uint32_t x,
+			  uint32_t y, bool by_choice)
+{
+	const struct snap_group *a = &c->s->requests[request].groups[x];
+	const struct snap_group *b = &c->s->requests[request].groups[y];
 
 	if (by_choice) {
-		uint32_t na = fit_of(c, j->request, x)->n_nodes;
-		uint32_t nb = fit_of(c, j->request, y)->n_nodes;
+		uint32_t na = choices(c, request, x, flavor), nb = choices(c, request, y, flavor);
 
 		if (na != nb)
 			return na < nb;
@@ -339,53 +351,100 @@ static bool placed_before(struct cycle *c, const struct snap_job *j, uint32_t x,
 	return x < y;
 }
 
-static void undo_to(struct cycle *c, const struct snap_request *r, uint32_t n_places)
+static void undo_all(struct cycle *c, const struct snap_request *r)
 {
-	while (c->n_places > n_places) {
+	while (c->n_places > 0) {
 		const struct need one = nodes_need(&r->groups[c->places[c->n_places - 1].group]);
 
 		nodes_undo(c, &one);
 	}
 }
 
-static bool pack_in_order(struct cycle *c, uint32_t job, uint32_t flavor, bool by_choice)
+static bool pack_in_order(struct cycle *c, uint32_t job, uint32_t flavor, const uint32_t *order)
 {
-	const struct snap_job *j = &c->s->jobs[job];
-	const struct snap_request *r = &c->s->requests[j->request];
-	uint32_t order[GPUQ_GROUPS_MAX], first[GPUQ_GROUPS_MAX], index = 0;
+	const struct snap_request *r = &c->s->requests[c->s->jobs[job].request];
+	uint32_t first[GPUQ_GROUPS_MAX], index = 0;
 
 	for (uint32_t g = 0; g < r->n_groups; g++) {
-		uint32_t at = g;
-
-		for (; at > 0 && placed_before(c, j, g, order[at - 1], by_choice); at--)
-			order[at] = order[at - 1];
-		order[at] = g;
 		first[g] = index;
 		index += r->groups[g].pods_min;
 	}
 	for (uint32_t i = 0; i < r->n_groups; i++) {
 		if (!pack_group(c, job, flavor, order[i], first[order[i]])) {
-			undo_to(c, r, 0);
+			undo_all(c, r);
 			return false;
 		}
 	}
 	return true;
 }
 
+/* The next arrangement in the order of the alphabet; false after the last. */
+static bool next_order(uint32_t *order, uint32_t n)
+{
+	uint32_t i = n - 1, k = n - 1, t;
+
+	while (i > 0 && order[i - 1] > order[i])
+		i--;
+	if (i == 0)
+		return false;
+	while (order[k] < order[i - 1])
+		k--;
+	t = order[i - 1];
+	order[i - 1] = order[k];
+	order[k] = t;
+	for (k = n - 1; i < k; i++, k--) {
+		t = order[i];
+		order[i] = order[k];
+		order[k] = t;
+	}
+	return true;
+}
+
+#define GROUPS_ARRANGED 4 /* so many groups are tried in every order */
+
+/* Groups one after the other, in an order that mostly goes; with few groups, in any. */
+static bool pack_groups(struct cycle *c, uint32_t job, uint32_t flavor)
+{
+	const uint32_t request = c->s->jobs[job].request, n = c->s->requests[request].n_groups;
+	uint32_t order[GPUQ_GROUPS_MAX] = { 0 };
+
+	for (int by_choice = 0; by_choice < (n > 1 ? 2 : 1); by_choice++) {
+		for (uint32_t g = 0; g < n; g++) {
+			uint32_t at = g;
+
+			for (; at > 0 &&
+			       placed_before(c, request, flavor, g, order[at - 1], by_choice);
+			     at--)
+				order[at] = order[at - 1];
+			order[at] = g;
+		}
+		if (pack_in_order(c, job, flavor, order))
+			return true;
+	}
+	if (n == 1 || n > GROUPS_ARRANGED)
+		return false;
+	for (uint32_t g = 0; g < n; g++)
+		order[g] = g;
+	do {
+		if (pack_in_order(c, job, flavor, order))
+			return true;
+	} while (next_order(order, n));
+	return false;
+}
+
 bool pack_job(struct cycle *c, uint32_t job, uint32_t flavor)
 {
 	const struct snap_job *j = &c->s->jobs[job];
-	const struct snap_request *r = &c->s->requests[j->request];
+	const bool exclusive = c->s->requests[j->request].exclusive;
 	bool placed;
 
 	c->n_places = c->n_place_devices = 0;
-	if (j->n_exclude || r->exclusive)
+	if (j->n_exclude || exclusive)
 		memset(c->skip, 0, c->n_words * sizeof(*c->skip));
 	for (uint32_t i = 0; i < j->n_exclude; i++)
 		bits_add(c->skip, j->exclude[i]);
-	placed = pack_in_order(c, job, flavor, false) ||
-		 (r->n_groups > 1 && pack_in_order(c, job, flavor, true));
-	if (placed && r->exclusive)
+	placed = pack_groups(c, job, flavor);
+	if (placed && exclusive)
 		nodes_close(c);
 	return placed && !c->failed;
 }
