@@ -270,7 +270,7 @@ struct snapshot {
 	struct snap_job *jobs;
 	struct snap_alloc *allocs; /* by job, then pod index */
 	const char **users; /* by name */
-	const char **label_keys; /* sorted */
+	const char **label_keys; /* that requests and levels speak of */
 	uint32_t n_flavors, n_classes, n_nodes, n_devices, n_queues, n_licenses, n_requests;
 	uint32_t n_groups; /* of all requests */
 	uint32_t n_jobs, n_allocs, n_users, n_label_keys;
