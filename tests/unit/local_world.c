@@ -208,6 +208,10 @@ void world_open(struct world *w, const char *dir, int64_t gpus)
 	char exe[4000];
 	ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
 
+	char where[sizeof(w->dir)] = "";
+
+	if (dir)
+		copy(where, sizeof(where), dir); /* it may be w's own */
 	memset(w, 0, sizeof(*w));
 	exe[n > 0 ? n : 0] = '\0';
 	*strrchr(exe, '/') = '\0';
@@ -215,7 +219,7 @@ void world_open(struct world *w, const char *dir, int64_t gpus)
 	signal(SIGPIPE, SIG_IGN);
 	w->gpus = gpus;
 	if (dir) {
-		copy(w->dir, sizeof(w->dir), dir);
+		copy(w->dir, sizeof(w->dir), where);
 	} else {
 		const char *tmp = getenv("TMPDIR");
 
