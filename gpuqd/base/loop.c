@@ -200,6 +200,7 @@ int loop_run(struct loop *l)
 			l->hooks[i].fn(l->hooks[i].arg);
 		l->fresh = false; /* the next turn's first reader takes the time after its wait */
 	}
+	l->stop = false; /* so that it may be run again */
 	return l->code;
 }
 

@@ -42,7 +42,8 @@ int loop_on_signal(struct loop *l, int signo, loop_fn fn, void *arg, struct gpuq
 /* Make the current or next turn end promptly and start another one (so that hooks run). */
 void loop_kick(struct loop *l);
 
-int loop_run(struct loop *l); /* until loop_stop(); returns the code given to it */
+/* Until loop_stop(), whose code it returns; may then be called again. */
+int loop_run(struct loop *l);
 void loop_stop(struct loop *l, int code);
 
 #endif

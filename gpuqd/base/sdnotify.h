@@ -23,10 +23,10 @@ void sdnotify_init(void);
 int64_t sdnotify_watchdog_us(void);
 
 /* Each sends one message; true when it was handed to the kernel. */
-bool sdnotify_ready(void);     /* READY=1 */
+bool sdnotify_ready(void); /* READY=1 */
 bool sdnotify_reloading(void); /* RELOADING=1 with the monotonic time; READY=1 follows */
-bool sdnotify_stopping(void);  /* STOPPING=1 */
-bool sdnotify_watchdog(void);  /* WATCHDOG=1 */
+bool sdnotify_stopping(void); /* STOPPING=1 */
+bool sdnotify_watchdog(void); /* WATCHDOG=1 */
 
 /* STATUS=, one line for `systemctl status`; newlines become spaces. */
 bool sdnotify_status(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
