@@ -101,19 +101,22 @@ enum { N_OPTIONS = sizeof(options) / sizeof(options[0]) };
 
 void config_usage(struct gpuq_buf *out)
 {
-	gpuq_buf_adds(out, "usage: gpuqd [OPTION]...\n"
-			   "The daemon of gpuq, a batch queue for GPU jobs. Runs in the foreground and "
-			   "logs to stderr.\n\n");
+	gpuq_buf_adds(out,
+		      "usage: gpuqd [OPTION]...\n"
+		      "The daemon of gpuq, a batch queue for GPU jobs. Runs in the foreground and "
+		      "logs to stderr.\n\n");
 	for (int i = 0; i < N_OPTIONS; i++) {
 		char left[40];
 
 		snprintf(left, sizeof(left), "--%s%s%s", options[i].name,
-			 options[i].metavar ? " " : "", options[i].metavar ? options[i].metavar : "");
+			 options[i].metavar ? " " : "",
+			 options[i].metavar ? options[i].metavar : "");
 		gpuq_buf_printf(out, "  %-24s %s\n", left, options[i].doc);
 	}
-	gpuq_buf_adds(out, "\nExit status: 0 stopped as asked; 2 wrong usage; 78 wrong configuration; "
-			   "75 the state\ndirectory is in use; 74 the disk failed; 69 the cluster "
-			   "cannot be used; 1 anything else.\nSee gpuqd(8) and gpuqd.yaml(5).\n");
+	gpuq_buf_adds(out,
+		      "\nExit status: 0 stopped as asked; 2 wrong usage; 78 wrong configuration; "
+		      "75 the state\ndirectory is in use; 74 the disk failed; 69 the cluster "
+		      "cannot be used; 1 anything else.\nSee gpuqd(8) and gpuqd.yaml(5).\n");
 }
 
 /* An option is a line of the file that wins: it is put into the tree before the schema
@@ -182,15 +185,15 @@ static void fill_places(struct config *c)
 	if (c->listen.n == 0) {
 		const char **one = gpuq_arena_alloc(a, sizeof(*one));
 
-		one[0] = geteuid() == 0 ? "unix:/run/gpuq/gpuqd.sock" :
-					  gpuq_arena_printf(a, "unix:%s/gpuqd.sock", home_state(a));
+		one[0] = geteuid() == 0 ? "unix:/run/gpuq/gpuqd.sock"
+					: gpuq_arena_printf(a, "unix:%s/gpuqd.sock", home_state(a));
 		c->listen = (struct gpuq_strlist){ one, 1 };
 	}
 	if (c->cluster == CLUSTER_AUTO)
 		c->cluster = c->kubeconfig || (getenv("KUBERNETES_SERVICE_HOST") &&
-					       access(IN_CLUSTER_TOKEN, R_OK) == 0) ?
-				     CLUSTER_KUBE :
-				     CLUSTER_LOCAL;
+					       access(IN_CLUSTER_TOKEN, R_OK) == 0)
+				     ? CLUSTER_KUBE
+				     : CLUSTER_LOCAL;
 	if (c->finished_pod_keep_us < 0)
 		c->finished_pod_keep_us = c->cluster == CLUSTER_KUBE ? 3600 * GPUQ_US_PER_S : 0;
 }
@@ -251,8 +254,8 @@ int config_read(struct config *c, int argc, char **argv, struct gpuq_err *err)
 		file = SYSTEM_FILE;
 	rc = file ? read_file(file, &text, err) : 0;
 	if (rc == 0 && file)
-		rc = gpuq_yaml_parse(&mem, file, text.data ? text.data : "", text.len, &docs, &n_docs,
-				     err);
+		rc = gpuq_yaml_parse(&mem, file, text.data ? text.data : "", text.len, &docs,
+				     &n_docs, err);
 	if (rc == 0 && n_docs > 1)
 		rc = gpuq_fail(err, GPUQ_EINVAL, "%s: expected one document", file);
 	if (rc == 0) {

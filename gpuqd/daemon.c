@@ -75,8 +75,8 @@ static int read_site(const char *path, struct gpuq_buf *bytes, struct gpuq_err *
 	if (text.failed)
 		rc = gpuq_fail(err, GPUQ_ETOOBIG, "%s: larger than a site file can be", path);
 	if (rc == 0)
-		rc = gpuq_yaml_parse(&mem, path, text.data ? text.data : "", text.len, &docs, &n_docs,
-				     err);
+		rc = gpuq_yaml_parse(&mem, path, text.data ? text.data : "", text.len, &docs,
+				     &n_docs, err);
 	if (rc == 0 && n_docs != 1)
 		rc = gpuq_fail(err, GPUQ_EINVAL, "%s:1:1: expected one document", path);
 	if (rc == 0)
@@ -301,8 +301,10 @@ static void on_hup(void *arg)
 		log_set_level((enum log_level)log_level_parse(fresh.log_level));
 		if (rpc_server_set_operators(d->rpc, operator_names(&fresh, &mem), &err) < 0)
 			log_err("config.reload", "error=%s", LOGS(err.text));
-		log_notice("config.reload", "operators=%zu log_level=%s: other settings take effect "
-			   "at the next start", fresh.operators.n, fresh.log_level);
+		log_notice("config.reload",
+			   "operators=%zu log_level=%s: other settings take effect "
+			   "at the next start",
+			   fresh.operators.n, fresh.log_level);
 		gpuq_arena_done(&mem);
 		config_done(&fresh);
 	}
@@ -333,7 +335,8 @@ static int apply_site_file(struct daemon *d, struct gpuq_err *err)
 
 static int open_store(struct daemon *d, struct gpuq_err *err)
 {
-	struct store_opts o = { .map_bytes = d->config->map_bytes, .unsafe_fs = d->config->unsafe_fs };
+	struct store_opts o = { .map_bytes = d->config->map_bytes,
+				.unsafe_fs = d->config->unsafe_fs };
 	struct batch b;
 	bool fresh = false;
 	int rc = store_open(d->config->state, &o, &d->store, &fresh, err);

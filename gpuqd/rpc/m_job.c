@@ -70,9 +70,9 @@ static void get_answer(void *arg, int rc, const struct gpuq_err *failed)
 		gpuq_add(a, list, view_job(a, model, j, now));
 	}
 	if (g->p.index >= 0 && list->n == 0) {
-		struct gpuq_val *old = history_job(
-			journal_store(g->m->j),
-			(struct job_key){ (uint32_t)g->p.id, (int32_t)g->p.index }, a);
+		struct gpuq_val *old =
+			history_job(journal_store(g->m->j),
+				    (struct job_key){ (uint32_t)g->p.id, (int32_t)g->p.index }, a);
 		const struct job *master =
 			job_find(model, (struct job_key){ (uint32_t)g->p.id, -1 });
 
@@ -154,8 +154,8 @@ static void act_on(struct acting *x, struct job_key key, const struct job *j)
 {
 	const struct rpc_peer *peer = rpc_call_peer(x->c);
 	struct gpuq_arena *a = rpc_call_arena(x->c);
-	bool manager = access_manage(journal_model(x->m->j), j->queue, peer->user,
-				     peer_is_operator(x->c));
+	bool manager =
+		access_manage(journal_model(x->m->j), j->queue, peer->user, peer_is_operator(x->c));
 	struct event ev = { .job = key };
 	struct gpuq_err err = GPUQ_ERR_INIT;
 	struct gpuq_val *v;

@@ -260,9 +260,11 @@ static int all_known(const struct gpuq_strlist *names, const struct gpuq_val *li
 		bool found = false;
 
 		for (uint32_t k = 0; k < list->n; k++)
-			found |= strcmp(gpuq_get_str(list->items[k], "name", ""), names->items[i]) == 0;
+			found |= strcmp(gpuq_get_str(list->items[k], "name", ""),
+					names->items[i]) == 0;
 		if (!found)
-			return gpuq_fail(err, GPUQ_ENOENT, "no %s is named %s", what, names->items[i]);
+			return gpuq_fail(err, GPUQ_ENOENT, "no %s is named %s", what,
+					 names->items[i]);
 	}
 	return 0;
 }
@@ -276,7 +278,8 @@ int m_node_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_e
 	struct gpuq_val *list = gpuq_list(a);
 	int rc;
 
-	node_each(model, n) if (one_of(&p->names, n->name)) gpuq_add(a, list, view_node(a, model, n));
+	node_each(model, n) if (one_of(&p->names, n->name))
+		gpuq_add(a, list, view_node(a, model, n));
 	rc = list ? all_known(&p->names, list, "node", err) : 0;
 	if (rc < 0)
 		return rc;
@@ -341,7 +344,8 @@ static int drain(struct methods *m, struct rpc_call *c, const struct drain_param
 
 	for (size_t i = 0; i < p->names.n; i++)
 		if (!node_find(journal_model(m->j), p->names.items[i]))
-			return gpuq_fail(err, GPUQ_ENOENT, "no node is named %s", p->names.items[i]);
+			return gpuq_fail(err, GPUQ_ENOENT, "no node is named %s",
+					 p->names.items[i]);
 	for (size_t i = 0; i < p->names.n; i++) {
 		struct event ev = { .type = EV_NODE_DRAIN };
 		int rc;

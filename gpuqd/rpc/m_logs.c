@@ -50,7 +50,7 @@ struct pod_log {
 	struct cluster_log *log; /* NULL = ended */
 	uint32_t attempt, index;
 	int64_t at, skip; /* bytes seen of it; bytes the client has */
-	char *held;	  /* not sent for want of credit */
+	char *held; /* not sent for want of credit */
 	size_t n_held;
 	bool paused, ended;
 };
@@ -228,8 +228,7 @@ static void open_live(struct logs *l, const struct job *j)
 static void open_old(struct logs *l, const struct gpuq_val *job)
 {
 	const struct gpuq_val *pods = gpuq_get(job, "pods");
-	const struct queue *q =
-		queue_find(journal_model(l->m->j), gpuq_get_str(job, "queue", ""));
+	const struct queue *q = queue_find(journal_model(l->m->j), gpuq_get_str(job, "queue", ""));
 	uint32_t attempt = (uint32_t)gpuq_get_int(job, "attempt", 0);
 
 	if (!l->looked)
@@ -307,13 +306,13 @@ void logs_flush(struct methods *m)
 
 void logs_on_event(struct methods *m, const struct event *ev)
 {
-	uint32_t id = ev->type == EV_POD_STARTED || ev->type == EV_POD_ENDED ||
-				      ev->type == EV_POD_GONE ?
-			      ev->pod.job.id :
-		      ev->type == EV_JOB_ENDED || ev->type == EV_JOB_REQUEUED ||
-				      ev->type == EV_JOB_CANCEL_ASKED ?
-			      ev->job.id :
-			      0;
+	uint32_t id =
+		ev->type == EV_POD_STARTED || ev->type == EV_POD_ENDED || ev->type == EV_POD_GONE
+			? ev->pod.job.id
+		: ev->type == EV_JOB_ENDED || ev->type == EV_JOB_REQUEUED ||
+				ev->type == EV_JOB_CANCEL_ASKED
+			? ev->job.id
+			: 0;
 	struct logs *l;
 
 	if (!id)
@@ -374,10 +373,12 @@ static int may_see(struct methods *m, struct rpc_call *c, const struct logs_para
 		q = queue_find(model, gpuq_get_str(old, "queue", ""));
 	}
 	if (!access_job(model, q, owner, rpc_call_peer(c)->user, peer_is_operator(c)))
-		return gpuq_fail(err, GPUQ_EPERM, "job %" PRId64 " belongs to somebody else", p->id);
+		return gpuq_fail(err, GPUQ_EPERM, "job %" PRId64 " belongs to somebody else",
+				 p->id);
 	if (j && j->array && p->index < 0)
 		return gpuq_fail(err, GPUQ_EINVAL,
-				 "job %" PRId64 " is an array: name an element, such as %" PRId64 "_0",
+				 "job %" PRId64 " is an array: name an element, such as %" PRId64
+				 "_0",
 				 p->id, p->id);
 	return 0;
 }

@@ -107,8 +107,7 @@ static void on_released(void *arg, int rc, const struct gpuq_err *err)
 	free(r);
 }
 
-static void before_send(void *arg, struct rpc_call *call, rpc_release_fn release,
-			void *release_arg)
+static void before_send(void *arg, struct rpc_call *call, rpc_release_fn release, void *release_arg)
 {
 	struct methods *m = arg;
 	struct release *r = malloc(sizeof(*r));
