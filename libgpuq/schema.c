@@ -16,8 +16,7 @@ static const char *const expected[] = {
 	[GPUQ_K_INT] = "an integer",
 	[GPUQ_K_LIMIT] = "an integer or unlimited",
 	[GPUQ_K_STR] = "text",
-	[GPUQ_K_NAME] = "a name of letters, digits, '.', '_' and '-', which starts and ends with a "
-			"letter or digit and has at most 63 characters",
+	[GPUQ_K_NAME] = "a name of at most 63 letters, digits, '.', '_' and '-'",
 	[GPUQ_K_DURATION] = "a duration such as 90m, 1d12h or 2:30:00",
 	[GPUQ_K_BYTES] = "a size such as 512Gi or 100M",
 	[GPUQ_K_MILLI] = "a quantity such as 2, 0.5 or 500m",

@@ -189,6 +189,9 @@ struct gpuq_spec_opts {
 	bool ignore_unknown;	  /* unknown #SBATCH/#GPUQ directives are skipped */
 	const char *const *argv;  /* command-line options, as "--gpus=4" ... NULL-terminated; may be NULL */
 	const char *const *args;  /* the script's arguments; may be NULL */
+	/* Of the submitter: goes into each spec, its environment as --export says. May be
+	 * NULL; must live as long as the arena. */
+	const struct gpuq_context *context;
 };
 
 /* Read a file of any form into specs (all of them or none).

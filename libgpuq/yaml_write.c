@@ -79,6 +79,23 @@ static void write_str(struct gpuq_buf *b, const char *s, size_t n)
 		gpuq_json_str(b, s, n);
 }
 
+/* Readers need not look further than 1024 characters for the colon of a key that is
+ * not announced by "?"; quoting can make one six times as long. */
+static void write_key(struct gpuq_buf *b, const char *key, int level)
+{
+	const size_t n = strlen(key);
+	const bool announced = n > 128;
+
+	if (announced)
+		gpuq_buf_adds(b, "? ");
+	write_str(b, key, n);
+	if (announced) {
+		gpuq_buf_addc(b, '\n');
+		indent(b, level);
+	}
+	gpuq_buf_addc(b, ':');
+}
+
 /* Write v, whose members stand at `level`, behind what is already on the line. A
  * container behind a key starts on the next line; behind "- " on the same one. */
 static void write_val(struct gpuq_buf *b, const struct gpuq_val *v, int level, bool behind_key)
@@ -108,8 +125,7 @@ static void write_val(struct gpuq_buf *b, const struct gpuq_val *v, int level, b
 			gpuq_buf_adds(b, "- ");
 			write_val(b, v->items[i], level + 1, false);
 		} else {
-			write_str(b, v->pairs[i].key, strlen(v->pairs[i].key));
-			gpuq_buf_addc(b, ':');
+			write_key(b, v->pairs[i].key, level);
 			write_val(b, v->pairs[i].val, level + 1, true);
 		}
 	}

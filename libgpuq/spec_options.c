@@ -1,0 +1,841 @@
+/* The options of sbatch and gpuq: one table for #GPUQ and #SBATCH lines and for the
+ * command line. What they add up to is worked out once, in spec_resources.c. */
+#include "libgpuq/spec_priv.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "libgpuq/limits.h"
+#include "libgpuq/units.h"
+
+typedef int option_fn(struct spec_opts_state *st, const char *v, struct gpuq_err *err);
+
+static int bad(struct gpuq_err *err, const char *expected, const char *got)
+{
+	return gpuq_fail(err, GPUQ_EINVAL, "expected %s, not '%.80s'", expected, got);
+}
+
+static int count(const char *text, int64_t min, int64_t max, const char *what, int64_t *out,
+		 struct gpuq_err *err)
+{
+	const char *p = text;
+
+	if (spec_digits(&p, min, max, out) && !*p)
+		return 0;
+	return gpuq_fail(err, GPUQ_EINVAL, "expected %s from %lld to %lld, not '%.80s'", what,
+			 (long long)min, (long long)max, text);
+}
+
+static int set_text(struct spec_opts_state *st, const char *v, const char **out,
+		    struct gpuq_err *err)
+{
+	const char *copy = gpuq_arena_strdup(st->arena, v);
+
+	if (!copy)
+		return spec_nomem(err);
+	if (!*v)
+		return gpuq_fail(err, GPUQ_EINVAL, "expected a value, not nothing");
+	*out = copy;
+	return 0;
+}
+
+static int set_name(struct spec_opts_state *st, const char *v, const char **out,
+		    struct gpuq_err *err)
+{
+	if (!spec_name_ok(v))
+		return bad(err, "a name: letters, digits, '.', '_', '-'", v);
+	return set_text(st, v, out, err);
+}
+
+static void warn(struct spec_opts_state *st, const char *name, const char *text)
+{
+	if (st->warnings)
+		gpuq_buf_printf(st->warnings, "%s%s%s: %s\n", st->place, name[1] ? "--" : "-", name,
+				text);
+}
+
+/* "KEY=VALUE" into a map. */
+static int set_pair(struct spec_opts_state *st, const char *v, struct gpuq_strmap *m,
+		    struct gpuq_err *err)
+{
+	const char *eq = strchr(v, '=');
+
+	if (!eq || eq == v)
+		return bad(err, "KEY=VALUE", v);
+	if (spec_map_set(st->arena, m, gpuq_arena_strndup(st->arena, v, (size_t)(eq - v)),
+			 gpuq_arena_strdup(st->arena, eq + 1)) < 0)
+		return spec_nomem(err);
+	return 0;
+}
+
+#define NAME_OPTION(field) \
+	static int opt_##field(struct spec_opts_state *st, const char *v, struct gpuq_err *err) \
+	{ \
+		return set_name(st, v, &st->spec->field, err); \
+	}
+#define TEXT_OPTION(field) \
+	static int opt_##field(struct spec_opts_state *st, const char *v, struct gpuq_err *err) \
+	{ \
+		return set_text(st, v, &st->spec->field, err); \
+	}
+#define FLAG_OPTION(name, field, value) \
+	static int opt_##name(struct spec_opts_state *st, const char *v, struct gpuq_err *err) \
+	{ \
+		(void)v; \
+		(void)err; \
+		st->spec->field = (value); \
+		return 0; \
+	}
+
+NAME_OPTION(account)
+NAME_OPTION(queue)
+NAME_OPTION(qos)
+NAME_OPTION(reservation)
+TEXT_OPTION(comment)
+TEXT_OPTION(output)
+TEXT_OPTION(error)
+TEXT_OPTION(input)
+TEXT_OPTION(chdir)
+TEXT_OPTION(mail_user)
+FLAG_OPTION(hold, hold, true)
+FLAG_OPTION(requeue, requeue, true)
+FLAG_OPTION(no_requeue, requeue, false)
+FLAG_OPTION(exclusive, exclusive, true)
+
+static int opt_job_name(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
+{
+	const char *name = spec_name_from(st->arena, v);
+
+	if (!name)
+		return spec_nomem(err);
+	if (!spec_name_ok(v)) {
+		if (st->warnings)
+			gpuq_buf_printf(st->warnings, "%s--job-name: '%.80s' becomes '%s'\n",
+					st->place, v, name);
+	}
+	st->spec->name = name;
+	return 0;
+}
+
+static int opt_kill_on_invalid_dep(struct spec_opts_state *st, const char *v,
+				   struct gpuq_err *err)
+{
+	if (strcmp(v, "yes") != 0 && strcmp(v, "no") != 0)
+		return bad(err, "yes or no", v);
+	st->spec->kill_on_invalid_dep = *v == 'y';
+	return 0;
+}
+
+static int opt_open_mode(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
+{
+	if (strcmp(v, "append") != 0 && strcmp(v, "truncate") != 0)
+		return bad(err, "append or truncate", v);
+	st->spec->append = *v == 'a';
+	return 0;
+}
+
+/* ---- time ---- */
+
+static int opt_time(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
+{
+	int64_t us;
+	int rc = gpuq_duration_parse(v, &us, err);
+
+	if (rc == 0)
+		st->spec->time_us = us ? us : GPUQ_UNLIMITED; /* 0 = no limit, as sbatch */
+	return rc;
+}
+
+/* sbatch's own words, the rest is units.h: "now+2hours", "midnight", "tomorrow". */
+static int instant(struct spec_opts_state *st, const char *v, int64_t *out, struct gpuq_err *err)
+{
+	static const struct {
+		const char *word, *means;
+	} words[] = { { "midnight", "00:00" }, { "noon", "12:00" }, { "teatime", "16:00" } };
+	static const struct {
+		const char *unit;
+		int64_t seconds;
+	} units[] = { { "", 1 },	  { "s", 1 },	  { "second", 1 },   { "seconds", 1 },
+		      { "m", 60 },	  { "minute", 60 }, { "minutes", 60 }, { "h", 3600 },
+		      { "hour", 3600 },	  { "hours", 3600 }, { "d", 86400 },   { "day", 86400 },
+		      { "days", 86400 },  { "week", 604800 }, { "weeks", 604800 } };
+	const int64_t now = st->opts->now_us;
+	const char *p = v;
+	int64_t n;
+
+	if (strcmp(v, "now") == 0 || strcmp(v, "today") == 0) {
+		*out = now;
+		return 0;
+	}
+	if (strcmp(v, "tomorrow") == 0) {
+		*out = now + 86400 * GPUQ_US_PER_S;
+		return 0;
+	}
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (strcmp(v, words[i].word) == 0)
+			return gpuq_instant_parse(words[i].means, now, out, err);
+	if (strncmp(v, "now+", 4) == 0) {
+		p = v + 4;
+		if (spec_digits(&p, 0, INT32_MAX, &n))
+			for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
+				if (strcmp(p, units[i].unit) == 0) {
+					*out = now + n * units[i].seconds * GPUQ_US_PER_S;
+					return 0;
+				}
+	}
+	return gpuq_instant_parse(v, now, out, err);
+}
+
+static int opt_begin(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
+{
+	return instant(st, v, &st->spec->begin_us, err);
+}
+
+static int opt_deadline(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
+{
+	return instant(st, v, &st->spec->deadline_us, err);
+}
+
+static int opt_signal(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
+{
+	return spec_signal_parse(v, st->spec, err);
+}
+
+static int opt_grace(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
+{
+	return gpuq_duration_parse(v, &st->spec->grace_us, err);
+}
+
+static int opt_checkpoint(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
+{
+	struct gpuq_checkpoint *c = &st->spec->checkpoint;
+	const char *at = strchr(v, '@');
+	const char *name = at ? gpuq_arena_strndup(st->arena, v, (size_t)(at - v)) : v;
+	int64_t grace_us = c->grace_us;
+	int signal;
+
+	if (!name)
+		return spec_nomem(err);
+	signal = gpuq_signal_number(name);
+	if (signal == 0 || (at && gpuq_duration_parse(at + 1, &grace_us, NULL) < 0))
+		return bad(err, "SIGNAL[@GRACE] such as USR1@2m", v);
+	c->signal = signal;
+	c->grace_us = grace_us;
+	return 0;
+}
+
+static int opt_retry(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
+{
+	struct gpuq_retry got = { .on = 0 };
+	const char *p = v;
+	struct gpuq_strlist words;
+
+	if (!spec_digits(&p, 0, GPUQ_RETRY_MAX, &got.limit) || (*p && *p != ':'))
+		return bad(err, "LIMIT[:ON,...] such as 3 or 3:infra,exit:75", v);
+	if (*p && spec_split(st->arena, p + 1, ',', &words) < 0)
+		return spec_nomem(err);
+	for (size_t i = 0; *p && i < words.n; i++) {
+		int rc = spec_retry_word(st->arena, words.items[i], &got, err);
+
+		if (rc < 0)
+			return rc;
+	}
+	if (!*p && got.limit)
+		got.on = GPUQ_RETRY_INFRA | GPUQ_RETRY_FAILURE;
+	st->spec->retry = got;
+	return 0;
+}
+
+/* ---- what and when ---- */
+
+static int opt_array(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
+{
+	return gpuq_array_parse(st->arena, v, &st->spec->array, err);
+}
+
+static int opt_dependency(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
+{
+	struct gpuq_spec fresh = { 0 };
+	int rc = spec_depends_parse(st->arena, v, &fresh, err);
+
+	if (rc < 0)
+		return rc;
+	st->spec->depends = fresh.depends;
+	st->spec->n_depends = fresh.n_depends;
+	st->spec->depends_any = fresh.depends_any;
+	return 0;
+}
+
+static int opt_licenses(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
+{
+	return spec_licenses_parse(st->arena, v, &st->spec->licenses, err);
+}
+
+static int opt_nice(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
+{
+	const bool minus = v && *v == '-';
+	int64_t n = 100; /* sbatch's default */
+	int rc = v ? count(v + minus, 0, 1000000, "a number", &n, err) : 0;
+
+	if (rc == 0)
+		st->spec->nice = minus ? -n : n;
+	return rc;
+}
+
+static int opt_mail_type(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
+{
+	static const char *const types[] = {
+		"NONE", "BEGIN", "END", "FAIL", "REQUEUE", "ALL", "INVALID_DEPEND", "STAGE_OUT",
+		"TIME_LIMIT", "TIME_LIMIT_90", "TIME_LIMIT_80", "TIME_LIMIT_50", "ARRAY_TASKS", NULL
+	};
+	struct gpuq_strlist l;
+
+	if (spec_split(st->arena, v, ',', &l) < 0)
+		return spec_nomem(err);
+	for (size_t i = 0; i < l.n; i++) {
+		int k = 0;
+
+		while (types[k] && strcmp(types[k], l.items[i]) != 0)
+			k++;
+		if (!types[k])
+			return bad(err, "BEGIN, END, FAIL, REQUEUE, TIME_LIMIT, ALL or NONE",
+				   l.items[i]);
+	}
+	st->spec->mail_type = l;
+	return 0;
+}
+
+static int opt_label(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
+{
+	return set_pair(st, v, &st->spec->labels, err);
+}
+
+static int opt_annotation(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
+{
+	return set_pair(st, v, &st->spec->annotations, err);
+}
+
+static int opt_flavor(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
+{
+	struct gpuq_strlist l;
+
+	if (spec_split(st->arena, v, ',', &l) < 0)
+		return spec_nomem(err);
+	for (size_t i = 0; i < l.n; i++)
+		if (!spec_name_ok(l.items[i]))
+			return bad(err, "names of flavors such as h100,a100", v);
+	st->spec->flavors = l;
+	return 0;
+}
+
+static int opt_wrap(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
+{
+	const char *text = gpuq_arena_printf(st->arena, "#!/bin/sh\n# made by --wrap\n%s\n", v);
+
+	if (!text)
+		return spec_nomem(err);
+	if (st->spec->script || (st->spec->n_groups && st->spec->groups[0].command.n))
+		return gpuq_fail(err, GPUQ_EINVAL, "expected no script or command beside it");
+	st->spec->script = text;
+	st->spec->script_bytes = strlen(text);
+	return 0;
+}
+
+/* ---- environment ---- */
+
+static int set_env(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
+{
+	for (size_t i = 0; i < st->spec->n_groups; i++) {
+		int rc = set_pair(st, v, &st->spec->groups[i].env, err);
+
+		if (rc < 0)
+			return rc;
+	}
+	return 0;
+}
+
+/* ALL, NONE, or a list of NAME and NAME=VALUE: what of the submitter's environment
+ * goes along. Only the local cluster has a use for it; what is given here with a
+ * value is the job's own on every cluster. */
+static int opt_export(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
+{
+	const struct gpuq_context *from = st->opts->context;
+	struct gpuq_strmap kept = { 0 };
+	struct gpuq_strlist words;
+	bool all = false;
+
+	if (spec_split(st->arena, v, ',', &words) < 0)
+		return spec_nomem(err);
+	for (size_t i = 0; i < words.n; i++) {
+		const char *w = words.items[i], *value;
+
+		if (strcmp(w, "ALL") == 0) {
+			all = true;
+		} else if (strcmp(w, "NONE") == 0 || strcmp(w, "NIL") == 0) {
+			if (words.n > 1)
+				return bad(err, "NONE alone", v);
+		} else if (strchr(w, '=')) {
+			int rc = set_env(st, w, err);
+
+			if (rc < 0)
+				return rc;
+		} else {
+			value = from ? spec_map_get(&from->environ, w) : NULL;
+			if (value && spec_map_set(st->arena, &kept, w, value) < 0)
+				return spec_nomem(err);
+		}
+	}
+	st->environ_set = !all;
+	st->environ = kept;
+	return 0;
+}
+
+/* ---- where ---- */
+
+static int opt_constraint(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
+{
+	struct gpuq_term *terms;
+	size_t n;
+	int rc = spec_constraint_parse(st->arena, v, &terms, &n, err);
+
+	for (size_t i = 0; rc == 0 && i < st->spec->n_groups; i++)
+		rc = spec_require(st->arena, &st->spec->groups[i], terms, n, err);
+	return rc;
+}
+
+static int opt_nodelist(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
+{
+	struct gpuq_strlist l;
+	int rc = spec_hostlist(st->arena, v, &l, err);
+
+	for (size_t i = 0; rc == 0 && i < st->spec->n_groups; i++)
+		st->spec->groups[i].nodes = l;
+	return rc;
+}
+
+static int opt_exclude(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
+{
+	struct gpuq_strlist l;
+	int rc = spec_hostlist(st->arena, v, &l, err);
+
+	for (size_t i = 0; rc == 0 && i < st->spec->n_groups; i++)
+		st->spec->groups[i].exclude = l;
+	return rc;
+}
+
+static int opt_topology(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
+{
+	struct gpuq_group *g = &st->spec->groups[0];
+
+	if (strncmp(v, "preferred:", 10) == 0)
+		return set_text(st, v + 10, &g->topology_preferred, err);
+	return set_text(st, v, &g->topology_required, err);
+}
+
+/* ---- what each pod has ---- */
+
+static int opt_nodes(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
+{
+	const char *p = v;
+	int64_t min, max;
+
+	if (!spec_digits(&p, 1, GPUQ_PODS_MAX, &min))
+		return bad(err, "a number of pods (one a node) such as 4 or 2-8", v);
+	max = min;
+	if (*p == '-') {
+		p++;
+		if (!spec_digits(&p, min, GPUQ_PODS_MAX, &max))
+			return bad(err, "a number of pods (one a node) such as 4 or 2-8", v);
+	}
+	if (*p)
+		return bad(err, "a number of pods (one a node) such as 4 or 2-8", v);
+	st->pods_min = min;
+	st->pods_max = max;
+	return 0;
+}
+
+static int opt_ntasks(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
+{
+	return count(v, 1, 1000000, "a number of tasks", &st->ntasks, err);
+}
+
+static int opt_ntasks_per_node(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
+{
+	return count(v, 1, 100000, "a number of tasks", &st->ntasks_per_node, err);
+}
+
+static int opt_cpus_per_task(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
+{
+	return count(v, 1, 100000, "a number of CPUs", &st->cpus_per_task, err);
+}
+
+static int opt_cpus(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
+{
+	int64_t milli;
+
+	if (gpuq_milli_parse(v, &milli, NULL) < 0 || milli < 0)
+		return bad(err, "CPUs of each pod such as 8 or 500m", v);
+	st->cpu_milli = milli;
+	return 0;
+}
+
+/* "4", "a100:4", "1g.10gb:1", "a100" -> devices, with the type as flavor or MIG
+ * profile. `0.5` is a part of a device. */
+static int devices(struct spec_opts_state *st, const char *v, int64_t *milli,
+		   struct gpuq_err *err)
+{
+	const char *colon = strrchr(v, ':'), *number = colon ? colon + 1 : v;
+	const char *type = NULL;
+	int64_t n = 1000;
+
+	if (colon)
+		type = gpuq_arena_strndup(st->arena, v, (size_t)(colon - v));
+	else if (!isdigit((unsigned char)*v) || spec_mig_ok(v))
+		type = v;
+	if (colon && !type)
+		return spec_nomem(err);
+	if (type != v && (gpuq_milli_parse(number, &n, NULL) < 0 || n < 0 || n > INT32_MAX))
+		return bad(err, "[TYPE:]NUMBER of devices such as 4 or a100:4", v);
+	if (type) {
+		struct gpuq_strlist *flavors = &st->spec->flavors;
+
+		if (spec_mig_ok(type))
+			return *milli = n, set_text(st, type, &st->spec->groups[0].mig, err);
+		if (!spec_name_ok(type))
+			return bad(err, "[TYPE:]NUMBER of devices such as 4 or a100:4", v);
+		flavors->items = gpuq_arena_calloc(st->arena, 1, sizeof(*flavors->items));
+		if (!flavors->items)
+			return spec_nomem(err);
+		flavors->items[0] = gpuq_arena_strdup(st->arena, type);
+		flavors->n = 1;
+		if (!flavors->items[0])
+			return spec_nomem(err);
+	}
+	*milli = n;
+	return 0;
+}
+
+/* What one source says about devices stands in place of what an earlier one said:
+ * `-G 8` in the script and `-g 2` on the command line do not multiply. */
+static void new_devices(struct spec_opts_state *st)
+{
+	if (st->devices_level != st->level) {
+		st->gpus_job_milli = st->gpus_pod_milli = st->gpus_task_milli = -1;
+		st->devices_level = st->level;
+	}
+}
+
+static void new_memory(struct spec_opts_state *st)
+{
+	st->mem_bytes = st->mem_cpu_bytes = st->mem_gpu_bytes = -1;
+}
+
+static int opt_gpus(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
+{
+	new_devices(st);
+	return devices(st, v, &st->gpus_job_milli, err);
+}
+
+static int opt_gpus_per_node(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
+{
+	new_devices(st);
+	return devices(st, v, &st->gpus_pod_milli, err);
+}
+
+static int opt_gpus_per_task(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
+{
+	new_devices(st);
+	return devices(st, v, &st->gpus_task_milli, err);
+}
+
+static int opt_gres(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
+{
+	const char *rest = v + 3;
+
+	new_devices(st);
+	if (strcmp(v, "none") == 0)
+		return st->gpus_pod_milli = 0, 0;
+	if (strncmp(v, "gpu", 3) != 0 || (*rest && *rest != ':') || strchr(v, ','))
+		return bad(err, "gpu[:TYPE]:NUMBER", v);
+	if (!*rest)
+		return st->gpus_pod_milli = 1000, 0;
+	return devices(st, rest + 1, &st->gpus_pod_milli, err);
+}
+
+static int opt_gpu_memory(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
+{
+	return gpuq_bytes_parse(v, &st->spec->groups[0].gpu_memory_bytes, err);
+}
+
+static int opt_gpu_cores(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
+{
+	return count(v, 1, 100, "a percentage", &st->spec->groups[0].gpu_cores, err);
+}
+
+static int opt_mig(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
+{
+	if (!spec_mig_ok(v))
+		return bad(err, "a MIG profile such as 1g.10gb", v);
+	return set_text(st, v, &st->spec->groups[0].mig, err);
+}
+
+static int opt_mem(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
+{
+	int64_t n;
+	int rc = gpuq_slurm_mem_parse(v, &n, err);
+
+	if (rc < 0)
+		return rc;
+	if (n == 0)
+		warn(st, "mem", "0 means all memory of a node: it is not counted");
+	new_memory(st);
+	st->mem_bytes = n;
+	return 0;
+}
+
+static int opt_mem_per_cpu(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
+{
+	int64_t n;
+	int rc = gpuq_slurm_mem_parse(v, &n, err);
+
+	if (rc < 0)
+		return rc;
+	new_memory(st);
+	st->mem_cpu_bytes = n;
+	return 0;
+}
+
+static int opt_mem_per_gpu(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
+{
+	int64_t n;
+	int rc = gpuq_slurm_mem_parse(v, &n, err);
+
+	if (rc < 0)
+		return rc;
+	new_memory(st);
+	st->mem_gpu_bytes = n;
+	return 0;
+}
+
+static int opt_image(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
+{
+	return set_text(st, v, &st->spec->groups[0].image, err);
+}
+
+static int opt_env(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
+{
+	return set_env(st, v, err);
+}
+
+static int opt_volume(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
+{
+	struct gpuq_group *g = &st->spec->groups[0];
+	const char *colon = strchr(v, ':'), *path = colon ? colon + 1 : "";
+	const size_t n = strlen(path);
+	const bool ro = n > 3 && strcmp(path + n - 3, ":ro") == 0;
+	struct gpuq_volume *grown;
+
+	if (!colon || colon == v || *path != '/')
+		return bad(err, "CLAIM:/PATH[:ro]", v);
+	grown = gpuq_arena_calloc(st->arena, g->n_volumes + 1, sizeof(*grown));
+	if (!grown)
+		return spec_nomem(err);
+	if (g->n_volumes)
+		memcpy(grown, g->volumes, g->n_volumes * sizeof(*grown));
+	grown[g->n_volumes].claim = gpuq_arena_strndup(st->arena, v, (size_t)(colon - v));
+	grown[g->n_volumes].path = gpuq_arena_strndup(st->arena, path, ro ? n - 3 : n);
+	grown[g->n_volumes].read_only = ro;
+	if (!grown[g->n_volumes].claim || !grown[g->n_volumes].path)
+		return spec_nomem(err);
+	g->volumes = grown;
+	g->n_volumes++;
+	return 0;
+}
+
+/* ---- the table ---- */
+
+enum { ONE_GROUP = 1 /* about the pods of the only group */,
+       NOT_MANIFEST = 2 /* a manifest says it itself */, COMMAND_LINE = 4,
+       PODS = ONE_GROUP | NOT_MANIFEST };
+
+/* X(function, name, letter, argument, metavar, flags, doc): Slurm's first, in its
+ * words, then what only gpuq has. */
+/* clang-format off */
+#define OPTIONS(X) \
+	X(account, "account", 'A', 'r', "NAME", 0, "Charge this account in reports") \
+	X(array, "array", 'a', 'r', "SET", 0, "One job for each index: 0-99%10") \
+	X(begin, "begin", 'b', 'r', "TIME", 0, "Do not start before this time") \
+	X(chdir, "chdir", 'D', 'r', "DIR", 0, "Working directory (local cluster)") \
+	X(comment, "comment", 0, 'r', "TEXT", 0, "Any text") \
+	X(constraint, "constraint", 'C', 'r', "LABELS", 0, "Nodes with these labels: a&b, a|b, key=value") \
+	X(cpus_per_task, "cpus-per-task", 'c', 'r', "N", PODS, "CPUs of each task") \
+	X(deadline, "deadline", 0, 'r', "TIME", 0, "Must have ended by then") \
+	X(dependency, "dependency", 'd', 'r', "LIST", 0, "Wait for jobs: afterok:12,afterany:13") \
+	X(error, "error", 'e', 'r', "FILE", 0, "Standard error (local cluster)") \
+	X(exclude, "exclude", 'x', 'r', "NODES", 0, "None of these nodes") \
+	X(exclusive, "exclusive", 0, 'o', NULL, 0, "Whole nodes") \
+	X(export, "export", 0, 'r', "LIST", 0, "Environment: ALL, NONE, or NAME[=VALUE],...") \
+	X(gpus, "gpus", 'G', 'r', "[TYPE:]N", PODS, "Devices of the whole job") \
+	X(gpus_per_node, "gpus-per-node", 'g', 'r', "[TYPE:]N", PODS, "Devices of each pod") \
+	X(gpus_per_task, "gpus-per-task", 0, 'r', "[TYPE:]N", PODS, "Devices of each task") \
+	X(gres, "gres", 0, 'r', "gpu[:TYPE]:N", PODS, "Devices of each pod") \
+	X(hold, "hold", 'H', 'n', NULL, 0, "Wait until released") \
+	X(input, "input", 'i', 'r', "FILE", 0, "Standard input (local cluster)") \
+	X(job_name, "job-name", 'J', 'r', "NAME", 0, "Name of the job") \
+	X(kill_on_invalid_dep, "kill-on-invalid-dep", 0, 'r', "yes|no", 0, "Cancel when what it waits for cannot happen") \
+	X(licenses, "licenses", 'L', 'r', "NAME[:N],...", 0, "Licenses it takes") \
+	X(mail_type, "mail-type", 0, 'r', "LIST", 0, "When to tell --mail-user") \
+	X(mail_user, "mail-user", 0, 'r', "USER", 0, "Whom to tell") \
+	X(mem, "mem", 0, 'r', "SIZE", PODS, "Memory of each pod; a plain number is MiB") \
+	X(mem_per_cpu, "mem-per-cpu", 0, 'r', "SIZE", PODS, "Memory for each CPU") \
+	X(mem_per_gpu, "mem-per-gpu", 0, 'r', "SIZE", PODS, "Memory for each device") \
+	X(nice, "nice", 0, 'o', "N", 0, "Wait longer than others") \
+	X(no_requeue, "no-requeue", 0, 'n', NULL, 0, "Do not start again after an eviction") \
+	X(nodelist, "nodelist", 'w', 'r', "NODES", 0, "Only these nodes: n[1-4],m1") \
+	X(nodes, "nodes", 'N', 'r', "N[-M]", PODS, "Pods, one a node") \
+	X(ntasks, "ntasks", 'n', 'r', "N", PODS, "Tasks of the whole job") \
+	X(ntasks_per_node, "ntasks-per-node", 0, 'r', "N", PODS, "Tasks of each pod") \
+	X(open_mode, "open-mode", 0, 'r', "append|truncate", 0, "How output files are opened") \
+	X(output, "output", 'o', 'r', "FILE", 0, "Standard output (local cluster)") \
+	X(queue, "partition", 'p', 'r', "QUEUE", 0, "Queue") \
+	X(qos, "qos", 'q', 'r', "NAME", 0, "Quality of service") \
+	X(requeue, "requeue", 0, 'n', NULL, 0, "Start again after an eviction (default)") \
+	X(reservation, "reservation", 0, 'r', "NAME", 0, "Run inside this reservation") \
+	X(signal, "signal", 0, 'r', "[B:]SIG[@S]", 0, "Signal before the time limit") \
+	X(time, "time", 't', 'r', "TIME", 0, "Time limit: 90m, 12h, D-HH:MM:SS, minutes") \
+	X(wrap, "wrap", 0, 'r', "COMMAND", COMMAND_LINE | PODS, "Run this in a shell") \
+	X(annotation, "annotation", 0, 'r', "KEY=VALUE", 0, "Put on the pods") \
+	X(checkpoint, "checkpoint", 0, 'r', "SIG[@TIME]", 0, "Signal and grace when it must leave") \
+	X(image, "container-image", 0, 'r', "IMAGE", PODS, "Same as --image") \
+	X(cpus, "cpus", 0, 'r', "N", PODS, "CPUs of each pod") \
+	X(env, "env", 0, 'r', "NAME=VALUE", NOT_MANIFEST, "Environment variable") \
+	X(flavor, "flavor", 0, 'r', "NAME,...", 0, "Kinds of device, in order of preference") \
+	X(gpu_cores, "gpu-cores", 0, 'r', "PERCENT", PODS, "Percent of each device's cores") \
+	X(gpu_memory, "gpu-memory", 0, 'r', "SIZE", PODS, "Memory of each device: a share of one") \
+	X(grace, "grace", 0, 'r', "TIME", 0, "Between TERM and KILL") \
+	X(image, "image", 0, 'r', "IMAGE", PODS, "Container image") \
+	X(label, "label", 0, 'r', "KEY=VALUE", 0, "Put on the pods") \
+	X(mig, "mig", 0, 'r', "PROFILE", PODS, "MIG profile; --gpus counts instances") \
+	X(job_name, "name", 0, 'r', "NAME", 0, "Same as --job-name") \
+	X(nodes, "pods", 0, 'r', "N[-M]", PODS, "Same as --nodes") \
+	X(queue, "queue", 0, 'r', "QUEUE", 0, "Same as --partition") \
+	X(retry, "retry", 0, 'r', "N[:ON,...]", 0, "Start again after infra, failure, oom, timeout, exit:CODE") \
+	X(topology, "topology", 0, 'r', "LEVEL", PODS, "All pods in one domain; preferred:LEVEL if it can be") \
+	X(volume, "volume", 0, 'r', "CLAIM:PATH[:ro]", PODS, "Mount a volume claim")
+
+const struct gpuq_spec_option gpuq_spec_options[] = {
+#define X(fn, name, letter, arg, metavar, flags, doc) { name, letter, arg, metavar, doc },
+	OPTIONS(X)
+#undef X
+	{ .name = NULL },
+};
+
+static const struct {
+	option_fn *apply;
+	unsigned flags;
+} actions[] = {
+#define X(fn, name, letter, arg, metavar, flags, doc) { opt_##fn, flags },
+	OPTIONS(X)
+#undef X
+};
+
+/* Options of sbatch that have no meaning here: known, so that a script made for
+ * another site still runs, and said, so that nobody believes in them. */
+static const struct gpuq_spec_option unused[] = {
+	{ "acctg-freq", 0, 'r', NULL, NULL }, { "batch", 0, 'r', NULL, NULL },
+	{ "bb", 0, 'r', NULL, NULL }, { "bbf", 0, 'r', NULL, NULL },
+	{ "clusters", 'M', 'r', NULL, NULL }, { "contiguous", 0, 'n', NULL, NULL },
+	{ "core-spec", 'S', 'r', NULL, NULL }, { "cores-per-socket", 0, 'r', NULL, NULL },
+	{ "cpu-freq", 0, 'r', NULL, NULL }, { "cpus-per-gpu", 0, 'r', NULL, NULL },
+	{ "delay-boot", 0, 'r', NULL, NULL }, { "distribution", 'm', 'r', NULL, NULL },
+	{ "export-file", 0, 'r', NULL, NULL }, { "extra", 0, 'r', NULL, NULL },
+	{ "extra-node-info", 'B', 'r', NULL, NULL }, { "get-user-env", 0, 'o', NULL, NULL },
+	{ "gpu-bind", 0, 'r', NULL, NULL }, { "gpu-freq", 0, 'r', NULL, NULL },
+	{ "gres-flags", 0, 'r', NULL, NULL }, { "hint", 0, 'r', NULL, NULL },
+	{ "immediate", 'I', 'o', NULL, NULL }, { "mcs-label", 0, 'r', NULL, NULL },
+	{ "mem-bind", 0, 'r', NULL, NULL }, { "mincpus", 0, 'r', NULL, NULL },
+	{ "network", 0, 'r', NULL, NULL }, { "no-kill", 'k', 'o', NULL, NULL },
+	{ "nodefile", 'F', 'r', NULL, NULL }, { "ntasks-per-core", 0, 'r', NULL, NULL },
+	{ "ntasks-per-gpu", 0, 'r', NULL, NULL }, { "ntasks-per-socket", 0, 'r', NULL, NULL },
+	{ "overcommit", 'O', 'n', NULL, NULL }, { "oversubscribe", 's', 'n', NULL, NULL },
+	{ "parsable", 0, 'n', NULL, NULL }, { "power", 0, 'r', NULL, NULL },
+	{ "prefer", 0, 'r', NULL, NULL }, { "priority", 0, 'r', NULL, NULL },
+	{ "profile", 0, 'r', NULL, NULL }, { "propagate", 0, 'o', NULL, NULL },
+	{ "quiet", 'Q', 'n', NULL, NULL }, { "reboot", 0, 'n', NULL, NULL },
+	{ "resv-ports", 0, 'o', NULL, NULL }, { "segment", 0, 'r', NULL, NULL },
+	{ "sockets-per-node", 0, 'r', NULL, NULL }, { "spread-job", 0, 'n', NULL, NULL },
+	{ "switches", 0, 'r', NULL, NULL }, { "test-only", 0, 'n', NULL, NULL },
+	{ "thread-spec", 0, 'r', NULL, NULL }, { "threads-per-core", 0, 'r', NULL, NULL },
+	{ "time-min", 0, 'r', NULL, NULL }, { "tmp", 0, 'r', NULL, NULL },
+	{ "tres-per-task", 0, 'r', NULL, NULL }, { "use-min-nodes", 0, 'n', NULL, NULL },
+	{ "verbose", 'v', 'n', NULL, NULL }, { "wait", 'W', 'n', NULL, NULL },
+	{ "wait-all-nodes", 0, 'r', NULL, NULL }, { "wckey", 0, 'r', NULL, NULL },
+	{ .name = NULL },
+};
+
+/* ...and what would give a job somebody else's rights. */
+static const char *const refused[] = { "uid", "gid", NULL };
+/* clang-format on */
+
+static const struct gpuq_spec_option *find_in(const struct gpuq_spec_option *table,
+					      const char *name)
+{
+	for (; table->name; table++)
+		if (name[1] ? strcmp(table->name, name) == 0 :
+			      table->letter && table->letter == name[0])
+			return table;
+	return NULL;
+}
+
+const struct gpuq_spec_option *spec_option_find(const char *name)
+{
+	const struct gpuq_spec_option *o = find_in(gpuq_spec_options, name);
+
+	return o ? o : find_in(unused, name);
+}
+
+int spec_option_unknown(const char *name, struct gpuq_err *err)
+{
+	const char *names[sizeof(actions) / sizeof(actions[0]) + 1];
+	const char *near;
+	size_t n = 0;
+
+	for (int i = 0; refused[i]; i++)
+		if (strcmp(refused[i], name) == 0)
+			return gpuq_fail(err, GPUQ_EINVAL,
+					 "a job runs as the user who submits it: leave it out");
+	for (const struct gpuq_spec_option *o = gpuq_spec_options; o->name; o++)
+		names[n++] = o->name;
+	names[n] = NULL;
+	near = gpuq_nearest(name, names);
+	if (near)
+		return gpuq_fail(err, GPUQ_ENOENT, "unknown option, did you mean --%s?", near);
+	return gpuq_fail(err, GPUQ_ENOENT, "unknown option");
+}
+
+int spec_opts_apply(struct spec_opts_state *st, const char *name, const char *value,
+		    struct gpuq_err *err)
+{
+	const struct gpuq_spec_option *o = find_in(gpuq_spec_options, name);
+	const size_t ix = o ? (size_t)(o - gpuq_spec_options) : 0;
+
+	if (!o && find_in(unused, name)) {
+		warn(st, name, "is not used by gpuq");
+		return 0;
+	}
+	if (!o)
+		return spec_option_unknown(name, err);
+	if (o->arg == 'r' && !value)
+		return gpuq_fail(err, GPUQ_EINVAL, "expected a value: %s", o->metavar);
+	if (o->arg == 'n' && value)
+		return gpuq_fail(err, GPUQ_EINVAL, "expected no value, not '%.80s'", value);
+	if ((actions[ix].flags & COMMAND_LINE) && st->from_file)
+		return gpuq_fail(err, GPUQ_EINVAL, "is for the command line only");
+	if ((actions[ix].flags & NOT_MANIFEST) && st->is_manifest)
+		return gpuq_fail(err, GPUQ_EINVAL, "the manifest says this itself: change it there");
+	if ((actions[ix].flags & ONE_GROUP) && st->spec->n_groups > 1)
+		return gpuq_fail(err, GPUQ_EINVAL,
+				 "the job has several groups of pods: say it in the file");
+	return actions[ix].apply(st, value, err);
+}

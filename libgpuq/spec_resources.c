@@ -1,0 +1,144 @@
+/* What options add up to: pods, devices, CPUs and memory of each pod (model.md
+ * section 6: a pod is a node's worth, tasks are started inside it). */
+#include "libgpuq/spec_priv.h"
+
+#include <string.h>
+
+#include "libgpuq/limits.h"
+#include "libgpuq/units.h"
+
+void spec_opts_begin(struct spec_opts_state *st, struct gpuq_arena *a, struct gpuq_spec *spec,
+		     const struct gpuq_spec_opts *opts, struct gpuq_buf *warnings)
+{
+	*st = (struct spec_opts_state){
+		.arena = a,
+		.spec = spec,
+		.opts = opts,
+		.warnings = warnings,
+		.gpus_job_milli = -1,
+		.gpus_pod_milli = -1,
+		.gpus_task_milli = -1,
+		.mem_bytes = -1,
+		.mem_cpu_bytes = -1,
+		.mem_gpu_bytes = -1,
+		.cpu_milli = -1,
+		.place = "",
+	};
+}
+
+static int64_t ceil_div(int64_t n, int64_t d)
+{
+	return n / d + (n % d != 0);
+}
+
+/* How many pods, where that follows from tasks or from devices. */
+static int pods_of(struct spec_opts_state *st, struct gpuq_group *g, struct gpuq_err *err)
+{
+	int64_t pods = 0;
+
+	if (st->pods_min) {
+		g->pods_min = st->pods_min;
+		g->pods_max = st->pods_max;
+		return 0;
+	}
+	if (st->ntasks && st->ntasks_per_node)
+		pods = ceil_div(st->ntasks, st->ntasks_per_node);
+	else if (st->gpus_job_milli > 0 && st->gpus_pod_milli > 0 &&
+		 st->gpus_job_milli % st->gpus_pod_milli == 0)
+		pods = st->gpus_job_milli / st->gpus_pod_milli;
+	if (pods > (int64_t)GPUQ_PODS_MAX)
+		return gpuq_fail(err, GPUQ_ERANGE, "expected at most %u pods, these are %lld",
+				 GPUQ_PODS_MAX, (long long)pods);
+	if (pods)
+		g->pods_min = g->pods_max = pods;
+	return 0;
+}
+
+static int devices_of(struct spec_opts_state *st, struct gpuq_group *g, int64_t tasks_per_pod,
+		      struct gpuq_err *err)
+{
+	const int64_t pods = g->pods_min;
+
+	if (st->gpus_pod_milli >= 0) {
+		if (st->gpus_job_milli >= 0 && st->gpus_job_milli != pods * st->gpus_pod_milli)
+			return gpuq_fail(err, GPUQ_EINVAL,
+					 "--gpus: expected %lld pods times --gpus-per-node",
+					 (long long)pods);
+		g->gpus_milli = st->gpus_pod_milli;
+	} else if (st->gpus_job_milli >= 0) {
+		if (st->gpus_job_milli % pods || (pods > 1 && st->gpus_job_milli / pods % 1000))
+			return gpuq_fail(err, GPUQ_EINVAL,
+					 "--gpus: expected a multiple of the %lld pods: each has the "
+					 "same number of devices",
+					 (long long)pods);
+		g->gpus_milli = st->gpus_job_milli / pods;
+	} else if (st->gpus_task_milli >= 0) {
+		if (st->gpus_task_milli > INT64_C(1000) * GPUQ_GPUS_PER_POD_MAX)
+			return gpuq_fail(err, GPUQ_ERANGE,
+					 "--gpus-per-task: expected at most %u devices",
+					 GPUQ_GPUS_PER_POD_MAX);
+		g->gpus_milli = st->gpus_task_milli * tasks_per_pod;
+	}
+	if (g->gpus_milli <= 0 && (g->mig || g->gpu_memory_bytes || g->gpu_cores))
+		g->gpus_milli = 1000;
+	return 0;
+}
+
+/* n units of each bytes; a product that does not fit is no size at all. */
+static int times(int64_t n, int64_t each, const char *option, int64_t *out, struct gpuq_err *err)
+{
+	if (__builtin_mul_overflow(n, each, out))
+		return gpuq_fail(err, GPUQ_ERANGE, "%s: more than can be counted", option);
+	return 0;
+}
+
+int spec_opts_end(struct spec_opts_state *st, struct gpuq_err *err)
+{
+	struct gpuq_spec *s = st->spec;
+	struct gpuq_group *g = &s->groups[0];
+	int64_t tasks = 1;
+	int rc;
+
+	if (st->opts->context) {
+		s->context = *st->opts->context;
+		if (st->environ_set)
+			s->context.environ = st->environ;
+	}
+	if (st->is_manifest || s->n_groups > 1)
+		return 0; /* nothing else was let through */
+
+	rc = pods_of(st, g, err);
+	if (rc < 0)
+		return rc;
+	if (st->ntasks_per_node)
+		tasks = st->ntasks_per_node;
+	else if (st->ntasks)
+		tasks = ceil_div(st->ntasks, g->pods_min);
+	rc = devices_of(st, g, tasks, err);
+	if (rc < 0)
+		return rc;
+
+	if (st->cpu_milli >= 0)
+		g->cpu_milli = st->cpu_milli;
+	else if (st->cpus_per_task || st->ntasks || st->ntasks_per_node)
+		g->cpu_milli = 1000 * tasks * (st->cpus_per_task ? st->cpus_per_task : 1);
+
+	if (st->mem_bytes >= 0)
+		g->memory_bytes = st->mem_bytes;
+	else if (st->mem_cpu_bytes >= 0)
+		rc = times(ceil_div(g->cpu_milli > 0 ? g->cpu_milli : 1000, 1000),
+			   st->mem_cpu_bytes, "--mem-per-cpu", &g->memory_bytes, err);
+	else if (st->mem_gpu_bytes >= 0)
+		rc = times(ceil_div(g->gpus_milli > 0 ? g->gpus_milli : 0, 1000),
+			   st->mem_gpu_bytes, "--mem-per-gpu", &g->memory_bytes, err);
+	if (rc < 0)
+		return rc;
+
+	if (st->ntasks || st->ntasks_per_node)
+		s->ntasks = st->ntasks ? st->ntasks : g->pods_min * st->ntasks_per_node;
+	if (st->ntasks_per_node)
+		s->ntasks_per_node = st->ntasks_per_node;
+	if (st->cpus_per_task)
+		s->cpus_per_task = st->cpus_per_task;
+	return 0;
+}
