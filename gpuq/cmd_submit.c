@@ -14,8 +14,6 @@ static void print_spec(struct gpuq_val *spec, bool yaml, bool more)
 {
 	struct gpuq_buf text = GPUQ_BUF_INIT;
 
-	/* Where it was submitted from is no part of what somebody would write. */
-	gpuq_unset(spec, "context");
 	if (more)
 		puts("---");
 	if (yaml)
@@ -48,6 +46,9 @@ static void print_dry(const struct cli *c, const struct submission *s, const cha
 	for (size_t i = 0; i < s->jobs->n; i++) {
 		struct gpuq_val *spec = gpuq_get(s->jobs->items[i], "spec");
 
+		/* Where it was submitted from is no part of what somebody would write. */
+		if (spec)
+			gpuq_unset(spec, "context");
 		if (opt_given(&c->args, OPT_JSON))
 			out_json(s->jobs->items[i]);
 		else if (form && spec)

@@ -15,6 +15,7 @@ static const struct opt submit_opts[] = {
 	{ OPT_START_TIMEOUT, "start-timeout", 0, ARG_REQUIRED, "DURATION", "with --wait: cancel what has not started after DURATION, exit 248" },
 	{ OPT_KEEP, "keep", 0, ARG_NONE, NULL, "do not cancel what has not started in time" },
 	{ OPT_DRY_RUN, "dry-run", 0, ARG_NONE, NULL, "check and show what would be submitted, submit nothing" },
+	{ OPT_DRY_RUN, "test-only", 0, ARG_NONE, NULL, "same as --dry-run" },
 	{ OPT_OUTPUT, "output", 'o', ARG_REQUIRED, "FILE", "where the job's output goes; with --dry-run also yaml or json: print the job in that form" },
 	{ OPT_KEY, "key", 0, ARG_REQUIRED, "KEY", "submit only once under this key, however often it is called" },
 	{ OPT_PARSABLE, "parsable", 0, ARG_NONE, NULL, "print the bare job id" },

@@ -82,6 +82,55 @@ static int sort_output(struct cli *c, struct gpuq_err *err)
 	return 0;
 }
 
+/* The local cluster runs a job where and as it was submitted. Elsewhere the
+ * submitter's environment means nothing, and may hold secrets; without a server
+ * nobody knows, and nothing will be sent. */
+static bool wants_environ(struct cli *c)
+{
+	struct gpuq_err err;
+	const char *kind;
+
+	if (cli_connect(c, &err) < 0)
+		return false;
+	kind = gpuq_get_str(gpuq_get(gpuq_server_info(c->conn), "cluster"), "kind", "");
+	return strcmp(kind, "local") == 0;
+}
+
+static int read_environ(struct gpuq_arena *a, struct gpuq_strmap *out, struct gpuq_err *err)
+{
+	size_t n = 0;
+
+	while (environ[n])
+		n++;
+	out->keys = gpuq_arena_calloc(a, n, sizeof(*out->keys));
+	out->vals = gpuq_arena_calloc(a, n, sizeof(*out->vals));
+	if (!out->keys || !out->vals)
+		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+	for (size_t i = 0; i < n; i++) {
+		const char *eq = strchr(environ[i], '=');
+
+		if (!eq || eq == environ[i])
+			continue;
+		out->keys[out->n] = gpuq_arena_strndup(a, environ[i], (size_t)(eq - environ[i]));
+		out->vals[out->n] = eq + 1;
+		if (!out->keys[out->n++])
+			return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+	}
+	return 0;
+}
+
+static int read_context(struct cli *c, struct gpuq_context *x, struct gpuq_err *err)
+{
+	const mode_t mask = umask(0);
+	char *cwd = getcwd(NULL, 0);
+
+	umask(mask);
+	x->umask = mask;
+	x->cwd = cwd ? gpuq_arena_strdup(&c->arena, cwd) : NULL;
+	free(cwd);
+	return wants_environ(c) ? read_environ(&c->arena, &x->environ, err) : 0;
+}
+
 /* gpuq run -- COMMAND, or --wrap: no file. */
 static int read_command(struct cli *c, struct gpuq_spec_opts *opts, const char *const *command,
 			struct submission *s, struct gpuq_err *err)
@@ -146,16 +195,23 @@ int submission_read(struct cli *c, struct submission *s)
 {
 	struct gpuq_buf warnings = GPUQ_BUF_INIT;
 	struct gpuq_err err = GPUQ_ERR_INIT;
-	struct gpuq_spec_opts opts = { .now_us = cli_now_us() };
+	struct gpuq_context *context = gpuq_arena_alloc(&c->arena, sizeof(*context));
+	struct gpuq_spec_opts opts = { .now_us = cli_now_us(), .context = context };
 	int rc, code = -1;
 
-	if (c->args.dashes && c->cmd->waits && c->args.n_rest > 0)
-		rc = read_command(c, &opts, (const char *const *)c->args.rest, s, &err);
-	else if (c->args.n_rest == 0 && given_wrap(&c->args))
-		rc = read_command(c, &opts, NULL, s, &err);
-	else if (c->args.n_rest == 0)
+	if (c->args.n_rest == 0 && !given_wrap(&c->args))
 		return cli_usage(c, c->cmd->waits ? "expected FILE, or -- and a command"
 						  : "expected FILE, or - for standard input");
+	if (!context)
+		rc = gpuq_fail(&err, GPUQ_ENOMEM, "out of memory");
+	else
+		rc = read_context(c, context, &err);
+	if (rc < 0)
+		return refuse(c, &err);
+	if (c->args.dashes && c->cmd->waits && c->args.n_rest > 0)
+		rc = read_command(c, &opts, (const char *const *)c->args.rest, s, &err);
+	else if (c->args.n_rest == 0)
+		rc = read_command(c, &opts, NULL, s, &err);
 	else
 		rc = read_file(c, &opts, s, &warnings, &code, &err);
 	if (code < 0) {
@@ -167,61 +223,15 @@ int submission_read(struct cli *c, struct submission *s)
 	return code;
 }
 
-/* The local cluster runs a job where and as it was submitted. Elsewhere the
- * submitter's environment means nothing, and may hold secrets. */
-static int add_context(struct cli *c, struct gpuq_context *x, bool with_environ,
-		       struct gpuq_err *err)
-{
-	struct gpuq_arena *a = &c->arena;
-	char *cwd = getcwd(NULL, 0);
-	const mode_t mask = umask(0);
-	size_t n = 0;
-	int rc = 0;
-
-	umask(mask);
-	x->umask = mask;
-	if (!x->cwd && cwd)
-		x->cwd = gpuq_arena_strdup(a, cwd);
-	free(cwd);
-	if (!with_environ || x->environ.n > 0)
-		return 0;
-	while (environ[n])
-		n++;
-	x->environ.keys = gpuq_arena_calloc(a, n, sizeof(*x->environ.keys));
-	x->environ.vals = gpuq_arena_calloc(a, n, sizeof(*x->environ.vals));
-	if (!x->environ.keys || !x->environ.vals)
-		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
-	for (size_t i = 0; i < n; i++) {
-		const char *eq = strchr(environ[i], '=');
-
-		if (!eq || eq == environ[i])
-			continue;
-		x->environ.keys[x->environ.n] =
-			gpuq_arena_strndup(a, environ[i], (size_t)(eq - environ[i]));
-		x->environ.vals[x->environ.n] = eq + 1;
-		if (!x->environ.keys[x->environ.n++])
-			rc = gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
-	}
-	return rc;
-}
-
 static int params(struct cli *c, struct submission *s, bool dry_run, struct gpuq_val **out,
 		  struct gpuq_err *err)
 {
 	struct gpuq_arena *a = &c->arena;
-	const char *kind = gpuq_get_str(gpuq_get(gpuq_server_info(c->conn), "cluster"), "kind", "");
 	struct gpuq_val *map = gpuq_map(a), *list = gpuq_list(a);
-	int rc;
 
 	for (size_t i = 0; i < s->specs.n; i++) {
-		struct gpuq_val *tree;
+		struct gpuq_val *tree = gpuq_spec_write(a, &s->specs.items[i]);
 
-		if (strcmp(kind, "local") == 0) {
-			rc = add_context(c, &s->specs.items[i].context, !dry_run, err);
-			if (rc < 0)
-				return rc;
-		}
-		tree = gpuq_spec_write(a, &s->specs.items[i]);
 		if (!tree)
 			return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
 		gpuq_add(a, list, tree);
@@ -246,7 +256,7 @@ static void warn_jobs(const struct gpuq_val *jobs)
 int submission_send(struct cli *c, struct submission *s, bool dry_run)
 {
 	struct gpuq_err err = GPUQ_ERR_INIT;
-	struct gpuq_val *map, *reply;
+	struct gpuq_val *map = NULL, *reply;
 	int rc = cli_connect(c, &err);
 
 	if (rc == 0)
