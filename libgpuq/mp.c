@@ -193,7 +193,8 @@ static struct gpuq_val *convert_map(struct gpuq_arena *a, const msgpack_object *
 
 		if (kv->key.type != MSGPACK_OBJECT_STR)
 			return refuse(err, "a map key that is no string");
-		if (memchr(k->ptr, '\0', k->size) || gpuq_utf8_check(k->ptr, k->size) != k->size)
+		if ((k->size && memchr(k->ptr, '\0', k->size)) ||
+		    gpuq_utf8_check(k->ptr, k->size) != k->size)
 			return refuse(err, "a map key that is not UTF-8 text");
 		v = convert(a, &kv->val, err);
 		if (!v)

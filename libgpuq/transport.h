@@ -1,0 +1,45 @@
+/* transport.h - a blocking connection that ends with its deadlines
+ *
+ * Owns     one socket and the bytes that came but were not taken.
+ * Touches  the socket and the monotonic clock; raises no signal.
+ * Used by  client.c. Not installed.
+ */
+#ifndef LIBGPUQ_TRANSPORT_H
+#define LIBGPUQ_TRANSPORT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "libgpuq/mp.h"
+
+#define GPUQ_NO_DEADLINE INT64_MAX
+
+struct gpuq_transport {
+	int fd;		    /* -1 = closed */
+	struct gpuq_buf in;
+	size_t taken; /* of `in`, by the messages that were handed out */
+	struct gpuq_mp_scan scan;
+	int64_t heard_us; /* when bytes came last */
+	bool ended;	  /* the peer has closed, or reading failed */
+};
+
+int64_t gpuq_mono_us(void);
+
+/* Connect to "unix:/path". deadline_us is on the clock of gpuq_mono_us.
+ * Returns 0, GPUQ_EINVAL (address), GPUQ_EUNREACH, GPUQ_EPERM, GPUQ_ETIMEOUT. */
+int gpuq_transport_open(struct gpuq_transport *t, const char *addr, int64_t deadline_us,
+			struct gpuq_err *err);
+void gpuq_transport_close(struct gpuq_transport *t);
+
+/* Send n bytes. *sent (always set) tells how many left, also on failure. Reads what
+ * comes meanwhile, so that two full pipes do not wait for each other.
+ * Returns 0, GPUQ_EUNREACH or GPUQ_ETIMEOUT. */
+int gpuq_transport_write(struct gpuq_transport *t, const void *bytes, size_t n, int64_t deadline_us,
+			 size_t *sent, struct gpuq_err *err);
+
+/* The next message: 1 and its bytes, valid until the next call; 0 when the deadline
+ * passed; GPUQ_EUNREACH when the peer is gone; GPUQ_EPROTO, GPUQ_ETOOBIG. */
+int gpuq_transport_next(struct gpuq_transport *t, int64_t deadline_us, const char **bytes,
+			size_t *n, struct gpuq_err *err);
+
+#endif
