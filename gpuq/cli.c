@@ -116,7 +116,8 @@ int cli_call(struct cli *c, const char *method, const struct gpuq_val *params, c
 			return rc;
 		rc = gpuq_call(c->conn, method, params, *key ? key : NULL, 0, &c->arena, reply,
 			       err);
-		if (!cli_broken(rc) || tries > 0)
+		/* A server that says why it closes has closed all the same. */
+		if ((!cli_broken(rc) && rc != GPUQ_EBUSY && rc != GPUQ_EGONE) || tries > 0)
 			return rc;
 		cli_disconnect(c);
 	}

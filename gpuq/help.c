@@ -8,10 +8,13 @@
 
 static void print_option(void *arg, const struct opt *o)
 {
+	bool *jobs = arg; /* their heading has been printed */
 	char left[96];
 	size_t n;
 
-	(void)arg;
+	if (o->id < 0 && !*jobs)
+		puts("\nOptions of the job (a file says them too; here they win):");
+	*jobs = o->id < 0;
 	n = (size_t)snprintf(left, sizeof(left), "  %c%c%c --%s%s%s%s", o->letter ? '-' : ' ',
 			     o->letter ? o->letter : ' ', o->letter ? ',' : ' ', o->name,
 			     o->arg == ARG_NONE       ? ""
@@ -29,12 +32,14 @@ static void print_option(void *arg, const struct opt *o)
 
 static void print_command(const struct command *cmd)
 {
+	bool jobs = false;
+
 	printf("Usage: gpuq %s [OPTION]...%s%s\n%s.\n", cmd->name, *cmd->synopsis ? " " : "",
 	       cmd->synopsis, cmd->summary);
 	if (cmd->alias)
 		printf("Also called gpuq %s.\n", cmd->alias);
 	puts("\nOptions:");
-	opt_each(cmd, print_option, NULL);
+	opt_each(cmd, print_option, &jobs);
 	printf("\nSee also: man gpuq-%s\n", cmd->name);
 }
 

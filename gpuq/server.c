@@ -2,7 +2,6 @@
 
 #include "gpuq/server.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -140,13 +139,11 @@ int server_connect(const struct server_places *places, struct gpuq **out, struct
 		return rc;
 	}
 	if (strcmp(places->source, "default") != 0)
-		return gpuq_fail(err, rc, "%s (address from %s)", first.text, places->source);
-	if (next.code)
-		return gpuq_fail(err, rc,
-				 "%s; nor does %s; start a server of your own with `gpuqd`, or "
-				 "name one with --server or $GPUQ_SERVER",
-				 first.text, places->addr[1] + strlen("unix:"));
+		return gpuq_fail(err, rc, "%s (the address is from %s)", first.text,
+				 places->source);
 	return gpuq_fail(err, rc,
-			 "%s; start one with `gpuqd`, or name one with --server or $GPUQ_SERVER",
-			 first.text);
+			 "no gpuqd answers at %s%s%s: start one with `gpuqd`, or name another one "
+			 "with --server or $GPUQ_SERVER",
+			 places->addr[0], places->n > 1 ? " nor at " : "",
+			 places->n > 1 ? places->addr[1] : "");
 }
