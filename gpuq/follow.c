@@ -118,7 +118,7 @@ int follow_retry(struct follow *f, int code)
 	const int64_t now_us = cli_mono_us();
 	int rc;
 
-	if (!cli_broken(code) && !gpuq_err_retryable(code))
+	if ((!cli_broken(code) && !gpuq_err_retryable(code)) || !f->met)
 		return 0;
 	cli_disconnect(f->c);
 	if (!f->away_since_us)
@@ -254,6 +254,7 @@ enum follow_end follow_wait(struct follow *f, bool until_start, struct gpuq_err 
 
 	for (;;) {
 		rc = cli_connect(f->c, err);
+		f->met |= rc == 0;
 		if (rc == 0)
 			rc = gpuq_stream(f->c->conn, "job.wait", params, FOLLOW_TICK_US, on_item,
 					 &w, &a, &reply, err);

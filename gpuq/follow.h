@@ -39,6 +39,7 @@ struct follow {
 	int64_t begun_us; /* of the waiting, for the progress line */
 	int64_t away_since_us; /* the server does not answer; 0 = it does */
 	int64_t away_pause_us;
+	bool met;		       /* the server has answered once: it exists */
 	int64_t attempt; /* of the single target; -1 = a change does not matter */
 	bool verbose, quiet; /* a line per change; no progress (output is running) */
 	bool progress_shown;
@@ -54,7 +55,7 @@ int follow_refresh(struct follow *f, struct gpuq_err *err);
 /* Deadlines and signals: 0 or why to stop. Also keeps the progress line up to date. */
 int follow_tick(struct follow *f);
 
-/* A call or stream failed with code: 1 = try again (the connection is new, or the
+/* A call or stream failed with code (a server that never answered is not waited for): 1 = try again (the connection is new, or the
  * pause is over), 0 = give up, else as follow_tick. */
 int follow_retry(struct follow *f, int code);
 

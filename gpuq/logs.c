@@ -167,6 +167,7 @@ enum follow_end logs_print(struct logs *l, struct follow *f, struct gpuq_err *er
 	f->quiet = true;
 	for (;;) {
 		rc = cli_connect(f->c, err);
+		f->met |= rc == 0;
 		if (rc == 0)
 			rc = gpuq_stream(f->c->conn, "job.logs", params(&a, l, f->targets),
 					 FOLLOW_TICK_US, on_item, &r, &a, &reply, err);

@@ -482,14 +482,10 @@ class Run(Case):
                 if press:
                     press(fd, text)
         finally:
+            os.close(fd)
             if os.waitpid(pid, os.WNOHANG)[0] == 0:
-                os.set_blocking(fd, False)
-                try:
-                    _, status = os.waitpid(pid, 0)
-                finally:
-                    os.close(fd)
-            else:
-                os.close(fd)
+                os.kill(pid, signal.SIGKILL)
+                os.waitpid(pid, 0)
         return text.decode("utf-8", "replace")
 
     def test_output_is_harmless_on_a_terminal(self):
