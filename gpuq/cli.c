@@ -1,0 +1,191 @@
+#include "config.h"
+
+#include "gpuq/cli.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "gpuq/server.h"
+#include "gpuq/term.h"
+
+static void vsay(const char *fmt, va_list ap)
+{
+	struct gpuq_buf clean = GPUQ_BUF_INIT;
+	char text[2048];
+
+	vsnprintf(text, sizeof(text), fmt, ap);
+	gpuq_buf_adds(&clean, PACKAGE_NAME ": ");
+	term_clean_str(&clean, text);
+	gpuq_buf_addc(&clean, '\n');
+	fflush(stdout); /* in the order of events when both go to one place */
+	fputs(gpuq_buf_str(&clean), stderr);
+	gpuq_buf_done(&clean);
+}
+
+void cli_say(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsay(fmt, ap);
+	va_end(ap);
+}
+
+int cli_usage(const struct cli *c, const char *fmt, ...)
+{
+	char text[512];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	cli_say("%s: %s; see gpuq %s --help", c->cmd->name, text, c->cmd->name);
+	return c->cmd->waits || opt_given(&c->args, OPT_WAIT) ? EXIT_SERVER : EXIT_USAGE;
+}
+
+int cli_exit_code(const struct gpuq_err *err, bool job_missing)
+{
+	switch (err->code) {
+	case GPUQ_EUNREACH:
+	case GPUQ_EUNKNOWN:
+	case GPUQ_EPROTO:
+	case GPUQ_EVERSION:
+	case GPUQ_ETIMEOUT:
+	case GPUQ_ENOMETHOD:
+		return EXIT_SERVER;
+	case GPUQ_ENOENT:
+		return job_missing ? EXIT_NO_JOB : EXIT_REFUSED;
+	default:
+		return EXIT_REFUSED;
+	}
+}
+
+int cli_fail(const struct gpuq_err *err, bool job_missing)
+{
+	cli_say("%s", err->text[0] ? err->text : gpuq_err_text(err->code));
+	return cli_exit_code(err, job_missing);
+}
+
+int cli_connect(struct cli *c, struct gpuq_err *err)
+{
+	struct server_places places;
+	int rc;
+
+	if (c->conn)
+		return 0;
+	rc = server_find(&c->arena, c->args.val[OPT_SERVER], &places, err);
+	if (rc == 0)
+		rc = server_connect(&places, &c->conn, err);
+	/* Whatever stood in the way, a wrong address too: there is no server, and the
+	 * exit code says so. */
+	if (rc < 0 && cli_exit_code(err, false) != EXIT_SERVER)
+		rc = err->code = GPUQ_EUNREACH;
+	return rc;
+}
+
+void cli_disconnect(struct cli *c)
+{
+	gpuq_close(c->conn);
+	c->conn = NULL;
+}
+
+bool cli_broken(int code)
+{
+	return code == GPUQ_EUNREACH || code == GPUQ_EUNKNOWN || code == GPUQ_EPROTO;
+}
+
+int cli_call(struct cli *c, const char *method, const struct gpuq_val *params, const char *key,
+	     struct gpuq_val **reply, struct gpuq_err *err)
+{
+	char drawn[33];
+	int rc;
+
+	if (!key) {
+		cli_key(drawn);
+		key = drawn;
+	}
+	for (int tries = 0;; tries++) {
+		rc = cli_connect(c, err);
+		if (rc < 0)
+			return rc;
+		rc = gpuq_call(c->conn, method, params, *key ? key : NULL, 0, &c->arena, reply,
+			       err);
+		/* A server that says why it closes has closed all the same. */
+		if ((!cli_broken(rc) && rc != GPUQ_EBUSY && rc != GPUQ_EGONE) || tries > 0)
+			return rc;
+		cli_disconnect(c);
+	}
+}
+
+void cli_key(char out[33])
+{
+	unsigned char raw[16];
+	size_t got = 0;
+
+	while (got < sizeof(raw)) {
+		ssize_t n = getrandom(raw + got, sizeof(raw) - got, 0);
+
+		if (n > 0)
+			got += (size_t)n;
+	}
+	for (size_t i = 0; i < sizeof(raw); i++)
+		snprintf(out + 2 * i, 3, "%02x", raw[i]);
+}
+
+const char *cli_user(const struct cli *c)
+{
+	return c->conn ? gpuq_get_str(gpuq_server_info(c->conn), "user", NULL) : NULL;
+}
+
+static int64_t clock_us(clockid_t id)
+{
+	struct timespec t;
+
+	clock_gettime(id, &t);
+	return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
+}
+
+int64_t cli_now_us(void)
+{
+	return clock_us(CLOCK_REALTIME);
+}
+
+int64_t cli_mono_us(void)
+{
+	return clock_us(CLOCK_MONOTONIC);
+}
+
+static volatile sig_atomic_t last_signal;
+
+static void on_signal(int signo)
+{
+	last_signal = signo;
+}
+
+void cli_signals_catch(void)
+{
+	struct sigaction sa = { .sa_handler = on_signal };
+
+	sigemptyset(&sa.sa_mask);
+	sigaction(SIGINT, &sa, NULL);
+	sigaction(SIGTERM, &sa, NULL);
+}
+
+int cli_signals_seen(void)
+{
+	return last_signal;
+}
+
+int cli_signals_take(void)
+{
+	const int signo = last_signal;
+
+	last_signal = 0;
+	return signo;
+}

@@ -1,0 +1,128 @@
+/* cli.h - what the commands of gpuq share: the table of commands, the exit codes,
+ * one connection
+ *
+ * Owns     struct cli, which lives as long as the process runs its one command.
+ * Touches  standard error (cli_say), the server.
+ * Used by  every cmd_*.c.
+ *
+ * A command is a row of the table in main.c and a function in a file of its own; the
+ * function returns the exit code.
+ */
+#ifndef GPUQ_CLI_H
+#define GPUQ_CLI_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "gpuq/opt.h"
+#include "libgpuq/arena.h"
+#include "libgpuq/client.h"
+#include "libgpuq/err.h"
+#include "libgpuq/val.h"
+
+/* Exit codes. Those of waiting commands stand at the top of the byte, where
+ * programs rarely put theirs, because a job's own code passes through. */
+enum cli_exit {
+	EXIT_DONE = 0,
+	EXIT_REFUSED = 1, /* reason on standard error */
+	EXIT_USAGE = 2,
+	EXIT_NEVER_STARTED = 248, /* not within --start-timeout, or not before its deadline */
+	EXIT_REJECTED = 249, /* at submission */
+	EXIT_INFRA = 250, /* NODE_FAIL, PREEMPTED */
+	EXIT_TIME = 251, /* time limit or deadline */
+	EXIT_CANCELLED = 252,
+	EXIT_LIVES_ON = 253, /* waiting ended before the job did */
+	EXIT_NO_JOB = 254,
+	EXIT_SERVER = 255, /* unreachable; for waiting commands wrong usage too */
+};
+
+struct cli {
+	const struct command *cmd;
+	struct args args;
+	struct gpuq_arena arena; /* options, replies: until the process ends */
+	struct gpuq *conn; /* NULL until cli_connect */
+};
+
+struct command {
+	const char *name, *alias; /* alias may be NULL */
+	const char *summary; /* half a line, for `gpuq help` */
+	const char *synopsis; /* what stands behind the options */
+	const struct opt *opts; /* its own; may be NULL */
+	const struct opt *groups[OPT_GROUPS_MAX]; /* shared; ends with NULL or is full */
+	bool job_options; /* takes gpuq_spec_options too */
+	bool waits; /* wrong usage is 255 rather than 2 */
+	bool stop_first; /* options end at the first argument */
+	bool takes_jobs; /* arguments are job ids (completion) */
+	int min_args, max_args; /* max -1 = any number */
+	int (*run)(struct cli *c);
+};
+
+/* Run argv as one command; returns the exit code. */
+int cli_main(int argc, char **argv);
+
+extern const struct command commands[]; /* ends with name == NULL */
+
+/* By name or alias; NULL. */
+const struct command *command_find(const char *name);
+
+int cmd_cancel(struct cli *c);
+int cmd_completion(struct cli *c);
+int cmd_help(struct cli *c);
+int cmd_hold(struct cli *c);
+int cmd_logs(struct cli *c);
+int cmd_nodes(struct cli *c);
+int cmd_queue(struct cli *c);
+int cmd_queues(struct cli *c);
+int cmd_release(struct cli *c);
+int cmd_run(struct cli *c);
+int cmd_status(struct cli *c);
+int cmd_submit(struct cli *c);
+int cmd_version(struct cli *c);
+int cmd_wait(struct cli *c);
+
+/* The table of queues, for `gpuq status` too. Returns the exit code. */
+int queues_print(struct cli *c);
+
+/* Help of one command, or of gpuq when cmd is NULL. */
+void help_print(const struct command *cmd);
+
+/* "gpuq: " and a line, on standard error, with what could harm a terminal escaped. */
+void cli_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* A wrong use of the command: says so and returns its exit code for that. */
+int cli_usage(const struct cli *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* Print err and return the exit code for it; job_missing says that GPUQ_ENOENT is
+ * about a job (254) and not about something that a job names (1). */
+int cli_fail(const struct gpuq_err *err, bool job_missing);
+int cli_exit_code(const struct gpuq_err *err, bool job_missing);
+
+/* The connection, made on the first call. Returns 0 or an error code. */
+int cli_connect(struct cli *c, struct gpuq_err *err);
+void cli_disconnect(struct cli *c);
+
+/* The connection is of no use after this error: connect again. */
+bool cli_broken(int code);
+
+/* Call with one more try over a new connection when this one breaks. A call that
+ * changes something carries an idempotency key, so that it happens once: key, or a
+ * random one when that is NULL; key "" = the call only reads. */
+int cli_call(struct cli *c, const char *method, const struct gpuq_val *params, const char *key,
+	     struct gpuq_val **reply, struct gpuq_err *err);
+
+/* A new idempotency key of 32 hex digits. */
+void cli_key(char out[33]);
+
+/* The name under which the server knows us, or NULL. */
+const char *cli_user(const struct cli *c);
+
+int64_t cli_now_us(void); /* since 1970 */
+int64_t cli_mono_us(void); /* never runs back */
+
+/* SIGINT or SIGTERM since the last call of cli_signals_take (which resets it), after
+ * cli_signals_catch. 0 = none. */
+void cli_signals_catch(void);
+int cli_signals_take(void);
+int cli_signals_seen(void);
+
+#endif

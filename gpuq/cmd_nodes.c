@@ -1,0 +1,168 @@
+/* gpuq nodes: one line a device (or, with --summary, a node). */
+#include <inttypes.h>
+#include <string.h>
+
+#include "gpuq/cli.h"
+#include "gpuq/list.h"
+#include "gpuq/view.h"
+#include "libgpuq/units.h"
+
+static void name_text(struct gpuq_buf *out, const struct row *r)
+{
+	gpuq_buf_adds(out, gpuq_get_str(r->obj, "name", "-"));
+}
+
+static void state_text(struct gpuq_buf *out, const struct row *r)
+{
+	gpuq_buf_adds(out, gpuq_get_str(r->obj, "state", "-"));
+}
+
+/* The device's own, where it says one. */
+static void device_state_text(struct gpuq_buf *out, const struct row *r)
+{
+	gpuq_buf_adds(out, r->sub ? gpuq_get_str(r->sub, "state", "-") : "-");
+}
+
+static void index_text(struct gpuq_buf *out, const struct row *r)
+{
+	view_cell(out, r->sub ? gpuq_get(r->sub, "index") : NULL);
+}
+
+static double index_rank(const struct row *r)
+{
+	return r->sub ? view_number(gpuq_get(r->sub, "index"), -1) : -1;
+}
+
+static void free_text(struct gpuq_buf *out, const struct row *r)
+{
+	char text[32];
+
+	if (!r->sub) {
+		view_cell(out, gpuq_get(r->obj, "free_gpus"));
+		return;
+	}
+	gpuq_milli_print(gpuq_get_int(r->sub, "free_milli", 0), text, sizeof(text));
+	gpuq_buf_adds(out, text);
+}
+
+static double free_rank(const struct row *r)
+{
+	return r->sub ? view_number(gpuq_get(r->sub, "free_milli"), 0) / 1000
+		      : view_number(gpuq_get(r->obj, "free_gpus"), 0);
+}
+
+static void mib_text(struct gpuq_buf *out, const struct gpuq_val *v)
+{
+	char text[32];
+
+	if (!v || v->type != GPUQ_INT || v->i < 0 || v->i > INT64_MAX >> 20) {
+		gpuq_buf_addc(out, '-');
+		return;
+	}
+	gpuq_bytes_print(v->i << 20, text, sizeof(text));
+	gpuq_buf_adds(out, text);
+}
+
+static void memory_text(struct gpuq_buf *out, const struct row *r)
+{
+	mib_text(out, r->sub ? gpuq_get(r->sub, "memory_mib") : NULL);
+}
+
+static double memory_rank(const struct row *r)
+{
+	return r->sub ? view_number(gpuq_get(r->sub, "memory_mib"), 0) : 0;
+}
+
+static void free_memory_text(struct gpuq_buf *out, const struct row *r)
+{
+	mib_text(out, r->sub ? gpuq_get(r->sub, "free_memory_mib") : NULL);
+}
+
+static double free_memory_rank(const struct row *r)
+{
+	return r->sub ? view_number(gpuq_get(r->sub, "free_memory_mib"), 0) : 0;
+}
+
+/* Ids, or objects that have one. */
+static void jobs_text(struct gpuq_buf *out, const struct row *r)
+{
+	const struct gpuq_val *jobs = r->sub ? gpuq_get(r->sub, "jobs") : NULL;
+
+	if (!jobs || jobs->type != GPUQ_LIST || jobs->n == 0) {
+		gpuq_buf_addc(out, '-');
+		return;
+	}
+	for (size_t i = 0; i < jobs->n; i++) {
+		if (i)
+			gpuq_buf_addc(out, ',');
+		if (jobs->items[i]->type == GPUQ_MAP)
+			view_job_id(out, jobs->items[i]);
+		else
+			view_cell(out, jobs->items[i]);
+	}
+}
+
+/* clang-format off */
+static const struct column cols[] = {
+	{ "NODE", 'n', COL_CUT, NULL, name_text, NULL, "the node" },
+	{ "STATE", 't', COL_STATE, NULL, state_text, NULL, "state of the node" },
+	{ "POOL", 0, COL_CUT, "pool", NULL, NULL, "its pool" },
+	{ "FLAVOR", 'f', COL_CUT, "flavor", NULL, NULL, "kind of its devices" },
+	{ "GPUS", 0, COL_RIGHT, "gpus", NULL, NULL, "devices of the node" },
+	{ "FREE_GPUS", 0, COL_RIGHT, "free_gpus", NULL, NULL, "free devices of the node" },
+	{ "GPU", 0, COL_RIGHT, NULL, index_text, index_rank, "index of the device" },
+	{ "PRODUCT", 0, COL_CUT, "product", NULL, NULL, "what the device is" },
+	{ "MEMORY", 0, COL_RIGHT, NULL, memory_text, memory_rank, "memory of the device" },
+	{ "FREE_MEMORY", 0, COL_RIGHT, NULL, free_memory_text, free_memory_rank, "free memory of the device" },
+	{ "FREE", 0, COL_RIGHT, NULL, free_text, free_rank, "free part of the device" },
+	{ "DEVICE_STATE", 0, COL_STATE, NULL, device_state_text, NULL, "state of the device" },
+	{ "UUID", 0, COL_CUT, "uuid", NULL, NULL, "the device's own name" },
+	{ "JOBS", 0, COL_CUT, NULL, jobs_text, NULL, "jobs on the device" },
+	{ NULL, 0, 0, NULL, NULL, NULL, NULL },
+};
+/* clang-format on */
+
+/* A node without devices has a line too. */
+static int rows_by_device(struct out *o, const struct gpuq_val *node)
+{
+	const struct gpuq_val *devices = gpuq_get(node, "devices");
+	int rc = 0;
+
+	if (!devices || devices->type != GPUQ_LIST || devices->n == 0)
+		return out_row(o, node, NULL);
+	for (size_t i = 0; i < devices->n && rc == 0; i++)
+		rc = out_row(o, node, devices->items[i]);
+	return rc;
+}
+
+static const struct out_def by_device = {
+	.cols = cols,
+	.usual = "NODE,STATE,POOL,FLAVOR,GPU,PRODUCT,MEMORY,FREE,JOBS",
+	.sort = "NODE,GPU",
+	.rows = rows_by_device,
+};
+
+static const struct out_def by_node = {
+	.cols = cols,
+	.usual = "NODE,STATE,POOL,FLAVOR,GPUS,FREE_GPUS",
+	.sort = "NODE",
+};
+
+static bool keep(const struct cli *c, const struct gpuq_val *obj)
+{
+	const char *name = gpuq_get_str(obj, "name", "");
+
+	if (!list_has(c->args.val[OPT_NODES], name) ||
+	    !list_has(c->args.val[OPT_STATES], gpuq_get_str(obj, "state", "")))
+		return false;
+	for (int i = 0; i < c->args.n_rest; i++)
+		if (strcmp(c->args.rest[i], name) == 0)
+			return true;
+	return c->args.n_rest == 0;
+}
+
+int cmd_nodes(struct cli *c)
+{
+	return list_run(c, "node.list", opt_given(&c->args, OPT_SUMMARY) ? &by_node : &by_device,
+			NULL, NULL, keep);
+}

@@ -1,0 +1,153 @@
+#include "gpuq/cols_job.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "gpuq/view.h"
+#include "libgpuq/names.h"
+#include "libgpuq/units.h"
+
+static void id_text(struct gpuq_buf *out, const struct row *r)
+{
+	view_job_id(out, r->obj);
+}
+
+/* By number, waiting line of an array first, then its elements. */
+static double id_rank(const struct row *r)
+{
+	const double id = (double)gpuq_get_int(r->obj, "id", 0);
+
+	return id + (double)(gpuq_get_int(r->obj, "array_index", -1) + 1) / 8388608.0;
+}
+
+static void short_state(struct gpuq_buf *out, const struct row *r)
+{
+	const int s = view_job_state(r->obj);
+
+	gpuq_buf_adds(out, s < 0 ? "?" : gpuq_job_state_short((enum gpuq_job_state)s));
+}
+
+static double state_rank(const struct row *r)
+{
+	return view_job_state(r->obj);
+}
+
+static void clock_text(struct gpuq_buf *out, int64_t us)
+{
+	char text[48];
+
+	gpuq_duration_clock(us, text, sizeof(text));
+	gpuq_buf_adds(out, text);
+}
+
+static void elapsed_text(struct gpuq_buf *out, const struct row *r)
+{
+	clock_text(out, view_job_elapsed_us(r->obj, r->now_us));
+}
+
+static double elapsed_rank(const struct row *r)
+{
+	return (double)view_job_elapsed_us(r->obj, r->now_us);
+}
+
+static int64_t limit_us(const struct row *r)
+{
+	const int64_t s = gpuq_get_int(r->obj, "time_limit_s", -1);
+
+	return s < 0 || s > GPUQ_UNLIMITED / GPUQ_US_PER_S ? GPUQ_UNLIMITED : s * GPUQ_US_PER_S;
+}
+
+static void limit_text(struct gpuq_buf *out, const struct row *r)
+{
+	clock_text(out, limit_us(r));
+}
+
+static double limit_rank(const struct row *r)
+{
+	return (double)limit_us(r);
+}
+
+static void left_text(struct gpuq_buf *out, const struct row *r)
+{
+	const int64_t limit = limit_us(r), used = view_job_elapsed_us(r->obj, r->now_us);
+
+	clock_text(out, limit == GPUQ_UNLIMITED ? limit : limit > used ? limit - used : 0);
+}
+
+static void nodes_text(struct gpuq_buf *out, const struct row *r)
+{
+	if (view_job_nodes(out, r->obj) == 0)
+		gpuq_buf_addc(out, '-');
+}
+
+static void node_count_text(struct gpuq_buf *out, const struct row *r)
+{
+	struct gpuq_buf names = GPUQ_BUF_INIT;
+
+	gpuq_buf_printf(out, "%zu", view_job_nodes(&names, r->obj));
+	gpuq_buf_done(&names);
+}
+
+static double node_count_rank(const struct row *r)
+{
+	struct gpuq_buf names = GPUQ_BUF_INIT;
+	const size_t n = view_job_nodes(&names, r->obj);
+
+	gpuq_buf_done(&names);
+	return (double)n;
+}
+
+static void place_text(struct gpuq_buf *out, const struct row *r)
+{
+	view_job_place(out, r->obj);
+}
+
+#define TIME_COLUMN(key)                                                                           \
+	static void key##_text(struct gpuq_buf *out, const struct row *r)                          \
+	{                                                                                          \
+		view_time(out, gpuq_get(r->obj, #key));                                            \
+	}
+TIME_COLUMN(submit_time)
+TIME_COLUMN(eligible_time)
+TIME_COLUMN(start_time)
+TIME_COLUMN(end_time)
+
+/* clang-format off */
+static const struct column cols[] = {
+	{ "JOBID", 'i', COL_RIGHT, NULL, id_text, id_rank, "17, 17_3 or 17_[4-99%10]" },
+	{ "QUEUE", 'P', COL_CUT, "queue", NULL, NULL, "its queue" },
+	{ "NAME", 'j', COL_CUT, "name", NULL, NULL, "its name" },
+	{ "USER", 'u', COL_CUT, "user", NULL, NULL, "its owner" },
+	{ "ST", 't', COL_STATE, NULL, short_state, state_rank, "state in letters" },
+	{ "STATE", 'T', COL_STATE, "state", NULL, state_rank, "state as a word" },
+	{ "TIME", 'M', COL_RIGHT, NULL, elapsed_text, elapsed_rank, "how long it has run" },
+	{ "TIME_LIMIT", 'l', COL_RIGHT, NULL, limit_text, limit_rank, "its walltime" },
+	{ "TIME_LEFT", 'L', COL_RIGHT, NULL, left_text, NULL, "walltime that is left" },
+	{ "GPUS", 'b', COL_RIGHT, "gpus", NULL, NULL, "devices, of all its pods" },
+	{ "PODS", 0, COL_RIGHT, "pod_count", NULL, NULL, "pods" },
+	{ "NODES", 'D', COL_RIGHT, NULL, node_count_text, node_count_rank, "number of nodes" },
+	{ "NODELIST(REASON)", 'R', COL_CUT, NULL, place_text, NULL, "nodes, or why it waits" },
+	{ "NODELIST", 'N', COL_CUT, NULL, nodes_text, NULL, "nodes" },
+	{ "REASON", 'r', 0, "reason", NULL, NULL, "why it waits" },
+	{ "PRIORITY", 'Q', COL_RIGHT, "priority", NULL, NULL, "larger is sooner" },
+	{ "ACCOUNT", 'a', COL_CUT, "account", NULL, NULL, "who is charged" },
+	{ "FLAVOR", 'f', COL_CUT, "flavor", NULL, NULL, "kind of device" },
+	{ "ATTEMPT", 0, COL_RIGHT, "attempt", NULL, NULL, "how often it was started again" },
+	{ "EXIT_CODE", 'X', COL_RIGHT, "exit_code", NULL, NULL, "when it has ended" },
+	{ "SUBMIT_TIME", 'V', 0, "submit_time", submit_time_text, NULL, "when it was submitted" },
+	{ "ELIGIBLE_TIME", 'E', 0, "eligible_time", eligible_time_text, NULL, "when it could have started" },
+	{ "START_TIME", 'S', 0, "start_time", start_time_text, NULL, "when it started" },
+	{ "END_TIME", 'e', 0, "end_time", end_time_text, NULL, "when it ended" },
+	{ "GPU_SECONDS", 0, COL_RIGHT, "gpu_seconds", NULL, NULL, "what it has used" },
+	{ NULL, 0, 0, NULL, NULL, NULL, NULL },
+};
+/* clang-format on */
+
+const struct out_def job_list = {
+	.cols = cols,
+	.usual = "JOBID,QUEUE,NAME,USER,ST,TIME,GPUS,NODES,NODELIST(REASON)",
+	.sort = "STATE,-PRIORITY,JOBID",
+};
+
+const char job_list_long[] = "JOBID,QUEUE,NAME,USER,STATE,TIME,TIME_LIMIT,GPUS,PODS,NODES,PRIORITY,"
+			     "SUBMIT_TIME,NODELIST(REASON)";

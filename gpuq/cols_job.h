@@ -1,0 +1,13 @@
+/* cols_job.h - the columns of a list of jobs
+ *
+ * Used by  cmd_queue.c, act.c (what a --dry-run would touch).
+ */
+#ifndef GPUQ_COLS_JOB_H
+#define GPUQ_COLS_JOB_H
+
+#include "gpuq/out.h"
+
+extern const struct out_def job_list;
+extern const char job_list_long[]; /* columns of --long */
+
+#endif

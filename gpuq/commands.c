@@ -1,0 +1,222 @@
+/* The table of commands, and the way into one: help, completion, the manual's check
+ * follow from the rows. */
+#include "config.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gpuq/cli.h"
+#include "libgpuq/schema.h"
+
+/* clang-format off */
+static const struct opt submit_opts[] = {
+	{ OPT_WAIT, "wait", 'W', ARG_NONE, NULL, "wait until the jobs have ended; their exit code is ours" },
+	{ OPT_START_TIMEOUT, "start-timeout", 0, ARG_REQUIRED, "DURATION", "with --wait: cancel what has not started after DURATION, exit 248" },
+	{ OPT_KEEP, "keep", 0, ARG_NONE, NULL, "do not cancel what has not started in time" },
+	{ OPT_DRY_RUN, "dry-run", 0, ARG_NONE, NULL, "check and show what would be submitted, submit nothing" },
+	{ OPT_DRY_RUN, "test-only", 0, ARG_NONE, NULL, "same as --dry-run" },
+	{ OPT_OUTPUT, "output", 'o', ARG_REQUIRED, "FILE", "where the job's output goes; with --dry-run also yaml or json: print the job in that form" },
+	{ OPT_KEY, "key", 0, ARG_REQUIRED, "KEY", "submit only once under this key, however often it is called" },
+	{ OPT_PARSABLE, "parsable", 0, ARG_NONE, NULL, "print the bare job id" },
+	{ OPT_JSON, "json", 0, ARG_NONE, NULL, "print the job object" },
+	{ OPT_IGNORE_UNKNOWN, "ignore-unknown", 0, ARG_NONE, NULL, "skip unknown #GPUQ and #SBATCH options of a script" },
+	{ 0, NULL, 0, 0, NULL, NULL },
+};
+
+static const struct opt run_opts[] = {
+	{ OPT_START_TIMEOUT, "start-timeout", 0, ARG_REQUIRED, "DURATION", "cancel it if it has not started after DURATION, exit 248" },
+	{ OPT_KEEP, "keep", 0, ARG_NONE, NULL, "do not cancel it then" },
+	{ OPT_KEY, "key", 0, ARG_REQUIRED, "KEY", "submit only once under this key, however often it is called" },
+	{ OPT_IGNORE_UNKNOWN, "ignore-unknown", 0, ARG_NONE, NULL, "skip unknown #GPUQ and #SBATCH options of a script" },
+	{ 0, NULL, 0, 0, NULL, NULL },
+};
+
+static const struct opt wait_opts[] = {
+	{ OPT_JSON, "json", 0, ARG_NONE, NULL, "print the job objects at the end" },
+	{ 0, NULL, 0, 0, NULL, NULL },
+};
+
+static const struct opt status_opts[] = {
+	{ OPT_JSON, "json", 0, ARG_NONE, NULL, "print the object; of an array, one object a line" },
+	{ OPT_WATCH, "watch", 0, ARG_OPTIONAL, "SECONDS", "print it again every SECONDS (2)" },
+	{ 0, NULL, 0, 0, NULL, NULL },
+};
+
+static const struct opt queue_opts[] = {
+	{ OPT_LONG, "long", 'l', ARG_NONE, NULL, "more columns" },
+	{ OPT_ALL, "all", 'a', ARG_NONE, NULL, "jobs that have ended too" },
+	{ 0, NULL, 0, 0, NULL, NULL },
+};
+
+static const struct opt act_opts[] = {
+	{ OPT_DRY_RUN, "dry-run", 0, ARG_NONE, NULL, "only print which jobs are meant" },
+	{ OPT_VERBOSE, "verbose", 'v', ARG_NONE, NULL, "print their ids" },
+	{ OPT_JSON, "json", 0, ARG_NONE, NULL, "print the answer as a JSON object" },
+	{ 0, NULL, 0, 0, NULL, NULL },
+};
+
+static const struct opt cancel_opts[] = {
+	{ OPT_SIGNAL, "signal", 's', ARG_REQUIRED, "SIGNAL", "send this signal and leave the job running" },
+	{ 0, NULL, 0, 0, NULL, NULL },
+};
+
+static const struct opt logs_opts[] = {
+	{ OPT_FOLLOW, "follow", 'f', ARG_NONE, NULL, "go on until the job has ended" },
+	{ OPT_TAIL, "tail", 0, ARG_REQUIRED, "N", "begin with the last N lines" },
+	{ OPT_POD, "pod", 0, ARG_REQUIRED, "INDEX", "only this pod of the job" },
+	{ OPT_PREVIOUS, "previous", 'p', ARG_NONE, NULL, "of the attempt before the last" },
+	{ OPT_RAW, "raw", 0, ARG_NONE, NULL, "do not escape control characters on a terminal" },
+	{ 0, NULL, 0, 0, NULL, NULL },
+};
+
+static const struct opt nodes_opts[] = {
+	{ OPT_SUMMARY, "summary", 's', ARG_NONE, NULL, "one line a node" },
+	{ OPT_NODES, "nodes", 'w', ARG_MANY, "NODES", "only these nodes" },
+	{ OPT_STATES, "states", 't', ARG_MANY, "STATES", "only nodes in these states" },
+	{ 0, NULL, 0, 0, NULL, NULL },
+};
+
+static const struct opt queues_opts[] = {
+	{ OPT_QUEUES, "queues", 'q', ARG_MANY, "QUEUES", "only these queues" },
+	{ 0, NULL, 0, 0, NULL, NULL },
+};
+
+static const struct opt version_opts[] = {
+	{ OPT_CLIENT, "client", 0, ARG_NONE, NULL, "do not ask the server" },
+	{ OPT_JSON, "json", 0, ARG_NONE, NULL, "print a JSON object" },
+	{ 0, NULL, 0, 0, NULL, NULL },
+};
+
+const struct command commands[] = {
+	{ .name = "submit", .alias = "sub", .summary = "Put jobs in a queue", .synopsis = "FILE|- [ARGUMENT]...",
+	  .opts = submit_opts, .groups = { opts_help, opts_waiting }, .job_options = true, .stop_first = true,
+	  .max_args = -1, .run = cmd_submit },
+	{ .name = "run", .summary = "Submit a job, follow its output, end with its exit code", .synopsis = "FILE [ARGUMENT]... | -- COMMAND [ARGUMENT]...",
+	  .opts = run_opts, .groups = { opts_help, opts_waiting }, .job_options = true, .stop_first = true, .waits = true,
+	  .max_args = -1, .run = cmd_run },
+	{ .name = "status", .alias = "show", .summary = "Show a job, or the cluster and its queues at a glance", .synopsis = "[JOB]",
+	  .opts = status_opts, .groups = { opts_help }, .takes_jobs = true, .max_args = 1, .run = cmd_status },
+	{ .name = "queue", .alias = "q", .summary = "List jobs", .synopsis = "[JOB]...",
+	  .opts = queue_opts, .groups = { opts_list, opts_filter }, .takes_jobs = true, .max_args = -1, .run = cmd_queue },
+	{ .name = "cancel", .summary = "End jobs", .synopsis = "[JOB]...",
+	  .opts = cancel_opts, .groups = { act_opts, opts_filter, opts_help }, .takes_jobs = true, .max_args = -1, .run = cmd_cancel },
+	{ .name = "hold", .summary = "Keep waiting jobs from starting", .synopsis = "[JOB]...",
+	  .opts = act_opts, .groups = { opts_filter, opts_help }, .takes_jobs = true, .max_args = -1, .run = cmd_hold },
+	{ .name = "release", .summary = "Let held jobs start again", .synopsis = "[JOB]...",
+	  .opts = act_opts, .groups = { opts_filter, opts_help }, .takes_jobs = true, .max_args = -1, .run = cmd_release },
+	{ .name = "wait", .summary = "Wait until jobs have ended, end with their exit code", .synopsis = "JOB...",
+	  .opts = wait_opts, .groups = { opts_help, opts_waiting }, .waits = true, .takes_jobs = true,
+	  .min_args = 1, .max_args = -1, .run = cmd_wait },
+	{ .name = "logs", .summary = "Print the output of a job", .synopsis = "JOB",
+	  .opts = logs_opts, .groups = { opts_help }, .takes_jobs = true, .min_args = 1, .max_args = 1, .run = cmd_logs },
+	{ .name = "nodes", .summary = "List nodes and their devices", .synopsis = "[NODE]...",
+	  .opts = nodes_opts, .groups = { opts_list }, .max_args = -1, .run = cmd_nodes },
+	{ .name = "queues", .summary = "List queues: quota, fair share, use", .synopsis = "[QUEUE]...",
+	  .opts = queues_opts, .groups = { opts_list }, .max_args = -1, .run = cmd_queues },
+	{ .name = "version", .summary = "Print the versions of client and server", .synopsis = "",
+	  .opts = version_opts, .groups = { opts_help }, .run = cmd_version },
+	{ .name = "completion", .summary = "Print what makes a shell complete gpuq's words", .synopsis = "bash|zsh|fish",
+	  .groups = { opts_help }, .min_args = 1, .max_args = 1, .run = cmd_completion },
+	{ .name = "help", .summary = "Explain a command", .synopsis = "[COMMAND]",
+	  .groups = { opts_help }, .max_args = 1, .run = cmd_help },
+	{ .name = NULL },
+};
+/* clang-format on */
+
+const struct command *command_find(const char *name)
+{
+	for (const struct command *c = commands; c->name; c++)
+		if (strcmp(c->name, name) == 0 || (c->alias && strcmp(c->alias, name) == 0))
+			return c;
+	return NULL;
+}
+
+static int no_command(const char *name)
+{
+	const char *names[32], *near;
+	size_t n = 0;
+
+	for (const struct command *c = commands; c->name && n < 31; c++)
+		names[n++] = c->name;
+	names[n] = NULL;
+	near = gpuq_nearest(name, names);
+	if (near)
+		cli_say("no command %s; did you mean %s?", name, near);
+	else
+		cli_say("no command %s; gpuq help lists them", name);
+	return EXIT_USAGE;
+}
+
+/* Where options are wrong, whether the command would have waited decides the code. */
+static bool asks_to_wait(int argc, char **argv)
+{
+	for (int i = 1; i < argc; i++)
+		if (strcmp(argv[i], "--wait") == 0 || strcmp(argv[i], "-W") == 0)
+			return true;
+	return false;
+}
+
+static int run(struct cli *c, int argc, char **argv)
+{
+	const struct command *cmd = c->cmd;
+
+	if (opt_parse(cmd, argc, argv, cmd->stop_first, &c->args) < 0)
+		return cmd->waits || (cmd->run == cmd_submit && asks_to_wait(argc, argv))
+			       ? EXIT_SERVER
+			       : EXIT_USAGE;
+	if (opt_given(&c->args, OPT_HELP)) {
+		help_print(cmd);
+		return EXIT_DONE;
+	}
+	if (c->args.n_rest < cmd->min_args)
+		return cli_usage(c, "expected %s", cmd->synopsis);
+	if (cmd->max_args >= 0 && c->args.n_rest > cmd->max_args)
+		return cli_usage(c, "%s: one argument too many", c->args.rest[cmd->max_args]);
+	return cmd->run(c);
+}
+
+int cli_main(int argc, char **argv)
+{
+	struct cli c = { .cmd = NULL };
+	const char *server = NULL;
+	int at = 1, code;
+
+	for (; at < argc && argv[at][0] == '-'; at++) {
+		if (strcmp(argv[at], "--help") == 0 || strcmp(argv[at], "-h") == 0) {
+			help_print(NULL);
+			return EXIT_DONE;
+		}
+		if (strcmp(argv[at], "--version") == 0) {
+			puts(PACKAGE_NAME " " PACKAGE_VERSION);
+			return EXIT_DONE;
+		}
+		if (strncmp(argv[at], "--server=", 9) == 0) {
+			server = argv[at] + 9;
+		} else if (strcmp(argv[at], "--server") == 0 && at + 1 < argc) {
+			server = argv[++at];
+		} else {
+			cli_say("%s: no such option here; gpuq help lists commands", argv[at]);
+			return EXIT_USAGE;
+		}
+	}
+	if (at >= argc) {
+		cli_say("expected a command; gpuq help lists them");
+		return EXIT_USAGE;
+	}
+	c.cmd = command_find(argv[at]);
+	if (!c.cmd)
+		return no_command(argv[at]);
+	c.args.arena = &c.arena;
+	c.args.val[OPT_SERVER] = server;
+	code = run(&c, argc - at, argv + at);
+	/* What could not be written is a failure, but not over a job's own code. */
+	if (fflush(stdout) != 0 || ferror(stdout)) {
+		cli_say("standard output: could not be written");
+		if (code == EXIT_DONE)
+			code = EXIT_REFUSED;
+	}
+	cli_disconnect(&c);
+	gpuq_arena_done(&c.arena);
+	return code;
+}

@@ -1,0 +1,227 @@
+#include "gpuq/filter.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "libgpuq/limits.h"
+#include "libgpuq/names.h"
+#include "libgpuq/spec.h"
+#include "libgpuq/units.h"
+
+#define IDS_MAX 10000
+
+static int bad_id(const char *text, size_t n, struct gpuq_err *err)
+{
+	return gpuq_fail(err, GPUQ_EINVAL, "%.*s: expected a job id such as 17, 17_3 or 17_[4-9]",
+			 (int)n, text);
+}
+
+/* Digits at *p as a number; false when there are none or too many. */
+static bool number(const char **p, int64_t *out)
+{
+	const size_t n = strspn(*p, "0123456789");
+
+	if (n == 0 || n > 18)
+		return false;
+	*out = strtoll(*p, NULL, 10);
+	*p += n;
+	return true;
+}
+
+int filter_id(const char *text, int64_t *id, int64_t *index, struct gpuq_err *err)
+{
+	const char *p = text;
+	int64_t i, ix = -1;
+
+	if (!number(&p, &i) || i == 0)
+		return bad_id(text, strlen(text), err);
+	if (*p == '_') {
+		p++;
+		if (!number(&p, &ix))
+			return bad_id(text, strlen(text), err);
+	}
+	if (*p)
+		return bad_id(text, strlen(text), err);
+	*id = i;
+	*index = ix;
+	return 0;
+}
+
+static int expand(struct gpuq_arena *a, int64_t id, const char *set, struct gpuq_val *list,
+		  struct gpuq_err *err)
+{
+	struct gpuq_array array;
+	int rc = gpuq_array_parse(a, set, &array, err);
+
+	if (rc < 0)
+		return rc;
+	if (array.size > IDS_MAX)
+		return gpuq_fail(err, GPUQ_EINVAL,
+				 "%" PRId64 "_[%s]: more than %d elements; name "
+				 "the whole array as %" PRId64,
+				 id, set, IDS_MAX, id);
+	for (size_t r = 0; r < array.n_ranges; r++) {
+		const struct gpuq_range *g = &array.ranges[r];
+
+		for (int64_t i = g->first; i <= g->last; i += g->step > 0 ? g->step : 1)
+			gpuq_add(a, list,
+				 gpuq_str(a, gpuq_arena_printf(a, "%" PRId64 "_%" PRId64, id, i)));
+	}
+	return 0;
+}
+
+static int one_id(struct gpuq_arena *a, const char *text, size_t n, struct gpuq_val *list,
+		  struct gpuq_err *err)
+{
+	const char *word = gpuq_arena_strndup(a, text, n), *p = word, *close;
+	int64_t id, index;
+	int rc;
+
+	if (!word)
+		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+	if (!strchr(word, '[')) {
+		rc = filter_id(word, &id, &index, err);
+		if (rc == 0)
+			gpuq_add(a, list, gpuq_str(a, word));
+		return rc;
+	}
+	if (!number(&p, &id) || id == 0 || p[0] != '_' || p[1] != '[')
+		return bad_id(text, n, err);
+	p += 2;
+	close = strchr(p, ']');
+	if (!close || close[1])
+		return bad_id(text, n, err);
+	return expand(a, id, gpuq_arena_strndup(a, p, (size_t)(close - p)), list, err);
+}
+
+int filter_ids(struct gpuq_arena *a, const char *text, struct gpuq_val *list, struct gpuq_err *err)
+{
+	while (*text) {
+		size_t n = 0;
+		int rc;
+
+		for (bool inside = false; text[n] && (inside || text[n] != ','); n++)
+			inside = text[n] == '[' || (inside && text[n] != ']');
+		rc = one_id(a, text, n, list, err);
+		if (rc < 0)
+			return rc;
+		text += n + (text[n] == ',');
+	}
+	return 0;
+}
+
+static struct gpuq_val *words(struct gpuq_arena *a, const char *text)
+{
+	struct gpuq_val *list = gpuq_list(a);
+
+	while (*text) {
+		const size_t n = strcspn(text, ",");
+
+		if (n)
+			gpuq_add(a, list, gpuq_strn(a, text, n));
+		text += n + (text[n] == ',');
+	}
+	return list;
+}
+
+/* One word alone, several as a list. */
+static void put_words(struct gpuq_arena *a, struct gpuq_val *params, const char *key,
+		      const char *text)
+{
+	struct gpuq_val *list = words(a, text);
+
+	gpuq_put(a, params, key, list && list->n == 1 ? list->items[0] : list);
+}
+
+static int put_states(struct gpuq_arena *a, struct gpuq_val *params, const char *text,
+		      struct gpuq_err *err)
+{
+	struct gpuq_val *given = words(a, text), *list = gpuq_list(a);
+
+	for (size_t i = 0; given && i < given->n; i++) {
+		const char *word = given->items[i]->s;
+		const int s = gpuq_job_state_parse(word);
+
+		if (strcasecmp(word, "all") == 0) {
+			gpuq_put(a, params, "all", gpuq_bool(a, true));
+			return 0;
+		}
+		if (s < 0)
+			return gpuq_fail(err, GPUQ_EINVAL,
+					 "--states %s: no such state; see "
+					 "gpuq-queue(1) for their names",
+					 word);
+		gpuq_add(a, list, gpuq_str(a, gpuq_job_state_word((enum gpuq_job_state)s)));
+	}
+	gpuq_put(a, params, "states", list);
+	return 0;
+}
+
+/* "09:00" is a time of day here, the last one, and no duration of nine minutes. */
+static int put_since(struct gpuq_arena *a, struct gpuq_val *params, const char *text,
+		     struct gpuq_err *err)
+{
+	const int64_t now_us = cli_now_us(), day_us = 86400 * GPUQ_US_PER_S;
+	int64_t us, ago_us;
+
+	if (!strchr(text, ':') && gpuq_duration_parse(text, &ago_us, NULL) == 0 && ago_us < now_us)
+		us = now_us - ago_us;
+	else if (gpuq_instant_parse(text, now_us, &us, NULL) < 0)
+		return gpuq_fail(err, GPUQ_EINVAL,
+				 "--since %s: expected an instant such as "
+				 "2026-12-01T09:00Z, or a duration such as 2h",
+				 text);
+	else if (us > now_us && !strpbrk(text, "-@Tn+"))
+		us -= day_us;
+	gpuq_put(a, params, "since_us", gpuq_int(a, us));
+	return 0;
+}
+
+bool filter_given(const struct args *args)
+{
+	for (const struct opt *o = opts_filter; o->name; o++)
+		if (args->val[o->id])
+			return true;
+	return false;
+}
+
+int filter_put(struct cli *c, struct gpuq_val *params, struct gpuq_err *err)
+{
+	struct gpuq_arena *a = &c->arena;
+	const struct args *args = &c->args;
+	struct gpuq_val *ids;
+	int rc = 0;
+
+	if (opt_given(args, OPT_ME) && opt_given(args, OPT_USERS))
+		return gpuq_fail(err, GPUQ_EINVAL, "--me and --users cannot go together");
+	if (opt_given(args, OPT_ME)) {
+		const char *me = cli_user(c);
+
+		if (!me)
+			return gpuq_fail(err, GPUQ_EINVAL,
+					 "--me: the server does not say who you "
+					 "are; use --users");
+		gpuq_put(a, params, "user", gpuq_str(a, me));
+	}
+	if (opt_given(args, OPT_USERS))
+		put_words(a, params, "user", args->val[OPT_USERS]);
+	if (opt_given(args, OPT_QUEUES))
+		put_words(a, params, "queue", args->val[OPT_QUEUES]);
+	if (opt_given(args, OPT_NAMES))
+		gpuq_put(a, params, "names", words(a, args->val[OPT_NAMES]));
+	if (opt_given(args, OPT_NODES))
+		gpuq_put(a, params, "nodes", words(a, args->val[OPT_NODES]));
+	if (opt_given(args, OPT_STATES))
+		rc = put_states(a, params, args->val[OPT_STATES], err);
+	if (rc == 0 && opt_given(args, OPT_SINCE))
+		rc = put_since(a, params, args->val[OPT_SINCE], err);
+	if (rc == 0 && opt_given(args, OPT_JOBS)) {
+		ids = gpuq_list(a);
+		rc = filter_ids(a, args->val[OPT_JOBS], ids, err);
+		gpuq_put(a, params, "ids", ids);
+	}
+	return rc;
+}

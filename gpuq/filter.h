@@ -1,0 +1,28 @@
+/* filter.h - the options that say which jobs, as parameters of a call
+ *
+ * Touches  memory only.
+ * Used by  cmd_queue.c, act.c.
+ */
+#ifndef GPUQ_FILTER_H
+#define GPUQ_FILTER_H
+
+#include <stdbool.h>
+
+#include "gpuq/cli.h"
+
+/* Put the filters that were given into params (a map). Returns 0, or
+ * GPUQ_EINVAL with what was expected. Needs a connection for --me. */
+int filter_put(struct cli *c, struct gpuq_val *params, struct gpuq_err *err);
+
+/* Some filter was given. */
+bool filter_given(const struct args *args);
+
+/* Append job ids in the server's form to list: "17" and "17_3" as they are,
+ * "17_[4-9,12]" one by one; several separated by commas (outside brackets).
+ * Returns 0 or GPUQ_EINVAL. */
+int filter_ids(struct gpuq_arena *a, const char *text, struct gpuq_val *list, struct gpuq_err *err);
+
+/* "17_3": its two numbers; *index -1 without one. GPUQ_EINVAL for other forms. */
+int filter_id(const char *text, int64_t *id, int64_t *index, struct gpuq_err *err);
+
+#endif

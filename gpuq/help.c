@@ -1,0 +1,72 @@
+/* Help, made from the tables of commands and options. */
+#include <stdio.h>
+#include <string.h>
+
+#include "gpuq/cli.h"
+
+#define OPTION_COLUMNS 30
+
+static void print_option(void *arg, const struct opt *o)
+{
+	bool *jobs = arg; /* their heading has been printed */
+	char left[96];
+	size_t n;
+
+	if (o->id < 0 && !*jobs)
+		puts("\nOptions of the job (a file says them too; here they win):");
+	*jobs = o->id < 0;
+	n = (size_t)snprintf(left, sizeof(left), "  %c%c%c --%s%s%s%s", o->letter ? '-' : ' ',
+			     o->letter ? o->letter : ' ', o->letter ? ',' : ' ', o->name,
+			     o->arg == ARG_NONE       ? ""
+			     : o->arg == ARG_OPTIONAL ? "[="
+						      : "=",
+			     o->arg == ARG_NONE ? ""
+			     : o->metavar       ? o->metavar
+						: "VALUE",
+			     o->arg == ARG_OPTIONAL ? "]" : "");
+	if (n < OPTION_COLUMNS)
+		printf("%-*s %s\n", OPTION_COLUMNS, left, o->doc ? o->doc : "");
+	else
+		printf("%s\n%*s %s\n", left, OPTION_COLUMNS, "", o->doc ? o->doc : "");
+}
+
+static void print_command(const struct command *cmd)
+{
+	bool jobs = false;
+
+	printf("Usage: gpuq %s [OPTION]...%s%s\n%s.\n", cmd->name, *cmd->synopsis ? " " : "",
+	       cmd->synopsis, cmd->summary);
+	if (cmd->alias)
+		printf("Also called gpuq %s.\n", cmd->alias);
+	puts("\nOptions:");
+	opt_each(cmd, print_option, &jobs);
+	printf("\nSee also: man gpuq-%s\n", cmd->name);
+}
+
+void help_print(const struct command *cmd)
+{
+	if (cmd) {
+		print_command(cmd);
+		return;
+	}
+	puts("Usage: gpuq [--server=ADDR] COMMAND [OPTION]... [ARGUMENT]...\n"
+	     "A queue for GPU jobs.\n\nCommands:");
+	for (const struct command *c = commands; c->name; c++)
+		printf("  %-12s %s\n", c->name, c->summary);
+	puts("\ngpuq COMMAND --help tells more of one, man gpuq of all.");
+}
+
+int cmd_help(struct cli *c)
+{
+	const struct command *cmd;
+
+	if (c->args.n_rest == 0) {
+		help_print(NULL);
+		return EXIT_DONE;
+	}
+	cmd = command_find(c->args.rest[0]);
+	if (!cmd)
+		return cli_usage(c, "no command %s", c->args.rest[0]);
+	help_print(cmd);
+	return EXIT_DONE;
+}

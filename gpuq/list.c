@@ -1,0 +1,182 @@
+#include "gpuq/list.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "libgpuq/units.h"
+
+#define WATCH_US (2 * GPUQ_US_PER_S)
+
+struct reader {
+	struct cli *c;
+	struct out *out;
+	list_keep_fn keep;
+	int64_t now_us;
+	size_t n_items;
+	int failed;
+};
+
+enum { ENOUGH = 1 };
+
+static int on_item(void *arg, const struct gpuq_val *item)
+{
+	struct reader *r = arg;
+	int rc;
+
+	if (cli_signals_seen())
+		return ENOUGH;
+	r->n_items += item != NULL;
+	if (!item || (r->keep && !r->keep(r->c, item)))
+		return 0;
+	rc = out_add(r->out, item, r->now_us);
+	if (rc < 0)
+		r->failed = rc;
+	return rc ? ENOUGH : 0;
+}
+
+/* One time round. A connection that broke since the last turn (the daemon was
+ * restarted) is made anew, unless lines have been printed already. */
+int list_once(struct cli *c, const char *method, const struct gpuq_val *params, struct out *out,
+	      list_keep_fn keep, struct gpuq_err *err)
+{
+	struct reader r = { .c = c, .out = out, .keep = keep };
+	struct gpuq_arena a = GPUQ_ARENA_INIT(0);
+	struct gpuq_val *reply;
+	int rc;
+
+	for (int tries = 0;; tries++) {
+		rc = cli_connect(c, err);
+		if (rc < 0)
+			break;
+		r.now_us = cli_now_us();
+		r.n_items = 0;
+		rc = gpuq_stream(c->conn, method, params, 0, on_item, &r, &a, &reply, err);
+		if (!cli_broken(rc))
+			break;
+		cli_disconnect(c);
+		if (tries > 0 || r.n_items > 0)
+			break;
+	}
+	gpuq_arena_done(&a);
+	if (r.failed)
+		return gpuq_fail(err, r.failed, "out of memory");
+	return rc < 0 ? rc : 0;
+}
+
+int64_t watch_us(const struct cli *c)
+{
+	const char *text = c->args.val[OPT_WATCH];
+	char *end;
+	double s;
+
+	if (!text)
+		return 0;
+	if (!*text)
+		return WATCH_US;
+	s = strtod(text, &end);
+	if (*end || !(s >= 0.1 && s <= 86400)) {
+		cli_usage(c, "--watch=%s: expected seconds between 0.1 and 86400", text);
+		return -1;
+	}
+	return (int64_t)(s * (double)GPUQ_US_PER_S);
+}
+
+void watch_head(const struct cli *c, bool first)
+{
+	char text[32];
+	time_t now = time(NULL);
+	struct tm tm;
+
+	if (opt_given(&c->args, OPT_JSON))
+		return;
+	if (isatty(STDOUT_FILENO))
+		fputs("\033[H\033[2J", stdout);
+	else if (!first)
+		putchar('\n');
+	if (opt_given(&c->args, OPT_NO_HEADER))
+		return;
+	localtime_r(&now, &tm);
+	strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S", &tm);
+	printf("%s  gpuq %s\n", text, c->cmd->name);
+}
+
+bool watch_pause(int64_t us)
+{
+	struct timespec t = { us / GPUQ_US_PER_S, us % GPUQ_US_PER_S * 1000 };
+
+	fflush(stdout);
+	while (!cli_signals_seen() && nanosleep(&t, &t) != 0 && errno == EINTR)
+		;
+	return !cli_signals_seen();
+}
+
+bool list_has(const char *words, const char *word)
+{
+	const size_t len = strlen(word);
+
+	if (!words)
+		return true;
+	while (*words) {
+		const size_t n = strcspn(words, ",");
+
+		if (n == len && strncasecmp(words, word, n) == 0)
+			return true;
+		words += n + (words[n] == ',');
+	}
+	return false;
+}
+
+int list_run(struct cli *c, const char *method, const struct out_def *def, const char *shown,
+	     int (*fill)(struct cli *c, struct gpuq_val *params, struct gpuq_err *err),
+	     list_keep_fn keep)
+{
+	struct gpuq_val *params = gpuq_map(&c->arena);
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	struct out *out;
+	const int64_t every_us = watch_us(c);
+	int rc, code = EXIT_DONE;
+
+	if (every_us < 0)
+		return EXIT_USAGE;
+	if (out_new(def, shown, &c->args, &out, &err) < 0)
+		return cli_usage(c, "%s", err.text);
+	if (every_us)
+		cli_signals_catch();
+	rc = cli_connect(c, &err);
+	if (rc < 0) {
+		code = cli_fail(&err, false);
+		goto out;
+	}
+	if (fill && fill(c, params, &err) < 0) {
+		code = cli_usage(c, "%s", err.text);
+		goto out;
+	}
+	for (bool first = true;; first = false) {
+		if (every_us)
+			watch_head(c, first);
+		rc = list_once(c, method, params, out, keep, &err);
+		if (rc == 0)
+			rc = out_flush(out);
+		if (rc == 0 && every_us && watch_pause(every_us))
+			continue;
+		/* While watching, a daemon that restarts is worth waiting for. */
+		if (rc < 0 && every_us && cli_broken(rc)) {
+			cli_say("%s", err.text);
+			out_forget(out);
+			if (watch_pause(every_us))
+				continue;
+			rc = 0;
+		}
+		break;
+	}
+	if (rc < 0)
+		code = cli_fail(&err, opt_given(&c->args, OPT_JOBS));
+out:
+	out_free(out);
+	return code;
+}

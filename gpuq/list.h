@@ -1,0 +1,41 @@
+/* list.h - the commands that print a list: call, print, and with --watch again
+ *
+ * Touches  the server, standard output.
+ * Used by  cmd_queue.c, cmd_nodes.c, cmd_queues.c.
+ */
+#ifndef GPUQ_LIST_H
+#define GPUQ_LIST_H
+
+#include "gpuq/cli.h"
+#include "gpuq/out.h"
+
+/* Which objects of the stream are shown; NULL: all. */
+typedef bool (*list_keep_fn)(const struct cli *c, const struct gpuq_val *obj);
+
+/* Print what method streams. shown: columns instead of def's usual, or NULL. fill
+ * (may be NULL) puts the parameters together once there is a connection.
+ * Returns the exit code. */
+int list_run(struct cli *c, const char *method, const struct out_def *def, const char *shown,
+	     int (*fill)(struct cli *c, struct gpuq_val *params, struct gpuq_err *err),
+	     list_keep_fn keep);
+
+/* Take method's objects into out, once; the caller prints with out_flush. Returns 0 or
+ * an error code. */
+int list_once(struct cli *c, const char *method, const struct gpuq_val *params, struct out *out,
+	      list_keep_fn keep, struct gpuq_err *err);
+
+/* Seconds between two repaints as microseconds, 0 without --watch; negative after a
+ * message for a wrong value. */
+int64_t watch_us(const struct cli *c);
+
+/* Clear the terminal, or put an empty line between two lists in a pipe; then a line
+ * that says what is shown and when. */
+void watch_head(const struct cli *c, bool first);
+
+/* Wait for the next turn; false when a signal ends the watching. */
+bool watch_pause(int64_t us);
+
+/* A word of a comma separated list (NULL: everything matches). */
+bool list_has(const char *words, const char *word);
+
+#endif

@@ -1,0 +1,111 @@
+/* opt.h - options of the commands: one table, from which parsing, --help,
+ * completion and the check of the manual pages follow
+ *
+ * Owns     the groups of options that several commands share.
+ * Touches  standard error when an option is wrong.
+ * Used by  main.c, help.c, completion.c and every cmd_*.c.
+ *
+ * An option is a row with a number of its own (enum opt_id); what was given on the
+ * command line is looked up by that number. Options of a job (gpuq_spec_options of
+ * libgpuq) have no number: they are handed on as "--name=value".
+ */
+#ifndef GPUQ_OPT_H
+#define GPUQ_OPT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "libgpuq/arena.h"
+
+enum opt_id {
+	OPT_HELP,
+	OPT_SERVER,
+	OPT_VERBOSE,
+	OPT_JSON,
+	OPT_NO_HEADER,
+	OPT_FORMAT,
+	OPT_SORT,
+	OPT_LIMIT,
+	OPT_WATCH,
+	OPT_USERS,
+	OPT_ME,
+	OPT_QUEUES,
+	OPT_STATES,
+	OPT_NAMES,
+	OPT_NODES,
+	OPT_JOBS,
+	OPT_ALL,
+	OPT_SINCE,
+	OPT_LONG,
+	OPT_ARRAY,
+	OPT_WAIT,
+	OPT_DRY_RUN,
+	OPT_OUTPUT,
+	OPT_KEY,
+	OPT_PARSABLE,
+	OPT_START_TIMEOUT,
+	OPT_TIMEOUT,
+	OPT_KEEP,
+	OPT_IGNORE_UNKNOWN,
+	OPT_SIGNAL,
+	OPT_FOLLOW,
+	OPT_TAIL,
+	OPT_PREVIOUS,
+	OPT_POD,
+	OPT_RAW,
+	OPT_CLIENT,
+	OPT_SUMMARY,
+	N_OPTS,
+};
+
+/* How an option takes its value. */
+enum opt_arg {
+	ARG_NONE = 'n',
+	ARG_REQUIRED = 'r',
+	ARG_OPTIONAL = 'o', /* only as --name=value */
+	ARG_MANY = 'm', /* required; given again, the values are joined by commas */
+};
+
+struct opt {
+	int id; /* enum opt_id; -1 for an option of the job */
+	const char *name; /* long name without dashes; NULL ends a table */
+	char letter; /* or 0 */
+	char arg; /* enum opt_arg */
+	const char *metavar, *doc;
+};
+
+#define OPT_GROUPS_MAX 5
+
+struct command;
+
+extern const struct opt opts_common[]; /* every command */
+extern const struct opt opts_help[]; /* -h as well, where it does not mean "no header" */
+extern const struct opt opts_list[]; /* every command that prints a list */
+extern const struct opt opts_filter[]; /* which jobs */
+extern const struct opt opts_waiting[]; /* commands that wait for a job */
+
+/* What was given. Values point into argv or into the arena. */
+struct args {
+	struct gpuq_arena *arena;
+	const char *val[N_OPTS]; /* NULL = not given, "" = given without a value */
+	const char **job; /* options of the job, "--name=value"; ends with NULL */
+	size_t n_job;
+	char **rest; /* what is no option */
+	int n_rest;
+	bool dashes; /* "--" stood before rest */
+};
+
+/* Calls fn for each option of cmd, in the order of --help: its own, the groups, the
+ * job's. A row that repeats an earlier name is left out, an earlier letter dropped. */
+typedef void (*opt_fn)(void *arg, const struct opt *o);
+void opt_each(const struct command *cmd, opt_fn fn, void *arg);
+
+/* Read argv[first..argc). With stop_first the first argument that is no option ends
+ * the options, as for sbatch; without, options and arguments may be mixed. May be
+ * called again for the rest; what was given adds up.
+ * Returns 0, or -1 after a line on standard error. */
+int opt_parse(const struct command *cmd, int argc, char **argv, bool stop_first, struct args *args);
+
+bool opt_given(const struct args *args, enum opt_id id);
+
+#endif

@@ -1,0 +1,286 @@
+#include "gpuq/submission.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "gpuq/file.h"
+#include "libgpuq/limits.h"
+
+extern char **environ;
+
+static bool waits(const struct cli *c)
+{
+	return c->cmd->waits || opt_given(&c->args, OPT_WAIT);
+}
+
+int submission_refused(const struct cli *c)
+{
+	return waits(c) ? EXIT_REJECTED : EXIT_REFUSED;
+}
+
+static int refuse(const struct cli *c, const struct gpuq_err *err)
+{
+	const int code =
+		cli_exit_code(err, false) == EXIT_SERVER ? EXIT_SERVER : submission_refused(c);
+
+	cli_say("%s", err->text[0] ? err->text : gpuq_err_text(err->code));
+	return waits(c) ? result_none(NULL, gpuq_err_name(err->code), code) : code;
+}
+
+/* One warning a line. */
+static void warn_lines(const char *text)
+{
+	while (*text) {
+		const size_t n = strcspn(text, "\n");
+
+		if (n)
+			cli_say("warning: %.*s", (int)n, text);
+		text += n + (text[n] == '\n');
+	}
+}
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	if (strcmp(path, "-") == 0)
+		return "stdin";
+	return slash ? slash + 1 : path;
+}
+
+static bool given_wrap(const struct args *args)
+{
+	for (size_t i = 0; i < args->n_job; i++)
+		if (strncmp(args->job[i], "--wrap=", 7) == 0)
+			return true;
+	return false;
+}
+
+/* -o means the form of a dry run's output where it says yaml or json, and the job's
+ * output file everywhere else, as for sbatch. */
+static int sort_output(struct cli *c, struct gpuq_err *err)
+{
+	struct args *args = &c->args;
+	const char *o = args->val[OPT_OUTPUT];
+	const char **more;
+
+	if (!o ||
+	    (opt_given(args, OPT_DRY_RUN) && (strcmp(o, "yaml") == 0 || strcmp(o, "json") == 0)))
+		return 0;
+	more = gpuq_arena_calloc(&c->arena, args->n_job + 2, sizeof(*more));
+	if (!more)
+		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+	for (size_t i = 0; i < args->n_job; i++)
+		more[i] = args->job[i];
+	more[args->n_job++] = gpuq_arena_printf(&c->arena, "--output=%s", o);
+	args->job = more;
+	args->val[OPT_OUTPUT] = NULL;
+	return 0;
+}
+
+/* The local cluster runs a job where and as it was submitted. Elsewhere the
+ * submitter's environment means nothing, and may hold secrets; without a server
+ * nobody knows, and nothing will be sent. */
+static bool wants_environ(struct cli *c)
+{
+	struct gpuq_err err;
+	const char *kind;
+
+	if (cli_connect(c, &err) < 0)
+		return false;
+	kind = gpuq_get_str(gpuq_get(gpuq_server_info(c->conn), "cluster"), "kind", "");
+	return strcmp(kind, "local") == 0;
+}
+
+static int read_environ(struct gpuq_arena *a, struct gpuq_strmap *out, struct gpuq_err *err)
+{
+	size_t n = 0;
+
+	while (environ[n])
+		n++;
+	out->keys = gpuq_arena_calloc(a, n, sizeof(*out->keys));
+	out->vals = gpuq_arena_calloc(a, n, sizeof(*out->vals));
+	if (!out->keys || !out->vals)
+		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+	for (size_t i = 0; i < n; i++) {
+		const char *eq = strchr(environ[i], '=');
+
+		if (!eq || eq == environ[i])
+			continue;
+		out->keys[out->n] = gpuq_arena_strndup(a, environ[i], (size_t)(eq - environ[i]));
+		out->vals[out->n] = eq + 1;
+		if (!out->keys[out->n++])
+			return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+	}
+	return 0;
+}
+
+static int read_context(struct cli *c, struct gpuq_context *x, struct gpuq_err *err)
+{
+	const mode_t mask = umask(0);
+	char *cwd = getcwd(NULL, 0);
+
+	umask(mask);
+	x->umask = mask;
+	x->cwd = cwd ? gpuq_arena_strdup(&c->arena, cwd) : NULL;
+	free(cwd);
+	return wants_environ(c) ? read_environ(&c->arena, &x->environ, err) : 0;
+}
+
+/* gpuq run -- COMMAND, or --wrap: no file. */
+static int read_command(struct cli *c, struct gpuq_spec_opts *opts, const char *const *command,
+			struct submission *s, struct gpuq_err *err)
+{
+	struct gpuq_spec *spec = gpuq_arena_calloc(&c->arena, 1, sizeof(*spec));
+	int rc;
+
+	if (!spec)
+		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+	rc = sort_output(c, err);
+	opts->argv = c->args.job;
+	if (rc == 0)
+		rc = gpuq_spec_from_command(&c->arena, opts, command, spec, err);
+	if (rc == 0)
+		s->specs = (struct gpuq_specs){ spec, 1, GPUQ_FORM_JOB };
+	return rc;
+}
+
+/* A file: what stands behind a script is the script's, behind others it is ours. */
+static int read_file(struct cli *c, struct gpuq_spec_opts *opts, struct submission *s,
+		     struct gpuq_buf *warnings, int *code, struct gpuq_err *err)
+{
+	struct gpuq_buf text = GPUQ_BUF_INIT_MAX(GPUQ_YAML_BYTES_MAX);
+	const char *path = c->args.rest[0];
+	bool script;
+	int rc = file_read(path, &text, err);
+
+	script = rc == 0 && text.len >= 2 && memcmp(text.data, "#!", 2) == 0;
+	if (!script && c->args.n_rest > 1) {
+		/* rest[0] takes the place of the program's name. */
+		if (opt_parse(c->cmd, c->args.n_rest, c->args.rest, false, &c->args) < 0) {
+			*code = waits(c) ? EXIT_SERVER : EXIT_USAGE;
+			goto out;
+		}
+		if (opt_given(&c->args, OPT_HELP)) {
+			help_print(c->cmd);
+			*code = EXIT_DONE;
+			goto out;
+		}
+		if (c->args.n_rest > 0) {
+			*code = cli_usage(c, "%s: only a script takes arguments", c->args.rest[0]);
+			goto out;
+		}
+	} else if (script) {
+		opts->args = (const char *const *)c->args.rest + 1;
+	}
+	if (rc == 0)
+		rc = sort_output(c, err);
+	opts->argv = c->args.job;
+	opts->ignore_unknown = opt_given(&c->args, OPT_IGNORE_UNKNOWN);
+	opts->file = path;
+	opts->default_name = base_name(path);
+	if (rc == 0)
+		rc = gpuq_specs_read(&c->arena, opts, text.data ? text.data : "", text.len,
+				     &s->specs, warnings, err);
+out:
+	gpuq_buf_done(&text);
+	return rc;
+}
+
+int submission_read(struct cli *c, struct submission *s)
+{
+	struct gpuq_buf warnings = GPUQ_BUF_INIT;
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	struct gpuq_context *context = gpuq_arena_alloc(&c->arena, sizeof(*context));
+	struct gpuq_spec_opts opts = { .now_us = cli_now_us(), .context = context };
+	int rc, code = -1;
+
+	if (c->args.n_rest == 0 && !given_wrap(&c->args))
+		return cli_usage(c, c->cmd->waits ? "expected FILE, or -- and a command"
+						  : "expected FILE, or - for standard input");
+	if (!context)
+		rc = gpuq_fail(&err, GPUQ_ENOMEM, "out of memory");
+	else
+		rc = read_context(c, context, &err);
+	if (rc < 0)
+		return refuse(c, &err);
+	if (c->args.dashes && c->cmd->waits && c->args.n_rest > 0)
+		rc = read_command(c, &opts, (const char *const *)c->args.rest, s, &err);
+	else if (c->args.n_rest == 0)
+		rc = read_command(c, &opts, NULL, s, &err);
+	else
+		rc = read_file(c, &opts, s, &warnings, &code, &err);
+	if (code < 0) {
+		warn_lines(gpuq_buf_str(&warnings));
+		if (rc < 0)
+			code = refuse(c, &err);
+	}
+	gpuq_buf_done(&warnings);
+	return code;
+}
+
+static int params(struct cli *c, struct submission *s, bool dry_run, struct gpuq_val **out,
+		  struct gpuq_err *err)
+{
+	struct gpuq_arena *a = &c->arena;
+	struct gpuq_val *map = gpuq_map(a), *list = gpuq_list(a);
+
+	for (size_t i = 0; i < s->specs.n; i++) {
+		struct gpuq_val *tree = gpuq_spec_write(a, &s->specs.items[i]);
+
+		if (!tree)
+			return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		gpuq_add(a, list, tree);
+	}
+	gpuq_put(a, map, "specs", list);
+	gpuq_put(a, map, "dry_run", gpuq_bool(a, dry_run));
+	*out = map;
+	return 0;
+}
+
+static void warn_jobs(const struct gpuq_val *jobs)
+{
+	for (size_t i = 0; i < jobs->n; i++) {
+		const struct gpuq_val *w = gpuq_get(jobs->items[i], "warnings");
+
+		for (size_t k = 0; w && w->type == GPUQ_LIST && k < w->n; k++)
+			if (w->items[k]->type == GPUQ_STR)
+				cli_say("warning: %s", w->items[k]->s);
+	}
+}
+
+int submission_send(struct cli *c, struct submission *s, bool dry_run)
+{
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	struct gpuq_val *map = NULL, *reply;
+	int rc = cli_connect(c, &err);
+
+	if (rc == 0)
+		rc = params(c, s, dry_run, &map, &err);
+	if (rc == 0)
+		rc = cli_call(c, "job.submit", map, dry_run ? "" : c->args.val[OPT_KEY], &reply,
+			      &err);
+	if (rc < 0)
+		return refuse(c, &err);
+	s->jobs = gpuq_get(reply, "jobs");
+	if (!s->jobs || s->jobs->type != GPUQ_LIST || s->jobs->n == 0) {
+		gpuq_fail(&err, GPUQ_EPROTO, "the server's answer names no job");
+		return refuse(c, &err);
+	}
+	warn_jobs(s->jobs);
+	return -1;
+}
+
+struct target *submission_targets(struct cli *c, const struct submission *s, size_t *n)
+{
+	struct target *t = gpuq_arena_calloc(&c->arena, s->jobs->n, sizeof(*t));
+
+	for (size_t i = 0; t && i < s->jobs->n; i++)
+		t[i] = (struct target){ gpuq_get_int(s->jobs->items[i], "id", 0), -1 };
+	*n = s->jobs->n;
+	return t;
+}

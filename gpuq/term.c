@@ -1,0 +1,189 @@
+#include "gpuq/term.h"
+
+#include <langinfo.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "libgpuq/utf8.h"
+
+/* Bytes of the character at s, its number in *cp; 0 for what is no UTF-8, -1 when n
+ * ends inside what may become a character. */
+static int decode(const char *s, size_t n, uint32_t *cp)
+{
+	const unsigned char first = (unsigned char)s[0];
+	const size_t want = first < 0xc2   ? 1
+			    : first < 0xe0 ? 2
+			    : first < 0xf0 ? 3
+			    : first < 0xf5 ? 4
+					   : 1;
+	const size_t len = gpuq_utf8_next(s, n, cp);
+
+	if (len > 0)
+		return (int)len;
+	for (size_t i = 1; i < n && i < want; i++)
+		if ((s[i] & 0xc0) != 0x80)
+			return 0;
+	return n < want ? -1 : 0;
+}
+
+/* Characters that act on a terminal, or that make text look like another text. */
+static bool acts(uint32_t c)
+{
+	static const struct {
+		uint32_t from, to;
+	} ranges[] = {
+		{ 0x00, 0x1f },     { 0x7f, 0x9f }, /* C0, DEL, C1 */
+		{ 0xad, 0xad },     { 0x61c, 0x61c }, /* soft hyphen, Arabic letter mark */
+		{ 0x180e, 0x180e }, { 0x200b, 0x200f }, /* zero width, marks */
+		{ 0x2028, 0x202e }, { 0x2060, 0x206f }, /* separators, bidi, joiners */
+		{ 0xfe00, 0xfe0f }, { 0xfeff, 0xfeff }, /* variation selectors, BOM */
+		{ 0xfff9, 0xfffb }, { 0xe0000, 0xe0fff }, /* annotations, tags */
+	};
+
+	for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++)
+		if (c >= ranges[i].from && c <= ranges[i].to)
+			return true;
+	return false;
+}
+
+static void escape_byte(struct gpuq_buf *out, unsigned char b)
+{
+	gpuq_buf_printf(out, "\\x%02x", b);
+}
+
+static void put(struct gpuq_buf *out, const char *s, int len, uint32_t cp, bool utf8)
+{
+	if (cp < 0x80 && acts(cp))
+		escape_byte(out, (unsigned char)cp);
+	else if (acts(cp) || (cp >= 0x80 && !utf8))
+		gpuq_buf_printf(out, "\\u{%x}", (unsigned)cp);
+	else
+		gpuq_buf_add(out, s, (size_t)len);
+}
+
+void term_clean(struct gpuq_buf *out, const char *text, size_t n, bool utf8)
+{
+	uint32_t cp = 0;
+	int len;
+
+	for (size_t i = 0; i<n; i += len> 0 ? (size_t)len : 1) {
+		len = decode(text + i, n - i, &cp);
+		if (len <= 0)
+			escape_byte(out, (unsigned char)text[i]);
+		else
+			put(out, text + i, len, cp, utf8);
+	}
+}
+
+static bool locale_is_utf8(void)
+{
+	return strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
+}
+
+void term_clean_str(struct gpuq_buf *out, const char *text)
+{
+	term_clean(out, text, strlen(text), locale_is_utf8());
+}
+
+/* Bytes of a harmless escape sequence at s; 0 = it is none, -1 = it may become one. */
+static int harmless(const char *s, size_t n)
+{
+	size_t i = 2;
+
+	if (n < 2)
+		return -1;
+	if (s[1] != '[')
+		return 0;
+	while (i < n && i < sizeof(((struct term_log *)0)->kept) - 1 &&
+	       ((s[i] >= '0' && s[i] <= '9') || s[i] == ';'))
+		i++;
+	if (i == n)
+		return i < sizeof(((struct term_log *)0)->kept) ? -1 : 0;
+	return s[i] == 'm' || s[i] == 'K' ? (int)i + 1 : 0;
+}
+
+static void log_bytes(struct term_log *l, struct gpuq_buf *out, const char *s, size_t n, bool last)
+{
+	const bool utf8 = locale_is_utf8();
+	uint32_t cp = 0;
+	int len;
+
+	for (size_t i = 0; i < n; i += (size_t)len) {
+		if (s[i] == '\n' || s[i] == '\t' || s[i] == '\r') {
+			gpuq_buf_addc(out, s[i]);
+			len = 1;
+			continue;
+		}
+		len = s[i] == '\033' ? harmless(s + i, n - i) : decode(s + i, n - i, &cp);
+		if (len < 0 && !last && n - i < sizeof(l->kept)) {
+			memcpy(l->kept, s + i, n - i);
+			l->n_kept = n - i;
+			return;
+		}
+		if (len <= 0) {
+			escape_byte(out, (unsigned char)s[i]);
+			len = 1;
+		} else if (s[i] == '\033') {
+			gpuq_buf_add(out, s + i, (size_t)len);
+		} else {
+			put(out, s + i, len, cp, utf8);
+		}
+	}
+}
+
+void term_log_add(struct term_log *l, struct gpuq_buf *out, const char *bytes, size_t n)
+{
+	struct gpuq_buf joined = GPUQ_BUF_INIT;
+
+	if (l->n_kept == 0) {
+		log_bytes(l, out, bytes, n, false);
+		return;
+	}
+	gpuq_buf_add(&joined, l->kept, l->n_kept);
+	gpuq_buf_add(&joined, bytes, n);
+	l->n_kept = 0;
+	if (joined.failed)
+		out->failed = true;
+	else
+		log_bytes(l, out, joined.data, joined.len, false);
+	gpuq_buf_done(&joined);
+}
+
+void term_log_end(struct term_log *l, struct gpuq_buf *out)
+{
+	const size_t n = l->n_kept;
+	char kept[sizeof(l->kept)];
+
+	memcpy(kept, l->kept, n);
+	l->n_kept = 0;
+	log_bytes(l, out, kept, n, true);
+}
+
+bool term_colours(FILE *f)
+{
+	const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
+
+	if (no && *no)
+		return false;
+	if (!term || !*term || strcmp(term, "dumb") == 0)
+		return false;
+	return isatty(fileno(f)) == 1;
+}
+
+int term_width(FILE *f)
+{
+	struct winsize w;
+	const char *text = getenv("COLUMNS");
+	int n = text ? atoi(text) : 0;
+
+	if (isatty(fileno(f)) != 1)
+		return 0;
+	if (n > 0)
+		return n;
+	if (ioctl(fileno(f), TIOCGWINSZ, &w) == 0 && w.ws_col > 0)
+		return w.ws_col;
+	return 80;
+}

@@ -1,0 +1,342 @@
+#include "gpuq/view.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "libgpuq/names.h"
+#include "libgpuq/units.h"
+
+#define JSON_VERSION 1
+
+/* Keys whose integers are instants. `time` is one only in an eviction: in a spec it
+ * is the walltime. */
+static bool is_instant(const char *key, const char *parent)
+{
+	const size_t n = strlen(key);
+
+	if (n > 5 && strcmp(key + n - 5, "_time") == 0)
+		return true;
+	if (strcmp(key, "since") == 0 || strcmp(key, "stale_since") == 0)
+		return true;
+	return strcmp(key, "time") == 0 && strcmp(parent, "evictions") == 0;
+}
+
+static struct gpuq_val *convert(struct gpuq_arena *a, const struct gpuq_val *v, const char *key,
+				const char *parent)
+{
+	struct gpuq_val *out;
+	char text[32];
+
+	switch (v->type) {
+	case GPUQ_INT:
+		if (!is_instant(key, parent))
+			break;
+		gpuq_instant_print(v->i, text, sizeof(text));
+		return gpuq_str(a, text);
+	case GPUQ_LIST:
+		out = gpuq_list(a);
+		for (size_t i = 0; i < v->n; i++)
+			gpuq_add(a, out, convert(a, v->items[i], "", key));
+		return out;
+	case GPUQ_MAP:
+		if (strcmp(key, "spec") == 0)
+			break; /* in gpuq's own form already */
+		out = gpuq_map(a);
+		for (size_t i = 0; i < v->n; i++)
+			gpuq_put(a, out, v->pairs[i].key,
+				 convert(a, v->pairs[i].val, v->pairs[i].key, *key ? key : parent));
+		return out;
+	default:
+		break;
+	}
+	return gpuq_val_copy(a, v);
+}
+
+struct gpuq_val *view_json(struct gpuq_arena *a, const struct gpuq_val *obj)
+{
+	struct gpuq_val *out = gpuq_map(a);
+
+	gpuq_put(a, out, "v", gpuq_int(a, JSON_VERSION));
+	for (size_t i = 0; obj->type == GPUQ_MAP && i < obj->n; i++)
+		if (strcmp(obj->pairs[i].key, "v") != 0)
+			gpuq_put(a, out, obj->pairs[i].key,
+				 convert(a, obj->pairs[i].val, obj->pairs[i].key, ""));
+	return out;
+}
+
+void view_cell(struct gpuq_buf *out, const struct gpuq_val *v)
+{
+	if (!v || v->type == GPUQ_NULL ||
+	    ((v->type == GPUQ_LIST || v->type == GPUQ_MAP) && !v->n)) {
+		gpuq_buf_addc(out, '-');
+		return;
+	}
+	switch (v->type) {
+	case GPUQ_BOOL:
+		gpuq_buf_adds(out, v->b ? "yes" : "no");
+		break;
+	case GPUQ_INT:
+		gpuq_buf_printf(out, "%" PRId64, v->i);
+		break;
+	case GPUQ_REAL:
+		gpuq_buf_printf(out, "%.6g", v->d);
+		break;
+	case GPUQ_STR:
+		gpuq_buf_add(out, v->s, v->n);
+		break;
+	case GPUQ_LIST:
+		for (size_t i = 0; i < v->n; i++) {
+			if (i)
+				gpuq_buf_addc(out, ',');
+			view_cell(out, v->items[i]);
+		}
+		break;
+	case GPUQ_MAP:
+		for (size_t i = 0; i < v->n; i++) {
+			gpuq_buf_printf(out, "%s%s=", i ? "," : "", v->pairs[i].key);
+			view_cell(out, v->pairs[i].val);
+		}
+		break;
+	default:
+		gpuq_buf_addc(out, '?');
+	}
+}
+
+double view_number(const struct gpuq_val *v, double dflt)
+{
+	if (v && v->type == GPUQ_INT)
+		return (double)v->i;
+	return v && v->type == GPUQ_REAL ? v->d : dflt;
+}
+
+static bool is_set(const struct gpuq_val *map, const char *key)
+{
+	const struct gpuq_val *v = gpuq_get(map, key);
+
+	return v && v->type != GPUQ_NULL;
+}
+
+void view_job_id(struct gpuq_buf *out, const struct gpuq_val *job)
+{
+	const struct gpuq_val *array = gpuq_get(job, "array");
+	const char *indices;
+	int64_t throttle;
+
+	if (!is_set(job, "id")) {
+		gpuq_buf_addc(out, '-');
+		return;
+	}
+	gpuq_buf_printf(out, "%" PRId64, gpuq_get_int(job, "id", 0));
+	if (is_set(job, "array_index")) {
+		gpuq_buf_printf(out, "_%" PRId64, gpuq_get_int(job, "array_index", 0));
+		return;
+	}
+	if (!array || array->type != GPUQ_MAP)
+		return;
+	indices = gpuq_get_str(array, "waiting", gpuq_get_str(array, "indices", ""));
+	if (!*indices)
+		return;
+	throttle = gpuq_get_int(array, "throttle", 0);
+	gpuq_buf_printf(out, "_[%s", indices);
+	if (throttle > 0)
+		gpuq_buf_printf(out, "%%%" PRId64, throttle);
+	gpuq_buf_addc(out, ']');
+}
+
+int view_job_state(const struct gpuq_val *job)
+{
+	return gpuq_job_state_parse(gpuq_get_str(job, "state", ""));
+}
+
+bool view_job_ended(const struct gpuq_val *job)
+{
+	const int s = view_job_state(job);
+
+	return s >= 0 && gpuq_job_state_ended((enum gpuq_job_state)s);
+}
+
+bool view_job_started(const struct gpuq_val *job)
+{
+	const int s = view_job_state(job);
+
+	return s == GPUQ_JOB_RUNNING || s == GPUQ_JOB_COMPLETING || s == GPUQ_JOB_COMPLETED ||
+	       is_set(job, "start_time");
+}
+
+int64_t view_job_elapsed_us(const struct gpuq_val *job, int64_t now_us)
+{
+	const int64_t start_us = gpuq_get_int(job, "start_time", 0);
+	const int64_t end_us = gpuq_get_int(job, "end_time", now_us);
+
+	return start_us > 0 && end_us > start_us ? end_us - start_us : 0;
+}
+
+int view_natural(const char *a, const char *b)
+{
+	while (*a && *b) {
+		if (isdigit((unsigned char)*a) && isdigit((unsigned char)*b)) {
+			const size_t za = strspn(a, "0"), zb = strspn(b, "0");
+			const size_t na = strspn(a + za, "0123456789");
+			const size_t nb = strspn(b + zb, "0123456789");
+			int d;
+
+			if (na != nb)
+				return na < nb ? -1 : 1;
+			d = strncmp(a + za, b + zb, na);
+			if (d)
+				return d;
+			if (za != zb)
+				return za < zb ? -1 : 1;
+			a += za + na;
+			b += zb + nb;
+			continue;
+		}
+		if (*a != *b)
+			return (unsigned char)*a < (unsigned char)*b ? -1 : 1;
+		a++;
+		b++;
+	}
+	return *a ? 1 : *b ? -1 : 0;
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return view_natural(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Where the last run of digits of a name is, [*from, *to). */
+static bool last_digits(const char *name, size_t *from, size_t *to)
+{
+	size_t n = strlen(name);
+
+	while (n > 0 && !isdigit((unsigned char)name[n - 1]))
+		n--;
+	*to = n;
+	while (n > 0 && isdigit((unsigned char)name[n - 1]))
+		n--;
+	*from = n;
+	/* Longer numbers are no counters, and would not fit below. */
+	return *to > *from && *to - *from < 18;
+}
+
+/* b follows a in a run: same text around, same width (or none padded), number + 1. */
+static bool follows(const char *a, const char *b)
+{
+	size_t af, at, bf, bt;
+
+	if (!last_digits(a, &af, &at) || !last_digits(b, &bf, &bt) || af != bf)
+		return false;
+	if (strncmp(a, b, af) != 0 || strcmp(a + at, b + bt) != 0)
+		return false;
+	if (at - af != bt - bf && (a[af] == '0' || b[bf] == '0'))
+		return false;
+	return strtoll(b + bf, NULL, 10) == strtoll(a + af, NULL, 10) + 1;
+}
+
+static bool same_frame(const char *a, const char *b)
+{
+	size_t af, at, bf, bt;
+
+	return last_digits(a, &af, &at) && last_digits(b, &bf, &bt) && af == bf &&
+	       strncmp(a, b, af) == 0 && strcmp(a + at, b + bt) == 0;
+}
+
+size_t view_fold(struct gpuq_buf *out, const char **names, size_t n)
+{
+	size_t kept = 0, i = 0, from, to, end, last;
+
+	if (n == 0)
+		return 0;
+	qsort(names, n, sizeof(*names), by_name);
+	for (size_t k = 0; k < n; k++)
+		if (kept == 0 || strcmp(names[kept - 1], names[k]) != 0)
+			names[kept++] = names[k];
+	while (i < kept) {
+		if (i)
+			gpuq_buf_addc(out, ',');
+		for (end = i; end + 1 < kept && same_frame(names[i], names[end + 1]); end++)
+			;
+		if (end == i) {
+			gpuq_buf_adds(out, names[i++]);
+			continue;
+		}
+		last_digits(names[i], &from, &to);
+		gpuq_buf_add(out, names[i], from);
+		gpuq_buf_addc(out, '[');
+		for (size_t k = i; k <= end; k = last + 1) {
+			for (last = k; last < end && follows(names[last], names[last + 1]); last++)
+				;
+			if (k > i)
+				gpuq_buf_addc(out, ',');
+			last_digits(names[k], &from, &to);
+			gpuq_buf_add(out, names[k] + from, to - from);
+			if (last == k)
+				continue;
+			last_digits(names[last], &from, &to);
+			gpuq_buf_addc(out, '-');
+			gpuq_buf_add(out, names[last] + from, to - from);
+		}
+		last_digits(names[end], &from, &to);
+		gpuq_buf_printf(out, "]%s", names[end] + to);
+		i = end + 1;
+	}
+	return kept;
+}
+
+size_t view_job_nodes(struct gpuq_buf *out, const struct gpuq_val *job)
+{
+	const struct gpuq_val *pods = gpuq_get(job, "pods");
+	const char **names;
+	size_t n = 0, kept;
+
+	if (!pods || pods->type != GPUQ_LIST || pods->n == 0)
+		return 0;
+	names = calloc(pods->n, sizeof(*names));
+	if (!names) {
+		out->failed = true;
+		return 0;
+	}
+	for (size_t i = 0; i < pods->n; i++) {
+		const char *node = gpuq_get_str(pods->items[i], "node", "");
+
+		if (*node)
+			names[n++] = node;
+	}
+	kept = view_fold(out, names, n);
+	free(names);
+	return kept;
+}
+
+void view_job_place(struct gpuq_buf *out, const struct gpuq_val *job)
+{
+	const int s = view_job_state(job);
+	const bool waiting = s == GPUQ_JOB_PENDING || s == GPUQ_JOB_PROVISIONING;
+	const char *reason = gpuq_get_str(job, "reason", "");
+
+	if (!waiting && view_job_nodes(out, job) > 0)
+		return;
+	if (*reason)
+		gpuq_buf_printf(out, "(%s)", reason);
+	else if (waiting)
+		gpuq_buf_adds(out, "(None)");
+}
+
+void view_time(struct gpuq_buf *out, const struct gpuq_val *us)
+{
+	struct tm tm;
+	char text[32];
+	time_t s;
+
+	if (!us || us->type != GPUQ_INT) {
+		gpuq_buf_addc(out, '-');
+		return;
+	}
+	s = (time_t)(us->i / GPUQ_US_PER_S);
+	if (!localtime_r(&s, &tm) || !strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S", &tm))
+		snprintf(text, sizeof(text), "?");
+	gpuq_buf_adds(out, text);
+}

@@ -1,0 +1,61 @@
+/* view.h - objects of the wire as people and as scripts read them
+ *
+ * Owns     nothing.
+ * Touches  memory; the local time zone.
+ * Used by  the columns (cols_*.c), status, result, follow.
+ *
+ * On the wire a time is int64 microseconds; --json shows RFC 3339, tables show local
+ * time or durations as squeue does.
+ */
+#ifndef GPUQ_VIEW_H
+#define GPUQ_VIEW_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "libgpuq/arena.h"
+#include "libgpuq/buf.h"
+#include "libgpuq/val.h"
+
+/* The object for --json: a copy with "v" (version of this output) first and times as
+ * text. NULL when the arena is exhausted. */
+struct gpuq_val *view_json(struct gpuq_arena *a, const struct gpuq_val *obj);
+
+/* A value in one cell: null is "-", a number its digits, lists and maps joined by
+ * commas ("a100=32,h100=8"). */
+void view_cell(struct gpuq_buf *out, const struct gpuq_val *v);
+
+/* "17", "17_3", or "17_[4-99%10]" for the waiting elements of an array. */
+void view_job_id(struct gpuq_buf *out, const struct gpuq_val *job);
+
+/* The enum gpuq_job_state of a job object, -1 when it has none that is known. */
+int view_job_state(const struct gpuq_val *job);
+
+/* It has run: devices were its own at some time. */
+bool view_job_started(const struct gpuq_val *job);
+bool view_job_ended(const struct gpuq_val *job);
+
+/* Microseconds it has run (till now_us or its end); 0 before it started. */
+int64_t view_job_elapsed_us(const struct gpuq_val *job, int64_t now_us);
+
+/* Names of the nodes of its pods, folded: "n[01-04],x". Appends nothing without pods.
+ * Returns the number of nodes. */
+size_t view_job_nodes(struct gpuq_buf *out, const struct gpuq_val *job);
+
+/* squeue's last column: the nodes, or "(Reason)". */
+void view_job_place(struct gpuq_buf *out, const struct gpuq_val *job);
+
+/* Local time, "2026-11-21 15:26:29"; "-" for null or absent. */
+void view_time(struct gpuq_buf *out, const struct gpuq_val *us);
+
+/* A number that may be an integer or a real; dflt for anything else. */
+double view_number(const struct gpuq_val *v, double dflt);
+
+/* Fold names: sorted (n2 before n10), doubles dropped, runs as n[01-04]. names is
+ * reordered. Returns how many names are left. */
+size_t view_fold(struct gpuq_buf *out, const char **names, size_t n);
+
+/* Order of names as people count: runs of digits by value. */
+int view_natural(const char *a, const char *b);
+
+#endif

@@ -1,0 +1,211 @@
+"""Lists: columns, order, limits, JSON, and strings that would act on a terminal."""
+import json
+
+from fake import Case, Refused, job, main
+
+
+def listing(*jobs):
+    def handler(call):
+        for j in jobs:
+            call.item(j)
+        return {}
+    return handler
+
+
+class Queue(Case):
+    def table(self, jobs, *args, **more):
+        self.serve(job_list=listing(*jobs))
+        return [line.split() for line in self.ok("queue", *args, **more).splitlines()]
+
+    def test_looks_like_squeue(self):
+        rows = self.table([job(18, "PENDING"), job(17, "RUNNING", end_time=1700003665000000)])
+        self.assertEqual(rows[0], ["JOBID", "QUEUE", "NAME", "USER", "ST", "TIME", "GPUS",
+                                   "NODES", "NODELIST(REASON)"])
+        self.assertEqual(rows[1], ["18", "default", "train", "ann", "PD", "0:00", "1", "0",
+                                   "(Resources)"])
+        self.assertEqual(rows[2], ["17", "default", "train", "ann", "R", "1:00:05", "1", "1",
+                                   "n1"])
+
+    def test_sorts_by_state_then_priority(self):
+        rows = self.table([job(1, "RUNNING"), job(2, "PENDING", priority=5),
+                           job(3, "PENDING", priority=9)], "-h", "-o", "JOBID")
+        self.assertEqual(rows, [["3"], ["2"], ["1"]])
+
+    def test_sorts_as_told(self):
+        rows = self.table([job(9, name="n10"), job(10, name="n2")], "-h", "-o", "jobid",
+                          "--sort=name")
+        self.assertEqual(rows, [["10"], ["9"]])
+        self.assertEqual(self.ok("queue", "-h", "-o", "jobid", "--sort=-jobid").split(),
+                         ["10", "9"])
+
+    def test_limit_counts_after_sorting(self):
+        rows = self.table([job(1, priority=1), job(2, priority=2)], "-h", "-o", "JOBID",
+                          "--limit=1")
+        self.assertEqual(rows, [["2"]])
+
+    def test_an_empty_list_has_its_header(self):
+        self.assertEqual(self.table([])[0][0], "JOBID")
+        self.assertEqual(self.ok("queue", "-h"), "")
+
+    def test_array_elements(self):
+        array = {"indices": "4-99", "size": 100, "throttle": 10}
+        rows = self.table([job(17, "PENDING", array=array),
+                           job(17, "RUNNING", array=array, array_index=3)], "-h", "-o", "JOBID")
+        self.assertEqual(rows, [["17_[4-99%10]"], ["17_3"]])
+
+    def test_nodes_are_folded(self):
+        pods = [{"node": n} for n in ("n10", "n9", "n8", "x", "g01", "g02", "g04")]
+        rows = self.table([job(pods=pods)], "-h", "-o", "NODES,NODELIST")
+        self.assertEqual(rows, [["7", "g[01-02,04],n[8-10],x"]])
+
+    def test_squeue_format_strings(self):
+        self.serve(job_list=listing(job(17)))
+        self.assertEqual(self.ok("queue", "-h", "-o", "%.6i|%5t|%j"), "    17|R    |train\n")
+
+    def test_unknown_column_is_wrong_usage(self):
+        self.serve(job_list=listing())
+        code, out, err = self.run_gpuq("queue", "-o", "JOBBID")
+        self.assertEqual((code, out), (2, ""))
+        self.assertIn("did you mean JOBID", err)
+
+    def test_filters_travel(self):
+        s = self.serve(job_list=listing())
+        self.ok("queue", "--me", "-q", "a,b", "-t", "pd,RUNNING", "-n", "x", "-w", "n1",
+                "-j", "17_[1-3:2],9")
+        p = s.of("job.list")[0].params
+        self.assertEqual(p, {"user": "ann", "queue": ["a", "b"],
+                             "states": ["PENDING", "RUNNING"], "names": ["x"], "nodes": ["n1"],
+                             "ids": ["17_1", "17_3", "9"]})
+        self.ok("queue", "-t", "all")
+        self.assertEqual(s.of("job.list")[1].params, {"all": True})
+
+    def test_wrong_filters_are_wrong_usage(self):
+        self.serve(job_list=listing())
+        for args in (["-t", "SLEEPING"], ["-j", "x"], ["--since", "yesterday"],
+                     ["--limit", "0"], ["--me", "-u", "bob"], ["--watch=x"], ["--nope"]):
+            code, out, err = self.run_gpuq("queue", *args)
+            self.assertEqual((code, out), (2, ""), args)
+            self.assertTrue(err.startswith("gpuq: "), args)
+
+    def test_json_is_an_object_a_line(self):
+        self.serve(job_list=listing(
+            job(17, reasons=[{"code": "Resources", "since": 1700000000000000}],
+                evictions=[{"time": 1700000000000000, "cause": "drain"}],
+                spec={"time": 5, "begin_time": 7}), job(18, "PENDING")))
+        lines = [json.loads(x) for x in self.ok("queue", "--json").splitlines()]
+        self.assertEqual([x["id"] for x in lines], [17, 18])
+        j = lines[0]
+        self.assertEqual(j["v"], 1)
+        self.assertEqual(j["submit_time"], "2023-11-14T22:13:20.000Z")
+        self.assertIsNone(j["end_time"])
+        self.assertEqual(j["reasons"][0]["since"], "2023-11-14T22:13:20.000Z")
+        self.assertEqual(j["evictions"][0]["time"], "2023-11-14T22:13:20.000Z")
+        self.assertEqual(j["spec"], {"time": 5, "begin_time": 7})
+
+    def test_json_can_be_sorted_and_limited(self):
+        s = self.serve(job_list=listing(job(1), job(2), job(3)))
+        out = self.ok("queue", "--json", "--sort=-JOBID", "--limit=2")
+        self.assertEqual([json.loads(x)["id"] for x in out.splitlines()], [3, 2])
+        self.assertNotIn("limit", s.of("job.list")[0].params)
+        self.assertEqual(len(self.ok("queue", "--json", "--limit=2").splitlines()), 2)
+        self.assertEqual(s.of("job.list")[1].params["limit"], 2)
+
+    def test_strings_cannot_act(self):
+        evil = "a\x1b[2Jb\x7f\u009b\u202ec\u200b\nd"
+        self.serve(job_list=listing(job(name=evil, queue="größe")))
+        self.assertEqual(self.ok("queue", "-h", "-o", "NAME,QUEUE"),
+                         "a\\x1b[2Jb\\x7f\\u{9b}\\u{202e}c\\u{200b}\\x0ad größe\n")
+        self.assertEqual(self.ok("queue", "-h", "-o", "QUEUE", env=self.env(LC_ALL="C")),
+                         "gr\\u{f6}\\u{df}e\n")
+
+    def test_no_such_job_is_254(self):
+        def gone(call):
+            raise Refused(2, "not_found", "no job 99")
+        self.serve(job_list=gone)
+        self.assertEqual(self.run_gpuq("queue", "-j", "99"), (254, "", "gpuq: no job 99\n"))
+
+    def test_watch_repeats_until_a_signal(self):
+        s = self.serve(job_list=listing(job(17)))
+        p = self.start("queue", "--json", "--watch=0.1")
+        lines = [p.stdout.readline() for _ in range(3)]
+        p.send_signal(2)
+        p.communicate(timeout=60)
+        self.assertEqual(p.returncode, 0)
+        self.assertEqual([json.loads(x)["id"] for x in lines], [17, 17, 17])
+        self.assertGreaterEqual(len(s.of("job.list")), 3)
+
+
+class Others(Case):
+    NODE = {"name": "n1", "pool": "default", "flavor": "a100", "state": "mixed", "gpus": 2,
+            "free_gpus": 1.5, "devices": [
+                {"index": 0, "uuid": "GPU-0", "product": "NVIDIA-A100", "memory_mib": 40960,
+                 "free_milli": 500, "free_memory_mib": 1024, "jobs": [17], "state": "ok"},
+                {"index": 1, "uuid": "GPU-1", "product": "NVIDIA-A100", "memory_mib": 40960,
+                 "free_milli": 1000, "free_memory_mib": 40960, "jobs": [], "state": "ok"}]}
+
+    def test_nodes_by_device(self):
+        self.serve(node_list=listing(self.NODE, {"name": "cpu", "state": "idle", "devices": [],
+                                                 "gpus": 0, "free_gpus": 0}))
+        rows = [r.split() for r in self.ok("nodes").splitlines()]
+        self.assertEqual(rows[0], ["NODE", "STATE", "POOL", "FLAVOR", "GPU", "PRODUCT",
+                                   "MEMORY", "FREE", "JOBS"])
+        self.assertEqual(rows[1], ["cpu", "idle", "-", "-", "-", "-", "-", "0", "-"])
+        self.assertEqual(rows[2], ["n1", "mixed", "default", "a100", "0", "NVIDIA-A100", "40Gi",
+                                   "0.5", "17"])
+        self.assertEqual(rows[3][4:], ["1", "NVIDIA-A100", "40Gi", "1", "-"])
+        self.assertEqual(self.ok("nodes", "-s", "-h", "-w", "n1").split(),
+                         ["n1", "mixed", "default", "a100", "2", "1.5"])
+        self.assertEqual(len(self.ok("nodes", "--json").splitlines()), 2)
+        self.assertEqual(self.ok("nodes", "-h", "-s", "-t", "idle", "-o", "NODE"), "cpu\n")
+
+    def test_queues(self):
+        self.serve(queue_list=listing(
+            {"name": "research", "parent": None, "quota": {"a100": 32, "h100": 8},
+             "limit": "unlimited", "weight": 2, "fair_share": 40.5, "allocated": 3, "held": 0,
+             "pending_jobs": 4, "running_jobs": 2, "budget_gpu_minutes": None,
+             "used_gpu_minutes": 0}))
+        self.assertEqual(self.ok("queues", "-h").split(),
+                         ["research", "-", "a100=32,h100=8", "unlimited", "2", "40.5", "3", "0",
+                          "4", "2"])
+        self.assertEqual(self.ok("queues", "-h", "-q", "other"), "")
+
+
+class Status(Case):
+    STATUS = {"gpus": 8, "devices": {"allocated": 3, "held": 0, "reserved": 0, "free": 5,
+                                     "stranded": 0, "draining": 0, "lost": 0},
+              "jobs": {"PENDING": 2, "RUNNING": 1},
+              "cluster": {"kind": "kube", "stale_since": 1700000000000000}}
+
+    def test_glance(self):
+        self.serve(status_get=lambda call: self.STATUS,
+                   queue_list=listing({"name": "default"}))
+        out = self.ok("status")
+        self.assertIn("kube, stale since 2023-11-14 22:13:20", out)
+        self.assertIn("8 (3 allocated, 5 free)", out)
+        self.assertIn("2 PENDING, 1 RUNNING", out)
+        self.assertIn("\ndefault", out)
+        j = json.loads(self.ok("status", "--json"))
+        self.assertEqual(j["devices"]["free"], 5)
+        self.assertEqual(j["cluster"]["stale_since"], "2023-11-14T22:13:20.000Z")
+
+    def test_a_job(self):
+        s = self.serve(job_get=lambda call: {"jobs": [job(
+            17, "PENDING", name="a\x1bb", reasons=[
+                {"code": "Resources", "object": "a100", "have": 1, "need": 4,
+                 "since": 1700000000000000, "who": "nobody"}])]})
+        out = self.ok("status", "17_3")
+        self.assertEqual(s.of("job.get")[0].params, {"id": 17, "index": 3})
+        self.assertIn("a\\x1bb", out)
+        self.assertIn("Resources a100: have 1, need 4, for ", out)
+        self.assertEqual(json.loads(self.ok("status", "17", "--json"))["id"], 17)
+
+    def test_no_such_job(self):
+        def gone(call):
+            raise Refused(2, "not_found", "no job 17")
+        self.serve(job_get=gone)
+        self.assertEqual(self.run_gpuq("status", "17"), (254, "", "gpuq: no job 17\n"))
+        self.assertEqual(self.run_gpuq("status", "x")[0], 2)
+
+
+if __name__ == "__main__":
+    main()
