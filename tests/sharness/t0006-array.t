@@ -10,11 +10,11 @@ test_expect_success 'elements run, each knows its index, no more at once than al
 	mkdir run && cat >array.sh <<-\END &&
 	#!/bin/sh
 	#GPUQ --array=0-5%2
-	mkdir "$PLACE/$SLURM_ARRAY_TASK_ID" || exit 90
+	mkdir "$PLACE/$GPUQ_ARRAY_TASK_ID" || exit 90
 	ls "$PLACE" | wc -l >>"$PLACE.counts"
 	sleep 0.3
-	rmdir "$PLACE/$SLURM_ARRAY_TASK_ID"
-	exit $((SLURM_ARRAY_TASK_ID / 5))
+	rmdir "$PLACE/$GPUQ_ARRAY_TASK_ID"
+	exit $((GPUQ_ARRAY_TASK_ID / 5))
 	END
 	id=$(PLACE=$PWD/run gpuq submit --parsable array.sh) &&
 	exits 1 gpuq wait "$id" &&
@@ -63,7 +63,7 @@ for bad in 0-99999999 5-1 a-b 1- 1-5%0 ''; do
 done
 
 test_expect_success 'a restart knows which elements have run' '
-	mkdir again && id=$(printf "#!/bin/sh\necho x >>\"%s/again/\$SLURM_ARRAY_TASK_ID\"; sleep 0.2\n" "$PWD" |
+	mkdir again && id=$(printf "#!/bin/sh\necho x >>\"%s/again/\$GPUQ_ARRAY_TASK_ID\"; sleep 0.2\n" "$PWD" |
 		submit --array 0-19%4 -g 1 -) &&
 	wait_for 30 test -e again/3 && kill_gpuqd && start_gpuqd &&
 	exits 0 gpuq wait "$id" && test "$(ls again | wc -l)" = 20 && test "$(cat again/* | wc -l)" = 20 &&
