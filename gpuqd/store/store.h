@@ -24,7 +24,7 @@ struct store;
 
 struct store_opts {
 	int64_t map_bytes;  /* address space, not disk; 0 = 64 GiB */
-	bool unsafe_fs;	    /* allow network and overlay filesystems */
+	bool unsafe_fs;	    /* allow network filesystems */
 	bool no_sync;	    /* tests only: a crash of the machine loses data */
 };
 
