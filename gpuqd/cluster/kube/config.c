@@ -82,9 +82,8 @@ static int load_in_cluster(struct kube_config *c, struct gpuq_err *err)
 	int rc;
 
 	c->origin = "in-cluster";
-	c->server = gpuq_arena_printf(&c->arena, strchr(host, ':') ? "https://[%s]:%s"
-								   : "https://%s:%s",
-				      host, port);
+	c->server = gpuq_arena_printf(
+		&c->arena, strchr(host, ':') ? "https://[%s]:%s" : "https://%s:%s", host, port);
 	c->ca_file = POD_DIR "ca.crt";
 	c->token_file = POD_DIR "token";
 	if (!c->server)
@@ -97,8 +96,8 @@ static int load_in_cluster(struct kube_config *c, struct gpuq_err *err)
 	return 0;
 }
 
-static int load_one(struct gpuq_arena *a, const char *path, struct kubeconfig_doc *out,
-		    bool *found, struct gpuq_err *err)
+static int load_one(struct gpuq_arena *a, const char *path, struct kubeconfig_doc *out, bool *found,
+		    struct gpuq_err *err)
 {
 	struct kube_bytes text = { 0 };
 	struct gpuq_val **docs;
@@ -150,8 +149,7 @@ static int load_list(const char *list, const char *context, struct kube_config *
 	return kubeconfig_read(docs, n, context, c, err);
 }
 
-static int load(const char *path, const char *context, struct kube_config *c,
-		struct gpuq_err *err)
+static int load(const char *path, const char *context, struct kube_config *c, struct gpuq_err *err)
 {
 	const char *env = getenv("KUBECONFIG"), *home = getenv("HOME");
 	struct kubeconfig_doc doc;

@@ -28,13 +28,13 @@ struct kube_exec {
 	const char *api_version, *hint;
 	struct gpuq_strlist args;
 	struct gpuq_strmap env; /* added to our own */
-	bool give_cluster;	/* provideClusterInfo */
+	bool give_cluster; /* provideClusterInfo */
 };
 
 struct kube_config {
 	struct gpuq_arena arena;
-	const char *origin;    /* for messages: the file, or "in-cluster" */
-	const char *server;    /* "https://host:port[/path]", no slash at the end */
+	const char *origin; /* for messages: the file, or "in-cluster" */
+	const char *server; /* "https://host:port[/path]", no slash at the end */
 	const char *namespace_; /* of the context; "" none */
 	const char *tls_server_name, *proxy_url; /* "" none */
 	bool insecure;

@@ -9,9 +9,9 @@
 
 #define TOKEN_BYTES_MAX (64u << 10)
 #define SECOND_US INT64_C(1000000)
-#define TOKEN_AGE_US (60 * SECOND_US)  /* as client-go */
-#define LEEWAY_US (10 * SECOND_US)     /* renew that long before the end */
-#define AGAIN_US (5 * SECOND_US)       /* between two tries of a plugin or a file */
+#define TOKEN_AGE_US (60 * SECOND_US) /* as client-go */
+#define LEEWAY_US (10 * SECOND_US) /* renew that long before the end */
+#define AGAIN_US (5 * SECOND_US) /* between two tries of a plugin or a file */
 
 struct creds {
 	struct loop *loop;
@@ -19,8 +19,8 @@ struct creds {
 	creds_fn fn;
 	void *arg;
 	struct creds_view *view; /* NULL = not yet, or used up */
-	int64_t read_us;	 /* token file: when it was read, monotonic */
-	int64_t expires_us;	 /* plugin: wall clock, 0 = never */
+	int64_t read_us; /* token file: when it was read, monotonic */
+	int64_t expires_us; /* plugin: wall clock, 0 = never */
 	int64_t reload_us, failed_us, got_us; /* monotonic */
 	struct exec_plugin *plugin;
 	struct loop_timer *tell; /* a failure to be told */
@@ -86,8 +86,7 @@ static bool read_token(struct creds *c)
 	c->read_us = loop_mono_us(c->loop);
 	if (rc == 0)
 		trim((char *)text.data);
-	if (rc == 0 &&
-	    (!c->view || !c->view->token || strcmp(text.data, c->view->token) != 0))
+	if (rc == 0 && (!c->view || !c->view->token || strcmp(text.data, c->view->token) != 0))
 		rc = set_view(c, text.data, NULL, NULL);
 	/* A file that is being replaced, or a token beside it: the older one serves. */
 	if (rc != 0 && !c->view && *c->config->token)

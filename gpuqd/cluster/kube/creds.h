@@ -21,7 +21,7 @@ struct creds;
 /* What one request uses; it stays valid while a reference to it is held. */
 struct creds_view {
 	unsigned refs;
-	char *token;	       /* NULL = none */
+	char *token; /* NULL = none */
 	struct kube_bytes ca, cert, key;
 	char *own_cert, *own_key; /* memory of a plugin's */
 };

@@ -182,9 +182,7 @@ static const json_t *named(const json_t *list, const char *name)
 	size_t i;
 	json_t *v;
 
-	json_array_foreach (list, i, v)
-		if (strcmp(kube_str(v, "name"), name) == 0)
-			return v;
+	json_array_foreach(list, i, v) if (strcmp(kube_str(v, "name"), name) == 0) return v;
 	return NULL;
 }
 
@@ -217,10 +215,9 @@ static bool resize_infeasible(const json_t *status)
 	size_t i;
 	json_t *c;
 
-	json_array_foreach (json_object_get(status, "conditions"), i, c)
-		if (strcmp(kube_str(c, "type"), "PodResizePending") == 0 &&
-		    strcmp(kube_str(c, "reason"), "Infeasible") == 0)
-			return true;
+	json_array_foreach(json_object_get(status, "conditions"), i,
+			   c) if (strcmp(kube_str(c, "type"), "PodResizePending") == 0 &&
+				  strcmp(kube_str(c, "reason"), "Infeasible") == 0) return true;
 	return false;
 }
 
@@ -233,13 +230,15 @@ struct kube_amount kube_pod_request(const json_t *pod)
 	size_t i;
 	json_t *c;
 
-	json_array_foreach (json_object_get(spec, "containers"), i, c) {
-		struct kube_amount a = container_asks(
-			c, json_object_get(status, "containerStatuses"), infeasible);
+	json_array_foreach(json_object_get(spec, "containers"), i, c)
+	{
+		struct kube_amount a =
+			container_asks(c, json_object_get(status, "containerStatuses"), infeasible);
 
 		plus(&app, &a);
 	}
-	json_array_foreach (json_object_get(spec, "initContainers"), i, c) {
+	json_array_foreach(json_object_get(spec, "initContainers"), i, c)
+	{
 		struct kube_amount a = container_asks(
 			c, json_object_get(status, "initContainerStatuses"), infeasible);
 

@@ -34,14 +34,17 @@
 enum kube_event { KUBE_ADDED, KUBE_MODIFIED, KUBE_DELETED, KUBE_BOOKMARK, KUBE_ERROR };
 
 struct kube_object {
-	json_t *root;	 /* what was parsed; NULL = nothing */
-	json_t *object;	 /* the node, pod or Status; borrowed from root */
+	json_t *root; /* what was parsed; NULL = nothing */
+	json_t *object; /* the node, pod or Status; borrowed from root */
 	enum kube_event event;
 	const char *version; /* metadata.resourceVersion, "" when it has none */
 	struct gpuq_arena arena;
 };
 
-#define KUBE_OBJECT_INIT { .root = NULL }
+#define KUBE_OBJECT_INIT                                                                           \
+	{                                                                                          \
+		.root = NULL                                                                       \
+	}
 
 /* Parse one object as it stands in a LIST. Returns 0; GPUQ_EINVAL with what is wrong. */
 int kube_parse_item(const char *json, size_t n, struct kube_object *out, struct gpuq_err *err);
@@ -60,7 +63,7 @@ int kube_read_pod(struct kube_object *o, const char *cluster_id, struct pod_fact
 /* Parts of the two, for their own files and for tests. */
 const char *kube_str(const json_t *obj, const char *key); /* "" when absent */
 json_t *kube_path(const json_t *obj, const char *a, const char *b); /* NULL when absent */
-int64_t kube_time_us(const char *rfc3339);			    /* 0 when absent or wrong */
+int64_t kube_time_us(const char *rfc3339); /* 0 when absent or wrong */
 
 /* The quantity list[key], written as a string or a number; 0 when absent, negative or
  * unreadable. fn is gpuq_milli_parse or gpuq_bytes_parse. */

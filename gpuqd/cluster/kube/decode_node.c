@@ -17,7 +17,8 @@ static int read_labels(struct kube_object *o, struct gpuq_strmap *out)
 	out->vals = gpuq_arena_calloc(&o->arena, n, sizeof(*out->vals));
 	if (!out->keys || !out->vals)
 		return GPUQ_ENOMEM;
-	json_object_foreach (labels, key, v) {
+	json_object_foreach(labels, key, v)
+	{
 		if (!json_is_string(v))
 			continue;
 		out->keys[at] = key;
@@ -38,7 +39,8 @@ static int read_taints(struct kube_object *o, struct node_fact *out)
 	facts = gpuq_arena_calloc(&o->arena, n, sizeof(*facts));
 	if (!facts)
 		return GPUQ_ENOMEM;
-	json_array_foreach (taints, i, t) {
+	json_array_foreach(taints, i, t)
+	{
 		facts[i].key = kube_str(t, "key");
 		facts[i].value = kube_str(t, "value");
 		facts[i].effect = kube_str(t, "effect");
@@ -70,8 +72,10 @@ static int64_t small_number(const char *text)
  * taken to be the sick ones. A dead device plugin leaves allocatable at 0. */
 static int read_devices(struct kube_object *o, struct node_fact *out)
 {
-	int64_t works_milli = kube_quantity(kube_path(o->object, "status", "allocatable"), KUBE_GPU, gpuq_milli_parse);
-	int64_t there_milli = kube_quantity(kube_path(o->object, "status", "capacity"), KUBE_GPU, gpuq_milli_parse);
+	int64_t works_milli = kube_quantity(kube_path(o->object, "status", "allocatable"), KUBE_GPU,
+					    gpuq_milli_parse);
+	int64_t there_milli = kube_quantity(kube_path(o->object, "status", "capacity"), KUBE_GPU,
+					    gpuq_milli_parse);
 	int64_t works = works_milli / 1000, there = there_milli / 1000;
 	struct device_fact *d;
 
@@ -116,7 +120,8 @@ static void read_conditions(struct kube_object *o, struct node_fact *out)
 	size_t i;
 
 	out->note = "";
-	json_array_foreach (list, i, c) {
+	json_array_foreach(list, i, c)
+	{
 		if (strcmp(kube_str(c, "type"), "Ready") != 0)
 			continue;
 		said = true;
@@ -126,7 +131,8 @@ static void read_conditions(struct kube_object *o, struct node_fact *out)
 	}
 	if (!said)
 		out->note = "the node has not said that it is ready";
-	json_array_foreach (list, i, c) {
+	json_array_foreach(list, i, c)
+	{
 		if (!out->ready || strcmp(kube_str(c, "status"), "True") != 0)
 			continue;
 		for (size_t k = 0; k < sizeof(pressures) / sizeof(pressures[0]); k++)

@@ -39,10 +39,17 @@ static const struct {
 
 /* Words of a waiting container that does not get better by itself. */
 static const char *const waiting[] = {
-	"ErrImagePull",		    "ImagePullBackOff",	    "InvalidImageName",
-	"ErrImageNeverPull",	    "ImageInspectError",    "RegistryUnavailable",
-	"SignatureValidationFailed", "CreateContainerConfigError", "CreateContainerError",
-	"RunContainerError",	    "CrashLoopBackOff",
+	"ErrImagePull",
+	"ImagePullBackOff",
+	"InvalidImageName",
+	"ErrImageNeverPull",
+	"ImageInspectError",
+	"RegistryUnavailable",
+	"SignatureValidationFailed",
+	"CreateContainerConfigError",
+	"CreateContainerError",
+	"RunContainerError",
+	"CrashLoopBackOff",
 };
 
 static const json_t *condition(const json_t *status, const char *type)
@@ -50,10 +57,9 @@ static const json_t *condition(const json_t *status, const char *type)
 	size_t i;
 	json_t *c;
 
-	json_array_foreach (json_object_get(status, "conditions"), i, c)
-		if (strcmp(kube_str(c, "type"), type) == 0 &&
-		    strcmp(kube_str(c, "status"), "True") == 0)
-			return c;
+	json_array_foreach(json_object_get(status, "conditions"), i,
+			   c) if (strcmp(kube_str(c, "type"), type) == 0 &&
+				  strcmp(kube_str(c, "status"), "True") == 0) return c;
 	return NULL;
 }
 
@@ -68,7 +74,8 @@ static void look_at_ends(const json_t *statuses, struct ends *e)
 	size_t i;
 	json_t *c;
 
-	json_array_foreach (statuses, i, c) {
+	json_array_foreach(statuses, i, c)
+	{
 		const json_t *t = kube_path(c, "state", "terminated");
 		int64_t at_us;
 
@@ -177,7 +184,8 @@ static bool cannot_start(const json_t *statuses, struct pod_fact *out)
 	size_t i;
 	json_t *c;
 
-	json_array_foreach (statuses, i, c) {
+	json_array_foreach(statuses, i, c)
+	{
 		const json_t *w = kube_path(c, "state", "waiting");
 		const char *reason = kube_str(w, "reason");
 
@@ -267,7 +275,8 @@ static int read_devices(struct kube_object *o, struct pod_fact *out)
 	list = gpuq_arena_calloc(&o->arena, max, sizeof(*list));
 	if (!list)
 		return GPUQ_ENOMEM;
-	json_object_foreach (notes, key, v) {
+	json_object_foreach(notes, key, v)
+	{
 		if (strncmp(key, tencent, sizeof(tencent) - 1) != 0 || !json_is_string(v))
 			continue;
 		told = true;

@@ -35,8 +35,8 @@ struct exec_plugin {
 	struct gpuq_buf out;
 };
 
-int exec_plugin_parse(const char *json, size_t n, const char *api_version,
-		      struct gpuq_arena *room, struct exec_creds *out, struct gpuq_err *err)
+int exec_plugin_parse(const char *json, size_t n, const char *api_version, struct gpuq_arena *room,
+		      struct exec_creds *out, struct gpuq_err *err)
 {
 	json_error_t why;
 	json_t *root = json_loadb(json, n, JSON_REJECT_DUPLICATES, &why), *st;

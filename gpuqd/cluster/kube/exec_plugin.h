@@ -35,7 +35,7 @@ int exec_plugin_start(struct loop *l, const struct kube_config *c, exec_plugin_f
 void exec_plugin_cancel(struct exec_plugin *p);
 
 /* The plugin's output to credentials; for tests. room keeps what *out points to. */
-int exec_plugin_parse(const char *json, size_t n, const char *api_version,
-		      struct gpuq_arena *room, struct exec_creds *out, struct gpuq_err *err);
+int exec_plugin_parse(const char *json, size_t n, const char *api_version, struct gpuq_arena *room,
+		      struct exec_creds *out, struct gpuq_err *err);
 
 #endif

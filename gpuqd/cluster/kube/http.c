@@ -88,7 +88,9 @@ static size_t on_header(char *line, size_t size, size_t n, void *arg)
 	} else if (len > 12 && strncasecmp(line, "Retry-After:", 12) == 0) {
 		long s = strtol(line + 12, NULL, 10);
 
-		r->retry_us = (s < 0 ? 0 : s > RETRY_AFTER_MAX_S ? RETRY_AFTER_MAX_S : s) *
+		r->retry_us = (s < 0                   ? 0
+			       : s > RETRY_AFTER_MAX_S ? RETRY_AFTER_MAX_S
+						       : s) *
 			      INT64_C(1000000);
 	} else if (len <= 2 && r->status >= 200 && r->status < 300 && !r->opened) {
 		r->opened = true;
@@ -245,7 +247,8 @@ static void on_done(void *arg, CURL *easy, CURLcode code)
 static void on_broken(void *arg, struct http_multi *m)
 {
 	struct http *h = arg;
-	struct http_answer a = { .sent = true, .error = "the HTTP client had to be restarted",
+	struct http_answer a = { .sent = true,
+				 .error = "the HTTP client had to be restarted",
 				 .body = "" };
 	struct req_list lost = TAILQ_HEAD_INITIALIZER(lost);
 	struct http_req *r, *next;
@@ -506,7 +509,7 @@ static void resume_paused(struct http *h)
 {
 	struct http_req *r;
 again:
-	TAILQ_FOREACH(r, &h->running, link) {
+	TAILQ_FOREACH (r, &h->running, link) {
 		if (!r->resume || r->cancelled)
 			continue;
 		r->resume = false;

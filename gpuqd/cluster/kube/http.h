@@ -25,30 +25,30 @@ struct http;
 struct http_req;
 
 struct http_answer {
-	int status;	    /* 0 = the server gave none */
-	bool sent;	    /* status 0: the server may have seen it all the same */
-	bool complete;	    /* the whole body has come */
-	int64_t retry_us;   /* Retry-After; 0 = not told */
-	const char *body;   /* of an error (cut at 64 KiB), and of any call without on_data */
+	int status; /* 0 = the server gave none */
+	bool sent; /* status 0: the server may have seen it all the same */
+	bool complete; /* the whole body has come */
+	int64_t retry_us; /* Retry-After; 0 = not told */
+	const char *body; /* of an error (cut at 64 KiB), and of any call without on_data */
 	size_t n;
-	const char *error;  /* why there is no answer or no whole one, or "" */
+	const char *error; /* why there is no answer or no whole one, or "" */
 };
 
 /* What a reader says to bytes of a 2xx body. */
 enum http_want {
 	HTTP_MORE,
 	HTTP_PAUSE, /* not taken: bring them again after http_resume() */
-	HTTP_STOP,  /* no more: end the request */
+	HTTP_STOP, /* no more: end the request */
 };
 
 struct http_call {
-	const char *method;	  /* "GET", "POST", "DELETE", "PATCH" */
-	const char *path;	  /* "/api/v1/...?..."; copied */
-	const char *body;	  /* copied; NULL = none */
+	const char *method; /* "GET", "POST", "DELETE", "PATCH" */
+	const char *path; /* "/api/v1/...?..."; copied */
+	const char *body; /* copied; NULL = none */
 	size_t n_body;
 	const char *content_type; /* NULL = application/json */
-	bool stream;		  /* no time limit as a whole */
-	int64_t limit_us;	  /* of the whole (0 = 30 s); of a stream: longest silence, 0 = any */
+	bool stream; /* no time limit as a whole */
+	int64_t limit_us; /* of the whole (0 = 30 s); of a stream: longest silence, 0 = any */
 	void (*on_open)(void *arg); /* 2xx has come, the body follows; may be NULL */
 	enum http_want (*on_data)(void *arg, const char *bytes, size_t n);
 	void (*on_end)(void *arg, const struct http_answer *a); /* the request is gone */

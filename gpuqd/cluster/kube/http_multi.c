@@ -53,7 +53,8 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
 
 static void on_socket(evutil_socket_t fd, short what, void *arg)
 {
-	act(arg, fd, (what & EV_READ ? CURL_CSELECT_IN : 0) | (what & EV_WRITE ? CURL_CSELECT_OUT : 0));
+	act(arg, fd,
+	    (what & EV_READ ? CURL_CSELECT_IN : 0) | (what & EV_WRITE ? CURL_CSELECT_OUT : 0));
 }
 
 static int want_timer(CURLM *multi, long ms, void *arg)

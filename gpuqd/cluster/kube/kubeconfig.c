@@ -11,9 +11,9 @@
 
 struct reading {
 	struct kube_config *out;
-	const char *file;	   /* of the object being read */
+	const char *file; /* of the object being read */
 	const struct gpuq_val *obj; /* the cluster, user or exec map */
-	const char *what;	   /* "user admin", for messages */
+	const char *what; /* "user admin", for messages */
 	struct gpuq_err *err;
 };
 
@@ -147,10 +147,11 @@ static int read_cluster(struct reading *r)
 	while (n > 0 && server[n - 1] == '/')
 		n--;
 	if (strncasecmp(server, "https://", 8) != 0 && !loopback(server))
-		return gpuq_fail(r->err, GPUQ_EINVAL,
-				 "%s: %s.server: expected https://HOST[:PORT], not '%s' (plain http "
-				 "only to this machine)",
-				 r->file, r->what, server);
+		return gpuq_fail(
+			r->err, GPUQ_EINVAL,
+			"%s: %s.server: expected https://HOST[:PORT], not '%s' (plain http "
+			"only to this machine)",
+			r->file, r->what, server);
 	c->server = gpuq_arena_strndup(&c->arena, server, n);
 	c->tls_server_name = text(r, "tls-server-name");
 	c->proxy_url = text(r, "proxy-url");
@@ -272,10 +273,11 @@ static int read_user(struct reading *r)
 	if (*text(r, "tokenFile"))
 		c->token_file = resolve(r, text(r, "tokenFile"));
 	if (gpuq_get(r->obj, "auth-provider"))
-		return gpuq_fail(r->err, GPUQ_EINVAL,
-				 "%s: %s.auth-provider: Kubernetes has dropped it; use exec, a token "
-				 "or a client certificate",
-				 r->file, r->what);
+		return gpuq_fail(
+			r->err, GPUQ_EINVAL,
+			"%s: %s.auth-provider: Kubernetes has dropped it; use exec, a token "
+			"or a client certificate",
+			r->file, r->what);
 	if (!exec || exec->type != GPUQ_MAP)
 		return 0;
 	r->obj = exec;
@@ -302,7 +304,8 @@ int kubeconfig_read(const struct kubeconfig_doc *docs, size_t n, const char *con
 		context = text_of(gpuq_get(docs[i].root, "current-context"));
 	if (!context || !*context)
 		return gpuq_fail(err, GPUQ_EINVAL,
-				 "%s: current-context is not set: choose one of its contexts", file);
+				 "%s: current-context is not set: choose one of its contexts",
+				 file);
 	ctx = find(docs, n, "contexts", "context", context, &file);
 	if (!ctx)
 		return gpuq_fail(err, GPUQ_ENOENT, "%s: no context '%s'", file, context);

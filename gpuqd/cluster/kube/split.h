@@ -24,7 +24,7 @@
 
 enum split_kind {
 	SPLIT_STREAM, /* objects one after another: a watch */
-	SPLIT_LIST,   /* one object: its items one by one, then or before them its metadata */
+	SPLIT_LIST, /* one object: its items one by one, then or before them its metadata */
 };
 
 enum split_what { SPLIT_OBJECT, SPLIT_META };

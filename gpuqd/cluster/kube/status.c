@@ -14,7 +14,7 @@ static const struct {
 } forbidden[] = {
 	{ "exceeded quota", STATUS_QUOTA },
 	{ "status unknown for quota", STATUS_QUOTA }, /* not counted up yet */
-	{ "failed quota", STATUS_REFUSED },	      /* must specify limits */
+	{ "failed quota", STATUS_REFUSED }, /* must specify limits */
 	{ "no PriorityClass with name", STATUS_REFUSED },
 	{ "error looking up service account", STATUS_REFUSED },
 	{ "violates PodSecurity", STATUS_REFUSED },
@@ -37,9 +37,9 @@ static bool version_too_large(const json_t *st)
 	size_t i;
 	json_t *c;
 
-	json_array_foreach (kube_path(st, "details", "causes"), i, c)
-		if (strcmp(kube_str(c, "reason"), "ResourceVersionTooLarge") == 0)
-			return true;
+	json_array_foreach(kube_path(st, "details", "causes"), i,
+			   c) if (strcmp(kube_str(c, "reason"), "ResourceVersionTooLarge") ==
+				  0) return true;
 	return strstr(kube_str(st, "message"), "Too large resource version") != NULL;
 }
 
@@ -98,7 +98,8 @@ static void say_causes(struct status *out, const json_t *st)
 	size_t i, at = strlen(out->text);
 	json_t *c;
 
-	json_array_foreach (kube_path(st, "details", "causes"), i, c) {
+	json_array_foreach(kube_path(st, "details", "causes"), i, c)
+	{
 		const char *field = kube_str(c, "field"), *why = kube_str(c, "message");
 
 		/* The message of a 422 holds them already. */

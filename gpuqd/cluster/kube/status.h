@@ -15,16 +15,16 @@
 #include "gpuqd/cluster/kube/http.h"
 
 enum status_kind {
-	STATUS_DONE,	 /* 2xx */
-	STATUS_GONE,	 /* 404: no such object */
-	STATUS_EXISTS,	 /* 409 AlreadyExists */
+	STATUS_DONE, /* 2xx */
+	STATUS_GONE, /* 404: no such object */
+	STATUS_EXISTS, /* 409 AlreadyExists */
 	STATUS_CONFLICT, /* 409: a precondition does not hold */
-	STATUS_EXPIRED,	 /* 410, or a version the server does not have yet */
-	STATUS_QUOTA,	 /* 403: the namespace's quota is used up */
+	STATUS_EXPIRED, /* 410, or a version the server does not have yet */
+	STATUS_QUOTA, /* 403: the namespace's quota is used up */
 	STATUS_FORBIDDEN, /* 403 of another kind: it may pass, so try a few times */
-	STATUS_REFUSED,	 /* as it is it will never be taken */
-	STATUS_LATER,	 /* it has not happened: try again */
-	STATUS_UNKNOWN,	 /* it may have happened: look, then try again */
+	STATUS_REFUSED, /* as it is it will never be taken */
+	STATUS_LATER, /* it has not happened: try again */
+	STATUS_UNKNOWN, /* it may have happened: look, then try again */
 };
 
 struct status {
