@@ -1,3 +1,5 @@
+#include <config.h>
+
 #include "gpuqd/cluster/kube/api_parts.h"
 
 #include <stdio.h>
@@ -23,7 +25,7 @@ struct create {
 	int next; /* the beside to see to next; N_BESIDES = the pod */
 	struct post *post;
 	struct loop_timer *fail;
-	char why[400];
+	char why[416];
 	bool leave; /* told to leave meanwhile */
 	int64_t grace_us;
 };
@@ -121,7 +123,7 @@ static void beside_done(void *arg, enum ask_outcome o, const json_t *object, con
 	struct beside *b = arg;
 	TAILQ_HEAD(, create) waiting = TAILQ_HEAD_INITIALIZER(waiting);
 	struct create *c;
-	char text[400];
+	char text[480];
 
 	(void)object;
 	b->post = NULL;

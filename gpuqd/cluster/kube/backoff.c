@@ -20,5 +20,5 @@ int64_t backoff_next_us(struct backoff *b, int64_t first_us, int64_t max_us)
 	if (wait_us > max_us)
 		wait_us = max_us;
 	b->fails++;
-	return wait_us + random_between(0, wait_us);
+	return wait_us / 2 + random_between(0, wait_us / 2);
 }

@@ -13,8 +13,8 @@ struct backoff {
 	unsigned fails;
 };
 
-/* first_us doubled with each failure up to max_us, plus up to as much again. Counts
- * one more failure. */
+/* first_us doubled with each failure up to max_us, less up to half of it. Counts one
+ * more failure. */
 int64_t backoff_next_us(struct backoff *b, int64_t first_us, int64_t max_us);
 
 /* A number in [low, high]. */

@@ -1,3 +1,5 @@
+#include <config.h>
+
 #include "gpuqd/cluster/kube/exec_plugin.h"
 
 #include <errno.h>

@@ -29,7 +29,7 @@ enum status_kind {
 
 struct status {
 	enum status_kind kind;
-	char text[400]; /* one line for people: the server's words and causes */
+	char text[416]; /* one line for people: the server's words and causes */
 };
 
 void status_read(const struct http_answer *a, struct status *out);

@@ -19,7 +19,8 @@
 #define STALE_US (10 * SECOND_US)
 #define FIRST_WAIT_US (800 * INT64_C(1000))
 #define MAX_WAIT_US (30 * SECOND_US)
-#define CALM_US (120 * SECOND_US)
+#define CALM_US (20 * SECOND_US) /* a watch that lasts so long starts the back-off anew */
+#define SETTLE_US (300 * INT64_C(1000))
 #define SAY_US (10 * SECOND_US) /* skipped objects are logged no more often */
 
 enum step { STEP_LIST, STEP_WATCH, STEP_PROBE };
@@ -36,13 +37,13 @@ struct reflector {
 	bool relist; /* the running watch must not be taken up again */
 	struct split split;
 	struct http_req *req;
-	struct loop_timer *retry;
+	struct loop_timer *retry, *settle;
 	struct backoff back;
 	int64_t opened_us, broken_us; /* monotonic; wall clock, 0 = not broken */
 	uint64_t events; /* of the running watch */
 	uint64_t skipped, skipped_before, said; /* before: at the list's beginning */
 	int64_t said_us;
-	char why[200];
+	char why[416];
 };
 
 struct kind {
@@ -209,7 +210,10 @@ static void broke(struct reflector *r, int64_t ago_us, const char *why)
 	struct watch *w = r->watch;
 
 	r->fresh = false;
-	snprintf(r->why, sizeof(r->why), "%s", why);
+	loop_cancel(r->settle);
+	r->settle = NULL;
+	if (why != r->why)
+		snprintf(r->why, sizeof(r->why), "%s", why);
 	if (!r->broken_us)
 		r->broken_us = loop_now_us(w->loop) - ago_us;
 	if (!w->stale && !w->stale_timer)
@@ -220,6 +224,8 @@ static void whole(struct reflector *r)
 {
 	struct watch *w = r->watch;
 
+	loop_cancel(r->settle);
+	r->settle = NULL;
 	r->fresh = true;
 	r->broken_us = 0;
 	if (oldest(w))
@@ -321,6 +327,8 @@ static bool on_event(void *arg, enum split_what what, const char *json, size_t n
 			r->kind->seen(r, &o);
 		if (*o.version)
 			set_string(&r->version, o.version);
+		if (!r->fresh)
+			whole(r);
 	}
 	kube_object_done(&o);
 	return !r->relist;
@@ -351,12 +359,23 @@ static enum http_want feed(void *arg, const char *bytes, size_t n)
 	return HTTP_MORE;
 }
 
+static void on_settle(void *arg)
+{
+	struct reflector *r = arg;
+
+	r->settle = NULL;
+	whole(r);
+}
+
+/* A server that has forgotten our version says 200 first and so at once afterwards:
+ * only a stream that stands is one. */
 static void on_watch_open(void *arg)
 {
 	struct reflector *r = arg;
 
 	r->opened_us = loop_mono_us(r->watch->loop);
-	whole(r);
+	if (!r->settle)
+		r->settle = loop_after(r->watch->loop, SETTLE_US, on_settle, r);
 }
 
 static void watch_ended(void *arg, const struct http_answer *a)
@@ -610,6 +629,7 @@ static void fini(struct reflector *r)
 {
 	http_cancel(r->req);
 	loop_cancel(r->retry);
+	loop_cancel(r->settle);
 	split_done(&r->split);
 	known_free(r->known);
 	free(r->version);
