@@ -33,13 +33,15 @@ static int64_t milli_of(const json_t *q)
 	return milli;
 }
 
-/* Returns -1 when a quantity cannot be read: the decoder's 400. */
-static int check_quantities(const json_t *list, struct reply *r)
+/* A number becomes a text, as quantities always are in answers. Returns -1 when
+ * one cannot be read: the decoder's 400. */
+static int check_quantities(json_t *list, struct reply *r)
 {
 	const char *key;
 	json_t *q;
+	void *next;
 
-	json_object_foreach((json_t *)list, key, q)
+	json_object_foreach_safe(list, next, key, q)
 	{
 		if (milli_of(q) < 0) {
 			reply_error(
@@ -49,6 +51,10 @@ static int check_quantities(const json_t *list, struct reply *r)
 				"([eEinumkKMGTP]*[-+]?[0-9]*)$'");
 			return -1;
 		}
+		if (json_is_integer(q))
+			json_object_set_new(
+				list, key,
+				json_sprintf("%" JSON_INTEGER_FORMAT, json_integer_value(q)));
 	}
 	return 0;
 }

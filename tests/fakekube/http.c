@@ -27,7 +27,7 @@ struct conn {
 	enum conn_state state;
 	struct http_req *req; /* being read or with the handler */
 	struct http_framing framing;
-	bool head_done, continued, close_after, frozen, parsing, gone;
+	bool head_done, continued, close_after, refused, frozen, parsing, gone;
 	struct event *deadline;
 
 	struct evbuffer *paced; /* what waits to be sent slowly, or NULL */
@@ -106,6 +106,16 @@ static void conn_drained(struct conn *c)
 {
 	if (c->state != SENDING)
 		return;
+	if (c->close_after && c->refused) {
+		/* Bytes that nobody read would turn the close into a reset, and the
+		 * client would lose the answer: take them, for a while. */
+		shutdown(bufferevent_getfd(c->bev), SHUT_WR);
+		evbuffer_drain(bufferevent_get_input(c->bev),
+			       evbuffer_get_length(bufferevent_get_input(c->bev)));
+		c->state = DEAD;
+		conn_deadline(c, 2);
+		return;
+	}
 	if (c->close_after) {
 		conn_free(c, false);
 		return;
@@ -258,7 +268,7 @@ static void refuse(struct conn *c, int code, const char *text)
 
 	http_req_free(c->req);
 	c->req = NULL;
-	c->close_after = true;
+	c->close_after = c->refused = true;
 	buf_addf(&b,
 		 "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},"
 		 "\"status\":\"Failure\",\"message\":\"%s\",\"reason\":\"%s\",\"code\":%d}\n",

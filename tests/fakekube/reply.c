@@ -45,8 +45,9 @@ void status_text(struct buf *b, int code, const char *reason, const char *messag
 	add_status(b, code, reason, NULL, NULL, NULL, 0, message);
 }
 
-static void reply_status(struct reply *r, int code, const char *reason, const struct kind *kind,
-			 const char *name, json_t *causes, const char *fmt, va_list ap)
+__attribute__((format(printf, 7, 0))) static void
+reply_status(struct reply *r, int code, const char *reason, const struct kind *kind,
+	     const char *name, json_t *causes, const char *fmt, va_list ap)
 {
 	char *text = causes ? json_dumps(causes, JSON_COMPACT) : NULL;
 	char message[2048];

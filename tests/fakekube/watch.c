@@ -14,7 +14,7 @@ struct watcher {
 	struct kind *kind;
 	char ns[256];
 	struct selector *sel;
-	bool bookmarks, initial;
+	bool bookmarks;
 	uint64_t from; /* events up to here were seen by the client */
 	uint64_t sent; /* events so far, for the faults that count them */
 	struct event *end, *bookmark, *fault_timer;
@@ -302,7 +302,7 @@ void watch_start(const struct call *call, const struct fault *f, struct reply *r
 	struct selector *sel = NULL;
 	struct watcher *w;
 	uint64_t rv;
-	bool initial, gone;
+	bool initial, gone, mark_end;
 	char *why = NULL;
 
 	if (read_start(call, r, &rv, &initial) != 0)
@@ -318,7 +318,6 @@ void watch_start(const struct call *call, const struct fault *f, struct reply *r
 	strcpy(w->ns, call->ns);
 	w->sel = sel;
 	w->bookmarks = http_param_true(call->req, "allowWatchBookmarks") && !(f && f->no_bookmarks);
-	w->initial = initial;
 	if (f) {
 		w->act = f->act;
 		w->reset = f->reset;
@@ -335,6 +334,7 @@ void watch_start(const struct call *call, const struct fault *f, struct reply *r
 	*w->at = w;
 	w_.n++;
 	start_timers(w, call, f);
+	mark_end = initial && w->bookmarks && http_param(call->req, "sendInitialEvents");
 	w->c = http_stream(call->req, "application/json", f ? &f->fx : NULL, watcher_free, w);
 	if (!w->c) {
 		watcher_free(w);
@@ -356,6 +356,6 @@ void watch_start(const struct call *call, const struct fault *f, struct reply *r
 		return;
 	/* From the future: silence until the number is passed, as etcd does. */
 	w->from = rv > store_rv() ? rv : 0;
-	if (initial && http_param(call->req, "sendInitialEvents") && w->bookmarks)
+	if (mark_end)
 		send_bookmark(w, true);
 }
