@@ -138,6 +138,7 @@ int cluster_kube_new(struct loop *l, const struct cluster_kube_opts *o, struct c
 		rc = gpuq_fail(err, GPUQ_ENOMEM, "no memory");
 		goto fail;
 	}
+	k->cluster.namespace_ = k->namespace_;
 	rc = http_new(l, &k->config, &k->http, err);
 	if (rc != 0)
 		goto fail;
