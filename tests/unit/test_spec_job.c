@@ -236,8 +236,8 @@ static const struct spec_case refused[] = {
 	  .want = "job.yaml:1:10: command: expected a string, not a map" },
 	{ .text = "command: [a, [b]]\n",
 	  .want = "job.yaml:1:14: command[1]: expected a string, not a list" },
-	{ .text = "commnd: x\n",
-	  .want = "job.yaml:1:1: commnd: unknown key; did you mean 'command'?" },
+	{ .text = "kommand: x\n",
+	  .want = "job.yaml:1:1: kommand: unknown key; did you mean 'command'?" },
 	{ .text = "gpu: 1\n"
 	  "command: x\n",
 	  .want = "job.yaml:1:1: gpu: unknown key; did you mean 'gpus'?" },
