@@ -157,7 +157,8 @@ Test(local_life, one_that_cannot_begin_waits_and_may_leave)
 
 Test(local_life, a_restarted_daemon_finds_it_running_and_hears_its_end)
 {
-	struct heard before = *begin("echo > ready; while ! test -e go; do sleep 0.05; done; exit 5");
+	struct heard before =
+		*begin("echo > ready; while ! test -e go; do sleep 0.05; done; exit 5");
 	struct heard *h = world_pod(&w, wish.name);
 
 	h->phase = POD_PENDING;
@@ -391,7 +392,8 @@ static bool was_deleted(struct world *world, void *arg)
 Test(local_life, deleting_what_is_not_there_or_another_says_so)
 {
 	const struct pod_ref none = { .name = "gpuq-00c0ffee-99-0-0" };
-	const struct pod_ref other = { .name = wish.name, .uid = "00000000000000000000000000000000" };
+	const struct pod_ref other = { .name = wish.name,
+				       .uid = "00000000000000000000000000000000" };
 	struct heard *h;
 
 	w.c->ops->pod_delete(w.c, &none, 0);
