@@ -90,7 +90,7 @@ static const char *const reserved[] = {
 
 /* ...except what a job may say to gpuqd. */
 static const char *const ours[] = { "gpuq.io/queue", "gpuq.io/account", "gpuq.io/qos",
-				    "gpuq.io/time",  "gpuq.io/flavor",	NULL };
+				    "gpuq.io/time",  "gpuq.io/flavor",  NULL };
 
 static bool is_reserved(const char *key)
 {
@@ -117,8 +117,9 @@ int spec_check_labels(struct gpuq_reader *r, const struct gpuq_val *at, const ch
 		else if (is_reserved(m->keys[i]))
 			problem = "is set by gpuqd: leave it out";
 		else if (values && *m->vals[i] && !label_part(m->vals[i], strlen(m->vals[i])))
-			problem = "expected a label value: at most 63 of A-Z a-z 0-9 . _ -, letters "
-				  "or digits at both ends";
+			problem =
+				"expected a label value: at most 63 of A-Z a-z 0-9 . _ -, letters "
+				"or digits at both ends";
 		if (problem) {
 			const struct gpuq_val *map = field_at(r, at, field);
 			const struct gpuq_val *pair = gpuq_get(map, m->keys[i]);
@@ -136,16 +137,15 @@ int spec_check_labels(struct gpuq_reader *r, const struct gpuq_val *at, const ch
 /* Which devices a pod sees is what gpuqd decides; "void" and "none" ask for less. */
 static const char *const device_env[] = { "NVIDIA_VISIBLE_DEVICES", NULL };
 
-int spec_check_env(struct gpuq_reader *r, const struct gpuq_val *at,
-		   const struct gpuq_strmap *env)
+int spec_check_env(struct gpuq_reader *r, const struct gpuq_val *at, const struct gpuq_strmap *env)
 {
 	for (size_t i = 0; i < env->n; i++) {
 		const char *key = env->keys[i], *val = env->vals[i], *problem = NULL;
 
-		if (!*key || isdigit((unsigned char)*key) || strspn(key, "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-									 "abcdefghijklmnopqrstuvwxyz"
-									 "0123456789._-") !=
-								     strlen(key))
+		if (!*key || isdigit((unsigned char)*key) ||
+		    strspn(key, "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				"abcdefghijklmnopqrstuvwxyz"
+				"0123456789._-") != strlen(key))
 			problem = "expected a variable's name: letters, digits, '_', '.', '-', no "
 				  "digit first";
 		for (int k = 0; device_env[k]; k++)
@@ -184,9 +184,10 @@ static int check_devices(struct gpuq_reader *r, const struct gpuq_val *v,
 		return spec_fail(r, field_at(r, v, "gpus"), GPUQ_EINVAL,
 				 "expected a whole number of MIG instances, at least 1");
 	if (g->mig && share)
-		return spec_fail(r, field_at(r, v, "mig"), GPUQ_EINVAL,
-				 "expected either mig or gpu_memory and gpu_cores: a profile has its "
-				 "own");
+		return spec_fail(
+			r, field_at(r, v, "mig"), GPUQ_EINVAL,
+			"expected either mig or gpu_memory and gpu_cores: a profile has its "
+			"own");
 	if (share && milli == 0)
 		return spec_fail(r, field_at(r, v, "gpus"), GPUQ_EINVAL,
 				 "expected at least a part of a device with %s",
@@ -306,8 +307,9 @@ int spec_check_whole(struct gpuq_reader *r, const struct gpuq_val *v, struct gpu
 			return spec_fail(r, field_at(r, at, "command"), GPUQ_EINVAL,
 					 "expected either a command or a script, not both");
 		if (!s->script && !g->command.n && !g->template_)
-			return spec_fail(r, field_at(r, at, "command"), GPUQ_EINVAL,
-					 "expected a command (or a script): there is nothing to run");
+			return spec_fail(
+				r, field_at(r, at, "command"), GPUQ_EINVAL,
+				"expected a command (or a script): there is nothing to run");
 		pods += g->pods_max;
 		if (groups)
 			gpuq_reader_leave(r, mark);

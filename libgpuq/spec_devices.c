@@ -203,7 +203,7 @@ static const struct {
 
 struct found {
 	const char *by[N_DIALECTS]; /* the first key of each dialect */
-	const char *mig;	    /* profile */
+	const char *mig; /* profile */
 	const struct gpuq_val *sharer; /* the container that asks for a share */
 	const char *share_list;
 	size_t share_ix;
@@ -256,12 +256,12 @@ static int look(struct gpuq_reader *r, const struct gpuq_val *spec, struct found
 			bool asks = false, shares = false;
 
 			for (int m = 0; m < 2; m++) {
-				const struct gpuq_val *map = gpuq_path(list->items[i], "resources",
-								       kinds[m], NULL);
+				const struct gpuq_val *map =
+					gpuq_path(list->items[i], "resources", kinds[m], NULL);
 
-				for (size_t j = 0; map && map->type == GPUQ_MAP && j < map->n; j++) {
-					int rc = look_at_key(r, &map->pairs[j], f, &asks,
-							     &shares);
+				for (size_t j = 0; map && map->type == GPUQ_MAP && j < map->n;
+				     j++) {
+					int rc = look_at_key(r, &map->pairs[j], f, &asks, &shares);
 
 					if (rc < 0)
 						return rc;
@@ -416,10 +416,11 @@ static int read_tencent(struct gpuq_reader *r, const struct gpuq_val *spec, stru
 				return share_fail(r, f, R_VMEM,
 						  "expected " R_CORE " beside it: both are needed");
 			if (core < 100 && mem == 0)
-				return share_fail(r, f, R_CORE,
-						  "expected " R_VMEM
-						  " (in blocks of 256 MiB) beside it: both are needed "
-						  "for a part of a device");
+				return share_fail(
+					r, f, R_CORE,
+					"expected " R_VMEM
+					" (in blocks of 256 MiB) beside it: both are needed "
+					"for a part of a device");
 			if (core > 100 && core % 100)
 				return share_fail(r, f, R_CORE,
 						  "expected 1 to 99 (percent of one device) or a "
@@ -465,8 +466,7 @@ static int read_aliyun(struct gpuq_reader *r, const struct found *f, struct gpuq
 }
 
 /* KAI says it in annotations of the pod. */
-static int read_kai(struct gpuq_reader *r, const struct gpuq_val *annotations,
-		    struct gpuq_group *g)
+static int read_kai(struct gpuq_reader *r, const struct gpuq_val *annotations, struct gpuq_group *g)
 {
 	const struct gpuq_val *fraction = gpuq_get(annotations, A_FRACTION);
 	const struct gpuq_val *memory = gpuq_get(annotations, A_MEMORY);
@@ -484,8 +484,9 @@ static int read_kai(struct gpuq_reader *r, const struct gpuq_val *annotations,
 	}
 	if (devices && strcmp(gpuq_get_str(annotations, A_DEVICES, "1"), "1") != 0) {
 		gpuq_reader_enter(r, A_DEVICES);
-		return spec_fail(r, devices, GPUQ_EINVAL,
-				 "expected \"1\": shares of several devices cannot be given together");
+		return spec_fail(
+			r, devices, GPUQ_EINVAL,
+			"expected \"1\": shares of several devices cannot be given together");
 	}
 	if (fraction) {
 		const char *text = spec_scalar(r->arena, fraction);
@@ -523,17 +524,18 @@ int spec_devices_read(struct gpuq_reader *r, const struct gpuq_val *meta,
 
 	if (rc < 0)
 		return rc;
-	f.by[KAI] = gpuq_get(annotations, A_FRACTION) ? A_FRACTION :
-		    gpuq_get(annotations, A_MEMORY)   ? A_MEMORY :
-							NULL;
+	f.by[KAI] = gpuq_get(annotations, A_FRACTION) ? A_FRACTION
+		    : gpuq_get(annotations, A_MEMORY) ? A_MEMORY
+						      : NULL;
 	for (enum dialect d = 0; d < N_DIALECTS; d++) {
 		if (!f.by[d])
 			continue;
 		if (one != N_DIALECTS)
-			return spec_fail(r, spec, GPUQ_EINVAL,
-					 "expected devices in one dialect: %s and %s cannot be asked "
-					 "together",
-					 f.by[one], f.by[d]);
+			return spec_fail(
+				r, spec, GPUQ_EINVAL,
+				"expected devices in one dialect: %s and %s cannot be asked "
+				"together",
+				f.by[one], f.by[d]);
 		one = d;
 	}
 	switch (one) {

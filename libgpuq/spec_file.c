@@ -43,8 +43,8 @@ static int finish(struct gpuq_reader *r, struct spec_opts_state *st, const struc
 	if (rc < 0)
 		return rc;
 	if (!spec->name)
-		spec->name = spec_name_from(r->arena, opts->default_name ? opts->default_name :
-									   "job");
+		spec->name =
+			spec_name_from(r->arena, opts->default_name ? opts->default_name : "job");
 	if (!spec->name)
 		return spec_nomem(r->err);
 	if (opts->args && opts->args[0]) {

@@ -16,23 +16,23 @@
 static const char *const queue_keys[] = { "gpuq.io/queue", "kueue.x-k8s.io/queue-name",
 					  "kai.scheduler/queue", NULL };
 
-static int read_queue(struct gpuq_reader *r, const struct gpuq_val *metas[2],
-		      struct gpuq_spec *out)
+static int read_queue(struct gpuq_reader *r, const struct gpuq_val *metas[2], struct gpuq_spec *out)
 {
 	static const char *const maps[] = { "labels", "annotations" };
 	const char *key = NULL;
 
 	for (int k = 0; queue_keys[k]; k++) {
 		for (int m = 0; m < 4; m++) {
-			const struct gpuq_val *v = gpuq_path(metas[m / 2], maps[m % 2],
-							     queue_keys[k], NULL);
+			const struct gpuq_val *v =
+				gpuq_path(metas[m / 2], maps[m % 2], queue_keys[k], NULL);
 
 			if (!v || v->type != GPUQ_STR)
 				continue;
 			if (out->queue && strcmp(out->queue, v->s) != 0)
-				return spec_fail(r, v, GPUQ_EINVAL,
-						 "expected one queue: %s says '%.63s', %s says '%.63s'",
-						 key, out->queue, queue_keys[k], v->s);
+				return spec_fail(
+					r, v, GPUQ_EINVAL,
+					"expected one queue: %s says '%.63s', %s says '%.63s'", key,
+					out->queue, queue_keys[k], v->s);
 			if (!spec_name_ok(v->s))
 				return spec_fail(r, v, GPUQ_EINVAL,
 						 "expected the name of a queue in %s, not '%.63s'",
@@ -45,8 +45,7 @@ static int read_queue(struct gpuq_reader *r, const struct gpuq_val *metas[2],
 }
 
 /* What else labels and annotations say to a queueing system. */
-static int read_hints(struct gpuq_reader *r, const struct gpuq_val *metas[2],
-		      struct gpuq_spec *out)
+static int read_hints(struct gpuq_reader *r, const struct gpuq_val *metas[2], struct gpuq_spec *out)
 {
 	static const char *const maps[] = { "labels", "annotations" };
 	struct gpuq_group *g = &out->groups[0];
@@ -127,7 +126,8 @@ static int read_restart(struct gpuq_reader *r, struct gpuq_buf *warnings,
 		return spec_fail(r, v, GPUQ_EINVAL, "expected Never or OnFailure%s, not '%.40s'",
 				 is_job ? "" : " or Always", policy);
 	if (policy && i == 2)
-		spec_warn(r, warnings, v, "a job ends: it is not started again after it ended well");
+		spec_warn(r, warnings, v,
+			  "a job ends: it is not started again after it ended well");
 	gpuq_reader_leave(r, mark);
 	if (backoff < 0 && policy && i == 1)
 		backoff = 6; /* Kubernetes' default */
@@ -140,8 +140,7 @@ static int read_restart(struct gpuq_reader *r, struct gpuq_buf *warnings,
 
 /* The device list of an image or a habit of copying (the gpushare sample has "all")
  * would show a pod every device of its node: it is taken out, and that is said. */
-static int strip_device_env(struct gpuq_reader *r, struct gpuq_buf *warnings,
-			    struct gpuq_val *spec)
+static int strip_device_env(struct gpuq_reader *r, struct gpuq_buf *warnings, struct gpuq_val *spec)
 {
 	static const char *const keys[] = { "containers", "initContainers", NULL };
 
@@ -193,8 +192,7 @@ static struct gpuq_val *pod_metadata(struct gpuq_arena *a, const struct gpuq_val
 /* Common to both kinds: the template into group 0, what the pod's own fields say about
  * the job. r stands where the template is. */
 static int read_pod(struct gpuq_reader *r, struct gpuq_buf *warnings, const struct gpuq_val *meta,
-		    const struct gpuq_val *spec, const struct gpuq_val *at,
-		    struct gpuq_spec *out)
+		    const struct gpuq_val *spec, const struct gpuq_val *at, struct gpuq_spec *out)
 {
 	struct gpuq_group *g = &out->groups[0];
 	struct gpuq_val *tmpl = gpuq_map(r->arena);
@@ -231,8 +229,7 @@ static int read_pod(struct gpuq_reader *r, struct gpuq_buf *warnings, const stru
 	return 0;
 }
 
-static int check_keys(struct gpuq_reader *r, const struct gpuq_val *map,
-		      const char *const *known)
+static int check_keys(struct gpuq_reader *r, const struct gpuq_val *map, const char *const *known)
 {
 	for (size_t i = 0; i < map->n; i++) {
 		const struct gpuq_val at = { .at = map->pairs[i].at };
@@ -253,12 +250,23 @@ static int check_keys(struct gpuq_reader *r, const struct gpuq_val *map,
 }
 
 /* Everything a batch/v1 Job may say; the second half is understood, but not used. */
-static const char *const job_keys[] = {
-	"parallelism", "completions", "completionMode", "backoffLimit", "activeDeadlineSeconds",
-	"template", "suspend", "ttlSecondsAfterFinished", "selector", "manualSelector",
-	"managedBy", "podReplacementPolicy", "backoffLimitPerIndex", "podFailurePolicy",
-	"successPolicy", "maxFailedIndexes", NULL
-};
+static const char *const job_keys[] = { "parallelism",
+					"completions",
+					"completionMode",
+					"backoffLimit",
+					"activeDeadlineSeconds",
+					"template",
+					"suspend",
+					"ttlSecondsAfterFinished",
+					"selector",
+					"manualSelector",
+					"managedBy",
+					"podReplacementPolicy",
+					"backoffLimitPerIndex",
+					"podFailurePolicy",
+					"successPolicy",
+					"maxFailedIndexes",
+					NULL };
 static const char *const job_unused[] = { "podFailurePolicy", "successPolicy", "maxFailedIndexes",
 					  NULL };
 
@@ -390,10 +398,12 @@ size_t spec_manifest_count(const struct gpuq_val *doc)
 	return items && items->type == GPUQ_LIST ? items->n : 0;
 }
 
-int spec_manifest_read(struct gpuq_reader *r, struct gpuq_buf *warnings,
-		       const struct gpuq_val *doc, struct gpuq_spec *out)
+int spec_manifest_read(struct gpuq_reader *r, struct gpuq_buf *warnings, const struct gpuq_val *doc,
+		       struct gpuq_spec *out)
 {
-	static const char *const keys[] = { "apiVersion", "kind", "metadata", "spec", "status", NULL };
+	static const char *const keys[] = {
+		"apiVersion", "kind", "metadata", "spec", "status", NULL
+	};
 	const char *api = gpuq_get_str(doc, "apiVersion", "");
 	const char *kind = gpuq_get_str(doc, "kind", "");
 	const bool is_pod = strcmp(api, "v1") == 0 && strcmp(kind, "Pod") == 0;
@@ -405,8 +415,9 @@ int spec_manifest_read(struct gpuq_reader *r, struct gpuq_buf *warnings,
 
 	if (!is_pod && !is_job) {
 		gpuq_reader_enter(r, "kind");
-		return spec_fail(r, gpuq_get(doc, "kind") ? gpuq_get(doc, "kind") : doc, GPUQ_EINVAL,
-				 "expected v1 Pod or batch/v1 Job, not '%.40s %.40s'", api, kind);
+		return spec_fail(r, gpuq_get(doc, "kind") ? gpuq_get(doc, "kind") : doc,
+				 GPUQ_EINVAL, "expected v1 Pod or batch/v1 Job, not '%.40s %.40s'",
+				 api, kind);
 	}
 	rc = check_keys(r, doc, keys);
 	if (rc == 0)

@@ -9,15 +9,13 @@
 #include "libgpuq/limits.h"
 #include "libgpuq/units.h"
 
-typedef int option_fn(struct spec_opts_state *st, const char *v, struct gpuq_err *err);
-
-static int bad(struct gpuq_err *err, const char *expected, const char *got)
+int spec_opt_bad(struct gpuq_err *err, const char *expected, const char *got)
 {
 	return gpuq_fail(err, GPUQ_EINVAL, "expected %s, not '%.80s'", expected, got);
 }
 
-static int count(const char *text, int64_t min, int64_t max, const char *what, int64_t *out,
-		 struct gpuq_err *err)
+int spec_opt_count(const char *text, int64_t min, int64_t max, const char *what, int64_t *out,
+		   struct gpuq_err *err)
 {
 	const char *p = text;
 
@@ -27,8 +25,8 @@ static int count(const char *text, int64_t min, int64_t max, const char *what, i
 			 (long long)min, (long long)max, text);
 }
 
-static int set_text(struct spec_opts_state *st, const char *v, const char **out,
-		    struct gpuq_err *err)
+int spec_opt_set_text(struct spec_opts_state *st, const char *v, const char **out,
+		      struct gpuq_err *err)
 {
 	const char *copy = gpuq_arena_strdup(st->arena, v);
 
@@ -44,11 +42,11 @@ static int set_name(struct spec_opts_state *st, const char *v, const char **out,
 		    struct gpuq_err *err)
 {
 	if (!spec_name_ok(v))
-		return bad(err, "a name: letters, digits, '.', '_', '-'", v);
-	return set_text(st, v, out, err);
+		return spec_opt_bad(err, "a name: letters, digits, '.', '_', '-'", v);
+	return spec_opt_set_text(st, v, out, err);
 }
 
-static void warn(struct spec_opts_state *st, const char *name, const char *text)
+void spec_opt_warn(struct spec_opts_state *st, const char *name, const char *text)
 {
 	if (st->warnings)
 		gpuq_buf_printf(st->warnings, "%s%s%s: %s\n", st->place, name[1] ? "--" : "-", name,
@@ -62,30 +60,33 @@ static int set_pair(struct spec_opts_state *st, const char *v, struct gpuq_strma
 	const char *eq = strchr(v, '=');
 
 	if (!eq || eq == v)
-		return bad(err, "KEY=VALUE", v);
+		return spec_opt_bad(err, "KEY=VALUE", v);
 	if (spec_map_set(st->arena, m, gpuq_arena_strndup(st->arena, v, (size_t)(eq - v)),
 			 gpuq_arena_strdup(st->arena, eq + 1)) < 0)
 		return spec_nomem(err);
 	return 0;
 }
 
-#define NAME_OPTION(field) \
-	static int opt_##field(struct spec_opts_state *st, const char *v, struct gpuq_err *err) \
-	{ \
-		return set_name(st, v, &st->spec->field, err); \
+#define NAME_OPTION(field)                                                                         \
+	static int spec_opt_##field(struct spec_opts_state *st, const char *v,                     \
+				    struct gpuq_err *err)                                          \
+	{                                                                                          \
+		return set_name(st, v, &st->spec->field, err);                                     \
 	}
-#define TEXT_OPTION(field) \
-	static int opt_##field(struct spec_opts_state *st, const char *v, struct gpuq_err *err) \
-	{ \
-		return set_text(st, v, &st->spec->field, err); \
+#define TEXT_OPTION(field)                                                                         \
+	static int spec_opt_##field(struct spec_opts_state *st, const char *v,                     \
+				    struct gpuq_err *err)                                          \
+	{                                                                                          \
+		return spec_opt_set_text(st, v, &st->spec->field, err);                            \
 	}
-#define FLAG_OPTION(name, field, value) \
-	static int opt_##name(struct spec_opts_state *st, const char *v, struct gpuq_err *err) \
-	{ \
-		(void)v; \
-		(void)err; \
-		st->spec->field = (value); \
-		return 0; \
+#define FLAG_OPTION(name, field, value)                                                            \
+	static int spec_opt_##name(struct spec_opts_state *st, const char *v,                      \
+				   struct gpuq_err *err)                                           \
+	{                                                                                          \
+		(void)v;                                                                           \
+		(void)err;                                                                         \
+		st->spec->field = (value);                                                         \
+		return 0;                                                                          \
 	}
 
 NAME_OPTION(account)
@@ -103,7 +104,7 @@ FLAG_OPTION(requeue, requeue, true)
 FLAG_OPTION(no_requeue, requeue, false)
 FLAG_OPTION(exclusive, exclusive, true)
 
-static int opt_job_name(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
+static int spec_opt_job_name(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
 {
 	const char *name = spec_name_from(st->arena, v);
 
@@ -118,26 +119,26 @@ static int opt_job_name(struct spec_opts_state *st, const char *v, struct gpuq_e
 	return 0;
 }
 
-static int opt_kill_on_invalid_dep(struct spec_opts_state *st, const char *v,
-				   struct gpuq_err *err)
+static int spec_opt_kill_on_invalid_dep(struct spec_opts_state *st, const char *v,
+					struct gpuq_err *err)
 {
 	if (strcmp(v, "yes") != 0 && strcmp(v, "no") != 0)
-		return bad(err, "yes or no", v);
+		return spec_opt_bad(err, "yes or no", v);
 	st->spec->kill_on_invalid_dep = *v == 'y';
 	return 0;
 }
 
-static int opt_open_mode(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
+static int spec_opt_open_mode(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
 {
 	if (strcmp(v, "append") != 0 && strcmp(v, "truncate") != 0)
-		return bad(err, "append or truncate", v);
+		return spec_opt_bad(err, "append or truncate", v);
 	st->spec->append = *v == 'a';
 	return 0;
 }
 
 /* ---- time ---- */
 
-static int opt_time(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
+static int spec_opt_time(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
 {
 	int64_t us;
 	int rc = gpuq_duration_parse(v, &us, err);
@@ -156,10 +157,10 @@ static int instant(struct spec_opts_state *st, const char *v, int64_t *out, stru
 	static const struct {
 		const char *unit;
 		int64_t seconds;
-	} units[] = { { "", 1 },	  { "s", 1 },	  { "second", 1 },   { "seconds", 1 },
-		      { "m", 60 },	  { "minute", 60 }, { "minutes", 60 }, { "h", 3600 },
-		      { "hour", 3600 },	  { "hours", 3600 }, { "d", 86400 },   { "day", 86400 },
-		      { "days", 86400 },  { "week", 604800 }, { "weeks", 604800 } };
+	} units[] = { { "", 1 },         { "s", 1 },         { "second", 1 },    { "seconds", 1 },
+		      { "m", 60 },       { "minute", 60 },   { "minutes", 60 },  { "h", 3600 },
+		      { "hour", 3600 },  { "hours", 3600 },  { "d", 86400 },     { "day", 86400 },
+		      { "days", 86400 }, { "week", 604800 }, { "weeks", 604800 } };
 	const int64_t now = st->opts->now_us;
 	const char *p = v;
 	int64_t n;
@@ -187,27 +188,27 @@ static int instant(struct spec_opts_state *st, const char *v, int64_t *out, stru
 	return gpuq_instant_parse(v, now, out, err);
 }
 
-static int opt_begin(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
+static int spec_opt_begin(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
 {
 	return instant(st, v, &st->spec->begin_us, err);
 }
 
-static int opt_deadline(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
+static int spec_opt_deadline(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
 {
 	return instant(st, v, &st->spec->deadline_us, err);
 }
 
-static int opt_signal(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
+static int spec_opt_signal(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
 {
 	return spec_signal_parse(v, st->spec, err);
 }
 
-static int opt_grace(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
+static int spec_opt_grace(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
 {
 	return gpuq_duration_parse(v, &st->spec->grace_us, err);
 }
 
-static int opt_checkpoint(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
+static int spec_opt_checkpoint(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
 {
 	struct gpuq_checkpoint *c = &st->spec->checkpoint;
 	const char *at = strchr(v, '@');
@@ -219,20 +220,20 @@ static int opt_checkpoint(struct spec_opts_state *st, const char *v, struct gpuq
 		return spec_nomem(err);
 	signal = gpuq_signal_number(name);
 	if (signal == 0 || (at && gpuq_duration_parse(at + 1, &grace_us, NULL) < 0))
-		return bad(err, "SIGNAL[@GRACE] such as USR1@2m", v);
+		return spec_opt_bad(err, "SIGNAL[@GRACE] such as USR1@2m", v);
 	c->signal = signal;
 	c->grace_us = grace_us;
 	return 0;
 }
 
-static int opt_retry(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
+static int spec_opt_retry(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
 {
 	struct gpuq_retry got = { .on = 0 };
 	const char *p = v;
 	struct gpuq_strlist words;
 
 	if (!spec_digits(&p, 0, GPUQ_RETRY_MAX, &got.limit) || (*p && *p != ':'))
-		return bad(err, "LIMIT[:ON,...] such as 3 or 3:infra,exit:75", v);
+		return spec_opt_bad(err, "LIMIT[:ON,...] such as 3 or 3:infra,exit:75", v);
 	if (*p && spec_split(st->arena, p + 1, ',', &words) < 0)
 		return spec_nomem(err);
 	for (size_t i = 0; *p && i < words.n; i++) {
@@ -249,12 +250,12 @@ static int opt_retry(struct spec_opts_state *st, const char *v, struct gpuq_err 
 
 /* ---- what and when ---- */
 
-static int opt_array(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
+static int spec_opt_array(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
 {
 	return gpuq_array_parse(st->arena, v, &st->spec->array, err);
 }
 
-static int opt_dependency(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
+static int spec_opt_dependency(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
 {
 	struct gpuq_spec fresh = { 0 };
 	int rc = spec_depends_parse(st->arena, v, &fresh, err);
@@ -267,27 +268,28 @@ static int opt_dependency(struct spec_opts_state *st, const char *v, struct gpuq
 	return 0;
 }
 
-static int opt_licenses(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
+static int spec_opt_licenses(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
 {
 	return spec_licenses_parse(st->arena, v, &st->spec->licenses, err);
 }
 
-static int opt_nice(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
+static int spec_opt_nice(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
 {
 	const bool minus = v && *v == '-';
 	int64_t n = 100; /* sbatch's default */
-	int rc = v ? count(v + minus, 0, 1000000, "a number", &n, err) : 0;
+	int rc = v ? spec_opt_count(v + minus, 0, 1000000, "a number", &n, err) : 0;
 
 	if (rc == 0)
 		st->spec->nice = minus ? -n : n;
 	return rc;
 }
 
-static int opt_mail_type(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
+static int spec_opt_mail_type(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
 {
 	static const char *const types[] = {
-		"NONE", "BEGIN", "END", "FAIL", "REQUEUE", "ALL", "INVALID_DEPEND", "STAGE_OUT",
-		"TIME_LIMIT", "TIME_LIMIT_90", "TIME_LIMIT_80", "TIME_LIMIT_50", "ARRAY_TASKS", NULL
+		"NONE",          "BEGIN",          "END",         "FAIL",       "REQUEUE",
+		"ALL",           "INVALID_DEPEND", "STAGE_OUT",   "TIME_LIMIT", "TIME_LIMIT_90",
+		"TIME_LIMIT_80", "TIME_LIMIT_50",  "ARRAY_TASKS", NULL
 	};
 	struct gpuq_strlist l;
 
@@ -299,24 +301,25 @@ static int opt_mail_type(struct spec_opts_state *st, const char *v, struct gpuq_
 		while (types[k] && strcmp(types[k], l.items[i]) != 0)
 			k++;
 		if (!types[k])
-			return bad(err, "BEGIN, END, FAIL, REQUEUE, TIME_LIMIT, ALL or NONE",
-				   l.items[i]);
+			return spec_opt_bad(err,
+					    "BEGIN, END, FAIL, REQUEUE, TIME_LIMIT, ALL or NONE",
+					    l.items[i]);
 	}
 	st->spec->mail_type = l;
 	return 0;
 }
 
-static int opt_label(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
+static int spec_opt_label(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
 {
 	return set_pair(st, v, &st->spec->labels, err);
 }
 
-static int opt_annotation(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
+static int spec_opt_annotation(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
 {
 	return set_pair(st, v, &st->spec->annotations, err);
 }
 
-static int opt_flavor(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
+static int spec_opt_flavor(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
 {
 	struct gpuq_strlist l;
 
@@ -324,12 +327,12 @@ static int opt_flavor(struct spec_opts_state *st, const char *v, struct gpuq_err
 		return spec_nomem(err);
 	for (size_t i = 0; i < l.n; i++)
 		if (!spec_name_ok(l.items[i]))
-			return bad(err, "names of flavors such as h100,a100", v);
+			return spec_opt_bad(err, "names of flavors such as h100,a100", v);
 	st->spec->flavors = l;
 	return 0;
 }
 
-static int opt_wrap(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
+static int spec_opt_wrap(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
 {
 	const char *text = gpuq_arena_printf(st->arena, "#!/bin/sh\n# made by --wrap\n%s\n", v);
 
@@ -358,7 +361,7 @@ static int set_env(struct spec_opts_state *st, const char *v, struct gpuq_err *e
 /* ALL, NONE, or a list of NAME and NAME=VALUE: what of the submitter's environment
  * goes along. Only the local cluster has a use for it; what is given here with a
  * value is the job's own on every cluster. */
-static int opt_export(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
+static int spec_opt_export(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
 {
 	const struct gpuq_context *from = st->opts->context;
 	struct gpuq_strmap kept = { 0 };
@@ -374,7 +377,7 @@ static int opt_export(struct spec_opts_state *st, const char *v, struct gpuq_err
 			all = true;
 		} else if (strcmp(w, "NONE") == 0 || strcmp(w, "NIL") == 0) {
 			if (words.n > 1)
-				return bad(err, "NONE alone", v);
+				return spec_opt_bad(err, "NONE alone", v);
 		} else if (strchr(w, '=')) {
 			int rc = set_env(st, w, err);
 
@@ -393,7 +396,7 @@ static int opt_export(struct spec_opts_state *st, const char *v, struct gpuq_err
 
 /* ---- where ---- */
 
-static int opt_constraint(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
+static int spec_opt_constraint(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
 {
 	struct gpuq_term *terms;
 	size_t n;
@@ -404,7 +407,7 @@ static int opt_constraint(struct spec_opts_state *st, const char *v, struct gpuq
 	return rc;
 }
 
-static int opt_nodelist(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
+static int spec_opt_nodelist(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
 {
 	struct gpuq_strlist l;
 	int rc = spec_hostlist(st->arena, v, &l, err);
@@ -414,7 +417,7 @@ static int opt_nodelist(struct spec_opts_state *st, const char *v, struct gpuq_e
 	return rc;
 }
 
-static int opt_exclude(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
+static int spec_opt_exclude(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
 {
 	struct gpuq_strlist l;
 	int rc = spec_hostlist(st->arena, v, &l, err);
@@ -424,211 +427,45 @@ static int opt_exclude(struct spec_opts_state *st, const char *v, struct gpuq_er
 	return rc;
 }
 
-static int opt_topology(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
+static int spec_opt_topology(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
 {
 	struct gpuq_group *g = &st->spec->groups[0];
 
 	if (strncmp(v, "preferred:", 10) == 0)
-		return set_text(st, v + 10, &g->topology_preferred, err);
-	return set_text(st, v, &g->topology_required, err);
+		return spec_opt_set_text(st, v + 10, &g->topology_preferred, err);
+	return spec_opt_set_text(st, v, &g->topology_required, err);
 }
 
 /* ---- what each pod has ---- */
 
-static int opt_nodes(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
-{
-	const char *p = v;
-	int64_t min, max;
-
-	if (!spec_digits(&p, 1, GPUQ_PODS_MAX, &min))
-		return bad(err, "a number of pods (one a node) such as 4 or 2-8", v);
-	max = min;
-	if (*p == '-') {
-		p++;
-		if (!spec_digits(&p, min, GPUQ_PODS_MAX, &max))
-			return bad(err, "a number of pods (one a node) such as 4 or 2-8", v);
-	}
-	if (*p)
-		return bad(err, "a number of pods (one a node) such as 4 or 2-8", v);
-	st->pods_min = min;
-	st->pods_max = max;
-	return 0;
-}
-
-static int opt_ntasks(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
-{
-	return count(v, 1, 1000000, "a number of tasks", &st->ntasks, err);
-}
-
-static int opt_ntasks_per_node(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
-{
-	return count(v, 1, 100000, "a number of tasks", &st->ntasks_per_node, err);
-}
-
-static int opt_cpus_per_task(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
-{
-	return count(v, 1, 100000, "a number of CPUs", &st->cpus_per_task, err);
-}
-
-static int opt_cpus(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
-{
-	int64_t milli;
-
-	if (gpuq_milli_parse(v, &milli, NULL) < 0 || milli < 0)
-		return bad(err, "CPUs of each pod such as 8 or 500m", v);
-	st->cpu_milli = milli;
-	return 0;
-}
-
-/* "4", "a100:4", "1g.10gb:1", "a100" -> devices, with the type as flavor or MIG
- * profile. `0.5` is a part of a device. */
-static int devices(struct spec_opts_state *st, const char *v, int64_t *milli,
-		   struct gpuq_err *err)
-{
-	const char *colon = strrchr(v, ':'), *number = colon ? colon + 1 : v;
-	const char *type = NULL;
-	int64_t n = 1000;
-
-	if (colon)
-		type = gpuq_arena_strndup(st->arena, v, (size_t)(colon - v));
-	else if (!isdigit((unsigned char)*v) || spec_mig_ok(v))
-		type = v;
-	if (colon && !type)
-		return spec_nomem(err);
-	if (type != v && (gpuq_milli_parse(number, &n, NULL) < 0 || n < 0 || n > INT32_MAX))
-		return bad(err, "[TYPE:]NUMBER of devices such as 4 or a100:4", v);
-	if (type) {
-		struct gpuq_strlist *flavors = &st->spec->flavors;
-
-		if (spec_mig_ok(type))
-			return *milli = n, set_text(st, type, &st->spec->groups[0].mig, err);
-		if (!spec_name_ok(type))
-			return bad(err, "[TYPE:]NUMBER of devices such as 4 or a100:4", v);
-		flavors->items = gpuq_arena_calloc(st->arena, 1, sizeof(*flavors->items));
-		if (!flavors->items)
-			return spec_nomem(err);
-		flavors->items[0] = gpuq_arena_strdup(st->arena, type);
-		flavors->n = 1;
-		if (!flavors->items[0])
-			return spec_nomem(err);
-	}
-	*milli = n;
-	return 0;
-}
-
-/* What one source says about devices stands in place of what an earlier one said:
- * `-G 8` in the script and `-g 2` on the command line do not multiply. */
-static void new_devices(struct spec_opts_state *st)
-{
-	if (st->devices_level != st->level) {
-		st->gpus_job_milli = st->gpus_pod_milli = st->gpus_task_milli = -1;
-		st->devices_level = st->level;
-	}
-}
-
-static void new_memory(struct spec_opts_state *st)
-{
-	st->mem_bytes = st->mem_cpu_bytes = st->mem_gpu_bytes = -1;
-}
-
-static int opt_gpus(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
-{
-	new_devices(st);
-	return devices(st, v, &st->gpus_job_milli, err);
-}
-
-static int opt_gpus_per_node(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
-{
-	new_devices(st);
-	return devices(st, v, &st->gpus_pod_milli, err);
-}
-
-static int opt_gpus_per_task(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
-{
-	new_devices(st);
-	return devices(st, v, &st->gpus_task_milli, err);
-}
-
-static int opt_gres(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
-{
-	const char *rest = v + 3;
-
-	new_devices(st);
-	if (strcmp(v, "none") == 0)
-		return st->gpus_pod_milli = 0, 0;
-	if (strncmp(v, "gpu", 3) != 0 || (*rest && *rest != ':') || strchr(v, ','))
-		return bad(err, "gpu[:TYPE]:NUMBER", v);
-	if (!*rest)
-		return st->gpus_pod_milli = 1000, 0;
-	return devices(st, rest + 1, &st->gpus_pod_milli, err);
-}
-
-static int opt_gpu_memory(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
+static int spec_opt_gpu_memory(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
 {
 	return gpuq_bytes_parse(v, &st->spec->groups[0].gpu_memory_bytes, err);
 }
 
-static int opt_gpu_cores(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
+static int spec_opt_gpu_cores(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
 {
-	return count(v, 1, 100, "a percentage", &st->spec->groups[0].gpu_cores, err);
+	return spec_opt_count(v, 1, 100, "a percentage", &st->spec->groups[0].gpu_cores, err);
 }
 
-static int opt_mig(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
+static int spec_opt_mig(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
 {
 	if (!spec_mig_ok(v))
-		return bad(err, "a MIG profile such as 1g.10gb", v);
-	return set_text(st, v, &st->spec->groups[0].mig, err);
+		return spec_opt_bad(err, "a MIG profile such as 1g.10gb", v);
+	return spec_opt_set_text(st, v, &st->spec->groups[0].mig, err);
 }
 
-static int opt_mem(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
+static int spec_opt_image(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
 {
-	int64_t n;
-	int rc = gpuq_slurm_mem_parse(v, &n, err);
-
-	if (rc < 0)
-		return rc;
-	if (n == 0)
-		warn(st, "mem", "0 means all memory of a node: it is not counted");
-	new_memory(st);
-	st->mem_bytes = n;
-	return 0;
+	return spec_opt_set_text(st, v, &st->spec->groups[0].image, err);
 }
 
-static int opt_mem_per_cpu(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
-{
-	int64_t n;
-	int rc = gpuq_slurm_mem_parse(v, &n, err);
-
-	if (rc < 0)
-		return rc;
-	new_memory(st);
-	st->mem_cpu_bytes = n;
-	return 0;
-}
-
-static int opt_mem_per_gpu(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
-{
-	int64_t n;
-	int rc = gpuq_slurm_mem_parse(v, &n, err);
-
-	if (rc < 0)
-		return rc;
-	new_memory(st);
-	st->mem_gpu_bytes = n;
-	return 0;
-}
-
-static int opt_image(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
-{
-	return set_text(st, v, &st->spec->groups[0].image, err);
-}
-
-static int opt_env(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
+static int spec_opt_env(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
 {
 	return set_env(st, v, err);
 }
 
-static int opt_volume(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
+static int spec_opt_volume(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
 {
 	struct gpuq_group *g = &st->spec->groups[0];
 	const char *colon = strchr(v, ':'), *path = colon ? colon + 1 : "";
@@ -637,7 +474,7 @@ static int opt_volume(struct spec_opts_state *st, const char *v, struct gpuq_err
 	struct gpuq_volume *grown;
 
 	if (!colon || colon == v || *path != '/')
-		return bad(err, "CLAIM:/PATH[:ro]", v);
+		return spec_opt_bad(err, "CLAIM:/PATH[:ro]", v);
 	grown = gpuq_arena_calloc(st->arena, g->n_volumes + 1, sizeof(*grown));
 	if (!grown)
 		return spec_nomem(err);
@@ -655,9 +492,12 @@ static int opt_volume(struct spec_opts_state *st, const char *v, struct gpuq_err
 
 /* ---- the table ---- */
 
-enum { ONE_GROUP = 1 /* about the pods of the only group */,
-       NOT_MANIFEST = 2 /* a manifest says it itself */, COMMAND_LINE = 4,
-       PODS = ONE_GROUP | NOT_MANIFEST };
+enum {
+	ONE_GROUP = 1 /* about the pods of the only group */,
+	NOT_MANIFEST = 2 /* a manifest says it itself */,
+	COMMAND_LINE = 4,
+	PODS = ONE_GROUP | NOT_MANIFEST
+};
 
 /* X(function, name, letter, argument, metavar, flags, doc): Slurm's first, in its
  * words, then what only gpuq has. */
@@ -732,10 +572,10 @@ const struct gpuq_spec_option gpuq_spec_options[] = {
 };
 
 static const struct {
-	option_fn *apply;
+	spec_option_fn *apply;
 	unsigned flags;
 } actions[] = {
-#define X(fn, name, letter, arg, metavar, flags, doc) { opt_##fn, flags },
+#define X(fn, name, letter, arg, metavar, flags, doc) { spec_opt_##fn, flags },
 	OPTIONS(X)
 #undef X
 };
@@ -782,8 +622,8 @@ static const struct gpuq_spec_option *find_in(const struct gpuq_spec_option *tab
 					      const char *name)
 {
 	for (; table->name; table++)
-		if (name[1] ? strcmp(table->name, name) == 0 :
-			      table->letter && table->letter == name[0])
+		if (name[1] ? strcmp(table->name, name) == 0
+			    : table->letter && table->letter == name[0])
 			return table;
 	return NULL;
 }
@@ -821,7 +661,7 @@ int spec_opts_apply(struct spec_opts_state *st, const char *name, const char *va
 	const size_t ix = o ? (size_t)(o - gpuq_spec_options) : 0;
 
 	if (!o && find_in(unused, name)) {
-		warn(st, name, "is not used by gpuq");
+		spec_opt_warn(st, name, "is not used by gpuq");
 		return 0;
 	}
 	if (!o)
@@ -833,7 +673,8 @@ int spec_opts_apply(struct spec_opts_state *st, const char *name, const char *va
 	if ((actions[ix].flags & COMMAND_LINE) && st->from_file)
 		return gpuq_fail(err, GPUQ_EINVAL, "is for the command line only");
 	if ((actions[ix].flags & NOT_MANIFEST) && st->is_manifest)
-		return gpuq_fail(err, GPUQ_EINVAL, "the manifest says this itself: change it there");
+		return gpuq_fail(err, GPUQ_EINVAL,
+				 "the manifest says this itself: change it there");
 	if ((actions[ix].flags & ONE_GROUP) && st->spec->n_groups > 1)
 		return gpuq_fail(err, GPUQ_EINVAL,
 				 "the job has several groups of pods: say it in the file");

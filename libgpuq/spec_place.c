@@ -19,8 +19,7 @@ static int host_expand(struct gpuq_arena *a, struct spec_list *l, const char *pr
 	int rc = 0;
 
 	if (l->n >= GPUQ_PODS_MAX || depth > 4)
-		return gpuq_fail(err, GPUQ_ERANGE, "expected at most %u node names",
-				 GPUQ_PODS_MAX);
+		return gpuq_fail(err, GPUQ_ERANGE, "expected at most %u node names", GPUQ_PODS_MAX);
 	if (!open) {
 		const char *name = gpuq_arena_printf(a, "%s%.*s", prefix, (int)n, text);
 
@@ -52,9 +51,9 @@ static int host_expand(struct gpuq_arena *a, struct spec_list *l, const char *pr
 			return gpuq_fail(err, GPUQ_ERANGE, "expected at most %u node names",
 					 GPUQ_PODS_MAX);
 		for (int64_t i = first; i <= last && rc == 0; i++) {
-			const char *head = gpuq_arena_printf(a, "%s%.*s%0*lld", prefix,
-							     (int)(open - text), text, width,
-							     (long long)i);
+			const char *head =
+				gpuq_arena_printf(a, "%s%.*s%0*lld", prefix, (int)(open - text),
+						  text, width, (long long)i);
 
 			if (!head)
 				return spec_nomem(err);
@@ -103,9 +102,10 @@ static int terms_and(struct gpuq_arena *a, const struct gpuq_term *x, size_t nx,
 	struct gpuq_term *t;
 
 	if (nx * ny > TERMS_MAX)
-		return gpuq_fail(err, GPUQ_ERANGE,
-				 "expected at most %u alternatives of node requirements, these make %zu",
-				 TERMS_MAX, nx * ny);
+		return gpuq_fail(
+			err, GPUQ_ERANGE,
+			"expected at most %u alternatives of node requirements, these make %zu",
+			TERMS_MAX, nx * ny);
 	t = gpuq_arena_calloc(a, nx * ny, sizeof(*t));
 	if (!t)
 		return spec_nomem(err);
@@ -175,9 +175,10 @@ struct terms {
 
 static int constraint_bad(struct constraint *c)
 {
-	return gpuq_fail(c->err, GPUQ_EINVAL,
-			 "expected labels of nodes such as a100, zone=b, a&b, (a|b)&!c, not '%.80s'",
-			 c->text);
+	return gpuq_fail(
+		c->err, GPUQ_EINVAL,
+		"expected labels of nodes such as a100, zone=b, a&b, (a|b)&!c, not '%.80s'",
+		c->text);
 }
 
 static int constraint_or(struct constraint *c, struct terms *out);
@@ -220,14 +221,14 @@ static int constraint_word(struct constraint *c, struct terms *out)
 	if (!out->t || !r)
 		return spec_nomem(c->err);
 	r->key = gpuq_arena_strndup(c->a, start, n);
-	r->op = not? GPUQ_OP_NOT_EXISTS : GPUQ_OP_EXISTS;
+	r->op = not ? GPUQ_OP_NOT_EXISTS : GPUQ_OP_EXISTS;
 	if (*c->p == '=') {
 		struct spec_list l = { 0 };
 
 		start = ++c->p;
 		while (isalnum((unsigned char)*c->p) || (*c->p && strchr("._-", *c->p)))
 			c->p++;
-		r->op = not? GPUQ_OP_NOT_IN : GPUQ_OP_IN;
+		r->op = not ? GPUQ_OP_NOT_IN : GPUQ_OP_IN;
 		if (spec_list_add(c->a, &l,
 				  gpuq_arena_strndup(c->a, start, (size_t)(c->p - start))) < 0)
 			return spec_nomem(c->err);
@@ -458,8 +459,9 @@ static int read_required(struct gpuq_reader *r, const struct gpuq_val *v, struct
 		gpuq_reader_leave(r, item);
 	}
 	if (n == 0)
-		return spec_fail(r, list, GPUQ_EINVAL,
-				 "expected a term with matchExpressions: empty terms match no node");
+		return spec_fail(
+			r, list, GPUQ_EINVAL,
+			"expected a term with matchExpressions: empty terms match no node");
 	rc = spec_require(r->arena, g, terms, n, &err);
 	if (rc < 0)
 		return spec_fail(r, list, rc, "%s", err.text);
@@ -505,8 +507,7 @@ static int read_preferred(struct gpuq_reader *r, const struct gpuq_val *v, struc
 	return 0;
 }
 
-int spec_read_node_affinity(struct gpuq_reader *r, const struct gpuq_val *v,
-			    struct gpuq_group *g)
+int spec_read_node_affinity(struct gpuq_reader *r, const struct gpuq_val *v, struct gpuq_group *g)
 {
 	static const struct {
 		const char *key;
@@ -574,9 +575,10 @@ static int toleration_check(struct gpuq_reader *r, const struct gpuq_val *v, voi
 	while (effects[i] && strcmp(effects[i], t->effect) != 0)
 		i++;
 	if (!effects[i])
-		return spec_fail(r, v, GPUQ_EINVAL,
-				 "expected effect NoSchedule, PreferNoSchedule or NoExecute, not '%s'",
-				 t->effect);
+		return spec_fail(
+			r, v, GPUQ_EINVAL,
+			"expected effect NoSchedule, PreferNoSchedule or NoExecute, not '%s'",
+			t->effect);
 	if (!*t->key && !t->exists)
 		return spec_fail(r, v, GPUQ_EINVAL,
 				 "expected a key: only operator Exists tolerates every key");

@@ -72,8 +72,7 @@ int spec_require(struct gpuq_arena *a, struct gpuq_group *g, const struct gpuq_t
 /* Kubernetes' nodeSelector map and affinity in Kubernetes' own words, shared by
  * manifests and the job file (which spells keys with underscores). */
 int spec_read_selector(struct gpuq_reader *r, const struct gpuq_val *v, struct gpuq_group *g);
-int spec_read_node_affinity(struct gpuq_reader *r, const struct gpuq_val *v,
-			    struct gpuq_group *g);
+int spec_read_node_affinity(struct gpuq_reader *r, const struct gpuq_val *v, struct gpuq_group *g);
 extern const char *const spec_op_names[]; /* "In", ... by enum gpuq_op */
 extern const struct gpuq_schema spec_toleration_schema, spec_require_schema;
 
@@ -85,8 +84,7 @@ int spec_tree_read(struct gpuq_reader *r, const struct gpuq_val *v, struct gpuq_
 /* Labels (values = true) or annotations m of field, a member of the map at. */
 int spec_check_labels(struct gpuq_reader *r, const struct gpuq_val *at, const char *field,
 		      const struct gpuq_strmap *m, bool values);
-int spec_check_env(struct gpuq_reader *r, const struct gpuq_val *at,
-		   const struct gpuq_strmap *env);
+int spec_check_env(struct gpuq_reader *r, const struct gpuq_val *at, const struct gpuq_strmap *env);
 /* Defaults that depend on other fields, then every rule across fields. v is for the
  * place and may be NULL. */
 int spec_check_group(struct gpuq_reader *r, const struct gpuq_val *v, void *group);
@@ -111,8 +109,8 @@ bool spec_is_manifest(const struct gpuq_val *doc);
 bool spec_is_list(const struct gpuq_val *doc);
 /* How many jobs a document is (items of a List, else 1). */
 size_t spec_manifest_count(const struct gpuq_val *doc);
-int spec_manifest_read(struct gpuq_reader *r, struct gpuq_buf *warnings,
-		       const struct gpuq_val *doc, struct gpuq_spec *out);
+int spec_manifest_read(struct gpuq_reader *r, struct gpuq_buf *warnings, const struct gpuq_val *doc,
+		       struct gpuq_spec *out);
 
 /* Check a pod template (metadata + spec) and read the group's fields from it. */
 int spec_template_read(struct gpuq_reader *r, struct gpuq_buf *warnings,
@@ -133,8 +131,8 @@ int spec_want_type(struct gpuq_reader *r, const struct gpuq_val *map, const char
 		   enum gpuq_type type, const struct gpuq_val **out);
 int spec_want_str(struct gpuq_reader *r, const struct gpuq_val *map, const char *key,
 		  const char **out);
-int spec_want_int(struct gpuq_reader *r, const struct gpuq_val *map, const char *key,
-		  int64_t min, int64_t max, int64_t *out);
+int spec_want_int(struct gpuq_reader *r, const struct gpuq_val *map, const char *key, int64_t min,
+		  int64_t max, int64_t *out);
 
 /* ---- options and scripts (spec_options.c, spec_script.c) ---- */
 
@@ -146,14 +144,14 @@ struct spec_opts_state {
 	const struct gpuq_spec_opts *opts;
 	struct gpuq_buf *warnings;
 	bool is_manifest; /* its own requests stand */
-	bool from_file;	  /* a directive, not the command line */
-	int level;	  /* counts sources: #SBATCH, #GPUQ, command line */
+	bool from_file; /* a directive, not the command line */
+	int level; /* counts sources: #SBATCH, #GPUQ, command line */
 	int devices_level; /* the source that spoke of devices last */
-	int64_t pods_min, pods_max;				 /* 0 = not given */
+	int64_t pods_min, pods_max; /* 0 = not given */
 	int64_t gpus_job_milli, gpus_pod_milli, gpus_task_milli; /* -1 = not given */
-	int64_t ntasks, ntasks_per_node, cpus_per_task;		 /* 0 = not given */
-	int64_t mem_bytes, mem_cpu_bytes, mem_gpu_bytes;	 /* -1 = not given */
-	int64_t cpu_milli;					 /* -1 = not given */
+	int64_t ntasks, ntasks_per_node, cpus_per_task; /* 0 = not given */
+	int64_t mem_bytes, mem_cpu_bytes, mem_gpu_bytes; /* -1 = not given */
+	int64_t cpu_milli; /* -1 = not given */
 	bool environ_set; /* --export chose: only these go along */
 	struct gpuq_strmap environ;
 	const char *place; /* "train.sh:3:9: " of the option being applied, or "" */
@@ -161,6 +159,23 @@ struct spec_opts_state {
 
 void spec_opts_begin(struct spec_opts_state *st, struct gpuq_arena *a, struct gpuq_spec *spec,
 		     const struct gpuq_spec_opts *opts, struct gpuq_buf *warnings);
+
+/* What one option does; v is NULL for one without a value. */
+typedef int spec_option_fn(struct spec_opts_state *st, const char *v, struct gpuq_err *err);
+
+/* spec_resources.c: the options about pods and what each of them has. */
+spec_option_fn spec_opt_nodes, spec_opt_ntasks, spec_opt_ntasks_per_node, spec_opt_cpus_per_task,
+	spec_opt_cpus, spec_opt_gpus, spec_opt_gpus_per_node, spec_opt_gpus_per_task, spec_opt_gres,
+	spec_opt_mem, spec_opt_mem_per_cpu, spec_opt_mem_per_gpu;
+
+/* Shared by the functions of options: "expected X, not 'got'"; a number; a copy of a
+ * text that is not empty; a warning with the option's place. */
+int spec_opt_bad(struct gpuq_err *err, const char *expected, const char *got);
+int spec_opt_count(const char *text, int64_t min, int64_t max, const char *what, int64_t *out,
+		   struct gpuq_err *err);
+int spec_opt_set_text(struct spec_opts_state *st, const char *v, const char **out,
+		      struct gpuq_err *err);
+void spec_opt_warn(struct spec_opts_state *st, const char *name, const char *text);
 
 /* One option by its long name, or by its letter (a name of one byte); value NULL when
  * none was given. GPUQ_ENOENT when it is unknown; err does not name the option. */
@@ -173,8 +188,7 @@ const struct gpuq_spec_option *spec_option_find(const char *name);
 int spec_opts_argv(struct spec_opts_state *st, const char *const *argv, struct gpuq_err *err);
 
 /* Directives of a script into st, its text into the spec. */
-int spec_script_read(struct spec_opts_state *st, const char *text, size_t n,
-		     struct gpuq_err *err);
+int spec_script_read(struct spec_opts_state *st, const char *text, size_t n, struct gpuq_err *err);
 
 /* Turn what was gathered into fields of the spec. */
 int spec_opts_end(struct spec_opts_state *st, struct gpuq_err *err);

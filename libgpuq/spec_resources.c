@@ -2,6 +2,7 @@
  * section 6: a pod is a node's worth, tasks are started inside it). */
 #include "libgpuq/spec_priv.h"
 
+#include <ctype.h>
 #include <string.h>
 
 #include "libgpuq/limits.h"
@@ -25,6 +26,177 @@ void spec_opts_begin(struct spec_opts_state *st, struct gpuq_arena *a, struct gp
 		.place = "",
 	};
 }
+
+/* ---- the options ---- */
+
+int spec_opt_nodes(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
+{
+	const char *p = v;
+	int64_t min, max;
+
+	if (!spec_digits(&p, 1, GPUQ_PODS_MAX, &min))
+		return spec_opt_bad(err, "a number of pods (one a node) such as 4 or 2-8", v);
+	max = min;
+	if (*p == '-') {
+		p++;
+		if (!spec_digits(&p, min, GPUQ_PODS_MAX, &max))
+			return spec_opt_bad(err, "a number of pods (one a node) such as 4 or 2-8",
+					    v);
+	}
+	if (*p)
+		return spec_opt_bad(err, "a number of pods (one a node) such as 4 or 2-8", v);
+	st->pods_min = min;
+	st->pods_max = max;
+	return 0;
+}
+
+int spec_opt_ntasks(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
+{
+	return spec_opt_count(v, 1, 1000000, "a number of tasks", &st->ntasks, err);
+}
+
+int spec_opt_ntasks_per_node(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
+{
+	return spec_opt_count(v, 1, 100000, "a number of tasks", &st->ntasks_per_node, err);
+}
+
+int spec_opt_cpus_per_task(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
+{
+	return spec_opt_count(v, 1, 100000, "a number of CPUs", &st->cpus_per_task, err);
+}
+
+int spec_opt_cpus(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
+{
+	int64_t milli;
+
+	if (gpuq_milli_parse(v, &milli, NULL) < 0 || milli < 0)
+		return spec_opt_bad(err, "CPUs of each pod such as 8 or 500m", v);
+	st->cpu_milli = milli;
+	return 0;
+}
+
+/* "4", "a100:4", "1g.10gb:1", "a100" -> devices, with the type as flavor or MIG
+ * profile. `0.5` is a part of a device. */
+static int devices(struct spec_opts_state *st, const char *v, int64_t *milli, struct gpuq_err *err)
+{
+	const char *colon = strrchr(v, ':'), *number = colon ? colon + 1 : v;
+	const char *type = NULL;
+	int64_t n = 1000;
+
+	if (colon)
+		type = gpuq_arena_strndup(st->arena, v, (size_t)(colon - v));
+	else if (!isdigit((unsigned char)*v) || spec_mig_ok(v))
+		type = v;
+	if (colon && !type)
+		return spec_nomem(err);
+	if (type != v && (gpuq_milli_parse(number, &n, NULL) < 0 || n < 0 || n > INT32_MAX))
+		return spec_opt_bad(err, "[TYPE:]NUMBER of devices such as 4 or a100:4", v);
+	if (type) {
+		struct gpuq_strlist *flavors = &st->spec->flavors;
+
+		if (spec_mig_ok(type))
+			return *milli = n,
+			       spec_opt_set_text(st, type, &st->spec->groups[0].mig, err);
+		if (!spec_name_ok(type))
+			return spec_opt_bad(err, "[TYPE:]NUMBER of devices such as 4 or a100:4", v);
+		flavors->items = gpuq_arena_calloc(st->arena, 1, sizeof(*flavors->items));
+		if (!flavors->items)
+			return spec_nomem(err);
+		flavors->items[0] = gpuq_arena_strdup(st->arena, type);
+		flavors->n = 1;
+		if (!flavors->items[0])
+			return spec_nomem(err);
+	}
+	*milli = n;
+	return 0;
+}
+
+/* What one source says about devices stands in place of what an earlier one said:
+ * `-G 8` in the script and `-g 2` on the command line do not multiply. */
+static void new_devices(struct spec_opts_state *st)
+{
+	if (st->devices_level != st->level) {
+		st->gpus_job_milli = st->gpus_pod_milli = st->gpus_task_milli = -1;
+		st->devices_level = st->level;
+	}
+}
+
+static void new_memory(struct spec_opts_state *st)
+{
+	st->mem_bytes = st->mem_cpu_bytes = st->mem_gpu_bytes = -1;
+}
+
+int spec_opt_gpus(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
+{
+	new_devices(st);
+	return devices(st, v, &st->gpus_job_milli, err);
+}
+
+int spec_opt_gpus_per_node(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
+{
+	new_devices(st);
+	return devices(st, v, &st->gpus_pod_milli, err);
+}
+
+int spec_opt_gpus_per_task(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
+{
+	new_devices(st);
+	return devices(st, v, &st->gpus_task_milli, err);
+}
+
+int spec_opt_gres(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
+{
+	const char *rest = v + 3;
+
+	new_devices(st);
+	if (strcmp(v, "none") == 0)
+		return st->gpus_pod_milli = 0, 0;
+	if (strncmp(v, "gpu", 3) != 0 || (*rest && *rest != ':') || strchr(v, ','))
+		return spec_opt_bad(err, "gpu[:TYPE]:NUMBER", v);
+	if (!*rest)
+		return st->gpus_pod_milli = 1000, 0;
+	return devices(st, rest + 1, &st->gpus_pod_milli, err);
+}
+
+int spec_opt_mem(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
+{
+	int64_t n;
+	int rc = gpuq_slurm_mem_parse(v, &n, err);
+
+	if (rc < 0)
+		return rc;
+	if (n == 0)
+		spec_opt_warn(st, "mem", "0 means all memory of a node: it is not counted");
+	new_memory(st);
+	st->mem_bytes = n;
+	return 0;
+}
+
+int spec_opt_mem_per_cpu(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
+{
+	int64_t n;
+	int rc = gpuq_slurm_mem_parse(v, &n, err);
+
+	if (rc < 0)
+		return rc;
+	new_memory(st);
+	st->mem_cpu_bytes = n;
+	return 0;
+}
+
+int spec_opt_mem_per_gpu(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
+{
+	int64_t n;
+	int rc = gpuq_slurm_mem_parse(v, &n, err);
+
+	if (rc < 0)
+		return rc;
+	new_memory(st);
+	st->mem_gpu_bytes = n;
+	return 0;
+}
+
+/* ---- the sum ---- */
 
 static int64_t ceil_div(int64_t n, int64_t d)
 {
@@ -67,10 +239,11 @@ static int devices_of(struct spec_opts_state *st, struct gpuq_group *g, int64_t 
 		g->gpus_milli = st->gpus_pod_milli;
 	} else if (st->gpus_job_milli >= 0) {
 		if (st->gpus_job_milli % pods || (pods > 1 && st->gpus_job_milli / pods % 1000))
-			return gpuq_fail(err, GPUQ_EINVAL,
-					 "--gpus: expected a multiple of the %lld pods: each has the "
-					 "same number of devices",
-					 (long long)pods);
+			return gpuq_fail(
+				err, GPUQ_EINVAL,
+				"--gpus: expected a multiple of the %lld pods: each has the "
+				"same number of devices",
+				(long long)pods);
 		g->gpus_milli = st->gpus_job_milli / pods;
 	} else if (st->gpus_task_milli >= 0) {
 		if (st->gpus_task_milli > INT64_C(1000) * GPUQ_GPUS_PER_POD_MAX)
@@ -129,8 +302,8 @@ int spec_opts_end(struct spec_opts_state *st, struct gpuq_err *err)
 		rc = times(ceil_div(g->cpu_milli > 0 ? g->cpu_milli : 1000, 1000),
 			   st->mem_cpu_bytes, "--mem-per-cpu", &g->memory_bytes, err);
 	else if (st->mem_gpu_bytes >= 0)
-		rc = times(ceil_div(g->gpus_milli > 0 ? g->gpus_milli : 0, 1000),
-			   st->mem_gpu_bytes, "--mem-per-gpu", &g->memory_bytes, err);
+		rc = times(ceil_div(g->gpus_milli > 0 ? g->gpus_milli : 0, 1000), st->mem_gpu_bytes,
+			   "--mem-per-gpu", &g->memory_bytes, err);
 	if (rc < 0)
 		return rc;
 

@@ -44,9 +44,9 @@ static int apply(struct spec_opts_state *st, const char *name, const char *value
 		return 0;
 	if (rc == GPUQ_ENOENT && st->from_file)
 		gpuq_fail(&local, GPUQ_ENOENT, "%s (--ignore-unknown skips such lines)",
-			  gpuq_arena_strdup(st->arena, local.text) ?
-				  gpuq_arena_strdup(st->arena, local.text) :
-				  "unknown option");
+			  gpuq_arena_strdup(st->arena, local.text)
+				  ? gpuq_arena_strdup(st->arena, local.text)
+				  : "unknown option");
 	if (err) {
 		*err = local;
 		return option_failed(st->place, name, err);
@@ -63,9 +63,9 @@ static int one_option(struct spec_opts_state *st, const struct word *w, size_t n
 
 	if (text[0] == '-' && text[1] == '-' && text[2]) {
 		const char *eq = strchr(text, '=');
-		const char *name = eq ? gpuq_arena_strndup(st->arena, text + 2,
-							   (size_t)(eq - text - 2)) :
-					text + 2;
+		const char *name =
+			eq ? gpuq_arena_strndup(st->arena, text + 2, (size_t)(eq - text - 2))
+			   : text + 2;
 		const struct gpuq_spec_option *o;
 		const char *value = eq ? eq + 1 : NULL;
 		bool next;
@@ -193,8 +193,8 @@ static bool is_blank(const char *line, size_t n)
 	return n == 0;
 }
 
-static int read_directives(struct spec_opts_state *st, const char *text, size_t n,
-			   const char *mark, struct gpuq_err *err)
+static int read_directives(struct spec_opts_state *st, const char *text, size_t n, const char *mark,
+			   struct gpuq_err *err)
 {
 	uint32_t line_no = 0;
 
@@ -235,10 +235,11 @@ int spec_script_read(struct spec_opts_state *st, const char *text, size_t n, str
 		return gpuq_fail(err, GPUQ_EINVAL, "%s: expected a text, but there is a NUL byte",
 				 file);
 	if (cr && cr + 1 < text + n && cr[1] == '\n')
-		return gpuq_fail(err, GPUQ_EINVAL,
-				 "%s:1:1: expected lines that end in a newline alone: these end as on "
-				 "DOS (dos2unix mends it)",
-				 file);
+		return gpuq_fail(
+			err, GPUQ_EINVAL,
+			"%s:1:1: expected lines that end in a newline alone: these end as on "
+			"DOS (dos2unix mends it)",
+			file);
 	rc = read_directives(st, text, n, "#SBATCH", err);
 	if (rc == 0)
 		rc = read_directives(st, text, n, "#GPUQ", err);

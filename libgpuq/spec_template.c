@@ -40,7 +40,7 @@ int spec_want_int(struct gpuq_reader *r, const struct gpuq_val *map, const char 
 }
 
 int spec_want_type(struct gpuq_reader *r, const struct gpuq_val *map, const char *key,
-		     enum gpuq_type type, const struct gpuq_val **out)
+		   enum gpuq_type type, const struct gpuq_val **out)
 {
 	const struct gpuq_val *v = gpuq_get(map, key);
 
@@ -190,7 +190,8 @@ static int read_container(struct gpuq_reader *r, const struct gpuq_val *c, struc
 	if (!g)
 		g = &scratch;
 	if (c->type != GPUQ_MAP)
-		return spec_fail(r, c, GPUQ_EINVAL, "expected a container: a map with name and image");
+		return spec_fail(r, c, GPUQ_EINVAL,
+				 "expected a container: a map with name and image");
 	rc = spec_want_str(r, c, "name", &name);
 	if (rc == 0 && (!name || !*name))
 		return spec_fail(r, c, GPUQ_EINVAL, "expected a name");
@@ -207,8 +208,7 @@ static int read_container(struct gpuq_reader *r, const struct gpuq_val *c, struc
 	return rc;
 }
 
-static int read_containers(struct gpuq_reader *r, const struct gpuq_val *spec,
-			   struct gpuq_group *g)
+static int read_containers(struct gpuq_reader *r, const struct gpuq_val *spec, struct gpuq_group *g)
 {
 	static const char *const keys[] = { "containers", "initContainers", NULL };
 

@@ -33,8 +33,7 @@ static size_t ranges_of(const uint32_t *ix, size_t n, struct gpuq_range *out)
 		if (step > 1 && j - i < 3)
 			j = i + 1;
 		if (out)
-			out[n_out] = (struct gpuq_range){ ix[i], ix[j - 1],
-							  j - i > 1 ? step : 1 };
+			out[n_out] = (struct gpuq_range){ ix[i], ix[j - 1], j - i > 1 ? step : 1 };
 		n_out++;
 		i = j;
 	}
@@ -120,9 +119,10 @@ int gpuq_array_parse(struct gpuq_arena *a, const char *text, struct gpuq_array *
 	rc = 0;
 	goto out;
 bad:
-	rc = gpuq_fail(err, GPUQ_EINVAL,
-		       "expected indices from 0 to %u such as 0-99, 1,3,5-9:2 or 0-99%%10, not '%.80s'",
-		       GPUQ_ARRAY_INDEX_MAX, text);
+	rc = gpuq_fail(
+		err, GPUQ_EINVAL,
+		"expected indices from 0 to %u such as 0-99, 1,3,5-9:2 or 0-99%%10, not '%.80s'",
+		GPUQ_ARRAY_INDEX_MAX, text);
 out:
 	free(ix);
 	return rc;
@@ -143,7 +143,7 @@ void gpuq_array_print(const struct gpuq_array *array, struct gpuq_buf *out)
 
 /* ---- dependencies ---- */
 
-static const char *const depend_words[] = { "after",	 "afterany",  "afterok", "afternotok",
+static const char *const depend_words[] = { "after",     "afterany",  "afterok", "afternotok",
 					    "aftercorr", "singleton", NULL };
 
 static int depend_add(struct gpuq_arena *a, struct gpuq_spec *s, const struct gpuq_depend *d,
@@ -233,11 +233,12 @@ int spec_depends_parse(struct gpuq_arena *a, const char *text, struct gpuq_spec 
 		if (!*p)
 			break;
 		if ((*p != ',' && *p != '?') || (sep && *p != sep))
-			return *p == ',' || *p == '?' ?
-				       gpuq_fail(err, GPUQ_EINVAL,
+			return *p == ',' || *p == '?'
+				       ? gpuq_fail(
+						 err, GPUQ_EINVAL,
 						 "expected either ',' (all of them) or '?' (any of "
-						 "them) between dependencies, not both") :
-				       depend_bad(err, text);
+						 "them) between dependencies, not both")
+				       : depend_bad(err, text);
 		sep = *p++;
 	}
 	out->depends = s.depends;

@@ -7,6 +7,7 @@
 #include <event2/event.h>
 
 #define HOOKS_MAX 8
+#define SIGNALS_MAX 8
 
 struct loop {
 	struct event_base *base;
@@ -18,6 +19,12 @@ struct loop {
 		void *arg;
 	} hooks[HOOKS_MAX];
 	int n_hooks;
+	struct {
+		struct event *ev;
+		loop_fn fn;
+		void *arg;
+	} signals[SIGNALS_MAX];
+	int n_signals;
 	bool stop;
 	int code;
 };
@@ -75,6 +82,8 @@ void loop_free(struct loop *l)
 {
 	if (!l)
 		return;
+	for (int i = 0; i < l->n_signals; i++)
+		event_free(l->signals[i].ev);
 	if (l->kick)
 		event_free(l->kick);
 	if (l->base)
@@ -152,6 +161,31 @@ void loop_cancel(struct loop_timer *t)
 	free(t);
 }
 
+static void on_signal(evutil_socket_t signo, short what, void *arg)
+{
+	struct loop *l = arg;
+
+	(void)what;
+	for (int i = 0; i < l->n_signals; i++)
+		if (event_get_signal(l->signals[i].ev) == (int)signo)
+			l->signals[i].fn(l->signals[i].arg);
+}
+
+int loop_on_signal(struct loop *l, int signo, loop_fn fn, void *arg, struct gpuq_err *err)
+{
+	struct event *ev;
+
+	if (l->n_signals == SIGNALS_MAX)
+		abort(); /* our own bug, as for hooks */
+	ev = evsignal_new(l->base, signo, on_signal, l);
+	if (!ev || event_add(ev, NULL) != 0)
+		return gpuq_fail(err, GPUQ_ENOMEM, "cannot wait for signal %d", signo);
+	l->signals[l->n_signals].ev = ev;
+	l->signals[l->n_signals].fn = fn;
+	l->signals[l->n_signals++].arg = arg;
+	return 0;
+}
+
 void loop_kick(struct loop *l)
 {
 	event_active(l->kick, 0, 0);
@@ -166,6 +200,7 @@ int loop_run(struct loop *l)
 			l->hooks[i].fn(l->hooks[i].arg);
 		l->fresh = false; /* the next turn's first reader takes the time after its wait */
 	}
+	l->stop = false; /* so that it may be run again */
 	return l->code;
 }
 

@@ -36,10 +36,14 @@ struct loop_timer;
 struct loop_timer *loop_after(struct loop *l, int64_t delay_us, loop_fn fn, void *arg);
 void loop_cancel(struct loop_timer *t); /* NULL is fine */
 
+/* Run fn in the loop whenever the process gets signo. Returns 0 or GPUQ_ENOMEM. */
+int loop_on_signal(struct loop *l, int signo, loop_fn fn, void *arg, struct gpuq_err *err);
+
 /* Make the current or next turn end promptly and start another one (so that hooks run). */
 void loop_kick(struct loop *l);
 
-int loop_run(struct loop *l); /* until loop_stop(); returns the code given to it */
+/* Until loop_stop(), whose code it returns; may then be called again. */
+int loop_run(struct loop *l);
 void loop_stop(struct loop *l, int code);
 
 #endif

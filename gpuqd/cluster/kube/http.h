@@ -1,0 +1,70 @@
+/* http.h - requests to one apiserver
+ *
+ * Owns     two sets of connections: streams (watches, followed logs: HTTP/1.1, one
+ *          connection each, so that a dead one takes nothing else down) and requests
+ *          (HTTP/2 where the server offers it, else a few connections kept alive).
+ * Touches  the network through libcurl; credentials through creds.h.
+ * Used by  watch.c, api.c, logs.c.
+ *
+ * Nothing is called back from inside http_start() or http_cancel(). Bodies, tokens
+ * and headers are never logged. A request that the server answers with 401 is sent
+ * once more if there are other credentials to send it with.
+ */
+#ifndef GPUQD_CLUSTER_KUBE_HTTP_H
+#define GPUQD_CLUSTER_KUBE_HTTP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "gpuqd/cluster/kube/config.h"
+#include "libgpuq/err.h"
+
+struct loop;
+struct http;
+struct http_req;
+
+struct http_answer {
+	int status; /* 0 = the server gave none */
+	bool sent; /* status 0: the server may have seen it all the same */
+	bool complete; /* the whole body has come */
+	int64_t retry_us; /* Retry-After; 0 = not told */
+	const char *body; /* of an error (cut at 64 KiB), and of any call without on_data */
+	size_t n;
+	const char *error; /* why there is no answer or no whole one, or "" */
+};
+
+/* What a reader says to bytes of a 2xx body. */
+enum http_want {
+	HTTP_MORE,
+	HTTP_PAUSE, /* not taken: bring them again after http_resume() */
+	HTTP_STOP, /* no more: end the request */
+};
+
+struct http_call {
+	const char *method; /* "GET", "POST", "DELETE", "PATCH" */
+	const char *path; /* "/api/v1/...?..."; copied */
+	const char *body; /* copied; NULL = none */
+	size_t n_body;
+	const char *content_type; /* NULL = application/json */
+	bool stream; /* no time limit as a whole */
+	int64_t limit_us; /* of the whole (0 = 30 s); of a stream: longest silence, 0 = any */
+	void (*on_open)(void *arg); /* 2xx has come, the body follows; may be NULL */
+	enum http_want (*on_data)(void *arg, const char *bytes, size_t n);
+	void (*on_end)(void *arg, const struct http_answer *a); /* the request is gone */
+	void *arg;
+};
+
+/* config must outlive the result. */
+int http_new(struct loop *l, struct kube_config *config, struct http **out, struct gpuq_err *err);
+void http_free(struct http *h); /* cancels what is under way */
+
+/* Never NULL: what cannot be begun ends through on_end. */
+struct http_req *http_start(struct http *h, const struct http_call *call);
+void http_cancel(struct http_req *r); /* no callback after this; NULL is allowed */
+void http_resume(struct http_req *r); /* after HTTP_PAUSE */
+
+/* Requests sent and not answered, and waiting to be sent; for back-pressure. */
+size_t http_busy(const struct http *h);
+
+#endif

@@ -1,0 +1,149 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "gpuqd/base/log.h"
+#include "gpuqd/base/loop.h"
+#include "gpuqd/cluster/cluster.h"
+#include "gpuqd/cluster/kube/api.h"
+#include "gpuqd/cluster/kube/config.h"
+#include "gpuqd/cluster/kube/http.h"
+#include "gpuqd/cluster/kube/logs.h"
+#include "gpuqd/cluster/kube/watch.h"
+
+/* The Kubernetes cluster: credentials, connections, what is heard, what is asked. Each
+ * part has its own file; here they are put together and taken apart. */
+struct kube {
+	struct cluster cluster; /* first: struct cluster * is struct kube * */
+	struct loop *loop;
+	struct kube_config config;
+	struct http *http;
+	struct watch *watch; /* NULL before start */
+	struct asks *asks;
+	struct cluster_sink sink;
+	char *namespace_, *cluster_id;
+	int64_t creates_per_s;
+};
+
+static struct kube *of(struct cluster *c)
+{
+	return (struct kube *)c;
+}
+
+static void kube_free(struct cluster *c)
+{
+	struct kube *k = of(c);
+
+	if (!k)
+		return;
+	asks_free(k->asks);
+	watch_free(k->watch);
+	http_free(k->http);
+	kube_config_done(&k->config);
+	free(k->namespace_);
+	free(k->cluster_id);
+	free(k);
+}
+
+static int kube_start(struct cluster *c, const struct cluster_sink *sink, struct gpuq_err *err)
+{
+	struct kube *k = of(c);
+	int rc;
+
+	k->sink = *sink;
+	rc = asks_new(k->loop, k->http, k->namespace_, k->cluster_id, k->creates_per_s, &k->sink,
+		      &k->asks, err);
+	if (rc == 0)
+		rc = watch_new(k->loop, k->http, k->cluster_id, &k->sink, &k->watch, err);
+	return rc;
+}
+
+static void kube_pod_create(struct cluster *c, const struct pod_order *order)
+{
+	asks_create(of(c)->asks, order);
+}
+
+static void kube_pod_delete(struct cluster *c, const struct pod_ref *ref, int64_t grace_us)
+{
+	asks_delete(of(c)->asks, ref, grace_us);
+}
+
+/* The API can signal a container only by running a program in it, which would need
+ * the right to run anything in any pod. */
+static bool kube_pod_signal(struct cluster *c, const struct pod_ref *ref, int signal)
+{
+	(void)c, (void)ref, (void)signal;
+	return false;
+}
+
+static void kube_pod_forget(struct cluster *c, const struct pod_ref *ref)
+{
+	asks_forget(of(c)->asks, ref);
+}
+
+static void kube_job_forget(struct cluster *c, uint32_t job, int64_t array_index,
+			    const char *namespace_)
+{
+	asks_job_forget(of(c)->asks, job, array_index, namespace_);
+}
+
+static struct cluster_log *kube_log_open(struct cluster *c, const struct pod_ref *ref,
+					 const struct log_opts *opts, log_fn fn, void *arg,
+					 struct gpuq_err *err)
+{
+	struct kube *k = of(c);
+	const char *ns = ref->namespace_ && *ref->namespace_ ? ref->namespace_ : k->namespace_;
+	struct cluster_log *log;
+
+	if (logs_open(k->loop, k->http, k->watch, ns, ref, opts, fn, arg, &log, err) != 0)
+		return NULL;
+	return log;
+}
+
+static const struct cluster_ops ops = {
+	.kind = "kube",
+	.start = kube_start,
+	.pod_create = kube_pod_create,
+	.pod_delete = kube_pod_delete,
+	.pod_signal = kube_pod_signal,
+	.pod_forget = kube_pod_forget,
+	.job_forget = kube_job_forget,
+	.log_open = kube_log_open,
+	.log_resume = logs_resume,
+	.log_close = logs_close,
+	.free = kube_free,
+};
+
+int cluster_kube_new(struct loop *l, const struct cluster_kube_opts *o, struct cluster **out,
+		     struct gpuq_err *err)
+{
+	struct kube *k = calloc(1, sizeof(*k));
+	const char *ns = o->namespace_;
+	int rc;
+
+	if (!k)
+		return gpuq_fail(err, GPUQ_ENOMEM, "no memory");
+	k->cluster.ops = &ops;
+	k->loop = l;
+	k->creates_per_s = o->creates_per_s;
+	rc = kube_config_load(o->kubeconfig, o->context, &k->config, err);
+	if (rc != 0)
+		goto fail;
+	if (!ns || !*ns)
+		ns = *k->config.namespace_ ? k->config.namespace_ : "default";
+	k->namespace_ = strdup(ns);
+	k->cluster_id = strdup(o->cluster_id ? o->cluster_id : "");
+	if (!k->namespace_ || !k->cluster_id) {
+		rc = gpuq_fail(err, GPUQ_ENOMEM, "no memory");
+		goto fail;
+	}
+	rc = http_new(l, &k->config, &k->http, err);
+	if (rc != 0)
+		goto fail;
+	log_info("kube.server", "server=%s credentials=%s namespace=%s", LOGS(k->config.server),
+		 LOGS(k->config.origin), LOGS(k->namespace_));
+	*out = &k->cluster;
+	return 0;
+fail:
+	kube_free(&k->cluster);
+	return rc;
+}

@@ -1,0 +1,464 @@
+#include "config.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "gpuqd/base/log.h"
+#include "gpuqd/cluster/local/local.h"
+#include "gpuqd/cluster/local/shepherd_log.h"
+
+#define CHUNK_BYTES 32768
+#define CHUNKS_A_TURN 8 /* then others have their turn */
+#define TAIL_BYTES_MAX (INT64_C(64) << 20) /* looked at backwards for tail_lines */
+
+/* One reader. It reads POD.log and then, when the job sent its output to a file of its
+ * own, that file; which is found out when the pod has begun. */
+struct cluster_log {
+	struct local *l;
+	char *pod;
+	bool follow, paused, own; /* own: reading the job's own file */
+	bool done; /* the end or an error was told */
+	bool telling, closed; /* fn runs; it closed us meanwhile */
+	int64_t tail_lines;
+	log_fn fn;
+	void *arg;
+	int fd; /* -1 = not there yet */
+	int64_t offset;
+	int wd;
+	struct loop_timer *turn;
+	struct cluster_log *next;
+};
+
+static void pump(void *arg);
+
+static void pump_soon(struct cluster_log *log)
+{
+	if (!log->turn && !log->paused && !log->done)
+		log->turn = loop_after(log->l->loop, 0, pump, log);
+}
+
+static int open_kept(const struct local *l, const char *pod)
+{
+	char name[300];
+
+	snprintf(name, sizeof(name), "%s.log", pod);
+	return openat(l->logs_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+}
+
+/* Where the job sends its output; false when it is POD.log. */
+static bool read_target(const struct local *l, const char *pod, struct stat *is, int64_t *offset,
+			char path[4096])
+{
+	char name[300], text[8192];
+	uintmax_t dev, ino, uid;
+	int64_t from;
+	int fd, at = 0;
+	ssize_t n;
+
+	snprintf(name, sizeof(name), "%s.to", pod);
+	fd = openat(l->logs_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0)
+		return false;
+	n = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	text[n > 0 ? n : 0] = '\0';
+	if (sscanf(text, "%" SCNuMAX " %" SCNuMAX " %" SCNuMAX " %" SCNd64 " %n", &dev, &ino, &uid,
+		   &from, &at) != 4 ||
+	    at == 0)
+		return false;
+	is->st_dev = (dev_t)dev;
+	is->st_ino = (ino_t)ino;
+	is->st_uid = (uid_t)uid;
+	*offset = from;
+	snprintf(path, 4096, "%s", text + at);
+	return true;
+}
+
+/* The job's own file, if the path still leads to the file that was opened for it: its
+ * user may have put anything there since, and we may read more than they. */
+static int open_target(const struct local *l, const char *pod, int64_t *offset)
+{
+	struct stat want, have;
+	char path[4096];
+	int fd;
+
+	if (!read_target(l, pod, &want, offset, path))
+		return -1;
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+	if (fd < 0)
+		return -1;
+	if (fstat(fd, &have) == 0 && S_ISREG(have.st_mode) && have.st_dev == want.st_dev &&
+	    have.st_ino == want.st_ino && have.st_uid == want.st_uid) {
+		if (have.st_size < *offset)
+			*offset = 0;
+		return fd;
+	}
+	close(fd);
+	return -1;
+}
+
+static void watch(struct cluster_log *log)
+{
+	char path[64];
+
+	if (!log->follow || log->l->inotify_fd < 0)
+		return;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", log->fd);
+	log->wd = inotify_add_watch(log->l->inotify_fd, path, IN_MODIFY);
+}
+
+/* Readers of one file share its watch: the last to go removes it. */
+static void unwatch(struct cluster_log *log)
+{
+	const struct cluster_log *o = log->l->logs;
+
+	while (o && (o == log || o->wd != log->wd))
+		o = o->next;
+	if (log->wd >= 0 && !o)
+		inotify_rm_watch(log->l->inotify_fd, log->wd);
+	log->wd = -1;
+}
+
+static void let_go(struct cluster_log *log)
+{
+	unwatch(log);
+	if (log->fd >= 0)
+		close(log->fd);
+	log->fd = -1;
+}
+
+/* Move offset to where the last n lines begin. A newline at the very end ends a line
+ * and begins none. */
+static void go_to_tail(struct cluster_log *log, int64_t from, int64_t n)
+{
+	char chunk[CHUNK_BYTES];
+	struct stat st;
+	int64_t at, low, lines = 0;
+
+	if (fstat(log->fd, &st) != 0)
+		return;
+	at = st.st_size;
+	low = at - TAIL_BYTES_MAX > from ? at - TAIL_BYTES_MAX : from;
+	log->offset = n == 0 ? at : low;
+	while (n > 0 && at > low) {
+		int64_t begin = at - CHUNK_BYTES > low ? at - CHUNK_BYTES : low;
+		ssize_t k = pread(log->fd, chunk, (size_t)(at - begin), begin);
+
+		if (k <= 0)
+			return;
+		for (ssize_t i = k - 1; i >= 0; i--) {
+			if (chunk[i] != '\n' || begin + i == st.st_size - 1)
+				continue;
+			if (++lines == n) {
+				log->offset = begin + i + 1;
+				return;
+			}
+		}
+		at = begin;
+	}
+}
+
+/* Nothing more will be written: the pod has ended, or is here no more. */
+static bool is_over(const struct cluster_log *log)
+{
+	const struct local_pod *p = local_pod_find(log->l, log->pod);
+
+	return !p || p->state.how != HOW_NOT;
+}
+
+/* Open what is to be read now. False: not there (yet). */
+static bool open_next(struct cluster_log *log)
+{
+	int64_t from = 0;
+
+	if (!log->own)
+		log->fd = open_kept(log->l, log->pod);
+	else
+		log->fd = open_target(log->l, log->pod, &from);
+	if (log->fd < 0)
+		return false;
+	log->offset = from;
+	/* With a file of the job's own the kept one is empty or holds one message. */
+	if (log->tail_lines >= 0) {
+		struct stat is;
+		int64_t unused;
+		char path[4096];
+
+		if (log->own || !read_target(log->l, log->pod, &is, &unused, path))
+			go_to_tail(log, from, log->tail_lines);
+	}
+	watch(log);
+	return true;
+}
+
+static void log_free(struct cluster_log *log)
+{
+	free(log->pod);
+	free(log);
+}
+
+/* Hand something to the reader, who may close the log from inside: true when it wants
+ * more and is still there. */
+static bool tell(struct cluster_log *log, const char *bytes, size_t n, const struct gpuq_err *err)
+{
+	bool more;
+
+	log->done = n == 0;
+	log->telling = true;
+	more = log->fn(log->arg, bytes, n, err);
+	log->telling = false;
+	if (log->closed) {
+		log_free(log);
+		return false;
+	}
+	log->paused = !more;
+	return more && !log->done;
+}
+
+enum sent { SENT, NOTHING, STOP };
+
+/* One chunk to the reader. */
+static enum sent send_chunk(struct cluster_log *log)
+{
+	char chunk[CHUNK_BYTES];
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	struct stat st;
+	ssize_t n;
+	off_t data;
+
+	if (fstat(log->fd, &st) == 0 && st.st_size < log->offset)
+		log->offset = 0; /* it was emptied and begins anew */
+	data = lseek(log->fd, log->offset, SEEK_DATA);
+	if (!log->own && data > log->offset) {
+		n = snprintf(chunk, sizeof(chunk),
+			     "[gpuq: %lld bytes of older output are no longer kept]\n",
+			     (long long)(data - log->offset));
+		log->offset = data;
+	} else {
+		n = pread(log->fd, chunk, sizeof(chunk), log->offset);
+		if (n > 0)
+			log->offset += n;
+	}
+	if (n > 0)
+		return tell(log, chunk, (size_t)n, NULL) ? SENT : STOP;
+	if (n == 0 || errno == EINTR)
+		return NOTHING;
+	gpuq_fail(&err, GPUQ_EIO, "cannot read the output of %s: %s", log->pod, strerror(errno));
+	tell(log, NULL, 0, &err);
+	return STOP;
+}
+
+/* The kept file is read so far. Go on with the job's own, if it has one: then it
+ * writes nothing more to the kept one. */
+static bool turn_to_own(struct cluster_log *log)
+{
+	struct stat is;
+	int64_t unused;
+	char path[4096];
+
+	if (log->own || !read_target(log->l, log->pod, &is, &unused, path))
+		return false;
+	let_go(log);
+	log->own = true;
+	return true;
+}
+
+static void pump(void *arg)
+{
+	struct cluster_log *log = arg;
+
+	log->turn = NULL;
+	for (int i = 0; i < CHUNKS_A_TURN; i++) {
+		/* Asked before reading: what was written until then is read below. */
+		const bool over = is_over(log);
+		enum sent sent = NOTHING;
+
+		if (log->fd >= 0 || open_next(log))
+			sent = send_chunk(log);
+		if (sent == STOP)
+			return;
+		if (sent == SENT || turn_to_own(log))
+			continue;
+		if (over || !log->follow)
+			tell(log, NULL, 0, NULL);
+		return; /* else inotify or the tick calls again */
+	}
+	pump_soon(log);
+}
+
+struct cluster_log *local_log_open(struct cluster *c, const struct pod_ref *ref,
+				   const struct log_opts *opts, log_fn fn, void *arg,
+				   struct gpuq_err *err)
+{
+	struct local *l = (struct local *)c;
+	struct cluster_log *log;
+
+	if (!local_name_ok(ref->name)) {
+		gpuq_fail(err, GPUQ_EINVAL, "'%s' is not a pod's name", ref->name);
+		return NULL;
+	}
+	if (opts->timestamps) {
+		gpuq_fail(err, GPUQ_EINVAL,
+			  "the local cluster keeps output as it is, without times: leave out "
+			  "timestamps");
+		return NULL;
+	}
+	log = calloc(1, sizeof(*log));
+	if (log)
+		log->pod = strdup(ref->name);
+	if (!log || !log->pod) {
+		free(log);
+		gpuq_fail(err, GPUQ_ENOMEM, "no memory to read the output of %s", ref->name);
+		return NULL;
+	}
+	log->fd = open_kept(l, ref->name);
+	if (log->fd < 0 && !local_pod_find(l, ref->name)) {
+		gpuq_fail(err, GPUQ_ENOENT, "no output of pod %s is kept", ref->name);
+		free(log->pod);
+		free(log);
+		return NULL;
+	}
+	if (log->fd >= 0)
+		close(log->fd);
+	log->fd = -1;
+	log->l = l;
+	log->follow = opts->follow;
+	log->tail_lines = opts->tail_lines;
+	log->fn = fn;
+	log->arg = arg;
+	log->wd = -1;
+	log->next = l->logs;
+	l->logs = log;
+	pump_soon(log);
+	return log;
+}
+
+void local_log_resume(struct cluster_log *log)
+{
+	log->paused = false;
+	pump_soon(log);
+}
+
+void local_log_close(struct cluster_log *log)
+{
+	struct cluster_log **at = &log->l->logs;
+
+	while (*at != log)
+		at = &(*at)->next;
+	*at = log->next;
+	let_go(log);
+	loop_cancel(log->turn);
+	if (log->telling)
+		log->closed = true;
+	else
+		log_free(log);
+}
+
+void local_log_poke(struct local *l, const char *pod)
+{
+	for (struct cluster_log *log = l->logs; log; log = log->next)
+		if (!pod || strcmp(log->pod, pod) == 0)
+			pump_soon(log);
+}
+
+void local_log_event(struct local *l, int wd)
+{
+	for (struct cluster_log *log = l->logs; log; log = log->next)
+		if (log->wd == wd)
+			pump_soon(log);
+}
+
+/* ---- keeping and dropping ---- */
+
+struct kept {
+	char *pod;
+	int64_t bytes, at_s;
+};
+
+static int by_age(const void *a, const void *b)
+{
+	const struct kept *x = a, *y = b;
+
+	return (x->at_s > y->at_s) - (x->at_s < y->at_s);
+}
+
+static void drop(struct local *l, const char *pod)
+{
+	static const char *const suffixes[] = { "log", "to" };
+	char name[300];
+
+	for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++) {
+		snprintf(name, sizeof(name), "%s.%s", pod, suffixes[i]);
+		unlinkat(l->logs_fd, name, 0);
+	}
+}
+
+static void drop_oldest(struct local *l, struct kept *all, size_t n, int64_t bytes)
+{
+	size_t left = n, dropped = 0;
+
+	qsort(all, n, sizeof(*all), by_age);
+	for (size_t i = 0; i < n; i++) {
+		if (bytes <= LOCAL_LOGS_BYTES_MAX && left <= LOCAL_LOGS_FILES_MAX)
+			break;
+		if (local_pod_find(l, all[i].pod))
+			continue;
+		drop(l, all[i].pod);
+		bytes -= all[i].bytes;
+		left--;
+		dropped++;
+	}
+	if (dropped)
+		log_info("local.logs_dropped", "count=%zu bytes_left=%lld", dropped,
+			 (long long)bytes);
+}
+
+void local_log_trim(struct local *l)
+{
+	int fd = openat(l->logs_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+	struct kept *all = NULL;
+	size_t n = 0, room = 0;
+	int64_t bytes = 0;
+	struct dirent *e;
+
+	if (!dir && fd >= 0)
+		close(fd);
+	while (dir && (e = readdir(dir))) {
+		const size_t len = strlen(e->d_name);
+		struct stat st;
+
+		if (len < 5 || strcmp(e->d_name + len - 4, ".log") != 0 ||
+		    fstatat(dirfd(dir), e->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0)
+			continue;
+		if (n == room) {
+			struct kept *more = realloc(all, (room + 256) * sizeof(*all));
+
+			if (!more)
+				break;
+			all = more;
+			room += 256;
+		}
+		all[n].pod = strndup(e->d_name, len - 4);
+		all[n].bytes = (int64_t)st.st_blocks * 512; /* holes cost nothing */
+		all[n].at_s = st.st_mtime;
+		if (!all[n].pod)
+			break;
+		bytes += all[n++].bytes;
+	}
+	if (dir)
+		closedir(dir);
+	if (n > LOCAL_LOGS_FILES_MAX || bytes > LOCAL_LOGS_BYTES_MAX)
+		drop_oldest(l, all, n, bytes);
+	for (size_t i = 0; i < n; i++)
+		free(all[i].pod);
+	free(all);
+}

@@ -1,0 +1,107 @@
+#include "config.h"
+
+#include "gpuqd/cluster/local/shepherd_log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+void shepherd_log_open(struct shepherd_log *l, int logs_dirfd, const char *pod)
+{
+	char name[300];
+	struct stat st;
+
+	memset(l, 0, sizeof(*l));
+	l->max_bytes = LOG_POD_BYTES_MAX;
+	snprintf(name, sizeof(name), "%s.log", pod);
+	l->fd = openat(logs_dirfd, name, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW,
+		       0600);
+	if (l->fd >= 0 && fstat(l->fd, &st) == 0)
+		l->size = st.st_size;
+}
+
+static bool put(struct shepherd_log *l, const char *bytes, size_t n)
+{
+	while (n > 0) {
+		ssize_t k = write(l->fd, bytes, n);
+
+		if (k < 0 && errno == EINTR)
+			continue;
+		if (k <= 0) {
+			l->lost += (int64_t)n;
+			return false;
+		}
+		l->size += k;
+		bytes += k;
+		n -= (size_t)k;
+	}
+	return true;
+}
+
+/* Let the oldest bytes go. A filesystem that cannot do holes begins anew instead. */
+static void make_room(struct shepherd_log *l)
+{
+	const int64_t end = l->size - l->max_bytes;
+
+	if (end - l->punched < (l->max_bytes > LOG_PUNCH_BYTES ? LOG_PUNCH_BYTES : l->max_bytes))
+		return;
+	if (fallocate(l->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, end) == 0) {
+		l->punched = end;
+	} else if (ftruncate(l->fd, 0) == 0) {
+		l->size = 0;
+		l->punched = 0;
+	}
+}
+
+void shepherd_log_write(struct shepherd_log *l, const char *bytes, size_t n)
+{
+	if (l->fd < 0)
+		return;
+	if (l->lost > 0) {
+		char note[96];
+		int k = snprintf(note, sizeof(note),
+				 "\n[gpuq: %" PRId64 " bytes of output could not be kept]\n",
+				 l->lost);
+		const int64_t lost = l->lost;
+
+		if (!put(l, note, (size_t)k)) {
+			l->lost = lost + (int64_t)n; /* still no room: the note waits */
+			return;
+		}
+		l->lost -= lost;
+	}
+	put(l, bytes, n);
+	make_room(l);
+}
+
+void shepherd_log_close(struct shepherd_log *l)
+{
+	if (l->fd >= 0)
+		close(l->fd);
+	l->fd = -1;
+}
+
+int shepherd_log_redirect(int logs_dirfd, const char *pod, const char *text)
+{
+	char name[300], fresh[300];
+	const size_t n = strlen(text);
+	bool ok;
+	int fd;
+
+	snprintf(name, sizeof(name), "%s.to", pod);
+	snprintf(fresh, sizeof(fresh), ".%s.to", pod);
+	fd = openat(logs_dirfd, fresh, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0)
+		return -1;
+	ok = write(fd, text, n) == (ssize_t)n;
+	close(fd);
+	if (!ok || renameat(logs_dirfd, fresh, logs_dirfd, name) != 0) {
+		unlinkat(logs_dirfd, fresh, 0);
+		return -1;
+	}
+	return 0;
+}

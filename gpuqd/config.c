@@ -1,0 +1,314 @@
+#include "gpuqd/config.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "gpuqd/base/log.h"
+#include "libgpuq/limits.h"
+#include "libgpuq/units.h"
+#include "libgpuq/yaml.h"
+
+#define SYSTEM_FILE "/etc/gpuq/gpuqd.yaml"
+#define IN_CLUSTER_TOKEN "/var/run/secrets/kubernetes.io/serviceaccount/token"
+
+static const char *const cluster_words[] = { "auto", "local", "kube", NULL };
+
+#define F(key_, kind_, member_, ...)                                                               \
+	{                                                                                          \
+		.key = (key_), .kind = (kind_), .offset = offsetof(struct config, member_),        \
+		__VA_ARGS__                                                                        \
+	}
+
+/* clang-format off */
+static const struct gpuq_field fields[] = {
+	F("listen", GPUQ_K_STRLIST, listen, .doc = "sockets to listen on, unix:/path"),
+	F("state", GPUQ_K_STR, state, .doc = "directory of the database"),
+	F("cluster", GPUQ_K_ENUM, cluster, .names = cluster_words,
+	  .doc = "local: processes of this machine; kube: a Kubernetes cluster; auto: kube when credentials are given"),
+	F("kubeconfig", GPUQ_K_STR, kubeconfig, .doc = "credentials file; absent: $KUBECONFIG, in-cluster, ~/.kube/config"),
+	F("context", GPUQ_K_STR, context, .doc = "context of the kubeconfig; absent: its current one"),
+	F("namespace", GPUQ_K_NAME, namespace_, .doc = "namespace of queues that name none"),
+	F("gpus", GPUQ_K_INT, gpus, .min = -1, .max = 1024, .doc = "devices of the local cluster; -1: ask the driver"),
+	F("site", GPUQ_K_STR, site, .doc = "site file applied at the first start of an empty store"),
+	F("operators", GPUQ_K_STRLIST, operators, .flags = GPUQ_F_LIVE, .doc = "users who may do everything"),
+	F("log_level", GPUQ_K_STR, log_level, .flags = GPUQ_F_LIVE, .doc = "err, warn, notice, info or debug"),
+	F("finished_pod_keep", GPUQ_K_DURATION, finished_pod_keep_us, .doc = "how long finished pods stay, for their logs"),
+	F("start_timeout", GPUQ_K_DURATION, start_timeout_us, .doc = "a job that was placed must run within; 0: for ever"),
+	F("creates_per_second", GPUQ_K_INT, creates_per_s, .min = 0, .max = 1000000, .doc = "pods created per second at most; 0: no limit"),
+	F("map_size", GPUQ_K_BYTES, map_bytes, .doc = "largest size of the database (address space)"),
+	F("unsafe_fs", GPUQ_K_BOOL, unsafe_fs, .doc = "allow a network or overlay filesystem for state"),
+	{ .key = NULL },
+};
+/* clang-format on */
+
+static void defaults(void *obj)
+{
+	struct config *c = obj;
+
+	c->gpus = -1;
+	c->finished_pod_keep_us = -1;
+	c->start_timeout_us = 600 * GPUQ_US_PER_S;
+	c->log_level = "info";
+}
+
+static int check(struct gpuq_reader *r, const struct gpuq_val *v, void *obj)
+{
+	const struct config *c = obj;
+
+	if (log_level_parse(c->log_level) < 0)
+		return gpuq_reader_fail(r, gpuq_get(v, "log_level"), GPUQ_EINVAL,
+					"expected err, warn, notice, info or debug");
+	for (size_t i = 0; i < c->listen.n; i++)
+		if (strncmp(c->listen.items[i], "unix:/", 6) != 0)
+			return gpuq_reader_fail(r, gpuq_get(v, "listen"), GPUQ_EINVAL,
+						"expected unix:/path, an absolute path");
+	return 0;
+}
+
+const struct gpuq_schema config_schema = { .name = "gpuqd.yaml",
+					   .size = sizeof(struct config),
+					   .fields = fields,
+					   .defaults = defaults,
+					   .check = check };
+
+/* ---- options: one row each, from which getopt's table and --help follow ---- */
+
+static const struct {
+	const char *name, *metavar, *key, *doc;
+} options[] = {
+	{ "config", "FILE", NULL, "read FILE instead of " SYSTEM_FILE },
+	{ "state", "DIR", "state", "keep the database in DIR" },
+	{ "listen", "unix:PATH", "listen", "listen there; may be given several times" },
+	{ "cluster", "local|kube", "cluster", "which cluster to run jobs on" },
+	{ "kubeconfig", "FILE", "kubeconfig", "credentials of the Kubernetes cluster" },
+	{ "context", "NAME", "context", "context of the kubeconfig" },
+	{ "namespace", "NS", "namespace", "namespace of queues that name none" },
+	{ "gpus", "N", "gpus", "devices of the local cluster (default: ask the driver)" },
+	{ "site", "FILE", "site", "apply a site file at the first start of an empty store" },
+	{ "log-level", "LEVEL", "log_level", "err, warn, notice, info or debug" },
+	{ "unsafe-fs", NULL, "unsafe_fs", "allow a network or overlay filesystem for --state" },
+	{ "check", NULL, NULL, "check the configuration and the site file, and exit" },
+	{ "print-config", NULL, NULL, "print all settings, and exit" },
+	{ "help", NULL, NULL, "print this, and exit" },
+	{ "version", NULL, NULL, "print the version, and exit" },
+};
+enum { N_OPTIONS = sizeof(options) / sizeof(options[0]) };
+
+void config_usage(struct gpuq_buf *out)
+{
+	gpuq_buf_adds(out,
+		      "usage: gpuqd [OPTION]...\n"
+		      "The daemon of gpuq, a batch queue for GPU jobs. Runs in the foreground and "
+		      "logs to stderr.\n\n");
+	for (int i = 0; i < N_OPTIONS; i++) {
+		char left[40];
+
+		snprintf(left, sizeof(left), "--%s%s%s", options[i].name,
+			 options[i].metavar ? " " : "",
+			 options[i].metavar ? options[i].metavar : "");
+		gpuq_buf_printf(out, "  %-24s %s\n", left, options[i].doc);
+	}
+	gpuq_buf_adds(out,
+		      "\nExit status: 0 stopped as asked; 2 wrong usage; 78 wrong configuration; "
+		      "75 the state\ndirectory is in use; 74 the disk failed; 69 the cluster "
+		      "cannot be used; 1 anything else.\nSee gpuqd(8) and gpuqd.yaml(5).\n");
+}
+
+/* An option is a line of the file that wins: it is put into the tree before the schema
+ * reads it, so that both are checked by the same rows. */
+static int put_option(struct gpuq_arena *a, struct gpuq_val *tree, int i, const char *arg,
+		      bool *listen_fresh)
+{
+	const char *key = options[i].key;
+	struct gpuq_val *v;
+
+	if (strcmp(key, "listen") == 0) {
+		if (!*listen_fresh)
+			gpuq_set(a, tree, key, gpuq_list(a));
+		*listen_fresh = true;
+		return gpuq_add(a, gpuq_get(tree, key), gpuq_str(a, arg)) ? 0 : GPUQ_ENOMEM;
+	}
+	if (!arg) {
+		v = gpuq_bool(a, true);
+	} else if (strcmp(key, "gpus") == 0) {
+		char *end;
+		long n = strtol(arg, &end, 10);
+
+		v = *end || !*arg ? gpuq_str(a, arg) : gpuq_int(a, n);
+	} else {
+		v = gpuq_str(a, arg);
+	}
+	return gpuq_set(a, tree, key, v) ? 0 : GPUQ_ENOMEM;
+}
+
+static int read_file(const char *path, struct gpuq_buf *out, struct gpuq_err *err)
+{
+	FILE *f = fopen(path, "re");
+	char chunk[4096];
+	size_t n;
+
+	if (!f)
+		return gpuq_fail(err, errno == ENOENT ? GPUQ_ENOENT : GPUQ_EIO, "%s: %s", path,
+				 strerror(errno));
+	out->max_bytes = GPUQ_YAML_BYTES_MAX;
+	while ((n = fread(chunk, 1, sizeof(chunk), f)) > 0)
+		gpuq_buf_add(out, chunk, n);
+	n = (size_t)ferror(f);
+	fclose(f);
+	if (n)
+		return gpuq_fail(err, GPUQ_EIO, "%s: cannot be read", path);
+	if (out->failed)
+		return gpuq_fail(err, GPUQ_ETOOBIG, "%s: larger than a configuration can be", path);
+	return 0;
+}
+
+static const char *home_state(struct gpuq_arena *a)
+{
+	const char *home = getenv("HOME");
+
+	if (geteuid() == 0)
+		return "/var/lib/gpuq";
+	return gpuq_arena_printf(a, "%s/.local/state/gpuq", home && *home ? home : "/tmp");
+}
+
+static void fill_places(struct config *c)
+{
+	struct gpuq_arena *a = &c->arena;
+
+	if (!c->state)
+		c->state = home_state(a);
+	if (c->listen.n == 0) {
+		const char **one = gpuq_arena_alloc(a, sizeof(*one));
+
+		one[0] = geteuid() == 0 ? "unix:/run/gpuq/gpuqd.sock"
+					: gpuq_arena_printf(a, "unix:%s/gpuqd.sock", home_state(a));
+		c->listen = (struct gpuq_strlist){ one, 1 };
+	}
+	if (c->cluster == CLUSTER_AUTO)
+		c->cluster = c->kubeconfig || (getenv("KUBERNETES_SERVICE_HOST") &&
+					       access(IN_CLUSTER_TOKEN, R_OK) == 0)
+				     ? CLUSTER_KUBE
+				     : CLUSTER_LOCAL;
+	if (c->finished_pod_keep_us < 0)
+		c->finished_pod_keep_us = c->cluster == CLUSTER_KUBE ? 3600 * GPUQ_US_PER_S : 0;
+}
+
+int config_read(struct config *c, int argc, char **argv, struct gpuq_err *err)
+{
+	struct gpuq_arena mem = GPUQ_ARENA_INIT(0);
+	struct gpuq_reader r = { .arena = &mem, .err = err };
+	struct gpuq_buf text = GPUQ_BUF_INIT;
+	struct option longs[N_OPTIONS + 1] = { { 0 } };
+	struct gpuq_val **docs, *tree = NULL;
+	bool listen_fresh = false;
+	bool flags[N_OPTIONS] = { 0 };
+	struct {
+		int option;
+		const char *arg;
+	} given[64];
+	int n_given = 0, o, ix;
+	size_t n_docs = 0;
+	const char *file = NULL;
+	int rc;
+
+	memset(c, 0, sizeof(*c));
+	for (int i = 0; i < N_OPTIONS; i++)
+		longs[i] = (struct option){ options[i].name,
+					    options[i].metavar ? required_argument : no_argument,
+					    NULL, 256 + i };
+	opterr = 0;
+	optind = 1;
+	while ((o = getopt_long(argc, argv, ":h", longs, &ix)) != -1) {
+		if (o == 'h')
+			o = 256 + 13;
+		if (o < 256)
+			return gpuq_fail(err, GPUQ_EINVAL, "%s %s: see gpuqd --help",
+					 o == ':' ? "an argument is missing to" : "unknown option",
+					 argv[optind - 1]);
+		flags[o - 256] = true;
+		if (strcmp(options[o - 256].name, "config") == 0)
+			file = optarg;
+		else if (options[o - 256].key && n_given < 64) {
+			given[n_given].option = o - 256;
+			given[n_given++].arg = optarg;
+		}
+	}
+	if (optind < argc)
+		return gpuq_fail(err, GPUQ_EINVAL, "unexpected argument %s: see gpuqd --help",
+				 argv[optind]);
+	for (int i = 0; i < N_OPTIONS; i++) {
+		c->check |= flags[i] && strcmp(options[i].name, "check") == 0;
+		c->print |= flags[i] && strcmp(options[i].name, "print-config") == 0;
+		c->help |= flags[i] && strcmp(options[i].name, "help") == 0;
+		c->version |= flags[i] && strcmp(options[i].name, "version") == 0;
+	}
+	if (c->help || c->version)
+		return 0;
+
+	if (!file && access(SYSTEM_FILE, F_OK) == 0)
+		file = SYSTEM_FILE;
+	rc = file ? read_file(file, &text, err) : 0;
+	if (rc == 0 && file)
+		rc = gpuq_yaml_parse(&mem, file, text.data ? text.data : "", text.len, &docs,
+				     &n_docs, err);
+	if (rc == 0 && n_docs > 1)
+		rc = gpuq_fail(err, GPUQ_EINVAL, "%s: expected one document", file);
+	if (rc == 0) {
+		tree = n_docs ? docs[0] : gpuq_map(&mem);
+		for (int i = 0; i < n_given && rc == 0; i++)
+			rc = put_option(&mem, tree, given[i].option, given[i].arg, &listen_fresh);
+		if (rc != 0)
+			gpuq_fail(err, rc, "out of memory");
+	}
+	if (rc == 0) {
+		bool was_check = c->check, was_print = c->print;
+
+		r.file = file;
+		rc = gpuq_schema_read(&r, &config_schema, tree, c);
+		if (rc == 0) {
+			c->check = was_check;
+			c->print = was_print;
+			c->file = file ? gpuq_arena_strdup(&mem, file) : NULL;
+		}
+	}
+	gpuq_buf_done(&text);
+	if (rc != 0) {
+		gpuq_arena_done(&mem);
+		return rc;
+	}
+	c->arena = mem;
+	fill_places(c);
+	return 0;
+}
+
+void config_done(struct config *c)
+{
+	gpuq_arena_done(&c->arena);
+}
+
+void config_print(const struct config *c, struct gpuq_buf *out)
+{
+	struct gpuq_arena mem = GPUQ_ARENA_INIT(0);
+	struct config base = { .file = NULL };
+	struct gpuq_val *v = gpuq_schema_write(&mem, &config_schema, c);
+
+	defaults(&base);
+	gpuq_buf_printf(out, "# file: %s\n", c->file ? c->file : "none");
+	for (const struct gpuq_field *f = fields; f->key; f++) {
+		struct gpuq_val *one = gpuq_get(v, f->key), *map = gpuq_map(&mem);
+
+		gpuq_buf_printf(out, "# %s\n", f->doc);
+		if (one) {
+			gpuq_put(&mem, map, f->key, one);
+			gpuq_yaml_write(out, map);
+		} else {
+			gpuq_buf_printf(out, "# %s: (default)\n", f->key);
+		}
+	}
+	gpuq_arena_done(&mem);
+}

@@ -1,0 +1,54 @@
+/* config.h - what the process needs to know: listeners, paths, credentials, limits
+ *
+ * Owns     the keys of gpuqd.yaml, their defaults, and the options of gpuqd.
+ * Touches  the file named; the environment for default places.
+ * Used by  main.c, daemon.c.
+ *
+ * Options win over the file, the file wins over the defaults. Queues, pools and the
+ * like are not here: they live in the database (site.h).
+ */
+#ifndef GPUQD_CONFIG_H
+#define GPUQD_CONFIG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "libgpuq/arena.h"
+#include "libgpuq/buf.h"
+#include "libgpuq/err.h"
+#include "libgpuq/schema.h"
+
+enum config_cluster { CLUSTER_AUTO, CLUSTER_LOCAL, CLUSTER_KUBE };
+
+struct config {
+	struct gpuq_arena arena;
+	const char *file;	      /* that was read, or NULL */
+	struct gpuq_strlist listen;   /* "unix:/path" */
+	const char *state;
+	int cluster;		      /* enum config_cluster; never AUTO after config_read */
+	const char *kubeconfig, *context, *namespace_;
+	int64_t gpus;		      /* of the local cluster; -1 = ask the driver */
+	const char *site;
+	struct gpuq_strlist operators;
+	const char *log_level;
+	int64_t finished_pod_keep_us; /* -1 = the cluster's default */
+	int64_t start_timeout_us;
+	int64_t creates_per_s;
+	int64_t map_bytes;
+	bool unsafe_fs;
+	/* what was asked for on the command line */
+	bool check, print, help, version;
+};
+
+/* Read options and file. Returns 0; GPUQ_EINVAL for options (err->text says what), or
+ * with "file:line:col: ..." for the file; GPUQ_EIO, GPUQ_EPERM. */
+int config_read(struct config *c, int argc, char **argv, struct gpuq_err *err);
+void config_done(struct config *c);
+
+void config_usage(struct gpuq_buf *out);
+/* All keys with their values as YAML; where a value comes from as a comment. */
+void config_print(const struct config *c, struct gpuq_buf *out);
+
+extern const struct gpuq_schema config_schema;
+
+#endif

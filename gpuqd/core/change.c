@@ -1,0 +1,108 @@
+#include "gpuqd/core/change.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *const table_names[N_TABLES] = {
+#define X(sym, name, key, doc) name,
+	TABLES(X)
+#undef X
+};
+
+void batch_init(struct batch *b)
+{
+	memset(b, 0, sizeof(*b));
+}
+
+void batch_done(struct batch *b)
+{
+	gpuq_arena_done(&b->mem);
+	free(b->items);
+	batch_init(b);
+}
+
+void batch_put(struct batch *b, enum table t, const void *key, size_t key_len, const void *val,
+	       size_t val_len)
+{
+	struct change *c;
+
+	if (b->n == b->room) {
+		size_t room = b->room ? b->room * 2 : 64;
+		struct change *p = realloc(b->items, room * sizeof(*p));
+
+		if (!p) {
+			b->failed = true;
+			return;
+		}
+		b->items = p;
+		b->room = room;
+	}
+	c = &b->items[b->n];
+	c->table = t;
+	c->key_len = (uint16_t)key_len;
+	c->key = (unsigned char *)gpuq_arena_strndup(&b->mem, key, key_len);
+	c->val = val ? (unsigned char *)gpuq_arena_strndup(&b->mem, val, val_len) : NULL;
+	c->val_len = val ? val_len : 0;
+	if (!c->key || (val && !c->val))
+		b->failed = true;
+	else
+		b->n++;
+}
+
+size_t key_u32(unsigned char *out, uint32_t x)
+{
+	for (int i = 0; i < 4; i++)
+		out[i] = (unsigned char)(x >> (24 - 8 * i));
+	return 4;
+}
+
+size_t key_job(unsigned char *out, uint32_t id, int64_t index)
+{
+	key_u32(out, id);
+	key_u32(out + 4, (uint32_t)(index + 1));
+	return 8;
+}
+
+size_t key_pod(unsigned char *out, uint32_t id, int64_t index, uint32_t attempt, uint32_t pod)
+{
+	key_job(out, id, index);
+	key_u32(out + 8, attempt);
+	key_u32(out + 12, pod);
+	return 16;
+}
+
+static uint32_t read_u32(const unsigned char *p)
+{
+	return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
+}
+
+bool key_job_read(const unsigned char *key, size_t n, uint32_t *id, int64_t *index)
+{
+	if (n < 8)
+		return false;
+	*id = read_u32(key);
+	*index = (int64_t)read_u32(key + 4) - 1;
+	return true;
+}
+
+size_t key_strs(unsigned char *out, ...)
+{
+	size_t n = 0;
+	const char *s;
+	va_list ap;
+
+	va_start(ap, out);
+	while ((s = va_arg(ap, const char *)) != NULL) {
+		size_t len = strlen(s);
+
+		if (n && n < CHANGE_KEY_BYTES_MAX)
+			out[n++] = '\0';
+		if (len > CHANGE_KEY_BYTES_MAX - n)
+			len = CHANGE_KEY_BYTES_MAX - n;
+		memcpy(out + n, s, len);
+		n += len;
+	}
+	va_end(ap);
+	return n;
+}

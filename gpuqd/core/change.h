@@ -1,0 +1,72 @@
+/* change.h - what one turn of the loop changed, as records for the store
+ *
+ * Owns     the list of tables and the batch of changes.
+ * Touches  memory only.
+ * Used by  core/record.c (fills), flow/journal (hands over), store/ (writes).
+ *
+ * Keys are big-endian so that bytes sort as numbers do. A batch is all or nothing.
+ */
+#ifndef GPUQD_CORE_CHANGE_H
+#define GPUQD_CORE_CHANGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "libgpuq/arena.h"
+
+/* X(symbol, name in the database, key, what a record is) */
+#define TABLES(X) \
+	X(META, "meta", "name", "schema version, cluster identity, counters") \
+	X(JOB, "job", "id, array index", "a job that has not ended, or whose pods are not gone") \
+	X(SPEC, "spec", "id", "the job as its owner wrote it, script and environment included") \
+	X(REQUEST, "request", "request id", "what a class of jobs asks of the cluster") \
+	X(POD, "pod", "id, array index, attempt, index", "a pod that may exist") \
+	X(NODE, "node", "name", "a node: devices, labels, drain, last seen") \
+	X(KEY, "key", "user, key", "idempotency keys of the last days") \
+	X(SITE, "site", "name", "queues, pools and the like, as applied") \
+	X(USAGE, "usage", "queue, user, flavor, day", "GPU-seconds charged") \
+	X(HISTORY, "history", "id, array index", "a job that has ended") \
+	X(AUDIT, "audit", "time, number", "who changed what")
+
+enum table {
+#define X(sym, name, key, doc) TABLE_##sym,
+	TABLES(X)
+#undef X
+	N_TABLES
+};
+
+extern const char *const table_names[N_TABLES];
+
+#define CHANGE_KEY_BYTES_MAX 256
+
+struct change {
+	enum table table;
+	uint16_t key_len;
+	const unsigned char *key;
+	const unsigned char *val; /* NULL = remove the record */
+	size_t val_len;
+};
+
+struct batch {
+	struct gpuq_arena mem; /* keys and values */
+	struct change *items;
+	size_t n, room;
+	bool failed;	       /* out of memory while filling: must not be written */
+};
+
+void batch_init(struct batch *b);
+void batch_done(struct batch *b);
+/* Copies key and val (val NULL = remove). */
+void batch_put(struct batch *b, enum table t, const void *key, size_t key_len, const void *val,
+	       size_t val_len);
+
+/* Keys. Each writes at out (CHANGE_KEY_BYTES_MAX bytes) and returns the length. */
+size_t key_u32(unsigned char *out, uint32_t x);
+size_t key_job(unsigned char *out, uint32_t id, int64_t index); /* index -1 sorts first */
+size_t key_pod(unsigned char *out, uint32_t id, int64_t index, uint32_t attempt, uint32_t pod);
+/* Strings joined by NUL; NULL ends the list; cut at the maximum. */
+size_t key_strs(unsigned char *out, ...) __attribute__((sentinel));
+bool key_job_read(const unsigned char *key, size_t n, uint32_t *id, int64_t *index);
+
+#endif

@@ -1,0 +1,196 @@
+/* cycle.h - the working state of one scheduling cycle
+ *
+ * Owns     what is free on nodes as decisions are taken, what queues hold, whose turn
+ *          it is, and the plan as it grows. Everything lives in the cycle's arena.
+ * Touches  memory only.
+ * Used by  sched.c, which reads as the policy; each part below has a file of its own.
+ *
+ * The snapshot is never changed. Memory running out sticks in `failed`, and the cycle
+ * as a whole then fails; functions here may return anything after that.
+ */
+#ifndef GPUQD_CORE_CYCLE_H
+#define GPUQD_CORE_CYCLE_H
+
+#include "gpuqd/core/bits.h"
+#include "gpuqd/core/plan.h"
+#include "gpuqd/core/snapshot.h"
+
+/* Nodes with the same number of free whole devices. */
+struct bucket {
+	uint64_t *set; /* NULL until a node comes in */
+	uint32_t n;
+};
+
+/* Where pods of one group may stand, whatever is free there: made when first asked. */
+struct group_fit {
+	uint64_t *nodes; /* NULL = not asked yet */
+	uint32_t n_nodes;
+	uint64_t **tiers; /* the same nodes by preference, best first; NULL = all alike */
+	uint32_t n_tiers;
+};
+
+/* What one pod takes from a node. */
+struct need {
+	uint32_t whole; /* devices */
+	int32_t part; /* thousandths of one device, 1..999, when whole is 0 */
+	int64_t cpu, memory, pods;
+};
+
+/* A pod that has been given a place; undone or turned into a plan_pod. */
+struct place {
+	uint32_t group, index, node;
+	uint32_t device_first, n_devices; /* into cycle.place_devices */
+	int32_t milli;
+};
+
+/* Jobs of which one failing means that all fail, in this cycle. */
+struct job_class {
+	bool blocked;
+	uint32_t why_first, n_why; /* into cycle.whys; job SNAP_NONE there */
+};
+
+/* Whether a request could be met if nothing ran (why.c); made when first asked. */
+struct request_verdict {
+	bool known, never;
+	struct plan_reason why;
+};
+
+/* Order of service of one queue (order.c). */
+struct turn;
+
+struct cycle {
+	const struct snapshot *s;
+	struct gpuq_arena *mem;
+	bool failed;
+	uint64_t steps;
+
+	/* nodes.c: what is free */
+	uint32_t n_words;
+	int64_t *cpu, *memory, *pods; /* free; GPUQ_UNLIMITED = not counted */
+	uint16_t *whole; /* free whole devices */
+	uint16_t *tenants; /* pods of ours */
+	int16_t *device_free; /* by snapshot.devices */
+	struct bucket *buckets; /* by free whole devices, 0..max_whole; usable nodes */
+	uint32_t max_whole;
+	uint64_t *usable; /* ready, and not closed by an exclusive tenant */
+	uint64_t *ready; /* ready by state */
+	uint64_t *parted; /* has a device that is partly taken */
+	uint64_t *gpuless; /* has no devices at all */
+	uint64_t *vacant; /* has no tenants */
+	uint64_t **flavors; /* nodes of each flavor */
+	int64_t cpu_per_device, mib_per_device; /* of the cluster, per 1024 devices */
+
+	/* fit.c: where groups may stand */
+	struct group_fit *fits; /* by number of the group */
+	uint64_t *skip; /* scratch: nodes that the job at hand excludes */
+	struct request_verdict *verdicts; /* by request */
+
+	/* pack.c: places of the job at hand */
+	struct place *places;
+	uint32_t n_places, room_places;
+	uint32_t *place_devices;
+	uint32_t n_place_devices, room_place_devices;
+	uint32_t *rank_nodes, *rank_scratch; /* scratch, n_nodes each */
+	uint32_t *rank_room, *rank_left, *rank_count;
+
+	/* ledger.c: queues, by [q * n_res + r] */
+	int64_t *held; /* what runs or leaves holds */
+	int64_t *firm; /* the part of it that cannot be evicted */
+	int64_t *demand; /* running and waiting, capped by limits */
+	int64_t *fair;
+	int64_t *running; /* jobs, by queue */
+	bool *stopped; /* by queue: it or an ancestor is */
+	bool *per_user; /* by queue: some limit on the path counts users */
+	bool lends_limited;
+	uint32_t *kid_first, *kid_next; /* children by age; kid_first[n_queues] = the root's */
+	int64_t *license_free;
+	struct user_use *user_uses;
+	uint32_t n_user_uses, room_user_uses;
+	uint32_t *user_slots, n_user_slots;
+
+	/* jobs */
+	uint32_t *class_of; /* by job; SNAP_NONE when it cannot start now anyway */
+	struct job_class *classes;
+	uint32_t n_classes;
+	uint32_t *started; /* by job: elements started in this cycle */
+	uint32_t *why_of; /* by job: own reasons, into whys; SNAP_NONE = its class's */
+	uint32_t *n_why_of;
+	uint32_t *array_use; /* by job: position of its array's counter */
+	uint32_t *array_running; /* counters: elements that run, leave or were started */
+
+	/* order.c */
+	struct turn *turns; /* by queue, then the root's */
+	uint32_t *line; /* eligible jobs by queue, in order of service */
+	uint32_t *brackets; /* winners among siblings, one run of words for each parent */
+
+	/* the plan */
+	struct plan_action *actions;
+	struct plan_pod *plan_pods;
+	uint32_t *plan_devices;
+	struct plan_reason *whys;
+	uint32_t n_actions, room_actions, n_plan_pods, room_plan_pods, n_plan_devices,
+		room_plan_devices, n_whys, room_whys;
+	int64_t wake_us;
+	bool cut_short;
+};
+
+/* Room for n more items in an arena table (a larger copy where needed); NULL and
+ * failed when there is no memory. */
+void *cycle_push(struct cycle *c, void *table, uint32_t *n_items, uint32_t *room, size_t size,
+		 uint32_t n);
+void *cycle_alloc(struct cycle *c, size_t count, size_t size);
+
+#define CYCLE_PUSH(c, table, n)                                                                    \
+	cycle_push(c, &(c)->table, &(c)->n_##table, &(c)->room_##table, sizeof(*(c)->table), n)
+
+/* nodes.c */
+void nodes_init(struct cycle *c);
+struct need nodes_need(const struct snap_group *g);
+struct need nodes_need_times(const struct need *one, uint32_t n);
+/* How many such pods fit on the node now, 0..max. */
+uint32_t nodes_room(const struct cycle *c, uint32_t node, const struct need *one, uint32_t max);
+/* How many would fit if nothing ran there. */
+uint32_t nodes_room_empty(const struct cycle *c, uint32_t node, const struct need *one,
+			  uint32_t max);
+/* Take one pod's need from a node, noting its place; it must fit. */
+void nodes_take(struct cycle *c, uint32_t node, const struct need *one, uint32_t group,
+		uint32_t index);
+/* Give the last place back. */
+void nodes_undo(struct cycle *c, const struct need *one);
+/* The nodes of all places are the job's alone from now on. */
+void nodes_close(struct cycle *c);
+
+/* fit.c */
+const struct group_fit *fit_of(struct cycle *c, uint32_t request, uint32_t group);
+bool fit_tolerates(const struct snap_group *g, const struct snap_taint *t);
+
+/* pack.c: give every pod of the job's gang a place on nodes of that flavor (SNAP_NONE
+ * for jobs without devices). False: nothing has changed. */
+bool pack_job(struct cycle *c, uint32_t job, uint32_t flavor);
+
+/* ledger.c */
+void ledger_init(struct cycle *c);
+/* Demand and fair shares, once it is known which jobs are eligible. */
+void ledger_shares(struct cycle *c);
+void ledger_start(struct cycle *c, uint32_t job, uint32_t flavor);
+int64_t ledger_need(const struct cycle *c, uint32_t job, uint32_t flavor, uint32_t res);
+/* Do limits, quotas, licenses allow one start? Else false and *why says what does not. */
+bool ledger_admits(struct cycle *c, uint32_t job, uint32_t flavor, struct plan_reason *why);
+
+/* gate.c: things that keep a job from being looked at at all. Adds its reasons to whys
+ * and returns true when there is one. */
+bool gate_closed(struct cycle *c, uint32_t job);
+bool gate_array_full(struct cycle *c, uint32_t job, struct plan_reason *why);
+
+/* order.c */
+void order_init(struct cycle *c);
+uint32_t order_next(const struct cycle *c); /* whose turn it is; SNAP_NONE = nobody's */
+void order_done(struct cycle *c, uint32_t job); /* it leaves the line */
+void order_changed(struct cycle *c, uint32_t job); /* its queue holds something new */
+
+/* why.c: why the job's gang found no place on any of its flavors. Adds reasons. */
+void why_no_place(struct cycle *c, uint32_t job, uint32_t flavor);
+/* Could it be placed if nothing ran? (all nodes, whatever their state) */
+bool why_never(struct cycle *c, uint32_t job, struct plan_reason *why);
+
+#endif

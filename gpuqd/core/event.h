@@ -1,0 +1,177 @@
+/* event.h - what can happen
+ *
+ * Owns     the list of events and what each carries.
+ * Touches  nothing.
+ * Used by  flow/ (makes them), core/model (applies them), tests and replay.
+ *
+ * An event carries everything that its application needs: the time, random tokens,
+ * chosen devices. Applying the same events to the same model gives the same model.
+ * What an event points at is borrowed until model_apply() returns.
+ */
+#ifndef GPUQD_CORE_EVENT_H
+#define GPUQD_CORE_EVENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "gpuqd/core/fact.h"
+#include "libgpuq/names.h"
+#include "libgpuq/spec.h"
+
+/* X(symbol, word, stored) - the last group is known, never stored. */
+#define EVENTS(X) \
+	X(JOB_SUBMITTED, "job.submitted", true) \
+	X(JOB_HELD, "job.held", true) \
+	X(JOB_RELEASED, "job.released", true) \
+	X(JOB_CANCEL_ASKED, "job.cancel_asked", true) \
+	X(JOB_NOMINATED, "job.nominated", true) \
+	X(JOB_PLACED, "job.placed", true) \
+	X(JOB_EVICT_ASKED, "job.evict_asked", true) \
+	X(JOB_REQUEUED, "job.requeued", true) \
+	X(JOB_ENDED, "job.ended", true) \
+	X(POD_CREATED, "pod.created", true) \
+	X(POD_STARTED, "pod.started", true) \
+	X(POD_ENDED, "pod.ended", true) \
+	X(POD_GONE, "pod.gone", true) \
+	X(NODE_SEEN, "node.seen", true) \
+	X(NODE_GONE, "node.gone", true) \
+	X(NODE_DRAIN, "node.drain", true) \
+	X(SITE_APPLIED, "site.applied", true) \
+	X(KEYS_EXPIRED, "keys.expired", true) \
+	X(DEP_ENDED, "dep.ended", true) \
+	X(JOB_REASONS, "job.reasons", false) \
+	X(JOB_BLOCKED, "job.blocked", false) \
+	X(POD_LEAVING, "pod.leaving", false) \
+	X(NODE_BACKOFF, "node.backoff", false) \
+	X(FOREIGN_SEEN, "foreign.seen", false) \
+	X(FOREIGN_GONE, "foreign.gone", false)
+
+enum event_type {
+#define X(sym, word, stored) EV_##sym,
+	EVENTS(X)
+#undef X
+	N_EVENTS
+};
+
+extern const char *const event_words[N_EVENTS];
+
+/* A job (index -1), or one element of an array. */
+struct job_key {
+	uint32_t id;
+	int32_t index;
+};
+
+struct pod_key {
+	struct job_key job;
+	uint32_t attempt, index;
+};
+
+struct reason_fact {
+	enum gpuq_reason code;
+	const char *object; /* what stands in the way: a queue, a license, a job; "" none */
+	int64_t have, need; /* in units of the object (devices in milli); 0 0 when it has none */
+};
+
+struct placed_pod {
+	uint32_t group, group_index; /* which pod of which group */
+	const char *node;
+	const uint16_t *devices;     /* ascending */
+	uint32_t n_devices;
+	int64_t gpus_milli;	     /* taken of each device x 1000 = whole */
+};
+
+struct event {
+	enum event_type type;
+	int64_t at_us;
+	struct job_key job; /* of JOB_* events */
+	struct pod_key pod; /* of POD_* events */
+	union {
+		struct {
+			const struct gpuq_spec *spec;
+			const void *spec_bytes; /* MessagePack of its normalised tree */
+			size_t spec_len;
+			const void *request_bytes; /* of its stripped twin: request.h */
+			size_t request_len;
+			const char *user, *queue, *qos;
+			uint32_t uid, gid;
+			int64_t time_limit_us;	   /* resolved; GPUQ_UNLIMITED */
+			const char *key;	   /* idempotency, NULL none; jobs of one call share it */
+			uint64_t key_hash;	   /* of the request */
+		} submitted; /* job.id = model_next_job_id() */
+		struct {
+			bool admin;
+			const char *who;
+		} held;
+		struct {
+			const char *who;
+			bool admin;
+			int signal; /* first signal instead of TERM; 0 = TERM */
+		} cancel;
+		struct {
+			const char *token; /* 32 hex */
+			const char *flavor;
+			const struct placed_pod *pods; /* in order of pod index */
+			uint32_t n_pods;
+		} placed; /* of an array: job.index is the element, split off here */
+		struct {
+			enum gpuq_cause cause;
+			const char *by, *rule; /* "" none */
+			int64_t grace_us;
+		} evict;
+		struct {
+			enum gpuq_cause cause;
+			bool counts;	       /* uses up one of the owner's retries */
+			int64_t not_before_us; /* 0 = at once */
+			const char *message;
+		} requeued;
+		struct {
+			enum gpuq_job_state state;
+			int exit_code; /* -1 = it never ran */
+			const char *message;
+		} ended;
+		enum gpuq_job_state dep_state; /* DEP_ENDED: how `job`, which left memory long ago, ended */
+		struct {
+			const char *uid;
+		} created;
+		struct {
+			int64_t start_us;
+		} started;
+		struct {
+			int64_t start_us, end_us; /* 0 = not known: the ledger's own times count */
+			int exit_code;		  /* -1 = it never ran */
+			enum pod_fault fault;
+			const char *message;
+		} pod_ended;
+		const struct node_fact *node;
+		struct {
+			const char *name;
+			bool on;
+			const char *why, *who;
+		} drain;
+		const char *name; /* NODE_GONE */
+		struct {
+			const void *bytes; /* MessagePack of the normalised tree */
+			size_t len;
+			const char *who;
+		} site;
+		struct {
+			const struct reason_fact *items;
+			size_t n;
+			int64_t priority;
+			int64_t planned_us; /* estimated start, 0 = unknown */
+		} reasons;
+		struct {
+			struct reason_fact reason; /* code NONE = blocked no longer */
+			int64_t until_us;
+		} blocked;
+		struct {
+			const char *name;
+			int64_t until_us; /* nothing is placed there before; 0 = clear */
+			bool suspect;
+		} backoff;
+		const struct pod_fact *foreign;
+	};
+};
+
+#endif

@@ -1,0 +1,74 @@
+/* fact.h - what a cluster says that there is
+ *
+ * Owns     the structs only. Touches nothing.
+ * Used by  cluster/ (fills them), flow/reconcile (compares), core/event (nodes).
+ *
+ * A fact is complete: it says all that is known of one node or one pod now, and
+ * replaces what was said before. Strings are never NULL unless said so.
+ */
+#ifndef GPUQD_CORE_FACT_H
+#define GPUQD_CORE_FACT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "libgpuq/schema.h"
+
+struct device_fact {
+	const char *uuid;    /* "" when the cluster does not tell */
+	const char *product; /* "NVIDIA-A100-SXM4-80GB", "" unknown */
+	int64_t memory_mib;  /* 0 unknown */
+	bool healthy;
+};
+
+struct taint_fact {
+	const char *key, *value, *effect; /* NoSchedule, PreferNoSchedule, NoExecute */
+};
+
+struct node_fact {
+	const char *name;
+	struct gpuq_strmap labels;
+	const struct taint_fact *taints;
+	size_t n_taints;
+	int64_t cpu_milli, memory_bytes, max_pods; /* allocatable */
+	const struct device_fact *devices;	   /* index = position */
+	size_t n_devices;
+	bool ready;	    /* may start pods (Ready, no pressure) */
+	bool unschedulable; /* cordoned by others */
+	const char *note;   /* why it is not ready, or "" */
+};
+
+enum pod_phase { POD_PENDING, POD_RUNNING, POD_SUCCEEDED, POD_FAILED };
+
+/* Why a failed pod failed, as far as it is not its owner's doing. */
+enum pod_fault {
+	POD_FAULT_NONE,	   /* its own exit code */
+	POD_FAULT_OOM,	   /* killed for memory */
+	POD_FAULT_REJECTED, /* the node refused it before it ran */
+	POD_FAULT_INFRA,   /* node lost, evicted by the system, disrupted */
+	POD_FAULT_IMAGE,   /* cannot start: image, config, command */
+	POD_FAULT_DEADLINE, /* the cluster's own deadline killed it */
+};
+
+struct pod_fact {
+	const char *name;      /* gpuq-CLUSTER-JOB[-ARRAYINDEX]-ATTEMPT-INDEX for ours */
+	const char *namespace_;
+	const char *uid;       /* the cluster's identity of this object */
+	const char *token;     /* our identity (order->token), "" when foreign */
+	const char *node;      /* "" when not bound */
+	enum pod_phase phase;
+	enum pod_fault fault;
+	bool leaving;	       /* told to leave (deletionTimestamp) */
+	bool waiting_bad;      /* cannot start by itself: image, config (see message) */
+	const char *reason, *message; /* the cluster's words, "" */
+	int exit_code;	       /* of the first container that failed, else 0; 128+n for a signal */
+	int64_t start_us;      /* status.startTime; 0 = not yet */
+	int64_t end_us;	       /* last container's end; 0 = not known */
+	/* what it takes, for foreign pods and for checks of our own */
+	int64_t gpus_milli, cpu_milli, memory_bytes;
+	const int *devices;    /* indexes read back from the cluster, if it tells */
+	size_t n_devices;      /* 0 = not told */
+};
+
+#endif

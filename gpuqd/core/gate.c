@@ -1,0 +1,100 @@
+#include "gpuqd/core/cycle.h"
+
+/* What keeps a pending job from being looked at at all: stop signs, times, dependencies,
+ * and requests that nothing could ever hold. All that apply are told, the one that its
+ * reader can do most about first. */
+
+static void tell(struct cycle *c, uint32_t job, enum gpuq_reason code, enum plan_unit unit,
+		 int64_t have, int64_t need, const char *object)
+{
+	struct plan_reason *why = CYCLE_PUSH(c, whys, 1);
+
+	if (why)
+		*why = (struct plan_reason){ .job = job,
+					     .code = code,
+					     .unit = unit,
+					     .have = have,
+					     .need = need,
+					     .object = object };
+}
+
+static const char *stopped_queue(const struct cycle *c, uint32_t queue)
+{
+	const struct snap_queue *queues = c->s->queues;
+	const char *name = queues[queue].name;
+
+	for (uint32_t q = queue; q != SNAP_NONE; q = queues[q].parent)
+		if (queues[q].stopped)
+			name = queues[q].name;
+	return name;
+}
+
+static void tell_times(struct cycle *c, uint32_t job)
+{
+	const struct snap_job *j = &c->s->jobs[job];
+	const int64_t now = c->s->config.now_us;
+	int64_t end = now;
+
+	if (j->begin_us > now) {
+		tell(c, job, GPUQ_R_BEGIN_TIME, PLAN_TIME, now, j->begin_us, "");
+		end = j->begin_us;
+		if (j->begin_us < c->wake_us)
+			c->wake_us = j->begin_us;
+	}
+	if (j->deadline_us == 0)
+		return;
+	if (j->walltime_us != GPUQ_UNLIMITED && __builtin_add_overflow(end, j->walltime_us, &end))
+		end = GPUQ_UNLIMITED;
+	if (end > j->deadline_us || now >= j->deadline_us)
+		tell(c, job, GPUQ_R_DEADLINE, PLAN_TIME, j->deadline_us, end, "");
+}
+
+bool gate_closed(struct cycle *c, uint32_t job)
+{
+	static const struct {
+		uint8_t flag;
+		enum gpuq_reason code;
+	} holds[] = {
+		{ SNAP_HELD_USER, GPUQ_R_HELD_USER },
+		{ SNAP_HELD_ADMIN, GPUQ_R_HELD_ADMIN },
+		{ SNAP_HELD_RETRIES, GPUQ_R_HELD_RETRIES },
+	};
+	const struct snap_job *j = &c->s->jobs[job];
+	const uint32_t before = c->n_whys;
+	struct plan_reason why = { .job = job, .object = "" };
+
+	for (size_t i = 0; i < sizeof(holds) / sizeof(holds[0]); i++)
+		if (j->held & holds[i].flag)
+			tell(c, job, holds[i].code, PLAN_COUNT, 0, 0, "");
+	if (j->gate != GPUQ_R_NONE)
+		tell(c, job, j->gate, PLAN_COUNT, 0, 0, j->gate_object);
+	tell_times(c, job);
+	if (c->stopped[j->queue])
+		tell(c, job, GPUQ_R_QUEUE_STOPPED, PLAN_COUNT, 0, 0, stopped_queue(c, j->queue));
+	if (why_never(c, job, &why))
+		tell(c, job, why.code, why.unit, why.have, why.need, why.object);
+	if (c->n_whys == before && gate_array_full(c, job, &why))
+		tell(c, job, why.code, why.unit, why.have, why.need, why.object);
+	c->why_of[job] = before;
+	c->n_why_of[job] = c->n_whys - before;
+	return c->n_whys > before;
+}
+
+bool gate_array_full(struct cycle *c, uint32_t job, struct plan_reason *why)
+{
+	const struct snap_job *j = &c->s->jobs[job];
+	int64_t running;
+
+	if (j->throttle == 0)
+		return false;
+	running = c->array_running[c->array_use[job]];
+	if (running < j->throttle)
+		return false;
+	*why = (struct plan_reason){ .job = job,
+				     .code = GPUQ_R_ARRAY_LIMIT,
+				     .unit = PLAN_COUNT,
+				     .have = j->throttle,
+				     .need = running + 1,
+				     .object = "" };
+	return true;
+}

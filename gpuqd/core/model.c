@@ -1,0 +1,435 @@
+#include "gpuqd/core/model_int.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct str {
+	UT_hash_handle hh;
+	size_t len;
+	char s[];
+};
+
+const char *const event_words[N_EVENTS] = {
+#define X(sym, word, stored) word,
+	EVENTS(X)
+#undef X
+};
+
+struct model *model_new(const char *cluster_id)
+{
+	struct model *m = calloc(1, sizeof(*m));
+	struct site *s = site_default();
+
+	if (!m || !s || model_set_site(m, s, NULL) != 0) {
+		free(m);
+		return NULL;
+	}
+	snprintf(m->cluster_id, sizeof(m->cluster_id), "%s", cluster_id);
+	m->next_job_id = 1;
+	m->next_request_id = 1;
+	m->meta_dirty = true;
+	m->site_dirty = false;
+	batch_init(&m->direct);
+	return m;
+}
+
+void model_free(struct model *m)
+{
+	struct job *j, *jt;
+	struct node *n, *nt;
+	struct request *r, *rt;
+	struct foreign *f, *ft;
+	struct idem_key *k, *kt;
+	struct usage *u, *ut;
+	struct str *s, *st;
+
+	if (!m)
+		return;
+	HASH_ITER (hh, m->jobs, j, jt)
+		job_free(m, j);
+	HASH_ITER (hh, m->nodes, n, nt)
+		node_free(m, n);
+	HASH_ITER (hh_bytes, m->requests_by_bytes, r, rt) {
+		HASH_DELETE(hh_bytes, m->requests_by_bytes, r);
+		HASH_DELETE(hh_id, m->requests_by_id, r);
+		request_free(r);
+	}
+	HASH_ITER (hh, m->foreigns, f, ft) {
+		HASH_DEL(m->foreigns, f);
+		free(f);
+	}
+	HASH_ITER (hh, m->keys, k, kt) {
+		HASH_DEL(m->keys, k);
+		free(k);
+	}
+	HASH_ITER (hh, m->usages, u, ut) {
+		HASH_DEL(m->usages, u);
+		free(u);
+	}
+	for (uint32_t i = 0; i < m->n_queues; i++)
+		free(m->queues[i]);
+	free(m->queues);
+	site_free(m->site);
+	HASH_ITER (hh, m->strs, s, st) {
+		HASH_DEL(m->strs, s);
+		free(s);
+	}
+	batch_done(&m->direct);
+	free(m);
+}
+
+const char *model_intern(struct model *m, const char *s)
+{
+	struct str *p = NULL;
+	size_t len;
+
+	if (!s || !*s)
+		return "";
+	len = strlen(s);
+	HASH_FIND(hh, m->strs, s, len, p);
+	if (p)
+		return p->s;
+	p = malloc(sizeof(*p) + len + 1);
+	if (!p)
+		abort(); /* the ledger is on disk: a restart is the recovery */
+	p->len = len;
+	memcpy(p->s, s, len + 1);
+	HASH_ADD_KEYPTR(hh, m->strs, p->s, len, p);
+	return p->s;
+}
+
+int model_apply(struct model *m, const struct event *ev, struct gpuq_err *err)
+{
+	int rc;
+
+	switch (ev->type) {
+	case EV_JOB_SUBMITTED:
+	case EV_JOB_HELD:
+	case EV_JOB_RELEASED:
+	case EV_JOB_CANCEL_ASKED:
+	case EV_JOB_NOMINATED:
+	case EV_JOB_PLACED:
+	case EV_JOB_EVICT_ASKED:
+	case EV_JOB_REQUEUED:
+	case EV_JOB_ENDED:
+	case EV_JOB_REASONS:
+	case EV_JOB_BLOCKED:
+	case EV_KEYS_EXPIRED:
+	case EV_DEP_ENDED:
+		rc = model_apply_job(m, ev, err);
+		break;
+	case EV_POD_CREATED:
+	case EV_POD_STARTED:
+	case EV_POD_ENDED:
+	case EV_POD_GONE:
+	case EV_POD_LEAVING:
+		rc = model_apply_pod(m, ev, err);
+		break;
+	case EV_NODE_SEEN:
+	case EV_NODE_GONE:
+	case EV_NODE_DRAIN:
+	case EV_NODE_BACKOFF:
+	case EV_FOREIGN_SEEN:
+	case EV_FOREIGN_GONE:
+		rc = model_apply_node(m, ev, err);
+		break;
+	case EV_SITE_APPLIED:
+		rc = model_apply_site(m, ev, err);
+		break;
+	default:
+		rc = gpuq_fail(err, GPUQ_EINTERNAL, "unknown event %d", (int)ev->type);
+	}
+	if (rc == 0)
+		m->n_events++;
+	return rc;
+}
+
+/* ---- looking ---- */
+
+struct job *job_find(const struct model *m, struct job_key key)
+{
+	struct job *j = NULL;
+
+	HASH_FIND(hh, m->jobs, &key, sizeof(key), j);
+	return j;
+}
+
+struct node *node_find(const struct model *m, const char *name)
+{
+	struct node *n = NULL;
+
+	HASH_FIND_STR(m->nodes, name, n);
+	return n;
+}
+
+struct queue *queue_find(const struct model *m, const char *name)
+{
+	for (uint32_t i = 0; i < m->n_queues; i++)
+		if (strcmp(m->queues[i]->name, name) == 0)
+			return m->queues[i];
+	return NULL;
+}
+
+struct pod *pod_find(const struct model *m, struct pod_key key)
+{
+	struct job *j = job_find(m, key.job);
+	struct pod *p;
+
+	if (!j)
+		return NULL;
+	DL_FOREACH2(j->pods, p, job_next)
+	if (p->attempt == key.attempt && p->index == key.index)
+		return p;
+	return NULL;
+}
+
+static size_t idem_bytes(unsigned char *out, const char *user, const char *key)
+{
+	return key_strs(out, user, key, NULL);
+}
+
+struct idem_key *key_find(const struct model *m, const char *user, const char *key)
+{
+	unsigned char bytes[CHANGE_KEY_BYTES_MAX];
+	size_t n = idem_bytes(bytes, user, key);
+	struct idem_key *k = NULL;
+
+	HASH_FIND(hh, m->keys, bytes, n, k);
+	return k;
+}
+
+void pod_key_name(const char *cluster_id, struct pod_key key, char *out)
+{
+	if (key.job.index >= 0)
+		snprintf(out, 64, "gpuq-%s-%" PRIu32 "-%" PRId32 "-%" PRIu32 "-%" PRIu32,
+			 cluster_id, key.job.id, key.job.index, key.attempt, key.index);
+	else
+		snprintf(out, 64, "gpuq-%s-%" PRIu32 "-%" PRIu32 "-%" PRIu32, cluster_id,
+			 key.job.id, key.attempt, key.index);
+}
+
+void pod_name(const struct model *m, const struct pod *p, char *out)
+{
+	pod_key_name(m->cluster_id, (struct pod_key){ p->job->key, p->attempt, p->index }, out);
+}
+
+bool pod_name_parse(const struct model *m, const char *name, struct pod_key *key)
+{
+	uint32_t part[4];
+	int n = 0;
+	char *end;
+
+	if (strncmp(name, "gpuq-", 5) != 0 || strncmp(name + 5, m->cluster_id, 8) != 0 ||
+	    name[13] != '-')
+		return false;
+	for (name += 14; n < 4; name = end + 1) {
+		unsigned long x;
+
+		if (*name < '0' || *name > '9')
+			return false;
+		x = strtoul(name, &end, 10);
+		if (x > UINT32_MAX)
+			return false;
+		part[n++] = (uint32_t)x;
+		if (*end == '\0')
+			break;
+		if (*end != '-')
+			return false;
+	}
+	if (*end != '\0' || n < 3 || (n == 4 && part[1] > INT32_MAX))
+		return false;
+	key->job.id = part[0];
+	key->job.index = n == 4 ? (int32_t)part[1] : -1;
+	key->attempt = part[n - 2];
+	key->index = part[n - 1];
+	return true;
+}
+
+bool job_is_live(const struct job *j)
+{
+	return j->state == GPUQ_JOB_STARTING || j->state == GPUQ_JOB_RUNNING ||
+	       j->state == GPUQ_JOB_COMPLETING;
+}
+
+bool array_waits(const struct array *a, int64_t index)
+{
+	return ranges_has(a->waiting, a->n_waiting_ranges, index);
+}
+
+bool pod_takes(const struct pod *p)
+{
+	return p->state < GPUQ_POD_ENDED;
+}
+
+uint32_t job_pods(const struct job *j)
+{
+	return j->request->n_pods;
+}
+
+int64_t job_gpus_milli(const struct job *j)
+{
+	return j->request->gpus_milli;
+}
+
+bool job_attempt_over(const struct job *j)
+{
+	struct pod *p;
+
+	DL_FOREACH2(j->pods, p, job_next)
+	if (p->attempt == j->attempt && pod_takes(p))
+		return false;
+	return true;
+}
+
+/* ---- changes ---- */
+
+void job_dirty(struct model *m, struct job *j)
+{
+	if (j->dirty)
+		return;
+	j->dirty = true;
+	DL_APPEND2(m->dirty_jobs, j, dirty_prev, dirty_next);
+}
+
+bool model_is_dirty(const struct model *m)
+{
+	return m->dirty_jobs || m->direct.n || m->meta_dirty || m->site_dirty || m->nodes_dirty ||
+	       m->usages_dirty;
+}
+
+void model_collect(struct model *m, struct batch *out)
+{
+	struct job *j, *jt;
+	struct pod *p;
+	struct idem_key *k;
+	struct usage *u;
+
+	/* Objects that left memory first: a name may have come back since. */
+	for (size_t i = 0; i < m->direct.n; i++) {
+		const struct change *c = &m->direct.items[i];
+
+		batch_put(out, c->table, c->key, c->key_len, c->val, c->val_len);
+	}
+	out->failed |= m->direct.failed;
+	if (m->direct.n)
+		batch_done(&m->direct);
+	DL_FOREACH_SAFE2(m->dirty_jobs, j, jt, dirty_next)
+	{
+		if (j->request->dirty) {
+			record_request(m, j->request, out);
+			j->request->dirty = false;
+		}
+		record_job(m, j, out);
+		DL_FOREACH2(j->pods, p, job_next)
+		if (p->dirty) {
+			record_pod(m, p, out);
+			p->dirty = false;
+		}
+		j->dirty = false;
+		DL_DELETE2(m->dirty_jobs, j, dirty_prev, dirty_next);
+	}
+	for (struct node *n = m->nodes_dirty ? m->nodes : NULL; n; n = n->hh.next)
+		if (n->dirty) {
+			record_node(m, n, out);
+			n->dirty = false;
+		}
+	/* New keys stand at the end of the table's order of insertion. */
+	for (k = m->keys ? ELMT_FROM_HH(m->keys->hh.tbl, m->keys->hh.tbl->tail) : NULL;
+	     k && k->dirty; k = k->hh.prev) {
+		record_key(m, k, out);
+		k->dirty = false;
+	}
+	for (u = m->usages_dirty ? m->usages : NULL; u; u = u->hh.next)
+		if (u->dirty) {
+			record_usage(m, u, out);
+			u->dirty = false;
+		}
+	if (m->site_dirty)
+		record_site(m, out);
+	if (m->meta_dirty)
+		record_meta(m, out);
+	m->site_dirty = m->meta_dirty = m->nodes_dirty = m->usages_dirty = false;
+}
+
+/* ---- requests, usage ---- */
+
+struct request *request_intern(struct model *m, const void *bytes, size_t n, struct gpuq_err *err)
+{
+	struct request *r = NULL;
+
+	HASH_FIND(hh_bytes, m->requests_by_bytes, bytes, n, r);
+	if (r) {
+		r->n_jobs++;
+		return r;
+	}
+	if (request_decode(bytes, n, &r, err) != 0)
+		return NULL;
+	r->id = m->next_request_id++;
+	r->n_jobs = 1;
+	r->dirty = true;
+	m->meta_dirty = true;
+	HASH_ADD_KEYPTR(hh_bytes, m->requests_by_bytes, r->bytes, r->len, r);
+	HASH_ADD(hh_id, m->requests_by_id, id, sizeof(r->id), r);
+	return r;
+}
+
+void request_put(struct model *m, struct request *r)
+{
+	unsigned char key[CHANGE_KEY_BYTES_MAX];
+
+	if (!r || --r->n_jobs > 0)
+		return;
+	batch_put(&m->direct, TABLE_REQUEST, key, key_u32(key, r->id), NULL, 0);
+	HASH_DELETE(hh_bytes, m->requests_by_bytes, r);
+	HASH_DELETE(hh_id, m->requests_by_id, r);
+	request_free(r);
+}
+
+struct usage *usage_get(struct model *m, const unsigned char *bytes, size_t n)
+{
+	struct usage *u = NULL;
+
+	HASH_FIND(hh, m->usages, bytes, n, u);
+	if (!u) {
+		u = calloc(1, sizeof(*u) + n);
+		if (!u)
+			abort();
+		u->len = (uint16_t)n;
+		memcpy(u->bytes, bytes, n);
+		HASH_ADD_KEYPTR(hh, m->usages, u->bytes, n, u);
+	}
+	return u;
+}
+
+/* Days since 1970 to a civil date. Source: H. Hinnant, "chrono-Compatible Low-Level
+ * Date Algorithms", civil_from_days. */
+static void civil_day(int64_t at_us, char out[9])
+{
+	int64_t z = at_us / INT64_C(86400000000) + 719468, era = z / 146097;
+	int64_t doe = z - era * 146097;
+	int64_t yoe = (doe - doe / 1460 + doe / 36524 - doe / 146096) / 365;
+	int64_t doy = doe - (365 * yoe + yoe / 4 - yoe / 100);
+	int64_t mp = (5 * doy + 2) / 153, d = doy - (153 * mp + 2) / 5 + 1;
+	int64_t mon = mp < 10 ? mp + 3 : mp - 9, y = yoe + era * 400 + (mon <= 2);
+	int64_t ymd = y * 10000 + mon * 100 + d;
+
+	for (int i = 7; i >= 0; i--, ymd /= 10)
+		out[i] = (char)('0' + ymd % 10);
+	out[8] = '\0';
+}
+
+void usage_charge(struct model *m, const struct job *j, int64_t gpu_us, int64_t at_us)
+{
+	unsigned char bytes[CHANGE_KEY_BYTES_MAX];
+	struct usage *u;
+	char day[9];
+
+	if (gpu_us <= 0)
+		return;
+	civil_day(at_us, day);
+	u = usage_get(m, bytes, key_strs(bytes, j->queue->name, j->user, j->flavor, day, NULL));
+	u->gpu_us += gpu_us;
+	u->dirty = m->usages_dirty = true;
+}

@@ -1,0 +1,262 @@
+/* model.h - everything gpuqd knows, and the one function that changes it
+ *
+ * Owns     jobs, pods, nodes, requests, keys, the site's tree of queues, usage.
+ * Touches  memory only: no clock, no I/O. Every event brings its time.
+ * Used by  flow/ (applies events, reads), rpc/ (reads), core/snapshot (reads).
+ *
+ * model_apply() is the only writer. It marks what changed; model_collect() turns
+ * that into records. A job that has ended and whose pods are gone becomes a history
+ * record and leaves memory. Pointers into the model hold until the next event.
+ */
+#ifndef GPUQD_CORE_MODEL_H
+#define GPUQD_CORE_MODEL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <uthash.h>
+#include <utlist.h>
+
+#include "gpuqd/core/change.h"
+#include "gpuqd/core/event.h"
+#include "gpuqd/core/request.h"
+#include "gpuqd/core/site.h"
+
+struct queue {
+	const char *name;
+	struct queue *parent;	       /* NULL = at the top */
+	const struct site_queue *site; /* never NULL */
+	uint32_t ix;		       /* in model->queues; parents before children */
+	uint32_t n_children;
+	uint32_t n_pending, n_running; /* array elements counted; of this queue alone */
+	int64_t allocated_milli, held_milli; /* of this queue alone */
+};
+
+struct reason {
+	enum gpuq_reason code;
+	const char *object; /* interned */
+	int64_t have, need, since_us;
+};
+
+struct dep {
+	int type; /* enum gpuq_depend_type */
+	struct job_key on;
+	int64_t delay_us;
+	enum { DEP_WAITING, DEP_DONE, DEP_NEVER } state;
+	int64_t at_us; /* of DEP_DONE: holds from then on */
+};
+
+struct eviction {
+	int64_t at_us;
+	enum gpuq_cause cause;
+	const char *rule, *by; /* interned */
+};
+
+struct array {
+	struct gpuq_range *waiting; /* elements not split off yet; sorted */
+	size_t n_waiting_ranges;
+	int64_t n_waiting, size, throttle;
+	int64_t n_live;		    /* split off and not ended */
+	int worst_exit;		    /* of ended elements */
+	enum gpuq_job_state worst;  /* COMPLETED until an element ended otherwise */
+	char *indices;		    /* "0-99:2" as submitted */
+};
+
+struct node;
+struct job;
+
+struct pod {
+	struct pod *job_prev, *job_next;   /* of its job, by attempt and index */
+	struct pod *node_prev, *node_next; /* of its node */
+	struct job *job;
+	struct node *node;
+	uint32_t attempt, index, group, group_index;
+	enum gpuq_pod_state state;
+	enum pod_fault fault;
+	bool dirty;
+	bool leaving;		/* told to leave, by us or by others; not stored */
+	bool asked;		/* its creation was asked for by this process; not stored */
+	bool forgotten;		/* the cluster was told that it may go; not stored */
+	uint32_t seen;		/* list generation in which the cluster last named it; not stored */
+	int exit_code;		/* -1 until it ended, or when it never ran */
+	int64_t placed_us, start_us, end_us;
+	int64_t cpu_milli, memory_bytes, gpus_milli; /* taken while not ENDED or GONE */
+	char uid[48];
+	char *message;		/* NULL = none */
+	uint32_t n_devices;
+	uint16_t devices[];
+};
+
+struct job {
+	UT_hash_handle hh;
+	struct job_key key;
+	struct job *dirty_prev, *dirty_next;
+	bool dirty, ended;
+	bool held_user, held_admin, held_retries, requeue, started_once;
+	bool cancel_asked, depends_any, kill_on_invalid_dep;
+	uint8_t n_reasons;
+	enum gpuq_job_state state;
+	uint32_t uid, gid;
+	uint32_t attempt, n_retries; /* attempts so far beyond the first; retries used up */
+	char *name;
+	const char *user, *account, *qos, *flavor; /* interned; account, flavor may be "" */
+	struct queue *queue;
+	struct request *request;
+	struct array *array;	     /* of an array's waiting part; else NULL */
+	struct reason *reasons;
+	struct dep *deps;
+	uint32_t n_deps;
+	struct eviction *evictions;
+	uint32_t n_evictions;
+	struct pod *pods;	     /* all that are not gone, and those of the last attempt */
+	int64_t submit_us, eligible_us, begin_us, deadline_us, time_limit_us;
+	int64_t start_us, end_us;    /* of the last attempt: all its pods ran; 0 = not yet */
+	int64_t placed_us;	     /* of the last attempt */
+	int64_t nice, priority;
+	int64_t gpu_us;		     /* device-microseconds of ended pods */
+	int64_t not_before_us;	     /* after a requeue */
+	int64_t planned_us;	     /* estimated start; not stored */
+	struct reason blocked;	     /* from outside the core (NamespaceQuota); not stored */
+	int64_t blocked_until_us;
+	/* How this attempt is going to end, once that is known. */
+	enum gpuq_job_state outcome; /* GPUQ_JOB_PENDING = not known */
+	int outcome_exit;
+	enum gpuq_cause leave_cause; /* told to leave: why; NONE = not told */
+	int64_t leave_us, leave_grace_us;
+	int leave_signal;
+	int exit_code;		     /* of the ended job; -1 none */
+	char *message;		     /* why it ended as it did; NULL none */
+	char token[33];		     /* of the attempt */
+	struct gpuq_retry retry;     /* exits on the heap */
+};
+
+struct device {
+	const char *uuid, *product; /* interned */
+	int64_t memory_mib;
+	bool healthy;
+};
+
+struct node {
+	UT_hash_handle hh;
+	const char *name, *flavor, *pool; /* interned */
+	struct node_fact fact;	 /* labels, taints, allocatable; owned */
+	struct gpuq_arena arena; /* of the fact */
+	struct device *devices;
+	uint32_t n_devices;
+	bool dirty, gone;	 /* gone: kept while its pods are not known to be gone */
+	bool drain;
+	const char *drain_why;	 /* interned */
+	bool suspect;
+	int64_t backoff_until_us;
+	int64_t seen_us;
+	uint32_t snap_ix; /* handle in the snapshot being taken */
+	struct pod *pods;
+	/* taken by others; not stored */
+	int64_t foreign_cpu_milli, foreign_memory_bytes, foreign_gpus_milli, foreign_pods;
+};
+
+struct foreign {
+	UT_hash_handle hh;
+	char uid[48];
+	const char *node; /* interned */
+	int64_t cpu_milli, memory_bytes, gpus_milli;
+};
+
+struct idem_key {
+	UT_hash_handle hh;
+	uint64_t hash; /* of the request */
+	uint32_t first_id, n_jobs;
+	int64_t at_us;
+	bool dirty;
+	uint16_t len;
+	unsigned char bytes[]; /* user NUL key */
+};
+
+struct usage {
+	UT_hash_handle hh;
+	bool dirty;
+	int64_t gpu_us;
+	uint16_t len;
+	unsigned char bytes[]; /* queue NUL user NUL flavor NUL YYYYMMDD */
+};
+
+struct str;
+
+struct model {
+	char cluster_id[9]; /* 8 hex */
+	uint32_t next_job_id, next_request_id;
+	bool meta_dirty, nodes_dirty, usages_dirty;
+	struct site *site;
+	bool site_dirty;
+	struct queue **queues; /* by ix: parents first, then as in the file */
+	uint32_t n_queues;
+	struct job *jobs;      /* hash by key, in order of insertion */
+	struct job *dirty_jobs;
+	struct node *nodes;    /* hash by name */
+	struct request *requests_by_bytes, *requests_by_id;
+	struct foreign *foreigns;
+	struct idem_key *keys;
+	struct usage *usages;
+	struct str *strs;
+	struct batch direct;   /* records that no object stands for any more */
+	uint32_t n_jobs_by_state[N_GPUQ_JOB_STATES];
+	uint64_t n_events, n_audit;
+};
+
+/* An empty model with the default site. cluster_id: 8 hex, drawn by the caller. */
+struct model *model_new(const char *cluster_id);
+void model_free(struct model *m);
+
+/* Apply one event. Returns 0; GPUQ_EINVAL (it cannot happen in this state),
+ * GPUQ_ENOENT (no such object), and then nothing has changed; GPUQ_ENOMEM must end
+ * the process. */
+int model_apply(struct model *m, const struct event *ev, struct gpuq_err *err);
+
+/* Append what changed since the last call to out and forget it. */
+void model_collect(struct model *m, struct batch *out);
+bool model_is_dirty(const struct model *m);
+
+/* One stored record into an empty model. Tables in the order of model_load_order.
+ * Returns 0, GPUQ_ECORRUPT (names what), GPUQ_EVERSION, GPUQ_ENOMEM. */
+int model_load(struct model *m, enum table t, const unsigned char *key, size_t key_len,
+	       const unsigned char *val, size_t val_len, struct gpuq_err *err);
+extern const enum table model_load_order[];
+extern const size_t model_load_order_n;
+
+struct job *job_find(const struct model *m, struct job_key key);
+struct node *node_find(const struct model *m, const char *name);
+struct queue *queue_find(const struct model *m, const char *name);
+struct pod *pod_find(const struct model *m, struct pod_key key);
+struct idem_key *key_find(const struct model *m, const char *user, const char *key);
+
+/* "gpuq-CLUSTER-JOB[-ARRAYINDEX]-ATTEMPT-INDEX". out: 64 bytes. */
+void pod_name(const struct model *m, const struct pod *p, char *out);
+void pod_key_name(const char *cluster_id, struct pod_key key, char *out);
+/* The key of a name of ours; false = another's. */
+bool pod_name_parse(const struct model *m, const char *name, struct pod_key *key);
+
+const char *model_intern(struct model *m, const char *s); /* lasting copy; NULL gives "" */
+
+bool array_waits(const struct array *a, int64_t index); /* not split off yet */
+bool job_is_live(const struct job *j);	    /* has an attempt under way */
+bool pod_takes(const struct pod *p);	    /* its devices, cpu and memory are not free */
+uint32_t job_pods(const struct job *j);	    /* pods of one start */
+int64_t job_gpus_milli(const struct job *j); /* devices of one start */
+bool job_waits_for_deps(const struct job *j, int64_t now_us, bool *never);
+enum gpuq_node_state node_state(const struct node *n);
+/* The job whose outcome `on` asks for; used when a dependency ends or is gone. */
+void model_dep_ended(struct model *m, struct job_key on, enum gpuq_job_state state, int64_t at_us);
+
+/* May the ended attempt be tried again? Decides from its outcome and the retry rules:
+ * the event that must follow (JOB_REQUEUED or JOB_ENDED) without its time. */
+void job_verdict(const struct job *j, struct event *out);
+
+/* Are all pods of the current attempt ENDED or GONE (true also for none)? */
+bool job_attempt_over(const struct job *j);
+
+#define job_each(m, it) \
+	for (struct job *it = (m)->jobs, *it##_next; it && (it##_next = it->hh.next, 1); it = it##_next)
+#define node_each(m, it) for (struct node *it = (m)->nodes; it; it = it->hh.next)
+
+#endif

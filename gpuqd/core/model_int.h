@@ -1,0 +1,57 @@
+/* model_int.h - what the files of the model share; no other room includes it */
+#ifndef GPUQD_CORE_MODEL_INT_H
+#define GPUQD_CORE_MODEL_INT_H
+
+#include "gpuqd/core/model.h"
+
+/* One application per family; each leaves the model alone when it fails. */
+int model_apply_job(struct model *m, const struct event *ev, struct gpuq_err *err);
+int model_apply_pod(struct model *m, const struct event *ev, struct gpuq_err *err);
+int model_apply_node(struct model *m, const struct event *ev, struct gpuq_err *err);
+int model_apply_site(struct model *m, const struct event *ev, struct gpuq_err *err);
+
+void job_dirty(struct model *m, struct job *j);
+void job_set_state(struct model *m, struct job *j, enum gpuq_job_state s);
+void job_set_reasons(struct model *m, struct job *j, const struct reason_fact *items, size_t n,
+		     int64_t at_us);
+struct job *job_new(struct model *m, struct job_key key);
+void job_insert(struct model *m, struct job *j);
+void job_free(struct model *m, struct job *j); /* out of the model; its pods with it */
+/* All pods of the attempt run for the first time. */
+void job_note_started(struct model *m, struct job *j, int64_t at_us);
+/* Ended, and none of its pods is left: history, and out of memory. True if so. */
+bool job_archive_if_done(struct model *m, struct job *j);
+/* An element of an array as a job of its own; NULL when it is not waiting. */
+struct job *array_split(struct model *m, struct job *master, int32_t index);
+/* An element ended: the master's counters, and its own end. */
+void array_child_ended(struct model *m, struct job *child, int64_t at_us);
+bool ranges_remove(struct gpuq_range **ranges, size_t *n, int64_t index);
+bool ranges_has(const struct gpuq_range *ranges, size_t n, int64_t index);
+
+struct pod *pod_add(struct model *m, struct job *j, struct node *n, uint32_t n_devices);
+void pod_free(struct model *m, struct pod *p);
+void pod_remove(struct model *m, struct pod *p); /* with its record */
+
+struct node *node_get(struct model *m, const char *name); /* made when new */
+int node_set_fact(struct model *m, struct node *n, const struct node_fact *f);
+void node_classify(struct model *m, struct node *n); /* pool and flavor by the site */
+void node_free(struct model *m, struct node *n);
+void node_drop_if_empty(struct model *m, struct node *n);
+
+int model_set_site(struct model *m, struct site *s, struct gpuq_err *err); /* takes s on success */
+struct request *request_intern(struct model *m, const void *bytes, size_t n, struct gpuq_err *err);
+void request_put(struct model *m, struct request *r); /* one user less */
+void usage_charge(struct model *m, const struct job *j, int64_t gpu_us, int64_t at_us);
+struct usage *usage_get(struct model *m, const unsigned char *bytes, size_t n);
+
+void record_job(struct model *m, const struct job *j, struct batch *out);
+void record_pod(struct model *m, const struct pod *p, struct batch *out);
+void record_node(struct model *m, const struct node *n, struct batch *out);
+void record_request(struct model *m, const struct request *r, struct batch *out);
+void record_key(struct model *m, const struct idem_key *k, struct batch *out);
+void record_usage(struct model *m, const struct usage *u, struct batch *out);
+void record_meta(struct model *m, struct batch *out);
+void record_site(struct model *m, struct batch *out);
+void record_history(struct model *m, const struct job *j, struct batch *out);
+
+#endif

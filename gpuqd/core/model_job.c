@@ -1,0 +1,755 @@
+#include "gpuqd/core/model_int.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libgpuq/limits.h"
+#include "libgpuq/units.h"
+
+/* A lost allocation of our own sizes ends the process: the ledger is on disk. */
+static void *must(void *p)
+{
+	if (!p)
+		abort();
+	return p;
+}
+
+static char *dup_or_null(const char *s)
+{
+	return s && *s ? must(strdup(s)) : NULL;
+}
+
+/* ---- jobs in the model ---- */
+
+struct job *job_new(struct model *m, struct job_key key)
+{
+	struct job *j = must(calloc(1, sizeof(*j)));
+
+	(void)m;
+	j->key = key;
+	j->exit_code = -1;
+	j->outcome_exit = -1;
+	j->user = j->account = j->qos = j->flavor = "";
+	j->requeue = true;
+	return j;
+}
+
+void job_insert(struct model *m, struct job *j)
+{
+	HASH_ADD(hh, m->jobs, key, sizeof(j->key), j);
+	m->n_jobs_by_state[j->state]++;
+}
+
+static uint32_t n_elements(const struct job *j)
+{
+	return j->array ? (uint32_t)j->array->n_waiting : 1;
+}
+
+/* Counters of the queue follow the state; an array's waiting part counts each element. */
+static void count(struct job *j, int sign)
+{
+	if (!j->queue || j->ended)
+		return;
+	if (job_is_live(j))
+		j->queue->n_running += (uint32_t)sign;
+	else
+		j->queue->n_pending += (uint32_t)sign * n_elements(j);
+}
+
+void job_set_state(struct model *m, struct job *j, enum gpuq_job_state s)
+{
+	if (j->state == s)
+		return;
+	count(j, -1);
+	m->n_jobs_by_state[j->state]--;
+	j->state = s;
+	m->n_jobs_by_state[s]++;
+	if (gpuq_job_state_ended(s))
+		j->ended = true;
+	count(j, 1);
+	job_dirty(m, j);
+}
+
+static void array_free(struct array *a)
+{
+	if (!a)
+		return;
+	free(a->waiting);
+	free(a->indices);
+	free(a);
+}
+
+void job_free(struct model *m, struct job *j)
+{
+	struct pod *p, *pt;
+
+	DL_FOREACH_SAFE2(j->pods, p, pt, job_next) pod_free(m, p);
+	if (j->dirty)
+		DL_DELETE2(m->dirty_jobs, j, dirty_prev, dirty_next);
+	count(j, -1);
+	m->n_jobs_by_state[j->state]--;
+	HASH_DEL(m->jobs, j);
+	request_put(m, j->request);
+	array_free(j->array);
+	free(j->reasons);
+	free(j->deps);
+	free(j->evictions);
+	free(j->retry.exits);
+	free(j->name);
+	free(j->message);
+	free(j);
+}
+
+void job_set_reasons(struct model *m, struct job *j, const struct reason_fact *items, size_t n,
+		     int64_t at_us)
+{
+	struct reason *fresh = NULL;
+
+	if (n > 16)
+		n = 16;
+	if (n)
+		fresh = must(calloc(n, sizeof(*fresh)));
+	for (size_t i = 0; i < n; i++) {
+		fresh[i] = (struct reason){ items[i].code, model_intern(m, items[i].object),
+					    items[i].have, items[i].need, at_us };
+		for (size_t k = 0; k < j->n_reasons; k++)
+			if (j->reasons[k].code == fresh[i].code &&
+			    j->reasons[k].object == fresh[i].object)
+				fresh[i].since_us = j->reasons[k].since_us;
+	}
+	free(j->reasons);
+	j->reasons = fresh;
+	j->n_reasons = (uint8_t)n;
+}
+
+/* ---- dependencies ---- */
+
+static bool dep_never(int type, enum gpuq_job_state state)
+{
+	return (type == GPUQ_DEP_AFTEROK && state != GPUQ_JOB_COMPLETED) ||
+	       (type == GPUQ_DEP_AFTERCORR && state != GPUQ_JOB_COMPLETED) ||
+	       (type == GPUQ_DEP_AFTERNOTOK && state == GPUQ_JOB_COMPLETED);
+}
+
+static bool dep_names(const struct job *j, const struct dep *d, struct job_key key)
+{
+	if (d->type == GPUQ_DEP_SINGLETON || d->on.id != key.id)
+		return false;
+	if (d->type == GPUQ_DEP_AFTERCORR && j->key.index >= 0)
+		return key.index == j->key.index || key.index == -1;
+	return d->on.index == key.index;
+}
+
+void model_dep_ended(struct model *m, struct job_key on, enum gpuq_job_state state, int64_t at_us)
+{
+	job_each(m, j)
+	{
+		for (uint32_t i = 0; i < j->n_deps; i++) {
+			struct dep *d = &j->deps[i];
+
+			if (d->state != DEP_WAITING || !dep_names(j, d, on))
+				continue;
+			d->state = dep_never(d->type, state) ? DEP_NEVER : DEP_DONE;
+			d->at_us = at_us + d->delay_us;
+			job_dirty(m, j);
+		}
+	}
+}
+
+static void dep_started(struct model *m, const struct job *on, int64_t at_us)
+{
+	job_each(m, j)
+	{
+		for (uint32_t i = 0; i < j->n_deps; i++) {
+			struct dep *d = &j->deps[i];
+
+			if (d->type != GPUQ_DEP_AFTER || d->state != DEP_WAITING ||
+			    d->on.id != on->key.id ||
+			    (d->on.index >= 0 && d->on.index != on->key.index))
+				continue;
+			d->state = DEP_DONE;
+			d->at_us = at_us + d->delay_us;
+			job_dirty(m, j);
+		}
+	}
+}
+
+bool job_waits_for_deps(const struct job *j, int64_t now_us, bool *never)
+{
+	uint32_t n_open = 0, n_never = 0;
+
+	for (uint32_t i = 0; i < j->n_deps; i++) {
+		const struct dep *d = &j->deps[i];
+
+		n_never += d->state == DEP_NEVER;
+		n_open += d->state == DEP_WAITING || (d->state == DEP_DONE && d->at_us > now_us);
+	}
+	*never = j->depends_any ? j->n_deps > 0 && n_never == j->n_deps : n_never > 0;
+	if (j->n_deps == 0)
+		return false;
+	return j->depends_any ? n_open + n_never == j->n_deps : n_open + n_never > 0;
+}
+
+/* ---- arrays ---- */
+
+bool ranges_has(const struct gpuq_range *r, size_t n, int64_t index)
+{
+	for (size_t i = 0; i < n; i++)
+		if (index >= r[i].first && index <= r[i].last &&
+		    (index - r[i].first) % r[i].step == 0)
+			return true;
+	return false;
+}
+
+bool ranges_remove(struct gpuq_range **ranges, size_t *n, int64_t index)
+{
+	struct gpuq_range *r = *ranges;
+
+	for (size_t i = 0; i < *n; i++) {
+		if (!ranges_has(&r[i], 1, index))
+			continue;
+		if (r[i].first == r[i].last) {
+			memmove(&r[i], &r[i + 1], (*n - i - 1) * sizeof(*r));
+			--*n;
+		} else if (index == r[i].first) {
+			r[i].first += r[i].step;
+		} else if (index == r[i].last || index + r[i].step > r[i].last) {
+			r[i].last = index - r[i].step;
+		} else {
+			r = must(realloc(r, (*n + 1) * sizeof(*r)));
+			*ranges = r;
+			memmove(&r[i + 1], &r[i], (*n - i) * sizeof(*r));
+			++*n;
+			r[i].last = index - r[i].step;
+			r[i + 1].first = index + r[i].step;
+		}
+		return true;
+	}
+	return false;
+}
+
+struct job *array_split(struct model *m, struct job *master, int32_t index)
+{
+	struct array *a = master->array;
+	struct job *j;
+
+	if (!a || !ranges_has(a->waiting, a->n_waiting_ranges, index))
+		return NULL;
+	count(master, -1);
+	ranges_remove(&a->waiting, &a->n_waiting_ranges, index);
+	a->n_waiting--;
+	a->n_live++;
+	count(master, 1);
+	job_dirty(m, master);
+
+	j = job_new(m, (struct job_key){ master->key.id, index });
+	j->name = dup_or_null(master->name);
+	j->user = master->user;
+	j->account = master->account;
+	j->qos = master->qos;
+	j->uid = master->uid;
+	j->gid = master->gid;
+	j->queue = master->queue;
+	j->request = master->request;
+	j->request->n_jobs++;
+	j->submit_us = master->submit_us;
+	j->eligible_us = master->eligible_us;
+	j->begin_us = master->begin_us;
+	j->deadline_us = master->deadline_us;
+	j->time_limit_us = master->time_limit_us;
+	j->nice = master->nice;
+	j->priority = master->priority;
+	j->requeue = master->requeue;
+	j->held_user = master->held_user;
+	j->held_admin = master->held_admin;
+	j->depends_any = master->depends_any;
+	j->kill_on_invalid_dep = master->kill_on_invalid_dep;
+	j->retry = master->retry;
+	j->retry.exits = NULL;
+	if (master->retry.n_exits) {
+		j->retry.exits = must(malloc(master->retry.n_exits));
+		memcpy(j->retry.exits, master->retry.exits, master->retry.n_exits);
+	}
+	j->n_deps = master->n_deps;
+	if (j->n_deps) {
+		j->deps = must(calloc(j->n_deps, sizeof(*j->deps)));
+		memcpy(j->deps, master->deps, j->n_deps * sizeof(*j->deps));
+	}
+	job_insert(m, j);
+	count(j, 1);
+	job_dirty(m, j);
+	return j;
+}
+
+/* Not COMPLETED beats COMPLETED; among the others the first that ended so stays. */
+static void array_note_end(struct array *a, const struct job *child)
+{
+	if (child->exit_code > a->worst_exit)
+		a->worst_exit = child->exit_code;
+	if (a->worst == GPUQ_JOB_COMPLETED)
+		a->worst = child->state;
+}
+
+static void array_end_if_done(struct model *m, struct job *master, int64_t at_us)
+{
+	struct array *a = master->array;
+
+	if (a->n_waiting > 0 || a->n_live > 0 || master->ended)
+		return;
+	master->end_us = at_us;
+	master->exit_code = a->worst_exit;
+	job_set_state(m, master, a->worst);
+	model_dep_ended(m, master->key, a->worst, at_us);
+	job_archive_if_done(m, master);
+}
+
+void array_child_ended(struct model *m, struct job *child, int64_t at_us)
+{
+	struct job *master =
+		child->key.index < 0 ? NULL : job_find(m, (struct job_key){ child->key.id, -1 });
+
+	if (!master || !master->array)
+		return;
+	array_note_end(master->array, child);
+	master->array->n_live--;
+	job_dirty(m, master);
+	array_end_if_done(m, master, at_us);
+}
+
+/* ---- the end ---- */
+
+bool job_archive_if_done(struct model *m, struct job *j)
+{
+	unsigned char key[CHANGE_KEY_BYTES_MAX];
+	struct pod *p, *pt;
+
+	DL_FOREACH2(j->pods, p, job_next)
+	if (p->state != GPUQ_POD_GONE)
+		return false;
+	if (!j->ended)
+		return false;
+	record_history(m, j, &m->direct);
+	batch_put(&m->direct, TABLE_JOB, key, key_job(key, j->key.id, j->key.index), NULL, 0);
+	DL_FOREACH_SAFE2(j->pods, p, pt, job_next) pod_remove(m, p);
+	job_free(m, j);
+	return true;
+}
+
+static void drop_gone_pods(struct model *m, struct job *j)
+{
+	struct pod *p, *pt;
+
+	DL_FOREACH_SAFE2(j->pods, p, pt, job_next)
+	if (p->state == GPUQ_POD_GONE)
+		pod_remove(m, p);
+}
+
+static int apply_ended(struct model *m, struct job *j, const struct event *ev, struct gpuq_err *err)
+{
+	if (j->ended)
+		return gpuq_fail(err, GPUQ_EINVAL, "job %u has ended already", j->key.id);
+	if (!gpuq_job_state_ended(ev->ended.state))
+		return gpuq_fail(err, GPUQ_EINTERNAL, "no final state");
+	if (!job_attempt_over(j))
+		return gpuq_fail(err, GPUQ_EINVAL, "job %u still has pods", j->key.id);
+	if (j->array && j->array->n_waiting > 0) {
+		/* The waiting elements end as one: they share a record. */
+		count(j, -1);
+		j->array->n_waiting = 0;
+		j->array->n_waiting_ranges = 0;
+		count(j, 1);
+		if (j->array->worst == GPUQ_JOB_COMPLETED)
+			j->array->worst = ev->ended.state;
+		job_dirty(m, j);
+		array_end_if_done(m, j, ev->at_us);
+		return 0;
+	}
+	j->end_us = ev->at_us;
+	j->exit_code = ev->ended.exit_code;
+	free(j->message);
+	j->message = dup_or_null(ev->ended.message);
+	job_set_reasons(m, j, NULL, 0, ev->at_us);
+	job_set_state(m, j, ev->ended.state);
+	model_dep_ended(m, j->key, j->state, ev->at_us);
+	array_child_ended(m, j, ev->at_us);
+	job_archive_if_done(m, j);
+	return 0;
+}
+
+void job_verdict(const struct job *j, struct event *out)
+{
+	const struct pod *p, *first = NULL;
+	enum gpuq_job_state state = j->outcome;
+	int exit_code = j->outcome_exit;
+	bool again = false, counts = true;
+	enum gpuq_cause cause = GPUQ_CAUSE_REQUEUE;
+
+	memset(out, 0, sizeof(*out));
+	out->job = j->key;
+	DL_FOREACH2(j->pods, p, job_next)
+	if (p->attempt == j->attempt && p->message && !first)
+		first = p;
+	if (state == GPUQ_JOB_PENDING)
+		state = GPUQ_JOB_COMPLETED;
+	if (j->leave_cause != GPUQ_CAUSE_NONE && state == GPUQ_JOB_PREEMPTED) {
+		again = j->requeue;
+		counts = false;
+		cause = j->leave_cause;
+	} else if (state == GPUQ_JOB_NODE_FAIL) {
+		/* The infrastructure's fault is not the owner's: always tried again, unless
+		 * the owner forbade requeueing. */
+		again = j->requeue && !j->cancel_asked;
+		counts = false;
+		cause = GPUQ_CAUSE_INFRA;
+	} else if (j->retry.limit > j->n_retries && !j->cancel_asked && exit_code >= 0) {
+		bool listed = false;
+
+		for (size_t i = 0; i < j->retry.n_exits; i++)
+			listed |= j->retry.exits[i] == exit_code;
+		again = (state == GPUQ_JOB_FAILED &&
+			 (listed || (j->retry.on & GPUQ_RETRY_FAILURE))) ||
+			(state == GPUQ_JOB_OUT_OF_MEMORY && (j->retry.on & GPUQ_RETRY_OOM)) ||
+			(state == GPUQ_JOB_TIMEOUT && (j->retry.on & GPUQ_RETRY_TIMEOUT));
+	}
+	if (again) {
+		out->type = EV_JOB_REQUEUED;
+		out->requeued.cause = cause;
+		out->requeued.counts = counts;
+		out->requeued.message = first ? first->message : "";
+		return;
+	}
+	out->type = EV_JOB_ENDED;
+	out->ended.state = state;
+	out->ended.exit_code = state == GPUQ_JOB_COMPLETED ? 0 : exit_code;
+	out->ended.message = j->message ? j->message : first ? first->message : "";
+}
+
+/* ---- submission ---- */
+
+static int apply_submitted(struct model *m, const struct event *ev, struct gpuq_err *err)
+{
+	const struct gpuq_spec *spec = ev->submitted.spec;
+	unsigned char key[CHANGE_KEY_BYTES_MAX];
+	struct queue *q = queue_find(m, ev->submitted.queue);
+	struct request *r;
+	struct job *j;
+
+	if (ev->job.id != m->next_job_id)
+		return gpuq_fail(err, GPUQ_EINTERNAL, "job ids must come in order");
+	if (!q)
+		return gpuq_fail(err, GPUQ_ENOENT, "no queue is named %s", ev->submitted.queue);
+	r = request_intern(m, ev->submitted.request_bytes, ev->submitted.request_len, err);
+	if (!r)
+		return err && err->code ? err->code : GPUQ_EINVAL;
+
+	m->next_job_id++;
+	m->meta_dirty = true;
+	j = job_new(m, (struct job_key){ ev->job.id, -1 });
+	j->request = r;
+	j->name = must(strdup(spec->name ? spec->name : "job"));
+	j->user = model_intern(m, ev->submitted.user);
+	j->account = model_intern(m, spec->account);
+	j->qos = model_intern(m, ev->submitted.qos);
+	j->uid = ev->submitted.uid;
+	j->gid = ev->submitted.gid;
+	j->queue = q;
+	j->submit_us = ev->at_us;
+	j->begin_us = spec->begin_us;
+	j->eligible_us = spec->begin_us > ev->at_us ? spec->begin_us : ev->at_us;
+	j->deadline_us = spec->deadline_us;
+	j->time_limit_us = ev->submitted.time_limit_us;
+	j->nice = spec->nice;
+	j->requeue = spec->requeue;
+	j->held_user = spec->hold;
+	j->depends_any = spec->depends_any;
+	j->kill_on_invalid_dep = spec->kill_on_invalid_dep;
+	j->retry = spec->retry;
+	j->retry.exits = NULL;
+	if (spec->retry.n_exits) {
+		j->retry.exits = must(malloc(spec->retry.n_exits));
+		memcpy(j->retry.exits, spec->retry.exits, spec->retry.n_exits);
+	}
+	if (spec->n_depends) {
+		j->n_deps = (uint32_t)spec->n_depends;
+		j->deps = must(calloc(spec->n_depends, sizeof(*j->deps)));
+		for (size_t i = 0; i < spec->n_depends; i++) {
+			const struct gpuq_depend *d = &spec->depends[i];
+
+			j->deps[i] = (struct dep){ d->type,
+						   { (uint32_t)d->job, (int32_t)d->array_index },
+						   d->delay_us,
+						   DEP_WAITING,
+						   0 };
+		}
+	}
+	if (spec->array.n_ranges) {
+		struct gpuq_buf text = GPUQ_BUF_INIT;
+		struct array *a = must(calloc(1, sizeof(*a)));
+
+		a->waiting = must(calloc(spec->array.n_ranges, sizeof(*a->waiting)));
+		memcpy(a->waiting, spec->array.ranges, spec->array.n_ranges * sizeof(*a->waiting));
+		a->n_waiting_ranges = spec->array.n_ranges;
+		a->n_waiting = a->size = spec->array.size;
+		a->throttle = spec->array.throttle;
+		a->worst = GPUQ_JOB_COMPLETED;
+		gpuq_array_print(&spec->array, &text);
+		a->indices = must(strdup(gpuq_buf_str(&text)));
+		gpuq_buf_done(&text);
+		j->array = a;
+	}
+	job_insert(m, j);
+	count(j, 1);
+	job_dirty(m, j);
+	batch_put(&m->direct, TABLE_SPEC, key, key_u32(key, j->key.id), ev->submitted.spec_bytes,
+		  ev->submitted.spec_len);
+	if (ev->submitted.key && *ev->submitted.key) {
+		size_t n = key_strs(key, ev->submitted.user, ev->submitted.key, NULL);
+		struct idem_key *k = key_find(m, ev->submitted.user, ev->submitted.key);
+
+		if (k) {
+			k->n_jobs++; /* another job of the same call */
+			record_key(m, k, &m->direct);
+		} else {
+			k = must(calloc(1, sizeof(*k) + n));
+			k->hash = ev->submitted.key_hash;
+			k->first_id = j->key.id;
+			k->n_jobs = 1;
+			k->at_us = ev->at_us;
+			k->dirty = true;
+			k->len = (uint16_t)n;
+			memcpy(k->bytes, key, n);
+			HASH_ADD_KEYPTR(hh, m->keys, k->bytes, n, k);
+		}
+	}
+	return 0;
+}
+
+static void expire_keys(struct model *m, int64_t at_us)
+{
+	struct idem_key *k, *kt;
+
+	HASH_ITER (hh, m->keys, k, kt) {
+		if (k->at_us > at_us - GPUQ_KEY_KEEP_S * GPUQ_US_PER_S)
+			return; /* in order of age */
+		batch_put(&m->direct, TABLE_KEY, k->bytes, k->len, NULL, 0);
+		HASH_DEL(m->keys, k);
+		free(k);
+	}
+}
+
+/* ---- placing and leaving ---- */
+
+static int apply_placed(struct model *m, struct job *j, const struct event *ev,
+			struct gpuq_err *err)
+{
+	const struct gpuq_spec *spec;
+
+	for (uint32_t i = 0; i < ev->placed.n_pods; i++)
+		if (!node_find(m, ev->placed.pods[i].node) ||
+		    ev->placed.pods[i].group >=
+			    (j ? j : job_find(m, (struct job_key){ ev->job.id, -1 }))
+				    ->request->spec.n_groups)
+			return gpuq_fail(err, GPUQ_ENOENT, "no node is named %s",
+					 ev->placed.pods[i].node);
+	if (!j) {
+		struct job *master = job_find(m, (struct job_key){ ev->job.id, -1 });
+
+		j = array_split(m, master, ev->job.index);
+		if (!j)
+			return gpuq_fail(err, GPUQ_EINVAL, "element %d of job %u does not wait",
+					 ev->job.index, ev->job.id);
+	}
+	if (j->state != GPUQ_JOB_PENDING && j->state != GPUQ_JOB_PROVISIONING)
+		return gpuq_fail(err, GPUQ_EINVAL, "job %u does not wait", j->key.id);
+	if (j->started_once)
+		j->attempt++;
+	j->started_once = true;
+	spec = &j->request->spec;
+	memcpy(j->token, ev->placed.token, sizeof(j->token) - 1);
+	j->flavor = model_intern(m, ev->placed.flavor);
+	j->placed_us = ev->at_us;
+	j->start_us = j->end_us = 0;
+	j->outcome = GPUQ_JOB_PENDING;
+	j->outcome_exit = -1;
+	j->leave_cause = GPUQ_CAUSE_NONE;
+	j->leave_us = 0;
+	j->blocked.code = GPUQ_R_NONE;
+	for (uint32_t i = 0; i < ev->placed.n_pods; i++) {
+		const struct placed_pod *pp = &ev->placed.pods[i];
+		const struct gpuq_group *g = &spec->groups[pp->group];
+		struct pod *p = pod_add(m, j, node_find(m, pp->node), pp->n_devices);
+
+		p->attempt = j->attempt;
+		p->index = i;
+		p->group = pp->group;
+		p->group_index = pp->group_index;
+		p->placed_us = ev->at_us;
+		p->cpu_milli = g->cpu_milli;
+		p->memory_bytes = g->memory_bytes;
+		p->gpus_milli = pp->gpus_milli;
+		memcpy(p->devices, pp->devices, pp->n_devices * sizeof(*p->devices));
+		j->queue->allocated_milli += p->gpus_milli;
+	}
+	job_set_reasons(m, j, NULL, 0, ev->at_us);
+	job_set_state(m, j, GPUQ_JOB_STARTING);
+	job_dirty(m, j);
+	return 0;
+}
+
+static void tell_to_leave(struct model *m, struct job *j, enum gpuq_cause cause,
+			  enum gpuq_job_state outcome, int64_t at_us, int64_t grace_us, int signal)
+{
+	if (j->outcome == GPUQ_JOB_PENDING)
+		j->outcome = outcome;
+	j->leave_cause = cause;
+	j->leave_us = at_us;
+	j->leave_grace_us = grace_us;
+	j->leave_signal = signal;
+	if (job_is_live(j))
+		job_set_state(m, j, GPUQ_JOB_COMPLETING);
+	job_dirty(m, j);
+}
+
+static int apply_evict(struct model *m, struct job *j, const struct event *ev, struct gpuq_err *err)
+{
+	enum gpuq_cause cause = ev->evict.cause;
+
+	if (!job_is_live(j) || j->leave_us)
+		return gpuq_fail(err, GPUQ_EINVAL, "job %u does not run", j->key.id);
+	if (cause != GPUQ_CAUSE_LIMIT && cause != GPUQ_CAUSE_REQUEUE) {
+		j->evictions =
+			must(realloc(j->evictions, (j->n_evictions + 1) * sizeof(*j->evictions)));
+		j->evictions[j->n_evictions++] =
+			(struct eviction){ ev->at_us, cause, model_intern(m, ev->evict.rule),
+					   model_intern(m, ev->evict.by) };
+	}
+	tell_to_leave(m, j, cause,
+		      cause == GPUQ_CAUSE_LIMIT   ? GPUQ_JOB_TIMEOUT
+		      : cause == GPUQ_CAUSE_INFRA ? GPUQ_JOB_NODE_FAIL
+						  : GPUQ_JOB_PREEMPTED,
+		      ev->at_us, ev->evict.grace_us, 0);
+	return 0;
+}
+
+static int apply_cancel(struct model *m, struct job *j, const struct event *ev,
+			struct gpuq_err *err)
+{
+	if (j->ended || j->cancel_asked)
+		return gpuq_fail(err, GPUQ_EINVAL, "job %u has ended already", j->key.id);
+	if (!job_is_live(j)) {
+		struct event end = { .type = EV_JOB_ENDED, .at_us = ev->at_us, .job = j->key };
+
+		end.ended.state = GPUQ_JOB_CANCELLED;
+		end.ended.exit_code = -1;
+		end.ended.message = "";
+		return apply_ended(m, j, &end, err);
+	}
+	j->cancel_asked = true;
+	tell_to_leave(m, j, GPUQ_CAUSE_ADMIN, GPUQ_JOB_CANCELLED, ev->at_us, -1, ev->cancel.signal);
+	return 0;
+}
+
+static int apply_requeued(struct model *m, struct job *j, const struct event *ev,
+			  struct gpuq_err *err)
+{
+	if (!job_is_live(j) || !job_attempt_over(j))
+		return gpuq_fail(err, GPUQ_EINVAL, "job %u has no attempt that is over", j->key.id);
+	if (ev->requeued.counts)
+		j->n_retries++;
+	j->not_before_us = ev->requeued.not_before_us;
+	j->outcome = GPUQ_JOB_PENDING;
+	j->outcome_exit = -1;
+	j->leave_cause = GPUQ_CAUSE_NONE;
+	j->leave_us = 0;
+	j->start_us = 0;
+	drop_gone_pods(m, j);
+	free(j->message);
+	j->message = dup_or_null(ev->requeued.message);
+	job_set_reasons(m, j, NULL, 0, ev->at_us);
+	job_set_state(m, j, GPUQ_JOB_PENDING);
+	job_dirty(m, j);
+	return 0;
+}
+
+static void apply_blocked(struct model *m, struct job *j, const struct event *ev)
+{
+	const struct reason_fact *f = &ev->blocked.reason;
+
+	j->blocked =
+		(struct reason){ f->code, model_intern(m, f->object), f->have, f->need, ev->at_us };
+	j->blocked_until_us = ev->blocked.until_us;
+}
+
+int model_apply_job(struct model *m, const struct event *ev, struct gpuq_err *err)
+{
+	struct job *j;
+
+	if (ev->type == EV_JOB_SUBMITTED)
+		return apply_submitted(m, ev, err);
+	if (ev->type == EV_KEYS_EXPIRED) {
+		expire_keys(m, ev->at_us);
+		return 0;
+	}
+	if (ev->type == EV_DEP_ENDED) {
+		model_dep_ended(m, ev->job, ev->dep_state, ev->at_us);
+		return 0;
+	}
+	j = job_find(m, ev->job);
+	if (!j && ev->job.index >= 0 && ev->type != EV_JOB_PLACED) {
+		struct job *master = job_find(m, (struct job_key){ ev->job.id, -1 });
+
+		j = master ? array_split(m, master, ev->job.index) : NULL;
+	}
+	if (!j && !(ev->type == EV_JOB_PLACED && job_find(m, (struct job_key){ ev->job.id, -1 })))
+		return gpuq_fail(err, GPUQ_ENOENT, "no such job: %u", ev->job.id);
+
+	switch (ev->type) {
+	case EV_JOB_HELD:
+		if (j->ended)
+			return gpuq_fail(err, GPUQ_EINVAL, "job %u has ended", j->key.id);
+		*(ev->held.admin ? &j->held_admin : &j->held_user) = true;
+		job_dirty(m, j);
+		return 0;
+	case EV_JOB_RELEASED:
+		if (j->ended)
+			return gpuq_fail(err, GPUQ_EINVAL, "job %u has ended", j->key.id);
+		j->held_user = j->held_retries = false;
+		if (ev->held.admin)
+			j->held_admin = false;
+		if (j->eligible_us < ev->at_us && j->state == GPUQ_JOB_PENDING)
+			j->eligible_us = ev->at_us;
+		job_dirty(m, j);
+		return 0;
+	case EV_JOB_CANCEL_ASKED:
+		return apply_cancel(m, j, ev, err);
+	case EV_JOB_PLACED:
+		return apply_placed(m, j, ev, err);
+	case EV_JOB_EVICT_ASKED:
+		return apply_evict(m, j, ev, err);
+	case EV_JOB_REQUEUED:
+		return apply_requeued(m, j, ev, err);
+	case EV_JOB_ENDED:
+		return apply_ended(m, j, ev, err);
+	case EV_JOB_REASONS:
+		if (j->state == GPUQ_JOB_PENDING) {
+			job_set_reasons(m, j, ev->reasons.items, ev->reasons.n, ev->at_us);
+			j->priority = ev->reasons.priority;
+			j->planned_us = ev->reasons.planned_us;
+		}
+		return 0;
+	case EV_JOB_BLOCKED:
+		apply_blocked(m, j, ev);
+		return 0;
+	default:
+		return gpuq_fail(err, GPUQ_EINTERNAL, "%s: no such thing happens yet",
+				 event_words[ev->type]);
+	}
+}
+
+void job_note_started(struct model *m, struct job *j, int64_t at_us)
+{
+	j->start_us = at_us;
+	job_set_state(m, j, GPUQ_JOB_RUNNING);
+	dep_started(m, j, at_us);
+}

@@ -1,0 +1,327 @@
+#include "gpuqd/core/model_int.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static char *adup(struct node *n, const char *s)
+{
+	char *p = gpuq_arena_strdup(&n->arena, s ? s : "");
+
+	if (!p)
+		abort();
+	return p;
+}
+
+struct node *node_get(struct model *m, const char *name)
+{
+	struct node *n = node_find(m, name);
+
+	if (n)
+		return n;
+	n = calloc(1, sizeof(*n));
+	if (!n)
+		abort();
+	n->name = model_intern(m, name);
+	n->flavor = "default";
+	n->pool = "default";
+	n->drain_why = "";
+	HASH_ADD_KEYPTR(hh, m->nodes, n->name, strlen(n->name), n);
+	return n;
+}
+
+void node_free(struct model *m, struct node *n)
+{
+	HASH_DEL(m->nodes, n);
+	gpuq_arena_done(&n->arena);
+	free(n->devices);
+	free(n);
+}
+
+void node_drop_if_empty(struct model *m, struct node *n)
+{
+	unsigned char key[CHANGE_KEY_BYTES_MAX];
+	struct pod *p;
+
+	if (!n->gone)
+		return;
+	DL_FOREACH2(n->pods, p, node_next)
+	if (p->state < GPUQ_POD_GONE)
+		return;
+	if (n->pods)
+		return; /* pods of jobs that are still read name it */
+	batch_put(&m->direct, TABLE_NODE, key, key_strs(key, n->name, NULL), NULL, 0);
+	node_free(m, n);
+}
+
+static bool strmap_same(const struct gpuq_strmap *a, const struct gpuq_strmap *b)
+{
+	if (a->n != b->n)
+		return false;
+	for (size_t i = 0; i < a->n; i++)
+		if (strcmp(a->keys[i], b->keys[i]) != 0 || strcmp(a->vals[i], b->vals[i]) != 0)
+			return false;
+	return true;
+}
+
+static bool fact_same(const struct node *n, const struct node_fact *f)
+{
+	const struct node_fact *o = &n->fact;
+
+	if (n->gone || o->cpu_milli != f->cpu_milli || o->memory_bytes != f->memory_bytes ||
+	    o->max_pods != f->max_pods || o->ready != f->ready ||
+	    o->unschedulable != f->unschedulable || o->n_taints != f->n_taints ||
+	    n->n_devices != f->n_devices ||
+	    strcmp(o->note ? o->note : "", f->note ? f->note : "") ||
+	    !strmap_same(&o->labels, &f->labels))
+		return false;
+	for (size_t i = 0; i < f->n_taints; i++)
+		if (strcmp(o->taints[i].key, f->taints[i].key) ||
+		    strcmp(o->taints[i].value, f->taints[i].value) ||
+		    strcmp(o->taints[i].effect, f->taints[i].effect))
+			return false;
+	for (size_t i = 0; i < f->n_devices; i++)
+		if (n->devices[i].healthy != f->devices[i].healthy ||
+		    n->devices[i].memory_mib != f->devices[i].memory_mib ||
+		    strcmp(n->devices[i].uuid, f->devices[i].uuid) ||
+		    strcmp(n->devices[i].product, f->devices[i].product))
+			return false;
+	return true;
+}
+
+/* Pool: the first whose selector holds. Flavor: the pool's, else the first whose match
+ * fits the first device, else `default`. */
+void node_classify(struct model *m, struct node *n)
+{
+	n->pool = n->flavor = "default";
+	site_each(site_pool, m->site->pools, p)
+	{
+		size_t i = 0;
+
+		for (; i < p->selector.n; i++) {
+			size_t k = 0;
+
+			while (k < n->fact.labels.n &&
+			       (strcmp(n->fact.labels.keys[k], p->selector.keys[i]) != 0 ||
+				strcmp(n->fact.labels.vals[k], p->selector.vals[i]) != 0))
+				k++;
+			if (k == n->fact.labels.n)
+				break;
+		}
+		if (i == p->selector.n) {
+			n->pool = model_intern(m, p->name);
+			if (p->flavor) {
+				n->flavor = model_intern(m, p->flavor);
+				return;
+			}
+			break;
+		}
+	}
+	if (n->n_devices == 0)
+		return;
+	site_each(site_flavor, m->site->flavors, f)
+	{
+		if ((f->match.product || f->match.memory_min_bytes) &&
+		    (!f->match.product || site_glob(f->match.product, n->devices[0].product)) &&
+		    f->match.memory_min_bytes <= n->devices[0].memory_mib << 20) {
+			n->flavor = model_intern(m, f->name);
+			return;
+		}
+	}
+}
+
+int node_set_fact(struct model *m, struct node *n, const struct node_fact *f)
+{
+	struct gpuq_arena old = n->arena;
+	struct taint_fact *taints;
+	struct device *devices;
+	uint32_t n_old = n->n_devices;
+
+	/* Devices that pods still name stay, as unhealthy, when a node shows fewer. */
+	uint32_t n_new = (uint32_t)f->n_devices;
+	struct pod *p;
+
+	DL_FOREACH2(n->pods, p, node_next)
+	for (uint32_t i = 0; pod_takes(p) && i < p->n_devices; i++)
+		if (p->devices[i] >= n_new && p->devices[i] < n_old)
+			n_new = p->devices[i] + 1u;
+
+	devices = calloc(n_new ? n_new : 1, sizeof(*devices));
+	if (!devices)
+		abort();
+	for (uint32_t i = 0; i < n_new; i++) {
+		if (i < f->n_devices)
+			devices[i] =
+				(struct device){ model_intern(m, f->devices[i].uuid),
+						 model_intern(m, f->devices[i].product),
+						 f->devices[i].memory_mib, f->devices[i].healthy };
+		else
+			devices[i] = (struct device){ n->devices[i].uuid, n->devices[i].product,
+						      n->devices[i].memory_mib, false };
+	}
+	memset(&n->arena, 0, sizeof(n->arena));
+	taints = gpuq_arena_calloc(&n->arena, f->n_taints ? f->n_taints : 1, sizeof(*taints));
+	n->fact.name = n->name;
+	n->fact.cpu_milli = f->cpu_milli;
+	n->fact.memory_bytes = f->memory_bytes;
+	n->fact.max_pods = f->max_pods;
+	n->fact.ready = f->ready;
+	n->fact.unschedulable = f->unschedulable;
+	n->fact.note = adup(n, f->note);
+	n->fact.labels.keys = gpuq_arena_calloc(&n->arena, f->labels.n + 1, sizeof(char *));
+	n->fact.labels.vals = gpuq_arena_calloc(&n->arena, f->labels.n + 1, sizeof(char *));
+	if (!taints || !n->fact.labels.keys || !n->fact.labels.vals)
+		abort();
+	n->fact.labels.n = f->labels.n;
+	for (size_t i = 0; i < f->labels.n; i++) {
+		n->fact.labels.keys[i] = adup(n, f->labels.keys[i]);
+		n->fact.labels.vals[i] = adup(n, f->labels.vals[i]);
+	}
+	for (size_t i = 0; i < f->n_taints; i++)
+		taints[i] =
+			(struct taint_fact){ adup(n, f->taints[i].key), adup(n, f->taints[i].value),
+					     adup(n, f->taints[i].effect) };
+	n->fact.taints = taints;
+	n->fact.n_taints = f->n_taints;
+	free(n->devices);
+	n->devices = devices;
+	n->n_devices = n_new;
+	n->fact.devices = NULL;
+	n->fact.n_devices = 0;
+	n->gone = false;
+	gpuq_arena_done(&old);
+	node_classify(m, n);
+	return 0;
+}
+
+static void foreign_sum(struct model *m, const struct foreign *f, int sign)
+{
+	struct node *n = node_find(m, f->node);
+
+	if (!n)
+		return;
+	n->foreign_cpu_milli += sign * f->cpu_milli;
+	n->foreign_memory_bytes += sign * f->memory_bytes;
+	n->foreign_gpus_milli += sign * f->gpus_milli;
+	n->foreign_pods += sign;
+}
+
+static void foreign_drop(struct model *m, struct foreign *f)
+{
+	foreign_sum(m, f, -1);
+	HASH_DEL(m->foreigns, f);
+	free(f);
+}
+
+/* A pod of another's: counted where it runs for as long as it takes something. */
+static void apply_foreign(struct model *m, const struct pod_fact *p, bool gone)
+{
+	struct foreign *f = NULL;
+
+	HASH_FIND_STR(m->foreigns, p->uid, f);
+	if (f)
+		foreign_drop(m, f);
+	if (gone || !*p->node || p->phase == POD_SUCCEEDED || p->phase == POD_FAILED)
+		return;
+	f = calloc(1, sizeof(*f));
+	if (!f)
+		abort();
+	snprintf(f->uid, sizeof(f->uid), "%s", p->uid);
+	f->node = model_intern(m, p->node);
+	f->cpu_milli = p->cpu_milli;
+	f->memory_bytes = p->memory_bytes;
+	f->gpus_milli = p->gpus_milli;
+	HASH_ADD_STR(m->foreigns, uid, f);
+	foreign_sum(m, f, 1);
+}
+
+/* A node that comes (back) finds the foreign pods that were told before it. */
+static void recount_foreign(struct model *m, struct node *n)
+{
+	n->foreign_cpu_milli = n->foreign_memory_bytes = n->foreign_gpus_milli = n->foreign_pods =
+		0;
+	for (struct foreign *f = m->foreigns; f; f = f->hh.next)
+		if (f->node == n->name)
+			foreign_sum(m, f, 1);
+}
+
+static void touch(struct model *m, struct node *n)
+{
+	n->dirty = m->nodes_dirty = true;
+}
+
+int model_apply_node(struct model *m, const struct event *ev, struct gpuq_err *err)
+{
+	struct node *n;
+
+	switch (ev->type) {
+	case EV_NODE_SEEN:
+		n = node_find(m, ev->node->name);
+		if (n && fact_same(n, ev->node)) {
+			n->seen_us = ev->at_us;
+			return 0;
+		}
+		if (!n || n->gone) {
+			n = node_get(m, ev->node->name);
+			recount_foreign(m, n);
+		}
+		node_set_fact(m, n, ev->node);
+		n->seen_us = ev->at_us;
+		touch(m, n);
+		return 0;
+	case EV_NODE_GONE:
+		n = node_find(m, ev->name);
+		if (!n)
+			return gpuq_fail(err, GPUQ_ENOENT, "no node is named %s", ev->name);
+		n->gone = true;
+		n->fact.ready = false;
+		touch(m, n);
+		node_drop_if_empty(m, n);
+		return 0;
+	case EV_NODE_DRAIN:
+		n = node_find(m, ev->drain.name);
+		if (!n)
+			return gpuq_fail(err, GPUQ_ENOENT, "no node is named %s", ev->drain.name);
+		n->drain = ev->drain.on;
+		n->drain_why = ev->drain.on ? model_intern(m, ev->drain.why) : "";
+		touch(m, n);
+		return 0;
+	case EV_NODE_BACKOFF:
+		n = node_find(m, ev->backoff.name);
+		if (!n)
+			return gpuq_fail(err, GPUQ_ENOENT, "no node is named %s", ev->backoff.name);
+		n->backoff_until_us = ev->backoff.until_us;
+		n->suspect = ev->backoff.suspect;
+		return 0;
+	case EV_FOREIGN_SEEN:
+		apply_foreign(m, ev->foreign, false);
+		return 0;
+	case EV_FOREIGN_GONE:
+		apply_foreign(m, ev->foreign, true);
+		return 0;
+	default:
+		return gpuq_fail(err, GPUQ_EINTERNAL, "not a node's event");
+	}
+}
+
+enum gpuq_node_state node_state(const struct node *n)
+{
+	int64_t taken = n->foreign_gpus_milli;
+	bool busy = false;
+	struct pod *p;
+
+	DL_FOREACH2(n->pods, p, node_next)
+	if (pod_takes(p)) {
+		taken += p->gpus_milli;
+		busy = true;
+	}
+	if (n->gone || !n->fact.ready)
+		return GPUQ_NODE_DOWN;
+	if (n->drain || n->fact.unschedulable)
+		return busy ? GPUQ_NODE_DRAIN : GPUQ_NODE_DRAINED;
+	if (n->suspect)
+		return GPUQ_NODE_SUSPECT;
+	if (n->n_devices ? taken >= (int64_t)n->n_devices * 1000 : false)
+		return GPUQ_NODE_ALLOC;
+	return busy || taken > 0 ? GPUQ_NODE_MIXED : GPUQ_NODE_IDLE;
+}

@@ -1,0 +1,182 @@
+#include "gpuqd/core/model_int.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct pod *pod_add(struct model *m, struct job *j, struct node *n, uint32_t n_devices)
+{
+	struct pod *p = calloc(1, sizeof(*p) + n_devices * sizeof(*p->devices));
+
+	if (!p)
+		abort();
+	(void)m;
+	p->job = j;
+	p->node = n;
+	p->exit_code = -1;
+	p->n_devices = n_devices;
+	p->dirty = true;
+	DL_APPEND2(j->pods, p, job_prev, job_next);
+	DL_APPEND2(n->pods, p, node_prev, node_next);
+	return p;
+}
+
+void pod_free(struct model *m, struct pod *p)
+{
+	struct node *n = p->node;
+
+	if (pod_takes(p))
+		p->job->queue->allocated_milli -= p->gpus_milli;
+	DL_DELETE2(p->job->pods, p, job_prev, job_next);
+	DL_DELETE2(n->pods, p, node_prev, node_next);
+	free(p->message);
+	free(p);
+	(void)m;
+}
+
+void pod_remove(struct model *m, struct pod *p)
+{
+	unsigned char key[CHANGE_KEY_BYTES_MAX];
+	struct node *n = p->node;
+
+	batch_put(&m->direct, TABLE_POD, key,
+		  key_pod(key, p->job->key.id, p->job->key.index, p->attempt, p->index), NULL, 0);
+	pod_free(m, p);
+	node_drop_if_empty(m, n);
+}
+
+static void touch(struct model *m, struct pod *p)
+{
+	p->dirty = true;
+	job_dirty(m, p->job);
+}
+
+static const enum gpuq_job_state fault_state[] = {
+	[POD_FAULT_NONE] = GPUQ_JOB_FAILED,        [POD_FAULT_OOM] = GPUQ_JOB_OUT_OF_MEMORY,
+	[POD_FAULT_REJECTED] = GPUQ_JOB_NODE_FAIL, [POD_FAULT_INFRA] = GPUQ_JOB_NODE_FAIL,
+	[POD_FAULT_IMAGE] = GPUQ_JOB_FAILED,       [POD_FAULT_DEADLINE] = GPUQ_JOB_TIMEOUT,
+};
+
+/* The first pod that does not end well decides how the attempt ends; the others are
+ * told to leave (flow/dispatch sees the outcome). */
+static void note_outcome(struct model *m, struct job *j, const struct pod *p)
+{
+	if (j->outcome != GPUQ_JOB_PENDING || (p->exit_code == 0 && p->fault == POD_FAULT_NONE))
+		return;
+	j->outcome = fault_state[p->fault];
+	j->outcome_exit = p->exit_code;
+	job_dirty(m, j);
+}
+
+static void end_pod(struct model *m, struct pod *p, int64_t at_us)
+{
+	struct job *j = p->job;
+	int64_t from = p->start_us ? p->start_us : 0, used = 0;
+
+	j->queue->allocated_milli -= p->gpus_milli;
+	p->end_us = at_us;
+	if (from && at_us > from)
+		used = (at_us - from) / 1000 * p->gpus_milli +
+		       (at_us - from) % 1000 * p->gpus_milli / 1000;
+	j->gpu_us += used;
+	usage_charge(m, j, used, at_us);
+	/* An ended pod that was told to leave ended because of that, not by itself. */
+	if (p->attempt == j->attempt)
+		note_outcome(m, j, p);
+	if (job_is_live(j) && p->attempt == j->attempt)
+		job_set_state(m, j, GPUQ_JOB_COMPLETING);
+}
+
+static int apply_started(struct model *m, struct pod *p, const struct event *ev)
+{
+	struct job *j = p->job;
+	struct pod *o;
+
+	p->start_us = ev->started.start_us ? ev->started.start_us : ev->at_us;
+	p->state = GPUQ_POD_RUNNING;
+	touch(m, p);
+	if (p->attempt != j->attempt || j->state != GPUQ_JOB_STARTING)
+		return 0;
+	DL_FOREACH2(j->pods, o, job_next)
+	if (o->attempt == j->attempt && o->state < GPUQ_POD_RUNNING)
+		return 0;
+	job_note_started(m, j, ev->at_us);
+	return 0;
+}
+
+static int apply_pod_ended(struct model *m, struct pod *p, const struct event *ev)
+{
+	int64_t end = ev->pod_ended.end_us ? ev->pod_ended.end_us : ev->at_us;
+
+	if (ev->pod_ended.start_us && p->start_us != ev->pod_ended.start_us)
+		p->start_us = ev->pod_ended.start_us;
+	if (p->start_us && !p->job->start_us && p->attempt == p->job->attempt)
+		p->job->start_us = p->start_us;
+	if (end < p->start_us)
+		end = p->start_us;
+	p->exit_code = ev->pod_ended.exit_code;
+	p->fault = ev->pod_ended.fault;
+	free(p->message);
+	p->message = ev->pod_ended.message && *ev->pod_ended.message ? strdup(ev->pod_ended.message)
+								     : NULL;
+	end_pod(m, p, end);
+	p->state = GPUQ_POD_ENDED;
+	touch(m, p);
+	return 0;
+}
+
+static int apply_gone(struct model *m, struct pod *p, const struct event *ev)
+{
+	struct job *j = p->job;
+
+	if (pod_takes(p)) {
+		/* Gone without having been seen to end: nobody's exit code. */
+		p->exit_code = -1;
+		p->fault = POD_FAULT_INFRA;
+		end_pod(m, p, ev->at_us);
+	}
+	p->state = GPUQ_POD_GONE;
+	/* The last attempt's pods stay readable until the job leaves memory. */
+	if (p->attempt != j->attempt || j->state == GPUQ_JOB_PENDING) {
+		pod_remove(m, p);
+		job_dirty(m, j);
+	} else {
+		touch(m, p);
+	}
+	job_archive_if_done(m, j);
+	return 0;
+}
+
+int model_apply_pod(struct model *m, const struct event *ev, struct gpuq_err *err)
+{
+	struct pod *p = pod_find(m, ev->pod);
+
+	if (!p)
+		return gpuq_fail(err, GPUQ_ENOENT, "no such pod of job %u", ev->pod.job.id);
+	switch (ev->type) {
+	case EV_POD_CREATED:
+		if (p->state != GPUQ_POD_PLANNED)
+			return gpuq_fail(err, GPUQ_EINVAL, "the pod exists already");
+		p->state = GPUQ_POD_CREATED;
+		snprintf(p->uid, sizeof(p->uid), "%s", ev->created.uid);
+		touch(m, p);
+		return 0;
+	case EV_POD_STARTED:
+		if (p->state >= GPUQ_POD_RUNNING)
+			return gpuq_fail(err, GPUQ_EINVAL, "the pod runs already");
+		return apply_started(m, p, ev);
+	case EV_POD_ENDED:
+		if (!pod_takes(p)) /* the first end that was told wins */
+			return gpuq_fail(err, GPUQ_EINVAL, "the pod has ended already");
+		return apply_pod_ended(m, p, ev);
+	case EV_POD_LEAVING:
+		p->leaving = true;
+		return 0;
+	case EV_POD_GONE:
+		if (p->state == GPUQ_POD_GONE)
+			return gpuq_fail(err, GPUQ_EINVAL, "the pod is gone already");
+		return apply_gone(m, p, ev);
+	default:
+		return gpuq_fail(err, GPUQ_EINTERNAL, "not a pod's event");
+	}
+}

@@ -1,0 +1,120 @@
+#include "gpuqd/core/model_int.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "libgpuq/limits.h"
+#include "libgpuq/mp.h"
+
+static struct queue *find_in(struct queue **qs, uint32_t n, const char *name)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (strcmp(qs[i]->name, name) == 0)
+			return qs[i];
+	return NULL;
+}
+
+/* Queues in the order of the file, parents pulled before their children. */
+static void add_queue(struct model *m, struct site *s, const struct site_queue *sq,
+		      struct queue **out, uint32_t *n)
+{
+	struct queue *q, *parent = NULL;
+
+	if (find_in(out, *n, sq->name))
+		return;
+	if (sq->parent) {
+		add_queue(m, s, site_queue_find(s, sq->parent), out, n);
+		parent = find_in(out, *n, sq->parent);
+	}
+	q = calloc(1, sizeof(*q));
+	if (!q)
+		abort();
+	q->name = model_intern(m, sq->name);
+	q->site = sq;
+	q->parent = parent;
+	q->ix = *n;
+	out[(*n)++] = q;
+	if (parent)
+		parent->n_children++;
+}
+
+/* Counters follow from the jobs; a new tree starts from none. */
+static void queues_recount(struct model *m, struct queue **queues, uint32_t n)
+{
+	struct pod *p;
+
+	for (uint32_t i = 0; i < n; i++)
+		queues[i]->n_pending = queues[i]->n_running = 0;
+	job_each(m, j)
+	{
+		if (job_is_live(j))
+			j->queue->n_running++;
+		else if (!j->ended)
+			j->queue->n_pending += j->array ? (uint32_t)j->array->n_waiting : 1;
+		DL_FOREACH2(j->pods, p, job_next)
+		if (pod_takes(p))
+			j->queue->allocated_milli += p->gpus_milli;
+	}
+}
+
+int model_set_site(struct model *m, struct site *s, struct gpuq_err *err)
+{
+	uint32_t n = 0;
+	struct queue **queues = calloc(s->queues.n ? s->queues.n : 1, sizeof(*queues));
+	int rc = 0;
+
+	if (!queues)
+		abort();
+	site_each(site_queue, s->queues, sq) add_queue(m, s, sq, queues, &n);
+	/* A queue with jobs stays, and stays a leaf. */
+	job_each(m, j)
+	{
+		const struct queue *q = find_in(queues, n, j->queue->name);
+
+		if (!q || q->n_children) {
+			rc = gpuq_fail(err, GPUQ_ECONFLICT,
+				       q ? "queue %s has jobs and cannot get children"
+					 : "queue %s has jobs and cannot be removed",
+				       j->queue->name);
+			break;
+		}
+	}
+	if (rc != 0) {
+		while (n > 0)
+			free(queues[--n]);
+		free(queues);
+		return rc;
+	}
+	job_each(m, j) j->queue = find_in(queues, n, j->queue->name);
+	queues_recount(m, queues, n);
+	for (uint32_t i = 0; i < m->n_queues; i++)
+		free(m->queues[i]);
+	free(m->queues);
+	site_free(m->site);
+	m->queues = queues;
+	m->n_queues = n;
+	m->site = s;
+	m->site_dirty = true;
+	for (struct node *node = m->nodes; node; node = node->hh.next)
+		node_classify(m, node);
+	return 0;
+}
+
+int model_apply_site(struct model *m, const struct event *ev, struct gpuq_err *err)
+{
+	static const struct gpuq_mp_limits lim = { GPUQ_MSG_BYTES_MAX, GPUQ_MSG_DEPTH_MAX,
+						   GPUQ_MSG_ITEMS_MAX };
+	struct gpuq_arena mem = GPUQ_ARENA_INIT(0);
+	struct gpuq_val *v;
+	struct site *s = NULL;
+	int rc = gpuq_mp_read(&mem, &lim, ev->site.bytes, ev->site.len, &v, err);
+
+	if (rc == 0)
+		rc = site_read(v, NULL, ev->at_us, &s, err);
+	gpuq_arena_done(&mem);
+	if (rc == 0)
+		rc = model_set_site(m, s, err);
+	if (rc != 0)
+		site_free(s);
+	return rc;
+}

@@ -1,0 +1,324 @@
+#include "gpuqd/core/cycle.h"
+
+#include "libgpuq/limits.h"
+
+#include <string.h>
+
+static bool part_free(int16_t milli)
+{
+	return milli > 0 && milli < SNAP_MILLI;
+}
+
+static uint64_t *new_set(struct cycle *c)
+{
+	return cycle_alloc(c, c->n_words, sizeof(uint64_t));
+}
+
+static void bucket_add(struct cycle *c, uint32_t node)
+{
+	struct bucket *b = &c->buckets[c->whole[node]];
+
+	if (!b->set)
+		b->set = new_set(c);
+	if (!b->set)
+		return;
+	bits_add(b->set, node);
+	b->n++;
+}
+
+static void bucket_del(struct cycle *c, uint32_t node)
+{
+	struct bucket *b = &c->buckets[c->whole[node]];
+
+	if (!b->set)
+		return;
+	bits_del(b->set, node);
+	b->n--;
+}
+
+/* After devices of a node changed. */
+static void count_devices(struct cycle *c, uint32_t node)
+{
+	const struct snap_node *n = &c->s->nodes[node];
+	const int16_t *free_milli = &c->device_free[n->device_first];
+	uint16_t whole = 0;
+	bool parted = false;
+
+	for (uint32_t d = 0; d < n->n_devices; d++) {
+		whole += free_milli[d] == SNAP_MILLI;
+		parted |= part_free(free_milli[d]);
+	}
+	if (parted)
+		bits_add(c->parted, node);
+	else
+		bits_del(c->parted, node);
+	c->whole[node] = whole;
+}
+
+/* Cpu and memory per device over all usable nodes with devices: what a node should
+ * keep for each device that stays free. Per 1024 devices, to be exact enough. */
+static void measure_balance(struct cycle *c)
+{
+	int64_t cpu = 0, mib = 0, devices = 0;
+
+	for (uint32_t i = 0; i < c->s->n_nodes; i++) {
+		const struct snap_node *n = &c->s->nodes[i];
+
+		if (n->n_devices == 0 || n->cpu_milli == GPUQ_UNLIMITED ||
+		    n->memory_bytes == GPUQ_UNLIMITED || !bits_has(c->ready, i))
+			continue;
+		cpu += n->cpu_milli;
+		mib += n->memory_bytes >> 20;
+		devices += n->n_devices;
+	}
+	if (devices == 0)
+		return;
+	c->cpu_per_device = cpu * 1024 / devices;
+	c->mib_per_device = mib * 1024 / devices;
+}
+
+static void seat_tenants(struct cycle *c)
+{
+	const struct snapshot *s = c->s;
+
+	for (uint32_t i = 0; i < s->n_allocs; i++) {
+		const struct snap_alloc *a = &s->allocs[i];
+
+		c->tenants[a->node]++;
+		bits_del(c->vacant, a->node);
+		if (s->requests[s->jobs[a->job].request].exclusive)
+			bits_del(c->usable, a->node);
+	}
+}
+
+void nodes_init(struct cycle *c)
+{
+	const struct snapshot *s = c->s;
+	const uint32_t n = s->n_nodes;
+
+	c->n_words = bits_words(n);
+	c->cpu = cycle_alloc(c, n, sizeof(*c->cpu));
+	c->memory = cycle_alloc(c, n, sizeof(*c->memory));
+	c->pods = cycle_alloc(c, n, sizeof(*c->pods));
+	c->whole = cycle_alloc(c, n, sizeof(*c->whole));
+	c->tenants = cycle_alloc(c, n, sizeof(*c->tenants));
+	c->rank_nodes = cycle_alloc(c, n, sizeof(*c->rank_nodes));
+	c->rank_scratch = cycle_alloc(c, n, sizeof(*c->rank_scratch));
+	c->rank_room = cycle_alloc(c, n, sizeof(*c->rank_room));
+	c->rank_left = cycle_alloc(c, n, sizeof(*c->rank_left));
+	c->rank_count =
+		cycle_alloc(c, GPUQ_PODS_MAX + SNAP_DEVICES_MAX + 2, sizeof(*c->rank_count));
+	c->device_free = cycle_alloc(c, s->n_devices, sizeof(*c->device_free));
+	c->usable = new_set(c);
+	c->ready = new_set(c);
+	c->parted = new_set(c);
+	c->gpuless = new_set(c);
+	c->vacant = new_set(c);
+	c->skip = new_set(c);
+	c->flavors = cycle_alloc(c, s->n_flavors, sizeof(*c->flavors));
+	for (uint32_t f = 0; !c->failed && f < s->n_flavors; f++)
+		c->flavors[f] = new_set(c);
+	if (c->failed)
+		return;
+	for (uint32_t d = 0; d < s->n_devices; d++)
+		c->device_free[d] = s->devices[d].free_milli;
+	for (uint32_t i = 0; i < n; i++) {
+		const struct snap_node *node = &s->nodes[i];
+
+		c->cpu[i] = node->cpu_free;
+		c->memory[i] = node->memory_free;
+		c->pods[i] = node->pods_free;
+		if (node->n_devices > c->max_whole)
+			c->max_whole = node->n_devices;
+		if (node->state == SNAP_READY) {
+			bits_add(c->ready, i);
+			bits_add(c->usable, i);
+		}
+		bits_add(c->vacant, i);
+		if (node->n_devices == 0)
+			bits_add(c->gpuless, i);
+		if (node->flavor != SNAP_NONE)
+			bits_add(c->flavors[node->flavor], i);
+		count_devices(c, i);
+	}
+	seat_tenants(c);
+	measure_balance(c);
+	c->buckets = cycle_alloc(c, c->max_whole + 1, sizeof(*c->buckets));
+	for (uint32_t i = 0; !c->failed && i < n; i++)
+		if (bits_has(c->usable, i))
+			bucket_add(c, i);
+}
+
+struct need nodes_need(const struct snap_group *g)
+{
+	return (struct need){
+		.whole = (uint32_t)(g->gpus_milli / SNAP_MILLI),
+		.part = (int32_t)(g->gpus_milli % SNAP_MILLI),
+		.cpu = g->cpu_milli,
+		.memory = g->memory_bytes,
+		.pods = 1,
+	};
+}
+
+struct need nodes_need_times(const struct need *one, uint32_t n)
+{
+	return (struct need){
+		.whole = one->whole * n,
+		.part = one->part,
+		.cpu = one->cpu * n,
+		.memory = one->memory * n,
+		.pods = n,
+	};
+}
+
+/* How often `one` goes into `free`; GPUQ_UNLIMITED and 0 are not counted. */
+static uint32_t times(int64_t free, int64_t one, uint32_t max)
+{
+	if (free == GPUQ_UNLIMITED || one == 0)
+		return max;
+	if (free < one)
+		return 0;
+	return free / one < max ? (uint32_t)(free / one) : max;
+}
+
+uint32_t nodes_room(const struct cycle *c, uint32_t node, const struct need *one, uint32_t max)
+{
+	const struct snap_node *n = &c->s->nodes[node];
+
+	max = times(c->cpu[node], one->cpu, max);
+	max = times(c->memory[node], one->memory, max);
+	max = times(c->pods[node], one->pods, max);
+	if (one->whole)
+		max = times(c->whole[node], one->whole, max);
+	if (one->part && max) {
+		const int16_t *free_milli = &c->device_free[n->device_first];
+		uint32_t sum = 0;
+
+		for (uint32_t d = 0; d < n->n_devices && sum < max; d++)
+			if (free_milli[d] > 0)
+				sum += (uint32_t)free_milli[d] / (uint32_t)one->part;
+		max = sum < max ? sum : max;
+	}
+	return max;
+}
+
+uint32_t nodes_room_empty(const struct cycle *c, uint32_t node, const struct need *one,
+			  uint32_t max)
+{
+	const struct snap_node *n = &c->s->nodes[node];
+
+	max = times(n->cpu_milli, one->cpu, max);
+	max = times(n->memory_bytes, one->memory, max);
+	max = times(n->pods, one->pods, max);
+	if (one->whole)
+		max = times(n->n_devices, one->whole, max);
+	if (one->part)
+		max = times(n->n_devices * (SNAP_MILLI / one->part), 1, max);
+	return max;
+}
+
+/* Note that the place at hand has device d of its node, and take milli from it. */
+static void take_device(struct cycle *c, struct place *p, uint32_t d, int32_t milli)
+{
+	uint32_t *at = CYCLE_PUSH(c, place_devices, 1);
+	int16_t *free_milli = &c->device_free[c->s->nodes[p->node].device_first + d];
+
+	if (!at)
+		return;
+	*at = d;
+	p->n_devices++;
+	*free_milli = (int16_t)(*free_milli - milli);
+}
+
+/* The fullest partly taken device with room, else the lowest free one. */
+static uint32_t part_device(const struct cycle *c, uint32_t node, int32_t milli)
+{
+	const struct snap_node *n = &c->s->nodes[node];
+	const int16_t *free_milli = &c->device_free[n->device_first];
+	uint32_t best = SNAP_NONE;
+
+	for (uint32_t d = 0; d < n->n_devices; d++)
+		if (free_milli[d] >= milli &&
+		    (best == SNAP_NONE || free_milli[d] < free_milli[best]))
+			best = d;
+	return best;
+}
+
+void nodes_take(struct cycle *c, uint32_t node, const struct need *one, uint32_t group,
+		uint32_t index)
+{
+	const struct snap_node *n = &c->s->nodes[node];
+	struct place *p = CYCLE_PUSH(c, places, 1);
+
+	if (!p)
+		return;
+	*p = (struct place){
+		.group = group,
+		.index = index,
+		.node = node,
+		.device_first = c->n_place_devices,
+		.milli = one->whole ? SNAP_MILLI : one->part,
+	};
+	if (bits_has(c->usable, node))
+		bucket_del(c, node);
+	if (one->part) {
+		uint32_t d = part_device(c, node, one->part);
+
+		if (d != SNAP_NONE)
+			take_device(c, p, d, one->part);
+	}
+	for (uint32_t d = 0; d < n->n_devices && p->n_devices < one->whole; d++)
+		if (c->device_free[n->device_first + d] == SNAP_MILLI)
+			take_device(c, p, d, SNAP_MILLI);
+	if (c->cpu[node] != GPUQ_UNLIMITED)
+		c->cpu[node] -= one->cpu;
+	if (c->memory[node] != GPUQ_UNLIMITED)
+		c->memory[node] -= one->memory;
+	if (c->pods[node] != GPUQ_UNLIMITED)
+		c->pods[node]--;
+	c->tenants[node]++;
+	bits_del(c->vacant, node);
+	if (p->n_devices)
+		count_devices(c, node);
+	if (bits_has(c->usable, node))
+		bucket_add(c, node);
+}
+
+void nodes_undo(struct cycle *c, const struct need *one)
+{
+	const struct place *p = &c->places[--c->n_places];
+	const uint32_t first = c->s->nodes[p->node].device_first;
+
+	if (bits_has(c->usable, p->node))
+		bucket_del(c, p->node);
+	while (c->n_place_devices > p->device_first) {
+		int16_t *free_milli =
+			&c->device_free[first + c->place_devices[--c->n_place_devices]];
+
+		*free_milli = (int16_t)(*free_milli + p->milli);
+	}
+	if (c->cpu[p->node] != GPUQ_UNLIMITED)
+		c->cpu[p->node] += one->cpu;
+	if (c->memory[p->node] != GPUQ_UNLIMITED)
+		c->memory[p->node] += one->memory;
+	if (c->pods[p->node] != GPUQ_UNLIMITED)
+		c->pods[p->node]++;
+	if (--c->tenants[p->node] == 0)
+		bits_add(c->vacant, p->node);
+	if (p->n_devices)
+		count_devices(c, p->node);
+	if (bits_has(c->usable, p->node))
+		bucket_add(c, p->node);
+}
+
+void nodes_close(struct cycle *c)
+{
+	for (uint32_t i = 0; i < c->n_places; i++) {
+		const uint32_t node = c->places[i].node;
+
+		if (!bits_has(c->usable, node))
+			continue;
+		bucket_del(c, node);
+		bits_del(c->usable, node);
+	}
+}

@@ -1,0 +1,286 @@
+#include "gpuqd/core/cycle.h"
+
+#include "gpuqd/core/sort.h"
+
+/* Whose turn it is. From the root down, the child that the rule of service picks; in
+ * the leaf the first job of its line. The children of each queue play a knockout
+ * tournament: when one of them changes, only its own matches are played again. */
+
+/* num / den, den 0 = beyond all measure. */
+struct ratio {
+	int64_t num, den;
+};
+
+/* What the rule compares, for a queue with a head job. */
+struct rank_key {
+	bool over; /* holds more than its fair share of what the head asks for */
+	bool outside; /* with the head it would pass its guarantee */
+	int64_t rank;
+	bool unentitled; /* neither share nor quota of the devices the head asks for */
+	struct ratio with, without; /* of held to entitlement, with and without the head */
+	int64_t fair;
+};
+
+struct turn {
+	uint32_t first, n, at; /* of a leaf: its part of the line, and the next in it */
+	uint32_t head; /* job, SNAP_NONE = nobody waits below */
+	uint32_t bracket, width; /* of the children: width leaves from brackets[bracket] */
+	uint32_t seat; /* its own place among its siblings */
+	struct rank_key key;
+};
+
+static int cmp_ratio(struct ratio x, struct ratio y)
+{
+	__int128 a = (__int128)x.num * y.den, b = (__int128)y.num * x.den;
+
+	if (x.den == 0 || y.den == 0)
+		return (x.den == 0) - (y.den == 0);
+	return (a > b) - (a < b);
+}
+
+static struct ratio larger(struct ratio x, struct ratio y)
+{
+	return cmp_ratio(x, y) >= 0 ? x : y;
+}
+
+static int cmp_key(const struct rank_key *x, const struct rank_key *y)
+{
+	int c;
+
+	if (x->over != y->over)
+		return x->over ? 1 : -1;
+	if (x->outside != y->outside)
+		return x->outside ? 1 : -1;
+	if (x->rank != y->rank)
+		return x->rank > y->rank ? -1 : 1;
+	if (x->unentitled != y->unentitled)
+		return x->unentitled ? 1 : -1;
+	c = cmp_ratio(x->with, y->with);
+	if (c == 0)
+		c = cmp_ratio(x->without, y->without);
+	return c ? c : sort_i64(x->fair, y->fair);
+}
+
+static uint32_t primary_flavor(const struct cycle *c, uint32_t job)
+{
+	const struct snap_request *r = &c->s->requests[c->s->jobs[job].request];
+
+	return r->gpus_milli > 0 && r->n_flavor_ix > 0 ? r->flavor_ix[0] : SNAP_NONE;
+}
+
+/* What the share of one resource is measured by. Cpu and memory count where a quota is
+ * set on them, or where the head asks for nothing else. */
+static bool measured(const struct cycle *c, uint32_t q, uint32_t res, bool bare, int64_t *by)
+{
+	const size_t at = (size_t)q * c->s->n_res + res;
+
+	if (res < c->s->n_flavors) {
+		*by = c->fair[at] > c->s->shares[at].quota ? c->fair[at] : c->s->shares[at].quota;
+		return true;
+	}
+	*by = c->s->capacity[res];
+	return *by != GPUQ_UNLIMITED && (bare || c->s->shares[at].quota != GPUQ_UNLIMITED);
+}
+
+static void make_key(struct cycle *c, uint32_t q)
+{
+	struct turn *t = &c->turns[q];
+	const uint32_t flavor = primary_flavor(c, t->head);
+	struct rank_key key = { .rank = c->s->queues[q].rank,
+				.unentitled = flavor != SNAP_NONE,
+				.with = { 0, 1 },
+				.without = { 0, 1 } };
+
+	for (uint32_t res = 0; res < c->s->n_res; res++) {
+		const size_t at = (size_t)q * c->s->n_res + res;
+		const int64_t held = c->held[at], need = ledger_need(c, t->head, flavor, res);
+		int64_t by;
+
+		if (need > 0 && c->s->shares[at].quota != GPUQ_UNLIMITED) {
+			key.over |= held > c->fair[at];
+			key.outside |= c->s->shares[at].quota - held < need;
+		}
+		if (!measured(c, q, res, flavor == SNAP_NONE, &by))
+			continue;
+		if (res == flavor && by > 0)
+			key.unentitled = false;
+		if (held + need > 0)
+			key.with = larger(key.with, (struct ratio){ held + need, by });
+		if (held > 0)
+			key.without = larger(key.without, (struct ratio){ held, by });
+	}
+	if (flavor != SNAP_NONE)
+		key.fair = c->fair[(size_t)q * c->s->n_res + flavor];
+	t->key = key;
+}
+
+/* The winner of two siblings; SNAP_NONE loses against anybody. Siblings stand by age,
+ * so that the lower index is the older. */
+static uint32_t winner(const struct cycle *c, uint32_t x, uint32_t y)
+{
+	int r;
+
+	if (x == SNAP_NONE || c->turns[x].head == SNAP_NONE)
+		return y;
+	if (y == SNAP_NONE || c->turns[y].head == SNAP_NONE)
+		return x;
+	r = cmp_key(&c->turns[x].key, &c->turns[y].key);
+	if (r == 0)
+		return x < y ? x : y;
+	return r < 0 ? x : y;
+}
+
+static uint32_t parent_of(const struct cycle *c, uint32_t q)
+{
+	const uint32_t p = c->s->queues[q].parent;
+
+	return p == SNAP_NONE ? c->s->n_queues : p;
+}
+
+static uint32_t best_child(const struct cycle *c, uint32_t q)
+{
+	const struct turn *t = &c->turns[q];
+
+	return t->width ? c->brackets[t->bracket + 1] : SNAP_NONE;
+}
+
+/* The queue's head or what it holds has changed: its key, and its matches. */
+static void replay(struct cycle *c, uint32_t q)
+{
+	struct turn *t = &c->turns[q], *p = &c->turns[parent_of(c, q)];
+	uint32_t *w = &c->brackets[p->bracket];
+
+	if (t->head != SNAP_NONE)
+		make_key(c, q);
+	for (uint32_t at = (p->width + t->seat) / 2; at >= 1; at /= 2)
+		w[at] = winner(c, w[2 * at], w[2 * at + 1]);
+	q = best_child(c, parent_of(c, q));
+	p->head = q == SNAP_NONE ? SNAP_NONE : c->turns[q].head;
+}
+
+static void replay_up(struct cycle *c, uint32_t q)
+{
+	for (; q != SNAP_NONE; q = c->s->queues[q].parent)
+		replay(c, q);
+}
+
+/* ---- the lines of the leaves ---- */
+
+static int cmp_service(const void *ctx, uint32_t x, uint32_t y)
+{
+	const struct snap_job *a = (const struct snap_job *)ctx + x;
+	const struct snap_job *b = (const struct snap_job *)ctx + y;
+
+	if (a->priority != b->priority)
+		return a->priority > b->priority ? -1 : 1;
+	if (a->submit_us != b->submit_us)
+		return sort_i64(a->submit_us, b->submit_us);
+	return sort_i64(x, y); /* jobs stand by id */
+}
+
+/* Step over jobs whose class has failed in this cycle. */
+static void settle_head(struct cycle *c, uint32_t q)
+{
+	struct turn *t = &c->turns[q];
+
+	while (t->at < t->n && c->classes[c->class_of[c->line[t->first + t->at]]].blocked)
+		t->at++;
+	t->head = t->at < t->n ? c->line[t->first + t->at] : SNAP_NONE;
+}
+
+static bool in_line(const struct cycle *c, uint32_t job)
+{
+	return c->s->jobs[job].state == SNAP_PENDING && c->class_of[job] != SNAP_NONE;
+}
+
+/* Eligible jobs by queue, then each queue's part by priority, submit time and id. */
+static void make_lines(struct cycle *c)
+{
+	const struct snapshot *s = c->s;
+	uint32_t *scratch = cycle_alloc(c, s->n_jobs, sizeof(*scratch));
+	uint32_t n = 0;
+
+	c->line = cycle_alloc(c, s->n_jobs, sizeof(*c->line));
+	if (c->failed)
+		return;
+	for (uint32_t i = 0; i < s->n_jobs; i++)
+		if (in_line(c, i))
+			c->turns[s->jobs[i].queue].n++;
+	for (uint32_t q = 0; q < s->n_queues; q++) {
+		c->turns[q].first = n;
+		n += c->turns[q].n;
+		c->turns[q].n = 0;
+	}
+	for (uint32_t i = 0; i < s->n_jobs; i++) {
+		struct turn *t = &c->turns[s->jobs[i].queue];
+
+		if (in_line(c, i))
+			c->line[t->first + t->n++] = i;
+	}
+	for (uint32_t q = 0; q < s->n_queues; q++)
+		sort_ix(c->line + c->turns[q].first, scratch, c->turns[q].n, cmp_service, s->jobs);
+}
+
+/* Seats for the children of one queue: brackets[bracket + width + seat] is the child,
+ * below that the winners, [1] the best of all. */
+static void seat_children(struct cycle *c, uint32_t q, uint32_t *used)
+{
+	struct turn *t = &c->turns[q];
+	uint32_t n = 0;
+
+	for (uint32_t k = c->kid_first[q]; k != SNAP_NONE; k = c->kid_next[k])
+		c->turns[k].seat = n++;
+	if (n == 0)
+		return;
+	for (t->width = 1; t->width < n; t->width *= 2)
+		;
+	t->bracket = *used;
+	*used += 2 * t->width;
+	for (uint32_t i = 0; i < 2 * t->width; i++)
+		c->brackets[t->bracket + i] = SNAP_NONE;
+	for (uint32_t k = c->kid_first[q]; k != SNAP_NONE; k = c->kid_next[k])
+		c->brackets[t->bracket + t->width + c->turns[k].seat] = k;
+}
+
+void order_init(struct cycle *c)
+{
+	const uint32_t n = c->s->n_queues;
+	uint32_t used = 0;
+
+	c->turns = cycle_alloc(c, (size_t)n + 1, sizeof(*c->turns));
+	/* A width is less than twice the children, each a child once. */
+	c->brackets = cycle_alloc(c, 4 * (size_t)n + 4, sizeof(*c->brackets));
+	if (!c->failed)
+		make_lines(c);
+	if (c->failed)
+		return;
+	for (uint32_t q = 0; q <= n; q++) {
+		c->turns[q].head = SNAP_NONE;
+		seat_children(c, q, &used);
+	}
+	/* Children stand behind their parents: backwards is from the leaves up. */
+	for (uint32_t q = n; q-- > 0;) {
+		if (c->kid_first[q] == SNAP_NONE)
+			settle_head(c, q);
+		replay(c, q);
+	}
+}
+
+uint32_t order_next(const struct cycle *c)
+{
+	return c->turns[c->s->n_queues].head;
+}
+
+void order_done(struct cycle *c, uint32_t job)
+{
+	const uint32_t q = c->s->jobs[job].queue;
+
+	c->turns[q].at++;
+	settle_head(c, q);
+	replay_up(c, q);
+}
+
+void order_changed(struct cycle *c, uint32_t job)
+{
+	replay_up(c, c->s->jobs[job].queue);
+}

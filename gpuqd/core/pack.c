@@ -1,0 +1,450 @@
+#include "gpuqd/core/cycle.h"
+
+#include <string.h>
+
+#include "libgpuq/limits.h"
+
+/* Which nodes a gang gets. One pod: the node where fewest whole devices stay free (so
+ * that whole nodes are broken last), then the one whose cpu and memory stay in balance
+ * with its devices, then the lower name. A gang of alike pods: on the fewest nodes, the
+ * last of them the tightest. With alike pods every greedy choice is complete: what one
+ * node holds does not depend on what another does. */
+
+#define FITTING_MAX 64 /* that are compared in one bucket; the rest is alike mostly */
+
+/* A search: in bucket sets, ANDed with these (NULL = all nodes). */
+struct masks {
+	const uint64_t *fit, *flavor, *tier, *skip, *also;
+};
+
+static uint64_t masked(const struct masks *m, uint64_t word, uint32_t w)
+{
+	if (m->fit)
+		word &= m->fit[w];
+	if (m->flavor)
+		word &= m->flavor[w];
+	if (m->tier)
+		word &= m->tier[w];
+	if (m->skip)
+		word &= ~m->skip[w];
+	if (m->also)
+		word &= m->also[w];
+	return word;
+}
+
+static int64_t magnitude(int64_t x)
+{
+	return x < 0 ? -x : x;
+}
+
+/* How far the node would be from the cluster's cpu and memory per free device, in
+ * 1024ths of a device. 0 without free devices: nothing is stranded there. */
+static int64_t imbalance(const struct cycle *c, uint32_t node, const struct need *n)
+{
+	int64_t left = ((int64_t)c->whole[node] - n->whole) * 1024, off = 0;
+
+	if (left <= 0)
+		return 0;
+	if (c->cpu[node] != GPUQ_UNLIMITED && c->cpu_per_device)
+		off = magnitude((c->cpu[node] - n->cpu) * 1024 * 1024 / c->cpu_per_device - left);
+	if (c->memory[node] != GPUQ_UNLIMITED && c->mib_per_device) {
+		int64_t mib = (c->memory[node] - n->memory) >> 20;
+		int64_t o = magnitude(mib * 1024 * 1024 / c->mib_per_device - left);
+
+		off = o > off ? o : off;
+	}
+	return off;
+}
+
+/* The best node of one bucket, by balance and then name; SNAP_NONE = none fits. */
+static uint32_t best_of_bucket(struct cycle *c, const struct bucket *b, const struct need *n,
+			       const struct masks *m)
+{
+	uint32_t best = SNAP_NONE, fitting = 0;
+	int64_t best_off = 0;
+
+	for (uint32_t w = 0; w < c->n_words; w++) {
+		uint64_t word = b->set[w] ? masked(m, b->set[w], w) : 0;
+
+		while (word) {
+			uint32_t node = bits_pop(&word, w * 64);
+			int64_t off;
+
+			c->steps++;
+			if (nodes_room(c, node, n, 1) == 0)
+				continue;
+			off = imbalance(c, node, n);
+			if (best == SNAP_NONE || off < best_off) {
+				best = node;
+				best_off = off;
+			}
+			if (best_off == 0 || ++fitting >= FITTING_MAX)
+				return best;
+		}
+	}
+	return best;
+}
+
+/* One node for all that n needs, with the fewest whole devices left free. */
+static uint32_t choose_whole(struct cycle *c, const struct need *n, const struct masks *m)
+{
+	for (uint32_t f = n->whole; f <= c->max_whole; f++) {
+		uint32_t node;
+
+		if (c->buckets[f].n == 0)
+			continue;
+		node = best_of_bucket(c, &c->buckets[f], n, m);
+		if (node != SNAP_NONE)
+			return node;
+	}
+	return SNAP_NONE;
+}
+
+/* Free thousandths of the device that the part would go to. */
+static int32_t part_left(const struct cycle *c, uint32_t node, int32_t part)
+{
+	const struct snap_node *n = &c->s->nodes[node];
+	int32_t best = SNAP_MILLI;
+
+	for (uint32_t d = 0; d < n->n_devices; d++) {
+		int32_t have = c->device_free[n->device_first + d];
+
+		if (have >= part && have < best)
+			best = have;
+	}
+	return best;
+}
+
+/* Share before opening: a device in use on the node with fewest whole ones free, the
+ * fullest that has room; else as a whole device would be chosen. */
+static uint32_t choose_part(struct cycle *c, const struct need *n, const struct masks *m)
+{
+	struct need whole = *n;
+	uint32_t best = SNAP_NONE;
+	int32_t best_left = 0;
+
+	for (uint32_t w = 0; w < c->n_words; w++) {
+		uint64_t word = masked(m, c->parted[w] & c->usable[w], w);
+
+		while (word) {
+			uint32_t node = bits_pop(&word, w * 64);
+			int32_t left = part_left(c, node, n->part);
+
+			c->steps++;
+			if (left == SNAP_MILLI || nodes_room(c, node, n, 1) == 0)
+				continue;
+			if (best == SNAP_NONE || c->whole[node] < c->whole[best] ||
+			    (c->whole[node] == c->whole[best] && left < best_left)) {
+				best = node;
+				best_left = left;
+			}
+		}
+	}
+	if (best != SNAP_NONE)
+		return best;
+	whole.part = 0;
+	whole.whole = 1;
+	return choose_whole(c, &whole, m);
+}
+
+/* Pods without devices keep off nodes that have some, where they can. */
+static uint32_t choose_bare(struct cycle *c, const struct need *n, struct masks *m)
+{
+	uint32_t node;
+
+	m->also = c->gpuless;
+	node = choose_whole(c, n, m);
+	m->also = NULL;
+	return node != SNAP_NONE ? node : choose_whole(c, n, m);
+}
+
+static uint32_t choose(struct cycle *c, const struct need *n, struct masks *m)
+{
+	if (n->part)
+		return choose_part(c, n, m);
+	if (n->whole)
+		return choose_whole(c, n, m);
+	return choose_bare(c, n, m);
+}
+
+/* Stable counting sort of rank_nodes by key_of[node], 0..max; falling = largest first. */
+static void rank_by(struct cycle *c, uint32_t n, const uint32_t *key_of, uint32_t max, bool falling)
+{
+	uint32_t *count = c->rank_count;
+
+	memset(count, 0, ((size_t)max + 2) * sizeof(*count));
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t k = key_of[c->rank_nodes[i]];
+
+		count[(falling ? max - k : k) + 1]++;
+	}
+	for (uint32_t k = 1; k <= max; k++)
+		count[k] += count[k - 1];
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t k = key_of[c->rank_nodes[i]];
+
+		c->rank_scratch[count[falling ? max - k : k]++] = c->rank_nodes[i];
+	}
+	memcpy(c->rank_nodes, c->rank_scratch, n * sizeof(*c->rank_nodes));
+}
+
+/* All nodes with room for at least one pod, those with most room first, among them
+ * those with fewest devices left over, then by name. 0 when they do not hold all pods. */
+static uint32_t rank_nodes(struct cycle *c, const struct need *one, uint32_t pods,
+			   const struct masks *m)
+{
+	uint64_t sum = 0;
+	uint32_t n = 0;
+
+	for (uint32_t w = 0; w < c->n_words; w++) {
+		uint64_t word = masked(m, c->usable[w], w);
+
+		while (word) {
+			uint32_t node = bits_pop(&word, w * 64);
+			uint32_t room = nodes_room(c, node, one, pods);
+
+			c->steps++;
+			if (room == 0)
+				continue;
+			c->rank_nodes[n++] = node;
+			c->rank_room[node] = room;
+			c->rank_left[node] = c->whole[node] - room * one->whole;
+			sum += room;
+		}
+	}
+	if (sum < pods)
+		return 0;
+	rank_by(c, n, c->rank_left, c->max_whole, false);
+	rank_by(c, n, c->rank_room, pods, true);
+	return n;
+}
+
+static uint32_t rank_bare(struct cycle *c, const struct need *one, uint32_t pods, struct masks *m)
+{
+	uint32_t n = 0;
+
+	if (one->whole == 0) {
+		m->also = c->gpuless;
+		n = rank_nodes(c, one, pods, m);
+		m->also = NULL;
+	}
+	return n ? n : rank_nodes(c, one, pods, m);
+}
+
+/* A gang's alike pods: all on one node where that goes, else the roomiest nodes first
+ * until the rest fits on one, and for that the tightest. */
+static bool pack_alike(struct cycle *c, const struct need *one, uint32_t group, uint32_t index,
+		       uint32_t pods, struct masks *m)
+{
+	uint32_t n = 0, at = 0;
+
+	while (pods > 0) {
+		struct need rest = nodes_need_times(one, pods);
+		uint32_t node = choose(c, &rest, m), take = pods;
+
+		if (node == SNAP_NONE) {
+			if (n == 0)
+				n = rank_bare(c, one, pods, m);
+			if (at == n)
+				return false;
+			node = c->rank_nodes[at++];
+			take = c->rank_room[node];
+		}
+		for (uint32_t i = 0; i < take; i++)
+			nodes_take(c, node, one, group, index++);
+		pods -= take;
+		/* What is left of the gang fits on one node only if that node is no
+		 * roomier than the next in rank: no need to ask before. */
+		while (pods > 0 && at < n && c->rank_room[c->rank_nodes[at]] < pods) {
+			node = c->rank_nodes[at++];
+			for (take = c->rank_room[node]; take > 0; take--, pods--)
+				nodes_take(c, node, one, group, index++);
+		}
+	}
+	return true;
+}
+
+static bool pack_singly(struct cycle *c, const struct need *one, uint32_t group, uint32_t index,
+			uint32_t pods, struct masks *m)
+{
+	for (uint32_t i = 0; i < pods; i++) {
+		uint32_t node = choose(c, one, m);
+
+		if (node == SNAP_NONE)
+			return false;
+		nodes_take(c, node, one, group, index + i);
+	}
+	return true;
+}
+
+static bool pack_group(struct cycle *c, uint32_t job, uint32_t flavor, uint32_t group,
+		       uint32_t index)
+{
+	const struct snap_job *j = &c->s->jobs[job];
+	const struct snap_request *r = &c->s->requests[j->request];
+	const struct snap_group *g = &r->groups[group];
+	const struct group_fit *fit = fit_of(c, j->request, group);
+	const struct need one = nodes_need(g);
+	struct masks m = { .fit = fit->nodes, .skip = j->n_exclude ? c->skip : NULL };
+	const uint32_t before = c->n_places;
+	/* By preference, then anywhere. */
+	const uint32_t n_tries = fit->n_tiers + 1;
+
+	if (c->failed)
+		return false;
+	if (g->gpus_milli > 0 && flavor != SNAP_NONE)
+		m.flavor = c->flavors[flavor];
+	if (r->exclusive) {
+		/* vacant changes with the first pod taken; all of a gang's pods may stand
+		 * together, so the search must not see that. */
+		for (uint32_t w = 0; w < c->n_words; w++)
+			c->skip[w] |= ~c->vacant[w];
+		for (uint32_t i = 0; i < c->n_places; i++)
+			c->skip[c->places[i].node / 64] &=
+				~(UINT64_C(1) << (c->places[i].node % 64));
+		m.skip = c->skip;
+	}
+	for (uint32_t t = 0; t < n_tries; t++) {
+		m.tier = t < fit->n_tiers ? fit->tiers[t] : NULL;
+		if (one.part ? pack_singly(c, &one, group, index, g->pods_min, &m)
+			     : pack_alike(c, &one, group, index, g->pods_min, &m))
+			return true;
+		while (c->n_places > before)
+			nodes_undo(c, &one);
+	}
+	return false;
+}
+
+/* Nodes of that flavor where the group may stand. */
+static uint32_t choices(struct cycle *c, uint32_t request, uint32_t group, uint32_t flavor)
+{
+	const struct group_fit *fit = fit_of(c, request, group);
+	uint32_t n = 0;
+
+	if (flavor == SNAP_NONE || c->s->requests[request].groups[group].gpus_milli == 0)
+		return fit->n_nodes;
+	for (uint32_t w = 0; !c->failed && w < c->n_words; w++)
+		n += (uint32_t)__builtin_popcountll(fit->nodes[w] & c->flavors[flavor][w]);
+	return n;
+}
+
+/* Which of two groups is placed first: the larger pods, or, by_choice, those that may
+ * stand on fewer nodes. */
+static bool placed_before(struct cycle *c, uint32_t request, uint32_t flavor, uint32_t x,
+			  uint32_t y, bool by_choice)
+{
+	const struct snap_group *a = &c->s->requests[request].groups[x];
+	const struct snap_group *b = &c->s->requests[request].groups[y];
+
+	if (by_choice) {
+		uint32_t na = choices(c, request, x, flavor), nb = choices(c, request, y, flavor);
+
+		if (na != nb)
+			return na < nb;
+	}
+	if (a->gpus_milli != b->gpus_milli)
+		return a->gpus_milli > b->gpus_milli;
+	if (a->cpu_milli != b->cpu_milli)
+		return a->cpu_milli > b->cpu_milli;
+	if (a->memory_bytes != b->memory_bytes)
+		return a->memory_bytes > b->memory_bytes;
+	return x < y;
+}
+
+static void undo_all(struct cycle *c, const struct snap_request *r)
+{
+	while (c->n_places > 0) {
+		const struct need one = nodes_need(&r->groups[c->places[c->n_places - 1].group]);
+
+		nodes_undo(c, &one);
+	}
+}
+
+static bool pack_in_order(struct cycle *c, uint32_t job, uint32_t flavor, const uint32_t *order)
+{
+	const struct snap_request *r = &c->s->requests[c->s->jobs[job].request];
+	uint32_t first[GPUQ_GROUPS_MAX], index = 0;
+
+	for (uint32_t g = 0; g < r->n_groups; g++) {
+		first[g] = index;
+		index += r->groups[g].pods_min;
+	}
+	for (uint32_t i = 0; i < r->n_groups; i++) {
+		if (!pack_group(c, job, flavor, order[i], first[order[i]])) {
+			undo_all(c, r);
+			return false;
+		}
+	}
+	return true;
+}
+
+/* The next arrangement in the order of the alphabet; false after the last. */
+static bool next_order(uint32_t *order, uint32_t n)
+{
+	uint32_t i = n - 1, k = n - 1, t;
+
+	while (i > 0 && order[i - 1] > order[i])
+		i--;
+	if (i == 0)
+		return false;
+	while (order[k] < order[i - 1])
+		k--;
+	t = order[i - 1];
+	order[i - 1] = order[k];
+	order[k] = t;
+	for (k = n - 1; i < k; i++, k--) {
+		t = order[i];
+		order[i] = order[k];
+		order[k] = t;
+	}
+	return true;
+}
+
+#define GROUPS_ARRANGED 4 /* so many groups are tried in every order */
+
+/* Groups one after the other, in an order that mostly goes; with few groups, in any. */
+static bool pack_groups(struct cycle *c, uint32_t job, uint32_t flavor)
+{
+	const uint32_t request = c->s->jobs[job].request, n = c->s->requests[request].n_groups;
+	uint32_t order[GPUQ_GROUPS_MAX] = { 0 };
+
+	for (int by_choice = 0; by_choice < (n > 1 ? 2 : 1); by_choice++) {
+		for (uint32_t g = 0; g < n; g++) {
+			uint32_t at = g;
+
+			for (; at > 0 &&
+			       placed_before(c, request, flavor, g, order[at - 1], by_choice);
+			     at--)
+				order[at] = order[at - 1];
+			order[at] = g;
+		}
+		if (pack_in_order(c, job, flavor, order))
+			return true;
+	}
+	if (n == 1 || n > GROUPS_ARRANGED)
+		return false;
+	for (uint32_t g = 0; g < n; g++)
+		order[g] = g;
+	do {
+		if (pack_in_order(c, job, flavor, order))
+			return true;
+	} while (next_order(order, n));
+	return false;
+}
+
+bool pack_job(struct cycle *c, uint32_t job, uint32_t flavor)
+{
+	const struct snap_job *j = &c->s->jobs[job];
+	const bool exclusive = c->s->requests[j->request].exclusive;
+	bool placed;
+
+	c->n_places = c->n_place_devices = 0;
+	if (j->n_exclude || exclusive)
+		memset(c->skip, 0, c->n_words * sizeof(*c->skip));
+	for (uint32_t i = 0; i < j->n_exclude; i++)
+		bits_add(c->skip, j->exclude[i]);
+	placed = pack_groups(c, job, flavor);
+	if (placed && exclusive)
+		nodes_close(c);
+	return placed && !c->failed;
+}

@@ -1,0 +1,76 @@
+#include "gpuqd/core/plan.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+const char *snap_key_print(struct snap_key key, char *out, size_t room)
+{
+	if (key.index < 0)
+		snprintf(out, room, "%" PRIu32, key.id);
+	else
+		snprintf(out, room, "%" PRIu32 "_%" PRId32, key.id, key.index);
+	return out;
+}
+
+static void print_devices(const struct plan *p, const struct plan_pod *pod, struct gpuq_buf *out)
+{
+	const uint32_t *d = &p->devices[pod->device_first];
+
+	gpuq_buf_addc(out, '[');
+	for (uint32_t i = 0; i < pod->n_devices; i++) {
+		uint32_t last = i;
+
+		while (last + 1 < pod->n_devices && d[last + 1] == d[last] + 1)
+			last++;
+		gpuq_buf_printf(out, i ? ",%" PRIu32 : "%" PRIu32, d[i]);
+		if (last > i)
+			gpuq_buf_printf(out, "-%" PRIu32, d[last]);
+		i = last;
+	}
+	gpuq_buf_addc(out, ']');
+	if (pod->milli != SNAP_MILLI)
+		gpuq_buf_printf(out, "x%" PRId32 "m", pod->milli);
+}
+
+static void print_action(const struct snapshot *s, const struct plan *p,
+			 const struct plan_action *a, struct gpuq_buf *out)
+{
+	static const char *const verbs[] = {
+		[PLAN_PLACE] = "place",     [PLAN_NOMINATE] = "nominate", [PLAN_EVICT] = "evict",
+		[PLAN_SHRINK] = "shrink",   [PLAN_GROW] = "grow",         [PLAN_MOVE] = "move",
+		[PLAN_RESERVE] = "reserve",
+	};
+	char key[32];
+
+	gpuq_buf_printf(out, "%s %s", verbs[a->kind], snap_key_print(a->key, key, sizeof(key)));
+	for (uint32_t i = 0; i < a->n_pods; i++) {
+		const struct plan_pod *pod = &p->pods[a->pod_first + i];
+
+		gpuq_buf_printf(out, "%s%s", i ? " " : " on ", s->nodes[pod->node].name);
+		if (pod->n_devices)
+			print_devices(p, pod, out);
+	}
+	if (a->kind == PLAN_RESERVE)
+		gpuq_buf_printf(out, " at %" PRId64, a->start_us);
+	gpuq_buf_addc(out, '\n');
+}
+
+void plan_print(const struct snapshot *s, const struct plan *p, struct gpuq_buf *out)
+{
+	char key[32];
+
+	for (uint32_t i = 0; i < p->n_actions; i++)
+		print_action(s, p, &p->actions[i], out);
+	for (uint32_t i = 0; i < p->n_reasons; i++) {
+		const struct plan_reason *r = &p->reasons[i];
+
+		gpuq_buf_printf(out, "wait %s %s",
+				snap_key_print(s->jobs[r->job].key, key, sizeof(key)),
+				gpuq_reason_word(r->code));
+		if (r->object && *r->object)
+			gpuq_buf_printf(out, " %s", r->object);
+		if (r->have || r->need)
+			gpuq_buf_printf(out, " have=%" PRId64 " need=%" PRId64, r->have, r->need);
+		gpuq_buf_addc(out, '\n');
+	}
+}

@@ -1,0 +1,98 @@
+/* plan.h - what a scheduling cycle decided, as data
+ *
+ * Owns     nothing: a plan lives in the arena given to sched_cycle().
+ * Touches  memory only.
+ * Used by  flow/schedule (plan -> events), gpuq-sim, tests.
+ *
+ * Indexes are those of the snapshot the plan was made from; keys stand beside them so
+ * that a plan can be applied to a model. Actions stand in the order in which they were
+ * decided and are to be applied in that order. A plan promises nothing about the
+ * world: whoever applies one must check that its subject is still what it was.
+ */
+#ifndef GPUQD_CORE_PLAN_H
+#define GPUQD_CORE_PLAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "gpuqd/core/snapshot.h"
+#include "libgpuq/buf.h"
+#include "libgpuq/names.h"
+
+enum plan_kind {
+	PLAN_PLACE, /* start it on these pods' places now */
+	PLAN_NOMINATE, /* these places are its own once their holders have left */
+	PLAN_EVICT, /* all pods of a running job leave */
+	PLAN_SHRINK, /* these pods of an elastic job leave */
+	PLAN_GROW, /* these pods join a running elastic job */
+	PLAN_MOVE, /* it leaves and starts again on these places */
+	PLAN_RESERVE, /* planned start at start_us on these places; nothing to do */
+};
+
+/* A pod and its place. */
+struct plan_pod {
+	uint32_t group; /* of the job's request */
+	uint32_t index; /* over all groups of the job, from 0 */
+	uint32_t node;
+	uint32_t device_first, n_devices; /* into plan.devices; ascending, of that node */
+	int32_t milli; /* of each device; 0 when there is none */
+};
+
+struct plan_action {
+	enum plan_kind kind;
+	uint32_t job; /* index; an array's entry when an element of it starts */
+	struct snap_key key; /* index = the element that starts */
+	uint32_t flavor; /* that it is charged to; SNAP_NONE without GPUs */
+	uint32_t pod_first, n_pods; /* into plan.pods; by index */
+	int64_t start_us; /* PLAN_RESERVE: when; else now */
+	bool backfilled; /* PLAN_PLACE: started ahead of a reservation */
+	enum gpuq_cause cause; /* of an evict, shrink or move */
+	uint32_t claimant; /* whose claim it serves (job index), SNAP_NONE */
+	const char *rule; /* the paragraph that allows it, or NULL */
+};
+
+/* How have and need are to be printed. */
+enum plan_unit {
+	PLAN_COUNT,
+	PLAN_GPUS /* thousandths of a device */,
+	PLAN_CPU /* thousandths of a core */,
+	PLAN_BYTES,
+	PLAN_TIME /* us since 1970 */
+};
+
+/* Why a pending job did not start. have < need, both 0 where numbers say nothing.
+ * For times have is now. */
+struct plan_reason {
+	uint32_t job;
+	enum gpuq_reason code;
+	enum plan_unit unit;
+	int64_t have, need;
+	const char *object; /* queue, node, user, resource, job...: what it is about; "" */
+};
+
+struct plan {
+	const struct plan_action *actions;
+	const struct plan_pod *pods;
+	const uint32_t *devices; /* device indexes on their node */
+	/* By job, the first of a job explains it. Every pending job of which something
+	 * still waits after the plan has at least one; no other has any. */
+	const struct plan_reason *reasons;
+	uint32_t n_actions, n_pods, n_devices, n_reasons;
+	/* Queue q, resource r: [q * n_res + r]; before the plan is applied. */
+	const int64_t *fair_share, *allocated, *demand;
+	int64_t wake_us; /* the next instant at which another plan may come out by time
+			   * alone (a begin time, a walltime); GPUQ_UNLIMITED = none */
+	uint64_t steps; /* work done, in node visits */
+	bool cut_short; /* max_steps was reached; what was not looked at has reason
+			   * NotEvaluated */
+};
+
+/* "place 17 on n1[0-3]": one line an action, then one line a reason
+ * ("wait 18 Resources gpus have=2 need=8"). For tests and debugging. */
+void plan_print(const struct snapshot *s, const struct plan *p, struct gpuq_buf *out);
+
+/* "17" or "17_3". Returns out. */
+const char *snap_key_print(struct snap_key key, char *out, size_t room);
+
+#endif

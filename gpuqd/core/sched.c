@@ -1,0 +1,292 @@
+#include "gpuqd/core/sched.h"
+
+#include <string.h>
+
+#include "gpuqd/core/cycle.h"
+#include "gpuqd/core/intern.h"
+
+/* ---- jobs: eligible or not, and of which class ---- */
+
+static void count_arrays(struct cycle *c)
+{
+	const struct snapshot *s = c->s;
+	uint32_t n = 0;
+
+	c->array_use = cycle_alloc(c, s->n_jobs, sizeof(*c->array_use));
+	c->array_running = cycle_alloc(c, (size_t)s->n_jobs + 1, sizeof(*c->array_running));
+	for (uint32_t i = 0; !c->failed && i < s->n_jobs; i++) {
+		/* Entries of one array stand together. */
+		if (i > 0 && s->jobs[i].key.id != s->jobs[i - 1].key.id)
+			n++;
+		c->array_use[i] = n;
+		if (s->jobs[i].state != SNAP_PENDING && s->jobs[i].key.index >= 0)
+			c->array_running[n]++;
+	}
+}
+
+/* Jobs of one class ask for the same, in the same queue and, where users are limited,
+ * for the same user: when one cannot start, none of them can, until the next cycle. */
+static void classify(struct cycle *c)
+{
+	const struct snapshot *s = c->s;
+	struct intern seen = INTERN_INIT(c->mem);
+	struct {
+		uint32_t queue, request, user, alone;
+		uint32_t preemptible;
+	} key;
+
+	c->class_of = cycle_alloc(c, s->n_jobs, sizeof(*c->class_of));
+	c->classes = cycle_alloc(c, s->n_jobs, sizeof(*c->classes));
+	c->started = cycle_alloc(c, s->n_jobs, sizeof(*c->started));
+	c->why_of = cycle_alloc(c, s->n_jobs, sizeof(*c->why_of));
+	c->n_why_of = cycle_alloc(c, s->n_jobs, sizeof(*c->n_why_of));
+	for (uint32_t i = 0; !c->failed && i < s->n_jobs; i++) {
+		const struct snap_job *j = &s->jobs[i];
+
+		c->class_of[i] = c->why_of[i] = SNAP_NONE;
+		if (j->state != SNAP_PENDING || gate_closed(c, i))
+			continue;
+		c->why_of[i] = SNAP_NONE;
+		memset(&key, 0, sizeof(key));
+		key.queue = j->queue;
+		key.request = j->request;
+		key.user = c->per_user[j->queue] ? j->user : SNAP_NONE;
+		key.alone = j->n_exclude ? i : SNAP_NONE;
+		key.preemptible = j->preemptible;
+		c->class_of[i] = intern(&seen, &key, sizeof(key), NULL);
+		if (c->class_of[i] == INTERN_FAILED)
+			c->failed = true;
+	}
+	c->n_classes = seen.n;
+	intern_done(&seen);
+}
+
+/* ---- what is decided ---- */
+
+/* The k-th waiting element of an array, or -1 for a job that is none. */
+static int32_t nth_waiting(const struct snap_job *j, uint32_t k)
+{
+	if (j->n_ranges == 0)
+		return j->key.index;
+	for (uint32_t r = 0; r < j->n_ranges; r++) {
+		const struct snap_range *range = &j->ranges[r];
+		const uint32_t n = (uint32_t)((range->last - range->first) / range->step) + 1;
+
+		if (k < n)
+			return range->first + (int32_t)k * range->step;
+		k -= n;
+	}
+	return -1;
+}
+
+/* Turn the places of the job at hand into an action, pods by index. */
+static void emit_start(struct cycle *c, uint32_t job, uint32_t flavor)
+{
+	const struct snap_job *j = &c->s->jobs[job];
+	struct plan_action *a = CYCLE_PUSH(c, actions, 1);
+	struct plan_pod *pods = CYCLE_PUSH(c, plan_pods, c->n_places);
+	const uint32_t device_first = c->n_plan_devices;
+	uint32_t *devices = CYCLE_PUSH(c, plan_devices, c->n_place_devices);
+
+	if (!a || !pods || !devices)
+		return;
+	if (c->n_place_devices)
+		memcpy(devices, c->place_devices, c->n_place_devices * sizeof(*devices));
+	for (uint32_t i = 0; i < c->n_places; i++) {
+		const struct place *p = &c->places[i];
+
+		pods[p->index] = (struct plan_pod){
+			.group = p->group,
+			.index = p->index,
+			.node = p->node,
+			.device_first = device_first + p->device_first,
+			.n_devices = p->n_devices,
+			.milli = p->n_devices ? p->milli : 0,
+		};
+	}
+	*a = (struct plan_action){
+		.kind = PLAN_PLACE,
+		.job = job,
+		.key = { j->key.id, nth_waiting(j, c->started[job]) },
+		.flavor = flavor,
+		.pod_first = c->n_plan_pods - c->n_places,
+		.n_pods = c->n_places,
+		.start_us = c->s->config.now_us,
+		.claimant = SNAP_NONE,
+	};
+}
+
+static void block_class(struct cycle *c, uint32_t job, uint32_t why_first)
+{
+	struct job_class *cls = &c->classes[c->class_of[job]];
+
+	cls->blocked = true;
+	cls->why_first = why_first;
+	cls->n_why = c->n_whys - why_first;
+}
+
+static void started_one(struct cycle *c, uint32_t job, uint32_t flavor)
+{
+	const struct snap_job *j = &c->s->jobs[job];
+	struct plan_reason why;
+
+	emit_start(c, job, flavor);
+	ledger_start(c, job, flavor);
+	if (j->n_ranges || j->key.index >= 0)
+		c->array_running[c->array_use[job]]++;
+	if (++c->started[job] == j->n_waiting) {
+		order_done(c, job);
+	} else if (gate_array_full(c, job, &why)) {
+		struct plan_reason *own = CYCLE_PUSH(c, whys, 1);
+
+		if (own)
+			*own = why;
+		c->why_of[job] = c->n_whys - 1;
+		c->n_why_of[job] = 1;
+		order_done(c, job);
+	} else {
+		order_changed(c, job);
+	}
+}
+
+/* Start it on the first of its flavors that has room and where limits allow it; else
+ * note why not: what the first flavor with room under its limits lacks, else what
+ * limits said about the first of all. */
+static bool try_start(struct cycle *c, uint32_t job)
+{
+	const struct snap_request *r = &c->s->requests[c->s->jobs[job].request];
+	const uint32_t n = r->gpus_milli > 0 ? r->n_flavor_ix : 1;
+	const uint32_t why_first = c->n_whys;
+	struct plan_reason refused = { .code = GPUQ_R_NONE };
+	bool lacking = false;
+
+	for (uint32_t i = 0; i < n && !c->failed; i++) {
+		const uint32_t flavor = r->gpus_milli > 0 ? r->flavor_ix[i] : SNAP_NONE;
+		struct plan_reason why;
+
+		if (!ledger_admits(c, job, flavor, &why)) {
+			if (refused.code == GPUQ_R_NONE)
+				refused = why;
+			continue;
+		}
+		if (pack_job(c, job, flavor)) {
+			c->n_whys = why_first;
+			started_one(c, job, flavor);
+			return true;
+		}
+		if (!lacking)
+			why_no_place(c, job, flavor);
+		lacking = true;
+	}
+	if (refused.code != GPUQ_R_NONE) {
+		struct plan_reason *why = CYCLE_PUSH(c, whys, 1);
+
+		if (why)
+			*why = refused;
+	}
+	block_class(c, job, why_first);
+	return false;
+}
+
+static void serve(struct cycle *c)
+{
+	const uint64_t max_steps = c->s->config.max_steps;
+	uint32_t job;
+
+	while (!c->failed && (job = order_next(c)) != SNAP_NONE) {
+		struct plan_reason why;
+
+		if (max_steps && c->steps >= max_steps) {
+			c->cut_short = true;
+			return;
+		}
+		c->steps++;
+		/* Another entry of the same array may have used up the throttle. */
+		if (gate_array_full(c, job, &why)) {
+			struct plan_reason *own = CYCLE_PUSH(c, whys, 1);
+
+			if (own)
+				*own = why;
+			c->why_of[job] = c->n_whys - 1;
+			c->n_why_of[job] = 1;
+			order_done(c, job);
+		} else if (!try_start(c, job)) {
+			order_done(c, job);
+		}
+	}
+}
+
+/* ---- reasons ---- */
+
+static void explain(struct cycle *c, struct plan *out)
+{
+	const struct snapshot *s = c->s;
+	struct plan_reason *reasons = NULL;
+	uint32_t n = 0, room = 0;
+
+	for (uint32_t i = 0; i < s->n_jobs && !c->failed; i++) {
+		const struct snap_job *j = &s->jobs[i];
+		struct plan_reason none = { .code = GPUQ_R_NOT_EVALUATED, .object = "" };
+		const struct plan_reason *from = &none;
+		uint32_t k = 1;
+		struct plan_reason *to;
+
+		if (j->state != SNAP_PENDING || c->started[i] == j->n_waiting)
+			continue;
+		if (c->why_of[i] != SNAP_NONE) {
+			from = &c->whys[c->why_of[i]];
+			k = c->n_why_of[i];
+		} else if (c->classes[c->class_of[i]].blocked) {
+			from = &c->whys[c->classes[c->class_of[i]].why_first];
+			k = c->classes[c->class_of[i]].n_why;
+		}
+		to = cycle_push(c, &reasons, &n, &room, sizeof(*reasons), k);
+		for (uint32_t r = 0; to && r < k; r++) {
+			to[r] = from[r];
+			to[r].job = i;
+		}
+	}
+	out->reasons = reasons;
+	out->n_reasons = n;
+}
+
+int sched_cycle(const struct snapshot *in, struct gpuq_arena *mem, struct plan *out,
+		struct gpuq_err *err)
+{
+	struct cycle c = { .s = in, .mem = mem, .wake_us = GPUQ_UNLIMITED };
+	struct plan plan = { 0 };
+
+	if (!in->sealed)
+		return gpuq_fail(err, GPUQ_EINVAL, "the snapshot has not been sealed");
+	c.fits = cycle_alloc(&c, in->n_groups, sizeof(*c.fits));
+	c.verdicts = cycle_alloc(&c, in->n_requests, sizeof(*c.verdicts));
+	nodes_init(&c);
+	ledger_init(&c);
+	count_arrays(&c);
+	if (!c.failed)
+		classify(&c);
+	if (!c.failed)
+		ledger_shares(&c);
+	if (!c.failed)
+		order_init(&c);
+	if (!c.failed)
+		serve(&c);
+	if (!c.failed)
+		explain(&c, &plan);
+	if (c.failed)
+		return gpuq_fail(err, GPUQ_ENOMEM, "no memory for a scheduling cycle");
+	plan.actions = c.actions;
+	plan.n_actions = c.n_actions;
+	plan.pods = c.plan_pods;
+	plan.n_pods = c.n_plan_pods;
+	plan.devices = c.plan_devices;
+	plan.n_devices = c.n_plan_devices;
+	plan.fair_share = c.fair;
+	plan.allocated = c.held;
+	plan.demand = c.demand;
+	plan.wake_us = c.wake_us;
+	plan.steps = c.steps;
+	plan.cut_short = c.cut_short;
+	*out = plan;
+	return 0;
+}

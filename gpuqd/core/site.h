@@ -1,0 +1,146 @@
+/* site.h - queues, pools, flavors, qos and the like, as a site file has them
+ *
+ * Owns     struct site, its schema (model.md section 7) and its checks.
+ * Touches  memory only.
+ * Used by  core/model (the tree of queues), flow/submit (policy), gpuqd --site,
+ *          rpc (site.apply, queue.list).
+ *
+ * A site is read from the tree of one document and lives in one arena.
+ */
+#ifndef GPUQD_CORE_SITE_H
+#define GPUQD_CORE_SITE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "libgpuq/arena.h"
+#include "libgpuq/err.h"
+#include "libgpuq/schema.h"
+#include "libgpuq/val.h"
+
+/* Devices in thousandths, for all flavors alike or flavor by flavor. */
+struct site_amount {
+	bool given;	 /* the key was there */
+	bool per_flavor; /* else `all` counts for each flavor alike */
+	int64_t all;	 /* GPUQ_UNLIMITED possible */
+	const char **flavors;
+	int64_t *amounts;
+	size_t n;
+};
+
+struct site_match {
+	const char *product;	  /* glob over the device's product; NULL = none by itself */
+	int64_t memory_min_bytes; /* of a device, 0 = any */
+};
+
+struct site_flavor {
+	const char *name;
+	struct site_match match;
+	int64_t rate_milli; /* billing weight, default 1000 */
+};
+
+enum site_sharing { SHARING_WHOLE, SHARING_MIG, SHARING_TIME_SLICING, SHARING_GPUSHARE,
+		    SHARING_GPU_MANAGER, SHARING_HAMI, SHARING_DRA };
+
+struct site_pool {
+	const char *name;
+	struct gpuq_strmap selector; /* node labels; all must match */
+	const char *flavor;
+	int sharing;		     /* enum site_sharing */
+	int placement;		     /* 0 pack, 1 spread */
+	bool spot;
+	struct gpuq_val *provisioning;
+};
+
+struct site_qos {
+	const char *name;
+	bool preemptible;
+	int64_t priority, max_time_us, min_runtime_us, grace_us, usage_factor_milli;
+	bool interactive;
+	struct gpuq_val *max_running, *max_gpus;
+	int64_t idle_us;
+};
+
+struct site_cap { /* of running jobs or devices: user's and one job's; GPUQ_UNLIMITED = none */
+	int64_t user, job, queue;
+};
+
+struct site_budget {
+	int64_t gpu_minutes;
+	int period;	/* 0 none, 1 day, 2 week, 3 month, 4 quarter, 5 year */
+	int64_t half_life_us;
+	int mode;	/* 0 soft, 1 hard */
+};
+
+struct site_node_loss {
+	int mode;	/* 0 strict, 1 available */
+	int64_t after_us;
+};
+
+struct site_queue {
+	const char *name, *parent; /* parent NULL = at the top */
+	struct site_amount quota, limit, lend;
+	int64_t weight;		   /* >= 0, thousandths */
+	int64_t rank;
+	int reclaim, preempt;	   /* see schema */
+	int64_t reclaim_min_runtime_us, preempt_min_runtime_us;
+	struct site_budget *budget;
+	const char *namespace_, *service_account, *priority_class, *image, *pod_policy;
+	struct gpuq_strlist image_pull_secrets, users, groups, managers, qos, flavors;
+	int64_t default_time_us, max_time_us; /* 0 = not given */
+	struct site_cap max_running, max_gpus, max_submitted;
+	int64_t start_timeout_us;
+	struct site_node_loss node_loss;
+	bool accounting_finalizer, stopped, closed;
+	const char *start;	   /* "direct" or "bind" */
+};
+
+struct site_user {
+	const char *name, *default_queue;
+	struct gpuq_strlist groups;
+};
+
+struct site_license {
+	const char *name;
+	int64_t count;
+};
+
+struct site_reservation {
+	const char *name, *queue, *flavor, *pool;
+	int64_t start_us, duration_us, gpus_milli;
+	struct gpuq_strlist nodes, users, flags;
+};
+
+struct site {
+	struct gpuq_arena arena;
+	int64_t version;
+	struct gpuq_objects flavors, pools, qos, queues, users, licenses, reservations;
+	struct gpuq_val *tree; /* normalised: what `export` prints and the store keeps */
+};
+
+extern const struct gpuq_schema site_schema;
+
+/* Read one document. file NULL = not a file. *out is on the heap: site_free().
+ * Checks names, parents (known, no circle), flavors and qos that are named.
+ * Returns 0, GPUQ_EINVAL with "file:line:col: queues[2].parent: ...", GPUQ_ENOMEM. */
+int site_read(const struct gpuq_val *v, const char *file, int64_t now_us, struct site **out,
+	      struct gpuq_err *err);
+
+/* What holds without any site: queue `default` without quota or limit. */
+struct site *site_default(void);
+void site_free(struct site *s);
+
+#define site_each(type, list, it) \
+	for (struct type *it = (list).items, *it##_end = it ? it + (list).n : NULL; it != it##_end; it++)
+
+const struct site_queue *site_queue_find(const struct site *s, const char *name);
+const struct site_qos *site_qos_find(const struct site *s, const char *name);
+
+/* The amount for one flavor; dflt when nothing is said of it. */
+int64_t site_amount_of(const struct site_amount *a, const char *flavor, int64_t dflt);
+
+/* Shell-like glob with * and ?, whole string. */
+bool site_glob(const char *pattern, const char *text);
+
+#endif

@@ -1,0 +1,522 @@
+#include "gpuqd/core/snapshot.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "gpuqd/core/snapshot_build.h"
+
+void snap_config_default(struct snap_config *c)
+{
+	*c = (struct snap_config){
+		.backfill_depth = 8,
+		.max_job_test = 1000,
+		.reclaim_to = SNAP_RECLAIM_FAIR_SHARE,
+		.reclaim = true,
+		.consolidation = true,
+	};
+}
+
+void snap_share_default(struct snap_share *s)
+{
+	*s = (struct snap_share){ .quota = SNAP_AUTO,
+				  .limit = GPUQ_UNLIMITED,
+				  .lend = GPUQ_UNLIMITED };
+}
+
+void snap_queue_default(struct snap_queue *q)
+{
+	*q = (struct snap_queue){
+		.weight_milli = SNAP_MILLI,
+		.borrow_preempt_max_priority = INT64_MIN,
+		.preempt_min_runtime_us = -1,
+		.reclaim_min_runtime_us = -1,
+		.user_max_running = GPUQ_UNLIMITED,
+		.user_max_gpus_milli = GPUQ_UNLIMITED,
+		.max_running = GPUQ_UNLIMITED,
+		.job_max_gpus_milli = GPUQ_UNLIMITED,
+		.parent = SNAP_NONE,
+	};
+}
+
+void snap_node_default(struct snap_node *n)
+{
+	*n = (struct snap_node){
+		.flavor = SNAP_NONE,
+		.cpu_milli = GPUQ_UNLIMITED,
+		.memory_bytes = GPUQ_UNLIMITED,
+		.pods = GPUQ_UNLIMITED,
+	};
+}
+
+void snap_job_default(struct snap_job *j)
+{
+	*j = (struct snap_job){
+		.key = { 0, -1 },
+		.queue = SNAP_NONE,
+		.request = SNAP_NONE,
+		.user = SNAP_NONE,
+		.walltime_us = GPUQ_UNLIMITED,
+		.preemptible = true,
+	};
+}
+
+void snap_group_from_spec(const struct gpuq_group *g, struct snap_group *out)
+{
+	*out = (struct snap_group){
+		.name = g->name,
+		.pods_min = (uint32_t)g->pods_min,
+		.pods_max = (uint32_t)g->pods_max,
+		.gpus_milli = g->gpus_milli,
+		.gpu_memory_bytes = g->gpu_memory_bytes,
+		.cpu_milli = g->cpu_milli,
+		.memory_bytes = g->memory_bytes,
+		.mig = g->mig,
+		.required = g->required,
+		.preferred = g->preferred,
+		.tolerations = g->tolerations,
+		.nodes = g->nodes,
+		.exclude = g->exclude,
+		.n_required = (uint32_t)g->n_required,
+		.n_preferred = (uint32_t)g->n_preferred,
+		.n_tolerations = (uint32_t)g->n_tolerations,
+		.topology_required = g->topology_required,
+		.topology_preferred = g->topology_preferred,
+	};
+}
+
+struct snapshot *snapshot_new(const struct snap_config *config)
+{
+	struct snapshot *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return NULL;
+	s->builder = calloc(1, sizeof(*s->builder));
+	if (!s->builder) {
+		free(s);
+		return NULL;
+	}
+	s->config = *config;
+	s->builder->requests.arena = &s->builder->keys;
+	s->builder->users.arena = &s->builder->keys;
+	return s;
+}
+
+void snapshot_free(struct snapshot *s)
+{
+	if (!s)
+		return;
+	if (s->builder) {
+		intern_done(&s->builder->requests);
+		intern_done(&s->builder->users);
+		gpuq_arena_done(&s->builder->keys);
+		gpuq_buf_done(&s->builder->blob);
+		free(s->builder);
+	}
+	free(s->flavors);
+	free(s->nodes);
+	free(s->devices);
+	free(s->queues);
+	free(s->shares);
+	free(s->licenses);
+	free(s->requests);
+	free(s->jobs);
+	free(s->allocs);
+	free(s->users);
+	gpuq_arena_done(&s->arena);
+	free(s);
+}
+
+/* Append room for n items to a table; the address of the first, or NULL and failed. */
+static void *push(struct snapshot *s, void *table, uint32_t *n_items, uint32_t *room, size_t size,
+		  uint32_t n)
+{
+	void **items = table;
+	void *at;
+
+	if (s->builder->failed || n > UINT32_MAX / 4 - *n_items) {
+		s->builder->failed = true;
+		return NULL;
+	}
+	if (*n_items + n > *room) {
+		uint32_t bigger = *room ? *room * 2 : 64;
+		void *p;
+
+		while (bigger < *n_items + n)
+			bigger *= 2;
+		p = realloc(*items, bigger * size);
+		if (!p) {
+			s->builder->failed = true;
+			return NULL;
+		}
+		*items = p;
+		*room = bigger;
+	}
+	at = (char *)*items + *n_items * size;
+	memset(at, 0, n * size);
+	*n_items += n;
+	return at;
+}
+
+#define PUSH(s, table, n)                                                                          \
+	push(s, &(s)->table, &(s)->n_##table, &(s)->builder->room_##table, sizeof(*(s)->table), n)
+
+/* A copy in the snapshot's arena; NULL for NULL and when there is no memory. */
+static const char *copy_str(struct snapshot *s, const char *str)
+{
+	char *p;
+
+	if (!str)
+		return NULL;
+	p = gpuq_arena_strdup(&s->arena, str);
+	if (!p)
+		s->builder->failed = true;
+	return p;
+}
+
+static void *copy_items(struct snapshot *s, const void *items, size_t n, size_t size)
+{
+	void *p;
+
+	if (n == 0)
+		return NULL;
+	p = gpuq_arena_calloc(&s->arena, n, size);
+	if (!p) {
+		s->builder->failed = true;
+		return NULL;
+	}
+	memcpy(p, items, n * size);
+	return p;
+}
+
+uint32_t snapshot_add_flavor(struct snapshot *s, const char *name, int64_t rank)
+{
+	struct snap_flavor *f = PUSH(s, flavors, 1);
+
+	if (!f)
+		return SNAP_NONE;
+	f->name = copy_str(s, name);
+	f->rank = rank;
+	return s->n_flavors - 1;
+}
+
+uint32_t snapshot_add_license(struct snapshot *s, const char *name, int64_t count)
+{
+	struct snap_license *l = PUSH(s, licenses, 1);
+
+	if (!l)
+		return SNAP_NONE;
+	l->name = copy_str(s, name);
+	l->count = count;
+	return s->n_licenses - 1;
+}
+
+uint32_t snapshot_add_queue(struct snapshot *s, const struct snap_queue *in)
+{
+	const uint32_t n_res = s->n_flavors + 2;
+	uint32_t n_shares = s->n_queues * n_res;
+	struct snap_share *shares;
+	struct snap_queue *q;
+
+	s->n_res = n_res;
+	shares = push(s, &s->shares, &n_shares, &s->builder->room_shares, sizeof(*shares), n_res);
+	q = PUSH(s, queues, 1);
+	if (!shares || !q)
+		return SNAP_NONE;
+	for (uint32_t r = 0; r < n_res; r++) {
+		if (in->shares)
+			shares[r] = in->shares[r];
+		else
+			snap_share_default(&shares[r]);
+	}
+	*q = *in;
+	q->shares = NULL;
+	q->name = copy_str(s, in->name);
+	q->parent_name = copy_str(s, in->parent_name);
+	q->parent = SNAP_NONE;
+	q->depth = 0;
+	q->n_children = 0;
+	return s->n_queues - 1;
+}
+
+uint32_t snapshot_add_node(struct snapshot *s, const struct snap_node *in)
+{
+	const uint32_t first = s->n_devices;
+	struct snap_device *devices = NULL;
+	struct snap_node *n;
+
+	if (in->n_devices > 0) {
+		devices = PUSH(s, devices, in->n_devices);
+		if (!devices)
+			return SNAP_NONE;
+	}
+	n = PUSH(s, nodes, 1);
+	if (!n)
+		return SNAP_NONE;
+	*n = *in;
+	n->name = copy_str(s, in->name);
+	n->pool = copy_str(s, in->pool ? in->pool : "");
+	n->devices_in = NULL;
+	n->device_first = first;
+	for (uint32_t i = 0; i < in->n_devices; i++) {
+		if (in->devices_in)
+			devices[i] = in->devices_in[i];
+		else
+			devices[i].healthy = true;
+	}
+	return s->n_nodes - 1;
+}
+
+uint32_t snapshot_user(struct snapshot *s, const char *name)
+{
+	bool fresh;
+	uint32_t ix = intern(&s->builder->users, name, strlen(name), &fresh);
+	const char **user;
+
+	if (ix == INTERN_FAILED) {
+		s->builder->failed = true;
+		return SNAP_NONE;
+	}
+	if (fresh) {
+		user = PUSH(s, users, 1);
+		if (!user)
+			return SNAP_NONE;
+		*user = copy_str(s, name);
+	}
+	return ix;
+}
+
+uint32_t snapshot_add_job(struct snapshot *s, const struct snap_job *in)
+{
+	struct snap_job *j = PUSH(s, jobs, 1);
+
+	if (!j)
+		return SNAP_NONE;
+	*j = *in;
+	j->gate_object = in->gate_object ? copy_str(s, in->gate_object) : "";
+	j->exclude = copy_items(s, in->exclude, in->n_exclude, sizeof(*in->exclude));
+	j->ranges = copy_items(s, in->ranges, in->n_ranges, sizeof(*in->ranges));
+	return s->n_jobs - 1;
+}
+
+uint32_t snapshot_add_alloc(struct snapshot *s, const struct snap_alloc *in)
+{
+	struct snap_alloc *a = PUSH(s, allocs, 1);
+
+	if (!a)
+		return SNAP_NONE;
+	*a = *in;
+	a->devices = copy_items(s, in->devices, in->n_devices, sizeof(*in->devices));
+	return s->n_allocs - 1;
+}
+
+/* ---- requests ---- */
+
+static void blob_int(struct gpuq_buf *b, int64_t v)
+{
+	gpuq_buf_add(b, &v, sizeof(v));
+}
+
+static void blob_str(struct gpuq_buf *b, const char *str)
+{
+	blob_int(b, str ? (int64_t)strlen(str) : -1);
+	if (str)
+		gpuq_buf_adds(b, str);
+}
+
+static void blob_list(struct gpuq_buf *b, const struct gpuq_strlist *l)
+{
+	blob_int(b, (int64_t)l->n);
+	for (size_t i = 0; i < l->n; i++)
+		blob_str(b, l->items[i]);
+}
+
+static void blob_terms(struct gpuq_buf *b, const struct gpuq_term *terms, uint32_t n)
+{
+	blob_int(b, n);
+	for (uint32_t i = 0; i < n; i++) {
+		blob_int(b, terms[i].weight);
+		blob_int(b, (int64_t)terms[i].n);
+		for (size_t k = 0; k < terms[i].n; k++) {
+			blob_str(b, terms[i].all[k].key);
+			blob_int(b, terms[i].all[k].op);
+			blob_list(b, &terms[i].all[k].values);
+		}
+	}
+}
+
+/* Everything of a request that can matter, as bytes: equal bytes, equal requests. */
+static void blob_request(struct gpuq_buf *b, const struct snap_request *r)
+{
+	gpuq_buf_clear(b);
+	blob_int(b, r->exclusive);
+	blob_int(b, r->n_flavors);
+	for (uint32_t i = 0; i < r->n_flavors; i++)
+		blob_str(b, r->flavors[i]);
+	blob_int(b, r->n_licenses);
+	for (uint32_t i = 0; i < r->n_licenses; i++) {
+		blob_int(b, r->licenses[i].license);
+		blob_int(b, r->licenses[i].count);
+	}
+	for (uint32_t i = 0; i < r->n_groups; i++) {
+		const struct snap_group *g = &r->groups[i];
+
+		blob_str(b, g->name);
+		blob_int(b, g->pods_min);
+		blob_int(b, g->pods_max);
+		blob_int(b, g->gpus_milli);
+		blob_int(b, g->gpu_memory_bytes);
+		blob_int(b, g->cpu_milli);
+		blob_int(b, g->memory_bytes);
+		blob_str(b, g->mig);
+		blob_terms(b, g->required, g->n_required);
+		blob_terms(b, g->preferred, g->n_preferred);
+		blob_int(b, g->n_tolerations);
+		for (uint32_t t = 0; t < g->n_tolerations; t++) {
+			blob_str(b, g->tolerations[t].key);
+			blob_int(b, g->tolerations[t].exists);
+			blob_str(b, g->tolerations[t].value);
+			blob_str(b, g->tolerations[t].effect);
+		}
+		blob_list(b, &g->nodes);
+		blob_list(b, &g->exclude);
+		blob_str(b, g->topology_required);
+		blob_str(b, g->topology_preferred);
+	}
+}
+
+static struct gpuq_strlist copy_list(struct snapshot *s, const struct gpuq_strlist *in)
+{
+	struct gpuq_strlist out = { copy_items(s, in->items, in->n, sizeof(*in->items)), in->n };
+
+	if (in->n && !out.items)
+		return (struct gpuq_strlist){ NULL, 0 };
+	for (size_t i = 0; i < out.n; i++)
+		out.items[i] = copy_str(s, in->items[i]);
+	return out;
+}
+
+static struct gpuq_term *copy_terms(struct snapshot *s, const struct gpuq_term *in, uint32_t n)
+{
+	struct gpuq_term *out = copy_items(s, in, n, sizeof(*in));
+
+	for (uint32_t i = 0; out && i < n; i++) {
+		out[i].all = copy_items(s, in[i].all, in[i].n, sizeof(*in[i].all));
+		for (size_t k = 0; out[i].all && k < in[i].n; k++) {
+			out[i].all[k].key = copy_str(s, in[i].all[k].key);
+			out[i].all[k].values = copy_list(s, &in[i].all[k].values);
+		}
+	}
+	return out;
+}
+
+static void copy_group(struct snapshot *s, const struct snap_group *in, struct snap_group *out)
+{
+	*out = *in;
+	out->name = copy_str(s, in->name ? in->name : "main");
+	out->mig = copy_str(s, in->mig);
+	out->required = copy_terms(s, in->required, in->n_required);
+	out->preferred = copy_terms(s, in->preferred, in->n_preferred);
+	out->tolerations =
+		copy_items(s, in->tolerations, in->n_tolerations, sizeof(*in->tolerations));
+	for (uint32_t t = 0; out->tolerations && t < in->n_tolerations; t++) {
+		out->tolerations[t].key = copy_str(s, in->tolerations[t].key);
+		out->tolerations[t].value = copy_str(s, in->tolerations[t].value);
+		out->tolerations[t].effect = copy_str(s, in->tolerations[t].effect);
+	}
+	out->nodes = copy_list(s, &in->nodes);
+	out->exclude = copy_list(s, &in->exclude);
+	out->topology_required = copy_str(s, in->topology_required);
+	out->topology_preferred = copy_str(s, in->topology_preferred);
+}
+
+uint32_t snapshot_add_request(struct snapshot *s, const struct snap_request *in)
+{
+	struct gpuq_buf *blob = &s->builder->blob;
+	struct snap_group *groups;
+	struct snap_request *r;
+	const char **flavors;
+	uint32_t ix;
+	bool fresh;
+
+	blob_request(blob, in);
+	ix = blob->failed ? INTERN_FAILED
+			  : intern(&s->builder->requests, blob->data, blob->len, &fresh);
+	if (ix == INTERN_FAILED) {
+		s->builder->failed = true;
+		return SNAP_NONE;
+	}
+	if (!fresh)
+		return ix;
+	r = PUSH(s, requests, 1);
+	groups = copy_items(s, in->groups, in->n_groups, sizeof(*groups));
+	flavors = copy_items(s, in->flavors, in->n_flavors, sizeof(*flavors));
+	if (!r || !groups || (in->n_flavors && !flavors)) {
+		s->builder->failed = true;
+		return SNAP_NONE;
+	}
+	for (uint32_t i = 0; i < in->n_groups; i++)
+		copy_group(s, &in->groups[i], &groups[i]);
+	for (uint32_t i = 0; i < in->n_flavors; i++)
+		flavors[i] = copy_str(s, in->flavors[i]);
+	*r = *in;
+	r->groups = groups;
+	r->flavors = flavors;
+	r->licenses = copy_items(s, in->licenses, in->n_licenses, sizeof(*in->licenses));
+	r->group_first = s->n_groups;
+	s->n_groups += in->n_groups;
+	return ix;
+}
+
+/* ---- looking things up ---- */
+
+uint32_t snapshot_find_node(const struct snapshot *s, const char *name)
+{
+	uint32_t lo = 0, hi = s->n_nodes;
+
+	while (lo < hi) {
+		uint32_t mid = lo + (hi - lo) / 2;
+		int c = strcmp(s->nodes[mid].name, name);
+
+		if (c == 0)
+			return mid;
+		if (c < 0)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return SNAP_NONE;
+}
+
+uint32_t snapshot_find_queue(const struct snapshot *s, const char *name)
+{
+	for (uint32_t q = 0; q < s->n_queues; q++)
+		if (strcmp(s->queues[q].name, name) == 0)
+			return q;
+	return SNAP_NONE;
+}
+
+uint32_t snapshot_find_flavor(const struct snapshot *s, const char *name)
+{
+	for (uint32_t f = 0; f < s->n_flavors; f++)
+		if (strcmp(s->flavors[f].name, name) == 0)
+			return f;
+	return SNAP_NONE;
+}
+
+uint32_t snapshot_find_job(const struct snapshot *s, struct snap_key key)
+{
+	uint32_t lo = 0, hi = s->n_jobs;
+
+	while (lo < hi) {
+		uint32_t mid = lo + (hi - lo) / 2;
+		const struct snap_key *k = &s->jobs[mid].key;
+
+		if (k->id < key.id || (k->id == key.id && k->index < key.index))
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	if (lo < s->n_jobs && s->jobs[lo].key.id == key.id && s->jobs[lo].key.index == key.index)
+		return lo;
+	return SNAP_NONE;
+}

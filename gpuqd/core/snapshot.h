@@ -1,0 +1,336 @@
+/* snapshot.h - everything a scheduling cycle needs, frozen
+ *
+ * Owns     dense tables of flavors, nodes, devices, queues, requests, jobs and what
+ *          they hold; strings and lists live in the snapshot's own arena.
+ * Touches  memory only.
+ * Used by  flow/schedule (model -> snapshot), gpuq-sim (scenario -> snapshot), sched.h.
+ *
+ * A builder adds objects in any order and then seals the snapshot once; sealing sorts
+ * (flavors by rank and name, nodes by name, queues by depth, age and name, jobs by id
+ * and array index), turns handles into indexes, resolves `auto` quotas, and derives
+ * what is free from what is allocatable and held. So the order of storage never has a
+ * meaning, and the numbers of a snapshot cannot contradict each other.
+ *
+ * Objects refer to each other by uint32 index; SNAP_NONE is no object. While building,
+ * the "index" is the handle that the adder returned. GPUs are counted in thousandths
+ * of a device, cpu in thousandths of a core, memory in bytes, time in microseconds.
+ */
+#ifndef GPUQD_CORE_SNAPSHOT_H
+#define GPUQD_CORE_SNAPSHOT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "libgpuq/arena.h"
+#include "libgpuq/err.h"
+#include "libgpuq/names.h"
+#include "libgpuq/spec.h"
+#include "libgpuq/units.h"
+
+#define SNAP_NONE UINT32_MAX
+#define SNAP_DEVICES_MAX 1024u /* of one node */
+#define SNAP_MILLI 1000 /* one device, one core */
+
+/* Quota of a queue: the sum of the children's quotas plus `shared`. */
+#define SNAP_AUTO INT64_C(-1)
+
+enum snap_reclaim_to { SNAP_RECLAIM_FAIR_SHARE, SNAP_RECLAIM_GUARANTEE };
+
+/* What the site decided, and what time it is. snap_config_default() fills it. */
+struct snap_config {
+	int64_t now_us;
+	uint64_t max_steps; /* work one cycle may do, in node visits; 0 = no bound */
+	uint32_t backfill_depth; /* blocked jobs that get a reservation; UINT32_MAX = all */
+	uint32_t max_job_test; /* blocked jobs that are looked at for one */
+	int reclaim_to; /* enum snap_reclaim_to */
+	bool reclaim, consolidation; /* evict for claims; move for claims */
+	int64_t usage_k_milli; /* k of the fair-share division, in thousandths */
+	/* Labels from wide to narrow that topology levels are read from; borrowed until
+	 * sealed. A level is the label's key; "host" or the last one may be absent: the
+	 * node itself is always the narrowest level. */
+	const char *const *levels;
+	uint32_t n_levels;
+};
+
+/* What quotas count. Larger rank = considered later when a job names no flavor. */
+struct snap_flavor {
+	const char *name;
+	int64_t rank;
+	int64_t capacity_milli; /* sealed: devices of usable nodes, whole */
+};
+
+enum snap_node_state {
+	SNAP_READY, /* may start pods */
+	SNAP_DRAINED, /* told not to */
+	SNAP_SUSPECT, /* it failed lately and is left alone for a while */
+	SNAP_DOWN, /* not there, or not well */
+};
+
+struct snap_taint {
+	const char *key, *value, *effect;
+};
+
+struct snap_device {
+	bool healthy;
+	int16_t foreign_milli; /* taken by what is not ours */
+	int16_t free_milli; /* sealed; 0 when not healthy */
+	uint16_t shares; /* sealed: pods of ours on it */
+	int64_t memory_bytes; /* 0 = not known */
+	int64_t free_memory_bytes; /* sealed */
+};
+
+/* Allocatable amounts may be GPUQ_UNLIMITED: not counted there. */
+struct snap_node {
+	const char *name;
+	const char *pool;
+	uint32_t flavor; /* of its devices */
+	int state; /* enum snap_node_state */
+	int64_t cpu_milli, memory_bytes, pods; /* allocatable */
+	int64_t foreign_cpu_milli, foreign_memory_bytes, foreign_pods;
+	int64_t foreign_gpus; /* whole devices taken by others, nobody knows which */
+	uint32_t n_devices;
+	const struct snap_device *devices_in; /* n_devices of them, copied; NULL = healthy, empty */
+	struct gpuq_strmap labels; /* borrowed until sealed */
+	const struct snap_taint *taints; /* borrowed until sealed */
+	uint32_t n_taints;
+	/* sealed */
+	uint32_t cls; /* equal pool, flavor, taints and labels anybody asks for */
+	uint32_t device_first; /* into snapshot.devices */
+	int64_t cpu_free, memory_free, pods_free; /* may be below 0: more is held than there is */
+};
+
+/* Nodes with equal pool, flavor, taints and values of every label that some request
+ * or topology level speaks of. */
+struct snap_class {
+	const char *pool;
+	uint32_t flavor;
+	const char **values; /* by snapshot.label_keys; NULL = not set */
+	struct snap_taint *taints;
+	uint32_t n_taints;
+	uint32_t n_nodes;
+};
+
+enum snap_reclaim {
+	SNAP_RECLAIM_ANY,
+	SNAP_RECLAIM_LOWER_OR_EQUAL,
+	SNAP_RECLAIM_LOWER,
+	SNAP_RECLAIM_NEVER
+};
+enum snap_preempt { SNAP_PREEMPT_LOWER, SNAP_PREEMPT_LOWER_OR_NEWER, SNAP_PREEMPT_NEVER };
+
+/* Of one queue and one resource. snap_share_default() fills it. */
+struct snap_share {
+	int64_t quota; /* SNAP_AUTO, GPUQ_UNLIMITED or an amount; sealed: never SNAP_AUTO */
+	int64_t shared; /* with SNAP_AUTO: added to the children's sum */
+	int64_t limit; /* GPUQ_UNLIMITED or an absolute cap */
+	int64_t lend; /* GPUQ_UNLIMITED or how much of idle quota others may use */
+};
+
+struct snap_queue {
+	const char *name;
+	const char *parent_name; /* NULL = below the root */
+	const struct snap_share *shares; /* n_flavors + 2: by flavor handle, then cpu, memory;
+					  * copied. NULL = all default */
+	int64_t weight_milli; /* portion of what is left over; 0 = none of it */
+	int64_t rank; /* larger = offered what is left over first */
+	int64_t age; /* smaller = older; breaks ties */
+	bool stopped; /* starts nothing */
+	int reclaim, preempt_within; /* enum snap_reclaim, snap_preempt */
+	bool fence, not_reclaimable;
+	int64_t borrow_preempt_max_priority; /* INT64_MIN = off */
+	int64_t preempt_min_runtime_us, reclaim_min_runtime_us; /* -1 = the parent's */
+	int64_t usage_micro; /* normalised past usage, in millionths of the capacity */
+	/* Limits of each user in this queue and below, and of one job. */
+	int64_t user_max_running, user_max_gpus_milli, max_running;
+	int64_t job_max_gpus_milli;
+	/* sealed */
+	uint32_t parent; /* SNAP_NONE = the root */
+	uint32_t depth; /* 0 below the root */
+	uint32_t n_children;
+};
+
+/* One kind of pod in a request; the fields of struct gpuq_group that matter to a
+ * decision. Everything is copied when the request is added. */
+struct snap_group {
+	const char *name;
+	uint32_t pods_min, pods_max;
+	int64_t gpus_milli, gpu_memory_bytes;
+	int64_t cpu_milli, memory_bytes;
+	const char *mig; /* NULL = none */
+	struct gpuq_term *required, *preferred;
+	struct gpuq_toleration *tolerations;
+	struct gpuq_strlist nodes, exclude;
+	uint32_t n_required, n_preferred, n_tolerations;
+	const char *topology_required, *topology_preferred;
+};
+
+struct snap_license_need {
+	uint32_t license; /* index into snapshot.licenses */
+	int64_t count;
+};
+
+/* What jobs that are alike ask for: added once, shared by all of them. */
+struct snap_request {
+	const struct snap_group *groups;
+	uint32_t n_groups;
+	const char *const *flavors; /* names in order of preference; n_flavors 0 = any */
+	uint32_t n_flavors;
+	const struct snap_license_need *licenses;
+	uint32_t n_licenses;
+	bool exclusive; /* whole nodes */
+	/* sealed: one element, all groups at their minimum */
+	uint32_t group_first; /* number of groups[0] among the groups of all requests */
+	uint32_t n_pods;
+	int64_t gpus_milli, cpu_milli, memory_bytes;
+	const uint32_t *flavor_ix; /* n_flavor_ix indexes of flavors that exist, in order */
+	uint32_t n_flavor_ix;
+};
+
+struct snap_license {
+	const char *name;
+	int64_t count;
+	int64_t used; /* sealed: by jobs that run or leave */
+};
+
+struct snap_key {
+	uint32_t id;
+	int32_t index; /* element of an array; -1 = not one (or all that wait) */
+};
+
+enum snap_job_state {
+	SNAP_PENDING,
+	SNAP_RUNNING /* holds or is promised capacity */,
+	SNAP_LEAVING /* told to leave; holds until it is gone */
+};
+
+enum { SNAP_HELD_USER = 1, SNAP_HELD_ADMIN = 2, SNAP_HELD_RETRIES = 4 };
+
+struct snap_range { /* first, first + step, ... <= last */
+	int32_t first, last, step;
+};
+
+/* A job; an element of an array that runs; or all waiting elements of an array in one
+ * (key.index -1 and ranges). Waiting elements of one array that differ (one is
+ * requeued and excludes a node, some wait for a dependency) may stand in several. */
+struct snap_job {
+	struct snap_key key;
+	uint32_t queue, request;
+	uint32_t user; /* snapshot_user() */
+	int state; /* enum snap_job_state */
+	uint32_t attempt;
+	int64_t priority; /* larger is sooner, inside a queue */
+	int64_t submit_us;
+	int64_t begin_us, deadline_us; /* 0 = none */
+	int64_t walltime_us; /* GPUQ_UNLIMITED = none */
+	int64_t start_us; /* of what runs; else 0 */
+	bool preemptible;
+	uint8_t held; /* SNAP_HELD_* */
+	/* Another thing that the model knows to stand in the way: GPUQ_R_DEPENDENCY,
+	 * _DEPENDENCY_NEVER, _NAMESPACE_QUOTA, ...; GPUQ_R_NONE = nothing. */
+	uint8_t gate;
+	const char *gate_object; /* "afterok:17"; copied; NULL = "" */
+	const uint32_t *exclude; /* handles of nodes it failed on; copied */
+	uint32_t n_exclude;
+	const struct snap_range *ranges; /* waiting elements, ascending, disjoint; copied */
+	uint32_t n_ranges; /* 0 = one job or one element */
+	uint32_t throttle; /* of its array: most at once; 0 = no limit */
+	/* sealed */
+	uint32_t n_waiting; /* elements (1 for a job) that wait; 0 unless pending */
+	uint32_t alloc_first, n_allocs;
+};
+
+/* What one pod holds. */
+struct snap_alloc {
+	uint32_t job, node;
+	uint32_t group; /* of its request */
+	uint32_t index; /* over all groups */
+	bool releasing; /* told to leave */
+	const uint32_t *devices; /* ascending; copied */
+	uint32_t n_devices;
+	int32_t milli; /* of each device; 0 when there is none */
+	int64_t device_memory_bytes; /* of each device; 0 = not counted */
+};
+
+struct snap_builder;
+
+struct snapshot {
+	struct gpuq_arena arena;
+	struct snap_config config;
+	bool sealed;
+
+	struct snap_flavor *flavors;
+	struct snap_class *classes;
+	struct snap_node *nodes;
+	struct snap_device *devices;
+	struct snap_queue *queues;
+	struct snap_share *shares; /* queue q, resource r: shares[q * n_res + r] */
+	struct snap_license *licenses;
+	struct snap_request *requests;
+	struct snap_job *jobs;
+	struct snap_alloc *allocs; /* by job, then pod index */
+	const char **users; /* by name */
+	const char **label_keys; /* that requests and levels speak of */
+	uint32_t n_flavors, n_classes, n_nodes, n_devices, n_queues, n_licenses, n_requests;
+	uint32_t n_groups; /* of all requests */
+	uint32_t n_jobs, n_allocs, n_users, n_label_keys;
+	/* Resources that quotas know: flavors 0..n_flavors-1, then cpu, then memory. */
+	uint32_t n_res;
+	int64_t *capacity; /* by resource, of usable nodes; GPUQ_UNLIMITED = not counted */
+
+	struct snap_builder *builder; /* until sealed */
+};
+
+static inline uint32_t snap_cpu(const struct snapshot *s)
+{
+	return s->n_flavors;
+}
+
+static inline uint32_t snap_memory(const struct snapshot *s)
+{
+	return s->n_flavors + 1;
+}
+
+void snap_config_default(struct snap_config *c);
+void snap_share_default(struct snap_share *s); /* quota auto, no limit, lends all */
+void snap_queue_default(struct snap_queue *q); /* weight 1, rank 0, no limits */
+void snap_node_default(struct snap_node *n); /* ready, nothing counted */
+void snap_job_default(struct snap_job *j); /* pending, preemptible, no times */
+
+/* The part of a job's spec that decides where it goes. Strings and lists are
+ * borrowed from g, which must live until the request has been added. */
+void snap_group_from_spec(const struct gpuq_group *g, struct snap_group *out);
+
+/* A new snapshot to be built; NULL when there is no memory. Free with snapshot_free()
+ * (NULL is allowed), sealed or not. */
+struct snapshot *snapshot_new(const struct snap_config *config);
+void snapshot_free(struct snapshot *s);
+
+/* Adders copy what they are given, except where a field says it is borrowed, and
+ * return the object's handle; SNAP_NONE when there is no memory (which sticks: sealing
+ * then fails). All flavors come before the first node and queue, all users and
+ * licenses before what speaks of them, requests and queues before jobs, jobs and nodes
+ * before allocs. Requests with equal content get the same handle. */
+uint32_t snapshot_add_flavor(struct snapshot *s, const char *name, int64_t rank);
+uint32_t snapshot_add_license(struct snapshot *s, const char *name, int64_t count);
+uint32_t snapshot_add_queue(struct snapshot *s, const struct snap_queue *q);
+uint32_t snapshot_add_node(struct snapshot *s, const struct snap_node *n);
+uint32_t snapshot_add_request(struct snapshot *s, const struct snap_request *r);
+uint32_t snapshot_add_job(struct snapshot *s, const struct snap_job *j);
+uint32_t snapshot_add_alloc(struct snapshot *s, const struct snap_alloc *a);
+uint32_t snapshot_user(struct snapshot *s, const char *name); /* same name, same handle */
+
+/* Sort, resolve and derive; afterwards the snapshot never changes.
+ *
+ * Returns 0; GPUQ_EINVAL with a sentence (unknown parent, a circle of queues, two
+ * objects of one name, a job in a queue that has children, a device that does not
+ * exist or is held beyond its size); GPUQ_ENOMEM. On failure it can only be freed. */
+int snapshot_seal(struct snapshot *s, struct gpuq_err *err);
+
+/* Index in a sealed snapshot, by binary search; SNAP_NONE unknown. */
+uint32_t snapshot_find_node(const struct snapshot *s, const char *name);
+uint32_t snapshot_find_queue(const struct snapshot *s, const char *name); /* linear */
+uint32_t snapshot_find_flavor(const struct snapshot *s, const char *name); /* linear */
+uint32_t snapshot_find_job(const struct snapshot *s, struct snap_key key); /* the first of them */
+
+#endif

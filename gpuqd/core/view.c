@@ -1,0 +1,436 @@
+#include "gpuqd/core/view.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libgpuq/units.h"
+
+static struct gpuq_val *instant(struct gpuq_arena *a, int64_t us)
+{
+	return us > 0 ? gpuq_int(a, us) : gpuq_null(a);
+}
+
+static struct gpuq_val *word(struct gpuq_arena *a, const char *s)
+{
+	return s && *s ? gpuq_str(a, s) : gpuq_null(a);
+}
+
+/* Devices as people count them: whole numbers stay integers. */
+static struct gpuq_val *devices(struct gpuq_arena *a, int64_t milli)
+{
+	if (milli == GPUQ_UNLIMITED)
+		return gpuq_str(a, "unlimited");
+	return milli % 1000 == 0 ? gpuq_int(a, milli / 1000) : gpuq_real(a, (double)milli / 1000);
+}
+
+static struct gpuq_val *view_pod(struct gpuq_arena *a, const struct model *m, const struct pod *p)
+{
+	struct gpuq_val *v = gpuq_map(a), *list = gpuq_list(a);
+	char name[64];
+
+	pod_name(m, p, name);
+	gpuq_put(a, v, "name", gpuq_str(a, name));
+	gpuq_put(a, v, "index", gpuq_int(a, p->index));
+	gpuq_put(a, v, "group", gpuq_str(a, p->job->request->spec.groups[p->group].name));
+	gpuq_put(a, v, "node", gpuq_str(a, p->node->name));
+	for (uint32_t i = 0; i < p->n_devices; i++) {
+		const struct device *d = p->devices[i] < p->node->n_devices
+						 ? &p->node->devices[p->devices[i]]
+						 : NULL;
+		struct gpuq_val *dv = gpuq_map(a);
+
+		gpuq_put(a, dv, "index", gpuq_int(a, p->devices[i]));
+		gpuq_put(a, dv, "uuid", word(a, d ? d->uuid : NULL));
+		gpuq_put(a, dv, "milli", gpuq_int(a, p->gpus_milli / p->n_devices));
+		gpuq_put(a, dv, "memory_mib",
+			 d && d->memory_mib ? gpuq_int(a, d->memory_mib) : gpuq_null(a));
+		gpuq_add(a, list, dv);
+	}
+	gpuq_put(a, v, "devices", list);
+	gpuq_put(a, v, "state",
+		 gpuq_str(a, p->leaving && p->state < GPUQ_POD_ENDED
+				     ? gpuq_pod_state_word(GPUQ_POD_LEAVING)
+				     : gpuq_pod_state_word(p->state)));
+	gpuq_put(a, v, "exit_code", p->exit_code >= 0 ? gpuq_int(a, p->exit_code) : gpuq_null(a));
+	gpuq_put(a, v, "start_time", instant(a, p->start_us));
+	gpuq_put(a, v, "end_time", instant(a, p->end_us));
+	gpuq_put(a, v, "message", word(a, p->message));
+	return v;
+}
+
+static struct gpuq_val *view_reasons(struct gpuq_arena *a, const struct job *j,
+				     enum gpuq_reason *first)
+{
+	struct gpuq_val *list = gpuq_list(a);
+
+	*first = GPUQ_R_NONE;
+	if (j->state != GPUQ_JOB_PENDING && j->state != GPUQ_JOB_STARTING)
+		return list;
+	for (size_t i = 0; i < j->n_reasons || (i == 0 && !j->n_reasons); i++) {
+		struct reason now = { .since_us = j->placed_us };
+		const struct reason *r = i < j->n_reasons ? &j->reasons[i] : &now;
+		struct gpuq_val *v = gpuq_map(a);
+
+		if (r == &now) {
+			now.code = j->state == GPUQ_JOB_STARTING ? GPUQ_R_STARTING
+								 : GPUQ_R_NOT_EVALUATED;
+			now.object = "";
+			if (now.code == GPUQ_R_NOT_EVALUATED)
+				now.since_us = j->eligible_us;
+		}
+		if (i == 0)
+			*first = r->code;
+		gpuq_put(a, v, "code", gpuq_str(a, gpuq_reason_word(r->code)));
+		gpuq_put(a, v, "object", word(a, r->object));
+		gpuq_put(a, v, "have", r->have || r->need ? gpuq_int(a, r->have) : gpuq_null(a));
+		gpuq_put(a, v, "need", r->have || r->need ? gpuq_int(a, r->need) : gpuq_null(a));
+		gpuq_put(a, v, "since", instant(a, r->since_us));
+		gpuq_put(a, v, "who", gpuq_str(a, gpuq_reason_who(r->code)));
+		gpuq_add(a, list, v);
+	}
+	return list;
+}
+
+static struct gpuq_val *view_array(struct gpuq_arena *a, const struct model *m, const struct job *j)
+{
+	const struct job *master =
+		j->key.index < 0 ? j : job_find(m, (struct job_key){ j->key.id, -1 });
+	const struct array *ar = master ? master->array : NULL;
+	struct gpuq_buf text = GPUQ_BUF_INIT;
+	struct gpuq_array waiting;
+	struct gpuq_val *v;
+
+	if (!ar)
+		return gpuq_null(a);
+	v = gpuq_map(a);
+	gpuq_put(a, v, "indices", gpuq_str(a, ar->indices));
+	gpuq_put(a, v, "size", gpuq_int(a, ar->size));
+	gpuq_put(a, v, "throttle", ar->throttle ? gpuq_int(a, ar->throttle) : gpuq_null(a));
+	if (j == master) {
+		waiting =
+			(struct gpuq_array){ ar->waiting, ar->n_waiting_ranges, ar->n_waiting, 0 };
+		gpuq_array_print(&waiting, &text);
+		gpuq_put(a, v, "waiting", gpuq_str(a, gpuq_buf_str(&text)));
+		gpuq_put(a, v, "n_waiting", gpuq_int(a, ar->n_waiting));
+		gpuq_buf_done(&text);
+	}
+	return v;
+}
+
+static int64_t used_us(const struct job *j, int64_t now_us)
+{
+	int64_t us = j->gpu_us;
+	const struct pod *p;
+
+	DL_FOREACH2(j->pods, p, job_next)
+	if (p->state == GPUQ_POD_RUNNING && p->start_us && now_us > p->start_us)
+		us += (now_us - p->start_us) / 1000 * p->gpus_milli;
+	return us;
+}
+
+struct gpuq_val *view_job(struct gpuq_arena *a, const struct model *m, const struct job *j,
+			  int64_t now_us)
+{
+	struct gpuq_val *v = gpuq_map(a), *list;
+	enum gpuq_reason first;
+	const struct pod *p;
+
+	gpuq_put(a, v, "id", gpuq_int(a, j->key.id));
+	gpuq_put(a, v, "array_index", j->key.index < 0 ? gpuq_null(a) : gpuq_int(a, j->key.index));
+	gpuq_put(a, v, "array", view_array(a, m, j));
+	gpuq_put(a, v, "name", gpuq_str(a, j->name));
+	gpuq_put(a, v, "user", gpuq_str(a, j->user));
+	gpuq_put(a, v, "queue", gpuq_str(a, j->queue->name));
+	gpuq_put(a, v, "account", word(a, j->account));
+	gpuq_put(a, v, "qos", gpuq_str(a, j->qos));
+	gpuq_put(a, v, "state", gpuq_str(a, gpuq_job_state_word(j->state)));
+	list = view_reasons(a, j, &first);
+	gpuq_put(a, v, "reason",
+		 first == GPUQ_R_NONE ? gpuq_null(a) : gpuq_str(a, gpuq_reason_word(first)));
+	gpuq_put(a, v, "reasons", list);
+	gpuq_put(a, v, "submit_time", instant(a, j->submit_us));
+	gpuq_put(a, v, "start_time", instant(a, j->start_us));
+	gpuq_put(a, v, "end_time", j->ended ? instant(a, j->end_us) : gpuq_null(a));
+	gpuq_put(a, v, "eligible_time", instant(a, j->eligible_us));
+	gpuq_put(a, v, "planned_time",
+		 instant(a, j->state == GPUQ_JOB_PENDING ? j->planned_us : 0));
+	gpuq_put(a, v, "time_limit_s",
+		 j->time_limit_us == GPUQ_UNLIMITED
+			 ? gpuq_null(a)
+			 : gpuq_int(a, j->time_limit_us / GPUQ_US_PER_S));
+	gpuq_put(a, v, "exit_code",
+		 j->ended && j->exit_code >= 0 ? gpuq_int(a, j->exit_code) : gpuq_null(a));
+	gpuq_put(a, v, "attempt", gpuq_int(a, j->attempt));
+	gpuq_put(a, v, "priority", gpuq_int(a, j->priority));
+	gpuq_put(a, v, "flavor", word(a, j->flavor));
+	gpuq_put(a, v, "pod_count", gpuq_int(a, job_pods(j)));
+	gpuq_put(a, v, "gpus", devices(a, job_gpus_milli(j)));
+	list = gpuq_list(a);
+	DL_FOREACH2(j->pods, p, job_next)
+	if (p->attempt == j->attempt && j->state != GPUQ_JOB_PENDING)
+		gpuq_add(a, list, view_pod(a, m, p));
+	gpuq_put(a, v, "pods", list);
+	gpuq_put(a, v, "gpu_seconds", gpuq_real(a, (double)(used_us(j, now_us) / 1000) / 1000));
+	list = gpuq_list(a);
+	for (uint32_t i = 0; i < j->n_evictions; i++) {
+		struct gpuq_val *e = gpuq_map(a);
+
+		gpuq_put(a, e, "time", instant(a, j->evictions[i].at_us));
+		gpuq_put(a, e, "cause", gpuq_str(a, gpuq_cause_word(j->evictions[i].cause)));
+		gpuq_put(a, e, "rule", word(a, j->evictions[i].rule));
+		gpuq_put(a, e, "by", word(a, j->evictions[i].by));
+		gpuq_add(a, list, e);
+	}
+	gpuq_put(a, v, "evictions", list);
+	gpuq_put(a, v, "message", word(a, j->message));
+	return v;
+}
+
+struct gpuq_val *view_spec(struct gpuq_arena *a, const struct gpuq_spec *spec, const char *user,
+			   int64_t time_limit_us)
+{
+	static const char *const nulls[] = { "reason",   "submit_time",   "start_time",
+					     "end_time", "eligible_time", "exit_code",
+					     "flavor" };
+	static const char *const lists[] = { "reasons", "pods", "evictions" };
+	struct gpuq_val *v = gpuq_map(a), *ar = gpuq_null(a);
+
+	if (spec->array.n_ranges) {
+		struct gpuq_buf text = GPUQ_BUF_INIT;
+
+		gpuq_array_print(&spec->array, &text);
+		ar = gpuq_map(a);
+		gpuq_put(a, ar, "indices", gpuq_str(a, gpuq_buf_str(&text)));
+		gpuq_put(a, ar, "size", gpuq_int(a, spec->array.size));
+		gpuq_put(a, ar, "throttle",
+			 spec->array.throttle ? gpuq_int(a, spec->array.throttle) : gpuq_null(a));
+		gpuq_buf_done(&text);
+	}
+	gpuq_put(a, v, "id", gpuq_null(a));
+	gpuq_put(a, v, "array_index", gpuq_null(a));
+	gpuq_put(a, v, "array", ar);
+	gpuq_put(a, v, "name", gpuq_str(a, spec->name));
+	gpuq_put(a, v, "user", gpuq_str(a, user));
+	gpuq_put(a, v, "queue", gpuq_str(a, spec->queue));
+	gpuq_put(a, v, "account", word(a, spec->account));
+	gpuq_put(a, v, "qos", word(a, spec->qos));
+	gpuq_put(a, v, "state", gpuq_null(a));
+	for (size_t i = 0; i < sizeof(nulls) / sizeof(nulls[0]); i++)
+		gpuq_put(a, v, nulls[i], gpuq_null(a));
+	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
+		gpuq_put(a, v, lists[i], gpuq_list(a));
+	gpuq_put(a, v, "time_limit_s",
+		 time_limit_us == GPUQ_UNLIMITED ? gpuq_null(a)
+						 : gpuq_int(a, time_limit_us / GPUQ_US_PER_S));
+	gpuq_put(a, v, "attempt", gpuq_int(a, 0));
+	gpuq_put(a, v, "priority", gpuq_int(a, 0));
+	gpuq_put(a, v, "pod_count", gpuq_int(a, gpuq_spec_pods(spec)));
+	gpuq_put(a, v, "gpus", devices(a, gpuq_spec_gpus_milli(spec)));
+	gpuq_put(a, v, "gpu_seconds", gpuq_int(a, 0));
+	return v;
+}
+
+/* What stands on a device now; milli-devices. */
+struct slot {
+	int64_t taken_milli;
+	bool leaving;
+};
+
+static void fill_slots(const struct node *n, struct slot *slots)
+{
+	const struct pod *p;
+	int64_t foreign = n->foreign_gpus_milli;
+
+	DL_FOREACH2(n->pods, p, node_next)
+	for (uint32_t i = 0; pod_takes(p) && i < p->n_devices; i++)
+		if (p->devices[i] < n->n_devices)
+			slots[p->devices[i]].taken_milli += p->gpus_milli / p->n_devices;
+	/* Which devices others hold is not told: they are taken to be the last free ones,
+	 * as the scheduler takes the first. */
+	for (uint32_t i = n->n_devices; i-- > 0 && foreign > 0;)
+		if (slots[i].taken_milli == 0) {
+			slots[i].taken_milli = foreign < 1000 ? foreign : 1000;
+			foreign -= slots[i].taken_milli;
+		}
+}
+
+struct gpuq_val *view_node(struct gpuq_arena *a, const struct model *m, const struct node *n)
+{
+	struct gpuq_val *v = gpuq_map(a), *list = gpuq_list(a), *labels = gpuq_map(a);
+	struct slot *slots = gpuq_arena_calloc(a, n->n_devices + 1, sizeof(*slots));
+	int64_t free_milli = 0;
+	char id[32];
+
+	(void)m;
+	if (!slots || !v)
+		return NULL;
+	fill_slots(n, slots);
+	for (uint32_t i = 0; i < n->n_devices; i++) {
+		const struct device *d = &n->devices[i];
+		struct gpuq_val *dv = gpuq_map(a), *jobs = gpuq_list(a);
+		int64_t left = 1000 - slots[i].taken_milli;
+		const struct pod *p;
+
+		if (left < 0 || !d->healthy || n->gone)
+			left = 0;
+		free_milli += left;
+		gpuq_put(a, dv, "index", gpuq_int(a, i));
+		gpuq_put(a, dv, "uuid", word(a, d->uuid));
+		gpuq_put(a, dv, "product", word(a, d->product));
+		gpuq_put(a, dv, "memory_mib",
+			 d->memory_mib ? gpuq_int(a, d->memory_mib) : gpuq_null(a));
+		gpuq_put(a, dv, "free_milli", gpuq_int(a, left));
+		gpuq_put(a, dv, "free_memory_mib",
+			 d->memory_mib ? gpuq_int(a, d->memory_mib * left / 1000) : gpuq_null(a));
+		DL_FOREACH2(n->pods, p, node_next)
+		for (uint32_t k = 0; pod_takes(p) && k < p->n_devices; k++)
+			if (p->devices[k] == i) {
+				if (p->job->key.index >= 0)
+					snprintf(id, sizeof(id), "%u_%d", p->job->key.id,
+						 p->job->key.index);
+				else
+					snprintf(id, sizeof(id), "%u", p->job->key.id);
+				gpuq_add(a, jobs, gpuq_str(a, id));
+			}
+		gpuq_put(a, dv, "jobs", jobs);
+		gpuq_put(a, dv, "state",
+			 gpuq_str(a, n->gone           ? "lost"
+				     : !d->healthy     ? "unhealthy"
+				     : left == 1000    ? "free"
+				     : left > 0        ? "shared"
+				     : jobs && jobs->n ? "allocated"
+						       : "foreign"));
+		gpuq_add(a, list, dv);
+	}
+	gpuq_put(a, v, "name", gpuq_str(a, n->name));
+	gpuq_put(a, v, "pool", gpuq_str(a, n->pool));
+	gpuq_put(a, v, "flavor", n->n_devices ? gpuq_str(a, n->flavor) : gpuq_null(a));
+	gpuq_put(a, v, "state", gpuq_str(a, gpuq_node_state_word(node_state(n))));
+	gpuq_put(a, v, "gpus", gpuq_int(a, n->n_devices));
+	gpuq_put(a, v, "free_gpus", devices(a, free_milli));
+	gpuq_put(a, v, "cpu_milli", gpuq_int(a, n->fact.cpu_milli));
+	gpuq_put(a, v, "memory_mib", gpuq_int(a, n->fact.memory_bytes >> 20));
+	gpuq_put(a, v, "note", word(a, n->drain ? n->drain_why : n->fact.note));
+	gpuq_put(a, v, "last_seen", instant(a, n->seen_us));
+	for (size_t i = 0; i < n->fact.labels.n; i++)
+		gpuq_put(a, labels, n->fact.labels.keys[i], gpuq_str(a, n->fact.labels.vals[i]));
+	gpuq_put(a, v, "labels", labels);
+	gpuq_put(a, v, "devices", list);
+	return v;
+}
+
+static bool queue_under(const struct queue *q, const struct queue *top)
+{
+	for (; q; q = q->parent)
+		if (q == top)
+			return true;
+	return false;
+}
+
+static struct gpuq_val *view_amount(struct gpuq_arena *a, const struct site_amount *am,
+				    int64_t dflt)
+{
+	struct gpuq_val *v;
+
+	if (!am->given)
+		return devices(a, dflt);
+	if (!am->per_flavor)
+		return devices(a, am->all);
+	v = gpuq_map(a);
+	for (size_t i = 0; i < am->n; i++)
+		gpuq_put(a, v, am->flavors[i], devices(a, am->amounts[i]));
+	return v;
+}
+
+static int64_t queue_used_us(const struct model *m, const struct queue *top)
+{
+	int64_t us = 0;
+
+	for (const struct usage *u = m->usages; u; u = u->hh.next) {
+		const struct queue *q = queue_find(m, (const char *)u->bytes); /* ends with NUL */
+
+		if (q && queue_under(q, top))
+			us += u->gpu_us;
+	}
+	return us;
+}
+
+struct gpuq_val *view_queue(struct gpuq_arena *a, const struct model *m, const struct queue *q,
+			    int64_t now_us)
+{
+	struct gpuq_val *v = gpuq_map(a);
+	int64_t allocated = 0, held = 0, pending = 0, running = 0, used = queue_used_us(m, q);
+
+	for (uint32_t i = 0; i < m->n_queues; i++) {
+		const struct queue *c = m->queues[i];
+
+		if (!queue_under(c, q))
+			continue;
+		allocated += c->allocated_milli;
+		held += c->held_milli;
+		pending += c->n_pending;
+		running += c->n_running;
+	}
+	(void)now_us;
+	gpuq_put(a, v, "name", gpuq_str(a, q->name));
+	gpuq_put(a, v, "parent", q->parent ? gpuq_str(a, q->parent->name) : gpuq_null(a));
+	gpuq_put(a, v, "quota", view_amount(a, &q->site->quota, 0));
+	gpuq_put(a, v, "limit", view_amount(a, &q->site->limit, GPUQ_UNLIMITED));
+	gpuq_put(a, v, "weight",
+		 q->site->weight % 1000 ? gpuq_real(a, (double)q->site->weight / 1000)
+					: gpuq_int(a, q->site->weight / 1000));
+	gpuq_put(a, v, "fair_share", gpuq_null(a));
+	gpuq_put(a, v, "allocated", devices(a, allocated));
+	gpuq_put(a, v, "held", devices(a, held));
+	gpuq_put(a, v, "pending_jobs", gpuq_int(a, pending));
+	gpuq_put(a, v, "running_jobs", gpuq_int(a, running));
+	gpuq_put(a, v, "budget_gpu_minutes",
+		 q->site->budget ? gpuq_int(a, q->site->budget->gpu_minutes) : gpuq_null(a));
+	gpuq_put(a, v, "used_gpu_minutes", gpuq_real(a, (double)(used / 6000) / 10000));
+	gpuq_put(a, v, "namespace", word(a, q->site->namespace_));
+	gpuq_put(a, v, "state",
+		 gpuq_str(a, q->site->stopped && q->site->closed ? "stopped,closed"
+			     : q->site->stopped                  ? "stopped"
+			     : q->site->closed                   ? "closed"
+								 : "open"));
+	return v;
+}
+
+struct gpuq_val *view_status(struct gpuq_arena *a, const struct model *m)
+{
+	static const char *const kinds[] = { "allocated", "held",     "reserved", "free",
+					     "stranded",  "draining", "lost" };
+	enum { ALLOCATED, HELD, RESERVED, FREE, STRANDED, DRAINING, LOST, N_KINDS };
+	int64_t sum[N_KINDS] = { 0 }, total = 0;
+	struct gpuq_val *v = gpuq_map(a), *d = gpuq_map(a), *jobs = gpuq_map(a);
+
+	for (const struct node *n = m->nodes; n; n = n->hh.next) {
+		struct slot *slots = gpuq_arena_calloc(a, n->n_devices + 1, sizeof(*slots));
+		bool off = n->drain || n->fact.unschedulable;
+
+		if (!slots)
+			return NULL;
+		fill_slots(n, slots);
+		for (uint32_t i = 0; i < n->n_devices; i++) {
+			int64_t taken = slots[i].taken_milli > 1000 ? 1000 : slots[i].taken_milli;
+
+			total += 1000;
+			if (n->gone || !n->fact.ready) {
+				sum[LOST] += 1000;
+				continue;
+			}
+			sum[ALLOCATED] += taken;
+			sum[!n->devices[i].healthy ? LOST : off ? DRAINING : FREE] += 1000 - taken;
+		}
+	}
+	gpuq_put(a, v, "gpus", devices(a, total));
+	for (int i = 0; i < N_KINDS; i++)
+		gpuq_put(a, d, kinds[i], devices(a, sum[i]));
+	gpuq_put(a, v, "devices", d);
+	for (int i = 0; i < N_GPUQ_JOB_STATES; i++)
+		gpuq_put(a, jobs, gpuq_job_state_word((enum gpuq_job_state)i),
+			 gpuq_int(a, m->n_jobs_by_state[i]));
+	gpuq_put(a, v, "jobs", jobs);
+	return v;
+}

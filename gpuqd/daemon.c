@@ -1,0 +1,507 @@
+#include "gpuqd/daemon.h"
+
+#ifdef HAVE_CONFIG_H
+#include <config.h>
+#endif
+
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "gpuqd/base/log.h"
+#include "gpuqd/base/loop.h"
+#include "gpuqd/base/sdnotify.h"
+#include "gpuqd/cluster/cluster.h"
+#include "gpuqd/core/model.h"
+#include "gpuqd/flow/dispatch.h"
+#include "gpuqd/flow/journal.h"
+#include "gpuqd/flow/reconcile.h"
+#include "gpuqd/flow/schedule.h"
+#include "gpuqd/rpc/methods.h"
+#include "gpuqd/rpc/rpc.h"
+#include "gpuqd/store/store.h"
+#include "libgpuq/limits.h"
+#include "libgpuq/mp.h"
+#include "libgpuq/units.h"
+#include "libgpuq/yaml.h"
+
+#define SPACE_CHECK_US GPUQ_US_PER_S
+#define KEYS_CHECK_US (3600 * GPUQ_US_PER_S)
+
+struct daemon {
+	struct config *config;
+	int argc;
+	char **argv;
+	char self[PATH_MAX];
+	struct loop *loop;
+	struct store *store;
+	struct model *model;
+	struct journal *journal;
+	struct schedule *schedule;
+	struct dispatch *dispatch;
+	struct reconcile *reconcile;
+	struct cluster *cluster;
+	struct methods *methods;
+	struct rpc_server *rpc;
+	struct loop_timer *space, *keys, *watchdog, *reload;
+};
+
+/* ---- the site file ---- */
+
+static int read_site(const char *path, struct gpuq_buf *bytes, struct gpuq_err *err)
+{
+	struct gpuq_arena mem = GPUQ_ARENA_INIT(0);
+	struct gpuq_buf text = GPUQ_BUF_INIT_MAX(GPUQ_YAML_BYTES_MAX);
+	struct gpuq_val **docs;
+	struct site *site = NULL;
+	FILE *f = fopen(path, "re");
+	char chunk[4096];
+	size_t n, n_docs;
+	int rc = 0;
+
+	if (!f)
+		return gpuq_fail(err, GPUQ_EIO, "%s: %s", path, strerror(errno));
+	while ((n = fread(chunk, 1, sizeof(chunk), f)) > 0)
+		gpuq_buf_add(&text, chunk, n);
+	fclose(f);
+	if (text.failed)
+		rc = gpuq_fail(err, GPUQ_ETOOBIG, "%s: larger than a site file can be", path);
+	if (rc == 0)
+		rc = gpuq_yaml_parse(&mem, path, text.data ? text.data : "", text.len, &docs,
+				     &n_docs, err);
+	if (rc == 0 && n_docs != 1)
+		rc = gpuq_fail(err, GPUQ_EINVAL, "%s:1:1: expected one document", path);
+	if (rc == 0)
+		rc = site_read(docs[0], path, 0, &site, err);
+	if (rc == 0)
+		gpuq_mp_write(bytes, docs[0]);
+	site_free(site);
+	gpuq_buf_done(&text);
+	gpuq_arena_done(&mem);
+	return rc;
+}
+
+int daemon_check(const struct config *c)
+{
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	struct gpuq_buf bytes = GPUQ_BUF_INIT;
+	int rc = c->site ? read_site(c->site, &bytes, &err) : 0;
+
+	gpuq_buf_done(&bytes);
+	if (rc < 0) {
+		fprintf(stderr, "gpuqd: %s\n", err.text);
+		return EXIT_CONFIG;
+	}
+	printf("configuration is valid\n");
+	return EXIT_OK;
+}
+
+/* ---- loading ---- */
+
+struct load {
+	struct model *m;
+	enum table table;
+	struct gpuq_err *err;
+};
+
+static int load_one(void *arg, const unsigned char *key, size_t key_len, const unsigned char *val,
+		    size_t val_len)
+{
+	struct load *l = arg;
+
+	return model_load(l->m, l->table, key, key_len, val, val_len, l->err);
+}
+
+static int load_model(struct store *st, struct model **out, struct gpuq_err *err)
+{
+	unsigned char raw[4];
+	char id[9];
+	struct load l = { .err = err };
+	int rc = 0;
+
+	if (getrandom(raw, sizeof(raw), 0) != (ssize_t)sizeof(raw))
+		return gpuq_fail(err, GPUQ_EIO, "no random numbers");
+	snprintf(id, sizeof(id), "%02x%02x%02x%02x", raw[0], raw[1], raw[2], raw[3]);
+	l.m = model_new(id); /* a stored identity replaces this one */
+	if (!l.m)
+		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+	for (size_t i = 0; i < model_load_order_n && rc == 0; i++) {
+		l.table = model_load_order[i];
+		rc = store_each(st, l.table, NULL, 0, NULL, 0, false, 0, load_one, &l, err);
+	}
+	if (rc != 0) {
+		model_free(l.m);
+		return rc;
+	}
+	*out = l.m;
+	return 0;
+}
+
+/* ---- the cluster ---- */
+
+static int start_cluster(struct daemon *d, struct gpuq_err *err)
+{
+	const struct config *c = d->config;
+	char dir[PATH_MAX];
+	int rc;
+
+	if (c->cluster == CLUSTER_KUBE) {
+		struct cluster_kube_opts o = { .kubeconfig = c->kubeconfig,
+					       .context = c->context,
+					       .namespace_ = c->namespace_,
+					       .cluster_id = d->model->cluster_id,
+					       .creates_per_s = c->creates_per_s };
+
+		rc = cluster_kube_new(d->loop, &o, &d->cluster, err);
+	} else {
+		struct cluster_local_opts o = { .dir = dir,
+						.shepherd = d->self,
+						.gpus = c->gpus,
+						.cluster_id = d->model->cluster_id };
+
+		snprintf(dir, sizeof(dir), "%s/local", c->state);
+		rc = cluster_local_new(d->loop, &o, &d->cluster, err);
+	}
+	if (rc < 0)
+		return rc;
+	log_info("cluster.start", "kind=%s", d->cluster->ops->kind);
+	rc = d->cluster->ops->start(d->cluster, reconcile_sink(d->reconcile, d->cluster), err);
+	if (rc < 0)
+		return rc;
+	dispatch_set_cluster(d->dispatch, d->cluster);
+	methods_set_cluster(d->methods, d->cluster);
+	return 0;
+}
+
+static void stop_cluster(struct daemon *d)
+{
+	if (!d->cluster)
+		return;
+	schedule_ready(d->schedule, false);
+	dispatch_set_cluster(d->dispatch, NULL);
+	methods_set_cluster(d->methods, NULL);
+	d->cluster->ops->free(d->cluster);
+	d->cluster = NULL;
+}
+
+/* ---- no space: forget what is not on disk, and wait ---- */
+
+static void on_space_check(void *arg)
+{
+	struct daemon *d = arg;
+	struct gpuq_err err = GPUQ_ERR_INIT;
+
+	d->space = NULL;
+	if (!store_has_space(d->store)) {
+		d->space = loop_after(d->loop, SPACE_CHECK_US, on_space_check, d);
+		return;
+	}
+	log_notice("journal.space", "there is space again");
+	journal_writable(d->journal);
+	if (start_cluster(d, &err) < 0) {
+		log_err("cluster.start", "error=%s", LOGS(err.text));
+		loop_stop(d->loop, EXIT_CLUSTER);
+	}
+}
+
+static void reload(void *arg)
+{
+	struct daemon *d = arg;
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	struct model *m = NULL;
+
+	d->reload = NULL;
+	stop_cluster(d);
+	if (load_model(d->store, &m, &err) < 0) {
+		log_err("store.load", "error=%s", LOGS(err.text));
+		loop_stop(d->loop, EXIT_IO);
+		return;
+	}
+	model_free(d->model);
+	d->model = m;
+	journal_set_model(d->journal, m);
+	d->space = loop_after(d->loop, SPACE_CHECK_US, on_space_check, d);
+}
+
+static void on_no_space(void *arg)
+{
+	struct daemon *d = arg;
+
+	/* Not from inside the store's callback: whoever is on the stack may hold pointers
+	 * into the model. */
+	if (!d->reload)
+		d->reload = loop_after(d->loop, 0, reload, d);
+}
+
+static void on_broken(void *arg, const struct gpuq_err *err)
+{
+	struct daemon *d = arg;
+
+	log_err("store.broken", "error=%s: what is stored is not known; stopping", LOGS(err->text));
+	loop_stop(d->loop, EXIT_IO);
+}
+
+/* ---- clocks and signals ---- */
+
+static void on_keys_check(void *arg)
+{
+	struct daemon *d = arg;
+	struct event ev = { .type = EV_KEYS_EXPIRED };
+
+	journal_apply(d->journal, &ev, NULL);
+	d->keys = loop_after(d->loop, KEYS_CHECK_US, on_keys_check, d);
+}
+
+static void on_watchdog(void *arg)
+{
+	struct daemon *d = arg;
+
+	sdnotify_watchdog();
+	d->watchdog = loop_after(d->loop, sdnotify_watchdog_us() / 2, on_watchdog, d);
+}
+
+static void on_term(void *arg)
+{
+	struct daemon *d = arg;
+
+	log_notice("daemon.stop", "jobs go on");
+	sdnotify_stopping();
+	loop_stop(d->loop, EXIT_OK);
+}
+
+static const char *const *operator_names(const struct config *c, struct gpuq_arena *a)
+{
+	const char **names = gpuq_arena_calloc(a, c->operators.n + 1, sizeof(*names));
+
+	for (size_t i = 0; names && i < c->operators.n; i++)
+		names[i] = c->operators.items[i];
+	return names;
+}
+
+/* SIGHUP: settings that may change while running; the others are named and stay. */
+static void on_hup(void *arg)
+{
+	struct daemon *d = arg;
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	struct config fresh;
+	struct gpuq_arena mem = GPUQ_ARENA_INIT(0);
+
+	sdnotify_reloading();
+	if (config_read(&fresh, d->argc, d->argv, &err) < 0) {
+		log_err("config.reload", "error=%s: the old settings stay", LOGS(err.text));
+	} else {
+		log_set_level((enum log_level)log_level_parse(fresh.log_level));
+		if (rpc_server_set_operators(d->rpc, operator_names(&fresh, &mem), &err) < 0)
+			log_err("config.reload", "error=%s", LOGS(err.text));
+		log_notice("config.reload",
+			   "operators=%zu log_level=%s: other settings take effect "
+			   "at the next start",
+			   fresh.operators.n, fresh.log_level);
+		gpuq_arena_done(&mem);
+		config_done(&fresh);
+	}
+	sdnotify_ready();
+}
+
+/* ---- start to stop ---- */
+
+static int apply_site_file(struct daemon *d, struct gpuq_err *err)
+{
+	struct gpuq_buf bytes = GPUQ_BUF_INIT;
+	struct event ev = { .type = EV_SITE_APPLIED };
+	int rc = read_site(d->config->site, &bytes, err);
+
+	if (rc == 0) {
+		ev.at_us = loop_now_us(d->loop);
+		ev.site.bytes = bytes.data;
+		ev.site.len = bytes.len;
+		ev.site.who = "gpuqd --site";
+		rc = model_apply(d->model, &ev, err);
+	}
+	gpuq_buf_done(&bytes);
+	if (rc == 0)
+		log_info("site.applied", "file=%s queues=%u", LOGS(d->config->site),
+			 d->model->n_queues);
+	return rc;
+}
+
+static int open_store(struct daemon *d, struct gpuq_err *err)
+{
+	struct store_opts o = { .map_bytes = d->config->map_bytes,
+				.unsafe_fs = d->config->unsafe_fs };
+	struct batch b;
+	bool fresh = false;
+	int rc = store_open(d->config->state, &o, &d->store, &fresh, err);
+
+	if (rc == 0)
+		rc = load_model(d->store, &d->model, err);
+	if (rc < 0)
+		return rc;
+	if (fresh && d->config->site)
+		rc = apply_site_file(d, err);
+	else if (d->config->site)
+		log_notice("site.kept", "the store holds a site already: %s is not applied",
+			   LOGS(d->config->site));
+	if (rc < 0)
+		return rc;
+	/* The identity is on disk before the first pod can carry it. */
+	batch_init(&b);
+	model_collect(d->model, &b);
+	rc = b.n ? store_write_now(d->store, &b, err) : 0;
+	batch_done(&b);
+	return rc;
+}
+
+static int open_sockets(struct daemon *d, struct gpuq_err *err)
+{
+	mode_t mode = geteuid() == 0 ? 0666 : 0600;
+	int rc = 0;
+
+	for (size_t i = 0; i < d->config->listen.n && rc == 0; i++) {
+		const char *addr = d->config->listen.items[i];
+		char dir[PATH_MAX];
+		char *slash;
+
+		/* The folder of the default places is ours to make. */
+		snprintf(dir, sizeof(dir), "%s", addr + strlen("unix:"));
+		slash = strrchr(dir, '/');
+		if (slash && slash != dir) {
+			*slash = '\0';
+			if (mkdir(dir, geteuid() == 0 ? 0755 : 0700) != 0 && errno != EEXIST)
+				log_debug("listen.mkdir", "dir=%s error=%s", LOGS(dir),
+					  strerror(errno));
+		}
+		rc = rpc_server_listen(d->rpc, addr, mode, err);
+		if (rc == 0)
+			log_info("listen", "addr=%s", LOGS(addr));
+	}
+	return rc;
+}
+
+static int exit_code_of(int rc)
+{
+	switch (rc) {
+	case GPUQ_EBUSY:
+		return EXIT_BUSY;
+	case GPUQ_EINVAL:
+	case GPUQ_ERANGE:
+	case GPUQ_ENOENT:
+	case GPUQ_EPERM:
+		return EXIT_CONFIG;
+	case GPUQ_EIO:
+	case GPUQ_ESTORAGE:
+	case GPUQ_ECORRUPT:
+		return EXIT_IO;
+	case GPUQ_EUNREACH:
+		return EXIT_CLUSTER;
+	default:
+		return EXIT_ANY;
+	}
+}
+
+static int build(struct daemon *d, struct gpuq_err *err)
+{
+	struct journal_opts jo = { on_no_space, on_broken, d };
+	struct dispatch_opts dopts = { .local = d->config->cluster == CLUSTER_LOCAL,
+				       .finished_pod_keep_us = d->config->finished_pod_keep_us,
+				       .start_timeout_us = d->config->start_timeout_us };
+	struct rpc_opts ro = { .server = "gpuqd/" PACKAGE_VERSION,
+			       .version = PACKAGE_VERSION,
+			       .operators = operator_names(d->config, &d->config->arena) };
+	int rc = loop_new(&d->loop, err);
+
+	if (rc == 0)
+		rc = open_store(d, err);
+	if (rc == 0)
+		rc = journal_new(d->loop, d->store, d->model, &jo, &d->journal, err);
+	if (rc == 0)
+		rc = schedule_new(d->journal, &d->schedule, err);
+	if (rc == 0)
+		rc = dispatch_new(d->journal, &dopts, &d->dispatch, err);
+	if (rc == 0)
+		rc = reconcile_new(d->journal, d->dispatch, d->schedule, &d->reconcile, err);
+	if (rc == 0)
+		rc = methods_new(d->journal, d->reconcile,
+				 d->config->cluster == CLUSTER_KUBE ? "kube" : "local", &d->methods,
+				 err);
+	if (rc == 0) {
+		methods_opts(d->methods, &ro);
+		rc = rpc_server_new(d->loop, &ro, &d->rpc, err);
+	}
+	if (rc == 0)
+		rc = loop_on_signal(d->loop, SIGTERM, on_term, d, err);
+	if (rc == 0)
+		rc = loop_on_signal(d->loop, SIGINT, on_term, d, err);
+	if (rc == 0)
+		rc = loop_on_signal(d->loop, SIGHUP, on_hup, d, err);
+	if (rc == 0)
+		rc = start_cluster(d, err);
+	/* Last: who connects finds everything in place. */
+	if (rc == 0)
+		rc = open_sockets(d, err);
+	return rc;
+}
+
+static void teardown(struct daemon *d)
+{
+	struct gpuq_err err = GPUQ_ERR_INIT;
+
+	loop_cancel(d->space);
+	loop_cancel(d->keys);
+	loop_cancel(d->watchdog);
+	loop_cancel(d->reload);
+	if (d->rpc)
+		rpc_server_stop(d->rpc);
+	if (d->schedule && d->dispatch && d->methods)
+		stop_cluster(d);
+	methods_free(d->methods);
+	rpc_server_free(d->rpc);
+	reconcile_free(d->reconcile);
+	dispatch_free(d->dispatch);
+	schedule_free(d->schedule);
+	store_close_writer(d->store);
+	if (d->journal && journal_flush(d->journal, &err) < 0)
+		log_err("journal.flush", "error=%s", LOGS(err.text));
+	journal_free(d->journal);
+	store_close(d->store);
+	model_free(d->model);
+	loop_free(d->loop);
+}
+
+int daemon_run(struct config *c, int argc, char **argv)
+{
+	struct daemon d = { .config = c, .argc = argc, .argv = argv };
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	ssize_t n;
+	int rc;
+
+	signal(SIGPIPE, SIG_IGN);
+	umask(077);
+	n = readlink("/proc/self/exe", d.self, sizeof(d.self) - 1);
+	d.self[n > 0 ? n : 0] = '\0';
+	sdnotify_init();
+	rc = build(&d, &err);
+	if (rc < 0) {
+		log_err("daemon.start", "error=%s", LOGS(err.text));
+		teardown(&d);
+		return exit_code_of(rc);
+	}
+	log_notice("daemon.ready", "version=%s state=%s cluster=%s id=%s jobs=%u", PACKAGE_VERSION,
+		   LOGS(c->state), d.cluster->ops->kind, d.model->cluster_id,
+		   HASH_COUNT(d.model->jobs));
+	d.keys = loop_after(d.loop, KEYS_CHECK_US, on_keys_check, &d);
+	if (sdnotify_watchdog_us())
+		d.watchdog = loop_after(d.loop, sdnotify_watchdog_us() / 2, on_watchdog, &d);
+	sdnotify_ready();
+	rc = loop_run(d.loop);
+	teardown(&d);
+	return rc;
+}

@@ -1,0 +1,300 @@
+#include "gpuqd/flow/dispatch.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <uthash.h>
+
+#include "gpuqd/base/failpoint.h"
+#include "gpuqd/base/log.h"
+#include "gpuqd/base/loop.h"
+#include "gpuqd/cluster/cluster.h"
+#include "gpuqd/core/model.h"
+#include "gpuqd/flow/journal.h"
+#include "gpuqd/flow/order.h"
+#include "libgpuq/units.h"
+
+#define TICK_US (500 * INT64_C(1000))
+#define KEPT_PODS_MAX 2000 /* finished pods that are kept for their logs, at most */
+
+struct touched {
+	UT_hash_handle hh;
+	struct job_key key;
+	uint64_t seq; /* of the batch that must be durable first */
+};
+
+struct dispatch {
+	struct journal *j;
+	struct loop *l;
+	struct cluster *cluster;
+	struct dispatch_opts opts;
+	struct touched *todo;
+	struct loop_timer *tick;
+};
+
+void dispatch_touch(struct dispatch *d, struct job_key key)
+{
+	struct touched *t = NULL;
+
+	HASH_FIND(hh, d->todo, &key, sizeof(key), t);
+	if (!t) {
+		t = calloc(1, sizeof(*t));
+		if (!t)
+			abort();
+		t->key = key;
+		HASH_ADD(hh, d->todo, key, sizeof(t->key), t);
+	}
+	t->seq = journal_seq(d->j);
+}
+
+void dispatch_touch_all(struct dispatch *d)
+{
+	struct model *m = journal_model(d->j);
+
+	job_each(m, j) if (j->pods) dispatch_touch(d, j->key);
+	loop_kick(d->l);
+}
+
+static void ref_of(const struct model *m, const struct job *j, const struct pod *p, char name[64],
+		   struct pod_ref *ref)
+{
+	pod_name(m, p, name);
+	*ref = (struct pod_ref){ name, order_namespace(j->queue), p->uid, p->node->name, j->token };
+}
+
+/* The spec is read at most once for all pods of a job. */
+struct look {
+	struct dispatch *d;
+	struct model *m;
+	struct job *j;
+	struct gpuq_arena a;
+	struct gpuq_spec spec;
+	bool have_spec, no_spec;
+};
+
+static bool need_spec(struct look *k)
+{
+	struct gpuq_err err = GPUQ_ERR_INIT;
+
+	if (k->have_spec || k->no_spec)
+		return k->have_spec;
+	if (order_spec(journal_store(k->d->j), k->j->key.id, &k->a, &k->spec, &err) == 0) {
+		k->have_spec = true;
+	} else {
+		k->no_spec = true;
+		log_err("dispatch.spec", "job=%" PRIu32 " error=%s", k->j->key.id, LOGS(err.text));
+	}
+	return k->have_spec;
+}
+
+static void create(struct look *k, struct pod *p)
+{
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	struct pod_order o;
+
+	if (p->asked || !need_spec(k))
+		return;
+	if (order_fill(k->m, k->j, p, &k->spec, k->d->opts.local, &k->a, &o, &err) < 0) {
+		log_err("dispatch.order", "job=%" PRIu32 " error=%s", k->j->key.id, LOGS(err.text));
+		return;
+	}
+	p->asked = true;
+	(void)FAILPOINT("dispatch.create");
+	k->d->cluster->ops->pod_create(k->d->cluster, &o);
+}
+
+static void tell_to_leave(struct look *k, struct pod *p)
+{
+	struct pod_ref ref;
+	char name[64];
+
+	if (p->leaving)
+		return;
+	need_spec(k);
+	ref_of(k->m, k->j, p, name, &ref);
+	p->leaving = true;
+	(void)FAILPOINT("dispatch.delete");
+	if (k->j->leave_signal)
+		k->d->cluster->ops->pod_signal(k->d->cluster, &ref, k->j->leave_signal);
+	k->d->cluster->ops->pod_delete(k->d->cluster, &ref,
+				       order_grace_us(k->j, k->have_spec ? &k->spec : NULL));
+}
+
+static void forget(struct look *k, struct pod *p)
+{
+	struct pod_ref ref;
+	char name[64];
+
+	if (p->forgotten)
+		return;
+	ref_of(k->m, k->j, p, name, &ref);
+	p->forgotten = true;
+	(void)FAILPOINT("dispatch.forget");
+	k->d->cluster->ops->pod_forget(k->d->cluster, &ref);
+}
+
+static bool keep_finished(const struct dispatch *d, const struct job *j, int64_t now)
+{
+	return j->ended && now < j->end_us + d->opts.finished_pod_keep_us &&
+	       journal_model(d->j)->n_jobs_by_state[GPUQ_JOB_COMPLETED] < KEPT_PODS_MAX;
+}
+
+static void look(struct dispatch *d, struct job *j)
+{
+	struct look k = { .d = d, .m = journal_model(d->j), .j = j };
+	int64_t now = loop_now_us(d->l);
+	bool leaving = j->leave_us || j->outcome != GPUQ_JOB_PENDING;
+	bool keep = keep_finished(d, j, now);
+	bool all_over = j->ended;
+	struct pod *p, *next;
+
+	/* A cluster never calls back from inside an ask, so the list holds still. */
+	DL_FOREACH_SAFE2(j->pods, p, next, job_next)
+	{
+		bool current = p->attempt == j->attempt && job_is_live(j);
+
+		all_over &= !pod_takes(p);
+		if (p->state == GPUQ_POD_GONE)
+			continue;
+		if (!pod_takes(p)) {
+			/* An attempt that will be tried again need not be kept; one whose verdict
+			 * is still out must be. */
+			if (!current && !keep)
+				forget(&k, p);
+		} else if (leaving || !current) {
+			tell_to_leave(&k, p);
+		} else if (p->state == GPUQ_POD_PLANNED) {
+			create(&k, p);
+		}
+	}
+	if (all_over && !keep)
+		d->cluster->ops->job_forget(d->cluster, j->key.id, j->key.index,
+					    order_namespace(j->queue));
+	gpuq_arena_done(&k.a);
+}
+
+static void on_durable(void *arg)
+{
+	struct dispatch *d = arg;
+	struct touched *t, *next;
+
+	if (!d->cluster)
+		return;
+	HASH_ITER (hh, d->todo, t, next) {
+		struct job *j;
+
+		if (t->seq > journal_durable(d->j))
+			continue;
+		j = job_find(journal_model(d->j), t->key);
+		HASH_DEL(d->todo, t);
+		free(t);
+		if (j)
+			look(d, j);
+	}
+}
+
+static void on_event(void *arg, const struct event *ev)
+{
+	struct dispatch *d = arg;
+
+	switch (ev->type) {
+	case EV_JOB_PLACED:
+	case EV_JOB_CANCEL_ASKED:
+	case EV_JOB_EVICT_ASKED:
+	case EV_JOB_REQUEUED:
+	case EV_JOB_ENDED:
+		dispatch_touch(d, ev->job);
+		break;
+	case EV_POD_CREATED:
+	case EV_POD_ENDED:
+	case EV_POD_GONE:
+		dispatch_touch(d, ev->pod.job);
+		break;
+	default:
+		break;
+	}
+}
+
+static int64_t start_timeout(const struct dispatch *d, const struct job *j)
+{
+	for (const struct queue *q = j->queue; q; q = q->parent)
+		if (q->site->start_timeout_us)
+			return q->site->start_timeout_us;
+	return d->opts.start_timeout_us;
+}
+
+/* Limits that come by time alone. */
+static void on_tick(void *arg)
+{
+	struct dispatch *d = arg;
+	struct model *m = journal_model(d->j);
+	int64_t now = loop_now_us(d->l), timeout;
+
+	d->tick = loop_after(d->l, TICK_US, on_tick, d);
+	job_each(m, j)
+	{
+		struct event ev = { .type = EV_JOB_EVICT_ASKED, .job = j->key };
+
+		if (j->ended && j->pods && !keep_finished(d, j, now)) {
+			dispatch_touch(d, j->key);
+			continue;
+		}
+		if (!job_is_live(j) || j->leave_us || j->outcome != GPUQ_JOB_PENDING)
+			continue;
+		ev.evict.by = ev.evict.rule = "";
+		ev.evict.grace_us = -1;
+		if (j->start_us && j->time_limit_us != GPUQ_UNLIMITED &&
+		    now - j->start_us >= j->time_limit_us) {
+			ev.evict.cause = GPUQ_CAUSE_LIMIT;
+			log_info("job.time_limit", "job=%" PRIu32, j->key.id);
+			journal_apply(d->j, &ev, NULL);
+			continue;
+		}
+		timeout = start_timeout(d, j);
+		if (j->state == GPUQ_JOB_STARTING && timeout && now - j->placed_us >= timeout) {
+			ev.evict.cause = GPUQ_CAUSE_INFRA;
+			ev.evict.rule = "start_timeout";
+			log_warn("job.start_timeout", "job=%" PRIu32, j->key.id);
+			journal_apply(d->j, &ev, NULL);
+		}
+	}
+}
+
+int dispatch_new(struct journal *j, const struct dispatch_opts *o, struct dispatch **out,
+		 struct gpuq_err *err)
+{
+	struct dispatch *d = calloc(1, sizeof(*d));
+
+	if (!d)
+		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+	d->j = j;
+	d->l = journal_loop(j);
+	d->opts = *o;
+	journal_subscribe(j, on_event, d);
+	journal_on_durable(j, on_durable, d);
+	d->tick = loop_after(d->l, TICK_US, on_tick, d);
+	*out = d;
+	return 0;
+}
+
+void dispatch_set_cluster(struct dispatch *d, struct cluster *c)
+{
+	d->cluster = c;
+	if (c)
+		dispatch_touch_all(d);
+}
+
+void dispatch_free(struct dispatch *d)
+{
+	struct touched *t, *next;
+
+	if (!d)
+		return;
+	HASH_ITER (hh, d->todo, t, next) {
+		HASH_DEL(d->todo, t);
+		free(t);
+	}
+	loop_cancel(d->tick);
+	free(d);
+}

@@ -1,0 +1,29 @@
+/* history.h - jobs that have ended and left memory
+ *
+ * Owns     nothing. Touches the store (reads committed records).
+ * Used by  flow/submit (dependencies), rpc methods (job.get, job.wait, job.logs). */
+#ifndef GPUQD_FLOW_HISTORY_H
+#define GPUQD_FLOW_HISTORY_H
+
+#include "gpuqd/core/event.h"
+#include "libgpuq/arena.h"
+#include "libgpuq/err.h"
+#include "libgpuq/val.h"
+
+struct store;
+
+/* The job object as it was last seen, or NULL when there is none. */
+struct gpuq_val *history_job(struct store *st, struct job_key key, struct gpuq_arena *a);
+
+/* Every record of a job (its elements, too), in order of index, as job objects.
+ * Returns how many were added to list. */
+int history_jobs(struct store *st, uint32_t id, struct gpuq_arena *a, struct gpuq_val *list);
+
+/* How it ended. Returns 0 or GPUQ_ENOENT. */
+int history_state(struct store *st, struct job_key key, enum gpuq_job_state *state);
+
+/* The last `max` ended jobs, newest first, to fn; non-zero stops. */
+int history_each(struct store *st, size_t max, struct gpuq_arena *a,
+		 int (*fn)(void *arg, struct gpuq_val *job), void *arg, struct gpuq_err *err);
+
+#endif

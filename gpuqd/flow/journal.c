@@ -1,0 +1,259 @@
+#include "gpuqd/flow/journal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "gpuqd/base/log.h"
+#include "gpuqd/base/loop.h"
+#include "gpuqd/store/store.h"
+
+#define SUBSCRIBERS_MAX 8
+
+struct waiter {
+	struct waiter *next;
+	uint64_t seq;
+	durable_fn fn;
+	void *arg;
+};
+
+struct journal {
+	struct loop *loop;
+	struct store *store;
+	struct model *model;
+	struct journal_opts opts;
+	struct {
+		journal_event_fn fn;
+		void *arg;
+	} subs[SUBSCRIBERS_MAX];
+	int n_subs;
+	struct {
+		void (*fn)(void *arg);
+		void *arg;
+	} durable_subs[SUBSCRIBERS_MAX];
+	int n_durable_subs;
+	uint64_t seq; /* of the batch being filled */
+	uint64_t writing; /* 0 = none */
+	uint64_t durable;
+	bool read_only, failed;
+	struct waiter *waiters, **waiters_end;
+};
+
+static void run_waiters(struct journal *j, uint64_t upto, int rc, const struct gpuq_err *err)
+{
+	struct waiter *w;
+
+	while ((w = j->waiters) != NULL && w->seq <= upto) {
+		j->waiters = w->next;
+		if (!j->waiters)
+			j->waiters_end = &j->waiters;
+		w->fn(w->arg, rc, err);
+		free(w);
+	}
+}
+
+static void advance(struct journal *j, uint64_t seq)
+{
+	j->durable = seq;
+	run_waiters(j, seq, 0, NULL);
+	for (int i = 0; i < j->n_durable_subs; i++)
+		j->durable_subs[i].fn(j->durable_subs[i].arg);
+}
+
+/* End of a turn: hand over what was changed, unless the writer is busy; then the next
+ * turns' changes join it, which is what makes batches grow with the load. */
+static void on_turn(void *arg)
+{
+	struct journal *j = arg;
+	struct batch b;
+
+	if (j->writing || j->failed)
+		return;
+	if (!model_is_dirty(j->model)) {
+		/* Nothing to write: what waits does so for what is durable already. */
+		advance(j, j->seq++);
+		return;
+	}
+	batch_init(&b);
+	model_collect(j->model, &b);
+	j->writing = j->seq++;
+	store_write(j->store, &b, j->writing);
+}
+
+static void on_written(void *arg, uint64_t seq, int rc, const struct gpuq_err *err)
+{
+	struct journal *j = arg;
+
+	j->writing = 0;
+	if (rc == 0) {
+		advance(j, seq);
+		return;
+	}
+	j->failed = true;
+	if (rc != GPUQ_ESTORAGE) {
+		j->opts.broken(j->opts.arg, err);
+		return;
+	}
+	log_err("journal.no_space", "error=%s", LOGS(err->text));
+	j->read_only = true;
+	run_waiters(j, UINT64_MAX, rc, err);
+	j->opts.no_space(j->opts.arg);
+}
+
+int journal_new(struct loop *l, struct store *st, struct model *m, const struct journal_opts *o,
+		struct journal **out, struct gpuq_err *err)
+{
+	struct journal *j = calloc(1, sizeof(*j));
+	int rc;
+
+	if (!j)
+		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+	j->loop = l;
+	j->store = st;
+	j->model = m;
+	j->opts = *o;
+	j->seq = 1;
+	j->waiters_end = &j->waiters;
+	rc = store_attach(st, l, on_written, j, err);
+	if (rc < 0) {
+		free(j);
+		return rc;
+	}
+	loop_add_hook(l, on_turn, j);
+	*out = j;
+	return 0;
+}
+
+void journal_free(struct journal *j)
+{
+	struct waiter *next;
+
+	if (!j)
+		return;
+	for (struct waiter *w = j->waiters; w; w = next) {
+		next = w->next;
+		free(w);
+	}
+	free(j);
+}
+
+struct model *journal_model(const struct journal *j)
+{
+	return j->model;
+}
+
+struct loop *journal_loop(const struct journal *j)
+{
+	return j->loop;
+}
+
+struct store *journal_store(const struct journal *j)
+{
+	return j->store;
+}
+
+void journal_set_model(struct journal *j, struct model *m)
+{
+	j->model = m;
+	j->failed = false;
+}
+
+static bool is_stored(enum event_type t)
+{
+	static const bool stored[N_EVENTS] = {
+#define X(sym, word, is) [EV_##sym] = is,
+		EVENTS(X)
+#undef X
+	};
+
+	return stored[t];
+}
+
+int journal_apply(struct journal *j, struct event *ev, struct gpuq_err *err)
+{
+	int rc;
+
+	if ((j->read_only || j->failed) && is_stored(ev->type))
+		return gpuq_fail(err, GPUQ_ESTORAGE,
+				 "no space left for the state directory: nothing can be changed "
+				 "until there is some");
+	if (ev->at_us == 0)
+		ev->at_us = loop_now_us(j->loop);
+	rc = model_apply(j->model, ev, err);
+	if (rc < 0)
+		return rc;
+	for (int i = 0; i < j->n_subs; i++)
+		j->subs[i].fn(j->subs[i].arg, ev);
+	return 0;
+}
+
+void journal_subscribe(struct journal *j, journal_event_fn fn, void *arg)
+{
+	if (j->n_subs == SUBSCRIBERS_MAX)
+		abort(); /* our own bug: daemon.c wires them at start */
+	j->subs[j->n_subs].fn = fn;
+	j->subs[j->n_subs++].arg = arg;
+}
+
+void journal_on_durable(struct journal *j, void (*fn)(void *arg), void *arg)
+{
+	if (j->n_durable_subs == SUBSCRIBERS_MAX)
+		abort();
+	j->durable_subs[j->n_durable_subs].fn = fn;
+	j->durable_subs[j->n_durable_subs++].arg = arg;
+}
+
+void journal_after(struct journal *j, durable_fn fn, void *arg)
+{
+	struct waiter *w = calloc(1, sizeof(*w)), **at = &j->waiters;
+
+	if (!w)
+		abort();
+	if (j->waiters && !j->writing)
+		at = j->waiters_end; /* all wait for the same batch */
+	/* What is in the writer's hands already is enough when nothing came after it; the
+	 * list stays in order of seq. */
+	w->seq = j->writing && !model_is_dirty(j->model) ? j->writing : j->seq;
+	w->fn = fn;
+	w->arg = arg;
+	while (*at && (*at)->seq <= w->seq)
+		at = &(*at)->next;
+	w->next = *at;
+	*at = w;
+	if (!w->next)
+		j->waiters_end = &w->next;
+}
+
+uint64_t journal_seq(const struct journal *j)
+{
+	return j->seq;
+}
+
+uint64_t journal_durable(const struct journal *j)
+{
+	return j->durable;
+}
+
+bool journal_read_only(const struct journal *j)
+{
+	return j->read_only;
+}
+
+void journal_writable(struct journal *j)
+{
+	j->read_only = false;
+}
+
+int journal_flush(struct journal *j, struct gpuq_err *err)
+{
+	struct batch b;
+	int rc = 0;
+
+	if (j->failed || j->read_only)
+		return 0;
+	batch_init(&b);
+	model_collect(j->model, &b);
+	if (b.n)
+		rc = store_write_now(j->store, &b, err);
+	batch_done(&b);
+	return rc;
+}

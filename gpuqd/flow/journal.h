@@ -1,0 +1,76 @@
+/* journal.h - events in, records out, and nothing leaves before it is durable
+ *
+ * Owns     the batch of the current turn, the one that is being written, and who
+ *          waits for them.
+ * Touches  the model (it is the only caller of model_apply in the daemon), the store.
+ * Used by  everything in flow/ and rpc/ that changes or reads the model.
+ *
+ * All changes of one turn of the loop, and of further turns while the writer is busy,
+ * are one transaction. Whatever is to be seen outside (a reply, a pod call, a
+ * notification) is handed to journal_after() and runs when everything applied before
+ * it is on disk. When a batch finds no space, those who wait for it are told so, and
+ * the model, which has run ahead of the disk, must be loaded anew.
+ */
+#ifndef GPUQD_FLOW_JOURNAL_H
+#define GPUQD_FLOW_JOURNAL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "gpuqd/core/event.h"
+#include "gpuqd/core/model.h"
+#include "libgpuq/err.h"
+
+struct loop;
+struct store;
+struct journal;
+
+/* rc is 0, or why what this waited for is not stored. */
+typedef void (*durable_fn)(void *arg, int rc, const struct gpuq_err *err);
+
+/* Called after each applied event, in the order of registration. The event and what it
+ * points at live until the callback returns; a callback may apply further events. */
+typedef void (*journal_event_fn)(void *arg, const struct event *ev);
+
+struct journal_opts {
+	/* The model ran ahead of a batch that found no space: load it anew (journal_set_model)
+	 * and stay read-only until journal_writable(). Called outside of any callback of
+	 * the store. */
+	void (*no_space)(void *arg);
+	/* It is not known what is stored: end the process (exit 74). */
+	void (*broken)(void *arg, const struct gpuq_err *err);
+	void *arg;
+};
+
+int journal_new(struct loop *l, struct store *st, struct model *m, const struct journal_opts *o,
+		struct journal **out, struct gpuq_err *err);
+void journal_free(struct journal *j);
+
+struct model *journal_model(const struct journal *j);
+struct loop *journal_loop(const struct journal *j);
+struct store *journal_store(const struct journal *j);
+void journal_set_model(struct journal *j, struct model *m);
+
+/* Apply one event at the turn's time (ev->at_us 0 = now). Returns what model_apply
+ * returns; GPUQ_ESTORAGE while there is no space (events that are never stored pass). */
+int journal_apply(struct journal *j, struct event *ev, struct gpuq_err *err);
+
+void journal_subscribe(struct journal *j, journal_event_fn fn, void *arg);
+
+/* Run fn once everything applied so far is durable: at the end of this turn when
+ * nothing is waiting to be written, else when its batch is. */
+void journal_after(struct journal *j, durable_fn fn, void *arg);
+
+/* Number of the batch that what is applied now will be in, and of the last durable
+ * one: a thing touched at journal_seq() may be acted on when journal_durable() has
+ * reached it. */
+uint64_t journal_seq(const struct journal *j);
+uint64_t journal_durable(const struct journal *j);
+void journal_on_durable(struct journal *j, void (*fn)(void *arg), void *arg);
+
+bool journal_read_only(const struct journal *j);
+void journal_writable(struct journal *j);
+/* Write what is left and wait for it; at the end of the daemon. */
+int journal_flush(struct journal *j, struct gpuq_err *err);
+
+#endif

@@ -1,0 +1,212 @@
+#include "gpuqd/flow/order.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "gpuqd/store/store.h"
+#include "libgpuq/limits.h"
+#include "libgpuq/mp.h"
+#include "libgpuq/units.h"
+
+#define GRACE_DEFAULT_US (30 * GPUQ_US_PER_S)
+#define ENV_MAX 40
+
+int order_spec(struct store *st, uint32_t job, struct gpuq_arena *a, struct gpuq_spec *out,
+	       struct gpuq_err *err)
+{
+	static const struct gpuq_mp_limits lim = { GPUQ_MSG_BYTES_MAX, GPUQ_MSG_DEPTH_MAX,
+						   GPUQ_MSG_ITEMS_MAX };
+	unsigned char key[CHANGE_KEY_BYTES_MAX];
+	struct gpuq_reader r = { .arena = a, .lenient = true, .err = err };
+	struct gpuq_buf bytes = GPUQ_BUF_INIT;
+	struct gpuq_val *v;
+	int rc = store_get(st, TABLE_SPEC, key, key_u32(key, job), &bytes, err);
+
+	if (rc == 0) {
+		/* Strings of a tree read from the wire point into the bytes: keep those. */
+		char *copy = gpuq_arena_strndup(a, bytes.data, bytes.len);
+
+		rc = copy ? gpuq_mp_read(a, &lim, copy, bytes.len, &v, err)
+			  : gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+	}
+	gpuq_buf_done(&bytes);
+	return rc == 0 ? gpuq_spec_read(&r, v, out) : rc;
+}
+
+int64_t order_grace_us(const struct job *j, const struct gpuq_spec *spec)
+{
+	if (j->leave_us && j->leave_grace_us >= 0)
+		return j->leave_grace_us;
+	return spec && spec->grace_us ? spec->grace_us : GRACE_DEFAULT_US;
+}
+
+const char *order_namespace(const struct queue *q)
+{
+	for (; q; q = q->parent)
+		if (q->site->namespace_)
+			return q->site->namespace_;
+	return "";
+}
+
+/* The nearest queue, from the job's own upwards, that says it. */
+#define INHERIT(q_, member_)                                                                       \
+	({                                                                                         \
+		const char *found = NULL;                                                          \
+		for (const struct queue *it = (q_); it && !found; it = it->parent)                 \
+			found = it->site->member_;                                                 \
+		found ? found : "";                                                                \
+	})
+
+struct env {
+	struct gpuq_arena *a;
+	struct gpuq_strmap *map;
+};
+
+static void set(struct env *e, const char *key, const char *val)
+{
+	if (e->map->n == ENV_MAX || !val)
+		return;
+	e->map->keys[e->map->n] = key;
+	e->map->vals[e->map->n++] = val;
+}
+
+static void set_int(struct env *e, const char *key, int64_t i)
+{
+	set(e, key, gpuq_arena_printf(e->a, "%" PRId64, i));
+}
+
+static void fill_env(struct env *e, const struct model *m, const struct job *j, const struct pod *p,
+		     const struct gpuq_spec *spec, bool local, const struct pod_order *o)
+{
+	const struct gpuq_group *g = &spec->groups[p->group];
+	const struct pod *other;
+	struct gpuq_buf hosts = GPUQ_BUF_INIT, devices = GPUQ_BUF_INIT;
+	int64_t ntasks = spec->ntasks
+				 ? spec->ntasks
+				 : (spec->ntasks_per_node ? spec->ntasks_per_node : 1) * o->n_pods;
+
+	(void)m;
+	set_int(e, "GPUQ_JOB_ID", j->key.id);
+	set(e, "GPUQ_JOB_NAME", j->name);
+	set(e, "GPUQ_QUEUE", j->queue->name);
+	set(e, "GPUQ_USER", j->user);
+	set(e, "GPUQ_ACCOUNT", *j->account ? j->account : NULL);
+	set_int(e, "GPUQ_ATTEMPT", j->attempt);
+	set_int(e, "GPUQ_RESTART_COUNT", j->attempt);
+	set_int(e, "GPUQ_POD_INDEX", p->index);
+	set_int(e, "GPUQ_POD_COUNT", o->n_pods);
+	set(e, "GPUQ_POD_NAME", o->name);
+	set(e, "GPUQ_GROUP", g->name);
+	set_int(e, "GPUQ_GROUP_INDEX", p->group_index);
+	set(e, "GPUQ_NODE_NAME", p->node->name);
+	set_int(e, "GPUQ_GPUS", p->n_devices);
+	set_int(e, "GPUQ_NNODES", o->n_pods);
+	set_int(e, "GPUQ_NTASKS", ntasks);
+	set_int(e, "GPUQ_NTASKS_PER_NODE",
+		spec->ntasks_per_node ? spec->ntasks_per_node
+				      : (ntasks + o->n_pods - 1) / o->n_pods);
+	if (spec->cpus_per_task)
+		set_int(e, "GPUQ_CPUS_PER_TASK", spec->cpus_per_task);
+	if (j->key.index >= 0) {
+		const struct job *master = job_find(m, (struct job_key){ j->key.id, -1 });
+
+		set_int(e, "GPUQ_ARRAY_JOB_ID", j->key.id);
+		set_int(e, "GPUQ_ARRAY_TASK_ID", j->key.index);
+		set_int(e, "JOB_COMPLETION_INDEX", j->key.index);
+		if (master && master->array && spec->array.n_ranges) {
+			const struct gpuq_array *ar = &spec->array;
+
+			set_int(e, "GPUQ_ARRAY_TASK_COUNT", master->array->size);
+			set_int(e, "GPUQ_ARRAY_TASK_MIN", ar->ranges[0].first);
+			set_int(e, "GPUQ_ARRAY_TASK_MAX", ar->ranges[ar->n_ranges - 1].last);
+		}
+	}
+	DL_FOREACH2(j->pods, other, job_next)
+	if (other->attempt == p->attempt)
+		gpuq_buf_printf(&hosts, "%s%s", hosts.len ? "," : "", other->node->name);
+	set(e, "GPUQ_NODELIST", gpuq_arena_strdup(e->a, gpuq_buf_str(&hosts)));
+	for (uint32_t i = 0; i < p->n_devices; i++)
+		gpuq_buf_printf(&devices, "%s%u", i ? "," : "", p->devices[i]);
+	set(e, "GPUQ_DEVICES", gpuq_arena_strdup(e->a, gpuq_buf_str(&devices)));
+	if (j->time_limit_us != GPUQ_UNLIMITED)
+		set_int(e, "GPUQ_TIME_LIMIT_S", j->time_limit_us / GPUQ_US_PER_S);
+	/* What torchrun and its like expect: one process a pod unless they start more. */
+	if (o->n_pods > 1) {
+		const char *first = o->pod_names[0];
+		size_t cut = (size_t)(strrchr(first, '-') - first);
+
+		set(e, "MASTER_ADDR",
+		    local ? "127.0.0.1"
+			  : gpuq_arena_printf(e->a, "%s.%.*s", first, (int)cut, first));
+		/* Jobs that share a machine must not meet: the port follows from the id. */
+		set_int(e, "MASTER_PORT", local ? 20000 + j->key.id % 20000 : 29500);
+		set_int(e, "WORLD_SIZE", o->n_pods);
+		set_int(e, "RANK", p->index);
+	}
+	gpuq_buf_done(&hosts);
+	gpuq_buf_done(&devices);
+}
+
+int order_fill(const struct model *m, const struct job *j, const struct pod *p,
+	       const struct gpuq_spec *spec, bool local, struct gpuq_arena *a,
+	       struct pod_order *out, struct gpuq_err *err)
+{
+	struct pod_order o = { .spec = spec };
+	const struct pod *other;
+	const char **names;
+	uint32_t n = 0;
+	int *devices;
+	char *name = gpuq_arena_alloc(a, 64);
+
+	DL_FOREACH2(j->pods, other, job_next) n += other->attempt == p->attempt;
+	names = gpuq_arena_calloc(a, n + 1, sizeof(*names));
+	devices = gpuq_arena_calloc(a, p->n_devices + 1, sizeof(*devices));
+	o.env.keys = gpuq_arena_calloc(a, ENV_MAX, sizeof(char *));
+	o.env.vals = gpuq_arena_calloc(a, ENV_MAX, sizeof(char *));
+	if (!name || !names || !devices || !o.env.keys || !o.env.vals)
+		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+	pod_name(m, p, name);
+	for (uint32_t i = 0; i < n; i++) {
+		char *other_name = gpuq_arena_alloc(a, 64);
+
+		if (!other_name)
+			return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		pod_key_name(m->cluster_id, (struct pod_key){ j->key, p->attempt, i }, other_name);
+		names[i] = other_name;
+	}
+	for (uint32_t i = 0; i < p->n_devices; i++)
+		devices[i] = p->devices[i];
+	o.name = name;
+	o.token = j->token;
+	o.cluster_id = m->cluster_id;
+	o.namespace_ = order_namespace(j->queue);
+	o.service_account = INHERIT(j->queue, service_account);
+	o.priority_class = INHERIT(j->queue, priority_class);
+	for (const struct queue *q = j->queue; q && !o.image_pull_secrets.n; q = q->parent) {
+		o.image_pull_secrets = q->site->image_pull_secrets;
+		o.accounting_finalizer |= q->site->accounting_finalizer;
+	}
+	o.image = spec->groups[p->group].image;
+	if (!o.image)
+		o.image = INHERIT(j->queue, image);
+	o.node = p->node->name;
+	o.devices = devices;
+	o.n_devices = p->n_devices;
+	o.job = j->key.id;
+	o.attempt = p->attempt;
+	o.index = p->index;
+	o.array_index = j->key.index;
+	o.group = p->group;
+	o.group_index = p->group_index;
+	o.n_pods = n;
+	o.pod_names = names;
+	o.queue = j->queue->name;
+	o.user = j->user;
+	o.uid = j->uid;
+	o.gid = j->gid;
+	o.time_limit_us = j->time_limit_us;
+	o.grace_us = spec->grace_us ? spec->grace_us : GRACE_DEFAULT_US;
+	fill_env(&(struct env){ a, &o.env }, m, j, p, spec, local, &o);
+	*out = o;
+	return 0;
+}

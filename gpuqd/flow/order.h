@@ -1,0 +1,31 @@
+/* order.h - what a pod is to be, for the cluster
+ *
+ * Owns     the GPUQ_* and rendezvous variables (their names are in gpuq-job(5)).
+ * Touches  the model and the job's stored spec; no decisions.
+ * Used by  flow/dispatch. */
+#ifndef GPUQD_FLOW_ORDER_H
+#define GPUQD_FLOW_ORDER_H
+
+#include "gpuqd/cluster/cluster.h"
+#include "gpuqd/core/model.h"
+#include "libgpuq/arena.h"
+
+struct store;
+
+/* The stored spec of a job. Returns 0, GPUQ_ENOENT, GPUQ_ECORRUPT. */
+int order_spec(struct store *st, uint32_t job, struct gpuq_arena *a, struct gpuq_spec *out,
+	       struct gpuq_err *err);
+
+/* Fill out for pod p of job j; strings live in a, spec and model. local: the pods share
+ * this machine's loopback. Returns 0 or GPUQ_ENOMEM. */
+int order_fill(const struct model *m, const struct job *j, const struct pod *p,
+	       const struct gpuq_spec *spec, bool local, struct gpuq_arena *a,
+	       struct pod_order *out, struct gpuq_err *err);
+
+/* How long a pod of j may take to leave. */
+int64_t order_grace_us(const struct job *j, const struct gpuq_spec *spec);
+
+/* The namespace of a queue: its own, or the nearest above; "" none. */
+const char *order_namespace(const struct queue *q);
+
+#endif

@@ -1,0 +1,451 @@
+#include "gpuqd/flow/reconcile.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gpuqd/base/log.h"
+#include "gpuqd/base/loop.h"
+#include "gpuqd/core/model.h"
+#include "gpuqd/flow/dispatch.h"
+#include "gpuqd/flow/journal.h"
+#include "gpuqd/flow/order.h"
+#include "gpuqd/flow/schedule.h"
+#include "libgpuq/units.h"
+
+/* AC-POD-1: a node that refuses pods is left alone for 1, 2, 4 ... 60 s, and is
+ * suspect after five refusals in ten minutes. */
+#define BACKOFF_FIRST_US GPUQ_US_PER_S
+#define BACKOFF_MAX_US (60 * GPUQ_US_PER_S)
+#define REFUSALS_WINDOW_US (600 * GPUQ_US_PER_S)
+#define REFUSALS_SUSPECT 5
+#define QUOTA_RETRY_US (10 * GPUQ_US_PER_S)
+#define CANNOT_START_US (120 * GPUQ_US_PER_S) /* ImagePullBackOff and its like */
+
+struct refusals {
+	UT_hash_handle hh;
+	int64_t at_us[REFUSALS_SUSPECT];
+	unsigned n;
+	char name[];
+};
+
+struct reconcile {
+	struct journal *j;
+	struct loop *l;
+	struct dispatch *dispatch;
+	struct schedule *schedule;
+	struct cluster *cluster;
+	struct cluster_sink sink;
+	struct refusals *refusals;
+	uint32_t generation; /* of the list that is coming in */
+	int64_t stale_since_us;
+};
+
+static struct pod *ours(struct reconcile *r, const char *name, struct pod_key *key)
+{
+	struct model *m = journal_model(r->j);
+
+	return pod_name_parse(m, name, key) ? pod_find(m, *key) : NULL;
+}
+
+static void apply(struct reconcile *r, struct event *ev)
+{
+	struct gpuq_err err = GPUQ_ERR_INIT;
+
+	if (journal_apply(r->j, ev, &err) < 0)
+		log_debug("reconcile.skip", "event=%s error=%s", event_words[ev->type],
+			  LOGS(err.text));
+}
+
+/* ---- nodes ---- */
+
+static void on_node_seen(void *arg, const struct node_fact *n)
+{
+	struct event ev = { .type = EV_NODE_SEEN, .node = n };
+
+	apply(arg, &ev);
+}
+
+static void on_node_gone(void *arg, const char *name)
+{
+	struct event ev = { .type = EV_NODE_GONE, .name = name };
+
+	log_notice("node.gone", "node=%s", LOGS(name));
+	apply(arg, &ev);
+}
+
+static void node_refused(struct reconcile *r, const char *name)
+{
+	struct event ev = { .type = EV_NODE_BACKOFF };
+	int64_t now = loop_now_us(r->l), wait = BACKOFF_FIRST_US;
+	struct refusals *f = NULL;
+	unsigned recent = 0;
+
+	HASH_FIND_STR(r->refusals, name, f);
+	if (!f) {
+		f = calloc(1, sizeof(*f) + strlen(name) + 1);
+		if (!f)
+			abort();
+		strcpy(f->name, name);
+		HASH_ADD_STR(r->refusals, name, f);
+	}
+	f->at_us[f->n++ % REFUSALS_SUSPECT] = now;
+	for (unsigned i = 0; i < REFUSALS_SUSPECT; i++)
+		recent += f->at_us[i] > now - REFUSALS_WINDOW_US;
+	for (unsigned i = 1; i < recent && wait < BACKOFF_MAX_US; i++)
+		wait *= 2;
+	if (recent >= REFUSALS_SUSPECT)
+		wait = BACKOFF_MAX_US;
+	ev.backoff.name = name;
+	ev.backoff.until_us = now + wait;
+	ev.backoff.suspect = recent >= REFUSALS_SUSPECT;
+	log_warn("node.refused_pod", "node=%s times=%u wait_s=%" PRId64, LOGS(name), recent,
+		 wait / GPUQ_US_PER_S);
+	apply(r, &ev);
+}
+
+/* ---- pods ---- */
+
+/* When the last pod of an attempt is over: end, or back to the queue. */
+static void verdict(struct reconcile *r, struct job_key key)
+{
+	struct model *m = journal_model(r->j);
+	struct job *j = job_find(m, key);
+	int64_t now = loop_now_us(r->l);
+	struct event ev;
+
+	if (!j || !job_is_live(j) || !job_attempt_over(j))
+		return;
+	job_verdict(j, &ev);
+	if (ev.type == EV_JOB_REQUEUED) {
+		/* A little longer each time, so that a broken job does not spin. */
+		unsigned shift = j->attempt < 6 ? j->attempt : 6;
+
+		ev.requeued.not_before_us = now + (GPUQ_US_PER_S << shift);
+		if (j->blocked.code != GPUQ_R_NONE && j->blocked_until_us > now)
+			ev.requeued.not_before_us = 0;
+		log_notice("job.requeued", "job=%" PRIu32 " index=%" PRId32 " cause=%s why=%s",
+			   key.id, key.index, gpuq_cause_word(ev.requeued.cause),
+			   LOGS(ev.requeued.message));
+	} else {
+		log_info("job.ended", "job=%" PRIu32 " index=%" PRId32 " state=%s exit_code=%d",
+			 key.id, key.index, gpuq_job_state_word(ev.ended.state),
+			 ev.ended.exit_code);
+	}
+	apply(r, &ev);
+}
+
+static void remove_orphan(struct reconcile *r, const struct pod_fact *p)
+{
+	struct pod_ref ref = { p->name, p->namespace_, p->uid, p->node, p->token };
+
+	if (!p->leaving) {
+		log_warn("pod.orphan", "pod=%s uid=%s", LOGS(p->name), LOGS(p->uid));
+		r->cluster->ops->pod_delete(r->cluster, &ref, 0);
+	}
+	if (p->phase == POD_SUCCEEDED || p->phase == POD_FAILED)
+		r->cluster->ops->pod_forget(r->cluster, &ref);
+}
+
+static void pod_ended(struct reconcile *r, struct pod *p, struct pod_key key,
+		      const struct pod_fact *f)
+{
+	struct event ev = { .type = EV_POD_ENDED, .pod = key };
+	char node[256];
+	bool refused = f->fault == POD_FAULT_REJECTED;
+
+	strncpy(node, p->node->name, sizeof(node) - 1);
+	node[sizeof(node) - 1] = '\0';
+	ev.pod_ended.start_us = f->start_us;
+	ev.pod_ended.end_us = f->end_us;
+	ev.pod_ended.exit_code = f->phase == POD_SUCCEEDED ? 0 : f->exit_code;
+	if (refused || (f->phase == POD_FAILED && f->exit_code == 0 && f->fault != POD_FAULT_NONE))
+		ev.pod_ended.exit_code = -1;
+	ev.pod_ended.fault = f->phase == POD_SUCCEEDED ? POD_FAULT_NONE : f->fault;
+	ev.pod_ended.message = *f->message ? f->message : f->reason;
+	apply(r, &ev);
+	if (refused)
+		node_refused(r, node);
+	verdict(r, key.job);
+}
+
+static void on_pod_seen(void *arg, const struct pod_fact *f)
+{
+	struct reconcile *r = arg;
+	struct model *m = journal_model(r->j);
+	struct pod_key key;
+	struct pod *p;
+
+	if (!pod_name_parse(m, f->name, &key)) {
+		struct event ev = { .type = EV_FOREIGN_SEEN, .foreign = f };
+
+		apply(r, &ev);
+		return;
+	}
+	p = pod_find(m, key);
+	if (!p) {
+		remove_orphan(r, f);
+		return;
+	}
+	p->seen = r->generation;
+	if (key.attempt == p->job->attempt && *f->token && strcmp(f->token, p->job->token) != 0) {
+		log_err("pod.conflict", "pod=%s: the name is taken by something that is not ours",
+			LOGS(f->name));
+		return;
+	}
+	if (p->state == GPUQ_POD_PLANNED && *f->uid) {
+		struct event ev = { .type = EV_POD_CREATED, .pod = key };
+
+		ev.created.uid = f->uid;
+		apply(r, &ev);
+	}
+	if (*f->uid && *p->uid && strcmp(f->uid, p->uid) != 0) {
+		remove_orphan(r, f); /* another object under the same name */
+		return;
+	}
+	if (!pod_takes(p))
+		return;
+	if (f->leaving && !p->leaving) {
+		struct event ev = { .type = EV_POD_LEAVING, .pod = key };
+
+		apply(r, &ev);
+	}
+	if (f->phase == POD_RUNNING && p->state < GPUQ_POD_RUNNING) {
+		struct event ev = { .type = EV_POD_STARTED, .pod = key };
+
+		ev.started.start_us = f->start_us;
+		apply(r, &ev);
+	}
+	if (f->phase == POD_SUCCEEDED || f->phase == POD_FAILED) {
+		pod_ended(r, p, key, f);
+	} else if (f->waiting_bad && p->state < GPUQ_POD_RUNNING && p->job->leave_us == 0 &&
+		   loop_now_us(r->l) - p->placed_us > CANNOT_START_US) {
+		struct pod_fact bad = *f;
+
+		bad.phase = POD_FAILED;
+		bad.fault = POD_FAULT_IMAGE;
+		bad.exit_code = 1;
+		pod_ended(r, p, key, &bad);
+	}
+}
+
+static void on_pod_gone(void *arg, const struct pod_fact *f)
+{
+	struct reconcile *r = arg;
+	struct pod_key key;
+	struct pod *p = ours(r, f->name, &key);
+
+	if (!pod_name_parse(journal_model(r->j), f->name, &key)) {
+		struct event ev = { .type = EV_FOREIGN_GONE, .foreign = f };
+
+		apply(r, &ev);
+		return;
+	}
+	if (!p || (*f->uid && *p->uid && strcmp(f->uid, p->uid) != 0))
+		return;
+	/* The last thing that was known of it may hold its end. */
+	if (pod_takes(p) && (f->phase == POD_SUCCEEDED || f->phase == POD_FAILED))
+		pod_ended(r, p, key, f);
+	if (ours(r, f->name, &key)) {
+		struct event ev = { .type = EV_POD_GONE, .pod = key };
+
+		if (pod_takes(p))
+			log_notice("pod.gone", "pod=%s: it left without an end", LOGS(f->name));
+		apply(r, &ev);
+		verdict(r, key.job);
+	}
+}
+
+/* ---- the list as a whole ---- */
+
+static void on_list_done(void *arg)
+{
+	struct reconcile *r = arg;
+	struct model *m = journal_model(r->j);
+	struct gone {
+		struct gone *next;
+		struct pod_key key;
+	} *gone = NULL, *g;
+
+	job_each(m, j)
+	{
+		struct pod *p;
+
+		DL_FOREACH2(j->pods, p, job_next)
+		{
+			if (p->seen == r->generation || p->state == GPUQ_POD_GONE ||
+			    p->state == GPUQ_POD_PLANNED)
+				continue;
+			g = calloc(1, sizeof(*g));
+			if (!g)
+				abort();
+			g->key = (struct pod_key){ j->key, p->attempt, p->index };
+			g->next = gone;
+			gone = g;
+		}
+	}
+	for (; gone; gone = g) {
+		struct event ev = { .type = EV_POD_GONE, .pod = gone->key };
+
+		g = gone->next;
+		log_notice("pod.gone", "job=%" PRIu32 " index=%" PRIu32 ": not there any more",
+			   gone->key.job.id, gone->key.index);
+		apply(r, &ev);
+		verdict(r, gone->key.job);
+		free(gone);
+	}
+	r->generation++;
+	/* A verdict may have been cut off by a restart: every attempt that is over. */
+	job_each(m, k) verdict(r, k->key);
+	dispatch_touch_all(r->dispatch);
+	schedule_ready(r->schedule, true);
+}
+
+static void on_stale(void *arg, int64_t since_us, const char *why)
+{
+	struct reconcile *r = arg;
+
+	if (since_us && !r->stale_since_us)
+		log_warn("cluster.stale", "why=%s", LOGS(why));
+	else if (!since_us && r->stale_since_us)
+		log_notice("cluster.fresh", "stale_s=%" PRId64,
+			   (loop_now_us(r->l) - r->stale_since_us) / GPUQ_US_PER_S);
+	r->stale_since_us = since_us;
+	schedule_ready(r->schedule, since_us == 0);
+}
+
+/* ---- outcomes of what was asked ---- */
+
+static void give_back(struct reconcile *r, struct job_key key, enum gpuq_reason code,
+		      const char *message)
+{
+	struct event block = { .type = EV_JOB_BLOCKED, .job = key };
+	struct event evict = { .type = EV_JOB_EVICT_ASKED, .job = key };
+
+	block.blocked.reason.code = code;
+	block.blocked.reason.object = message;
+	block.blocked.until_us = loop_now_us(r->l) + QUOTA_RETRY_US;
+	apply(r, &block);
+	evict.evict.cause = GPUQ_CAUSE_REQUEUE;
+	evict.evict.rule = gpuq_reason_word(code);
+	evict.evict.by = "";
+	evict.evict.grace_us = 0;
+	apply(r, &evict);
+}
+
+static void never_created(struct reconcile *r, struct pod_key key, enum pod_fault fault,
+			  const char *message)
+{
+	struct event ev = { .type = EV_POD_ENDED, .pod = key };
+
+	ev.pod_ended.exit_code = -1;
+	ev.pod_ended.fault = fault;
+	ev.pod_ended.message = message;
+	apply(r, &ev);
+	ev = (struct event){ .type = EV_POD_GONE, .pod = key };
+	apply(r, &ev);
+	verdict(r, key.job);
+}
+
+static void on_created(void *arg, const char *pod, enum ask_outcome o, const char *uid,
+		       const char *message)
+{
+	struct reconcile *r = arg;
+	struct pod_key key;
+	struct pod *p = ours(r, pod, &key);
+
+	if (!p)
+		return; /* the watch will show it, and then it is an orphan */
+	switch (o) {
+	case ASK_OK:
+		p->seen = r->generation;
+		if (p->state == GPUQ_POD_PLANNED) {
+			struct event ev = { .type = EV_POD_CREATED, .pod = key };
+
+			ev.created.uid = uid;
+			apply(r, &ev);
+		}
+		break;
+	case ASK_QUOTA:
+		log_info("pod.quota", "pod=%s message=%s", LOGS(pod), LOGS(message));
+		p->asked = false;
+		give_back(r, key.job, GPUQ_R_NAMESPACE_QUOTA, message);
+		if (ours(r, pod, &key))
+			never_created(r, key, POD_FAULT_NONE, message);
+		break;
+	case ASK_REFUSED:
+		log_warn("pod.refused", "pod=%s message=%s", LOGS(pod), LOGS(message));
+		never_created(r, key, POD_FAULT_IMAGE, message);
+		break;
+	case ASK_CONFLICT:
+		log_err("pod.conflict", "pod=%s message=%s", LOGS(pod), LOGS(message));
+		never_created(r, key, POD_FAULT_INFRA, message);
+		break;
+	case ASK_RETRY:
+	case ASK_UNKNOWN:
+		log_warn("pod.create_unsure", "pod=%s message=%s", LOGS(pod), LOGS(message));
+		break;
+	}
+}
+
+static void on_deleted(void *arg, const char *pod, enum ask_outcome o, const char *message)
+{
+	struct reconcile *r = arg;
+	struct pod_key key;
+	struct pod *p = ours(r, pod, &key);
+
+	if (o != ASK_OK)
+		log_warn("pod.delete", "pod=%s message=%s", LOGS(pod), LOGS(message));
+	/* It was never created, and will not be: its order is withdrawn. */
+	if (p && o == ASK_OK && p->state == GPUQ_POD_PLANNED) {
+		struct event ev = { .type = EV_POD_GONE, .pod = key };
+
+		apply(r, &ev);
+		verdict(r, key.job);
+	}
+}
+
+const struct cluster_sink *reconcile_sink(struct reconcile *r, struct cluster *c)
+{
+	r->cluster = c;
+	r->generation++;
+	r->sink = (struct cluster_sink){ r,           on_node_seen, on_node_gone,
+					 on_pod_seen, on_pod_gone,  on_list_done,
+					 on_stale,    on_created,   on_deleted };
+	return &r->sink;
+}
+
+int64_t reconcile_stale_since_us(const struct reconcile *r)
+{
+	return r->stale_since_us;
+}
+
+int reconcile_new(struct journal *j, struct dispatch *d, struct schedule *s, struct reconcile **out,
+		  struct gpuq_err *err)
+{
+	struct reconcile *r = calloc(1, sizeof(*r));
+
+	if (!r)
+		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+	r->j = j;
+	r->l = journal_loop(j);
+	r->dispatch = d;
+	r->schedule = s;
+	r->generation = 1;
+	r->stale_since_us = loop_now_us(r->l);
+	*out = r;
+	return 0;
+}
+
+void reconcile_free(struct reconcile *r)
+{
+	struct refusals *f, *next;
+
+	if (!r)
+		return;
+	HASH_ITER (hh, r->refusals, f, next) {
+		HASH_DEL(r->refusals, f);
+		free(f);
+	}
+	free(r);
+}

@@ -1,0 +1,34 @@
+/* reconcile.h - facts in, events out
+ *
+ * Owns     the comparison of what a cluster says with what the ledger holds; how
+ *          often a node refused pods lately.
+ * Touches  the model through the journal; asks the cluster to remove orphans.
+ * Used by  daemon.c (gives its sink to the cluster).
+ *
+ * After an attempt's last pod has ended it draws the verdict: the job ends, or goes
+ * back to its queue. A pod that carries our cluster's name but that the ledger does
+ * not know is removed on sight. After a complete list, what the ledger holds and the
+ * list does not have is gone.
+ */
+#ifndef GPUQD_FLOW_RECONCILE_H
+#define GPUQD_FLOW_RECONCILE_H
+
+#include "gpuqd/cluster/cluster.h"
+#include "libgpuq/err.h"
+
+struct dispatch;
+struct journal;
+struct reconcile;
+struct schedule;
+
+int reconcile_new(struct journal *j, struct dispatch *d, struct schedule *s,
+		  struct reconcile **out, struct gpuq_err *err);
+void reconcile_free(struct reconcile *r);
+
+/* The sink to start c with; c is asked to remove orphans. */
+const struct cluster_sink *reconcile_sink(struct reconcile *r, struct cluster *c);
+
+/* Since when what is known of the cluster may be old; 0 = it is not. */
+int64_t reconcile_stale_since_us(const struct reconcile *r);
+
+#endif

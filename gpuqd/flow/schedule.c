@@ -1,0 +1,243 @@
+#include "gpuqd/flow/schedule.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "gpuqd/base/log.h"
+#include "gpuqd/base/loop.h"
+#include "gpuqd/core/sched.h"
+#include "gpuqd/flow/journal.h"
+#include "libgpuq/limits.h"
+
+/* A burst of submissions is one decision; a single one does not wait noticeably. */
+#define QUIET_US 5000
+#define AT_MOST_US 100000
+
+struct schedule {
+	struct journal *j;
+	struct loop *l;
+	struct loop_timer *soon, *later;
+	int64_t first_kick_us; /* of the pending cycle; monotonic */
+	bool ready;
+	struct gpuq_arena mem;
+	uint64_t n_cycles;
+};
+
+static void fire_later(void *arg);
+
+static void draw_token(char out[33])
+{
+	unsigned char raw[16];
+
+	if (getrandom(raw, sizeof(raw), 0) != (ssize_t)sizeof(raw))
+		abort();
+	for (size_t i = 0; i < sizeof(raw); i++)
+		snprintf(out + 2 * i, 3, "%02x", raw[i]);
+}
+
+static int place(struct schedule *s, const struct snapshot *sn, const struct plan *p,
+		 const struct plan_action *act)
+{
+	struct placed_pod *pods = gpuq_arena_calloc(&s->mem, act->n_pods, sizeof(*pods));
+	struct event ev = { .type = EV_JOB_PLACED };
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	char token[33];
+	uint32_t in_group[GPUQ_GROUPS_MAX] = { 0 };
+	int rc;
+
+	if (!pods)
+		return GPUQ_ENOMEM;
+	for (uint32_t i = 0; i < act->n_pods; i++) {
+		const struct plan_pod *pp = &p->pods[act->pod_first + i];
+		uint16_t *devices = gpuq_arena_calloc(&s->mem, pp->n_devices + 1, sizeof(*devices));
+
+		if (!devices)
+			return GPUQ_ENOMEM;
+		for (uint32_t k = 0; k < pp->n_devices; k++)
+			devices[k] = (uint16_t)p->devices[pp->device_first + k];
+		pods[i].group = pp->group;
+		pods[i].group_index = in_group[pp->group]++;
+		pods[i].node = sn->nodes[pp->node].name;
+		pods[i].devices = devices;
+		pods[i].n_devices = pp->n_devices;
+		pods[i].gpus_milli = (int64_t)pp->n_devices * pp->milli;
+	}
+	draw_token(token);
+	ev.job = (struct job_key){ act->key.id, act->key.index };
+	ev.placed.token = token;
+	ev.placed.flavor = act->flavor == SNAP_NONE ? "" : sn->flavors[act->flavor].name;
+	ev.placed.pods = pods;
+	ev.placed.n_pods = act->n_pods;
+	rc = journal_apply(s->j, &ev, &err);
+	if (rc < 0)
+		log_err("schedule.place", "job=%" PRIu32 " error=%s", act->key.id, LOGS(err.text));
+	else
+		log_info("job.placed", "job=%" PRIu32 " index=%" PRId32 " pods=%" PRIu32 " node=%s",
+			 act->key.id, act->key.index, act->n_pods, LOGS(pods[0].node));
+	return rc;
+}
+
+static void tell_reasons(struct schedule *s, const struct snapshot *sn, const struct plan *p)
+{
+	for (uint32_t i = 0; i < p->n_reasons;) {
+		struct reason_fact facts[16];
+		const struct snap_job *sj = &sn->jobs[p->reasons[i].job];
+		struct event ev = { .type = EV_JOB_REASONS };
+		size_t n = 0;
+		uint32_t job = p->reasons[i].job;
+
+		for (; i < p->n_reasons && p->reasons[i].job == job; i++)
+			if (n < 16)
+				facts[n++] = (struct reason_fact){ p->reasons[i].code,
+								   p->reasons[i].object,
+								   p->reasons[i].have,
+								   p->reasons[i].need };
+		ev.job = (struct job_key){ sj->key.id, sj->key.index };
+		ev.reasons.items = facts;
+		ev.reasons.n = n;
+		ev.reasons.priority = sj->priority;
+		journal_apply(s->j, &ev, NULL);
+	}
+}
+
+/* What can never start ends, where its owner asked for that. */
+static void end_hopeless(struct schedule *s, int64_t now)
+{
+	struct model *m = journal_model(s->j);
+
+	job_each(m, j)
+	{
+		struct event ev = { .type = EV_JOB_ENDED, .job = j->key };
+		bool never;
+
+		if (j->state != GPUQ_JOB_PENDING)
+			continue;
+		ev.ended.exit_code = -1;
+		ev.ended.message = "";
+		if (j->deadline_us && j->deadline_us <= now) {
+			ev.ended.state = GPUQ_JOB_DEADLINE;
+			ev.ended.message = "its deadline passed while it waited";
+			journal_apply(s->j, &ev, NULL);
+			continue;
+		}
+		job_waits_for_deps(j, now, &never);
+		if (never && j->kill_on_invalid_dep) {
+			ev.ended.state = GPUQ_JOB_CANCELLED;
+			ev.ended.message = "what it depends on cannot happen any more";
+			journal_apply(s->j, &ev, NULL);
+		}
+	}
+}
+
+static void cycle(struct schedule *s)
+{
+	struct model *m = journal_model(s->j);
+	int64_t now = loop_now_us(s->l);
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	struct snapshot *sn = NULL;
+	struct plan plan;
+	int rc;
+
+	if (journal_read_only(s->j))
+		return;
+	end_hopeless(s, now);
+	rc = snapshot_take(m, now, &sn, &err);
+	if (rc == 0)
+		rc = sched_cycle(sn, &s->mem, &plan, &err);
+	if (rc < 0) {
+		log_err("schedule.cycle", "error=%s", LOGS(err.text));
+		snapshot_free(sn);
+		gpuq_arena_reset(&s->mem);
+		return;
+	}
+	s->n_cycles++;
+	for (uint32_t i = 0; i < plan.n_actions; i++)
+		if (plan.actions[i].kind == PLAN_PLACE && s->ready)
+			place(s, sn, &plan, &plan.actions[i]);
+	tell_reasons(s, sn, &plan);
+	loop_cancel(s->later);
+	s->later = NULL;
+	if (plan.wake_us != GPUQ_UNLIMITED && plan.wake_us > now)
+		s->later = loop_after(s->l, plan.wake_us - now + 1000, fire_later, s);
+	snapshot_free(sn);
+	gpuq_arena_reset(&s->mem);
+}
+
+static void fire_soon(void *arg)
+{
+	struct schedule *s = arg;
+
+	s->soon = NULL;
+	s->first_kick_us = 0;
+	cycle(s);
+}
+
+static void fire_later(void *arg)
+{
+	struct schedule *s = arg;
+
+	s->later = NULL;
+	schedule_kick(s);
+}
+
+void schedule_kick(struct schedule *s)
+{
+	int64_t now = loop_mono_us(s->l), delay = QUIET_US;
+
+	if (!s->first_kick_us)
+		s->first_kick_us = now;
+	else if (now + delay > s->first_kick_us + AT_MOST_US)
+		return; /* the timer that is set fires soon enough */
+	loop_cancel(s->soon);
+	s->soon = loop_after(s->l, delay, fire_soon, s);
+}
+
+void schedule_ready(struct schedule *s, bool ready)
+{
+	s->ready = ready;
+	if (ready)
+		schedule_kick(s);
+}
+
+static void on_event(void *arg, const struct event *ev)
+{
+	struct schedule *s = arg;
+
+	switch (ev->type) {
+	case EV_JOB_REASONS:
+	case EV_POD_CREATED:
+	case EV_POD_STARTED:
+	case EV_POD_GONE:
+	case EV_JOB_PLACED:
+	case EV_KEYS_EXPIRED:
+		return; /* nothing becomes possible by these */
+	default:
+		schedule_kick(s);
+	}
+}
+
+int schedule_new(struct journal *j, struct schedule **out, struct gpuq_err *err)
+{
+	struct schedule *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+	s->j = j;
+	s->l = journal_loop(j);
+	journal_subscribe(j, on_event, s);
+	*out = s;
+	return 0;
+}
+
+void schedule_free(struct schedule *s)
+{
+	if (!s)
+		return;
+	loop_cancel(s->soon);
+	loop_cancel(s->later);
+	gpuq_arena_done(&s->mem);
+	free(s);
+}

@@ -1,0 +1,301 @@
+#include "gpuqd/flow/schedule.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* What the model's objects became in the snapshot under construction. */
+struct taking {
+	const struct model *m;
+	struct snapshot *s;
+	int64_t now_us;
+	uint32_t *queue_of; /* by queue ix */
+	uint32_t n_flavors;
+	const char **flavors;
+	struct gpuq_arena mem;
+};
+
+static uint32_t flavor_ix(struct taking *t, const char *name)
+{
+	for (uint32_t i = 0; i < t->n_flavors; i++)
+		if (strcmp(t->flavors[i], name) == 0)
+			return i;
+	return SNAP_NONE;
+}
+
+/* Flavors of the site in its order, `default` last. Handles count from 0. */
+static void take_flavors(struct taking *t)
+{
+	uint32_t n = 0;
+
+	t->flavors = gpuq_arena_calloc(&t->mem, t->m->site->flavors.n + 1, sizeof(char *));
+	if (!t->flavors)
+		return;
+	site_each(site_flavor, t->m->site->flavors, f)
+	{
+		snapshot_add_flavor(t->s, f->name, n);
+		t->flavors[n++] = f->name;
+	}
+	t->n_flavors = n;
+	if (flavor_ix(t, "default") == SNAP_NONE) {
+		snapshot_add_flavor(t->s, "default", n);
+		t->flavors[n++] = "default";
+	}
+	t->n_flavors = n;
+	site_each(site_license, t->m->site->licenses, l)
+		snapshot_add_license(t->s, l->name, l->count);
+}
+
+static void take_queues(struct taking *t)
+{
+	struct snap_share *shares = gpuq_arena_calloc(&t->mem, t->n_flavors + 2, sizeof(*shares));
+
+	t->queue_of = gpuq_arena_calloc(&t->mem, t->m->n_queues + 1, sizeof(*t->queue_of));
+	if (!shares || !t->queue_of)
+		return;
+	for (uint32_t i = 0; i < t->m->n_queues; i++) {
+		const struct queue *q = t->m->queues[i];
+		const struct site_queue *sq = q->site;
+		struct snap_queue sn;
+
+		snap_queue_default(&sn);
+		for (uint32_t r = 0; r < t->n_flavors + 2; r++)
+			snap_share_default(&shares[r]);
+		for (uint32_t f = 0; f < t->n_flavors; f++) {
+			shares[f].quota = site_amount_of(&sq->quota, t->flavors[f], SNAP_AUTO);
+			shares[f].limit = site_amount_of(&sq->limit, t->flavors[f], GPUQ_UNLIMITED);
+			shares[f].lend = site_amount_of(&sq->lend, t->flavors[f], GPUQ_UNLIMITED);
+		}
+		sn.name = q->name;
+		sn.parent_name = q->parent ? q->parent->name : NULL;
+		sn.shares = shares;
+		sn.weight_milli = sq->weight;
+		sn.rank = sq->rank;
+		sn.age = i;
+		sn.stopped = sq->stopped;
+		sn.reclaim = sq->reclaim;
+		sn.preempt_within = sq->preempt;
+		if (sq->reclaim_min_runtime_us)
+			sn.reclaim_min_runtime_us = sq->reclaim_min_runtime_us;
+		if (sq->preempt_min_runtime_us)
+			sn.preempt_min_runtime_us = sq->preempt_min_runtime_us;
+		sn.user_max_running = sq->max_running.user;
+		sn.max_running = sq->max_running.queue;
+		sn.user_max_gpus_milli = sq->max_gpus.user == GPUQ_UNLIMITED
+						 ? GPUQ_UNLIMITED
+						 : sq->max_gpus.user * 1000;
+		sn.job_max_gpus_milli = sq->max_gpus.job == GPUQ_UNLIMITED
+						? GPUQ_UNLIMITED
+						: sq->max_gpus.job * 1000;
+		t->queue_of[i] = snapshot_add_queue(t->s, &sn);
+	}
+}
+
+static void take_node(struct taking *t, const struct node *n, uint32_t *handle)
+{
+	struct snap_device *devices =
+		gpuq_arena_calloc(&t->mem, n->n_devices + 1, sizeof(*devices));
+	struct snap_taint *taints =
+		gpuq_arena_calloc(&t->mem, n->fact.n_taints + 1, sizeof(*taints));
+	struct snap_node sn;
+
+	*handle = SNAP_NONE;
+	if (!devices || !taints)
+		return;
+	snap_node_default(&sn);
+	sn.name = n->name;
+	sn.pool = n->pool;
+	sn.flavor = flavor_ix(t, n->flavor);
+	if (sn.flavor == SNAP_NONE)
+		sn.flavor = flavor_ix(t, "default");
+	sn.state = n->gone || !n->fact.ready           ? SNAP_DOWN
+		   : n->drain || n->fact.unschedulable ? SNAP_DRAINED
+		   : n->backoff_until_us > t->now_us   ? SNAP_SUSPECT
+						       : SNAP_READY;
+	sn.cpu_milli = n->fact.cpu_milli;
+	sn.memory_bytes = n->fact.memory_bytes;
+	sn.pods = n->fact.max_pods ? n->fact.max_pods : GPUQ_UNLIMITED;
+	sn.foreign_cpu_milli = n->foreign_cpu_milli;
+	sn.foreign_memory_bytes = n->foreign_memory_bytes;
+	sn.foreign_pods = n->foreign_pods;
+	sn.foreign_gpus = (n->foreign_gpus_milli + 999) / 1000;
+	sn.n_devices = n->n_devices < SNAP_DEVICES_MAX ? n->n_devices : SNAP_DEVICES_MAX;
+	for (uint32_t i = 0; i < sn.n_devices; i++) {
+		devices[i].healthy = n->devices[i].healthy;
+		devices[i].memory_bytes = n->devices[i].memory_mib << 20;
+	}
+	sn.devices_in = devices;
+	sn.labels = n->fact.labels;
+	for (size_t i = 0; i < n->fact.n_taints; i++)
+		taints[i] = (struct snap_taint){ n->fact.taints[i].key, n->fact.taints[i].value,
+						 n->fact.taints[i].effect };
+	sn.taints = taints;
+	sn.n_taints = (uint32_t)n->fact.n_taints;
+	*handle = snapshot_add_node(t->s, &sn);
+}
+
+static uint32_t take_request(struct taking *t, const struct request *r)
+{
+	const struct gpuq_spec *spec = &r->spec;
+	struct snap_group *groups = gpuq_arena_calloc(&t->mem, spec->n_groups, sizeof(*groups));
+	struct snap_license_need *needs =
+		gpuq_arena_calloc(&t->mem, spec->licenses.n + 1, sizeof(*needs));
+	struct snap_request sr = { .groups = groups };
+
+	if (!groups || !needs)
+		return SNAP_NONE;
+	for (size_t i = 0; i < spec->n_groups; i++)
+		snap_group_from_spec(&spec->groups[i], &groups[i]);
+	sr.n_groups = (uint32_t)spec->n_groups;
+	sr.flavors = spec->flavors.items;
+	sr.n_flavors = (uint32_t)spec->flavors.n;
+	for (size_t i = 0; i < spec->licenses.n; i++) {
+		uint32_t ix = 0;
+
+		site_each(site_license, t->m->site->licenses, l)
+		{
+			if (strcmp(l->name, spec->licenses.keys[i]) == 0) {
+				needs[sr.n_licenses].license = ix;
+				needs[sr.n_licenses++].count = atoll(spec->licenses.vals[i]);
+			}
+			ix++;
+		}
+	}
+	sr.licenses = needs;
+	sr.exclusive = spec->exclusive;
+	return snapshot_add_request(t->s, &sr);
+}
+
+static void gate(const struct taking *t, const struct job *j, struct snap_job *sj)
+{
+	bool never;
+
+	if (job_waits_for_deps(j, t->now_us, &never) || never)
+		sj->gate = never ? GPUQ_R_DEPENDENCY_NEVER : GPUQ_R_DEPENDENCY;
+	else if (j->blocked.code != GPUQ_R_NONE && j->blocked_until_us > t->now_us) {
+		sj->gate = (uint8_t)j->blocked.code;
+		sj->gate_object = j->blocked.object;
+	}
+}
+
+static void take_allocs(struct taking *t, const struct job *j, uint32_t job)
+{
+	const struct pod *p;
+
+	DL_FOREACH2(j->pods, p, job_next)
+	{
+		uint32_t *devices;
+		struct snap_alloc a = { .job = job };
+
+		if (!pod_takes(p))
+			continue;
+		devices = gpuq_arena_calloc(&t->mem, p->n_devices + 1, sizeof(*devices));
+		if (!devices)
+			return;
+		for (uint32_t i = 0; i < p->n_devices; i++)
+			devices[i] = p->devices[i];
+		a.node = p->node->snap_ix;
+		a.group = p->group;
+		a.index = p->index;
+		a.releasing = j->leave_us != 0 || p->leaving || j->outcome != GPUQ_JOB_PENDING;
+		a.devices = devices;
+		a.n_devices = p->n_devices;
+		a.milli = p->n_devices ? (int32_t)(p->gpus_milli / p->n_devices) : 0;
+		snapshot_add_alloc(t->s, &a);
+	}
+}
+
+/* The qos's class dominates; nice moves a job inside it. Larger is sooner. */
+static int64_t priority_of(const struct taking *t, const struct job *j)
+{
+	const struct site_qos *q = site_qos_find(t->m->site, j->qos);
+
+	return (q ? q->priority : 0) * 1000 - j->nice;
+}
+
+static void take_job(struct taking *t, const struct job *j)
+{
+	const struct site_qos *qos = site_qos_find(t->m->site, j->qos);
+	struct snap_range *ranges = NULL;
+	struct snap_job sj;
+	const struct pod *p;
+	bool holds = false;
+	uint32_t job;
+
+	DL_FOREACH2(j->pods, p, job_next) holds |= pod_takes(p);
+	if (j->array && j->array->n_waiting == 0)
+		return;
+	if (j->ended && !holds)
+		return;
+	snap_job_default(&sj);
+	sj.key = (struct snap_key){ j->key.id, j->key.index };
+	sj.queue = t->queue_of[j->queue->ix];
+	sj.request = j->request->snap_ix;
+	sj.user = snapshot_user(t->s, j->user);
+	sj.state = !job_is_live(j) && !holds ? SNAP_PENDING
+		   : j->leave_us || j->outcome != GPUQ_JOB_PENDING || !job_is_live(j)
+			   ? SNAP_LEAVING
+			   : SNAP_RUNNING;
+	sj.attempt = j->attempt;
+	sj.priority = priority_of(t, j);
+	sj.submit_us = j->submit_us;
+	sj.begin_us = j->begin_us > j->not_before_us ? j->begin_us : j->not_before_us;
+	sj.deadline_us = j->deadline_us;
+	sj.walltime_us = j->time_limit_us;
+	sj.start_us = j->start_us ? j->start_us : j->placed_us;
+	if (sj.state == SNAP_PENDING)
+		sj.start_us = 0;
+	sj.preemptible = !qos || qos->preemptible;
+	sj.held = (uint8_t)((j->held_user ? SNAP_HELD_USER : 0) |
+			    (j->held_admin ? SNAP_HELD_ADMIN : 0) |
+			    (j->held_retries ? SNAP_HELD_RETRIES : 0));
+	gate(t, j, &sj);
+	if (j->array) {
+		ranges = gpuq_arena_calloc(&t->mem, j->array->n_waiting_ranges, sizeof(*ranges));
+		if (!ranges)
+			return;
+		for (size_t i = 0; i < j->array->n_waiting_ranges; i++)
+			ranges[i] = (struct snap_range){ (int32_t)j->array->waiting[i].first,
+							 (int32_t)j->array->waiting[i].last,
+							 (int32_t)j->array->waiting[i].step };
+		sj.ranges = ranges;
+		sj.n_ranges = (uint32_t)j->array->n_waiting_ranges;
+		sj.throttle = (uint32_t)j->array->throttle;
+	} else if (j->key.index >= 0) {
+		const struct job *master = job_find(t->m, (struct job_key){ j->key.id, -1 });
+
+		if (master && master->array)
+			sj.throttle = (uint32_t)master->array->throttle;
+	}
+	job = snapshot_add_job(t->s, &sj);
+	if (holds && job != SNAP_NONE)
+		take_allocs(t, j, job);
+}
+
+int snapshot_take(const struct model *m, int64_t now_us, struct snapshot **out,
+		  struct gpuq_err *err)
+{
+	struct taking t = { .m = m, .now_us = now_us };
+	struct snap_config config;
+	int rc;
+
+	snap_config_default(&config);
+	config.now_us = now_us;
+	t.s = snapshot_new(&config);
+	if (!t.s)
+		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+	take_flavors(&t);
+	take_queues(&t);
+	for (struct node *n = m->nodes; n; n = n->hh.next)
+		take_node(&t, n, &n->snap_ix);
+	for (struct request *r = m->requests_by_id; r; r = r->hh_id.next)
+		r->snap_ix = take_request(&t, r);
+	job_each(m, j) take_job(&t, j);
+	rc = snapshot_seal(t.s, err);
+	gpuq_arena_done(&t.mem);
+	if (rc < 0) {
+		snapshot_free(t.s);
+		return rc;
+	}
+	*out = t.s;
+	return 0;
+}

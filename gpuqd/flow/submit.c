@@ -1,0 +1,579 @@
+#include "gpuqd/flow/submit.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "gpuqd/base/log.h"
+#include "gpuqd/base/loop.h"
+#include "gpuqd/cluster/cluster.h"
+#include "gpuqd/core/view.h"
+#include "gpuqd/flow/access.h"
+#include "gpuqd/flow/history.h"
+#include "gpuqd/flow/journal.h"
+#include "libgpuq/limits.h"
+#include "libgpuq/mp.h"
+#include "libgpuq/units.h"
+
+/* One job on its way through the checks; each check reads what earlier ones found. */
+struct draft {
+	struct journal *j;
+	struct model *m;
+	struct cluster *cluster;
+	const struct submit_who *who;
+	struct gpuq_spec spec;
+	struct queue *queue;
+	const struct site_qos *qos;
+	int64_t time_limit_us;
+	int64_t now_us;
+	struct gpuq_arena *a;
+	struct gpuq_buf bytes, request, warnings;
+	enum gpuq_job_state dep_state[GPUQ_DEPENDS_MAX]; /* of those that ended long ago */
+	bool dep_ended[GPUQ_DEPENDS_MAX];
+	/* devices and jobs that earlier drafts of the same call would add */
+	int64_t n_before;
+};
+
+static int nearest_queue(const struct draft *d, const char *name, struct gpuq_err *err)
+{
+	const char *names[256];
+	struct gpuq_buf list = GPUQ_BUF_INIT;
+	const char *near;
+	size_t n = 0;
+
+	for (uint32_t i = 0; i < d->m->n_queues && n < 255; i++)
+		if (!d->m->queues[i]->n_children &&
+		    access_submit(d->m, d->m->queues[i], d->who->user, d->who->operator_))
+			names[n++] = d->m->queues[i]->name;
+	names[n] = NULL;
+	near = name ? gpuq_nearest(name, names) : NULL;
+	for (size_t i = 0; i < n && list.len < 200; i++)
+		gpuq_buf_printf(&list, "%s%s", i ? ", " : "", names[i]);
+	if (near)
+		gpuq_fail_field(err, GPUQ_ENOENT, "queue", "no queue is named %s; did you mean %s?",
+				name, near);
+	else if (name)
+		gpuq_fail_field(err, GPUQ_ENOENT, "queue", "no queue is named %s; you may use: %s",
+				name, n ? gpuq_buf_str(&list) : "none");
+	else if (n)
+		gpuq_fail_field(err, GPUQ_EINVAL, "queue", "which queue? name one of: %s",
+				gpuq_buf_str(&list));
+	else
+		gpuq_fail_field(err, GPUQ_EPERM, "queue", "there is no queue that %s may use",
+				d->who->user);
+	gpuq_buf_done(&list);
+	return err ? err->code : GPUQ_ENOENT;
+}
+
+/* Which queue: the job's, the user's default, `default`, the only one that may be used. */
+static int check_queue(struct draft *d, struct gpuq_err *err)
+{
+	const char *name = d->spec.queue;
+	struct queue *only = NULL;
+	uint32_t n = 0;
+
+	if (!name) {
+		site_each(site_user, d->m->site->users, u) if (strcmp(u->name, d->who->user) == 0)
+			name = u->default_queue;
+	}
+	if (!name && queue_find(d->m, "default"))
+		name = "default";
+	if (!name) {
+		for (uint32_t i = 0; i < d->m->n_queues; i++)
+			if (!d->m->queues[i]->n_children &&
+			    access_submit(d->m, d->m->queues[i], d->who->user, d->who->operator_)) {
+				only = d->m->queues[i];
+				n++;
+			}
+		if (n != 1)
+			return nearest_queue(d, NULL, err);
+		name = only->name;
+	}
+	d->queue = queue_find(d->m, name);
+	if (!d->queue)
+		return nearest_queue(d, name, err);
+	if (d->queue->n_children)
+		return gpuq_fail_field(err, GPUQ_EINVAL, "queue",
+				       "queue %s has queues below it: jobs go into those", name);
+	d->spec.queue = d->queue->name;
+	return 0;
+}
+
+static int check_user(struct draft *d, struct gpuq_err *err)
+{
+	if (!access_submit(d->m, d->queue, d->who->user, d->who->operator_))
+		return gpuq_fail_field(err, GPUQ_EPERM, "queue", "%s may not use queue %s",
+				       d->who->user, d->queue->name);
+	for (const struct queue *q = d->queue; q; q = q->parent)
+		if (q->site->closed)
+			return gpuq_fail_field(err, GPUQ_EPERM, "queue",
+					       "queue %s is closed: it takes no jobs", q->name);
+	return 0;
+}
+
+static int check_namespace(struct draft *d, struct gpuq_err *err)
+{
+	const char *own = NULL, *asked = d->spec.namespace_;
+
+	for (const struct queue *q = d->queue; q && !own; q = q->parent)
+		own = q->site->namespace_;
+	if (!own)
+		own = "default";
+	if (asked && strcmp(asked, own) != 0)
+		return gpuq_fail_field(
+			err, GPUQ_EPERM, "metadata.namespace",
+			"namespace %s is not the one of queue %s, which is %s: leave it "
+			"out, or name the queue of that namespace",
+			asked, d->queue->name, own);
+	return 0;
+}
+
+static bool listed(const struct gpuq_strlist *l, const char *name)
+{
+	for (size_t i = 0; i < l->n; i++)
+		if (strcmp(l->items[i], name) == 0)
+			return true;
+	return false;
+}
+
+static int check_qos(struct draft *d, struct gpuq_err *err)
+{
+	const struct gpuq_strlist *allowed = NULL;
+	const char *name = d->spec.qos;
+
+	for (const struct queue *q = d->queue; q && !allowed; q = q->parent)
+		if (q->site->qos.n)
+			allowed = &q->site->qos;
+	if (!name)
+		name = allowed && !listed(allowed, "normal") ? allowed->items[0] : "normal";
+	d->qos = site_qos_find(d->m->site, name);
+	if (!d->qos) {
+		const char *names[128];
+		const char *near;
+		size_t n = 0;
+
+		names[n++] = "normal";
+		site_each(site_qos, d->m->site->qos, q) if (n < 127) names[n++] = q->name;
+		names[n] = NULL;
+		near = gpuq_nearest(name, names);
+		return gpuq_fail_field(err, GPUQ_ENOENT, "qos", "no qos is named %s%s%s%s", name,
+				       near ? "; did you mean " : "", near ? near : "",
+				       near ? "?" : "");
+	}
+	if (allowed && !listed(allowed, name))
+		return gpuq_fail_field(err, GPUQ_EPERM, "qos", "queue %s does not take qos %s",
+				       d->queue->name, name);
+	d->spec.qos = d->qos->name;
+	return 0;
+}
+
+static int check_time(struct draft *d, struct gpuq_err *err)
+{
+	int64_t t = d->spec.time_us, max = GPUQ_UNLIMITED;
+	char a[32], b[32];
+
+	for (const struct queue *q = d->queue; q; q = q->parent) {
+		if (!t && q->site->default_time_us)
+			t = q->site->default_time_us;
+		if (q->site->max_time_us && q->site->max_time_us < max)
+			max = q->site->max_time_us;
+	}
+	if (d->qos->max_time_us && d->qos->max_time_us < max)
+		max = d->qos->max_time_us;
+	if (!t)
+		t = max;
+	if (t > max) {
+		gpuq_duration_print(t, a, sizeof(a));
+		gpuq_duration_print(max, b, sizeof(b));
+		return gpuq_fail_field(err, GPUQ_ELIMIT, "time",
+				       "%s is longer than queue %s and qos %s allow, which is %s",
+				       a, d->queue->name, d->qos->name, b);
+	}
+	d->time_limit_us = t;
+	if (d->spec.deadline_us && d->spec.deadline_us <= d->now_us)
+		return gpuq_fail_field(err, GPUQ_EINVAL, "deadline", "the deadline has passed");
+	return 0;
+}
+
+/* Jobs and devices of one user below a queue: waiting ones count as submitted. */
+static void count_user(const struct draft *d, const struct queue *top, const char *user,
+		       int64_t *submitted)
+{
+	*submitted = d->n_before;
+	for (const struct job *j = d->m->jobs; j; j = j->hh.next) {
+		const struct queue *q = j->queue;
+
+		if (j->ended || (user && strcmp(j->user, user) != 0))
+			continue;
+		while (q && q != top)
+			q = q->parent;
+		if (q)
+			*submitted += j->array ? j->array->n_waiting : 1;
+	}
+}
+
+static int check_limits(struct draft *d, struct gpuq_err *err)
+{
+	int64_t gpus = gpuq_spec_gpus_milli(&d->spec),
+		n = d->spec.array.n_ranges ? d->spec.array.size : 1;
+	int64_t have;
+
+	for (const struct queue *q = d->queue; q; q = q->parent) {
+		const struct site_queue *s = q->site;
+		int64_t cap = GPUQ_UNLIMITED;
+
+		if (s->max_gpus.job != GPUQ_UNLIMITED && gpus > s->max_gpus.job * 1000)
+			return gpuq_fail_field(err, GPUQ_ELIMIT, "gpus",
+					       "the job asks for %" PRId64
+					       " GPUs, queue %s allows %" PRId64 " per job",
+					       gpus / 1000, q->name, s->max_gpus.job);
+		if (s->limit.given && !s->limit.per_flavor)
+			cap = s->limit.all;
+		else if (s->limit.given && s->limit.n) {
+			cap = 0;
+			for (size_t i = 0; i < s->limit.n; i++)
+				if (s->limit.amounts[i] > cap)
+					cap = s->limit.amounts[i];
+		}
+		if (cap != GPUQ_UNLIMITED && gpus > cap)
+			return gpuq_fail_field(err, GPUQ_ELIMIT, "gpus",
+					       "the job asks for %" PRId64
+					       " GPUs, the limit of queue %s is %" PRId64,
+					       gpus / 1000, q->name, cap / 1000);
+		if (s->max_gpus.user != GPUQ_UNLIMITED && gpus > s->max_gpus.user * 1000)
+			return gpuq_fail_field(err, GPUQ_ELIMIT, "gpus",
+					       "the job asks for %" PRId64
+					       " GPUs, queue %s allows %" PRId64 " per user",
+					       gpus / 1000, q->name, s->max_gpus.user);
+		if (s->max_submitted.user != GPUQ_UNLIMITED) {
+			count_user(d, q, d->who->user, &have);
+			if (have + n > s->max_submitted.user)
+				return gpuq_fail_field(
+					err, GPUQ_ELIMIT, "queue",
+					"%s has %" PRId64 " jobs in queue %s, which allows %" PRId64
+					" per user",
+					d->who->user, have, q->name, s->max_submitted.user);
+		}
+		if (s->max_submitted.queue != GPUQ_UNLIMITED) {
+			count_user(d, q, NULL, &have);
+			if (have + n > s->max_submitted.queue)
+				return gpuq_fail_field(err, GPUQ_ELIMIT, "queue",
+						       "queue %s has %" PRId64
+						       " jobs and takes %" PRId64,
+						       q->name, have, s->max_submitted.queue);
+		}
+	}
+	return 0;
+}
+
+static int check_licenses(struct draft *d, struct gpuq_err *err)
+{
+	for (size_t i = 0; i < d->spec.licenses.n; i++) {
+		const char *name = d->spec.licenses.keys[i];
+		const char *names[128];
+		const struct site_license *known = NULL;
+		const char *near;
+		size_t n = 0;
+
+		site_each(site_license, d->m->site->licenses, l)
+		{
+			if (strcmp(l->name, name) == 0)
+				known = l;
+			if (n < 127)
+				names[n++] = l->name;
+		}
+		names[n] = NULL;
+		near = gpuq_nearest(name, names);
+		if (!known)
+			return gpuq_fail_field(
+				err, GPUQ_ENOENT, "licenses", "no license is named %s%s%s%s", name,
+				near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+	}
+	return 0;
+}
+
+static int check_depends(struct draft *d, struct gpuq_err *err)
+{
+	for (size_t i = 0; i < d->spec.n_depends; i++) {
+		const struct gpuq_depend *dep = &d->spec.depends[i];
+		struct job_key key = { (uint32_t)dep->job, (int32_t)dep->array_index };
+		struct job *on;
+
+		if (dep->type == GPUQ_DEP_SINGLETON)
+			continue;
+		on = job_find(d->m, key);
+		if (!on && key.index >= 0)
+			on = job_find(d->m, (struct job_key){ key.id, -1 });
+		if (on && !on->ended)
+			continue;
+		if (on) {
+			d->dep_ended[i] = true;
+			d->dep_state[i] = on->state;
+			continue;
+		}
+		if (dep->job <= 0 || dep->job >= d->m->next_job_id)
+			return gpuq_fail_field(err, GPUQ_ENOENT, "depends",
+					       "job %" PRId64 " does not exist", dep->job);
+		if (history_state(journal_store(d->j), key, &d->dep_state[i]) != 0)
+			return gpuq_fail_field(err, GPUQ_ENOENT, "depends",
+					       "job %" PRId64 " is not known any more", dep->job);
+		d->dep_ended[i] = true;
+	}
+	return 0;
+}
+
+static int check_cluster(struct draft *d, struct gpuq_err *err)
+{
+	const char *image = NULL, *policy = NULL;
+
+	if (!d->cluster || !d->cluster->ops->spec_check)
+		return 0;
+	for (const struct queue *q = d->queue; q; q = q->parent) {
+		image = image ? image : q->site->image;
+		policy = policy ? policy : q->site->pod_policy;
+	}
+	return d->cluster->ops->spec_check(d->cluster, &d->spec, image ? image : "",
+					   policy ? policy : "baseline", &d->warnings, err);
+}
+
+/* Whether any node, empty, could hold each pod: nodes come and go, so it is only said. */
+static void warn_unsatisfiable(struct draft *d)
+{
+	for (size_t g = 0; g < d->spec.n_groups; g++) {
+		const struct gpuq_group *gr = &d->spec.groups[g];
+		int64_t best_gpus = 0;
+		bool fits = false;
+
+		for (const struct node *n = d->m->nodes; n && !fits; n = n->hh.next) {
+			if (n->gone)
+				continue;
+			if (n->n_devices > best_gpus)
+				best_gpus = n->n_devices;
+			fits = (int64_t)n->n_devices * 1000 >= gr->gpus_milli &&
+			       n->fact.cpu_milli >= gr->cpu_milli &&
+			       n->fact.memory_bytes >= gr->memory_bytes;
+		}
+		if (!fits)
+			gpuq_buf_printf(&d->warnings,
+					"no node could hold a pod of this job as it is (%" PRId64
+					" GPUs asked, %" PRId64
+					" on the largest node): it waits until one can\n",
+					(gr->gpus_milli + 999) / 1000, best_gpus);
+	}
+}
+
+static int check_encoding(struct draft *d, struct gpuq_err *err)
+{
+	struct gpuq_val *v = gpuq_spec_write(d->a, &d->spec);
+	int rc;
+
+	if (!v)
+		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+	gpuq_mp_write(&d->bytes, v);
+	if (d->bytes.len > GPUQ_SPEC_BYTES_MAX)
+		return gpuq_fail(err, GPUQ_ETOOBIG,
+				 "the job takes %zu bytes with its script and environment, %u are "
+				 "allowed: put large data in a file or volume",
+				 d->bytes.len, GPUQ_SPEC_BYTES_MAX);
+	rc = request_encode(&d->spec, &d->request, err);
+	return rc;
+}
+
+static const struct {
+	const char *name;
+	int (*fn)(struct draft *d, struct gpuq_err *err);
+} checks[] = {
+	{ "queue", check_queue },         { "user", check_user },
+	{ "namespace", check_namespace }, { "qos", check_qos },
+	{ "time", check_time },           { "limits", check_limits },
+	{ "licenses", check_licenses },   { "depends", check_depends },
+	{ "cluster", check_cluster },     { "encoding", check_encoding },
+};
+
+static struct gpuq_val *lines(struct gpuq_arena *a, struct gpuq_buf *text)
+{
+	struct gpuq_val *list = gpuq_list(a);
+	const char *s = gpuq_buf_str(text);
+
+	while (*s) {
+		size_t n = strcspn(s, "\n");
+
+		if (n)
+			gpuq_add(a, list, gpuq_strn(a, s, n));
+		s += n + (s[n] == '\n');
+	}
+	return list;
+}
+
+/* FNV-1a: tells whether a repeated key comes with the same request. Source: RFC draft
+ * "The FNV Non-Cryptographic Hash Algorithm". */
+static uint64_t fnv1a(uint64_t h, const void *bytes, size_t n)
+{
+	const unsigned char *p = bytes;
+
+	for (size_t i = 0; i < n; i++)
+		h = (h ^ p[i]) * UINT64_C(1099511628211);
+	return h;
+}
+
+/* The submitter's surroundings differ from one CI step to the next and are not part of
+ * what was asked for. */
+static uint64_t spec_hash(uint64_t h, const struct gpuq_val *spec)
+{
+	struct gpuq_buf raw = GPUQ_BUF_INIT;
+
+	for (uint32_t i = 0; spec->type == GPUQ_MAP && i < spec->n; i++)
+		if (strcmp(spec->pairs[i].key, "context") != 0) {
+			gpuq_buf_adds(&raw, spec->pairs[i].key);
+			gpuq_mp_write(&raw, spec->pairs[i].val);
+		}
+	h = fnv1a(h, raw.data, raw.len);
+	gpuq_buf_done(&raw);
+	return h;
+}
+
+static int repeat(struct journal *j, const struct idem_key *k, uint64_t hash, const char *key,
+		  struct gpuq_arena *a, struct submit_result *out, struct gpuq_err *err)
+{
+	struct model *m = journal_model(j);
+	int64_t now = loop_now_us(journal_loop(j));
+
+	if (k->hash != hash)
+		return gpuq_fail(err, GPUQ_ECONFLICT,
+				 "key %s was used for another request (job %" PRIu32 ")", key,
+				 k->first_id);
+	out->first_id = k->first_id;
+	out->n_jobs = k->n_jobs;
+	out->repeated = true;
+	out->jobs = gpuq_list(a);
+	for (uint32_t i = 0; i < k->n_jobs; i++) {
+		struct job_key jk = { k->first_id + i, -1 };
+		struct job *job = job_find(m, jk);
+		struct gpuq_val *v =
+			job ? view_job(a, m, job, now) : history_job(journal_store(j), jk, a);
+
+		gpuq_set(a, v, "warnings", gpuq_list(a));
+		gpuq_add(a, out->jobs, v);
+	}
+	return 0;
+}
+
+static int emit(struct draft *d, const char *key, uint64_t hash, uint32_t *id, struct gpuq_err *err)
+{
+	struct event ev = { .type = EV_JOB_SUBMITTED, .at_us = d->now_us };
+	int rc;
+
+	ev.job = (struct job_key){ d->m->next_job_id, -1 };
+	ev.submitted.spec = &d->spec;
+	ev.submitted.spec_bytes = d->bytes.data;
+	ev.submitted.spec_len = d->bytes.len;
+	ev.submitted.request_bytes = d->request.data;
+	ev.submitted.request_len = d->request.len;
+	ev.submitted.user = d->who->user;
+	ev.submitted.uid = d->who->uid;
+	ev.submitted.gid = d->who->gid;
+	ev.submitted.queue = d->queue->name;
+	ev.submitted.qos = d->qos->name;
+	ev.submitted.time_limit_us = d->time_limit_us;
+	ev.submitted.key = key;
+	ev.submitted.key_hash = hash;
+	rc = journal_apply(d->j, &ev, err);
+	if (rc < 0)
+		return rc;
+	*id = ev.job.id;
+	for (size_t i = 0; i < d->spec.n_depends; i++)
+		if (d->dep_ended[i]) {
+			struct event dep = { .type = EV_DEP_ENDED, .at_us = d->now_us };
+
+			dep.job = (struct job_key){ (uint32_t)d->spec.depends[i].job,
+						    (int32_t)d->spec.depends[i].array_index };
+			dep.dep_state = d->dep_state[i];
+			journal_apply(d->j, &dep, NULL);
+		}
+	log_info("job.submitted",
+		 "job=%" PRIu32 " user=%s queue=%s name=%s gpus_milli=%" PRId64 " pods=%" PRId64,
+		 *id, LOGS(d->who->user), d->queue->name, LOGS(d->spec.name),
+		 gpuq_spec_gpus_milli(&d->spec), gpuq_spec_pods(&d->spec));
+	return 0;
+}
+
+static void draft_done(struct draft *d)
+{
+	gpuq_buf_done(&d->bytes);
+	gpuq_buf_done(&d->request);
+	gpuq_buf_done(&d->warnings);
+}
+
+int submit_jobs(struct journal *j, struct cluster *c, const struct submit_who *who,
+		const struct gpuq_val *specs, const char *key, bool dry_run, struct gpuq_arena *a,
+		struct submit_result *out, struct gpuq_err *err)
+{
+	struct model *m = journal_model(j);
+	uint64_t hash = UINT64_C(14695981039346656037);
+	int64_t now = loop_now_us(journal_loop(j)), n_before = 0;
+	const struct idem_key *known = NULL;
+	struct draft *drafts;
+	size_t n = 0;
+	int rc = 0;
+
+	memset(out, 0, sizeof(*out));
+	if (!specs || specs->type != GPUQ_LIST || specs->n == 0 || specs->n > GPUQ_DOCS_MAX)
+		return gpuq_fail_field(err, GPUQ_EINVAL, "specs", "expected a list of 1 to %u jobs",
+				       GPUQ_DOCS_MAX);
+	if (journal_read_only(j) && !dry_run)
+		return gpuq_fail(err, GPUQ_ESTORAGE,
+				 "no space left for the state directory: no jobs are taken");
+	drafts = gpuq_arena_calloc(a, specs->n, sizeof(*drafts));
+	if (!drafts)
+		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+	for (uint32_t i = 0; i < specs->n; i++)
+		hash = spec_hash(hash, specs->items[i]);
+	/* Before the checks: what they look at may have changed since the first time. */
+	known = key && !dry_run ? key_find(m, who->user, key) : NULL;
+	if (known)
+		return repeat(j, known, hash, key, a, out, err);
+	for (; n < specs->n && rc == 0; n++) {
+		struct draft *d = &drafts[n];
+		struct gpuq_reader r = { .arena = a, .now_us = now, .err = err };
+
+		d->j = j;
+		d->m = m;
+		d->cluster = c;
+		d->who = who;
+		d->now_us = now;
+		d->a = a;
+		d->n_before = n_before;
+		rc = gpuq_spec_read(&r, specs->items[n], &d->spec);
+		for (size_t i = 0; rc == 0 && i < sizeof(checks) / sizeof(checks[0]); i++)
+			rc = checks[i].fn(d, err);
+		if (rc == 0)
+			warn_unsatisfiable(d);
+		n_before += rc == 0 && d->spec.array.n_ranges ? d->spec.array.size : 1;
+		if (rc != 0 && specs->n > 1)
+			gpuq_err_prefix(err, "job %zu of %u", n + 1, specs->n);
+	}
+	if (rc == 0)
+		out->jobs = gpuq_list(a);
+	for (size_t i = 0; rc == 0 && i < n; i++) {
+		struct draft *d = &drafts[i];
+		struct gpuq_val *v;
+		uint32_t id = 0;
+
+		if (!dry_run) {
+			rc = emit(d, key, hash, &id, err);
+			if (rc < 0)
+				break;
+			out->first_id = out->first_id ? out->first_id : id;
+			out->n_jobs++;
+			v = view_job(a, m, job_find(m, (struct job_key){ id, -1 }), now);
+		} else {
+			v = view_spec(a, &d->spec, who->user, d->time_limit_us);
+			gpuq_put(a, v, "spec", gpuq_spec_write(a, &d->spec));
+		}
+		gpuq_set(a, v, "warnings", lines(a, &d->warnings));
+		gpuq_add(a, out->jobs, v);
+	}
+	for (size_t i = 0; i < n; i++)
+		draft_done(&drafts[i]);
+	return rc;
+}

@@ -1,0 +1,50 @@
+/* main.c - arguments, exit code; everything else is daemon.c */
+#ifdef HAVE_CONFIG_H
+#include <config.h>
+#endif
+
+#include <stdio.h>
+#include <string.h>
+
+#include "gpuqd/base/log.h"
+#include "gpuqd/cluster/local/shepherd.h"
+#include "gpuqd/config.h"
+#include "gpuqd/daemon.h"
+
+int main(int argc, char **argv)
+{
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	struct gpuq_buf text = GPUQ_BUF_INIT;
+	struct config c;
+	int rc;
+
+	/* A shepherd is this program, too, so that there is one file to install. */
+	if (argc > 1 && strcmp(argv[1], "--shepherd") == 0)
+		return shepherd_main(argc, argv);
+	log_init(LOG_L_INFO);
+	rc = config_read(&c, argc, argv, &err);
+	if (rc < 0) {
+		fprintf(stderr, "gpuqd: %s\n", err.text);
+		return strstr(err.text, "see gpuqd --help") ? EXIT_USAGE : EXIT_CONFIG;
+	}
+	if (c.help || c.version) {
+		if (c.help)
+			config_usage(&text);
+		else
+			gpuq_buf_adds(&text, "gpuqd " PACKAGE_VERSION "\n");
+		fputs(gpuq_buf_str(&text), stdout);
+		rc = EXIT_OK;
+	} else if (c.print) {
+		config_print(&c, &text);
+		fputs(gpuq_buf_str(&text), stdout);
+		rc = EXIT_OK;
+	} else if (c.check) {
+		rc = daemon_check(&c);
+	} else {
+		log_set_level((enum log_level)log_level_parse(c.log_level));
+		rc = daemon_run(&c, argc, argv);
+	}
+	gpuq_buf_done(&text);
+	config_done(&c);
+	return rc;
+}

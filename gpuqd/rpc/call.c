@@ -1,0 +1,430 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "gpuqd/rpc/conn.h"
+#include "libgpuq/limits.h"
+
+#define DEADLINE_MS_MAX (INT64_C(366) * 86400 * 1000)
+
+const struct rpc_peer *rpc_call_peer(const struct rpc_call *c)
+{
+	return &c->peer;
+}
+
+const struct rpc_method *rpc_call_method(const struct rpc_call *c)
+{
+	return c->method;
+}
+
+const char *rpc_call_key(const struct rpc_call *c)
+{
+	return c->key;
+}
+
+int64_t rpc_call_deadline_us(const struct rpc_call *c)
+{
+	return c->deadline_us;
+}
+
+const struct gpuq_val *rpc_call_params(const struct rpc_call *c)
+{
+	return c->params;
+}
+
+struct gpuq_arena *rpc_call_arena(struct rpc_call *c)
+{
+	return &c->arena;
+}
+
+/* Tell the method that nobody listens any more, once. */
+static void tell_closed(struct rpc_call *call, int why)
+{
+	void (*closed)(void *arg, int why) = call->closed;
+
+	call->closed = NULL;
+	call->resume = NULL;
+	if (closed)
+		closed(call->watch_arg, why);
+}
+
+static void on_tell(void *arg)
+{
+	struct rpc_call *call = arg;
+
+	call->tell_timer = NULL;
+	tell_closed(call, call->tell_why);
+}
+
+void rpc_call_watch(struct rpc_call *c, void (*resume)(void *arg),
+		    void (*closed)(void *arg, int why), void *arg)
+{
+	c->resume = resume;
+	c->closed = closed;
+	c->watch_arg = arg;
+	/* Nobody listens already: it must hear of that all the same. */
+	if (!c->conn && closed && !c->tell_timer) {
+		c->tell_why = GPUQ_EGONE;
+		c->tell_timer = loop_after(server_loop(c->server), 0, on_tell, c);
+	}
+}
+
+struct rpc_call *call_find(const struct rpc_conn *c, uint32_t id)
+{
+	struct rpc_call *call = c->calls;
+
+	while (call && call->id != id)
+		call = call->next;
+	return call;
+}
+
+/* From here on nobody listens. */
+static void detach(struct rpc_call *call)
+{
+	if (!call->conn)
+		return;
+	*call->link = call->next;
+	if (call->next)
+		call->next->link = call->link;
+	call->conn->n_calls--;
+	call->conn->active_us = loop_mono_us(server_loop(call->server));
+	call->conn = NULL;
+	call->paused = false;
+}
+
+static void release(struct rpc_call *call)
+{
+	if (!call->finished || call->in_fn)
+		return;
+	gpuq_arena_done(&call->arena);
+	free(call);
+}
+
+/* The method is done with it; `bytes` is its answer. */
+static void finish(struct rpc_call *call, struct gpuq_buf *bytes, bool failed)
+{
+	struct rpc_conn *conn = call->conn;
+
+	detach(call);
+	loop_cancel(call->tell_timer);
+	call->tell_timer = NULL;
+	*call->all_link = call->all_next;
+	if (call->all_next)
+		call->all_next->all_link = call->all_link;
+	call->finished = true;
+	server_count_call(call->server, failed);
+	if (conn)
+		conn_send(conn, call, call->id, false, bytes);
+	gpuq_buf_done(bytes);
+	release(call);
+}
+
+/* Whether the peer will take it: it has the same limits as we do. */
+static bool fits(const struct gpuq_buf *b, struct gpuq_err *err)
+{
+	struct gpuq_mp_scan scan = { 0 };
+	size_t n;
+
+	if (b->failed) {
+		gpuq_fail(err, GPUQ_ENOMEM, "no memory for the answer");
+		return false;
+	}
+	if (gpuq_mp_next(&scan, &gpuq_wire_limits, b->data, b->len, &n, err) == 1)
+		return true;
+	gpuq_fail(err, GPUQ_ETOOBIG, "the answer is larger than a message may be; ask for less");
+	return false;
+}
+
+static void write_error(struct gpuq_buf *b, uint32_t id, const struct gpuq_err *err)
+{
+	struct gpuq_arena a = GPUQ_ARENA_INIT(0);
+
+	gpuq_buf_clear(b);
+	gpuq_wire_response(b, id, gpuq_wire_error(&a, err), NULL);
+	gpuq_arena_done(&a);
+}
+
+void rpc_reply(struct rpc_call *call, const struct gpuq_val *result)
+{
+	struct gpuq_buf b = GPUQ_BUF_INIT;
+	struct gpuq_err err = GPUQ_ERR_INIT;
+
+	if (call->conn) {
+		gpuq_wire_response(&b, call->id, NULL, result);
+		if (!fits(&b, &err)) {
+			rpc_fail(call, &err);
+			gpuq_buf_done(&b);
+			return;
+		}
+	}
+	finish(call, &b, false);
+}
+
+void rpc_end(struct rpc_call *call, const struct gpuq_val *result)
+{
+	rpc_reply(call, result);
+}
+
+void rpc_fail(struct rpc_call *call, const struct gpuq_err *err)
+{
+	struct gpuq_buf b = GPUQ_BUF_INIT;
+
+	if (call->conn)
+		write_error(&b, call->id, err);
+	finish(call, &b, true);
+}
+
+static bool may_send(const struct rpc_call *call)
+{
+	return call->credit > 0 && !conn_congested(call->conn);
+}
+
+bool rpc_item_ready(struct rpc_call *call)
+{
+	if (!call->conn)
+		return true;
+	call->paused = !may_send(call);
+	return !call->paused;
+}
+
+bool rpc_item(struct rpc_call *call, const struct gpuq_val *item)
+{
+	struct gpuq_buf b = GPUQ_BUF_INIT;
+	struct gpuq_err err = GPUQ_ERR_INIT;
+
+	if (!rpc_item_ready(call))
+		return false;
+	if (!call->conn)
+		return true;
+	gpuq_wire_item(&b, call->id, call->seq + 1, item);
+	if (!fits(&b, &err)) {
+		gpuq_buf_done(&b);
+		call_doom(call, &err);
+		return true;
+	}
+	call->seq++;
+	call->credit--;
+	conn_send(call->conn, call, call->id, true, &b);
+	return true;
+}
+
+static void resume(struct rpc_call *call)
+{
+	call->paused = false;
+	if (call->resume)
+		call->resume(call->watch_arg);
+}
+
+void call_credit(struct rpc_call *call, int64_t n)
+{
+	if (n <= 0)
+		return;
+	if (n > (int64_t)(GPUQ_STREAM_CREDIT_MAX - call->credit))
+		n = GPUQ_STREAM_CREDIT_MAX - call->credit;
+	call->credit += (uint32_t)n;
+	if (call->paused && may_send(call))
+		resume(call);
+}
+
+/* Each round either sends or clears a pause, so it ends. A callback may finish its
+ * call and others: look from the start again. */
+void call_resume_some(struct rpc_conn *c)
+{
+	struct rpc_call *call = c->calls;
+
+	while (call && !conn_congested(c)) {
+		if (call->paused && call->credit > 0) {
+			resume(call);
+			call = c->calls;
+		} else {
+			call = call->next;
+		}
+	}
+}
+
+static void answer_for(struct rpc_call *call, const struct gpuq_err *why)
+{
+	struct rpc_conn *conn = call->conn;
+	struct gpuq_buf b = GPUQ_BUF_INIT;
+
+	detach(call);
+	write_error(&b, call->id, why);
+	conn_send(conn, call, call->id, false, &b);
+	gpuq_buf_done(&b);
+}
+
+void call_cancel(struct rpc_call *call)
+{
+	struct gpuq_err err = GPUQ_ERR_INIT;
+
+	if (!call->closed)
+		return; /* it cannot be stopped: its answer comes */
+	gpuq_fail(&err, GPUQ_ECANCELED, "cancelled");
+	answer_for(call, &err);
+	tell_closed(call, GPUQ_ECANCELED);
+}
+
+void call_doom(struct rpc_call *call, const struct gpuq_err *why)
+{
+	answer_for(call, why);
+	call->tell_why = GPUQ_EGONE;
+	/* Its method may be in the middle of something: tell it from the loop. */
+	call->tell_timer = loop_after(server_loop(call->server), 0, on_tell, call);
+}
+
+void call_orphan(struct rpc_call *call)
+{
+	detach(call);
+	tell_closed(call, GPUQ_EGONE);
+}
+
+void call_abandon(struct rpc_call *call)
+{
+	struct gpuq_buf none = GPUQ_BUF_INIT;
+
+	call->in_fn = true; /* it must outlive its callback */
+	detach(call);
+	tell_closed(call, GPUQ_EGONE);
+	call->in_fn = false;
+	if (!call->finished)
+		finish(call, &none, true);
+	else
+		release(call);
+}
+
+/* The call's own map beside the params: {k, dl}. */
+static int read_meta(struct rpc_call *call, struct gpuq_err *err)
+{
+	const struct gpuq_val *meta = gpuq_get(call->params, GPUQ_WIRE_META);
+	const struct gpuq_val *key = gpuq_get(meta, GPUQ_WIRE_KEY);
+	const struct gpuq_val *dl = gpuq_get(meta, GPUQ_WIRE_DEADLINE);
+
+	if (key) {
+		if ((key->type != GPUQ_STR && key->type != GPUQ_BIN) || key->n == 0 ||
+		    key->n > GPUQ_KEY_BYTES_MAX || memchr(key->s, '\0', key->n))
+			return gpuq_fail_field(err, GPUQ_EINVAL, "$.k",
+					       "a key is text of 1 to %u bytes",
+					       GPUQ_KEY_BYTES_MAX);
+		call->key = key->s;
+	}
+	if (dl) {
+		if (dl->type != GPUQ_INT || dl->i < 0 || dl->i > DEADLINE_MS_MAX)
+			return gpuq_fail_field(err, GPUQ_EINVAL, "$.dl",
+					       "a deadline is 0 to %lld milliseconds",
+					       (long long)DEADLINE_MS_MAX);
+		if (dl->i > 0)
+			call->deadline_us = loop_mono_us(server_loop(call->server)) + dl->i * 1000;
+	}
+	gpuq_unset(call->params, GPUQ_WIRE_META);
+	return 0;
+}
+
+static int read_params(struct rpc_call *call, void **params, struct gpuq_err *err)
+{
+	const struct gpuq_schema *schema = call->method->params;
+	struct gpuq_reader r = { .arena = &call->arena,
+				 .now_us = loop_now_us(server_loop(call->server)),
+				 .lenient = true,
+				 .err = err };
+
+	*params = NULL;
+	if (!schema)
+		return 0;
+	*params = gpuq_arena_alloc(&call->arena, schema->size);
+	if (!*params)
+		return gpuq_fail(err, GPUQ_ENOMEM, "no memory");
+	return gpuq_schema_read(&r, schema, call->params, *params);
+}
+
+/* What holds for every method, in this order: it exists, the caller may, the call's
+ * own map and the params are well formed. Then the method. */
+static int run(struct rpc_call *call, const char *name, struct gpuq_err *err)
+{
+	const struct rpc_opts *o = server_opts(call->server);
+	void *params = NULL;
+	int rc;
+
+	call->method = server_method(call->server, name);
+	if (!call->method)
+		return gpuq_fail(err, GPUQ_ENOMETHOD, "this server has no method '%.64s'", name);
+	if (call->peer.role < call->method->least)
+		return gpuq_fail(err, GPUQ_EPERM, "%s is for a %s; %s is a %s", name,
+				 rpc_role_word(call->method->least), call->peer.user,
+				 rpc_role_word(call->peer.role));
+	rc = read_meta(call, err);
+	if (rc == 0)
+		rc = read_params(call, &params, err);
+	return rc < 0 ? rc : call->method->fn(o->arg, call, params, err);
+}
+
+static void refuse(struct rpc_conn *c, uint32_t id, const struct gpuq_err *err)
+{
+	struct gpuq_buf b = GPUQ_BUF_INIT;
+
+	write_error(&b, id, err);
+	conn_send(c, NULL, id, false, &b);
+	server_count_call(c->server, true);
+}
+
+static void link_call(struct rpc_call *call)
+{
+	struct rpc_call **all = server_calls(call->server);
+
+	call->next = call->conn->calls;
+	call->link = &call->conn->calls;
+	if (call->next)
+		call->next->link = &call->next;
+	call->conn->calls = call;
+	call->conn->n_calls++;
+	call->all_next = *all;
+	call->all_link = all;
+	if (call->all_next)
+		call->all_next->all_link = &call->all_next;
+	*all = call;
+}
+
+void call_start(struct rpc_conn *c, const struct gpuq_wire_msg *m, struct gpuq_arena *a)
+{
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	struct rpc_call *call;
+	int rc;
+
+	if (call_find(c, m->id)) {
+		gpuq_fail(&err, GPUQ_EPROTO, "the id %u is of a call that is under way", m->id);
+		conn_close(c, &err);
+		return;
+	}
+	if (c->n_calls >= GPUQ_OUTSTANDING_MAX) {
+		gpuq_fail(&err, GPUQ_EBUSY, "%u calls of this connection wait for an answer",
+			  GPUQ_OUTSTANDING_MAX);
+		err.retry_ms = 100;
+		refuse(c, m->id, &err);
+		return;
+	}
+	call = calloc(1, sizeof(*call));
+	if (!call) {
+		gpuq_fail(&err, GPUQ_ENOMEM, "no memory for a call");
+		refuse(c, m->id, &err);
+		return;
+	}
+	call->server = c->server;
+	call->conn = c;
+	call->id = m->id;
+	call->credit = GPUQ_STREAM_CREDIT;
+	call->arena = *a;
+	*a = (struct gpuq_arena)GPUQ_ARENA_INIT(0);
+	call->peer = c->peer;
+	call->peer.role = server_role(c->server, &c->peer);
+	call->params = m->params ? (struct gpuq_val *)m->params : gpuq_map(&call->arena);
+	link_call(call);
+	call->in_fn = true;
+	rc = call->params ? run(call, m->method, &err)
+			  : gpuq_fail(&err, GPUQ_ENOMEM, "no memory for a call");
+	call->in_fn = false;
+	if (rc < 0 && !call->finished) {
+		if (!err.code)
+			gpuq_fail(&err, rc, "%s", gpuq_err_text(rc));
+		rpc_fail(call, &err);
+		return;
+	}
+	release(call);
+}

@@ -1,0 +1,464 @@
+#include "gpuqd/rpc/conn.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <event2/event.h>
+
+#include "libgpuq/limits.h"
+
+#define US INT64_C(1000000)
+#define READ_BYTES 65536
+#define KEEP_BYTES 65536 /* a buffer beyond this is given back when it is empty */
+#define CLOSE_US (2 * US) /* for the last words */
+
+bool conn_congested(const struct rpc_conn *c)
+{
+	return c->out.len - c->sent + c->held_bytes > GPUQ_OUTPUT_BYTES_PAUSE;
+}
+
+static void stop_timer(struct loop_timer **t)
+{
+	loop_cancel(*t);
+	*t = NULL;
+}
+
+static void empty(struct gpuq_buf *b)
+{
+	if (b->room > KEEP_BYTES)
+		gpuq_buf_done(b);
+	else
+		gpuq_buf_clear(b);
+}
+
+static void frame_free(struct rpc_frame *f)
+{
+	gpuq_buf_done(&f->bytes);
+	free(f);
+}
+
+void conn_kill(struct rpc_conn *c)
+{
+	struct rpc_frame *f, *next;
+
+	server_conn_gone(c->server, c);
+	stop_timer(&c->hello_timer);
+	stop_timer(&c->frame_timer);
+	stop_timer(&c->close_timer);
+	if (c->readable)
+		event_free(c->readable);
+	if (c->writable)
+		event_free(c->writable);
+	if (c->fd >= 0)
+		close(c->fd);
+	while (c->calls)
+		call_orphan(c->calls);
+	for (f = c->frames; f; f = next) {
+		next = f->next;
+		f->conn = NULL; /* whoever holds it back frees it when letting it go */
+		gpuq_buf_done(&f->bytes);
+		if (f->released)
+			frame_free(f);
+	}
+	gpuq_buf_done(&c->in);
+	gpuq_buf_done(&c->out);
+	free(c->client);
+	free(c);
+}
+
+static void on_close_timer(void *arg)
+{
+	struct rpc_conn *c = arg;
+
+	c->close_timer = NULL;
+	conn_kill(c);
+}
+
+static void want_write(struct rpc_conn *c)
+{
+	if (c->writable)
+		event_add(c->writable, NULL);
+}
+
+/* End it once the loop is back at its top: a method may stand on it now. */
+static void conn_doom(struct rpc_conn *c)
+{
+	stop_timer(&c->close_timer);
+	c->close_timer = loop_after(server_loop(c->server), 0, on_close_timer, c);
+}
+
+void conn_close(struct rpc_conn *c, const struct gpuq_err *why)
+{
+	if (c->close_timer)
+		return;
+	if (why) {
+		gpuq_wire_closing(&c->out, why);
+		server_log_closed(c->server, c, why);
+	}
+	stop_timer(&c->hello_timer);
+	stop_timer(&c->frame_timer);
+	if (c->readable)
+		event_del(c->readable);
+	c->close_timer = loop_after(server_loop(c->server), CLOSE_US, on_close_timer, c);
+	want_write(c); /* also ends it when nothing is left to write */
+}
+
+static void protocol_error(struct rpc_conn *c, int code, const char *text)
+{
+	struct gpuq_err err = GPUQ_ERR_INIT;
+
+	gpuq_fail(&err, code, "%s", text);
+	conn_close(c, &err);
+}
+
+/* Replace an answer by why it cannot be given. */
+static void turn_into_error(struct rpc_frame *f, const struct gpuq_err *why)
+{
+	struct gpuq_arena a = GPUQ_ARENA_INIT(0);
+
+	gpuq_buf_clear(&f->bytes);
+	gpuq_wire_response(&f->bytes, f->id, gpuq_wire_error(&a, why), NULL);
+	gpuq_arena_done(&a);
+}
+
+/* Move what may leave, and nothing that would overtake, to the output. */
+static void move_released(struct rpc_conn *c)
+{
+	struct rpc_frame *f;
+
+	while ((f = c->frames) != NULL && f->released) {
+		c->frames = f->next;
+		if (!c->frames)
+			c->last_frame = &c->frames;
+		c->held_bytes -= f->bytes.len;
+		gpuq_buf_add(&c->out, f->bytes.data, f->bytes.len);
+		if (f->bytes.failed)
+			c->out.failed = true;
+		frame_free(f);
+	}
+	if (c->out.failed) {
+		conn_doom(c); /* no memory: a gap in the stream cannot be mended */
+		return;
+	}
+	want_write(c);
+}
+
+static void on_release(void *arg, int rc, const struct gpuq_err *err)
+{
+	struct rpc_frame *f = arg;
+	struct rpc_conn *c = f->conn;
+	struct gpuq_err why = GPUQ_ERR_INIT;
+	struct rpc_call *call = NULL;
+
+	f->released = true;
+	if (!c) {
+		frame_free(f);
+		return;
+	}
+	if (rc < 0) {
+		if (err && err->code)
+			why = *err;
+		else
+			gpuq_fail(&why, rc, "%s", gpuq_err_text(rc));
+		c->held_bytes -= f->bytes.len;
+		if (f->item) {
+			gpuq_buf_clear(&f->bytes);
+			call = call_find(c, f->id);
+		} else {
+			turn_into_error(f, &why);
+		}
+		c->held_bytes += f->bytes.len;
+	}
+	move_released(c);
+	if (call)
+		call_doom(call, &why);
+}
+
+void conn_send(struct rpc_conn *c, struct rpc_call *call, uint32_t id, bool item,
+	       struct gpuq_buf *bytes)
+{
+	const struct rpc_opts *o = server_opts(c->server);
+	const bool full = c->out.len - c->sent + c->held_bytes > GPUQ_OUTPUT_BYTES_MAX;
+	struct rpc_frame *f = full ? NULL : calloc(1, sizeof(*f));
+
+	if (full)
+		protocol_error(c, GPUQ_ELAGGED, "more answers wait than are read");
+	if (!f || bytes->failed) {
+		gpuq_buf_done(bytes);
+		free(f);
+		if (!full)
+			conn_doom(c);
+		return;
+	}
+	f->conn = c;
+	f->id = id;
+	f->item = item;
+	f->bytes = *bytes;
+	*bytes = (struct gpuq_buf)GPUQ_BUF_INIT;
+	*c->last_frame = f;
+	c->last_frame = &f->next;
+	c->held_bytes += f->bytes.len;
+	if (call && o->before_send)
+		o->before_send(o->arg, call, on_release, f);
+	else
+		on_release(f, 0, NULL);
+}
+
+static void on_writable(evutil_socket_t fd, short what, void *arg)
+{
+	struct rpc_conn *c = arg;
+
+	(void)what;
+	while (c->sent < c->out.len) {
+		const ssize_t n = send(fd, c->out.data + c->sent, c->out.len - c->sent,
+				       MSG_NOSIGNAL | MSG_DONTWAIT);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0 && errno == EAGAIN) {
+			want_write(c);
+			break;
+		}
+		if (n < 0) {
+			conn_kill(c);
+			return;
+		}
+		c->sent += (size_t)n;
+		c->wrote_us = loop_mono_us(server_loop(c->server));
+	}
+	if (c->sent == c->out.len) {
+		c->sent = 0;
+		empty(&c->out);
+		if (c->close_timer && !c->frames) {
+			conn_kill(c);
+			return;
+		}
+	} else if (c->sent > READ_BYTES) {
+		gpuq_buf_drop(&c->out, c->sent);
+		c->sent = 0;
+	}
+	if (!conn_congested(c))
+		call_resume_some(c);
+}
+
+static void on_note(struct rpc_conn *c, const struct gpuq_wire_msg *m)
+{
+	struct rpc_call *call;
+	uint32_t id;
+
+	/* Credit and cancel may cross with the end of their call: that is no error. */
+	if (!gpuq_wire_note_id(m, &id))
+		return;
+	call = call_find(c, id);
+	if (!call)
+		return;
+	if (strcmp(m->method, GPUQ_WIRE_CREDIT) == 0 && m->params->n == 2 &&
+	    m->params->items[1]->type == GPUQ_INT)
+		call_credit(call, m->params->items[1]->i);
+	else if (strcmp(m->method, GPUQ_WIRE_CANCEL) == 0)
+		call_cancel(call);
+}
+
+static void answer_hello(struct rpc_conn *c, uint32_t id)
+{
+	const struct rpc_opts *o = server_opts(c->server);
+	struct gpuq_arena a = GPUQ_ARENA_INIT(0);
+	struct gpuq_buf b = GPUQ_BUF_INIT;
+	struct gpuq_val *info = gpuq_map(&a), *list, *limits;
+
+	gpuq_put(&a, info, "version", gpuq_str(&a, o->version));
+	list = gpuq_put(&a, info, "proto", gpuq_list(&a));
+	gpuq_add(&a, list, gpuq_int(&a, GPUQ_PROTO_MAJOR));
+	gpuq_add(&a, list, gpuq_int(&a, GPUQ_PROTO_MINOR));
+	gpuq_put(&a, info, "server", gpuq_str(&a, o->server));
+	gpuq_put(&a, info, "user", gpuq_str(&a, c->peer.user));
+	gpuq_put(&a, info, "role", gpuq_str(&a, rpc_role_word(server_role(c->server, &c->peer))));
+	limits = gpuq_put(&a, info, "limits", gpuq_map(&a));
+	gpuq_put(&a, limits, "message_bytes", gpuq_int(&a, GPUQ_MSG_BYTES_MAX));
+	gpuq_put(&a, limits, "outstanding", gpuq_int(&a, GPUQ_OUTSTANDING_MAX));
+	gpuq_put(&a, limits, "stream_credit", gpuq_int(&a, GPUQ_STREAM_CREDIT));
+	if (o->describe)
+		o->describe(o->arg, &a, info);
+	gpuq_wire_response(&b, id, NULL, info);
+	if (!gpuq_val_ok(info))
+		b.failed = true;
+	conn_send(c, NULL, id, false, &b);
+	gpuq_arena_done(&a);
+}
+
+static void on_hello(struct rpc_conn *c, const struct gpuq_wire_msg *m)
+{
+	const struct gpuq_val *proto = gpuq_get(m->params, "proto");
+	const char *client = gpuq_get_str(m->params, "client", "");
+
+	if (m->type != GPUQ_WIRE_REQUEST || strcmp(m->method, "hello") != 0) {
+		protocol_error(c, GPUQ_EPROTO, "the first call must be hello");
+		return;
+	}
+	if (!proto || proto->type != GPUQ_LIST || proto->n < 1 ||
+	    proto->items[0]->type != GPUQ_INT) {
+		protocol_error(c, GPUQ_EPROTO, "hello needs proto: [major, minor] and client");
+		return;
+	}
+	if (proto->items[0]->i != GPUQ_PROTO_MAJOR) {
+		protocol_error(c, GPUQ_EVERSION, "this server speaks version 1 of the protocol");
+		return;
+	}
+	c->client = strndup(client, GPUQ_NAME_BYTES_MAX);
+	if (!c->client) {
+		conn_doom(c);
+		return;
+	}
+	stop_timer(&c->hello_timer);
+	answer_hello(c, m->id);
+}
+
+static void on_message(struct rpc_conn *c, const char *bytes, size_t n)
+{
+	const struct gpuq_mp_limits *lim = c->client ? &gpuq_wire_limits : &gpuq_wire_limits_hello;
+	struct gpuq_arena a = GPUQ_ARENA_INIT(0);
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	struct gpuq_wire_msg m;
+	struct gpuq_val *v;
+	int rc = gpuq_mp_read(&a, lim, bytes, n, &v, &err);
+
+	if (rc == 0)
+		rc = gpuq_wire_split(v, &m, &err);
+	if (rc < 0)
+		conn_close(c, &err);
+	else if (!c->client)
+		on_hello(c, &m);
+	else if (m.type == GPUQ_WIRE_REQUEST)
+		call_start(c, &m, &a); /* the arena is the call's now */
+	else if (m.type == GPUQ_WIRE_NOTE)
+		on_note(c, &m);
+	else
+		protocol_error(c, GPUQ_EPROTO, "a client has nothing to answer");
+	gpuq_arena_done(&a);
+}
+
+static void on_frame_timer(void *arg)
+{
+	struct rpc_conn *c = arg;
+
+	c->frame_timer = NULL;
+	protocol_error(c, GPUQ_ETIMEOUT, "a message was begun but not finished in time");
+}
+
+static void on_hello_timer(void *arg)
+{
+	struct rpc_conn *c = arg;
+
+	c->hello_timer = NULL;
+	protocol_error(c, GPUQ_ETIMEOUT, "no hello came in time");
+}
+
+/* Take the complete messages out of `in`. */
+static void parse(struct rpc_conn *c)
+{
+	struct gpuq_err err = GPUQ_ERR_INIT;
+
+	while (!c->close_timer && c->taken < c->in.len) {
+		const char *p = c->in.data + c->taken;
+		size_t len = 0;
+		int rc = gpuq_mp_next(&c->scan,
+				      c->client ? &gpuq_wire_limits : &gpuq_wire_limits_hello, p,
+				      c->in.len - c->taken, &len, &err);
+
+		if (rc < 0)
+			conn_close(c, &err);
+		if (rc <= 0)
+			break;
+		memset(&c->scan, 0, sizeof(c->scan));
+		c->taken += len;
+		stop_timer(&c->frame_timer);
+		c->active_us = loop_mono_us(server_loop(c->server));
+		on_message(c, p, len);
+	}
+	gpuq_buf_drop(&c->in, c->taken);
+	c->taken = 0;
+	if (c->in.len == 0)
+		empty(&c->in);
+	/* The time to finish a message counts from its first byte, not from its last. */
+	else if (!c->close_timer && !c->frame_timer)
+		c->frame_timer = loop_after(server_loop(c->server), GPUQ_FRAME_TIMEOUT_S * US,
+					    on_frame_timer, c);
+}
+
+void conn_feed(struct rpc_conn *c, const void *bytes, size_t n)
+{
+	if (c->close_timer)
+		return;
+	if (gpuq_buf_add(&c->in, bytes, n) < 0)
+		conn_doom(c);
+	else
+		parse(c);
+}
+
+static void on_readable(evutil_socket_t fd, short what, void *arg)
+{
+	struct rpc_conn *c = arg;
+	ssize_t n;
+
+	(void)what;
+	if (gpuq_buf_reserve(&c->in, READ_BYTES) < 0) {
+		conn_kill(c);
+		return;
+	}
+	n = recv(fd, c->in.data + c->in.len, READ_BYTES, MSG_DONTWAIT);
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n <= 0) {
+		conn_kill(c);
+		return;
+	}
+	c->in.len += (size_t)n;
+	parse(c);
+}
+
+void conn_sweep(struct rpc_conn *c, int64_t now_us)
+{
+	struct gpuq_buf b = GPUQ_BUF_INIT;
+
+	if (c->close_timer || !c->client)
+		return;
+	if (c->n_calls == 0 && now_us - c->active_us >= GPUQ_IDLE_TIMEOUT_S * US) {
+		protocol_error(c, GPUQ_ETIMEOUT, "the connection was idle for too long");
+	} else if (c->n_calls > 0 && now_us - c->wrote_us >= GPUQ_PING_S * US) {
+		c->wrote_us = now_us;
+		gpuq_wire_ping(&b);
+		conn_send(c, NULL, 0, false, &b);
+	}
+}
+
+struct rpc_conn *conn_new(struct rpc_server *s, int fd, const struct rpc_peer *peer)
+{
+	struct event_base *base = loop_base(server_loop(s));
+	struct rpc_conn *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return NULL;
+	c->server = s;
+	c->fd = fd;
+	c->peer = *peer;
+	c->last_frame = &c->frames;
+	c->active_us = c->wrote_us = loop_mono_us(server_loop(s));
+	if (fd >= 0) {
+		c->readable = event_new(base, fd, EV_READ | EV_PERSIST, on_readable, c);
+		c->writable = event_new(base, fd, EV_WRITE, on_writable, c);
+		if (!c->readable || !c->writable || event_add(c->readable, NULL) != 0) {
+			if (c->readable)
+				event_free(c->readable);
+			if (c->writable)
+				event_free(c->writable);
+			free(c);
+			return NULL;
+		}
+	}
+	c->hello_timer = loop_after(server_loop(s), GPUQ_HELLO_TIMEOUT_S * US, on_hello_timer, c);
+	server_conn_opened(s, c);
+	return c;
+}

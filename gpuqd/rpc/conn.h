@@ -1,0 +1,132 @@
+/* conn.h - one connection and its calls, inside the room
+ *
+ * Used by  gpuqd/rpc/ only, and by the tests that feed bytes without a socket.
+ */
+#ifndef GPUQD_RPC_CONN_H
+#define GPUQD_RPC_CONN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "gpuqd/base/loop.h"
+#include "gpuqd/rpc/rpc.h"
+#include "libgpuq/buf.h"
+#include "libgpuq/mp.h"
+#include "libgpuq/wire.h"
+
+struct event;
+struct rpc_conn;
+
+/* A message on its way out. It outlives its connection when it is held back. */
+struct rpc_frame {
+	struct rpc_frame *next;
+	struct rpc_conn *conn; /* NULL = its connection is gone */
+	uint32_t id;	       /* of its call */
+	bool item;	       /* else a response */
+	bool released;
+	struct gpuq_buf bytes;
+};
+
+struct rpc_call {
+	struct rpc_server *server;
+	struct rpc_conn *conn; /* NULL = nobody listens any more */
+	struct rpc_call *next, **link;	       /* of the connection's calls */
+	struct rpc_call *all_next, **all_link; /* of the server's */
+	uint32_t id;
+	const struct rpc_method *method;
+	struct gpuq_arena arena;
+	struct gpuq_val *params;
+	struct rpc_peer peer;
+	const char *key;
+	int64_t deadline_us;
+	uint64_t seq;	 /* items sent */
+	uint32_t credit; /* items that may be sent */
+	bool paused;	 /* rpc_item said no */
+	bool in_fn;	 /* its method runs: the memory stays until it returns */
+	bool finished;
+	void (*resume)(void *arg);
+	void (*closed)(void *arg, int why);
+	void *watch_arg;
+	struct loop_timer *tell_timer; /* closed is to be called when nobody stands on it */
+	int tell_why;
+};
+
+struct rpc_conn {
+	struct rpc_server *server;
+	struct rpc_conn *next, **link; /* of the server's connections */
+	int fd;			       /* -1 in tests */
+	struct event *readable, *writable;
+	struct rpc_peer peer;
+	char *client; /* what it calls itself, once it said hello */
+	/* in */
+	struct gpuq_buf in;
+	size_t taken; /* bytes of `in` that are dealt with */
+	struct gpuq_mp_scan scan;
+	struct loop_timer *hello_timer, *frame_timer;
+	int64_t active_us; /* last call or last byte, monotonic */
+	/* out */
+	struct gpuq_buf out; /* released bytes */
+	size_t sent;	     /* of `out` */
+	struct rpc_frame *frames, **last_frame; /* not all released */
+	size_t held_bytes;			/* in frames */
+	int64_t wrote_us;
+	struct loop_timer *close_timer; /* set = closing: what is under way leaves, then it ends */
+	struct rpc_call *calls;
+	unsigned n_calls;
+};
+
+/* Take over fd (nonblocking, or -1). NULL without memory; fd is then still the caller's. */
+struct rpc_conn *conn_new(struct rpc_server *s, int fd, const struct rpc_peer *peer);
+
+/* Let go of it at once; its calls hear of it. Not from inside a method. */
+void conn_kill(struct rpc_conn *c);
+
+/* Deal with bytes from the peer. */
+void conn_feed(struct rpc_conn *c, const void *bytes, size_t n);
+
+/* Say why (NULL = nothing to say) and end once that and all answers have left. */
+void conn_close(struct rpc_conn *c, const struct gpuq_err *why);
+
+/* Once in a while: idle connections end, open streams hear a ping. */
+void conn_sweep(struct rpc_conn *c, int64_t now_us);
+
+/* Put a message behind the others; takes over bytes. call is who it is from; NULL for
+ * what rests on nothing and need not be held back. */
+void conn_send(struct rpc_conn *c, struct rpc_call *call, uint32_t id, bool item,
+	       struct gpuq_buf *bytes);
+
+/* Unsent bytes are so many that streams should wait. */
+bool conn_congested(const struct rpc_conn *c);
+
+/* call.c, for conn.c. call_start takes over the arena. */
+void call_start(struct rpc_conn *c, const struct gpuq_wire_msg *m, struct gpuq_arena *a);
+struct rpc_call *call_find(const struct rpc_conn *c, uint32_t id);
+void call_credit(struct rpc_call *call, int64_t n);
+void call_cancel(struct rpc_call *call);
+void call_doom(struct rpc_call *call, const struct gpuq_err *why); /* fail it from outside */
+void call_orphan(struct rpc_call *call);    /* its connection is going away */
+void call_resume_some(struct rpc_conn *c);  /* after the output drained */
+void call_abandon(struct rpc_call *call);   /* the server is going away */
+
+/* server.c, for the others */
+struct loop *server_loop(const struct rpc_server *s);
+const struct rpc_opts *server_opts(const struct rpc_server *s);
+const struct rpc_method *server_method(const struct rpc_server *s, const char *name);
+enum rpc_role server_role(const struct rpc_server *s, const struct rpc_peer *peer);
+struct rpc_call **server_calls(struct rpc_server *s);
+void server_count_call(struct rpc_server *s, bool failed);
+void server_conn_opened(struct rpc_server *s, struct rpc_conn *c);
+void server_conn_gone(struct rpc_server *s, struct rpc_conn *c);
+/* Say in the log why a connection ended; a flood of them is cut to one a second. */
+void server_log_closed(struct rpc_server *s, const struct rpc_conn *c, const struct gpuq_err *err);
+
+/* peer.c */
+struct rpc_users;
+struct rpc_users *users_new(void);
+void users_free(struct rpc_users *u);
+/* The name of uid; lives as long as u. NULL without memory. */
+const char *users_name(struct rpc_users *u, uid_t uid, int64_t now_us);
+unsigned *users_connections(struct rpc_users *u, uid_t uid); /* counter of a known uid */
+int peer_of_socket(int fd, struct rpc_users *u, int64_t now_us, struct rpc_peer *out);
+
+#endif

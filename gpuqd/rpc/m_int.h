@@ -1,0 +1,89 @@
+/* m_int.h - what the files of methods share; inside the room */
+#ifndef GPUQD_RPC_M_INT_H
+#define GPUQD_RPC_M_INT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "gpuqd/core/model.h"
+#include "gpuqd/rpc/methods.h"
+#include "libgpuq/schema.h"
+
+struct wait;
+struct logs;
+struct watch;
+
+struct methods {
+	struct journal *j;
+	struct reconcile *reconcile;
+	struct cluster *cluster; /* NULL while there is none */
+	const char *kind;
+	struct wait *waits;
+	struct logs *logs;
+	struct watch *watches;
+	bool flush_asked; /* waits and logs will look again when durable */
+};
+
+/* What selects jobs: members that are not given select all. */
+struct job_filter {
+	struct gpuq_strlist ids, users, queues, states, names, nodes;
+	int64_t since_us, limit;
+	bool all; /* ended jobs, too */
+};
+
+struct job_list_params {
+	struct job_filter filter;
+};
+
+bool filter_job(const struct job_filter *f, const struct job *j);
+bool filter_val(const struct job_filter *f, const struct gpuq_val *job); /* of history */
+bool filter_any(const struct job_filter *f); /* does it select at all? */
+
+/* "17" or "17_3". index -1 = the whole job. */
+bool job_id_parse(const char *text, struct job_key *key);
+void job_id_print(struct job_key key, char out[32]);
+
+bool peer_is_operator(const struct rpc_call *c);
+
+/* Look at waits and logs again once everything applied so far is durable. */
+void methods_look_again(struct methods *m);
+void waits_flush(struct methods *m);
+void waits_on_event(struct methods *m, const struct event *ev);
+void logs_flush(struct methods *m);
+void logs_on_event(struct methods *m, const struct event *ev);
+void watches_on_event(struct methods *m, const struct event *ev);
+void waits_free(struct methods *m);
+void logs_free(struct methods *m);
+void logs_drop_cluster(struct methods *m); /* its logs are gone; they are opened again */
+void watches_free(struct methods *m);
+
+int m_job_submit(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+int m_job_get(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+int m_job_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+int m_job_cancel(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+int m_job_hold(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+int m_job_release(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+int m_job_wait(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+int m_job_logs(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+int m_node_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+int m_node_drain(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+int m_node_resume(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+int m_queue_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+int m_status_get(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+int m_event_watch(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+
+extern const struct gpuq_schema p_job_submit, p_job_get, p_job_list, p_job_act, p_job_wait,
+	p_job_logs, p_node_list, p_node_drain, p_queue_list;
+
+#define P(type_, key_, kind_, member_, ...)                                                        \
+	{                                                                                          \
+		.key = (key_), .kind = (kind_), .offset = offsetof(struct type_, member_),         \
+		__VA_ARGS__                                                                        \
+	}
+#define P_END                                                                                      \
+	{                                                                                          \
+		.key = NULL                                                                        \
+	}
+#define P_SCHEMA(type_, fields_) { .name = "params", .size = sizeof(struct type_), .fields = (fields_) }
+
+#endif

@@ -1,0 +1,374 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "gpuqd/base/loop.h"
+#include "gpuqd/core/view.h"
+#include "gpuqd/flow/history.h"
+#include "gpuqd/flow/journal.h"
+#include "gpuqd/flow/reconcile.h"
+#include "gpuqd/rpc/m_int.h"
+#include "libgpuq/limits.h"
+#include "libgpuq/units.h"
+
+/* ---- filters ---- */
+
+static bool one_of(const struct gpuq_strlist *l, const char *s)
+{
+	for (size_t i = 0; i < l->n; i++)
+		if (strcmp(l->items[i], s) == 0)
+			return true;
+	return l->n == 0;
+}
+
+static bool state_matches(const struct gpuq_strlist *l, enum gpuq_job_state s)
+{
+	for (size_t i = 0; i < l->n; i++)
+		if (gpuq_job_state_parse(l->items[i]) == (int)s)
+			return true;
+	return l->n == 0;
+}
+
+static bool id_matches(const struct gpuq_strlist *l, struct job_key key)
+{
+	struct job_key k;
+
+	for (size_t i = 0; i < l->n; i++)
+		if (job_id_parse(l->items[i], &k) && k.id == key.id &&
+		    (k.index < 0 || k.index == key.index))
+			return true;
+	return l->n == 0;
+}
+
+bool filter_any(const struct job_filter *f)
+{
+	return f->ids.n || f->users.n || f->queues.n || f->states.n || f->names.n || f->nodes.n;
+}
+
+bool filter_job(const struct job_filter *f, const struct job *j)
+{
+	bool on_node = f->nodes.n == 0;
+	const struct pod *p;
+
+	DL_FOREACH2(j->pods, p, job_next)
+	if (!on_node && p->attempt == j->attempt)
+		on_node = one_of(&f->nodes, p->node->name);
+	return on_node && one_of(&f->users, j->user) && one_of(&f->queues, j->queue->name) &&
+	       one_of(&f->names, j->name) && state_matches(&f->states, j->state) &&
+	       id_matches(&f->ids, j->key) && (!j->ended || j->end_us >= f->since_us);
+}
+
+bool filter_val(const struct job_filter *f, const struct gpuq_val *v)
+{
+	struct job_key key = { (uint32_t)gpuq_get_int(v, "id", 0),
+			       (int32_t)gpuq_get_int(v, "array_index", -1) };
+	int state = gpuq_job_state_parse(gpuq_get_str(v, "state", ""));
+	const struct gpuq_val *pods = gpuq_get(v, "pods");
+	bool on_node = f->nodes.n == 0;
+
+	for (uint32_t i = 0; !on_node && pods && i < pods->n; i++)
+		on_node = one_of(&f->nodes, gpuq_get_str(pods->items[i], "node", ""));
+	return on_node && state >= 0 && one_of(&f->users, gpuq_get_str(v, "user", "")) &&
+	       one_of(&f->queues, gpuq_get_str(v, "queue", "")) &&
+	       one_of(&f->names, gpuq_get_str(v, "name", "")) &&
+	       state_matches(&f->states, (enum gpuq_job_state)state) && id_matches(&f->ids, key) &&
+	       gpuq_get_int(v, "end_time", 0) >= f->since_us;
+}
+
+/* ---- job.list: the keys are taken down first, then each is sent when there is credit ---- */
+
+static const struct gpuq_field list_fields[] = {
+	P(job_list_params, "ids", GPUQ_K_STRLIST, filter.ids),
+	P(job_list_params, "users", GPUQ_K_STRLIST, filter.users),
+	P(job_list_params, "queues", GPUQ_K_STRLIST, filter.queues),
+	P(job_list_params, "states", GPUQ_K_STRLIST, filter.states),
+	P(job_list_params, "names", GPUQ_K_STRLIST, filter.names),
+	P(job_list_params, "nodes", GPUQ_K_STRLIST, filter.nodes),
+	P(job_list_params, "since_us", GPUQ_K_INT, filter.since_us, .min = 0, .max = INT64_MAX),
+	P(job_list_params, "limit", GPUQ_K_INT, filter.limit, .min = 0, .max = INT64_MAX),
+	P(job_list_params, "all", GPUQ_K_BOOL, filter.all),
+	P_END,
+};
+const struct gpuq_schema p_job_list = P_SCHEMA(job_list_params, list_fields);
+
+struct list {
+	struct methods *m;
+	struct rpc_call *c;
+	const struct job_list_params *p;
+	struct job_key *keys;
+	size_t n, at, sent;
+};
+
+static bool full(const struct list *l)
+{
+	return l->p->filter.limit && l->sent >= (size_t)l->p->filter.limit;
+}
+
+static bool send_live(struct list *l)
+{
+	struct model *model = journal_model(l->m->j);
+	int64_t now = loop_now_us(journal_loop(l->m->j));
+	struct gpuq_arena mem = GPUQ_ARENA_INIT(0);
+	bool ok = true;
+
+	for (; ok && l->at < l->n && !full(l); l->at++) {
+		const struct job *j = job_find(model, l->keys[l->at]);
+
+		if (!j)
+			continue; /* it ended and left since */
+		gpuq_arena_reset(&mem);
+		if (!rpc_item_ready(l->c)) {
+			ok = false;
+			break;
+		}
+		rpc_item(l->c, view_job(&mem, model, j, now));
+		l->sent++;
+	}
+	gpuq_arena_done(&mem);
+	return ok;
+}
+
+/* History, newest first. */
+static int send_old(void *arg, struct gpuq_val *v)
+{
+	struct list *l = arg;
+
+	if (!filter_val(&l->p->filter, v))
+		return 0;
+	if (full(l))
+		return 1;
+	rpc_item(l->c, v);
+	l->sent++;
+	return 0;
+}
+
+static void list_go_on(void *arg)
+{
+	struct list *l = arg;
+	struct gpuq_arena mem = GPUQ_ARENA_INIT(0);
+	struct gpuq_err err = GPUQ_ERR_INIT;
+
+	if (!send_live(l))
+		return;
+	if (l->p->filter.all && !full(l))
+		history_each(journal_store(l->m->j), 10000, &mem, send_old, l, &err);
+	gpuq_arena_done(&mem);
+	rpc_end(l->c, NULL);
+}
+
+static void list_closed(void *arg, int why)
+{
+	struct list *l = arg;
+	struct gpuq_err err;
+
+	gpuq_fail(&err, why, "cancelled");
+	rpc_fail(l->c, &err);
+}
+
+int m_job_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err)
+{
+	struct methods *m = arg;
+	struct model *model = journal_model(m->j);
+	struct gpuq_arena *a = rpc_call_arena(c);
+	struct list *l = gpuq_arena_alloc(a, sizeof(*l));
+	uint32_t n_all = HASH_COUNT(model->jobs);
+
+	if (l)
+		l->keys = gpuq_arena_calloc(a, n_all + 1, sizeof(*l->keys));
+	if (!l || !l->keys)
+		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+	l->m = m;
+	l->c = c;
+	l->p = params;
+	job_each(model, j)
+	{
+		if (j->array && j->array->n_waiting == 0 && !j->ended)
+			continue; /* its elements stand for themselves */
+		if (j->ended && !l->p->filter.all && !l->p->filter.states.n)
+			continue;
+		if (filter_job(&l->p->filter, j))
+			l->keys[l->n++] = j->key;
+	}
+	rpc_call_watch(c, list_go_on, list_closed, l);
+	list_go_on(l);
+	return 0;
+}
+
+/* ---- nodes, queues, status ---- */
+
+struct names_params {
+	struct gpuq_strlist names;
+};
+
+static const struct gpuq_field names_fields[] = {
+	P(names_params, "names", GPUQ_K_STRLIST, names),
+	P_END,
+};
+const struct gpuq_schema p_node_list = P_SCHEMA(names_params, names_fields);
+const struct gpuq_schema p_queue_list = P_SCHEMA(names_params, names_fields);
+
+/* Lists that are short beside the jobs: made at once, sent as credit allows. */
+struct items {
+	struct rpc_call *c;
+	struct gpuq_val *list;
+	uint32_t at;
+};
+
+static void items_go_on(void *arg)
+{
+	struct items *x = arg;
+
+	while (x->at < x->list->n) {
+		if (!rpc_item(x->c, x->list->items[x->at]))
+			return;
+		x->at++;
+	}
+	rpc_end(x->c, NULL);
+}
+
+static void items_closed(void *arg, int why)
+{
+	struct items *x = arg;
+	struct gpuq_err err;
+
+	gpuq_fail(&err, why, "cancelled");
+	rpc_fail(x->c, &err);
+}
+
+static int send_items(struct rpc_call *c, struct gpuq_val *list, struct gpuq_err *err)
+{
+	struct items *x = gpuq_arena_alloc(rpc_call_arena(c), sizeof(*x));
+
+	if (!x || !list)
+		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+	*x = (struct items){ c, list, 0 };
+	rpc_call_watch(c, items_go_on, items_closed, x);
+	items_go_on(x);
+	return 0;
+}
+
+static int by_name(const void *a, const void *b)
+{
+	const struct gpuq_val *const *x = a, *const *y = b;
+
+	return strcmp(gpuq_get_str(*x, "name", ""), gpuq_get_str(*y, "name", ""));
+}
+
+static int all_known(const struct gpuq_strlist *names, const struct gpuq_val *list,
+		     const char *what, struct gpuq_err *err)
+{
+	for (size_t i = 0; i < names->n; i++) {
+		bool found = false;
+
+		for (uint32_t k = 0; k < list->n; k++)
+			found |= strcmp(gpuq_get_str(list->items[k], "name", ""),
+					names->items[i]) == 0;
+		if (!found)
+			return gpuq_fail(err, GPUQ_ENOENT, "no %s is named %s", what,
+					 names->items[i]);
+	}
+	return 0;
+}
+
+int m_node_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err)
+{
+	struct methods *m = arg;
+	const struct names_params *p = params;
+	struct model *model = journal_model(m->j);
+	struct gpuq_arena *a = rpc_call_arena(c);
+	struct gpuq_val *list = gpuq_list(a);
+	int rc;
+
+	node_each(model, n) if (one_of(&p->names, n->name))
+		gpuq_add(a, list, view_node(a, model, n));
+	rc = list ? all_known(&p->names, list, "node", err) : 0;
+	if (rc < 0)
+		return rc;
+	if (list && list->n)
+		qsort(list->items, list->n, sizeof(*list->items), by_name);
+	return send_items(c, list, err);
+}
+
+int m_queue_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err)
+{
+	struct methods *m = arg;
+	const struct names_params *p = params;
+	struct model *model = journal_model(m->j);
+	struct gpuq_arena *a = rpc_call_arena(c);
+	struct gpuq_val *list = gpuq_list(a);
+	int64_t now = loop_now_us(journal_loop(m->j));
+	int rc;
+
+	for (uint32_t i = 0; i < model->n_queues; i++)
+		if (one_of(&p->names, model->queues[i]->name))
+			gpuq_add(a, list, view_queue(a, model, model->queues[i], now));
+	rc = list ? all_known(&p->names, list, "queue", err) : 0;
+	return rc < 0 ? rc : send_items(c, list, err);
+}
+
+int m_status_get(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err)
+{
+	struct methods *m = arg;
+	struct gpuq_arena *a = rpc_call_arena(c);
+	struct gpuq_val *v = view_status(a, journal_model(m->j)), *cluster = gpuq_map(a);
+	int64_t stale = reconcile_stale_since_us(m->reconcile);
+
+	(void)params;
+	if (!v)
+		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+	gpuq_put(a, cluster, "kind", gpuq_str(a, m->kind));
+	gpuq_put(a, cluster, "stale_since", stale ? gpuq_int(a, stale) : gpuq_null(a));
+	gpuq_put(a, cluster, "read_only", gpuq_bool(a, journal_read_only(m->j)));
+	gpuq_put(a, v, "cluster", cluster);
+	rpc_reply(c, v);
+	return 0;
+}
+
+/* ---- drain and resume ---- */
+
+struct drain_params {
+	struct gpuq_strlist names;
+	const char *why;
+};
+
+static const struct gpuq_field drain_fields[] = {
+	P(drain_params, "names", GPUQ_K_STRLIST, names, .flags = GPUQ_F_REQUIRED),
+	P(drain_params, "why", GPUQ_K_STR, why),
+	P_END,
+};
+const struct gpuq_schema p_node_drain = P_SCHEMA(drain_params, drain_fields);
+
+static int drain(struct methods *m, struct rpc_call *c, const struct drain_params *p, bool on,
+		 struct gpuq_err *err)
+{
+	struct gpuq_val *v = gpuq_map(rpc_call_arena(c));
+
+	for (size_t i = 0; i < p->names.n; i++)
+		if (!node_find(journal_model(m->j), p->names.items[i]))
+			return gpuq_fail(err, GPUQ_ENOENT, "no node is named %s",
+					 p->names.items[i]);
+	for (size_t i = 0; i < p->names.n; i++) {
+		struct event ev = { .type = EV_NODE_DRAIN };
+		int rc;
+
+		ev.drain.name = p->names.items[i];
+		ev.drain.on = on;
+		ev.drain.why = p->why ? p->why : "";
+		ev.drain.who = rpc_call_peer(c)->user;
+		rc = journal_apply(m->j, &ev, err);
+		if (rc < 0)
+			return rc;
+	}
+	gpuq_put(rpc_call_arena(c), v, "matched", gpuq_int(rpc_call_arena(c), (int64_t)p->names.n));
+	rpc_reply(c, v);
+	return 0;
+}
+
+int m_node_drain(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err)
+{
+	return drain(arg, c, params, true, err);
+}
+
+int m_node_resume(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err)
+{
+	return drain(arg, c, params, false, err);
+}

@@ -1,0 +1,332 @@
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gpuqd/base/loop.h"
+#include "gpuqd/core/view.h"
+#include "gpuqd/flow/history.h"
+#include "gpuqd/flow/journal.h"
+#include "gpuqd/rpc/m_int.h"
+
+/* job.wait: the state of each job now, each change, and at the end all of them. What
+ * has just ended may have left memory: it is read from history, which holds it once
+ * the turn's batch is durable, and only then does anybody look. */
+
+struct wait_params {
+	struct gpuq_strlist ids;
+	int until;
+};
+
+static const char *const untils[] = { "end", "start", NULL };
+
+static const struct gpuq_field wait_fields[] = {
+	P(wait_params, "ids", GPUQ_K_STRLIST, ids, .flags = GPUQ_F_REQUIRED),
+	P(wait_params, "until", GPUQ_K_ENUM, until, .names = untils),
+	P_END,
+};
+const struct gpuq_schema p_job_wait = P_SCHEMA(wait_params, wait_fields);
+
+struct waited {
+	struct job_key key;
+	bool changed;
+	bool done;
+	char last[96]; /* what was sent last, to send only changes */
+};
+
+struct wait {
+	struct wait *prev, *next;
+	struct methods *m;
+	struct rpc_call *c;
+	bool until_start;
+	struct waited *jobs;
+	size_t n;
+	bool gone; /* nobody listens */
+};
+
+static void unlink_wait(struct wait *w)
+{
+	DL_DELETE(w->m->waits, w);
+	free(w->jobs);
+	free(w);
+}
+
+/* Did anything happen that a watcher of key wants to know? */
+void waits_on_event(struct methods *m, const struct event *ev)
+{
+	bool pod = ev->type == EV_POD_STARTED || ev->type == EV_POD_ENDED ||
+		   ev->type == EV_POD_GONE || ev->type == EV_POD_CREATED;
+	const struct job_key *key = pod ? &ev->pod.job : &ev->job;
+	struct wait *w;
+	bool any = false;
+
+	if (!m->waits || (!pod && key->id == 0))
+		return;
+	DL_FOREACH(m->waits, w)
+	for (size_t i = 0; i < w->n; i++)
+		if (w->jobs[i].key.id == key->id && !w->jobs[i].done) {
+			w->jobs[i].changed = true;
+			any = true;
+		}
+	if (any)
+		methods_look_again(m);
+}
+
+/* The job's object now, from memory or history; NULL when there is no such job. */
+static struct gpuq_val *current(struct methods *m, struct job_key key, struct gpuq_arena *a,
+				bool *ended)
+{
+	struct model *model = journal_model(m->j);
+	const struct job *j = job_find(model, key);
+	struct gpuq_val *v;
+
+	if (!j && key.index >= 0) {
+		j = job_find(model, (struct job_key){ key.id, -1 });
+		if (j && !(j->array && array_waits(j->array, key.index)))
+			j = NULL;
+	}
+	if (j) {
+		*ended = j->ended;
+		return view_job(a, model, j, loop_now_us(journal_loop(m->j)));
+	}
+	v = history_job(journal_store(m->j), key, a);
+	*ended = v != NULL;
+	return v;
+}
+
+static void digest(const struct gpuq_val *v, char out[96])
+{
+	const struct gpuq_val *ar = gpuq_get(v, "array");
+
+	snprintf(out, 96, "%s %s %lld %lld", gpuq_get_str(v, "state", ""),
+		 gpuq_get_str(v, "reason", ""), (long long)gpuq_get_int(v, "attempt", 0),
+		 (long long)gpuq_get_int(ar, "n_waiting", 0));
+}
+
+static bool has_started(const struct gpuq_val *v)
+{
+	return gpuq_get_int(v, "start_time", 0) > 0;
+}
+
+/* Send what changed; false = no credit, come back. */
+static bool push(struct wait *w, struct waited *x)
+{
+	struct gpuq_arena mem = GPUQ_ARENA_INIT(0);
+	struct gpuq_val *v;
+	bool ended = false;
+	char now[96];
+
+	if (!rpc_item_ready(w->c))
+		return false;
+	v = current(w->m, x->key, &mem, &ended);
+	x->changed = false;
+	if (v) {
+		digest(v, now);
+		if (strcmp(now, x->last) != 0) {
+			memcpy(x->last, now, sizeof(now));
+			rpc_item(w->c, v);
+		}
+		x->done = ended || (w->until_start && has_started(v));
+	} else {
+		x->done = true; /* pruned from history while we waited */
+	}
+	gpuq_arena_done(&mem);
+	return true;
+}
+
+static void finish(struct wait *w)
+{
+	struct gpuq_arena *a = rpc_call_arena(w->c);
+	struct gpuq_val *v = gpuq_map(a), *list = gpuq_list(a);
+	bool ended;
+
+	for (size_t i = 0; i < w->n; i++)
+		gpuq_add(a, list, current(w->m, w->jobs[i].key, a, &ended));
+	gpuq_put(a, v, "jobs", list);
+	rpc_end(w->c, v);
+	unlink_wait(w);
+}
+
+static void go_on(struct wait *w)
+{
+	bool all = true;
+
+	for (size_t i = 0; i < w->n; i++) {
+		if (w->jobs[i].changed && !push(w, &w->jobs[i]))
+			return;
+		all &= w->jobs[i].done;
+	}
+	if (all)
+		finish(w);
+}
+
+static void on_resume(void *arg)
+{
+	struct wait *w = arg;
+
+	(void)w;
+	methods_look_again(w->m);
+}
+
+static void on_closed(void *arg, int why)
+{
+	struct wait *w = arg;
+	struct gpuq_err err;
+
+	gpuq_fail(&err, why, "cancelled");
+	rpc_fail(w->c, &err);
+	unlink_wait(w);
+}
+
+void waits_flush(struct methods *m)
+{
+	struct wait *w, *next;
+
+	DL_FOREACH_SAFE(m->waits, w, next)
+	go_on(w);
+}
+
+void waits_free(struct methods *m)
+{
+	struct wait *w, *next;
+
+	DL_FOREACH_SAFE(m->waits, w, next)
+	unlink_wait(w);
+}
+
+int m_job_wait(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err)
+{
+	struct methods *m = arg;
+	const struct wait_params *p = params;
+	struct wait *w = calloc(1, sizeof(*w));
+	struct gpuq_arena mem = GPUQ_ARENA_INIT(0);
+	int rc = 0;
+
+	if (w)
+		w->jobs = calloc(p->ids.n ? p->ids.n : 1, sizeof(*w->jobs));
+	if (!w || !w->jobs) {
+		free(w);
+		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+	}
+	w->m = m;
+	w->c = c;
+	w->until_start = p->until == 1;
+	for (size_t i = 0; i < p->ids.n && rc == 0; i++) {
+		struct waited *x = &w->jobs[w->n++];
+		bool ended;
+
+		x->changed = true;
+		if (!job_id_parse(p->ids.items[i], &x->key))
+			rc = gpuq_fail(err, GPUQ_EINVAL, "%s is not a job id: expected 17 or 17_3",
+				       p->ids.items[i]);
+		else if (!current(m, x->key, &mem, &ended) &&
+			 x->key.id >= journal_model(m->j)->next_job_id)
+			rc = gpuq_fail(err, GPUQ_ENOENT, "no such job: %s", p->ids.items[i]);
+		gpuq_arena_reset(&mem);
+	}
+	gpuq_arena_done(&mem);
+	if (rc == 0 && w->n == 0)
+		rc = gpuq_fail(err, GPUQ_EINVAL, "which jobs? name ids");
+	if (rc < 0) {
+		free(w->jobs);
+		free(w);
+		return rc;
+	}
+	DL_APPEND(m->waits, w);
+	rpc_call_watch(c, on_resume, on_closed, w);
+	methods_look_again(m);
+	return 0;
+}
+
+/* ---- event.watch: the same news for anybody who wants all of it ---- */
+
+struct watch {
+	struct watch *prev, *next;
+	struct methods *m;
+	struct rpc_call *c;
+	bool lagged;
+};
+
+void watches_on_event(struct methods *m, const struct event *ev)
+{
+	struct watch *w, *next;
+	char id[32];
+
+	DL_FOREACH_SAFE(m->watches, w, next)
+	{
+		struct gpuq_arena mem = GPUQ_ARENA_INIT(0);
+		struct gpuq_val *v = gpuq_map(&mem);
+		bool pod = ev->type == EV_POD_CREATED || ev->type == EV_POD_STARTED ||
+			   ev->type == EV_POD_ENDED || ev->type == EV_POD_GONE;
+		struct job_key key = pod ? ev->pod.job : ev->job;
+
+		if (ev->type == EV_JOB_REASONS || ev->type == EV_FOREIGN_SEEN ||
+		    ev->type == EV_FOREIGN_GONE)
+			continue;
+		gpuq_put(&mem, v, "time", gpuq_int(&mem, ev->at_us));
+		gpuq_put(&mem, v, "event", gpuq_str(&mem, event_words[ev->type]));
+		if (key.id) {
+			job_id_print(key, id);
+			gpuq_put(&mem, v, "job", gpuq_str(&mem, id));
+		}
+		if (pod) {
+			gpuq_put(&mem, v, "attempt", gpuq_int(&mem, ev->pod.attempt));
+			gpuq_put(&mem, v, "pod", gpuq_int(&mem, ev->pod.index));
+		}
+		if (ev->type == EV_NODE_SEEN)
+			gpuq_put(&mem, v, "node", gpuq_str(&mem, ev->node->name));
+		if (ev->type == EV_NODE_GONE)
+			gpuq_put(&mem, v, "node", gpuq_str(&mem, ev->name));
+		if (w->lagged || !rpc_item(w->c, v))
+			w->lagged = true; /* it must list again: said at its next resume */
+		gpuq_arena_done(&mem);
+	}
+}
+
+static void watch_drop(struct watch *w, int code, const char *text)
+{
+	struct gpuq_err err;
+
+	gpuq_fail(&err, code, "%s", text);
+	rpc_fail(w->c, &err);
+	DL_DELETE(w->m->watches, w);
+	free(w);
+}
+
+static void watch_resume(void *arg)
+{
+	struct watch *w = arg;
+
+	if (w->lagged)
+		watch_drop(w, GPUQ_ELAGGED, "events were lost: list again and watch anew");
+}
+
+static void watch_closed(void *arg, int why)
+{
+	watch_drop(arg, why, "cancelled");
+}
+
+void watches_free(struct methods *m)
+{
+	struct watch *w, *next;
+
+	DL_FOREACH_SAFE(m->watches, w, next)
+	{
+		DL_DELETE(m->watches, w);
+		free(w);
+	}
+}
+
+int m_event_watch(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err)
+{
+	struct methods *m = arg;
+	struct watch *w = calloc(1, sizeof(*w));
+
+	(void)params;
+	if (!w)
+		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+	w->m = m;
+	w->c = c;
+	DL_APPEND(m->watches, w);
+	rpc_call_watch(c, watch_resume, watch_closed, w);
+	return 0;
+}

@@ -1,0 +1,184 @@
+#include "gpuqd/rpc/methods.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gpuqd/cluster/cluster.h"
+#include "gpuqd/flow/access.h"
+#include "gpuqd/flow/journal.h"
+#include "gpuqd/rpc/m_int.h"
+
+/* Sorted by name. */
+/* clang-format off */
+static const struct rpc_method table[] = {
+	{ "event.watch",  RPC_ROLE_USER,     false, true,  NULL,          m_event_watch, "what happens, as it happens" },
+	{ "job.cancel",   RPC_ROLE_USER,     true,  false, &p_job_act,    m_job_cancel,  "end jobs" },
+	{ "job.get",      RPC_ROLE_USER,     false, false, &p_job_get,    m_job_get,     "one job and its elements" },
+	{ "job.hold",     RPC_ROLE_USER,     true,  false, &p_job_act,    m_job_hold,    "keep jobs from starting" },
+	{ "job.list",     RPC_ROLE_USER,     false, true,  &p_job_list,   m_job_list,    "jobs, filtered" },
+	{ "job.logs",     RPC_ROLE_USER,     false, true,  &p_job_logs,   m_job_logs,    "output of a job's pods" },
+	{ "job.release",  RPC_ROLE_USER,     true,  false, &p_job_act,    m_job_release, "let held jobs go on" },
+	{ "job.submit",   RPC_ROLE_USER,     true,  false, &p_job_submit, m_job_submit,  "put jobs in their queues" },
+	{ "job.wait",     RPC_ROLE_USER,     false, true,  &p_job_wait,   m_job_wait,    "changes of jobs until they end" },
+	{ "node.drain",   RPC_ROLE_OPERATOR, true,  false, &p_node_drain, m_node_drain,  "start nothing more on nodes" },
+	{ "node.list",    RPC_ROLE_USER,     false, true,  &p_node_list,  m_node_list,   "nodes and their devices" },
+	{ "node.resume",  RPC_ROLE_OPERATOR, true,  false, &p_node_drain, m_node_resume, "use drained nodes again" },
+	{ "queue.list",   RPC_ROLE_USER,     false, true,  &p_queue_list, m_queue_list,  "queues: quota, use, jobs" },
+	{ "status.get",   RPC_ROLE_USER,     false, false, NULL,          m_status_get,  "the cluster at a glance" },
+	{ .name = NULL },
+};
+/* clang-format on */
+
+bool peer_is_operator(const struct rpc_call *c)
+{
+	return rpc_call_peer(c)->role >= RPC_ROLE_OPERATOR;
+}
+
+bool job_id_parse(const char *text, struct job_key *key)
+{
+	unsigned long id, index;
+	char *end;
+
+	if (*text < '0' || *text > '9')
+		return false;
+	id = strtoul(text, &end, 10);
+	if (id == 0 || id > UINT32_MAX)
+		return false;
+	key->id = (uint32_t)id;
+	key->index = -1;
+	if (*end == '\0')
+		return true;
+	if (*end != '_' || end[1] < '0' || end[1] > '9')
+		return false;
+	index = strtoul(end + 1, &end, 10);
+	if (*end != '\0' || index > INT32_MAX)
+		return false;
+	key->index = (int32_t)index;
+	return true;
+}
+
+void job_id_print(struct job_key key, char out[32])
+{
+	if (key.index >= 0)
+		snprintf(out, 32, "%u_%d", key.id, key.index);
+	else
+		snprintf(out, 32, "%u", key.id);
+}
+
+static void on_event(void *arg, const struct event *ev)
+{
+	struct methods *m = arg;
+
+	waits_on_event(m, ev);
+	logs_on_event(m, ev);
+	watches_on_event(m, ev);
+}
+
+static void on_durable(void *arg, int rc, const struct gpuq_err *err)
+{
+	struct methods *m = arg;
+
+	(void)rc, (void)err;
+	m->flush_asked = false;
+	waits_flush(m);
+	logs_flush(m);
+}
+
+void methods_look_again(struct methods *m)
+{
+	if (m->flush_asked)
+		return;
+	m->flush_asked = true;
+	journal_after(m->j, on_durable, m);
+}
+
+/* rpc and flow each have a type for it; they are the same thing. */
+struct release {
+	rpc_release_fn fn;
+	void *arg;
+};
+
+static void on_released(void *arg, int rc, const struct gpuq_err *err)
+{
+	struct release *r = arg;
+
+	r->fn(r->arg, rc, err);
+	free(r);
+}
+
+static void before_send(void *arg, struct rpc_call *call, rpc_release_fn release, void *release_arg)
+{
+	struct methods *m = arg;
+	struct release *r = malloc(sizeof(*r));
+
+	(void)call;
+	if (!r)
+		abort();
+	*r = (struct release){ release, release_arg };
+	journal_after(m->j, on_released, r);
+}
+
+static void describe(void *arg, struct gpuq_arena *a, struct gpuq_val *info)
+{
+	struct methods *m = arg;
+	struct gpuq_val *cluster = gpuq_map(a);
+
+	gpuq_put(a, cluster, "kind", gpuq_str(a, m->kind));
+	gpuq_put(a, cluster, "id", gpuq_str(a, journal_model(m->j)->cluster_id));
+	gpuq_put(a, info, "cluster", cluster);
+}
+
+static bool is_manager(void *arg, const char *user)
+{
+	struct methods *m = arg;
+	const struct model *model = journal_model(m->j);
+
+	for (uint32_t i = 0; i < model->n_queues; i++)
+		if (access_manage(model, model->queues[i], user, false))
+			return true;
+	return false;
+}
+
+void methods_opts(struct methods *m, struct rpc_opts *out)
+{
+	out->methods = table;
+	out->arg = m;
+	out->before_send = before_send;
+	out->describe = describe;
+	out->is_manager = is_manager;
+}
+
+int methods_new(struct journal *j, struct reconcile *r, const char *cluster_kind,
+		struct methods **out, struct gpuq_err *err)
+{
+	struct methods *m = calloc(1, sizeof(*m));
+
+	if (!m)
+		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+	m->j = j;
+	m->reconcile = r;
+	m->kind = cluster_kind;
+	journal_subscribe(j, on_event, m);
+	*out = m;
+	return 0;
+}
+
+void methods_set_cluster(struct methods *m, struct cluster *c)
+{
+	if (!c)
+		logs_drop_cluster(m);
+	m->cluster = c;
+	if (c)
+		methods_look_again(m);
+}
+
+void methods_free(struct methods *m)
+{
+	if (!m)
+		return;
+	waits_free(m);
+	logs_free(m);
+	watches_free(m);
+	free(m);
+}

@@ -1,0 +1,28 @@
+/* methods.h - the table of methods and what they need
+ *
+ * Owns     the streams under way (wait, logs, watch); not the connections (rpc.h).
+ * Touches  flow's entry points; reads the model; never changes it by itself.
+ * Used by  daemon.c.
+ *
+ * One file per noun: m_submit.c m_job.c m_list.c m_wait.c m_logs.c.
+ */
+#ifndef GPUQD_RPC_METHODS_H
+#define GPUQD_RPC_METHODS_H
+
+#include "gpuqd/rpc/rpc.h"
+#include "libgpuq/err.h"
+
+struct cluster;
+struct journal;
+struct methods;
+struct reconcile;
+
+int methods_new(struct journal *j, struct reconcile *r, const char *cluster_kind,
+		struct methods **out, struct gpuq_err *err);
+void methods_free(struct methods *m);
+void methods_set_cluster(struct methods *m, struct cluster *c);
+
+/* Fill what a server needs: table, hooks and arg. */
+void methods_opts(struct methods *m, struct rpc_opts *out);
+
+#endif

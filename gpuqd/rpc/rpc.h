@@ -1,0 +1,141 @@
+/* rpc.h - who asks: sockets, identity, roles, one table of methods
+ *
+ * Owns     the listening sockets, the connections and the calls under way.
+ * Touches  unix sockets, the loop, the passwd database (names of users).
+ * Used by  daemon.c, which gives the table; the methods, which answer.
+ *
+ * A method answers when it can: it gets a struct rpc_call, returns, and finishes the
+ * call now or in any later turn by exactly one rpc_reply or rpc_fail; until then the
+ * call and its memory live, even when its connection is long gone. What was answered
+ * leaves when the daemon's before_send hook says that everything it may rest on is
+ * durable. Per connection, messages leave in the order in which they were made.
+ *
+ * Limits and their reasons stand in libgpuq/limits.h, the protocol in libgpuq/wire.h.
+ */
+#ifndef GPUQD_RPC_RPC_H
+#define GPUQD_RPC_RPC_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "libgpuq/arena.h"
+#include "libgpuq/err.h"
+#include "libgpuq/schema.h"
+#include "libgpuq/val.h"
+
+struct loop;
+struct rpc_call;
+struct rpc_server;
+
+enum rpc_role {
+	RPC_ROLE_ANY,	   /* whoever may connect */
+	RPC_ROLE_USER,	   /* has an identity; on a unix socket everybody */
+	RPC_ROLE_MANAGER,  /* of some queue, as the daemon's is_manager says */
+	RPC_ROLE_OPERATOR, /* gpuqd's own uid, and those named in the configuration */
+};
+
+const char *rpc_role_word(enum rpc_role r); /* "user" */
+
+/* Who is at the other end, as the kernel says. */
+struct rpc_peer {
+	uid_t uid;
+	gid_t gid;
+	pid_t pid;
+	const char *user; /* the uid's name, else its number */
+	enum rpc_role role;
+};
+
+/* Answer a call. params is the method's struct, filled by its schema (NULL without
+ * one). Returns 0 when the call is or will be finished; a negative code with *err is
+ * as good as rpc_fail(call, err). */
+typedef int (*rpc_fn)(void *arg, struct rpc_call *call, const void *params, struct gpuq_err *err);
+
+/* One row per method: access, reading of params, and the manual's list. */
+struct rpc_method {
+	const char *name;    /* "job.submit" */
+	enum rpc_role least; /* who may call it */
+	bool mutates;	     /* a repeat needs a key to be safe */
+	bool stream;	     /* may send items before its reply */
+	const struct gpuq_schema *params; /* NULL = taken as they are */
+	rpc_fn fn;
+	const char *doc; /* one sentence */
+};
+
+/* rc is 0, or why what the message rests on is not stored: then the error goes out
+ * instead. It may be called at once; arg is used up. */
+typedef void (*rpc_release_fn)(void *arg, int rc, const struct gpuq_err *err);
+
+struct rpc_opts {
+	const struct rpc_method *methods; /* ends with name == NULL; lives on */
+	void *arg;			  /* for the methods and the callbacks below */
+	const char *server;		  /* "gpuqd/0.1.0", for hello */
+	const char *version;		  /* "0.1.0" */
+	/* Names (or numeric uids) of operators besides gpuqd's own uid; may be NULL.
+	 * Copied. Ends with NULL. */
+	const char *const *operators;
+	/* Hold each message back until it may leave; NULL = it may at once. call is
+	 * valid during the call only. */
+	void (*before_send)(void *arg, struct rpc_call *call, rpc_release_fn release,
+			    void *release_arg);
+	/* Add to the answer to hello ({cluster: {kind}} and the like); may be NULL. */
+	void (*describe)(void *arg, struct gpuq_arena *a, struct gpuq_val *info);
+	/* Whether user manages any queue; NULL = nobody does. */
+	bool (*is_manager)(void *arg, const char *user);
+};
+
+int rpc_server_new(struct loop *l, const struct rpc_opts *opts, struct rpc_server **out,
+		   struct gpuq_err *err);
+
+/* Take connections at "unix:/path"; may be called several times. A socket file that
+ * nobody answers on is replaced. Returns 0, GPUQ_EINVAL (address), GPUQ_EBUSY (another
+ * server answers there), GPUQ_EPERM, GPUQ_EIO. */
+int rpc_server_listen(struct rpc_server *s, const char *addr, mode_t mode, struct gpuq_err *err);
+
+/* As given to rpc_server_new; holds for open connections too. */
+int rpc_server_set_operators(struct rpc_server *s, const char *const *names, struct gpuq_err *err);
+
+/* Take no more connections, remove the socket files, tell clients and let go of them
+ * once what may leave has left. */
+void rpc_server_stop(struct rpc_server *s);
+
+/* Close everything. Calls that were not finished hear it by their closed callback and
+ * must not be used after. NULL is allowed. */
+void rpc_server_free(struct rpc_server *s);
+
+struct rpc_stats {
+	uint64_t accepted, refused; /* connections */
+	uint64_t calls, failed;	    /* finished calls, and those with an error */
+	unsigned connections, open_calls; /* now */
+};
+void rpc_server_stats(const struct rpc_server *s, struct rpc_stats *out);
+
+/* What a method may ask about its call. All lives as long as the call. */
+const struct rpc_peer *rpc_call_peer(const struct rpc_call *c);
+const struct rpc_method *rpc_call_method(const struct rpc_call *c);
+const char *rpc_call_key(const struct rpc_call *c); /* idempotency key, or NULL */
+int64_t rpc_call_deadline_us(const struct rpc_call *c); /* loop_mono_us clock; 0 = none */
+const struct gpuq_val *rpc_call_params(const struct rpc_call *c); /* a map; without "$" */
+struct gpuq_arena *rpc_call_arena(struct rpc_call *c);
+
+/* Be told. resume: items may be sent again after rpc_item said no. closed: the client
+ * has cancelled (why = GPUQ_ECANCELED, and it has been answered so) or is gone
+ * (GPUQ_EGONE): nobody listens any more, and the method should finish the call soon,
+ * from the callback if it likes. Without closed a call cannot be cancelled. */
+void rpc_call_watch(struct rpc_call *c, void (*resume)(void *arg), void (*closed)(void *arg, int why),
+		    void *arg);
+
+/* Finish the call. result may be NULL (nil) and is not used after. */
+void rpc_reply(struct rpc_call *c, const struct gpuq_val *result);
+void rpc_fail(struct rpc_call *c, const struct gpuq_err *err);
+
+/* Send one item of a stream. false: not sent, as the client gave no credit or reads
+ * too slowly; try the same item again when resume is called. Items for a client that
+ * is gone are taken and dropped. */
+bool rpc_item(struct rpc_call *c, const struct gpuq_val *item);
+bool rpc_item_ready(struct rpc_call *c); /* as rpc_item, without an item; asks for resume too */
+
+/* Finish a stream: rpc_reply under the name that reads well there. */
+void rpc_end(struct rpc_call *c, const struct gpuq_val *result);
+
+#endif

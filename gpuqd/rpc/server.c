@@ -1,0 +1,493 @@
+#define _GNU_SOURCE /* accept4 */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <event2/event.h>
+#include <event2/listener.h>
+
+#include "gpuqd/base/log.h"
+#include "gpuqd/rpc/conn.h"
+#include "libgpuq/limits.h"
+
+#define US INT64_C(1000000)
+#define BACKLOG 4096
+#define ACCEPTS_PER_TURN 64 /* a flood of connects must not starve the rest */
+#define NO_FD_WAIT_US (US / 5) /* the socket stays readable: do not spin on it */
+#define SWEEP_US (10 * US)
+#define LOG_US US
+
+struct listener {
+	struct listener *next;
+	struct rpc_server *server;
+	struct evconnlistener *ev;
+	struct loop_timer *again;
+	unsigned accepts;
+	char *path;
+	dev_t dev; /* of the socket file, so that only ours is removed */
+	ino_t ino;
+};
+
+struct rpc_server {
+	struct loop *loop;
+	struct rpc_opts opts;
+	char **operators; /* ends with NULL */
+	struct rpc_users *users;
+	struct listener *listeners;
+	struct rpc_conn *conns;
+	struct rpc_call *calls;
+	struct loop_timer *sweep;
+	int reserve_fd; /* given up for a moment to turn a connection away */
+	struct rpc_stats stats;
+	int64_t logged_us;
+	unsigned not_logged;
+};
+
+static const char *const role_words[] = { "anybody", "user", "manager", "operator" };
+
+const char *rpc_role_word(enum rpc_role r)
+{
+	return (size_t)r < sizeof(role_words) / sizeof(role_words[0]) ? role_words[r] : "?";
+}
+
+struct loop *server_loop(const struct rpc_server *s)
+{
+	return s->loop;
+}
+
+const struct rpc_opts *server_opts(const struct rpc_server *s)
+{
+	return &s->opts;
+}
+
+struct rpc_call **server_calls(struct rpc_server *s)
+{
+	return &s->calls;
+}
+
+const struct rpc_method *server_method(const struct rpc_server *s, const char *name)
+{
+	for (const struct rpc_method *m = s->opts.methods; m->name; m++)
+		if (strcmp(m->name, name) == 0)
+			return m;
+	return NULL;
+}
+
+enum rpc_role server_role(const struct rpc_server *s, const struct rpc_peer *peer)
+{
+	char number[24];
+
+	if (peer->uid == geteuid())
+		return RPC_ROLE_OPERATOR;
+	snprintf(number, sizeof(number), "%lu", (unsigned long)peer->uid);
+	for (char **name = s->operators; name && *name; name++)
+		if (strcmp(*name, peer->user) == 0 || strcmp(*name, number) == 0)
+			return RPC_ROLE_OPERATOR;
+	if (s->opts.is_manager && s->opts.is_manager(s->opts.arg, peer->user))
+		return RPC_ROLE_MANAGER;
+	return RPC_ROLE_USER;
+}
+
+void server_count_call(struct rpc_server *s, bool failed)
+{
+	s->stats.calls++;
+	s->stats.failed += failed;
+}
+
+void server_conn_opened(struct rpc_server *s, struct rpc_conn *c)
+{
+	unsigned *n = users_connections(s->users, c->peer.uid);
+
+	c->next = s->conns;
+	c->link = &s->conns;
+	if (c->next)
+		c->next->link = &c->next;
+	s->conns = c;
+	s->stats.connections++;
+	s->stats.accepted++;
+	if (n)
+		++*n;
+}
+
+void server_conn_gone(struct rpc_server *s, struct rpc_conn *c)
+{
+	unsigned *n = users_connections(s->users, c->peer.uid);
+
+	*c->link = c->next;
+	if (c->next)
+		c->next->link = c->link;
+	s->stats.connections--;
+	if (n)
+		--*n;
+}
+
+/* At most one line a second; the next one says how many there were. */
+static bool may_log(struct rpc_server *s, unsigned *not_logged)
+{
+	const int64_t now = loop_mono_us(s->loop);
+
+	if (s->logged_us && now - s->logged_us < LOG_US) {
+		s->not_logged++;
+		return false;
+	}
+	s->logged_us = now;
+	*not_logged = s->not_logged;
+	s->not_logged = 0;
+	return true;
+}
+
+void server_log_closed(struct rpc_server *s, const struct rpc_conn *c, const struct gpuq_err *err)
+{
+	unsigned more;
+
+	if (may_log(s, &more))
+		log_notice("rpc.closed", "user=%s pid=%d client=%s why=%s text=%s not_logged=%u",
+			   LOGS(c->peer.user), (int)c->peer.pid, LOGS(c->client),
+			   gpuq_err_name(err->code), LOGS(err->text), more);
+}
+
+void rpc_server_stats(const struct rpc_server *s, struct rpc_stats *out)
+{
+	*out = s->stats;
+	out->open_calls = 0;
+	for (const struct rpc_call *c = s->calls; c; c = c->all_next)
+		out->open_calls++;
+}
+
+/* Turn a connection away, saying why as far as one write goes. */
+static void refuse(struct rpc_server *s, int fd, const struct gpuq_err *err)
+{
+	struct gpuq_buf b = GPUQ_BUF_INIT;
+	ssize_t sent = 0;
+	unsigned more;
+
+	gpuq_wire_closing(&b, err);
+	if (!b.failed)
+		sent = send(fd, b.data, b.len, MSG_NOSIGNAL | MSG_DONTWAIT);
+	(void)sent; /* when it is gone already there is nobody to tell */
+	gpuq_buf_done(&b);
+	close(fd);
+	s->stats.refused++;
+	if (may_log(s, &more))
+		log_warn("rpc.refused", "text=%s not_logged=%u", LOGS(err->text), more);
+}
+
+static int check_limits(struct rpc_server *s, const struct rpc_peer *peer, struct gpuq_err *err)
+{
+	const unsigned *n = users_connections(s->users, peer->uid);
+
+	if (!n || *n >= GPUQ_CONNECTIONS_PER_UID) {
+		gpuq_fail(err, GPUQ_EBUSY, "user %s has %u connections already", peer->user,
+			  GPUQ_CONNECTIONS_PER_UID);
+	} else if (s->stats.connections >= GPUQ_CONNECTIONS_MAX &&
+		   server_role(s, peer) != RPC_ROLE_OPERATOR) {
+		/* Operators may still come in, to see what is wrong. */
+		gpuq_fail(err, GPUQ_EBUSY, "the server has %u connections already",
+			  GPUQ_CONNECTIONS_MAX);
+	} else {
+		return 0;
+	}
+	if (err)
+		err->retry_ms = 1000;
+	return GPUQ_EBUSY;
+}
+
+static void on_again(void *arg)
+{
+	struct listener *l = arg;
+
+	l->again = NULL;
+	l->accepts = 0;
+	if (l->server->reserve_fd < 0)
+		l->server->reserve_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	evconnlistener_enable(l->ev);
+}
+
+static void pause_listener(struct listener *l, int64_t us)
+{
+	if (l->again)
+		return;
+	evconnlistener_disable(l->ev);
+	l->again = loop_after(l->server->loop, us, on_again, l);
+}
+
+static void on_accept(struct evconnlistener *ev, evutil_socket_t fd, struct sockaddr *sa, int n,
+		      void *arg)
+{
+	struct listener *l = arg;
+	struct rpc_server *s = l->server;
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	struct rpc_peer peer;
+
+	(void)ev, (void)sa, (void)n;
+	if (++l->accepts >= ACCEPTS_PER_TURN)
+		pause_listener(l, 0);
+	if (peer_of_socket(fd, s->users, loop_mono_us(s->loop), &peer) < 0) {
+		gpuq_fail(&err, GPUQ_EIO, "cannot tell who connects");
+		refuse(s, fd, &err);
+	} else if (check_limits(s, &peer, &err) < 0) {
+		refuse(s, fd, &err);
+	} else if (!conn_new(s, fd, &peer)) {
+		gpuq_fail(&err, GPUQ_ENOMEM, "no memory for a connection");
+		refuse(s, fd, &err);
+	}
+}
+
+/* No descriptor is left, or another lack: give up the reserve to tell the first in the
+ * queue so, then leave the rest waiting for a while. */
+static void on_accept_error(struct evconnlistener *ev, void *arg)
+{
+	struct listener *l = arg;
+	struct rpc_server *s = l->server;
+	const int error = errno;
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	int fd;
+
+	if ((error == EMFILE || error == ENFILE) && s->reserve_fd >= 0) {
+		close(s->reserve_fd);
+		s->reserve_fd = -1;
+		fd = accept4(evconnlistener_get_fd(ev), NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+		gpuq_fail(&err, GPUQ_EBUSY, "the server is out of file descriptors");
+		err.retry_ms = 1000;
+		if (fd >= 0)
+			refuse(s, fd, &err);
+		s->reserve_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	} else {
+		log_warn("rpc.accept", "socket=%s error=%s", LOGS(l->path), strerror(error));
+	}
+	pause_listener(l, NO_FD_WAIT_US);
+}
+
+static void on_sweep(void *arg)
+{
+	struct rpc_server *s = arg;
+	const int64_t now = loop_mono_us(s->loop);
+
+	/* Nothing here kills a connection at once, so the list holds still. */
+	for (struct rpc_conn *c = s->conns; c; c = c->next)
+		conn_sweep(c, now);
+	s->sweep = loop_after(s->loop, SWEEP_US, on_sweep, s);
+}
+
+int rpc_server_set_operators(struct rpc_server *s, const char *const *names, struct gpuq_err *err)
+{
+	size_t n = 0;
+	char **copy;
+
+	while (names && names[n])
+		n++;
+	copy = calloc(n + 1, sizeof(*copy));
+	for (size_t i = 0; copy && i < n; i++) {
+		copy[i] = strdup(names[i]);
+		if (!copy[i]) {
+			while (i > 0)
+				free(copy[--i]);
+			free(copy);
+			copy = NULL;
+		}
+	}
+	if (!copy)
+		return gpuq_fail(err, GPUQ_ENOMEM, "no memory");
+	for (char **x = s->operators; x && *x; x++)
+		free(*x);
+	free(s->operators);
+	s->operators = copy;
+	return 0;
+}
+
+int rpc_server_new(struct loop *l, const struct rpc_opts *opts, struct rpc_server **out,
+		   struct gpuq_err *err)
+{
+	struct rpc_server *s = calloc(1, sizeof(*s));
+	int rc;
+
+	if (!s)
+		return gpuq_fail(err, GPUQ_ENOMEM, "no memory");
+	s->loop = l;
+	s->opts = *opts;
+	s->opts.operators = NULL;
+	s->users = users_new();
+	s->reserve_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	rc = s->users ? rpc_server_set_operators(s, opts->operators, err)
+		      : gpuq_fail(err, GPUQ_ENOMEM, "no memory");
+	if (rc < 0) {
+		rpc_server_free(s);
+		return rc;
+	}
+	s->sweep = loop_after(l, SWEEP_US, on_sweep, s);
+	*out = s;
+	return 0;
+}
+
+/* Whether anybody answers on the socket file. */
+static bool answered(const struct sockaddr_un *un)
+{
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	bool yes;
+
+	if (fd < 0)
+		return true; /* not known: leave it alone */
+	/* EAGAIN: its queue is full, so there is one. */
+	yes = connect(fd, (const struct sockaddr *)un, sizeof(*un)) == 0 || errno != ECONNREFUSED;
+	close(fd);
+	return yes;
+}
+
+static int bind_failed(const char *path, struct gpuq_err *err)
+{
+	const int error = errno;
+
+	if (error == EACCES || error == EPERM)
+		return gpuq_fail(err, GPUQ_EPERM, "not allowed to make the socket %s", path);
+	if (error == ENOENT)
+		return gpuq_fail(err, GPUQ_EIO, "cannot make the socket %s: its folder is missing",
+				 path);
+	return gpuq_fail(err, GPUQ_EIO, "cannot make the socket %s: %s", path, strerror(error));
+}
+
+static int bind_path(int fd, const struct sockaddr_un *un, struct gpuq_err *err)
+{
+	/* Nobody gets in before the mode is as wanted. */
+	const mode_t old = umask(0177);
+	struct stat st;
+	int rc = bind(fd, (const struct sockaddr *)un, sizeof(*un));
+
+	if (rc != 0 && errno == EADDRINUSE) {
+		if (lstat(un->sun_path, &st) == 0 && !S_ISSOCK(st.st_mode)) {
+			umask(old);
+			return gpuq_fail(err, GPUQ_EINVAL, "%s exists and is no socket",
+					 un->sun_path);
+		}
+		if (answered(un)) {
+			umask(old);
+			return gpuq_fail(err, GPUQ_EBUSY, "another server answers at %s",
+					 un->sun_path);
+		}
+		unlink(un->sun_path);
+		rc = bind(fd, (const struct sockaddr *)un, sizeof(*un));
+	}
+	umask(old);
+	return rc == 0 ? 0 : bind_failed(un->sun_path, err);
+}
+
+static int open_socket(const char *path, mode_t mode, int *out, struct stat *st,
+		       struct gpuq_err *err)
+{
+	struct sockaddr_un un = { .sun_family = AF_UNIX };
+	int fd, rc;
+
+	if (path[0] != '/' || strlen(path) >= sizeof(un.sun_path))
+		return gpuq_fail(
+			err, GPUQ_EINVAL,
+			"'%s' is no path of a socket: it starts with / and has at most %zu "
+			"characters",
+			path, sizeof(un.sun_path) - 1);
+	memcpy(un.sun_path, path, strlen(path) + 1);
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return bind_failed(path, err);
+	rc = bind_path(fd, &un, err);
+	if (rc == 0 &&
+	    (chmod(path, mode) != 0 || lstat(path, st) != 0 || listen(fd, BACKLOG) != 0)) {
+		rc = bind_failed(path, err);
+		unlink(path);
+	}
+	if (rc < 0) {
+		close(fd);
+		return rc;
+	}
+	*out = fd;
+	return 0;
+}
+
+static void listener_free(struct listener *l)
+{
+	struct stat st;
+
+	if (l->ev)
+		evconnlistener_free(l->ev); /* closes the socket */
+	loop_cancel(l->again);
+	if (l->path && lstat(l->path, &st) == 0 && st.st_dev == l->dev && st.st_ino == l->ino)
+		unlink(l->path);
+	free(l->path);
+	free(l);
+}
+
+int rpc_server_listen(struct rpc_server *s, const char *addr, mode_t mode, struct gpuq_err *err)
+{
+	struct listener *l;
+	struct stat st;
+	int fd = -1, rc;
+
+	if (strncmp(addr, "unix:", 5) != 0)
+		return gpuq_fail(err, GPUQ_EINVAL,
+				 "'%s' is no address to listen at: write unix:/path", addr);
+	rc = open_socket(addr + 5, mode, &fd, &st, err);
+	if (rc < 0)
+		return rc;
+	l = calloc(1, sizeof(*l));
+	if (l) {
+		l->server = s;
+		l->dev = st.st_dev;
+		l->ino = st.st_ino;
+		l->path = strdup(addr + 5);
+		l->ev = evconnlistener_new(loop_base(s->loop), on_accept, l,
+					   LEV_OPT_CLOSE_ON_EXEC | LEV_OPT_CLOSE_ON_FREE, 0, fd);
+	}
+	if (!l || !l->path || !l->ev) {
+		if (!l || !l->ev)
+			close(fd);
+		if (l)
+			listener_free(l);
+		return gpuq_fail(err, GPUQ_ENOMEM, "no memory for a socket");
+	}
+	evconnlistener_set_error_cb(l->ev, on_accept_error);
+	l->next = s->listeners;
+	s->listeners = l;
+	return 0;
+}
+
+static void stop_listening(struct rpc_server *s)
+{
+	struct listener *l;
+
+	while ((l = s->listeners) != NULL) {
+		s->listeners = l->next;
+		listener_free(l);
+	}
+}
+
+void rpc_server_stop(struct rpc_server *s)
+{
+	struct gpuq_err why = GPUQ_ERR_INIT;
+
+	stop_listening(s);
+	gpuq_fail(&why, GPUQ_EUNREACH, "the server is stopping");
+	for (struct rpc_conn *c = s->conns; c; c = c->next)
+		conn_close(c, &why);
+}
+
+void rpc_server_free(struct rpc_server *s)
+{
+	if (!s)
+		return;
+	stop_listening(s);
+	while (s->conns)
+		conn_kill(s->conns);
+	while (s->calls)
+		call_abandon(s->calls);
+	loop_cancel(s->sweep);
+	for (char **x = s->operators; x && *x; x++)
+		free(*x);
+	free(s->operators);
+	if (s->reserve_fd >= 0)
+		close(s->reserve_fd);
+	users_free(s->users);
+	free(s);
+}

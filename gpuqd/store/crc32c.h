@@ -1,0 +1,12 @@
+/* crc32c.h - CRC-32C (Castagnoli), the checksum of every stored record
+ *
+ * Source: RFC 3720 appendix B.4; the table is computed at first use. */
+#ifndef GPUQD_STORE_CRC32C_H
+#define GPUQD_STORE_CRC32C_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+uint32_t crc32c(const void *bytes, size_t n);
+
+#endif

@@ -1,0 +1,140 @@
+/* How long decisions take: one-GPU jobs onto an empty cluster, and a full cluster with
+ * many more waiting. Prints one line a case; measures, judges nothing. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "gpuqd/core/sched.h"
+
+#define QUEUES 50
+
+static double seconds(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+static uint32_t request(struct snapshot *s, uint32_t pods, uint32_t gpus, int64_t cpu)
+{
+	struct snap_group g = { .name = "main",
+				.pods_min = pods,
+				.pods_max = pods,
+				.gpus_milli = gpus * SNAP_MILLI,
+				.cpu_milli = cpu };
+	struct snap_request r = { .groups = &g, .n_groups = 1 };
+
+	return snapshot_add_request(s, &r);
+}
+
+struct bench {
+	const char *name;
+	uint32_t nodes, jobs, gpus, pods, kinds;
+	bool full; /* everything is held by one job already */
+};
+
+static struct snapshot *build(const struct bench *b)
+{
+	struct snap_config config;
+	struct snapshot *s;
+	uint32_t user, holder = SNAP_NONE;
+	char name[32];
+
+	snap_config_default(&config);
+	config.now_us = 1;
+	s = snapshot_new(&config);
+	snapshot_add_flavor(s, "gpu", 0);
+	user = snapshot_user(s, "ann");
+	for (uint32_t i = 0; i < b->nodes; i++) {
+		struct snap_node n;
+
+		snap_node_default(&n);
+		snprintf(name, sizeof(name), "node-%05" PRIu32, i);
+		n.name = name;
+		n.flavor = 0;
+		n.n_devices = 8;
+		n.cpu_milli = 128000;
+		n.memory_bytes = INT64_C(1) << 40;
+		n.pods = 110;
+		snapshot_add_node(s, &n);
+	}
+	for (uint32_t i = 0; i < QUEUES; i++) {
+		struct snap_queue q;
+
+		snap_queue_default(&q);
+		snprintf(name, sizeof(name), "queue-%03" PRIu32, i);
+		q.name = name;
+		q.age = i;
+		snapshot_add_queue(s, &q);
+	}
+	for (uint32_t i = 0; i < b->jobs + b->full; i++) {
+		struct snap_job j;
+
+		snap_job_default(&j);
+		j.key.id = i + 1;
+		j.user = user;
+		j.submit_us = i;
+		j.queue = i % QUEUES;
+		if (i == b->jobs) {
+			j.state = SNAP_RUNNING;
+			j.request = request(s, b->nodes, 8, 8000);
+			holder = snapshot_add_job(s, &j);
+		} else {
+			j.request = request(s, b->pods, b->gpus, 4000 + i % b->kinds);
+			snapshot_add_job(s, &j);
+		}
+	}
+	for (uint32_t i = 0; b->full && i < b->nodes; i++) {
+		static const uint32_t all[] = { 0, 1, 2, 3, 4, 5, 6, 7 };
+		struct snap_alloc a = { .job = holder,
+					.node = i,
+					.index = i,
+					.devices = all,
+					.n_devices = 8,
+					.milli = SNAP_MILLI };
+
+		snapshot_add_alloc(s, &a);
+	}
+	return s;
+}
+
+int main(void)
+{
+	static const struct bench benches[] = {
+		{ "10,000 one-GPU jobs, 1,250 empty nodes", 1250, 10000, 1, 1, 1, false },
+		{ "10,000 one-GPU jobs of 100 kinds", 1250, 10000, 1, 1, 100, false },
+		{ "1,000 gangs of 16 x 4 GPUs, 10,000 nodes", 10000, 1000, 4, 16, 1, false },
+		{ "100,000 waiting, 1,250 full nodes", 1250, 100000, 1, 1, 10, true },
+		{ "100,000 waiting, 10,000 full nodes", 10000, 100000, 1, 1, 10, true },
+	};
+
+	for (size_t i = 0; i < sizeof(benches) / sizeof(benches[0]); i++) {
+		struct gpuq_arena mem = GPUQ_ARENA_INIT(0);
+		struct gpuq_err err = GPUQ_ERR_INIT;
+		double t0 = seconds(), t1, t2, t3;
+		struct snapshot *s = build(&benches[i]);
+		struct plan p = { 0 };
+
+		t1 = seconds();
+		if (snapshot_seal(s, &err) < 0) {
+			fprintf(stderr, "%s\n", err.text);
+			return 1;
+		}
+		t2 = seconds();
+		if (sched_cycle(s, &mem, &p, &err) < 0) {
+			fprintf(stderr, "%s\n", err.text);
+			return 1;
+		}
+		t3 = seconds();
+		printf("%-45s add %6.1f ms  seal %6.1f ms  decide %7.1f ms  %" PRIu32
+		       " starts (%.0f/s)  %" PRIu32 " reasons  %.1f MB\n",
+		       benches[i].name, (t1 - t0) * 1e3, (t2 - t1) * 1e3, (t3 - t2) * 1e3,
+		       p.n_actions, p.n_actions / (t3 - t2), p.n_reasons,
+		       (double)mem.used_bytes / 1e6);
+		snapshot_free(s);
+		gpuq_arena_done(&mem);
+	}
+	return 0;
+}

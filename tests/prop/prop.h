@@ -1,0 +1,71 @@
+/* prop.h - random clusters for the scheduler, and what must hold of every decision
+ *
+ * A case is data: it can be run again, and made smaller by taking things away. Used by
+ * prop_sched only.
+ */
+#ifndef TESTS_PROP_PROP_H
+#define TESTS_PROP_PROP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define PROP_NODES 8
+#define PROP_QUEUES 6
+#define PROP_JOBS 24
+#define PROP_GROUPS 2
+#define PROP_ROUNDS 4
+
+struct prop_node {
+	bool there;
+	int gpus, cpu, mem, pods; /* 0 cpu, mem or pods = not counted */
+	int flavor, zone, state;
+	bool tainted;
+	int foreign;
+};
+
+struct prop_queue {
+	bool there;
+	int parent; /* -1 = root; always a lower one */
+	int quota[2], limit[2]; /* devices by flavor; -1 = auto, 99 = unlimited */
+	int lend; /* -1 = all */
+	int weight, rank, user_jobs; /* user_jobs 0 = no limit */
+	bool stopped;
+};
+
+struct prop_group {
+	int pods, milli, cpu, mem;
+	int zone; /* -1 = anywhere */
+	bool tolerates;
+};
+
+struct prop_job {
+	bool there;
+	int queue, user, priority, submit, round, end_round;
+	bool preemptible, held, exclusive;
+	int size, throttle; /* size 0 = no array */
+	int flavor; /* -1 = any, 0, 1, 2 = first 1 then 0 */
+	int n_groups;
+	struct prop_group groups[PROP_GROUPS];
+};
+
+struct prop_case {
+	uint64_t seed;
+	struct prop_node nodes[PROP_NODES];
+	struct prop_queue queues[PROP_QUEUES];
+	struct prop_job jobs[PROP_JOBS];
+};
+
+/* A small generator of its own, so that a seed means the same everywhere. */
+uint64_t prop_random(uint64_t *state);
+
+void prop_generate(uint64_t seed, struct prop_case *out);
+void prop_print(const struct prop_case *pc);
+
+/* Live through the case's rounds, check each plan. NULL = all holds; else what does
+ * not, in a static buffer. */
+const char *prop_run(const struct prop_case *pc);
+
+/* Take away what the failure does not need. */
+void prop_shrink(struct prop_case *pc);
+
+#endif

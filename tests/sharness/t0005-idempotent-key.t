@@ -1,0 +1,43 @@
+#!/bin/sh
+test_description='a key makes a submission happen once'
+. "$(dirname "$0")/lib.sh"
+
+test_expect_success 'the same key is the same job' '
+	start_gpuqd && echo "command: [\"true\"]" >job.yaml &&
+	one=$(submit --key build-7 job.yaml) && two=$(submit --key build-7 job.yaml) && test "$one" = "$two" &&
+	three=$(submit --key build-8 job.yaml) && test "$three" = $((one + 1))
+'
+
+test_expect_success 'after it has ended, too' '
+	exits 0 gpuq wait "$one" && test "$(submit --key build-7 job.yaml)" = "$one" &&
+	exits 0 gpuq submit --wait --key build-7 job.yaml
+'
+
+test_expect_success 'and after a kill of the daemon' '
+	kill_gpuqd && start_gpuqd && test "$(submit --key build-7 job.yaml)" = "$one"
+'
+
+test_expect_success 'several documents under one key are the same several jobs' '
+	printf "command: [\"true\"]\n---\ncommand: [\"true\"]\n" >two.yaml &&
+	submit --key pair two.yaml >first && submit --key pair two.yaml >second &&
+	test_cmp first second && test "$(sort -u first | wc -l)" = 2
+'
+
+test_expect_success 'a key of 128 bytes is the longest' '
+	long=$(printf "%0128d" 7) && submit --key "$long" job.yaml &&
+	exits 2 gpuq submit --key "${long}x" job.yaml
+'
+
+test_expect_success ROOT 'keys of different users are different keys' '
+	chmod 755 "$TMPDIR" . .. && chmod 666 "$gpuqd_socket" && mine=$(submit --key shared job.yaml) &&
+	theirs=$(as nobody env HOME=/ gpuq submit --parsable --key shared - <job.yaml) &&
+	test "$mine" != "$theirs"
+'
+
+test_expect_success 'at the same time, too' '
+	for n in 1 2 3 4 5 6 7 8; do submit --key race job.yaml >race.$n & done; wait_all= ;
+	for n in 1 2 3 4 5 6 7 8; do wait_for 30 test -s race.$n || break; done &&
+	test "$(cat race.? | sort -u | wc -l)" = 1 && stop_gpuqd
+'
+
+test_done
