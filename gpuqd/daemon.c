@@ -150,7 +150,6 @@ static int load_model(struct store *st, struct model **out, struct gpuq_err *err
 static int start_cluster(struct daemon *d, struct gpuq_err *err)
 {
 	const struct config *c = d->config;
-	char dir[PATH_MAX];
 	int rc;
 
 	if (c->cluster == CLUSTER_KUBE) {
@@ -162,12 +161,11 @@ static int start_cluster(struct daemon *d, struct gpuq_err *err)
 
 		rc = cluster_kube_new(d->loop, &o, &d->cluster, err);
 	} else {
-		struct cluster_local_opts o = { .dir = dir,
+		struct cluster_local_opts o = { .dir = c->state,
 						.shepherd = d->self,
 						.gpus = c->gpus,
 						.cluster_id = d->model->cluster_id };
 
-		snprintf(dir, sizeof(dir), "%s/local", c->state);
 		rc = cluster_local_new(d->loop, &o, &d->cluster, err);
 	}
 	if (rc < 0)

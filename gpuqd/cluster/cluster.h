@@ -145,7 +145,7 @@ int cluster_kube_new(struct loop *l, const struct cluster_kube_opts *o, struct c
 		     struct gpuq_err *err);
 
 struct cluster_local_opts {
-	const char *dir;	/* state of the shepherds: DIR/local */
+	const char *dir;	/* exists; the shepherds' state goes to DIR/local, output to DIR/logs */
 	const char *shepherd;	/* path of the program that runs one pod (gpuqd --shepherd) */
 	int64_t gpus;		/* declared devices; -1 = ask the driver */
 	const char *cluster_id;
