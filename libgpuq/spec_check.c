@@ -37,8 +37,16 @@ void spec_group_defaults(void *group)
 	struct gpuq_group *g = group;
 
 	g->pods_min = g->pods_max = 1;
-	g->gpus_milli = -1; /* -1: depends on what else is asked, see below */
+	g->gpus_milli = -1; /* -1: depends on what else is asked, options included */
 	g->cpu_milli = -1;
+}
+
+void spec_group_settle(struct gpuq_group *g)
+{
+	if (g->gpus_milli < 0)
+		g->gpus_milli = g->mig || g->gpu_memory_bytes || g->gpu_cores ? 1000 : 0;
+	if (g->cpu_milli < 0)
+		g->cpu_milli = g->gpus_milli ? 0 : 1000;
 }
 
 void spec_defaults(void *spec)
@@ -220,13 +228,11 @@ static int check_template(struct gpuq_reader *r, const struct gpuq_val *v,
 
 int spec_check_group(struct gpuq_reader *r, const struct gpuq_val *v, void *group)
 {
-	struct gpuq_group *g = group;
+	struct gpuq_group settled = *(const struct gpuq_group *)group;
+	const struct gpuq_group *g = &settled;
 	int rc;
 
-	if (g->gpus_milli < 0)
-		g->gpus_milli = g->mig || g->gpu_memory_bytes || g->gpu_cores ? 1000 : 0;
-	if (g->cpu_milli < 0)
-		g->cpu_milli = g->gpus_milli ? 0 : 1000;
+	spec_group_settle(&settled);
 	rc = check_devices(r, v, g);
 	if (rc < 0)
 		return rc;

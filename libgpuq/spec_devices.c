@@ -258,14 +258,17 @@ static int look(struct gpuq_reader *r, const struct gpuq_val *spec, struct found
 			for (int m = 0; m < 2; m++) {
 				const struct gpuq_val *map =
 					gpuq_path(list->items[i], "resources", kinds[m], NULL);
+				const size_t at = gpuq_reader_enter(r, "resources");
+				int rc = 0;
 
+				gpuq_reader_enter(r, kinds[m]);
 				for (size_t j = 0; map && map->type == GPUQ_MAP && j < map->n;
 				     j++) {
-					int rc = look_at_key(r, &map->pairs[j], f, &asks, &shares);
-
+					rc = look_at_key(r, &map->pairs[j], f, &asks, &shares);
 					if (rc < 0)
 						return rc;
 				}
+				gpuq_reader_leave(r, at);
 			}
 			askers += asks;
 			if (asks && (!f->sharer || shares)) {

@@ -29,19 +29,40 @@ static int check_size(const struct gpuq_spec *spec, struct gpuq_err *err)
 	return rc;
 }
 
+static int check_all(struct gpuq_reader *r, const struct gpuq_val *at, struct gpuq_spec *spec)
+{
+	int rc = 0;
+
+	for (size_t i = 0; rc == 0 && i < spec->n_groups; i++) {
+		const size_t mark = strlen(r->path);
+
+		if (spec->n_groups > 1) {
+			gpuq_reader_enter(r, "groups");
+			gpuq_reader_enter_item(r, i);
+		}
+		rc = spec_check_group(r, at, &spec->groups[i]);
+		gpuq_reader_leave(r, mark);
+	}
+	if (rc == 0)
+		rc = spec_check(r, at, spec);
+	if (rc == 0)
+		rc = spec_check_whole(r, at, spec);
+	return rc;
+}
+
 /* Options over what the file says, then the rules again: the last word is judged as
- * the first was. at is the job's place, or NULL. */
-static int finish(struct gpuq_reader *r, struct spec_opts_state *st, const struct gpuq_val *at,
-		  struct gpuq_spec *spec)
+ * the first was. What is wrong now is an option's doing, so the path says it all. */
+static int finish(struct gpuq_reader *r, struct spec_opts_state *st, struct gpuq_spec *spec)
 {
 	const struct gpuq_spec_opts *opts = st->opts;
 	const char *file = r->file;
 	int rc = spec_opts_argv(st, opts->argv, r->err);
 
-	if (rc == 0)
-		rc = spec_opts_end(st, r->err);
 	if (rc < 0)
 		return rc;
+	rc = spec_opts_end(st, r->err);
+	if (rc < 0)
+		goto out;
 	if (!spec->name)
 		spec->name =
 			spec_name_from(r->arena, opts->default_name ? opts->default_name : "job");
@@ -59,18 +80,17 @@ static int finish(struct gpuq_reader *r, struct spec_opts_state *st, const struc
 				return spec_nomem(r->err);
 		spec->script_args = spec_list_end(&l);
 	}
+	for (size_t i = 0; i < spec->n_groups; i++)
+		spec_group_settle(&spec->groups[i]);
 	r->path[0] = 0;
-	if (!at)
-		r->file = NULL; /* an option's doing: the field's path says enough */
-	for (size_t i = 0; rc == 0 && i < spec->n_groups; i++)
-		rc = spec_check_group(r, at, &spec->groups[i]);
-	if (rc == 0)
-		rc = spec_check(r, at, spec);
-	if (rc == 0)
-		rc = spec_check_whole(r, at, spec);
+	r->file = NULL;
+	rc = check_all(r, NULL, spec);
 	if (rc == 0)
 		rc = check_size(spec, r->err);
 	r->file = file;
+out:
+	if (rc < 0 && st->is_script)
+		gpuq_err_prefix(r->err, "%s", file);
 	return rc;
 }
 
@@ -103,9 +123,10 @@ static int read_script(struct gpuq_reader *r, const struct gpuq_spec_opts *opts,
 	if (rc < 0)
 		return rc;
 	spec_opts_begin(&st, r->arena, spec, opts, warnings);
+	st.is_script = true;
 	rc = spec_script_read(&st, text, n, r->err);
 	if (rc == 0)
-		rc = finish(r, &st, NULL, spec);
+		rc = finish(r, &st, spec);
 	if (rc == 0)
 		*out = (struct gpuq_specs){ spec, 1, GPUQ_FORM_SCRIPT };
 	return rc;
@@ -118,11 +139,13 @@ static int read_one(struct gpuq_reader *r, const struct gpuq_spec_opts *opts,
 	const bool is_manifest = spec_is_manifest(v);
 	int rc = is_manifest ? spec_manifest_read(r, warnings, v, out) : spec_tree_read(r, v, out);
 
+	if (rc == 0 && is_manifest)
+		rc = check_all(r, v, out);
 	if (rc < 0)
 		return rc;
 	spec_opts_begin(&st, r->arena, out, opts, warnings);
 	st.is_manifest = is_manifest;
-	return finish(r, &st, v, out);
+	return finish(r, &st, out);
 }
 
 int gpuq_specs_read(struct gpuq_arena *a, const struct gpuq_spec_opts *opts, const char *text,
@@ -195,7 +218,7 @@ int gpuq_spec_from_command(struct gpuq_arena *a, const struct gpuq_spec_opts *op
 			return spec_nomem(r.err);
 	spec.groups[0].command = spec_list_end(&l);
 	spec_opts_begin(&st, a, &spec, opts, NULL);
-	rc = finish(&r, &st, NULL, &spec);
+	rc = finish(&r, &st, &spec);
 	if (rc < 0)
 		return rc;
 	*out = spec;

@@ -50,7 +50,7 @@ static const struct gpuq_field pods_fields[] = {
 };
 /* clang-format on */
 
-static const struct gpuq_schema pods_schema = { .name = "pods",
+static const struct gpuq_schema pods_schema = { .name = "range of pods",
 						.size = sizeof(struct pods),
 						.fields = pods_fields };
 
@@ -544,8 +544,10 @@ static int retry_read(struct gpuq_reader *r, const struct gpuq_val *v, void *out
 	struct gpuq_err err = GPUQ_ERR_INIT;
 	int rc;
 
-	if (v->type == GPUQ_INT && v->i >= 0 && v->i <= (int64_t)GPUQ_RETRY_MAX) {
+	if (v->type == GPUQ_INT) {
 		t.limit = v->i;
+		if (v->i < 0 || v->i > (int64_t)GPUQ_RETRY_MAX)
+			return spec_fail(r, v, GPUQ_ERANGE, "expected 0 to %u", GPUQ_RETRY_MAX);
 	} else {
 		rc = gpuq_schema_read(r, &retry_schema, v, &t);
 		if (rc < 0)

@@ -85,8 +85,10 @@ int spec_tree_read(struct gpuq_reader *r, const struct gpuq_val *v, struct gpuq_
 int spec_check_labels(struct gpuq_reader *r, const struct gpuq_val *at, const char *field,
 		      const struct gpuq_strmap *m, bool values);
 int spec_check_env(struct gpuq_reader *r, const struct gpuq_val *at, const struct gpuq_strmap *env);
-/* Defaults that depend on other fields, then every rule across fields. v is for the
- * place and may be NULL. */
+/* Defaults that depend on other fields: once everything has been said. */
+void spec_group_settle(struct gpuq_group *g);
+
+/* The rules across fields. v is for the place and may be NULL. */
 int spec_check_group(struct gpuq_reader *r, const struct gpuq_val *v, void *group);
 int spec_check(struct gpuq_reader *r, const struct gpuq_val *v, void *spec);
 /* Rules over groups and job together. */
@@ -144,7 +146,9 @@ struct spec_opts_state {
 	const struct gpuq_spec_opts *opts;
 	struct gpuq_buf *warnings;
 	bool is_manifest; /* its own requests stand */
+	bool is_script; /* what it says comes from options alone */
 	bool from_file; /* a directive, not the command line */
+	bool skipped; /* the last one was unknown, and that is allowed */
 	int level; /* counts sources: #SBATCH, #GPUQ, command line */
 	int devices_level; /* the source that spoke of devices last */
 	int64_t pods_min, pods_max; /* 0 = not given */

@@ -89,7 +89,8 @@ static int devices(struct spec_opts_state *st, const char *v, int64_t *milli, st
 		type = v;
 	if (colon && !type)
 		return spec_nomem(err);
-	if (type != v && (gpuq_milli_parse(number, &n, NULL) < 0 || n < 0 || n > INT32_MAX))
+	if (type != v && (gpuq_milli_parse(number, &n, NULL) < 0 || n < 0 || n > INT32_MAX ||
+			  (n < 1000 ? n % 10 : n % 1000)))
 		return spec_opt_bad(err, "[TYPE:]NUMBER of devices such as 4 or a100:4", v);
 	if (type) {
 		struct gpuq_strlist *flavors = &st->spec->flavors;

@@ -125,7 +125,7 @@ static const struct gpuq_field spec_fields[] = {
 	J("account", NAME, account, .doc = "Recorded with the job, for reports."),
 	J("namespace", NAME, namespace_, .doc = "Must be the queue's when it is given."),
 	J("qos", NAME, qos, .doc = "Quality of service; default: normal."),
-	J("time", DURATION, time_us, .min = 1, .max = INT64_MAX, .doc = "Walltime; default: the queue's."),
+	J("time", DURATION, time_us, .min = 1000000, .max = INT64_MAX, .doc = "Walltime; default: the queue's."),
 	J("begin", INSTANT, begin_us, .doc = "Not before this time."),
 	J("deadline", INSTANT, deadline_us, .doc = "Must have ended by then."),
 	J("nice", INT, nice, .min = -1000000, .max = 1000000, .doc = "Larger waits longer."),
@@ -278,6 +278,14 @@ int spec_tree_read(struct gpuq_reader *r, const struct gpuq_val *v, struct gpuq_
 		if (rc < 0)
 			return spec_nomem(r->err);
 	}
+	for (size_t i = 0; groups && groups->type == GPUQ_LIST && groups->n > 1 && i < groups->n;
+	     i++)
+		if (groups->items[i]->type == GPUQ_MAP && !gpuq_get(groups->items[i], "name")) {
+			gpuq_reader_enter(r, "groups");
+			gpuq_reader_enter_item(r, i);
+			return spec_fail(r, groups->items[i], GPUQ_EINVAL,
+					 "expected a name: there are several groups");
+		}
 	if (groups && groups->type == GPUQ_LIST && groups->n) {
 		struct gpuq_val *list = groups_with(r->arena, groups, group);
 
@@ -310,9 +318,13 @@ int gpuq_spec_read(struct gpuq_reader *r, const struct gpuq_val *v, struct gpuq_
 {
 	int rc = spec_tree_read(r, v, out);
 
-	if (rc == 0 && !out->name)
+	if (rc < 0)
+		return rc;
+	if (!out->name)
 		out->name = "job";
-	return rc;
+	for (size_t i = 0; i < out->n_groups; i++)
+		spec_group_settle(&out->groups[i]);
+	return 0;
 }
 
 struct gpuq_val *gpuq_spec_write(struct gpuq_arena *a, const struct gpuq_spec *spec)

@@ -22,10 +22,9 @@ struct word {
 /* Put the place and the option in front of what went wrong with it. */
 static int option_failed(const char *place, const char *name, struct gpuq_err *err)
 {
-	const int code = err ? err->code : GPUQ_EINVAL;
-
-	gpuq_err_prefix(err, "%s%s%s", place, name[1] ? "--" : "-", name);
-	return code == GPUQ_ENOENT ? GPUQ_EINVAL : code;
+	if (err->code == GPUQ_ENOENT) /* an unknown option makes the file invalid */
+		err->code = GPUQ_EINVAL;
+	return gpuq_err_prefix(err, "%s%s%s", place, name[1] ? "--" : "-", name);
 }
 
 static int apply(struct spec_opts_state *st, const char *name, const char *value,
@@ -38,15 +37,17 @@ static int apply(struct spec_opts_state *st, const char *name, const char *value
 		if (st->warnings)
 			gpuq_buf_printf(st->warnings, "%s%s%s: %s, skipped\n", st->place,
 					name[1] ? "--" : "-", name, local.text);
+		st->skipped = true;
 		return 0;
 	}
 	if (rc >= 0)
 		return 0;
-	if (rc == GPUQ_ENOENT && st->from_file)
+	if (rc == GPUQ_ENOENT && st->from_file) {
+		const struct gpuq_err plain = local;
+
 		gpuq_fail(&local, GPUQ_ENOENT, "%s (--ignore-unknown skips such lines)",
-			  gpuq_arena_strdup(st->arena, local.text)
-				  ? gpuq_arena_strdup(st->arena, local.text)
-				  : "unknown option");
+			  plain.text);
+	}
 	if (err) {
 		*err = local;
 		return option_failed(st->place, name, err);
@@ -73,10 +74,12 @@ static int one_option(struct spec_opts_state *st, const struct word *w, size_t n
 
 		if (!name)
 			return spec_nomem(err);
-		/* A one-letter name would be looked up as a letter. */
-		o = name[0] && name[1] ? spec_option_find(name) : NULL;
+		if (!name[0] || !name[1]) /* it would be looked up as a letter */
+			return gpuq_fail(err, GPUQ_EINVAL, "%sexpected an option, not '%.80s'",
+					 st->place, text);
+		o = spec_option_find(name);
 		next = o && o->arg == 'r' && !eq && n > 1;
-		rc = apply(st, name[0] && name[1] ? name : text, next ? w[1].text : value, err);
+		rc = apply(st, name, next ? w[1].text : value, err);
 		return rc < 0 ? rc : next ? 2 : 1;
 	}
 	if (text[0] == '-' && text[1]) {
@@ -118,6 +121,11 @@ static int apply_words(struct spec_opts_state *st, const struct word *w, size_t 
 		if (used < 0)
 			return used;
 		i += (size_t)used;
+		if (st->skipped) { /* and what may have been its value */
+			while (i < n && w[i].text[0] != '-')
+				i++;
+			st->skipped = false;
+		}
 	}
 	return 0;
 }

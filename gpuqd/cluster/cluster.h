@@ -131,6 +131,7 @@ struct cluster_ops {
 /* Every implementation's struct begins with this. */
 struct cluster {
 	const struct cluster_ops *ops;
+	const char *namespace_; /* of pods whose queue names none; NULL = there are none here */
 };
 
 /* Makers; each in its own room. */

@@ -20,6 +20,15 @@ static char *dup_or_null(const char *s)
 	return s && *s ? must(strdup(s)) : NULL;
 }
 
+/* The text may be the one that is there. */
+static void set_message(struct job *j, const char *text)
+{
+	char *fresh = dup_or_null(text);
+
+	free(j->message);
+	j->message = fresh;
+}
+
 /* ---- jobs in the model ---- */
 
 struct job *job_new(struct model *m, struct job_key key)
@@ -367,8 +376,7 @@ static int apply_ended(struct model *m, struct job *j, const struct event *ev, s
 	}
 	j->end_us = ev->at_us;
 	j->exit_code = ev->ended.exit_code;
-	free(j->message);
-	j->message = dup_or_null(ev->ended.message);
+	set_message(j, ev->ended.message);
 	job_set_reasons(m, j, NULL, 0, ev->at_us);
 	job_set_state(m, j, ev->ended.state);
 	model_dep_ended(m, j->key, j->state, ev->at_us);
@@ -664,8 +672,7 @@ static int apply_requeued(struct model *m, struct job *j, const struct event *ev
 	j->leave_us = 0;
 	j->start_us = 0;
 	drop_gone_pods(m, j);
-	free(j->message);
-	j->message = dup_or_null(ev->requeued.message);
+	set_message(j, ev->requeued.message);
 	job_set_reasons(m, j, NULL, 0, ev->at_us);
 	job_set_state(m, j, GPUQ_JOB_PENDING);
 	job_dirty(m, j);

@@ -61,7 +61,13 @@ static const enum gpuq_job_state fault_state[] = {
  * told to leave (flow/dispatch sees the outcome). */
 static void note_outcome(struct model *m, struct job *j, const struct pod *p)
 {
-	if (j->outcome != GPUQ_JOB_PENDING || (p->exit_code == 0 && p->fault == POD_FAULT_NONE))
+	if (j->outcome != GPUQ_JOB_PENDING) {
+		/* Told to leave: the state is known, the code is what its first pod left with. */
+		if (j->outcome_exit < 0 && p->exit_code >= 0 && j->outcome != GPUQ_JOB_NODE_FAIL)
+			j->outcome_exit = p->exit_code;
+		return;
+	}
+	if (p->exit_code == 0 && p->fault == POD_FAULT_NONE)
 		return;
 	j->outcome = fault_state[p->fault];
 	j->outcome_exit = p->exit_code;

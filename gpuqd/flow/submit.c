@@ -117,9 +117,9 @@ static int check_namespace(struct draft *d, struct gpuq_err *err)
 
 	for (const struct queue *q = d->queue; q && !own; q = q->parent)
 		own = q->site->namespace_;
-	if (!own)
-		own = "default";
-	if (asked && strcmp(asked, own) != 0)
+	if (!own && d->cluster)
+		own = d->cluster->namespace_;
+	if (asked && own && strcmp(asked, own) != 0)
 		return gpuq_fail_field(
 			err, GPUQ_EPERM, "metadata.namespace",
 			"namespace %s is not the one of queue %s, which is %s: leave it "

@@ -15,64 +15,64 @@ refuse() {
 }
 
 printf 'command: ["true"]\ngpsu: 4\n' >job
-refuse 'an unknown key, with the nearest known one' '^[^:]*job:2:1: .*gpsu.*gpus'
+refuse 'an unknown key, with the nearest known one' 'job:2:1: .*gpsu.*gpus'
 
 printf 'command: ["true"]\ngpus: many\n' >job
-refuse 'a word for a number' '^[^:]*job:2:7: .*gpus'
+refuse 'a word for a number' 'job:2:7: .*gpus'
 
 printf 'command: ["true"]\ngpus: -1\n' >job
-refuse 'a negative number' '^[^:]*job:2:7: .*gpus'
+refuse 'a negative number' 'job:2:7: .*gpus'
 
 printf 'command: ["true"]\ngpus: 99999999999999999999\n' >job
-refuse 'a number that no machine has' '^[^:]*job:2:7: .*gpus'
+refuse 'a number that no machine has' 'job:2:7: .*gpus'
 
 printf 'command: ["true"]\ntime: soon\n' >job
-refuse 'a duration that is none' '^[^:]*job:2:7: .*time'
+refuse 'a duration that is none' 'job:2:7: .*time'
 
 printf 'command: ["true"]\nmemory: 5 apples\n' >job
-refuse 'a size that is none' '^[^:]*job:2:9: .*memory'
+refuse 'a size that is none' 'job:2:9: .*memory'
 
 printf 'command: ["true"]\nname: "not a name!"\n' >job
-refuse 'a name with blanks' '^[^:]*job:2:7: .*name'
+refuse 'a name with blanks' 'job:2:7: .*name'
 
 printf 'command: ["true"]\npods: {min: 4, max: 2}\n' >job
-refuse 'a range that is empty' '^[^:]*job:2:[0-9]+: .*pods'
+refuse 'a range that is empty' 'job:2:[0-9]+: .*pods'
 
 printf 'command: ["true"]\nname: a\nname: b\n' >job
-refuse 'a key twice' '^[^:]*job:3:1: .*name'
+refuse 'a key twice' 'job:3:1: .*name'
 
 printf 'command: ["true"\ngpus: 4\n' >job
-refuse 'YAML that does not parse' '^[^:]*job:[0-9]+:[0-9]+: '
+refuse 'YAML that does not parse' 'job:[0-9]+:[0-9]+: '
 
 printf 'a: &a [1, 2]\nb: *a\n' >job
-refuse 'aliases' '^[^:]*job:[0-9]+:[0-9]+: '
+refuse 'aliases' 'job:[0-9]+:[0-9]+: '
 
 printf '{"command": ["true"], "gpus": }\n' >job
-refuse 'JSON that does not parse' '^[^:]*job:1:[0-9]+: '
+refuse 'JSON that does not parse' 'job:1:[0-9]+: '
 
 printf 'gpus: 1\n' >job
-refuse 'no command' '^[^:]*job.*command'
+refuse 'no command' 'job.*command'
 
 : >job
-refuse 'an empty file' '^[^:]*job.*'
+refuse 'an empty file' 'job.*'
 
 head -c 300 /dev/urandom >job
-refuse 'noise' '^[^:]*job.*'
+refuse 'noise' 'job.*'
 
 head -c 3000000 /dev/zero | tr '\0' '#' >job
-refuse 'a file beyond the limit' '^[^:]*job.*'
+refuse 'a file beyond the limit' 'job.*'
 
 printf '#!/bin/sh\n#GPUQ --gpus=2\n#GPUQ --no-such-option=1\ntrue\n' >job
-refuse 'an unknown directive, with its line' '^[^:]*job:3:.*no-such-option'
+refuse 'an unknown directive, with its line' 'job:3:.*no-such-option'
 
 printf '#!/bin/sh\n#SBATCH --time=whenever\ntrue\n' >job
-refuse 'a directive with a bad value' '^[^:]*job:2:.*time'
+refuse 'a directive with a bad value' 'job:2:.*time'
 
 printf 'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n' >job
-refuse 'a manifest of another kind' '^[^:]*job:[0-9]+:[0-9]+: .*ConfigMap'
+refuse 'a manifest of another kind' 'job:[0-9]+:[0-9]+: .*ConfigMap'
 
 printf 'command: ["true"]\n---\ncommand: ["true"]\ngpus: x\n' >job
-refuse 'all documents when one is wrong' '^[^:]*job:4:7: .*gpus'
+refuse 'all documents when one is wrong' 'job:4:7: .*gpus'
 
 printf 'command: ["true"]\nqueue: defualt\n' >job
 refuse 'an unknown queue, with the nearest' 'defualt.*default'

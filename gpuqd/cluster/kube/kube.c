@@ -5,6 +5,7 @@
 #include "gpuqd/base/loop.h"
 #include "gpuqd/cluster/cluster.h"
 #include "gpuqd/cluster/kube/api.h"
+#include "gpuqd/cluster/kube/check.h"
 #include "gpuqd/cluster/kube/config.h"
 #include "gpuqd/cluster/kube/http.h"
 #include "gpuqd/cluster/kube/logs.h"
@@ -102,6 +103,7 @@ static struct cluster_log *kube_log_open(struct cluster *c, const struct pod_ref
 static const struct cluster_ops ops = {
 	.kind = "kube",
 	.start = kube_start,
+	.spec_check = kube_spec_check,
 	.pod_create = kube_pod_create,
 	.pod_delete = kube_pod_delete,
 	.pod_signal = kube_pod_signal,
@@ -136,6 +138,7 @@ int cluster_kube_new(struct loop *l, const struct cluster_kube_opts *o, struct c
 		rc = gpuq_fail(err, GPUQ_ENOMEM, "no memory");
 		goto fail;
 	}
+	k->cluster.namespace_ = k->namespace_;
 	rc = http_new(l, &k->config, &k->http, err);
 	if (rc != 0)
 		goto fail;

@@ -286,6 +286,7 @@ static void local_free(struct cluster *c)
 static const struct cluster_ops ops = {
 	.kind = "local",
 	.start = local_start,
+	.spec_check = local_spec_check,
 	.pod_create = local_pod_create,
 	.pod_delete = local_pod_delete,
 	.pod_signal = local_pod_signal,

@@ -124,6 +124,8 @@ void local_pod_trouble(struct local *l, struct local_pod *p, const char *why);
 void local_pod_fact(const struct local *l, const struct local_pod *p, struct pod_fact *out);
 void local_pod_free(struct local *l, struct local_pod *p);
 void local_pod_create(struct cluster *c, const struct pod_order *order);
+int local_spec_check(struct cluster *c, const struct gpuq_spec *spec, const char *queue_image,
+		     const char *pod_policy, struct gpuq_buf *warnings, struct gpuq_err *err);
 void local_pod_delete(struct cluster *c, const struct pod_ref *ref, int64_t grace_us);
 bool local_pod_signal(struct cluster *c, const struct pod_ref *ref, int signal);
 void local_pod_forget(struct cluster *c, const struct pod_ref *ref);

@@ -1,0 +1,13 @@
+/* check.h - whether a job can run in pods at all, before it is stored
+ *
+ * Owns     nothing. Touches memory only.
+ * Used by  kube.c (cluster_ops.spec_check). */
+#ifndef GPUQD_CLUSTER_KUBE_CHECK_H
+#define GPUQD_CLUSTER_KUBE_CHECK_H
+
+#include "gpuqd/cluster/cluster.h"
+
+int kube_spec_check(struct cluster *c, const struct gpuq_spec *spec, const char *queue_image,
+		    const char *pod_policy, struct gpuq_buf *warnings, struct gpuq_err *err);
+
+#endif

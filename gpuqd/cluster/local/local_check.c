@@ -1,0 +1,31 @@
+#include "gpuqd/cluster/local/local.h"
+
+#include <stdio.h>
+
+/* An image has a command of its own that a process of this machine has not. */
+int local_spec_check(struct cluster *c, const struct gpuq_spec *spec, const char *queue_image,
+		     const char *pod_policy, struct gpuq_buf *warnings, struct gpuq_err *err)
+{
+	bool image = false, volumes = false;
+	char path[64];
+
+	(void)c, (void)queue_image, (void)pod_policy;
+	for (size_t i = 0; i < spec->n_groups; i++) {
+		const struct gpuq_group *g = &spec->groups[i];
+
+		image |= g->image && *g->image;
+		volumes |= g->n_volumes > 0;
+		if (g->command.n == 0 && !spec->script) {
+			snprintf(path, sizeof(path), spec->n_groups > 1 ? "groups[%zu].command" : "command", i);
+			return gpuq_fail_field(err, GPUQ_EINVAL, path,
+					       "expected a command: jobs run as processes of this machine, "
+					       "where the one inside an image is not known");
+		}
+	}
+	if (image)
+		gpuq_buf_adds(warnings, "image means nothing on the local cluster: the command runs "
+					"as a process of this machine\n");
+	if (volumes)
+		gpuq_buf_adds(warnings, "volumes mean nothing on the local cluster\n");
+	return 0;
+}
