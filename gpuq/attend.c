@@ -173,6 +173,10 @@ static int on_never_started(struct stay *s)
 	target_text(&s->t->targets[0], text, sizeof(text));
 	s->f.start_by_us = 0;
 	s->told_start = true;
+	/* Of an array the stream tells only of its waiting part. */
+	if (follow_refresh(&s->f, &err) == 0 &&
+	    board_started(&s->f.board, s->t->targets, s->t->n_targets))
+		return 0;
 	if (s->t->keep) {
 		cli_say("job %s did not start in time; it goes on waiting", text);
 		return EXIT_NEVER_STARTED;
@@ -266,8 +270,7 @@ int attend(struct cli *c, const struct attend *t)
 			code = s.never ? EXIT_NEVER_STARTED : -1;
 			break;
 		case FOLLOW_AGAIN:
-			/* Evicted and queued again: its output starts afresh. */
-			logs_restart(&s.logs);
+			/* Evicted and queued again: its output goes on with the next start. */
 			s.f.attempt = -1;
 			break;
 		case FOLLOW_TIMEOUT:

@@ -40,7 +40,6 @@ int cmd_logs(struct cli *c)
 	struct follow f = { .c = c, .targets = &target, .n_targets = 1, .attempt = -1 };
 	struct logs l = {
 		.follow = opt_given(&c->args, OPT_FOLLOW),
-		.previous = opt_given(&c->args, OPT_PREVIOUS),
 		.raw = opt_given(&c->args, OPT_RAW),
 	};
 	enum follow_end end;

@@ -7,9 +7,34 @@
 #include "gpuq/filter.h"
 #include "gpuq/list.h"
 
+#define CHECKED_MAX 64 /* ids that are asked for one by one */
+
+/* A list of nothing does not tell a job that has ended from one that never was. */
+static int check_ids(struct cli *c, const struct gpuq_val *ids, struct gpuq_err *err)
+{
+	struct gpuq_arena *a = &c->arena;
+
+	for (size_t i = 0; ids && i < ids->n && i < CHECKED_MAX; i++) {
+		struct gpuq_val *params = gpuq_map(a), *reply;
+		int64_t id, index;
+		int rc = filter_id(ids->items[i]->s, &id, &index, err);
+
+		if (rc < 0)
+			return rc;
+		gpuq_put(a, params, "id", gpuq_int(a, id));
+		if (index >= 0)
+			gpuq_put(a, params, "index", gpuq_int(a, index));
+		rc = cli_call(c, "job.get", params, "", &reply, err);
+		if (rc == GPUQ_ENOENT)
+			return rc;
+	}
+	return 0;
+}
+
 static int fill(struct cli *c, struct gpuq_val *params, struct gpuq_err *err)
 {
 	struct gpuq_arena *a = &c->arena;
+	int rc;
 
 	for (int i = 0; i < c->args.n_rest; i++) {
 		const char *more = c->args.rest[i], *given = c->args.val[OPT_JOBS];
@@ -17,13 +42,14 @@ static int fill(struct cli *c, struct gpuq_val *params, struct gpuq_err *err)
 		c->args.val[OPT_JOBS] = given ? gpuq_arena_printf(a, "%s,%s", given, more) : more;
 	}
 	if (opt_given(&c->args, OPT_ALL))
-		gpuq_put(a, params, "all", gpuq_bool(a, true));
+		gpuq_set(a, params, "all", gpuq_bool(a, true));
 	/* The server may stop early only where the order is its own. */
 	if (opt_given(&c->args, OPT_LIMIT) && opt_given(&c->args, OPT_JSON) &&
 	    !opt_given(&c->args, OPT_SORT))
 		gpuq_put(a, params, "limit",
 			 gpuq_int(a, strtoll(c->args.val[OPT_LIMIT], NULL, 10)));
-	return filter_put(c, params, err);
+	rc = filter_put(c, params, err);
+	return rc < 0 ? rc : check_ids(c, gpuq_get(params, "ids"), err);
 }
 
 int cmd_queue(struct cli *c)

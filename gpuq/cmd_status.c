@@ -129,7 +129,8 @@ static void print_job(const struct gpuq_val *job, int64_t now_us)
 		{ "Queue", "queue" },	  { "QoS", "qos" },	  { "Priority", "priority" },
 	}, times[] = {
 		{ "Submitted", "submit_time" }, { "Eligible", "eligible_time" },
-		{ "Started", "start_time" },	{ "Ended", "end_time" },
+		{ "Planned", "planned_time" },	{ "Started", "start_time" },
+		{ "Ended", "end_time" },
 	}, sizes[] = {
 		{ "GPUs", "gpus" }, { "Flavor", "flavor" }, { "GPU seconds", "gpu_seconds" },
 	};
@@ -147,6 +148,10 @@ static void print_job(const struct gpuq_val *job, int64_t now_us)
 	view_cell(&text, gpuq_get(job, "state"));
 	line("State", &text);
 	reason_lines(job, now_us, &text);
+	if (is_set(gpuq_get(job, "message"))) {
+		view_cell(&text, gpuq_get(job, "message"));
+		line("Message", &text);
+	}
 	if (is_set(gpuq_get(job, "exit_code"))) {
 		view_cell(&text, gpuq_get(job, "exit_code"));
 		line("Exit code", &text);

@@ -65,7 +65,6 @@ static const struct opt logs_opts[] = {
 	{ OPT_FOLLOW, "follow", 'f', ARG_NONE, NULL, "go on until the job has ended" },
 	{ OPT_TAIL, "tail", 0, ARG_REQUIRED, "N", "begin with the last N lines" },
 	{ OPT_POD, "pod", 0, ARG_REQUIRED, "INDEX", "only this pod of the job" },
-	{ OPT_PREVIOUS, "previous", 'p', ARG_NONE, NULL, "of the attempt before the last" },
 	{ OPT_RAW, "raw", 0, ARG_NONE, NULL, "do not escape control characters on a terminal" },
 	{ 0, NULL, 0, 0, NULL, NULL },
 };

@@ -127,15 +127,6 @@ static struct gpuq_val *words(struct gpuq_arena *a, const char *text)
 	return list;
 }
 
-/* One word alone, several as a list. */
-static void put_words(struct gpuq_arena *a, struct gpuq_val *params, const char *key,
-		      const char *text)
-{
-	struct gpuq_val *list = words(a, text);
-
-	gpuq_put(a, params, key, list && list->n == 1 ? list->items[0] : list);
-}
-
 static int put_states(struct gpuq_arena *a, struct gpuq_val *params, const char *text,
 		      struct gpuq_err *err)
 {
@@ -146,7 +137,7 @@ static int put_states(struct gpuq_arena *a, struct gpuq_val *params, const char 
 		const int s = gpuq_job_state_parse(word);
 
 		if (strcasecmp(word, "all") == 0) {
-			gpuq_put(a, params, "all", gpuq_bool(a, true));
+			gpuq_set(a, params, "all", gpuq_bool(a, true));
 			return 0;
 		}
 		if (s < 0)
@@ -154,6 +145,9 @@ static int put_states(struct gpuq_arena *a, struct gpuq_val *params, const char 
 					 "--states %s: no such state; see "
 					 "gpuq-queue(1) for their names",
 					 word);
+		/* Jobs that have ended are looked for among the old ones too. */
+		if (gpuq_job_state_ended((enum gpuq_job_state)s))
+			gpuq_set(a, params, "all", gpuq_bool(a, true));
 		gpuq_add(a, list, gpuq_str(a, gpuq_job_state_word((enum gpuq_job_state)s)));
 	}
 	gpuq_put(a, params, "states", list);
@@ -177,6 +171,7 @@ static int put_since(struct gpuq_arena *a, struct gpuq_val *params, const char *
 	else if (us > now_us && !strpbrk(text, "-@Tn+"))
 		us -= day_us;
 	gpuq_put(a, params, "since_us", gpuq_int(a, us));
+	gpuq_set(a, params, "all", gpuq_bool(a, true));
 	return 0;
 }
 
@@ -192,7 +187,7 @@ int filter_put(struct cli *c, struct gpuq_val *params, struct gpuq_err *err)
 {
 	struct gpuq_arena *a = &c->arena;
 	const struct args *args = &c->args;
-	struct gpuq_val *ids;
+	struct gpuq_val *ids, *list;
 	int rc = 0;
 
 	if (opt_given(args, OPT_ME) && opt_given(args, OPT_USERS))
@@ -204,12 +199,14 @@ int filter_put(struct cli *c, struct gpuq_val *params, struct gpuq_err *err)
 			return gpuq_fail(err, GPUQ_EINVAL,
 					 "--me: the server does not say who you "
 					 "are; use --users");
-		gpuq_put(a, params, "user", gpuq_str(a, me));
+		list = gpuq_list(a);
+		gpuq_add(a, list, gpuq_str(a, me));
+		gpuq_put(a, params, "users", list);
 	}
 	if (opt_given(args, OPT_USERS))
-		put_words(a, params, "user", args->val[OPT_USERS]);
+		gpuq_put(a, params, "users", words(a, args->val[OPT_USERS]));
 	if (opt_given(args, OPT_QUEUES))
-		put_words(a, params, "queue", args->val[OPT_QUEUES]);
+		gpuq_put(a, params, "queues", words(a, args->val[OPT_QUEUES]));
 	if (opt_given(args, OPT_NAMES))
 		gpuq_put(a, params, "names", words(a, args->val[OPT_NAMES]));
 	if (opt_given(args, OPT_NODES))

@@ -179,19 +179,6 @@ static int on_item(void *arg, const struct gpuq_val *item)
 	return rc ? rc : follow_tick(w->f);
 }
 
-/* The reply's list is complete, so it takes the place of what was seen on the way:
- * an array's waiting line, for one, is gone by then. */
-static void take_all(struct follow *f, const struct gpuq_val *reply)
-{
-	const struct gpuq_val *jobs = gpuq_get(reply, "jobs");
-
-	if (!jobs || jobs->type != GPUQ_LIST || jobs->n == 0)
-		return;
-	board_clear(&f->board);
-	for (size_t i = 0; i < jobs->n; i++)
-		board_update(&f->board, jobs->items[i], NULL);
-}
-
 static struct gpuq_val *target_params(struct gpuq_arena *a, const struct target *t)
 {
 	struct gpuq_val *params = gpuq_map(a);
@@ -225,6 +212,29 @@ int follow_refresh(struct follow *f, struct gpuq_err *err)
 	board_done(&f->board);
 	f->board = fresh;
 	return 0;
+}
+
+/* The reply's list is complete, so it takes the place of what was seen on the way:
+ * an array's waiting line, for one, is gone by then. */
+static void take_all(struct follow *f, const struct gpuq_val *reply)
+{
+	const struct gpuq_val *jobs = gpuq_get(reply, "jobs");
+	struct gpuq_err err;
+	bool arrays = false;
+
+	if (!jobs || jobs->type != GPUQ_LIST || jobs->n == 0)
+		return;
+	board_clear(&f->board);
+	for (size_t i = 0; i < jobs->n; i++) {
+		const struct gpuq_val *job = jobs->items[i], *array = gpuq_get(job, "array");
+
+		board_update(&f->board, job, NULL);
+		arrays |= array && array->type == GPUQ_MAP;
+	}
+	/* An array as a whole hides its elements. Where they are too many for one answer,
+	 * the whole has to do. */
+	if (arrays)
+		follow_refresh(f, &err);
 }
 
 static struct gpuq_val *wait_params(struct gpuq_arena *a, const struct follow *f, bool until_start)

@@ -39,7 +39,7 @@ struct follow {
 	int64_t begun_us; /* of the waiting, for the progress line */
 	int64_t away_since_us; /* the server does not answer; 0 = it does */
 	int64_t away_pause_us;
-	bool met;		       /* the server has answered once: it exists */
+	bool met; /* the server has answered once: it exists */
 	int64_t attempt; /* of the single target; -1 = a change does not matter */
 	bool verbose, quiet; /* a line per change; no progress (output is running) */
 	bool progress_shown;

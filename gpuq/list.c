@@ -152,8 +152,9 @@ int list_run(struct cli *c, const char *method, const struct out_def *def, const
 		code = cli_fail(&err, false);
 		goto out;
 	}
-	if (fill && fill(c, params, &err) < 0) {
-		code = cli_usage(c, "%s", err.text);
+	rc = fill ? fill(c, params, &err) : 0;
+	if (rc < 0) {
+		code = rc == GPUQ_EINVAL ? cli_usage(c, "%s", err.text) : cli_fail(&err, true);
 		goto out;
 	}
 	for (bool first = true;; first = false) {

@@ -83,6 +83,14 @@ static int show(const struct logs *l, struct log_pod *p, const char *bytes, size
 	return rc;
 }
 
+/* What was begun and will not be continued: half a character, a line without end. */
+static void end_line(struct logs *l, struct log_pod *p)
+{
+	show(l, p, "", 0, true);
+	if (p->line.len > 0)
+		put_lines(p, "\n", 1);
+}
+
 static int on_item(void *arg, const struct gpuq_val *item)
 {
 	struct reader *r = arg;
@@ -104,6 +112,12 @@ static int on_item(void *arg, const struct gpuq_val *item)
 	gpuq_buf_done(&name);
 	if (!p)
 		return GPUQ_ENOMEM;
+	/* Evicted and started again: the new attempt's output begins at 0. */
+	if (gpuq_get_int(item, "attempt", p->attempt) != p->attempt) {
+		end_line(r->l, p);
+		p->attempt = gpuq_get_int(item, "attempt", 0);
+		p->offset_bytes = 0;
+	}
 	offset = gpuq_get_int(item, "offset", p->offset_bytes);
 	/* After a break the server may begin earlier than where we were. */
 	if (offset < p->offset_bytes)
@@ -128,32 +142,39 @@ static struct gpuq_val *params(struct gpuq_arena *a, const struct logs *l, const
 	if (l->pod >= 0)
 		gpuq_put(a, map, "pod", gpuq_int(a, l->pod));
 	gpuq_put(a, map, "follow", gpuq_bool(a, l->follow));
-	if (l->previous)
-		gpuq_put(a, map, "previous_attempt", gpuq_bool(a, true));
+	/* Offsets are of the present attempt. */
 	for (size_t i = 0; i < l->n_pods; i++)
 		gpuq_put(a, offsets, l->pods[i].name, gpuq_int(a, l->pods[i].offset_bytes));
 	/* What was printed already says where to go on better than a count of lines. */
-	if (l->n_pods > 0) {
+	if (l->n_pods > 0)
 		gpuq_put(a, map, "offsets", offsets);
-		if (l->n_pods == 1)
-			gpuq_put(a, map, "offset", gpuq_int(a, l->pods[0].offset_bytes));
-	} else if (l->tail_lines >= 0) {
+	else if (l->tail_lines >= 0)
 		gpuq_put(a, map, "tail_lines", gpuq_int(a, l->tail_lines));
-	}
 	return map;
 }
 
-/* What was begun and will not be continued: half a character, a line without end. */
 static void finish(struct logs *l)
 {
-	for (size_t i = 0; i < l->n_pods; i++) {
-		struct log_pod *p = &l->pods[i];
-
-		show(l, p, "", 0, true);
-		if (p->line.len > 0)
-			put_lines(p, "\n", 1);
-	}
+	for (size_t i = 0; i < l->n_pods; i++)
+		end_line(l, &l->pods[i]);
 	fflush(stdout);
+}
+
+/* A new attempt may have begun while the server was away: what was printed was the
+ * old one's, and offsets in it mean nothing any more. */
+static void catch_up(struct logs *l, struct follow *f)
+{
+	struct gpuq_err err;
+
+	if (follow_refresh(f, &err) < 0 || f->board.n != 1)
+		return;
+	for (size_t i = 0; i < l->n_pods; i++) {
+		if (l->pods[i].attempt == f->board.items[0].attempt)
+			continue;
+		end_line(l, &l->pods[i]);
+		l->pods[i].attempt = f->board.items[0].attempt;
+		l->pods[i].offset_bytes = 0;
+	}
 }
 
 enum follow_end logs_print(struct logs *l, struct follow *f, struct gpuq_err *err)
@@ -180,9 +201,12 @@ enum follow_end logs_print(struct logs *l, struct follow *f, struct gpuq_err *er
 			rc = FOLLOW_FAILED;
 			break;
 		}
-		again = follow_retry(f, rc);
-		if (again == 1)
+		/* Not a server that is gone, but output. */
+		again = rc == GPUQ_EGONE ? 0 : follow_retry(f, rc);
+		if (again == 1) {
+			catch_up(l, f);
 			continue;
+		}
 		rc = again > 1 ? again : FOLLOW_FAILED;
 		break;
 	}
@@ -193,17 +217,11 @@ enum follow_end logs_print(struct logs *l, struct follow *f, struct gpuq_err *er
 	return (enum follow_end)rc;
 }
 
-void logs_restart(struct logs *l)
+void logs_done(struct logs *l)
 {
 	for (size_t i = 0; i < l->n_pods; i++)
 		gpuq_buf_done(&l->pods[i].line);
-	l->n_pods = 0;
-	l->tail_lines = -1;
-}
-
-void logs_done(struct logs *l)
-{
-	logs_restart(l);
 	free(l->pods);
 	l->pods = NULL;
+	l->n_pods = 0;
 }

@@ -20,7 +20,8 @@
 
 struct log_pod {
 	char name[64];
-	int64_t offset_bytes; /* of the next byte that is not printed yet */
+	int64_t attempt;
+	int64_t offset_bytes; /* in its attempt's output, of what is not printed yet */
 	struct term_log clean;
 	struct gpuq_buf line; /* begun, with several pods */
 };
@@ -30,15 +31,13 @@ struct logs {
 	size_t n_pods;
 	int64_t pod; /* only this one; -1 = all */
 	int64_t tail_lines; /* -1 = from the beginning */
-	bool follow, previous, raw, prefix;
+	bool follow, raw, prefix;
 };
 
 /* Print until the stream ends: FOLLOW_MET (at the end of what there is, or of the
  * job with l->follow), or as follow_wait. f has one target. */
 enum follow_end logs_print(struct logs *l, struct follow *f, struct gpuq_err *err);
 
-/* A new attempt: its output begins at 0. */
-void logs_restart(struct logs *l);
 void logs_done(struct logs *l);
 
 #endif

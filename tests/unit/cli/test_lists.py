@@ -69,15 +69,19 @@ class Queue(Case):
         self.assertIn("did you mean JOBID", err)
 
     def test_filters_travel(self):
-        s = self.serve(job_list=listing())
+        s = self.serve(job_list=listing(), job_get=lambda call: {"jobs": [job()]})
         self.ok("queue", "--me", "-q", "a,b", "-t", "pd,RUNNING", "-n", "x", "-w", "n1",
                 "-j", "17_[1-3:2],9")
         p = s.of("job.list")[0].params
-        self.assertEqual(p, {"user": "ann", "queue": ["a", "b"],
+        self.assertEqual(p, {"users": ["ann"], "queues": ["a", "b"],
                              "states": ["PENDING", "RUNNING"], "names": ["x"], "nodes": ["n1"],
                              "ids": ["17_1", "17_3", "9"]})
         self.ok("queue", "-t", "all")
         self.assertEqual(s.of("job.list")[1].params, {"all": True})
+        self.ok("queue", "-t", "F")
+        self.assertEqual(s.of("job.list")[2].params, {"all": True, "states": ["FAILED"]})
+        self.ok("queue", "--since=@1700000000")
+        self.assertEqual(s.of("job.list")[3].params, {"all": True, "since_us": 1700000000000000})
 
     def test_wrong_filters_are_wrong_usage(self):
         self.serve(job_list=listing())
@@ -121,7 +125,7 @@ class Queue(Case):
     def test_no_such_job_is_254(self):
         def gone(call):
             raise Refused(2, "not_found", "no job 99")
-        self.serve(job_list=gone)
+        self.serve(job_list=listing(), job_get=gone)
         self.assertEqual(self.run_gpuq("queue", "-j", "99"), (254, "", "gpuq: no job 99\n"))
 
     def test_watch_repeats_until_a_signal(self):

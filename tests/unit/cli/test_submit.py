@@ -213,8 +213,9 @@ class Waiting(Case):
             call.item(job(17, "PENDING", array=array))
             for j in jobs:
                 call.item(j)
-            return {"jobs": jobs}
-        self.serve(job_wait=wait)
+            return {"jobs": [job(17, "FAILED", array=array)]}
+        # The stream tells of the array as a whole, job.get of each element.
+        self.serve(job_wait=wait, job_get=lambda call: {"jobs": jobs})
         code, out, err = self.run_gpuq("wait", "17")
         self.assertEqual((code, out), (4, ""))
         self.assertEqual(result(err), {"id": 17, "state": "FAILED", "exit_code": 4,
@@ -259,7 +260,7 @@ class Waiting(Case):
         self.assertEqual(json.loads(out)["state"], "COMPLETED")
         self.assertEqual(s.of("job.wait")[0].params["ids"], ["17"])
 
-    def never_starts(self, *args, matched=1):
+    def never_starts(self, *args, matched=1, state="PENDING"):
         cancelled = threading.Event()
 
         def wait(call):
@@ -272,7 +273,7 @@ class Waiting(Case):
             cancelled.set()
             return {"matched": matched, "jobs": [], "errors": []}
         s = self.serve(job_submit=taken(), job_wait=wait, job_cancel=cancel,
-                       job_get=lambda call: {"jobs": [job(17, "PENDING")]})
+                       job_get=lambda call: {"jobs": [job(17, state)]})
         code, out, err = self.run_gpuq("submit", "--wait", "--start-timeout=250ms", *args,
                                        self.path("j.yaml", SPEC))
         return s, code, result(err)
@@ -414,7 +415,6 @@ class Run(Case):
             return {}
         code, out, err = self.run_job(logs, "--", "x")
         self.assertEqual((code, out), (0, "abcd\n"))
-        self.assertEqual(n[1]["offset"], 3)
         self.assertEqual(n[1]["offsets"], {"0": 3})
 
     def test_several_pods_line_by_line(self):
@@ -427,6 +427,29 @@ class Run(Case):
         self.assertEqual((code, out), (0, "[1] x\n[0] ab\n[0] c\n"))
 
     def test_a_new_attempt_has_its_own_output(self):
+        def logs(call):
+            call.item({"pod": 0, "attempt": 0, "bytes": b"first\n", "offset": 0})
+            call.item({"pod": 0, "attempt": 1, "bytes": b"second\n", "offset": 0})
+            return {}
+        code, out, err = self.run_job(logs, "--", "x")
+        self.assertEqual((code, out), (0, "first\nsecond\n"))
+
+    def test_an_attempt_that_began_while_the_server_was_away(self):
+        n = []
+
+        def logs(call):
+            n.append(call.params)
+            attempt = len(n) - 1
+            call.item({"pod": 0, "attempt": attempt, "bytes": b"try%d\n" % attempt, "offset": 0})
+            if attempt == 0:
+                raise Gone
+            return {}
+        code, out, err = self.run_job(logs, "--", "x", job_get=lambda call: {
+            "jobs": [job(17, "RUNNING", attempt=1)]})
+        self.assertEqual((code, out), (0, "try0\ntry1\n"))
+        self.assertEqual(n[1]["offsets"], {"0": 0})
+
+    def test_an_attempt_that_begins_after_the_output_has_ended(self):
         attempt = [0]
 
         def wait(call):
@@ -439,10 +462,18 @@ class Run(Case):
             return {"jobs": [job(17, "COMPLETED", attempt=1)]}
 
         def logs(call):
-            call.item({"pod": 0, "bytes": b"try%d\n" % attempt[0], "offset": 0})
+            call.item({"pod": 0, "attempt": attempt[0], "bytes": b"try%d\n" % attempt[0],
+                       "offset": 0})
             return {}
         code, out, err = self.run_job(logs, "--", "x", job_wait=wait)
         self.assertEqual((code, out), (0, "try0\ntry1\n"))
+
+    def test_output_that_is_gone_is_not_waited_for(self):
+        def logs(call):
+            raise Refused(23, "gone", "the pod's output is no longer kept")
+        self.serve(job_logs=logs, job_get=lambda call: {"jobs": [job(17)]})
+        self.assertEqual(self.run_gpuq("logs", "-f", "17"),
+                         (1, "", "gpuq: the pod's output is no longer kept\n"))
 
     def test_without_output_the_job_is_waited_for(self):
         def logs(call):
@@ -457,11 +488,10 @@ class Run(Case):
             return {}
         s = self.serve(job_logs=logs, job_get=lambda call: {"jobs": [job(17, pod_count=2)]})
         self.assertEqual(self.ok("logs", "17_3"), "[1] hi\n")
-        self.assertEqual(self.ok("logs", "17", "--pod=1", "--tail=5", "-p"), "hi\n")
+        self.assertEqual(self.ok("logs", "17", "--pod=1", "--tail=5"), "hi\n")
         self.assertEqual(s.of("job.logs")[0].params, {"id": 17, "index": 3, "follow": False})
         self.assertEqual(s.of("job.logs")[1].params, {"id": 17, "pod": 1, "follow": False,
-                                                      "tail_lines": 5,
-                                                      "previous_attempt": True})
+                                                      "tail_lines": 5})
 
     def on_terminal(self, *args, press=None):
         """Run with a terminal as all three streams; press(pid, text so far)."""
@@ -540,9 +570,9 @@ class Acts(Case):
         self.ok("cancel", "17", "--signal=USR1")
         self.assertEqual(s.of("job.cancel")[0].params, {"ids": ["17_3", "18"]})
         self.assertTrue(s.of("job.cancel")[0].key)
-        self.assertEqual(s.of("job.cancel")[1].params, {"user": "ann", "dry_run": True})
+        self.assertEqual(s.of("job.cancel")[1].params, {"users": ["ann"], "dry_run": True})
         self.assertEqual(s.of("job.cancel")[2].params, {"ids": ["17"], "signal": 10})
-        self.assertEqual(s.of("job.release")[0].params, {"user": "bob", "ids": ["17"]})
+        self.assertEqual(s.of("job.release")[0].params, {"users": ["bob"], "ids": ["17"]})
 
     def test_never_everything_by_accident(self):
         s = self.serve(job_cancel=lambda call: {"matched": 0})
