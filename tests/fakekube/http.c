@@ -238,8 +238,9 @@ static void send_answer(struct conn *c, int code, const char *type, const char *
 			struct buf *body, const struct http_fx *fx)
 {
 	size_t n = body ? body->len : 0;
-	struct buf h = BUF_INIT;
+	static struct buf h; /* kept from answer to answer */
 
+	h.len = 0;
 	c->state = SENDING;
 	conn_fx(c, fx);
 	add_head(c, &h, code, type, headers);
@@ -258,7 +259,6 @@ static void send_answer(struct conn *c, int code, const char *type, const char *
 	} else if (n) {
 		evbuffer_add(conn_out(c), body->s, n);
 	}
-	buf_done(&h);
 }
 
 /* Refuse what cannot be read, and end the connection: its framing is lost. */

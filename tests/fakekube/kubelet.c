@@ -91,18 +91,18 @@ static void kpod_report(struct kpod *p)
 {
 	struct obj *o = store_by_uid(p->uid);
 	struct version_edit e = { 0 };
-	struct buf b = BUF_INIT;
+	static struct buf b; /* kept from pod to pod */
 
 	p->unreported = p->node->down && o;
 	if (p->unreported || !o || o->v->raw)
 		return;
 	p->st.pod_ip = p->pod_ip;
 	p->st.host_ip = p->node->ip;
+	b.len = 0;
 	kubelet_status_text(&b, o->v->facts, &p->st);
 	e.status = b.s;
 	e.status_len = b.len;
 	store_update(o, version_edit(o->v, store_next_rv(), &e));
-	buf_done(&b);
 	if (p->state == K_DONE && o->v->deletion_us)
 		pods_finish(o);
 }
@@ -196,7 +196,14 @@ static void kpod_admit(struct kpod *p)
 	}
 	kpod_charge(p, true);
 	p->state = K_STARTING;
-	kpod_arm(p, play->start_us);
+	p->timer_us = INT64_MAX;
+	if (play->waiting) {
+		p->st.phase = PHASE_PENDING;
+		p->st.container_reason = play->waiting;
+		kpod_report(p);
+	} else {
+		kpod_arm(p, play->start_us);
+	}
 }
 
 /* Until the containers end by themselves or their time is up. */
