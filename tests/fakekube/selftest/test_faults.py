@@ -311,6 +311,21 @@ class Rewind(Case):
         a = self.audit()
         self.assertEqual((a["starts"], a["double_successes"]), (2, 1))
 
+    def test_forgotten_binding(self):
+        rv = int(self.create(pod("a", node=None, hang=1, gpus=4, slow_exit="200ms"))["metadata"]["resourceVersion"])
+
+        def bind(node):
+            self.ok("POST", self.PODS + "/a/binding", {"target": {"kind": "Node", "name": node}}, code=201)
+        bind("node-0000")
+        self.phase("a", "Running")
+        self.fault("rewind to=%d" % rv)
+        self.assertNotIn("nodeName", self.get("a")["spec"])
+        bind("node-0001")  # while the first node still stops it
+        self.phase("a", "Running")
+        self.assertEqual(self.audit()["starts"], 2)
+        self.create(pod("b", gpus=4, hang=1))
+        self.phase("b", "Running")
+
     def test_too_far(self):
         r = self.fault("rewind to=999999")
         self.assertIn("error", r[0])
