@@ -8,9 +8,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <event2/event.h>
@@ -467,6 +469,53 @@ Test(client, connections_of_one_user_are_limited)
 	cr_expect_eq(got.items, GPUQ_CONNECTIONS_PER_UID);
 	cr_expect_eq(got.rc[1], GPUQ_EBUSY, "%s", got.err[1].text);
 	cr_expect_eq(got.rc[2], 0, "%s", got.err[2].text);
+}
+
+/* In a process of its own, with descriptors of its own: connect until the server says
+ * that it has none left, let go, and get in again. */
+static int crowd(void)
+{
+	struct gpuq *all[64];
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	int n = 0, rc = 0;
+
+	while (n < 64 && (rc = gpuq_connect(addr, "crowd/1", 30 * S, &all[n], &err)) == 0)
+		n++;
+	if (n == 0 || n == 64 || rc != GPUQ_EBUSY || !strstr(err.text, "descriptors") ||
+	    err.retry_ms <= 0)
+		return 1;
+	while (n > 0)
+		gpuq_close(all[--n]);
+	for (int i = 0; i < 500; i++) {
+		rc = gpuq_connect(addr, "crowd/1", 30 * S, &all[0], &err);
+		if (rc != GPUQ_EBUSY)
+			break;
+		usleep(10000);
+	}
+	return rc == 0 ? 0 : 2;
+}
+
+Test(client, a_server_without_descriptors_says_so_and_recovers)
+{
+	struct rlimit few, old;
+	int probe, status = -1;
+	pid_t pid = fork();
+
+	cr_assert_geq(pid, 0);
+	if (pid == 0)
+		_exit(crowd());
+	probe = dup(0);
+	close(probe);
+	cr_assert_eq(getrlimit(RLIMIT_NOFILE, &old), 0);
+	few = old;
+	few.rlim_cur = (rlim_t)probe + 10;
+	cr_assert_eq(setrlimit(RLIMIT_NOFILE, &few), 0);
+	while (waitpid(pid, &status, WNOHANG) == 0) {
+		event_base_loop(loop_base(loop), EVLOOP_NONBLOCK);
+		usleep(200);
+	}
+	setrlimit(RLIMIT_NOFILE, &old);
+	cr_expect(WIFEXITED(status) && WEXITSTATUS(status) == 0, "%d", status);
 }
 
 Test(client, refuses_addresses_that_are_none)
