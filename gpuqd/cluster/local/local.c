@@ -53,16 +53,17 @@ static void tell_pods(struct local *l)
 	l->dirty_tail = &l->dirty;
 	while (p) {
 		struct local_pod *next = p->next_dirty;
+		const bool gone = p->gone; /* asked before: who hears of it may forget it */
 		struct pod_fact fact;
 
 		p->dirty = false;
 		p->next_dirty = NULL;
 		local_pod_fact(l, p, &fact);
-		if (p->on_disk && p->gone)
+		if (p->on_disk && gone)
 			l->sink.pod_gone(l->sink.arg, &fact);
 		else if (p->on_disk) /* before that it is a wish, not a fact */
 			l->sink.pod_seen(l->sink.arg, &fact);
-		if (p->gone)
+		if (gone)
 			local_pod_free(l, p);
 		p = next;
 	}
