@@ -77,9 +77,15 @@ enum gpuq_reason {
 /* Why an attempt ended without its owner's doing. */
 #define GPUQ_CAUSES(X)                                                                             \
 	X(NONE, "none")                                                                            \
-	X(RECLAIM, "reclaim") X(PREEMPT, "preempt") X(DRAIN, "drain") X(LIMIT, "limit")            \
-		X(ADMIN, "admin") X(INFRA, "infra") X(CONSOLIDATE, "consolidate")                  \
-			X(SHRINK, "shrink") X(REQUEUE, "requeue")
+	X(RECLAIM, "reclaim")                                                                      \
+	X(PREEMPT, "preempt")                                                                      \
+	X(DRAIN, "drain")                                                                          \
+	X(LIMIT, "limit")                                                                          \
+	X(ADMIN, "admin")                                                                          \
+	X(INFRA, "infra")                                                                          \
+	X(CONSOLIDATE, "consolidate")                                                              \
+	X(SHRINK, "shrink")                                                                        \
+	X(REQUEUE, "requeue")
 
 enum gpuq_cause {
 #define X(sym, word) GPUQ_CAUSE_##sym,
@@ -106,9 +112,15 @@ enum gpuq_pod_state {
 
 #define GPUQ_NODE_STATES(X)                                                                        \
 	X(IDLE, "idle")                                                                            \
-	X(MIXED, "mixed") X(ALLOC, "alloc") X(DRAIN, "drain") X(DRAINED, "drained")                \
-		X(DOWN, "down") X(RESERVED, "reserved") X(PLANNED, "planned")                      \
-			X(PROVISIONING, "provisioning") X(SUSPECT, "suspect")
+	X(MIXED, "mixed")                                                                          \
+	X(ALLOC, "alloc")                                                                          \
+	X(DRAIN, "drain")                                                                          \
+	X(DRAINED, "drained")                                                                      \
+	X(DOWN, "down")                                                                            \
+	X(RESERVED, "reserved")                                                                    \
+	X(PLANNED, "planned")                                                                      \
+	X(PROVISIONING, "provisioning")                                                            \
+	X(SUSPECT, "suspect")
 
 enum gpuq_node_state {
 #define X(sym, word) GPUQ_NODE_##sym,

@@ -146,7 +146,7 @@ static void on_control(struct run *r)
 		int64_t grace_us;
 
 		if (strncmp(line, "signal ", 7) == 0)
-			pass_on(r, atoi(line + 7));
+			pass_on(r, (int)strtol(line + 7, NULL, 10));
 		else if (strcmp(line, "leave") == 0 && asked_to_leave(r, &grace_us))
 			begin_leaving(r, grace_us);
 	}
