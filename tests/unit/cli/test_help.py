@@ -47,8 +47,8 @@ class Help(Case):
             self.assertLessEqual(set("uqtnwj"), letters, name)
 
     def test_unknown_words_get_the_nearest(self):
-        self.assertEqual(self.run_gpuq("submti"),
-                         (2, "", "gpuq: no command submti; did you mean submit?\n"))
+        self.assertEqual(self.run_gpuq("sumbit"),
+                         (2, "", "gpuq: no command sumbit; did you mean submit?\n"))
         self.assertIn("did you mean --json?", self.run_gpuq("queue", "--jsno")[2])
         self.assertIn("needs a value", self.run_gpuq("queue", "-o")[2])
         self.assertIn("no option -Z", self.run_gpuq("queue", "-Z")[2])
