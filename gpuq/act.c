@@ -35,11 +35,11 @@ static int complain(const struct gpuq_val *errors)
 		view_cell(&id, gpuq_get(e, "id"));
 		/* The server's sentence may name the job already. */
 		if (!msg)
-			cli_say("%s: %s", gpuq_buf_str(&id), name);
+			cli_say("job %s: %s", gpuq_buf_str(&id), name);
 		else if (strstr(msg, gpuq_buf_str(&id)))
 			cli_say("%s", msg);
 		else
-			cli_say("%s: %s", gpuq_buf_str(&id), msg);
+			cli_say("job %s: %s", gpuq_buf_str(&id), msg);
 		gpuq_buf_done(&id);
 		if (strcmp(name, gpuq_err_name(GPUQ_ENOENT)) != 0)
 			code = EXIT_REFUSED;

@@ -33,6 +33,32 @@ static bool is_set(const struct gpuq_val *v)
 	       !((v->type == GPUQ_LIST || v->type == GPUQ_MAP) && !v->n);
 }
 
+/* Numbers of a reason in the units people use: devices and CPUs come in thousandths,
+ * times as instants. */
+static void amount(struct gpuq_buf *text, const struct gpuq_val *reason, const char *key)
+{
+	const char *object = gpuq_get_str(reason, "object", "");
+	const char *code = gpuq_get_str(reason, "code", "");
+	const struct gpuq_val *v = gpuq_get(reason, key);
+	char out[32];
+
+	if (!v || v->type != GPUQ_INT) {
+		view_cell(text, v);
+		return;
+	}
+	if (strcmp(code, "BeginTime") == 0 || strcmp(code, "Deadline") == 0) {
+		view_time(text, v);
+		return;
+	}
+	if (strcmp(object, "gpus") == 0 || strcmp(object, "cpu") == 0)
+		gpuq_milli_print(v->i, out, sizeof(out));
+	else if (strcmp(object, "memory") == 0)
+		gpuq_bytes_print(v->i, out, sizeof(out));
+	else
+		snprintf(out, sizeof(out), "%" PRId64, v->i);
+	gpuq_buf_adds(text, out);
+}
+
 static void reason_lines(const struct gpuq_val *job, int64_t now_us, struct gpuq_buf *text)
 {
 	const struct gpuq_val *reasons = gpuq_get(job, "reasons");
@@ -49,9 +75,9 @@ static void reason_lines(const struct gpuq_val *job, int64_t now_us, struct gpuq
 		}
 		if (is_set(gpuq_get(r, "have")) || is_set(gpuq_get(r, "need"))) {
 			gpuq_buf_adds(text, ": have ");
-			view_cell(text, gpuq_get(r, "have"));
+			amount(text, r, "have");
 			gpuq_buf_adds(text, ", need ");
-			view_cell(text, gpuq_get(r, "need"));
+			amount(text, r, "need");
 		}
 		if (since_us > 0 && since_us < now_us) {
 			gpuq_duration_clock(now_us - since_us, clock, sizeof(clock));

@@ -64,15 +64,24 @@ struct board_job *board_update(struct board *b, const struct gpuq_val *job, bool
 	return j;
 }
 
-bool board_covers(const struct target *t, const struct board_job *j)
+bool board_covers(const struct board *b, const struct target *t, const struct board_job *j)
 {
-	return j->id == t->id && (t->index < 0 || t->index == j->index);
+	if (j->id != t->id)
+		return false;
+	if (t->index < 0 || t->index == j->index)
+		return true;
+	if (j->index >= 0)
+		return false;
+	for (size_t i = 0; i < b->n; i++)
+		if (b->items[i].id == t->id && b->items[i].index == t->index)
+			return false;
+	return true;
 }
 
 static bool started(const struct board *b, const struct target *t)
 {
 	for (size_t i = 0; i < b->n; i++)
-		if (board_covers(t, &b->items[i]) && b->items[i].started)
+		if (board_covers(b, t, &b->items[i]) && b->items[i].started)
 			return true;
 	return false;
 }
@@ -84,7 +93,7 @@ static bool ended(const struct board *b, const struct target *t)
 	for (size_t i = 0; i < b->n; i++) {
 		const struct board_job *j = &b->items[i];
 
-		if (!board_covers(t, j))
+		if (!board_covers(b, t, j))
 			continue;
 		if (j->state < 0 || !gpuq_job_state_ended((enum gpuq_job_state)j->state))
 			return false;
@@ -141,7 +150,7 @@ void result_of(const struct board *b, const struct target *t, struct result *out
 	for (size_t i = 0; i < b->n; i++) {
 		const struct board_job *j = &b->items[i];
 
-		if (board_covers(t, j) && (!worst || result_code(j) > result_code(worst)))
+		if (board_covers(b, t, j) && (!worst || result_code(j) > result_code(worst)))
 			worst = j;
 	}
 	*out = (struct result){
@@ -151,7 +160,7 @@ void result_of(const struct board *b, const struct target *t, struct result *out
 		return;
 	/* Of an array that has not ended altogether, the result is that it lives on. */
 	for (size_t i = 0; i < b->n; i++)
-		if (board_covers(t, &b->items[i]) && result_code(&b->items[i]) == EXIT_LIVES_ON)
+		if (board_covers(b, t, &b->items[i]) && result_code(&b->items[i]) == EXIT_LIVES_ON)
 			worst = &b->items[i];
 	out->state = worst->state;
 	out->has_exit = worst->has_exit;

@@ -133,6 +133,7 @@ struct acting {
 	struct rpc_call *c;
 	enum act act;
 	const struct act_params *p;
+	struct job_filter besides; /* what a job has to match besides its id */
 	struct gpuq_val *jobs, *errors;
 	bool quiet; /* jobs selected by a filter: those one may not touch are passed over */
 };
@@ -161,6 +162,8 @@ static void act_on(struct acting *x, struct job_key key, const struct job *j)
 	struct gpuq_val *v;
 	char id[32];
 
+	if (!filter_job(&x->besides, j))
+		return;
 	job_id_print(key, id);
 	if (!manager && strcmp(j->user, peer->user) != 0) {
 		if (!x->quiet)
@@ -267,11 +270,12 @@ static int act(struct methods *m, struct rpc_call *c, const struct act_params *p
 {
 	struct gpuq_arena *a = rpc_call_arena(c);
 	struct model *model = journal_model(m->j);
-	struct acting x = { m, c, what, p, gpuq_list(a), gpuq_list(a), false };
+	struct acting x = { m, c, what, p, p->filter, gpuq_list(a), gpuq_list(a), false };
 	struct gpuq_val *v = gpuq_map(a);
 
 	if (!filter_any(&p->filter))
 		return gpuq_fail(err, GPUQ_EINVAL, "which jobs? name ids or a filter");
+	x.besides.ids = (struct gpuq_strlist){ NULL, 0 };
 	for (size_t i = 0; i < p->filter.ids.n; i++)
 		act_on_id(&x, p->filter.ids.items[i]);
 	x.quiet = true;

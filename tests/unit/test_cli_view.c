@@ -144,6 +144,15 @@ Test(result, an_array_lives_while_one_element_does)
 	result_of(&b, &one, &r);
 	cr_expect_eq(r.code, EXIT_CANCELLED);
 	cr_expect(board_ended(&b, &one, 1));
+	/* An element that never left the array is told of by the array's own line. */
+	board_clear(&b);
+	board_update(&b, job(&a, -1, "CANCELLED", -1), NULL);
+	cr_expect(board_ended(&b, &one, 1));
+	result_of(&b, &one, &r);
+	cr_expect_eq(r.code, EXIT_CANCELLED);
+	cr_expect_eq(r.index, 1);
+	board_clear(&b);
+	board_update(&b, job(&a, 1, "CANCELLED", -1), NULL);
 	board_update(&b, job(&a, 0, "FAILED", 5), NULL);
 	result_of(&b, &all, &r);
 	cr_expect_eq(r.code, EXIT_CANCELLED); /* the highest of all */

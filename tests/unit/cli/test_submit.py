@@ -590,7 +590,7 @@ class Acts(Case):
                          (254, "Cancelled 1 job\n", "gpuq: no job 99\n"))
         errors[:] = [missing, denied]
         self.assertEqual(self.run_gpuq("cancel", "1", "99", "5"),
-                         (1, "Cancelled 1 job\n", "gpuq: no job 99\ngpuq: 5: not yours\n"))
+                         (1, "Cancelled 1 job\n", "gpuq: no job 99\ngpuq: job 5: not yours\n"))
 
 
 if __name__ == "__main__":
