@@ -105,6 +105,11 @@ int64_t loop_now_us(const struct loop *l)
 	return m->now_us;
 }
 
+int64_t loop_clock_us(void)
+{
+	return clock_us(CLOCK_MONOTONIC);
+}
+
 int64_t loop_mono_us(const struct loop *l)
 {
 	struct loop *m = (struct loop *)l;

@@ -27,6 +27,9 @@ struct event_base *loop_base(struct loop *l);
 int64_t loop_now_us(const struct loop *l); /* wall clock of this turn, us since 1970 */
 int64_t loop_mono_us(const struct loop *l); /* monotonic clock of this turn */
 
+/* The monotonic clock itself, for how long something took. */
+int64_t loop_clock_us(void);
+
 /* Run fn at the end of each turn; hooks run in the order of registration. */
 void loop_add_hook(struct loop *l, loop_fn fn, void *arg);
 

@@ -12,9 +12,12 @@
 #include "gpuqd/flow/journal.h"
 #include "libgpuq/limits.h"
 
-/* A burst of submissions is one decision; a single one does not wait noticeably. */
-#define QUIET_US 5000
-#define AT_MOST_US 100000
+/* A burst of submissions is one decision; a single one does not wait noticeably. On a
+ * large site a cycle takes its time: then it comes less often, so that the loop spends
+ * at most a fifth of itself on it. */
+#define QUIET_US 2000
+#define AT_MOST_US 50000
+#define REST_FACTOR 4
 
 struct schedule {
 	struct journal *j;
@@ -24,6 +27,7 @@ struct schedule {
 	bool ready;
 	struct gpuq_arena mem;
 	uint64_t n_cycles;
+	int64_t last_end_us, last_took_us; /* of the last cycle; monotonic */
 };
 
 static void fire_later(void *arg);
@@ -170,9 +174,13 @@ static void fire_soon(void *arg)
 {
 	struct schedule *s = arg;
 
+	int64_t start = loop_clock_us();
+
 	s->soon = NULL;
 	s->first_kick_us = 0;
 	cycle(s);
+	s->last_end_us = loop_clock_us();
+	s->last_took_us = s->last_end_us - start;
 }
 
 static void fire_later(void *arg)
@@ -191,6 +199,8 @@ void schedule_kick(struct schedule *s)
 		s->first_kick_us = now;
 	else if (now + delay > s->first_kick_us + AT_MOST_US)
 		return; /* the timer that is set fires soon enough */
+	if (s->last_end_us + REST_FACTOR * s->last_took_us > now + delay)
+		delay = s->last_end_us + REST_FACTOR * s->last_took_us - now;
 	loop_cancel(s->soon);
 	s->soon = loop_after(s->l, delay, fire_soon, s);
 }
