@@ -212,6 +212,22 @@ static int unknown_key(struct gpuq_reader *r, const struct gpuq_pair *p)
 	return spec_fail(r, &at, GPUQ_EINVAL, "unknown key of a job (gpuq-job(5) lists them)");
 }
 
+/* A key without a value in a file is a line that was not finished: taken as "not
+ * given" it would start a job without what its owner was about to ask for. */
+static int check_values(struct gpuq_reader *r, const struct gpuq_val *map)
+{
+	for (size_t i = 0; r->file && map->type == GPUQ_MAP && i < map->n; i++) {
+		const struct gpuq_val at = { .at = map->pairs[i].at };
+
+		if (map->pairs[i].val->type != GPUQ_NULL)
+			continue;
+		gpuq_reader_enter(r, map->pairs[i].key);
+		return spec_fail(r, &at, GPUQ_EINVAL,
+				 "expected a value (leave the key out for its default)");
+	}
+	return 0;
+}
+
 /* Each item of list with what the top level says for all groups behind it. */
 static struct gpuq_val *groups_with(struct gpuq_arena *a, const struct gpuq_val *list,
 				    const struct gpuq_val *common)
@@ -262,6 +278,9 @@ int spec_tree_read(struct gpuq_reader *r, const struct gpuq_val *v, struct gpuq_
 	if (!job || !group)
 		return spec_nomem(r->err);
 	job->at = group->at = v->at;
+	rc = check_values(r, v);
+	if (rc < 0)
+		return rc;
 	for (size_t i = 0; i < v->n; i++) {
 		const struct gpuq_pair *p = &v->pairs[i];
 
@@ -283,20 +302,25 @@ int spec_tree_read(struct gpuq_reader *r, const struct gpuq_val *v, struct gpuq_
 		return spec_fail(r, groups, GPUQ_ERANGE, "expected 1 to %u groups",
 				 GPUQ_GROUPS_MAX);
 	}
-	for (size_t i = 0; groups && groups->type == GPUQ_LIST && groups->n > 1 && i < groups->n;
-	     i++)
-		if (groups->items[i]->type == GPUQ_MAP && !gpuq_get(groups->items[i], "name")) {
-			gpuq_reader_enter(r, "groups");
-			gpuq_reader_enter_item(r, i);
-			return spec_fail(r, groups->items[i], GPUQ_EINVAL,
+	for (size_t i = 0; groups && groups->type == GPUQ_LIST && i < groups->n; i++) {
+		const struct gpuq_val *item = groups->items[i];
+		const size_t mark = gpuq_reader_enter(r, "groups");
+
+		gpuq_reader_enter_item(r, i);
+		rc = check_values(r, item);
+		if (rc < 0)
+			return rc;
+		if (groups->n > 1 && item->type == GPUQ_MAP && !gpuq_get(item, "name"))
+			return spec_fail(r, item, GPUQ_EINVAL,
 					 "expected a name: there are several groups");
-		}
+		gpuq_reader_leave(r, mark);
+	}
 	if (groups && groups->type == GPUQ_LIST && groups->n) {
 		struct gpuq_val *list = groups_with(r->arena, groups, group);
 
 		if (!list || list->n != groups->n || !gpuq_put(r->arena, job, "groups", list))
 			return spec_nomem(r->err);
-	} else if (groups && groups->type != GPUQ_NULL) {
+	} else if (groups) {
 		gpuq_reader_enter(r, "groups");
 		return spec_fail(r, groups, GPUQ_EINVAL, "expected a list of groups, at least one");
 	}

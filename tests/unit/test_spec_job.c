@@ -561,6 +561,13 @@ static const struct spec_case refused[] = {
 	  .want = "job.yaml:4:7: time: 'never' is no duration: write 90m, 1d12h, 2:30:00 or a number of "
 	  "minutes" },
 	{ .text = "command: x\n"
+	  "gpus:\n",
+	  .want = "job.yaml:2:1: gpus: expected a value (leave the key out for its default)" },
+	{ .text = "groups: [{command: x, gpus: }]\n",
+	  .want = "job.yaml:1:23: groups[0].gpus: expected a value (leave the key out for its default)" },
+	{ .text = "{\"command\": [\"true\"], \"gpus\": }",
+	  .want = "job.yaml:1:23: gpus: expected a value (leave the key out for its default)" },
+	{ .text = "command: x\n"
 	  "command: y\n",
 	  .want = "job.yaml:2:1: the key 'command' stands here a second time (first at line 1)" },
 	{ .text = "command: yes\n",
