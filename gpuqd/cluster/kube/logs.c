@@ -13,6 +13,7 @@
 #define FIRST_US INT64_C(300000)
 #define MAX_US INT64_C(5000000) /* somebody is watching the screen */
 #define TRIES 20 /* of errors in a row before giving up */
+#define LOOKS 60 /* about half a minute */
 #define LIMIT_US (300 * INT64_C(1000000))
 
 struct cluster_log {
@@ -28,6 +29,9 @@ struct cluster_log {
 	struct http_req *req;
 	struct loop_timer *timer;
 	struct backoff back;
+	unsigned looks; /* for a pod that is not there yet */
+	bool seen; /* the watch has known the pod */
+	bool read_once; /* its log could be read */
 	bool opened, paused, waiting; /* waiting: the request itself is paused */
 	bool over; /* the pod had ended when this reading began */
 };
@@ -39,12 +43,16 @@ static bool starts_with_time(const struct cluster_log *log)
 	return *log->lines.last != '\0';
 }
 
-/* Ended, gone, or another pod under the name: nothing more will be written. */
-static bool pod_is_over(const struct cluster_log *log)
+/* Ended, gone, or another pod under the name: nothing more will be written. One that
+ * has not been heard of yet is not over: its creation may be a moment ago. */
+static bool pod_is_over(struct cluster_log *log)
 {
 	const struct known_thing *t = watch_pod(log->watch, log->namespace_, log->name);
 
-	if (!t || (*log->uid && *t->uid && strcmp(log->uid, t->uid) != 0))
+	if (!t)
+		return log->seen;
+	log->seen = true;
+	if ((*log->uid && *t->uid && strcmp(log->uid, t->uid) != 0))
 		return true;
 	return t->phase == POD_SUCCEEDED || t->phase == POD_FAILED;
 }
@@ -103,7 +111,13 @@ static void refused(struct cluster_log *log, const struct http_answer *a)
 	status_read(a, &st);
 	not_yet = a->status == 204 || strstr(st.text, "is waiting to start") ||
 		  strstr(st.text, "ContainerCreating") || strstr(st.text, "PodInitializing");
-	if (st.kind == STATUS_GONE) {
+	if (st.kind == STATUS_GONE && log->read_once) {
+		/* Deleted with what it had written last, if that was not read in time. */
+		log->fn(log->arg, NULL, 0, NULL);
+	} else if (st.kind == STATUS_GONE && log->follow && !*log->uid && log->looks++ < LOOKS) {
+		/* Whoever asks has no uid yet: its creation may be under way. */
+		later(log, FIRST_US + random_between(0, FIRST_US));
+	} else if (st.kind == STATUS_GONE) {
 		fail(log, GPUQ_ENOENT, "the cluster has it no more");
 	} else if (not_yet && log->follow && !log->over) {
 		later(log, FIRST_US + random_between(0, FIRST_US));
@@ -127,6 +141,7 @@ static void on_end(void *arg, const struct http_answer *a)
 		refused(log, a);
 		return;
 	}
+	log->read_once = true;
 	loglines_resume(&log->lines);
 	if (a->complete && (!log->follow || log->over)) {
 		log->fn(log->arg, NULL, 0, NULL);
