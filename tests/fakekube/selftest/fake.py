@@ -1,7 +1,9 @@
 """A fake apiserver under test, and a client that sees the bytes."""
+import ctypes
 import http.client
 import json
 import os
+import signal
 import socket
 import subprocess
 import tempfile
@@ -10,7 +12,13 @@ import unittest
 import urllib.parse
 
 FAKEKUBE = None  # the path of the program, set by selftest.py
-PATIENCE_S = 30
+PATIENCE_S = float(os.environ.get("PATIENCE_S", "30"))
+
+
+def die_with_parent():
+    """No server outlives its test, however that ends."""
+    PR_SET_PDEATHSIG = 1
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 class Server:
@@ -33,7 +41,7 @@ class Server:
         self.proc = subprocess.Popen(
             [FAKEKUBE, "--port", str(self.port), "--port-file", self.path("port"),
              "--kubeconfig", self.path("kubeconfig"), "--audit", self.path("audit")] + self.flags,
-            stderr=subprocess.PIPE, text=True)
+            stderr=subprocess.PIPE, text=True, preexec_fn=die_with_parent)
         wait(lambda: os.path.exists(self.path("port")) or self.proc.poll() is not None, "the port file")
         if self.proc.poll() is not None:
             raise AssertionError("fakekube ended: " + self.proc.stderr.read())
@@ -44,7 +52,11 @@ class Server:
         if self.proc.stderr.closed:
             return self.proc.returncode, ""
         self.proc.terminate()
-        _, err = self.proc.communicate(timeout=PATIENCE_S)
+        try:
+            _, err = self.proc.communicate(timeout=PATIENCE_S)
+        except subprocess.TimeoutExpired:
+            self.proc.kill()
+            _, err = self.proc.communicate()
         return self.proc.returncode, err
 
     def close(self):

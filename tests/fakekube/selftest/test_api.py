@@ -174,6 +174,13 @@ class Watches(Case):
         self.assertEqual(w.until_end(), "clean")
         self.assertEqual(json.loads(w.events[-1])["type"], "BOOKMARK")
 
+    def test_from_the_future_is_silent_until_then(self):
+        w = self.watch(resourceVersion=self.rv() + 2)
+        w.status()
+        for name in ("past", "now", "after"):
+            self.create(pod(name, node=None))
+        self.assertEqual(w.next()["object"]["metadata"]["name"], "after")
+
     def test_only_its_own_namespace(self):
         w = self.watch("/api/v1/namespaces/kube-system/pods", resourceVersion=self.rv())
         self.create(pod("a"))
