@@ -120,7 +120,9 @@ static int load_one(void *arg, const unsigned char *key, size_t key_len, const u
 	return model_load(l->m, l->table, key, key_len, val, val_len, l->err);
 }
 
-static int load_model(struct store *st, struct model **out, struct gpuq_err *err)
+/* *empty: nothing was ever stored there, not even an identity. A database whose first
+ * start failed (a wrong site file) is as good as new. */
+static int load_model(struct store *st, struct model **out, bool *empty, struct gpuq_err *err)
 {
 	unsigned char raw[4];
 	char id[9];
@@ -141,6 +143,7 @@ static int load_model(struct store *st, struct model **out, struct gpuq_err *err
 		model_free(l.m);
 		return rc;
 	}
+	*empty = strcmp(l.m->cluster_id, id) == 0;
 	*out = l.m;
 	return 0;
 }
@@ -215,10 +218,11 @@ static void reload(void *arg)
 	struct daemon *d = arg;
 	struct gpuq_err err = GPUQ_ERR_INIT;
 	struct model *m = NULL;
+	bool empty;
 
 	d->reload = NULL;
 	stop_cluster(d);
-	if (load_model(d->store, &m, &err) < 0) {
+	if (load_model(d->store, &m, &empty, &err) < 0) {
 		log_err("store.load", "error=%s", LOGS(err.text));
 		loop_stop(d->loop, EXIT_IO);
 		return;
@@ -336,14 +340,14 @@ static int open_store(struct daemon *d, struct gpuq_err *err)
 	struct store_opts o = { .map_bytes = d->config->map_bytes,
 				.unsafe_fs = d->config->unsafe_fs };
 	struct batch b;
-	bool fresh = false;
+	bool fresh = false, empty = false;
 	int rc = store_open(d->config->state, &o, &d->store, &fresh, err);
 
 	if (rc == 0)
-		rc = load_model(d->store, &d->model, err);
+		rc = load_model(d->store, &d->model, &empty, err);
 	if (rc < 0)
 		return rc;
-	if (fresh && d->config->site)
+	if (empty && d->config->site)
 		rc = apply_site_file(d, err);
 	else if (d->config->site)
 		log_notice("site.kept", "the store holds a site already: %s is not applied",

@@ -40,6 +40,23 @@ static int by_index(const void *a, const void *b)
 	return i < k ? -1 : i > k;
 }
 
+/* An element that never left its array has no object but the array's. */
+static bool had_element(const struct gpuq_val *job, int64_t index, struct gpuq_arena *a)
+{
+	const char *indices = gpuq_get_str(gpuq_get(job, "array"), "indices", NULL);
+	struct gpuq_array array = { 0 };
+
+	if (!indices || gpuq_array_parse(a, indices, &array, NULL) < 0)
+		return false;
+	for (size_t i = 0; i < array.n_ranges; i++) {
+		const struct gpuq_range *r = &array.ranges[i];
+
+		if (index >= r->first && index <= r->last && (index - r->first) % r->step == 0)
+			return true;
+	}
+	return false;
+}
+
 /* A get that misses in memory must see what left memory in this very turn: it looks
  * at history once that is durable. */
 struct get {
@@ -76,10 +93,16 @@ static void get_answer(void *arg, int rc, const struct gpuq_err *failed)
 		const struct job *master =
 			job_find(model, (struct job_key){ (uint32_t)g->p.id, -1 });
 
+		if (!old && master && master->array && array_waits(master->array, g->p.index))
+			old = view_job(a, model, master, now);
+		if (!old && !master) {
+			old = history_job(journal_store(g->m->j),
+					  (struct job_key){ (uint32_t)g->p.id, -1 }, a);
+			if (old && !had_element(old, g->p.index, a))
+				old = NULL;
+		}
 		if (old)
 			gpuq_add(a, list, old);
-		else if (master && master->array)
-			gpuq_add(a, list, view_job(a, model, master, now));
 	} else if (g->p.index < 0) {
 		history_jobs(journal_store(g->m->j), (uint32_t)g->p.id, a, list);
 	}

@@ -46,11 +46,16 @@ export GPUQ_SERVER
 gpuqd_pid=
 
 [ "$(id -u)" = 0 ] && test_set_prereq ROOT
-# `as nobody command...`: another user than ours
+# as USER command...: as another user than ours
 as() {
 	as_user=$1
 	shift
 	setpriv --reuid="$as_user" --regid="$(id -g "$as_user")" --clear-groups -- "$@"
+}
+
+# Let other users come to the socket and to this folder.
+open_to_all() {
+	chmod a+x "$TMPDIR/.." "$TMPDIR" . && chmod a+rw "$gpuqd_socket"
 }
 
 # Every process that we or our jobs started, but this shell.

@@ -152,7 +152,7 @@ test_expect_success 'a script with directives' '
 	END
 	exits 0 gpuq run train.sh --epochs 10 &&
 	says out "^args: --epochs 10$" && says out "^gpus: [0-3],[0-3]$" &&
-	id=$(json id <result.json) && job_is "$id" name train && job_is "$id" time_limit_s 600 &&
+	last_result COMPLETED 0 && id=$(json id <result.json) && job_is "$id" name train && job_is "$id" time_limit_s 600 &&
 	job_is "$id" gpus 2
 '
 
@@ -170,7 +170,7 @@ test_expect_success 'a dry run prints the job and stores nothing' '
 	last=$(submit hello.yaml) &&
 	gpuq submit --dry-run --json hello.yaml >dry.json &&
 	test "$(json id <dry.json)" = null && test "$(json state <dry.json)" = null &&
-	json spec.groups <dry.json >/dev/null &&
+	json spec.command <dry.json >/dev/null &&
 	next=$(submit hello.yaml) && test "$next" = $((last + 1))
 '
 

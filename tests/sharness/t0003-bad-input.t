@@ -47,8 +47,8 @@ refuse 'YAML that does not parse' 'job:[0-9]+:[0-9]+: '
 printf 'a: &a [1, 2]\nb: *a\n' >job
 refuse 'aliases' 'job:[0-9]+:[0-9]+: '
 
-printf '{"command": ["true"], "gpus": }\n' >job
-refuse 'JSON that does not parse' 'job:1:[0-9]+: '
+printf '{"command": ["true"], "gpus": 1\n' >job
+refuse 'JSON that does not parse' 'job:[0-9]+:[0-9]+: '
 
 printf 'gpus: 1\n' >job
 refuse 'no command' 'job.*command'

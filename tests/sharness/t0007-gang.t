@@ -44,8 +44,8 @@ test_expect_success 'the log of one pod' '
 test_expect_success 'none starts while one has no place' '
 	rm -f met/* && one=$(sh_job "sleep 300" -g 1) && job_becomes "$one" RUNNING &&
 	id=$(submit gang.yaml) && wait_for 30 job_is "$id" reason Resources &&
-	small=$(sh_job "exit 0" -g 1) && job_is "$id" state PENDING && test -z "$(ls met)" &&
-	gpuq cancel "$small" && gpuq cancel "$one" && job_becomes "$id" COMPLETED
+	small=$(sh_job "exit 0" -g 1) && wait_for 10 job_is "$id" reason Resources && test -z "$(ls met)" &&
+	gpuq cancel "$one" && job_becomes "$id" COMPLETED && job_becomes "$small" COMPLETED
 '
 
 test_expect_success 'the pod that failed first gives the code, and the others leave' '

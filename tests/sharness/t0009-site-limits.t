@@ -41,13 +41,13 @@ test_expect_success 'a job beyond what its queue lets one job have is refused' '
 
 test_expect_success 'a time beyond the maximum is refused, the default is taken' '
 	printf "command: [\"true\"]\nqueue: big\ntime: 2h\n" >job && exits 1 gpuq submit job && says err "time|1h" &&
-	id=$(sh_job "exit 0" -q big) && job_is "$id" time_limit_s 600
+	id=$(sh_job "exit 0" -p big) && job_is "$id" time_limit_s 600
 '
 
 test_expect_success 'a queue is for its users' '
 	printf "command: [\"true\"]\nqueue: closed\n" >job &&
 	if test "$(id -u)" = 0; then
-		chmod 755 "$TMPDIR" . .. && chmod 666 "$gpuqd_socket" && exits 1 as nobody env HOME=/ gpuq submit - <job &&
+		open_to_all && exits 1 as nobody env HOME=/ gpuq submit - <job &&
 		says err "closed"
 	fi
 '
@@ -61,19 +61,19 @@ test_expect_success 'a job that names no queue is told which there are' '
 '
 
 test_expect_success 'a limit holds while there is room elsewhere' '
-	one=$(sh_job "sleep 300" -q small -g 1) && job_becomes "$one" RUNNING &&
-	two=$(sh_job "sleep 300" -q small -g 1) && wait_for 30 job_is "$two" reason LimitQueue && test "$(free_gpus)" = 3
+	one=$(sh_job "sleep 300" -p small -g 1) && job_becomes "$one" RUNNING &&
+	two=$(sh_job "sleep 300" -p small -g 1) && wait_for 30 job_is "$two" reason LimitQueue && test "$(free_gpus)" = 3
 '
 
 test_expect_success 'so does a limit per user' '
-	three=$(sh_job "sleep 300" -q big -g 2) && job_becomes "$three" RUNNING &&
-	four=$(sh_job "sleep 300" -q big -g 2) && wait_for 30 job_is "$four" reason LimitUser &&
+	three=$(sh_job "sleep 300" -p big -g 2) && job_becomes "$three" RUNNING &&
+	four=$(sh_job "sleep 300" -p big -g 2) && wait_for 30 job_is "$four" reason LimitUser &&
 	gpuq cancel "$four" "$three" && job_becomes "$three" CANCELLED
 '
 
 test_expect_success 'and one of running jobs' '
-	five=$(sh_job "sleep 300" -q one) && job_becomes "$five" RUNNING &&
-	six=$(sh_job "exit 0" -q one) && wait_for 30 job_is "$six" reason LimitUser &&
+	five=$(sh_job "sleep 300" -p one) && job_becomes "$five" RUNNING &&
+	six=$(sh_job "exit 0" -p one) && wait_for 30 job_is "$six" reason LimitUser &&
 	gpuq cancel "$five" && exits 0 gpuq wait "$six"
 '
 
@@ -83,11 +83,11 @@ test_expect_success 'what ends makes room' '
 
 test_expect_success 'larger priority goes first' '
 	gpuq cancel "$two" && job_becomes "$two" CANCELLED &&
-	full=$(sh_job "sleep 300" -q big -g 2) && more=$(sh_job "sleep 300" -q one -g 2) &&
+	full=$(sh_job "sleep 300" -p big -g 2) && more=$(sh_job "sleep 300" -p one -g 2) &&
 	job_becomes "$full" RUNNING && job_becomes "$more" RUNNING &&
-	late=$(sh_job "sleep 300" -q big -g 1) && early=$(sh_job "sleep 300" -q big -g 1 --qos urgent) &&
+	late=$(sh_job "sleep 300" -p big -g 1) && early=$(sh_job "sleep 300" -p big -g 1 --qos urgent) &&
 	job_is "$early" state PENDING &&
-	smaller=$(sh_job "exit 0" -q small -g 1) && gpuq cancel "$smaller" &&
+	smaller=$(sh_job "exit 0" -p small -g 1) && gpuq cancel "$smaller" &&
 	gpuq queue -h -t PD >out && cat out
 '
 

@@ -61,7 +61,7 @@ test_expect_success 'they outlive the daemon' '
 '
 
 test_expect_success ROOT 'others do not see them' '
-	chmod 755 "$TMPDIR" . .. && chmod 666 "$gpuqd_socket" && exits 1 as nobody env HOME=/ gpuq logs "$id2" &&
+	open_to_all && exits 1 as nobody env HOME=/ gpuq logs "$id2" &&
 	test_must_be_empty out
 '
 
