@@ -93,6 +93,11 @@ struct cycle {
 	uint32_t *rank_nodes, *rank_scratch; /* scratch, n_nodes each */
 	uint32_t *rank_room, *rank_left, *rank_count;
 
+	/* topology.c */
+	struct level **levels; /* those asked for so far */
+	uint32_t n_levels, room_levels;
+	const uint64_t *domain; /* that the whole job at hand stands in; NULL = none yet */
+
 	/* ledger.c: queues, by [q * n_res + r] */
 	int64_t *held; /* what runs or leaves holds */
 	int64_t *firm; /* the part of it that cannot be evicted */

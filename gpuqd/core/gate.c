@@ -69,7 +69,8 @@ bool gate_closed(struct cycle *c, uint32_t job)
 	if (j->gate != GPUQ_R_NONE)
 		tell(c, job, j->gate, PLAN_COUNT, 0, 0, j->gate_object);
 	tell_times(c, job);
-	if (c->stopped[j->queue])
+	/* Jobs live in leaves; one whose queue got children waits until it is moved. */
+	if (c->stopped[j->queue] || c->s->queues[j->queue].n_children > 0)
 		tell(c, job, GPUQ_R_QUEUE_STOPPED, PLAN_COUNT, 0, 0, stopped_queue(c, j->queue));
 	if (why_never(c, job, &why))
 		tell(c, job, why.code, why.unit, why.have, why.need, why.object);

@@ -1,4 +1,4 @@
-#include "gpuqd/core/cycle.h"
+#include "gpuqd/core/pack.h"
 
 #include <string.h>
 
@@ -11,26 +11,6 @@
  * node holds does not depend on what another does. */
 
 #define FITTING_MAX 64 /* that are compared in one bucket; the rest is alike mostly */
-
-/* A search: in bucket sets, ANDed with these (NULL = all nodes). */
-struct masks {
-	const uint64_t *fit, *flavor, *tier, *skip, *also;
-};
-
-static uint64_t masked(const struct masks *m, uint64_t word, uint32_t w)
-{
-	if (m->fit)
-		word &= m->fit[w];
-	if (m->flavor)
-		word &= m->flavor[w];
-	if (m->tier)
-		word &= m->tier[w];
-	if (m->skip)
-		word &= ~m->skip[w];
-	if (m->also)
-		word &= m->also[w];
-	return word;
-}
 
 static int64_t magnitude(int64_t x)
 {
@@ -64,7 +44,7 @@ static uint32_t best_of_bucket(struct cycle *c, const struct bucket *b, const st
 	int64_t best_off = 0;
 
 	for (uint32_t w = 0; w < c->n_words; w++) {
-		uint64_t word = b->set[w] ? masked(m, b->set[w], w) : 0;
+		uint64_t word = b->set[w] ? masks_of(m, b->set[w], w) : 0;
 
 		while (word) {
 			uint32_t node = bits_pop(&word, w * 64);
@@ -124,7 +104,7 @@ static uint32_t choose_part(struct cycle *c, const struct need *n, const struct 
 	int32_t best_left = 0;
 
 	for (uint32_t w = 0; w < c->n_words; w++) {
-		uint64_t word = masked(m, c->parted[w] & c->usable[w], w);
+		uint64_t word = masks_of(m, c->parted[w] & c->usable[w], w);
 
 		while (word) {
 			uint32_t node = bits_pop(&word, w * 64);
@@ -197,7 +177,7 @@ static uint32_t rank_nodes(struct cycle *c, const struct need *one, uint32_t pod
 	uint32_t n = 0;
 
 	for (uint32_t w = 0; w < c->n_words; w++) {
-		uint64_t word = masked(m, c->usable[w], w);
+		uint64_t word = masks_of(m, c->usable[w], w);
 
 		while (word) {
 			uint32_t node = bits_pop(&word, w * 64);
@@ -233,84 +213,96 @@ static uint32_t rank_bare(struct cycle *c, const struct need *one, uint32_t pods
 
 /* A gang's alike pods: all on one node where that goes, else the roomiest nodes first
  * until the rest fits on one, and for that the tightest. */
-static bool pack_alike(struct cycle *c, const struct need *one, uint32_t group, uint32_t index,
-		       uint32_t pods, struct masks *m)
+static bool pack_alike(struct cycle *c, const struct batch *b, struct masks *m)
 {
-	uint32_t n = 0, at = 0;
+	uint32_t n = 0, at = 0, pods = b->pods, index = b->index;
 
 	while (pods > 0) {
-		struct need rest = nodes_need_times(one, pods);
+		struct need rest = nodes_need_times(&b->one, pods);
 		uint32_t node = choose(c, &rest, m), take = pods;
 
 		if (node == SNAP_NONE) {
 			if (n == 0)
-				n = rank_bare(c, one, pods, m);
+				n = rank_bare(c, &b->one, pods, m);
 			if (at == n)
 				return false;
 			node = c->rank_nodes[at++];
 			take = c->rank_room[node];
 		}
 		for (uint32_t i = 0; i < take; i++)
-			nodes_take(c, node, one, group, index++);
+			nodes_take(c, node, &b->one, b->group, index++);
 		pods -= take;
 		/* What is left of the gang fits on one node only if that node is no
 		 * roomier than the next in rank: no need to ask before. */
 		while (pods > 0 && at < n && c->rank_room[c->rank_nodes[at]] < pods) {
 			node = c->rank_nodes[at++];
 			for (take = c->rank_room[node]; take > 0; take--, pods--)
-				nodes_take(c, node, one, group, index++);
+				nodes_take(c, node, &b->one, b->group, index++);
 		}
 	}
 	return true;
 }
 
-static bool pack_singly(struct cycle *c, const struct need *one, uint32_t group, uint32_t index,
-			uint32_t pods, struct masks *m)
+static bool pack_singly(struct cycle *c, const struct batch *b, struct masks *m)
 {
-	for (uint32_t i = 0; i < pods; i++) {
-		uint32_t node = choose(c, one, m);
+	for (uint32_t i = 0; i < b->pods; i++) {
+		uint32_t node = choose(c, &b->one, m);
 
 		if (node == SNAP_NONE)
 			return false;
-		nodes_take(c, node, one, group, index + i);
+		nodes_take(c, node, &b->one, b->group, b->index + i);
 	}
 	return true;
+}
+
+bool pack_pods(struct cycle *c, const struct batch *b, struct masks *m)
+{
+	return b->one.part ? pack_singly(c, b, m) : pack_alike(c, b, m);
+}
+
+/* Where the group's pods may be looked for, whatever its preferences. */
+static struct masks masks_for(struct cycle *c, uint32_t job, uint32_t flavor, uint32_t group)
+{
+	const struct snap_job *j = &c->s->jobs[job];
+	const struct snap_request *r = &c->s->requests[j->request];
+	struct masks m = { .fit = fit_of(c, j->request, group)->nodes,
+			   .skip = j->n_exclude ? c->skip : NULL };
+
+	if (r->groups[group].gpus_milli > 0 && flavor != SNAP_NONE)
+		m.flavor = c->flavors[flavor];
+	if (r->groups[group].topology_required)
+		m.domain = c->domain;
+	if (!r->exclusive || c->failed)
+		return m;
+	/* Nodes with tenants, but not those that this gang has just moved into. */
+	for (uint32_t w = 0; w < c->n_words; w++)
+		c->skip[w] |= ~c->vacant[w];
+	for (uint32_t i = 0; i < c->n_places; i++)
+		bits_del(c->skip, c->places[i].node);
+	m.skip = c->skip;
+	return m;
 }
 
 static bool pack_group(struct cycle *c, uint32_t job, uint32_t flavor, uint32_t group,
 		       uint32_t index)
 {
-	const struct snap_job *j = &c->s->jobs[job];
-	const struct snap_request *r = &c->s->requests[j->request];
-	const struct snap_group *g = &r->groups[group];
-	const struct group_fit *fit = fit_of(c, j->request, group);
-	const struct need one = nodes_need(g);
-	struct masks m = { .fit = fit->nodes, .skip = j->n_exclude ? c->skip : NULL };
+	const uint32_t request = c->s->jobs[job].request;
+	const struct snap_group *g = &c->s->requests[request].groups[group];
+	const struct group_fit *fit = fit_of(c, request, group);
+	const struct batch b = { nodes_need(g), group, index, g->pods_min };
+	struct masks m = masks_for(c, job, flavor, group);
 	const uint32_t before = c->n_places;
-	/* By preference, then anywhere. */
-	const uint32_t n_tries = fit->n_tiers + 1;
 
 	if (c->failed)
 		return false;
-	if (g->gpus_milli > 0 && flavor != SNAP_NONE)
-		m.flavor = c->flavors[flavor];
-	if (r->exclusive) {
-		/* vacant changes with the first pod taken; all of a gang's pods may stand
-		 * together, so the search must not see that. */
-		for (uint32_t w = 0; w < c->n_words; w++)
-			c->skip[w] |= ~c->vacant[w];
-		for (uint32_t i = 0; i < c->n_places; i++)
-			c->skip[c->places[i].node / 64] &=
-				~(UINT64_C(1) << (c->places[i].node % 64));
-		m.skip = c->skip;
-	}
-	for (uint32_t t = 0; t < n_tries; t++) {
+	/* By preference, then anywhere. */
+	for (uint32_t t = 0; t <= fit->n_tiers; t++) {
 		m.tier = t < fit->n_tiers ? fit->tiers[t] : NULL;
-		if (one.part ? pack_singly(c, &one, group, index, g->pods_min, &m)
-			     : pack_alike(c, &one, group, index, g->pods_min, &m))
+		if (g->topology_required || g->topology_preferred ? topology_pack(c, g, &b, &m)
+								  : pack_pods(c, &b, &m))
 			return true;
 		while (c->n_places > before)
-			nodes_undo(c, &one);
+			nodes_undo(c, &b.one);
 	}
 	return false;
 }
@@ -432,19 +424,63 @@ static bool pack_groups(struct cycle *c, uint32_t job, uint32_t flavor)
 	return false;
 }
 
+/* The level that all groups which require one agree on, where there are several groups;
+ * *group = the one with the largest pods. NULL: each group finds a domain of its own. */
+static const char *common_level(const struct snap_request *r, uint32_t *group)
+{
+	const char *name = NULL;
+	int64_t largest = -1;
+
+	for (uint32_t g = 0; r->n_groups > 1 && g < r->n_groups; g++) {
+		const struct snap_group *in = &r->groups[g];
+
+		if (!in->topology_required)
+			continue;
+		if (name && strcmp(name, in->topology_required) != 0)
+			return NULL;
+		name = in->topology_required;
+		if (in->gpus_milli * in->pods_min > largest) {
+			largest = in->gpus_milli * in->pods_min;
+			*group = g;
+		}
+	}
+	return name;
+}
+
+/* All groups in one domain: those are tried in which the largest group fits. */
+static bool pack_together(struct cycle *c, uint32_t job, uint32_t flavor, const char *name,
+			  uint32_t group)
+{
+	const struct snap_group *g = &c->s->requests[c->s->jobs[job].request].groups[group];
+	const struct batch b = { nodes_need(g), group, 0, g->pods_min };
+	const struct masks m = masks_for(c, job, flavor, group);
+	const struct level *l = topology_level(c, name);
+	uint64_t *set = cycle_alloc(c, c->n_words, sizeof(*set));
+	bool placed = false;
+
+	for (uint32_t n = 0; l && set && !placed && topology_nth(c, l, &b, &m, n, set); n++) {
+		c->domain = set;
+		placed = pack_groups(c, job, flavor);
+		c->domain = NULL;
+	}
+	return placed;
+}
+
 bool pack_job(struct cycle *c, uint32_t job, uint32_t flavor)
 {
 	const struct snap_job *j = &c->s->jobs[job];
-	const bool exclusive = c->s->requests[j->request].exclusive;
+	const struct snap_request *r = &c->s->requests[j->request];
+	uint32_t group = 0;
+	const char *level = common_level(r, &group);
 	bool placed;
 
 	c->n_places = c->n_place_devices = 0;
-	if (j->n_exclude || exclusive)
+	if (j->n_exclude || r->exclusive)
 		memset(c->skip, 0, c->n_words * sizeof(*c->skip));
 	for (uint32_t i = 0; i < j->n_exclude; i++)
 		bits_add(c->skip, j->exclude[i]);
-	placed = pack_groups(c, job, flavor);
-	if (placed && exclusive)
+	placed = level ? pack_together(c, job, flavor, level, group) : pack_groups(c, job, flavor);
+	if (placed && r->exclusive)
 		nodes_close(c);
 	return placed && !c->failed;
 }

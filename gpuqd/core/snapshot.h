@@ -323,8 +323,9 @@ uint32_t snapshot_user(struct snapshot *s, const char *name); /* same name, same
 /* Sort, resolve and derive; afterwards the snapshot never changes.
  *
  * Returns 0; GPUQ_EINVAL with a sentence (unknown parent, a circle of queues, two
- * objects of one name, a job in a queue that has children, a device that does not
- * exist or is held beyond its size); GPUQ_ENOMEM. On failure it can only be freed. */
+ * objects of one name, a job without queue); GPUQ_ENOMEM. On failure it can only be
+ * freed. What the world may do to a model is no error: a device that went away holds
+ * nothing, a job whose queue got children waits. */
 int snapshot_seal(struct snapshot *s, struct gpuq_err *err);
 
 /* Index in a sealed snapshot, by binary search; SNAP_NONE unknown. */

@@ -234,6 +234,29 @@ static int seal_nodes(struct seal *w)
 	return rc;
 }
 
+static int seal_config(struct seal *w)
+{
+	struct snap_config *c = &w->s->config;
+	const char **levels = gpuq_arena_calloc(&w->s->arena, c->n_levels, sizeof(*levels));
+
+	if (!levels)
+		return no_memory(w);
+	for (uint32_t i = 0; i < c->n_levels; i++) {
+		levels[i] = gpuq_arena_strdup(&w->s->arena, c->levels[i]);
+		if (!levels[i])
+			return no_memory(w);
+	}
+	c->levels = levels;
+	return 0;
+}
+
+static int add_key(struct seal *w, struct intern *keys, const char *key)
+{
+	if (key && intern(keys, key, strlen(key) + 1, NULL) == INTERN_FAILED)
+		return no_memory(w);
+	return 0;
+}
+
 /* The labels that requests and topology levels speak of. */
 static int collect_keys(struct seal *w)
 {
@@ -241,26 +264,22 @@ static int collect_keys(struct seal *w)
 	struct intern keys = INTERN_INIT(&s->arena);
 	int rc = 0;
 
-	for (uint32_t i = 0; i < s->config.n_levels; i++) {
-		const char *key = s->config.levels[i];
-
-		if (intern(&keys, key, strlen(key) + 1, NULL) == INTERN_FAILED)
-			rc = no_memory(w);
-	}
+	for (uint32_t i = 0; rc == 0 && i < s->config.n_levels; i++)
+		rc = add_key(w, &keys, s->config.levels[i]);
 	for (uint32_t i = 0; i < s->n_requests; i++) {
-		for (uint32_t k = 0; k < s->requests[i].n_groups; k++) {
+		for (uint32_t k = 0; rc == 0 && k < s->requests[i].n_groups; k++) {
 			const struct snap_group *g = &s->requests[i].groups[k];
 
+			rc = add_key(w, &keys, g->topology_required);
+			if (rc == 0)
+				rc = add_key(w, &keys, g->topology_preferred);
 			for (uint32_t t = 0; t < g->n_required + g->n_preferred; t++) {
 				const struct gpuq_term *term =
 					t < g->n_required ? &g->required[t]
 							  : &g->preferred[t - g->n_required];
 
-				for (size_t e = 0; e < term->n; e++)
-					if (intern(&keys, term->all[e].key,
-						   strlen(term->all[e].key) + 1,
-						   NULL) == INTERN_FAILED)
-						rc = no_memory(w);
+				for (size_t e = 0; rc == 0 && e < term->n; e++)
+					rc = add_key(w, &keys, term->all[e].key);
 			}
 		}
 	}
@@ -419,10 +438,6 @@ static int check_job(struct seal *w, uint32_t i)
 	if (j->queue >= s->n_queues || j->request >= s->n_requests || j->user >= s->n_users)
 		return gpuq_fail(w->err, GPUQ_EINVAL, "job %u has no queue, request or user",
 				 j->key.id);
-	if (s->queues[w->map_queue[j->queue]].n_children > 0)
-		return gpuq_fail(w->err, GPUQ_EINVAL,
-				 "job %u is in queue %s, which has queues below it", j->key.id,
-				 s->queues[w->map_queue[j->queue]].name);
 	if (i > 0 && cmp_job(s->jobs, i - 1, i) == 0) {
 		snprintf(name, sizeof(name), j->key.index < 0 ? "%u" : "%u_%d", j->key.id,
 			 j->key.index);
@@ -619,8 +634,8 @@ static int seal_capacity(struct seal *w)
 int snapshot_seal(struct snapshot *s, struct gpuq_err *err)
 {
 	static int (*const steps[])(struct seal *) = {
-		seal_flavors,  seal_queues, seal_nodes,  seal_classes,
-		seal_requests, seal_jobs,   seal_allocs, seal_capacity,
+		seal_config,   seal_flavors, seal_queues, seal_nodes,    seal_classes,
+		seal_requests, seal_jobs,    seal_allocs, seal_capacity,
 	};
 	struct seal w = { .s = s, .err = err, .mem = GPUQ_ARENA_INIT(0) };
 	int rc = 0;

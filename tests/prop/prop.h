@@ -42,6 +42,7 @@ struct prop_job {
 	bool there;
 	int queue, user, priority, submit, round, end_round;
 	bool preemptible, held, exclusive;
+	int together; /* 0 no, 1 one zone required, 2 preferred */
 	int size, throttle; /* size 0 = no array */
 	int flavor; /* -1 = any, 0, 1, 2 = first 1 then 0 */
 	int n_groups;

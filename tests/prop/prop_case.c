@@ -77,6 +77,7 @@ static void make_job(uint64_t *r, struct prop_job *j)
 	j->preemptible = chance(r, 75);
 	j->held = chance(r, 5);
 	j->exclusive = chance(r, 4);
+	j->together = chance(r, 20) ? 1 + below(r, 2) : 0;
 	j->size = chance(r, 15) ? 2 + below(r, 6) : 0;
 	j->throttle = j->size && chance(r, 50) ? 1 + below(r, 3) : 0;
 	j->flavor = below(r, 4) - 1;
@@ -133,9 +134,10 @@ void prop_print(const struct prop_case *pc)
 			continue;
 		printf("  job %d queue=q%d user=%d priority=%d submit=%d rounds=%d..%d "
 		       "preemptible=%d "
-		       "held=%d exclusive=%d size=%d%%%d flavor=%d",
+		       "held=%d exclusive=%d together=%d size=%d%%%d flavor=%d",
 		       i + 1, j->queue, j->user, j->priority, j->submit, j->round, j->end_round,
-		       j->preemptible, j->held, j->exclusive, j->size, j->throttle, j->flavor);
+		       j->preemptible, j->held, j->exclusive, j->together, j->size, j->throttle,
+		       j->flavor);
 		for (int g = 0; g < j->n_groups; g++)
 			printf(" [pods=%d milli=%d cpu=%d mem=%d zone=%d tolerates=%d]",
 			       j->groups[g].pods, j->groups[g].milli, j->groups[g].cpu,

@@ -148,6 +148,8 @@ static uint32_t add_request(const struct world *w, struct snapshot *s, int job)
 			groups[g].required = &term[g];
 			groups[g].n_required = 1;
 		}
+		groups[g].topology_required = p->together == 1 ? "zone" : NULL;
+		groups[g].topology_preferred = p->together == 2 ? "zone" : NULL;
 		groups[g].tolerations = &tolerate;
 		groups[g].n_tolerations = in->tolerates;
 	}
@@ -488,12 +490,14 @@ static bool could_start(const struct world *w, int job)
 		return false;
 	for (int i = 0; i < 2; i++) {
 		const int flavor = choices[j->flavor + 1][i];
-		int fit = 0;
+		int fit[2] = { 0, 0 }, most;
 
 		for (int n = 0; n < PROP_NODES; n++)
 			if (allowed_on(w, &j->groups[0], n, flavor))
-				fit += room_on(w, j, n);
-		if (fit >= j->groups[0].pods && limits_let(w, j, flavor))
+				fit[w->pc->nodes[n].zone] += room_on(w, j, n);
+		most = fit[0] > fit[1] ? fit[0] : fit[1];
+		if ((j->together == 1 ? most : fit[0] + fit[1]) >= j->groups[0].pods &&
+		    limits_let(w, j, flavor))
 			return true;
 	}
 	return false;
@@ -544,6 +548,9 @@ static void apply(struct world *w, const struct snapshot *s, const struct plan *
 			if (to->n_devices * to->milli != g->milli)
 				wrong(w, "job %d gets %d x %d for %d", job + 1, to->n_devices,
 				      to->milli, g->milli);
+			if (j->together == 1 &&
+			    w->pc->nodes[to->node].zone != w->pc->nodes[in->pods[0].node].zone)
+				wrong(w, "job %d stands in two zones", job + 1);
 			if (!allowed_on(w, g, to->node, (int)a->flavor))
 				wrong(w, "job %d may not stand on n%d", job + 1, to->node);
 		}

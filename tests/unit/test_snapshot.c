@@ -1,0 +1,291 @@
+#include <criterion/criterion.h>
+
+#include <stdio.h>
+
+#include "gpuqd/core/sched.h"
+
+/* A snapshot with one flavor, one user and a request of one device. */
+static struct snapshot *begin(uint32_t *request)
+{
+	const struct snap_group g = {
+		.name = "main", .pods_min = 1, .pods_max = 1, .gpus_milli = 1000
+	};
+	const struct snap_request r = { .groups = &g, .n_groups = 1 };
+	struct snap_config config;
+	struct snapshot *s;
+
+	snap_config_default(&config);
+	config.now_us = 1000;
+	s = snapshot_new(&config);
+	snapshot_add_flavor(s, "gpu", 0);
+	snapshot_user(s, "ann");
+	*request = snapshot_add_request(s, &r);
+	cr_assert_eq(snapshot_add_request(s, &r), *request, "equal requests are one");
+	return s;
+}
+
+static uint32_t queue(struct snapshot *s, const char *name, const char *parent)
+{
+	struct snap_queue q;
+
+	snap_queue_default(&q);
+	q.name = name;
+	q.parent_name = parent;
+	return snapshot_add_queue(s, &q);
+}
+
+static uint32_t node(struct snapshot *s, const char *name, uint32_t devices)
+{
+	struct snap_node n;
+
+	snap_node_default(&n);
+	n.name = name;
+	n.flavor = 0;
+	n.n_devices = devices;
+	return snapshot_add_node(s, &n);
+}
+
+static uint32_t job(struct snapshot *s, uint32_t id, uint32_t q, uint32_t request)
+{
+	struct snap_job j;
+
+	snap_job_default(&j);
+	j.key.id = id;
+	j.queue = q;
+	j.request = request;
+	j.user = 0;
+	return snapshot_add_job(s, &j);
+}
+
+static void refused(struct snapshot *s, const char *part)
+{
+	struct gpuq_err err = GPUQ_ERR_INIT;
+
+	cr_expect_eq(snapshot_seal(s, &err), GPUQ_EINVAL);
+	cr_expect(strstr(err.text, part), "'%s' does not say '%s'", err.text, part);
+	snapshot_free(s);
+}
+
+Test(snapshot, sorts_and_derives)
+{
+	uint32_t request, held[] = { 1 };
+	struct snapshot *s = begin(&request);
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	struct snap_alloc a = { .devices = held, .n_devices = 1, .milli = 1000 };
+	struct snap_job running;
+	uint32_t q, child, n2;
+
+	child = queue(s, "child", "top");
+	q = queue(s, "top", NULL);
+	n2 = node(s, "n2", 4);
+	node(s, "n1", 8);
+	job(s, 7, child, request);
+	snap_job_default(&running);
+	running.key.id = 3;
+	running.queue = child;
+	running.request = request;
+	running.user = 0;
+	running.state = SNAP_RUNNING;
+	a.job = snapshot_add_job(s, &running);
+	a.node = n2;
+	snapshot_add_alloc(s, &a);
+	cr_assert_eq(snapshot_seal(s, &err), 0, "%s", err.text);
+	(void)q;
+
+	cr_expect_str_eq(s->nodes[0].name, "n1");
+	cr_expect_str_eq(s->queues[0].name, "top");
+	cr_expect_eq(s->queues[1].parent, 0);
+	cr_expect_eq(s->queues[0].n_children, 1);
+	cr_expect_eq(s->jobs[0].key.id, 3);
+	cr_expect_eq(s->jobs[0].n_allocs, 1);
+	cr_expect_eq(s->allocs[0].node, 1, "allocs follow their node");
+	cr_expect_eq(s->devices[s->nodes[1].device_first + 1].free_milli, 0);
+	cr_expect_eq(s->devices[s->nodes[1].device_first].free_milli, 1000);
+	cr_expect_eq(s->capacity[0], 12000);
+	cr_expect_eq(snapshot_find_node(s, "n2"), 1);
+	cr_expect_eq(snapshot_find_node(s, "n3"), SNAP_NONE);
+	cr_expect_eq(snapshot_find_job(s, (struct snap_key){ 7, -1 }), 1);
+	snapshot_free(s);
+}
+
+Test(snapshot, refuses_what_makes_no_sense)
+{
+	uint32_t r, q;
+	struct snapshot *s = begin(&r);
+
+	queue(s, "a", "b");
+	queue(s, "b", "a");
+	refused(s, "is its own ancestor");
+
+	s = begin(&r);
+	queue(s, "a", "nobody");
+	refused(s, "no parent nobody");
+
+	s = begin(&r);
+	queue(s, "a", NULL);
+	queue(s, "a", NULL);
+	refused(s, "two queues are named a");
+
+	s = begin(&r);
+	node(s, "n", 1);
+	node(s, "n", 1);
+	refused(s, "two nodes are named n");
+
+	s = begin(&r);
+	q = queue(s, "a", NULL);
+	queue(s, "b", "a");
+	job(s, 1, q, r);
+	refused(s, "has queues below it");
+
+	s = begin(&r);
+	q = queue(s, "a", NULL);
+	job(s, 1, q, r);
+	job(s, 1, q, r);
+	refused(s, "two jobs are numbered 1");
+
+	s = begin(&r);
+	job(s, 1, SNAP_NONE, r);
+	refused(s, "has no queue");
+}
+
+Test(snapshot, what_nobody_knows_the_place_of_is_the_highest_devices)
+{
+	uint32_t r;
+	struct snapshot *s = begin(&r);
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	const struct snap_device devices[] = { { .healthy = true },
+					       { .healthy = false },
+					       { .healthy = true, .foreign_milli = 400 },
+					       { .healthy = true },
+					       { .healthy = true } };
+	struct snap_node n;
+
+	snap_node_default(&n);
+	n.name = "n";
+	n.flavor = 0;
+	n.n_devices = 5;
+	n.devices_in = devices;
+	n.foreign_gpus = 1;
+	snapshot_add_node(s, &n);
+	cr_assert_eq(snapshot_seal(s, &err), 0, "%s", err.text);
+	cr_expect_eq(s->devices[0].free_milli, 1000);
+	cr_expect_eq(s->devices[1].free_milli, 0, "not healthy");
+	cr_expect_eq(s->devices[2].free_milli, 600);
+	cr_expect_eq(s->devices[3].free_milli, 1000);
+	cr_expect_eq(s->devices[4].free_milli, 0, "foreign, place unknown");
+	cr_expect_eq(s->capacity[0], 2600);
+	snapshot_free(s);
+}
+
+Test(snapshot, a_device_that_went_away_holds_nothing)
+{
+	uint32_t r, q, held[] = { 5 };
+	struct snapshot *s = begin(&r);
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	struct snap_alloc a = { .devices = held, .n_devices = 1, .milli = 1000 };
+	struct snap_job j;
+
+	q = queue(s, "a", NULL);
+	node(s, "n", 2);
+	snap_job_default(&j);
+	j.key.id = 1;
+	j.queue = q;
+	j.request = r;
+	j.user = 0;
+	j.state = SNAP_RUNNING;
+	a.job = snapshot_add_job(s, &j);
+	snapshot_add_alloc(s, &a);
+	cr_assert_eq(snapshot_seal(s, &err), 0, "%s", err.text);
+	cr_expect_eq(s->devices[0].free_milli + s->devices[1].free_milli, 2000);
+	snapshot_free(s);
+}
+
+Test(sched, wants_a_sealed_snapshot)
+{
+	uint32_t r;
+	struct snapshot *s = begin(&r);
+	struct gpuq_arena mem = GPUQ_ARENA_INIT(0);
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	struct plan p = { .n_actions = 77 };
+
+	cr_expect_eq(sched_cycle(s, &mem, &p, &err), GPUQ_EINVAL);
+	cr_expect_eq(p.n_actions, 77, "untouched");
+	snapshot_free(s);
+	gpuq_arena_done(&mem);
+}
+
+/* Whatever moment memory runs out at, the cycle says so and leaves the plan alone. */
+Test(sched, survives_the_end_of_memory)
+{
+	uint32_t r, q;
+	struct snapshot *s = begin(&r);
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	bool done = false;
+
+	q = queue(s, "a", NULL);
+	node(s, "n", 4);
+	for (uint32_t i = 1; i <= 6; i++)
+		job(s, i, q, r);
+	cr_assert_eq(snapshot_seal(s, &err), 0, "%s", err.text);
+	for (size_t bytes = 16; !done && bytes < 1u << 20; bytes += 16) {
+		struct gpuq_arena mem = GPUQ_ARENA_INIT(bytes);
+		struct plan p = { .n_actions = 77 };
+		int rc = sched_cycle(s, &mem, &p, &err);
+
+		cr_assert(rc == 0 || rc == GPUQ_ENOMEM, "%d", rc);
+		cr_assert_eq(p.n_actions, rc == 0 ? 4 : 77);
+		done = rc == 0;
+		gpuq_arena_done(&mem);
+	}
+	cr_expect(done);
+	snapshot_free(s);
+}
+
+Test(sched, stops_when_it_has_done_enough)
+{
+	uint32_t r, q;
+	struct snapshot *s = begin(&r);
+	struct gpuq_arena mem = GPUQ_ARENA_INIT(0);
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	struct gpuq_buf text = GPUQ_BUF_INIT;
+	struct plan p;
+
+	q = queue(s, "a", NULL);
+	node(s, "n", 4);
+	job(s, 1, q, r);
+	job(s, 2, q, r);
+	s->config.max_steps = 2;
+	cr_assert_eq(snapshot_seal(s, &err), 0, "%s", err.text);
+	cr_assert_eq(sched_cycle(s, &mem, &p, &err), 0);
+	cr_expect(p.cut_short);
+	plan_print(s, &p, &text);
+	cr_expect_str_eq(gpuq_buf_str(&text), "place 1 on n[0]\nwait 2 NotEvaluated\n");
+	gpuq_buf_done(&text);
+	gpuq_arena_done(&mem);
+	snapshot_free(s);
+}
+
+Test(sched, tells_when_time_alone_changes_the_answer)
+{
+	uint32_t r, q;
+	struct snapshot *s = begin(&r);
+	struct gpuq_arena mem = GPUQ_ARENA_INIT(0);
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	struct snap_job j;
+	struct plan p;
+
+	q = queue(s, "a", NULL);
+	node(s, "n", 4);
+	snap_job_default(&j);
+	j.key.id = 1;
+	j.queue = q;
+	j.request = r;
+	j.user = 0;
+	j.begin_us = 5000;
+	snapshot_add_job(s, &j);
+	cr_assert_eq(snapshot_seal(s, &err), 0, "%s", err.text);
+	cr_assert_eq(sched_cycle(s, &mem, &p, &err), 0);
+	cr_expect_eq(p.wake_us, 5000);
+	gpuq_arena_done(&mem);
+	snapshot_free(s);
+}
