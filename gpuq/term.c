@@ -177,7 +177,7 @@ int term_width(FILE *f)
 {
 	struct winsize w;
 	const char *text = getenv("COLUMNS");
-	int n = text ? atoi(text) : 0;
+	int n = text ? (int)strtol(text, NULL, 10) : 0;
 
 	if (isatty(fileno(f)) != 1)
 		return 0;

@@ -22,12 +22,12 @@ enum config_cluster { CLUSTER_AUTO, CLUSTER_LOCAL, CLUSTER_KUBE };
 
 struct config {
 	struct gpuq_arena arena;
-	const char *file;	      /* that was read, or NULL */
-	struct gpuq_strlist listen;   /* "unix:/path" */
+	const char *file; /* that was read, or NULL */
+	struct gpuq_strlist listen; /* "unix:/path" */
 	const char *state;
-	int cluster;		      /* enum config_cluster; never AUTO after config_read */
+	int cluster; /* enum config_cluster; never AUTO after config_read */
 	const char *kubeconfig, *context, *namespace_;
-	int64_t gpus;		      /* of the local cluster; -1 = ask the driver */
+	int64_t gpus; /* of the local cluster; -1 = ask the driver */
 	const char *site;
 	struct gpuq_strlist operators;
 	const char *log_level;

@@ -11,8 +11,15 @@
 #include "libgpuq/err.h"
 
 /* Exit codes, as sysexits(3) has them where one fits. */
-enum daemon_exit { EXIT_OK = 0, EXIT_ANY = 1, EXIT_USAGE = 2, EXIT_CLUSTER = 69, EXIT_IO = 74,
-		   EXIT_BUSY = 75, EXIT_CONFIG = 78 };
+enum daemon_exit {
+	EXIT_OK = 0,
+	EXIT_ANY = 1,
+	EXIT_USAGE = 2,
+	EXIT_CLUSTER = 69,
+	EXIT_IO = 74,
+	EXIT_BUSY = 75,
+	EXIT_CONFIG = 78
+};
 
 /* Run until SIGTERM or SIGINT. argv0 is this program, which local jobs' shepherds are
  * started from. Returns an exit code; the reason has been logged. */

@@ -15,11 +15,14 @@ struct gpuq_arena_block;
 
 struct gpuq_arena {
 	struct gpuq_arena_block *head; /* newest block, NULL when empty */
-	size_t used_bytes;	       /* handed out so far */
-	size_t max_bytes;	       /* 0 = no maximum */
+	size_t used_bytes; /* handed out so far */
+	size_t max_bytes; /* 0 = no maximum */
 };
 
-#define GPUQ_ARENA_INIT(max) { NULL, 0, (max) }
+#define GPUQ_ARENA_INIT(max)                                                                       \
+	{                                                                                          \
+		NULL, 0, (max)                                                                     \
+	}
 
 /* n zeroed bytes, aligned for any type; NULL when malloc fails or the maximum
  * would be passed. n = 0 gives a valid pointer. */

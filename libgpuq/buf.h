@@ -14,21 +14,26 @@
 #include <stddef.h>
 
 struct gpuq_buf {
-	char *data;	  /* len bytes; not NUL-terminated unless gpuq_buf_str() was called */
+	char *data; /* len bytes; not NUL-terminated unless gpuq_buf_str() was called */
 	size_t len, room; /* bytes used, bytes allocated */
 	size_t max_bytes; /* 0 = no maximum */
 	bool failed;
 };
 
-#define GPUQ_BUF_INIT { .data = NULL }
-#define GPUQ_BUF_INIT_MAX(max) { .max_bytes = (max) }
+#define GPUQ_BUF_INIT                                                                              \
+	{                                                                                          \
+		.data = NULL                                                                       \
+	}
+#define GPUQ_BUF_INIT_MAX(max)                                                                     \
+	{                                                                                          \
+		.max_bytes = (max)                                                                 \
+	}
 
 /* Append n bytes. Returns 0, GPUQ_ENOMEM or GPUQ_ETOOBIG. */
 int gpuq_buf_add(struct gpuq_buf *b, const void *bytes, size_t n);
 int gpuq_buf_adds(struct gpuq_buf *b, const char *s);
 int gpuq_buf_addc(struct gpuq_buf *b, char c);
-int gpuq_buf_printf(struct gpuq_buf *b, const char *fmt, ...)
-	__attribute__((format(printf, 2, 3)));
+int gpuq_buf_printf(struct gpuq_buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* Make room for n more bytes; data + len may then be written to. */
 int gpuq_buf_reserve(struct gpuq_buf *b, size_t n);

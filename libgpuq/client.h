@@ -51,9 +51,9 @@ typedef int (*gpuq_item_fn)(void *arg, const struct gpuq_val *item);
 /* Call a method that streams; returns when the server ended it (0, *reply as for
  * gpuq_call), with its error, or with the callback's non-zero value. tick_us 0 =
  * no ticks. */
-int gpuq_stream(struct gpuq *g, const char *method, const struct gpuq_val *params,
-		int64_t tick_us, gpuq_item_fn fn, void *arg, struct gpuq_arena *a,
-		struct gpuq_val **reply, struct gpuq_err *err);
+int gpuq_stream(struct gpuq *g, const char *method, const struct gpuq_val *params, int64_t tick_us,
+		gpuq_item_fn fn, void *arg, struct gpuq_arena *a, struct gpuq_val **reply,
+		struct gpuq_err *err);
 
 /* For callers with many calls under way (benchmarks, event-driven programs): send
  * without waiting (*id identifies the answer), and take the next answer. */

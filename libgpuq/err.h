@@ -24,13 +24,16 @@ enum gpuq_code {
 };
 
 struct gpuq_err {
-	int code;	 /* 0 or one of gpuq_code */
-	int retry_ms;	 /* when to try again, 0 = the caller's choice */
-	char field[96];	 /* path of the offending field, "groups[1].gpus", or "" */
-	char text[416];	 /* one sentence, UTF-8, no newline */
+	int code; /* 0 or one of gpuq_code */
+	int retry_ms; /* when to try again, 0 = the caller's choice */
+	char field[96]; /* path of the offending field, "groups[1].gpus", or "" */
+	char text[416]; /* one sentence, UTF-8, no newline */
 };
 
-#define GPUQ_ERR_INIT { .code = 0 }
+#define GPUQ_ERR_INIT                                                                              \
+	{                                                                                          \
+		.code = 0                                                                          \
+	}
 
 /* Fill err (NULL allowed) and return code, so that a caller can write
  * `return gpuq_fail(err, GPUQ_EINVAL, "...")`. Text is cut at the buffer's end. */
@@ -50,7 +53,7 @@ int gpuq_err_prefix(struct gpuq_err *err, const char *fmt, ...)
 const char *gpuq_err_name(int code); /* "not_found"; "unknown" for a code that is none */
 const char *gpuq_err_text(int code); /* "no such object" */
 bool gpuq_err_retryable(int code);
-int gpuq_err_number(int code);		   /* wire number, 0 for GPUQ_OK */
-int gpuq_err_from_number(int number);	   /* code, GPUQ_EINTERNAL when unknown */
+int gpuq_err_number(int code); /* wire number, 0 for GPUQ_OK */
+int gpuq_err_from_number(int number); /* code, GPUQ_EINTERNAL when unknown */
 
 #endif

@@ -23,6 +23,8 @@ extern "C" {
 #include "libgpuq/err.h"
 #include "libgpuq/limits.h"
 #include "libgpuq/names.h"
+#include "libgpuq/schema.h"
+#include "libgpuq/spec.h"
 #include "libgpuq/units.h"
 #include "libgpuq/val.h"
 #include "libgpuq/yaml.h"

@@ -11,10 +11,10 @@
 #define GPUQ_MSG_BYTES_MAX_HELLO (16u << 10)
 #define GPUQ_MSG_DEPTH_MAX 24u /* specs carry pod templates, which nest */
 #define GPUQ_MSG_ITEMS_MAX 65536u
-#define GPUQ_OUTSTANDING_MAX 128u	   /* calls of one connection without an answer */
-#define GPUQ_OUTPUT_BYTES_MAX (8u << 20)   /* unsent bytes before a connection is closed */
+#define GPUQ_OUTSTANDING_MAX 128u /* calls of one connection without an answer */
+#define GPUQ_OUTPUT_BYTES_MAX (8u << 20) /* unsent bytes before a connection is closed */
 #define GPUQ_OUTPUT_BYTES_PAUSE (1u << 20) /* unsent bytes at which streams pause */
-#define GPUQ_STREAM_CREDIT 64u		   /* items a stream may send before the first grant */
+#define GPUQ_STREAM_CREDIT 64u /* items a stream may send before the first grant */
 #define GPUQ_STREAM_CREDIT_MAX (1u << 20)
 #define GPUQ_CONNECTIONS_PER_UID 256u
 #define GPUQ_CONNECTIONS_MAX 4096u
@@ -25,16 +25,16 @@
 
 /* Files and specs. */
 #define GPUQ_YAML_BYTES_MAX (1u << 20)
-#define GPUQ_YAML_DEPTH_MAX 32u   /* libyaml's flow nesting costs quadratic time */
+#define GPUQ_YAML_DEPTH_MAX 32u /* libyaml's flow nesting costs quadratic time */
 #define GPUQ_YAML_NODES_MAX 65536u
 #define GPUQ_SPEC_BYTES_MAX (256u << 10) /* one encoded spec, script and env included */
-#define GPUQ_DOCS_MAX 1000u		 /* jobs in one file */
-#define GPUQ_NAME_BYTES_MAX 63u		 /* names that become labels and host names */
-#define GPUQ_TEXT_BYTES_MAX 1024u	 /* comments and messages */
-#define GPUQ_KEY_BYTES_MAX 128u		 /* idempotency key */
-#define GPUQ_PODS_MAX 4096u		 /* of one job or array element */
+#define GPUQ_DOCS_MAX 1000u /* jobs in one file */
+#define GPUQ_NAME_BYTES_MAX 63u /* names that become labels and host names */
+#define GPUQ_TEXT_BYTES_MAX 1024u /* comments and messages */
+#define GPUQ_KEY_BYTES_MAX 128u /* idempotency key */
+#define GPUQ_PODS_MAX 4096u /* of one job or array element */
 #define GPUQ_GROUPS_MAX 32u
-#define GPUQ_ARRAY_MAX 100000u		 /* elements */
+#define GPUQ_ARRAY_MAX 100000u /* elements */
 #define GPUQ_ARRAY_INDEX_MAX 4000000u
 #define GPUQ_GPUS_PER_POD_MAX 1024u
 #define GPUQ_DEPENDS_MAX 64u
@@ -46,7 +46,7 @@
 #define GPUQ_KUBE_DEPTH_MAX 64u
 
 /* Kept. */
-#define GPUQ_KEY_KEEP_S (7 * 86400)   /* idempotency keys */
+#define GPUQ_KEY_KEEP_S (7 * 86400) /* idempotency keys */
 #define GPUQ_LOG_LINE_BYTES_MAX 1024u /* one log record */
 
 #endif

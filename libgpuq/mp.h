@@ -17,14 +17,14 @@
 #include "libgpuq/val.h"
 
 struct gpuq_mp_limits {
-	size_t max_bytes;    /* of one message */
-	unsigned max_depth;  /* of nested containers, at most 32 */
-	unsigned max_items;  /* values in one message, keys and values counted */
+	size_t max_bytes; /* of one message */
+	unsigned max_depth; /* of nested containers, at most 32 */
+	unsigned max_items; /* values in one message, keys and values counted */
 };
 
 /* A scan that can be continued as bytes arrive: cheap, no allocation. */
 struct gpuq_mp_scan {
-	size_t at;	   /* bytes looked at so far */
+	size_t at; /* bytes looked at so far */
 	unsigned depth;
 	unsigned items;
 	uint32_t left[32]; /* values still owed at each level */

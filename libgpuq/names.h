@@ -10,109 +10,126 @@
 #include <stdbool.h>
 
 /* X(symbol, long, short, ended, doc) */
-#define GPUQ_JOB_STATES(X) \
-	X(PENDING, "PENDING", "PD", false, "waiting") \
-	X(PROVISIONING, "PROVISIONING", "PV", false, "waiting for nodes that were asked for") \
-	X(STARTING, "STARTING", "CF", false, "pods created, not all running") \
-	X(RUNNING, "RUNNING", "R", false, "running") \
-	X(COMPLETING, "COMPLETING", "CG", false, "ending; devices not yet free") \
-	X(COMPLETED, "COMPLETED", "CD", true, "ended with exit code 0") \
-	X(FAILED, "FAILED", "F", true, "ended with another exit code") \
-	X(TIMEOUT, "TIMEOUT", "TO", true, "stopped at its time limit") \
-	X(CANCELLED, "CANCELLED", "CA", true, "cancelled by its owner or an operator") \
-	X(NODE_FAIL, "NODE_FAIL", "NF", true, "ended by a failure of the infrastructure") \
-	X(OUT_OF_MEMORY, "OUT_OF_MEMORY", "OOM", true, "killed for using more memory than it asked") \
-	X(DEADLINE, "DEADLINE", "DL", true, "its deadline passed") \
+#define GPUQ_JOB_STATES(X)                                                                         \
+	X(PENDING, "PENDING", "PD", false, "waiting")                                              \
+	X(PROVISIONING, "PROVISIONING", "PV", false, "waiting for nodes that were asked for")      \
+	X(STARTING, "STARTING", "CF", false, "pods created, not all running")                      \
+	X(RUNNING, "RUNNING", "R", false, "running")                                               \
+	X(COMPLETING, "COMPLETING", "CG", false, "ending; devices not yet free")                   \
+	X(COMPLETED, "COMPLETED", "CD", true, "ended with exit code 0")                            \
+	X(FAILED, "FAILED", "F", true, "ended with another exit code")                             \
+	X(TIMEOUT, "TIMEOUT", "TO", true, "stopped at its time limit")                             \
+	X(CANCELLED, "CANCELLED", "CA", true, "cancelled by its owner or an operator")             \
+	X(NODE_FAIL, "NODE_FAIL", "NF", true, "ended by a failure of the infrastructure")          \
+	X(OUT_OF_MEMORY, "OUT_OF_MEMORY", "OOM", true,                                             \
+	  "killed for using more memory than it asked")                                            \
+	X(DEADLINE, "DEADLINE", "DL", true, "its deadline passed")                                 \
 	X(PREEMPTED, "PREEMPTED", "PR", true, "evicted, and may not be requeued")
 
 enum gpuq_job_state {
 #define X(sym, word, letters, ended, doc) GPUQ_JOB_##sym,
 	GPUQ_JOB_STATES(X)
 #undef X
-	N_GPUQ_JOB_STATES
+		N_GPUQ_JOB_STATES
 };
 
 /* X(symbol, word, who can act, doc) */
-#define GPUQ_REASONS(X) \
-	X(NONE, "None", "nobody", "nothing stands in the way") \
-	X(RESOURCES, "Resources", "nobody", "not enough free devices, cpu or memory now") \
-	X(PRIORITY, "Priority", "nobody", "jobs ahead of it are served first") \
-	X(BEGIN_TIME, "BeginTime", "user", "its begin time has not come") \
-	X(DEPENDENCY, "Dependency", "user", "waits for other jobs") \
+#define GPUQ_REASONS(X)                                                                            \
+	X(NONE, "None", "nobody", "nothing stands in the way")                                     \
+	X(RESOURCES, "Resources", "nobody", "not enough free devices, cpu or memory now")          \
+	X(PRIORITY, "Priority", "nobody", "jobs ahead of it are served first")                     \
+	X(BEGIN_TIME, "BeginTime", "user", "its begin time has not come")                          \
+	X(DEPENDENCY, "Dependency", "user", "waits for other jobs")                                \
 	X(DEPENDENCY_NEVER, "DependencyNever", "user", "what it waits for cannot happen any more") \
-	X(ARRAY_LIMIT, "ArrayLimit", "user", "its array runs as many elements as its throttle allows") \
-	X(RESERVATION, "Reservation", "operator", "a reservation keeps the capacity") \
-	X(LICENSE, "License", "operator", "not enough licenses free") \
-	X(HELD_USER, "HeldUser", "user", "held by its owner") \
-	X(HELD_ADMIN, "HeldAdmin", "operator", "held by a manager or operator") \
-	X(HELD_RETRIES, "HeldRetries", "user", "held: it used up its retries") \
-	X(LIMIT_JOB, "LimitJob", "user", "larger than one job may be") \
-	X(LIMIT_USER, "LimitUser", "manager", "its owner's limit in the queue") \
-	X(LIMIT_QUEUE, "LimitQueue", "manager", "the queue's limit") \
-	X(QUOTA, "Quota", "manager", "the queue's quota") \
-	X(FAIR_SHARE, "FairShare", "nobody", "the queue has its fair share") \
-	X(BUDGET, "Budget", "manager", "the budget is used up") \
-	X(BUDGET_COMMITTED, "BudgetCommitted", "manager", "the budget is committed to running jobs") \
-	X(DEADLINE, "Deadline", "user", "it cannot end before its deadline") \
-	X(UNSATISFIABLE, "Unsatisfiable", "user", "no node could ever hold it as it is") \
-	X(NAMESPACE_QUOTA, "NamespaceQuota", "operator", "the namespace's ResourceQuota") \
+	X(ARRAY_LIMIT, "ArrayLimit", "user",                                                       \
+	  "its array runs as many elements as its throttle allows")                                \
+	X(RESERVATION, "Reservation", "operator", "a reservation keeps the capacity")              \
+	X(LICENSE, "License", "operator", "not enough licenses free")                              \
+	X(HELD_USER, "HeldUser", "user", "held by its owner")                                      \
+	X(HELD_ADMIN, "HeldAdmin", "operator", "held by a manager or operator")                    \
+	X(HELD_RETRIES, "HeldRetries", "user", "held: it used up its retries")                     \
+	X(LIMIT_JOB, "LimitJob", "user", "larger than one job may be")                             \
+	X(LIMIT_USER, "LimitUser", "manager", "its owner's limit in the queue")                    \
+	X(LIMIT_QUEUE, "LimitQueue", "manager", "the queue's limit")                               \
+	X(QUOTA, "Quota", "manager", "the queue's quota")                                          \
+	X(FAIR_SHARE, "FairShare", "nobody", "the queue has its fair share")                       \
+	X(BUDGET, "Budget", "manager", "the budget is used up")                                    \
+	X(BUDGET_COMMITTED, "BudgetCommitted", "manager",                                          \
+	  "the budget is committed to running jobs")                                               \
+	X(DEADLINE, "Deadline", "user", "it cannot end before its deadline")                       \
+	X(UNSATISFIABLE, "Unsatisfiable", "user", "no node could ever hold it as it is")           \
+	X(NAMESPACE_QUOTA, "NamespaceQuota", "operator", "the namespace's ResourceQuota")          \
 	X(NODES_UNAVAILABLE, "NodesUnavailable", "operator", "nodes that fit are down or drained") \
-	X(QUEUE_STOPPED, "QueueStopped", "manager", "the queue starts no jobs") \
+	X(QUEUE_STOPPED, "QueueStopped", "manager", "the queue starts no jobs")                    \
 	X(FRAGMENTED, "Fragmented", "nobody", "enough in sum, but the largest block is too small") \
-	X(VICTIMS, "Victims", "nobody", "waits for jobs that were told to leave") \
-	X(PROVISIONING, "Provisioning", "nobody", "waits for nodes that were asked for") \
-	X(STARTING, "Starting", "nobody", "its pods are being started") \
+	X(VICTIMS, "Victims", "nobody", "waits for jobs that were told to leave")                  \
+	X(PROVISIONING, "Provisioning", "nobody", "waits for nodes that were asked for")           \
+	X(STARTING, "Starting", "nobody", "its pods are being started")                            \
 	X(NOT_EVALUATED, "NotEvaluated", "nobody", "the scheduler has not looked at it yet")
 
 enum gpuq_reason {
 #define X(sym, word, who, doc) GPUQ_R_##sym,
 	GPUQ_REASONS(X)
 #undef X
-	N_GPUQ_REASONS
+		N_GPUQ_REASONS
 };
 
 /* Why an attempt ended without its owner's doing. */
-#define GPUQ_CAUSES(X) \
-	X(NONE, "none") X(RECLAIM, "reclaim") X(PREEMPT, "preempt") X(DRAIN, "drain") \
-	X(LIMIT, "limit") X(ADMIN, "admin") X(INFRA, "infra") X(CONSOLIDATE, "consolidate") \
-	X(SHRINK, "shrink") X(REQUEUE, "requeue")
+#define GPUQ_CAUSES(X)                                                                             \
+	X(NONE, "none")                                                                            \
+	X(RECLAIM, "reclaim")                                                                      \
+	X(PREEMPT, "preempt")                                                                      \
+	X(DRAIN, "drain")                                                                          \
+	X(LIMIT, "limit")                                                                          \
+	X(ADMIN, "admin")                                                                          \
+	X(INFRA, "infra")                                                                          \
+	X(CONSOLIDATE, "consolidate")                                                              \
+	X(SHRINK, "shrink")                                                                        \
+	X(REQUEUE, "requeue")
 
 enum gpuq_cause {
 #define X(sym, word) GPUQ_CAUSE_##sym,
 	GPUQ_CAUSES(X)
 #undef X
-	N_GPUQ_CAUSES
+		N_GPUQ_CAUSES
 };
 
 /* X(symbol, word, doc) */
-#define GPUQ_POD_STATES(X) \
-	X(PLANNED, "planned", "decided and stored; its creation may be under way") \
-	X(CREATED, "created", "the cluster has it") \
-	X(RUNNING, "running", "its process runs") \
-	X(LEAVING, "leaving", "told to leave") \
-	X(ENDED, "ended", "its process has ended; devices are free") \
+#define GPUQ_POD_STATES(X)                                                                         \
+	X(PLANNED, "planned", "decided and stored; its creation may be under way")                 \
+	X(CREATED, "created", "the cluster has it")                                                \
+	X(RUNNING, "running", "its process runs")                                                  \
+	X(LEAVING, "leaving", "told to leave")                                                     \
+	X(ENDED, "ended", "its process has ended; devices are free")                               \
 	X(GONE, "gone", "the cluster has it no more")
 
 enum gpuq_pod_state {
 #define X(sym, word, doc) GPUQ_POD_##sym,
 	GPUQ_POD_STATES(X)
 #undef X
-	N_GPUQ_POD_STATES
+		N_GPUQ_POD_STATES
 };
 
-#define GPUQ_NODE_STATES(X) \
-	X(IDLE, "idle") X(MIXED, "mixed") X(ALLOC, "alloc") X(DRAIN, "drain") \
-	X(DRAINED, "drained") X(DOWN, "down") X(RESERVED, "reserved") X(PLANNED, "planned") \
-	X(PROVISIONING, "provisioning") X(SUSPECT, "suspect")
+#define GPUQ_NODE_STATES(X)                                                                        \
+	X(IDLE, "idle")                                                                            \
+	X(MIXED, "mixed")                                                                          \
+	X(ALLOC, "alloc")                                                                          \
+	X(DRAIN, "drain")                                                                          \
+	X(DRAINED, "drained")                                                                      \
+	X(DOWN, "down")                                                                            \
+	X(RESERVED, "reserved")                                                                    \
+	X(PLANNED, "planned")                                                                      \
+	X(PROVISIONING, "provisioning")                                                            \
+	X(SUSPECT, "suspect")
 
 enum gpuq_node_state {
 #define X(sym, word) GPUQ_NODE_##sym,
 	GPUQ_NODE_STATES(X)
 #undef X
-	N_GPUQ_NODE_STATES
+		N_GPUQ_NODE_STATES
 };
 
-const char *gpuq_job_state_word(enum gpuq_job_state s);	 /* "PENDING" */
+const char *gpuq_job_state_word(enum gpuq_job_state s); /* "PENDING" */
 const char *gpuq_job_state_short(enum gpuq_job_state s); /* "PD" */
 bool gpuq_job_state_ended(enum gpuq_job_state s);
 int gpuq_job_state_parse(const char *word); /* long or short, any case; -1 unknown */

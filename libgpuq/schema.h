@@ -24,24 +24,24 @@
 
 enum gpuq_kind {
 	/* kind          C type at offset                 accepted forms */
-	GPUQ_K_BOOL,	 /* bool                          true, false */
-	GPUQ_K_INT,	 /* int64_t                       integer in [min, max] */
-	GPUQ_K_LIMIT,	 /* int64_t                       integer, or "unlimited" = GPUQ_UNLIMITED */
-	GPUQ_K_STR,	 /* const char *                  string (a plain number is taken as its text) */
-	GPUQ_K_NAME,	 /* const char *                  name: [A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])? */
+	GPUQ_K_BOOL, /* bool                          true, false */
+	GPUQ_K_INT, /* int64_t                       integer in [min, max] */
+	GPUQ_K_LIMIT, /* int64_t                       integer, or "unlimited" = GPUQ_UNLIMITED */
+	GPUQ_K_STR, /* const char *                  string (a plain number is taken as its text) */
+	GPUQ_K_NAME, /* const char *                  name: [A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])? */
 	GPUQ_K_DURATION, /* int64_t us                    units.h */
-	GPUQ_K_BYTES,	 /* int64_t bytes                 units.h */
-	GPUQ_K_MILLI,	 /* int64_t thousandths           number or quantity string */
-	GPUQ_K_INSTANT,	 /* int64_t us since 1970         units.h; reader's now_us */
-	GPUQ_K_ENUM,	 /* int                           one of names[], its index */
-	GPUQ_K_SIGNAL,	 /* int                           signal name or number */
-	GPUQ_K_STRLIST,	 /* struct gpuq_strlist           list of strings; one string = a list of one */
-	GPUQ_K_STRMAP,	 /* struct gpuq_strmap            map of scalars, as text */
-	GPUQ_K_OBJECT,	 /* struct of sub, in place       map */
+	GPUQ_K_BYTES, /* int64_t bytes                 units.h */
+	GPUQ_K_MILLI, /* int64_t thousandths           number or quantity string */
+	GPUQ_K_INSTANT, /* int64_t us since 1970         units.h; reader's now_us */
+	GPUQ_K_ENUM, /* int                           one of names[], its index */
+	GPUQ_K_SIGNAL, /* int                           signal name or number */
+	GPUQ_K_STRLIST, /* struct gpuq_strlist           list of strings; one string = a list of one */
+	GPUQ_K_STRMAP, /* struct gpuq_strmap            map of scalars, as text */
+	GPUQ_K_OBJECT, /* struct of sub, in place       map */
 	GPUQ_K_OBJECT_PTR, /* struct of sub *, NULL = absent  map */
-	GPUQ_K_OBJECTS,	 /* struct gpuq_objects           list of maps, each as sub */
-	GPUQ_K_VAL,	 /* struct gpuq_val *             anything, kept as it is */
-	GPUQ_K_CUSTOM,	 /* whatever fn says */
+	GPUQ_K_OBJECTS, /* struct gpuq_objects           list of maps, each as sub */
+	GPUQ_K_VAL, /* struct gpuq_val *             anything, kept as it is */
+	GPUQ_K_CUSTOM, /* whatever fn says */
 };
 
 struct gpuq_strlist {
@@ -69,9 +69,12 @@ struct gpuq_custom {
 	struct gpuq_val *(*write)(struct gpuq_arena *a, const void *in);
 };
 
-enum { GPUQ_F_REQUIRED = 1, GPUQ_F_KEY = 2 /* names the object in its list: must be unique */,
-       GPUQ_F_HIDDEN = 4 /* read, but not listed in help */,
-       GPUQ_F_LIVE = 8 /* may change on reload */ };
+enum {
+	GPUQ_F_REQUIRED = 1,
+	GPUQ_F_KEY = 2 /* names the object in its list: must be unique */,
+	GPUQ_F_HIDDEN = 4 /* read, but not listed in help */,
+	GPUQ_F_LIVE = 8 /* may change on reload */
+};
 
 struct gpuq_field {
 	const char *key;
@@ -81,28 +84,28 @@ struct gpuq_field {
 	/* Range of the number; of a string's bytes; of a list's items. Both 0 = no check
 	 * beyond the kind's own; max INT64_MAX = no upper end. */
 	int64_t min, max;
-	const char *const *names;	 /* ENUM: NULL-terminated */
-	const struct gpuq_schema *sub;	 /* OBJECT, OBJECT_PTR, OBJECTS */
+	const char *const *names; /* ENUM: NULL-terminated */
+	const struct gpuq_schema *sub; /* OBJECT, OBJECT_PTR, OBJECTS */
 	const struct gpuq_custom *custom; /* CUSTOM */
-	const char *doc;		 /* one sentence for help and manuals */
+	const char *doc; /* one sentence for help and manuals */
 };
 
 struct gpuq_schema {
 	const char *name; /* "job", for messages */
-	size_t size;	  /* of the struct */
+	size_t size; /* of the struct */
 	const struct gpuq_field *fields; /* ends with key == NULL */
-	void (*defaults)(void *obj);	 /* called on the zeroed struct first; may be NULL */
+	void (*defaults)(void *obj); /* called on the zeroed struct first; may be NULL */
 	/* Checks across fields, after all were read; may be NULL. v is for marks. */
 	int (*check)(struct gpuq_reader *r, const struct gpuq_val *v, void *obj);
 };
 
 struct gpuq_reader {
 	struct gpuq_arena *arena; /* where strings and arrays go */
-	const char *file;	  /* for messages; NULL = not a file: paths only */
-	int64_t now_us;		  /* for relative instants */
-	bool lenient;		  /* skip unknown keys (the wire: newer clients) */
+	const char *file; /* for messages; NULL = not a file: paths only */
+	int64_t now_us; /* for relative instants */
+	bool lenient; /* skip unknown keys (the wire: newer clients) */
 	struct gpuq_err *err;
-	char path[160];		  /* where the reader is: "groups[1].gpus" */
+	char path[160]; /* where the reader is: "groups[1].gpus" */
 };
 
 /* Read map v into *obj (schema->size bytes, overwritten only on success).

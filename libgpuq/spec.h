@@ -22,12 +22,18 @@
 #include "libgpuq/val.h"
 
 /* Where a pod may go: one requirement on node labels, as in Kubernetes. */
-enum gpuq_op { GPUQ_OP_IN, GPUQ_OP_NOT_IN, GPUQ_OP_EXISTS, GPUQ_OP_NOT_EXISTS, GPUQ_OP_GT,
-	       GPUQ_OP_LT };
+enum gpuq_op {
+	GPUQ_OP_IN,
+	GPUQ_OP_NOT_IN,
+	GPUQ_OP_EXISTS,
+	GPUQ_OP_NOT_EXISTS,
+	GPUQ_OP_GT,
+	GPUQ_OP_LT
+};
 
 struct gpuq_require {
 	const char *key; /* label; "metadata.name" = the node's own name (matchFields) */
-	int op;		 /* enum gpuq_op */
+	int op; /* enum gpuq_op */
 	struct gpuq_strlist values;
 };
 
@@ -38,30 +44,30 @@ struct gpuq_term { /* all of them must hold */
 };
 
 struct gpuq_toleration {
-	const char *key;    /* "" = every key (with exists) */
-	bool exists;	    /* operator Exists; else Equal */
+	const char *key; /* "" = every key (with exists) */
+	bool exists; /* operator Exists; else Equal */
 	const char *value;
 	const char *effect; /* "" = every effect */
-	int64_t seconds;    /* tolerationSeconds of NoExecute; -1 = for ever */
+	int64_t seconds; /* tolerationSeconds of NoExecute; -1 = for ever */
 };
 
 struct gpuq_volume {
 	const char *claim, *config_map, *secret, *host_path; /* exactly one, or memory */
-	const char *path;				     /* where it is mounted */
+	const char *path; /* where it is mounted */
 	bool read_only;
 	int64_t memory_bytes; /* > 0: a memory-backed emptyDir of that size (/dev/shm) */
 };
 
 /* Alike pods of a job. */
 struct gpuq_group {
-	const char *name;     /* "main" when the job has one group and names none */
-	int64_t pods_min;     /* 1..GPUQ_PODS_MAX; the gang */
-	int64_t pods_max;     /* >= pods_min; more is elastic */
+	const char *name; /* "main" when the job has one group and names none */
+	int64_t pods_min; /* 1..GPUQ_PODS_MAX; the gang */
+	int64_t pods_max; /* >= pods_min; more is elastic */
 	/* per pod */
-	int64_t gpus_milli;   /* whole devices are multiples of 1000 */
+	int64_t gpus_milli; /* whole devices are multiples of 1000 */
 	int64_t gpu_memory_bytes, gpu_cores; /* of one device; 0 = not asked */
-	const char *mig;      /* "1g.10gb", or NULL */
-	int64_t cpu_milli;    /* 0 = not counted */
+	const char *mig; /* "1g.10gb", or NULL */
+	int64_t cpu_milli; /* 0 = not counted */
 	int64_t memory_bytes; /* 0 = not counted */
 	/* what runs */
 	const char *image;
@@ -71,7 +77,7 @@ struct gpuq_group {
 	size_t n_volumes;
 	const char *workdir;
 	/* where it may run: every required term list must have one term that holds */
-	struct gpuq_term *required;  /* OR of terms; n_required = 0: anywhere */
+	struct gpuq_term *required; /* OR of terms; n_required = 0: anywhere */
 	size_t n_required;
 	struct gpuq_term *preferred;
 	size_t n_preferred;
@@ -84,14 +90,20 @@ struct gpuq_group {
 	struct gpuq_val *template_;
 };
 
-enum gpuq_depend_type { GPUQ_DEP_AFTER, GPUQ_DEP_AFTERANY, GPUQ_DEP_AFTEROK, GPUQ_DEP_AFTERNOTOK,
-			GPUQ_DEP_AFTERCORR, GPUQ_DEP_SINGLETON };
+enum gpuq_depend_type {
+	GPUQ_DEP_AFTER,
+	GPUQ_DEP_AFTERANY,
+	GPUQ_DEP_AFTEROK,
+	GPUQ_DEP_AFTERNOTOK,
+	GPUQ_DEP_AFTERCORR,
+	GPUQ_DEP_SINGLETON
+};
 
 struct gpuq_depend {
-	int type;		/* enum gpuq_depend_type */
-	int64_t job;		/* 0 for singleton */
-	int64_t array_index;	/* -1 = the whole job */
-	int64_t delay_us;	/* "after:12+5": minutes after its start */
+	int type; /* enum gpuq_depend_type */
+	int64_t job; /* 0 for singleton */
+	int64_t array_index; /* -1 = the whole job */
+	int64_t delay_us; /* "after:12+5": minutes after its start */
 };
 
 struct gpuq_range { /* first, first + step, ... <= last */
@@ -101,72 +113,76 @@ struct gpuq_range { /* first, first + step, ... <= last */
 struct gpuq_array {
 	struct gpuq_range *ranges; /* sorted, disjoint; NULL = no array */
 	size_t n_ranges;
-	int64_t size;	  /* elements */
+	int64_t size; /* elements */
 	int64_t throttle; /* most at once; 0 = no limit */
 };
 
 /* Why a failed attempt may be tried again. */
-enum gpuq_retry_on { GPUQ_RETRY_INFRA = 1, GPUQ_RETRY_FAILURE = 2, GPUQ_RETRY_OOM = 4,
-		     GPUQ_RETRY_TIMEOUT = 8 };
+enum gpuq_retry_on {
+	GPUQ_RETRY_INFRA = 1,
+	GPUQ_RETRY_FAILURE = 2,
+	GPUQ_RETRY_OOM = 4,
+	GPUQ_RETRY_TIMEOUT = 8
+};
 
 struct gpuq_retry {
-	int64_t limit;	    /* attempts beyond the first, 0..GPUQ_RETRY_MAX */
-	unsigned on;	    /* enum gpuq_retry_on, or'ed */
-	uint8_t *exits;	    /* "exit:75": exit codes that count as well */
+	int64_t limit; /* attempts beyond the first, 0..GPUQ_RETRY_MAX */
+	unsigned on; /* enum gpuq_retry_on, or'ed */
+	uint8_t *exits; /* "exit:75": exit codes that count as well */
 	size_t n_exits;
 };
 
 struct gpuq_checkpoint {
-	int signal;	     /* 0 = none */
-	int64_t grace_us;    /* between the signal and the kill */
+	int signal; /* 0 = none */
+	int64_t grace_us; /* between the signal and the kill */
 	int64_t interval_us; /* how often the job saves itself; 0 = unknown */
 };
 
 /* How it was submitted; only the local cluster uses it. */
 struct gpuq_context {
-	const char *cwd;	    /* absolute */
+	const char *cwd; /* absolute */
 	struct gpuq_strmap environ; /* of the submitter */
-	int64_t umask;		    /* -1 = not known */
+	int64_t umask; /* -1 = not known */
 };
 
 struct gpuq_spec {
-	const char *name;    /* [A-Za-z0-9._-]{1,63}; default: the file's or the command's name */
-	const char *queue;   /* NULL = the daemon chooses */
+	const char *name; /* [A-Za-z0-9._-]{1,63}; default: the file's or the command's name */
+	const char *queue; /* NULL = the daemon chooses */
 	const char *account, *qos, *comment, *reservation;
 	const char *namespace_; /* of a manifest: must be the queue's; NULL = not given */
-	int64_t time_us;     /* walltime; 0 = the queue's default; GPUQ_UNLIMITED */
+	int64_t time_us; /* walltime; 0 = the queue's default; GPUQ_UNLIMITED */
 	int64_t begin_us, deadline_us; /* instants; 0 = none */
-	int64_t nice;	     /* -1000000..1000000; larger waits longer */
+	int64_t nice; /* -1000000..1000000; larger waits longer */
 	bool hold;
-	bool requeue;	     /* may be started again after an eviction (default true) */
+	bool requeue; /* may be started again after an eviction (default true) */
 	struct gpuq_strlist flavors; /* in order of preference; empty = any */
 	struct gpuq_strmap licenses; /* name -> count */
 	struct gpuq_group *groups;
-	size_t n_groups;     /* 1..GPUQ_GROUPS_MAX */
+	size_t n_groups; /* 1..GPUQ_GROUPS_MAX */
 	struct gpuq_array array;
 	struct gpuq_retry retry;
 	struct gpuq_checkpoint checkpoint;
-	int64_t grace_us;    /* between TERM and KILL; 0 = default 30 s */
+	int64_t grace_us; /* between TERM and KILL; 0 = default 30 s */
 	struct gpuq_depend *depends;
 	size_t n_depends;
-	bool depends_any;    /* one of them is enough ("?" in Slurm's list) */
+	bool depends_any; /* one of them is enough ("?" in Slurm's list) */
 	bool kill_on_invalid_dep;
 	/* A script travels in the spec, never as a path. */
-	const char *script;  /* text, NULL = none; its #! line says how it runs */
+	const char *script; /* text, NULL = none; its #! line says how it runs */
 	size_t script_bytes;
 	struct gpuq_strlist script_args;
 	int64_t ntasks, ntasks_per_node; /* 0 = not given; become GPUQ_NTASKS... */
 	int64_t cpus_per_task;
 	const char *chdir, *output, *error, *input; /* local cluster; patterns of sbatch */
-	bool append;	     /* open output for append */
-	int signal;	     /* warn before walltime; 0 = none */
+	bool append; /* open output for append */
+	int signal; /* warn before walltime; 0 = none */
 	int64_t signal_lead_us;
 	bool signal_batch_only;
 	struct gpuq_strmap annotations, labels; /* of the owner, put on the pods untouched */
 	struct gpuq_context context;
 	struct gpuq_strlist mail_type;
 	const char *mail_user;
-	bool exclusive;	     /* whole nodes */
+	bool exclusive; /* whole nodes */
 };
 
 extern const struct gpuq_schema gpuq_spec_schema, gpuq_group_schema;
@@ -183,12 +199,13 @@ struct gpuq_specs {
  * The same table serves #GPUQ and #SBATCH lines (spec_script.c); parsed by
  * gpuq_spec_option(). */
 struct gpuq_spec_opts {
-	const char *file;	  /* name for messages */
+	const char *file; /* name for messages */
 	const char *default_name; /* of a job that names none: the file's base name */
 	int64_t now_us;
-	bool ignore_unknown;	  /* unknown #SBATCH/#GPUQ directives are skipped */
-	const char *const *argv;  /* command-line options, as "--gpus=4" ... NULL-terminated; may be NULL */
-	const char *const *args;  /* the script's arguments; may be NULL */
+	bool ignore_unknown; /* unknown #SBATCH/#GPUQ directives are skipped */
+	const char *const
+		*argv; /* command-line options, as "--gpus=4" ... NULL-terminated; may be NULL */
+	const char *const *args; /* the script's arguments; may be NULL */
 	/* Of the submitter: goes into each spec, its environment as --export says. May be
 	 * NULL; must live as long as the arena. */
 	const struct gpuq_context *context;
@@ -212,9 +229,9 @@ int gpuq_spec_from_command(struct gpuq_arena *a, const struct gpuq_spec_opts *op
  * and short names are looked up in gpuq_spec_options. Returns 0, GPUQ_ENOENT for an
  * unknown option (err names the nearest), GPUQ_EINVAL, GPUQ_ERANGE. */
 struct gpuq_spec_option {
-	const char *name;   /* "gpus-per-node" */
-	char letter;	    /* 'N', or 0 */
-	char arg;	    /* 'n' none, 'r' required, 'o' optional */
+	const char *name; /* "gpus-per-node" */
+	char letter; /* 'N', or 0 */
+	char arg; /* 'n' none, 'r' required, 'o' optional */
 	const char *metavar, *doc;
 };
 extern const struct gpuq_spec_option gpuq_spec_options[]; /* ends with name == NULL */
@@ -230,7 +247,7 @@ int gpuq_array_parse(struct gpuq_arena *a, const char *text, struct gpuq_array *
 void gpuq_array_print(const struct gpuq_array *array, struct gpuq_buf *out); /* without throttle */
 
 /* Totals of one job or array element. */
-int64_t gpuq_spec_pods(const struct gpuq_spec *spec);	    /* sum of pods_min */
+int64_t gpuq_spec_pods(const struct gpuq_spec *spec); /* sum of pods_min */
 int64_t gpuq_spec_gpus_milli(const struct gpuq_spec *spec); /* sum of pods_min x gpus */
 
 #endif

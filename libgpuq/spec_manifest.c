@@ -52,17 +52,18 @@ static int read_hints(struct gpuq_reader *r, const struct gpuq_val *metas[2], st
 	const char *time = NULL, *max_s = NULL, *min_pods = NULL, *flavor = NULL, *p;
 	const struct {
 		const char *key, **to;
+		bool name; /* of something: is one, or is refused */
 	} hints[] = {
-		{ "gpuq.io/account", &out->account },
-		{ "gpuq.io/qos", &out->qos },
-		{ "gpuq.io/time", &time },
-		{ "gpuq.io/flavor", &flavor },
-		{ "kueue.x-k8s.io/max-exec-time-seconds", &max_s },
-		{ "kueue.x-k8s.io/job-min-parallelism", &min_pods },
-		{ "kueue.x-k8s.io/podset-required-topology", &g->topology_required },
-		{ "kueue.x-k8s.io/podset-preferred-topology", &g->topology_preferred },
-		{ "kai.scheduler/topology-required-placement", &g->topology_required },
-		{ "kai.scheduler/topology-preferred-placement", &g->topology_preferred },
+		{ "gpuq.io/account", &out->account, true },
+		{ "gpuq.io/qos", &out->qos, true },
+		{ "gpuq.io/time", &time, false },
+		{ "gpuq.io/flavor", &flavor, false },
+		{ "kueue.x-k8s.io/max-exec-time-seconds", &max_s, false },
+		{ "kueue.x-k8s.io/job-min-parallelism", &min_pods, false },
+		{ "kueue.x-k8s.io/podset-required-topology", &g->topology_required, false },
+		{ "kueue.x-k8s.io/podset-preferred-topology", &g->topology_preferred, false },
+		{ "kai.scheduler/topology-required-placement", &g->topology_required, false },
+		{ "kai.scheduler/topology-preferred-placement", &g->topology_preferred, false },
 	};
 	struct gpuq_err err = GPUQ_ERR_INIT;
 	int64_t n;
@@ -72,8 +73,15 @@ static int read_hints(struct gpuq_reader *r, const struct gpuq_val *metas[2], st
 			const struct gpuq_val *v =
 				gpuq_path(metas[m / 2], maps[m % 2], hints[i].key, NULL);
 
-			if (v && v->type == GPUQ_STR && !*hints[i].to)
-				*hints[i].to = v->s;
+			if (!v || v->type != GPUQ_STR || *hints[i].to)
+				continue;
+			if (hints[i].name && !spec_name_ok(v->s)) {
+				gpuq_reader_enter(r, maps[m % 2]);
+				gpuq_reader_enter(r, hints[i].key);
+				return spec_fail(r, v, GPUQ_EINVAL, "expected a name, not '%.63s'",
+						 v->s);
+			}
+			*hints[i].to = v->s;
 		}
 	}
 	if (time && gpuq_duration_parse(time, &out->time_us, &err) < 0)
@@ -342,11 +350,7 @@ static int read_job(struct gpuq_reader *r, struct gpuq_buf *warnings, const stru
 		g->pods_min = g->pods_max =
 			completions > 0 && completions < parallelism ? completions : parallelism;
 	}
-	/* An empty value stands for "the index": gpuqd knows it when a pod starts. */
-	if (strcmp(mode, "Indexed") == 0 &&
-	    spec_map_set(r->arena, &g->env, "JOB_COMPLETION_INDEX", "") < 0)
-		return spec_nomem(r->err);
-	return 0;
+	return 0; /* JOB_COMPLETION_INDEX is known, and set, when a pod starts */
 }
 
 /* metadata.name, or what generateName begins with, as a name of ours. */
@@ -373,6 +377,11 @@ static int read_name(struct gpuq_reader *r, const struct gpuq_val *meta, struct 
 		out->name = spec_name_from(r->arena, name ? name : base);
 		if (!out->name)
 			return spec_nomem(r->err);
+	}
+	if (ns && !spec_name_ok(ns)) {
+		gpuq_reader_enter(r, "namespace");
+		return spec_fail(r, gpuq_get(meta, "namespace"), GPUQ_EINVAL,
+				 "expected the name of a namespace, not '%.80s'", ns);
 	}
 	out->namespace_ = ns;
 	gpuq_reader_leave(r, mark);

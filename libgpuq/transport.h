@@ -15,12 +15,12 @@
 #define GPUQ_NO_DEADLINE INT64_MAX
 
 struct gpuq_transport {
-	int fd;		    /* -1 = closed */
+	int fd; /* -1 = closed */
 	struct gpuq_buf in;
 	size_t taken; /* of `in`, by the messages that were handed out */
 	struct gpuq_mp_scan scan;
 	int64_t heard_us; /* when bytes came last */
-	bool ended;	  /* the peer has closed, or reading failed */
+	bool ended; /* the peer has closed, or reading failed */
 };
 
 int64_t gpuq_mono_us(void);

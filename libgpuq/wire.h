@@ -44,11 +44,11 @@ extern const struct gpuq_mp_limits gpuq_wire_limits_hello, gpuq_wire_limits;
 /* A message taken apart; everything points into the tree it came from. */
 struct gpuq_wire_msg {
 	enum gpuq_wire_type type;
-	uint32_t id;		       /* requests and responses */
-	const char *method;	       /* requests and notifications */
+	uint32_t id; /* requests and responses */
+	const char *method; /* requests and notifications */
 	const struct gpuq_val *params; /* requests: the map, or NULL for [] or [nil];
 					* notifications: the list */
-	const struct gpuq_val *error;  /* responses: NULL when there is none */
+	const struct gpuq_val *error; /* responses: NULL when there is none */
 	const struct gpuq_val *result;
 };
 

@@ -14,8 +14,8 @@
 
 struct yaml_plain {
 	enum gpuq_type type; /* NULL, BOOL, INT, REAL or STR */
-	int64_t i;	     /* INT; BOOL: 0 or 1 */
-	double d;	     /* REAL */
+	int64_t i; /* INT; BOOL: 0 or 1 */
+	double d; /* REAL */
 };
 
 /* Decide what s (n bytes, NUL behind) means. Returns NULL and *out, or the sentence

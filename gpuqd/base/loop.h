@@ -24,7 +24,7 @@ int loop_new(struct loop **out, struct gpuq_err *err);
 void loop_free(struct loop *l); /* after everything registered with it */
 struct event_base *loop_base(struct loop *l);
 
-int64_t loop_now_us(const struct loop *l);  /* wall clock of this turn, us since 1970 */
+int64_t loop_now_us(const struct loop *l); /* wall clock of this turn, us since 1970 */
 int64_t loop_mono_us(const struct loop *l); /* monotonic clock of this turn */
 
 /* Run fn at the end of each turn; hooks run in the order of registration. */

@@ -30,11 +30,11 @@ struct loop;
 
 enum ask_outcome {
 	ASK_OK,
-	ASK_RETRY,     /* not now (down, throttled): the cluster goes on trying by itself */
-	ASK_QUOTA,     /* refused by the namespace's quota: wait */
-	ASK_REFUSED,   /* will never be taken as it is (message says why) */
-	ASK_CONFLICT,  /* the name is taken by something that is not ours */
-	ASK_UNKNOWN,   /* no answer: it may have happened; the watch or a look will tell */
+	ASK_RETRY, /* not now (down, throttled): the cluster goes on trying by itself */
+	ASK_QUOTA, /* refused by the namespace's quota: wait */
+	ASK_REFUSED, /* will never be taken as it is (message says why) */
+	ASK_CONFLICT, /* the name is taken by something that is not ours */
+	ASK_UNKNOWN, /* no answer: it may have happened; the watch or a look will tell */
 };
 
 struct cluster_sink {
@@ -58,25 +58,25 @@ struct cluster_sink {
 /* ---- what is asked ---- */
 
 struct pod_order {
-	const char *name, *token;   /* token: 32 hex, drawn when the attempt was decided */
-	const char *cluster_id;	    /* 8 hex; label gpuq.io/cluster */
-	const char *namespace_;	    /* from the queue; "" = the cluster's default */
+	const char *name, *token; /* token: 32 hex, drawn when the attempt was decided */
+	const char *cluster_id; /* 8 hex; label gpuq.io/cluster */
+	const char *namespace_; /* from the queue; "" = the cluster's default */
 	const char *service_account, *priority_class; /* from the queue, or "" */
 	struct gpuq_strlist image_pull_secrets;
-	const char *image;	    /* the group's, else the queue's; "" none */
+	const char *image; /* the group's, else the queue's; "" none */
 	const char *node;
-	const int *devices;	    /* indexes on the node, ascending */
+	const int *devices; /* indexes on the node, ascending */
 	size_t n_devices;
 	uint32_t job, attempt, index; /* index counts over all groups */
-	int64_t array_index;	    /* -1 none */
+	int64_t array_index; /* -1 none */
 	uint32_t group, group_index; /* which group, which pod of it */
-	uint32_t n_pods;	    /* of the whole gang: > 1 gets a headless Service */
+	uint32_t n_pods; /* of the whole gang: > 1 gets a headless Service */
 	const char *const *pod_names; /* all names of the gang, by index: rendezvous */
 	const char *queue, *user;
-	uint32_t uid, gid;	    /* of the submitter: local runs as them under root */
+	uint32_t uid, gid; /* of the submitter: local runs as them under root */
 	const struct gpuq_spec *spec;
-	struct gpuq_strmap env;	    /* GPUQ_* and rendezvous variables, made by dispatch */
-	int64_t time_limit_us;	    /* GPUQ_UNLIMITED: none; a safety net above our own kill */
+	struct gpuq_strmap env; /* GPUQ_* and rendezvous variables, made by dispatch */
+	int64_t time_limit_us; /* GPUQ_UNLIMITED: none; a safety net above our own kill */
 	int64_t grace_us;
 	bool accounting_finalizer;
 };
@@ -88,7 +88,7 @@ struct pod_ref {
 
 struct log_opts {
 	bool follow;
-	int64_t tail_lines;  /* -1 = all */
+	int64_t tail_lines; /* -1 = all */
 	const char *container; /* NULL = the only one */
 	bool timestamps;
 };
@@ -137,18 +137,18 @@ struct cluster {
 /* Makers; each in its own room. */
 struct cluster_kube_opts {
 	const char *kubeconfig; /* NULL: $KUBECONFIG, then in-cluster, then ~/.kube/config */
-	const char *context;	/* NULL = current-context */
+	const char *context; /* NULL = current-context */
 	const char *namespace_; /* default of queues that name none; NULL = the context's */
 	const char *cluster_id; /* label selector of what is ours */
-	int64_t creates_per_s;	/* client-side rate, 0 = no limit of our own */
+	int64_t creates_per_s; /* client-side rate, 0 = no limit of our own */
 };
 int cluster_kube_new(struct loop *l, const struct cluster_kube_opts *o, struct cluster **out,
 		     struct gpuq_err *err);
 
 struct cluster_local_opts {
-	const char *dir;	/* exists; the shepherds' state goes to DIR/local, output to DIR/logs */
-	const char *shepherd;	/* path of the program that runs one pod (gpuqd --shepherd) */
-	int64_t gpus;		/* declared devices; -1 = ask the driver */
+	const char *dir; /* exists; the shepherds' state goes to DIR/local, output to DIR/logs */
+	const char *shepherd; /* path of the program that runs one pod (gpuqd --shepherd) */
+	int64_t gpus; /* declared devices; -1 = ask the driver */
 	const char *cluster_id;
 };
 int cluster_local_new(struct loop *l, const struct cluster_local_opts *o, struct cluster **out,

@@ -16,24 +16,24 @@
 #include "libgpuq/arena.h"
 
 /* X(symbol, name in the database, key, what a record is) */
-#define TABLES(X) \
-	X(META, "meta", "name", "schema version, cluster identity, counters") \
-	X(JOB, "job", "id, array index", "a job that has not ended, or whose pods are not gone") \
-	X(SPEC, "spec", "id", "the job as its owner wrote it, script and environment included") \
-	X(REQUEST, "request", "request id", "what a class of jobs asks of the cluster") \
-	X(POD, "pod", "id, array index, attempt, index", "a pod that may exist") \
-	X(NODE, "node", "name", "a node: devices, labels, drain, last seen") \
-	X(KEY, "key", "user, key", "idempotency keys of the last days") \
-	X(SITE, "site", "name", "queues, pools and the like, as applied") \
-	X(USAGE, "usage", "queue, user, flavor, day", "GPU-seconds charged") \
-	X(HISTORY, "history", "id, array index", "a job that has ended") \
+#define TABLES(X)                                                                                  \
+	X(META, "meta", "name", "schema version, cluster identity, counters")                      \
+	X(JOB, "job", "id, array index", "a job that has not ended, or whose pods are not gone")   \
+	X(SPEC, "spec", "id", "the job as its owner wrote it, script and environment included")    \
+	X(REQUEST, "request", "request id", "what a class of jobs asks of the cluster")            \
+	X(POD, "pod", "id, array index, attempt, index", "a pod that may exist")                   \
+	X(NODE, "node", "name", "a node: devices, labels, drain, last seen")                       \
+	X(KEY, "key", "user, key", "idempotency keys of the last days")                            \
+	X(SITE, "site", "name", "queues, pools and the like, as applied")                          \
+	X(USAGE, "usage", "queue, user, flavor, day", "GPU-seconds charged")                       \
+	X(HISTORY, "history", "id, array index", "a job that has ended")                           \
 	X(AUDIT, "audit", "time, number", "who changed what")
 
 enum table {
 #define X(sym, name, key, doc) TABLE_##sym,
 	TABLES(X)
 #undef X
-	N_TABLES
+		N_TABLES
 };
 
 extern const char *const table_names[N_TABLES];
@@ -52,7 +52,7 @@ struct batch {
 	struct gpuq_arena mem; /* keys and values */
 	struct change *items;
 	size_t n, room;
-	bool failed;	       /* out of memory while filling: must not be written */
+	bool failed; /* out of memory while filling: must not be written */
 };
 
 void batch_init(struct batch *b);

@@ -20,38 +20,38 @@
 #include "libgpuq/spec.h"
 
 /* X(symbol, word, stored) - the last group is known, never stored. */
-#define EVENTS(X) \
-	X(JOB_SUBMITTED, "job.submitted", true) \
-	X(JOB_HELD, "job.held", true) \
-	X(JOB_RELEASED, "job.released", true) \
-	X(JOB_CANCEL_ASKED, "job.cancel_asked", true) \
-	X(JOB_NOMINATED, "job.nominated", true) \
-	X(JOB_PLACED, "job.placed", true) \
-	X(JOB_EVICT_ASKED, "job.evict_asked", true) \
-	X(JOB_REQUEUED, "job.requeued", true) \
-	X(JOB_ENDED, "job.ended", true) \
-	X(POD_CREATED, "pod.created", true) \
-	X(POD_STARTED, "pod.started", true) \
-	X(POD_ENDED, "pod.ended", true) \
-	X(POD_GONE, "pod.gone", true) \
-	X(NODE_SEEN, "node.seen", true) \
-	X(NODE_GONE, "node.gone", true) \
-	X(NODE_DRAIN, "node.drain", true) \
-	X(SITE_APPLIED, "site.applied", true) \
-	X(KEYS_EXPIRED, "keys.expired", true) \
-	X(DEP_ENDED, "dep.ended", true) \
-	X(JOB_REASONS, "job.reasons", false) \
-	X(JOB_BLOCKED, "job.blocked", false) \
-	X(POD_LEAVING, "pod.leaving", false) \
-	X(NODE_BACKOFF, "node.backoff", false) \
-	X(FOREIGN_SEEN, "foreign.seen", false) \
+#define EVENTS(X)                                                                                  \
+	X(JOB_SUBMITTED, "job.submitted", true)                                                    \
+	X(JOB_HELD, "job.held", true)                                                              \
+	X(JOB_RELEASED, "job.released", true)                                                      \
+	X(JOB_CANCEL_ASKED, "job.cancel_asked", true)                                              \
+	X(JOB_NOMINATED, "job.nominated", true)                                                    \
+	X(JOB_PLACED, "job.placed", true)                                                          \
+	X(JOB_EVICT_ASKED, "job.evict_asked", true)                                                \
+	X(JOB_REQUEUED, "job.requeued", true)                                                      \
+	X(JOB_ENDED, "job.ended", true)                                                            \
+	X(POD_CREATED, "pod.created", true)                                                        \
+	X(POD_STARTED, "pod.started", true)                                                        \
+	X(POD_ENDED, "pod.ended", true)                                                            \
+	X(POD_GONE, "pod.gone", true)                                                              \
+	X(NODE_SEEN, "node.seen", true)                                                            \
+	X(NODE_GONE, "node.gone", true)                                                            \
+	X(NODE_DRAIN, "node.drain", true)                                                          \
+	X(SITE_APPLIED, "site.applied", true)                                                      \
+	X(KEYS_EXPIRED, "keys.expired", true)                                                      \
+	X(DEP_ENDED, "dep.ended", true)                                                            \
+	X(JOB_REASONS, "job.reasons", false)                                                       \
+	X(JOB_BLOCKED, "job.blocked", false)                                                       \
+	X(POD_LEAVING, "pod.leaving", false)                                                       \
+	X(NODE_BACKOFF, "node.backoff", false)                                                     \
+	X(FOREIGN_SEEN, "foreign.seen", false)                                                     \
 	X(FOREIGN_GONE, "foreign.gone", false)
 
 enum event_type {
 #define X(sym, word, stored) EV_##sym,
 	EVENTS(X)
 #undef X
-	N_EVENTS
+		N_EVENTS
 };
 
 extern const char *const event_words[N_EVENTS];
@@ -76,9 +76,9 @@ struct reason_fact {
 struct placed_pod {
 	uint32_t group, group_index; /* which pod of which group */
 	const char *node;
-	const uint16_t *devices;     /* ascending */
+	const uint16_t *devices; /* ascending */
 	uint32_t n_devices;
-	int64_t gpus_milli;	     /* taken of each device x 1000 = whole */
+	int64_t gpus_milli; /* taken of each device x 1000 = whole */
 };
 
 struct event {
@@ -95,9 +95,9 @@ struct event {
 			size_t request_len;
 			const char *user, *queue, *qos;
 			uint32_t uid, gid;
-			int64_t time_limit_us;	   /* resolved; GPUQ_UNLIMITED */
-			const char *key;	   /* idempotency, NULL none; jobs of one call share it */
-			uint64_t key_hash;	   /* of the request */
+			int64_t time_limit_us; /* resolved; GPUQ_UNLIMITED */
+			const char *key; /* idempotency, NULL none; jobs of one call share it */
+			uint64_t key_hash; /* of the request */
 		} submitted; /* job.id = model_next_job_id() */
 		struct {
 			bool admin;
@@ -121,7 +121,7 @@ struct event {
 		} evict;
 		struct {
 			enum gpuq_cause cause;
-			bool counts;	       /* uses up one of the owner's retries */
+			bool counts; /* uses up one of the owner's retries */
 			int64_t not_before_us; /* 0 = at once */
 			const char *message;
 		} requeued;
@@ -130,7 +130,8 @@ struct event {
 			int exit_code; /* -1 = it never ran */
 			const char *message;
 		} ended;
-		enum gpuq_job_state dep_state; /* DEP_ENDED: how `job`, which left memory long ago, ended */
+		enum gpuq_job_state
+			dep_state; /* DEP_ENDED: how `job`, which left memory long ago, ended */
 		struct {
 			const char *uid;
 		} created;
@@ -139,7 +140,7 @@ struct event {
 		} started;
 		struct {
 			int64_t start_us, end_us; /* 0 = not known: the ledger's own times count */
-			int exit_code;		  /* -1 = it never ran */
+			int exit_code; /* -1 = it never ran */
 			enum pod_fault fault;
 			const char *message;
 		} pod_ended;

@@ -16,9 +16,9 @@
 #include "libgpuq/schema.h"
 
 struct device_fact {
-	const char *uuid;    /* "" when the cluster does not tell */
+	const char *uuid; /* "" when the cluster does not tell */
 	const char *product; /* "NVIDIA-A100-SXM4-80GB", "" unknown */
-	int64_t memory_mib;  /* 0 unknown */
+	int64_t memory_mib; /* 0 unknown */
 	bool healthy;
 };
 
@@ -32,43 +32,43 @@ struct node_fact {
 	const struct taint_fact *taints;
 	size_t n_taints;
 	int64_t cpu_milli, memory_bytes, max_pods; /* allocatable */
-	const struct device_fact *devices;	   /* index = position */
+	const struct device_fact *devices; /* index = position */
 	size_t n_devices;
-	bool ready;	    /* may start pods (Ready, no pressure) */
+	bool ready; /* may start pods (Ready, no pressure) */
 	bool unschedulable; /* cordoned by others */
-	const char *note;   /* why it is not ready, or "" */
+	const char *note; /* why it is not ready, or "" */
 };
 
 enum pod_phase { POD_PENDING, POD_RUNNING, POD_SUCCEEDED, POD_FAILED };
 
 /* Why a failed pod failed, as far as it is not its owner's doing. */
 enum pod_fault {
-	POD_FAULT_NONE,	   /* its own exit code */
-	POD_FAULT_OOM,	   /* killed for memory */
+	POD_FAULT_NONE, /* its own exit code */
+	POD_FAULT_OOM, /* killed for memory */
 	POD_FAULT_REJECTED, /* the node refused it before it ran */
-	POD_FAULT_INFRA,   /* node lost, evicted by the system, disrupted */
-	POD_FAULT_IMAGE,   /* cannot start: image, config, command */
+	POD_FAULT_INFRA, /* node lost, evicted by the system, disrupted */
+	POD_FAULT_IMAGE, /* cannot start: image, config, command */
 	POD_FAULT_DEADLINE, /* the cluster's own deadline killed it */
 };
 
 struct pod_fact {
-	const char *name;      /* gpuq-CLUSTER-JOB[-ARRAYINDEX]-ATTEMPT-INDEX for ours */
+	const char *name; /* gpuq-CLUSTER-JOB[-ARRAYINDEX]-ATTEMPT-INDEX for ours */
 	const char *namespace_;
-	const char *uid;       /* the cluster's identity of this object */
-	const char *token;     /* our identity (order->token), "" when foreign */
-	const char *node;      /* "" when not bound */
+	const char *uid; /* the cluster's identity of this object */
+	const char *token; /* our identity (order->token), "" when foreign */
+	const char *node; /* "" when not bound */
 	enum pod_phase phase;
 	enum pod_fault fault;
-	bool leaving;	       /* told to leave (deletionTimestamp) */
-	bool waiting_bad;      /* cannot start by itself: image, config (see message) */
+	bool leaving; /* told to leave (deletionTimestamp) */
+	bool waiting_bad; /* cannot start by itself: image, config (see message) */
 	const char *reason, *message; /* the cluster's words, "" */
-	int exit_code;	       /* of the first container that failed, else 0; 128+n for a signal */
-	int64_t start_us;      /* status.startTime; 0 = not yet */
-	int64_t end_us;	       /* last container's end; 0 = not known */
+	int exit_code; /* of the first container that failed, else 0; 128+n for a signal */
+	int64_t start_us; /* status.startTime; 0 = not yet */
+	int64_t end_us; /* last container's end; 0 = not known */
 	/* what it takes, for foreign pods and for checks of our own */
 	int64_t gpus_milli, cpu_milli, memory_bytes;
-	const int *devices;    /* indexes read back from the cluster, if it tells */
-	size_t n_devices;      /* 0 = not told */
+	const int *devices; /* indexes read back from the cluster, if it tells */
+	size_t n_devices; /* 0 = not told */
 };
 
 #endif

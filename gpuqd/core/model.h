@@ -25,9 +25,9 @@
 
 struct queue {
 	const char *name;
-	struct queue *parent;	       /* NULL = at the top */
+	struct queue *parent; /* NULL = at the top */
 	const struct site_queue *site; /* never NULL */
-	uint32_t ix;		       /* in model->queues; parents before children */
+	uint32_t ix; /* in model->queues; parents before children */
 	uint32_t n_children;
 	uint32_t n_pending, n_running; /* array elements counted; of this queue alone */
 	int64_t allocated_milli, held_milli; /* of this queue alone */
@@ -57,17 +57,17 @@ struct array {
 	struct gpuq_range *waiting; /* elements not split off yet; sorted */
 	size_t n_waiting_ranges;
 	int64_t n_waiting, size, throttle;
-	int64_t n_live;		    /* split off and not ended */
-	int worst_exit;		    /* of ended elements */
-	enum gpuq_job_state worst;  /* COMPLETED until an element ended otherwise */
-	char *indices;		    /* "0-99:2" as submitted */
+	int64_t n_live; /* split off and not ended */
+	int worst_exit; /* of ended elements */
+	enum gpuq_job_state worst; /* COMPLETED until an element ended otherwise */
+	char *indices; /* "0-99:2" as submitted */
 };
 
 struct node;
 struct job;
 
 struct pod {
-	struct pod *job_prev, *job_next;   /* of its job, by attempt and index */
+	struct pod *job_prev, *job_next; /* of its job, by attempt and index */
 	struct pod *node_prev, *node_next; /* of its node */
 	struct job *job;
 	struct node *node;
@@ -75,15 +75,15 @@ struct pod {
 	enum gpuq_pod_state state;
 	enum pod_fault fault;
 	bool dirty;
-	bool leaving;		/* told to leave, by us or by others; not stored */
-	bool asked;		/* its creation was asked for by this process; not stored */
-	bool forgotten;		/* the cluster was told that it may go; not stored */
-	uint32_t seen;		/* list generation in which the cluster last named it; not stored */
-	int exit_code;		/* -1 until it ended, or when it never ran */
+	bool leaving; /* told to leave, by us or by others; not stored */
+	bool asked; /* its creation was asked for by this process; not stored */
+	bool forgotten; /* the cluster was told that it may go; not stored */
+	uint32_t seen; /* list generation in which the cluster last named it; not stored */
+	int exit_code; /* -1 until it ended, or when it never ran */
 	int64_t placed_us, start_us, end_us;
 	int64_t cpu_milli, memory_bytes, gpus_milli; /* taken while not ENDED or GONE */
 	char uid[48];
-	char *message;		/* NULL = none */
+	char *message; /* NULL = none */
 	uint32_t n_devices;
 	uint16_t devices[];
 };
@@ -103,21 +103,21 @@ struct job {
 	const char *user, *account, *qos, *flavor; /* interned; account, flavor may be "" */
 	struct queue *queue;
 	struct request *request;
-	struct array *array;	     /* of an array's waiting part; else NULL */
+	struct array *array; /* of an array's waiting part; else NULL */
 	struct reason *reasons;
 	struct dep *deps;
 	uint32_t n_deps;
 	struct eviction *evictions;
 	uint32_t n_evictions;
-	struct pod *pods;	     /* all that are not gone, and those of the last attempt */
+	struct pod *pods; /* all that are not gone, and those of the last attempt */
 	int64_t submit_us, eligible_us, begin_us, deadline_us, time_limit_us;
-	int64_t start_us, end_us;    /* of the last attempt: all its pods ran; 0 = not yet */
-	int64_t placed_us;	     /* of the last attempt */
+	int64_t start_us, end_us; /* of the last attempt: all its pods ran; 0 = not yet */
+	int64_t placed_us; /* of the last attempt */
 	int64_t nice, priority;
-	int64_t gpu_us;		     /* device-microseconds of ended pods */
-	int64_t not_before_us;	     /* after a requeue */
-	int64_t planned_us;	     /* estimated start; not stored */
-	struct reason blocked;	     /* from outside the core (NamespaceQuota); not stored */
+	int64_t gpu_us; /* device-microseconds of ended pods */
+	int64_t not_before_us; /* after a requeue */
+	int64_t planned_us; /* estimated start; not stored */
+	struct reason blocked; /* from outside the core (NamespaceQuota); not stored */
 	int64_t blocked_until_us;
 	/* How this attempt is going to end, once that is known. */
 	enum gpuq_job_state outcome; /* GPUQ_JOB_PENDING = not known */
@@ -125,10 +125,10 @@ struct job {
 	enum gpuq_cause leave_cause; /* told to leave: why; NONE = not told */
 	int64_t leave_us, leave_grace_us;
 	int leave_signal;
-	int exit_code;		     /* of the ended job; -1 none */
-	char *message;		     /* why it ended as it did; NULL none */
-	char token[33];		     /* of the attempt */
-	struct gpuq_retry retry;     /* exits on the heap */
+	int exit_code; /* of the ended job; -1 none */
+	char *message; /* why it ended as it did; NULL none */
+	char token[33]; /* of the attempt */
+	struct gpuq_retry retry; /* exits on the heap */
 };
 
 struct device {
@@ -140,13 +140,13 @@ struct device {
 struct node {
 	UT_hash_handle hh;
 	const char *name, *flavor, *pool; /* interned */
-	struct node_fact fact;	 /* labels, taints, allocatable; owned */
+	struct node_fact fact; /* labels, taints, allocatable; owned */
 	struct gpuq_arena arena; /* of the fact */
 	struct device *devices;
 	uint32_t n_devices;
-	bool dirty, gone;	 /* gone: kept while its pods are not known to be gone */
+	bool dirty, gone; /* gone: kept while its pods are not known to be gone */
 	bool drain;
-	const char *drain_why;	 /* interned */
+	const char *drain_why; /* interned */
 	bool suspect;
 	int64_t backoff_until_us;
 	int64_t seen_us;
@@ -191,15 +191,15 @@ struct model {
 	bool site_dirty;
 	struct queue **queues; /* by ix: parents first, then as in the file */
 	uint32_t n_queues;
-	struct job *jobs;      /* hash by key, in order of insertion */
+	struct job *jobs; /* hash by key, in order of insertion */
 	struct job *dirty_jobs;
-	struct node *nodes;    /* hash by name */
+	struct node *nodes; /* hash by name */
 	struct request *requests_by_bytes, *requests_by_id;
 	struct foreign *foreigns;
 	struct idem_key *keys;
 	struct usage *usages;
 	struct str *strs;
-	struct batch direct;   /* records that no object stands for any more */
+	struct batch direct; /* records that no object stands for any more */
 	uint32_t n_jobs_by_state[N_GPUQ_JOB_STATES];
 	uint64_t n_events, n_audit;
 };
@@ -239,9 +239,9 @@ bool pod_name_parse(const struct model *m, const char *name, struct pod_key *key
 const char *model_intern(struct model *m, const char *s); /* lasting copy; NULL gives "" */
 
 bool array_waits(const struct array *a, int64_t index); /* not split off yet */
-bool job_is_live(const struct job *j);	    /* has an attempt under way */
-bool pod_takes(const struct pod *p);	    /* its devices, cpu and memory are not free */
-uint32_t job_pods(const struct job *j);	    /* pods of one start */
+bool job_is_live(const struct job *j); /* has an attempt under way */
+bool pod_takes(const struct pod *p); /* its devices, cpu and memory are not free */
+uint32_t job_pods(const struct job *j); /* pods of one start */
 int64_t job_gpus_milli(const struct job *j); /* devices of one start */
 bool job_waits_for_deps(const struct job *j, int64_t now_us, bool *never);
 enum gpuq_node_state node_state(const struct node *n);
@@ -255,8 +255,9 @@ void job_verdict(const struct job *j, struct event *out);
 /* Are all pods of the current attempt ENDED or GONE (true also for none)? */
 bool job_attempt_over(const struct job *j);
 
-#define job_each(m, it) \
-	for (struct job *it = (m)->jobs, *it##_next; it && (it##_next = it->hh.next, 1); it = it##_next)
+#define job_each(m, it)                                                                            \
+	for (struct job *it = (m)->jobs, *it##_next; it && (it##_next = it->hh.next, 1);           \
+	     it = it##_next)
 #define node_each(m, it) for (struct node *it = (m)->nodes; it; it = it->hh.next)
 
 #endif

@@ -59,22 +59,24 @@ static void count_devices(struct cycle *c, uint32_t node)
  * keep for each device that stays free. Per 1024 devices, to be exact enough. */
 static void measure_balance(struct cycle *c)
 {
-	int64_t cpu = 0, mib = 0, devices = 0;
+	int64_t cpu = 0, mib = 0, cpu_devices = 0, mib_devices = 0;
 
 	for (uint32_t i = 0; i < c->s->n_nodes; i++) {
 		const struct snap_node *n = &c->s->nodes[i];
 
-		if (n->n_devices == 0 || n->cpu_milli == GPUQ_UNLIMITED ||
-		    n->memory_bytes == GPUQ_UNLIMITED || !bits_has(c->ready, i))
+		if (n->n_devices == 0 || !bits_has(c->ready, i))
 			continue;
-		cpu += n->cpu_milli;
-		mib += n->memory_bytes >> 20;
-		devices += n->n_devices;
+		if (n->cpu_milli != GPUQ_UNLIMITED) {
+			cpu += n->cpu_milli;
+			cpu_devices += n->n_devices;
+		}
+		if (n->memory_bytes != GPUQ_UNLIMITED) {
+			mib += n->memory_bytes >> 20;
+			mib_devices += n->n_devices;
+		}
 	}
-	if (devices == 0)
-		return;
-	c->cpu_per_device = cpu * 1024 / devices;
-	c->mib_per_device = mib * 1024 / devices;
+	c->cpu_per_device = cpu_devices ? cpu * 1024 / cpu_devices : 0;
+	c->mib_per_device = mib_devices ? mib * 1024 / mib_devices : 0;
 }
 
 static void seat_tenants(struct cycle *c)

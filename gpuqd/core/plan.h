@@ -79,7 +79,8 @@ struct plan {
 	 * still waits after the plan has at least one; no other has any. */
 	const struct plan_reason *reasons;
 	uint32_t n_actions, n_pods, n_devices, n_reasons;
-	/* Queue q, resource r: [q * n_res + r]; before the plan is applied. */
+	/* Queue q, resource r: [q * n_res + r]. allocated is what queues hold with the plan
+	 * applied; fair_share and demand do not depend on it. */
 	const int64_t *fair_share, *allocated, *demand;
 	int64_t wake_us; /* the next instant at which another plan may come out by time
 			   * alone (a begin time, a walltime); GPUQ_UNLIMITED = none */

@@ -34,7 +34,7 @@ struct rec {
 };
 
 uint32_t rec_get_array(struct rec *r); /* members; 0 when bad */
-int64_t rec_get_int(struct rec *r);    /* nil reads as 0 */
+int64_t rec_get_int(struct rec *r); /* nil reads as 0 */
 bool rec_get_bool(struct rec *r);
 /* Bytes of a string or bin, borrowed; NULL for nil. */
 const char *rec_get_str(struct rec *r, size_t *n);

@@ -23,7 +23,7 @@
 
 struct request {
 	UT_hash_handle hh_bytes, hh_id;
-	uint32_t id;	 /* lasting; given by the model */
+	uint32_t id; /* lasting; given by the model */
 	uint32_t n_jobs; /* that use it */
 	uint32_t snap_ix; /* handle in the snapshot being taken */
 	bool dirty;
@@ -31,8 +31,8 @@ struct request {
 	struct gpuq_spec spec; /* groups' resources and constraints, flavors, licenses; no more */
 	unsigned char *bytes;
 	size_t len;
-	uint32_t n_pods;     /* of one start: sum of pods_min */
-	int64_t gpus_milli;  /* of one start */
+	uint32_t n_pods; /* of one start: sum of pods_min */
+	int64_t gpus_milli; /* of one start */
 };
 
 /* The bytes of the scheduling half of spec, appended to out. */

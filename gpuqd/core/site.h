@@ -21,16 +21,16 @@
 
 /* Devices in thousandths, for all flavors alike or flavor by flavor. */
 struct site_amount {
-	bool given;	 /* the key was there */
+	bool given; /* the key was there */
 	bool per_flavor; /* else `all` counts for each flavor alike */
-	int64_t all;	 /* GPUQ_UNLIMITED possible */
+	int64_t all; /* GPUQ_UNLIMITED possible */
 	const char **flavors;
 	int64_t *amounts;
 	size_t n;
 };
 
 struct site_match {
-	const char *product;	  /* glob over the device's product; NULL = none by itself */
+	const char *product; /* glob over the device's product; NULL = none by itself */
 	int64_t memory_min_bytes; /* of a device, 0 = any */
 };
 
@@ -40,15 +40,22 @@ struct site_flavor {
 	int64_t rate_milli; /* billing weight, default 1000 */
 };
 
-enum site_sharing { SHARING_WHOLE, SHARING_MIG, SHARING_TIME_SLICING, SHARING_GPUSHARE,
-		    SHARING_GPU_MANAGER, SHARING_HAMI, SHARING_DRA };
+enum site_sharing {
+	SHARING_WHOLE,
+	SHARING_MIG,
+	SHARING_TIME_SLICING,
+	SHARING_GPUSHARE,
+	SHARING_GPU_MANAGER,
+	SHARING_HAMI,
+	SHARING_DRA
+};
 
 struct site_pool {
 	const char *name;
 	struct gpuq_strmap selector; /* node labels; all must match */
 	const char *flavor;
-	int sharing;		     /* enum site_sharing */
-	int placement;		     /* 0 pack, 1 spread */
+	int sharing; /* enum site_sharing */
+	int placement; /* 0 pack, 1 spread */
 	bool spot;
 	struct gpuq_val *provisioning;
 };
@@ -68,22 +75,22 @@ struct site_cap { /* of running jobs or devices: user's and one job's; GPUQ_UNLI
 
 struct site_budget {
 	int64_t gpu_minutes;
-	int period;	/* 0 none, 1 day, 2 week, 3 month, 4 quarter, 5 year */
+	int period; /* 0 none, 1 day, 2 week, 3 month, 4 quarter, 5 year */
 	int64_t half_life_us;
-	int mode;	/* 0 soft, 1 hard */
+	int mode; /* 0 soft, 1 hard */
 };
 
 struct site_node_loss {
-	int mode;	/* 0 strict, 1 available */
+	int mode; /* 0 strict, 1 available */
 	int64_t after_us;
 };
 
 struct site_queue {
 	const char *name, *parent; /* parent NULL = at the top */
 	struct site_amount quota, limit, lend;
-	int64_t weight;		   /* >= 0, thousandths */
+	int64_t weight; /* >= 0, thousandths */
 	int64_t rank;
-	int reclaim, preempt;	   /* see schema */
+	int reclaim, preempt; /* see schema */
 	int64_t reclaim_min_runtime_us, preempt_min_runtime_us;
 	struct site_budget *budget;
 	const char *namespace_, *service_account, *priority_class, *image, *pod_policy;
@@ -93,7 +100,7 @@ struct site_queue {
 	int64_t start_timeout_us;
 	struct site_node_loss node_loss;
 	bool accounting_finalizer, stopped, closed;
-	const char *start;	   /* "direct" or "bind" */
+	const char *start; /* "direct" or "bind" */
 };
 
 struct site_user {
@@ -131,8 +138,9 @@ int site_read(const struct gpuq_val *v, const char *file, int64_t now_us, struct
 struct site *site_default(void);
 void site_free(struct site *s);
 
-#define site_each(type, list, it) \
-	for (struct type *it = (list).items, *it##_end = it ? it + (list).n : NULL; it != it##_end; it++)
+#define site_each(type, list, it)                                                                  \
+	for (struct type *it = (list).items, *it##_end = it ? it + (list).n : NULL;                \
+	     it != it##_end; it++)
 
 const struct site_queue *site_queue_find(const struct site *s, const char *name);
 const struct site_qos *site_qos_find(const struct site *s, const char *name);

@@ -26,7 +26,7 @@ struct journal;
 struct dispatch_opts {
 	bool local;
 	int64_t finished_pod_keep_us; /* logs of finished pods stay readable that long */
-	int64_t start_timeout_us;     /* of queues that name none */
+	int64_t start_timeout_us; /* of queues that name none */
 };
 
 int dispatch_new(struct journal *j, const struct dispatch_opts *o, struct dispatch **out,

@@ -86,7 +86,7 @@ static void node_refused(struct reconcile *r, const char *name)
 		f = calloc(1, sizeof(*f) + strlen(name) + 1);
 		if (!f)
 			abort();
-		strcpy(f->name, name);
+		memcpy(f->name, name, strlen(name) + 1);
 		HASH_ADD_STR(r->refusals, name, f);
 	}
 	f->at_us[f->n++ % REFUSALS_SUSPECT] = now;

@@ -21,8 +21,8 @@ struct journal;
 struct reconcile;
 struct schedule;
 
-int reconcile_new(struct journal *j, struct dispatch *d, struct schedule *s,
-		  struct reconcile **out, struct gpuq_err *err);
+int reconcile_new(struct journal *j, struct dispatch *d, struct schedule *s, struct reconcile **out,
+		  struct gpuq_err *err);
 void reconcile_free(struct reconcile *r);
 
 /* The sink to start c with; c is asked to remove orphans. */

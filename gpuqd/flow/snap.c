@@ -155,7 +155,8 @@ static uint32_t take_request(struct taking *t, const struct request *r)
 		{
 			if (strcmp(l->name, spec->licenses.keys[i]) == 0) {
 				needs[sr.n_licenses].license = ix;
-				needs[sr.n_licenses++].count = atoll(spec->licenses.vals[i]);
+				needs[sr.n_licenses++].count =
+					strtoll(spec->licenses.vals[i], NULL, 10);
 			}
 			ix++;
 		}

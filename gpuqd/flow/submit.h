@@ -28,8 +28,8 @@ struct submit_who {
 
 struct submit_result {
 	uint32_t first_id, n_jobs; /* ids are consecutive; 0 0 for a dry run */
-	bool repeated;		   /* the key was known: these are the jobs of the first time */
-	struct gpuq_val *jobs;	   /* job objects, each with `warnings` (and `spec` for a dry run) */
+	bool repeated; /* the key was known: these are the jobs of the first time */
+	struct gpuq_val *jobs; /* job objects, each with `warnings` (and `spec` for a dry run) */
 };
 
 /* specs: a list of normalised spec trees. Returns 0; GPUQ_EINVAL, GPUQ_ENOENT, GPUQ_EPERM,

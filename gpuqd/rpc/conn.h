@@ -21,8 +21,8 @@ struct rpc_conn;
 struct rpc_frame {
 	struct rpc_frame *next;
 	struct rpc_conn *conn; /* NULL = its connection is gone */
-	uint32_t id;	       /* of its call */
-	bool item;	       /* else a response */
+	uint32_t id; /* of its call */
+	bool item; /* else a response */
 	bool released;
 	struct gpuq_buf bytes;
 };
@@ -30,7 +30,7 @@ struct rpc_frame {
 struct rpc_call {
 	struct rpc_server *server;
 	struct rpc_conn *conn; /* NULL = nobody listens any more */
-	struct rpc_call *next, **link;	       /* of the connection's calls */
+	struct rpc_call *next, **link; /* of the connection's calls */
 	struct rpc_call *all_next, **all_link; /* of the server's */
 	uint32_t id;
 	const struct rpc_method *method;
@@ -39,10 +39,10 @@ struct rpc_call {
 	struct rpc_peer peer;
 	const char *key;
 	int64_t deadline_us;
-	uint64_t seq;	 /* items sent */
+	uint64_t seq; /* items sent */
 	uint32_t credit; /* items that may be sent */
-	bool paused;	 /* rpc_item said no */
-	bool in_fn;	 /* its method runs: the memory stays until it returns */
+	bool paused; /* rpc_item said no */
+	bool in_fn; /* its method runs: the memory stays until it returns */
 	bool finished;
 	void (*resume)(void *arg);
 	void (*closed)(void *arg, int why);
@@ -54,7 +54,7 @@ struct rpc_call {
 struct rpc_conn {
 	struct rpc_server *server;
 	struct rpc_conn *next, **link; /* of the server's connections */
-	int fd;			       /* -1 in tests */
+	int fd; /* -1 in tests */
 	struct event *readable, *writable;
 	struct rpc_peer peer;
 	char *client; /* what it calls itself, once it said hello */
@@ -66,9 +66,9 @@ struct rpc_conn {
 	int64_t active_us; /* last call or last byte, monotonic */
 	/* out */
 	struct gpuq_buf out; /* released bytes */
-	size_t sent;	     /* of `out` */
+	size_t sent; /* of `out` */
 	struct rpc_frame *frames, **last_frame; /* not all released */
-	size_t held_bytes;			/* in frames */
+	size_t held_bytes; /* in frames */
 	int64_t wrote_us;
 	struct loop_timer *close_timer; /* set = closing: what is under way leaves, then it ends */
 	struct rpc_call *calls;
@@ -104,9 +104,9 @@ struct rpc_call *call_find(const struct rpc_conn *c, uint32_t id);
 void call_credit(struct rpc_call *call, int64_t n);
 void call_cancel(struct rpc_call *call);
 void call_doom(struct rpc_call *call, const struct gpuq_err *why); /* fail it from outside */
-void call_orphan(struct rpc_call *call);    /* its connection is going away */
-void call_resume_some(struct rpc_conn *c);  /* after the output drained */
-void call_abandon(struct rpc_call *call);   /* the server is going away */
+void call_orphan(struct rpc_call *call); /* its connection is going away */
+void call_resume_some(struct rpc_conn *c); /* after the output drained */
+void call_abandon(struct rpc_call *call); /* the server is going away */
 
 /* server.c, for the others */
 struct loop *server_loop(const struct rpc_server *s);

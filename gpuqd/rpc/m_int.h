@@ -84,6 +84,9 @@ extern const struct gpuq_schema p_job_submit, p_job_get, p_job_list, p_job_act, 
 	{                                                                                          \
 		.key = NULL                                                                        \
 	}
-#define P_SCHEMA(type_, fields_) { .name = "params", .size = sizeof(struct type_), .fields = (fields_) }
+#define P_SCHEMA(type_, fields_)                                                                   \
+	{                                                                                          \
+		.name = "params", .size = sizeof(struct type_), .fields = (fields_)                \
+	}
 
 #endif

@@ -29,9 +29,9 @@ struct rpc_call;
 struct rpc_server;
 
 enum rpc_role {
-	RPC_ROLE_ANY,	   /* whoever may connect */
-	RPC_ROLE_USER,	   /* has an identity; on a unix socket everybody */
-	RPC_ROLE_MANAGER,  /* of some queue, as the daemon's is_manager says */
+	RPC_ROLE_ANY, /* whoever may connect */
+	RPC_ROLE_USER, /* has an identity; on a unix socket everybody */
+	RPC_ROLE_MANAGER, /* of some queue, as the daemon's is_manager says */
 	RPC_ROLE_OPERATOR, /* gpuqd's own uid, and those named in the configuration */
 };
 
@@ -53,10 +53,10 @@ typedef int (*rpc_fn)(void *arg, struct rpc_call *call, const void *params, stru
 
 /* One row per method: access, reading of params, and the manual's list. */
 struct rpc_method {
-	const char *name;    /* "job.submit" */
+	const char *name; /* "job.submit" */
 	enum rpc_role least; /* who may call it */
-	bool mutates;	     /* a repeat needs a key to be safe */
-	bool stream;	     /* may send items before its reply */
+	bool mutates; /* a repeat needs a key to be safe */
+	bool stream; /* may send items before its reply */
 	const struct gpuq_schema *params; /* NULL = taken as they are */
 	rpc_fn fn;
 	const char *doc; /* one sentence */
@@ -68,9 +68,9 @@ typedef void (*rpc_release_fn)(void *arg, int rc, const struct gpuq_err *err);
 
 struct rpc_opts {
 	const struct rpc_method *methods; /* ends with name == NULL; lives on */
-	void *arg;			  /* for the methods and the callbacks below */
-	const char *server;		  /* "gpuqd/0.1.0", for hello */
-	const char *version;		  /* "0.1.0" */
+	void *arg; /* for the methods and the callbacks below */
+	const char *server; /* "gpuqd/0.1.0", for hello */
+	const char *version; /* "0.1.0" */
 	/* Names (or numeric uids) of operators besides gpuqd's own uid; may be NULL.
 	 * Copied. Ends with NULL. */
 	const char *const *operators;
@@ -105,7 +105,7 @@ void rpc_server_free(struct rpc_server *s);
 
 struct rpc_stats {
 	uint64_t accepted, refused; /* connections */
-	uint64_t calls, failed;	    /* finished calls, and those with an error */
+	uint64_t calls, failed; /* finished calls, and those with an error */
 	unsigned connections, open_calls; /* now */
 };
 void rpc_server_stats(const struct rpc_server *s, struct rpc_stats *out);
@@ -122,8 +122,8 @@ struct gpuq_arena *rpc_call_arena(struct rpc_call *c);
  * has cancelled (why = GPUQ_ECANCELED, and it has been answered so) or is gone
  * (GPUQ_EGONE): nobody listens any more, and the method should finish the call soon,
  * from the callback if it likes. Without closed a call cannot be cancelled. */
-void rpc_call_watch(struct rpc_call *c, void (*resume)(void *arg), void (*closed)(void *arg, int why),
-		    void *arg);
+void rpc_call_watch(struct rpc_call *c, void (*resume)(void *arg),
+		    void (*closed)(void *arg, int why), void *arg);
 
 /* Finish the call. result may be NULL (nil) and is not used after. */
 void rpc_reply(struct rpc_call *c, const struct gpuq_val *result);

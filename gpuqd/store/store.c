@@ -109,9 +109,9 @@ static int check_fs(const char *dir, struct gpuq_err *err)
 		long magic;
 		const char *name;
 	} bad[] = {
-		{ 0x6969, "NFS" },        { 0x517b, "SMB" },      { 0xfe534d42, "SMB2" },
-		{ 0xff534d42, "CIFS" },   { 0x01021997, "9p" },   { 0x65735546, "FUSE" },
-		{ 0x47504653, "GPFS" },   { 0x0bd00bd0, "Lustre" }, { 0x19830326, "BeeGFS" },
+		{ 0x6969, "NFS" },      { 0x517b, "SMB" },        { 0xfe534d42, "SMB2" },
+		{ 0xff534d42, "CIFS" }, { 0x01021997, "9p" },     { 0x65735546, "FUSE" },
+		{ 0x47504653, "GPFS" }, { 0x0bd00bd0, "Lustre" }, { 0x19830326, "BeeGFS" },
 	};
 	struct statfs f;
 

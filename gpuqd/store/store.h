@@ -23,9 +23,9 @@ struct loop;
 struct store;
 
 struct store_opts {
-	int64_t map_bytes;  /* address space, not disk; 0 = 64 GiB */
-	bool unsafe_fs;	    /* allow network filesystems */
-	bool no_sync;	    /* tests only: a crash of the machine loses data */
+	int64_t map_bytes; /* address space, not disk; 0 = 64 GiB */
+	bool unsafe_fs; /* allow network filesystems */
+	bool no_sync; /* tests only: a crash of the machine loses data */
 };
 
 /* Open or make DIR (0700). Takes DIR/gpuqd.lock for as long as it is open.
@@ -61,8 +61,8 @@ int store_write_now(struct store *st, const struct batch *b, struct gpuq_err *er
 
 /* One committed record into val (appended). Returns 0, GPUQ_ENOENT, GPUQ_ECORRUPT
  * (err names table and key), GPUQ_EIO. */
-int store_get(struct store *st, enum table t, const void *key, size_t key_len,
-	      struct gpuq_buf *val, struct gpuq_err *err);
+int store_get(struct store *st, enum table t, const void *key, size_t key_len, struct gpuq_buf *val,
+	      struct gpuq_err *err);
 
 /* All records of a table whose key begins with prefix, in key order, from `from` on
  * (NULL = the first). fn's non-zero answer stops and is returned. At most

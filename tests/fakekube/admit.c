@@ -325,13 +325,47 @@ static int refuse(const struct kind *kind, const char *name, struct causes *c, s
 	return -1;
 }
 
+/* MicroTime is exactly 2026-11-20T08:00:00.000000Z. */
+static bool micro_time_ok(const char *s)
+{
+	static const char form[] = "0000-00-00T00:00:00.000000Z";
+
+	if (strlen(s) != sizeof(form) - 1)
+		return false;
+	for (size_t i = 0; form[i]; i++) {
+		if (form[i] == '0' ? !isdigit((unsigned char)s[i]) : s[i] != form[i])
+			return false;
+	}
+	return true;
+}
+
+static int check_micro_times(const struct kind *kind, const json_t *obj, struct reply *r)
+{
+	static const char *const paths[] = { "spec.acquireTime", "spec.renewTime", "eventTime" };
+
+	for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
+		const json_t *at = at_path(obj, paths[i]);
+
+		if (!at || json_is_null(at) ||
+		    (json_is_string(at) && micro_time_ok(json_string_value(at))))
+			continue;
+		reply_error(
+			r, 400, "BadRequest", NULL, NULL,
+			"%s in version \"%s\" cannot be handled as a %s: parsing time of %s: it "
+			"must have six digits of a fraction, 2006-01-02T15:04:05.000000Z",
+			kind->name, kind->version, kind->name, paths[i]);
+		return -1;
+	}
+	return 0;
+}
+
 int admit_create(struct kind *kind, json_t *obj, struct reply *r)
 {
 	const json_t *meta = json_object_get(obj, "metadata");
 	const char *name = json_string_value(json_object_get(meta, "name"));
 	struct causes c = { 0 };
 
-	if (check_shapes(kind, obj, r) != 0)
+	if (check_shapes(kind, obj, r) != 0 || check_micro_times(kind, obj, r) != 0)
 		return -1;
 	check_metadata(kind, meta, &c);
 	if (kind == &kinds[KIND_PODS]) {
@@ -358,7 +392,7 @@ int admit_update(const struct version *old, const json_t *now, struct reply *r)
 {
 	struct causes c = { 0 };
 
-	if (check_shapes(old->kind, now, r) != 0)
+	if (check_shapes(old->kind, now, r) != 0 || check_micro_times(old->kind, now, r) != 0)
 		return -1;
 	check_metadata(old->kind, json_object_get(now, "metadata"), &c);
 	if (old->kind == &kinds[KIND_PODS]) {

@@ -396,15 +396,20 @@ void api_on_request(struct http_req *req)
 	}
 }
 
-void api_init(struct event_base *base, const char *token)
+void api_set_token(const char *token)
 {
 	struct buf b = BUF_INIT;
 
-	api.base = base;
-	if (token) {
+	free(api.token);
+	if (token)
 		buf_addf(&b, "Bearer %s", token);
-		api.token = b.s;
-	}
+	api.token = b.s;
+}
+
+void api_init(struct event_base *base, const char *token)
+{
+	api.base = base;
+	api_set_token(token);
 }
 
 void api_done(void)

@@ -32,6 +32,7 @@ struct reply {
 /* token: a bearer token to ask for, or NULL. */
 void api_init(struct event_base *base, const char *token);
 void api_done(void);
+void api_set_token(const char *token);
 void api_on_request(struct http_req *req);
 
 /* A Status object of failure. kind and name may be NULL. */

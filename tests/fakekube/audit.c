@@ -86,6 +86,7 @@ static const char *const counter_names[N_COUNT] = {
 
 static struct {
 	FILE *file;
+	struct event *flush;
 	int64_t n[N_COUNT];
 	struct slot *slots;
 	struct job *jobs;
@@ -94,17 +95,24 @@ static struct {
 } au;
 
 /* The common part of a line; the caller adds fields and ends it. */
-static void line_begin(struct buf *b, const char *verb)
+static struct buf *line_begin(const char *verb)
 {
+	static struct buf line;
+	struct buf *b = &line;
+
+	b->len = 0;
 	buf_addf(b, "{\"t\":%lld,\"verb\":\"%s\"", (long long)now_us(), verb);
+	return b;
 }
 
 static void line_end(struct buf *b)
 {
 	buf_adds(b, "}\n");
-	if (au.file)
-		fwrite(b->s, 1, b->len, au.file); /* line buffered: one write */
-	buf_done(b);
+	if (!au.file)
+		return;
+	fwrite(b->s, 1, b->len, au.file);
+	/* Written out within this turn of the loop, before any answer leaves. */
+	event_active(au.flush, EV_TIMEOUT, 0);
 }
 
 static void add_text(struct buf *b, const char *key, const char *value)
@@ -224,14 +232,14 @@ static struct life *life_get(const struct facts *f)
 
 static void duplicate(const struct life *l, const struct facts *f)
 {
-	struct buf b = BUF_INIT;
+	struct buf *b;
 
 	au.n[N_DUPLICATES]++;
-	line_begin(&b, "duplicate");
-	add_text(&b, "slot", l->slot->key);
-	buf_addf(&b, ",\"live\":%u", l->slot->live);
-	add_object(&b, "pods", f);
-	line_end(&b);
+	b = line_begin("duplicate");
+	add_text(b, "slot", l->slot->key);
+	buf_addf(b, ",\"live\":%u", l->slot->live);
+	add_object(b, "pods", f);
+	line_end(b);
 }
 
 /* Bring the counts in line with what the pod is now; forget it when it is over. */
@@ -259,7 +267,7 @@ static void life_settle(struct life *l, const struct facts *f)
 
 static void pod_ended(const struct life *l, const struct version *v)
 {
-	struct buf b = BUF_INIT;
+	struct buf *b;
 
 	au.n[N_ENDS]++;
 	au.n[v->phase == PHASE_SUCCEEDED ? N_SUCCEEDED : N_FAILED]++;
@@ -269,10 +277,10 @@ static void pod_ended(const struct life *l, const struct version *v)
 	}
 	if (l->slot && v->phase == PHASE_SUCCEEDED && ++l->slot->successes > 1)
 		au.n[N_DOUBLE_SUCCESSES]++;
-	line_begin(&b, "end");
-	add_text(&b, "phase", phase_text(v->phase));
-	add_object(&b, "pods", v->facts);
-	line_end(&b);
+	b = line_begin("end");
+	add_text(b, "phase", phase_text(v->phase));
+	add_object(b, "pods", v->facts);
+	line_end(b);
 }
 
 static void on_event(const struct event *e)
@@ -347,7 +355,7 @@ void audit_run(const struct facts *f)
 void audit_run_end(const struct facts *f, enum phase phase, int exit_code)
 {
 	struct life *l = life_find(f->uid);
-	struct buf b = BUF_INIT;
+	struct buf *b;
 
 	if (!l || !l->running)
 		return;
@@ -358,28 +366,28 @@ void audit_run_end(const struct facts *f, enum phase phase, int exit_code)
 		if (--l->attempt->running == 0)
 			l->job->attempts_running--;
 	}
-	line_begin(&b, "stop");
-	add_text(&b, "phase", phase_text(phase));
-	buf_addf(&b, ",\"exit_code\":%d", exit_code);
-	add_object(&b, "pods", f);
-	line_end(&b);
+	b = line_begin("stop");
+	add_text(b, "phase", phase_text(phase));
+	buf_addf(b, ",\"exit_code\":%d", exit_code);
+	add_object(b, "pods", f);
+	line_end(b);
 	life_settle(l, f);
 }
 
 void audit_overcommit(const struct facts *f, int64_t available)
 {
-	struct buf b = BUF_INIT;
+	struct buf *b;
 
 	au.n[N_OVERCOMMITS]++;
-	line_begin(&b, "overcommit");
-	buf_addf(&b, ",\"available\":%lld", (long long)available);
-	add_object(&b, "pods", f);
-	line_end(&b);
+	b = line_begin("overcommit");
+	buf_addf(b, ",\"available\":%lld", (long long)available);
+	add_object(b, "pods", f);
+	line_end(b);
 }
 
 void audit_write(const char *verb, const struct version *v)
 {
-	struct buf b = BUF_INIT;
+	struct buf *b;
 	struct tally *t;
 	char key[96];
 
@@ -407,18 +415,18 @@ void audit_write(const char *verb, const struct version *v)
 	}
 	if (!au.file)
 		return;
-	line_begin(&b, verb);
-	add_object(&b, v->kind->plural, v->facts);
-	line_end(&b);
+	b = line_begin(verb);
+	add_object(b, v->kind->plural, v->facts);
+	line_end(b);
 }
 
 void audit_note(const char *what, const char *name)
 {
-	struct buf b = BUF_INIT;
+	struct buf *b;
 
-	line_begin(&b, what);
-	add_text(&b, "name", name);
-	line_end(&b);
+	b = line_begin(what);
+	add_text(b, "name", name);
+	line_end(b);
 }
 
 void audit_request(void)
@@ -531,13 +539,22 @@ void audit_load(const json_t *saved)
 	}
 }
 
-int audit_init(const char *path)
+static void on_flush(evutil_socket_t fd, short what, void *arg)
+{
+	(void)fd;
+	(void)what;
+	(void)arg;
+	fflush(au.file);
+}
+
+int audit_init(struct event_base *base, const char *path)
 {
 	if (path) {
 		au.file = fopen(path, "ae");
 		if (!au.file)
 			return -1;
-		setvbuf(au.file, NULL, _IOLBF, 65536);
+		setvbuf(au.file, NULL, _IOFBF, 1 << 20);
+		au.flush = evtimer_new(base, on_flush, NULL);
 	}
 	store_listen(on_event, on_reset);
 	return 0;
@@ -550,8 +567,10 @@ void audit_done(void)
 	struct life *l, *ltmp;
 	struct tally *t, *ttmp;
 
-	if (au.file)
+	if (au.file) {
+		event_free(au.flush);
 		fclose(au.file);
+	}
 	HASH_ITER (hh, au.lives, l, ltmp) {
 		HASH_DEL(au.lives, l);
 		free(l);

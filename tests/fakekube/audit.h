@@ -12,10 +12,12 @@
 #define FAKEKUBE_AUDIT_H
 
 #include <stdint.h>
+#include <event2/event.h>
+
 #include "store.h"
 
 /* path NULL: keep the counts only. Returns 0, or -1 with errno. */
-int audit_init(const char *path);
+int audit_init(struct event_base *base, const char *path);
 void audit_done(void);
 
 /* A write that a client or a controller asked for and got. */

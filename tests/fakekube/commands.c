@@ -1,4 +1,5 @@
 #include "commands.h"
+#include "api.h"
 #include "audit.h"
 #include "facts.h"
 #include "faults.h"
@@ -298,6 +299,13 @@ static json_t *run_clear(const struct args *a, struct buf *why)
 	return done();
 }
 
+static json_t *run_token(const struct args *a, struct buf *why)
+{
+	(void)why;
+	api_set_token(a->arg[0]);
+	return done();
+}
+
 /* Keep in step with the help in script.c. */
 const struct command commands[] = {
 	/* clang-format off */
@@ -318,6 +326,7 @@ const struct command commands[] = {
 	{ "node-up",       1, 1, { NULL }, NULL, run_node_up },
 	{ "poison",        1, 1, { "kind:t", "name:t", "ns:t", "node:t" }, check_poison, run_poison },
 	{ "rewind",        0, 0, { "to:u", "back:u" }, NULL, run_rewind },
+	{ "token",         1, 1, { NULL }, NULL, run_token },
 	{ "uncordon",      1, 1, { NULL }, NULL, run_uncordon },
 	/* clang-format on */
 };

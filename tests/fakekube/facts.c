@@ -118,6 +118,9 @@ static const char *read_play(struct play *p, const json_t *a, struct arena *mem)
 	s = json_string_value(json_object_get(a, "gpuq.test/reject"));
 	if (s && annotation_true(a, "gpuq.test/reject") && mem)
 		p->reject = arena_strdup(mem, s);
+	s = json_string_value(json_object_get(a, "gpuq.test/waiting"));
+	if (s && *s && mem)
+		p->waiting = arena_strdup(mem, s);
 	s = json_string_value(json_object_get(a, "gpuq.test/log"));
 	if (s && mem)
 		p->log = arena_strdup(mem, s);

@@ -175,50 +175,13 @@ static void conn_fx(struct conn *c, const struct http_fx *fx)
 	}
 }
 
-static const char *reason_phrase(int code)
-{
-	static const struct {
-		int code;
-		const char *text;
-	} t[] = {
-		{ 200, "OK" },
-		{ 201, "Created" },
-		{ 202, "Accepted" },
-		{ 204, "No Content" },
-		{ 400, "Bad Request" },
-		{ 401, "Unauthorized" },
-		{ 403, "Forbidden" },
-		{ 404, "Not Found" },
-		{ 405, "Method Not Allowed" },
-		{ 406, "Not Acceptable" },
-		{ 409, "Conflict" },
-		{ 410, "Gone" },
-		{ 413, "Request Entity Too Large" },
-		{ 415, "Unsupported Media Type" },
-		{ 422, "Unprocessable Entity" },
-		{ 429, "Too Many Requests" },
-		{ 431, "Request Header Fields Too Large" },
-		{ 500, "Internal Server Error" },
-		{ 501, "Not Implemented" },
-		{ 502, "Bad Gateway" },
-		{ 503, "Service Unavailable" },
-		{ 504, "Gateway Timeout" },
-	};
-
-	for (size_t i = 0; i < ARRAY_LEN(t); i++) {
-		if (t[i].code == code)
-			return t[i].text;
-	}
-	return "Unknown";
-}
-
 static void add_head(struct conn *c, struct buf *h, int code, const char *type, const char *headers)
 {
 	char id[UID_SIZE];
 
 	uid_new(id);
 	buf_addf(h, "HTTP/1.1 %d %s\r\nAudit-Id: %s\r\nCache-Control: no-cache, private\r\n", code,
-		 reason_phrase(code), id);
+		 http_reason(code), id);
 	if (*type)
 		buf_addf(h, "Content-Type: %s\r\n", type);
 	if (c->close_after)
@@ -238,8 +201,9 @@ static void send_answer(struct conn *c, int code, const char *type, const char *
 			struct buf *body, const struct http_fx *fx)
 {
 	size_t n = body ? body->len : 0;
-	struct buf h = BUF_INIT;
+	static struct buf h; /* kept from answer to answer */
 
+	h.len = 0;
 	c->state = SENDING;
 	conn_fx(c, fx);
 	add_head(c, &h, code, type, headers);
@@ -258,7 +222,6 @@ static void send_answer(struct conn *c, int code, const char *type, const char *
 	} else if (n) {
 		evbuffer_add(conn_out(c), body->s, n);
 	}
-	buf_done(&h);
 }
 
 /* Refuse what cannot be read, and end the connection: its framing is lost. */

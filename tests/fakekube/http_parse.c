@@ -203,3 +203,40 @@ bool http_param_true(const struct http_req *req, const char *key)
 
 	return v && (strcmp(v, "true") == 0 || strcmp(v, "1") == 0 || strcmp(v, "True") == 0);
 }
+
+const char *http_reason(int code)
+{
+	static const struct {
+		int code;
+		const char *text;
+	} t[] = {
+		{ 200, "OK" },
+		{ 201, "Created" },
+		{ 202, "Accepted" },
+		{ 204, "No Content" },
+		{ 400, "Bad Request" },
+		{ 401, "Unauthorized" },
+		{ 403, "Forbidden" },
+		{ 404, "Not Found" },
+		{ 405, "Method Not Allowed" },
+		{ 406, "Not Acceptable" },
+		{ 409, "Conflict" },
+		{ 410, "Gone" },
+		{ 413, "Request Entity Too Large" },
+		{ 415, "Unsupported Media Type" },
+		{ 422, "Unprocessable Entity" },
+		{ 429, "Too Many Requests" },
+		{ 431, "Request Header Fields Too Large" },
+		{ 500, "Internal Server Error" },
+		{ 501, "Not Implemented" },
+		{ 502, "Bad Gateway" },
+		{ 503, "Service Unavailable" },
+		{ 504, "Gateway Timeout" },
+	};
+
+	for (size_t i = 0; i < ARRAY_LEN(t); i++) {
+		if (t[i].code == code)
+			return t[i].text;
+	}
+	return "Unknown";
+}

@@ -21,6 +21,9 @@ int http_parse_head(const char *head, size_t n, struct http_req *req, struct htt
  * than max. */
 long http_parse_chunked(const char *p, size_t n, size_t max, struct buf *out);
 
+/* "Not Found" for 404. */
+const char *http_reason(int code);
+
 void http_req_free(struct http_req *req);
 
 #endif

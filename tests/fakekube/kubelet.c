@@ -1,6 +1,7 @@
 #include "kubelet.h"
 #include "audit.h"
 #include "facts.h"
+#include "kubelet_admit.h"
 #include "kubelet_status.h"
 #include "pods.h"
 
@@ -66,6 +67,15 @@ static struct kpod *kpod_find(const char *uid)
 	return p;
 }
 
+/* The pod as the API has it, if it is this node's there: a rewind may have
+ * taken it back to before it was bound. */
+static struct obj *kpod_obj(const struct kpod *p)
+{
+	struct obj *o = store_by_uid(p->uid);
+
+	return o && strcmp(o->v->facts->pod.node, p->node->name) == 0 ? o : NULL;
+}
+
 static void kpod_free(struct kpod *p)
 {
 	HASH_DEL(kl.pods, p);
@@ -86,23 +96,30 @@ static void kpod_charge(struct kpod *p, bool on)
 	res_add(&p->node->used, &r, on ? 1 : -1);
 }
 
+static void scan_soon(void)
+{
+	const struct timeval tv = { 0, 0 };
+
+	evtimer_add(kl.scan, &tv);
+}
+
 /* Tell the API, and finish a pod that is being deleted. */
 static void kpod_report(struct kpod *p)
 {
-	struct obj *o = store_by_uid(p->uid);
+	struct obj *o = kpod_obj(p);
 	struct version_edit e = { 0 };
-	struct buf b = BUF_INIT;
+	static struct buf b; /* kept from pod to pod */
 
 	p->unreported = p->node->down && o;
 	if (p->unreported || !o || o->v->raw)
 		return;
 	p->st.pod_ip = p->pod_ip;
 	p->st.host_ip = p->node->ip;
+	b.len = 0;
 	kubelet_status_text(&b, o->v->facts, &p->st);
 	e.status = b.s;
 	e.status_len = b.len;
 	store_update(o, version_edit(o->v, store_next_rv(), &e));
-	buf_done(&b);
 	if (p->state == K_DONE && o->v->deletion_us)
 		pods_finish(o);
 }
@@ -130,73 +147,26 @@ static void kpod_reject(struct kpod *p, const char *reason)
 	kpod_report(p);
 }
 
-/* The device manager's and the general check of a real kubelet. A resource that
- * the node never advertised is not checked at all, as there. Returns the
- * reason, or NULL to admit. */
-static const char *admission(struct kpod *p)
-{
-	static char out_of[64];
-	const struct knode *n = p->node;
-	struct res want = p->facts->pod.requests;
-
-	res_set(&want, RES_PODS, 1);
-	for (unsigned i = 0; i < want.n; i++) {
-		const int id = want.item[i].id;
-		const char *name = res_name(id);
-		const int64_t ask = want.item[i].value, have = res_get(&n->alloc, id);
-		const int64_t used = res_get(&n->used, id);
-
-		if (!res_has(&n->alloc, id) || ask <= 0 || used + ask <= have)
-			continue;
-		audit_overcommit(p->facts, have > used ? have - used : 0);
-		if (res_is_extended(name)) {
-			snprintf(p->message, sizeof(p->message),
-				 "Allocate failed due to requested number of devices unavailable "
-				 "for "
-				 "%s. Requested: %lld, Available: %lld, which is unexpected",
-				 name, (long long)ask, (long long)(have > used ? have - used : 0));
-			return "UnexpectedAdmissionError";
-		}
-		snprintf(p->message, sizeof(p->message),
-			 "Node didn't have enough resource: %s, requested: %lld, used: %lld, "
-			 "capacity: %lld",
-			 name, (long long)ask, (long long)used, (long long)have);
-		snprintf(out_of, sizeof(out_of), "OutOf%s", name);
-		return out_of;
-	}
-	return NULL;
-}
-
 static void kpod_admit(struct kpod *p)
 {
 	const struct play *play = &p->facts->pod.play;
-	const char *reason = NULL;
+	const char *reason = kubelet_refusal(p->facts, &p->node->alloc, &p->node->used, p->rebooted,
+					     p->message, sizeof(p->message));
 
-	if (p->rebooted) {
-		snprintf(p->message, sizeof(p->message),
-			 "Allocate failed due to no healthy devices present; cannot allocate "
-			 "unhealthy "
-			 "devices nvidia.com/gpu, which is unexpected");
-		reason = "UnexpectedAdmissionError";
-	} else if (play->reject) {
-		snprintf(p->message, sizeof(p->message),
-			 "Allocate failed due to requested number of devices unavailable for "
-			 "nvidia.com/gpu. Requested: %lld, Available: 0, which is unexpected",
-			 (long long)res_get(&p->facts->pod.requests, RES_GPU));
-		/* "true" or the name of another reason, such as NodeShutdown */
-		reason = strcmp(play->reject, "true") == 0 || strcmp(play->reject, "1") == 0
-				 ? "UnexpectedAdmissionError"
-				 : play->reject;
-	} else {
-		reason = admission(p);
-	}
 	if (reason) {
 		kpod_reject(p, reason);
 		return;
 	}
 	kpod_charge(p, true);
 	p->state = K_STARTING;
-	kpod_arm(p, play->start_us);
+	p->timer_us = INT64_MAX;
+	if (play->waiting) {
+		p->st.phase = PHASE_PENDING;
+		p->st.container_reason = play->waiting;
+		kpod_report(p);
+	} else {
+		kpod_arm(p, play->start_us);
+	}
 }
 
 /* Until the containers end by themselves or their time is up. */
@@ -317,7 +287,7 @@ static void kpod_next(struct kpod *p)
 static void on_timer(evutil_socket_t fd, short what, void *arg)
 {
 	struct kpod *p = arg;
-	struct obj *o = store_by_uid(p->uid);
+	struct obj *o = kpod_obj(p);
 	const bool timed =
 		p->state == K_STARTING || p->state == K_RUNNING || p->state == K_STOPPING;
 	const bool due = timed && mono_us() >= p->timer_us;
@@ -337,7 +307,9 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
 	} else if (p->unreported && !p->node->down) {
 		kpod_report(p);
 	}
-	if (p->state == K_DONE && !store_by_uid(p->uid)) {
+	if (p->state == K_DONE && !kpod_obj(p)) {
+		if (store_by_uid(p->uid))
+			scan_soon(); /* it may be another node's by now */
 		kpod_free(p);
 		return;
 	}
@@ -440,13 +412,6 @@ static void node_gone(struct knode *n)
 	}
 }
 
-static void scan_soon(void)
-{
-	const struct timeval tv = { 0, 0 };
-
-	evtimer_add(kl.scan, &tv);
-}
-
 static void see_node(const struct event *e)
 {
 	struct knode *n = knode_get(e->cur->facts->name);
@@ -512,7 +477,7 @@ static void on_reset(void)
 		n->present = true;
 	}
 	HASH_ITER (hh, kl.pods, p, ptmp) {
-		o = store_by_uid(p->uid);
+		o = kpod_obj(p);
 		if (!o || o->v->phase != p->st.phase) {
 			p->unreported = p->st.phase != PHASE_NONE;
 			kpod_kick(p);

@@ -40,9 +40,11 @@ static void add_container(struct buf *b, const struct facts *f, size_t i,
 
 	time_text(started, s->started_us);
 	buf_addf(b, "%s{\"name\":\"%s\",\"state\":{", i ? "," : "", c->name);
-	if (s->phase == PHASE_PENDING)
-		buf_adds(b, "\"waiting\":{\"reason\":\"ContainerCreating\"}");
-	else if (running)
+	if (s->phase == PHASE_PENDING) {
+		buf_adds(b, "\"waiting\":{\"reason\":");
+		buf_add_json(b, s->container_reason, strlen(s->container_reason));
+		buf_adds(b, "}");
+	} else if (running)
 		buf_addf(b, "\"running\":{\"startedAt\":\"%s\"}", started);
 	else
 		buf_addf(b,

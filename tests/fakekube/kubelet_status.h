@@ -9,7 +9,8 @@ struct pod_status {
 	const char *pod_ip, *host_ip;
 	int64_t started_us, ended_us; /* 0: not yet */
 	int exit_code;
-	const char *container_reason; /* why terminated: Completed, Error, OOMKilled */
+	/* Why terminated (Completed, Error, OOMKilled) or waiting (ImagePullBackOff). */
+	const char *container_reason;
 	const char *reason, *message; /* of the pod, or NULL */
 };
 

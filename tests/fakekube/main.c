@@ -93,9 +93,8 @@ static void usage(FILE *f)
 	      "(the body is lines of a script).\n\n"
 	      "Pods say how they run by annotations: gpuq.test/run TIME, /start TIME, /exit-code "
 	      "N,\n"
-	      "/hang, /oom, /reject (true, or the reason), /slow-exit TIME, /term-exit-code N, "
-	      "/log TEXT,\n"
-	      "/log-every TIME.\n\n",
+	      "/hang, /oom, /reject (true, or the reason), /slow-exit TIME,\n"
+	      "/term-exit-code N, /waiting REASON (never starts), /log TEXT, /log-every TIME.\n\n",
 	      f);
 	fputs(script_help(), f);
 }
@@ -345,7 +344,7 @@ int main(int argc, char **argv)
 	intr = evsignal_new(base, SIGINT, on_signal, base);
 	evsignal_add(term, NULL);
 	evsignal_add(intr, NULL);
-	if (audit_init(opt.audit) != 0) {
+	if (audit_init(base, opt.audit) != 0) {
 		fprintf(stderr, "fakekube: %s: %s\n", opt.audit, strerror(errno));
 		return EXIT_FAILURE;
 	}

@@ -420,6 +420,7 @@ const char *script_help(void)
 	       "  devices NAME=N               allocatable GPUs\n"
 	       "  foreign NODE [gpus=N] [name=] a running pod of someone else, namespace foreign\n"
 	       "  delete-pod [NS/]NAME [grace=S]    label-pod [NS/]NAME KEY=VALUE\n"
+	       "  token TEXT                   ask for this bearer token from now on\n"
 	       "  at TIME LINE                 do the line so much later\n"
 	       "  when COUNTER=N LINE          once a counter of /fake/audit has reached N\n"
 	       "                               (creates deletes binds starts ends requests writes "

@@ -39,6 +39,7 @@ struct play {
 	int exit_code, term_exit_code; /* of its own, and after SIGTERM */
 	bool hang, oom;
 	const char *reject; /* NULL: admit */
+	const char *waiting; /* a container that never starts, and why; or NULL */
 	const char *log; /* "" if not given */
 };
 

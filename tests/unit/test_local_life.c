@@ -157,7 +157,8 @@ Test(local_life, one_that_cannot_begin_waits_and_may_leave)
 
 Test(local_life, a_restarted_daemon_finds_it_running_and_hears_its_end)
 {
-	struct heard before = *begin("echo > ready; while ! test -e go; do sleep 0.05; done; exit 5");
+	struct heard before =
+		*begin("echo > ready; while ! test -e go; do sleep 0.05; done; exit 5");
 	struct heard *h = world_pod(&w, wish.name);
 
 	h->phase = POD_PENDING;
@@ -334,6 +335,33 @@ Test(local_life, signals_reach_the_program_and_spare_the_shell_of_a_script)
 	cr_expect_not(w.c->ops->pod_signal(w.c, &ref, SIGUSR1), "it has ended");
 }
 
+Test(local_life, a_checkpoint_signal_is_not_cut_short_by_term)
+{
+	const struct pod_ref ref = { .name = wish.name, .token = wish.token };
+	struct heard *h = begin("trap 'sleep 0.3; echo saved > saved; exit 9' USR1; echo > ready; "
+				"while :; do sleep 0.05; done");
+	char *text;
+
+	cr_expect(w.c->ops->pod_signal(w.c, &ref, SIGUSR1));
+	delete_pod(30000000);
+	cr_assert(world_wait_ended(&w, wish.name));
+	cr_expect_eq(h->exit_code, 9);
+	text = world_read(world_path(&w, "saved"));
+	cr_expect_str_eq(text, "saved\n");
+	free(text);
+}
+
+Test(local_life, a_job_is_warned_before_its_time_limit)
+{
+	wish_init(&wish, &w, 1, "trap 'exit 8' USR2; while :; do sleep 0.05; done");
+	wish.spec.signal = SIGUSR2;
+	wish.spec.signal_lead_us = INT64_C(3600) * 1000000;
+	wish.order.time_limit_us = INT64_C(3600) * 1000000 + 200000;
+	world_create(&w, &wish);
+	cr_assert(world_wait_ended(&w, wish.name));
+	cr_expect_eq(world_pod(&w, wish.name)->exit_code, 8);
+}
+
 Test(local_life, the_safety_net_ends_what_nobody_ended)
 {
 	struct heard *h;
@@ -391,7 +419,8 @@ static bool was_deleted(struct world *world, void *arg)
 Test(local_life, deleting_what_is_not_there_or_another_says_so)
 {
 	const struct pod_ref none = { .name = "gpuq-00c0ffee-99-0-0" };
-	const struct pod_ref other = { .name = wish.name, .uid = "00000000000000000000000000000000" };
+	const struct pod_ref other = { .name = wish.name,
+				       .uid = "00000000000000000000000000000000" };
 	struct heard *h;
 
 	w.c->ops->pod_delete(w.c, &none, 0);

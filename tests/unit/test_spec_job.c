@@ -8,15 +8,15 @@ static const struct spec_case accepted[] = {
 	{ .text = "command: [torchrun, train.py]\n"
 	  "name: a.b\n"
 	  "queue: research\n",
-	  .want = "{\"name\":\"a.b\",\"queue\":\"research\",\"cpus\":1,\"command\":[\"torchrun\",\"train.py"
-	  "\"]}" },
+	  .want = "{\"name\":\"a.b\",\"queue\":\"research\",\"cpus\":1,\"command\":[\"torchrun\","
+	  "\"train.py\"]}" },
 	{ .text = "name: llama-ft\n"
 	  "queue: research\n"
 	  "time: 12h                 # walltime; D-HH:MM:SS, HH:MM:SS, MM, 90m, 1d12h\n"
 	  "image: registry.example/llama:1.4\n"
 	  "command: [torchrun, train.py]\n"
-	  "gpus: 8                   # per pod; 0.5 = half a device; or gpu_memory: 10Gi, gpu_cores"
-	  ": 30, mig: 1g.10gb\n"
+	  "gpus: 8                   # per pod; 0.5 = half a device; or gpu_memory: 10Gi, "
+	  "gpu_cores: 30, mig: 1g.10gb\n"
 	  "flavor: [h100, a100]      # in order of preference\n"
 	  "cpus: 64\n"
 	  "memory: 512Gi\n"
@@ -29,36 +29,37 @@ static const struct spec_case accepted[] = {
 	  "volumes: [{claim: datasets, path: /data}]\n"
 	  "depends: [afterok:123]\n"
 	  "array: 0-99%10\n",
-	  .want = "{\"name\":\"llama-ft\",\"queue\":\"research\",\"qos\":\"normal\",\"time\":\"12h\",\"flav"
-	  "or\":[\"h100\",\"a100\"],\"array\":\"0-99%10\",\"depends\":[\"afterok:123\"],\"retry\":{"
-	  "\"limit\":3,\"on\":[\"infra\",\"exit:75\"]},\"checkpoint\":{\"signal\":\"USR1\",\"grace"
-	  "\":\"2m\",\"interval\":\"30m\"},\"pods\":4,\"gpus\":8,\"cpus\":64,\"memory\":\"512Gi\","
-	  "\"image\":\"registry.example/llama:1.4\",\"command\":[\"torchrun\",\"train.py\"],\"env\""
-	  ":{\"NCCL_DEBUG\":\"WARN\"},\"volumes\":[{\"claim\":\"datasets\",\"path\":\"/data\"}],\"t"
-	  "opology\":{\"required\":\"rack\"}}" },
-	{ .text = "{\"name\": \"j\", \"command\": [\"a\", \"b\"], \"gpus\": 1, \"env\": {\"N\": 1, \"B\": t"
-	  "rue, \"F\": 1.50}}",
-	  .want = "{\"name\":\"j\",\"gpus\":1,\"cpus\":0,\"command\":[\"a\",\"b\"],\"env\":{\"N\":\"1\",\"B"
-	  "\":\"true\",\"F\":\"1.50\"}}" },
+	  .want = "{\"name\":\"llama-ft\",\"queue\":\"research\",\"qos\":\"normal\",\"time\":\"12h\","
+	  "\"flavor\":[\"h100\",\"a100\"],\"array\":\"0-99%10\",\"depends\":[\"afterok:123\"],"
+	  "\"retry\":{\"limit\":3,\"on\":[\"infra\",\"exit:75\"]},"
+	  "\"checkpoint\":{\"signal\":\"USR1\",\"grace\":\"2m\",\"interval\":\"30m\"},\"pods\":4,"
+	  "\"gpus\":8,\"cpus\":64,\"memory\":\"512Gi\",\"image\":\"registry.example/llama:1.4\","
+	  "\"command\":[\"torchrun\",\"train.py\"],\"env\":{\"NCCL_DEBUG\":\"WARN\"},"
+	  "\"volumes\":[{\"claim\":\"datasets\",\"path\":\"/data\"}],"
+	  "\"topology\":{\"required\":\"rack\"}}" },
+	{ .text = "{\"name\": \"j\", \"command\": [\"a\", \"b\"], \"gpus\": 1, \"env\": {\"N\": 1, \"B\": "
+	  "true, \"F\": 1.50}}",
+	  .want = "{\"name\":\"j\",\"gpus\":1,\"cpus\":0,\"command\":[\"a\",\"b\"],\"env\":{\"N\":\"1\","
+	  "\"B\":\"true\",\"F\":\"1.50\"}}" },
 	{ .text = "command: x\n"
 	  "pods: {min: 2, max: 8}\n"
 	  "gpus: 0.25\n",
-	  .want = "{\"name\":\"noname\",\"pods\":{\"min\":2,\"max\":8},\"gpus\":0.25,\"cpus\":0,\"command\""
-	  ":[\"/bin/sh\",\"-c\",\"x\"]}" },
+	  .want = "{\"name\":\"noname\",\"pods\":{\"min\":2,\"max\":8},\"gpus\":0.25,\"cpus\":0,"
+	  "\"command\":[\"/bin/sh\",\"-c\",\"x\"]}" },
 	{ .text = "command: x\n"
 	  "gpus: \"0.5\"\n"
 	  "cpus: 500m\n"
 	  "memory: 1.5Gi\n",
-	  .want = "{\"name\":\"noname\",\"gpus\":0.5,\"cpus\":0.5,\"memory\":\"1536Mi\",\"command\":[\"/bin"
-	  "/sh\",\"-c\",\"x\"]}" },
+	  .want = "{\"name\":\"noname\",\"gpus\":0.5,\"cpus\":0.5,\"memory\":\"1536Mi\","
+	  "\"command\":[\"/bin/sh\",\"-c\",\"x\"]}" },
 	{ .text = "command: x\n"
 	  "gpus: 500m\n",
 	  .want = "{\"name\":\"noname\",\"gpus\":0.5,\"cpus\":0,\"command\":[\"/bin/sh\",\"-c\",\"x\"]}" },
 	{ .text = "command: x\n"
 	  "gpu_memory: 10Gi\n"
 	  "gpu_cores: 30\n",
-	  .want = "{\"name\":\"noname\",\"gpus\":1,\"gpu_memory\":\"10Gi\",\"gpu_cores\":30,\"cpus\":0,\"co"
-	  "mmand\":[\"/bin/sh\",\"-c\",\"x\"]}" },
+	  .want = "{\"name\":\"noname\",\"gpus\":1,\"gpu_memory\":\"10Gi\",\"gpu_cores\":30,\"cpus\":0,"
+	  "\"command\":[\"/bin/sh\",\"-c\",\"x\"]}" },
 	{ .text = "command: x\n"
 	  "mig: 1g.10gb\n",
 	  .want = "{\"name\":\"noname\",\"gpus\":1,\"mig\":\"1g.10gb\",\"cpus\":0,\"command\":[\"/bin/sh\","
@@ -71,8 +72,8 @@ static const struct spec_case accepted[] = {
 	{ .text = "command: x\n"
 	  "cpus: 0\n"
 	  "time: 1-02:03:04\n",
-	  .want = "{\"name\":\"noname\",\"time\":\"1d2h3m4s\",\"cpus\":0,\"command\":[\"/bin/sh\",\"-c\",\""
-	  "x\"]}" },
+	  .want = "{\"name\":\"noname\",\"time\":\"1d2h3m4s\",\"cpus\":0,\"command\":[\"/bin/sh\",\"-c\","
+	  "\"x\"]}" },
 	{ .text = "command: x\n"
 	  "time: 90\n",
 	  .want = "{\"name\":\"noname\",\"time\":\"90m\",\"cpus\":1,\"command\":[\"/bin/sh\",\"-c\",\"x\"]}" },
@@ -84,8 +85,8 @@ static const struct spec_case accepted[] = {
 	  "  echo a\n"
 	  "  echo b\n"
 	  "script_args: [1, two]\n",
-	  .want = "{\"name\":\"noname\",\"script\":\"#!/bin/sh\\necho a\\necho b\\n\",\"script_args\":[\"1"
-	  "\",\"two\"],\"cpus\":1}" },
+	  .want = "{\"name\":\"noname\",\"script\":\"#!/bin/sh\\necho a\\necho b\\n\","
+	  "\"script_args\":[\"1\",\"two\"],\"cpus\":1}" },
 	{ .text = "script: |\n"
 	  "  #!/usr/bin/python3\n"
 	  "  print(1)\n",
@@ -96,20 +97,20 @@ static const struct spec_case accepted[] = {
 	  "\"command\":[\"/bin/sh\",\"-c\",\"x\"]}" },
 	{ .text = "command: x\n"
 	  "retry: {limit: 1, on: [exit:75, oom, exit:3, exit:75, timeout]}\n",
-	  .want = "{\"name\":\"noname\",\"retry\":{\"limit\":1,\"on\":[\"oom\",\"timeout\",\"exit:3\",\"exi"
-	  "t:75\"]},\"cpus\":1,\"command\":[\"/bin/sh\",\"-c\",\"x\"]}" },
+	  .want = "{\"name\":\"noname\",\"retry\":{\"limit\":1,\"on\":[\"oom\",\"timeout\",\"exit:3\","
+	  "\"exit:75\"]},\"cpus\":1,\"command\":[\"/bin/sh\",\"-c\",\"x\"]}" },
 	{ .text = "command: x\n"
 	  "depends: afterok:1?afterany:2_7\n",
-	  .want = "{\"name\":\"noname\",\"depends\":\"afterok:1?afterany:2_7\",\"cpus\":1,\"command\":[\"/b"
-	  "in/sh\",\"-c\",\"x\"]}" },
+	  .want = "{\"name\":\"noname\",\"depends\":\"afterok:1?afterany:2_7\",\"cpus\":1,"
+	  "\"command\":[\"/bin/sh\",\"-c\",\"x\"]}" },
 	{ .text = "command: x\n"
 	  "depends: [afterok:1:2, singleton, after:5+10]\n",
-	  .want = "{\"name\":\"noname\",\"depends\":[\"afterok:1\",\"afterok:2\",\"singleton\",\"after:5+10"
-	  "\"],\"cpus\":1,\"command\":[\"/bin/sh\",\"-c\",\"x\"]}" },
+	  .want = "{\"name\":\"noname\",\"depends\":[\"afterok:1\",\"afterok:2\",\"singleton\","
+	  "\"after:5+10\"],\"cpus\":1,\"command\":[\"/bin/sh\",\"-c\",\"x\"]}" },
 	{ .text = "command: x\n"
 	  "array: 1,3,5-9:2\n",
-	  .want = "{\"name\":\"noname\",\"array\":\"1-9:2\",\"cpus\":1,\"command\":[\"/bin/sh\",\"-c\",\"x"
-	  "\"]}" },
+	  .want = "{\"name\":\"noname\",\"array\":\"1-9:2\",\"cpus\":1,\"command\":[\"/bin/sh\",\"-c\","
+	  "\"x\"]}" },
 	{ .text = "command: x\n"
 	  "array: 7\n",
 	  .want = "{\"name\":\"noname\",\"array\":\"7\",\"cpus\":1,\"command\":[\"/bin/sh\",\"-c\",\"x\"]}" },
@@ -117,66 +118,67 @@ static const struct spec_case accepted[] = {
 	  "signal: B:USR1@300\n"
 	  "nodes: [\"n[1-3]\", m9]\n"
 	  "exclude: n7\n",
-	  .want = "{\"name\":\"noname\",\"signal\":\"B:USR1@300\",\"cpus\":1,\"command\":[\"/bin/sh\",\"-c"
-	  "\",\"x\"],\"nodes\":[\"n1\",\"n2\",\"n3\",\"m9\"],\"exclude\":[\"n7\"]}" },
+	  .want = "{\"name\":\"noname\",\"signal\":\"B:USR1@300\",\"cpus\":1,\"command\":[\"/bin/sh\","
+	  "\"-c\",\"x\"],\"nodes\":[\"n1\",\"n2\",\"n3\",\"m9\"],\"exclude\":[\"n7\"]}" },
 	{ .text = "command: x\n"
 	  "licenses: {matlab: 2}\n",
-	  .want = "{\"name\":\"noname\",\"licenses\":{\"matlab\":2},\"cpus\":1,\"command\":[\"/bin/sh\",\"-"
-	  "c\",\"x\"]}" },
+	  .want = "{\"name\":\"noname\",\"licenses\":{\"matlab\":2},\"cpus\":1,\"command\":[\"/bin/sh\","
+	  "\"-c\",\"x\"]}" },
 	{ .text = "command: x\n"
 	  "licenses: matlab:2,ansys\n",
-	  .want = "{\"name\":\"noname\",\"licenses\":{\"matlab\":2,\"ansys\":1},\"cpus\":1,\"command\":[\"/"
-	  "bin/sh\",\"-c\",\"x\"]}" },
+	  .want = "{\"name\":\"noname\",\"licenses\":{\"matlab\":2,\"ansys\":1},\"cpus\":1,"
+	  "\"command\":[\"/bin/sh\",\"-c\",\"x\"]}" },
 	{ .text = "command: x\n"
 	  "node_selector: {zone: b, gpu: \"true\"}\n",
-	  .want = "{\"name\":\"noname\",\"cpus\":1,\"command\":[\"/bin/sh\",\"-c\",\"x\"],\"node_selector\""
-	  ":{\"zone\":\"b\",\"gpu\":\"true\"}}" },
+	  .want = "{\"name\":\"noname\",\"cpus\":1,\"command\":[\"/bin/sh\",\"-c\",\"x\"],"
+	  "\"node_selector\":{\"zone\":\"b\",\"gpu\":\"true\"}}" },
 	{ .text = "command: x\n"
 	  "constraint: (a100|h100)&!old\n"
 	  "node_selector: {zone: b}\n",
-	  .want = "{\"name\":\"noname\",\"cpus\":1,\"command\":[\"/bin/sh\",\"-c\",\"x\"],\"affinity\":{\"r"
-	  "equired\":[{\"match\":[{\"key\":\"a100\",\"operator\":\"Exists\"},{\"key\":\"old\",\"ope"
-	  "rator\":\"DoesNotExist\"},{\"key\":\"zone\",\"operator\":\"In\",\"values\":[\"b\"]}]},{"
-	  "\"match\":[{\"key\":\"h100\",\"operator\":\"Exists\"},{\"key\":\"old\",\"operator\":\"Do"
-	  "esNotExist\"},{\"key\":\"zone\",\"operator\":\"In\",\"values\":[\"b\"]}]}]}}" },
+	  .want = "{\"name\":\"noname\",\"cpus\":1,\"command\":[\"/bin/sh\",\"-c\",\"x\"],"
+	  "\"affinity\":{\"required\":[{\"match\":[{\"key\":\"a100\",\"operator\":\"Exists\"},"
+	  "{\"key\":\"old\",\"operator\":\"DoesNotExist\"},{\"key\":\"zone\",\"operator\":\"In\","
+	  "\"values\":[\"b\"]}]},{\"match\":[{\"key\":\"h100\",\"operator\":\"Exists\"},"
+	  "{\"key\":\"old\",\"operator\":\"DoesNotExist\"},{\"key\":\"zone\",\"operator\":\"In\","
+	  "\"values\":[\"b\"]}]}]}}" },
 	{ .text = "command: x\n"
 	  "affinity: {required: [{match: [{key: zone, operator: In, values: [a, b]}]}], preferred: "
 	  "[{weight: 10, match: [{key: fast, operator: Exists}]}]}\n",
-	  .want = "{\"name\":\"noname\",\"cpus\":1,\"command\":[\"/bin/sh\",\"-c\",\"x\"],\"affinity\":{\"r"
-	  "equired\":[{\"match\":[{\"key\":\"zone\",\"operator\":\"In\",\"values\":[\"a\",\"b\"]}]}"
-	  "],\"preferred\":[{\"weight\":10,\"match\":[{\"key\":\"fast\",\"operator\":\"Exists\"}]}]"
-	  "}}" },
+	  .want = "{\"name\":\"noname\",\"cpus\":1,\"command\":[\"/bin/sh\",\"-c\",\"x\"],"
+	  "\"affinity\":{\"required\":[{\"match\":[{\"key\":\"zone\",\"operator\":\"In\","
+	  "\"values\":[\"a\",\"b\"]}]}],\"preferred\":[{\"weight\":10,\"match\":[{\"key\":\"fast\","
+	  "\"operator\":\"Exists\"}]}]}}" },
 	{ .text = "command: x\n"
-	  "tolerations: [{key: nvidia.com/gpu, operator: Exists}, {key: k, value: v, effect: NoExec"
-	  "ute, tolerationSeconds: 60}]\n",
-	  .want = "{\"name\":\"noname\",\"cpus\":1,\"command\":[\"/bin/sh\",\"-c\",\"x\"],\"tolerations\":["
-	  "{\"key\":\"nvidia.com/gpu\",\"operator\":\"Exists\"},{\"key\":\"k\",\"value\":\"v\",\"ef"
-	  "fect\":\"NoExecute\",\"tolerationSeconds\":60}]}" },
+	  "tolerations: [{key: nvidia.com/gpu, operator: Exists}, {key: k, value: v, effect: "
+	  "NoExecute, tolerationSeconds: 60}]\n",
+	  .want = "{\"name\":\"noname\",\"cpus\":1,\"command\":[\"/bin/sh\",\"-c\",\"x\"],"
+	  "\"tolerations\":[{\"key\":\"nvidia.com/gpu\",\"operator\":\"Exists\"},{\"key\":\"k\","
+	  "\"value\":\"v\",\"effect\":\"NoExecute\",\"tolerationSeconds\":60}]}" },
 	{ .text = "command: x\n"
 	  "begin: 2027-02-01T00:00Z\n"
 	  "deadline: 2027-02-02T00:00Z\n"
 	  "hold: true\n"
 	  "requeue: false\n"
 	  "nice: -5\n",
-	  .want = "{\"name\":\"noname\",\"begin\":\"2027-02-01T00:00:00.000Z\",\"deadline\":\"2027-02-02T00"
-	  ":00:00.000Z\",\"nice\":-5,\"hold\":true,\"requeue\":false,\"cpus\":1,\"command\":[\"/bin"
-	  "/sh\",\"-c\",\"x\"]}" },
+	  .want = "{\"name\":\"noname\",\"begin\":\"2027-02-01T00:00:00.000Z\","
+	  "\"deadline\":\"2027-02-02T00:00:00.000Z\",\"nice\":-5,\"hold\":true,\"requeue\":false,"
+	  "\"cpus\":1,\"command\":[\"/bin/sh\",\"-c\",\"x\"]}" },
 	{ .text = "command: x\n"
 	  "labels: {team: ml}\n"
 	  "annotations: {example.com/why: because of it}\n"
 	  "comment: hi\n"
 	  "exclusive: true\n",
 	  .want = "{\"name\":\"noname\",\"exclusive\":true,\"comment\":\"hi\",\"labels\":{\"team\":\"ml\"},"
-	  "\"annotations\":{\"example.com/why\":\"because of it\"},\"cpus\":1,\"command\":[\"/bin/s"
-	  "h\",\"-c\",\"x\"]}" },
+	  "\"annotations\":{\"example.com/why\":\"because of it\"},\"cpus\":1,"
+	  "\"command\":[\"/bin/sh\",\"-c\",\"x\"]}" },
 	{ .text = "image: i\n"
 	  "gpus: 1\n"
 	  "groups:\n"
 	  "- {name: worker, pods: 8, command: w}\n"
 	  "- {name: launcher, gpus: 0, image: other, command: [l]}\n",
 	  .want = "{\"name\":\"noname\",\"groups\":[{\"name\":\"worker\",\"pods\":8,\"gpus\":1,\"cpus\":0,"
-	  "\"image\":\"i\",\"command\":[\"/bin/sh\",\"-c\",\"w\"]},{\"name\":\"launcher\",\"cpus\":"
-	  "1,\"image\":\"other\",\"command\":[\"l\"]}]}" },
+	  "\"image\":\"i\",\"command\":[\"/bin/sh\",\"-c\",\"w\"]},{\"name\":\"launcher\","
+	  "\"cpus\":1,\"image\":\"other\",\"command\":[\"l\"]}]}" },
 	{ .text = "groups: [{command: only}]\n",
 	  .want = "{\"name\":\"noname\",\"cpus\":1,\"command\":[\"/bin/sh\",\"-c\",\"only\"]}" },
 	{ .text = "groups: [{name: solo, command: only}]\n",
@@ -195,9 +197,10 @@ static const struct spec_case accepted[] = {
 	  "- {config_map: c, path: /c, read_only: true}\n"
 	  "- {secret: s, path: /s}\n"
 	  "- {host_path: /srv, path: /h}\n",
-	  .want = "{\"name\":\"noname\",\"cpus\":1,\"command\":[\"/bin/sh\",\"-c\",\"x\"],\"volumes\":[{\"m"
-	  "emory\":\"8Gi\",\"path\":\"/dev/shm\"},{\"config_map\":\"c\",\"path\":\"/c\",\"read_only"
-	  "\":true},{\"secret\":\"s\",\"path\":\"/s\"},{\"host_path\":\"/srv\",\"path\":\"/h\"}]}" },
+	  .want = "{\"name\":\"noname\",\"cpus\":1,\"command\":[\"/bin/sh\",\"-c\",\"x\"],"
+	  "\"volumes\":[{\"memory\":\"8Gi\",\"path\":\"/dev/shm\"},{\"config_map\":\"c\","
+	  "\"path\":\"/c\",\"read_only\":true},{\"secret\":\"s\",\"path\":\"/s\"},"
+	  "{\"host_path\":\"/srv\",\"path\":\"/h\"}]}" },
 	{ .text = "command: x\n"
 	  "queue: a\n",
 	  .want = "{\"name\":\"noname\",\"queue\":\"b\",\"time\":\"30m\",\"pods\":3,\"gpus\":2,\"cpus\":0,"
@@ -206,9 +209,9 @@ static const struct spec_case accepted[] = {
 	{ .text = "command: x\n"
 	  "gpus: 2\n"
 	  "pods: 4\n",
-	  .want = "{\"name\":\"other\",\"pods\":4,\"gpus\":2,\"cpus\":0,\"command\":[\"/bin/sh\",\"-c\",\"x"
-	  "\"],\"affinity\":{\"required\":[{\"match\":[{\"key\":\"fast\",\"operator\":\"Exists\"}]}"
-	  "]},\"nodes\":[\"n1\",\"n2\"]}",
+	  .want = "{\"name\":\"other\",\"pods\":4,\"gpus\":2,\"cpus\":0,\"command\":[\"/bin/sh\",\"-c\","
+	  "\"x\"],\"affinity\":{\"required\":[{\"match\":[{\"key\":\"fast\","
+	  "\"operator\":\"Exists\"}]}]},\"nodes\":[\"n1\",\"n2\"]}",
 	  .argv = { "--name=other", "-w", "n[1-2]", "-C", "fast" } },
 };
 /* clang-format on */
@@ -233,8 +236,8 @@ static const struct spec_case refused[] = {
 	  .want = "job.yaml:1:10: command: expected a string, not a map" },
 	{ .text = "command: [a, [b]]\n",
 	  .want = "job.yaml:1:14: command[1]: expected a string, not a list" },
-	{ .text = "comand: x\n",
-	  .want = "job.yaml:1:1: comand: unknown key; did you mean 'command'?" },
+	{ .text = "kommand: x\n",
+	  .want = "job.yaml:1:1: kommand: unknown key; did you mean 'command'?" },
 	{ .text = "gpu: 1\n"
 	  "command: x\n",
 	  .want = "job.yaml:1:1: gpu: unknown key; did you mean 'gpus'?" },
@@ -243,36 +246,36 @@ static const struct spec_case refused[] = {
 	  .want = "job.yaml:1:1: nonsense: unknown key of a job (gpuq-job(5) lists them)" },
 	{ .text = "command: x\n"
 	  "gpus: 1.5\n",
-	  .want = "job.yaml:2:7: gpus: expected whole devices (0 to 1024) or a part of one in hundredths (0"
-	  ".01 to 0.99)" },
+	  .want = "job.yaml:2:7: gpus: expected whole devices (0 to 1024) or a part of one in hundredths "
+	  "(0.01 to 0.99)" },
 	{ .text = "command: x\n"
 	  "gpus: -1\n",
-	  .want = "job.yaml:2:7: gpus: expected whole devices (0 to 1024) or a part of one in hundredths (0"
-	  ".01 to 0.99)" },
+	  .want = "job.yaml:2:7: gpus: expected whole devices (0 to 1024) or a part of one in hundredths "
+	  "(0.01 to 0.99)" },
 	{ .text = "command: x\n"
 	  "gpus: 0.999\n",
-	  .want = "job.yaml:2:7: gpus: expected whole devices (0 to 1024) or a part of one in hundredths (0"
-	  ".01 to 0.99)" },
+	  .want = "job.yaml:2:7: gpus: expected whole devices (0 to 1024) or a part of one in hundredths "
+	  "(0.01 to 0.99)" },
 	{ .text = "command: x\n"
 	  "gpus: 0.0991\n",
-	  .want = "job.yaml:2:7: gpus: expected whole devices (0 to 1024) or a part of one in hundredths (0"
-	  ".01 to 0.99)" },
+	  .want = "job.yaml:2:7: gpus: expected whole devices (0 to 1024) or a part of one in hundredths "
+	  "(0.01 to 0.99)" },
 	{ .text = "command: x\n"
 	  "gpus: many\n",
-	  .want = "job.yaml:2:7: gpus: expected whole devices (0 to 1024) or a part of one in hundredths (0"
-	  ".01 to 0.99)" },
+	  .want = "job.yaml:2:7: gpus: expected whole devices (0 to 1024) or a part of one in hundredths "
+	  "(0.01 to 0.99)" },
 	{ .text = "command: x\n"
 	  "gpus: 1025\n",
-	  .want = "job.yaml:2:7: gpus: expected whole devices (0 to 1024) or a part of one in hundredths (0"
-	  ".01 to 0.99)" },
+	  .want = "job.yaml:2:7: gpus: expected whole devices (0 to 1024) or a part of one in hundredths "
+	  "(0.01 to 0.99)" },
 	{ .text = "command: x\n"
 	  "gpus: 1e30\n",
-	  .want = "job.yaml:2:7: gpus: expected whole devices (0 to 1024) or a part of one in hundredths (0"
-	  ".01 to 0.99)" },
+	  .want = "job.yaml:2:7: gpus: expected whole devices (0 to 1024) or a part of one in hundredths "
+	  "(0.01 to 0.99)" },
 	{ .text = "command: x\n"
 	  "gpus: [1]\n",
-	  .want = "job.yaml:2:7: gpus: expected whole devices (0 to 1024) or a part of one in hundredths (0"
-	  ".01 to 0.99)" },
+	  .want = "job.yaml:2:7: gpus: expected whole devices (0 to 1024) or a part of one in hundredths "
+	  "(0.01 to 0.99)" },
 	{ .text = "command: x\n"
 	  "gpus: 0.5\n"
 	  "mig: 1g.5gb\n",
@@ -287,8 +290,8 @@ static const struct spec_case refused[] = {
 	{ .text = "command: x\n"
 	  "mig: 1g.5gb\n"
 	  "gpu_cores: 10\n",
-	  .want = "job.yaml:2:6: mig: expected either mig or gpu_memory and gpu_cores: a profile has its ow"
-	  "n" },
+	  .want = "job.yaml:2:6: mig: expected either mig or gpu_memory and gpu_cores: a profile has its "
+	  "own" },
 	{ .text = "command: x\n"
 	  "gpu_cores: 101\n",
 	  .want = "job.yaml:2:12: gpu_cores: expected 1 to 100, found 101" },
@@ -318,8 +321,8 @@ static const struct spec_case refused[] = {
 	  .want = "job.yaml:2:7: cpus: a quantity is never negative ('-1')" },
 	{ .text = "command: x\n"
 	  "time: soon\n",
-	  .want = "job.yaml:2:7: time: 'soon' is no duration: write 90m, 1d12h, 2:30:00 or a number of minu"
-	  "tes" },
+	  .want = "job.yaml:2:7: time: 'soon' is no duration: write 90m, 1d12h, 2:30:00 or a number of "
+	  "minutes" },
 	{ .text = "command: x\n"
 	  "time: 0\n",
 	  .want = "job.yaml:2:7: time: expected at least 1s, found 0s" },
@@ -328,12 +331,12 @@ static const struct spec_case refused[] = {
 	  .want = "job.yaml:2:7: time: expected a duration such as 90m, 1d12h or 2:30:00, found a list" },
 	{ .text = "command: x\n"
 	  "name: \"two words\"\n",
-	  .want = "job.yaml:2:7: name: expected a name of at most 63 letters, digits, '.', '_' and '-', fou"
-	  "nd 'two words'" },
+	  .want = "job.yaml:2:7: name: expected a name of at most 63 letters, digits, '.', '_' and '-', "
+	  "found 'two words'" },
 	{ .text = "command: x\n"
 	  "queue: -q\n",
-	  .want = "job.yaml:2:8: queue: expected a name of at most 63 letters, digits, '.', '_' and '-', fo"
-	  "und '-q'" },
+	  .want = "job.yaml:2:8: queue: expected a name of at most 63 letters, digits, '.', '_' and '-', "
+	  "found '-q'" },
 	{ .text = "command: x\n"
 	  "image: a b\n",
 	  .want = "job.yaml:2:8: image: expected an image such as registry.example/name:tag" },
@@ -342,62 +345,62 @@ static const struct spec_case refused[] = {
 	  .want = "job.yaml:2:10: workdir: expected a directory that begins with '/', not 'here'" },
 	{ .text = "command: x\n"
 	  "array: 5-1\n",
-	  .want = "job.yaml:2:8: array: expected indices from 0 to 4000000 such as 0-99, 1,3,5-9:2 or 0-99%"
-	  "10, not '5-1'" },
+	  .want = "job.yaml:2:8: array: expected indices from 0 to 4000000 such as 0-99, 1,3,5-9:2 or "
+	  "0-99%10, not '5-1'" },
 	{ .text = "command: x\n"
 	  "array: 0-9%0\n",
-	  .want = "job.yaml:2:8: array: expected indices from 0 to 4000000 such as 0-99, 1,3,5-9:2 or 0-99%"
-	  "10, not '0-9%0'" },
+	  .want = "job.yaml:2:8: array: expected indices from 0 to 4000000 such as 0-99, 1,3,5-9:2 or "
+	  "0-99%10, not '0-9%0'" },
 	{ .text = "command: x\n"
 	  "array: 0-200000\n",
 	  .want = "job.yaml:2:8: array: '0-200000' has too many elements: expected at most 100000" },
 	{ .text = "command: x\n"
 	  "array: 4000001\n",
-	  .want = "job.yaml:2:8: array: expected indices from 0 to 4000000 such as 0-99, 1,3,5-9:2 or 0-99%"
-	  "10, not '4000001'" },
+	  .want = "job.yaml:2:8: array: expected indices from 0 to 4000000 such as 0-99, 1,3,5-9:2 or "
+	  "0-99%10, not '4000001'" },
 	{ .text = "command: x\n"
 	  "array: \"\"\n",
-	  .want = "job.yaml:2:8: array: expected indices from 0 to 4000000 such as 0-99, 1,3,5-9:2 or 0-99%"
-	  "10, not ''" },
+	  .want = "job.yaml:2:8: array: expected indices from 0 to 4000000 such as 0-99, 1,3,5-9:2 or "
+	  "0-99%10, not ''" },
 	{ .text = "command: x\n"
 	  "array: a-b\n",
-	  .want = "job.yaml:2:8: array: expected indices from 0 to 4000000 such as 0-99, 1,3,5-9:2 or 0-99%"
-	  "10, not 'a-b'" },
+	  .want = "job.yaml:2:8: array: expected indices from 0 to 4000000 such as 0-99, 1,3,5-9:2 or "
+	  "0-99%10, not 'a-b'" },
 	{ .text = "command: x\n"
 	  "depends: [afterk:1]\n",
-	  .want = "job.yaml:2:11: depends: unknown dependency 'afterk' (did you mean 'after'?): expected af"
-	  "ter, afterany, afterok, afternotok, aftercorr or singleton" },
+	  .want = "job.yaml:2:11: depends: unknown dependency 'afterk' (did you mean 'after'?): expected "
+	  "after, afterany, afterok, afternotok, aftercorr or singleton" },
 	{ .text = "command: x\n"
 	  "depends: [afterok]\n",
-	  .want = "job.yaml:2:11: depends: expected a dependency such as afterok:123, afterany:12:13_4, aft"
-	  "er:12+5 (minutes) or singleton, not 'afterok'" },
+	  .want = "job.yaml:2:11: depends: expected a dependency such as afterok:123, afterany:12:13_4, "
+	  "after:12+5 (minutes) or singleton, not 'afterok'" },
 	{ .text = "command: x\n"
 	  "depends: [afterok:0]\n",
-	  .want = "job.yaml:2:11: depends: expected a dependency such as afterok:123, afterany:12:13_4, aft"
-	  "er:12+5 (minutes) or singleton, not 'afterok:0'" },
+	  .want = "job.yaml:2:11: depends: expected a dependency such as afterok:123, afterany:12:13_4, "
+	  "after:12+5 (minutes) or singleton, not 'afterok:0'" },
 	{ .text = "command: x\n"
 	  "depends: afterok:1,afterok:2?afterok:3\n",
-	  .want = "job.yaml:2:10: depends: expected either ',' (all of them) or '?' (any of them) between d"
-	  "ependencies, not both" },
+	  .want = "job.yaml:2:10: depends: expected either ',' (all of them) or '?' (any of them) between "
+	  "dependencies, not both" },
 	{ .text = "command: x\n"
 	  "depends: [afterok:1?afterok:2, afterok:3]\n",
-	  .want = "job.yaml:2:11: depends: expected one string such as \"afterok:1?afterok:2\": a list mean"
-	  "s all of them" },
+	  .want = "job.yaml:2:11: depends: expected one string such as \"afterok:1?afterok:2\": a list "
+	  "means all of them" },
 	{ .text = "command: x\n"
 	  "depends: [afterok:1+5]\n",
-	  .want = "job.yaml:2:11: depends: expected a dependency such as afterok:123, afterany:12:13_4, aft"
-	  "er:12+5 (minutes) or singleton, not 'afterok:1+5'" },
+	  .want = "job.yaml:2:11: depends: expected a dependency such as afterok:123, afterany:12:13_4, "
+	  "after:12+5 (minutes) or singleton, not 'afterok:1+5'" },
 	{ .text = "command: x\n"
 	  "depends: [aftercorr:1]\n",
 	  .want = "job.yaml:2:10: depends: expected an array with aftercorr: it goes element by element" },
 	{ .text = "command: x\n"
 	  "retry: {limit: 1, on: [always]}\n",
-	  .want = "job.yaml:2:8: retry: on: expected infra, failure, oom, timeout or exit:CODE (1-255), not"
-	  " 'always'" },
+	  .want = "job.yaml:2:8: retry: on: expected infra, failure, oom, timeout or exit:CODE (1-255), "
+	  "not 'always'" },
 	{ .text = "command: x\n"
 	  "retry: {limit: 1, on: [exit:256]}\n",
-	  .want = "job.yaml:2:8: retry: on: expected infra, failure, oom, timeout or exit:CODE (1-255), not"
-	  " 'exit:256'" },
+	  .want = "job.yaml:2:8: retry: on: expected infra, failure, oom, timeout or exit:CODE (1-255), "
+	  "not 'exit:256'" },
 	{ .text = "command: x\n"
 	  "retry: {on: [infra]}\n",
 	  .want = "job.yaml:2:8: retry.limit: missing; a retry needs it (an integer)" },
@@ -409,8 +412,8 @@ static const struct spec_case refused[] = {
 	  .want = "job.yaml:2:19: retry.one: unknown key; did you mean 'on'?" },
 	{ .text = "command: x\n"
 	  "signal: FOO@1\n",
-	  .want = "job.yaml:2:9: signal: expected [B:]SIGNAL[@SECONDS] such as USR1@300 or B:TERM@60, not '"
-	  "FOO@1'" },
+	  .want = "job.yaml:2:9: signal: expected [B:]SIGNAL[@SECONDS] such as USR1@300 or B:TERM@60, not "
+	  "'FOO@1'" },
 	{ .text = "command: x\n"
 	  "checkpoint: {signal: NOPE}\n",
 	  .want = "job.yaml:2:22: checkpoint.signal: expected a signal such as USR1 or 10, found 'NOPE'" },
@@ -420,15 +423,15 @@ static const struct spec_case refused[] = {
 	  "'unlimited'" },
 	{ .text = "command: x\n"
 	  "env: {1A: b}\n",
-	  .want = "job.yaml:2:11: env.1A: expected a variable's name: letters, digits, '_', '.', '-', no di"
-	  "git first" },
+	  .want = "job.yaml:2:11: env.1A: expected a variable's name: letters, digits, '_', '.', '-', no "
+	  "digit first" },
 	{ .text = "command: x\n"
 	  "env: {A: [1]}\n",
 	  .want = "job.yaml:2:10: env.A: expected text, found a list" },
 	{ .text = "command: x\n"
 	  "env: {NVIDIA_VISIBLE_DEVICES: all}\n",
-	  .want = "job.yaml:2:31: env.NVIDIA_VISIBLE_DEVICES: is set by gpuqd to the devices it chose: leav"
-	  "e it out" },
+	  .want = "job.yaml:2:31: env.NVIDIA_VISIBLE_DEVICES: is set by gpuqd to the devices it chose: "
+	  "leave it out" },
 	{ .text = "command: x\n"
 	  "env: [A=1]\n",
 	  .want = "job.yaml:2:6: env: expected a map of strings, found a list" },
@@ -440,8 +443,8 @@ static const struct spec_case refused[] = {
 	  .want = "job.yaml:2:15: labels.a b: expected a key such as team or example.com/team" },
 	{ .text = "command: x\n"
 	  "labels: {a: \"b c\"}\n",
-	  .want = "job.yaml:2:13: labels.a: expected a label value: at most 63 of A-Z a-z 0-9 . _ -, letter"
-	  "s or digits at both ends" },
+	  .want = "job.yaml:2:13: labels.a: expected a label value: at most 63 of A-Z a-z 0-9 . _ -, "
+	  "letters or digits at both ends" },
 	{ .text = "command: x\n"
 	  "annotations: {ALIYUN_COM_GPU_MEM_IDX: \"0\"}\n",
 	  .want = "job.yaml:2:39: annotations.ALIYUN_COM_GPU_MEM_IDX: is set by gpuqd: leave it out" },
@@ -485,26 +488,26 @@ static const struct spec_case refused[] = {
 	  " not '(a'" },
 	{ .text = "command: x\n"
 	  "affinity: {required: [{match: [{key: zone, operator: Within, values: [a]}]}]}\n",
-	  .want = "job.yaml:2:54: affinity.required[0].match[0].operator: expected In, NotIn, Exists, DoesN"
-	  "otExist, Gt or Lt, found 'Within'" },
+	  .want = "job.yaml:2:54: affinity.required[0].match[0].operator: expected In, NotIn, Exists, "
+	  "DoesNotExist, Gt or Lt, found 'Within'" },
 	{ .text = "command: x\n"
 	  "affinity: {required: [{match: [{key: zone, operator: In}]}]}\n",
-	  .want = "job.yaml:2:32: affinity.required[0].match[0]: expected at least one of values with opera"
-	  "tor In" },
+	  .want = "job.yaml:2:32: affinity.required[0].match[0]: expected at least one of values with "
+	  "operator In" },
 	{ .text = "command: x\n"
 	  "affinity: {preferred: [{weight: 0, match: []}]}\n",
 	  .want = "job.yaml:2:33: affinity.preferred[0].weight: expected 1 to 100, found 0" },
 	{ .text = "command: x\n"
 	  "affinity: {required: [{match: [{key: n, operator: Gt, values: [a]}]}]}\n",
-	  .want = "job.yaml:2:32: affinity.required[0].match[0]: expected values with one integer for opera"
-	  "tor Gt" },
+	  .want = "job.yaml:2:32: affinity.required[0].match[0]: expected values with one integer for "
+	  "operator Gt" },
 	{ .text = "command: x\n"
 	  "tolerations: [{operator: Exists, value: x}]\n",
 	  .want = "job.yaml:2:15: tolerations[0]: expected no value with operator Exists" },
 	{ .text = "command: x\n"
 	  "tolerations: [{effect: Never, key: a}]\n",
-	  .want = "job.yaml:2:15: tolerations[0]: expected effect NoSchedule, PreferNoSchedule or NoExecute"
-	  ", not 'Never'" },
+	  .want = "job.yaml:2:15: tolerations[0]: expected effect NoSchedule, PreferNoSchedule or "
+	  "NoExecute, not 'Never'" },
 	{ .text = "command: x\n"
 	  "tolerations: [{value: a}]\n",
 	  .want = "job.yaml:2:15: tolerations[0]: expected a key: only operator Exists tolerates every key" },
@@ -523,8 +526,8 @@ static const struct spec_case refused[] = {
 	  .want = "job.yaml:3:11: deadline: expected a time after begin" },
 	{ .text = "command: x\n"
 	  "begin: whenever\n",
-	  .want = "job.yaml:2:8: begin: 'whenever' is no time: write 2026-12-01T09:00Z, 17:30, tomorrow, no"
-	  "w+2h or @SECONDS" },
+	  .want = "job.yaml:2:8: begin: 'whenever' is no time: write 2026-12-01T09:00Z, 17:30, tomorrow, "
+	  "now+2h or @SECONDS" },
 	{ .text = "command: x\n"
 	  "script: echo\n",
 	  .want = "job.yaml:1:10: command: expected either a command or a script, not both" },
@@ -549,20 +552,20 @@ static const struct spec_case refused[] = {
 	{ .text = "groups: [{name: a, command: a, pods: 4000}, {name: b, command: b, pods: 97}]\n",
 	  .want = "job.yaml:1:9: groups: expected at most 4096 pods, these are 4097" },
 	{ .text = "groups: [{name: a, command: a, gpus: 0.123}]\n",
-	  .want = "job.yaml:1:38: groups[0].gpus: expected whole devices (0 to 1024) or a part of one in hu"
-	  "ndredths (0.01 to 0.99)" },
+	  .want = "job.yaml:1:38: groups[0].gpus: expected whole devices (0 to 1024) or a part of one in "
+	  "hundredths (0.01 to 0.99)" },
 	{ .text = "command: x\n"
 	  "---\n"
 	  "command: y\n"
 	  "time: never\n",
-	  .want = "job.yaml:4:7: time: 'never' is no duration: write 90m, 1d12h, 2:30:00 or a number of min"
-	  "utes" },
+	  .want = "job.yaml:4:7: time: 'never' is no duration: write 90m, 1d12h, 2:30:00 or a number of "
+	  "minutes" },
 	{ .text = "command: x\n"
 	  "command: y\n",
 	  .want = "job.yaml:2:1: the key 'command' stands here a second time (first at line 1)" },
 	{ .text = "command: yes\n",
-	  .want = "job.yaml:1:10: 'yes' means different things to different readers: write true or false, o"
-	  "r quote it" },
+	  .want = "job.yaml:1:10: 'yes' means different things to different readers: write true or false, "
+	  "or quote it" },
 	{ .text = "command: x\n"
 	  "hold: 1\n",
 	  .want = "job.yaml:2:7: hold: expected true or false, found '1'" },

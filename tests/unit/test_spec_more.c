@@ -36,8 +36,8 @@ static struct gpuq_spec read_one(const char *file, const char *text,
 /* ---- the submitter's context ---- */
 
 static const char *env_keys[] = { "HOME", "PATH", "SECRET" };
-static const char *env_vals[] = { "/home/ann", "/bin", "s" };
-static const struct gpuq_context context = { .cwd = "/home/ann/run",
+static const char *env_vals[] = { "/srv/ann", "/bin", "s" };
+static const struct gpuq_context context = { .cwd = "/srv/ann/run",
 					     .umask = 027,
 					     .environ = { env_keys, env_vals, 3 } };
 static const struct gpuq_spec_opts with_context = { .context = &context };
@@ -46,7 +46,7 @@ Test(spec_more, the_context_goes_along)
 {
 	const struct gpuq_spec s = read_one("a.yaml", "command: x\n", &with_context);
 
-	cr_expect_str_eq(s.context.cwd, "/home/ann/run");
+	cr_expect_str_eq(s.context.cwd, "/srv/ann/run");
 	cr_expect_eq(s.context.umask, 027);
 	cr_expect_eq(s.context.environ.n, 3);
 }
@@ -67,7 +67,7 @@ Test(spec_more, export_chooses_of_the_environment)
 		s = read_one("a.sh", text, &with_context);
 		cr_expect_eq(s.context.environ.n, cases[i].n, "--export=%s gives %zu",
 			     cases[i].option, s.context.environ.n);
-		cr_expect_str_eq(s.context.cwd, "/home/ann/run");
+		cr_expect_str_eq(s.context.cwd, "/srv/ann/run");
 		if (strstr(cases[i].option, "X=1"))
 			cr_expect_str_eq(spec_map_get(&s.groups[0].env, "X"), "1");
 	}
@@ -342,4 +342,31 @@ Test(spec_more, options_are_told_apart)
 			cr_expect_eq(spec_option_find(letter), o, "-%s stands twice", letter);
 		}
 	}
+}
+
+/* ---- the manual ---- */
+
+static void expect_item(const char *page, const char *item)
+{
+	cr_expect(strstr(page, item), "man/gpuq-job.5 has no \"%s\"", item);
+}
+
+Test(spec_more, the_manual_has_every_key_and_option)
+{
+	static const struct gpuq_schema *const schemas[] = { &gpuq_spec_schema,
+							     &gpuq_group_schema };
+	static char page[128 << 10];
+	FILE *f = fopen(SRCDIR "/man/gpuq-job.5", "r");
+
+	cr_assert_not_null(f);
+	cr_assert_lt(fread(page, 1, sizeof(page) - 1, f), sizeof(page) - 1);
+	fclose(f);
+	for (size_t i = 0; i < sizeof(schemas) / sizeof(schemas[0]); i++)
+		for (const struct gpuq_field *k = schemas[i]->fields; k->key; k++)
+			if (!(k->flags & GPUQ_F_HIDDEN))
+				expect_item(page,
+					    gpuq_arena_printf(&arena, "\n.It Cm %s : ", k->key));
+	for (const struct gpuq_spec_option *o = gpuq_spec_options; o->name; o++)
+		expect_item(page, gpuq_arena_printf(&arena, "Fl -%s%s", o->name,
+						    o->arg == 'n' ? "\n" : " Ns "));
 }

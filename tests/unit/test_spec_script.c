@@ -21,26 +21,27 @@ static const struct spec_case accepted[] = {
 	  "#SBATCH --output=%x-%j.out\n"
 	  "#SBATCH --error=%x-%j.err\n"
 	  "srun true\n",
-	  .want = "{\"name\":\"train\",\"queue\":\"research\",\"account\":\"ml\",\"qos\":\"high\",\"time\":"
-	  "\"1d12h\",\"flavor\":[\"a100\"],\"ntasks\":16,\"ntasks_per_node\":8,\"cpus_per_task\":8,"
-	  "\"output\":\"%x-%j.out\",\"error\":\"%x-%j.err\",\"pods\":2,\"gpus\":8,\"cpus\":64,\"mem"
-	  "ory\":\"512Gi\"}",
+	  .want = "{\"name\":\"train\",\"queue\":\"research\",\"account\":\"ml\",\"qos\":\"high\","
+	  "\"time\":\"1d12h\",\"flavor\":[\"a100\"],\"ntasks\":16,\"ntasks_per_node\":8,"
+	  "\"cpus_per_task\":8,\"output\":\"%x-%j.out\",\"error\":\"%x-%j.err\",\"pods\":2,"
+	  "\"gpus\":8,\"cpus\":64,\"memory\":\"512Gi\"}",
 	  .warns = "" },
 	{ .text = "#!/bin/bash\n"
 	  "#SBATCH -J t -t 90 -p q -A a -q x -N 2-4 -n 8 -c 2 -G 8 -d afterok:1:2 -a 0-9%2 -o o -e "
 	  "e -i i -D /d -C a&b -w n[1-2] -x n3 -H -L l:2 -b now+2hours\n",
-	  .want = "{\"name\":\"t\",\"queue\":\"q\",\"account\":\"a\",\"qos\":\"x\",\"time\":\"90m\",\"begin"
-	  "\":\"2027-01-15T10:00:00.000Z\",\"hold\":true,\"licenses\":{\"l\":2},\"array\":\"0-9%2\""
-	  ",\"depends\":[\"afterok:1\",\"afterok:2\"],\"ntasks\":8,\"cpus_per_task\":2,\"chdir\":\""
-	  "/d\",\"output\":\"o\",\"error\":\"e\",\"input\":\"i\",\"pods\":{\"min\":2,\"max\":4},\"g"
-	  "pus\":4,\"cpus\":8,\"affinity\":{\"required\":[{\"match\":[{\"key\":\"a\",\"operator\":"
-	  "\"Exists\"},{\"key\":\"b\",\"operator\":\"Exists\"}]}]},\"nodes\":[\"n1\",\"n2\"],\"excl"
-	  "ude\":[\"n3\"]}",
+	  .want = "{\"name\":\"t\",\"queue\":\"q\",\"account\":\"a\",\"qos\":\"x\",\"time\":\"90m\","
+	  "\"begin\":\"2027-01-15T10:00:00.000Z\",\"hold\":true,\"licenses\":{\"l\":2},"
+	  "\"array\":\"0-9%2\",\"depends\":[\"afterok:1\",\"afterok:2\"],\"ntasks\":8,"
+	  "\"cpus_per_task\":2,\"chdir\":\"/d\",\"output\":\"o\",\"error\":\"e\",\"input\":\"i\","
+	  "\"pods\":{\"min\":2,\"max\":4},\"gpus\":4,\"cpus\":8,"
+	  "\"affinity\":{\"required\":[{\"match\":[{\"key\":\"a\",\"operator\":\"Exists\"},"
+	  "{\"key\":\"b\",\"operator\":\"Exists\"}]}]},\"nodes\":[\"n1\",\"n2\"],"
+	  "\"exclude\":[\"n3\"]}",
 	  .warns = "" },
 	{ .text = "#!/bin/bash\n"
 	  "#SBATCH -N2 -Ht10 -c=4\n",
-	  .want = "{\"name\":\"noname\",\"time\":\"10m\",\"hold\":true,\"cpus_per_task\":4,\"pods\":2,\"cpu"
-	  "s\":4}",
+	  .want = "{\"name\":\"noname\",\"time\":\"10m\",\"hold\":true,\"cpus_per_task\":4,\"pods\":2,"
+	  "\"cpus\":4}",
 	  .warns = "" },
 	{ .text = "#!/bin/bash\n"
 	  "#SBATCH --ntasks=10 --ntasks-per-node=4\n",
@@ -52,8 +53,8 @@ static const struct spec_case accepted[] = {
 	  .warns = "" },
 	{ .text = "#!/bin/bash\n"
 	  "#SBATCH -N 2 --ntasks-per-node=4 --gpus-per-task=1\n",
-	  .want = "{\"name\":\"noname\",\"ntasks\":8,\"ntasks_per_node\":4,\"pods\":2,\"gpus\":4,\"cpus\":4"
-	  "}",
+	  .want = "{\"name\":\"noname\",\"ntasks\":8,\"ntasks_per_node\":4,\"pods\":2,\"gpus\":4,"
+	  "\"cpus\":4}",
 	  .warns = "" },
 	{ .text = "#!/bin/bash\n"
 	  "#SBATCH -n 4 --gpus-per-task=2\n",
@@ -121,14 +122,14 @@ static const struct spec_case accepted[] = {
 	  .warns = "" },
 	{ .text = "#!/bin/bash\n"
 	  "#SBATCH --no-requeue --nice --exclusive --comment='two words' --reservation=r\n",
-	  .want = "{\"name\":\"noname\",\"nice\":100,\"requeue\":false,\"reservation\":\"r\",\"exclusive\":"
-	  "true,\"comment\":\"two words\",\"cpus\":1}",
+	  .want = "{\"name\":\"noname\",\"nice\":100,\"requeue\":false,\"reservation\":\"r\","
+	  "\"exclusive\":true,\"comment\":\"two words\",\"cpus\":1}",
 	  .warns = "" },
 	{ .text = "#!/bin/bash\n"
-	  "#SBATCH --nice=-20 --exclusive=user --kill-on-invalid-dep=yes --mail-type=END,FAIL --mai"
-	  "l-user=me@example.com\n",
-	  .want = "{\"name\":\"noname\",\"nice\":-20,\"exclusive\":true,\"kill_on_invalid_dep\":true,\"mail"
-	  "_type\":[\"END\",\"FAIL\"],\"mail_user\":\"me@example.com\",\"cpus\":1}",
+	  "#SBATCH --nice=-20 --exclusive=user --kill-on-invalid-dep=yes --mail-type=END,FAIL "
+	  "--mail-user=me@example.com\n",
+	  .want = "{\"name\":\"noname\",\"nice\":-20,\"exclusive\":true,\"kill_on_invalid_dep\":true,"
+	  "\"mail_type\":[\"END\",\"FAIL\"],\"mail_user\":\"me@example.com\",\"cpus\":1}",
 	  .warns = "" },
 	{ .text = "#!/bin/bash\n"
 	  "#SBATCH --export=NONE\n",
@@ -144,8 +145,8 @@ static const struct spec_case accepted[] = {
 	  .warns = "" },
 	{ .text = "#!/bin/bash\n"
 	  "#SBATCH --deadline=2027-03-01T00:00:00 --begin=tomorrow\n",
-	  .want = "{\"name\":\"noname\",\"begin\":\"2027-01-16T08:00:00.000Z\",\"deadline\":\"2027-03-01T00"
-	  ":00:00.000Z\",\"cpus\":1}",
+	  .want = "{\"name\":\"noname\",\"begin\":\"2027-01-16T08:00:00.000Z\","
+	  "\"deadline\":\"2027-03-01T00:00:00.000Z\",\"cpus\":1}",
 	  .warns = "" },
 	{ .text = "#!/bin/bash\n"
 	  "#SBATCH --begin=now+60\n",
@@ -172,21 +173,23 @@ static const struct spec_case accepted[] = {
 	{ .text = "#!/bin/bash\n"
 	  "#SBATCH -G 8 -t 10\n"
 	  "#GPUQ --gpus-per-node=2 --image=img:1 --retry=3:oom,exit:75 --checkpoint=USR1@2m\n"
-	  "#GPUQ --flavor=h100,a100 --env=A=b=c --label=team=ml --topology=rack --volume=data:/data"
-	  ":ro --volume=d2:/x --grace=10s --gpu-memory=10Gi --gpu-cores=30 --cpus=2 --annotation=a="
-	  "b\n",
-	  .want = "{\"name\":\"noname\",\"time\":\"10m\",\"flavor\":[\"h100\",\"a100\"],\"retry\":{\"limit"
-	  "\":3,\"on\":[\"oom\",\"exit:75\"]},\"checkpoint\":{\"signal\":\"USR1\",\"grace\":\"2m\"}"
-	  ",\"grace\":\"10s\",\"labels\":{\"team\":\"ml\"},\"annotations\":{\"a\":\"b\"},\"gpus\":2"
-	  ",\"gpu_memory\":\"10Gi\",\"gpu_cores\":30,\"cpus\":2,\"image\":\"img:1\",\"env\":{\"A\":"
-	  "\"b=c\"},\"volumes\":[{\"claim\":\"data\",\"path\":\"/data\",\"read_only\":true},{\"clai"
-	  "m\":\"d2\",\"path\":\"/x\"}],\"topology\":{\"required\":\"rack\"}}",
+	  "#GPUQ --flavor=h100,a100 --env=A=b=c --label=team=ml --topology=rack "
+	  "--volume=data:/data:ro --volume=d2:/x --grace=10s --gpu-memory=10Gi --gpu-cores=30 "
+	  "--cpus=2 --annotation=a=b\n",
+	  .want = "{\"name\":\"noname\",\"time\":\"10m\",\"flavor\":[\"h100\",\"a100\"],"
+	  "\"retry\":{\"limit\":3,\"on\":[\"oom\",\"exit:75\"]},"
+	  "\"checkpoint\":{\"signal\":\"USR1\",\"grace\":\"2m\"},\"grace\":\"10s\","
+	  "\"labels\":{\"team\":\"ml\"},\"annotations\":{\"a\":\"b\"},\"gpus\":2,"
+	  "\"gpu_memory\":\"10Gi\",\"gpu_cores\":30,\"cpus\":2,\"image\":\"img:1\","
+	  "\"env\":{\"A\":\"b=c\"},\"volumes\":[{\"claim\":\"data\",\"path\":\"/data\","
+	  "\"read_only\":true},{\"claim\":\"d2\",\"path\":\"/x\"}],"
+	  "\"topology\":{\"required\":\"rack\"}}",
 	  .warns = "" },
 	{ .text = "#!/bin/bash\n"
-	  "#GPUQ --mig=1g.10gb --queue=q --name=n --pods=3 --topology=preferred:zone --container-im"
-	  "age=c\n",
-	  .want = "{\"name\":\"n\",\"queue\":\"q\",\"pods\":3,\"gpus\":1,\"mig\":\"1g.10gb\",\"cpus\":0,\"i"
-	  "mage\":\"c\",\"topology\":{\"preferred\":\"zone\"}}",
+	  "#GPUQ --mig=1g.10gb --queue=q --name=n --pods=3 --topology=preferred:zone "
+	  "--container-image=c\n",
+	  .want = "{\"name\":\"n\",\"queue\":\"q\",\"pods\":3,\"gpus\":1,\"mig\":\"1g.10gb\",\"cpus\":0,"
+	  "\"image\":\"c\",\"topology\":{\"preferred\":\"zone\"}}",
 	  .warns = "" },
 	{ .text = "#!/bin/bash\n"
 	  "#SBATCH -G 8 -t 10 -p a\n",
@@ -233,8 +236,8 @@ static const struct spec_case accepted[] = {
 static const struct spec_case refused[] = {
 	{ .text = "#!/bin/bash\n"
 	  "#SBATCH --tiem=5\n",
-	  .want = "run.sh:2:9: --tiem: unknown option, did you mean --time? (--ignore-unknown skips such li"
-	  "nes)" },
+	  .want = "run.sh:2:9: --tiem: unknown option, did you mean --time? (--ignore-unknown skips such "
+	  "lines)" },
 	{ .text = "#!/bin/bash\n"
 	  "\n"
 	  "#SBATCH --job-name=x --nonsense\n",
@@ -244,8 +247,8 @@ static const struct spec_case refused[] = {
 	  .want = "run.sh:2:9: -Z: unknown option (--ignore-unknown skips such lines)" },
 	{ .text = "#!/bin/bash\n"
 	  "#SBATCH --time=soon\n",
-	  .want = "run.sh:2:9: --time: 'soon' is no duration: write 90m, 1d12h, 2:30:00 or a number of minu"
-	  "tes" },
+	  .want = "run.sh:2:9: --time: 'soon' is no duration: write 90m, 1d12h, 2:30:00 or a number of "
+	  "minutes" },
 	{ .text = "#!/bin/bash\n"
 	  "#SBATCH -t\n",
 	  .want = "run.sh:2:9: -t: expected a value: TIME" },
@@ -287,20 +290,20 @@ static const struct spec_case refused[] = {
 	  .want = "run.sh:2:9: --mem: 'lots' is no memory size: write 4000 (MiB), 512M, 64G or 2T" },
 	{ .text = "#!/bin/bash\n"
 	  "#SBATCH --array=9-1\n",
-	  .want = "run.sh:2:9: --array: expected indices from 0 to 4000000 such as 0-99, 1,3,5-9:2 or 0-99%"
-	  "10, not '9-1'" },
+	  .want = "run.sh:2:9: --array: expected indices from 0 to 4000000 such as 0-99, 1,3,5-9:2 or "
+	  "0-99%10, not '9-1'" },
 	{ .text = "#!/bin/bash\n"
 	  "#SBATCH --dependency=afterok\n",
-	  .want = "run.sh:2:9: --dependency: expected a dependency such as afterok:123, afterany:12:13_4, a"
-	  "fter:12+5 (minutes) or singleton, not 'afterok'" },
+	  .want = "run.sh:2:9: --dependency: expected a dependency such as afterok:123, afterany:12:13_4, "
+	  "after:12+5 (minutes) or singleton, not 'afterok'" },
 	{ .text = "#!/bin/bash\n"
 	  "#SBATCH --dependency=expand:1\n",
-	  .want = "run.sh:2:9: --dependency: unknown dependency 'expand': expected after, afterany, afterok"
-	  ", afternotok, aftercorr or singleton" },
+	  .want = "run.sh:2:9: --dependency: unknown dependency 'expand': expected after, afterany, "
+	  "afterok, afternotok, aftercorr or singleton" },
 	{ .text = "#!/bin/bash\n"
 	  "#SBATCH --signal=NOPE@1\n",
-	  .want = "run.sh:2:9: --signal: expected [B:]SIGNAL[@SECONDS] such as USR1@300 or B:TERM@60, not '"
-	  "NOPE@1'" },
+	  .want = "run.sh:2:9: --signal: expected [B:]SIGNAL[@SECONDS] such as USR1@300 or B:TERM@60, not "
+	  "'NOPE@1'" },
 	{ .text = "#!/bin/bash\n"
 	  "#SBATCH --export=NONE,A=b\n",
 	  .want = "run.sh:2:9: --export: expected NONE alone, not 'NONE,A=b'" },
@@ -309,8 +312,8 @@ static const struct spec_case refused[] = {
 	  .want = "run.sh:2:9: --open-mode: expected append or truncate, not 'both'" },
 	{ .text = "#!/bin/bash\n"
 	  "#SBATCH --mail-type=SOMETIMES\n",
-	  .want = "run.sh:2:9: --mail-type: expected BEGIN, END, FAIL, REQUEUE, TIME_LIMIT, ALL or NONE, no"
-	  "t 'SOMETIMES'" },
+	  .want = "run.sh:2:9: --mail-type: expected BEGIN, END, FAIL, REQUEUE, TIME_LIMIT, ALL or NONE, "
+	  "not 'SOMETIMES'" },
 	{ .text = "#!/bin/bash\n"
 	  "#SBATCH --nodelist=n[1-\n",
 	  .want = "run.sh:2:9: --nodelist: expected node names such as n1,n2 or n[01-04,7], not 'n[1-'" },
@@ -341,8 +344,8 @@ static const struct spec_case refused[] = {
 	  .want = "run.sh:2:9: --partition: expected a name: letters, digits, '.', '_', '-', not 'a,b'" },
 	{ .text = "#!/bin/bash\n"
 	  "#SBATCH --begin=someday\n",
-	  .want = "run.sh:2:9: --begin: 'someday' is no time: write 2026-12-01T09:00Z, 17:30, tomorrow, now"
-	  "+2h or @SECONDS" },
+	  .want = "run.sh:2:9: --begin: 'someday' is no time: write 2026-12-01T09:00Z, 17:30, tomorrow, "
+	  "now+2h or @SECONDS" },
 	{ .text = "#!/bin/bash\n"
 	  "#SBATCH --deadline=2027-02-01 --begin=2027-02-02\n",
 	  .want = "run.sh: deadline: expected a time after begin" },
@@ -387,15 +390,15 @@ static const struct spec_case refused[] = {
 	  .want = "run.sh: --gpus-per-task: expected at most 1024 devices" },
 	{ .text = "#!/bin/bash\n"
 	  "#SBATCH --gpus=2000\n",
-	  .want = "run.sh: gpus: expected whole devices (0 to 1024) or a part of one in hundredths (0.01 to"
-	  " 0.99)" },
+	  .want = "run.sh: gpus: expected whole devices (0 to 1024) or a part of one in hundredths (0.01 "
+	  "to 0.99)" },
 	{ .text = "#!/bin/bash\n"
 	  "#SBATCH --ntasks=1000000 --ntasks-per-node=1\n",
 	  .want = "run.sh: expected at most 4096 pods, these are 1000000" },
 	{ .text = "#!/bin/sh\r\n"
 	  "echo\r\n",
-	  .want = "run.sh:1:1: expected lines that end in a newline alone: these end as on DOS (dos2unix me"
-	  "nds it)" },
+	  .want = "run.sh:1:1: expected lines that end in a newline alone: these end as on DOS (dos2unix "
+	  "mends it)" },
 	{ .text = "#!/bin/bash\n"
 	  "true\n",
 	  .want = "--tiem: unknown option, did you mean --time?",

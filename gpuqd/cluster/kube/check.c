@@ -8,8 +8,8 @@
 int kube_spec_check(struct cluster *c, const struct gpuq_spec *spec, const char *queue_image,
 		    const char *pod_policy, struct gpuq_buf *warnings, struct gpuq_err *err)
 {
-	enum kube_policy level = strcmp(pod_policy, "privileged") == 0 ? KUBE_POLICY_PRIVILEGED :
-									 KUBE_POLICY_BASELINE;
+	enum kube_policy level = strcmp(pod_policy, "privileged") == 0 ? KUBE_POLICY_PRIVILEGED
+								       : KUBE_POLICY_BASELINE;
 	char path[64];
 
 	(void)c;
@@ -19,9 +19,10 @@ int kube_spec_check(struct cluster *c, const struct gpuq_spec *spec, const char 
 		if ((g->image && *g->image) || g->template_ || *queue_image)
 			continue;
 		snprintf(path, sizeof(path), spec->n_groups > 1 ? "groups[%zu].image" : "image", i);
-		return gpuq_fail_field(err, GPUQ_EINVAL, path,
-				       "expected an image: name one (image:, --image), or have one set "
-				       "for the queue");
+		return gpuq_fail_field(
+			err, GPUQ_EINVAL, path,
+			"expected an image: name one (image:, --image), or have one set "
+			"for the queue");
 	}
 	if (spec->output || spec->error || spec->input)
 		gpuq_buf_adds(warnings, "output files mean nothing in a pod: see gpuq logs\n");

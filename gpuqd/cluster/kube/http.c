@@ -83,7 +83,7 @@ static size_t on_header(char *line, size_t size, size_t n, void *arg)
 	if (len > 5 && strncasecmp(line, "HTTP/", 5) == 0) {
 		const char *sp = memchr(line, ' ', len);
 
-		status = sp && sp + 4 <= line + len ? atoi(sp + 1) : 0;
+		status = sp && sp + 4 <= line + len ? (int)strtol(sp + 1, NULL, 10) : 0;
 		r->status = status;
 	} else if (len > 12 && strncasecmp(line, "Retry-After:", 12) == 0) {
 		long s = strtol(line + 12, NULL, 10);

@@ -226,7 +226,7 @@ static int64_t gpus_of(const json_t *container)
 
 	if (json_is_integer(v))
 		return json_integer_value(v);
-	return json_is_string(v) ? atoll(json_string_value(v)) : 0;
+	return json_is_string(v) ? strtoll(json_string_value(v), NULL, 10) : 0;
 }
 
 /* The group's figures were read from the template; where an option changed them since,

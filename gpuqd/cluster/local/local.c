@@ -53,17 +53,18 @@ static void tell_pods(struct local *l)
 	l->dirty_tail = &l->dirty;
 	while (p) {
 		struct local_pod *next = p->next_dirty;
+		const bool gone = p->gone; /* asked before: who hears of it may forget it */
 		struct pod_fact fact;
 
 		p->dirty = false;
 		p->next_dirty = NULL;
 		local_pod_fact(l, p, &fact);
-		if (p->gone) {
+		if (p->on_disk && gone)
 			l->sink.pod_gone(l->sink.arg, &fact);
-			local_pod_free(l, p);
-		} else {
+		else if (p->on_disk) /* before that it is a wish, not a fact */
 			l->sink.pod_seen(l->sink.arg, &fact);
-		}
+		if (gone)
+			local_pod_free(l, p);
 		p = next;
 	}
 }
@@ -75,8 +76,10 @@ static void on_flush(void *arg)
 	l->flush = NULL;
 	if (!l->listed)
 		return; /* the first list tells everything */
-	tell_answers(l);
+	/* Pods first: who hears that a delete was taken must know by then whether there
+	 * was anything to delete. */
 	tell_pods(l);
+	tell_answers(l);
 }
 
 void local_flush_soon(struct local *l)
@@ -131,6 +134,8 @@ void local_list(struct local *l)
 	HASH_ITER (hh, l->pods, p, tmp) {
 		struct pod_fact fact;
 
+		if (!p->on_disk)
+			continue;
 		local_pod_fact(l, p, &fact);
 		l->sink.pod_seen(l->sink.arg, &fact);
 	}

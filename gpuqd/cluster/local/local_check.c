@@ -16,15 +16,18 @@ int local_spec_check(struct cluster *c, const struct gpuq_spec *spec, const char
 		image |= g->image && *g->image;
 		volumes |= g->n_volumes > 0;
 		if (g->command.n == 0 && !spec->script) {
-			snprintf(path, sizeof(path), spec->n_groups > 1 ? "groups[%zu].command" : "command", i);
-			return gpuq_fail_field(err, GPUQ_EINVAL, path,
-					       "expected a command: jobs run as processes of this machine, "
-					       "where the one inside an image is not known");
+			snprintf(path, sizeof(path),
+				 spec->n_groups > 1 ? "groups[%zu].command" : "command", i);
+			return gpuq_fail_field(
+				err, GPUQ_EINVAL, path,
+				"expected a command: jobs run as processes of this machine, "
+				"where the one inside an image is not known");
 		}
 	}
 	if (image)
-		gpuq_buf_adds(warnings, "image means nothing on the local cluster: the command runs "
-					"as a process of this machine\n");
+		gpuq_buf_adds(warnings,
+			      "image means nothing on the local cluster: the command runs "
+			      "as a process of this machine\n");
 	if (volumes)
 		gpuq_buf_adds(warnings, "volumes mean nothing on the local cluster\n");
 	return 0;

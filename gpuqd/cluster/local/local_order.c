@@ -159,6 +159,8 @@ int local_order_build(const struct local *l, const struct pod_order *in, const c
 		.append = spec->append || in->n_pods > 1 || in->array_index >= 0 || in->attempt > 0,
 		.time_limit_us = in->time_limit_us,
 		.grace_us = in->grace_us,
+		.warn_signal = spec->signal,
+		.warn_lead_us = spec->signal_lead_us,
 	};
 	int rc;
 

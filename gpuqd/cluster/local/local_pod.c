@@ -232,6 +232,7 @@ static void put_on_disk(struct local *l, struct local_pod *p)
 		gpuq_buf_done(&p->record);
 		gpuq_buf_done(&p->script);
 		pod_watch(l, p);
+		local_pod_report(l, p);
 		return;
 	}
 	log_warn("local.create_failed", "pod=%s why=%s", p->name, LOGS(err.text));
@@ -426,7 +427,6 @@ void local_pod_create(struct cluster *c, const struct pod_order *order)
 	}
 	p->owes_created = true;
 	pod_add(l, p);
-	local_pod_report(l, p);
 	local_pod_advance(l, p);
 }
 
@@ -501,6 +501,7 @@ void local_pod_forget(struct cluster *c, const struct pod_ref *ref)
 		p = pod_new(l, &nothing);
 		if (!p)
 			return;
+		p->on_disk = true; /* it was */
 		pod_add(l, p);
 		pod_gone(l, p);
 		return;

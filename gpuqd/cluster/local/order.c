@@ -36,6 +36,8 @@ static const struct field {
 	{ "append", BOOL, offsetof(struct order, append) },
 	{ "time_limit_us", INT, offsetof(struct order, time_limit_us) },
 	{ "grace_us", INT, offsetof(struct order, grace_us) },
+	{ "warn_signal", INT, offsetof(struct order, warn_signal) },
+	{ "warn_lead_us", INT, offsetof(struct order, warn_lead_us) },
 	{ "cpu_milli", INT, offsetof(struct order, cpu_milli) },
 	{ "memory_bytes", INT, offsetof(struct order, memory_bytes) },
 	{ "gpus_milli", INT, offsetof(struct order, gpus_milli) },

@@ -35,6 +35,7 @@ struct order {
 	bool batch_only; /* signals go to the first process alone */
 	bool append; /* do not empty the output file first */
 	int64_t time_limit_us, grace_us; /* INT64_MAX = no limit */
+	int64_t warn_signal, warn_lead_us; /* sent so long before the limit; 0 = none */
 	int64_t cpu_milli, memory_bytes, gpus_milli; /* 0 = not counted */
 	struct gpuq_strlist argv; /* items[n] is NULL: ready for exec */
 	struct gpuq_strlist env; /* "NAME=value", items[n] is NULL */

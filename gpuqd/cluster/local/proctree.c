@@ -90,7 +90,7 @@ static struct proc *snapshot(size_t *n)
 
 	*n = 0;
 	while (dir && (e = readdir(dir))) {
-		int pid = atoi(e->d_name);
+		int pid = (int)strtol(e->d_name, NULL, 10);
 
 		if (pid <= 0)
 			continue;

@@ -26,6 +26,7 @@
 #define NEVER INT64_MAX
 #define ROUND_US INT64_C(50000) /* between looks at what refuses to die */
 #define FORK_TRIES 10
+#define TOLD_US INT64_C(2000000) /* a signal and a request this close are one message */
 
 struct run {
 	const struct order *o;
@@ -43,6 +44,8 @@ struct run {
 	int told_by_signal; /* by a signal to this shepherd */
 	int64_t kill_at_us; /* boot clock; NEVER */
 	int64_t overtime_at_us; /* boot clock; NEVER */
+	int64_t warn_at_us; /* boot clock; NEVER */
+	int64_t passed_on_at_us; /* when a signal was last passed on; 0 = never */
 	char why[256]; /* it could not start */
 	char told[8192]; /* what came from tell_fd */
 	size_t told_len;
@@ -56,6 +59,11 @@ static int64_t boot_us(void)
 	return (int64_t)ts.tv_sec * 1000000 + ts.tv_nsec / 1000;
 }
 
+static int64_t earlier(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
 static int64_t after(int64_t now_us, int64_t delay_us)
 {
 	return delay_us > NEVER - now_us ? NEVER : now_us + delay_us;
@@ -64,13 +72,19 @@ static int64_t after(int64_t now_us, int64_t delay_us)
 /* ---- being told ---- */
 
 /* TERM to the whole group, then time to obey it. A stopped job is woken: it could not
- * obey otherwise. A second request can only shorten the time. */
+ * obey otherwise. A second request can only shorten the time.
+ *
+ * A job that was just sent its checkpoint signal has been told in its own way: TERM on
+ * top would end it in the middle of what the signal and the grace are for. */
 static void begin_leaving(struct run *r, int64_t grace_us)
 {
-	const int64_t at = after(boot_us(), grace_us < 0 ? 0 : grace_us);
+	const int64_t now = boot_us();
+	const int64_t at = after(now, grace_us < 0 ? 0 : grace_us);
+	const bool told = r->passed_on_at_us && now - r->passed_on_at_us < TOLD_US;
 
 	if (!r->leaving && r->main > 0 && !r->ended) {
-		kill(-r->main, SIGTERM);
+		if (!told)
+			kill(-r->main, SIGTERM);
 		kill(-r->main, SIGCONT);
 	}
 	r->leaving = true;
@@ -108,6 +122,8 @@ static void pass_on(struct run *r, int signal)
 {
 	if (r->main <= 0 || r->ended || signal < 1 || signal >= NSIG)
 		return;
+	if (!means_all(signal))
+		r->passed_on_at_us = boot_us();
 	if (r->o->batch_only)
 		kill(r->main, signal);
 	else if (r->o->script && !means_all(signal) && !proctree_catches(r->main, signal) &&
@@ -130,7 +146,7 @@ static void on_control(struct run *r)
 		int64_t grace_us;
 
 		if (strncmp(line, "signal ", 7) == 0)
-			pass_on(r, atoi(line + 7));
+			pass_on(r, (int)strtol(line + 7, NULL, 10));
 		else if (strcmp(line, "leave") == 0 && asked_to_leave(r, &grace_us))
 			begin_leaving(r, grace_us);
 	}
@@ -355,7 +371,7 @@ static void wait_a_turn(struct run *r)
 		{ .fd = r->tell_fd, .events = POLLIN },
 	};
 	const int64_t now = boot_us();
-	int64_t until = r->kill_at_us < r->overtime_at_us ? r->kill_at_us : r->overtime_at_us;
+	int64_t until = earlier(r->kill_at_us, earlier(r->overtime_at_us, r->warn_at_us));
 	struct timespec ts;
 
 	if ((r->ended || now >= r->kill_at_us) && until > now + ROUND_US)
@@ -384,6 +400,11 @@ static void tend_job(struct run *r)
 		reap(r);
 		if (r->ended && nothing_left(r))
 			break;
+		if (now >= r->warn_at_us) {
+			r->warn_at_us = NEVER;
+			pass_on(r, (int)r->o->warn_signal);
+			r->passed_on_at_us = 0; /* the end itself comes with a TERM of its own */
+		}
 		if (!r->ended && now >= r->overtime_at_us) {
 			r->overtime = true;
 			r->overtime_at_us = NEVER;
@@ -409,6 +430,21 @@ static void to_null(void)
 		close(null);
 }
 
+/* The warning that the job asked for (--signal) and the safety net. */
+static void set_alarms(struct run *r)
+{
+	const struct order *o = r->o;
+	const int64_t now = boot_us();
+
+	if (o->time_limit_us >= NEVER - SHEPHERD_OVERTIME_US)
+		return;
+	r->overtime_at_us = after(now, o->time_limit_us + SHEPHERD_OVERTIME_US);
+	if (o->warn_signal > 0)
+		r->warn_at_us = after(now, o->time_limit_us > o->warn_lead_us
+						   ? o->time_limit_us - o->warn_lead_us
+						   : 0);
+}
+
 int shepherd_run(const struct order *order, const char *dir, int pod_fd, int lock_fd)
 {
 	struct run r = {
@@ -420,6 +456,7 @@ int shepherd_run(const struct order *order, const char *dir, int pod_fd, int loc
 		.tell_fd = -1,
 		.kill_at_us = NEVER,
 		.overtime_at_us = NEVER,
+		.warn_at_us = NEVER,
 	};
 	enum pod_how how;
 	const char *text;
@@ -443,8 +480,7 @@ int shepherd_run(const struct order *order, const char *dir, int pod_fd, int loc
 		write_end(&r, HOW_INFRA, 0, "this machine could not make a process for it");
 		return 0;
 	}
-	if (order->time_limit_us < NEVER - SHEPHERD_OVERTIME_US)
-		r.overtime_at_us = after(boot_us(), order->time_limit_us + SHEPHERD_OVERTIME_US);
+	set_alarms(&r);
 	if (asked_to_leave(&r, &grace_us))
 		begin_leaving(&r, grace_us); /* while it was being made */
 	tend_job(&r);

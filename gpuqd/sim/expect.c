@@ -1,0 +1,588 @@
+#include "gpuqd/sim/outcome.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Judging expectations. Every key is a row: what it is called, and the function that
+ * knows what it means. Lists of jobs are sets; numbers are compared to a thousandth. */
+
+struct judge {
+	struct world *w;
+	const struct gpuq_val *outcome;
+	bool stable;
+	struct gpuq_arena *arena;
+	struct gpuq_buf *out; /* NULL while alternatives are tried */
+	unsigned failed;
+};
+
+static void judge_all(struct judge *j, const struct gpuq_val *expect);
+
+static void differs(struct judge *j, const char *key, const struct gpuq_val *want,
+		    const struct gpuq_val *got)
+{
+	j->failed++;
+	if (!j->out)
+		return;
+	gpuq_buf_printf(j->out, "  %s: expected ", key);
+	gpuq_json_write(j->out, want, 0);
+	gpuq_buf_adds(j->out, ", is ");
+	if (got)
+		gpuq_json_write(j->out, got, 0);
+	else
+		gpuq_buf_adds(j->out, "nothing");
+	gpuq_buf_addc(j->out, '\n');
+}
+
+/* ---- comparing ---- */
+
+static double as_number(const struct gpuq_val *v)
+{
+	if (!v || (v->type != GPUQ_INT && v->type != GPUQ_REAL))
+		return -1e300;
+	return v->type == GPUQ_INT ? (double)v->i : v->d;
+}
+
+static bool same_number(const struct gpuq_val *x, const struct gpuq_val *y)
+{
+	const double d = as_number(x) - as_number(y);
+
+	return d > -0.0005 && d < 0.0005 && as_number(x) > -1e299;
+}
+
+static const char *as_text(const struct gpuq_val *v)
+{
+	if (!v)
+		return "";
+	return v->type == GPUQ_STR ? v->s : v->src ? v->src : "";
+}
+
+static bool same(const struct gpuq_val *want, const struct gpuq_val *got)
+{
+	if (want->type == GPUQ_NULL)
+		return !got || got->type == GPUQ_NULL;
+	if (want->type == GPUQ_INT || want->type == GPUQ_REAL)
+		return same_number(want, got);
+	if (want->type == GPUQ_BOOL)
+		return got && got->type == GPUQ_BOOL && got->b == want->b;
+	return got && strcmp(as_text(want), as_text(got)) == 0;
+}
+
+static bool contains(const struct gpuq_val *list, const struct gpuq_val *item)
+{
+	for (uint32_t i = 0; list && list->type == GPUQ_LIST && i < list->n; i++)
+		if (strcmp(as_text(list->items[i]), as_text(item)) == 0)
+			return true;
+	return false;
+}
+
+/* Equal as sets. One name alone stands for a list of one. */
+static bool same_set(const struct gpuq_val *want, const struct gpuq_val *got)
+{
+	if (want->type == GPUQ_NULL)
+		return !got || got->n == 0;
+	if (want->type != GPUQ_LIST)
+		return got && got->n == 1 && contains(got, want);
+	for (uint32_t i = 0; i < want->n; i++)
+		if (!contains(got, want->items[i]))
+			return false;
+	for (uint32_t i = 0; got && i < got->n; i++)
+		if (!contains(want, got->items[i]))
+			return false;
+	return true;
+}
+
+static int by_number(const void *x, const void *y)
+{
+	const double a = *(const double *)x, b = *(const double *)y;
+
+	return (a > b) - (a < b);
+}
+
+/* Do two lists of numbers agree, whatever their order? got has n. */
+static bool same_numbers(struct judge *j, const struct gpuq_val *want, double *got, uint32_t n)
+{
+	double *w;
+	bool equal = true;
+
+	if (want->type != GPUQ_LIST || want->n != n)
+		return false;
+	w = gpuq_arena_calloc(j->arena, n, sizeof(*w));
+	for (uint32_t i = 0; w && i < n; i++)
+		w[i] = as_number(want->items[i]);
+	if (!w)
+		return false;
+	qsort(w, n, sizeof(*w), by_number);
+	qsort(got, n, sizeof(*got), by_number);
+	for (uint32_t i = 0; i < n; i++)
+		equal &= w[i] - got[i] < 0.0005 && got[i] - w[i] < 0.0005;
+	return equal;
+}
+
+/* ---- one function a key ---- */
+
+typedef void (*judge_fn)(struct judge *j, const char *key, const struct gpuq_val *want);
+
+static void judge_list(struct judge *j, const char *key, const struct gpuq_val *want)
+{
+	const struct gpuq_val *got = gpuq_get(j->outcome, key);
+
+	if (!same_set(want, got))
+		differs(j, key, want, got);
+}
+
+static struct gpuq_val *nodes_of(struct judge *j, const struct gpuq_val *job)
+{
+	const struct gpuq_val *places = gpuq_get(job, "placement");
+	struct gpuq_val *list = gpuq_list(j->arena);
+
+	for (uint32_t i = 0; places && i < places->n; i++)
+		gpuq_add(j->arena, list, gpuq_get(places->items[i], "node"));
+	return list;
+}
+
+static int by_text(const void *x, const void *y)
+{
+	return strcmp(as_text(*(struct gpuq_val *const *)x), as_text(*(struct gpuq_val *const *)y));
+}
+
+/* Node names task by task in any order, or each of them once. */
+static bool same_nodes(struct judge *j, const struct gpuq_val *want, const struct gpuq_val *job)
+{
+	struct gpuq_val *got = nodes_of(j, job), *sorted;
+
+	if (want->type != GPUQ_LIST || !got)
+		return got && same_set(want, got);
+	if (want->n != got->n || want->n == 0)
+		return same_set(want, got);
+	sorted = gpuq_val_copy(j->arena, want);
+	if (!sorted)
+		return false;
+	qsort(sorted->items, sorted->n, sizeof(*sorted->items), by_text);
+	qsort(got->items, got->n, sizeof(*got->items), by_text);
+	for (uint32_t i = 0; i < got->n; i++)
+		if (by_text(&sorted->items[i], &got->items[i]) != 0)
+			return false;
+	return true;
+}
+
+/* Do all tasks stand on nodes with one value of the label (or on one node)? */
+static bool same_domain(struct judge *j, const char *label, const struct gpuq_val *job)
+{
+	const struct gpuq_val *nodes = nodes_of(j, job);
+	const char *first = NULL;
+
+	for (uint32_t i = 0; nodes && i < nodes->n; i++) {
+		const uint32_t n = world_node(j->w, as_text(nodes->items[i]));
+		const struct gpuq_strmap *labels = &j->w->nodes[n].spec->labels;
+		const char *value = j->w->nodes[n].name;
+
+		for (size_t k = 0; k < labels->n; k++)
+			if (strcmp(labels->keys[k], label) == 0)
+				value = labels->vals[k];
+		if (first && strcmp(first, value) != 0)
+			return false;
+		first = value;
+	}
+	return first != NULL;
+}
+
+/* Tasks of each role (or group) that have a place. */
+static struct gpuq_val *count_by(struct judge *j, const struct gpuq_val *job, const char *what)
+{
+	const struct gpuq_val *places = gpuq_get(job, "placement");
+	struct gpuq_val *map = gpuq_map(j->arena);
+
+	for (uint32_t i = 0; places && i < places->n; i++) {
+		const char *name = gpuq_get_str(places->items[i], what, "");
+
+		gpuq_set(j->arena, map, name, gpuq_int(j->arena, gpuq_get_int(map, name, 0) + 1));
+	}
+	return map;
+}
+
+static int64_t groups_complete(struct judge *j, const char *name, const struct gpuq_val *job)
+{
+	struct sim_job *sim = world_job(j->w, name);
+	const struct gpuq_val *placed = count_by(j, job, "group");
+	const struct sc_job *spec;
+	const struct sc_tasks *tasks;
+	int64_t n = 0;
+
+	if (!sim)
+		return -1;
+	spec = world_template(j->w, sim)->spec;
+	tasks = spec->tasks.items;
+	for (size_t i = 0; i < spec->tasks.n; i++)
+		if (tasks[i].group &&
+		    gpuq_get_int(placed, tasks[i].group, 0) * 1000 >= tasks[i].count)
+			n++;
+	if (n == 0 && spec->group_size != SC_ABSENT && spec->group_size >= 1000)
+		n = gpuq_get_int(job, "tasks", 0) / (spec->group_size / 1000);
+	return n;
+}
+
+static bool detail_holds(struct judge *j, const char *name, const char *key,
+			 const struct gpuq_val *want, const struct gpuq_val *job)
+{
+	if (strcmp(key, "nodes") == 0)
+		return same_nodes(j, want, job);
+	if (strcmp(key, "same") == 0)
+		return want->type == GPUQ_BOOL ? same_domain(j, "", job) == want->b
+					       : same_domain(j, as_text(want), job);
+	if (strcmp(key, "groups_complete") == 0)
+		return as_number(want) == (double)groups_complete(j, name, job);
+	if (strcmp(key, "roles") == 0) {
+		const struct gpuq_val *got = count_by(j, job, "role");
+
+		for (uint32_t i = 0; i < want->n; i++)
+			if (as_number(want->pairs[i].val) !=
+			    (double)gpuq_get_int(got, want->pairs[i].key, 0))
+				return false;
+		return true;
+	}
+	return same(want, gpuq_get(job, key));
+}
+
+static void judge_detail(struct judge *j, const char *key, const struct gpuq_val *want)
+{
+	const struct gpuq_val *jobs = gpuq_get(j->outcome, "jobs");
+
+	for (uint32_t i = 0; want->type == GPUQ_MAP && i < want->n; i++) {
+		const struct gpuq_pair *p = &want->pairs[i];
+		const struct gpuq_val *job = gpuq_get(jobs, p->key);
+
+		for (uint32_t k = 0; p->val->type == GPUQ_MAP && k < p->val->n; k++)
+			if (!job || !detail_holds(j, p->key, p->val->pairs[k].key,
+						  p->val->pairs[k].val, job))
+				differs(j, p->key, p->val, job);
+	}
+	(void)key;
+}
+
+static void judge_groups(struct judge *j, const char *key, const struct gpuq_val *want)
+{
+	const struct gpuq_val *jobs = gpuq_get(j->outcome, "jobs");
+
+	for (uint32_t i = 0; want->type == GPUQ_LIST && i < want->n; i++) {
+		const struct gpuq_val *g = want->items[i], *of = gpuq_get(g, "of");
+		const char *state = gpuq_get_str(g, "state", "started");
+		const char *rest = gpuq_get_str(g, "rest", NULL);
+		int64_t n = 0, others = 0;
+
+		for (uint32_t k = 0; of && of->type == GPUQ_LIST && k < of->n; k++) {
+			const char *is =
+				gpuq_get_str(gpuq_get(jobs, as_text(of->items[k])), "state", "");
+
+			n += strcmp(is, state) == 0;
+			others += strcmp(is, state) != 0 && rest && strcmp(is, rest) != 0;
+		}
+		if (n != gpuq_get_int(g, "count", -1) || others > 0)
+			differs(j, key, g, gpuq_int(j->arena, n));
+	}
+}
+
+static void judge_any(struct judge *j, const char *key, const struct gpuq_val *want)
+{
+	for (uint32_t i = 0; want->type == GPUQ_LIST && i < want->n; i++) {
+		struct judge one = *j;
+
+		one.out = NULL;
+		one.failed = 0;
+		judge_all(&one, want->items[i]);
+		if (one.failed == 0)
+			return;
+	}
+	differs(j, key, want, gpuq_get(j->outcome, "jobs"));
+}
+
+static void judge_allocated(struct judge *j, const char *key, const struct gpuq_val *want)
+{
+	const struct gpuq_val *queues = gpuq_get(j->outcome, "queues");
+
+	for (uint32_t i = 0; want->type == GPUQ_MAP && i < want->n; i++) {
+		const struct gpuq_val *got =
+			gpuq_get(gpuq_get(queues, want->pairs[i].key), "allocated");
+
+		if (!same(want->pairs[i].val, got))
+			differs(j, key, want, queues);
+	}
+}
+
+/* Is the queue the job's own or above it? */
+static bool below(const struct world *w, const char *queue, const char *ancestor)
+{
+	for (uint32_t guard = 0; queue && guard <= w->n_queues; guard++) {
+		const char *up = NULL;
+
+		if (strcmp(queue, ancestor) == 0)
+			return true;
+		for (uint32_t q = 0; q < w->n_queues; q++)
+			if (strcmp(w->queues[q].name, queue) == 0)
+				up = w->queues[q].parent;
+		queue = up;
+	}
+	return false;
+}
+
+static void judge_preempted_from(struct judge *j, const char *key, const struct gpuq_val *want)
+{
+	for (uint32_t i = 0; want->type == GPUQ_MAP && i < want->n; i++) {
+		int64_t n = 0;
+
+		for (uint32_t k = 0; k < j->w->n_jobs; k++)
+			n += world_fate(&j->w->jobs[k]) == SIM_FATE_PREEMPTED &&
+			     below(j->w, j->w->jobs[k].queue, want->pairs[i].key);
+		if (as_number(want->pairs[i].val) != (double)n)
+			differs(j, key, want, gpuq_int(j->arena, n));
+	}
+}
+
+static void judge_count(struct judge *j, const char *key, const struct gpuq_val *want)
+{
+	const bool started = strcmp(key, "started_min") == 0;
+	const bool moved = strcmp(key, "moved_total") == 0;
+	const struct gpuq_val *list = gpuq_get(j->outcome, started ? "started"
+							   : moved ? "moves"
+								   : "preempted");
+	const double n = list ? list->n : 0;
+	bool holds = n == as_number(want);
+
+	if (started)
+		holds = n >= as_number(want);
+	if (strcmp(key, "preempted_total_max") == 0)
+		holds = n <= as_number(want);
+	if (!holds)
+		differs(j, key, want, list);
+}
+
+static void judge_preempted_gpus(struct judge *j, const char *key, const struct gpuq_val *want)
+{
+	int64_t milli = 0;
+
+	for (uint32_t i = 0; i < j->w->n_jobs; i++) {
+		const struct sim_job *job = &j->w->jobs[i];
+		const struct sim_template *t = world_template(j->w, job);
+
+		for (uint32_t g = 0; world_fate(job) == SIM_FATE_PREEMPTED && g < t->n_groups; g++)
+			milli += t->groups[g].count * t->groups[g].tasks->gpus;
+	}
+	if ((double)milli / 1000 < as_number(want))
+		differs(j, key, want, gpuq_real(j->arena, (double)milli / 1000));
+}
+
+/* Thousandths in use on every device, node by node. */
+static int32_t *device_use(struct judge *j, uint32_t *n_devices)
+{
+	uint32_t n = 0, *first = gpuq_arena_calloc(j->arena, j->w->n_nodes, sizeof(*first));
+	int32_t *used;
+
+	for (uint32_t i = 0; first && i < j->w->n_nodes; i++) {
+		first[i] = n;
+		n += (uint32_t)(j->w->nodes[i].spec->gpus / 1000);
+	}
+	used = gpuq_arena_calloc(j->arena, n, sizeof(*used));
+	if (!first || !used)
+		return NULL;
+	for (uint32_t i = 0; i < j->w->n_jobs; i++) {
+		const struct sim_job *job = &j->w->jobs[i];
+
+		for (uint32_t t = 0; job->state == SIM_RUNNING && t < job->n_tasks; t++)
+			for (uint32_t d = 0; d < job->tasks[t].n_devices; d++)
+				used[first[job->tasks[t].node] + job->tasks[t].devices[d]] +=
+					job->tasks[t].milli;
+	}
+	*n_devices = n;
+	return used;
+}
+
+static void judge_devices(struct judge *j, const char *key, const struct gpuq_val *want)
+{
+	const bool by_node = strcmp(key, "node_free_sorted") == 0;
+	uint32_t n = 0, at = 0, rows;
+	int32_t *used = device_use(j, &n);
+	double *got;
+	struct gpuq_val *list = gpuq_list(j->arena);
+
+	rows = by_node ? j->w->n_nodes : n;
+	got = gpuq_arena_calloc(j->arena, rows, sizeof(*got));
+	if (!used || !got)
+		return;
+	for (uint32_t i = 0; i < j->w->n_nodes; i++) {
+		for (int64_t d = 0; d < j->w->nodes[i].spec->gpus / 1000; d++, at++) {
+			if (by_node)
+				got[i] += (SNAP_MILLI - used[at]) / 1000.0;
+			else
+				got[at] = used[at] / 1000.0;
+		}
+	}
+	if (same_numbers(j, want, got, rows))
+		return;
+	for (uint32_t i = 0; i < rows; i++)
+		gpuq_add(j->arena, list, gpuq_real(j->arena, got[i]));
+	differs(j, key, want, list);
+}
+
+static void judge_planned(struct judge *j, const char *key, const struct gpuq_val *want)
+{
+	for (uint32_t i = 0; want->type == GPUQ_MAP && i < want->n; i++) {
+		const struct gpuq_val *job =
+			gpuq_get(gpuq_get(j->outcome, "jobs"), want->pairs[i].key);
+
+		if (!same(want->pairs[i].val, gpuq_get(job, "planned_start")))
+			differs(j, key, want, job);
+	}
+}
+
+/* A code: the first reason's. A list: all codes, in any order. A map: the first's
+ * fields. */
+static bool reason_holds(const struct gpuq_val *want, const struct gpuq_val *reasons)
+{
+	const struct gpuq_val *first = reasons && reasons->n ? reasons->items[0] : NULL;
+
+	if (want->type == GPUQ_LIST) {
+		for (uint32_t i = 0; i < want->n; i++) {
+			bool found = false;
+
+			for (uint32_t k = 0; reasons && k < reasons->n; k++)
+				found |= same(want->items[i], gpuq_get(reasons->items[k], "code"));
+			if (!found)
+				return false;
+		}
+		return true;
+	}
+	if (want->type != GPUQ_MAP)
+		return same(want, gpuq_get(first, "code"));
+	for (uint32_t i = 0; i < want->n; i++)
+		if (!same(want->pairs[i].val, gpuq_get(first, want->pairs[i].key)))
+			return false;
+	return first != NULL;
+}
+
+static void judge_reason(struct judge *j, const char *key, const struct gpuq_val *want)
+{
+	for (uint32_t i = 0; want->type == GPUQ_MAP && i < want->n; i++) {
+		const struct gpuq_val *job =
+			gpuq_get(gpuq_get(j->outcome, "jobs"), want->pairs[i].key);
+		const struct gpuq_val *got = gpuq_get(job, "reasons");
+
+		if (!reason_holds(want->pairs[i].val, got))
+			differs(j, want->pairs[i].key, want->pairs[i].val, got);
+	}
+	(void)key;
+}
+
+static void judge_ended(struct judge *j, const char *key, const struct gpuq_val *want)
+{
+	const struct gpuq_val *got = gpuq_get(j->outcome, "ended");
+
+	for (uint32_t i = 0; want->type == GPUQ_MAP && i < want->n; i++)
+		if (!same(want->pairs[i].val, gpuq_get(got, want->pairs[i].key)))
+			differs(j, key, want, got);
+}
+
+/* A case that was refused never comes here: whoever expects an error is told that
+ * there was none. */
+static void judge_error(struct judge *j, const char *key, const struct gpuq_val *want)
+{
+	differs(j, key, want, NULL);
+}
+
+/* No device, core, byte or place of a pod is given twice. */
+static void judge_capacity(struct judge *j, const char *key, const struct gpuq_val *want)
+{
+	uint32_t n = 0;
+	int32_t *used = device_use(j, &n);
+	bool safe = true;
+
+	for (uint32_t i = 0; used && i < n; i++)
+		safe &= used[i] <= SNAP_MILLI;
+	for (uint32_t i = 0; i < j->w->n_nodes; i++) {
+		const struct sc_node *spec = j->w->nodes[i].spec;
+		int64_t cpu = 0, mem = 0, pods = 0;
+
+		for (uint32_t k = 0; k < j->w->n_jobs; k++) {
+			const struct sim_job *job = &j->w->jobs[k];
+			const struct sim_template *t = world_template(j->w, job);
+
+			for (uint32_t x = 0; job->state == SIM_RUNNING && x < job->n_tasks; x++) {
+				if (job->tasks[x].node != i)
+					continue;
+				cpu += t->groups[job->tasks[x].group].tasks->cpu;
+				mem += t->groups[job->tasks[x].group].tasks->mem_mb;
+				pods += 1000;
+			}
+		}
+		safe &= (spec->cpu == SC_ABSENT || cpu <= spec->cpu) &&
+			(spec->mem_mb == SC_ABSENT || mem <= spec->mem_mb) &&
+			(spec->max_pods == SC_ABSENT || pods <= spec->max_pods);
+	}
+	if (want->type != GPUQ_BOOL || safe != want->b)
+		differs(j, key, want, gpuq_bool(j->arena, safe));
+}
+
+static void judge_stable(struct judge *j, const char *key, const struct gpuq_val *want)
+{
+	if (want->type != GPUQ_BOOL || want->b != j->stable)
+		differs(j, key, want, gpuq_bool(j->arena, j->stable));
+}
+
+static const struct {
+	const char *key;
+	judge_fn fn;
+} rows[] = {
+	{ "started", judge_list },
+	{ "running", judge_list },
+	{ "preempted", judge_list },
+	{ "pending", judge_list },
+	{ "shrunk", judge_list },
+	{ "grown", judge_list },
+	{ "detail", judge_detail },
+	{ "groups", judge_groups },
+	{ "any_of", judge_any },
+	{ "allocated", judge_allocated },
+	{ "preempted_from", judge_preempted_from },
+	{ "preempted_total", judge_count },
+	{ "preempted_total_max", judge_count },
+	{ "preempted_gpus_min", judge_preempted_gpus },
+	{ "moved_total", judge_count },
+	{ "node_free_sorted", judge_devices },
+	{ "gpu_used_sorted", judge_devices },
+	{ "started_min", judge_count },
+	{ "planned_start", judge_planned },
+	{ "reason", judge_reason },
+	{ "ended", judge_ended },
+	{ "error", judge_error },
+	{ "capacity_safe", judge_capacity },
+	{ "stable", judge_stable },
+};
+
+static void judge_all(struct judge *j, const struct gpuq_val *expect)
+{
+	for (uint32_t i = 0; expect && expect->type == GPUQ_MAP && i < expect->n; i++) {
+		const struct gpuq_pair *p = &expect->pairs[i];
+		size_t r = 0;
+
+		while (r < sizeof(rows) / sizeof(rows[0]) && strcmp(rows[r].key, p->key) != 0)
+			r++;
+		if (r < sizeof(rows) / sizeof(rows[0])) {
+			rows[r].fn(j, p->key, p->val);
+			continue;
+		}
+		j->failed++;
+		if (j->out)
+			gpuq_buf_printf(j->out, "  %s: nobody knows how to judge this\n", p->key);
+	}
+}
+
+unsigned expect_judge(struct world *w, const struct gpuq_val *expect,
+		      const struct gpuq_val *outcome, bool stable, struct gpuq_buf *out)
+{
+	struct gpuq_arena mem = GPUQ_ARENA_INIT(0);
+	struct judge j = {
+		.w = w, .outcome = outcome, .stable = stable, .arena = &mem, .out = out
+	};
+
+	judge_all(&j, expect);
+	gpuq_arena_done(&mem);
+	return j.failed;
+}

@@ -1,0 +1,365 @@
+/* gpuq-sim: try a site's queues and jobs on paper, with the scheduler that gpuqd uses. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "config.h"
+#include "gpuqd/sim/outcome.h"
+#include "gpuqd/sim/scenario.h"
+#include "gpuqd/sim/world.h"
+
+#define FILE_BYTES_MAX (64u << 20)
+
+static const char usage[] =
+	"usage: gpuq-sim check FILE...\n"
+	"       gpuq-sim run [--json] FILE...\n"
+	"       gpuq-sim shares [--json] FILE...\n"
+	"       gpuq-sim --help | --version\n"
+	"\n"
+	"  check   judge what the cases of scenario files expect; the last line counts\n"
+	"  run     print what becomes of every case\n"
+	"  shares  print how every case's queues divide the cluster\n"
+	"\n"
+	"A FILE of - is standard input. See gpuq-sim(1) for the form of scenario files.\n";
+
+struct run {
+	bool json;
+	unsigned passed, failed;
+	/* Deal with one case that could be read; negative = it was refused after all. */
+	int (*one)(struct run *r, const struct sc_result *res, struct gpuq_err *err);
+	void (*refused)(struct run *r, const struct sc_result *res, const struct gpuq_err *err);
+};
+
+static int read_file(const char *name, struct gpuq_buf *out, struct gpuq_err *err)
+{
+	FILE *f = strcmp(name, "-") == 0 ? stdin : fopen(name, "r");
+	int rc = 0;
+
+	if (!f)
+		return gpuq_fail(err, GPUQ_EIO, "%s: %s", name, strerror(errno));
+	while (rc == 0 && !feof(f) && !ferror(f)) {
+		rc = gpuq_buf_reserve(out, 65536);
+		if (rc == 0)
+			out->len += fread(out->data + out->len, 1, 65536, f);
+	}
+	if (rc < 0)
+		gpuq_fail(err, rc, "%s: larger than %u bytes", name, FILE_BYTES_MAX);
+	else if (ferror(f))
+		rc = gpuq_fail(err, GPUQ_EIO, "%s: %s", name, strerror(errno));
+	if (f != stdin)
+		fclose(f);
+	return rc;
+}
+
+static void print_json(const struct gpuq_val *v)
+{
+	struct gpuq_buf line = GPUQ_BUF_INIT;
+
+	gpuq_json_write(&line, v, 0);
+	printf("%s\n", gpuq_buf_str(&line));
+	gpuq_buf_done(&line);
+}
+
+/* Run a case from beginning to end: the outcome at the first rest, `steps` in it, and
+ * what does not hold of its expectations in *wrong. */
+static int run_case(struct gpuq_arena *a, const struct sc_case *c, struct gpuq_val **outcome,
+		    struct gpuq_buf *wrong, unsigned *n_wrong, struct gpuq_err *err)
+{
+	const uint32_t cycles =
+		c->config.cycles == SC_ABSENT ? 0 : (uint32_t)(c->config.cycles / 1000);
+	struct gpuq_val *out = gpuq_map(a), *rest, *steps;
+	struct world w;
+	bool stable = false;
+	int rc = world_make(c, &w, err);
+
+	*n_wrong = 0;
+	if (rc == 0)
+		rc = world_rest(&w, cycles, err);
+	if (rc == 0)
+		rc = world_stable(&w, &stable, err);
+	if (rc < 0)
+		goto out;
+	gpuq_put(a, out, "id", gpuq_str(a, c->id));
+	gpuq_put(a, out, "cycles", gpuq_int(a, w.cycles));
+	gpuq_put(a, out, "stable", gpuq_bool(a, stable));
+	rest = outcome_make(a, &w);
+	for (uint32_t i = 0; rest && i < rest->n; i++)
+		gpuq_put(a, out, rest->pairs[i].key, rest->pairs[i].val);
+	*n_wrong += expect_judge(&w, c->expect, out, stable, wrong);
+	steps = gpuq_put(a, out, "steps", gpuq_list(a));
+	for (size_t i = 0; i < c->n_steps; i++) {
+		static const char *const events[] = {
+			"finish",  "cancel", "submit",  "advance",      "node_down",
+			"node_up", "hold",   "release", "set_priority", "set_queue",
+		};
+		struct gpuq_val *step = gpuq_add(a, steps, gpuq_map(a));
+
+		world_mark(&w);
+		rc = world_step(&w, &c->steps[i], err);
+		if (rc == 0)
+			rc = world_stable(&w, &stable, err);
+		if (rc < 0)
+			goto out;
+		gpuq_put(a, step, "event", gpuq_str(a, events[c->steps[i].event]));
+		rest = outcome_make(a, &w);
+		for (uint32_t k = 0; rest && k < rest->n; k++)
+			gpuq_put(a, step, rest->pairs[k].key, rest->pairs[k].val);
+		if (c->steps[i].then && wrong) {
+			size_t before = wrong->len;
+			unsigned n = expect_judge(&w, c->steps[i].then, step, stable, wrong);
+
+			if (n > 0 && before == wrong->len)
+				gpuq_buf_adds(wrong, "  ");
+			if (n > 0)
+				gpuq_buf_printf(wrong, "  (after step %zu, %s)\n", i + 1,
+						events[c->steps[i].event]);
+			*n_wrong += n;
+		}
+	}
+	*outcome = out;
+out:
+	world_done(&w);
+	return rc;
+}
+
+/* ---- check ---- */
+
+static int check_one(struct run *r, const struct sc_result *res, struct gpuq_err *err)
+{
+	struct gpuq_arena a = GPUQ_ARENA_INIT(0);
+	struct gpuq_buf wrong = GPUQ_BUF_INIT;
+	struct gpuq_val *outcome = NULL;
+	unsigned n_wrong = 0;
+	int rc = run_case(&a, res->c, &outcome, &wrong, &n_wrong, err);
+
+	if (rc == 0) {
+		r->passed += n_wrong == 0;
+		r->failed += n_wrong > 0;
+		printf("%s %s%s%s\n", n_wrong ? "FAIL" : "ok  ", res->id, res->c->title ? ": " : "",
+		       res->c->title ? res->c->title : "");
+		printf("%s", gpuq_buf_str(&wrong));
+	}
+	gpuq_buf_done(&wrong);
+	gpuq_arena_done(&a);
+	return rc;
+}
+
+/* A refusal is what the case wanted when it expects an `error` that is part of it. */
+static void check_refused(struct run *r, const struct sc_result *res, const struct gpuq_err *err)
+{
+	const char *want = gpuq_get_str(res->expect, "error", NULL);
+	const bool ok = want && strstr(err->text, want);
+
+	r->passed += ok;
+	r->failed += !ok;
+	printf("%s %s\n", ok ? "ok  " : "FAIL", res->id);
+	if (!ok)
+		printf("  %s\n", err->text);
+}
+
+/* ---- run ---- */
+
+static void print_list(const struct gpuq_val *out, const char *key)
+{
+	const struct gpuq_val *list = gpuq_get(out, key), *jobs = gpuq_get(out, "jobs");
+
+	for (uint32_t i = 0; list && i < list->n; i++) {
+		const struct gpuq_val *job = gpuq_get(jobs, list->items[i]->s);
+		const struct gpuq_val *places = gpuq_get(job, "placement");
+		const struct gpuq_val *reasons = gpuq_get(job, "reasons");
+
+		printf("  %-9s %-16s", key, list->items[i]->s);
+		for (uint32_t k = 0; places && k < places->n; k++) {
+			const struct gpuq_val *devices = gpuq_get(places->items[k], "devices");
+
+			printf(" %s[", gpuq_get_str(places->items[k], "node", ""));
+			for (uint32_t d = 0; d < devices->n; d++)
+				printf("%s%lld", d ? "," : "", (long long)devices->items[d]->i);
+			printf("]");
+		}
+		for (uint32_t k = 0; reasons && k < reasons->n; k++)
+			printf(" %s %s", gpuq_get_str(reasons->items[k], "code", ""),
+			       gpuq_get_str(reasons->items[k], "object", ""));
+		printf("\n");
+	}
+}
+
+static void print_outcome(const struct gpuq_val *out)
+{
+	static const char *const keys[] = { "started", "running",   "grown",
+					    "shrunk",  "preempted", "pending" };
+
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+		print_list(out, keys[i]);
+}
+
+static int run_one(struct run *r, const struct sc_result *res, struct gpuq_err *err)
+{
+	struct gpuq_arena a = GPUQ_ARENA_INIT(0);
+	struct gpuq_val *outcome = NULL, *steps;
+	unsigned n_wrong;
+	int rc = run_case(&a, res->c, &outcome, NULL, &n_wrong, err);
+
+	if (rc == 0 && r->json) {
+		print_json(outcome);
+	} else if (rc == 0) {
+		printf("%s\n", res->id);
+		print_outcome(outcome);
+		steps = gpuq_get(outcome, "steps");
+		for (uint32_t i = 0; steps && i < steps->n; i++) {
+			printf(" after %s\n", gpuq_get_str(steps->items[i], "event", ""));
+			print_outcome(steps->items[i]);
+		}
+	}
+	r->passed += rc == 0;
+	gpuq_arena_done(&a);
+	return rc;
+}
+
+static void run_refused(struct run *r, const struct sc_result *res, const struct gpuq_err *err)
+{
+	struct gpuq_arena a = GPUQ_ARENA_INIT(0);
+	struct gpuq_val *out = gpuq_map(&a);
+
+	r->failed++;
+	gpuq_put(&a, out, "id", gpuq_str(&a, res->id));
+	gpuq_put(&a, out, "error", gpuq_str(&a, err->text));
+	if (r->json)
+		print_json(out);
+	else
+		fprintf(stderr, "gpuq-sim: %s: %s\n", res->id, err->text);
+	gpuq_arena_done(&a);
+}
+
+/* ---- shares ---- */
+
+static struct gpuq_val *amount(struct gpuq_arena *a, int64_t milli)
+{
+	return milli == GPUQ_UNLIMITED ? gpuq_null(a) : gpuq_real(a, (double)milli / 1000);
+}
+
+static void print_shares(const struct world *w)
+{
+	printf("%-20s %10s %10s %10s %10s\n", "queue", "quota", "demand", "limit", "fair share");
+	for (uint32_t q = 0; q < w->n_queues; q++) {
+		const int64_t columns[] = { w->shares[q].quota_milli, w->shares[q].demand_milli,
+					    w->shares[q].limit_milli, w->shares[q].fair_milli };
+
+		printf("%-20s", w->shares[q].name);
+		for (size_t i = 0; i < sizeof(columns) / sizeof(columns[0]); i++) {
+			if (columns[i] == GPUQ_UNLIMITED)
+				printf(" %10s", "-");
+			else
+				printf(" %10.3g", (double)columns[i] / 1000);
+		}
+		printf("\n");
+	}
+}
+
+static int shares_one(struct run *r, const struct sc_result *res, struct gpuq_err *err)
+{
+	struct gpuq_arena a = GPUQ_ARENA_INIT(0);
+	struct gpuq_val *out = gpuq_map(&a), *queues;
+	struct world w;
+	int rc = world_make(res->c, &w, err);
+
+	if (rc == 0)
+		rc = world_rest(&w, 1, err);
+	if (rc == 0 && r->json) {
+		gpuq_put(&a, out, "id", gpuq_str(&a, res->id));
+		queues = gpuq_put(&a, out, "queues", gpuq_map(&a));
+		for (uint32_t q = 0; q < w.n_queues; q++) {
+			struct gpuq_val *m = gpuq_put(&a, queues, w.shares[q].name, gpuq_map(&a));
+
+			gpuq_put(&a, m, "quota", amount(&a, w.shares[q].quota_milli));
+			gpuq_put(&a, m, "demand", amount(&a, w.shares[q].demand_milli));
+			gpuq_put(&a, m, "limit", amount(&a, w.shares[q].limit_milli));
+			gpuq_put(&a, m, "fair_share", amount(&a, w.shares[q].fair_milli));
+		}
+		print_json(out);
+	} else if (rc == 0) {
+		printf("%s\n", res->id);
+		print_shares(&w);
+	}
+	r->passed += rc == 0;
+	world_done(&w);
+	gpuq_arena_done(&a);
+	return rc;
+}
+
+/* ---- files ---- */
+
+static void run_file(struct run *r, const char *name)
+{
+	struct gpuq_arena a = GPUQ_ARENA_INIT(0);
+	struct gpuq_buf text = GPUQ_BUF_INIT_MAX(FILE_BYTES_MAX);
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	struct sc_result *results = NULL;
+	size_t n = 0;
+	int rc = read_file(name, &text, &err);
+
+	if (rc == 0)
+		rc = scenario_read(&a, name, text.data, text.len, &results, &n, &err);
+	if (rc < 0) {
+		const struct sc_result whole = { .id = name };
+
+		r->refused(r, &whole, &err);
+	}
+	for (size_t i = 0; i < n; i++) {
+		err = (struct gpuq_err)GPUQ_ERR_INIT;
+		if (!results[i].c)
+			r->refused(r, &results[i], &results[i].err);
+		else if (r->one(r, &results[i], &err) < 0)
+			r->refused(r, &results[i], &err);
+		fflush(stdout);
+	}
+	gpuq_buf_done(&text);
+	gpuq_arena_done(&a);
+}
+
+static const struct {
+	const char *name;
+	int (*one)(struct run *r, const struct sc_result *res, struct gpuq_err *err);
+	void (*refused)(struct run *r, const struct sc_result *res, const struct gpuq_err *err);
+	bool counts, json;
+} verbs[] = {
+	{ "check", check_one, check_refused, true, false },
+	{ "run", run_one, run_refused, false, true },
+	{ "shares", shares_one, run_refused, false, true },
+};
+
+int main(int argc, char **argv)
+{
+	const size_t n_verbs = sizeof(verbs) / sizeof(verbs[0]);
+	struct run r = { .json = false };
+	size_t v = 0;
+	int files = 0;
+
+	if (argc == 2 && strcmp(argv[1], "--help") == 0)
+		return fputs(usage, stdout) < 0;
+	if (argc == 2 && strcmp(argv[1], "--version") == 0)
+		return printf("gpuq-sim %s\n", PACKAGE_VERSION) < 0;
+	while (argc > 1 && v < n_verbs && strcmp(argv[1], verbs[v].name) != 0)
+		v++;
+	for (int i = 2; i < argc; i++) {
+		if (strcmp(argv[i], "--json") == 0 && v < n_verbs && verbs[v].json)
+			r.json = true;
+		else if (argv[i][0] == '-' && argv[i][1] != '\0')
+			v = n_verbs;
+		else
+			files++;
+	}
+	if (argc < 3 || v == n_verbs || files == 0) {
+		fputs(usage, stderr);
+		return 2;
+	}
+	r.one = verbs[v].one;
+	r.refused = verbs[v].refused;
+	for (int i = 2; i < argc; i++)
+		if (strcmp(argv[i], "--json") != 0)
+			run_file(&r, argv[i]);
+	if (verbs[v].counts)
+		printf("%u passed, %u failed\n", r.passed, r.failed);
+	return r.failed > 0;
+}

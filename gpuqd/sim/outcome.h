@@ -1,0 +1,27 @@
+/* outcome.h - what became of a scenario, as a value tree
+ *
+ * Owns     the form of `gpuq-sim run --json`, and the judging of `expect`.
+ * Touches  memory only.
+ * Used by  gpuq-sim. One tree serves printing and judging, so that what is judged is
+ *          what is shown.
+ */
+#ifndef GPUQD_SIM_OUTCOME_H
+#define GPUQD_SIM_OUTCOME_H
+
+#include <stdbool.h>
+
+#include "gpuqd/sim/world.h"
+#include "libgpuq/arena.h"
+#include "libgpuq/buf.h"
+#include "libgpuq/val.h"
+
+/* The present against the last mark: lists by fate, jobs, queues, evictions, moves, and
+ * `ended`. NULL when there is no memory. */
+struct gpuq_val *outcome_make(struct gpuq_arena *a, struct world *w);
+
+/* Judge expectations of an outcome. Every one that does not hold adds a line "started:
+ * expected [a], is [b]" to out. Returns how many do not hold. */
+unsigned expect_judge(struct world *w, const struct gpuq_val *expect,
+		      const struct gpuq_val *outcome, bool stable, struct gpuq_buf *out);
+
+#endif

@@ -1,0 +1,174 @@
+/* scenario.h - a cluster and its queues as text
+ *
+ * Owns     the form of scenario files: what may stand in one, its defaults.
+ * Touches  memory only.
+ * Used by  gpuq-sim (check, run, shares).
+ *
+ * Numbers are kept as the file has them: amounts of devices and times in thousandths
+ * (SC_ABSENT = not written), times in the case's unit. world.c gives them a meaning.
+ */
+#ifndef GPUQD_SIM_SCENARIO_H
+#define GPUQD_SIM_SCENARIO_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "libgpuq/arena.h"
+#include "libgpuq/err.h"
+#include "libgpuq/schema.h"
+#include "libgpuq/val.h"
+
+#define SC_ABSENT INT64_MIN
+#define SC_NONE INT64_C(-1000) /* -1 as written: unlimited */
+
+/* By flavor: a plain number stands for each of them. */
+struct sc_amounts {
+	int64_t all; /* SC_ABSENT where a map was written */
+	const char **flavors; /* of the map */
+	int64_t *amounts;
+	size_t n;
+};
+
+struct sc_reservation {
+	const char *name, *queue;
+	int64_t start, duration, gpus;
+	struct gpuq_strlist nodes;
+	const char *node;
+	int kind;
+};
+
+enum { SC_UNIT_SECOND, SC_UNIT_MINUTE, SC_UNIT_HOUR, SC_UNIT_DAY };
+
+struct sc_config {
+	int64_t now, cycles; /* cycles in thousandths, too; SC_ABSENT = to rest */
+	int unit;
+	int reclaim_to, budget_mode, min_runtime_method;
+	bool consolidation;
+	int64_t backfill_depth, max_job_test;
+	struct gpuq_strmap licences;
+	struct gpuq_objects reservations; /* struct sc_reservation */
+	int64_t preempt_min_runtime, reclaim_min_runtime;
+	struct gpuq_strmap priority_weights;
+	int64_t usage_k;
+	struct gpuq_strlist topology_levels, flavors;
+};
+
+struct sc_taint {
+	const char *key, *value, *effect;
+};
+
+struct sc_node {
+	const char *name, *pool, *flavor;
+	int64_t gpus, cpu, mem_mb, gpu_mem_mb, max_pods, count; /* thousandths */
+	struct gpuq_strmap labels, mig;
+	struct gpuq_objects taints; /* struct sc_taint */
+	int state; /* enum snap_node_state */
+};
+
+struct sc_queue {
+	const char *name, *parent;
+	struct sc_amounts quota, shared_quota, limit, borrow_limit, lend_limit;
+	int64_t weight, priority, quota_cpu, limit_cpu, quota_mem_mb, limit_mem_mb;
+	int preempt_within, reclaim;
+	int64_t borrow_preempt_max_priority;
+	bool reclaimable, fence, stopped;
+	int64_t preempt_min_runtime, reclaim_min_runtime, usage;
+	int64_t budget_gpu_min, budget_used_gpu_min;
+	int64_t user_max_running, user_max_gpus, job_max_gpus, max_running;
+	struct gpuq_strlist flavors;
+};
+
+struct sc_toleration {
+	const char *key, *value, *effect, *op;
+};
+
+struct sc_tasks {
+	int64_t count, gpus, gpu_mem_mb, cpu, mem_mb, rank; /* thousandths */
+	const char *node, *mig, *role, *group;
+	int64_t *gpu_index; /* of a running task */
+	size_t n_gpu_index;
+	bool releasing;
+	struct gpuq_strmap selector; /* labels its nodes must have */
+	struct gpuq_objects tolerations; /* struct sc_toleration */
+};
+
+struct sc_slice {
+	const char *level;
+	int64_t size;
+};
+
+struct sc_topology {
+	const char *required, *preferred;
+	struct gpuq_objects slices; /* struct sc_slice */
+};
+
+struct sc_depend {
+	int type; /* enum gpuq_depend_type */
+	const char *job;
+	int64_t delay;
+};
+
+struct sc_array {
+	int64_t size, first, last, step, throttle; /* thousandths */
+};
+
+struct sc_job {
+	const char *name, *queue, *user, *jobname;
+	int64_t priority, submit, start, walltime, min_tasks, group_size, min_groups;
+	bool preemptible, evict_last, stale, hold, exclusive;
+	struct gpuq_strmap role_min, licences;
+	struct sc_topology topology;
+	int preempt_mode;
+	int64_t last_checkpoint, begin, deadline;
+	struct gpuq_objects tasks; /* struct sc_tasks */
+	struct gpuq_objects depends, depends_any; /* struct sc_depend */
+	struct sc_array *array; /* NULL = none */
+	struct gpuq_strlist flavors, exclude;
+};
+
+enum sc_event {
+	SC_FINISH,
+	SC_CANCEL,
+	SC_SUBMIT,
+	SC_ADVANCE,
+	SC_NODE_DOWN,
+	SC_NODE_UP,
+	SC_HOLD,
+	SC_RELEASE,
+	SC_SET_PRIORITY,
+	SC_SET_QUEUE
+};
+
+struct sc_step {
+	int event; /* enum sc_event */
+	const char *job, *node, *queue;
+	int64_t at, to, priority, exit_code;
+	struct sc_job *submit; /* of a submit */
+	const struct gpuq_val *then; /* NULL = nothing is expected */
+};
+
+struct sc_case {
+	const char *id, *title;
+	struct sc_config config;
+	struct gpuq_objects nodes, queues; /* struct sc_node, sc_queue */
+	struct gpuq_objects running, pending; /* struct sc_job */
+	struct sc_step *steps;
+	size_t n_steps;
+	const struct gpuq_val *expect; /* NULL = nothing is expected */
+};
+
+/* A case as far as it could be read. */
+struct sc_result {
+	const char *id;
+	struct sc_case *c; /* NULL = refused */
+	struct gpuq_err err; /* why; expect may ask for it */
+	const struct gpuq_val *expect;
+};
+
+/* Read every case of a file's text. A case that is refused leaves its err and the
+ * others readable. Returns 0; GPUQ_EINVAL when the text is no scenario file at all,
+ * GPUQ_ETOOBIG, GPUQ_ENOMEM. */
+int scenario_read(struct gpuq_arena *a, const char *file, const char *text, size_t n,
+		  struct sc_result **out, size_t *n_out, struct gpuq_err *err);
+
+#endif

@@ -1,0 +1,302 @@
+#include <string.h>
+
+#include "gpuqd/sim/world.h"
+
+/* What happens to the world from outside, and what time brings. */
+
+/* ---- dependencies ---- */
+
+static bool started(const struct sim_job *j)
+{
+	return j->state == SIM_RUNNING || (j->state == SIM_ENDED && j->n_tasks > 0);
+}
+
+/* One job of those meant: 0 holds, 1 not yet, 2 never. */
+static int depends_on(const struct world *w, const struct sim_job *on, const struct sc_depend *d)
+{
+	const int64_t delay = world_us(w, d->delay);
+
+	switch (d->type) {
+	case GPUQ_DEP_AFTER:
+		if (on->state == SIM_ENDED && !started(on))
+			return 2;
+		return started(on) && on->start_us + delay <= w->now_us ? 0 : 1;
+	case GPUQ_DEP_AFTERANY:
+		return on->state == SIM_ENDED ? 0 : 1;
+	case GPUQ_DEP_AFTEROK:
+	case GPUQ_DEP_AFTERCORR:
+		if (on->state != SIM_ENDED)
+			return 1;
+		return on->ended == SIM_COMPLETED ? 0 : 2;
+	default:
+		if (on->state != SIM_ENDED)
+			return 1;
+		return on->ended == SIM_COMPLETED ? 2 : 0;
+	}
+}
+
+/* Jobs of the same name and user that were submitted before it have all ended. */
+static int depends_singleton(const struct world *w, const struct sim_job *j)
+{
+	const struct sc_job *spec = world_template(w, j)->spec;
+
+	for (uint32_t i = 0; &w->jobs[i] < j; i++) {
+		const struct sc_job *other = world_template(w, &w->jobs[i])->spec;
+		const char *name = other->jobname ? other->jobname : other->name;
+
+		if (w->jobs[i].state != SIM_ENDED && strcmp(other->user, spec->user) == 0 &&
+		    strcmp(name, spec->jobname ? spec->jobname : spec->name) == 0 && other != spec)
+			return 1;
+	}
+	return 0;
+}
+
+static int depends(struct world *w, const struct sim_job *j, const struct sc_depend *d)
+{
+	int worst = 0, found = 0;
+
+	if (d->type == GPUQ_DEP_SINGLETON)
+		return depends_singleton(w, j);
+	for (uint32_t i = 0; d->job && i < w->n_jobs; i++) {
+		const struct sim_job *on = &w->jobs[i];
+		int one;
+
+		if (strcmp(on->name, d->job) != 0 &&
+		    strcmp(world_template(w, on)->spec->name, d->job) != 0)
+			continue;
+		found++;
+		if (d->type == GPUQ_DEP_AFTERCORR && on->element >= 0 && j->element >= 0 &&
+		    on->element != j->element)
+			continue;
+		one = depends_on(w, on, d);
+		worst = one > worst ? one : worst;
+	}
+	return found ? worst : 2;
+}
+
+int world_depends_all(struct world *w, const struct sim_job *j, const char **on)
+{
+	const struct sc_job *spec = world_template(w, j)->spec;
+	const struct sc_depend *all = spec->depends.items, *any = spec->depends_any.items;
+	int worst = 0, best = spec->depends_any.n ? 2 : 0;
+
+	for (size_t i = 0; i < spec->depends.n; i++) {
+		const int one = depends(w, j, &all[i]);
+
+		if (one > worst)
+			*on = all[i].job ? all[i].job : "";
+		worst = one > worst ? one : worst;
+	}
+	for (size_t i = 0; i < spec->depends_any.n; i++) {
+		const int one = depends(w, j, &any[i]);
+
+		if (one < best)
+			best = one;
+	}
+	if (best > worst)
+		*on = any[0].job ? any[0].job : "";
+	return best > worst ? best : worst;
+}
+
+/* ---- ends ---- */
+
+static void end_job(struct world *w, struct sim_job *j, enum sim_end how, int64_t at_us)
+{
+	if (j->state == SIM_ENDED)
+		return;
+	j->n_tasks = j->state == SIM_RUNNING ? j->n_tasks : 0;
+	j->state = SIM_ENDED;
+	j->ended = how;
+	j->end_us = at_us;
+	j->n_reasons = 0;
+	j->planned_us = 0;
+}
+
+/* A lost node takes the whole gang with it; it waits again under its old submit time. */
+static int lose_node(struct world *w, uint32_t node, struct gpuq_err *err)
+{
+	int rc = 0;
+
+	for (uint32_t i = 0; rc == 0 && i < w->n_jobs; i++) {
+		struct sim_job *j = &w->jobs[i];
+		bool hit = false;
+
+		for (uint32_t t = 0; j->state == SIM_RUNNING && t < j->n_tasks; t++)
+			hit |= j->tasks[t].node == node;
+		if (!hit)
+			continue;
+		j->state = SIM_PENDING;
+		j->n_tasks = 0;
+		j->attempt++;
+		rc = world_evicted(w, j, "infra", err);
+	}
+	return rc;
+}
+
+/* ---- time ---- */
+
+static int64_t earlier(int64_t x, int64_t y)
+{
+	return x < y ? x : y;
+}
+
+static int64_t end_by_walltime(const struct world *w, const struct sim_job *j)
+{
+	int64_t at;
+
+	if (j->state != SIM_RUNNING ||
+	    __builtin_add_overflow(j->start_us, world_template(w, j)->walltime_us, &at))
+		return GPUQ_UNLIMITED;
+	return at;
+}
+
+/* The next instant after now at which something happens by itself. */
+static int64_t next_instant(struct world *w)
+{
+	int64_t next = w->wake_us;
+
+	for (uint32_t i = 0; i < w->n_jobs; i++) {
+		const struct sim_job *j = &w->jobs[i];
+		const struct sim_template *t = world_template(w, j);
+		const struct sc_depend *d = t->spec->depends.items;
+
+		next = earlier(next, end_by_walltime(w, j));
+		if (j->state != SIM_PENDING)
+			continue;
+		if (t->deadline_us > w->now_us)
+			next = earlier(next, t->deadline_us);
+		/* "after" with a delay comes true by itself. */
+		for (size_t k = 0; k < t->spec->depends.n; k++) {
+			const struct sim_job *on = d[k].job ? world_job(w, d[k].job) : NULL;
+
+			if (d[k].type == GPUQ_DEP_AFTER && d[k].delay > 0 && on && started(on) &&
+			    on->start_us + world_us(w, d[k].delay) > w->now_us)
+				next = earlier(next, on->start_us + world_us(w, d[k].delay));
+		}
+	}
+	return next > w->now_us ? next : w->now_us;
+}
+
+/* What falls due at w->now_us. */
+static void fall_due(struct world *w)
+{
+	for (uint32_t i = 0; i < w->n_jobs; i++)
+		if (end_by_walltime(w, &w->jobs[i]) <= w->now_us)
+			end_job(w, &w->jobs[i], SIM_TIMEOUT, w->now_us);
+}
+
+static int advance(struct world *w, int64_t to_us, struct gpuq_err *err)
+{
+	int rc = 0;
+
+	if (to_us < w->now_us)
+		return gpuq_fail_field(err, GPUQ_EINVAL, "steps", "%s: time does not run backwards",
+				       w->c->id);
+	while (rc == 0 && w->now_us < to_us) {
+		const int64_t next = next_instant(w);
+
+		if (next > to_us || next == w->now_us) {
+			w->now_us = to_us;
+			break;
+		}
+		w->now_us = next;
+		fall_due(w);
+		rc = world_rest(w, 0, err);
+	}
+	fall_due(w);
+	return rc;
+}
+
+/* ---- steps ---- */
+
+/* The jobs a step is about: one, or all members of an array by its plain name. */
+static bool meant(const struct world *w, const struct sim_job *j, const char *name)
+{
+	return strcmp(j->name, name) == 0 || strcmp(world_template(w, j)->spec->name, name) == 0;
+}
+
+static int change_job(struct world *w, struct sim_job *j, const struct sc_step *s)
+{
+	switch (s->event) {
+	case SC_FINISH:
+		if (j->state != SIM_RUNNING)
+			return 0;
+		end_job(w, j, s->exit_code ? SIM_FAILED : SIM_COMPLETED, w->now_us);
+		break;
+	case SC_CANCEL:
+		end_job(w, j, SIM_CANCELLED, w->now_us);
+		break;
+	case SC_HOLD:
+	case SC_RELEASE:
+		j->hold = s->event == SC_HOLD;
+		break;
+	case SC_SET_PRIORITY:
+		j->priority = s->priority;
+		break;
+	default:
+		j->queue = s->queue;
+	}
+	return 1;
+}
+
+static int change_jobs(struct world *w, const struct sc_step *s, struct gpuq_err *err)
+{
+	int n = 0;
+
+	if (!s->job)
+		return gpuq_fail_field(err, GPUQ_EINVAL, "steps", "%s: a step names no job",
+				       w->c->id);
+	if (s->event == SC_SET_QUEUE) {
+		uint32_t q = 0;
+
+		while (s->queue && q < w->n_queues && strcmp(w->queues[q].name, s->queue) != 0)
+			q++;
+		if (!s->queue || q == w->n_queues)
+			return gpuq_fail_field(err, GPUQ_EINVAL, "steps", "%s: unknown queue %s",
+					       w->c->id, s->queue ? s->queue : "(none)");
+	}
+	for (uint32_t i = 0; i < w->n_jobs; i++)
+		if (meant(w, &w->jobs[i], s->job))
+			n += change_job(w, &w->jobs[i], s);
+	if (n == 0)
+		return gpuq_fail_field(err, GPUQ_EINVAL, "steps", "%s: %s is not there or not %s",
+				       w->c->id, s->job,
+				       s->event == SC_FINISH ? "running" : "known");
+	return 0;
+}
+
+static int change_node(struct world *w, const struct sc_step *s, struct gpuq_err *err)
+{
+	const uint32_t n = s->node ? world_node(w, s->node) : SNAP_NONE;
+
+	if (n == SNAP_NONE)
+		return gpuq_fail_field(err, GPUQ_EINVAL, "steps", "%s: unknown node %s", w->c->id,
+				       s->node ? s->node : "(none)");
+	w->nodes[n].state = s->event == SC_NODE_DOWN ? SNAP_DOWN : SNAP_READY;
+	return s->event == SC_NODE_DOWN ? lose_node(w, n, err) : 0;
+}
+
+int world_step(struct world *w, const struct sc_step *s, struct gpuq_err *err)
+{
+	const int64_t at = s->event == SC_ADVANCE && s->to != SC_ABSENT ? s->to : s->at;
+	int rc = 0;
+
+	if (at != SC_ABSENT)
+		rc = advance(w, world_us(w, at), err);
+	if (rc < 0)
+		return rc;
+	switch (s->event) {
+	case SC_ADVANCE:
+		break;
+	case SC_SUBMIT:
+		rc = world_submit(w, s->submit, err);
+		break;
+	case SC_NODE_DOWN:
+	case SC_NODE_UP:
+		rc = change_node(w, s, err);
+		break;
+	default:
+		rc = change_jobs(w, s, err);
+	}
+	return rc < 0 ? rc : world_rest(w, 0, err);
+}

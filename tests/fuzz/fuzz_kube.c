@@ -1,0 +1,108 @@
+/* What an apiserver sends: cut into objects whatever the chunks, each object read or
+ * refused. Byte 0 says what it is (a list or a stream, pods or nodes) and how it is
+ * cut into chunks; the rest is the answer. */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gpuqd/cluster/kube/decode.h"
+#include "gpuqd/cluster/kube/split.h"
+#include "gpuqd/cluster/kube/status.h"
+#include "libgpuq/limits.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
+
+static bool keep(void *arg, enum split_what what, const char *json, size_t n)
+{
+	struct gpuq_buf *out = arg;
+
+	gpuq_buf_addc(out, what == SPLIT_META ? 'M' : 'O');
+	gpuq_buf_add(out, json, n);
+	gpuq_buf_addc(out, '\n');
+	return true;
+}
+
+static int cut(enum split_kind kind, const char *p, size_t n, size_t chunk, struct gpuq_buf *out)
+{
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	struct split s;
+	int rc = 0;
+
+	split_init(&s, kind, keep, out);
+	while (n > 0 && rc == 0) {
+		size_t k = chunk < n ? chunk : n;
+		char *copy = malloc(k); /* of its very size, so that a look beyond is seen */
+
+		memcpy(copy, p, k);
+		rc = split_feed(&s, copy, k, &err);
+		free(copy);
+		p += k;
+		n -= k;
+	}
+	if (rc == 0)
+		rc = split_end(&s, &err);
+	if (rc != 0 && (err.code != rc || !*err.text))
+		abort();
+	split_done(&s);
+	return rc;
+}
+
+static void read_one(const char *json, size_t n, bool event, bool node)
+{
+	struct kube_object o = KUBE_OBJECT_INIT;
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	struct node_fact nf;
+	struct pod_fact pf;
+	int rc = event ? kube_parse_event(json, n, &o, &err) : kube_parse_item(json, n, &o, &err);
+
+	if (rc == 0 && node && kube_read_node(&o, &nf, &err) == 0) {
+		if (!*nf.name || !nf.note || nf.cpu_milli < 0 || nf.memory_bytes < 0 ||
+		    nf.n_devices > GPUQ_GPUS_PER_POD_MAX)
+			abort();
+	}
+	if (rc == 0 && !node && kube_read_pod(&o, "0123abcd", &pf, &err) == 0) {
+		if (!*pf.name || !pf.reason || !pf.message || !pf.token || pf.gpus_milli < 0 ||
+		    pf.cpu_milli < 0 || pf.memory_bytes < 0 || pf.exit_code < 0 ||
+		    pf.exit_code > 255)
+			abort();
+		if (pf.phase == POD_FAILED && pf.fault == POD_FAULT_NONE && pf.exit_code == 0)
+			abort(); /* a failure must never read as a success */
+	}
+	kube_object_done(&o);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
+{
+	struct gpuq_buf whole = GPUQ_BUF_INIT, parts = GPUQ_BUF_INIT;
+	struct status st;
+	struct http_answer a = { .complete = true, .error = "" };
+	bool list, node;
+	const char *p, *end;
+	int rc, rc2;
+
+	if (n == 0)
+		return 0;
+	list = data[0] & 1;
+	node = data[0] & 2;
+	rc = cut(list ? SPLIT_LIST : SPLIT_STREAM, (const char *)data + 1, n - 1, n, &whole);
+	rc2 = cut(list ? SPLIT_LIST : SPLIT_STREAM, (const char *)data + 1, n - 1,
+		  1 + (data[0] >> 2), &parts);
+	if (rc != rc2 || whole.len != parts.len ||
+	    (whole.len && memcmp(whole.data, parts.data, whole.len) != 0))
+		abort();
+	for (p = whole.data, end = p + whole.len; p < end;) {
+		const char *nl = memchr(p, '\n', (size_t)(end - p));
+
+		read_one(p + 1, (size_t)(nl - p - 1), !list, node);
+		p = nl + 1;
+	}
+	a.status = 200 + data[0] * 2;
+	a.body = (const char *)data + 1;
+	a.n = n - 1;
+	status_read(&a, &st);
+	if (memchr(st.text, '\0', sizeof(st.text)) == NULL)
+		abort();
+	gpuq_buf_done(&whole);
+	gpuq_buf_done(&parts);
+	return 0;
+}

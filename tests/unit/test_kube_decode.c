@@ -1,0 +1,425 @@
+#include <criterion/criterion.h>
+
+#include <string.h>
+
+#include "gpuqd/cluster/kube/decode.h"
+#include "libgpuq/limits.h"
+
+#define N(a) (sizeof(a) / sizeof((a)[0]))
+#define ID "0123abcd"
+
+static struct kube_object object;
+
+static int pod(const char *json, struct pod_fact *out, struct gpuq_err *err)
+{
+	int rc;
+
+	kube_object_done(&object);
+	rc = kube_parse_item(json, strlen(json), &object, err);
+	return rc == 0 ? kube_read_pod(&object, ID, out, err) : rc;
+}
+
+static int node(const char *json, struct node_fact *out, struct gpuq_err *err)
+{
+	int rc;
+
+	kube_object_done(&object);
+	rc = kube_parse_item(json, strlen(json), &object, err);
+	return rc == 0 ? kube_read_node(&object, out, err) : rc;
+}
+
+#define META "\"metadata\":{\"name\":\"p\",\"namespace\":\"n\"}"
+#define ENDED(name, code, reason, at)                                                              \
+	"{\"name\":\"" name "\",\"state\":{\"terminated\":{\"exitCode\":" code                     \
+	",\"reason\":\"" reason "\",\"finishedAt\":\"2026-11-20T08:00:" at "Z\"}}}"
+
+/* How pods end, in the words of kubelets and controllers. */
+static const struct {
+	const char *name, *status;
+	enum pod_fault fault;
+	int exit_code;
+	const char *reason;
+} ends[] = {
+	{ "an exit code",
+	  "\"phase\":\"Failed\",\"containerStatuses\":[" ENDED("c", "3", "Error", "09") "]",
+	  POD_FAULT_NONE, 3, "Error" },
+	{ "success",
+	  "\"phase\":\"Succeeded\",\"containerStatuses\":[" ENDED("c", "0", "Completed", "09") "]",
+	  POD_FAULT_NONE, 0, "" },
+	{ "the container that failed first decides",
+	  "\"phase\":\"Failed\",\"containerStatuses\":[" ENDED("a", "137", "Error", "09") "," ENDED(
+		  "b", "2", "Error", "05") "," ENDED("c", "0", "Completed", "01") "]",
+	  POD_FAULT_NONE, 2, "Error" },
+	{ "an init container that failed",
+	  "\"phase\":\"Failed\",\"initContainerStatuses\":[" ENDED(
+		  "i", "4", "Error", "01") "],"
+					   "\"containerStatuses\":[{\"name\":\"c\",\"state\":{"
+					   "\"waiting\":{\"reason\":\"PodInitializing\"}}}]",
+	  POD_FAULT_NONE, 4, "Error" },
+	{ "out of memory",
+	  "\"phase\":\"Failed\",\"containerStatuses\":[" ENDED("c", "137", "OOMKilled", "09") "]",
+	  POD_FAULT_OOM, 137, "OOMKilled" },
+	{ "a command that is not there",
+	  "\"phase\":\"Failed\",\"containerStatuses\":[" ENDED("c", "128", "StartError", "09") "]",
+	  POD_FAULT_IMAGE, 128, "StartError" },
+	{ "its kubelet lost track of it",
+	  "\"phase\":\"Failed\",\"containerStatuses\":[" ENDED("c", "137", "ContainerStatusUnknown",
+							       "09") "]",
+	  POD_FAULT_INFRA, 137, "ContainerStatusUnknown" },
+	{ "devices taken by another",
+	  "\"phase\":\"Failed\",\"reason\":\"UnexpectedAdmissionError\","
+	  "\"message\":\"Allocate failed due to requested number of devices unavailable\"",
+	  POD_FAULT_REJECTED, 1, "UnexpectedAdmissionError" },
+	{ "no room", "\"phase\":\"Failed\",\"reason\":\"OutOfnvidia.com/gpu\"", POD_FAULT_REJECTED,
+	  1, "OutOfnvidia.com/gpu" },
+	{ "a reason from the future, before it ran", "\"phase\":\"Failed\",\"reason\":\"Sunspots\"",
+	  POD_FAULT_REJECTED, 1, "Sunspots" },
+	{ "refused after it had run: the node was restarted",
+	  "\"phase\":\"Failed\",\"reason\":\"UnexpectedAdmissionError\",\"containerStatuses\":"
+	  "[" ENDED("c", "137", "Error", "09") "]",
+	  POD_FAULT_INFRA, 137, "UnexpectedAdmissionError" },
+	{ "evicted for the node's sake",
+	  "\"phase\":\"Failed\",\"reason\":\"Evicted\",\"message\":\"The node was low on resource: "
+	  "memory.\"",
+	  POD_FAULT_INFRA, 1, "Evicted" },
+	{ "evicted for its own greed",
+	  "\"phase\":\"Failed\",\"reason\":\"Evicted\",\"message\":\"Usage of EmptyDir volume "
+	  "\\\"x\\\" "
+	  "exceeds the limit \\\"1Gi\\\".\"",
+	  POD_FAULT_NONE, 1, "Evicted" },
+	{ "its node was shut down",
+	  "\"phase\":\"Failed\",\"reason\":\"Terminated\",\"containerStatuses\":[" ENDED(
+		  "c", "143", "Error", "09") "]",
+	  POD_FAULT_INFRA, 143, "Terminated" },
+	{ "the cluster's deadline",
+	  "\"phase\":\"Failed\",\"reason\":\"DeadlineExceeded\",\"containerStatuses\":[" ENDED(
+		  "c", "137", "Error", "09") "]",
+	  POD_FAULT_DEADLINE, 137, "DeadlineExceeded" },
+	{ "disrupted: whatever its exit code",
+	  "\"phase\":\"Failed\",\"conditions\":[{\"type\":\"DisruptionTarget\",\"status\":\"True\","
+	  "\"reason\":\"DeletionByTaintManager\"}],\"containerStatuses\":[" ENDED("c", "1", "Error",
+										  "09") "]",
+	  POD_FAULT_INFRA, 1, "Error" },
+	{ "not disrupted after all",
+	  "\"phase\":\"Failed\",\"conditions\":[{\"type\":\"DisruptionTarget\",\"status\":"
+	  "\"False\"}],"
+	  "\"containerStatuses\":[" ENDED("c", "1", "Error", "09") "]",
+	  POD_FAULT_NONE, 1, "Error" },
+	{ "failed, nobody says how", "\"phase\":\"Failed\"", POD_FAULT_NONE, 1, "" },
+	{ "an exit code that is none",
+	  "\"phase\":\"Failed\",\"containerStatuses\":[" ENDED("c", "-7", "Error", "09") "]",
+	  POD_FAULT_NONE, 255, "Error" },
+};
+
+Test(kube_decode, tells_how_a_pod_ended)
+{
+	for (size_t i = 0; i < N(ends); i++) {
+		struct gpuq_err err = GPUQ_ERR_INIT;
+		struct pod_fact p;
+		char json[1024];
+
+		snprintf(json, sizeof(json), "{" META ",\"status\":{%s}}", ends[i].status);
+		cr_assert_eq(pod(json, &p, &err), 0, "%s: %s", ends[i].name, err.text);
+		cr_expect_eq(p.fault, ends[i].fault, "%s: %d", ends[i].name, p.fault);
+		cr_expect_eq(p.exit_code, ends[i].exit_code, "%s: %d", ends[i].name, p.exit_code);
+		cr_expect_str_eq(p.reason, ends[i].reason, "%s", ends[i].name);
+		cr_expect_eq(p.end_us != 0, strstr(ends[i].status, "finishedAt") != NULL, "%s",
+			     ends[i].name);
+	}
+}
+
+Test(kube_decode, reads_a_pod_of_ours)
+{
+	static const char json[] =
+		"{\"metadata\":{\"name\":\"gpuq-" ID
+		"-17-0-0\",\"namespace\":\"ml\",\"uid\":\"u-1\","
+		"\"deletionTimestamp\":\"2026-11-20T08:00:00Z\",\"labels\":{\"gpuq.io/"
+		"cluster\":\"" ID "\"},"
+		"\"annotations\":{\"gpuq.io/token\":\"abcd\",\"gpuq.io/devices\":\"3,0\"}},"
+		"\"spec\":{\"nodeName\":\"n1\",\"containers\":[{\"name\":\"c\",\"resources\":{"
+		"\"limits\":"
+		"{\"nvidia.com/gpu\":\"2\",\"cpu\":\"1500m\",\"memory\":\"1.5Gi\"}}}]},"
+		"\"status\":{\"phase\":\"Running\",\"startTime\":\"1970-01-01T00:00:01Z\"}}";
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	struct pod_fact p;
+
+	cr_assert_eq(pod(json, &p, &err), 0, "%s", err.text);
+	cr_expect_str_eq(p.token, "abcd");
+	cr_expect_str_eq(p.node, "n1");
+	cr_expect_str_eq(p.uid, "u-1");
+	cr_expect(p.leaving);
+	cr_expect_eq(p.phase, POD_RUNNING);
+	cr_expect_eq(p.start_us, 1000000);
+	cr_expect_eq(p.gpus_milli, 2000);
+	cr_expect_eq(p.cpu_milli, 1500);
+	cr_expect_eq(p.memory_bytes, 1610612736);
+	cr_assert_eq(p.n_devices, 2);
+	cr_expect_eq(p.devices[0], 0);
+	cr_expect_eq(p.devices[1], 3);
+}
+
+/* Whose pod is it? Another gpuqd's token must not be taken for ours. */
+static const struct {
+	const char *what, *name, *labels, *notes, *token;
+} owners[] = {
+	{ "by label", "x", "\"gpuq.io/cluster\":\"" ID "\"", "\"gpuq.io/token\":\"t\"", "t" },
+	{ "the label is gone", "gpuq-" ID "-1-0-0", "", "\"gpuq.io/token\":\"t\"", "t" },
+	{ "another gpuqd's", "gpuq-ffffffff-1-0-0", "\"gpuq.io/cluster\":\"ffffffff\"",
+	  "\"gpuq.io/token\":\"t\"", "" },
+	{ "no token", "gpuq-" ID "-1-0-0", "\"gpuq.io/cluster\":\"" ID "\"", "", "" },
+	{ "a longer id", "gpuq-" ID "9-1-0-0", "", "\"gpuq.io/token\":\"t\"", "" },
+};
+
+Test(kube_decode, tells_ours_from_others)
+{
+	for (size_t i = 0; i < N(owners); i++) {
+		struct pod_fact p;
+		char json[512];
+
+		snprintf(json, sizeof(json),
+			 "{\"metadata\":{\"name\":\"%s\",\"namespace\":\"n\",\"labels\":{%s},"
+			 "\"annotations\":{%s}}}",
+			 owners[i].name, owners[i].labels, owners[i].notes);
+		cr_assert_eq(pod(json, &p, NULL), 0, "%s", owners[i].what);
+		cr_expect_str_eq(p.token, owners[i].token, "%s", owners[i].what);
+	}
+}
+
+static const struct {
+	const char *what, *json;
+	int64_t cpu, memory, gpus;
+} requests[] = {
+	{ "nothing asked", "{}", 0, 0, 0 },
+	{ "containers add up",
+	  "{\"spec\":{\"containers\":[{\"resources\":{\"requests\":{\"cpu\":\"1\",\"memory\":"
+	  "\"1Gi\"}}},"
+	  "{\"resources\":{\"requests\":{\"cpu\":\"500m\"}}}]}}",
+	  1500, 1073741824, 0 },
+	{ "an init container asks for more",
+	  "{\"spec\":{\"containers\":[{\"resources\":{\"requests\":{\"cpu\":\"1\"}}}],"
+	  "\"initContainers\":[{\"resources\":{\"requests\":{\"cpu\":\"3\",\"memory\":\"5\"}}}]}}",
+	  3000, 5, 0 },
+	{ "sidecars stay, init containers come one by one",
+	  "{\"spec\":{\"containers\":[{\"resources\":{\"requests\":{\"cpu\":\"2\"}}}],"
+	  "\"initContainers\":[{\"resources\":{\"requests\":{\"cpu\":\"1\"}}},"
+	  "{\"restartPolicy\":\"Always\",\"resources\":{\"requests\":{\"cpu\":\"1\"}}},"
+	  "{\"resources\":{\"requests\":{\"cpu\":\"3\"}}}]}}",
+	  4000, 0, 0 }, /* max(2 + 1, max(1, 1, 1 + 3)) */
+	{ "the pod as a whole wins over its containers",
+	  "{\"spec\":{\"resources\":{\"requests\":{\"cpu\":\"7\"}},\"containers\":[{\"resources\":"
+	  "{\"requests\":{\"cpu\":\"9\",\"memory\":\"4\"},\"limits\":{\"nvidia.com/gpu\":2}}}]}}",
+	  7000, 4, 2 },
+	{ "overhead comes on top",
+	  "{\"spec\":{\"overhead\":{\"cpu\":\"10m\",\"memory\":\"1Ki\"},\"containers\":[{"
+	  "\"resources\":"
+	  "{\"requests\":{\"cpu\":\"1\"}}}]}}",
+	  1010, 1024, 0 },
+	{ "being resized: the larger one",
+	  "{\"spec\":{\"containers\":[{\"name\":\"c\",\"resources\":{\"requests\":{\"cpu\":\"1\"}}}"
+	  "]},"
+	  "\"status\":{\"containerStatuses\":[{\"name\":\"c\",\"allocatedResources\":{\"cpu\":"
+	  "\"4\"}}]}}",
+	  4000, 0, 0 },
+	{ "a resize that can never be",
+	  "{\"spec\":{\"containers\":[{\"name\":\"c\",\"resources\":{\"requests\":{\"cpu\":\"90\"}}"
+	  "}]},"
+	  "\"status\":{\"conditions\":[{\"type\":\"PodResizePending\",\"reason\":\"Infeasible\"}],"
+	  "\"containerStatuses\":[{\"name\":\"c\",\"allocatedResources\":{\"cpu\":\"4\"}}]}}",
+	  4000, 0, 0 },
+	{ "negative or nonsense counts as nothing",
+	  "{\"spec\":{\"containers\":[{\"resources\":{\"requests\":{\"cpu\":\"-4\",\"memory\":"
+	  "\"lots\","
+	  "\"nvidia.com/gpu\":-1}}}]}}",
+	  0, 0, 0 },
+	{ "too large to add up",
+	  "{\"spec\":{\"containers\":[{\"resources\":{\"requests\":{\"memory\":"
+	  "\"9223372036854775807\"}}},"
+	  "{\"resources\":{\"requests\":{\"memory\":\"5\"}}}]}}",
+	  0, INT64_MAX, 0 },
+};
+
+Test(kube_decode, adds_up_what_a_pod_asks)
+{
+	for (size_t i = 0; i < N(requests); i++) {
+		json_t *v = json_loads(requests[i].json, 0, NULL);
+		struct kube_amount a;
+
+		cr_assert_not_null(v, "%s", requests[i].what);
+		a = kube_pod_request(v);
+		cr_expect_eq(a.cpu_milli, requests[i].cpu, "%s: cpu %ld", requests[i].what,
+			     (long)a.cpu_milli);
+		cr_expect_eq(a.memory_bytes, requests[i].memory, "%s: memory %ld", requests[i].what,
+			     (long)a.memory_bytes);
+		cr_expect_eq(a.gpus, requests[i].gpus, "%s: gpus %ld", requests[i].what,
+			     (long)a.gpus);
+		json_decref(v);
+	}
+}
+
+Test(kube_decode, sees_what_cannot_start)
+{
+	struct pod_fact p;
+
+	cr_assert_eq(
+		pod("{" META ",\"status\":{\"phase\":\"Pending\",\"containerStatuses\":[{\"state\":"
+		    "{\"waiting\":{\"reason\":\"ImagePullBackOff\",\"message\":\"no such\"}}}]}}",
+		    &p, NULL),
+		0);
+	cr_expect(p.waiting_bad);
+	cr_expect_str_eq(p.reason, "ImagePullBackOff");
+	cr_expect_str_eq(p.message, "no such");
+	cr_assert_eq(pod("{" META
+			 ",\"status\":{\"phase\":\"Pending\",\"containerStatuses\":[{\"state\":"
+			 "{\"waiting\":{\"reason\":\"ContainerCreating\"}}}]}}",
+			 &p, NULL),
+		     0);
+	cr_expect_not(p.waiting_bad);
+}
+
+Test(kube_decode, reads_devices_back)
+{
+	static const struct {
+		const char *notes;
+		size_t n;
+		int first;
+	} rows[] = {
+		{ "\"tencent.com/predicate-gpu-idx-0\":\"5\",\"tencent.com/"
+		  "predicate-gpu-idx-1\":\"2\","
+		  "\"gpuq.io/devices\":\"0\"",
+		  2, 2 },
+		{ "\"ALIYUN_COM_GPU_MEM_IDX\":\"1\",\"gpuq.io/devices\":\"0\"", 1, 1 },
+		{ "\"gpuq.io/devices\":\"7,7\"", 1, 7 },
+		{ "\"gpuq.io/devices\":\"\"", 0, 0 },
+		{ "\"gpuq.io/devices\":\"1,x\"", 0, 0 },
+		{ "\"gpuq.io/devices\":\"-1\"", 0, 0 },
+		{ "\"ALIYUN_COM_GPU_MEM_IDX\":\"99999999999\"", 0, 0 },
+	};
+
+	for (size_t i = 0; i < N(rows); i++) {
+		struct pod_fact p;
+		char json[512];
+
+		snprintf(json, sizeof(json),
+			 "{\"metadata\":{\"name\":\"p\",\"namespace\":\"n\",\"annotations\":{%s}}}",
+			 rows[i].notes);
+		cr_assert_eq(pod(json, &p, NULL), 0, "%s", rows[i].notes);
+		cr_assert_eq(p.n_devices, rows[i].n, "%s: %zu", rows[i].notes, p.n_devices);
+		cr_expect(p.n_devices == 0 || p.devices[0] == rows[i].first, "%s", rows[i].notes);
+	}
+}
+
+Test(kube_decode, reads_a_node)
+{
+	static const char json[] =
+		"{\"metadata\":{\"name\":\"n1\",\"labels\":{\"nvidia.com/"
+		"gpu.product\":\"NVIDIA-A100\","
+		"\"nvidia.com/"
+		"gpu.memory\":\"81920\",\"zone\":\"z\"}},\"spec\":{\"unschedulable\":true,"
+		"\"taints\":[{\"key\":\"k\",\"effect\":\"NoExecute\"}]},\"status\":{"
+		"\"allocatable\":{\"cpu\":\"96\","
+		"\"memory\":\"1Ti\",\"pods\":\"110\",\"nvidia.com/"
+		"gpu\":\"7\"},\"capacity\":{\"nvidia.com/gpu\":\"8\"},"
+		"\"conditions\":[{\"type\":\"Ready\",\"status\":\"True\"},{\"type\":"
+		"\"DiskPressure\",\"status\":\"False\"}]}}";
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	struct node_fact n;
+
+	cr_assert_eq(node(json, &n, &err), 0, "%s", err.text);
+	cr_expect_eq(n.cpu_milli, 96000);
+	cr_expect_eq(n.memory_bytes, INT64_C(1) << 40);
+	cr_expect_eq(n.max_pods, 110);
+	cr_expect_eq(n.labels.n, 3);
+	cr_expect(n.ready);
+	cr_expect(n.unschedulable);
+	cr_assert_eq(n.n_taints, 1);
+	cr_expect_str_eq(n.taints[0].value, "");
+	cr_assert_eq(n.n_devices, 8);
+	cr_expect_str_eq(n.devices[0].product, "NVIDIA-A100");
+	cr_expect_eq(n.devices[0].memory_mib, 81920);
+	cr_expect(n.devices[6].healthy);
+	cr_expect_not(n.devices[7].healthy);
+}
+
+Test(kube_decode, tells_why_a_node_is_not_ready)
+{
+	static const struct {
+		const char *json, *note;
+		bool ready;
+	} rows[] = {
+		{ "\"status\":{\"conditions\":[{\"type\":\"Ready\",\"status\":\"Unknown\","
+		  "\"message\":\"Kubelet "
+		  "stopped posting\"}]}",
+		  "Ready=Unknown: Kubelet stopped posting", false },
+		{ "\"status\":{\"conditions\":[{\"type\":\"PIDPressure\",\"status\":\"True\","
+		  "\"reason\":\"R\"},"
+		  "{\"type\":\"Ready\",\"status\":\"True\"}]}",
+		  "PIDPressure=True: R", false },
+		{ "\"status\":{}", "the node has not said that it is ready", false },
+		{ "\"status\":{\"conditions\":[{\"type\":\"Ready\",\"status\":\"True\"}]}", "",
+		  true },
+	};
+
+	for (size_t i = 0; i < N(rows); i++) {
+		struct node_fact n;
+		char json[512];
+
+		snprintf(json, sizeof(json), "{\"metadata\":{\"name\":\"n\"},%s}", rows[i].json);
+		cr_assert_eq(node(json, &n, NULL), 0, "%s", rows[i].json);
+		cr_expect_eq(n.ready, rows[i].ready, "%s", rows[i].json);
+		cr_expect_str_eq(n.note, rows[i].note);
+	}
+}
+
+/* A hostile annotation must hide neither a pod nor the devices it holds. */
+Test(kube_decode, a_nul_in_a_string_does_not_hide_a_pod)
+{
+	struct pod_fact p;
+
+	cr_assert_eq(pod("{\"metadata\":{\"name\":\"p\",\"namespace\":\"n\",\"annotations\":{\"a\":"
+			 "\"b\\u0000c\"}},"
+			 "\"spec\":{\"containers\":[{\"resources\":{\"limits\":{\"nvidia.com/"
+			 "gpu\":\"4\"}}}]}}",
+			 &p, NULL),
+		     0);
+	cr_expect_eq(p.gpus_milli, 4000);
+}
+
+Test(kube_decode, refuses)
+{
+	static const char *const rows[] = { "",
+					    "[]",
+					    "{",
+					    "{}",
+					    "{\"metadata\":{\"name\":7}}",
+					    "{\"metadata\":{\"name\":\"p\"}}",
+					    "{\"a\":1e999}",
+					    "{\"metadata\":[],\"a\":\"\xff\"}" };
+
+	for (size_t i = 0; i < N(rows); i++) {
+		struct gpuq_err err = GPUQ_ERR_INIT;
+		struct pod_fact p = { .name = "untouched" };
+
+		cr_expect_eq(pod(rows[i], &p, &err), GPUQ_EINVAL, "%s", rows[i]);
+		cr_expect_str_eq(p.name, "untouched");
+		cr_expect_neq(*err.text, '\0', "%s", rows[i]);
+	}
+}
+
+Test(kube_decode, reads_events)
+{
+	static const char gone[] =
+		"{\"type\":\"ERROR\",\"object\":{\"kind\":\"Status\",\"code\":410}}";
+	static const char mark[] =
+		"{\"type\":\"BOOKMARK\",\"object\":{\"metadata\":{\"resourceVersion\":\"9\"}}}";
+	static const char other[] = "{\"type\":\"NEW\",\"object\":{}}";
+
+	cr_assert_eq(kube_parse_event(gone, sizeof(gone) - 1, &object, NULL), 0);
+	cr_expect_eq(object.event, KUBE_ERROR);
+	cr_expect_str_eq(object.version, "");
+	kube_object_done(&object);
+	cr_assert_eq(kube_parse_event(mark, sizeof(mark) - 1, &object, NULL), 0);
+	cr_expect_eq(object.event, KUBE_BOOKMARK);
+	cr_expect_str_eq(object.version, "9");
+	kube_object_done(&object);
+	cr_expect_eq(kube_parse_event(other, sizeof(other) - 1, &object, NULL), GPUQ_EINVAL);
+}

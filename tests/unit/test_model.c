@@ -1,0 +1,625 @@
+/* The state half of the core: what events do, and that records bring all of it back. */
+#include <criterion/criterion.h>
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gpuqd/core/model.h"
+#include "gpuqd/core/view.h"
+#include "libgpuq/mp.h"
+#include "libgpuq/units.h"
+
+#define T0 (INT64_C(1700000000) * GPUQ_US_PER_S)
+#define CLUSTER "0123abcd"
+
+/* ---- a store in memory ---- */
+
+struct record {
+	enum table table;
+	size_t key_len, val_len;
+	unsigned char key[CHANGE_KEY_BYTES_MAX];
+	unsigned char *val;
+};
+
+struct disk {
+	struct record *r;
+	size_t n;
+};
+
+static int by_key(const void *a, const void *b)
+{
+	const struct record *x = a, *y = b;
+	size_t n = x->key_len < y->key_len ? x->key_len : y->key_len;
+	int c = x->table != y->table ? (x->table < y->table ? -1 : 1) : memcmp(x->key, y->key, n);
+
+	return c ? c : (x->key_len > y->key_len) - (x->key_len < y->key_len);
+}
+
+static void disk_write(struct disk *d, struct model *m)
+{
+	struct batch b;
+
+	batch_init(&b);
+	model_collect(m, &b);
+	cr_assert(!b.failed);
+	for (size_t i = 0; i < b.n; i++) {
+		const struct change *c = &b.items[i];
+		size_t k = 0;
+
+		while (k < d->n && !(d->r[k].table == c->table && d->r[k].key_len == c->key_len &&
+				     memcmp(d->r[k].key, c->key, c->key_len) == 0))
+			k++;
+		if (k < d->n) {
+			free(d->r[k].val);
+			d->r[k] = d->r[--d->n];
+		}
+		if (!c->val)
+			continue;
+		d->r = realloc(d->r, (d->n + 1) * sizeof(*d->r));
+		d->r[d->n].table = c->table;
+		d->r[d->n].key_len = c->key_len;
+		memcpy(d->r[d->n].key, c->key, c->key_len);
+		d->r[d->n].val = malloc(c->val_len + 1);
+		memcpy(d->r[d->n].val, c->val, c->val_len);
+		d->r[d->n++].val_len = c->val_len;
+	}
+	batch_done(&b);
+	cr_assert(!model_is_dirty(m));
+}
+
+static struct model *disk_load(struct disk *d)
+{
+	struct model *m = model_new("ffffffff");
+	struct gpuq_err err = GPUQ_ERR_INIT;
+
+	qsort(d->r, d->n, sizeof(*d->r), by_key);
+	for (size_t t = 0; t < model_load_order_n; t++)
+		for (size_t i = 0; i < d->n; i++)
+			if (d->r[i].table == model_load_order[t])
+				cr_assert_eq(model_load(m, d->r[i].table, d->r[i].key,
+							d->r[i].key_len, d->r[i].val,
+							d->r[i].val_len, &err),
+					     0, "%s", err.text);
+	return m;
+}
+
+static bool disk_has(const struct disk *d, enum table t, uint32_t id, int64_t index)
+{
+	unsigned char key[CHANGE_KEY_BYTES_MAX];
+	size_t n = key_job(key, id, index);
+
+	for (size_t i = 0; i < d->n; i++)
+		if (d->r[i].table == t && d->r[i].key_len >= n && memcmp(d->r[i].key, key, n) == 0)
+			return true;
+	return false;
+}
+
+static void disk_free(struct disk *d)
+{
+	for (size_t i = 0; i < d->n; i++)
+		free(d->r[i].val);
+	free(d->r);
+}
+
+/* ---- events, shortly ---- */
+
+static struct model *fresh(int n_nodes, int n_devices)
+{
+	struct model *m = model_new(CLUSTER);
+	struct device_fact devices[16];
+	char name[16];
+
+	for (int i = 0; i < n_devices; i++)
+		devices[i] = (struct device_fact){ "GPU-x", "TEST", 1024, true };
+	for (int i = 0; i < n_nodes; i++) {
+		struct node_fact f = { .name = name,
+				       .cpu_milli = 64000,
+				       .memory_bytes = INT64_C(1) << 38,
+				       .max_pods = 110,
+				       .devices = devices,
+				       .n_devices = (size_t)n_devices,
+				       .ready = true,
+				       .note = "" };
+		struct event ev = { .type = EV_NODE_SEEN, .at_us = T0, .node = &f };
+
+		snprintf(name, sizeof(name), "n%d", i);
+		cr_assert_eq(model_apply(m, &ev, NULL), 0);
+	}
+	return m;
+}
+
+static const char *submit_text(struct model *m, const char *text, const char *key)
+{
+	static struct gpuq_err err;
+	struct gpuq_arena a = GPUQ_ARENA_INIT(0);
+	struct gpuq_spec_opts opts = { .file = "test", .default_name = "test", .now_us = T0 };
+	struct gpuq_specs specs;
+	struct gpuq_buf bytes = GPUQ_BUF_INIT, req = GPUQ_BUF_INIT;
+	struct event ev = { .type = EV_JOB_SUBMITTED, .at_us = T0 + 1 };
+	const char *failed = NULL;
+
+	err = (struct gpuq_err)GPUQ_ERR_INIT;
+	if (gpuq_specs_read(&a, &opts, text, strlen(text), &specs, NULL, &err) != 0 ||
+	    request_encode(&specs.items[0], &req, &err) != 0) {
+		failed = err.text;
+	} else {
+		gpuq_mp_write(&bytes, gpuq_spec_write(&a, &specs.items[0]));
+		ev.job = (struct job_key){ m->next_job_id, -1 };
+		ev.submitted.spec = &specs.items[0];
+		ev.submitted.spec_bytes = bytes.data;
+		ev.submitted.spec_len = bytes.len;
+		ev.submitted.request_bytes = req.data;
+		ev.submitted.request_len = req.len;
+		ev.submitted.user = "ann";
+		ev.submitted.queue = "default";
+		ev.submitted.qos = "normal";
+		ev.submitted.time_limit_us = GPUQ_UNLIMITED;
+		ev.submitted.key = key;
+		ev.submitted.key_hash = 42;
+		if (model_apply(m, &ev, &err) != 0)
+			failed = err.text;
+	}
+	gpuq_buf_done(&bytes);
+	gpuq_buf_done(&req);
+	gpuq_arena_done(&a);
+	return failed;
+}
+
+static int place(struct model *m, struct job_key key, uint32_t n_pods, const char *node,
+		 uint16_t device)
+{
+	struct placed_pod pods[8];
+	uint16_t devices[8];
+	struct event ev = { .type = EV_JOB_PLACED, .at_us = T0 + 10, .job = key };
+
+	for (uint32_t i = 0; i < n_pods; i++) {
+		devices[i] = (uint16_t)(device + i);
+		pods[i] = (struct placed_pod){ 0, i, node, &devices[i], 1, 1000 };
+	}
+	ev.placed.token = "0123456789abcdef0123456789abcdef";
+	ev.placed.flavor = "default";
+	ev.placed.pods = pods;
+	ev.placed.n_pods = n_pods;
+	return model_apply(m, &ev, NULL);
+}
+
+static int pod_event(struct model *m, enum event_type t, struct job_key key, uint32_t attempt,
+		     uint32_t index, int64_t at_us, int exit_code, enum pod_fault fault)
+{
+	struct event ev = { .type = t, .at_us = at_us, .pod = { key, attempt, index } };
+
+	if (t == EV_POD_CREATED)
+		ev.created.uid = "uid-1";
+	if (t == EV_POD_STARTED)
+		ev.started.start_us = at_us;
+	if (t == EV_POD_ENDED) {
+		ev.pod_ended.end_us = at_us;
+		ev.pod_ended.exit_code = exit_code;
+		ev.pod_ended.fault = fault;
+		ev.pod_ended.message = "";
+	}
+	return model_apply(m, &ev, NULL);
+}
+
+static int verdict(struct model *m, struct job_key key, int64_t at_us, enum event_type *type)
+{
+	struct job *j = job_find(m, key);
+	struct event ev;
+
+	cr_assert(j && job_attempt_over(j));
+	job_verdict(j, &ev);
+	ev.at_us = at_us;
+	*type = ev.type;
+	return model_apply(m, &ev, NULL);
+}
+
+static const struct job_key J1 = { 1, -1 };
+
+/* ---- tests ---- */
+
+Test(model, a_job_lives_and_becomes_history)
+{
+	struct model *m = fresh(1, 4);
+	struct disk d = { 0 };
+	enum event_type end;
+
+	cr_assert_null(submit_text(m, "{gpus: 1, command: [a]}", NULL));
+	cr_expect_eq(job_find(m, J1)->state, GPUQ_JOB_PENDING);
+	cr_expect_eq(queue_find(m, "default")->n_pending, 1);
+	cr_assert_eq(place(m, J1, 1, "n0", 2), 0);
+	cr_expect_eq(job_find(m, J1)->state, GPUQ_JOB_STARTING);
+	cr_expect_eq(queue_find(m, "default")->allocated_milli, 1000);
+	cr_assert_eq(pod_event(m, EV_POD_CREATED, J1, 0, 0, T0 + 20, 0, 0), 0);
+	cr_assert_eq(pod_event(m, EV_POD_STARTED, J1, 0, 0, T0 + 1000000, 0, 0), 0);
+	cr_expect_eq(job_find(m, J1)->state, GPUQ_JOB_RUNNING);
+	disk_write(&d, m);
+	cr_assert_eq(pod_event(m, EV_POD_ENDED, J1, 0, 0, T0 + 4000000, 3, 0), 0);
+	cr_expect_eq(queue_find(m, "default")->allocated_milli, 0);
+	cr_expect_eq(job_find(m, J1)->gpu_us, 3000000);
+	cr_assert_neq(pod_event(m, EV_POD_ENDED, J1, 0, 0, T0 + 5000000, 0, 0), 0,
+		      "the first end wins");
+	cr_assert_eq(verdict(m, J1, T0 + 4000001, &end), 0);
+	cr_expect_eq(end, EV_JOB_ENDED);
+	cr_expect_eq(job_find(m, J1)->state, GPUQ_JOB_FAILED);
+	cr_assert_eq(pod_event(m, EV_POD_GONE, J1, 0, 0, T0 + 5000000, 0, 0), 0);
+	cr_expect_null(job_find(m, J1), "it has left memory");
+	disk_write(&d, m);
+	cr_expect(disk_has(&d, TABLE_HISTORY, 1, -1));
+	cr_expect(!disk_has(&d, TABLE_JOB, 1, -1));
+	cr_expect(!disk_has(&d, TABLE_POD, 1, -1));
+	cr_expect_eq(m->usages->gpu_us, 3000000);
+	disk_free(&d);
+	model_free(m);
+}
+
+Test(model, a_gang_fails_with_its_first_failing_pod)
+{
+	struct model *m = fresh(1, 4);
+	enum event_type end;
+
+	cr_assert_null(submit_text(m, "{gpus: 1, pods: 3, command: [a]}", NULL));
+	cr_assert_eq(place(m, J1, 3, "n0", 0), 0);
+	for (uint32_t i = 0; i < 3; i++) {
+		cr_expect_eq(job_find(m, J1)->state, GPUQ_JOB_STARTING, "not all run yet");
+		cr_assert_eq(pod_event(m, EV_POD_STARTED, J1, 0, i, T0 + 100, 0, 0), 0);
+	}
+	cr_expect_eq(job_find(m, J1)->state, GPUQ_JOB_RUNNING);
+	cr_assert_eq(pod_event(m, EV_POD_ENDED, J1, 0, 1, T0 + 200, 9, 0), 0);
+	cr_expect_eq(job_find(m, J1)->outcome, GPUQ_JOB_FAILED);
+	cr_expect_eq(job_find(m, J1)->state, GPUQ_JOB_COMPLETING);
+	cr_assert_eq(pod_event(m, EV_POD_ENDED, J1, 0, 0, T0 + 300, 143, 0), 0);
+	cr_assert_eq(pod_event(m, EV_POD_ENDED, J1, 0, 2, T0 + 300, 143, 0), 0);
+	cr_assert_eq(verdict(m, J1, T0 + 301, &end), 0);
+	cr_expect_eq(job_find(m, J1)->exit_code, 9);
+	model_free(m);
+}
+
+static const struct {
+	const char *spec;
+	int exit_code;
+	enum pod_fault fault;
+	enum event_type first; /* what follows the first failure */
+	enum gpuq_job_state finally; /* after every attempt failed alike */
+	uint32_t attempts;
+} retries[] = {
+	{ "{command: [a]}", 1, POD_FAULT_NONE, EV_JOB_ENDED, GPUQ_JOB_FAILED, 1 },
+	{ "{command: [a], retry: {limit: 2, on: [failure]}}", 1, POD_FAULT_NONE, EV_JOB_REQUEUED,
+	  GPUQ_JOB_FAILED, 3 },
+	{ "{command: [a], retry: {limit: 1, on: ['exit:75']}}", 75, POD_FAULT_NONE, EV_JOB_REQUEUED,
+	  GPUQ_JOB_FAILED, 2 },
+	{ "{command: [a], retry: {limit: 1, on: ['exit:75']}}", 74, POD_FAULT_NONE, EV_JOB_ENDED,
+	  GPUQ_JOB_FAILED, 1 },
+	{ "{command: [a]}", 137, POD_FAULT_OOM, EV_JOB_ENDED, GPUQ_JOB_OUT_OF_MEMORY, 1 },
+	{ "{command: [a], retry: {limit: 1, on: [oom]}}", 137, POD_FAULT_OOM, EV_JOB_REQUEUED,
+	  GPUQ_JOB_OUT_OF_MEMORY, 2 },
+	{ "{command: [a], requeue: false}", -1, POD_FAULT_INFRA, EV_JOB_ENDED, GPUQ_JOB_NODE_FAIL,
+	  1 },
+};
+
+Test(model, an_attempt_is_tried_again_when_its_rules_say_so)
+{
+	for (size_t i = 0; i < sizeof(retries) / sizeof(retries[0]); i++) {
+		struct model *m = fresh(1, 1);
+		enum event_type end = EV_JOB_REQUEUED;
+		uint32_t n = 0;
+
+		cr_assert_null(submit_text(m, retries[i].spec, NULL), "row %zu", i);
+		while (end == EV_JOB_REQUEUED && n < 10) {
+			cr_assert_eq(place(m, J1, 1, "n0", 0), 0);
+			cr_assert_eq(pod_event(m, EV_POD_STARTED, J1, n, 0, T0 + 100, 0, 0), 0);
+			cr_assert_eq(pod_event(m, EV_POD_ENDED, J1, n, 0, T0 + 200,
+					       retries[i].exit_code, retries[i].fault),
+				     0);
+			cr_assert_eq(verdict(m, J1, T0 + 300, &end), 0);
+			if (n++ == 0)
+				cr_expect_eq(end, retries[i].first, "row %zu", i);
+		}
+		cr_expect_eq(n, retries[i].attempts, "row %zu: %u attempts", i, n);
+		cr_expect_eq(job_find(m, J1)->state, retries[i].finally, "row %zu", i);
+		model_free(m);
+	}
+}
+
+Test(model, infrastructure_failures_do_not_use_up_retries)
+{
+	struct model *m = fresh(1, 1);
+	enum event_type end;
+
+	cr_assert_null(submit_text(m, "{command: [a]}", NULL));
+	for (uint32_t n = 0; n < 5; n++) {
+		cr_assert_eq(place(m, J1, 1, "n0", 0), 0);
+		cr_assert_eq(pod_event(m, EV_POD_ENDED, J1, n, 0, T0 + 200, -1, POD_FAULT_REJECTED),
+			     0);
+		cr_assert_eq(verdict(m, J1, T0 + 300, &end), 0);
+		cr_expect_eq(end, EV_JOB_REQUEUED);
+		cr_expect_eq(job_find(m, J1)->n_retries, 0);
+		cr_expect_eq(job_find(m, J1)->attempt, n);
+	}
+	model_free(m);
+}
+
+Test(model, an_array_splits_and_ends_with_its_worst_code)
+{
+	struct model *m = fresh(1, 4);
+	struct disk d = { 0 };
+	enum event_type end;
+
+	cr_assert_null(submit_text(m, "{gpus: 1, array: 0-3, command: [a]}", NULL));
+	cr_expect_eq(queue_find(m, "default")->n_pending, 4);
+	for (int i = 0; i < 4; i++) {
+		struct job_key k = { 1, i };
+
+		cr_assert_eq(place(m, k, 1, "n0", (uint16_t)i), 0);
+		cr_assert_eq(pod_event(m, EV_POD_STARTED, k, 0, 0, T0 + 100, 0, 0), 0);
+		cr_assert_eq(pod_event(m, EV_POD_ENDED, k, 0, 0, T0 + 200, i == 2 ? 5 : 0, 0), 0);
+		cr_assert_eq(verdict(m, k, T0 + 300, &end), 0);
+		cr_assert_eq(pod_event(m, EV_POD_GONE, k, 0, 0, T0 + 400, 0, 0), 0);
+	}
+	cr_assert_neq(place(m, (struct job_key){ 1, 2 }, 1, "n0", 0), 0, "each element once");
+	disk_write(&d, m);
+	cr_expect_null(job_find(m, J1), "the whole array is history");
+	cr_expect(disk_has(&d, TABLE_HISTORY, 1, -1) && disk_has(&d, TABLE_HISTORY, 1, 3));
+	cr_expect_eq(queue_find(m, "default")->n_pending, 0);
+	cr_expect_eq(queue_find(m, "default")->n_running, 0);
+	disk_free(&d);
+	model_free(m);
+}
+
+static const struct {
+	const char *dep;
+	int exit_code;
+	bool waits, never;
+} deps[] = {
+	{ "afterok:1", 0, false, false },  { "afterok:1", 1, true, true },
+	{ "afterany:1", 1, false, false }, { "afternotok:1", 1, false, false },
+	{ "afternotok:1", 0, true, true },
+};
+
+Test(model, dependencies_follow_the_end_of_the_other_job)
+{
+	for (size_t i = 0; i < sizeof(deps) / sizeof(deps[0]); i++) {
+		struct model *m = fresh(1, 1);
+		char text[128];
+		enum event_type end;
+		bool never;
+
+		cr_assert_null(submit_text(m, "{command: [a]}", NULL));
+		snprintf(text, sizeof(text), "{command: [a], depends: ['%s']}", deps[i].dep);
+		cr_assert_null(submit_text(m, text, NULL));
+		cr_expect(job_waits_for_deps(job_find(m, (struct job_key){ 2, -1 }), T0, &never));
+		cr_expect(!never);
+		cr_assert_eq(place(m, J1, 1, "n0", 0), 0);
+		cr_assert_eq(pod_event(m, EV_POD_STARTED, J1, 0, 0, T0 + 100, 0, 0), 0);
+		cr_assert_eq(pod_event(m, EV_POD_ENDED, J1, 0, 0, T0 + 200, deps[i].exit_code, 0),
+			     0);
+		cr_assert_eq(verdict(m, J1, T0 + 300, &end), 0);
+		cr_expect_eq(job_waits_for_deps(job_find(m, (struct job_key){ 2, -1 }), T0 + 400,
+						&never),
+			     deps[i].waits, "row %zu", i);
+		cr_expect_eq(never, deps[i].never, "row %zu", i);
+		model_free(m);
+	}
+}
+
+Test(model, a_pod_name_is_read_back)
+{
+	static const struct pod_key keys[] = { { { 17, -1 }, 0, 0 },
+					       { { 17, 3 }, 2, 11 },
+					       { { 4294967295u, 0 }, 4000000, 4095 } };
+	static const char *const others[] = { "gpuq-0123abcd-17-0",
+					      "gpuq-ffffffff-17-0-0",
+					      "gpuq-0123abcd-1-2-3-4-5",
+					      "gpuq-0123abcd-x-0-0",
+					      "other",
+					      "gpuq-0123abcd-17-0-",
+					      "" };
+	struct model *m = fresh(0, 0);
+	struct pod_key got;
+	char name[64];
+
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+		pod_key_name(CLUSTER, keys[i], name);
+		cr_assert(pod_name_parse(m, name, &got), "%s", name);
+		cr_expect_eq(memcmp(&got, &keys[i], sizeof(got)), 0, "%s", name);
+	}
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		cr_expect(!pod_name_parse(m, others[i], &got), "%s", others[i]);
+	model_free(m);
+}
+
+Test(model, a_site_with_jobs_in_a_queue_cannot_lose_it)
+{
+	struct model *m = fresh(1, 1);
+	struct gpuq_arena a = GPUQ_ARENA_INIT(0);
+	struct gpuq_val *v = gpuq_map(&a), *list = gpuq_list(&a), *q = gpuq_map(&a);
+	struct gpuq_buf b = GPUQ_BUF_INIT;
+	struct event ev = { .type = EV_SITE_APPLIED, .at_us = T0 };
+	struct gpuq_err err = GPUQ_ERR_INIT;
+
+	gpuq_put(&a, v, "version", gpuq_int(&a, 1));
+	gpuq_put(&a, q, "name", gpuq_str(&a, "other"));
+	gpuq_add(&a, list, q);
+	gpuq_put(&a, v, "queues", list);
+	gpuq_mp_write(&b, v);
+	ev.site.bytes = b.data;
+	ev.site.len = b.len;
+	cr_assert_null(submit_text(m, "{command: [a]}", NULL));
+	cr_expect_eq(model_apply(m, &ev, &err), GPUQ_ECONFLICT);
+	cr_expect_not_null(queue_find(m, "default"));
+	cr_expect_not_null(strstr(err.text, "default"));
+	gpuq_buf_done(&b);
+	gpuq_arena_done(&a);
+	model_free(m);
+}
+
+/* ---- any history of events survives a restart ---- */
+
+static uint64_t rng_state;
+
+static uint32_t rng(uint32_t n)
+{
+	rng_state = rng_state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+	return (uint32_t)(rng_state >> 33) % n;
+}
+
+static void dump(const struct model *m, struct gpuq_buf *out)
+{
+	struct gpuq_arena a = GPUQ_ARENA_INIT(0);
+	struct job_key key;
+
+	for (key.id = 1; key.id < m->next_job_id; key.id++)
+		for (key.index = -1; key.index < 8; key.index++) {
+			const struct job *j = job_find(m, key);
+
+			if (!j)
+				continue;
+			gpuq_json_write(out, view_job(&a, m, j, T0), 0);
+			gpuq_buf_printf(out, " %d %d %" PRIu32 " %" PRId64 "\n", j->held_user,
+					j->cancel_asked, j->n_retries, j->leave_us);
+		}
+	for (uint32_t i = 0; i < m->n_queues; i++)
+		gpuq_json_write(out, view_queue(&a, m, m->queues[i], T0), 0);
+	for (int i = 0; i < 3; i++) {
+		char name[16];
+
+		snprintf(name, sizeof(name), "n%d", i);
+		if (node_find(m, name))
+			gpuq_json_write(out, view_node(&a, m, node_find(m, name)), 0);
+	}
+	gpuq_json_write(out, view_status(&a, m), 0);
+	gpuq_buf_printf(out, " %s %" PRIu32 " %u", m->cluster_id, m->next_job_id,
+			HASH_COUNT(m->keys));
+	gpuq_arena_done(&a);
+}
+
+static bool device_free(const struct model *m, const char *node, unsigned device)
+{
+	const struct pod *p;
+
+	DL_FOREACH2(node_find(m, node)->pods, p, node_next)
+	for (uint32_t i = 0; pod_takes(p) && i < p->n_devices; i++)
+		if (p->devices[i] == device)
+			return false;
+	return true;
+}
+
+static void random_event(struct model *m, int64_t at)
+{
+	static const char *const specs[] = {
+		"{gpus: 1, command: [a]}",
+		"{gpus: 1, pods: 2, command: [a], retry: {limit: 1, on: [failure]}}",
+		"{gpus: 1, array: '0-4%2', command: [a]}",
+		"{command: [a], depends: ['afterok:1'], hold: true}"
+	};
+	struct job_key key = { 1 + rng(m->next_job_id), (int32_t)rng(6) - 1 };
+	struct job *j;
+	struct event ev = { .at_us = at };
+	char text[32];
+	enum event_type t;
+
+	if (rng(6) == 0) {
+		snprintf(text, sizeof(text), "key-%u", rng(50));
+		submit_text(m, specs[rng(m->next_job_id > 1 ? 4 : 3)],
+			    key_find(m, "ann", text) ? NULL : text);
+		return;
+	}
+	j = job_find(m, key);
+	switch (rng(9)) {
+	case 0:
+	case 1: {
+		const char *node = rng(2) ? "n0" : "n1";
+		uint16_t device = (uint16_t)rng(3);
+
+		if (device_free(m, node, device) && device_free(m, node, device + 1u))
+			place(m, key, j ? job_pods(j) : 1, node, device);
+		return;
+	}
+	case 2:
+		ev.type = EV_JOB_CANCEL_ASKED;
+		ev.job = key;
+		ev.cancel.who = "ann";
+		break;
+	case 3:
+		ev.type = rng(2) ? EV_JOB_HELD : EV_JOB_RELEASED;
+		ev.job = key;
+		ev.held.who = "ann";
+		break;
+	case 4:
+		ev.type = EV_JOB_EVICT_ASKED;
+		ev.job = key;
+		ev.evict.cause = rng(2) ? GPUQ_CAUSE_LIMIT : GPUQ_CAUSE_RECLAIM;
+		ev.evict.by = "job 9";
+		ev.evict.rule = "G";
+		break;
+	case 5:
+		if (j && job_is_live(j) && job_attempt_over(j))
+			verdict(m, key, at, &t);
+		return;
+	default: {
+		static const enum event_type pods[] = { EV_POD_CREATED, EV_POD_STARTED,
+							EV_POD_ENDED, EV_POD_GONE };
+
+		pod_event(m, pods[rng(4)], key, j ? j->attempt : 0, rng(2), at, rng(3) ? 0 : 1,
+			  rng(5) ? POD_FAULT_NONE : POD_FAULT_INFRA);
+		return;
+	}
+	}
+	model_apply(m, &ev, NULL); /* what cannot happen is refused, and that is fine */
+}
+
+/* Counters that are kept while events come must be what the objects add up to. */
+static void check_sums(const struct model *m)
+{
+	int64_t allocated = 0;
+	uint32_t pending = 0, running = 0;
+
+	for (const struct job *j = m->jobs; j; j = j->hh.next) {
+		const struct pod *p;
+
+		if (job_is_live(j))
+			running++;
+		else if (!j->ended)
+			pending += j->array ? (uint32_t)j->array->n_waiting : 1;
+		DL_FOREACH2(j->pods, p, job_next)
+		if (pod_takes(p))
+			allocated += p->gpus_milli;
+	}
+	cr_assert_eq(m->queues[0]->allocated_milli, allocated);
+	cr_assert_eq(m->queues[0]->n_pending, pending);
+	cr_assert_eq(m->queues[0]->n_running, running);
+}
+
+Test(model, any_history_survives_a_restart, .timeout = 300)
+{
+	const char *env = getenv("GPUQ_TEST_CASES");
+	int n_cases = env ? atoi(env) : 300;
+
+	for (int c = 0; c < n_cases; c++) {
+		struct model *m = fresh(3, 4), *again;
+		struct gpuq_buf x = GPUQ_BUF_INIT, y = GPUQ_BUF_INIT;
+		struct disk d = { 0 };
+
+		rng_state = (uint64_t)c * 7919 + 1;
+		for (int i = 0; i < 80; i++) {
+			random_event(m, T0 + 1000 * i);
+			check_sums(m);
+			if (rng(4) == 0)
+				disk_write(&d, m);
+		}
+		disk_write(&d, m);
+		again = disk_load(&d);
+		dump(m, &x);
+		dump(again, &y);
+		if (strcmp(gpuq_buf_str(&y), gpuq_buf_str(&x)) != 0)
+			cr_assert_fail("seed %d\nbefore: %s\nafter:  %s", c, gpuq_buf_str(&x),
+				       gpuq_buf_str(&y));
+		check_sums(again);
+		gpuq_buf_done(&x);
+		gpuq_buf_done(&y);
+		disk_free(&d);
+		model_free(m);
+		model_free(again);
+	}
+}
