@@ -39,6 +39,8 @@
 #define GPUQ_GPUS_PER_POD_MAX 1024u
 #define GPUQ_DEPENDS_MAX 64u
 #define GPUQ_RETRY_MAX 1000u
+#define GPUQ_MAP_MAX 1024u /* pairs of a map that is built one by one: costs squares */
+#define GPUQ_VOLUMES_MAX 256u /* of a pod, given as options */
 
 /* Kubernetes. */
 #define GPUQ_KUBE_OBJECT_BYTES_MAX (2u << 20) /* a larger one is skipped and counted */

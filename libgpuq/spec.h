@@ -195,9 +195,8 @@ struct gpuq_specs {
 	enum gpuq_form form;
 };
 
-/* Options that go for every job of a file and win over it: `gpuq submit -q ml -g 4`.
- * The same table serves #GPUQ and #SBATCH lines (spec_script.c); parsed by
- * gpuq_spec_option(). */
+/* Options that go for every job of a file and win over it: `gpuq submit -p ml -g 4`.
+ * The table gpuq_spec_options serves them and the #GPUQ and #SBATCH lines of scripts. */
 struct gpuq_spec_opts {
 	const char *file; /* name for messages */
 	const char *default_name; /* of a job that names none: the file's base name */
@@ -225,9 +224,8 @@ int gpuq_specs_read(struct gpuq_arena *a, const struct gpuq_spec_opts *opts, con
 int gpuq_spec_from_command(struct gpuq_arena *a, const struct gpuq_spec_opts *opts,
 			   const char *const *command, struct gpuq_spec *out, struct gpuq_err *err);
 
-/* Apply one option ("gpus", "4") of sbatch's and gpuq's vocabulary to a spec. long
- * and short names are looked up in gpuq_spec_options. Returns 0, GPUQ_ENOENT for an
- * unknown option (err names the nearest), GPUQ_EINVAL, GPUQ_ERANGE. */
+/* One option of sbatch's and gpuq's vocabulary: what opts->argv may hold (as
+ * "--name=value", "--name", "-Nvalue"...), and what help and completion show. */
 struct gpuq_spec_option {
 	const char *name; /* "gpus-per-node" */
 	char letter; /* 'N', or 0 */

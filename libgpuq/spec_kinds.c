@@ -189,6 +189,9 @@ static int hosts_read(struct gpuq_reader *r, const struct gpuq_val *v, void *out
 		rc = spec_hostlist(r->arena, text, &hosts, &err);
 		if (rc < 0)
 			return spec_fail(r, item, rc, "%s", err.text);
+		if (all.n + hosts.n > GPUQ_PODS_MAX)
+			return spec_fail(r, item, GPUQ_ERANGE, "expected at most %u node names",
+					 GPUQ_PODS_MAX);
 		for (size_t k = 0; k < hosts.n; k++)
 			if (spec_list_add(r->arena, &all, hosts.items[k]) < 0)
 				return spec_nomem(r->err);
@@ -494,9 +497,10 @@ static int licenses_read(struct gpuq_reader *r, const struct gpuq_val *v, void *
 		    p->val->i > INT32_MAX)
 			return spec_fail(r, p->val, GPUQ_EINVAL,
 					 "expected NAME: COUNT, a count from 1");
-		if (spec_map_set(r->arena, &m, p->key,
-				 gpuq_arena_printf(r->arena, "%lld", (long long)p->val->i)) < 0)
-			return spec_nomem(r->err);
+		rc = spec_map_set(r->arena, &m, p->key,
+				  gpuq_arena_printf(r->arena, "%lld", (long long)p->val->i));
+		if (rc < 0)
+			return spec_map_failed(r->err, rc);
 		gpuq_reader_leave(r, mark);
 	}
 	*(struct gpuq_strmap *)out = m;

@@ -58,13 +58,13 @@ static int set_pair(struct spec_opts_state *st, const char *v, struct gpuq_strma
 		    struct gpuq_err *err)
 {
 	const char *eq = strchr(v, '=');
+	int rc;
 
 	if (!eq || eq == v)
 		return spec_opt_bad(err, "KEY=VALUE", v);
-	if (spec_map_set(st->arena, m, gpuq_arena_strndup(st->arena, v, (size_t)(eq - v)),
-			 gpuq_arena_strdup(st->arena, eq + 1)) < 0)
-		return spec_nomem(err);
-	return 0;
+	rc = spec_map_set(st->arena, m, gpuq_arena_strndup(st->arena, v, (size_t)(eq - v)),
+			  gpuq_arena_strdup(st->arena, eq + 1));
+	return rc < 0 ? spec_map_failed(err, rc) : 0;
 }
 
 #define NAME_OPTION(field)                                                                         \
@@ -384,9 +384,13 @@ static int spec_opt_export(struct spec_opts_state *st, const char *v, struct gpu
 			if (rc < 0)
 				return rc;
 		} else {
+			int rc = 0;
+
 			value = from ? spec_map_get(&from->environ, w) : NULL;
-			if (value && spec_map_set(st->arena, &kept, w, value) < 0)
-				return spec_nomem(err);
+			if (value)
+				rc = spec_map_set(st->arena, &kept, w, value);
+			if (rc < 0)
+				return spec_map_failed(err, rc);
 		}
 	}
 	st->environ_set = !all;
@@ -475,6 +479,8 @@ static int spec_opt_volume(struct spec_opts_state *st, const char *v, struct gpu
 
 	if (!colon || colon == v || *path != '/')
 		return spec_opt_bad(err, "CLAIM:/PATH[:ro]", v);
+	if (g->n_volumes >= GPUQ_VOLUMES_MAX)
+		return gpuq_fail(err, GPUQ_ERANGE, "expected at most %u volumes", GPUQ_VOLUMES_MAX);
 	grown = gpuq_arena_calloc(st->arena, g->n_volumes + 1, sizeof(*grown));
 	if (!grown)
 		return spec_nomem(err);
@@ -599,17 +605,17 @@ static const struct gpuq_spec_option unused[] = {
 	{ "nodefile", 'F', 'r', NULL, NULL }, { "ntasks-per-core", 0, 'r', NULL, NULL },
 	{ "ntasks-per-gpu", 0, 'r', NULL, NULL }, { "ntasks-per-socket", 0, 'r', NULL, NULL },
 	{ "overcommit", 'O', 'n', NULL, NULL }, { "oversubscribe", 's', 'n', NULL, NULL },
-	{ "parsable", 0, 'n', NULL, NULL }, { "power", 0, 'r', NULL, NULL },
+	{ "parsable", 0, 'n', NULL, "is for the command line" }, { "power", 0, 'r', NULL, NULL },
 	{ "prefer", 0, 'r', NULL, NULL }, { "priority", 0, 'r', NULL, NULL },
 	{ "profile", 0, 'r', NULL, NULL }, { "propagate", 0, 'o', NULL, NULL },
-	{ "quiet", 'Q', 'n', NULL, NULL }, { "reboot", 0, 'n', NULL, NULL },
+	{ "quiet", 'Q', 'n', NULL, "is for the command line" }, { "reboot", 0, 'n', NULL, NULL },
 	{ "resv-ports", 0, 'o', NULL, NULL }, { "segment", 0, 'r', NULL, NULL },
 	{ "sockets-per-node", 0, 'r', NULL, NULL }, { "spread-job", 0, 'n', NULL, NULL },
-	{ "switches", 0, 'r', NULL, NULL }, { "test-only", 0, 'n', NULL, NULL },
+	{ "switches", 0, 'r', NULL, NULL }, { "test-only", 0, 'n', NULL, "is for the command line (--dry-run)" },
 	{ "thread-spec", 0, 'r', NULL, NULL }, { "threads-per-core", 0, 'r', NULL, NULL },
 	{ "time-min", 0, 'r', NULL, NULL }, { "tmp", 0, 'r', NULL, NULL },
 	{ "tres-per-task", 0, 'r', NULL, NULL }, { "use-min-nodes", 0, 'n', NULL, NULL },
-	{ "verbose", 'v', 'n', NULL, NULL }, { "wait", 'W', 'n', NULL, NULL },
+	{ "verbose", 'v', 'n', NULL, NULL }, { "wait", 'W', 'n', NULL, "is for the command line" },
 	{ "wait-all-nodes", 0, 'r', NULL, NULL }, { "wckey", 0, 'r', NULL, NULL },
 	{ .name = NULL },
 };
@@ -661,7 +667,9 @@ int spec_opts_apply(struct spec_opts_state *st, const char *name, const char *va
 	const size_t ix = o ? (size_t)(o - gpuq_spec_options) : 0;
 
 	if (!o && find_in(unused, name)) {
-		spec_opt_warn(st, name, "is not used by gpuq");
+		spec_opt_warn(st, name,
+			      find_in(unused, name)->doc ? find_in(unused, name)->doc
+							 : "is not used by gpuq");
 		return 0;
 	}
 	if (!o)

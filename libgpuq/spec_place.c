@@ -280,8 +280,12 @@ int spec_constraint_parse(struct gpuq_arena *a, const char *text, struct gpuq_te
 {
 	struct constraint c = { .a = a, .text = text, .p = text, .err = err };
 	struct terms out = { 0 };
-	int rc = constraint_or(&c, &out);
+	int rc;
 
+	if (strlen(text) > GPUQ_TEXT_BYTES_MAX)
+		return gpuq_fail(err, GPUQ_ERANGE, "expected at most %u bytes",
+				 GPUQ_TEXT_BYTES_MAX);
+	rc = constraint_or(&c, &out);
 	if (rc < 0)
 		return rc;
 	if (*c.p)

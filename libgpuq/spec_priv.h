@@ -22,8 +22,10 @@ struct spec_list {
 int spec_list_add(struct gpuq_arena *a, struct spec_list *l, const char *s);
 struct gpuq_strlist spec_list_end(const struct spec_list *l);
 
-/* Set key in m (a copy with one more pair when it is new). 0 or GPUQ_ENOMEM. */
+/* Set key in m (a copy with one more pair when it is new). Returns 0, GPUQ_ENOMEM, or
+ * GPUQ_ETOOBIG past GPUQ_MAP_MAX pairs; spec_map_failed says it in words. */
 int spec_map_set(struct gpuq_arena *a, struct gpuq_strmap *m, const char *key, const char *val);
+int spec_map_failed(struct gpuq_err *err, int code);
 const char *spec_map_get(const struct gpuq_strmap *m, const char *key);
 
 int spec_nomem(struct gpuq_err *err);

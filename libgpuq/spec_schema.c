@@ -278,6 +278,11 @@ int spec_tree_read(struct gpuq_reader *r, const struct gpuq_val *v, struct gpuq_
 		if (rc < 0)
 			return spec_nomem(r->err);
 	}
+	if (groups && groups->type == GPUQ_LIST && groups->n > GPUQ_GROUPS_MAX) {
+		gpuq_reader_enter(r, "groups");
+		return spec_fail(r, groups, GPUQ_ERANGE, "expected 1 to %u groups",
+				 GPUQ_GROUPS_MAX);
+	}
 	for (size_t i = 0; groups && groups->type == GPUQ_LIST && groups->n > 1 && i < groups->n;
 	     i++)
 		if (groups->items[i]->type == GPUQ_MAP && !gpuq_get(groups->items[i], "name")) {

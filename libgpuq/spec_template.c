@@ -172,9 +172,10 @@ static int read_env(struct gpuq_reader *r, const struct gpuq_val *container,
 		    (!value || (strcmp(value, "void") != 0 && strcmp(value, "none") != 0)))
 			return spec_fail(r, e, GPUQ_EINVAL,
 					 "is set by gpuqd to the devices it chose: leave it out");
-		if (out && !gpuq_get(e, "valueFrom") &&
-		    spec_map_set(r->arena, out, name, value ? value : "") < 0)
-			return spec_nomem(r->err);
+		if (out && !gpuq_get(e, "valueFrom"))
+			rc = spec_map_set(r->arena, out, name, value ? value : "");
+		if (rc < 0)
+			return spec_map_failed(r->err, rc);
 		gpuq_reader_leave(r, item);
 	}
 	gpuq_reader_leave(r, mark);

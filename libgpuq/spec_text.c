@@ -312,6 +312,7 @@ int spec_licenses_parse(struct gpuq_arena *a, const char *text, struct gpuq_strm
 {
 	struct gpuq_strlist words;
 	struct gpuq_strmap m = { 0 };
+	int rc;
 
 	if (spec_split(a, text, ',', &words) < 0)
 		return spec_nomem(err);
@@ -330,8 +331,9 @@ int spec_licenses_parse(struct gpuq_arena *a, const char *text, struct gpuq_strm
 			return gpuq_fail(err, GPUQ_EINVAL,
 					 "expected licenses such as matlab:2,ansys, not '%.80s'",
 					 text);
-		if (spec_map_set(a, &m, name, count) < 0)
-			return spec_nomem(err);
+		rc = spec_map_set(a, &m, name, gpuq_arena_printf(a, "%lld", (long long)value));
+		if (rc < 0)
+			return spec_map_failed(err, rc);
 	}
 	*out = m;
 	return 0;

@@ -41,6 +41,8 @@ int spec_map_set(struct gpuq_arena *a, struct gpuq_strmap *m, const char *key, c
 
 	if (!key || !val)
 		return GPUQ_ENOMEM;
+	if (m->n >= GPUQ_MAP_MAX)
+		return GPUQ_ETOOBIG;
 	keys = gpuq_arena_calloc(a, m->n + 1, sizeof(*keys));
 	vals = gpuq_arena_calloc(a, m->n + 1, sizeof(*vals));
 	if (!keys || !vals)
@@ -60,6 +62,13 @@ int spec_map_set(struct gpuq_arena *a, struct gpuq_strmap *m, const char *key, c
 	keys[m->n] = key;
 	vals[m->n++] = val;
 	return 0;
+}
+
+int spec_map_failed(struct gpuq_err *err, int code)
+{
+	if (code == GPUQ_ETOOBIG)
+		return gpuq_fail(err, GPUQ_ERANGE, "expected at most %u of them", GPUQ_MAP_MAX);
+	return spec_nomem(err);
 }
 
 const char *spec_map_get(const struct gpuq_strmap *m, const char *key)

@@ -222,6 +222,51 @@ Test(spec_more, a_file_holds_so_many_jobs)
 	gpuq_buf_done(&b);
 }
 
+/* What costs the square of its length is bounded, whoever sends it. */
+Test(spec_more, what_grows_is_bounded)
+{
+	static const struct {
+		const char *head, *each, *tail;
+	} cases[] = {
+		{ "command: x\nlicenses: '", "l%u,", "'\n" },
+		{ "command: x\nconstraint: ", "a%u&", "z\n" },
+		{ "command: x\nnodes: [", "'n[1-1000]',", "m]\n" },
+		{ "groups: [", "{name: g%u, command: x},", "]\n" },
+		{ "apiVersion: v1\nkind: Pod\nspec: {containers: [{name: c, env: [", "{name: V%u},",
+		  "]}]}\n" },
+		{ "#!/bin/sh\n#GPUQ --env=A=b\n", "#GPUQ --env=V%u=x\n", "" },
+		{ "#!/bin/sh\n", "#GPUQ --volume=c:/v%u\n", "" },
+		{ "#!/bin/sh\n#GPUQ ", "--hold ", "\n" },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		const struct gpuq_spec_opts opts = { .file = "a" };
+		struct gpuq_buf b = GPUQ_BUF_INIT;
+		struct gpuq_err err = GPUQ_ERR_INIT;
+		struct gpuq_specs specs = { .n = 77 };
+		int rc;
+
+		gpuq_buf_adds(&b, cases[i].head);
+		for (unsigned k = 0; k < 5000; k++) {
+			const char *percent = strchr(cases[i].each, '%');
+
+			if (!percent) {
+				gpuq_buf_adds(&b, cases[i].each);
+				continue;
+			}
+			gpuq_buf_add(&b, cases[i].each, (size_t)(percent - cases[i].each));
+			gpuq_buf_printf(&b, "%u%s", k, percent + 2);
+		}
+		gpuq_buf_adds(&b, cases[i].tail);
+		rc = gpuq_specs_read(&arena, &opts, b.data, b.len, &specs, NULL, &err);
+		cr_expect_eq(rc, GPUQ_ERANGE, "case %zu: %s %s", i, gpuq_err_name(rc), err.text);
+		cr_expect(strstr(err.text, "expected "), "%s", err.text);
+		cr_expect_eq(specs.n, 77);
+		gpuq_buf_done(&b);
+		gpuq_arena_reset(&arena);
+	}
+}
+
 Test(spec_more, no_memory_is_said_and_nothing_is_left)
 {
 	static const char *const texts[] = {

@@ -1,5 +1,6 @@
 #include "gpuqd/cluster/kube/api_parts.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,6 +21,8 @@ struct post {
 	unsigned forbidden;
 	bool abandoned, told_retry, told_unknown;
 	bool exists; /* the server said that the name is taken */
+	bool full;   /* it said that the quota is used up, in why */
+	char why[416];
 };
 
 static void go(struct post *p);
@@ -85,9 +88,14 @@ static void found(struct post *p, const struct http_answer *a)
 
 static void refused(struct post *p, const struct status *st)
 {
-	if (st->kind == STATUS_QUOTA)
-		finish(p, ASK_QUOTA, NULL, st->text);
-	else if (st->kind == STATUS_FORBIDDEN && ++p->forbidden < FORBIDDEN_TRIES) {
+	if (st->kind == STATUS_QUOTA) {
+		/* The quota is asked before the name: what fills it may be our own pod, made
+		 * by a request whose answer was lost with the process that sent it. */
+		p->full = true;
+		snprintf(p->why, sizeof(p->why), "%s", st->text);
+		p->step = STEP_LOOK;
+		go(p);
+	} else if (st->kind == STATUS_FORBIDDEN && ++p->forbidden < FORBIDDEN_TRIES) {
 		tell(p, ASK_RETRY, st->text);
 		later(p, 0);
 	} else {
@@ -143,6 +151,13 @@ static void looked(void *arg, const struct http_answer *a)
 	case STATUS_GONE:
 		if (p->abandoned) {
 			finish(p, ASK_REFUSED, NULL, "it was never created");
+			break;
+		}
+		if (p->full) {
+			char why[sizeof(p->why)];
+
+			memcpy(why, p->why, sizeof(why)); /* p goes before it is told */
+			finish(p, ASK_QUOTA, NULL, why);
 			break;
 		}
 		p->step = STEP_POST;

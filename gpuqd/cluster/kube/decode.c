@@ -42,6 +42,9 @@ static int parse(const char *json, size_t n, struct kube_object *out, struct gpu
 	json_error_t why;
 	json_t *root = json_loadb(json, n, FLAGS, &why);
 
+	/* A number that no field of ours can hold is in a field that is not ours. */
+	if (!root && json_error_code(&why) == json_error_numeric_overflow)
+		root = json_loadb(json, n, FLAGS | JSON_DECODE_INT_AS_REAL, &why);
 	if (!root)
 		return gpuq_fail(err, GPUQ_EINVAL, "byte %d: %s", why.position, why.text);
 	if (!json_is_object(root)) {
