@@ -8,6 +8,7 @@ import shutil
 import socket
 import struct
 import subprocess
+import sys
 import tempfile
 import threading
 import unittest
@@ -304,5 +305,45 @@ class Case(unittest.TestCase):
         return out
 
 
+class Tap(unittest.TestResult):
+    """One line a test, as tests/run reads them."""
+
+    n = 0
+
+    def say(self, line, test, why=""):
+        self.n += 1
+        name = "%s/%s" % (type(test).__name__.lower(), test.id().split(".")[-1][len("test_"):])
+        print("%s %d - %s%s" % (line, self.n, name, why), flush=True)
+
+    def failed(self, test, err):
+        self.say("not ok", test)
+        for line in self._exc_info_to_string(err, test).splitlines():
+            print("# " + line, flush=True)
+
+    def addSuccess(self, test):
+        super().addSuccess(test)
+        self.say("ok", test)
+
+    def addSkip(self, test, reason):
+        super().addSkip(test, reason)
+        self.say("ok", test, " # SKIP " + reason)
+
+    def addFailure(self, test, err):
+        super().addFailure(test, err)
+        self.failed(test, err)
+
+    def addError(self, test, err):
+        super().addError(test, err)
+        self.failed(test, err)
+
+
 def main():
-    unittest.main(verbosity=1)
+    """All tests of the script, or those that are named on the command line."""
+    import __main__
+    loader = unittest.defaultTestLoader
+    suite = (loader.loadTestsFromNames(sys.argv[1:], __main__) if sys.argv[1:]
+             else loader.loadTestsFromModule(__main__))
+    print("1..%d" % suite.countTestCases(), flush=True)
+    result = Tap()
+    suite.run(result)
+    sys.exit(0 if result.wasSuccessful() and result.testsRun else 1)
