@@ -9,6 +9,8 @@
 
 #include <stdbool.h>
 
+/* clang-format off */
+
 /* X(symbol, long, short, ended, doc) */
 #define GPUQ_JOB_STATES(X)                                                                         \
 	X(PENDING, "PENDING", "PD", false, "waiting")                                              \
@@ -128,6 +130,8 @@ enum gpuq_node_state {
 #undef X
 		N_GPUQ_NODE_STATES
 };
+
+/* clang-format on */
 
 const char *gpuq_job_state_word(enum gpuq_job_state s); /* "PENDING" */
 const char *gpuq_job_state_short(enum gpuq_job_state s); /* "PD" */
