@@ -39,6 +39,12 @@ struct reason {
 	int64_t have, need, since_us;
 };
 
+struct blocked {
+	enum gpuq_reason code;
+	const char *object; /* interned */
+	int64_t until_us;
+};
+
 struct dep {
 	int type; /* enum gpuq_depend_type */
 	struct job_key on;
@@ -117,8 +123,8 @@ struct job {
 	int64_t gpu_us; /* device-microseconds of ended pods */
 	int64_t not_before_us; /* after a requeue */
 	int64_t planned_us; /* estimated start; not stored */
-	struct reason blocked; /* from outside the core (NamespaceQuota); not stored */
-	int64_t blocked_until_us;
+	struct blocked
+		*blocked; /* from outside the core (NamespaceQuota); NULL = not; not stored */
 	/* How this attempt is going to end, once that is known. */
 	enum gpuq_job_state outcome; /* GPUQ_JOB_PENDING = not known */
 	int outcome_exit;
@@ -127,7 +133,7 @@ struct job {
 	int leave_signal;
 	int exit_code; /* of the ended job; -1 none */
 	char *message; /* why it ended as it did; NULL none */
-	char token[33]; /* of the attempt */
+	char *token; /* of the attempt, 32 hex; NULL before the first */
 	struct gpuq_retry retry; /* exits on the heap */
 };
 

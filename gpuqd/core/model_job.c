@@ -107,6 +107,8 @@ void job_free(struct model *m, struct job *j)
 	free(j->retry.exits);
 	free(j->name);
 	free(j->message);
+	free(j->blocked);
+	free(j->token);
 	free(j);
 }
 
@@ -509,6 +511,7 @@ static int apply_submitted(struct model *m, const struct event *ev, struct gpuq_
 		a->n_waiting = a->size = spec->array.size;
 		a->throttle = spec->array.throttle;
 		a->worst = GPUQ_JOB_COMPLETED;
+		a->worst_exit = -1; /* none has ended with one */
 		gpuq_array_print(&spec->array, &text);
 		a->indices = must(strdup(gpuq_buf_str(&text)));
 		gpuq_buf_done(&text);
@@ -582,7 +585,8 @@ static int apply_placed(struct model *m, struct job *j, const struct event *ev,
 		j->attempt++;
 	j->started_once = true;
 	spec = &j->request->spec;
-	memcpy(j->token, ev->placed.token, sizeof(j->token) - 1);
+	free(j->token);
+	j->token = must(strdup(ev->placed.token));
 	j->flavor = model_intern(m, ev->placed.flavor);
 	j->placed_us = ev->at_us;
 	j->start_us = j->end_us = 0;
@@ -590,7 +594,8 @@ static int apply_placed(struct model *m, struct job *j, const struct event *ev,
 	j->outcome_exit = -1;
 	j->leave_cause = GPUQ_CAUSE_NONE;
 	j->leave_us = 0;
-	j->blocked.code = GPUQ_R_NONE;
+	free(j->blocked);
+	j->blocked = NULL;
 	for (uint32_t i = 0; i < ev->placed.n_pods; i++) {
 		const struct placed_pod *pp = &ev->placed.pods[i];
 		const struct gpuq_group *g = &spec->groups[pp->group];
@@ -689,11 +694,14 @@ static int apply_requeued(struct model *m, struct job *j, const struct event *ev
 
 static void apply_blocked(struct model *m, struct job *j, const struct event *ev)
 {
-	const struct reason_fact *f = &ev->blocked.reason;
-
-	j->blocked =
-		(struct reason){ f->code, model_intern(m, f->object), f->have, f->need, ev->at_us };
-	j->blocked_until_us = ev->blocked.until_us;
+	free(j->blocked);
+	j->blocked = NULL;
+	if (ev->blocked.reason.code == GPUQ_R_NONE)
+		return;
+	j->blocked = must(malloc(sizeof(*j->blocked)));
+	*j->blocked = (struct blocked){ ev->blocked.reason.code,
+					model_intern(m, ev->blocked.reason.object),
+					ev->blocked.until_us };
 }
 
 int model_apply_job(struct model *m, const struct event *ev, struct gpuq_err *err)

@@ -236,7 +236,7 @@ static int load_job(struct model *m, struct job_key key, struct rec *r, struct g
 	j->leave_signal = (int)rec_get_int(r);
 	j->exit_code = (int)rec_get_int(r);
 	j->message = get_dup(r);
-	get_text(r, j->token, sizeof(j->token));
+	j->token = get_dup(r);
 	j->retry.limit = rec_get_int(r);
 	j->retry.on = (unsigned)rec_get_int(r);
 	s = rec_get_str(r, &len);

@@ -112,7 +112,6 @@ static void fill_env(struct env *e, const struct model *m, const struct job *j, 
 
 		set_int(e, "GPUQ_ARRAY_JOB_ID", j->key.id);
 		set_int(e, "GPUQ_ARRAY_TASK_ID", j->key.index);
-		set_int(e, "JOB_COMPLETION_INDEX", j->key.index);
 		if (master && master->array && spec->array.n_ranges) {
 			const struct gpuq_array *ar = &spec->array;
 
@@ -121,6 +120,8 @@ static void fill_env(struct env *e, const struct model *m, const struct job *j, 
 			set_int(e, "GPUQ_ARRAY_TASK_MAX", ar->ranges[ar->n_ranges - 1].last);
 		}
 	}
+	/* What an Indexed batch/v1 Job tells its pods. */
+	set_int(e, "JOB_COMPLETION_INDEX", j->key.index >= 0 ? j->key.index : p->index);
 	DL_FOREACH2(j->pods, other, job_next)
 	if (other->attempt == p->attempt)
 		gpuq_buf_printf(&hosts, "%s%s", hosts.len ? "," : "", other->node->name);

@@ -122,7 +122,7 @@ static void verdict(struct reconcile *r, struct job_key key)
 		unsigned shift = j->attempt < 6 ? j->attempt : 6;
 
 		ev.requeued.not_before_us = now + (GPUQ_US_PER_S << shift);
-		if (j->blocked.code != GPUQ_R_NONE && j->blocked_until_us > now)
+		if (j->blocked && j->blocked->until_us > now)
 			ev.requeued.not_before_us = 0;
 		log_notice("job.requeued", "job=%" PRIu32 " index=%" PRId32 " cause=%s why=%s",
 			   key.id, key.index, gpuq_cause_word(ev.requeued.cause),
@@ -188,7 +188,8 @@ static void on_pod_seen(void *arg, const struct pod_fact *f)
 		return;
 	}
 	p->seen = r->generation;
-	if (key.attempt == p->job->attempt && *f->token && strcmp(f->token, p->job->token) != 0) {
+	if (key.attempt == p->job->attempt && *f->token && p->job->token &&
+	    strcmp(f->token, p->job->token) != 0) {
 		log_err("pod.conflict", "pod=%s: the name is taken by something that is not ours",
 			LOGS(f->name));
 		return;

@@ -172,9 +172,9 @@ static void gate(const struct taking *t, const struct job *j, struct snap_job *s
 
 	if (job_waits_for_deps(j, t->now_us, &never) || never)
 		sj->gate = never ? GPUQ_R_DEPENDENCY_NEVER : GPUQ_R_DEPENDENCY;
-	else if (j->blocked.code != GPUQ_R_NONE && j->blocked_until_us > t->now_us) {
-		sj->gate = (uint8_t)j->blocked.code;
-		sj->gate_object = j->blocked.object;
+	else if (j->blocked && j->blocked->until_us > t->now_us) {
+		sj->gate = (uint8_t)j->blocked->code;
+		sj->gate_object = j->blocked->object;
 	}
 }
 
