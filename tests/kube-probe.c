@@ -140,12 +140,19 @@ static void deleted(void *arg, const char *pod, enum ask_outcome o, const char *
 static const struct cluster_sink sink = { NULL,      node_seen, node_gone, pod_seen, pod_gone,
 					  list_done, stale,     created,   deleted };
 
+static struct cluster_log *logs[256];
+static size_t n_logs;
+
 static bool log_bytes(void *arg, const char *bytes, size_t n, const struct gpuq_err *err)
 {
 	if (n)
 		printf("log %.*s%s", (int)n, bytes, bytes[n - 1] == '\n' ? "" : "\n");
 	else
 		printf("log-end %s\n", err ? log_str(err->text) : "-");
+	if (n == 0) {
+		cluster->ops->log_close(*(struct cluster_log **)arg);
+		*(struct cluster_log **)arg = NULL;
+	}
 	return true;
 }
 
@@ -287,7 +294,7 @@ static void run(char *line)
 	} else if (strcmp(w[0], "job-forget") == 0 && n > 1) {
 		cluster->ops->job_forget(cluster, (uint32_t)atoi(w[1]), n > 2 ? atoi(w[2]) : -1,
 					 "");
-	} else if (strcmp(w[0], "log") == 0 && n > 1) {
+	} else if (strcmp(w[0], "log") == 0 && n > 1 && n_logs < 256) {
 		struct log_opts opts = { .tail_lines = -1 };
 
 		for (int i = 2; i < n; i++) {
@@ -295,7 +302,9 @@ static void run(char *line)
 			opts.timestamps |= strcmp(w[i], "times") == 0;
 		}
 		ref.uid = ref.token = "";
-		if (!cluster->ops->log_open(cluster, &ref, &opts, log_bytes, NULL, &err))
+		logs[n_logs] = cluster->ops->log_open(cluster, &ref, &opts, log_bytes,
+						      &logs[n_logs], &err);
+		if (!logs[n_logs++])
 			printf("log-error %s\n", err.text);
 	} else if (strcmp(w[0], "sleep") == 0 && n > 1) {
 		asleep = true;
@@ -374,6 +383,9 @@ int main(int argc, char **argv)
 	event_add(input_ev, NULL);
 	rc = loop_run(loop);
 	event_free(input_ev);
+	for (size_t i = 0; i < n_logs; i++)
+		if (logs[i])
+			cluster->ops->log_close(logs[i]);
 	cluster->ops->free(cluster);
 	loop_free(loop);
 	gpuq_buf_done(&input);

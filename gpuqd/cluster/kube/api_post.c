@@ -59,6 +59,7 @@ static void later(struct post *p, int64_t at_least_us)
 	p->timer = loop_after(p->asks->loop, wait > at_least_us ? wait : at_least_us, on_timer, p);
 }
 
+/* Comes last: whoever hears of it may abandon the post. */
 static void tell(struct post *p, enum ask_outcome o, const char *message)
 {
 	bool *told = o == ASK_RETRY ? &p->told_retry : &p->told_unknown;
@@ -96,8 +97,8 @@ static void refused(struct post *p, const struct status *st)
 		p->step = STEP_LOOK;
 		go(p);
 	} else if (st->kind == STATUS_FORBIDDEN && ++p->forbidden < FORBIDDEN_TRIES) {
-		tell(p, ASK_RETRY, st->text);
 		later(p, 0);
+		tell(p, ASK_RETRY, st->text);
 	} else {
 		finish(p, ASK_REFUSED, NULL, st->text);
 	}
@@ -121,15 +122,15 @@ static void posted(void *arg, const struct http_answer *a)
 		go(p);
 		break;
 	case STATUS_LATER:
-		tell(p, ASK_RETRY, st.text);
 		later(p, a->retry_us);
+		tell(p, ASK_RETRY, st.text);
 		break;
 	case STATUS_CONFLICT:
 	case STATUS_EXPIRED:
 	case STATUS_UNKNOWN:
-		tell(p, ASK_UNKNOWN, st.text);
 		p->step = STEP_LOOK;
 		later(p, a->retry_us);
+		tell(p, ASK_UNKNOWN, st.text);
 		break;
 	default:
 		refused(p, &st);
@@ -173,8 +174,8 @@ static void looked(void *arg, const struct http_answer *a)
 		refused(p, &st);
 		break;
 	default:
-		tell(p, ASK_RETRY, st.text);
 		later(p, a->retry_us);
+		tell(p, ASK_RETRY, st.text);
 	}
 }
 

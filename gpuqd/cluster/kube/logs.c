@@ -30,6 +30,7 @@ struct cluster_log {
 	struct loop_timer *timer;
 	struct backoff back;
 	unsigned looks; /* for a pod that is not there yet */
+	bool busy, closed; /* its reader is being called, and has closed it */
 	bool seen; /* the watch has known the pod */
 	bool read_once; /* its log could be read */
 	bool opened, paused, waiting; /* waiting: the request itself is paused */
@@ -37,6 +38,7 @@ struct cluster_log {
 };
 
 static void go(struct cluster_log *log);
+static void free_log(struct cluster_log *log);
 
 static bool starts_with_time(const struct cluster_log *log)
 {
@@ -89,6 +91,7 @@ static enum http_want on_data(void *arg, const char *bytes, size_t n)
 {
 	struct cluster_log *log = arg;
 	struct gpuq_buf out = GPUQ_BUF_INIT;
+	bool more = true;
 
 	if (log->paused) {
 		log->waiting = true;
@@ -96,9 +99,16 @@ static enum http_want on_data(void *arg, const char *bytes, size_t n)
 	}
 	log->back.fails = 0;
 	loglines_feed(&log->lines, bytes, n, &out);
-	if (out.len && !log->fn(log->arg, out.data, out.len, NULL))
-		log->paused = true;
+	log->busy = true;
+	if (out.len)
+		more = log->fn(log->arg, out.data, out.len, NULL);
+	log->busy = false;
 	gpuq_buf_done(&out);
+	if (log->closed) {
+		free_log(log);
+		return HTTP_STOP;
+	}
+	log->paused = !more;
 	return HTTP_MORE;
 }
 
@@ -226,13 +236,20 @@ void logs_resume(struct cluster_log *log)
 	log->waiting = false;
 }
 
-void logs_close(struct cluster_log *log)
+static void free_log(struct cluster_log *log)
 {
-	http_cancel(log->req);
-	loop_cancel(log->timer);
 	free(log->namespace_);
 	free(log->name);
 	free(log->uid);
 	free(log->container);
 	free(log);
+}
+
+void logs_close(struct cluster_log *log)
+{
+	http_cancel(log->req);
+	loop_cancel(log->timer);
+	log->closed = true;
+	if (!log->busy)
+		free_log(log);
 }
