@@ -21,7 +21,7 @@ struct post {
 	unsigned forbidden;
 	bool abandoned, told_retry, told_unknown;
 	bool exists; /* the server said that the name is taken */
-	bool full;   /* it said that the quota is used up, in why */
+	bool full; /* it said that the quota is used up, in why */
 	char why[416];
 };
 
