@@ -57,16 +57,16 @@ static const struct {
 	const char *command;
 	enum pod_phase phase;
 	int exit_code;
-	const char *reason, *output;
+	const char *reason, *message, *output;
 } ends[] = {
-	{ "echo hello", POD_SUCCEEDED, 0, "Completed", "hello\n" },
-	{ "echo to-err >&2; exit 3", POD_FAILED, 3, "Error", "to-err\n" },
+	{ "echo hello", POD_SUCCEEDED, 0, "Completed", "", "hello\n" },
+	{ "echo to-err >&2; exit 3", POD_FAILED, 3, "Error", "exit code 3", "to-err\n" },
 	{ "echo a; echo b >&2; echo c > /dev/stdout; exit 255", POD_FAILED, 255, "Error",
-	  "a\nb\nc\n" },
-	{ "kill -SEGV $$", POD_FAILED, 139, "Signal", "" },
-	{ "kill -KILL $$", POD_FAILED, 137, "Signal", "" },
-	{ "no-such-program-at-all 2>/dev/null", POD_FAILED, 127, "Error", "" },
-	{ "read x && echo $x; echo end", POD_SUCCEEDED, 0, "Completed", "end\n" },
+	  "exit code 255", "a\nb\nc\n" },
+	{ "kill -SEGV $$", POD_FAILED, 139, "Signal", "ended by signal 11 (SEGV)", "" },
+	{ "kill -KILL $$", POD_FAILED, 137, "Signal", "ended by signal 9 (KILL)", "" },
+	{ "no-such-program-at-all 2>/dev/null", POD_FAILED, 127, "Error", "exit code 127", "" },
+	{ "read x && echo $x; echo end", POD_SUCCEEDED, 0, "Completed", "", "end\n" },
 };
 
 Test(local_pod, ends_are_told_as_they_were)
@@ -79,6 +79,7 @@ Test(local_pod, ends_are_told_as_they_were)
 		cr_expect_eq(h->exit_code, ends[i].exit_code, "%s: %d", ends[i].command,
 			     h->exit_code);
 		cr_expect_str_eq(h->reason, ends[i].reason, "%s", ends[i].command);
+		cr_expect_str_eq(h->message, ends[i].message, "%s", h->message);
 		cr_expect_str_eq(text, ends[i].output, "%s: %s", ends[i].command, text);
 		cr_expect_eq(h->fault, POD_FAULT_NONE);
 		cr_expect_eq(h->created, ASK_OK);

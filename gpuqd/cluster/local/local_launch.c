@@ -88,7 +88,8 @@ static void back_off(struct local *l, struct local_pod *p)
 
 static void failed(struct local *l, struct local_pod *p, const char *why)
 {
-	log_warn("local.shepherd_failed", "pod=%s why=%s retry_ms=%lld", p->name, LOGS(why),
+	log_line(p->told_retry ? LOG_L_DEBUG : LOG_L_WARN, "local.shepherd_failed",
+		 "pod=%s why=%s retry_ms=%lld", p->name, LOGS(why),
 		 (long long)p->backoff_us / 1000);
 	local_pod_trouble(l, p, why);
 }

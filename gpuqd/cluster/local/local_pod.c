@@ -13,6 +13,7 @@
 #include "gpuqd/base/failpoint.h"
 #include "gpuqd/base/log.h"
 #include "gpuqd/cluster/local/local.h"
+#include "libgpuq/units.h"
 
 /* ---- making and freeing ---- */
 
@@ -161,7 +162,6 @@ void local_pod_fact(const struct local *l, const struct local_pod *p, struct pod
 	};
 	if (s->how == HOW_NOT)
 		return;
-	out->message = s->text;
 	out->exit_code = state_exit_code(s);
 	out->fault = ends[s->how].fault;
 	if (s->how == HOW_EXIT && s->code == 0) {
@@ -196,6 +196,22 @@ void local_pod_trouble(struct local *l, struct local_pod *p, const char *why)
 	local_pod_report(l, p);
 }
 
+/* What its end was, in words, where the shepherd had nothing to add. */
+static void describe_end(struct local_pod *p)
+{
+	const struct pod_state *s = &p->state;
+	const char *name = s->how == HOW_SIGNAL ? gpuq_signal_name(s->code) : NULL;
+
+	p->message[0] = '\0';
+	if (s->text[0])
+		snprintf(p->message, sizeof(p->message), "%s", s->text);
+	else if (s->how == HOW_SIGNAL)
+		snprintf(p->message, sizeof(p->message), "ended by signal %d (%s)", s->code,
+			 name ? name : "?");
+	else if (s->how == HOW_EXIT && s->code != 0)
+		snprintf(p->message, sizeof(p->message), "exit code %d", s->code);
+}
+
 /* Read how far it has come; report it when that is news. */
 static void look(struct local *l, struct local_pod *p, int pod_fd)
 {
@@ -209,7 +225,7 @@ static void look(struct local *l, struct local_pod *p, int pod_fd)
 	if (!state_differs(&now, &p->state))
 		return;
 	p->state = now;
-	p->message[0] = '\0';
+	describe_end(p);
 	if (now.started_us)
 		p->retry_at_us = p->backoff_us = 0;
 	local_pod_report(l, p);
@@ -235,7 +251,8 @@ static void put_on_disk(struct local *l, struct local_pod *p)
 		local_pod_report(l, p);
 		return;
 	}
-	log_warn("local.create_failed", "pod=%s why=%s", p->name, LOGS(err.text));
+	log_line(p->told_retry ? LOG_L_DEBUG : LOG_L_WARN, "local.create_failed", "pod=%s why=%s",
+		 p->name, LOGS(err.text));
 	if (rc == GPUQ_EEXIST) {
 		p->owes_created = false;
 		local_answer_created(l, p, ASK_CONFLICT, err.text);
@@ -293,8 +310,13 @@ void local_pod_advance(struct local *l, struct local_pod *p)
 	if (p->state.how == HOW_NOT && !p->launch && !state_locked(fd)) {
 		/* Its shepherd may have written the end and gone between the two looks. */
 		look(l, p, fd);
-		if (p->state.how == HOW_NOT && loop_mono_us(l->loop) >= p->retry_at_us)
+		if (p->state.how == HOW_NOT && loop_mono_us(l->loop) >= p->retry_at_us) {
+			if (p->backoff_us && !p->state.starting && !p->message[0])
+				local_pod_trouble(l, p,
+						  "its shepherd ended before it began: is there "
+						  "space in the state directory?");
 			local_launch(l, p);
+		}
 	} else if (p->owes_created && !p->launch) {
 		p->owes_created = false;
 		local_answer_created(l, p, ASK_OK, "");
@@ -336,6 +358,7 @@ static int load_one(struct local *l, const char *name, struct gpuq_err *err)
 	}
 	p->on_disk = true;
 	p->state = state;
+	describe_end(p);
 	p->leaving = faccessat(fd, "leave", F_OK, 0) == 0;
 	pod_add(l, p);
 	pod_watch(l, p);
