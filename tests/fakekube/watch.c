@@ -171,12 +171,15 @@ void watch_close_all(void)
 static void send_bookmark(struct watcher *w, bool initial_end)
 {
 	struct buf b = BUF_INIT;
-	const unsigned long long rv = store_rv() > w->from ? store_rv() : w->from;
 
+	/* To a client from the future (after a rewind) there is nothing to say:
+	 * a real server sends no bookmark that lies behind the watch. */
+	if (store_rv() < w->from)
+		return;
 	buf_addf(&b,
 		 "{\"type\":\"BOOKMARK\",\"object\":{\"kind\":\"%s\",\"apiVersion\":\"%s\","
 		 "\"metadata\":{\"resourceVersion\":\"%llu\",\"creationTimestamp\":null%s}",
-		 w->kind->name, w->kind->api_version, rv,
+		 w->kind->name, w->kind->api_version, (unsigned long long)store_rv(),
 		 initial_end ? ",\"annotations\":{\"k8s.io/initial-events-end\":\"true\"}" : "");
 	if (w->kind == &kinds[KIND_PODS])
 		buf_adds(&b, ",\"spec\":{\"containers\":null},\"status\":{}");

@@ -208,6 +208,17 @@ class Bookmarks(Case):
         self.assertEqual(quiet.events, [])
 
 
+    def test_no_bookmark_from_the_past(self):
+        w = self.watch(resourceVersion=self.rv() + 1, allowWatchBookmarks="true")
+        now = self.watch(resourceVersion=self.rv(), allowWatchBookmarks="true")
+        for _ in range(3):
+            now.next()
+        w.status()
+        self.assertFalse(w.feed(0.1) and w.events)
+        self.create(pod("a", node=None))
+        self.assertEqual(w.next()["type"], "BOOKMARK")
+
+
 class History(Case):
     flags = Case.flags + ("--history", "16")
 
