@@ -121,7 +121,7 @@ static void fill_env(struct env *e, const struct model *m, const struct job *j, 
 		}
 	}
 	/* What an Indexed batch/v1 Job tells its pods. */
-	set_int(e, "JOB_COMPLETION_INDEX", j->key.index >= 0 ? j->key.index : p->index);
+	set_int(e, "JOB_COMPLETION_INDEX", j->key.index >= 0 ? j->key.index : (int64_t)p->index);
 	DL_FOREACH2(j->pods, other, job_next)
 	if (other->attempt == p->attempt)
 		gpuq_buf_printf(&hosts, "%s%s", hosts.len ? "," : "", other->node->name);
