@@ -330,7 +330,10 @@ static int act(struct methods *m, struct rpc_call *c, const struct act_params *p
 		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
 	if (!filter_any(&p->filter))
 		return gpuq_fail(err, GPUQ_EINVAL, "which jobs? name ids or a filter");
-	*x = (struct acting){ m, c, what, p, NULL, NULL, false };
+	x->m = m;
+	x->c = c;
+	x->act = what;
+	x->p = p;
 	journal_after(m->j, act_when_durable, x);
 	return 0;
 }
