@@ -452,6 +452,9 @@ static int repeat(struct journal *j, const struct idem_key *k, uint64_t hash, co
 		struct gpuq_val *v =
 			job ? view_job(a, m, job, now) : history_job(journal_store(j), jk, a);
 
+		if (!v) /* it is on its way there: look again when it has arrived */
+			return gpuq_fail_field(err, GPUQ_ENOENT, "depends",
+					       "job %" PRIu32 " is not known any more", jk.id);
 		gpuq_set(a, v, "warnings", gpuq_list(a));
 		gpuq_add(a, out->jobs, v);
 	}
