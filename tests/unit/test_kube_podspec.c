@@ -251,14 +251,16 @@ Test(kube_podspec, a_manifest_goes_through, .init = init)
 
 Test(kube_podspec, a_gang_has_names, .init = init)
 {
-	const char *keys[] = { "MASTER_ADDR", "LIST", "OTHER" };
+	const char *keys[] = { "MASTER_ADDR", "LIST", "OTHER", "DOMAIN", "GPUQ_POD_NAME" };
 	const char *vals[] = { "gpuq-0123abcd-17-1-0",
 			       "gpuq-0123abcd-17-1-0:1,gpuq-0123abcd-17-1-1",
-			       "gpuq-0123abcd-17-1-01" };
+			       "gpuq-0123abcd-17-1-01",
+			       "gpuq-0123abcd-17-1-0.gpuq-0123abcd-17-1:29500",
+			       "gpuq-0123abcd-17-1-0" };
 	json_t *v;
 
 	order.n_pods = 2;
-	order.env = (struct gpuq_strmap){ keys, vals, 3 };
+	order.env = (struct gpuq_strmap){ keys, vals, 5 };
 	v = made();
 	expect(v, "spec|hostname", "\"gpuq-0123abcd-17-1-0\"");
 	expect(v, "spec|subdomain", "\"gpuq-0123abcd-17\"");
@@ -266,6 +268,9 @@ Test(kube_podspec, a_gang_has_names, .init = init)
 	expect(v, "spec|containers|0|env|1|value",
 	       "\"gpuq-0123abcd-17-1-0.gpuq-0123abcd-17:1,gpuq-0123abcd-17-1-1.gpuq-0123abcd-17\"");
 	expect(v, "spec|containers|0|env|2|value", "\"gpuq-0123abcd-17-1-01\"");
+	expect(v, "spec|containers|0|env|3|value",
+	       "\"gpuq-0123abcd-17-1-0.gpuq-0123abcd-17:29500\"");
+	expect(v, "spec|containers|0|env|4|value", "\"gpuq-0123abcd-17-1-0\"");
 	json_decref(v);
 	order.array_index = 4;
 	cr_assert_eq(podspec_service(&order, &v, NULL), 0);

@@ -9,11 +9,6 @@
 #define SECOND_US INT64_C(1000000)
 #define BURST_US SECOND_US /* creates of one second may go at once */
 
-struct made_key {
-	int64_t array_index;
-	uint64_t job;
-};
-
 struct made {
 	UT_hash_handle hh;
 	struct made_key key;
@@ -86,6 +81,17 @@ int64_t asks_turn_us(struct asks *a)
 	return wait > 0 ? wait : 0;
 }
 
+/* Whether it has been forgotten a short time ago; notes it if not. */
+static bool forgotten(struct asks *a, const struct made_key *key)
+{
+	for (size_t i = 0; i < FORGOTTEN; i++)
+		if (a->forgotten[i].job == key->job &&
+		    a->forgotten[i].array_index == key->array_index)
+			return true;
+	a->forgotten[a->n_forgotten++ % FORGOTTEN] = *key;
+	return false;
+}
+
 static struct made *find(struct asks *a, const struct made_key *key)
 {
 	struct made *m;
@@ -130,6 +136,8 @@ void asks_job_forget(struct asks *a, uint32_t job, int64_t array_index, const ch
 	const char *ns = namespace_ && *namespace_ ? namespace_ : a->namespace_;
 	char name[PODSPEC_NAME_ROOM];
 
+	if (!m && forgotten(a, &key))
+		return;
 	if (!m || m->service) {
 		podspec_service_name(a->cluster_id, job, array_index, name);
 		remove_beside(a, ns, "services", name);
@@ -139,6 +147,7 @@ void asks_job_forget(struct asks *a, uint32_t job, int64_t array_index, const ch
 		remove_beside(a, ns, "configmaps", name);
 	}
 	if (m) {
+		forgotten(a, &key);
 		HASH_DEL(a->made, m);
 		free(m);
 	}

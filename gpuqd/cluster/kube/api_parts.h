@@ -27,6 +27,14 @@ struct removal;
 struct beside;
 struct made;
 
+/* What has been forgotten may be forgotten again, for as long as others look on. */
+#define FORGOTTEN 512
+
+struct made_key {
+	int64_t array_index;
+	uint64_t job; /* 0 = none */
+};
+
 struct asks {
 	struct loop *loop;
 	struct http *http;
@@ -39,6 +47,8 @@ struct asks {
 	struct removal *removals; /* by path */
 	struct beside *besides; /* by path: ConfigMaps and Services */
 	struct made *made; /* by job and element */
+	struct made_key forgotten[FORGOTTEN];
+	size_t n_forgotten;
 };
 
 /* How long a write has to wait for the server's sake; 0 = none. */

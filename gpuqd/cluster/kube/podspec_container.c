@@ -31,31 +31,36 @@ static void set_env(json_t *env, const char *name, const char *value)
 	json_array_append_new(env, json_pack("{s:s, s:s}", "name", name, "value", value));
 }
 
-static bool word_char(char c)
+static size_t word(const char *s)
 {
-	return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '.';
+	size_t n = 0;
+
+	while ((s[n] >= 'a' && s[n] <= 'z') || (s[n] >= '0' && s[n] <= '9') || s[n] == '-')
+		n++;
+	return n;
 }
 
-/* Dispatch writes pods' names where addresses are meant (MASTER_ADDR and its like);
- * here a pod's address is NAME.SERVICE. Whole words only. */
+/* Dispatch writes pods' names where addresses are meant (MASTER_ADDR and its like),
+ * with or without a domain behind; here a pod's address is NAME.SERVICE. */
 static void put_addresses(const struct pod_order *o, const char *value, struct gpuq_buf *out)
 {
 	char service[PODSPEC_NAME_ROOM];
 
 	podspec_service_name(o->cluster_id, o->job, o->array_index, service);
 	while (*value) {
-		size_t n = 0;
+		size_t n = word(value);
 		bool ours = false;
 
-		while (word_char(value[n]))
-			n++;
 		for (uint32_t i = 0; i < o->n_pods && n > 0 && !ours; i++)
 			ours = strlen(o->pod_names[i]) == n &&
 			       memcmp(o->pod_names[i], value, n) == 0;
 		gpuq_buf_add(out, value, n ? n : 1);
-		if (ours)
-			gpuq_buf_printf(out, ".%s", service);
 		value += n ? n : 1;
+		if (!ours)
+			continue;
+		gpuq_buf_printf(out, ".%s", service);
+		while (*value == '.' && word(value + 1))
+			value += 1 + word(value + 1);
 	}
 }
 
@@ -65,7 +70,8 @@ static void put_order_env(const struct pod_order *o, json_t *env)
 
 	for (size_t i = 0; i < o->env.n; i++) {
 		gpuq_buf_clear(&value);
-		if (podspec_has_service(o) && o->pod_names)
+		if (podspec_has_service(o) && o->pod_names &&
+		    strcmp(o->env.keys[i], "GPUQ_POD_NAME") != 0)
 			put_addresses(o, o->env.vals[i], &value);
 		else
 			gpuq_buf_adds(&value, o->env.vals[i]);

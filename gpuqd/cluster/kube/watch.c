@@ -450,12 +450,6 @@ static void list_failed(struct reflector *r, const struct http_answer *a)
 	again(r, r->step, a->retry_us);
 }
 
-static void both_listed(struct watch *w)
-{
-	if (w->nodes.listed && w->pods.listed)
-		w->sink->list_done(w->sink->arg);
-}
-
 static void list_complete(struct reflector *r)
 {
 	struct watch *w = r->watch;
@@ -472,7 +466,9 @@ static void list_complete(struct reflector *r)
 	r->listed = true;
 	log_info("kube.listed", "kind=%s count=%zu version=%s", r->kind->word,
 		 known_count(r->known), LOGS(r->version));
-	both_listed(w);
+	/* "What was not in it is gone" can be said of pods only after a list of pods. */
+	if (r == &w->pods)
+		w->sink->list_done(w->sink->arg);
 	begin(r, STEP_WATCH);
 	/* Nodes first, so that no pod is heard of before the node it runs on. */
 	if (r == &w->nodes && first)
