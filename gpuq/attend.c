@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "gpuq/follow.h"
+#include "gpuq/job.h"
 #include "gpuq/logs.h"
 #include "gpuq/out.h"
 #include "libgpuq/names.h"
@@ -58,15 +59,6 @@ bool attend_options(struct cli *c, struct attend *t, int *code)
 	return true;
 }
 
-static const char *target_text(const struct target *t, char *out, size_t room)
-{
-	if (t->index < 0)
-		snprintf(out, room, "%" PRId64, t->id);
-	else
-		snprintf(out, room, "%" PRId64 "_%" PRId64, t->id, t->index);
-	return out;
-}
-
 /* Cancel all targets; only_waiting leaves alone what has started meanwhile.
  * Returns how many there were, or an error code. */
 static int64_t cancel(struct stay *s, bool only_waiting, struct gpuq_err *err)
@@ -76,8 +68,10 @@ static int64_t cancel(struct stay *s, bool only_waiting, struct gpuq_err *err)
 	char text[48];
 	int rc;
 
-	for (size_t i = 0; i < s->t->n_targets; i++)
-		gpuq_add(a, ids, gpuq_str(a, target_text(&s->t->targets[i], text, sizeof(text))));
+	for (size_t i = 0; i < s->t->n_targets; i++) {
+		job_name(s->t->targets[i].id, s->t->targets[i].index, text, sizeof(text));
+		gpuq_add(a, ids, gpuq_str(a, text));
+	}
 	gpuq_put(a, params, "ids", ids);
 	if (only_waiting) {
 		for (int st = GPUQ_JOB_PENDING; st <= GPUQ_JOB_STARTING; st++)
@@ -137,7 +131,7 @@ static int on_signal(struct stay *s)
 	struct gpuq_err err = GPUQ_ERR_INIT;
 	char text[48];
 
-	target_text(&s->t->targets[0], text, sizeof(text));
+	job_name(s->t->targets[0].id, s->t->targets[0].index, text, sizeof(text));
 	follow_clear(&s->f);
 	if (!s->t->ours) {
 		cli_say("stopped waiting; job %s goes on: gpuq wait %s waits again, gpuq cancel %s "
@@ -170,7 +164,7 @@ static int on_never_started(struct stay *s)
 	char text[48];
 	int64_t n;
 
-	target_text(&s->t->targets[0], text, sizeof(text));
+	job_name(s->t->targets[0].id, s->t->targets[0].index, text, sizeof(text));
 	s->f.start_by_us = 0;
 	s->told_start = true;
 	/* Of an array the stream tells only of its waiting part. */
@@ -218,27 +212,20 @@ static int report(struct stay *s, int code)
 	return code < 0 ? worst.code : code;
 }
 
+static int print_one(void *arg, const struct gpuq_val *job)
+{
+	(void)arg;
+	return out_json(job);
+}
+
 static void print_json(struct stay *s)
 {
-	struct gpuq_arena *a = &s->c->arena;
 	struct gpuq_err err;
-	struct gpuq_val *reply;
 
-	for (size_t i = 0; i < s->t->n_targets; i++) {
-		struct gpuq_val *params = gpuq_map(a);
-		const struct gpuq_val *jobs;
-
-		gpuq_put(a, params, "id", gpuq_int(a, s->t->targets[i].id));
-		if (s->t->targets[i].index >= 0)
-			gpuq_put(a, params, "index", gpuq_int(a, s->t->targets[i].index));
-		if (cli_call(s->c, "job.get", params, "", &reply, &err) < 0) {
+	for (size_t i = 0; i < s->t->n_targets; i++)
+		if (job_each(s->c, s->t->targets[i].id, s->t->targets[i].index, print_one, NULL,
+			     &err) < 0)
 			cli_say("%s", err.text);
-			return;
-		}
-		jobs = gpuq_get(reply, "jobs");
-		for (size_t k = 0; jobs && jobs->type == GPUQ_LIST && k < jobs->n; k++)
-			out_json(jobs->items[k]);
-	}
 }
 
 int attend(struct cli *c, const struct attend *t)

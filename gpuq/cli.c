@@ -14,6 +14,8 @@
 #include "gpuq/server.h"
 #include "gpuq/term.h"
 
+static void vsay(const char *fmt, va_list ap) __attribute__((format(printf, 1, 0)));
+
 static void vsay(const char *fmt, va_list ap)
 {
 	struct gpuq_buf clean = GPUQ_BUF_INIT;

@@ -4,6 +4,7 @@
 
 #include "gpuq/cli.h"
 #include "gpuq/filter.h"
+#include "gpuq/job.h"
 #include "gpuq/logs.h"
 
 /* A number option in [min, max]; -1 when not given, -2 after a message. */
@@ -23,19 +24,16 @@ static int64_t number(const struct cli *c, enum opt_id id, const char *name)
 	return n;
 }
 
-static bool several_pods(const struct gpuq_val *reply)
+static int count_pods(void *arg, const struct gpuq_val *job)
 {
-	const struct gpuq_val *jobs = gpuq_get(reply, "jobs");
-
-	return jobs && jobs->type == GPUQ_LIST && jobs->n > 0 &&
-	       gpuq_get_int(jobs->items[0], "pod_count", 1) > 1;
+	*(int64_t *)arg = gpuq_get_int(job, "pod_count", 1);
+	return 0;
 }
 
 int cmd_logs(struct cli *c)
 {
-	struct gpuq_arena *a = &c->arena;
 	struct gpuq_err err = GPUQ_ERR_INIT;
-	struct gpuq_val *params = gpuq_map(a), *reply;
+	int64_t pods = 1;
 	struct target target;
 	struct follow f = { .c = c, .targets = &target, .n_targets = 1, .attempt = -1 };
 	struct logs l = {
@@ -53,12 +51,9 @@ int cmd_logs(struct cli *c)
 		return EXIT_USAGE;
 
 	/* How many pods there are decides the form; an unknown job ends here. */
-	gpuq_put(a, params, "id", gpuq_int(a, target.id));
-	if (target.index >= 0)
-		gpuq_put(a, params, "index", gpuq_int(a, target.index));
-	if (cli_call(c, "job.get", params, "", &reply, &err) < 0)
+	if (job_each(c, target.id, target.index, count_pods, &pods, &err) < 0)
 		return cli_fail(&err, true);
-	l.prefix = l.pod < 0 && several_pods(reply);
+	l.prefix = l.pod < 0 && pods > 1;
 
 	f.begun_us = cli_mono_us();
 	if (l.follow)

@@ -5,27 +5,28 @@
 #include "gpuq/cli.h"
 #include "gpuq/cols_job.h"
 #include "gpuq/filter.h"
+#include "gpuq/job.h"
 #include "gpuq/list.h"
 
 #define CHECKED_MAX 64 /* ids that are asked for one by one */
 
+static int ignore(void *arg, const struct gpuq_val *job)
+{
+	(void)arg;
+	(void)job;
+	return 1;
+}
+
 /* A list of nothing does not tell a job that has ended from one that never was. */
 static int check_ids(struct cli *c, const struct gpuq_val *ids, struct gpuq_err *err)
 {
-	struct gpuq_arena *a = &c->arena;
-
 	for (size_t i = 0; ids && i < ids->n && i < CHECKED_MAX; i++) {
-		struct gpuq_val *params = gpuq_map(a), *reply;
 		int64_t id, index;
 		int rc = filter_id(ids->items[i]->s, &id, &index, err);
 
+		if (rc == 0)
+			rc = job_each(c, id, index, ignore, NULL, err);
 		if (rc < 0)
-			return rc;
-		gpuq_put(a, params, "id", gpuq_int(a, id));
-		if (index >= 0)
-			gpuq_put(a, params, "index", gpuq_int(a, index));
-		rc = cli_call(c, "job.get", params, "", &reply, err);
-		if (rc == GPUQ_ENOENT)
 			return rc;
 	}
 	return 0;

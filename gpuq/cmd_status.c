@@ -5,6 +5,7 @@
 
 #include "gpuq/cli.h"
 #include "gpuq/filter.h"
+#include "gpuq/job.h"
 #include "gpuq/list.h"
 #include "gpuq/out.h"
 #include "gpuq/term.h"
@@ -207,32 +208,32 @@ static void print_job(const struct gpuq_val *job, int64_t now_us)
 	gpuq_buf_done(&text);
 }
 
+struct shown {
+	bool json, more;
+};
+
+static int show_job(void *arg, const struct gpuq_val *job)
+{
+	struct shown *s = arg;
+
+	if (s->json)
+		return out_json(job);
+	if (s->more)
+		putchar('\n');
+	s->more = true;
+	print_job(job, cli_now_us());
+	return 0;
+}
+
 static int job_status(struct cli *c, const char *word)
 {
-	struct gpuq_arena *a = &c->arena;
-	struct gpuq_val *params = gpuq_map(a), *reply;
+	struct shown s = { opt_given(&c->args, OPT_JSON), false };
 	struct gpuq_err err = GPUQ_ERR_INIT;
-	const struct gpuq_val *jobs;
 	int64_t id, index;
 
 	if (filter_id(word, &id, &index, &err) < 0)
 		return cli_usage(c, "%s", err.text);
-	gpuq_put(a, params, "id", gpuq_int(a, id));
-	if (index >= 0)
-		gpuq_put(a, params, "index", gpuq_int(a, index));
-	if (cli_call(c, "job.get", params, "", &reply, &err) < 0)
-		return cli_fail(&err, true);
-	jobs = gpuq_get(reply, "jobs");
-	for (size_t i = 0; jobs && jobs->type == GPUQ_LIST && i < jobs->n; i++) {
-		if (opt_given(&c->args, OPT_JSON)) {
-			out_json(jobs->items[i]);
-			continue;
-		}
-		if (i)
-			putchar('\n');
-		print_job(jobs->items[i], cli_now_us());
-	}
-	return EXIT_DONE;
+	return job_each(c, id, index, show_job, &s, &err) < 0 ? cli_fail(&err, true) : EXIT_DONE;
 }
 
 /* "8 gpus: 3 allocated, 5 free" */
@@ -323,5 +324,7 @@ int cmd_status(struct cli *c)
 		code = c->args.n_rest ? job_status(c, c->args.rest[0]) : cluster_once(c);
 		if (code != EXIT_DONE || !every_us || !watch_pause(every_us))
 			return code;
+		/* Watching may last for days; nothing of the last turn is needed. */
+		gpuq_arena_reset(&c->arena);
 	}
 }

@@ -5,6 +5,7 @@
 
 #include "gpuq/attend.h"
 #include "gpuq/cli.h"
+#include "gpuq/job.h"
 #include "gpuq/out.h"
 #include "gpuq/submission.h"
 #include "gpuq/view.h"
@@ -58,7 +59,24 @@ static void print_dry(const struct cli *c, const struct submission *s, const cha
 	}
 }
 
-static void print_taken(const struct cli *c, const struct submission *s)
+static int print_one(void *arg, const struct gpuq_val *job)
+{
+	(void)arg;
+	return out_json(job) < 0 ? GPUQ_ENOMEM : 1; /* of an array the whole, which is first */
+}
+
+/* The server answers for many jobs with their ids alone. */
+static void print_object(struct cli *c, const struct gpuq_val *job)
+{
+	struct gpuq_err err;
+
+	if (gpuq_get(job, "state"))
+		out_json(job);
+	else if (job_each(c, gpuq_get_int(job, "id", 0), -1, print_one, NULL, &err) < 0)
+		cli_say("%s", err.text);
+}
+
+static void print_taken(struct cli *c, const struct submission *s)
 {
 	for (size_t i = 0; i < s->jobs->n; i++) {
 		const struct gpuq_val *job = s->jobs->items[i];
@@ -66,7 +84,7 @@ static void print_taken(const struct cli *c, const struct submission *s)
 		if (opt_given(&c->args, OPT_JSON)) {
 			/* With --wait the object is printed when the job has ended. */
 			if (!opt_given(&c->args, OPT_WAIT))
-				out_json(job);
+				print_object(c, job);
 		} else {
 			printf("%s%" PRId64 "\n",
 			       opt_given(&c->args, OPT_PARSABLE) ? "" : "Submitted job ",

@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "gpuq/job.h"
 #include "gpuq/term.h"
 #include "gpuq/view.h"
 #include "libgpuq/names.h"
@@ -179,34 +180,21 @@ static int on_item(void *arg, const struct gpuq_val *item)
 	return rc ? rc : follow_tick(w->f);
 }
 
-static struct gpuq_val *target_params(struct gpuq_arena *a, const struct target *t)
+static int take_one(void *arg, const struct gpuq_val *job)
 {
-	struct gpuq_val *params = gpuq_map(a);
-
-	gpuq_put(a, params, "id", gpuq_int(a, t->id));
-	if (t->index >= 0)
-		gpuq_put(a, params, "index", gpuq_int(a, t->index));
-	return params;
+	return board_update(arg, job, NULL) ? 0 : GPUQ_ENOMEM;
 }
 
 int follow_refresh(struct follow *f, struct gpuq_err *err)
 {
 	struct board fresh = { NULL, 0, 0 };
-	struct gpuq_val *reply;
-	int rc;
+	int rc = 0;
 
-	for (size_t i = 0; i < f->n_targets; i++) {
-		const struct gpuq_val *jobs;
-
-		rc = cli_call(f->c, "job.get", target_params(&f->c->arena, &f->targets[i]), "",
-			      &reply, err);
-		if (rc < 0) {
-			board_done(&fresh);
-			return rc;
-		}
-		jobs = gpuq_get(reply, "jobs");
-		for (size_t k = 0; jobs && jobs->type == GPUQ_LIST && k < jobs->n; k++)
-			board_update(&fresh, jobs->items[k], NULL);
+	for (size_t i = 0; i < f->n_targets && rc == 0; i++)
+		rc = job_each(f->c, f->targets[i].id, f->targets[i].index, take_one, &fresh, err);
+	if (rc < 0) {
+		board_done(&fresh);
+		return rc;
 	}
 	follow_back(f);
 	board_done(&f->board);
@@ -231,8 +219,7 @@ static void take_all(struct follow *f, const struct gpuq_val *reply)
 		board_update(&f->board, job, NULL);
 		arrays |= array && array->type == GPUQ_MAP;
 	}
-	/* An array as a whole hides its elements. Where they are too many for one answer,
-	 * the whole has to do. */
+	/* An array as a whole hides its elements. */
 	if (arrays)
 		follow_refresh(f, &err);
 }
@@ -242,11 +229,9 @@ static struct gpuq_val *wait_params(struct gpuq_arena *a, const struct follow *f
 	struct gpuq_val *params = gpuq_map(a), *ids = gpuq_list(a);
 
 	for (size_t i = 0; i < f->n_targets; i++) {
-		const struct target *t = &f->targets[i];
-		const char *text = t->index < 0 ? gpuq_arena_printf(a, "%" PRId64, t->id)
-						: gpuq_arena_printf(a, "%" PRId64 "_%" PRId64,
-								    t->id, t->index);
+		char text[48];
 
+		job_name(f->targets[i].id, f->targets[i].index, text, sizeof(text));
 		gpuq_add(a, ids, gpuq_str(a, text));
 	}
 	gpuq_put(a, params, "ids", ids);

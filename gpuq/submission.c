@@ -12,6 +12,8 @@
 
 extern char **environ;
 
+#define WHOLE_MAX 20 /* jobs that are answered with whole objects */
+
 static bool waits(const struct cli *c)
 {
 	return c->cmd->waits || opt_given(&c->args, OPT_WAIT);
@@ -223,54 +225,96 @@ int submission_read(struct cli *c, struct submission *s)
 	return code;
 }
 
-static int params(struct cli *c, struct submission *s, bool dry_run, struct gpuq_val **out,
-		  struct gpuq_err *err)
+/* Several jobs of one file have the same surroundings: they travel once. */
+static void share_context(struct gpuq_arena *a, struct gpuq_val *map, struct gpuq_val *specs)
+{
+	struct gpuq_val *context = gpuq_get(specs->items[0], "context");
+
+	if (!context || specs->n < 2)
+		return;
+	for (size_t i = 1; i < specs->n; i++)
+		if (!gpuq_val_equal(context, gpuq_get(specs->items[i], "context")))
+			return;
+	for (size_t i = 0; i < specs->n; i++)
+		gpuq_unset(specs->items[i], "context");
+	gpuq_put(a, map, "context", context);
+}
+
+/* The call for n of the jobs, from the first-th on. */
+static int params(struct cli *c, const struct submission *s, size_t first, size_t n, bool dry_run,
+		  struct gpuq_val **out, struct gpuq_err *err)
 {
 	struct gpuq_arena *a = &c->arena;
 	struct gpuq_val *map = gpuq_map(a), *list = gpuq_list(a);
 
-	for (size_t i = 0; i < s->specs.n; i++) {
+	for (size_t i = first; i < first + n; i++) {
 		struct gpuq_val *tree = gpuq_spec_write(a, &s->specs.items[i]);
 
 		if (!tree)
 			return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
 		gpuq_add(a, list, tree);
 	}
+	share_context(a, map, list);
 	gpuq_put(a, map, "specs", list);
 	gpuq_put(a, map, "dry_run", gpuq_bool(a, dry_run));
+	/* Whole objects of many jobs would be no message. */
+	if (n > WHOLE_MAX)
+		gpuq_put(a, map, "brief", gpuq_bool(a, true));
 	*out = map;
 	return 0;
 }
 
+/* What is to be said of many jobs alike is said once. */
 static void warn_jobs(const struct gpuq_val *jobs)
 {
+	const char *last = "";
+
 	for (size_t i = 0; i < jobs->n; i++) {
 		const struct gpuq_val *w = gpuq_get(jobs->items[i], "warnings");
 
-		for (size_t k = 0; w && w->type == GPUQ_LIST && k < w->n; k++)
-			if (w->items[k]->type == GPUQ_STR)
-				cli_say("warning: %s", w->items[k]->s);
+		for (size_t k = 0; w && w->type == GPUQ_LIST && k < w->n; k++) {
+			if (w->items[k]->type != GPUQ_STR || strcmp(last, w->items[k]->s) == 0)
+				continue;
+			last = w->items[k]->s;
+			cli_say("warning: %s", last);
+		}
 	}
+}
+
+static int send_some(struct cli *c, struct submission *s, size_t first, size_t n, bool dry_run,
+		     struct gpuq_val *jobs, struct gpuq_err *err)
+{
+	struct gpuq_val *map = NULL, *reply;
+	const struct gpuq_val *got;
+	int rc = params(c, s, first, n, dry_run, &map, err);
+
+	if (rc == 0)
+		rc = cli_call(c, "job.submit", map, dry_run ? "" : c->args.val[OPT_KEY], &reply,
+			      err);
+	if (rc < 0)
+		return rc;
+	got = gpuq_get(reply, "jobs");
+	if (!got || got->type != GPUQ_LIST || got->n == 0)
+		return gpuq_fail(err, GPUQ_EPROTO, "the server's answer names no job");
+	for (size_t i = 0; i < got->n; i++)
+		gpuq_add(&c->arena, jobs, got->items[i]);
+	return 0;
 }
 
 int submission_send(struct cli *c, struct submission *s, bool dry_run)
 {
+	struct gpuq_val *jobs = gpuq_list(&c->arena);
 	struct gpuq_err err = GPUQ_ERR_INIT;
-	struct gpuq_val *map = NULL, *reply;
 	int rc = cli_connect(c, &err);
+	size_t n;
 
-	if (rc == 0)
-		rc = params(c, s, dry_run, &map, &err);
-	if (rc == 0)
-		rc = cli_call(c, "job.submit", map, dry_run ? "" : c->args.val[OPT_KEY], &reply,
-			      &err);
+	/* All or none is one call; a dry run may as well be several. */
+	n = dry_run && s->specs.n > WHOLE_MAX ? 1 : s->specs.n;
+	for (size_t i = 0; rc == 0 && i < s->specs.n; i += n)
+		rc = send_some(c, s, i, n, dry_run, jobs, &err);
 	if (rc < 0)
 		return refuse(c, &err);
-	s->jobs = gpuq_get(reply, "jobs");
-	if (!s->jobs || s->jobs->type != GPUQ_LIST || s->jobs->n == 0) {
-		gpuq_fail(&err, GPUQ_EPROTO, "the server's answer names no job");
-		return refuse(c, &err);
-	}
+	s->jobs = jobs;
 	warn_jobs(s->jobs);
 	return -1;
 }

@@ -151,6 +151,10 @@ const struct gpuq_schema p_job_act = P_SCHEMA(act_params, act_fields);
 enum act { ACT_CANCEL, ACT_HOLD, ACT_RELEASE };
 static const char *const act_words[] = { "cancel", "hold", "release" };
 
+/* What is done is done to all; the answer names so many, since it is one message. */
+#define NAMED_MAX 5000
+#define ERRORS_MAX 1000
+
 struct acting {
 	struct methods *m;
 	struct rpc_call *c;
@@ -158,14 +162,18 @@ struct acting {
 	const struct act_params *p;
 	struct job_filter besides; /* what a job has to match besides its id */
 	struct gpuq_val *jobs, *errors;
+	int64_t matched; /* of which `jobs` names as many as an answer may hold */
 	bool quiet; /* jobs selected by a filter: those one may not touch are passed over */
 };
 
 static void refuse(struct acting *x, const char *id, int code, const char *text)
 {
 	struct gpuq_arena *a = rpc_call_arena(x->c);
-	struct gpuq_val *e = gpuq_map(a);
+	struct gpuq_val *e;
 
+	if (x->errors && x->errors->n >= ERRORS_MAX)
+		return;
+	e = gpuq_map(a);
 	gpuq_put(a, e, "id", gpuq_str(a, id));
 	gpuq_put(a, e, "code", gpuq_int(a, gpuq_err_number(code)));
 	gpuq_put(a, e, "name", gpuq_str(a, gpuq_err_name(code)));
@@ -233,6 +241,8 @@ static void act_on(struct acting *x, struct job_key key, const struct job *j)
 				 LOGS(peer->user));
 		}
 	}
+	if (x->matched++ >= NAMED_MAX)
+		return;
 	v = gpuq_map(a);
 	gpuq_put(a, v, "id", gpuq_int(a, key.id));
 	gpuq_put(a, v, "array_index", key.index < 0 ? gpuq_null(a) : gpuq_int(a, key.index));
@@ -324,17 +334,28 @@ static void act_when_durable(void *arg, int rc, const struct gpuq_err *failed)
 static int act(struct methods *m, struct rpc_call *c, const struct act_params *p, enum act what,
 	       struct gpuq_err *err)
 {
-	struct acting *x = gpuq_arena_alloc(rpc_call_arena(c), sizeof(*x));
+	struct gpuq_arena *a = rpc_call_arena(c);
+	struct model *model = journal_model(m->j);
+	struct acting x = { m, c, what, p, p->filter, gpuq_list(a), gpuq_list(a), 0, false };
+	struct gpuq_val *v = gpuq_map(a);
 
 	if (!x)
 		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
 	if (!filter_any(&p->filter))
 		return gpuq_fail(err, GPUQ_EINVAL, "which jobs? name ids or a filter");
-	x->m = m;
-	x->c = c;
-	x->act = what;
-	x->p = p;
-	journal_after(m->j, act_when_durable, x);
+	x.besides.ids = (struct gpuq_strlist){ NULL, 0 };
+	for (size_t i = 0; i < p->filter.ids.n; i++)
+		act_on_id(&x, p->filter.ids.items[i]);
+	x.quiet = true;
+	if (p->filter.ids.n == 0)
+		job_each(model, j) if (!j->ended && !(j->array && j->array->n_waiting == 0) &&
+				       filter_job(&p->filter, j)) act_on(&x, j->key, j);
+	if (!x.jobs || !x.errors || !v)
+		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+	gpuq_put(a, v, "matched", gpuq_int(a, x.matched));
+	gpuq_put(a, v, "jobs", x.jobs);
+	gpuq_put(a, v, "errors", x.errors);
+	rpc_reply(c, v);
 	return 0;
 }
 

@@ -203,6 +203,15 @@ class Status(Case):
         self.assertIn("Resources a100: have 1, need 4, for ", out)
         self.assertEqual(json.loads(self.ok("status", "17", "--json"))["id"], 17)
 
+    def test_an_array_that_is_no_single_message(self):
+        def big(call):
+            raise Refused(8, "too_big", "the answer is larger than a message may be")
+        s = self.serve(job_get=big, job_list=listing(*[job(17, array_index=i)
+                                                       for i in range(3)]))
+        out = self.ok("status", "17", "--json")
+        self.assertEqual([json.loads(x)["array_index"] for x in out.splitlines()], [0, 1, 2])
+        self.assertEqual(s.of("job.list")[0].params, {"ids": ["17"], "all": True})
+
     def test_no_such_job(self):
         def gone(call):
             raise Refused(2, "not_found", "no job 17")

@@ -40,7 +40,27 @@ class Submit(Case):
         s = self.serve(job_submit=taken(job(17, "PENDING"), job(18, "PENDING")))
         out = self.ok("submit", self.path("j.yaml", SPEC + "---\n" + SPEC))
         self.assertEqual(out, "Submitted job 17\nSubmitted job 18\n")
-        self.assertEqual(len(s.of("job.submit")[0].params["specs"]), 2)
+        p = s.of("job.submit")[0].params
+        self.assertEqual(len(p["specs"]), 2)
+        # Their surroundings travel once.
+        self.assertNotIn("context", p["specs"][0])
+        self.assertEqual(p["context"]["cwd"], os.path.realpath(self.dir))
+
+    def test_many_documents_are_one_message_each_way(self):
+        def submit(call):
+            n = len(call.params["specs"])
+            if call.params["dry_run"]:
+                return {"jobs": [dict(job(1, "PENDING"), id=None, state=None)] * n}
+            return {"jobs": [{"id": i + 1, "warnings": ["w"]} for i in range(n)]}
+        s = self.serve(job_submit=submit,
+                       job_get=lambda call: {"jobs": [job(call.params["id"], "PENDING")]})
+        f = self.path("many.yaml", "---\n".join([SPEC] * 30))
+        code, out, err = self.run_gpuq("submit", "--json", f)
+        self.assertEqual((code, err), (0, "gpuq: warning: w\n"))
+        self.assertEqual([json.loads(x)["id"] for x in out.splitlines()], list(range(1, 31)))
+        self.assertEqual(len(s.of("job.submit")), 1)
+        self.assertIs(s.of("job.submit")[0].params["brief"], True)
+        self.assertEqual(len(self.ok("submit", "--dry-run", f).splitlines()), 30)
 
     def test_options_win_over_the_file(self):
         s = self.serve(job_submit=taken())
