@@ -79,9 +79,13 @@ end_all() {
 	for end_pid in $(tagged); do
 		kill -KILL "$end_pid" 2>/dev/null
 	done
-	[ ! -d "$test_cluster" ] || "$KUBE_TOOLS/kube" delete "namespaces/$test_namespace" >/dev/null 2>&1
+	end_cluster
 }
-test_cluster=
+
+# kube.sh has more to end.
+end_cluster() {
+	:
+}
 trap 'end_code=$?; end_all; (exit $end_code); die' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM HUP
