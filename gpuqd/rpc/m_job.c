@@ -313,7 +313,7 @@ static void act_now(struct acting *x)
 	if (p->filter.ids.n == 0)
 		job_each(model, j) if (!j->ended && !(j->array && j->array->n_waiting == 0) &&
 				       filter_job(&p->filter, j)) act_on(x, j->key, j);
-	gpuq_put(a, v, "matched", gpuq_int(a, x->jobs ? x->jobs->n : 0));
+	gpuq_put(a, v, "matched", gpuq_int(a, x->matched));
 	gpuq_put(a, v, "jobs", x->jobs);
 	gpuq_put(a, v, "errors", x->errors);
 	rpc_reply(x->c, v);
@@ -334,28 +334,19 @@ static void act_when_durable(void *arg, int rc, const struct gpuq_err *failed)
 static int act(struct methods *m, struct rpc_call *c, const struct act_params *p, enum act what,
 	       struct gpuq_err *err)
 {
-	struct gpuq_arena *a = rpc_call_arena(c);
-	struct model *model = journal_model(m->j);
-	struct acting x = { m, c, what, p, p->filter, gpuq_list(a), gpuq_list(a), 0, false };
-	struct gpuq_val *v = gpuq_map(a);
+	struct acting *x = gpuq_arena_alloc(rpc_call_arena(c), sizeof(*x));
 
 	if (!x)
 		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
 	if (!filter_any(&p->filter))
 		return gpuq_fail(err, GPUQ_EINVAL, "which jobs? name ids or a filter");
-	x.besides.ids = (struct gpuq_strlist){ NULL, 0 };
-	for (size_t i = 0; i < p->filter.ids.n; i++)
-		act_on_id(&x, p->filter.ids.items[i]);
-	x.quiet = true;
-	if (p->filter.ids.n == 0)
-		job_each(model, j) if (!j->ended && !(j->array && j->array->n_waiting == 0) &&
-				       filter_job(&p->filter, j)) act_on(&x, j->key, j);
-	if (!x.jobs || !x.errors || !v)
-		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
-	gpuq_put(a, v, "matched", gpuq_int(a, x.matched));
-	gpuq_put(a, v, "jobs", x.jobs);
-	gpuq_put(a, v, "errors", x.errors);
-	rpc_reply(c, v);
+	x->m = m;
+	x->c = c;
+	x->act = what;
+	x->p = p;
+	x->besides = p->filter;
+	x->besides.ids = (struct gpuq_strlist){ NULL, 0 };
+	journal_after(m->j, act_when_durable, x);
 	return 0;
 }
 
