@@ -38,7 +38,8 @@ static struct gpuq_val *brief(struct gpuq_arena *a, const struct gpuq_val *jobs)
 	return list;
 }
 
-int m_job_submit(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err)
+static int submit(struct methods *m, struct rpc_call *c, const struct submit_params *p,
+		  struct gpuq_err *err)
 {
 	const struct rpc_peer *peer = rpc_call_peer(c);
 	struct submit_who who = { peer->user, peer->uid, peer->gid, peer_is_operator(c) };
@@ -54,7 +55,6 @@ int m_job_submit(void *arg, struct rpc_call *c, const void *params, struct gpuq_
 		    !gpuq_get(p->specs->items[i], "context"))
 			gpuq_put(a, p->specs->items[i], "context", p->context);
 	rc = submit_jobs(m->j, m->cluster, &who, p->specs, rpc_call_key(c), p->dry_run, a, &r, err);
-
 	if (rc < 0)
 		return rc;
 	v = gpuq_map(a);
