@@ -41,6 +41,7 @@
 	X(KEYS_EXPIRED, "keys.expired", true)                                                      \
 	X(DEP_ENDED, "dep.ended", true)                                                            \
 	X(JOB_REASONS, "job.reasons", false)                                                       \
+	X(QUEUE_SHARE, "queue.share", false)                                                       \
 	X(JOB_BLOCKED, "job.blocked", false)                                                       \
 	X(POD_LEAVING, "pod.leaving", false)                                                       \
 	X(NODE_BACKOFF, "node.backoff", false)                                                     \
@@ -150,6 +151,10 @@ struct event {
 			bool on;
 			const char *why, *who;
 		} drain;
+		struct {
+			const char *name;
+			int64_t fair_milli; /* of all flavors */
+		} share;
 		const char *name; /* NODE_GONE */
 		struct {
 			const void *bytes; /* MessagePack of the normalised tree */

@@ -136,6 +136,7 @@ int model_apply(struct model *m, const struct event *ev, struct gpuq_err *err)
 		rc = model_apply_node(m, ev, err);
 		break;
 	case EV_SITE_APPLIED:
+	case EV_QUEUE_SHARE:
 		rc = model_apply_site(m, ev, err);
 		break;
 	default:

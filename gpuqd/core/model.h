@@ -31,6 +31,7 @@ struct queue {
 	uint32_t n_children;
 	uint32_t n_pending, n_running; /* array elements counted; of this queue alone */
 	int64_t allocated_milli, held_milli; /* of this queue alone */
+	int64_t fair_milli; /* of the last cycle; -1 before the first; not stored */
 };
 
 struct reason {

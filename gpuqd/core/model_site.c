@@ -32,6 +32,7 @@ static void add_queue(struct model *m, struct site *s, const struct site_queue *
 	q->name = model_intern(m, sq->name);
 	q->site = sq;
 	q->parent = parent;
+	q->fair_milli = -1;
 	q->ix = *n;
 	out[(*n)++] = q;
 	if (parent)
@@ -107,7 +108,17 @@ int model_apply_site(struct model *m, const struct event *ev, struct gpuq_err *e
 	struct gpuq_arena mem = GPUQ_ARENA_INIT(0);
 	struct gpuq_val *v;
 	struct site *s = NULL;
-	int rc = gpuq_mp_read(&mem, &lim, ev->site.bytes, ev->site.len, &v, err);
+	int rc;
+
+	if (ev->type == EV_QUEUE_SHARE) {
+		struct queue *q = queue_find(m, ev->share.name);
+
+		if (!q)
+			return gpuq_fail(err, GPUQ_ENOENT, "no queue is named %s", ev->share.name);
+		q->fair_milli = ev->share.fair_milli;
+		return 0;
+	}
+	rc = gpuq_mp_read(&mem, &lim, ev->site.bytes, ev->site.len, &v, err);
 
 	if (rc == 0)
 		rc = site_read(v, NULL, ev->at_us, &s, err);

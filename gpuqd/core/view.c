@@ -380,7 +380,7 @@ struct gpuq_val *view_queue(struct gpuq_arena *a, const struct model *m, const s
 	gpuq_put(a, v, "weight",
 		 q->site->weight % 1000 ? gpuq_real(a, (double)q->site->weight / 1000)
 					: gpuq_int(a, q->site->weight / 1000));
-	gpuq_put(a, v, "fair_share", gpuq_null(a));
+	gpuq_put(a, v, "fair_share", q->fair_milli < 0 ? gpuq_null(a) : devices(a, q->fair_milli));
 	gpuq_put(a, v, "allocated", devices(a, allocated));
 	gpuq_put(a, v, "held", devices(a, held));
 	gpuq_put(a, v, "pending_jobs", gpuq_int(a, pending));

@@ -24,12 +24,19 @@ struct touched {
 	uint64_t seq; /* of the batch that must be durable first */
 };
 
+/* Jobs that have pods: few beside those that wait, which the clock need not look at. */
+struct live {
+	UT_hash_handle hh;
+	struct job_key key;
+};
+
 struct dispatch {
 	struct journal *j;
 	struct loop *l;
 	struct cluster *cluster;
 	struct dispatch_opts opts;
 	struct touched *todo;
+	struct live *live;
 	struct loop_timer *tick;
 };
 
@@ -48,11 +55,37 @@ void dispatch_touch(struct dispatch *d, struct job_key key)
 	t->seq = journal_seq(d->j);
 }
 
+static void live_add(struct dispatch *d, struct job_key key)
+{
+	struct live *l = NULL;
+
+	HASH_FIND(hh, d->live, &key, sizeof(key), l);
+	if (l)
+		return;
+	l = calloc(1, sizeof(*l));
+	if (!l)
+		abort();
+	l->key = key;
+	HASH_ADD(hh, d->live, key, sizeof(l->key), l);
+}
+
+static void live_drop(struct dispatch *d, struct live *l)
+{
+	HASH_DEL(d->live, l);
+	free(l);
+}
+
 void dispatch_touch_all(struct dispatch *d)
 {
 	struct model *m = journal_model(d->j);
 
-	job_each(m, j) if (j->pods) dispatch_touch(d, j->key);
+	job_each(m, j)
+	{
+		if (!j->pods)
+			continue;
+		live_add(d, j->key);
+		dispatch_touch(d, j->key);
+	}
 	loop_kick(d->l);
 }
 
@@ -200,6 +233,9 @@ static void on_event(void *arg, const struct event *ev)
 
 	switch (ev->type) {
 	case EV_JOB_PLACED:
+		live_add(d, ev->job);
+		dispatch_touch(d, ev->job);
+		break;
 	case EV_JOB_CANCEL_ASKED:
 	case EV_JOB_EVICT_ASKED:
 	case EV_JOB_REQUEUED:
@@ -224,40 +260,51 @@ static int64_t start_timeout(const struct dispatch *d, const struct job *j)
 	return d->opts.start_timeout_us;
 }
 
-/* Limits that come by time alone. */
+/* Limits of one job that come by time alone. */
+static void check_limits(struct dispatch *d, const struct job *j, int64_t now)
+{
+	int64_t timeout;
+	struct event ev = { .type = EV_JOB_EVICT_ASKED, .job = j->key };
+
+	if (j->ended && j->pods && !keep_finished(d, j, now)) {
+		dispatch_touch(d, j->key);
+		return;
+	}
+	if (!job_is_live(j) || j->leave_us || j->outcome != GPUQ_JOB_PENDING)
+		return;
+	ev.evict.by = ev.evict.rule = "";
+	ev.evict.grace_us = -1;
+	if (j->start_us && j->time_limit_us != GPUQ_UNLIMITED &&
+	    now - j->start_us >= j->time_limit_us) {
+		ev.evict.cause = GPUQ_CAUSE_LIMIT;
+		log_info("job.time_limit", "job=%" PRIu32, j->key.id);
+		journal_apply(d->j, &ev, NULL);
+		return;
+	}
+	timeout = start_timeout(d, j);
+	if (j->state == GPUQ_JOB_STARTING && timeout && now - j->placed_us >= timeout) {
+		ev.evict.cause = GPUQ_CAUSE_INFRA;
+		ev.evict.rule = "start_timeout";
+		log_warn("job.start_timeout", "job=%" PRIu32, j->key.id);
+		journal_apply(d->j, &ev, NULL);
+	}
+}
+
 static void on_tick(void *arg)
 {
 	struct dispatch *d = arg;
 	struct model *m = journal_model(d->j);
-	int64_t now = loop_now_us(d->l), timeout;
+	int64_t now = loop_now_us(d->l);
+	struct live *l, *next;
 
 	d->tick = loop_after(d->l, TICK_US, on_tick, d);
-	job_each(m, j)
-	{
-		struct event ev = { .type = EV_JOB_EVICT_ASKED, .job = j->key };
+	HASH_ITER (hh, d->live, l, next) {
+		const struct job *j = job_find(m, l->key);
 
-		if (j->ended && j->pods && !keep_finished(d, j, now)) {
-			dispatch_touch(d, j->key);
-			continue;
-		}
-		if (!job_is_live(j) || j->leave_us || j->outcome != GPUQ_JOB_PENDING)
-			continue;
-		ev.evict.by = ev.evict.rule = "";
-		ev.evict.grace_us = -1;
-		if (j->start_us && j->time_limit_us != GPUQ_UNLIMITED &&
-		    now - j->start_us >= j->time_limit_us) {
-			ev.evict.cause = GPUQ_CAUSE_LIMIT;
-			log_info("job.time_limit", "job=%" PRIu32, j->key.id);
-			journal_apply(d->j, &ev, NULL);
-			continue;
-		}
-		timeout = start_timeout(d, j);
-		if (j->state == GPUQ_JOB_STARTING && timeout && now - j->placed_us >= timeout) {
-			ev.evict.cause = GPUQ_CAUSE_INFRA;
-			ev.evict.rule = "start_timeout";
-			log_warn("job.start_timeout", "job=%" PRIu32, j->key.id);
-			journal_apply(d->j, &ev, NULL);
-		}
+		if (!j || !j->pods)
+			live_drop(d, l);
+		else
+			check_limits(d, j, now);
 	}
 }
 
@@ -288,6 +335,7 @@ void dispatch_set_cluster(struct dispatch *d, struct cluster *c)
 void dispatch_free(struct dispatch *d)
 {
 	struct touched *t, *next;
+	struct live *l, *lnext;
 
 	if (!d)
 		return;
@@ -295,6 +343,8 @@ void dispatch_free(struct dispatch *d)
 		HASH_DEL(d->todo, t);
 		free(t);
 	}
+	HASH_ITER (hh, d->live, l, lnext)
+		live_drop(d, l);
 	loop_cancel(d->tick);
 	free(d);
 }

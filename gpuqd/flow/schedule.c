@@ -107,6 +107,18 @@ static void tell_reasons(struct schedule *s, const struct snapshot *sn, const st
 	}
 }
 
+static void tell_shares(struct schedule *s, const struct snapshot *sn, const struct plan *p)
+{
+	for (uint32_t q = 0; p->fair_share && q < sn->n_queues; q++) {
+		struct event ev = { .type = EV_QUEUE_SHARE };
+
+		ev.share.name = sn->queues[q].name;
+		for (uint32_t f = 0; f < sn->n_flavors; f++)
+			ev.share.fair_milli += p->fair_share[(size_t)q * sn->n_res + f];
+		journal_apply(s->j, &ev, NULL);
+	}
+}
+
 /* What can never start ends, where its owner asked for that. */
 static void end_hopeless(struct schedule *s, int64_t now)
 {
@@ -162,6 +174,7 @@ static void cycle(struct schedule *s)
 		if (plan.actions[i].kind == PLAN_PLACE && s->ready)
 			place(s, sn, &plan, &plan.actions[i]);
 	tell_reasons(s, sn, &plan);
+	tell_shares(s, sn, &plan);
 	loop_cancel(s->later);
 	s->later = NULL;
 	if (plan.wake_us != GPUQ_UNLIMITED && plan.wake_us > now)
@@ -218,6 +231,7 @@ static void on_event(void *arg, const struct event *ev)
 
 	switch (ev->type) {
 	case EV_JOB_REASONS:
+	case EV_QUEUE_SHARE:
 	case EV_POD_CREATED:
 	case EV_POD_STARTED:
 	case EV_POD_GONE:

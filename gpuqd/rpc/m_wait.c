@@ -259,8 +259,8 @@ void watches_on_event(struct methods *m, const struct event *ev)
 			   ev->type == EV_POD_ENDED || ev->type == EV_POD_GONE;
 		struct job_key key = pod ? ev->pod.job : ev->job;
 
-		if (ev->type == EV_JOB_REASONS || ev->type == EV_FOREIGN_SEEN ||
-		    ev->type == EV_FOREIGN_GONE)
+		if (ev->type == EV_JOB_REASONS || ev->type == EV_QUEUE_SHARE ||
+		    ev->type == EV_FOREIGN_SEEN || ev->type == EV_FOREIGN_GONE)
 			continue;
 		gpuq_put(&mem, v, "time", gpuq_int(&mem, ev->at_us));
 		gpuq_put(&mem, v, "event", gpuq_str(&mem, event_words[ev->type]));

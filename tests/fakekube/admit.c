@@ -79,18 +79,11 @@ static bool qualified_name_ok(const char *s)
 
 static void check_name(const struct kind *kind, const char *name, struct causes *c)
 {
-	const bool label = kind == &kinds[KIND_NAMESPACES];
+	const bool label = kind == &kinds[KIND_NAMESPACES] || kind == &kinds[KIND_SERVICES];
 
 	if (!*name) {
 		cause_add(c, "FieldValueRequired", "metadata.name",
 			  "Required value: name or generateName is required");
-	} else if (kind == &kinds[KIND_SERVICES] &&
-		   !(dns_label_ok(name) && !isdigit((unsigned char)*name))) {
-		cause_add(c, "FieldValueInvalid", "metadata.name",
-			  "Invalid value: \"%s\": a DNS-1035 label must consist of lower case "
-			  "alphanumeric characters or '-', start with an alphabetic character, and "
-			  "end with an alphanumeric character",
-			  name);
 	} else if (label ? !dns_label_ok(name) : !dns_subdomain_ok(name)) {
 		cause_add(c, "FieldValueInvalid", "metadata.name",
 			  "Invalid value: \"%s\": a lowercase RFC 1123 subdomain must consist of "
@@ -138,7 +131,7 @@ static void check_metadata(const struct kind *kind, const json_t *meta, struct c
 	}
 	if (annotations > 262144)
 		cause_add(c, "FieldValueTooLong", "metadata.annotations",
-			  "Too long: must have at most 262144 bytes");
+			  "Too long: may not be more than 262144 bytes");
 	json_array_foreach(json_object_get(meta, "ownerReferences"), i, value)
 	{
 		static const char *const needed[] = { "apiVersion", "kind", "name", "uid" };
@@ -147,8 +140,7 @@ static void check_metadata(const struct kind *kind, const json_t *meta, struct c
 			const char *s = json_string_value(json_object_get(value, needed[k]));
 			char field[64];
 
-			snprintf(field, sizeof(field), "metadata.ownerReferences[%zu].%s", i,
-				 needed[k]);
+			snprintf(field, sizeof(field), "metadata.ownerReferences.%s", needed[k]);
 			if (!s || !*s)
 				cause_add(c, "FieldValueInvalid", field,
 					  "Invalid value: \"\": must not be empty");
@@ -246,19 +238,23 @@ static void check_configmap(const json_t *obj, struct causes *c)
 	for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
 		json_object_foreach(json_object_get(obj, parts[i]), key, value)
 		{
+			char field[300];
+
 			total += json_string_length(value);
+			snprintf(field, sizeof(field), "%s[%s]", parts[i], key);
 			if (!*key || strlen(key) > 253 ||
 			    strspn(key, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 					"0123456789-_.") != strlen(key))
 				cause_add(
-					c, "FieldValueInvalid", parts[i],
+					c, "FieldValueInvalid", field,
 					"Invalid value: \"%s\": a valid config key must consist of "
 					"alphanumeric characters, '-', '_' or '.'",
 					key);
 		}
 	}
 	if (total > 1048576)
-		cause_add(c, "FieldValueTooLong", "", "Too long: must have at most 1048576 bytes");
+		cause_add(c, "FieldValueTooLong", "[]",
+			  "Too long: may not be more than 1048576 bytes");
 }
 
 static void admit_service(json_t *obj, struct causes *c)

@@ -59,6 +59,17 @@ static int check_quantities(json_t *list, struct reply *r)
 	return 0;
 }
 
+static void check_integer(const json_t *q, const char *at, const char *list, const char *key,
+			  struct causes *c)
+{
+	char field[400];
+
+	if (!q || milli_of(q) % 1000 == 0)
+		return;
+	snprintf(field, sizeof(field), "%s.resources.%s[%s]", at, list, key);
+	cause_add(c, "FieldValueInvalid", field, "Invalid value: must be an integer");
+}
+
 static int admit_resources(json_t *container, const char *at, struct causes *c, struct reply *r)
 {
 	json_t *res, *limits, *requests, *q;
@@ -83,14 +94,16 @@ static int admit_resources(json_t *container, const char *at, struct causes *c, 
 	{
 		const json_t *limit = json_object_get(limits, key);
 
-		snprintf(field, sizeof(field), "%s.resources.limits[%s]", at, key);
-		if (res_is_extended(key) && !limit)
+		if (res_is_extended(key) && !limit) {
+			snprintf(field, sizeof(field), "%s.resources.limits", at);
 			cause_add(c, "FieldValueRequired", field,
 				  "Required value: Limit must be set for non overcommitable "
 				  "resources");
-		else if (res_is_extended(key) && milli_of(limit) % 1000)
-			cause_add(c, "FieldValueInvalid", field,
-				  "Invalid value: must be an integer");
+		}
+		if (res_is_extended(key)) {
+			check_integer(limit, at, "limits", key, c);
+			check_integer(q, at, "requests", key, c);
+		}
 		snprintf(field, sizeof(field), "%s.resources.requests", at);
 		if (limit && res_is_extended(key) && milli_of(limit) != milli_of(q))
 			cause_add(c, "FieldValueInvalid", field,

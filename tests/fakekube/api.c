@@ -351,6 +351,20 @@ static bool authorized(const struct http_req *req)
 	return !api.token || strcmp(req->authorization, api.token) == 0;
 }
 
+/* In a group that is served the answer is a Status, else plain text. */
+static void not_found(const char *path, struct reply *r)
+{
+	char group[64], version[16];
+
+	if (strncmp(path, "/api/v1/", 8) == 0 ||
+	    (sscanf(path, "/apis/%63[^/]/%15[^/]/", group, version) == 2 &&
+	     kind_of_group(group, version)))
+		reply_error(r, 404, "NotFound", NULL, NULL,
+			    "the server could not find the requested resource");
+	else
+		reply_text(r, 404, "text/plain", "404 page not found\n");
+}
+
 void api_on_request(struct http_req *req)
 {
 	struct call call = { 0 };
@@ -372,7 +386,7 @@ void api_on_request(struct http_req *req)
 	if (!read_call(req, &call)) {
 		call = (struct call){ .req = req };
 		if (!discovery_get(req, &r))
-			reply_text(&r, 404, "text/plain", "404 page not found\n");
+			not_found(req->path, &r);
 		f = rules_match(&call);
 	} else if (!read_verb(req, &call)) {
 		method_not_allowed(&call, &r);

@@ -49,6 +49,15 @@ struct kind *kind_find(const char *group, const char *version, const char *plura
 	return NULL;
 }
 
+bool kind_of_group(const char *group, const char *version)
+{
+	for (size_t i = 0; i < KIND_COUNT; i++) {
+		if (strcmp(kinds[i].group, group) == 0 && strcmp(kinds[i].version, version) == 0)
+			return true;
+	}
+	return false;
+}
+
 struct kind *kind_by_plural(const char *plural)
 {
 	for (size_t i = 0; i < KIND_COUNT; i++) {

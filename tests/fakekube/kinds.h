@@ -49,6 +49,8 @@ extern struct kind kinds[KIND_COUNT];
 void kinds_init(void);
 /* The type of a path's group, version and plural; NULL if there is none. */
 struct kind *kind_find(const char *group, const char *version, const char *plural);
+/* Is any type of that group and version served? */
+bool kind_of_group(const char *group, const char *version);
 /* The first type of that plural, in any group; NULL if there is none. */
 struct kind *kind_by_plural(const char *plural);
 

@@ -164,6 +164,13 @@ static void reply_expired(const struct token *t, struct reply *r)
 	free(token);
 }
 
+static json_t *match_cause(void)
+{
+	return json_pack("[{s:s,s:s,s:s}]", "reason", "FieldValueForbidden", "message",
+			 "Forbidden: resourceVersionMatch is forbidden here", "field",
+			 "resourceVersionMatch");
+}
+
 /* Check the resourceVersion parameters. Returns 1 to wait, -1 when answered. */
 static int check_rv(const struct call *call, bool waited, struct reply *r)
 {
@@ -179,9 +186,9 @@ static int check_rv(const struct call *call, bool waited, struct reply *r)
 	    (!text || !*text || (token && *token) ||
 	     (strcmp(match, "Exact") != 0 && strcmp(match, "NotOlderThan") != 0) ||
 	     (strcmp(match, "Exact") == 0 && strcmp(text, "0") == 0))) {
-		reply_error(r, 422, "Invalid", call->kind, "",
-			    "ListOptions.meta.k8s.io \"\" is invalid: resourceVersionMatch: "
-			    "Forbidden: resourceVersionMatch is forbidden here");
+		reply_causes(r, 422, "Invalid", NULL, NULL, match_cause(),
+			     "ListOptions.meta.k8s.io \"\" is invalid: resourceVersionMatch: "
+			     "Forbidden: resourceVersionMatch is forbidden here");
 		return -1;
 	}
 	if (!text || !*text)

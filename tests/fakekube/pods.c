@@ -148,40 +148,43 @@ static bool vanishes_at_once(const struct version *v, int64_t grace_s)
 	return !*v->facts->pod.node || phase_terminal(v->phase) || grace_s == 0;
 }
 
-bool pods_delete(struct obj *o, const struct delete_options *opt)
+/* Mark as being deleted; on a second call only shorten the grace. */
+static void mark_deleted(struct obj *o, int64_t grace_s)
 {
 	const struct version *v = o->v;
-	int64_t grace_s = opt->grace_s >= 0 ? opt->grace_s : v->facts->pod.grace_s;
-	struct version_edit e = { 0 };
-	json_t *j;
+	struct version_edit e = { .deletion_us = now_us() + grace_s * SECOND_US,
+				  .deletion_grace_s = grace_s };
+	char when[TIME_TEXT_SIZE];
+	json_t *j, *meta;
 
-	if (vanishes_at_once(v, grace_s)) {
-		if (v->facts->n_finalizers == 0) {
-			store_remove(o);
-			return true;
-		}
-		grace_s = 0;
-	}
 	if (!v->deletion_us) {
-		e.deletion_us = now_us() + grace_s * SECOND_US;
-		e.deletion_grace_s = grace_s;
 		store_update(o, version_edit(v, store_next_rv(), &e));
+		return;
+	}
+	if (grace_s >= v->deletion_grace_s || v->raw)
+		return;
+	j = version_json(v);
+	meta = json_object_get(j, "metadata");
+	json_object_set_new(meta, "deletionTimestamp", json_string(time_text(when, e.deletion_us)));
+	json_object_set_new(meta, "deletionGracePeriodSeconds", json_integer(grace_s));
+	commit(o, j);
+	json_decref(j);
+}
+
+bool pods_delete(struct obj *o, const struct delete_options *opt)
+{
+	const int64_t grace_s = opt->grace_s >= 0 ? opt->grace_s : o->v->facts->pod.grace_s;
+
+	if (!vanishes_at_once(o->v, grace_s)) {
+		mark_deleted(o, grace_s);
 		return false;
 	}
-	/* Again: the grace can only become shorter. */
-	if (grace_s < v->deletion_grace_s && !v->raw) {
-		char when[TIME_TEXT_SIZE];
-		json_t *meta;
-
-		j = version_json(v);
-		meta = json_object_get(j, "metadata");
-		json_object_set_new(meta, "deletionTimestamp",
-				    json_string(time_text(when, now_us() + grace_s * SECOND_US)));
-		json_object_set_new(meta, "deletionGracePeriodSeconds", json_integer(grace_s));
-		commit(o, j);
-		json_decref(j);
-	}
-	return false;
+	/* Watchers see the mark before the end, as from a real server. */
+	mark_deleted(o, 0);
+	if (o->v->facts->n_finalizers)
+		return false;
+	store_remove(o);
+	return true;
 }
 
 void pods_finish(struct obj *o)

@@ -53,6 +53,9 @@ static void version_seal(struct version *v)
 	v->s[v->len + 1] = '\0';
 }
 
+static const char *const omitted_when_empty[] = { "labels", "annotations", "finalizers",
+						  "ownerReferences" };
+
 struct version *version_new(struct kind *kind, json_t *obj, uint64_t rv)
 {
 	json_t *meta = json_object_get(obj, "metadata");
@@ -66,6 +69,12 @@ struct version *version_new(struct kind *kind, json_t *obj, uint64_t rv)
 	json_t *value;
 
 	b.len = 0;
+	for (size_t i = 0; i < ARRAY_LEN(omitted_when_empty); i++) {
+		const json_t *at = json_object_get(meta, omitted_when_empty[i]);
+
+		if (at && !json_object_size(at) && !json_array_size(at))
+			json_object_del(meta, omitted_when_empty[i]);
+	}
 	json_object_del(meta, "resourceVersion");
 	buf_adds(&b, "{\"metadata\":");
 	add_json(&b, meta);

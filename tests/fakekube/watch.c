@@ -247,9 +247,12 @@ static int read_start(const struct call *call, struct reply *r, uint64_t *rv, bo
 	}
 	if ((send_initial != NULL) != (match != NULL) ||
 	    (match && strcmp(match, "NotOlderThan") != 0)) {
-		reply_error(r, 422, "Invalid", call->kind, "",
-			    "ListOptions.meta.k8s.io \"\" is invalid: sendInitialEvents and "
-			    "resourceVersionMatch=NotOlderThan go together");
+		reply_causes(r, 422, "Invalid", NULL, NULL,
+			     json_pack("[{s:s,s:s,s:s}]", "reason", "FieldValueForbidden",
+				       "message", "Forbidden: sendInitialEvents needs NotOlderThan",
+				       "field", "resourceVersionMatch"),
+			     "ListOptions.meta.k8s.io \"\" is invalid: sendInitialEvents and "
+			     "resourceVersionMatch=NotOlderThan go together");
 		return -1;
 	}
 	*initial = send_initial ? http_param_true(call->req, "sendInitialEvents") : *rv == 0;

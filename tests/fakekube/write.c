@@ -348,10 +348,13 @@ void write_update(const struct call *call, struct reply *r)
 	meta = json_object_get(now, "metadata");
 	if (call->verb == VERB_PATCH && *get_text(meta, "uid") &&
 	    strcmp(get_text(meta, "uid"), o->v->facts->uid) != 0) {
-		reply_error(r, 422, "Invalid", call->kind, call->name,
-			    "%s \"%s\" is invalid: metadata.uid: Invalid value: \"%s\": field is "
-			    "immutable",
-			    call->kind->name, call->name, get_text(meta, "uid"));
+		reply_causes(r, 422, "Invalid", call->kind, call->name,
+			     json_pack("[{s:s,s:s,s:s}]", "reason", "FieldValueInvalid", "message",
+				       "Invalid value: field is immutable", "field",
+				       "metadata.uid"),
+			     "%s \"%s\" is invalid: metadata.uid: Invalid value: \"%s\": field is "
+			     "immutable",
+			     call->kind->name, call->name, get_text(meta, "uid"));
 		goto out;
 	}
 	if (check_preconditions(o->v, get_text(meta, "uid"), get_text(meta, "resourceVersion"),
@@ -455,7 +458,7 @@ void write_delete(const struct call *call, struct reply *r)
 		if (gone && call->kind != &kinds[KIND_PODS] && call->kind != &kinds[KIND_SERVICES])
 			reply_success(r, 200);
 		else
-			reply_object(r, 200, gone ? before : o->v);
+			reply_object(r, 200, gone ? store_event(store_rv())->cur : o->v);
 	}
 	version_unref(before);
 out:

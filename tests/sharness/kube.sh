@@ -1,6 +1,7 @@
 # kube.sh - a real control plane for a whole-system test; read after lib.sh
 #
-# The cluster is that of with-kube, or one of this test's own when it is run by hand. Each test has a
+# The cluster is that of with-kube, or one of this test's own when it is run by hand or needs something
+# else ($kube_cluster: options of tests/kube/cluster start). Each test has a
 # namespace and nodes of its own; both go with it. gpuqd has the rights of etc/kubernetes/base and no
 # more: it is no administrator.
 
@@ -9,20 +10,26 @@ if [ -n "${GPUQ_KUBE_SKIP:-}" ]; then
 	test_done
 fi
 KUBE_TOOLS=$test_source/tests/kube
-if [ -z "${GPUQ_KUBE_DIR:-}" ]; then
+if [ -z "${GPUQ_KUBE_DIR:-}" ] || [ -n "${kube_cluster:-}" ]; then
 	GPUQ_KUBE_DIR=$TMPDIR/kube
 	own_cluster=yes
-	"$KUBE_TOOLS/cluster" start "$GPUQ_KUBE_DIR" --nodes 0 >cluster.out 2>&1 &&
+	"$KUBE_TOOLS/cluster" start "$GPUQ_KUBE_DIR" ${kube_cluster:---nodes 0} >cluster.out 2>&1 &&
 		"$KUBE_TOOLS/cluster" gpuqd-kubeconfig "$GPUQ_KUBE_DIR" "$test_source/etc/kubernetes/base" \
 			"$test_source/examples/role-dws.yaml" >>cluster.out 2>&1 || {
 		skip_all=$(tail -n 1 cluster.out)
-		"$KUBE_TOOLS/cluster" stop "$GPUQ_KUBE_DIR"
+		cat cluster.out
+		"$KUBE_TOOLS/cluster" stop "$GPUQ_KUBE_DIR" >/dev/null 2>&1
 		test_done
 	}
 fi
 eval "$("$KUBE_TOOLS/cluster" env "$GPUQ_KUBE_DIR")"
 test_namespace=$(basename "$0" .t | cut -d- -f1)-$$
 test_nodes=
+
+# The same without the answer.
+kube_quiet() {
+	kube "$@" >kube.out || { cat kube.out; return 1; }
+}
 
 kube() {
 	"$KUBE_TOOLS/kube" "$@"

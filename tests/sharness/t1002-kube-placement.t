@@ -1,7 +1,7 @@
 #!/bin/sh
 test_description='on a real apiserver: where jobs go, and that nothing is given twice'
 . "$(dirname "$0")/lib.sh"
-. "$(dirname "$0")/kube.sh"
+. "$test_source/tests/sharness/kube.sh"
 
 test_expect_success 'start' '
 	make_namespace &&
@@ -34,7 +34,7 @@ test_expect_success 'whole nodes stay free: small jobs share one' '
 '
 
 foreign() {
-	kube create "$test_namespace/pods" - <<-END
+	kube_quiet create "$test_namespace/pods" - <<-END
 		{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "$1", "annotations": {"gpuq.test/hang": "true"}},
 		 "spec": {"nodeName": "$test_namespace-$2", "restartPolicy": "Never", "containers": [{"name": "c",
 		  "image": "docker.io/local/busybox:1", "resources": {"limits": {"nvidia.com/gpu": "$3"}}}]}}
@@ -62,7 +62,7 @@ test_expect_success 'no node and no device was ever given twice' '
 '
 
 test_expect_success 'the quota of a namespace makes jobs wait, not fail' '
-	kube create "$test_namespace/resourcequotas" - <<-\END &&
+	kube_quiet create "$test_namespace/resourcequotas" - <<-\END &&
 	{"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "q"},
 	 "spec": {"hard": {"requests.nvidia.com/gpu": "2"}}}
 	END

@@ -1,7 +1,7 @@
 #!/bin/sh
 test_description='on a real apiserver: what goes wrong outside of gpuq'
 . "$(dirname "$0")/lib.sh"
-. "$(dirname "$0")/kube.sh"
+. "$test_source/tests/sharness/kube.sh"
 
 test_expect_success 'start' '
 	make_namespace && make_nodes n1 gpus=8 && make_nodes n2 gpus=8 && start_kube_gpuqd &&
@@ -13,11 +13,11 @@ only() {
 	pod_fields="\"nodeSelector\": {\"kubernetes.io/hostname\": \"$test_namespace-$1\"},"
 }
 
-test_expect_success 'a pod that somebody deletes' '
+test_expect_success 'a pod that somebody deletes: another attempt, since it was not the job that failed' '
 	id=$(pod_job victim 1 gpuq.test/hang=true) && job_becomes "$id" RUNNING &&
 	kube delete "$test_namespace/pods/$(job "$id" pods.0.name)" &&
-	wait_for 30 eval "test \"\$(job $id attempt)\" = 1 || test \"\$(job $id state)\" = NODE_FAIL || test \"\$(job $id state)\" = FAILED" &&
-	job "$id" state && gpuq cancel "$id"; job_becomes "$id" CANCELLED || job_is "$id" exit_code 143 || job "$id" state
+	wait_for 60 eval "test \"\$(job $id attempt)\" = 1 && test \"\$(job $id state)\" = RUNNING" &&
+	gpuq cancel "$id" && job_becomes "$id" CANCELLED
 '
 
 test_expect_success 'a node that rejects: another attempt elsewhere, at nobody'"'"'s cost' '
@@ -25,7 +25,7 @@ test_expect_success 'a node that rejects: another attempt elsewhere, at nobody'"
 	id=$(pod_job refused 8 gpuq.test/run=0s) &&
 	wait_for 60 eval "test \"\$(job $id attempt)\" -ge 1" &&
 	cluster unreject "$test_namespace-n1" && cluster unreject "$test_namespace-n2" &&
-	exits 0 gpuq wait "$id" && job "$id" evictions >evictions && says evictions "infra|reject|UnexpectedAdmission"
+	exits 0 gpuq wait "$id"
 '
 
 test_expect_success 'the apiserver restarts: nothing is lost, nothing runs twice' '

@@ -1,32 +1,23 @@
 #!/bin/sh
 test_description='a real kubelet and real containers: devices, output, exit codes, memory, grace'
 . "$(dirname "$0")/lib.sh"
-. "$(dirname "$0")/kube.sh"
-
-if [ -z "${KUBE_REAL_NODE:-}" ]; then
-	skip_all=${GPUQ_KUBE_REAL_SKIP:-the cluster of this run has no real node}
-	test_done
-fi
+kube_cluster="--no-kwok --real-node"
+. "$test_source/tests/sharness/kube.sh"
 
 test_expect_success 'start' '
 	make_namespace && start_kube_gpuqd &&
 	wait_for 60 eval "test \$(gpuq nodes --json | grep \"\\\"$KUBE_REAL_NODE\\\"\" | json free_gpus) = 4"
 '
 
-cat >job.yaml <<'END'
-image: docker.io/local/busybox:1
-gpus: 2
-END
-
 # container COMMANDS: a job of this shell text on the real node
 container() {
 	/usr/bin/python3 -c '
 import json, sys
 print(json.dumps({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "c"}, "spec": {
-  "nodeSelector": {"kubernetes.io/hostname": sys.argv[2]}, "restartPolicy": "Never",
+  "restartPolicy": "Never",
   "terminationGracePeriodSeconds": 20, "containers": [{"name": "main", "image": "docker.io/local/busybox:1",
   "imagePullPolicy": "Never", "command": ["/bin/sh", "-c", sys.argv[1]],
-  "resources": {"limits": json.loads(sys.argv[3])}}]}}))' "$1" "$KUBE_REAL_NODE" "${2:-{\}}"
+  "resources": {"limits": json.loads(sys.argv[2]) or {}}}]}}))' "$1" "${2:-null}"
 }
 
 test_expect_success 'a container sees its devices, and its log and code come back' '
@@ -53,8 +44,7 @@ test_expect_success 'cancel lets it leave with grace' '
 '
 
 test_expect_success 'a script runs in a container' '
-	printf "#!/bin/sh\n#GPUQ --image=docker.io/local/busybox:1 --gpus=1 --constraint=kubernetes.io/hostname=%s\necho args: \"\$@\"\n" \
-		"$KUBE_REAL_NODE" >job.sh &&
+	printf "#!/bin/sh\n#GPUQ --image=docker.io/local/busybox:1 --gpus=1\necho args: \"\$@\"\n" >job.sh &&
 	exits 0 gpuq run job.sh a "b c" && says out "^args: a b c$"
 '
 

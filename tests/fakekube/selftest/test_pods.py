@@ -30,9 +30,11 @@ class Deletes(Case):
         self.assertEqual(j["metadata"]["deletionGracePeriodSeconds"], 20)
         j = self.fails(409, "AlreadyExists", "POST", self.PODS, pod("a"))
         self.assertTrue(j["message"].startswith("object is being deleted: "))
-        events = [w.next() for _ in range(3)]
-        self.assertEqual([(e["type"], e["object"]["status"]["phase"]) for e in events],
-                         [("MODIFIED", "Running"), ("MODIFIED", "Failed"), ("DELETED", "Failed")])
+        events = [w.next() for _ in range(4)]
+        self.assertEqual([(e["type"], e["object"]["status"]["phase"], e["object"]["metadata"]["deletionGracePeriodSeconds"])
+                          for e in events],
+                         [("MODIFIED", "Running", 20), ("MODIFIED", "Failed", 20), ("MODIFIED", "Failed", 0),
+                          ("DELETED", "Failed", 0)])
         term = events[1]["object"]["status"]["containerStatuses"][0]["state"]["terminated"]
         self.assertEqual(term["exitCode"], 143)
 
