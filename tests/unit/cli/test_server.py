@@ -1,7 +1,9 @@
 """Where the server is looked for, and what is said when there is none."""
 import json
 import os
+import shutil
 import socket
+import tempfile
 
 from fake import Case, Fake, GPUQ, main
 
@@ -46,17 +48,20 @@ class Places(Case):
                                       XDG_CONFIG_HOME=os.path.join(self.dir, "x")), "xdg")
 
     def test_ones_own_daemon(self):
-        self.fake(".local/state/gpuq/gpuqd.sock")
         other = {}
         if os.geteuid() == 0:
-            # Root's own daemon is the system's, so somebody else has to look.
+            # Root's own daemon is the system's, so somebody else has to look, in a
+            # folder to which they find the way.
             other = {"user": 65534, "group": 65534, "extra_groups": []}
-            for path, _, files in os.walk(self.dir):
-                for f in [path] + [os.path.join(path, f) for f in files]:
-                    os.chmod(f, 0o777)
+            self.dir = tempfile.mkdtemp(prefix="gpuq-cli.", dir="/tmp")
+            self.addCleanup(shutil.rmtree, self.dir)
             if os.system("setpriv --reuid=65534 --clear-groups %s version --client >/dev/null"
                          % GPUQ):
                 self.skipTest("nobody may not run " + GPUQ)
+        self.fake(".local/state/gpuq/gpuqd.sock")
+        for path, _, files in os.walk(self.dir):
+            for f in [path] + [os.path.join(path, f) for f in files]:
+                os.chmod(f, 0o777)
         p = self.start("version", "--json", env=self.env(GPUQ_SERVER=None), **other)
         out, err = p.communicate(timeout=60)
         self.assertEqual((p.returncode, err), (0, b""))
