@@ -148,21 +148,21 @@ static const struct out_def by_node = {
 	.sort = "NODE",
 };
 
+static int fill(struct cli *c, struct gpuq_val *params, struct gpuq_err *err)
+{
+	(void)err;
+	list_names(c, OPT_NODES, params);
+	return 0;
+}
+
 static bool keep(const struct cli *c, const struct gpuq_val *obj)
 {
-	const char *name = gpuq_get_str(obj, "name", "");
-
-	if (!list_has(c->args.val[OPT_NODES], name) ||
-	    !list_has(c->args.val[OPT_STATES], gpuq_get_str(obj, "state", "")))
-		return false;
-	for (int i = 0; i < c->args.n_rest; i++)
-		if (strcmp(c->args.rest[i], name) == 0)
-			return true;
-	return c->args.n_rest == 0;
+	return list_has(c->args.val[OPT_STATES], gpuq_get_str(obj, "state", ""));
 }
 
 int cmd_nodes(struct cli *c)
 {
-	return list_run(c, "node.list", opt_given(&c->args, OPT_SUMMARY) ? &by_node : &by_device,
-			NULL, NULL, keep);
+	const struct out_def *def = opt_given(&c->args, OPT_SUMMARY) ? &by_node : &by_device;
+
+	return list_run(c, "node.list", def, NULL, fill, keep);
 }

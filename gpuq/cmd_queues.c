@@ -31,16 +31,11 @@ static const struct out_def queue_list = {
 	.sort = NULL,
 };
 
-static bool keep(const struct cli *c, const struct gpuq_val *obj)
+static int fill(struct cli *c, struct gpuq_val *params, struct gpuq_err *err)
 {
-	const char *name = gpuq_get_str(obj, "name", "");
-
-	if (!list_has(c->args.val[OPT_QUEUES], name))
-		return false;
-	for (int i = 0; i < c->args.n_rest; i++)
-		if (strcmp(c->args.rest[i], name) == 0)
-			return true;
-	return c->args.n_rest == 0;
+	(void)err;
+	list_names(c, OPT_QUEUES, params);
+	return 0;
 }
 
 int queues_print(struct cli *c)
@@ -61,5 +56,5 @@ int queues_print(struct cli *c)
 
 int cmd_queues(struct cli *c)
 {
-	return list_run(c, "queue.list", &queue_list, NULL, NULL, keep);
+	return list_run(c, "queue.list", &queue_list, NULL, fill, NULL);
 }

@@ -115,6 +115,25 @@ bool watch_pause(int64_t us)
 	return !cli_signals_seen();
 }
 
+void list_names(struct cli *c, enum opt_id id, struct gpuq_val *params)
+{
+	struct gpuq_arena *a = &c->arena;
+	struct gpuq_val *list = gpuq_list(a);
+	const char *words = c->args.val[id];
+
+	for (int i = 0; i < c->args.n_rest; i++)
+		gpuq_add(a, list, gpuq_str(a, c->args.rest[i]));
+	while (words && *words) {
+		const size_t n = strcspn(words, ",");
+
+		if (n)
+			gpuq_add(a, list, gpuq_strn(a, words, n));
+		words += n + (words[n] == ',');
+	}
+	if (list && list->n)
+		gpuq_put(a, params, "names", list);
+}
+
 bool list_has(const char *words, const char *word)
 {
 	const size_t len = strlen(word);

@@ -35,6 +35,10 @@ void watch_head(const struct cli *c, bool first);
 /* Wait for the next turn; false when a signal ends the watching. */
 bool watch_pause(int64_t us);
 
+/* Put the arguments and the words of option id (separated by commas) into params as
+ * `names`, so that the server refuses a name that is none. */
+void list_names(struct cli *c, enum opt_id id, struct gpuq_val *params);
+
 /* A word of a comma separated list (NULL: everything matches). */
 bool list_has(const char *words, const char *word);
 

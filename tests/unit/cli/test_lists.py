@@ -148,7 +148,7 @@ class Others(Case):
                  "free_milli": 1000, "free_memory_mib": 40960, "jobs": [], "state": "ok"}]}
 
     def test_nodes_by_device(self):
-        self.serve(node_list=listing(self.NODE, {"name": "cpu", "state": "idle", "devices": [],
+        s = self.serve(node_list=listing(self.NODE, {"name": "cpu", "state": "idle", "devices": [],
                                                  "gpus": 0, "free_gpus": 0}))
         rows = [r.split() for r in self.ok("nodes").splitlines()]
         self.assertEqual(rows[0], ["NODE", "STATE", "POOL", "FLAVOR", "GPU", "PRODUCT",
@@ -157,13 +157,15 @@ class Others(Case):
         self.assertEqual(rows[2], ["n1", "mixed", "default", "a100", "0", "NVIDIA-A100", "40Gi",
                                    "0.5", "17"])
         self.assertEqual(rows[3][4:], ["1", "NVIDIA-A100", "40Gi", "1", "-"])
-        self.assertEqual(self.ok("nodes", "-s", "-h", "-w", "n1").split(),
+        self.assertEqual(self.ok("nodes", "-s", "-h", "-t", "mixed").split(),
                          ["n1", "mixed", "default", "a100", "2", "1.5"])
         self.assertEqual(len(self.ok("nodes", "--json").splitlines()), 2)
         self.assertEqual(self.ok("nodes", "-h", "-s", "-t", "idle", "-o", "NODE"), "cpu\n")
+        self.ok("nodes", "n1", "-w", "a,b")
+        self.assertEqual(s.of("node.list")[-1].params, {"names": ["n1", "a", "b"]})
 
     def test_queues(self):
-        self.serve(queue_list=listing(
+        s = self.serve(queue_list=listing(
             {"name": "research", "parent": None, "quota": {"a100": 32, "h100": 8},
              "limit": "unlimited", "weight": 2, "fair_share": 40.5, "allocated": 3, "held": 0,
              "pending_jobs": 4, "running_jobs": 2, "budget_gpu_minutes": None,
@@ -171,7 +173,14 @@ class Others(Case):
         self.assertEqual(self.ok("queues", "-h").split(),
                          ["research", "-", "a100=32,h100=8", "unlimited", "2", "40.5", "3", "0",
                           "4", "2"])
-        self.assertEqual(self.ok("queues", "-h", "-q", "other"), "")
+        self.ok("queues", "-q", "a", "b")
+        self.assertEqual(s.of("queue.list")[-1].params, {"names": ["b", "a"]})
+
+    def test_a_name_that_is_none(self):
+        def no(call):
+            raise Refused(2, "not_found", "no queue is named x")
+        self.serve(queue_list=no)
+        self.assertEqual(self.run_gpuq("queues", "x"), (1, "", "gpuq: no queue is named x\n"))
 
 
 class Status(Case):
