@@ -224,7 +224,7 @@ void creds_tls_failed(struct creds *c)
 	int64_t now = loop_mono_us(c->loop);
 	struct gpuq_err err = GPUQ_ERR_INIT;
 
-	if (c->reload_us && now - c->reload_us < AGAIN_US)
+	if (c->reload_us && now - c->reload_us < SECOND_US)
 		return;
 	c->reload_us = now;
 	if (kube_config_reload(c->config, &err) != 0)
