@@ -38,26 +38,15 @@ static bool is_set(const struct gpuq_val *v)
  * times as instants. */
 static void amount(struct gpuq_buf *text, const struct gpuq_val *reason, const char *key)
 {
-	const char *object = gpuq_get_str(reason, "object", "");
-	const char *code = gpuq_get_str(reason, "code", "");
 	const struct gpuq_val *v = gpuq_get(reason, key);
 	char out[32];
 
-	if (!v || v->type != GPUQ_INT) {
-		view_cell(text, v);
-		return;
-	}
-	if (strcmp(code, "BeginTime") == 0 || strcmp(code, "Deadline") == 0) {
-		view_time(text, v);
-		return;
-	}
-	if (strcmp(object, "gpus") == 0 || strcmp(object, "cpu") == 0)
-		gpuq_milli_print(v->i, out, sizeof(out));
-	else if (strcmp(object, "memory") == 0)
+	if (v && v->type == GPUQ_INT && strcmp(gpuq_get_str(reason, "unit", ""), "bytes") == 0) {
 		gpuq_bytes_print(v->i, out, sizeof(out));
-	else
-		snprintf(out, sizeof(out), "%" PRId64, v->i);
-	gpuq_buf_adds(text, out);
+		gpuq_buf_adds(text, out);
+		return;
+	}
+	view_cell(text, v);
 }
 
 static void reason_lines(const struct gpuq_val *job, int64_t now_us, struct gpuq_buf *text)

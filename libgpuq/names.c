@@ -20,6 +20,12 @@ static const struct {
 #undef X
 };
 
+static const char *const units[] = {
+#define X(sym, word) word,
+	GPUQ_UNITS(X)
+#undef X
+};
+
 static const char *const causes[] = {
 #define X(sym, word) word,
 	GPUQ_CAUSES(X)
@@ -75,6 +81,11 @@ const char *gpuq_reason_who(enum gpuq_reason r)
 const char *gpuq_reason_doc(enum gpuq_reason r)
 {
 	return r < N_GPUQ_REASONS ? reasons[r].doc : "?";
+}
+
+const char *gpuq_unit_word(enum gpuq_unit u)
+{
+	return u < N_GPUQ_UNITS ? units[u] : "?";
 }
 
 const char *gpuq_cause_word(enum gpuq_cause c)

@@ -76,6 +76,22 @@ enum gpuq_reason {
 		N_GPUQ_REASONS
 };
 
+/* What `have` and `need` of a reason count; the word is in its `unit`.
+ * X(symbol, word) */
+#define GPUQ_UNITS(X) \
+	X(COUNT, "count") \
+	X(GPUS, "gpus") \
+	X(CORES, "cores") \
+	X(BYTES, "bytes") \
+	X(TIME, "time")
+
+enum gpuq_unit {
+#define X(sym, word) GPUQ_UNIT_##sym,
+	GPUQ_UNITS(X)
+#undef X
+	N_GPUQ_UNITS
+};
+
 /* Why an attempt ended without its owner's doing. */
 #define GPUQ_CAUSES(X)                                                                             \
 	X(NONE, "none")                                                                            \
@@ -140,6 +156,7 @@ int gpuq_job_state_parse(const char *word); /* long or short, any case; -1 unkno
 const char *gpuq_reason_word(enum gpuq_reason r);
 const char *gpuq_reason_who(enum gpuq_reason r);
 const char *gpuq_reason_doc(enum gpuq_reason r);
+const char *gpuq_unit_word(enum gpuq_unit u);
 const char *gpuq_cause_word(enum gpuq_cause c);
 const char *gpuq_pod_state_word(enum gpuq_pod_state s);
 const char *gpuq_node_state_word(enum gpuq_node_state s);

@@ -56,6 +56,7 @@ enum event_type {
 };
 
 extern const char *const event_words[N_EVENTS];
+bool event_is_stored(enum event_type t);
 
 /* A job (index -1), or one element of an array. */
 struct job_key {
@@ -71,7 +72,9 @@ struct pod_key {
 struct reason_fact {
 	enum gpuq_reason code;
 	const char *object; /* what stands in the way: a queue, a license, a job; "" none */
-	int64_t have, need; /* in units of the object (devices in milli); 0 0 when it has none */
+	enum gpuq_unit unit;
+	int64_t have,
+		need; /* devices and cores in thousandths, times in us; 0 0 when it has none */
 };
 
 struct placed_pod {

@@ -17,6 +17,17 @@ const char *const event_words[N_EVENTS] = {
 #undef X
 };
 
+bool event_is_stored(enum event_type t)
+{
+	static const bool stored[N_EVENTS] = {
+#define X(sym, word, is) [EV_##sym] = is,
+		EVENTS(X)
+#undef X
+	};
+
+	return stored[t];
+}
+
 struct model *model_new(const char *cluster_id)
 {
 	struct model *m = calloc(1, sizeof(*m));

@@ -35,7 +35,8 @@ struct queue {
 };
 
 struct reason {
-	enum gpuq_reason code;
+	uint16_t code; /* enum gpuq_reason */
+	uint16_t unit; /* enum gpuq_unit */
 	const char *object; /* interned */
 	int64_t have, need, since_us;
 };

@@ -130,8 +130,12 @@ void job_set_reasons(struct model *m, struct job *j, const struct reason_fact *i
 	if (n)
 		fresh = must(calloc(n, sizeof(*fresh)));
 	for (size_t i = 0; i < n; i++) {
-		fresh[i] = (struct reason){ items[i].code, model_intern(m, items[i].object),
-					    items[i].have, items[i].need, at_us };
+		fresh[i] = (struct reason){ .code = (uint16_t)items[i].code,
+					    .unit = (uint16_t)items[i].unit,
+					    .object = model_intern(m, items[i].object),
+					    .have = items[i].have,
+					    .need = items[i].need,
+					    .since_us = at_us };
 		for (size_t k = 0; k < j->n_reasons; k++)
 			if (j->reasons[k].code == fresh[i].code &&
 			    j->reasons[k].object == fresh[i].object)

@@ -59,6 +59,25 @@ static struct gpuq_val *view_pod(struct gpuq_arena *a, const struct model *m, co
 	return v;
 }
 
+/* As people count: devices and cores with decimals, an instant as text. */
+static struct gpuq_val *view_amount_of(struct gpuq_arena *a, const struct reason *r, int64_t n)
+{
+	char text[32];
+
+	if (r->have == 0 && r->need == 0)
+		return gpuq_null(a);
+	switch ((enum gpuq_unit)r->unit) {
+	case GPUQ_UNIT_GPUS:
+	case GPUQ_UNIT_CORES:
+		return devices(a, n);
+	case GPUQ_UNIT_TIME:
+		gpuq_instant_print(n, text, sizeof(text));
+		return gpuq_str(a, text);
+	default:
+		return gpuq_int(a, n);
+	}
+}
+
 static struct gpuq_val *view_reasons(struct gpuq_arena *a, const struct job *j,
 				     enum gpuq_reason *first)
 {
@@ -80,13 +99,14 @@ static struct gpuq_val *view_reasons(struct gpuq_arena *a, const struct job *j,
 				now.since_us = j->eligible_us;
 		}
 		if (i == 0)
-			*first = r->code;
-		gpuq_put(a, v, "code", gpuq_str(a, gpuq_reason_word(r->code)));
+			*first = (enum gpuq_reason)r->code;
+		gpuq_put(a, v, "code", gpuq_str(a, gpuq_reason_word((enum gpuq_reason)r->code)));
 		gpuq_put(a, v, "object", word(a, r->object));
-		gpuq_put(a, v, "have", r->have || r->need ? gpuq_int(a, r->have) : gpuq_null(a));
-		gpuq_put(a, v, "need", r->have || r->need ? gpuq_int(a, r->need) : gpuq_null(a));
+		gpuq_put(a, v, "unit", gpuq_str(a, gpuq_unit_word((enum gpuq_unit)r->unit)));
+		gpuq_put(a, v, "have", view_amount_of(a, r, r->have));
+		gpuq_put(a, v, "need", view_amount_of(a, r, r->need));
 		gpuq_put(a, v, "since", instant(a, r->since_us));
-		gpuq_put(a, v, "who", gpuq_str(a, gpuq_reason_who(r->code)));
+		gpuq_put(a, v, "who", gpuq_str(a, gpuq_reason_who((enum gpuq_reason)r->code)));
 		gpuq_add(a, list, v);
 	}
 	return list;

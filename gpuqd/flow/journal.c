@@ -157,22 +157,11 @@ void journal_set_model(struct journal *j, struct model *m)
 	j->failed = false;
 }
 
-static bool is_stored(enum event_type t)
-{
-	static const bool stored[N_EVENTS] = {
-#define X(sym, word, is) [EV_##sym] = is,
-		EVENTS(X)
-#undef X
-	};
-
-	return stored[t];
-}
-
 int journal_apply(struct journal *j, struct event *ev, struct gpuq_err *err)
 {
 	int rc;
 
-	if ((j->read_only || j->failed) && is_stored(ev->type))
+	if ((j->read_only || j->failed) && event_is_stored(ev->type))
 		return gpuq_fail(err, GPUQ_ESTORAGE,
 				 "no space left for the state directory: nothing can be changed "
 				 "until there is some");

@@ -84,6 +84,17 @@ static int place(struct schedule *s, const struct snapshot *sn, const struct pla
 	return rc;
 }
 
+static struct reason_fact fact_of(const struct plan_reason *r)
+{
+	static const enum gpuq_unit units[] = { [PLAN_COUNT] = GPUQ_UNIT_COUNT,
+						[PLAN_GPUS] = GPUQ_UNIT_GPUS,
+						[PLAN_CPU] = GPUQ_UNIT_CORES,
+						[PLAN_BYTES] = GPUQ_UNIT_BYTES,
+						[PLAN_TIME] = GPUQ_UNIT_TIME };
+
+	return (struct reason_fact){ r->code, r->object, units[r->unit], r->have, r->need };
+}
+
 static void tell_reasons(struct schedule *s, const struct snapshot *sn, const struct plan *p)
 {
 	for (uint32_t i = 0; i < p->n_reasons;) {
@@ -95,10 +106,7 @@ static void tell_reasons(struct schedule *s, const struct snapshot *sn, const st
 
 		for (; i < p->n_reasons && p->reasons[i].job == job; i++)
 			if (n < 16)
-				facts[n++] = (struct reason_fact){ p->reasons[i].code,
-								   p->reasons[i].object,
-								   p->reasons[i].have,
-								   p->reasons[i].need };
+				facts[n++] = fact_of(&p->reasons[i]);
 		ev.job = (struct job_key){ sj->key.id, sj->key.index };
 		ev.reasons.items = facts;
 		ev.reasons.n = n;

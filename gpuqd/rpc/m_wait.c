@@ -239,47 +239,39 @@ int m_job_wait(void *arg, struct rpc_call *c, const void *params, struct gpuq_er
 
 /* ---- event.watch: the same news for anybody who wants all of it ---- */
 
+#define NEWS_MAX 65536 /* that wait for a slow reader; then it has to list anew */
+
+struct news {
+	struct news *next;
+	struct gpuq_arena mem;
+	struct gpuq_val *val;
+};
+
 struct watch {
 	struct watch *prev, *next;
 	struct methods *m;
 	struct rpc_call *c;
+	struct news *first, **last;
+	size_t n;
 	bool lagged;
 };
 
-void watches_on_event(struct methods *m, const struct event *ev)
+static void news_free(struct news *x)
 {
-	struct watch *w, *next;
-	char id[32];
+	gpuq_arena_done(&x->mem);
+	free(x);
+}
 
-	DL_FOREACH_SAFE(m->watches, w, next)
-	{
-		struct gpuq_arena mem = GPUQ_ARENA_INIT(0);
-		struct gpuq_val *v = gpuq_map(&mem);
-		bool pod = ev->type == EV_POD_CREATED || ev->type == EV_POD_STARTED ||
-			   ev->type == EV_POD_ENDED || ev->type == EV_POD_GONE;
-		struct job_key key = pod ? ev->pod.job : ev->job;
+static void watch_unlink(struct watch *w)
+{
+	struct news *next;
 
-		if (ev->type == EV_JOB_REASONS || ev->type == EV_QUEUE_SHARE ||
-		    ev->type == EV_FOREIGN_SEEN || ev->type == EV_FOREIGN_GONE)
-			continue;
-		gpuq_put(&mem, v, "time", gpuq_int(&mem, ev->at_us));
-		gpuq_put(&mem, v, "event", gpuq_str(&mem, event_words[ev->type]));
-		if (key.id) {
-			job_id_print(key, id);
-			gpuq_put(&mem, v, "job", gpuq_str(&mem, id));
-		}
-		if (pod) {
-			gpuq_put(&mem, v, "attempt", gpuq_int(&mem, ev->pod.attempt));
-			gpuq_put(&mem, v, "pod", gpuq_int(&mem, ev->pod.index));
-		}
-		if (ev->type == EV_NODE_SEEN)
-			gpuq_put(&mem, v, "node", gpuq_str(&mem, ev->node->name));
-		if (ev->type == EV_NODE_GONE)
-			gpuq_put(&mem, v, "node", gpuq_str(&mem, ev->name));
-		if (w->lagged || !rpc_item(w->c, v))
-			w->lagged = true; /* it must list again: said at its next resume */
-		gpuq_arena_done(&mem);
+	for (struct news *x = w->first; x; x = next) {
+		next = x->next;
+		news_free(x);
 	}
+	DL_DELETE(w->m->watches, w);
+	free(w);
 }
 
 static void watch_drop(struct watch *w, int code, const char *text)
@@ -288,16 +280,80 @@ static void watch_drop(struct watch *w, int code, const char *text)
 
 	gpuq_fail(&err, code, "%s", text);
 	rpc_fail(w->c, &err);
-	DL_DELETE(w->m->watches, w);
-	free(w);
+	watch_unlink(w);
 }
 
 static void watch_resume(void *arg)
 {
 	struct watch *w = arg;
+	struct news *x;
 
+	while ((x = w->first) != NULL) {
+		if (!rpc_item(w->c, x->val))
+			return;
+		w->first = x->next;
+		if (!w->first)
+			w->last = &w->first;
+		w->n--;
+		news_free(x);
+	}
 	if (w->lagged)
 		watch_drop(w, GPUQ_ELAGGED, "events were lost: list again and watch anew");
+}
+
+static bool is_pod_event(enum event_type t)
+{
+	return t == EV_POD_CREATED || t == EV_POD_STARTED || t == EV_POD_ENDED || t == EV_POD_GONE;
+}
+
+static struct gpuq_val *view_event(struct gpuq_arena *a, const struct event *ev)
+{
+	struct gpuq_val *v = gpuq_map(a);
+	bool pod = is_pod_event(ev->type);
+	struct job_key key = pod ? ev->pod.job : ev->job;
+	char id[32];
+
+	gpuq_put(a, v, "time", gpuq_int(a, ev->at_us));
+	gpuq_put(a, v, "event", gpuq_str(a, event_words[ev->type]));
+	if (key.id) {
+		job_id_print(key, id);
+		gpuq_put(a, v, "job", gpuq_str(a, id));
+	}
+	if (pod) {
+		gpuq_put(a, v, "attempt", gpuq_int(a, ev->pod.attempt));
+		gpuq_put(a, v, "pod", gpuq_int(a, ev->pod.index));
+	}
+	if (ev->type == EV_NODE_SEEN)
+		gpuq_put(a, v, "node", gpuq_str(a, ev->node->name));
+	if (ev->type == EV_NODE_GONE)
+		gpuq_put(a, v, "node", gpuq_str(a, ev->name));
+	return v;
+}
+
+void watches_on_event(struct methods *m, const struct event *ev)
+{
+	struct watch *w;
+
+	if (!event_is_stored(ev->type))
+		return; /* estimates and the like: no news */
+	DL_FOREACH(m->watches, w)
+	{
+		struct news *x;
+
+		if (w->lagged || w->n == NEWS_MAX) {
+			w->lagged = true; /* said once what waits has been read */
+			continue;
+		}
+		x = calloc(1, sizeof(*x));
+		if (!x)
+			abort();
+		x->val = view_event(&x->mem, ev);
+		*w->last = x;
+		w->last = &x->next;
+		w->n++;
+		if (w->n == 1)
+			watch_resume(w);
+	}
 }
 
 static void watch_closed(void *arg, int why)
@@ -310,10 +366,7 @@ void watches_free(struct methods *m)
 	struct watch *w, *next;
 
 	DL_FOREACH_SAFE(m->watches, w, next)
-	{
-		DL_DELETE(m->watches, w);
-		free(w);
-	}
+	watch_unlink(w);
 }
 
 int m_event_watch(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err)
@@ -326,6 +379,7 @@ int m_event_watch(void *arg, struct rpc_call *c, const void *params, struct gpuq
 		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
 	w->m = m;
 	w->c = c;
+	w->last = &w->first;
 	DL_APPEND(m->watches, w);
 	rpc_call_watch(c, watch_resume, watch_closed, w);
 	return 0;
