@@ -46,6 +46,7 @@ struct place {
 /* Jobs of which one failing means that all fail, in this cycle. */
 struct job_class {
 	bool blocked;
+	int64_t from_walltime_us; /* blocked are only those that run as long; 0 = all */
 	uint32_t why_first, n_why; /* into cycle.whys; job SNAP_NONE there */
 };
 
@@ -68,6 +69,7 @@ struct cycle {
 	uint32_t n_words;
 	int64_t *cpu, *memory, *pods; /* free; GPUQ_UNLIMITED = not counted */
 	uint16_t *whole; /* free whole devices */
+	uint16_t *withheld; /* free whole devices kept for planned starts, not in whole */
 	uint16_t *tenants; /* pods of ours */
 	int16_t *device_free; /* by snapshot.devices */
 	struct bucket *buckets; /* by free whole devices, 0..max_whole; usable nodes */
@@ -97,6 +99,9 @@ struct cycle {
 	struct level **levels; /* those asked for so far */
 	uint32_t n_levels, room_levels;
 	const uint64_t *domain; /* that the whole job at hand stands in; NULL = none yet */
+
+	struct future *future; /* future.c; NULL until somebody is blocked */
+	bool planning; /* nodes stand for a later moment: counts, no devices */
 
 	/* ledger.c: queues, by [q * n_res + r] */
 	int64_t *held; /* what runs or leaves holds */
@@ -164,6 +169,10 @@ void nodes_take(struct cycle *c, uint32_t node, const struct need *one, uint32_t
 void nodes_undo(struct cycle *c, const struct need *one);
 /* The nodes of all places are the job's alone from now on. */
 void nodes_close(struct cycle *c);
+/* Around a change of what a node has free. */
+void nodes_change(struct cycle *c, uint32_t node);
+void nodes_changed(struct cycle *c, uint32_t node);
+void nodes_fill_buckets(struct cycle *c); /* anew, from whole and usable */
 
 /* fit.c */
 const struct group_fit *fit_of(struct cycle *c, uint32_t request, uint32_t group);
@@ -172,6 +181,22 @@ bool fit_tolerates(const struct snap_group *g, const struct snap_taint *t);
 /* pack.c: give every pod of the job's gang a place on nodes of that flavor (SNAP_NONE
  * for jobs without devices). False: nothing has changed. */
 bool pack_job(struct cycle *c, uint32_t job, uint32_t flavor);
+/* Take the places back, but leave the list of them as it was. */
+void pack_undo(struct cycle *c, uint32_t job);
+
+/* future.c: planned starts of blocked jobs, which nobody may make later */
+
+/* Plan a start for a job that no node has room for. False: it gets none (too many have
+ * one, or nothing that is in its way has an end). */
+bool future_reserve(struct cycle *c, uint32_t job, uint32_t flavor);
+/* Does a planned start begin before the job would end, if it started now? */
+bool future_binds(const struct cycle *c, uint32_t job);
+/* As pack_job, leaving planned starts what they count on; *behind = one of those. */
+bool future_pack(struct cycle *c, uint32_t job, uint32_t flavor, uint32_t *behind);
+/* A job was started: note when it ends. */
+void future_started(struct cycle *c, const struct plan_action *a);
+/* sched.c: index of the element that would start next; -1 = no array. */
+int32_t sched_next_element(const struct cycle *c, uint32_t job);
 
 /* ledger.c */
 void ledger_init(struct cycle *c);

@@ -52,7 +52,7 @@ static void count_devices(struct cycle *c, uint32_t node)
 		bits_add(c->parted, node);
 	else
 		bits_del(c->parted, node);
-	c->whole[node] = whole;
+	c->whole[node] = whole > c->withheld[node] ? whole - c->withheld[node] : 0;
 }
 
 /* Cpu and memory per device over all usable nodes with devices: what a node should
@@ -103,6 +103,7 @@ void nodes_init(struct cycle *c)
 	c->memory = cycle_alloc(c, n, sizeof(*c->memory));
 	c->pods = cycle_alloc(c, n, sizeof(*c->pods));
 	c->whole = cycle_alloc(c, n, sizeof(*c->whole));
+	c->withheld = cycle_alloc(c, n, sizeof(*c->withheld));
 	c->tenants = cycle_alloc(c, n, sizeof(*c->tenants));
 	c->rank_nodes = cycle_alloc(c, n, sizeof(*c->rank_nodes));
 	c->rank_scratch = cycle_alloc(c, n, sizeof(*c->rank_scratch));
@@ -146,9 +147,33 @@ void nodes_init(struct cycle *c)
 	seat_tenants(c);
 	measure_balance(c);
 	c->buckets = cycle_alloc(c, c->max_whole + 1, sizeof(*c->buckets));
-	for (uint32_t i = 0; !c->failed && i < n; i++)
+	if (!c->failed)
+		nodes_fill_buckets(c);
+}
+
+void nodes_fill_buckets(struct cycle *c)
+{
+	for (uint32_t f = 0; f <= c->max_whole; f++) {
+		if (c->buckets[f].set)
+			memset(c->buckets[f].set, 0, c->n_words * sizeof(uint64_t));
+		c->buckets[f].n = 0;
+	}
+	for (uint32_t i = 0; !c->failed && i < c->s->n_nodes; i++)
 		if (bits_has(c->usable, i))
 			bucket_add(c, i);
+}
+
+void nodes_change(struct cycle *c, uint32_t node)
+{
+	if (bits_has(c->usable, node))
+		bucket_del(c, node);
+}
+
+void nodes_changed(struct cycle *c, uint32_t node)
+{
+	count_devices(c, node);
+	if (bits_has(c->usable, node))
+		bucket_add(c, node);
 }
 
 struct need nodes_need(const struct snap_group *g)
@@ -261,15 +286,16 @@ void nodes_take(struct cycle *c, uint32_t node, const struct need *one, uint32_t
 		.device_first = c->n_place_devices,
 		.milli = one->whole ? SNAP_MILLI : one->part,
 	};
-	if (bits_has(c->usable, node))
-		bucket_del(c, node);
-	if (one->part) {
+	nodes_change(c, node);
+	if (c->planning) /* counts alone matter there */
+		c->whole[node] = (uint16_t)(c->whole[node] - one->whole);
+	if (!c->planning && one->part) {
 		uint32_t d = part_device(c, node, one->part);
 
 		if (d != SNAP_NONE)
 			take_device(c, p, d, one->part);
 	}
-	for (uint32_t d = 0; d < n->n_devices && p->n_devices < one->whole; d++)
+	for (uint32_t d = 0; !c->planning && d < n->n_devices && p->n_devices < one->whole; d++)
 		if (c->device_free[n->device_first + d] == SNAP_MILLI)
 			take_device(c, p, d, SNAP_MILLI);
 	if (c->cpu[node] != GPUQ_UNLIMITED)
@@ -291,8 +317,9 @@ void nodes_undo(struct cycle *c, const struct need *one)
 	const struct place *p = &c->places[--c->n_places];
 	const uint32_t first = c->s->nodes[p->node].device_first;
 
-	if (bits_has(c->usable, p->node))
-		bucket_del(c, p->node);
+	nodes_change(c, p->node);
+	if (c->planning)
+		c->whole[p->node] = (uint16_t)(c->whole[p->node] + one->whole);
 	while (c->n_place_devices > p->device_first) {
 		int16_t *free_milli =
 			&c->device_free[first + c->place_devices[--c->n_place_devices]];

@@ -178,12 +178,19 @@ static int cmp_service(const void *ctx, uint32_t x, uint32_t y)
 	return sort_i64(x, y); /* jobs stand by id */
 }
 
-/* Step over jobs whose class has failed in this cycle. */
+static bool blocked(const struct cycle *c, uint32_t job)
+{
+	const struct job_class *cls = &c->classes[c->class_of[job]];
+
+	return cls->blocked && c->s->jobs[job].walltime_us >= cls->from_walltime_us;
+}
+
+/* Step over jobs of which others like them have failed in this cycle. */
 static void settle_head(struct cycle *c, uint32_t q)
 {
 	struct turn *t = &c->turns[q];
 
-	while (t->at < t->n && c->classes[c->class_of[c->line[t->first + t->at]]].blocked)
+	while (t->at < t->n && blocked(c, c->line[t->first + t->at]))
 		t->at++;
 	t->head = t->at < t->n ? c->line[t->first + t->at] : SNAP_NONE;
 }

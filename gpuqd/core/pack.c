@@ -289,7 +289,7 @@ static bool pack_group(struct cycle *c, uint32_t job, uint32_t flavor, uint32_t 
 	const uint32_t request = c->s->jobs[job].request;
 	const struct snap_group *g = &c->s->requests[request].groups[group];
 	const struct group_fit *fit = fit_of(c, request, group);
-	const struct batch b = { nodes_need(g), group, index, g->pods_min };
+	const struct batch b = { pack_need(c, g), group, index, g->pods_min };
 	struct masks m = masks_for(c, job, flavor, group);
 	const uint32_t before = c->n_places;
 
@@ -343,10 +343,22 @@ static bool placed_before(struct cycle *c, uint32_t request, uint32_t flavor, ui
 	return x < y;
 }
 
+struct need pack_need(const struct cycle *c, const struct snap_group *g)
+{
+	struct need n = nodes_need(g);
+
+	/* A part is planned as a device. */
+	if (c->planning && n.part) {
+		n.whole = 1;
+		n.part = 0;
+	}
+	return n;
+}
+
 static void undo_all(struct cycle *c, const struct snap_request *r)
 {
 	while (c->n_places > 0) {
-		const struct need one = nodes_need(&r->groups[c->places[c->n_places - 1].group]);
+		const struct need one = pack_need(c, &r->groups[c->places[c->n_places - 1].group]);
 
 		nodes_undo(c, &one);
 	}
@@ -452,7 +464,7 @@ static bool pack_together(struct cycle *c, uint32_t job, uint32_t flavor, const 
 			  uint32_t group)
 {
 	const struct snap_group *g = &c->s->requests[c->s->jobs[job].request].groups[group];
-	const struct batch b = { nodes_need(g), group, 0, g->pods_min };
+	const struct batch b = { pack_need(c, g), group, 0, g->pods_min };
 	const struct masks m = masks_for(c, job, flavor, group);
 	const struct level *l = topology_level(c, name);
 	uint64_t *set = cycle_alloc(c, c->n_words, sizeof(*set));
@@ -483,4 +495,12 @@ bool pack_job(struct cycle *c, uint32_t job, uint32_t flavor)
 	if (placed && r->exclusive)
 		nodes_close(c);
 	return placed && !c->failed;
+}
+
+void pack_undo(struct cycle *c, uint32_t job)
+{
+	const uint32_t n = c->n_places;
+
+	undo_all(c, &c->s->requests[c->s->jobs[job].request]);
+	c->n_places = n;
 }

@@ -41,6 +41,9 @@ struct batch {
  * and are to be undone by the caller. */
 bool pack_pods(struct cycle *c, const struct batch *b, struct masks *m);
 
+/* What one pod of the group takes, as the present cycle (or its planning) counts it. */
+struct need pack_need(const struct cycle *c, const struct snap_group *g);
+
 /* topology.c */
 
 /* One kind of domain: nodes with the same label, and the same labels of all wider

@@ -79,6 +79,11 @@ static int32_t nth_waiting(const struct snap_job *j, uint32_t k)
 	return -1;
 }
 
+int32_t sched_next_element(const struct cycle *c, uint32_t job)
+{
+	return nth_waiting(&c->s->jobs[job], c->started[job]);
+}
+
 /* Turn the places of the job at hand into an action, pods by index. */
 static void emit_start(struct cycle *c, uint32_t job, uint32_t flavor)
 {
@@ -107,22 +112,41 @@ static void emit_start(struct cycle *c, uint32_t job, uint32_t flavor)
 	*a = (struct plan_action){
 		.kind = PLAN_PLACE,
 		.job = job,
-		.key = { j->key.id, nth_waiting(j, c->started[job]) },
+		.key = { j->key.id, sched_next_element(c, job) },
 		.flavor = flavor,
 		.pod_first = c->n_plan_pods - c->n_places,
 		.n_pods = c->n_places,
 		.start_us = c->s->config.now_us,
+		.backfilled = c->future && future_binds(c, job),
 		.claimant = SNAP_NONE,
 	};
+	future_started(c, a);
 }
 
-static void block_class(struct cycle *c, uint32_t job, uint32_t why_first)
+/* Nobody of its class that runs as long can start either. */
+static void block_class(struct cycle *c, uint32_t job, uint32_t why_first, int64_t from_walltime_us)
 {
 	struct job_class *cls = &c->classes[c->class_of[job]];
 
 	cls->blocked = true;
+	cls->from_walltime_us = from_walltime_us;
 	cls->why_first = why_first;
 	cls->n_why = c->n_whys - why_first;
+}
+
+static void own_reasons(struct cycle *c, uint32_t job, uint32_t why_first)
+{
+	c->why_of[job] = why_first;
+	c->n_why_of[job] = c->n_whys - why_first;
+}
+
+static void own_reason(struct cycle *c, uint32_t job, const struct plan_reason *why)
+{
+	struct plan_reason *own = CYCLE_PUSH(c, whys, 1);
+
+	if (own)
+		*own = *why;
+	own_reasons(c, job, c->n_whys - 1);
 }
 
 static void started_one(struct cycle *c, uint32_t job, uint32_t flavor)
@@ -137,54 +161,95 @@ static void started_one(struct cycle *c, uint32_t job, uint32_t flavor)
 	if (++c->started[job] == j->n_waiting) {
 		order_done(c, job);
 	} else if (gate_array_full(c, job, &why)) {
-		struct plan_reason *own = CYCLE_PUSH(c, whys, 1);
-
-		if (own)
-			*own = why;
-		c->why_of[job] = c->n_whys - 1;
-		c->n_why_of[job] = 1;
+		own_reason(c, job, &why);
 		order_done(c, job);
 	} else {
 		order_changed(c, job);
 	}
 }
 
+/* How an attempt to place a job on one flavor ended. */
+enum attempt { PLACED, NO_ROOM, BEHIND /* room, but for a planned start */ };
+
+static enum attempt attempt(struct cycle *c, uint32_t job, uint32_t flavor, uint32_t *behind)
+{
+	if (!future_binds(c, job))
+		return pack_job(c, job, flavor) ? PLACED : NO_ROOM;
+	if (future_pack(c, job, flavor, behind))
+		return PLACED;
+	if (c->s->requests[c->s->jobs[job].request].exclusive || !pack_job(c, job, flavor))
+		return NO_ROOM;
+	pack_undo(c, job);
+	return BEHIND;
+}
+
+static void why_behind(struct cycle *c, uint32_t behind)
+{
+	struct plan_reason *why = CYCLE_PUSH(c, whys, 1);
+	char key[32];
+
+	if (!why)
+		return;
+	*why = (struct plan_reason){ .job = SNAP_NONE, .code = GPUQ_R_PRIORITY };
+	why->object =
+		gpuq_arena_strdup(c->mem, snap_key_print(c->s->jobs[behind].key, key, sizeof(key)));
+	if (!why->object)
+		c->failed = true;
+}
+
 /* Start it on the first of its flavors that has room and where limits allow it; else
- * note why not: what the first flavor with room under its limits lacks, else what
- * limits said about the first of all. */
+ * note why not: what the first flavor under its limits lacks, else what limits said
+ * about the first of all. */
 static bool try_start(struct cycle *c, uint32_t job)
 {
 	const struct snap_request *r = &c->s->requests[c->s->jobs[job].request];
 	const uint32_t n = r->gpus_milli > 0 ? r->n_flavor_ix : 1;
 	const uint32_t why_first = c->n_whys;
 	struct plan_reason refused = { .code = GPUQ_R_NONE };
-	bool lacking = false;
+	uint32_t lacking = 0, waits_for = SNAP_NONE, behind = SNAP_NONE;
+	bool reserved = false;
 
 	for (uint32_t i = 0; i < n && !c->failed; i++) {
 		const uint32_t flavor = r->gpus_milli > 0 ? r->flavor_ix[i] : SNAP_NONE;
 		struct plan_reason why;
+		enum attempt how;
 
 		if (!ledger_admits(c, job, flavor, &why)) {
 			if (refused.code == GPUQ_R_NONE)
 				refused = why;
 			continue;
 		}
-		if (pack_job(c, job, flavor)) {
+		how = attempt(c, job, flavor, &behind);
+		if (how == PLACED) {
 			c->n_whys = why_first;
 			started_one(c, job, flavor);
 			return true;
 		}
-		if (!lacking)
+		if (how == BEHIND)
+			waits_for = behind;
+		if (how == NO_ROOM && lacking++ == 0)
 			why_no_place(c, job, flavor);
-		lacking = true;
 	}
+	if (waits_for != SNAP_NONE)
+		why_behind(c, waits_for);
 	if (refused.code != GPUQ_R_NONE) {
 		struct plan_reason *why = CYCLE_PUSH(c, whys, 1);
 
 		if (why)
 			*why = refused;
 	}
-	block_class(c, job, why_first);
+	for (uint32_t i = 0; lacking && waits_for == SNAP_NONE && !reserved && i < n; i++) {
+		const uint32_t flavor = r->gpus_milli > 0 ? r->flavor_ix[i] : SNAP_NONE;
+		struct plan_reason why;
+
+		reserved = ledger_admits(c, job, flavor, &why) && future_reserve(c, job, flavor);
+	}
+	/* The next of its class may get a planned start as well. */
+	if (reserved)
+		own_reasons(c, job, why_first);
+	else
+		block_class(c, job, why_first,
+			    waits_for != SNAP_NONE ? c->s->jobs[job].walltime_us : 0);
 	return false;
 }
 
@@ -203,12 +268,7 @@ static void serve(struct cycle *c)
 		c->steps++;
 		/* Another entry of the same array may have used up the throttle. */
 		if (gate_array_full(c, job, &why)) {
-			struct plan_reason *own = CYCLE_PUSH(c, whys, 1);
-
-			if (own)
-				*own = why;
-			c->why_of[job] = c->n_whys - 1;
-			c->n_why_of[job] = 1;
+			own_reason(c, job, &why);
 			order_done(c, job);
 		} else if (!try_start(c, job)) {
 			order_done(c, job);

@@ -1,13 +1,14 @@
 /* snapshot_build.h - what a snapshot keeps while it is being built
  *
  * Owns     the growing tables' room, interned contents, and lists that were copied.
- * Used by  snapshot.c and snapshot_seal.c only.
+ * Used by  snapshot*.c only.
  */
 #ifndef GPUQD_CORE_SNAPSHOT_BUILD_H
 #define GPUQD_CORE_SNAPSHOT_BUILD_H
 
 #include "gpuqd/core/intern.h"
 #include "gpuqd/core/snapshot.h"
+#include "gpuqd/core/sort.h"
 #include "libgpuq/buf.h"
 
 struct snap_builder {
@@ -18,5 +19,36 @@ struct snap_builder {
 	struct gpuq_buf blob; /* of the request being added */
 	bool failed; /* memory ran out at some point */
 };
+
+/* What sealing needs on the way. map_X[handle] is the index after sorting. */
+struct seal {
+	struct snapshot *s;
+	struct gpuq_err *err;
+	struct gpuq_arena mem;
+	uint32_t *map_flavor, *map_node, *map_queue, *map_job;
+};
+
+int seal_no_memory(struct seal *w);
+
+/* The order of n items under cmp in *order, and where each went in *map. */
+int seal_sorted(struct seal *w, uint32_t n, sort_cmp_fn cmp, const void *ctx, uint32_t **order,
+		uint32_t **map);
+
+/* Bring a malloc'ed table into that order. table is the address of its pointer. */
+int seal_permute(struct seal *w, void *table, uint32_t n, size_t size, const uint32_t *order);
+
+/* GPUQ_UNLIMITED absorbs everything. */
+static inline int64_t seal_sum(int64_t x, int64_t y)
+{
+	int64_t sum;
+
+	return __builtin_add_overflow(x, y, &sum) ? GPUQ_UNLIMITED : sum;
+}
+
+/* Steps of snapshot_jobs.c, in this order. */
+int seal_requests(struct seal *w);
+int seal_jobs(struct seal *w);
+int seal_allocs(struct seal *w);
+int seal_capacity(struct seal *w);
 
 #endif

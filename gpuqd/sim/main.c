@@ -89,10 +89,6 @@ static int run_case(struct gpuq_arena *a, const struct sc_case *c, struct gpuq_v
 	*n_wrong += expect_judge(&w, c->expect, out, stable, wrong);
 	steps = gpuq_put(a, out, "steps", gpuq_list(a));
 	for (size_t i = 0; i < c->n_steps; i++) {
-		static const char *const events[] = {
-			"finish",  "cancel", "submit",  "advance",      "node_down",
-			"node_up", "hold",   "release", "set_priority", "set_queue",
-		};
 		struct gpuq_val *step = gpuq_add(a, steps, gpuq_map(a));
 
 		world_mark(&w);
@@ -101,7 +97,7 @@ static int run_case(struct gpuq_arena *a, const struct sc_case *c, struct gpuq_v
 			rc = world_stable(&w, &stable, err);
 		if (rc < 0)
 			goto out;
-		gpuq_put(a, step, "event", gpuq_str(a, events[c->steps[i].event]));
+		gpuq_put(a, step, "event", gpuq_str(a, scenario_events[c->steps[i].event]));
 		rest = outcome_make(a, &w);
 		for (uint32_t k = 0; rest && k < rest->n; k++)
 			gpuq_put(a, step, rest->pairs[k].key, rest->pairs[k].val);
@@ -113,7 +109,7 @@ static int run_case(struct gpuq_arena *a, const struct sc_case *c, struct gpuq_v
 				gpuq_buf_adds(wrong, "  ");
 			if (n > 0)
 				gpuq_buf_printf(wrong, "  (after step %zu, %s)\n", i + 1,
-						events[c->steps[i].event]);
+						scenario_events[c->steps[i].event]);
 			*n_wrong += n;
 		}
 	}

@@ -165,6 +165,8 @@ struct sc_result {
 	const struct gpuq_val *expect;
 };
 
+extern const char *const scenario_events[]; /* by enum sc_event; ends with NULL */
+
 /* Read every case of a file's text. A case that is refused leaves its err and the
  * others readable. Returns 0; GPUQ_EINVAL when the text is no scenario file at all,
  * GPUQ_ETOOBIG, GPUQ_ENOMEM. */

@@ -440,10 +440,16 @@ static int cycle(struct world *w, bool apply, bool *changed, struct gpuq_err *er
 	if (!s)
 		return err->code;
 	rc = sched_cycle(s, &mem, &p, err);
-	*changed = p.n_actions > 0;
-	for (uint32_t i = 0; rc == 0 && apply && i < p.n_actions; i++)
-		if (p.actions[i].kind == PLAN_PLACE)
+	*changed = false;
+	for (uint32_t i = 0; apply && i < w->n_jobs; i++)
+		w->jobs[i].planned_us = 0;
+	for (uint32_t i = 0; rc == 0 && i < p.n_actions; i++) {
+		*changed |= p.actions[i].kind == PLAN_PLACE;
+		if (apply && p.actions[i].kind == PLAN_PLACE)
 			rc = start_job(w, &p, &p.actions[i], err);
+		else if (apply && p.actions[i].kind == PLAN_RESERVE)
+			job_of(w, p.actions[i].key)->planned_us = p.actions[i].start_us;
+	}
 	if (rc == 0 && apply)
 		rc = keep_reasons(w, s, &p, err);
 	if (rc == 0 && apply) {

@@ -32,14 +32,15 @@ static uint32_t request(struct snapshot *s, uint32_t pods, uint32_t gpus, int64_
 struct bench {
 	const char *name;
 	uint32_t nodes, jobs, gpus, pods, kinds;
-	bool full; /* everything is held by one job already */
+	bool full; /* a job holds every node */
+	bool timed; /* all jobs have walltimes, so that starts can be planned */
 };
 
 static struct snapshot *build(const struct bench *b)
 {
 	struct snap_config config;
 	struct snapshot *s;
-	uint32_t user, holder = SNAP_NONE;
+	uint32_t user;
 	char name[32];
 
 	snap_config_default(&config);
@@ -69,7 +70,9 @@ static struct snapshot *build(const struct bench *b)
 		q.age = i;
 		snapshot_add_queue(s, &q);
 	}
-	for (uint32_t i = 0; i < b->jobs + b->full; i++) {
+	for (uint32_t i = 0; i < b->jobs + (b->full ? b->nodes : 0); i++) {
+		static const uint32_t all[] = { 0, 1, 2, 3, 4, 5, 6, 7 };
+		struct snap_alloc a = { .devices = all, .n_devices = 8, .milli = SNAP_MILLI };
 		struct snap_job j;
 
 		snap_job_default(&j);
@@ -77,24 +80,17 @@ static struct snapshot *build(const struct bench *b)
 		j.user = user;
 		j.submit_us = i;
 		j.queue = i % QUEUES;
-		if (i == b->jobs) {
-			j.state = SNAP_RUNNING;
-			j.request = request(s, b->nodes, 8, 8000);
-			holder = snapshot_add_job(s, &j);
-		} else {
+		if (b->timed)
+			j.walltime_us = (1 + i * UINT64_C(7919) % 5000) * 60 * GPUQ_US_PER_S;
+		if (i < b->jobs) {
 			j.request = request(s, b->pods, b->gpus, 4000 + i % b->kinds);
 			snapshot_add_job(s, &j);
+			continue;
 		}
-	}
-	for (uint32_t i = 0; b->full && i < b->nodes; i++) {
-		static const uint32_t all[] = { 0, 1, 2, 3, 4, 5, 6, 7 };
-		struct snap_alloc a = { .job = holder,
-					.node = i,
-					.index = i,
-					.devices = all,
-					.n_devices = 8,
-					.milli = SNAP_MILLI };
-
+		j.state = SNAP_RUNNING;
+		j.request = request(s, 1, 8, 8000);
+		a.job = snapshot_add_job(s, &j);
+		a.node = i - b->jobs;
 		snapshot_add_alloc(s, &a);
 	}
 	return s;
@@ -103,11 +99,13 @@ static struct snapshot *build(const struct bench *b)
 int main(void)
 {
 	static const struct bench benches[] = {
-		{ "10,000 one-GPU jobs, 1,250 empty nodes", 1250, 10000, 1, 1, 1, false },
-		{ "10,000 one-GPU jobs of 100 kinds", 1250, 10000, 1, 1, 100, false },
-		{ "1,000 gangs of 16 x 4 GPUs, 10,000 nodes", 10000, 1000, 4, 16, 1, false },
-		{ "100,000 waiting, 1,250 full nodes", 1250, 100000, 1, 1, 10, true },
-		{ "100,000 waiting, 10,000 full nodes", 10000, 100000, 1, 1, 10, true },
+		{ "10,000 one-GPU jobs, 1,250 empty nodes", 1250, 10000, 1, 1, 1, false, false },
+		{ "10,000 one-GPU jobs of 100 kinds", 1250, 10000, 1, 1, 100, false, false },
+		{ "1,000 gangs of 16 x 4 GPUs, 10,000 nodes", 10000, 1000, 4, 16, 1, false, false },
+		{ "100,000 waiting, 1,250 full nodes", 1250, 100000, 1, 1, 10, true, false },
+		{ "100,000 waiting, 10,000 full nodes", 10000, 100000, 1, 1, 10, true, false },
+		{ "the same with walltimes", 10000, 100000, 1, 1, 10, true, true },
+		{ "the same with gangs of 16 x 8", 10000, 100000, 8, 16, 10, true, true },
 	};
 
 	for (size_t i = 0; i < sizeof(benches) / sizeof(benches[0]); i++) {

@@ -44,6 +44,7 @@ struct prop_job {
 	bool preemptible, held, exclusive;
 	int together; /* 0 no, 1 one zone required, 2 preferred */
 	int size, throttle; /* size 0 = no array */
+	int walltime; /* in tenths of a round; 0 = unlimited */
 	int flavor; /* -1 = any, 0, 1, 2 = first 1 then 0 */
 	int n_groups;
 	struct prop_group groups[PROP_GROUPS];
@@ -51,6 +52,7 @@ struct prop_job {
 
 struct prop_case {
 	uint64_t seed;
+	bool timed; /* jobs have walltimes */
 	struct prop_node nodes[PROP_NODES];
 	struct prop_queue queues[PROP_QUEUES];
 	struct prop_job jobs[PROP_JOBS];

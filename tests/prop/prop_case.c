@@ -80,6 +80,7 @@ static void make_job(uint64_t *r, struct prop_job *j)
 	j->together = chance(r, 20) ? 1 + below(r, 2) : 0;
 	j->size = chance(r, 15) ? 2 + below(r, 6) : 0;
 	j->throttle = j->size && chance(r, 50) ? 1 + below(r, 3) : 0;
+	j->walltime = chance(r, 80) ? 1 + below(r, 40) : 0;
 	j->flavor = below(r, 4) - 1;
 	j->n_groups = chance(r, 15) ? 2 : 1;
 	for (int g = 0; g < j->n_groups; g++)
@@ -93,6 +94,7 @@ void prop_generate(uint64_t seed, struct prop_case *out)
 
 	memset(out, 0, sizeof(*out));
 	out->seed = seed;
+	out->timed = chance(&r, 40);
 	n_nodes = 1 + below(&r, PROP_NODES);
 	n_queues = 1 + below(&r, PROP_QUEUES);
 	n_jobs = 1 + below(&r, PROP_JOBS);
@@ -102,6 +104,8 @@ void prop_generate(uint64_t seed, struct prop_case *out)
 		make_queue(&r, i, &out->queues[i]);
 	for (int i = 0; i < n_jobs; i++) {
 		make_job(&r, &out->jobs[i]);
+		if (!out->timed)
+			out->jobs[i].walltime = 0;
 		out->jobs[i].queue %= n_queues;
 	}
 }
@@ -134,10 +138,10 @@ void prop_print(const struct prop_case *pc)
 			continue;
 		printf("  job %d queue=q%d user=%d priority=%d submit=%d rounds=%d..%d "
 		       "preemptible=%d "
-		       "held=%d exclusive=%d together=%d size=%d%%%d flavor=%d",
+		       "held=%d exclusive=%d together=%d size=%d%%%d walltime=%d flavor=%d",
 		       i + 1, j->queue, j->user, j->priority, j->submit, j->round, j->end_round,
 		       j->preemptible, j->held, j->exclusive, j->together, j->size, j->throttle,
-		       j->flavor);
+		       j->walltime, j->flavor);
 		for (int g = 0; g < j->n_groups; g++)
 			printf(" [pods=%d milli=%d cpu=%d mem=%d zone=%d tolerates=%d]",
 			       j->groups[g].pods, j->groups[g].milli, j->groups[g].cpu,

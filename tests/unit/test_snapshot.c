@@ -133,12 +133,6 @@ Test(snapshot, refuses_what_makes_no_sense)
 
 	s = begin(&r);
 	q = queue(s, "a", NULL);
-	queue(s, "b", "a");
-	job(s, 1, q, r);
-	refused(s, "has queues below it");
-
-	s = begin(&r);
-	q = queue(s, "a", NULL);
 	job(s, 1, q, r);
 	job(s, 1, q, r);
 	refused(s, "two jobs are numbered 1");
@@ -197,6 +191,29 @@ Test(snapshot, a_device_that_went_away_holds_nothing)
 	snapshot_add_alloc(s, &a);
 	cr_assert_eq(snapshot_seal(s, &err), 0, "%s", err.text);
 	cr_expect_eq(s->devices[0].free_milli + s->devices[1].free_milli, 2000);
+	snapshot_free(s);
+}
+
+/* A site file may put queues below one that has jobs: they wait until they are moved. */
+Test(sched, a_job_whose_queue_got_children_waits)
+{
+	uint32_t r, q;
+	struct snapshot *s = begin(&r);
+	struct gpuq_arena mem = GPUQ_ARENA_INIT(0);
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	struct gpuq_buf text = GPUQ_BUF_INIT;
+	struct plan p;
+
+	q = queue(s, "a", NULL);
+	queue(s, "b", "a");
+	node(s, "n", 4);
+	job(s, 1, q, r);
+	cr_assert_eq(snapshot_seal(s, &err), 0, "%s", err.text);
+	cr_assert_eq(sched_cycle(s, &mem, &p, &err), 0);
+	plan_print(s, &p, &text);
+	cr_expect_str_eq(gpuq_buf_str(&text), "wait 1 QueueStopped a\n");
+	gpuq_buf_done(&text);
+	gpuq_arena_done(&mem);
 	snapshot_free(s);
 }
 

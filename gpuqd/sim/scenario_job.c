@@ -1,0 +1,248 @@
+#include "gpuqd/sim/scenario_table.h"
+
+#include "libgpuq/limits.h"
+
+/* Jobs and their tasks. */
+
+static const char *const preempt_modes[] = { "requeue", "cancel", NULL };
+static const char *const depend_types[] = { "after",     "afterany",  "afterok", "afternotok",
+					    "aftercorr", "singleton", NULL };
+
+static const struct gpuq_field toleration_fields[] = {
+	STR(sc_toleration, "key", key, "of the taint"),
+	STR(sc_toleration, "operator", op, "Equal or Exists"),
+	STR(sc_toleration, "value", value, "of the taint"),
+	STR(sc_toleration, "effect", effect, "of the taint"),
+	{ 0 },
+};
+
+static void toleration_defaults(void *obj)
+{
+	*(struct sc_toleration *)obj = (struct sc_toleration){ "", "", "", "Equal" };
+}
+
+static const struct gpuq_schema toleration_schema = {
+	.name = "toleration",
+	.size = sizeof(struct sc_toleration),
+	.fields = toleration_fields,
+	.defaults = toleration_defaults,
+};
+
+static const struct gpuq_field tasks_fields[] = {
+	NUM(sc_tasks, "count", count, "so many alike"),
+	STR(sc_tasks, "node", node, "where a running one is"),
+	NUM(sc_tasks, "gpus", gpus, "devices; 0.5 is half of one"),
+	{ .key = "gpu_index",
+	  .kind = GPUQ_K_CUSTOM,
+	  .custom = &scenario_indexes,
+	  .offset = offsetof(struct sc_tasks, gpu_index),
+	  .doc = "devices of a running one" },
+	NUM(sc_tasks, "gpu_mem_mb", gpu_mem_mb, "memory of one device"),
+	NUM(sc_tasks, "cpu", cpu, "thousandths of a core"),
+	NUM(sc_tasks, "mem_mb", mem_mb, "memory"),
+	STR(sc_tasks, "mig", mig, "profile of an instance"),
+	NUM(sc_tasks, "rank", rank, "lower starts first and leaves last"),
+	STR(sc_tasks, "role", role, "its role in the job"),
+	STR(sc_tasks, "group", group, "its sub-group"),
+	BOOL(sc_tasks, "releasing", releasing, "told to leave already"),
+	MAP(sc_tasks, "selector", selector, "labels its nodes must have"),
+	MANY(sc_tasks, "tolerations", tolerations, &toleration_schema, "taints it tolerates"),
+	{ 0 },
+};
+
+static void tasks_defaults(void *obj)
+{
+	((struct sc_tasks *)obj)->count = 1000;
+}
+
+static int tasks_check(struct gpuq_reader *r, const struct gpuq_val *v, void *obj)
+{
+	const struct sc_tasks *t = obj;
+
+	if (t->gpus < 0)
+		return gpuq_reader_fail(r, v, GPUQ_EINVAL, "gpus: less than none");
+	if (t->gpus > 1000 && t->gpus % 1000 != 0)
+		return gpuq_reader_fail(r, v, GPUQ_EINVAL,
+					"gpus: above one device only whole ones can be asked for");
+	if (t->count < 1000 || t->count % 1000 || t->count > INT64_C(100000000))
+		return gpuq_reader_fail(r, v, GPUQ_EINVAL, "count: expected 1 to 100000");
+	if (t->cpu < 0 || t->mem_mb < 0 || t->gpu_mem_mb < 0)
+		return gpuq_reader_fail(r, v, GPUQ_EINVAL, "an amount below 0");
+	return 0;
+}
+
+static const struct gpuq_schema tasks_schema = {
+	.name = "task",
+	.size = sizeof(struct sc_tasks),
+	.fields = tasks_fields,
+	.defaults = tasks_defaults,
+	.check = tasks_check,
+};
+
+static const struct gpuq_field slice_fields[] = {
+	STR(sc_slice, "level", level, "of the domain"),
+	NUM(sc_slice, "size", size, "tasks that stand together"),
+	{ 0 },
+};
+static const struct gpuq_schema slice_schema = {
+	.name = "slice",
+	.size = sizeof(struct sc_slice),
+	.fields = slice_fields,
+};
+
+static const struct gpuq_field topology_fields[] = {
+	STR(sc_topology, "required", required, "level that all tasks must share"),
+	STR(sc_topology, "preferred", preferred, "level that they should share"),
+	MANY(sc_topology, "slices", slices, &slice_schema, "outermost first"),
+	{ 0 },
+};
+static const struct gpuq_schema topology_schema = {
+	.name = "topology",
+	.size = sizeof(struct sc_topology),
+	.fields = topology_fields,
+};
+
+static const struct gpuq_field depend_fields[] = {
+	WORD(sc_depend, "type", type, depend_types, "what must have happened"),
+	STR(sc_depend, "job", job, "to which job"),
+	NUM(sc_depend, "delay", delay, "and how long ago"),
+	{ 0 },
+};
+static const struct gpuq_schema depend_schema = {
+	.name = "dependency",
+	.size = sizeof(struct sc_depend),
+	.fields = depend_fields,
+};
+
+static const struct gpuq_field array_fields[] = {
+	NUM(sc_array, "size", size, "elements, from 0"),
+	NUM(sc_array, "first", first, "first index"),
+	NUM(sc_array, "last", last, "last index"),
+	NUM(sc_array, "step", step, "from one to the next"),
+	NUM(sc_array, "throttle", throttle, "most at once"),
+	{ 0 },
+};
+
+static void array_defaults(void *obj)
+{
+	*(struct sc_array *)obj = (struct sc_array){ SC_ABSENT, 0, SC_ABSENT, 1000, 0 };
+}
+
+static int array_check(struct gpuq_reader *r, const struct gpuq_val *v, void *obj)
+{
+	struct sc_array *a = obj;
+
+	if (a->size != SC_ABSENT)
+		a->last = a->first + (a->size - 1000) / 1000 * a->step;
+	if (a->last == SC_ABSENT || a->first < 0 || a->last < a->first || a->step < 1000 ||
+	    a->throttle < 0 || (a->last - a->first) / a->step >= GPUQ_ARRAY_MAX)
+		return gpuq_reader_fail(r, v, GPUQ_EINVAL,
+					"expected {size} or {first, last} with 1 to %u elements",
+					GPUQ_ARRAY_MAX);
+	return 0;
+}
+
+static const struct gpuq_schema array_schema = {
+	.name = "array",
+	.size = sizeof(struct sc_array),
+	.fields = array_fields,
+	.defaults = array_defaults,
+	.check = array_check,
+};
+
+static const struct gpuq_field job_fields[] = {
+	{ .key = "job",
+	  .kind = GPUQ_K_STR,
+	  .flags = GPUQ_F_REQUIRED | GPUQ_F_KEY,
+	  .offset = offsetof(struct sc_job, name),
+	  .doc = "its name here" },
+	STR(sc_job, "queue", queue, "a leaf"),
+	STR(sc_job, "user", user, "whose it is"),
+	STR(sc_job, "jobname", jobname, "for singleton"),
+	NUM(sc_job, "priority", priority, "larger is sooner"),
+	BOOL(sc_job, "preemptible", preemptible, "may be evicted"),
+	NUM(sc_job, "submit", submit, "when it was submitted"),
+	NUM(sc_job, "start", start, "when it was started"),
+	NUM(sc_job, "walltime", walltime, "-1 = unlimited"),
+	NUM(sc_job, "min_tasks", min_tasks, "that must run together; absent = all"),
+	MAP(sc_job, "role_min", role_min, "the same by role"),
+	NUM(sc_job, "group_size", group_size, "tasks of a sub-group"),
+	NUM(sc_job, "min_groups", min_groups, "sub-groups that must run"),
+	{ .key = "topology",
+	  .kind = GPUQ_K_OBJECT,
+	  .sub = &topology_schema,
+	  .offset = offsetof(struct sc_job, topology),
+	  .doc = "what its tasks share" },
+	BOOL(sc_job, "evict_last", evict_last, "leaves after its equals"),
+	WORD(sc_job, "preempt_mode", preempt_mode, preempt_modes, "what eviction means"),
+	NUM(sc_job, "last_checkpoint", last_checkpoint, "when it saved itself"),
+	BOOL(sc_job, "stale", stale, "below its minimum already"),
+	BOOL(sc_job, "exclusive", exclusive, "has its nodes alone"),
+	MANY(sc_job, "tasks", tasks, &tasks_schema, "what runs"),
+	MANY(sc_job, "depends", depends, &depend_schema, "all must hold"),
+	MANY(sc_job, "depends_any", depends_any, &depend_schema, "one must hold"),
+	{ .key = "array",
+	  .kind = GPUQ_K_OBJECT_PTR,
+	  .sub = &array_schema,
+	  .offset = offsetof(struct sc_job, array),
+	  .doc = "many from one template" },
+	BOOL(sc_job, "hold", hold, "held by its owner"),
+	NUM(sc_job, "begin", begin, "not before"),
+	NUM(sc_job, "deadline", deadline, "must have ended by"),
+	MAP(sc_job, "licences", licences, "counts by name"),
+	MAP(sc_job, "licenses", licences, "the same"),
+	LIST(sc_job, "flavors", flavors, "kinds of devices in order of preference"),
+	LIST(sc_job, "exclude", exclude, "nodes it failed on"),
+	{ 0 },
+};
+
+static void job_defaults(void *obj)
+{
+	struct sc_job *j = obj;
+
+	j->user = "user";
+	j->preemptible = true;
+	j->submit = j->start = j->walltime = j->min_tasks = SC_ABSENT;
+	j->group_size = j->min_groups = j->last_checkpoint = SC_ABSENT;
+	j->begin = j->deadline = SC_ABSENT;
+}
+
+static int job_check(struct gpuq_reader *r, const struct gpuq_val *v, void *obj)
+{
+	struct sc_job *j = obj;
+	int64_t tasks = 0;
+
+	if (j->tasks.n == 0) {
+		j->tasks.items = gpuq_arena_calloc(r->arena, 1, sizeof(struct sc_tasks));
+		if (!j->tasks.items)
+			return gpuq_fail(r->err, GPUQ_ENOMEM, "no memory");
+		tasks_defaults(j->tasks.items);
+		j->tasks.n = 1;
+	}
+	for (size_t i = 0; i < j->tasks.n; i++)
+		tasks += ((struct sc_tasks *)j->tasks.items)[i].count;
+	if (j->tasks.n > GPUQ_GROUPS_MAX * 64 || tasks > GPUQ_PODS_MAX * INT64_C(1000))
+		return gpuq_reader_fail(r, v, GPUQ_EINVAL, "more than %u tasks", GPUQ_PODS_MAX);
+	if (j->min_tasks != SC_ABSENT && (j->min_tasks < 0 || j->min_tasks > tasks))
+		return gpuq_reader_fail(r, v, GPUQ_EINVAL, "min_tasks: expected 0 to %lld",
+					(long long)tasks / 1000);
+	/* Slices divide the gang, and each other from the outside in. */
+	for (size_t i = 0; i < j->topology.slices.n; i++) {
+		const struct sc_slice *s = (const struct sc_slice *)j->topology.slices.items + i;
+
+		if (s->size < 1000 || tasks % s->size)
+			return gpuq_reader_fail(r, v, GPUQ_EINVAL,
+						"topology.slices: %lld does not divide %lld tasks",
+						(long long)s->size / 1000, (long long)tasks / 1000);
+		tasks = s->size;
+	}
+	return 0;
+}
+
+const struct gpuq_schema scenario_job = {
+	.name = "job",
+	.size = sizeof(struct sc_job),
+	.fields = job_fields,
+	.defaults = job_defaults,
+	.check = job_check,
+};

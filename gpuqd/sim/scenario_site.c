@@ -1,0 +1,216 @@
+#include "gpuqd/sim/scenario_table.h"
+
+#include <string.h>
+
+#include "gpuqd/core/snapshot.h"
+
+/* The cluster and its queues. */
+
+static const char *const units[] = { "second", "minute", "hour", "day", NULL };
+static const char *const reclaim_tos[] = { "fair_share", "guarantee", NULL };
+static const char *const budget_modes[] = { "soft", "hard", NULL };
+static const char *const runtime_methods[] = { "lca", "queue", NULL };
+static const char *const reservation_kinds[] = { "user", "maintenance", NULL };
+static const char *const node_states[] = { "ready", "drained", "suspect", "down", NULL };
+static const char *const reclaims[] = { "any", "lower_or_equal", "lower", "never", NULL };
+static const char *const preempts[] = { "lower", "lower_or_newer", "never", NULL };
+
+static const struct gpuq_field reservation_fields[] = {
+	STR(sc_reservation, "name", name, "what it is called"),
+	NUM(sc_reservation, "start", start, "when it begins"),
+	NUM(sc_reservation, "duration", duration, "how long it lasts"),
+	LIST(sc_reservation, "nodes", nodes, "which nodes"),
+	STR(sc_reservation, "node", node, "which node"),
+	NUM(sc_reservation, "gpus", gpus, "an amount anywhere"),
+	STR(sc_reservation, "queue", queue, "who may use it"),
+	WORD(sc_reservation, "kind", kind, reservation_kinds, "user or maintenance"),
+	{ 0 },
+};
+static const struct gpuq_schema reservation_schema = {
+	.name = "reservation",
+	.size = sizeof(struct sc_reservation),
+	.fields = reservation_fields,
+};
+
+static const struct gpuq_field config_fields[] = {
+	NUM(sc_config, "now", now, "the time it is"),
+	WORD(sc_config, "unit", unit, units, "of all times"),
+	NUM(sc_config, "cycles", cycles, "how many; absent = to rest"),
+	WORD(sc_config, "reclaim_to", reclaim_to, reclaim_tos, "what claims may reach"),
+	BOOL(sc_config, "consolidation", consolidation, "move jobs for blocked ones"),
+	NUM(sc_config, "backfill_depth", backfill_depth, "reservations; -1 = all"),
+	NUM(sc_config, "max_job_test", max_job_test, "blocked jobs looked at"),
+	MAP(sc_config, "licences", licences, "counters that jobs take from"),
+	MAP(sc_config, "licenses", licences, "the same"),
+	MANY(sc_config, "reservations", reservations, &reservation_schema, "calendar slices"),
+	WORD(sc_config, "budget_mode", budget_mode, budget_modes, "soft or hard"),
+	WORD(sc_config, "min_runtime_method", min_runtime_method, runtime_methods, "whose counts"),
+	NUM(sc_config, "preempt_min_runtime", preempt_min_runtime, "default for all queues"),
+	NUM(sc_config, "reclaim_min_runtime", reclaim_min_runtime, "default for all queues"),
+	MAP(sc_config, "priority_weights", priority_weights, "points of age, fairshare, size, qos"),
+	NUM(sc_config, "usage_k", usage_k, "weight of past usage"),
+	LIST(sc_config, "topology_levels", topology_levels, "labels from wide to narrow"),
+	LIST(sc_config, "flavors", flavors, "kinds of devices in order of preference"),
+	{ 0 },
+};
+
+static void config_defaults(void *obj)
+{
+	struct sc_config *c = obj;
+
+	c->unit = SC_UNIT_MINUTE;
+	c->cycles = SC_ABSENT;
+	c->consolidation = true;
+	c->backfill_depth = c->max_job_test = SC_ABSENT;
+	c->preempt_min_runtime = c->reclaim_min_runtime = SC_ABSENT;
+}
+
+const struct gpuq_schema scenario_config = {
+	.name = "config",
+	.size = sizeof(struct sc_config),
+	.fields = config_fields,
+	.defaults = config_defaults,
+};
+
+static const struct gpuq_field taint_fields[] = {
+	STR(sc_taint, "key", key, "its key"),
+	STR(sc_taint, "value", value, "its value"),
+	STR(sc_taint, "effect", effect, "NoSchedule, PreferNoSchedule or NoExecute"),
+	{ 0 },
+};
+
+static void taint_defaults(void *obj)
+{
+	*(struct sc_taint *)obj = (struct sc_taint){ "", "", "NoSchedule" };
+}
+
+static const struct gpuq_schema taint_schema = {
+	.name = "taint",
+	.size = sizeof(struct sc_taint),
+	.fields = taint_fields,
+	.defaults = taint_defaults,
+};
+
+static const struct gpuq_field node_fields[] = {
+	{ .key = "name",
+	  .kind = GPUQ_K_STR,
+	  .flags = GPUQ_F_REQUIRED | GPUQ_F_KEY,
+	  .offset = offsetof(struct sc_node, name),
+	  .doc = "its name" },
+	NUM(sc_node, "gpus", gpus, "devices"),
+	NUM(sc_node, "cpu", cpu, "thousandths of a core"),
+	NUM(sc_node, "mem_mb", mem_mb, "memory"),
+	NUM(sc_node, "gpu_mem_mb", gpu_mem_mb, "memory of a device"),
+	MAP(sc_node, "labels", labels, "its labels"),
+	MANY(sc_node, "taints", taints, &taint_schema, "its taints"),
+	MAP(sc_node, "mig", mig, "instances by profile"),
+	NUM(sc_node, "max_pods", max_pods, "tasks at most"),
+	NUM(sc_node, "count", count, "so many alike: name-0, name-1, ..."),
+	STR(sc_node, "pool", pool, "its pool"),
+	STR(sc_node, "flavor", flavor, "the kind of its devices"),
+	WORD(sc_node, "state", state, node_states, "ready unless said otherwise"),
+	{ 0 },
+};
+
+static void node_defaults(void *obj)
+{
+	struct sc_node *n = obj;
+
+	n->cpu = n->mem_mb = n->max_pods = n->count = SC_ABSENT;
+	n->gpu_mem_mb = 100 * 1000;
+}
+
+static int node_check(struct gpuq_reader *r, const struct gpuq_val *v, void *obj)
+{
+	const struct sc_node *n = obj;
+
+	if (n->gpus < 0 || n->gpus > SNAP_DEVICES_MAX * 1000 || n->gpus % 1000)
+		return gpuq_reader_fail(r, v, GPUQ_EINVAL, "gpus: expected 0 to %u devices",
+					SNAP_DEVICES_MAX);
+	if (n->count != SC_ABSENT && (n->count < 1000 || n->count > INT64_C(100000000)))
+		return gpuq_reader_fail(r, v, GPUQ_EINVAL, "count: expected 1 to 100000");
+	if ((n->cpu != SC_ABSENT && n->cpu < 0) || (n->mem_mb != SC_ABSENT && n->mem_mb < 0) ||
+	    (n->max_pods != SC_ABSENT && n->max_pods < 0) || n->gpu_mem_mb < 0)
+		return gpuq_reader_fail(r, v, GPUQ_EINVAL, "an amount below 0");
+	return 0;
+}
+
+const struct gpuq_schema scenario_node = {
+	.name = "node",
+	.size = sizeof(struct sc_node),
+	.fields = node_fields,
+	.defaults = node_defaults,
+	.check = node_check,
+};
+
+static const struct gpuq_field queue_fields[] = {
+	{ .key = "name",
+	  .kind = GPUQ_K_STR,
+	  .flags = GPUQ_F_REQUIRED | GPUQ_F_KEY,
+	  .offset = offsetof(struct sc_queue, name),
+	  .doc = "its name" },
+	STR(sc_queue, "parent", parent, "root or a queue"),
+	AMOUNT("quota", quota, "owed; -1 unlimited, auto = the children's sum"),
+	AMOUNT("shared_quota", shared_quota, "added to the children's sum"),
+	AMOUNT("limit", limit, "absolute cap; -1 none"),
+	AMOUNT("borrow_limit", borrow_limit, "limit as an amount beyond the quota"),
+	AMOUNT("lend_limit", lend_limit, "how much of idle quota others may use"),
+	NUM(sc_queue, "weight", weight, "portion of what is left over"),
+	NUM(sc_queue, "priority", priority, "rank: larger is offered it first"),
+	NUM(sc_queue, "quota_cpu", quota_cpu, "thousandths of a core"),
+	NUM(sc_queue, "limit_cpu", limit_cpu, "thousandths of a core"),
+	NUM(sc_queue, "quota_mem_mb", quota_mem_mb, "memory"),
+	NUM(sc_queue, "limit_mem_mb", limit_mem_mb, "memory"),
+	WORD(sc_queue, "preempt_within", preempt_within, preempts, "whom its jobs may evict"),
+	WORD(sc_queue, "reclaim", reclaim, reclaims, "whom it may claim from"),
+	NUM(sc_queue, "borrow_preempt_max_priority", borrow_preempt_max_priority, "see reclaim"),
+	BOOL(sc_queue, "reclaimable", reclaimable, "may others claim from it"),
+	BOOL(sc_queue, "fence", fence, "claims stay inside"),
+	BOOL(sc_queue, "stopped", stopped, "starts nothing"),
+	NUM(sc_queue, "preempt_min_runtime", preempt_min_runtime, "protection"),
+	NUM(sc_queue, "reclaim_min_runtime", reclaim_min_runtime, "protection"),
+	NUM(sc_queue, "usage", usage, "past usage, normalised"),
+	NUM(sc_queue, "budget_gpu_min", budget_gpu_min, "GPU-minutes"),
+	NUM(sc_queue, "budget_used_gpu_min", budget_used_gpu_min, "GPU-minutes"),
+	NUM(sc_queue, "user_max_running", user_max_running, "jobs of one user at once"),
+	NUM(sc_queue, "user_max_gpus", user_max_gpus, "devices of one user at once"),
+	NUM(sc_queue, "job_max_gpus", job_max_gpus, "devices of one job"),
+	NUM(sc_queue, "max_running", max_running, "jobs at once"),
+	LIST(sc_queue, "flavors", flavors, "in order of preference"),
+	{ 0 },
+};
+
+static void queue_defaults(void *obj)
+{
+	struct sc_queue *q = obj;
+
+	q->quota.all = q->shared_quota.all = q->limit.all = SC_ABSENT;
+	q->borrow_limit.all = q->lend_limit.all = SC_ABSENT;
+	q->weight = 1000;
+	q->priority = 100 * 1000;
+	q->quota_cpu = q->limit_cpu = q->quota_mem_mb = q->limit_mem_mb = SC_ABSENT;
+	q->borrow_preempt_max_priority = SC_ABSENT;
+	q->reclaimable = true;
+	q->preempt_min_runtime = q->reclaim_min_runtime = SC_ABSENT;
+	q->budget_gpu_min = SC_ABSENT;
+	q->user_max_running = q->user_max_gpus = q->job_max_gpus = q->max_running = SC_ABSENT;
+}
+
+static int queue_check(struct gpuq_reader *r, const struct gpuq_val *v, void *obj)
+{
+	const struct sc_queue *q = obj;
+
+	if (q->weight < 0 || q->usage < 0)
+		return gpuq_reader_fail(r, v, GPUQ_EINVAL, "weight and usage are at least 0");
+	if (strcmp(q->name, "root") == 0)
+		return gpuq_reader_fail(r, v, GPUQ_EINVAL, "root is the unlimited top");
+	return 0;
+}
+
+const struct gpuq_schema scenario_queue = {
+	.name = "queue",
+	.size = sizeof(struct sc_queue),
+	.fields = queue_fields,
+	.defaults = queue_defaults,
+	.check = queue_check,
+};
