@@ -44,8 +44,9 @@ struct cluster_sink {
 	void (*pod_seen)(void *arg, const struct pod_fact *p);
 	/* The object is gone for good. last = what was last known, token "" when foreign. */
 	void (*pod_gone)(void *arg, const struct pod_fact *last);
-	/* A complete list is about to come / has come: what was not in it is gone (the
-	 * cluster reports those as gone itself, before list_done). */
+	/* A complete list has come: every pod there is has been named since the
+	 * last one; what was not is gone (the cluster reports those as gone itself,
+	 * before list_done). */
 	void (*list_done)(void *arg);
 	/* 0 = up to date; else since when what we know may be old. */
 	void (*stale)(void *arg, int64_t since_us, const char *why);
@@ -117,7 +118,9 @@ struct cluster_ops {
 	bool (*pod_signal)(struct cluster *c, const struct pod_ref *ref, int signal);
 	/* The ledger is done with it: finalizer, object, files may go (output is kept). */
 	void (*pod_forget)(struct cluster *c, const struct pod_ref *ref);
-	/* All pods of a job are gone: what was made beside them may go. */
+	/* All pods of a job, or of one element of an array, are gone: what was made beside
+	 * them may go. With array_index -1 for an array: what its elements had in common.
+	 * May be said again. */
 	void (*job_forget)(struct cluster *c, uint32_t job, int64_t array_index,
 			   const char *namespace_);
 	struct cluster_log *(*log_open)(struct cluster *c, const struct pod_ref *ref,

@@ -173,6 +173,18 @@ static bool keep_finished(const struct dispatch *d, const struct job *j, int64_t
 	       journal_model(d->j)->n_jobs_by_state[GPUQ_JOB_COMPLETED] < KEPT_PODS_MAX;
 }
 
+/* What the elements of an array have in common (their script) goes with the array,
+ * whose record is gone once the last of them has ended. */
+static void forget_job(struct dispatch *d, const struct job *j)
+{
+	const struct job_key array = { j->key.id, -1 };
+	const char *ns = order_namespace(j->queue);
+
+	d->cluster->ops->job_forget(d->cluster, j->key.id, j->key.index, ns);
+	if (j->key.index >= 0 && !job_find(journal_model(d->j), array))
+		d->cluster->ops->job_forget(d->cluster, j->key.id, -1, ns);
+}
+
 static void look(struct dispatch *d, struct job *j)
 {
 	struct look k = { .d = d, .m = journal_model(d->j), .j = j };
@@ -202,8 +214,7 @@ static void look(struct dispatch *d, struct job *j)
 		}
 	}
 	if (all_over && !keep)
-		d->cluster->ops->job_forget(d->cluster, j->key.id, j->key.index,
-					    order_namespace(j->queue));
+		forget_job(d, j);
 	gpuq_arena_done(&k.a);
 }
 
