@@ -13,7 +13,7 @@ KUBE_TOOLS=$test_source/tests/kube
 if [ -z "${GPUQ_KUBE_DIR:-}" ] || [ -n "${kube_cluster:-}" ]; then
 	GPUQ_KUBE_DIR=$TMPDIR/kube
 	own_cluster=yes
-	"$KUBE_TOOLS/cluster" start "$GPUQ_KUBE_DIR" ${kube_cluster:---nodes 0} >cluster.out 2>&1 &&
+	env -u GPUQ_TEST_TAG "$KUBE_TOOLS/cluster" start "$GPUQ_KUBE_DIR" ${kube_cluster:---nodes 0} >cluster.out 2>&1 &&
 		"$KUBE_TOOLS/cluster" gpuqd-kubeconfig "$GPUQ_KUBE_DIR" "$test_source/etc/kubernetes/base" \
 			"$test_source/examples/role-dws.yaml" >>cluster.out 2>&1 || {
 		skip_all=$(tail -n 1 cluster.out)
@@ -38,7 +38,8 @@ kube() {
 cluster() {
 	cluster_verb=$1
 	shift
-	"$KUBE_TOOLS/cluster" "$cluster_verb" "$GPUQ_KUBE_DIR" "$@"
+	# A server that it starts is the cluster's, not this test's: it must not carry the mark of what ends.
+	env -u GPUQ_TEST_TAG "$KUBE_TOOLS/cluster" "$cluster_verb" "$GPUQ_KUBE_DIR" "$@"
 }
 
 # What lib.sh calls at the end.

@@ -83,6 +83,10 @@ end_all() {
 		kill -KILL "$end_pid" 2>/dev/null
 	done
 	end_cluster
+	if [ "${test_failure:-0}" != 0 ] && [ -r "$SHARNESS_TRASH_DIRECTORY/gpuqd.log" ]; then
+		echo "# the end of gpuqd.log:"
+		tail -n 300 "$SHARNESS_TRASH_DIRECTORY/gpuqd.log" | sed 's/^/# /'
+	fi
 }
 
 # kube.sh has more to end.
