@@ -35,6 +35,9 @@ export SHARNESS_BUILD_DIRECTORY SHARNESS_TEST_DIRECTORY HARNESS_ACTIVE
 unset GPUQ_SERVER GPUQ_FAILPOINT KUBECONFIG KUBERNETES_SERVICE_HOST KUBERNETES_SERVICE_PORT \
 	CUDA_VISIBLE_DEVICES NO_COLOR NOTIFY_SOCKET JOURNAL_STREAM 2>/dev/null
 
+# $HOME becomes the test's own folder; what was built for all tests stays where it is.
+: "${GPUQ_KUBE_CACHE:=${XDG_CACHE_HOME:-${HOME-}/.cache}/gpuq-kube}"
+export GPUQ_KUBE_CACHE
 set -- --verbose --no-color --root="$TMPDIR" "$@"
 . "$sharness"
 
@@ -75,11 +78,11 @@ end_all() {
 		sleep 0.1
 		end_tries=$((end_tries - 1))
 	done
+	[ -z "$test_cluster" ] || "$test_source/tests/kube/cluster" stop "$test_cluster" >/dev/null 2>&1
 	# The subshell of this substitution is gone before kill runs; its number is not ours any more.
 	for end_pid in $(tagged); do
 		kill -KILL "$end_pid" 2>/dev/null
 	done
-	[ ! -d "$test_cluster" ] || "$KUBE_TOOLS/kube" delete "namespaces/$test_namespace" >/dev/null 2>&1
 }
 test_cluster=
 trap 'end_code=$?; end_all; (exit $end_code); die' EXIT
