@@ -1,136 +1,138 @@
-# kube.sh - a real control plane for a whole-system test; read after lib.sh
+# kube.sh - what the whole-system tests on a real control plane share; sourced after lib.sh
 #
-# The cluster is that of with-kube, or one of this test's own when it is run by hand or needs something
-# else ($kube_cluster: options of tests/kube/cluster start). Each test has a
-# namespace and nodes of its own; both go with it. gpuqd has the rights of etc/kubernetes/base and no
-# more: it is no administrator.
+# Each test has a cluster of its own in $TMPDIR/k (tests/kube/cluster: kube-apiserver, controller manager,
+# etcd, nodes that kwok plays), overcommit-watch runs from before gpuqd starts until the test's end, and
+# gpuqd has the rights of etc/kubernetes/base and no others. What the cluster does by hand, `kube` and
+# `cluster`, is done as its administrator.
 
-if [ -n "${GPUQ_KUBE_SKIP:-}" ]; then
-	skip_all=$GPUQ_KUBE_SKIP
-	test_done
-fi
-KUBE_TOOLS=$test_source/tests/kube
-if [ -z "${GPUQ_KUBE_DIR:-}" ] || [ -n "${kube_cluster:-}" ]; then
-	GPUQ_KUBE_DIR=$TMPDIR/kube
-	own_cluster=yes
-	env -u GPUQ_TEST_TAG "$KUBE_TOOLS/cluster" start "$GPUQ_KUBE_DIR" ${kube_cluster:---nodes 0} >cluster.out 2>&1 &&
-		"$KUBE_TOOLS/cluster" gpuqd-kubeconfig "$GPUQ_KUBE_DIR" "$test_source/etc/kubernetes/base" \
-			"$test_source/examples/role-dws.yaml" >>cluster.out 2>&1 || {
-		skip_all=$(tail -n 1 cluster.out)
-		cat cluster.out
-		"$KUBE_TOOLS/cluster" stop "$GPUQ_KUBE_DIR" >/dev/null 2>&1
-		test_done
-	}
-fi
-eval "$("$KUBE_TOOLS/cluster" env "$GPUQ_KUBE_DIR")"
-test_namespace=$(basename "$0" .t | cut -d- -f1)-$$
-test_nodes=
-
-# The same without the answer.
-kube_quiet() {
-	kube "$@" >kube.out || { cat kube.out; return 1; }
-}
+kube_tools=$test_source/tests/kube
+kube_image=docker.io/local/busybox:1
 
 kube() {
-	"$KUBE_TOOLS/kube" "$@"
+	"$kube_tools/kube" --kubeconfig "$TMPDIR/k/admin.kubeconfig" "$@"
 }
 
 cluster() {
-	cluster_verb=$1
+	cluster_command=$1
 	shift
-	# A server that it starts is the cluster's, not this test's: it must not carry the mark of what ends.
-	env -u GPUQ_TEST_TAG "$KUBE_TOOLS/cluster" "$cluster_verb" "$GPUQ_KUBE_DIR" "$@"
+	"$kube_tools/cluster" "$cluster_command" "$TMPDIR/k" "$@"
 }
 
-# What lib.sh calls at the end.
-end_cluster() {
-	for end_node in $test_nodes; do
-		cluster delete-node "$end_node" >/dev/null 2>&1
-	done
-	kube delete "namespaces/$test_namespace" >/dev/null 2>&1
-	[ -z "${own_cluster:-}" ] || "$KUBE_TOOLS/cluster" stop "$GPUQ_KUBE_DIR" >/dev/null 2>&1
+# cluster_for_gpuqd [--with MANIFEST] [option of `cluster start`]...: before the first test. The cluster, the
+# rights, the watcher; the end of this test where this machine cannot have it.
+cluster_for_gpuqd() {
+	more_rights=
+	if [ "${1-}" = --with ]; then
+		more_rights=$2
+		shift 2
+	fi
+	test_cluster=$TMPDIR/k
+	cluster start "$@" >cluster.out 2>&1 3>&- 4>&- 5>&- &&
+		cluster gpuqd-kubeconfig "$test_source/etc/kubernetes/base" ${more_rights:+"$more_rights"} \
+			>>cluster.out 2>&1 &&
+		cluster watch >>cluster.out 2>&1 3>&- 4>&- 5>&- &&
+		return
+	cluster_status=$?
+	trap - EXIT
+	end_all
+	if [ $cluster_status = 77 ]; then
+		echo "1..0 # SKIP $(tail -n 1 cluster.out)"
+	else
+		cat cluster.out
+	fi
+	exit $cluster_status
 }
 
-# make_namespace [NAME]: with the rights that gpuqd needs there
-make_namespace() {
-	cat >namespace.yaml <<-END
-		apiVersion: v1
-		kind: Namespace
-		metadata: {name: ${1:-$test_namespace}}
-		---
-		apiVersion: rbac.authorization.k8s.io/v1
-		kind: RoleBinding
-		metadata: {name: gpuqd-jobs, namespace: ${1:-$test_namespace}}
-		roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: gpuqd-jobs}
-		subjects: [{kind: ServiceAccount, name: gpuqd, namespace: gpuq-system}]
-	END
-	kube apply -f namespace.yaml && wait_for 30 kube get "${1:-$test_namespace}/serviceaccounts/default"
-}
-
-# make_nodes NAME... [settings of tests/kube/fakenode]: names get the namespace in front
-make_nodes() {
-	for make_name in "$@"; do
-		case $make_name in
-		*=*) ;;
-		*)
-			test_nodes="$test_nodes $test_namespace-$make_name"
-			make_list="${make_list-} $test_namespace-$make_name"
-			;;
-		esac
-	done
-	for make_name in $make_list; do
-		make_settings "$make_name" "$@" || return 1
-	done
-	make_list=
-}
-
-make_settings() {
-	make_node=$1
-	shift
-	make_n=$#
-	while [ "$make_n" -gt 0 ]; do
-		case $1 in
-		*=*) set -- "$@" "$1" ;;
-		esac
-		shift
-		make_n=$((make_n - 1))
-	done
-	cluster node "$make_node" "$@"
-}
-
+# start_kube_gpuqd [option...]: it runs jobs in gpuq-jobs unless their queue says otherwise
 start_kube_gpuqd() {
-	start_gpuqd --cluster kube --kubeconfig "$GPUQD_KUBECONFIG" --namespace "$test_namespace" "$@"
+	start_gpuqd --cluster kube --kubeconfig "$TMPDIR/k/gpuqd.kubeconfig" --namespace gpuq-jobs "$@" &&
+		wait_for 60 cluster_is_fresh
 }
 
-# pod_job NAME GPUS [KEY=VALUE]...: submits a Pod manifest with these annotations, prints the id.
-# $pod_fields: more fields of its spec, in JSON, each followed by a comma.
-pod_fields=
-pod_job() {
-	pod_name=$1 pod_gpus=$2
-	shift 2
-	pod_notes=
-	for pod_note in "$@"; do
-		pod_notes="$pod_notes${pod_notes:+, }\"${pod_note%%=*}\": \"${pod_note#*=}\""
+cluster_is_fresh() {
+	gpuq status --json >status.out && [ "$(json cluster.stale_since <status.out)" = null ]
+}
+
+cluster_is_stale() {
+	gpuq status --json >status.out && [ "$(json cluster.stale_since <status.out)" != null ]
+}
+
+# The last test of each file.
+nothing_was_overcommitted() {
+	cluster unwatch
+}
+
+# fake_job 'LINES' [option...]: submits a job file of these lines (\n between them) with an image and a
+# command, prints the id. kwok reads its fate from annotations: tests/kube/stages.yaml.
+fake_job() {
+	fake_lines=$1
+	shift
+	printf "image: $kube_image\ncommand: [sleep, '1']\n$fake_lines\n" | submit "$@" -
+}
+
+# fate KEY=VALUE...: the line of the job file that tells kwok
+fate() {
+	fate_line=
+	for fate_one; do
+		fate_line="$fate_line${fate_line:+, }gpuq.test/${fate_one%%=*}: '${fate_one#*=}'"
 	done
-	submit - <<-END
-		{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "$pod_name", "annotations": {$pod_notes}},
-		 "spec": {$pod_fields "restartPolicy": "Never", "containers": [
-		  {"name": "main", "image": "docker.io/local/busybox:1", "command": ["true"],
-		   "resources": {"limits": {"nvidia.com/gpu": $pod_gpus}}}]}}
-	END
+	echo "annotations: {$fate_line}"
 }
 
-# pods_of JOB EXPR: of the pods that the cluster has of a job, one a line
+# pods_of JOB [EXPR]: its pods in the cluster, a line each; names unless EXPR says otherwise
 pods_of() {
-	kube raw GET "/api/v1/namespaces/$test_namespace/pods?labelSelector=gpuq.io/job%3D$1" 2>/dev/null >pods.json &&
-		/usr/bin/python3 -c '
-import json, sys
-for pod in json.load(open("pods.json"))["items"]:
-    v = pod
-    for key in sys.argv[1].split("."): v = v.get(key) if isinstance(v, dict) else None
-    print(v)' "$2"
+	kube list "${pods_namespace:-gpuq-jobs}/pods?labelSelector=gpuq.io/job=$1" "${2:-metadata.name}"
 }
 
-n_pods_of() {
-	pods_of "$1" metadata.name | grep -c gpuq-
+# n_pods JOB N
+n_pods() {
+	n_pods_got=$(pods_of "$1" | grep -c .)
+	[ "$n_pods_got" = "$2" ] || { echo "job $1 has $n_pods_got pods, not $2"; pods_of "$1"; return 1; }
+}
+
+# the_pod JOB: API path of its only pod
+the_pod() {
+	the_pod_name=$(pods_of "$1") && [ -n "$the_pod_name" ] && [ "$(echo "$the_pod_name" | wc -l)" = 1 ] &&
+		echo "${pods_namespace:-gpuq-jobs}/pods/$the_pod_name"
+}
+
+# foreign_pod NAME NODE GPUS [KEY=VALUE annotation]...: made by somebody else, in the namespace default
+foreign_pod() {
+	foreign_name=$1 foreign_node=$2 foreign_gpus=$3
+	shift 3
+	foreign_notes=
+	for foreign_note; do
+		foreign_notes="$foreign_notes${foreign_notes:+, }\"${foreign_note%%=*}\": \"${foreign_note#*=}\""
+	done
+	kube create default/pods - <<-EOF
+		{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "$foreign_name", "annotations": {$foreign_notes}},
+		 "spec": {"nodeName": "$foreign_node", "restartPolicy": "Never", "terminationGracePeriodSeconds": 5,
+		  "containers": [{"name": "main", "image": "$kube_image", "imagePullPolicy": "Never",
+		   "command": ["/bin/sh", "-c", "${foreign_command:-sleep 300}"],
+		   "resources": {"limits": {"nvidia.com/gpu": "$foreign_gpus"}}}]}}
+	EOF
+}
+
+# node_frees NODE N: its free devices, as gpuqd knows them
+node_frees() {
+	node_got=$(gpuq nodes --json | /usr/bin/python3 -c '
+import json, sys
+for line in sys.stdin:
+    n = json.loads(line)
+    if n["name"] == sys.argv[1]: print(n["free_gpus"])' "$1")
+	[ "$node_got" = "$2" ] || { echo "$1 has ${node_got:-no} free devices, not $2"; return 1; }
+}
+
+# node_state NODE: as gpuqd has it
+node_state() {
+	gpuq nodes --json | /usr/bin/python3 -c '
+import json, sys
+for line in sys.stdin:
+    n = json.loads(line)
+    if n["name"] == sys.argv[1]: print(n["state"])' "$1"
+}
+
+node_is() {
+	node_got=$(node_state "$1")
+	[ "$node_got" = "$2" ] || { echo "$1 is ${node_got:-not there}, not $2"; return 1; }
 }

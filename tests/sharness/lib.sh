@@ -38,6 +38,9 @@ export GPUQ_KUBE_CACHE
 unset GPUQ_SERVER GPUQ_FAILPOINT KUBECONFIG KUBERNETES_SERVICE_HOST KUBERNETES_SERVICE_PORT \
 	CUDA_VISIBLE_DEVICES NO_COLOR NOTIFY_SOCKET JOURNAL_STREAM 2>/dev/null
 
+# $HOME becomes the test's own folder; what was built for all tests stays where it is.
+: "${GPUQ_KUBE_CACHE:=${XDG_CACHE_HOME:-${HOME-}/.cache}/gpuq-kube}"
+export GPUQ_KUBE_CACHE
 set -- --verbose --no-color --root="$TMPDIR" "$@"
 . "$sharness"
 
@@ -78,20 +81,11 @@ end_all() {
 		sleep 0.1
 		end_tries=$((end_tries - 1))
 	done
+	[ -z "$test_cluster" ] || "$test_source/tests/kube/cluster" stop "$test_cluster" >/dev/null 2>&1
 	# The subshell of this substitution is gone before kill runs; its number is not ours any more.
 	for end_pid in $(tagged); do
 		kill -KILL "$end_pid" 2>/dev/null
 	done
-	end_cluster
-	if [ "${test_failure:-0}" != 0 ] && [ -r "$SHARNESS_TRASH_DIRECTORY/gpuqd.log" ]; then
-		echo "# the end of gpuqd.log:"
-		tail -n 300 "$SHARNESS_TRASH_DIRECTORY/gpuqd.log" | sed 's/^/# /'
-	fi
-}
-
-# kube.sh has more to end.
-end_cluster() {
-	:
 }
 trap 'end_code=$?; end_all; (exit $end_code); die' EXIT
 trap 'exit 130' INT

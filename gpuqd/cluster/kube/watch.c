@@ -60,7 +60,7 @@ struct watch {
 	const struct cluster_sink *sink;
 	struct reflector nodes, pods;
 	struct loop_timer *stale_timer;
-	bool stale;
+	bool stale, begun; /* begun: all was known once */
 };
 
 static void list_page(struct reflector *r);
@@ -232,9 +232,11 @@ static void whole(struct reflector *r)
 		return;
 	loop_cancel(w->stale_timer);
 	w->stale_timer = NULL;
-	if (!w->stale)
+	/* Until the first lists are there, the listener takes what it has for old. */
+	if (!w->stale && w->begun)
 		return;
 	w->stale = false;
+	w->begun = true;
 	log_notice("kube.fresh", "pods=%zu nodes=%zu", known_count(w->pods.known),
 		   known_count(w->nodes.known));
 	w->sink->stale(w->sink->arg, 0, "");

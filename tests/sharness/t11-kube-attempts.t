@@ -1,0 +1,140 @@
+#!/bin/sh
+test_description='real control plane: refused pods, a killed daemon, slow exits, devices that differ'
+. "$(dirname "$0")/lib.sh"
+. "$test_source/tests/sharness/kube.sh"
+
+cluster_for_gpuqd --nodes 2 --gpus 4
+
+# ---- AC-POD-1 ----
+
+test_expect_success 'a node that refuses pods, and one that is full' '
+	cluster reject node1 3>&- 4>&- 5>&- && foreign_pod full node2 4 gpuq.test/hang=true >/dev/null &&
+	start_kube_gpuqd && wait_for 60 node_frees node2 0
+'
+
+test_expect_success 'a refused pod is tried again, and each time the node is left alone for longer' '
+	id=$(fake_job "gpus: 1") &&
+	wait_for 120 eval "test \$(grep -c \"node.refused_pod.*node=node1\" gpuqd.log) -ge 3" &&
+	sed -n "s/.*node.refused_pod.*wait_s=\([0-9]*\).*/\1/p" gpuqd.log | head -n 3 >waits &&
+	printf "1\n2\n4\n" >expected && test_cmp expected waits
+'
+
+test_expect_success 'no sooner than the node was left alone for' '
+	/usr/bin/python3 - gpuqd.log <<-\END
+	import datetime, re, sys
+	until = 0
+	for line in open(sys.argv[1]):
+	    m = re.match(r"(\S+)Z \w+ node\.refused_pod .*wait_s=(\d+)", line)
+	    if not m: continue
+	    at = datetime.datetime.fromisoformat(m[1]).timestamp()
+	    assert at >= until, line
+	    until = at + int(m[2])
+	END
+'
+
+test_expect_success 'after five refusals the node is suspect' '
+	wait_for 120 node_is node1 suspect &&
+	test "$(grep -c "node.refused_pod" gpuqd.log)" = 5
+'
+
+test_expect_success 'the job still waits for a node, its retries are untouched, its attempts are counted' '
+	job_is "$id" state PENDING && gpuq status "$id" --json | json evictions &&
+	test "$(job "$id" attempt)" -ge 5 &&
+	gpuq status "$id" --json | json evictions >evictions && ! grep -q exit evictions
+'
+
+test_expect_success 'it runs on the other node as soon as that is free' '
+	kube delete default/pods/full --grace 0 && job_becomes "$id" COMPLETED 120 &&
+	job_is "$id" exit_code 0 && job_is "$id" pods.0.node node2
+'
+
+test_expect_success 'the node that refused takes pods again after its time' '
+	cluster unreject node1 3>&- 4>&- 5>&- &&
+	a=$(fake_job "gpus: 4\n$(fate hang=true)") && b=$(fake_job "gpus: 4\n$(fate hang=true)") &&
+	job_becomes "$a" RUNNING 120 && job_becomes "$b" RUNNING 120 &&
+	gpuq cancel "$a" "$b" && job_becomes "$a" CANCELLED 120 && job_becomes "$b" CANCELLED 120
+'
+
+# ---- AC-POD-2 ----
+
+grep -q "GPUQ_FAILPOINTS 1" "$test_build/config.h" && test_set_prereq FAILPOINTS
+
+# One pod for each attempt, and the job ends as if nothing had been.
+exactly_once() {
+	job_becomes "$1" COMPLETED 120 && job_is "$1" attempt 0 &&
+		grep -c " pod.created\|$1" /dev/null
+	test "$(created_pods "$1")" = 1
+}
+
+# How many pods of a job the apiserver ever made: each has another uid in the audit of overcommit-watch's
+# kind, a watch from the version that the job began at.
+created_pods() {
+	kube raw GET "gpuq-jobs/pods?watch=1&timeoutSeconds=3&resourceVersion=$before&labelSelector=gpuq.io/job=$1" 2>/dev/null |
+		/usr/bin/python3 -c '
+import json, sys
+print(len({e["object"]["metadata"]["uid"] for e in map(json.loads, sys.stdin) if e["type"] == "ADDED"}))'
+}
+
+version_now() {
+	kube get gpuq-jobs/pods metadata.resourceVersion
+}
+
+for place in dispatch.create store.commit; do
+	test_expect_success FAILPOINTS "killed at $place: one pod for the attempt" '
+		stop_gpuqd && before=$(version_now) && start_kube_gpuqd && id=$(fake_job "gpus: 1" --hold) && stop_gpuqd &&
+		GPUQ_FAILPOINT=$place=kill && export GPUQ_FAILPOINT && start_kube_gpuqd && gpuq release "$id";
+		unset GPUQ_FAILPOINT
+		wait_for 60 eval "! kill -0 $gpuqd_pid" && start_kube_gpuqd &&
+		job_becomes "$id" COMPLETED 120 && job_is "$id" attempt 0 && test "$(created_pods "$id")" = 1
+	'
+done
+
+test_expect_success 'killed at any moment: every job once' '
+	before=$(version_now) && : >ids &&
+	for round in 1 2 3 4 5 6; do
+		for n in 1 2 3; do fake_job "gpus: 1\n$(fate run=500ms)" >>ids || break 2; done
+		sleep "0.$((round * 13 % 10))$round"
+		kill_gpuqd && start_kube_gpuqd || break
+	done && test "$(wc -l <ids)" = 18 &&
+	for id in $(cat ids); do
+		job_becomes "$id" COMPLETED 120 && job_is "$id" attempt 0 || break
+	done && job_is "$id" state COMPLETED &&
+	for id in $(cat ids); do
+		test "$(created_pods "$id")" = 1 || { echo "job $id: $(created_pods "$id") pods"; break; }
+	done && test "$(created_pods "$id")" = 1
+'
+
+# ---- AC-POD-3 ----
+
+test_expect_success 'devices of a job that leaves slowly are nobody else'\''s before it is gone' '
+	kube list nodes metadata.name && gpuq cancel --all 2>/dev/null;
+	a=$(fake_job "gpus: 4\n$(fate hang=true slow-exit=6s)") && job_becomes "$a" RUNNING 120 &&
+	b=$(fake_job "gpus: 4\n$(fate hang=true slow-exit=6s)") && job_becomes "$b" RUNNING 120 &&
+	next=$(fake_job "gpus: 4") && wait_for 60 job_is "$next" reason Resources &&
+	pod=$(the_pod "$a") && gpuq cancel "$a" && wait_for 60 job_is "$a" state COMPLETING &&
+	n_pods "$next" 0 && kube get "$pod" status.phase && n_pods "$next" 0 &&
+	job_becomes "$a" CANCELLED 120 && job_becomes "$next" COMPLETED 120 &&
+	gpuq cancel "$b" && job_becomes "$b" CANCELLED 120
+'
+
+# ---- AC-POD-4 ----
+
+test_expect_success 'a device plugin that chose another device is believed' '
+	a=$(fake_job "gpus: 1\nnodes: [node1]\n$(fate hang=true)") && job_becomes "$a" RUNNING 120 &&
+	job_is "$a" pods.0.devices.0.index 0 && pod=$(the_pod "$a") &&
+	kube patch "$pod" "{\"metadata\": {\"annotations\": {\"gpuq.io/devices\": \"3\"}}}" &&
+	wait_for 60 job_is "$a" pods.0.devices.0.index 3 && job_is "$a" state RUNNING &&
+	job_is "$a" evictions "[]" &&
+	b=$(fake_job "gpus: 3\nnodes: [node1]\n$(fate hang=true)") && job_becomes "$b" RUNNING 120 &&
+	gpuq status "$b" --json | json pods.0.devices >devices &&
+	/usr/bin/python3 -c "
+import json
+assert [d[\"index\"] for d in json.load(open(\"devices\"))] == [0, 1, 2]" &&
+	gpuq cancel "$a" "$b" && job_becomes "$a" CANCELLED 120 && job_becomes "$b" CANCELLED 120
+'
+
+test_expect_success 'nothing was over-committed' '
+	stop_gpuqd && nothing_was_overcommitted
+'
+
+test_done
