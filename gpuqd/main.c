@@ -6,10 +6,17 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "gpuqd/base/failpoint.h"
 #include "gpuqd/base/log.h"
 #include "gpuqd/cluster/local/shepherd.h"
 #include "gpuqd/config.h"
 #include "gpuqd/daemon.h"
+
+static void print_name(void *arg, const char *name)
+{
+	(void)arg;
+	puts(name);
+}
 
 int main(int argc, char **argv)
 {
@@ -21,6 +28,11 @@ int main(int argc, char **argv)
 	/* A shepherd is this program, too, so that there is one file to install. */
 	if (argc > 1 && strcmp(argv[1], "--shepherd") == 0)
 		return shepherd_main(argc, argv);
+	/* For tests that kill it at each of them; an ordinary build has none. */
+	if (argc == 2 && strcmp(argv[1], "--failpoints") == 0) {
+		failpoint_each(print_name, NULL);
+		return EXIT_OK;
+	}
 	log_init(LOG_L_INFO);
 	rc = config_read(&c, argc, argv, &err);
 	if (rc < 0) {

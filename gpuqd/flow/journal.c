@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gpuqd/base/failpoint.h"
 #include "gpuqd/base/log.h"
 #include "gpuqd/base/loop.h"
 #include "gpuqd/store/store.h"
@@ -54,7 +55,9 @@ static void run_waiters(struct journal *j, uint64_t upto, int rc, const struct g
 static void advance(struct journal *j, uint64_t seq)
 {
 	j->durable = seq;
+	(void)FAILPOINT("journal.durable");
 	run_waiters(j, seq, 0, NULL);
+	(void)FAILPOINT("journal.answered");
 	for (int i = 0; i < j->n_durable_subs; i++)
 		j->durable_subs[i].fn(j->durable_subs[i].arg);
 }

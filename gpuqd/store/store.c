@@ -16,6 +16,7 @@
 #include <event2/event.h>
 #include <lmdb.h>
 
+#include "gpuqd/base/failpoint.h"
 #include "gpuqd/base/log.h"
 #include "gpuqd/base/loop.h"
 #include "gpuqd/store/crc32c.h"
@@ -298,7 +299,9 @@ static int write_batch(struct store *st, const struct batch *b, struct gpuq_err 
 			return commit_fail(st, err, rc);
 		}
 	}
+	(void)FAILPOINT("store.commit");
 	rc = mdb_txn_commit(txn); /* frees txn also when it fails */
+	(void)FAILPOINT("store.committed");
 	return rc == 0 ? 0 : commit_fail(st, err, rc);
 }
 
