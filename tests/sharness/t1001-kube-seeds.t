@@ -1,7 +1,7 @@
 #!/bin/sh
 test_description='jobs on a real apiserver, from manifests as they are'
 . "$(dirname "$0")/lib.sh"
-. "$test_source/tests/sharness/kube.sh"
+. "$test_source/tests/sharness/kube-shared.sh"
 
 test_expect_success 'start, with the site of the sample jobs' '
 	make_namespace &&

@@ -1,7 +1,7 @@
 #!/bin/sh
 test_description='on a real apiserver: where jobs go, and that nothing is given twice'
 . "$(dirname "$0")/lib.sh"
-. "$test_source/tests/sharness/kube.sh"
+. "$test_source/tests/sharness/kube-shared.sh"
 
 test_expect_success 'start' '
 	make_namespace &&

@@ -1,7 +1,7 @@
 #!/bin/sh
 test_description='on a real apiserver: what goes wrong outside of gpuq'
 . "$(dirname "$0")/lib.sh"
-. "$test_source/tests/sharness/kube.sh"
+. "$test_source/tests/sharness/kube-shared.sh"
 
 test_expect_success 'start' '
 	make_namespace && make_nodes n1 gpus=8 && make_nodes n2 gpus=8 && start_kube_gpuqd &&

@@ -1,7 +1,7 @@
 #!/bin/sh
 test_description='on a real apiserver: gpuqd is killed under load; every pod is accounted for'
 . "$(dirname "$0")/lib.sh"
-. "$test_source/tests/sharness/kube.sh"
+. "$test_source/tests/sharness/kube-shared.sh"
 
 test_expect_success 'start' '
 	make_namespace && make_nodes n1 n2 gpus=8 && cluster watch && start_kube_gpuqd &&

@@ -2,7 +2,7 @@
 test_description='a real kubelet and real containers: devices, output, exit codes, memory, grace'
 . "$(dirname "$0")/lib.sh"
 kube_cluster="--no-kwok --real-node"
-. "$test_source/tests/sharness/kube.sh"
+. "$test_source/tests/sharness/kube-shared.sh"
 
 test_expect_success 'start' '
 	make_namespace && start_kube_gpuqd &&
