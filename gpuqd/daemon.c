@@ -464,14 +464,16 @@ static void teardown(struct daemon *d)
 		rpc_server_stop(d->rpc);
 	if (d->schedule && d->dispatch && d->methods)
 		stop_cluster(d);
-	methods_free(d->methods);
-	rpc_server_free(d->rpc);
-	reconcile_free(d->reconcile);
-	dispatch_free(d->dispatch);
-	schedule_free(d->schedule);
+	/* Answers that wait for the disk leave; then the calls that still stand hear that
+	 * nobody listens, while those they belong to are there. */
 	store_close_writer(d->store);
 	if (d->journal && journal_flush(d->journal, &err) < 0)
 		log_err("journal.flush", "error=%s", LOGS(err.text));
+	rpc_server_free(d->rpc);
+	methods_free(d->methods);
+	reconcile_free(d->reconcile);
+	dispatch_free(d->dispatch);
+	schedule_free(d->schedule);
 	journal_free(d->journal);
 	store_close(d->store);
 	model_free(d->model);

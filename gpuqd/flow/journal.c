@@ -128,14 +128,12 @@ int journal_new(struct loop *l, struct store *st, struct model *m, const struct 
 
 void journal_free(struct journal *j)
 {
-	struct waiter *next;
+	struct gpuq_err err;
 
 	if (!j)
 		return;
-	for (struct waiter *w = j->waiters; w; w = next) {
-		next = w->next;
-		free(w);
-	}
+	gpuq_fail(&err, GPUQ_EGONE, "the daemon is stopping");
+	run_waiters(j, UINT64_MAX, GPUQ_EGONE, &err);
 	free(j);
 }
 
@@ -247,5 +245,7 @@ int journal_flush(struct journal *j, struct gpuq_err *err)
 	if (b.n)
 		rc = store_write_now(j->store, &b, err);
 	batch_done(&b);
+	j->writing = 0;
+	run_waiters(j, UINT64_MAX, rc, err);
 	return rc;
 }

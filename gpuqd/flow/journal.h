@@ -44,6 +44,7 @@ struct journal_opts {
 
 int journal_new(struct loop *l, struct store *st, struct model *m, const struct journal_opts *o,
 		struct journal **out, struct gpuq_err *err);
+/* Whoever still waits is told GPUQ_EGONE. */
 void journal_free(struct journal *j);
 
 struct model *journal_model(const struct journal *j);
@@ -70,7 +71,8 @@ void journal_on_durable(struct journal *j, void (*fn)(void *arg), void *arg);
 
 bool journal_read_only(const struct journal *j);
 void journal_writable(struct journal *j);
-/* Write what is left and wait for it; at the end of the daemon. */
+/* Write what is left, wait for it, and let go what waited for that: at the end of the
+ * daemon, when the writer is closed. */
 int journal_flush(struct journal *j, struct gpuq_err *err);
 
 #endif
