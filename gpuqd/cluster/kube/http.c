@@ -1,59 +1,20 @@
 #include "gpuqd/cluster/kube/http.h"
 
-#include <config.h>
-#include <fcntl.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/queue.h>
-#include <sys/socket.h>
 
 #include <event2/event.h>
 
 #include "gpuqd/base/log.h"
 #include "gpuqd/base/loop.h"
-#include "gpuqd/cluster/kube/creds.h"
-#include "gpuqd/cluster/kube/http_multi.h"
-#include "libgpuq/buf.h"
+#include "gpuqd/cluster/kube/http_parts.h"
 
 #define FLIGHT_MAX 64 /* requests at once; one HTTP/2 connection carries 100 */
 #define CONNECTIONS 8L
 #define BODY_BYTES_MAX (4u << 20) /* a pod is at most etcd's 1.5 MiB */
 #define ERROR_BYTES_MAX (64u << 10)
-#define REQUEST_MS 30000
-#define CONNECT_MS 5000L
 #define RETRY_AFTER_MAX_S 300
-
-struct http_req {
-	TAILQ_ENTRY(http_req) link;
-	struct http *http;
-	struct http_call call;
-	CURL *easy; /* NULL = waiting to be sent */
-	struct curl_slist *headers, *connect_to;
-	struct creds_view *creds;
-	int status;
-	int64_t retry_us, last_us; /* last_us: when bytes came, monotonic */
-	bool opened, cancelled, stopped, silent, resume, again, overflow;
-	struct gpuq_buf body;
-	struct loop_timer *silence;
-	char why[CURL_ERROR_SIZE];
-};
-
-TAILQ_HEAD(req_list, http_req);
-
-struct http {
-	struct loop *loop;
-	struct kube_config *config;
-	struct creds *creds;
-	struct http_multi *streams, *requests;
-	struct req_list waiting, running;
-	size_t n_waiting, n_flight; /* n_flight: requests running, streams not counted */
-	struct event *pump;
-	bool h2;
-};
 
 static struct http_multi *multi_of(const struct http_req *r)
 {
@@ -62,18 +23,19 @@ static struct http_multi *multi_of(const struct http_req *r)
 
 /* ---- curl's callbacks: none of them may call back into curl ---- */
 
-static int on_new_socket(void *arg, curl_socket_t fd, curlsocktype type)
+/* A header line is no string: it ends where it ends. */
+static int64_t whole_seconds(const char *p, const char *end)
 {
-	unsigned limit_ms = 30000;
+	int64_t s = 0;
 
-	(void)arg, (void)type;
-	fcntl(fd, F_SETFD, FD_CLOEXEC);
-	/* Without it a peer that vanished under unsent bytes is noticed after 15 min. */
-	setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &limit_ms, sizeof(limit_ms));
-	return CURL_SOCKOPT_OK;
+	while (p < end && (*p == ' ' || *p == '\t'))
+		p++;
+	for (; p < end && *p >= '0' && *p <= '9' && s < RETRY_AFTER_MAX_S; p++)
+		s = s * 10 + (*p - '0');
+	return s < RETRY_AFTER_MAX_S ? s : RETRY_AFTER_MAX_S;
 }
 
-static size_t on_header(char *line, size_t size, size_t n, void *arg)
+size_t http_on_header(char *line, size_t size, size_t n, void *arg)
 {
 	struct http_req *r = arg;
 	size_t len = size * n;
@@ -86,12 +48,7 @@ static size_t on_header(char *line, size_t size, size_t n, void *arg)
 		status = sp && sp + 4 <= line + len ? (int)strtol(sp + 1, NULL, 10) : 0;
 		r->status = status;
 	} else if (len > 12 && strncasecmp(line, "Retry-After:", 12) == 0) {
-		long s = strtol(line + 12, NULL, 10);
-
-		r->retry_us = (s < 0                   ? 0
-			       : s > RETRY_AFTER_MAX_S ? RETRY_AFTER_MAX_S
-						       : s) *
-			      INT64_C(1000000);
+		r->retry_us = whole_seconds(line + 12, line + len) * INT64_C(1000000);
 	} else if (len <= 2 && r->status >= 200 && r->status < 300 && !r->opened) {
 		r->opened = true;
 		if (!r->cancelled && r->call.on_open)
@@ -100,7 +57,7 @@ static size_t on_header(char *line, size_t size, size_t n, void *arg)
 	return len;
 }
 
-static size_t on_body(char *bytes, size_t size, size_t n, void *arg)
+size_t http_on_body(char *bytes, size_t size, size_t n, void *arg)
 {
 	struct http_req *r = arg;
 	size_t len = size * n;
@@ -285,197 +242,13 @@ static void on_silence(void *arg)
 	on_done(r->http, r->easy, CURLE_OPERATION_TIMEDOUT);
 }
 
-/* ---- making a request ---- */
-
-static bool header(struct http_req *r, const char *name, const char *value)
-{
-	size_t room = strlen(name) + strlen(value) + 3;
-	char *line = malloc(room);
-	struct curl_slist *list = NULL;
-
-	if (line) {
-		snprintf(line, room, "%s: %s", name, value);
-		list = curl_slist_append(r->headers, line);
-		explicit_bzero(line, room);
-		free(line);
-	}
-	if (list)
-		r->headers = list;
-	return list != NULL;
-}
-
-static bool set_headers(struct http_req *r)
-{
-	const struct kube_config *k = r->http->config;
-	bool ok = header(r, "Accept", "application/json");
-
-	if (r->call.body)
-		ok = ok && header(r, "Content-Type",
-				  r->call.content_type ? r->call.content_type : "application/json");
-	/* No "Expect: 100-continue": it costs a round trip for each large body. */
-	r->headers = curl_slist_append(r->headers, "Expect:");
-	if (r->creds->token) {
-		size_t room = strlen(r->creds->token) + 8;
-		char *value = malloc(room);
-
-		if (!value)
-			return false;
-		snprintf(value, room, "Bearer %s", r->creds->token);
-		ok = ok && header(r, "Authorization", value);
-		explicit_bzero(value, room);
-		free(value);
-	}
-	if (*k->as_user)
-		ok = ok && header(r, "Impersonate-User", k->as_user);
-	if (*k->as_uid)
-		ok = ok && header(r, "Impersonate-Uid", k->as_uid);
-	for (size_t i = 0; i < k->as_groups.n; i++)
-		ok = ok && header(r, "Impersonate-Group", k->as_groups.items[i]);
-	for (size_t i = 0; i < k->as_extra.n; i++) {
-		char name[256];
-
-		snprintf(name, sizeof(name), "Impersonate-Extra-%s", k->as_extra.keys[i]);
-		ok = ok && header(r, name, k->as_extra.vals[i]);
-	}
-	return ok && r->headers;
-}
-
-/* tls-server-name: speak to the server's address, but ask for and check that name. */
-static bool set_url(struct http_req *r)
-{
-	const struct kube_config *k = r->http->config;
-	const char *host = strstr(k->server, "://") + 3;
-	size_t n_host = strcspn(host, "/"), n_name, room;
-	const char *port = NULL;
-	char *url, *to;
-	bool ok;
-
-	room = strlen(k->server) + strlen(k->tls_server_name) + strlen(r->call.path) + 8;
-	url = malloc(room);
-	to = malloc(2 * room);
-	if (!url || !to) {
-		free(url);
-		free(to);
-		return false;
-	}
-	if (!*k->tls_server_name) {
-		snprintf(url, room, "%s%s", k->server, r->call.path);
-		ok = true;
-	} else {
-		for (size_t i = n_host; i > 0 && host[i - 1] != ']'; i--)
-			if (host[i - 1] == ':') {
-				port = host + i;
-				break;
-			}
-		n_name = port ? (size_t)(port - 1 - host) : n_host;
-		snprintf(url, room, "%.*s%s:%.*s%s%s", (int)(host - k->server), k->server,
-			 k->tls_server_name, port ? (int)(host + n_host - port) : 3,
-			 port ? port : "443", host + n_host, r->call.path);
-		snprintf(to, 2 * room, "::%.*s:%.*s", (int)n_name, host,
-			 port ? (int)(host + n_host - port) : 3, port ? port : "443");
-		r->connect_to = curl_slist_append(NULL, to);
-		ok = r->connect_to != NULL;
-		curl_easy_setopt(r->easy, CURLOPT_CONNECT_TO, r->connect_to);
-	}
-	ok = ok && curl_easy_setopt(r->easy, CURLOPT_URL, url) == CURLE_OK;
-	free(url);
-	free(to);
-	return ok;
-}
-
-static void blob(CURL *e, CURLoption opt, const struct kube_bytes *b)
-{
-	struct curl_blob cb = { .data = (void *)b->data, .len = b->n, .flags = CURL_BLOB_NOCOPY };
-
-	if (b->data)
-		curl_easy_setopt(e, opt, &cb);
-}
-
-static void set_tls(struct http_req *r)
-{
-	const struct kube_config *k = r->http->config;
-	CURL *e = r->easy;
-
-	curl_easy_setopt(e, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
-	curl_easy_setopt(e, CURLOPT_SSL_VERIFYPEER, k->insecure ? 0L : 1L);
-	curl_easy_setopt(e, CURLOPT_SSL_VERIFYHOST, k->insecure ? 0L : 2L);
-	curl_easy_setopt(e, CURLOPT_SSLCERTTYPE, "PEM");
-	curl_easy_setopt(e, CURLOPT_SSLKEYTYPE, "PEM");
-	blob(e, CURLOPT_CAINFO_BLOB, &r->creds->ca);
-	blob(e, CURLOPT_SSLCERT_BLOB, &r->creds->cert);
-	blob(e, CURLOPT_SSLKEY_BLOB, &r->creds->key);
-}
-
-static void set_transport(struct http_req *r)
-{
-	const struct kube_config *k = r->http->config;
-	CURL *e = r->easy;
-
-	curl_easy_setopt(e, CURLOPT_PROTOCOLS_STR, "https,http"); /* http: see kubeconfig.c */
-	curl_easy_setopt(e, CURLOPT_REDIR_PROTOCOLS_STR, "");
-	curl_easy_setopt(e, CURLOPT_FOLLOWLOCATION, 0L);
-	curl_easy_setopt(e, CURLOPT_NETRC, (long)CURL_NETRC_IGNORED);
-	curl_easy_setopt(e, CURLOPT_PROXY, k->proxy_url);
-	curl_easy_setopt(e, CURLOPT_PATH_AS_IS, 1L);
-	curl_easy_setopt(e, CURLOPT_NOSIGNAL, 1L);
-	curl_easy_setopt(e, CURLOPT_QUICK_EXIT, 1L); /* a stuck resolver must not hold us */
-	curl_easy_setopt(e, CURLOPT_SOCKOPTFUNCTION, on_new_socket);
-	curl_easy_setopt(e, CURLOPT_TCP_KEEPALIVE, 1L);
-	curl_easy_setopt(e, CURLOPT_TCP_KEEPIDLE, 15L);
-	curl_easy_setopt(e, CURLOPT_TCP_KEEPINTVL, 10L);
-	curl_easy_setopt(e, CURLOPT_CONNECTTIMEOUT_MS, CONNECT_MS);
-	if (r->call.stream) {
-		curl_easy_setopt(e, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
-	} else {
-		curl_easy_setopt(e, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_2TLS);
-		curl_easy_setopt(e, CURLOPT_PIPEWAIT, r->http->h2 ? 1L : 0L);
-		curl_easy_setopt(e, CURLOPT_TIMEOUT_MS,
-				 r->call.limit_us ? (long)(r->call.limit_us / 1000)
-						  : (long)REQUEST_MS);
-	}
-}
-
-static bool make(struct http_req *r)
-{
-	const struct kube_config *k = r->http->config;
-	CURL *e = r->easy = curl_easy_init();
-
-	if (!e)
-		return false;
-	r->why[0] = '\0';
-	set_transport(r);
-	set_tls(r);
-	curl_easy_setopt(e, CURLOPT_PRIVATE, r);
-	curl_easy_setopt(e, CURLOPT_ERRORBUFFER, r->why);
-	curl_easy_setopt(e, CURLOPT_USERAGENT, "gpuqd/" PACKAGE_VERSION);
-	curl_easy_setopt(e, CURLOPT_HEADERFUNCTION, on_header);
-	curl_easy_setopt(e, CURLOPT_HEADERDATA, r);
-	curl_easy_setopt(e, CURLOPT_WRITEFUNCTION, on_body);
-	curl_easy_setopt(e, CURLOPT_WRITEDATA, r);
-	if (*k->username && !r->creds->token) {
-		curl_easy_setopt(e, CURLOPT_HTTPAUTH, (long)CURLAUTH_BASIC);
-		curl_easy_setopt(e, CURLOPT_USERNAME, k->username);
-		curl_easy_setopt(e, CURLOPT_PASSWORD, k->password);
-	}
-	if (strcmp(r->call.method, "GET") != 0) {
-		curl_easy_setopt(e, CURLOPT_POST, 1L);
-		curl_easy_setopt(e, CURLOPT_CUSTOMREQUEST, r->call.method);
-		curl_easy_setopt(e, CURLOPT_POSTFIELDS, r->call.body ? r->call.body : "");
-		curl_easy_setopt(e, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)r->call.n_body);
-	}
-	if (!set_url(r) || !set_headers(r))
-		return false;
-	curl_easy_setopt(e, CURLOPT_HTTPHEADER, r->headers);
-	return true;
-}
-
 static void start(struct http_req *r, struct creds_view *creds)
 {
 	struct http *h = r->http;
 	struct http_answer a = { .body = "", .error = "no memory for a request" };
 
 	r->creds = creds;
-	if (!make(r) || http_multi_add(multi_of(r), r->easy) != 0) {
+	if (!http_make(r) || http_multi_add(multi_of(r), r->easy) != 0) {
 		answer(r, &a);
 		return;
 	}
