@@ -317,14 +317,23 @@ static void on_stale(void *arg, int64_t since_us, const char *why)
 
 /* ---- outcomes of what was asked ---- */
 
+static const char *namespace_of(struct reconcile *r, struct job_key key)
+{
+	const struct job *j = job_find(journal_model(r->j), key);
+
+	return j ? order_namespace(j->queue) : "";
+}
+
 static void give_back(struct reconcile *r, struct job_key key, enum gpuq_reason code,
 		      const char *message)
 {
 	struct event block = { .type = EV_JOB_BLOCKED, .job = key };
 	struct event evict = { .type = EV_JOB_EVICT_ASKED, .job = key };
+	const char *quota = strstr(message, "exceeded quota");
 
 	block.blocked.reason.code = code;
-	block.blocked.reason.object = message;
+	/* Without the pod's name, which is another at each attempt. */
+	block.blocked.reason.object = quota ? quota : namespace_of(r, key);
 	block.blocked.until_us = loop_now_us(r->l) + QUOTA_RETRY_US;
 	apply(r, &block);
 	evict.evict.cause = GPUQ_CAUSE_REQUEUE;
