@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "gpuqd/core/amount.h"
 #include "gpuqd/core/sort.h"
 
 /* Backfill: jobs that are blocked get a planned start, the first ones in order of
@@ -59,7 +60,7 @@ static int64_t add_time(int64_t t, int64_t d)
 static void give(int64_t *amount, int64_t more)
 {
 	if (*amount != GPUQ_UNLIMITED)
-		*amount += more;
+		*amount = amount_sum(*amount, more);
 }
 
 static int64_t end_of(const struct cycle *c, const struct snap_job *j, bool releasing)
@@ -311,8 +312,8 @@ static void book(struct cycle *c, uint32_t job, int64_t t, int64_t end)
 						  .pods = f->at.pods[p->node] };
 		}
 		f->booked[b].need.whole += one.whole;
-		f->booked[b].need.cpu += one.cpu;
-		f->booked[b].need.memory += one.memory;
+		f->booked[b].need.cpu = amount_sum(f->booked[b].need.cpu, one.cpu);
+		f->booked[b].need.memory = amount_sum(f->booked[b].need.memory, one.memory);
 		f->booked[b].need.pods++;
 		/* Of its own and of every other planned start that begins meanwhile. */
 		for (uint32_t o = 0; o < f->n_booked; o++) {

@@ -1,3 +1,4 @@
+#include "gpuqd/core/amount.h"
 #include "gpuqd/core/cycle.h"
 
 #include "gpuqd/core/share.h"
@@ -17,16 +18,14 @@ static int64_t *cell(const struct cycle *c, int64_t *table, uint32_t queue, uint
 	return &table[(size_t)queue * c->s->n_res + res];
 }
 
+static void add(int64_t *to, int64_t amount)
+{
+	*to = amount_sum(*to, amount);
+}
+
 static const struct snap_share *share_of(const struct cycle *c, uint32_t queue, uint32_t res)
 {
 	return &c->s->shares[(size_t)queue * c->s->n_res + res];
-}
-
-static int64_t sum_amounts(int64_t x, int64_t y)
-{
-	int64_t sum;
-
-	return __builtin_add_overflow(x, y, &sum) ? GPUQ_UNLIMITED : sum;
 }
 
 int64_t ledger_need(const struct cycle *c, uint32_t job, uint32_t flavor, uint32_t res)
@@ -109,7 +108,7 @@ static void count_user(struct cycle *c, uint32_t job, int64_t gpus_milli)
 		if (!u)
 			return;
 		u->running++;
-		u->gpus_milli += gpus_milli;
+		add(&u->gpus_milli, gpus_milli);
 	}
 }
 
@@ -118,9 +117,9 @@ static void count_user(struct cycle *c, uint32_t job, int64_t gpus_milli)
 static void charge(struct cycle *c, uint32_t queue, uint32_t res, int64_t amount, bool firm)
 {
 	for (uint32_t q = queue; amount && q != SNAP_NONE; q = c->s->queues[q].parent) {
-		*cell(c, c->held, q, res) += amount;
+		add(cell(c, c->held, q, res), amount);
 		if (firm)
-			*cell(c, c->firm, q, res) += amount;
+			add(cell(c, c->firm, q, res), amount);
 	}
 }
 
@@ -151,12 +150,12 @@ static void charge_held(struct cycle *c)
 				charge(c, j->queue, f, g->gpus_milli, !j->preemptible);
 			charge(c, j->queue, snap_cpu(s), g->cpu_milli, !j->preemptible);
 			charge(c, j->queue, snap_memory(s), g->memory_bytes, !j->preemptible);
-			gpus += g->gpus_milli;
+			gpus = amount_sum(gpus, g->gpus_milli);
 			if (j->state == SNAP_RUNNING) {
 				if (f != SNAP_NONE)
-					*cell(c, c->demand, j->queue, f) += g->gpus_milli;
-				*cell(c, c->demand, j->queue, snap_cpu(s)) += g->cpu_milli;
-				*cell(c, c->demand, j->queue, snap_memory(s)) += g->memory_bytes;
+					add(cell(c, c->demand, j->queue, f), g->gpus_milli);
+				add(cell(c, c->demand, j->queue, snap_cpu(s)), g->cpu_milli);
+				add(cell(c, c->demand, j->queue, snap_memory(s)), g->memory_bytes);
 			}
 		}
 		count_running(c, j->queue);
@@ -193,9 +192,10 @@ static void sum_demand(struct cycle *c)
 			continue;
 		n = startable(c, i);
 		for (uint32_t f = 0; r->gpus_milli && f < r->n_flavor_ix; f++)
-			*cell(c, c->demand, j->queue, r->flavor_ix[f]) += n * r->gpus_milli;
-		*cell(c, c->demand, j->queue, snap_cpu(s)) += n * r->cpu_milli;
-		*cell(c, c->demand, j->queue, snap_memory(s)) += n * r->memory_bytes;
+			add(cell(c, c->demand, j->queue, r->flavor_ix[f]),
+			    amount_times(r->gpus_milli, n));
+		add(cell(c, c->demand, j->queue, snap_cpu(s)), amount_times(r->cpu_milli, n));
+		add(cell(c, c->demand, j->queue, snap_memory(s)), amount_times(r->memory_bytes, n));
 	}
 	for (uint32_t q = s->n_queues; q-- > 0;) {
 		for (uint32_t res = 0; res < s->n_res; res++) {
@@ -207,7 +207,7 @@ static void sum_demand(struct cycle *c)
 			if (s->queues[q].parent != SNAP_NONE) {
 				int64_t *up = cell(c, c->demand, s->queues[q].parent, res);
 
-				*up = sum_amounts(*up, *d);
+				*up = amount_sum(*up, *d);
 			}
 		}
 	}
@@ -405,7 +405,7 @@ static int64_t kept_back(const struct cycle *c, uint32_t q, uint32_t res, const 
 
 		if (y == q || share->lend == GPUQ_UNLIMITED || share->quota == GPUQ_UNLIMITED)
 			continue;
-		kept = share->quota - share->lend - *cell(c, c->held, y, res);
+		kept = amount_less(share->quota - share->lend, *cell(c, c->held, y, res));
 		if (kept <= 0)
 			continue;
 		sum += kept;
@@ -428,7 +428,7 @@ static bool lenders_admit(struct cycle *c, uint32_t job, uint32_t flavor, struct
 			if (share_of(c, q, res)->quota - *cell(c, c->held, q, res) < need)
 				kept += kept_back(c, q, res, &keeper);
 		for (uint32_t q = c->kid_first[c->s->n_queues]; q != SNAP_NONE; q = c->kid_next[q])
-			used += *cell(c, c->held, q, res);
+			add(&used, *cell(c, c->held, q, res));
 		if (kept > 0 && !within(why, GPUQ_R_QUOTA, unit_of(c, res), keeper,
 					c->s->capacity[res] - kept, used, need))
 			return false;

@@ -1,3 +1,4 @@
+#include "gpuqd/core/amount.h"
 #include "gpuqd/core/cycle.h"
 
 #include "libgpuq/limits.h"
@@ -67,16 +68,16 @@ static void measure_balance(struct cycle *c)
 		if (n->n_devices == 0 || !bits_has(c->ready, i))
 			continue;
 		if (n->cpu_milli != GPUQ_UNLIMITED) {
-			cpu += n->cpu_milli;
+			cpu = amount_sum(cpu, n->cpu_milli);
 			cpu_devices += n->n_devices;
 		}
 		if (n->memory_bytes != GPUQ_UNLIMITED) {
-			mib += n->memory_bytes >> 20;
+			mib = amount_sum(mib, n->memory_bytes >> 20);
 			mib_devices += n->n_devices;
 		}
 	}
-	c->cpu_per_device = cpu_devices ? cpu * 1024 / cpu_devices : 0;
-	c->mib_per_device = mib_devices ? mib * 1024 / mib_devices : 0;
+	c->cpu_per_device = cpu_devices ? amount_times(cpu / cpu_devices, 1024) : 0;
+	c->mib_per_device = mib_devices ? amount_times(mib / mib_devices, 1024) : 0;
 }
 
 static void seat_tenants(struct cycle *c)
@@ -179,7 +180,9 @@ void nodes_changed(struct cycle *c, uint32_t node)
 struct need nodes_need(const struct snap_group *g)
 {
 	return (struct need){
-		.whole = (uint32_t)(g->gpus_milli / SNAP_MILLI),
+		.whole = g->gpus_milli / SNAP_MILLI < UINT32_MAX
+				 ? (uint32_t)(g->gpus_milli / SNAP_MILLI)
+				 : UINT32_MAX,
 		.part = (int32_t)(g->gpus_milli % SNAP_MILLI),
 		.cpu = g->cpu_milli,
 		.memory = g->memory_bytes,
@@ -189,11 +192,13 @@ struct need nodes_need(const struct snap_group *g)
 
 struct need nodes_need_times(const struct need *one, uint32_t n)
 {
+	const uint64_t whole = (uint64_t)one->whole * n;
+
 	return (struct need){
-		.whole = one->whole * n,
+		.whole = whole < UINT32_MAX ? (uint32_t)whole : UINT32_MAX,
 		.part = one->part,
-		.cpu = one->cpu * n,
-		.memory = one->memory * n,
+		.cpu = amount_times(one->cpu, n),
+		.memory = amount_times(one->memory, n),
 		.pods = n,
 	};
 }

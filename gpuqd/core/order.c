@@ -1,3 +1,4 @@
+#include "gpuqd/core/amount.h"
 #include "gpuqd/core/cycle.h"
 
 #include "gpuqd/core/sort.h"
@@ -104,8 +105,8 @@ static void make_key(struct cycle *c, uint32_t q)
 			continue;
 		if (res == flavor && by > 0)
 			key.unentitled = false;
-		if (held + need > 0)
-			key.with = larger(key.with, (struct ratio){ held + need, by });
+		if (held > 0 || need > 0)
+			key.with = larger(key.with, (struct ratio){ amount_sum(held, need), by });
 		if (held > 0)
 			key.without = larger(key.without, (struct ratio){ held, by });
 	}

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "gpuqd/core/amount.h"
 #include "libgpuq/limits.h"
 
 /* Which nodes a gang gets. One pod: the node where fewest whole devices stay free (so
@@ -26,10 +27,12 @@ static int64_t imbalance(const struct cycle *c, uint32_t node, const struct need
 	if (left <= 0)
 		return 0;
 	if (c->cpu[node] != GPUQ_UNLIMITED && c->cpu_per_device)
-		off = magnitude((c->cpu[node] - n->cpu) * 1024 * 1024 / c->cpu_per_device - left);
+		off = magnitude(amount_times(c->cpu[node] - n->cpu, 1024 * 1024) /
+					c->cpu_per_device -
+				left);
 	if (c->memory[node] != GPUQ_UNLIMITED && c->mib_per_device) {
 		int64_t mib = (c->memory[node] - n->memory) >> 20;
-		int64_t o = magnitude(mib * 1024 * 1024 / c->mib_per_device - left);
+		int64_t o = magnitude(amount_times(mib, 1024 * 1024) / c->mib_per_device - left);
 
 		off = o > off ? o : off;
 	}

@@ -37,14 +37,6 @@ int seal_sorted(struct seal *w, uint32_t n, sort_cmp_fn cmp, const void *ctx, ui
 /* Bring a malloc'ed table into that order. table is the address of its pointer. */
 int seal_permute(struct seal *w, void *table, uint32_t n, size_t size, const uint32_t *order);
 
-/* GPUQ_UNLIMITED absorbs everything. */
-static inline int64_t seal_sum(int64_t x, int64_t y)
-{
-	int64_t sum;
-
-	return __builtin_add_overflow(x, y, &sum) ? GPUQ_UNLIMITED : sum;
-}
-
 /* Steps of snapshot_jobs.c, in this order. */
 int seal_requests(struct seal *w);
 int seal_jobs(struct seal *w);

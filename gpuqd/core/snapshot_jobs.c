@@ -1,6 +1,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "gpuqd/core/amount.h"
 #include "gpuqd/core/snapshot.h"
 #include "gpuqd/core/snapshot_build.h"
 
@@ -28,9 +29,12 @@ int seal_requests(struct seal *w)
 			const struct snap_group *g = &r->groups[k];
 
 			r->n_pods += g->pods_min;
-			r->gpus_milli += g->pods_min * g->gpus_milli;
-			r->cpu_milli += g->pods_min * g->cpu_milli;
-			r->memory_bytes += g->pods_min * g->memory_bytes;
+			r->gpus_milli =
+				amount_sum(r->gpus_milli, amount_times(g->gpus_milli, g->pods_min));
+			r->cpu_milli =
+				amount_sum(r->cpu_milli, amount_times(g->cpu_milli, g->pods_min));
+			r->memory_bytes = amount_sum(r->memory_bytes,
+						     amount_times(g->memory_bytes, g->pods_min));
 		}
 	}
 	return 0;
@@ -177,9 +181,9 @@ static void derive_free(struct snapshot *s)
 		struct snap_node *n = &s->nodes[a->node];
 
 		if (n->cpu_milli != GPUQ_UNLIMITED)
-			n->cpu_free -= g->cpu_milli;
+			n->cpu_free = amount_less(n->cpu_free, g->cpu_milli);
 		if (n->memory_bytes != GPUQ_UNLIMITED)
-			n->memory_free -= g->memory_bytes;
+			n->memory_free = amount_less(n->memory_free, g->memory_bytes);
 		if (n->pods != GPUQ_UNLIMITED)
 			n->pods_free--;
 		take_named(s, n, a);
@@ -242,9 +246,9 @@ int seal_capacity(struct seal *w)
 		}
 		if (n->flavor != SNAP_NONE && milli > 0)
 			s->capacity[n->flavor] += milli;
-		s->capacity[snap_cpu(s)] = seal_sum(s->capacity[snap_cpu(s)], n->cpu_milli);
+		s->capacity[snap_cpu(s)] = amount_sum(s->capacity[snap_cpu(s)], n->cpu_milli);
 		s->capacity[snap_memory(s)] =
-			seal_sum(s->capacity[snap_memory(s)], n->memory_bytes);
+			amount_sum(s->capacity[snap_memory(s)], n->memory_bytes);
 	}
 	for (uint32_t f = 0; f < s->n_flavors; f++)
 		s->flavors[f].capacity_milli = s->capacity[f];

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gpuqd/core/amount.h"
 #include "gpuqd/core/snapshot.h"
 #include "gpuqd/core/snapshot_build.h"
 #include "gpuqd/core/sort.h"
@@ -151,7 +152,7 @@ static void resolve_quotas(struct snapshot *s)
 			if (p != SNAP_NONE) {
 				struct snap_share *up = &s->shares[p * s->n_res + r];
 
-				up->shared = seal_sum(up->shared, own[r].quota);
+				up->shared = amount_sum(up->shared, own[r].quota);
 			}
 		}
 	}

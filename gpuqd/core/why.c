@@ -1,3 +1,4 @@
+#include "gpuqd/core/amount.h"
 #include "gpuqd/core/pack.h"
 
 /* Why a gang has no place, in the numbers that decided it. Looks at one group after the
@@ -258,7 +259,7 @@ static bool group_lacks(struct cycle *c, uint32_t job, uint32_t group, uint32_t 
 		return no_domain(c, job, group, flavor, AS_IT_IS, GPUQ_R_FRAGMENTED, why);
 	if (v.devices < (int64_t)one.whole * g->pods_min)
 		say(why, GPUQ_R_RESOURCES, PLAN_GPUS, v.devices * SNAP_MILLI,
-		    g->gpus_milli * g->pods_min, "gpus");
+		    amount_times(g->gpus_milli, g->pods_min), "gpus");
 	else if (v.largest < one.whole)
 		say(why, GPUQ_R_FRAGMENTED, PLAN_GPUS, v.largest * SNAP_MILLI, g->gpus_milli,
 		    "gpus");

@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "gpuqd/core/snapshot.h"
 #include "libgpuq/arena.h"
 #include "libgpuq/err.h"
 #include "libgpuq/schema.h"
@@ -53,15 +54,11 @@ struct sc_config {
 	struct gpuq_strlist topology_levels, flavors;
 };
 
-struct sc_taint {
-	const char *key, *value, *effect;
-};
-
 struct sc_node {
 	const char *name, *pool, *flavor;
 	int64_t gpus, cpu, mem_mb, gpu_mem_mb, max_pods, count; /* thousandths */
 	struct gpuq_strmap labels, mig;
-	struct gpuq_objects taints; /* struct sc_taint */
+	struct gpuq_objects taints; /* struct snap_taint */
 	int state; /* enum snap_node_state */
 };
 

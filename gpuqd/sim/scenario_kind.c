@@ -6,12 +6,11 @@ int scenario_number(struct gpuq_reader *r, const struct gpuq_val *v, int64_t *ou
 {
 	double t;
 
-	if (v->type == GPUQ_INT && v->i > -INT64_C(1000000000000) &&
-	    v->i < INT64_C(1000000000000)) {
+	if (v->type == GPUQ_INT && v->i > -INT64_C(1000000000) && v->i < INT64_C(1000000000)) {
 		*out = v->i * 1000;
 		return 0;
 	}
-	if (v->type != GPUQ_REAL || !(v->d > -1e12 && v->d < 1e12))
+	if (v->type != GPUQ_REAL || !(v->d > -1e9 && v->d < 1e9))
 		return gpuq_reader_fail(r, v, GPUQ_EINVAL, "expected a number, found %s",
 					v->type == GPUQ_INT || v->type == GPUQ_REAL
 						? "one that is too large"

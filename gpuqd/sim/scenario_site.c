@@ -73,20 +73,20 @@ const struct gpuq_schema scenario_config = {
 };
 
 static const struct gpuq_field taint_fields[] = {
-	STR(sc_taint, "key", key, "its key"),
-	STR(sc_taint, "value", value, "its value"),
-	STR(sc_taint, "effect", effect, "NoSchedule, PreferNoSchedule or NoExecute"),
+	STR(snap_taint, "key", key, "its key"),
+	STR(snap_taint, "value", value, "its value"),
+	STR(snap_taint, "effect", effect, "NoSchedule, PreferNoSchedule or NoExecute"),
 	{ 0 },
 };
 
 static void taint_defaults(void *obj)
 {
-	*(struct sc_taint *)obj = (struct sc_taint){ "", "", "NoSchedule" };
+	*(struct snap_taint *)obj = (struct snap_taint){ "", "", "NoSchedule" };
 }
 
 static const struct gpuq_schema taint_schema = {
 	.name = "taint",
-	.size = sizeof(struct sc_taint),
+	.size = sizeof(struct snap_taint),
 	.fields = taint_fields,
 	.defaults = taint_defaults,
 };

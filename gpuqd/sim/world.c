@@ -11,7 +11,13 @@ static int no_memory(struct gpuq_err *err)
 
 int64_t world_us(const struct world *w, int64_t milli_units)
 {
-	return milli_units * (w->unit_us / 1000);
+	int64_t us;
+
+	/* Far enough off to be never, near enough to be added to. */
+	if (__builtin_mul_overflow(milli_units, w->unit_us / 1000, &us) || us > INT64_MAX / 4 ||
+	    us < INT64_MIN / 4)
+		return milli_units < 0 ? INT64_MIN / 4 : INT64_MAX / 4;
+	return us;
 }
 
 /* ---- nodes, queues, flavors, licenses ---- */

@@ -18,8 +18,6 @@ static void add_nodes(const struct world *w, struct snapshot *s)
 {
 	for (uint32_t i = 0; i < w->n_nodes; i++) {
 		const struct sc_node *spec = w->nodes[i].spec;
-		const struct sc_taint *taints = spec->taints.items;
-		struct snap_taint copies[16];
 		struct snap_node n;
 
 		snap_node_default(&n);
@@ -32,11 +30,8 @@ static void add_nodes(const struct world *w, struct snapshot *s)
 			spec->mem_mb == SC_ABSENT ? GPUQ_UNLIMITED : spec->mem_mb / 1000 << 20;
 		n.pods = whole_units(spec->max_pods, GPUQ_UNLIMITED);
 		n.labels = spec->labels;
-		n.taints = copies;
-		for (; n.n_taints < spec->taints.n && n.n_taints < 16; n.n_taints++)
-			copies[n.n_taints] = (struct snap_taint){ taints[n.n_taints].key,
-								  taints[n.n_taints].value,
-								  taints[n.n_taints].effect };
+		n.taints = spec->taints.items;
+		n.n_taints = (uint32_t)spec->taints.n;
 		for (uint32_t f = 0; n.n_devices && f < w->n_flavors; f++)
 			if (strcmp(w->flavors[f], spec->flavor ? spec->flavor : "default") == 0)
 				n.flavor = f;
