@@ -25,8 +25,6 @@ struct collect {
 	struct gpuq_arena *a;
 	struct gpuq_val *list;
 	int n;
-	int (*fn)(void *arg, struct gpuq_val *job);
-	void *arg;
 };
 
 static int one(void *arg, const unsigned char *key, size_t key_len, const unsigned char *val,
@@ -39,8 +37,6 @@ static int one(void *arg, const unsigned char *key, size_t key_len, const unsign
 	if (gpuq_mp_read(c->a, &lim, val, val_len, &v, NULL) != 0)
 		return 0;
 	c->n++;
-	if (c->fn)
-		return c->fn(c->arg, v);
 	gpuq_add(c->a, c->list, v);
 	return 0;
 }
@@ -67,10 +63,37 @@ int history_state(struct store *st, struct job_key key, enum gpuq_job_state *sta
 	return 0;
 }
 
-int history_each(struct store *st, size_t max, struct gpuq_arena *a,
-		 int (*fn)(void *arg, struct gpuq_val *job), void *arg, struct gpuq_err *err)
-{
-	struct collect c = { .a = a, .fn = fn, .arg = arg };
+struct walk {
+	struct gpuq_arena a; /* of one record */
+	int (*fn)(void *arg, struct job_key key, struct gpuq_val *job);
+	void *arg;
+};
 
-	return store_each(st, TABLE_HISTORY, NULL, 0, NULL, 0, true, max, one, &c, err);
+static int step(void *arg, const unsigned char *key, size_t key_len, const unsigned char *val,
+		size_t val_len)
+{
+	struct walk *w = arg;
+	struct gpuq_val *v;
+	struct job_key k;
+
+	(void)key, (void)key_len;
+	gpuq_arena_reset(&w->a);
+	if (gpuq_mp_read(&w->a, &lim, val, val_len, &v, NULL) != 0)
+		return 0;
+	k.id = (uint32_t)gpuq_get_int(v, "id", 0);
+	k.index = (int32_t)gpuq_get_int(v, "array_index", -1);
+	return w->fn(w->arg, k, v);
+}
+
+int history_each(struct store *st, struct job_key from, size_t max,
+		 int (*fn)(void *arg, struct job_key key, struct gpuq_val *job), void *arg,
+		 struct gpuq_err *err)
+{
+	struct walk w = { .a = GPUQ_ARENA_INIT(0), .fn = fn, .arg = arg };
+	unsigned char k[CHANGE_KEY_BYTES_MAX];
+	size_t n = from.id ? key_job(k, from.id, from.index) : 0;
+	int rc = store_each(st, TABLE_HISTORY, NULL, 0, n ? k : NULL, n, true, max, step, &w, err);
+
+	gpuq_arena_done(&w.a);
+	return rc;
 }

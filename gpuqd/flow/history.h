@@ -22,8 +22,11 @@ int history_jobs(struct store *st, uint32_t id, struct gpuq_arena *a, struct gpu
 /* How it ended. Returns 0 or GPUQ_ENOENT. */
 int history_state(struct store *st, struct job_key key, enum gpuq_job_state *state);
 
-/* The last `max` ended jobs, newest first, to fn; non-zero stops. */
-int history_each(struct store *st, size_t max, struct gpuq_arena *a,
-		 int (*fn)(void *arg, struct gpuq_val *job), void *arg, struct gpuq_err *err);
+/* Ended jobs to fn, newest first, at most max: from the one that key names on, or from the
+ * newest when its id is 0. Each lives until fn returns; its non-zero answer stops and is
+ * returned. */
+int history_each(struct store *st, struct job_key from, size_t max,
+		 int (*fn)(void *arg, struct job_key key, struct gpuq_val *job), void *arg,
+		 struct gpuq_err *err);
 
 #endif

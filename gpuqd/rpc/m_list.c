@@ -90,12 +90,17 @@ static const struct gpuq_field list_fields[] = {
 };
 const struct gpuq_schema p_job_list = P_SCHEMA(job_list_params, list_fields);
 
+#define OLD_MAX 10000 /* records of the history that one list looks at */
+
 struct list {
 	struct methods *m;
 	struct rpc_call *c;
 	const struct job_list_params *p;
 	struct job_key *keys;
 	size_t n, at, sent;
+	bool in_history;
+	struct job_key next; /* of the history */
+	size_t n_looked_at;
 };
 
 static bool full(const struct list *l)
@@ -113,8 +118,10 @@ static bool send_live(struct list *l)
 	for (; ok && l->at < l->n && !full(l); l->at++) {
 		const struct job *j = job_find(model, l->keys[l->at]);
 
-		if (!j)
-			continue; /* it ended and left since */
+		if (!j) {
+			l->keys[l->at].id = 0; /* it ended and left since: the history has it */
+			continue;
+		}
 		gpuq_arena_reset(&mem);
 		if (!rpc_item_ready(l->c)) {
 			ok = false;
@@ -127,32 +134,55 @@ static bool send_live(struct list *l)
 	return ok;
 }
 
-/* History, newest first. */
-static int send_old(void *arg, struct gpuq_val *v)
+static int key_cmp(const void *pa, const void *pb)
+{
+	const struct job_key *a = pa, *b = pb;
+
+	if (a->id != b->id)
+		return a->id < b->id ? -1 : 1;
+	return a->index == b->index ? 0 : a->index < b->index ? -1 : 1;
+}
+
+enum { WAIT = 1, ENOUGH };
+
+/* History, newest first. A job that left memory while the list was sent is not sent again. */
+static int send_old(void *arg, struct job_key key, struct gpuq_val *v)
 {
 	struct list *l = arg;
 
-	if (!filter_val(&l->p->filter, v))
-		return 0;
 	if (full(l))
-		return 1;
-	rpc_item(l->c, v);
-	l->sent++;
+		return ENOUGH;
+	l->next = key;
+	if (filter_val(&l->p->filter, v) && !bsearch(&key, l->keys, l->n, sizeof(key), key_cmp)) {
+		if (!rpc_item(l->c, v))
+			return WAIT;
+		l->sent++;
+	}
+	l->n_looked_at++;
 	return 0;
 }
 
 static void list_go_on(void *arg)
 {
 	struct list *l = arg;
-	struct gpuq_arena mem = GPUQ_ARENA_INIT(0);
 	struct gpuq_err err = GPUQ_ERR_INIT;
+	int rc = 0;
 
 	if (!send_live(l))
 		return;
+	if (!l->in_history) {
+		l->in_history = true;
+		qsort(l->keys, l->n, sizeof(*l->keys), key_cmp);
+	}
 	if (l->p->filter.all && !full(l))
-		history_each(journal_store(l->m->j), 10000, &mem, send_old, l, &err);
-	gpuq_arena_done(&mem);
-	rpc_end(l->c, NULL);
+		rc = history_each(journal_store(l->m->j), l->next, OLD_MAX - l->n_looked_at,
+				  send_old, l, &err);
+	if (rc == WAIT)
+		return;
+	if (rc < 0)
+		rpc_fail(l->c, &err);
+	else
+		rpc_end(l->c, NULL);
 }
 
 static void list_closed(void *arg, int why)

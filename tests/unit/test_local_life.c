@@ -210,6 +210,19 @@ Test(local_life, a_restarted_daemon_can_tell_it_to_leave)
 	cr_expect(h->leaving, "that it was told to leave is remembered");
 }
 
+Test(local_life, one_whose_order_to_leave_was_written_but_not_told_leaves)
+{
+	struct heard *h = begin("echo > ready; sleep 1000");
+	FILE *f = fopen(world_path(&w, "local/%s/leave", wish.name), "we");
+
+	cr_assert(f);
+	fputs("30000000", f);
+	fclose(f);
+	world_restart(&w);
+	cr_assert(world_wait_ended(&w, wish.name));
+	cr_expect_eq(h->exit_code, 143);
+}
+
 /* The process that holds the pod's lock, as /proc/locks does not tell for open file
  * descriptions: the one with POD's directory open, other than us. */
 static pid_t find_shepherd(const char *pod)

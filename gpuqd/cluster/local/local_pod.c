@@ -360,6 +360,9 @@ static int load_one(struct local *l, const char *name, struct gpuq_err *err)
 	p->state = state;
 	describe_end(p);
 	p->leaving = faccessat(fd, "leave", F_OK, 0) == 0;
+	/* It may have been written and its shepherd not told: hearing it twice does no harm. */
+	if (p->leaving && state.how == HOW_NOT)
+		local_files_tell(fd, "leave\n");
 	pod_add(l, p);
 	pod_watch(l, p);
 out:
