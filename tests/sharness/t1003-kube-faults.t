@@ -60,7 +60,9 @@ test_expect_success 'gpuqd and the apiserver are away at once' '
 '
 
 test_expect_success 'a silent node: its job waits, strictly' '
-	only n2 && id=$(pod_job there 1 gpuq.test/hang=true) && pod_fields= && job_becomes "$id" RUNNING &&
+	only n1 && filler=$(pod_job filler 8 gpuq.test/hang=true) && pod_fields= && job_becomes "$filler" RUNNING &&
+	id=$(pod_job there 1 gpuq.test/hang=true) && job_becomes "$id" RUNNING &&
+	job_is "$id" pods.0.node "$test_namespace-n2" && gpuq cancel "$filler" && job_becomes "$filler" CANCELLED &&
 	cluster node-down "$test_namespace-n2" &&
 	wait_for 60 eval "gpuq nodes --json | grep $test_namespace-n2 | grep -E \"\\\"state\\\":\\\"(down|suspect)\\\"\"" &&
 	job_is "$id" attempt 0 && job_is "$id" state RUNNING &&
