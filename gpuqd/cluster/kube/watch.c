@@ -452,9 +452,13 @@ static void list_failed(struct reflector *r, const struct http_answer *a)
 	again(r, r->step, a->retry_us);
 }
 
-static void both_listed(struct watch *w)
+/* Only a list of the pods says which pods there are; nodes come before it at the start
+ * and at any time later. */
+static void pods_listed(struct reflector *r)
 {
-	if (w->nodes.listed && w->pods.listed)
+	struct watch *w = r->watch;
+
+	if (r == &w->pods && w->nodes.listed)
 		w->sink->list_done(w->sink->arg);
 }
 
@@ -474,7 +478,7 @@ static void list_complete(struct reflector *r)
 	r->listed = true;
 	log_info("kube.listed", "kind=%s count=%zu version=%s", r->kind->word,
 		 known_count(r->known), LOGS(r->version));
-	both_listed(w);
+	pods_listed(r);
 	begin(r, STEP_WATCH);
 	/* Nodes first, so that no pod is heard of before the node it runs on. */
 	if (r == &w->nodes && first)
