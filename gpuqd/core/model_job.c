@@ -636,19 +636,22 @@ static void tell_to_leave(struct model *m, struct job *j, enum gpuq_cause cause,
 	job_dirty(m, j);
 }
 
+static void note_eviction(struct model *m, struct job *j, enum gpuq_cause cause, const char *rule,
+			  const char *by, int64_t at_us)
+{
+	j->evictions = must(realloc(j->evictions, (j->n_evictions + 1) * sizeof(*j->evictions)));
+	j->evictions[j->n_evictions++] =
+		(struct eviction){ at_us, cause, model_intern(m, rule), model_intern(m, by) };
+}
+
 static int apply_evict(struct model *m, struct job *j, const struct event *ev, struct gpuq_err *err)
 {
 	enum gpuq_cause cause = ev->evict.cause;
 
 	if (!job_is_live(j) || j->leave_us)
 		return gpuq_fail(err, GPUQ_EINVAL, "job %u does not run", j->key.id);
-	if (cause != GPUQ_CAUSE_LIMIT && cause != GPUQ_CAUSE_REQUEUE) {
-		j->evictions =
-			must(realloc(j->evictions, (j->n_evictions + 1) * sizeof(*j->evictions)));
-		j->evictions[j->n_evictions++] =
-			(struct eviction){ ev->at_us, cause, model_intern(m, ev->evict.rule),
-					   model_intern(m, ev->evict.by) };
-	}
+	if (cause != GPUQ_CAUSE_LIMIT && cause != GPUQ_CAUSE_REQUEUE)
+		note_eviction(m, j, cause, ev->evict.rule, ev->evict.by, ev->at_us);
 	tell_to_leave(m, j, cause,
 		      cause == GPUQ_CAUSE_LIMIT   ? GPUQ_JOB_TIMEOUT
 		      : cause == GPUQ_CAUSE_INFRA ? GPUQ_JOB_NODE_FAIL
@@ -682,6 +685,10 @@ static int apply_requeued(struct model *m, struct job *j, const struct event *ev
 		return gpuq_fail(err, GPUQ_EINVAL, "job %u has no attempt that is over", j->key.id);
 	if (ev->requeued.counts)
 		j->n_retries++;
+	/* It ran, and nobody here asked it to leave. */
+	if (ev->requeued.cause == GPUQ_CAUSE_INFRA && j->start_us &&
+	    j->leave_cause == GPUQ_CAUSE_NONE)
+		note_eviction(m, j, GPUQ_CAUSE_INFRA, "pod_lost", "", ev->at_us);
 	j->not_before_us = ev->requeued.not_before_us;
 	j->outcome = GPUQ_JOB_PENDING;
 	j->outcome_exit = -1;

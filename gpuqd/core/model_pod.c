@@ -100,6 +100,7 @@ static int apply_started(struct model *m, struct pod *p, const struct event *ev)
 
 	p->start_us = ev->started.start_us ? ev->started.start_us : ev->at_us;
 	p->state = GPUQ_POD_RUNNING;
+	p->node->suspect = false;
 	touch(m, p);
 	if (p->attempt != j->attempt || j->state != GPUQ_JOB_STARTING)
 		return 0;

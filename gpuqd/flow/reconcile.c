@@ -106,6 +106,16 @@ static void node_refused(struct reconcile *r, const char *name)
 
 /* ---- pods ---- */
 
+static bool was_refused(const struct job *j)
+{
+	const struct pod *p;
+
+	DL_FOREACH2(j->pods, p, job_next)
+	if (p->attempt == j->attempt && p->fault == POD_FAULT_REJECTED)
+		return true;
+	return false;
+}
+
 /* When the last pod of an attempt is over: end, or back to the queue. */
 static void verdict(struct reconcile *r, struct job_key key)
 {
@@ -118,8 +128,9 @@ static void verdict(struct reconcile *r, struct job_key key)
 		return;
 	job_verdict(j, &ev);
 	if (ev.type == EV_JOB_REQUEUED) {
-		/* A little longer each time, so that a broken job does not spin. */
-		unsigned shift = j->attempt < 6 ? j->attempt : 6;
+		/* A little longer each time, so that a broken job does not spin. A refusal is
+		 * its node's affair, which is left alone for longer each time. */
+		unsigned shift = was_refused(j) ? 0 : j->attempt < 6 ? j->attempt : 6;
 
 		ev.requeued.not_before_us = now + (GPUQ_US_PER_S << shift);
 		if (j->blocked && j->blocked->until_us > now)
@@ -147,6 +158,15 @@ static void remove_orphan(struct reconcile *r, const struct pod_fact *p)
 		r->cluster->ops->pod_forget(r->cluster, &ref);
 }
 
+/* Did we ask for its end? */
+static bool told_to_leave(const struct pod *p)
+{
+	const struct job *j = p->job;
+
+	return p->attempt != j->attempt || !job_is_live(j) || j->leave_us ||
+	       j->outcome != GPUQ_JOB_PENDING;
+}
+
 static void pod_ended(struct reconcile *r, struct pod *p, struct pod_key key,
 		      const struct pod_fact *f)
 {
@@ -162,6 +182,10 @@ static void pod_ended(struct reconcile *r, struct pod *p, struct pod_key key,
 	if (refused || (f->phase == POD_FAILED && f->exit_code == 0 && f->fault != POD_FAULT_NONE))
 		ev.pod_ended.exit_code = -1;
 	ev.pod_ended.fault = f->phase == POD_SUCCEEDED ? POD_FAULT_NONE : f->fault;
+	/* Somebody else deleted it: that it failed is not the job's fault. */
+	if (f->leaving && !told_to_leave(p) && ev.pod_ended.fault == POD_FAULT_NONE &&
+	    f->phase == POD_FAILED)
+		ev.pod_ended.fault = POD_FAULT_INFRA;
 	ev.pod_ended.message = *f->message ? f->message : f->reason;
 	/* Somebody else told it to go: whatever code it left with is not its job's failure. */
 	if (f->leaving && f->phase == POD_FAILED && f->fault == POD_FAULT_NONE && !p->job->leave_us &&

@@ -156,10 +156,20 @@ static void end_hopeless(struct schedule *s, int64_t now)
 	}
 }
 
+/* When a node that was left alone may be asked again, the core does not know. */
+static int64_t next_backoff_end(struct model *m, int64_t now)
+{
+	int64_t next = GPUQ_UNLIMITED;
+
+	node_each(m, n) if (n->backoff_until_us > now && n->backoff_until_us < next) next =
+		n->backoff_until_us;
+	return next;
+}
+
 static void cycle(struct schedule *s)
 {
 	struct model *m = journal_model(s->j);
-	int64_t now = loop_now_us(s->l);
+	int64_t now = loop_now_us(s->l), wake;
 	struct gpuq_err err = GPUQ_ERR_INIT;
 	struct snapshot *sn = NULL;
 	struct plan plan;
@@ -185,8 +195,11 @@ static void cycle(struct schedule *s)
 	tell_shares(s, sn, &plan);
 	loop_cancel(s->later);
 	s->later = NULL;
-	if (plan.wake_us != GPUQ_UNLIMITED && plan.wake_us > now)
-		s->later = loop_after(s->l, plan.wake_us - now + 1000, fire_later, s);
+	wake = next_backoff_end(m, now);
+	if (plan.wake_us > now && plan.wake_us < wake)
+		wake = plan.wake_us;
+	if (wake != GPUQ_UNLIMITED)
+		s->later = loop_after(s->l, wake - now + 1000, fire_later, s);
 	snapshot_free(sn);
 	gpuq_arena_reset(&s->mem);
 }

@@ -38,9 +38,7 @@ test_expect_success 'after five refusals the node is suspect' '
 '
 
 test_expect_success 'the job still waits for a node, its retries are untouched, its attempts are counted' '
-	job_is "$id" state PENDING && gpuq status "$id" --json | json evictions &&
-	test "$(job "$id" attempt)" -ge 5 &&
-	gpuq status "$id" --json | json evictions >evictions && ! grep -q exit evictions
+	job_is "$id" state PENDING && job_is "$id" attempt 4 && job_is "$id" evictions "[]"
 '
 
 test_expect_success 'it runs on the other node as soon as that is free' '
@@ -59,15 +57,7 @@ test_expect_success 'the node that refused takes pods again after its time' '
 
 grep -q "GPUQ_FAILPOINTS 1" "$test_build/config.h" && test_set_prereq FAILPOINTS
 
-# One pod for each attempt, and the job ends as if nothing had been.
-exactly_once() {
-	job_becomes "$1" COMPLETED 120 && job_is "$1" attempt 0 &&
-		grep -c " pod.created\|$1" /dev/null
-	test "$(created_pods "$1")" = 1
-}
-
-# How many pods of a job the apiserver ever made: each has another uid in the audit of overcommit-watch's
-# kind, a watch from the version that the job began at.
+# How many pods of a job the apiserver ever made since $before: each has a uid of its own.
 created_pods() {
 	kube raw GET "gpuq-jobs/pods?watch=1&timeoutSeconds=3&resourceVersion=$before&labelSelector=gpuq.io/job=$1" 2>/dev/null |
 		/usr/bin/python3 -c '
@@ -107,7 +97,6 @@ test_expect_success 'killed at any moment: every job once' '
 # ---- AC-POD-3 ----
 
 test_expect_success 'devices of a job that leaves slowly are nobody else'\''s before it is gone' '
-	kube list nodes metadata.name && gpuq cancel --all 2>/dev/null;
 	a=$(fake_job "gpus: 4\n$(fate hang=true slow-exit=6s)") && job_becomes "$a" RUNNING 120 &&
 	b=$(fake_job "gpus: 4\n$(fate hang=true slow-exit=6s)") && job_becomes "$b" RUNNING 120 &&
 	next=$(fake_job "gpus: 4") && wait_for 60 job_is "$next" reason Resources &&
