@@ -182,17 +182,12 @@ static void pod_ended(struct reconcile *r, struct pod *p, struct pod_key key,
 	if (refused || (f->phase == POD_FAILED && f->exit_code == 0 && f->fault != POD_FAULT_NONE))
 		ev.pod_ended.exit_code = -1;
 	ev.pod_ended.fault = f->phase == POD_SUCCEEDED ? POD_FAULT_NONE : f->fault;
+	ev.pod_ended.message = *f->message ? f->message : f->reason;
 	/* Somebody else deleted it: that it failed is not the job's fault. */
 	if (f->leaving && !told_to_leave(p) && ev.pod_ended.fault == POD_FAULT_NONE &&
-	    f->phase == POD_FAILED)
+	    f->phase == POD_FAILED) {
 		ev.pod_ended.fault = POD_FAULT_INFRA;
-	ev.pod_ended.message = *f->message ? f->message : f->reason;
-	/* Somebody else told it to go: whatever code it left with is not its job's failure. */
-	if (f->leaving && f->phase == POD_FAILED && f->fault == POD_FAULT_NONE && !p->job->leave_us &&
-	    p->job->outcome == GPUQ_JOB_PENDING) {
-		ev.pod_ended.fault = POD_FAULT_INFRA;
-		if (!*ev.pod_ended.message)
-			ev.pod_ended.message = "its pod was deleted by somebody else";
+		ev.pod_ended.message = "its pod was deleted by somebody else";
 	}
 	apply(r, &ev);
 	if (refused)

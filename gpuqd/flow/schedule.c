@@ -22,7 +22,8 @@
 struct schedule {
 	struct journal *j;
 	struct loop *l;
-	struct loop_timer *soon, *later;
+	struct loop_timer *soon, *later, *unblock;
+	int64_t unblock_us; /* when `unblock` fires; wall clock */
 	int64_t first_kick_us; /* of the pending cycle; monotonic */
 	bool ready;
 	struct gpuq_arena mem;
@@ -239,6 +240,34 @@ void schedule_kick(struct schedule *s)
 	s->soon = loop_after(s->l, delay, fire_soon, s);
 }
 
+static void fire_unblock(void *arg);
+
+static void unblock_at(struct schedule *s, int64_t until_us)
+{
+	int64_t now = loop_now_us(s->l);
+
+	if (s->unblock && s->unblock_us <= until_us)
+		return;
+	loop_cancel(s->unblock);
+	s->unblock_us = until_us;
+	s->unblock = loop_after(s->l, until_us > now ? until_us - now + 1000 : 0, fire_unblock, s);
+}
+
+/* Some job that something outside blocked may be tried again; then the next one. */
+static void fire_unblock(void *arg)
+{
+	struct schedule *s = arg;
+	int64_t now = loop_now_us(s->l), next = GPUQ_UNLIMITED;
+
+	s->unblock = NULL;
+	job_each(journal_model(s->j),
+		 j) if (j->blocked && j->blocked->until_us > now && j->blocked->until_us < next)
+		next = j->blocked->until_us;
+	if (next != GPUQ_UNLIMITED)
+		unblock_at(s, next);
+	schedule_kick(s);
+}
+
 void schedule_ready(struct schedule *s, bool ready)
 {
 	s->ready = ready;
@@ -259,6 +288,11 @@ static void on_event(void *arg, const struct event *ev)
 	case EV_JOB_PLACED:
 	case EV_KEYS_EXPIRED:
 		return; /* nothing becomes possible by these */
+	case EV_JOB_BLOCKED:
+		if (ev->blocked.reason.code != GPUQ_R_NONE)
+			unblock_at(s, ev->blocked.until_us);
+		schedule_kick(s);
+		return;
 	default:
 		schedule_kick(s);
 	}
@@ -283,6 +317,7 @@ void schedule_free(struct schedule *s)
 		return;
 	loop_cancel(s->soon);
 	loop_cancel(s->later);
+	loop_cancel(s->unblock);
 	gpuq_arena_done(&s->mem);
 	free(s);
 }
