@@ -37,3 +37,12 @@ void *cycle_push(struct cycle *c, void *table, uint32_t *n_items, uint32_t *room
 	*n_items += n;
 	return at;
 }
+
+void *cycle_scratch(struct cycle *c, size_t count, size_t size)
+{
+	void *p = c->failed ? NULL : gpuq_arena_calloc(&c->scratch, count, size);
+
+	if (!p)
+		c->failed = true;
+	return p;
+}

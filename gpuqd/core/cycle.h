@@ -21,7 +21,8 @@ struct bucket {
 	uint32_t n;
 };
 
-/* Where pods of one group may stand, whatever is free there: made when first asked. */
+/* Where pods under some constraints may stand, whatever is free there: made when first
+ * asked. */
 struct group_fit {
 	uint64_t *nodes; /* NULL = not asked yet */
 	uint32_t n_nodes;
@@ -50,6 +51,12 @@ struct job_class {
 	uint32_t why_first, n_why; /* into cycle.whys; job SNAP_NONE there */
 };
 
+/* What is free where pods under some constraints may stand, on one flavor (fit.c). */
+struct glance {
+	uint32_t generation; /* actions + 1 when it was taken; 0 = never */
+	int64_t devices, largest; /* free whole devices: in sum, on one node */
+};
+
 /* Whether a request could be met if nothing ran (why.c); made when first asked. */
 struct request_verdict {
 	bool known, never;
@@ -62,6 +69,7 @@ struct turn;
 struct cycle {
 	const struct snapshot *s;
 	struct gpuq_arena *mem;
+	struct gpuq_arena scratch; /* until the next job is tried */
 	bool failed;
 	uint64_t steps;
 
@@ -83,9 +91,10 @@ struct cycle {
 	int64_t cpu_per_device, mib_per_device; /* of the cluster, per 1024 devices */
 
 	/* fit.c: where groups may stand */
-	struct group_fit *fits; /* by number of the group */
+	struct group_fit *fits; /* by snap_request.where */
 	uint64_t *skip; /* scratch: nodes that the job at hand excludes */
 	struct request_verdict *verdicts; /* by request */
+	struct glance *glances; /* by where, then flavor (n_flavors = none) */
 
 	/* pack.c: places of the job at hand */
 	struct place *places;
@@ -101,6 +110,7 @@ struct cycle {
 	const uint64_t *domain; /* that the whole job at hand stands in; NULL = none yet */
 
 	struct future *future; /* future.c; NULL until somebody is blocked */
+	bool withholding; /* planned starts are being left what they count on */
 	bool planning; /* nodes stand for a later moment: counts, no devices */
 
 	/* ledger.c: queues, by [q * n_res + r] */
@@ -149,6 +159,8 @@ struct cycle {
 void *cycle_push(struct cycle *c, void *table, uint32_t *n_items, uint32_t *room, size_t size,
 		 uint32_t n);
 void *cycle_alloc(struct cycle *c, size_t count, size_t size);
+/* Zeroed memory that is gone when the next job is tried. */
+void *cycle_scratch(struct cycle *c, size_t count, size_t size);
 
 #define CYCLE_PUSH(c, table, n)                                                                    \
 	cycle_push(c, &(c)->table, &(c)->n_##table, &(c)->room_##table, sizeof(*(c)->table), n)
@@ -167,8 +179,9 @@ void nodes_take(struct cycle *c, uint32_t node, const struct need *one, uint32_t
 		uint32_t index);
 /* Give the last place back. */
 void nodes_undo(struct cycle *c, const struct need *one);
-/* The nodes of all places are the job's alone from now on. */
+/* The nodes of all places are the job's alone from now on; and are so no more. */
 void nodes_close(struct cycle *c);
+void nodes_reopen(struct cycle *c);
 /* Around a change of what a node has free. */
 void nodes_change(struct cycle *c, uint32_t node);
 void nodes_changed(struct cycle *c, uint32_t node);
@@ -176,6 +189,10 @@ void nodes_fill_buckets(struct cycle *c); /* anew, from whole and usable */
 
 /* fit.c */
 const struct group_fit *fit_of(struct cycle *c, uint32_t request, uint32_t group);
+/* Free devices where a group may stand, counted again only after something was started.
+ * To be asked between jobs alone: not while one is being placed. */
+const struct glance *glance_of(struct cycle *c, uint32_t request, uint32_t group, uint32_t flavor);
+int64_t glance_bound(const struct cycle *c, uint32_t request, uint32_t group, uint32_t flavor);
 bool fit_tolerates(const struct snap_group *g, const struct snap_taint *t);
 
 /* pack.c: give every pod of the job's gang a place on nodes of that flavor (SNAP_NONE

@@ -200,7 +200,7 @@ const struct group_fit *fit_of(struct cycle *c, uint32_t request, uint32_t group
 {
 	const struct snapshot *s = c->s;
 	const struct snap_group *g = &s->requests[request].groups[group];
-	struct group_fit *fit = &c->fits[s->requests[request].group_first + group];
+	struct group_fit *fit = &c->fits[s->requests[request].where[group]];
 	enum { UNKNOWN, YES, NO };
 	uint8_t *verdict;
 	bool by_name;
@@ -228,4 +228,46 @@ const struct group_fit *fit_of(struct cycle *c, uint32_t request, uint32_t group
 	}
 	prefer(c, g, fit);
 	return fit;
+}
+
+static struct glance *glance_at(const struct cycle *c, uint32_t request, uint32_t group,
+				uint32_t flavor)
+{
+	const uint32_t where = c->s->requests[request].where[group];
+
+	return &c->glances[(size_t)where * (c->s->n_flavors + 1) +
+			   (flavor == SNAP_NONE ? c->s->n_flavors : flavor)];
+}
+
+/* Free devices only become fewer in a cycle: what was seen last is still a bound. */
+int64_t glance_bound(const struct cycle *c, uint32_t request, uint32_t group, uint32_t flavor)
+{
+	const struct glance *g = glance_at(c, request, group, flavor);
+
+	return g->generation ? g->devices : INT64_MAX;
+}
+
+const struct glance *glance_of(struct cycle *c, uint32_t request, uint32_t group, uint32_t flavor)
+{
+	struct glance *g = glance_at(c, request, group, flavor);
+	const struct group_fit *fit = fit_of(c, request, group);
+
+	if (g->generation == c->n_actions + 1 || c->failed)
+		return g;
+	*g = (struct glance){ .generation = c->n_actions + 1 };
+	for (uint32_t w = 0; w < c->n_words; w++) {
+		uint64_t word = fit->nodes[w] & c->usable[w];
+
+		if (flavor != SNAP_NONE)
+			word &= c->flavors[flavor][w];
+		while (word) {
+			const uint32_t node = bits_pop(&word, w * 64);
+
+			c->steps++;
+			g->devices += c->whole[node];
+			if (g->largest < c->whole[node])
+				g->largest = c->whole[node];
+		}
+	}
+	return g;
 }

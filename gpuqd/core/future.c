@@ -45,6 +45,7 @@ struct future {
 	int64_t *until; /* by device: when it is free; 0 = now, GPUQ_UNLIMITED = nobody knows */
 	struct booked *booked;
 	uint32_t n_booked, room_booked;
+	int64_t first_us; /* when the first of them begins */
 	uint32_t *n_of_flavor; /* planned starts by flavor; [n_flavors] = without devices */
 	uint32_t n_tests;
 	struct amounts at, least; /* scratch: at one moment, and the least of several */
@@ -190,8 +191,8 @@ static void sort_releases(struct cycle *c)
 
 	if (f->sorted)
 		return;
-	ix = cycle_alloc(c, f->n_releases, sizeof(*ix));
-	scratch = cycle_alloc(c, f->n_releases, sizeof(*scratch));
+	ix = cycle_scratch(c, f->n_releases, sizeof(*ix));
+	scratch = cycle_scratch(c, f->n_releases, sizeof(*scratch));
 	sorted = cycle_alloc(c, f->n_releases, sizeof(*sorted));
 	if (c->failed)
 		return;
@@ -288,6 +289,8 @@ static void book(struct cycle *c, uint32_t job, int64_t t, int64_t end)
 	const struct snap_request *r = &c->s->requests[c->s->jobs[job].request];
 	const uint32_t first = f->n_booked;
 
+	if (first == 0 || t < f->first_us)
+		f->first_us = t;
 	free_at(c, t, &f->at);
 	for (uint32_t i = 0; i < c->n_places; i++) {
 		const struct place *p = &c->places[i];
@@ -452,10 +455,7 @@ bool future_binds(const struct cycle *c, uint32_t job)
 {
 	const int64_t end = add_time(c->s->config.now_us, c->s->jobs[job].walltime_us);
 
-	for (uint32_t b = 0; c->future && b < c->future->n_booked; b++)
-		if (c->future->booked[b].start_us < end)
-			return true;
-	return false;
+	return c->future && c->future->n_booked > 0 && c->future->first_us < end;
 }
 
 /* Leave a node what one planned start there counts on. */
@@ -485,7 +485,7 @@ bool future_pack(struct cycle *c, uint32_t job, uint32_t flavor, uint32_t *behin
 	struct kept {
 		int64_t cpu, memory, pods;
 		uint16_t withheld;
-	} *kept = cycle_alloc(c, f->n_booked, sizeof(*kept));
+	} *kept = cycle_scratch(c, f->n_booked, sizeof(*kept));
 	bool placed;
 
 	*behind = SNAP_NONE;
@@ -504,7 +504,9 @@ bool future_pack(struct cycle *c, uint32_t job, uint32_t flavor, uint32_t *behin
 		kept[b].memory -= c->memory[n];
 		kept[b].pods -= c->pods[n];
 	}
+	c->withholding = true;
 	placed = pack_job(c, job, flavor);
+	c->withholding = false;
 	for (uint32_t b = f->n_booked; b-- > 0;) {
 		const uint32_t n = f->booked[b].node;
 

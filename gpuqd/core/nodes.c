@@ -356,3 +356,15 @@ void nodes_close(struct cycle *c)
 		bits_del(c->usable, node);
 	}
 }
+
+void nodes_reopen(struct cycle *c)
+{
+	for (uint32_t i = 0; i < c->n_places; i++) {
+		const uint32_t node = c->places[i].node;
+
+		if (bits_has(c->usable, node))
+			continue;
+		bits_add(c->usable, node);
+		bucket_add(c, node);
+	}
+}

@@ -225,7 +225,7 @@ static bool pack_alike(struct cycle *c, const struct batch *b, struct masks *m)
 		uint32_t node = choose(c, &rest, m), take = pods;
 
 		if (node == SNAP_NONE) {
-			if (n == 0)
+			if (n == 0 && pods > 1)
 				n = rank_bare(c, &b->one, pods, m);
 			if (at == n)
 				return false;
@@ -439,6 +439,22 @@ static bool pack_groups(struct cycle *c, uint32_t job, uint32_t flavor)
 	return false;
 }
 
+/* Are there as many free devices as each group asks for, wherever they are? A cheap no
+ * for the many that wait while the cluster is full. */
+static bool enough_devices(const struct cycle *c, uint32_t request, uint32_t flavor)
+{
+	const struct snap_request *r = &c->s->requests[request];
+
+	for (uint32_t g = 0; g < r->n_groups; g++) {
+		const struct need one = nodes_need(&r->groups[g]);
+		const int64_t asked = (int64_t)one.whole * r->groups[g].pods_min;
+
+		if (asked > 0 && glance_bound(c, request, g, flavor) < asked)
+			return false;
+	}
+	return true;
+}
+
 /* The level that all groups which require one agree on, where there are several groups;
  * *group = the one with the largest pods. NULL: each group finds a domain of its own. */
 static const char *common_level(const struct snap_request *r, uint32_t *group)
@@ -470,7 +486,7 @@ static bool pack_together(struct cycle *c, uint32_t job, uint32_t flavor, const 
 	const struct batch b = { pack_need(c, g), group, 0, g->pods_min };
 	const struct masks m = masks_for(c, job, flavor, group);
 	const struct level *l = topology_level(c, name);
-	uint64_t *set = cycle_alloc(c, c->n_words, sizeof(*set));
+	uint64_t *set = cycle_scratch(c, c->n_words, sizeof(*set));
 	bool placed = false;
 
 	for (uint32_t n = 0; l && set && !placed && topology_nth(c, l, &b, &m, n, set); n++) {
@@ -494,6 +510,8 @@ bool pack_job(struct cycle *c, uint32_t job, uint32_t flavor)
 		memset(c->skip, 0, c->n_words * sizeof(*c->skip));
 	for (uint32_t i = 0; i < j->n_exclude; i++)
 		bits_add(c->skip, j->exclude[i]);
+	if (!c->planning && !c->withholding && !enough_devices(c, j->request, flavor))
+		return false;
 	placed = level ? pack_together(c, job, flavor, level, group) : pack_groups(c, job, flavor);
 	if (placed && r->exclusive)
 		nodes_close(c);
@@ -502,8 +520,11 @@ bool pack_job(struct cycle *c, uint32_t job, uint32_t flavor)
 
 void pack_undo(struct cycle *c, uint32_t job)
 {
+	const struct snap_request *r = &c->s->requests[c->s->jobs[job].request];
 	const uint32_t n = c->n_places;
 
-	undo_all(c, &c->s->requests[c->s->jobs[job].request]);
+	if (r->exclusive)
+		nodes_reopen(c);
+	undo_all(c, r);
 	c->n_places = n;
 }

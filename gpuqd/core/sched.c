@@ -173,14 +173,12 @@ enum attempt { PLACED, NO_ROOM, BEHIND /* room, but for a planned start */ };
 
 static enum attempt attempt(struct cycle *c, uint32_t job, uint32_t flavor, uint32_t *behind)
 {
-	if (!future_binds(c, job))
-		return pack_job(c, job, flavor) ? PLACED : NO_ROOM;
-	if (future_pack(c, job, flavor, behind))
-		return PLACED;
-	if (c->s->requests[c->s->jobs[job].request].exclusive || !pack_job(c, job, flavor))
+	if (!pack_job(c, job, flavor))
 		return NO_ROOM;
+	if (!future_binds(c, job))
+		return PLACED;
 	pack_undo(c, job);
-	return BEHIND;
+	return future_pack(c, job, flavor, behind) ? PLACED : BEHIND;
 }
 
 static void why_behind(struct cycle *c, uint32_t behind)
@@ -266,6 +264,7 @@ static void serve(struct cycle *c)
 			return;
 		}
 		c->steps++;
+		gpuq_arena_reset(&c->scratch);
 		/* Another entry of the same array may have used up the throttle. */
 		if (gate_array_full(c, job, &why)) {
 			own_reason(c, job, &why);
@@ -318,7 +317,8 @@ int sched_cycle(const struct snapshot *in, struct gpuq_arena *mem, struct plan *
 
 	if (!in->sealed)
 		return gpuq_fail(err, GPUQ_EINVAL, "the snapshot has not been sealed");
-	c.fits = cycle_alloc(&c, in->n_groups, sizeof(*c.fits));
+	c.fits = cycle_alloc(&c, in->n_wheres, sizeof(*c.fits));
+	c.glances = cycle_alloc(&c, (size_t)in->n_wheres * (in->n_flavors + 1), sizeof(*c.glances));
 	c.verdicts = cycle_alloc(&c, in->n_requests, sizeof(*c.verdicts));
 	nodes_init(&c);
 	ledger_init(&c);
@@ -333,6 +333,7 @@ int sched_cycle(const struct snapshot *in, struct gpuq_arena *mem, struct plan *
 		serve(&c);
 	if (!c.failed)
 		explain(&c, &plan);
+	gpuq_arena_done(&c.scratch);
 	if (c.failed)
 		return gpuq_fail(err, GPUQ_ENOMEM, "no memory for a scheduling cycle");
 	plan.actions = c.actions;

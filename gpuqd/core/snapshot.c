@@ -98,6 +98,7 @@ struct snapshot *snapshot_new(const struct snap_config *config)
 	s->config = *config;
 	s->builder->requests.arena = &s->builder->keys;
 	s->builder->users.arena = &s->builder->keys;
+	s->builder->wheres.arena = &s->builder->keys;
 	return s;
 }
 
@@ -108,6 +109,7 @@ void snapshot_free(struct snapshot *s)
 	if (s->builder) {
 		intern_done(&s->builder->requests);
 		intern_done(&s->builder->users);
+		intern_done(&s->builder->wheres);
 		gpuq_arena_done(&s->builder->keys);
 		gpuq_buf_done(&s->builder->blob);
 		free(s->builder);
@@ -345,6 +347,24 @@ static void blob_terms(struct gpuq_buf *b, const struct gpuq_term *terms, uint32
 }
 
 /* Everything of a request that can matter, as bytes: equal bytes, equal requests. */
+/* What decides where a pod may stand, free or not. */
+static void blob_constraints(struct gpuq_buf *b, const struct snap_group *g)
+{
+	blob_int(b, g->gpus_milli > 0);
+	blob_terms(b, g->required, g->n_required);
+	blob_terms(b, g->preferred, g->n_preferred);
+	blob_int(b, g->n_tolerations);
+	for (uint32_t t = 0; t < g->n_tolerations; t++) {
+		blob_str(b, g->tolerations[t].key);
+		blob_int(b, g->tolerations[t].exists);
+		blob_str(b, g->tolerations[t].value);
+		blob_str(b, g->tolerations[t].effect);
+	}
+	blob_list(b, &g->nodes);
+	blob_list(b, &g->exclude);
+}
+
+/* Everything of a request that can matter, as bytes: equal bytes, equal requests. */
 static void blob_request(struct gpuq_buf *b, const struct snap_request *r)
 {
 	gpuq_buf_clear(b);
@@ -368,20 +388,26 @@ static void blob_request(struct gpuq_buf *b, const struct snap_request *r)
 		blob_int(b, g->cpu_milli);
 		blob_int(b, g->memory_bytes);
 		blob_str(b, g->mig);
-		blob_terms(b, g->required, g->n_required);
-		blob_terms(b, g->preferred, g->n_preferred);
-		blob_int(b, g->n_tolerations);
-		for (uint32_t t = 0; t < g->n_tolerations; t++) {
-			blob_str(b, g->tolerations[t].key);
-			blob_int(b, g->tolerations[t].exists);
-			blob_str(b, g->tolerations[t].value);
-			blob_str(b, g->tolerations[t].effect);
-		}
-		blob_list(b, &g->nodes);
-		blob_list(b, &g->exclude);
 		blob_str(b, g->topology_required);
 		blob_str(b, g->topology_preferred);
+		blob_constraints(b, g);
 	}
+}
+
+/* The number of a group's constraints among all that were seen. */
+static uint32_t intern_where(struct snapshot *s, const struct snap_group *g)
+{
+	struct gpuq_buf *blob = &s->builder->blob;
+	uint32_t ix;
+
+	gpuq_buf_clear(blob);
+	blob_constraints(blob, g);
+	ix = blob->failed ? INTERN_FAILED
+			  : intern(&s->builder->wheres, blob->data, blob->len, NULL);
+	if (ix == INTERN_FAILED)
+		s->builder->failed = true;
+	s->n_wheres = s->builder->wheres.n;
+	return ix;
 }
 
 static struct gpuq_strlist copy_list(struct snapshot *s, const struct gpuq_strlist *in)
@@ -435,6 +461,7 @@ uint32_t snapshot_add_request(struct snapshot *s, const struct snap_request *in)
 	struct snap_group *groups;
 	struct snap_request *r;
 	const char **flavors;
+	uint32_t *where;
 	uint32_t ix;
 	bool fresh;
 
@@ -450,18 +477,22 @@ uint32_t snapshot_add_request(struct snapshot *s, const struct snap_request *in)
 	r = PUSH(s, requests, 1);
 	groups = copy_items(s, in->groups, in->n_groups, sizeof(*groups));
 	flavors = copy_items(s, in->flavors, in->n_flavors, sizeof(*flavors));
-	if (!r || !groups || (in->n_flavors && !flavors)) {
+	where = gpuq_arena_calloc(&s->arena, in->n_groups, sizeof(*where));
+	if (!r || !groups || !where || (in->n_flavors && !flavors)) {
 		s->builder->failed = true;
 		return SNAP_NONE;
 	}
-	for (uint32_t i = 0; i < in->n_groups; i++)
+	for (uint32_t i = 0; i < in->n_groups; i++) {
 		copy_group(s, &in->groups[i], &groups[i]);
+		where[i] = intern_where(s, &in->groups[i]);
+	}
 	for (uint32_t i = 0; i < in->n_flavors; i++)
 		flavors[i] = copy_str(s, in->flavors[i]);
 	*r = *in;
 	r->groups = groups;
 	r->flavors = flavors;
 	r->licenses = copy_items(s, in->licenses, in->n_licenses, sizeof(*in->licenses));
+	r->where = where;
 	r->group_first = s->n_groups;
 	s->n_groups += in->n_groups;
 	return ix;

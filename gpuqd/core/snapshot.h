@@ -181,6 +181,7 @@ struct snap_request {
 	bool exclusive; /* whole nodes */
 	/* sealed: one element, all groups at their minimum */
 	uint32_t group_first; /* number of groups[0] among the groups of all requests */
+	const uint32_t *where; /* by group: equal numbers, equal constraints; < n_wheres */
 	uint32_t n_pods;
 	int64_t gpus_milli, cpu_milli, memory_bytes;
 	const uint32_t *flavor_ix; /* n_flavor_ix indexes of flavors that exist, in order */
@@ -273,6 +274,7 @@ struct snapshot {
 	const char **label_keys; /* that requests and levels speak of */
 	uint32_t n_flavors, n_classes, n_nodes, n_devices, n_queues, n_licenses, n_requests;
 	uint32_t n_groups; /* of all requests */
+	uint32_t n_wheres; /* different constraints among them */
 	uint32_t n_jobs, n_allocs, n_users, n_label_keys;
 	/* Resources that quotas know: flavors 0..n_flavors-1, then cpu, then memory. */
 	uint32_t n_res;

@@ -14,7 +14,7 @@
 struct snap_builder {
 	uint32_t room_flavors, room_nodes, room_devices, room_queues, room_shares, room_licenses,
 		room_requests, room_jobs, room_allocs, room_users;
-	struct intern requests, users; /* keys live in `keys` */
+	struct intern requests, users, wheres; /* keys live in `keys` */
 	struct gpuq_arena keys;
 	struct gpuq_buf blob; /* of the request being added */
 	bool failed; /* memory ran out at some point */

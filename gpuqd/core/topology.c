@@ -89,8 +89,8 @@ static void find_domains(struct cycle *c, struct level *l)
 		l->domain_of[n] = bytes ? intern(&seen, path, bytes, NULL) : SNAP_NONE;
 	}
 	l->n_domains = seen.n;
-	order = cycle_alloc(c, seen.n, sizeof(*order));
-	scratch = cycle_alloc(c, seen.n, sizeof(*scratch));
+	order = cycle_scratch(c, seen.n, sizeof(*order));
+	scratch = cycle_scratch(c, seen.n, sizeof(*scratch));
 	if (!c->failed) {
 		for (uint32_t d = 0; d < seen.n; d++)
 			order[d] = d;
@@ -140,7 +140,7 @@ struct domain {
 static struct domain *measure(struct cycle *c, const struct level *l, const struct batch *b,
 			      const struct masks *m)
 {
-	struct domain *d = cycle_alloc(c, l->n_domains, sizeof(*d));
+	struct domain *d = cycle_scratch(c, l->n_domains, sizeof(*d));
 
 	for (uint32_t w = 0; d && w < c->n_words; w++) {
 		uint64_t word = masks_of(m, c->usable[w], w);
@@ -237,7 +237,7 @@ static bool take_domain(struct cycle *c, const struct ladder *ladder, uint32_t r
 			uint32_t domain, const struct batch *b, const struct masks *m)
 {
 	struct masks inside = *m;
-	uint64_t *set = cycle_alloc(c, c->n_words, sizeof(*set));
+	uint64_t *set = cycle_scratch(c, c->n_words, sizeof(*set));
 
 	if (!set)
 		return false;
@@ -307,7 +307,7 @@ static bool pack_in_one(struct cycle *c, const char *name, const struct batch *b
 {
 	const struct level *l = topology_level(c, name);
 	const uint32_t before = c->n_places, at = position(c, name);
-	uint64_t *set = cycle_alloc(c, c->n_words, sizeof(*set));
+	uint64_t *set = cycle_scratch(c, c->n_words, sizeof(*set));
 
 	for (uint32_t n = 0; l && set && topology_nth(c, l, b, m, n, set); n++) {
 		struct masks in = *m;

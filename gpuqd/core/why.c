@@ -136,7 +136,7 @@ static uint64_t roomiest_domain(struct cycle *c, uint32_t job, uint32_t group, u
 	const struct need one = nodes_need(g);
 	uint64_t *room, best = 0;
 
-	room = l ? cycle_alloc(c, l->n_domains, sizeof(*room)) : NULL;
+	room = l ? cycle_scratch(c, l->n_domains, sizeof(*room)) : NULL;
 	for (uint32_t n = 0; room && n < c->s->n_nodes; n++) {
 		const uint32_t d = l->domain_of[n];
 
@@ -232,13 +232,34 @@ bool why_never(struct cycle *c, uint32_t job, struct plan_reason *why)
 	return verdict->never;
 }
 
+/* Does the group lack whole devices, or whole devices in one piece? */
+static bool devices_lack(struct cycle *c, uint32_t job, uint32_t group, uint32_t flavor,
+			 struct plan_reason *why)
+{
+	const uint32_t request = c->s->jobs[job].request;
+	const struct snap_group *g = &c->s->requests[request].groups[group];
+	const struct need one = nodes_need(g);
+	const struct glance *free = one.whole ? glance_of(c, request, group, flavor) : NULL;
+
+	if (!free)
+		return false;
+	if (free->devices < (int64_t)one.whole * g->pods_min)
+		say(why, GPUQ_R_RESOURCES, PLAN_GPUS, free->devices * SNAP_MILLI,
+		    amount_times(g->gpus_milli, g->pods_min), "gpus");
+	else if (free->largest < one.whole)
+		say(why, GPUQ_R_FRAGMENTED, PLAN_GPUS, free->largest * SNAP_MILLI, g->gpus_milli,
+		    "gpus");
+	else
+		return false;
+	return true;
+}
+
 /* What one group lacks now. False: nothing, taken for itself. */
 static bool group_lacks(struct cycle *c, uint32_t job, uint32_t group, uint32_t flavor,
 			struct plan_reason *why)
 {
 	const struct snap_request *r = &c->s->requests[c->s->jobs[job].request];
 	const struct snap_group *g = &r->groups[group];
-	const struct need one = nodes_need(g);
 	struct survey v = survey(c, job, group, flavor, IN_SERVICE, true);
 
 	if (v.room < g->pods_min) {
@@ -250,6 +271,8 @@ static bool group_lacks(struct cycle *c, uint32_t job, uint32_t group, uint32_t 
 	}
 	if (no_domain(c, job, group, flavor, IN_SERVICE, GPUQ_R_NODES_UNAVAILABLE, why))
 		return true;
+	if (!r->exclusive && devices_lack(c, job, group, flavor, why))
+		return true;
 	v = survey(c, job, group, flavor, AS_IT_IS, false);
 	if (r->exclusive && v.vacant < g->pods_min) {
 		say(why, GPUQ_R_RESOURCES, PLAN_COUNT, v.vacant, g->pods_min, "nodes");
@@ -257,13 +280,7 @@ static bool group_lacks(struct cycle *c, uint32_t job, uint32_t group, uint32_t 
 	}
 	if (v.room >= g->pods_min)
 		return no_domain(c, job, group, flavor, AS_IT_IS, GPUQ_R_FRAGMENTED, why);
-	if (v.devices < (int64_t)one.whole * g->pods_min)
-		say(why, GPUQ_R_RESOURCES, PLAN_GPUS, v.devices * SNAP_MILLI,
-		    amount_times(g->gpus_milli, g->pods_min), "gpus");
-	else if (v.largest < one.whole)
-		say(why, GPUQ_R_FRAGMENTED, PLAN_GPUS, v.largest * SNAP_MILLI, g->gpus_milli,
-		    "gpus");
-	else if (v.pods_by_devices < g->pods_min)
+	if (v.pods_by_devices < g->pods_min)
 		say(why, GPUQ_R_FRAGMENTED, PLAN_COUNT, (int64_t)v.pods_by_devices, g->pods_min,
 		    "pods");
 	else

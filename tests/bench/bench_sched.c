@@ -104,6 +104,8 @@ int main(void)
 		{ "1,000 gangs of 16 x 4 GPUs, 10,000 nodes", 10000, 1000, 4, 16, 1, false, false },
 		{ "100,000 waiting, 1,250 full nodes", 1250, 100000, 1, 1, 10, true, false },
 		{ "100,000 waiting, 10,000 full nodes", 10000, 100000, 1, 1, 10, true, false },
+		{ "the same, no two alike", 10000, 100000, 1, 1, 100000, true, false },
+		{ "no two alike, with walltimes", 10000, 100000, 1, 1, 100000, true, true },
 		{ "the same with walltimes", 10000, 100000, 1, 1, 10, true, true },
 		{ "the same with gangs of 16 x 8", 10000, 100000, 8, 16, 10, true, true },
 	};
