@@ -189,12 +189,13 @@ class Audit:
     # ---- what the fake cluster saw ----
 
     def fake(self):
+        self.cluster.tell("clear\n")  # the faults were for gpuqd
         verdict = self.cluster.get("/fake/audit?jobs=1")
         bad = ["%s: %s" % (k, verdict[k]) for k in ("overcommits", "duplicates", "attempt_overlaps",
                                                       "double_successes") if verdict[k]]
         yield "the cluster saw no overcommit and no duplicate", verdict["creates"], bad
-        pods = {}
-        ends = {}
+        pods, ends = {}, set()
+        keys = {job.id: job.key for job in self.load.jobs}
         with open(self.cluster.audit_path) as f:
             for line in f:
                 e = json.loads(line)
@@ -202,11 +203,12 @@ class Audit:
                     continue
                 if e["verb"] == "create":
                     labels = e["labels"]
-                    pods[e["uid"]] = (e["annotations"].get("crash.test/key"), int(labels["gpuq.io/job"]),
-                                      int(labels.get("gpuq.io/array-index", -1)), int(labels["gpuq.io/attempt"]),
+                    id = int(labels["gpuq.io/job"])
+                    pods[e["uid"]] = (keys.get(id, "?"), id,
+                                      int(labels.get("gpuq.io/array-index") or -1), int(labels["gpuq.io/attempt"]),
                                       int(labels["gpuq.io/index"]))
                 elif e["verb"] == "end":
-                    ends[e["uid"]] = e
+                    ends.add(e["uid"])
         self.runs = [(*pod, uid in ends) for uid, pod in pods.items()]
         yield self.started()
         yield self.no_pod_left(pods)
