@@ -38,7 +38,7 @@ test_expect_success 'after five refusals the node is suspect' '
 '
 
 test_expect_success 'the job still waits for a node, its retries are untouched, its attempts are counted' '
-	job_is "$id" state PENDING && job_is "$id" attempt 4 && job_is "$id" evictions "[]"
+	job_is "$id" state PENDING && job_is "$id" attempt 4 && job_is "$id" evictions "[]" && job_is "$id" gpu_seconds 0.0
 '
 
 test_expect_success 'it runs on the other node as soon as that is free' '
@@ -69,15 +69,22 @@ version_now() {
 	kube get gpuq-jobs/pods metadata.resourceVersion
 }
 
-for place in dispatch.create store.commit; do
-	test_expect_success FAILPOINTS "killed at $place: one pod for the attempt" '
-		stop_gpuqd && before=$(version_now) && start_kube_gpuqd && id=$(fake_job "gpus: 1" --hold) && stop_gpuqd &&
-		GPUQ_FAILPOINT=$place=kill && export GPUQ_FAILPOINT && start_kube_gpuqd && gpuq release "$id";
-		unset GPUQ_FAILPOINT
-		wait_for 60 eval "! kill -0 $gpuqd_pid" && start_kube_gpuqd &&
-		job_becomes "$id" COMPLETED 120 && job_is "$id" attempt 0 && test "$(created_pods "$id")" = 1
-	'
-done
+test_expect_success FAILPOINTS 'killed when the decision is stored, before the pod is asked for: one pod' '
+	stop_gpuqd && before=$(version_now) && start_kube_gpuqd && id=$(fake_job "gpus: 1" --hold) && stop_gpuqd &&
+	GPUQ_FAILPOINT=dispatch.create=kill && export GPUQ_FAILPOINT && start_kube_gpuqd && gpuq release "$id";
+	unset GPUQ_FAILPOINT
+	wait_for 60 eval "! kill -0 $gpuqd_pid" && start_kube_gpuqd &&
+	job_becomes "$id" COMPLETED 120 && job_is "$id" attempt 0 && test "$(created_pods "$id")" = 1
+'
+
+test_expect_success FAILPOINTS 'killed before a cancelled pod is told to leave: it leaves' '
+	id=$(fake_job "gpus: 1\n$(fate hang=true)" --hold) && stop_gpuqd &&
+	GPUQ_FAILPOINT=dispatch.delete=kill && export GPUQ_FAILPOINT && start_kube_gpuqd && gpuq release "$id" &&
+	job_becomes "$id" RUNNING 120 && gpuq cancel "$id";
+	unset GPUQ_FAILPOINT
+	wait_for 60 eval "! kill -0 $gpuqd_pid" && start_kube_gpuqd &&
+	job_becomes "$id" CANCELLED 120 && wait_for 60 n_pods "$id" 0
+'
 
 test_expect_success 'killed at any moment: every job once' '
 	before=$(version_now) && : >ids &&
