@@ -164,8 +164,8 @@ static void pod_ended(struct reconcile *r, struct pod *p, struct pod_key key,
 	ev.pod_ended.fault = f->phase == POD_SUCCEEDED ? POD_FAULT_NONE : f->fault;
 	ev.pod_ended.message = *f->message ? f->message : f->reason;
 	/* Somebody else told it to go: whatever code it left with is not its job's failure. */
-	if (f->leaving && f->phase == POD_FAILED && f->fault == POD_FAULT_NONE && !p->job->leave_us &&
-	    p->job->outcome == GPUQ_JOB_PENDING) {
+	if (f->leaving && f->phase == POD_FAILED && f->fault == POD_FAULT_NONE &&
+	    !p->job->leave_us && p->job->outcome == GPUQ_JOB_PENDING) {
 		ev.pod_ended.fault = POD_FAULT_INFRA;
 		if (!*ev.pod_ended.message)
 			ev.pod_ended.message = "its pod was deleted by somebody else";
@@ -422,13 +422,20 @@ static void on_deleted(void *arg, const char *pod, enum ask_outcome o, const cha
 	}
 }
 
+static void on_job_forgotten(void *arg, uint32_t job, int64_t array_index)
+{
+	struct event ev = { .type = EV_BESIDE_GONE, .job = { job, (int32_t)array_index } };
+
+	apply(arg, &ev);
+}
+
 const struct cluster_sink *reconcile_sink(struct reconcile *r, struct cluster *c)
 {
 	r->cluster = c;
 	r->generation++;
-	r->sink = (struct cluster_sink){ r,           on_node_seen, on_node_gone,
-					 on_pod_seen, on_pod_gone,  on_list_done,
-					 on_stale,    on_created,   on_deleted };
+	r->sink = (struct cluster_sink){ r,           on_node_seen,    on_node_gone, on_pod_seen,
+					 on_pod_gone, on_list_done,    on_stale,     on_created,
+					 on_deleted,  on_job_forgotten };
 	return &r->sink;
 }
 
