@@ -122,7 +122,8 @@ static int load_one(void *arg, const unsigned char *key, size_t key_len, const u
 
 /* *empty: nothing was ever stored there, not even an identity. A database whose first
  * start failed (a wrong site file) is as good as new. */
-static int load_model(struct store *st, struct model **out, bool *empty, struct gpuq_err *err)
+static int load_model(struct store *st, bool kube, struct model **out, bool *empty,
+		      struct gpuq_err *err)
 {
 	unsigned char raw[4];
 	char id[9];
@@ -144,6 +145,7 @@ static int load_model(struct store *st, struct model **out, bool *empty, struct 
 		return rc;
 	}
 	*empty = strcmp(l.m->cluster_id, id) == 0;
+	l.m->has_besides = kube;
 	*out = l.m;
 	return 0;
 }
@@ -222,7 +224,7 @@ static void reload(void *arg)
 
 	d->reload = NULL;
 	stop_cluster(d);
-	if (load_model(d->store, &m, &empty, &err) < 0) {
+	if (load_model(d->store, d->config->cluster == CLUSTER_KUBE, &m, &empty, &err) < 0) {
 		log_err("store.load", "error=%s", LOGS(err.text));
 		loop_stop(d->loop, EXIT_IO);
 		return;
@@ -344,7 +346,8 @@ static int open_store(struct daemon *d, struct gpuq_err *err)
 	int rc = store_open(d->config->state, &o, &d->store, &fresh, err);
 
 	if (rc == 0)
-		rc = load_model(d->store, &d->model, &empty, err);
+		rc = load_model(d->store, d->config->cluster == CLUSTER_KUBE, &d->model, &empty,
+				err);
 	if (rc < 0)
 		return rc;
 	if (empty && d->config->site)

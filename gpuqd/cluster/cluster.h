@@ -54,6 +54,8 @@ struct cluster_sink {
 	void (*created)(void *arg, const char *pod, enum ask_outcome o, const char *uid,
 			const char *message);
 	void (*deleted)(void *arg, const char *pod, enum ask_outcome o, const char *message);
+	/* Nothing is left of what was made beside the pods of a job. */
+	void (*job_forgotten)(void *arg, uint32_t job, int64_t array_index);
 };
 
 /* ---- what is asked ---- */
@@ -120,7 +122,8 @@ struct cluster_ops {
 	void (*pod_forget)(struct cluster *c, const struct pod_ref *ref);
 	/* All pods of a job, or of one element of an array, are gone: what was made beside
 	 * them may go. With array_index -1 for an array: what its elements had in common.
-	 * May be said again. */
+	 * May be said again. sink->job_forgotten follows; if it does not, ask again after a
+	 * restart. NULL = nothing is made beside pods. */
 	void (*job_forget)(struct cluster *c, uint32_t job, int64_t array_index,
 			   const char *namespace_);
 	struct cluster_log *(*log_open)(struct cluster *c, const struct pod_ref *ref,

@@ -27,6 +27,8 @@
 	X(SITE, "site", "name", "queues, pools and the like, as applied")                          \
 	X(USAGE, "usage", "queue, user, flavor, day", "GPU-seconds charged")                       \
 	X(HISTORY, "history", "id, array index", "a job that has ended")                           \
+	X(BESIDE, "beside", "id, array index",                                                     \
+	  "what a job that left may have left in the cluster")                                     \
 	X(AUDIT, "audit", "time, number", "who changed what")
 
 enum table {

@@ -40,6 +40,7 @@
 	X(SITE_APPLIED, "site.applied", true)                                                      \
 	X(KEYS_EXPIRED, "keys.expired", true)                                                      \
 	X(DEP_ENDED, "dep.ended", true)                                                            \
+	X(BESIDE_GONE, "beside.gone", true)                                                        \
 	X(JOB_REASONS, "job.reasons", false)                                                       \
 	X(QUEUE_SHARE, "queue.share", false)                                                       \
 	X(JOB_BLOCKED, "job.blocked", false)                                                       \
@@ -88,7 +89,7 @@ struct placed_pod {
 struct event {
 	enum event_type type;
 	int64_t at_us;
-	struct job_key job; /* of JOB_* events */
+	struct job_key job; /* of JOB_* events and BESIDE_GONE */
 	struct pod_key pod; /* of POD_* events */
 	union {
 		struct {

@@ -129,6 +129,7 @@ int model_apply(struct model *m, const struct event *ev, struct gpuq_err *err)
 	case EV_JOB_BLOCKED:
 	case EV_KEYS_EXPIRED:
 	case EV_DEP_ENDED:
+	case EV_BESIDE_GONE:
 		rc = model_apply_job(m, ev, err);
 		break;
 	case EV_POD_CREATED:

@@ -103,6 +103,7 @@ struct job {
 	bool dirty, ended;
 	bool held_user, held_admin, held_retries, requeue, started_once;
 	bool cancel_asked, depends_any, kill_on_invalid_dep;
+	bool nothing_beside; /* its pods need nothing but themselves; not stored */
 	uint8_t n_reasons;
 	enum gpuq_job_state state;
 	uint32_t uid, gid;
@@ -195,6 +196,9 @@ struct model {
 	char cluster_id[9]; /* 8 hex */
 	uint32_t next_job_id, next_request_id;
 	bool meta_dirty, nodes_dirty, usages_dirty;
+	/* The cluster makes things beside the pods (a script's ConfigMap). What a job may have
+	 * there is written down in the change that removes its record, until BESIDE_GONE. */
+	bool has_besides;
 	struct site *site;
 	bool site_dirty;
 	struct queue **queues; /* by ix: parents first, then as in the file */
@@ -229,6 +233,8 @@ bool model_is_dirty(const struct model *m);
  * Returns 0, GPUQ_ECORRUPT (names what), GPUQ_EVERSION, GPUQ_ENOMEM. */
 int model_load(struct model *m, enum table t, const unsigned char *key, size_t key_len,
 	       const unsigned char *val, size_t val_len, struct gpuq_err *err);
+/* The namespace that a record of TABLE_BESIDE names. False: it is none. */
+bool model_beside_read(const unsigned char *val, size_t n, char namespace_[64]);
 extern const enum table model_load_order[];
 extern const size_t model_load_order_n;
 

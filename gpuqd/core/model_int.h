@@ -52,6 +52,7 @@ void record_key(struct model *m, const struct idem_key *k, struct batch *out);
 void record_usage(struct model *m, const struct usage *u, struct batch *out);
 void record_meta(struct model *m, struct batch *out);
 void record_site(struct model *m, struct batch *out);
+void record_beside(const struct job *j, struct batch *out);
 void record_history(struct model *m, const struct job *j, struct batch *out);
 
 #endif

@@ -353,6 +353,8 @@ bool job_archive_if_done(struct model *m, struct job *j)
 	if (!j->ended)
 		return false;
 	record_history(m, j, &m->direct);
+	if (m->has_besides && !j->nothing_beside && (j->token || j->array))
+		record_beside(j, &m->direct);
 	batch_put(&m->direct, TABLE_JOB, key, key_job(key, j->key.id, j->key.index), NULL, 0);
 	DL_FOREACH_SAFE2(j->pods, p, pt, job_next) pod_remove(m, p);
 	job_free(m, j);
@@ -727,6 +729,13 @@ int model_apply_job(struct model *m, const struct event *ev, struct gpuq_err *er
 	}
 	if (ev->type == EV_DEP_ENDED) {
 		model_dep_ended(m, ev->job, ev->dep_state, ev->at_us);
+		return 0;
+	}
+	if (ev->type == EV_BESIDE_GONE) {
+		unsigned char key[CHANGE_KEY_BYTES_MAX];
+
+		batch_put(&m->direct, TABLE_BESIDE, key, key_job(key, ev->job.id, ev->job.index),
+			  NULL, 0);
 		return 0;
 	}
 	j = job_find(m, ev->job);

@@ -585,6 +585,28 @@ void record_site(struct model *m, struct batch *out)
 	put(out, TABLE_SITE, (const unsigned char *)"site", 4, &b);
 }
 
+void record_beside(const struct job *j, struct batch *out)
+{
+	unsigned char key[CHANGE_KEY_BYTES_MAX];
+	struct gpuq_buf b = GPUQ_BUF_INIT;
+	const struct queue *q = j->queue;
+
+	while (q && !q->site->namespace_)
+		q = q->parent;
+	rec_array(&b, 1);
+	rec_str(&b, q ? q->site->namespace_ : "");
+	put(out, TABLE_BESIDE, key, key_job(key, j->key.id, j->key.index), &b);
+}
+
+bool model_beside_read(const unsigned char *val, size_t n, char namespace_[64])
+{
+	struct rec r = { val, val + n, false };
+
+	rec_get_array(&r);
+	get_text(&r, namespace_, 64);
+	return !r.bad;
+}
+
 void record_history(struct model *m, const struct job *j, struct batch *out)
 {
 	struct gpuq_arena mem = GPUQ_ARENA_INIT(0);

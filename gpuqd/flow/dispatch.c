@@ -13,6 +13,7 @@
 #include "gpuqd/core/model.h"
 #include "gpuqd/flow/journal.h"
 #include "gpuqd/flow/order.h"
+#include "gpuqd/store/store.h"
 #include "libgpuq/units.h"
 
 #define TICK_US (500 * INT64_C(1000))
@@ -133,6 +134,8 @@ static void create(struct look *k, struct pod *p)
 		return;
 	}
 	p->asked = true;
+	/* The script of an array is the array's. */
+	k->j->nothing_beside = o.n_pods == 1 && (!k->spec.script || k->j->key.index >= 0);
 	(void)FAILPOINT("dispatch.create");
 	k->d->cluster->ops->pod_create(k->d->cluster, &o);
 }
@@ -173,25 +176,12 @@ static bool keep_finished(const struct dispatch *d, const struct job *j, int64_t
 	       journal_model(d->j)->n_jobs_by_state[GPUQ_JOB_COMPLETED] < KEPT_PODS_MAX;
 }
 
-/* What the elements of an array have in common (their script) goes with the array,
- * whose record is gone once the last of them has ended. */
-static void forget_job(struct dispatch *d, const struct job *j)
-{
-	const struct job_key array = { j->key.id, -1 };
-	const char *ns = order_namespace(j->queue);
-
-	d->cluster->ops->job_forget(d->cluster, j->key.id, j->key.index, ns);
-	if (j->key.index >= 0 && !job_find(journal_model(d->j), array))
-		d->cluster->ops->job_forget(d->cluster, j->key.id, -1, ns);
-}
-
 static void look(struct dispatch *d, struct job *j)
 {
 	struct look k = { .d = d, .m = journal_model(d->j), .j = j };
 	int64_t now = loop_now_us(d->l);
 	bool leaving = j->leave_us || j->outcome != GPUQ_JOB_PENDING;
 	bool keep = keep_finished(d, j, now);
-	bool all_over = j->ended;
 	struct pod *p, *next;
 
 	/* A cluster never calls back from inside an ask, so the list holds still. */
@@ -199,7 +189,6 @@ static void look(struct dispatch *d, struct job *j)
 	{
 		bool current = p->attempt == j->attempt && job_is_live(j);
 
-		all_over &= !pod_takes(p);
 		if (p->state == GPUQ_POD_GONE)
 			continue;
 		if (!pod_takes(p)) {
@@ -213,9 +202,45 @@ static void look(struct dispatch *d, struct job *j)
 			create(&k, p);
 		}
 	}
-	if (all_over && !keep)
-		forget_job(d, j);
 	gpuq_arena_done(&k.a);
+}
+
+/* ---- what jobs that have left memory left beside their pods ---- */
+
+static int forget_one(void *arg, const unsigned char *key, size_t key_len, const unsigned char *val,
+		      size_t val_len)
+{
+	struct dispatch *d = arg;
+	char namespace_[64];
+	uint32_t id;
+	int64_t index;
+
+	if (key_job_read(key, key_len, &id, &index) && model_beside_read(val, val_len, namespace_))
+		d->cluster->ops->job_forget(d->cluster, id, index, namespace_);
+	return 0;
+}
+
+static void forget_job(struct dispatch *d, struct job_key job)
+{
+	unsigned char key[CHANGE_KEY_BYTES_MAX];
+	size_t n = key_job(key, job.id, job.index);
+	struct gpuq_buf val = GPUQ_BUF_INIT;
+
+	if (!d->cluster->ops->job_forget)
+		return;
+	if (store_get(journal_store(d->j), TABLE_BESIDE, key, n, &val, NULL) == 0)
+		forget_one(d, key, n, (const unsigned char *)val.data, val.len);
+	gpuq_buf_done(&val);
+}
+
+/* Those that were not forgotten when the last cluster, or daemon, ended. */
+static void forget_all(struct dispatch *d)
+{
+	struct gpuq_err err = GPUQ_ERR_INIT;
+
+	if (d->cluster->ops->job_forget && store_each(journal_store(d->j), TABLE_BESIDE, NULL, 0,
+						      NULL, 0, false, 0, forget_one, d, &err) < 0)
+		log_err("dispatch.forget", "error=%s", LOGS(err.text));
 }
 
 static void on_durable(void *arg)
@@ -226,15 +251,18 @@ static void on_durable(void *arg)
 	if (!d->cluster)
 		return;
 	HASH_ITER (hh, d->todo, t, next) {
+		const struct job_key key = t->key;
 		struct job *j;
 
 		if (t->seq > journal_durable(d->j))
 			continue;
-		j = job_find(journal_model(d->j), t->key);
+		j = job_find(journal_model(d->j), key);
 		HASH_DEL(d->todo, t);
 		free(t);
 		if (j)
 			look(d, j);
+		else
+			forget_job(d, key);
 	}
 }
 
@@ -250,8 +278,11 @@ static void on_event(void *arg, const struct event *ev)
 	case EV_JOB_CANCEL_ASKED:
 	case EV_JOB_EVICT_ASKED:
 	case EV_JOB_REQUEUED:
-	case EV_JOB_ENDED:
 		dispatch_touch(d, ev->job);
+		break;
+	case EV_JOB_ENDED: /* and with its last element an array */
+		dispatch_touch(d, ev->job);
+		dispatch_touch(d, (struct job_key){ ev->job.id, -1 });
 		break;
 	case EV_POD_CREATED:
 	case EV_POD_ENDED:
@@ -339,8 +370,10 @@ int dispatch_new(struct journal *j, const struct dispatch_opts *o, struct dispat
 void dispatch_set_cluster(struct dispatch *d, struct cluster *c)
 {
 	d->cluster = c;
-	if (c)
-		dispatch_touch_all(d);
+	if (!c)
+		return;
+	dispatch_touch_all(d);
+	forget_all(d);
 }
 
 void dispatch_free(struct dispatch *d)

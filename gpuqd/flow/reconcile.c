@@ -442,13 +442,20 @@ static void on_deleted(void *arg, const char *pod, enum ask_outcome o, const cha
 	}
 }
 
+static void on_job_forgotten(void *arg, uint32_t job, int64_t array_index)
+{
+	struct event ev = { .type = EV_BESIDE_GONE, .job = { job, (int32_t)array_index } };
+
+	apply(arg, &ev);
+}
+
 const struct cluster_sink *reconcile_sink(struct reconcile *r, struct cluster *c)
 {
 	r->cluster = c;
 	r->generation++;
-	r->sink = (struct cluster_sink){ r,           on_node_seen, on_node_gone,
-					 on_pod_seen, on_pod_gone,  on_list_done,
-					 on_stale,    on_created,   on_deleted };
+	r->sink = (struct cluster_sink){ r,           on_node_seen,    on_node_gone, on_pod_seen,
+					 on_pod_gone, on_list_done,    on_stale,     on_created,
+					 on_deleted,  on_job_forgotten };
 	return &r->sink;
 }
 

@@ -34,7 +34,7 @@ static struct loop_timer *limit, *tick;
 /* ---- what was heard ---- */
 
 static struct heard {
-	unsigned seen, gone, created[ASK_UNKNOWN + 1], deleted[ASK_UNKNOWN + 1];
+	unsigned seen, gone, forgotten, created[ASK_UNKNOWN + 1], deleted[ASK_UNKNOWN + 1];
 	enum pod_phase phase;
 	int exit_code;
 	char uid[64];
@@ -99,8 +99,16 @@ static void deleted(void *arg, const char *pod, enum ask_outcome o, const char *
 	of(pod)->deleted[o]++;
 }
 
-static const struct cluster_sink sink = { NULL,      node_seen, node_gone, pod_seen, pod_gone,
-					  list_done, stale,     created,   deleted };
+static void job_forgotten(void *arg, uint32_t job, int64_t array_index)
+{
+	if (job < PODS && array_index == -1)
+		pods[job].forgotten++;
+}
+
+static const struct cluster_sink sink = {
+	NULL,      node_seen, node_gone, pod_seen, pod_gone,
+	list_done, stale,     created,   deleted,  job_forgotten
+};
 
 /* ---- the server ---- */
 
@@ -564,7 +572,8 @@ static void forget_job(void)
 
 static bool nothing_beside(void)
 {
-	return http(CM, NULL, NULL) == 404 && http(SVC, NULL, NULL) == 404;
+	return pods[1].forgotten == 1 && http(CM, NULL, NULL) == 404 &&
+	       http(SVC, NULL, NULL) == 404;
 }
 
 Test(kube_cluster, what_a_gang_needs_comes_and_goes_with_its_job, .fini = fini)

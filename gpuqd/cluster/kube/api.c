@@ -15,6 +15,16 @@ struct made {
 	bool script, service;
 };
 
+/* What a job leaves, while it is being removed. */
+struct rest {
+	UT_hash_handle hh;
+	struct made_key key;
+	struct asks *asks;
+	struct loop_timer *begun; /* counts as one that is waited for */
+	unsigned waiting;
+	bool failed;
+};
+
 int asks_new(struct loop *l, struct http *h, const char *namespace_, const char *cluster_id,
 	     int64_t creates_per_s, const struct cluster_sink *sink, struct asks **out,
 	     struct gpuq_err *err)
@@ -36,12 +46,18 @@ int asks_new(struct loop *l, struct http *h, const char *namespace_, const char 
 void asks_free(struct asks *a)
 {
 	struct made *m, *next;
+	struct rest *r, *next_rest;
 
 	if (!a)
 		return;
 	create_free_all(a);
 	removal_free_all(a);
 	beside_free_all(a);
+	HASH_ITER (hh, a->rests, r, next_rest) {
+		HASH_DEL(a->rests, r);
+		loop_cancel(r->begun);
+		free(r);
+	}
 	HASH_ITER (hh, a->made, m, next) {
 		HASH_DEL(a->made, m);
 		free(m);
@@ -81,17 +97,6 @@ int64_t asks_turn_us(struct asks *a)
 	return wait > 0 ? wait : 0;
 }
 
-/* Whether it has been forgotten a short time ago; notes it if not. */
-static bool forgotten(struct asks *a, const struct made_key *key)
-{
-	for (size_t i = 0; i < FORGOTTEN; i++)
-		if (a->forgotten[i].job == key->job &&
-		    a->forgotten[i].array_index == key->array_index)
-			return true;
-	a->forgotten[a->n_forgotten++ % FORGOTTEN] = *key;
-	return false;
-}
-
 static struct made *find(struct asks *a, const struct made_key *key)
 {
 	struct made *m;
@@ -116,14 +121,38 @@ void made_note(struct asks *a, uint32_t job, int64_t array_index, bool script, b
 	m->service |= service;
 }
 
-static void remove_beside(struct asks *a, const char *namespace_, const char *plural,
+/* What could not be removed is asked for again by the next process. */
+void rest_done(struct rest *r, bool gone)
+{
+	struct asks *a = r->asks;
+	struct made_key key = r->key;
+	bool failed = r->failed |= !gone;
+
+	if (--r->waiting > 0)
+		return;
+	HASH_DEL(a->rests, r);
+	free(r);
+	if (!failed)
+		a->sink->job_forgotten(a->sink->arg, (uint32_t)key.job, key.array_index);
+}
+
+static void on_begun(void *arg)
+{
+	struct rest *r = arg;
+
+	r->begun = NULL;
+	rest_done(r, true);
+}
+
+static void remove_beside(struct rest *r, const char *namespace_, const char *plural,
 			  const char *name)
 {
 	struct gpuq_buf path = GPUQ_BUF_INIT;
 
 	url_object(&path, namespace_, plural, name);
-	beside_forget(a, gpuq_buf_str(&path));
-	removal_path(a, gpuq_buf_str(&path));
+	r->waiting++;
+	if (!beside_forget(r->asks, gpuq_buf_str(&path), r))
+		removal_path(r->asks, gpuq_buf_str(&path), r);
 	gpuq_buf_done(&path);
 }
 
@@ -135,19 +164,28 @@ void asks_job_forget(struct asks *a, uint32_t job, int64_t array_index, const ch
 	struct made *m = find(a, &key);
 	const char *ns = namespace_ && *namespace_ ? namespace_ : a->namespace_;
 	char name[PODSPEC_NAME_ROOM];
+	struct rest *r;
 
-	if (!m && forgotten(a, &key))
+	HASH_FIND(hh, a->rests, &key, sizeof(key), r);
+	if (r) /* asked again: it is being seen to */
 		return;
+	r = calloc(1, sizeof(*r));
+	if (!r)
+		abort();
+	r->key = key;
+	r->asks = a;
+	r->waiting = 1;
+	r->begun = loop_after(a->loop, 0, on_begun, r);
+	HASH_ADD(hh, a->rests, key, sizeof(r->key), r);
 	if (!m || m->service) {
 		podspec_service_name(a->cluster_id, job, array_index, name);
-		remove_beside(a, ns, "services", name);
+		remove_beside(r, ns, "services", name);
 	}
 	if (array_index < 0 && (!m || m->script)) {
 		podspec_script_name(a->cluster_id, job, name);
-		remove_beside(a, ns, "configmaps", name);
+		remove_beside(r, ns, "configmaps", name);
 	}
 	if (m) {
-		forgotten(a, &key);
 		HASH_DEL(a->made, m);
 		free(m);
 	}

@@ -37,6 +37,7 @@ struct beside {
 	struct asks *asks;
 	char *path, *body, *name;
 	uint32_t attempt; /* that saw it there */
+	struct rest *rest; /* it is to go once it is known to be there, or not */
 	struct post *post; /* NULL = it is there */
 };
 
@@ -127,6 +128,17 @@ static void beside_done(void *arg, enum ask_outcome o, const json_t *object, con
 
 	(void)object;
 	b->post = NULL;
+	if (b->rest) {
+		struct rest *rest = b->rest;
+		struct asks *a = b->asks;
+		char *path = b->path;
+
+		b->path = NULL;
+		free_beside(b);
+		removal_path(a, path, rest);
+		free(path);
+		return;
+	}
 	snprintf(text, sizeof(text), "%s: %s", b->name, message);
 	TAILQ_FOREACH (c, &b->waiting, wait)
 		c->waits_for = NULL;
@@ -215,13 +227,21 @@ static bool beside_there(struct create *c, int which)
 	return b && !b->post;
 }
 
-void beside_forget(struct asks *a, const char *path)
+bool beside_forget(struct asks *a, const char *path, struct rest *rest)
 {
 	struct beside *b;
 
 	HASH_FIND_STR(a->besides, path, b);
-	if (b && TAILQ_EMPTY(&b->waiting))
+	if (!b || !TAILQ_EMPTY(&b->waiting))
+		return false;
+	if (!b->post) {
 		free_beside(b);
+		return false;
+	}
+	/* A removal that overtakes it would leave it there for ever. */
+	b->rest = rest;
+	post_abandon(b->post);
+	return true;
 }
 
 void beside_free_all(struct asks *a)

@@ -26,13 +26,11 @@ struct create;
 struct removal;
 struct beside;
 struct made;
-
-/* What has been forgotten may be forgotten again, for as long as others look on. */
-#define FORGOTTEN 512
+struct rest;
 
 struct made_key {
 	int64_t array_index;
-	uint64_t job; /* 0 = none */
+	uint64_t job;
 };
 
 struct asks {
@@ -47,8 +45,7 @@ struct asks {
 	struct removal *removals; /* by path */
 	struct beside *besides; /* by path: ConfigMaps and Services */
 	struct made *made; /* by job and element */
-	struct made_key forgotten[FORGOTTEN];
-	size_t n_forgotten;
+	struct rest *rests; /* by job and element: being removed */
 };
 
 /* How long a write has to wait for the server's sake; 0 = none. */
@@ -87,17 +84,21 @@ void post_abandon(struct post *p);
 /* A pod that is being created is to leave: true = seen to, sink->deleted will follow. */
 bool create_leave(struct asks *a, const struct pod_ref *ref, int64_t grace_us);
 void create_free_all(struct asks *a);
-void beside_forget(struct asks *a, const char *path);
+/* It is not wanted any more. true: it is being made, and is removed for rest after that. */
+bool beside_forget(struct asks *a, const char *path, struct rest *rest);
 void beside_free_all(struct asks *a);
 
 /* ---- api_remove.c ---- */
 
 void removal_free_all(struct asks *a);
 
-/* Delete one object by path, whatever its uid; nothing is reported. */
-void removal_path(struct asks *a, const char *path);
+/* Delete one object by path, whatever its uid; rest is told. */
+void removal_path(struct asks *a, const char *path, struct rest *rest);
 
 /* What a job has beside its pods, as far as this process made it. */
 void made_note(struct asks *a, uint32_t job, int64_t array_index, bool script, bool service);
+
+/* One of the things that are to go with rest's job has gone, or will not. */
+void rest_done(struct rest *rest, bool gone);
 
 #endif

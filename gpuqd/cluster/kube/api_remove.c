@@ -22,6 +22,7 @@ struct removal {
 	struct loop_timer *timer;
 	struct backoff back;
 	unsigned forbidden;
+	struct rest *rest; /* NULL = none */
 };
 
 static void go(struct removal *m);
@@ -41,6 +42,7 @@ static void free_removal(struct removal *m)
 static void finish(struct removal *m, enum ask_outcome o, const char *message)
 {
 	const struct cluster_sink *sink = m->asks->sink;
+	struct rest *rest = m->rest;
 	bool report = m->report;
 	char *name = m->name;
 
@@ -54,6 +56,8 @@ static void finish(struct removal *m, enum ask_outcome o, const char *message)
 	if (o != ASK_OK)
 		log_warn("kube.delete_refused", "object=%s error=%s", m->path, LOGS(message));
 	free_removal(m);
+	if (rest)
+		rest_done(rest, o == ASK_OK);
 	if (report)
 		sink->deleted(sink->arg, name, o, message);
 	free(name);
@@ -340,10 +344,12 @@ void asks_forget(struct asks *a, const struct pod_ref *ref)
 	free(path);
 }
 
-void removal_path(struct asks *a, const char *path)
+void removal_path(struct asks *a, const char *path, struct rest *rest)
 {
-	if (!find(a, path))
-		go(make(a, path, "", "", ""));
+	struct removal *m = make(a, path, "", "", "");
+
+	m->rest = rest;
+	go(m);
 }
 
 void removal_free_all(struct asks *a)

@@ -239,13 +239,6 @@ static int local_start(struct cluster *c, const struct cluster_sink *sink, struc
 	return 0;
 }
 
-static void local_job_forget(struct cluster *c, uint32_t job, int64_t array_index,
-			     const char *namespace_)
-{
-	/* Nothing is made beside the pods here. */
-	(void)c, (void)job, (void)array_index, (void)namespace_;
-}
-
 static void local_free(struct cluster *c)
 {
 	struct local *l = (struct local *)c;
@@ -296,7 +289,6 @@ static const struct cluster_ops ops = {
 	.pod_delete = local_pod_delete,
 	.pod_signal = local_pod_signal,
 	.pod_forget = local_pod_forget,
-	.job_forget = local_job_forget,
 	.log_open = local_log_open,
 	.log_resume = local_log_resume,
 	.log_close = local_log_close,
