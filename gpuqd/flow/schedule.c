@@ -98,6 +98,11 @@ static struct reason_fact fact_of(const struct plan_reason *r)
 
 static void tell_reasons(struct schedule *s, const struct snapshot *sn, const struct plan *p)
 {
+	int64_t *planned_us = gpuq_arena_calloc(&s->mem, sn->n_jobs + 1, sizeof(*planned_us));
+
+	for (uint32_t i = 0; planned_us && i < p->n_actions; i++)
+		if (p->actions[i].kind == PLAN_RESERVE)
+			planned_us[p->actions[i].job] = p->actions[i].start_us;
 	for (uint32_t i = 0; i < p->n_reasons;) {
 		struct reason_fact facts[16];
 		const struct snap_job *sj = &sn->jobs[p->reasons[i].job];
@@ -112,6 +117,7 @@ static void tell_reasons(struct schedule *s, const struct snapshot *sn, const st
 		ev.reasons.items = facts;
 		ev.reasons.n = n;
 		ev.reasons.priority = sj->priority;
+		ev.reasons.planned_us = planned_us ? planned_us[job] : 0;
 		journal_apply(s->j, &ev, NULL);
 	}
 }
