@@ -691,8 +691,8 @@ static int apply_requeued(struct model *m, struct job *j, const struct event *ev
 	j->leave_cause = GPUQ_CAUSE_NONE;
 	j->leave_us = 0;
 	j->start_us = 0;
+	set_message(j, ev->requeued.message); /* may be one of its pods' */
 	drop_gone_pods(m, j);
-	set_message(j, ev->requeued.message);
 	job_set_reasons(m, j, NULL, 0, ev->at_us);
 	job_set_state(m, j, GPUQ_JOB_PENDING);
 	job_dirty(m, j);
