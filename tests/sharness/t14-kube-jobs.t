@@ -47,8 +47,8 @@ test_expect_success 'a gang of four: all its pods, a headless Service, a name fo
 	pods_of "$id" spec.nodeName | sort | uniq -c | awk "{ print \$1 }" >spread && printf "2\n2\n" >expected &&
 	test_cmp expected spread &&
 	pods_of "$id" spec.subdomain | sort -u >subdomain && test "$(wc -l <subdomain)" = 1 &&
-	test "$(kube get "gpuq-jobs/services/$(cat subdomain)" spec.clusterIP)" = None &&
-	test "$(kube get "gpuq-jobs/services/$(cat subdomain)" spec.publishNotReadyAddresses)" = True &&
+	kube get "gpuq-jobs/services/$(cat subdomain)" spec.clusterIP,spec.publishNotReadyAddresses >service &&
+	says service "^None.*[Tt]rue" &&
 	pods_of "$id" spec.hostname | sort -u | wc -l >hosts && test "$(cat hosts)" = 4
 '
 
@@ -81,7 +81,7 @@ test_expect_success 'a script travels as one immutable ConfigMap that its pod ow
 	#GPUQ -g 1
 	echo hello
 	END
-	id=$(submit -q team train.sh) && pods_namespace=team && wait_for 60 n_pods "$id" 1 &&
+	id=$(submit --queue team train.sh) && pods_namespace=team && wait_for 60 n_pods "$id" 1 &&
 	kube list team/configmaps metadata.name,immutable,data >maps && says maps "True.*echo hello" &&
 	kube list team/configmaps metadata.ownerReferences >owners && says owners "Pod" && job_becomes "$id" COMPLETED 120
 '
@@ -104,7 +104,7 @@ test_expect_success 'what was made for a job goes with it' '
 
 test_expect_success 'an array: each element once, two at a time' '
 	id=$(fake_job "array: 0-4%%2\ngpus: 1") && exits 0 gpuq wait "$id" &&
-	gpuq status "${id}_3" --json | json state >state && echo COMPLETED >expected && test_cmp expected state
+	gpuq status "${id}_3" --json | json state >element && echo COMPLETED >expected && test_cmp expected element
 '
 
 test_expect_success 'a Job with more completions than parallelism is such an array' '
