@@ -193,7 +193,9 @@ static void start(const char *script)
 		      "--kubeconfig", path("kubeconfig"), "--script", path("script"), (char *)NULL);
 		_exit(127);
 	}
-	for (int i = 0; i < 1000 && access(path("kubeconfig"), R_OK) != 0; i++)
+	for (int i = 0;
+	     i < 1000 && (access(path("kubeconfig"), R_OK) != 0 || access(path("port"), R_OK) != 0);
+	     i++)
 		usleep(10000);
 	f = fopen(path("port"), "r");
 	cr_assert(f && fscanf(f, "%d", &port) == 1, "fakekube has not come up");

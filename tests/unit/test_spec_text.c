@@ -105,6 +105,7 @@ SPEC_CASES(spec_text, host_lists_expand, hostlists)
 	if (!hostlists[*ix].hosts) {
 		cr_expect_lt(rc, 0, "'%s'", hostlists[*ix].text);
 		cr_expect_eq(got.n, 77, "the output was touched");
+		gpuq_arena_done(&a);
 		return;
 	}
 	cr_assert_eq(rc, 0, "%s", err.text);
