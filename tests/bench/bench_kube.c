@@ -180,7 +180,7 @@ static int through(const char *server, int n)
 	struct gpuq_spec_opts opts = { .file = "bench" };
 	struct gpuq_specs specs;
 	struct gpuq_val *v = gpuq_map(&a), *list = gpuq_list(&a), *reply;
-	struct gpuq *g, *watch;
+	struct gpuq *g = NULL, *watch = NULL;
 	struct seen seen = { .want = n, .first = now_s() };
 	char text[256];
 	int rc;
