@@ -114,7 +114,10 @@ static void answered(struct local_launch *la)
 		failed(l, p, *text ? text : "the shepherd ended without an answer");
 		return;
 	}
-	p->message[0] = '\0';
+	/* A short pod may have ended before its shepherd's answer is read: then the message
+	 * says how. */
+	if (p->state.how == HOW_NOT)
+		p->message[0] = '\0';
 	if (p->owes_created) {
 		p->owes_created = false;
 		local_answer_created(l, p, ASK_OK, "");
