@@ -82,7 +82,7 @@ test_expect_success 'a script travels as one immutable ConfigMap that its pod ow
 	echo hello
 	END
 	id=$(submit --queue team train.sh) && pods_namespace=team && wait_for 60 n_pods "$id" 1 &&
-	kube list team/configmaps metadata.name,immutable,data >maps && says maps "True.*echo hello" &&
+	kube list team/configmaps metadata.name,immutable,data >maps && says maps "true.*echo hello" &&
 	kube list team/configmaps metadata.ownerReferences >owners && says owners "Pod" && job_becomes "$id" COMPLETED 120
 '
 
