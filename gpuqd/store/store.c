@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/vfs.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <event2/event.h>
@@ -25,6 +27,7 @@
 #define RECORD_VERSION 1
 #define HEAD_BYTES 6 /* version, table, CRC32C of both and the value */
 #define MAP_BYTES_DEFAULT (INT64_C(64) << 30)
+#define DEAD_TRIES 250 /* of 20 ms */
 #define BALLAST_BYTES (8 << 20) /* kept free so that cancels still fit when users filled the disk */
 
 struct pending { /* one batch on its way through the writer */
@@ -153,6 +156,7 @@ static int make_dirs(const char *dir, struct gpuq_err *err)
 
 static int take_lock(struct store *st, struct gpuq_err *err)
 {
+	const struct timespec step = { 0, 20000000 };
 	char path[4200], pid[32] = "";
 	ssize_t n;
 
@@ -161,10 +165,17 @@ static int take_lock(struct store *st, struct gpuq_err *err)
 	if (st->lock_fd < 0)
 		return gpuq_fail(err, errno == EACCES ? GPUQ_EPERM : GPUQ_EIO, "%s: %s", path,
 				 strerror(errno));
-	if (flock(st->lock_fd, LOCK_EX | LOCK_NB) != 0) {
-		n = read(st->lock_fd, pid, sizeof(pid) - 1);
-		if (n > 0)
-			pid[strcspn(pid, "\n")] = '\0';
+	for (int tries = 0; flock(st->lock_fd, LOCK_EX | LOCK_NB) != 0; tries++) {
+		n = pread(st->lock_fd, pid, sizeof(pid) - 1, 0);
+		pid[n > 0 ? n : 0] = '\0';
+		pid[strcspn(pid, "\n")] = '\0';
+		/* One that was killed while it started a process is outlived by it until that
+		 * has become its program, and so is the lock. */
+		if (tries < DEAD_TRIES && atoi(pid) > 0 && kill(atoi(pid), 0) != 0 &&
+		    errno == ESRCH) {
+			nanosleep(&step, NULL);
+			continue;
+		}
 		return gpuq_fail(err, GPUQ_EBUSY,
 				 "%s is in use by another gpuqd (pid %s): stop that one first, or "
 				 "use another --state",

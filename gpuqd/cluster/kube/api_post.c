@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gpuqd/base/failpoint.h"
 #include "gpuqd/base/log.h"
 #include "gpuqd/cluster/kube/decode.h"
 #include "gpuqd/cluster/kube/url.h"
@@ -109,6 +110,7 @@ static void posted(void *arg, const struct http_answer *a)
 	struct post *p = arg;
 	struct status st;
 
+	(void)FAILPOINT("kube.post.answered");
 	p->req = NULL;
 	asks_paused(p->asks, a);
 	status_read(a, &st);
@@ -191,6 +193,7 @@ static void go(struct post *p)
 	if (p->abandoned)
 		p->step = STEP_LOOK;
 	if (p->step == STEP_POST) {
+		(void)FAILPOINT("kube.post");
 		call.method = "POST";
 		call.path = p->collection;
 		call.body = p->call.body;

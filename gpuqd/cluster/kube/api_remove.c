@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gpuqd/base/failpoint.h"
 #include "gpuqd/base/log.h"
 #include "gpuqd/cluster/kube/decode.h"
 #include "gpuqd/cluster/kube/url.h"
@@ -160,6 +161,7 @@ static void deleted(void *arg, const struct http_answer *a)
 	struct removal *m = arg;
 	struct status st;
 
+	(void)FAILPOINT("kube.delete.answered");
 	if (begin_answer(m, a, &st)) {
 		if (m->release && has_finalizer(a)) {
 			m->step = STEP_RELEASE;
