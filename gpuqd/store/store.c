@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -28,6 +29,7 @@
 #define HEAD_BYTES 6 /* version, table, CRC32C of both and the value */
 #define MAP_BYTES_DEFAULT (INT64_C(64) << 30)
 #define DEAD_TRIES 250 /* of 20 ms */
+#define DEAD_STEP_MS 20
 #define BALLAST_BYTES (8 << 20) /* kept free so that cancels still fit when users filled the disk */
 
 struct pending { /* one batch on its way through the writer */
@@ -156,8 +158,8 @@ static int make_dirs(const char *dir, struct gpuq_err *err)
 
 static int take_lock(struct store *st, struct gpuq_err *err)
 {
-	const struct timespec step = { 0, 20000000 };
 	char path[4200], pid[32] = "";
+	pid_t holder;
 	ssize_t n;
 
 	snprintf(path, sizeof(path), "%s/gpuqd.lock", st->dir);
@@ -171,9 +173,9 @@ static int take_lock(struct store *st, struct gpuq_err *err)
 		pid[strcspn(pid, "\n")] = '\0';
 		/* One that was killed while it started a process is outlived by it until that
 		 * has become its program, and so is the lock. */
-		if (tries < DEAD_TRIES && atoi(pid) > 0 && kill(atoi(pid), 0) != 0 &&
-		    errno == ESRCH) {
-			nanosleep(&step, NULL);
+		holder = (pid_t)strtol(pid, NULL, 10);
+		if (tries < DEAD_TRIES && holder > 0 && kill(holder, 0) != 0 && errno == ESRCH) {
+			poll(NULL, 0, DEAD_STEP_MS); /* at start: there is no loop to hold up yet */
 			continue;
 		}
 		return gpuq_fail(err, GPUQ_EBUSY,
