@@ -41,6 +41,7 @@
 	X(KEYS_EXPIRED, "keys.expired", true)                                                      \
 	X(DEP_ENDED, "dep.ended", true)                                                            \
 	X(BESIDE_GONE, "beside.gone", true)                                                        \
+	X(POD_DEVICES, "pod.devices", true)                                                        \
 	X(JOB_REASONS, "job.reasons", false)                                                       \
 	X(QUEUE_SHARE, "queue.share", false)                                                       \
 	X(JOB_BLOCKED, "job.blocked", false)                                                       \
@@ -143,6 +144,10 @@ struct event {
 		struct {
 			int64_t start_us;
 		} started;
+		struct { /* POD_DEVICES: which it really has, ascending; as many as it was given */
+			const int *items;
+			size_t n;
+		} devices;
 		struct {
 			int64_t start_us, end_us; /* 0 = not known: the ledger's own times count */
 			int exit_code; /* -1 = it never ran */

@@ -154,6 +154,43 @@ static int apply_gone(struct model *m, struct pod *p, const struct event *ev)
 	return 0;
 }
 
+static bool has_device(const struct pod *p, int device)
+{
+	for (uint32_t i = 0; i < p->n_devices; i++)
+		if (p->devices[i] == device)
+			return true;
+	return false;
+}
+
+/* What a device plugin chose instead of what was planned. Two pods cannot have the
+ * same device: who says so is not believed. */
+static int apply_devices(struct model *m, struct pod *p, const struct event *ev,
+			 struct gpuq_err *err)
+{
+	const struct pod *o;
+
+	if (ev->devices.n != p->n_devices || !pod_takes(p))
+		return gpuq_fail(err, GPUQ_EINVAL, "%u devices are its own, not %zu", p->n_devices,
+				 ev->devices.n);
+	for (size_t i = 0; i < ev->devices.n; i++) {
+		const int d = ev->devices.items[i];
+
+		if (d < 0 || (uint32_t)d >= p->node->n_devices ||
+		    (i > 0 && d <= ev->devices.items[i - 1]))
+			return gpuq_fail(err, GPUQ_EINVAL, "device %d is not there", d);
+		if (p->gpus_milli < 1000)
+			continue; /* a share: others may be on the same device */
+		DL_FOREACH2(p->node->pods, o, node_next)
+		if (o != p && pod_takes(o) && has_device(o, d))
+			return gpuq_fail(err, GPUQ_EINVAL, "device %d is job %u's", d,
+					 o->job->key.id);
+	}
+	for (size_t i = 0; i < ev->devices.n; i++)
+		p->devices[i] = (uint16_t)ev->devices.items[i];
+	touch(m, p);
+	return 0;
+}
+
 int model_apply_pod(struct model *m, const struct event *ev, struct gpuq_err *err)
 {
 	struct pod *p = pod_find(m, ev->pod);
@@ -176,6 +213,8 @@ int model_apply_pod(struct model *m, const struct event *ev, struct gpuq_err *er
 		if (!pod_takes(p)) /* the first end that was told wins */
 			return gpuq_fail(err, GPUQ_EINVAL, "the pod has ended already");
 		return apply_pod_ended(m, p, ev);
+	case EV_POD_DEVICES:
+		return apply_devices(m, p, ev, err);
 	case EV_POD_LEAVING:
 		p->leaving = true;
 		return 0;

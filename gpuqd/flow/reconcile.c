@@ -196,6 +196,28 @@ static void pod_ended(struct reconcile *r, struct pod *p, struct pod_key key,
 	verdict(r, key.job);
 }
 
+/* AC-POD-4: the cluster tells of other devices than were planned. They count; the pod
+ * goes on. */
+static void devices_told(struct reconcile *r, const struct pod *p, struct pod_key key,
+			 const struct pod_fact *f)
+{
+	struct event ev = { .type = EV_POD_DEVICES, .pod = key };
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	bool same = f->n_devices == p->n_devices;
+
+	for (size_t i = 0; i < f->n_devices && same; i++)
+		same = f->devices[i] == p->devices[i];
+	if (f->n_devices == 0 || p->n_devices == 0 || same)
+		return;
+	ev.devices.items = f->devices;
+	ev.devices.n = f->n_devices;
+	if (journal_apply(r->j, &ev, &err) < 0)
+		log_warn("pod.devices_doubtful", "pod=%s error=%s", LOGS(f->name), LOGS(err.text));
+	else
+		log_warn("pod.devices_differ", "pod=%s first=%d: the cluster chose others",
+			 LOGS(f->name), f->devices[0]);
+}
+
 static void on_pod_seen(void *arg, const struct pod_fact *f)
 {
 	struct reconcile *r = arg;
@@ -233,6 +255,7 @@ static void on_pod_seen(void *arg, const struct pod_fact *f)
 	}
 	if (!pod_takes(p))
 		return;
+	devices_told(r, p, key, f);
 	if (f->leaving && !p->leaving) {
 		struct event ev = { .type = EV_POD_LEAVING, .pod = key };
 
