@@ -20,7 +20,8 @@ static bool is_instant(const char *key, const char *parent)
 
 	if (n > 5 && strcmp(key + n - 5, "_time") == 0)
 		return true;
-	if (strcmp(key, "since") == 0 || strcmp(key, "stale_since") == 0)
+	if (strcmp(key, "since") == 0 || strcmp(key, "stale_since") == 0 ||
+	    strcmp(key, "last_seen") == 0)
 		return true;
 	return strcmp(key, "time") == 0 && strcmp(parent, "evictions") == 0;
 }
