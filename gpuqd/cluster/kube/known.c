@@ -127,6 +127,16 @@ void known_drop(struct known *k, const char *namespace_, const char *name)
 	free(e);
 }
 
+void known_missing(struct known *k, uint64_t list,
+		   void (*fn)(void *arg, const struct known_thing *t), void *arg)
+{
+	struct entry *e, *next;
+
+	HASH_ITER (hh, k->head, e, next)
+		if (e->t.list != list)
+			fn(arg, &e->t);
+}
+
 void known_sweep(struct known *k, uint64_t list, void (*fn)(void *arg, const struct known_thing *t),
 		 void *arg)
 {

@@ -38,6 +38,10 @@ void known_drop(struct known *k, const char *namespace_, const char *name);
 void known_sweep(struct known *k, uint64_t list, void (*fn)(void *arg, const struct known_thing *t),
 		 void *arg);
 
+/* Call fn for each whose list number is not `list`; fn may drop that one. */
+void known_missing(struct known *k, uint64_t list,
+		   void (*fn)(void *arg, const struct known_thing *t), void *arg);
+
 size_t known_count(const struct known *k);
 
 #endif

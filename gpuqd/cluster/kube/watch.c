@@ -8,6 +8,7 @@
 #include "gpuqd/base/loop.h"
 #include "gpuqd/cluster/kube/backoff.h"
 #include "gpuqd/cluster/kube/decode.h"
+#include "gpuqd/cluster/kube/missing.h"
 #include "gpuqd/cluster/kube/split.h"
 #include "gpuqd/cluster/kube/status.h"
 #include "gpuqd/cluster/kube/url.h"
@@ -59,6 +60,7 @@ struct watch {
 	const char *cluster_id;
 	const struct cluster_sink *sink;
 	struct reflector nodes, pods;
+	struct missing *missing; /* pods of ours that may be gone */
 	struct loop_timer *stale_timer;
 	bool stale, begun; /* begun: all was known once */
 };
@@ -395,8 +397,9 @@ static void watch_ended(void *arg, const struct http_answer *a)
 		return;
 	}
 	if (a->status == 200 && a->complete && !quick) {
-		/* The server ends each watch after a while; this is its usual end. */
-		begin(r, STEP_WATCH);
+		/* The server ends each watch after a while; this is its usual end. So does one
+		 * that is stopped to have its store restored, hence the probe. */
+		begin(r, STEP_PROBE);
 		broke(r, 0, "the watch is being renewed");
 		return;
 	}
@@ -452,6 +455,31 @@ static void list_failed(struct reflector *r, const struct http_answer *a)
 	again(r, r->step, a->retry_us);
 }
 
+/* What could not be read has no name, so it may be what seems to be missing. Of a pod of
+ * ours the server is asked; one of others that cannot be read counts for nothing anyway. */
+static void pod_missing(void *arg, const struct known_thing *t)
+{
+	struct reflector *r = arg;
+
+	if (*t->token) {
+		missing_ask(r->watch->missing, t->namespace_, t->name);
+		return;
+	}
+	pod_gone(r, t);
+	known_drop(r->known, t->namespace_, t->name);
+}
+
+static void on_missing(void *arg, const char *namespace_, const char *name)
+{
+	struct watch *w = arg;
+	const struct known_thing *t = known_find(w->pods.known, namespace_, name);
+
+	if (!t || t->list == w->pods.list)
+		return;
+	pod_gone(&w->pods, t);
+	known_drop(w->pods.known, namespace_, name);
+}
+
 static void list_complete(struct reflector *r)
 {
 	struct watch *w = r->watch;
@@ -460,10 +488,10 @@ static void list_complete(struct reflector *r)
 	if (older(r->page_version, r->version))
 		log_warn("kube.rewound", "kind=%s version=%s before=%s", r->kind->word,
 			 LOGS(r->page_version), LOGS(r->version));
-	/* What could not be read has no name, so it may be what seems to be missing; the
-	 * next complete list that can be read tells. */
 	if (r->skipped == r->skipped_before)
 		known_sweep(r->known, r->list, r->kind->gone, r);
+	else if (r == &w->pods)
+		known_missing(r->known, r->list, pod_missing, r);
 	set_string(&r->version, r->page_version);
 	r->listed = true;
 	log_info("kube.listed", "kind=%s count=%zu version=%s", r->kind->word,
@@ -614,7 +642,8 @@ int watch_new(struct loop *l, struct http *h, const char *cluster_id,
 	w->sink = sink;
 	init(w, &w->nodes, &node_kind);
 	init(w, &w->pods, &pod_kind);
-	if (!w->nodes.known || !w->pods.known) {
+	w->missing = missing_new(l, h, on_missing, w);
+	if (!w->nodes.known || !w->pods.known || !w->missing) {
 		watch_free(w);
 		return gpuq_fail(err, GPUQ_ENOMEM, "no memory");
 	}
@@ -639,6 +668,7 @@ void watch_free(struct watch *w)
 {
 	if (!w)
 		return;
+	missing_free(w->missing);
 	fini(&w->nodes);
 	fini(&w->pods);
 	loop_cancel(w->stale_timer);
