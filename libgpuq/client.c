@@ -105,6 +105,22 @@ static int lost(struct gpuq *g, int rc, struct gpuq_err *err)
 			 "same key to learn what happened");
 }
 
+static int next(struct gpuq *g, int64_t until_us, struct gpuq_arena *a, struct incoming *in,
+		struct gpuq_err *err);
+
+/* A server that shows us out says why and closes; that may have happened before our
+ * first byte left, and the words are still to be read. */
+static bool heard_why(struct gpuq *g)
+{
+	struct gpuq_arena a = GPUQ_ARENA_INIT(0);
+	struct incoming in;
+
+	if (g->n_sent == 0 && g->t.fd >= 0 && !g->closing.code)
+		next(g, gpuq_mono_us(), &a, &in, NULL);
+	gpuq_arena_done(&a);
+	return g->closing.code != 0;
+}
+
 /* Send a request. Fails with what became of it: when none of it left the connection
  * is as it was; when a part did, it is of no further use. */
 static int send_request(struct gpuq *g, const char *method, const struct gpuq_val *params,
@@ -119,7 +135,7 @@ static int send_request(struct gpuq *g, const char *method, const struct gpuq_va
 	if (rc == 0) {
 		*id = ++g->last_id;
 		rc = gpuq_transport_write(&g->t, b.data, b.len, until_us, &sent, err);
-		if (rc < 0 && sent > 0) {
+		if (rc < 0 && (sent > 0 || heard_why(g))) {
 			gpuq_transport_close(&g->t);
 			rc = lost(g, GPUQ_EUNREACH, err);
 		}

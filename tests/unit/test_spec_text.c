@@ -177,6 +177,7 @@ SPEC_CASES(spec_text, constraints_become_terms, constraints)
 	if (!constraints[*ix].terms) {
 		cr_expect_lt(rc, 0, "'%s'", constraints[*ix].text);
 		cr_expect_null(t);
+		gpuq_arena_done(&a);
 		return;
 	}
 	cr_assert_eq(rc, 0, "%s", err.text);
