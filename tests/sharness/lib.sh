@@ -52,11 +52,14 @@ export GPUQ_SERVER
 gpuqd_pid=
 
 [ "$(id -u)" = 0 ] && test_set_prereq ROOT
-# as USER command...: as another user than ours
+# as USER command...: as another user than ours, who may have no way to our build
 as() {
 	as_user=$1
 	shift
-	setpriv --reuid="$as_user" --regid="$(id -g "$as_user")" --clear-groups -- "$@"
+	if ! [ -x "$TMPDIR/bin/gpuq" ]; then
+		mkdir -p -m 755 "$TMPDIR/bin" && cp "$test_build/gpuq/gpuq" "$TMPDIR/bin" || return 1
+	fi
+	PATH=$TMPDIR/bin:$PATH setpriv --reuid="$as_user" --regid="$(id -g "$as_user")" --clear-groups -- "$@"
 }
 
 # Let other users come to the socket and to this folder.

@@ -281,8 +281,8 @@ class Case(unittest.TestCase):
         e.update(more)
         return {k: v for k, v in e.items() if v is not None}
 
-    def start(self, *args, stdin=subprocess.DEVNULL, env=None, **more):
-        p = subprocess.Popen([GPUQ, *args], stdin=stdin, stdout=subprocess.PIPE,
+    def start(self, *args, stdin=subprocess.DEVNULL, env=None, program=GPUQ, **more):
+        p = subprocess.Popen([program, *args], stdin=stdin, stdout=subprocess.PIPE,
                              stderr=subprocess.PIPE, env=env or self.env(), cwd=self.dir, **more)
         self.addCleanup(self.reap, p)
         return p

@@ -51,13 +51,11 @@ class Places(Case):
         other = {}
         if os.geteuid() == 0:
             # Root's own daemon is the system's, so somebody else has to look, in a
-            # folder to which they find the way.
+            # folder to which they find the way; they may have none to our build.
             other = {"user": 65534, "group": 65534, "extra_groups": []}
             self.dir = tempfile.mkdtemp(prefix="gpuq-cli.", dir="/tmp")
             self.addCleanup(shutil.rmtree, self.dir)
-            if os.system("setpriv --reuid=65534 --clear-groups %s version --client >/dev/null"
-                         % GPUQ):
-                self.skipTest("nobody may not run " + GPUQ)
+            other["program"] = shutil.copy(GPUQ, os.path.join(self.dir, "gpuq"))
         self.fake(".local/state/gpuq/gpuqd.sock")
         for path, _, files in os.walk(self.dir):
             for f in [path] + [os.path.join(path, f) for f in files]:
