@@ -57,6 +57,7 @@ SPEC_CASES(spec_text, array_sets_become_sorted_ranges, arrays)
 	if (!arrays[*ix].print) {
 		cr_expect(rc == GPUQ_EINVAL || rc == GPUQ_ERANGE, "'%s'", arrays[*ix].text);
 		cr_expect_eq(got.size, -7, "the output was touched");
+		gpuq_arena_done(&a);
 		return;
 	}
 	cr_assert_eq(rc, 0, "'%s': %s", arrays[*ix].text, err.text);

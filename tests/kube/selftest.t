@@ -1,5 +1,5 @@
 #!/bin/sh
-# selftest - show that the test clusters work: `selftest [--no-real]`, TAP on stdout
+# selftest.t - show that the test clusters work: `selftest.t [--no-real]`, TAP on stdout
 #
 # First the control plane with nodes that kwok plays, then a real node; what this machine cannot do is
 # reported as skipped with the reason. Exit status: 0 nothing failed, 1 something did, 77 all skipped.
