@@ -38,7 +38,7 @@ static void print_action(const struct snapshot *s, const struct plan *p,
 	static const char *const verbs[] = {
 		[PLAN_PLACE] = "place",     [PLAN_NOMINATE] = "nominate", [PLAN_EVICT] = "evict",
 		[PLAN_SHRINK] = "shrink",   [PLAN_GROW] = "grow",         [PLAN_MOVE] = "move",
-		[PLAN_RESERVE] = "reserve",
+		[PLAN_RESERVE] = "reserve", [PLAN_RELEASE] = "release",
 	};
 	char key[32];
 

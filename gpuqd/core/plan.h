@@ -22,11 +22,15 @@
 
 enum plan_kind {
 	PLAN_PLACE, /* start it on these pods' places now */
-	PLAN_NOMINATE, /* these places are its own once their holders have left */
+	PLAN_NOMINATE, /* these places are its own once their holders have left. Those that
+			* leave for it follow, with it as claimant; when none does, it
+			* only waits for what is leaving anyway, and the next cycle may
+			* decide differently: nothing needs to be remembered */
+	PLAN_RELEASE, /* what it was promised is promised no more */
 	PLAN_EVICT, /* all pods of a running job leave */
 	PLAN_SHRINK, /* these pods of an elastic job leave */
-	PLAN_GROW, /* these pods join a running elastic job */
-	PLAN_MOVE, /* it leaves and starts again on these places */
+	PLAN_GROW, /* these pods join an elastic job that runs or was placed before */
+	PLAN_MOVE, /* it leaves, and these places are its own: it starts there again */
 	PLAN_RESERVE, /* planned start at start_us on these places; nothing to do */
 };
 

@@ -13,6 +13,11 @@ void snap_config_default(struct snap_config *c)
 		.reclaim_to = SNAP_RECLAIM_FAIR_SHARE,
 		.reclaim = true,
 		.consolidation = true,
+		.cooldown_us = 600 * GPUQ_US_PER_S,
+		.claims_per_hour = 20,
+		.moves_per_day = 2,
+		.grow_delay_us = 60 * GPUQ_US_PER_S,
+		.gang_repair_us = 60 * GPUQ_US_PER_S,
 	};
 }
 
@@ -57,6 +62,7 @@ void snap_job_default(struct snap_job *j)
 		.user = SNAP_NONE,
 		.walltime_us = GPUQ_UNLIMITED,
 		.preemptible = true,
+		.evicted_for = SNAP_NONE,
 	};
 }
 
@@ -123,6 +129,7 @@ void snapshot_free(struct snapshot *s)
 	free(s->requests);
 	free(s->jobs);
 	free(s->allocs);
+	free(s->promises);
 	free(s->users);
 	gpuq_arena_done(&s->arena);
 	free(s);
@@ -311,6 +318,17 @@ uint32_t snapshot_add_alloc(struct snapshot *s, const struct snap_alloc *in)
 	return s->n_allocs - 1;
 }
 
+uint32_t snapshot_add_promise(struct snapshot *s, const struct snap_alloc *in)
+{
+	struct snap_alloc *a = PUSH(s, promises, 1);
+
+	if (!a)
+		return SNAP_NONE;
+	*a = *in;
+	a->devices = copy_items(s, in->devices, in->n_devices, sizeof(*in->devices));
+	return s->n_promises - 1;
+}
+
 /* ---- requests ---- */
 
 static void blob_int(struct gpuq_buf *b, int64_t v)
@@ -383,6 +401,7 @@ static void blob_request(struct gpuq_buf *b, const struct snap_request *r)
 		blob_str(b, g->name);
 		blob_int(b, g->pods_min);
 		blob_int(b, g->pods_max);
+		blob_int(b, g->unit_pods);
 		blob_int(b, g->gpus_milli);
 		blob_int(b, g->gpu_memory_bytes);
 		blob_int(b, g->cpu_milli);

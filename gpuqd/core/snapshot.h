@@ -36,6 +36,9 @@
 #define SNAP_AUTO INT64_C(-1)
 
 enum snap_reclaim_to { SNAP_RECLAIM_FAIR_SHARE, SNAP_RECLAIM_GUARANTEE };
+/* Whose reclaim_min_runtime protects a victim: that of the queue beside the claimant's
+ * below their nearest common ancestor, or that of its own queue. */
+enum snap_runtime_method { SNAP_RUNTIME_LCA, SNAP_RUNTIME_QUEUE };
 
 /* What the site decided, and what time it is. snap_config_default() fills it. */
 struct snap_config {
@@ -45,6 +48,15 @@ struct snap_config {
 	uint32_t max_job_test; /* blocked jobs that are looked at for one */
 	int reclaim_to; /* enum snap_reclaim_to */
 	bool reclaim, consolidation; /* evict for claims; move for claims */
+	int min_runtime_method; /* enum snap_runtime_method */
+	int64_t preempt_min_runtime_us, reclaim_min_runtime_us; /* where no queue says so */
+	/* What was evicted for another queue does not make that queue lose something within
+	 * this time, except under its own guarantee. */
+	int64_t cooldown_us;
+	uint32_t claims_per_hour; /* on fair shares, against one queue; 0 = no bound */
+	uint32_t moves_per_day; /* of one job */
+	int64_t grow_delay_us; /* an elastic job that shrank does not grow sooner */
+	int64_t gang_repair_us; /* a gang that lost pods is kept as long */
 	int64_t usage_k_milli; /* k of the fair-share division, in thousandths */
 	/* Labels from wide to narrow that topology levels are read from; borrowed until
 	 * sealed. A level is the label's key; "host" or the last one may be absent: the
@@ -141,6 +153,8 @@ struct snap_queue {
 	int64_t borrow_preempt_max_priority; /* INT64_MIN = off */
 	int64_t preempt_min_runtime_us, reclaim_min_runtime_us; /* -1 = the parent's */
 	int64_t usage_micro; /* normalised past usage, in millionths of the capacity */
+	bool own_strict; /* its own jobs yield only to those that stand at least as well */
+	uint32_t n_claims_hour; /* claims on fair shares against it in the last hour */
 	/* Limits of each user in this queue and below, and of one job. */
 	int64_t user_max_running, user_max_gpus_milli, max_running;
 	int64_t job_max_gpus_milli;
@@ -158,6 +172,7 @@ struct snap_group {
 	int64_t gpus_milli, gpu_memory_bytes;
 	int64_t cpu_milli, memory_bytes;
 	const char *mig; /* NULL = none */
+	uint32_t unit_pods; /* that many start and leave together; 0 = each alone */
 	struct gpuq_term *required, *preferred;
 	struct gpuq_toleration *tolerations;
 	struct gpuq_strlist nodes, exclude;
@@ -233,15 +248,27 @@ struct snap_job {
 	const char *gate_object; /* "afterok:17"; copied; NULL = "" */
 	const uint32_t *exclude; /* handles of nodes it failed on; copied */
 	uint32_t n_exclude;
+	/* What it lost and would lose. */
+	int64_t checkpoint_us; /* its last checkpoint; 0 = none known */
+	int64_t restart_cost_us; /* that a start takes before work goes on */
+	bool evict_last; /* leaves after others of equal standing */
+	int64_t evicted_us; /* when it last had to leave for another queue; 0 = never */
+	uint32_t evicted_for; /* handle of that queue */
+	uint32_t n_evicted_day, n_moved_day; /* in the last 24 hours */
+	int64_t shrunk_us; /* when it last lost pods beyond its minimum; 0 = never */
+	int64_t short_us; /* since when it has fewer pods than its minimum; 0 = it has them */
 	const struct snap_range *ranges; /* waiting elements, ascending, disjoint; copied */
 	uint32_t n_ranges; /* 0 = one job or one element */
 	uint32_t throttle; /* of its array: most at once; 0 = no limit */
 	/* sealed */
 	uint32_t n_waiting; /* elements (1 for a job) that wait; 0 unless pending */
 	uint32_t alloc_first, n_allocs;
+	uint32_t promise_first, n_promises;
 };
 
-/* What one pod holds. */
+/* What one pod holds; or what a pod is promised: a job that others had to leave for owns
+ * those places until it starts there, whatever still stands on them. A promised job is
+ * pending (one element, no ranges), or leaving when it is being moved. */
 struct snap_alloc {
 	uint32_t job, node;
 	uint32_t group; /* of its request */
@@ -270,12 +297,13 @@ struct snapshot {
 	struct snap_request *requests;
 	struct snap_job *jobs;
 	struct snap_alloc *allocs; /* by job, then pod index */
+	struct snap_alloc *promises; /* by job, then pod index */
 	const char **users; /* by name */
 	const char **label_keys; /* that requests and levels speak of */
 	uint32_t n_flavors, n_classes, n_nodes, n_devices, n_queues, n_licenses, n_requests;
 	uint32_t n_groups; /* of all requests */
 	uint32_t n_wheres; /* different constraints among them */
-	uint32_t n_jobs, n_allocs, n_users, n_label_keys;
+	uint32_t n_jobs, n_allocs, n_promises, n_users, n_label_keys;
 	/* Resources that quotas know: flavors 0..n_flavors-1, then cpu, then memory. */
 	uint32_t n_res;
 	int64_t *capacity; /* by resource, of usable nodes; GPUQ_UNLIMITED = not counted */
@@ -320,6 +348,7 @@ uint32_t snapshot_add_node(struct snapshot *s, const struct snap_node *n);
 uint32_t snapshot_add_request(struct snapshot *s, const struct snap_request *r);
 uint32_t snapshot_add_job(struct snapshot *s, const struct snap_job *j);
 uint32_t snapshot_add_alloc(struct snapshot *s, const struct snap_alloc *a);
+uint32_t snapshot_add_promise(struct snapshot *s, const struct snap_alloc *a);
 uint32_t snapshot_user(struct snapshot *s, const char *name); /* same name, same handle */
 
 /* Sort, resolve and derive; afterwards the snapshot never changes.

@@ -13,7 +13,7 @@
 
 struct snap_builder {
 	uint32_t room_flavors, room_nodes, room_devices, room_queues, room_shares, room_licenses,
-		room_requests, room_jobs, room_allocs, room_users;
+		room_requests, room_jobs, room_allocs, room_promises, room_users;
 	struct intern requests, users, wheres; /* keys live in `keys` */
 	struct gpuq_arena keys;
 	struct gpuq_buf blob; /* of the request being added */

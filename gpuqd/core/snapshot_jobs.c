@@ -59,7 +59,8 @@ static int check_job(struct seal *w, uint32_t i)
 	const struct snap_job *j = &s->jobs[i];
 	char name[32];
 
-	if (j->queue >= s->n_queues || j->request >= s->n_requests || j->user >= s->n_users)
+	if (j->queue >= s->n_queues || j->request >= s->n_requests || j->user >= s->n_users ||
+	    (j->evicted_for != SNAP_NONE && j->evicted_for >= s->n_queues))
 		return gpuq_fail(w->err, GPUQ_EINVAL, "job %u has no queue, request or user",
 				 j->key.id);
 	if (i > 0 && cmp_job(s->jobs, i - 1, i) == 0) {
@@ -86,6 +87,8 @@ int seal_jobs(struct seal *w)
 		if (rc < 0)
 			return rc;
 		j->queue = w->map_queue[j->queue];
+		if (j->evicted_for != SNAP_NONE)
+			j->evicted_for = w->map_queue[j->evicted_for];
 		for (uint32_t k = 0; k < j->n_exclude; k++) {
 			uint32_t node = w->map_node[exclude[k]], at = k;
 
@@ -198,28 +201,40 @@ static void derive_free(struct snapshot *s)
 		take_some(s, &s->nodes[i], s->nodes[i].foreign_gpus);
 }
 
-int seal_allocs(struct seal *w)
+/* Handles to indexes, and by job and pod. */
+static int seal_pods(struct seal *w, struct snap_alloc **table, uint32_t n)
 {
-	struct snapshot *s = w->s;
+	const struct snapshot *s = w->s;
+	struct snap_alloc *pods = *table;
 	uint32_t *order, *map;
 	int rc;
 
-	for (uint32_t i = 0; i < s->n_allocs; i++) {
-		struct snap_alloc *a = &s->allocs[i];
-
-		if (a->job >= s->n_jobs || a->node >= s->n_nodes)
+	for (uint32_t i = 0; i < n; i++) {
+		if (pods[i].job >= s->n_jobs || pods[i].node >= s->n_nodes)
 			return gpuq_fail(w->err, GPUQ_EINVAL, "a pod of no job or on no node");
-		a->job = w->map_job[a->job];
-		a->node = w->map_node[a->node];
+		pods[i].job = w->map_job[pods[i].job];
+		pods[i].node = w->map_node[pods[i].node];
 	}
-	rc = seal_sorted(w, s->n_allocs, cmp_alloc, s->allocs, &order, &map);
+	rc = seal_sorted(w, n, cmp_alloc, pods, &order, &map);
+	return rc < 0 ? rc : seal_permute(w, table, n, sizeof(**table), order);
+}
+
+int seal_allocs(struct seal *w)
+{
+	struct snapshot *s = w->s;
+	int rc = seal_pods(w, &s->allocs, s->n_allocs);
+
 	if (rc == 0)
-		rc = seal_permute(w, &s->allocs, s->n_allocs, sizeof(*s->allocs), order);
+		rc = seal_pods(w, &s->promises, s->n_promises);
 	if (rc < 0)
 		return rc;
 	for (uint32_t i = s->n_allocs; i-- > 0;) {
 		s->jobs[s->allocs[i].job].alloc_first = i;
 		s->jobs[s->allocs[i].job].n_allocs++;
+	}
+	for (uint32_t i = s->n_promises; i-- > 0;) {
+		s->jobs[s->promises[i].job].promise_first = i;
+		s->jobs[s->promises[i].job].n_promises++;
 	}
 	derive_free(s);
 	return 0;
