@@ -45,7 +45,7 @@ test_expect_success 'a server that does not speak our language' '
 
 test_expect_success 'who waits does not notice that the daemon dies and comes back' '
 	start_gpuqd && id=$(sh_job "until [ -e \"$PWD/go\" ]; do sleep 0.05; done; exit 17") && job_becomes "$id" RUNNING &&
-	{ ( exits 17 gpuq wait --verbose "$id" ) >waited 2>&1 & waiter=$!; } && wait_for 30 test -s err &&
+	rm -f err && { ( exits 17 gpuq wait --verbose "$id" ) >waited 2>&1 & waiter=$!; } && wait_for 30 test -s err &&
 	kill_gpuqd && start_gpuqd && touch go && wait "$waiter"
 '
 
