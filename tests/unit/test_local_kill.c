@@ -148,7 +148,7 @@ Test(local_kill, at_random_loses_nothing_and_doubles_nothing)
 				     count[i]);
 		remove_dir();
 	}
-	cr_expect_gt(killed, rounds, "the kills came too late to prove anything");
+	cr_expect_gt(killed, rounds / 4, "the kills came too late to prove anything");
 }
 
 /* At a named step of the daemon nothing is lost at all; at one of the shepherd the job
