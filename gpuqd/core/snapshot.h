@@ -53,6 +53,7 @@ struct snap_config {
 	/* What was evicted for another queue does not make that queue lose something within
 	 * this time, except under its own guarantee. */
 	int64_t cooldown_us;
+	int64_t preemption_delay_us; /* nobody has to leave for a job that waits less long */
 	uint32_t claims_per_hour; /* on fair shares, against one queue; 0 = no bound */
 	uint32_t moves_per_day; /* of one job */
 	int64_t grow_delay_us; /* an elastic job that shrank does not grow sooner */
