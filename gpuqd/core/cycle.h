@@ -111,6 +111,8 @@ struct cycle {
 	/* topology.c */
 	struct level **levels; /* those asked for so far */
 	uint32_t n_levels, room_levels;
+	struct tree **trees; /* as well */
+	uint32_t n_trees, room_trees;
 	const uint64_t *domain; /* that the whole job at hand stands in; NULL = none yet */
 
 	struct future *future; /* future.c; NULL until somebody is blocked */

@@ -1,4 +1,4 @@
-#include "gpuqd/core/pack.h"
+#include "gpuqd/core/topology.h"
 
 #include <string.h>
 
@@ -301,8 +301,7 @@ static bool pack_group(struct cycle *c, uint32_t job, uint32_t flavor, uint32_t 
 	/* By preference, then anywhere. */
 	for (uint32_t t = 0; t <= fit->n_tiers; t++) {
 		m.tier = t < fit->n_tiers ? fit->tiers[t] : NULL;
-		if (g->topology_required || g->topology_preferred ? topology_pack(c, g, &b, &m)
-								  : pack_pods(c, &b, &m))
+		if (topology_asked(g) ? topology_pack(c, g, &b, &m) : pack_pods(c, &b, &m))
 			return true;
 		while (c->n_places > before)
 			nodes_undo(c, &b.one);
@@ -485,11 +484,13 @@ static bool pack_together(struct cycle *c, uint32_t job, uint32_t flavor, const 
 	const struct snap_group *g = &c->s->requests[c->s->jobs[job].request].groups[group];
 	const struct batch b = { pack_need(c, g), group, 0, g->pods_min };
 	const struct masks m = masks_for(c, job, flavor, group);
-	const struct level *l = topology_level(c, name);
 	uint64_t *set = cycle_scratch(c, c->n_words, sizeof(*set));
+	struct candidates k;
 	bool placed = false;
 
-	for (uint32_t n = 0; l && set && !placed && topology_nth(c, l, &b, &m, n, set); n++) {
+	if (!set || !candidates_init(c, g, name, &b, &m, &k))
+		return false;
+	while (!placed && candidates_next(c, &k, &b, &m, set)) {
 		c->domain = set;
 		placed = pack_groups(c, job, flavor);
 		c->domain = NULL;

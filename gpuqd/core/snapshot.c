@@ -409,6 +409,11 @@ static void blob_request(struct gpuq_buf *b, const struct snap_request *r)
 		blob_str(b, g->mig);
 		blob_str(b, g->topology_required);
 		blob_str(b, g->topology_preferred);
+		blob_int(b, g->n_slices);
+		for (uint32_t k = 0; k < g->n_slices; k++) {
+			blob_str(b, g->slices[k].level);
+			blob_int(b, g->slices[k].size);
+		}
 		blob_constraints(b, g);
 	}
 }
@@ -454,6 +459,16 @@ static struct gpuq_term *copy_terms(struct snapshot *s, const struct gpuq_term *
 	return out;
 }
 
+static const struct snap_slice *copy_slices(struct snapshot *s, const struct snap_slice *in,
+					    uint32_t n)
+{
+	struct snap_slice *out = copy_items(s, in, n, sizeof(*in));
+
+	for (uint32_t i = 0; out && i < n; i++)
+		out[i].level = copy_str(s, in[i].level);
+	return out;
+}
+
 static void copy_group(struct snapshot *s, const struct snap_group *in, struct snap_group *out)
 {
 	*out = *in;
@@ -472,6 +487,7 @@ static void copy_group(struct snapshot *s, const struct snap_group *in, struct s
 	out->exclude = copy_list(s, &in->exclude);
 	out->topology_required = copy_str(s, in->topology_required);
 	out->topology_preferred = copy_str(s, in->topology_preferred);
+	out->slices = copy_slices(s, in->slices, in->n_slices);
 }
 
 uint32_t snapshot_add_request(struct snapshot *s, const struct snap_request *in)

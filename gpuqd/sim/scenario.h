@@ -94,6 +94,8 @@ struct sc_tasks {
 	struct gpuq_objects tolerations; /* struct sc_toleration */
 };
 
+#define SC_SLICES_MAX 16 /* layers; more are refused */
+
 struct sc_slice {
 	const char *level;
 	int64_t size;
