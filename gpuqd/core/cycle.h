@@ -114,6 +114,8 @@ struct cycle {
 	struct tree **trees; /* as well */
 	uint32_t n_trees, room_trees;
 	const uint64_t *domain; /* that the whole job at hand stands in; NULL = none yet */
+	const uint64_t *near; /* that it would rather stand in, inside domain; NULL = none */
+	uint32_t n_tries; /* domains tried for all roles of it together */
 
 	struct future *future; /* future.c; NULL until somebody is blocked */
 	bool withholding; /* planned starts are being left what they count on */

@@ -41,6 +41,13 @@ struct batch {
  * and are to be undone by the caller. */
 bool pack_pods(struct cycle *c, const struct batch *b, struct masks *m);
 
+/* Where the group's pods may be looked for, whatever its preferences. */
+struct masks pack_masks(struct cycle *c, uint32_t job, uint32_t flavor, uint32_t group);
+
+/* Places for the minimum of all groups, one group after the other, in an order that mostly
+ * goes; with few groups, in any. False: none has been taken. */
+bool pack_groups(struct cycle *c, uint32_t job, uint32_t flavor);
+
 /* What one pod of the group takes, as the present cycle (or its planning) counts it. */
 struct need pack_need(const struct cycle *c, const struct snap_group *g);
 

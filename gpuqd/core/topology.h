@@ -123,4 +123,14 @@ bool candidates_init(struct cycle *c, const struct snap_group *g, const char *le
 bool candidates_next(struct cycle *c, struct candidates *k, const struct batch *b,
 		     const struct masks *m, uint64_t *set);
 
+/* roles.c */
+
+/* The order in which groups of one job get their places: the one with the fewest places
+ * to choose from first, in proportion to its pods; by_size: the one with the largest
+ * pods. order has room for all of them. */
+void roles_order(struct cycle *c, uint32_t job, uint32_t flavor, bool by_size, uint32_t *order);
+
+/* As pack_groups; all groups that require or prefer one level share a domain of it. */
+bool roles_pack(struct cycle *c, uint32_t job, uint32_t flavor);
+
 #endif
