@@ -104,13 +104,24 @@ struct snap_node {
 	int64_t foreign_gpus; /* whole devices taken by others, nobody knows which */
 	uint32_t n_devices;
 	const struct snap_device *devices_in; /* n_devices of them, copied; NULL = healthy, empty */
+	/* How fast devices are joined (links.h), and the NUMA node of each; copied. NULL = all
+	 * alike. Not looked at on nodes with more than LINKS_DEVICES_MAX devices. */
+	const uint8_t *links; /* n_devices x n_devices, larger = faster */
+	const uint8_t *numa; /* n_devices */
 	struct gpuq_strmap labels; /* borrowed until sealed */
 	const struct snap_taint *taints; /* borrowed until sealed */
 	uint32_t n_taints;
 	/* sealed */
 	uint32_t cls; /* equal pool, flavor, taints and labels anybody asks for */
 	uint32_t device_first; /* into snapshot.devices */
+	uint32_t joint; /* into snapshot.joints; SNAP_NONE = all devices alike */
 	int64_t cpu_free, memory_free, pods_free; /* may be below 0: more is held than there is */
+};
+
+/* How the devices of alike nodes are joined. */
+struct snap_joint {
+	uint32_t n_devices;
+	const uint8_t *links, *numa; /* as in snap_node */
 };
 
 /* Nodes with equal pool, flavor, taints and values of every label that some request
@@ -300,6 +311,7 @@ struct snapshot {
 	struct snap_flavor *flavors;
 	struct snap_class *classes;
 	struct snap_node *nodes;
+	struct snap_joint *joints;
 	struct snap_device *devices;
 	struct snap_queue *queues;
 	struct snap_share *shares; /* queue q, resource r: shares[q * n_res + r] */
@@ -310,7 +322,8 @@ struct snapshot {
 	struct snap_alloc *promises; /* by job, then pod index */
 	const char **users; /* by name */
 	const char **label_keys; /* that requests and levels speak of */
-	uint32_t n_flavors, n_classes, n_nodes, n_devices, n_queues, n_licenses, n_requests;
+	uint32_t n_flavors, n_classes, n_joints, n_nodes, n_devices, n_queues, n_licenses,
+		n_requests;
 	uint32_t n_groups; /* of all requests */
 	uint32_t n_wheres; /* different constraints among them */
 	uint32_t n_jobs, n_allocs, n_promises, n_users, n_label_keys;

@@ -27,6 +27,8 @@ static void add_nodes(const struct world *w, struct snapshot *s)
 		n.memory_bytes =
 			spec->mem_mb == SC_ABSENT ? GPUQ_UNLIMITED : spec->mem_mb / 1000 << 20;
 		n.pods = whole_units(spec->max_pods, GPUQ_UNLIMITED);
+		n.links = spec->links.n ? spec->links.items : NULL;
+		n.numa = spec->numa.n ? spec->numa.items : NULL;
 		n.labels = spec->labels;
 		n.taints = spec->taints.items;
 		n.n_taints = (uint32_t)spec->taints.n;
