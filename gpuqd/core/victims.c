@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "gpuqd/core/amount.h"
-#include "gpuqd/core/pack.h"
 #include "gpuqd/core/sort.h"
+#include "gpuqd/core/topology.h"
 #include "libgpuq/limits.h"
 
 /* The search for victims. Two ways: one after the other from the queue that is most over
