@@ -247,6 +247,10 @@ void future_started(struct cycle *c, const struct plan_action *a);
 /* claim.c: make a blocked job room: it is promised places that others leave. *flavor = on
  * which. The plan has all that follows. */
 bool claim_job(struct cycle *c, uint32_t job, uint32_t *flavor);
+/* rules.c: would it pass its queue's fair share, so that it may not claim what others hold?
+ * *why says by how much. */
+bool claim_exceeds_share(const struct cycle *c, uint32_t job, uint32_t flavor,
+			 struct plan_reason *why);
 /* units.c: what was started or promised is held from now on. */
 void units_add_started(struct cycle *c, uint32_t job, uint32_t flavor);
 /* sched.c: the places of the job at hand as an action. */

@@ -197,6 +197,18 @@ static void why_behind(struct cycle *c, uint32_t behind)
 		c->failed = true;
 }
 
+/* Inside its share it could have what others hold. */
+static void why_beyond_share(struct cycle *c, uint32_t job, uint32_t flavor)
+{
+	struct plan_reason why, *at;
+
+	if (!c->s->config.reclaim || !claim_exceeds_share(c, job, flavor, &why))
+		return;
+	at = CYCLE_PUSH(c, whys, 1);
+	if (at)
+		*at = why;
+}
+
 /* What was promised a job is not yet its own: it waits for its victims. */
 static void tell_victims(struct cycle *c, uint32_t job)
 {
@@ -238,8 +250,10 @@ static bool try_start(struct cycle *c, uint32_t job)
 		}
 		if (how == BEHIND)
 			waits_for = behind;
-		if (how == NO_ROOM && lacking++ == 0)
+		if (how == NO_ROOM && lacking++ == 0) {
 			why_no_place(c, job, flavor);
+			why_beyond_share(c, job, flavor);
+		}
 	}
 	if (waits_for != SNAP_NONE)
 		why_behind(c, waits_for);
