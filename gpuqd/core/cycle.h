@@ -138,6 +138,9 @@ struct cycle {
 	uint32_t *array_use; /* by job: position of its array's counter */
 	uint32_t *array_running; /* counters: elements that run, leave or were started */
 
+	/* priority.c */
+	struct priority *priority;
+
 	/* order.c */
 	struct turn *turns; /* by queue, then the root's */
 	uint32_t *line; /* eligible jobs by queue, in order of service */

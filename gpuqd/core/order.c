@@ -167,16 +167,33 @@ static void replay_up(struct cycle *c, uint32_t q)
 
 /* ---- the lines of the leaves ---- */
 
-static int cmp_service(const void *ctx, uint32_t x, uint32_t y)
+/* What waits longer stands first; jobs stand by id. */
+static int cmp_submit(const void *ctx, uint32_t x, uint32_t y)
 {
-	const struct snap_job *a = (const struct snap_job *)ctx + x;
-	const struct snap_job *b = (const struct snap_job *)ctx + y;
+	const struct snap_job *jobs = ctx;
+	const int c = sort_i64(jobs[x].submit_us, jobs[y].submit_us);
 
-	if (a->priority != b->priority)
-		return a->priority > b->priority ? -1 : 1;
-	if (a->submit_us != b->submit_us)
-		return sort_i64(a->submit_us, b->submit_us);
-	return sort_i64(x, y); /* jobs stand by id */
+	return c ? c : sort_i64(x, y);
+}
+
+/* By priority, submit time and id. Priorities of one moment are numbers, so that they
+ * are sorted digit by digit: a queue of 100,000 jobs costs a few passes over it. */
+static void sort_line(struct cycle *c, uint32_t *line, uint32_t n, uint32_t *scratch)
+{
+	struct sort_pair *pairs = cycle_scratch(c, 2 * (size_t)n, sizeof(*pairs));
+
+	if (!pairs)
+		return;
+	sort_ix(line, scratch, n, cmp_submit, c->s->jobs);
+	for (uint32_t i = 0; i < n; i++)
+		pairs[i] = (struct sort_pair){
+			UINT64_MAX - priority_key(c->priority, line[i]),
+			line[i],
+		};
+	sort_pairs(pairs, pairs + n, n);
+	for (uint32_t i = 0; i < n; i++)
+		line[i] = pairs[i].ix;
+	gpuq_arena_reset(&c->scratch);
 }
 
 static bool blocked(const struct cycle *c, uint32_t job)
@@ -225,8 +242,9 @@ static void make_lines(struct cycle *c)
 		if (in_line(c, i))
 			c->line[t->first + t->n++] = i;
 	}
-	for (uint32_t q = 0; q < s->n_queues; q++)
-		sort_ix(c->line + c->turns[q].first, scratch, c->turns[q].n, cmp_service, s->jobs);
+	for (uint32_t q = 0; q < s->n_queues && !c->failed; q++)
+		if (c->turns[q].n > 1)
+			sort_line(c, c->line + c->turns[q].first, c->turns[q].n, scratch);
 }
 
 /* Seats for the children of one queue: brackets[bracket + width + seat] is the child,

@@ -327,6 +327,8 @@ int sched_cycle(const struct snapshot *in, struct gpuq_arena *mem, struct plan *
 		classify(&c);
 	if (!c.failed)
 		ledger_shares(&c);
+	c.priority = c.failed ? NULL : priority_new(in, mem);
+	c.failed |= !c.priority;
 	if (!c.failed)
 		order_init(&c);
 	if (!c.failed)
@@ -345,6 +347,7 @@ int sched_cycle(const struct snapshot *in, struct gpuq_arena *mem, struct plan *
 	plan.fair_share = c.fair;
 	plan.allocated = c.held;
 	plan.demand = c.demand;
+	plan.priority = c.priority;
 	plan.wake_us = c.wake_us;
 	plan.steps = c.steps;
 	plan.cut_short = c.cut_short;

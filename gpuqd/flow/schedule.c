@@ -107,6 +107,7 @@ static void tell_reasons(struct schedule *s, const struct snapshot *sn, const st
 		struct reason_fact facts[16];
 		const struct snap_job *sj = &sn->jobs[p->reasons[i].job];
 		struct event ev = { .type = EV_JOB_REASONS };
+		struct priority_terms terms;
 		size_t n = 0;
 		uint32_t job = p->reasons[i].job;
 
@@ -116,7 +117,8 @@ static void tell_reasons(struct schedule *s, const struct snapshot *sn, const st
 		ev.job = (struct job_key){ sj->key.id, sj->key.index };
 		ev.reasons.items = facts;
 		ev.reasons.n = n;
-		ev.reasons.priority = sj->priority;
+		priority_terms(p->priority, job, &terms);
+		ev.reasons.priority = terms.total;
 		ev.reasons.planned_us = planned_us ? planned_us[job] : 0;
 		journal_apply(s->j, &ev, NULL);
 	}

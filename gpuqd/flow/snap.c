@@ -205,12 +205,32 @@ static void take_allocs(struct taking *t, const struct job *j, uint32_t job)
 	}
 }
 
-/* The qos's class dominates; nice moves a job inside it. Larger is sooner. */
-static int64_t priority_of(const struct taking *t, const struct job *j)
+/* Waiting counts from when nothing but others stood in its way. */
+static int64_t eligible_since(const struct job *j)
 {
-	const struct site_qos *q = site_qos_find(t->m->site, j->qos);
+	int64_t since = j->eligible_us, first = INT64_MAX, last = 0;
 
-	return (q ? q->priority : 0) * 1000 - j->nice;
+	for (uint32_t i = 0; i < j->n_deps; i++) {
+		if (j->deps[i].state != DEP_DONE)
+			continue;
+		first = j->deps[i].at_us < first ? j->deps[i].at_us : first;
+		last = j->deps[i].at_us > last ? j->deps[i].at_us : last;
+	}
+	if (j->depends_any && last > 0)
+		last = first;
+	return last > since ? last : since;
+}
+
+/* How often claims of others made it leave in the last day. */
+static uint32_t evicted_since(const struct job *j, int64_t from_us)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < j->n_evictions; i++)
+		n += j->evictions[i].at_us >= from_us &&
+		     (j->evictions[i].cause == GPUQ_CAUSE_RECLAIM ||
+		      j->evictions[i].cause == GPUQ_CAUSE_PREEMPT);
+	return n;
 }
 
 static void take_job(struct taking *t, const struct job *j)
@@ -237,7 +257,10 @@ static void take_job(struct taking *t, const struct job *j)
 			   ? SNAP_LEAVING
 			   : SNAP_RUNNING;
 	sj.attempt = j->attempt;
-	sj.priority = priority_of(t, j);
+	sj.priority = qos ? qos->priority : 0;
+	sj.nice = j->nice;
+	sj.eligible_us = eligible_since(j);
+	sj.n_evicted_day = evicted_since(j, t->now_us - 24 * 3600 * GPUQ_US_PER_S);
 	sj.submit_us = j->submit_us;
 	sj.begin_us = j->begin_us > j->not_before_us ? j->begin_us : j->not_before_us;
 	sj.deadline_us = j->deadline_us;
