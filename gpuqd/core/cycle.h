@@ -122,6 +122,7 @@ struct cycle {
 	bool *stopped; /* by queue: it or an ancestor is */
 	bool *per_user; /* by queue: some limit on the path counts users */
 	bool lends_limited;
+	struct budgets *budgets; /* budget.c; NULL = no queue has one */
 	uint32_t *kid_first, *kid_next; /* children by age; kid_first[n_queues] = the root's */
 	int64_t *license_free;
 	struct user_use *user_uses;
@@ -189,6 +190,14 @@ void nodes_reopen(struct cycle *c);
 void nodes_change(struct cycle *c, uint32_t node);
 void nodes_changed(struct cycle *c, uint32_t node);
 void nodes_fill_buckets(struct cycle *c); /* anew, from whole and usable */
+
+/* budget.c: GPU-minutes of queues */
+void budget_init(struct cycle *c);
+/* May it start, for as long as it may run, inside the hard budgets above it? */
+bool budget_admits(struct cycle *c, uint32_t job, uint32_t flavor, struct plan_reason *why);
+void budget_start(struct cycle *c, uint32_t job, uint32_t flavor);
+/* Do longer jobs alone fail for this reason? */
+bool budget_refused(const struct plan_reason *why);
 
 /* fit.c */
 const struct group_fit *fit_of(struct cycle *c, uint32_t request, uint32_t group);

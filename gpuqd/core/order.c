@@ -14,6 +14,7 @@ struct ratio {
 
 /* What the rule compares, for a queue with a head job. */
 struct rank_key {
+	bool demoted; /* beyond its guarantee, and a budget above the head is used up */
 	bool over; /* holds more than its fair share of what the head asks for */
 	bool outside; /* with the head it would pass its guarantee */
 	int64_t rank;
@@ -48,6 +49,8 @@ static int cmp_key(const struct rank_key *x, const struct rank_key *y)
 {
 	int c;
 
+	if (x->demoted != y->demoted)
+		return x->demoted ? 1 : -1;
 	if (x->over != y->over)
 		return x->over ? 1 : -1;
 	if (x->outside != y->outside)
@@ -110,6 +113,8 @@ static void make_key(struct cycle *c, uint32_t q)
 		if (held > 0)
 			key.without = larger(key.without, (struct ratio){ held, by });
 	}
+	key.demoted = key.outside && flavor != SNAP_NONE &&
+		      c->s->queues[c->s->jobs[t->head].queue].over_budget;
 	if (flavor != SNAP_NONE)
 		key.fair = c->fair[(size_t)q * c->s->n_res + flavor];
 	t->key = key;

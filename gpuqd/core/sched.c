@@ -247,7 +247,9 @@ static bool try_start(struct cycle *c, uint32_t job)
 		own_reasons(c, job, why_first);
 	else
 		block_class(c, job, why_first,
-			    waits_for != SNAP_NONE ? c->s->jobs[job].walltime_us : 0);
+			    waits_for != SNAP_NONE || budget_refused(&refused)
+				    ? c->s->jobs[job].walltime_us
+				    : 0);
 	return false;
 }
 

@@ -225,7 +225,14 @@ uint32_t snapshot_add_flavor(struct snapshot *s, const char *name, int64_t rank)
 		return SNAP_NONE;
 	f->name = copy_str(s, name);
 	f->rank = rank;
+	f->rate_milli = SNAP_MILLI;
 	return s->n_flavors - 1;
+}
+
+void snapshot_set_rate(struct snapshot *s, uint32_t flavor, int64_t rate_milli)
+{
+	if (flavor < s->n_flavors)
+		s->flavors[flavor].rate_milli = rate_milli;
 }
 
 uint32_t snapshot_add_license(struct snapshot *s, const char *name, int64_t count)

@@ -83,6 +83,7 @@ struct snap_config {
 struct snap_flavor {
 	const char *name;
 	int64_t rank;
+	int64_t rate_milli; /* what a device is charged at, in thousandths; as added: 1000 */
 	int64_t capacity_milli; /* sealed: devices of usable nodes, whole */
 };
 
@@ -170,6 +171,7 @@ struct snap_queue {
 	/* GPU-milliseconds of its period, here and below; GPUQ_UNLIMITED = no budget. What
 	 * has been charged up to now, running jobs included. */
 	int64_t budget_gpu_ms, budget_used_gpu_ms;
+	int64_t budget_reset_us; /* when its next period begins; 0 = never */
 	bool budget_hard; /* nothing starts beyond it; else it only lowers the standing */
 	bool own_strict; /* its own jobs yield only to those that stand at least as well */
 	uint32_t n_claims_hour; /* claims on fair shares against it in the last hour */
@@ -373,6 +375,7 @@ void snapshot_free(struct snapshot *s);
  * licenses before what speaks of them, requests and queues before jobs, jobs and nodes
  * before allocs. Requests with equal content get the same handle. */
 uint32_t snapshot_add_flavor(struct snapshot *s, const char *name, int64_t rank);
+void snapshot_set_rate(struct snapshot *s, uint32_t flavor, int64_t rate_milli);
 uint32_t snapshot_add_license(struct snapshot *s, const char *name, int64_t count);
 uint32_t snapshot_add_queue(struct snapshot *s, const struct snap_queue *q);
 uint32_t snapshot_add_node(struct snapshot *s, const struct snap_node *n);

@@ -221,18 +221,6 @@ static int64_t eligible_since(const struct job *j)
 	return last > since ? last : since;
 }
 
-/* How often claims of others made it leave in the last day. */
-static uint32_t evicted_since(const struct job *j, int64_t from_us)
-{
-	uint32_t n = 0;
-
-	for (uint32_t i = 0; i < j->n_evictions; i++)
-		n += j->evictions[i].at_us >= from_us &&
-		     (j->evictions[i].cause == GPUQ_CAUSE_RECLAIM ||
-		      j->evictions[i].cause == GPUQ_CAUSE_PREEMPT);
-	return n;
-}
-
 static void take_job(struct taking *t, const struct job *j)
 {
 	const struct site_qos *qos = site_qos_find(t->m->site, j->qos);
@@ -260,7 +248,6 @@ static void take_job(struct taking *t, const struct job *j)
 	sj.priority = qos ? qos->priority : 0;
 	sj.nice = j->nice;
 	sj.eligible_us = eligible_since(j);
-	sj.n_evicted_day = evicted_since(j, t->now_us - 24 * 3600 * GPUQ_US_PER_S);
 	sj.submit_us = j->submit_us;
 	sj.begin_us = j->begin_us > j->not_before_us ? j->begin_us : j->not_before_us;
 	sj.deadline_us = j->deadline_us;

@@ -176,7 +176,7 @@ static void fill_job(struct world *w, struct snapshot *s, const struct sim_job *
 	out->queue = queue_handle(w, j->queue);
 	out->request = add_request(w, s, t);
 	out->user = snapshot_user(s, t->spec->user);
-	out->priority = j->priority / 1000;
+	out->priority = j->priority;
 	out->submit_us = t->submit_us;
 	out->begin_us = t->begin_us;
 	out->deadline_us = t->deadline_us;
