@@ -80,6 +80,20 @@ usage_q32 usage_of(int64_t milli, int64_t dt_us, int64_t half_life_us)
 	return scaled(x * (ONE - usage_factor(dt_us, half_life_us)), PER_SECOND_LN2, shift);
 }
 
+usage_q32 usage_scaled(usage_q32 u, int64_t milli)
+{
+	const uint64_t n = (uint64_t)(milli > 0 ? milli : 0);
+	fixed_u128 x;
+	uint64_t hi;
+
+	if (milli == 1000)
+		return u;
+	x = (u >> 88 ? ((fixed_u128)1 << 88) - 1 : u) * n;
+	hi = (uint64_t)(x >> 64);
+	return (fixed_u128)(hi / 1000) << 64 |
+	       fixed_div((fixed_u128)(hi % 1000) << 64 | (uint64_t)x, 1000);
+}
+
 usage_q32 usage_at(const struct usage_account *a, int64_t now_us, int64_t half_life_us)
 {
 	const int64_t dt = now_us - a->at_us;

@@ -39,6 +39,9 @@ usage_q32 usage_left(usage_q32 u, int64_t dt_us, int64_t half_life_us);
 /* What so many devices add in dt, as it stands at its end. */
 usage_q32 usage_of(int64_t milli, int64_t dt_us, int64_t half_life_us);
 
+/* So many thousandths of it, below 2^40 of them. */
+usage_q32 usage_scaled(usage_q32 u, int64_t milli);
+
 /* The account's amount at a time; one before at_us is taken for at_us. */
 usage_q32 usage_at(const struct usage_account *a, int64_t now_us, int64_t half_life_us);
 
