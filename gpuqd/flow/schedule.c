@@ -10,6 +10,7 @@
 #include "gpuqd/base/loop.h"
 #include "gpuqd/core/sched.h"
 #include "gpuqd/flow/journal.h"
+#include "gpuqd/flow/quota_warn.h"
 #include "libgpuq/limits.h"
 
 /* A burst of submissions is one decision; a single one does not wait noticeably. On a
@@ -26,6 +27,7 @@ struct schedule {
 	int64_t unblock_us; /* when `unblock` fires; wall clock */
 	int64_t first_kick_us; /* of the pending cycle; monotonic */
 	bool ready;
+	bool site_told; /* what is wrong with the site has been logged */
 	struct gpuq_arena mem;
 	uint64_t n_cycles;
 	int64_t last_end_us, last_took_us; /* of the last cycle; monotonic */
@@ -197,6 +199,8 @@ static void cycle(struct schedule *s)
 		return;
 	}
 	s->n_cycles++;
+	if (s->ready && !s->site_told)
+		s->site_told = quota_warn(sn);
 	for (uint32_t i = 0; i < plan.n_actions; i++)
 		if (plan.actions[i].kind == PLAN_PLACE && s->ready)
 			place(s, sn, &plan, &plan.actions[i]);
@@ -296,6 +300,10 @@ static void on_event(void *arg, const struct event *ev)
 	case EV_JOB_PLACED:
 	case EV_KEYS_EXPIRED:
 		return; /* nothing becomes possible by these */
+	case EV_SITE_APPLIED:
+		s->site_told = false;
+		schedule_kick(s);
+		return;
 	case EV_JOB_BLOCKED:
 		if (ev->blocked.reason.code != GPUQ_R_NONE)
 			unblock_at(s, ev->blocked.until_us);
