@@ -67,6 +67,7 @@ struct snap_config {
 	/* What was evicted for another queue does not make that queue lose something within
 	 * this time, except under its own guarantee. */
 	int64_t cooldown_us;
+	int64_t preemption_delay_us; /* nobody has to leave for a job that waits less long */
 	uint32_t claims_per_hour; /* on fair shares, against one queue; 0 = no bound */
 	uint32_t moves_per_day; /* of one job */
 	int64_t grow_delay_us; /* an elastic job that shrank does not grow sooner */
@@ -118,13 +119,24 @@ struct snap_node {
 	int64_t foreign_gpus; /* whole devices taken by others, nobody knows which */
 	uint32_t n_devices;
 	const struct snap_device *devices_in; /* n_devices of them, copied; NULL = healthy, empty */
+	/* How fast devices are joined (links.h), and the NUMA node of each; copied. NULL = all
+	 * alike. Not looked at on nodes with more than LINKS_DEVICES_MAX devices. */
+	const uint8_t *links; /* n_devices x n_devices, larger = faster */
+	const uint8_t *numa; /* n_devices */
 	struct gpuq_strmap labels; /* borrowed until sealed */
 	const struct snap_taint *taints; /* borrowed until sealed */
 	uint32_t n_taints;
 	/* sealed */
 	uint32_t cls; /* equal pool, flavor, taints and labels anybody asks for */
 	uint32_t device_first; /* into snapshot.devices */
+	uint32_t joint; /* into snapshot.joints; SNAP_NONE = all devices alike */
 	int64_t cpu_free, memory_free, pods_free; /* may be below 0: more is held than there is */
+};
+
+/* How the devices of alike nodes are joined. */
+struct snap_joint {
+	uint32_t n_devices;
+	const uint8_t *links, *numa; /* as in snap_node */
 };
 
 /* Nodes with equal pool, flavor, taints and values of every label that some request
@@ -191,6 +203,12 @@ struct snap_usage {
 	uint64_t used;
 };
 
+/* Every `size` pods of a group stand together inside one domain of `level`. */
+struct snap_slice {
+	const char *level;
+	uint32_t size; /* >= 1; divides that of the layer around it */
+};
+
 /* One kind of pod in a request; the fields of struct gpuq_group that matter to a
  * decision. Everything is copied when the request is added. */
 struct snap_group {
@@ -205,6 +223,8 @@ struct snap_group {
 	struct gpuq_strlist nodes, exclude;
 	uint32_t n_required, n_preferred, n_tolerations;
 	const char *topology_required, *topology_preferred;
+	const struct snap_slice *slices; /* outermost first */
+	uint32_t n_slices;
 };
 
 struct snap_license_need {
@@ -280,6 +300,7 @@ struct snap_job {
 	/* What it lost and would lose. */
 	int64_t checkpoint_us; /* its last checkpoint; 0 = none known */
 	int64_t restart_cost_us; /* that a start takes before work goes on */
+	bool returns; /* of one that leaves: it will wait again */
 	bool evict_last; /* leaves after others of equal standing */
 	int64_t evicted_us; /* when it last had to leave for another queue; 0 = never */
 	uint32_t evicted_for; /* handle of that queue */
@@ -320,6 +341,7 @@ struct snapshot {
 	struct snap_flavor *flavors;
 	struct snap_class *classes;
 	struct snap_node *nodes;
+	struct snap_joint *joints;
 	struct snap_device *devices;
 	struct snap_queue *queues;
 	struct snap_share *shares; /* queue q, resource r: shares[q * n_res + r] */
@@ -332,7 +354,8 @@ struct snapshot {
 	struct snap_usage *usages; /* by queue, then as users first appeared; sealed: one for
 				    * every queue and user of a job */
 	const char **label_keys; /* that requests and levels speak of */
-	uint32_t n_flavors, n_classes, n_nodes, n_devices, n_queues, n_licenses, n_requests;
+	uint32_t n_flavors, n_classes, n_joints, n_nodes, n_devices, n_queues, n_licenses,
+		n_requests;
 	uint32_t n_groups; /* of all requests */
 	uint32_t n_wheres; /* different constraints among them */
 	uint32_t n_jobs, n_allocs, n_promises, n_users, n_usages, n_label_keys;
