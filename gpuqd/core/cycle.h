@@ -134,6 +134,7 @@ struct cycle {
 	bool *stopped; /* by queue: it or an ancestor is */
 	bool *per_user; /* by queue: some limit on the path counts users */
 	bool lends_limited;
+	struct budgets *budgets; /* budget.c; NULL = no queue has one */
 	uint32_t *kid_first, *kid_next; /* children by age; kid_first[n_queues] = the root's */
 	int64_t *license_free;
 	struct user_use *user_uses;
@@ -150,6 +151,8 @@ struct cycle {
 	uint32_t *array_use; /* by job: position of its array's counter */
 	uint32_t *array_running; /* counters: elements that run, leave or were started */
 
+	/* priority.c */
+	struct priority *priority;
 	struct units *units; /* units.c; NULL until somebody claims */
 
 	/* order.c */
@@ -201,6 +204,13 @@ void nodes_change(struct cycle *c, uint32_t node);
 void nodes_changed(struct cycle *c, uint32_t node);
 void nodes_fill_buckets(struct cycle *c); /* anew, from whole and usable */
 
+/* budget.c: GPU-minutes of queues */
+void budget_init(struct cycle *c);
+/* May it start, for as long as it may run, inside the hard budgets above it? */
+bool budget_admits(struct cycle *c, uint32_t job, uint32_t flavor, struct plan_reason *why);
+void budget_start(struct cycle *c, uint32_t job, uint32_t flavor);
+/* Do longer jobs alone fail for this reason? */
+bool budget_refused(const struct plan_reason *why);
 /* A pod is gone from its node (sign 1), or is back there (-1): devices, amounts, tenants. */
 void nodes_shift(struct cycle *c, const struct snap_alloc *a, int sign);
 

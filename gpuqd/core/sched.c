@@ -282,7 +282,9 @@ static bool try_start(struct cycle *c, uint32_t job)
 		own_reasons(c, job, why_first);
 	else
 		block_class(c, job, why_first,
-			    waits_for != SNAP_NONE ? c->s->jobs[job].walltime_us : 0);
+			    waits_for != SNAP_NONE || budget_refused(&refused)
+				    ? c->s->jobs[job].walltime_us
+				    : 0);
 	return false;
 }
 
@@ -366,6 +368,8 @@ int sched_cycle(const struct snapshot *in, struct gpuq_arena *mem, struct plan *
 		classify(&c);
 	if (!c.failed)
 		ledger_shares(&c);
+	c.priority = c.failed ? NULL : priority_new(in, mem);
+	c.failed |= !c.priority;
 	if (!c.failed)
 		promise_serve(&c);
 	if (!c.failed)
@@ -388,6 +392,7 @@ int sched_cycle(const struct snapshot *in, struct gpuq_arena *mem, struct plan *
 		c.held[i] -= c.leaving[i]; /* all is decided: what leaves is as good as gone */
 	plan.allocated = c.held;
 	plan.demand = c.demand;
+	plan.priority = c.priority;
 	plan.wake_us = c.wake_us;
 	plan.steps = c.steps;
 	plan.cut_short = c.cut_short;
