@@ -13,7 +13,7 @@
 
 struct snap_builder {
 	uint32_t room_flavors, room_nodes, room_devices, room_queues, room_shares, room_licenses,
-		room_requests, room_jobs, room_allocs, room_promises, room_users;
+		room_requests, room_jobs, room_allocs, room_promises, room_users, room_reservations;
 	struct intern requests, users, wheres; /* keys live in `keys` */
 	struct gpuq_arena keys;
 	struct gpuq_buf blob; /* of the request being added */
@@ -42,5 +42,6 @@ int seal_requests(struct seal *w);
 int seal_jobs(struct seal *w);
 int seal_allocs(struct seal *w);
 int seal_capacity(struct seal *w);
+int seal_calendar(struct seal *w);
 
 #endif
