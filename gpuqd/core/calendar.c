@@ -26,15 +26,15 @@ static bool over(const struct cycle *c, const struct snap_reservation *r)
 bool calendar_owns(const struct cycle *c, uint32_t reservation, uint32_t job)
 {
 	const struct snap_reservation *r = slice(c, reservation);
-	const struct snap_job *j = &c->s->jobs[job];
 	bool in_queue = r->queue == SNAP_NONE, named = r->n_users == 0;
 
-	if (r->maintenance || (in_queue && named))
+	if (job == SNAP_NONE || r->maintenance || (in_queue && named))
 		return false;
-	for (uint32_t q = j->queue; !in_queue && q != SNAP_NONE; q = c->s->queues[q].parent)
+	for (uint32_t q = c->s->jobs[job].queue; !in_queue && q != SNAP_NONE;
+	     q = c->s->queues[q].parent)
 		in_queue = q == r->queue;
 	for (uint32_t i = 0; !named && i < r->n_users; i++)
-		named = r->users[i] == j->user;
+		named = r->users[i] == c->s->jobs[job].user;
 	return in_queue && named;
 }
 
@@ -212,17 +212,15 @@ static void enter_nodes(struct cycle *c, uint32_t i)
 	c->future->slices[i] = set;
 }
 
-void calendar_enter(struct cycle *c)
+void calendar_enter_nodes(struct cycle *c)
 {
-	struct future *f = c->future;
+	c->future->slices = cycle_alloc(c, c->s->n_reservations, sizeof(*c->future->slices));
+	for (uint32_t i = 0; !c->failed && i < c->s->n_reservations; i++)
+		enter_nodes(c, i);
+}
 
-	if (c->s->n_reservations == 0)
-		return;
-	if (!f->slices) {
-		f->slices = cycle_alloc(c, c->s->n_reservations, sizeof(*f->slices));
-		for (uint32_t i = 0; f->slices && i < c->s->n_reservations; i++)
-			enter_nodes(c, i);
-	}
+void calendar_enter_amounts(struct cycle *c)
+{
 	for (uint32_t i = 0; !c->failed && i < c->s->n_reservations; i++)
 		if (is_amount(slice(c, i)) && !over(c, slice(c, i)))
 			enter_amount(c, i);
@@ -230,44 +228,48 @@ void calendar_enter(struct cycle *c)
 
 /* ---- beginning ---- */
 
-/* The begun reservation of whole nodes that a running job stands in the way of. */
-static uint32_t stands_in(const struct cycle *c, uint32_t job)
+/* Does the reservation of whole nodes tell a job there to leave when it begins? */
+static bool clears(const struct cycle *c, uint32_t i, uint32_t job)
 {
+	const struct snap_reservation *r = slice(c, i);
 	const struct snap_job *j = &c->s->jobs[job];
+
+	if (is_amount(r) || over(c, r) || (!r->maintenance && !j->preemptible) ||
+	    calendar_owns(c, i, job))
+		return false;
+	for (uint32_t a = j->alloc_first; a < j->alloc_first + j->n_allocs; a++)
+		if (bits_has(c->future->slices[i], c->s->allocs[a].node))
+			return true;
+	return false;
+}
+
+int64_t calendar_clears(const struct cycle *c, uint32_t job)
+{
 	const int64_t now = c->s->config.now_us;
 
-	for (uint32_t i = 0; i < c->s->n_reservations; i++) {
-		const struct snap_reservation *r = slice(c, i);
-
-		if (!keeps(c, i, job, now, future_add_time(now, 1)) || over(c, r) ||
-		    (!r->maintenance && !j->preemptible))
-			continue;
-		for (uint32_t a = j->alloc_first; a < j->alloc_first + j->n_allocs; a++)
-			if (bits_has(c->future->slices[i], c->s->allocs[a].node))
-				return i;
-	}
-	return SNAP_NONE;
+	/* They stand by their start. */
+	for (uint32_t i = 0; i < c->s->n_reservations; i++)
+		if (clears(c, i, job))
+			return slice(c, i)->start_us > now ? slice(c, i)->start_us : now;
+	return GPUQ_UNLIMITED;
 }
 
 /* Who is still there when a reservation begins is told to leave. */
 static void clear_nodes(struct cycle *c)
 {
-	bool told = false;
+	const int64_t now = c->s->config.now_us;
 
-	for (uint32_t i = 0; i < c->s->n_jobs && !c->failed; i++) {
-		uint32_t by;
-
-		if (c->s->jobs[i].state != SNAP_RUNNING)
-			continue;
-		by = stands_in(c, i);
-		if (by == SNAP_NONE)
-			continue;
-		future_evict(c, i,
-			     slice(c, by)->maintenance ? GPUQ_CAUSE_DRAIN : GPUQ_CAUSE_PREEMPT,
-			     SNAP_NONE, "3.6");
-		told = true;
-	}
-	c->future->stale |= told;
+	for (uint32_t i = 0; i < c->s->n_reservations && slice(c, i)->start_us <= now; i++)
+		for (uint32_t j = 0; j < c->s->n_jobs && !c->failed; j++) {
+			if (c->s->jobs[j].state != SNAP_RUNNING || !clears(c, i, j) ||
+			    future_leaves(c, j))
+				continue;
+			future_evict(c, j,
+				     slice(c, i)->maintenance ? GPUQ_CAUSE_DRAIN
+							      : GPUQ_CAUSE_PREEMPT,
+				     SNAP_NONE, "3.6");
+			c->future->stale = true;
+		}
 }
 
 void future_begin(struct cycle *c)

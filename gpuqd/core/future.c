@@ -45,14 +45,17 @@ static int64_t end_of_running(const struct cycle *c, uint32_t job, bool leaving)
 	const struct snap_job *j = &c->s->jobs[job];
 	const int64_t now = c->s->config.now_us;
 	int64_t end = future_end(c, job, j->start_us), yield;
+	const int64_t cleared = future_add_time(calendar_clears(c, job), j->grace_us);
 
 	if (leaving)
 		return told_to_leave(c);
 	if (end <= now)
 		end = told_to_leave(c);
-	if (j->yield_us == 0)
+	end = cleared < end ? cleared : end;
+	if (j->yield_us == 0 || now - j->yield_us > FUTURE_OVERRUN_US)
 		return end;
-	/* It runs where somebody else has the right to start. */
+	/* It runs where somebody else has the right to start. Where nobody took it up in
+	 * time, it runs as everybody does. */
 	yield = future_add_time(now, j->grace_us);
 	yield = yield > j->yield_us ? yield : j->yield_us;
 	return yield < end ? yield : end;
@@ -392,7 +395,7 @@ static void plan_again(struct cycle *c)
 	f->n_planned = f->room_planned = f->n_booked = f->n_places = 0;
 	memset(f->n_of_flavor, 0, ((size_t)c->s->n_flavors + 1) * sizeof(*f->n_of_flavor));
 	memset(f->starving_milli, 0, ((size_t)c->s->n_flavors + 1) * sizeof(*f->starving_milli));
-	calendar_enter(c);
+	calendar_enter_amounts(c);
 	for (uint32_t i = 0; i < n && !c->failed; i++)
 		if (c->started[before[i].job] < c->s->jobs[before[i].job].n_waiting &&
 		    !has_promise(c, before[i].job))
@@ -405,8 +408,9 @@ bool future_look_ahead(struct cycle *c)
 		c->future = new_future(c);
 		if (!c->future)
 			return false;
+		calendar_enter_nodes(c);
 		build(c);
-		calendar_enter(c);
+		calendar_enter_amounts(c);
 	} else if (c->future->stale) {
 		build(c);
 		plan_again(c);

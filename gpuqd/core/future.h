@@ -125,6 +125,8 @@ bool future_plan(struct cycle *c, uint32_t job, uint32_t flavor, bool starving);
 void future_yield(struct cycle *c);
 void future_evict(struct cycle *c, uint32_t job, enum gpuq_cause cause, uint32_t claimant,
 		  const char *rule);
+/* Was it told to leave in this cycle? */
+bool future_leaves(const struct cycle *c, uint32_t job);
 /* Another plan may come out at t. */
 void future_wake(struct cycle *c, int64_t t);
 
@@ -133,9 +135,10 @@ void future_starving(struct cycle *c);
 
 /* calendar.c */
 
-/* Enter the calendar before anything is planned. */
-void calendar_enter(struct cycle *c);
-/* May the job use what the reservation keeps? */
+/* Its sets of nodes; before the timeline. Its amounts; before anything is planned. */
+void calendar_enter_nodes(struct cycle *c);
+void calendar_enter_amounts(struct cycle *c);
+/* May the job (SNAP_NONE: may not) use what the reservation keeps? */
 bool calendar_owns(const struct cycle *c, uint32_t reservation, uint32_t job);
 /* A reservation of whole nodes that keeps the job from some of them during [t, end);
  * SNAP_NONE = none. out (may be NULL) gets all those nodes, c->n_words words. */
@@ -143,6 +146,9 @@ uint32_t calendar_bars(const struct cycle *c, uint32_t job, int64_t t, int64_t e
 /* When a reservation of whole nodes takes that node from the job, at the earliest (now,
  * when it has begun); `before` when that is sooner. */
 int64_t calendar_takes(const struct cycle *c, uint32_t job, uint32_t node, int64_t before);
+/* When a begun reservation will tell a running job to leave, but for its grace;
+ * GPUQ_UNLIMITED = none does. */
+int64_t calendar_clears(const struct cycle *c, uint32_t job);
 /* The next moment after t and before next at which a reservation begins or ends; else
  * next. */
 int64_t calendar_next(const struct cycle *c, int64_t t, int64_t next);

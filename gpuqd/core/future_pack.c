@@ -269,7 +269,7 @@ static const struct booked *in_the_way(const struct cycle *c, uint32_t job)
 	return first;
 }
 
-static bool leaves_already(const struct cycle *c, uint32_t job)
+bool future_leaves(const struct cycle *c, uint32_t job)
 {
 	for (uint32_t i = 0; i < c->n_actions; i++)
 		if (c->actions[i].job == job &&
@@ -287,21 +287,20 @@ void future_yield(struct cycle *c)
 		const struct booked *b;
 		int64_t takes = GPUQ_UNLIMITED;
 
-		if (j->state != SNAP_RUNNING || j->yield_us == 0 || leaves_already(c, i))
+		if (j->state != SNAP_RUNNING || j->yield_us == 0 ||
+		    now - j->yield_us > FUTURE_OVERRUN_US || future_leaves(c, i))
 			continue;
+		if (j->yield_us - j->grace_us > now) {
+			future_wake(c, j->yield_us - j->grace_us);
+			continue;
+		}
 		for (uint32_t a = j->alloc_first; a < j->alloc_first + j->n_allocs; a++)
 			takes = calendar_takes(c, i, c->s->allocs[a].node, takes);
 		b = in_the_way(c, i);
-		if (b && b->start_us < takes)
-			takes = b->start_us;
-		if (takes == GPUQ_UNLIMITED) {
-			spend_all(c, i); /* it stays: who comes behind it may have to go */
-			continue;
-		}
-		if (takes - j->grace_us > now)
-			future_wake(c, takes - j->grace_us);
-		else
+		if (b || takes != GPUQ_UNLIMITED)
 			future_evict(c, i, GPUQ_CAUSE_PREEMPT, b ? b->job : SNAP_NONE, "3.4");
+		else
+			spend_all(c, i); /* it stays: who comes behind it may have to go */
 	}
 	/* Those who have just been started leave, too. */
 	for (uint32_t i = 0; i < c->n_actions; i++)

@@ -89,6 +89,7 @@ static int do_place(struct deed *d)
 	j->n_tasks = d->a->n_pods;
 	j->state = SIM_RUNNING;
 	j->start_us = d->w->now_us;
+	j->yield_us = d->a->yield_us;
 	j->moving = false;
 	drop_promises(j);
 	return 0;
