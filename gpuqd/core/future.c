@@ -473,6 +473,7 @@ void future_started(struct cycle *c, const struct plan_action *a)
 		c->future->stale = true;
 	if (a->yield_us && a->yield_us < end)
 		end = a->yield_us;
+	c->future->yield_us = 0;
 	future_unplan(c, a->job);
 	for (uint32_t i = 0; i < a->n_pods; i++) {
 		const struct plan_pod *p = &c->plan_pods[a->pod_first + i];

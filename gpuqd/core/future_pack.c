@@ -1,6 +1,6 @@
 #include "gpuqd/core/future.h"
 
-#include <string.h>
+#include "gpuqd/core/amount.h"
 
 /* Starting beside what is planned, and ahead of it. A job that ends in time, or leaves
  * planned starts what they count on, simply starts. One that may be evicted and has no
@@ -128,6 +128,27 @@ static bool pack_within(struct cycle *c, uint32_t job, uint32_t flavor, int64_t 
 	return placed;
 }
 
+static void add_need(struct need *sum, const struct snap_group *g)
+{
+	const struct need one = nodes_need(g);
+
+	sum->whole += one.whole + (one.part > 0);
+	sum->cpu = amount_sum(sum->cpu, one.cpu);
+	sum->memory = amount_sum(sum->memory, one.memory);
+	sum->pods++;
+}
+
+/* Is what stands on the node of a hold (nothing counts as nothing) no more than it has
+ * to spare when it begins? */
+static bool spares(const struct booked *b, const struct need *n, bool exclusive)
+{
+	if (n->pods == 0)
+		return true;
+	return !b->alone && !exclusive && (n->whole == 0 || n->whole <= b->whole) &&
+	       (n->cpu == 0 || n->cpu <= b->cpu) && (n->memory == 0 || n->memory <= b->memory) &&
+	       n->pods <= b->pods;
+}
+
 /* When the places at hand have to be left for somebody: before the first hold there that
  * does not have enough to spare, and before the calendar takes the node. */
 static int64_t time_of_yield(struct cycle *c, uint32_t job)
@@ -139,24 +160,14 @@ static int64_t time_of_yield(struct cycle *c, uint32_t job)
 
 	for (uint32_t i = 0; i < f->n_booked; i++) {
 		const struct booked *b = &f->booked[i];
-		int64_t whole = b->whole, cpu = b->cpu, memory = b->memory, pods = b->pods;
-		bool there = false;
+		struct need all = { 0 };
 
 		if (b->start_us >= first || !future_bars(c, b, job, now))
 			continue;
-		for (uint32_t k = 0; k < c->n_places; k++) {
-			const struct need one = nodes_need(&r->groups[c->places[k].group]);
-
-			if (c->places[k].node != b->node)
-				continue;
-			there = true;
-			whole -= one.whole + (one.part > 0);
-			cpu -= cpu == GPUQ_UNLIMITED ? 0 : one.cpu;
-			memory -= memory == GPUQ_UNLIMITED ? 0 : one.memory;
-			pods -= pods == GPUQ_UNLIMITED ? 0 : 1;
-		}
-		if (there &&
-		    (b->alone || r->exclusive || whole < 0 || cpu < 0 || memory < 0 || pods < 0))
+		for (uint32_t k = 0; k < c->n_places; k++)
+			if (c->places[k].node == b->node)
+				add_need(&all, &r->groups[c->places[k].group]);
+		if (!spares(b, &all, r->exclusive))
 			first = b->start_us;
 	}
 	for (uint32_t k = 0; k < c->n_places; k++)
@@ -218,27 +229,20 @@ void future_evict(struct cycle *c, uint32_t job, enum gpuq_cause cause, uint32_t
 				   .rule = rule };
 }
 
-/* The job stays, so that what begins at b has less to spare; false: it cannot. */
+/* May the job stay when what is held at b begins? */
 static bool can_stay(const struct cycle *c, const struct booked *b, uint32_t job)
 {
 	const struct snap_job *j = &c->s->jobs[job];
+	const struct snap_request *r = &c->s->requests[j->request];
 	struct need all = { 0 };
 
 	for (uint32_t i = j->alloc_first; i < j->alloc_first + j->n_allocs; i++) {
 		const struct snap_alloc *a = &c->s->allocs[i];
-		const struct snap_request *r = &c->s->requests[j->request];
-		const struct need one =
-			nodes_need(&r->groups[a->group < r->n_groups ? a->group : 0]);
 
-		if (a->node != b->node)
-			continue;
-		all.whole += one.whole + (one.part > 0);
-		all.cpu += one.cpu;
-		all.memory += one.memory;
-		all.pods++;
+		if (a->node == b->node)
+			add_need(&all, &r->groups[a->group < r->n_groups ? a->group : 0]);
 	}
-	return all.pods == 0 || (!b->alone && b->whole >= all.whole && b->cpu >= all.cpu &&
-				 b->memory >= all.memory && b->pods >= all.pods);
+	return spares(b, &all, r->exclusive);
 }
 
 static void spend_all(struct cycle *c, uint32_t job)
