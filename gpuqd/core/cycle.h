@@ -16,6 +16,9 @@
 #include "gpuqd/core/plan.h"
 #include "gpuqd/core/snapshot.h"
 
+/* How nodes are chosen. All but the first are there to be compared with. */
+enum pack_policy { PACK_DEFAULT, PACK_BESTFIT, PACK_FGD };
+
 /* Nodes with the same number of free whole devices. */
 struct bucket {
 	uint64_t *set; /* NULL until a node comes in */
@@ -109,6 +112,13 @@ struct cycle {
 	uint32_t n_place_devices, room_place_devices;
 	uint32_t *rank_nodes, *rank_scratch; /* scratch, n_nodes each */
 	uint32_t *rank_room, *rank_left, *rank_count;
+
+	/* grade.c */
+	enum pack_policy policy;
+	struct grading *grading; /* NULL until a single pod is placed */
+	int64_t part_cpu; /* scratch: cpu that comes with the part at hand */
+	bool spread; /* the job at hand prefers empty nodes */
+	uint32_t request, flavor; /* of the job at hand */
 
 	/* topology.c */
 	struct level **levels; /* those asked for so far */
@@ -226,6 +236,11 @@ const struct group_fit *fit_of(struct cycle *c, uint32_t request, uint32_t group
 const struct glance *glance_of(struct cycle *c, uint32_t request, uint32_t group, uint32_t flavor);
 int64_t glance_bound(const struct cycle *c, uint32_t request, uint32_t group, uint32_t flavor);
 bool fit_tolerates(const struct snap_group *g, const struct snap_taint *t);
+
+/* grade.c: what a node has free changed. */
+void grade_touch(struct cycle *c, uint32_t node);
+/* The device that fragmentation gradient descent takes part of; -1 = none has room. */
+int32_t grade_fgd_device(const struct cycle *c, uint32_t node, int32_t part);
 
 /* pack.c: give every pod of the job's gang a place on nodes of that flavor (SNAP_NONE
  * for jobs without devices). False: nothing has changed. */

@@ -176,6 +176,7 @@ void nodes_changed(struct cycle *c, uint32_t node)
 	count_devices(c, node);
 	if (bits_has(c->usable, node))
 		bucket_add(c, node);
+	grade_touch(c, node);
 }
 
 struct need nodes_need(const struct snap_group *g)
@@ -297,6 +298,12 @@ static uint64_t joined_best(struct cycle *c, uint32_t node, uint32_t whole)
 	return c->failed ? UINT64_MAX : links_choose(&c->links[n->joint], free, whole);
 }
 
+static uint32_t fgd_device(struct cycle *c, uint32_t node, const struct need *one)
+{
+	c->part_cpu = one->cpu;
+	return (uint32_t)grade_fgd_device(c, node, one->part);
+}
+
 void nodes_take(struct cycle *c, uint32_t node, const struct need *one, uint32_t group,
 		uint32_t index)
 {
@@ -317,7 +324,9 @@ void nodes_take(struct cycle *c, uint32_t node, const struct need *one, uint32_t
 	if (c->planning) /* counts alone matter there */
 		c->whole[node] = (uint16_t)(c->whole[node] - one->whole);
 	if (!c->planning && one->part) {
-		uint32_t d = part_device(c, node, one->part);
+		uint32_t d = c->policy == PACK_FGD
+				     ? fgd_device(c, node, one)
+				     : part_device(c, node, one->part);
 
 		if (d != SNAP_NONE)
 			take_device(c, p, d, one->part);
@@ -338,6 +347,7 @@ void nodes_take(struct cycle *c, uint32_t node, const struct need *one, uint32_t
 		count_devices(c, node);
 	if (bits_has(c->usable, node))
 		bucket_add(c, node);
+	grade_touch(c, node);
 }
 
 void nodes_undo(struct cycle *c, const struct need *one)
@@ -366,6 +376,7 @@ void nodes_undo(struct cycle *c, const struct need *one)
 		count_devices(c, p->node);
 	if (bits_has(c->usable, p->node))
 		bucket_add(c, p->node);
+	grade_touch(c, p->node);
 }
 
 void nodes_close(struct cycle *c)
@@ -377,6 +388,7 @@ void nodes_close(struct cycle *c)
 			continue;
 		bucket_del(c, node);
 		bits_del(c->usable, node);
+		grade_touch(c, node);
 	}
 }
 
@@ -389,6 +401,7 @@ void nodes_reopen(struct cycle *c)
 			continue;
 		bits_add(c->usable, node);
 		bucket_add(c, node);
+		grade_touch(c, node);
 	}
 }
 

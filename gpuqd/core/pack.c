@@ -18,9 +18,7 @@ static int64_t magnitude(int64_t x)
 	return x < 0 ? -x : x;
 }
 
-/* How far the node would be from the cluster's cpu and memory per free device, in
- * 1024ths of a device. 0 without free devices: nothing is stranded there. */
-static int64_t imbalance(const struct cycle *c, uint32_t node, const struct need *n)
+int64_t pack_imbalance(const struct cycle *c, uint32_t node, const struct need *n)
 {
 	int64_t left = ((int64_t)c->whole[node] - n->whole) * 1024, off = 0;
 
@@ -56,7 +54,7 @@ static uint32_t best_of_bucket(struct cycle *c, const struct bucket *b, const st
 			c->steps++;
 			if (nodes_room(c, node, n, 1) == 0)
 				continue;
-			off = imbalance(c, node, n);
+			off = pack_imbalance(c, node, n);
 			if (best == SNAP_NONE || off < best_off) {
 				best = node;
 				best_off = off;
@@ -83,8 +81,7 @@ static uint32_t choose_whole(struct cycle *c, const struct need *n, const struct
 	return SNAP_NONE;
 }
 
-/* Free thousandths of the device that the part would go to. */
-static int32_t part_left(const struct cycle *c, uint32_t node, int32_t part)
+int32_t pack_part_from(const struct cycle *c, uint32_t node, int32_t part)
 {
 	const struct snap_node *n = &c->s->nodes[node];
 	int32_t best = SNAP_MILLI;
@@ -111,7 +108,7 @@ static uint32_t choose_part(struct cycle *c, const struct need *n, const struct 
 
 		while (word) {
 			uint32_t node = bits_pop(&word, w * 64);
-			int32_t left = part_left(c, node, n->part);
+			int32_t left = pack_part_from(c, node, n->part);
 
 			c->steps++;
 			if (left == SNAP_MILLI || nodes_room(c, node, n, 1) == 0)
@@ -141,8 +138,14 @@ static uint32_t choose_bare(struct cycle *c, const struct need *n, struct masks 
 	return node != SNAP_NONE ? node : choose_whole(c, n, m);
 }
 
-static uint32_t choose(struct cycle *c, const struct need *n, struct masks *m)
+/* pods: how many n is for, all of them on one node. */
+static uint32_t choose(struct cycle *c, const struct need *n, uint32_t group, uint32_t pods,
+		       struct masks *m)
 {
+	uint32_t node;
+
+	if (pods == 1 && grade_choose(c, c->request, group, c->flavor, n, m, &node))
+		return node;
 	if (n->part)
 		return choose_part(c, n, m);
 	if (n->whole)
@@ -222,7 +225,7 @@ static bool pack_alike(struct cycle *c, const struct batch *b, struct masks *m)
 
 	while (pods > 0) {
 		struct need rest = nodes_need_times(&b->one, pods);
-		uint32_t node = choose(c, &rest, m), take = pods;
+		uint32_t node = choose(c, &rest, b->group, pods, m), take = pods;
 
 		if (node == SNAP_NONE) {
 			if (n == 0 && pods > 1)
@@ -249,7 +252,7 @@ static bool pack_alike(struct cycle *c, const struct batch *b, struct masks *m)
 static bool pack_singly(struct cycle *c, const struct batch *b, struct masks *m)
 {
 	for (uint32_t i = 0; i < b->pods; i++) {
-		uint32_t node = choose(c, &b->one, m);
+		uint32_t node = choose(c, &b->one, b->group, 1, m);
 
 		if (node == SNAP_NONE)
 			return false;
@@ -417,6 +420,8 @@ bool pack_job(struct cycle *c, uint32_t job, uint32_t flavor)
 	bool placed;
 
 	c->n_places = c->n_place_devices = 0;
+	c->request = j->request;
+	c->flavor = flavor;
 	if (j->n_exclude || r->exclusive)
 		memset(c->skip, 0, c->n_words * sizeof(*c->skip));
 	for (uint32_t i = 0; i < j->n_exclude; i++)

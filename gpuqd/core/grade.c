@@ -1,0 +1,508 @@
+#include "gpuqd/core/fgd.h"
+#include "gpuqd/core/pack.h"
+
+#include <string.h>
+
+/* The node of a single pod where best fit alone would waste devices: where cpu or memory
+ * can run out before devices do, or where some nodes are in special demand. Nodes are
+ * then graded, in this order: no devices for a pod that needs none; fewest devices opened
+ * for a part of one; least of what is left stranded for the pods that are expected
+ * (fgd.h), in steps, so that small differences decide nothing; fewest whole devices left
+ * (best fit); the fullest device; cpu and memory in balance; the lower name.
+ * Where nothing can be stranded the third says nothing, and packing takes its fast way.
+ * Measured on a public trace, see `gpuq-sim pack`: the step and the order are chosen so
+ * that none of its lists packs worse than with fragmentation gradient descent. */
+
+#define GRADES_MAX (1u << 18) /* in one cycle; then best fit has to do */
+#define STEP ((int64_t)60 * 10 * FGD_WHOLE_MIX) /* 0.06 devices, in fgd_stranded's unit */
+#define TABLES_MAX 512
+
+/* Lower is better; nodes that cannot take the pod have the highest. */
+#define GRADE_NONE UINT64_MAX
+
+/* Grades of all nodes for one kind of pod, with the best always known: a tree of winners
+ * over them. Nodes that changed since are graded again when somebody asks. */
+struct grade_table {
+	uint32_t group, flavor; /* group: over all requests */
+	bool spread;
+	struct need need;
+	uint64_t *grades; /* by node */
+	uint32_t *seen; /* by node: its generation then */
+	uint32_t *winners; /* [1] = the best; leaf of node n: n_leaves + n, not stored */
+	uint32_t n_leaves;
+	uint32_t at; /* into grading.journal */
+	uint32_t next; /* table of the same group; SNAP_NONE */
+};
+
+struct grading {
+	bool wanted;
+	struct fgd_kind kinds[FGD_KINDS_MAX];
+	uint32_t n_kinds;
+	uint32_t n_graded;
+	uint32_t *generation; /* by node */
+	int64_t *waste; /* by node, as it is now */
+	uint32_t *waste_seen;
+	uint32_t *journal; /* nodes that changed */
+	uint32_t n_journal, room_journal;
+	struct grade_table *tables;
+	uint32_t n_tables, room_tables;
+	uint32_t *table_of; /* by group */
+};
+
+/* ---- what is expected ---- */
+
+/* The most frequent groups of pods that run or wait, and how many there are of each. */
+static uint32_t count_groups(struct cycle *c, uint32_t *top, uint64_t *counts, uint64_t *sum)
+{
+	const struct snapshot *s = c->s;
+	uint64_t *of_group = cycle_scratch(c, s->n_groups, sizeof(*of_group));
+	uint32_t n = 0;
+
+	*sum = 0;
+	for (uint32_t j = 0; of_group && j < s->n_jobs; j++) {
+		const struct snap_job *job = &s->jobs[j];
+		const struct snap_request *r = &s->requests[job->request];
+		const uint64_t times = job->state == SNAP_PENDING ? job->n_waiting : 1;
+
+		for (uint32_t g = 0; g < r->n_groups; g++) {
+			of_group[r->group_first + g] += times * r->groups[g].pods_min;
+			*sum += times * r->groups[g].pods_min;
+		}
+	}
+	for (uint32_t g = 0; of_group && g < s->n_groups; g++) {
+		uint32_t at = n;
+
+		if (of_group[g] == 0 || (n == FGD_KINDS_MAX && of_group[g] <= counts[n - 1]))
+			continue;
+		if (n < FGD_KINDS_MAX)
+			n++;
+		else
+			at--;
+		for (; at > 0 && counts[at - 1] < of_group[g]; at--) {
+			counts[at] = counts[at - 1];
+			top[at] = top[at - 1];
+		}
+		counts[at] = of_group[g];
+		top[at] = g;
+	}
+	return n;
+}
+
+/* Nodes where the group's pods may stand, on any of its flavors, NULL = on all that have
+ * devices; and what they have of the cluster's devices. False: on none. */
+static bool reach(struct cycle *c, uint32_t request, uint32_t group, struct fgd_kind *out)
+{
+	const struct snap_request *r = &c->s->requests[request];
+	const struct group_fit *fit = fit_of(c, request, group);
+	uint64_t *set = cycle_alloc(c, c->n_words, sizeof(*set));
+	int64_t all = 0, own = 0;
+
+	if (!set)
+		return false;
+	for (uint32_t i = 0; i < c->s->n_nodes; i++) {
+		const struct snap_node *n = &c->s->nodes[i];
+		bool may = bits_has(fit->nodes, i) && r->n_flavors == 0;
+
+		for (uint32_t f = 0; f < r->n_flavor_ix && !may; f++)
+			may = n->flavor == r->flavor_ix[f] && bits_has(fit->nodes, i);
+		if (!bits_has(c->ready, i))
+			continue;
+		all += n->n_devices;
+		if (may) {
+			bits_add(set, i);
+			own += n->n_devices;
+		}
+	}
+	out->nodes = own == all ? NULL : set;
+	out->scarcity = own ? all * 1000 / own : 0;
+	return own > 0;
+}
+
+static uint32_t request_of(const struct snapshot *s, uint32_t group)
+{
+	uint32_t lo = 0, hi = s->n_requests;
+
+	while (hi - lo > 1) {
+		const uint32_t mid = lo + (hi - lo) / 2;
+
+		if (s->requests[mid].group_first <= group)
+			lo = mid;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+/* The kinds that make up 95 of 100 pods, as the source has it. */
+static void expect(struct cycle *c, struct grading *g)
+{
+	uint32_t top[FGD_KINDS_MAX];
+	uint64_t counts[FGD_KINDS_MAX], sum, covered = 0;
+	const uint32_t n = count_groups(c, top, counts, &sum);
+	uint32_t used = 0;
+
+	while (used < n && covered * 100 < sum * 95)
+		covered += counts[used++];
+	for (uint32_t i = 0; i < used && !c->failed; i++) {
+		const uint32_t request = request_of(c->s, top[i]);
+		const uint32_t group = top[i] - c->s->requests[request].group_first;
+		const struct need one = nodes_need(&c->s->requests[request].groups[group]);
+		struct fgd_kind *k = &g->kinds[g->n_kinds];
+
+		*k = (struct fgd_kind){ .whole = one.whole,
+					.parts = one.part ? 1 : 0,
+					.part = one.part,
+					.cpu = one.cpu,
+					.memory = one.memory,
+					.weight = (int64_t)(counts[i] * FGD_WHOLE_MIX / covered) };
+		if (reach(c, request, group, k))
+			g->n_kinds++;
+	}
+}
+
+/* Of two kinds the one that needs more cpu (memory) for each of its devices. */
+static bool hungrier(const struct fgd_kind *x, const struct fgd_kind *y, bool memory)
+{
+	const int64_t nx = memory ? x->memory : x->cpu, ny = memory ? y->memory : y->cpu;
+	const int64_t sx = x->whole * INT64_C(1000) + (int64_t)x->parts * x->part;
+	const int64_t sy = y->whole * INT64_C(1000) + (int64_t)y->parts * y->part;
+	int64_t a, b;
+
+	return __builtin_mul_overflow(nx, sy, &a) || (!__builtin_mul_overflow(ny, sx, &b) && a > b);
+}
+
+static void look(const struct cycle *c, uint32_t node, struct fgd_left *out)
+{
+	const struct snap_node *n = &c->s->nodes[node];
+	const int16_t *free_milli = &c->device_free[n->device_first];
+
+	out->cpu = c->cpu[node];
+	out->memory = c->memory[node];
+	out->whole = c->whole[node];
+	out->n_parts = 0;
+	for (uint32_t d = 0; bits_has(c->parted, node) && d < n->n_devices; d++)
+		if (free_milli[d] > 0 && free_milli[d] < SNAP_MILLI)
+			out->parts[out->n_parts++] = free_milli[d];
+}
+
+/* Is there something that best fit does not see? */
+static bool matters(const struct cycle *c, const struct grading *g)
+{
+	struct fgd_kind worst[2];
+	struct fgd_left left;
+
+	for (uint32_t i = 0; i < g->n_kinds; i++) {
+		if (g->kinds[i].nodes)
+			return true;
+		if (i == 0 || hungrier(&g->kinds[i], &worst[0], false))
+			worst[0] = g->kinds[i];
+		if (i == 0 || hungrier(&g->kinds[i], &worst[1], true))
+			worst[1] = g->kinds[i];
+	}
+	for (uint32_t i = 0; g->n_kinds && i < c->s->n_nodes; i++) {
+		if (!bits_has(c->usable, i) || c->s->nodes[i].n_devices == 0)
+			continue;
+		look(c, i, &left);
+		if (fgd_may_strand(worst, 2, &left))
+			return true;
+	}
+	return false;
+}
+
+static struct grading *grading_of(struct cycle *c)
+{
+	const uint32_t n = c->s->n_nodes;
+	struct grading *g = c->grading;
+
+	if (g)
+		return g;
+	g = c->grading = cycle_alloc(c, 1, sizeof(*g));
+	if (!g)
+		return NULL;
+	expect(c, g);
+	g->wanted = !c->failed && (c->policy != PACK_DEFAULT || matters(c, g));
+	if (!g->wanted)
+		return g;
+	g->generation = cycle_alloc(c, n, sizeof(*g->generation));
+	g->waste = cycle_alloc(c, n, sizeof(*g->waste));
+	g->waste_seen = cycle_alloc(c, n, sizeof(*g->waste_seen));
+	g->table_of = cycle_alloc(c, c->s->n_groups, sizeof(*g->table_of));
+	for (uint32_t i = 0; !c->failed && i < n; i++)
+		g->generation[i] = 1;
+	for (uint32_t i = 0; !c->failed && i < c->s->n_groups; i++)
+		g->table_of[i] = SNAP_NONE;
+	return g;
+}
+
+void grade_touch(struct cycle *c, uint32_t node)
+{
+	struct grading *g = c->grading;
+	uint32_t *at;
+
+	if (!g || !g->wanted || c->planning)
+		return;
+	at = cycle_push(c, &g->journal, &g->n_journal, &g->room_journal, sizeof(*at), 1);
+	if (!at)
+		return;
+	*at = node;
+	g->generation[node]++;
+}
+
+/* ---- grades ---- */
+
+static int64_t waste(const struct cycle *c, const struct grading *g, const struct fgd_left *l,
+		     uint32_t node)
+{
+	return c->policy == PACK_FGD ? fgd_fragments(g->kinds, g->n_kinds, l, node)
+				     : fgd_stranded(g->kinds, g->n_kinds, l, node);
+}
+
+static int64_t less(int64_t have, int64_t need)
+{
+	return have == GPUQ_UNLIMITED ? have : have - need;
+}
+
+/* The published simulator's best fit: how full cpu and devices would be, in 100ths of
+ * its largest node, cut to integers. */
+static uint64_t grade_bestfit(const struct fgd_left *after)
+{
+	const int64_t cpu = after->cpu == GPUQ_UNLIMITED ? 0 : after->cpu;
+	const int64_t left = cpu * 8000 + fgd_free(after) * 128000;
+	const int64_t unit = INT64_C(2) * 128000 * 8000;
+
+	return (uint64_t)((INT64_C(1) << 40) - (100 * unit - 100 * left) / unit);
+}
+
+/* The pod takes part of one device of this much: what the node is then left with. */
+static void take_part(struct fgd_left *l, int32_t from, int32_t part)
+{
+	uint32_t d = 0;
+
+	if (from == SNAP_MILLI) {
+		l->whole -= l->whole > 0; /* it may be one of those that are withheld */
+		l->parts[l->n_parts++] = (int16_t)(from - part);
+		return;
+	}
+	while (l->parts[d] != from)
+		d++;
+	l->parts[d] = (int16_t)(from - part);
+	if (l->parts[d] == 0)
+		l->parts[d] = l->parts[--l->n_parts];
+}
+
+int32_t grade_fgd_device(const struct cycle *c, uint32_t node, int32_t part)
+{
+	const struct grading *g = c->grading;
+	const struct snap_node *n = &c->s->nodes[node];
+	const int16_t *free_milli = &c->device_free[n->device_first];
+	int32_t best = -1;
+	int64_t least = 0;
+
+	for (uint32_t d = 0; d < n->n_devices; d++) {
+		struct fgd_left after;
+		int64_t f;
+
+		if (free_milli[d] < part)
+			continue;
+		look(c, node, &after);
+		take_part(&after, free_milli[d], part);
+		after.cpu = less(after.cpu, c->part_cpu);
+		f = fgd_fragments(g->kinds, g->n_kinds, &after, node);
+		if (best < 0 || f < least) {
+			best = (int32_t)d;
+			least = f;
+		}
+	}
+	return best;
+}
+
+static uint64_t clamp(int64_t x, int64_t lo, int64_t hi)
+{
+	return (uint64_t)(x < lo ? 0 : x > hi ? hi - lo : x - lo);
+}
+
+static int64_t floor_div(int64_t x, int64_t y)
+{
+	return x / y - (x % y < 0);
+}
+
+/* Bits of a grade, the most important first. */
+static uint64_t pack_grade(bool wasted, uint32_t opened, int64_t steps, uint32_t left,
+			   int32_t part_left, int64_t imbalance)
+{
+	uint64_t g = wasted;
+
+	g = g << 4 | clamp(opened, 0, 15);
+	g = g << 20 | clamp(steps, -(1 << 19), (1 << 19) - 1);
+	g = g << 11 | clamp(left, 0, 2047);
+	g = g << 10 | clamp(part_left, 0, 1023);
+	return g << 18 | clamp(imbalance, 0, (1 << 18) - 2);
+}
+
+static uint64_t grade(struct cycle *c, struct grading *g, const struct grade_table *t,
+		      uint32_t node)
+{
+	struct fgd_left left;
+	int32_t from = 0;
+	int64_t gain;
+
+	g->n_graded++;
+	c->steps++;
+	if (nodes_room(c, node, &t->need, 1) == 0)
+		return GRADE_NONE;
+	look(c, node, &left);
+	if (g->waste_seen[node] != g->generation[node]) {
+		g->waste_seen[node] = g->generation[node];
+		g->waste[node] = waste(c, g, &left, node);
+	}
+	if (t->need.part) {
+		if (c->policy == PACK_FGD) {
+			c->part_cpu = t->need.cpu;
+			from = grade_fgd_device(c, node, t->need.part);
+			from = c->device_free[c->s->nodes[node].device_first + (uint32_t)from];
+		} else {
+			from = pack_part_from(c, node, t->need.part);
+		}
+		take_part(&left, from, t->need.part);
+	}
+	left.whole -= t->need.whole;
+	left.cpu = less(left.cpu, t->need.cpu);
+	left.memory = less(left.memory, t->need.memory);
+	if (c->policy == PACK_BESTFIT)
+		return grade_bestfit(&left);
+	gain = g->waste[node] - waste(c, g, &left, node);
+	if (c->policy == PACK_FGD)
+		return 100 - fgd_score(gain);
+	return pack_grade(t->need.whole == 0 && t->need.part == 0 && c->s->nodes[node].n_devices,
+			  from == SNAP_MILLI, -floor_div(gain, STEP),
+			  t->spread ? SNAP_DEVICES_MAX - left.whole : left.whole,
+			  t->need.part ? from - t->need.part : 0,
+			  pack_imbalance(c, node, &t->need));
+}
+
+/* ---- the best of them ---- */
+
+static uint32_t better(const struct grade_table *t, uint32_t x, uint32_t y)
+{
+	/* x stands left of y, so that equals go to the lower node. */
+	if (y == SNAP_NONE || (x != SNAP_NONE && t->grades[x] <= t->grades[y]))
+		return x;
+	return y;
+}
+
+static uint32_t winner(const struct cycle *c, const struct grade_table *t, uint32_t at)
+{
+	if (at < t->n_leaves)
+		return t->winners[at];
+	at -= t->n_leaves;
+	return at < c->s->n_nodes ? at : SNAP_NONE;
+}
+
+static void replay(const struct cycle *c, struct grade_table *t, uint32_t at)
+{
+	t->winners[at] = better(t, winner(c, t, at * 2), winner(c, t, at * 2 + 1));
+}
+
+static void grade_node(struct cycle *c, struct grading *g, struct grade_table *t, uint32_t node,
+		       const struct masks *m)
+{
+	t->seen[node] = g->generation[node];
+	t->grades[node] = masks_of(m, c->usable[node / 64], node / 64) >> (node % 64) & 1
+				  ? grade(c, g, t, node)
+				  : GRADE_NONE;
+}
+
+static struct grade_table *new_table(struct cycle *c, struct grading *g, uint32_t group,
+				     uint32_t flavor, const struct need *need,
+				     const struct masks *m)
+{
+	const uint32_t n = c->s->n_nodes;
+	struct grade_table *t = cycle_push(c, &g->tables, &g->n_tables, &g->room_tables,
+					   sizeof(*t), 1);
+
+	if (!t)
+		return NULL;
+	*t = (struct grade_table){ .group = group,
+				   .flavor = flavor,
+				   .spread = c->spread,
+				   .need = *need,
+				   .n_leaves = 1,
+				   .at = g->n_journal,
+				   .next = g->table_of[group] };
+	while (t->n_leaves < n)
+		t->n_leaves *= 2;
+	t->grades = cycle_alloc(c, n, sizeof(*t->grades));
+	t->seen = cycle_alloc(c, n, sizeof(*t->seen));
+	t->winners = cycle_alloc(c, t->n_leaves, sizeof(*t->winners));
+	if (c->failed)
+		return NULL;
+	for (uint32_t i = 0; i < n; i++)
+		grade_node(c, g, t, i, m);
+	for (uint32_t at = t->n_leaves; --at > 0;)
+		replay(c, t, at);
+	g->table_of[group] = g->n_tables - 1;
+	return t;
+}
+
+/* Grade again what changed since. */
+static void catch_up(struct cycle *c, struct grading *g, struct grade_table *t,
+		     const struct masks *m)
+{
+	for (; t->at < g->n_journal; t->at++) {
+		const uint32_t node = g->journal[t->at];
+
+		if (t->seen[node] == g->generation[node])
+			continue;
+		grade_node(c, g, t, node, m);
+		for (uint32_t at = (t->n_leaves + node) / 2; at > 0; at /= 2)
+			replay(c, t, at);
+	}
+}
+
+static struct grade_table *table_for(struct cycle *c, struct grading *g, uint32_t group,
+				     uint32_t flavor, const struct need *need,
+				     const struct masks *m)
+{
+	for (uint32_t i = g->table_of[group]; i != SNAP_NONE; i = g->tables[i].next) {
+		if (g->tables[i].flavor != flavor || g->tables[i].spread != c->spread)
+			continue;
+		catch_up(c, g, &g->tables[i], m);
+		return &g->tables[i];
+	}
+	return g->n_tables < TABLES_MAX ? new_table(c, g, group, flavor, need, m) : NULL;
+}
+
+bool grade_choose(struct cycle *c, uint32_t request, uint32_t group, uint32_t flavor,
+		  const struct need *need, const struct masks *m, uint32_t *node)
+{
+	const struct masks own = { .fit = m->fit, .flavor = m->flavor };
+	struct grading *g = c->planning || c->s->n_nodes == 0 ? NULL : grading_of(c);
+	struct grade_table *t;
+	uint32_t best = SNAP_NONE;
+
+	if (!g || !g->wanted || (g->n_graded > GRADES_MAX && c->policy == PACK_DEFAULT))
+		return false;
+	t = table_for(c, g, c->s->requests[request].group_first + group, flavor, need, &own);
+	if (!t)
+		return false;
+	*node = SNAP_NONE;
+	if (!m->tier && !m->domain && !m->also && !m->skip) {
+		best = t->n_leaves > 1 ? t->winners[1] : 0;
+		if (t->grades[best] != GRADE_NONE)
+			*node = best;
+		return true;
+	}
+	for (uint32_t w = 0; w < c->n_words; w++) {
+		uint64_t word = masks_of(m, c->usable[w], w);
+
+		while (word) {
+			const uint32_t i = bits_pop(&word, w * 64);
+
+			if (t->grades[i] != GRADE_NONE &&
+			    (best == SNAP_NONE || t->grades[i] < t->grades[best]))
+				best = i;
+		}
+	}
+	*node = best;
+	return true;
+}
