@@ -115,6 +115,7 @@ struct cycle {
 
 	/* grade.c */
 	enum pack_policy policy;
+	bool unhurried; /* grade as many nodes as it takes */
 	struct grading *grading; /* NULL until a single pod is placed */
 	int64_t part_cpu; /* scratch: cpu that comes with the part at hand */
 	bool spread; /* the job at hand prefers empty nodes */

@@ -107,29 +107,35 @@ static int64_t by_devices(const struct fgd_kind *k, const struct fgd_left *l)
 	return sum / k->parts;
 }
 
+int64_t fgd_barred(const struct fgd_kind *kinds, uint32_t n, uint32_t node)
+{
+	int64_t sum = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		if (size_of(&kinds[i]) && barred(&kinds[i], node))
+			sum += kinds[i].weight * kinds[i].scarcity / 100;
+	return sum;
+}
+
 int64_t fgd_stranded(const struct fgd_kind *kinds, uint32_t n, const struct fgd_left *l,
-		     uint32_t node)
+		     uint32_t node, int64_t barred_weight)
 {
 	const int64_t all = fgd_free(l);
-	int64_t sum = 0;
+	int64_t sum = barred_weight * all;
 
 	for (uint32_t i = 0; all > 0 && i < n; i++) {
 		const struct fgd_kind *k = &kinds[i];
 		const int64_t size = size_of(k);
 		int64_t could, can;
 
-		if (size == 0)
+		if (size == 0 || barred(k, node))
 			continue;
-		if (barred(k, node)) {
-			sum += k->weight * k->scarcity / 100 * all;
-			continue;
-		}
 		if (starves(k, l)) {
 			sum += k->weight * 10 * all;
 			continue;
 		}
 		could = by_devices(k, l);
-		can = times(l->memory, k->memory, times(l->cpu, k->cpu, could));
+		can = times(l->cpu, k->cpu, could);
 		sum += k->weight * (10 * (could - can) * size + (all - could * size));
 	}
 	return sum;

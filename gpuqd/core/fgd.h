@@ -16,7 +16,7 @@
 
 #include "gpuqd/core/snapshot.h"
 
-#define FGD_KINDS_MAX 64u
+#define FGD_KINDS_MAX 64u /* that either measure looks at */
 #define FGD_WHOLE_MIX 10000 /* weights of all kinds together, about */
 
 /* Pods that are alike. */
@@ -53,13 +53,17 @@ int64_t fgd_fragments(const struct fgd_kind *kinds, uint32_t n, const struct fgd
  * of 100 / (1 + exp(-d / 1000)), d in the unit of fgd_fragments. 0..100, exact. */
 uint32_t fgd_score(int64_t d);
 
-/* Our measure (node = its number in the kinds' sets): what would stay free if a kind alone filled the node. Devices that are
+/* What kinds that may not use a node at all add to our measure for each thousandth that
+ * is free there: their weight, as often as their own nodes are scarcer than the cluster.
+ * So others keep off those nodes. Does not depend on what is free. */
+int64_t fgd_barred(const struct fgd_kind *kinds, uint32_t n, uint32_t node);
+
+/* Our measure: what would stay free if a kind alone filled the node. Devices that are
  * left because cpu or memory ran out count in full; those that are left because the
- * kind's size does not divide what is free count a tenth (another kind may use them); and
- * what a kind may not use at all counts as often as its own nodes are scarcer than the
- * cluster: then others keep off them. In tenths of thousandths / FGD_WHOLE_MIX. */
+ * kind's size does not divide what is free count a tenth (another kind may use them).
+ * barred_weight: fgd_barred(). In tenths of thousandths / FGD_WHOLE_MIX. */
 int64_t fgd_stranded(const struct fgd_kind *kinds, uint32_t n, const struct fgd_left *l,
-		     uint32_t node);
+		     uint32_t node, int64_t barred_weight);
 
 /* Could cpu or memory run out on such a node before its devices do, whatever kinds come?
  * False: nothing can be stranded, and best fit alone is as good. */

@@ -1,5 +1,6 @@
 #include "gpuqd/core/fgd.h"
 #include "gpuqd/core/pack.h"
+#include "gpuqd/core/sort.h"
 
 #include <string.h>
 
@@ -13,9 +14,11 @@
  * Measured on a public trace, see `gpuq-sim pack`: the step and the order are chosen so
  * that none of its lists packs worse than with fragmentation gradient descent. */
 
-#define GRADES_MAX (1u << 18) /* in one cycle; then best fit has to do */
+#define GRADES_MAX (1u << 18) /* of one cycle, which then makes do with best fit */
 #define STEP ((int64_t)60 * 10 * FGD_WHOLE_MIX) /* 0.06 devices, in fgd_stranded's unit */
 #define TABLES_MAX 512
+#define GROUPS_MAX 256 /* of pods, that tell what is expected */
+#define COUNT_MAX (INT64_C(1) << 32)
 
 /* Lower is better; nodes that cannot take the pod have the highest. */
 #define GRADE_NONE UINT64_MAX
@@ -36,8 +39,10 @@ struct grade_table {
 
 struct grading {
 	bool wanted;
-	struct fgd_kind kinds[FGD_KINDS_MAX];
-	uint32_t n_kinds;
+	struct fgd_kind *kinds; /* the most frequent first */
+	uint32_t n_kinds; /* of which what follows looks at n_measured */
+	uint32_t n_measured;
+	int64_t *barred; /* by node: fgd_barred() of all kinds */
 	uint32_t n_graded;
 	uint32_t *generation; /* by node */
 	int64_t *waste; /* by node, as it is now */
@@ -52,29 +57,26 @@ struct grading {
 /* ---- what is expected ---- */
 
 /* The most frequent groups of pods that run or wait, and how many there are of each. */
-static uint32_t count_groups(struct cycle *c, uint32_t *top, uint64_t *counts, uint64_t *sum)
+static uint32_t count_groups(struct cycle *c, uint32_t *top, uint64_t *counts)
 {
 	const struct snapshot *s = c->s;
 	uint64_t *of_group = cycle_scratch(c, s->n_groups, sizeof(*of_group));
 	uint32_t n = 0;
 
-	*sum = 0;
 	for (uint32_t j = 0; of_group && j < s->n_jobs; j++) {
 		const struct snap_job *job = &s->jobs[j];
 		const struct snap_request *r = &s->requests[job->request];
 		const uint64_t times = job->state == SNAP_PENDING ? job->n_waiting : 1;
 
-		for (uint32_t g = 0; g < r->n_groups; g++) {
+		for (uint32_t g = 0; g < r->n_groups; g++)
 			of_group[r->group_first + g] += times * r->groups[g].pods_min;
-			*sum += times * r->groups[g].pods_min;
-		}
 	}
 	for (uint32_t g = 0; of_group && g < s->n_groups; g++) {
 		uint32_t at = n;
 
-		if (of_group[g] == 0 || (n == FGD_KINDS_MAX && of_group[g] <= counts[n - 1]))
+		if (of_group[g] == 0 || (n == GROUPS_MAX && of_group[g] <= counts[n - 1]))
 			continue;
-		if (n < FGD_KINDS_MAX)
+		if (n < GROUPS_MAX)
 			n++;
 		else
 			at--;
@@ -133,31 +135,90 @@ static uint32_t request_of(const struct snapshot *s, uint32_t group)
 	return lo;
 }
 
-/* The kinds that make up 95 of 100 pods, as the source has it. */
+/* Do two groups differ in memory alone? They then count as one kind. */
+static bool same_kind(const struct cycle *c, const struct fgd_kind *k, uint32_t request,
+		      uint32_t group, const struct fgd_kind *other, uint32_t other_request,
+		      uint32_t other_group)
+{
+	const struct snap_request *r = &c->s->requests[request];
+	const struct snap_request *o = &c->s->requests[other_request];
+
+	return k->whole == other->whole && k->parts == other->parts && k->part == other->part &&
+	       k->cpu == other->cpu && r->where[group] == o->where[other_group] &&
+	       r->n_flavor_ix == o->n_flavor_ix &&
+	       memcmp(r->flavor_ix, o->flavor_ix, r->n_flavor_ix * sizeof(*r->flavor_ix)) == 0;
+}
+
+static int cmp_weight(const void *ctx, uint32_t x, uint32_t y)
+{
+	const struct fgd_kind *k = ctx;
+
+	return k[x].weight != k[y].weight ? (k[x].weight > k[y].weight ? -1 : 1) : sort_i64(x, y);
+}
+
+/* The kinds, each with its number of pods as weight and their mean memory. */
+static uint32_t gather(struct cycle *c, struct fgd_kind *kinds)
+{
+	uint32_t *top = cycle_scratch(c, GROUPS_MAX, sizeof(*top));
+	uint64_t *counts = cycle_scratch(c, GROUPS_MAX, sizeof(*counts));
+	uint32_t *request = cycle_scratch(c, GROUPS_MAX, sizeof(*request));
+	uint32_t *group = cycle_scratch(c, GROUPS_MAX, sizeof(*group));
+	uint32_t n_top = c->failed ? 0 : count_groups(c, top, counts), n = 0;
+
+	for (uint32_t i = 0; i < n_top && !c->failed; i++) {
+		const uint32_t r = request_of(c->s, top[i]),
+			       g = top[i] - c->s->requests[r].group_first;
+		const struct need one = nodes_need(&c->s->requests[r].groups[g]);
+		const int64_t more = counts[i] < COUNT_MAX ? (int64_t)counts[i] : COUNT_MAX;
+		struct fgd_kind k = { .whole = one.whole,
+				      .parts = one.part ? 1 : 0,
+				      .part = one.part,
+				      .cpu = one.cpu,
+				      .memory = one.memory,
+				      .weight = more };
+		uint32_t at = 0;
+
+		while (at < n && !same_kind(c, &k, r, g, &kinds[at], request[at], group[at]))
+			at++;
+		if (at < n) {
+			struct fgd_kind *old = &kinds[at];
+
+			old->memory += (k.memory - old->memory) / (old->weight / more + 1);
+			old->weight += more;
+		} else if (reach(c, r, g, &k)) {
+			request[n] = r;
+			group[n] = g;
+			kinds[n++] = k;
+		}
+	}
+	return n;
+}
+
+/* The kinds that make up 95 of 100 pods are measured, as the source has it. */
 static void expect(struct cycle *c, struct grading *g)
 {
-	uint32_t top[FGD_KINDS_MAX];
-	uint64_t counts[FGD_KINDS_MAX], sum, covered = 0;
-	const uint32_t n = count_groups(c, top, counts, &sum);
-	uint32_t used = 0;
+	struct fgd_kind *found = cycle_scratch(c, GROUPS_MAX, sizeof(*found));
+	uint32_t *order = cycle_scratch(c, 2 * GROUPS_MAX, sizeof(*order));
+	int64_t sum = 0, covered = 0;
 
-	while (used < n && covered * 100 < sum * 95)
-		covered += counts[used++];
-	for (uint32_t i = 0; i < used && !c->failed; i++) {
-		const uint32_t request = request_of(c->s, top[i]);
-		const uint32_t group = top[i] - c->s->requests[request].group_first;
-		const struct need one = nodes_need(&c->s->requests[request].groups[group]);
-		struct fgd_kind *k = &g->kinds[g->n_kinds];
-
-		*k = (struct fgd_kind){ .whole = one.whole,
-					.parts = one.part ? 1 : 0,
-					.part = one.part,
-					.cpu = one.cpu,
-					.memory = one.memory,
-					.weight = (int64_t)(counts[i] * FGD_WHOLE_MIX / covered) };
-		if (reach(c, request, group, k))
-			g->n_kinds++;
+	g->kinds = cycle_alloc(c, GROUPS_MAX, sizeof(*g->kinds));
+	g->n_kinds = c->failed ? 0 : gather(c, found);
+	if (c->failed)
+		return;
+	for (uint32_t i = 0; i < g->n_kinds; i++) {
+		order[i] = i;
+		sum += found[i].weight;
 	}
+	sort_ix(order, order + GROUPS_MAX, g->n_kinds, cmp_weight, found);
+	for (uint32_t i = 0; i < g->n_kinds; i++) {
+		g->kinds[i] = found[order[i]];
+		if (covered * 100 < sum * 95 && i < FGD_KINDS_MAX) {
+			covered += g->kinds[i].weight;
+			g->n_measured++;
+		}
+	}
+	for (uint32_t i = 0; i < g->n_kinds; i++)
+		g->kinds[i].weight = g->kinds[i].weight * FGD_WHOLE_MIX / covered;
 }
 
 /* Of two kinds the one that needs more cpu (memory) for each of its devices. */
@@ -227,8 +288,11 @@ static struct grading *grading_of(struct cycle *c)
 	g->waste = cycle_alloc(c, n, sizeof(*g->waste));
 	g->waste_seen = cycle_alloc(c, n, sizeof(*g->waste_seen));
 	g->table_of = cycle_alloc(c, c->s->n_groups, sizeof(*g->table_of));
-	for (uint32_t i = 0; !c->failed && i < n; i++)
+	g->barred = cycle_alloc(c, n, sizeof(*g->barred));
+	for (uint32_t i = 0; !c->failed && i < n; i++) {
 		g->generation[i] = 1;
+		g->barred[i] = fgd_barred(g->kinds, g->n_kinds, i);
+	}
 	for (uint32_t i = 0; !c->failed && i < c->s->n_groups; i++)
 		g->table_of[i] = SNAP_NONE;
 	return g;
@@ -253,8 +317,9 @@ void grade_touch(struct cycle *c, uint32_t node)
 static int64_t waste(const struct cycle *c, const struct grading *g, const struct fgd_left *l,
 		     uint32_t node)
 {
-	return c->policy == PACK_FGD ? fgd_fragments(g->kinds, g->n_kinds, l, node)
-				     : fgd_stranded(g->kinds, g->n_kinds, l, node);
+	if (c->policy == PACK_FGD)
+		return fgd_fragments(g->kinds, g->n_measured, l, node);
+	return fgd_stranded(g->kinds, g->n_measured, l, node, g->barred[node]);
 }
 
 static int64_t less(int64_t have, int64_t need)
@@ -307,7 +372,7 @@ int32_t grade_fgd_device(const struct cycle *c, uint32_t node, int32_t part)
 		look(c, node, &after);
 		take_part(&after, free_milli[d], part);
 		after.cpu = less(after.cpu, c->part_cpu);
-		f = fgd_fragments(g->kinds, g->n_kinds, &after, node);
+		f = fgd_fragments(g->kinds, g->n_measured, &after, node);
 		if (best < 0 || f < least) {
 			best = (int32_t)d;
 			least = f;
@@ -417,8 +482,8 @@ static struct grade_table *new_table(struct cycle *c, struct grading *g, uint32_
 				     const struct masks *m)
 {
 	const uint32_t n = c->s->n_nodes;
-	struct grade_table *t = cycle_push(c, &g->tables, &g->n_tables, &g->room_tables,
-					   sizeof(*t), 1);
+	struct grade_table *t =
+		cycle_push(c, &g->tables, &g->n_tables, &g->room_tables, sizeof(*t), 1);
 
 	if (!t)
 		return NULL;
@@ -480,7 +545,7 @@ bool grade_choose(struct cycle *c, uint32_t request, uint32_t group, uint32_t fl
 	struct grade_table *t;
 	uint32_t best = SNAP_NONE;
 
-	if (!g || !g->wanted || (g->n_graded > GRADES_MAX && c->policy == PACK_DEFAULT))
+	if (!g || !g->wanted || (g->n_graded > GRADES_MAX && !c->unhurried))
 		return false;
 	t = table_for(c, g, c->s->requests[request].group_first + group, flavor, need, &own);
 	if (!t)

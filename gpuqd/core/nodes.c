@@ -324,9 +324,8 @@ void nodes_take(struct cycle *c, uint32_t node, const struct need *one, uint32_t
 	if (c->planning) /* counts alone matter there */
 		c->whole[node] = (uint16_t)(c->whole[node] - one->whole);
 	if (!c->planning && one->part) {
-		uint32_t d = c->policy == PACK_FGD
-				     ? fgd_device(c, node, one)
-				     : part_device(c, node, one->part);
+		uint32_t d = c->policy == PACK_FGD ? fgd_device(c, node, one)
+						   : part_device(c, node, one->part);
 
 		if (d != SNAP_NONE)
 			take_device(c, p, d, one->part);

@@ -24,10 +24,12 @@ int packer_new(const struct snapshot *s, enum packer_policy policy, struct packe
 	if (!p)
 		return gpuq_fail(err, GPUQ_ENOMEM, "no memory");
 	p->mem = (struct gpuq_arena)GPUQ_ARENA_INIT(0);
-	p->c = (struct cycle){ .s = s, .mem = &p->mem, .policy = policies[policy] };
+	p->c = (struct cycle){
+		.s = s, .mem = &p->mem, .policy = policies[policy], .unhurried = true
+	};
 	p->c.fits = cycle_alloc(&p->c, s->n_wheres, sizeof(*p->c.fits));
-	p->c.glances = cycle_alloc(&p->c, (size_t)s->n_wheres * (s->n_flavors + 1),
-				   sizeof(*p->c.glances));
+	p->c.glances =
+		cycle_alloc(&p->c, (size_t)s->n_wheres * (s->n_flavors + 1), sizeof(*p->c.glances));
 	nodes_init(&p->c);
 	if (p->c.failed) {
 		packer_free(p);

@@ -87,7 +87,7 @@ static struct snapshot *make_snapshot(struct gpuq_arena *a, const struct packing
 	queue.name = "pods";
 	in = snapshot_add_queue(s, &queue);
 	for (uint32_t i = 0; i < l->n_nodes; i++) {
-		const char *key = "model";
+		static const char *key = "model"; /* borrowed until sealed */
 		struct snap_node n;
 
 		snap_node_default(&n);
@@ -164,8 +164,9 @@ static int run(const struct packing_lists *l, const struct snapshot *s,
 		out->failed += rc == 0;
 		if (f)
 			print_placement(f, l, i, &arrivals[i], s, rc > 0 ? at : NULL, devices);
-		while (figure < wanted && (i + 1 == n || arrived * 100 >= l->capacity_milli *
-				(int64_t)(LOAD_FIRST + figure * 10)))
+		while (figure < wanted &&
+		       (i + 1 == n ||
+			arrived * 100 >= l->capacity_milli * (int64_t)(LOAD_FIRST + figure * 10)))
 			out->allocated_milli[figure++] = allocated;
 	}
 	packer_free(p);
@@ -356,7 +357,8 @@ static int read_options(int argc, char **argv, struct options *o)
 	}
 	if (files == 2)
 		return 0;
-	fprintf(stderr, "gpuq-sim: pack: expected a list of nodes and one of pods\nusage: " PACKING_USAGE);
+	fprintf(stderr,
+		"gpuq-sim: pack: expected a list of nodes and one of pods\nusage: " PACKING_USAGE);
 	return 2;
 }
 

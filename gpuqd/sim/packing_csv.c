@@ -84,9 +84,10 @@ static int find_columns(struct csv *c, const char *const *names, unsigned n, uns
 static int field(struct csv *c, unsigned column, const char *name, const char **out)
 {
 	if (column >= c->n_fields)
-		return gpuq_fail(c->err, GPUQ_EINVAL, "%s:%u: expected a field for %s, the line "
-						      "has only %u", c->file, c->line, name,
-				 c->n_fields);
+		return gpuq_fail(c->err, GPUQ_EINVAL,
+				 "%s:%u: expected a field for %s, the line "
+				 "has only %u",
+				 c->file, c->line, name, c->n_fields);
 	*out = c->fields[column];
 	return 0;
 }
@@ -236,10 +237,10 @@ static int find_kinds(struct gpuq_arena *a, struct packing_lists *l, struct gpuq
 		rc = gpuq_fail(err, GPUQ_ENOMEM, "no memory");
 	for (uint32_t i = 0; rc == 0 && i < l->n_pods; i++) {
 		struct packing_pod *p = &l->pods[i];
-		const char *key = gpuq_arena_printf(a, "%lld %lld %lld %lld %s",
-						    (long long)p->cpu_milli,
-						    (long long)p->memory_mib, (long long)p->gpus,
-						    (long long)p->gpu_milli, p->models);
+		const char *key =
+			gpuq_arena_printf(a, "%lld %lld %lld %lld %s", (long long)p->cpu_milli,
+					  (long long)p->memory_mib, (long long)p->gpus,
+					  (long long)p->gpu_milli, p->models);
 		bool fresh;
 
 		p->kind = key ? intern(&seen, key, strlen(key), &fresh) : INTERN_FAILED;
