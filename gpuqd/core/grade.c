@@ -1,3 +1,4 @@
+#include "gpuqd/core/amount.h"
 #include "gpuqd/core/fgd.h"
 #include "gpuqd/core/pack.h"
 #include "gpuqd/core/sort.h"
@@ -56,11 +57,47 @@ struct grading {
 
 /* ---- what is expected ---- */
 
-/* The most frequent groups of pods that run or wait, and how many there are of each. */
-static uint32_t count_groups(struct cycle *c, uint32_t *top, uint64_t *counts)
+/* The request that the group of this number over all requests belongs to. */
+static uint32_t request_of(const struct snapshot *s, uint32_t group)
+{
+	uint32_t lo = 0, hi = s->n_requests;
+
+	while (hi - lo > 1) {
+		const uint32_t mid = lo + (hi - lo) / 2;
+
+		if (s->requests[mid].group_first <= group)
+			lo = mid;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+/* A group of pods, by its number over all requests, and how many run or wait. */
+struct frequent {
+	uint32_t group;
+	uint64_t count;
+	const struct snap_group *what;
+};
+
+/* More of them, or larger. */
+static bool before(const struct frequent *x, const struct frequent *y)
+{
+	if (x->count != y->count)
+		return x->count > y->count;
+	if (x->what->gpus_milli != y->what->gpus_milli)
+		return x->what->gpus_milli > y->what->gpus_milli;
+	if (x->what->cpu_milli != y->what->cpu_milli)
+		return x->what->cpu_milli > y->what->cpu_milli;
+	return x->what->memory_bytes > y->what->memory_bytes;
+}
+
+/* The most frequent groups. */
+static uint32_t count_groups(struct cycle *c, struct frequent *top)
 {
 	const struct snapshot *s = c->s;
 	uint64_t *of_group = cycle_scratch(c, s->n_groups, sizeof(*of_group));
+	struct frequent dropped = { 0 };
 	uint32_t n = 0;
 
 	for (uint32_t j = 0; of_group && j < s->n_jobs; j++) {
@@ -72,21 +109,28 @@ static uint32_t count_groups(struct cycle *c, uint32_t *top, uint64_t *counts)
 			of_group[r->group_first + g] += times * r->groups[g].pods_min;
 	}
 	for (uint32_t g = 0; of_group && g < s->n_groups; g++) {
+		const struct snap_request *r = &s->requests[request_of(s, g)];
+		const struct frequent one = { g, of_group[g], &r->groups[g - r->group_first] };
 		uint32_t at = n;
 
-		if (of_group[g] == 0 || (n == GROUPS_MAX && of_group[g] <= counts[n - 1]))
+		if (one.count == 0)
 			continue;
+		if (n == GROUPS_MAX && !before(&one, &top[n - 1])) {
+			/* Of equals either all are counted or none, whatever their order. */
+			if (!before(&top[n - 1], &one))
+				dropped = one;
+			continue;
+		}
 		if (n < GROUPS_MAX)
 			n++;
 		else
-			at--;
-		for (; at > 0 && counts[at - 1] < of_group[g]; at--) {
-			counts[at] = counts[at - 1];
+			dropped = top[--at];
+		for (; at > 0 && before(&one, &top[at - 1]); at--)
 			top[at] = top[at - 1];
-		}
-		counts[at] = of_group[g];
-		top[at] = g;
+		top[at] = one;
 	}
+	while (n > 0 && dropped.count && !before(&top[n - 1], &dropped))
+		n--;
 	return n;
 }
 
@@ -120,21 +164,6 @@ static bool reach(struct cycle *c, uint32_t request, uint32_t group, struct fgd_
 	return own > 0;
 }
 
-static uint32_t request_of(const struct snapshot *s, uint32_t group)
-{
-	uint32_t lo = 0, hi = s->n_requests;
-
-	while (hi - lo > 1) {
-		const uint32_t mid = lo + (hi - lo) / 2;
-
-		if (s->requests[mid].group_first <= group)
-			lo = mid;
-		else
-			hi = mid;
-	}
-	return lo;
-}
-
 /* Do two groups differ in memory alone? They then count as one kind. */
 static bool same_kind(const struct cycle *c, const struct fgd_kind *k, uint32_t request,
 		      uint32_t group, const struct fgd_kind *other, uint32_t other_request,
@@ -149,27 +178,37 @@ static bool same_kind(const struct cycle *c, const struct fgd_kind *k, uint32_t 
 	       memcmp(r->flavor_ix, o->flavor_ix, r->n_flavor_ix * sizeof(*r->flavor_ix)) == 0;
 }
 
-static int cmp_weight(const void *ctx, uint32_t x, uint32_t y)
+/* Kinds that are equal here differ in nothing that is measured, but for the nodes they
+ * may stand on. */
+static int cmp_kind(const void *ctx, uint32_t x, uint32_t y)
 {
-	const struct fgd_kind *k = ctx;
+	const struct fgd_kind *a = (const struct fgd_kind *)ctx + x;
+	const struct fgd_kind *b = (const struct fgd_kind *)ctx + y;
+	const int64_t keys[][2] = {
+		{ b->weight, a->weight },     { b->whole, a->whole }, { b->parts, a->parts },
+		{ b->part, a->part },         { b->cpu, a->cpu },     { b->memory, a->memory },
+		{ b->scarcity, a->scarcity },
+	};
 
-	return k[x].weight != k[y].weight ? (k[x].weight > k[y].weight ? -1 : 1) : sort_i64(x, y);
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+		if (keys[i][0] != keys[i][1])
+			return sort_i64(keys[i][0], keys[i][1]);
+	return 0;
 }
 
 /* The kinds, each with its number of pods as weight and their mean memory. */
 static uint32_t gather(struct cycle *c, struct fgd_kind *kinds)
 {
-	uint32_t *top = cycle_scratch(c, GROUPS_MAX, sizeof(*top));
-	uint64_t *counts = cycle_scratch(c, GROUPS_MAX, sizeof(*counts));
+	struct frequent *top = cycle_scratch(c, GROUPS_MAX, sizeof(*top));
 	uint32_t *request = cycle_scratch(c, GROUPS_MAX, sizeof(*request));
 	uint32_t *group = cycle_scratch(c, GROUPS_MAX, sizeof(*group));
-	uint32_t n_top = c->failed ? 0 : count_groups(c, top, counts), n = 0;
+	uint32_t n_top = c->failed ? 0 : count_groups(c, top), n = 0;
 
 	for (uint32_t i = 0; i < n_top && !c->failed; i++) {
-		const uint32_t r = request_of(c->s, top[i]),
-			       g = top[i] - c->s->requests[r].group_first;
+		const uint32_t r = request_of(c->s, top[i].group),
+			       g = top[i].group - c->s->requests[r].group_first;
 		const struct need one = nodes_need(&c->s->requests[r].groups[g]);
-		const int64_t more = counts[i] < COUNT_MAX ? (int64_t)counts[i] : COUNT_MAX;
+		const int64_t more = top[i].count < COUNT_MAX ? (int64_t)top[i].count : COUNT_MAX;
 		struct fgd_kind k = { .whole = one.whole,
 				      .parts = one.part ? 1 : 0,
 				      .part = one.part,
@@ -181,16 +220,18 @@ static uint32_t gather(struct cycle *c, struct fgd_kind *kinds)
 		while (at < n && !same_kind(c, &k, r, g, &kinds[at], request[at], group[at]))
 			at++;
 		if (at < n) {
-			struct fgd_kind *old = &kinds[at];
-
-			old->memory += (k.memory - old->memory) / (old->weight / more + 1);
-			old->weight += more;
+			kinds[at].memory =
+				amount_sum(kinds[at].memory, amount_times(k.memory, more));
+			kinds[at].weight += more;
 		} else if (reach(c, r, g, &k)) {
 			request[n] = r;
 			group[n] = g;
-			kinds[n++] = k;
+			kinds[n] = k;
+			kinds[n++].memory = amount_times(k.memory, more);
 		}
 	}
+	for (uint32_t i = 0; i < n; i++)
+		kinds[i].memory /= kinds[i].weight;
 	return n;
 }
 
@@ -209,7 +250,7 @@ static void expect(struct cycle *c, struct grading *g)
 		order[i] = i;
 		sum += found[i].weight;
 	}
-	sort_ix(order, order + GROUPS_MAX, g->n_kinds, cmp_weight, found);
+	sort_ix(order, order + GROUPS_MAX, g->n_kinds, cmp_kind, found);
 	for (uint32_t i = 0; i < g->n_kinds; i++) {
 		g->kinds[i] = found[order[i]];
 		if (covered * 100 < sum * 95 && i < FGD_KINDS_MAX) {
@@ -217,6 +258,12 @@ static void expect(struct cycle *c, struct grading *g)
 			g->n_measured++;
 		}
 	}
+	/* The last and the first that is left out must not be alike. */
+	while (g->n_measured && g->n_measured < g->n_kinds &&
+	       cmp_kind(g->kinds, g->n_measured - 1, g->n_measured) == 0)
+		covered -= g->kinds[--g->n_measured].weight;
+	if (g->n_measured == 0)
+		g->n_kinds = 0;
 	for (uint32_t i = 0; i < g->n_kinds; i++)
 		g->kinds[i].weight = g->kinds[i].weight * FGD_WHOLE_MIX / covered;
 }
