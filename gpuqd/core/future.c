@@ -167,7 +167,7 @@ void future_started(struct cycle *c, const struct plan_action *a)
 
 			if (booked->node != p->node || booked->start_us >= end)
 				continue;
-			booked->whole -= one.whole + (one.part > 0);
+			booked->whole -= one.whole + one.parts;
 			give(&booked->cpu, -one.cpu);
 			give(&booked->memory, -one.memory);
 			give(&booked->pods, -1);
@@ -380,7 +380,7 @@ static bool plan_at(struct cycle *c, uint32_t job, uint32_t flavor, int64_t t)
 static bool asks_for_parts(const struct snap_request *r)
 {
 	for (uint32_t g = 0; g < r->n_groups; g++)
-		if (r->groups[g].gpus_milli % SNAP_MILLI)
+		if (nodes_need(&r->groups[g]).parts)
 			return true;
 	return false;
 }
@@ -413,6 +413,15 @@ static int64_t next_end(const struct cycle *c, int64_t t, uint32_t *release)
 	return next;
 }
 
+/* Instances are not counted ahead of time. */
+static bool asks_for_instances(const struct snap_request *r)
+{
+	for (uint32_t g = 0; g < r->n_groups; g++)
+		if (r->groups[g].mig)
+			return true;
+	return false;
+}
+
 bool future_reserve(struct cycle *c, uint32_t job, uint32_t flavor)
 {
 	const struct snap_config *config = &c->s->config;
@@ -422,7 +431,7 @@ bool future_reserve(struct cycle *c, uint32_t job, uint32_t flavor)
 	uint32_t release = 0, counted = 0;
 	struct future *f;
 
-	if (config->backfill_depth == 0 || r->exclusive || !look_ahead(c))
+	if (config->backfill_depth == 0 || r->exclusive || asks_for_instances(r) || !look_ahead(c))
 		return false;
 	f = c->future;
 	if (f->n_of_flavor[kind] >= config->backfill_depth || f->n_tests++ >= config->max_job_test)

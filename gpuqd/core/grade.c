@@ -1,4 +1,5 @@
 #include "gpuqd/core/amount.h"
+#include "gpuqd/core/cost.h"
 #include "gpuqd/core/fgd.h"
 #include "gpuqd/core/pack.h"
 #include "gpuqd/core/sort.h"
@@ -113,7 +114,8 @@ static uint32_t count_groups(struct cycle *c, struct frequent *top)
 		const struct frequent one = { g, of_group[g], &r->groups[g - r->group_first] };
 		uint32_t at = n;
 
-		if (one.count == 0)
+		/* Instances of MIG profiles are made beforehand: nothing to waste. */
+		if (one.count == 0 || one.what->mig)
 			continue;
 		if (n == GROUPS_MAX && !before(&one, &top[n - 1])) {
 			/* Of equals either all are counted or none, whatever their order. */
@@ -164,6 +166,14 @@ static bool reach(struct cycle *c, uint32_t request, uint32_t group, struct fgd_
 	return own > 0;
 }
 
+/* Thousandths of each device, where it takes parts; at most, where memory says so. */
+static int32_t part_of(const struct cycle *c, uint32_t request, uint32_t group, uint32_t parts)
+{
+	const struct snap_group *g = &c->s->requests[request].groups[group];
+
+	return parts ? (int32_t)(cost_of_pod(c->s, g, SNAP_NONE) / parts) : 0;
+}
+
 /* Do two groups differ in memory alone? They then count as one kind. */
 static bool same_kind(const struct cycle *c, const struct fgd_kind *k, uint32_t request,
 		      uint32_t group, const struct fgd_kind *other, uint32_t other_request,
@@ -210,8 +220,8 @@ static uint32_t gather(struct cycle *c, struct fgd_kind *kinds)
 		const struct need one = nodes_need(&c->s->requests[r].groups[g]);
 		const int64_t more = top[i].count < COUNT_MAX ? (int64_t)top[i].count : COUNT_MAX;
 		struct fgd_kind k = { .whole = one.whole,
-				      .parts = one.part ? 1 : 0,
-				      .part = one.part,
+				      .parts = one.parts,
+				      .part = part_of(c, r, g, one.parts),
 				      .cpu = one.cpu,
 				      .memory = one.memory,
 				      .weight = more };
@@ -385,14 +395,15 @@ static uint64_t grade_bestfit(const struct fgd_left *after)
 	return (uint64_t)((INT64_C(1) << 40) - (100 * unit - 100 * left) / unit);
 }
 
-/* The pod takes part of one device of this much: what the node is then left with. */
+/* The pod takes part of one device that has this much: what the node is then left with. */
 static void take_part(struct fgd_left *l, int32_t from, int32_t part)
 {
 	uint32_t d = 0;
 
 	if (from == SNAP_MILLI) {
 		l->whole -= l->whole > 0; /* it may be one of those that are withheld */
-		l->parts[l->n_parts++] = (int16_t)(from - part);
+		if (part < from)
+			l->parts[l->n_parts++] = (int16_t)(from - part);
 		return;
 	}
 	while (l->parts[d] != from)
@@ -400,6 +411,32 @@ static void take_part(struct fgd_left *l, int32_t from, int32_t part)
 	l->parts[d] = (int16_t)(from - part);
 	if (l->parts[d] == 0)
 		l->parts[d] = l->parts[--l->n_parts];
+}
+
+/* n parts of as many devices, the fullest that have room: those device_parts() counts. */
+static void take_fullest(struct fgd_left *l, uint32_t n, int32_t part)
+{
+	int16_t taken[SNAP_DEVICES_MAX];
+	uint32_t n_taken = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t best = SNAP_NONE;
+
+		for (uint32_t d = 0; d < l->n_parts; d++)
+			if (l->parts[d] >= part &&
+			    (best == SNAP_NONE || l->parts[d] < l->parts[best]))
+				best = d;
+		if (best == SNAP_NONE) {
+			l->whole -= l->whole > 0; /* it may be one of those that are withheld */
+			taken[n_taken++] = (int16_t)(SNAP_MILLI - part);
+			continue;
+		}
+		taken[n_taken++] = (int16_t)(l->parts[best] - part);
+		l->parts[best] = l->parts[--l->n_parts];
+	}
+	for (uint32_t i = 0; i < n_taken && l->n_parts < SNAP_DEVICES_MAX; i++)
+		if (taken[i] > 0)
+			l->parts[l->n_parts++] = taken[i];
 }
 
 int32_t grade_fgd_device(const struct cycle *c, uint32_t node, int32_t part)
@@ -454,6 +491,7 @@ static uint64_t pack_grade(bool wasted, uint32_t opened, int64_t steps, uint32_t
 static uint64_t grade(struct cycle *c, struct grading *g, const struct grade_table *t,
 		      uint32_t node)
 {
+	struct parts p = { 0 };
 	struct fgd_left left;
 	int32_t from = 0;
 	int64_t gain;
@@ -467,15 +505,15 @@ static uint64_t grade(struct cycle *c, struct grading *g, const struct grade_tab
 		g->waste_seen[node] = g->generation[node];
 		g->waste[node] = waste(c, g, &left, node);
 	}
-	if (t->need.part) {
-		if (c->policy == PACK_FGD) {
-			c->part_cpu = t->need.cpu;
-			from = grade_fgd_device(c, node, t->need.part);
-			from = c->device_free[c->s->nodes[node].device_first + (uint32_t)from];
-		} else {
-			from = pack_part_from(c, node, t->need.part);
-		}
+	if (t->need.parts && c->policy == PACK_FGD) {
+		c->part_cpu = t->need.cpu;
+		from = grade_fgd_device(c, node, t->need.part);
+		from = c->device_free[c->s->nodes[node].device_first + (uint32_t)from];
 		take_part(&left, from, t->need.part);
+	} else if (t->need.parts) {
+		if (!device_parts(c, node, &t->need, &p))
+			return GRADE_NONE;
+		take_fullest(&left, t->need.parts, p.part);
 	}
 	left.whole -= t->need.whole;
 	left.cpu = less(left.cpu, t->need.cpu);
@@ -485,10 +523,10 @@ static uint64_t grade(struct cycle *c, struct grading *g, const struct grade_tab
 	gain = g->waste[node] - waste(c, g, &left, node);
 	if (c->policy == PACK_FGD)
 		return 100 - fgd_score(gain);
-	return pack_grade(t->need.whole == 0 && t->need.part == 0 && c->s->nodes[node].n_devices,
-			  from == SNAP_MILLI, -floor_div(gain, STEP),
+	return pack_grade(t->need.whole == 0 && t->need.parts == 0 && !bits_has(c->gpuless, node),
+			  c->spread ? 0 : p.opened, -floor_div(gain, STEP),
 			  t->spread ? SNAP_DEVICES_MAX - left.whole : left.whole,
-			  t->need.part ? from - t->need.part : 0,
+			  c->spread ? SNAP_MILLI - p.left : p.left,
 			  pack_imbalance(c, node, &t->need));
 }
 

@@ -51,9 +51,6 @@ bool pack_groups(struct cycle *c, uint32_t job, uint32_t flavor);
 /* What one pod of the group takes, as the present cycle (or its planning) counts it. */
 struct need pack_need(const struct cycle *c, const struct snap_group *g);
 
-/* Free thousandths of the device that a part would go to: the fullest with room. */
-int32_t pack_part_from(const struct cycle *c, uint32_t node, int32_t part);
-
 /* How far the node would be from the cluster's cpu and memory per free device, in
  * 1024ths of a device. 0 without free devices: nothing is stranded there. */
 int64_t pack_imbalance(const struct cycle *c, uint32_t node, const struct need *n);
