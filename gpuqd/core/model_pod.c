@@ -4,6 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libgpuq/units.h"
+
+#define AVOID_US (60 * GPUQ_US_PER_S)
+
 struct pod *pod_add(struct model *m, struct job *j, struct node *n, uint32_t n_devices)
 {
 	struct pod *p = calloc(1, sizeof(*p) + n_devices * sizeof(*p->devices));
@@ -74,6 +78,16 @@ static void note_outcome(struct model *m, struct job *j, const struct pod *p)
 	job_dirty(m, j);
 }
 
+/* What a node lost or refused is tried elsewhere first, where there is an elsewhere. */
+static void avoid_node(struct job *j, const struct pod *p, int64_t at_us)
+{
+	if (p->fault != POD_FAULT_INFRA && p->fault != POD_FAULT_REJECTED)
+		return;
+	if (j->n_avoid == JOB_AVOIDS_MAX)
+		memmove(&j->avoid[0], &j->avoid[1], --j->n_avoid * sizeof(j->avoid[0]));
+	j->avoid[j->n_avoid++] = (struct avoided){ p->node->name, at_us + AVOID_US };
+}
+
 static void end_pod(struct model *m, struct pod *p, int64_t at_us)
 {
 	struct job *j = p->job;
@@ -86,28 +100,26 @@ static void end_pod(struct model *m, struct pod *p, int64_t at_us)
 		       (at_us - from) % 1000 * p->gpus_milli / 1000;
 	j->gpu_us += used;
 	usage_charge(m, j, used, at_us);
-	/* An ended pod that was told to leave ended because of that, not by itself. */
 	if (p->attempt == j->attempt)
-		note_outcome(m, j, p);
-	if (job_is_live(j) && p->attempt == j->attempt)
+		avoid_node(j, p, at_us);
+	if (p->attempt != j->attempt || p->dropped || job_goes_on_without(m, j, p, at_us))
+		return;
+	/* An ended pod that was told to leave ended because of that, not by itself. */
+	note_outcome(m, j, p);
+	if (job_is_live(j))
 		job_set_state(m, j, GPUQ_JOB_COMPLETING);
 }
 
 static int apply_started(struct model *m, struct pod *p, const struct event *ev)
 {
 	struct job *j = p->job;
-	struct pod *o;
 
 	p->start_us = ev->started.start_us ? ev->started.start_us : ev->at_us;
 	p->state = GPUQ_POD_RUNNING;
 	p->node->suspect = false;
 	touch(m, p);
-	if (p->attempt != j->attempt || j->state != GPUQ_JOB_STARTING)
-		return 0;
-	DL_FOREACH2(j->pods, o, job_next)
-	if (o->attempt == j->attempt && o->state < GPUQ_POD_RUNNING)
-		return 0;
-	job_note_started(m, j, ev->at_us);
+	if (p->attempt == j->attempt)
+		job_start_if_all_run(m, j, ev->at_us);
 	return 0;
 }
 
@@ -144,7 +156,7 @@ static int apply_gone(struct model *m, struct pod *p, const struct event *ev)
 	}
 	p->state = GPUQ_POD_GONE;
 	/* The last attempt's pods stay readable until the job leaves memory. */
-	if (p->attempt != j->attempt || j->state == GPUQ_JOB_PENDING) {
+	if (p->attempt != j->attempt || j->state == GPUQ_JOB_PENDING || p->dropped) {
 		pod_remove(m, p);
 		job_dirty(m, j);
 	} else {

@@ -4,11 +4,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "gpuqd/base/log.h"
 #include "gpuqd/base/loop.h"
 #include "gpuqd/core/sched.h"
+#include "gpuqd/flow/carry.h"
 #include "gpuqd/flow/journal.h"
 #include "libgpuq/limits.h"
 
@@ -32,58 +32,6 @@ struct schedule {
 };
 
 static void fire_later(void *arg);
-
-static void draw_token(char out[33])
-{
-	unsigned char raw[16];
-
-	if (getrandom(raw, sizeof(raw), 0) != (ssize_t)sizeof(raw))
-		abort();
-	for (size_t i = 0; i < sizeof(raw); i++)
-		snprintf(out + 2 * i, 3, "%02x", raw[i]);
-}
-
-static int place(struct schedule *s, const struct snapshot *sn, const struct plan *p,
-		 const struct plan_action *act)
-{
-	struct placed_pod *pods = gpuq_arena_calloc(&s->mem, act->n_pods, sizeof(*pods));
-	struct event ev = { .type = EV_JOB_PLACED };
-	struct gpuq_err err = GPUQ_ERR_INIT;
-	char token[33];
-	uint32_t in_group[GPUQ_GROUPS_MAX] = { 0 };
-	int rc;
-
-	if (!pods)
-		return GPUQ_ENOMEM;
-	for (uint32_t i = 0; i < act->n_pods; i++) {
-		const struct plan_pod *pp = &p->pods[act->pod_first + i];
-		uint16_t *devices = gpuq_arena_calloc(&s->mem, pp->n_devices + 1, sizeof(*devices));
-
-		if (!devices)
-			return GPUQ_ENOMEM;
-		for (uint32_t k = 0; k < pp->n_devices; k++)
-			devices[k] = (uint16_t)p->devices[pp->device_first + k];
-		pods[i].group = pp->group;
-		pods[i].group_index = in_group[pp->group]++;
-		pods[i].node = sn->nodes[pp->node].name;
-		pods[i].devices = devices;
-		pods[i].n_devices = pp->n_devices;
-		pods[i].gpus_milli = (int64_t)pp->n_devices * pp->milli;
-	}
-	draw_token(token);
-	ev.job = (struct job_key){ act->key.id, act->key.index };
-	ev.placed.token = token;
-	ev.placed.flavor = act->flavor == SNAP_NONE ? "" : sn->flavors[act->flavor].name;
-	ev.placed.pods = pods;
-	ev.placed.n_pods = act->n_pods;
-	rc = journal_apply(s->j, &ev, &err);
-	if (rc < 0)
-		log_err("schedule.place", "job=%" PRIu32 " error=%s", act->key.id, LOGS(err.text));
-	else
-		log_info("job.placed", "job=%" PRIu32 " index=%" PRId32 " pods=%" PRIu32 " node=%s",
-			 act->key.id, act->key.index, act->n_pods, LOGS(pods[0].node));
-	return rc;
-}
 
 static struct reason_fact fact_of(const struct plan_reason *r)
 {
@@ -185,6 +133,7 @@ static void cycle(struct schedule *s)
 	if (journal_read_only(s->j))
 		return;
 	end_hopeless(s, now);
+	carry_renounce_lost(s->j);
 	rc = snapshot_take(m, now, &sn, &err);
 	if (rc == 0)
 		rc = sched_cycle(sn, &s->mem, &plan, &err);
@@ -195,9 +144,8 @@ static void cycle(struct schedule *s)
 		return;
 	}
 	s->n_cycles++;
-	for (uint32_t i = 0; i < plan.n_actions; i++)
-		if (plan.actions[i].kind == PLAN_PLACE && s->ready)
-			place(s, sn, &plan, &plan.actions[i]);
+	if (s->ready)
+		carry_out(s->j, sn, &plan, &s->mem);
 	tell_reasons(s, sn, &plan);
 	tell_shares(s, sn, &plan);
 	loop_cancel(s->later);
@@ -292,6 +240,8 @@ static void on_event(void *arg, const struct event *ev)
 	case EV_POD_STARTED:
 	case EV_POD_GONE:
 	case EV_JOB_PLACED:
+	case EV_JOB_NOMINATED:
+	case EV_JOB_GROWN:
 	case EV_KEYS_EXPIRED:
 		return; /* nothing becomes possible by these */
 	case EV_JOB_BLOCKED:

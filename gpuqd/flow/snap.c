@@ -3,12 +3,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libgpuq/units.h"
+
+#define HOUR_US (3600 * GPUQ_US_PER_S)
+#define DAY_US (24 * HOUR_US)
+#define CLAIMS_MOST 1024 /* of the last hour that are told apart: far above any bound on them */
+
 /* What the model's objects became in the snapshot under construction. */
 struct taking {
 	const struct model *m;
 	struct snapshot *s;
 	int64_t now_us;
 	uint32_t *queue_of; /* by queue ix */
+	uint32_t *n_claims; /* by queue ix */
 	uint32_t n_flavors;
 	const char **flavors;
 	struct gpuq_arena mem;
@@ -45,13 +52,52 @@ static void take_flavors(struct taking *t)
 		snapshot_add_license(t->s, l->name, l->count);
 }
 
+/* How often others took what a queue, or one below it, had: each claim once, however many
+ * left for it. */
+static void count_claims(struct taking *t)
+{
+	struct taken {
+		uint32_t queue;
+		const char *by; /* interned */
+		int64_t at_us;
+	} *seen = NULL;
+	uint32_t n = 0;
+
+	job_each(t->m, j)
+	{
+		for (uint32_t i = j->n_evictions; i-- > 0;) {
+			const struct eviction *e = &j->evictions[i];
+
+			if (e->at_us <= t->now_us - HOUR_US)
+				break; /* in order of time */
+			if (e->cause != GPUQ_CAUSE_RECLAIM || !*e->by)
+				continue;
+			if (!seen)
+				seen = gpuq_arena_calloc(&t->mem, CLAIMS_MOST, sizeof(*seen));
+			for (const struct queue *q = j->queue; q && seen; q = q->parent) {
+				uint32_t k = 0;
+
+				while (k < n && !(seen[k].queue == q->ix && seen[k].by == e->by &&
+						  seen[k].at_us == e->at_us))
+					k++;
+				if (k < n || n == CLAIMS_MOST)
+					continue;
+				seen[n++] = (struct taken){ q->ix, e->by, e->at_us };
+				t->n_claims[q->ix]++;
+			}
+		}
+	}
+}
+
 static void take_queues(struct taking *t)
 {
 	struct snap_share *shares = gpuq_arena_calloc(&t->mem, t->n_flavors + 2, sizeof(*shares));
 
 	t->queue_of = gpuq_arena_calloc(&t->mem, t->m->n_queues + 1, sizeof(*t->queue_of));
-	if (!shares || !t->queue_of)
+	t->n_claims = gpuq_arena_calloc(&t->mem, t->m->n_queues + 1, sizeof(*t->n_claims));
+	if (!shares || !t->queue_of || !t->n_claims)
 		return;
+	count_claims(t);
 	for (uint32_t i = 0; i < t->m->n_queues; i++) {
 		const struct queue *q = t->m->queues[i];
 		const struct site_queue *sq = q->site;
@@ -86,6 +132,7 @@ static void take_queues(struct taking *t)
 		sn.job_max_gpus_milli = sq->max_gpus.job == GPUQ_UNLIMITED
 						? GPUQ_UNLIMITED
 						: sq->max_gpus.job * 1000;
+		sn.n_claims_hour = t->n_claims[i];
 		t->queue_of[i] = snapshot_add_queue(t->s, &sn);
 	}
 }
@@ -197,12 +244,90 @@ static void take_allocs(struct taking *t, const struct job *j, uint32_t job)
 		a.node = p->node->snap_ix;
 		a.group = p->group;
 		a.index = p->index;
-		a.releasing = j->leave_us != 0 || p->leaving || j->outcome != GPUQ_JOB_PENDING;
+		a.releasing = j->leave_us != 0 || p->leaving || p->dropped ||
+			      j->outcome != GPUQ_JOB_PENDING;
 		a.devices = devices;
 		a.n_devices = p->n_devices;
 		a.milli = p->n_devices ? (int32_t)(p->gpus_milli / p->n_devices) : 0;
 		snapshot_add_alloc(t->s, &a);
 	}
+}
+
+/* Places that it was promised. All of its nodes are there: carry_renounce_lost(). */
+static void take_promise(struct taking *t, const struct job *j, uint32_t job)
+{
+	for (uint32_t i = 0; i < j->promise->n_pods; i++) {
+		const struct promised_pod *pp = &j->promise->pods[i];
+		const struct node *n = node_find(t->m, pp->node);
+		uint32_t *devices = gpuq_arena_calloc(&t->mem, pp->n_devices + 1, sizeof(*devices));
+		struct snap_alloc a = { .job = job, .group = pp->group, .index = i };
+
+		if (!devices || !n)
+			return;
+		for (uint32_t k = 0; k < pp->n_devices; k++)
+			devices[k] = pp->devices[k];
+		a.node = n->snap_ix;
+		a.devices = devices;
+		a.n_devices = pp->n_devices;
+		a.milli = pp->n_devices ? (int32_t)(pp->gpus_milli / pp->n_devices) : 0;
+		snapshot_add_promise(t->s, &a);
+	}
+}
+
+/* Could what this node did not do be done by another? */
+static bool has_equal(const struct taking *t, const struct node *than)
+{
+	for (const struct node *n = t->m->nodes; n; n = n->hh.next)
+		if (n != than && !n->gone && n->fact.ready && !n->drain && !n->fact.unschedulable &&
+		    n->backoff_until_us <= t->now_us && n->n_devices >= than->n_devices &&
+		    strcmp(n->flavor, than->flavor) == 0)
+			return true;
+	return false;
+}
+
+static void take_avoided(struct taking *t, const struct job *j, struct snap_job *sj)
+{
+	uint32_t *exclude = gpuq_arena_calloc(&t->mem, JOB_AVOIDS_MAX, sizeof(*exclude));
+
+	for (uint32_t i = 0; exclude && i < j->n_avoid; i++) {
+		const struct node *n = node_find(t->m, j->avoid[i].node);
+
+		if (n && j->avoid[i].until_us > t->now_us && has_equal(t, n))
+			exclude[sj->n_exclude++] = n->snap_ix;
+	}
+	sj->exclude = exclude;
+}
+
+/* What it lost, to whom, and how often of late. */
+static void take_evictions(struct taking *t, const struct job *j, struct snap_job *sj)
+{
+	for (uint32_t i = 0; i < j->n_evictions; i++) {
+		const struct eviction *e = &j->evictions[i];
+		const struct queue *for_queue = *e->by_queue ? queue_find(t->m, e->by_queue) : NULL;
+		bool today = e->at_us > t->now_us - DAY_US;
+
+		if (e->cause == GPUQ_CAUSE_RECLAIM && for_queue) {
+			sj->evicted_us = e->at_us;
+			sj->evicted_for = t->queue_of[for_queue->ix];
+		}
+		sj->n_evicted_day +=
+			today && (e->cause == GPUQ_CAUSE_RECLAIM || e->cause == GPUQ_CAUSE_PREEMPT);
+		sj->n_moved_day += today && e->cause == GPUQ_CAUSE_CONSOLIDATE;
+	}
+}
+
+static void take_losses(struct taking *t, const struct job *j, struct snap_job *sj)
+{
+	take_evictions(t, j, sj);
+	if (j->n_avoid)
+		take_avoided(t, j, sj);
+	sj->short_us = j->short_us;
+	/* A job of which some pods have ended well does not grow any more; the pods that it
+	 * lacks look as if it had shrunk. */
+	sj->shrunk_us = j->state == GPUQ_JOB_COMPLETING ? t->now_us : j->shrunk_us;
+	if (j->checkpoint_every_us > 0 && j->start_us &&
+	    t->now_us - j->start_us >= j->checkpoint_every_us)
+		sj->checkpoint_us = t->now_us - (t->now_us - j->start_us) % j->checkpoint_every_us;
 }
 
 /* The qos's class dominates; nice moves a job inside it. Larger is sooner. */
@@ -267,9 +392,12 @@ static void take_job(struct taking *t, const struct job *j)
 		if (master && master->array)
 			sj.throttle = (uint32_t)master->array->throttle;
 	}
+	take_losses(t, j, &sj);
 	job = snapshot_add_job(t->s, &sj);
 	if (holds && job != SNAP_NONE)
 		take_allocs(t, j, job);
+	if (j->promise && job != SNAP_NONE)
+		take_promise(t, j, job);
 }
 
 int snapshot_take(const struct model *m, int64_t now_us, struct snapshot **out,
@@ -281,6 +409,8 @@ int snapshot_take(const struct model *m, int64_t now_us, struct snapshot **out,
 
 	snap_config_default(&config);
 	config.now_us = now_us;
+	config.levels = m->site->topology.items;
+	config.n_levels = (uint32_t)m->site->topology.n;
 	t.s = snapshot_new(&config);
 	if (!t.s)
 		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
