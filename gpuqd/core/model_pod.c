@@ -78,10 +78,11 @@ static void note_outcome(struct model *m, struct job *j, const struct pod *p)
 	job_dirty(m, j);
 }
 
-/* What a node lost or refused is tried elsewhere first, where there is an elsewhere. */
+/* What a node lost is tried elsewhere first, where there is an elsewhere. A node that
+ * refuses pods is left alone by everybody (EV_NODE_BACKOFF). */
 static void avoid_node(struct job *j, const struct pod *p, int64_t at_us)
 {
-	if (p->fault != POD_FAULT_INFRA && p->fault != POD_FAULT_REJECTED)
+	if (p->fault != POD_FAULT_INFRA)
 		return;
 	if (j->n_avoid == JOB_AVOIDS_MAX)
 		memmove(&j->avoid[0], &j->avoid[1], --j->n_avoid * sizeof(j->avoid[0]));

@@ -274,14 +274,20 @@ static void take_promise(struct taking *t, const struct job *j, uint32_t job)
 	}
 }
 
-/* Could what this node did not do be done by another? */
-static bool has_equal(const struct taking *t, const struct node *than)
+/* Could another node do now what this one did not? Else the job takes what there is. */
+static bool has_equal(const struct taking *t, const struct node *than, int64_t milli)
 {
-	for (const struct node *n = t->m->nodes; n; n = n->hh.next)
-		if (n != than && !n->gone && n->fact.ready && !n->drain && !n->fact.unschedulable &&
-		    n->backoff_until_us <= t->now_us && n->n_devices >= than->n_devices &&
-		    strcmp(n->flavor, than->flavor) == 0)
+	for (const struct node *n = t->m->nodes; n; n = n->hh.next) {
+		int64_t left = (int64_t)n->n_devices * SNAP_MILLI - n->foreign_gpus_milli;
+		const struct pod *p;
+
+		if (n == than || n->gone || !n->fact.ready || n->drain || n->fact.unschedulable ||
+		    n->backoff_until_us > t->now_us || strcmp(n->flavor, than->flavor) != 0)
+			continue;
+		DL_FOREACH2(n->pods, p, node_next) left -= pod_takes(p) ? p->gpus_milli : 0;
+		if (left >= milli)
 			return true;
+	}
 	return false;
 }
 
@@ -292,7 +298,7 @@ static void take_avoided(struct taking *t, const struct job *j, struct snap_job 
 	for (uint32_t i = 0; exclude && i < j->n_avoid; i++) {
 		const struct node *n = node_find(t->m, j->avoid[i].node);
 
-		if (n && j->avoid[i].until_us > t->now_us && has_equal(t, n))
+		if (n && j->avoid[i].until_us > t->now_us && has_equal(t, n, job_gpus_milli(j)))
 			exclude[sj->n_exclude++] = n->snap_ix;
 	}
 	sj->exclude = exclude;
