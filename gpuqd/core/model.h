@@ -298,6 +298,7 @@ bool job_is_elastic(const struct job *j); /* a group of it has more pods at most
 bool cause_is_eviction(enum gpuq_cause c);
 /* Those that still take room where the job is promised to start. */
 uint32_t job_victims_left(const struct model *m, const struct job *j);
+bool job_victim_left(const struct model *m, const struct job *j, struct job_key *first);
 bool job_waits_for_deps(const struct job *j, int64_t now_us, bool *never);
 enum gpuq_node_state node_state(const struct node *n);
 /* The job whose outcome `on` asks for; used when a dependency ends or is gone. */

@@ -266,22 +266,36 @@ void job_set_promise(struct model *m, struct job *j, struct promise *p)
 	job_dirty(m, j);
 }
 
+static bool is_leaving(const struct model *m, struct job_key victim)
+{
+	const struct job *v = job_find(m, victim);
+	const struct pod *p;
+
+	if (!v)
+		return false;
+	DL_FOREACH2(v->pods, p, job_next)
+	if (pod_takes(p) && (v->leave_us || p->dropped || p->attempt != v->attempt))
+		return true;
+	return false;
+}
+
 uint32_t job_victims_left(const struct model *m, const struct job *j)
 {
 	uint32_t n = 0;
 
-	for (uint32_t i = 0; j->promise && i < j->promise->n_victims; i++) {
-		const struct job *v = job_find(m, j->promise->victims[i]);
-		const struct pod *p;
-		bool holds = false;
-
-		if (!v)
-			continue;
-		DL_FOREACH2(v->pods, p, job_next)
-		holds |= pod_takes(p) && (v->leave_us || p->dropped || p->attempt != v->attempt);
-		n += holds;
-	}
+	for (uint32_t i = 0; j->promise && i < j->promise->n_victims; i++)
+		n += is_leaving(m, j->promise->victims[i]);
 	return n;
+}
+
+bool job_victim_left(const struct model *m, const struct job *j, struct job_key *first)
+{
+	for (uint32_t i = 0; j->promise && i < j->promise->n_victims; i++) {
+		*first = j->promise->victims[i];
+		if (is_leaving(m, *first))
+			return true;
+	}
+	return false;
 }
 
 static void tell_who_is_waited_for(struct model *m, struct job *j, int64_t at_us)

@@ -53,6 +53,7 @@ struct snap_config {
 	/* What was evicted for another queue does not make that queue lose something within
 	 * this time, except under its own guarantee. */
 	int64_t cooldown_us;
+	int64_t preemption_delay_us; /* nobody has to leave for a job that waits less long */
 	uint32_t claims_per_hour; /* on fair shares, against one queue; 0 = no bound */
 	uint32_t moves_per_day; /* of one job */
 	int64_t grow_delay_us; /* an elastic job that shrank does not grow sooner */
@@ -251,6 +252,7 @@ struct snap_job {
 	/* What it lost and would lose. */
 	int64_t checkpoint_us; /* its last checkpoint; 0 = none known */
 	int64_t restart_cost_us; /* that a start takes before work goes on */
+	bool returns; /* of one that leaves: it will wait again */
 	bool evict_last; /* leaves after others of equal standing */
 	int64_t evicted_us; /* when it last had to leave for another queue; 0 = never */
 	uint32_t evicted_for; /* handle of that queue */

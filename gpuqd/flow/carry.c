@@ -197,12 +197,22 @@ static bool leaves(const struct plan_action *a)
 	return a->kind == PLAN_EVICT || a->kind == PLAN_SHRINK || a->kind == PLAN_MOVE;
 }
 
+/* Each once: a job may lose several pods. */
+static uint32_t add_victim(struct job_key *victims, uint32_t n, struct job_key key)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (victims[i].id == key.id && victims[i].index == key.index)
+			return n;
+	victims[n] = key;
+	return n + 1;
+}
+
 /* A nomination and those who leave for it, which follow it. Returns how many those are. */
 static uint32_t claim(const struct carry *c, const struct plan_action *a, uint32_t n_left)
 {
 	struct job_key *victims;
 	bool sound = waits(c, key_of(a));
-	uint32_t n = 0;
+	uint32_t n = 0, n_victims = 0;
 
 	while (n < n_left && leaves(&a[1 + n]) && a[1 + n].claimant == a->job)
 		sound &= can_leave(c, &a[1 + n++]);
@@ -215,8 +225,8 @@ static uint32_t claim(const struct carry *c, const struct plan_action *a, uint32
 		return n;
 	}
 	for (uint32_t i = 0; i < n; i++)
-		victims[i] = key_of(&a[1 + i]);
-	nominate(c, a, victims, n);
+		n_victims = add_victim(victims, n_victims, key_of(&a[1 + i]));
+	nominate(c, a, victims, n_victims);
 	(void)FAILPOINT("schedule.claim");
 	for (uint32_t i = 0; i < n; i++)
 		send_away(c, &a[1 + i], a);

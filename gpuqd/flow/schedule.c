@@ -44,6 +44,23 @@ static struct reason_fact fact_of(const struct plan_reason *r)
 	return (struct reason_fact){ r->code, r->object, units[r->unit], r->have, r->need };
 }
 
+/* The core knows that it waits for others; the model knows for whom. */
+static void name_victim(const struct model *m, struct job_key key, struct reason_fact *fact,
+			char *text, size_t room)
+{
+	const struct job *j = job_find(m, key);
+	struct job_key first;
+
+	if (fact->code != GPUQ_R_VICTIMS || !j || !j->promise || *fact->object ||
+	    !job_victim_left(m, j, &first))
+		return;
+	snap_key_print((struct snap_key){ first.id, first.index }, text, room);
+	fact->object = text;
+	fact->unit = GPUQ_UNIT_COUNT;
+	fact->need = j->promise->n_victims;
+	fact->have = fact->need - job_victims_left(m, j);
+}
+
 static void tell_reasons(struct schedule *s, const struct snapshot *sn, const struct plan *p)
 {
 	int64_t *planned_us = gpuq_arena_calloc(&s->mem, sn->n_jobs + 1, sizeof(*planned_us));
@@ -55,6 +72,7 @@ static void tell_reasons(struct schedule *s, const struct snapshot *sn, const st
 		struct reason_fact facts[16];
 		const struct snap_job *sj = &sn->jobs[p->reasons[i].job];
 		struct event ev = { .type = EV_JOB_REASONS };
+		char victim[32];
 		size_t n = 0;
 		uint32_t job = p->reasons[i].job;
 
@@ -62,6 +80,7 @@ static void tell_reasons(struct schedule *s, const struct snapshot *sn, const st
 			if (n < 16)
 				facts[n++] = fact_of(&p->reasons[i]);
 		ev.job = (struct job_key){ sj->key.id, sj->key.index };
+		name_victim(journal_model(s->j), ev.job, &facts[0], victim, sizeof(victim));
 		ev.reasons.items = facts;
 		ev.reasons.n = n;
 		ev.reasons.priority = sj->priority;

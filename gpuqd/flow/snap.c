@@ -52,8 +52,8 @@ static void take_flavors(struct taking *t)
 		snapshot_add_license(t->s, l->name, l->count);
 }
 
-/* How often others took what a queue, or one below it, had: each claim once, however many
- * left for it. */
+/* How often others took what a queue, or one below it, had beyond its guarantee: each claim
+ * once, however many left for it. */
 static void count_claims(struct taking *t)
 {
 	struct taken {
@@ -70,7 +70,7 @@ static void count_claims(struct taking *t)
 
 			if (e->at_us <= t->now_us - HOUR_US)
 				break; /* in order of time */
-			if (e->cause != GPUQ_CAUSE_RECLAIM || !*e->by)
+			if (e->cause != GPUQ_CAUSE_RECLAIM || strcmp(e->rule, "guarantee") == 0)
 				continue;
 			if (!seen)
 				seen = gpuq_arena_calloc(&t->mem, CLAIMS_MOST, sizeof(*seen));
@@ -328,6 +328,8 @@ static void take_losses(struct taking *t, const struct job *j, struct snap_job *
 	if (j->n_avoid)
 		take_avoided(t, j, sj);
 	sj->short_us = j->short_us;
+	sj->returns =
+		j->leave_us && j->requeue && !j->cancel_asked && j->leave_cause != GPUQ_CAUSE_LIMIT;
 	/* A job of which some pods have ended well does not grow any more; the pods that it
 	 * lacks look as if it had shrunk. */
 	sj->shrunk_us = j->state == GPUQ_JOB_COMPLETING ? t->now_us : j->shrunk_us;

@@ -359,18 +359,14 @@ static void judge_preempted_gpus(struct judge *j, const char *key, const struct 
 {
 	int64_t milli = 0;
 
-	for (uint32_t i = 0; i < j->w->n_jobs; i++) {
-		const struct sim_job *job = &j->w->jobs[i];
-		const struct sim_template *t = world_template(j->w, job);
-
-		for (uint32_t g = 0; world_fate(job) == SIM_FATE_PREEMPTED && g < t->n_groups; g++)
-			milli += t->groups[g].count * t->groups[g].tasks->gpus;
-	}
+	for (uint32_t i = j->w->marked_evictions; i < j->w->n_evictions; i++)
+		if (strcmp(j->w->evictions[i].mode, "move") != 0)
+			milli += j->w->evictions[i].milli;
 	if ((double)milli / 1000 < as_number(want))
 		differs(j, key, want, gpuq_real(j->arena, (double)milli / 1000));
 }
 
-/* Thousandths in use on every device, node by node. */
+/* Thousandths in use or promised on every device, node by node. */
 static int32_t *device_use(struct judge *j, uint32_t *n_devices)
 {
 	uint32_t n = 0, *first = gpuq_arena_calloc(j->arena, j->w->n_nodes, sizeof(*first));
@@ -384,12 +380,12 @@ static int32_t *device_use(struct judge *j, uint32_t *n_devices)
 	if (!first || !used)
 		return NULL;
 	for (uint32_t i = 0; i < j->w->n_jobs; i++) {
-		const struct sim_job *job = &j->w->jobs[i];
+		uint32_t n_tasks;
+		const struct sim_task *tasks = world_places(&j->w->jobs[i], &n_tasks);
 
-		for (uint32_t t = 0; job->state == SIM_RUNNING && t < job->n_tasks; t++)
-			for (uint32_t d = 0; d < job->tasks[t].n_devices; d++)
-				used[first[job->tasks[t].node] + job->tasks[t].devices[d]] +=
-					job->tasks[t].milli;
+		for (uint32_t t = 0; t < n_tasks; t++)
+			for (uint32_t d = 0; d < tasks[t].n_devices; d++)
+				used[first[tasks[t].node] + tasks[t].devices[d]] += tasks[t].milli;
 	}
 	*n_devices = n;
 	return used;
@@ -501,14 +497,15 @@ static void judge_capacity(struct judge *j, const char *key, const struct gpuq_v
 		int64_t cpu = 0, mem = 0, pods = 0;
 
 		for (uint32_t k = 0; k < j->w->n_jobs; k++) {
-			const struct sim_job *job = &j->w->jobs[k];
-			const struct sim_template *t = world_template(j->w, job);
+			const struct sim_template *t = world_template(j->w, &j->w->jobs[k]);
+			uint32_t n_tasks;
+			const struct sim_task *tasks = world_places(&j->w->jobs[k], &n_tasks);
 
-			for (uint32_t x = 0; job->state == SIM_RUNNING && x < job->n_tasks; x++) {
-				if (job->tasks[x].node != i)
+			for (uint32_t x = 0; x < n_tasks; x++) {
+				if (tasks[x].node != i)
 					continue;
-				cpu += t->groups[job->tasks[x].group].tasks->cpu;
-				mem += t->groups[job->tasks[x].group].tasks->mem_mb;
+				cpu += t->groups[tasks[x].group].tasks->cpu;
+				mem += t->groups[tasks[x].group].tasks->mem_mb;
 				pods += 1000;
 			}
 		}

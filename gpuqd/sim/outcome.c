@@ -36,7 +36,7 @@ static struct gpuq_val *reasons(struct gpuq_arena *a, const struct world *w,
 {
 	struct gpuq_val *list = gpuq_list(a);
 
-	for (uint32_t i = 0; j->state == SIM_PENDING && i < j->n_reasons; i++) {
+	for (uint32_t i = 0; j->state == SIM_PENDING && !j->n_promises && i < j->n_reasons; i++) {
 		const struct plan_reason *r = &j->reasons[i];
 		struct gpuq_val *m = gpuq_add(a, list, gpuq_map(a));
 
@@ -48,15 +48,39 @@ static struct gpuq_val *reasons(struct gpuq_arena *a, const struct world *w,
 	return list;
 }
 
+/* The sub-group that a task belongs to: named ones are filled one after the other. */
+static const char *group_name(const struct sim_template *t, const struct sim_task *tasks,
+			      uint32_t n, uint32_t at)
+{
+	const struct sc_tasks *all = t->spec->tasks.items;
+	uint32_t nth = 0;
+
+	if (t->spec->min_groups == SC_ABSENT)
+		return t->groups[tasks[at].group].tasks->group;
+	for (uint32_t i = 0; i < n; i++)
+		nth += tasks[i].group == tasks[at].group && tasks[i].index < tasks[at].index;
+	for (size_t i = 0; i < t->spec->tasks.n; i++) {
+		const uint32_t count = (uint32_t)(all[t->order[i]].count / 1000);
+
+		if (nth < count)
+			return all[t->order[i]].group;
+		nth -= count;
+	}
+	return NULL;
+}
+
 static struct gpuq_val *placement(struct gpuq_arena *a, const struct world *w,
 				  const struct sim_job *j)
 {
 	const struct sim_template *t = world_template(w, j);
 	struct gpuq_val *list = gpuq_list(a);
+	uint32_t n;
+	const struct sim_task *tasks = world_places(j, &n);
 
-	for (uint32_t i = 0; j->state == SIM_RUNNING && i < j->n_tasks; i++) {
-		const struct sim_task *task = &j->tasks[i];
+	for (uint32_t i = 0; i < n; i++) {
+		const struct sim_task *task = &tasks[i];
 		const struct sc_tasks *spec = t->groups[task->group].tasks;
+		const char *group = group_name(t, tasks, n, i);
 		struct gpuq_val *m = gpuq_add(a, list, gpuq_map(a)), *devices;
 
 		gpuq_put(a, m, "node", gpuq_str(a, w->nodes[task->node].name));
@@ -66,8 +90,8 @@ static struct gpuq_val *placement(struct gpuq_arena *a, const struct world *w,
 		gpuq_put(a, m, "milli", gpuq_int(a, task->milli));
 		if (spec->role)
 			gpuq_put(a, m, "role", gpuq_str(a, spec->role));
-		if (spec->group)
-			gpuq_put(a, m, "group", gpuq_str(a, spec->group));
+		if (group)
+			gpuq_put(a, m, "group", gpuq_str(a, group));
 		if (spec->mig)
 			gpuq_put(a, m, "mig", gpuq_str(a, spec->mig));
 	}
@@ -78,11 +102,13 @@ static void put_job(struct gpuq_arena *a, const struct world *w, struct gpuq_val
 		    const struct sim_job *j)
 {
 	struct gpuq_val *m = gpuq_put(a, jobs, j->name, gpuq_map(a));
+	uint32_t n;
 
 	gpuq_put(a, m, "state", gpuq_str(a, world_fates[world_fate(j)]));
-	gpuq_put(a, m, "tasks", gpuq_int(a, j->state == SIM_RUNNING ? j->n_tasks : 0));
+	world_places(j, &n);
+	gpuq_put(a, m, "tasks", gpuq_int(a, n));
 	gpuq_put(a, m, "placement", placement(a, w, j));
-	gpuq_put(a, m, "moved", gpuq_bool(a, false));
+	gpuq_put(a, m, "moved", gpuq_bool(a, j->moved));
 	gpuq_put(a, m, "planned_start",
 		 j->state == SIM_PENDING && j->planned_us ? in_units(a, w, j->planned_us)
 							  : gpuq_null(a));
@@ -104,10 +130,37 @@ static struct gpuq_val *queues(struct gpuq_arena *a, const struct world *w)
 	return map;
 }
 
+static struct gpuq_val *word(struct gpuq_arena *a, const char *s)
+{
+	return s ? gpuq_str(a, s) : gpuq_null(a);
+}
+
+/* Everything that jobs lost since the last mark; moves = those alone that were moved. */
+static struct gpuq_val *evictions(struct gpuq_arena *a, const struct world *w, bool moves)
+{
+	struct gpuq_val *list = gpuq_list(a);
+
+	for (uint32_t i = w->marked_evictions; i < w->n_evictions; i++) {
+		const struct sim_eviction *e = &w->evictions[i];
+		struct gpuq_val *m;
+
+		if (moves && strcmp(e->mode, "move") != 0)
+			continue;
+		m = gpuq_add(a, list, gpuq_map(a));
+		gpuq_put(a, m, "job", gpuq_str(a, w->jobs[e->job].name));
+		if (!moves)
+			gpuq_put(a, m, "mode", gpuq_str(a, e->mode));
+		gpuq_put(a, m, "cause", gpuq_str(a, e->cause));
+		gpuq_put(a, m, "by", word(a, e->by));
+		gpuq_put(a, m, "rule", word(a, e->rule));
+	}
+	return list;
+}
+
 struct gpuq_val *outcome_make(struct gpuq_arena *a, struct world *w)
 {
 	static const char *const ends[] = { "completed", "failed", "timeout", "cancelled" };
-	struct gpuq_val *out = gpuq_map(a), *jobs, *ended, *evictions;
+	struct gpuq_val *out = gpuq_map(a), *jobs, *ended;
 
 	for (int f = 0; f < SIM_FATE_ENDED; f++) {
 		struct gpuq_val *list = gpuq_put(a, out, world_fates[f], gpuq_list(a));
@@ -120,17 +173,8 @@ struct gpuq_val *outcome_make(struct gpuq_arena *a, struct world *w)
 	for (uint32_t i = 0; i < w->n_jobs; i++)
 		put_job(a, w, jobs, &w->jobs[i]);
 	gpuq_put(a, out, "queues", queues(a, w));
-	evictions = gpuq_put(a, out, "evictions", gpuq_list(a));
-	for (uint32_t i = 0; i < w->n_evictions; i++) {
-		struct gpuq_val *m = gpuq_add(a, evictions, gpuq_map(a));
-
-		gpuq_put(a, m, "job", gpuq_str(a, w->jobs[w->evictions[i].job].name));
-		gpuq_put(a, m, "mode", gpuq_str(a, w->evictions[i].mode));
-		gpuq_put(a, m, "cause", gpuq_str(a, w->evictions[i].cause));
-		gpuq_put(a, m, "by", gpuq_null(a));
-		gpuq_put(a, m, "rule", gpuq_null(a));
-	}
-	gpuq_put(a, out, "moves", gpuq_list(a));
+	gpuq_put(a, out, "evictions", evictions(a, w, false));
+	gpuq_put(a, out, "moves", evictions(a, w, true));
 	ended = gpuq_put(a, out, "ended", gpuq_map(a));
 	for (uint32_t i = 0; i < w->n_jobs; i++)
 		if (world_fate(&w->jobs[i]) == SIM_FATE_ENDED)

@@ -49,6 +49,9 @@ struct sc_config {
 	struct gpuq_strmap licences;
 	struct gpuq_objects reservations; /* struct sc_reservation */
 	int64_t preempt_min_runtime, reclaim_min_runtime;
+	/* What holds claims back in time; absent = nothing does. */
+	int64_t cooldown, claims_per_hour, moves_per_day, grow_delay, gang_repair;
+	int64_t preemption_delay;
 	struct gpuq_strmap priority_weights;
 	int64_t usage_k;
 	struct gpuq_strlist topology_levels, flavors;
@@ -62,11 +65,13 @@ struct sc_node {
 	int state; /* enum snap_node_state */
 };
 
+enum { SC_OWN_PRIORITY, SC_OWN_STRICT };
+
 struct sc_queue {
 	const char *name, *parent;
 	struct sc_amounts quota, shared_quota, limit, borrow_limit, lend_limit;
 	int64_t weight, priority, quota_cpu, limit_cpu, quota_mem_mb, limit_mem_mb;
-	int preempt_within, reclaim;
+	int preempt_within, reclaim, own_preempt;
 	int64_t borrow_preempt_max_priority;
 	bool reclaimable, fence, stopped;
 	int64_t preempt_min_runtime, reclaim_min_runtime, usage;
@@ -109,6 +114,8 @@ struct sc_array {
 	int64_t size, first, last, step, throttle; /* thousandths */
 };
 
+enum { SC_PREEMPT_REQUEUE, SC_PREEMPT_CANCEL };
+
 struct sc_job {
 	const char *name, *queue, *user, *jobname;
 	int64_t priority, submit, start, walltime, min_tasks, group_size, min_groups;
@@ -116,7 +123,7 @@ struct sc_job {
 	struct gpuq_strmap role_min, licences;
 	struct sc_topology topology;
 	int preempt_mode;
-	int64_t last_checkpoint, begin, deadline;
+	int64_t last_checkpoint, restart_cost, begin, deadline;
 	struct gpuq_objects tasks; /* struct sc_tasks */
 	struct gpuq_objects depends, depends_any; /* struct sc_depend */
 	struct sc_array *array; /* NULL = none */

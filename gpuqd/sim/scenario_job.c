@@ -176,6 +176,7 @@ static const struct gpuq_field job_fields[] = {
 	BOOL(sc_job, "evict_last", evict_last, "leaves after its equals"),
 	WORD(sc_job, "preempt_mode", preempt_mode, preempt_modes, "what eviction means"),
 	NUM(sc_job, "last_checkpoint", last_checkpoint, "when it saved itself"),
+	NUM(sc_job, "restart_cost", restart_cost, "what a start takes before work goes on"),
 	BOOL(sc_job, "stale", stale, "below its minimum already"),
 	BOOL(sc_job, "exclusive", exclusive, "has its nodes alone"),
 	MANY(sc_job, "tasks", tasks, &tasks_schema, "what runs"),
@@ -204,6 +205,7 @@ static void job_defaults(void *obj)
 	j->preemptible = true;
 	j->submit = j->start = j->walltime = j->min_tasks = SC_ABSENT;
 	j->group_size = j->min_groups = j->last_checkpoint = SC_ABSENT;
+	j->restart_cost = SC_ABSENT;
 	j->begin = j->deadline = SC_ABSENT;
 }
 
@@ -223,7 +225,7 @@ static int job_check(struct gpuq_reader *r, const struct gpuq_val *v, void *obj)
 		tasks += ((struct sc_tasks *)j->tasks.items)[i].count;
 	if (j->tasks.n > GPUQ_GROUPS_MAX * 64 || tasks > GPUQ_PODS_MAX * INT64_C(1000))
 		return gpuq_reader_fail(r, v, GPUQ_EINVAL, "more than %u tasks", GPUQ_PODS_MAX);
-	if (j->min_tasks != SC_ABSENT && (j->min_tasks < 0 || j->min_tasks > tasks))
+	if (j->min_tasks != SC_ABSENT && (j->min_tasks < 0 || (j->min_tasks > tasks && !j->stale)))
 		return gpuq_reader_fail(r, v, GPUQ_EINVAL, "min_tasks: expected 0 to %lld",
 					(long long)tasks / 1000);
 	/* Slices divide the gang, and each other from the outside in. */

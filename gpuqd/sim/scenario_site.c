@@ -15,6 +15,8 @@ static const char *const node_states[] = { "ready", "drained", "suspect", "down"
 static const char *const reclaims[] = { "any", "lower_or_equal", "lower", "never", NULL };
 static const char *const preempts[] = { "lower", "lower_or_newer", "never", NULL };
 
+static const char *const own_preempts[] = { "priority", "strict", NULL };
+
 static const struct gpuq_field reservation_fields[] = {
 	STR(sc_reservation, "name", name, "what it is called"),
 	NUM(sc_reservation, "start", start, "when it begins"),
@@ -47,6 +49,13 @@ static const struct gpuq_field config_fields[] = {
 	WORD(sc_config, "min_runtime_method", min_runtime_method, runtime_methods, "whose counts"),
 	NUM(sc_config, "preempt_min_runtime", preempt_min_runtime, "default for all queues"),
 	NUM(sc_config, "reclaim_min_runtime", reclaim_min_runtime, "default for all queues"),
+	NUM(sc_config, "cooldown", cooldown, "an evicted job's queue claims back no sooner"),
+	NUM(sc_config, "claims_per_hour", claims_per_hour, "on fair shares, against one queue"),
+	NUM(sc_config, "moves_per_day", moves_per_day, "of one job"),
+	NUM(sc_config, "grow_delay", grow_delay, "from shrinking to growing again"),
+	NUM(sc_config, "gang_repair", gang_repair, "how long a broken gang is kept"),
+	NUM(sc_config, "preemption_delay", preemption_delay,
+	    "how long a job waits before it claims"),
 	MAP(sc_config, "priority_weights", priority_weights, "points of age, fairshare, size, qos"),
 	NUM(sc_config, "usage_k", usage_k, "weight of past usage"),
 	LIST(sc_config, "topology_levels", topology_levels, "labels from wide to narrow"),
@@ -63,6 +72,8 @@ static void config_defaults(void *obj)
 	c->consolidation = true;
 	c->backfill_depth = c->max_job_test = SC_ABSENT;
 	c->preempt_min_runtime = c->reclaim_min_runtime = SC_ABSENT;
+	c->cooldown = c->claims_per_hour = c->moves_per_day = SC_ABSENT;
+	c->grow_delay = c->gang_repair = c->preemption_delay = SC_ABSENT;
 }
 
 const struct gpuq_schema scenario_config = {
@@ -163,6 +174,7 @@ static const struct gpuq_field queue_fields[] = {
 	NUM(sc_queue, "limit_mem_mb", limit_mem_mb, "memory"),
 	WORD(sc_queue, "preempt_within", preempt_within, preempts, "whom its jobs may evict"),
 	WORD(sc_queue, "reclaim", reclaim, reclaims, "whom it may claim from"),
+	WORD(sc_queue, "own_preempt", own_preempt, own_preempts, "to whom its own jobs yield"),
 	NUM(sc_queue, "borrow_preempt_max_priority", borrow_preempt_max_priority, "see reclaim"),
 	BOOL(sc_queue, "reclaimable", reclaimable, "may others claim from it"),
 	BOOL(sc_queue, "fence", fence, "claims stay inside"),

@@ -25,6 +25,7 @@ enum sim_end { SIM_COMPLETED, SIM_FAILED, SIM_TIMEOUT, SIM_CANCELLED };
 struct sim_task {
 	uint32_t node; /* into world.nodes */
 	uint32_t group; /* of the job's template */
+	uint32_t index; /* over all groups; no two of a job have the same */
 	uint32_t *devices;
 	uint32_t n_devices;
 	int32_t milli;
@@ -44,6 +45,8 @@ struct sim_template {
 	const struct sc_job *spec;
 	struct sim_group *groups; /* by rank, then as written */
 	uint32_t n_groups;
+	uint32_t unit; /* tasks of a sub-group; 0 = there are none */
+	const uint32_t *order; /* of the entries of its task list: by rank */
 	uint32_t id; /* 1, 2, ... as listed */
 	uint32_t first_job; /* into world.jobs */
 	uint32_t n_jobs;
@@ -65,19 +68,35 @@ struct sim_job {
 	uint32_t attempt;
 	struct sim_task *tasks;
 	uint32_t n_tasks;
+	struct sim_task *promises; /* places that it was given and others have yet to leave */
+	uint32_t n_promises;
+	bool owns; /* the promises are its own until it starts; else only of the last cycle */
+	bool moving; /* it starts on its promises as soon as it has left */
+	int64_t checkpoint_us; /* its last; 0 = none since it started */
+	int64_t evicted_us; /* when it last had to leave for another queue; 0 = never */
+	const char *evicted_for; /* that queue */
+	int64_t shrunk_us; /* when it last lost tasks beyond its minimum; 0 = never */
+	int64_t short_us; /* since when it has fewer tasks than its minimum; 0 = it has them */
 	const struct plan_reason *reasons; /* of the last cycle */
 	uint32_t n_reasons;
 	int64_t planned_us; /* planned start; 0 = none */
 	/* at the last rest, to tell what became of it since */
 	int was;
 	uint32_t was_tasks;
-	bool releasing; /* all of it was told to leave when the case began */
+	bool requeue; /* it is leaving, and waits again then */
+	bool left; /* it ended because it was made to leave */
+	bool moved;
 };
 
-/* A running job that had to leave. */
+/* What a running job lost, and why: an entry for each decision. */
 struct sim_eviction {
 	uint32_t job;
-	const char *mode, *cause;
+	const char *mode; /* "requeue", "cancel", "shrink", "move" */
+	const char *cause; /* word of enum gpuq_cause */
+	const char *by; /* the job that it was for; NULL = none */
+	const char *rule; /* that allows it; NULL */
+	int64_t milli; /* thousandths of devices that it lost */
+	int64_t at_us;
 };
 
 struct sim_node {
@@ -110,8 +129,9 @@ struct world {
 	uint32_t n_templates, room_templates;
 	struct sim_job *jobs;
 	uint32_t n_jobs, room_jobs;
-	struct sim_eviction *evictions; /* since the last mark */
+	struct sim_eviction *evictions; /* all that ever were, in order */
 	uint32_t n_evictions, room_evictions;
+	uint32_t marked_evictions; /* as many there were at the last mark */
 	uint32_t cycles; /* up to the last that changed something, of the last rest */
 	int64_t wake_us; /* when another cycle may decide differently */
 };
@@ -150,9 +170,43 @@ enum sim_fate {
 enum sim_fate world_fate(const struct sim_job *j);
 extern const char *const world_fates[N_SIM_FATES];
 
-int world_evicted(struct world *w, const struct sim_job *j, const char *cause,
+/* Note what a job lost; e.job and e.at_us are set here. */
+int world_evicted(struct world *w, const struct sim_job *j, struct sim_eviction e,
 		  struct gpuq_err *err);
 
+/* What the scheduler is shown; NULL with err when it cannot be. Free it with
+ * snapshot_free(). Nodes have the same indexes there. */
+struct snapshot *world_freeze(struct world *w, struct gpuq_err *err);
+
+/* Carry out a plan made from s. Pods that are told to leave are `releasing` until
+ * world_release(). Returns 0; GPUQ_EINVAL when the plan is not about this world (a job
+ * grows that does not run, a pod leaves that is not there); GPUQ_ENOMEM. */
+int world_apply(struct world *w, const struct snapshot *s, const struct plan *p,
+		struct gpuq_err *err);
+/* Would it change anything? Planned starts do not, nor does waiting for what leaves. */
+bool world_changes(const struct plan *p);
+
+/* What was told to leave has left. Returns whether anything had been. */
+bool world_release(struct world *w);
+
+/* The first moment of an instant that never is the 0 that stands for none. */
+static inline int64_t world_instant(int64_t us)
+{
+	return us ? us : 1;
+}
+
+/* Places that a job has or was promised, n of them. */
+static inline const struct sim_task *world_places(const struct sim_job *j, uint32_t *n)
+{
+	*n = j->state == SIM_RUNNING ? j->n_tasks : j->state == SIM_PENDING ? j->n_promises : 0;
+	return j->state == SIM_RUNNING ? j->tasks : j->promises;
+}
+
+/* Has each group of its tasks the minimum? Leaving ones do not count. */
+bool world_complete(const struct world *w, const struct sim_job *j);
+
+/* The job of a snapshot's key: of an array, the first of it when the index is -1. */
+struct sim_job *world_keyed(struct world *w, struct snap_key key);
 /* Exact name, or NULL. */
 struct sim_job *world_job(struct world *w, const char *name);
 uint32_t world_node(const struct world *w, const char *name);

@@ -1,6 +1,6 @@
 #include <string.h>
 
-#include "gpuqd/sim/world.h"
+#include "gpuqd/sim/world_int.h"
 
 /* What happens to the world from outside, and what time brings. */
 
@@ -110,25 +110,40 @@ static void end_job(struct world *w, struct sim_job *j, enum sim_end how, int64_
 	j->end_us = at_us;
 	j->n_reasons = 0;
 	j->planned_us = 0;
+	j->n_promises = 0;
+	j->owns = j->moving = false;
 }
 
-/* A lost node takes the whole gang with it; it waits again under its old submit time. */
+/* What stood on a lost node is gone. A job that has its minimum left goes on with it; one
+ * that has not is kept for as long as the case says, or waits again under its old submit
+ * time. */
 static int lose_node(struct world *w, uint32_t node, struct gpuq_err *err)
 {
+	const bool repairs = w->c->config.gang_repair != SC_ABSENT && w->c->config.gang_repair > 0;
+	const struct sim_eviction e = { .mode = "requeue", .cause = "infra" };
 	int rc = 0;
 
 	for (uint32_t i = 0; rc == 0 && i < w->n_jobs; i++) {
 		struct sim_job *j = &w->jobs[i];
-		bool hit = false;
+		uint32_t kept = 0;
 
 		for (uint32_t t = 0; j->state == SIM_RUNNING && t < j->n_tasks; t++)
-			hit |= j->tasks[t].node == node;
-		if (!hit)
+			if (j->tasks[t].node != node)
+				j->tasks[kept++] = j->tasks[t];
+		if (j->state != SIM_RUNNING || kept == j->n_tasks)
 			continue;
+		j->n_tasks = kept;
+		if (kept > 0 && world_complete(w, j))
+			continue;
+		if (kept > 0 && repairs) {
+			j->short_us = j->short_us ? j->short_us : world_instant(w->now_us);
+			continue;
+		}
 		j->state = SIM_PENDING;
 		j->n_tasks = 0;
 		j->attempt++;
-		rc = world_evicted(w, j, "infra", err);
+		j->start_us = j->checkpoint_us = j->short_us = 0;
+		rc = world_evicted(w, j, e, err);
 	}
 	return rc;
 }
@@ -150,17 +165,23 @@ static int64_t end_by_walltime(const struct world *w, const struct sim_job *j)
 	return at;
 }
 
+/* An instant that is still to come, or none. */
+static int64_t later(const struct world *w, int64_t at_us)
+{
+	return at_us > w->now_us ? at_us : GPUQ_UNLIMITED;
+}
+
 /* The next instant after now at which something happens by itself. */
 static int64_t next_instant(struct world *w)
 {
-	int64_t next = w->wake_us;
+	int64_t next = later(w, w->wake_us);
 
 	for (uint32_t i = 0; i < w->n_jobs; i++) {
 		const struct sim_job *j = &w->jobs[i];
 		const struct sim_template *t = world_template(w, j);
 		const struct sc_depend *d = t->spec->depends.items;
 
-		next = earlier(next, end_by_walltime(w, j));
+		next = earlier(next, later(w, end_by_walltime(w, j)));
 		if (j->state != SIM_PENDING)
 			continue;
 		if (t->deadline_us > w->now_us)
@@ -174,7 +195,7 @@ static int64_t next_instant(struct world *w)
 				next = earlier(next, on->start_us + world_us(w, d[k].delay));
 		}
 	}
-	return next > w->now_us ? next : w->now_us;
+	return next;
 }
 
 /* What falls due at w->now_us. */
@@ -195,7 +216,7 @@ static int advance(struct world *w, int64_t to_us, struct gpuq_err *err)
 	while (rc == 0 && w->now_us < to_us) {
 		const int64_t next = next_instant(w);
 
-		if (next > to_us || next == w->now_us) {
+		if (next > to_us) {
 			w->now_us = to_us;
 			break;
 		}

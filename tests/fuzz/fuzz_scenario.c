@@ -38,18 +38,20 @@ static bool small(const struct sc_case *c)
 static void check(struct world *w)
 {
 	for (uint32_t i = 0; i < w->n_jobs; i++)
-		if (w->jobs[i].state == SIM_PENDING && w->jobs[i].n_reasons == 0)
+		if (w->jobs[i].state == SIM_PENDING && w->jobs[i].n_reasons == 0 &&
+		    w->jobs[i].n_promises == 0)
 			abort();
 	for (uint32_t n = 0; n < w->n_nodes; n++) {
 		int32_t used[SNAP_DEVICES_MAX] = { 0 };
 
 		for (uint32_t i = 0; i < w->n_jobs; i++) {
-			const struct sim_job *j = &w->jobs[i];
+			uint32_t n_tasks;
+			const struct sim_task *tasks = world_places(&w->jobs[i], &n_tasks);
 
-			for (uint32_t t = 0; j->state == SIM_RUNNING && t < j->n_tasks; t++)
-				for (uint32_t d = 0; d < j->tasks[t].n_devices; d++)
-					if (j->tasks[t].node == n)
-						used[j->tasks[t].devices[d]] += j->tasks[t].milli;
+			for (uint32_t t = 0; t < n_tasks; t++)
+				for (uint32_t d = 0; d < tasks[t].n_devices; d++)
+					if (tasks[t].node == n)
+						used[tasks[t].devices[d]] += tasks[t].milli;
 		}
 		for (uint32_t d = 0; d < SNAP_DEVICES_MAX; d++)
 			if (used[d] > SNAP_MILLI)

@@ -1,0 +1,22 @@
+/* world_int.h - what the files of the world share
+ *
+ * Used by  world*.c only.
+ */
+#ifndef GPUQD_SIM_WORLD_INT_H
+#define GPUQD_SIM_WORLD_INT_H
+
+#include "gpuqd/sim/world.h"
+
+#define WORLD_FLAVORS_MAX 64
+
+int world_no_memory(struct gpuq_err *err);
+bool world_knows(const char *const *list, uint32_t n, const char *name);
+/* A time of the file, or what stands for an absent one. */
+int64_t world_time_or(const struct world *w, int64_t t, int64_t absent);
+/* Room for one more in a table in the arena, which moves when it grows; NULL with err. */
+void *world_append(struct world *w, void *table, uint32_t *n, uint32_t *room, size_t size,
+		   struct gpuq_err *err);
+
+int world_make_jobs(struct world *w, struct gpuq_err *err);
+
+#endif

@@ -1,0 +1,438 @@
+#include "gpuqd/sim/world_int.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The jobs that a case begins with, and those that come later. */
+
+static bool same_str(const char *x, const char *y)
+{
+	return x == y || (x && y && strcmp(x, y) == 0);
+}
+
+/* Do two entries of a task list ask for the same? Then they are one group, also when
+ * they are of different sub-groups of a job that needs only some of those. */
+static bool alike(const struct sc_job *spec, const struct sc_tasks *x, const struct sc_tasks *y)
+{
+	if (x->gpus != y->gpus || x->gpu_mem_mb != y->gpu_mem_mb || x->cpu != y->cpu ||
+	    x->mem_mb != y->mem_mb || !same_str(x->mig, y->mig) || !same_str(x->role, y->role) ||
+	    (spec->min_groups == SC_ABSENT && !same_str(x->group, y->group)) ||
+	    x->selector.n != y->selector.n || x->tolerations.n != y->tolerations.n)
+		return false;
+	for (size_t i = 0; i < x->selector.n; i++)
+		if (strcmp(x->selector.keys[i], y->selector.keys[i]) != 0 ||
+		    strcmp(x->selector.vals[i], y->selector.vals[i]) != 0)
+			return false;
+	return x->tolerations.n == 0;
+}
+
+static int make_constraint(struct world *w, struct sim_group *g, struct gpuq_err *err)
+{
+	const struct gpuq_strmap *sel = &g->tasks->selector;
+	const struct sc_toleration *tol = g->tasks->tolerations.items;
+
+	if (sel->n) {
+		g->term = gpuq_arena_alloc(&w->arena, sizeof(*g->term));
+		if (g->term)
+			g->term->all = gpuq_arena_calloc(&w->arena, sel->n, sizeof(*g->term->all));
+		if (!g->term || !g->term->all)
+			return world_no_memory(err);
+		g->term->n = sel->n;
+		for (size_t i = 0; i < sel->n; i++)
+			g->term->all[i] = (struct gpuq_require){ sel->keys[i],
+								 GPUQ_OP_IN,
+								 { &sel->vals[i], 1 } };
+	}
+	g->tolerations =
+		gpuq_arena_calloc(&w->arena, g->tasks->tolerations.n, sizeof(*g->tolerations));
+	if (!g->tolerations)
+		return world_no_memory(err);
+	for (size_t i = 0; i < g->tasks->tolerations.n; i++)
+		g->tolerations[i] =
+			(struct gpuq_toleration){ .key = tol[i].key,
+						  .exists = strcmp(tol[i].op, "Exists") == 0,
+						  .value = tol[i].value,
+						  .effect = tol[i].effect,
+						  .seconds = -1 };
+	return 0;
+}
+
+/* How many tasks of a role must run; SC_ABSENT = nothing is said of it. */
+static int64_t role_min(const struct sc_job *spec, const char *role)
+{
+	for (size_t i = 0; role && i < spec->role_min.n; i++)
+		if (strcmp(spec->role_min.keys[i], role) == 0)
+			return strtoll(spec->role_min.vals[i], NULL, 10);
+	return SC_ABSENT;
+}
+
+static uint32_t group_of(const struct sim_template *t, const struct sc_tasks *tasks)
+{
+	uint32_t g = 0;
+
+	while (g < t->n_groups && !alike(t->spec, t->groups[g].tasks, tasks) &&
+	       t->groups[g].tasks != tasks)
+		g++;
+	return g;
+}
+
+/* Spread the job's minimum over its groups: by role where roles have one, else in the
+ * order of ranks. */
+static void set_minimums(const struct sc_job *spec, struct sim_template *t, const uint32_t *order)
+{
+	const struct sc_tasks *tasks = spec->tasks.items;
+	int64_t left = spec->min_tasks == SC_ABSENT ? INT64_MAX : spec->min_tasks / 1000;
+
+	if (spec->min_groups != SC_ABSENT)
+		left = spec->min_groups / 1000 * t->unit;
+	for (uint32_t g = 0; g < t->n_groups; g++) {
+		const int64_t min = role_min(spec, t->groups[g].tasks->role);
+
+		if (min == SC_ABSENT)
+			continue;
+		t->groups[g].min = min < t->groups[g].count ? (uint32_t)min : t->groups[g].count;
+		left -= left == INT64_MAX ? 0 : t->groups[g].min;
+	}
+	for (size_t i = 0; i < spec->tasks.n && left > 0; i++) {
+		const struct sc_tasks *one = &tasks[order[i]];
+		const int64_t n = one->count / 1000 < left ? one->count / 1000 : left;
+
+		if (role_min(spec, one->role) != SC_ABSENT)
+			continue;
+		t->groups[group_of(t, one)].min += (uint32_t)n;
+		left -= left == INT64_MAX ? 0 : n;
+	}
+	/* One that is below its minimum already lists only what is left of it. */
+	if (spec->stale && left > 0 && left != INT64_MAX) {
+		t->groups[0].min += (uint32_t)left;
+		t->groups[0].count += (uint32_t)left;
+	}
+}
+
+/* How many tasks make a sub-group: as written, or as many as the first that is named. */
+static int set_unit(const struct world *w, const struct sc_job *spec, struct sim_template *t,
+		    struct gpuq_err *err)
+{
+	const struct sc_tasks *tasks = spec->tasks.items;
+	int64_t first = 0;
+
+	for (size_t i = 0; tasks[0].group && i < spec->tasks.n; i++)
+		first += same_str(tasks[i].group, tasks[0].group) ? tasks[i].count / 1000 : 0;
+	t->unit = spec->group_size == SC_ABSENT ? (uint32_t)first
+						: (uint32_t)(spec->group_size / 1000);
+	if (spec->min_groups != SC_ABSENT && t->unit == 0)
+		return gpuq_fail_field(err, GPUQ_EINVAL, "min_groups",
+				       "%s: job %s: min_groups without group_size or named groups",
+				       w->c->id, spec->name);
+	return 0;
+}
+
+static int make_template(struct world *w, const struct sc_job *spec, struct sim_template *t,
+			 struct gpuq_err *err)
+{
+	const struct sc_tasks *tasks = spec->tasks.items;
+	uint32_t *order = gpuq_arena_calloc(&w->arena, spec->tasks.n, sizeof(*order));
+	int rc;
+
+	t->spec = spec;
+	t->groups = gpuq_arena_calloc(&w->arena, spec->tasks.n, sizeof(*t->groups));
+	if (!t->groups || !order)
+		return world_no_memory(err);
+	for (uint32_t i = 0; i < spec->tasks.n; i++) {
+		uint32_t at = i;
+
+		for (; at > 0 && tasks[order[at - 1]].rank > tasks[i].rank; at--)
+			order[at] = order[at - 1];
+		order[at] = i;
+	}
+	t->order = order;
+	for (size_t i = 0; i < spec->tasks.n; i++) {
+		const struct sc_tasks *one = &tasks[order[i]];
+		const uint32_t g = group_of(t, one);
+
+		if (g == t->n_groups)
+			t->groups[t->n_groups++].tasks = one;
+		t->groups[g].count += (uint32_t)(one->count / 1000);
+	}
+	if (t->n_groups > GPUQ_GROUPS_MAX)
+		return gpuq_fail_field(err, GPUQ_EINVAL, "tasks",
+				       "%s: job %s: more than %u kinds of tasks", w->c->id,
+				       spec->name, GPUQ_GROUPS_MAX);
+	rc = set_unit(w, spec, t, err);
+	for (uint32_t g = 0; rc == 0 && g < t->n_groups; g++)
+		rc = make_constraint(w, &t->groups[g], err);
+	if (rc == 0)
+		set_minimums(spec, t, order);
+	return rc;
+}
+
+static int check_job(struct world *w, const struct sc_job *spec, const char **queue,
+		     struct gpuq_err *err)
+{
+	*queue = spec->queue;
+	for (uint32_t q = 0; !*queue && q < w->n_queues; q++)
+		if (w->n_queues == 1 || strcmp(w->queues[q].name, "default") == 0)
+			*queue = w->queues[q].name;
+	if (!*queue)
+		return gpuq_fail_field(err, GPUQ_EINVAL, "queue", "%s: job %s: names no queue",
+				       w->c->id, spec->name);
+	for (uint32_t q = 0; q < w->n_queues; q++) {
+		if (w->queues[q].parent && strcmp(w->queues[q].parent, *queue) == 0)
+			return gpuq_fail_field(err, GPUQ_EINVAL, "queue",
+					       "%s: job %s: queue %s has queues below it", w->c->id,
+					       spec->name, *queue);
+	}
+	for (uint32_t q = 0; q < w->n_queues; q++)
+		if (strcmp(w->queues[q].name, *queue) == 0)
+			goto known;
+	return gpuq_fail_field(err, GPUQ_EINVAL, "queue", "%s: job %s: unknown queue %s", w->c->id,
+			       spec->name, *queue);
+known:
+	for (uint32_t t = 0; t < w->n_templates; t++)
+		if (strcmp(w->templates[t].spec->name, spec->name) == 0)
+			return gpuq_fail_field(err, GPUQ_EINVAL, "job", "%s: two jobs are named %s",
+					       w->c->id, spec->name);
+	for (size_t i = 0; i < spec->licences.n; i++)
+		if (!world_knows(w->licenses, w->n_licenses, spec->licences.keys[i]))
+			return gpuq_fail_field(err, GPUQ_EINVAL, "licences",
+					       "%s: job %s: unknown licence %s", w->c->id,
+					       spec->name, spec->licences.keys[i]);
+	return 0;
+}
+
+/* Add a job (all members of an array) that waits since submit_us. */
+static int add_job(struct world *w, const struct sc_job *spec, int64_t submit_us,
+		   struct gpuq_err *err)
+{
+	const char *queue;
+	struct sim_template *t;
+	int rc = check_job(w, spec, &queue, err);
+
+	if (rc < 0)
+		return rc;
+	t = world_append(w, &w->templates, &w->n_templates, &w->room_templates, sizeof(*t), err);
+	if (!t)
+		return GPUQ_ENOMEM;
+	*t = (struct sim_template){ .id = w->n_templates, .first_job = w->n_jobs, .step = 1 };
+	rc = make_template(w, spec, t, err);
+	if (rc < 0)
+		return rc;
+	t->submit_us = submit_us;
+	t->begin_us = world_time_or(w, spec->begin, 0);
+	t->deadline_us = world_time_or(w, spec->deadline, 0);
+	t->walltime_us = spec->walltime == SC_ABSENT || spec->walltime < 0
+				 ? GPUQ_UNLIMITED
+				 : world_us(w, spec->walltime);
+	t->array = spec->array != NULL;
+	t->n_jobs = 1;
+	if (t->array) {
+		t->first = (int32_t)(spec->array->first / 1000);
+		t->step = (int32_t)(spec->array->step / 1000);
+		t->n_jobs =
+			(uint32_t)((spec->array->last - spec->array->first) / spec->array->step) +
+			1;
+	}
+	for (uint32_t k = 0; k < t->n_jobs; k++) {
+		struct sim_job *j =
+			world_append(w, &w->jobs, &w->n_jobs, &w->room_jobs, sizeof(*j), err);
+
+		if (!j)
+			return GPUQ_ENOMEM;
+		*j = (struct sim_job){ .template_ix = w->n_templates - 1,
+				       .element = t->array ? t->first + (int32_t)k * t->step : -1,
+				       .name = spec->name,
+				       .queue = queue,
+				       .priority = spec->priority,
+				       .hold = spec->hold,
+				       .was = SIM_PENDING };
+		if (t->array)
+			j->name = gpuq_arena_printf(&w->arena, "%s[%d]", spec->name, j->element);
+		if (!j->name)
+			return world_no_memory(err);
+	}
+	return 0;
+}
+
+int world_submit(struct world *w, const struct sc_job *spec, struct gpuq_err *err)
+{
+	return add_job(w, spec, world_time_or(w, spec->submit, w->now_us), err);
+}
+
+/* ---- what runs when the case begins ---- */
+
+/* Thousandths that are free of each device of a node. */
+static void device_free(const struct world *w, uint32_t node, int32_t *out)
+{
+	for (int64_t d = 0; d < w->nodes[node].spec->gpus / 1000; d++)
+		out[d] = SNAP_MILLI;
+	for (uint32_t i = 0; i < w->n_jobs; i++)
+		for (uint32_t t = 0; t < w->jobs[i].n_tasks; t++)
+			for (uint32_t d = 0; d < w->jobs[i].tasks[t].n_devices; d++)
+				if (w->jobs[i].tasks[t].node == node)
+					out[w->jobs[i].tasks[t].devices[d]] -=
+						w->jobs[i].tasks[t].milli;
+}
+
+/* Devices that a task needs, and how much of each. A share may be written in memory. */
+static uint32_t devices_of(const struct world *w, uint32_t node, const struct sc_tasks *spec,
+			   int32_t *milli)
+{
+	const int64_t memory = w->nodes[node].spec->gpu_mem_mb;
+	int64_t share = spec->gpus;
+
+	if (share == 0 && spec->gpu_mem_mb > 0 && memory > 0)
+		share = (spec->gpu_mem_mb * SNAP_MILLI + memory - 1) / memory;
+	if (share > 0 && share < SNAP_MILLI) {
+		*milli = (int32_t)share;
+		return 1;
+	}
+	*milli = share ? SNAP_MILLI : 0;
+	return (uint32_t)((share + SNAP_MILLI - 1) / SNAP_MILLI);
+}
+
+static int seat_task(struct world *w, const struct sim_job *j, const struct sc_tasks *spec,
+		     struct sim_task *task, struct gpuq_err *err)
+{
+	int32_t free_milli[SNAP_DEVICES_MAX];
+	const int64_t n_node = w->nodes[task->node].spec->gpus / 1000;
+	const uint32_t want = devices_of(w, task->node, spec, &task->milli);
+
+	task->devices = gpuq_arena_calloc(&w->arena, want, sizeof(*task->devices));
+	if (!task->devices)
+		return world_no_memory(err);
+	device_free(w, task->node, free_milli);
+	for (size_t i = 0; i < spec->n_gpu_index && task->n_devices < want; i++) {
+		const int64_t d = spec->gpu_index[i];
+
+		if (d >= n_node || free_milli[d] < task->milli)
+			return gpuq_fail_field(
+				err, GPUQ_EINVAL, "gpu_index",
+				"%s: job %s: device %lld of %s is not there or taken", w->c->id,
+				j->name, (long long)d, w->nodes[task->node].name);
+		free_milli[d] -= task->milli;
+		task->devices[task->n_devices++] = (uint32_t)d;
+	}
+	for (int64_t d = 0; d < n_node && task->n_devices < want; d++) {
+		if (free_milli[d] < task->milli)
+			continue;
+		free_milli[d] -= task->milli;
+		task->devices[task->n_devices++] = (uint32_t)d;
+	}
+	if (task->n_devices < want)
+		return gpuq_fail_field(err, GPUQ_EINVAL, "tasks",
+				       "%s: job %s: node %s has no room for what it runs", w->c->id,
+				       j->name, w->nodes[task->node].name);
+	return 0;
+}
+
+/* The tasks of one entry of a running job's list. Without a node they are those that an
+ * elastic job may yet grow by. */
+static int seat_entry(struct world *w, struct sim_job *j, const struct sc_tasks *tasks,
+		      struct gpuq_err *err)
+{
+	const uint32_t node = tasks->node ? world_node(w, tasks->node) : SNAP_NONE;
+
+	if (!tasks->node)
+		return 0;
+	if (node == SNAP_NONE)
+		return gpuq_fail_field(err, GPUQ_EINVAL, "tasks",
+				       "%s: job %s runs on unknown node %s", w->c->id, j->name,
+				       tasks->node);
+	for (int64_t k = 0; k < tasks->count / 1000; k++) {
+		struct sim_task *task = &j->tasks[j->n_tasks];
+		int rc;
+
+		*task = (struct sim_task){ .node = node,
+					   .group = group_of(world_template(w, j), tasks),
+					   .releasing = tasks->releasing };
+		rc = seat_task(w, j, tasks, task, err);
+		if (rc < 0)
+			return rc;
+		j->n_tasks++;
+		j->was_tasks += !tasks->releasing;
+	}
+	return 0;
+}
+
+/* Indexes in the order of ranks, whatever the order in the list. */
+static void number_tasks(const struct sim_template *t, struct sim_job *j)
+{
+	const struct sc_tasks *tasks = t->spec->tasks.items;
+	uint32_t first[GPUQ_GROUPS_MAX * 64] = { 0 }, n = 0, index = 0;
+
+	for (size_t i = 0; i < t->spec->tasks.n; i++) {
+		first[i] = n;
+		n += tasks[i].node ? (uint32_t)(tasks[i].count / 1000) : 0;
+	}
+	for (size_t i = 0; i < t->spec->tasks.n; i++) {
+		const struct sc_tasks *one = &tasks[t->order[i]];
+
+		for (int64_t k = 0; one->node && k < one->count / 1000; k++)
+			j->tasks[first[t->order[i]] + k].index = index++;
+	}
+}
+
+static int seat_job(struct world *w, const struct sc_job *spec, struct gpuq_err *err)
+{
+	const struct sim_template *t = &w->templates[w->n_templates - 1];
+	const struct sc_tasks *tasks = spec->tasks.items;
+	struct sim_job *j = &w->jobs[t->first_job];
+	uint32_t n = 0;
+	int rc = 0;
+
+	for (uint32_t g = 0; g < t->n_groups; g++)
+		n += t->groups[g].count;
+	j->state = j->was = SIM_RUNNING;
+	j->start_us = world_time_or(w, spec->start, t->submit_us);
+	if (spec->last_checkpoint != SC_ABSENT)
+		j->checkpoint_us = world_instant(world_us(w, spec->last_checkpoint));
+	if (spec->stale)
+		j->short_us = world_instant(j->start_us);
+	j->tasks = gpuq_arena_calloc(&w->arena, n, sizeof(*j->tasks));
+	if (!j->tasks)
+		return world_no_memory(err);
+	for (size_t i = 0; rc == 0 && i < spec->tasks.n; i++)
+		rc = seat_entry(w, j, &tasks[i], err);
+	if (rc < 0)
+		return rc;
+	if (j->n_tasks == 0)
+		return gpuq_fail_field(err, GPUQ_EINVAL, "tasks", "%s: job %s runs on no node",
+				       w->c->id, j->name);
+	number_tasks(t, j);
+	j->left = j->was_tasks == 0;
+	return 0;
+}
+
+int world_make_jobs(struct world *w, struct gpuq_err *err)
+{
+	const struct sc_job *lists[] = { w->c->running.items, w->c->pending.items };
+	const size_t counts[] = { w->c->running.n, w->c->pending.n };
+	const size_t n = counts[0] + counts[1];
+	int64_t *submit = gpuq_arena_calloc(&w->arena, n, sizeof(*submit));
+	int64_t earliest = w->now_us;
+
+	if (!submit)
+		return world_no_memory(err);
+	/* Absent = before everything listed after it. */
+	for (size_t i = n; i-- > 0;) {
+		const struct sc_job *spec = i < counts[0] ? &lists[0][i] : &lists[1][i - counts[0]];
+
+		submit[i] = world_time_or(w, spec->submit, earliest - 1);
+		if (submit[i] > w->now_us)
+			return gpuq_fail_field(err, GPUQ_EINVAL, "submit",
+					       "%s: job %s is submitted after now", w->c->id,
+					       spec->name);
+		if (submit[i] < earliest)
+			earliest = submit[i];
+	}
+	for (size_t i = 0; i < n; i++) {
+		const struct sc_job *spec = i < counts[0] ? &lists[0][i] : &lists[1][i - counts[0]];
+		int rc = add_job(w, spec, submit[i], err);
+
+		if (rc == 0 && i < counts[0])
+			rc = seat_job(w, spec, err);
+		if (rc < 0)
+			return rc;
+	}
+	return 0;
+}
