@@ -654,6 +654,9 @@ static int apply_cancel(struct model *m, struct job *j, const struct event *ev,
 		return apply_ended(m, j, &end, err);
 	}
 	j->cancel_asked = true;
+	/* It leaves for another already: it will not come back. */
+	if (j->outcome == GPUQ_JOB_PREEMPTED)
+		j->outcome = GPUQ_JOB_CANCELLED;
 	job_set_promise(m, j, NULL);
 	job_leave(m, j, GPUQ_CAUSE_ADMIN, GPUQ_JOB_CANCELLED, ev->at_us, -1, ev->cancel.signal);
 	return 0;

@@ -1,5 +1,9 @@
 #include "gpuqd/flow/schedule.h"
 
+#ifdef HAVE_CONFIG_H
+#include <config.h>
+#endif
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,6 +11,8 @@
 
 #include "gpuqd/base/log.h"
 #include "gpuqd/base/loop.h"
+#include "gpuqd/base/spool.h"
+#include "gpuqd/core/cycle_record.h"
 #include "gpuqd/core/sched.h"
 #include "gpuqd/flow/carry.h"
 #include "gpuqd/flow/journal.h"
@@ -27,6 +33,7 @@ struct schedule {
 	int64_t first_kick_us; /* of the pending cycle; monotonic */
 	bool ready;
 	struct gpuq_arena mem;
+	struct spool *record_to; /* NULL = cycles are not recorded */
 	uint64_t n_cycles;
 	int64_t last_end_us, last_took_us; /* of the last cycle; monotonic */
 };
@@ -140,11 +147,35 @@ static int64_t next_backoff_end(struct model *m, int64_t now)
 	return next;
 }
 
+/* What it saw and what it decided, before anything of that happens. A folder that cannot
+ * be written is told once. */
+static void record(struct schedule *s, const struct snapshot *sn, const struct gpuq_buf *packed,
+		   const struct plan *plan)
+{
+	struct gpuq_buf text = GPUQ_BUF_INIT, bytes = GPUQ_BUF_INIT;
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	int rc;
+
+	cycle_text(sn, plan, &text);
+	cycle_record_write(&bytes, PACKAGE_VERSION, s->n_cycles, packed, gpuq_buf_str(&text),
+			   text.len);
+	rc = bytes.failed || text.failed ? gpuq_fail(&err, GPUQ_ENOMEM, "out of memory")
+					 : spool_add(s->record_to, bytes.data, bytes.len, &err);
+	if (rc < 0) {
+		log_err("schedule.record", "error=%s: cycles are not recorded any more",
+			LOGS(err.text));
+		s->record_to = NULL;
+	}
+	gpuq_buf_done(&text);
+	gpuq_buf_done(&bytes);
+}
+
 static void cycle(struct schedule *s)
 {
 	struct model *m = journal_model(s->j);
 	int64_t now = loop_now_us(s->l), wake;
 	struct gpuq_err err = GPUQ_ERR_INIT;
+	struct gpuq_buf packed = GPUQ_BUF_INIT;
 	struct snapshot *sn = NULL;
 	struct plan plan;
 	int rc;
@@ -153,16 +184,20 @@ static void cycle(struct schedule *s)
 		return;
 	end_hopeless(s, now);
 	carry_renounce_lost(s->j);
-	rc = snapshot_take(m, now, &sn, &err);
+	rc = snapshot_take_packed(m, now, s->record_to ? &packed : NULL, &sn, &err);
 	if (rc == 0)
 		rc = sched_cycle(sn, &s->mem, &plan, &err);
 	if (rc < 0) {
 		log_err("schedule.cycle", "error=%s", LOGS(err.text));
 		snapshot_free(sn);
+		gpuq_buf_done(&packed);
 		gpuq_arena_reset(&s->mem);
 		return;
 	}
 	s->n_cycles++;
+	if (s->record_to)
+		record(s, sn, &packed, &plan);
+	gpuq_buf_done(&packed);
 	if (s->ready)
 		carry_out(s->j, sn, &plan, &s->mem);
 	tell_reasons(s, sn, &plan);
@@ -239,6 +274,11 @@ static void fire_unblock(void *arg)
 	if (next != GPUQ_UNLIMITED)
 		unblock_at(s, next);
 	schedule_kick(s);
+}
+
+void schedule_record(struct schedule *s, struct spool *to)
+{
+	s->record_to = to;
 }
 
 void schedule_ready(struct schedule *s, bool ready)

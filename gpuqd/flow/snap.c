@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gpuqd/core/snapshot_pack.h"
 #include "libgpuq/units.h"
 
 #define HOUR_US (3600 * GPUQ_US_PER_S)
@@ -408,8 +409,8 @@ static void take_job(struct taking *t, const struct job *j)
 		take_promise(t, j, job);
 }
 
-int snapshot_take(const struct model *m, int64_t now_us, struct snapshot **out,
-		  struct gpuq_err *err)
+int snapshot_take_packed(const struct model *m, int64_t now_us, struct gpuq_buf *packed,
+			 struct snapshot **out, struct gpuq_err *err)
 {
 	struct taking t = { .m = m, .now_us = now_us };
 	struct snap_config config;
@@ -429,6 +430,8 @@ int snapshot_take(const struct model *m, int64_t now_us, struct snapshot **out,
 	for (struct request *r = m->requests_by_id; r; r = r->hh_id.next)
 		r->snap_ix = take_request(&t, r);
 	job_each(m, j) take_job(&t, j);
+	if (packed)
+		snapshot_pack(t.s, packed);
 	rc = snapshot_seal(t.s, err);
 	gpuq_arena_done(&t.mem);
 	if (rc < 0) {
@@ -437,4 +440,10 @@ int snapshot_take(const struct model *m, int64_t now_us, struct snapshot **out,
 	}
 	*out = t.s;
 	return 0;
+}
+
+int snapshot_take(const struct model *m, int64_t now_us, struct snapshot **out,
+		  struct gpuq_err *err)
+{
+	return snapshot_take_packed(m, now_us, NULL, out, err);
 }

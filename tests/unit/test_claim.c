@@ -175,6 +175,21 @@ Test(claim, a_victim_that_may_not_be_requeued_ends_preempted)
 	model_free(m);
 }
 
+Test(claim, a_victim_that_is_cancelled_meanwhile_does_not_come_back)
+{
+	struct model *m = two_jobs(TWO, TWO, 2);
+	enum event_type end;
+
+	claim(m);
+	cr_assert_eq(simple(m, EV_JOB_CANCEL_ASKED, J1), 0);
+	cr_assert_eq(pod_event(m, EV_POD_ENDED, J1, 0, 0, T0 + 90, 143, 0), 0);
+	cr_assert_eq(pod_event(m, EV_POD_ENDED, J1, 0, 1, T0 + 90, 143, 0), 0);
+	cr_assert_eq(verdict(m, J1, T0 + 91, &end), 0);
+	cr_expect_eq(end, EV_JOB_ENDED);
+	cr_expect_eq(job_find(m, J1)->state, GPUQ_JOB_CANCELLED);
+	model_free(m);
+}
+
 Test(claim, a_promise_ends_with_what_makes_it_void)
 {
 	static const enum event_type ends[] = { EV_JOB_RENOUNCED, EV_JOB_HELD,
