@@ -163,8 +163,9 @@ class Audit:
                 for pod in range(job.kind.pods):
                     n = good[(job.key, element, pod)]
                     # One that is told to leave when it is done anyway runs again.
-                    most = job.kind.runs + self.evictions(job, element)
-                    if n == 0 or (not self.lost_shepherds and not job.kind.runs <= n <= most):
+                    evictions = self.evictions(job, element)
+                    least = job.kind.runs if evictions == 0 else 1
+                    if n == 0 or (not self.lost_shepherds and not least <= n <= job.kind.runs + evictions):
                         bad.append("job %d (%s) element %d pod %d came to its end %d times, not %d" % (
                             job.id, job.kind.name, element, pod, n, job.kind.runs))
         return "nothing was started twice", sum(starts.values()), bad
