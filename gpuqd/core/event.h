@@ -122,6 +122,7 @@ struct event {
 			const char *flavor;
 			const struct placed_pod *pods; /* in order of pod index */
 			uint32_t n_pods;
+			int64_t yield_us; /* its places are somebody else's from then on; 0 = never */
 		} placed; /* of an array: job.index is the element, split off here */
 		/* Places that are its own from now on, though others may still stand on them.
 		 * Stored with the evictions that make room there. A later one takes the place

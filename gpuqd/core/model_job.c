@@ -290,6 +290,7 @@ struct job *array_split(struct model *m, struct job *master, int32_t index)
 	j->depends_any = master->depends_any;
 	j->kill_on_invalid_dep = master->kill_on_invalid_dep;
 	j->checkpoint_every_us = master->checkpoint_every_us;
+	j->grace_us = master->grace_us;
 	j->retry = master->retry;
 	j->retry.exits = NULL;
 	if (master->retry.n_exits) {
@@ -492,6 +493,7 @@ static int apply_submitted(struct model *m, const struct event *ev, struct gpuq_
 	j->depends_any = spec->depends_any;
 	j->kill_on_invalid_dep = spec->kill_on_invalid_dep;
 	j->checkpoint_every_us = spec->checkpoint.interval_us;
+	j->grace_us = spec->checkpoint.grace_us ? spec->checkpoint.grace_us : spec->grace_us;
 	j->retry = spec->retry;
 	j->retry.exits = NULL;
 	if (spec->retry.n_exits) {
@@ -632,6 +634,7 @@ static int apply_placed(struct model *m, struct job *j, const struct event *ev,
 	job_set_promise(m, j, NULL);
 	j->n_indexes = 0;
 	j->shrunk_us = j->short_us = 0;
+	j->yield_us = ev->placed.yield_us;
 	for (uint32_t i = 0; i < ev->placed.n_pods; i++)
 		placed_add(m, j, &ev->placed.pods[i], ev->at_us);
 	job_set_reasons(m, j, NULL, 0, ev->at_us);

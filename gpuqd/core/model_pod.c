@@ -92,15 +92,10 @@ static void avoid_node(struct job *j, const struct pod *p, int64_t at_us)
 static void end_pod(struct model *m, struct pod *p, int64_t at_us)
 {
 	struct job *j = p->job;
-	int64_t from = p->start_us ? p->start_us : 0, used = 0;
 
 	j->queue->allocated_milli -= p->gpus_milli;
 	p->end_us = at_us;
-	if (from && at_us > from)
-		used = (at_us - from) / 1000 * p->gpus_milli +
-		       (at_us - from) % 1000 * p->gpus_milli / 1000;
-	j->gpu_us += used;
-	usage_charge(m, j, used, at_us);
+	j->gpu_us += usage_gpu_us(p->gpus_milli, p->start_us ? p->start_us : at_us, at_us);
 	if (p->attempt == j->attempt)
 		avoid_node(j, p, at_us);
 	if (p->attempt != j->attempt || p->dropped || job_goes_on_without(m, j, p, at_us))
@@ -118,6 +113,7 @@ static int apply_started(struct model *m, struct pod *p, const struct event *ev)
 	p->start_us = ev->started.start_us ? ev->started.start_us : ev->at_us;
 	p->state = GPUQ_POD_RUNNING;
 	p->node->suspect = false;
+	usage_pod_started(m, p, ev->at_us);
 	touch(m, p);
 	if (p->attempt == j->attempt)
 		job_start_if_all_run(m, j, ev->at_us);
@@ -127,6 +123,7 @@ static int apply_started(struct model *m, struct pod *p, const struct event *ev)
 static int apply_pod_ended(struct model *m, struct pod *p, const struct event *ev)
 {
 	int64_t end = ev->pod_ended.end_us ? ev->pod_ended.end_us : ev->at_us;
+	const int64_t counted = p->start_us;
 
 	if (ev->pod_ended.start_us && p->start_us != ev->pod_ended.start_us)
 		p->start_us = ev->pod_ended.start_us;
@@ -139,6 +136,7 @@ static int apply_pod_ended(struct model *m, struct pod *p, const struct event *e
 	free(p->message);
 	p->message = ev->pod_ended.message && *ev->pod_ended.message ? strdup(ev->pod_ended.message)
 								     : NULL;
+	usage_pod_ended(m, p, counted, end, ev->at_us);
 	end_pod(m, p, end);
 	p->state = GPUQ_POD_ENDED;
 	touch(m, p);
@@ -153,6 +151,7 @@ static int apply_gone(struct model *m, struct pod *p, const struct event *ev)
 		/* Gone without having been seen to end: nobody's exit code. */
 		p->exit_code = -1;
 		p->fault = POD_FAULT_INFRA;
+		usage_pod_ended(m, p, p->start_us, ev->at_us, ev->at_us);
 		end_pod(m, p, ev->at_us);
 	}
 	p->state = GPUQ_POD_GONE;

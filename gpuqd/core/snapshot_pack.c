@@ -35,10 +35,12 @@ static const struct col config_cols[] = {
 	C(consolidation), C(min_runtime_method), C(preempt_min_runtime_us),
 	C(reclaim_min_runtime_us), C(cooldown_us), C(preemption_delay_us), C(claims_per_hour),
 	C(moves_per_day), C(grow_delay_us), C(gang_repair_us), C(usage_k_milli),
+	C(starve_us), C(exempt_evictions), C(weights.age), C(weights.fair_share), C(weights.size),
+	C(weights.qos), C(weights.qos_full), C(weights.max_age_us), C(weights.evict_step_milli),
 };
 #undef C
 #define C(m) COL(struct snap_flavor, m)
-static const struct col flavor_cols[] = { C(name), C(rank) };
+static const struct col flavor_cols[] = { C(name), C(rank), C(rate_milli) };
 #undef C
 #define C(m) COL(struct snap_license, m)
 static const struct col license_cols[] = { C(name), C(count) };
@@ -52,7 +54,8 @@ static const struct col queue_cols[] = {
 	C(preempt_within), C(fence), C(not_reclaimable), C(borrow_preempt_max_priority),
 	C(preempt_min_runtime_us), C(reclaim_min_runtime_us), C(usage_micro), C(own_strict),
 	C(n_claims_hour), C(user_max_running), C(user_max_gpus_milli), C(max_running),
-	C(job_max_gpus_milli),
+	C(job_max_gpus_milli), C(budget_gpu_ms), C(budget_used_gpu_ms), C(budget_reset_us),
+	C(budget_hard),
 };
 #undef C
 #define C(m) COL(struct snap_taint, m)
@@ -92,6 +95,15 @@ static const struct col job_cols[] = {
 	C(held), C(gate), C(gate_object), C(checkpoint_us), C(restart_cost_us), C(returns),
 	C(evict_last), C(evicted_us), C(evicted_for), C(n_evicted_day), C(n_moved_day),
 	C(shrunk_us), C(short_us), C(throttle),
+	C(nice), C(boost), C(eligible_us), C(grace_us), C(yield_us),
+};
+#undef C
+#define C(m) COL(struct snap_usage, m)
+static const struct col usage_cols[] = { C(queue), C(user), C(used) };
+#undef C
+#define C(m) COL(struct snap_reservation, m)
+static const struct col reservation_cols[] = {
+	C(name), C(start_us), C(end_us), C(gpus_milli), C(flavor), C(queue), C(maintenance),
 };
 #undef C
 #define C(m) COL(struct snap_alloc, m)
@@ -237,7 +249,7 @@ static void pack_allocs(struct gpuq_buf *b, const struct snap_alloc *allocs, uin
 
 void snapshot_pack(const struct snapshot *s, struct gpuq_buf *b)
 {
-	rec_array(b, 11);
+	rec_array(b, 13);
 	pack_row(b, COLS(config_cols), &s->config);
 	pack_strs(b, s->config.levels, s->config.n_levels);
 	PACK_ROWS(b, flavor_cols, s->flavors, s->n_flavors);
@@ -252,6 +264,14 @@ void snapshot_pack(const struct snapshot *s, struct gpuq_buf *b)
 	rec_array(b, s->n_nodes);
 	for (uint32_t i = 0; i < s->n_nodes; i++)
 		pack_node(s, &s->nodes[i], b);
+	PACK_ROWS(b, usage_cols, s->usages, s->n_usages);
+	rec_array(b, s->n_reservations);
+	for (uint32_t i = 0; i < s->n_reservations; i++) {
+		rec_array(b, 3);
+		pack_row(b, COLS(reservation_cols), &s->reservations[i]);
+		pack_ints(b, s->reservations[i].nodes, s->reservations[i].n_nodes);
+		pack_ints(b, s->reservations[i].users, s->reservations[i].n_users);
+	}
 	rec_array(b, s->n_requests);
 	for (uint32_t i = 0; i < s->n_requests; i++)
 		pack_request(b, &s->requests[i]);
@@ -624,12 +644,12 @@ static void each(struct unpack *u, void (*one)(struct unpack *u))
 
 static void unpack_flavor(struct unpack *u)
 {
-	struct snap_flavor f = { .rank = 0 };
+	struct snap_flavor f = { .rate_milli = SNAP_MILLI };
 
 	unpack_row(u, COLS(flavor_cols), &f);
 	bad_unless(u, f.name);
 	if (!u->r->bad)
-		snapshot_add_flavor(u->s, f.name, f.rank);
+		snapshot_set_rate(u->s, snapshot_add_flavor(u->s, f.name, f.rank), f.rate_milli);
 }
 
 static void unpack_license(struct unpack *u)
@@ -650,6 +670,32 @@ static void unpack_user(struct unpack *u)
 		snapshot_user(u->s, name);
 }
 
+static void unpack_usage(struct unpack *u)
+{
+	struct snap_usage one = { .queue = SNAP_NONE };
+
+	unpack_row(u, COLS(usage_cols), &one);
+	bad_unless(u, one.queue < u->s->n_queues && one.user < u->s->n_users);
+	if (!u->r->bad)
+		snapshot_add_usage(u->s, one.queue, one.user, one.used);
+}
+
+static void unpack_reservation(struct unpack *u)
+{
+	const uint32_t n = rec_get_array(u->r);
+	struct snap_reservation res = { .flavor = SNAP_NONE, .queue = SNAP_NONE };
+
+	unpack_row(u, COLS(reservation_cols), &res);
+	res.nodes = unpack_ints(u, u->s->n_nodes, false, &res.n_nodes);
+	res.users = unpack_ints(u, u->s->n_users, false, &res.n_users);
+	skip_rest(u, n, 3);
+	bad_unless(u, res.name && res.gpus_milli >= 0 &&
+			      (res.flavor == SNAP_NONE || res.flavor < u->s->n_flavors) &&
+			      (res.queue == SNAP_NONE || res.queue < u->s->n_queues));
+	if (!u->r->bad)
+		snapshot_add_reservation(u->s, &res);
+}
+
 static void unpack_held(struct unpack *u)
 {
 	unpack_alloc(u, snapshot_add_alloc);
@@ -663,8 +709,9 @@ static void unpack_promised(struct unpack *u)
 int snapshot_unpack(struct rec *r, struct snapshot **out, struct gpuq_err *err)
 {
 	static void (*const parts[])(struct unpack * u) = {
-		unpack_flavor,  unpack_license, unpack_user, unpack_queue,    unpack_node,
-		unpack_request, unpack_job,     unpack_held, unpack_promised,
+		unpack_flavor, unpack_license, unpack_user,        unpack_queue,
+		unpack_node,   unpack_usage,   unpack_reservation, unpack_request,
+		unpack_job,    unpack_held,    unpack_promised,
 	};
 	const size_t n_parts = sizeof(parts) / sizeof(parts[0]);
 	struct unpack u = { .r = r, .first = GPUQ_ARENA_INIT(0) };

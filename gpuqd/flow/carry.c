@@ -8,12 +8,8 @@
 #include "gpuqd/base/failpoint.h"
 #include "gpuqd/base/log.h"
 #include "gpuqd/flow/journal.h"
+#include "gpuqd/flow/order.h"
 #include "libgpuq/limits.h"
-#include "libgpuq/units.h"
-
-/* Nobody who has to leave for others may take longer, whatever his job file says; a qos
- * may set another bound. */
-#define GRACE_MOST_US (300 * GPUQ_US_PER_S)
 
 struct carry {
 	struct journal *j;
@@ -89,6 +85,7 @@ static void place(const struct carry *c, const struct plan_action *a)
 	ev.placed.flavor = flavor_of(c, a);
 	ev.placed.pods = places(c, a);
 	ev.placed.n_pods = a->n_pods;
+	ev.placed.yield_us = a->yield_us;
 	if (ev.placed.pods && apply(c, &ev))
 		log_info("job.placed", "job=%" PRIu32 " index=%" PRId32 " pods=%" PRIu32 " node=%s",
 			 a->key.id, a->key.index, a->n_pods, LOGS(ev.placed.pods[0].node));
@@ -112,13 +109,6 @@ static void release(const struct carry *c, const struct plan_action *a)
 	if (apply(c, &ev))
 		log_info("job.renounced", "job=%" PRIu32 " index=%" PRId32, a->key.id,
 			 a->key.index);
-}
-
-static int64_t grace_most(const struct carry *c, const struct job *j)
-{
-	const struct site_qos *q = site_qos_find(c->m->site, j->qos);
-
-	return q && q->grace_us ? q->grace_us : GRACE_MOST_US;
 }
 
 static void nominate(const struct carry *c, const struct plan_action *a,
@@ -157,7 +147,7 @@ static void send_away(const struct carry *c, const struct plan_action *a,
 	ev.evict.cause = a->cause;
 	ev.evict.by = by;
 	ev.evict.rule = a->rule ? a->rule : "";
-	ev.evict.grace_us = grace_most(c, j);
+	ev.evict.grace_us = order_grace_most_us(c->m, j);
 	for (uint32_t i = 0; a->kind == PLAN_SHRINK && i < a->n_pods; i++)
 		pods[i] = c->p->pods[a->pod_first + i].index;
 	ev.evict.pods = pods;

@@ -9,6 +9,9 @@
 #include "libgpuq/units.h"
 
 #define GRACE_DEFAULT_US (30 * GPUQ_US_PER_S)
+/* Nobody who has to leave for others may take longer, whatever his job file says; a qos
+ * may set another bound. */
+#define GRACE_MOST_US (300 * GPUQ_US_PER_S)
 #define ENV_MAX 40
 
 int order_spec(struct store *st, uint32_t job, struct gpuq_arena *a, struct gpuq_spec *out,
@@ -36,6 +39,21 @@ int order_spec(struct store *st, uint32_t job, struct gpuq_arena *a, struct gpuq
 bool order_is_evicted(const struct job *j)
 {
 	return j->leave_us && cause_is_eviction(j->leave_cause);
+}
+
+int64_t order_grace_most_us(const struct model *m, const struct job *j)
+{
+	const struct site_qos *q = site_qos_find(m->site, j->qos);
+
+	return q && q->grace_us ? q->grace_us : GRACE_MOST_US;
+}
+
+int64_t order_evicted_us(const struct model *m, const struct job *j)
+{
+	const int64_t own = j->grace_us ? j->grace_us : GRACE_DEFAULT_US;
+	const int64_t most = order_grace_most_us(m, j);
+
+	return own < most ? own : most;
 }
 
 int64_t order_grace_us(const struct job *j, bool evicted, const struct gpuq_spec *spec)

@@ -16,6 +16,7 @@
 #include "gpuqd/core/sched.h"
 #include "gpuqd/flow/carry.h"
 #include "gpuqd/flow/journal.h"
+#include "gpuqd/flow/quota_warn.h"
 #include "libgpuq/limits.h"
 
 /* A burst of submissions is one decision; a single one does not wait noticeably. On a
@@ -32,6 +33,7 @@ struct schedule {
 	int64_t unblock_us; /* when `unblock` fires; wall clock */
 	int64_t first_kick_us; /* of the pending cycle; monotonic */
 	bool ready;
+	bool site_told; /* what is wrong with the site has been logged */
 	struct gpuq_arena mem;
 	struct spool *record_to; /* NULL = cycles are not recorded */
 	uint64_t n_cycles;
@@ -79,6 +81,7 @@ static void tell_reasons(struct schedule *s, const struct snapshot *sn, const st
 		struct reason_fact facts[16];
 		const struct snap_job *sj = &sn->jobs[p->reasons[i].job];
 		struct event ev = { .type = EV_JOB_REASONS };
+		struct priority_terms terms;
 		char victim[32];
 		size_t n = 0;
 		uint32_t job = p->reasons[i].job;
@@ -90,7 +93,8 @@ static void tell_reasons(struct schedule *s, const struct snapshot *sn, const st
 		name_victim(journal_model(s->j), ev.job, &facts[0], victim, sizeof(victim));
 		ev.reasons.items = facts;
 		ev.reasons.n = n;
-		ev.reasons.priority = sj->priority;
+		priority_terms(p->priority, job, &terms);
+		ev.reasons.priority = terms.total;
 		ev.reasons.planned_us = planned_us ? planned_us[job] : 0;
 		journal_apply(s->j, &ev, NULL);
 	}
@@ -198,6 +202,8 @@ static void cycle(struct schedule *s)
 	if (s->record_to)
 		record(s, sn, &packed, &plan);
 	gpuq_buf_done(&packed);
+	if (s->ready && !s->site_told)
+		s->site_told = quota_warn(sn);
 	if (s->ready)
 		carry_out(s->j, sn, &plan, &s->mem);
 	tell_reasons(s, sn, &plan);
@@ -303,6 +309,10 @@ static void on_event(void *arg, const struct event *ev)
 	case EV_JOB_GROWN:
 	case EV_KEYS_EXPIRED:
 		return; /* nothing becomes possible by these */
+	case EV_SITE_APPLIED:
+		s->site_told = false;
+		schedule_kick(s);
+		return;
 	case EV_JOB_BLOCKED:
 		if (ev->blocked.reason.code != GPUQ_R_NONE)
 			unblock_at(s, ev->blocked.until_us);

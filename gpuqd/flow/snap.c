@@ -1,4 +1,6 @@
 #include "gpuqd/flow/schedule.h"
+#include "gpuqd/flow/snap_past.h"
+#include "gpuqd/flow/snap_usage.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -6,17 +8,12 @@
 #include "gpuqd/core/snapshot_pack.h"
 #include "libgpuq/units.h"
 
-#define HOUR_US (3600 * GPUQ_US_PER_S)
-#define DAY_US (24 * HOUR_US)
-#define CLAIMS_MOST 1024 /* of the last hour that are told apart: far above any bound on them */
-
 /* What the model's objects became in the snapshot under construction. */
 struct taking {
 	const struct model *m;
 	struct snapshot *s;
 	int64_t now_us;
 	uint32_t *queue_of; /* by queue ix */
-	uint32_t *n_claims; /* by queue ix */
 	uint32_t n_flavors;
 	const char **flavors;
 	struct gpuq_arena mem;
@@ -40,7 +37,7 @@ static void take_flavors(struct taking *t)
 		return;
 	site_each(site_flavor, t->m->site->flavors, f)
 	{
-		snapshot_add_flavor(t->s, f->name, n);
+		snapshot_set_rate(t->s, snapshot_add_flavor(t->s, f->name, n), f->rate_milli);
 		t->flavors[n++] = f->name;
 	}
 	t->n_flavors = n;
@@ -53,52 +50,15 @@ static void take_flavors(struct taking *t)
 		snapshot_add_license(t->s, l->name, l->count);
 }
 
-/* How often others took what a queue, or one below it, had beyond its guarantee: each claim
- * once, however many left for it. */
-static void count_claims(struct taking *t)
-{
-	struct taken {
-		uint32_t queue;
-		const char *by; /* interned */
-		int64_t at_us;
-	} *seen = NULL;
-	uint32_t n = 0;
-
-	job_each(t->m, j)
-	{
-		for (uint32_t i = j->n_evictions; i-- > 0;) {
-			const struct eviction *e = &j->evictions[i];
-
-			if (e->at_us <= t->now_us - HOUR_US)
-				break; /* in order of time */
-			if (e->cause != GPUQ_CAUSE_RECLAIM || strcmp(e->rule, "guarantee") == 0)
-				continue;
-			if (!seen)
-				seen = gpuq_arena_calloc(&t->mem, CLAIMS_MOST, sizeof(*seen));
-			for (const struct queue *q = j->queue; q && seen; q = q->parent) {
-				uint32_t k = 0;
-
-				while (k < n && !(seen[k].queue == q->ix && seen[k].by == e->by &&
-						  seen[k].at_us == e->at_us))
-					k++;
-				if (k < n || n == CLAIMS_MOST)
-					continue;
-				seen[n++] = (struct taken){ q->ix, e->by, e->at_us };
-				t->n_claims[q->ix]++;
-			}
-		}
-	}
-}
-
 static void take_queues(struct taking *t)
 {
 	struct snap_share *shares = gpuq_arena_calloc(&t->mem, t->n_flavors + 2, sizeof(*shares));
+	const uint32_t *n_claims = snap_claims(t->m, t->now_us, &t->mem);
+	const struct queue_usage *usage = snap_queue_usage(t->m, t->now_us, &t->mem);
 
 	t->queue_of = gpuq_arena_calloc(&t->mem, t->m->n_queues + 1, sizeof(*t->queue_of));
-	t->n_claims = gpuq_arena_calloc(&t->mem, t->m->n_queues + 1, sizeof(*t->n_claims));
-	if (!shares || !t->queue_of || !t->n_claims)
+	if (!shares || !t->queue_of || !n_claims || !usage)
 		return;
-	count_claims(t);
 	for (uint32_t i = 0; i < t->m->n_queues; i++) {
 		const struct queue *q = t->m->queues[i];
 		const struct site_queue *sq = q->site;
@@ -133,7 +93,8 @@ static void take_queues(struct taking *t)
 		sn.job_max_gpus_milli = sq->max_gpus.job == GPUQ_UNLIMITED
 						? GPUQ_UNLIMITED
 						: sq->max_gpus.job * 1000;
-		sn.n_claims_hour = t->n_claims[i];
+		sn.n_claims_hour = n_claims[i];
+		snap_fill_usage(t->m, q, &usage[i], &sn);
 		t->queue_of[i] = snapshot_add_queue(t->s, &sn);
 	}
 }
@@ -275,76 +236,20 @@ static void take_promise(struct taking *t, const struct job *j, uint32_t job)
 	}
 }
 
-/* Could another node do now what this one did not? Else the job takes what there is. */
-static bool has_equal(const struct taking *t, const struct node *than, int64_t milli)
+/* Waiting counts from when nothing but others stood in its way. */
+static int64_t eligible_since(const struct job *j)
 {
-	for (const struct node *n = t->m->nodes; n; n = n->hh.next) {
-		int64_t left = (int64_t)n->n_devices * SNAP_MILLI - n->foreign_gpus_milli;
-		const struct pod *p;
+	int64_t since = j->eligible_us, first = INT64_MAX, last = 0;
 
-		if (n == than || n->gone || !n->fact.ready || n->drain || n->fact.unschedulable ||
-		    n->backoff_until_us > t->now_us || strcmp(n->flavor, than->flavor) != 0)
+	for (uint32_t i = 0; i < j->n_deps; i++) {
+		if (j->deps[i].state != DEP_DONE)
 			continue;
-		DL_FOREACH2(n->pods, p, node_next) left -= pod_takes(p) ? p->gpus_milli : 0;
-		if (left >= milli)
-			return true;
+		first = j->deps[i].at_us < first ? j->deps[i].at_us : first;
+		last = j->deps[i].at_us > last ? j->deps[i].at_us : last;
 	}
-	return false;
-}
-
-static void take_avoided(struct taking *t, const struct job *j, struct snap_job *sj)
-{
-	uint32_t *exclude = gpuq_arena_calloc(&t->mem, JOB_AVOIDS_MAX, sizeof(*exclude));
-
-	for (uint32_t i = 0; exclude && i < j->n_avoid; i++) {
-		const struct node *n = node_find(t->m, j->avoid[i].node);
-
-		if (n && j->avoid[i].until_us > t->now_us && has_equal(t, n, job_gpus_milli(j)))
-			exclude[sj->n_exclude++] = n->snap_ix;
-	}
-	sj->exclude = exclude;
-}
-
-/* What it lost, to whom, and how often of late. */
-static void take_evictions(struct taking *t, const struct job *j, struct snap_job *sj)
-{
-	for (uint32_t i = 0; i < j->n_evictions; i++) {
-		const struct eviction *e = &j->evictions[i];
-		const struct queue *for_queue = *e->by_queue ? queue_find(t->m, e->by_queue) : NULL;
-		bool today = e->at_us > t->now_us - DAY_US;
-
-		if (e->cause == GPUQ_CAUSE_RECLAIM && for_queue) {
-			sj->evicted_us = e->at_us;
-			sj->evicted_for = t->queue_of[for_queue->ix];
-		}
-		sj->n_evicted_day +=
-			today && (e->cause == GPUQ_CAUSE_RECLAIM || e->cause == GPUQ_CAUSE_PREEMPT);
-		sj->n_moved_day += today && e->cause == GPUQ_CAUSE_CONSOLIDATE;
-	}
-}
-
-static void take_losses(struct taking *t, const struct job *j, struct snap_job *sj)
-{
-	take_evictions(t, j, sj);
-	if (j->n_avoid)
-		take_avoided(t, j, sj);
-	sj->short_us = j->short_us;
-	sj->returns =
-		j->leave_us && j->requeue && !j->cancel_asked && j->leave_cause != GPUQ_CAUSE_LIMIT;
-	/* A job of which some pods have ended well does not grow any more; the pods that it
-	 * lacks look as if it had shrunk. */
-	sj->shrunk_us = j->state == GPUQ_JOB_COMPLETING ? t->now_us : j->shrunk_us;
-	if (j->checkpoint_every_us > 0 && j->start_us &&
-	    t->now_us - j->start_us >= j->checkpoint_every_us)
-		sj->checkpoint_us = t->now_us - (t->now_us - j->start_us) % j->checkpoint_every_us;
-}
-
-/* The qos's class dominates; nice moves a job inside it. Larger is sooner. */
-static int64_t priority_of(const struct taking *t, const struct job *j)
-{
-	const struct site_qos *q = site_qos_find(t->m->site, j->qos);
-
-	return (q ? q->priority : 0) * 1000 - j->nice;
+	if (j->depends_any && last > 0)
+		last = first;
+	return last > since ? last : since;
 }
 
 static void take_job(struct taking *t, const struct job *j)
@@ -371,7 +276,9 @@ static void take_job(struct taking *t, const struct job *j)
 			   ? SNAP_LEAVING
 			   : SNAP_RUNNING;
 	sj.attempt = j->attempt;
-	sj.priority = priority_of(t, j);
+	sj.priority = qos ? qos->priority : 0;
+	sj.nice = j->nice;
+	sj.eligible_us = eligible_since(j);
 	sj.submit_us = j->submit_us;
 	sj.begin_us = j->begin_us > j->not_before_us ? j->begin_us : j->not_before_us;
 	sj.deadline_us = j->deadline_us;
@@ -401,7 +308,7 @@ static void take_job(struct taking *t, const struct job *j)
 		if (master && master->array)
 			sj.throttle = (uint32_t)master->array->throttle;
 	}
-	take_losses(t, j, &sj);
+	snap_past_fill(&(struct snap_past){ t->m, t->now_us, t->queue_of, &t->mem }, j, &sj);
 	job = snapshot_add_job(t->s, &sj);
 	if (holds && job != SNAP_NONE)
 		take_allocs(t, j, job);
@@ -420,6 +327,7 @@ int snapshot_take_packed(const struct model *m, int64_t now_us, struct gpuq_buf 
 	config.now_us = now_us;
 	config.levels = m->site->topology.items;
 	config.n_levels = (uint32_t)m->site->topology.n;
+	snap_set_policy(m, &config);
 	t.s = snapshot_new(&config);
 	if (!t.s)
 		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
@@ -429,6 +337,8 @@ int snapshot_take_packed(const struct model *m, int64_t now_us, struct gpuq_buf 
 		take_node(&t, n, &n->snap_ix);
 	for (struct request *r = m->requests_by_id; r; r = r->hh_id.next)
 		r->snap_ix = take_request(&t, r);
+	if (t.queue_of)
+		snap_add_usages(m, now_us, t.queue_of, t.s);
 	job_each(m, j) take_job(&t, j);
 	if (packed)
 		snapshot_pack(t.s, packed);
