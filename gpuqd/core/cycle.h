@@ -90,6 +90,10 @@ struct cycle {
 	uint64_t **flavors; /* nodes of each flavor */
 	int64_t cpu_per_device, mib_per_device; /* of the cluster, per 1024 devices */
 
+	struct later *later; /* promise.c; NULL until something leaves or is promised */
+	uint64_t *promised; /* jobs whose promises hold */
+	bool in_later; /* nodes stand as when all that leaves has left */
+
 	/* fit.c: where groups may stand */
 	struct group_fit *fits; /* by snap_request.where */
 	uint64_t *skip; /* scratch: nodes that the job at hand excludes */
@@ -114,11 +118,13 @@ struct cycle {
 	bool planning; /* nodes stand for a later moment: counts, no devices */
 
 	/* ledger.c: queues, by [q * n_res + r] */
-	int64_t *held; /* what runs or leaves holds */
+	int64_t *held; /* what runs or leaves holds, or was promised */
+	int64_t *leaving; /* the part of it that has been told to leave */
 	int64_t *firm; /* the part of it that cannot be evicted */
 	int64_t *demand; /* running and waiting, capped by limits */
 	int64_t *fair;
-	int64_t *running; /* jobs, by queue */
+	int64_t *running; /* jobs, by queue: those that run or leave, or were promised a start */
+	int64_t *parting; /* those of them that leave */
 	bool *stopped; /* by queue: it or an ancestor is */
 	bool *per_user; /* by queue: some limit on the path counts users */
 	bool lends_limited;
@@ -137,6 +143,8 @@ struct cycle {
 	uint32_t *n_why_of;
 	uint32_t *array_use; /* by job: position of its array's counter */
 	uint32_t *array_running; /* counters: elements that run, leave or were started */
+
+	struct units *units; /* units.c; NULL until somebody claims */
 
 	/* order.c */
 	struct turn *turns; /* by queue, then the root's */
@@ -187,6 +195,24 @@ void nodes_change(struct cycle *c, uint32_t node);
 void nodes_changed(struct cycle *c, uint32_t node);
 void nodes_fill_buckets(struct cycle *c); /* anew, from whole and usable */
 
+/* A pod is gone from its node (sign 1), or is back there (-1): devices, amounts, tenants. */
+void nodes_shift(struct cycle *c, const struct snap_alloc *a, int sign);
+
+/* promise.c: places that are promised, and what nodes have once all that leaves has left */
+
+/* Take promises of the snapshot into account. */
+void promise_init(struct cycle *c);
+/* Start promised jobs whose places are free; release what cannot be kept. */
+void promise_serve(struct cycle *c);
+/* Nodes as they will be; and as they are. */
+void later_enter(struct cycle *c);
+void later_leave(struct cycle *c);
+bool later_differs(const struct cycle *c); /* does anything leave that nobody was promised? */
+/* A pod was told to leave in this cycle. */
+void later_pod_leaves(struct cycle *c, const struct snap_alloc *a);
+/* The places of the job at hand, found later and undone, are its own from now on. */
+void promise_places(struct cycle *c, uint32_t job);
+
 /* fit.c */
 const struct group_fit *fit_of(struct cycle *c, uint32_t request, uint32_t group);
 /* Free devices where a group may stand, counted again only after something was started.
@@ -212,6 +238,13 @@ bool future_binds(const struct cycle *c, uint32_t job);
 bool future_pack(struct cycle *c, uint32_t job, uint32_t flavor, uint32_t *behind);
 /* A job was started: note when it ends. */
 void future_started(struct cycle *c, const struct plan_action *a);
+/* claim.c: make a blocked job room: it is promised places that others leave. *flavor = on
+ * which. The plan has all that follows. */
+bool claim_job(struct cycle *c, uint32_t job, uint32_t *flavor);
+/* units.c: what was started or promised is held from now on. */
+void units_add_started(struct cycle *c, uint32_t job, uint32_t flavor);
+/* sched.c: the places of the job at hand as an action. */
+void sched_emit(struct cycle *c, enum plan_kind kind, uint32_t job, uint32_t flavor);
 /* sched.c: index of the element that would start next; -1 = no array. */
 int32_t sched_next_element(const struct cycle *c, uint32_t job);
 
@@ -220,6 +253,11 @@ void ledger_init(struct cycle *c);
 /* Demand and fair shares, once it is known which jobs are eligible. */
 void ledger_shares(struct cycle *c);
 void ledger_start(struct cycle *c, uint32_t job, uint32_t flavor);
+/* Amounts of a queue's work were told to leave; amounts by resource, negative = back. */
+void ledger_leaves(struct cycle *c, uint32_t queue, const int64_t *amounts, int64_t sign);
+void ledger_job_leaves(struct cycle *c, uint32_t queue, int64_t sign);
+/* Is the pod one that its job can do without? */
+bool ledger_is_surplus(const struct cycle *c, const struct snap_alloc *a);
 int64_t ledger_need(const struct cycle *c, uint32_t job, uint32_t flavor, uint32_t res);
 /* Do limits, quotas, licenses allow one start? Else false and *why says what does not. */
 bool ledger_admits(struct cycle *c, uint32_t job, uint32_t flavor, struct plan_reason *why);

@@ -368,3 +368,42 @@ void nodes_reopen(struct cycle *c)
 		bucket_add(c, node);
 	}
 }
+
+static void seat(struct cycle *c, uint32_t node, int sign)
+{
+	if (sign > 0) {
+		if (--c->tenants[node] == 0)
+			bits_add(c->vacant, node);
+	} else {
+		c->tenants[node]++;
+		bits_del(c->vacant, node);
+	}
+}
+
+void nodes_shift(struct cycle *c, const struct snap_alloc *a, int sign)
+{
+	const struct snap_node *n = &c->s->nodes[a->node];
+	const struct snap_request *r = &c->s->requests[c->s->jobs[a->job].request];
+	const struct snap_group *g = &r->groups[a->group < r->n_groups ? a->group : 0];
+
+	nodes_change(c, a->node);
+	for (uint32_t k = 0; k < a->n_devices; k++) {
+		const uint32_t d = n->device_first + a->devices[k];
+
+		if (a->devices[k] < n->n_devices && c->s->devices[d].healthy)
+			c->device_free[d] = (int16_t)(c->device_free[d] + sign * a->milli);
+	}
+	if (c->cpu[a->node] != GPUQ_UNLIMITED)
+		c->cpu[a->node] += sign * g->cpu_milli;
+	if (c->memory[a->node] != GPUQ_UNLIMITED)
+		c->memory[a->node] += sign * g->memory_bytes;
+	if (c->pods[a->node] != GPUQ_UNLIMITED)
+		c->pods[a->node] += sign;
+	seat(c, a->node, sign);
+	/* Whoever has a node for himself lets others in when he goes. */
+	if (r->exclusive && sign > 0 && c->tenants[a->node] == 0 && bits_has(c->ready, a->node))
+		bits_add(c->usable, a->node);
+	if (r->exclusive && sign < 0)
+		bits_del(c->usable, a->node);
+	nodes_changed(c, a->node);
+}

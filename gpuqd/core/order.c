@@ -94,7 +94,8 @@ static void make_key(struct cycle *c, uint32_t q)
 
 	for (uint32_t res = 0; res < c->s->n_res; res++) {
 		const size_t at = (size_t)q * c->s->n_res + res;
-		const int64_t held = c->held[at], need = ledger_need(c, t->head, flavor, res);
+		const int64_t held = c->held[at] - c->leaving[at],
+			      need = ledger_need(c, t->head, flavor, res);
 		int64_t by;
 
 		if (need > 0 && c->s->shares[at].quota != GPUQ_UNLIMITED) {

@@ -510,7 +510,8 @@ bool pack_job(struct cycle *c, uint32_t job, uint32_t flavor)
 		memset(c->skip, 0, c->n_words * sizeof(*c->skip));
 	for (uint32_t i = 0; i < j->n_exclude; i++)
 		bits_add(c->skip, j->exclude[i]);
-	if (!c->planning && !c->withholding && !enough_devices(c, j->request, flavor))
+	if (!c->planning && !c->withholding && !c->in_later &&
+	    !enough_devices(c, j->request, flavor))
 		return false;
 	placed = level ? pack_together(c, job, flavor, level, group) : pack_groups(c, job, flavor);
 	if (placed && r->exclusive)
@@ -521,10 +522,11 @@ bool pack_job(struct cycle *c, uint32_t job, uint32_t flavor)
 void pack_undo(struct cycle *c, uint32_t job)
 {
 	const struct snap_request *r = &c->s->requests[c->s->jobs[job].request];
-	const uint32_t n = c->n_places;
+	const uint32_t n = c->n_places, n_devices = c->n_place_devices;
 
 	if (r->exclusive)
 		nodes_reopen(c);
 	undo_all(c, r);
 	c->n_places = n;
+	c->n_place_devices = n_devices;
 }

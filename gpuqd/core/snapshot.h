@@ -252,6 +252,7 @@ struct snap_job {
 	/* What it lost and would lose. */
 	int64_t checkpoint_us; /* its last checkpoint; 0 = none known */
 	int64_t restart_cost_us; /* that a start takes before work goes on */
+	bool returns; /* of one that leaves: it will wait again */
 	bool evict_last; /* leaves after others of equal standing */
 	int64_t evicted_us; /* when it last had to leave for another queue; 0 = never */
 	uint32_t evicted_for; /* handle of that queue */

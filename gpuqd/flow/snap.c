@@ -281,6 +281,7 @@ int snapshot_take(const struct model *m, int64_t now_us, struct snapshot **out,
 
 	snap_config_default(&config);
 	config.now_us = now_us;
+	config.reclaim = config.consolidation = false;
 	t.s = snapshot_new(&config);
 	if (!t.s)
 		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
