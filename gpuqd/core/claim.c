@@ -122,13 +122,16 @@ static bool by_eviction(struct cycle *c, struct claim *k)
 		bool others, own;
 	} ways[] = { { true, false }, { false, true } };
 
+	if (!units_index(c))
+		return false;
 	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
 		k->others = ways[i].others;
 		k->own = ways[i].own;
 		if (claim_possible(c, k) && victims_find(c, k))
 			return true;
 	}
-	return own_and_others(c, k);
+	/* Its own go first, so that it stands where it may reclaim from others. */
+	return claim_possible(c, k) && own_and_others(c, k);
 }
 
 enum way { WAIT, MOVE, EVICT, N_WAYS };
@@ -183,6 +186,8 @@ bool claim_job(struct cycle *c, uint32_t job, uint32_t *flavor)
 			if (c->units)
 				k.number = ++c->units->n_claims;
 			later_enter(c);
+			if (c->units)
+				k.free_milli = units_free_milli(c, k.flavor);
 			found = try_way(c, &k, (enum way)way);
 			if (found && way != MOVE)
 				settle(c, &k);

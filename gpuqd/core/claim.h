@@ -43,7 +43,7 @@ struct unit {
 struct standing {
 	uint32_t *items; /* units by entitlement; NULL = never asked */
 	uint32_t n_items;
-	bool fresh; /* order and lines are those of what is not gone */
+	uint8_t fresh; /* lines that are those of what is not gone, a bit for each */
 };
 
 struct units {
@@ -65,6 +65,10 @@ struct units {
 	uint32_t n_inside, room_inside;
 	uint32_t n_depths;
 	struct standing *standings; /* by queue */
+	/* By flavor: thousandths of devices free once all has left that leaves, and after
+	 * how many actions they were counted (plus one; 0 = never). */
+	int64_t *free_milli;
+	uint32_t *free_counted;
 	uint32_t n_claims; /* numbers for justifies */
 	int64_t *left; /* scratch: what is left of a line, by resource; for each line */
 };
@@ -92,6 +96,7 @@ struct claim {
 	uint32_t number;
 	struct victim *victims;
 	uint32_t n_victims, room_victims;
+	int64_t free_milli; /* devices that are free when all has left that leaves now */
 	uint32_t n_packs; /* how often the gang was tried */
 	bool own, others; /* which victims are looked at */
 	bool only_quota; /* its own eviction is so recent that it claims what it is owed only */
@@ -104,6 +109,7 @@ int64_t unit_amount(const struct cycle *c, uint32_t unit, uint32_t res);
 void unit_take(struct cycle *c, uint32_t unit);
 void unit_put_back(struct cycle *c, uint32_t unit);
 
+int64_t units_free_milli(struct cycle *c, uint32_t flavor); /* no unit being gone in thought */
 bool units_index(struct cycle *c); /* line_units and node_units; false without memory */
 
 /* standing.c */
@@ -129,7 +135,7 @@ enum claim_rule claim_legal(struct cycle *c, struct claim *k, uint32_t unit, str
 /* All victims again one after the other, and what holds for the plan as a whole. */
 bool claim_valid(struct cycle *c, struct claim *k);
 /* Does anything allow this job to claim at all? A cheap no for most. */
-bool claim_possible(struct cycle *c, const struct claim *k);
+bool claim_possible(const struct cycle *c, const struct claim *k);
 
 /* Started so lately that jobs of its own queue may not displace it. */
 bool claim_too_young(struct cycle *c, uint32_t unit);

@@ -12,6 +12,7 @@
 #define GPUQD_CORE_CYCLE_H
 
 #include "gpuqd/core/bits.h"
+#include "gpuqd/core/links.h"
 #include "gpuqd/core/plan.h"
 #include "gpuqd/core/snapshot.h"
 
@@ -88,6 +89,7 @@ struct cycle {
 	uint64_t *gpuless; /* has no devices at all */
 	uint64_t *vacant; /* has no tenants */
 	uint64_t **flavors; /* nodes of each flavor */
+	struct links *links; /* by snapshot.joints; no devices = table not made yet */
 	int64_t cpu_per_device, mib_per_device; /* of the cluster, per 1024 devices */
 
 	struct later *later; /* promise.c; NULL until something leaves or is promised */
@@ -111,7 +113,11 @@ struct cycle {
 	/* topology.c */
 	struct level **levels; /* those asked for so far */
 	uint32_t n_levels, room_levels;
+	struct tree **trees; /* as well */
+	uint32_t n_trees, room_trees;
 	const uint64_t *domain; /* that the whole job at hand stands in; NULL = none yet */
+	const uint64_t *near; /* that it would rather stand in, inside domain; NULL = none */
+	uint32_t n_tries; /* domains tried for all roles of it together */
 
 	struct future *future; /* future.c; NULL until somebody is blocked */
 	bool withholding; /* planned starts are being left what they count on */

@@ -319,16 +319,20 @@ bool move_for(struct cycle *c, struct claim *k)
 {
 	const struct snap_request *r = &c->s->requests[c->s->jobs[k->job].request];
 	struct moving m = { .k = k };
-	struct target *targets = cycle_scratch(c, c->s->n_nodes, sizeof(*targets));
-	uint32_t *order = cycle_scratch(c, c->s->n_nodes, sizeof(*order));
-	uint32_t *scratch = cycle_scratch(c, c->s->n_nodes, sizeof(*scratch));
+	struct target *targets;
+	uint32_t *order, *scratch;
 	uint32_t group = 0, n, tried = 0;
 	struct plan_reason why;
 	struct need one;
 	int64_t sum;
 
-	if (!targets || !order || !scratch || r->gpus_milli == 0 || r->exclusive ||
-	    !ledger_admits(c, k->job, k->flavor, &why) || !units_index(c))
+	if (r->gpus_milli == 0 || r->exclusive || k->free_milli < r->gpus_milli)
+		return false;
+	targets = cycle_scratch(c, c->s->n_nodes, sizeof(*targets));
+	order = cycle_scratch(c, c->s->n_nodes, sizeof(*order));
+	scratch = cycle_scratch(c, c->s->n_nodes, sizeof(*scratch));
+	if (!targets || !order || !scratch || !ledger_admits(c, k->job, k->flavor, &why) ||
+	    !units_index(c))
 		return false;
 	for (uint32_t g = 1; g < r->n_groups; g++)
 		if (r->groups[g].gpus_milli > r->groups[group].gpus_milli)

@@ -269,10 +269,32 @@ bool claim_valid(struct cycle *c, struct claim *k)
 	return whole_valid(c, k);
 }
 
-bool claim_possible(struct cycle *c, const struct claim *k)
+/* Is there anybody of its own queue whom it may displace at all? Those of the lowest
+ * priority stand first. */
+static bool own_possible(const struct cycle *c, const struct claim *k)
+{
+	const struct units *all = c->units;
+	const struct snap_queue *q = &c->s->queues[k->leaf];
+
+	if (q->preempt_within == SNAP_PREEMPT_NEVER)
+		return false;
+	for (uint32_t i = all->line_first[k->leaf]; i < all->line_first[k->leaf + 1]; i++) {
+		const struct unit *u = &all->units[all->line_units[i]];
+
+		if (!u->gone && !u->fixed)
+			return u->priority < k->priority ||
+			       (u->priority == k->priority &&
+				q->preempt_within == SNAP_PREEMPT_LOWER_OR_NEWER);
+	}
+	return false;
+}
+
+bool claim_possible(const struct cycle *c, const struct claim *k)
 {
 	const struct snap_queue *q = &c->s->queues[k->leaf];
 
-	return (k->others && q->reclaim != SNAP_RECLAIM_NEVER) ||
-	       (k->own && q->preempt_within != SNAP_PREEMPT_NEVER);
+	if (k->others && q->reclaim != SNAP_RECLAIM_NEVER &&
+	    (stays_inside(c, k, k->leaf, false) || q->borrow_preempt_max_priority != INT64_MIN))
+		return true;
+	return k->own && own_possible(c, k);
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gpuqd/core/links.h"
 #include "gpuqd/core/snapshot_build.h"
 
 void snap_config_default(struct snap_config *c)
@@ -105,6 +106,7 @@ struct snapshot *snapshot_new(const struct snap_config *config)
 	s->builder->requests.arena = &s->builder->keys;
 	s->builder->users.arena = &s->builder->keys;
 	s->builder->wheres.arena = &s->builder->keys;
+	s->builder->joints.arena = &s->builder->keys;
 	return s;
 }
 
@@ -116,12 +118,14 @@ void snapshot_free(struct snapshot *s)
 		intern_done(&s->builder->requests);
 		intern_done(&s->builder->users);
 		intern_done(&s->builder->wheres);
+		intern_done(&s->builder->joints);
 		gpuq_arena_done(&s->builder->keys);
 		gpuq_buf_done(&s->builder->blob);
 		free(s->builder);
 	}
 	free(s->flavors);
 	free(s->nodes);
+	free(s->joints);
 	free(s->devices);
 	free(s->queues);
 	free(s->shares);
@@ -197,6 +201,11 @@ static void *copy_items(struct snapshot *s, const void *items, size_t n, size_t 
 	return p;
 }
 
+static void blob_int(struct gpuq_buf *b, int64_t v)
+{
+	gpuq_buf_add(b, &v, sizeof(v));
+}
+
 uint32_t snapshot_add_flavor(struct snapshot *s, const char *name, int64_t rank)
 {
 	struct snap_flavor *f = PUSH(s, flavors, 1);
@@ -247,6 +256,39 @@ uint32_t snapshot_add_queue(struct snapshot *s, const struct snap_queue *in)
 	return s->n_queues - 1;
 }
 
+/* The number of the way in which a node's devices are joined. */
+static uint32_t add_joint(struct snapshot *s, const struct snap_node *in)
+{
+	struct gpuq_buf *blob = &s->builder->blob;
+	const size_t n = in->n_devices;
+	struct snap_joint *joint;
+	bool fresh;
+	uint32_t ix;
+
+	if ((!in->links && !in->numa) || n == 0 || n > LINKS_DEVICES_MAX)
+		return SNAP_NONE;
+	gpuq_buf_clear(blob);
+	blob_int(blob, (int64_t)n * 4 + (in->links ? 2 : 0) + (in->numa ? 1 : 0));
+	if (in->links)
+		gpuq_buf_add(blob, in->links, n * n);
+	if (in->numa)
+		gpuq_buf_add(blob, in->numa, n);
+	ix = blob->failed ? INTERN_FAILED
+			  : intern(&s->builder->joints, blob->data, blob->len, &fresh);
+	joint = ix != INTERN_FAILED && fresh ? PUSH(s, joints, 1) : NULL;
+	if (ix == INTERN_FAILED || (fresh && !joint)) {
+		s->builder->failed = true;
+		return SNAP_NONE;
+	}
+	if (joint)
+		*joint = (struct snap_joint){
+			(uint32_t)n,
+			in->links ? copy_items(s, in->links, n * n, 1) : NULL,
+			in->numa ? copy_items(s, in->numa, n, 1) : NULL,
+		};
+	return ix;
+}
+
 uint32_t snapshot_add_node(struct snapshot *s, const struct snap_node *in)
 {
 	const uint32_t first = s->n_devices;
@@ -266,6 +308,8 @@ uint32_t snapshot_add_node(struct snapshot *s, const struct snap_node *in)
 	n->pool = copy_str(s, in->pool ? in->pool : "");
 	n->devices_in = NULL;
 	n->device_first = first;
+	n->joint = add_joint(s, in);
+	n->links = n->numa = NULL;
 	for (uint32_t i = 0; i < in->n_devices; i++) {
 		if (in->devices_in)
 			devices[i] = in->devices_in[i];
@@ -330,11 +374,6 @@ uint32_t snapshot_add_promise(struct snapshot *s, const struct snap_alloc *in)
 }
 
 /* ---- requests ---- */
-
-static void blob_int(struct gpuq_buf *b, int64_t v)
-{
-	gpuq_buf_add(b, &v, sizeof(v));
-}
 
 static void blob_str(struct gpuq_buf *b, const char *str)
 {
@@ -409,6 +448,11 @@ static void blob_request(struct gpuq_buf *b, const struct snap_request *r)
 		blob_str(b, g->mig);
 		blob_str(b, g->topology_required);
 		blob_str(b, g->topology_preferred);
+		blob_int(b, g->n_slices);
+		for (uint32_t k = 0; k < g->n_slices; k++) {
+			blob_str(b, g->slices[k].level);
+			blob_int(b, g->slices[k].size);
+		}
 		blob_constraints(b, g);
 	}
 }
@@ -454,6 +498,16 @@ static struct gpuq_term *copy_terms(struct snapshot *s, const struct gpuq_term *
 	return out;
 }
 
+static const struct snap_slice *copy_slices(struct snapshot *s, const struct snap_slice *in,
+					    uint32_t n)
+{
+	struct snap_slice *out = copy_items(s, in, n, sizeof(*in));
+
+	for (uint32_t i = 0; out && i < n; i++)
+		out[i].level = copy_str(s, in[i].level);
+	return out;
+}
+
 static void copy_group(struct snapshot *s, const struct snap_group *in, struct snap_group *out)
 {
 	*out = *in;
@@ -472,6 +526,7 @@ static void copy_group(struct snapshot *s, const struct snap_group *in, struct s
 	out->exclude = copy_list(s, &in->exclude);
 	out->topology_required = copy_str(s, in->topology_required);
 	out->topology_preferred = copy_str(s, in->topology_preferred);
+	out->slices = copy_slices(s, in->slices, in->n_slices);
 }
 
 uint32_t snapshot_add_request(struct snapshot *s, const struct snap_request *in)

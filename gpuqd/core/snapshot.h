@@ -104,13 +104,24 @@ struct snap_node {
 	int64_t foreign_gpus; /* whole devices taken by others, nobody knows which */
 	uint32_t n_devices;
 	const struct snap_device *devices_in; /* n_devices of them, copied; NULL = healthy, empty */
+	/* How fast devices are joined (links.h), and the NUMA node of each; copied. NULL = all
+	 * alike. Not looked at on nodes with more than LINKS_DEVICES_MAX devices. */
+	const uint8_t *links; /* n_devices x n_devices, larger = faster */
+	const uint8_t *numa; /* n_devices */
 	struct gpuq_strmap labels; /* borrowed until sealed */
 	const struct snap_taint *taints; /* borrowed until sealed */
 	uint32_t n_taints;
 	/* sealed */
 	uint32_t cls; /* equal pool, flavor, taints and labels anybody asks for */
 	uint32_t device_first; /* into snapshot.devices */
+	uint32_t joint; /* into snapshot.joints; SNAP_NONE = all devices alike */
 	int64_t cpu_free, memory_free, pods_free; /* may be below 0: more is held than there is */
+};
+
+/* How the devices of alike nodes are joined. */
+struct snap_joint {
+	uint32_t n_devices;
+	const uint8_t *links, *numa; /* as in snap_node */
 };
 
 /* Nodes with equal pool, flavor, taints and values of every label that some request
@@ -165,6 +176,12 @@ struct snap_queue {
 	uint32_t n_children;
 };
 
+/* Every `size` pods of a group stand together inside one domain of `level`. */
+struct snap_slice {
+	const char *level;
+	uint32_t size; /* >= 1; divides that of the layer around it */
+};
+
 /* One kind of pod in a request; the fields of struct gpuq_group that matter to a
  * decision. Everything is copied when the request is added. */
 struct snap_group {
@@ -179,6 +196,8 @@ struct snap_group {
 	struct gpuq_strlist nodes, exclude;
 	uint32_t n_required, n_preferred, n_tolerations;
 	const char *topology_required, *topology_preferred;
+	const struct snap_slice *slices; /* outermost first */
+	uint32_t n_slices;
 };
 
 struct snap_license_need {
@@ -292,6 +311,7 @@ struct snapshot {
 	struct snap_flavor *flavors;
 	struct snap_class *classes;
 	struct snap_node *nodes;
+	struct snap_joint *joints;
 	struct snap_device *devices;
 	struct snap_queue *queues;
 	struct snap_share *shares; /* queue q, resource r: shares[q * n_res + r] */
@@ -302,7 +322,8 @@ struct snapshot {
 	struct snap_alloc *promises; /* by job, then pod index */
 	const char **users; /* by name */
 	const char **label_keys; /* that requests and levels speak of */
-	uint32_t n_flavors, n_classes, n_nodes, n_devices, n_queues, n_licenses, n_requests;
+	uint32_t n_flavors, n_classes, n_joints, n_nodes, n_devices, n_queues, n_licenses,
+		n_requests;
 	uint32_t n_groups; /* of all requests */
 	uint32_t n_wheres; /* different constraints among them */
 	uint32_t n_jobs, n_allocs, n_promises, n_users, n_label_keys;

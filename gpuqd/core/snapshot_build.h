@@ -12,9 +12,9 @@
 #include "libgpuq/buf.h"
 
 struct snap_builder {
-	uint32_t room_flavors, room_nodes, room_devices, room_queues, room_shares, room_licenses,
-		room_requests, room_jobs, room_allocs, room_promises, room_users;
-	struct intern requests, users, wheres; /* keys live in `keys` */
+	uint32_t room_flavors, room_nodes, room_joints, room_devices, room_queues, room_shares,
+		room_licenses, room_requests, room_jobs, room_allocs, room_promises, room_users;
+	struct intern requests, users, wheres, joints; /* keys live in `keys` */
 	struct gpuq_arena keys;
 	struct gpuq_buf blob; /* of the request being added */
 	bool failed; /* memory ran out at some point */

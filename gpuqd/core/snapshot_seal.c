@@ -258,6 +258,8 @@ static int collect_keys(struct seal *w)
 			rc = add_key(w, &keys, g->topology_required);
 			if (rc == 0)
 				rc = add_key(w, &keys, g->topology_preferred);
+			for (uint32_t t = 0; rc == 0 && t < g->n_slices; t++)
+				rc = add_key(w, &keys, g->slices[t].level);
 			for (uint32_t t = 0; t < g->n_required + g->n_preferred; t++) {
 				const struct gpuq_term *term =
 					t < g->n_required ? &g->required[t]

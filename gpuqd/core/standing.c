@@ -108,118 +108,117 @@ static bool fill(const struct cycle *c, uint32_t unit, int64_t *left)
 	return true;
 }
 
-static void fill_lines(struct cycle *c, uint32_t queue, const struct standing *st)
+static void fill_line(struct cycle *c, uint32_t queue, const struct standing *st, enum line line)
 {
-	const uint32_t n_res = c->s->n_res;
+	const uint8_t bit = (uint8_t)(1u << line);
 	int64_t *left = c->units->left;
 
-	for (int line = 0; line < N_LINES; line++)
-		open_line(c, queue, (enum line)line, left + (size_t)line * n_res);
+	open_line(c, queue, line, left);
 	for (uint32_t i = 0; i < st->n_items; i++) {
 		const uint32_t u = st->items[i];
 		uint8_t *flags = flags_of(c, u, queue);
 
-		*flags = UNKNOWN;
-		if (c->units->units[u].gone)
+		if (c->units->units[u].gone) {
+			*flags |= UNKNOWN;
 			continue;
-		*flags = 0;
-		for (int line = 0; line < N_LINES; line++)
-			if (fill(c, u, left + (size_t)line * n_res))
-				*flags |= (uint8_t)(1u << line);
+		}
+		*flags = (uint8_t)(*flags & ~(UNKNOWN | bit));
+		if (fill(c, u, left))
+			*flags |= bit;
 	}
 }
 
-static void make_standing(struct cycle *c, uint32_t queue);
+static bool refresh(struct cycle *c, uint32_t queue, enum line line);
 
 /* Classes in the leaves below decide the order above; true = some have changed. */
 static bool refresh_leaves(struct cycle *c, uint32_t queue)
 {
+	struct standing *st = &c->units->standings[queue];
 	bool changed = false;
 
-	if (c->kid_first[queue] == SNAP_NONE) {
-		struct standing *st = &c->units->standings[queue];
-
-		if (st->items && st->fresh)
-			return false;
-		make_standing(c, queue);
-		return true;
-	}
 	for (uint32_t k = c->kid_first[queue]; k != SNAP_NONE; k = c->kid_next[k])
 		changed |= refresh_leaves(c, k);
-	return changed;
-}
-
-static void class_leaf(struct cycle *c, uint32_t queue, const struct standing *st)
-{
-	for (uint32_t i = 0; i < st->n_items; i++) {
+	if (c->kid_first[queue] != SNAP_NONE)
+		return changed;
+	for (int line = 0; line < N_LINES; line++)
+		changed |= refresh(c, queue, (enum line)line);
+	for (uint32_t i = 0; changed && i < st->n_items; i++) {
 		const uint8_t flags = *flags_of(c, st->items[i], queue);
 
 		c->units->units[st->items[i]].leaf_class = flags & (1u << LINE_QUOTA)   ? 0
 							   : flags & (1u << LINE_SHARE) ? 1
 											: 2;
 	}
+	return changed;
 }
 
-static void make_standing(struct cycle *c, uint32_t queue)
+static void sort_items(struct cycle *c, uint32_t queue, struct standing *st)
+{
+	uint32_t *scratch = cycle_alloc(c, st->n_items, sizeof(*scratch));
+
+	/* In a leaf the class is what is to be found out. */
+	for (uint32_t i = 0; c->kid_first[queue] == SNAP_NONE && i < st->n_items; i++)
+		c->units->units[st->items[i]].leaf_class = 0;
+	if (scratch)
+		sort_ix(st->items, scratch, st->n_items, cmp_entitled, c->units->units);
+}
+
+/* True = it was not fresh. */
+static bool refresh(struct cycle *c, uint32_t queue, enum line line)
 {
 	struct standing *st = &c->units->standings[queue];
 	const bool leaf = c->kid_first[queue] == SNAP_NONE;
-	bool sort = !st->items;
 
-	if (!leaf)
-		sort |= refresh_leaves(c, queue);
+	if (st->items && st->fresh & (1u << line))
+		return false;
 	if (!st->items) {
 		const uint32_t n = count_items(c, queue);
 
 		st->items = cycle_alloc(c, (size_t)n + 1, sizeof(*st->items));
 		st->n_items = 0;
+		st->fresh = 0;
 		if (!st->items)
-			return;
+			return true;
 		collect(c, queue, st);
+		if (!leaf)
+			refresh_leaves(c, queue);
+		sort_items(c, queue, st);
+	} else if (!leaf && refresh_leaves(c, queue)) {
+		st->fresh = 0;
+		sort_items(c, queue, st);
 	}
-	if (sort) {
-		uint32_t *scratch = cycle_scratch(c, st->n_items, sizeof(*scratch));
-
-		if (!scratch)
-			return;
-		/* In a leaf the class is what is to be found out. */
-		for (uint32_t i = 0; leaf && i < st->n_items; i++)
-			c->units->units[st->items[i]].leaf_class = 0;
-		sort_ix(st->items, scratch, st->n_items, cmp_entitled, c->units->units);
-	}
-	fill_lines(c, queue, st);
-	if (leaf)
-		class_leaf(c, queue, st);
-	st->fresh = true;
+	fill_line(c, queue, st, line);
+	st->fresh |= (uint8_t)(1u << line);
+	return true;
 }
 
-static struct standing *standing_of(struct cycle *c, uint32_t queue)
+static struct standing *standing_of(struct cycle *c, uint32_t queue, enum line line)
 {
-	struct standing *st = &c->units->standings[queue];
-
-	if (!st->items || !st->fresh)
-		make_standing(c, queue);
-	return c->failed ? NULL : st;
+	refresh(c, queue, line);
+	return c->failed ? NULL : &c->units->standings[queue];
 }
 
 void standing_changed(struct cycle *c, uint32_t unit)
 {
 	const struct unit *u = &c->units->units[unit];
-	bool stale = false;
+	uint8_t stale = 0;
 
 	for (uint32_t q = u->queue; q != SNAP_NONE; q = c->s->queues[q].parent) {
 		struct standing *st = &c->units->standings[q];
 
-		/* Whoever stands outside keeps nobody else out. */
-		stale |= st->items && *flags_of(c, unit, q);
-		if (stale)
-			st->fresh = false;
+		/* Whoever stands outside keeps nobody else out; but what changes in a leaf may
+		 * change the order above. */
+		if (stale || (st->items && *flags_of(c, unit, q) & UNKNOWN))
+			stale = UINT8_MAX;
+		else if (st->items)
+			stale = *flags_of(c, unit, q);
+		st->fresh = (uint8_t)(st->fresh & ~stale);
 	}
 }
 
 bool stands_inside(struct cycle *c, uint32_t unit, uint32_t queue, enum line line)
 {
-	return standing_of(c, queue) && (*flags_of(c, unit, queue) & (1u << line));
+	return standing_of(c, queue, line) && (*flags_of(c, unit, queue) & (1u << line));
 }
 
 /* ---- may one go without harm? ---- */
@@ -236,7 +235,7 @@ struct gain {
 static bool others_make_up(struct cycle *c, const struct claim *k, uint32_t unit, uint32_t queue,
 			   enum line line)
 {
-	const struct standing *st = standing_of(c, queue);
+	const struct standing *st = standing_of(c, queue, line);
 	const uint32_t res = k->flavor == SNAP_NONE ? snap_cpu(c->s) : k->flavor;
 	struct gain gains[GAINS_MAX];
 	int64_t *left = c->units->left;
@@ -288,7 +287,7 @@ static bool no_larger(const struct cycle *c, uint32_t x, uint32_t y)
 static uint32_t outside_alike(struct cycle *c, const struct claim *k, uint32_t unit, uint32_t queue,
 			      enum line line)
 {
-	const struct standing *st = standing_of(c, queue);
+	const struct standing *st = standing_of(c, queue, line);
 	const struct unit *u = &c->units->units[unit];
 	uint32_t best = SNAP_NONE;
 
@@ -310,7 +309,7 @@ static uint32_t outside_alike(struct cycle *c, const struct claim *k, uint32_t u
 static bool holds_without(struct cycle *c, const struct claim *k, uint32_t unit, uint32_t queue,
 			  enum line line)
 {
-	const struct standing *st = standing_of(c, queue);
+	const struct standing *st = standing_of(c, queue, line);
 
 	for (uint32_t res = 0; res < c->s->n_res; res++)
 		if (k->need[res] > 0 && counts(c, queue, res) &&
@@ -331,7 +330,7 @@ bool unit_is_free(struct cycle *c, const struct claim *k, uint32_t unit, uint32_
 {
 	*must_keep = false;
 	*instead = SNAP_NONE;
-	if (!standing_of(c, queue))
+	if (!standing_of(c, queue, line))
 		return false;
 	if (!(*flags_of(c, unit, queue) & (1u << line)))
 		return true;
@@ -346,7 +345,7 @@ bool unit_is_free(struct cycle *c, const struct claim *k, uint32_t unit, uint32_
 
 uint8_t claimant_stands(struct cycle *c, const struct claim *k)
 {
-	const struct standing *st = standing_of(c, k->leaf);
+	const struct standing *st = standing_of(c, k->leaf, LINE_QUOTA);
 
 	for (int line = 0; st && line < N_LINES; line++) {
 		int64_t *left = c->units->left;

@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "gpuqd/core/amount.h"
-#include "gpuqd/core/pack.h"
 #include "gpuqd/core/sort.h"
+#include "gpuqd/core/topology.h"
 #include "libgpuq/limits.h"
 
 /* The search for victims. Two ways: one after the other from the queue that is most over
@@ -202,28 +202,14 @@ static uint32_t next_victim(struct cycle *c, struct claim *k)
 	return best;
 }
 
-/* Thousandths of devices that are free where the job might stand. */
-static int64_t free_milli(const struct cycle *c, const struct claim *k)
-{
-	int64_t sum = 0;
-
-	for (uint32_t w = 0; k->flavor != SNAP_NONE && w < c->n_words; w++)
-		for (uint64_t word = c->flavors[k->flavor][w] & c->usable[w]; word;) {
-			const uint32_t node = bits_pop(&word, w * 64);
-			const struct snap_node *n = &c->s->nodes[node];
-
-			for (uint32_t d = 0; d < n->n_devices; d++)
-				if (c->device_free[n->device_first + d] > 0)
-					sum += c->device_free[n->device_first + d];
-		}
-	return sum;
-}
-
 static bool one_by_one(struct cycle *c, struct claim *k)
 {
 	const int64_t need = k->flavor == SNAP_NONE ? 0 : k->need[k->flavor];
 	const int64_t most = UNITS_MAX + 2 * (need / SNAP_MILLI);
-	int64_t have = free_milli(c, k);
+	int64_t have = k->free_milli;
+
+	for (uint32_t i = 0; i < k->n_victims; i++)
+		have += c->units->units[k->victims[i].unit].gpus_milli;
 
 	while (!c->failed && k->n_packs < PACKS_MAX) {
 		const uint32_t before = k->n_victims;

@@ -3,15 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 
-uint64_t prop_random(uint64_t *state)
-{
-	uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15); /* splitmix64 */
-
-	z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-	z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-	return z ^ z >> 31;
-}
-
 static int below(uint64_t *r, int n)
 {
 	return (int)(prop_random(r) % (uint64_t)n);
