@@ -205,20 +205,22 @@ enum claim_rule claim_legal(struct cycle *c, struct claim *k, uint32_t unit, str
 
 /* ---- the plan as a whole ---- */
 
-/* x / y as a share of what a queue is due, a > b. */
+/* Would a hold more of its share than b of its own? Of two that are due nothing, more. */
 static bool larger_share(const struct cycle *c, const struct claim *k, uint32_t a, uint32_t b)
 {
 	for (uint32_t res = 0; res < c->s->n_res; res++) {
 		const size_t n_res = c->s->n_res;
+		const int64_t fair_a = c->fair[a * n_res + res], fair_b = c->fair[b * n_res + res];
 		const int64_t held_a = amount_sum(stays(c, a, res), k->need[res]);
 		const int64_t held_b = stays(c, b, res);
 
 		if (k->need[res] == 0 || c->s->shares[a * n_res + res].quota == GPUQ_UNLIMITED)
 			continue;
-		if (held_a <= c->fair[a * n_res + res])
+		if (held_a <= fair_a)
 			continue;
-		if ((__int128)held_a * c->fair[b * n_res + res] >
-		    (__int128)held_b * c->fair[a * n_res + res])
+		if (fair_a == 0 && fair_b == 0
+			    ? held_a > held_b
+			    : (__int128)held_a * fair_b > (__int128)held_b * fair_a)
 			return true;
 	}
 	return false;

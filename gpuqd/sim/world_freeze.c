@@ -98,7 +98,7 @@ static uint32_t claims_against(const struct world *w, const char *queue)
 	for (uint32_t i = 0; i < w->n_evictions; i++) {
 		const struct sim_eviction *e = &w->evictions[i], *last = i ? e - 1 : NULL;
 
-		if (!e->by || !e->rule || e->rule[0] != 'F' ||
+		if (!e->by || !e->rule || strcmp(e->rule, "F") != 0 ||
 		    strcmp(w->jobs[e->job].queue, queue) != 0 ||
 		    e->at_us <= w->now_us - 3600 * GPUQ_US_PER_S)
 			continue;
