@@ -80,7 +80,7 @@ static void settle(struct cycle *c, struct claim *k)
 static bool own_and_others(struct cycle *c, struct claim *k)
 {
 	k->own = k->others = true;
-	for (uint32_t taken = 0; taken < OWN_MIXED_MAX && !c->failed;) {
+	for (uint32_t tries = 0; tries < OWN_MIXED_MAX && !c->failed; tries++) {
 		const struct units *all = c->units;
 		const uint32_t before = k->n_victims;
 
@@ -90,12 +90,13 @@ static bool own_and_others(struct cycle *c, struct claim *k)
 				claim_take(c, k, all->line_units[i]);
 		if (k->n_victims == before)
 			break;
-		taken = k->n_victims;
 		k->own = false;
 		if (victims_find(c, k))
 			return true;
 		k->own = true;
 		/* The search gave back what it took; what it was given stays. */
+		if (k->n_victims <= before)
+			break;
 	}
 	claim_drop_all(c, k);
 	return false;

@@ -33,6 +33,7 @@ struct unit {
 	bool evict_last;
 	bool gone; /* taken: in the plan at hand or for good */
 	uint8_t leaf_class; /* inside the leaf's quota, inside its share, beyond */
+	uint32_t ordinal; /* of a surplus: how many of its job's stand before it */
 	uint32_t gang; /* of a surplus: the unit of its job's gang */
 	uint32_t surplus_left; /* of a gang: units of its surplus that are not gone */
 	uint32_t rank; /* in the order in which victims are taken, over all queues */
@@ -134,6 +135,8 @@ uint8_t claimant_stands(struct cycle *c, const struct claim *k);
 enum claim_rule claim_legal(struct cycle *c, struct claim *k, uint32_t unit, struct victim *v);
 /* All victims again one after the other, and what holds for the plan as a whole. */
 bool claim_valid(struct cycle *c, struct claim *k);
+/* Is the unit, of the claimant's queue, one that yields to it by priority or age? */
+bool claim_goes_before(const struct cycle *c, const struct claim *k, const struct unit *u);
 /* Does anything allow this job to claim at all? A cheap no for most. */
 bool claim_possible(const struct cycle *c, const struct claim *k);
 

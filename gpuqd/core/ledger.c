@@ -374,6 +374,7 @@ void ledger_init(struct cycle *c)
 	init_users(c);
 	if (!c->failed)
 		charge_held(c);
+	budget_init(c);
 }
 
 void ledger_start(struct cycle *c, uint32_t job, uint32_t flavor)
@@ -385,6 +386,7 @@ void ledger_start(struct cycle *c, uint32_t job, uint32_t flavor)
 		charge(c, j->queue, res, ledger_need(c, job, flavor, res), !j->preemptible);
 	count_running(c, j->queue);
 	count_user(c, job, r->gpus_milli);
+	budget_start(c, job, flavor);
 	for (uint32_t i = 0; i < r->n_licenses; i++)
 		c->license_free[r->licenses[i].license] -= r->licenses[i].count;
 }
@@ -550,6 +552,6 @@ bool ledger_admits(struct cycle *c, uint32_t job, uint32_t flavor, struct plan_r
 {
 	*why = (struct plan_reason){ .job = SNAP_NONE, .object = "" };
 	return job_admitted(c, job, why) && user_admitted(c, job, why) &&
-	       queues_admit(c, job, flavor, why) && lenders_admit(c, job, flavor, why) &&
-	       licenses_admit(c, job, why);
+	       queues_admit(c, job, flavor, why) && budget_admits(c, job, flavor, why) &&
+	       lenders_admit(c, job, flavor, why) && licenses_admit(c, job, why);
 }

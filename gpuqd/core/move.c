@@ -173,6 +173,8 @@ static bool place_all(struct cycle *c, struct moving *m)
 struct target {
 	uint32_t node;
 	int64_t missing; /* of what one pod needs there, thousandths of devices */
+	int64_t lost; /* by the first that would have to go */
+	uint32_t rank; /* of that one among victims: the newest has the least right to stay */
 };
 
 static int cmp_target(const void *ctx, uint32_t x, uint32_t y)
@@ -180,6 +182,10 @@ static int cmp_target(const void *ctx, uint32_t x, uint32_t y)
 	const struct target *t = ctx;
 	int d = sort_i64(t[x].missing, t[y].missing);
 
+	if (d == 0)
+		d = sort_i64(t[x].lost, t[y].lost);
+	if (d == 0)
+		d = sort_i64(t[x].rank, t[y].rank);
 	return d ? d : sort_i64(t[x].node, t[y].node);
 }
 
@@ -194,36 +200,6 @@ static int64_t free_on(const struct cycle *c, uint32_t node)
 	return sum;
 }
 
-/* Nodes of the flavor on which the job's largest pods could stand if they were empty,
- * those that lack least first. *sum = what is free on all of them. */
-static uint32_t find_targets(struct cycle *c, const struct claim *k, uint32_t group,
-			     struct target *out, int64_t *sum)
-{
-	const uint32_t request = c->s->jobs[k->job].request;
-	const struct group_fit *fit = fit_of(c, request, group);
-	const struct need one = pack_need(c, &c->s->requests[request].groups[group]);
-	uint32_t n = 0;
-
-	*sum = 0;
-	for (uint32_t w = 0; fit && w < c->n_words; w++) {
-		uint64_t word = fit->nodes[w] & c->usable[w];
-
-		if (k->flavor != SNAP_NONE)
-			word &= c->flavors[k->flavor][w];
-		while (word) {
-			const uint32_t node = bits_pop(&word, w * 64);
-			const int64_t here = free_on(c, node);
-
-			*sum = amount_sum(*sum, here);
-			if (nodes_room(c, node, &one, 1) == 0 &&
-			    nodes_room_empty(c, node, &one, 1) == 1)
-				out[n++] = (struct target){ node, (int64_t)one.whole * SNAP_MILLI +
-									  one.part - here };
-		}
-	}
-	return n;
-}
-
 /* The movable unit on the node that costs least; SNAP_NONE. */
 static uint32_t cheapest_on(struct cycle *c, const struct moving *m, uint32_t node)
 {
@@ -235,9 +211,47 @@ static uint32_t cheapest_on(struct cycle *c, const struct moving *m, uint32_t no
 
 		if (movable(c, m, unit) &&
 		    (best == SNAP_NONE || all->units[unit].lost < all->units[best].lost))
-			best = unit;
+			best = unit; /* of equals the first that victims are taken from */
 	}
 	return best;
+}
+
+/* Nodes of the flavor on which the job's largest pods could stand if they were empty,
+ * with somebody to be moved. */
+static uint32_t find_targets(struct cycle *c, const struct moving *m, uint32_t group,
+			     struct target *out)
+{
+	const struct claim *k = m->k;
+	const uint32_t request = c->s->jobs[k->job].request;
+	const struct group_fit *fit = fit_of(c, request, group);
+	const struct need one = pack_need(c, &c->s->requests[request].groups[group]);
+	uint32_t n = 0;
+
+	for (uint32_t w = 0; fit && w < c->n_words; w++) {
+		uint64_t word = fit->nodes[w] & c->usable[w];
+
+		if (k->flavor != SNAP_NONE)
+			word &= c->flavors[k->flavor][w];
+		while (word) {
+			const uint32_t node = bits_pop(&word, w * 64);
+			uint32_t first;
+
+			if (nodes_room(c, node, &one, 1) > 0 ||
+			    nodes_room_empty(c, node, &one, 1) == 0)
+				continue;
+			first = cheapest_on(c, m, node);
+			if (first == SNAP_NONE)
+				continue;
+			out[n++] = (struct target){
+				.node = node,
+				.missing = (int64_t)one.whole * SNAP_MILLI + one.part -
+					   free_on(c, node),
+				.lost = c->units->units[first].lost,
+				.rank = c->units->units[first].rank,
+			};
+		}
+	}
+	return n;
 }
 
 /* Take movers off the node until it has room for one more pod, none in vain. */
@@ -324,7 +338,6 @@ bool move_for(struct cycle *c, struct claim *k)
 	uint32_t group = 0, n, tried = 0;
 	struct plan_reason why;
 	struct need one;
-	int64_t sum;
 
 	if (r->gpus_milli == 0 || r->exclusive || k->free_milli < r->gpus_milli)
 		return false;
@@ -338,9 +351,7 @@ bool move_for(struct cycle *c, struct claim *k)
 		if (r->groups[g].gpus_milli > r->groups[group].gpus_milli)
 			group = g;
 	one = pack_need(c, &r->groups[group]);
-	n = find_targets(c, k, group, targets, &sum);
-	if (sum < r->gpus_milli)
-		return false;
+	n = find_targets(c, &m, group, targets);
 	for (uint32_t i = 0; i < n; i++)
 		order[i] = i;
 	sort_ix(order, scratch, n, cmp_target, targets);

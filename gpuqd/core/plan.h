@@ -16,6 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "gpuqd/core/priority.h"
 #include "gpuqd/core/snapshot.h"
 #include "libgpuq/buf.h"
 #include "libgpuq/names.h"
@@ -51,6 +52,8 @@ struct plan_action {
 	uint32_t pod_first, n_pods; /* into plan.pods; by index */
 	int64_t start_us; /* PLAN_RESERVE: when; else now */
 	bool backfilled; /* PLAN_PLACE: started ahead of a reservation */
+	int64_t yield_us; /* PLAN_PLACE: when its places are somebody else's; 0 = never. To
+			   * be kept with the job: snap_job.yield_us */
 	enum gpuq_cause cause; /* of an evict, shrink or move */
 	uint32_t claimant; /* whose claim it serves (job index), SNAP_NONE */
 	const char *rule; /* the paragraph that allows it, or NULL */
@@ -86,6 +89,7 @@ struct plan {
 	/* Queue q, resource r: [q * n_res + r]. allocated is what queues hold with the plan
 	 * applied; fair_share and demand do not depend on it. */
 	const int64_t *fair_share, *allocated, *demand;
+	const struct priority *priority; /* what jobs' places are made of: priority_terms() */
 	int64_t wake_us; /* the next instant at which another plan may come out by time
 			   * alone (a begin time, a walltime); GPUQ_UNLIMITED = none */
 	uint64_t steps; /* work done, in node visits */

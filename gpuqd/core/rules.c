@@ -8,9 +8,10 @@
 
 #define EVICTED_MAX 3 /* in 24 hours; then a job is left alone by claims on shares */
 
+/* As the paragraphs of the manual are named. */
 const char *const claim_rule_words[] = {
-	[RULE_NONE] = "",         [RULE_QUOTA] = "guarantee", [RULE_SHARE] = "fair_share",
-	[RULE_BORROW] = "borrow", [RULE_OWN] = "own_queue",
+	[RULE_NONE] = "",    [RULE_QUOTA] = "G", [RULE_SHARE] = "F",
+	[RULE_BORROW] = "B", [RULE_OWN] = "own",
 };
 
 static void sides(const struct cycle *c, uint32_t a, uint32_t b, uint32_t *x, uint32_t *y)
@@ -123,18 +124,27 @@ static bool evicted_enough(const struct cycle *c, const struct unit *u)
 
 /* ---- the rules ---- */
 
+bool claim_goes_before(const struct cycle *c, const struct claim *k, const struct unit *u)
+{
+	switch (c->s->queues[k->leaf].preempt_within) {
+	case SNAP_PREEMPT_NEVER:
+		return false;
+	case SNAP_PREEMPT_LOWER:
+		return u->priority < k->priority;
+	default:
+		return u->priority < k->priority ||
+		       (u->priority == k->priority &&
+			c->s->jobs[u->job].submit_us > c->s->jobs[k->job].submit_us);
+	}
+}
+
 static bool own_legal(struct cycle *c, const struct claim *k, uint32_t unit)
 {
 	const struct unit *u = &c->units->units[unit];
 	const struct snap_queue *q = &c->s->queues[k->leaf];
-	const struct snap_job *claimant = &c->s->jobs[k->job], *victim = &c->s->jobs[u->job];
 	uint8_t class;
 
-	if (q->preempt_within == SNAP_PREEMPT_NEVER || too_young(c, u, k->leaf, true))
-		return false;
-	if (u->priority > k->priority ||
-	    (u->priority == k->priority && (q->preempt_within != SNAP_PREEMPT_LOWER_OR_NEWER ||
-					    victim->submit_us <= claimant->submit_us)))
+	if (!claim_goes_before(c, k, u) || too_young(c, u, k->leaf, true))
 		return false;
 	/* Who would stand beyond the fair share can be reclaimed from at once: he must not
 	 * displace work that is due to the queue. */
@@ -170,10 +180,10 @@ enum claim_rule claim_legal(struct cycle *c, struct claim *k, uint32_t unit, str
 	if (u->queue == k->leaf) {
 		v->simple = false;
 		v->side = k->leaf;
-		v->rule = k->own && own_legal(c, k, unit) ? RULE_OWN : RULE_NONE;
+		v->rule = own_legal(c, k, unit) ? RULE_OWN : RULE_NONE;
 		return v->rule;
 	}
-	if (!k->others || !policy_allows(c, k, u))
+	if (!policy_allows(c, k, u))
 		return RULE_NONE;
 	sides(c, k->leaf, u->queue, &x, &v->side);
 	if (fenced(c, k->leaf, x) || protected(c, u, v->side) ||
@@ -287,6 +297,29 @@ static bool own_possible(const struct cycle *c, const struct claim *k)
 				q->preempt_within == SNAP_PREEMPT_LOWER_OR_NEWER);
 	}
 	return false;
+}
+
+bool claim_exceeds_share(const struct cycle *c, uint32_t job, uint32_t flavor,
+			 struct plan_reason *why)
+{
+	const uint32_t leaf = c->s->jobs[job].queue, n_res = c->s->n_res;
+	const int64_t need = flavor == SNAP_NONE ? 0 : ledger_need(c, job, flavor, flavor);
+	int64_t have, others = 0;
+
+	if (need == 0 || c->s->shares[(size_t)leaf * n_res + flavor].quota == GPUQ_UNLIMITED)
+		return false;
+	have = c->fair[(size_t)leaf * n_res + flavor] - stays(c, leaf, flavor);
+	for (uint32_t q = c->kid_first[c->s->n_queues]; q != SNAP_NONE; q = c->kid_next[q])
+		others = amount_sum(others, stays(c, q, flavor));
+	if (have >= need || others == stays(c, leaf, flavor))
+		return false;
+	*why = (struct plan_reason){ .job = SNAP_NONE,
+				     .code = GPUQ_R_FAIR_SHARE,
+				     .unit = PLAN_GPUS,
+				     .have = have > 0 ? have : 0,
+				     .need = need,
+				     .object = c->s->queues[leaf].name };
+	return true;
 }
 
 bool claim_possible(const struct cycle *c, const struct claim *k)

@@ -6,11 +6,26 @@
 #include "gpuqd/core/links.h"
 #include "gpuqd/core/snapshot_build.h"
 
+/* One step of the class outweighs all the rest; then the order of users, which are
+ * mostly fewer than a thousand, outweighs the age. */
+void snap_weights_default(struct snap_weights *w)
+{
+	*w = (struct snap_weights){
+		.age = 1000,
+		.fair_share = 1000000,
+		.qos = 10000000,
+		.qos_full = 1,
+		.max_age_us = 24 * 3600 * GPUQ_US_PER_S,
+		.evict_step_milli = 125,
+	};
+}
+
 void snap_config_default(struct snap_config *c)
 {
 	*c = (struct snap_config){
 		.backfill_depth = 8,
 		.max_job_test = 1000,
+		.starve_us = 24 * 3600 * GPUQ_US_PER_S,
 		.reclaim_to = SNAP_RECLAIM_FAIR_SHARE,
 		.reclaim = true,
 		.consolidation = true,
@@ -19,7 +34,9 @@ void snap_config_default(struct snap_config *c)
 		.moves_per_day = 2,
 		.grow_delay_us = 60 * GPUQ_US_PER_S,
 		.gang_repair_us = 60 * GPUQ_US_PER_S,
+		.exempt_evictions = 3,
 	};
+	snap_weights_default(&c->weights);
 }
 
 void snap_share_default(struct snap_share *s)
@@ -40,6 +57,7 @@ void snap_queue_default(struct snap_queue *q)
 		.user_max_gpus_milli = GPUQ_UNLIMITED,
 		.max_running = GPUQ_UNLIMITED,
 		.job_max_gpus_milli = GPUQ_UNLIMITED,
+		.budget_gpu_ms = GPUQ_UNLIMITED,
 		.parent = SNAP_NONE,
 	};
 }
@@ -106,6 +124,7 @@ struct snapshot *snapshot_new(const struct snap_config *config)
 	s->builder->requests.arena = &s->builder->keys;
 	s->builder->users.arena = &s->builder->keys;
 	s->builder->wheres.arena = &s->builder->keys;
+	s->builder->usages.arena = &s->builder->keys;
 	s->builder->joints.arena = &s->builder->keys;
 	return s;
 }
@@ -118,6 +137,7 @@ void snapshot_free(struct snapshot *s)
 		intern_done(&s->builder->requests);
 		intern_done(&s->builder->users);
 		intern_done(&s->builder->wheres);
+		intern_done(&s->builder->usages);
 		intern_done(&s->builder->joints);
 		gpuq_arena_done(&s->builder->keys);
 		gpuq_buf_done(&s->builder->blob);
@@ -134,7 +154,9 @@ void snapshot_free(struct snapshot *s)
 	free(s->jobs);
 	free(s->allocs);
 	free(s->promises);
+	free(s->reservations);
 	free(s->users);
+	free(s->usages);
 	gpuq_arena_done(&s->arena);
 	free(s);
 }
@@ -214,7 +236,14 @@ uint32_t snapshot_add_flavor(struct snapshot *s, const char *name, int64_t rank)
 		return SNAP_NONE;
 	f->name = copy_str(s, name);
 	f->rank = rank;
+	f->rate_milli = SNAP_MILLI;
 	return s->n_flavors - 1;
+}
+
+void snapshot_set_rate(struct snapshot *s, uint32_t flavor, int64_t rate_milli)
+{
+	if (flavor < s->n_flavors)
+		s->flavors[flavor].rate_milli = rate_milli;
 }
 
 uint32_t snapshot_add_license(struct snapshot *s, const char *name, int64_t count)
@@ -253,6 +282,7 @@ uint32_t snapshot_add_queue(struct snapshot *s, const struct snap_queue *in)
 	q->parent = SNAP_NONE;
 	q->depth = 0;
 	q->n_children = 0;
+	q->over_budget = false;
 	return s->n_queues - 1;
 }
 
@@ -338,6 +368,28 @@ uint32_t snapshot_user(struct snapshot *s, const char *name)
 	return ix;
 }
 
+uint32_t snapshot_usage(struct snapshot *s, uint32_t queue, uint32_t user)
+{
+	const uint32_t key[2] = { queue, user };
+	bool fresh;
+	uint32_t ix = intern(&s->builder->usages, key, sizeof(key), &fresh);
+
+	if (ix == INTERN_FAILED)
+		s->builder->failed = true;
+	else if (fresh && PUSH(s, usages, 1))
+		s->usages[ix] = (struct snap_usage){ queue, user, 0 };
+	return s->builder->failed ? SNAP_NONE : ix;
+}
+
+bool snapshot_add_usage(struct snapshot *s, uint32_t queue, uint32_t user, uint64_t used)
+{
+	const uint32_t ix = snapshot_usage(s, queue, user);
+
+	if (ix != SNAP_NONE)
+		s->usages[ix].used += used;
+	return ix != SNAP_NONE;
+}
+
 uint32_t snapshot_add_job(struct snapshot *s, const struct snap_job *in)
 {
 	struct snap_job *j = PUSH(s, jobs, 1);
@@ -345,6 +397,10 @@ uint32_t snapshot_add_job(struct snapshot *s, const struct snap_job *in)
 	if (!j)
 		return SNAP_NONE;
 	*j = *in;
+	if (in->queue < s->n_queues && in->user < s->n_users) /* else sealing refuses it */
+		j->usage = snapshot_usage(s, in->queue, in->user);
+	if (in->eligible_us == 0)
+		j->eligible_us = in->submit_us;
 	j->gate_object = in->gate_object ? copy_str(s, in->gate_object) : "";
 	j->exclude = copy_items(s, in->exclude, in->n_exclude, sizeof(*in->exclude));
 	j->ranges = copy_items(s, in->ranges, in->n_ranges, sizeof(*in->ranges));
@@ -371,6 +427,19 @@ uint32_t snapshot_add_promise(struct snapshot *s, const struct snap_alloc *in)
 	*a = *in;
 	a->devices = copy_items(s, in->devices, in->n_devices, sizeof(*in->devices));
 	return s->n_promises - 1;
+}
+
+uint32_t snapshot_add_reservation(struct snapshot *s, const struct snap_reservation *in)
+{
+	struct snap_reservation *r = PUSH(s, reservations, 1);
+
+	if (!r)
+		return SNAP_NONE;
+	*r = *in;
+	r->name = copy_str(s, in->name);
+	r->nodes = copy_items(s, in->nodes, in->n_nodes, sizeof(*in->nodes));
+	r->users = copy_items(s, in->users, in->n_users, sizeof(*in->users));
+	return s->n_reservations - 1;
 }
 
 /* ---- requests ---- */

@@ -355,9 +355,7 @@ uint8_t claimant_stands(struct cycle *c, const struct claim *k)
 		for (uint32_t i = 0; i < st->n_items; i++) {
 			const struct unit *u = &c->units->units[st->items[i]];
 
-			if (u->gone || u->surplus)
-				continue;
-			if (u->firm || u->priority >= k->priority)
+			if (!u->gone && !u->surplus && (u->firm || !claim_goes_before(c, k, u)))
 				fill(c, st->items[i], left);
 		}
 		for (uint32_t res = 0; res < c->s->n_res; res++)

@@ -110,6 +110,7 @@ static void add_surplus(struct cycle *c, uint32_t job, uint32_t gang)
 			u->surplus = true;
 			u->firm = u->fixed = false;
 			u->gang = gang;
+			u->ordinal = c->units->units[gang].surplus_left;
 			unit = c->units->n_units - 1;
 			c->units->units[gang].surplus_left++;
 			in_set = 0;
@@ -173,7 +174,7 @@ static void add_promised(struct cycle *c)
 }
 
 /* Victims leave in this order: lower priority first, those asked to be last behind their
- * equals, surplus before gangs, the newest start first, the larger id first. */
+ * equals, surplus before gangs, the most surplus first, the newest start first, the larger id. */
 static int cmp_victim(const void *ctx, uint32_t x, uint32_t y)
 {
 	const struct unit *a = (const struct unit *)ctx + x, *b = (const struct unit *)ctx + y;
@@ -183,11 +184,11 @@ static int cmp_victim(const void *ctx, uint32_t x, uint32_t y)
 		d = sort_i64(a->evict_last, b->evict_last);
 	if (d == 0)
 		d = sort_i64(b->surplus, a->surplus);
+	if (d == 0) /* of elastic jobs the one with the most to spare */
+		d = sort_i64(b->ordinal, a->ordinal);
 	if (d == 0)
 		d = sort_i64(b->start_us, a->start_us);
-	if (d == 0)
-		d = sort_i64(b->job, a->job);
-	return d ? d : sort_i64(y, x); /* pods of larger index first */
+	return d ? d : sort_i64(b->job, a->job);
 }
 
 static void rank_victims(struct cycle *c)

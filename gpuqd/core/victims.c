@@ -581,8 +581,8 @@ static bool exchange_one(struct cycle *c, struct claim *k, uint32_t i, struct vi
 		const struct unit *other = &all->units[all->line_units[o]];
 
 		if (!looked_at(k, other) || other->surplus != u->surplus ||
-		    other->priority > u->priority || other->lost >= u->lost ||
-		    (!other->surplus && other->surplus_left > 0))
+		    other->evict_last > u->evict_last || other->priority > u->priority ||
+		    other->lost >= u->lost || (!other->surplus && other->surplus_left > 0))
 			continue;
 		if (k->n_packs >= PACKS_MAX)
 			return false;

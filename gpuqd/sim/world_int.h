@@ -17,6 +17,9 @@ int64_t world_time_or(const struct world *w, int64_t t, int64_t absent);
 void *world_append(struct world *w, void *table, uint32_t *n, uint32_t *room, size_t size,
 		   struct gpuq_err *err);
 
+/* The case's reservations, once nodes and queues have been added in order. */
+int world_add_calendar(struct world *w, struct snapshot *s, struct gpuq_err *err);
+
 int world_make_jobs(struct world *w, struct gpuq_err *err);
 
 #endif
