@@ -94,9 +94,14 @@ static bool protected(const struct cycle *c, const struct unit *u, uint32_t side
  * its parent. x is the claimant's queue below the common ancestor. */
 static bool fenced(const struct cycle *c, uint32_t leaf, uint32_t x)
 {
-	for (uint32_t q = c->s->queues[leaf].parent; q != SNAP_NONE; q = c->s->queues[q].parent)
-		if (c->s->queues[q].fence && c->s->queues[q].depth >= c->s->queues[x].depth)
+	bool around = c->s->queues[leaf].fence;
+
+	for (uint32_t q = c->s->queues[leaf].parent; q != SNAP_NONE; q = c->s->queues[q].parent) {
+		around |= c->s->queues[q].fence;
+		if (around && c->s->queues[q].depth >= c->s->queues[x].depth)
 			return true;
+		around = false;
+	}
 	return false;
 }
 
