@@ -520,8 +520,10 @@ static int64_t rooms_lost(struct cycle *c, const struct claim *k, uint32_t unit,
 		for (uint32_t p = 0; fit && p < u->n_pods; p++) {
 			const uint32_t node = c->s->allocs[c->units->pods[u->pod_first + p]].node;
 
+			/* The same nodes that rooms() counts on. */
 			if (node == last || !bits_has(fit->nodes, node) ||
-			    !bits_has(c->usable, node))
+			    !bits_has(c->usable, node) ||
+			    (k->flavor != SNAP_NONE && !bits_has(c->flavors[k->flavor], node)))
 				continue;
 			last = node;
 			*(turn ? &after : &before) += nodes_room(c, node, one, UINT32_MAX);
