@@ -535,21 +535,25 @@ static int64_t rooms_lost(struct cycle *c, const struct claim *k, uint32_t unit,
 	return before - after;
 }
 
-/* Give back, the last taken first, whoever need not go. */
-static bool minimise(struct cycle *c, struct claim *k)
+/* Give back, the last taken first, whoever need not go. *again = some could stay only
+ * because of what was given back after they were asked: to be asked once more. */
+static bool give_back(struct cycle *c, struct claim *k, bool *again)
 {
 	const struct snap_request *r = &c->s->requests[c->s->jobs[k->job].request];
 	const struct need one = pack_need(c, &r->groups[0]);
 	const bool countable = r->n_groups == 1 && !r->exclusive;
 	int64_t spare = countable ? rooms(c, k, &one) - r->groups[0].pods_min : 0;
 	struct victim *saved = cycle_scratch(c, k->n_victims, sizeof(*saved));
+	bool refused = false;
 
+	*again = false;
 	if (!saved)
 		return false;
 	for (uint32_t i = k->n_victims; i-- > 0 && !c->failed && k->n_packs < PACKS_MAX;) {
 		const struct unit *u = &c->units->units[k->victims[i].unit];
 		const uint32_t n = k->n_victims;
 		int64_t lost = 0;
+		bool fits;
 
 		if (n == 1)
 			break;
@@ -562,12 +566,27 @@ static bool minimise(struct cycle *c, struct claim *k)
 		}
 		memcpy(saved, k->victims, n * sizeof(*saved));
 		drop_at(c, k, i);
-		if (claim_fits(c, k) && claim_valid(c, k))
+		fits = claim_fits(c, k);
+		if (fits && claim_valid(c, k)) {
 			spare -= lost;
-		else
-			restore(c, k, saved, n);
+			*again = refused;
+			continue;
+		}
+		/* It was not its place that was missed: without others it may be different. */
+		refused |= fits;
+		restore(c, k, saved, n);
 	}
 	return !c->failed;
+}
+
+static bool minimise(struct cycle *c, struct claim *k)
+{
+	bool again = true;
+
+	while (again)
+		if (!give_back(c, k, &again))
+			return false;
+	return true;
 }
 
 /* A unit that costs less and would serve as well; from unit `after` on in the line. */
