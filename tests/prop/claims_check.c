@@ -101,6 +101,9 @@ static bool stands_before(const struct pc_world *w, int x, int y)
 	if (a->queue != b->queue || a->preemptible != b->preemptible || a->min != b->min ||
 	    a->max != b->max || a->milli != b->milli || a->cpu != b->cpu || a->flavor != b->flavor)
 		return false;
+	/* Who was sent away has waited longer than it shows. */
+	if (w->live[x].n_evicted != w->live[y].n_evicted)
+		return false;
 	if (a->priority != b->priority)
 		return a->priority > b->priority;
 	if (a->round * 7 - a->submit != b->round * 7 - b->submit)
@@ -190,9 +193,11 @@ static bool works(const struct pc_world *w, int job, int flavor, const struct pc
 	       (n ? pc_lawful(w, job, flavor, v, n) : pc_admissible(w, job, flavor, v, n));
 }
 
-/* Surplus of no higher priority that would have done instead of a gang. */
-static void check_surplus(struct pc_world *w, int job, int flavor, int priority, int gang)
+/* Surplus of no higher priority that would have done instead of a gang. What others have
+ * is asked for before the jobs of one's own queue. */
+static void check_surplus(struct pc_world *w, int job, int flavor, int gang, bool own, bool others)
 {
+	const int priority = w->pc->jobs[gang].priority, leaf = w->pc->jobs[job].queue;
 	struct pc_unit u[PC_UNITS], less[PC_UNITS];
 	int n = 0;
 
@@ -200,6 +205,8 @@ static void check_surplus(struct pc_world *w, int job, int flavor, int priority,
 		const struct pc_live *l = &w->live[j];
 		int seen = 0;
 
+		if (w->pc->jobs[j].queue == leaf ? !own : !others)
+			continue;
 		for (int p = 0; p < l->n_pods && l->state == PC_RUNNING && !l->fresh; p++)
 			if (l->pods[p].gone == 0 && ++seen > w->pc->jobs[j].min &&
 			    w->pc->jobs[j].priority <= priority && pc_flavor(w, j) == flavor)
@@ -222,7 +229,7 @@ static void check_surplus(struct pc_world *w, int job, int flavor, int priority,
 void pc_check_victims(struct pc_world *w, int job, int flavor, const struct pc_unit *victims, int n)
 {
 	struct pc_unit less[PC_UNITS];
-	bool lends = false;
+	bool lends = false, own = false, others = false;
 	char list[200];
 
 	name(victims, n, list, sizeof(list));
@@ -237,8 +244,11 @@ void pc_check_victims(struct pc_world *w, int job, int flavor, const struct pc_u
 		    works(w, job, flavor, less, without(victims, n, v, less)))
 			pc_wrong(w, "11: job %d needs not take job %d of:%s", job + 1,
 				 victims[v].job + 1, list);
+	for (int v = 0; v < n; v++) {
+		own |= w->pc->jobs[victims[v].job].queue == w->pc->jobs[job].queue;
+		others |= w->pc->jobs[victims[v].job].queue != w->pc->jobs[job].queue;
+	}
 	for (int v = 0; v < n && !lends; v++)
 		if (victims[v].pod < 0)
-			check_surplus(w, job, flavor, w->pc->jobs[victims[v].job].priority,
-				      victims[v].job);
+			check_surplus(w, job, flavor, victims[v].job, own, others);
 }

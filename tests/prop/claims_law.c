@@ -302,9 +302,13 @@ static bool reclaim_allows(const struct law *law, const struct item *u, int x, i
 	const struct pc_case *pc = law->w->pc;
 	const int from = pc->jobs[law->job].queue, priority = pc->jobs[law->job].priority;
 
-	for (int q = from; q >= 0; q = pc->queues[q].parent)
-		if (pc->queues[q].fence && !pc_below(pc, u->queue, q))
+	/* A fence around a leaf does not hide the siblings of the same parent. */
+	for (int q = from; q >= 0; q = pc->queues[q].parent) {
+		const int around = q == from ? pc->queues[q].parent : q;
+
+		if (pc->queues[q].fence && around >= 0 && !pc_below(pc, u->queue, around))
 			return false;
+	}
 	for (int q = u->queue; q >= 0 && pc_below(pc, q, y); q = pc->queues[q].parent)
 		if (pc->queues[q].not_reclaimable)
 			return false;

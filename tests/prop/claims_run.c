@@ -102,6 +102,7 @@ void pc_show(const struct pc_case *pc)
 	live(&w);
 	printf("seed %" PRIu64 ": %s\n", pc->seed, w.wrong[0] ? w.wrong : "all holds");
 	printf("before the last cycle:\n");
+	memcpy(before.fair, w.fair, sizeof(w.fair));
 	pc_scenario(&before, stdout);
 }
 
@@ -227,7 +228,8 @@ void pc_scenario(const struct pc_world *w, FILE *out)
 	fprintf(out, "}\n  # belts %d linger %d torn %d min runtimes %d %d halves method %d\n",
 		pc->belts, pc->linger, pc->torn, pc->preempt_min, pc->reclaim_min, pc->method);
 	for (int j = 0; j < PC_JOBS; j++)
-		if (w->live[j].n_promise || pc->jobs[j].cpu || pc->jobs[j].flavor >= 0)
+		if (w->live[j].n_promise ||
+		    (pc->jobs[j].there && (pc->jobs[j].cpu || pc->jobs[j].flavor >= 0)))
 			fprintf(out, "  # job %d: cpu %d flavor %d promised %d pods\n", j + 1,
 				pc->jobs[j].cpu, pc->jobs[j].flavor, w->live[j].n_promise);
 	for (int q = 0; q < PC_QUEUES; q++)
