@@ -261,6 +261,8 @@ bool future_reserve(struct cycle *c, uint32_t job, uint32_t flavor);
 bool future_binds(struct cycle *c, uint32_t job);
 /* As pack_job, leaving what is planned what it counts on; *bar = some of that. */
 bool future_pack(struct cycle *c, uint32_t job, uint32_t flavor, struct future_bar *bar);
+/* As pack_job; nothing planned is touched, not even for a time. */
+bool future_pack_strictly(struct cycle *c, uint32_t job, uint32_t flavor);
 /* After that: when the places have to be left again for what is planned; 0 = never. */
 int64_t future_yield_us(const struct cycle *c);
 /* A job was started: note when it ends. */

@@ -222,7 +222,9 @@ static void count_day(const struct world *w, const struct sim_job *j, struct sna
 		if (&w->jobs[e->job] != j || e->at_us <= w->now_us - 86400 * GPUQ_US_PER_S)
 			continue;
 		out->n_moved_day += strcmp(e->mode, "move") == 0;
-		out->n_evicted_day += e->by && strcmp(e->mode, "requeue") == 0;
+		/* Who ran on borrowed time only has lost nothing that was his. */
+		out->n_evicted_day += e->by && strcmp(e->mode, "requeue") == 0 &&
+				      strcmp(e->cause, gpuq_cause_word(GPUQ_CAUSE_YIELD)) != 0;
 	}
 }
 
