@@ -260,13 +260,23 @@ static bool whole_valid(struct cycle *c, struct claim *k)
 	return ledger_admits(c, k->job, k->flavor, &why);
 }
 
+/* Jobs of its own that were to leave as well may have been what let it claim its quota. */
+static bool inside_quota(const struct cycle *c, const struct claim *k, const struct victim *v)
+{
+	uint32_t x, y;
+
+	sides(c, k->leaf, c->units->units[v->unit].queue, &x, &y);
+	return stays_inside(c, k, x, true);
+}
+
 bool claim_valid(struct cycle *c, struct claim *k)
 {
 	const uint32_t n = k->n_victims;
 	bool simple = true;
 
 	for (uint32_t i = 0; i < n; i++)
-		simple &= k->victims[i].simple;
+		simple &= k->victims[i].simple &&
+			  (k->victims[i].rule != RULE_QUOTA || inside_quota(c, k, &k->victims[i]));
 	if (simple)
 		return whole_valid(c, k);
 	claim_drop_all(c, k);
