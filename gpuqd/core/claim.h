@@ -87,6 +87,7 @@ struct victim {
 	uint8_t must_keep; /* lines that `side` may not fall below when all is taken */
 	uint32_t instead[N_LINES]; /* what stands outside and could have gone; SNAP_NONE */
 	bool simple; /* stood outside: taken by nobody's leave */
+	uint8_t stood; /* RULE_OWN: inside which lines of the leaf, a bit for each */
 };
 
 /* The claim at hand. */
@@ -127,8 +128,8 @@ bool unit_is_free(struct cycle *c, const struct claim *k, uint32_t unit, uint32_
 		  enum line line, bool *must_keep, uint32_t *instead);
 void standing_changed(struct cycle *c, uint32_t unit);
 /* How the claimant itself would stand in its leaf: 0 inside the quota, 1 inside the fair
- * share, 2 beyond. */
-uint8_t claimant_stands(struct cycle *c, const struct claim *k);
+ * share, 2 beyond. `all` = with all that stays there; else without what it may displace. */
+uint8_t claimant_stands(struct cycle *c, const struct claim *k, bool all);
 
 /* rules.c */
 /* The rule by which the unit may be taken now, with the victims so far gone; RULE_NONE. */

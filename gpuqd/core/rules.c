@@ -134,21 +134,29 @@ bool claim_goes_before(const struct cycle *c, const struct claim *k, const struc
 	}
 }
 
-static bool own_legal(struct cycle *c, const struct claim *k, uint32_t unit)
+/* Who would stand beyond the fair share can be reclaimed from at once: he must not
+ * displace work that is due to the queue. */
+static bool own_stands(struct cycle *c, const struct claim *k, uint8_t stood, bool all)
+{
+	const uint8_t class = claimant_stands(c, k, all);
+
+	if (class == 2 && stood & 1u << LINE_SHARE)
+		return false;
+	return !c->s->queues[k->leaf].own_strict || class == 0 ||
+	       !(stood & 1u << (class == 1 ? LINE_QUOTA : LINE_SHARE));
+}
+
+static bool own_legal(struct cycle *c, const struct claim *k, uint32_t unit, struct victim *v)
 {
 	const struct unit *u = &c->units->units[unit];
-	const struct snap_queue *q = &c->s->queues[k->leaf];
-	uint8_t class;
+	uint8_t stood;
 
 	if (!claim_goes_before(c, k, u) || too_young(c, u, k->leaf, true))
 		return false;
-	/* Who would stand beyond the fair share can be reclaimed from at once: he must not
-	 * displace work that is due to the queue. */
-	class = claimant_stands(c, k);
-	if (class == 2 && stands_inside(c, unit, k->leaf, LINE_SHARE))
-		return false;
-	return !q->own_strict || class == 0 ||
-	       !stands_inside(c, unit, k->leaf, class == 1 ? LINE_QUOTA : LINE_SHARE);
+	stood = (uint8_t)(stands_inside(c, unit, k->leaf, LINE_QUOTA) << LINE_QUOTA |
+			  stands_inside(c, unit, k->leaf, LINE_SHARE) << LINE_SHARE);
+	v->stood = stood;
+	return own_stands(c, k, stood, false);
 }
 
 static bool free_on(struct cycle *c, const struct claim *k, struct victim *v, enum line line)
@@ -176,7 +184,7 @@ enum claim_rule claim_legal(struct cycle *c, struct claim *k, uint32_t unit, str
 	if (u->queue == k->leaf) {
 		v->simple = false;
 		v->side = k->leaf;
-		v->rule = own_legal(c, k, unit) ? RULE_OWN : RULE_NONE;
+		v->rule = own_legal(c, k, unit, v) ? RULE_OWN : RULE_NONE;
 		return v->rule;
 	}
 	if (!policy_allows(c, k, u))
@@ -238,6 +246,9 @@ static bool whole_valid(struct cycle *c, struct claim *k)
 		const struct victim *v = &k->victims[i];
 		uint32_t x, y;
 
+		/* Once all are gone that it displaces, it must stand where it was thought to. */
+		if (v->rule == RULE_OWN && !own_stands(c, k, v->stood, true))
+			return false;
 		if (v->rule == RULE_OWN || v->rule == RULE_BORROW)
 			continue;
 		by_share = true;

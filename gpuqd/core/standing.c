@@ -343,7 +343,7 @@ bool unit_is_free(struct cycle *c, const struct claim *k, uint32_t unit, uint32_
 	return *must_keep;
 }
 
-uint8_t claimant_stands(struct cycle *c, const struct claim *k)
+uint8_t claimant_stands(struct cycle *c, const struct claim *k, bool all)
 {
 	const struct standing *st = standing_of(c, k->leaf, LINE_QUOTA);
 
@@ -355,7 +355,10 @@ uint8_t claimant_stands(struct cycle *c, const struct claim *k)
 		for (uint32_t i = 0; i < st->n_items; i++) {
 			const struct unit *u = &c->units->units[st->items[i]];
 
-			if (!u->gone && !u->surplus && (u->firm || !claim_goes_before(c, k, u)))
+			/* Of equals the longer running stands first, and it has not begun. */
+			if (!u->gone && !u->surplus &&
+			    (u->firm ||
+			     (all ? u->priority >= k->priority : !claim_goes_before(c, k, u))))
 				fill(c, st->items[i], left);
 		}
 		for (uint32_t res = 0; res < c->s->n_res; res++)
