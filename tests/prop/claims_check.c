@@ -193,11 +193,11 @@ static bool works(const struct pc_world *w, int job, int flavor, const struct pc
 	       (n ? pc_lawful(w, job, flavor, v, n) : pc_admissible(w, job, flavor, v, n));
 }
 
-/* Surplus of no higher priority that would have done instead of a gang. What others have
- * is asked for before the jobs of one's own queue. */
-static void check_surplus(struct pc_world *w, int job, int flavor, int gang, bool own, bool others)
+/* Surplus of no higher priority that would have done instead of a gang, in the same queue:
+ * which queue is asked first is another matter. */
+static void check_surplus(struct pc_world *w, int job, int flavor, int gang)
 {
-	const int priority = w->pc->jobs[gang].priority, leaf = w->pc->jobs[job].queue;
+	const int priority = w->pc->jobs[gang].priority, leaf = w->pc->jobs[gang].queue;
 	struct pc_unit u[PC_UNITS], less[PC_UNITS];
 	int n = 0;
 
@@ -205,7 +205,7 @@ static void check_surplus(struct pc_world *w, int job, int flavor, int gang, boo
 		const struct pc_live *l = &w->live[j];
 		int seen = 0;
 
-		if (w->pc->jobs[j].queue == leaf ? !own : !others)
+		if (w->pc->jobs[j].queue != leaf)
 			continue;
 		for (int p = 0; p < l->n_pods && l->state == PC_RUNNING && !l->fresh; p++)
 			if (l->pods[p].gone == 0 && ++seen > w->pc->jobs[j].min &&
@@ -229,7 +229,7 @@ static void check_surplus(struct pc_world *w, int job, int flavor, int gang, boo
 void pc_check_victims(struct pc_world *w, int job, int flavor, const struct pc_unit *victims, int n)
 {
 	struct pc_unit less[PC_UNITS];
-	bool lends = false, own = false, others = false;
+	bool lends = false;
 	char list[200];
 
 	name(victims, n, list, sizeof(list));
@@ -244,11 +244,7 @@ void pc_check_victims(struct pc_world *w, int job, int flavor, const struct pc_u
 		    works(w, job, flavor, less, without(victims, n, v, less)))
 			pc_wrong(w, "11: job %d needs not take job %d of:%s", job + 1,
 				 victims[v].job + 1, list);
-	for (int v = 0; v < n; v++) {
-		own |= w->pc->jobs[victims[v].job].queue == w->pc->jobs[job].queue;
-		others |= w->pc->jobs[victims[v].job].queue != w->pc->jobs[job].queue;
-	}
 	for (int v = 0; v < n && !lends; v++)
 		if (victims[v].pod < 0)
-			check_surplus(w, job, flavor, victims[v].job, own, others);
+			check_surplus(w, job, flavor, victims[v].job);
 }

@@ -16,6 +16,7 @@ struct item {
 	int queue, priority, class; /* class: inside the leaf's guarantee, its share, beyond */
 	int64_t start, amount;
 	bool firm, fixed, gone, inside;
+	bool in_share, in_quota; /* of its leaf */
 	bool used[2]; /* outside, and has justified another's taking; by line */
 };
 
@@ -57,7 +58,8 @@ static void make(struct law *law, const struct pc_world *w, int job, int flavor)
 		if (pc_flavor(w, j) != flavor)
 			continue;
 		if (l->n_promise)
-			add_item(law, j, -1, l->n_promise, w->now, true);
+			add_item(law, j, -1, l->n_promise,
+				 l->state == PC_LEAVING && l->fresh ? l->start : w->now, true);
 		if (staying == 0)
 			continue;
 		add_item(law, j, -1, staying < min ? staying : min, l->start,
@@ -130,13 +132,17 @@ static void class_leaf(struct law *law, int leaf)
 		}
 	qsort(list, (size_t)n, sizeof(*list), cmp_entitled);
 	fill(list, n, line_of(law, leaf, SHARE));
-	for (int i = 0; i < n; i++)
+	for (int i = 0; i < n; i++) {
+		list[i]->in_share = list[i]->inside;
 		list[i]->class = list[i]->inside ? 1 : 2;
+	}
 	/* The order does not change while the classes do. */
 	fill(list, n, line_of(law, leaf, GUARANTEE));
-	for (int i = 0; i < n; i++)
+	for (int i = 0; i < n; i++) {
+		list[i]->in_quota = list[i]->inside;
 		if (list[i]->inside)
 			list[i]->class = 0;
+	}
 }
 
 static void stand(struct law *law, int y, int line)
@@ -148,9 +154,13 @@ static void stand(struct law *law, int y, int line)
 		if (law->w->pc->queues[q].there && pc_is_leaf(law->w->pc, q) &&
 		    pc_below(law->w->pc, q, y))
 			class_leaf(law, q);
+	/* In a leaf itself the standing there is what is to be found out. */
 	for (int i = 0; i < law->n; i++)
-		if (in(law, &law->items[i], y))
+		if (in(law, &law->items[i], y)) {
+			if (pc_is_leaf(law->w->pc, y))
+				law->items[i].class = 0;
 			list[n++] = &law->items[i];
+		}
 	qsort(list, (size_t)n, sizeof(*list), cmp_entitled);
 	fill(list, n, line_of(law, y, line));
 }
@@ -292,9 +302,10 @@ static bool own_allows(struct law *law, const struct item *u)
 		return false;
 	class = claimant_class(law);
 	class_leaf(law, j->queue);
-	if (class == 2 && u->class < 2)
+	if (class == 2 && u->in_share)
 		return false;
-	return !pc->queues[j->queue].own_strict || class <= u->class;
+	return !pc->queues[j->queue].own_strict || class == 0 ||
+	       (class == 1 ? !u->in_quota : !u->in_share);
 }
 
 static bool reclaim_allows(const struct law *law, const struct item *u, int x, int y)

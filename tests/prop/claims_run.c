@@ -6,6 +6,16 @@
 
 static struct pc_world before; /* the last cycle */
 
+static void tell(const struct pc_world *w, const struct snapshot *s, const struct plan *p,
+		 const char *text)
+{
+	printf("round %d cycle %d:\n%s", w->round, w->cycle, text);
+	for (uint32_t i = 0; i < p->n_actions; i++)
+		if (p->actions[i].rule)
+			printf("(%u for %u by %s)\n", p->actions[i].key.id,
+			       s->jobs[p->actions[i].claimant].key.id, p->actions[i].rule);
+}
+
 /* One decision: twice, from storage of another order, and carried out. Returns the
  * number of changes. */
 static int cycle(struct pc_world *w)
@@ -25,7 +35,7 @@ static int cycle(struct pc_world *w)
 		plan_print(s, &p, &text);
 		plan_print(t, &p2, &again);
 		if (w->loud)
-			printf("round %d cycle %d:\n%s", w->round, w->cycle, gpuq_buf_str(&text));
+			tell(w, s, &p, gpuq_buf_str(&text));
 		if (strcmp(gpuq_buf_str(&text), gpuq_buf_str(&again)) != 0)
 			pc_wrong(w, "2: another order of storage, another plan:\n%s---\n%s",
 				 gpuq_buf_str(&text), gpuq_buf_str(&again));
