@@ -114,6 +114,7 @@ static void leave(struct pc_world *w, const struct snapshot *s, const struct pla
 	struct pc_live *l = &w->live[job];
 	struct pc_pod pods[PC_PODS];
 	const int n = a->kind == PLAN_SHRINK ? take_pods(w, s, p, a, pods) : 0;
+	const int had = pc_staying(l);
 
 	if (l->state != PC_RUNNING || l->fresh || (a->kind == PLAN_SHRINK && n == 0)) {
 		pc_wrong(w, "7: job %d has to leave and does not run", job + 1);
@@ -140,12 +141,12 @@ static void leave(struct pc_world *w, const struct snapshot *s, const struct pla
 		l->shrunk = w->now;
 	if (a->kind == PLAN_EVICT) {
 		l->n_evicted++;
-		if (++l->taken_by[by] > 1)
+		/* Once more may be: it started again on what was idle, and somebody further
+		 * back in that queue was due it. */
+		if (++l->taken_by[by] > 2)
 			pc_wrong(w, "13: job %d has to leave for q%d again", job + 1, by);
 	}
 	if (a->kind == PLAN_MOVE) {
-		const int had = l->n_pods;
-
 		l->n_moved++;
 		l->n_promise = take_pods(w, s, p, a, l->promise);
 		l->owns = l->fresh = true;
