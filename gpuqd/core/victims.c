@@ -535,8 +535,19 @@ static int64_t rooms_lost(struct cycle *c, const struct claim *k, uint32_t unit,
 	return before - after;
 }
 
-/* Give back, the last taken first, whoever need not go. *again = some could stay only
- * because of what was given back after they were asked: to be asked once more. */
+/* Is the set allowed? It is left as it is either way. */
+static bool valid_or_restored(struct cycle *c, struct claim *k, const struct victim *set,
+			      uint32_t n)
+{
+	if (claim_valid(c, k))
+		return true;
+	restore(c, k, set, n);
+	return false;
+}
+
+/* Give back, the last taken first, whoever need not go. As long as the set as a whole is
+ * not allowed, less of it may be. *again = some could stay only because of what was given
+ * back after they were asked: to be asked once more. */
 static bool give_back(struct cycle *c, struct claim *k, bool *again)
 {
 	const struct snap_request *r = &c->s->requests[c->s->jobs[k->job].request];
@@ -544,16 +555,18 @@ static bool give_back(struct cycle *c, struct claim *k, bool *again)
 	const bool countable = r->n_groups == 1 && !r->exclusive;
 	int64_t spare = countable ? rooms(c, k, &one) - r->groups[0].pods_min : 0;
 	struct victim *saved = cycle_scratch(c, k->n_victims, sizeof(*saved));
-	bool refused = false;
+	struct victim *fewer = cycle_scratch(c, k->n_victims, sizeof(*fewer));
+	bool refused = false, allowed;
 
 	*again = false;
-	if (!saved)
+	if (!saved || !fewer)
 		return false;
+	memcpy(saved, k->victims, k->n_victims * sizeof(*saved));
+	allowed = valid_or_restored(c, k, saved, k->n_victims);
 	for (uint32_t i = k->n_victims; i-- > 0 && !c->failed && k->n_packs < PACKS_MAX;) {
 		const struct unit *u = &c->units->units[k->victims[i].unit];
 		const uint32_t n = k->n_victims;
 		int64_t lost = 0;
-		bool fits;
 
 		if (n == 1)
 			break;
@@ -566,15 +579,21 @@ static bool give_back(struct cycle *c, struct claim *k, bool *again)
 		}
 		memcpy(saved, k->victims, n * sizeof(*saved));
 		drop_at(c, k, i);
-		fits = claim_fits(c, k);
-		if (fits && claim_valid(c, k)) {
-			spare -= lost;
-			*again = refused;
+		memcpy(fewer, k->victims, (n - 1) * sizeof(*fewer));
+		if (!claim_fits(c, k)) {
+			restore(c, k, saved, n);
 			continue;
 		}
-		/* It was not its place that was missed: without others it may be different. */
-		refused |= fits;
-		restore(c, k, saved, n);
+		if (valid_or_restored(c, k, fewer, n - 1)) {
+			allowed = true;
+		} else if (allowed) {
+			/* Without others that are given back later it may be different. */
+			refused = true;
+			restore(c, k, saved, n);
+			continue;
+		}
+		spare -= lost;
+		*again = refused;
 	}
 	return !c->failed;
 }
