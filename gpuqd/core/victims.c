@@ -174,7 +174,8 @@ static uint32_t first_legal(struct cycle *c, struct claim *k, uint32_t leaf)
 
 		if (!looked_at(k, &all->units[all->line_units[i]]))
 			continue;
-		if (claim_legal(c, k, all->line_units[i], &v) != RULE_NONE)
+		if (claim_legal(c, k, all->line_units[i], &v) != RULE_NONE &&
+		    (v.simple || !k->outside || leaf == k->leaf))
 			return all->line_units[i];
 		if (++aside == ASIDE_MAX)
 			break;
@@ -655,11 +656,30 @@ static bool wants_node(const struct snap_request *r)
 	return r->exclusive || required_level(r);
 }
 
+static bool all_outside(const struct claim *k, uint32_t from)
+{
+	for (uint32_t i = from; i < k->n_victims; i++)
+		if (!k->victims[i].simple && k->victims[i].rule != RULE_OWN)
+			return false;
+	return true;
+}
+
+/* It fits: no more than needed, no dearer, and all rules once more. */
+static bool improve(struct cycle *c, struct claim *k)
+{
+	bool found;
+
+	k->n_packs = 0;
+	found = minimise(c, k);
+	exchange(c, k);
+	return found && claim_valid(c, k) && claim_fits(c, k);
+}
+
 bool victims_find(struct cycle *c, struct claim *k)
 {
 	const struct snap_request *r = &c->s->requests[c->s->jobs[k->job].request];
 	const uint32_t before = k->n_victims;
-	bool found;
+	bool found, astray;
 
 	if (!units_index(c))
 		return false;
@@ -670,12 +690,16 @@ bool victims_find(struct cycle *c, struct claim *k)
 		k->n_packs = 0;
 		found = one_by_one(c, k);
 	}
-	if (found) {
+	astray = k->others && !all_outside(k, before);
+	found = found && improve(c, k);
+	/* What stands inside may have gone first, and left its queue too little for more:
+	 * once more without. */
+	if (!found && astray) {
+		drop_to(c, k, k->n_victims < before ? k->n_victims : before);
 		k->n_packs = 0;
-		found = minimise(c, k);
-		exchange(c, k);
-		/* Places as they are now, and all rules once more. */
-		found = found && claim_valid(c, k) && claim_fits(c, k);
+		k->outside = true;
+		found = one_by_one(c, k) && improve(c, k);
+		k->outside = false;
 	}
 	if (!found)
 		drop_to(c, k, k->n_victims < before ? k->n_victims : before);
