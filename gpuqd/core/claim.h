@@ -122,6 +122,9 @@ int64_t stays(const struct cycle *c, uint32_t queue, uint32_t res);
 /* Does it hold more than the line, of something that the claim asks for? */
 bool beyond(const struct cycle *c, const struct claim *k, uint32_t queue, enum line line);
 bool stands_inside(struct cycle *c, uint32_t unit, uint32_t queue, enum line line);
+/* Is it of the flavor that the claim asks for, or of none? What has devices of another
+ * flavor frees nothing for it. */
+bool claim_concerns(const struct cycle *c, const struct claim *k, uint32_t unit);
 /* May the unit go without harm to what the queue is due on that line? *must_keep = it
  * may when the queue does not fall below the line by the whole plan; *instead = an item
  * that now justifies this one, SNAP_NONE = none. */

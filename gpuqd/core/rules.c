@@ -179,7 +179,7 @@ enum claim_rule claim_legal(struct cycle *c, struct claim *k, uint32_t unit, str
 	uint32_t x;
 
 	*v = (struct victim){ .unit = unit, .simple = true, .instead = { SNAP_NONE, SNAP_NONE } };
-	if (u->fixed || u->gone || u->job == k->job)
+	if (u->fixed || u->gone || u->job == k->job || !claim_concerns(c, k, unit))
 		return RULE_NONE;
 	if (u->queue == k->leaf) {
 		v->simple = false;
