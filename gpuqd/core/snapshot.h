@@ -73,6 +73,7 @@ struct snap_config {
 	int64_t grow_delay_us; /* an elastic job that shrank does not grow sooner */
 	int64_t gang_repair_us; /* a gang that lost pods is kept as long */
 	int64_t usage_k_milli; /* k of the fair-share division, in thousandths */
+	int64_t usage_step_us; /* in which usage may change shares; 0 = it does not by itself */
 	/* Labels from wide to narrow that topology levels are read from; borrowed until
 	 * sealed. A level is the label's key; "host" or the last one may be absent: the
 	 * node itself is always the narrowest level. */
