@@ -1,72 +1,287 @@
-#include "gpuqd/core/calendar.h"
+#include "gpuqd/core/future.h"
 
-static int64_t floor_div(int64_t x, int64_t y)
+#include <string.h>
+
+/* The calendar: reservations of whole nodes, and of an amount anywhere. Whole nodes are
+ * kept as sets that a job at hand may not look at while they are not its own. An amount
+ * is a hold of devices on nodes that are chosen anew in every cycle until it begins, and
+ * afterwards for as much as its owners have not taken yet. Nodes are chosen where most
+ * is free then. */
+
+static const struct snap_reservation *slice(const struct cycle *c, uint32_t i)
 {
-	return x / y - (x % y < 0);
+	return &c->s->reservations[i];
 }
 
-int64_t calendar_day(int64_t us)
+static bool is_amount(const struct snap_reservation *r)
 {
-	return floor_div(us, CALENDAR_DAY_US);
+	return r->gpus_milli > 0;
 }
 
-struct calendar_date calendar_date(int64_t day)
+static bool over(const struct cycle *c, const struct snap_reservation *r)
 {
-	const int64_t z = day + 719468, era = floor_div(z, 146097), doe = z - era * 146097;
-	const int64_t yoe = (doe - doe / 1460 + doe / 36524 - doe / 146096) / 365;
-	const int64_t doy = doe - (365 * yoe + yoe / 4 - yoe / 100), mp = (5 * doy + 2) / 153;
-	const int month = (int)(mp < 10 ? mp + 3 : mp - 9);
-
-	return (struct calendar_date){
-		.year = yoe + era * 400 + (month <= 2),
-		.month = month,
-		.day = (int)(doy - (153 * mp + 2) / 5 + 1),
-	};
+	return r->end_us <= c->s->config.now_us;
 }
 
-int64_t calendar_from_date(struct calendar_date d)
+bool calendar_owns(const struct cycle *c, uint32_t reservation, uint32_t job)
 {
-	const int64_t y = d.year - (d.month <= 2), era = floor_div(y, 400), yoe = y - era * 400;
-	const int64_t doy = (153 * (d.month + (d.month > 2 ? -3 : 9)) + 2) / 5 + d.day - 1;
+	const struct snap_reservation *r = slice(c, reservation);
+	bool in_queue = r->queue == SNAP_NONE, named = r->n_users == 0;
 
-	return era * 146097 + yoe * 365 + yoe / 4 - yoe / 100 + doy - 719468;
+	if (job == SNAP_NONE || r->maintenance || (in_queue && named))
+		return false;
+	for (uint32_t q = c->s->jobs[job].queue; !in_queue && q != SNAP_NONE;
+	     q = c->s->queues[q].parent)
+		in_queue = q == r->queue;
+	for (uint32_t i = 0; !named && i < r->n_users; i++)
+		named = r->users[i] == c->s->jobs[job].user;
+	return in_queue && named;
 }
 
-int64_t calendar_number(int64_t day)
+/* Does the reservation keep its nodes from a job that runs during [t, end)? Its owners
+ * may start inside, once it has begun. */
+static bool keeps(const struct cycle *c, uint32_t i, uint32_t job, int64_t t, int64_t end)
 {
-	const struct calendar_date d = calendar_date(day);
+	const struct snap_reservation *r = slice(c, i);
 
-	return d.year * 10000 + d.month * 100 + d.day;
+	return !is_amount(r) && r->start_us < end && r->end_us > t &&
+	       (t < r->start_us || !calendar_owns(c, i, job));
 }
 
-void calendar_period(int period, int64_t day, int64_t *first, int64_t *next)
+uint32_t calendar_bars(const struct cycle *c, uint32_t job, int64_t t, int64_t end, uint64_t *out)
 {
-	enum { DAY = 1, WEEK, MONTH, QUARTER, YEAR };
-	const int months = period == YEAR ? 12 : period == QUARTER ? 3 : 1;
-	struct calendar_date d = calendar_date(day);
+	uint32_t first = SNAP_NONE;
 
-	switch (period) {
-	case DAY:
-		*first = day;
-		*next = day + 1;
-		return;
-	case WEEK: /* begins on Monday; 1970-01-01 was a Thursday */
-		*first = floor_div(day + 3, 7) * 7 - 3;
-		*next = *first + 7;
-		return;
-	case MONTH:
-	case QUARTER:
-	case YEAR:
-		d.day = 1;
-		d.month = (d.month - 1) / months * months + 1;
-		*first = calendar_from_date(d);
-		d.month += months;
-		d.year += d.month > 12;
-		d.month = d.month > 12 ? d.month - 12 : d.month;
-		*next = calendar_from_date(d);
-		return;
-	default:
-		*first = INT64_MIN;
-		*next = INT64_MAX;
+	if (out)
+		memset(out, 0, c->n_words * sizeof(*out));
+	for (uint32_t i = 0; i < c->s->n_reservations; i++) {
+		if (over(c, slice(c, i)) || !keeps(c, i, job, t, end))
+			continue;
+		/* The one to be named is that which ends first: with it something changes. */
+		if (first == SNAP_NONE || slice(c, i)->end_us < slice(c, first)->end_us)
+			first = i;
+		for (uint32_t w = 0; out && w < c->n_words; w++)
+			out[w] |= c->future->slices[i][w];
 	}
+	return first;
+}
+
+int64_t calendar_takes(const struct cycle *c, uint32_t job, uint32_t node, int64_t before)
+{
+	const int64_t now = c->s->config.now_us;
+
+	for (uint32_t i = 0; i < c->s->n_reservations; i++)
+		if (!over(c, slice(c, i)) && keeps(c, i, job, now, before) &&
+		    bits_has(c->future->slices[i], node))
+			before = slice(c, i)->start_us > now ? slice(c, i)->start_us : now;
+	return before;
+}
+
+int64_t calendar_next(const struct cycle *c, int64_t t, int64_t next)
+{
+	for (uint32_t i = 0; i < c->s->n_reservations; i++) {
+		const struct snap_reservation *r = slice(c, i);
+
+		/* Owners may begin with it, others when it is over. */
+		if (r->start_us > t && r->start_us < next)
+			next = r->start_us;
+		if (r->end_us > t && r->end_us < next)
+			next = r->end_us;
+	}
+	return next;
+}
+
+void calendar_name(struct cycle *c, uint32_t reservation, struct plan_reason *why)
+{
+	const struct snap_reservation *r = slice(c, reservation);
+	const int64_t now = c->s->config.now_us;
+
+	why->code = GPUQ_R_RESERVATION;
+	why->unit = PLAN_TIME;
+	why->have = now;
+	why->need = r->start_us > now ? r->start_us : r->end_us;
+	why->object = r->name;
+}
+
+/* ---- amounts ---- */
+
+static bool counts_there(const struct cycle *c, const struct snap_reservation *r, uint32_t node)
+{
+	return bits_has(c->ready, node) && c->s->nodes[node].n_devices > 0 &&
+	       (r->flavor == SNAP_NONE || c->s->nodes[node].flavor == r->flavor);
+}
+
+/* Devices that owners have taken since it began. */
+static int64_t taken(const struct cycle *c, uint32_t i)
+{
+	const struct snap_reservation *r = slice(c, i);
+	int64_t n = 0;
+
+	for (uint32_t a = 0; a < c->s->n_allocs; a++) {
+		const struct snap_alloc *al = &c->s->allocs[a];
+
+		if (c->s->jobs[al->job].start_us >= r->start_us && counts_there(c, r, al->node) &&
+		    calendar_owns(c, i, al->job))
+			n += al->n_devices;
+	}
+	for (uint32_t a = 0; a < c->n_actions; a++) {
+		const struct plan_action *act = &c->actions[a];
+
+		for (uint32_t p = 0; act->kind == PLAN_PLACE && p < act->n_pods; p++)
+			if (counts_there(c, r, c->plan_pods[act->pod_first + p].node) &&
+			    calendar_owns(c, i, act->job))
+				n += c->plan_pods[act->pod_first + p].n_devices;
+	}
+	return n;
+}
+
+static void keep(struct cycle *c, uint32_t i, uint32_t node, int64_t start, uint32_t whole)
+{
+	struct future *f = c->future;
+	struct booked *b = cycle_push(c, &f->booked, &f->n_booked, &f->room_booked, sizeof(*b), 1);
+
+	if (b)
+		*b = (struct booked){ .node = node,
+				      .job = SNAP_NONE,
+				      .reservation = i,
+				      .start_us = start,
+				      .end_us = slice(c, i)->end_us,
+				      .need = { .whole = whole },
+				      .whole = f->at.whole[node] - (int64_t)whole,
+				      .cpu = f->at.cpu[node],
+				      .memory = f->at.memory[node],
+				      .pods = f->at.pods[node] };
+}
+
+static void enter_amount(struct cycle *c, uint32_t i)
+{
+	const struct snap_reservation *r = slice(c, i);
+	const int64_t now = c->s->config.now_us;
+	const int64_t start = r->start_us > now ? r->start_us : now;
+	int64_t left = r->gpus_milli / SNAP_MILLI;
+
+	if (r->start_us <= now)
+		left -= taken(c, i);
+	if (left <= 0)
+		return;
+	future_free_at(c, SNAP_NONE, start, &c->future->at);
+	/* No set of nodes with equal room is large enough to matter which of them. */
+	for (uint32_t room = c->max_whole; room > 0 && left > 0 && !c->failed; room--)
+		for (uint32_t n = 0; n < c->s->n_nodes && left > 0; n++) {
+			const uint32_t have = c->future->at.whole[n];
+			const uint32_t whole = (int64_t)have < left ? have : (uint32_t)left;
+
+			if (have != room || !counts_there(c, r, n) ||
+			    !bits_has(c->future->at.usable, n))
+				continue;
+			keep(c, i, n, start, whole);
+			left -= whole;
+		}
+}
+
+void calendar_used(struct cycle *c, uint32_t job, uint32_t node, uint32_t whole)
+{
+	struct future *f = c->future;
+
+	/* From its own node first, from any other then. */
+	for (int here = 1; here >= 0 && whole > 0; here--)
+		for (uint32_t i = 0; i < f->n_booked && whole > 0; i++) {
+			struct booked *b = &f->booked[i];
+			uint32_t n;
+
+			if (b->reservation == SNAP_NONE || (b->node == node) != here ||
+			    slice(c, b->reservation)->start_us > c->s->config.now_us ||
+			    !counts_there(c, slice(c, b->reservation), node) ||
+			    !calendar_owns(c, b->reservation, job))
+				continue;
+			n = b->need.whole < whole ? b->need.whole : whole;
+			b->need.whole -= n;
+			b->whole += n;
+			whole -= n;
+		}
+}
+
+/* ---- entering ---- */
+
+static void enter_nodes(struct cycle *c, uint32_t i)
+{
+	uint64_t *set = cycle_alloc(c, c->n_words, sizeof(*set));
+
+	for (uint32_t k = 0; set && k < slice(c, i)->n_nodes; k++)
+		bits_add(set, slice(c, i)->nodes[k]);
+	c->future->slices[i] = set;
+}
+
+void calendar_enter_nodes(struct cycle *c)
+{
+	c->future->slices = cycle_alloc(c, c->s->n_reservations, sizeof(*c->future->slices));
+	for (uint32_t i = 0; !c->failed && i < c->s->n_reservations; i++)
+		enter_nodes(c, i);
+}
+
+void calendar_enter_amounts(struct cycle *c)
+{
+	for (uint32_t i = 0; !c->failed && i < c->s->n_reservations; i++)
+		if (is_amount(slice(c, i)) && !over(c, slice(c, i)))
+			enter_amount(c, i);
+}
+
+/* ---- beginning ---- */
+
+/* Does the reservation of whole nodes tell a job there to leave when it begins? */
+static bool clears(const struct cycle *c, uint32_t i, uint32_t job)
+{
+	const struct snap_reservation *r = slice(c, i);
+	const struct snap_job *j = &c->s->jobs[job];
+
+	if (is_amount(r) || over(c, r) || (!r->maintenance && !j->preemptible) ||
+	    calendar_owns(c, i, job))
+		return false;
+	for (uint32_t a = j->alloc_first; a < j->alloc_first + j->n_allocs; a++)
+		if (bits_has(c->future->slices[i], c->s->allocs[a].node))
+			return true;
+	return false;
+}
+
+int64_t calendar_clears(const struct cycle *c, uint32_t job)
+{
+	const int64_t now = c->s->config.now_us;
+
+	/* They stand by their start. */
+	for (uint32_t i = 0; i < c->s->n_reservations; i++)
+		if (clears(c, i, job))
+			return slice(c, i)->start_us > now ? slice(c, i)->start_us : now;
+	return GPUQ_UNLIMITED;
+}
+
+/* Who is still there when a reservation begins is told to leave. */
+static void clear_nodes(struct cycle *c)
+{
+	const int64_t now = c->s->config.now_us;
+
+	for (uint32_t i = 0; i < c->s->n_reservations && slice(c, i)->start_us <= now; i++)
+		for (uint32_t j = 0; j < c->s->n_jobs && !c->failed; j++) {
+			if (c->s->jobs[j].state != SNAP_RUNNING || !clears(c, i, j) ||
+			    future_leaves(c, j))
+				continue;
+			future_evict(c, j,
+				     slice(c, i)->maintenance ? GPUQ_CAUSE_DRAIN
+							      : GPUQ_CAUSE_PREEMPT,
+				     SNAP_NONE, "3.6");
+			c->future->stale = true;
+		}
+}
+
+void future_begin(struct cycle *c)
+{
+	for (uint32_t i = 0; i < c->s->n_reservations; i++) {
+		future_wake(c, slice(c, i)->start_us);
+		future_wake(c, slice(c, i)->end_us);
+	}
+	if (c->s->n_reservations > 0) {
+		if (!future_look_ahead(c))
+			return;
+		clear_nodes(c);
+	}
+	future_starving(c);
 }

@@ -99,6 +99,7 @@ struct cycle {
 	/* fit.c: where groups may stand */
 	struct group_fit *fits; /* by snap_request.where */
 	uint64_t *skip; /* scratch: nodes that the job at hand excludes */
+	const uint64_t *barred; /* more of them; NULL = none (calendar) */
 	struct request_verdict *verdicts; /* by request */
 	struct glance *glances; /* by where, then flavor (n_flavors = none) */
 
@@ -245,15 +246,25 @@ bool pack_job(struct cycle *c, uint32_t job, uint32_t flavor);
 /* Take the places back, but leave the list of them as it was. */
 void pack_undo(struct cycle *c, uint32_t job);
 
-/* future.c: planned starts of blocked jobs, which nobody may make later */
+/* future*.c: planned starts of blocked jobs, which nobody may make later */
 
-/* Plan a start for a job that no node has room for. False: it gets none (too many have
- * one, or nothing that is in its way has an end). */
+/* What a job has to stay behind: a planned start or a reservation, the other SNAP_NONE. */
+struct future_bar {
+	uint32_t job, reservation;
+};
+
+/* Before the first job is served: reservations that have begun get their nodes, and jobs
+ * that have waited too long get planned starts. */
+void future_begin(struct cycle *c);
+/* Plan a start for a job that is blocked. False: it gets none (too many have one, or
+ * nothing that is in its way has an end). */
 bool future_reserve(struct cycle *c, uint32_t job, uint32_t flavor);
-/* Does a planned start begin before the job would end, if it started now? */
-bool future_binds(const struct cycle *c, uint32_t job);
-/* As pack_job, leaving planned starts what they count on; *behind = one of those. */
-bool future_pack(struct cycle *c, uint32_t job, uint32_t flavor, uint32_t *behind);
+/* Does anything planned begin before the job would end, if it started now? */
+bool future_binds(struct cycle *c, uint32_t job);
+/* As pack_job, leaving what is planned what it counts on; *bar = some of that. */
+bool future_pack(struct cycle *c, uint32_t job, uint32_t flavor, struct future_bar *bar);
+/* After that: when the places have to be left again for what is planned; 0 = never. */
+int64_t future_yield_us(const struct cycle *c);
 /* A job was started: note when it ends. */
 void future_started(struct cycle *c, const struct plan_action *a);
 /* claim.c: make a blocked job room: it is promised places that others leave. *flavor = on
@@ -267,6 +278,15 @@ bool claim_exceeds_share(const struct cycle *c, uint32_t job, uint32_t flavor,
 void units_add_started(struct cycle *c, uint32_t job, uint32_t flavor);
 /* sched.c: the places of the job at hand as an action. */
 void sched_emit(struct cycle *c, enum plan_kind kind, uint32_t job, uint32_t flavor);
+/* What runs or is promised was changed otherwise, by actions that stand in the plan: it
+ * is looked at again, and planned starts that have become wrong are planned anew. */
+void future_changed(struct cycle *c);
+/* After the last job was served: who runs ahead of a planned start leaves in time; the
+ * planned starts become actions. */
+void future_finish(struct cycle *c);
+
+/* calendar.c: "a reservation keeps the capacity". */
+void calendar_name(struct cycle *c, uint32_t reservation, struct plan_reason *why);
 /* sched.c: index of the element that would start next; -1 = no array. */
 int32_t sched_next_element(const struct cycle *c, uint32_t job);
 

@@ -1,94 +1,311 @@
-#include "gpuqd/core/pack.h"
+#include "gpuqd/core/future.h"
 
 #include <string.h>
 
 #include "gpuqd/core/amount.h"
 #include "gpuqd/core/sort.h"
 
-/* Backfill: jobs that are blocked get a planned start, the first ones in order of
- * service, and nobody who starts now may make it later. Planned starts name nodes and
- * counts of devices, never devices: as long as the count holds at every moment, whoever
- * starts finds some that are free. Between now and a job's end what a node has to spare
- * is least where planned starts begin; so these are the moments that are looked at.
- * Source: D. Lifka, "The ANL/IBM SP Scheduling System", 1995; Mu'alem and Feitelson,
- * IEEE TPDS 12(6), 2001. */
+/* The timeline: when what is held now is given back, and what that leaves at a moment.
+ * Walltimes are believed and grace is added to them. What others have to leave for is
+ * held by its new owner from the moment they are gone. */
 
-#define TIMES_TRIED 64
-#define OVERRUN_US (60 * GPUQ_US_PER_S) /* what is past its time is taken to end then */
-
-/* What a pod that holds something now gives back when it ends. */
-struct release {
+/* What one pod holds, or will. */
+struct hold {
 	int64_t end_us;
-	uint32_t node, whole;
-	int64_t cpu, memory;
+	uint32_t job, node, group;
+	const uint32_t *devices;
+	uint32_t n_devices;
+	bool promised; /* it takes its amounts when those before it are gone */
 };
 
-/* A planned start's hold on one node, and what the node has to spare when it begins. */
-struct booked {
-	uint32_t node, job;
-	int64_t start_us, end_us;
-	struct need need; /* of all its pods there */
-	int64_t whole, cpu, memory, pods; /* to spare */
-};
-
-/* Node amounts at some moment; stands in for the cycle's own while planning. */
-struct amounts {
-	int64_t *cpu, *memory, *pods;
-	uint16_t *whole;
-	struct bucket *buckets;
-};
-
-struct future {
-	struct release *releases; /* by end */
-	uint32_t n_releases, room_releases;
-	bool sorted;
-	int64_t *until; /* by device: when it is free; 0 = now, GPUQ_UNLIMITED = nobody knows */
-	struct booked *booked;
-	uint32_t n_booked, room_booked;
-	int64_t first_us; /* when the first of them begins */
-	uint32_t *n_of_flavor; /* planned starts by flavor; [n_flavors] = without devices */
-	uint32_t n_tests;
-	struct amounts at, least; /* scratch: at one moment, and the least of several */
-};
-
-static int64_t add_time(int64_t t, int64_t d)
+int64_t future_add_time(int64_t t, int64_t d)
 {
 	int64_t sum;
 
-	return d == GPUQ_UNLIMITED || __builtin_add_overflow(t, d, &sum) ? GPUQ_UNLIMITED : sum;
+	if (t == GPUQ_UNLIMITED || d == GPUQ_UNLIMITED || __builtin_add_overflow(t, d, &sum))
+		return GPUQ_UNLIMITED;
+	return sum;
 }
 
-static void give(int64_t *amount, int64_t more)
+int64_t future_end(const struct cycle *c, uint32_t job, int64_t t)
 {
-	if (*amount != GPUQ_UNLIMITED)
-		*amount = amount_sum(*amount, more);
+	const struct snap_job *j = &c->s->jobs[job];
+
+	return future_add_time(future_add_time(t, j->walltime_us), j->grace_us);
 }
 
-static int64_t end_of(const struct cycle *c, const struct snap_job *j, bool releasing)
+static int64_t told_to_leave(const struct cycle *c)
+{
+	return c->s->config.now_us + FUTURE_OVERRUN_US;
+}
+
+/* When a running job gives back what it holds. */
+static int64_t end_of_running(const struct cycle *c, uint32_t job, bool leaving)
+{
+	const struct snap_job *j = &c->s->jobs[job];
+	const int64_t now = c->s->config.now_us;
+	int64_t end = future_end(c, job, j->start_us), yield;
+	const int64_t cleared = future_add_time(calendar_clears(c, job), j->grace_us);
+
+	if (leaving)
+		return told_to_leave(c);
+	if (end <= now)
+		end = told_to_leave(c);
+	end = cleared < end ? cleared : end;
+	if (j->yield_us == 0 || now - j->yield_us > FUTURE_OVERRUN_US)
+		return end;
+	/* It runs where somebody else has the right to start. Where nobody took it up in
+	 * time, it runs as everybody does. */
+	yield = future_add_time(now, j->grace_us);
+	yield = yield > j->yield_us ? yield : j->yield_us;
+	return yield < end ? yield : end;
+}
+
+static const struct snap_group *group_of(const struct cycle *c, uint32_t job, uint32_t group)
+{
+	const struct snap_request *r = &c->s->requests[c->s->jobs[job].request];
+
+	return &r->groups[group < r->n_groups ? group : 0];
+}
+
+static bool is_alone(const struct cycle *c, uint32_t job)
+{
+	return c->s->requests[c->s->jobs[job].request].exclusive;
+}
+
+/* ---- what is held, from the snapshot and from what was decided since ---- */
+
+struct holds {
+	struct hold *items;
+	uint32_t n;
+	uint8_t *gone; /* by job: 1 all of it was told to leave, 2 its promises are void */
+	uint8_t *shrunk; /* by alloc: told to leave */
+	bool any_promise;
+};
+
+static void hold_alloc(const struct cycle *c, struct holds *h, const struct snap_alloc *a,
+		       int64_t end, bool promised)
+{
+	/* A node that shrank names devices no more. */
+	const uint32_t n = c->s->nodes[a->node].n_devices;
+	uint32_t k = 0;
+
+	while (k < a->n_devices && a->devices[k] < n)
+		k++;
+	h->items[h->n++] = (struct hold){ .end_us = end,
+					  .job = a->job,
+					  .node = a->node,
+					  .group = a->group,
+					  .devices = a->devices,
+					  .n_devices = k,
+					  .promised = promised };
+	h->any_promise |= promised;
+}
+
+static void shrink(const struct cycle *c, struct holds *h, const struct plan_action *a)
+{
+	const struct snap_job *j = &c->s->jobs[a->job];
+
+	for (uint32_t i = 0; i < a->n_pods; i++)
+		for (uint32_t k = j->alloc_first; k < j->alloc_first + j->n_allocs; k++)
+			if (c->s->allocs[k].index == c->plan_pods[a->pod_first + i].index)
+				h->shrunk[k] = 1;
+}
+
+/* What the actions so far did to those who run or have a promise. */
+static void note_actions(const struct cycle *c, struct holds *h)
+{
+	for (uint32_t i = 0; i < c->n_actions; i++) {
+		const struct plan_action *a = &c->actions[i];
+
+		if (a->kind == PLAN_EVICT || a->kind == PLAN_MOVE)
+			h->gone[a->job] |= 1;
+		else if (a->kind == PLAN_SHRINK)
+			shrink(c, h, a);
+		else if (a->kind == PLAN_RELEASE || a->kind == PLAN_PLACE ||
+			 a->kind == PLAN_NOMINATE)
+			h->gone[a->job] |= 2;
+		if (a->kind == PLAN_MOVE)
+			h->gone[a->job] |= 2;
+	}
+}
+
+static void hold_action(const struct cycle *c, struct holds *h, const struct plan_action *a)
 {
 	const int64_t now = c->s->config.now_us;
-	const int64_t end = add_time(j->start_us, j->walltime_us);
+	const bool promised = a->kind == PLAN_NOMINATE || a->kind == PLAN_MOVE;
+	int64_t start = promised ? told_to_leave(c) : now;
+	int64_t end;
 
-	if (releasing || end <= now)
-		return now + OVERRUN_US;
-	return end;
+	if (a->kind != PLAN_PLACE && a->kind != PLAN_GROW && !promised)
+		return;
+	if (a->kind == PLAN_GROW && c->s->jobs[a->job].state == SNAP_RUNNING)
+		start = c->s->jobs[a->job].start_us;
+	end = future_end(c, a->job, start);
+	if (a->yield_us && a->yield_us < end)
+		end = a->yield_us;
+	for (uint32_t i = 0; i < a->n_pods; i++) {
+		const struct plan_pod *p = &c->plan_pods[a->pod_first + i];
+
+		h->items[h->n++] = (struct hold){ .end_us = end,
+						  .job = a->job,
+						  .node = p->node,
+						  .group = p->group,
+						  .devices = &c->plan_devices[p->device_first],
+						  .n_devices = p->n_devices,
+						  .promised = promised };
+	}
+	h->any_promise |= promised;
 }
 
-static void add_release(struct cycle *c, int64_t end_us, uint32_t node, const struct need *n)
+static void collect_holds(struct cycle *c, struct holds *h)
+{
+	const struct snapshot *s = c->s;
+
+	h->items = cycle_scratch(c, (size_t)s->n_allocs + s->n_promises + c->n_plan_pods,
+				 sizeof(*h->items));
+	h->gone = cycle_scratch(c, s->n_jobs, sizeof(*h->gone));
+	h->shrunk = cycle_scratch(c, s->n_allocs, sizeof(*h->shrunk));
+	if (c->failed)
+		return;
+	note_actions(c, h);
+	for (uint32_t i = 0; i < s->n_allocs; i++) {
+		const struct snap_alloc *a = &s->allocs[i];
+		const bool leaving = a->releasing || s->jobs[a->job].state == SNAP_LEAVING ||
+				     (h->gone[a->job] & 1) || h->shrunk[i];
+
+		hold_alloc(c, h, a, end_of_running(c, a->job, leaving), false);
+	}
+	for (uint32_t i = 0; i < s->n_promises; i++) {
+		const struct snap_alloc *a = &s->promises[i];
+
+		if (!(h->gone[a->job] & 2))
+			hold_alloc(c, h, a, future_end(c, a->job, told_to_leave(c)), true);
+	}
+	for (uint32_t i = 0; i < c->n_actions; i++)
+		hold_action(c, h, &c->actions[i]);
+}
+
+/* ---- devices ---- */
+
+static uint32_t device_of(const struct cycle *c, const struct hold *h, uint32_t d)
+{
+	return c->s->nodes[h->node].device_first + h->devices[d];
+}
+
+static void time_devices(struct cycle *c, const struct holds *h)
+{
+	const struct snapshot *s = c->s;
+	struct future *f = c->future;
+
+	memset(f->until, 0, s->n_devices * sizeof(*f->until));
+	for (uint32_t i = 0; i < h->n; i++) {
+		const struct hold *hold = &h->items[i];
+
+		for (uint32_t d = 0; d < hold->n_devices; d++) {
+			int64_t *until = &f->until[device_of(c, hold, d)];
+
+			*until = hold->end_us > *until ? hold->end_us : *until;
+		}
+	}
+	/* Devices that are not free although no pod of ours is known to hold them. */
+	for (uint32_t d = 0; d < s->n_devices; d++)
+		if (c->device_free[d] != SNAP_MILLI &&
+		    (f->until[d] == 0 || !s->devices[d].healthy || s->devices[d].foreign_milli > 0))
+			f->until[d] = GPUQ_UNLIMITED;
+	for (uint32_t n = 0; n < s->n_nodes; n++) {
+		const int64_t *until = &f->until[s->nodes[n].device_first];
+
+		f->whole_now[n] = 0;
+		for (uint32_t d = 0; d < s->nodes[n].n_devices; d++)
+			f->whole_now[n] += until[d] == 0;
+	}
+}
+
+/* ---- what is given back ---- */
+
+static struct release *add_release(struct cycle *c, int64_t end_us, uint32_t node)
 {
 	struct release *r = cycle_push(c, &c->future->releases, &c->future->n_releases,
 				       &c->future->room_releases, sizeof(*r), 1);
 
-	if (r)
-		*r = (struct release){ end_us, node, n->whole, n->cpu, n->memory };
 	c->future->sorted = false;
+	if (r)
+		*r = (struct release){ .end_us = end_us, .node = node };
+	return r;
 }
 
-static void hold_device(struct cycle *c, uint32_t device, int64_t end_us)
+/* claimed: devices that another pod gives back, each of which is so only once. */
+static void add_end(struct cycle *c, const struct hold *h, uint64_t *claimed)
 {
-	int64_t *until = &c->future->until[device];
+	const struct need one = nodes_need(group_of(c, h->job, h->group));
+	struct release *r;
 
-	*until = end_us > *until ? end_us : *until;
+	if (h->end_us == GPUQ_UNLIMITED)
+		return;
+	r = add_release(c, h->end_us, h->node);
+	if (!r)
+		return;
+	r->pods = 1;
+	r->closers = is_alone(c, h->job);
+	r->cpu = one.cpu;
+	r->memory = one.memory;
+	for (uint32_t d = 0; d < h->n_devices; d++) {
+		const uint32_t ix = device_of(c, h, d);
+
+		if (c->future->until[ix] != h->end_us || bits_has(claimed, ix))
+			continue;
+		bits_add(claimed, ix);
+		r->whole++;
+	}
+}
+
+/* A promised pod takes its amounts when those who leave for it are gone. What the cycle
+ * keeps free for it already until then is free no more and no less. */
+static void add_promises(struct cycle *c, const struct holds *h)
+{
+	const struct snapshot *s = c->s;
+	struct taken {
+		int64_t cpu, memory, pods;
+		bool promised;
+	} *taken = cycle_scratch(c, s->n_nodes, sizeof(*taken));
+
+	for (uint32_t i = 0; taken && i < h->n; i++) {
+		const struct hold *hold = &h->items[i];
+		const struct need one = nodes_need(group_of(c, hold->job, hold->group));
+		struct release *r;
+
+		/* Holds of the snapshot that are no promises stand in what it has free. */
+		if (hold->promised) {
+			taken[hold->node].promised = true;
+			r = add_release(c, told_to_leave(c), hold->node);
+			if (!r)
+				return;
+			r->cpu = -one.cpu;
+			r->memory = -one.memory;
+			r->pods = -1;
+		} else if (i >= s->n_allocs) {
+			taken[hold->node].cpu = amount_sum(taken[hold->node].cpu, one.cpu);
+			taken[hold->node].memory = amount_sum(taken[hold->node].memory, one.memory);
+			taken[hold->node].pods++;
+		}
+	}
+	for (uint32_t n = 0; taken && n < s->n_nodes; n++) {
+		const struct snap_node *node = &s->nodes[n];
+		struct release *r;
+
+		if (!taken[n].promised)
+			continue;
+		r = add_release(c, told_to_leave(c), n);
+		if (!r)
+			return;
+		if (c->cpu[n] != GPUQ_UNLIMITED)
+			r->cpu = node->cpu_free - taken[n].cpu - c->cpu[n];
+		if (c->memory[n] != GPUQ_UNLIMITED)
+			r->memory = node->memory_free - taken[n].memory - c->memory[n];
+		if (c->pods[n] != GPUQ_UNLIMITED)
+			r->pods = (int32_t)(node->pods_free - taken[n].pods - c->pods[n]);
+	}
 }
 
 static struct amounts new_amounts(struct cycle *c)
@@ -100,80 +317,186 @@ static struct amounts new_amounts(struct cycle *c)
 		.memory = cycle_alloc(c, n, sizeof(int64_t)),
 		.pods = cycle_alloc(c, n, sizeof(int64_t)),
 		.whole = cycle_alloc(c, n, sizeof(uint16_t)),
+		.tenants = cycle_alloc(c, n, sizeof(uint16_t)),
+		.usable = cycle_alloc(c, c->n_words, sizeof(uint64_t)),
+		.vacant = cycle_alloc(c, c->n_words, sizeof(uint64_t)),
 		.buckets = cycle_alloc(c, c->max_whole + 1, sizeof(struct bucket)),
 	};
 }
 
-/* When what holds the cluster now will have ended; made when first asked. */
-static bool look_ahead(struct cycle *c)
+static struct future *new_future(struct cycle *c)
 {
 	const struct snapshot *s = c->s;
-	struct future *f;
+	struct future *f = cycle_alloc(c, 1, sizeof(*f));
 
-	if (c->future)
-		return true;
-	f = c->future = cycle_alloc(c, 1, sizeof(*f));
 	if (!f)
-		return false;
+		return NULL;
 	f->until = cycle_alloc(c, s->n_devices, sizeof(*f->until));
+	f->whole_now = cycle_alloc(c, s->n_nodes, sizeof(*f->whole_now));
+	f->seated = cycle_alloc(c, s->n_nodes, sizeof(*f->seated));
+	f->closers = cycle_alloc(c, s->n_nodes, sizeof(*f->closers));
+	f->closed = cycle_alloc(c, s->n_nodes, sizeof(*f->closed));
+	f->rooms = cycle_alloc(c, s->n_nodes, sizeof(*f->rooms));
 	f->n_of_flavor = cycle_alloc(c, (size_t)s->n_flavors + 1, sizeof(*f->n_of_flavor));
+	f->starving_milli = cycle_alloc(c, (size_t)s->n_flavors + 1, sizeof(*f->starving_milli));
+	f->barred = cycle_alloc(c, c->n_words, sizeof(*f->barred));
 	f->at = new_amounts(c);
 	f->least = new_amounts(c);
-	if (c->failed)
-		return false;
-	for (uint32_t i = 0; i < s->n_allocs; i++) {
-		const struct snap_alloc *a = &s->allocs[i];
-		const struct snap_job *j = &s->jobs[a->job];
-		const struct snap_request *r = &s->requests[j->request];
-		const struct need one =
-			nodes_need(&r->groups[a->group < r->n_groups ? a->group : 0]);
-		const int64_t end = end_of(c, j, a->releasing || j->state == SNAP_LEAVING);
+	return c->failed ? NULL : f;
+}
 
-		add_release(c, end, a->node, &one);
-		for (uint32_t d = 0; d < a->n_devices; d++)
-			if (a->devices[d] < s->nodes[a->node].n_devices)
-				hold_device(c, s->nodes[a->node].device_first + a->devices[d], end);
+static void add_closer(struct cycle *c, uint32_t node, uint32_t job)
+{
+	if (!is_alone(c, job))
+		return;
+	c->future->closers[node]++;
+	c->future->any_closer = true;
+}
+
+static void build(struct cycle *c)
+{
+	struct future *f = c->future;
+	struct holds h = { 0 };
+	uint64_t *claimed = cycle_scratch(c, bits_words(c->s->n_devices), sizeof(*claimed));
+
+	collect_holds(c, &h);
+	if (c->failed)
+		return;
+	f->n_releases = 0;
+	f->stale = false;
+	memset(f->seated, 0, c->s->n_nodes * sizeof(*f->seated));
+	memset(f->closers, 0, c->s->n_nodes * sizeof(*f->closers));
+	time_devices(c, &h);
+	for (uint32_t i = 0; i < h.n; i++) {
+		f->seated[h.items[i].node]++;
+		add_closer(c, h.items[i].node, h.items[i].job);
+		add_end(c, &h.items[i], claimed);
 	}
-	/* What was started in this cycle before anybody looked ahead. */
+	if (h.any_promise)
+		add_promises(c, &h);
+}
+
+static bool has_promise(const struct cycle *c, uint32_t job)
+{
 	for (uint32_t i = 0; i < c->n_actions; i++)
-		future_started(c, &c->actions[i]);
-	/* Devices that are not free although no pod of ours is known to hold them. */
-	for (uint32_t d = 0; d < s->n_devices; d++)
-		if (c->device_free[d] != SNAP_MILLI &&
-		    (f->until[d] == 0 || !s->devices[d].healthy || s->devices[d].foreign_milli > 0))
-			f->until[d] = GPUQ_UNLIMITED;
+		if (c->actions[i].kind == PLAN_NOMINATE && c->actions[i].job == job)
+			return true;
+	return false;
+}
+
+/* Everything that was planned, once more in the same order. */
+static void plan_again(struct cycle *c)
+{
+	struct future *f = c->future;
+	const struct planned *before = f->planned;
+	const uint32_t n = f->n_planned;
+
+	f->planned = NULL;
+	f->n_planned = f->room_planned = f->n_booked = f->n_places = 0;
+	memset(f->n_of_flavor, 0, ((size_t)c->s->n_flavors + 1) * sizeof(*f->n_of_flavor));
+	memset(f->starving_milli, 0, ((size_t)c->s->n_flavors + 1) * sizeof(*f->starving_milli));
+	calendar_enter_amounts(c);
+	for (uint32_t i = 0; i < n && !c->failed; i++)
+		if (c->started[before[i].job] < c->s->jobs[before[i].job].n_waiting &&
+		    !has_promise(c, before[i].job))
+			future_plan(c, before[i].job, before[i].flavor, before[i].starving);
+}
+
+bool future_look_ahead(struct cycle *c)
+{
+	if (!c->future) {
+		c->future = new_future(c);
+		if (!c->future)
+			return false;
+		calendar_enter_nodes(c);
+		build(c);
+		calendar_enter_amounts(c);
+	} else if (c->future->stale) {
+		build(c);
+		plan_again(c);
+	}
 	return !c->failed;
+}
+
+void future_changed(struct cycle *c)
+{
+	if (c->future)
+		c->future->stale = true;
+}
+
+/* ---- what starts ---- */
+
+void future_spend(struct cycle *c, uint32_t node, int64_t start, int64_t end, const struct need *n,
+		  int sign)
+{
+	for (uint32_t i = 0; i < c->future->n_booked; i++) {
+		struct booked *b = &c->future->booked[i];
+
+		if (b->node != node || b->start_us < start || b->start_us >= end)
+			continue;
+		b->whole -= sign * (int64_t)(n->whole + (n->part > 0));
+		if (b->cpu != GPUQ_UNLIMITED)
+			b->cpu = amount_sum(b->cpu, -sign * n->cpu);
+		if (b->memory != GPUQ_UNLIMITED)
+			b->memory = amount_sum(b->memory, -sign * n->memory);
+		if (b->pods != GPUQ_UNLIMITED)
+			b->pods -= sign * n->pods;
+	}
+}
+
+/* The device is held until end. */
+static void hold_device(struct cycle *c, uint32_t node, uint32_t device, int64_t end)
+{
+	struct future *f = c->future;
+	int64_t *until = &f->until[device];
+	struct release *r;
+
+	if (end <= *until)
+		return;
+	if (*until == 0)
+		f->whole_now[node]--;
+	else if ((r = add_release(c, *until, node)) != NULL)
+		r->whole = -1; /* it was shared, and is free no sooner than the last is gone */
+	*until = end;
+	if (end != GPUQ_UNLIMITED && (r = add_release(c, end, node)) != NULL)
+		r->whole = 1;
 }
 
 void future_started(struct cycle *c, const struct plan_action *a)
 {
 	const struct snap_job *j = &c->s->jobs[a->job];
-	const int64_t end = add_time(c->s->config.now_us, j->walltime_us);
+	int64_t end = future_end(c, a->job, c->s->config.now_us);
 
 	if (!c->future || a->kind != PLAN_PLACE)
 		return;
+	if (j->n_promises)
+		c->future->stale = true;
+	if (a->yield_us && a->yield_us < end)
+		end = a->yield_us;
+	c->future->yield_us = 0;
+	future_unplan(c, a->job);
 	for (uint32_t i = 0; i < a->n_pods; i++) {
 		const struct plan_pod *p = &c->plan_pods[a->pod_first + i];
-		const struct need one = nodes_need(&c->s->requests[j->request].groups[p->group]);
+		const struct need one = nodes_need(group_of(c, a->job, p->group));
+		const uint32_t first = c->s->nodes[p->node].device_first;
+		struct release *r = end != GPUQ_UNLIMITED ? add_release(c, end, p->node) : NULL;
 
-		add_release(c, end, p->node, &one);
-		for (uint32_t d = 0; d < p->n_devices; d++)
-			hold_device(c,
-				    c->s->nodes[p->node].device_first +
-					    c->plan_devices[p->device_first + d],
-				    end);
-		for (uint32_t b = 0; b < c->future->n_booked; b++) {
-			struct booked *booked = &c->future->booked[b];
-
-			if (booked->node != p->node || booked->start_us >= end)
-				continue;
-			booked->whole -= one.whole + (one.part > 0);
-			give(&booked->cpu, -one.cpu);
-			give(&booked->memory, -one.memory);
-			give(&booked->pods, -1);
+		c->future->seated[p->node]++;
+		add_closer(c, p->node, a->job);
+		if (r) {
+			r->pods = 1;
+			r->closers = is_alone(c, a->job);
+			r->cpu = one.cpu;
+			r->memory = one.memory;
 		}
+		for (uint32_t d = 0; d < p->n_devices; d++)
+			hold_device(c, p->node, first + c->plan_devices[p->device_first + d], end);
+		calendar_used(c, a->job, p->node, one.whole + (one.part > 0));
+		future_spend(c, p->node, c->s->config.now_us, end, &one, 1);
 	}
 }
+
+/* ---- what is free at a moment ---- */
 
 static int cmp_release(const void *ctx, uint32_t x, uint32_t y)
 {
@@ -183,7 +506,7 @@ static int cmp_release(const void *ctx, uint32_t x, uint32_t y)
 	return d ? d : sort_i64(x, y);
 }
 
-static void sort_releases(struct cycle *c)
+void future_sort(struct cycle *c)
 {
 	struct future *f = c->future;
 	struct release *sorted;
@@ -206,38 +529,88 @@ static void sort_releases(struct cycle *c)
 	f->sorted = true;
 }
 
-/* What nodes have free at t when everything ends in time and planned starts begin. */
-static void free_at(struct cycle *c, int64_t t, struct amounts *out)
+static void give(int64_t *amount, int64_t more)
+{
+	if (*amount != GPUQ_UNLIMITED)
+		*amount = amount_sum(*amount, more);
+}
+
+static void take_whole(uint16_t *have, int64_t n)
+{
+	*have = (uint16_t)(*have > n ? *have - n : 0);
+}
+
+static void release_until(const struct cycle *c, int64_t t, struct amounts *out)
+{
+	const struct future *f = c->future;
+
+	for (uint32_t i = 0; i < f->n_releases && f->releases[i].end_us <= t; i++) {
+		const struct release *r = &f->releases[i];
+
+		give(&out->cpu[r->node], r->cpu);
+		give(&out->memory[r->node], r->memory);
+		give(&out->pods[r->node], r->pods);
+		out->whole[r->node] = (uint16_t)(out->whole[r->node] + r->whole);
+		if (r->pods > 0)
+			out->tenants[r->node] -= out->tenants[r->node] > 0;
+	}
+}
+
+bool future_bars(const struct cycle *c, const struct booked *b, uint32_t job, int64_t t)
+{
+	if (b->reservation == SNAP_NONE)
+		return b->job != job;
+	return b->start_us > t || !calendar_owns(c, b->reservation, job);
+}
+
+/* Nodes that nobody has for itself at t. */
+static void open_nodes(const struct cycle *c, int64_t t, struct amounts *out)
+{
+	const struct future *f = c->future;
+
+	memcpy(out->usable, c->ready, c->n_words * sizeof(*out->usable));
+	if (!f->any_closer)
+		return;
+	memcpy(f->closed, f->closers, c->s->n_nodes * sizeof(*f->closed));
+	for (uint32_t i = 0; i < f->n_releases && f->releases[i].end_us <= t; i++)
+		f->closed[f->releases[i].node] =
+			(uint16_t)(f->closed[f->releases[i].node] - f->releases[i].closers);
+	for (uint32_t n = 0; n < c->s->n_nodes; n++)
+		if (f->closed[n] > 0)
+			bits_del(out->usable, n);
+}
+
+void future_free_at(struct cycle *c, uint32_t job, int64_t t, struct amounts *out)
 {
 	const struct snapshot *s = c->s;
 	const struct future *f = c->future;
 
+	future_sort(c);
 	memcpy(out->cpu, c->cpu, s->n_nodes * sizeof(*out->cpu));
 	memcpy(out->memory, c->memory, s->n_nodes * sizeof(*out->memory));
 	memcpy(out->pods, c->pods, s->n_nodes * sizeof(*out->pods));
-	for (uint32_t n = 0; n < s->n_nodes; n++) {
-		const int64_t *until = &f->until[s->nodes[n].device_first];
-
-		out->whole[n] = 0;
-		for (uint32_t d = 0; d < s->nodes[n].n_devices; d++)
-			out->whole[n] += until[d] <= t;
-	}
-	for (uint32_t i = 0; i < f->n_releases && f->releases[i].end_us <= t; i++) {
-		give(&out->cpu[f->releases[i].node], f->releases[i].cpu);
-		give(&out->memory[f->releases[i].node], f->releases[i].memory);
-		give(&out->pods[f->releases[i].node], 1);
-	}
+	memcpy(out->whole, f->whole_now, s->n_nodes * sizeof(*out->whole));
+	memcpy(out->tenants, f->seated, s->n_nodes * sizeof(*out->tenants));
+	open_nodes(c, t, out);
+	release_until(c, t, out);
 	for (uint32_t i = 0; i < f->n_booked; i++) {
 		const struct booked *b = &f->booked[i];
 
-		if (b->start_us > t || b->end_us <= t)
+		if (b->start_us > t || b->end_us <= t || !future_bars(c, b, job, t))
 			continue;
 		give(&out->cpu[b->node], -b->need.cpu);
 		give(&out->memory[b->node], -b->need.memory);
 		give(&out->pods[b->node], -b->need.pods);
-		out->whole[b->node] -= out->whole[b->node] < b->need.whole
-					       ? out->whole[b->node]
-					       : (uint16_t)b->need.whole;
+		take_whole(&out->whole[b->node], b->need.whole);
+		out->tenants[b->node] = (uint16_t)(out->tenants[b->node] + b->need.pods);
+		if (b->alone)
+			bits_del(out->usable, b->node);
+	}
+	for (uint32_t n = 0; n < s->n_nodes; n++) {
+		if (out->tenants[n] == 0)
+			bits_add(out->vacant, n);
+		else
+			bits_del(out->vacant, n);
 	}
 	c->steps += s->n_nodes;
 }
@@ -247,277 +620,28 @@ static void lower(int64_t *to, int64_t bound)
 	*to = *to < bound ? *to : bound;
 }
 
-/* The least that nodes have free from t to end: at t, and as others begin. */
-static void free_throughout(struct cycle *c, int64_t t, int64_t end)
+void future_free_throughout(struct cycle *c, uint32_t job, int64_t t, int64_t end,
+			    struct amounts *least)
 {
 	struct future *f = c->future;
-	struct amounts *least = &f->least;
 
-	free_at(c, t, least);
+	future_free_at(c, job, t, least);
 	for (uint32_t i = 0; i < f->n_booked; i++) {
 		const struct booked *b = &f->booked[i];
 
-		if (b->start_us <= t || b->start_us >= end)
+		if (b->start_us <= t || b->start_us >= end || !future_bars(c, b, job, t))
 			continue;
 		lower(&least->cpu[b->node], b->cpu);
 		lower(&least->memory[b->node], b->memory);
 		lower(&least->pods[b->node], b->pods);
 		if (least->whole[b->node] > b->whole)
 			least->whole[b->node] = (uint16_t)(b->whole > 0 ? b->whole : 0);
+		bits_del(least->vacant, b->node);
+		if (b->alone)
+			bits_del(least->usable, b->node);
 	}
-}
-
-/* ---- planning a start ---- */
-
-static void swap_amounts(struct cycle *c, struct amounts *with)
-{
-	const struct amounts mine = { c->cpu, c->memory, c->pods, c->whole, c->buckets };
-
-	c->cpu = with->cpu;
-	c->memory = with->memory;
-	c->pods = with->pods;
-	c->whole = with->whole;
-	c->buckets = with->buckets;
-	*with = mine;
-	c->planning = !c->planning;
-}
-
-/* Note what the job's places take, node by node, and what is then left there. */
-static void book(struct cycle *c, uint32_t job, int64_t t, int64_t end)
-{
-	struct future *f = c->future;
-	const struct snap_request *r = &c->s->requests[c->s->jobs[job].request];
-	const uint32_t first = f->n_booked;
-
-	if (first == 0 || t < f->first_us)
-		f->first_us = t;
-	free_at(c, t, &f->at);
-	for (uint32_t i = 0; i < c->n_places; i++) {
-		const struct place *p = &c->places[i];
-		const struct need one = pack_need(c, &r->groups[p->group]);
-		uint32_t b = first;
-
-		while (b < f->n_booked && f->booked[b].node != p->node)
-			b++;
-		if (b == f->n_booked) {
-			struct booked *fresh = cycle_push(c, &f->booked, &f->n_booked,
-							  &f->room_booked, sizeof(*fresh), 1);
-
-			if (!fresh)
-				return;
-			*fresh = (struct booked){ .node = p->node,
-						  .job = job,
-						  .start_us = t,
-						  .end_us = end,
-						  .whole = f->at.whole[p->node],
-						  .cpu = f->at.cpu[p->node],
-						  .memory = f->at.memory[p->node],
-						  .pods = f->at.pods[p->node] };
-		}
-		f->booked[b].need.whole += one.whole;
-		f->booked[b].need.cpu = amount_sum(f->booked[b].need.cpu, one.cpu);
-		f->booked[b].need.memory = amount_sum(f->booked[b].need.memory, one.memory);
-		f->booked[b].need.pods++;
-		/* Of its own and of every other planned start that begins meanwhile. */
-		for (uint32_t o = 0; o < f->n_booked; o++) {
-			struct booked *other = &f->booked[o];
-
-			if (other->node != p->node || other->start_us < t || other->start_us >= end)
-				continue;
-			other->whole -= one.whole;
-			give(&other->cpu, -one.cpu);
-			give(&other->memory, -one.memory);
-			give(&other->pods, -1);
-		}
-	}
-}
-
-static void emit_reserve(struct cycle *c, uint32_t job, uint32_t flavor, int64_t t)
-{
-	struct plan_action *a = CYCLE_PUSH(c, actions, 1);
-	struct plan_pod *pods = CYCLE_PUSH(c, plan_pods, c->n_places);
-
-	if (!a || !pods)
+	if (calendar_bars(c, job, t, end, f->barred) == SNAP_NONE)
 		return;
-	for (uint32_t i = 0; i < c->n_places; i++)
-		pods[c->places[i].index] = (struct plan_pod){ .group = c->places[i].group,
-							      .index = c->places[i].index,
-							      .node = c->places[i].node };
-	*a = (struct plan_action){
-		.kind = PLAN_RESERVE,
-		.job = job,
-		.key = { c->s->jobs[job].key.id, sched_next_element(c, job) },
-		.flavor = flavor,
-		.pod_first = c->n_plan_pods - c->n_places,
-		.n_pods = c->n_places,
-		.start_us = t,
-		.claimant = SNAP_NONE,
-	};
-}
-
-static bool plan_at(struct cycle *c, uint32_t job, uint32_t flavor, int64_t t)
-{
-	struct future *f = c->future;
-	const int64_t end = add_time(t, c->s->jobs[job].walltime_us);
-	bool placed;
-
-	free_throughout(c, t, end);
-	swap_amounts(c, &f->least);
-	nodes_fill_buckets(c);
-	placed = pack_job(c, job, flavor);
-	if (placed)
-		pack_undo(c, job); /* the places stay known, see pack_undo */
-	swap_amounts(c, &f->least);
-	if (!placed)
-		return false;
-	c->planning = true;
-	book(c, job, t, end);
-	c->planning = false;
-	emit_reserve(c, job, flavor, t);
-	return true;
-}
-
-static bool asks_for_parts(const struct snap_request *r)
-{
-	for (uint32_t g = 0; g < r->n_groups; g++)
-		if (r->groups[g].gpus_milli % SNAP_MILLI)
-			return true;
-	return false;
-}
-
-/* Devices that are free of a flavor now. */
-static int64_t devices_now(const struct cycle *c, uint32_t flavor)
-{
-	int64_t n = 0;
-
-	for (uint32_t i = 0; flavor != SNAP_NONE && i < c->s->n_nodes; i++)
-		if (bits_has(c->flavors[flavor], i) && bits_has(c->usable, i))
-			n += c->whole[i];
-	return n;
-}
-
-/* The next moment after t at which something ends, of what runs or of what is planned;
- * *release = the first release behind it. */
-static int64_t next_end(const struct cycle *c, int64_t t, uint32_t *release)
-{
-	const struct future *f = c->future;
-	int64_t next = GPUQ_UNLIMITED;
-
-	while (*release < f->n_releases && f->releases[*release].end_us <= t)
-		(*release)++;
-	if (*release < f->n_releases)
-		next = f->releases[*release].end_us;
-	for (uint32_t b = 0; b < f->n_booked; b++)
-		if (f->booked[b].end_us > t && f->booked[b].end_us < next)
-			next = f->booked[b].end_us;
-	return next;
-}
-
-bool future_reserve(struct cycle *c, uint32_t job, uint32_t flavor)
-{
-	const struct snap_config *config = &c->s->config;
-	const struct snap_request *r = &c->s->requests[c->s->jobs[job].request];
-	const uint32_t kind = flavor == SNAP_NONE ? c->s->n_flavors : flavor;
-	int64_t t = config->now_us, free_devices;
-	uint32_t release = 0, counted = 0;
-	struct future *f;
-
-	if (config->backfill_depth == 0 || r->exclusive || !look_ahead(c))
-		return false;
-	f = c->future;
-	if (f->n_of_flavor[kind] >= config->backfill_depth || f->n_tests++ >= config->max_job_test)
-		return false;
-	sort_releases(c);
-	free_devices = devices_now(c, flavor);
-	for (uint32_t tried = 0; !c->failed && tried < TIMES_TRIED;) {
-		t = next_end(c, t, &release);
-		if (t == GPUQ_UNLIMITED)
-			break;
-		for (; counted < f->n_releases && f->releases[counted].end_us <= t; counted++)
-			if (flavor == SNAP_NONE ||
-			    bits_has(c->flavors[flavor], f->releases[counted].node))
-				free_devices += f->releases[counted].whole;
-		/* Necessary, and cheap: enough in sum, planned starts left aside. */
-		if (free_devices * SNAP_MILLI < r->gpus_milli && !asks_for_parts(r))
-			continue;
-		tried++;
-		if (plan_at(c, job, flavor, t)) {
-			f->n_of_flavor[kind]++;
-			return true;
-		}
-	}
-	return false;
-}
-
-/* ---- starting beside planned starts ---- */
-
-bool future_binds(const struct cycle *c, uint32_t job)
-{
-	const int64_t end = add_time(c->s->config.now_us, c->s->jobs[job].walltime_us);
-
-	return c->future && c->future->n_booked > 0 && c->future->first_us < end;
-}
-
-/* Leave a node what one planned start there counts on. */
-static void withhold(struct cycle *c, const struct booked *b, bool exclusive, bool parts)
-{
-	const uint32_t n = b->node;
-	const int64_t spare = b->whole > 0 ? b->whole : 0;
-
-	nodes_change(c, n);
-	lower(&c->cpu[n], b->cpu);
-	lower(&c->memory[n], b->memory);
-	lower(&c->pods[n], b->pods);
-	if (c->whole[n] > spare)
-		c->withheld[n] = (uint16_t)(c->withheld[n] + c->whole[n] - spare);
-	/* A part of a device may take a whole one from the count, later on. */
-	if (exclusive || parts)
-		lower(&c->pods[n], exclusive ? 0 : spare);
-	nodes_changed(c, n);
-}
-
-bool future_pack(struct cycle *c, uint32_t job, uint32_t flavor, uint32_t *behind)
-{
-	struct future *f = c->future;
-	const int64_t end = add_time(c->s->config.now_us, c->s->jobs[job].walltime_us);
-	const struct snap_request *r = &c->s->requests[c->s->jobs[job].request];
-	const bool parts = asks_for_parts(r);
-	struct kept {
-		int64_t cpu, memory, pods;
-		uint16_t withheld;
-	} *kept = cycle_scratch(c, f->n_booked, sizeof(*kept));
-	bool placed;
-
-	*behind = SNAP_NONE;
-	if (!kept)
-		return false;
-	for (uint32_t b = 0; b < f->n_booked; b++) {
-		const uint32_t n = f->booked[b].node;
-
-		kept[b] = (struct kept){ c->cpu[n], c->memory[n], c->pods[n], c->withheld[n] };
-		if (f->booked[b].start_us >= end)
-			continue;
-		if (*behind == SNAP_NONE)
-			*behind = f->booked[b].job;
-		withhold(c, &f->booked[b], r->exclusive, parts);
-		kept[b].cpu -= c->cpu[n];
-		kept[b].memory -= c->memory[n];
-		kept[b].pods -= c->pods[n];
-	}
-	c->withholding = true;
-	placed = pack_job(c, job, flavor);
-	c->withholding = false;
-	for (uint32_t b = f->n_booked; b-- > 0;) {
-		const uint32_t n = f->booked[b].node;
-
-		if (f->booked[b].start_us >= end)
-			continue;
-		nodes_change(c, n);
-		c->cpu[n] += kept[b].cpu;
-		c->memory[n] += kept[b].memory;
-		c->pods[n] += kept[b].pods;
-		c->withheld[n] = kept[b].withheld;
-		nodes_changed(c, n);
-	}
-	return placed;
+	for (uint32_t w = 0; w < c->n_words; w++)
+		least->usable[w] &= ~f->barred[w];
 }

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gpuqd/core/calendar.h"
+#include "gpuqd/core/civil.h"
 
 /* Two books. Days: what pods that ended were charged, for reports and budgets by period.
  * Accounts: what counts for fair shares, which fades; they know what runs, too. */
@@ -250,7 +250,7 @@ static void charge_day(struct model *m, const struct job *j, int64_t day, int64_
 
 	if (gpu_us <= 0)
 		return;
-	snprintf(text, sizeof(text), "%08lld", (long long)calendar_number(day));
+	snprintf(text, sizeof(text), "%08lld", (long long)civil_number(day));
 	u = usage_get(m, key, key_strs(key, j->queue->name, j->user, j->flavor, text, NULL));
 	u->gpu_us += gpu_us;
 	u->dirty = m->usages_dirty = true;
@@ -263,11 +263,11 @@ static void charge_day(struct model *m, const struct job *j, int64_t day, int64_
 static void charge_days(struct model *m, const struct pod *p, int64_t from_us, int64_t to_us)
 {
 	const int64_t total = usage_gpu_us(p->gpus_milli, from_us, to_us);
-	int64_t charged = 0, day = calendar_day(from_us);
+	int64_t charged = 0, day = civil_day(from_us);
 
-	for (; day < calendar_day(to_us); day++) {
+	for (; day < civil_day(to_us); day++) {
 		const int64_t until =
-			usage_gpu_us(p->gpus_milli, from_us, (day + 1) * CALENDAR_DAY_US);
+			usage_gpu_us(p->gpus_milli, from_us, (day + 1) * CIVIL_DAY_US);
 
 		charge_day(m, p->job, day, until - charged);
 		charged = until;
@@ -308,7 +308,7 @@ static bool below(const struct queue *q, const struct queue *top)
 /* Count anew what pods that ended were charged since a day. */
 static void count_spent(const struct model *m, struct queue *top, int64_t from)
 {
-	const int64_t number = from == INT64_MIN ? 0 : calendar_number(from);
+	const int64_t number = from == INT64_MIN ? 0 : civil_number(from);
 
 	top->spent_us = 0;
 	for (const struct usage *u = m->usages; u; u = u->hh.next) {
@@ -354,14 +354,14 @@ static bool look_up(struct spending *s, struct queue *q)
 	s->from_us[q->ix] = INT64_MAX;
 	if (budget_half_life(q))
 		return true;
-	calendar_period(q->site->budget ? q->site->budget->period : 0, calendar_day(s->now_us),
-			&first, &next);
+	civil_period(q->site->budget ? q->site->budget->period : 0, civil_day(s->now_us), &first,
+		     &next);
 	if (next != INT64_MAX)
-		s->reset_us[q->ix] = next * CALENDAR_DAY_US;
+		s->reset_us[q->ix] = next * CIVIL_DAY_US;
 	if (!q->spent_known || q->spent_from != first)
 		count_spent(s->m, q, first);
 	s->used_ms[q->ix] = q->spent_us / 1000;
-	s->from_us[q->ix] = first == INT64_MIN ? 0 : first * CALENDAR_DAY_US;
+	s->from_us[q->ix] = first == INT64_MIN ? 0 : first * CIVIL_DAY_US;
 	return false;
 }
 

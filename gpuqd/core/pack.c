@@ -268,7 +268,7 @@ struct masks pack_masks(struct cycle *c, uint32_t job, uint32_t flavor, uint32_t
 	const struct snap_job *j = &c->s->jobs[job];
 	const struct snap_request *r = &c->s->requests[j->request];
 	struct masks m = { .fit = fit_of(c, j->request, group)->nodes,
-			   .skip = j->n_exclude ? c->skip : NULL };
+			   .skip = j->n_exclude || c->barred ? c->skip : NULL };
 
 	if (r->groups[group].gpus_milli > 0 && flavor != SNAP_NONE)
 		m.flavor = c->flavors[flavor];
@@ -417,7 +417,9 @@ bool pack_job(struct cycle *c, uint32_t job, uint32_t flavor)
 	bool placed;
 
 	c->n_places = c->n_place_devices = 0;
-	if (j->n_exclude || r->exclusive)
+	if (c->barred)
+		memcpy(c->skip, c->barred, c->n_words * sizeof(*c->skip));
+	else if (j->n_exclude || r->exclusive)
 		memset(c->skip, 0, c->n_words * sizeof(*c->skip));
 	for (uint32_t i = 0; i < j->n_exclude; i++)
 		bits_add(c->skip, j->exclude[i]);

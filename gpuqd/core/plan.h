@@ -52,6 +52,8 @@ struct plan_action {
 	uint32_t pod_first, n_pods; /* into plan.pods; by index */
 	int64_t start_us; /* PLAN_RESERVE: when; else now */
 	bool backfilled; /* PLAN_PLACE: started ahead of a reservation */
+	int64_t yield_us; /* PLAN_PLACE: when its places are somebody else's; 0 = never. To
+			   * be kept with the job: snap_job.yield_us */
 	enum gpuq_cause cause; /* of an evict, shrink or move */
 	uint32_t claimant; /* whose claim it serves (job index), SNAP_NONE */
 	const char *rule; /* the paragraph that allows it, or NULL */

@@ -118,7 +118,8 @@ void sched_emit(struct cycle *c, enum plan_kind kind, uint32_t job, uint32_t fla
 		.pod_first = c->n_plan_pods - c->n_places,
 		.n_pods = c->n_places,
 		.start_us = c->s->config.now_us,
-		.backfilled = kind == PLAN_PLACE && c->future && future_binds(c, job),
+		.backfilled = kind == PLAN_PLACE && future_binds(c, job),
+		.yield_us = kind == PLAN_PLACE ? future_yield_us(c) : 0,
 		.claimant = SNAP_NONE,
 	};
 	future_started(c, a);
@@ -173,17 +174,17 @@ static void served_one(struct cycle *c, uint32_t job, uint32_t flavor)
 /* How an attempt to place a job on one flavor ended. */
 enum attempt { PLACED, NO_ROOM, BEHIND /* room, but for a planned start */ };
 
-static enum attempt attempt(struct cycle *c, uint32_t job, uint32_t flavor, uint32_t *behind)
+static enum attempt attempt(struct cycle *c, uint32_t job, uint32_t flavor, struct future_bar *bar)
 {
 	if (!pack_job(c, job, flavor))
 		return NO_ROOM;
 	if (!future_binds(c, job))
 		return PLACED;
 	pack_undo(c, job);
-	return future_pack(c, job, flavor, behind) ? PLACED : BEHIND;
+	return future_pack(c, job, flavor, bar) ? PLACED : BEHIND;
 }
 
-static void why_behind(struct cycle *c, uint32_t behind)
+static void why_behind(struct cycle *c, const struct future_bar *bar)
 {
 	struct plan_reason *why = CYCLE_PUSH(c, whys, 1);
 	char key[32];
@@ -191,8 +192,12 @@ static void why_behind(struct cycle *c, uint32_t behind)
 	if (!why)
 		return;
 	*why = (struct plan_reason){ .job = SNAP_NONE, .code = GPUQ_R_PRIORITY };
-	why->object =
-		gpuq_arena_strdup(c->mem, snap_key_print(c->s->jobs[behind].key, key, sizeof(key)));
+	if (bar->reservation != SNAP_NONE) {
+		calendar_name(c, bar->reservation, why);
+		return;
+	}
+	why->object = gpuq_arena_strdup(c->mem,
+					snap_key_print(c->s->jobs[bar->job].key, key, sizeof(key)));
 	if (!why->object)
 		c->failed = true;
 }
@@ -228,8 +233,9 @@ static bool try_start(struct cycle *c, uint32_t job)
 	const uint32_t why_first = c->n_whys;
 	uint32_t claimed;
 	struct plan_reason refused = { .code = GPUQ_R_NONE };
-	uint32_t lacking = 0, waits_for = SNAP_NONE, behind = SNAP_NONE;
-	bool reserved = false;
+	struct future_bar bar = { SNAP_NONE, SNAP_NONE };
+	uint32_t lacking = 0;
+	bool behind = false, reserved = false;
 
 	for (uint32_t i = 0; i < n && !c->failed; i++) {
 		const uint32_t flavor = r->gpus_milli > 0 ? r->flavor_ix[i] : SNAP_NONE;
@@ -241,37 +247,37 @@ static bool try_start(struct cycle *c, uint32_t job)
 				refused = why;
 			continue;
 		}
-		how = attempt(c, job, flavor, &behind);
+		how = attempt(c, job, flavor, &bar);
 		if (how == PLACED) {
 			c->n_whys = why_first;
 			sched_emit(c, PLAN_PLACE, job, flavor);
 			served_one(c, job, flavor);
 			return true;
 		}
-		if (how == BEHIND)
-			waits_for = behind;
+		behind |= how == BEHIND;
 		if (how == NO_ROOM && lacking++ == 0) {
 			why_no_place(c, job, flavor);
 			why_beyond_share(c, job, flavor);
 		}
 	}
-	if (waits_for != SNAP_NONE)
-		why_behind(c, waits_for);
+	if (behind)
+		why_behind(c, &bar);
 	if (refused.code != GPUQ_R_NONE) {
 		struct plan_reason *why = CYCLE_PUSH(c, whys, 1);
 
 		if (why)
 			*why = refused;
 	}
-	/* Who only has to leave planned starts alone makes nobody leave. */
-	if (waits_for == SNAP_NONE && claim_job(c, job, &claimed)) {
+	/* Who only has to leave what is planned alone makes nobody leave. */
+	if (!behind && claim_job(c, job, &claimed)) {
 		c->n_whys = why_first;
 		served_one(c, job, claimed);
+		future_changed(c);
 		if (j->n_ranges == 0)
 			tell_victims(c, job);
 		return true;
 	}
-	for (uint32_t i = 0; lacking && waits_for == SNAP_NONE && !reserved && i < n; i++) {
+	for (uint32_t i = 0; (lacking || behind) && !reserved && i < n; i++) {
 		const uint32_t flavor = r->gpus_milli > 0 ? r->flavor_ix[i] : SNAP_NONE;
 		struct plan_reason why;
 
@@ -282,9 +288,7 @@ static bool try_start(struct cycle *c, uint32_t job)
 		own_reasons(c, job, why_first);
 	else
 		block_class(c, job, why_first,
-			    waits_for != SNAP_NONE || budget_refused(&refused)
-				    ? c->s->jobs[job].walltime_us
-				    : 0);
+			    behind || budget_refused(&refused) ? c->s->jobs[job].walltime_us : 0);
 	return false;
 }
 
@@ -375,7 +379,11 @@ int sched_cycle(const struct snapshot *in, struct gpuq_arena *mem, struct plan *
 	if (!c.failed)
 		order_init(&c);
 	if (!c.failed)
+		future_begin(&c);
+	if (!c.failed)
 		serve(&c);
+	if (!c.failed)
+		future_finish(&c);
 	if (!c.failed)
 		explain(&c, &plan);
 	gpuq_arena_done(&c.scratch);

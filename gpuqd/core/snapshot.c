@@ -25,6 +25,7 @@ void snap_config_default(struct snap_config *c)
 	*c = (struct snap_config){
 		.backfill_depth = 8,
 		.max_job_test = 1000,
+		.starve_us = 24 * 3600 * GPUQ_US_PER_S,
 		.reclaim_to = SNAP_RECLAIM_FAIR_SHARE,
 		.reclaim = true,
 		.consolidation = true,
@@ -153,6 +154,7 @@ void snapshot_free(struct snapshot *s)
 	free(s->jobs);
 	free(s->allocs);
 	free(s->promises);
+	free(s->reservations);
 	free(s->users);
 	free(s->usages);
 	gpuq_arena_done(&s->arena);
@@ -425,6 +427,19 @@ uint32_t snapshot_add_promise(struct snapshot *s, const struct snap_alloc *in)
 	*a = *in;
 	a->devices = copy_items(s, in->devices, in->n_devices, sizeof(*in->devices));
 	return s->n_promises - 1;
+}
+
+uint32_t snapshot_add_reservation(struct snapshot *s, const struct snap_reservation *in)
+{
+	struct snap_reservation *r = PUSH(s, reservations, 1);
+
+	if (!r)
+		return SNAP_NONE;
+	*r = *in;
+	r->name = copy_str(s, in->name);
+	r->nodes = copy_items(s, in->nodes, in->n_nodes, sizeof(*in->nodes));
+	r->users = copy_items(s, in->users, in->n_users, sizeof(*in->users));
+	return s->n_reservations - 1;
 }
 
 /* ---- requests ---- */

@@ -60,6 +60,7 @@ struct snap_config {
 	uint64_t max_steps; /* work one cycle may do, in node visits; 0 = no bound */
 	uint32_t backfill_depth; /* blocked jobs that get a reservation; UINT32_MAX = all */
 	uint32_t max_job_test; /* blocked jobs that are looked at for one */
+	int64_t starve_us; /* who waits longer gets one before all others */
 	int reclaim_to; /* enum snap_reclaim_to */
 	bool reclaim, consolidation; /* evict for claims; move for claims */
 	int min_runtime_method; /* enum snap_runtime_method */
@@ -289,6 +290,8 @@ struct snap_job {
 	int64_t eligible_us; /* since when it could have started; 0 = submit_us */
 	int64_t begin_us, deadline_us; /* 0 = none */
 	int64_t walltime_us; /* GPUQ_UNLIMITED = none */
+	int64_t grace_us; /* that it may take to leave once it was told to */
+	int64_t yield_us; /* of what runs: when its places are somebody else's, see plan.h; 0 */
 	int64_t start_us; /* of what runs; else 0 */
 	bool preemptible;
 	uint8_t held; /* SNAP_HELD_* */
@@ -332,6 +335,22 @@ struct snap_alloc {
 	int64_t device_memory_bytes; /* of each device; 0 = not counted */
 };
 
+/* A slice of the calendar: [start, end). Nodes, or an amount of one flavor (SNAP_NONE =
+ * of any) anywhere. Jobs of the queue, of the users, of both where both are given, may
+ * start inside once it has begun; others run there only until it begins. */
+struct snap_reservation {
+	const char *name;
+	int64_t start_us, end_us;
+	const uint32_t *nodes; /* handles, copied; sealed: indexes */
+	uint32_t n_nodes;
+	int64_t gpus_milli; /* 0 = it has nodes */
+	uint32_t flavor;
+	uint32_t queue; /* SNAP_NONE = of any */
+	const uint32_t *users; /* handles, copied */
+	uint32_t n_users;
+	bool maintenance; /* nobody may use it, and who is there at its start leaves */
+};
+
 struct snap_builder;
 
 struct snapshot {
@@ -351,6 +370,7 @@ struct snapshot {
 	struct snap_job *jobs;
 	struct snap_alloc *allocs; /* by job, then pod index */
 	struct snap_alloc *promises; /* by job, then pod index */
+	struct snap_reservation *reservations; /* by start, end and name */
 	const char **users; /* by name */
 	struct snap_usage *usages; /* by queue, then as users first appeared; sealed: one for
 				    * every queue and user of a job */
@@ -359,7 +379,7 @@ struct snapshot {
 		n_requests;
 	uint32_t n_groups; /* of all requests */
 	uint32_t n_wheres; /* different constraints among them */
-	uint32_t n_jobs, n_allocs, n_promises, n_users, n_usages, n_label_keys;
+	uint32_t n_jobs, n_allocs, n_promises, n_users, n_usages, n_label_keys, n_reservations;
 	/* Resources that quotas know: flavors 0..n_flavors-1, then cpu, then memory. */
 	uint32_t n_res;
 	int64_t *capacity; /* by resource, of usable nodes; GPUQ_UNLIMITED = not counted */
@@ -397,7 +417,7 @@ void snapshot_free(struct snapshot *s);
  * return the object's handle; SNAP_NONE when there is no memory (which sticks: sealing
  * then fails). All flavors come before the first node and queue, all users and
  * licenses before what speaks of them, requests and queues before jobs, jobs and nodes
- * before allocs. Requests with equal content get the same handle. */
+ * before allocs; queues, users and nodes before reservations. Requests with equal content get the same handle. */
 uint32_t snapshot_add_flavor(struct snapshot *s, const char *name, int64_t rank);
 void snapshot_set_rate(struct snapshot *s, uint32_t flavor, int64_t rate_milli);
 uint32_t snapshot_add_license(struct snapshot *s, const char *name, int64_t count);
@@ -407,6 +427,7 @@ uint32_t snapshot_add_request(struct snapshot *s, const struct snap_request *r);
 uint32_t snapshot_add_job(struct snapshot *s, const struct snap_job *j);
 uint32_t snapshot_add_alloc(struct snapshot *s, const struct snap_alloc *a);
 uint32_t snapshot_add_promise(struct snapshot *s, const struct snap_alloc *a);
+uint32_t snapshot_add_reservation(struct snapshot *s, const struct snap_reservation *r);
 uint32_t snapshot_user(struct snapshot *s, const char *name); /* same name, same handle */
 /* Adds to what that user has used there. False: no memory. */
 bool snapshot_add_usage(struct snapshot *s, uint32_t queue, uint32_t user, uint64_t used);

@@ -14,7 +14,7 @@
 struct snap_builder {
 	uint32_t room_flavors, room_nodes, room_joints, room_devices, room_queues, room_shares,
 		room_licenses, room_requests, room_jobs, room_allocs, room_promises, room_users,
-		room_usages;
+		room_usages, room_reservations;
 	struct intern requests, users, wheres, joints, usages; /* keys live in `keys` */
 	struct gpuq_arena keys;
 	struct gpuq_buf blob; /* of the request being added */
@@ -47,5 +47,6 @@ int seal_usages(struct seal *w);
 int seal_jobs(struct seal *w);
 int seal_allocs(struct seal *w);
 int seal_capacity(struct seal *w);
+int seal_calendar(struct seal *w);
 
 #endif

@@ -371,11 +371,51 @@ static int seal_classes(struct seal *w)
 	return rc;
 }
 
+/* ---- the calendar ---- */
+
+static int cmp_reservation(const void *ctx, uint32_t x, uint32_t y)
+{
+	const struct snap_reservation *r = ctx;
+	int d = sort_i64(r[x].start_us, r[y].start_us);
+
+	if (d == 0)
+		d = sort_i64(r[x].end_us, r[y].end_us);
+	return d ? d : strcmp(r[x].name, r[y].name);
+}
+
+int seal_calendar(struct seal *w)
+{
+	struct snapshot *s = w->s;
+	uint32_t *order, *map;
+	int rc = seal_sorted(w, s->n_reservations, cmp_reservation, s->reservations, &order, &map);
+
+	if (rc == 0)
+		rc = seal_permute(w, &s->reservations, s->n_reservations, sizeof(*s->reservations),
+				  order);
+	for (uint32_t i = 0; rc == 0 && i < s->n_reservations; i++) {
+		struct snap_reservation *r = &s->reservations[i];
+		uint32_t *nodes = (uint32_t *)r->nodes;
+
+		if (r->end_us <= r->start_us || (r->n_nodes == 0) == (r->gpus_milli <= 0))
+			return gpuq_fail(w->err, GPUQ_EINVAL,
+					 "reservation %s: expected a duration above 0, and either "
+					 "nodes or an amount",
+					 r->name);
+		for (uint32_t k = 0; k < r->n_nodes; k++)
+			nodes[k] = w->map_node[nodes[k]];
+		if (r->queue != SNAP_NONE)
+			r->queue = w->map_queue[r->queue];
+		if (r->flavor != SNAP_NONE)
+			r->flavor = w->map_flavor[r->flavor];
+	}
+	return rc;
+}
+
 int snapshot_seal(struct snapshot *s, struct gpuq_err *err)
 {
 	static int (*const steps[])(struct seal *) = {
-		seal_config,   seal_flavors, seal_queues, seal_nodes,  seal_classes,
-		seal_requests, seal_usages,  seal_jobs,   seal_allocs, seal_capacity,
+		seal_config, seal_flavors, seal_queues, seal_nodes,    seal_classes,  seal_requests,
+		seal_usages, seal_jobs,    seal_allocs, seal_capacity, seal_calendar,
 	};
 	struct seal w = { .s = s, .err = err, .mem = GPUQ_ARENA_INIT(0) };
 	int rc = 0;

@@ -30,12 +30,14 @@ struct sc_amounts {
 	size_t n;
 };
 
+enum { SC_USER, SC_MAINTENANCE }; /* kinds of reservations */
+
 struct sc_reservation {
 	const char *name, *queue;
 	int64_t start, duration, gpus;
 	struct gpuq_strlist nodes;
 	const char *node;
-	int kind;
+	int kind; /* SC_USER, SC_MAINTENANCE */
 };
 
 enum { SC_UNIT_SECOND, SC_UNIT_MINUTE, SC_UNIT_HOUR, SC_UNIT_DAY };
@@ -47,7 +49,7 @@ struct sc_config {
 	int unit;
 	int reclaim_to, budget_mode, min_runtime_method;
 	bool consolidation;
-	int64_t backfill_depth, max_job_test;
+	int64_t backfill_depth, max_job_test, starve_time;
 	struct gpuq_strmap licences;
 	struct gpuq_objects reservations; /* struct sc_reservation */
 	int64_t preempt_min_runtime, reclaim_min_runtime;

@@ -42,6 +42,7 @@ static const struct gpuq_field config_fields[] = {
 	BOOL(sc_config, "consolidation", consolidation, "move jobs for blocked ones"),
 	NUM(sc_config, "backfill_depth", backfill_depth, "reservations; -1 = all"),
 	NUM(sc_config, "max_job_test", max_job_test, "blocked jobs looked at"),
+	NUM(sc_config, "starve_time", starve_time, "who waits longer is planned first"),
 	MAP(sc_config, "licences", licences, "counters that jobs take from"),
 	MAP(sc_config, "licenses", licences, "the same"),
 	MANY(sc_config, "reservations", reservations, &reservation_schema, "calendar slices"),
@@ -72,7 +73,8 @@ static void config_defaults(void *obj)
 	c->unit = SC_UNIT_MINUTE;
 	c->cycles = SC_ABSENT;
 	c->consolidation = true;
-	c->backfill_depth = c->max_job_test = c->usage_half_life = SC_ABSENT;
+	c->backfill_depth = c->max_job_test = c->starve_time = SC_ABSENT;
+	c->usage_half_life = SC_ABSENT;
 	c->preempt_min_runtime = c->reclaim_min_runtime = SC_ABSENT;
 	c->cooldown = c->claims_per_hour = c->moves_per_day = SC_ABSENT;
 	c->grow_delay = c->gang_repair = c->preemption_delay = SC_ABSENT;

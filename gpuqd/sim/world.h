@@ -69,6 +69,7 @@ struct sim_job {
 	int64_t start_us, end_us;
 	int64_t begun_us; /* its first start, where it has begun */
 	bool begun;
+	int64_t yield_us; /* when its places are somebody else's; 0 = never */
 	uint32_t attempt;
 	struct sim_task *tasks;
 	uint32_t n_tasks;

@@ -92,6 +92,7 @@ static int do_place(struct deed *d)
 	if (!j->begun)
 		j->begun_us = j->start_us;
 	j->begun = true;
+	j->yield_us = d->a->yield_us;
 	j->moving = false;
 	drop_promises(j);
 	return 0;

@@ -246,6 +246,7 @@ static void fill_job(struct world *w, struct snapshot *s, const struct sim_job *
 	out->deadline_us = t->deadline_us;
 	out->walltime_us = t->walltime_us;
 	out->start_us = j->start_us;
+	out->yield_us = j->state == SIM_RUNNING ? j->yield_us : 0;
 	out->preemptible = t->spec->preemptible;
 	out->attempt = j->attempt;
 	out->evict_last = t->spec->evict_last;
@@ -395,6 +396,8 @@ struct snapshot *world_freeze(struct world *w, struct gpuq_err *err)
 		config.backfill_depth = (uint32_t)(c->backfill_depth / 1000);
 	if (c->max_job_test != SC_ABSENT)
 		config.max_job_test = (uint32_t)(c->max_job_test / 1000);
+	if (c->starve_time != SC_ABSENT)
+		config.starve_us = world_us(w, c->starve_time);
 	config.levels = c->topology_levels.items;
 	config.n_levels = (uint32_t)c->topology_levels.n;
 	s = snapshot_new(&config);
@@ -420,7 +423,7 @@ struct snapshot *world_freeze(struct world *w, struct gpuq_err *err)
 			add_running(w, s, &w->jobs[i]);
 		i++;
 	}
-	if (snapshot_seal(s, err) < 0) {
+	if (world_add_calendar(w, s, err) < 0 || snapshot_seal(s, err) < 0) {
 		snapshot_free(s);
 		return NULL;
 	}

@@ -26,6 +26,8 @@ void world_set_policy(const struct world *w, struct snap_config *c);
 
 /* Since when nothing but others has stood in its way: holds, begin time, dependencies. */
 int64_t world_eligible_us(const struct world *w, const struct sim_job *j);
+/* The case's reservations, once nodes and queues have been added in order. */
+int world_add_calendar(struct world *w, struct snapshot *s, struct gpuq_err *err);
 
 int world_make_jobs(struct world *w, struct gpuq_err *err);
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gpuqd/core/calendar.h"
+#include "gpuqd/core/civil.h"
 #include "gpuqd/core/model.h"
 #include "libgpuq/mp.h"
 #include "libgpuq/units.h"
@@ -376,23 +376,23 @@ Test(calendar, days_and_dates)
 {
 	int64_t first, next;
 
-	cr_expect_eq(calendar_number(0), 19700101);
-	cr_expect_eq(calendar_number(-1), 19691231);
-	cr_expect_eq(calendar_number(calendar_day(T0)), 20251201);
-	cr_expect_eq(calendar_day(-1), -1);
+	cr_expect_eq(civil_number(0), 19700101);
+	cr_expect_eq(civil_number(-1), 19691231);
+	cr_expect_eq(civil_number(civil_day(T0)), 20251201);
+	cr_expect_eq(civil_day(-1), -1);
 	for (int64_t day = -200000; day < 200000; day += 13)
-		cr_assert_eq(calendar_from_date(calendar_date(day)), day);
-	cr_expect_eq(calendar_number(calendar_from_date((struct calendar_date){ 2024, 2, 29 }) + 1),
+		cr_assert_eq(civil_from_date(civil_date(day)), day);
+	cr_expect_eq(civil_number(civil_from_date((struct civil_date){ 2024, 2, 29 }) + 1),
 		     20240301);
-	calendar_period(2, calendar_day(T0) + 6, &first, &next);
-	cr_expect_eq(first, calendar_day(T0), "a Monday");
+	civil_period(2, civil_day(T0) + 6, &first, &next);
+	cr_expect_eq(first, civil_day(T0), "a Monday");
 	cr_expect_eq(next, first + 7);
-	calendar_period(4, calendar_day(T0), &first, &next);
-	cr_expect_eq(calendar_number(first), 20251001);
-	cr_expect_eq(calendar_number(next), 20260101);
-	calendar_period(5, calendar_day(T0), &first, &next);
-	cr_expect_eq(calendar_number(first), 20250101);
-	cr_expect_eq(calendar_number(next), 20260101);
-	calendar_period(0, 0, &first, &next);
+	civil_period(4, civil_day(T0), &first, &next);
+	cr_expect_eq(civil_number(first), 20251001);
+	cr_expect_eq(civil_number(next), 20260101);
+	civil_period(5, civil_day(T0), &first, &next);
+	cr_expect_eq(civil_number(first), 20250101);
+	cr_expect_eq(civil_number(next), 20260101);
+	civil_period(0, 0, &first, &next);
 	cr_expect_eq(next, INT64_MAX);
 }

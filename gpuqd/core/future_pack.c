@@ -1,0 +1,314 @@
+#include "gpuqd/core/future.h"
+
+#include "gpuqd/core/amount.h"
+
+/* Starting beside what is planned, and ahead of it. A job that ends in time, or leaves
+ * planned starts what they count on, simply starts. One that may be evicted and has no
+ * walltime may start ahead of them: it leaves in time. */
+
+#define WORTH_US (60 * GPUQ_US_PER_S) /* nobody starts who has to leave sooner */
+
+static bool asks_for_parts(const struct snap_request *r)
+{
+	for (uint32_t g = 0; g < r->n_groups; g++)
+		if (r->groups[g].gpus_milli % SNAP_MILLI)
+			return true;
+	return false;
+}
+
+bool future_binds(struct cycle *c, uint32_t job)
+{
+	const int64_t now = c->s->config.now_us, end = future_end(c, job, now);
+
+	if (!c->future || !future_look_ahead(c))
+		return false;
+	for (uint32_t i = 0; i < c->future->n_booked; i++)
+		if (c->future->booked[i].start_us < end &&
+		    future_bars(c, &c->future->booked[i], job, now))
+			return true;
+	return calendar_bars(c, job, now, end, NULL) != SNAP_NONE;
+}
+
+/* Leave a node what one planned start there counts on. */
+static void withhold(struct cycle *c, const struct booked *b, bool exclusive, bool parts)
+{
+	const uint32_t n = b->node;
+	const int64_t spare = b->whole > 0 ? b->whole : 0;
+	int64_t pods = b->pods;
+
+	nodes_change(c, n);
+	c->cpu[n] = b->cpu < c->cpu[n] ? b->cpu : c->cpu[n];
+	c->memory[n] = b->memory < c->memory[n] ? b->memory : c->memory[n];
+	/* A part of a device may take a whole one from the count, later on. */
+	if (parts && spare < pods)
+		pods = spare;
+	if (exclusive || b->alone)
+		pods = 0;
+	c->pods[n] = pods < c->pods[n] ? pods : c->pods[n];
+	if (c->whole[n] > spare)
+		c->withheld[n] = (uint16_t)(c->withheld[n] + c->whole[n] - spare);
+	nodes_changed(c, n);
+}
+
+/* pack_job on what is left when all holds that begin before end are honoured. */
+static bool pack_beside(struct cycle *c, uint32_t job, uint32_t flavor, int64_t end,
+			uint32_t *behind)
+{
+	struct future *f = c->future;
+	const int64_t now = c->s->config.now_us;
+	const struct snap_request *r = &c->s->requests[c->s->jobs[job].request];
+	const bool parts = asks_for_parts(r);
+	struct kept {
+		int64_t cpu, memory, pods;
+		uint16_t withheld;
+		bool touched;
+	} *kept = cycle_scratch(c, f->n_booked, sizeof(*kept));
+	bool placed;
+
+	*behind = SNAP_NONE;
+	if (!kept)
+		return false;
+	for (uint32_t i = 0; i < f->n_booked; i++) {
+		const struct booked *b = &f->booked[i];
+		const uint32_t n = b->node;
+
+		if (b->start_us >= end || !future_bars(c, b, job, now))
+			continue;
+		kept[i] =
+			(struct kept){ c->cpu[n], c->memory[n], c->pods[n], c->withheld[n], true };
+		if (*behind == SNAP_NONE)
+			*behind = i;
+		withhold(c, b, r->exclusive, parts);
+		kept[i].cpu -= c->cpu[n];
+		kept[i].memory -= c->memory[n];
+		kept[i].pods -= c->pods[n];
+	}
+	c->withholding = true;
+	placed = pack_job(c, job, flavor);
+	c->withholding = false;
+	for (uint32_t i = f->n_booked; i-- > 0;) {
+		const uint32_t n = f->booked[i].node;
+
+		if (!kept[i].touched)
+			continue;
+		nodes_change(c, n);
+		c->cpu[n] += kept[i].cpu;
+		c->memory[n] += kept[i].memory;
+		c->pods[n] += kept[i].pods;
+		c->withheld[n] = kept[i].withheld;
+		nodes_changed(c, n);
+	}
+	return placed;
+}
+
+/* As before, and off the nodes that the calendar keeps from it. */
+static bool pack_within(struct cycle *c, uint32_t job, uint32_t flavor, int64_t end,
+			struct future_bar *bar)
+{
+	struct future *f = c->future;
+	const uint32_t by = calendar_bars(c, job, c->s->config.now_us, end, f->barred);
+	uint32_t behind;
+	bool placed;
+
+	*bar = (struct future_bar){ SNAP_NONE, SNAP_NONE };
+	c->barred = by != SNAP_NONE ? f->barred : NULL;
+	if (c->barred && !pack_job(c, job, flavor)) {
+		c->barred = NULL;
+		bar->reservation = by;
+		return false;
+	}
+	if (c->barred)
+		pack_undo(c, job);
+	placed = pack_beside(c, job, flavor, end, &behind);
+	c->barred = NULL;
+	if (behind != SNAP_NONE) {
+		bar->job = f->booked[behind].job;
+		bar->reservation = f->booked[behind].reservation;
+	}
+	return placed;
+}
+
+static void add_need(struct need *sum, const struct snap_group *g)
+{
+	const struct need one = nodes_need(g);
+
+	sum->whole += one.whole + (one.part > 0);
+	sum->cpu = amount_sum(sum->cpu, one.cpu);
+	sum->memory = amount_sum(sum->memory, one.memory);
+	sum->pods++;
+}
+
+/* Is what stands on the node of a hold (nothing counts as nothing) no more than it has
+ * to spare when it begins? */
+static bool spares(const struct booked *b, const struct need *n, bool exclusive)
+{
+	if (n->pods == 0)
+		return true;
+	return !b->alone && !exclusive && (n->whole == 0 || n->whole <= b->whole) &&
+	       (n->cpu == 0 || n->cpu <= b->cpu) && (n->memory == 0 || n->memory <= b->memory) &&
+	       n->pods <= b->pods;
+}
+
+/* When the places at hand have to be left for somebody: before the first hold there that
+ * does not have enough to spare, and before the calendar takes the node. */
+static int64_t time_of_yield(struct cycle *c, uint32_t job)
+{
+	const struct future *f = c->future;
+	const struct snap_request *r = &c->s->requests[c->s->jobs[job].request];
+	const int64_t now = c->s->config.now_us;
+	int64_t first = GPUQ_UNLIMITED;
+
+	for (uint32_t i = 0; i < f->n_booked; i++) {
+		const struct booked *b = &f->booked[i];
+		struct need all = { 0 };
+
+		if (b->start_us >= first || !future_bars(c, b, job, now))
+			continue;
+		for (uint32_t k = 0; k < c->n_places; k++)
+			if (c->places[k].node == b->node)
+				add_need(&all, &r->groups[c->places[k].group]);
+		if (!spares(b, &all, r->exclusive))
+			first = b->start_us;
+	}
+	for (uint32_t k = 0; k < c->n_places; k++)
+		first = calendar_takes(c, job, c->places[k].node, first);
+	return first;
+}
+
+/* Ahead of what is planned, when it may be told to leave and no end of it is known. */
+static bool pack_ahead(struct cycle *c, uint32_t job, uint32_t flavor)
+{
+	const struct snap_job *j = &c->s->jobs[job];
+	struct future_bar bar;
+
+	if (!j->preemptible || j->walltime_us != GPUQ_UNLIMITED)
+		return false;
+	if (!pack_within(
+		    c, job, flavor,
+		    future_add_time(c->s->config.now_us, future_add_time(j->grace_us, WORTH_US)),
+		    &bar))
+		return false;
+	c->future->yield_us = time_of_yield(c, job);
+	return true;
+}
+
+bool future_pack(struct cycle *c, uint32_t job, uint32_t flavor, struct future_bar *bar)
+{
+	c->future->yield_us = 0;
+	return pack_within(c, job, flavor, future_end(c, job, c->s->config.now_us), bar) ||
+	       pack_ahead(c, job, flavor);
+}
+
+int64_t future_yield_us(const struct cycle *c)
+{
+	return c->future && c->future->yield_us != GPUQ_UNLIMITED ? c->future->yield_us : 0;
+}
+
+/* ---- leaving in time ---- */
+
+void future_wake(struct cycle *c, int64_t t)
+{
+	if (t > c->s->config.now_us && t < c->wake_us)
+		c->wake_us = t;
+}
+
+void future_evict(struct cycle *c, uint32_t job, enum gpuq_cause cause, uint32_t claimant,
+		  const char *rule)
+{
+	struct plan_action *a = CYCLE_PUSH(c, actions, 1);
+
+	if (!a)
+		return;
+	*a = (struct plan_action){ .kind = PLAN_EVICT,
+				   .job = job,
+				   .key = c->s->jobs[job].key,
+				   .flavor = SNAP_NONE,
+				   .start_us = c->s->config.now_us,
+				   .cause = cause,
+				   .claimant = claimant,
+				   .rule = rule };
+}
+
+/* May the job stay when what is held at b begins? */
+static bool can_stay(const struct cycle *c, const struct booked *b, uint32_t job)
+{
+	const struct snap_job *j = &c->s->jobs[job];
+	const struct snap_request *r = &c->s->requests[j->request];
+	struct need all = { 0 };
+
+	for (uint32_t i = j->alloc_first; i < j->alloc_first + j->n_allocs; i++) {
+		const struct snap_alloc *a = &c->s->allocs[i];
+
+		if (a->node == b->node)
+			add_need(&all, &r->groups[a->group < r->n_groups ? a->group : 0]);
+	}
+	return spares(b, &all, r->exclusive);
+}
+
+static void spend_all(struct cycle *c, uint32_t job)
+{
+	const struct snap_job *j = &c->s->jobs[job];
+	const struct snap_request *r = &c->s->requests[j->request];
+
+	for (uint32_t i = j->alloc_first; i < j->alloc_first + j->n_allocs; i++) {
+		const struct snap_alloc *a = &c->s->allocs[i];
+		const struct need one =
+			nodes_need(&r->groups[a->group < r->n_groups ? a->group : 0]);
+
+		future_spend(c, a->node, c->s->config.now_us, GPUQ_UNLIMITED, &one, 1);
+	}
+}
+
+/* What it stands in the way of, and when the first of that begins. */
+static const struct booked *in_the_way(const struct cycle *c, uint32_t job)
+{
+	const struct future *f = c->future;
+	const struct booked *first = NULL;
+
+	for (uint32_t i = 0; i < f->n_booked; i++)
+		if (future_bars(c, &f->booked[i], job, c->s->config.now_us) &&
+		    !can_stay(c, &f->booked[i], job) &&
+		    (!first || f->booked[i].start_us < first->start_us))
+			first = &f->booked[i];
+	return first;
+}
+
+bool future_leaves(const struct cycle *c, uint32_t job)
+{
+	for (uint32_t i = 0; i < c->n_actions; i++)
+		if (c->actions[i].job == job &&
+		    (c->actions[i].kind == PLAN_EVICT || c->actions[i].kind == PLAN_MOVE))
+			return true;
+	return false;
+}
+
+void future_yield(struct cycle *c)
+{
+	const int64_t now = c->s->config.now_us;
+
+	for (uint32_t i = 0; i < c->s->n_jobs && !c->failed; i++) {
+		const struct snap_job *j = &c->s->jobs[i];
+		const struct booked *b;
+		int64_t takes = GPUQ_UNLIMITED;
+
+		if (j->state != SNAP_RUNNING || j->yield_us == 0 ||
+		    now - j->yield_us > FUTURE_OVERRUN_US || future_leaves(c, i))
+			continue;
+		if (j->yield_us - j->grace_us > now) {
+			future_wake(c, j->yield_us - j->grace_us);
+			continue;
+		}
+		for (uint32_t a = j->alloc_first; a < j->alloc_first + j->n_allocs; a++)
+			takes = calendar_takes(c, i, c->s->allocs[a].node, takes);
+		b = in_the_way(c, i);
+		if (b || takes != GPUQ_UNLIMITED)
+			future_evict(c, i, GPUQ_CAUSE_PREEMPT, b ? b->job : SNAP_NONE, "3.4");
+		else
+			spend_all(c, i); /* it stays: who comes behind it may have to go */
+	}
+	/* Those who have just been started leave, too. */
+	for (uint32_t i = 0; i < c->n_actions; i++)
+		if (c->actions[i].kind == PLAN_PLACE && c->actions[i].yield_us)
+			future_wake(c, c->actions[i].yield_us -
+					       c->s->jobs[c->actions[i].job].grace_us);
+}

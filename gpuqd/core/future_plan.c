@@ -1,0 +1,321 @@
+#include "gpuqd/core/future.h"
+
+#include <string.h>
+
+#include "gpuqd/core/amount.h"
+
+/* Planned starts: jobs that are blocked get one, the first ones in order of service and
+ * before them those that have waited too long, and nobody who starts now may make it
+ * later. They are made anew in every cycle, in the same order, so that one moves later
+ * only when something came before it.
+ * Source: D. Lifka, "The ANL/IBM SP Scheduling System", 1995; Mu'alem and Feitelson,
+ * IEEE TPDS 12(6), 2001. */
+
+#define TIMES_TRIED 64 /* moments beyond those at which planned starts end */
+
+static void swap_amounts(struct cycle *c, struct amounts *with)
+{
+	const struct amounts mine = { c->cpu,     c->memory, c->pods,   c->whole,
+				      c->tenants, c->usable, c->vacant, c->buckets };
+
+	c->cpu = with->cpu;
+	c->memory = with->memory;
+	c->pods = with->pods;
+	c->whole = with->whole;
+	c->tenants = with->tenants;
+	c->usable = with->usable;
+	c->vacant = with->vacant;
+	c->buckets = with->buckets;
+	*with = mine;
+	c->planning = !c->planning;
+}
+
+/* ---- holding places ---- */
+
+/* The hold on one node that the job has already, or a new one. */
+static struct booked *booking(struct cycle *c, uint32_t first, uint32_t job, uint32_t node,
+			      int64_t t, int64_t end)
+{
+	struct future *f = c->future;
+	struct booked *b;
+
+	for (uint32_t i = first; i < f->n_booked; i++)
+		if (f->booked[i].node == node)
+			return &f->booked[i];
+	b = cycle_push(c, &f->booked, &f->n_booked, &f->room_booked, sizeof(*b), 1);
+	if (b)
+		*b = (struct booked){ .node = node,
+				      .job = job,
+				      .reservation = SNAP_NONE,
+				      .start_us = t,
+				      .end_us = end,
+				      .alone = c->s->requests[c->s->jobs[job].request].exclusive,
+				      .whole = f->at.whole[node],
+				      .cpu = f->at.cpu[node],
+				      .memory = f->at.memory[node],
+				      .pods = f->at.pods[node] };
+	return b;
+}
+
+/* Note what the job's places take, node by node, and what is then left there. */
+static void book(struct cycle *c, uint32_t job, int64_t t, int64_t end)
+{
+	struct future *f = c->future;
+	const struct snap_request *r = &c->s->requests[c->s->jobs[job].request];
+	const uint32_t first = f->n_booked;
+
+	future_free_at(c, job, t, &f->at);
+	for (uint32_t i = 0; i < c->n_places; i++) {
+		const struct place *p = &c->places[i];
+		struct need one = nodes_need(&r->groups[p->group]);
+		struct booked *b = booking(c, first, job, p->node, t, end);
+
+		if (!b)
+			return;
+		one.whole += one.part > 0; /* a part is planned as a device */
+		one.part = 0;
+		b->need.whole += one.whole;
+		b->need.cpu = amount_sum(b->need.cpu, one.cpu);
+		b->need.memory = amount_sum(b->need.memory, one.memory);
+		b->need.pods++;
+		/* Of its own and of every other planned start that begins meanwhile. */
+		future_spend(c, p->node, t, end, &one, 1);
+	}
+}
+
+static void remember(struct cycle *c, uint32_t job, uint32_t flavor, int64_t t, bool starving)
+{
+	struct future *f = c->future;
+	struct planned *p =
+		cycle_push(c, &f->planned, &f->n_planned, &f->room_planned, sizeof(*p), 1);
+	struct place *places = cycle_push(c, &f->places, &f->n_places, &f->room_places,
+					  sizeof(*places), c->n_places);
+
+	if (!p || !places)
+		return;
+	if (c->n_places)
+		memcpy(places, c->places, c->n_places * sizeof(*places));
+	*p = (struct planned){ .job = job,
+			       .flavor = flavor,
+			       .start_us = t,
+			       .place_first = f->n_places - c->n_places,
+			       .n_places = c->n_places,
+			       .starving = starving };
+	if (starving)
+		f->starving_milli[flavor == SNAP_NONE ? c->s->n_flavors : flavor] +=
+			c->s->requests[c->s->jobs[job].request].gpus_milli;
+	else
+		f->n_of_flavor[flavor == SNAP_NONE ? c->s->n_flavors : flavor]++;
+}
+
+const struct planned *future_planned(const struct future *f, uint32_t job)
+{
+	for (uint32_t i = 0; i < f->n_planned; i++)
+		if (f->planned[i].job == job)
+			return &f->planned[i];
+	return NULL;
+}
+
+void future_unplan(struct cycle *c, uint32_t job)
+{
+	struct future *f = c->future;
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < f->n_planned; i++)
+		if (f->planned[i].job != job)
+			f->planned[kept++] = f->planned[i];
+	if (kept == f->n_planned)
+		return;
+	f->n_planned = kept;
+	kept = 0;
+	for (uint32_t i = 0; i < f->n_booked; i++) {
+		const struct booked b = f->booked[i];
+
+		if (b.reservation == SNAP_NONE && b.job == job)
+			future_spend(c, b.node, b.start_us, b.end_us, &b.need, -1);
+	}
+	for (uint32_t i = 0; i < f->n_booked; i++)
+		if (f->booked[i].reservation != SNAP_NONE || f->booked[i].job != job)
+			f->booked[kept++] = f->booked[i];
+	f->n_booked = kept;
+}
+
+/* ---- when ---- */
+
+static bool plan_at(struct cycle *c, uint32_t job, uint32_t flavor, int64_t t, bool starving)
+{
+	struct future *f = c->future;
+	const int64_t end = future_end(c, job, t);
+	bool placed;
+
+	future_free_throughout(c, job, t, end, &f->least);
+	if (c->failed)
+		return false;
+	swap_amounts(c, &f->least);
+	nodes_fill_buckets(c);
+	placed = pack_job(c, job, flavor);
+	if (placed)
+		pack_undo(c, job); /* the places stay known, see pack_undo */
+	swap_amounts(c, &f->least);
+	if (!placed)
+		return false;
+	book(c, job, t, end);
+	remember(c, job, flavor, t, starving);
+	return true;
+}
+
+/* The next moment after t at which something ends, of what runs, of what is planned, or
+ * in the calendar; *release = the first release behind it. */
+static int64_t next_end(const struct cycle *c, int64_t t, uint32_t *release)
+{
+	const struct future *f = c->future;
+	int64_t next = GPUQ_UNLIMITED;
+
+	while (*release < f->n_releases && f->releases[*release].end_us <= t)
+		(*release)++;
+	if (*release < f->n_releases)
+		next = f->releases[*release].end_us;
+	for (uint32_t b = 0; b < f->n_booked; b++)
+		if (f->booked[b].end_us > t && f->booked[b].end_us < next)
+			next = f->booked[b].end_us;
+	return calendar_next(c, t, next);
+}
+
+/* A count that must be reached before the job can start, and is cheap to follow as time
+ * goes on: pods of its largest kind that devices allow, planned starts left aside. */
+struct gauge {
+	uint32_t whole; /* of one pod; 0 = no such count */
+	int64_t pods, need;
+	const uint64_t *fit, *flavor;
+};
+
+static struct gauge gauge_new(struct cycle *c, uint32_t job, uint32_t flavor)
+{
+	const uint32_t request = c->s->jobs[job].request;
+	const struct snap_request *r = &c->s->requests[request];
+	struct future *f = c->future;
+	struct gauge g = { 0 };
+	uint32_t group = 0;
+
+	if (flavor == SNAP_NONE)
+		return g;
+	for (uint32_t i = 1; i < r->n_groups; i++)
+		if (r->groups[i].gpus_milli > r->groups[group].gpus_milli)
+			group = i;
+	g.whole = nodes_need(&r->groups[group]).whole;
+	g.whole += r->groups[group].gpus_milli % SNAP_MILLI > 0;
+	g.need = r->groups[group].pods_min;
+	g.fit = fit_of(c, request, group)->nodes;
+	g.flavor = c->flavors[flavor];
+	if (g.whole == 0 || c->failed)
+		return g;
+	memcpy(f->rooms, f->whole_now, c->s->n_nodes * sizeof(*f->rooms));
+	for (uint32_t n = 0; n < c->s->n_nodes; n++)
+		if (bits_has(g.fit, n) && bits_has(g.flavor, n) && bits_has(c->ready, n))
+			g.pods += f->rooms[n] / g.whole;
+	return g;
+}
+
+static void gauge_add(struct cycle *c, struct gauge *g, const struct release *r)
+{
+	uint16_t *room = &c->future->rooms[r->node];
+
+	if (g->whole == 0 || r->whole == 0)
+		return;
+	if (bits_has(g->fit, r->node) && bits_has(g->flavor, r->node) &&
+	    bits_has(c->ready, r->node))
+		g->pods += (*room + r->whole) / (int64_t)g->whole - *room / (int64_t)g->whole;
+	*room = (uint16_t)(*room + r->whole);
+}
+
+/* Moments at which nothing would have room by devices alone; left out. */
+static bool first_chance(struct cycle *c, struct gauge *g, int64_t t, uint32_t *counted)
+{
+	const struct future *f = c->future;
+
+	for (; *counted < f->n_releases && f->releases[*counted].end_us <= t; (*counted)++)
+		gauge_add(c, g, &f->releases[*counted]);
+	return g->whole == 0 || g->pods >= g->need;
+}
+
+/* Something may leave this very moment, when asked to. */
+static bool yields_now(const struct cycle *c)
+{
+	const struct future *f = c->future;
+
+	return f->n_releases > 0 && f->releases[0].end_us <= c->s->config.now_us;
+}
+
+bool future_plan(struct cycle *c, uint32_t job, uint32_t flavor, bool starving)
+{
+	const int64_t now = c->s->config.now_us;
+	uint32_t release = 0, counted = 0, tries;
+	struct gauge g;
+	int64_t t = now;
+
+	future_sort(c);
+	if (c->failed)
+		return false;
+	tries = TIMES_TRIED + c->future->n_planned;
+	g = gauge_new(c, job, flavor);
+	if (!starving && !yields_now(c))
+		t = next_end(c, t, &release);
+	for (; t != GPUQ_UNLIMITED && tries > 0 && !c->failed; t = next_end(c, t, &release)) {
+		if (!first_chance(c, &g, t, &counted))
+			continue;
+		tries--;
+		if (plan_at(c, job, flavor, t, starving))
+			return true;
+	}
+	return false;
+}
+
+bool future_reserve(struct cycle *c, uint32_t job, uint32_t flavor)
+{
+	const struct snap_config *config = &c->s->config;
+	const uint32_t kind = flavor == SNAP_NONE ? c->s->n_flavors : flavor;
+
+	if (config->backfill_depth == 0 || !future_look_ahead(c))
+		return false;
+	if (future_planned(c->future, job))
+		return true;
+	if (c->future->n_of_flavor[kind] >= config->backfill_depth ||
+	    c->future->n_tests++ >= config->max_job_test)
+		return false;
+	return future_plan(c, job, flavor, false);
+}
+
+/* ---- the plan ---- */
+
+static void emit_reserve(struct cycle *c, const struct planned *p)
+{
+	struct plan_action *a = CYCLE_PUSH(c, actions, 1);
+	struct plan_pod *pods = CYCLE_PUSH(c, plan_pods, p->n_places);
+	const struct place *places = &c->future->places[p->place_first];
+
+	if (!a || !pods)
+		return;
+	for (uint32_t i = 0; i < p->n_places; i++)
+		pods[places[i].index] = (struct plan_pod){ .group = places[i].group,
+							   .index = places[i].index,
+							   .node = places[i].node };
+	*a = (struct plan_action){
+		.kind = PLAN_RESERVE,
+		.job = p->job,
+		.key = { c->s->jobs[p->job].key.id, sched_next_element(c, p->job) },
+		.flavor = p->flavor,
+		.pod_first = c->n_plan_pods - p->n_places,
+		.n_pods = p->n_places,
+		.start_us = p->start_us,
+		.claimant = SNAP_NONE,
+	};
+}
+
+void future_finish(struct cycle *c)
+{
+	if (!c->future || !future_look_ahead(c))
+		return;
+	future_yield(c);
+	for (uint32_t i = 0; i < c->future->n_planned; i++)
+		emit_reserve(c, &c->future->planned[i]);
+}

@@ -1,0 +1,113 @@
+#include "gpuqd/core/future.h"
+
+#include "gpuqd/core/sort.h"
+
+/* Jobs that have waited too long have their planned starts before all others, by how
+ * long they wait, on at most half of each flavor: then what is small and comes often
+ * cannot keep what is large waiting for ever. A job that is more than the share of its
+ * queue has no such right while others want theirs. */
+
+struct line {
+	const struct snapshot *s;
+	uint32_t *jobs; /* a heap, the youngest on top; then in order */
+	uint32_t n, room;
+};
+
+static int64_t waits_since(const struct snap_job *j)
+{
+	return j->begin_us > j->submit_us ? j->begin_us : j->submit_us;
+}
+
+/* < 0: x has waited longer */
+static int cmp_wait(const void *ctx, uint32_t x, uint32_t y)
+{
+	const struct snap_job *jobs = ctx;
+	int d = sort_i64(waits_since(&jobs[x]), waits_since(&jobs[y]));
+
+	return d ? d : sort_i64(x, y);
+}
+
+static void sift_down(struct line *l, uint32_t at)
+{
+	for (;;) {
+		const uint32_t job = l->jobs[at];
+		uint32_t top = at;
+
+		for (uint32_t kid = 2 * at + 1; kid <= 2 * at + 2 && kid < l->n; kid++)
+			if (cmp_wait(l->s->jobs, l->jobs[kid], l->jobs[top]) > 0)
+				top = kid;
+		if (top == at)
+			return;
+		l->jobs[at] = l->jobs[top];
+		l->jobs[top] = job;
+		at = top;
+	}
+}
+
+/* Keep the longest waiting ones. */
+static void offer(struct line *l, uint32_t job)
+{
+	if (l->n < l->room) {
+		l->jobs[l->n++] = job;
+		for (uint32_t i = l->n == l->room ? l->n / 2 : 0; i-- > 0;)
+			sift_down(l, i);
+	} else if (cmp_wait(l->s->jobs, job, l->jobs[0]) < 0) {
+		l->jobs[0] = job;
+		sift_down(l, 0);
+	}
+}
+
+static bool is_starving(const struct cycle *c, uint32_t job)
+{
+	const struct snap_job *j = &c->s->jobs[job];
+
+	return j->state == SNAP_PENDING && c->class_of[job] != SNAP_NONE && j->n_promises == 0 &&
+	       c->s->config.now_us - waits_since(j) > c->s->config.starve_us;
+}
+
+static void plan_one(struct cycle *c, uint32_t job)
+{
+	const struct snap_job *j = &c->s->jobs[job];
+	const struct snap_request *r = &c->s->requests[j->request];
+	const uint32_t n = r->gpus_milli > 0 ? r->n_flavor_ix : 1;
+
+	for (uint32_t i = 0; i < n && !c->failed; i++) {
+		const uint32_t flavor = r->gpus_milli > 0 ? r->flavor_ix[i] : SNAP_NONE;
+		struct plan_reason why;
+
+		if (flavor != SNAP_NONE &&
+		    (c->fair[(size_t)j->queue * c->s->n_res + flavor] < r->gpus_milli ||
+		     c->future->starving_milli[flavor] + r->gpus_milli >
+			     c->s->capacity[flavor] / 2))
+			continue;
+		if (ledger_admits(c, job, flavor, &why) && future_plan(c, job, flavor, true))
+			return;
+	}
+}
+
+void future_starving(struct cycle *c)
+{
+	struct line l = { .s = c->s };
+	uint32_t *scratch;
+
+	if (c->s->config.backfill_depth == 0)
+		return;
+	for (uint32_t i = 0; i < c->s->n_jobs; i++)
+		l.room += is_starving(c, i);
+	if (l.room == 0 || !future_look_ahead(c))
+		return;
+	if (l.room > c->s->config.max_job_test)
+		l.room = c->s->config.max_job_test;
+	l.jobs = cycle_alloc(c, l.room, sizeof(*l.jobs));
+	scratch = cycle_alloc(c, l.room, sizeof(*scratch));
+	if (c->failed)
+		return;
+	for (uint32_t i = 0; l.room > 0 && i < c->s->n_jobs; i++)
+		if (is_starving(c, i))
+			offer(&l, i);
+	sort_ix(l.jobs, scratch, l.n, cmp_wait, c->s->jobs);
+	for (uint32_t i = 0; i < l.n && !c->failed; i++) {
+		gpuq_arena_reset(&c->scratch);
+		plan_one(c, l.jobs[i]);
+	}
+}

@@ -1,0 +1,600 @@
+/* Random clusters of one queue through virtual time: planned starts, the calendar, and
+ * jobs that run ahead of both. `prop_time [CASES [SEED]]`; prints the seed of a case
+ * that fails, and the case when it is asked for alone. One queue, because the order of
+ * service must stay as it is: then nothing but what is said here may move a planned
+ * start to a later time. */
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gpuqd/core/sched.h"
+#include "tests/prop/prop.h"
+
+#define CASES 2000
+#define SEED 20261122
+#define NODES 6
+#define JOBS 24
+#define SLICES 3
+#define PODS 8
+#define DEVICES 10
+#define MINUTE (60 * GPUQ_US_PER_S)
+#define STEPS 60
+
+enum { ABSENT, WAITING, RUNNING, ENDED };
+
+struct place {
+	int node, n_devices, devices[DEVICES], milli;
+};
+
+struct job {
+	int64_t submit, wall; /* wall 0 = unlimited */
+	int pods, milli, cpu, user, state;
+	bool exclusive, preemptible;
+	int64_t start, yield;
+	struct place places[PODS];
+};
+
+struct slice {
+	int64_t start, end;
+	unsigned nodes; /* as a set */
+	int gpus, user; /* user -1 = maintenance */
+};
+
+static struct {
+	int n_nodes, n_jobs, n_slices, gpus[NODES], cpu[NODES]; /* cpu 0 = not counted */
+	struct job jobs[JOBS];
+	struct slice slices[SLICES];
+	uint32_t depth;
+	int64_t now, starve;
+	int64_t planned[JOBS]; /* of the last cycle; 0 = none */
+	bool parts; /* some jobs want parts of devices */
+	bool upset; /* something happened that may move planned starts */
+	char wrong[300];
+} w;
+
+static long n_displaced;
+
+static const char *const names[] = { "n0", "n1", "n2", "n3", "n4", "n5" };
+static const char *const slice_names[] = { "s0", "s1", "s2" };
+
+static void wrong(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+static void wrong(const char *fmt, ...)
+{
+	va_list ap;
+
+	if (w.wrong[0])
+		return;
+	va_start(ap, fmt);
+	vsnprintf(w.wrong, sizeof(w.wrong), fmt, ap);
+	va_end(ap);
+}
+
+/* ---- a case ---- */
+
+static int below(uint64_t *r, int n)
+{
+	return (int)(prop_random(r) % (uint64_t)n);
+}
+
+static void make_slice(uint64_t *r, struct slice *s)
+{
+	s->start = (below(r, 60) - 5) * MINUTE + w.now;
+	s->end = s->start + (1 + below(r, 40)) * MINUTE;
+	s->user = below(r, 3) - 1;
+	if (below(r, 2))
+		s->gpus = 1 + below(r, 8);
+	else
+		s->nodes = 1 + (unsigned)below(r, (1 << w.n_nodes) - 1);
+}
+
+static void make_job(uint64_t *r, struct job *j, int ix)
+{
+	static const int milli[] = { 1000, 1000, 2000, 4000, 8000, 3000, 0, 500, 300 };
+
+	j->submit = w.now - 100 + ix + (below(r, 2) ? below(r, 30) * MINUTE : 0);
+	j->wall = below(r, 8) ? (1 + below(r, 40)) * MINUTE : 0;
+	j->pods = below(r, 3) ? 1 : 1 + below(r, 4);
+	j->milli = milli[below(r, w.parts ? 9 : 7)];
+	j->cpu = below(r, 2) * (1 + below(r, 4));
+	j->user = below(r, 2);
+	j->exclusive = below(r, 12) == 0;
+	j->preemptible = below(r, 3) > 0;
+	j->state = ABSENT;
+}
+
+static void make_case(uint64_t seed)
+{
+	static const int gpus[] = { 8, 4, 4, 2, 10, 1 };
+	static const uint32_t depths[] = { 1, 2, 8, UINT32_MAX };
+	uint64_t r = seed;
+
+	memset(&w, 0, sizeof(w));
+	w.now = 10000 * MINUTE;
+	w.n_nodes = 1 + below(&r, NODES);
+	w.n_jobs = 1 + below(&r, JOBS);
+	w.n_slices = below(&r, 2) ? below(&r, SLICES + 1) : 0;
+	w.parts = below(&r, 2);
+	w.depth = depths[below(&r, 4)];
+	w.starve = below(&r, 4) ? 100000 * MINUTE : 10 * MINUTE;
+	for (int i = 0; i < w.n_nodes; i++) {
+		w.gpus[i] = gpus[below(&r, 6)];
+		w.cpu[i] = below(&r, 2) ? 4 + below(&r, 12) : 0;
+	}
+	for (int i = 0; i < w.n_jobs; i++)
+		make_job(&r, &w.jobs[i], i);
+	for (int i = 0; i < w.n_slices; i++)
+		make_slice(&r, &w.slices[i]);
+}
+
+static void print_case(void)
+{
+	const int64_t t0 = 10000 * MINUTE;
+
+	for (int i = 0; i < w.n_nodes; i++)
+		printf("  node n%d gpus=%d cpu=%d\n", i, w.gpus[i], w.cpu[i]);
+	for (int i = 0; i < w.n_slices; i++)
+		printf("  slice s%d %" PRId64 "..%" PRId64 " nodes=%x gpus=%d user=%d\n", i,
+		       (w.slices[i].start - t0) / MINUTE, (w.slices[i].end - t0) / MINUTE,
+		       w.slices[i].nodes, w.slices[i].gpus, w.slices[i].user);
+	for (int i = 0; i < w.n_jobs; i++)
+		printf("  job %d submit=%" PRId64 " wall=%" PRId64 " pods=%d milli=%d cpu=%d "
+		       "user=%d exclusive=%d preemptible=%d\n",
+		       i + 1, (w.jobs[i].submit - t0) / MINUTE, w.jobs[i].wall / MINUTE,
+		       w.jobs[i].pods, w.jobs[i].milli, w.jobs[i].cpu, w.jobs[i].user,
+		       w.jobs[i].exclusive, w.jobs[i].preemptible);
+}
+
+/* ---- the world as a snapshot ---- */
+
+static uint32_t add_request(struct snapshot *s, const struct job *j)
+{
+	const struct snap_group g = { .name = "main",
+				      .pods_min = (uint32_t)j->pods,
+				      .pods_max = (uint32_t)j->pods,
+				      .gpus_milli = j->milli,
+				      .cpu_milli = j->cpu * 1000 };
+	const struct snap_request r = { .groups = &g, .n_groups = 1, .exclusive = j->exclusive };
+
+	return snapshot_add_request(s, &r);
+}
+
+static void add_job(struct snapshot *s, int ix)
+{
+	const struct job *in = &w.jobs[ix];
+	struct snap_job j;
+	uint32_t handle;
+
+	snap_job_default(&j);
+	j.key.id = (uint32_t)ix + 1;
+	j.queue = 0;
+	j.request = add_request(s, in);
+	j.user = snapshot_user(s, in->user ? "bob" : "ann");
+	j.submit_us = in->submit;
+	j.preemptible = in->preemptible;
+	if (in->wall)
+		j.walltime_us = in->wall;
+	if (in->state == RUNNING) {
+		j.state = SNAP_RUNNING;
+		j.start_us = in->start;
+		j.yield_us = in->yield;
+	}
+	handle = snapshot_add_job(s, &j);
+	for (int p = 0; in->state == RUNNING && p < in->pods; p++) {
+		uint32_t devices[DEVICES];
+		const struct snap_alloc a = { .job = handle,
+					      .node = (uint32_t)in->places[p].node,
+					      .index = (uint32_t)p,
+					      .devices = devices,
+					      .n_devices = (uint32_t)in->places[p].n_devices,
+					      .milli = in->places[p].milli };
+
+		for (int d = 0; d < in->places[p].n_devices; d++)
+			devices[d] = (uint32_t)in->places[p].devices[d];
+		snapshot_add_alloc(s, &a);
+	}
+}
+
+static void add_slice(struct snapshot *s, int ix)
+{
+	const struct slice *in = &w.slices[ix];
+	const uint32_t user = snapshot_user(s, in->user == 1 ? "bob" : "ann");
+	uint32_t nodes[NODES];
+	struct snap_reservation r = { .name = slice_names[ix],
+				      .start_us = in->start,
+				      .end_us = in->end,
+				      .nodes = nodes,
+				      .gpus_milli = in->gpus * SNAP_MILLI,
+				      .flavor = SNAP_NONE,
+				      .queue = SNAP_NONE,
+				      .users = &user,
+				      .n_users = in->user >= 0,
+				      .maintenance = in->user < 0 };
+
+	for (int n = 0; n < w.n_nodes; n++)
+		if (in->nodes >> n & 1)
+			nodes[r.n_nodes++] = (uint32_t)n;
+	snapshot_add_reservation(s, &r);
+}
+
+static struct snapshot *build(void)
+{
+	struct snap_config config;
+	struct snap_queue q;
+	struct snap_share shares[3];
+	struct snapshot *s;
+	struct gpuq_err err = GPUQ_ERR_INIT;
+
+	snap_config_default(&config);
+	config.now_us = w.now;
+	config.backfill_depth = w.depth;
+	config.starve_us = w.starve;
+	config.reclaim = config.consolidation = false;
+	s = snapshot_new(&config);
+	snapshot_add_flavor(s, "gpu", 0);
+	for (int i = 0; i < 3; i++) {
+		snap_share_default(&shares[i]);
+		shares[i].quota = GPUQ_UNLIMITED;
+	}
+	snap_queue_default(&q);
+	q.name = "q";
+	q.shares = shares;
+	snapshot_add_queue(s, &q);
+	for (int i = 0; i < w.n_nodes; i++) {
+		struct snap_node n;
+
+		snap_node_default(&n);
+		n.name = names[i];
+		n.flavor = 0;
+		n.n_devices = (uint32_t)w.gpus[i];
+		if (w.cpu[i])
+			n.cpu_milli = w.cpu[i] * 1000;
+		snapshot_add_node(s, &n);
+	}
+	for (int i = 0; i < w.n_jobs; i++)
+		if (w.jobs[i].state == WAITING || w.jobs[i].state == RUNNING)
+			add_job(s, i);
+	for (int i = 0; i < w.n_slices; i++)
+		add_slice(s, i);
+	if (snapshot_seal(s, &err) < 0)
+		wrong("sealing: %s", err.text);
+	return s;
+}
+
+/* ---- what must hold ---- */
+
+static int64_t end_of(const struct job *j, int64_t start)
+{
+	return j->wall ? start + j->wall : INT64_MAX;
+}
+
+/* When a running job is gone: it may run where it has to yield. */
+static int64_t gone(const struct job *j)
+{
+	const int64_t end = end_of(j, j->start);
+
+	return j->yield && j->yield < end ? j->yield : end;
+}
+
+static bool owns(const struct slice *s, const struct job *j)
+{
+	return s->user >= 0 && s->user == j->user;
+}
+
+/* May it run on that node from start to end, as far as the calendar goes? */
+static void check_slices(int ix, int node, int64_t start, int64_t end, const char *what)
+{
+	for (int i = 0; i < w.n_slices; i++) {
+		const struct slice *s = &w.slices[i];
+
+		if (!(s->nodes >> node & 1) || s->end <= start || s->start >= end ||
+		    (owns(s, &w.jobs[ix]) && start >= s->start))
+			continue;
+		wrong("job %d %s on n%d in slice s%d", ix + 1, what, node, i);
+	}
+}
+
+struct load {
+	int cpu, whole;
+	bool alone, mixed;
+};
+
+static void add_pod(struct load *l, const struct job *j, int ix, int *first)
+{
+	l->cpu += j->cpu;
+	l->alone |= j->exclusive;
+	l->mixed |= *first >= 0 && *first != ix;
+	*first = ix;
+}
+
+/* What the node carries at t, when everything ends in time and all that is planned
+ * begins, and what amounts are kept there. */
+static void check_moment(const struct plan *p, int node, int64_t t)
+{
+	struct load l = { 0 };
+	bool used[DEVICES] = { false };
+	int first = -1;
+
+	for (int i = 0; i < w.n_jobs; i++) {
+		const struct job *j = &w.jobs[i];
+
+		for (int k = 0; j->state == RUNNING && gone(j) > t && k < j->pods; k++) {
+			if (j->places[k].node != node)
+				continue;
+			add_pod(&l, j, i, &first);
+			for (int d = 0; d < j->places[k].n_devices; d++)
+				used[j->places[k].devices[d]] = true;
+		}
+	}
+	for (int d = 0; d < DEVICES; d++)
+		l.whole += used[d];
+	for (uint32_t i = 0; i < p->n_actions; i++) {
+		const struct plan_action *a = &p->actions[i];
+		const int ix = (int)a->key.id - 1;
+
+		if (a->kind != PLAN_RESERVE || a->start_us > t ||
+		    end_of(&w.jobs[ix], a->start_us) <= t)
+			continue;
+		for (uint32_t k = 0; k < a->n_pods; k++)
+			if ((int)p->pods[a->pod_first + k].node == node) {
+				add_pod(&l, &w.jobs[ix], ix, &first);
+				l.whole += (w.jobs[ix].milli + 999) / 1000;
+			}
+	}
+	if (l.whole > w.gpus[node] || (w.cpu[node] && l.cpu > w.cpu[node]))
+		wrong("n%d is overcommitted at %" PRId64 ": %d devices, %d cpu", node,
+		      (t - w.now) / MINUTE, l.whole, l.cpu);
+	if (l.alone && l.mixed)
+		wrong("n%d is not alone at %" PRId64, node, (t - w.now) / MINUTE);
+}
+
+/* Property 16, and that planned starts leave each other room: where one begins. */
+static void check_plan(const struct plan *p)
+{
+	for (uint32_t i = 0; i < p->n_actions; i++) {
+		const struct plan_action *a = &p->actions[i];
+		const int ix = (int)a->key.id - 1;
+
+		for (uint32_t k = 0; a->kind == PLAN_RESERVE && k < a->n_pods; k++) {
+			const int node = (int)p->pods[a->pod_first + k].node;
+
+			check_moment(p, node, a->start_us);
+			check_slices(ix, node, a->start_us, end_of(&w.jobs[ix], a->start_us),
+				     "is planned");
+		}
+	}
+}
+
+/* Did somebody whose turn comes before the job's do better than was planned? It may start
+ * whenever it fits, or be planned at last, even when the two share no flavor. */
+static bool overtaken(const int64_t *before, const int64_t *after, int ix)
+{
+	for (int i = 0; i < w.n_jobs; i++) {
+		const struct job *j = &w.jobs[i];
+		const int64_t at = j->state == RUNNING ? j->start : after[i];
+		const bool first =
+			j->submit < w.jobs[ix].submit || (j->submit == w.jobs[ix].submit && i < ix);
+
+		if (first && at && (j->state == WAITING || at == w.now) && at != before[i])
+			return true;
+	}
+	return false;
+}
+
+/* Nodes are chosen anew in every cycle. Now and then somebody who is planned before the
+ * job gets others than before, at the same time, and these were the job's: seldom, see
+ * main(). */
+static bool displaced(const int64_t *before, int ix)
+{
+	bool any = false;
+
+	for (int i = 0; w.n_nodes > 1 && i < w.n_jobs; i++)
+		any |= before[i] && (w.jobs[i].submit < w.jobs[ix].submit ||
+				     (w.jobs[i].submit == w.jobs[ix].submit && i < ix));
+	n_displaced += any;
+	return any;
+}
+
+/* Property 15: nothing but an arrival before it, an eviction or an early end moves a
+ * planned start to a later time. */
+static void check_not_later(const int64_t *before, const int64_t *after)
+{
+	/* Who begins to starve comes before all others. Parts are planned as devices, and
+	 * may stand elsewhere when they start. */
+	if (w.starve < 1000 * MINUTE || w.parts)
+		return;
+	/* The nodes of an amount are chosen late, and with them who stands behind it. */
+	for (int i = 0; i < w.n_slices; i++)
+		if (w.slices[i].gpus)
+			return;
+	for (int i = 0; i < w.n_jobs && !w.upset; i++)
+		if (before[i] && w.jobs[i].state == WAITING && !overtaken(before, after, i) &&
+		    (after[i] == 0 || after[i] > before[i]) && !displaced(before, i))
+			wrong("job %d was planned for %" PRId64 ", and now for %" PRId64, i + 1,
+			      (before[i] - 10000 * MINUTE) / MINUTE,
+			      after[i] ? (after[i] - 10000 * MINUTE) / MINUTE : -1);
+}
+
+/* Every reason is one that says what it should. */
+static void check_reasons(const struct snapshot *s, const struct plan *p)
+{
+	for (uint32_t i = 0; i < p->n_reasons; i++) {
+		const struct plan_reason *r = &p->reasons[i];
+
+		if (r->code == GPUQ_R_RESERVATION &&
+		    (r->unit != PLAN_TIME || r->have != w.now || r->need <= w.now))
+			wrong("job %u: reservation %s at a wrong time", s->jobs[r->job].key.id,
+			      r->object);
+	}
+}
+
+/* ---- carrying out ---- */
+
+static void start(const struct plan *p, const struct plan_action *a)
+{
+	const int ix = (int)a->key.id - 1;
+	struct job *j = &w.jobs[ix];
+
+	j->state = RUNNING;
+	j->start = w.now;
+	j->yield = a->yield_us;
+	if (a->yield_us && (!j->preemptible || j->wall || a->yield_us < w.now + MINUTE))
+		wrong("job %d should not run ahead", ix + 1);
+	for (uint32_t k = 0; k < a->n_pods; k++) {
+		const struct plan_pod *pod = &p->pods[a->pod_first + k];
+		struct place *to = &j->places[k];
+
+		*to = (struct place){ .node = (int)pod->node,
+				      .n_devices = (int)pod->n_devices,
+				      .milli = pod->milli };
+		for (uint32_t d = 0; d < pod->n_devices; d++)
+			to->devices[d] = (int)p->devices[pod->device_first + d];
+		check_slices(ix, to->node, w.now, gone(j), "starts");
+	}
+}
+
+static bool cleared(const struct job *j)
+{
+	for (int i = 0; i < w.n_slices; i++)
+		for (int k = 0; k < j->pods; k++)
+			if (w.slices[i].nodes >> j->places[k].node & 1 &&
+			    w.slices[i].start <= w.now && w.slices[i].end > w.now &&
+			    !owns(&w.slices[i], j) && (w.slices[i].user < 0 || j->preemptible))
+				return true;
+	return false;
+}
+
+static void evict(const struct plan_action *a)
+{
+	const int ix = (int)a->key.id - 1;
+	struct job *j = &w.jobs[ix];
+
+	if (j->state != RUNNING || (!cleared(j) && (j->yield == 0 || j->yield > w.now)))
+		wrong("job %d is evicted for nothing", ix + 1);
+	j->state = WAITING;
+	j->yield = 0;
+	w.upset = true;
+}
+
+/* One cycle; false: nothing has changed. */
+static bool cycle(void)
+{
+	struct gpuq_arena mem = GPUQ_ARENA_INIT(0);
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	struct snapshot *s = build();
+	struct plan p = { 0 };
+	int64_t planned[JOBS] = { 0 };
+	bool changed = false;
+
+	if (!w.wrong[0] && sched_cycle(s, &mem, &p, &err) < 0)
+		wrong("cycle: %s", err.text);
+	for (uint32_t i = 0; !w.wrong[0] && i < p.n_actions; i++) {
+		const struct plan_action *a = &p.actions[i];
+
+		changed |= a->kind != PLAN_RESERVE;
+		if (a->kind == PLAN_PLACE)
+			start(&p, a);
+		else if (a->kind == PLAN_EVICT)
+			evict(a);
+		else
+			planned[a->key.id - 1] = a->start_us;
+	}
+	if (!w.wrong[0]) {
+		check_reasons(s, &p);
+		check_not_later(w.planned, planned);
+		if (!w.upset)
+			check_plan(&p);
+	}
+	memcpy(w.planned, planned, sizeof(planned));
+	snapshot_free(s);
+	gpuq_arena_done(&mem);
+	return changed;
+}
+
+/* The next moment at which something is submitted, ends, is evicted or begins. */
+static int64_t next_event(void)
+{
+	int64_t next = INT64_MAX;
+
+	for (int i = 0; i < w.n_jobs; i++) {
+		const struct job *j = &w.jobs[i];
+		int64_t t = j->state == ABSENT ? j->submit : j->state == RUNNING ? gone(j) : next;
+
+		if (j->state == RUNNING && t <= w.now)
+			t = end_of(j, j->start); /* it had to yield, and stayed */
+		next = t < next ? t : next;
+	}
+	for (int i = 0; i < w.n_slices; i++) {
+		if (w.slices[i].start > w.now && w.slices[i].start < next)
+			next = w.slices[i].start;
+		if (w.slices[i].end > w.now && w.slices[i].end < next)
+			next = w.slices[i].end;
+	}
+	return next;
+}
+
+static const char *run(uint64_t seed, bool print)
+{
+	make_case(seed);
+	if (print)
+		print_case();
+	for (int step = 0; step < STEPS && !w.wrong[0]; step++) {
+		int rest = 0;
+
+		for (int i = 0; i < w.n_jobs; i++) {
+			struct job *j = &w.jobs[i];
+
+			/* Who comes later stands behind all others. */
+			if (j->state == ABSENT && j->submit <= w.now)
+				j->state = WAITING;
+			else if (j->state == RUNNING && end_of(j, j->start) <= w.now)
+				j->state = ENDED;
+		}
+		while (!w.wrong[0] && rest < 10 && cycle())
+			rest++;
+		if (print)
+			for (int i = 0; i < w.n_jobs; i++)
+				if (w.jobs[i].state == WAITING || w.jobs[i].start == w.now)
+					printf("at %" PRId64 ": job %d state %d planned %" PRId64
+					       "\n",
+					       (w.now - 10000 * MINUTE) / MINUTE, i + 1,
+					       w.jobs[i].state,
+					       w.planned[i]
+						       ? (w.planned[i] - 10000 * MINUTE) / MINUTE
+						       : -1);
+		if (rest == 10)
+			wrong("it does not come to rest");
+		w.now = next_event();
+		if (w.now == INT64_MAX)
+			break;
+		w.upset = false;
+	}
+	return w.wrong[0] ? w.wrong : NULL;
+}
+
+int main(int argc, char **argv)
+{
+	const long cases = argc > 1 ? strtol(argv[1], NULL, 10) : CASES;
+	const uint64_t seed = argc > 2 ? strtoull(argv[2], NULL, 10) : SEED;
+	long failed = 0;
+
+	printf("prop_time: %ld cases from seed %" PRIu64 "\n", cases, seed);
+	for (long i = 0; i < cases; i++) {
+		const char *why = run(seed + (uint64_t)i, cases == 1);
+
+		if (!why)
+			continue;
+		if (failed++ < 5)
+			printf("seed %" PRIu64 ": %s\nagain: prop_time 1 %" PRIu64 "\n",
+			       seed + (uint64_t)i, why, seed + (uint64_t)i);
+	}
+	printf("%ld displaced\n", n_displaced);
+	if (n_displaced > 2 + cases / 500) {
+		printf("planned starts are displaced too often\n");
+		failed++;
+	}
+	printf(failed ? "%ld fail\n" : "all hold\n", failed);
+	return failed > 0;
+}
