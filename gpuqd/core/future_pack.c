@@ -11,7 +11,7 @@
 static bool asks_for_parts(const struct snap_request *r)
 {
 	for (uint32_t g = 0; g < r->n_groups; g++)
-		if (r->groups[g].gpus_milli % SNAP_MILLI)
+		if (nodes_need(&r->groups[g]).parts)
 			return true;
 	return false;
 }
@@ -132,7 +132,7 @@ static void add_need(struct need *sum, const struct snap_group *g)
 {
 	const struct need one = nodes_need(g);
 
-	sum->whole += one.whole + (one.part > 0);
+	sum->whole += one.whole + one.parts;
 	sum->cpu = amount_sum(sum->cpu, one.cpu);
 	sum->memory = amount_sum(sum->memory, one.memory);
 	sum->pods++;
@@ -190,6 +190,15 @@ static bool pack_ahead(struct cycle *c, uint32_t job, uint32_t flavor)
 		return false;
 	c->future->yield_us = time_of_yield(c, job);
 	return true;
+}
+
+bool future_pack_strictly(struct cycle *c, uint32_t job, uint32_t flavor)
+{
+	struct future_bar bar;
+
+	if (!future_binds(c, job))
+		return pack_job(c, job, flavor);
+	return pack_within(c, job, flavor, future_end(c, job, c->s->config.now_us), &bar);
 }
 
 bool future_pack(struct cycle *c, uint32_t job, uint32_t flavor, struct future_bar *bar)
@@ -302,7 +311,7 @@ void future_yield(struct cycle *c)
 			takes = calendar_takes(c, i, c->s->allocs[a].node, takes);
 		b = in_the_way(c, i);
 		if (b || takes != GPUQ_UNLIMITED)
-			future_evict(c, i, GPUQ_CAUSE_PREEMPT, b ? b->job : SNAP_NONE, "3.4");
+			future_evict(c, i, GPUQ_CAUSE_YIELD, b ? b->job : SNAP_NONE, "3.4");
 		else
 			spend_all(c, i); /* it stays: who comes behind it may have to go */
 	}

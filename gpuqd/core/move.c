@@ -159,7 +159,7 @@ static bool place_all(struct cycle *c, struct moving *m)
 		const uint32_t flavor = flavor_of(c, unit);
 
 		m->n_packs++;
-		if (!pack_job(c, job, flavor))
+		if (!future_pack_strictly(c, job, flavor))
 			return false;
 		pack_undo(c, job);
 		if (!keep_places(c, m, job, unit, flavor))

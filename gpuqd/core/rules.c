@@ -1,12 +1,11 @@
 #include "gpuqd/core/claim.h"
 
 #include "gpuqd/core/amount.h"
+#include "gpuqd/core/priority.h"
 
 /* Who may take from whom. All tests are made at x and y, the queues below the nearest
  * common ancestor of claimant and victim on either side, and at the claimant's leaf;
  * always with the victims that are gone already left out. */
-
-#define EVICTED_MAX 3 /* in 24 hours; then a job is left alone by claims on shares */
 
 /* As the paragraphs of the manual are named. */
 const char *const claim_rule_words[] = {
@@ -114,14 +113,6 @@ static bool policy_allows(const struct cycle *c, const struct claim *k, const st
 	}
 }
 
-static bool evicted_enough(const struct cycle *c, const struct unit *u)
-{
-	const struct snap_job *j = &c->s->jobs[u->job];
-	const int64_t ran = c->s->config.now_us - j->start_us;
-
-	return j->n_evicted_day >= EVICTED_MAX && ran < 4 * min_runtime(c, u->queue, false);
-}
-
 /* ---- the rules ---- */
 
 bool claim_goes_before(const struct cycle *c, const struct claim *k, const struct unit *u)
@@ -199,8 +190,9 @@ enum claim_rule claim_legal(struct cycle *c, struct claim *k, uint32_t unit, str
 		if (config->reclaim_to == SNAP_RECLAIM_FAIR_SHARE && !k->only_quota &&
 		    (config->claims_per_hour == 0 ||
 		     c->s->queues[u->queue].n_claims_hour < config->claims_per_hour) &&
-		    !evicted_enough(c, u) && beyond(c, k, v->side, LINE_SHARE) &&
-		    free_on(c, k, v, LINE_SHARE) && free_on(c, k, v, LINE_QUOTA))
+		    !priority_exempt(c->s, u->job, min_runtime(c, u->queue, false)) &&
+		    beyond(c, k, v->side, LINE_SHARE) && free_on(c, k, v, LINE_SHARE) &&
+		    free_on(c, k, v, LINE_QUOTA))
 			return v->rule = RULE_SHARE;
 	}
 	v->must_keep = 0;

@@ -113,7 +113,7 @@ bool claim_fits(struct cycle *c, struct claim *k)
 	if (!ledger_admits(c, k->job, k->flavor, &why))
 		return false;
 	k->n_packs++;
-	if (!pack_job(c, k->job, k->flavor))
+	if (!future_pack_strictly(c, k->job, k->flavor))
 		return false;
 	pack_undo(c, k->job);
 	return true;
