@@ -63,7 +63,7 @@ static void hold_running(struct cycle *c, uint32_t job)
 	const struct snap_request *r = &c->s->requests[j->request];
 	int64_t left = j->walltime_us;
 
-	if (left != GPUQ_UNLIMITED)
+	if (left != GPUQ_UNLIMITED && !j->starting)
 		left = amount_less(amount_sum(j->start_us, left), c->s->config.now_us);
 	for (uint32_t a = j->alloc_first; a < j->alloc_first + j->n_allocs; a++) {
 		const struct snap_alloc *al = &c->s->allocs[a];

@@ -310,6 +310,7 @@ struct snap_job {
 	int64_t grace_us; /* that it may take to leave once it was told to */
 	int64_t yield_us; /* of what runs: when its places are somebody else's, see plan.h; 0 */
 	int64_t start_us; /* of what runs; else 0 */
+	bool starting; /* not all of it runs yet: its walltime has not begun */
 	bool preemptible;
 	bool spread; /* on the emptiest nodes instead of the fullest */
 	uint8_t held; /* SNAP_HELD_* */

@@ -137,7 +137,7 @@ enum { SC_PREEMPT_REQUEUE, SC_PREEMPT_CANCEL };
 
 struct sc_job {
 	const char *name, *queue, *user, *jobname;
-	int64_t priority, nice, submit, start, walltime, min_tasks, group_size, min_groups;
+	int64_t priority, nice, boost, submit, start, walltime, min_tasks, group_size, min_groups;
 	bool preemptible, evict_last, stale, hold, exclusive, spread;
 	struct gpuq_strmap role_min, licences;
 	struct sc_topology topology;
