@@ -84,7 +84,7 @@ static void wake_at(struct cycle *c, int64_t us)
 static void note_wake(struct cycle *c, uint32_t queue)
 {
 	const struct snap_queue *q = &c->s->queues[queue];
-	const int64_t left = q->budget_gpu_ms - q->budget_used_gpu_ms;
+	const int64_t left = amount_less(q->budget_gpu_ms, q->budget_used_gpu_ms);
 	const int64_t rate = c->budgets->rate_milli[queue];
 	fixed_u128 us;
 

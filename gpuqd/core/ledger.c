@@ -335,8 +335,8 @@ void ledger_shares(struct cycle *c)
 	if (!kids)
 		return;
 	if (s->config.usage_k_milli > 0 && s->config.usage_step_us > 0 &&
-	    s->config.now_us < c->wake_us - s->config.usage_step_us)
-		c->wake_us = s->config.now_us + s->config.usage_step_us;
+	    amount_sum(s->config.now_us, s->config.usage_step_us) < c->wake_us)
+		c->wake_us = amount_sum(s->config.now_us, s->config.usage_step_us);
 	sum_demand(c);
 	for (uint32_t res = 0; res < s->n_res; res++) {
 		divide_below(c, SNAP_NONE, res, kids);
