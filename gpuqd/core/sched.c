@@ -247,11 +247,15 @@ static bool try_start(struct cycle *c, uint32_t job)
 
 		reserved = ledger_admits(c, job, flavor, &why) && future_reserve(c, job, flavor);
 	}
-	/* The next of its class may get a planned start as well. */
+	/* The next of its class may get a planned start as well; where this one got none
+	 * for its length, a shorter one may. */
 	if (reserved)
 		own_reasons(c, job, why_first);
 	else
-		block_class(c, job, why_first, behind ? c->s->jobs[job].walltime_us : 0);
+		block_class(c, job, why_first,
+			    behind || (lacking && !future_full(c, job))
+				    ? c->s->jobs[job].walltime_us
+				    : 0);
 	return false;
 }
 
