@@ -24,6 +24,45 @@ static const char *const cluster_words[] = { "auto", "local", "kube", NULL };
 		__VA_ARGS__                                                                        \
 	}
 
+#define WEIGHT(key_, member_, doc_)                                                                \
+	{                                                                                          \
+		.key = (key_), .kind = GPUQ_K_INT,                                                 \
+		.offset = offsetof(struct policy_weights, member_), .min = 0,                      \
+		.max = INT64_C(1000000000000), .doc = (doc_)                                       \
+	}
+
+/* What a job's place in the line of its queue is made of. */
+static const struct gpuq_field weight_fields[] = {
+	WEIGHT("age", age, "points of a job that waited max_age"),
+	WEIGHT("fairshare", fair_share, "points of the user who has had least"),
+	WEIGHT("size", size, "points of a job that asks for all devices"),
+	WEIGHT("qos", qos, "points of the highest class; absent: classes come first"),
+	{ .key = "max_age",
+	  .kind = GPUQ_K_DURATION,
+	  .offset = offsetof(struct policy_weights, max_age_us),
+	  .doc = "a job does not grow older than this" },
+	{ .key = NULL },
+};
+
+static void weights_defaults(void *obj)
+{
+	*(struct policy_weights *)obj = policy_weights_default();
+}
+
+static int weights_check(struct gpuq_reader *r, const struct gpuq_val *v, void *obj)
+{
+	if (((const struct policy_weights *)obj)->max_age_us <= 0)
+		return gpuq_reader_fail(r, gpuq_get(v, "max_age"), GPUQ_EINVAL,
+					"expected a time above 0");
+	return 0;
+}
+
+static const struct gpuq_schema weights_schema = { .name = "priority_weights",
+						   .size = sizeof(struct policy_weights),
+						   .fields = weight_fields,
+						   .defaults = weights_defaults,
+						   .check = weights_check };
+
 /* clang-format off */
 static const struct gpuq_field fields[] = {
 	F("listen", GPUQ_K_STRLIST, listen, .doc = "sockets to listen on, unix:/path"),
@@ -42,6 +81,9 @@ static const struct gpuq_field fields[] = {
 	F("creates_per_second", GPUQ_K_INT, creates_per_s, .min = 0, .max = 1000000, .doc = "pods created per second at most; 0: no limit"),
 	F("map_size", GPUQ_K_BYTES, map_bytes, .doc = "largest size of the database (address space)"),
 	F("unsafe_fs", GPUQ_K_BOOL, unsafe_fs, .doc = "allow a network or overlay filesystem for state"),
+	F("priority_weights", GPUQ_K_OBJECT, policy.weights, .sub = &weights_schema, .doc = "what a job's place in its queue is made of: age, fairshare, size, qos, max_age"),
+	F("usage_half_life", GPUQ_K_DURATION, policy.usage_half_life_us, .doc = "past use counts half after; 0: it is never forgotten"),
+	F("usage_k", GPUQ_K_MILLI, policy.usage_k_milli, .doc = "weight of past use when queues share what is left over; 0: it does not count"),
 	{ .key = NULL },
 };
 /* clang-format on */
@@ -51,6 +93,7 @@ static void defaults(void *obj)
 	struct config *c = obj;
 
 	c->gpus = -1;
+	c->policy = policy_default();
 	c->finished_pod_keep_us = -1;
 	c->start_timeout_us = 600 * GPUQ_US_PER_S;
 	c->log_level = "info";
@@ -63,6 +106,9 @@ static int check(struct gpuq_reader *r, const struct gpuq_val *v, void *obj)
 	if (log_level_parse(c->log_level) < 0)
 		return gpuq_reader_fail(r, gpuq_get(v, "log_level"), GPUQ_EINVAL,
 					"expected err, warn, notice, info or debug");
+	if (c->policy.usage_k_milli < 0 || c->policy.usage_k_milli > 1000000)
+		return gpuq_reader_fail(r, gpuq_get(v, "usage_k"), GPUQ_EINVAL,
+					"expected a number from 0 to 1000");
 	for (size_t i = 0; i < c->listen.n; i++)
 		if (strncmp(c->listen.items[i], "unix:/", 6) != 0)
 			return gpuq_reader_fail(r, gpuq_get(v, "listen"), GPUQ_EINVAL,

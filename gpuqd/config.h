@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "gpuqd/core/policy.h"
 #include "libgpuq/arena.h"
 #include "libgpuq/buf.h"
 #include "libgpuq/err.h"
@@ -36,6 +37,7 @@ struct config {
 	int64_t creates_per_s;
 	int64_t map_bytes;
 	bool unsafe_fs;
+	struct policy policy;
 	/* what was asked for on the command line */
 	bool check, print, help, version;
 };

@@ -122,7 +122,7 @@ static int load_one(void *arg, const unsigned char *key, size_t key_len, const u
 
 /* *empty: nothing was ever stored there, not even an identity. A database whose first
  * start failed (a wrong site file) is as good as new. */
-static int load_model(struct store *st, bool kube, struct model **out, bool *empty,
+static int load_model(struct store *st, const struct config *c, struct model **out, bool *empty,
 		      struct gpuq_err *err)
 {
 	unsigned char raw[4];
@@ -136,6 +136,7 @@ static int load_model(struct store *st, bool kube, struct model **out, bool *emp
 	l.m = model_new(id); /* a stored identity replaces this one */
 	if (!l.m)
 		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+	l.m->policy = c->policy;
 	for (size_t i = 0; i < model_load_order_n && rc == 0; i++) {
 		l.table = model_load_order[i];
 		rc = store_each(st, l.table, NULL, 0, NULL, 0, false, 0, load_one, &l, err);
@@ -145,7 +146,7 @@ static int load_model(struct store *st, bool kube, struct model **out, bool *emp
 		return rc;
 	}
 	*empty = strcmp(l.m->cluster_id, id) == 0;
-	l.m->has_besides = kube;
+	l.m->has_besides = c->cluster == CLUSTER_KUBE;
 	*out = l.m;
 	return 0;
 }
@@ -224,7 +225,7 @@ static void reload(void *arg)
 
 	d->reload = NULL;
 	stop_cluster(d);
-	if (load_model(d->store, d->config->cluster == CLUSTER_KUBE, &m, &empty, &err) < 0) {
+	if (load_model(d->store, d->config, &m, &empty, &err) < 0) {
 		log_err("store.load", "error=%s", LOGS(err.text));
 		loop_stop(d->loop, EXIT_IO);
 		return;
@@ -346,8 +347,7 @@ static int open_store(struct daemon *d, struct gpuq_err *err)
 	int rc = store_open(d->config->state, &o, &d->store, &fresh, err);
 
 	if (rc == 0)
-		rc = load_model(d->store, d->config->cluster == CLUSTER_KUBE, &d->model, &empty,
-				err);
+		rc = load_model(d->store, d->config, &d->model, &empty, err);
 	if (rc < 0)
 		return rc;
 	if (empty && d->config->site)

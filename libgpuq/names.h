@@ -103,7 +103,8 @@ enum gpuq_unit {
 	X(INFRA, "infra")                                                                          \
 	X(CONSOLIDATE, "consolidate")                                                              \
 	X(SHRINK, "shrink")                                                                        \
-	X(REQUEUE, "requeue")
+	X(REQUEUE, "requeue")                                                                      \
+	X(YIELD, "yield")
 
 enum gpuq_cause {
 #define X(sym, word) GPUQ_CAUSE_##sym,

@@ -265,8 +265,7 @@ static void clear_nodes(struct cycle *c)
 			    future_leaves(c, j))
 				continue;
 			future_evict(c, j,
-				     slice(c, i)->maintenance ? GPUQ_CAUSE_DRAIN
-							      : GPUQ_CAUSE_PREEMPT,
+				     slice(c, i)->maintenance ? GPUQ_CAUSE_DRAIN : GPUQ_CAUSE_YIELD,
 				     SNAP_NONE, "3.6");
 			c->future->stale = true;
 		}

@@ -12,6 +12,7 @@
 #define GPUQD_CORE_CYCLE_H
 
 #include "gpuqd/core/bits.h"
+#include "gpuqd/core/links.h"
 #include "gpuqd/core/plan.h"
 #include "gpuqd/core/snapshot.h"
 
@@ -88,7 +89,12 @@ struct cycle {
 	uint64_t *gpuless; /* has no devices at all */
 	uint64_t *vacant; /* has no tenants */
 	uint64_t **flavors; /* nodes of each flavor */
+	struct links *links; /* by snapshot.joints; no devices = table not made yet */
 	int64_t cpu_per_device, mib_per_device; /* of the cluster, per 1024 devices */
+
+	struct later *later; /* promise.c; NULL until something leaves or is promised */
+	uint64_t *promised; /* jobs whose promises hold */
+	bool in_later; /* nodes stand as when all that leaves has left */
 
 	/* fit.c: where groups may stand */
 	struct group_fit *fits; /* by snap_request.where */
@@ -108,21 +114,28 @@ struct cycle {
 	/* topology.c */
 	struct level **levels; /* those asked for so far */
 	uint32_t n_levels, room_levels;
+	struct tree **trees; /* as well */
+	uint32_t n_trees, room_trees;
 	const uint64_t *domain; /* that the whole job at hand stands in; NULL = none yet */
+	const uint64_t *near; /* that it would rather stand in, inside domain; NULL = none */
+	uint32_t n_tries; /* domains tried for all roles of it together */
 
 	struct future *future; /* future.c; NULL until somebody is blocked */
 	bool withholding; /* planned starts are being left what they count on */
 	bool planning; /* nodes stand for a later moment: counts, no devices */
 
 	/* ledger.c: queues, by [q * n_res + r] */
-	int64_t *held; /* what runs or leaves holds */
+	int64_t *held; /* what runs or leaves holds, or was promised */
+	int64_t *leaving; /* the part of it that has been told to leave */
 	int64_t *firm; /* the part of it that cannot be evicted */
 	int64_t *demand; /* running and waiting, capped by limits */
 	int64_t *fair;
-	int64_t *running; /* jobs, by queue */
+	int64_t *running; /* jobs, by queue: those that run or leave, or were promised a start */
+	int64_t *parting; /* those of them that leave */
 	bool *stopped; /* by queue: it or an ancestor is */
 	bool *per_user; /* by queue: some limit on the path counts users */
 	bool lends_limited;
+	struct budgets *budgets; /* budget.c; NULL = no queue has one */
 	uint32_t *kid_first, *kid_next; /* children by age; kid_first[n_queues] = the root's */
 	int64_t *license_free;
 	struct user_use *user_uses;
@@ -138,6 +151,10 @@ struct cycle {
 	uint32_t *n_why_of;
 	uint32_t *array_use; /* by job: position of its array's counter */
 	uint32_t *array_running; /* counters: elements that run, leave or were started */
+
+	/* priority.c */
+	struct priority *priority;
+	struct units *units; /* units.c; NULL until somebody claims */
 
 	/* order.c */
 	struct turn *turns; /* by queue, then the root's */
@@ -188,6 +205,31 @@ void nodes_change(struct cycle *c, uint32_t node);
 void nodes_changed(struct cycle *c, uint32_t node);
 void nodes_fill_buckets(struct cycle *c); /* anew, from whole and usable */
 
+/* budget.c: GPU-minutes of queues */
+void budget_init(struct cycle *c);
+/* May it start, for as long as it may run, inside the hard budgets above it? */
+bool budget_admits(struct cycle *c, uint32_t job, uint32_t flavor, struct plan_reason *why);
+void budget_start(struct cycle *c, uint32_t job, uint32_t flavor);
+/* Do longer jobs alone fail for this reason? */
+bool budget_refused(const struct plan_reason *why);
+/* A pod is gone from its node (sign 1), or is back there (-1): devices, amounts, tenants. */
+void nodes_shift(struct cycle *c, const struct snap_alloc *a, int sign);
+
+/* promise.c: places that are promised, and what nodes have once all that leaves has left */
+
+/* Take promises of the snapshot into account. */
+void promise_init(struct cycle *c);
+/* Start promised jobs whose places are free; release what cannot be kept. */
+void promise_serve(struct cycle *c);
+/* Nodes as they will be; and as they are. */
+void later_enter(struct cycle *c);
+void later_leave(struct cycle *c);
+bool later_differs(const struct cycle *c); /* does anything leave that nobody was promised? */
+/* A pod was told to leave in this cycle. */
+void later_pod_leaves(struct cycle *c, const struct snap_alloc *a);
+/* The places of the job at hand, found later and undone, are its own from now on. */
+void promise_places(struct cycle *c, uint32_t job);
+
 /* fit.c */
 const struct group_fit *fit_of(struct cycle *c, uint32_t request, uint32_t group);
 /* Free devices where a group may stand, counted again only after something was started.
@@ -221,10 +263,23 @@ bool future_full(const struct cycle *c, uint32_t job);
 bool future_binds(struct cycle *c, uint32_t job);
 /* As pack_job, leaving what is planned what it counts on; *bar = some of that. */
 bool future_pack(struct cycle *c, uint32_t job, uint32_t flavor, struct future_bar *bar);
+/* As pack_job; nothing planned is touched, not even for a time. */
+bool future_pack_strictly(struct cycle *c, uint32_t job, uint32_t flavor);
 /* After that: when the places have to be left again for what is planned; 0 = never. */
 int64_t future_yield_us(const struct cycle *c);
 /* A job was started: note when it ends. */
 void future_started(struct cycle *c, const struct plan_action *a);
+/* claim.c: make a blocked job room: it is promised places that others leave. *flavor = on
+ * which. The plan has all that follows. */
+bool claim_job(struct cycle *c, uint32_t job, uint32_t *flavor);
+/* rules.c: would it pass its queue's fair share, so that it may not claim what others hold?
+ * *why says by how much. */
+bool claim_exceeds_share(const struct cycle *c, uint32_t job, uint32_t flavor,
+			 struct plan_reason *why);
+/* units.c: what was started or promised is held from now on. */
+void units_add_started(struct cycle *c, uint32_t job, uint32_t flavor);
+/* sched.c: the places of the job at hand as an action. */
+void sched_emit(struct cycle *c, enum plan_kind kind, uint32_t job, uint32_t flavor);
 /* What runs or is promised was changed otherwise, by actions that stand in the plan: it
  * is looked at again, and planned starts that have become wrong are planned anew. */
 void future_changed(struct cycle *c);
@@ -242,6 +297,11 @@ void ledger_init(struct cycle *c);
 /* Demand and fair shares, once it is known which jobs are eligible. */
 void ledger_shares(struct cycle *c);
 void ledger_start(struct cycle *c, uint32_t job, uint32_t flavor);
+/* Amounts of a queue's work were told to leave; amounts by resource, negative = back. */
+void ledger_leaves(struct cycle *c, uint32_t queue, const int64_t *amounts, int64_t sign);
+void ledger_job_leaves(struct cycle *c, uint32_t queue, int64_t sign);
+/* Is the pod one that its job can do without? */
+bool ledger_is_surplus(const struct cycle *c, const struct snap_alloc *a);
 int64_t ledger_need(const struct cycle *c, uint32_t job, uint32_t flavor, uint32_t res);
 /* Do limits, quotas, licenses allow one start? Else false and *why says what does not. */
 bool ledger_admits(struct cycle *c, uint32_t job, uint32_t flavor, struct plan_reason *why);

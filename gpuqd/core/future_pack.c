@@ -192,6 +192,15 @@ static bool pack_ahead(struct cycle *c, uint32_t job, uint32_t flavor)
 	return true;
 }
 
+bool future_pack_strictly(struct cycle *c, uint32_t job, uint32_t flavor)
+{
+	struct future_bar bar;
+
+	if (!future_binds(c, job))
+		return pack_job(c, job, flavor);
+	return pack_within(c, job, flavor, future_end(c, job, c->s->config.now_us), &bar);
+}
+
 bool future_pack(struct cycle *c, uint32_t job, uint32_t flavor, struct future_bar *bar)
 {
 	c->future->yield_us = 0;
@@ -302,7 +311,7 @@ void future_yield(struct cycle *c)
 			takes = calendar_takes(c, i, c->s->allocs[a].node, takes);
 		b = in_the_way(c, i);
 		if (b || takes != GPUQ_UNLIMITED)
-			future_evict(c, i, GPUQ_CAUSE_PREEMPT, b ? b->job : SNAP_NONE, "3.4");
+			future_evict(c, i, GPUQ_CAUSE_YIELD, b ? b->job : SNAP_NONE, "3.4");
 		else
 			spend_all(c, i); /* it stays: who comes behind it may have to go */
 	}

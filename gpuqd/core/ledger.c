@@ -129,36 +129,115 @@ static void count_running(struct cycle *c, uint32_t queue)
 		c->running[q]++;
 }
 
+void ledger_leaves(struct cycle *c, uint32_t queue, const int64_t *amounts, int64_t sign)
+{
+	for (uint32_t q = queue; q != SNAP_NONE; q = c->s->queues[q].parent)
+		for (uint32_t res = 0; res < c->s->n_res; res++)
+			*cell(c, c->leaving, q, res) += sign * amounts[res];
+}
+
+void ledger_job_leaves(struct cycle *c, uint32_t queue, int64_t sign)
+{
+	for (uint32_t q = queue; q != SNAP_NONE; q = c->s->queues[q].parent)
+		c->parting[q] += sign;
+}
+
+static const struct snap_group *group_of(const struct snapshot *s, const struct snap_alloc *a)
+{
+	const struct snap_request *r = &s->requests[s->jobs[a->job].request];
+
+	return &r->groups[a->group < r->n_groups ? a->group : 0];
+}
+
+/* Pods of a group stand by index: those behind as many as it must have. */
+bool ledger_is_surplus(const struct cycle *c, const struct snap_alloc *a)
+{
+	const struct snap_job *j = &c->s->jobs[a->job];
+	const uint32_t must = group_of(c->s, a)->pods_min;
+	uint32_t before = 0;
+
+	if (j->n_allocs <= c->s->requests[j->request].n_pods)
+		return false;
+	for (const struct snap_alloc *o = &c->s->allocs[j->alloc_first]; o < a && before < must;
+	     o++)
+		before += o->group == a->group && !o->releasing;
+	return before >= must;
+}
+
+static void charge_pod(struct cycle *c, const struct snap_alloc *a, bool firm, bool leaves)
+{
+	const struct snapshot *s = c->s;
+	const struct snap_group *g = group_of(s, a);
+	const uint32_t queue = s->jobs[a->job].queue, f = s->nodes[a->node].flavor;
+	const struct {
+		uint32_t res;
+		int64_t amount;
+	} parts[] = {
+		{ f, g->gpus_milli },
+		{ snap_cpu(s), g->cpu_milli },
+		{ snap_memory(s), g->memory_bytes },
+	};
+
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+		if (parts[i].res == SNAP_NONE)
+			continue;
+		charge(c, queue, parts[i].res, parts[i].amount, firm);
+		for (uint32_t q = queue; leaves && q != SNAP_NONE; q = s->queues[q].parent)
+			add(cell(c, c->leaving, q, parts[i].res), parts[i].amount);
+	}
+}
+
+/* What a job that runs wants to have in the end, by the flavor it is on. */
+static void demand_of(struct cycle *c, const struct snap_job *j)
+{
+	const struct snapshot *s = c->s;
+	const struct snap_request *r = &s->requests[j->request];
+	const struct snap_alloc *first =
+		j->n_allocs ? &s->allocs[j->alloc_first] : &s->promises[j->promise_first];
+	const uint32_t f = s->nodes[first->node].flavor;
+
+	for (uint32_t g = 0; g < r->n_groups; g++) {
+		const struct snap_group *group = &r->groups[g];
+
+		if (f != SNAP_NONE)
+			add(cell(c, c->demand, j->queue, f),
+			    amount_times(group->gpus_milli, group->pods_max));
+		add(cell(c, c->demand, j->queue, snap_cpu(s)),
+		    amount_times(group->cpu_milli, group->pods_max));
+		add(cell(c, c->demand, j->queue, snap_memory(s)),
+		    amount_times(group->memory_bytes, group->pods_max));
+	}
+}
+
 static void charge_held(struct cycle *c)
 {
 	const struct snapshot *s = c->s;
 
 	for (uint32_t i = 0; i < s->n_jobs; i++) {
 		const struct snap_job *j = &s->jobs[i];
+		const bool promised = bits_has(c->promised, i);
 		int64_t gpus = 0;
 
-		if (j->state == SNAP_PENDING)
+		if (j->state == SNAP_PENDING && !promised)
 			continue;
 		for (uint32_t a = j->alloc_first; a < j->alloc_first + j->n_allocs; a++) {
 			const struct snap_alloc *al = &s->allocs[a];
-			const struct snap_request *r = &s->requests[j->request];
-			const struct snap_group *g =
-				&r->groups[al->group < r->n_groups ? al->group : 0];
-			const uint32_t f = s->nodes[al->node].flavor;
 
-			if (f != SNAP_NONE)
-				charge(c, j->queue, f, g->gpus_milli, !j->preemptible);
-			charge(c, j->queue, snap_cpu(s), g->cpu_milli, !j->preemptible);
-			charge(c, j->queue, snap_memory(s), g->memory_bytes, !j->preemptible);
-			gpus = amount_sum(gpus, g->gpus_milli);
-			if (j->state == SNAP_RUNNING) {
-				if (f != SNAP_NONE)
-					add(cell(c, c->demand, j->queue, f), g->gpus_milli);
-				add(cell(c, c->demand, j->queue, snap_cpu(s)), g->cpu_milli);
-				add(cell(c, c->demand, j->queue, snap_memory(s)), g->memory_bytes);
-			}
+			charge_pod(c, al, !j->preemptible && !ledger_is_surplus(c, al),
+				   al->releasing || j->state == SNAP_LEAVING);
+			gpus = amount_sum(gpus, group_of(s, al)->gpus_milli);
 		}
+		for (uint32_t p = j->promise_first;
+		     promised && p < j->promise_first + j->n_promises; p++) {
+			charge_pod(c, &s->promises[p], !j->preemptible, false);
+			gpus = amount_sum(gpus, group_of(s, &s->promises[p])->gpus_milli);
+		}
+		if (j->state == SNAP_RUNNING || promised ||
+		    (j->state == SNAP_LEAVING && j->returns))
+			demand_of(c, j);
 		count_running(c, j->queue);
+		if (j->state == SNAP_LEAVING && !promised)
+			ledger_job_leaves(c, j->queue, 1);
 		count_user(c, i, gpus);
 	}
 }
@@ -191,11 +270,18 @@ static void sum_demand(struct cycle *c)
 		if (j->state != SNAP_PENDING || c->class_of[i] == SNAP_NONE)
 			continue;
 		n = startable(c, i);
-		for (uint32_t f = 0; r->gpus_milli && f < r->n_flavor_ix; f++)
-			add(cell(c, c->demand, j->queue, r->flavor_ix[f]),
-			    amount_times(r->gpus_milli, n));
-		add(cell(c, c->demand, j->queue, snap_cpu(s)), amount_times(r->cpu_milli, n));
-		add(cell(c, c->demand, j->queue, snap_memory(s)), amount_times(r->memory_bytes, n));
+		for (uint32_t g = 0; g < r->n_groups; g++) {
+			const struct snap_group *group = &r->groups[g];
+			const int64_t pods = amount_times(group->pods_max, n);
+
+			for (uint32_t f = 0; group->gpus_milli && f < r->n_flavor_ix; f++)
+				add(cell(c, c->demand, j->queue, r->flavor_ix[f]),
+				    amount_times(group->gpus_milli, pods));
+			add(cell(c, c->demand, j->queue, snap_cpu(s)),
+			    amount_times(group->cpu_milli, pods));
+			add(cell(c, c->demand, j->queue, snap_memory(s)),
+			    amount_times(group->memory_bytes, pods));
+		}
 	}
 	for (uint32_t q = s->n_queues; q-- > 0;) {
 		for (uint32_t res = 0; res < s->n_res; res++) {
@@ -261,10 +347,12 @@ void ledger_init(struct cycle *c)
 	const size_t cells = (size_t)s->n_queues * s->n_res;
 
 	c->held = cycle_alloc(c, cells, sizeof(*c->held));
+	c->leaving = cycle_alloc(c, cells, sizeof(*c->leaving));
 	c->firm = cycle_alloc(c, cells, sizeof(*c->firm));
 	c->demand = cycle_alloc(c, cells, sizeof(*c->demand));
 	c->fair = cycle_alloc(c, cells, sizeof(*c->fair));
 	c->running = cycle_alloc(c, s->n_queues, sizeof(*c->running));
+	c->parting = cycle_alloc(c, s->n_queues, sizeof(*c->parting));
 	c->stopped = cycle_alloc(c, s->n_queues, sizeof(*c->stopped));
 	c->per_user = cycle_alloc(c, s->n_queues, sizeof(*c->per_user));
 	c->license_free = cycle_alloc(c, s->n_licenses, sizeof(*c->license_free));
@@ -286,6 +374,7 @@ void ledger_init(struct cycle *c)
 	init_users(c);
 	if (!c->failed)
 		charge_held(c);
+	budget_init(c);
 }
 
 void ledger_start(struct cycle *c, uint32_t job, uint32_t flavor)
@@ -297,6 +386,7 @@ void ledger_start(struct cycle *c, uint32_t job, uint32_t flavor)
 		charge(c, j->queue, res, ledger_need(c, job, flavor, res), !j->preemptible);
 	count_running(c, j->queue);
 	count_user(c, job, r->gpus_milli);
+	budget_start(c, job, flavor);
 	for (uint32_t i = 0; i < r->n_licenses; i++)
 		c->license_free[r->licenses[i].license] -= r->licenses[i].count;
 }
@@ -308,6 +398,14 @@ static enum plan_unit unit_of(const struct cycle *c, uint32_t res)
 	if (res == snap_cpu(c->s))
 		return PLAN_CPU;
 	return res == snap_memory(c->s) ? PLAN_BYTES : PLAN_GPUS;
+}
+
+/* What counts against limits: what leaves does until it has gone. */
+static int64_t used(const struct cycle *c, uint32_t queue, uint32_t res)
+{
+	const size_t at = (size_t)queue * c->s->n_res + res;
+
+	return c->held[at] - (c->in_later ? c->leaving[at] : 0);
 }
 
 /* Refuse unless need <= limit - used. */
@@ -370,7 +468,7 @@ static bool queues_admit(struct cycle *c, uint32_t job, uint32_t flavor, struct 
 		const struct snap_queue *queue = &c->s->queues[q];
 
 		if (!within(why, GPUQ_R_LIMIT_QUEUE, PLAN_COUNT, queue->name, queue->max_running,
-			    c->running[q], 1))
+			    c->running[q] - (c->in_later ? c->parting[q] : 0), 1))
 			return false;
 		for (uint32_t res = 0; res < c->s->n_res; res++) {
 			const int64_t need = ledger_need(c, job, flavor, res);
@@ -379,7 +477,7 @@ static bool queues_admit(struct cycle *c, uint32_t job, uint32_t flavor, struct 
 			if (need == 0)
 				continue;
 			if (!within(why, GPUQ_R_LIMIT_QUEUE, unit_of(c, res), queue->name,
-				    share->limit, *cell(c, c->held, q, res), need))
+				    share->limit, used(c, q, res), need))
 				return false;
 			/* What cannot be evicted must lie inside guarantees, otherwise
 			 * those of others are worthless. */
@@ -405,7 +503,7 @@ static int64_t kept_back(const struct cycle *c, uint32_t q, uint32_t res, const 
 
 		if (y == q || share->lend == GPUQ_UNLIMITED || share->quota == GPUQ_UNLIMITED)
 			continue;
-		kept = amount_less(share->quota - share->lend, *cell(c, c->held, y, res));
+		kept = amount_less(share->quota - share->lend, used(c, y, res));
 		if (kept <= 0)
 			continue;
 		sum += kept;
@@ -420,17 +518,17 @@ static bool lenders_admit(struct cycle *c, uint32_t job, uint32_t flavor, struct
 	for (uint32_t res = 0; c->lends_limited && res < c->s->n_res; res++) {
 		const int64_t need = ledger_need(c, job, flavor, res);
 		const char *keeper = NULL;
-		int64_t kept = 0, used = 0;
+		int64_t kept = 0, taken = 0;
 
 		if (need == 0 || c->s->capacity[res] == GPUQ_UNLIMITED)
 			continue;
 		for (uint32_t q = c->s->jobs[job].queue; q != SNAP_NONE; q = c->s->queues[q].parent)
-			if (share_of(c, q, res)->quota - *cell(c, c->held, q, res) < need)
+			if (share_of(c, q, res)->quota - used(c, q, res) < need)
 				kept += kept_back(c, q, res, &keeper);
 		for (uint32_t q = c->kid_first[c->s->n_queues]; q != SNAP_NONE; q = c->kid_next[q])
-			add(&used, *cell(c, c->held, q, res));
+			add(&taken, used(c, q, res));
 		if (kept > 0 && !within(why, GPUQ_R_QUOTA, unit_of(c, res), keeper,
-					c->s->capacity[res] - kept, used, need))
+					c->s->capacity[res] - kept, taken, need))
 			return false;
 	}
 	return true;
@@ -454,6 +552,6 @@ bool ledger_admits(struct cycle *c, uint32_t job, uint32_t flavor, struct plan_r
 {
 	*why = (struct plan_reason){ .job = SNAP_NONE, .object = "" };
 	return job_admitted(c, job, why) && user_admitted(c, job, why) &&
-	       queues_admit(c, job, flavor, why) && lenders_admit(c, job, flavor, why) &&
-	       licenses_admit(c, job, why);
+	       queues_admit(c, job, flavor, why) && budget_admits(c, job, flavor, why) &&
+	       lenders_admit(c, job, flavor, why) && licenses_admit(c, job, why);
 }

@@ -40,6 +40,7 @@ struct model *model_new(const char *cluster_id)
 	snprintf(m->cluster_id, sizeof(m->cluster_id), "%s", cluster_id);
 	m->next_job_id = 1;
 	m->next_request_id = 1;
+	m->policy = policy_default();
 	m->meta_dirty = true;
 	m->site_dirty = false;
 	batch_init(&m->direct);
@@ -79,6 +80,7 @@ void model_free(struct model *m)
 		HASH_DEL(m->usages, u);
 		free(u);
 	}
+	accounts_free(m);
 	for (uint32_t i = 0; i < m->n_queues; i++)
 		free(m->queues[i]);
 	free(m->queues);
@@ -310,7 +312,7 @@ void job_dirty(struct model *m, struct job *j)
 bool model_is_dirty(const struct model *m)
 {
 	return m->dirty_jobs || m->direct.n || m->meta_dirty || m->site_dirty || m->nodes_dirty ||
-	       m->usages_dirty;
+	       m->usages_dirty || m->dirty_accounts;
 }
 
 void model_collect(struct model *m, struct batch *out)
@@ -360,6 +362,7 @@ void model_collect(struct model *m, struct batch *out)
 			record_usage(m, u, out);
 			u->dirty = false;
 		}
+	accounts_collect(m, out);
 	if (m->site_dirty)
 		record_site(m, out);
 	if (m->meta_dirty)
@@ -367,7 +370,7 @@ void model_collect(struct model *m, struct batch *out)
 	m->site_dirty = m->meta_dirty = m->nodes_dirty = m->usages_dirty = false;
 }
 
-/* ---- requests, usage ---- */
+/* ---- requests ---- */
 
 struct request *request_intern(struct model *m, const void *bytes, size_t n, struct gpuq_err *err)
 {
@@ -399,51 +402,4 @@ void request_put(struct model *m, struct request *r)
 	HASH_DELETE(hh_bytes, m->requests_by_bytes, r);
 	HASH_DELETE(hh_id, m->requests_by_id, r);
 	request_free(r);
-}
-
-struct usage *usage_get(struct model *m, const unsigned char *bytes, size_t n)
-{
-	struct usage *u = NULL;
-
-	HASH_FIND(hh, m->usages, bytes, n, u);
-	if (!u) {
-		u = calloc(1, sizeof(*u) + n);
-		if (!u)
-			abort();
-		u->len = (uint16_t)n;
-		memcpy(u->bytes, bytes, n);
-		HASH_ADD_KEYPTR(hh, m->usages, u->bytes, n, u);
-	}
-	return u;
-}
-
-/* Days since 1970 to a civil date. Source: H. Hinnant, "chrono-Compatible Low-Level
- * Date Algorithms", civil_from_days. */
-static void civil_day(int64_t at_us, char out[9])
-{
-	int64_t z = at_us / INT64_C(86400000000) + 719468, era = z / 146097;
-	int64_t doe = z - era * 146097;
-	int64_t yoe = (doe - doe / 1460 + doe / 36524 - doe / 146096) / 365;
-	int64_t doy = doe - (365 * yoe + yoe / 4 - yoe / 100);
-	int64_t mp = (5 * doy + 2) / 153, d = doy - (153 * mp + 2) / 5 + 1;
-	int64_t mon = mp < 10 ? mp + 3 : mp - 9, y = yoe + era * 400 + (mon <= 2);
-	int64_t ymd = y * 10000 + mon * 100 + d;
-
-	for (int i = 7; i >= 0; i--, ymd /= 10)
-		out[i] = (char)('0' + ymd % 10);
-	out[8] = '\0';
-}
-
-void usage_charge(struct model *m, const struct job *j, int64_t gpu_us, int64_t at_us)
-{
-	unsigned char bytes[CHANGE_KEY_BYTES_MAX];
-	struct usage *u;
-	char day[9];
-
-	if (gpu_us <= 0)
-		return;
-	civil_day(at_us, day);
-	u = usage_get(m, bytes, key_strs(bytes, j->queue->name, j->user, j->flavor, day, NULL));
-	u->gpu_us += gpu_us;
-	u->dirty = m->usages_dirty = true;
 }

@@ -20,8 +20,10 @@
 
 #include "gpuqd/core/change.h"
 #include "gpuqd/core/event.h"
+#include "gpuqd/core/policy.h"
 #include "gpuqd/core/request.h"
 #include "gpuqd/core/site.h"
+#include "gpuqd/core/usage.h"
 
 struct queue {
 	const char *name;
@@ -32,6 +34,10 @@ struct queue {
 	uint32_t n_pending, n_running; /* array elements counted; of this queue alone */
 	int64_t allocated_milli, held_milli; /* of this queue alone */
 	int64_t fair_milli; /* of the last cycle; -1 before the first; not stored */
+	/* What pods that ended were charged since the day spent_from, here and below, in
+	 * device-us at their rates; counted when first asked for, not stored. */
+	int64_t spent_us, spent_from;
+	bool spent_known;
 };
 
 struct reason {
@@ -190,6 +196,18 @@ struct usage {
 	unsigned char bytes[]; /* queue NUL user NUL flavor NUL YYYYMMDD */
 };
 
+/* Devices that pods of one user, queue, flavor and qos have used and use, forgotten by
+ * half-lives: of the policy, or with user "" and qos "" that of the queue's budget. */
+struct account {
+	UT_hash_handle hh;
+	struct queue *queue; /* NULL = it is no more */
+	struct account *dirty_next;
+	bool dirty;
+	struct usage_account a;
+	uint16_t len;
+	unsigned char bytes[]; /* queue NUL user NUL flavor NUL qos */
+};
+
 struct str;
 
 struct model {
@@ -210,11 +228,23 @@ struct model {
 	struct foreign *foreigns;
 	struct idem_key *keys;
 	struct usage *usages;
+	struct account *accounts, *dirty_accounts;
+	struct policy policy; /* set once, before the first event */
 	struct str *strs;
 	struct batch direct; /* records that no object stands for any more */
 	uint32_t n_jobs_by_state[N_GPUQ_JOB_STATES];
 	uint64_t n_events, n_audit;
 };
+
+/* What was charged in every queue and below, up to now, by ix: GPU-milliseconds at the
+ * flavors' rates, of its budget's current period; or as they fade; or without a budget all
+ * there ever was. reset_us: when the next period begins, 0 = never. */
+void model_spending(const struct model *m, int64_t now_us, int64_t *used_ms, int64_t *reset_us);
+
+/* What a user has used in a queue: the walk ends when fn returns false. user is "" for
+ * what counts for budgets alone. */
+typedef bool (*account_fn)(void *arg, struct queue *q, const char *user, usage_q32 used);
+void model_each_account(const struct model *m, int64_t now_us, account_fn fn, void *arg);
 
 /* An empty model with the default site. cluster_id: 8 hex, drawn by the caller. */
 struct model *model_new(const char *cluster_id);

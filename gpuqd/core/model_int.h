@@ -41,14 +41,25 @@ void node_drop_if_empty(struct model *m, struct node *n);
 int model_set_site(struct model *m, struct site *s, struct gpuq_err *err); /* takes s on success */
 struct request *request_intern(struct model *m, const void *bytes, size_t n, struct gpuq_err *err);
 void request_put(struct model *m, struct request *r); /* one user less */
-void usage_charge(struct model *m, const struct job *j, int64_t gpu_us, int64_t at_us);
+
+/* model_usage.c: what is charged. A pod's devices count from start to end; both may be
+ * told late. `counted_us` is the start that was told before, 0 = none was. */
 struct usage *usage_get(struct model *m, const unsigned char *bytes, size_t n);
+int64_t usage_gpu_us(int64_t gpus_milli, int64_t from_us, int64_t to_us);
+void usage_pod_started(struct model *m, const struct pod *p, int64_t now_us);
+void usage_pod_ended(struct model *m, const struct pod *p, int64_t counted_us, int64_t end_us,
+		     int64_t now_us);
+void usage_site_changed(struct model *m, int64_t now_us); /* budgets came or went */
+struct account *account_get(struct model *m, const unsigned char *bytes, size_t n);
+void accounts_collect(struct model *m, struct batch *out); /* those that changed */
+void accounts_free(struct model *m);
 
 void record_job(struct model *m, const struct job *j, struct batch *out);
 void record_pod(struct model *m, const struct pod *p, struct batch *out);
 void record_node(struct model *m, const struct node *n, struct batch *out);
 void record_request(struct model *m, const struct request *r, struct batch *out);
 void record_key(struct model *m, const struct idem_key *k, struct batch *out);
+void record_account(const struct account *a, struct batch *out);
 void record_usage(struct model *m, const struct usage *u, struct batch *out);
 void record_meta(struct model *m, struct batch *out);
 void record_site(struct model *m, struct batch *out);

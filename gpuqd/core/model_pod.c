@@ -77,15 +77,10 @@ static void note_outcome(struct model *m, struct job *j, const struct pod *p)
 static void end_pod(struct model *m, struct pod *p, int64_t at_us)
 {
 	struct job *j = p->job;
-	int64_t from = p->start_us ? p->start_us : 0, used = 0;
 
 	j->queue->allocated_milli -= p->gpus_milli;
 	p->end_us = at_us;
-	if (from && at_us > from)
-		used = (at_us - from) / 1000 * p->gpus_milli +
-		       (at_us - from) % 1000 * p->gpus_milli / 1000;
-	j->gpu_us += used;
-	usage_charge(m, j, used, at_us);
+	j->gpu_us += usage_gpu_us(p->gpus_milli, p->start_us ? p->start_us : at_us, at_us);
 	/* An ended pod that was told to leave ended because of that, not by itself. */
 	if (p->attempt == j->attempt)
 		note_outcome(m, j, p);
@@ -101,6 +96,7 @@ static int apply_started(struct model *m, struct pod *p, const struct event *ev)
 	p->start_us = ev->started.start_us ? ev->started.start_us : ev->at_us;
 	p->state = GPUQ_POD_RUNNING;
 	p->node->suspect = false;
+	usage_pod_started(m, p, ev->at_us);
 	touch(m, p);
 	if (p->attempt != j->attempt || j->state != GPUQ_JOB_STARTING)
 		return 0;
@@ -114,6 +110,7 @@ static int apply_started(struct model *m, struct pod *p, const struct event *ev)
 static int apply_pod_ended(struct model *m, struct pod *p, const struct event *ev)
 {
 	int64_t end = ev->pod_ended.end_us ? ev->pod_ended.end_us : ev->at_us;
+	const int64_t counted = p->start_us;
 
 	if (ev->pod_ended.start_us && p->start_us != ev->pod_ended.start_us)
 		p->start_us = ev->pod_ended.start_us;
@@ -126,6 +123,7 @@ static int apply_pod_ended(struct model *m, struct pod *p, const struct event *e
 	free(p->message);
 	p->message = ev->pod_ended.message && *ev->pod_ended.message ? strdup(ev->pod_ended.message)
 								     : NULL;
+	usage_pod_ended(m, p, counted, end, ev->at_us);
 	end_pod(m, p, end);
 	p->state = GPUQ_POD_ENDED;
 	touch(m, p);
@@ -140,6 +138,7 @@ static int apply_gone(struct model *m, struct pod *p, const struct event *ev)
 		/* Gone without having been seen to end: nobody's exit code. */
 		p->exit_code = -1;
 		p->fault = POD_FAULT_INFRA;
+		usage_pod_ended(m, p, p->start_us, ev->at_us, ev->at_us);
 		end_pod(m, p, ev->at_us);
 	}
 	p->state = GPUQ_POD_GONE;

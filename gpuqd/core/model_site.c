@@ -125,6 +125,8 @@ int model_apply_site(struct model *m, const struct event *ev, struct gpuq_err *e
 	gpuq_arena_done(&mem);
 	if (rc == 0)
 		rc = model_set_site(m, s, err);
+	if (rc == 0)
+		usage_site_changed(m, ev->at_us);
 	if (rc != 0)
 		site_free(s);
 	return rc;

@@ -119,6 +119,7 @@ void nodes_init(struct cycle *c)
 	c->gpuless = new_set(c);
 	c->vacant = new_set(c);
 	c->skip = new_set(c);
+	c->links = cycle_alloc(c, s->n_joints, sizeof(*c->links));
 	c->flavors = cycle_alloc(c, s->n_flavors, sizeof(*c->flavors));
 	for (uint32_t f = 0; !c->failed && f < s->n_flavors; f++)
 		c->flavors[f] = new_set(c);
@@ -276,10 +277,31 @@ static uint32_t part_device(const struct cycle *c, uint32_t node, int32_t milli)
 	return best;
 }
 
+/* The devices of a node that go to a pod of so many: the lowest, unless it is known how
+ * they are joined. As a mask of the first LINKS_DEVICES_MAX; all = any will do. */
+static uint64_t joined_best(struct cycle *c, uint32_t node, uint32_t whole)
+{
+	const struct snap_node *n = &c->s->nodes[node];
+	const struct snap_joint *joint;
+	uint64_t free = 0;
+
+	if (n->joint == SNAP_NONE || whole == 0 || c->planning)
+		return UINT64_MAX;
+	joint = &c->s->joints[n->joint];
+	if (!c->links[n->joint].n_devices &&
+	    !links_init(&c->links[n->joint], c->mem, joint->n_devices, joint->links, joint->numa))
+		c->failed = true;
+	for (uint32_t d = 0; d < n->n_devices; d++)
+		if (c->device_free[n->device_first + d] == SNAP_MILLI)
+			free |= UINT64_C(1) << d;
+	return c->failed ? UINT64_MAX : links_choose(&c->links[n->joint], free, whole);
+}
+
 void nodes_take(struct cycle *c, uint32_t node, const struct need *one, uint32_t group,
 		uint32_t index)
 {
 	const struct snap_node *n = &c->s->nodes[node];
+	const uint64_t best = joined_best(c, node, one->whole);
 	struct place *p = CYCLE_PUSH(c, places, 1);
 
 	if (!p)
@@ -301,7 +323,8 @@ void nodes_take(struct cycle *c, uint32_t node, const struct need *one, uint32_t
 			take_device(c, p, d, one->part);
 	}
 	for (uint32_t d = 0; !c->planning && d < n->n_devices && p->n_devices < one->whole; d++)
-		if (c->device_free[n->device_first + d] == SNAP_MILLI)
+		if (c->device_free[n->device_first + d] == SNAP_MILLI &&
+		    (best == UINT64_MAX || best >> d & 1))
 			take_device(c, p, d, SNAP_MILLI);
 	if (c->cpu[node] != GPUQ_UNLIMITED)
 		c->cpu[node] -= one->cpu;
@@ -367,4 +390,43 @@ void nodes_reopen(struct cycle *c)
 		bits_add(c->usable, node);
 		bucket_add(c, node);
 	}
+}
+
+static void seat(struct cycle *c, uint32_t node, int sign)
+{
+	if (sign > 0) {
+		if (--c->tenants[node] == 0)
+			bits_add(c->vacant, node);
+	} else {
+		c->tenants[node]++;
+		bits_del(c->vacant, node);
+	}
+}
+
+void nodes_shift(struct cycle *c, const struct snap_alloc *a, int sign)
+{
+	const struct snap_node *n = &c->s->nodes[a->node];
+	const struct snap_request *r = &c->s->requests[c->s->jobs[a->job].request];
+	const struct snap_group *g = &r->groups[a->group < r->n_groups ? a->group : 0];
+
+	nodes_change(c, a->node);
+	for (uint32_t k = 0; k < a->n_devices; k++) {
+		const uint32_t d = n->device_first + a->devices[k];
+
+		if (a->devices[k] < n->n_devices && c->s->devices[d].healthy)
+			c->device_free[d] = (int16_t)(c->device_free[d] + sign * a->milli);
+	}
+	if (c->cpu[a->node] != GPUQ_UNLIMITED)
+		c->cpu[a->node] += sign * g->cpu_milli;
+	if (c->memory[a->node] != GPUQ_UNLIMITED)
+		c->memory[a->node] += sign * g->memory_bytes;
+	if (c->pods[a->node] != GPUQ_UNLIMITED)
+		c->pods[a->node] += sign;
+	seat(c, a->node, sign);
+	/* Whoever has a node for himself lets others in when he goes. */
+	if (r->exclusive && sign > 0 && c->tenants[a->node] == 0 && bits_has(c->ready, a->node))
+		bits_add(c->usable, a->node);
+	if (r->exclusive && sign < 0)
+		bits_del(c->usable, a->node);
+	nodes_changed(c, a->node);
 }

@@ -14,6 +14,7 @@ struct ratio {
 
 /* What the rule compares, for a queue with a head job. */
 struct rank_key {
+	bool demoted; /* beyond its guarantee, and a budget above the head is used up */
 	bool over; /* holds more than its fair share of what the head asks for */
 	bool outside; /* with the head it would pass its guarantee */
 	int64_t rank;
@@ -48,6 +49,8 @@ static int cmp_key(const struct rank_key *x, const struct rank_key *y)
 {
 	int c;
 
+	if (x->demoted != y->demoted)
+		return x->demoted ? 1 : -1;
 	if (x->over != y->over)
 		return x->over ? 1 : -1;
 	if (x->outside != y->outside)
@@ -94,7 +97,8 @@ static void make_key(struct cycle *c, uint32_t q)
 
 	for (uint32_t res = 0; res < c->s->n_res; res++) {
 		const size_t at = (size_t)q * c->s->n_res + res;
-		const int64_t held = c->held[at], need = ledger_need(c, t->head, flavor, res);
+		const int64_t held = c->held[at] - c->leaving[at],
+			      need = ledger_need(c, t->head, flavor, res);
 		int64_t by;
 
 		if (need > 0 && c->s->shares[at].quota != GPUQ_UNLIMITED) {
@@ -110,6 +114,8 @@ static void make_key(struct cycle *c, uint32_t q)
 		if (held > 0)
 			key.without = larger(key.without, (struct ratio){ held, by });
 	}
+	key.demoted = key.outside && flavor != SNAP_NONE &&
+		      c->s->queues[c->s->jobs[t->head].queue].over_budget;
 	if (flavor != SNAP_NONE)
 		key.fair = c->fair[(size_t)q * c->s->n_res + flavor];
 	t->key = key;
@@ -167,16 +173,33 @@ static void replay_up(struct cycle *c, uint32_t q)
 
 /* ---- the lines of the leaves ---- */
 
-static int cmp_service(const void *ctx, uint32_t x, uint32_t y)
+/* What waits longer stands first; jobs stand by id. */
+static int cmp_submit(const void *ctx, uint32_t x, uint32_t y)
 {
-	const struct snap_job *a = (const struct snap_job *)ctx + x;
-	const struct snap_job *b = (const struct snap_job *)ctx + y;
+	const struct snap_job *jobs = ctx;
+	const int c = sort_i64(jobs[x].submit_us, jobs[y].submit_us);
 
-	if (a->priority != b->priority)
-		return a->priority > b->priority ? -1 : 1;
-	if (a->submit_us != b->submit_us)
-		return sort_i64(a->submit_us, b->submit_us);
-	return sort_i64(x, y); /* jobs stand by id */
+	return c ? c : sort_i64(x, y);
+}
+
+/* By priority, submit time and id. Priorities of one moment are numbers, so that they
+ * are sorted digit by digit: a queue of 100,000 jobs costs a few passes over it. */
+static void sort_line(struct cycle *c, uint32_t *line, uint32_t n, uint32_t *scratch)
+{
+	struct sort_pair *pairs = cycle_scratch(c, 2 * (size_t)n, sizeof(*pairs));
+
+	if (!pairs)
+		return;
+	sort_ix(line, scratch, n, cmp_submit, c->s->jobs);
+	for (uint32_t i = 0; i < n; i++)
+		pairs[i] = (struct sort_pair){
+			UINT64_MAX - priority_key(c->priority, line[i]),
+			line[i],
+		};
+	sort_pairs(pairs, pairs + n, n);
+	for (uint32_t i = 0; i < n; i++)
+		line[i] = pairs[i].ix;
+	gpuq_arena_reset(&c->scratch);
 }
 
 static bool blocked(const struct cycle *c, uint32_t job)
@@ -225,8 +248,9 @@ static void make_lines(struct cycle *c)
 		if (in_line(c, i))
 			c->line[t->first + t->n++] = i;
 	}
-	for (uint32_t q = 0; q < s->n_queues; q++)
-		sort_ix(c->line + c->turns[q].first, scratch, c->turns[q].n, cmp_service, s->jobs);
+	for (uint32_t q = 0; q < s->n_queues && !c->failed; q++)
+		if (c->turns[q].n > 1)
+			sort_line(c, c->line + c->turns[q].first, c->turns[q].n, scratch);
 }
 
 /* Seats for the children of one queue: brackets[bracket + width + seat] is the child,

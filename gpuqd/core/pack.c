@@ -1,4 +1,4 @@
-#include "gpuqd/core/pack.h"
+#include "gpuqd/core/topology.h"
 
 #include <string.h>
 
@@ -263,8 +263,7 @@ bool pack_pods(struct cycle *c, const struct batch *b, struct masks *m)
 	return b->one.part ? pack_singly(c, b, m) : pack_alike(c, b, m);
 }
 
-/* Where the group's pods may be looked for, whatever its preferences. */
-static struct masks masks_for(struct cycle *c, uint32_t job, uint32_t flavor, uint32_t group)
+struct masks pack_masks(struct cycle *c, uint32_t job, uint32_t flavor, uint32_t group)
 {
 	const struct snap_job *j = &c->s->jobs[job];
 	const struct snap_request *r = &c->s->requests[j->request];
@@ -275,6 +274,8 @@ static struct masks masks_for(struct cycle *c, uint32_t job, uint32_t flavor, ui
 		m.flavor = c->flavors[flavor];
 	if (r->groups[group].topology_required)
 		m.domain = c->domain;
+	if (r->groups[group].topology_preferred && c->near)
+		m.domain = c->near;
 	if (!r->exclusive || c->failed)
 		return m;
 	/* Nodes with tenants, but not those that this gang has just moved into. */
@@ -293,57 +294,20 @@ static bool pack_group(struct cycle *c, uint32_t job, uint32_t flavor, uint32_t 
 	const struct snap_group *g = &c->s->requests[request].groups[group];
 	const struct group_fit *fit = fit_of(c, request, group);
 	const struct batch b = { pack_need(c, g), group, index, g->pods_min };
-	struct masks m = masks_for(c, job, flavor, group);
+	struct masks m = pack_masks(c, job, flavor, group);
 	const uint32_t before = c->n_places;
 
-	if (c->failed)
-		return false;
+	if (c->failed || g->pods_min == 0)
+		return !c->failed;
 	/* By preference, then anywhere. */
 	for (uint32_t t = 0; t <= fit->n_tiers; t++) {
 		m.tier = t < fit->n_tiers ? fit->tiers[t] : NULL;
-		if (g->topology_required || g->topology_preferred ? topology_pack(c, g, &b, &m)
-								  : pack_pods(c, &b, &m))
+		if (topology_asked(g) ? topology_pack(c, g, &b, &m) : pack_pods(c, &b, &m))
 			return true;
 		while (c->n_places > before)
 			nodes_undo(c, &b.one);
 	}
 	return false;
-}
-
-/* Nodes of that flavor where the group may stand. */
-static uint32_t choices(struct cycle *c, uint32_t request, uint32_t group, uint32_t flavor)
-{
-	const struct group_fit *fit = fit_of(c, request, group);
-	uint32_t n = 0;
-
-	if (flavor == SNAP_NONE || c->s->requests[request].groups[group].gpus_milli == 0)
-		return fit->n_nodes;
-	for (uint32_t w = 0; !c->failed && w < c->n_words; w++)
-		n += (uint32_t)__builtin_popcountll(fit->nodes[w] & c->flavors[flavor][w]);
-	return n;
-}
-
-/* Which of two groups is placed first: the larger pods, or, by_choice, those that may
- * stand on fewer nodes. */
-static bool placed_before(struct cycle *c, uint32_t request, uint32_t flavor, uint32_t x,
-			  uint32_t y, bool by_choice)
-{
-	const struct snap_group *a = &c->s->requests[request].groups[x];
-	const struct snap_group *b = &c->s->requests[request].groups[y];
-
-	if (by_choice) {
-		uint32_t na = choices(c, request, x, flavor), nb = choices(c, request, y, flavor);
-
-		if (na != nb)
-			return na < nb;
-	}
-	if (a->gpus_milli != b->gpus_milli)
-		return a->gpus_milli > b->gpus_milli;
-	if (a->cpu_milli != b->cpu_milli)
-		return a->cpu_milli > b->cpu_milli;
-	if (a->memory_bytes != b->memory_bytes)
-		return a->memory_bytes > b->memory_bytes;
-	return x < y;
 }
 
 struct need pack_need(const struct cycle *c, const struct snap_group *g)
@@ -409,22 +373,13 @@ static bool next_order(uint32_t *order, uint32_t n)
 
 #define GROUPS_ARRANGED 4 /* so many groups are tried in every order */
 
-/* Groups one after the other, in an order that mostly goes; with few groups, in any. */
-static bool pack_groups(struct cycle *c, uint32_t job, uint32_t flavor)
+bool pack_groups(struct cycle *c, uint32_t job, uint32_t flavor)
 {
-	const uint32_t request = c->s->jobs[job].request, n = c->s->requests[request].n_groups;
+	const uint32_t n = c->s->requests[c->s->jobs[job].request].n_groups;
 	uint32_t order[GPUQ_GROUPS_MAX] = { 0 };
 
-	for (int by_choice = 0; by_choice < (n > 1 ? 2 : 1); by_choice++) {
-		for (uint32_t g = 0; g < n; g++) {
-			uint32_t at = g;
-
-			for (; at > 0 &&
-			       placed_before(c, request, flavor, g, order[at - 1], by_choice);
-			     at--)
-				order[at] = order[at - 1];
-			order[at] = g;
-		}
+	for (int by_size = 0; by_size < (n > 1 ? 2 : 1); by_size++) {
+		roles_order(c, job, flavor, by_size, order);
 		if (pack_in_order(c, job, flavor, order))
 			return true;
 	}
@@ -455,54 +410,10 @@ static bool enough_devices(const struct cycle *c, uint32_t request, uint32_t fla
 	return true;
 }
 
-/* The level that all groups which require one agree on, where there are several groups;
- * *group = the one with the largest pods. NULL: each group finds a domain of its own. */
-static const char *common_level(const struct snap_request *r, uint32_t *group)
-{
-	const char *name = NULL;
-	int64_t largest = -1;
-
-	for (uint32_t g = 0; r->n_groups > 1 && g < r->n_groups; g++) {
-		const struct snap_group *in = &r->groups[g];
-
-		if (!in->topology_required)
-			continue;
-		if (name && strcmp(name, in->topology_required) != 0)
-			return NULL;
-		name = in->topology_required;
-		if (in->gpus_milli * in->pods_min > largest) {
-			largest = in->gpus_milli * in->pods_min;
-			*group = g;
-		}
-	}
-	return name;
-}
-
-/* All groups in one domain: those are tried in which the largest group fits. */
-static bool pack_together(struct cycle *c, uint32_t job, uint32_t flavor, const char *name,
-			  uint32_t group)
-{
-	const struct snap_group *g = &c->s->requests[c->s->jobs[job].request].groups[group];
-	const struct batch b = { pack_need(c, g), group, 0, g->pods_min };
-	const struct masks m = masks_for(c, job, flavor, group);
-	const struct level *l = topology_level(c, name);
-	uint64_t *set = cycle_scratch(c, c->n_words, sizeof(*set));
-	bool placed = false;
-
-	for (uint32_t n = 0; l && set && !placed && topology_nth(c, l, &b, &m, n, set); n++) {
-		c->domain = set;
-		placed = pack_groups(c, job, flavor);
-		c->domain = NULL;
-	}
-	return placed;
-}
-
 bool pack_job(struct cycle *c, uint32_t job, uint32_t flavor)
 {
 	const struct snap_job *j = &c->s->jobs[job];
 	const struct snap_request *r = &c->s->requests[j->request];
-	uint32_t group = 0;
-	const char *level = common_level(r, &group);
 	bool placed;
 
 	c->n_places = c->n_place_devices = 0;
@@ -512,9 +423,10 @@ bool pack_job(struct cycle *c, uint32_t job, uint32_t flavor)
 		memset(c->skip, 0, c->n_words * sizeof(*c->skip));
 	for (uint32_t i = 0; i < j->n_exclude; i++)
 		bits_add(c->skip, j->exclude[i]);
-	if (!c->planning && !c->withholding && !enough_devices(c, j->request, flavor))
+	if (!c->planning && !c->withholding && !c->in_later &&
+	    !enough_devices(c, j->request, flavor))
 		return false;
-	placed = level ? pack_together(c, job, flavor, level, group) : pack_groups(c, job, flavor);
+	placed = r->n_groups > 1 ? roles_pack(c, job, flavor) : pack_groups(c, job, flavor);
 	if (placed && r->exclusive)
 		nodes_close(c);
 	return placed && !c->failed;
@@ -523,10 +435,11 @@ bool pack_job(struct cycle *c, uint32_t job, uint32_t flavor)
 void pack_undo(struct cycle *c, uint32_t job)
 {
 	const struct snap_request *r = &c->s->requests[c->s->jobs[job].request];
-	const uint32_t n = c->n_places;
+	const uint32_t n = c->n_places, n_devices = c->n_place_devices;
 
 	if (r->exclusive)
 		nodes_reopen(c);
 	undo_all(c, r);
 	c->n_places = n;
+	c->n_place_devices = n_devices;
 }

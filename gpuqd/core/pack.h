@@ -1,6 +1,6 @@
 /* pack.h - what packing and topology share
  *
- * Used by  pack.c, topology.c, why.c only.
+ * Used by  pack.c, topology*.c, why.c only.
  */
 #ifndef GPUQD_CORE_PACK_H
 #define GPUQD_CORE_PACK_H
@@ -41,31 +41,14 @@ struct batch {
  * and are to be undone by the caller. */
 bool pack_pods(struct cycle *c, const struct batch *b, struct masks *m);
 
+/* Where the group's pods may be looked for, whatever its preferences. */
+struct masks pack_masks(struct cycle *c, uint32_t job, uint32_t flavor, uint32_t group);
+
+/* Places for the minimum of all groups, one group after the other, in an order that mostly
+ * goes; with few groups, in any. False: none has been taken. */
+bool pack_groups(struct cycle *c, uint32_t job, uint32_t flavor);
+
 /* What one pod of the group takes, as the present cycle (or its planning) counts it. */
 struct need pack_need(const struct cycle *c, const struct snap_group *g);
-
-/* topology.c */
-
-/* One kind of domain: nodes with the same label, and the same labels of all wider
- * levels. */
-struct level {
-	const char *name;
-	uint32_t *domain_of; /* by node, in order of names; SNAP_NONE = in none */
-	uint32_t n_domains;
-};
-
-/* The level of that name: one of the site's, the node itself ("host", "node"), else a
- * label of its own. NULL and failed without memory. */
-const struct level *topology_level(struct cycle *c, const char *name);
-
-/* As pack_pods, within one domain of a level that g requires, and within as few and as
- * tight domains as g prefers. */
-bool topology_pack(struct cycle *c, const struct snap_group *g, const struct batch *b,
-		   struct masks *m);
-
-/* The set of nodes of the n-th best domain of a level for such pods (the tightest that
- * holds them all first) in out, c->n_words words. False: there is no n-th. */
-bool topology_nth(struct cycle *c, const struct level *l, const struct batch *b,
-		  const struct masks *m, uint32_t n, uint64_t *out);
 
 #endif

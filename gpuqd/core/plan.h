@@ -16,6 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "gpuqd/core/priority.h"
 #include "gpuqd/core/snapshot.h"
 #include "libgpuq/buf.h"
 #include "libgpuq/names.h"
@@ -88,6 +89,7 @@ struct plan {
 	/* Queue q, resource r: [q * n_res + r]. allocated is what queues hold with the plan
 	 * applied; fair_share and demand do not depend on it. */
 	const int64_t *fair_share, *allocated, *demand;
+	const struct priority *priority; /* what jobs' places are made of: priority_terms() */
 	int64_t wake_us; /* the next instant at which another plan may come out by time
 			   * alone (a begin time, a walltime); GPUQ_UNLIMITED = none */
 	uint64_t steps; /* work done, in node visits */

@@ -566,6 +566,36 @@ void record_usage(struct model *m, const struct usage *u, struct batch *out)
 	put(out, TABLE_USAGE, u->bytes, u->len, &b);
 }
 
+void record_account(const struct account *a, struct batch *out)
+{
+	struct gpuq_buf b = GPUQ_BUF_INIT;
+
+	rec_array(&b, 4);
+	rec_int(&b, (int64_t)(a->a.sum >> 32));
+	rec_int(&b, (int64_t)(a->a.sum & UINT32_MAX));
+	rec_int(&b, a->a.at_us);
+	rec_int(&b, a->a.rate_milli);
+	put(out, TABLE_ACCOUNT, a->bytes, a->len, &b);
+}
+
+static int load_account(struct model *m, const unsigned char *key, size_t n, struct rec *r,
+			struct gpuq_err *err)
+{
+	struct usage_account a;
+	int64_t seconds, part;
+
+	rec_get_array(r);
+	seconds = rec_get_int(r);
+	part = rec_get_int(r);
+	a.at_us = rec_get_int(r);
+	a.rate_milli = rec_get_int(r);
+	if (r->bad || seconds < 0 || part < 0 || part > UINT32_MAX || a.rate_milli < 0)
+		return gpuq_fail(err, GPUQ_ECORRUPT, "an account of usage is not whole");
+	a.sum = (usage_q32)(uint64_t)seconds << 32 | (uint64_t)part;
+	account_get(m, key, n)->a = a;
+	return 0;
+}
+
 void record_meta(struct model *m, struct batch *out)
 {
 	struct gpuq_buf b = GPUQ_BUF_INIT;
@@ -623,8 +653,9 @@ void record_history(struct model *m, const struct job *j, struct batch *out)
 	gpuq_arena_done(&mem);
 }
 
-const enum table model_load_order[] = { TABLE_META, TABLE_SITE, TABLE_NODE, TABLE_REQUEST,
-					TABLE_JOB,  TABLE_POD,  TABLE_KEY,  TABLE_USAGE };
+const enum table model_load_order[] = { TABLE_META,    TABLE_SITE,  TABLE_NODE,
+					TABLE_REQUEST, TABLE_JOB,   TABLE_POD,
+					TABLE_KEY,     TABLE_USAGE, TABLE_ACCOUNT };
 const size_t model_load_order_n = sizeof(model_load_order) / sizeof(model_load_order[0]);
 
 static int load_meta(struct model *m, struct rec *r, struct gpuq_err *err)
@@ -685,6 +716,8 @@ int model_load(struct model *m, enum table t, const unsigned char *key, size_t k
 		rec_get_array(&r);
 		usage_get(m, key, key_len)->gpu_us = rec_get_int(&r);
 		return r.bad ? gpuq_fail(err, GPUQ_ECORRUPT, "a usage counter is not whole") : 0;
+	case TABLE_ACCOUNT:
+		return load_account(m, key, key_len, &r, err);
 	default:
 		return 0;
 	}

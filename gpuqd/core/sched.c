@@ -19,7 +19,8 @@ static void count_arrays(struct cycle *c)
 		if (i > 0 && s->jobs[i].key.id != s->jobs[i - 1].key.id)
 			n++;
 		c->array_use[i] = n;
-		if (s->jobs[i].state != SNAP_PENDING && s->jobs[i].key.index >= 0)
+		if (s->jobs[i].key.index >= 0 &&
+		    (s->jobs[i].state != SNAP_PENDING || bits_has(c->promised, i)))
 			c->array_running[n]++;
 	}
 }
@@ -44,7 +45,7 @@ static void classify(struct cycle *c)
 		const struct snap_job *j = &s->jobs[i];
 
 		c->class_of[i] = c->why_of[i] = SNAP_NONE;
-		if (j->state != SNAP_PENDING || gate_closed(c, i))
+		if (j->state != SNAP_PENDING || bits_has(c->promised, i) || gate_closed(c, i))
 			continue;
 		c->why_of[i] = SNAP_NONE;
 		memset(&key, 0, sizeof(key));
@@ -85,7 +86,7 @@ int32_t sched_next_element(const struct cycle *c, uint32_t job)
 }
 
 /* Turn the places of the job at hand into an action, pods by index. */
-static void emit_start(struct cycle *c, uint32_t job, uint32_t flavor)
+void sched_emit(struct cycle *c, enum plan_kind kind, uint32_t job, uint32_t flavor)
 {
 	const struct snap_job *j = &c->s->jobs[job];
 	struct plan_action *a = CYCLE_PUSH(c, actions, 1);
@@ -110,15 +111,15 @@ static void emit_start(struct cycle *c, uint32_t job, uint32_t flavor)
 		};
 	}
 	*a = (struct plan_action){
-		.kind = PLAN_PLACE,
+		.kind = kind,
 		.job = job,
 		.key = { j->key.id, sched_next_element(c, job) },
 		.flavor = flavor,
 		.pod_first = c->n_plan_pods - c->n_places,
 		.n_pods = c->n_places,
 		.start_us = c->s->config.now_us,
-		.backfilled = future_binds(c, job),
-		.yield_us = future_yield_us(c),
+		.backfilled = kind == PLAN_PLACE && future_binds(c, job),
+		.yield_us = kind == PLAN_PLACE ? future_yield_us(c) : 0,
 		.claimant = SNAP_NONE,
 	};
 	future_started(c, a);
@@ -150,13 +151,14 @@ static void own_reason(struct cycle *c, uint32_t job, const struct plan_reason *
 	own_reasons(c, job, c->n_whys - 1);
 }
 
-static void started_one(struct cycle *c, uint32_t job, uint32_t flavor)
+/* One element has its places: it starts on them, or was promised them. */
+static void served_one(struct cycle *c, uint32_t job, uint32_t flavor)
 {
 	const struct snap_job *j = &c->s->jobs[job];
 	struct plan_reason why;
 
-	emit_start(c, job, flavor);
 	ledger_start(c, job, flavor);
+	units_add_started(c, job, flavor);
 	if (j->n_ranges || j->key.index >= 0)
 		c->array_running[c->array_use[job]]++;
 	if (++c->started[job] == j->n_waiting) {
@@ -200,14 +202,36 @@ static void why_behind(struct cycle *c, const struct future_bar *bar)
 		c->failed = true;
 }
 
+/* Inside its share it could have what others hold. */
+static void why_beyond_share(struct cycle *c, uint32_t job, uint32_t flavor)
+{
+	struct plan_reason why, *at;
+
+	if (!c->s->config.reclaim || !claim_exceeds_share(c, job, flavor, &why))
+		return;
+	at = CYCLE_PUSH(c, whys, 1);
+	if (at)
+		*at = why;
+}
+
+/* What was promised a job is not yet its own: it waits for its victims. */
+static void tell_victims(struct cycle *c, uint32_t job)
+{
+	struct plan_reason why = { .job = job, .code = GPUQ_R_VICTIMS, .object = "" };
+
+	own_reason(c, job, &why);
+}
+
 /* Start it on the first of its flavors that has room and where limits allow it; else
  * note why not: what the first flavor under its limits lacks, else what limits said
  * about the first of all. */
 static bool try_start(struct cycle *c, uint32_t job)
 {
-	const struct snap_request *r = &c->s->requests[c->s->jobs[job].request];
+	const struct snap_job *j = &c->s->jobs[job];
+	const struct snap_request *r = &c->s->requests[j->request];
 	const uint32_t n = r->gpus_milli > 0 ? r->n_flavor_ix : 1;
 	const uint32_t why_first = c->n_whys;
+	uint32_t claimed;
 	struct plan_reason refused = { .code = GPUQ_R_NONE };
 	struct future_bar bar = { SNAP_NONE, SNAP_NONE };
 	uint32_t lacking = 0;
@@ -226,12 +250,15 @@ static bool try_start(struct cycle *c, uint32_t job)
 		how = attempt(c, job, flavor, &bar);
 		if (how == PLACED) {
 			c->n_whys = why_first;
-			started_one(c, job, flavor);
+			sched_emit(c, PLAN_PLACE, job, flavor);
+			served_one(c, job, flavor);
 			return true;
 		}
 		behind |= how == BEHIND;
-		if (how == NO_ROOM && lacking++ == 0)
+		if (how == NO_ROOM && lacking++ == 0) {
 			why_no_place(c, job, flavor);
+			why_beyond_share(c, job, flavor);
+		}
 	}
 	if (behind)
 		why_behind(c, &bar);
@@ -240,6 +267,15 @@ static bool try_start(struct cycle *c, uint32_t job)
 
 		if (why)
 			*why = refused;
+	}
+	/* Who only has to leave what is planned alone makes nobody leave. */
+	if (!behind && claim_job(c, job, &claimed)) {
+		c->n_whys = why_first;
+		served_one(c, job, claimed);
+		future_changed(c);
+		if (j->n_ranges == 0)
+			tell_victims(c, job);
+		return true;
 	}
 	for (uint32_t i = 0; (lacking || behind) && !reserved && i < n; i++) {
 		const uint32_t flavor = r->gpus_milli > 0 ? r->flavor_ix[i] : SNAP_NONE;
@@ -253,7 +289,7 @@ static bool try_start(struct cycle *c, uint32_t job)
 		own_reasons(c, job, why_first);
 	else
 		block_class(c, job, why_first,
-			    behind || (lacking && !future_full(c, job))
+			    behind || budget_refused(&refused) || (lacking && !future_full(c, job))
 				    ? c->s->jobs[job].walltime_us
 				    : 0);
 	return false;
@@ -298,7 +334,8 @@ static void explain(struct cycle *c, struct plan *out)
 		uint32_t k = 1;
 		struct plan_reason *to;
 
-		if (j->state != SNAP_PENDING || c->started[i] == j->n_waiting)
+		if (j->state != SNAP_PENDING ||
+		    (c->started[i] == j->n_waiting && c->why_of[i] == SNAP_NONE))
 			continue;
 		if (c->why_of[i] != SNAP_NONE) {
 			from = &c->whys[c->why_of[i]];
@@ -329,12 +366,19 @@ int sched_cycle(const struct snapshot *in, struct gpuq_arena *mem, struct plan *
 	c.glances = cycle_alloc(&c, (size_t)in->n_wheres * (in->n_flavors + 1), sizeof(*c.glances));
 	c.verdicts = cycle_alloc(&c, in->n_requests, sizeof(*c.verdicts));
 	nodes_init(&c);
-	ledger_init(&c);
+	if (!c.failed)
+		promise_init(&c);
+	if (!c.failed)
+		ledger_init(&c);
 	count_arrays(&c);
 	if (!c.failed)
 		classify(&c);
 	if (!c.failed)
 		ledger_shares(&c);
+	c.priority = c.failed ? NULL : priority_new(in, mem);
+	c.failed |= !c.priority;
+	if (!c.failed)
+		promise_serve(&c);
 	if (!c.failed)
 		order_init(&c);
 	if (!c.failed)
@@ -355,8 +399,11 @@ int sched_cycle(const struct snapshot *in, struct gpuq_arena *mem, struct plan *
 	plan.devices = c.plan_devices;
 	plan.n_devices = c.n_plan_devices;
 	plan.fair_share = c.fair;
+	for (size_t i = 0; i < (size_t)in->n_queues * in->n_res; i++)
+		c.held[i] -= c.leaving[i]; /* all is decided: what leaves is as good as gone */
 	plan.allocated = c.held;
 	plan.demand = c.demand;
+	plan.priority = c.priority;
 	plan.wake_us = c.wake_us;
 	plan.steps = c.steps;
 	plan.cut_short = c.cut_short;

@@ -3,7 +3,22 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gpuqd/core/links.h"
 #include "gpuqd/core/snapshot_build.h"
+
+/* One step of the class outweighs all the rest; then the order of users, which are
+ * mostly fewer than a thousand, outweighs the age. */
+void snap_weights_default(struct snap_weights *w)
+{
+	*w = (struct snap_weights){
+		.age = 1000,
+		.fair_share = 1000000,
+		.qos = 10000000,
+		.qos_full = 1,
+		.max_age_us = 24 * 3600 * GPUQ_US_PER_S,
+		.evict_step_milli = 125,
+	};
+}
 
 void snap_config_default(struct snap_config *c)
 {
@@ -19,7 +34,9 @@ void snap_config_default(struct snap_config *c)
 		.moves_per_day = 2,
 		.grow_delay_us = 60 * GPUQ_US_PER_S,
 		.gang_repair_us = 60 * GPUQ_US_PER_S,
+		.exempt_evictions = 3,
 	};
+	snap_weights_default(&c->weights);
 }
 
 void snap_share_default(struct snap_share *s)
@@ -40,6 +57,7 @@ void snap_queue_default(struct snap_queue *q)
 		.user_max_gpus_milli = GPUQ_UNLIMITED,
 		.max_running = GPUQ_UNLIMITED,
 		.job_max_gpus_milli = GPUQ_UNLIMITED,
+		.budget_gpu_ms = GPUQ_UNLIMITED,
 		.parent = SNAP_NONE,
 	};
 }
@@ -106,6 +124,8 @@ struct snapshot *snapshot_new(const struct snap_config *config)
 	s->builder->requests.arena = &s->builder->keys;
 	s->builder->users.arena = &s->builder->keys;
 	s->builder->wheres.arena = &s->builder->keys;
+	s->builder->usages.arena = &s->builder->keys;
+	s->builder->joints.arena = &s->builder->keys;
 	return s;
 }
 
@@ -117,12 +137,15 @@ void snapshot_free(struct snapshot *s)
 		intern_done(&s->builder->requests);
 		intern_done(&s->builder->users);
 		intern_done(&s->builder->wheres);
+		intern_done(&s->builder->usages);
+		intern_done(&s->builder->joints);
 		gpuq_arena_done(&s->builder->keys);
 		gpuq_buf_done(&s->builder->blob);
 		free(s->builder);
 	}
 	free(s->flavors);
 	free(s->nodes);
+	free(s->joints);
 	free(s->devices);
 	free(s->queues);
 	free(s->shares);
@@ -133,6 +156,7 @@ void snapshot_free(struct snapshot *s)
 	free(s->promises);
 	free(s->reservations);
 	free(s->users);
+	free(s->usages);
 	gpuq_arena_done(&s->arena);
 	free(s);
 }
@@ -199,6 +223,11 @@ static void *copy_items(struct snapshot *s, const void *items, size_t n, size_t 
 	return p;
 }
 
+static void blob_int(struct gpuq_buf *b, int64_t v)
+{
+	gpuq_buf_add(b, &v, sizeof(v));
+}
+
 uint32_t snapshot_add_flavor(struct snapshot *s, const char *name, int64_t rank)
 {
 	struct snap_flavor *f = PUSH(s, flavors, 1);
@@ -207,7 +236,14 @@ uint32_t snapshot_add_flavor(struct snapshot *s, const char *name, int64_t rank)
 		return SNAP_NONE;
 	f->name = copy_str(s, name);
 	f->rank = rank;
+	f->rate_milli = SNAP_MILLI;
 	return s->n_flavors - 1;
+}
+
+void snapshot_set_rate(struct snapshot *s, uint32_t flavor, int64_t rate_milli)
+{
+	if (flavor < s->n_flavors)
+		s->flavors[flavor].rate_milli = rate_milli;
 }
 
 uint32_t snapshot_add_license(struct snapshot *s, const char *name, int64_t count)
@@ -246,7 +282,41 @@ uint32_t snapshot_add_queue(struct snapshot *s, const struct snap_queue *in)
 	q->parent = SNAP_NONE;
 	q->depth = 0;
 	q->n_children = 0;
+	q->over_budget = false;
 	return s->n_queues - 1;
+}
+
+/* The number of the way in which a node's devices are joined. */
+static uint32_t add_joint(struct snapshot *s, const struct snap_node *in)
+{
+	struct gpuq_buf *blob = &s->builder->blob;
+	const size_t n = in->n_devices;
+	struct snap_joint *joint;
+	bool fresh;
+	uint32_t ix;
+
+	if ((!in->links && !in->numa) || n == 0 || n > LINKS_DEVICES_MAX)
+		return SNAP_NONE;
+	gpuq_buf_clear(blob);
+	blob_int(blob, (int64_t)n * 4 + (in->links ? 2 : 0) + (in->numa ? 1 : 0));
+	if (in->links)
+		gpuq_buf_add(blob, in->links, n * n);
+	if (in->numa)
+		gpuq_buf_add(blob, in->numa, n);
+	ix = blob->failed ? INTERN_FAILED
+			  : intern(&s->builder->joints, blob->data, blob->len, &fresh);
+	joint = ix != INTERN_FAILED && fresh ? PUSH(s, joints, 1) : NULL;
+	if (ix == INTERN_FAILED || (fresh && !joint)) {
+		s->builder->failed = true;
+		return SNAP_NONE;
+	}
+	if (joint)
+		*joint = (struct snap_joint){
+			(uint32_t)n,
+			in->links ? copy_items(s, in->links, n * n, 1) : NULL,
+			in->numa ? copy_items(s, in->numa, n, 1) : NULL,
+		};
+	return ix;
 }
 
 uint32_t snapshot_add_node(struct snapshot *s, const struct snap_node *in)
@@ -268,6 +338,8 @@ uint32_t snapshot_add_node(struct snapshot *s, const struct snap_node *in)
 	n->pool = copy_str(s, in->pool ? in->pool : "");
 	n->devices_in = NULL;
 	n->device_first = first;
+	n->joint = add_joint(s, in);
+	n->links = n->numa = NULL;
 	for (uint32_t i = 0; i < in->n_devices; i++) {
 		if (in->devices_in)
 			devices[i] = in->devices_in[i];
@@ -296,6 +368,28 @@ uint32_t snapshot_user(struct snapshot *s, const char *name)
 	return ix;
 }
 
+uint32_t snapshot_usage(struct snapshot *s, uint32_t queue, uint32_t user)
+{
+	const uint32_t key[2] = { queue, user };
+	bool fresh;
+	uint32_t ix = intern(&s->builder->usages, key, sizeof(key), &fresh);
+
+	if (ix == INTERN_FAILED)
+		s->builder->failed = true;
+	else if (fresh && PUSH(s, usages, 1))
+		s->usages[ix] = (struct snap_usage){ queue, user, 0 };
+	return s->builder->failed ? SNAP_NONE : ix;
+}
+
+bool snapshot_add_usage(struct snapshot *s, uint32_t queue, uint32_t user, uint64_t used)
+{
+	const uint32_t ix = snapshot_usage(s, queue, user);
+
+	if (ix != SNAP_NONE)
+		s->usages[ix].used += used;
+	return ix != SNAP_NONE;
+}
+
 uint32_t snapshot_add_job(struct snapshot *s, const struct snap_job *in)
 {
 	struct snap_job *j = PUSH(s, jobs, 1);
@@ -303,6 +397,10 @@ uint32_t snapshot_add_job(struct snapshot *s, const struct snap_job *in)
 	if (!j)
 		return SNAP_NONE;
 	*j = *in;
+	if (in->queue < s->n_queues && in->user < s->n_users) /* else sealing refuses it */
+		j->usage = snapshot_usage(s, in->queue, in->user);
+	if (in->eligible_us == 0)
+		j->eligible_us = in->submit_us;
 	j->gate_object = in->gate_object ? copy_str(s, in->gate_object) : "";
 	j->exclude = copy_items(s, in->exclude, in->n_exclude, sizeof(*in->exclude));
 	j->ranges = copy_items(s, in->ranges, in->n_ranges, sizeof(*in->ranges));
@@ -345,11 +443,6 @@ uint32_t snapshot_add_reservation(struct snapshot *s, const struct snap_reservat
 }
 
 /* ---- requests ---- */
-
-static void blob_int(struct gpuq_buf *b, int64_t v)
-{
-	gpuq_buf_add(b, &v, sizeof(v));
-}
 
 static void blob_str(struct gpuq_buf *b, const char *str)
 {
@@ -424,6 +517,11 @@ static void blob_request(struct gpuq_buf *b, const struct snap_request *r)
 		blob_str(b, g->mig);
 		blob_str(b, g->topology_required);
 		blob_str(b, g->topology_preferred);
+		blob_int(b, g->n_slices);
+		for (uint32_t k = 0; k < g->n_slices; k++) {
+			blob_str(b, g->slices[k].level);
+			blob_int(b, g->slices[k].size);
+		}
 		blob_constraints(b, g);
 	}
 }
@@ -469,6 +567,16 @@ static struct gpuq_term *copy_terms(struct snapshot *s, const struct gpuq_term *
 	return out;
 }
 
+static const struct snap_slice *copy_slices(struct snapshot *s, const struct snap_slice *in,
+					    uint32_t n)
+{
+	struct snap_slice *out = copy_items(s, in, n, sizeof(*in));
+
+	for (uint32_t i = 0; out && i < n; i++)
+		out[i].level = copy_str(s, in[i].level);
+	return out;
+}
+
 static void copy_group(struct snapshot *s, const struct snap_group *in, struct snap_group *out)
 {
 	*out = *in;
@@ -487,6 +595,7 @@ static void copy_group(struct snapshot *s, const struct snap_group *in, struct s
 	out->exclude = copy_list(s, &in->exclude);
 	out->topology_required = copy_str(s, in->topology_required);
 	out->topology_preferred = copy_str(s, in->topology_preferred);
+	out->slices = copy_slices(s, in->slices, in->n_slices);
 }
 
 uint32_t snapshot_add_request(struct snapshot *s, const struct snap_request *in)

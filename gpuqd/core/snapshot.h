@@ -40,9 +40,23 @@ enum snap_reclaim_to { SNAP_RECLAIM_FAIR_SHARE, SNAP_RECLAIM_GUARANTEE };
  * below their nearest common ancestor, or that of its own queue. */
 enum snap_runtime_method { SNAP_RUNTIME_LCA, SNAP_RUNTIME_QUEUE };
 
+/* What a job's place in the line of its queue is made of (priority.h). Points >= 0. */
+struct snap_weights {
+	int64_t age; /* of one that waited max_age */
+	int64_t fair_share; /* of one whose user is the first of all */
+	int64_t size; /* of one that asks for all devices */
+	int64_t qos; /* of one of the class qos_full; others in proportion */
+	int64_t qos_full; /* > 0 */
+	int64_t max_age_us; /* > 0 */
+	int64_t evict_step_milli; /* of max_age: what every eviction adds to the age */
+};
+
 /* What the site decided, and what time it is. snap_config_default() fills it. */
 struct snap_config {
 	int64_t now_us;
+	struct snap_weights weights;
+	uint32_t exempt_evictions; /* so many in 24 hours: exempt from fair-share claims for
+				    * a while (priority_exempt); 0 = never */
 	uint64_t max_steps; /* work one cycle may do, in node visits; 0 = no bound */
 	uint32_t backfill_depth; /* blocked jobs that get a reservation; UINT32_MAX = all */
 	uint32_t max_job_test; /* blocked jobs that are looked at for one */
@@ -71,6 +85,7 @@ struct snap_config {
 struct snap_flavor {
 	const char *name;
 	int64_t rank;
+	int64_t rate_milli; /* what a device is charged at, in thousandths; as added: 1000 */
 	int64_t capacity_milli; /* sealed: devices of usable nodes, whole */
 };
 
@@ -105,13 +120,24 @@ struct snap_node {
 	int64_t foreign_gpus; /* whole devices taken by others, nobody knows which */
 	uint32_t n_devices;
 	const struct snap_device *devices_in; /* n_devices of them, copied; NULL = healthy, empty */
+	/* How fast devices are joined (links.h), and the NUMA node of each; copied. NULL = all
+	 * alike. Not looked at on nodes with more than LINKS_DEVICES_MAX devices. */
+	const uint8_t *links; /* n_devices x n_devices, larger = faster */
+	const uint8_t *numa; /* n_devices */
 	struct gpuq_strmap labels; /* borrowed until sealed */
 	const struct snap_taint *taints; /* borrowed until sealed */
 	uint32_t n_taints;
 	/* sealed */
 	uint32_t cls; /* equal pool, flavor, taints and labels anybody asks for */
 	uint32_t device_first; /* into snapshot.devices */
+	uint32_t joint; /* into snapshot.joints; SNAP_NONE = all devices alike */
 	int64_t cpu_free, memory_free, pods_free; /* may be below 0: more is held than there is */
+};
+
+/* How the devices of alike nodes are joined. */
+struct snap_joint {
+	uint32_t n_devices;
+	const uint8_t *links, *numa; /* as in snap_node */
 };
 
 /* Nodes with equal pool, flavor, taints and values of every label that some request
@@ -155,6 +181,11 @@ struct snap_queue {
 	int64_t borrow_preempt_max_priority; /* INT64_MIN = off */
 	int64_t preempt_min_runtime_us, reclaim_min_runtime_us; /* -1 = the parent's */
 	int64_t usage_micro; /* normalised past usage, in millionths of the capacity */
+	/* GPU-milliseconds of its period, here and below; GPUQ_UNLIMITED = no budget. What
+	 * has been charged up to now, running jobs included. */
+	int64_t budget_gpu_ms, budget_used_gpu_ms;
+	int64_t budget_reset_us; /* when its next period begins; 0 = never */
+	bool budget_hard; /* nothing starts beyond it; else it only lowers the standing */
 	bool own_strict; /* its own jobs yield only to those that stand at least as well */
 	uint32_t n_claims_hour; /* claims on fair shares against it in the last hour */
 	/* Limits of each user in this queue and below, and of one job. */
@@ -164,6 +195,19 @@ struct snap_queue {
 	uint32_t parent; /* SNAP_NONE = the root */
 	uint32_t depth; /* 0 below the root */
 	uint32_t n_children;
+	bool over_budget; /* a soft budget of it or of one above it is used up */
+};
+
+/* What a user has used in a queue, in any unit that all share. */
+struct snap_usage {
+	uint32_t queue, user;
+	uint64_t used;
+};
+
+/* Every `size` pods of a group stand together inside one domain of `level`. */
+struct snap_slice {
+	const char *level;
+	uint32_t size; /* >= 1; divides that of the layer around it */
 };
 
 /* One kind of pod in a request; the fields of struct gpuq_group that matter to a
@@ -180,6 +224,8 @@ struct snap_group {
 	struct gpuq_strlist nodes, exclude;
 	uint32_t n_required, n_preferred, n_tolerations;
 	const char *topology_required, *topology_preferred;
+	const struct snap_slice *slices; /* outermost first */
+	uint32_t n_slices;
 };
 
 struct snap_license_need {
@@ -237,8 +283,10 @@ struct snap_job {
 	uint32_t user; /* snapshot_user() */
 	int state; /* enum snap_job_state */
 	uint32_t attempt;
-	int64_t priority; /* larger is sooner, inside a queue */
+	int64_t priority; /* its class, larger is sooner; claims compare this one alone */
+	int64_t nice, boost; /* points off and on its place in the line of its queue */
 	int64_t submit_us;
+	int64_t eligible_us; /* since when it could have started; 0 = submit_us */
 	int64_t begin_us, deadline_us; /* 0 = none */
 	int64_t walltime_us; /* GPUQ_UNLIMITED = none */
 	int64_t grace_us; /* that it may take to leave once it was told to */
@@ -255,6 +303,7 @@ struct snap_job {
 	/* What it lost and would lose. */
 	int64_t checkpoint_us; /* its last checkpoint; 0 = none known */
 	int64_t restart_cost_us; /* that a start takes before work goes on */
+	bool returns; /* of one that leaves: it will wait again */
 	bool evict_last; /* leaves after others of equal standing */
 	int64_t evicted_us; /* when it last had to leave for another queue; 0 = never */
 	uint32_t evicted_for; /* handle of that queue */
@@ -266,6 +315,7 @@ struct snap_job {
 	uint32_t throttle; /* of its array: most at once; 0 = no limit */
 	/* sealed */
 	uint32_t n_waiting; /* elements (1 for a job) that wait; 0 unless pending */
+	uint32_t usage; /* of its user in its queue: into usages */
 	uint32_t alloc_first, n_allocs;
 	uint32_t promise_first, n_promises;
 };
@@ -310,6 +360,7 @@ struct snapshot {
 	struct snap_flavor *flavors;
 	struct snap_class *classes;
 	struct snap_node *nodes;
+	struct snap_joint *joints;
 	struct snap_device *devices;
 	struct snap_queue *queues;
 	struct snap_share *shares; /* queue q, resource r: shares[q * n_res + r] */
@@ -320,11 +371,14 @@ struct snapshot {
 	struct snap_alloc *promises; /* by job, then pod index */
 	struct snap_reservation *reservations; /* by start, end and name */
 	const char **users; /* by name */
+	struct snap_usage *usages; /* by queue, then as users first appeared; sealed: one for
+				    * every queue and user of a job */
 	const char **label_keys; /* that requests and levels speak of */
-	uint32_t n_flavors, n_classes, n_nodes, n_devices, n_queues, n_licenses, n_requests;
+	uint32_t n_flavors, n_classes, n_joints, n_nodes, n_devices, n_queues, n_licenses,
+		n_requests;
 	uint32_t n_groups; /* of all requests */
 	uint32_t n_wheres; /* different constraints among them */
-	uint32_t n_jobs, n_allocs, n_promises, n_users, n_label_keys, n_reservations;
+	uint32_t n_jobs, n_allocs, n_promises, n_users, n_usages, n_label_keys, n_reservations;
 	/* Resources that quotas know: flavors 0..n_flavors-1, then cpu, then memory. */
 	uint32_t n_res;
 	int64_t *capacity; /* by resource, of usable nodes; GPUQ_UNLIMITED = not counted */
@@ -342,6 +396,7 @@ static inline uint32_t snap_memory(const struct snapshot *s)
 	return s->n_flavors + 1;
 }
 
+void snap_weights_default(struct snap_weights *w); /* class, then fair share, then age */
 void snap_config_default(struct snap_config *c);
 void snap_share_default(struct snap_share *s); /* quota auto, no limit, lends all */
 void snap_queue_default(struct snap_queue *q); /* weight 1, rank 0, no limits */
@@ -363,6 +418,7 @@ void snapshot_free(struct snapshot *s);
  * licenses before what speaks of them, requests and queues before jobs, jobs and nodes
  * before allocs; queues, users and nodes before reservations. Requests with equal content get the same handle. */
 uint32_t snapshot_add_flavor(struct snapshot *s, const char *name, int64_t rank);
+void snapshot_set_rate(struct snapshot *s, uint32_t flavor, int64_t rate_milli);
 uint32_t snapshot_add_license(struct snapshot *s, const char *name, int64_t count);
 uint32_t snapshot_add_queue(struct snapshot *s, const struct snap_queue *q);
 uint32_t snapshot_add_node(struct snapshot *s, const struct snap_node *n);
@@ -372,6 +428,8 @@ uint32_t snapshot_add_alloc(struct snapshot *s, const struct snap_alloc *a);
 uint32_t snapshot_add_promise(struct snapshot *s, const struct snap_alloc *a);
 uint32_t snapshot_add_reservation(struct snapshot *s, const struct snap_reservation *r);
 uint32_t snapshot_user(struct snapshot *s, const char *name); /* same name, same handle */
+/* Adds to what that user has used there. False: no memory. */
+bool snapshot_add_usage(struct snapshot *s, uint32_t queue, uint32_t user, uint64_t used);
 
 /* Sort, resolve and derive; afterwards the snapshot never changes.
  *

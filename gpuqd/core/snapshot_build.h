@@ -12,9 +12,10 @@
 #include "libgpuq/buf.h"
 
 struct snap_builder {
-	uint32_t room_flavors, room_nodes, room_devices, room_queues, room_shares, room_licenses,
-		room_requests, room_jobs, room_allocs, room_promises, room_users, room_reservations;
-	struct intern requests, users, wheres; /* keys live in `keys` */
+	uint32_t room_flavors, room_nodes, room_joints, room_devices, room_queues, room_shares,
+		room_licenses, room_requests, room_jobs, room_allocs, room_promises, room_users,
+		room_usages, room_reservations;
+	struct intern requests, users, wheres, joints, usages; /* keys live in `keys` */
 	struct gpuq_arena keys;
 	struct gpuq_buf blob; /* of the request being added */
 	bool failed; /* memory ran out at some point */
@@ -25,7 +26,7 @@ struct seal {
 	struct snapshot *s;
 	struct gpuq_err *err;
 	struct gpuq_arena mem;
-	uint32_t *map_flavor, *map_node, *map_queue, *map_job;
+	uint32_t *map_flavor, *map_node, *map_queue, *map_job, *map_usage;
 };
 
 int seal_no_memory(struct seal *w);
@@ -37,8 +38,12 @@ int seal_sorted(struct seal *w, uint32_t n, sort_cmp_fn cmp, const void *ctx, ui
 /* Bring a malloc'ed table into that order. table is the address of its pointer. */
 int seal_permute(struct seal *w, void *table, uint32_t n, size_t size, const uint32_t *order);
 
-/* Steps of snapshot_jobs.c, in this order. */
+/* Of a queue and a user, by handle: the entry of their usage. SNAP_NONE: no memory. */
+uint32_t snapshot_usage(struct snapshot *s, uint32_t queue, uint32_t user);
+
+/* Steps of snapshot_jobs.c and snapshot_usage.c, in this order. */
 int seal_requests(struct seal *w);
+int seal_usages(struct seal *w);
 int seal_jobs(struct seal *w);
 int seal_allocs(struct seal *w);
 int seal_capacity(struct seal *w);

@@ -87,6 +87,7 @@ int seal_jobs(struct seal *w)
 		if (rc < 0)
 			return rc;
 		j->queue = w->map_queue[j->queue];
+		j->usage = w->map_usage[j->usage];
 		if (j->evicted_for != SNAP_NONE)
 			j->evicted_for = w->map_queue[j->evicted_for];
 		for (uint32_t k = 0; k < j->n_exclude; k++) {

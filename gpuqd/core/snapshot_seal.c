@@ -258,6 +258,8 @@ static int collect_keys(struct seal *w)
 			rc = add_key(w, &keys, g->topology_required);
 			if (rc == 0)
 				rc = add_key(w, &keys, g->topology_preferred);
+			for (uint32_t t = 0; rc == 0 && t < g->n_slices; t++)
+				rc = add_key(w, &keys, g->slices[t].level);
 			for (uint32_t t = 0; t < g->n_required + g->n_preferred; t++) {
 				const struct gpuq_term *term =
 					t < g->n_required ? &g->required[t]
@@ -412,8 +414,8 @@ int seal_calendar(struct seal *w)
 int snapshot_seal(struct snapshot *s, struct gpuq_err *err)
 {
 	static int (*const steps[])(struct seal *) = {
-		seal_config,   seal_flavors, seal_queues, seal_nodes,    seal_classes,
-		seal_requests, seal_jobs,    seal_allocs, seal_capacity, seal_calendar,
+		seal_config, seal_flavors, seal_queues, seal_nodes,    seal_classes,  seal_requests,
+		seal_usages, seal_jobs,    seal_allocs, seal_capacity, seal_calendar,
 	};
 	struct seal w = { .s = s, .err = err, .mem = GPUQ_ARENA_INIT(0) };
 	int rc = 0;

@@ -45,3 +45,37 @@ void sort_ix(uint32_t *ix, uint32_t *scratch, size_t n, sort_cmp_fn cmp, const v
 	if (from != ix)
 		memcpy(ix, from, n * sizeof(*ix));
 }
+
+void sort_pairs(struct sort_pair *p, struct sort_pair *scratch, size_t n)
+{
+	struct sort_pair *from = p, *to = scratch;
+	uint64_t differ = 0;
+	bool ordered = true;
+
+	for (size_t i = 1; i < n; i++) {
+		differ |= p[i].key ^ p[0].key;
+		ordered &= p[i - 1].key <= p[i].key;
+	}
+	for (unsigned shift = 0; !ordered && shift < 64; shift += 8) {
+		size_t count[256] = { 0 }, at = 0;
+		struct sort_pair *swap;
+
+		if ((differ >> shift & 0xff) == 0)
+			continue;
+		for (size_t i = 0; i < n; i++)
+			count[from[i].key >> shift & 0xff]++;
+		for (unsigned d = 0; d < 256; d++) {
+			const size_t here = count[d];
+
+			count[d] = at;
+			at += here;
+		}
+		for (size_t i = 0; i < n; i++)
+			to[count[from[i].key >> shift & 0xff]++] = from[i];
+		swap = from;
+		from = to;
+		to = swap;
+	}
+	if (from != p)
+		memcpy(p, from, n * sizeof(*p));
+}

@@ -20,6 +20,16 @@ typedef int (*sort_cmp_fn)(const void *ctx, uint32_t x, uint32_t y);
 /* Sort ix[0..n); scratch has room for n. */
 void sort_ix(uint32_t *ix, uint32_t *scratch, size_t n, sort_cmp_fn cmp, const void *ctx);
 
+/* A number to sort by and what it belongs to. */
+struct sort_pair {
+	uint64_t key;
+	uint32_t ix;
+};
+
+/* Sort p[0..n) by key, equal ones left as they stand; scratch has room for n. One pass
+ * for each byte in which keys differ. */
+void sort_pairs(struct sort_pair *p, struct sort_pair *scratch, size_t n);
+
 /* Compare numbers without the overflow of a subtraction. */
 static inline int sort_i64(int64_t x, int64_t y)
 {

@@ -363,24 +363,11 @@ static struct gpuq_val *view_amount(struct gpuq_arena *a, const struct site_amou
 	return v;
 }
 
-static int64_t queue_used_us(const struct model *m, const struct queue *top)
-{
-	int64_t us = 0;
-
-	for (const struct usage *u = m->usages; u; u = u->hh.next) {
-		const struct queue *q = queue_find(m, (const char *)u->bytes); /* ends with NUL */
-
-		if (q && queue_under(q, top))
-			us += u->gpu_us;
-	}
-	return us;
-}
-
 struct gpuq_val *view_queue(struct gpuq_arena *a, const struct model *m, const struct queue *q,
-			    int64_t now_us)
+			    int64_t used_ms)
 {
 	struct gpuq_val *v = gpuq_map(a);
-	int64_t allocated = 0, held = 0, pending = 0, running = 0, used = queue_used_us(m, q);
+	int64_t allocated = 0, held = 0, pending = 0, running = 0;
 
 	for (uint32_t i = 0; i < m->n_queues; i++) {
 		const struct queue *c = m->queues[i];
@@ -392,7 +379,6 @@ struct gpuq_val *view_queue(struct gpuq_arena *a, const struct model *m, const s
 		pending += c->n_pending;
 		running += c->n_running;
 	}
-	(void)now_us;
 	gpuq_put(a, v, "name", gpuq_str(a, q->name));
 	gpuq_put(a, v, "parent", q->parent ? gpuq_str(a, q->parent->name) : gpuq_null(a));
 	gpuq_put(a, v, "quota", view_amount(a, &q->site->quota, 0));
@@ -407,7 +393,7 @@ struct gpuq_val *view_queue(struct gpuq_arena *a, const struct model *m, const s
 	gpuq_put(a, v, "running_jobs", gpuq_int(a, running));
 	gpuq_put(a, v, "budget_gpu_minutes",
 		 q->site->budget ? gpuq_int(a, q->site->budget->gpu_minutes) : gpuq_null(a));
-	gpuq_put(a, v, "used_gpu_minutes", gpuq_real(a, (double)(used / 6000) / 10000));
+	gpuq_put(a, v, "used_gpu_minutes", gpuq_real(a, (double)(used_ms / 6) / 10000));
 	gpuq_put(a, v, "namespace", word(a, q->site->namespace_));
 	gpuq_put(a, v, "state",
 		 gpuq_str(a, q->site->stopped && q->site->closed ? "stopped,closed"

@@ -20,7 +20,7 @@ struct gpuq_val *view_spec(struct gpuq_arena *a, const struct gpuq_spec *spec, c
 			   int64_t time_limit_us);
 struct gpuq_val *view_node(struct gpuq_arena *a, const struct model *m, const struct node *n);
 struct gpuq_val *view_queue(struct gpuq_arena *a, const struct model *m, const struct queue *q,
-			    int64_t now_us);
+			    int64_t used_ms); /* of model_spending() */
 /* Devices by what they are, jobs by state; {gpus, devices, jobs}. */
 struct gpuq_val *view_status(struct gpuq_arena *a, const struct model *m);
 

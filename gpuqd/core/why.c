@@ -1,5 +1,5 @@
 #include "gpuqd/core/amount.h"
-#include "gpuqd/core/pack.h"
+#include "gpuqd/core/topology.h"
 
 /* Why a gang has no place, in the numbers that decided it. Looks at one group after the
  * other, as packing does, and asks: is there such a node at all; is it in service; is
@@ -125,46 +125,31 @@ static void say_shortest(const struct cycle *c, const struct snap_group *g, cons
 		say(why, code, PLAN_COUNT, (int64_t)v->room, g->pods_min, "pods");
 }
 
-/* Pods of the group that the roomiest domain of its required level holds. */
-static uint64_t roomiest_domain(struct cycle *c, uint32_t job, uint32_t group, uint32_t flavor,
-				enum view view)
+/* Is no domain of the level that the group requires large enough in this view, or do its
+ * slices not fit into theirs? more: every level that lacks some gets a reason. */
+static bool no_domain(struct cycle *c, uint32_t job, uint32_t group, uint32_t flavor,
+		      enum view view, enum gpuq_reason code, struct plan_reason *why, bool more)
 {
 	const uint32_t request = c->s->jobs[job].request;
 	const struct snap_group *g = &c->s->requests[request].groups[group];
 	const struct group_fit *fit = fit_of(c, request, group);
-	const struct level *l = topology_level(c, g->topology_required);
 	const struct need one = nodes_need(g);
-	uint64_t *room, best = 0;
+	struct measure m;
 
-	room = l ? cycle_scratch(c, l->n_domains, sizeof(*room)) : NULL;
-	for (uint32_t n = 0; room && n < c->s->n_nodes; n++) {
-		const uint32_t d = l->domain_of[n];
-
-		if (d == SNAP_NONE || !bits_has(fit->nodes, n) || !seen(c, n, view) ||
+	if ((!g->topology_required && !g->n_slices) || !topology_survey(c, g, &m))
+		return false;
+	for (uint32_t n = 0; n < c->s->n_nodes; n++) {
+		if (!bits_has(fit->nodes, n) || !seen(c, n, view) ||
 		    (g->gpus_milli > 0 && c->s->nodes[n].flavor != flavor))
 			continue;
 		c->steps++;
-		room[d] += view == AS_IT_IS ? nodes_room(c, n, &one, g->pods_min)
-					    : nodes_room_empty(c, n, &one, g->pods_min);
-		best = room[d] > best ? room[d] : best;
+		measure_node(&m, n,
+			     view == AS_IT_IS ? nodes_room(c, n, &one, g->pods_min)
+					      : nodes_room_empty(c, n, &one, g->pods_min),
+			     0);
 	}
-	return best;
-}
-
-/* Is no domain of the level that the group requires large enough in this view? */
-static bool no_domain(struct cycle *c, uint32_t job, uint32_t group, uint32_t flavor,
-		      enum view view, enum gpuq_reason code, struct plan_reason *why)
-{
-	const struct snap_group *g = &c->s->requests[c->s->jobs[job].request].groups[group];
-	uint64_t room;
-
-	if (!g->topology_required)
-		return false;
-	room = roomiest_domain(c, job, group, flavor, view);
-	if (room >= g->pods_min)
-		return false;
-	say(why, code, PLAN_COUNT, (int64_t)room, g->pods_min, g->topology_required);
-	return true;
+	measure_sum(&m);
+	return topology_lacks(c, g, &m, code, why, more);
 }
 
 /* Could this group stand on nodes of that flavor if nothing ran? */
@@ -185,7 +170,7 @@ static bool group_never(struct cycle *c, uint32_t job, uint32_t group, uint32_t 
 	}
 	v = survey(c, job, group, flavor, AS_BUILT, true);
 	if (v.room >= g->pods_min)
-		return no_domain(c, job, group, flavor, AS_BUILT, GPUQ_R_UNSATISFIABLE, why);
+		return no_domain(c, job, group, flavor, AS_BUILT, GPUQ_R_UNSATISFIABLE, why, false);
 	if (v.nodes == 0)
 		say(why, GPUQ_R_UNSATISFIABLE, PLAN_COUNT, 0, 1,
 		    fit_of(c, c->s->jobs[job].request, group)->n_nodes ? "flavor" : "nodes");
@@ -269,7 +254,7 @@ static bool group_lacks(struct cycle *c, uint32_t job, uint32_t group, uint32_t 
 		    out.first != SNAP_NONE ? c->s->nodes[out.first].name : "");
 		return true;
 	}
-	if (no_domain(c, job, group, flavor, IN_SERVICE, GPUQ_R_NODES_UNAVAILABLE, why))
+	if (no_domain(c, job, group, flavor, IN_SERVICE, GPUQ_R_NODES_UNAVAILABLE, why, true))
 		return true;
 	if (!r->exclusive && devices_lack(c, job, group, flavor, why))
 		return true;
@@ -279,7 +264,7 @@ static bool group_lacks(struct cycle *c, uint32_t job, uint32_t group, uint32_t 
 		return true;
 	}
 	if (v.room >= g->pods_min)
-		return no_domain(c, job, group, flavor, AS_IT_IS, GPUQ_R_FRAGMENTED, why);
+		return no_domain(c, job, group, flavor, AS_IT_IS, GPUQ_R_FRAGMENTED, why, true);
 	if (v.pods_by_devices < g->pods_min)
 		say(why, GPUQ_R_FRAGMENTED, PLAN_COUNT, (int64_t)v.pods_by_devices, g->pods_min,
 		    "pods");

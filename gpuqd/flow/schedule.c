@@ -10,6 +10,7 @@
 #include "gpuqd/base/loop.h"
 #include "gpuqd/core/sched.h"
 #include "gpuqd/flow/journal.h"
+#include "gpuqd/flow/quota_warn.h"
 #include "libgpuq/limits.h"
 
 /* A burst of submissions is one decision; a single one does not wait noticeably. On a
@@ -26,6 +27,7 @@ struct schedule {
 	int64_t unblock_us; /* when `unblock` fires; wall clock */
 	int64_t first_kick_us; /* of the pending cycle; monotonic */
 	bool ready;
+	bool site_told; /* what is wrong with the site has been logged */
 	struct gpuq_arena mem;
 	uint64_t n_cycles;
 	int64_t last_end_us, last_took_us; /* of the last cycle; monotonic */
@@ -107,6 +109,7 @@ static void tell_reasons(struct schedule *s, const struct snapshot *sn, const st
 		struct reason_fact facts[16];
 		const struct snap_job *sj = &sn->jobs[p->reasons[i].job];
 		struct event ev = { .type = EV_JOB_REASONS };
+		struct priority_terms terms;
 		size_t n = 0;
 		uint32_t job = p->reasons[i].job;
 
@@ -116,7 +119,8 @@ static void tell_reasons(struct schedule *s, const struct snapshot *sn, const st
 		ev.job = (struct job_key){ sj->key.id, sj->key.index };
 		ev.reasons.items = facts;
 		ev.reasons.n = n;
-		ev.reasons.priority = sj->priority;
+		priority_terms(p->priority, job, &terms);
+		ev.reasons.priority = terms.total;
 		ev.reasons.planned_us = planned_us ? planned_us[job] : 0;
 		journal_apply(s->j, &ev, NULL);
 	}
@@ -195,6 +199,8 @@ static void cycle(struct schedule *s)
 		return;
 	}
 	s->n_cycles++;
+	if (s->ready && !s->site_told)
+		s->site_told = quota_warn(sn);
 	for (uint32_t i = 0; i < plan.n_actions; i++)
 		if (plan.actions[i].kind == PLAN_PLACE && s->ready)
 			place(s, sn, &plan, &plan.actions[i]);
@@ -294,6 +300,10 @@ static void on_event(void *arg, const struct event *ev)
 	case EV_JOB_PLACED:
 	case EV_KEYS_EXPIRED:
 		return; /* nothing becomes possible by these */
+	case EV_SITE_APPLIED:
+		s->site_told = false;
+		schedule_kick(s);
+		return;
 	case EV_JOB_BLOCKED:
 		if (ev->blocked.reason.code != GPUQ_R_NONE)
 			unblock_at(s, ev->blocked.until_us);

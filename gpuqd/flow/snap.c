@@ -1,4 +1,5 @@
 #include "gpuqd/flow/schedule.h"
+#include "gpuqd/flow/snap_usage.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -32,7 +33,7 @@ static void take_flavors(struct taking *t)
 		return;
 	site_each(site_flavor, t->m->site->flavors, f)
 	{
-		snapshot_add_flavor(t->s, f->name, n);
+		snapshot_set_rate(t->s, snapshot_add_flavor(t->s, f->name, n), f->rate_milli);
 		t->flavors[n++] = f->name;
 	}
 	t->n_flavors = n;
@@ -49,8 +50,10 @@ static void take_queues(struct taking *t)
 {
 	struct snap_share *shares = gpuq_arena_calloc(&t->mem, t->n_flavors + 2, sizeof(*shares));
 
+	const struct queue_usage *usage = snap_queue_usage(t->m, t->now_us, &t->mem);
+
 	t->queue_of = gpuq_arena_calloc(&t->mem, t->m->n_queues + 1, sizeof(*t->queue_of));
-	if (!shares || !t->queue_of)
+	if (!shares || !t->queue_of || !usage)
 		return;
 	for (uint32_t i = 0; i < t->m->n_queues; i++) {
 		const struct queue *q = t->m->queues[i];
@@ -86,6 +89,7 @@ static void take_queues(struct taking *t)
 		sn.job_max_gpus_milli = sq->max_gpus.job == GPUQ_UNLIMITED
 						? GPUQ_UNLIMITED
 						: sq->max_gpus.job * 1000;
+		snap_fill_usage(t->m, q, &usage[i], &sn);
 		t->queue_of[i] = snapshot_add_queue(t->s, &sn);
 	}
 }
@@ -205,12 +209,20 @@ static void take_allocs(struct taking *t, const struct job *j, uint32_t job)
 	}
 }
 
-/* The qos's class dominates; nice moves a job inside it. Larger is sooner. */
-static int64_t priority_of(const struct taking *t, const struct job *j)
+/* Waiting counts from when nothing but others stood in its way. */
+static int64_t eligible_since(const struct job *j)
 {
-	const struct site_qos *q = site_qos_find(t->m->site, j->qos);
+	int64_t since = j->eligible_us, first = INT64_MAX, last = 0;
 
-	return (q ? q->priority : 0) * 1000 - j->nice;
+	for (uint32_t i = 0; i < j->n_deps; i++) {
+		if (j->deps[i].state != DEP_DONE)
+			continue;
+		first = j->deps[i].at_us < first ? j->deps[i].at_us : first;
+		last = j->deps[i].at_us > last ? j->deps[i].at_us : last;
+	}
+	if (j->depends_any && last > 0)
+		last = first;
+	return last > since ? last : since;
 }
 
 static void take_job(struct taking *t, const struct job *j)
@@ -237,7 +249,9 @@ static void take_job(struct taking *t, const struct job *j)
 			   ? SNAP_LEAVING
 			   : SNAP_RUNNING;
 	sj.attempt = j->attempt;
-	sj.priority = priority_of(t, j);
+	sj.priority = qos ? qos->priority : 0;
+	sj.nice = j->nice;
+	sj.eligible_us = eligible_since(j);
 	sj.submit_us = j->submit_us;
 	sj.begin_us = j->begin_us > j->not_before_us ? j->begin_us : j->not_before_us;
 	sj.deadline_us = j->deadline_us;
@@ -281,6 +295,8 @@ int snapshot_take(const struct model *m, int64_t now_us, struct snapshot **out,
 
 	snap_config_default(&config);
 	config.now_us = now_us;
+	snap_set_policy(m, &config);
+	config.reclaim = config.consolidation = false;
 	t.s = snapshot_new(&config);
 	if (!t.s)
 		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
@@ -290,6 +306,8 @@ int snapshot_take(const struct model *m, int64_t now_us, struct snapshot **out,
 		take_node(&t, n, &n->snap_ix);
 	for (struct request *r = m->requests_by_id; r; r = r->hh_id.next)
 		r->snap_ix = take_request(&t, r);
+	if (t.queue_of)
+		snap_add_usages(m, now_us, t.queue_of, t.s);
 	job_each(m, j) take_job(&t, j);
 	rc = snapshot_seal(t.s, err);
 	gpuq_arena_done(&t.mem);

@@ -1,4 +1,4 @@
-#include "gpuqd/sim/outcome.h"
+#include "gpuqd/sim/expect_int.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -6,19 +6,10 @@
 /* Judging expectations. Every key is a row: what it is called, and the function that
  * knows what it means. Lists of jobs are sets; numbers are compared to a thousandth. */
 
-struct judge {
-	struct world *w;
-	const struct gpuq_val *outcome;
-	bool stable;
-	struct gpuq_arena *arena;
-	struct gpuq_buf *out; /* NULL while alternatives are tried */
-	unsigned failed;
-};
-
 static void judge_all(struct judge *j, const struct gpuq_val *expect);
 
-static void differs(struct judge *j, const char *key, const struct gpuq_val *want,
-		    const struct gpuq_val *got)
+void judge_differs(struct judge *j, const char *key, const struct gpuq_val *want,
+		   const struct gpuq_val *got)
 {
 	j->failed++;
 	if (!j->out)
@@ -35,7 +26,7 @@ static void differs(struct judge *j, const char *key, const struct gpuq_val *wan
 
 /* ---- comparing ---- */
 
-static double as_number(const struct gpuq_val *v)
+double judge_number(const struct gpuq_val *v)
 {
 	if (!v || (v->type != GPUQ_INT && v->type != GPUQ_REAL))
 		return -1e300;
@@ -44,9 +35,9 @@ static double as_number(const struct gpuq_val *v)
 
 static bool same_number(const struct gpuq_val *x, const struct gpuq_val *y)
 {
-	const double d = as_number(x) - as_number(y);
+	const double d = judge_number(x) - judge_number(y);
 
-	return d > -0.0005 && d < 0.0005 && as_number(x) > -1e299;
+	return d > -0.0005 && d < 0.0005 && judge_number(x) > -1e299;
 }
 
 static const char *as_text(const struct gpuq_val *v)
@@ -91,33 +82,6 @@ static bool same_set(const struct gpuq_val *want, const struct gpuq_val *got)
 	return true;
 }
 
-static int by_number(const void *x, const void *y)
-{
-	const double a = *(const double *)x, b = *(const double *)y;
-
-	return (a > b) - (a < b);
-}
-
-/* Do two lists of numbers agree, whatever their order? got has n. */
-static bool same_numbers(struct judge *j, const struct gpuq_val *want, double *got, uint32_t n)
-{
-	double *w;
-	bool equal = true;
-
-	if (want->type != GPUQ_LIST || want->n != n)
-		return false;
-	w = gpuq_arena_calloc(j->arena, n, sizeof(*w));
-	for (uint32_t i = 0; w && i < n; i++)
-		w[i] = as_number(want->items[i]);
-	if (!w)
-		return false;
-	qsort(w, n, sizeof(*w), by_number);
-	qsort(got, n, sizeof(*got), by_number);
-	for (uint32_t i = 0; i < n; i++)
-		equal &= w[i] - got[i] < 0.0005 && got[i] - w[i] < 0.0005;
-	return equal;
-}
-
 /* ---- one function a key ---- */
 
 typedef void (*judge_fn)(struct judge *j, const char *key, const struct gpuq_val *want);
@@ -127,7 +91,7 @@ static void judge_list(struct judge *j, const char *key, const struct gpuq_val *
 	const struct gpuq_val *got = gpuq_get(j->outcome, key);
 
 	if (!same_set(want, got))
-		differs(j, key, want, got);
+		judge_differs(j, key, want, got);
 }
 
 static struct gpuq_val *nodes_of(struct judge *j, const struct gpuq_val *job)
@@ -230,12 +194,12 @@ static bool detail_holds(struct judge *j, const char *name, const char *key,
 		return want->type == GPUQ_BOOL ? same_domain(j, "", job) == want->b
 					       : same_domain(j, as_text(want), job);
 	if (strcmp(key, "groups_complete") == 0)
-		return as_number(want) == (double)groups_complete(j, name, job);
+		return judge_number(want) == (double)groups_complete(j, name, job);
 	if (strcmp(key, "roles") == 0) {
 		const struct gpuq_val *got = count_by(j, job, "role");
 
 		for (uint32_t i = 0; i < want->n; i++)
-			if (as_number(want->pairs[i].val) !=
+			if (judge_number(want->pairs[i].val) !=
 			    (double)gpuq_get_int(got, want->pairs[i].key, 0))
 				return false;
 		return true;
@@ -254,7 +218,7 @@ static void judge_detail(struct judge *j, const char *key, const struct gpuq_val
 		for (uint32_t k = 0; p->val->type == GPUQ_MAP && k < p->val->n; k++)
 			if (!job || !detail_holds(j, p->key, p->val->pairs[k].key,
 						  p->val->pairs[k].val, job))
-				differs(j, p->key, p->val, job);
+				judge_differs(j, p->key, p->val, job);
 	}
 	(void)key;
 }
@@ -277,7 +241,7 @@ static void judge_groups(struct judge *j, const char *key, const struct gpuq_val
 			others += strcmp(is, state) != 0 && rest && strcmp(is, rest) != 0;
 		}
 		if (n != gpuq_get_int(g, "count", -1) || others > 0)
-			differs(j, key, g, gpuq_int(j->arena, n));
+			judge_differs(j, key, g, gpuq_int(j->arena, n));
 	}
 }
 
@@ -292,48 +256,19 @@ static void judge_any(struct judge *j, const char *key, const struct gpuq_val *w
 		if (one.failed == 0)
 			return;
 	}
-	differs(j, key, want, gpuq_get(j->outcome, "jobs"));
+	judge_differs(j, key, want, gpuq_get(j->outcome, "jobs"));
 }
 
-static void judge_allocated(struct judge *j, const char *key, const struct gpuq_val *want)
+/* A number by queue: allocated, fair_share. */
+static void judge_queues(struct judge *j, const char *key, const struct gpuq_val *want)
 {
 	const struct gpuq_val *queues = gpuq_get(j->outcome, "queues");
 
 	for (uint32_t i = 0; want->type == GPUQ_MAP && i < want->n; i++) {
-		const struct gpuq_val *got =
-			gpuq_get(gpuq_get(queues, want->pairs[i].key), "allocated");
+		const struct gpuq_val *got = gpuq_get(gpuq_get(queues, want->pairs[i].key), key);
 
 		if (!same(want->pairs[i].val, got))
-			differs(j, key, want, queues);
-	}
-}
-
-/* Is the queue the job's own or above it? */
-static bool below(const struct world *w, const char *queue, const char *ancestor)
-{
-	for (uint32_t guard = 0; queue && guard <= w->n_queues; guard++) {
-		const char *up = NULL;
-
-		if (strcmp(queue, ancestor) == 0)
-			return true;
-		for (uint32_t q = 0; q < w->n_queues; q++)
-			if (strcmp(w->queues[q].name, queue) == 0)
-				up = w->queues[q].parent;
-		queue = up;
-	}
-	return false;
-}
-
-static void judge_preempted_from(struct judge *j, const char *key, const struct gpuq_val *want)
-{
-	for (uint32_t i = 0; want->type == GPUQ_MAP && i < want->n; i++) {
-		int64_t n = 0;
-
-		for (uint32_t k = 0; k < j->w->n_jobs; k++)
-			n += world_fate(&j->w->jobs[k]) == SIM_FATE_PREEMPTED &&
-			     below(j->w, j->w->jobs[k].queue, want->pairs[i].key);
-		if (as_number(want->pairs[i].val) != (double)n)
-			differs(j, key, want, gpuq_int(j->arena, n));
+			judge_differs(j, key, want, queues);
 	}
 }
 
@@ -345,77 +280,14 @@ static void judge_count(struct judge *j, const char *key, const struct gpuq_val 
 							   : moved ? "moves"
 								   : "preempted");
 	const double n = list ? list->n : 0;
-	bool holds = n == as_number(want);
+	bool holds = n == judge_number(want);
 
 	if (started)
-		holds = n >= as_number(want);
+		holds = n >= judge_number(want);
 	if (strcmp(key, "preempted_total_max") == 0)
-		holds = n <= as_number(want);
+		holds = n <= judge_number(want);
 	if (!holds)
-		differs(j, key, want, list);
-}
-
-static void judge_preempted_gpus(struct judge *j, const char *key, const struct gpuq_val *want)
-{
-	int64_t milli = 0;
-
-	for (uint32_t i = j->w->marked_evictions; i < j->w->n_evictions; i++)
-		if (strcmp(j->w->evictions[i].mode, "move") != 0)
-			milli += j->w->evictions[i].milli;
-	if ((double)milli / 1000 < as_number(want))
-		differs(j, key, want, gpuq_real(j->arena, (double)milli / 1000));
-}
-
-/* Thousandths in use or promised on every device, node by node. */
-static int32_t *device_use(struct judge *j, uint32_t *n_devices)
-{
-	uint32_t n = 0, *first = gpuq_arena_calloc(j->arena, j->w->n_nodes, sizeof(*first));
-	int32_t *used;
-
-	for (uint32_t i = 0; first && i < j->w->n_nodes; i++) {
-		first[i] = n;
-		n += (uint32_t)(j->w->nodes[i].spec->gpus / 1000);
-	}
-	used = gpuq_arena_calloc(j->arena, n, sizeof(*used));
-	if (!first || !used)
-		return NULL;
-	for (uint32_t i = 0; i < j->w->n_jobs; i++) {
-		uint32_t n_tasks;
-		const struct sim_task *tasks = world_places(&j->w->jobs[i], &n_tasks);
-
-		for (uint32_t t = 0; t < n_tasks; t++)
-			for (uint32_t d = 0; d < tasks[t].n_devices; d++)
-				used[first[tasks[t].node] + tasks[t].devices[d]] += tasks[t].milli;
-	}
-	*n_devices = n;
-	return used;
-}
-
-static void judge_devices(struct judge *j, const char *key, const struct gpuq_val *want)
-{
-	const bool by_node = strcmp(key, "node_free_sorted") == 0;
-	uint32_t n = 0, at = 0, rows;
-	int32_t *used = device_use(j, &n);
-	double *got;
-	struct gpuq_val *list = gpuq_list(j->arena);
-
-	rows = by_node ? j->w->n_nodes : n;
-	got = gpuq_arena_calloc(j->arena, rows, sizeof(*got));
-	if (!used || !got)
-		return;
-	for (uint32_t i = 0; i < j->w->n_nodes; i++) {
-		for (int64_t d = 0; d < j->w->nodes[i].spec->gpus / 1000; d++, at++) {
-			if (by_node)
-				got[i] += (SNAP_MILLI - used[at]) / 1000.0;
-			else
-				got[at] = used[at] / 1000.0;
-		}
-	}
-	if (same_numbers(j, want, got, rows))
-		return;
-	for (uint32_t i = 0; i < rows; i++)
-		gpuq_add(j->arena, list, gpuq_real(j->arena, got[i]));
-	differs(j, key, want, list);
+		judge_differs(j, key, want, list);
 }
 
 static void judge_planned(struct judge *j, const char *key, const struct gpuq_val *want)
@@ -425,7 +297,7 @@ static void judge_planned(struct judge *j, const char *key, const struct gpuq_va
 			gpuq_get(gpuq_get(j->outcome, "jobs"), want->pairs[i].key);
 
 		if (!same(want->pairs[i].val, gpuq_get(job, "planned_start")))
-			differs(j, key, want, job);
+			judge_differs(j, key, want, job);
 	}
 }
 
@@ -436,7 +308,7 @@ static void judge_estimate(struct judge *j, const char *key, const struct gpuq_v
 			gpuq_get(gpuq_get(j->outcome, "jobs"), want->pairs[i].key);
 
 		if (!same(want->pairs[i].val, gpuq_get(gpuq_get(job, "estimate"), "start")))
-			differs(j, key, want, job);
+			judge_differs(j, key, want, job);
 	}
 }
 
@@ -473,9 +345,29 @@ static void judge_reason(struct judge *j, const char *key, const struct gpuq_val
 		const struct gpuq_val *got = gpuq_get(job, "reasons");
 
 		if (!reason_holds(want->pairs[i].val, got))
-			differs(j, want->pairs[i].key, want->pairs[i].val, got);
+			judge_differs(j, want->pairs[i].key, want->pairs[i].val, got);
 	}
 	(void)key;
+}
+
+/* Each map wanted is part of some entry of the list: of evictions, of moves. */
+static void judge_entries(struct judge *j, const char *key, const struct gpuq_val *want)
+{
+	const struct gpuq_val *got = gpuq_get(j->outcome, key);
+
+	for (uint32_t i = 0; want->type == GPUQ_LIST && i < want->n; i++) {
+		const struct gpuq_val *one = want->items[i];
+		bool found = false;
+
+		for (uint32_t k = 0; got && k < got->n && !found; k++) {
+			found = true;
+			for (uint32_t p = 0; one->type == GPUQ_MAP && p < one->n; p++)
+				found &= same(one->pairs[p].val,
+					      gpuq_get(got->items[k], one->pairs[p].key));
+		}
+		if (!found)
+			judge_differs(j, key, one, got);
+	}
 }
 
 static void judge_ended(struct judge *j, const char *key, const struct gpuq_val *want)
@@ -484,54 +376,20 @@ static void judge_ended(struct judge *j, const char *key, const struct gpuq_val 
 
 	for (uint32_t i = 0; want->type == GPUQ_MAP && i < want->n; i++)
 		if (!same(want->pairs[i].val, gpuq_get(got, want->pairs[i].key)))
-			differs(j, key, want, got);
+			judge_differs(j, key, want, got);
 }
 
 /* A case that was refused never comes here: whoever expects an error is told that
  * there was none. */
 static void judge_error(struct judge *j, const char *key, const struct gpuq_val *want)
 {
-	differs(j, key, want, NULL);
-}
-
-/* No device, core, byte or place of a pod is given twice. */
-static void judge_capacity(struct judge *j, const char *key, const struct gpuq_val *want)
-{
-	uint32_t n = 0;
-	int32_t *used = device_use(j, &n);
-	bool safe = true;
-
-	for (uint32_t i = 0; used && i < n; i++)
-		safe &= used[i] <= SNAP_MILLI;
-	for (uint32_t i = 0; i < j->w->n_nodes; i++) {
-		const struct sc_node *spec = j->w->nodes[i].spec;
-		int64_t cpu = 0, mem = 0, pods = 0;
-
-		for (uint32_t k = 0; k < j->w->n_jobs; k++) {
-			const struct sim_template *t = world_template(j->w, &j->w->jobs[k]);
-			uint32_t n_tasks;
-			const struct sim_task *tasks = world_places(&j->w->jobs[k], &n_tasks);
-
-			for (uint32_t x = 0; x < n_tasks; x++) {
-				if (tasks[x].node != i)
-					continue;
-				cpu += t->groups[tasks[x].group].tasks->cpu;
-				mem += t->groups[tasks[x].group].tasks->mem_mb;
-				pods += 1000;
-			}
-		}
-		safe &= (spec->cpu == SC_ABSENT || cpu <= spec->cpu) &&
-			(spec->mem_mb == SC_ABSENT || mem <= spec->mem_mb) &&
-			(spec->max_pods == SC_ABSENT || pods <= spec->max_pods);
-	}
-	if (want->type != GPUQ_BOOL || safe != want->b)
-		differs(j, key, want, gpuq_bool(j->arena, safe));
+	judge_differs(j, key, want, NULL);
 }
 
 static void judge_stable(struct judge *j, const char *key, const struct gpuq_val *want)
 {
 	if (want->type != GPUQ_BOOL || want->b != j->stable)
-		differs(j, key, want, gpuq_bool(j->arena, j->stable));
+		judge_differs(j, key, want, gpuq_bool(j->arena, j->stable));
 }
 
 static const struct {
@@ -547,7 +405,8 @@ static const struct {
 	{ "detail", judge_detail },
 	{ "groups", judge_groups },
 	{ "any_of", judge_any },
-	{ "allocated", judge_allocated },
+	{ "allocated", judge_queues },
+	{ "fair_share", judge_queues },
 	{ "preempted_from", judge_preempted_from },
 	{ "preempted_total", judge_count },
 	{ "preempted_total_max", judge_count },
@@ -560,6 +419,8 @@ static const struct {
 	{ "estimate", judge_estimate },
 	{ "reason", judge_reason },
 	{ "ended", judge_ended },
+	{ "evictions", judge_entries },
+	{ "moves", judge_entries },
 	{ "error", judge_error },
 	{ "capacity_safe", judge_capacity },
 	{ "stable", judge_stable },

@@ -59,9 +59,16 @@ struct sc_config {
 	struct gpuq_strlist topology_levels, flavors;
 };
 
+/* Small numbers, one after the other. */
+struct sc_bytes {
+	uint8_t *items;
+	size_t n;
+};
+
 struct sc_node {
 	const char *name, *pool, *flavor;
 	int64_t gpus, cpu, mem_mb, gpu_mem_mb, max_pods, count; /* thousandths */
+	struct sc_bytes links, numa; /* classes row by row; by device */
 	struct gpuq_strmap labels, mig;
 	struct gpuq_objects taints; /* struct snap_taint */
 	int state; /* enum snap_node_state */
@@ -95,6 +102,8 @@ struct sc_tasks {
 	struct gpuq_strmap selector; /* labels its nodes must have */
 	struct gpuq_objects tolerations; /* struct sc_toleration */
 };
+
+#define SC_SLICES_MAX 16 /* layers; more are refused */
 
 struct sc_slice {
 	const char *level;

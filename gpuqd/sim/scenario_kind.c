@@ -97,3 +97,42 @@ static int read_indexes(struct gpuq_reader *r, const struct gpuq_val *v, void *o
 }
 
 const struct gpuq_custom scenario_indexes = { read_indexes, NULL };
+
+static int read_byte(struct gpuq_reader *r, const struct gpuq_val *v, struct sc_bytes *out)
+{
+	if (v->type != GPUQ_INT || v->i < 0 || v->i > UINT8_MAX)
+		return gpuq_reader_fail(r, v, GPUQ_EINVAL, "expected a number from 0 to %d",
+					UINT8_MAX);
+	out->items[out->n++] = (uint8_t)v->i;
+	return 0;
+}
+
+/* A list of numbers, or of rows of them. */
+static int read_bytes(struct gpuq_reader *r, const struct gpuq_val *v, void *out)
+{
+	struct sc_bytes b = { NULL, 0 };
+	size_t n = 0;
+	int rc = 0;
+
+	if (v->type != GPUQ_LIST)
+		return gpuq_reader_fail(r, v, GPUQ_EINVAL, "expected a list, found %s",
+					gpuq_type_name(v->type));
+	for (size_t i = 0; i < v->n; i++)
+		n += v->items[i]->type == GPUQ_LIST ? v->items[i]->n : 1;
+	b.items = gpuq_arena_alloc(r->arena, n);
+	if (!b.items)
+		return gpuq_fail(r->err, GPUQ_ENOMEM, "no memory");
+	for (size_t i = 0; rc == 0 && i < v->n; i++) {
+		const struct gpuq_val *row = v->items[i];
+
+		if (row->type != GPUQ_LIST)
+			rc = read_byte(r, row, &b);
+		for (size_t k = 0; rc == 0 && row->type == GPUQ_LIST && k < row->n; k++)
+			rc = read_byte(r, row->items[k], &b);
+	}
+	if (rc == 0)
+		*(struct sc_bytes *)out = b;
+	return rc;
+}
+
+const struct gpuq_custom scenario_bytes = { read_bytes, NULL };

@@ -113,6 +113,16 @@ static const struct gpuq_field node_fields[] = {
 	NUM(sc_node, "cpu", cpu, "thousandths of a core"),
 	NUM(sc_node, "mem_mb", mem_mb, "memory"),
 	NUM(sc_node, "gpu_mem_mb", gpu_mem_mb, "memory of a device"),
+	{ .key = "links",
+	  .kind = GPUQ_K_CUSTOM,
+	  .custom = &scenario_bytes,
+	  .offset = offsetof(struct sc_node, links),
+	  .doc = "how fast each device is joined to each, a row a device" },
+	{ .key = "numa",
+	  .kind = GPUQ_K_CUSTOM,
+	  .custom = &scenario_bytes,
+	  .offset = offsetof(struct sc_node, numa),
+	  .doc = "the NUMA node of each device" },
 	MAP(sc_node, "labels", labels, "its labels"),
 	MANY(sc_node, "taints", taints, &taint_schema, "its taints"),
 	MAP(sc_node, "mig", mig, "instances by profile"),
@@ -135,6 +145,7 @@ static void node_defaults(void *obj)
 static int node_check(struct gpuq_reader *r, const struct gpuq_val *v, void *obj)
 {
 	const struct sc_node *n = obj;
+	const size_t gpus = n->gpus > 0 ? (size_t)n->gpus / 1000 : 0;
 
 	if (n->gpus < 0 || n->gpus > SNAP_DEVICES_MAX * 1000 || n->gpus % 1000)
 		return gpuq_reader_fail(r, v, GPUQ_EINVAL, "gpus: expected 0 to %u devices",
@@ -144,6 +155,11 @@ static int node_check(struct gpuq_reader *r, const struct gpuq_val *v, void *obj
 	if ((n->cpu != SC_ABSENT && n->cpu < 0) || (n->mem_mb != SC_ABSENT && n->mem_mb < 0) ||
 	    (n->max_pods != SC_ABSENT && n->max_pods < 0) || n->gpu_mem_mb < 0)
 		return gpuq_reader_fail(r, v, GPUQ_EINVAL, "an amount below 0");
+	if (n->links.n && n->links.n != gpus * gpus)
+		return gpuq_reader_fail(r, v, GPUQ_EINVAL,
+					"links: expected %zu rows of as many classes", gpus);
+	if (n->numa.n && n->numa.n != gpus)
+		return gpuq_reader_fail(r, v, GPUQ_EINVAL, "numa: expected %zu numbers", gpus);
 	return 0;
 }
 

@@ -12,6 +12,7 @@ int scenario_number(struct gpuq_reader *r, const struct gpuq_val *v, int64_t *ou
 
 extern const struct gpuq_custom scenario_num; /* int64_t: a number in thousandths */
 extern const struct gpuq_custom scenario_amounts; /* struct sc_amounts */
+extern const struct gpuq_custom scenario_bytes; /* struct sc_bytes; lists in a list, too */
 extern const struct gpuq_custom scenario_indexes; /* gpu_index and n_gpu_index */
 
 extern const struct gpuq_schema scenario_config, scenario_node, scenario_queue, scenario_job;

@@ -73,6 +73,8 @@ struct sim_job {
 	int state; /* enum sim_state */
 	int ended; /* enum sim_end */
 	int64_t start_us, end_us;
+	int64_t begun_us; /* its first start, where it has begun */
+	bool begun;
 	int64_t yield_us; /* when its places are somebody else's; 0 = never */
 	uint32_t attempt;
 	struct sim_task *tasks;

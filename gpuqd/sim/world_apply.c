@@ -89,6 +89,9 @@ static int do_place(struct deed *d)
 	j->n_tasks = d->a->n_pods;
 	j->state = SIM_RUNNING;
 	j->start_us = d->w->now_us;
+	if (!j->begun)
+		j->begun_us = j->start_us;
+	j->begun = true;
 	j->yield_us = d->a->yield_us;
 	j->moving = false;
 	drop_promises(j);

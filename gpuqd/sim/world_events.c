@@ -6,33 +6,58 @@
 
 /* ---- dependencies ---- */
 
-static bool started(const struct sim_job *j)
+/* What the jobs meant by a dependency (one, or the members of an array) have done. */
+struct progress {
+	uint32_t n, ended, completed;
+	int64_t begun_us; /* the first of them; GPUQ_UNLIMITED = none has */
+	int64_t end_us; /* the last of those that ended */
+};
+
+static struct progress progress_of(const struct world *w, const struct sim_job *j,
+				   const struct sc_depend *d)
 {
-	return j->state == SIM_RUNNING || (j->state == SIM_ENDED && j->n_tasks > 0);
+	struct progress p = { .begun_us = GPUQ_UNLIMITED, .end_us = INT64_MIN };
+
+	for (uint32_t i = 0; d->job && i < w->n_jobs; i++) {
+		const struct sim_job *on = &w->jobs[i];
+
+		if (strcmp(on->name, d->job) != 0 &&
+		    strcmp(world_template(w, on)->spec->name, d->job) != 0)
+			continue;
+		if (d->type == GPUQ_DEP_AFTERCORR && on->element >= 0 && j->element >= 0 &&
+		    on->element != j->element)
+			continue;
+		p.n++;
+		if (on->begun && on->begun_us < p.begun_us)
+			p.begun_us = on->begun_us;
+		if (on->state != SIM_ENDED)
+			continue;
+		p.ended++;
+		p.completed += on->ended == SIM_COMPLETED;
+		p.end_us = on->end_us > p.end_us ? on->end_us : p.end_us;
+	}
+	return p;
 }
 
-/* One job of those meant: 0 holds, 1 not yet, 2 never. */
-static int depends_on(const struct world *w, const struct sim_job *on, const struct sc_depend *d)
+/* When a dependency comes true: INT64_MIN = it never will, GPUQ_UNLIMITED = it waits for
+ * an event. */
+static int64_t comes_true(const struct world *w, const struct sim_job *j, const struct sc_depend *d)
 {
-	const int64_t delay = world_us(w, d->delay);
+	const struct progress p = progress_of(w, j, d);
+	const bool ok = p.completed == p.n;
+	int64_t at = p.ended == p.n ? p.end_us : GPUQ_UNLIMITED;
 
-	switch (d->type) {
-	case GPUQ_DEP_AFTER:
-		if (on->state == SIM_ENDED && !started(on))
-			return 2;
-		return started(on) && on->start_us + delay <= w->now_us ? 0 : 1;
-	case GPUQ_DEP_AFTERANY:
-		return on->state == SIM_ENDED ? 0 : 1;
-	case GPUQ_DEP_AFTEROK:
-	case GPUQ_DEP_AFTERCORR:
-		if (on->state != SIM_ENDED)
-			return 1;
-		return on->ended == SIM_COMPLETED ? 0 : 2;
-	default:
-		if (on->state != SIM_ENDED)
-			return 1;
-		return on->ended == SIM_COMPLETED ? 2 : 0;
-	}
+	if (p.n == 0)
+		return INT64_MIN;
+	/* What ended without having begun has nothing left to wait for. */
+	if (d->type == GPUQ_DEP_AFTER && p.begun_us < at)
+		at = p.begun_us;
+	if (at == GPUQ_UNLIMITED)
+		return at;
+	if ((ok && d->type == GPUQ_DEP_AFTERNOTOK) ||
+	    (!ok && (d->type == GPUQ_DEP_AFTEROK || d->type == GPUQ_DEP_AFTERCORR)))
+		return INT64_MIN;
+	return at + world_us(w, d->delay);
 }
 
 /* Jobs of the same name and user that were submitted before it have all ended. */
@@ -51,27 +76,15 @@ static int depends_singleton(const struct world *w, const struct sim_job *j)
 	return 0;
 }
 
-static int depends(struct world *w, const struct sim_job *j, const struct sc_depend *d)
+/* 0 it holds, 1 not yet, 2 never. */
+static int depends(const struct world *w, const struct sim_job *j, const struct sc_depend *d)
 {
-	int worst = 0, found = 0;
+	int64_t at;
 
 	if (d->type == GPUQ_DEP_SINGLETON)
 		return depends_singleton(w, j);
-	for (uint32_t i = 0; d->job && i < w->n_jobs; i++) {
-		const struct sim_job *on = &w->jobs[i];
-		int one;
-
-		if (strcmp(on->name, d->job) != 0 &&
-		    strcmp(world_template(w, on)->spec->name, d->job) != 0)
-			continue;
-		found++;
-		if (d->type == GPUQ_DEP_AFTERCORR && on->element >= 0 && j->element >= 0 &&
-		    on->element != j->element)
-			continue;
-		one = depends_on(w, on, d);
-		worst = one > worst ? one : worst;
-	}
-	return found ? worst : 2;
+	at = comes_true(w, j, d);
+	return at == INT64_MIN ? 2 : at > w->now_us;
 }
 
 int world_depends_all(struct world *w, const struct sim_job *j, const char **on)
@@ -179,20 +192,20 @@ static int64_t next_instant(struct world *w)
 	for (uint32_t i = 0; i < w->n_jobs; i++) {
 		const struct sim_job *j = &w->jobs[i];
 		const struct sim_template *t = world_template(w, j);
-		const struct sc_depend *d = t->spec->depends.items;
+		const struct gpuq_objects *lists[] = { &t->spec->depends, &t->spec->depends_any };
 
 		next = earlier(next, later(w, end_by_walltime(w, j)));
 		if (j->state != SIM_PENDING)
 			continue;
-		if (t->deadline_us > w->now_us)
-			next = earlier(next, t->deadline_us);
-		/* "after" with a delay comes true by itself. */
-		for (size_t k = 0; k < t->spec->depends.n; k++) {
-			const struct sim_job *on = d[k].job ? world_job(w, d[k].job) : NULL;
+		if (t->deadline_us)
+			next = earlier(next, later(w, t->deadline_us));
+		/* A delay passes by itself. */
+		for (int l = 0; l < 2; l++) {
+			const struct sc_depend *d = lists[l]->items;
 
-			if (d[k].type == GPUQ_DEP_AFTER && d[k].delay > 0 && on && started(on) &&
-			    on->start_us + world_us(w, d[k].delay) > w->now_us)
-				next = earlier(next, on->start_us + world_us(w, d[k].delay));
+			for (size_t k = 0; k < lists[l]->n; k++)
+				if (d[k].type != GPUQ_DEP_SINGLETON && d[k].delay > 0)
+					next = earlier(next, later(w, comes_true(w, j, &d[k])));
 		}
 	}
 	return next;
@@ -201,9 +214,14 @@ static int64_t next_instant(struct world *w)
 /* What falls due at w->now_us. */
 static void fall_due(struct world *w)
 {
-	for (uint32_t i = 0; i < w->n_jobs; i++)
-		if (end_by_walltime(w, &w->jobs[i]) <= w->now_us)
-			end_job(w, &w->jobs[i], SIM_TIMEOUT, w->now_us);
+	for (uint32_t i = 0; i < w->n_jobs; i++) {
+		struct sim_job *j = &w->jobs[i];
+		const int64_t deadline_us = world_template(w, j)->deadline_us;
+
+		if (end_by_walltime(w, j) <= w->now_us ||
+		    (j->state == SIM_PENDING && deadline_us && deadline_us <= w->now_us))
+			end_job(w, j, SIM_TIMEOUT, w->now_us);
+	}
 }
 
 static int advance(struct world *w, int64_t to_us, struct gpuq_err *err)

@@ -27,6 +27,8 @@ static void add_nodes(const struct world *w, struct snapshot *s)
 		n.memory_bytes =
 			spec->mem_mb == SC_ABSENT ? GPUQ_UNLIMITED : spec->mem_mb / 1000 << 20;
 		n.pods = whole_units(spec->max_pods, GPUQ_UNLIMITED);
+		n.links = spec->links.n ? spec->links.items : NULL;
+		n.numa = spec->numa.n ? spec->numa.items : NULL;
 		n.labels = spec->labels;
 		n.taints = spec->taints.items;
 		n.n_taints = (uint32_t)spec->taints.n;
@@ -146,10 +148,22 @@ static void add_queues(const struct world *w, struct snapshot *s)
 	}
 }
 
+/* Slices of the job's, for every group of it. Returns how many. */
+static uint32_t read_slices(const struct sc_job *spec, struct snap_slice *out)
+{
+	const struct sc_slice *in = spec->topology.slices.items;
+
+	for (size_t i = 0; i < spec->topology.slices.n; i++)
+		out[i] = (struct snap_slice){ in[i].level, (uint32_t)(in[i].size / 1000) };
+	return (uint32_t)spec->topology.slices.n;
+}
+
 static uint32_t add_request(const struct world *w, struct snapshot *s, const struct sim_template *t)
 {
 	struct snap_group groups[GPUQ_GROUPS_MAX];
 	struct snap_license_need needs[64];
+	struct snap_slice slices[SC_SLICES_MAX];
+	const uint32_t n_slices = read_slices(t->spec, slices);
 	struct snap_request r = { .groups = groups,
 				  .n_groups = t->n_groups,
 				  .flavors = t->spec->flavors.items,
@@ -177,6 +191,8 @@ static uint32_t add_request(const struct world *w, struct snapshot *s, const str
 			.n_tolerations = (uint32_t)in->tolerations.n,
 			.topology_required = t->spec->topology.required,
 			.topology_preferred = t->spec->topology.preferred,
+			.slices = slices,
+			.n_slices = n_slices,
 		};
 	}
 	for (size_t i = 0; i < t->spec->licences.n && r.n_licenses < 64; i++)
@@ -206,7 +222,9 @@ static void count_day(const struct world *w, const struct sim_job *j, struct sna
 		if (&w->jobs[e->job] != j || e->at_us <= w->now_us - 86400 * GPUQ_US_PER_S)
 			continue;
 		out->n_moved_day += strcmp(e->mode, "move") == 0;
-		out->n_evicted_day += e->by && strcmp(e->mode, "requeue") == 0;
+		/* Who ran on borrowed time only has lost nothing that was his. */
+		out->n_evicted_day += e->by && strcmp(e->mode, "requeue") == 0 &&
+				      strcmp(e->cause, gpuq_cause_word(GPUQ_CAUSE_YIELD)) != 0;
 	}
 }
 

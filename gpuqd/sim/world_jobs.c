@@ -384,6 +384,8 @@ static int seat_job(struct world *w, const struct sc_job *spec, struct gpuq_err 
 		n += t->groups[g].count;
 	j->state = j->was = SIM_RUNNING;
 	j->start_us = world_time_or(w, spec->start, t->submit_us);
+	j->begun_us = j->start_us;
+	j->begun = true;
 	if (spec->last_checkpoint != SC_ABSENT)
 		j->checkpoint_us = world_instant(world_us(w, spec->last_checkpoint));
 	if (spec->stale)

@@ -59,7 +59,14 @@ struct prop_case {
 };
 
 /* A small generator of its own, so that a seed means the same everywhere. */
-uint64_t prop_random(uint64_t *state);
+static inline uint64_t prop_random(uint64_t *state)
+{
+	uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15); /* splitmix64 */
+
+	z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+	z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+	return z ^ z >> 31;
+}
 
 void prop_generate(uint64_t seed, struct prop_case *out);
 void prop_print(const struct prop_case *pc);

@@ -212,6 +212,7 @@ struct snapshot *world_build(struct world *w, uint64_t *shuffle)
 	int order[INSTANCES];
 
 	snap_config_default(&config);
+	config.reclaim = config.consolidation = false; /* what may be taken: prop_claims */
 	config.now_us = now(w);
 	s = snapshot_new(&config);
 	snapshot_add_flavor(s, prop_flavors[0], 0);

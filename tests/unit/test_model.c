@@ -464,9 +464,20 @@ static uint32_t rng(uint32_t n)
 	return (uint32_t)(rng_state >> 33) % n;
 }
 
+static int by_account(const void *a, const void *b)
+{
+	const struct account *x = *(const struct account *const *)a;
+	const struct account *y = *(const struct account *const *)b;
+
+	return strcmp((const char *)x->bytes, (const char *)y->bytes);
+}
+
 static void dump(const struct model *m, struct gpuq_buf *out)
 {
 	struct gpuq_arena a = GPUQ_ARENA_INIT(0);
+	int64_t used_ms[8], reset_us[8];
+	const struct account *at[64];
+	int n_accounts = 0;
 	struct job_key key;
 
 	for (key.id = 1; key.id < m->next_job_id; key.id++)
@@ -479,8 +490,17 @@ static void dump(const struct model *m, struct gpuq_buf *out)
 			gpuq_buf_printf(out, " %d %d %" PRIu32 " %" PRId64 "\n", j->held_user,
 					j->cancel_asked, j->n_retries, j->leave_us);
 		}
+	model_spending(m, T0 + 5 * GPUQ_US_PER_S, used_ms, reset_us);
 	for (uint32_t i = 0; i < m->n_queues; i++)
-		gpuq_json_write(out, view_queue(&a, m, m->queues[i], T0), 0);
+		gpuq_json_write(out, view_queue(&a, m, m->queues[i], used_ms[i]), 0);
+	for (const struct account *u = m->accounts; u; u = u->hh.next) {
+		at[n_accounts++] = u;
+		cr_assert_lt(n_accounts, 64);
+	}
+	qsort(at, n_accounts, sizeof(*at), by_account);
+	for (int i = 0; i < n_accounts; i++)
+		gpuq_buf_printf(out, " %s:%" PRIu64 " %" PRId64 " %" PRId64, at[i]->bytes,
+				(uint64_t)at[i]->a.sum, at[i]->a.at_us, at[i]->a.rate_milli);
 	for (int i = 0; i < 3; i++) {
 		char name[16];
 

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "gpuqd/core/overcommit.h"
 #include "gpuqd/core/share.h"
 #include "libgpuq/units.h"
 
@@ -316,4 +317,61 @@ Test(share, is_monotone)
 				      "seed %lld: change %lld costs queue %u", (long long)seed,
 				      (long long)what, i);
 	}
+}
+
+/* ---- quotas that promise too much ---- */
+
+static uint32_t owed(struct snapshot *s, const char *name, const char *parent, int64_t a, int64_t b)
+{
+	struct snap_share shares[4];
+	struct snap_queue q;
+
+	snap_queue_default(&q);
+	for (int i = 0; i < 4; i++)
+		snap_share_default(&shares[i]);
+	shares[0].quota = a;
+	shares[1].quota = b;
+	q.shares = shares;
+	q.name = name;
+	q.parent_name = parent;
+	return snapshot_add_queue(s, &q);
+}
+
+Test(share, overcommitted_quotas_are_found)
+{
+	struct overcommit at = { .queue = SNAP_NONE, .flavor = SNAP_NONE };
+	struct snap_config config;
+	struct snapshot *s;
+	struct snap_node n;
+
+	snap_config_default(&config);
+	s = snapshot_new(&config);
+	snapshot_add_flavor(s, "a100", 0);
+	snapshot_add_flavor(s, "h100", 1);
+	snap_node_default(&n);
+	n.name = "n1";
+	n.n_devices = 8;
+	n.flavor = 0;
+	snapshot_add_node(s, &n);
+	n.name = "n2";
+	n.flavor = 1;
+	snapshot_add_node(s, &n);
+	owed(s, "x", NULL, 5000, 8000);
+	owed(s, "y", NULL, 4000, GPUQ_UNLIMITED);
+	owed(s, "auto", "x", 5000, SNAP_AUTO);
+	owed(s, "x1", "x", 0, 6000);
+	owed(s, "x2", "auto", 0, 3000);
+	cr_assert_eq(snapshot_seal(s, NULL), 0);
+	cr_assert(overcommit_next(s, &at));
+	cr_expect_eq(at.queue, SNAP_NONE);
+	cr_expect_eq(at.flavor, 0);
+	cr_expect_eq(at.sum_milli, 9000);
+	cr_expect_eq(at.has_milli, 8000);
+	cr_assert(overcommit_next(s, &at));
+	cr_expect_str_eq(s->queues[at.queue].name, "x");
+	cr_expect_eq(at.flavor, 1);
+	cr_expect_eq(at.sum_milli, 9000, "auto has 3 from its child");
+	cr_expect_eq(at.has_milli, 8000);
+	cr_expect(!overcommit_next(s, &at));
+	snapshot_free(s);
 }

@@ -375,6 +375,35 @@ Test(world, ranks_number_tasks)
 	end(&r);
 }
 
+Test(world, what_is_given_twice_is_noticed)
+{
+	struct rig r;
+
+	begin(&r, two_nodes);
+	holds(&r, "{capacity_safe: true}");
+	pod(&r, act(&r, PLAN_PLACE, 2), 0, 0, 3, 2);
+	apply(&r);
+	holds(&r, "{capacity_safe: false}");
+	end(&r);
+
+	/* A promise is as good as a pod. */
+	begin(&r, two_nodes);
+	pod(&r, act(&r, PLAN_NOMINATE, 2), 0, 0, 0, 2);
+	apply(&r);
+	holds(&r, "{capacity_safe: false}");
+	end(&r);
+
+	/* And memory of a device counts like the device. */
+	begin(&r, "nodes: [{name: n1, gpus: 1, gpu_mem_mb: 80}]\n"
+		  "running: [{job: a, tasks: [{gpus: 0.3, gpu_mem_mb: 50, node: n1}]}]\n"
+		  "pending: [{job: b, tasks: [{gpus: 0.3, gpu_mem_mb: 40}]}]\n");
+	pod(&r, act(&r, PLAN_PLACE, 2), 0, 0, 0, 1);
+	r.pods[0].milli = 300;
+	apply(&r);
+	holds(&r, "{capacity_safe: false}");
+	end(&r);
+}
+
 Test(world, plans_about_another_world_are_refused)
 {
 	struct plan_action *a;

@@ -1,0 +1,204 @@
+#include "gpuqd/core/claim.h"
+
+#include <string.h>
+
+/* What is tried for a job that found no room: to wait for what is leaving anyway; to
+ * move others, of whom nobody loses anything; to reclaim from other queues; to displace
+ * jobs of its own queue; both. Nobody is told to leave unless the whole job then fits. */
+
+#define OWN_MIXED_MAX 8 /* jobs of its own that go, so that others may be reclaimed from */
+
+static void emit_victims(struct cycle *c, const struct claim *k)
+{
+	for (uint32_t i = 0; i < k->n_victims; i++) {
+		const struct victim *v = &k->victims[i];
+		const struct unit *u = &c->units->units[v->unit];
+		const bool own = v->rule == RULE_OWN;
+		struct plan_action *a;
+		struct plan_pod *pods;
+
+		/* One eviction says it all when the gang goes as well. */
+		if (u->surplus && c->units->units[u->gang].gone)
+			continue;
+		a = CYCLE_PUSH(c, actions, 1);
+		if (!a)
+			return;
+		*a = (struct plan_action){
+			.kind = u->surplus ? PLAN_SHRINK : PLAN_EVICT,
+			.job = u->job,
+			.key = c->s->jobs[u->job].key,
+			.flavor = k->flavor,
+			.start_us = c->s->config.now_us,
+			.cause = own ? GPUQ_CAUSE_PREEMPT : GPUQ_CAUSE_RECLAIM,
+			.claimant = k->job,
+			.rule = claim_rule_words[v->rule],
+		};
+		if (!u->surplus)
+			continue;
+		pods = CYCLE_PUSH(c, plan_pods, u->n_pods);
+		if (!pods)
+			return;
+		a->pod_first = c->n_plan_pods - u->n_pods;
+		a->n_pods = u->n_pods;
+		for (uint32_t p = 0; p < u->n_pods; p++) {
+			const struct snap_alloc *al =
+				&c->s->allocs[c->units->pods[u->pod_first + p]];
+
+			pods[p] = (struct plan_pod){ .group = al->group,
+						     .index = al->index,
+						     .node = al->node };
+		}
+	}
+}
+
+void claim_unit_leaves(struct cycle *c, uint32_t unit)
+{
+	const struct unit *u = &c->units->units[unit];
+
+	for (uint32_t p = 0; p < u->n_pods; p++)
+		later_pod_leaves(c, &c->s->allocs[c->units->pods[u->pod_first + p]]);
+}
+
+/* The claim is decided: its places are known, victims are gone in thought. From now on
+ * they leave, and what they leave is promised. */
+static void settle(struct cycle *c, struct claim *k)
+{
+	for (uint32_t i = 0; i < k->n_victims; i++) {
+		const struct unit *u = &c->units->units[k->victims[i].unit];
+
+		for (uint32_t p = 0; p < u->n_pods; p++)
+			nodes_shift(c, &c->s->allocs[c->units->pods[u->pod_first + p]], -1);
+	}
+	later_leave(c);
+	for (uint32_t i = 0; i < k->n_victims; i++)
+		claim_unit_leaves(c, k->victims[i].unit);
+	sched_emit(c, PLAN_NOMINATE, k->job, k->flavor);
+	promise_places(c, k->job);
+	emit_victims(c, k);
+}
+
+static bool own_and_others(struct cycle *c, struct claim *k)
+{
+	k->own = k->others = true;
+	for (uint32_t tries = 0; tries < OWN_MIXED_MAX && !c->failed; tries++) {
+		const struct units *all = c->units;
+		const uint32_t before = k->n_victims;
+
+		for (uint32_t i = all->line_first[k->leaf];
+		     k->n_victims == before && i < all->line_first[k->leaf + 1]; i++)
+			if (!all->units[all->line_units[i]].gone)
+				claim_take(c, k, all->line_units[i]);
+		if (k->n_victims == before)
+			break;
+		k->own = false;
+		if (victims_find(c, k))
+			return true;
+		k->own = true;
+		/* The search gave back what it took; what it was given stays. */
+		if (k->n_victims <= before)
+			break;
+	}
+	claim_drop_all(c, k);
+	return false;
+}
+
+static bool waited_long(struct cycle *c, const struct claim *k)
+{
+	const struct snap_job *j = &c->s->jobs[k->job];
+	const int64_t from = j->begin_us > j->submit_us ? j->begin_us : j->submit_us;
+	int64_t until;
+
+	if (c->s->config.preemption_delay_us == 0)
+		return true;
+	if (__builtin_add_overflow(from, c->s->config.preemption_delay_us, &until))
+		return false;
+	if (until > c->s->config.now_us && until < c->wake_us)
+		c->wake_us = until;
+	return until <= c->s->config.now_us;
+}
+
+static bool by_eviction(struct cycle *c, struct claim *k)
+{
+	static const struct {
+		bool others, own;
+	} ways[] = { { true, false }, { false, true } };
+
+	if (!units_index(c))
+		return false;
+	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+		k->others = ways[i].others;
+		k->own = ways[i].own;
+		if (claim_possible(c, k) && victims_find(c, k))
+			return true;
+	}
+	/* Its own go first, so that it stands where it may reclaim from others. */
+	return claim_possible(c, k) && own_and_others(c, k);
+}
+
+enum way { WAIT, MOVE, EVICT, N_WAYS };
+
+/* Nodes stand as they will be, and are left so unless it worked. */
+static bool try_way(struct cycle *c, struct claim *k, enum way way)
+{
+	switch (way) {
+	case WAIT:
+		return later_differs(c) && claim_fits(c, k);
+	case MOVE:
+		return c->s->config.consolidation && move_for(c, k);
+	default:
+		return by_eviction(c, k);
+	}
+}
+
+static void prepare(struct cycle *c, struct claim *k)
+{
+	const struct snap_job *j = &c->s->jobs[k->job];
+	const struct snap_config *config = &c->s->config;
+
+	k->leaf = j->queue;
+	k->priority = j->priority;
+	k->need = cycle_scratch(c, c->s->n_res, sizeof(*k->need));
+	for (uint32_t res = 0; k->need && res < c->s->n_res; res++)
+		k->need[res] = ledger_need(c, k->job, k->flavor, res);
+	/* Who had to leave does not make others leave in turn, but for what it is owed. */
+	k->only_quota = j->evicted_us && config->now_us - j->evicted_us < config->cooldown_us;
+}
+
+bool claim_job(struct cycle *c, uint32_t job, uint32_t *flavor)
+{
+	const struct snap_request *r = &c->s->requests[c->s->jobs[job].request];
+	const uint32_t n = r->gpus_milli > 0 ? r->n_flavor_ix : 1;
+	struct claim k = { .job = job };
+
+	if (!c->s->config.reclaim && !c->s->config.consolidation)
+		return false;
+	for (int way = 0; way < N_WAYS; way++) {
+		if (way == MOVE && !units_make(c))
+			return false;
+		if (way == EVICT && (!c->s->config.reclaim || !waited_long(c, &k)))
+			return false;
+		for (uint32_t i = 0; i < n && !c->failed; i++) {
+			bool found;
+
+			k.flavor = r->gpus_milli > 0 ? r->flavor_ix[i] : SNAP_NONE;
+			prepare(c, &k);
+			if (c->failed)
+				return false;
+			if (c->units)
+				k.number = ++c->units->n_claims;
+			later_enter(c);
+			if (c->units)
+				k.free_milli = units_free_milli(c, k.flavor);
+			found = try_way(c, &k, (enum way)way);
+			if (found && way != MOVE)
+				settle(c, &k);
+			else if (!found)
+				later_leave(c);
+			if (found) {
+				*flavor = k.flavor;
+				return !c->failed;
+			}
+		}
+	}
+	return false;
+}

@@ -1,0 +1,160 @@
+/* claim.h - who has to leave so that a blocked job can start
+ *
+ * Owns     the units that could leave, the standing of running work, and the search
+ *          for those whose places a claimant may take.
+ * Touches  memory only.
+ * Used by  sched.c (claim_job, grow_*, promise_*), the claim's own files.
+ *
+ * A unit is what leaves as one: all pods of a job that it cannot do without (its gang),
+ * or a pod beyond that (surplus; where pods stand together, a group of them). What a
+ * queue holds for good is what runs there and does not leave, and what was promised.
+ *
+ * Standing of running work inside a subtree y: its items in order of entitlement (what
+ * cannot be evicted; by standing in the leaf; gangs before surplus; priority; the
+ * longer running; id) are filled first-fit into a line, the guarantee of y or the
+ * larger of guarantee and fair share. What fits is inside.
+ */
+#ifndef GPUQD_CORE_CLAIM_H
+#define GPUQD_CORE_CLAIM_H
+
+#include "gpuqd/core/cycle.h"
+
+enum line { LINE_QUOTA, LINE_SHARE /* the larger of quota and fair share */, N_LINES };
+
+struct unit {
+	uint32_t job, queue;
+	uint32_t pod_first, n_pods; /* into units.pods: allocs of the snapshot */
+	int64_t priority, start_us;
+	int64_t lost; /* device-milliseconds of work that are done again */
+	int64_t gpus_milli;
+	bool surplus; /* else a gang */
+	bool fixed; /* nobody may take it */
+	bool firm; /* for it cannot be evicted at all */
+	bool evict_last;
+	bool gone; /* taken: in the plan at hand or for good */
+	uint8_t leaf_class; /* inside the leaf's quota, inside its share, beyond */
+	uint32_t ordinal; /* of a surplus: how many of its job's stand before it */
+	uint32_t gang; /* of a surplus: the unit of its job's gang */
+	uint32_t surplus_left; /* of a gang: units of its surplus that are not gone */
+	uint32_t rank; /* in the order in which victims are taken, over all queues */
+	uint32_t justifies; /* claim at hand in which it, outside, let another be taken */
+};
+
+/* Of one queue: the items of its subtree, and which stand inside which line. */
+struct standing {
+	uint32_t *items; /* units by entitlement; NULL = never asked */
+	uint32_t n_items;
+	uint8_t fresh; /* lines that are those of what is not gone, a bit for each */
+};
+
+struct units {
+	struct unit *units;
+	uint32_t n_units, room_units;
+	int64_t *amounts; /* unit u, resource r: [u * n_res + r] */
+	uint32_t n_amounts, room_amounts;
+	uint32_t *pods;
+	uint32_t n_pods, room_pods;
+	uint32_t *of_alloc; /* by alloc: its unit; SNAP_NONE = it leaves already */
+	uint32_t *leaf_first, *leaf_next; /* units of each leaf */
+	uint32_t n_leaf_next, room_leaf_next;
+	uint32_t *by_rank; /* units that may be taken, in the order of victims */
+	uint32_t n_by_rank;
+	/* In the same order: units of each leaf, units with a pod on each node. */
+	uint32_t *line_first, *line_units, *node_first, *node_units;
+	/* Unit u, its queue at depth d: [u * n_depths + d], a bit for each line. */
+	uint8_t *inside;
+	uint32_t n_inside, room_inside;
+	uint32_t n_depths;
+	struct standing *standings; /* by queue */
+	/* By flavor: thousandths of devices free once all has left that leaves, and after
+	 * how many actions they were counted (plus one; 0 = never). */
+	int64_t *free_milli;
+	uint32_t *free_counted;
+	uint32_t n_claims; /* numbers for justifies */
+	int64_t *left; /* scratch: what is left of a line, by resource; for each line */
+};
+
+/* Which of the rules a victim is taken by (scheduling: reclaim under the guarantee, on
+ * the fair share, borrowers of lower priority, jobs of one's own queue). */
+enum claim_rule { RULE_NONE, RULE_QUOTA, RULE_SHARE, RULE_BORROW, RULE_OWN };
+extern const char *const claim_rule_words[];
+
+/* A victim of the plan at hand. */
+struct victim {
+	uint32_t unit;
+	enum claim_rule rule;
+	uint32_t side; /* the queue beside the claimant's: child of their common ancestor */
+	uint8_t must_keep; /* lines that `side` may not fall below when all is taken */
+	uint32_t instead[N_LINES]; /* what stands outside and could have gone; SNAP_NONE */
+	bool simple; /* stood outside: taken by nobody's leave */
+};
+
+/* The claim at hand. */
+struct claim {
+	uint32_t job, flavor, leaf;
+	int64_t priority;
+	int64_t *need; /* by resource */
+	uint32_t number;
+	struct victim *victims;
+	uint32_t n_victims, room_victims;
+	int64_t free_milli; /* devices that are free when all has left that leaves now */
+	uint32_t n_packs; /* how often the gang was tried */
+	bool own, others; /* which victims are looked at */
+	bool only_quota; /* its own eviction is so recent that it claims what it is owed only */
+};
+
+/* units.c */
+bool units_make(struct cycle *c); /* once in a cycle; false without memory */
+int64_t unit_amount(const struct cycle *c, uint32_t unit, uint32_t res);
+/* Take a unit away, in thought: its places are free and its queues hold less. */
+void unit_take(struct cycle *c, uint32_t unit);
+void unit_put_back(struct cycle *c, uint32_t unit);
+
+int64_t units_free_milli(struct cycle *c, uint32_t flavor); /* no unit being gone in thought */
+bool units_index(struct cycle *c); /* line_units and node_units; false without memory */
+
+/* standing.c */
+int64_t line_of(const struct cycle *c, uint32_t queue, uint32_t res, enum line line);
+/* What the queue holds for good. */
+int64_t stays(const struct cycle *c, uint32_t queue, uint32_t res);
+/* Does it hold more than the line, of something that the claim asks for? */
+bool beyond(const struct cycle *c, const struct claim *k, uint32_t queue, enum line line);
+bool stands_inside(struct cycle *c, uint32_t unit, uint32_t queue, enum line line);
+/* May the unit go without harm to what the queue is due on that line? *must_keep = it
+ * may when the queue does not fall below the line by the whole plan; *instead = an item
+ * that now justifies this one, SNAP_NONE = none. */
+bool unit_is_free(struct cycle *c, const struct claim *k, uint32_t unit, uint32_t queue,
+		  enum line line, bool *must_keep, uint32_t *instead);
+void standing_changed(struct cycle *c, uint32_t unit);
+/* How the claimant itself would stand in its leaf: 0 inside the quota, 1 inside the fair
+ * share, 2 beyond. */
+uint8_t claimant_stands(struct cycle *c, const struct claim *k);
+
+/* rules.c */
+/* The rule by which the unit may be taken now, with the victims so far gone; RULE_NONE. */
+enum claim_rule claim_legal(struct cycle *c, struct claim *k, uint32_t unit, struct victim *v);
+/* All victims again one after the other, and what holds for the plan as a whole. */
+bool claim_valid(struct cycle *c, struct claim *k);
+/* Is the unit, of the claimant's queue, one that yields to it by priority or age? */
+bool claim_goes_before(const struct cycle *c, const struct claim *k, const struct unit *u);
+/* Does anything allow this job to claim at all? A cheap no for most. */
+bool claim_possible(const struct cycle *c, const struct claim *k);
+
+/* Started so lately that jobs of its own queue may not displace it. */
+bool claim_too_young(struct cycle *c, uint32_t unit);
+
+/* claim.c */
+void claim_unit_leaves(struct cycle *c, uint32_t unit); /* its pods have been told */
+
+/* victims.c: find victims with whom gone the job fits; all legal, none needless. */
+bool victims_find(struct cycle *c, struct claim *k);
+bool claim_take(struct cycle *c, struct claim *k, uint32_t unit);
+void claim_drop_last(struct cycle *c, struct claim *k);
+void claim_drop_all(struct cycle *c, struct claim *k);
+/* Does the gang fit now, with what leaves gone? */
+bool claim_fits(struct cycle *c, struct claim *k);
+
+/* move.c: make room by moving others, of which none loses its place. */
+bool move_for(struct cycle *c, struct claim *k);
+
+#endif

@@ -1,0 +1,377 @@
+#include "gpuqd/core/claim.h"
+
+#include <string.h>
+
+#include "gpuqd/core/amount.h"
+#include "gpuqd/core/pack.h"
+#include "gpuqd/core/sort.h"
+
+/* Consolidation: enough is free in sum, but not where the job could stand. Some others
+ * are moved out of its way, each to a place that is free now, so that nobody loses one.
+ * Only for a job that waits, and only where little work is done again. */
+
+#define MOVED_MAX 4 /* jobs */
+#define NODES_MAX 8 /* candidates to be cleared */
+#define PACKS_MAX 200
+/* The wait that a move is taken to save: moving is worth what is lost up to then. */
+#define WAIT_SAVED_US (3600 * GPUQ_US_PER_S)
+
+/* Places of one job that are kept while those of others are looked for. */
+struct kept {
+	uint32_t unit; /* of a mover; SNAP_NONE = of the claimant */
+	uint32_t flavor;
+	struct snap_alloc *pods;
+	uint32_t n_pods;
+};
+
+struct moving {
+	struct claim *k;
+	uint32_t movers[MOVED_MAX]; /* units */
+	uint32_t n_movers;
+	struct kept kept[MOVED_MAX + 1];
+	uint32_t n_kept, n_packs;
+	int64_t lost;
+};
+
+/* ---- the places that were found for the job at hand, and are held ---- */
+
+static bool keep_places(struct cycle *c, struct moving *m, uint32_t job, uint32_t unit,
+			uint32_t flavor)
+{
+	struct kept *kept = &m->kept[m->n_kept];
+	struct snap_alloc *pods = cycle_scratch(c, c->n_places, sizeof(*pods));
+	uint32_t *devices = cycle_scratch(c, c->n_place_devices, sizeof(*devices));
+
+	if (!pods || !devices)
+		return false;
+	if (c->n_place_devices)
+		memcpy(devices, c->place_devices, c->n_place_devices * sizeof(*devices));
+	*kept = (struct kept){ unit, flavor, pods, c->n_places };
+	for (uint32_t i = 0; i < c->n_places; i++) {
+		const struct place *p = &c->places[i];
+
+		pods[i] = (struct snap_alloc){ .job = job,
+					       .node = p->node,
+					       .group = p->group,
+					       .index = p->index,
+					       .devices = devices + p->device_first,
+					       .n_devices = p->n_devices,
+					       .milli = p->milli };
+		nodes_shift(c, &pods[i], -1);
+	}
+	m->n_kept++;
+	return true;
+}
+
+static void give_up_places(struct cycle *c, struct moving *m)
+{
+	while (m->n_kept > 0) {
+		const struct kept *kept = &m->kept[--m->n_kept];
+
+		for (uint32_t i = 0; i < kept->n_pods; i++)
+			nodes_shift(c, &kept->pods[i], 1);
+	}
+}
+
+/* The places again as those of the job at hand. */
+static void recall_places(struct cycle *c, const struct kept *kept)
+{
+	c->n_places = c->n_place_devices = 0;
+	for (uint32_t i = 0; i < kept->n_pods; i++) {
+		const struct snap_alloc *p = &kept->pods[i];
+		struct place *at = CYCLE_PUSH(c, places, 1);
+		uint32_t *devices = CYCLE_PUSH(c, place_devices, p->n_devices);
+
+		if (!at || !devices)
+			return;
+		if (p->n_devices)
+			memcpy(devices, p->devices, p->n_devices * sizeof(*devices));
+		*at = (struct place){ .group = p->group,
+				      .index = p->index,
+				      .node = p->node,
+				      .device_first = c->n_place_devices - p->n_devices,
+				      .n_devices = p->n_devices,
+				      .milli = p->milli };
+	}
+}
+
+/* ---- who may be moved ---- */
+
+static bool movable(struct cycle *c, const struct moving *m, uint32_t unit)
+{
+	const struct unit *u = &c->units->units[unit];
+	const struct snap_job *j = &c->s->jobs[u->job];
+	const int64_t worth =
+		amount_times(WAIT_SAVED_US / 1000,
+			     m->k->flavor == SNAP_NONE ? SNAP_MILLI : m->k->need[m->k->flavor]);
+
+	if (u->gone || u->fixed || u->surplus || u->surplus_left > 0 ||
+	    c->s->requests[j->request].exclusive)
+		return false;
+	if (c->s->config.moves_per_day && j->n_moved_day >= c->s->config.moves_per_day)
+		return false;
+	if (j->start_us > 0 && claim_too_young(c, unit))
+		return false;
+	return amount_sum(m->lost, u->lost) <= worth / 1000 * 1000;
+}
+
+static void take_mover(struct cycle *c, struct moving *m, uint32_t unit)
+{
+	m->movers[m->n_movers++] = unit;
+	m->lost = amount_sum(m->lost, c->units->units[unit].lost);
+	unit_take(c, unit);
+}
+
+static void put_back_last(struct cycle *c, struct moving *m)
+{
+	const uint32_t unit = m->movers[--m->n_movers];
+
+	m->lost -= c->units->units[unit].lost;
+	unit_put_back(c, unit);
+}
+
+static uint32_t flavor_of(const struct cycle *c, uint32_t unit)
+{
+	const struct unit *u = &c->units->units[unit];
+
+	return u->gpus_milli ? c->s->nodes[c->s->allocs[c->units->pods[u->pod_first]].node].flavor
+			     : SNAP_NONE;
+}
+
+/* The claimant where it fits now, then every mover, the largest first. */
+static bool place_all(struct cycle *c, struct moving *m)
+{
+	uint32_t order[MOVED_MAX] = { 0 };
+
+	if (!claim_fits(c, m->k) || !keep_places(c, m, m->k->job, SNAP_NONE, m->k->flavor))
+		return false;
+	for (uint32_t i = 0; i < m->n_movers; i++) {
+		uint32_t at = i;
+
+		for (; at > 0 && c->units->units[m->movers[i]].gpus_milli >
+					 c->units->units[m->movers[order[at - 1]]].gpus_milli;
+		     at--)
+			order[at] = order[at - 1];
+		order[at] = i;
+	}
+	for (uint32_t i = 0; i < m->n_movers; i++) {
+		const uint32_t unit = m->movers[order[i]], job = c->units->units[unit].job;
+		const uint32_t flavor = flavor_of(c, unit);
+
+		m->n_packs++;
+		if (!future_pack_strictly(c, job, flavor))
+			return false;
+		pack_undo(c, job);
+		if (!keep_places(c, m, job, unit, flavor))
+			return false;
+	}
+	return true;
+}
+
+/* ---- which nodes are cleared ---- */
+
+struct target {
+	uint32_t node;
+	int64_t missing; /* of what one pod needs there, thousandths of devices */
+	int64_t lost; /* by the first that would have to go */
+	uint32_t rank; /* of that one among victims: the newest has the least right to stay */
+};
+
+static int cmp_target(const void *ctx, uint32_t x, uint32_t y)
+{
+	const struct target *t = ctx;
+	int d = sort_i64(t[x].missing, t[y].missing);
+
+	if (d == 0)
+		d = sort_i64(t[x].lost, t[y].lost);
+	if (d == 0)
+		d = sort_i64(t[x].rank, t[y].rank);
+	return d ? d : sort_i64(t[x].node, t[y].node);
+}
+
+static int64_t free_on(const struct cycle *c, uint32_t node)
+{
+	const struct snap_node *n = &c->s->nodes[node];
+	int64_t sum = 0;
+
+	for (uint32_t d = 0; d < n->n_devices; d++)
+		if (c->device_free[n->device_first + d] > 0)
+			sum += c->device_free[n->device_first + d];
+	return sum;
+}
+
+/* The movable unit on the node that costs least; SNAP_NONE. */
+static uint32_t cheapest_on(struct cycle *c, const struct moving *m, uint32_t node)
+{
+	const struct units *all = c->units;
+	uint32_t best = SNAP_NONE;
+
+	for (uint32_t i = all->node_first[node]; i < all->node_first[node + 1]; i++) {
+		const uint32_t unit = all->node_units[i];
+
+		if (movable(c, m, unit) &&
+		    (best == SNAP_NONE || all->units[unit].lost < all->units[best].lost))
+			best = unit; /* of equals the first that victims are taken from */
+	}
+	return best;
+}
+
+/* Nodes of the flavor on which the job's largest pods could stand if they were empty,
+ * with somebody to be moved. */
+static uint32_t find_targets(struct cycle *c, const struct moving *m, uint32_t group,
+			     struct target *out)
+{
+	const struct claim *k = m->k;
+	const uint32_t request = c->s->jobs[k->job].request;
+	const struct group_fit *fit = fit_of(c, request, group);
+	const struct need one = pack_need(c, &c->s->requests[request].groups[group]);
+	uint32_t n = 0;
+
+	for (uint32_t w = 0; fit && w < c->n_words; w++) {
+		uint64_t word = fit->nodes[w] & c->usable[w];
+
+		if (k->flavor != SNAP_NONE)
+			word &= c->flavors[k->flavor][w];
+		while (word) {
+			const uint32_t node = bits_pop(&word, w * 64);
+			uint32_t first;
+
+			if (nodes_room(c, node, &one, 1) > 0 ||
+			    nodes_room_empty(c, node, &one, 1) == 0)
+				continue;
+			first = cheapest_on(c, m, node);
+			if (first == SNAP_NONE)
+				continue;
+			out[n++] = (struct target){
+				.node = node,
+				.missing = (int64_t)one.whole * SNAP_MILLI + one.part -
+					   free_on(c, node),
+				.lost = c->units->units[first].lost,
+				.rank = c->units->units[first].rank,
+			};
+		}
+	}
+	return n;
+}
+
+/* Take movers off the node until it has room for one more pod, none in vain. */
+static bool clear_by_moving(struct cycle *c, struct moving *m, uint32_t node,
+			    const struct need *one)
+{
+	const uint32_t before = m->n_movers;
+
+	while (nodes_room(c, node, one, 1) == 0) {
+		const uint32_t unit = m->n_movers < MOVED_MAX ? cheapest_on(c, m, node) : SNAP_NONE;
+
+		if (unit == SNAP_NONE) {
+			while (m->n_movers > before)
+				put_back_last(c, m);
+			return false;
+		}
+		take_mover(c, m, unit);
+	}
+	for (uint32_t i = m->n_movers; i-- > before;) {
+		const uint32_t unit = m->movers[i];
+
+		unit_put_back(c, unit);
+		if (nodes_room(c, node, one, 1) == 0) {
+			unit_take(c, unit);
+			continue;
+		}
+		m->lost -= c->units->units[unit].lost;
+		memmove(&m->movers[i], &m->movers[i + 1],
+			(m->n_movers - i - 1) * sizeof(m->movers[0]));
+		m->n_movers--;
+	}
+	return true;
+}
+
+static void emit_moves(struct cycle *c, struct moving *m)
+{
+	for (uint32_t i = 1; i < m->n_kept; i++) {
+		const uint32_t job = c->units->units[m->kept[i].unit].job;
+		struct plan_action *a;
+
+		recall_places(c, &m->kept[i]);
+		sched_emit(c, PLAN_MOVE, job, m->kept[i].flavor);
+		if (c->failed)
+			return;
+		a = &c->actions[c->n_actions - 1];
+		a->key = c->s->jobs[job].key;
+		a->cause = GPUQ_CAUSE_CONSOLIDATE;
+		a->claimant = m->k->job;
+		a->rule = "consolidation";
+		promise_places(c, job);
+	}
+}
+
+/* Movers leave, and what they are to have is promised to them. */
+static void settle(struct cycle *c, struct moving *m)
+{
+	const struct kept claimant = m->kept[0];
+	const uint32_t n_kept = m->n_kept;
+
+	give_up_places(c, m);
+	m->n_kept = n_kept;
+	for (uint32_t i = 0; i < m->n_movers; i++) {
+		struct unit *u = &c->units->units[m->movers[i]];
+
+		unit_put_back(c, m->movers[i]);
+		u->fixed = true;
+	}
+	later_leave(c);
+	for (uint32_t i = 0; i < m->n_movers; i++)
+		claim_unit_leaves(c, m->movers[i]);
+	recall_places(c, &claimant);
+	sched_emit(c, PLAN_NOMINATE, m->k->job, m->k->flavor);
+	promise_places(c, m->k->job);
+	emit_moves(c, m);
+	recall_places(c, &claimant);
+}
+
+bool move_for(struct cycle *c, struct claim *k)
+{
+	const struct snap_request *r = &c->s->requests[c->s->jobs[k->job].request];
+	struct moving m = { .k = k };
+	struct target *targets;
+	uint32_t *order, *scratch;
+	uint32_t group = 0, n, tried = 0;
+	struct plan_reason why;
+	struct need one;
+
+	if (r->gpus_milli == 0 || r->exclusive || k->free_milli < r->gpus_milli)
+		return false;
+	targets = cycle_scratch(c, c->s->n_nodes, sizeof(*targets));
+	order = cycle_scratch(c, c->s->n_nodes, sizeof(*order));
+	scratch = cycle_scratch(c, c->s->n_nodes, sizeof(*scratch));
+	if (!targets || !order || !scratch || !ledger_admits(c, k->job, k->flavor, &why) ||
+	    !units_index(c))
+		return false;
+	for (uint32_t g = 1; g < r->n_groups; g++)
+		if (r->groups[g].gpus_milli > r->groups[group].gpus_milli)
+			group = g;
+	one = pack_need(c, &r->groups[group]);
+	n = find_targets(c, &m, group, targets);
+	for (uint32_t i = 0; i < n; i++)
+		order[i] = i;
+	sort_ix(order, scratch, n, cmp_target, targets);
+	/* One node after the other is cleared; those cleared stay so for a gang's next pod. */
+	for (uint32_t i = 0; i < n && tried < NODES_MAX && m.n_packs < PACKS_MAX; i++) {
+		const uint32_t before = m.n_movers;
+
+		tried++;
+		if (!clear_by_moving(c, &m, targets[order[i]].node, &one))
+			continue;
+		if (place_all(c, &m)) {
+			settle(c, &m);
+			return !c->failed;
+		}
+		give_up_places(c, &m);
+		/* For a single pod another node may do better. */
+		while (r->n_pods == 1 && m.n_movers > before)
+			put_back_last(c, &m);
+	}
+	while (m.n_movers > 0)
+		put_back_last(c, &m);
+	return false;
+}

@@ -1,0 +1,97 @@
+#include "gpuqd/core/priority.h"
+
+#include "gpuqd/core/amount.h"
+#include "gpuqd/core/fairtree.h"
+#include "gpuqd/core/fixed.h"
+
+#define EXEMPT_RUNTIMES 4
+
+struct priority *priority_new(const struct snapshot *s, struct gpuq_arena *mem)
+{
+	struct priority *p = gpuq_arena_calloc(mem, 1, sizeof(*p));
+
+	if (!p)
+		return NULL;
+	p->s = s;
+	p->ranks = fairtree_ranks(s, mem);
+	for (uint32_t f = 0; f < s->n_flavors; f++)
+		p->gpus_milli = amount_sum(p->gpus_milli, s->capacity[f]);
+	return p->ranks ? p : NULL;
+}
+
+/* weight x part / whole, as much as weight at most; all >= 0. */
+static int64_t part_of(int64_t weight, int64_t part, int64_t whole)
+{
+	if (weight <= 0 || part <= 0 || whole <= 0)
+		return 0;
+	return part >= whole
+		       ? weight
+		       : (int64_t)fixed_part((uint64_t)weight, (uint64_t)part, (uint64_t)whole);
+}
+
+static int64_t age(const struct snapshot *s, const struct snap_job *j)
+{
+	const struct snap_weights *w = &s->config.weights;
+	const int64_t waited = amount_less(s->config.now_us, j->eligible_us);
+	int64_t step;
+
+	if (j->n_evicted_day == 0)
+		return part_of(w->age, waited, w->max_age_us);
+	/* That it was sent away counts as time that it waited. */
+	step = amount_times(w->max_age_us / 1000, w->evict_step_milli);
+	return part_of(w->age,
+		       amount_sum(waited > 0 ? waited : 0, amount_times(step, j->n_evicted_day)),
+		       w->max_age_us);
+}
+
+/* weight x class / full, in either direction. Stops at a quarter of the largest number,
+ * so that terms can be added. */
+static int64_t qos(const struct snap_weights *w, int64_t cls)
+{
+	const uint64_t size = cls < 0 ? -(uint64_t)cls : (uint64_t)cls;
+	const fixed_u128 x = (fixed_u128)(uint64_t)w->qos * size;
+	const uint64_t full = (uint64_t)w->qos_full;
+	const int64_t points = x >> 61 >= full ? INT64_C(1) << 61 : (int64_t)fixed_div(x, full);
+
+	return cls < 0 ? -points : points;
+}
+
+void priority_terms(const struct priority *p, uint32_t job, struct priority_terms *out)
+{
+	const struct snapshot *s = p->s;
+	const struct snap_job *j = &s->jobs[job];
+	const struct snap_weights *w = &s->config.weights;
+	struct priority_terms t = { .boost = j->boost, .nice = j->nice };
+
+	t.age = age(s, j);
+	t.fair_share = part_of(w->fair_share, p->ranks[j->usage], s->n_usages);
+	t.size = part_of(w->size, s->requests[j->request].gpus_milli, p->gpus_milli);
+	t.qos = qos(w, j->priority);
+	t.total = t.age + t.fair_share + t.size + t.qos;
+	if (__builtin_add_overflow(t.total, t.boost, &t.total))
+		t.total = t.boost > 0 ? INT64_MAX : INT64_MIN;
+	if (__builtin_sub_overflow(t.total, t.nice, &t.total))
+		t.total = t.nice > 0 ? INT64_MIN : INT64_MAX;
+	*out = t;
+}
+
+uint64_t priority_key(const struct priority *p, uint32_t job)
+{
+	struct priority_terms t;
+
+	priority_terms(p, job, &t);
+	return (uint64_t)t.total ^ UINT64_C(1) << 63;
+}
+
+bool priority_exempt(const struct snapshot *s, uint32_t job, int64_t min_runtime_us)
+{
+	const struct snap_job *j = &s->jobs[job];
+	const uint32_t most = s->config.exempt_evictions;
+
+	if (most == 0 || j->n_evicted_day < most)
+		return false;
+	if (min_runtime_us <= 0 || j->start_us == 0)
+		return true;
+	return amount_less(s->config.now_us, j->start_us) <
+	       amount_times(min_runtime_us, EXEMPT_RUNTIMES);
+}

@@ -1,0 +1,46 @@
+/* priority.h - a job's place in the line of its queue, as terms that add up
+ *
+ * Owns     nothing but what priority_new() puts into the caller's arena.
+ * Touches  memory only.
+ * Used by  order.c (lines of the leaves), flow/schedule and gpuq-sim (to show them).
+ *
+ * All terms are whole points, rounded towards zero one by one, as they stand at
+ * config.now_us. They order jobs inside one queue and say nothing across queues. Equal
+ * sums are ordered by submit time, then id. Claims compare snap_job.priority alone.
+ */
+#ifndef GPUQD_CORE_PRIORITY_H
+#define GPUQD_CORE_PRIORITY_H
+
+#include "gpuqd/core/snapshot.h"
+#include "libgpuq/arena.h"
+
+struct priority_terms {
+	int64_t age; /* weight x eligible wait / max_age, evictions count as waiting; <= weight */
+	int64_t fair_share; /* weight x rank of its user in the fair tree / users */
+	int64_t size; /* weight x its devices / all devices */
+	int64_t qos; /* weight x class / qos_full */
+	int64_t boost; /* given by the site */
+	int64_t nice; /* taken off by its owner */
+	int64_t total; /* age + fair_share + size + qos + boost - nice */
+};
+
+struct priority {
+	const struct snapshot *s;
+	const uint32_t *ranks; /* by snapshot.usages: fairtree.h */
+	int64_t gpus_milli; /* of the cluster */
+};
+
+/* NULL when there is no memory. Lives as long as both arguments. */
+struct priority *priority_new(const struct snapshot *s, struct gpuq_arena *mem);
+
+void priority_terms(const struct priority *p, uint32_t job, struct priority_terms *out);
+
+/* The total as a number that sorts: larger is sooner. */
+uint64_t priority_key(const struct priority *p, uint32_t job);
+
+/* Has it been evicted so often in the last day that claims on fair shares must leave it
+ * alone? It holds until it has run four times the min_runtime_us that protects it (where
+ * there is none: until the day is over). */
+bool priority_exempt(const struct snapshot *s, uint32_t job, int64_t min_runtime_us);
+
+#endif

@@ -1,0 +1,330 @@
+#include <string.h>
+
+#include "gpuqd/core/cycle.h"
+
+/* Promised places. Whoever made others leave owns what they leave from the moment they
+ * were told, whatever else might fit there meanwhile: otherwise a third job would slip
+ * in and they would have left for nothing.
+ *
+ * Nodes can be seen as they are, where a promise takes what is free already; and as
+ * they will be once all that leaves has left, where it takes the rest as well. Only the
+ * difference of the two is kept. */
+
+struct later {
+	uint64_t *nodes; /* where there is a difference */
+	int16_t *device; /* by device: later minus now */
+	int64_t *cpu, *memory; /* by node */
+	int32_t *pods, *tenants;
+	uint64_t *opened; /* closed now by an exclusive tenant that leaves */
+	uint32_t n_leaving; /* pods */
+};
+
+static struct later *later_of(struct cycle *c)
+{
+	const uint32_t n = c->s->n_nodes;
+	struct later *l;
+
+	if (c->later)
+		return c->later;
+	l = cycle_alloc(c, 1, sizeof(*l));
+	if (!l)
+		return NULL;
+	l->nodes = cycle_alloc(c, c->n_words, sizeof(*l->nodes));
+	l->opened = cycle_alloc(c, c->n_words, sizeof(*l->opened));
+	l->device = cycle_alloc(c, c->s->n_devices, sizeof(*l->device));
+	l->cpu = cycle_alloc(c, n, sizeof(*l->cpu));
+	l->memory = cycle_alloc(c, n, sizeof(*l->memory));
+	l->pods = cycle_alloc(c, n, sizeof(*l->pods));
+	l->tenants = cycle_alloc(c, n, sizeof(*l->tenants));
+	if (c->failed)
+		return NULL;
+	c->later = l;
+	return l;
+}
+
+static void shift_node(struct cycle *c, uint32_t node, int sign)
+{
+	const struct later *l = c->later;
+	const struct snap_node *n = &c->s->nodes[node];
+
+	nodes_change(c, node);
+	for (uint32_t d = n->device_first; d < n->device_first + n->n_devices; d++)
+		c->device_free[d] = (int16_t)(c->device_free[d] + sign * l->device[d]);
+	if (c->cpu[node] != GPUQ_UNLIMITED)
+		c->cpu[node] += sign * l->cpu[node];
+	if (c->memory[node] != GPUQ_UNLIMITED)
+		c->memory[node] += sign * l->memory[node];
+	if (c->pods[node] != GPUQ_UNLIMITED)
+		c->pods[node] += sign * l->pods[node];
+	c->tenants[node] = (uint16_t)(c->tenants[node] + sign * l->tenants[node]);
+	if (c->tenants[node] == 0)
+		bits_add(c->vacant, node);
+	else
+		bits_del(c->vacant, node);
+	if (bits_has(l->opened, node) && bits_has(c->ready, node)) {
+		if (sign > 0)
+			bits_add(c->usable, node);
+		else
+			bits_del(c->usable, node);
+	}
+	nodes_changed(c, node);
+}
+
+static void shift_all(struct cycle *c, int sign)
+{
+	for (uint32_t w = 0; c->later && w < c->n_words; w++)
+		for (uint64_t word = c->later->nodes[w]; word;)
+			shift_node(c, bits_pop(&word, w * 64), sign);
+}
+
+void later_enter(struct cycle *c)
+{
+	shift_all(c, 1);
+	c->in_later = true;
+}
+
+void later_leave(struct cycle *c)
+{
+	shift_all(c, -1);
+	c->in_later = false;
+}
+
+bool later_differs(const struct cycle *c)
+{
+	return c->later && c->later->n_leaving > 0;
+}
+
+void later_pod_leaves(struct cycle *c, const struct snap_alloc *a)
+{
+	const struct snap_node *n = &c->s->nodes[a->node];
+	const struct snap_request *r = &c->s->requests[c->s->jobs[a->job].request];
+	const struct snap_group *g = &r->groups[a->group < r->n_groups ? a->group : 0];
+	struct later *l = later_of(c);
+
+	if (!l)
+		return;
+	bits_add(l->nodes, a->node);
+	for (uint32_t k = 0; k < a->n_devices; k++) {
+		const uint32_t d = n->device_first + a->devices[k];
+
+		if (a->devices[k] < n->n_devices && c->s->devices[d].healthy)
+			l->device[d] = (int16_t)(l->device[d] + a->milli);
+	}
+	l->cpu[a->node] += g->cpu_milli;
+	l->memory[a->node] += g->memory_bytes;
+	l->pods[a->node]++;
+	l->tenants[a->node]--;
+	if (r->exclusive)
+		bits_add(l->opened, a->node);
+	l->n_leaving++;
+}
+
+/* Take an amount from what is free now; the rest is owed until later. */
+static void owe(int64_t *now, int64_t *later, int64_t amount)
+{
+	const int64_t taken = *now < 0 ? 0 : *now < amount ? *now : amount;
+
+	if (*now == GPUQ_UNLIMITED)
+		return;
+	*now -= taken;
+	*later -= amount - taken;
+}
+
+static void promise_pod(struct cycle *c, uint32_t node, const struct snap_group *g,
+			const uint32_t *devices, uint32_t n_devices, int32_t milli, bool exclusive)
+{
+	const struct snap_node *n = &c->s->nodes[node];
+	struct later *l = later_of(c);
+	int64_t pods;
+
+	if (!l)
+		return;
+	bits_add(l->nodes, node);
+	nodes_change(c, node);
+	for (uint32_t k = 0; k < n_devices; k++) {
+		const uint32_t d = n->device_first + devices[k];
+		const int16_t free_milli = c->device_free[d] > 0 ? c->device_free[d] : 0;
+		const int16_t taken = free_milli < milli ? free_milli : (int16_t)milli;
+
+		c->device_free[d] = (int16_t)(c->device_free[d] - taken);
+		l->device[d] = (int16_t)(l->device[d] - (milli - taken));
+	}
+	owe(&c->cpu[node], &l->cpu[node], g->cpu_milli);
+	owe(&c->memory[node], &l->memory[node], g->memory_bytes);
+	pods = l->pods[node];
+	owe(&c->pods[node], &pods, 1);
+	l->pods[node] = (int32_t)pods;
+	c->tenants[node]++;
+	bits_del(c->vacant, node);
+	if (exclusive)
+		bits_del(c->usable, node);
+	nodes_changed(c, node);
+}
+
+void promise_places(struct cycle *c, uint32_t job)
+{
+	const struct snap_request *r = &c->s->requests[c->s->jobs[job].request];
+
+	for (uint32_t i = 0; i < c->n_places; i++) {
+		const struct place *p = &c->places[i];
+
+		promise_pod(c, p->node, &r->groups[p->group], c->place_devices + p->device_first,
+			    p->n_devices, p->milli, r->exclusive);
+	}
+}
+
+/* ---- promises of earlier cycles ---- */
+
+static const struct snap_group *group_of(const struct cycle *c, const struct snap_alloc *p)
+{
+	const struct snap_request *r = &c->s->requests[c->s->jobs[p->job].request];
+
+	return &r->groups[p->group < r->n_groups ? p->group : 0];
+}
+
+/* Can it still be kept? The node may be gone, a device may be ill, the job may be held. */
+static bool tenable(const struct cycle *c, const struct snap_job *j)
+{
+	for (uint32_t i = j->promise_first; i < j->promise_first + j->n_promises; i++) {
+		const struct snap_alloc *p = &c->s->promises[i];
+		const struct snap_node *n = &c->s->nodes[p->node];
+
+		if (!bits_has(c->ready, p->node))
+			return false;
+		for (uint32_t k = 0; k < p->n_devices; k++)
+			if (p->devices[k] >= n->n_devices ||
+			    !c->s->devices[n->device_first + p->devices[k]].healthy)
+				return false;
+	}
+	return j->state == SNAP_LEAVING ||
+	       (j->state == SNAP_PENDING && !j->held && j->gate == GPUQ_R_NONE);
+}
+
+void promise_init(struct cycle *c)
+{
+	const struct snapshot *s = c->s;
+
+	c->promised = cycle_alloc(c, bits_words(s->n_jobs), sizeof(*c->promised));
+	for (uint32_t i = 0; !c->failed && i < s->n_allocs; i++)
+		if (s->allocs[i].releasing || s->jobs[s->allocs[i].job].state == SNAP_LEAVING)
+			later_pod_leaves(c, &s->allocs[i]);
+	for (uint32_t i = 0; !c->failed && s->n_promises && i < s->n_jobs; i++)
+		if (s->jobs[i].n_promises && tenable(c, &s->jobs[i]))
+			bits_add(c->promised, i);
+}
+
+static struct plan_action *action(struct cycle *c, uint32_t job, enum plan_kind kind)
+{
+	struct plan_action *a = CYCLE_PUSH(c, actions, 1);
+
+	if (a)
+		*a = (struct plan_action){ .kind = kind,
+					   .job = job,
+					   .key = c->s->jobs[job].key,
+					   .flavor = SNAP_NONE,
+					   .start_us = c->s->config.now_us,
+					   .claimant = SNAP_NONE };
+	return a;
+}
+
+/* Take what a pod was promised, if it is free; false: it is not. */
+static bool take(struct cycle *c, const struct snap_alloc *p)
+{
+	const struct snap_group *g = group_of(c, p);
+	const uint32_t first = c->s->nodes[p->node].device_first;
+
+	for (uint32_t k = 0; k < p->n_devices; k++)
+		if (c->device_free[first + p->devices[k]] < p->milli)
+			return false;
+	if (c->cpu[p->node] < g->cpu_milli || c->memory[p->node] < g->memory_bytes ||
+	    c->pods[p->node] < 1)
+		return false;
+	if (c->s->requests[c->s->jobs[p->job].request].exclusive && !bits_has(c->vacant, p->node))
+		return false;
+	nodes_shift(c, p, -1);
+	return true;
+}
+
+static bool take_all(struct cycle *c, const struct snap_job *j)
+{
+	for (uint32_t i = 0; i < j->n_promises; i++) {
+		if (take(c, &c->s->promises[j->promise_first + i]))
+			continue;
+		while (i-- > 0)
+			nodes_shift(c, &c->s->promises[j->promise_first + i], 1);
+		return false;
+	}
+	return true;
+}
+
+static void start(struct cycle *c, uint32_t job)
+{
+	const struct snap_job *j = &c->s->jobs[job];
+	struct plan_action *a = action(c, job, PLAN_PLACE);
+	struct plan_pod *pods = CYCLE_PUSH(c, plan_pods, j->n_promises);
+
+	if (!a || !pods)
+		return;
+	a->pod_first = c->n_plan_pods - j->n_promises;
+	a->n_pods = j->n_promises;
+	for (uint32_t i = 0; i < j->n_promises; i++) {
+		const struct snap_alloc *p = &c->s->promises[j->promise_first + i];
+		const uint32_t device_first = c->n_plan_devices;
+		uint32_t *devices = CYCLE_PUSH(c, plan_devices, p->n_devices);
+
+		if (!devices)
+			return;
+		if (p->n_devices)
+			memcpy(devices, p->devices, p->n_devices * sizeof(*devices));
+		pods[i] = (struct plan_pod){ .group = p->group,
+					     .index = p->index,
+					     .node = p->node,
+					     .device_first = device_first,
+					     .n_devices = p->n_devices,
+					     .milli = p->n_devices ? p->milli : 0 };
+		if (p->n_devices || a->flavor == SNAP_NONE)
+			a->flavor = c->s->requests[j->request].gpus_milli
+					    ? c->s->nodes[p->node].flavor
+					    : SNAP_NONE;
+	}
+	c->started[job] = 1;
+	future_started(c, a);
+}
+
+static void tell_waiting(struct cycle *c, uint32_t job)
+{
+	struct plan_reason *why = CYCLE_PUSH(c, whys, 1);
+
+	if (!why)
+		return;
+	*why = (struct plan_reason){ .job = job, .code = GPUQ_R_VICTIMS, .object = "" };
+	c->why_of[job] = c->n_whys - 1;
+	c->n_why_of[job] = 1;
+}
+
+void promise_serve(struct cycle *c)
+{
+	const struct snapshot *s = c->s;
+
+	for (uint32_t i = 0; !c->failed && s->n_promises && i < s->n_jobs; i++) {
+		const struct snap_job *j = &s->jobs[i];
+
+		if (j->n_promises == 0)
+			continue;
+		if (!bits_has(c->promised, i)) {
+			action(c, i, PLAN_RELEASE);
+			continue;
+		}
+		/* One that is being moved starts when it has left. */
+		if (j->state == SNAP_PENDING && take_all(c, j)) {
+			start(c, i);
+			continue;
+		}
+		for (uint32_t p = j->promise_first; p < j->promise_first + j->n_promises; p++)
+			promise_pod(c, s->promises[p].node, group_of(c, &s->promises[p]),
+				    s->promises[p].devices, s->promises[p].n_devices,
+				    s->promises[p].milli, s->requests[j->request].exclusive);
+		if (j->state == SNAP_PENDING)
+			tell_waiting(c, i);
+	}
+}

@@ -1,0 +1,325 @@
+#include "gpuqd/core/claim.h"
+
+#include "gpuqd/core/amount.h"
+#include "gpuqd/core/priority.h"
+
+/* Who may take from whom. All tests are made at x and y, the queues below the nearest
+ * common ancestor of claimant and victim on either side, and at the claimant's leaf;
+ * always with the victims that are gone already left out. */
+
+/* As the paragraphs of the manual are named. */
+const char *const claim_rule_words[] = {
+	[RULE_NONE] = "",    [RULE_QUOTA] = "G", [RULE_SHARE] = "F",
+	[RULE_BORROW] = "B", [RULE_OWN] = "own",
+};
+
+static void sides(const struct cycle *c, uint32_t a, uint32_t b, uint32_t *x, uint32_t *y)
+{
+	const struct snap_queue *q = c->s->queues;
+
+	while (q[a].depth > q[b].depth)
+		a = q[a].parent;
+	while (q[b].depth > q[a].depth)
+		b = q[b].parent;
+	while (q[a].parent != q[b].parent) {
+		a = q[a].parent;
+		b = q[b].parent;
+	}
+	*x = a;
+	*y = b;
+}
+
+/* Would the queue stay inside the amounts with the claimant? */
+static bool stays_inside(const struct cycle *c, const struct claim *k, uint32_t queue, bool quota)
+{
+	for (uint32_t res = 0; res < c->s->n_res; res++) {
+		const size_t at = (size_t)queue * c->s->n_res + res;
+		const int64_t line = quota ? c->s->shares[at].quota : c->fair[at];
+
+		if (k->need[res] == 0 || c->s->shares[at].quota == GPUQ_UNLIMITED)
+			continue;
+		if (amount_sum(stays(c, queue, res), k->need[res]) > line)
+			return false;
+	}
+	return true;
+}
+
+/* ---- protection of victims ---- */
+
+/* The time a victim is left alone after its start, as the queue or one above it says. */
+static int64_t min_runtime(const struct cycle *c, uint32_t queue, bool own)
+{
+	const struct snap_queue *q = c->s->queues;
+
+	for (; queue != SNAP_NONE; queue = q[queue].parent) {
+		const int64_t us =
+			own ? q[queue].preempt_min_runtime_us : q[queue].reclaim_min_runtime_us;
+
+		if (us >= 0)
+			return us;
+	}
+	return own ? c->s->config.preempt_min_runtime_us : c->s->config.reclaim_min_runtime_us;
+}
+
+static bool too_young(struct cycle *c, const struct unit *u, uint32_t queue, bool own)
+{
+	const int64_t until = amount_sum(u->start_us, min_runtime(c, queue, own));
+
+	if (u->surplus || until <= c->s->config.now_us)
+		return false;
+	if (until < c->wake_us)
+		c->wake_us = until;
+	return true;
+}
+
+bool claim_too_young(struct cycle *c, uint32_t unit)
+{
+	const struct unit *u = &c->units->units[unit];
+
+	return too_young(c, u, u->queue, true);
+}
+
+static bool protected(const struct cycle *c, const struct unit *u, uint32_t side)
+{
+	for (uint32_t q = u->queue;; q = c->s->queues[q].parent) {
+		if (c->s->queues[q].not_reclaimable)
+			return true;
+		if (q == side)
+			return false;
+	}
+}
+
+/* The claimant never leaves the subtree that is fenced; a fence around a leaf is that of
+ * its parent. x is the claimant's queue below the common ancestor. */
+static bool fenced(const struct cycle *c, uint32_t leaf, uint32_t x)
+{
+	for (uint32_t q = c->s->queues[leaf].parent; q != SNAP_NONE; q = c->s->queues[q].parent)
+		if (c->s->queues[q].fence && c->s->queues[q].depth >= c->s->queues[x].depth)
+			return true;
+	return false;
+}
+
+static bool policy_allows(const struct cycle *c, const struct claim *k, const struct unit *u)
+{
+	switch (c->s->queues[k->leaf].reclaim) {
+	case SNAP_RECLAIM_NEVER:
+		return false;
+	case SNAP_RECLAIM_LOWER:
+		return u->priority < k->priority;
+	case SNAP_RECLAIM_LOWER_OR_EQUAL:
+		return u->priority <= k->priority;
+	default:
+		return true;
+	}
+}
+
+/* ---- the rules ---- */
+
+bool claim_goes_before(const struct cycle *c, const struct claim *k, const struct unit *u)
+{
+	switch (c->s->queues[k->leaf].preempt_within) {
+	case SNAP_PREEMPT_NEVER:
+		return false;
+	case SNAP_PREEMPT_LOWER:
+		return u->priority < k->priority;
+	default:
+		return u->priority < k->priority ||
+		       (u->priority == k->priority &&
+			c->s->jobs[u->job].submit_us > c->s->jobs[k->job].submit_us);
+	}
+}
+
+static bool own_legal(struct cycle *c, const struct claim *k, uint32_t unit)
+{
+	const struct unit *u = &c->units->units[unit];
+	const struct snap_queue *q = &c->s->queues[k->leaf];
+	uint8_t class;
+
+	if (!claim_goes_before(c, k, u) || too_young(c, u, k->leaf, true))
+		return false;
+	/* Who would stand beyond the fair share can be reclaimed from at once: he must not
+	 * displace work that is due to the queue. */
+	class = claimant_stands(c, k);
+	if (class == 2 && stands_inside(c, unit, k->leaf, LINE_SHARE))
+		return false;
+	return !q->own_strict || class == 0 ||
+	       !stands_inside(c, unit, k->leaf, class == 1 ? LINE_QUOTA : LINE_SHARE);
+}
+
+static bool free_on(struct cycle *c, const struct claim *k, struct victim *v, enum line line)
+{
+	bool must_keep;
+
+	if (!unit_is_free(c, k, v->unit, v->side, line, &must_keep, &v->instead[line]))
+		return false;
+	if (must_keep)
+		v->must_keep |= (uint8_t)(1u << line);
+	if (must_keep || stands_inside(c, v->unit, v->side, line))
+		v->simple = false;
+	return true;
+}
+
+enum claim_rule claim_legal(struct cycle *c, struct claim *k, uint32_t unit, struct victim *v)
+{
+	const struct unit *u = &c->units->units[unit];
+	const struct snap_config *config = &c->s->config;
+	uint32_t x;
+
+	*v = (struct victim){ .unit = unit, .simple = true, .instead = { SNAP_NONE, SNAP_NONE } };
+	if (u->fixed || u->gone || u->job == k->job)
+		return RULE_NONE;
+	if (u->queue == k->leaf) {
+		v->simple = false;
+		v->side = k->leaf;
+		v->rule = own_legal(c, k, unit) ? RULE_OWN : RULE_NONE;
+		return v->rule;
+	}
+	if (!policy_allows(c, k, u))
+		return RULE_NONE;
+	sides(c, k->leaf, u->queue, &x, &v->side);
+	if (fenced(c, k->leaf, x) || protected(c, u, v->side) ||
+	    too_young(c, u, config->min_runtime_method == SNAP_RUNTIME_LCA ? v->side : u->queue,
+		      false))
+		return RULE_NONE;
+	if (stays_inside(c, k, k->leaf, false)) {
+		if (stays_inside(c, k, x, true) && beyond(c, k, v->side, LINE_QUOTA) &&
+		    free_on(c, k, v, LINE_QUOTA))
+			return v->rule = RULE_QUOTA;
+		v->must_keep = 0;
+		v->simple = true;
+		if (config->reclaim_to == SNAP_RECLAIM_FAIR_SHARE && !k->only_quota &&
+		    (config->claims_per_hour == 0 ||
+		     c->s->queues[u->queue].n_claims_hour < config->claims_per_hour) &&
+		    !priority_exempt(c->s, u->job, min_runtime(c, u->queue, false)) &&
+		    beyond(c, k, v->side, LINE_SHARE) && free_on(c, k, v, LINE_SHARE) &&
+		    free_on(c, k, v, LINE_QUOTA))
+			return v->rule = RULE_SHARE;
+	}
+	v->must_keep = 0;
+	v->simple = true;
+	if (c->s->queues[k->leaf].borrow_preempt_max_priority >= u->priority &&
+	    u->priority < k->priority && beyond(c, k, v->side, LINE_QUOTA))
+		return v->rule = RULE_BORROW;
+	return RULE_NONE;
+}
+
+/* ---- the plan as a whole ---- */
+
+/* x / y as a share of what a queue is due, a > b. */
+static bool larger_share(const struct cycle *c, const struct claim *k, uint32_t a, uint32_t b)
+{
+	for (uint32_t res = 0; res < c->s->n_res; res++) {
+		const size_t n_res = c->s->n_res;
+		const int64_t held_a = amount_sum(stays(c, a, res), k->need[res]);
+		const int64_t held_b = stays(c, b, res);
+
+		if (k->need[res] == 0 || c->s->shares[a * n_res + res].quota == GPUQ_UNLIMITED)
+			continue;
+		if (held_a <= c->fair[a * n_res + res])
+			continue;
+		if ((__int128)held_a * c->fair[b * n_res + res] >
+		    (__int128)held_b * c->fair[a * n_res + res])
+			return true;
+	}
+	return false;
+}
+
+static bool whole_valid(struct cycle *c, struct claim *k)
+{
+	struct plan_reason why;
+	bool by_share = false;
+
+	for (uint32_t i = 0; i < k->n_victims; i++) {
+		const struct victim *v = &k->victims[i];
+		uint32_t x, y;
+
+		if (v->rule == RULE_OWN || v->rule == RULE_BORROW)
+			continue;
+		by_share = true;
+		for (int line = 0; line < N_LINES; line++)
+			for (uint32_t res = 0; v->must_keep & (1u << line) && res < c->s->n_res;
+			     res++)
+				if (k->need[res] > 0 &&
+				    c->s->shares[(size_t)v->side * c->s->n_res + res].quota !=
+					    GPUQ_UNLIMITED &&
+				    stays(c, v->side, res) <
+					    line_of(c, v->side, res, (enum line)line))
+					return false;
+		/* Who ends above his share takes from nobody who then has less of his. */
+		sides(c, k->leaf, c->units->units[v->unit].queue, &x, &y);
+		if (larger_share(c, k, x, y))
+			return false;
+	}
+	if (by_share && !stays_inside(c, k, k->leaf, false))
+		return false;
+	return ledger_admits(c, k->job, k->flavor, &why);
+}
+
+bool claim_valid(struct cycle *c, struct claim *k)
+{
+	const uint32_t n = k->n_victims;
+	bool simple = true;
+
+	for (uint32_t i = 0; i < n; i++)
+		simple &= k->victims[i].simple;
+	if (simple)
+		return whole_valid(c, k);
+	claim_drop_all(c, k);
+	for (uint32_t i = 0; i < n; i++)
+		if (!claim_take(c, k, k->victims[i].unit))
+			return false;
+	return whole_valid(c, k);
+}
+
+/* Is there anybody of its own queue whom it may displace at all? Those of the lowest
+ * priority stand first. */
+static bool own_possible(const struct cycle *c, const struct claim *k)
+{
+	const struct units *all = c->units;
+	const struct snap_queue *q = &c->s->queues[k->leaf];
+
+	if (q->preempt_within == SNAP_PREEMPT_NEVER)
+		return false;
+	for (uint32_t i = all->line_first[k->leaf]; i < all->line_first[k->leaf + 1]; i++) {
+		const struct unit *u = &all->units[all->line_units[i]];
+
+		if (!u->gone && !u->fixed)
+			return u->priority < k->priority ||
+			       (u->priority == k->priority &&
+				q->preempt_within == SNAP_PREEMPT_LOWER_OR_NEWER);
+	}
+	return false;
+}
+
+bool claim_exceeds_share(const struct cycle *c, uint32_t job, uint32_t flavor,
+			 struct plan_reason *why)
+{
+	const uint32_t leaf = c->s->jobs[job].queue, n_res = c->s->n_res;
+	const int64_t need = flavor == SNAP_NONE ? 0 : ledger_need(c, job, flavor, flavor);
+	int64_t have, others = 0;
+
+	if (need == 0 || c->s->shares[(size_t)leaf * n_res + flavor].quota == GPUQ_UNLIMITED)
+		return false;
+	have = c->fair[(size_t)leaf * n_res + flavor] - stays(c, leaf, flavor);
+	for (uint32_t q = c->kid_first[c->s->n_queues]; q != SNAP_NONE; q = c->kid_next[q])
+		others = amount_sum(others, stays(c, q, flavor));
+	if (have >= need || others == stays(c, leaf, flavor))
+		return false;
+	*why = (struct plan_reason){ .job = SNAP_NONE,
+				     .code = GPUQ_R_FAIR_SHARE,
+				     .unit = PLAN_GPUS,
+				     .have = have > 0 ? have : 0,
+				     .need = need,
+				     .object = c->s->queues[leaf].name };
+	return true;
+}
+
+bool claim_possible(const struct cycle *c, const struct claim *k)
+{
+	const struct snap_queue *q = &c->s->queues[k->leaf];
+
+	if (k->others && q->reclaim != SNAP_RECLAIM_NEVER &&
+	    (stays_inside(c, k, k->leaf, false) || q->borrow_preempt_max_priority != INT64_MIN))
+		return true;
+	return k->own && own_possible(c, k);
+}

@@ -1,0 +1,367 @@
+#include "gpuqd/core/claim.h"
+
+#include <string.h>
+
+#include "gpuqd/core/amount.h"
+#include "gpuqd/core/sort.h"
+
+/* Standing of running work: what of it a queue is due, and what it holds beyond. That a
+ * queue is over its line is not enough to take anything from it: then a queue over its
+ * share by one device would lose a gang of eight that it is due, would take it back in
+ * the next cycle, and so for ever. */
+
+#define UNKNOWN 0x80u /* of an item that was gone when its queue was looked at */
+
+int64_t line_of(const struct cycle *c, uint32_t queue, uint32_t res, enum line line)
+{
+	const size_t at = (size_t)queue * c->s->n_res + res;
+	const int64_t quota = c->s->shares[at].quota;
+
+	return line == LINE_QUOTA || quota > c->fair[at] ? quota : c->fair[at];
+}
+
+int64_t stays(const struct cycle *c, uint32_t queue, uint32_t res)
+{
+	const size_t at = (size_t)queue * c->s->n_res + res;
+
+	return c->held[at] - c->leaving[at];
+}
+
+/* Resources on which nobody set a quota are not shared out: lines don't count them. */
+static bool counts(const struct cycle *c, uint32_t queue, uint32_t res)
+{
+	return c->s->shares[(size_t)queue * c->s->n_res + res].quota != GPUQ_UNLIMITED;
+}
+
+bool beyond(const struct cycle *c, const struct claim *k, uint32_t queue, enum line line)
+{
+	for (uint32_t res = 0; res < c->s->n_res; res++)
+		if (k->need[res] > 0 && counts(c, queue, res) &&
+		    stays(c, queue, res) > line_of(c, queue, res, line))
+			return true;
+	return false;
+}
+
+static uint8_t *flags_of(const struct cycle *c, uint32_t unit, uint32_t queue)
+{
+	return &c->units->inside[(size_t)unit * c->units->n_depths + c->s->queues[queue].depth];
+}
+
+/* ---- order of entitlement ---- */
+
+static int cmp_entitled(const void *ctx, uint32_t x, uint32_t y)
+{
+	const struct unit *a = (const struct unit *)ctx + x, *b = (const struct unit *)ctx + y;
+	int d = sort_i64(b->firm, a->firm);
+
+	if (d == 0)
+		d = sort_i64(a->leaf_class, b->leaf_class);
+	if (d == 0)
+		d = sort_i64(a->surplus, b->surplus);
+	if (d == 0)
+		d = sort_i64(b->priority, a->priority);
+	if (d == 0)
+		d = sort_i64(b->evict_last, a->evict_last);
+	if (d == 0)
+		d = sort_i64(a->start_us, b->start_us);
+	if (d == 0)
+		d = sort_i64(a->job, b->job);
+	return d ? d : sort_i64(x, y);
+}
+
+static uint32_t count_items(const struct cycle *c, uint32_t queue)
+{
+	uint32_t n = 0;
+
+	for (uint32_t u = c->units->leaf_first[queue]; u != SNAP_NONE; u = c->units->leaf_next[u])
+		n++;
+	for (uint32_t k = c->kid_first[queue]; k != SNAP_NONE; k = c->kid_next[k])
+		n += count_items(c, k);
+	return n;
+}
+
+static void collect(struct cycle *c, uint32_t queue, struct standing *st)
+{
+	for (uint32_t u = c->units->leaf_first[queue]; u != SNAP_NONE; u = c->units->leaf_next[u])
+		st->items[st->n_items++] = u;
+	for (uint32_t k = c->kid_first[queue]; k != SNAP_NONE; k = c->kid_next[k])
+		collect(c, k, st);
+}
+
+/* ---- first fit into a line ---- */
+
+/* What is left of a line, by resource. */
+static void open_line(const struct cycle *c, uint32_t queue, enum line line, int64_t *left)
+{
+	for (uint32_t res = 0; res < c->s->n_res; res++)
+		left[res] = counts(c, queue, res) ? line_of(c, queue, res, line) : GPUQ_UNLIMITED;
+}
+
+static bool fill(const struct cycle *c, uint32_t unit, int64_t *left)
+{
+	for (uint32_t res = 0; res < c->s->n_res; res++)
+		if (unit_amount(c, unit, res) > left[res])
+			return false;
+	for (uint32_t res = 0; res < c->s->n_res; res++)
+		if (left[res] != GPUQ_UNLIMITED)
+			left[res] -= unit_amount(c, unit, res);
+	return true;
+}
+
+static void fill_line(struct cycle *c, uint32_t queue, const struct standing *st, enum line line)
+{
+	const uint8_t bit = (uint8_t)(1u << line);
+	int64_t *left = c->units->left;
+
+	open_line(c, queue, line, left);
+	for (uint32_t i = 0; i < st->n_items; i++) {
+		const uint32_t u = st->items[i];
+		uint8_t *flags = flags_of(c, u, queue);
+
+		if (c->units->units[u].gone) {
+			*flags |= UNKNOWN;
+			continue;
+		}
+		*flags = (uint8_t)(*flags & ~(UNKNOWN | bit));
+		if (fill(c, u, left))
+			*flags |= bit;
+	}
+}
+
+static bool refresh(struct cycle *c, uint32_t queue, enum line line);
+
+/* Classes in the leaves below decide the order above; true = some have changed. */
+static bool refresh_leaves(struct cycle *c, uint32_t queue)
+{
+	struct standing *st = &c->units->standings[queue];
+	bool changed = false;
+
+	for (uint32_t k = c->kid_first[queue]; k != SNAP_NONE; k = c->kid_next[k])
+		changed |= refresh_leaves(c, k);
+	if (c->kid_first[queue] != SNAP_NONE)
+		return changed;
+	for (int line = 0; line < N_LINES; line++)
+		changed |= refresh(c, queue, (enum line)line);
+	for (uint32_t i = 0; changed && i < st->n_items; i++) {
+		const uint8_t flags = *flags_of(c, st->items[i], queue);
+
+		c->units->units[st->items[i]].leaf_class = flags & (1u << LINE_QUOTA)   ? 0
+							   : flags & (1u << LINE_SHARE) ? 1
+											: 2;
+	}
+	return changed;
+}
+
+static void sort_items(struct cycle *c, uint32_t queue, struct standing *st)
+{
+	uint32_t *scratch = cycle_alloc(c, st->n_items, sizeof(*scratch));
+
+	/* In a leaf the class is what is to be found out. */
+	for (uint32_t i = 0; c->kid_first[queue] == SNAP_NONE && i < st->n_items; i++)
+		c->units->units[st->items[i]].leaf_class = 0;
+	if (scratch)
+		sort_ix(st->items, scratch, st->n_items, cmp_entitled, c->units->units);
+}
+
+/* True = it was not fresh. */
+static bool refresh(struct cycle *c, uint32_t queue, enum line line)
+{
+	struct standing *st = &c->units->standings[queue];
+	const bool leaf = c->kid_first[queue] == SNAP_NONE;
+
+	if (st->items && st->fresh & (1u << line))
+		return false;
+	if (!st->items) {
+		const uint32_t n = count_items(c, queue);
+
+		st->items = cycle_alloc(c, (size_t)n + 1, sizeof(*st->items));
+		st->n_items = 0;
+		st->fresh = 0;
+		if (!st->items)
+			return true;
+		collect(c, queue, st);
+		if (!leaf)
+			refresh_leaves(c, queue);
+		sort_items(c, queue, st);
+	} else if (!leaf && refresh_leaves(c, queue)) {
+		st->fresh = 0;
+		sort_items(c, queue, st);
+	}
+	fill_line(c, queue, st, line);
+	st->fresh |= (uint8_t)(1u << line);
+	return true;
+}
+
+static struct standing *standing_of(struct cycle *c, uint32_t queue, enum line line)
+{
+	refresh(c, queue, line);
+	return c->failed ? NULL : &c->units->standings[queue];
+}
+
+void standing_changed(struct cycle *c, uint32_t unit)
+{
+	const struct unit *u = &c->units->units[unit];
+	uint8_t stale = 0;
+
+	for (uint32_t q = u->queue; q != SNAP_NONE; q = c->s->queues[q].parent) {
+		struct standing *st = &c->units->standings[q];
+
+		/* Whoever stands outside keeps nobody else out; but what changes in a leaf may
+		 * change the order above. */
+		if (stale || (st->items && *flags_of(c, unit, q) & UNKNOWN))
+			stale = UINT8_MAX;
+		else if (st->items)
+			stale = *flags_of(c, unit, q);
+		st->fresh = (uint8_t)(st->fresh & ~stale);
+	}
+}
+
+bool stands_inside(struct cycle *c, uint32_t unit, uint32_t queue, enum line line)
+{
+	return standing_of(c, queue, line) && (*flags_of(c, unit, queue) & (1u << line));
+}
+
+/* ---- may one go without harm? ---- */
+
+#define GAINS_MAX 64 /* different priorities among what changes places */
+
+/* A change of what stands inside, by priority. */
+struct gain {
+	int64_t priority, amount;
+};
+
+/* With the unit gone others may come in: is what stands inside then worth as much, from
+ * the highest priority down? */
+static bool others_make_up(struct cycle *c, const struct claim *k, uint32_t unit, uint32_t queue,
+			   enum line line)
+{
+	const struct standing *st = standing_of(c, queue, line);
+	const uint32_t res = k->flavor == SNAP_NONE ? snap_cpu(c->s) : k->flavor;
+	struct gain gains[GAINS_MAX];
+	int64_t *left = c->units->left;
+	uint32_t n = 0;
+
+	if (!st)
+		return false;
+	open_line(c, queue, line, left);
+	for (uint32_t i = 0; i < st->n_items; i++) {
+		const uint32_t u = st->items[i];
+		const bool was = *flags_of(c, u, queue) & (1u << line);
+		bool is;
+		uint32_t at = 0;
+
+		if (c->units->units[u].gone)
+			continue;
+		is = u != unit && fill(c, u, left);
+		if (is == was)
+			continue;
+		while (at < n && gains[at].priority != c->units->units[u].priority)
+			at++;
+		if (at == GAINS_MAX)
+			return false; /* too many to tell: it stays */
+		if (at == n)
+			gains[n++] = (struct gain){ c->units->units[u].priority, 0 };
+		gains[at].amount += is ? unit_amount(c, u, res) : -unit_amount(c, u, res);
+	}
+	for (;;) {
+		uint32_t top = SNAP_NONE;
+
+		for (uint32_t i = 0; i < n; i++)
+			if (gains[i].amount != 0 &&
+			    (top == SNAP_NONE || gains[i].priority > gains[top].priority))
+				top = i;
+		return top == SNAP_NONE || gains[top].amount > 0;
+	}
+}
+
+static bool no_larger(const struct cycle *c, uint32_t x, uint32_t y)
+{
+	for (uint32_t res = 0; res < c->s->n_res; res++)
+		if (unit_amount(c, x, res) > unit_amount(c, y, res))
+			return false;
+	return true;
+}
+
+/* The smallest item outside, of the same leaf and priority, that could have been taken
+ * with the same right; each serves once. */
+static uint32_t outside_alike(struct cycle *c, const struct claim *k, uint32_t unit, uint32_t queue,
+			      enum line line)
+{
+	const struct standing *st = standing_of(c, queue, line);
+	const struct unit *u = &c->units->units[unit];
+	uint32_t best = SNAP_NONE;
+
+	for (uint32_t i = 0; st && i < st->n_items; i++) {
+		const struct unit *o = &c->units->units[st->items[i]];
+
+		if (o->gone || o->firm || o->queue != u->queue || o->priority != u->priority ||
+		    o->justifies == k->number || *flags_of(c, st->items[i], queue) & (1u << line))
+			continue;
+		if (no_larger(c, unit, st->items[i]) &&
+		    (best == SNAP_NONE || no_larger(c, st->items[i], best)))
+			best = st->items[i];
+	}
+	return best;
+}
+
+/* Does the queue hold the line without the unit, and is all that stands outside of at
+ * least its priority? */
+static bool holds_without(struct cycle *c, const struct claim *k, uint32_t unit, uint32_t queue,
+			  enum line line)
+{
+	const struct standing *st = standing_of(c, queue, line);
+
+	for (uint32_t res = 0; res < c->s->n_res; res++)
+		if (k->need[res] > 0 && counts(c, queue, res) &&
+		    stays(c, queue, res) - unit_amount(c, unit, res) < line_of(c, queue, res, line))
+			return false;
+	for (uint32_t i = 0; st && i < st->n_items; i++) {
+		const struct unit *o = &c->units->units[st->items[i]];
+
+		if (!o->gone && o->priority < c->units->units[unit].priority &&
+		    !(*flags_of(c, st->items[i], queue) & (1u << line)))
+			return false;
+	}
+	return st;
+}
+
+bool unit_is_free(struct cycle *c, const struct claim *k, uint32_t unit, uint32_t queue,
+		  enum line line, bool *must_keep, uint32_t *instead)
+{
+	*must_keep = false;
+	*instead = SNAP_NONE;
+	if (!standing_of(c, queue, line))
+		return false;
+	if (!(*flags_of(c, unit, queue) & (1u << line)))
+		return true;
+	if (others_make_up(c, k, unit, queue, line))
+		return true;
+	*instead = outside_alike(c, k, unit, queue, line);
+	if (*instead != SNAP_NONE)
+		return true;
+	*must_keep = holds_without(c, k, unit, queue, line);
+	return *must_keep;
+}
+
+uint8_t claimant_stands(struct cycle *c, const struct claim *k)
+{
+	const struct standing *st = standing_of(c, k->leaf, LINE_QUOTA);
+
+	for (int line = 0; st && line < N_LINES; line++) {
+		int64_t *left = c->units->left;
+		bool fits = true;
+
+		open_line(c, k->leaf, (enum line)line, left);
+		for (uint32_t i = 0; i < st->n_items; i++) {
+			const struct unit *u = &c->units->units[st->items[i]];
+
+			if (!u->gone && !u->surplus && (u->firm || !claim_goes_before(c, k, u)))
+				fill(c, st->items[i], left);
+		}
+		for (uint32_t res = 0; res < c->s->n_res; res++)
+			fits = fits && k->need[res] <= left[res];
+		if (fits)
+			return (uint8_t)line;
+	}
+	return 2;
+}

@@ -1,0 +1,111 @@
+#include "gpuqd/flow/snap_usage.h"
+
+#include "libgpuq/units.h"
+
+/* Where nothing is forgotten, past use is measured by what the cluster gives in a month. */
+#define WINDOW_US (30 * 24 * 3600 * GPUQ_US_PER_S)
+/* Users' usage is handed over in 2^-20 GPU-seconds: a century of 10,000 devices fits. */
+#define USED_SHIFT 12
+
+static bool add_to_queues(void *arg, struct queue *q, const char *user, usage_q32 used)
+{
+	struct queue_usage *out = arg;
+
+	for (const struct queue *up = q; *user && up; up = up->parent)
+		out[up->ix].used += used;
+	return true;
+}
+
+struct queue_usage *snap_queue_usage(const struct model *m, int64_t now_us, struct gpuq_arena *mem)
+{
+	const size_t n = m->n_queues;
+	struct queue_usage *out = gpuq_arena_calloc(mem, n, sizeof(*out));
+	int64_t *spent = gpuq_arena_calloc(mem, n, sizeof(*spent));
+	int64_t *reset = gpuq_arena_calloc(mem, n, sizeof(*reset));
+	bool budgets = false;
+
+	if (!out || !spent || !reset)
+		return NULL;
+	for (size_t i = 0; i < n; i++)
+		budgets |= m->queues[i]->site->budget != NULL;
+	if (budgets)
+		model_spending(m, now_us, spent, reset);
+	for (size_t i = 0; i < n; i++) {
+		out[i].spent_ms = spent[i];
+		out[i].reset_us = reset[i];
+	}
+	if (m->policy.usage_k_milli)
+		model_each_account(m, now_us, add_to_queues, out);
+	return out;
+}
+
+/* Devices that are there, whether they are well or not: use is measured by them. */
+static int64_t cluster_milli(const struct model *m)
+{
+	int64_t n = 0;
+
+	node_each(m, node) n += node->gone ? 0 : node->n_devices;
+	return n * SNAP_MILLI;
+}
+
+void snap_fill_usage(const struct model *m, const struct queue *q, const struct queue_usage *u,
+		     struct snap_queue *out)
+{
+	const struct site_budget *b = q->site->budget;
+
+	if (m->policy.usage_k_milli)
+		out->usage_micro = usage_micro(u->used, cluster_milli(m),
+					       m->policy.usage_half_life_us, WINDOW_US);
+	if (!b)
+		return;
+	out->budget_gpu_ms = b->gpu_minutes * 60000;
+	out->budget_used_gpu_ms = u->spent_ms;
+	out->budget_reset_us = u->reset_us;
+	out->budget_hard = b->mode == 1;
+}
+
+struct adding {
+	struct snapshot *s;
+	const uint32_t *queue_of;
+};
+
+static bool add_user(void *arg, struct queue *q, const char *user, usage_q32 used)
+{
+	const struct adding *a = arg;
+
+	return !*user || snapshot_add_usage(a->s, a->queue_of[q->ix], snapshot_user(a->s, user),
+					    (uint64_t)(used >> USED_SHIFT));
+}
+
+void snap_add_usages(const struct model *m, int64_t now_us, const uint32_t *queue_of,
+		     struct snapshot *s)
+{
+	struct adding a = { s, queue_of };
+
+	model_each_account(m, now_us, add_user, &a);
+}
+
+void snap_set_policy(const struct model *m, struct snap_config *c)
+{
+	const struct policy *p = &m->policy;
+	struct snap_weights *w = &c->weights;
+
+	c->usage_k_milli = p->usage_k_milli;
+	w->max_age_us = p->weights.max_age_us;
+	if (p->weights.age != POLICY_DEFAULT)
+		w->age = p->weights.age;
+	if (p->weights.fair_share != POLICY_DEFAULT)
+		w->fair_share = p->weights.fair_share;
+	if (p->weights.size != POLICY_DEFAULT)
+		w->size = p->weights.size;
+	if (p->weights.qos == POLICY_DEFAULT)
+		return;
+	w->qos = p->weights.qos;
+	w->qos_full = 1;
+	site_each(site_qos, m->site->qos, q)
+	{
+		const int64_t size = q->priority < 0 ? -q->priority : q->priority;
+
+		w->qos_full = size > w->qos_full ? size : w->qos_full;
+	}
+}

@@ -1,0 +1,32 @@
+/* snap_usage.h - what was used, as a cycle is told of it
+ *
+ * Owns     nothing. Touches memory only.
+ * Used by  snap.c alone.
+ */
+#ifndef GPUQD_FLOW_SNAP_USAGE_H
+#define GPUQD_FLOW_SNAP_USAGE_H
+
+#include "gpuqd/core/model.h"
+#include "gpuqd/core/snapshot.h"
+
+/* Of one queue, what it has below it included. */
+struct queue_usage {
+	usage_q32 used; /* as it fades */
+	int64_t spent_ms, reset_us; /* of its budget: model_spending() */
+};
+
+/* By queue ix, in mem; NULL when there is no memory. */
+struct queue_usage *snap_queue_usage(const struct model *m, int64_t now_us, struct gpuq_arena *mem);
+
+/* The fields of a queue that speak of usage and budget. */
+void snap_fill_usage(const struct model *m, const struct queue *q, const struct queue_usage *u,
+		     struct snap_queue *out);
+
+/* Users' accounts; queue_of: handles by queue ix. */
+void snap_add_usages(const struct model *m, int64_t now_us, const uint32_t *queue_of,
+		     struct snapshot *s);
+
+/* What jobs' places in their lines are made of. */
+void snap_set_policy(const struct model *m, struct snap_config *c);
+
+#endif

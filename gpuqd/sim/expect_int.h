@@ -1,0 +1,31 @@
+/* expect_int.h - what the files that judge expectations share
+ *
+ * Used by  expect*.c only.
+ */
+#ifndef GPUQD_SIM_EXPECT_INT_H
+#define GPUQD_SIM_EXPECT_INT_H
+
+#include "gpuqd/sim/outcome.h"
+
+struct judge {
+	struct world *w;
+	const struct gpuq_val *outcome;
+	bool stable;
+	struct gpuq_arena *arena;
+	struct gpuq_buf *out; /* NULL while alternatives are tried */
+	unsigned failed;
+};
+
+/* Note that a key does not hold; got may be NULL. */
+void judge_differs(struct judge *j, const char *key, const struct gpuq_val *want,
+		   const struct gpuq_val *got);
+/* A number, or one that equals none when it is something else (NULL, too). */
+double judge_number(const struct gpuq_val *v);
+
+/* What is asked of the cluster as a whole (expect_world.c). */
+void judge_devices(struct judge *j, const char *key, const struct gpuq_val *want);
+void judge_capacity(struct judge *j, const char *key, const struct gpuq_val *want);
+void judge_preempted_from(struct judge *j, const char *key, const struct gpuq_val *want);
+void judge_preempted_gpus(struct judge *j, const char *key, const struct gpuq_val *want);
+
+#endif

@@ -1,0 +1,398 @@
+/* What pods use is charged: exactly, once, and across restarts. */
+#include <criterion/criterion.h>
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gpuqd/core/civil.h"
+#include "gpuqd/core/model.h"
+#include "libgpuq/mp.h"
+#include "libgpuq/units.h"
+#include "libgpuq/yaml.h"
+
+#define S GPUQ_US_PER_S
+#define HOUR (3600 * S)
+#define DAY (24 * HOUR)
+#define T0 (INT64_C(1764547200) * S) /* 2025-12-01T00:00Z, a Monday */
+
+/* ---- a model that is written down and read again ---- */
+
+enum { BATCHES_MAX = 64 };
+
+struct rig {
+	struct model *m;
+	struct batch disk[BATCHES_MAX]; /* the newest record of a key holds */
+	int n;
+};
+
+static void apply(struct rig *r, struct event *ev)
+{
+	struct gpuq_err err = GPUQ_ERR_INIT;
+
+	cr_assert_eq(model_apply(r->m, ev, &err), 0, "%s", err.text);
+	cr_assert_lt(r->n, BATCHES_MAX);
+	batch_init(&r->disk[r->n]);
+	model_collect(r->m, &r->disk[r->n++]);
+}
+
+static bool same_key(const struct change *x, const struct change *y)
+{
+	return x->table == y->table && x->key_len == y->key_len &&
+	       memcmp(x->key, y->key, x->key_len) == 0;
+}
+
+static bool newer(const struct rig *r, int b, size_t i)
+{
+	for (int k = b; k < r->n; k++)
+		for (size_t c = k == b ? i + 1 : 0; c < r->disk[k].n; c++)
+			if (same_key(&r->disk[k].items[c], &r->disk[b].items[i]))
+				return true;
+	return false;
+}
+
+static void restart(struct rig *r)
+{
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	const struct policy policy = r->m->policy;
+
+	model_free(r->m);
+	r->m = model_new("ffffffff");
+	r->m->policy = policy;
+	for (size_t t = 0; t < model_load_order_n; t++)
+		for (int b = 0; b < r->n; b++)
+			for (size_t i = 0; i < r->disk[b].n; i++) {
+				const struct change *c = &r->disk[b].items[i];
+
+				if (c->table != model_load_order[t] || !c->val || newer(r, b, i))
+					continue;
+				cr_assert_eq(model_load(r->m, c->table, c->key, c->key_len, c->val,
+							c->val_len, &err),
+					     0, "%s", err.text);
+			}
+}
+
+static void site(struct rig *r, const char *text, int64_t at_us)
+{
+	struct gpuq_arena a = GPUQ_ARENA_INIT(0);
+	struct gpuq_buf b = GPUQ_BUF_INIT;
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	struct event ev = { .type = EV_SITE_APPLIED, .at_us = at_us };
+	struct gpuq_val **docs;
+	size_t n;
+
+	cr_assert_eq(gpuq_yaml_parse(&a, "site", text, strlen(text), &docs, &n, &err), 0, "%s",
+		     err.text);
+	gpuq_mp_write(&b, docs[0]);
+	ev.site.bytes = b.data;
+	ev.site.len = b.len;
+	apply(r, &ev);
+	gpuq_buf_done(&b);
+	gpuq_arena_done(&a);
+}
+
+static void begin(struct rig *r, const char *site_text)
+{
+	struct device_fact devices[8];
+	struct node_fact f = { .name = "n0",
+			       .cpu_milli = 64000,
+			       .memory_bytes = INT64_C(1) << 38,
+			       .max_pods = 110,
+			       .devices = devices,
+			       .n_devices = 8,
+			       .ready = true,
+			       .note = "" };
+	struct event ev = { .type = EV_NODE_SEEN, .at_us = T0, .node = &f };
+
+	memset(r, 0, sizeof(*r));
+	r->m = model_new("0123abcd");
+	for (int i = 0; i < 8; i++)
+		devices[i] = (struct device_fact){ "GPU-x", "TEST", 1024, true };
+	site(r, site_text, T0);
+	apply(r, &ev);
+}
+
+static void end(struct rig *r)
+{
+	model_free(r->m);
+	while (r->n > 0)
+		batch_done(&r->disk[--r->n]);
+}
+
+/* A job of so many pods, one device each; placed, and its pods created. */
+static void job(struct rig *r, const char *user, const char *queue, uint32_t n_pods, int64_t at_us)
+{
+	static const char text[] = "{gpus: 1, pods: %u, command: [a]}";
+	struct gpuq_arena a = GPUQ_ARENA_INIT(0);
+	struct gpuq_spec_opts opts = { .file = "test", .default_name = "test", .now_us = at_us };
+	struct gpuq_buf bytes = GPUQ_BUF_INIT, req = GPUQ_BUF_INIT, spec = GPUQ_BUF_INIT;
+	struct event ev = { .type = EV_JOB_SUBMITTED, .at_us = at_us };
+	struct placed_pod pods[8];
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	struct gpuq_specs specs;
+	uint16_t devices[8];
+
+	gpuq_buf_printf(&spec, text, n_pods);
+	cr_assert_eq(gpuq_specs_read(&a, &opts, spec.data, spec.len, &specs, NULL, &err), 0, "%s",
+		     err.text);
+	cr_assert_eq(request_encode(&specs.items[0], &req, &err), 0);
+	gpuq_mp_write(&bytes, gpuq_spec_write(&a, &specs.items[0]));
+	ev.job = (struct job_key){ r->m->next_job_id, -1 };
+	ev.submitted.spec = &specs.items[0];
+	ev.submitted.spec_bytes = bytes.data;
+	ev.submitted.spec_len = bytes.len;
+	ev.submitted.request_bytes = req.data;
+	ev.submitted.request_len = req.len;
+	ev.submitted.user = user;
+	ev.submitted.queue = queue;
+	ev.submitted.qos = "normal";
+	ev.submitted.time_limit_us = GPUQ_UNLIMITED;
+	apply(r, &ev);
+	gpuq_buf_done(&bytes);
+	gpuq_buf_done(&req);
+	gpuq_buf_done(&spec);
+	gpuq_arena_done(&a);
+
+	ev = (struct event){ .type = EV_JOB_PLACED,
+			     .at_us = at_us,
+			     .job = { r->m->next_job_id - 1, -1 } };
+	for (uint32_t i = 0; i < n_pods; i++) {
+		devices[i] = (uint16_t)i;
+		pods[i] = (struct placed_pod){ 0, i, "n0", &devices[i], 1, 1000 };
+	}
+	ev.placed.token = "0123456789abcdef0123456789abcdef";
+	ev.placed.flavor = "default";
+	ev.placed.pods = pods;
+	ev.placed.n_pods = n_pods;
+	apply(r, &ev);
+}
+
+static void started(struct rig *r, uint32_t id, uint32_t pod, int64_t start_us, int64_t told_us)
+{
+	struct event ev = { .type = EV_POD_STARTED, .at_us = told_us };
+
+	ev.pod = (struct pod_key){ { id, -1 }, 0, pod };
+	ev.started.start_us = start_us;
+	apply(r, &ev);
+}
+
+static void ended(struct rig *r, uint32_t id, uint32_t pod, int64_t start_us, int64_t end_us,
+		  int64_t told_us)
+{
+	struct event ev = { .type = EV_POD_ENDED, .at_us = told_us };
+
+	ev.pod = (struct pod_key){ { id, -1 }, 0, pod };
+	ev.pod_ended.start_us = start_us;
+	ev.pod_ended.end_us = end_us;
+	ev.pod_ended.message = "";
+	apply(r, &ev);
+}
+
+struct sum {
+	const char *queue, *user;
+	usage_q32 used;
+};
+
+static bool add(void *arg, struct queue *q, const char *user, usage_q32 used)
+{
+	struct sum *s = arg;
+
+	if (strcmp(q->name, s->queue) == 0 && strcmp(user, s->user) == 0)
+		s->used += used;
+	return true;
+}
+
+static usage_q32 used(const struct rig *r, const char *queue, const char *user, int64_t now_us)
+{
+	struct sum s = { .queue = queue, .user = user };
+
+	model_each_account(r->m, now_us, add, &s);
+	return s.used;
+}
+
+static int64_t spent_ms(const struct rig *r, const char *queue, int64_t now_us, int64_t *reset_us)
+{
+	int64_t ms[8], reset[8];
+	const uint32_t ix = queue_find(r->m, queue)->ix;
+
+	model_spending(r->m, now_us, ms, reset);
+	if (reset_us)
+		*reset_us = reset[ix];
+	return ms[ix];
+}
+
+static void expect_used(usage_q32 got, usage_q32 want, const char *what)
+{
+	const uint64_t off = (uint64_t)(got > want ? got - want : want - got);
+
+	cr_expect_leq(off, 256, "%s: %" PRIu64 ", not %" PRIu64, what, (uint64_t)got,
+		      (uint64_t)want);
+}
+
+static const char plain[] = "{version: 1, queues: [{name: a}, {name: a1, parent: a}]}";
+
+/* ---- what counts for fair shares ---- */
+
+Test(model_usage, running_pods_are_charged_all_the_time)
+{
+	struct rig r;
+
+	begin(&r, plain);
+	r.m->policy.usage_half_life_us = HOUR;
+	job(&r, "ann", "a1", 2, T0);
+	started(&r, 1, 0, T0 + 10 * S, T0 + 10 * S);
+	started(&r, 1, 1, T0 + 10 * S, T0 + 40 * S); /* told late */
+	expect_used(used(&r, "a1", "ann", T0 + HOUR), usage_of(2000, HOUR - 10 * S, HOUR),
+		    "while it runs");
+	ended(&r, 1, 0, 0, T0 + HOUR, T0 + HOUR + 30 * S);
+	ended(&r, 1, 1, T0 + 20 * S, T0 + 2 * HOUR, T0 + 2 * HOUR); /* it began later, after all */
+	expect_used(used(&r, "a1", "ann", T0 + 4 * HOUR),
+		    usage_left(usage_of(1000, HOUR - 10 * S, HOUR), 3 * HOUR, HOUR) +
+			    usage_left(usage_of(1000, 2 * HOUR - 20 * S, HOUR), 2 * HOUR, HOUR),
+		    "it fades when it has ended");
+	cr_expect_eq((uint64_t)used(&r, "a1", "bob", T0 + HOUR), 0);
+	end(&r);
+}
+
+Test(model_usage, a_restart_changes_nothing)
+{
+	usage_q32 before;
+	struct rig r;
+
+	begin(&r, plain);
+	job(&r, "ann", "a1", 1, T0);
+	started(&r, 1, 0, T0 + 7, T0 + 13);
+	before = used(&r, "a1", "ann", T0 + DAY);
+	cr_expect_gt((uint64_t)before, 0);
+	restart(&r);
+	cr_expect_eq((uint64_t)used(&r, "a1", "ann", T0 + DAY), (uint64_t)before, "bit for bit");
+	ended(&r, 1, 0, 0, T0 + DAY, T0 + DAY);
+	before = used(&r, "a1", "ann", T0 + 2 * DAY);
+	restart(&r);
+	cr_expect_eq((uint64_t)used(&r, "a1", "ann", T0 + 2 * DAY), (uint64_t)before);
+	expect_used(before, usage_left(usage_of(1000, DAY - 7, 7 * DAY), DAY, 7 * DAY), "one day");
+	end(&r);
+}
+
+/* What was told already is refused, and charges nothing a second time. */
+Test(model_usage, the_same_news_twice_is_charged_once)
+{
+	struct event ev = { .type = EV_POD_STARTED,
+			    .at_us = T0 + HOUR,
+			    .pod = { { 1, -1 }, 0, 0 } };
+	usage_q32 before;
+	struct rig r;
+
+	begin(&r, plain);
+	job(&r, "ann", "a1", 1, T0);
+	started(&r, 1, 0, T0, T0);
+	before = used(&r, "a1", "ann", T0 + DAY);
+	ev.started.start_us = T0;
+	cr_expect_neq(model_apply(r.m, &ev, NULL), 0);
+	cr_expect_eq((uint64_t)used(&r, "a1", "ann", T0 + DAY), (uint64_t)before);
+	ended(&r, 1, 0, 0, T0 + HOUR, T0 + HOUR);
+	before = used(&r, "a1", "ann", T0 + DAY);
+	ev.type = EV_POD_ENDED;
+	ev.pod_ended.start_us = 0;
+	ev.pod_ended.end_us = T0 + 2 * HOUR;
+	ev.pod_ended.message = "";
+	cr_expect_neq(model_apply(r.m, &ev, NULL), 0);
+	cr_expect_eq((uint64_t)used(&r, "a1", "ann", T0 + DAY), (uint64_t)before);
+	cr_expect_eq(spent_ms(&r, "a", T0 + DAY, NULL), 3600000);
+	end(&r);
+}
+
+Test(model_usage, rates_and_factors_count)
+{
+	struct rig r;
+
+	begin(&r, "{version: 1, flavors: [{name: default, rate: 2.5}], queues: [{name: a}],"
+		  " qos: [{name: normal, usage_factor: 0.5}]}");
+	r.m->policy.usage_half_life_us = 0;
+	job(&r, "ann", "a", 1, T0);
+	started(&r, 1, 0, T0, T0);
+	expect_used(used(&r, "a", "ann", T0 + 1000 * S), (usage_q32)1250 << 32, "1000 s x 2.5 / 2");
+	cr_expect_eq(spent_ms(&r, "a", T0 + 1000 * S, NULL), 2500000);
+	end(&r);
+}
+
+/* ---- budgets ---- */
+
+Test(model_usage, a_period_begins_anew)
+{
+	struct rig r;
+	int64_t reset;
+
+	begin(&r, "{version: 1, queues: [{name: a, budget: {gpu_minutes: 100, period: month}},"
+		  " {name: a1, parent: a, budget: {gpu_minutes: 10, period: day}}]}");
+	job(&r, "ann", "a1", 2, T0);
+	started(&r, 1, 0, T0 + 30 * DAY, T0 + 30 * DAY); /* the 31st */
+	started(&r, 1, 1, T0 + 30 * DAY, T0 + 30 * DAY);
+	cr_expect_eq(spent_ms(&r, "a", T0 + 30 * DAY + HOUR, &reset), 2 * 3600000);
+	cr_expect_eq(reset, T0 + 31 * DAY);
+	cr_expect_eq(spent_ms(&r, "a1", T0 + 30 * DAY + HOUR, &reset), 2 * 3600000);
+	cr_expect_eq(reset, T0 + 31 * DAY);
+	ended(&r, 1, 0, 0, T0 + 31 * DAY + HOUR, T0 + 31 * DAY + HOUR);
+	cr_expect_eq(spent_ms(&r, "a", T0 + 31 * DAY + 2 * HOUR, &reset), 3 * 3600000,
+		     "what was used in the new month");
+	cr_expect_eq(reset, T0 + 62 * DAY);
+	restart(&r);
+	cr_expect_eq(spent_ms(&r, "a", T0 + 31 * DAY + 2 * HOUR, NULL), 3 * 3600000);
+	ended(&r, 1, 1, 0, T0 + 32 * DAY, T0 + 32 * DAY);
+	cr_expect_eq(spent_ms(&r, "a", T0 + 32 * DAY, NULL), 25 * 3600000);
+	cr_expect_eq(spent_ms(&r, "a1", T0 + 32 * DAY, NULL), 0);
+	end(&r);
+}
+
+Test(model_usage, a_budget_may_fade)
+{
+	static const char fading[] =
+		"{version: 1, queues: [{name: a, budget: {gpu_minutes: 100, half_life: 1h}},"
+		" {name: a1, parent: a}]}";
+	int64_t ms, reset;
+	struct rig r;
+
+	begin(&r, plain);
+	job(&r, "ann", "a1", 1, T0);
+	started(&r, 1, 0, T0, T0);
+	site(&r, fading, T0 + HOUR); /* counts from now on */
+	ms = spent_ms(&r, "a", T0 + 2 * HOUR, &reset);
+	cr_expect_eq(ms, (int64_t)((usage_of(1000, HOUR, HOUR) >> 16) * 1000 >> 16));
+	cr_expect_eq(reset, 0);
+	restart(&r);
+	cr_expect_eq(spent_ms(&r, "a", T0 + 2 * HOUR, NULL), ms);
+	ended(&r, 1, 0, 0, T0 + 2 * HOUR, T0 + 2 * HOUR);
+	cr_expect_eq(spent_ms(&r, "a", T0 + 3 * HOUR, NULL), ms / 2);
+	cr_expect_eq((uint64_t)used(&r, "a", "", T0 + 60 * DAY), 0);
+	site(&r, plain, T0 + 4 * HOUR);
+	cr_expect_eq((uint64_t)used(&r, "a", "", T0 + 4 * HOUR), 0, "it went with the budget");
+	cr_expect_eq(spent_ms(&r, "a", T0 + 4 * HOUR, NULL), 2 * 3600000);
+	end(&r);
+}
+
+/* ---- days ---- */
+
+Test(calendar, days_and_dates)
+{
+	int64_t first, next;
+
+	cr_expect_eq(civil_number(0), 19700101);
+	cr_expect_eq(civil_number(-1), 19691231);
+	cr_expect_eq(civil_number(civil_day(T0)), 20251201);
+	cr_expect_eq(civil_day(-1), -1);
+	for (int64_t day = -200000; day < 200000; day += 13)
+		cr_assert_eq(civil_from_date(civil_date(day)), day);
+	cr_expect_eq(civil_number(civil_from_date((struct civil_date){ 2024, 2, 29 }) + 1),
+		     20240301);
+	civil_period(2, civil_day(T0) + 6, &first, &next);
+	cr_expect_eq(first, civil_day(T0), "a Monday");
+	cr_expect_eq(next, first + 7);
+	civil_period(4, civil_day(T0), &first, &next);
+	cr_expect_eq(civil_number(first), 20251001);
+	cr_expect_eq(civil_number(next), 20260101);
+	civil_period(5, civil_day(T0), &first, &next);
+	cr_expect_eq(civil_number(first), 20250101);
+	cr_expect_eq(civil_number(next), 20260101);
+	civil_period(0, 0, &first, &next);
+	cr_expect_eq(next, INT64_MAX);
+}
