@@ -64,7 +64,7 @@ static void book(struct cycle *c, uint32_t job, int64_t t, int64_t end)
 	const struct snap_request *r = &c->s->requests[c->s->jobs[job].request];
 	const uint32_t first = f->n_booked;
 
-	future_free_at(c, job, t, &f->at);
+	future_free_before_amounts(c, job, t, &f->at);
 	for (uint32_t i = 0; i < c->n_places; i++) {
 		const struct place *p = &c->places[i];
 		struct need one = nodes_need(&r->groups[p->group]);

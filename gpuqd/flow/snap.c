@@ -1,4 +1,5 @@
 #include "gpuqd/flow/schedule.h"
+#include "gpuqd/flow/snap_calendar.h"
 #include "gpuqd/flow/snap_usage.h"
 
 #include <stdlib.h>
@@ -308,6 +309,8 @@ int snapshot_take(const struct model *m, int64_t now_us, struct snapshot **out,
 		r->snap_ix = take_request(&t, r);
 	if (t.queue_of)
 		snap_add_usages(m, now_us, t.queue_of, t.s);
+	if (t.queue_of)
+		snap_add_calendar(m, now_us, t.queue_of, t.s);
 	job_each(m, j) take_job(&t, j);
 	rc = snapshot_seal(t.s, err);
 	gpuq_arena_done(&t.mem);
