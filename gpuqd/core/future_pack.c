@@ -11,7 +11,7 @@
 static bool asks_for_parts(const struct snap_request *r)
 {
 	for (uint32_t g = 0; g < r->n_groups; g++)
-		if (r->groups[g].gpus_milli % SNAP_MILLI)
+		if (nodes_need(&r->groups[g]).parts)
 			return true;
 	return false;
 }
@@ -134,7 +134,7 @@ static void add_need(struct need *sum, const struct snap_group *g)
 {
 	const struct need one = nodes_need(g);
 
-	sum->whole += one.whole + (one.part > 0);
+	sum->whole += one.whole + one.parts;
 	sum->cpu = amount_sum(sum->cpu, one.cpu);
 	sum->memory = amount_sum(sum->memory, one.memory);
 	sum->pods++;

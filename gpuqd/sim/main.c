@@ -6,26 +6,33 @@
 
 #include "config.h"
 #include "gpuqd/sim/outcome.h"
+#include "gpuqd/sim/packing.h"
+#include "gpuqd/sim/replay.h"
 #include "gpuqd/sim/scenario.h"
 #include "gpuqd/sim/world.h"
 
 #define FILE_BYTES_MAX (64u << 20)
+#define RECORD_BYTES_MAX (1u << 30)
 
 static const char usage[] =
 	"usage: gpuq-sim check FILE...\n"
 	"       gpuq-sim run [--json] [--estimate] FILE...\n"
 	"       gpuq-sim shares [--json] FILE...\n"
+	"       " PACKING_USAGE "       gpuq-sim replay FILE...\n"
 	"       gpuq-sim --help | --version\n"
 	"\n"
 	"  check   judge what the cases of scenario files expect; the last line counts\n"
 	"  run     print what becomes of every case\n"
 	"  shares  print how every case's queues divide the cluster\n"
+	"  pack    let pods arrive on empty nodes and print what stays unallocated\n"
+	"  replay  decide again what gpuqd recorded (record_dir), and print where that differs\n"
 	"\n"
 	"A FILE of - is standard input. See gpuq-sim(1) for the form of scenario files.\n";
 
 struct run {
 	bool json, estimate;
 	unsigned passed, failed;
+	struct replay replay;
 	/* Deal with one case that could be read; negative = it was refused after all. */
 	int (*one)(struct run *r, const struct sc_result *res, struct gpuq_err *err);
 	void (*refused)(struct run *r, const struct sc_result *res, const struct gpuq_err *err);
@@ -44,7 +51,7 @@ static int read_file(const char *name, struct gpuq_buf *out, struct gpuq_err *er
 			out->len += fread(out->data + out->len, 1, 65536, f);
 	}
 	if (rc < 0)
-		gpuq_fail(err, rc, "%s: larger than %u bytes", name, FILE_BYTES_MAX);
+		gpuq_fail(err, rc, "%s: larger than %zu bytes", name, out->max_bytes);
 	else if (ferror(f))
 		rc = gpuq_fail(err, GPUQ_EIO, "%s: %s", name, strerror(errno));
 	if (f != stdin)
@@ -347,15 +354,35 @@ static void run_file(struct run *r, const char *name)
 	gpuq_arena_done(&a);
 }
 
+/* ---- replay ---- */
+
+static void replay_file(struct run *r, const char *name)
+{
+	struct gpuq_buf bytes = GPUQ_BUF_INIT_MAX(RECORD_BYTES_MAX);
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	int rc = read_file(name, &bytes, &err);
+
+	if (rc == 0)
+		rc = replay_bytes(&r->replay, name, bytes.data, bytes.len, &err);
+	if (rc < 0) {
+		fflush(stdout);
+		fprintf(stderr, "gpuq-sim: %s\n", err.text);
+		r->failed++;
+	}
+	gpuq_buf_done(&bytes);
+}
+
 static const struct {
 	const char *name;
 	int (*one)(struct run *r, const struct sc_result *res, struct gpuq_err *err);
 	void (*refused)(struct run *r, const struct sc_result *res, const struct gpuq_err *err);
-	bool counts, json, estimate;
+	bool counts, json, estimate; /* counts: says how many passed at the end */
+	void (*file)(struct run *r, const char *name);
 } verbs[] = {
-	{ "check", check_one, check_refused, true, false, false },
-	{ "run", run_one, run_refused, false, true, true },
-	{ "shares", shares_one, run_refused, false, true, false },
+	{ "check", check_one, check_refused, true, false, false, run_file },
+	{ "run", run_one, run_refused, false, true, true, run_file },
+	{ "shares", shares_one, run_refused, false, true, false, run_file },
+	{ "replay", NULL, NULL, false, false, false, replay_file },
 };
 
 int main(int argc, char **argv)
@@ -369,6 +396,8 @@ int main(int argc, char **argv)
 		return fputs(usage, stdout) < 0;
 	if (argc == 2 && strcmp(argv[1], "--version") == 0)
 		return printf("gpuq-sim %s\n", PACKAGE_VERSION) < 0;
+	if (argc > 1 && strcmp(argv[1], "pack") == 0)
+		return packing_main(argc, argv);
 	while (argc > 1 && v < n_verbs && strcmp(argv[1], verbs[v].name) != 0)
 		v++;
 	for (int i = 2; i < argc; i++) {
@@ -389,8 +418,11 @@ int main(int argc, char **argv)
 	r.refused = verbs[v].refused;
 	for (int i = 2; i < argc; i++)
 		if (strcmp(argv[i], "--json") != 0 && strcmp(argv[i], "--estimate") != 0)
-			run_file(&r, argv[i]);
+			verbs[v].file(&r, argv[i]);
 	if (verbs[v].counts)
 		printf("%u passed, %u failed\n", r.passed, r.failed);
-	return r.failed > 0;
+	if (verbs[v].file == replay_file)
+		printf("%lu cycles, %lu different\n", r.replay.n_same + r.replay.n_different,
+		       r.replay.n_different);
+	return r.failed > 0 || r.replay.n_different > 0;
 }
