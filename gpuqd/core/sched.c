@@ -283,12 +283,15 @@ static bool try_start(struct cycle *c, uint32_t job)
 
 		reserved = ledger_admits(c, job, flavor, &why) && future_reserve(c, job, flavor);
 	}
-	/* The next of its class may get a planned start as well, or fit a budget. */
+	/* The next of its class may get a planned start as well, or fit a budget; where this one
+	 * got none for its length, a shorter one may. */
 	if (reserved || (budget_refused(&refused) && !lacking && !behind))
 		own_reasons(c, job, why_first);
 	else
 		block_class(c, job, why_first,
-			    behind || budget_refused(&refused) ? c->s->jobs[job].walltime_us : 0);
+			    behind || budget_refused(&refused) || (lacking && !future_full(c, job))
+				    ? c->s->jobs[job].walltime_us
+				    : 0);
 	return false;
 }
 

@@ -465,6 +465,7 @@ uint32_t snapshot_add_reservation(struct snapshot *s, const struct snap_reservat
 		return SNAP_NONE;
 	*r = *in;
 	r->name = copy_str(s, in->name);
+	r->pool = copy_str(s, in->pool);
 	r->nodes = copy_items(s, in->nodes, in->n_nodes, sizeof(*in->nodes));
 	r->users = copy_items(s, in->users, in->n_users, sizeof(*in->users));
 	return s->n_reservations - 1;

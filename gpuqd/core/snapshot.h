@@ -364,6 +364,7 @@ struct snap_reservation {
 	uint32_t n_nodes;
 	int64_t gpus_milli; /* 0 = it has nodes */
 	uint32_t flavor;
+	const char *pool; /* of an amount: on its nodes alone; NULL = on any */
 	uint32_t queue; /* SNAP_NONE = of any */
 	const uint32_t *users; /* handles, copied */
 	uint32_t n_users;

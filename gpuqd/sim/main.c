@@ -17,7 +17,7 @@
 
 static const char usage[] =
 	"usage: gpuq-sim check FILE...\n"
-	"       gpuq-sim run [--json] FILE...\n"
+	"       gpuq-sim run [--json] [--estimate] FILE...\n"
 	"       gpuq-sim shares [--json] FILE...\n"
 	"       " PACKING_USAGE "       gpuq-sim replay FILE...\n"
 	"       gpuq-sim --help | --version\n"
@@ -31,7 +31,7 @@ static const char usage[] =
 	"A FILE of - is standard input. See gpuq-sim(1) for the form of scenario files.\n";
 
 struct run {
-	bool json;
+	bool json, estimate;
 	unsigned passed, failed;
 	struct replay replay;
 	/* Deal with one case that could be read; negative = it was refused after all. */
@@ -71,8 +71,9 @@ static void print_json(const struct gpuq_val *v)
 
 /* Run a case from beginning to end: the outcome at the first rest, `steps` in it, and
  * what does not hold of its expectations in *wrong. */
-static int run_case(struct gpuq_arena *a, const struct sc_case *c, struct gpuq_val **outcome,
-		    struct gpuq_buf *wrong, unsigned *n_wrong, struct gpuq_err *err)
+static int run_case(struct gpuq_arena *a, const struct sc_case *c, bool estimate,
+		    struct gpuq_val **outcome, struct gpuq_buf *wrong, unsigned *n_wrong,
+		    struct gpuq_err *err)
 {
 	const uint32_t cycles =
 		c->config.cycles == SC_ABSENT ? 0 : (uint32_t)(c->config.cycles / 1000);
@@ -86,6 +87,8 @@ static int run_case(struct gpuq_arena *a, const struct sc_case *c, struct gpuq_v
 		rc = world_rest(&w, cycles, err);
 	if (rc == 0)
 		rc = world_stable(&w, &stable, err);
+	if (rc == 0 && (estimate || gpuq_get(c->expect, "estimate")))
+		rc = world_estimate(&w, err);
 	if (rc < 0)
 		goto out;
 	gpuq_put(a, out, "id", gpuq_str(a, c->id));
@@ -103,6 +106,8 @@ static int run_case(struct gpuq_arena *a, const struct sc_case *c, struct gpuq_v
 		rc = world_step(&w, &c->steps[i], err);
 		if (rc == 0)
 			rc = world_stable(&w, &stable, err);
+		if (rc == 0 && (estimate || gpuq_get(c->steps[i].then, "estimate")))
+			rc = world_estimate(&w, err);
 		if (rc < 0)
 			goto out;
 		gpuq_put(a, step, "event", gpuq_str(a, scenario_events[c->steps[i].event]));
@@ -135,7 +140,7 @@ static int check_one(struct run *r, const struct sc_result *res, struct gpuq_err
 	struct gpuq_buf wrong = GPUQ_BUF_INIT;
 	struct gpuq_val *outcome = NULL;
 	unsigned n_wrong = 0;
-	int rc = run_case(&a, res->c, &outcome, &wrong, &n_wrong, err);
+	int rc = run_case(&a, res->c, false, &outcome, &wrong, &n_wrong, err);
 
 	if (rc == 0) {
 		r->passed += n_wrong == 0;
@@ -164,6 +169,33 @@ static void check_refused(struct run *r, const struct sc_result *res, const stru
 
 /* ---- run ---- */
 
+static void print_time(const struct gpuq_val *t)
+{
+	if (t && t->type == GPUQ_INT)
+		printf("%lld", (long long)t->i);
+	else if (t && t->type == GPUQ_REAL)
+		printf("%.3f", t->d);
+	else
+		printf("unknown");
+}
+
+static void print_estimate(const struct gpuq_val *estimate)
+{
+	const struct gpuq_val *reasons = gpuq_get(estimate, "reasons");
+
+	if (!estimate)
+		return;
+	printf("            starts at ");
+	print_time(gpuq_get(estimate, "start"));
+	printf(" at the latest\n");
+	for (uint32_t i = 0; reasons && i < reasons->n; i++) {
+		printf("            from ");
+		print_time(gpuq_get(reasons->items[i], "at"));
+		printf(": %s %s\n", gpuq_get_str(reasons->items[i], "code", ""),
+		       gpuq_get_str(reasons->items[i], "object", ""));
+	}
+}
+
 static void print_list(const struct gpuq_val *out, const char *key)
 {
 	const struct gpuq_val *list = gpuq_get(out, key), *jobs = gpuq_get(out, "jobs");
@@ -186,6 +218,7 @@ static void print_list(const struct gpuq_val *out, const char *key)
 			printf(" %s %s", gpuq_get_str(reasons->items[k], "code", ""),
 			       gpuq_get_str(reasons->items[k], "object", ""));
 		printf("\n");
+		print_estimate(gpuq_get(job, "estimate"));
 	}
 }
 
@@ -203,7 +236,7 @@ static int run_one(struct run *r, const struct sc_result *res, struct gpuq_err *
 	struct gpuq_arena a = GPUQ_ARENA_INIT(0);
 	struct gpuq_val *outcome = NULL, *steps;
 	unsigned n_wrong;
-	int rc = run_case(&a, res->c, &outcome, NULL, &n_wrong, err);
+	int rc = run_case(&a, res->c, r->estimate, &outcome, NULL, &n_wrong, err);
 
 	if (rc == 0 && r->json) {
 		print_json(outcome);
@@ -350,13 +383,13 @@ static const struct {
 	const char *name;
 	int (*one)(struct run *r, const struct sc_result *res, struct gpuq_err *err);
 	void (*refused)(struct run *r, const struct sc_result *res, const struct gpuq_err *err);
-	bool counts, json; /* counts: says how many passed at the end */
+	bool counts, json, estimate; /* counts: says how many passed at the end */
 	void (*file)(struct run *r, const char *name);
 } verbs[] = {
-	{ "check", check_one, check_refused, true, false, run_file },
-	{ "run", run_one, run_refused, false, true, run_file },
-	{ "shares", shares_one, run_refused, false, true, run_file },
-	{ "replay", NULL, NULL, false, false, replay_file },
+	{ "check", check_one, check_refused, true, false, false, run_file },
+	{ "run", run_one, run_refused, false, true, true, run_file },
+	{ "shares", shares_one, run_refused, false, true, false, run_file },
+	{ "replay", NULL, NULL, false, false, false, replay_file },
 };
 
 int main(int argc, char **argv)
@@ -377,6 +410,8 @@ int main(int argc, char **argv)
 	for (int i = 2; i < argc; i++) {
 		if (strcmp(argv[i], "--json") == 0 && v < n_verbs && verbs[v].json)
 			r.json = true;
+		else if (strcmp(argv[i], "--estimate") == 0 && v < n_verbs && verbs[v].estimate)
+			r.estimate = true;
 		else if (argv[i][0] == '-' && argv[i][1] != '\0')
 			v = n_verbs;
 		else
@@ -389,7 +424,7 @@ int main(int argc, char **argv)
 	r.one = verbs[v].one;
 	r.refused = verbs[v].refused;
 	for (int i = 2; i < argc; i++)
-		if (strcmp(argv[i], "--json") != 0)
+		if (strcmp(argv[i], "--json") != 0 && strcmp(argv[i], "--estimate") != 0)
 			verbs[v].file(&r, argv[i]);
 	if (verbs[v].counts)
 		printf("%u passed, %u failed\n", r.passed, r.failed);
