@@ -273,7 +273,7 @@ static bool try_start(struct cycle *c, uint32_t job)
 		c->n_whys = why_first;
 		served_one(c, job, claimed);
 		future_changed(c);
-		if (j->n_ranges == 0)
+		if (j->n_ranges == 0 || c->started[job] == j->n_waiting)
 			tell_victims(c, job);
 		return true;
 	}
