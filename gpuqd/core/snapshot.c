@@ -106,6 +106,8 @@ void snap_group_from_spec(const struct gpuq_group *g, struct snap_group *out)
 		.n_tolerations = (uint32_t)g->n_tolerations,
 		.topology_required = g->topology_required,
 		.topology_preferred = g->topology_preferred,
+		.slices = g->slices,
+		.n_slices = (uint32_t)g->n_slices,
 	};
 }
 
@@ -595,10 +597,10 @@ static struct gpuq_term *copy_terms(struct snapshot *s, const struct gpuq_term *
 	return out;
 }
 
-static const struct snap_slice *copy_slices(struct snapshot *s, const struct snap_slice *in,
+static const struct gpuq_slice *copy_slices(struct snapshot *s, const struct gpuq_slice *in,
 					    uint32_t n)
 {
-	struct snap_slice *out = copy_items(s, in, n, sizeof(*in));
+	struct gpuq_slice *out = copy_items(s, in, n, sizeof(*in));
 
 	for (uint32_t i = 0; out && i < n; i++)
 		out[i].level = copy_str(s, in[i].level);

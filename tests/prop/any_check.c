@@ -217,8 +217,9 @@ static void check_topology(struct check *k, const struct plan_action *a)
 
 				if (!together(k, in->slices[l].level, pods[begin].node,
 					      pods[i].node))
-					WRONG(k, "job %u: a slice of %u is outside of one %s",
-					      a->key.id, in->slices[l].size, in->slices[l].level);
+					WRONG(k, "job %u: a slice of %d is outside of one %s",
+					      a->key.id, (int)in->slices[l].size,
+					      in->slices[l].level);
 			}
 		}
 		first += in->pods_min;
