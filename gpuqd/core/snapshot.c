@@ -369,7 +369,8 @@ uint32_t snapshot_add_node(struct snapshot *s, const struct snap_node *in)
 	n->mig = copy_mig(s, in->mig, in->n_mig);
 	n->device_first = first;
 	n->joint = add_joint(s, in);
-	n->links = n->numa = NULL;
+	n->links = n->joint != SNAP_NONE ? s->joints[n->joint].links : NULL;
+	n->numa = n->joint != SNAP_NONE ? s->joints[n->joint].numa : NULL;
 	for (uint32_t i = 0; i < in->n_devices; i++) {
 		if (in->devices_in)
 			devices[i] = in->devices_in[i];

@@ -21,6 +21,7 @@
 #define ANY_GROUPS 3
 #define ANY_JOBS 20
 #define ANY_PODS 160 /* of all that run */
+#define ANY_DEVICE_MEMORY (INT64_C(40) << 30)
 
 /* Where choices come from: given bytes, then zeroes; or, without bytes, a generator. */
 struct any_source {
@@ -75,6 +76,10 @@ struct any {
 	struct any_job jobs[ANY_JOBS];
 	struct any_pod pods[ANY_PODS];
 };
+
+/* What a pod of the group takes: so many devices, so much of each. */
+int any_devices(const struct snap_group *g);
+int any_milli(const struct snap_group *g);
 
 void any_make(struct any_source *from, struct any *out);
 

@@ -134,7 +134,8 @@ static void charge(struct check *k, uint32_t job, uint32_t group, uint32_t node,
 		   int sign)
 {
 	const struct snap_job *j = &k->s->jobs[job];
-	const int64_t milli = request_of(k, job)->groups[group].gpus_milli * sign;
+	const struct snap_group *g = &request_of(k, job)->groups[group];
+	const int64_t milli = (int64_t)any_devices(g) * any_milli(g) * sign;
 	const uint32_t flavor = k->s->nodes[node].flavor;
 
 	for (uint32_t q = j->queue; flavor != SNAP_NONE && q != SNAP_NONE;
@@ -155,7 +156,9 @@ static void check_queues(struct check *k, const int64_t *held, const int64_t *fi
 
 			if (k->held[q * n + f] > held[q * n + f] &&
 			    k->held[q * n + f] > share->limit)
-				WRONG(k, "%s is brought over its limit", k->s->queues[q].name);
+				WRONG(k, "%s is brought from %lld to %lld of flavor %u, limit %lld",
+				      k->s->queues[q].name, (long long)held[q * n + f],
+				      (long long)k->held[q * n + f], f, (long long)share->limit);
 			if (k->firm[q * n + f] > firm[q * n + f] &&
 			    k->firm[q * n + f] > share->quota)
 				WRONG(k, "%s gets more for good than its quota",
@@ -242,8 +245,8 @@ static void check_pod(struct check *k, const struct plan_action *a, const struct
 		WRONG(k, "job %u does not tolerate %s", a->key.id, n->name);
 	if (r->groups[pod->group].gpus_milli > 0 && n->flavor != a->flavor)
 		WRONG(k, "job %u is charged another flavor than that of %s", a->key.id, n->name);
-	if (r->groups[pod->group].gpu_memory_bytes == 0 &&
-	    (int64_t)pod->n_devices * pod->milli != r->groups[pod->group].gpus_milli)
+	if ((int)pod->n_devices != any_devices(&r->groups[pod->group]) ||
+	    (pod->n_devices && pod->milli != any_milli(&r->groups[pod->group])))
 		WRONG(k, "job %u gets %u devices of %d", a->key.id, pod->n_devices, pod->milli);
 	for (uint32_t d = 0; d < pod->n_devices; d++)
 		if (devices[d] >= n->n_devices || (d && devices[d] <= devices[d - 1]))

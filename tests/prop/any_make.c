@@ -57,7 +57,7 @@ static void make_node(struct any_source *from, const struct any *a, int ix, stru
 		n->pods = pick(from, 8);
 	for (uint32_t d = 0; d < n->n_devices; d++) {
 		out->devices[d] = (struct snap_device){ .healthy = !rarely(from, 20),
-							.memory_bytes = 40 * GIB };
+							.memory_bytes = ANY_DEVICE_MEMORY };
 		if (rarely(from, 20))
 			out->devices[d].foreign_milli = (int16_t)(250 * (1 + pick(from, 4)));
 		out->numa[d] = (uint8_t)(d / 4);
@@ -153,7 +153,7 @@ static void make_group(struct any_source *from, struct any_request *r, int ix)
 	if (g->unit_pods)
 		g->pods_min = 2 * (1 + g->pods_min / 2);
 	g->pods_max = g->pods_min + (rarely(from, 3) ? 2u * (uint32_t)pick(from, 3) : 0);
-	if (rarely(from, 30))
+	if (g->gpus_milli && rarely(from, 12))
 		g->gpu_memory_bytes = 8 * GIB;
 	if (rarely(from, 6)) {
 		r->term = (struct gpuq_term){ .all = &r->require, .n = 1, .weight = 1 };
@@ -260,6 +260,23 @@ static void make_job(struct any_source *from, const struct any *a, int ix, struc
 
 /* ---- what runs: seated one pod after the other, wherever there is room ---- */
 
+int any_milli(const struct snap_group *g)
+{
+	const int part = (int)(g->gpus_milli % SNAP_MILLI);
+	const int memory = (int)(g->gpu_memory_bytes * SNAP_MILLI / ANY_DEVICE_MEMORY);
+
+	if (g->gpu_memory_bytes)
+		return part > memory ? part : memory;
+	return g->gpus_milli < SNAP_MILLI ? part : SNAP_MILLI;
+}
+
+int any_devices(const struct snap_group *g)
+{
+	if (g->gpu_memory_bytes)
+		return g->gpus_milli <= SNAP_MILLI ? 1 : (int)(g->gpus_milli / SNAP_MILLI);
+	return g->gpus_milli && g->gpus_milli < SNAP_MILLI ? 1 : (int)(g->gpus_milli / SNAP_MILLI);
+}
+
 struct left {
 	int64_t cpu, memory, pods;
 	int milli[ANY_DEVICES];
@@ -282,8 +299,7 @@ static void measure(const struct any_node *in, struct left *out)
 static bool seat(const struct any_node *on, struct left *l, const struct snap_group *g,
 		 struct any_pod *out)
 {
-	const int milli = g->gpus_milli < SNAP_MILLI ? (int)g->gpus_milli : SNAP_MILLI;
-	const int want = milli ? (int)(g->gpus_milli / milli) : 0;
+	const int milli = any_milli(g), want = any_devices(g);
 	int n = 0, opened = 0;
 
 	if (l->cpu < g->cpu_milli || l->memory < g->memory_bytes || l->pods < 1 ||
@@ -306,7 +322,9 @@ static bool seat(const struct any_node *on, struct left *l, const struct snap_gr
 		l->memory -= g->memory_bytes;
 	if (l->pods != GPUQ_UNLIMITED)
 		l->pods--;
-	out->alloc = (struct snap_alloc){ .n_devices = (uint32_t)n, .milli = n ? milli : 0 };
+	out->alloc = (struct snap_alloc){ .n_devices = (uint32_t)n,
+					  .milli = n ? milli : 0,
+					  .device_memory_bytes = g->gpu_memory_bytes };
 	return true;
 }
 
