@@ -54,6 +54,17 @@ static void withhold(struct cycle *c, const struct booked *b, uint32_t job, bool
 	nodes_changed(c, n);
 }
 
+/* What is kept from a job of an amount; what is not counted is not counted afterwards. */
+static int64_t held_back(int64_t before, int64_t now)
+{
+	return before == GPUQ_UNLIMITED ? GPUQ_UNLIMITED : before - now;
+}
+
+static void give_back(int64_t *amount, int64_t kept)
+{
+	*amount = kept == GPUQ_UNLIMITED ? GPUQ_UNLIMITED : *amount + kept;
+}
+
 /* pack_job on what is left when all holds that begin before end are honoured. */
 static bool pack_beside(struct cycle *c, uint32_t job, uint32_t flavor, int64_t end,
 			uint32_t *behind)
@@ -83,9 +94,9 @@ static bool pack_beside(struct cycle *c, uint32_t job, uint32_t flavor, int64_t 
 		if (*behind == SNAP_NONE)
 			*behind = i;
 		withhold(c, b, job, r->exclusive, parts);
-		kept[i].cpu -= c->cpu[n];
-		kept[i].memory -= c->memory[n];
-		kept[i].pods -= c->pods[n];
+		kept[i].cpu = held_back(kept[i].cpu, c->cpu[n]);
+		kept[i].memory = held_back(kept[i].memory, c->memory[n]);
+		kept[i].pods = held_back(kept[i].pods, c->pods[n]);
 	}
 	c->withholding = true;
 	placed = pack_job(c, job, flavor);
@@ -96,9 +107,9 @@ static bool pack_beside(struct cycle *c, uint32_t job, uint32_t flavor, int64_t 
 		if (!kept[i].touched)
 			continue;
 		nodes_change(c, n);
-		c->cpu[n] += kept[i].cpu;
-		c->memory[n] += kept[i].memory;
-		c->pods[n] += kept[i].pods;
+		give_back(&c->cpu[n], kept[i].cpu);
+		give_back(&c->memory[n], kept[i].memory);
+		give_back(&c->pods[n], kept[i].pods);
 		c->withheld[n] = kept[i].withheld;
 		nodes_changed(c, n);
 	}

@@ -176,9 +176,12 @@ enum attempt { PLACED, NO_ROOM, BEHIND /* room, but for a planned start */ };
 
 static enum attempt attempt(struct cycle *c, uint32_t job, uint32_t flavor, struct future_bar *bar)
 {
+	/* Asked first: it may plan again, and places are those of the job at hand. */
+	const bool binds = future_binds(c, job);
+
 	if (!pack_job(c, job, flavor))
 		return NO_ROOM;
-	if (!future_binds(c, job))
+	if (!binds)
 		return PLACED;
 	pack_undo(c, job);
 	return future_pack(c, job, flavor, bar) ? PLACED : BEHIND;
@@ -273,7 +276,7 @@ static bool try_start(struct cycle *c, uint32_t job)
 		c->n_whys = why_first;
 		served_one(c, job, claimed);
 		future_changed(c);
-		if (j->n_ranges == 0)
+		if (j->n_ranges == 0 || c->started[job] == j->n_waiting)
 			tell_victims(c, job);
 		return true;
 	}

@@ -106,6 +106,8 @@ void snap_group_from_spec(const struct gpuq_group *g, struct snap_group *out)
 		.n_tolerations = (uint32_t)g->n_tolerations,
 		.topology_required = g->topology_required,
 		.topology_preferred = g->topology_preferred,
+		.slices = g->slices,
+		.n_slices = (uint32_t)g->n_slices,
 	};
 }
 
@@ -367,7 +369,8 @@ uint32_t snapshot_add_node(struct snapshot *s, const struct snap_node *in)
 	n->mig = copy_mig(s, in->mig, in->n_mig);
 	n->device_first = first;
 	n->joint = add_joint(s, in);
-	n->links = n->numa = NULL;
+	n->links = n->joint != SNAP_NONE ? s->joints[n->joint].links : NULL;
+	n->numa = n->joint != SNAP_NONE ? s->joints[n->joint].numa : NULL;
 	for (uint32_t i = 0; i < in->n_devices; i++) {
 		if (in->devices_in)
 			devices[i] = in->devices_in[i];
@@ -596,10 +599,10 @@ static struct gpuq_term *copy_terms(struct snapshot *s, const struct gpuq_term *
 	return out;
 }
 
-static const struct snap_slice *copy_slices(struct snapshot *s, const struct snap_slice *in,
+static const struct gpuq_slice *copy_slices(struct snapshot *s, const struct gpuq_slice *in,
 					    uint32_t n)
 {
-	struct snap_slice *out = copy_items(s, in, n, sizeof(*in));
+	struct gpuq_slice *out = copy_items(s, in, n, sizeof(*in));
 
 	for (uint32_t i = 0; out && i < n; i++)
 		out[i].level = copy_str(s, in[i].level);

@@ -220,12 +220,6 @@ struct snap_usage {
 	uint64_t used;
 };
 
-/* Every `size` pods of a group stand together inside one domain of `level`. */
-struct snap_slice {
-	const char *level;
-	uint32_t size; /* >= 1; divides that of the layer around it */
-};
-
 /* One kind of pod in a request; the fields of struct gpuq_group that matter to a
  * decision. Everything is copied when the request is added. */
 struct snap_group {
@@ -241,7 +235,7 @@ struct snap_group {
 	struct gpuq_strlist nodes, exclude;
 	uint32_t n_required, n_preferred, n_tolerations;
 	const char *topology_required, *topology_preferred;
-	const struct snap_slice *slices; /* outermost first */
+	const struct gpuq_slice *slices; /* outermost first */
 	uint32_t n_slices;
 };
 
