@@ -16,6 +16,9 @@
 #include "gpuqd/core/plan.h"
 #include "gpuqd/core/snapshot.h"
 
+/* How nodes are chosen. All but the first are there to be compared with. */
+enum pack_policy { PACK_DEFAULT, PACK_BESTFIT, PACK_FGD };
+
 /* Nodes with the same number of free whole devices. */
 struct bucket {
 	uint64_t *set; /* NULL until a node comes in */
@@ -31,11 +34,23 @@ struct group_fit {
 	uint32_t n_tiers;
 };
 
-/* What one pod takes from a node. */
+/* What one pod takes from a node (or several of them; parts and part_memory stay those of
+ * one then). Of whole, parts and migs at most one is not 0. */
 struct need {
 	uint32_t whole; /* devices */
-	int32_t part; /* thousandths of one device, 1..999, when whole is 0 */
+	uint32_t parts; /* devices of which it takes a part each */
+	int32_t part; /* thousandths of each of those, 1..999; 0 = as part_memory says */
+	int64_t part_memory; /* bytes of each of those; 0 = as part says */
+	uint32_t migs, profile; /* instances of a profile */
 	int64_t cpu, memory, pods;
+};
+
+/* The devices that a pod's parts would go to. */
+struct parts {
+	int32_t part; /* thousandths of each */
+	int32_t from; /* free on the last of them */
+	int32_t left; /* left free on all of them */
+	uint32_t opened; /* of them were not in use */
 };
 
 /* A pod that has been given a place; undone or turned into a plan_pod. */
@@ -81,12 +96,14 @@ struct cycle {
 	uint16_t *withheld; /* free whole devices kept for planned starts, not in whole */
 	uint16_t *tenants; /* pods of ours */
 	int16_t *device_free; /* by snapshot.devices */
+	int32_t *mig_free; /* as snapshot.mig_free */
 	struct bucket *buckets; /* by free whole devices, 0..max_whole; usable nodes */
 	uint32_t max_whole;
 	uint64_t *usable; /* ready, and not closed by an exclusive tenant */
 	uint64_t *ready; /* ready by state */
 	uint64_t *parted; /* has a device that is partly taken */
-	uint64_t *gpuless; /* has no devices at all */
+	uint64_t *gpuless; /* has no devices at all, nor instances */
+	uint64_t *migs; /* has instances of some profile */
 	uint64_t *vacant; /* has no tenants */
 	uint64_t **flavors; /* nodes of each flavor */
 	struct links *links; /* by snapshot.joints; no devices = table not made yet */
@@ -110,6 +127,14 @@ struct cycle {
 	uint32_t n_place_devices, room_place_devices;
 	uint32_t *rank_nodes, *rank_scratch; /* scratch, n_nodes each */
 	uint32_t *rank_room, *rank_left, *rank_count;
+
+	/* grade.c */
+	enum pack_policy policy;
+	bool unhurried; /* grade as many nodes as it takes */
+	struct grading *grading; /* NULL until a single pod is placed */
+	int64_t part_cpu; /* scratch: cpu that comes with the part at hand */
+	bool spread; /* the job at hand prefers empty nodes */
+	uint32_t request, flavor; /* of the job at hand */
 
 	/* topology.c */
 	struct level **levels; /* those asked for so far */
@@ -137,6 +162,7 @@ struct cycle {
 	bool lends_limited;
 	struct budgets *budgets; /* budget.c; NULL = no queue has one */
 	uint32_t *kid_first, *kid_next; /* children by age; kid_first[n_queues] = the root's */
+	const int64_t *more; /* by resource: what is asked for instead of the request; NULL */
 	int64_t *license_free;
 	struct user_use *user_uses;
 	uint32_t n_user_uses, room_user_uses;
@@ -230,6 +256,18 @@ void later_pod_leaves(struct cycle *c, const struct snap_alloc *a);
 /* The places of the job at hand, found later and undone, are its own from now on. */
 void promise_places(struct cycle *c, uint32_t job);
 
+/* device.c: parts of devices. Thousandths that a part costs on that node; above 1000: it
+ * fits on none of its devices. */
+int32_t device_part(const struct cycle *c, uint32_t node, const struct need *n);
+/* As nodes_room, by devices alone. */
+uint32_t device_room(const struct cycle *c, uint32_t node, const struct need *n, uint32_t max);
+/* The device that the next part goes to: the fullest with room that is not among those the
+ * pod has already. SNAP_NONE: there is none. */
+uint32_t device_pick(const struct cycle *c, uint32_t node, const struct need *n,
+		     const uint32_t *taken, uint32_t n_taken);
+/* What would become of the devices; false: they have no room. */
+bool device_parts(const struct cycle *c, uint32_t node, const struct need *n, struct parts *out);
+
 /* fit.c */
 const struct group_fit *fit_of(struct cycle *c, uint32_t request, uint32_t group);
 /* Free devices where a group may stand, counted again only after something was started.
@@ -238,9 +276,18 @@ const struct glance *glance_of(struct cycle *c, uint32_t request, uint32_t group
 int64_t glance_bound(const struct cycle *c, uint32_t request, uint32_t group, uint32_t flavor);
 bool fit_tolerates(const struct snap_group *g, const struct snap_taint *t);
 
+/* grade.c: what a node has free changed. */
+void grade_touch(struct cycle *c, uint32_t node);
+/* The device that fragmentation gradient descent takes part of; -1 = none has room. */
+int32_t grade_fgd_device(const struct cycle *c, uint32_t node, int32_t part);
+
 /* pack.c: give every pod of the job's gang a place on nodes of that flavor (SNAP_NONE
  * for jobs without devices). False: nothing has changed. */
 bool pack_job(struct cycle *c, uint32_t job, uint32_t flavor);
+/* The same for more pods of one group, from that index on, on nodes of the domain alone
+ * (NULL = anywhere). */
+bool pack_more(struct cycle *c, uint32_t job, uint32_t flavor, uint32_t group, uint32_t index,
+	       uint32_t pods, const uint64_t *domain);
 /* Take the places back, but leave the list of them as it was. */
 void pack_undo(struct cycle *c, uint32_t job);
 
@@ -276,11 +323,15 @@ bool claim_exceeds_share(const struct cycle *c, uint32_t job, uint32_t flavor,
 			 struct plan_reason *why);
 /* units.c: what was started or promised is held from now on. */
 void units_add_started(struct cycle *c, uint32_t job, uint32_t flavor);
+/* elastic.c: gangs that lost pods get them back, or leave; elastic jobs take what is idle. */
+void elastic_serve(struct cycle *c);
 /* sched.c: the places of the job at hand as an action. */
 void sched_emit(struct cycle *c, enum plan_kind kind, uint32_t job, uint32_t flavor);
 /* What runs or is promised was changed otherwise, by actions that stand in the plan: it
  * is looked at again, and planned starts that have become wrong are planned anew. */
 void future_changed(struct cycle *c);
+/* Nodes that somebody counts on, at whatever time, whom the job would be in the way. */
+void future_keep_off(struct cycle *c, uint32_t job, uint64_t *set);
 /* After the last job was served: who runs ahead of a planned start leaves in time; the
  * planned starts become actions. */
 void future_finish(struct cycle *c);
@@ -295,6 +346,9 @@ void ledger_init(struct cycle *c);
 /* Demand and fair shares, once it is known which jobs are eligible. */
 void ledger_shares(struct cycle *c);
 void ledger_start(struct cycle *c, uint32_t job, uint32_t flavor);
+/* The same for pods beyond what a job must have: amounts by resource. */
+bool ledger_admits_more(struct cycle *c, uint32_t job, uint32_t flavor, const int64_t *amounts);
+void ledger_grow(struct cycle *c, uint32_t job, const int64_t *amounts);
 /* Amounts of a queue's work were told to leave; amounts by resource, negative = back. */
 void ledger_leaves(struct cycle *c, uint32_t queue, const int64_t *amounts, int64_t sign);
 void ledger_job_leaves(struct cycle *c, uint32_t queue, int64_t sign);

@@ -491,7 +491,7 @@ void future_started(struct cycle *c, const struct plan_action *a)
 		}
 		for (uint32_t d = 0; d < p->n_devices; d++)
 			hold_device(c, p->node, first + c->plan_devices[p->device_first + d], end);
-		calendar_used(c, a->job, p->node, one.whole + (one.part > 0));
+		calendar_used(c, a->job, p->node, one.whole + one.parts);
 		future_spend(c, p->node, c->s->config.now_us, end, &one, 1);
 	}
 }

@@ -1,5 +1,7 @@
 #include "gpuqd/core/future.h"
 
+#include <string.h>
+
 #include "gpuqd/core/amount.h"
 
 /* Starting beside what is planned, and ahead of it. A job that ends in time, or leaves
@@ -11,7 +13,7 @@
 static bool asks_for_parts(const struct snap_request *r)
 {
 	for (uint32_t g = 0; g < r->n_groups; g++)
-		if (r->groups[g].gpus_milli % SNAP_MILLI)
+		if (nodes_need(&r->groups[g]).parts)
 			return true;
 	return false;
 }
@@ -132,7 +134,7 @@ static void add_need(struct need *sum, const struct snap_group *g)
 {
 	const struct need one = nodes_need(g);
 
-	sum->whole += one.whole + (one.part > 0);
+	sum->whole += one.whole + one.parts;
 	sum->cpu = amount_sum(sum->cpu, one.cpu);
 	sum->memory = amount_sum(sum->memory, one.memory);
 	sum->pods++;
@@ -199,6 +201,16 @@ bool future_pack_strictly(struct cycle *c, uint32_t job, uint32_t flavor)
 	if (!future_binds(c, job))
 		return pack_job(c, job, flavor);
 	return pack_within(c, job, flavor, future_end(c, job, c->s->config.now_us), &bar);
+}
+
+void future_keep_off(struct cycle *c, uint32_t job, uint64_t *set)
+{
+	memset(set, 0, c->n_words * sizeof(*set));
+	if (!c->future || !future_look_ahead(c))
+		return;
+	calendar_bars(c, job, c->s->config.now_us, GPUQ_UNLIMITED, set);
+	for (uint32_t i = 0; i < c->future->n_booked; i++)
+		bits_add(set, c->future->booked[i].node);
 }
 
 bool future_pack(struct cycle *c, uint32_t job, uint32_t flavor, struct future_bar *bar)

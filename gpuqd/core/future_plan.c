@@ -72,8 +72,8 @@ static void book(struct cycle *c, uint32_t job, int64_t t, int64_t end)
 
 		if (!b)
 			return;
-		one.whole += one.part > 0; /* a part is planned as a device */
-		one.part = 0;
+		one.whole += one.parts; /* a part is planned as a device */
+		one.parts = 0;
 		b->need.whole += one.whole;
 		b->need.cpu = amount_sum(b->need.cpu, one.cpu);
 		b->need.memory = amount_sum(b->need.memory, one.memory);
@@ -246,6 +246,15 @@ static bool yields_now(const struct cycle *c)
 	return f->n_releases > 0 && f->releases[0].end_us <= c->s->config.now_us;
 }
 
+/* Instances are not counted ahead of time. */
+static bool asks_for_instances(const struct snap_request *r)
+{
+	for (uint32_t g = 0; g < r->n_groups; g++)
+		if (r->groups[g].mig)
+			return true;
+	return false;
+}
+
 bool future_plan(struct cycle *c, uint32_t job, uint32_t flavor, bool starving)
 {
 	const int64_t now = c->s->config.now_us;
@@ -254,7 +263,7 @@ bool future_plan(struct cycle *c, uint32_t job, uint32_t flavor, bool starving)
 	int64_t t = now;
 
 	future_sort(c);
-	if (c->failed)
+	if (c->failed || asks_for_instances(&c->s->requests[c->s->jobs[job].request]))
 		return false;
 	tries = TIMES_TRIED + c->future->n_planned;
 	g = gauge_new(c, job, flavor);

@@ -1,4 +1,5 @@
 #include "gpuqd/core/amount.h"
+#include "gpuqd/core/cost.h"
 #include "gpuqd/core/cycle.h"
 
 #include "gpuqd/core/share.h"
@@ -32,8 +33,10 @@ int64_t ledger_need(const struct cycle *c, uint32_t job, uint32_t flavor, uint32
 {
 	const struct snap_request *r = &c->s->requests[c->s->jobs[job].request];
 
+	if (c->more)
+		return c->more[res];
 	if (res == flavor)
-		return r->gpus_milli;
+		return r->by_memory ? cost_of_request(c->s, r, flavor) : r->gpus_milli;
 	if (res == snap_cpu(c->s))
 		return r->cpu_milli;
 	if (res == snap_memory(c->s))
@@ -173,7 +176,7 @@ static void charge_pod(struct cycle *c, const struct snap_alloc *a, bool firm, b
 		uint32_t res;
 		int64_t amount;
 	} parts[] = {
-		{ f, g->gpus_milli },
+		{ f, cost_of_alloc(s, a) },
 		{ snap_cpu(s), g->cpu_milli },
 		{ snap_memory(s), g->memory_bytes },
 	};
@@ -201,7 +204,7 @@ static void demand_of(struct cycle *c, const struct snap_job *j)
 
 		if (f != SNAP_NONE)
 			add(cell(c, c->demand, j->queue, f),
-			    amount_times(group->gpus_milli, group->pods_max));
+			    amount_times(cost_of_pod(s, group, f), group->pods_max));
 		add(cell(c, c->demand, j->queue, snap_cpu(s)),
 		    amount_times(group->cpu_milli, group->pods_max));
 		add(cell(c, c->demand, j->queue, snap_memory(s)),
@@ -225,12 +228,12 @@ static void charge_held(struct cycle *c)
 
 			charge_pod(c, al, !j->preemptible && !ledger_is_surplus(c, al),
 				   al->releasing || j->state == SNAP_LEAVING);
-			gpus = amount_sum(gpus, group_of(s, al)->gpus_milli);
+			gpus = amount_sum(gpus, cost_of_alloc(s, al));
 		}
 		for (uint32_t p = j->promise_first;
 		     promised && p < j->promise_first + j->n_promises; p++) {
 			charge_pod(c, &s->promises[p], !j->preemptible, false);
-			gpus = amount_sum(gpus, group_of(s, &s->promises[p])->gpus_milli);
+			gpus = amount_sum(gpus, cost_of_alloc(s, &s->promises[p]));
 		}
 		if (j->state == SNAP_RUNNING || promised ||
 		    (j->state == SNAP_LEAVING && j->returns))
@@ -276,7 +279,7 @@ static void sum_demand(struct cycle *c)
 
 			for (uint32_t f = 0; group->gpus_milli && f < r->n_flavor_ix; f++)
 				add(cell(c, c->demand, j->queue, r->flavor_ix[f]),
-				    amount_times(group->gpus_milli, pods));
+				    amount_times(cost_of_pod(s, group, r->flavor_ix[f]), pods));
 			add(cell(c, c->demand, j->queue, snap_cpu(s)),
 			    amount_times(group->cpu_milli, pods));
 			add(cell(c, c->demand, j->queue, snap_memory(s)),
@@ -546,6 +549,41 @@ static bool licenses_admit(struct cycle *c, uint32_t job, struct plan_reason *wh
 			return false;
 	}
 	return true;
+}
+
+bool ledger_admits_more(struct cycle *c, uint32_t job, uint32_t flavor, const int64_t *amounts)
+{
+	struct plan_reason why = { .job = SNAP_NONE, .object = "" };
+	bool admitted = true;
+
+	c->more = amounts;
+	for (uint32_t q = c->s->jobs[job].queue; admitted && q != SNAP_NONE;
+	     q = c->s->queues[q].parent)
+		for (uint32_t res = 0; admitted && res < c->s->n_res; res++)
+			admitted = amounts[res] == 0 ||
+				   within(&why, GPUQ_R_LIMIT_QUEUE, unit_of(c, res),
+					  c->s->queues[q].name, share_of(c, q, res)->limit,
+					  used(c, q, res), amounts[res]);
+	for (uint32_t q = c->s->jobs[job].queue; admitted && q != SNAP_NONE && c->per_user[q];
+	     q = c->s->queues[q].parent) {
+		const struct user_use *u = limits_users(&c->s->queues[q])
+						   ? user_use(c, q, c->s->jobs[job].user)
+						   : NULL;
+
+		admitted =
+			!u || flavor == SNAP_NONE ||
+			within(&why, GPUQ_R_LIMIT_USER, PLAN_GPUS, c->s->queues[q].name,
+			       c->s->queues[q].user_max_gpus_milli, u->gpus_milli, amounts[flavor]);
+	}
+	admitted = admitted && lenders_admit(c, job, flavor, &why);
+	c->more = NULL;
+	return admitted;
+}
+
+void ledger_grow(struct cycle *c, uint32_t job, const int64_t *amounts)
+{
+	for (uint32_t res = 0; res < c->s->n_res; res++)
+		charge(c, c->s->jobs[job].queue, res, amounts[res], false);
 }
 
 bool ledger_admits(struct cycle *c, uint32_t job, uint32_t flavor, struct plan_reason *why)

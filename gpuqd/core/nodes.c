@@ -113,10 +113,12 @@ void nodes_init(struct cycle *c)
 	c->rank_count =
 		cycle_alloc(c, GPUQ_PODS_MAX + SNAP_DEVICES_MAX + 2, sizeof(*c->rank_count));
 	c->device_free = cycle_alloc(c, s->n_devices, sizeof(*c->device_free));
+	c->mig_free = cycle_alloc(c, (size_t)n * s->n_profiles, sizeof(*c->mig_free));
 	c->usable = new_set(c);
 	c->ready = new_set(c);
 	c->parted = new_set(c);
 	c->gpuless = new_set(c);
+	c->migs = new_set(c);
 	c->vacant = new_set(c);
 	c->skip = new_set(c);
 	c->links = cycle_alloc(c, s->n_joints, sizeof(*c->links));
@@ -127,6 +129,8 @@ void nodes_init(struct cycle *c)
 		return;
 	for (uint32_t d = 0; d < s->n_devices; d++)
 		c->device_free[d] = s->devices[d].free_milli;
+	for (size_t m = 0; m < (size_t)n * s->n_profiles; m++)
+		c->mig_free[m] = s->mig_free[m];
 	for (uint32_t i = 0; i < n; i++) {
 		const struct snap_node *node = &s->nodes[i];
 
@@ -140,7 +144,9 @@ void nodes_init(struct cycle *c)
 			bits_add(c->usable, i);
 		}
 		bits_add(c->vacant, i);
-		if (node->n_devices == 0)
+		if (node->n_mig)
+			bits_add(c->migs, i);
+		else if (node->n_devices == 0)
 			bits_add(c->gpuless, i);
 		if (node->flavor != SNAP_NONE)
 			bits_add(c->flavors[node->flavor], i);
@@ -176,32 +182,52 @@ void nodes_changed(struct cycle *c, uint32_t node)
 	count_devices(c, node);
 	if (bits_has(c->usable, node))
 		bucket_add(c, node);
+	grade_touch(c, node);
+}
+
+static uint32_t devices_of(int64_t milli)
+{
+	return milli / SNAP_MILLI < UINT32_MAX ? (uint32_t)(milli / SNAP_MILLI) : UINT32_MAX;
 }
 
 struct need nodes_need(const struct snap_group *g)
 {
-	return (struct need){
-		.whole = g->gpus_milli / SNAP_MILLI < UINT32_MAX
-				 ? (uint32_t)(g->gpus_milli / SNAP_MILLI)
-				 : UINT32_MAX,
-		.part = (int32_t)(g->gpus_milli % SNAP_MILLI),
-		.cpu = g->cpu_milli,
-		.memory = g->memory_bytes,
-		.pods = 1,
+	struct need n = {
+		.profile = SNAP_NONE, .cpu = g->cpu_milli, .memory = g->memory_bytes, .pods = 1
 	};
+
+	if (g->mig) {
+		n.migs = devices_of(g->gpus_milli);
+		n.profile = g->profile;
+		return n;
+	}
+	n.parts = snap_group_parts(g);
+	if (n.parts) {
+		n.part = (int32_t)(g->gpus_milli % SNAP_MILLI);
+		n.part_memory = g->gpu_memory_bytes;
+	} else {
+		n.whole = devices_of(g->gpus_milli);
+	}
+	return n;
+}
+
+static uint32_t many(uint32_t one, uint32_t n)
+{
+	const uint64_t all = (uint64_t)one * n;
+
+	return all < UINT32_MAX ? (uint32_t)all : UINT32_MAX;
 }
 
 struct need nodes_need_times(const struct need *one, uint32_t n)
 {
-	const uint64_t whole = (uint64_t)one->whole * n;
+	struct need out = *one;
 
-	return (struct need){
-		.whole = whole < UINT32_MAX ? (uint32_t)whole : UINT32_MAX,
-		.part = one->part,
-		.cpu = amount_times(one->cpu, n),
-		.memory = amount_times(one->memory, n),
-		.pods = n,
-	};
+	out.whole = many(one->whole, n);
+	out.migs = many(one->migs, n);
+	out.cpu = amount_times(one->cpu, n);
+	out.memory = amount_times(one->memory, n);
+	out.pods = n;
+	return out;
 }
 
 /* How often `one` goes into `free`; GPUQ_UNLIMITED and 0 are not counted. */
@@ -214,25 +240,37 @@ static uint32_t times(int64_t free, int64_t one, uint32_t max)
 	return free / one < max ? (uint32_t)(free / one) : max;
 }
 
+static int32_t mig_free(const struct cycle *c, uint32_t node, uint32_t profile)
+{
+	const int32_t n = c->mig_free[(size_t)node * c->s->n_profiles + profile];
+
+	return n > 0 ? n : 0;
+}
+
 uint32_t nodes_room(const struct cycle *c, uint32_t node, const struct need *one, uint32_t max)
 {
-	const struct snap_node *n = &c->s->nodes[node];
-
 	max = times(c->cpu[node], one->cpu, max);
 	max = times(c->memory[node], one->memory, max);
 	max = times(c->pods[node], one->pods, max);
 	if (one->whole)
 		max = times(c->whole[node], one->whole, max);
-	if (one->part && max) {
-		const int16_t *free_milli = &c->device_free[n->device_first];
-		uint32_t sum = 0;
-
-		for (uint32_t d = 0; d < n->n_devices && sum < max; d++)
-			if (free_milli[d] > 0)
-				sum += (uint32_t)free_milli[d] / (uint32_t)one->part;
-		max = sum < max ? sum : max;
-	}
+	if (one->migs && max)
+		max = times(mig_free(c, node, one->profile), one->migs, max);
+	if (one->parts && max)
+		max = device_room(c, node, one, max);
 	return max;
+}
+
+/* As device_room with nothing on the devices. */
+static uint32_t parts_empty(const struct cycle *c, uint32_t node, const struct need *one,
+			    uint32_t max)
+{
+	const uint32_t n_devices = c->s->nodes[node].n_devices;
+	const int32_t part = device_part(c, node, one);
+
+	if (part > SNAP_MILLI || n_devices < one->parts)
+		return 0;
+	return times((int64_t)n_devices * (SNAP_MILLI / part), one->parts, max);
 }
 
 uint32_t nodes_room_empty(const struct cycle *c, uint32_t node, const struct need *one,
@@ -245,8 +283,11 @@ uint32_t nodes_room_empty(const struct cycle *c, uint32_t node, const struct nee
 	max = times(n->pods, one->pods, max);
 	if (one->whole)
 		max = times(n->n_devices, one->whole, max);
-	if (one->part)
-		max = times(n->n_devices * (SNAP_MILLI / one->part), 1, max);
+	if (one->migs)
+		max = times(c->s->mig_total[(size_t)node * c->s->n_profiles + one->profile],
+			    one->migs, max);
+	if (one->parts && max)
+		max = parts_empty(c, node, one, max);
 	return max;
 }
 
@@ -261,20 +302,6 @@ static void take_device(struct cycle *c, struct place *p, uint32_t d, int32_t mi
 	*at = d;
 	p->n_devices++;
 	*free_milli = (int16_t)(*free_milli - milli);
-}
-
-/* The fullest partly taken device with room, else the lowest free one. */
-static uint32_t part_device(const struct cycle *c, uint32_t node, int32_t milli)
-{
-	const struct snap_node *n = &c->s->nodes[node];
-	const int16_t *free_milli = &c->device_free[n->device_first];
-	uint32_t best = SNAP_NONE;
-
-	for (uint32_t d = 0; d < n->n_devices; d++)
-		if (free_milli[d] >= milli &&
-		    (best == SNAP_NONE || free_milli[d] < free_milli[best]))
-			best = d;
-	return best;
 }
 
 /* The devices of a node that go to a pod of so many: the lowest, unless it is known how
@@ -297,6 +324,40 @@ static uint64_t joined_best(struct cycle *c, uint32_t node, uint32_t whole)
 	return c->failed ? UINT64_MAX : links_choose(&c->links[n->joint], free, whole);
 }
 
+/* Devices are named in ascending order. */
+static void sort_devices(uint32_t *devices, uint32_t n)
+{
+	for (uint32_t i = 1; i < n; i++) {
+		const uint32_t d = devices[i];
+		uint32_t at = i;
+
+		for (; at > 0 && devices[at - 1] > d; at--)
+			devices[at] = devices[at - 1];
+		devices[at] = d;
+	}
+}
+
+/* Parts of devices, each of another one. */
+static void take_parts(struct cycle *c, struct place *p, const struct need *one)
+{
+	const int32_t part = device_part(c, p->node, one);
+
+	p->milli = part;
+	for (uint32_t i = 0; i < one->parts; i++) {
+		uint32_t d;
+
+		c->part_cpu = one->cpu;
+		if (c->policy == PACK_FGD)
+			d = (uint32_t)grade_fgd_device(c, p->node, part);
+		else
+			d = device_pick(c, p->node, one, c->place_devices + p->device_first, i);
+		if (d != SNAP_NONE)
+			take_device(c, p, d, part);
+	}
+	if (p->n_devices > 1)
+		sort_devices(c->place_devices + p->device_first, p->n_devices);
+}
+
 void nodes_take(struct cycle *c, uint32_t node, const struct need *one, uint32_t group,
 		uint32_t index)
 {
@@ -311,17 +372,15 @@ void nodes_take(struct cycle *c, uint32_t node, const struct need *one, uint32_t
 		.index = index,
 		.node = node,
 		.device_first = c->n_place_devices,
-		.milli = one->whole ? SNAP_MILLI : one->part,
+		.milli = one->whole ? SNAP_MILLI : 0,
 	};
 	nodes_change(c, node);
 	if (c->planning) /* counts alone matter there */
 		c->whole[node] = (uint16_t)(c->whole[node] - one->whole);
-	if (!c->planning && one->part) {
-		uint32_t d = part_device(c, node, one->part);
-
-		if (d != SNAP_NONE)
-			take_device(c, p, d, one->part);
-	}
+	if (!c->planning && one->parts)
+		take_parts(c, p, one);
+	if (one->migs)
+		c->mig_free[(size_t)node * c->s->n_profiles + one->profile] -= (int32_t)one->migs;
 	for (uint32_t d = 0; !c->planning && d < n->n_devices && p->n_devices < one->whole; d++)
 		if (c->device_free[n->device_first + d] == SNAP_MILLI &&
 		    (best == UINT64_MAX || best >> d & 1))
@@ -338,6 +397,7 @@ void nodes_take(struct cycle *c, uint32_t node, const struct need *one, uint32_t
 		count_devices(c, node);
 	if (bits_has(c->usable, node))
 		bucket_add(c, node);
+	grade_touch(c, node);
 }
 
 void nodes_undo(struct cycle *c, const struct need *one)
@@ -348,6 +408,9 @@ void nodes_undo(struct cycle *c, const struct need *one)
 	nodes_change(c, p->node);
 	if (c->planning)
 		c->whole[p->node] = (uint16_t)(c->whole[p->node] + one->whole);
+	if (one->migs)
+		c->mig_free[(size_t)p->node * c->s->n_profiles + one->profile] +=
+			(int32_t)one->migs;
 	while (c->n_place_devices > p->device_first) {
 		int16_t *free_milli =
 			&c->device_free[first + c->place_devices[--c->n_place_devices]];
@@ -366,6 +429,7 @@ void nodes_undo(struct cycle *c, const struct need *one)
 		count_devices(c, p->node);
 	if (bits_has(c->usable, p->node))
 		bucket_add(c, p->node);
+	grade_touch(c, p->node);
 }
 
 void nodes_close(struct cycle *c)
@@ -377,6 +441,7 @@ void nodes_close(struct cycle *c)
 			continue;
 		bucket_del(c, node);
 		bits_del(c->usable, node);
+		grade_touch(c, node);
 	}
 }
 
@@ -389,6 +454,7 @@ void nodes_reopen(struct cycle *c)
 			continue;
 		bits_add(c->usable, node);
 		bucket_add(c, node);
+		grade_touch(c, node);
 	}
 }
 
@@ -416,6 +482,9 @@ void nodes_shift(struct cycle *c, const struct snap_alloc *a, int sign)
 		if (a->devices[k] < n->n_devices && c->s->devices[d].healthy)
 			c->device_free[d] = (int16_t)(c->device_free[d] + sign * a->milli);
 	}
+	if (g->mig)
+		c->mig_free[(size_t)a->node * c->s->n_profiles + g->profile] +=
+			sign * (int32_t)(g->gpus_milli / SNAP_MILLI);
 	if (c->cpu[a->node] != GPUQ_UNLIMITED)
 		c->cpu[a->node] += sign * g->cpu_milli;
 	if (c->memory[a->node] != GPUQ_UNLIMITED)

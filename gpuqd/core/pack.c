@@ -18,9 +18,7 @@ static int64_t magnitude(int64_t x)
 	return x < 0 ? -x : x;
 }
 
-/* How far the node would be from the cluster's cpu and memory per free device, in
- * 1024ths of a device. 0 without free devices: nothing is stranded there. */
-static int64_t imbalance(const struct cycle *c, uint32_t node, const struct need *n)
+int64_t pack_imbalance(const struct cycle *c, uint32_t node, const struct need *n)
 {
 	int64_t left = ((int64_t)c->whole[node] - n->whole) * 1024, off = 0;
 
@@ -56,7 +54,7 @@ static uint32_t best_of_bucket(struct cycle *c, const struct bucket *b, const st
 			c->steps++;
 			if (nodes_room(c, node, n, 1) == 0)
 				continue;
-			off = imbalance(c, node, n);
+			off = pack_imbalance(c, node, n);
 			if (best == SNAP_NONE || off < best_off) {
 				best = node;
 				best_off = off;
@@ -71,7 +69,8 @@ static uint32_t best_of_bucket(struct cycle *c, const struct bucket *b, const st
 /* One node for all that n needs, with the fewest whole devices left free. */
 static uint32_t choose_whole(struct cycle *c, const struct need *n, const struct masks *m)
 {
-	for (uint32_t f = n->whole; f <= c->max_whole; f++) {
+	for (uint32_t i = n->whole; i <= c->max_whole; i++) {
+		const uint32_t f = c->spread ? c->max_whole - (i - n->whole) : i;
 		uint32_t node;
 
 		if (c->buckets[f].n == 0)
@@ -83,51 +82,79 @@ static uint32_t choose_whole(struct cycle *c, const struct need *n, const struct
 	return SNAP_NONE;
 }
 
-/* Free thousandths of the device that the part would go to. */
-static int32_t part_left(const struct cycle *c, uint32_t node, int32_t part)
+/* Share before opening: a node whose devices in use have room for the part (for as many
+ * of a pod's parts as can be), the one with fewest whole devices free, the fullest
+ * devices; else as whole devices would be chosen. Spread is the other way round. */
+static uint32_t choose_part(struct cycle *c, const struct need *n, const struct masks *m)
 {
-	const struct snap_node *n = &c->s->nodes[node];
-	int32_t best = SNAP_MILLI;
+	uint32_t best = SNAP_NONE;
+	struct parts p, least = { 0 };
 
-	for (uint32_t d = 0; d < n->n_devices; d++) {
-		int32_t have = c->device_free[n->device_first + d];
+	for (uint32_t w = 0; w < c->n_words; w++) {
+		/* A node without a device in use does for one part no better than any
+		 * other; unless the search is for such nodes. */
+		const uint64_t all =
+			n->parts > 1 || c->spread || n->part_memory ? UINT64_MAX : c->parted[w];
+		uint64_t word = masks_of(m, all & c->usable[w], w);
 
-		if (have >= part && have < best)
-			best = have;
+		while (word) {
+			const uint32_t node = bits_pop(&word, w * 64);
+			bool better;
+
+			c->steps++;
+			if (nodes_room(c, node, n, 1) == 0 || !device_parts(c, node, n, &p))
+				continue;
+			better = best == SNAP_NONE || p.opened < least.opened;
+			if (best != SNAP_NONE && p.opened == least.opened)
+				better = c->whole[node] != c->whole[best]
+						 ? c->whole[node] < c->whole[best]
+						 : p.left < least.left;
+			if (best != SNAP_NONE && c->spread)
+				better = c->whole[node] > c->whole[best] ||
+					 (c->whole[node] == c->whole[best] && p.left > least.left);
+			if (better) {
+				best = node;
+				least = p;
+			}
+		}
+	}
+	if (best == SNAP_NONE || (least.opened && n->parts == 1 && !n->part_memory && !c->spread)) {
+		struct need whole = *n;
+
+		if (n->part_memory || n->parts > 1 || c->spread)
+			return best;
+		whole.parts = 0;
+		whole.part = 0;
+		whole.whole = 1;
+		return choose_whole(c, &whole, m);
 	}
 	return best;
 }
 
-/* Share before opening: a device in use on the node with fewest whole ones free, the
- * fullest that has room; else as a whole device would be chosen. */
-static uint32_t choose_part(struct cycle *c, const struct need *n, const struct masks *m)
+/* Instances: the node with fewest of the profile left, then with fewest devices free. */
+static uint32_t choose_mig(struct cycle *c, const struct need *n, const struct masks *m)
 {
-	struct need whole = *n;
 	uint32_t best = SNAP_NONE;
-	int32_t best_left = 0;
+	int32_t least = 0;
 
 	for (uint32_t w = 0; w < c->n_words; w++) {
-		uint64_t word = masks_of(m, c->parted[w] & c->usable[w], w);
+		uint64_t word = masks_of(m, c->migs[w] & c->usable[w], w);
 
 		while (word) {
-			uint32_t node = bits_pop(&word, w * 64);
-			int32_t left = part_left(c, node, n->part);
+			const uint32_t node = bits_pop(&word, w * 64);
+			const int32_t left =
+				c->mig_free[(size_t)node * c->s->n_profiles + n->profile];
 
 			c->steps++;
-			if (left == SNAP_MILLI || nodes_room(c, node, n, 1) == 0)
+			if (nodes_room(c, node, n, 1) == 0)
 				continue;
-			if (best == SNAP_NONE || c->whole[node] < c->whole[best] ||
-			    (c->whole[node] == c->whole[best] && left < best_left)) {
+			if (best == SNAP_NONE || (c->spread ? left > least : left < least)) {
 				best = node;
-				best_left = left;
+				least = left;
 			}
 		}
 	}
-	if (best != SNAP_NONE)
-		return best;
-	whole.part = 0;
-	whole.whole = 1;
-	return choose_whole(c, &whole, m);
+	return best;
 }
 
 /* Pods without devices keep off nodes that have some, where they can. */
@@ -141,10 +168,18 @@ static uint32_t choose_bare(struct cycle *c, const struct need *n, struct masks 
 	return node != SNAP_NONE ? node : choose_whole(c, n, m);
 }
 
-static uint32_t choose(struct cycle *c, const struct need *n, struct masks *m)
+/* pods: how many n is for, all of them on one node. */
+static uint32_t choose(struct cycle *c, const struct need *n, uint32_t group, uint32_t pods,
+		       struct masks *m)
 {
-	if (n->part)
+	uint32_t node;
+
+	if (pods == 1 && !n->migs && grade_choose(c, c->request, group, c->flavor, n, m, &node))
+		return node;
+	if (n->parts)
 		return choose_part(c, n, m);
+	if (n->migs)
+		return choose_mig(c, n, m);
 	if (n->whole)
 		return choose_whole(c, n, m);
 	return choose_bare(c, n, m);
@@ -222,7 +257,7 @@ static bool pack_alike(struct cycle *c, const struct batch *b, struct masks *m)
 
 	while (pods > 0) {
 		struct need rest = nodes_need_times(&b->one, pods);
-		uint32_t node = choose(c, &rest, m), take = pods;
+		uint32_t node = choose(c, &rest, b->group, pods, m), take = pods;
 
 		if (node == SNAP_NONE) {
 			if (n == 0 && pods > 1)
@@ -249,7 +284,7 @@ static bool pack_alike(struct cycle *c, const struct batch *b, struct masks *m)
 static bool pack_singly(struct cycle *c, const struct batch *b, struct masks *m)
 {
 	for (uint32_t i = 0; i < b->pods; i++) {
-		uint32_t node = choose(c, &b->one, m);
+		uint32_t node = choose(c, &b->one, b->group, 1, m);
 
 		if (node == SNAP_NONE)
 			return false;
@@ -260,7 +295,7 @@ static bool pack_singly(struct cycle *c, const struct batch *b, struct masks *m)
 
 bool pack_pods(struct cycle *c, const struct batch *b, struct masks *m)
 {
-	return b->one.part ? pack_singly(c, b, m) : pack_alike(c, b, m);
+	return b->one.parts || c->spread ? pack_singly(c, b, m) : pack_alike(c, b, m);
 }
 
 struct masks pack_masks(struct cycle *c, uint32_t job, uint32_t flavor, uint32_t group)
@@ -288,16 +323,16 @@ struct masks pack_masks(struct cycle *c, uint32_t job, uint32_t flavor, uint32_t
 }
 
 static bool pack_group(struct cycle *c, uint32_t job, uint32_t flavor, uint32_t group,
-		       uint32_t index)
+		       uint32_t index, uint32_t pods)
 {
 	const uint32_t request = c->s->jobs[job].request;
 	const struct snap_group *g = &c->s->requests[request].groups[group];
 	const struct group_fit *fit = fit_of(c, request, group);
-	const struct batch b = { pack_need(c, g), group, index, g->pods_min };
+	const struct batch b = { pack_need(c, g), group, index, pods };
 	struct masks m = pack_masks(c, job, flavor, group);
 	const uint32_t before = c->n_places;
 
-	if (c->failed || g->pods_min == 0)
+	if (c->failed || pods == 0)
 		return !c->failed;
 	/* By preference, then anywhere. */
 	for (uint32_t t = 0; t <= fit->n_tiers; t++) {
@@ -315,9 +350,11 @@ struct need pack_need(const struct cycle *c, const struct snap_group *g)
 	struct need n = nodes_need(g);
 
 	/* A part is planned as a device. */
-	if (c->planning && n.part) {
-		n.whole = 1;
+	if (c->planning && n.parts) {
+		n.whole = n.parts;
+		n.parts = 0;
 		n.part = 0;
+		n.part_memory = 0;
 	}
 	return n;
 }
@@ -341,7 +378,8 @@ static bool pack_in_order(struct cycle *c, uint32_t job, uint32_t flavor, const 
 		index += r->groups[g].pods_min;
 	}
 	for (uint32_t i = 0; i < r->n_groups; i++) {
-		if (!pack_group(c, job, flavor, order[i], first[order[i]])) {
+		if (!pack_group(c, job, flavor, order[i], first[order[i]],
+				r->groups[order[i]].pods_min)) {
 			undo_all(c, r);
 			return false;
 		}
@@ -410,25 +448,47 @@ static bool enough_devices(const struct cycle *c, uint32_t request, uint32_t fla
 	return true;
 }
 
+static void begin(struct cycle *c, uint32_t job, uint32_t flavor, bool masked)
+{
+	const struct snap_job *j = &c->s->jobs[job];
+
+	c->n_places = c->n_place_devices = 0;
+	c->request = j->request;
+	c->flavor = flavor;
+	c->spread = j->spread || c->s->queues[j->queue].spread;
+	if (c->barred)
+		memcpy(c->skip, c->barred, c->n_words * sizeof(*c->skip));
+	else if (masked)
+		memset(c->skip, 0, c->n_words * sizeof(*c->skip));
+	for (uint32_t i = 0; i < j->n_exclude; i++)
+		bits_add(c->skip, j->exclude[i]);
+}
+
 bool pack_job(struct cycle *c, uint32_t job, uint32_t flavor)
 {
 	const struct snap_job *j = &c->s->jobs[job];
 	const struct snap_request *r = &c->s->requests[j->request];
 	bool placed;
 
-	c->n_places = c->n_place_devices = 0;
-	if (c->barred)
-		memcpy(c->skip, c->barred, c->n_words * sizeof(*c->skip));
-	else if (j->n_exclude || r->exclusive)
-		memset(c->skip, 0, c->n_words * sizeof(*c->skip));
-	for (uint32_t i = 0; i < j->n_exclude; i++)
-		bits_add(c->skip, j->exclude[i]);
+	begin(c, job, flavor, j->n_exclude || r->exclusive);
 	if (!c->planning && !c->withholding && !c->in_later &&
 	    !enough_devices(c, j->request, flavor))
 		return false;
 	placed = r->n_groups > 1 ? roles_pack(c, job, flavor) : pack_groups(c, job, flavor);
 	if (placed && r->exclusive)
 		nodes_close(c);
+	return placed && !c->failed;
+}
+
+bool pack_more(struct cycle *c, uint32_t job, uint32_t flavor, uint32_t group, uint32_t index,
+	       uint32_t pods, const uint64_t *domain)
+{
+	bool placed;
+
+	begin(c, job, flavor, true);
+	c->domain = domain;
+	placed = pack_group(c, job, flavor, group, index, pods);
+	c->domain = NULL;
 	return placed && !c->failed;
 }
 

@@ -1,6 +1,6 @@
 /* pack.h - what packing and topology share
  *
- * Used by  pack.c, topology*.c, why.c only.
+ * Used by  pack.c, grade.c, topology*.c, why.c only.
  */
 #ifndef GPUQD_CORE_PACK_H
 #define GPUQD_CORE_PACK_H
@@ -50,5 +50,14 @@ bool pack_groups(struct cycle *c, uint32_t job, uint32_t flavor);
 
 /* What one pod of the group takes, as the present cycle (or its planning) counts it. */
 struct need pack_need(const struct cycle *c, const struct snap_group *g);
+
+/* How far the node would be from the cluster's cpu and memory per free device, in
+ * 1024ths of a device. 0 without free devices: nothing is stranded there. */
+int64_t pack_imbalance(const struct cycle *c, uint32_t node, const struct need *n);
+
+/* grade.c: the best node for one pod of a group by what it would strand. False: best fit
+ * is as good, or has to do. *node = SNAP_NONE: none has room. */
+bool grade_choose(struct cycle *c, uint32_t request, uint32_t group, uint32_t flavor,
+		  const struct need *need, const struct masks *m, uint32_t *node);
 
 #endif

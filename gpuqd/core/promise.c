@@ -15,6 +15,7 @@ struct later {
 	int16_t *device; /* by device: later minus now */
 	int64_t *cpu, *memory; /* by node */
 	int32_t *pods, *tenants;
+	int32_t *mig; /* as cycle.mig_free */
 	uint64_t *opened; /* closed now by an exclusive tenant that leaves */
 	uint32_t n_leaving; /* pods */
 };
@@ -36,6 +37,7 @@ static struct later *later_of(struct cycle *c)
 	l->memory = cycle_alloc(c, n, sizeof(*l->memory));
 	l->pods = cycle_alloc(c, n, sizeof(*l->pods));
 	l->tenants = cycle_alloc(c, n, sizeof(*l->tenants));
+	l->mig = cycle_alloc(c, (size_t)n * c->s->n_profiles, sizeof(*l->mig));
 	if (c->failed)
 		return NULL;
 	c->later = l;
@@ -50,6 +52,8 @@ static void shift_node(struct cycle *c, uint32_t node, int sign)
 	nodes_change(c, node);
 	for (uint32_t d = n->device_first; d < n->device_first + n->n_devices; d++)
 		c->device_free[d] = (int16_t)(c->device_free[d] + sign * l->device[d]);
+	for (uint32_t m = node * c->s->n_profiles; m < (node + 1) * c->s->n_profiles; m++)
+		c->mig_free[m] += sign * l->mig[m];
 	if (c->cpu[node] != GPUQ_UNLIMITED)
 		c->cpu[node] += sign * l->cpu[node];
 	if (c->memory[node] != GPUQ_UNLIMITED)
@@ -110,6 +114,9 @@ void later_pod_leaves(struct cycle *c, const struct snap_alloc *a)
 		if (a->devices[k] < n->n_devices && c->s->devices[d].healthy)
 			l->device[d] = (int16_t)(l->device[d] + a->milli);
 	}
+	if (g->mig)
+		l->mig[a->node * c->s->n_profiles + g->profile] +=
+			(int32_t)(g->gpus_milli / SNAP_MILLI);
 	l->cpu[a->node] += g->cpu_milli;
 	l->memory[a->node] += g->memory_bytes;
 	l->pods[a->node]++;
@@ -148,6 +155,14 @@ static void promise_pod(struct cycle *c, uint32_t node, const struct snap_group 
 
 		c->device_free[d] = (int16_t)(c->device_free[d] - taken);
 		l->device[d] = (int16_t)(l->device[d] - (milli - taken));
+	}
+	if (g->mig) {
+		const size_t m = (size_t)node * c->s->n_profiles + g->profile;
+		int64_t now = c->mig_free[m], later = l->mig[m];
+
+		owe(&now, &later, g->gpus_milli / SNAP_MILLI);
+		c->mig_free[m] = (int32_t)now;
+		l->mig[m] = (int32_t)later;
 	}
 	owe(&c->cpu[node], &l->cpu[node], g->cpu_milli);
 	owe(&c->memory[node], &l->memory[node], g->memory_bytes);
@@ -236,6 +251,9 @@ static bool take(struct cycle *c, const struct snap_alloc *p)
 	for (uint32_t k = 0; k < p->n_devices; k++)
 		if (c->device_free[first + p->devices[k]] < p->milli)
 			return false;
+	if (g->mig && c->mig_free[(size_t)p->node * c->s->n_profiles + g->profile] <
+			      g->gpus_milli / SNAP_MILLI)
+		return false;
 	if (c->cpu[p->node] < g->cpu_milli || c->memory[p->node] < g->memory_bytes ||
 	    c->pods[p->node] < 1)
 		return false;

@@ -157,6 +157,7 @@ void snapshot_free(struct snapshot *s)
 	free(s->reservations);
 	free(s->users);
 	free(s->usages);
+	free(s->profiles);
 	gpuq_arena_done(&s->arena);
 	free(s);
 }
@@ -319,6 +320,32 @@ static uint32_t add_joint(struct snapshot *s, const struct snap_node *in)
 	return ix;
 }
 
+/* The number of a profile: by first appearance, which means nothing. */
+static uint32_t profile_of(struct snapshot *s, const char *name)
+{
+	const char **p;
+
+	for (uint32_t i = 0; i < s->n_profiles; i++)
+		if (strcmp(s->profiles[i], name) == 0)
+			return i;
+	p = PUSH(s, profiles, 1);
+	if (!p)
+		return SNAP_NONE;
+	*p = copy_str(s, name);
+	return *p ? s->n_profiles - 1 : SNAP_NONE;
+}
+
+static const struct snap_mig *copy_mig(struct snapshot *s, const struct snap_mig *in, uint32_t n)
+{
+	struct snap_mig *out = copy_items(s, in, n, sizeof(*in));
+
+	for (uint32_t i = 0; out && i < n; i++) {
+		out[i].profile_ix = profile_of(s, in[i].profile);
+		out[i].profile = copy_str(s, in[i].profile);
+	}
+	return out;
+}
+
 uint32_t snapshot_add_node(struct snapshot *s, const struct snap_node *in)
 {
 	const uint32_t first = s->n_devices;
@@ -337,6 +364,7 @@ uint32_t snapshot_add_node(struct snapshot *s, const struct snap_node *in)
 	n->name = copy_str(s, in->name);
 	n->pool = copy_str(s, in->pool ? in->pool : "");
 	n->devices_in = NULL;
+	n->mig = copy_mig(s, in->mig, in->n_mig);
 	n->device_first = first;
 	n->joint = add_joint(s, in);
 	n->links = n->numa = NULL;
@@ -582,6 +610,7 @@ static void copy_group(struct snapshot *s, const struct snap_group *in, struct s
 	*out = *in;
 	out->name = copy_str(s, in->name ? in->name : "main");
 	out->mig = copy_str(s, in->mig);
+	out->profile = in->mig ? profile_of(s, in->mig) : SNAP_NONE;
 	out->required = copy_terms(s, in->required, in->n_required);
 	out->preferred = copy_terms(s, in->preferred, in->n_preferred);
 	out->tolerations =

@@ -87,6 +87,7 @@ struct snap_flavor {
 	int64_t rank;
 	int64_t rate_milli; /* what a device is charged at, in thousandths; as added: 1000 */
 	int64_t capacity_milli; /* sealed: devices of usable nodes, whole */
+	int64_t device_memory_bytes; /* sealed: the least of its devices; 0 = not known */
 };
 
 enum snap_node_state {
@@ -109,6 +110,14 @@ struct snap_device {
 	int64_t free_memory_bytes; /* sealed */
 };
 
+/* Instances of a MIG profile on a node, made beforehand by its operator. */
+struct snap_mig {
+	const char *profile;
+	uint32_t count;
+	uint32_t foreign; /* of them taken by what is not ours */
+	uint32_t profile_ix; /* sealed: into snapshot.profiles */
+};
+
 /* Allocatable amounts may be GPUQ_UNLIMITED: not counted there. */
 struct snap_node {
 	const char *name;
@@ -124,12 +133,17 @@ struct snap_node {
 	 * alike. Not looked at on nodes with more than LINKS_DEVICES_MAX devices. */
 	const uint8_t *links; /* n_devices x n_devices, larger = faster */
 	const uint8_t *numa; /* n_devices */
+	/* Instances of MIG profiles. Devices that are cut into instances are not among
+	 * n_devices. Copied. */
+	const struct snap_mig *mig;
+	uint32_t n_mig;
 	struct gpuq_strmap labels; /* borrowed until sealed */
 	const struct snap_taint *taints; /* borrowed until sealed */
 	uint32_t n_taints;
 	/* sealed */
 	uint32_t cls; /* equal pool, flavor, taints and labels anybody asks for */
 	uint32_t device_first; /* into snapshot.devices */
+	int64_t device_memory_bytes; /* the least of its healthy devices; 0 = not known */
 	uint32_t joint; /* into snapshot.joints; SNAP_NONE = all devices alike */
 	int64_t cpu_free, memory_free, pods_free; /* may be below 0: more is held than there is */
 };
@@ -176,6 +190,7 @@ struct snap_queue {
 	int64_t rank; /* larger = offered what is left over first */
 	int64_t age; /* smaller = older; breaks ties */
 	bool stopped; /* starts nothing */
+	bool spread; /* its own jobs prefer the emptiest nodes */
 	int reclaim, preempt_within; /* enum snap_reclaim, snap_preempt */
 	bool fence, not_reclaimable;
 	int64_t borrow_preempt_max_priority; /* INT64_MIN = off */
@@ -217,7 +232,8 @@ struct snap_group {
 	uint32_t pods_min, pods_max;
 	int64_t gpus_milli, gpu_memory_bytes;
 	int64_t cpu_milli, memory_bytes;
-	const char *mig; /* NULL = none */
+	const char *mig; /* profile; gpus_milli then counts instances. NULL = devices */
+	uint32_t profile; /* set when added: into snapshot.profiles, SNAP_NONE without mig */
 	uint32_t unit_pods; /* that many start and leave together; 0 = each alone */
 	struct gpuq_term *required, *preferred;
 	struct gpuq_toleration *tolerations;
@@ -246,7 +262,8 @@ struct snap_request {
 	uint32_t group_first; /* number of groups[0] among the groups of all requests */
 	const uint32_t *where; /* by group: equal numbers, equal constraints; < n_wheres */
 	uint32_t n_pods;
-	int64_t gpus_milli, cpu_milli, memory_bytes;
+	int64_t gpus_milli, cpu_milli, memory_bytes; /* gpus: as quotas count, see cost.h */
+	bool by_memory; /* what it counts depends on the flavor */
 	const uint32_t *flavor_ix; /* n_flavor_ix indexes of flavors that exist, in order */
 	uint32_t n_flavor_ix;
 };
@@ -293,6 +310,7 @@ struct snap_job {
 	int64_t yield_us; /* of what runs: when its places are somebody else's, see plan.h; 0 */
 	int64_t start_us; /* of what runs; else 0 */
 	bool preemptible;
+	bool spread; /* on the emptiest nodes instead of the fullest */
 	uint8_t held; /* SNAP_HELD_* */
 	/* Another thing that the model knows to stand in the way: GPUQ_R_DEPENDENCY,
 	 * _DEPENDENCY_NEVER, _NAMESPACE_QUOTA, ...; GPUQ_R_NONE = nothing. */
@@ -370,6 +388,8 @@ struct snapshot {
 	struct snap_alloc *allocs; /* by job, then pod index */
 	struct snap_alloc *promises; /* by job, then pod index */
 	struct snap_reservation *reservations; /* by start, end and name */
+	const char **profiles; /* of MIG, that nodes have or requests ask for */
+	int32_t *mig_total, *mig_free; /* node n, profile p: [n * n_profiles + p] */
 	const char **users; /* by name */
 	struct snap_usage *usages; /* by queue, then as users first appeared; sealed: one for
 				    * every queue and user of a job */
@@ -378,13 +398,37 @@ struct snapshot {
 		n_requests;
 	uint32_t n_groups; /* of all requests */
 	uint32_t n_wheres; /* different constraints among them */
-	uint32_t n_jobs, n_allocs, n_promises, n_users, n_usages, n_label_keys, n_reservations;
+	uint32_t n_jobs, n_allocs, n_promises, n_users, n_usages, n_label_keys, n_reservations,
+		n_profiles;
 	/* Resources that quotas know: flavors 0..n_flavors-1, then cpu, then memory. */
 	uint32_t n_res;
 	int64_t *capacity; /* by resource, of usable nodes; GPUQ_UNLIMITED = not counted */
 
 	struct snap_builder *builder; /* until sealed */
 };
+
+/* Thousandths of a device that so much of its memory is, rounded up: 1..1000 for
+ * 0 < part <= memory. */
+static inline int32_t snap_memory_milli(int64_t part, int64_t memory)
+{
+	/* Amounts beyond 2^53 need no exactness to the byte. */
+	while (part > (INT64_C(1) << 52)) {
+		part = (part >> 1) + (part & 1);
+		memory >>= 1;
+	}
+	part = (part * SNAP_MILLI + memory - 1) / memory;
+	return part < SNAP_MILLI ? (int32_t)part : SNAP_MILLI;
+}
+
+/* Devices of which one pod of the group takes a part each: 0 = it takes whole ones. */
+static inline uint32_t snap_group_parts(const struct snap_group *g)
+{
+	if (g->mig)
+		return 0;
+	if (g->gpu_memory_bytes)
+		return g->gpus_milli <= SNAP_MILLI ? 1 : (uint32_t)(g->gpus_milli / SNAP_MILLI);
+	return g->gpus_milli % SNAP_MILLI != 0;
+}
 
 static inline uint32_t snap_cpu(const struct snapshot *s)
 {

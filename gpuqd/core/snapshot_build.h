@@ -14,7 +14,7 @@
 struct snap_builder {
 	uint32_t room_flavors, room_nodes, room_joints, room_devices, room_queues, room_shares,
 		room_licenses, room_requests, room_jobs, room_allocs, room_promises, room_users,
-		room_usages, room_reservations;
+		room_usages, room_reservations, room_profiles;
 	struct intern requests, users, wheres, joints, usages; /* keys live in `keys` */
 	struct gpuq_arena keys;
 	struct gpuq_buf blob; /* of the request being added */
@@ -40,6 +40,12 @@ int seal_permute(struct seal *w, void *table, uint32_t n, size_t size, const uin
 
 /* Of a queue and a user, by handle: the entry of their usage. SNAP_NONE: no memory. */
 uint32_t snapshot_usage(struct snapshot *s, uint32_t queue, uint32_t user);
+
+/* snapshot_devices.c: a step; then what an alloc takes of its devices, and what a node's
+ * MIG instances count as capacity. */
+int seal_devices(struct seal *w);
+void seal_take_share(struct snapshot *s, const struct snap_node *n, struct snap_alloc *a);
+int64_t seal_mig_capacity(const struct snapshot *s, uint32_t node);
 
 /* Steps of snapshot_jobs.c and snapshot_usage.c, in this order. */
 int seal_requests(struct seal *w);

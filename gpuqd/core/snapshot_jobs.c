@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "gpuqd/core/amount.h"
+#include "gpuqd/core/cost.h"
 #include "gpuqd/core/snapshot.h"
 #include "gpuqd/core/snapshot_build.h"
 
@@ -29,13 +30,13 @@ int seal_requests(struct seal *w)
 			const struct snap_group *g = &r->groups[k];
 
 			r->n_pods += g->pods_min;
-			r->gpus_milli =
-				amount_sum(r->gpus_milli, amount_times(g->gpus_milli, g->pods_min));
+			r->by_memory |= g->gpu_memory_bytes > 0 && !g->mig;
 			r->cpu_milli =
 				amount_sum(r->cpu_milli, amount_times(g->cpu_milli, g->pods_min));
 			r->memory_bytes = amount_sum(r->memory_bytes,
 						     amount_times(g->memory_bytes, g->pods_min));
 		}
+		r->gpus_milli = cost_of_request(s, r, SNAP_NONE);
 	}
 	return 0;
 }
@@ -145,7 +146,10 @@ static void take_named(struct snapshot *s, const struct snap_node *n, const stru
 		if (dev->healthy)
 			dev->free_milli = (int16_t)(dev->free_milli - a->milli);
 		dev->shares++;
-		dev->free_memory_bytes -= a->device_memory_bytes;
+		dev->free_memory_bytes -=
+			a->device_memory_bytes
+				? a->device_memory_bytes
+				: amount_times(dev->memory_bytes / SNAP_MILLI, a->milli);
 	}
 }
 
@@ -179,8 +183,10 @@ static void derive_free(struct snapshot *s)
 			dev->shares = 0;
 		}
 	}
+	for (uint32_t i = 0; i < s->n_promises; i++)
+		seal_take_share(s, &s->nodes[s->promises[i].node], &s->promises[i]);
 	for (uint32_t i = 0; i < s->n_allocs; i++) {
-		const struct snap_alloc *a = &s->allocs[i];
+		struct snap_alloc *a = &s->allocs[i];
 		const struct snap_group *g = group_of(s, a);
 		struct snap_node *n = &s->nodes[a->node];
 
@@ -190,12 +196,16 @@ static void derive_free(struct snapshot *s)
 			n->memory_free = amount_less(n->memory_free, g->memory_bytes);
 		if (n->pods != GPUQ_UNLIMITED)
 			n->pods_free--;
+		seal_take_share(s, n, a);
 		take_named(s, n, a);
+		if (g->mig)
+			s->mig_free[(size_t)a->node * s->n_profiles + g->profile] -=
+				(int32_t)(g->gpus_milli / SNAP_MILLI);
 	}
 	for (uint32_t i = 0; i < s->n_allocs; i++) {
 		const struct snap_alloc *a = &s->allocs[i];
 
-		if (a->n_devices == 0)
+		if (a->n_devices == 0 && !group_of(s, a)->mig)
 			take_some(s, &s->nodes[a->node], group_of(s, a)->gpus_milli / SNAP_MILLI);
 	}
 	for (uint32_t i = 0; i < s->n_nodes; i++)
@@ -250,7 +260,7 @@ int seal_capacity(struct seal *w)
 		return seal_no_memory(w);
 	for (uint32_t i = 0; i < s->n_nodes; i++) {
 		const struct snap_node *n = &s->nodes[i];
-		int64_t milli = -n->foreign_gpus * SNAP_MILLI;
+		int64_t milli = seal_mig_capacity(s, i) - n->foreign_gpus * SNAP_MILLI;
 
 		if (n->state != SNAP_READY)
 			continue;

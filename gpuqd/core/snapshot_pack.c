@@ -55,11 +55,14 @@ static const struct col queue_cols[] = {
 	C(preempt_min_runtime_us), C(reclaim_min_runtime_us), C(usage_micro), C(own_strict),
 	C(n_claims_hour), C(user_max_running), C(user_max_gpus_milli), C(max_running),
 	C(job_max_gpus_milli), C(budget_gpu_ms), C(budget_used_gpu_ms), C(budget_reset_us),
-	C(budget_hard),
+	C(budget_hard), C(spread),
 };
 #undef C
 #define C(m) COL(struct snap_taint, m)
 static const struct col taint_cols[] = { C(key), C(value), C(effect) };
+#undef C
+#define C(m) COL(struct snap_mig, m)
+static const struct col mig_cols[] = { C(profile), C(count), C(foreign) };
 #undef C
 #define C(m) COL(struct snap_device, m)
 static const struct col device_cols[] = { C(healthy), C(foreign_milli), C(memory_bytes) };
@@ -95,7 +98,7 @@ static const struct col job_cols[] = {
 	C(held), C(gate), C(gate_object), C(checkpoint_us), C(restart_cost_us), C(returns),
 	C(evict_last), C(evicted_us), C(evicted_for), C(n_evicted_day), C(n_moved_day),
 	C(shrunk_us), C(short_us), C(throttle),
-	C(nice), C(boost), C(eligible_us), C(grace_us), C(yield_us),
+	C(nice), C(boost), C(eligible_us), C(grace_us), C(yield_us), C(spread),
 };
 #undef C
 #define C(m) COL(struct snap_usage, m)
@@ -181,7 +184,7 @@ static void pack_node(const struct snapshot *s, const struct snap_node *n, struc
 {
 	const size_t nd = n->n_devices;
 
-	rec_array(b, 7);
+	rec_array(b, 8);
 	pack_row(b, COLS(node_cols), n);
 	pack_strs(b, (const char *const *)n->labels.keys, n->labels.n);
 	pack_strs(b, (const char *const *)n->labels.vals, n->labels.n);
@@ -189,6 +192,7 @@ static void pack_node(const struct snapshot *s, const struct snap_node *n, struc
 	PACK_ROWS(b, device_cols, s->devices + n->device_first, nd);
 	rec_bin(b, n->links ? n->links : (const uint8_t *)"", n->links ? nd * nd : 0);
 	rec_bin(b, n->numa ? n->numa : (const uint8_t *)"", n->numa ? nd : 0);
+	PACK_ROWS(b, mig_cols, n->mig, n->n_mig);
 }
 
 static void pack_terms(struct gpuq_buf *b, const struct gpuq_term *terms, uint32_t n)
@@ -505,7 +509,10 @@ static void unpack_node(struct unpack *u)
 	node.devices_in = UNPACK_ROWS(u, device_cols, struct snap_device, &node.n_devices);
 	node.links = unpack_table(u, (size_t)node.n_devices * node.n_devices);
 	node.numa = unpack_table(u, node.n_devices);
-	skip_rest(u, n, 7);
+	node.mig = UNPACK_ROWS(u, mig_cols, struct snap_mig, &node.n_mig);
+	for (uint32_t i = 0; !u->r->bad && i < node.n_mig; i++)
+		bad_unless(u, node.mig[i].profile);
+	skip_rest(u, n, 8);
 	bad_unless(u, node.name && n_keys == n_vals && node.n_devices <= SNAP_DEVICES_MAX &&
 			      (node.flavor < u->s->n_flavors || node.n_devices == 0) &&
 			      node.state >= SNAP_READY && node.state <= SNAP_DOWN);

@@ -1,4 +1,5 @@
 #include "gpuqd/core/amount.h"
+#include "gpuqd/core/cost.h"
 #include "gpuqd/core/topology.h"
 
 /* Why a gang has no place, in the numbers that decided it. Looks at one group after the
@@ -10,6 +11,9 @@ struct survey {
 	uint32_t nodes; /* how many there are */
 	uint64_t room; /* pods that would fit, up to what is asked for */
 	int64_t devices, largest; /* whole devices: in sum, on one node */
+	int64_t parts, part; /* thousandths of devices: in sum, of one device */
+	int64_t migs, mig; /* instances of the profile: in sum, on one node */
+	int64_t device_memory; /* the largest device */
 	uint64_t pods_by_devices; /* pods that would fit if only devices counted */
 	int64_t cpu, memory, pods; /* the largest of one node, among those with devices enough */
 	uint32_t first; /* the first node with room for a pod; SNAP_NONE */
@@ -43,6 +47,34 @@ static bool seen(const struct cycle *c, uint32_t node, enum view view)
 	}
 }
 
+/* What there is of devices in pieces, where pieces are asked for. */
+static void look_at_pieces(const struct cycle *c, uint32_t node, bool now, const struct need *one,
+			   uint32_t pods, struct survey *out)
+{
+	const struct snap_node *n = &c->s->nodes[node];
+	const size_t at = (size_t)node * c->s->n_profiles + one->profile;
+
+	if (one->migs) {
+		const int64_t have = larger(now ? c->mig_free[at] : c->s->mig_total[at], 0);
+
+		out->migs += have;
+		out->mig = larger(out->mig, have);
+		out->pods_by_devices += (uint64_t)(have / one->migs);
+		return;
+	}
+	for (uint32_t d = n->device_first; d < n->device_first + n->n_devices; d++) {
+		const int64_t have = now ? c->device_free[d] : SNAP_MILLI;
+
+		out->parts += larger(have, 0);
+		out->part = larger(out->part, have);
+		out->device_memory = larger(out->device_memory, c->s->devices[d].memory_bytes);
+	}
+	if (now)
+		out->pods_by_devices += device_room(c, node, one, pods);
+	else
+		out->pods_by_devices += pods;
+}
+
 static void look_at(const struct cycle *c, uint32_t node, enum view view, const struct need *one,
 		    uint32_t pods, struct survey *out)
 {
@@ -61,7 +93,10 @@ static void look_at(const struct cycle *c, uint32_t node, enum view view, const 
 	out->largest = larger(out->largest, whole);
 	if (whole < one->whole)
 		return;
-	out->pods_by_devices += one->whole ? (uint64_t)(whole / one->whole) : pods;
+	if (one->parts || one->migs)
+		look_at_pieces(c, node, now, one, pods, out);
+	else
+		out->pods_by_devices += one->whole ? (uint64_t)(whole / one->whole) : pods;
 	out->cpu = larger(out->cpu, now ? c->cpu[node] : n->cpu_milli);
 	out->memory = larger(out->memory, now ? c->memory[node] : n->memory_bytes);
 	out->pods = larger(out->pods, now ? c->pods[node] : n->pods);
@@ -115,8 +150,12 @@ static void say_shortest(const struct cycle *c, const struct snap_group *g, cons
 
 	if (v->largest < one.whole)
 		say(why, code, PLAN_GPUS, v->largest * SNAP_MILLI, g->gpus_milli, "gpus");
-	else if (one.part && v->devices == 0)
-		say(why, code, PLAN_GPUS, 0, g->gpus_milli, "gpus");
+	else if (one.part_memory > v->device_memory)
+		say(why, code, PLAN_BYTES, v->device_memory, one.part_memory, "gpu_memory");
+	else if (one.parts && v->part == 0)
+		say(why, code, PLAN_GPUS, 0, cost_of_pod(c->s, g, SNAP_NONE), "gpus");
+	else if (v->mig < one.migs)
+		say(why, code, PLAN_COUNT, v->mig, one.migs, g->mig);
 	else if (v->cpu < one.cpu)
 		say(why, code, PLAN_CPU, larger(v->cpu, 0), one.cpu, "cpu");
 	else if (v->memory < one.memory)
@@ -160,12 +199,8 @@ static bool group_never(struct cycle *c, uint32_t job, uint32_t group, uint32_t 
 	const struct snap_group *g = &r->groups[group];
 	struct survey v;
 
-	if (g->mig || g->gpu_memory_bytes > 0 ||
-	    (g->gpus_milli > SNAP_MILLI && g->gpus_milli % SNAP_MILLI != 0)) {
-		say(why, GPUQ_R_UNSATISFIABLE, PLAN_COUNT, 0, 0,
-		    g->mig                    ? g->mig
-		    : g->gpu_memory_bytes > 0 ? "gpu_memory"
-					      : "gpus");
+	if (g->gpus_milli > SNAP_MILLI && g->gpus_milli % SNAP_MILLI != 0) {
+		say(why, GPUQ_R_UNSATISFIABLE, PLAN_COUNT, 0, 0, g->mig ? g->mig : "gpus");
 		return true;
 	}
 	v = survey(c, job, group, flavor, AS_BUILT, true);
@@ -239,6 +274,29 @@ static bool devices_lack(struct cycle *c, uint32_t job, uint32_t group, uint32_t
 	return true;
 }
 
+/* The same for parts of devices and for instances. */
+static bool pieces_lack(const struct cycle *c, const struct snap_group *g, uint32_t flavor,
+			const struct survey *v, struct plan_reason *why)
+{
+	const struct need one = nodes_need(g);
+	const int64_t pod = cost_of_pod(c->s, g, flavor), all = amount_times(pod, g->pods_min);
+
+	if ((one.parts == 0 && one.migs == 0) || v->pods_by_devices >= g->pods_min)
+		return false;
+	if (one.migs && v->migs < amount_times(one.migs, g->pods_min))
+		say(why, GPUQ_R_RESOURCES, PLAN_COUNT, v->migs, amount_times(one.migs, g->pods_min),
+		    g->mig);
+	else if (one.migs)
+		say(why, GPUQ_R_FRAGMENTED, PLAN_COUNT, v->mig, one.migs, g->mig);
+	else if (v->parts < all)
+		say(why, GPUQ_R_RESOURCES, PLAN_GPUS, v->parts, all, "gpus");
+	else if (v->part < pod / one.parts)
+		say(why, GPUQ_R_FRAGMENTED, PLAN_GPUS, v->part, pod / one.parts, "gpus");
+	else
+		return false;
+	return true;
+}
+
 /* What one group lacks now. False: nothing, taken for itself. */
 static bool group_lacks(struct cycle *c, uint32_t job, uint32_t group, uint32_t flavor,
 			struct plan_reason *why)
@@ -265,6 +323,8 @@ static bool group_lacks(struct cycle *c, uint32_t job, uint32_t group, uint32_t 
 	}
 	if (v.room >= g->pods_min)
 		return no_domain(c, job, group, flavor, AS_IT_IS, GPUQ_R_FRAGMENTED, why, true);
+	if (pieces_lack(c, g, flavor, &v, why))
+		return true;
 	if (v.pods_by_devices < g->pods_min)
 		say(why, GPUQ_R_FRAGMENTED, PLAN_COUNT, (int64_t)v.pods_by_devices, g->pods_min,
 		    "pods");

@@ -6,6 +6,7 @@
 
 #include "config.h"
 #include "gpuqd/sim/outcome.h"
+#include "gpuqd/sim/packing.h"
 #include "gpuqd/sim/replay.h"
 #include "gpuqd/sim/scenario.h"
 #include "gpuqd/sim/world.h"
@@ -17,12 +18,13 @@ static const char usage[] =
 	"usage: gpuq-sim check FILE...\n"
 	"       gpuq-sim run [--json] FILE...\n"
 	"       gpuq-sim shares [--json] FILE...\n"
-	"       gpuq-sim replay FILE...\n"
+	"       " PACKING_USAGE "       gpuq-sim replay FILE...\n"
 	"       gpuq-sim --help | --version\n"
 	"\n"
 	"  check   judge what the cases of scenario files expect; the last line counts\n"
 	"  run     print what becomes of every case\n"
 	"  shares  print how every case's queues divide the cluster\n"
+	"  pack    let pods arrive on empty nodes and print what stays unallocated\n"
 	"  replay  decide again what gpuqd recorded (record_dir), and print where that differs\n"
 	"\n"
 	"A FILE of - is standard input. See gpuq-sim(1) for the form of scenario files.\n";
@@ -361,6 +363,8 @@ int main(int argc, char **argv)
 		return fputs(usage, stdout) < 0;
 	if (argc == 2 && strcmp(argv[1], "--version") == 0)
 		return printf("gpuq-sim %s\n", PACKAGE_VERSION) < 0;
+	if (argc > 1 && strcmp(argv[1], "pack") == 0)
+		return packing_main(argc, argv);
 	while (argc > 1 && v < n_verbs && strcmp(argv[1], verbs[v].name) != 0)
 		v++;
 	for (int i = 2; i < argc; i++) {

@@ -82,7 +82,7 @@ struct sc_queue {
 	int64_t weight, priority, quota_cpu, limit_cpu, quota_mem_mb, limit_mem_mb;
 	int preempt_within, reclaim, own_preempt;
 	int64_t borrow_preempt_max_priority;
-	bool reclaimable, fence, stopped;
+	bool reclaimable, fence, stopped, spread;
 	int64_t preempt_min_runtime, reclaim_min_runtime, usage;
 	int64_t budget_gpu_min, budget_used_gpu_min;
 	int64_t user_max_running, user_max_gpus, job_max_gpus, max_running;
@@ -103,6 +103,7 @@ struct sc_tasks {
 	struct gpuq_objects tolerations; /* struct sc_toleration */
 };
 
+#define SC_MIG_MAX 32 /* profiles of a node; more are refused */
 #define SC_SLICES_MAX 16 /* layers; more are refused */
 
 struct sc_slice {
@@ -130,7 +131,7 @@ enum { SC_PREEMPT_REQUEUE, SC_PREEMPT_CANCEL };
 struct sc_job {
 	const char *name, *queue, *user, *jobname;
 	int64_t priority, submit, start, walltime, min_tasks, group_size, min_groups;
-	bool preemptible, evict_last, stale, hold, exclusive;
+	bool preemptible, evict_last, stale, hold, exclusive, spread;
 	struct gpuq_strmap role_min, licences;
 	struct sc_topology topology;
 	int preempt_mode;

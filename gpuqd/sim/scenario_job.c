@@ -178,6 +178,7 @@ static const struct gpuq_field job_fields[] = {
 	NUM(sc_job, "last_checkpoint", last_checkpoint, "when it saved itself"),
 	NUM(sc_job, "restart_cost", restart_cost, "what a start takes before work goes on"),
 	BOOL(sc_job, "stale", stale, "below its minimum already"),
+	BOOL(sc_job, "spread", spread, "prefers the emptiest nodes"),
 	BOOL(sc_job, "exclusive", exclusive, "has its nodes alone"),
 	MANY(sc_job, "tasks", tasks, &tasks_schema, "what runs"),
 	MANY(sc_job, "depends", depends, &depend_schema, "all must hold"),

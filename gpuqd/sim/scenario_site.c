@@ -1,5 +1,6 @@
 #include "gpuqd/sim/scenario_table.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "gpuqd/core/snapshot.h"
@@ -142,6 +143,20 @@ static void node_defaults(void *obj)
 	n->gpu_mem_mb = 100 * 1000;
 }
 
+/* Instances of each profile: a whole number up to that of a node of seven-slice devices. */
+static bool mig_holds(const struct gpuq_strmap *mig)
+{
+	for (size_t i = 0; i < mig->n; i++) {
+		const char *s = mig->vals[i];
+		char *end;
+		const unsigned long n = strtoul(s, &end, 10);
+
+		if (*s < '0' || *s > '9' || *end || n > 7 * SNAP_DEVICES_MAX)
+			return false;
+	}
+	return mig->n <= SC_MIG_MAX;
+}
+
 static int node_check(struct gpuq_reader *r, const struct gpuq_val *v, void *obj)
 {
 	const struct sc_node *n = obj;
@@ -155,6 +170,11 @@ static int node_check(struct gpuq_reader *r, const struct gpuq_val *v, void *obj
 	if ((n->cpu != SC_ABSENT && n->cpu < 0) || (n->mem_mb != SC_ABSENT && n->mem_mb < 0) ||
 	    (n->max_pods != SC_ABSENT && n->max_pods < 0) || n->gpu_mem_mb < 0)
 		return gpuq_reader_fail(r, v, GPUQ_EINVAL, "an amount below 0");
+	if (!mig_holds(&n->mig))
+		return gpuq_reader_fail(r, v, GPUQ_EINVAL,
+					"mig: expected at most %d profiles, each with a number of "
+					"instances",
+					SC_MIG_MAX);
 	if (n->links.n && n->links.n != gpus * gpus)
 		return gpuq_reader_fail(r, v, GPUQ_EINVAL,
 					"links: expected %zu rows of as many classes", gpus);
@@ -195,6 +215,7 @@ static const struct gpuq_field queue_fields[] = {
 	NUM(sc_queue, "borrow_preempt_max_priority", borrow_preempt_max_priority, "see reclaim"),
 	BOOL(sc_queue, "reclaimable", reclaimable, "may others claim from it"),
 	BOOL(sc_queue, "fence", fence, "claims stay inside"),
+	BOOL(sc_queue, "spread", spread, "its jobs prefer the emptiest nodes"),
 	BOOL(sc_queue, "stopped", stopped, "starts nothing"),
 	NUM(sc_queue, "preempt_min_runtime", preempt_min_runtime, "protection"),
 	NUM(sc_queue, "reclaim_min_runtime", reclaim_min_runtime, "protection"),

@@ -120,7 +120,8 @@ static int make_flavors(struct world *w, struct gpuq_err *err)
 	for (size_t i = 0; i < w->c->nodes.n; i++) {
 		const char *name = nodes[i].flavor ? nodes[i].flavor : "default";
 
-		if (nodes[i].gpus > 0 && !world_knows(w->flavors, w->n_flavors, name))
+		if ((nodes[i].gpus > 0 || nodes[i].mig.n) &&
+		    !world_knows(w->flavors, w->n_flavors, name))
 			w->flavors[w->n_flavors++] = name;
 	}
 	if (w->n_flavors == 0)

@@ -13,6 +13,7 @@ static int64_t whole_units(int64_t milli, int64_t absent)
 static void add_nodes(const struct world *w, struct snapshot *s)
 {
 	struct snap_device devices[SNAP_DEVICES_MAX];
+	struct snap_mig mig[SC_MIG_MAX];
 
 	for (uint32_t i = 0; i < w->n_nodes; i++) {
 		const struct sc_node *spec = w->nodes[i].spec;
@@ -37,7 +38,13 @@ static void add_nodes(const struct world *w, struct snapshot *s)
 							   .memory_bytes = spec->gpu_mem_mb / 1000
 									   << 20 };
 		n.devices_in = devices;
-		for (uint32_t f = 0; n.n_devices && f < w->n_flavors; f++)
+		n.mig = mig;
+		for (; n.n_mig < spec->mig.n && n.n_mig < SC_MIG_MAX; n.n_mig++)
+			mig[n.n_mig] = (struct snap_mig){
+				.profile = spec->mig.keys[n.n_mig],
+				.count = (uint32_t)strtoul(spec->mig.vals[n.n_mig], NULL, 10)
+			};
+		for (uint32_t f = 0; n.n_devices + n.n_mig > 0 && f < w->n_flavors; f++)
 			if (strcmp(w->flavors[f], spec->flavor ? spec->flavor : "default") == 0)
 				n.flavor = f;
 		snapshot_add_node(s, &n);
@@ -129,6 +136,7 @@ static void add_queues(const struct world *w, struct snapshot *s)
 		q.rank = in->priority;
 		q.age = i;
 		q.stopped = in->stopped;
+		q.spread = in->spread;
 		q.reclaim = in->reclaim;
 		q.preempt_within = in->preempt_within;
 		q.fence = in->fence;
@@ -180,7 +188,8 @@ static uint32_t add_request(const struct world *w, struct snapshot *s, const str
 			.pods_min = t->groups[g].min,
 			.pods_max = t->groups[g].count,
 			.unit_pods = t->spec->min_groups != SC_ABSENT ? t->unit : 0,
-			.gpus_milli = in->gpus,
+			.gpus_milli = in->gpus == 0 && (in->mig || in->gpu_mem_mb) ? SNAP_MILLI
+										   : in->gpus,
 			.gpu_memory_bytes = in->gpu_mem_mb / 1000 << 20,
 			.cpu_milli = in->cpu / 1000,
 			.memory_bytes = in->mem_mb / 1000 << 20,
@@ -250,6 +259,7 @@ static void fill_job(struct world *w, struct snapshot *s, const struct sim_job *
 	out->preemptible = t->spec->preemptible;
 	out->attempt = j->attempt;
 	out->evict_last = t->spec->evict_last;
+	out->spread = t->spec->spread;
 	out->checkpoint_us = j->checkpoint_us;
 	out->restart_cost_us = runtime(w, t->spec->restart_cost, 0);
 	out->evicted_us = j->evicted_us;

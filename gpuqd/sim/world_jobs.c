@@ -278,10 +278,18 @@ static uint32_t devices_of(const struct world *w, uint32_t node, const struct sc
 			   int32_t *milli)
 {
 	const int64_t memory = w->nodes[node].spec->gpu_mem_mb;
-	int64_t share = spec->gpus;
+	int64_t share = spec->gpus, part;
 
-	if (share == 0 && spec->gpu_mem_mb > 0 && memory > 0)
-		share = (spec->gpu_mem_mb * SNAP_MILLI + memory - 1) / memory;
+	*milli = 0;
+	if (spec->mig)
+		return 0;
+	if (spec->gpu_mem_mb > 0 && memory > 0) {
+		part = (spec->gpu_mem_mb * SNAP_MILLI + memory - 1) / memory;
+		if (share % SNAP_MILLI > part)
+			part = share % SNAP_MILLI;
+		*milli = part <= SNAP_MILLI ? (int32_t)part : SNAP_MILLI + 1;
+		return share <= SNAP_MILLI ? 1 : (uint32_t)(share / SNAP_MILLI);
+	}
 	if (share > 0 && share < SNAP_MILLI) {
 		*milli = (int32_t)share;
 		return 1;

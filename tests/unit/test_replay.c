@@ -195,10 +195,10 @@ Test(replay, every_field_is_written)
 	} rows[] = {
 		{ "config_cols", sizeof(struct snap_config), 192 },
 		{ "queue_cols", sizeof(struct snap_queue), 176 },
-		{ "node_cols", sizeof(struct snap_node), 184 },
+		{ "node_cols", sizeof(struct snap_node), 216 },
 		{ "device_cols", sizeof(struct snap_device), 24 },
 		{ "group_cols", sizeof(struct snap_group), 168 },
-		{ "request_cols", sizeof(struct snap_request), 112 },
+		{ "request_cols", sizeof(struct snap_request), 120 },
 		{ "job_cols", sizeof(struct snap_job), 256 },
 		{ "alloc_cols", sizeof(struct snap_alloc), 48 },
 		{ "flavor_cols", sizeof(struct snap_flavor), 32 },

@@ -1,0 +1,72 @@
+#include "gpuqd/core/cost.h"
+
+#include <string.h>
+
+#include "gpuqd/core/amount.h"
+
+/* Devices with four compute slices. All others are taken to have seven. */
+static const struct {
+	const char *profile;
+	int64_t milli;
+} quarters[] = {
+	{ "1g.6gb", 250 },     { "1g.6gb+me", 250 }, { "2g.12gb", 500 },
+	{ "2g.12gb+me", 500 }, { "4g.24gb", 1000 },
+};
+
+int64_t cost_of_profile(const char *profile)
+{
+	int64_t slices = 0;
+	const char *p = profile;
+
+	for (size_t i = 0; i < sizeof(quarters) / sizeof(quarters[0]); i++)
+		if (strcmp(quarters[i].profile, profile) == 0)
+			return quarters[i].milli;
+	while (*p >= '0' && *p <= '9' && slices < 100)
+		slices = slices * 10 + (*p++ - '0');
+	/* 1g.10gb; 1c.3g.20gb is one of the three slices of another. */
+	if (slices < 1 || slices > 7 || (*p != 'g' && *p != 'c'))
+		return SNAP_MILLI;
+	return (slices * SNAP_MILLI + 6) / 7;
+}
+
+int64_t cost_of_pod(const struct snapshot *s, const struct snap_group *g, uint32_t flavor)
+{
+	int64_t part = g->gpus_milli % SNAP_MILLI, memory = 0;
+
+	if (g->mig)
+		return amount_times(cost_of_profile(g->mig), g->gpus_milli / SNAP_MILLI);
+	if (g->gpu_memory_bytes == 0)
+		return g->gpus_milli;
+	for (uint32_t f = 0; f < s->n_flavors; f++) {
+		const int64_t m = s->flavors[f].device_memory_bytes;
+
+		if ((flavor == SNAP_NONE || f == flavor) && m > 0 && (memory == 0 || m < memory))
+			memory = m;
+	}
+	/* Where it is larger than a device, it fits nowhere. */
+	if (memory == 0 || g->gpu_memory_bytes > memory)
+		part = SNAP_MILLI;
+	else if (snap_memory_milli(g->gpu_memory_bytes, memory) > part)
+		part = snap_memory_milli(g->gpu_memory_bytes, memory);
+	return amount_times(part, snap_group_parts(g));
+}
+
+int64_t cost_of_request(const struct snapshot *s, const struct snap_request *r, uint32_t flavor)
+{
+	int64_t sum = 0;
+
+	for (uint32_t g = 0; g < r->n_groups; g++)
+		sum = amount_sum(sum, amount_times(cost_of_pod(s, &r->groups[g], flavor),
+						   r->groups[g].pods_min));
+	return sum;
+}
+
+int64_t cost_of_alloc(const struct snapshot *s, const struct snap_alloc *a)
+{
+	const struct snap_request *r = &s->requests[s->jobs[a->job].request];
+	const struct snap_group *g = &r->groups[a->group < r->n_groups ? a->group : 0];
+
+	if (!g->mig && g->gpu_memory_bytes && a->n_devices)
+		return (int64_t)a->n_devices * a->milli;
+	return cost_of_pod(s, g, s->nodes[a->node].flavor);
+}

@@ -1,0 +1,27 @@
+/* cost.h - what quotas count for shares of devices and for MIG instances
+ *
+ * Owns     the table of MIG profiles whose devices are not cut into sevenths.
+ * Touches  memory only.
+ * Used by  snapshot sealing, ledger.c.
+ */
+#ifndef GPUQD_CORE_COST_H
+#define GPUQD_CORE_COST_H
+
+#include "gpuqd/core/snapshot.h"
+
+/* Thousandths of a device that one instance of a MIG profile counts: its compute slices
+ * of seven (four on devices that have four), rounded up; 1000 for a name that is no
+ * profile. */
+int64_t cost_of_profile(const char *profile);
+
+/* Thousandths of devices that one pod of the group counts on a flavor (SNAP_NONE: at most,
+ * over all flavors). */
+int64_t cost_of_pod(const struct snapshot *s, const struct snap_group *g, uint32_t flavor);
+
+/* The same for the minimum of all groups of a request. */
+int64_t cost_of_request(const struct snapshot *s, const struct snap_request *r, uint32_t flavor);
+
+/* What a pod that holds something counts: what it holds, where that is known. */
+int64_t cost_of_alloc(const struct snapshot *s, const struct snap_alloc *a);
+
+#endif

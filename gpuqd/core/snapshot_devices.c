@@ -1,0 +1,73 @@
+#include "gpuqd/core/cost.h"
+#include "gpuqd/core/snapshot.h"
+#include "gpuqd/core/snapshot_build.h"
+
+/* Sealing: the memory of devices, and instances of MIG profiles. */
+
+static void lower(int64_t *to, int64_t memory)
+{
+	if (memory > 0 && (*to == 0 || memory < *to))
+		*to = memory;
+}
+
+int seal_devices(struct seal *w)
+{
+	struct snapshot *s = w->s;
+	const size_t cells = (size_t)s->n_nodes * s->n_profiles;
+
+	s->mig_total = gpuq_arena_calloc(&s->arena, cells, sizeof(*s->mig_total));
+	s->mig_free = gpuq_arena_calloc(&s->arena, cells, sizeof(*s->mig_free));
+	if (!s->mig_total || !s->mig_free)
+		return seal_no_memory(w);
+	for (uint32_t i = 0; i < s->n_nodes; i++) {
+		struct snap_node *n = &s->nodes[i];
+		int64_t memory = 0;
+
+		for (uint32_t d = 0; d < n->n_devices; d++)
+			if (s->devices[n->device_first + d].healthy)
+				lower(&memory, s->devices[n->device_first + d].memory_bytes);
+		n->device_memory_bytes = memory;
+		if (n->flavor != SNAP_NONE && n->state == SNAP_READY)
+			lower(&s->flavors[n->flavor].device_memory_bytes, memory);
+		for (uint32_t m = 0; m < n->n_mig; m++) {
+			const size_t at = (size_t)i * s->n_profiles + n->mig[m].profile_ix;
+
+			s->mig_total[at] += (int32_t)n->mig[m].count;
+			s->mig_free[at] += (int32_t)n->mig[m].count - (int32_t)n->mig[m].foreign;
+		}
+	}
+	return 0;
+}
+
+void seal_take_share(struct snapshot *s, const struct snap_node *n, struct snap_alloc *a)
+{
+	/* What it was given of the device's memory may be more than its thousandths say:
+	 * the larger of both is gone. */
+	for (uint32_t k = 0; k < a->n_devices; k++) {
+		const struct snap_device *dev;
+
+		if (a->devices[k] >= n->n_devices || a->device_memory_bytes <= 0)
+			continue;
+		dev = &s->devices[n->device_first + a->devices[k]];
+		if (dev->memory_bytes > 0) {
+			const int32_t milli = a->device_memory_bytes >= dev->memory_bytes
+						      ? SNAP_MILLI
+						      : snap_memory_milli(a->device_memory_bytes,
+									  dev->memory_bytes);
+
+			a->milli = milli > a->milli ? milli : a->milli;
+		}
+	}
+}
+
+int64_t seal_mig_capacity(const struct snapshot *s, uint32_t node)
+{
+	const struct snap_node *n = &s->nodes[node];
+	int64_t milli = 0;
+
+	for (uint32_t m = 0; m < n->n_mig; m++)
+		if (n->mig[m].count > n->mig[m].foreign)
+			milli += cost_of_profile(n->mig[m].profile) *
+				 (n->mig[m].count - n->mig[m].foreign);
+	return milli;
+}
