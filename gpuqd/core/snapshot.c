@@ -93,6 +93,7 @@ void snap_group_from_spec(const struct gpuq_group *g, struct snap_group *out)
 		.pods_max = (uint32_t)g->pods_max,
 		.gpus_milli = g->gpus_milli,
 		.gpu_memory_bytes = g->gpu_memory_bytes,
+		.gpu_part_milli = g->gpu_cores < 100 ? (int32_t)g->gpu_cores * 10 : 0,
 		.cpu_milli = g->cpu_milli,
 		.memory_bytes = g->memory_bytes,
 		.mig = g->mig,
@@ -544,6 +545,7 @@ static void blob_request(struct gpuq_buf *b, const struct snap_request *r)
 		blob_int(b, g->unit_pods);
 		blob_int(b, g->gpus_milli);
 		blob_int(b, g->gpu_memory_bytes);
+		blob_int(b, g->gpu_part_milli);
 		blob_int(b, g->cpu_milli);
 		blob_int(b, g->memory_bytes);
 		blob_str(b, g->mig);

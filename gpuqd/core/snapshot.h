@@ -225,7 +225,9 @@ struct snap_usage {
 struct snap_group {
 	const char *name;
 	uint32_t pods_min, pods_max;
-	int64_t gpus_milli, gpu_memory_bytes;
+	int64_t gpus_milli;
+	int64_t gpu_memory_bytes; /* of each device: a share of it; 0 = not asked */
+	int32_t gpu_part_milli; /* the same in thousandths, 1..999; 0 = not asked */
 	int64_t cpu_milli, memory_bytes;
 	const char *mig; /* profile; gpus_milli then counts instances. NULL = devices */
 	uint32_t profile; /* set when added: into snapshot.profiles, SNAP_NONE without mig */
@@ -422,7 +424,7 @@ static inline uint32_t snap_group_parts(const struct snap_group *g)
 {
 	if (g->mig)
 		return 0;
-	if (g->gpu_memory_bytes)
+	if (g->gpu_memory_bytes || g->gpu_part_milli)
 		return g->gpus_milli <= SNAP_MILLI ? 1 : (uint32_t)(g->gpus_milli / SNAP_MILLI);
 	return g->gpus_milli % SNAP_MILLI != 0;
 }
