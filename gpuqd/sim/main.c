@@ -7,6 +7,7 @@
 #include "config.h"
 #include "gpuqd/sim/outcome.h"
 #include "gpuqd/sim/scenario.h"
+#include "gpuqd/sim/trace.h"
 #include "gpuqd/sim/world.h"
 
 #define FILE_BYTES_MAX (64u << 20)
@@ -15,11 +16,13 @@ static const char usage[] =
 	"usage: gpuq-sim check FILE...\n"
 	"       gpuq-sim run [--json] FILE...\n"
 	"       gpuq-sim shares [--json] FILE...\n"
+	"       gpuq-sim trace [OPTION...] FILE.csv\n"
 	"       gpuq-sim --help | --version\n"
 	"\n"
 	"  check   judge what the cases of scenario files expect; the last line counts\n"
 	"  run     print what becomes of every case\n"
 	"  shares  print how every case's queues divide the cluster\n"
+	"  trace   replay a trace of jobs; see gpuq-sim trace --help\n"
 	"\n"
 	"A FILE of - is standard input. See gpuq-sim(1) for the form of scenario files.\n";
 
@@ -336,6 +339,8 @@ int main(int argc, char **argv)
 		return fputs(usage, stdout) < 0;
 	if (argc == 2 && strcmp(argv[1], "--version") == 0)
 		return printf("gpuq-sim %s\n", PACKAGE_VERSION) < 0;
+	if (argc > 1 && strcmp(argv[1], "trace") == 0)
+		return trace_main(argc - 1, argv + 1);
 	while (argc > 1 && v < n_verbs && strcmp(argv[1], verbs[v].name) != 0)
 		v++;
 	for (int i = 2; i < argc; i++) {
