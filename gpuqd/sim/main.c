@@ -10,6 +10,7 @@
 #include "gpuqd/sim/packing.h"
 #include "gpuqd/sim/replay.h"
 #include "gpuqd/sim/scenario.h"
+#include "gpuqd/sim/trace.h"
 #include "gpuqd/sim/world.h"
 
 #define FILE_BYTES_MAX (64u << 20)
@@ -20,6 +21,7 @@ static const char usage[] =
 	"       gpuq-sim run [--json] [--estimate] FILE...\n"
 	"       gpuq-sim shares [--json] FILE...\n"
 	"       " PACKING_USAGE "       gpuq-sim replay FILE...\n"
+	"       gpuq-sim trace [OPTION...] FILE.csv\n"
 	"       gpuq-sim --help | --version\n"
 	"\n"
 	"  check   judge what the cases of scenario files expect; the last line counts\n"
@@ -27,6 +29,7 @@ static const char usage[] =
 	"  shares  print how every case's queues divide the cluster, and whose users come first\n"
 	"  pack    let pods arrive on empty nodes and print what stays unallocated\n"
 	"  replay  decide again what gpuqd recorded (record_dir), and print where that differs\n"
+	"  trace   replay a trace of jobs; see gpuq-sim trace --help\n"
 	"\n"
 	"A FILE of - is standard input. See gpuq-sim(1) for the form of scenario files.\n";
 
@@ -405,6 +408,8 @@ int main(int argc, char **argv)
 		return printf("gpuq-sim %s\n", PACKAGE_VERSION) < 0;
 	if (argc > 1 && strcmp(argv[1], "pack") == 0)
 		return packing_main(argc, argv);
+	if (argc > 1 && strcmp(argv[1], "trace") == 0)
+		return trace_main(argc - 1, argv + 1);
 	while (argc > 1 && v < n_verbs && strcmp(argv[1], verbs[v].name) != 0)
 		v++;
 	for (int i = 2; i < argc; i++) {
