@@ -230,6 +230,10 @@ static bool larger_share(const struct cycle *c, const struct claim *k, uint32_t 
 			continue;
 		if (held_a <= c->fair[a * n_res + res])
 			continue;
+		/* Where neither is due anything the amounts are compared. */
+		if (c->fair[a * n_res + res] == 0 && c->fair[b * n_res + res] == 0 &&
+		    held_a > held_b)
+			return true;
 		if ((__int128)held_a * c->fair[b * n_res + res] >
 		    (__int128)held_b * c->fair[a * n_res + res])
 			return true;

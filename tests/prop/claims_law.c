@@ -354,6 +354,8 @@ static bool in_order(const struct law *law, int x, int y)
 	const int64_t fx = law->w->fair[x][law->flavor], fy = law->w->fair[y][law->flavor];
 	const int64_t ax = held_finally(law, x) + law->need, ay = held_finally(law, y);
 
+	if (fx == 0 && fy == 0)
+		return ax <= ay;
 	return ax <= fx || ay * fx >= ax * fy;
 }
 
