@@ -13,6 +13,7 @@
 #include "libgpuq/units.h"
 #include "libgpuq/yaml.h"
 
+#define RECORD_BYTES_MIN (INT64_C(1) << 20)
 #define SYSTEM_FILE "/etc/gpuq/gpuqd.yaml"
 #define IN_CLUSTER_TOKEN "/var/run/secrets/kubernetes.io/serviceaccount/token"
 
@@ -79,6 +80,8 @@ static const struct gpuq_field fields[] = {
 	F("finished_pod_keep", GPUQ_K_DURATION, finished_pod_keep_us, .doc = "how long finished pods stay, for their logs"),
 	F("start_timeout", GPUQ_K_DURATION, start_timeout_us, .doc = "a job that was placed must run within; 0: for ever"),
 	F("creates_per_second", GPUQ_K_INT, creates_per_s, .min = 0, .max = 1000000, .doc = "pods created per second at most; 0: no limit"),
+	F("record_dir", GPUQ_K_STR, record_dir, .doc = "record every scheduling cycle there, for gpuq-sim replay"),
+	F("record_size", GPUQ_K_BYTES, record_bytes, .doc = "how much is kept there; the oldest is forgotten"),
 	F("map_size", GPUQ_K_BYTES, map_bytes, .doc = "largest size of the database (address space)"),
 	F("unsafe_fs", GPUQ_K_BOOL, unsafe_fs, .doc = "allow a network or overlay filesystem for state"),
 	F("priority_weights", GPUQ_K_OBJECT, policy.weights, .sub = &weights_schema, .doc = "what a job's place in its queue is made of: age, fairshare, size, qos, max_age"),
@@ -97,6 +100,7 @@ static void defaults(void *obj)
 	c->finished_pod_keep_us = -1;
 	c->start_timeout_us = 600 * GPUQ_US_PER_S;
 	c->log_level = "info";
+	c->record_bytes = INT64_C(256) << 20;
 }
 
 static int check(struct gpuq_reader *r, const struct gpuq_val *v, void *obj)
@@ -106,6 +110,9 @@ static int check(struct gpuq_reader *r, const struct gpuq_val *v, void *obj)
 	if (log_level_parse(c->log_level) < 0)
 		return gpuq_reader_fail(r, gpuq_get(v, "log_level"), GPUQ_EINVAL,
 					"expected err, warn, notice, info or debug");
+	if (c->record_bytes < RECORD_BYTES_MIN)
+		return gpuq_reader_fail(r, gpuq_get(v, "record_size"), GPUQ_EINVAL,
+					"expected 1Mi or more");
 	if (c->policy.usage_k_milli < 0 || c->policy.usage_k_milli > 1000000)
 		return gpuq_reader_fail(r, gpuq_get(v, "usage_k"), GPUQ_EINVAL,
 					"expected a number from 0 to 1000");
@@ -137,6 +144,8 @@ static const struct {
 	{ "gpus", "N", "gpus", "devices of the local cluster (default: ask the driver)" },
 	{ "site", "FILE", "site", "apply a site file at the first start of an empty store" },
 	{ "log-level", "LEVEL", "log_level", "err, warn, notice, info or debug" },
+	{ "record", "DIR", "record_dir",
+	  "record every scheduling cycle in DIR, for gpuq-sim replay" },
 	{ "unsafe-fs", NULL, "unsafe_fs", "allow a network or overlay filesystem for --state" },
 	{ "check", NULL, NULL, "check the configuration and the site file, and exit" },
 	{ "print-config", NULL, NULL, "print all settings, and exit" },
@@ -270,8 +279,9 @@ int config_read(struct config *c, int argc, char **argv, struct gpuq_err *err)
 	opterr = 0;
 	optind = 1;
 	while ((o = getopt_long(argc, argv, ":h", longs, &ix)) != -1) {
-		if (o == 'h')
-			o = 256 + 13;
+		for (int i = 0; o == 'h' && i < N_OPTIONS; i++)
+			if (strcmp(options[i].name, "help") == 0)
+				o = 256 + i;
 		if (o < 256)
 			return gpuq_fail(err, GPUQ_EINVAL, "%s %s: see gpuqd --help",
 					 o == ':' ? "an argument is missing to" : "unknown option",

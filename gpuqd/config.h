@@ -35,6 +35,8 @@ struct config {
 	int64_t finished_pod_keep_us; /* -1 = the cluster's default */
 	int64_t start_timeout_us;
 	int64_t creates_per_s;
+	const char *record_dir; /* NULL = cycles are not recorded */
+	int64_t record_bytes;
 	int64_t map_bytes;
 	bool unsafe_fs;
 	struct policy policy;

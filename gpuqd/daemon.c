@@ -19,6 +19,7 @@
 #include "gpuqd/base/log.h"
 #include "gpuqd/base/loop.h"
 #include "gpuqd/base/sdnotify.h"
+#include "gpuqd/base/spool.h"
 #include "gpuqd/cluster/cluster.h"
 #include "gpuqd/core/model.h"
 #include "gpuqd/flow/dispatch.h"
@@ -46,6 +47,7 @@ struct daemon {
 	struct model *model;
 	struct journal *journal;
 	struct schedule *schedule;
+	struct spool *cycles; /* NULL = they are not recorded */
 	struct dispatch *dispatch;
 	struct reconcile *reconcile;
 	struct cluster *cluster;
@@ -429,6 +431,11 @@ static int build(struct daemon *d, struct gpuq_err *err)
 		rc = journal_new(d->loop, d->store, d->model, &jo, &d->journal, err);
 	if (rc == 0)
 		rc = schedule_new(d->journal, &d->schedule, err);
+	if (rc == 0 && d->config->record_dir)
+		rc = spool_open(d->config->record_dir, "cycles", d->config->record_bytes,
+				&d->cycles, err);
+	if (rc == 0)
+		schedule_record(d->schedule, d->cycles);
 	if (rc == 0)
 		rc = dispatch_new(d->journal, &dopts, &d->dispatch, err);
 	if (rc == 0)
@@ -477,6 +484,7 @@ static void teardown(struct daemon *d)
 	reconcile_free(d->reconcile);
 	dispatch_free(d->dispatch);
 	schedule_free(d->schedule);
+	spool_close(d->cycles);
 	journal_free(d->journal);
 	store_close(d->store);
 	model_free(d->model);

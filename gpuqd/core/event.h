@@ -28,6 +28,9 @@
 	X(JOB_NOMINATED, "job.nominated", true)                                                    \
 	X(JOB_PLACED, "job.placed", true)                                                          \
 	X(JOB_EVICT_ASKED, "job.evict_asked", true)                                                \
+	X(JOB_SHRINK_ASKED, "job.shrink_asked", true)                                              \
+	X(JOB_GROWN, "job.grown", true)                                                            \
+	X(JOB_RENOUNCED, "job.renounced", true)                                                    \
 	X(JOB_REQUEUED, "job.requeued", true)                                                      \
 	X(JOB_ENDED, "job.ended", true)                                                            \
 	X(POD_CREATED, "pod.created", true)                                                        \
@@ -119,12 +122,31 @@ struct event {
 			const char *flavor;
 			const struct placed_pod *pods; /* in order of pod index */
 			uint32_t n_pods;
+			int64_t yield_us; /* its places are somebody else's from then on; 0 = never */
 		} placed; /* of an array: job.index is the element, split off here */
+		/* Places that are its own from now on, though others may still stand on them.
+		 * Stored with the evictions that make room there. A later one takes the place
+		 * of an earlier one. JOB_RENOUNCED (nothing more) gives them up. */
+		struct {
+			const char *flavor;
+			const struct placed_pod *pods;
+			uint32_t n_pods;
+			const struct job_key *victims; /* who leaves for it; may be none */
+			uint32_t n_victims;
+		} nominated; /* of an array: job.index is the element, split off here */
 		struct {
 			enum gpuq_cause cause;
-			const char *by, *rule; /* "" none */
-			int64_t grace_us;
-		} evict;
+			const char *by, *rule; /* "" none; by: the job that it leaves for */
+			const char *by_queue; /* whose job that is; NULL or "" none */
+			int64_t grace_us; /* at most; -1 = what the job asked for */
+			/* JOB_SHRINK_ASKED: pod indexes of the attempt that leave, ascending */
+			const uint32_t *pods;
+			uint32_t n_pods;
+		} evict; /* and of JOB_SHRINK_ASKED */
+		struct {
+			const struct placed_pod *pods;
+			uint32_t n_pods;
+		} grown; /* pods with new indexes join the attempt */
 		struct {
 			enum gpuq_cause cause;
 			bool counts; /* uses up one of the owner's retries */

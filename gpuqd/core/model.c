@@ -125,6 +125,9 @@ int model_apply(struct model *m, const struct event *ev, struct gpuq_err *err)
 	case EV_JOB_NOMINATED:
 	case EV_JOB_PLACED:
 	case EV_JOB_EVICT_ASKED:
+	case EV_JOB_SHRINK_ASKED:
+	case EV_JOB_GROWN:
+	case EV_JOB_RENOUNCED:
 	case EV_JOB_REQUEUED:
 	case EV_JOB_ENDED:
 	case EV_JOB_REASONS:

@@ -64,7 +64,25 @@ struct dep {
 struct eviction {
 	int64_t at_us;
 	enum gpuq_cause cause;
-	const char *rule, *by; /* interned */
+	const char *rule, *by, *by_queue; /* interned */
+};
+
+/* Places that a job owns although others may still stand on them: from the signal to
+ * those until it starts there. */
+struct promised_pod {
+	uint32_t group, group_index;
+	const char *node; /* interned; it may be gone */
+	int64_t gpus_milli; /* of all its devices */
+	uint32_t n_devices;
+	uint16_t *devices;
+};
+
+struct promise {
+	int64_t at_us;
+	const char *flavor; /* interned */
+	struct promised_pod *pods; /* by index */
+	struct job_key *victims;
+	uint32_t n_pods, n_victims;
 };
 
 struct array {
@@ -90,6 +108,9 @@ struct pod {
 	enum pod_fault fault;
 	bool dirty;
 	bool leaving; /* told to leave, by us or by others; not stored */
+	/* The attempt goes on without it, whatever becomes of it: an elastic job that shrank,
+	 * or lost it. */
+	bool dropped;
 	bool asked; /* its creation was asked for by this process; not stored */
 	bool forgotten; /* the cluster was told that it may go; not stored */
 	uint32_t seen; /* list generation in which the cluster last named it; not stored */
@@ -101,6 +122,13 @@ struct pod {
 	uint32_t n_devices;
 	uint16_t devices[];
 };
+
+/* A node that failed a job of late. */
+struct avoided {
+	const char *node; /* interned */
+	int64_t until_us;
+};
+#define JOB_AVOIDS_MAX 4
 
 struct job {
 	UT_hash_handle hh;
@@ -114,6 +142,7 @@ struct job {
 	enum gpuq_job_state state;
 	uint32_t uid, gid;
 	uint32_t attempt, n_retries; /* attempts so far beyond the first; retries used up */
+	uint32_t n_indexes; /* pod indexes that this attempt has used */
 	char *name;
 	const char *user, *account, *qos, *flavor; /* interned; account, flavor may be "" */
 	struct queue *queue;
@@ -124,6 +153,7 @@ struct job {
 	uint32_t n_deps;
 	struct eviction *evictions;
 	uint32_t n_evictions;
+	struct promise *promise; /* NULL = none */
 	struct pod *pods; /* all that are not gone, and those of the last attempt */
 	int64_t submit_us, eligible_us, begin_us, deadline_us, time_limit_us;
 	int64_t start_us, end_us; /* of the last attempt: all its pods ran; 0 = not yet */
@@ -131,7 +161,14 @@ struct job {
 	int64_t nice, priority;
 	int64_t gpu_us; /* device-microseconds of ended pods */
 	int64_t not_before_us; /* after a requeue */
+	int64_t yield_us; /* of the attempt: when its places are somebody else's; 0 = never */
+	int64_t grace_us; /* that it asked for, from being evicted to the kill; 0 = nothing */
+	int64_t checkpoint_every_us; /* that often it saves itself; 0 = nobody said */
+	int64_t shrunk_us; /* when this attempt last lost pods; 0 = never */
+	int64_t short_us; /* since when it has fewer pods than its minimum; 0 = it has them */
 	int64_t planned_us; /* estimated start; not stored */
+	struct avoided avoid[JOB_AVOIDS_MAX]; /* oldest first; not stored */
+	uint32_t n_avoid;
 	struct blocked
 		*blocked; /* from outside the core (NamespaceQuota); NULL = not; not stored */
 	/* How this attempt is going to end, once that is known. */
@@ -233,6 +270,7 @@ struct model {
 	struct str *strs;
 	struct batch direct; /* records that no object stands for any more */
 	uint32_t n_jobs_by_state[N_GPUQ_JOB_STATES];
+	uint32_t n_promises; /* jobs that have one */
 	uint64_t n_events, n_audit;
 };
 
@@ -287,6 +325,12 @@ bool job_is_live(const struct job *j); /* has an attempt under way */
 bool pod_takes(const struct pod *p); /* its devices, cpu and memory are not free */
 uint32_t job_pods(const struct job *j); /* pods of one start */
 int64_t job_gpus_milli(const struct job *j); /* devices of one start */
+bool job_is_elastic(const struct job *j); /* a group of it has more pods at most than at least */
+/* The system, not its owner, told it to leave: it is tried again at once. */
+bool cause_is_eviction(enum gpuq_cause c);
+/* Those that still take room where the job is promised to start. */
+uint32_t job_victims_left(const struct model *m, const struct job *j);
+bool job_victim_left(const struct model *m, const struct job *j, struct job_key *first);
 bool job_waits_for_deps(const struct job *j, int64_t now_us, bool *never);
 enum gpuq_node_state node_state(const struct node *n);
 /* The job whose outcome `on` asks for; used when a dependency ends or is gone. */

@@ -21,6 +21,24 @@ void job_free(struct model *m, struct job *j); /* out of the model; its pods wit
 void job_note_started(struct model *m, struct job *j, int64_t at_us);
 /* Ended, and none of its pods is left: history, and out of memory. True if so. */
 bool job_archive_if_done(struct model *m, struct job *j);
+/* model_claim.c: what the scheduler takes from one job for another. */
+int model_apply_claim(struct model *m, struct job *j, const struct event *ev, struct gpuq_err *err);
+void job_leave(struct model *m, struct job *j, enum gpuq_cause cause, enum gpuq_job_state outcome,
+	       int64_t at_us, int64_t grace_us, int signal);
+void note_eviction(struct model *m, struct job *j, enum gpuq_cause cause, const char *rule,
+		   const char *by, const char *by_queue, int64_t at_us);
+void job_set_promise(struct model *m, struct job *j, struct promise *p); /* takes it; NULL = none */
+struct promise *promise_new(uint32_t n_pods, uint32_t n_victims);
+int64_t promise_milli(const struct promise *p); /* devices; NULL = none */
+void promise_count(struct model *m, const struct job *j); /* of one that was loaded */
+/* Could every pod of this stand where it says? */
+int placed_check(const struct model *m, const struct job *j, const struct placed_pod *pods,
+		 uint32_t n, struct gpuq_err *err);
+struct pod *placed_add(struct model *m, struct job *j, const struct placed_pod *pp, int64_t at_us);
+/* All that are left of its pods run: it runs. */
+void job_start_if_all_run(struct model *m, struct job *j, int64_t at_us);
+/* A pod of an elastic job is lost and the rest goes on without it. False: it cannot. */
+bool job_goes_on_without(struct model *m, struct job *j, struct pod *lost, int64_t at_us);
 /* An element of an array as a job of its own; NULL when it is not waiting. */
 struct job *array_split(struct model *m, struct job *master, int32_t index);
 /* An element ended: the master's counters, and its own end. */
@@ -52,6 +70,7 @@ void usage_pod_ended(struct model *m, const struct pod *p, int64_t counted_us, i
 void usage_site_changed(struct model *m, int64_t now_us); /* budgets came or went */
 struct account *account_get(struct model *m, const unsigned char *bytes, size_t n);
 void accounts_collect(struct model *m, struct batch *out); /* those that changed */
+void accounts_expire(struct model *m, int64_t now_us); /* what has faded to nothing */
 void accounts_free(struct model *m);
 
 void record_job(struct model *m, const struct job *j, struct batch *out);

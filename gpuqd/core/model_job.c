@@ -93,6 +93,7 @@ void job_free(struct model *m, struct job *j)
 {
 	struct pod *p, *pt;
 
+	job_set_promise(m, j, NULL);
 	DL_FOREACH_SAFE2(j->pods, p, pt, job_next) pod_free(m, p);
 	if (j->dirty)
 		DL_DELETE2(m->dirty_jobs, j, dirty_prev, dirty_next);
@@ -288,6 +289,8 @@ struct job *array_split(struct model *m, struct job *master, int32_t index)
 	j->held_admin = master->held_admin;
 	j->depends_any = master->depends_any;
 	j->kill_on_invalid_dep = master->kill_on_invalid_dep;
+	j->checkpoint_every_us = master->checkpoint_every_us;
+	j->grace_us = master->grace_us;
 	j->retry = master->retry;
 	j->retry.exits = NULL;
 	if (master->retry.n_exits) {
@@ -391,6 +394,7 @@ static int apply_ended(struct model *m, struct job *j, const struct event *ev, s
 		return 0;
 	}
 	j->end_us = ev->at_us;
+	job_set_promise(m, j, NULL);
 	j->exit_code = ev->ended.exit_code;
 	set_message(j, ev->ended.message);
 	job_set_reasons(m, j, NULL, 0, ev->at_us);
@@ -488,6 +492,8 @@ static int apply_submitted(struct model *m, const struct event *ev, struct gpuq_
 	j->held_user = spec->hold;
 	j->depends_any = spec->depends_any;
 	j->kill_on_invalid_dep = spec->kill_on_invalid_dep;
+	j->checkpoint_every_us = spec->checkpoint.interval_us;
+	j->grace_us = spec->checkpoint.grace_us ? spec->checkpoint.grace_us : spec->grace_us;
 	j->retry = spec->retry;
 	j->retry.exits = NULL;
 	if (spec->retry.n_exits) {
@@ -565,18 +571,42 @@ static void expire_keys(struct model *m, int64_t at_us)
 
 /* ---- placing and leaving ---- */
 
+int placed_check(const struct model *m, const struct job *j, const struct placed_pod *pods,
+		 uint32_t n, struct gpuq_err *err)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (!node_find(m, pods[i].node) || pods[i].group >= j->request->spec.n_groups)
+			return gpuq_fail(err, GPUQ_ENOENT, "no node is named %s", pods[i].node);
+	return 0;
+}
+
+struct pod *placed_add(struct model *m, struct job *j, const struct placed_pod *pp, int64_t at_us)
+{
+	const struct gpuq_group *g = &j->request->spec.groups[pp->group];
+	struct pod *p = pod_add(m, j, node_find(m, pp->node), pp->n_devices);
+
+	p->attempt = j->attempt;
+	p->index = j->n_indexes++;
+	p->group = pp->group;
+	p->group_index = pp->group_index;
+	p->placed_us = at_us;
+	p->cpu_milli = g->cpu_milli;
+	p->memory_bytes = g->memory_bytes;
+	p->gpus_milli = pp->gpus_milli;
+	if (pp->n_devices)
+		memcpy(p->devices, pp->devices, pp->n_devices * sizeof(*p->devices));
+	j->queue->allocated_milli += p->gpus_milli;
+	return p;
+}
+
 static int apply_placed(struct model *m, struct job *j, const struct event *ev,
 			struct gpuq_err *err)
 {
-	const struct gpuq_spec *spec;
+	int rc = placed_check(m, j ? j : job_find(m, (struct job_key){ ev->job.id, -1 }),
+			      ev->placed.pods, ev->placed.n_pods, err);
 
-	for (uint32_t i = 0; i < ev->placed.n_pods; i++)
-		if (!node_find(m, ev->placed.pods[i].node) ||
-		    ev->placed.pods[i].group >=
-			    (j ? j : job_find(m, (struct job_key){ ev->job.id, -1 }))
-				    ->request->spec.n_groups)
-			return gpuq_fail(err, GPUQ_ENOENT, "no node is named %s",
-					 ev->placed.pods[i].node);
+	if (rc < 0)
+		return rc;
 	if (!j) {
 		struct job *master = job_find(m, (struct job_key){ ev->job.id, -1 });
 
@@ -590,7 +620,6 @@ static int apply_placed(struct model *m, struct job *j, const struct event *ev,
 	if (j->started_once)
 		j->attempt++;
 	j->started_once = true;
-	spec = &j->request->spec;
 	free(j->token);
 	j->token = must(strdup(ev->placed.token));
 	j->flavor = model_intern(m, ev->placed.flavor);
@@ -602,63 +631,15 @@ static int apply_placed(struct model *m, struct job *j, const struct event *ev,
 	j->leave_us = 0;
 	free(j->blocked);
 	j->blocked = NULL;
-	for (uint32_t i = 0; i < ev->placed.n_pods; i++) {
-		const struct placed_pod *pp = &ev->placed.pods[i];
-		const struct gpuq_group *g = &spec->groups[pp->group];
-		struct pod *p = pod_add(m, j, node_find(m, pp->node), pp->n_devices);
-
-		p->attempt = j->attempt;
-		p->index = i;
-		p->group = pp->group;
-		p->group_index = pp->group_index;
-		p->placed_us = ev->at_us;
-		p->cpu_milli = g->cpu_milli;
-		p->memory_bytes = g->memory_bytes;
-		p->gpus_milli = pp->gpus_milli;
-		memcpy(p->devices, pp->devices, pp->n_devices * sizeof(*p->devices));
-		j->queue->allocated_milli += p->gpus_milli;
-	}
+	job_set_promise(m, j, NULL);
+	j->n_indexes = 0;
+	j->shrunk_us = j->short_us = 0;
+	j->yield_us = ev->placed.yield_us;
+	for (uint32_t i = 0; i < ev->placed.n_pods; i++)
+		placed_add(m, j, &ev->placed.pods[i], ev->at_us);
 	job_set_reasons(m, j, NULL, 0, ev->at_us);
 	job_set_state(m, j, GPUQ_JOB_STARTING);
 	job_dirty(m, j);
-	return 0;
-}
-
-static void tell_to_leave(struct model *m, struct job *j, enum gpuq_cause cause,
-			  enum gpuq_job_state outcome, int64_t at_us, int64_t grace_us, int signal)
-{
-	if (j->outcome == GPUQ_JOB_PENDING)
-		j->outcome = outcome;
-	j->leave_cause = cause;
-	j->leave_us = at_us;
-	j->leave_grace_us = grace_us;
-	j->leave_signal = signal;
-	if (job_is_live(j))
-		job_set_state(m, j, GPUQ_JOB_COMPLETING);
-	job_dirty(m, j);
-}
-
-static void note_eviction(struct model *m, struct job *j, enum gpuq_cause cause, const char *rule,
-			  const char *by, int64_t at_us)
-{
-	j->evictions = must(realloc(j->evictions, (j->n_evictions + 1) * sizeof(*j->evictions)));
-	j->evictions[j->n_evictions++] =
-		(struct eviction){ at_us, cause, model_intern(m, rule), model_intern(m, by) };
-}
-
-static int apply_evict(struct model *m, struct job *j, const struct event *ev, struct gpuq_err *err)
-{
-	enum gpuq_cause cause = ev->evict.cause;
-
-	if (!job_is_live(j) || j->leave_us)
-		return gpuq_fail(err, GPUQ_EINVAL, "job %u does not run", j->key.id);
-	if (cause != GPUQ_CAUSE_LIMIT && cause != GPUQ_CAUSE_REQUEUE)
-		note_eviction(m, j, cause, ev->evict.rule, ev->evict.by, ev->at_us);
-	tell_to_leave(m, j, cause,
-		      cause == GPUQ_CAUSE_LIMIT   ? GPUQ_JOB_TIMEOUT
-		      : cause == GPUQ_CAUSE_INFRA ? GPUQ_JOB_NODE_FAIL
-						  : GPUQ_JOB_PREEMPTED,
-		      ev->at_us, ev->evict.grace_us, 0);
 	return 0;
 }
 
@@ -676,7 +657,11 @@ static int apply_cancel(struct model *m, struct job *j, const struct event *ev,
 		return apply_ended(m, j, &end, err);
 	}
 	j->cancel_asked = true;
-	tell_to_leave(m, j, GPUQ_CAUSE_ADMIN, GPUQ_JOB_CANCELLED, ev->at_us, -1, ev->cancel.signal);
+	/* It leaves for another already: it will not come back. */
+	if (j->outcome == GPUQ_JOB_PREEMPTED)
+		j->outcome = GPUQ_JOB_CANCELLED;
+	job_set_promise(m, j, NULL);
+	job_leave(m, j, GPUQ_CAUSE_ADMIN, GPUQ_JOB_CANCELLED, ev->at_us, -1, ev->cancel.signal);
 	return 0;
 }
 
@@ -690,7 +675,10 @@ static int apply_requeued(struct model *m, struct job *j, const struct event *ev
 	/* It ran, and nobody here asked it to leave. */
 	if (ev->requeued.cause == GPUQ_CAUSE_INFRA && j->start_us &&
 	    j->leave_cause == GPUQ_CAUSE_NONE)
-		note_eviction(m, j, GPUQ_CAUSE_INFRA, "pod_lost", "", ev->at_us);
+		note_eviction(m, j, GPUQ_CAUSE_INFRA, "pod_lost", "", "", ev->at_us);
+	/* What is being moved leaves in order to start on its new places. */
+	if (!cause_is_eviction(j->leave_cause))
+		job_set_promise(m, j, NULL);
 	j->not_before_us = ev->requeued.not_before_us;
 	j->outcome = GPUQ_JOB_PENDING;
 	j->outcome_exit = -1;
@@ -720,11 +708,13 @@ static void apply_blocked(struct model *m, struct job *j, const struct event *ev
 int model_apply_job(struct model *m, const struct event *ev, struct gpuq_err *err)
 {
 	struct job *j;
+	bool splits; /* by itself, once nothing can fail any more */
 
 	if (ev->type == EV_JOB_SUBMITTED)
 		return apply_submitted(m, ev, err);
 	if (ev->type == EV_KEYS_EXPIRED) {
 		expire_keys(m, ev->at_us);
+		accounts_expire(m, ev->at_us);
 		return 0;
 	}
 	if (ev->type == EV_DEP_ENDED) {
@@ -739,12 +729,13 @@ int model_apply_job(struct model *m, const struct event *ev, struct gpuq_err *er
 		return 0;
 	}
 	j = job_find(m, ev->job);
-	if (!j && ev->job.index >= 0 && ev->type != EV_JOB_PLACED) {
+	splits = ev->type == EV_JOB_PLACED || ev->type == EV_JOB_NOMINATED;
+	if (!j && ev->job.index >= 0 && !splits) {
 		struct job *master = job_find(m, (struct job_key){ ev->job.id, -1 });
 
 		j = master ? array_split(m, master, ev->job.index) : NULL;
 	}
-	if (!j && !(ev->type == EV_JOB_PLACED && job_find(m, (struct job_key){ ev->job.id, -1 })))
+	if (!j && !(splits && job_find(m, (struct job_key){ ev->job.id, -1 })))
 		return gpuq_fail(err, GPUQ_ENOENT, "no such job: %u", ev->job.id);
 
 	switch (ev->type) {
@@ -752,6 +743,7 @@ int model_apply_job(struct model *m, const struct event *ev, struct gpuq_err *er
 		if (j->ended)
 			return gpuq_fail(err, GPUQ_EINVAL, "job %u has ended", j->key.id);
 		*(ev->held.admin ? &j->held_admin : &j->held_user) = true;
+		job_set_promise(m, j, NULL); /* it does not start there */
 		job_dirty(m, j);
 		return 0;
 	case EV_JOB_RELEASED:
@@ -768,8 +760,12 @@ int model_apply_job(struct model *m, const struct event *ev, struct gpuq_err *er
 		return apply_cancel(m, j, ev, err);
 	case EV_JOB_PLACED:
 		return apply_placed(m, j, ev, err);
+	case EV_JOB_NOMINATED:
+	case EV_JOB_RENOUNCED:
 	case EV_JOB_EVICT_ASKED:
-		return apply_evict(m, j, ev, err);
+	case EV_JOB_SHRINK_ASKED:
+	case EV_JOB_GROWN:
+		return model_apply_claim(m, j, ev, err);
 	case EV_JOB_REQUEUED:
 		return apply_requeued(m, j, ev, err);
 	case EV_JOB_ENDED:

@@ -4,6 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libgpuq/units.h"
+
+#define AVOID_US (60 * GPUQ_US_PER_S)
+
 struct pod *pod_add(struct model *m, struct job *j, struct node *n, uint32_t n_devices)
 {
 	struct pod *p = calloc(1, sizeof(*p) + n_devices * sizeof(*p->devices));
@@ -74,6 +78,17 @@ static void note_outcome(struct model *m, struct job *j, const struct pod *p)
 	job_dirty(m, j);
 }
 
+/* What a node lost is tried elsewhere first, where there is an elsewhere. A node that
+ * refuses pods is left alone by everybody (EV_NODE_BACKOFF). */
+static void avoid_node(struct job *j, const struct pod *p, int64_t at_us)
+{
+	if (p->fault != POD_FAULT_INFRA)
+		return;
+	if (j->n_avoid == JOB_AVOIDS_MAX)
+		memmove(&j->avoid[0], &j->avoid[1], --j->n_avoid * sizeof(j->avoid[0]));
+	j->avoid[j->n_avoid++] = (struct avoided){ p->node->name, at_us + AVOID_US };
+}
+
 static void end_pod(struct model *m, struct pod *p, int64_t at_us)
 {
 	struct job *j = p->job;
@@ -81,29 +96,27 @@ static void end_pod(struct model *m, struct pod *p, int64_t at_us)
 	j->queue->allocated_milli -= p->gpus_milli;
 	p->end_us = at_us;
 	j->gpu_us += usage_gpu_us(p->gpus_milli, p->start_us ? p->start_us : at_us, at_us);
-	/* An ended pod that was told to leave ended because of that, not by itself. */
 	if (p->attempt == j->attempt)
-		note_outcome(m, j, p);
-	if (job_is_live(j) && p->attempt == j->attempt)
+		avoid_node(j, p, at_us);
+	if (p->attempt != j->attempt || p->dropped || job_goes_on_without(m, j, p, at_us))
+		return;
+	/* An ended pod that was told to leave ended because of that, not by itself. */
+	note_outcome(m, j, p);
+	if (job_is_live(j))
 		job_set_state(m, j, GPUQ_JOB_COMPLETING);
 }
 
 static int apply_started(struct model *m, struct pod *p, const struct event *ev)
 {
 	struct job *j = p->job;
-	struct pod *o;
 
 	p->start_us = ev->started.start_us ? ev->started.start_us : ev->at_us;
 	p->state = GPUQ_POD_RUNNING;
 	p->node->suspect = false;
 	usage_pod_started(m, p, ev->at_us);
 	touch(m, p);
-	if (p->attempt != j->attempt || j->state != GPUQ_JOB_STARTING)
-		return 0;
-	DL_FOREACH2(j->pods, o, job_next)
-	if (o->attempt == j->attempt && o->state < GPUQ_POD_RUNNING)
-		return 0;
-	job_note_started(m, j, ev->at_us);
+	if (p->attempt == j->attempt)
+		job_start_if_all_run(m, j, ev->at_us);
 	return 0;
 }
 
@@ -143,7 +156,7 @@ static int apply_gone(struct model *m, struct pod *p, const struct event *ev)
 	}
 	p->state = GPUQ_POD_GONE;
 	/* The last attempt's pods stay readable until the job leaves memory. */
-	if (p->attempt != j->attempt || j->state == GPUQ_JOB_PENDING) {
+	if (p->attempt != j->attempt || j->state == GPUQ_JOB_PENDING || p->dropped) {
 		pod_remove(m, p);
 		job_dirty(m, j);
 	} else {

@@ -2,7 +2,7 @@
  *
  * Owns     nothing.
  * Touches  memory only.
- * Used by  core/record.c alone.
+ * Used by  core/record.c, core/snapshot_pack.c, core/cycle_record.c.
  *
  * A record is one MessagePack array. Positions are fixed for ever; new fields are
  * appended and older records simply end earlier, so a reader asks for each field

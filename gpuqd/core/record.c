@@ -19,13 +19,41 @@ static void put(struct batch *out, enum table t, const unsigned char *key, size_
 	gpuq_buf_done(b);
 }
 
+static void record_promise(const struct promise *p, struct gpuq_buf *b)
+{
+	if (!p) {
+		rec_array(b, 0);
+		return;
+	}
+	rec_array(b, 4);
+	rec_int(b, p->at_us);
+	rec_str(b, p->flavor);
+	rec_array(b, 2 * p->n_victims);
+	for (uint32_t i = 0; i < p->n_victims; i++) {
+		rec_int(b, p->victims[i].id);
+		rec_int(b, p->victims[i].index);
+	}
+	rec_array(b, 5 * p->n_pods);
+	for (uint32_t i = 0; i < p->n_pods; i++) {
+		const struct promised_pod *pp = &p->pods[i];
+
+		rec_int(b, pp->group);
+		rec_int(b, pp->group_index);
+		rec_str(b, pp->node);
+		rec_int(b, pp->gpus_milli);
+		rec_array(b, pp->n_devices);
+		for (uint32_t k = 0; k < pp->n_devices; k++)
+			rec_int(b, pp->devices[k]);
+	}
+}
+
 void record_job(struct model *m, const struct job *j, struct batch *out)
 {
 	unsigned char key[CHANGE_KEY_BYTES_MAX];
 	struct gpuq_buf b = GPUQ_BUF_INIT;
 
 	(void)m;
-	rec_array(&b, 40);
+	rec_array(&b, 48);
 	rec_str(&b, j->name);
 	rec_str(&b, j->user);
 	rec_str(&b, j->queue->name);
@@ -102,6 +130,16 @@ void record_job(struct model *m, const struct job *j, struct batch *out)
 		rec_str(&b, j->evictions[i].by);
 	}
 	rec_int(&b, j->ended);
+	rec_int(&b, j->checkpoint_every_us);
+	rec_int(&b, j->shrunk_us);
+	rec_int(&b, j->short_us);
+	rec_int(&b, j->n_indexes);
+	rec_array(&b, j->n_evictions);
+	for (uint32_t i = 0; i < j->n_evictions; i++)
+		rec_str(&b, j->evictions[i].by_queue);
+	record_promise(j->promise, &b);
+	rec_int(&b, j->yield_us);
+	rec_int(&b, j->grace_us);
 	put(out, TABLE_JOB, key, key_job(key, j->key.id, j->key.index), &b);
 }
 
@@ -186,16 +224,57 @@ static int load_array(struct job *j, struct rec *r)
 	return 0;
 }
 
+/* The victims' count comes before the pods' in the record, so the first list is kept. */
+static void load_promise(struct model *m, struct job *j, struct rec *r)
+{
+	struct job_key *victims;
+	struct promise *p;
+	const char *flavor;
+	int64_t at_us;
+	uint32_t n;
+
+	if (rec_get_array(r) == 0)
+		return;
+	at_us = rec_get_int(r);
+	flavor = get_interned(m, r);
+	n = rec_get_array(r) / 2;
+	victims = alloc(n, sizeof(*victims));
+	for (uint32_t i = 0; i < n; i++) {
+		victims[i].id = (uint32_t)rec_get_int(r);
+		victims[i].index = (int32_t)rec_get_int(r);
+	}
+	p = promise_new(rec_get_array(r) / 5, n);
+	p->at_us = at_us;
+	p->flavor = flavor;
+	memcpy(p->victims, victims, n * sizeof(*victims));
+	free(victims);
+	for (uint32_t i = 0; i < p->n_pods; i++) {
+		struct promised_pod *pp = &p->pods[i];
+
+		pp->group = (uint32_t)rec_get_int(r);
+		pp->group_index = (uint32_t)rec_get_int(r);
+		pp->node = get_interned(m, r);
+		pp->gpus_milli = rec_get_int(r);
+		pp->n_devices = rec_get_array(r);
+		pp->devices = alloc(pp->n_devices, sizeof(*pp->devices));
+		for (uint32_t k = 0; k < pp->n_devices; k++)
+			pp->devices[k] = (uint16_t)rec_get_int(r);
+		if (j->request && pp->group >= j->request->spec.n_groups)
+			r->bad = true;
+	}
+	j->promise = p;
+}
+
 static int load_job(struct model *m, struct job_key key, struct rec *r, struct gpuq_err *err)
 {
 	struct job *j = job_new(m, key);
 	const char *queue;
-	uint32_t n, rid;
+	uint32_t n, rid, n_fields;
 	int64_t flags;
 	size_t len;
 	const char *s;
 
-	n = rec_get_array(r);
+	n_fields = rec_get_array(r);
 	j->name = get_dup(r);
 	j->user = get_interned(m, r);
 	queue = get_interned(m, r);
@@ -266,6 +345,7 @@ static int load_job(struct model *m, struct job_key key, struct rec *r, struct g
 		j->evictions[i].cause = (enum gpuq_cause)rec_get_int(r);
 		j->evictions[i].rule = get_interned(m, r);
 		j->evictions[i].by = get_interned(m, r);
+		j->evictions[i].by_queue = "";
 	}
 	j->ended = rec_get_int(r) != 0;
 
@@ -273,6 +353,21 @@ static int load_job(struct model *m, struct job_key key, struct rec *r, struct g
 	HASH_FIND(hh_id, m->requests_by_id, &rid, sizeof(rid), j->request);
 	if (j->request)
 		j->request->n_jobs++;
+	if (n_fields > 40) {
+		j->checkpoint_every_us = rec_get_int(r);
+		j->shrunk_us = rec_get_int(r);
+		j->short_us = rec_get_int(r);
+		j->n_indexes = (uint32_t)rec_get_int(r);
+		n = rec_get_array(r);
+		for (uint32_t i = 0; i < n; i++) {
+			s = get_interned(m, r);
+			if (i < j->n_evictions)
+				j->evictions[i].by_queue = s;
+		}
+		load_promise(m, j, r);
+		j->yield_us = rec_get_int(r);
+		j->grace_us = rec_get_int(r);
+	}
 	if (r->bad || !j->name || !j->queue || !j->request || j->state >= N_GPUQ_JOB_STATES ||
 	    j->outcome >= N_GPUQ_JOB_STATES) {
 		const char *why = r->bad        ? "is not whole"
@@ -282,12 +377,14 @@ static int load_job(struct model *m, struct job_key key, struct rec *r, struct g
 		gpuq_fail(err, GPUQ_ECORRUPT, "job %u %s", key.id, why);
 		if (!j->queue)
 			j->queue = m->queues[0];
+		promise_count(m, j);
 		j->ended = true;
 		job_insert(m, j);
 		job_free(m, j);
 		return GPUQ_ECORRUPT;
 	}
 	job_insert(m, j);
+	promise_count(m, j);
 	if (!j->ended) {
 		if (job_is_live(j))
 			j->queue->n_running++;
@@ -303,7 +400,7 @@ void record_pod(struct model *m, const struct pod *p, struct batch *out)
 	struct gpuq_buf b = GPUQ_BUF_INIT;
 
 	(void)m;
-	rec_array(&b, 15);
+	rec_array(&b, 16);
 	rec_str(&b, p->node->name);
 	rec_int(&b, p->group);
 	rec_int(&b, p->group_index);
@@ -321,6 +418,7 @@ void record_pod(struct model *m, const struct pod *p, struct batch *out)
 	rec_array(&b, p->n_devices);
 	for (uint32_t i = 0; i < p->n_devices; i++)
 		rec_int(&b, p->devices[i]);
+	rec_bool(&b, p->dropped);
 	put(out, TABLE_POD, key,
 	    key_pod(key, p->job->key.id, p->job->key.index, p->attempt, p->index), &b);
 }
@@ -330,7 +428,7 @@ static int load_pod(struct model *m, const unsigned char *key, struct rec *r, st
 	static const struct node_fact bare = { .note = "not seen since the daemon started" };
 	struct job_key jk;
 	int64_t index;
-	uint32_t id, n;
+	uint32_t id, n, n_fields;
 	struct job *j;
 	struct pod *p;
 	struct pod t = { .node = NULL };
@@ -342,7 +440,7 @@ static int load_pod(struct model *m, const unsigned char *key, struct rec *r, st
 	j = job_find(m, jk);
 	if (!j)
 		return gpuq_fail(err, GPUQ_ECORRUPT, "a pod of job %u, which is not there", id);
-	rec_get_array(r);
+	n_fields = rec_get_array(r);
 	name = get_interned(m, r);
 	t.group = (uint32_t)rec_get_int(r);
 	t.group_index = (uint32_t)rec_get_int(r);
@@ -392,6 +490,9 @@ static int load_pod(struct model *m, const unsigned char *key, struct rec *r, st
 	p->dirty = false;
 	for (uint32_t i = 0; i < n; i++)
 		p->devices[i] = (uint16_t)rec_get_int(r);
+	p->dropped = n_fields > 15 && rec_get_bool(r);
+	if (p->attempt == j->attempt && p->index >= j->n_indexes)
+		j->n_indexes = p->index + 1; /* of a record that did not tell */
 	if (pod_takes(p))
 		j->queue->allocated_milli += p->gpus_milli;
 	return 0;

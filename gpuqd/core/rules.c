@@ -179,7 +179,8 @@ enum claim_rule claim_legal(struct cycle *c, struct claim *k, uint32_t unit, str
 	uint32_t x;
 
 	*v = (struct victim){ .unit = unit, .simple = true, .instead = { SNAP_NONE, SNAP_NONE } };
-	if (u->fixed || u->gone || u->job == k->job || !claim_concerns(c, k, unit))
+	if (u->fixed || u->gone || u->job == k->job || (k->growth && !u->surplus) ||
+	    !claim_concerns(c, k, unit))
 		return RULE_NONE;
 	if (u->queue == k->leaf) {
 		v->simple = false;
@@ -218,24 +219,22 @@ enum claim_rule claim_legal(struct cycle *c, struct claim *k, uint32_t unit, str
 
 /* ---- the plan as a whole ---- */
 
-/* x / y as a share of what a queue is due, a > b. */
+/* Would a hold more of its share than b of its own? Of two that are due nothing, more. */
 static bool larger_share(const struct cycle *c, const struct claim *k, uint32_t a, uint32_t b)
 {
 	for (uint32_t res = 0; res < c->s->n_res; res++) {
 		const size_t n_res = c->s->n_res;
+		const int64_t fair_a = c->fair[a * n_res + res], fair_b = c->fair[b * n_res + res];
 		const int64_t held_a = amount_sum(stays(c, a, res), k->need[res]);
 		const int64_t held_b = stays(c, b, res);
 
 		if (k->need[res] == 0 || c->s->shares[a * n_res + res].quota == GPUQ_UNLIMITED)
 			continue;
-		if (held_a <= c->fair[a * n_res + res])
+		if (held_a <= fair_a)
 			continue;
-		/* Where neither is due anything the amounts are compared. */
-		if (c->fair[a * n_res + res] == 0 && c->fair[b * n_res + res] == 0 &&
-		    held_a > held_b)
-			return true;
-		if ((__int128)held_a * c->fair[b * n_res + res] >
-		    (__int128)held_b * c->fair[a * n_res + res])
+		if (fair_a == 0 && fair_b == 0
+			    ? held_a > held_b
+			    : (__int128)held_a * fair_b > (__int128)held_b * fair_a)
 			return true;
 	}
 	return false;
@@ -272,7 +271,8 @@ static bool whole_valid(struct cycle *c, struct claim *k)
 	}
 	if (by_share && !stays_inside(c, k, k->leaf, false))
 		return false;
-	return ledger_admits(c, k->job, k->flavor, &why);
+	return k->growth ? ledger_admits_more(c, k->job, k->flavor, k->need)
+			 : ledger_admits(c, k->job, k->flavor, &why);
 }
 
 /* Jobs of its own that were to leave as well may have been what let it claim its quota. */

@@ -477,6 +477,8 @@ static const struct gpuq_schema reservation_schema = { .name = "reservation",
 static const struct gpuq_field site_fields[] = {
 	F(site, "version", GPUQ_K_INT, version, .flags = GPUQ_F_REQUIRED, .min = 1, .max = 1,
 	  .doc = "of this form: 1"),
+	F(site, "topology", GPUQ_K_STRLIST, topology,
+	  .doc = "node labels that topology levels are read from, from wide to narrow"),
 	F(site, "flavors", GPUQ_K_OBJECTS, flavors, .sub = &flavor_schema,
 	  .doc = "kinds of devices"),
 	F(site, "pools", GPUQ_K_OBJECTS, pools, .sub = &pool_schema, .doc = "sets of nodes"),

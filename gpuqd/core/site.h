@@ -122,6 +122,7 @@ struct site_reservation {
 struct site {
 	struct gpuq_arena arena;
 	int64_t version;
+	struct gpuq_strlist topology; /* node labels from wide to narrow: the levels of placement */
 	struct gpuq_objects flavors, pools, qos, queues, users, licenses, reservations;
 	struct gpuq_val *tree; /* normalised: what `export` prints and the store keeps */
 };

@@ -149,6 +149,59 @@ static int64_t used_us(const struct job *j, int64_t now_us)
 	return us;
 }
 
+static const char *key_text(struct gpuq_arena *a, struct job_key key)
+{
+	return key.index >= 0 ? gpuq_arena_printf(a, "%u_%d", key.id, key.index)
+			      : gpuq_arena_printf(a, "%u", key.id);
+}
+
+/* Where it will start, and who has to leave there first. */
+static struct gpuq_val *view_promise(struct gpuq_arena *a, const struct model *m,
+				     const struct job *j)
+{
+	struct gpuq_val *v, *pods = gpuq_list(a), *victims = gpuq_list(a);
+
+	if (!j->promise)
+		return gpuq_null(a);
+	v = gpuq_map(a);
+	for (uint32_t i = 0; i < j->promise->n_pods; i++) {
+		const struct promised_pod *pp = &j->promise->pods[i];
+		struct gpuq_val *pv = gpuq_map(a), *devices_of = gpuq_list(a);
+
+		gpuq_put(a, pv, "group", gpuq_str(a, j->request->spec.groups[pp->group].name));
+		gpuq_put(a, pv, "node", gpuq_str(a, pp->node));
+		for (uint32_t k = 0; k < pp->n_devices; k++)
+			gpuq_add(a, devices_of, gpuq_int(a, pp->devices[k]));
+		gpuq_put(a, pv, "devices", devices_of);
+		gpuq_add(a, pods, pv);
+	}
+	for (uint32_t i = 0; i < j->promise->n_victims; i++)
+		gpuq_add(a, victims, gpuq_str(a, key_text(a, j->promise->victims[i])));
+	gpuq_put(a, v, "since", instant(a, j->promise->at_us));
+	gpuq_put(a, v, "pods", pods);
+	gpuq_put(a, v, "victims", victims);
+	gpuq_put(a, v, "victims_left", gpuq_int(a, job_victims_left(m, j)));
+	return v;
+}
+
+/* What an elastic job has now may be more than one start of it takes. */
+static void view_size(struct gpuq_arena *a, struct gpuq_val *v, const struct job *j)
+{
+	int64_t pods = job_pods(j), milli = job_gpus_milli(j);
+	const struct pod *p;
+
+	if (job_is_live(j) && job_is_elastic(j)) {
+		pods = milli = 0;
+		DL_FOREACH2(j->pods, p, job_next)
+		if (p->attempt == j->attempt && !p->dropped) {
+			pods++;
+			milli += p->gpus_milli;
+		}
+	}
+	gpuq_put(a, v, "pod_count", gpuq_int(a, pods));
+	gpuq_put(a, v, "gpus", devices(a, milli));
+}
+
 struct gpuq_val *view_job(struct gpuq_arena *a, const struct model *m, const struct job *j,
 			  int64_t now_us)
 {
@@ -184,8 +237,7 @@ struct gpuq_val *view_job(struct gpuq_arena *a, const struct model *m, const str
 	gpuq_put(a, v, "attempt", gpuq_int(a, j->attempt));
 	gpuq_put(a, v, "priority", gpuq_int(a, j->priority));
 	gpuq_put(a, v, "flavor", word(a, j->flavor));
-	gpuq_put(a, v, "pod_count", gpuq_int(a, job_pods(j)));
-	gpuq_put(a, v, "gpus", devices(a, job_gpus_milli(j)));
+	view_size(a, v, j);
 	list = gpuq_list(a);
 	DL_FOREACH2(j->pods, p, job_next)
 	if (p->attempt == j->attempt && j->state != GPUQ_JOB_PENDING)
@@ -200,9 +252,11 @@ struct gpuq_val *view_job(struct gpuq_arena *a, const struct model *m, const str
 		gpuq_put(a, e, "cause", gpuq_str(a, gpuq_cause_word(j->evictions[i].cause)));
 		gpuq_put(a, e, "rule", word(a, j->evictions[i].rule));
 		gpuq_put(a, e, "by", word(a, j->evictions[i].by));
+		gpuq_put(a, e, "by_queue", word(a, j->evictions[i].by_queue));
 		gpuq_add(a, list, e);
 	}
 	gpuq_put(a, v, "evictions", list);
+	gpuq_put(a, v, "promise", view_promise(a, m, j));
 	gpuq_put(a, v, "message", word(a, j->message));
 	return v;
 }
@@ -212,7 +266,7 @@ struct gpuq_val *view_spec(struct gpuq_arena *a, const struct gpuq_spec *spec, c
 {
 	static const char *const nulls[] = { "reason",   "submit_time",   "start_time",
 					     "end_time", "eligible_time", "exit_code",
-					     "flavor" };
+					     "flavor",   "promise" };
 	static const char *const lists[] = { "reasons", "pods", "evictions" };
 	struct gpuq_val *v = gpuq_map(a), *ar = gpuq_null(a);
 
@@ -254,7 +308,7 @@ struct gpuq_val *view_spec(struct gpuq_arena *a, const struct gpuq_spec *spec, c
 /* What stands on a device now; milli-devices. */
 struct slot {
 	int64_t taken_milli;
-	bool leaving;
+	int64_t promised_milli; /* of what is free */
 };
 
 static void fill_slots(const struct node *n, struct slot *slots)
@@ -403,6 +457,49 @@ struct gpuq_val *view_queue(struct gpuq_arena *a, const struct model *m, const s
 	return v;
 }
 
+/* Jobs that are promised places: few. */
+struct promised {
+	struct promised *next;
+	const struct job *job;
+};
+
+static struct promised *find_promised(struct gpuq_arena *a, const struct model *m)
+{
+	struct promised *list = NULL;
+
+	if (!m->n_promises)
+		return NULL;
+	job_each(m, j)
+	{
+		struct promised *one = j->promise ? gpuq_arena_alloc(a, sizeof(*one)) : NULL;
+
+		if (!one)
+			continue;
+		*one = (struct promised){ list, j };
+		list = one;
+	}
+	return list;
+}
+
+/* What stands free already for those who wait for the rest of their places. */
+static void fill_promised(const struct promised *list, const struct node *n, struct slot *slots)
+{
+	for (; list; list = list->next) {
+		const struct promise *p = list->job->promise;
+
+		for (uint32_t i = 0; i < p->n_pods; i++) {
+			const struct promised_pod *pp = &p->pods[i];
+
+			if (strcmp(pp->node, n->name) != 0)
+				continue;
+			for (uint32_t k = 0; k < pp->n_devices; k++)
+				if (pp->devices[k] < n->n_devices)
+					slots[pp->devices[k]].promised_milli +=
+						pp->gpus_milli / pp->n_devices;
+		}
+	}
+}
+
 struct gpuq_val *view_status(struct gpuq_arena *a, const struct model *m)
 {
 	static const char *const kinds[] = { "allocated", "held",     "reserved", "free",
@@ -410,6 +507,7 @@ struct gpuq_val *view_status(struct gpuq_arena *a, const struct model *m)
 	enum { ALLOCATED, HELD, RESERVED, FREE, STRANDED, DRAINING, LOST, N_KINDS };
 	int64_t sum[N_KINDS] = { 0 }, total = 0;
 	struct gpuq_val *v = gpuq_map(a), *d = gpuq_map(a), *jobs = gpuq_map(a);
+	const struct promised *promised = find_promised(a, m);
 
 	for (const struct node *n = m->nodes; n; n = n->hh.next) {
 		struct slot *slots = gpuq_arena_calloc(a, n->n_devices + 1, sizeof(*slots));
@@ -418,8 +516,12 @@ struct gpuq_val *view_status(struct gpuq_arena *a, const struct model *m)
 		if (!slots)
 			return NULL;
 		fill_slots(n, slots);
+		fill_promised(promised, n, slots);
 		for (uint32_t i = 0; i < n->n_devices; i++) {
 			int64_t taken = slots[i].taken_milli > 1000 ? 1000 : slots[i].taken_milli;
+			int64_t held = slots[i].promised_milli > 1000 - taken
+					       ? 1000 - taken
+					       : slots[i].promised_milli;
 
 			total += 1000;
 			if (n->gone || !n->fact.ready) {
@@ -427,7 +529,12 @@ struct gpuq_val *view_status(struct gpuq_arena *a, const struct model *m)
 				continue;
 			}
 			sum[ALLOCATED] += taken;
-			sum[!n->devices[i].healthy ? LOST : off ? DRAINING : FREE] += 1000 - taken;
+			if (!n->devices[i].healthy || off)
+				held = 0;
+			sum[HELD] += held;
+			sum[!n->devices[i].healthy ? LOST
+			    : off                  ? DRAINING
+						   : FREE] += 1000 - taken - held;
 		}
 	}
 	gpuq_put(a, v, "gpus", devices(a, total));

@@ -17,6 +17,9 @@
 #include "libgpuq/units.h"
 
 #define TICK_US (500 * INT64_C(1000))
+/* A pod that is still there so long after its grace will not go by itself soon. */
+#define OVERDUE_US (30 * GPUQ_US_PER_S)
+#define STUCK_NODE_US (600 * GPUQ_US_PER_S)
 #define KEPT_PODS_MAX 2000 /* finished pods that are kept for their logs, at most */
 
 struct touched {
@@ -29,6 +32,7 @@ struct touched {
 struct live {
 	UT_hash_handle hh;
 	struct job_key key;
+	int64_t due_us; /* by then those who were evicted must be gone; 0 = nobody was */
 };
 
 struct dispatch {
@@ -68,6 +72,14 @@ static void live_add(struct dispatch *d, struct job_key key)
 		abort();
 	l->key = key;
 	HASH_ADD(hh, d->live, key, sizeof(l->key), l);
+}
+
+static struct live *live_find(struct dispatch *d, struct job_key key)
+{
+	struct live *l = NULL;
+
+	HASH_FIND(hh, d->live, &key, sizeof(key), l);
+	return l;
 }
 
 static void live_drop(struct dispatch *d, struct live *l)
@@ -135,26 +147,44 @@ static void create(struct look *k, struct pod *p)
 	}
 	p->asked = true;
 	/* The script of an array is the array's. */
-	k->j->nothing_beside = o.n_pods == 1 && (!k->spec.script || k->j->key.index >= 0);
+	k->j->nothing_beside =
+		o.n_pods == 1 && !job_is_elastic(k->j) && (!k->spec.script || k->j->key.index >= 0);
 	(void)FAILPOINT("dispatch.create");
 	k->d->cluster->ops->pod_create(k->d->cluster, &o);
 }
 
+/* The signal that comes first: what a cancel names, or the one by which an evicted job
+ * saves itself. 0 = TERM alone. */
+static int first_signal(const struct look *k, bool evicted)
+{
+	if (k->j->leave_signal)
+		return k->j->leave_signal;
+	return k->have_spec && evicted ? k->spec.checkpoint.signal : 0;
+}
+
 static void tell_to_leave(struct look *k, struct pod *p)
 {
+	struct live *l = live_find(k->d, k->j->key);
 	struct pod_ref ref;
 	char name[64];
+	bool evicted = order_is_evicted(k->j) || p->dropped;
+	int64_t grace_us;
+	int signal;
 
 	if (p->leaving)
 		return;
 	need_spec(k);
 	ref_of(k->m, k->j, p, name, &ref);
+	grace_us = order_grace_us(k->j, evicted, k->have_spec ? &k->spec : NULL);
+	signal = first_signal(k, evicted);
 	p->leaving = true;
+	if (l && evicted)
+		l->due_us = loop_now_us(k->d->l) + grace_us + OVERDUE_US;
 	(void)FAILPOINT("dispatch.delete");
-	if (k->j->leave_signal)
-		k->d->cluster->ops->pod_signal(k->d->cluster, &ref, k->j->leave_signal);
-	k->d->cluster->ops->pod_delete(k->d->cluster, &ref,
-				       order_grace_us(k->j, k->have_spec ? &k->spec : NULL));
+	if (signal)
+		k->d->cluster->ops->pod_signal(k->d->cluster, &ref, signal);
+	(void)FAILPOINT("dispatch.signalled");
+	k->d->cluster->ops->pod_delete(k->d->cluster, &ref, grace_us);
 }
 
 static void forget(struct look *k, struct pod *p)
@@ -194,9 +224,9 @@ static void look(struct dispatch *d, struct job *j)
 		if (!pod_takes(p)) {
 			/* An attempt that will be tried again need not be kept; one whose verdict
 			 * is still out must be. */
-			if (!current && !keep)
+			if ((!current && !keep) || p->dropped)
 				forget(&k, p);
-		} else if (leaving || !current) {
+		} else if (leaving || !current || p->dropped) {
 			tell_to_leave(&k, p);
 		} else if (p->state == GPUQ_POD_PLANNED) {
 			create(&k, p);
@@ -277,6 +307,8 @@ static void on_event(void *arg, const struct event *ev)
 		break;
 	case EV_JOB_CANCEL_ASKED:
 	case EV_JOB_EVICT_ASKED:
+	case EV_JOB_SHRINK_ASKED:
+	case EV_JOB_GROWN:
 	case EV_JOB_REQUEUED:
 		dispatch_touch(d, ev->job);
 		break;
@@ -332,6 +364,49 @@ static void check_limits(struct dispatch *d, const struct job *j, int64_t now)
 	}
 }
 
+/* Those who wait for a place on this node look for another one. */
+static void renounce_on(struct dispatch *d, const char *node)
+{
+	job_each(journal_model(d->j), j)
+	{
+		struct event ev = { .type = EV_JOB_RENOUNCED, .job = j->key };
+		bool waits = false;
+
+		for (uint32_t i = 0; j->promise && i < j->promise->n_pods; i++)
+			waits |= strcmp(j->promise->pods[i].node, node) == 0;
+		if (waits)
+			journal_apply(d->j, &ev, NULL);
+	}
+}
+
+/* Whoever was evicted and is still there long after its grace is the node's fault: the
+ * node is left alone, and the claim that it delays is planned anew. */
+static void check_overdue(struct dispatch *d, struct live *l, const struct job *j, int64_t now)
+{
+	const struct pod *p;
+
+	if (!l->due_us || now < l->due_us)
+		return;
+	l->due_us = 0;
+	DL_FOREACH2(j->pods, p, job_next)
+	{
+		struct event ev = { .type = EV_NODE_BACKOFF };
+
+		if (!p->leaving || !pod_takes(p))
+			continue;
+		l->due_us = now + STUCK_NODE_US;
+		log_warn("pod.overdue",
+			 "job=%" PRIu32 " index=%" PRIu32 " node=%s: told to leave "
+			 "and still there",
+			 j->key.id, p->index, LOGS(p->node->name));
+		ev.backoff.name = p->node->name;
+		ev.backoff.until_us = now + STUCK_NODE_US;
+		ev.backoff.suspect = true;
+		journal_apply(d->j, &ev, NULL);
+		renounce_on(d, p->node->name);
+	}
+}
+
 static void on_tick(void *arg)
 {
 	struct dispatch *d = arg;
@@ -343,10 +418,12 @@ static void on_tick(void *arg)
 	HASH_ITER (hh, d->live, l, next) {
 		const struct job *j = job_find(m, l->key);
 
-		if (!j || !j->pods)
+		if (!j || !j->pods) {
 			live_drop(d, l);
-		else
+		} else {
+			check_overdue(d, l, j, now);
 			check_limits(d, j, now);
+		}
 	}
 }
 

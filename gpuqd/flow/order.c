@@ -9,6 +9,9 @@
 #include "libgpuq/units.h"
 
 #define GRACE_DEFAULT_US (30 * GPUQ_US_PER_S)
+/* Nobody who has to leave for others may take longer, whatever his job file says; a qos
+ * may set another bound. */
+#define GRACE_MOST_US (300 * GPUQ_US_PER_S)
 #define ENV_MAX 40
 
 int order_spec(struct store *st, uint32_t job, struct gpuq_arena *a, struct gpuq_spec *out,
@@ -33,11 +36,34 @@ int order_spec(struct store *st, uint32_t job, struct gpuq_arena *a, struct gpuq
 	return rc == 0 ? gpuq_spec_read(&r, v, out) : rc;
 }
 
-int64_t order_grace_us(const struct job *j, const struct gpuq_spec *spec)
+bool order_is_evicted(const struct job *j)
 {
-	if (j->leave_us && j->leave_grace_us >= 0)
-		return j->leave_grace_us;
-	return spec && spec->grace_us ? spec->grace_us : GRACE_DEFAULT_US;
+	return j->leave_us && cause_is_eviction(j->leave_cause);
+}
+
+int64_t order_grace_most_us(const struct model *m, const struct job *j)
+{
+	const struct site_qos *q = site_qos_find(m->site, j->qos);
+
+	return q && q->grace_us ? q->grace_us : GRACE_MOST_US;
+}
+
+int64_t order_evicted_us(const struct model *m, const struct job *j)
+{
+	const int64_t own = j->grace_us ? j->grace_us : GRACE_DEFAULT_US;
+	const int64_t most = order_grace_most_us(m, j);
+
+	return own < most ? own : most;
+}
+
+int64_t order_grace_us(const struct job *j, bool evicted, const struct gpuq_spec *spec)
+{
+	int64_t own = spec && spec->grace_us ? spec->grace_us : GRACE_DEFAULT_US;
+
+	if (evicted && spec && spec->checkpoint.grace_us)
+		own = spec->checkpoint.grace_us;
+	return j->leave_us && j->leave_grace_us >= 0 && j->leave_grace_us < own ? j->leave_grace_us
+										: own;
 }
 
 const char *order_namespace(const struct queue *q)
@@ -123,7 +149,7 @@ static void fill_env(struct env *e, const struct model *m, const struct job *j, 
 	/* What an Indexed batch/v1 Job tells its pods. */
 	set_int(e, "JOB_COMPLETION_INDEX", j->key.index >= 0 ? j->key.index : (int64_t)p->index);
 	DL_FOREACH2(j->pods, other, job_next)
-	if (other->attempt == p->attempt)
+	if (other->attempt == p->attempt && !other->dropped)
 		gpuq_buf_printf(&hosts, "%s%s", hosts.len ? "," : "", other->node->name);
 	set(e, "GPUQ_NODELIST", gpuq_arena_strdup(e->a, gpuq_buf_str(&hosts)));
 	for (uint32_t i = 0; i < p->n_devices; i++)
@@ -159,7 +185,8 @@ int order_fill(const struct model *m, const struct job *j, const struct pod *p,
 	int *devices;
 	char *name = gpuq_arena_alloc(a, 64);
 
-	DL_FOREACH2(j->pods, other, job_next) n += other->attempt == p->attempt;
+	DL_FOREACH2(j->pods, other, job_next)
+	n += other->attempt == p->attempt && !other->dropped;
 	names = gpuq_arena_calloc(a, n + 1, sizeof(*names));
 	devices = gpuq_arena_calloc(a, p->n_devices + 1, sizeof(*devices));
 	o.env.keys = gpuq_arena_calloc(a, ENV_MAX, sizeof(char *));
@@ -167,13 +194,17 @@ int order_fill(const struct model *m, const struct job *j, const struct pod *p,
 	if (!name || !names || !devices || !o.env.keys || !o.env.vals)
 		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
 	pod_name(m, p, name);
-	for (uint32_t i = 0; i < n; i++) {
+	n = 0;
+	DL_FOREACH2(j->pods, other, job_next)
+	{
 		char *other_name = gpuq_arena_alloc(a, 64);
 
 		if (!other_name)
 			return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
-		pod_key_name(m->cluster_id, (struct pod_key){ j->key, p->attempt, i }, other_name);
-		names[i] = other_name;
+		if (other->attempt != p->attempt || other->dropped)
+			continue;
+		pod_name(m, other, other_name);
+		names[n++] = other_name;
 	}
 	for (uint32_t i = 0; i < p->n_devices; i++)
 		devices[i] = p->devices[i];

@@ -6,6 +6,8 @@
 #ifndef GPUQD_FLOW_ORDER_H
 #define GPUQD_FLOW_ORDER_H
 
+#include <stdbool.h>
+
 #include "gpuqd/cluster/cluster.h"
 #include "gpuqd/core/model.h"
 #include "libgpuq/arena.h"
@@ -22,8 +24,14 @@ int order_fill(const struct model *m, const struct job *j, const struct pod *p,
 	       const struct gpuq_spec *spec, bool local, struct gpuq_arena *a,
 	       struct pod_order *out, struct gpuq_err *err);
 
-/* How long a pod of j may take to leave. */
-int64_t order_grace_us(const struct job *j, const struct gpuq_spec *spec);
+/* Was it told to leave for others, not by its owner or its own limit? */
+bool order_is_evicted(const struct job *j);
+/* How long jobs like j may take at most when they are evicted; how long j would take. */
+int64_t order_grace_most_us(const struct model *m, const struct job *j);
+int64_t order_evicted_us(const struct model *m, const struct job *j);
+/* How long a pod of j may take to leave: what the job asked for (its checkpoint's grace
+ * when it is evicted), and at most what it was given when it was told. */
+int64_t order_grace_us(const struct job *j, bool evicted, const struct gpuq_spec *spec);
 
 /* The namespace of a queue: its own, or the nearest above; "" none. */
 const char *order_namespace(const struct queue *q);

@@ -133,7 +133,9 @@ static void verdict(struct reconcile *r, struct job_key key)
 		unsigned shift = was_refused(j) ? 0 : j->attempt < 6 ? j->attempt : 6;
 
 		ev.requeued.not_before_us = now + (GPUQ_US_PER_S << shift);
-		if (j->blocked && j->blocked->until_us > now)
+		/* What others had to leave for is not the job's doing. */
+		if ((j->blocked && j->blocked->until_us > now) ||
+		    cause_is_eviction(ev.requeued.cause))
 			ev.requeued.not_before_us = 0;
 		log_notice("job.requeued", "job=%" PRIu32 " index=%" PRId32 " cause=%s why=%s",
 			   key.id, key.index, gpuq_cause_word(ev.requeued.cause),
@@ -163,7 +165,7 @@ static bool told_to_leave(const struct pod *p)
 {
 	const struct job *j = p->job;
 
-	return p->attempt != j->attempt || !job_is_live(j) || j->leave_us ||
+	return p->attempt != j->attempt || p->dropped || !job_is_live(j) || j->leave_us ||
 	       j->outcome != GPUQ_JOB_PENDING;
 }
 
@@ -300,8 +302,10 @@ static void on_pod_gone(void *arg, const struct pod_fact *f)
 	if (ours(r, f->name, &key)) {
 		struct event ev = { .type = EV_POD_GONE, .pod = key };
 
-		if (pod_takes(p))
+		if (pod_takes(p)) {
 			log_notice("pod.gone", "pod=%s: it left without an end", LOGS(f->name));
+			schedule_kick(r->schedule); /* there is room, whatever becomes of the job */
+		}
 		apply(r, &ev);
 		verdict(r, key.job);
 	}

@@ -1,14 +1,20 @@
 #include "gpuqd/flow/schedule.h"
 
+#ifdef HAVE_CONFIG_H
+#include <config.h>
+#endif
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "gpuqd/base/log.h"
 #include "gpuqd/base/loop.h"
+#include "gpuqd/base/spool.h"
+#include "gpuqd/core/cycle_record.h"
 #include "gpuqd/core/sched.h"
+#include "gpuqd/flow/carry.h"
 #include "gpuqd/flow/journal.h"
 #include "gpuqd/flow/quota_warn.h"
 #include "libgpuq/limits.h"
@@ -29,63 +35,12 @@ struct schedule {
 	bool ready;
 	bool site_told; /* what is wrong with the site has been logged */
 	struct gpuq_arena mem;
+	struct spool *record_to; /* NULL = cycles are not recorded */
 	uint64_t n_cycles;
 	int64_t last_end_us, last_took_us; /* of the last cycle; monotonic */
 };
 
 static void fire_later(void *arg);
-
-static void draw_token(char out[33])
-{
-	unsigned char raw[16];
-
-	if (getrandom(raw, sizeof(raw), 0) != (ssize_t)sizeof(raw))
-		abort();
-	for (size_t i = 0; i < sizeof(raw); i++)
-		snprintf(out + 2 * i, 3, "%02x", raw[i]);
-}
-
-static int place(struct schedule *s, const struct snapshot *sn, const struct plan *p,
-		 const struct plan_action *act)
-{
-	struct placed_pod *pods = gpuq_arena_calloc(&s->mem, act->n_pods, sizeof(*pods));
-	struct event ev = { .type = EV_JOB_PLACED };
-	struct gpuq_err err = GPUQ_ERR_INIT;
-	char token[33];
-	uint32_t in_group[GPUQ_GROUPS_MAX] = { 0 };
-	int rc;
-
-	if (!pods)
-		return GPUQ_ENOMEM;
-	for (uint32_t i = 0; i < act->n_pods; i++) {
-		const struct plan_pod *pp = &p->pods[act->pod_first + i];
-		uint16_t *devices = gpuq_arena_calloc(&s->mem, pp->n_devices + 1, sizeof(*devices));
-
-		if (!devices)
-			return GPUQ_ENOMEM;
-		for (uint32_t k = 0; k < pp->n_devices; k++)
-			devices[k] = (uint16_t)p->devices[pp->device_first + k];
-		pods[i].group = pp->group;
-		pods[i].group_index = in_group[pp->group]++;
-		pods[i].node = sn->nodes[pp->node].name;
-		pods[i].devices = devices;
-		pods[i].n_devices = pp->n_devices;
-		pods[i].gpus_milli = (int64_t)pp->n_devices * pp->milli;
-	}
-	draw_token(token);
-	ev.job = (struct job_key){ act->key.id, act->key.index };
-	ev.placed.token = token;
-	ev.placed.flavor = act->flavor == SNAP_NONE ? "" : sn->flavors[act->flavor].name;
-	ev.placed.pods = pods;
-	ev.placed.n_pods = act->n_pods;
-	rc = journal_apply(s->j, &ev, &err);
-	if (rc < 0)
-		log_err("schedule.place", "job=%" PRIu32 " error=%s", act->key.id, LOGS(err.text));
-	else
-		log_info("job.placed", "job=%" PRIu32 " index=%" PRId32 " pods=%" PRIu32 " node=%s",
-			 act->key.id, act->key.index, act->n_pods, LOGS(pods[0].node));
-	return rc;
-}
 
 static struct reason_fact fact_of(const struct plan_reason *r)
 {
@@ -96,6 +51,23 @@ static struct reason_fact fact_of(const struct plan_reason *r)
 						[PLAN_TIME] = GPUQ_UNIT_TIME };
 
 	return (struct reason_fact){ r->code, r->object, units[r->unit], r->have, r->need };
+}
+
+/* The core knows that it waits for others; the model knows for whom. */
+static void name_victim(const struct model *m, struct job_key key, struct reason_fact *fact,
+			char *text, size_t room)
+{
+	const struct job *j = job_find(m, key);
+	struct job_key first;
+
+	if (fact->code != GPUQ_R_VICTIMS || !j || !j->promise || *fact->object ||
+	    !job_victim_left(m, j, &first))
+		return;
+	snap_key_print((struct snap_key){ first.id, first.index }, text, room);
+	fact->object = text;
+	fact->unit = GPUQ_UNIT_COUNT;
+	fact->need = j->promise->n_victims;
+	fact->have = fact->need - job_victims_left(m, j);
 }
 
 static void tell_reasons(struct schedule *s, const struct snapshot *sn, const struct plan *p)
@@ -110,6 +82,7 @@ static void tell_reasons(struct schedule *s, const struct snapshot *sn, const st
 		const struct snap_job *sj = &sn->jobs[p->reasons[i].job];
 		struct event ev = { .type = EV_JOB_REASONS };
 		struct priority_terms terms;
+		char victim[32];
 		size_t n = 0;
 		uint32_t job = p->reasons[i].job;
 
@@ -117,6 +90,7 @@ static void tell_reasons(struct schedule *s, const struct snapshot *sn, const st
 			if (n < 16)
 				facts[n++] = fact_of(&p->reasons[i]);
 		ev.job = (struct job_key){ sj->key.id, sj->key.index };
+		name_victim(journal_model(s->j), ev.job, &facts[0], victim, sizeof(victim));
 		ev.reasons.items = facts;
 		ev.reasons.n = n;
 		priority_terms(p->priority, job, &terms);
@@ -177,11 +151,35 @@ static int64_t next_backoff_end(struct model *m, int64_t now)
 	return next;
 }
 
+/* What it saw and what it decided, before anything of that happens. A folder that cannot
+ * be written is told once. */
+static void record(struct schedule *s, const struct snapshot *sn, const struct gpuq_buf *packed,
+		   const struct plan *plan)
+{
+	struct gpuq_buf text = GPUQ_BUF_INIT, bytes = GPUQ_BUF_INIT;
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	int rc;
+
+	cycle_text(sn, plan, &text);
+	cycle_record_write(&bytes, PACKAGE_VERSION, s->n_cycles, packed, gpuq_buf_str(&text),
+			   text.len);
+	rc = bytes.failed || text.failed ? gpuq_fail(&err, GPUQ_ENOMEM, "out of memory")
+					 : spool_add(s->record_to, bytes.data, bytes.len, &err);
+	if (rc < 0) {
+		log_err("schedule.record", "error=%s: cycles are not recorded any more",
+			LOGS(err.text));
+		s->record_to = NULL;
+	}
+	gpuq_buf_done(&text);
+	gpuq_buf_done(&bytes);
+}
+
 static void cycle(struct schedule *s)
 {
 	struct model *m = journal_model(s->j);
 	int64_t now = loop_now_us(s->l), wake;
 	struct gpuq_err err = GPUQ_ERR_INIT;
+	struct gpuq_buf packed = GPUQ_BUF_INIT;
 	struct snapshot *sn = NULL;
 	struct plan plan;
 	int rc;
@@ -189,21 +187,25 @@ static void cycle(struct schedule *s)
 	if (journal_read_only(s->j))
 		return;
 	end_hopeless(s, now);
-	rc = snapshot_take(m, now, &sn, &err);
+	carry_renounce_lost(s->j);
+	rc = snapshot_take_packed(m, now, s->record_to ? &packed : NULL, &sn, &err);
 	if (rc == 0)
 		rc = sched_cycle(sn, &s->mem, &plan, &err);
 	if (rc < 0) {
 		log_err("schedule.cycle", "error=%s", LOGS(err.text));
 		snapshot_free(sn);
+		gpuq_buf_done(&packed);
 		gpuq_arena_reset(&s->mem);
 		return;
 	}
 	s->n_cycles++;
+	if (s->record_to)
+		record(s, sn, &packed, &plan);
+	gpuq_buf_done(&packed);
 	if (s->ready && !s->site_told)
 		s->site_told = quota_warn(sn);
-	for (uint32_t i = 0; i < plan.n_actions; i++)
-		if (plan.actions[i].kind == PLAN_PLACE && s->ready)
-			place(s, sn, &plan, &plan.actions[i]);
+	if (s->ready)
+		carry_out(s->j, sn, &plan, &s->mem);
 	tell_reasons(s, sn, &plan);
 	tell_shares(s, sn, &plan);
 	loop_cancel(s->later);
@@ -280,6 +282,11 @@ static void fire_unblock(void *arg)
 	schedule_kick(s);
 }
 
+void schedule_record(struct schedule *s, struct spool *to)
+{
+	s->record_to = to;
+}
+
 void schedule_ready(struct schedule *s, bool ready)
 {
 	s->ready = ready;
@@ -298,6 +305,8 @@ static void on_event(void *arg, const struct event *ev)
 	case EV_POD_STARTED:
 	case EV_POD_GONE:
 	case EV_JOB_PLACED:
+	case EV_JOB_NOMINATED:
+	case EV_JOB_GROWN:
 	case EV_KEYS_EXPIRED:
 		return; /* nothing becomes possible by these */
 	case EV_SITE_APPLIED:

@@ -16,6 +16,7 @@
 
 struct journal;
 struct schedule;
+struct spool;
 
 int schedule_new(struct journal *j, struct schedule **out, struct gpuq_err *err);
 void schedule_free(struct schedule *s);
@@ -24,7 +25,13 @@ void schedule_free(struct schedule *s);
 void schedule_ready(struct schedule *s, bool ready);
 void schedule_kick(struct schedule *s); /* something changed */
 
-/* The model as a sealed snapshot; free with snapshot_free(). Pure. */
+/* From now on every cycle is recorded there; NULL = none is. It must outlive the schedule. */
+void schedule_record(struct schedule *s, struct spool *to);
+
+/* The model as a sealed snapshot; free with snapshot_free(). packed: what was sealed is
+ * appended there (snapshot_pack.h); NULL = nowhere. Pure. */
+int snapshot_take_packed(const struct model *m, int64_t now_us, struct gpuq_buf *packed,
+			 struct snapshot **out, struct gpuq_err *err);
 int snapshot_take(const struct model *m, int64_t now_us, struct snapshot **out,
 		  struct gpuq_err *err);
 

@@ -1,8 +1,13 @@
 #include "gpuqd/flow/schedule.h"
+#include "gpuqd/flow/snap_calendar.h"
+#include "gpuqd/flow/snap_past.h"
 #include "gpuqd/flow/snap_usage.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+#include "gpuqd/core/snapshot_pack.h"
+#include "libgpuq/units.h"
 
 /* What the model's objects became in the snapshot under construction. */
 struct taking {
@@ -49,11 +54,11 @@ static void take_flavors(struct taking *t)
 static void take_queues(struct taking *t)
 {
 	struct snap_share *shares = gpuq_arena_calloc(&t->mem, t->n_flavors + 2, sizeof(*shares));
-
+	const uint32_t *n_claims = snap_claims(t->m, t->now_us, &t->mem);
 	const struct queue_usage *usage = snap_queue_usage(t->m, t->now_us, &t->mem);
 
 	t->queue_of = gpuq_arena_calloc(&t->mem, t->m->n_queues + 1, sizeof(*t->queue_of));
-	if (!shares || !t->queue_of || !usage)
+	if (!shares || !t->queue_of || !n_claims || !usage)
 		return;
 	for (uint32_t i = 0; i < t->m->n_queues; i++) {
 		const struct queue *q = t->m->queues[i];
@@ -89,6 +94,7 @@ static void take_queues(struct taking *t)
 		sn.job_max_gpus_milli = sq->max_gpus.job == GPUQ_UNLIMITED
 						? GPUQ_UNLIMITED
 						: sq->max_gpus.job * 1000;
+		sn.n_claims_hour = n_claims[i];
 		snap_fill_usage(t->m, q, &usage[i], &sn);
 		t->queue_of[i] = snapshot_add_queue(t->s, &sn);
 	}
@@ -201,11 +207,33 @@ static void take_allocs(struct taking *t, const struct job *j, uint32_t job)
 		a.node = p->node->snap_ix;
 		a.group = p->group;
 		a.index = p->index;
-		a.releasing = j->leave_us != 0 || p->leaving || j->outcome != GPUQ_JOB_PENDING;
+		a.releasing = j->leave_us != 0 || p->leaving || p->dropped ||
+			      j->outcome != GPUQ_JOB_PENDING;
 		a.devices = devices;
 		a.n_devices = p->n_devices;
 		a.milli = p->n_devices ? (int32_t)(p->gpus_milli / p->n_devices) : 0;
 		snapshot_add_alloc(t->s, &a);
+	}
+}
+
+/* Places that it was promised. All of its nodes are there: carry_renounce_lost(). */
+static void take_promise(struct taking *t, const struct job *j, uint32_t job)
+{
+	for (uint32_t i = 0; i < j->promise->n_pods; i++) {
+		const struct promised_pod *pp = &j->promise->pods[i];
+		const struct node *n = node_find(t->m, pp->node);
+		uint32_t *devices = gpuq_arena_calloc(&t->mem, pp->n_devices + 1, sizeof(*devices));
+		struct snap_alloc a = { .job = job, .group = pp->group, .index = i };
+
+		if (!devices || !n)
+			return;
+		for (uint32_t k = 0; k < pp->n_devices; k++)
+			devices[k] = pp->devices[k];
+		a.node = n->snap_ix;
+		a.devices = devices;
+		a.n_devices = pp->n_devices;
+		a.milli = pp->n_devices ? (int32_t)(pp->gpus_milli / pp->n_devices) : 0;
+		snapshot_add_promise(t->s, &a);
 	}
 }
 
@@ -257,6 +285,7 @@ static void take_job(struct taking *t, const struct job *j)
 	sj.deadline_us = j->deadline_us;
 	sj.walltime_us = j->time_limit_us;
 	sj.start_us = j->start_us ? j->start_us : j->placed_us;
+	sj.starting = j->start_us == 0;
 	if (sj.state == SNAP_PENDING)
 		sj.start_us = 0;
 	sj.preemptible = !qos || qos->preemptible;
@@ -281,13 +310,16 @@ static void take_job(struct taking *t, const struct job *j)
 		if (master && master->array)
 			sj.throttle = (uint32_t)master->array->throttle;
 	}
+	snap_past_fill(&(struct snap_past){ t->m, t->now_us, t->queue_of, &t->mem }, j, &sj);
 	job = snapshot_add_job(t->s, &sj);
 	if (holds && job != SNAP_NONE)
 		take_allocs(t, j, job);
+	if (j->promise && job != SNAP_NONE)
+		take_promise(t, j, job);
 }
 
-int snapshot_take(const struct model *m, int64_t now_us, struct snapshot **out,
-		  struct gpuq_err *err)
+int snapshot_take_packed(const struct model *m, int64_t now_us, struct gpuq_buf *packed,
+			 struct snapshot **out, struct gpuq_err *err)
 {
 	struct taking t = { .m = m, .now_us = now_us };
 	struct snap_config config;
@@ -295,8 +327,9 @@ int snapshot_take(const struct model *m, int64_t now_us, struct snapshot **out,
 
 	snap_config_default(&config);
 	config.now_us = now_us;
+	config.levels = m->site->topology.items;
+	config.n_levels = (uint32_t)m->site->topology.n;
 	snap_set_policy(m, &config);
-	config.reclaim = config.consolidation = false;
 	t.s = snapshot_new(&config);
 	if (!t.s)
 		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
@@ -308,7 +341,11 @@ int snapshot_take(const struct model *m, int64_t now_us, struct snapshot **out,
 		r->snap_ix = take_request(&t, r);
 	if (t.queue_of)
 		snap_add_usages(m, now_us, t.queue_of, t.s);
+	if (t.queue_of)
+		snap_add_calendar(m, now_us, t.queue_of, t.s);
 	job_each(m, j) take_job(&t, j);
+	if (packed)
+		snapshot_pack(t.s, packed);
 	rc = snapshot_seal(t.s, err);
 	gpuq_arena_done(&t.mem);
 	if (rc < 0) {
@@ -317,4 +354,10 @@ int snapshot_take(const struct model *m, int64_t now_us, struct snapshot **out,
 	}
 	*out = t.s;
 	return 0;
+}
+
+int snapshot_take(const struct model *m, int64_t now_us, struct snapshot **out,
+		  struct gpuq_err *err)
+{
+	return snapshot_take_packed(m, now_us, NULL, out, err);
 }

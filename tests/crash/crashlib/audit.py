@@ -25,6 +25,7 @@ class Audit:
         yield "every answer was yes or none", self.load.broken, self.load.trouble
         yield self.acknowledged()
         yield self.ended_as_expected()
+        yield self.claimed_once()
         if self.cluster.name == "local":
             yield from self.local()
         else:
@@ -102,10 +103,34 @@ class Audit:
                 elif o["state"] != state or (code is not None and o["exit_code"] != code):
                     bad.append("job %d (%s) element %d is %s with %s, not %s with %s: %s" % (
                         job.id, job.kind.name, index, o["state"], o["exit_code"], state, code, json.dumps(o)))
-                elif not self.lost_shepherds and o["attempt"] != job.kind.runs - 1 and state != "CANCELLED":
+                elif not self.lost_shepherds and state != "CANCELLED" and \
+                        o["attempt"] != job.kind.runs - 1 + len(o["evictions"]):
                     bad.append("job %d (%s) element %d needed attempt %d: %s" % (
                         job.id, job.kind.name, index, o["attempt"], json.dumps(o)))
         return "each ended as it had to", elements, bad
+
+    def claimed_once(self):
+        """Whoever had to leave for a job was told so in one decision; jobs inside their quota are moved at most."""
+        bad = []
+        times = collections.defaultdict(set)
+        n = 0
+        for job in self.load.jobs:
+            for o in self.objects.get(job.id, {}).values():
+                for e in o["evictions"]:
+                    n += 1
+                    if e["by"]:
+                        times[e["by"]].add(e["time"])
+                    if not job.kind.lent and not self.lost_shepherds and e["cause"] != "consolidate":
+                        bad.append("job %d (%s) was evicted: %s" % (job.id, job.kind.name, json.dumps(e)))
+        for by, when in sorted(times.items()):
+            id, _, index = by.partition("_")
+            o = self.objects.get(int(id), {}).get(int(index or -1))
+            # One that lost its places again, not by its doing, may claim others.
+            if len(when) > 1 and o and o["attempt"] == 0:
+                bad.append("job %s made others leave %d times: %s" % (by, len(when), sorted(when)))
+        if n == 0 and not bad:
+            bad.append("nobody was evicted: this run shows nothing about claims")
+        return "each claim was made once", n, bad
 
     def devices_free(self):
         def look():
@@ -137,10 +162,17 @@ class Audit:
             for element in range(job.kind.elements) if job.kind.elements > 1 else [-1]:
                 for pod in range(job.kind.pods):
                     n = good[(job.key, element, pod)]
-                    if n == 0 or (n != job.kind.runs and not self.lost_shepherds):
+                    # One that is told to leave when it is done anyway runs again.
+                    evictions = self.evictions(job, element)
+                    least = job.kind.runs if evictions == 0 else 1
+                    if n == 0 or (not self.lost_shepherds and not least <= n <= job.kind.runs + evictions):
                         bad.append("job %d (%s) element %d pod %d came to its end %d times, not %d" % (
                             job.id, job.kind.name, element, pod, n, job.kind.runs))
         return "nothing was started twice", sum(starts.values()), bad
+
+    def evictions(self, job, element):
+        o = self.objects.get(job.id, {}).get(element)
+        return len(o["evictions"]) if o else 0
 
     def local(self):
         lines = []

@@ -86,7 +86,7 @@ class Local:
     """The processes of this machine."""
     name = "local"
     gpus = 8
-    failpoints = ("dispatch.", "journal.", "store.", "local.", "shepherd.")
+    failpoints = ("dispatch.", "journal.", "schedule.", "store.", "local.", "shepherd.")
 
     def __init__(self, build, dir, seed):
         self.dir = dir
@@ -103,7 +103,7 @@ class Fake:
     name = "fake"
     nodes, gpus_of_node = 3, 4
     gpus = nodes * gpus_of_node
-    failpoints = ("dispatch.", "journal.", "store.", "kube.")
+    failpoints = ("dispatch.", "journal.", "schedule.", "store.", "kube.")
     faults = ("on POST pods every=11 drop-after-commit\n"
               "on POST pods every=17 status=503\n"
               "on DELETE pods every=7 drop-after-commit\n"

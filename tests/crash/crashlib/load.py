@@ -17,8 +17,9 @@ say() {
 		"$GPUQ_POD_INDEX" "${GPUQ_DEVICES:--}" >>"$CRASH_LEDGER"
 }
 say S
-trap 'say T; exit 143' TERM
+trap 'say T; exit 143' TERM USR1
 case $1 in
+save) sleep "$3" & wait $! ;;
 hang) sleep 1000 & wait $! ;;
 twice) [ "$GPUQ_ATTEMPT" -gt 0 ] || { say E; exit 75; } ;;
 *) sleep "$1" ;;
@@ -32,10 +33,11 @@ class Kind:
     """A way to submit, and what must become of it."""
 
     def __init__(self, name, weight, options=(), how=None, code=0, elements=1, pods=1, gpus=(0, 1), state="COMPLETED",
-                 runs=1, cancel=False, release=False):
+                 runs=1, cancel=False, release=False, lent=False):
         self.name, self.weight, self.options, self.how, self.code = name, weight, options, how, code
         self.elements, self.pods, self.gpus, self.state = elements, pods, gpus, state
         self.runs, self.cancel, self.release = runs, cancel, release
+        self.lent = lent  # it runs on what is not its queue's, and is evicted when that is claimed
 
 
 KINDS = [
@@ -47,6 +49,7 @@ KINDS = [
     Kind("cancelled", 3, how="hang", state="CANCELLED", cancel=True, gpus=(1, 2, 4)),
     Kind("cancelled-gang", 1, ["--pods=2", "--cpus=0.1"], how="hang", pods=2, state="CANCELLED", cancel=True),
     Kind("held", 1, ["--hold"], release=True),
+    Kind("lent", 3, ["--queue=rest", "--checkpoint=USR1@20s"], how="save", gpus=(2, 3, 4), lent=True),
 ]
 
 
@@ -130,7 +133,7 @@ class Load:
         how = kind.how or "%.3f" % job.seconds
         if self.cluster.name == "local":
             args += ["--env=CRASH_KEY=" + job.key, "--env=CRASH_LEDGER=" + self.cluster.ledger, self.script, how,
-                     str(kind.code)]
+                     str(kind.code), "%.3f" % job.seconds]
             return args
         for note in self.annotations(job):
             args.append("--annotation=" + note)
@@ -152,7 +155,8 @@ class Load:
             if not self.room.wait(0.2):
                 continue
             kind = rng.choices(KINDS, [k.weight for k in KINDS])[0]
-            job = Job("k%d-%08x" % (number, rng.getrandbits(32)), kind, rng.choice(kind.gpus), rng.uniform(0.02, 0.5))
+            job = Job("k%d-%08x" % (number, rng.getrandbits(32)), kind, rng.choice(kind.gpus),
+                      rng.uniform(1, 3) if kind.lent else rng.uniform(0.02, 0.5))
             with self.mutex:
                 self.jobs.append(job)
             self.play(job, rng)

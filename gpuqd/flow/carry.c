@@ -1,0 +1,283 @@
+#include "gpuqd/flow/carry.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/random.h>
+
+#include "gpuqd/base/failpoint.h"
+#include "gpuqd/base/log.h"
+#include "gpuqd/flow/journal.h"
+#include "gpuqd/flow/order.h"
+#include "libgpuq/limits.h"
+
+struct carry {
+	struct journal *j;
+	const struct model *m;
+	const struct snapshot *s;
+	const struct plan *p;
+	struct gpuq_arena *mem;
+};
+
+static void draw_token(char out[33])
+{
+	unsigned char raw[16];
+
+	if (getrandom(raw, sizeof(raw), 0) != (ssize_t)sizeof(raw))
+		abort();
+	for (size_t i = 0; i < sizeof(raw); i++)
+		snprintf(out + 2 * i, 3, "%02x", raw[i]);
+}
+
+static struct job_key key_of(const struct plan_action *a)
+{
+	return (struct job_key){ a->key.id, a->key.index };
+}
+
+static const char *flavor_of(const struct carry *c, const struct plan_action *a)
+{
+	return a->flavor == SNAP_NONE ? "" : c->s->flavors[a->flavor].name;
+}
+
+/* Applies, and says in the log when that could not be. */
+static bool apply(const struct carry *c, struct event *ev)
+{
+	struct gpuq_err err = GPUQ_ERR_INIT;
+
+	if (journal_apply(c->j, ev, &err) == 0)
+		return true;
+	log_err("schedule.apply", "event=%s job=%" PRIu32 " index=%" PRId32 " error=%s",
+		event_words[ev->type], ev->job.id, ev->job.index, LOGS(err.text));
+	return false;
+}
+
+/* The places of an action; NULL when there is no memory. */
+static struct placed_pod *places(const struct carry *c, const struct plan_action *a)
+{
+	struct placed_pod *pods = gpuq_arena_calloc(c->mem, a->n_pods + 1, sizeof(*pods));
+	uint32_t in_group[GPUQ_GROUPS_MAX] = { 0 };
+
+	for (uint32_t i = 0; pods && i < a->n_pods; i++) {
+		const struct plan_pod *pp = &c->p->pods[a->pod_first + i];
+		uint16_t *devices = gpuq_arena_calloc(c->mem, pp->n_devices + 1, sizeof(*devices));
+
+		if (!devices)
+			return NULL;
+		for (uint32_t k = 0; k < pp->n_devices; k++)
+			devices[k] = (uint16_t)c->p->devices[pp->device_first + k];
+		pods[i] = (struct placed_pod){ .group = pp->group,
+					       .group_index = in_group[pp->group]++,
+					       .node = c->s->nodes[pp->node].name,
+					       .devices = devices,
+					       .n_devices = pp->n_devices,
+					       .gpus_milli = (int64_t)pp->n_devices * pp->milli };
+	}
+	return pods;
+}
+
+static void place(const struct carry *c, const struct plan_action *a)
+{
+	struct event ev = { .type = EV_JOB_PLACED, .job = key_of(a) };
+	char token[33];
+
+	draw_token(token);
+	ev.placed.token = token;
+	ev.placed.flavor = flavor_of(c, a);
+	ev.placed.pods = places(c, a);
+	ev.placed.n_pods = a->n_pods;
+	ev.placed.yield_us = a->yield_us;
+	if (ev.placed.pods && apply(c, &ev))
+		log_info("job.placed", "job=%" PRIu32 " index=%" PRId32 " pods=%" PRIu32 " node=%s",
+			 a->key.id, a->key.index, a->n_pods, LOGS(ev.placed.pods[0].node));
+}
+
+static void grow(const struct carry *c, const struct plan_action *a)
+{
+	struct event ev = { .type = EV_JOB_GROWN, .job = key_of(a) };
+
+	ev.grown.pods = places(c, a);
+	ev.grown.n_pods = a->n_pods;
+	if (ev.grown.pods && apply(c, &ev))
+		log_info("job.grown", "job=%" PRIu32 " index=%" PRId32 " pods=%" PRIu32, a->key.id,
+			 a->key.index, a->n_pods);
+}
+
+static void release(const struct carry *c, const struct plan_action *a)
+{
+	struct event ev = { .type = EV_JOB_RENOUNCED, .job = key_of(a) };
+
+	if (apply(c, &ev))
+		log_info("job.renounced", "job=%" PRIu32 " index=%" PRId32, a->key.id,
+			 a->key.index);
+}
+
+static void nominate(const struct carry *c, const struct plan_action *a,
+		     const struct job_key *victims, uint32_t n)
+{
+	struct event ev = { .type = EV_JOB_NOMINATED, .job = key_of(a) };
+
+	ev.nominated.flavor = flavor_of(c, a);
+	ev.nominated.pods = places(c, a);
+	ev.nominated.n_pods = a->n_pods;
+	ev.nominated.victims = victims;
+	ev.nominated.n_victims = n;
+	if (ev.nominated.pods && apply(c, &ev))
+		log_info("job.nominated",
+			 "job=%" PRIu32 " index=%" PRId32 " node=%s victims=%" PRIu32, a->key.id,
+			 a->key.index, LOGS(ev.nominated.pods[0].node), n);
+}
+
+/* One that leaves, for the job of `claim` (NULL = for nobody). */
+static void send_away(const struct carry *c, const struct plan_action *a,
+		      const struct plan_action *claim)
+{
+	struct event ev = { .type = a->kind == PLAN_SHRINK ? EV_JOB_SHRINK_ASKED
+							   : EV_JOB_EVICT_ASKED,
+			    .job = key_of(a) };
+	const struct job *j = job_find(c->m, ev.job);
+	uint32_t *pods = gpuq_arena_calloc(c->mem, a->n_pods + 1, sizeof(*pods));
+	char by[32] = "";
+
+	if (!j || !pods)
+		return;
+	if (claim) {
+		snap_key_print(claim->key, by, sizeof(by));
+		ev.evict.by_queue = c->s->queues[c->s->jobs[claim->job].queue].name;
+	}
+	ev.evict.cause = a->cause;
+	ev.evict.by = by;
+	ev.evict.rule = a->rule ? a->rule : "";
+	ev.evict.grace_us = order_grace_most_us(c->m, j);
+	for (uint32_t i = 0; a->kind == PLAN_SHRINK && i < a->n_pods; i++)
+		pods[i] = c->p->pods[a->pod_first + i].index;
+	ev.evict.pods = pods;
+	ev.evict.n_pods = a->kind == PLAN_SHRINK ? a->n_pods : 0;
+	if (!apply(c, &ev))
+		return;
+	log_notice(a->kind == PLAN_SHRINK ? "job.shrunk" : "job.evicted",
+		   "job=%" PRIu32 " index=%" PRId32 " cause=%s by=%s rule=%s", a->key.id,
+		   a->key.index, gpuq_cause_word(a->cause), by, LOGS(ev.evict.rule));
+	/* It owns its new places before its old ones are given away. */
+	if (a->kind == PLAN_MOVE)
+		nominate(c, a, NULL, 0);
+}
+
+/* ---- claims ---- */
+
+static bool waits(const struct carry *c, struct job_key key)
+{
+	const struct job *j = job_find(c->m, key);
+
+	if (!j && key.index >= 0) {
+		j = job_find(c->m, (struct job_key){ key.id, -1 });
+		return j && j->array && array_waits(j->array, key.index);
+	}
+	return j && j->state == GPUQ_JOB_PENDING;
+}
+
+static bool can_leave(const struct carry *c, const struct plan_action *a)
+{
+	const struct job *j = job_find(c->m, key_of(a));
+
+	return j && job_is_live(j) && !j->leave_us;
+}
+
+static bool leaves(const struct plan_action *a)
+{
+	return a->kind == PLAN_EVICT || a->kind == PLAN_SHRINK || a->kind == PLAN_MOVE;
+}
+
+/* Each once: a job may lose several pods. */
+static uint32_t add_victim(struct job_key *victims, uint32_t n, struct job_key key)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (victims[i].id == key.id && victims[i].index == key.index)
+			return n;
+	victims[n] = key;
+	return n + 1;
+}
+
+/* A nomination and those who leave for it, which follow it. Returns how many those are. */
+static uint32_t claim(const struct carry *c, const struct plan_action *a, uint32_t n_left)
+{
+	struct job_key *victims;
+	bool sound = waits(c, key_of(a));
+	uint32_t n = 0, n_victims = 0;
+
+	while (n < n_left && leaves(&a[1 + n]) && a[1 + n].claimant == a->job)
+		sound &= can_leave(c, &a[1 + n++]);
+	if (n == 0)
+		return 0; /* it waits for what leaves anyway: nothing to remember (plan.h) */
+	victims = gpuq_arena_calloc(c->mem, n, sizeof(*victims));
+	if (!sound || !victims) {
+		log_warn("schedule.claim_stale", "job=%" PRIu32 " index=%" PRId32, a->key.id,
+			 a->key.index);
+		return n;
+	}
+	for (uint32_t i = 0; i < n; i++)
+		n_victims = add_victim(victims, n_victims, key_of(&a[1 + i]));
+	nominate(c, a, victims, n_victims);
+	(void)FAILPOINT("schedule.claim");
+	for (uint32_t i = 0; i < n; i++)
+		send_away(c, &a[1 + i], a);
+	return n;
+}
+
+void carry_out(struct journal *j, const struct snapshot *s, const struct plan *p,
+	       struct gpuq_arena *mem)
+{
+	const struct carry c = { j, journal_model(j), s, p, mem };
+
+	for (uint32_t i = 0; i < p->n_actions; i++) {
+		const struct plan_action *a = &p->actions[i];
+
+		switch (a->kind) {
+		case PLAN_PLACE:
+			place(&c, a);
+			break;
+		case PLAN_NOMINATE:
+			i += claim(&c, a, p->n_actions - i - 1);
+			break;
+		case PLAN_RELEASE:
+			release(&c, a);
+			break;
+		case PLAN_EVICT:
+		case PLAN_SHRINK:
+		case PLAN_MOVE:
+			if (can_leave(&c, a))
+				send_away(&c, a, NULL);
+			break;
+		case PLAN_GROW:
+			grow(&c, a);
+			break;
+		case PLAN_RESERVE:
+			break; /* it shows as the planned start */
+		}
+	}
+}
+
+static bool is_lost(const struct model *m, const struct promise *p)
+{
+	for (uint32_t i = 0; i < p->n_pods; i++)
+		if (!node_find(m, p->pods[i].node))
+			return true;
+	return false;
+}
+
+void carry_renounce_lost(struct journal *j)
+{
+	struct model *m = journal_model(j);
+
+	if (m->n_promises == 0)
+		return;
+	job_each(m, k)
+	{
+		struct event ev = { .type = EV_JOB_RENOUNCED, .job = k->key };
+
+		if (!k->promise || !is_lost(m, k->promise))
+			continue;
+		log_notice("job.renounced", "job=%" PRIu32 ": a node that it was promised is gone",
+			   k->key.id);
+		journal_apply(j, &ev, NULL);
+	}
+}

@@ -1,0 +1,115 @@
+#include "gpuqd/flow/snap_past.h"
+
+#include <string.h>
+
+#include "gpuqd/flow/order.h"
+#include "libgpuq/units.h"
+
+#define HOUR_US (3600 * GPUQ_US_PER_S)
+#define DAY_US (24 * HOUR_US)
+#define CLAIMS_MOST 1024 /* of the last hour that are told apart: far above any bound on them */
+
+const uint32_t *snap_claims(const struct model *m, int64_t now_us, struct gpuq_arena *mem)
+{
+	struct taken {
+		uint32_t queue;
+		const char *by; /* interned */
+		int64_t at_us;
+	} *seen = NULL;
+	uint32_t *n_claims = gpuq_arena_calloc(mem, m->n_queues + 1, sizeof(*n_claims));
+	uint32_t n = 0;
+
+	if (!n_claims)
+		return NULL;
+	job_each(m, j)
+	{
+		for (uint32_t i = j->n_evictions; i-- > 0;) {
+			const struct eviction *e = &j->evictions[i];
+
+			if (e->at_us <= now_us - HOUR_US)
+				break; /* in order of time */
+			if (e->cause != GPUQ_CAUSE_RECLAIM || strcmp(e->rule, "G") == 0)
+				continue;
+			if (!seen)
+				seen = gpuq_arena_calloc(mem, CLAIMS_MOST, sizeof(*seen));
+			for (const struct queue *q = j->queue; q && seen; q = q->parent) {
+				uint32_t k = 0;
+
+				while (k < n && !(seen[k].queue == q->ix && seen[k].by == e->by &&
+						  seen[k].at_us == e->at_us))
+					k++;
+				if (k < n || n == CLAIMS_MOST)
+					continue;
+				seen[n++] = (struct taken){ q->ix, e->by, e->at_us };
+				n_claims[q->ix]++;
+			}
+		}
+	}
+	return n_claims;
+}
+
+/* Could another node do now what this one did not? Else the job takes what there is. */
+static bool has_equal(const struct snap_past *t, const struct node *than, int64_t milli)
+{
+	for (const struct node *n = t->m->nodes; n; n = n->hh.next) {
+		int64_t left = (int64_t)n->n_devices * SNAP_MILLI - n->foreign_gpus_milli;
+		const struct pod *p;
+
+		if (n == than || n->gone || !n->fact.ready || n->drain || n->fact.unschedulable ||
+		    n->backoff_until_us > t->now_us || strcmp(n->flavor, than->flavor) != 0)
+			continue;
+		DL_FOREACH2(n->pods, p, node_next) left -= pod_takes(p) ? p->gpus_milli : 0;
+		if (left >= milli)
+			return true;
+	}
+	return false;
+}
+
+static void take_avoided(const struct snap_past *t, const struct job *j, struct snap_job *sj)
+{
+	uint32_t *exclude = gpuq_arena_calloc(t->mem, JOB_AVOIDS_MAX, sizeof(*exclude));
+
+	for (uint32_t i = 0; exclude && i < j->n_avoid; i++) {
+		const struct node *n = node_find(t->m, j->avoid[i].node);
+
+		if (n && j->avoid[i].until_us > t->now_us && has_equal(t, n, job_gpus_milli(j)))
+			exclude[sj->n_exclude++] = n->snap_ix;
+	}
+	sj->exclude = exclude;
+}
+
+/* What it lost, to whom, and how often of late. */
+static void take_evictions(const struct snap_past *t, const struct job *j, struct snap_job *sj)
+{
+	for (uint32_t i = 0; i < j->n_evictions; i++) {
+		const struct eviction *e = &j->evictions[i];
+		const struct queue *for_queue = *e->by_queue ? queue_find(t->m, e->by_queue) : NULL;
+		bool today = e->at_us > t->now_us - DAY_US;
+
+		if (e->cause == GPUQ_CAUSE_RECLAIM && for_queue) {
+			sj->evicted_us = e->at_us;
+			sj->evicted_for = t->queue_of[for_queue->ix];
+		}
+		sj->n_evicted_day +=
+			today && (e->cause == GPUQ_CAUSE_RECLAIM || e->cause == GPUQ_CAUSE_PREEMPT);
+		sj->n_moved_day += today && e->cause == GPUQ_CAUSE_CONSOLIDATE;
+	}
+}
+
+void snap_past_fill(const struct snap_past *t, const struct job *j, struct snap_job *sj)
+{
+	take_evictions(t, j, sj);
+	sj->grace_us = order_evicted_us(t->m, j);
+	sj->yield_us = job_is_live(j) ? j->yield_us : 0;
+	if (j->n_avoid)
+		take_avoided(t, j, sj);
+	sj->short_us = j->short_us;
+	sj->returns =
+		j->leave_us && j->requeue && !j->cancel_asked && j->leave_cause != GPUQ_CAUSE_LIMIT;
+	/* A job of which some pods have ended well does not grow any more; the pods that it
+	 * lacks look as if it had shrunk. */
+	sj->shrunk_us = j->state == GPUQ_JOB_COMPLETING ? t->now_us : j->shrunk_us;
+	if (j->checkpoint_every_us > 0 && j->start_us &&
+	    t->now_us - j->start_us >= j->checkpoint_every_us)
+		sj->checkpoint_us = t->now_us - (t->now_us - j->start_us) % j->checkpoint_every_us;
+}

@@ -1,0 +1,28 @@
+/* snap_past.h - what jobs and queues lost to others of late, for the snapshot
+ *
+ * Owns     nothing.
+ * Touches  memory only.
+ * Used by  flow/snap.c.
+ */
+#ifndef GPUQD_FLOW_SNAP_PAST_H
+#define GPUQD_FLOW_SNAP_PAST_H
+
+#include "gpuqd/core/model.h"
+#include "gpuqd/core/snapshot.h"
+
+/* What the functions below stand on. */
+struct snap_past {
+	const struct model *m;
+	int64_t now_us;
+	const uint32_t *queue_of; /* handle of a queue, by its ix */
+	struct gpuq_arena *mem;
+};
+
+/* By queue ix: how often others took what it, or one below it, had beyond its guarantee in
+ * the last hour; each claim once, however many left for it. NULL = no memory. */
+const uint32_t *snap_claims(const struct model *m, int64_t now_us, struct gpuq_arena *mem);
+
+/* Everything of that kind that a snapshot says of a job. Nodes have their handles. */
+void snap_past_fill(const struct snap_past *t, const struct job *j, struct snap_job *sj);
+
+#endif
