@@ -636,14 +636,17 @@ static bool exchange_one(struct cycle *c, struct claim *k, uint32_t i, struct vi
 	return false;
 }
 
-static void exchange(struct cycle *c, struct claim *k)
+/* True = some were. */
+static bool exchange(struct cycle *c, struct claim *k)
 {
 	struct victim *saved = cycle_scratch(c, (size_t)k->n_victims + 1, sizeof(*saved));
+	bool any = false;
 
 	if (!saved || k->n_victims > EXCHANGED_MAX)
-		return;
+		return false;
 	for (uint32_t i = 0; i < k->n_victims && !c->failed; i++)
-		exchange_one(c, k, i, saved);
+		any |= exchange_one(c, k, i, saved);
+	return any;
 }
 
 /* ---- the search ---- */
@@ -671,7 +674,9 @@ static bool improve(struct cycle *c, struct claim *k)
 
 	k->n_packs = 0;
 	found = minimise(c, k);
-	exchange(c, k);
+	/* What went with a gang that now stays need not go. */
+	if (exchange(c, k))
+		found = minimise(c, k);
 	return found && claim_valid(c, k) && claim_fits(c, k);
 }
 
