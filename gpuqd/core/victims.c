@@ -110,6 +110,10 @@ bool claim_fits(struct cycle *c, struct claim *k)
 {
 	struct plan_reason why;
 
+	if (k->fits) {
+		k->n_packs++;
+		return k->fits(c, k->fits_ctx);
+	}
 	if (!ledger_admits(c, k->job, k->flavor, &why))
 		return false;
 	k->n_packs++;
@@ -553,7 +557,7 @@ static bool give_back(struct cycle *c, struct claim *k, bool *again)
 {
 	const struct snap_request *r = &c->s->requests[c->s->jobs[k->job].request];
 	const struct need one = pack_need(c, &r->groups[0]);
-	const bool countable = r->n_groups == 1 && !r->exclusive;
+	const bool countable = !k->fits && r->n_groups == 1 && !r->exclusive;
 	int64_t spare = countable ? rooms(c, k, &one) - r->groups[0].pods_min : 0;
 	struct victim *saved = cycle_scratch(c, k->n_victims, sizeof(*saved));
 	struct victim *fewer = cycle_scratch(c, k->n_victims, sizeof(*fewer));
@@ -667,8 +671,7 @@ static bool all_outside(const struct claim *k, uint32_t from)
 	return true;
 }
 
-/* It fits: no more than needed, no dearer, and all rules once more. */
-static bool improve(struct cycle *c, struct claim *k)
+bool claim_improve(struct cycle *c, struct claim *k)
 {
 	bool found;
 
@@ -696,14 +699,14 @@ bool victims_find(struct cycle *c, struct claim *k)
 		found = one_by_one(c, k);
 	}
 	astray = k->others && !all_outside(k, before);
-	found = found && improve(c, k);
+	found = found && claim_improve(c, k);
 	/* What stands inside may have gone first, and left its queue too little for more:
 	 * once more without. */
 	if (!found && astray) {
 		drop_to(c, k, k->n_victims < before ? k->n_victims : before);
 		k->n_packs = 0;
 		k->outside = true;
-		found = one_by_one(c, k) && improve(c, k);
+		found = one_by_one(c, k) && claim_improve(c, k);
 		k->outside = false;
 	}
 	if (!found)
