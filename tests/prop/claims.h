@@ -16,7 +16,8 @@
 #define PC_NODES 8
 #define PC_QUEUES 8
 #define PC_JOBS 24
-#define PC_PODS 8
+#define PC_PODS 8 /* that a job asks for */
+#define PC_ROOM 16 /* and that it may have, some of which are leaving */
 #define PC_ROUNDS 3
 #define PC_DEVICES 10
 #define PC_FLAVORS 2
@@ -75,7 +76,7 @@ struct pc_pod {
 
 struct pc_live {
 	enum pc_state state;
-	struct pc_pod pods[PC_PODS], promise[PC_PODS];
+	struct pc_pod pods[PC_ROOM], promise[PC_PODS];
 	int n_pods, n_promise;
 	bool owns; /* the promise is remembered */
 	bool fresh; /* started, moved or grown in this cycle */
@@ -102,7 +103,7 @@ struct pc_unit {
 	enum gpuq_cause cause;
 };
 
-#define PC_UNITS (PC_JOBS * PC_PODS)
+#define PC_UNITS (PC_JOBS * PC_ROOM)
 
 /* ---- claims_case.c ---- */
 void pc_generate(uint64_t seed, struct pc_case *out);
@@ -136,6 +137,8 @@ int pc_staying(const struct pc_live *l); /* pods that do not leave */
  * at this moment. */
 int pc_room(const struct pc_world *w, int job, int flavor, const struct pc_unit *gone, int n_gone,
 	    bool now);
+/* Pods that a claimant asks for: its minimum, or one more when it runs. */
+int pc_asks(const struct pc_world *w, int job);
 void pc_scenario(const struct pc_world *w, FILE *out);
 
 /* ---- claims_apply.c ---- */
