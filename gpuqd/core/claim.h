@@ -100,6 +100,7 @@ struct claim {
 	int64_t free_milli; /* devices that are free when all has left that leaves now */
 	uint32_t n_packs; /* how often the gang was tried */
 	bool own, others; /* which victims are looked at */
+	bool growth; /* of a job that runs: by pods beyond its gang */
 	bool only_quota; /* its own eviction is so recent that it claims what it is owed only */
 };
 

@@ -1,5 +1,7 @@
 #include "gpuqd/core/future.h"
 
+#include <string.h>
+
 #include "gpuqd/core/amount.h"
 
 /* Starting beside what is planned, and ahead of it. A job that ends in time, or leaves
@@ -199,6 +201,16 @@ bool future_pack_strictly(struct cycle *c, uint32_t job, uint32_t flavor)
 	if (!future_binds(c, job))
 		return pack_job(c, job, flavor);
 	return pack_within(c, job, flavor, future_end(c, job, c->s->config.now_us), &bar);
+}
+
+void future_keep_off(struct cycle *c, uint32_t job, uint64_t *set)
+{
+	memset(set, 0, c->n_words * sizeof(*set));
+	if (!c->future || !future_look_ahead(c))
+		return;
+	calendar_bars(c, job, c->s->config.now_us, GPUQ_UNLIMITED, set);
+	for (uint32_t i = 0; i < c->future->n_booked; i++)
+		bits_add(set, c->future->booked[i].node);
 }
 
 bool future_pack(struct cycle *c, uint32_t job, uint32_t flavor, struct future_bar *bar)

@@ -166,7 +166,7 @@ enum claim_rule claim_legal(struct cycle *c, struct claim *k, uint32_t unit, str
 	uint32_t x;
 
 	*v = (struct victim){ .unit = unit, .simple = true, .instead = { SNAP_NONE, SNAP_NONE } };
-	if (u->fixed || u->gone || u->job == k->job)
+	if (u->fixed || u->gone || u->job == k->job || (k->growth && !u->surplus))
 		return RULE_NONE;
 	if (u->queue == k->leaf) {
 		v->simple = false;
@@ -254,7 +254,8 @@ static bool whole_valid(struct cycle *c, struct claim *k)
 	}
 	if (by_share && !stays_inside(c, k, k->leaf, false))
 		return false;
-	return ledger_admits(c, k->job, k->flavor, &why);
+	return k->growth ? ledger_admits_more(c, k->job, k->flavor, k->need)
+			 : ledger_admits(c, k->job, k->flavor, &why);
 }
 
 bool claim_valid(struct cycle *c, struct claim *k)

@@ -383,6 +383,8 @@ int sched_cycle(const struct snapshot *in, struct gpuq_arena *mem, struct plan *
 	if (!c.failed)
 		serve(&c);
 	if (!c.failed)
+		elastic_serve(&c);
+	if (!c.failed)
 		future_finish(&c);
 	if (!c.failed)
 		explain(&c, &plan);
