@@ -269,7 +269,7 @@ static bool try_start(struct cycle *c, uint32_t job)
 			*why = refused;
 	}
 	/* Who only has to leave what is planned alone makes nobody leave. */
-	if (!behind && claim_job(c, job, &claimed)) {
+	if (!behind && !budget_refused(&refused) && claim_job(c, job, &claimed)) {
 		c->n_whys = why_first;
 		served_one(c, job, claimed);
 		future_changed(c);
@@ -283,8 +283,8 @@ static bool try_start(struct cycle *c, uint32_t job)
 
 		reserved = ledger_admits(c, job, flavor, &why) && future_reserve(c, job, flavor);
 	}
-	/* The next of its class may get a planned start as well. */
-	if (reserved)
+	/* The next of its class may get a planned start as well, or fit a budget. */
+	if (reserved || (budget_refused(&refused) && !lacking && !behind))
 		own_reasons(c, job, why_first);
 	else
 		block_class(c, job, why_first,

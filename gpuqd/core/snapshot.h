@@ -74,6 +74,7 @@ struct snap_config {
 	int64_t grow_delay_us; /* an elastic job that shrank does not grow sooner */
 	int64_t gang_repair_us; /* a gang that lost pods is kept as long */
 	int64_t usage_k_milli; /* k of the fair-share division, in thousandths */
+	int64_t usage_step_us; /* in which usage may change shares; 0 = it does not by itself */
 	/* Labels from wide to narrow that topology levels are read from; borrowed until
 	 * sealed. A level is the label's key; "host" or the last one may be absent: the
 	 * node itself is always the narrowest level. */
@@ -309,6 +310,7 @@ struct snap_job {
 	int64_t grace_us; /* that it may take to leave once it was told to */
 	int64_t yield_us; /* of what runs: when its places are somebody else's, see plan.h; 0 */
 	int64_t start_us; /* of what runs; else 0 */
+	bool starting; /* not all of it runs yet: its walltime has not begun */
 	bool preemptible;
 	bool spread; /* on the emptiest nodes instead of the fullest */
 	uint8_t held; /* SNAP_HELD_* */

@@ -37,6 +37,7 @@ static const struct col config_cols[] = {
 	C(moves_per_day), C(grow_delay_us), C(gang_repair_us), C(usage_k_milli),
 	C(starve_us), C(exempt_evictions), C(weights.age), C(weights.fair_share), C(weights.size),
 	C(weights.qos), C(weights.qos_full), C(weights.max_age_us), C(weights.evict_step_milli),
+	C(usage_step_us),
 };
 #undef C
 #define C(m) COL(struct snap_flavor, m)
@@ -99,6 +100,7 @@ static const struct col job_cols[] = {
 	C(evict_last), C(evicted_us), C(evicted_for), C(n_evicted_day), C(n_moved_day),
 	C(shrunk_us), C(short_us), C(throttle),
 	C(nice), C(boost), C(eligible_us), C(grace_us), C(yield_us), C(spread),
+	C(starting),
 };
 #undef C
 #define C(m) COL(struct snap_usage, m)

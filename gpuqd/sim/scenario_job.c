@@ -160,6 +160,8 @@ static const struct gpuq_field job_fields[] = {
 	STR(sc_job, "user", user, "whose it is"),
 	STR(sc_job, "jobname", jobname, "for singleton"),
 	NUM(sc_job, "priority", priority, "larger is sooner"),
+	NUM(sc_job, "nice", nice, "points off its place in the queue"),
+	NUM(sc_job, "boost", boost, "points on it, given by the site"),
 	BOOL(sc_job, "preemptible", preemptible, "may be evicted"),
 	NUM(sc_job, "submit", submit, "when it was submitted"),
 	NUM(sc_job, "start", start, "when it was started"),

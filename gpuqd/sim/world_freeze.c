@@ -147,7 +147,7 @@ static void add_queues(const struct world *w, struct snapshot *s)
 		q.preempt_min_runtime_us = runtime(w, in->preempt_min_runtime, -1);
 		q.reclaim_min_runtime_us = runtime(w, in->reclaim_min_runtime, -1);
 		q.n_claims_hour = claims_against(w, in->name);
-		q.usage_micro = in->usage * 1000;
+		world_fill_usage(w, i, &q);
 		q.user_max_running = whole_units(in->user_max_running, GPUQ_UNLIMITED);
 		q.user_max_gpus_milli = or_unlimited(in->user_max_gpus);
 		q.job_max_gpus_milli = or_unlimited(in->job_max_gpus);
@@ -250,7 +250,10 @@ static void fill_job(struct world *w, struct snapshot *s, const struct sim_job *
 	out->request = add_request(w, s, t);
 	out->user = snapshot_user(s, t->spec->user);
 	out->priority = j->priority;
+	out->nice = t->spec->nice / 1000;
+	out->boost = t->spec->boost / 1000;
 	out->submit_us = t->submit_us;
+	out->eligible_us = world_eligible_us(w, j);
 	out->begin_us = t->begin_us;
 	out->deadline_us = t->deadline_us;
 	out->walltime_us = t->walltime_us;
@@ -401,7 +404,7 @@ struct snapshot *world_freeze(struct world *w, struct gpuq_err *err)
 	config.gang_repair_us = runtime(w, c->gang_repair, 0);
 	config.claims_per_hour = (uint32_t)whole_units(c->claims_per_hour, 0);
 	config.moves_per_day = (uint32_t)whole_units(c->moves_per_day, UINT32_MAX);
-	config.usage_k_milli = c->usage_k;
+	world_set_policy(w, &config);
 	if (c->backfill_depth != SC_ABSENT)
 		config.backfill_depth = (uint32_t)(c->backfill_depth / 1000);
 	if (c->max_job_test != SC_ABSENT)
@@ -420,6 +423,7 @@ struct snapshot *world_freeze(struct world *w, struct gpuq_err *err)
 	for (uint32_t l = 0; l < w->n_licenses; l++)
 		snapshot_add_license(s, w->licenses[l], w->license_counts[l]);
 	add_queues(w, s);
+	world_add_usages(w, s);
 	add_nodes(w, s);
 	for (uint32_t i = 0; i < w->n_jobs;) {
 		if (w->jobs[i].state == SIM_PENDING && !w->jobs[i].owns) {
