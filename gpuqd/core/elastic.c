@@ -270,10 +270,26 @@ static bool grow(struct cycle *c, struct growth *all, struct grower *g)
 
 /* ---- whose turn it is ---- */
 
-/* The queue that holds less of what it is due; then inside a queue the higher priority,
- * the smaller surplus, the older job. */
-static int cmp_queues(const struct cycle *c, uint32_t x, uint32_t y, uint32_t res)
+/* What the job would get more of, at once. */
+static int64_t step_of(const struct cycle *c, const struct grower *g, uint32_t res)
 {
+	const uint32_t group = group_to_grow(c, g);
+	const struct snap_group *p;
+
+	if (group == SNAP_NONE)
+		return 0;
+	p = &request_of(c, g)->groups[group];
+	return amount_times(res == g->flavor ? cost_of_pod(c->s, p, g->flavor) : p->cpu_milli,
+			    set_of(p));
+}
+
+/* The queue that holds less of what it is due, first who stays inside the guarantee; then
+ * inside a queue the higher priority, the smaller surplus, the older job. more_x and
+ * more_y is what they would get. */
+static int cmp_queues(const struct cycle *c, uint32_t x, uint32_t y, uint32_t res, int64_t more_x,
+		      int64_t more_y)
+{
+	bool inside_x, inside_y;
 	const struct snap_queue *q = c->s->queues;
 	int64_t held_x, held_y, due_x, due_y;
 	__int128 a, b;
@@ -294,6 +310,10 @@ static int cmp_queues(const struct cycle *c, uint32_t x, uint32_t y, uint32_t re
 	due_y = line_of(c, y, res, LINE_SHARE);
 	if ((held_x >= due_x) != (held_y >= due_y))
 		return held_x >= due_x ? 1 : -1;
+	inside_x = amount_sum(held_x, more_x) <= line_of(c, x, res, LINE_QUOTA);
+	inside_y = amount_sum(held_y, more_y) <= line_of(c, y, res, LINE_QUOTA);
+	if (inside_x != inside_y)
+		return inside_x ? -1 : 1;
 	if (q[x].rank != q[y].rank)
 		return q[x].rank > q[y].rank ? -1 : 1;
 	a = (__int128)held_x * due_y;
@@ -307,7 +327,7 @@ static bool before(const struct cycle *c, const struct grower *x, const struct g
 {
 	const struct snap_job *a = &c->s->jobs[x->job], *b = &c->s->jobs[y->job];
 	const uint32_t res = x->flavor == SNAP_NONE ? snap_cpu(c->s) : x->flavor;
-	int d = cmp_queues(c, a->queue, b->queue, res);
+	int d = cmp_queues(c, a->queue, b->queue, res, step_of(c, x, res), step_of(c, y, res));
 
 	if (d == 0)
 		d = (a->priority < b->priority) - (a->priority > b->priority);
