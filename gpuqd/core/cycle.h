@@ -145,6 +145,7 @@ struct cycle {
 	const uint64_t *near; /* that it would rather stand in, inside domain; NULL = none */
 	uint32_t n_tries; /* domains tried for all roles of it together */
 
+	bool any_starving; /* somebody has waited longer than starve_us */
 	struct future *future; /* future.c; NULL until somebody is blocked */
 	bool withholding; /* planned starts are being left what they count on */
 	bool planning; /* nodes stand for a later moment: counts, no devices */
@@ -293,6 +294,8 @@ struct future_bar {
 	uint32_t job, reservation;
 };
 
+/* A job could start: note how long it waits. */
+void future_note_waiting(struct cycle *c, uint32_t job);
 /* Before the first job is served: reservations that have begun get their nodes, and jobs
  * that have waited too long get planned starts. */
 void future_begin(struct cycle *c);

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "gpuqd/core/sched.h"
@@ -96,12 +97,14 @@ static struct snapshot *build(const struct bench *b)
 	return s;
 }
 
-int main(void)
+/* bench_sched [WORDS]: only the cases whose name has these words. */
+int main(int argc, char **argv)
 {
 	static const struct bench benches[] = {
 		{ "10,000 one-GPU jobs, 1,250 empty nodes", 1250, 10000, 1, 1, 1, false, false },
 		{ "10,000 one-GPU jobs of 100 kinds", 1250, 10000, 1, 1, 100, false, false },
 		{ "1,000 gangs of 16 x 4 GPUs, 10,000 nodes", 10000, 1000, 4, 16, 1, false, false },
+		{ "1,000 waiting, 10,000 full nodes, alike", 10000, 1000, 1, 1, 10, true, false },
 		{ "100,000 waiting, 1,250 full nodes", 1250, 100000, 1, 1, 10, true, false },
 		{ "100,000 waiting, 10,000 full nodes", 10000, 100000, 1, 1, 10, true, false },
 		{ "the same, no two alike", 10000, 100000, 1, 1, 100000, true, false },
@@ -114,9 +117,12 @@ int main(void)
 		struct gpuq_arena mem = GPUQ_ARENA_INIT(0);
 		struct gpuq_err err = GPUQ_ERR_INIT;
 		double t0 = seconds(), t1, t2, t3;
-		struct snapshot *s = build(&benches[i]);
 		struct plan p = { 0 };
+		struct snapshot *s;
 
+		if (argc > 1 && !strstr(benches[i].name, argv[1]))
+			continue;
+		s = build(&benches[i]);
 		t1 = seconds();
 		if (snapshot_seal(s, &err) < 0) {
 			fprintf(stderr, "%s\n", err.text);
