@@ -269,6 +269,7 @@ static bool try_start(struct cycle *c, uint32_t job)
 		if (why)
 			*why = refused;
 	}
+	future_refresh(c);
 	/* Who only has to leave what is planned alone makes nobody leave. */
 	if (!behind && claim_job(c, job, &claimed)) {
 		c->n_whys = why_first;
