@@ -163,6 +163,7 @@ struct cycle {
 	bool lends_limited;
 	struct budgets *budgets; /* budget.c; NULL = no queue has one */
 	uint32_t *kid_first, *kid_next; /* children by age; kid_first[n_queues] = the root's */
+	const int64_t *more; /* by resource: what is asked for instead of the request; NULL */
 	int64_t *license_free;
 	struct user_use *user_uses;
 	uint32_t n_user_uses, room_user_uses;
@@ -236,6 +237,8 @@ void budget_init(struct cycle *c);
 /* May it start, for as long as it may run, inside the hard budgets above it? */
 bool budget_admits(struct cycle *c, uint32_t job, uint32_t flavor, struct plan_reason *why);
 void budget_start(struct cycle *c, uint32_t job, uint32_t flavor);
+/* Its rank for what is left over: out of budget it comes after all who are not. */
+int64_t budget_rank(const struct snapshot *s, uint32_t queue);
 /* Do longer jobs alone fail for this reason? */
 bool budget_refused(const struct plan_reason *why);
 /* A pod is gone from its node (sign 1), or is back there (-1): devices, amounts, tenants. */
@@ -284,6 +287,10 @@ int32_t grade_fgd_device(const struct cycle *c, uint32_t node, int32_t part);
 /* pack.c: give every pod of the job's gang a place on nodes of that flavor (SNAP_NONE
  * for jobs without devices). False: nothing has changed. */
 bool pack_job(struct cycle *c, uint32_t job, uint32_t flavor);
+/* The same for more pods of one group, from that index on, on nodes of the domain alone
+ * (NULL = anywhere). */
+bool pack_more(struct cycle *c, uint32_t job, uint32_t flavor, uint32_t group, uint32_t index,
+	       uint32_t pods, const uint64_t *domain);
 /* Take the places back, but leave the list of them as it was. */
 void pack_undo(struct cycle *c, uint32_t job);
 
@@ -323,17 +330,24 @@ bool claim_exceeds_share(const struct cycle *c, uint32_t job, uint32_t flavor,
 			 struct plan_reason *why);
 /* units.c: what was started or promised is held from now on. */
 void units_add_started(struct cycle *c, uint32_t job, uint32_t flavor);
+/* elastic.c: gangs that lost pods get them back, or leave; elastic jobs take what is idle. */
+void elastic_serve(struct cycle *c);
 /* sched.c: the places of the job at hand as an action. */
 void sched_emit(struct cycle *c, enum plan_kind kind, uint32_t job, uint32_t flavor);
 /* What runs or is promised was changed otherwise, by actions that stand in the plan: it
  * is looked at again, and planned starts that have become wrong are planned anew. */
 void future_changed(struct cycle *c);
+<<<<<<< HEAD
 /* Before anybody is taken off his nodes in thought: the look is made again now, if it has
  * to be, as it is to show what is so. */
 void future_refresh(struct cycle *c);
 /* A pod that runs was taken off its node (sign 1) or is back (-1): planned starts that
  * begin before its end may spare as much more, or less again. */
 void future_lift(struct cycle *c, const struct snap_alloc *a, int sign);
+=======
+/* Nodes that somebody counts on, at whatever time, whom the job would be in the way. */
+void future_keep_off(struct cycle *c, uint32_t job, uint64_t *set);
+>>>>>>> main
 /* After the last job was served: who runs ahead of a planned start leaves in time; the
  * planned starts become actions. */
 void future_finish(struct cycle *c);
@@ -348,6 +362,9 @@ void ledger_init(struct cycle *c);
 /* Demand and fair shares, once it is known which jobs are eligible. */
 void ledger_shares(struct cycle *c);
 void ledger_start(struct cycle *c, uint32_t job, uint32_t flavor);
+/* The same for pods beyond what a job must have: amounts by resource. */
+bool ledger_admits_more(struct cycle *c, uint32_t job, uint32_t flavor, const int64_t *amounts);
+void ledger_grow(struct cycle *c, uint32_t job, const int64_t *amounts);
 /* Amounts of a queue's work were told to leave; amounts by resource, negative = back. */
 void ledger_leaves(struct cycle *c, uint32_t queue, const int64_t *amounts, int64_t sign);
 void ledger_job_leaves(struct cycle *c, uint32_t queue, int64_t sign);

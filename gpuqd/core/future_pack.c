@@ -1,5 +1,7 @@
 #include "gpuqd/core/future.h"
 
+#include <string.h>
+
 #include "gpuqd/core/amount.h"
 
 /* Starting beside what is planned, and ahead of it. A job that ends in time, or leaves
@@ -52,6 +54,17 @@ static void withhold(struct cycle *c, const struct booked *b, uint32_t job, bool
 	nodes_changed(c, n);
 }
 
+/* What is kept from a job of an amount; what is not counted is not counted afterwards. */
+static int64_t held_back(int64_t before, int64_t now)
+{
+	return before == GPUQ_UNLIMITED ? GPUQ_UNLIMITED : before - now;
+}
+
+static void give_back(int64_t *amount, int64_t kept)
+{
+	*amount = kept == GPUQ_UNLIMITED ? GPUQ_UNLIMITED : *amount + kept;
+}
+
 /* pack_job on what is left when all holds that begin before end are honoured. */
 static bool pack_beside(struct cycle *c, uint32_t job, uint32_t flavor, int64_t end,
 			uint32_t *behind)
@@ -81,9 +94,9 @@ static bool pack_beside(struct cycle *c, uint32_t job, uint32_t flavor, int64_t 
 		if (*behind == SNAP_NONE)
 			*behind = i;
 		withhold(c, b, job, r->exclusive, parts);
-		kept[i].cpu -= c->cpu[n];
-		kept[i].memory -= c->memory[n];
-		kept[i].pods -= c->pods[n];
+		kept[i].cpu = held_back(kept[i].cpu, c->cpu[n]);
+		kept[i].memory = held_back(kept[i].memory, c->memory[n]);
+		kept[i].pods = held_back(kept[i].pods, c->pods[n]);
 	}
 	c->withholding = true;
 	placed = pack_job(c, job, flavor);
@@ -94,9 +107,9 @@ static bool pack_beside(struct cycle *c, uint32_t job, uint32_t flavor, int64_t 
 		if (!kept[i].touched)
 			continue;
 		nodes_change(c, n);
-		c->cpu[n] += kept[i].cpu;
-		c->memory[n] += kept[i].memory;
-		c->pods[n] += kept[i].pods;
+		give_back(&c->cpu[n], kept[i].cpu);
+		give_back(&c->memory[n], kept[i].memory);
+		give_back(&c->pods[n], kept[i].pods);
 		c->withheld[n] = kept[i].withheld;
 		nodes_changed(c, n);
 	}
@@ -203,6 +216,16 @@ bool future_pack_strictly(struct cycle *c, uint32_t job, uint32_t flavor)
 	if (!future_binds(c, job))
 		return pack_job(c, job, flavor);
 	return pack_within(c, job, flavor, future_end(c, job, c->s->config.now_us), &bar);
+}
+
+void future_keep_off(struct cycle *c, uint32_t job, uint64_t *set)
+{
+	memset(set, 0, c->n_words * sizeof(*set));
+	if (!c->future || !future_look_ahead(c))
+		return;
+	calendar_bars(c, job, c->s->config.now_us, GPUQ_UNLIMITED, set);
+	for (uint32_t i = 0; i < c->future->n_booked; i++)
+		bits_add(set, c->future->booked[i].node);
 }
 
 bool future_pack(struct cycle *c, uint32_t job, uint32_t flavor, struct future_bar *bar)

@@ -33,6 +33,8 @@ int64_t ledger_need(const struct cycle *c, uint32_t job, uint32_t flavor, uint32
 {
 	const struct snap_request *r = &c->s->requests[c->s->jobs[job].request];
 
+	if (c->more)
+		return c->more[res];
 	if (res == flavor)
 		return r->by_memory ? cost_of_request(c->s, r, flavor) : r->gpus_milli;
 	if (res == snap_cpu(c->s))
@@ -314,7 +316,7 @@ static void divide_below(struct cycle *c, uint32_t parent, uint32_t res, struct 
 			.quota = share_of(c, q, res)->quota,
 			.demand = *cell(c, c->demand, q, res),
 			.weight_milli = s->queues[q].weight_milli,
-			.rank = s->queues[q].rank,
+			.rank = budget_rank(s, q),
 			.usage_micro = s->queues[q].usage_micro,
 		};
 	}
@@ -334,6 +336,9 @@ void ledger_shares(struct cycle *c)
 
 	if (!kids)
 		return;
+	if (s->config.usage_k_milli > 0 && s->config.usage_step_us > 0 &&
+	    amount_sum(s->config.now_us, s->config.usage_step_us) < c->wake_us)
+		c->wake_us = amount_sum(s->config.now_us, s->config.usage_step_us);
 	sum_demand(c);
 	for (uint32_t res = 0; res < s->n_res; res++) {
 		divide_below(c, SNAP_NONE, res, kids);
@@ -547,6 +552,41 @@ static bool licenses_admit(struct cycle *c, uint32_t job, struct plan_reason *wh
 			return false;
 	}
 	return true;
+}
+
+bool ledger_admits_more(struct cycle *c, uint32_t job, uint32_t flavor, const int64_t *amounts)
+{
+	struct plan_reason why = { .job = SNAP_NONE, .object = "" };
+	bool admitted = true;
+
+	c->more = amounts;
+	for (uint32_t q = c->s->jobs[job].queue; admitted && q != SNAP_NONE;
+	     q = c->s->queues[q].parent)
+		for (uint32_t res = 0; admitted && res < c->s->n_res; res++)
+			admitted = amounts[res] == 0 ||
+				   within(&why, GPUQ_R_LIMIT_QUEUE, unit_of(c, res),
+					  c->s->queues[q].name, share_of(c, q, res)->limit,
+					  used(c, q, res), amounts[res]);
+	for (uint32_t q = c->s->jobs[job].queue; admitted && q != SNAP_NONE && c->per_user[q];
+	     q = c->s->queues[q].parent) {
+		const struct user_use *u = limits_users(&c->s->queues[q])
+						   ? user_use(c, q, c->s->jobs[job].user)
+						   : NULL;
+
+		admitted =
+			!u || flavor == SNAP_NONE ||
+			within(&why, GPUQ_R_LIMIT_USER, PLAN_GPUS, c->s->queues[q].name,
+			       c->s->queues[q].user_max_gpus_milli, u->gpus_milli, amounts[flavor]);
+	}
+	admitted = admitted && lenders_admit(c, job, flavor, &why);
+	c->more = NULL;
+	return admitted;
+}
+
+void ledger_grow(struct cycle *c, uint32_t job, const int64_t *amounts)
+{
+	for (uint32_t res = 0; res < c->s->n_res; res++)
+		charge(c, c->s->jobs[job].queue, res, amounts[res], false);
 }
 
 bool ledger_admits(struct cycle *c, uint32_t job, uint32_t flavor, struct plan_reason *why)

@@ -52,6 +52,13 @@ static uint32_t best_of_bucket(struct cycle *c, const struct bucket *b, const st
 			int64_t off;
 
 			c->steps++;
+			/* In the same state as the best, it is behind it by name. */
+			if (best != SNAP_NONE && c->cpu[node] == c->cpu[best] &&
+			    c->memory[node] == c->memory[best]) {
+				if (++fitting >= FITTING_MAX)
+					return best;
+				continue;
+			}
 			if (nodes_room(c, node, n, 1) == 0)
 				continue;
 			off = pack_imbalance(c, node, n);
@@ -323,16 +330,16 @@ struct masks pack_masks(struct cycle *c, uint32_t job, uint32_t flavor, uint32_t
 }
 
 static bool pack_group(struct cycle *c, uint32_t job, uint32_t flavor, uint32_t group,
-		       uint32_t index)
+		       uint32_t index, uint32_t pods)
 {
 	const uint32_t request = c->s->jobs[job].request;
 	const struct snap_group *g = &c->s->requests[request].groups[group];
 	const struct group_fit *fit = fit_of(c, request, group);
-	const struct batch b = { pack_need(c, g), group, index, g->pods_min };
+	const struct batch b = { pack_need(c, g), group, index, pods };
 	struct masks m = pack_masks(c, job, flavor, group);
 	const uint32_t before = c->n_places;
 
-	if (c->failed || g->pods_min == 0)
+	if (c->failed || pods == 0)
 		return !c->failed;
 	/* By preference, then anywhere. */
 	for (uint32_t t = 0; t <= fit->n_tiers; t++) {
@@ -378,7 +385,8 @@ static bool pack_in_order(struct cycle *c, uint32_t job, uint32_t flavor, const 
 		index += r->groups[g].pods_min;
 	}
 	for (uint32_t i = 0; i < r->n_groups; i++) {
-		if (!pack_group(c, job, flavor, order[i], first[order[i]])) {
+		if (!pack_group(c, job, flavor, order[i], first[order[i]],
+				r->groups[order[i]].pods_min)) {
 			undo_all(c, r);
 			return false;
 		}
@@ -447,11 +455,9 @@ static bool enough_devices(const struct cycle *c, uint32_t request, uint32_t fla
 	return true;
 }
 
-bool pack_job(struct cycle *c, uint32_t job, uint32_t flavor)
+static void begin(struct cycle *c, uint32_t job, uint32_t flavor, bool masked)
 {
 	const struct snap_job *j = &c->s->jobs[job];
-	const struct snap_request *r = &c->s->requests[j->request];
-	bool placed;
 
 	c->n_places = c->n_place_devices = 0;
 	c->request = j->request;
@@ -459,16 +465,37 @@ bool pack_job(struct cycle *c, uint32_t job, uint32_t flavor)
 	c->spread = j->spread || c->s->queues[j->queue].spread;
 	if (c->barred)
 		memcpy(c->skip, c->barred, c->n_words * sizeof(*c->skip));
-	else if (j->n_exclude || r->exclusive)
+	else if (masked)
 		memset(c->skip, 0, c->n_words * sizeof(*c->skip));
 	for (uint32_t i = 0; i < j->n_exclude; i++)
 		bits_add(c->skip, j->exclude[i]);
+}
+
+bool pack_job(struct cycle *c, uint32_t job, uint32_t flavor)
+{
+	const struct snap_job *j = &c->s->jobs[job];
+	const struct snap_request *r = &c->s->requests[j->request];
+	bool placed;
+
+	begin(c, job, flavor, j->n_exclude || r->exclusive);
 	if (!c->planning && !c->withholding && !c->in_later &&
 	    !enough_devices(c, j->request, flavor))
 		return false;
 	placed = r->n_groups > 1 ? roles_pack(c, job, flavor) : pack_groups(c, job, flavor);
 	if (placed && r->exclusive)
 		nodes_close(c);
+	return placed && !c->failed;
+}
+
+bool pack_more(struct cycle *c, uint32_t job, uint32_t flavor, uint32_t group, uint32_t index,
+	       uint32_t pods, const uint64_t *domain)
+{
+	bool placed;
+
+	begin(c, job, flavor, true);
+	c->domain = domain;
+	placed = pack_group(c, job, flavor, group, index, pods);
+	c->domain = NULL;
 	return placed && !c->failed;
 }
 

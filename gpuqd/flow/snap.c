@@ -285,6 +285,7 @@ static void take_job(struct taking *t, const struct job *j)
 	sj.deadline_us = j->deadline_us;
 	sj.walltime_us = j->time_limit_us;
 	sj.start_us = j->start_us ? j->start_us : j->placed_us;
+	sj.starting = j->start_us == 0;
 	if (sj.state == SNAP_PENDING)
 		sj.start_us = 0;
 	sj.preemptible = !qos || qos->preemptible;

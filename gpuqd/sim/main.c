@@ -5,10 +5,12 @@
 #include <string.h>
 
 #include "config.h"
+#include "gpuqd/sim/fairness.h"
 #include "gpuqd/sim/outcome.h"
 #include "gpuqd/sim/packing.h"
 #include "gpuqd/sim/replay.h"
 #include "gpuqd/sim/scenario.h"
+#include "gpuqd/sim/trace.h"
 #include "gpuqd/sim/world.h"
 
 #define FILE_BYTES_MAX (64u << 20)
@@ -19,13 +21,15 @@ static const char usage[] =
 	"       gpuq-sim run [--json] [--estimate] FILE...\n"
 	"       gpuq-sim shares [--json] FILE...\n"
 	"       " PACKING_USAGE "       gpuq-sim replay FILE...\n"
+	"       gpuq-sim trace [OPTION...] FILE.csv\n"
 	"       gpuq-sim --help | --version\n"
 	"\n"
 	"  check   judge what the cases of scenario files expect; the last line counts\n"
 	"  run     print what becomes of every case\n"
-	"  shares  print how every case's queues divide the cluster\n"
+	"  shares  print how every case's queues divide the cluster, and whose users come first\n"
 	"  pack    let pods arrive on empty nodes and print what stays unallocated\n"
 	"  replay  decide again what gpuqd recorded (record_dir), and print where that differs\n"
+	"  trace   replay a trace of jobs; see gpuq-sim trace --help\n"
 	"\n"
 	"A FILE of - is standard input. See gpuq-sim(1) for the form of scenario files.\n";
 
@@ -296,12 +300,14 @@ static void print_shares(const struct world *w)
 static int shares_one(struct run *r, const struct sc_result *res, struct gpuq_err *err)
 {
 	struct gpuq_arena a = GPUQ_ARENA_INIT(0);
-	struct gpuq_val *out = gpuq_map(&a), *queues;
+	struct gpuq_val *out = gpuq_map(&a), *queues, *users, *overcommitted;
 	struct world w;
 	int rc = world_make(res->c, &w, err);
 
 	if (rc == 0)
 		rc = world_rest(&w, 1, err);
+	if (rc == 0)
+		rc = fairness_tell(&w, &a, &users, &overcommitted, err);
 	if (rc == 0 && r->json) {
 		gpuq_put(&a, out, "id", gpuq_str(&a, res->id));
 		queues = gpuq_put(&a, out, "queues", gpuq_map(&a));
@@ -313,10 +319,14 @@ static int shares_one(struct run *r, const struct sc_result *res, struct gpuq_er
 			gpuq_put(&a, m, "limit", amount(&a, w.shares[q].limit_milli));
 			gpuq_put(&a, m, "fair_share", amount(&a, w.shares[q].fair_milli));
 		}
+		gpuq_put(&a, out, "users", users);
+		if (overcommitted->n)
+			gpuq_put(&a, out, "overcommitted", overcommitted);
 		print_json(out);
 	} else if (rc == 0) {
 		printf("%s\n", res->id);
 		print_shares(&w);
+		fairness_print(users, overcommitted);
 	}
 	r->passed += rc == 0;
 	world_done(&w);
@@ -398,6 +408,8 @@ int main(int argc, char **argv)
 		return printf("gpuq-sim %s\n", PACKAGE_VERSION) < 0;
 	if (argc > 1 && strcmp(argv[1], "pack") == 0)
 		return packing_main(argc, argv);
+	if (argc > 1 && strcmp(argv[1], "trace") == 0)
+		return trace_main(argc - 1, argv + 1);
 	while (argc > 1 && v < n_verbs && strcmp(argv[1], verbs[v].name) != 0)
 		v++;
 	for (int i = 2; i < argc; i++) {

@@ -14,6 +14,7 @@
 
 #include "gpuqd/core/plan.h"
 #include "gpuqd/core/snapshot.h"
+#include "gpuqd/core/usage.h"
 #include "gpuqd/sim/scenario.h"
 #include "libgpuq/arena.h"
 #include "libgpuq/err.h"
@@ -70,6 +71,7 @@ struct sim_job {
 	const char *queue;
 	int64_t priority;
 	bool hold;
+	int64_t released_us; /* when it was last released; 0 = never */
 	int state; /* enum sim_state */
 	int ended; /* enum sim_end */
 	int64_t start_us, end_us;
@@ -123,6 +125,13 @@ struct sim_queue {
 	int64_t demand_milli, limit_milli;
 };
 
+/* What a user has used in a queue, as it stands now. */
+struct sim_use {
+	uint32_t queue; /* into world.queues */
+	const char *user;
+	usage_q32 used;
+};
+
 struct world {
 	struct gpuq_arena arena;
 	const struct sc_case *c;
@@ -146,6 +155,15 @@ struct world {
 	uint32_t marked_evictions; /* as many there were at the last mark */
 	uint32_t cycles; /* up to the last that changed something, of the last rest */
 	int64_t wake_us; /* when another cycle may decide differently */
+	/* world_usage.c */
+	struct snap_weights weights;
+	bool weighs_classes; /* the case says how much classes count */
+	int64_t half_life_us, made_us; /* made: when the case began */
+	struct sim_use *uses;
+	uint32_t n_uses, room_uses;
+	uint32_t *parents; /* by queue; n_queues = none */
+	usage_q32 *used; /* by queue, since the case began, of that queue alone */
+	int64_t *spent_us; /* the same in device-us, not forgotten */
 };
 
 /* Make the case's world. Returns 0; GPUQ_EINVAL with the place in the file's terms

@@ -1,0 +1,542 @@
+#include <string.h>
+
+#include "gpuqd/core/amount.h"
+#include "gpuqd/core/claim.h"
+#include "gpuqd/core/cost.h"
+#include "gpuqd/core/pack.h"
+#include "gpuqd/core/topology.h"
+#include "libgpuq/limits.h"
+
+/* After all jobs had their turn: gangs that lost pods get them back or, after a time,
+ * leave; elastic jobs take what is idle, a pod (or a group of pods that stand together)
+ * at a time, always the one with the least surplus of the queue that has least of its
+ * share. Nothing that is promised or planned is touched. What does not fit may take
+ * surplus of others by the rules of claims; a gang is never broken for it. */
+
+#define CLAIMS_MAX 64 /* elastic jobs that claim in one cycle */
+
+/* A job that may get more pods. */
+struct grower {
+	uint32_t job, flavor;
+	struct snap_key key;
+	uint32_t have[GPUQ_GROUPS_MAX]; /* pods, by group */
+	uint32_t next_index; /* of a pod beyond the gang */
+	uint32_t surplus; /* sets of pods beyond the gang */
+	bool started; /* in this cycle */
+	bool done; /* it cannot grow any more */
+};
+
+struct growth {
+	struct grower *growers;
+	uint32_t n, room;
+	uint64_t *off; /* nodes that somebody counts on */
+	uint64_t *domain;
+	int64_t *amounts; /* of the set of pods at hand, by resource */
+	uint64_t *leaving; /* jobs that were told to leave or move in this cycle */
+};
+
+static const struct snap_request *request_of(const struct cycle *c, const struct grower *g)
+{
+	return &c->s->requests[c->s->jobs[g->job].request];
+}
+
+static uint32_t set_of(const struct snap_group *g)
+{
+	return g->unit_pods > 1 ? g->unit_pods : 1;
+}
+
+/* ---- who may grow ---- */
+
+static bool is_elastic(const struct snap_request *r)
+{
+	for (uint32_t g = 0; g < r->n_groups; g++)
+		if (r->groups[g].pods_max > r->groups[g].pods_min)
+			return true;
+	return false;
+}
+
+static struct grower *add(struct cycle *c, struct growth *all, uint32_t job, struct snap_key key,
+			  uint32_t flavor)
+{
+	struct grower *g = cycle_push(c, &all->growers, &all->n, &all->room, sizeof(*g), 1);
+
+	if (!g)
+		return NULL;
+	memset(g, 0, sizeof(*g));
+	g->job = job;
+	g->key = key;
+	g->flavor = flavor;
+	g->next_index = c->s->requests[c->s->jobs[job].request].n_pods;
+	return g;
+}
+
+static void add_running(struct cycle *c, struct growth *all, uint32_t job)
+{
+	const struct snap_job *j = &c->s->jobs[job];
+	const struct snap_request *r = &c->s->requests[j->request];
+	const struct snap_alloc *a = &c->s->allocs[j->alloc_first];
+	struct grower *g =
+		add(c, all, job, j->key,
+		    r->gpus_milli && j->n_allocs ? c->s->nodes[a->node].flavor : SNAP_NONE);
+
+	for (uint32_t i = 0; g && i < j->n_allocs; i++) {
+		if (a[i].index >= g->next_index)
+			g->next_index = a[i].index + 1;
+		if (a[i].releasing || a[i].group >= r->n_groups)
+			continue;
+		g->have[a[i].group]++;
+	}
+	for (uint32_t k = 0; g && k < r->n_groups; k++)
+		if (g->have[k] > r->groups[k].pods_min)
+			g->surplus += (g->have[k] - r->groups[k].pods_min) / set_of(&r->groups[k]);
+}
+
+static void add_started(struct cycle *c, struct growth *all, const struct plan_action *a)
+{
+	const struct snap_request *r = &c->s->requests[c->s->jobs[a->job].request];
+	struct grower *g = add(c, all, a->job, a->key, a->flavor);
+
+	for (uint32_t k = 0; g && k < r->n_groups; k++)
+		g->have[k] = r->groups[k].pods_min;
+	if (g)
+		g->started = true;
+}
+
+static bool short_of_pods(const struct cycle *c, const struct grower *g)
+{
+	const struct snap_request *r = request_of(c, g);
+
+	for (uint32_t k = 0; k < r->n_groups; k++)
+		if (g->have[k] < r->groups[k].pods_min)
+			return true;
+	return false;
+}
+
+/* Who shrank a moment ago does not grow at once. */
+static bool rests(struct cycle *c, const struct grower *g)
+{
+	const int64_t until = amount_sum(c->s->jobs[g->job].shrunk_us, c->s->config.grow_delay_us);
+
+	if (c->s->config.grow_delay_us == 0 || c->s->jobs[g->job].shrunk_us == 0 ||
+	    until <= c->s->config.now_us)
+		return false;
+	if (until < c->wake_us)
+		c->wake_us = until;
+	return true;
+}
+
+static void find_growers(struct cycle *c, struct growth *all)
+{
+	for (uint32_t i = 0; i < c->n_actions; i++)
+		if (c->actions[i].kind == PLAN_EVICT || c->actions[i].kind == PLAN_MOVE ||
+		    c->actions[i].kind == PLAN_SHRINK)
+			bits_add(all->leaving, c->actions[i].job);
+	for (uint32_t i = 0; !c->failed && i < c->s->n_jobs; i++) {
+		const struct snap_job *j = &c->s->jobs[i];
+		const struct snap_request *r = &c->s->requests[j->request];
+
+		if (j->state == SNAP_RUNNING && !bits_has(all->leaving, i) && !r->exclusive &&
+		    (is_elastic(r) || j->n_allocs < r->n_pods || j->short_us))
+			add_running(c, all, i);
+	}
+	for (uint32_t i = 0; !c->failed && i < c->n_actions; i++)
+		if (c->actions[i].kind == PLAN_PLACE &&
+		    is_elastic(&c->s->requests[c->s->jobs[c->actions[i].job].request]) &&
+		    !c->s->requests[c->s->jobs[c->actions[i].job].request].exclusive)
+			add_started(c, all, &c->actions[i]);
+}
+
+/* ---- more pods ---- */
+
+/* Pods of a group that requires a domain stand where the others of it do. */
+static const uint64_t *domain_of(struct cycle *c, struct growth *all, const struct grower *g,
+				 const struct snap_group *group)
+{
+	const struct level *l =
+		group->topology_required ? topology_level(c, group->topology_required) : NULL;
+	uint32_t node = SNAP_NONE;
+
+	if (!l)
+		return NULL;
+	if (g->started) {
+		for (uint32_t i = 0; node == SNAP_NONE && i < c->n_actions; i++)
+			if (c->actions[i].kind == PLAN_PLACE && c->actions[i].job == g->job &&
+			    c->actions[i].key.index == g->key.index)
+				node = c->plan_pods[c->actions[i].pod_first].node;
+	} else {
+		node = c->s->allocs[c->s->jobs[g->job].alloc_first].node;
+	}
+	if (node == SNAP_NONE)
+		return NULL;
+	memset(all->domain, 0, c->n_words * sizeof(*all->domain));
+	for (uint32_t n = 0; n < c->s->n_nodes; n++)
+		if (l->domain_of[n] == l->domain_of[node])
+			bits_add(all->domain, n);
+	return all->domain;
+}
+
+static void measure(struct cycle *c, struct growth *all, const struct grower *g,
+		    const struct snap_group *group, uint32_t pods)
+{
+	memset(all->amounts, 0, c->s->n_res * sizeof(*all->amounts));
+	if (g->flavor != SNAP_NONE)
+		all->amounts[g->flavor] = amount_times(cost_of_pod(c->s, group, g->flavor), pods);
+	all->amounts[snap_cpu(c->s)] = amount_times(group->cpu_milli, pods);
+	all->amounts[snap_memory(c->s)] = amount_times(group->memory_bytes, pods);
+}
+
+static bool place(struct cycle *c, struct growth *all, const struct grower *g, uint32_t group,
+		  uint32_t index, uint32_t pods)
+{
+	const struct snap_group *of = &request_of(c, g)->groups[group];
+	const uint64_t *domain = domain_of(c, all, g, of);
+	bool placed;
+
+	future_keep_off(c, g->job, all->off);
+	c->barred = all->off;
+	placed = pack_more(c, g->job, g->flavor, group, index, pods, domain);
+	c->barred = NULL;
+	return placed;
+}
+
+/* The places at hand are pods of the job from now on. */
+static void emit_grow(struct cycle *c, const struct grower *g)
+{
+	struct plan_action *a = CYCLE_PUSH(c, actions, 1);
+	struct plan_pod *pods = CYCLE_PUSH(c, plan_pods, c->n_places);
+	const uint32_t device_first = c->n_plan_devices;
+	uint32_t *devices = CYCLE_PUSH(c, plan_devices, c->n_place_devices);
+
+	if (!a || !pods || !devices)
+		return;
+	if (c->n_place_devices)
+		memcpy(devices, c->place_devices, c->n_place_devices * sizeof(*devices));
+	for (uint32_t i = 0; i < c->n_places; i++) {
+		const struct place *p = &c->places[i];
+
+		pods[i] = (struct plan_pod){
+			.group = p->group,
+			.index = p->index,
+			.node = p->node,
+			.device_first = device_first + p->device_first,
+			.n_devices = p->n_devices,
+			.milli = p->n_devices ? p->milli : 0,
+		};
+	}
+	*a = (struct plan_action){
+		.kind = PLAN_GROW,
+		.job = g->job,
+		.key = g->key,
+		.flavor = g->flavor,
+		.pod_first = c->n_plan_pods - c->n_places,
+		.n_pods = c->n_places,
+		.start_us = c->s->config.now_us,
+		.claimant = SNAP_NONE,
+	};
+}
+
+/* The next group of which it may have more; SNAP_NONE. */
+static uint32_t group_to_grow(const struct cycle *c, const struct grower *g)
+{
+	const struct snap_request *r = request_of(c, g);
+
+	for (uint32_t k = 0; k < r->n_groups; k++)
+		if (g->have[k] + set_of(&r->groups[k]) <= r->groups[k].pods_max)
+			return k;
+	return SNAP_NONE;
+}
+
+static bool grow(struct cycle *c, struct growth *all, struct grower *g)
+{
+	const struct snap_request *r = request_of(c, g);
+	const uint32_t group = group_to_grow(c, g);
+	uint32_t pods;
+
+	if (group == SNAP_NONE)
+		return false;
+	pods = set_of(&r->groups[group]);
+	measure(c, all, g, &r->groups[group], pods);
+	c->steps++;
+	if (!ledger_admits_more(c, g->job, g->flavor, all->amounts) ||
+	    !place(c, all, g, group, g->next_index, pods))
+		return false;
+	emit_grow(c, g);
+	ledger_grow(c, g->job, all->amounts);
+	g->have[group] += pods;
+	g->next_index += pods;
+	g->surplus++;
+	return !c->failed;
+}
+
+/* ---- whose turn it is ---- */
+
+/* The queue that holds less of what it is due; then inside a queue the higher priority,
+ * the smaller surplus, the older job. */
+static int cmp_queues(const struct cycle *c, uint32_t x, uint32_t y, uint32_t res)
+{
+	const struct snap_queue *q = c->s->queues;
+	int64_t held_x, held_y, due_x, due_y;
+	__int128 a, b;
+
+	while (q[x].depth > q[y].depth)
+		x = q[x].parent;
+	while (q[y].depth > q[x].depth)
+		y = q[y].parent;
+	while (x != y && q[x].parent != q[y].parent) {
+		x = q[x].parent;
+		y = q[y].parent;
+	}
+	if (x == y)
+		return 0;
+	held_x = stays(c, x, res);
+	held_y = stays(c, y, res);
+	due_x = line_of(c, x, res, LINE_SHARE);
+	due_y = line_of(c, y, res, LINE_SHARE);
+	if ((held_x >= due_x) != (held_y >= due_y))
+		return held_x >= due_x ? 1 : -1;
+	if (q[x].rank != q[y].rank)
+		return q[x].rank > q[y].rank ? -1 : 1;
+	a = (__int128)held_x * due_y;
+	b = (__int128)held_y * due_x;
+	if (a != b)
+		return a < b ? -1 : 1;
+	return x < y ? -1 : 1;
+}
+
+static bool before(const struct cycle *c, const struct grower *x, const struct grower *y)
+{
+	const struct snap_job *a = &c->s->jobs[x->job], *b = &c->s->jobs[y->job];
+	const uint32_t res = x->flavor == SNAP_NONE ? snap_cpu(c->s) : x->flavor;
+	int d = cmp_queues(c, a->queue, b->queue, res);
+
+	if (d == 0)
+		d = (a->priority < b->priority) - (a->priority > b->priority);
+	if (d == 0)
+		d = (x->surplus > y->surplus) - (x->surplus < y->surplus);
+	if (d == 0)
+		d = (a->submit_us > b->submit_us) - (a->submit_us < b->submit_us);
+	if (d == 0)
+		d = (a->key.id > b->key.id) - (a->key.id < b->key.id);
+	return d ? d < 0 : x->key.index < y->key.index;
+}
+
+static struct grower *next(const struct cycle *c, const struct growth *all)
+{
+	struct grower *best = NULL;
+
+	for (uint32_t i = 0; i < all->n; i++)
+		if (!all->growers[i].done && (!best || before(c, &all->growers[i], best)))
+			best = &all->growers[i];
+	return best;
+}
+
+/* ---- gangs that lost pods ---- */
+
+/* The lowest index of the group's gang that no pod has. */
+static uint32_t missing_index(const struct cycle *c, const struct grower *g, uint32_t group)
+{
+	const struct snap_request *r = request_of(c, g);
+	const struct snap_job *j = &c->s->jobs[g->job];
+	uint32_t index = 0;
+
+	for (uint32_t k = 0; k < group; k++)
+		index += r->groups[k].pods_min;
+	for (uint32_t i = 0; i < j->n_allocs; i++)
+		if (c->s->allocs[j->alloc_first + i].index == index)
+			index++;
+	return index;
+}
+
+/* One pod of its gang; again until it has them all. */
+static bool repair_one(struct cycle *c, struct growth *all, struct grower *g, uint32_t group)
+{
+	measure(c, all, g, &request_of(c, g)->groups[group], 1);
+	if (!ledger_admits_more(c, g->job, g->flavor, all->amounts) ||
+	    !place(c, all, g, group, missing_index(c, g, group), 1))
+		return false;
+	emit_grow(c, g);
+	ledger_grow(c, g->job, all->amounts);
+	g->have[group]++;
+	return true;
+}
+
+static void evict_broken(struct cycle *c, struct grower *g)
+{
+	const struct snap_job *j = &c->s->jobs[g->job];
+	const int64_t since = j->short_us ? j->short_us : c->s->config.now_us;
+	const int64_t until = amount_sum(since, c->s->config.gang_repair_us);
+	struct plan_action *a;
+
+	if (until > c->s->config.now_us) {
+		if (until < c->wake_us)
+			c->wake_us = until;
+		return;
+	}
+	a = CYCLE_PUSH(c, actions, 1);
+	if (!a)
+		return;
+	*a = (struct plan_action){ .kind = PLAN_EVICT,
+				   .job = g->job,
+				   .key = g->key,
+				   .flavor = SNAP_NONE,
+				   .start_us = c->s->config.now_us,
+				   .cause = GPUQ_CAUSE_INFRA,
+				   .claimant = SNAP_NONE,
+				   .rule = "gang" };
+}
+
+static void repair(struct cycle *c, struct growth *all, struct grower *g)
+{
+	const struct snap_request *r = request_of(c, g);
+
+	g->done = true;
+	for (uint32_t k = 0; k < r->n_groups; k++)
+		while (g->have[k] < r->groups[k].pods_min)
+			if (c->failed || !repair_one(c, all, g, k)) {
+				evict_broken(c, g);
+				return;
+			}
+}
+
+/* ---- surplus of others ---- */
+
+static void emit_shrinks(struct cycle *c, const struct claim *k)
+{
+	for (uint32_t i = 0; i < k->n_victims; i++) {
+		const struct unit *u = &c->units->units[k->victims[i].unit];
+		struct plan_action *a = CYCLE_PUSH(c, actions, 1);
+		struct plan_pod *pods = CYCLE_PUSH(c, plan_pods, u->n_pods);
+
+		if (!a || !pods)
+			return;
+		*a = (struct plan_action){
+			.kind = PLAN_SHRINK,
+			.job = u->job,
+			.key = c->s->jobs[u->job].key,
+			.flavor = k->flavor,
+			.pod_first = c->n_plan_pods - u->n_pods,
+			.n_pods = u->n_pods,
+			.start_us = c->s->config.now_us,
+			.cause = GPUQ_CAUSE_RECLAIM,
+			.claimant = k->job,
+			.rule = claim_rule_words[k->victims[i].rule],
+		};
+		for (uint32_t p = 0; p < u->n_pods; p++) {
+			const struct snap_alloc *al =
+				&c->s->allocs[c->units->pods[u->pod_first + p]];
+
+			pods[p] = (struct plan_pod){ .group = al->group,
+						     .index = al->index,
+						     .node = al->node };
+		}
+	}
+}
+
+/* What others have beyond their gangs, one after the other, until a set of pods fits. */
+static bool claim_surplus(struct cycle *c, struct growth *all, struct claim *k, struct grower *g,
+			  uint32_t group, uint32_t pods)
+{
+	const struct units *u = c->units;
+
+	for (uint32_t i = 0; i < u->n_by_rank && !c->failed; i++) {
+		const struct unit *unit = &u->units[u->by_rank[i]];
+
+		if (!unit->surplus || unit->gone || unit->job == g->job || unit->queue == k->leaf ||
+		    !claim_take(c, k, u->by_rank[i]))
+			continue;
+		if (!ledger_admits_more(c, g->job, g->flavor, all->amounts) ||
+		    !place(c, all, g, group, g->next_index, pods))
+			continue;
+		while (c->n_places > 0) {
+			const struct need one = pack_need(c, &request_of(c, g)->groups[group]);
+
+			nodes_undo(c, &one);
+		}
+		return true;
+	}
+	return false;
+}
+
+static bool grow_by_claim(struct cycle *c, struct growth *all, struct grower *g)
+{
+	const struct snap_job *j = &c->s->jobs[g->job];
+	const uint32_t group = group_to_grow(c, g);
+	struct claim k = { .job = g->job,
+			   .flavor = g->flavor,
+			   .leaf = j->queue,
+			   .priority = j->priority,
+			   .need = all->amounts,
+			   .number = ++c->units->n_claims,
+			   .growth = true,
+			   .others = true };
+	uint32_t pods;
+	bool found;
+
+	if (group == SNAP_NONE)
+		return false;
+	pods = set_of(&request_of(c, g)->groups[group]);
+	measure(c, all, g, &request_of(c, g)->groups[group], pods);
+	later_enter(c);
+	found = claim_possible(c, &k) && claim_surplus(c, all, &k, g, group, pods) &&
+		claim_valid(c, &k);
+	if (!found) {
+		claim_drop_all(c, &k);
+		later_leave(c);
+		return false;
+	}
+	for (uint32_t i = 0; i < k.n_victims; i++) {
+		const struct unit *u = &c->units->units[k.victims[i].unit];
+
+		for (uint32_t p = 0; p < u->n_pods; p++)
+			nodes_shift(c, &c->s->allocs[c->units->pods[u->pod_first + p]], -1);
+	}
+	later_leave(c);
+	for (uint32_t i = 0; i < k.n_victims; i++)
+		claim_unit_leaves(c, k.victims[i].unit);
+	emit_shrinks(c, &k);
+	ledger_grow(c, g->job, all->amounts);
+	return true;
+}
+
+static void claim_growth(struct cycle *c, struct growth *all)
+{
+	uint32_t claims = 0;
+
+	if (!c->s->config.reclaim || later_differs(c) || !units_make(c) || !units_index(c))
+		return;
+	for (uint32_t i = 0; i < all->n && !c->failed && claims < CLAIMS_MAX; i++) {
+		struct grower *g = &all->growers[i];
+
+		if (g->started || short_of_pods(c, g) || rests(c, g))
+			continue;
+		gpuq_arena_reset(&c->scratch);
+		claims += grow_by_claim(c, all, g);
+	}
+}
+
+void elastic_serve(struct cycle *c)
+{
+	struct growth all = { 0 };
+	struct grower *g;
+
+	all.leaving = cycle_alloc(c, bits_words(c->s->n_jobs), sizeof(*all.leaving));
+	all.off = cycle_alloc(c, c->n_words, sizeof(*all.off));
+	all.domain = cycle_alloc(c, c->n_words, sizeof(*all.domain));
+	all.amounts = cycle_alloc(c, c->s->n_res, sizeof(*all.amounts));
+	if (!c->failed)
+		find_growers(c, &all);
+	for (uint32_t i = 0; i < all.n && !c->failed; i++) {
+		gpuq_arena_reset(&c->scratch);
+		if (short_of_pods(c, &all.growers[i]))
+			repair(c, &all, &all.growers[i]);
+		else if (!is_elastic(request_of(c, &all.growers[i])) || rests(c, &all.growers[i]))
+			all.growers[i].done = true;
+	}
+	while (!c->failed && (g = next(c, &all)) != NULL) {
+		gpuq_arena_reset(&c->scratch);
+		if (!grow(c, &all, g))
+			g->done = true;
+	}
+	if (!c->failed && all.n > 0)
+		claim_growth(c, &all);
+}
