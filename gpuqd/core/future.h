@@ -77,7 +77,7 @@ struct future {
 	uint32_t n_places, room_places;
 	uint32_t *n_of_flavor; /* planned starts by flavor; [n_flavors] = without devices */
 	int64_t *starving_milli; /* devices that starving jobs have planned, by flavor */
-	uint32_t n_tests;
+	uint32_t n_tests, n_tries; /* jobs that asked for one; moments that were tried */
 	uint16_t *rooms; /* scratch: whole devices by node as time goes on */
 
 	/* starting beside it: future_pack.c */

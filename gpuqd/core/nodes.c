@@ -500,4 +500,5 @@ void nodes_shift(struct cycle *c, const struct snap_alloc *a, int sign)
 	if (r->exclusive && sign < 0)
 		bits_del(c->usable, a->node);
 	nodes_changed(c, a->node);
+	future_lift(c, a, sign);
 }
