@@ -170,7 +170,9 @@ static void add_promised(struct cycle *c)
 
 	for (uint32_t i = 0; !c->failed && s->n_promises && i < s->n_jobs; i++)
 		if (bits_has(c->promised, i))
-			add_held(c, i, s->nodes[s->promises[s->jobs[i].promise_first].node].flavor);
+			add_held(c, i,
+				 cost_flavor(s, &s->promises[s->jobs[i].promise_first],
+					     s->jobs[i].n_promises));
 	for (uint32_t i = 0; !c->failed && i < c->n_actions; i++)
 		if ((c->actions[i].kind == PLAN_PLACE || c->actions[i].kind == PLAN_NOMINATE) &&
 		    !bits_has(c->promised, c->actions[i].job))
