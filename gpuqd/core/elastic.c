@@ -75,9 +75,7 @@ static void add_running(struct cycle *c, struct growth *all, uint32_t job)
 	const struct snap_job *j = &c->s->jobs[job];
 	const struct snap_request *r = &c->s->requests[j->request];
 	const struct snap_alloc *a = &c->s->allocs[j->alloc_first];
-	struct grower *g =
-		add(c, all, job, j->key,
-		    r->gpus_milli && j->n_allocs ? c->s->nodes[a->node].flavor : SNAP_NONE);
+	struct grower *g = add(c, all, job, j->key, cost_flavor(c->s, a, j->n_allocs));
 
 	for (uint32_t i = 0; g && i < j->n_allocs; i++) {
 		if (a[i].index >= g->next_index)
