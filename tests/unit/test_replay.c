@@ -201,7 +201,7 @@ Test(replay, every_field_is_written)
 		{ "request_cols", sizeof(struct snap_request), 120 },
 		{ "job_cols", sizeof(struct snap_job), 256 },
 		{ "alloc_cols", sizeof(struct snap_alloc), 48 },
-		{ "flavor_cols", sizeof(struct snap_flavor), 32 },
+		{ "flavor_cols", sizeof(struct snap_flavor), 40 },
 		{ "usage_cols", sizeof(struct snap_usage), 16 },
 		{ "reservation_cols", sizeof(struct snap_reservation), 72 },
 		{ "share_cols", sizeof(struct snap_share), 32 },
