@@ -8,6 +8,7 @@
  * only lowers the standing of its queue once it is used up (snapshot_usage.c, order.c). */
 
 #define MS_PER_MINUTE INT64_C(60000)
+#define OUT_OF_BUDGET (INT64_C(1) << 60) /* more than ranks differ by */
 
 struct budgets {
 	int64_t *held_ms; /* by queue: what running jobs may still use */
@@ -17,6 +18,13 @@ struct budgets {
 bool budget_refused(const struct plan_reason *why)
 {
 	return why->code == GPUQ_R_BUDGET || why->code == GPUQ_R_BUDGET_COMMITTED;
+}
+
+int64_t budget_rank(const struct snapshot *s, uint32_t queue)
+{
+	const struct snap_queue *q = &s->queues[queue];
+
+	return q->over_budget ? amount_less(q->rank, OUT_OF_BUDGET) : q->rank;
 }
 
 /* Thousandths of devices, as they are charged. */
@@ -55,7 +63,7 @@ static void hold_running(struct cycle *c, uint32_t job)
 	const struct snap_request *r = &c->s->requests[j->request];
 	int64_t left = j->walltime_us;
 
-	if (left != GPUQ_UNLIMITED)
+	if (left != GPUQ_UNLIMITED && !j->starting)
 		left = amount_less(amount_sum(j->start_us, left), c->s->config.now_us);
 	for (uint32_t a = j->alloc_first; a < j->alloc_first + j->n_allocs; a++) {
 		const struct snap_alloc *al = &c->s->allocs[a];
@@ -76,7 +84,7 @@ static void wake_at(struct cycle *c, int64_t us)
 static void note_wake(struct cycle *c, uint32_t queue)
 {
 	const struct snap_queue *q = &c->s->queues[queue];
-	const int64_t left = q->budget_gpu_ms - q->budget_used_gpu_ms;
+	const int64_t left = amount_less(q->budget_gpu_ms, q->budget_used_gpu_ms);
 	const int64_t rate = c->budgets->rate_milli[queue];
 	fixed_u128 us;
 
@@ -131,13 +139,14 @@ bool budget_admits(struct cycle *c, uint32_t job, uint32_t flavor, struct plan_r
 	     q = c->s->queues[q].parent) {
 		const struct snap_queue *queue = &c->s->queues[q];
 		const int64_t unused = amount_less(queue->budget_gpu_ms, queue->budget_used_gpu_ms);
-		const int64_t left = amount_less(unused, c->budgets->held_ms[q]);
+		int64_t left = amount_less(unused, c->budgets->held_ms[q]);
 
 		if (queue->budget_gpu_ms == GPUQ_UNLIMITED || !queue->budget_hard || need <= left)
 			continue;
 		why->code = need > unused ? GPUQ_R_BUDGET : GPUQ_R_BUDGET_COMMITTED;
 		why->unit = PLAN_COUNT;
 		why->object = queue->name;
+		left = need > unused ? unused : left;
 		why->have = left > 0 ? left / MS_PER_MINUTE : 0;
 		why->need =
 			need == GPUQ_UNLIMITED ? need : (need + MS_PER_MINUTE - 1) / MS_PER_MINUTE;

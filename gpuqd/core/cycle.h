@@ -236,6 +236,8 @@ void budget_init(struct cycle *c);
 /* May it start, for as long as it may run, inside the hard budgets above it? */
 bool budget_admits(struct cycle *c, uint32_t job, uint32_t flavor, struct plan_reason *why);
 void budget_start(struct cycle *c, uint32_t job, uint32_t flavor);
+/* Its rank for what is left over: out of budget it comes after all who are not. */
+int64_t budget_rank(const struct snapshot *s, uint32_t queue);
 /* Do longer jobs alone fail for this reason? */
 bool budget_refused(const struct plan_reason *why);
 /* A pod is gone from its node (sign 1), or is back there (-1): devices, amounts, tenants. */
@@ -304,6 +306,8 @@ void future_begin(struct cycle *c);
 /* Plan a start for a job that is blocked. False: it gets none (too many have one, or
  * nothing that is in its way has an end). */
 bool future_reserve(struct cycle *c, uint32_t job, uint32_t flavor);
+/* Would it get none whatever its length? */
+bool future_full(const struct cycle *c, uint32_t job);
 /* Does anything planned begin before the job would end, if it started now? */
 bool future_binds(struct cycle *c, uint32_t job);
 /* As pack_job, leaving what is planned what it counts on; *bar = some of that. */

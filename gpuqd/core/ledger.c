@@ -316,7 +316,7 @@ static void divide_below(struct cycle *c, uint32_t parent, uint32_t res, struct 
 			.quota = share_of(c, q, res)->quota,
 			.demand = *cell(c, c->demand, q, res),
 			.weight_milli = s->queues[q].weight_milli,
-			.rank = s->queues[q].rank,
+			.rank = budget_rank(s, q),
 			.usage_micro = s->queues[q].usage_micro,
 		};
 	}
@@ -336,6 +336,9 @@ void ledger_shares(struct cycle *c)
 
 	if (!kids)
 		return;
+	if (s->config.usage_k_milli > 0 && s->config.usage_step_us > 0 &&
+	    amount_sum(s->config.now_us, s->config.usage_step_us) < c->wake_us)
+		c->wake_us = amount_sum(s->config.now_us, s->config.usage_step_us);
 	sum_demand(c);
 	for (uint32_t res = 0; res < s->n_res; res++) {
 		divide_below(c, SNAP_NONE, res, kids);

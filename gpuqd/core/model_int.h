@@ -70,6 +70,7 @@ void usage_pod_ended(struct model *m, const struct pod *p, int64_t counted_us, i
 void usage_site_changed(struct model *m, int64_t now_us); /* budgets came or went */
 struct account *account_get(struct model *m, const unsigned char *bytes, size_t n);
 void accounts_collect(struct model *m, struct batch *out); /* those that changed */
+void accounts_expire(struct model *m, int64_t now_us); /* what has faded to nothing */
 void accounts_free(struct model *m);
 
 void record_job(struct model *m, const struct job *j, struct batch *out);

@@ -714,6 +714,7 @@ int model_apply_job(struct model *m, const struct event *ev, struct gpuq_err *er
 		return apply_submitted(m, ev, err);
 	if (ev->type == EV_KEYS_EXPIRED) {
 		expire_keys(m, ev->at_us);
+		accounts_expire(m, ev->at_us);
 		return 0;
 	}
 	if (ev->type == EV_DEP_ENDED) {

@@ -9,6 +9,8 @@
 /* Two books. Days: what pods that ended were charged, for reports and budgets by period.
  * Accounts: what counts for fair shares, which fades; they know what runs, too. */
 
+#define FORGOTTEN ((usage_q32)1 << 22) /* a thousandth of a GPU-second */
+
 struct usage *usage_get(struct model *m, const unsigned char *bytes, size_t n)
 {
 	struct usage *u = NULL;
@@ -88,6 +90,34 @@ static void account_drop(struct model *m, struct account *a)
 	free(a);
 }
 
+static int64_t budget_half_life(const struct queue *q)
+{
+	return q->site->budget ? q->site->budget->half_life_us : 0;
+}
+
+/* Of a user, not of a budget. */
+static bool account_is_users(const struct account *a)
+{
+	char user[CHANGE_KEY_BYTES_MAX];
+
+	key_part(a->bytes, a->len, 1, user, sizeof(user));
+	return *user != '\0';
+}
+
+void accounts_expire(struct model *m, int64_t now_us)
+{
+	struct account *a, *at;
+
+	HASH_ITER (hh, m->accounts, a, at) {
+		const int64_t half_life = a->queue && !account_is_users(a)
+						  ? budget_half_life(a->queue)
+						  : m->policy.usage_half_life_us;
+
+		if (a->a.rate_milli == 0 && usage_at(&a->a, now_us, half_life) < FORGOTTEN)
+			account_drop(m, a);
+	}
+}
+
 void accounts_free(struct model *m)
 {
 	struct account *a, *at;
@@ -109,11 +139,6 @@ static int64_t rate_of(const struct model *m, const char *flavor)
 }
 
 /* ---- accounts ---- */
-
-static int64_t budget_half_life(const struct queue *q)
-{
-	return q->site->budget ? q->site->budget->half_life_us : 0;
-}
 
 enum turn { BEGINS, ENDS };
 
@@ -163,13 +188,9 @@ static void change_accounts(struct model *m, const struct pod *p, enum turn what
 /* Has the queue's budget accounts? */
 static bool has_accounts(const struct model *m, const struct queue *q)
 {
-	char user[CHANGE_KEY_BYTES_MAX];
-
-	for (const struct account *a = m->accounts; a; a = a->hh.next) {
-		key_part(a->bytes, a->len, 1, user, sizeof(user));
-		if (a->queue == q && !*user)
+	for (const struct account *a = m->accounts; a; a = a->hh.next)
+		if (a->queue == q && !account_is_users(a))
 			return true;
-	}
 	return false;
 }
 
@@ -179,11 +200,8 @@ void usage_site_changed(struct model *m, int64_t now_us)
 	struct pod *p;
 
 	HASH_ITER (hh, m->accounts, a, at) {
-		char user[CHANGE_KEY_BYTES_MAX];
-
-		key_part(a->bytes, a->len, 1, user, sizeof(user));
 		a->queue = account_queue(m, a);
-		if (!*user && (!a->queue || !budget_half_life(a->queue)))
+		if (!account_is_users(a) && (!a->queue || !budget_half_life(a->queue)))
 			account_drop(m, a);
 	}
 	for (uint32_t i = 0; i < m->n_queues; i++) {

@@ -67,7 +67,7 @@ void priority_terms(const struct priority *p, uint32_t job, struct priority_term
 	t.fair_share = part_of(w->fair_share, p->ranks[j->usage], s->n_usages);
 	t.size = part_of(w->size, s->requests[j->request].gpus_milli, p->gpus_milli);
 	t.qos = qos(w, j->priority);
-	t.total = t.age + t.fair_share + t.size + t.qos;
+	t.total = amount_sum(amount_sum(t.age, t.fair_share), amount_sum(t.size, t.qos));
 	if (__builtin_add_overflow(t.total, t.boost, &t.total))
 		t.total = t.boost > 0 ? INT64_MAX : INT64_MIN;
 	if (__builtin_sub_overflow(t.total, t.nice, &t.total))

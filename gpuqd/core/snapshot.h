@@ -74,6 +74,7 @@ struct snap_config {
 	int64_t grow_delay_us; /* an elastic job that shrank does not grow sooner */
 	int64_t gang_repair_us; /* a gang that lost pods is kept as long */
 	int64_t usage_k_milli; /* k of the fair-share division, in thousandths */
+	int64_t usage_step_us; /* in which usage may change shares; 0 = it does not by itself */
 	/* Labels from wide to narrow that topology levels are read from; borrowed until
 	 * sealed. A level is the label's key; "host" or the last one may be absent: the
 	 * node itself is always the narrowest level. */
@@ -219,18 +220,14 @@ struct snap_usage {
 	uint64_t used;
 };
 
-/* Every `size` pods of a group stand together inside one domain of `level`. */
-struct snap_slice {
-	const char *level;
-	uint32_t size; /* >= 1; divides that of the layer around it */
-};
-
 /* One kind of pod in a request; the fields of struct gpuq_group that matter to a
  * decision. Everything is copied when the request is added. */
 struct snap_group {
 	const char *name;
 	uint32_t pods_min, pods_max;
-	int64_t gpus_milli, gpu_memory_bytes;
+	int64_t gpus_milli;
+	int64_t gpu_memory_bytes; /* of each device: a share of it; 0 = not asked */
+	int32_t gpu_part_milli; /* the same in thousandths, 1..999; 0 = not asked */
 	int64_t cpu_milli, memory_bytes;
 	const char *mig; /* profile; gpus_milli then counts instances. NULL = devices */
 	uint32_t profile; /* set when added: into snapshot.profiles, SNAP_NONE without mig */
@@ -240,7 +237,7 @@ struct snap_group {
 	struct gpuq_strlist nodes, exclude;
 	uint32_t n_required, n_preferred, n_tolerations;
 	const char *topology_required, *topology_preferred;
-	const struct snap_slice *slices; /* outermost first */
+	const struct gpuq_slice *slices; /* outermost first */
 	uint32_t n_slices;
 };
 
@@ -309,6 +306,7 @@ struct snap_job {
 	int64_t grace_us; /* that it may take to leave once it was told to */
 	int64_t yield_us; /* of what runs: when its places are somebody else's, see plan.h; 0 */
 	int64_t start_us; /* of what runs; else 0 */
+	bool starting; /* not all of it runs yet: its walltime has not begun */
 	bool preemptible;
 	bool spread; /* on the emptiest nodes instead of the fullest */
 	uint8_t held; /* SNAP_HELD_* */
@@ -362,6 +360,7 @@ struct snap_reservation {
 	uint32_t n_nodes;
 	int64_t gpus_milli; /* 0 = it has nodes */
 	uint32_t flavor;
+	const char *pool; /* of an amount: on its nodes alone; NULL = on any */
 	uint32_t queue; /* SNAP_NONE = of any */
 	const uint32_t *users; /* handles, copied */
 	uint32_t n_users;
@@ -425,7 +424,7 @@ static inline uint32_t snap_group_parts(const struct snap_group *g)
 {
 	if (g->mig)
 		return 0;
-	if (g->gpu_memory_bytes)
+	if (g->gpu_memory_bytes || g->gpu_part_milli)
 		return g->gpus_milli <= SNAP_MILLI ? 1 : (uint32_t)(g->gpus_milli / SNAP_MILLI);
 	return g->gpus_milli % SNAP_MILLI != 0;
 }

@@ -37,6 +37,7 @@ static const struct col config_cols[] = {
 	C(moves_per_day), C(grow_delay_us), C(gang_repair_us), C(usage_k_milli),
 	C(starve_us), C(exempt_evictions), C(weights.age), C(weights.fair_share), C(weights.size),
 	C(weights.qos), C(weights.qos_full), C(weights.max_age_us), C(weights.evict_step_milli),
+	C(usage_step_us),
 };
 #undef C
 #define C(m) COL(struct snap_flavor, m)
@@ -73,13 +74,14 @@ static const struct col node_cols[] = {
 	C(foreign_cpu_milli), C(foreign_memory_bytes), C(foreign_pods), C(foreign_gpus),
 };
 #undef C
-#define C(m) COL(struct snap_slice, m)
+#define C(m) COL(struct gpuq_slice, m)
 static const struct col slice_cols[] = { C(level), C(size) };
 #undef C
 #define C(m) COL(struct snap_group, m)
 static const struct col group_cols[] = {
 	C(name), C(pods_min), C(pods_max), C(gpus_milli), C(gpu_memory_bytes), C(cpu_milli),
 	C(memory_bytes), C(mig), C(unit_pods), C(topology_required), C(topology_preferred),
+	C(gpu_part_milli),
 };
 #undef C
 #define C(m) COL(struct snap_license_need, m)
@@ -99,6 +101,7 @@ static const struct col job_cols[] = {
 	C(evict_last), C(evicted_us), C(evicted_for), C(n_evicted_day), C(n_moved_day),
 	C(shrunk_us), C(short_us), C(throttle),
 	C(nice), C(boost), C(eligible_us), C(grace_us), C(yield_us), C(spread),
+	C(starting),
 };
 #undef C
 #define C(m) COL(struct snap_usage, m)
@@ -107,6 +110,7 @@ static const struct col usage_cols[] = { C(queue), C(user), C(used) };
 #define C(m) COL(struct snap_reservation, m)
 static const struct col reservation_cols[] = {
 	C(name), C(start_us), C(end_us), C(gpus_milli), C(flavor), C(queue), C(maintenance),
+	C(pool),
 };
 #undef C
 #define C(m) COL(struct snap_alloc, m)
@@ -563,7 +567,7 @@ static void unpack_group(struct unpack *u, struct snap_group *g)
 	}
 	g->nodes = unpack_list(u);
 	g->exclude = unpack_list(u);
-	g->slices = UNPACK_ROWS(u, slice_cols, struct snap_slice, &g->n_slices);
+	g->slices = UNPACK_ROWS(u, slice_cols, struct gpuq_slice, &g->n_slices);
 	for (uint32_t i = 0; !u->r->bad && i < g->n_slices; i++)
 		bad_unless(u, g->slices[i].level && g->slices[i].size > 0 &&
 				      g->pods_min % g->slices[i].size == 0);

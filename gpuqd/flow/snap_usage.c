@@ -4,6 +4,8 @@
 
 /* Where nothing is forgotten, past use is measured by what the cluster gives in a month. */
 #define WINDOW_US (30 * 24 * 3600 * GPUQ_US_PER_S)
+/* Of a half-life: usage changes by a third of a percent in one. */
+#define STEPS 256
 /* Users' usage is handed over in 2^-20 GPU-seconds: a century of 10,000 devices fits. */
 #define USED_SHIFT 12
 
@@ -91,6 +93,8 @@ void snap_set_policy(const struct model *m, struct snap_config *c)
 	struct snap_weights *w = &c->weights;
 
 	c->usage_k_milli = p->usage_k_milli;
+	if (p->usage_half_life_us)
+		c->usage_step_us = p->usage_half_life_us / STEPS + 1;
 	w->max_age_us = p->weights.max_age_us;
 	if (p->weights.age != POLICY_DEFAULT)
 		w->age = p->weights.age;

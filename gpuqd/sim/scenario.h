@@ -42,6 +42,8 @@ struct sc_reservation {
 
 enum { SC_UNIT_SECOND, SC_UNIT_MINUTE, SC_UNIT_HOUR, SC_UNIT_DAY };
 
+enum { SC_BUDGET_SOFT, SC_BUDGET_HARD };
+
 struct sc_config {
 	int64_t now, cycles; /* cycles in thousandths, too; SC_ABSENT = to rest */
 	int unit;
@@ -55,7 +57,7 @@ struct sc_config {
 	int64_t cooldown, claims_per_hour, moves_per_day, grow_delay, gang_repair;
 	int64_t preemption_delay;
 	struct gpuq_strmap priority_weights;
-	int64_t usage_k;
+	int64_t usage_k, usage_half_life;
 	struct gpuq_strlist topology_levels, flavors;
 };
 
@@ -89,6 +91,11 @@ struct sc_queue {
 	struct gpuq_strlist flavors;
 };
 
+struct sc_user {
+	const char *name, *queue;
+	int64_t usage; /* normalised, thousandths */
+};
+
 struct sc_toleration {
 	const char *key, *value, *effect, *op;
 };
@@ -104,7 +111,6 @@ struct sc_tasks {
 };
 
 #define SC_MIG_MAX 32 /* profiles of a node; more are refused */
-#define SC_SLICES_MAX 16 /* layers; more are refused */
 
 struct sc_slice {
 	const char *level;
@@ -130,7 +136,7 @@ enum { SC_PREEMPT_REQUEUE, SC_PREEMPT_CANCEL };
 
 struct sc_job {
 	const char *name, *queue, *user, *jobname;
-	int64_t priority, submit, start, walltime, min_tasks, group_size, min_groups;
+	int64_t priority, nice, boost, submit, start, walltime, min_tasks, group_size, min_groups;
 	bool preemptible, evict_last, stale, hold, exclusive, spread;
 	struct gpuq_strmap role_min, licences;
 	struct sc_topology topology;
@@ -167,6 +173,7 @@ struct sc_case {
 	const char *id, *title;
 	struct sc_config config;
 	struct gpuq_objects nodes, queues; /* struct sc_node, sc_queue */
+	struct gpuq_objects users; /* struct sc_user */
 	struct gpuq_objects running, pending; /* struct sc_job */
 	struct sc_step *steps;
 	size_t n_steps;

@@ -60,6 +60,8 @@ static const struct gpuq_field config_fields[] = {
 	    "how long a job waits before it claims"),
 	MAP(sc_config, "priority_weights", priority_weights, "points of age, fairshare, size, qos"),
 	NUM(sc_config, "usage_k", usage_k, "weight of past usage"),
+	NUM(sc_config, "usage_half_life", usage_half_life,
+	    "past usage counts half after; -1 = never"),
 	LIST(sc_config, "topology_levels", topology_levels, "labels from wide to narrow"),
 	LIST(sc_config, "flavors", flavors, "kinds of devices in order of preference"),
 	{ 0 },
@@ -73,6 +75,7 @@ static void config_defaults(void *obj)
 	c->cycles = SC_ABSENT;
 	c->consolidation = true;
 	c->backfill_depth = c->max_job_test = c->starve_time = SC_ABSENT;
+	c->usage_half_life = SC_ABSENT;
 	c->preempt_min_runtime = c->reclaim_min_runtime = SC_ABSENT;
 	c->cooldown = c->claims_per_hour = c->moves_per_day = SC_ABSENT;
 	c->grow_delay = c->gang_repair = c->preemption_delay = SC_ABSENT;
@@ -263,4 +266,29 @@ const struct gpuq_schema scenario_queue = {
 	.fields = queue_fields,
 	.defaults = queue_defaults,
 	.check = queue_check,
+};
+
+static const struct gpuq_field user_fields[] = {
+	{ .key = "name",
+	  .kind = GPUQ_K_STR,
+	  .flags = GPUQ_F_REQUIRED,
+	  .offset = offsetof(struct sc_user, name),
+	  .doc = "as jobs name it" },
+	STR(sc_user, "queue", queue, "where; absent = the first queue"),
+	NUM(sc_user, "usage", usage, "past usage, normalised"),
+	{ 0 },
+};
+
+static int user_check(struct gpuq_reader *r, const struct gpuq_val *v, void *obj)
+{
+	if (((const struct sc_user *)obj)->usage < 0)
+		return gpuq_reader_fail(r, v, GPUQ_EINVAL, "usage is at least 0");
+	return 0;
+}
+
+const struct gpuq_schema scenario_user = {
+	.name = "user",
+	.size = sizeof(struct sc_user),
+	.fields = user_fields,
+	.check = user_check,
 };

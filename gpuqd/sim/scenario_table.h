@@ -15,7 +15,8 @@ extern const struct gpuq_custom scenario_amounts; /* struct sc_amounts */
 extern const struct gpuq_custom scenario_bytes; /* struct sc_bytes; lists in a list, too */
 extern const struct gpuq_custom scenario_indexes; /* gpu_index and n_gpu_index */
 
-extern const struct gpuq_schema scenario_config, scenario_node, scenario_queue, scenario_job;
+extern const struct gpuq_schema scenario_config, scenario_node, scenario_queue, scenario_user,
+	scenario_job;
 
 /* clang-format off */
 #define NUM(type, k, field, d)                                                                     \

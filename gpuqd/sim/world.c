@@ -189,7 +189,8 @@ int world_make(const struct sc_case *c, struct world *w, struct gpuq_err *err)
 {
 	static const int64_t seconds[] = { 1, 60, 3600, 86400 };
 	static int (*const steps[])(struct world *, struct gpuq_err *) = {
-		make_nodes, make_flavors, make_queues, make_licenses, world_make_jobs,
+		make_nodes,    make_flavors,    make_queues,
+		make_licenses, world_make_jobs, world_make_usage,
 	};
 	int rc = 0;
 

@@ -14,6 +14,7 @@
 
 #include "gpuqd/core/plan.h"
 #include "gpuqd/core/snapshot.h"
+#include "gpuqd/core/usage.h"
 #include "gpuqd/sim/scenario.h"
 #include "libgpuq/arena.h"
 #include "libgpuq/err.h"
@@ -55,6 +56,14 @@ struct sim_template {
 	int64_t submit_us, begin_us, deadline_us, walltime_us; /* GPUQ_UNLIMITED: none; 0: none */
 };
 
+/* When it starts at the latest, and what it waits for until then. */
+struct sim_estimate {
+	int64_t start_us; /* GPUQ_UNLIMITED = nobody knows */
+	int64_t *at_us; /* from then on it waited for why[i] */
+	struct plan_reason *why;
+	uint32_t n;
+};
+
 struct sim_job {
 	uint32_t template_ix;
 	int32_t element; /* -1 = no array */
@@ -62,6 +71,7 @@ struct sim_job {
 	const char *queue;
 	int64_t priority;
 	bool hold;
+	int64_t released_us; /* when it was last released; 0 = never */
 	int state; /* enum sim_state */
 	int ended; /* enum sim_end */
 	int64_t start_us, end_us;
@@ -83,6 +93,7 @@ struct sim_job {
 	const struct plan_reason *reasons; /* of the last cycle */
 	uint32_t n_reasons;
 	int64_t planned_us; /* planned start; 0 = none */
+	const struct sim_estimate *estimate; /* NULL = none was asked for */
 	/* at the last rest, to tell what became of it since */
 	int was;
 	uint32_t was_tasks;
@@ -114,6 +125,13 @@ struct sim_queue {
 	int64_t demand_milli, limit_milli;
 };
 
+/* What a user has used in a queue, as it stands now. */
+struct sim_use {
+	uint32_t queue; /* into world.queues */
+	const char *user;
+	usage_q32 used;
+};
+
 struct world {
 	struct gpuq_arena arena;
 	const struct sc_case *c;
@@ -137,6 +155,15 @@ struct world {
 	uint32_t marked_evictions; /* as many there were at the last mark */
 	uint32_t cycles; /* up to the last that changed something, of the last rest */
 	int64_t wake_us; /* when another cycle may decide differently */
+	/* world_usage.c */
+	struct snap_weights weights;
+	bool weighs_classes; /* the case says how much classes count */
+	int64_t half_life_us, made_us; /* made: when the case began */
+	struct sim_use *uses;
+	uint32_t n_uses, room_uses;
+	uint32_t *parents; /* by queue; n_queues = none */
+	usage_q32 *used; /* by queue, since the case began, of that queue alone */
+	int64_t *spent_us; /* the same in device-us, not forgotten */
 };
 
 /* Make the case's world. Returns 0; GPUQ_EINVAL with the place in the file's terms
@@ -152,6 +179,9 @@ int world_rest(struct world *w, uint32_t max_cycles, struct gpuq_err *err);
 
 /* Would two more cycles change nothing? The world itself stays as it is. */
 int world_stable(struct world *w, bool *stable, struct gpuq_err *err);
+
+/* Estimates for all that wait, without anything changing. */
+int world_estimate(struct world *w, struct gpuq_err *err);
 
 /* Remember the present as what later changes are told against. */
 void world_mark(struct world *w);

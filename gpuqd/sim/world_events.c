@@ -111,6 +111,29 @@ int world_depends_all(struct world *w, const struct sim_job *j, const char **on)
 	return best > worst ? best : worst;
 }
 
+int64_t world_eligible_us(const struct world *w, const struct sim_job *j)
+{
+	const struct sim_template *t = world_template(w, j);
+	const struct sc_depend *all = t->spec->depends.items, *any = t->spec->depends_any.items;
+	int64_t since = t->submit_us, first = GPUQ_UNLIMITED;
+
+	since = t->begin_us > since ? t->begin_us : since;
+	since = j->released_us > since ? j->released_us : since;
+	for (size_t i = 0; i < t->spec->depends.n; i++) {
+		const int64_t at =
+			all[i].type == GPUQ_DEP_SINGLETON ? INT64_MIN : comes_true(w, j, &all[i]);
+
+		since = at > since && at <= w->now_us ? at : since;
+	}
+	for (size_t i = 0; i < t->spec->depends_any.n; i++) {
+		const int64_t at = any[i].type == GPUQ_DEP_SINGLETON ? t->submit_us
+								     : comes_true(w, j, &any[i]);
+
+		first = at != INT64_MIN && at < first ? at : first;
+	}
+	return first > since && first <= w->now_us ? first : since;
+}
+
 /* ---- ends ---- */
 
 static void end_job(struct world *w, struct sim_job *j, enum sim_end how, int64_t at_us)
@@ -235,12 +258,13 @@ static int advance(struct world *w, int64_t to_us, struct gpuq_err *err)
 		const int64_t next = next_instant(w);
 
 		if (next > to_us) {
-			w->now_us = to_us;
+			rc = world_pass(w, to_us, err);
 			break;
 		}
-		w->now_us = next;
+		rc = world_pass(w, next, err);
 		fall_due(w);
-		rc = world_rest(w, 0, err);
+		if (rc == 0)
+			rc = world_rest(w, 0, err);
 	}
 	fall_due(w);
 	return rc;
@@ -268,6 +292,8 @@ static int change_job(struct world *w, struct sim_job *j, const struct sc_step *
 	case SC_HOLD:
 	case SC_RELEASE:
 		j->hold = s->event == SC_HOLD;
+		if (!j->hold)
+			j->released_us = world_instant(w->now_us);
 		break;
 	case SC_SET_PRIORITY:
 		j->priority = s->priority;

@@ -98,7 +98,7 @@ static uint32_t claims_against(const struct world *w, const char *queue)
 	for (uint32_t i = 0; i < w->n_evictions; i++) {
 		const struct sim_eviction *e = &w->evictions[i], *last = i ? e - 1 : NULL;
 
-		if (!e->by || !e->rule || e->rule[0] != 'F' ||
+		if (!e->by || !e->rule || strcmp(e->rule, "F") != 0 ||
 		    strcmp(w->jobs[e->job].queue, queue) != 0 ||
 		    e->at_us <= w->now_us - 3600 * GPUQ_US_PER_S)
 			continue;
@@ -147,7 +147,7 @@ static void add_queues(const struct world *w, struct snapshot *s)
 		q.preempt_min_runtime_us = runtime(w, in->preempt_min_runtime, -1);
 		q.reclaim_min_runtime_us = runtime(w, in->reclaim_min_runtime, -1);
 		q.n_claims_hour = claims_against(w, in->name);
-		q.usage_micro = in->usage * 1000;
+		world_fill_usage(w, i, &q);
 		q.user_max_running = whole_units(in->user_max_running, GPUQ_UNLIMITED);
 		q.user_max_gpus_milli = or_unlimited(in->user_max_gpus);
 		q.job_max_gpus_milli = or_unlimited(in->job_max_gpus);
@@ -157,12 +157,12 @@ static void add_queues(const struct world *w, struct snapshot *s)
 }
 
 /* Slices of the job's, for every group of it. Returns how many. */
-static uint32_t read_slices(const struct sc_job *spec, struct snap_slice *out)
+static uint32_t read_slices(const struct sc_job *spec, struct gpuq_slice *out)
 {
 	const struct sc_slice *in = spec->topology.slices.items;
 
 	for (size_t i = 0; i < spec->topology.slices.n; i++)
-		out[i] = (struct snap_slice){ in[i].level, (uint32_t)(in[i].size / 1000) };
+		out[i] = (struct gpuq_slice){ in[i].level, in[i].size / 1000 };
 	return (uint32_t)spec->topology.slices.n;
 }
 
@@ -170,7 +170,7 @@ static uint32_t add_request(const struct world *w, struct snapshot *s, const str
 {
 	struct snap_group groups[GPUQ_GROUPS_MAX];
 	struct snap_license_need needs[64];
-	struct snap_slice slices[SC_SLICES_MAX];
+	struct gpuq_slice slices[GPUQ_SLICES_MAX];
 	const uint32_t n_slices = read_slices(t->spec, slices);
 	struct snap_request r = { .groups = groups,
 				  .n_groups = t->n_groups,
@@ -250,7 +250,10 @@ static void fill_job(struct world *w, struct snapshot *s, const struct sim_job *
 	out->request = add_request(w, s, t);
 	out->user = snapshot_user(s, t->spec->user);
 	out->priority = j->priority;
+	out->nice = t->spec->nice / 1000;
+	out->boost = t->spec->boost / 1000;
 	out->submit_us = t->submit_us;
+	out->eligible_us = world_eligible_us(w, j);
 	out->begin_us = t->begin_us;
 	out->deadline_us = t->deadline_us;
 	out->walltime_us = t->walltime_us;
@@ -401,7 +404,7 @@ struct snapshot *world_freeze(struct world *w, struct gpuq_err *err)
 	config.gang_repair_us = runtime(w, c->gang_repair, 0);
 	config.claims_per_hour = (uint32_t)whole_units(c->claims_per_hour, 0);
 	config.moves_per_day = (uint32_t)whole_units(c->moves_per_day, UINT32_MAX);
-	config.usage_k_milli = c->usage_k;
+	world_set_policy(w, &config);
 	if (c->backfill_depth != SC_ABSENT)
 		config.backfill_depth = (uint32_t)(c->backfill_depth / 1000);
 	if (c->max_job_test != SC_ABSENT)
@@ -420,6 +423,7 @@ struct snapshot *world_freeze(struct world *w, struct gpuq_err *err)
 	for (uint32_t l = 0; l < w->n_licenses; l++)
 		snapshot_add_license(s, w->licenses[l], w->license_counts[l]);
 	add_queues(w, s);
+	world_add_usages(w, s);
 	add_nodes(w, s);
 	for (uint32_t i = 0; i < w->n_jobs;) {
 		if (w->jobs[i].state == SIM_PENDING && !w->jobs[i].owns) {

@@ -17,6 +17,15 @@ int64_t world_time_or(const struct world *w, int64_t t, int64_t absent);
 void *world_append(struct world *w, void *table, uint32_t *n, uint32_t *room, size_t size,
 		   struct gpuq_err *err);
 
+/* world_usage.c: what was used. */
+int world_make_usage(struct world *w, struct gpuq_err *err);
+int world_pass(struct world *w, int64_t to_us, struct gpuq_err *err); /* time goes by */
+void world_fill_usage(const struct world *w, uint32_t queue, struct snap_queue *out);
+void world_add_usages(const struct world *w, struct snapshot *s); /* after the queues */
+void world_set_policy(const struct world *w, struct snap_config *c);
+
+/* Since when nothing but others has stood in its way: holds, begin time, dependencies. */
+int64_t world_eligible_us(const struct world *w, const struct sim_job *j);
 /* The case's reservations, once nodes and queues have been added in order. */
 int world_add_calendar(struct world *w, struct snapshot *s, struct gpuq_err *err);
 

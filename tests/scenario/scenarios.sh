@@ -38,6 +38,13 @@ say $? "run --json prints one object a case"
 	grep -q '"a":{"quota":3.0,"demand":20.0,"limit":null,"fair_share":9.0}'
 say $? "shares --json prints the division"
 
+"$sim" shares --json "$dir/priority.yaml" | grep '"id":"fair-tree"' |
+	grep -q '"users":{"u1":{"factor":0.6},"u2":{"factor":0.2},"u3":{"factor":0.4},"u4":{"factor":0.8},"u5":{"factor":1.0}}'
+say $? "shares --json prints the users' factors"
+
+"$sim" shares "$dir/priority.yaml" | grep -qx 'warning: quotas of default below root add up to 2, but there are 1'
+say $? "shares tells of quotas that promise more than there is"
+
 "$sim" frobnicate "$dir/life.yaml" 2>/dev/null
 [ $? = 2 ]
 say $? "wrong usage exits 2"

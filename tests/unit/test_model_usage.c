@@ -316,6 +316,30 @@ Test(model_usage, rates_and_factors_count)
 	end(&r);
 }
 
+Test(model_usage, what_has_faded_is_forgotten)
+{
+	struct event ev = { .type = EV_KEYS_EXPIRED, .at_us = T0 + 20 * DAY };
+	struct rig r;
+
+	begin(&r, plain);
+	r.m->policy.usage_half_life_us = HOUR;
+	job(&r, "ann", "a1", 2, T0);
+	started(&r, 1, 0, T0, T0);
+	started(&r, 1, 1, T0, T0);
+	ended(&r, 1, 0, 0, T0 + HOUR, T0 + HOUR);
+	apply(&r, &ev);
+	cr_expect_eq(HASH_COUNT(r.m->accounts), 1, "one pod runs on");
+	ended(&r, 1, 1, 0, T0 + 20 * DAY, T0 + 20 * DAY);
+	apply(&r, &ev);
+	cr_expect_eq(HASH_COUNT(r.m->accounts), 1, "it has just ended");
+	ev.at_us = T0 + 22 * DAY;
+	apply(&r, &ev);
+	cr_expect_eq(HASH_COUNT(r.m->accounts), 0);
+	restart(&r);
+	cr_expect_eq(HASH_COUNT(r.m->accounts), 0);
+	end(&r);
+}
+
 /* ---- budgets ---- */
 
 Test(model_usage, a_period_begins_anew)

@@ -67,7 +67,7 @@ static uint32_t add_request(struct snapshot *s)
 	struct gpuq_toleration toleration = { .key = "gpu",
 					      .exists = true,
 					      .effect = "NoSchedule" };
-	const struct snap_slice slice = { "rack", 1 };
+	const struct gpuq_slice slice = { "rack", 1 };
 	const struct snap_group groups[] = {
 		{ .name = "worker",
 		  .pods_min = 1,
