@@ -134,7 +134,7 @@ static void find_growers(struct cycle *c, struct growth *all)
 		const struct snap_request *r = &c->s->requests[j->request];
 
 		if (j->state == SNAP_RUNNING && !bits_has(all->leaving, i) && !r->exclusive &&
-		    (is_elastic(r) || j->n_allocs < r->n_pods || j->short_us))
+		    (is_elastic(r) || j->short_us))
 			add_running(c, all, i);
 	}
 	for (uint32_t i = 0; !c->failed && i < c->n_actions; i++)
@@ -569,7 +569,11 @@ void elastic_serve(struct cycle *c)
 		find_growers(c, &all);
 	for (uint32_t i = 0; i < all.n && !c->failed; i++) {
 		gpuq_arena_reset(&c->scratch);
-		if (short_of_pods(c, &all.growers[i]))
+		/* Some pods of a gang may have ended well before the others: those it does not
+		 * lack. */
+		if (short_of_pods(c, &all.growers[i]) && !c->s->jobs[all.growers[i].job].short_us)
+			all.growers[i].done = true;
+		else if (short_of_pods(c, &all.growers[i]))
 			repair(c, &all, &all.growers[i]);
 		else if (!is_elastic(request_of(c, &all.growers[i])) || rests(c, &all.growers[i]))
 			all.growers[i].done = true;
