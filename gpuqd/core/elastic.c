@@ -28,6 +28,7 @@ struct grower {
 
 struct growth {
 	struct grower *growers;
+	struct grower **heads; /* by queue */
 	uint32_t n, room;
 	uint64_t *off; /* nodes that somebody counts on */
 	uint64_t *domain;
@@ -333,14 +334,12 @@ static int cmp_queues(const struct cycle *c, const struct grower *g, const struc
 	return x < y ? -1 : 1;
 }
 
-/* Then inside a queue the higher priority, the smaller surplus, the older job. */
+/* Inside a queue the higher priority, the smaller surplus, the older job. */
 static bool before(const struct cycle *c, const struct grower *x, const struct grower *y)
 {
 	const struct snap_job *a = &c->s->jobs[x->job], *b = &c->s->jobs[y->job];
-	int d = cmp_queues(c, x, y);
+	int d = (a->priority < b->priority) - (a->priority > b->priority);
 
-	if (d == 0)
-		d = (a->priority < b->priority) - (a->priority > b->priority);
 	if (d == 0)
 		d = (x->surplus > y->surplus) - (x->surplus < y->surplus);
 	if (d == 0)
@@ -350,13 +349,22 @@ static bool before(const struct cycle *c, const struct grower *x, const struct g
 	return d ? d < 0 : x->key.index < y->key.index;
 }
 
-static struct grower *next(const struct cycle *c, const struct growth *all)
+/* The first of each queue, and of those the one whose queue is first: what another of the
+ * queue would ask for does not count. */
+static struct grower *next(const struct cycle *c, struct growth *all)
 {
 	struct grower *best = NULL;
 
-	for (uint32_t i = 0; i < all->n; i++)
-		if (!all->growers[i].done && (!best || before(c, &all->growers[i], best)))
-			best = &all->growers[i];
+	memset(all->heads, 0, c->s->n_queues * sizeof(*all->heads));
+	for (uint32_t i = 0; i < all->n; i++) {
+		struct grower **head = &all->heads[c->s->jobs[all->growers[i].job].queue];
+
+		if (!all->growers[i].done && (!*head || before(c, &all->growers[i], *head)))
+			*head = &all->growers[i];
+	}
+	for (uint32_t q = 0; q < c->s->n_queues; q++)
+		if (all->heads[q] && (!best || cmp_queues(c, all->heads[q], best) < 0))
+			best = all->heads[q];
 	return best;
 }
 
@@ -562,6 +570,7 @@ void elastic_serve(struct cycle *c)
 	struct grower *g;
 
 	all.leaving = cycle_alloc(c, bits_words(c->s->n_jobs), sizeof(*all.leaving));
+	all.heads = cycle_alloc(c, c->s->n_queues, sizeof(struct grower *));
 	all.off = cycle_alloc(c, c->n_words, sizeof(*all.off));
 	all.domain = cycle_alloc(c, c->n_words, sizeof(*all.domain));
 	all.amounts = cycle_alloc(c, c->s->n_res, sizeof(*all.amounts));

@@ -72,6 +72,7 @@ enum pc_state { PC_ABSENT, PC_PENDING, PC_RUNNING, PC_LEAVING, PC_ENDED };
 struct pc_pod {
 	int index, node, n_devices, devices[PC_DEVICES], milli;
 	int gone; /* cycle in which it is gone; 0 = it stays */
+	bool fresh; /* it joined in this cycle */
 };
 
 struct pc_live {
@@ -79,7 +80,7 @@ struct pc_live {
 	struct pc_pod pods[PC_ROOM], promise[PC_PODS];
 	int n_pods, n_promise;
 	bool owns; /* the promise is remembered */
-	bool fresh; /* started, moved or grown in this cycle */
+	bool fresh; /* started or moved in this cycle */
 	int64_t start, evicted, shrunk;
 	int evicted_for, n_evicted, n_moved;
 	int taken_by[PC_QUEUES]; /* evictions since demand changed, by the claimant's queue */
@@ -92,6 +93,7 @@ struct pc_world {
 	struct pc_live live[PC_JOBS];
 	int64_t quota[PC_QUEUES][PC_FLAVORS], limit[PC_QUEUES][PC_FLAVORS]; /* thousandths */
 	int64_t fair[PC_QUEUES][PC_FLAVORS]; /* as of the last plan */
+	int growth_claims; /* of this cycle */
 	uint64_t random;
 	bool loud;
 	char wrong[600];

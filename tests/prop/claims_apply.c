@@ -95,11 +95,11 @@ static void grow(struct pc_world *w, const struct snapshot *s, const struct plan
 		for (; at > 0 && l->pods[at - 1].index > pods[i].index; at--)
 			l->pods[at] = l->pods[at - 1];
 		l->pods[at] = pods[i];
+		l->pods[at].fresh = true;
 	}
 	for (int q = queue; q >= 0; q = w->pc->queues[q].parent)
 		if (pc_held(w, q, f, false) > w->limit[q][f])
 			pc_wrong(w, "4: job %d grows beyond the limit of q%d", job + 1, q);
-	l->fresh = true;
 }
 
 static int delay(const struct pc_world *w, int job, int pod)
@@ -242,6 +242,7 @@ static uint32_t make_room_to_grow(struct pc_world *w, const struct snapshot *s,
 	for (; end < p->n_actions && p->actions[end].claimant == claimant; end++)
 		n += units_of(w, p, &p->actions[end], &victims[n]);
 	pc_check_victims(w, job, pc_flavor(w, job), victims, n);
+	w->growth_claims++;
 	for (uint32_t i = at; i < end; i++)
 		leave(w, s, p, &p->actions[i]);
 	return end - at;
@@ -253,8 +254,12 @@ int pc_apply(struct pc_world *w, const struct snapshot *s, const struct plan *p)
 	int changes = 0;
 	uint32_t n;
 
-	for (int j = 0; j < PC_JOBS; j++)
+	w->growth_claims = 0;
+	for (int j = 0; j < PC_JOBS; j++) {
 		w->live[j].fresh = false;
+		for (int k = 0; k < w->live[j].n_pods; k++)
+			w->live[j].pods[k].fresh = false;
+	}
 	for (uint32_t i = 0; i < p->n_actions && !w->wrong[0]; i += n) {
 		const struct plan_action *a = &p->actions[i];
 

@@ -68,7 +68,8 @@ static void make(struct law *law, const struct pc_world *w, int job, int flavor)
 			 l->fresh || !w->pc->jobs[j].preemptible);
 		for (int p = 0; p < l->n_pods; p++)
 			if (l->pods[p].gone == 0 && ++seen > min)
-				add_item(law, j, l->pods[p].index, 1, l->start, l->fresh);
+				add_item(law, j, l->pods[p].index, 1, l->start,
+					 l->fresh || l->pods[p].fresh);
 	}
 }
 
