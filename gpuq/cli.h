@@ -72,6 +72,7 @@ int cmd_hold(struct cli *c);
 int cmd_logs(struct cli *c);
 int cmd_nodes(struct cli *c);
 int cmd_queue(struct cli *c);
+int cmd_export(struct cli *c);
 int cmd_queues(struct cli *c);
 int cmd_release(struct cli *c);
 int cmd_run(struct cli *c);

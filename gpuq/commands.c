@@ -81,6 +81,12 @@ static const struct opt queues_opts[] = {
 	{ 0, NULL, 0, 0, NULL, NULL },
 };
 
+static const struct opt export_opts[] = {
+	{ OPT_SCENARIO, "scenario", 0, ARG_NONE, NULL, "the cluster, its queues and jobs as they are now, for gpuq-sim" },
+	{ OPT_JSON, "json", 0, ARG_NONE, NULL, "print JSON instead of YAML" },
+	{ 0, NULL, 0, 0, NULL, NULL },
+};
+
 static const struct opt version_opts[] = {
 	{ OPT_CLIENT, "client", 0, ARG_NONE, NULL, "do not ask the server" },
 	{ OPT_JSON, "json", 0, ARG_NONE, NULL, "print a JSON object" },
@@ -113,6 +119,8 @@ const struct command commands[] = {
 	  .opts = nodes_opts, .groups = { opts_list }, .max_args = -1, .run = cmd_nodes },
 	{ .name = "queues", .summary = "List queues: quota, fair share, use", .synopsis = "[QUEUE]...",
 	  .opts = queues_opts, .groups = { opts_list }, .max_args = -1, .run = cmd_queues },
+	{ .name = "export", .summary = "Print the live state as a scenario", .synopsis = "--scenario",
+	  .opts = export_opts, .groups = { opts_help }, .run = cmd_export },
 	{ .name = "version", .summary = "Print the versions of client and server", .synopsis = "",
 	  .opts = version_opts, .groups = { opts_help }, .run = cmd_version },
 	{ .name = "completion", .summary = "Print what makes a shell complete gpuq's words", .synopsis = "bash|zsh|fish",

@@ -53,6 +53,7 @@ enum opt_id {
 	OPT_POD,
 	OPT_RAW,
 	OPT_CLIENT,
+	OPT_SCENARIO,
 	OPT_SUMMARY,
 	N_OPTS,
 };

@@ -32,6 +32,7 @@
 #define GPUQ_NAME_BYTES_MAX 63u /* names that become labels and host names */
 #define GPUQ_TEXT_BYTES_MAX 1024u /* comments and messages */
 #define GPUQ_KEY_BYTES_MAX 128u /* idempotency key */
+#define GPUQ_SLICES_MAX 16u /* layers of slices in one group */
 #define GPUQ_PODS_MAX 4096u /* of one job or array element */
 #define GPUQ_GROUPS_MAX 32u
 #define GPUQ_ARRAY_MAX 100000u /* elements */

@@ -58,6 +58,12 @@ struct gpuq_volume {
 	int64_t memory_bytes; /* > 0: a memory-backed emptyDir of that size (/dev/shm) */
 };
 
+/* Every `size` pods of a group stand together inside one domain of `level`. */
+struct gpuq_slice {
+	const char *level;
+	int64_t size; /* 1..GPUQ_PODS_MAX; divides that of the layer around it */
+};
+
 /* Alike pods of a job. */
 struct gpuq_group {
 	const char *name; /* "main" when the job has one group and names none */
@@ -85,6 +91,8 @@ struct gpuq_group {
 	size_t n_tolerations;
 	struct gpuq_strlist nodes, exclude; /* node names: only these, none of these */
 	const char *topology_required, *topology_preferred; /* level, or NULL */
+	struct gpuq_slice *slices; /* outermost first */
+	size_t n_slices;
 	/* A Kubernetes pod template (metadata + spec) as its owner wrote it, from a
 	 * manifest; NULL for gpuq's own form. The fields above are read from it. */
 	struct gpuq_val *template_;

@@ -249,6 +249,10 @@ int spec_check_group(struct gpuq_reader *r, const struct gpuq_val *v, void *grou
 				return spec_fail(r, field_at(r, v, "exclude"), GPUQ_EINVAL,
 						 "node '%.80s' is both wanted and excluded",
 						 g->nodes.items[i]);
+	if (g->n_slices && (g->pods_min % g->slices[0].size || g->pods_max % g->slices[0].size))
+		return spec_fail(r, field_at(r, v, "topology"), GPUQ_EINVAL,
+				 "expected pods in multiples of %lld, the size of a slice",
+				 (long long)g->slices[0].size);
 	rc = spec_check_env(r, v, &g->env);
 	if (rc == 0 && g->template_)
 		rc = check_template(r, v, g);

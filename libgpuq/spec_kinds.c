@@ -342,14 +342,30 @@ static struct gpuq_val *write_nothing(struct gpuq_arena *a, const void *in)
 
 struct topology {
 	const char *required, *preferred;
+	struct gpuq_objects slices; /* struct gpuq_slice */
 };
 
 /* clang-format off */
+static const struct gpuq_field slice_fields[] = {
+	{ .key = "level", .kind = GPUQ_K_STR, .flags = GPUQ_F_REQUIRED,
+	  .offset = offsetof(struct gpuq_slice, level), .doc = "Of the domain." },
+	{ .key = "size", .kind = GPUQ_K_INT, .flags = GPUQ_F_REQUIRED, .min = 1, .max = GPUQ_PODS_MAX,
+	  .offset = offsetof(struct gpuq_slice, size), .doc = "Pods that stand together in one." },
+	{ .key = NULL },
+};
+
+static const struct gpuq_schema slice_schema = {
+	.name = "slice", .size = sizeof(struct gpuq_slice), .fields = slice_fields,
+};
+
 static const struct gpuq_field topology_fields[] = {
 	{ .key = "required", .kind = GPUQ_K_STR, .offset = offsetof(struct topology, required),
 	  .doc = "All pods in one domain of this level, or no start." },
 	{ .key = "preferred", .kind = GPUQ_K_STR, .offset = offsetof(struct topology, preferred),
 	  .doc = "All pods in one domain of this level where that can be." },
+	{ .key = "slices", .kind = GPUQ_K_OBJECTS, .sub = &slice_schema,
+	  .offset = offsetof(struct topology, slices),
+	  .doc = "Every SIZE pods in one domain of LEVEL, or no start; outermost first." },
 	{ .key = NULL },
 };
 /* clang-format on */
@@ -361,22 +377,37 @@ static const struct gpuq_schema topology_schema = { .name = "topology",
 static int topology_read(struct gpuq_reader *r, const struct gpuq_val *v, void *out)
 {
 	struct gpuq_group *g = GROUP_OF(out, topology_required);
-	struct topology t = { NULL, NULL };
+	struct topology t = { 0 };
+	const struct gpuq_slice *slices;
 	int rc = gpuq_schema_read(r, &topology_schema, v, &t);
 
 	if (rc < 0)
 		return rc;
+	slices = t.slices.items;
+	if (t.slices.n > GPUQ_SLICES_MAX)
+		return spec_fail(r, v, GPUQ_ERANGE, "expected at most %u layers of slices",
+				 GPUQ_SLICES_MAX);
+	for (size_t i = 1; i < t.slices.n; i++)
+		if (slices[i - 1].size % slices[i].size)
+			return spec_fail(r, v, GPUQ_EINVAL,
+					 "slices of %lld pods cannot be made of slices of %lld",
+					 (long long)slices[i - 1].size, (long long)slices[i].size);
 	g->topology_required = t.required;
 	g->topology_preferred = t.preferred;
+	g->slices = t.slices.items;
+	g->n_slices = t.slices.n;
 	return 0;
 }
 
 static struct gpuq_val *topology_write(struct gpuq_arena *a, const void *in)
 {
 	const struct gpuq_group *g = CGROUP_OF(in, topology_required);
-	const struct topology t = { g->topology_required, g->topology_preferred };
+	const struct topology t = { g->topology_required,
+				    g->topology_preferred,
+				    { g->slices, g->n_slices } };
 
-	return t.required || t.preferred ? gpuq_schema_write(a, &topology_schema, &t) : NULL;
+	return t.required || t.preferred || t.slices.n ? gpuq_schema_write(a, &topology_schema, &t)
+						       : NULL;
 }
 
 /* ---- array, depends, signal, licenses, retry, script ---- */

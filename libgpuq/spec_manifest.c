@@ -50,6 +50,7 @@ static int read_hints(struct gpuq_reader *r, const struct gpuq_val *metas[2], st
 	static const char *const maps[] = { "labels", "annotations" };
 	struct gpuq_group *g = &out->groups[0];
 	const char *time = NULL, *max_s = NULL, *min_pods = NULL, *flavor = NULL, *p;
+	const char *slice_level = NULL, *slice_size = NULL;
 	const struct {
 		const char *key, **to;
 		bool name; /* of something: is one, or is refused */
@@ -62,6 +63,8 @@ static int read_hints(struct gpuq_reader *r, const struct gpuq_val *metas[2], st
 		{ "kueue.x-k8s.io/job-min-parallelism", &min_pods, false },
 		{ "kueue.x-k8s.io/podset-required-topology", &g->topology_required, false },
 		{ "kueue.x-k8s.io/podset-preferred-topology", &g->topology_preferred, false },
+		{ "kueue.x-k8s.io/podset-slice-required-topology", &slice_level, false },
+		{ "kueue.x-k8s.io/podset-slice-size", &slice_size, false },
 		{ "kai.scheduler/topology-required-placement", &g->topology_required, false },
 		{ "kai.scheduler/topology-preferred-placement", &g->topology_preferred, false },
 	};
@@ -100,6 +103,18 @@ static int read_hints(struct gpuq_reader *r, const struct gpuq_val *metas[2], st
 					 "kueue.x-k8s.io/job-min-parallelism: expected 1 to "
 					 "parallelism");
 		g->pods_min = n;
+	}
+	if (slice_level || slice_size) {
+		p = slice_size;
+		if (!slice_level || !slice_size || !spec_digits(&p, 1, GPUQ_PODS_MAX, &n) || *p)
+			return spec_fail(r, metas[0], GPUQ_EINVAL,
+					 "kueue.x-k8s.io/podset-slice-size: expected a number of "
+					 "pods, and podset-slice-required-topology beside it");
+		g->slices = gpuq_arena_calloc(r->arena, 1, sizeof(*g->slices));
+		if (!g->slices)
+			return spec_nomem(r->err);
+		g->slices[0] = (struct gpuq_slice){ slice_level, n };
+		g->n_slices = 1;
 	}
 	if (flavor && spec_split(r->arena, flavor, ',', &out->flavors) < 0)
 		return spec_nomem(r->err);

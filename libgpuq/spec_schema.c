@@ -70,7 +70,7 @@ static const struct gpuq_field group_fields[] = {
 	G("env", STRMAP, env, .doc = "Environment variables."),
 	G("volumes", OBJECTS, volumes, .sub = &volume_schema, .doc = "What is mounted into each pod."),
 	G("workdir", STR, workdir, .doc = "Working directory in the container."),
-	C("topology", topology, topology_required, .doc = "{required: LEVEL} or {preferred: LEVEL}: keep the pods close."),
+	C("topology", topology, topology_required, .doc = "{required: LEVEL, preferred: LEVEL, slices: [...]}: keep the pods close."),
 	C("node_selector", selector, required, .doc = "Labels a node must have."),
 	C("affinity", affinity, required, .doc = "{required, preferred}: terms over node labels."),
 	C("constraint", constraint, required, .doc = "As sbatch --constraint: a&b, a|b, key=value."),

@@ -108,7 +108,8 @@ void calendar_name(struct cycle *c, uint32_t reservation, struct plan_reason *wh
 static bool counts_there(const struct cycle *c, const struct snap_reservation *r, uint32_t node)
 {
 	return bits_has(c->ready, node) && c->s->nodes[node].n_devices > 0 &&
-	       (r->flavor == SNAP_NONE || c->s->nodes[node].flavor == r->flavor);
+	       (r->flavor == SNAP_NONE || c->s->nodes[node].flavor == r->flavor) &&
+	       (!r->pool || strcmp(c->s->nodes[node].pool, r->pool) == 0);
 }
 
 /* Devices that owners have taken since it began. */
@@ -147,10 +148,10 @@ static void keep(struct cycle *c, uint32_t i, uint32_t node, int64_t start, uint
 				      .start_us = start,
 				      .end_us = slice(c, i)->end_us,
 				      .need = { .whole = whole },
-				      .whole = f->at.whole[node] - (int64_t)whole,
-				      .cpu = f->at.cpu[node],
-				      .memory = f->at.memory[node],
-				      .pods = f->at.pods[node] };
+				      .whole = f->least.whole[node] - (int64_t)whole,
+				      .cpu = f->least.cpu[node],
+				      .memory = f->least.memory[node],
+				      .pods = f->least.pods[node] };
 }
 
 static void enter_amount(struct cycle *c, uint32_t i)
@@ -165,6 +166,7 @@ static void enter_amount(struct cycle *c, uint32_t i)
 	if (left <= 0)
 		return;
 	future_free_at(c, SNAP_NONE, start, &c->future->at);
+	future_free_before_amounts(c, SNAP_NONE, start, &c->future->least);
 	/* No set of nodes with equal room is large enough to matter which of them. */
 	for (uint32_t room = c->max_whole; room > 0 && left > 0 && !c->failed; room--)
 		for (uint32_t n = 0; n < c->s->n_nodes && left > 0; n++) {

@@ -87,6 +87,7 @@ struct victim {
 	uint8_t must_keep; /* lines that `side` may not fall below when all is taken */
 	uint32_t instead[N_LINES]; /* what stands outside and could have gone; SNAP_NONE */
 	bool simple; /* stood outside: taken by nobody's leave */
+	uint8_t stood; /* RULE_OWN: inside which lines of the leaf, a bit for each */
 };
 
 /* The claim at hand. */
@@ -101,6 +102,7 @@ struct claim {
 	uint32_t n_packs; /* how often the gang was tried */
 	bool own, others; /* which victims are looked at */
 	bool growth; /* of a job that runs: by pods beyond its gang */
+	bool outside; /* of others only what stands outside their lines */
 	bool only_quota; /* its own eviction is so recent that it claims what it is owed only */
 };
 
@@ -121,6 +123,9 @@ int64_t stays(const struct cycle *c, uint32_t queue, uint32_t res);
 /* Does it hold more than the line, of something that the claim asks for? */
 bool beyond(const struct cycle *c, const struct claim *k, uint32_t queue, enum line line);
 bool stands_inside(struct cycle *c, uint32_t unit, uint32_t queue, enum line line);
+/* Is it of the flavor that the claim asks for, or of none? What has devices of another
+ * flavor frees nothing for it. */
+bool claim_concerns(const struct cycle *c, const struct claim *k, uint32_t unit);
 /* May the unit go without harm to what the queue is due on that line? *must_keep = it
  * may when the queue does not fall below the line by the whole plan; *instead = an item
  * that now justifies this one, SNAP_NONE = none. */
@@ -128,8 +133,8 @@ bool unit_is_free(struct cycle *c, const struct claim *k, uint32_t unit, uint32_
 		  enum line line, bool *must_keep, uint32_t *instead);
 void standing_changed(struct cycle *c, uint32_t unit);
 /* How the claimant itself would stand in its leaf: 0 inside the quota, 1 inside the fair
- * share, 2 beyond. */
-uint8_t claimant_stands(struct cycle *c, const struct claim *k);
+ * share, 2 beyond. `all` = with all that stays there; else without what it may displace. */
+uint8_t claimant_stands(struct cycle *c, const struct claim *k, bool all);
 
 /* rules.c */
 /* The rule by which the unit may be taken now, with the victims so far gone; RULE_NONE. */

@@ -29,26 +29,40 @@ int64_t cost_of_profile(const char *profile)
 	return (slices * SNAP_MILLI + 6) / 7;
 }
 
-int64_t cost_of_pod(const struct snapshot *s, const struct snap_group *g, uint32_t flavor)
+/* The least memory of a device on the flavor, or on any; 0 = not known. */
+static int64_t device_memory(const struct snapshot *s, uint32_t flavor)
 {
-	int64_t part = g->gpus_milli % SNAP_MILLI, memory = 0;
+	int64_t least = 0;
 
-	if (g->mig)
-		return amount_times(cost_of_profile(g->mig), g->gpus_milli / SNAP_MILLI);
-	if (g->gpu_memory_bytes == 0)
-		return g->gpus_milli;
 	for (uint32_t f = 0; f < s->n_flavors; f++) {
 		const int64_t m = s->flavors[f].device_memory_bytes;
 
-		if ((flavor == SNAP_NONE || f == flavor) && m > 0 && (memory == 0 || m < memory))
-			memory = m;
+		if ((flavor == SNAP_NONE || f == flavor) && m > 0 && (least == 0 || m < least))
+			least = m;
 	}
-	/* Where it is larger than a device, it fits nowhere. */
-	if (memory == 0 || g->gpu_memory_bytes > memory)
-		part = SNAP_MILLI;
-	else if (snap_memory_milli(g->gpu_memory_bytes, memory) > part)
-		part = snap_memory_milli(g->gpu_memory_bytes, memory);
-	return amount_times(part, snap_group_parts(g));
+	return least;
+}
+
+int64_t cost_of_pod(const struct snapshot *s, const struct snap_group *g, uint32_t flavor)
+{
+	const uint32_t parts = snap_group_parts(g);
+	int64_t part = g->gpus_milli % SNAP_MILLI;
+
+	if (g->mig)
+		return amount_times(cost_of_profile(g->mig), g->gpus_milli / SNAP_MILLI);
+	if (parts == 0)
+		return g->gpus_milli;
+	if (g->gpu_part_milli > part)
+		part = g->gpu_part_milli;
+	if (g->gpu_memory_bytes) {
+		const int64_t memory = device_memory(s, flavor);
+		int32_t milli = SNAP_MILLI; /* larger than a device: it fits nowhere */
+
+		if (g->gpu_memory_bytes <= memory)
+			milli = snap_memory_milli(g->gpu_memory_bytes, memory);
+		part = milli > part ? milli : part;
+	}
+	return amount_times(part, parts);
 }
 
 int64_t cost_of_request(const struct snapshot *s, const struct snap_request *r, uint32_t flavor)
@@ -66,7 +80,7 @@ int64_t cost_of_alloc(const struct snapshot *s, const struct snap_alloc *a)
 	const struct snap_request *r = &s->requests[s->jobs[a->job].request];
 	const struct snap_group *g = &r->groups[a->group < r->n_groups ? a->group : 0];
 
-	if (!g->mig && g->gpu_memory_bytes && a->n_devices)
+	if (!g->mig && snap_group_parts(g) && a->n_devices && a->milli)
 		return (int64_t)a->n_devices * a->milli;
 	return cost_of_pod(s, g, s->nodes[a->node].flavor);
 }

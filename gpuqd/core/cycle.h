@@ -306,6 +306,8 @@ void future_begin(struct cycle *c);
 /* Plan a start for a job that is blocked. False: it gets none (too many have one, or
  * nothing that is in its way has an end). */
 bool future_reserve(struct cycle *c, uint32_t job, uint32_t flavor);
+/* Would it get none whatever its length? */
+bool future_full(const struct cycle *c, uint32_t job);
 /* Does anything planned begin before the job would end, if it started now? */
 bool future_binds(struct cycle *c, uint32_t job);
 /* As pack_job, leaving what is planned what it counts on; *bar = some of that. */

@@ -117,7 +117,8 @@ static bool rests(struct cycle *c, const struct grower *g)
 {
 	const int64_t until = amount_sum(c->s->jobs[g->job].shrunk_us, c->s->config.grow_delay_us);
 
-	if (c->s->jobs[g->job].shrunk_us == 0 || until <= c->s->config.now_us)
+	if (c->s->config.grow_delay_us == 0 || c->s->jobs[g->job].shrunk_us == 0 ||
+	    until <= c->s->config.now_us)
 		return false;
 	if (until < c->wake_us)
 		c->wake_us = until;

@@ -580,7 +580,7 @@ static void open_nodes(const struct cycle *c, int64_t t, struct amounts *out)
 			bits_del(out->usable, n);
 }
 
-void future_free_at(struct cycle *c, uint32_t job, int64_t t, struct amounts *out)
+static void free_at(struct cycle *c, uint32_t job, int64_t t, bool amounts, struct amounts *out)
 {
 	const struct snapshot *s = c->s;
 	const struct future *f = c->future;
@@ -596,7 +596,8 @@ void future_free_at(struct cycle *c, uint32_t job, int64_t t, struct amounts *ou
 	for (uint32_t i = 0; i < f->n_booked; i++) {
 		const struct booked *b = &f->booked[i];
 
-		if (b->start_us > t || b->end_us <= t || !future_bars(c, b, job, t))
+		if (b->start_us > t || b->end_us <= t || !future_bars(c, b, job, t) ||
+		    (!amounts && b->reservation != SNAP_NONE))
 			continue;
 		give(&out->cpu[b->node], -b->need.cpu);
 		give(&out->memory[b->node], -b->need.memory);
@@ -615,6 +616,32 @@ void future_free_at(struct cycle *c, uint32_t job, int64_t t, struct amounts *ou
 	c->steps += s->n_nodes;
 }
 
+void future_free_at(struct cycle *c, uint32_t job, int64_t t, struct amounts *out)
+{
+	free_at(c, job, t, true, out);
+}
+
+void future_free_before_amounts(struct cycle *c, uint32_t job, int64_t t, struct amounts *out)
+{
+	free_at(c, job, t, false, out);
+}
+
+int64_t future_spare(const struct cycle *c, const struct booked *b, uint32_t job, int64_t t)
+{
+	const struct future *f = c->future;
+	int64_t whole = b->whole;
+
+	for (uint32_t i = 0; c->s->n_reservations > 0 && i < f->n_booked; i++) {
+		const struct booked *r = &f->booked[i];
+
+		if (r != b && r->reservation != SNAP_NONE && r->node == b->node &&
+		    r->start_us <= b->start_us && r->end_us > b->start_us &&
+		    future_bars(c, r, job, t))
+			whole -= r->need.whole;
+	}
+	return whole;
+}
+
 static void lower(int64_t *to, int64_t bound)
 {
 	*to = *to < bound ? *to : bound;
@@ -628,14 +655,16 @@ void future_free_throughout(struct cycle *c, uint32_t job, int64_t t, int64_t en
 	future_free_at(c, job, t, least);
 	for (uint32_t i = 0; i < f->n_booked; i++) {
 		const struct booked *b = &f->booked[i];
+		int64_t spare;
 
 		if (b->start_us <= t || b->start_us >= end || !future_bars(c, b, job, t))
 			continue;
 		lower(&least->cpu[b->node], b->cpu);
 		lower(&least->memory[b->node], b->memory);
 		lower(&least->pods[b->node], b->pods);
-		if (least->whole[b->node] > b->whole)
-			least->whole[b->node] = (uint16_t)(b->whole > 0 ? b->whole : 0);
+		spare = future_spare(c, b, job, t);
+		if (least->whole[b->node] > spare)
+			least->whole[b->node] = (uint16_t)(spare > 0 ? spare : 0);
 		bits_del(least->vacant, b->node);
 		if (b->alone)
 			bits_del(least->usable, b->node);

@@ -34,7 +34,9 @@ struct booked {
 	int64_t start_us, end_us;
 	bool alone; /* nobody else may be there */
 	struct need need; /* of all its pods there */
-	int64_t whole, cpu, memory, pods; /* to spare */
+	/* To spare; what amounts of the calendar keep there is not taken off: it depends on
+	 * who asks, see future_spare(). */
+	int64_t whole, cpu, memory, pods;
 };
 
 /* A job that has a planned start. */
@@ -99,6 +101,10 @@ bool future_look_ahead(struct cycle *c);
 /* What nodes have free at t, as one job sees it: when everything ends in time, and planned
  * starts and reservations (but its own) begin. */
 void future_free_at(struct cycle *c, uint32_t job, int64_t t, struct amounts *out);
+/* The same without what amounts of the calendar keep. */
+void future_free_before_amounts(struct cycle *c, uint32_t job, int64_t t, struct amounts *out);
+/* Whole devices that a hold on a node leaves to a job that starts at t; may be below 0. */
+int64_t future_spare(const struct cycle *c, const struct booked *b, uint32_t job, int64_t t);
 /* The least of that from t to end. */
 void future_free_throughout(struct cycle *c, uint32_t job, int64_t t, int64_t end,
 			    struct amounts *out);

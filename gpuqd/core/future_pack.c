@@ -32,10 +32,12 @@ bool future_binds(struct cycle *c, uint32_t job)
 }
 
 /* Leave a node what one planned start there counts on. */
-static void withhold(struct cycle *c, const struct booked *b, bool exclusive, bool parts)
+static void withhold(struct cycle *c, const struct booked *b, uint32_t job, bool exclusive,
+		     bool parts)
 {
+	const int64_t left = future_spare(c, b, job, c->s->config.now_us);
 	const uint32_t n = b->node;
-	const int64_t spare = b->whole > 0 ? b->whole : 0;
+	const int64_t spare = left > 0 ? left : 0;
 	int64_t pods = b->pods;
 
 	nodes_change(c, n);
@@ -50,6 +52,17 @@ static void withhold(struct cycle *c, const struct booked *b, bool exclusive, bo
 	if (c->whole[n] > spare)
 		c->withheld[n] = (uint16_t)(c->withheld[n] + c->whole[n] - spare);
 	nodes_changed(c, n);
+}
+
+/* What is kept from a job of an amount; what is not counted is not counted afterwards. */
+static int64_t held_back(int64_t before, int64_t now)
+{
+	return before == GPUQ_UNLIMITED ? GPUQ_UNLIMITED : before - now;
+}
+
+static void give_back(int64_t *amount, int64_t kept)
+{
+	*amount = kept == GPUQ_UNLIMITED ? GPUQ_UNLIMITED : *amount + kept;
 }
 
 /* pack_job on what is left when all holds that begin before end are honoured. */
@@ -80,10 +93,10 @@ static bool pack_beside(struct cycle *c, uint32_t job, uint32_t flavor, int64_t 
 			(struct kept){ c->cpu[n], c->memory[n], c->pods[n], c->withheld[n], true };
 		if (*behind == SNAP_NONE)
 			*behind = i;
-		withhold(c, b, r->exclusive, parts);
-		kept[i].cpu -= c->cpu[n];
-		kept[i].memory -= c->memory[n];
-		kept[i].pods -= c->pods[n];
+		withhold(c, b, job, r->exclusive, parts);
+		kept[i].cpu = held_back(kept[i].cpu, c->cpu[n]);
+		kept[i].memory = held_back(kept[i].memory, c->memory[n]);
+		kept[i].pods = held_back(kept[i].pods, c->pods[n]);
 	}
 	c->withholding = true;
 	placed = pack_job(c, job, flavor);
@@ -94,9 +107,9 @@ static bool pack_beside(struct cycle *c, uint32_t job, uint32_t flavor, int64_t 
 		if (!kept[i].touched)
 			continue;
 		nodes_change(c, n);
-		c->cpu[n] += kept[i].cpu;
-		c->memory[n] += kept[i].memory;
-		c->pods[n] += kept[i].pods;
+		give_back(&c->cpu[n], kept[i].cpu);
+		give_back(&c->memory[n], kept[i].memory);
+		give_back(&c->pods[n], kept[i].pods);
 		c->withheld[n] = kept[i].withheld;
 		nodes_changed(c, n);
 	}
@@ -142,11 +155,13 @@ static void add_need(struct need *sum, const struct snap_group *g)
 
 /* Is what stands on the node of a hold (nothing counts as nothing) no more than it has
  * to spare when it begins? */
-static bool spares(const struct booked *b, const struct need *n, bool exclusive)
+static bool spares(const struct cycle *c, const struct booked *b, uint32_t job,
+		   const struct need *n)
 {
 	if (n->pods == 0)
 		return true;
-	return !b->alone && !exclusive && (n->whole == 0 || n->whole <= b->whole) &&
+	return !b->alone && !c->s->requests[c->s->jobs[job].request].exclusive &&
+	       (n->whole == 0 || n->whole <= future_spare(c, b, job, c->s->config.now_us)) &&
 	       (n->cpu == 0 || n->cpu <= b->cpu) && (n->memory == 0 || n->memory <= b->memory) &&
 	       n->pods <= b->pods;
 }
@@ -169,7 +184,7 @@ static int64_t time_of_yield(struct cycle *c, uint32_t job)
 		for (uint32_t k = 0; k < c->n_places; k++)
 			if (c->places[k].node == b->node)
 				add_need(&all, &r->groups[c->places[k].group]);
-		if (!spares(b, &all, r->exclusive))
+		if (!spares(c, b, job, &all))
 			first = b->start_us;
 	}
 	for (uint32_t k = 0; k < c->n_places; k++)
@@ -263,7 +278,7 @@ static bool can_stay(const struct cycle *c, const struct booked *b, uint32_t job
 		if (a->node == b->node)
 			add_need(&all, &r->groups[a->group < r->n_groups ? a->group : 0]);
 	}
-	return spares(b, &all, r->exclusive);
+	return spares(c, b, job, &all);
 }
 
 static void spend_all(struct cycle *c, uint32_t job)

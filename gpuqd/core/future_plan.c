@@ -64,7 +64,7 @@ static void book(struct cycle *c, uint32_t job, int64_t t, int64_t end)
 	const struct snap_request *r = &c->s->requests[c->s->jobs[job].request];
 	const uint32_t first = f->n_booked;
 
-	future_free_at(c, job, t, &f->at);
+	future_free_before_amounts(c, job, t, &f->at);
 	for (uint32_t i = 0; i < c->n_places; i++) {
 		const struct place *p = &c->places[i];
 		struct need one = nodes_need(&r->groups[p->group]);
@@ -292,6 +292,22 @@ bool future_reserve(struct cycle *c, uint32_t job, uint32_t flavor)
 	    c->future->n_tests++ >= config->max_job_test)
 		return false;
 	return future_plan(c, job, flavor, false);
+}
+
+bool future_full(const struct cycle *c, uint32_t job)
+{
+	const struct snap_config *config = &c->s->config;
+	const struct snap_request *r = &c->s->requests[c->s->jobs[job].request];
+	const struct future *f = c->future;
+
+	if (!f || f->n_tests >= config->max_job_test)
+		return true;
+	if (r->gpus_milli == 0)
+		return f->n_of_flavor[c->s->n_flavors] >= config->backfill_depth;
+	for (uint32_t i = 0; i < r->n_flavor_ix; i++)
+		if (f->n_of_flavor[r->flavor_ix[i]] < config->backfill_depth)
+			return false;
+	return true;
 }
 
 /* ---- the plan ---- */

@@ -15,7 +15,7 @@ struct line {
 
 static int64_t waits_since(const struct snap_job *j)
 {
-	return j->begin_us > j->submit_us ? j->begin_us : j->submit_us;
+	return j->begin_us > j->eligible_us ? j->begin_us : j->eligible_us;
 }
 
 /* < 0: x has waited longer */

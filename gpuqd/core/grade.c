@@ -12,7 +12,9 @@
  * for a part of one; least of what is left stranded for the pods that are expected
  * (fgd.h), in steps, so that small differences decide nothing; fewest whole devices left
  * (best fit); the fullest device; cpu and memory in balance; the lower name.
- * Where nothing can be stranded the third says nothing, and packing takes its fast way.
+ * Where nothing can be stranded the third says nothing; whole devices then take the fast
+ * way of best fit (pack.c), while parts of devices are still found here, without a search
+ * of all nodes for each of them.
  * Measured on a public trace, see `gpuq-sim pack`: the step and the order are chosen so
  * that none of its lists packs worse than with fragmentation gradient descent. */
 
@@ -40,7 +42,7 @@ struct grade_table {
 };
 
 struct grading {
-	bool wanted;
+	bool wanted; /* something can be stranded; else tables serve to find room for parts */
 	struct fgd_kind *kinds; /* the most frequent first */
 	uint32_t n_kinds; /* of which what follows looks at n_measured */
 	uint32_t n_measured;
@@ -331,6 +333,7 @@ static struct grading *grading_of(struct cycle *c)
 {
 	const uint32_t n = c->s->n_nodes;
 	struct grading *g = c->grading;
+	bool constrained = false;
 
 	if (g)
 		return g;
@@ -339,8 +342,8 @@ static struct grading *grading_of(struct cycle *c)
 		return NULL;
 	expect(c, g);
 	g->wanted = !c->failed && (c->policy != PACK_DEFAULT || matters(c, g));
-	if (!g->wanted)
-		return g;
+	for (uint32_t k = 0; k < g->n_kinds; k++)
+		constrained |= g->kinds[k].nodes != NULL;
 	g->generation = cycle_alloc(c, n, sizeof(*g->generation));
 	g->waste = cycle_alloc(c, n, sizeof(*g->waste));
 	g->waste_seen = cycle_alloc(c, n, sizeof(*g->waste_seen));
@@ -348,7 +351,8 @@ static struct grading *grading_of(struct cycle *c)
 	g->barred = cycle_alloc(c, n, sizeof(*g->barred));
 	for (uint32_t i = 0; !c->failed && i < n; i++) {
 		g->generation[i] = 1;
-		g->barred[i] = fgd_barred(g->kinds, g->n_kinds, i);
+		if (constrained)
+			g->barred[i] = fgd_barred(g->kinds, g->n_kinds, i);
 	}
 	for (uint32_t i = 0; !c->failed && i < c->s->n_groups; i++)
 		g->table_of[i] = SNAP_NONE;
@@ -360,7 +364,7 @@ void grade_touch(struct cycle *c, uint32_t node)
 	struct grading *g = c->grading;
 	uint32_t *at;
 
-	if (!g || !g->wanted || c->planning)
+	if (!g || g->n_tables == 0 || c->planning)
 		return;
 	at = cycle_push(c, &g->journal, &g->n_journal, &g->room_journal, sizeof(*at), 1);
 	if (!at)
@@ -501,7 +505,7 @@ static uint64_t grade(struct cycle *c, struct grading *g, const struct grade_tab
 	if (nodes_room(c, node, &t->need, 1) == 0)
 		return GRADE_NONE;
 	look(c, node, &left);
-	if (g->waste_seen[node] != g->generation[node]) {
+	if (g->wanted && g->waste_seen[node] != g->generation[node]) {
 		g->waste_seen[node] = g->generation[node];
 		g->waste[node] = waste(c, g, &left, node);
 	}
@@ -520,7 +524,7 @@ static uint64_t grade(struct cycle *c, struct grading *g, const struct grade_tab
 	left.memory = less(left.memory, t->need.memory);
 	if (c->policy == PACK_BESTFIT)
 		return grade_bestfit(&left);
-	gain = g->waste[node] - waste(c, g, &left, node);
+	gain = g->wanted ? g->waste[node] - waste(c, g, &left, node) : 0;
 	if (c->policy == PACK_FGD)
 		return 100 - fgd_score(gain);
 	return pack_grade(t->need.whole == 0 && t->need.parts == 0 && !bits_has(c->gpuless, node),
@@ -630,7 +634,7 @@ bool grade_choose(struct cycle *c, uint32_t request, uint32_t group, uint32_t fl
 	struct grade_table *t;
 	uint32_t best = SNAP_NONE;
 
-	if (!g || !g->wanted || (g->n_graded > GRADES_MAX && !c->unhurried))
+	if (!g || (!g->wanted && need->parts == 0) || (g->n_graded > GRADES_MAX && !c->unhurried))
 		return false;
 	t = table_for(c, g, c->s->requests[request].group_first + group, flavor, need, &own);
 	if (!t)

@@ -52,6 +52,13 @@ static uint32_t best_of_bucket(struct cycle *c, const struct bucket *b, const st
 			int64_t off;
 
 			c->steps++;
+			/* In the same state as the best, it is behind it by name. */
+			if (best != SNAP_NONE && c->cpu[node] == c->cpu[best] &&
+			    c->memory[node] == c->memory[best]) {
+				if (++fitting >= FITTING_MAX)
+					return best;
+				continue;
+			}
 			if (nodes_room(c, node, n, 1) == 0)
 				continue;
 			off = pack_imbalance(c, node, n);

@@ -182,9 +182,11 @@ void promise_places(struct cycle *c, uint32_t job)
 
 	for (uint32_t i = 0; i < c->n_places; i++) {
 		const struct place *p = &c->places[i];
+		/* The table is there only if somebody ever took a device. */
+		const uint32_t *devices = p->n_devices ? c->place_devices + p->device_first : NULL;
 
-		promise_pod(c, p->node, &r->groups[p->group], c->place_devices + p->device_first,
-			    p->n_devices, p->milli, r->exclusive);
+		promise_pod(c, p->node, &r->groups[p->group], devices, p->n_devices, p->milli,
+			    r->exclusive);
 	}
 }
 

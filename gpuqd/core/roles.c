@@ -93,13 +93,22 @@ static const char *common_level(const struct snap_request *r, bool required, uin
 	return name;
 }
 
+/* Where the group may stand when the job as a whole looks for a domain. */
+static struct masks whole_masks(struct cycle *c, uint32_t job, uint32_t flavor, uint32_t group)
+{
+	struct masks m = pack_masks(c, job, flavor, group);
+
+	m.domain = c->domain;
+	return m;
+}
+
 /* Domains of that level that hold each group for itself, the tightest for the leading one
  * first. */
 static bool find_candidates(struct cycle *c, uint32_t job, uint32_t flavor, const char *level,
 			    bool required, uint32_t lead, struct candidates *out)
 {
 	const struct snap_request *r = &c->s->requests[c->s->jobs[job].request];
-	struct masks m = pack_masks(c, job, flavor, lead);
+	struct masks m = whole_masks(c, job, flavor, lead);
 	struct batch b = { pack_need(c, &r->groups[lead]), lead, 0, r->groups[lead].pods_min };
 	struct candidates other;
 
@@ -111,7 +120,7 @@ static bool find_candidates(struct cycle *c, uint32_t job, uint32_t flavor, cons
 		if (g == lead || !wished(in, required) || in->pods_min == 0)
 			continue;
 		b = (struct batch){ pack_need(c, in), g, 0, in->pods_min };
-		m = pack_masks(c, job, flavor, g);
+		m = whole_masks(c, job, flavor, g);
 		if (!candidates_init(c, in, level, &b, &m, &other))
 			return false;
 		for (uint32_t d = 0; d < out->measure.tree->rungs[0].n_domains; d++)
@@ -127,7 +136,7 @@ static bool pack_in_one(struct cycle *c, uint32_t job, uint32_t flavor, const ch
 			bool (*pack)(struct cycle *c, uint32_t job, uint32_t flavor))
 {
 	const struct snap_group *g = &c->s->requests[c->s->jobs[job].request].groups[lead];
-	const struct masks m = pack_masks(c, job, flavor, lead);
+	const struct masks m = whole_masks(c, job, flavor, lead);
 	const struct batch b = { pack_need(c, g), lead, 0, g->pods_min };
 	const uint64_t **where = required ? &c->domain : &c->near;
 	uint64_t *set = cycle_scratch(c, c->n_words, sizeof(*set));

@@ -93,9 +93,14 @@ static bool protected(const struct cycle *c, const struct unit *u, uint32_t side
  * its parent. x is the claimant's queue below the common ancestor. */
 static bool fenced(const struct cycle *c, uint32_t leaf, uint32_t x)
 {
-	for (uint32_t q = c->s->queues[leaf].parent; q != SNAP_NONE; q = c->s->queues[q].parent)
-		if (c->s->queues[q].fence && c->s->queues[q].depth >= c->s->queues[x].depth)
+	bool around = c->s->queues[leaf].fence;
+
+	for (uint32_t q = c->s->queues[leaf].parent; q != SNAP_NONE; q = c->s->queues[q].parent) {
+		around |= c->s->queues[q].fence;
+		if (around && c->s->queues[q].depth >= c->s->queues[x].depth)
 			return true;
+		around = false;
+	}
 	return false;
 }
 
@@ -129,21 +134,29 @@ bool claim_goes_before(const struct cycle *c, const struct claim *k, const struc
 	}
 }
 
-static bool own_legal(struct cycle *c, const struct claim *k, uint32_t unit)
+/* Who would stand beyond the fair share can be reclaimed from at once: he must not
+ * displace work that is due to the queue. */
+static bool own_stands(struct cycle *c, const struct claim *k, uint8_t stood, bool all)
+{
+	const uint8_t class = claimant_stands(c, k, all);
+
+	if (class == 2 && stood & 1u << LINE_SHARE)
+		return false;
+	return !c->s->queues[k->leaf].own_strict || class == 0 ||
+	       !(stood & 1u << (class == 1 ? LINE_QUOTA : LINE_SHARE));
+}
+
+static bool own_legal(struct cycle *c, const struct claim *k, uint32_t unit, struct victim *v)
 {
 	const struct unit *u = &c->units->units[unit];
-	const struct snap_queue *q = &c->s->queues[k->leaf];
-	uint8_t class;
+	uint8_t stood;
 
 	if (!claim_goes_before(c, k, u) || too_young(c, u, k->leaf, true))
 		return false;
-	/* Who would stand beyond the fair share can be reclaimed from at once: he must not
-	 * displace work that is due to the queue. */
-	class = claimant_stands(c, k);
-	if (class == 2 && stands_inside(c, unit, k->leaf, LINE_SHARE))
-		return false;
-	return !q->own_strict || class == 0 ||
-	       !stands_inside(c, unit, k->leaf, class == 1 ? LINE_QUOTA : LINE_SHARE);
+	stood = (uint8_t)(stands_inside(c, unit, k->leaf, LINE_QUOTA) << LINE_QUOTA |
+			  stands_inside(c, unit, k->leaf, LINE_SHARE) << LINE_SHARE);
+	v->stood = stood;
+	return own_stands(c, k, stood, false);
 }
 
 static bool free_on(struct cycle *c, const struct claim *k, struct victim *v, enum line line)
@@ -166,12 +179,13 @@ enum claim_rule claim_legal(struct cycle *c, struct claim *k, uint32_t unit, str
 	uint32_t x;
 
 	*v = (struct victim){ .unit = unit, .simple = true, .instead = { SNAP_NONE, SNAP_NONE } };
-	if (u->fixed || u->gone || u->job == k->job || (k->growth && !u->surplus))
+	if (u->fixed || u->gone || u->job == k->job || (k->growth && !u->surplus) ||
+	    !claim_concerns(c, k, unit))
 		return RULE_NONE;
 	if (u->queue == k->leaf) {
 		v->simple = false;
 		v->side = k->leaf;
-		v->rule = own_legal(c, k, unit) ? RULE_OWN : RULE_NONE;
+		v->rule = own_legal(c, k, unit, v) ? RULE_OWN : RULE_NONE;
 		return v->rule;
 	}
 	if (!policy_allows(c, k, u))
@@ -205,20 +219,22 @@ enum claim_rule claim_legal(struct cycle *c, struct claim *k, uint32_t unit, str
 
 /* ---- the plan as a whole ---- */
 
-/* x / y as a share of what a queue is due, a > b. */
+/* Would a hold more of its share than b of its own? Of two that are due nothing, more. */
 static bool larger_share(const struct cycle *c, const struct claim *k, uint32_t a, uint32_t b)
 {
 	for (uint32_t res = 0; res < c->s->n_res; res++) {
 		const size_t n_res = c->s->n_res;
+		const int64_t fair_a = c->fair[a * n_res + res], fair_b = c->fair[b * n_res + res];
 		const int64_t held_a = amount_sum(stays(c, a, res), k->need[res]);
 		const int64_t held_b = stays(c, b, res);
 
 		if (k->need[res] == 0 || c->s->shares[a * n_res + res].quota == GPUQ_UNLIMITED)
 			continue;
-		if (held_a <= c->fair[a * n_res + res])
+		if (held_a <= fair_a)
 			continue;
-		if ((__int128)held_a * c->fair[b * n_res + res] >
-		    (__int128)held_b * c->fair[a * n_res + res])
+		if (fair_a == 0 && fair_b == 0
+			    ? held_a > held_b
+			    : (__int128)held_a * fair_b > (__int128)held_b * fair_a)
 			return true;
 	}
 	return false;
@@ -233,6 +249,9 @@ static bool whole_valid(struct cycle *c, struct claim *k)
 		const struct victim *v = &k->victims[i];
 		uint32_t x, y;
 
+		/* Once all are gone that it displaces, it must stand where it was thought to. */
+		if (v->rule == RULE_OWN && !own_stands(c, k, v->stood, true))
+			return false;
 		if (v->rule == RULE_OWN || v->rule == RULE_BORROW)
 			continue;
 		by_share = true;
@@ -256,13 +275,23 @@ static bool whole_valid(struct cycle *c, struct claim *k)
 			 : ledger_admits(c, k->job, k->flavor, &why);
 }
 
+/* Jobs of its own that were to leave as well may have been what let it claim its quota. */
+static bool inside_quota(const struct cycle *c, const struct claim *k, const struct victim *v)
+{
+	uint32_t x, y;
+
+	sides(c, k->leaf, c->units->units[v->unit].queue, &x, &y);
+	return stays_inside(c, k, x, true);
+}
+
 bool claim_valid(struct cycle *c, struct claim *k)
 {
 	const uint32_t n = k->n_victims;
 	bool simple = true;
 
 	for (uint32_t i = 0; i < n; i++)
-		simple &= k->victims[i].simple;
+		simple &= k->victims[i].simple &&
+			  (k->victims[i].rule != RULE_QUOTA || inside_quota(c, k, &k->victims[i]));
 	if (simple)
 		return whole_valid(c, k);
 	claim_drop_all(c, k);

@@ -176,9 +176,12 @@ enum attempt { PLACED, NO_ROOM, BEHIND /* room, but for a planned start */ };
 
 static enum attempt attempt(struct cycle *c, uint32_t job, uint32_t flavor, struct future_bar *bar)
 {
+	/* Asked first: it may plan again, and places are those of the job at hand. */
+	const bool binds = future_binds(c, job);
+
 	if (!pack_job(c, job, flavor))
 		return NO_ROOM;
-	if (!future_binds(c, job))
+	if (!binds)
 		return PLACED;
 	pack_undo(c, job);
 	return future_pack(c, job, flavor, bar) ? PLACED : BEHIND;
@@ -273,7 +276,7 @@ static bool try_start(struct cycle *c, uint32_t job)
 		c->n_whys = why_first;
 		served_one(c, job, claimed);
 		future_changed(c);
-		if (j->n_ranges == 0)
+		if (j->n_ranges == 0 || c->started[job] == j->n_waiting)
 			tell_victims(c, job);
 		return true;
 	}
@@ -283,12 +286,15 @@ static bool try_start(struct cycle *c, uint32_t job)
 
 		reserved = ledger_admits(c, job, flavor, &why) && future_reserve(c, job, flavor);
 	}
-	/* The next of its class may get a planned start as well, or fit a budget. */
+	/* The next of its class may get a planned start as well, or fit a budget; where this one
+	 * got none for its length, a shorter one may. */
 	if (reserved || (budget_refused(&refused) && !lacking && !behind))
 		own_reasons(c, job, why_first);
 	else
 		block_class(c, job, why_first,
-			    behind || budget_refused(&refused) ? c->s->jobs[job].walltime_us : 0);
+			    behind || budget_refused(&refused) || (lacking && !future_full(c, job))
+				    ? c->s->jobs[job].walltime_us
+				    : 0);
 	return false;
 }
 

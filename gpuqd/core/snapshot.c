@@ -93,6 +93,7 @@ void snap_group_from_spec(const struct gpuq_group *g, struct snap_group *out)
 		.pods_max = (uint32_t)g->pods_max,
 		.gpus_milli = g->gpus_milli,
 		.gpu_memory_bytes = g->gpu_memory_bytes,
+		.gpu_part_milli = g->gpu_cores < 100 ? (int32_t)g->gpu_cores * 10 : 0,
 		.cpu_milli = g->cpu_milli,
 		.memory_bytes = g->memory_bytes,
 		.mig = g->mig,
@@ -106,6 +107,8 @@ void snap_group_from_spec(const struct gpuq_group *g, struct snap_group *out)
 		.n_tolerations = (uint32_t)g->n_tolerations,
 		.topology_required = g->topology_required,
 		.topology_preferred = g->topology_preferred,
+		.slices = g->slices,
+		.n_slices = (uint32_t)g->n_slices,
 	};
 }
 
@@ -367,7 +370,8 @@ uint32_t snapshot_add_node(struct snapshot *s, const struct snap_node *in)
 	n->mig = copy_mig(s, in->mig, in->n_mig);
 	n->device_first = first;
 	n->joint = add_joint(s, in);
-	n->links = n->numa = NULL;
+	n->links = n->joint != SNAP_NONE ? s->joints[n->joint].links : NULL;
+	n->numa = n->joint != SNAP_NONE ? s->joints[n->joint].numa : NULL;
 	for (uint32_t i = 0; i < in->n_devices; i++) {
 		if (in->devices_in)
 			devices[i] = in->devices_in[i];
@@ -465,6 +469,7 @@ uint32_t snapshot_add_reservation(struct snapshot *s, const struct snap_reservat
 		return SNAP_NONE;
 	*r = *in;
 	r->name = copy_str(s, in->name);
+	r->pool = copy_str(s, in->pool);
 	r->nodes = copy_items(s, in->nodes, in->n_nodes, sizeof(*in->nodes));
 	r->users = copy_items(s, in->users, in->n_users, sizeof(*in->users));
 	return s->n_reservations - 1;
@@ -540,6 +545,7 @@ static void blob_request(struct gpuq_buf *b, const struct snap_request *r)
 		blob_int(b, g->unit_pods);
 		blob_int(b, g->gpus_milli);
 		blob_int(b, g->gpu_memory_bytes);
+		blob_int(b, g->gpu_part_milli);
 		blob_int(b, g->cpu_milli);
 		blob_int(b, g->memory_bytes);
 		blob_str(b, g->mig);
@@ -595,10 +601,10 @@ static struct gpuq_term *copy_terms(struct snapshot *s, const struct gpuq_term *
 	return out;
 }
 
-static const struct snap_slice *copy_slices(struct snapshot *s, const struct snap_slice *in,
+static const struct gpuq_slice *copy_slices(struct snapshot *s, const struct gpuq_slice *in,
 					    uint32_t n)
 {
-	struct snap_slice *out = copy_items(s, in, n, sizeof(*in));
+	struct gpuq_slice *out = copy_items(s, in, n, sizeof(*in));
 
 	for (uint32_t i = 0; out && i < n; i++)
 		out[i].level = copy_str(s, in[i].level);

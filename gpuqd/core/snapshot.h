@@ -220,18 +220,14 @@ struct snap_usage {
 	uint64_t used;
 };
 
-/* Every `size` pods of a group stand together inside one domain of `level`. */
-struct snap_slice {
-	const char *level;
-	uint32_t size; /* >= 1; divides that of the layer around it */
-};
-
 /* One kind of pod in a request; the fields of struct gpuq_group that matter to a
  * decision. Everything is copied when the request is added. */
 struct snap_group {
 	const char *name;
 	uint32_t pods_min, pods_max;
-	int64_t gpus_milli, gpu_memory_bytes;
+	int64_t gpus_milli;
+	int64_t gpu_memory_bytes; /* of each device: a share of it; 0 = not asked */
+	int32_t gpu_part_milli; /* the same in thousandths, 1..999; 0 = not asked */
 	int64_t cpu_milli, memory_bytes;
 	const char *mig; /* profile; gpus_milli then counts instances. NULL = devices */
 	uint32_t profile; /* set when added: into snapshot.profiles, SNAP_NONE without mig */
@@ -241,7 +237,7 @@ struct snap_group {
 	struct gpuq_strlist nodes, exclude;
 	uint32_t n_required, n_preferred, n_tolerations;
 	const char *topology_required, *topology_preferred;
-	const struct snap_slice *slices; /* outermost first */
+	const struct gpuq_slice *slices; /* outermost first */
 	uint32_t n_slices;
 };
 
@@ -364,6 +360,7 @@ struct snap_reservation {
 	uint32_t n_nodes;
 	int64_t gpus_milli; /* 0 = it has nodes */
 	uint32_t flavor;
+	const char *pool; /* of an amount: on its nodes alone; NULL = on any */
 	uint32_t queue; /* SNAP_NONE = of any */
 	const uint32_t *users; /* handles, copied */
 	uint32_t n_users;
@@ -427,7 +424,7 @@ static inline uint32_t snap_group_parts(const struct snap_group *g)
 {
 	if (g->mig)
 		return 0;
-	if (g->gpu_memory_bytes)
+	if (g->gpu_memory_bytes || g->gpu_part_milli)
 		return g->gpus_milli <= SNAP_MILLI ? 1 : (uint32_t)(g->gpus_milli / SNAP_MILLI);
 	return g->gpus_milli % SNAP_MILLI != 0;
 }

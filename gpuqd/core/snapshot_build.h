@@ -53,6 +53,9 @@ int seal_usages(struct seal *w);
 int seal_jobs(struct seal *w);
 int seal_allocs(struct seal *w);
 int seal_capacity(struct seal *w);
+
+/* What is free on nodes and devices, from what there is and what is held. */
+void snapshot_derive_free(struct snapshot *s);
 int seal_calendar(struct seal *w);
 
 #endif

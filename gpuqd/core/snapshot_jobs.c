@@ -160,7 +160,7 @@ static const struct snap_group *group_of(const struct snapshot *s, const struct 
 	return &r->groups[a->group < r->n_groups ? a->group : 0];
 }
 
-static void derive_free(struct snapshot *s)
+void snapshot_derive_free(struct snapshot *s)
 {
 	for (uint32_t i = 0; i < s->n_nodes; i++) {
 		struct snap_node *n = &s->nodes[i];
@@ -247,7 +247,7 @@ int seal_allocs(struct seal *w)
 		s->jobs[s->promises[i].job].promise_first = i;
 		s->jobs[s->promises[i].job].n_promises++;
 	}
-	derive_free(s);
+	snapshot_derive_free(s);
 	return 0;
 }
 

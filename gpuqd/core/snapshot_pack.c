@@ -74,7 +74,7 @@ static const struct col node_cols[] = {
 	C(foreign_cpu_milli), C(foreign_memory_bytes), C(foreign_pods), C(foreign_gpus),
 };
 #undef C
-#define C(m) COL(struct snap_slice, m)
+#define C(m) COL(struct gpuq_slice, m)
 static const struct col slice_cols[] = { C(level), C(size) };
 #undef C
 #define C(m) COL(struct snap_group, m)
@@ -109,6 +109,7 @@ static const struct col usage_cols[] = { C(queue), C(user), C(used) };
 #define C(m) COL(struct snap_reservation, m)
 static const struct col reservation_cols[] = {
 	C(name), C(start_us), C(end_us), C(gpus_milli), C(flavor), C(queue), C(maintenance),
+	C(pool),
 };
 #undef C
 #define C(m) COL(struct snap_alloc, m)
@@ -565,7 +566,7 @@ static void unpack_group(struct unpack *u, struct snap_group *g)
 	}
 	g->nodes = unpack_list(u);
 	g->exclude = unpack_list(u);
-	g->slices = UNPACK_ROWS(u, slice_cols, struct snap_slice, &g->n_slices);
+	g->slices = UNPACK_ROWS(u, slice_cols, struct gpuq_slice, &g->n_slices);
 	for (uint32_t i = 0; !u->r->bad && i < g->n_slices; i++)
 		bad_unless(u, g->slices[i].level && g->slices[i].size > 0 &&
 				      g->pods_min % g->slices[i].size == 0);

@@ -15,6 +15,12 @@ static void merge(const uint32_t *a, size_t na, const uint32_t *b, size_t nb, ui
 {
 	size_t i = 0, j = 0, k = 0;
 
+	/* Runs that are in order stay as they are, for one comparison. */
+	if (na > 0 && nb > 0 && cmp(ctx, a[na - 1], b[0]) <= 0) {
+		memcpy(out, a, na * sizeof(*out));
+		memcpy(out + na, b, nb * sizeof(*out));
+		return;
+	}
 	while (i < na && j < nb)
 		out[k++] = cmp(ctx, a[i], b[j]) <= 0 ? a[i++] : b[j++];
 	while (i < na)

@@ -274,6 +274,12 @@ static bool others_make_up(struct cycle *c, const struct claim *k, uint32_t unit
 	}
 }
 
+bool claim_concerns(const struct cycle *c, const struct claim *k, uint32_t unit)
+{
+	return k->flavor == SNAP_NONE || c->units->units[unit].gpus_milli == 0 ||
+	       unit_amount(c, unit, k->flavor) > 0;
+}
+
 static bool no_larger(const struct cycle *c, uint32_t x, uint32_t y)
 {
 	for (uint32_t res = 0; res < c->s->n_res; res++)
@@ -318,7 +324,8 @@ static bool holds_without(struct cycle *c, const struct claim *k, uint32_t unit,
 	for (uint32_t i = 0; st && i < st->n_items; i++) {
 		const struct unit *o = &c->units->units[st->items[i]];
 
-		if (!o->gone && o->priority < c->units->units[unit].priority &&
+		if (!o->gone && claim_concerns(c, k, st->items[i]) &&
+		    o->priority < c->units->units[unit].priority &&
 		    !(*flags_of(c, st->items[i], queue) & (1u << line)))
 			return false;
 	}
@@ -343,7 +350,7 @@ bool unit_is_free(struct cycle *c, const struct claim *k, uint32_t unit, uint32_
 	return *must_keep;
 }
 
-uint8_t claimant_stands(struct cycle *c, const struct claim *k)
+uint8_t claimant_stands(struct cycle *c, const struct claim *k, bool all)
 {
 	const struct standing *st = standing_of(c, k->leaf, LINE_QUOTA);
 
@@ -355,7 +362,10 @@ uint8_t claimant_stands(struct cycle *c, const struct claim *k)
 		for (uint32_t i = 0; i < st->n_items; i++) {
 			const struct unit *u = &c->units->units[st->items[i]];
 
-			if (!u->gone && !u->surplus && (u->firm || !claim_goes_before(c, k, u)))
+			/* Of equals the longer running stands first, and it has not begun. */
+			if (!u->gone && !u->surplus &&
+			    (u->firm ||
+			     (all ? u->priority >= k->priority : !claim_goes_before(c, k, u))))
 				fill(c, st->items[i], left);
 		}
 		for (uint32_t res = 0; res < c->s->n_res; res++)

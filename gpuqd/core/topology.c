@@ -238,7 +238,7 @@ bool topology_pack(struct cycle *c, const struct snap_group *g, const struct bat
 		   struct masks *m)
 {
 	/* When the whole job stands in one domain already, that one is required. */
-	if (g->topology_required && !m->domain)
+	if (g->topology_required && !c->domain)
 		return pack_in_one(c, g->topology_required, b, m, pack_preferred, g);
 	if (!g->topology_required)
 		return pack_preferred(c, g, b, m, 0);

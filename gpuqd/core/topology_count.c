@@ -14,7 +14,7 @@ bool measure_init(struct cycle *c, const struct tree *tree, const struct snap_gr
 		/* The outer one of two at one level: the inner follows from it. */
 		for (uint32_t i = g->n_slices; i-- > 0;)
 			if (topology_level(c, g->slices[i].level) == tree->rungs[r].level)
-				out->size[r] = g->slices[i].size;
+				out->size[r] = (uint32_t)g->slices[i].size;
 	}
 	return !c->failed;
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "gpuqd/core/amount.h"
+#include "gpuqd/core/cost.h"
 #include "gpuqd/core/sort.h"
 
 static const struct snap_group *group_of(const struct cycle *c, const struct snap_alloc *a)
@@ -60,19 +61,20 @@ static struct unit *new_unit(struct cycle *c, uint32_t job)
 	return u;
 }
 
+/* devices: what one pod is charged of them. */
 static void add_amounts(struct cycle *c, uint32_t unit, uint32_t flavor, const struct snap_group *g,
-			int64_t pods)
+			int64_t devices, int64_t pods)
 {
 	int64_t *amounts = &c->units->amounts[(size_t)unit * c->s->n_res];
 
 	if (flavor != SNAP_NONE)
-		amounts[flavor] = amount_sum(amounts[flavor], amount_times(g->gpus_milli, pods));
+		amounts[flavor] = amount_sum(amounts[flavor], amount_times(devices, pods));
 	amounts[snap_cpu(c->s)] =
 		amount_sum(amounts[snap_cpu(c->s)], amount_times(g->cpu_milli, pods));
 	amounts[snap_memory(c->s)] =
 		amount_sum(amounts[snap_memory(c->s)], amount_times(g->memory_bytes, pods));
 	c->units->units[unit].gpus_milli =
-		amount_sum(c->units->units[unit].gpus_milli, amount_times(g->gpus_milli, pods));
+		amount_sum(c->units->units[unit].gpus_milli, amount_times(devices, pods));
 }
 
 static void add_pod(struct cycle *c, uint32_t unit, uint32_t alloc)
@@ -86,7 +88,8 @@ static void add_pod(struct cycle *c, uint32_t unit, uint32_t alloc)
 	*at = alloc;
 	c->units->units[unit].n_pods++;
 	c->units->of_alloc[alloc] = unit;
-	add_amounts(c, unit, c->s->nodes[a->node].flavor, group_of(c, a), 1);
+	add_amounts(c, unit, c->s->nodes[a->node].flavor, group_of(c, a), cost_of_alloc(c->s, a),
+		    1);
 }
 
 /* Surplus pods of one group leave together in as many as stand together; those that do
@@ -148,7 +151,8 @@ static void add_held(struct cycle *c, uint32_t job, uint32_t flavor)
 	u->fixed = true;
 	u->start_us = c->s->config.now_us;
 	for (uint32_t g = 0; g < r->n_groups; g++)
-		add_amounts(c, unit, flavor, &r->groups[g], r->groups[g].pods_min);
+		add_amounts(c, unit, flavor, &r->groups[g],
+			    cost_of_pod(c->s, &r->groups[g], flavor), r->groups[g].pods_min);
 }
 
 void units_add_started(struct cycle *c, uint32_t job, uint32_t flavor)

@@ -174,7 +174,8 @@ static uint32_t first_legal(struct cycle *c, struct claim *k, uint32_t leaf)
 
 		if (!looked_at(k, &all->units[all->line_units[i]]))
 			continue;
-		if (claim_legal(c, k, all->line_units[i], &v) != RULE_NONE)
+		if (claim_legal(c, k, all->line_units[i], &v) != RULE_NONE &&
+		    (v.simple || !k->outside || leaf == k->leaf))
 			return all->line_units[i];
 		if (++aside == ASIDE_MAX)
 			break;
@@ -520,8 +521,10 @@ static int64_t rooms_lost(struct cycle *c, const struct claim *k, uint32_t unit,
 		for (uint32_t p = 0; fit && p < u->n_pods; p++) {
 			const uint32_t node = c->s->allocs[c->units->pods[u->pod_first + p]].node;
 
+			/* The same nodes that rooms() counts on. */
 			if (node == last || !bits_has(fit->nodes, node) ||
-			    !bits_has(c->usable, node))
+			    !bits_has(c->usable, node) ||
+			    (k->flavor != SNAP_NONE && !bits_has(c->flavors[k->flavor], node)))
 				continue;
 			last = node;
 			*(turn ? &after : &before) += nodes_room(c, node, one, UINT32_MAX);
@@ -533,17 +536,34 @@ static int64_t rooms_lost(struct cycle *c, const struct claim *k, uint32_t unit,
 	return before - after;
 }
 
-/* Give back, the last taken first, whoever need not go. */
-static bool minimise(struct cycle *c, struct claim *k)
+/* Is the set allowed? It is left as it is either way. */
+static bool valid_or_restored(struct cycle *c, struct claim *k, const struct victim *set,
+			      uint32_t n)
+{
+	if (claim_valid(c, k))
+		return true;
+	restore(c, k, set, n);
+	return false;
+}
+
+/* Give back, the last taken first, whoever need not go. As long as the set as a whole is
+ * not allowed, less of it may be. *again = some could stay only because of what was given
+ * back after they were asked: to be asked once more. */
+static bool give_back(struct cycle *c, struct claim *k, bool *again)
 {
 	const struct snap_request *r = &c->s->requests[c->s->jobs[k->job].request];
 	const struct need one = pack_need(c, &r->groups[0]);
 	const bool countable = r->n_groups == 1 && !r->exclusive;
 	int64_t spare = countable ? rooms(c, k, &one) - r->groups[0].pods_min : 0;
 	struct victim *saved = cycle_scratch(c, k->n_victims, sizeof(*saved));
+	struct victim *fewer = cycle_scratch(c, k->n_victims, sizeof(*fewer));
+	bool refused = false, allowed;
 
-	if (!saved)
+	*again = false;
+	if (!saved || !fewer)
 		return false;
+	memcpy(saved, k->victims, k->n_victims * sizeof(*saved));
+	allowed = valid_or_restored(c, k, saved, k->n_victims);
 	for (uint32_t i = k->n_victims; i-- > 0 && !c->failed && k->n_packs < PACKS_MAX;) {
 		const struct unit *u = &c->units->units[k->victims[i].unit];
 		const uint32_t n = k->n_victims;
@@ -560,12 +580,33 @@ static bool minimise(struct cycle *c, struct claim *k)
 		}
 		memcpy(saved, k->victims, n * sizeof(*saved));
 		drop_at(c, k, i);
-		if (claim_fits(c, k) && claim_valid(c, k))
-			spare -= lost;
-		else
+		memcpy(fewer, k->victims, (n - 1) * sizeof(*fewer));
+		if (!claim_fits(c, k)) {
 			restore(c, k, saved, n);
+			continue;
+		}
+		if (valid_or_restored(c, k, fewer, n - 1)) {
+			allowed = true;
+		} else if (allowed) {
+			/* Without others that are given back later it may be different. */
+			refused = true;
+			restore(c, k, saved, n);
+			continue;
+		}
+		spare -= lost;
+		*again = refused;
 	}
 	return !c->failed;
+}
+
+static bool minimise(struct cycle *c, struct claim *k)
+{
+	bool again = true;
+
+	while (again)
+		if (!give_back(c, k, &again))
+			return false;
+	return true;
 }
 
 /* A unit that costs less and would serve as well; from unit `after` on in the line. */
@@ -615,11 +656,30 @@ static bool wants_node(const struct snap_request *r)
 	return r->exclusive || required_level(r);
 }
 
+static bool all_outside(const struct claim *k, uint32_t from)
+{
+	for (uint32_t i = from; i < k->n_victims; i++)
+		if (!k->victims[i].simple && k->victims[i].rule != RULE_OWN)
+			return false;
+	return true;
+}
+
+/* It fits: no more than needed, no dearer, and all rules once more. */
+static bool improve(struct cycle *c, struct claim *k)
+{
+	bool found;
+
+	k->n_packs = 0;
+	found = minimise(c, k);
+	exchange(c, k);
+	return found && claim_valid(c, k) && claim_fits(c, k);
+}
+
 bool victims_find(struct cycle *c, struct claim *k)
 {
 	const struct snap_request *r = &c->s->requests[c->s->jobs[k->job].request];
 	const uint32_t before = k->n_victims;
-	bool found;
+	bool found, astray;
 
 	if (!units_index(c))
 		return false;
@@ -630,12 +690,16 @@ bool victims_find(struct cycle *c, struct claim *k)
 		k->n_packs = 0;
 		found = one_by_one(c, k);
 	}
-	if (found) {
+	astray = k->others && !all_outside(k, before);
+	found = found && improve(c, k);
+	/* What stands inside may have gone first, and left its queue too little for more:
+	 * once more without. */
+	if (!found && astray) {
+		drop_to(c, k, k->n_victims < before ? k->n_victims : before);
 		k->n_packs = 0;
-		found = minimise(c, k);
-		exchange(c, k);
-		/* Places as they are now, and all rules once more. */
-		found = found && claim_valid(c, k) && claim_fits(c, k);
+		k->outside = true;
+		found = one_by_one(c, k) && improve(c, k);
+		k->outside = false;
 	}
 	if (!found)
 		drop_to(c, k, k->n_victims < before ? k->n_victims : before);

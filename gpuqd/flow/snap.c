@@ -1,4 +1,5 @@
 #include "gpuqd/flow/schedule.h"
+#include "gpuqd/flow/snap_calendar.h"
 #include "gpuqd/flow/snap_past.h"
 #include "gpuqd/flow/snap_usage.h"
 
@@ -340,6 +341,8 @@ int snapshot_take_packed(const struct model *m, int64_t now_us, struct gpuq_buf 
 		r->snap_ix = take_request(&t, r);
 	if (t.queue_of)
 		snap_add_usages(m, now_us, t.queue_of, t.s);
+	if (t.queue_of)
+		snap_add_calendar(m, now_us, t.queue_of, t.s);
 	job_each(m, j) take_job(&t, j);
 	if (packed)
 		snapshot_pack(t.s, packed);

@@ -28,7 +28,7 @@ const uint32_t *snap_claims(const struct model *m, int64_t now_us, struct gpuq_a
 
 			if (e->at_us <= now_us - HOUR_US)
 				break; /* in order of time */
-			if (e->cause != GPUQ_CAUSE_RECLAIM || strcmp(e->rule, "guarantee") == 0)
+			if (e->cause != GPUQ_CAUSE_RECLAIM || strcmp(e->rule, "G") == 0)
 				continue;
 			if (!seen)
 				seen = gpuq_arena_calloc(mem, CLAIMS_MOST, sizeof(*seen));

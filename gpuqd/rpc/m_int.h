@@ -43,6 +43,10 @@ bool filter_any(const struct job_filter *f); /* does it select at all? */
 bool job_id_parse(const char *text, struct job_key *key);
 void job_id_print(struct job_key key, char out[32]);
 
+/* Finish a stream with the items of a list that lives in the call's arena (NULL: no
+ * memory). */
+int rpc_send_items(struct rpc_call *c, struct gpuq_val *list, struct gpuq_err *err);
+
 bool peer_is_operator(const struct rpc_call *c);
 
 /* Look at waits and logs again once everything applied so far is durable. */
@@ -70,6 +74,7 @@ int m_node_drain(void *arg, struct rpc_call *c, const void *params, struct gpuq_
 int m_node_resume(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_queue_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_status_get(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+int m_scenario_export(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_event_watch(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 
 extern const struct gpuq_schema p_job_submit, p_job_get, p_job_list, p_job_act, p_job_wait,

@@ -264,7 +264,7 @@ static void items_closed(void *arg, int why)
 	rpc_fail(x->c, &err);
 }
 
-static int send_items(struct rpc_call *c, struct gpuq_val *list, struct gpuq_err *err)
+int rpc_send_items(struct rpc_call *c, struct gpuq_val *list, struct gpuq_err *err)
 {
 	struct items *x = gpuq_arena_alloc(rpc_call_arena(c), sizeof(*x));
 
@@ -315,7 +315,7 @@ int m_node_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_e
 		return rc;
 	if (list && list->n)
 		qsort(list->items, list->n, sizeof(*list->items), by_name);
-	return send_items(c, list, err);
+	return rpc_send_items(c, list, err);
 }
 
 int m_queue_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err)
@@ -336,7 +336,7 @@ int m_queue_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_
 		if (one_of(&p->names, model->queues[i]->name))
 			gpuq_add(a, list, view_queue(a, model, model->queues[i], used_ms[i]));
 	rc = list ? all_known(&p->names, list, "queue", err) : 0;
-	return rc < 0 ? rc : send_items(c, list, err);
+	return rc < 0 ? rc : rpc_send_items(c, list, err);
 }
 
 int m_status_get(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err)

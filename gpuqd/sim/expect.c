@@ -301,6 +301,17 @@ static void judge_planned(struct judge *j, const char *key, const struct gpuq_va
 	}
 }
 
+static void judge_estimate(struct judge *j, const char *key, const struct gpuq_val *want)
+{
+	for (uint32_t i = 0; want->type == GPUQ_MAP && i < want->n; i++) {
+		const struct gpuq_val *job =
+			gpuq_get(gpuq_get(j->outcome, "jobs"), want->pairs[i].key);
+
+		if (!same(want->pairs[i].val, gpuq_get(gpuq_get(job, "estimate"), "start")))
+			judge_differs(j, key, want, job);
+	}
+}
+
 /* A code: the first reason's. A list: all codes, in any order. A map: the first's
  * fields. */
 static bool reason_holds(const struct gpuq_val *want, const struct gpuq_val *reasons)
@@ -405,6 +416,7 @@ static const struct {
 	{ "gpu_used_sorted", judge_devices },
 	{ "started_min", judge_count },
 	{ "planned_start", judge_planned },
+	{ "estimate", judge_estimate },
 	{ "reason", judge_reason },
 	{ "ended", judge_ended },
 	{ "evictions", judge_entries },

@@ -10,6 +10,7 @@
 #include "gpuqd/sim/packing.h"
 #include "gpuqd/sim/replay.h"
 #include "gpuqd/sim/scenario.h"
+#include "gpuqd/sim/trace.h"
 #include "gpuqd/sim/world.h"
 
 #define FILE_BYTES_MAX (64u << 20)
@@ -17,9 +18,10 @@
 
 static const char usage[] =
 	"usage: gpuq-sim check FILE...\n"
-	"       gpuq-sim run [--json] FILE...\n"
+	"       gpuq-sim run [--json] [--estimate] FILE...\n"
 	"       gpuq-sim shares [--json] FILE...\n"
 	"       " PACKING_USAGE "       gpuq-sim replay FILE...\n"
+	"       gpuq-sim trace [OPTION...] FILE.csv\n"
 	"       gpuq-sim --help | --version\n"
 	"\n"
 	"  check   judge what the cases of scenario files expect; the last line counts\n"
@@ -27,11 +29,12 @@ static const char usage[] =
 	"  shares  print how every case's queues divide the cluster, and whose users come first\n"
 	"  pack    let pods arrive on empty nodes and print what stays unallocated\n"
 	"  replay  decide again what gpuqd recorded (record_dir), and print where that differs\n"
+	"  trace   replay a trace of jobs; see gpuq-sim trace --help\n"
 	"\n"
 	"A FILE of - is standard input. See gpuq-sim(1) for the form of scenario files.\n";
 
 struct run {
-	bool json;
+	bool json, estimate;
 	unsigned passed, failed;
 	struct replay replay;
 	/* Deal with one case that could be read; negative = it was refused after all. */
@@ -71,8 +74,9 @@ static void print_json(const struct gpuq_val *v)
 
 /* Run a case from beginning to end: the outcome at the first rest, `steps` in it, and
  * what does not hold of its expectations in *wrong. */
-static int run_case(struct gpuq_arena *a, const struct sc_case *c, struct gpuq_val **outcome,
-		    struct gpuq_buf *wrong, unsigned *n_wrong, struct gpuq_err *err)
+static int run_case(struct gpuq_arena *a, const struct sc_case *c, bool estimate,
+		    struct gpuq_val **outcome, struct gpuq_buf *wrong, unsigned *n_wrong,
+		    struct gpuq_err *err)
 {
 	const uint32_t cycles =
 		c->config.cycles == SC_ABSENT ? 0 : (uint32_t)(c->config.cycles / 1000);
@@ -86,6 +90,8 @@ static int run_case(struct gpuq_arena *a, const struct sc_case *c, struct gpuq_v
 		rc = world_rest(&w, cycles, err);
 	if (rc == 0)
 		rc = world_stable(&w, &stable, err);
+	if (rc == 0 && (estimate || gpuq_get(c->expect, "estimate")))
+		rc = world_estimate(&w, err);
 	if (rc < 0)
 		goto out;
 	gpuq_put(a, out, "id", gpuq_str(a, c->id));
@@ -103,6 +109,8 @@ static int run_case(struct gpuq_arena *a, const struct sc_case *c, struct gpuq_v
 		rc = world_step(&w, &c->steps[i], err);
 		if (rc == 0)
 			rc = world_stable(&w, &stable, err);
+		if (rc == 0 && (estimate || gpuq_get(c->steps[i].then, "estimate")))
+			rc = world_estimate(&w, err);
 		if (rc < 0)
 			goto out;
 		gpuq_put(a, step, "event", gpuq_str(a, scenario_events[c->steps[i].event]));
@@ -135,7 +143,7 @@ static int check_one(struct run *r, const struct sc_result *res, struct gpuq_err
 	struct gpuq_buf wrong = GPUQ_BUF_INIT;
 	struct gpuq_val *outcome = NULL;
 	unsigned n_wrong = 0;
-	int rc = run_case(&a, res->c, &outcome, &wrong, &n_wrong, err);
+	int rc = run_case(&a, res->c, false, &outcome, &wrong, &n_wrong, err);
 
 	if (rc == 0) {
 		r->passed += n_wrong == 0;
@@ -164,6 +172,33 @@ static void check_refused(struct run *r, const struct sc_result *res, const stru
 
 /* ---- run ---- */
 
+static void print_time(const struct gpuq_val *t)
+{
+	if (t && t->type == GPUQ_INT)
+		printf("%lld", (long long)t->i);
+	else if (t && t->type == GPUQ_REAL)
+		printf("%.3f", t->d);
+	else
+		printf("unknown");
+}
+
+static void print_estimate(const struct gpuq_val *estimate)
+{
+	const struct gpuq_val *reasons = gpuq_get(estimate, "reasons");
+
+	if (!estimate)
+		return;
+	printf("            starts at ");
+	print_time(gpuq_get(estimate, "start"));
+	printf(" at the latest\n");
+	for (uint32_t i = 0; reasons && i < reasons->n; i++) {
+		printf("            from ");
+		print_time(gpuq_get(reasons->items[i], "at"));
+		printf(": %s %s\n", gpuq_get_str(reasons->items[i], "code", ""),
+		       gpuq_get_str(reasons->items[i], "object", ""));
+	}
+}
+
 static void print_list(const struct gpuq_val *out, const char *key)
 {
 	const struct gpuq_val *list = gpuq_get(out, key), *jobs = gpuq_get(out, "jobs");
@@ -186,6 +221,7 @@ static void print_list(const struct gpuq_val *out, const char *key)
 			printf(" %s %s", gpuq_get_str(reasons->items[k], "code", ""),
 			       gpuq_get_str(reasons->items[k], "object", ""));
 		printf("\n");
+		print_estimate(gpuq_get(job, "estimate"));
 	}
 }
 
@@ -203,7 +239,7 @@ static int run_one(struct run *r, const struct sc_result *res, struct gpuq_err *
 	struct gpuq_arena a = GPUQ_ARENA_INIT(0);
 	struct gpuq_val *outcome = NULL, *steps;
 	unsigned n_wrong;
-	int rc = run_case(&a, res->c, &outcome, NULL, &n_wrong, err);
+	int rc = run_case(&a, res->c, r->estimate, &outcome, NULL, &n_wrong, err);
 
 	if (rc == 0 && r->json) {
 		print_json(outcome);
@@ -350,13 +386,13 @@ static const struct {
 	const char *name;
 	int (*one)(struct run *r, const struct sc_result *res, struct gpuq_err *err);
 	void (*refused)(struct run *r, const struct sc_result *res, const struct gpuq_err *err);
-	bool counts, json; /* counts: says how many passed at the end */
+	bool counts, json, estimate; /* counts: says how many passed at the end */
 	void (*file)(struct run *r, const char *name);
 } verbs[] = {
-	{ "check", check_one, check_refused, true, false, run_file },
-	{ "run", run_one, run_refused, false, true, run_file },
-	{ "shares", shares_one, run_refused, false, true, run_file },
-	{ "replay", NULL, NULL, false, false, replay_file },
+	{ "check", check_one, check_refused, true, false, false, run_file },
+	{ "run", run_one, run_refused, false, true, true, run_file },
+	{ "shares", shares_one, run_refused, false, true, false, run_file },
+	{ "replay", NULL, NULL, false, false, false, replay_file },
 };
 
 int main(int argc, char **argv)
@@ -372,11 +408,15 @@ int main(int argc, char **argv)
 		return printf("gpuq-sim %s\n", PACKAGE_VERSION) < 0;
 	if (argc > 1 && strcmp(argv[1], "pack") == 0)
 		return packing_main(argc, argv);
+	if (argc > 1 && strcmp(argv[1], "trace") == 0)
+		return trace_main(argc - 1, argv + 1);
 	while (argc > 1 && v < n_verbs && strcmp(argv[1], verbs[v].name) != 0)
 		v++;
 	for (int i = 2; i < argc; i++) {
 		if (strcmp(argv[i], "--json") == 0 && v < n_verbs && verbs[v].json)
 			r.json = true;
+		else if (strcmp(argv[i], "--estimate") == 0 && v < n_verbs && verbs[v].estimate)
+			r.estimate = true;
 		else if (argv[i][0] == '-' && argv[i][1] != '\0')
 			v = n_verbs;
 		else
@@ -389,7 +429,7 @@ int main(int argc, char **argv)
 	r.one = verbs[v].one;
 	r.refused = verbs[v].refused;
 	for (int i = 2; i < argc; i++)
-		if (strcmp(argv[i], "--json") != 0)
+		if (strcmp(argv[i], "--json") != 0 && strcmp(argv[i], "--estimate") != 0)
 			verbs[v].file(&r, argv[i]);
 	if (verbs[v].counts)
 		printf("%u passed, %u failed\n", r.passed, r.failed);

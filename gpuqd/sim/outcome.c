@@ -31,20 +31,22 @@ static struct gpuq_val *reason_value(struct gpuq_arena *a, const struct world *w
 	}
 }
 
+static void put_reason(struct gpuq_arena *a, const struct world *w, struct gpuq_val *m,
+		       const struct plan_reason *r)
+{
+	gpuq_put(a, m, "code", gpuq_str(a, gpuq_reason_word(r->code)));
+	gpuq_put(a, m, "have", reason_value(a, w, r, r->have));
+	gpuq_put(a, m, "need", reason_value(a, w, r, r->need));
+	gpuq_put(a, m, "object", gpuq_str(a, r->object));
+}
+
 static struct gpuq_val *reasons(struct gpuq_arena *a, const struct world *w,
 				const struct sim_job *j)
 {
 	struct gpuq_val *list = gpuq_list(a);
 
-	for (uint32_t i = 0; j->state == SIM_PENDING && !j->n_promises && i < j->n_reasons; i++) {
-		const struct plan_reason *r = &j->reasons[i];
-		struct gpuq_val *m = gpuq_add(a, list, gpuq_map(a));
-
-		gpuq_put(a, m, "code", gpuq_str(a, gpuq_reason_word(r->code)));
-		gpuq_put(a, m, "have", reason_value(a, w, r, r->have));
-		gpuq_put(a, m, "need", reason_value(a, w, r, r->need));
-		gpuq_put(a, m, "object", gpuq_str(a, r->object));
-	}
+	for (uint32_t i = 0; j->state == SIM_PENDING && i < j->n_reasons; i++)
+		put_reason(a, w, gpuq_add(a, list, gpuq_map(a)), &j->reasons[i]);
 	return list;
 }
 
@@ -117,6 +119,23 @@ static struct gpuq_val *placement(struct gpuq_arena *a, const struct world *w,
 	return list;
 }
 
+static struct gpuq_val *estimate(struct gpuq_arena *a, const struct world *w,
+				 const struct sim_estimate *e)
+{
+	struct gpuq_val *m = gpuq_map(a), *list;
+
+	gpuq_put(a, m, "start",
+		 e->start_us == GPUQ_UNLIMITED ? gpuq_null(a) : in_units(a, w, e->start_us));
+	list = gpuq_put(a, m, "reasons", gpuq_list(a));
+	for (uint32_t i = 0; i < e->n; i++) {
+		struct gpuq_val *why = gpuq_add(a, list, gpuq_map(a));
+
+		gpuq_put(a, why, "at", in_units(a, w, e->at_us[i]));
+		put_reason(a, w, why, &e->why[i]);
+	}
+	return m;
+}
+
 static void put_job(struct gpuq_arena *a, const struct world *w, struct gpuq_val *jobs,
 		    const struct sim_job *j)
 {
@@ -133,6 +152,8 @@ static void put_job(struct gpuq_arena *a, const struct world *w, struct gpuq_val
 							  : gpuq_null(a));
 	gpuq_put(a, m, "reasons", reasons(a, w, j));
 	gpuq_put(a, m, "priority", priority(a, j));
+	if (j->state == SIM_PENDING && j->estimate)
+		gpuq_put(a, m, "estimate", estimate(a, w, j->estimate));
 }
 
 static struct gpuq_val *queues(struct gpuq_arena *a, const struct world *w)

@@ -111,7 +111,6 @@ struct sc_tasks {
 };
 
 #define SC_MIG_MAX 32 /* profiles of a node; more are refused */
-#define SC_SLICES_MAX 16 /* layers; more are refused */
 
 struct sc_slice {
 	const char *level;

@@ -231,9 +231,9 @@ static int job_check(struct gpuq_reader *r, const struct gpuq_val *v, void *obj)
 	if (j->min_tasks != SC_ABSENT && (j->min_tasks < 0 || (j->min_tasks > tasks && !j->stale)))
 		return gpuq_reader_fail(r, v, GPUQ_EINVAL, "min_tasks: expected 0 to %lld",
 					(long long)tasks / 1000);
-	if (j->topology.slices.n > SC_SLICES_MAX)
-		return gpuq_reader_fail(r, v, GPUQ_EINVAL, "topology.slices: more than %d layers",
-					SC_SLICES_MAX);
+	if (j->topology.slices.n > GPUQ_SLICES_MAX)
+		return gpuq_reader_fail(r, v, GPUQ_EINVAL, "topology.slices: more than %u layers",
+					GPUQ_SLICES_MAX);
 	/* Slices divide the gang, and each other from the outside in. */
 	for (size_t i = 0; i < j->topology.slices.n; i++) {
 		const struct sc_slice *s = (const struct sc_slice *)j->topology.slices.items + i;

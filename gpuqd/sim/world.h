@@ -56,6 +56,14 @@ struct sim_template {
 	int64_t submit_us, begin_us, deadline_us, walltime_us; /* GPUQ_UNLIMITED: none; 0: none */
 };
 
+/* When it starts at the latest, and what it waits for until then. */
+struct sim_estimate {
+	int64_t start_us; /* GPUQ_UNLIMITED = nobody knows */
+	int64_t *at_us; /* from then on it waited for why[i] */
+	struct plan_reason *why;
+	uint32_t n;
+};
+
 struct sim_job {
 	uint32_t template_ix;
 	int32_t element; /* -1 = no array */
@@ -86,6 +94,7 @@ struct sim_job {
 	uint32_t n_reasons;
 	struct priority_terms terms; /* of its place in the line, of the last cycle */
 	int64_t planned_us; /* planned start; 0 = none */
+	const struct sim_estimate *estimate; /* NULL = none was asked for */
 	/* at the last rest, to tell what became of it since */
 	int was;
 	uint32_t was_tasks;
@@ -171,6 +180,9 @@ int world_rest(struct world *w, uint32_t max_cycles, struct gpuq_err *err);
 
 /* Would two more cycles change nothing? The world itself stays as it is. */
 int world_stable(struct world *w, bool *stable, struct gpuq_err *err);
+
+/* Estimates for all that wait, without anything changing. */
+int world_estimate(struct world *w, struct gpuq_err *err);
 
 /* Remember the present as what later changes are told against. */
 void world_mark(struct world *w);

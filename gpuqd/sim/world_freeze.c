@@ -98,7 +98,7 @@ static uint32_t claims_against(const struct world *w, const char *queue)
 	for (uint32_t i = 0; i < w->n_evictions; i++) {
 		const struct sim_eviction *e = &w->evictions[i], *last = i ? e - 1 : NULL;
 
-		if (!e->by || !e->rule || e->rule[0] != 'F' ||
+		if (!e->by || !e->rule || strcmp(e->rule, "F") != 0 ||
 		    strcmp(w->jobs[e->job].queue, queue) != 0 ||
 		    e->at_us <= w->now_us - 3600 * GPUQ_US_PER_S)
 			continue;
@@ -157,12 +157,12 @@ static void add_queues(const struct world *w, struct snapshot *s)
 }
 
 /* Slices of the job's, for every group of it. Returns how many. */
-static uint32_t read_slices(const struct sc_job *spec, struct snap_slice *out)
+static uint32_t read_slices(const struct sc_job *spec, struct gpuq_slice *out)
 {
 	const struct sc_slice *in = spec->topology.slices.items;
 
 	for (size_t i = 0; i < spec->topology.slices.n; i++)
-		out[i] = (struct snap_slice){ in[i].level, (uint32_t)(in[i].size / 1000) };
+		out[i] = (struct gpuq_slice){ in[i].level, in[i].size / 1000 };
 	return (uint32_t)spec->topology.slices.n;
 }
 
@@ -170,7 +170,7 @@ static uint32_t add_request(const struct world *w, struct snapshot *s, const str
 {
 	struct snap_group groups[GPUQ_GROUPS_MAX];
 	struct snap_license_need needs[64];
-	struct snap_slice slices[SC_SLICES_MAX];
+	struct gpuq_slice slices[GPUQ_SLICES_MAX];
 	const uint32_t n_slices = read_slices(t->spec, slices);
 	struct snap_request r = { .groups = groups,
 				  .n_groups = t->n_groups,

@@ -1,5 +1,6 @@
 /* How long decisions take: one-GPU jobs onto an empty cluster, and a full cluster with
- * many more waiting. Prints one line a case; measures, judges nothing. */
+ * many more waiting. Prints one line a case; measures, judges nothing.
+ * bench_sched ROW measures one of them, from 1: for counting instructions. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,24 +18,43 @@ static double seconds(void)
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-static uint32_t request(struct snapshot *s, uint32_t pods, uint32_t gpus, int64_t cpu)
+static uint32_t request(struct snapshot *s, uint32_t pods, int64_t milli, int64_t cpu)
 {
 	struct snap_group g = { .name = "main",
 				.pods_min = pods,
 				.pods_max = pods,
-				.gpus_milli = gpus * SNAP_MILLI,
+				.gpus_milli = milli,
 				.cpu_milli = cpu };
 	struct snap_request r = { .groups = &g, .n_groups = 1 };
 
 	return snapshot_add_request(s, &r);
 }
 
+enum {
+	PLAIN,
+	FULL = 1, /* a job holds every node */
+	HUNGRY = 2, /* cpu may run out before devices do */
+	TIMED = 4, /* all jobs have walltimes, so that starts can be planned */
+};
+
 struct bench {
 	const char *name;
 	uint32_t nodes, jobs, gpus, pods, kinds;
-	bool full; /* a job holds every node */
-	bool timed; /* all jobs have walltimes, so that starts can be planned */
+	unsigned is; /* of the following */
 };
+
+static int64_t cpu_of(const struct bench *b, uint32_t i)
+{
+	/* 16 cores for each device: some kinds need more, some less. */
+	if (b->is & HUNGRY)
+		return 2000 + i % b->kinds * 28000 / b->kinds;
+	return 4000 + i % b->kinds;
+}
+
+static int64_t milli_of(const struct bench *b, uint32_t i)
+{
+	return b->gpus ? (int64_t)b->gpus * SNAP_MILLI : 50 + i % b->kinds * 900 / b->kinds;
+}
 
 static struct snapshot *build(const struct bench *b)
 {
@@ -70,7 +90,7 @@ static struct snapshot *build(const struct bench *b)
 		q.age = i;
 		snapshot_add_queue(s, &q);
 	}
-	for (uint32_t i = 0; i < b->jobs + (b->full ? b->nodes : 0); i++) {
+	for (uint32_t i = 0; i < b->jobs + (b->is & FULL ? b->nodes : 0); i++) {
 		static const uint32_t all[] = { 0, 1, 2, 3, 4, 5, 6, 7 };
 		struct snap_alloc a = { .devices = all, .n_devices = 8, .milli = SNAP_MILLI };
 		struct snap_job j;
@@ -80,15 +100,15 @@ static struct snapshot *build(const struct bench *b)
 		j.user = user;
 		j.submit_us = i;
 		j.queue = i % QUEUES;
-		if (b->timed)
+		if (b->is & TIMED)
 			j.walltime_us = (1 + i * UINT64_C(7919) % 5000) * 60 * GPUQ_US_PER_S;
 		if (i < b->jobs) {
-			j.request = request(s, b->pods, b->gpus, 4000 + i % b->kinds);
+			j.request = request(s, b->pods, milli_of(b, i), cpu_of(b, i));
 			snapshot_add_job(s, &j);
 			continue;
 		}
 		j.state = SNAP_RUNNING;
-		j.request = request(s, 1, 8, 8000);
+		j.request = request(s, 1, INT64_C(8) * SNAP_MILLI, 8000);
 		a.job = snapshot_add_job(s, &j);
 		a.node = i - b->jobs;
 		snapshot_add_alloc(s, &a);
@@ -96,23 +116,29 @@ static struct snapshot *build(const struct bench *b)
 	return s;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	static const struct bench benches[] = {
-		{ "10,000 one-GPU jobs, 1,250 empty nodes", 1250, 10000, 1, 1, 1, false, false },
-		{ "10,000 one-GPU jobs of 100 kinds", 1250, 10000, 1, 1, 100, false, false },
-		{ "1,000 gangs of 16 x 4 GPUs, 10,000 nodes", 10000, 1000, 4, 16, 1, false, false },
-		{ "100,000 waiting, 1,250 full nodes", 1250, 100000, 1, 1, 10, true, false },
-		{ "100,000 waiting, 10,000 full nodes", 10000, 100000, 1, 1, 10, true, false },
-		{ "the same, no two alike", 10000, 100000, 1, 1, 100000, true, false },
-		{ "no two alike, with walltimes", 10000, 100000, 1, 1, 100000, true, true },
-		{ "the same with walltimes", 10000, 100000, 1, 1, 10, true, true },
-		{ "the same with gangs of 16 x 8", 10000, 100000, 8, 16, 10, true, true },
+		{ "10,000 one-GPU jobs, 1,250 empty nodes", 1250, 10000, 1, 1, 1, PLAIN },
+		{ "10,000 one-GPU jobs of 100 kinds", 1250, 10000, 1, 1, 100, PLAIN },
+		{ "20 kinds, some short of cpu", 1250, 10000, 1, 1, 20, HUNGRY },
+		{ "the same on 10,000 nodes", 10000, 10000, 1, 1, 20, HUNGRY },
+		{ "10,000 parts of devices, 20 sizes", 1250, 10000, 0, 1, 20, PLAIN },
+		{ "1,000 gangs of 16 x 4 GPUs, 10,000 nodes", 10000, 1000, 4, 16, 1, PLAIN },
+		{ "100,000 waiting, 1,250 full nodes", 1250, 100000, 1, 1, 10, FULL },
+		{ "100,000 waiting, 10,000 full nodes", 10000, 100000, 1, 1, 10, FULL },
+		{ "the same, no two alike", 10000, 100000, 1, 1, 100000, FULL },
+		{ "no two alike, with walltimes", 10000, 100000, 1, 1, 100000, FULL | TIMED },
+		{ "the same with walltimes", 10000, 100000, 1, 1, 10, FULL | TIMED },
+		{ "the same with gangs of 16 x 8", 10000, 100000, 8, 16, 10, FULL | TIMED },
 	};
 
 	for (size_t i = 0; i < sizeof(benches) / sizeof(benches[0]); i++) {
 		struct gpuq_arena mem = GPUQ_ARENA_INIT(0);
 		struct gpuq_err err = GPUQ_ERR_INIT;
+
+		if (argc > 1 && (size_t)strtoul(argv[1], NULL, 10) != i + 1)
+			continue;
 		double t0 = seconds(), t1, t2, t3;
 		struct snapshot *s = build(&benches[i]);
 		struct plan p = { 0 };

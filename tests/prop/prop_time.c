@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gpuqd/core/estimate.h"
 #include "gpuqd/core/sched.h"
 #include "tests/prop/prop.h"
 
@@ -49,6 +50,8 @@ static struct {
 	uint32_t depth;
 	int64_t now, starve;
 	int64_t planned[JOBS]; /* of the last cycle; 0 = none */
+	int64_t estimated[JOBS]; /* starts, once nobody comes any more; 0 = not asked */
+	bool settled;
 	bool parts; /* some jobs want parts of devices */
 	bool upset; /* something happened that may move planned starts */
 	char wrong[300];
@@ -439,6 +442,10 @@ static void start(const struct plan *p, const struct plan_action *a)
 
 	j->state = RUNNING;
 	j->start = w.now;
+	if (w.estimated[ix] && w.estimated[ix] != w.now)
+		wrong("job %d starts at %" PRId64 ", and not at %" PRId64, ix + 1,
+		      w.now / MINUTE - 10000, w.estimated[ix] / MINUTE - 10000);
+	w.estimated[ix] = 0;
 	j->yield = a->yield_us;
 	if (a->yield_us && (!j->preemptible || j->wall || a->yield_us < w.now + MINUTE))
 		wrong("job %d should not run ahead", ix + 1);
@@ -513,6 +520,35 @@ static bool cycle(void)
 	return changed;
 }
 
+/* Once nobody comes any more, what is estimated is what happens. */
+static void estimate(void)
+{
+	const struct estimate_config config = { .max_events = 500 };
+	struct gpuq_arena mem = GPUQ_ARENA_INIT(0);
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	struct estimate all[JOBS];
+	uint32_t jobs[JOBS], n = 0;
+	struct snapshot *s;
+
+	for (int i = 0; i < w.n_jobs; i++)
+		if (w.jobs[i].state == ABSENT)
+			return;
+	w.settled = true;
+	s = build();
+	for (uint32_t i = 0; i < s->n_jobs; i++)
+		if (s->jobs[i].state == SNAP_PENDING)
+			jobs[n++] = i;
+	if (estimate_starts(s, &config, jobs, n, &mem, all, &err) < 0)
+		wrong("estimate: %s", err.text);
+	for (uint32_t i = 0; !w.wrong[0] && i < n; i++) {
+		w.estimated[s->jobs[jobs[i]].key.id - 1] = all[i].start_us;
+		if (all[i].n_changes == 0)
+			wrong("job %u waits for nothing", s->jobs[jobs[i]].key.id);
+	}
+	snapshot_free(s);
+	gpuq_arena_done(&mem);
+}
+
 /* The next moment at which something is submitted, ends, is evicted or begins. */
 static int64_t next_event(void)
 {
@@ -564,6 +600,8 @@ static const char *run(uint64_t seed, bool print)
 					       w.planned[i]
 						       ? (w.planned[i] - 10000 * MINUTE) / MINUTE
 						       : -1);
+		if (!w.wrong[0] && !w.settled)
+			estimate();
 		if (rest == 10)
 			wrong("it does not come to rest");
 		w.now = next_event();

@@ -255,7 +255,7 @@ static struct snapshot *build(const struct tree_case *c)
 	static const char *const levels[] = { "block", "rack" };
 	static const char *keys[] = { "block", "rack" };
 	struct snap_config config;
-	struct snap_slice slices[N_LEVELS];
+	struct gpuq_slice slices[N_LEVELS];
 	struct snap_group g = { .name = "main",
 				.pods_min = (uint32_t)c->pods,
 				.pods_max = (uint32_t)c->pods,
@@ -307,8 +307,7 @@ static struct snapshot *build(const struct tree_case *c)
 	g.topology_preferred = c->preferred ? level_names[c->preferred] : NULL;
 	for (int l = BLOCK; l < N_LEVELS; l++)
 		if (c->size[l])
-			slices[g.n_slices++] =
-				(struct snap_slice){ level_names[l], (uint32_t)c->size[l] };
+			slices[g.n_slices++] = (struct gpuq_slice){ level_names[l], c->size[l] };
 	job.request = snapshot_add_request(s, &request);
 	job.user = snapshot_user(s, "ann");
 	snapshot_add_job(s, &job);

@@ -82,7 +82,7 @@ test_expect_success 'it starts where it was promised, once they are gone' '
 
 test_expect_success 'the victim waits again, keeps its place in line, and shows why it had to go' '
 	wait_for 30 job_is "$victim" state PENDING && job_is "$victim" submit_time "$since" &&
-	job_is "$victim" evictions.0.cause reclaim && job_is "$victim" evictions.0.rule guarantee &&
+	job_is "$victim" evictions.0.cause reclaim && job_is "$victim" evictions.0.rule G &&
 	job_is "$victim" evictions.0.by "$claimant" && job_is "$victim" evictions.0.by_queue prod &&
 	job_is "$third" state PENDING
 '

@@ -373,3 +373,226 @@ Test(packer, refuses_what_is_not_sealed)
 	cr_expect_eq(packer_new(s, PACKER_DEFAULT, &p, &err), GPUQ_EINVAL);
 	snapshot_free(s);
 }
+
+/* ---- whole cycles over what is held ---- */
+
+#define NODES_MAX 4
+#define DEVICES_MAX 6
+#define PROFILES 2
+
+static const char *const profiles[PROFILES] = { "1g.10gb", "3g.40gb" };
+
+/* What is taken of a cluster, counted by hand. */
+struct tally {
+	int32_t milli[NODES_MAX][DEVICES_MAX];
+	int32_t instances[NODES_MAX][PROFILES];
+	int64_t cpu[NODES_MAX];
+};
+
+struct shape {
+	uint32_t nodes, devices[NODES_MAX], instances[NODES_MAX][PROFILES];
+	int64_t bytes[NODES_MAX], cpu;
+};
+
+static uint32_t any_request(struct snapshot *s, const struct shape *shape)
+{
+	struct snap_group g = { .name = "main",
+				.pods_min = 1 + below(2),
+				.cpu_milli = below(3) * 1000,
+				.gpus_milli = 1000 };
+	const struct snap_request r = { .groups = &g, .n_groups = 1 };
+
+	g.pods_max = g.pods_min;
+	switch (below(5)) {
+	case 0:
+		g.mig = profiles[below(PROFILES)];
+		break;
+	case 1:
+		g.gpu_memory_bytes = 1 + below((uint32_t)shape->bytes[0]);
+		g.gpus_milli = (1 + below(2)) * 1000;
+		break;
+	case 2:
+		g.gpus_milli = (1 + below(9)) * 100;
+		break;
+	case 3:
+		g.gpu_part_milli = (int32_t)(1 + below(9)) * 100;
+		g.gpus_milli = (1 + below(3)) * 1000;
+		break;
+	default:
+		g.gpus_milli = (1 + below(3)) * 1000;
+	}
+	return snapshot_add_request(s, &r);
+}
+
+static void check_tally(const struct shape *shape, const struct tally *t, uint32_t seed)
+{
+	for (uint32_t n = 0; n < shape->nodes; n++) {
+		for (uint32_t d = 0; d < DEVICES_MAX; d++)
+			cr_assert_leq(t->milli[n][d], d < shape->devices[n] ? 1000 : 0, "seed %u",
+				      seed);
+		for (uint32_t p = 0; p < PROFILES; p++)
+			cr_assert_leq(t->instances[n][p], (int32_t)shape->instances[n][p],
+				      "seed %u: %s", seed, profiles[p]);
+		cr_assert_leq(t->cpu[n], shape->cpu, "seed %u", seed);
+	}
+}
+
+static void count_pod(struct tally *t, const struct snap_group *g, uint32_t node,
+		      const uint32_t *devices, uint32_t n_devices, int32_t milli)
+{
+	for (uint32_t d = 0; d < n_devices; d++)
+		t->milli[node][devices[d]] += milli;
+	for (uint32_t p = 0; g->mig && p < PROFILES; p++)
+		if (strcmp(g->mig, profiles[p]) == 0)
+			t->instances[node][p] += (int32_t)(g->gpus_milli / 1000);
+	t->cpu[node] += g->cpu_milli;
+}
+
+/* What a cycle started runs in the next snapshot; some of it ends. */
+struct held {
+	uint32_t request_seed, n_pods;
+	struct plan_pod pods[2];
+	uint32_t devices[2][DEVICES_MAX];
+};
+
+static struct snapshot *snapshot_of(const struct shape *shape, const struct held *held,
+				    uint32_t n_held, const uint64_t *requests, uint32_t n_waiting)
+{
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	struct snap_config config;
+	struct snap_queue q;
+	struct snapshot *s;
+	char name[16];
+
+	snap_config_default(&config);
+	config.now_us = 1000;
+	s = snapshot_new(&config);
+	snapshot_add_flavor(s, "gpu", 0);
+	snapshot_user(s, "ann");
+	snap_queue_default(&q);
+	q.name = "q";
+	snapshot_add_queue(s, &q);
+	for (uint32_t n = 0; n < shape->nodes; n++) {
+		struct snap_device devices[DEVICES_MAX];
+		struct snap_mig mig[PROFILES];
+		struct snap_node node;
+
+		snap_node_default(&node);
+		snprintf(name, sizeof(name), "n%u", n);
+		node.name = name;
+		node.flavor = 0;
+		node.cpu_milli = shape->cpu;
+		node.n_devices = shape->devices[n];
+		for (uint32_t d = 0; d < node.n_devices; d++)
+			devices[d] = (struct snap_device){ .healthy = true,
+							   .memory_bytes = shape->bytes[n] };
+		node.devices_in = devices;
+		for (uint32_t p = 0; p < PROFILES; p++)
+			mig[p] = (struct snap_mig){ .profile = profiles[p],
+						    .count = shape->instances[n][p] };
+		node.mig = mig;
+		node.n_mig = PROFILES;
+		snapshot_add_node(s, &node);
+	}
+	for (uint32_t i = 0; i < n_held + n_waiting; i++) {
+		const uint64_t kept = state;
+		struct snap_job j;
+		uint32_t handle;
+
+		snap_job_default(&j);
+		j.key.id = i + 1;
+		j.queue = 0;
+		j.user = 0;
+		state = i < n_held ? held[i].request_seed : requests[i - n_held];
+		j.request = any_request(s, shape);
+		state = kept;
+		if (i < n_held)
+			j.state = SNAP_RUNNING;
+		handle = snapshot_add_job(s, &j);
+		for (uint32_t p = 0; i < n_held && p < held[i].n_pods; p++) {
+			const struct plan_pod *pod = &held[i].pods[p];
+			const struct snap_alloc a = { .job = handle,
+						      .node = pod->node,
+						      .index = p,
+						      .devices = held[i].devices[p],
+						      .n_devices = pod->n_devices,
+						      .milli = pod->milli };
+
+			snapshot_add_alloc(s, &a);
+		}
+	}
+	cr_assert_eq(snapshot_seal(s, &err), 0, "%s", err.text);
+	return s;
+}
+
+/* Start what can start, note it, and let some of it end. */
+static uint32_t one_cycle(const struct shape *shape, struct held *held, uint32_t n_held,
+			  uint32_t seed)
+{
+	uint64_t requests[12];
+	struct gpuq_arena mem = GPUQ_ARENA_INIT(0);
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	struct tally tally = { 0 };
+	struct plan plan = { 0 };
+	struct snapshot *s;
+	uint32_t n = 0, before = n_held;
+
+	for (uint32_t i = 0; i < 12; i++)
+		requests[i] = below(100000);
+	s = snapshot_of(shape, held, n_held, requests, 12);
+	cr_assert_eq(sched_cycle(s, &mem, &plan, &err), 0);
+	for (uint32_t i = 0; i < s->n_allocs; i++) {
+		const struct snap_alloc *a = &s->allocs[i];
+
+		count_pod(&tally, &s->requests[s->jobs[a->job].request].groups[0], a->node,
+			  a->devices, a->n_devices, a->milli);
+	}
+	for (uint32_t i = 0; i < plan.n_actions; i++) {
+		const struct plan_action *a = &plan.actions[i];
+		struct held *h = &held[n_held];
+
+		if (a->kind != PLAN_PLACE)
+			continue;
+		*h = (struct held){ .request_seed = (uint32_t)requests[a->key.id - before - 1],
+				    .n_pods = a->n_pods };
+		for (uint32_t p = 0; p < a->n_pods; p++) {
+			h->pods[p] = plan.pods[a->pod_first + p];
+			memcpy(h->devices[p], &plan.devices[h->pods[p].device_first],
+			       h->pods[p].n_devices * sizeof(uint32_t));
+			count_pod(&tally, &s->requests[s->jobs[a->job].request].groups[0],
+				  h->pods[p].node, h->devices[p], h->pods[p].n_devices,
+				  h->pods[p].milli);
+		}
+		n_held++;
+	}
+	check_tally(shape, &tally, seed);
+	for (uint32_t i = 0; i < plan.n_reasons; i++)
+		cr_assert_neq(plan.reasons[i].code, GPUQ_R_NONE);
+	for (uint32_t i = 0; i < n_held; i++)
+		if (below(3) && n < 40)
+			held[n++] = held[i];
+	snapshot_free(s);
+	gpuq_arena_done(&mem);
+	return n;
+}
+
+Test(cycle, never_more_than_there_is_over_time)
+{
+	static struct held held[64];
+
+	for (uint32_t seed = 0; seed < 400; seed++) {
+		struct shape shape = { .cpu = 12000 };
+		uint32_t n_held = 0;
+
+		state = seed;
+		shape.nodes = 1 + below(NODES_MAX);
+		for (uint32_t n = 0; n < shape.nodes; n++) {
+			shape.devices[n] = below(DEVICES_MAX + 1);
+			shape.bytes[n] = 1000 + below(9000);
+			for (uint32_t p = 0; p < PROFILES; p++)
+				shape.instances[n][p] = below(4);
+		}
+		for (uint32_t round = 0; round < 5; round++)
+			n_held = one_cycle(&shape, held, n_held, seed);
+	}
+}

@@ -67,7 +67,7 @@ static uint32_t add_request(struct snapshot *s)
 	struct gpuq_toleration toleration = { .key = "gpu",
 					      .exists = true,
 					      .effect = "NoSchedule" };
-	const struct snap_slice slice = { "rack", 1 };
+	const struct gpuq_slice slice = { "rack", 1 };
 	const struct snap_group groups[] = {
 		{ .name = "worker",
 		  .pods_min = 1,
@@ -100,6 +100,14 @@ static struct snapshot *sample(void)
 	static const struct snap_range ranges[] = { { 0, 8, 2 }, { 20, 29, 1 } };
 	static const uint32_t held[] = { 0 }, promised[] = { 2 }, excluded[] = { 1 };
 	struct snap_alloc a = { .devices = held, .n_devices = 1, .milli = 1000 };
+	const struct snap_reservation demo = { .name = "demo",
+					       .start_us = INT64_C(1800000000000000),
+					       .end_us = INT64_C(1800000001000000),
+					       .gpus_milli = 2000,
+					       .flavor = 0,
+					       .queue = 1,
+					       .users = held,
+					       .n_users = 1 };
 	struct snap_config config;
 	struct snap_job j;
 	struct snapshot *s;
@@ -119,6 +127,9 @@ static struct snapshot *sample(void)
 	add_queue(s, "child", "top", 2000);
 	add_node(s, "n2");
 	add_node(s, "n1");
+	snapshot_set_rate(s, 1, 2000);
+	snapshot_add_usage(s, 1, 1, 12345);
+	snapshot_add_reservation(s, &demo);
 	snap_job_default(&j);
 	j.request = add_request(s);
 	j.queue = 1;
@@ -190,6 +201,9 @@ Test(replay, every_field_is_written)
 		{ "request_cols", sizeof(struct snap_request), 120 },
 		{ "job_cols", sizeof(struct snap_job), 256 },
 		{ "alloc_cols", sizeof(struct snap_alloc), 48 },
+		{ "flavor_cols", sizeof(struct snap_flavor), 32 },
+		{ "usage_cols", sizeof(struct snap_usage), 16 },
+		{ "reservation_cols", sizeof(struct snap_reservation), 72 },
 		{ "share_cols", sizeof(struct snap_share), 32 },
 	};
 

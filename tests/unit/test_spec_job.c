@@ -37,6 +37,14 @@ static const struct spec_case accepted[] = {
 	  "\"command\":[\"torchrun\",\"train.py\"],\"env\":{\"NCCL_DEBUG\":\"WARN\"},"
 	  "\"volumes\":[{\"claim\":\"datasets\",\"path\":\"/data\"}],"
 	  "\"topology\":{\"required\":\"rack\"}}" },
+	{ .text = "name: j\n"
+	  "command: [a]\n"
+	  "pods: 96\n"
+	  "gpus: 2\n"
+	  "topology: {required: dc, slices: [{level: zone, size: 48}, {level: rack, size: 16}]}\n",
+	  .want = "{\"name\":\"j\",\"pods\":96,\"gpus\":2,\"cpus\":0,\"command\":[\"a\"],"
+	  "\"topology\":{\"required\":\"dc\",\"slices\":[{\"level\":\"zone\",\"size\":48},"
+	  "{\"level\":\"rack\",\"size\":16}]}}" },
 	{ .text = "{\"name\": \"j\", \"command\": [\"a\", \"b\"], \"gpus\": 1, \"env\": {\"N\": 1, \"B\": "
 	  "true, \"F\": 1.50}}",
 	  .want = "{\"name\":\"j\",\"gpus\":1,\"cpus\":0,\"command\":[\"a\",\"b\"],\"env\":{\"N\":\"1\","
@@ -585,6 +593,16 @@ static const struct spec_case refused[] = {
 	{ .text = "command: x\n"
 	  "topology: rack\n",
 	  .want = "job.yaml:2:11: topology: expected a map, found 'rack'" },
+	{ .text = "command: x\n"
+	  "pods: 6\n"
+	  "topology: {slices: [{level: block, size: 4}]}\n",
+	  .want = "job.yaml:3:11: topology: expected pods in multiples of 4, the size of a slice" },
+	{ .text = "command: x\n"
+	  "topology: {slices: [{level: block, size: 6}, {level: rack, size: 4}]}\n",
+	  .want = "job.yaml:2:11: topology: slices of 6 pods cannot be made of slices of 4" },
+	{ .text = "command: x\n"
+	  "topology: {slices: [{level: block}]}\n",
+	  .want = "job.yaml:2:21: topology.slices[0].size: missing; a slice needs it (an integer)" },
 	{ .text = "command: x\n"
 	  "topology: {require: rack}\n",
 	  .want = "job.yaml:2:12: topology.require: unknown key; did you mean 'required'?" },

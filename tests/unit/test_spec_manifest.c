@@ -150,6 +150,10 @@ static const struct spec_case accepted[] = {
 	{ .text = JOB(", labels: {kueue.x-k8s.io/max-exec-time-seconds: \"300\"}", "", "    metadata: {labels: {kai.scheduler/queue: q, app: x}}\n", ""),
 	  .want = "{\"name\":\"j\",\"queue\":\"q\",\"time\":\"5m\",\"cpus\":0,\"image\":\"i\"}",
 	  .warns = "" },
+	{ .text = JOB("", "  parallelism: 4\n", "    metadata: {annotations: {kueue.x-k8s.io/podset-slice-required-topology: rack, " "kueue.x-k8s.io/podset-slice-size: \"2\"}}\n", ""),
+	  .want = "{\"name\":\"j\",\"pods\":4,\"cpus\":0,\"image\":\"i\","
+	  "\"topology\":{\"slices\":[{\"level\":\"rack\",\"size\":2}]}}",
+	  .warns = "" },
 	{ .text = JOB(", annotations: {kueue.x-k8s.io/job-min-parallelism: \"2\"}", "  parallelism: 4\n", "    metadata: {annotations: {kueue.x-k8s.io/podset-required-topology: " "cloud.example/rack}}\n", ""),
 	  .want = "{\"name\":\"j\",\"pods\":{\"min\":2,\"max\":4},\"cpus\":0,\"image\":\"i\","
 	  "\"topology\":{\"required\":\"cloud.example/rack\"}}",
@@ -464,6 +468,9 @@ static const struct spec_case refused[] = {
 	  "nodeSelector or nodeAffinity" },
 	{ .text = JOB(", labels: {kueue.x-k8s.io/max-exec-time-seconds: \"soon\"}", "", "", ""),
 	  .want = "pod.yaml:3:11: metadata: kueue.x-k8s.io/max-exec-time-seconds: expected seconds" },
+	{ .text = JOB(", annotations: {kueue.x-k8s.io/podset-slice-size: \"2\"}", "", "", ""),
+	  .want = "pod.yaml:3:11: metadata: kueue.x-k8s.io/podset-slice-size: expected a number of pods, and "
+	  "podset-slice-required-topology beside it" },
 	{ .text = JOB(", annotations: {kueue.x-k8s.io/job-min-parallelism: \"2\"}", "", "", ""),
 	  .want = "pod.yaml:3:11: metadata: kueue.x-k8s.io/job-min-parallelism: expected 1 to parallelism" },
 	{ .text = POD("", "", "") "---\n" POD("", "  nodeName: n1\n", ""),

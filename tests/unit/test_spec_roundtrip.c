@@ -193,6 +193,10 @@ static void make_group(struct dice *d, struct gpuq_group *g, const char *group_n
 		g->topology_required = name(d);
 	if (maybe(d))
 		g->topology_preferred = name(d);
+	g->n_slices = roll(d, 3);
+	g->slices = gpuq_arena_calloc(d->a, g->n_slices, sizeof(*g->slices));
+	for (size_t i = 0; i < g->n_slices; i++)
+		g->slices[i] = (struct gpuq_slice){ name(d), 1 };
 }
 
 static void make_array(struct dice *d, struct gpuq_array *out)
@@ -393,6 +397,11 @@ static void check_group(const struct gpuq_group *x, const struct gpuq_group *y,
 	SAME_LIST(exclude);
 	SAME_STR(topology_required);
 	SAME_STR(topology_preferred);
+	SAME(n_slices);
+	for (size_t i = 0; i < x->n_slices; i++) {
+		SAME_STR(slices[i].level);
+		SAME(slices[i].size);
+	}
 	cr_assert(!x->template_ == !y->template_);
 	if (x->template_)
 		cr_assert(gpuq_val_equal(x->template_, y->template_));

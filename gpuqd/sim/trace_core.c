@@ -1,0 +1,589 @@
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gpuqd/core/sched.h"
+#include "gpuqd/sim/trace.h"
+
+/* The policy `default`: every decision is one of sched_cycle() on a snapshot, as in
+ * gpuqd. Who has to leave leaves at once, and its work is lost: no trace says when its
+ * jobs wrote checkpoints.
+ *
+ * A replay takes hundreds of thousands of cycles, and tens of thousands of jobs may wait.
+ * Jobs that are alike (same queue, user, size and kind) stand in order of arrival, and of
+ * each kind only the first ones are shown one by one, the others as one entry like a job
+ * array. When that could have made a difference, the cycle is taken again with more of
+ * them; see exact(). */
+
+#define NONE UINT32_MAX
+#define CYCLES_MAX 16 /* at one instant, until nobody leaves any more */
+#define DAY_US (86400 * GPUQ_US_PER_S)
+#define HOUR_US (3600 * GPUQ_US_PER_S)
+
+/* What a job holds, pod by pod, or is promised. */
+struct holding {
+	struct snap_alloc *pods; /* malloc'ed, devices behind them */
+	uint32_t n_pods;
+};
+
+struct job_state {
+	struct holding held, promised;
+	uint32_t kind, before, after; /* of its kind; neighbours while it waits */
+	int64_t evicted_us;
+	uint32_t evicted_for; /* queue; NONE = never */
+};
+
+/* A claim on another queue's jobs. */
+struct claim {
+	int64_t at_us;
+	uint32_t against; /* queue */
+	uint32_t by; /* job */
+};
+
+/* Jobs that are alike, those that wait in order of arrival. */
+struct kind {
+	uint32_t first, last, n;
+	uint32_t request; /* handle in the snapshot at hand; NONE = not added yet */
+};
+
+struct core {
+	const struct trace *t;
+	struct trace_site site;
+	struct trace_log *log;
+	struct snap_config config;
+	struct job_state *jobs;
+	struct kind *kinds;
+	uint32_t n_kinds, n_waiting;
+	uint32_t *running, n_running; /* jobs in order, which spares sealing a sort */
+	uint32_t n_free; /* GPUs */
+	uint32_t shown; /* of each kind one by one: what was enough the last time */
+	struct claim *claims;
+	uint32_t n_claims, room_claims, first_claim; /* first: older ones do not count */
+	char (*node_names)[16];
+	struct gpuq_arena mem; /* of a cycle */
+};
+
+static void core_done(void *self)
+{
+	struct core *c = self;
+
+	for (uint32_t i = 0; c->jobs && i < c->t->n_jobs; i++) {
+		free(c->jobs[i].held.pods);
+		free(c->jobs[i].promised.pods);
+	}
+	free(c->jobs);
+	free(c->kinds);
+	free(c->running);
+	free(c->claims);
+	free(c->node_names);
+	gpuq_arena_done(&c->mem);
+	free(c);
+}
+
+static bool sort_kinds(struct core *c)
+{
+	struct gpuq_arena mem = GPUQ_ARENA_INIT(0);
+	struct intern kinds = INTERN_INIT(&mem);
+	bool failed = false;
+
+	for (uint32_t i = 0; i < c->t->n_jobs && !failed; i++) {
+		const struct trace_job *j = &c->t->jobs[i];
+		const uint32_t key[] = { j->queue, j->user, j->gpus, j->preemptible };
+
+		c->jobs[i].kind = intern(&kinds, key, sizeof(key), NULL);
+		failed = c->jobs[i].kind == INTERN_FAILED;
+	}
+	c->n_kinds = kinds.n;
+	intern_done(&kinds);
+	gpuq_arena_done(&mem);
+	c->kinds = calloc(c->n_kinds + 1, sizeof(*c->kinds));
+	for (uint32_t k = 0; c->kinds && k < c->n_kinds; k++)
+		c->kinds[k] = (struct kind){ NONE, NONE, 0, NONE };
+	return !failed && c->kinds;
+}
+
+static void *core_make(const struct trace *t, const struct trace_site *site, struct trace_log *l,
+		       int variant)
+{
+	struct core *c = calloc(1, sizeof(*c));
+
+	(void)variant;
+	if (!c)
+		return NULL;
+	c->t = t;
+	c->site = *site;
+	c->log = l;
+	snap_config_default(&c->config);
+	c->jobs = calloc(t->n_jobs, sizeof(*c->jobs));
+	c->running = malloc(t->n_jobs * sizeof(*c->running));
+	c->node_names = calloc(site->n_nodes, sizeof(*c->node_names));
+	if (!c->jobs || !c->running || !c->node_names || !sort_kinds(c)) {
+		core_done(c);
+		return NULL;
+	}
+	for (uint32_t i = 0; i < t->n_jobs; i++)
+		c->jobs[i].evicted_for = NONE;
+	c->n_free = site->n_nodes * site->gpus_per_node;
+	/* Padded, so that the order of names is that of numbers. */
+	for (uint32_t i = 0; i < site->n_nodes; i++)
+		snprintf(c->node_names[i], sizeof(*c->node_names), "n%06u", i + 1);
+	return c;
+}
+
+/* Jobs are numbered in order of arrival. */
+static void enter_line(struct core *c, uint32_t job)
+{
+	struct kind *k = &c->kinds[c->jobs[job].kind];
+	uint32_t before = k->last, after = NONE;
+
+	while (before != NONE && before > job) {
+		after = before;
+		before = c->jobs[before].before;
+	}
+	c->jobs[job].before = before;
+	c->jobs[job].after = after;
+	*(before == NONE ? &k->first : &c->jobs[before].after) = job;
+	*(after == NONE ? &k->last : &c->jobs[after].before) = job;
+	k->n++;
+	c->n_waiting++;
+}
+
+static void leave_line(struct core *c, uint32_t job)
+{
+	struct kind *k = &c->kinds[c->jobs[job].kind];
+	const uint32_t before = c->jobs[job].before, after = c->jobs[job].after;
+
+	*(before == NONE ? &k->first : &c->jobs[before].after) = after;
+	*(after == NONE ? &k->last : &c->jobs[after].before) = before;
+	k->n--;
+	c->n_waiting--;
+}
+
+/* Where the job stands in running, or would. */
+static uint32_t seat_of(const struct core *c, uint32_t job)
+{
+	uint32_t lo = 0, hi = c->n_running;
+
+	while (lo < hi) {
+		const uint32_t mid = lo + (hi - lo) / 2;
+
+		if (c->running[mid] < job)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+static void enter_nodes(struct core *c, uint32_t job)
+{
+	const uint32_t at = seat_of(c, job);
+
+	memmove(&c->running[at + 1], &c->running[at], (c->n_running++ - at) * sizeof(job));
+	c->running[at] = job;
+	c->n_free -= c->t->jobs[job].gpus;
+}
+
+static void leave_nodes(struct core *c, uint32_t job)
+{
+	const uint32_t at = seat_of(c, job);
+
+	memmove(&c->running[at], &c->running[at + 1], (--c->n_running - at) * sizeof(job));
+	c->n_free += c->t->jobs[job].gpus;
+}
+
+static void let_go(struct holding *h)
+{
+	free(h->pods);
+	*h = (struct holding){ 0 };
+}
+
+static void core_arrived(void *self, uint32_t job)
+{
+	struct core *c = self;
+
+	enter_line(c, job);
+}
+
+static void core_ended(void *self, uint32_t attempt, int64_t now_us)
+{
+	struct core *c = self;
+	const uint32_t job = c->log->attempts[attempt].job;
+
+	(void)now_us;
+	leave_nodes(c, job);
+	let_go(&c->jobs[job].held);
+	let_go(&c->jobs[job].promised);
+}
+
+/* ---- state -> snapshot ---- */
+
+/* More devices than a node has are a gang on the fewest nodes: whole ones and a rest. */
+static uint32_t add_request(const struct core *c, struct snapshot *s, uint32_t gpus)
+{
+	const uint32_t whole = c->site.gpus_per_node;
+	struct snap_group groups[2] = {
+		{ .name = "main",
+		  .pods_min = 1,
+		  .pods_max = 1,
+		  .gpus_milli = gpus * INT64_C(1000) },
+	};
+	struct snap_request r = { .groups = groups, .n_groups = 1 };
+
+	if (gpus > whole) {
+		groups[0].pods_min = groups[0].pods_max = gpus / whole;
+		groups[0].gpus_milli = whole * INT64_C(1000);
+		groups[1] = (struct snap_group){ .name = "rest",
+						 .pods_min = 1,
+						 .pods_max = 1,
+						 .gpus_milli = gpus % whole * INT64_C(1000) };
+		r.n_groups = gpus % whole ? 2 : 1;
+	}
+	return snapshot_add_request(s, &r);
+}
+
+static void add_queues(struct core *c, struct snapshot *s, int64_t now_us)
+{
+	while (c->first_claim < c->n_claims && c->claims[c->first_claim].at_us <= now_us - HOUR_US)
+		c->first_claim++;
+	for (uint32_t i = 0; i < c->t->queues.n; i++) {
+		struct snap_share shares[3];
+		struct snap_queue q;
+
+		snap_queue_default(&q);
+		for (int r = 0; r < 3; r++)
+			snap_share_default(&shares[r]);
+		shares[0].quota = GPUQ_UNLIMITED;
+		q.name = trace_queue(c->t, i);
+		q.age = i;
+		q.shares = shares;
+		for (uint32_t k = c->first_claim; k < c->n_claims; k++)
+			q.n_claims_hour += c->claims[k].against == i;
+		snapshot_add_queue(s, &q);
+	}
+}
+
+static uint32_t evictions_since(const struct core *c, uint32_t job, int64_t since_us)
+{
+	uint32_t n = 0;
+
+	for (uint32_t a = c->log->last_attempt[job]; a != NONE; a = c->log->attempts[a].previous)
+		n += c->log->attempts[a].evicted && c->log->attempts[a].end_us > since_us;
+	return n;
+}
+
+static void add_pods(struct snapshot *s, const struct holding *h, uint32_t handle, bool promised)
+{
+	for (uint32_t i = 0; i < h->n_pods; i++) {
+		struct snap_alloc a = h->pods[i];
+
+		a.job = handle;
+		if (promised)
+			snapshot_add_promise(s, &a);
+		else
+			snapshot_add_alloc(s, &a);
+	}
+}
+
+static uint32_t fill_job(struct core *c, struct snapshot *s, uint32_t job, uint32_t user,
+			 int64_t now_us, struct snap_job *out)
+{
+	const struct trace_job *in = &c->t->jobs[job];
+	const struct job_state *state = &c->jobs[job];
+	const uint32_t last = c->log->last_attempt[job];
+	struct kind *kind = &c->kinds[state->kind];
+
+	if (kind->request == NONE)
+		kind->request = add_request(c, s, in->gpus);
+	snap_job_default(out);
+	out->key.id = job + 1;
+	out->queue = in->queue;
+	out->request = kind->request;
+	out->user = user;
+	out->submit_us = in->submit_us;
+	out->walltime_us = in->estimate_us;
+	out->preemptible = in->preemptible;
+	if (last == NONE)
+		return NONE;
+	out->attempt = c->log->attempts[last].number - 1;
+	if (state->evicted_for != NONE) {
+		out->evicted_us = state->evicted_us;
+		out->evicted_for = state->evicted_for;
+		out->n_evicted_day = evictions_since(c, job, now_us - DAY_US);
+	}
+	return last;
+}
+
+static void add_running(struct core *c, struct snapshot *s, uint32_t job, uint32_t user,
+			int64_t now_us)
+{
+	struct snap_job j;
+	const uint32_t attempt = fill_job(c, s, job, user, now_us, &j);
+
+	j.state = SNAP_RUNNING;
+	j.start_us = c->log->attempts[attempt].start_us;
+	add_pods(s, &c->jobs[job].held, snapshot_add_job(s, &j), false);
+}
+
+/* The first `most` of a kind one by one, then the others in one. */
+static void add_waiting(struct core *c, struct snapshot *s, const struct kind *k, uint32_t most,
+			uint32_t user, int64_t now_us)
+{
+	uint32_t n = 0;
+
+	for (uint32_t job = k->first; job != NONE; job = c->jobs[job].after) {
+		struct snap_range rest = { 0, (int32_t)(k->n - n) - 1, 1 };
+		struct snap_job j;
+
+		fill_job(c, s, job, user, now_us, &j);
+		if (n == most && k->n - n > 1) {
+			j.ranges = &rest;
+			j.n_ranges = 1;
+			snapshot_add_job(s, &j);
+			return;
+		}
+		add_pods(s, &c->jobs[job].promised, snapshot_add_job(s, &j), true);
+		n += n < most;
+	}
+}
+
+static struct snapshot *freeze(struct core *c, int64_t now_us, uint32_t most, struct gpuq_err *err)
+{
+	struct snapshot *s;
+	uint32_t user;
+
+	c->config.now_us = now_us;
+	s = snapshot_new(&c->config);
+	if (!s) {
+		gpuq_fail(err, GPUQ_ENOMEM, "no memory for a snapshot");
+		return NULL;
+	}
+	for (uint32_t k = 0; k < c->n_kinds; k++)
+		c->kinds[k].request = NONE;
+	snapshot_add_flavor(s, "gpu", 0);
+	user = snapshot_user(s, "user");
+	add_queues(c, s, now_us);
+	for (uint32_t i = 0; i < c->site.n_nodes; i++) {
+		struct snap_node n;
+
+		snap_node_default(&n);
+		n.name = c->node_names[i];
+		n.flavor = 0;
+		n.n_devices = c->site.gpus_per_node;
+		snapshot_add_node(s, &n);
+	}
+	for (uint32_t i = 0; i < c->n_running; i++)
+		add_running(c, s, c->running[i], user, now_us);
+	for (uint32_t k = 0; k < c->n_kinds; k++)
+		if (c->kinds[k].n)
+			add_waiting(c, s, &c->kinds[k], most, user, now_us);
+	if (snapshot_seal(s, err) < 0) {
+		snapshot_free(s);
+		return NULL;
+	}
+	return s;
+}
+
+/* ---- plan -> state ---- */
+
+static int hold(const struct plan *p, const struct plan_action *a, struct holding *out,
+		struct gpuq_err *err)
+{
+	uint32_t n_devices = 0, *devices;
+
+	for (uint32_t i = 0; i < a->n_pods; i++)
+		n_devices += p->pods[a->pod_first + i].n_devices;
+	let_go(out);
+	out->pods = malloc(a->n_pods * sizeof(*out->pods) + n_devices * sizeof(*devices) + 1);
+	if (!out->pods)
+		return gpuq_fail(err, GPUQ_ENOMEM, "no memory for a replay");
+	devices = (uint32_t *)(out->pods + a->n_pods);
+	out->n_pods = a->n_pods;
+	for (uint32_t i = 0; i < a->n_pods; i++) {
+		const struct plan_pod *pod = &p->pods[a->pod_first + i];
+
+		memcpy(devices, &p->devices[pod->device_first], pod->n_devices * sizeof(*devices));
+		out->pods[i] = (struct snap_alloc){ .node = pod->node,
+						    .group = pod->group,
+						    .index = pod->index,
+						    .devices = devices,
+						    .n_devices = pod->n_devices,
+						    .milli = pod->milli };
+		devices += pod->n_devices;
+	}
+	return 0;
+}
+
+static int start(struct core *c, const struct plan *p, const struct plan_action *a, int64_t now_us,
+		 struct gpuq_err *err)
+{
+	const uint32_t job = a->key.id - 1;
+	struct trace_place *places = malloc((a->n_pods + 1) * sizeof(*places));
+	int rc = places ? 0 : gpuq_fail(err, GPUQ_ENOMEM, "no memory for a replay");
+
+	let_go(&c->jobs[job].promised);
+	if (rc == 0)
+		rc = hold(p, a, &c->jobs[job].held, err);
+	for (uint32_t i = 0; rc == 0 && i < a->n_pods; i++)
+		places[i] = (struct trace_place){ c->jobs[job].held.pods[i].node,
+						  c->jobs[job].held.pods[i].n_devices };
+	if (rc == 0) {
+		leave_line(c, job);
+		enter_nodes(c, job);
+		trace_log_start(c->log, job, now_us, places, a->n_pods);
+	}
+	free(places);
+	return rc;
+}
+
+static int note_claim(struct core *c, uint32_t against, uint32_t by, int64_t now_us,
+		      struct gpuq_err *err)
+{
+	for (uint32_t k = c->n_claims; k-- > c->first_claim && c->claims[k].at_us == now_us;)
+		if (c->claims[k].against == against && c->claims[k].by == by)
+			return 0;
+	if (c->n_claims == c->room_claims) {
+		const uint32_t bigger = c->room_claims ? 2 * c->room_claims : 256;
+		struct claim *claims = realloc(c->claims, bigger * sizeof(*claims));
+
+		if (!claims)
+			return gpuq_fail(err, GPUQ_ENOMEM, "no memory for a replay");
+		c->claims = claims;
+		c->room_claims = bigger;
+	}
+	c->claims[c->n_claims++] = (struct claim){ now_us, against, by };
+	return 0;
+}
+
+/* Its pods are gone at once; what it was promised it keeps. */
+static int evict(struct core *c, const struct snapshot *s, const struct plan_action *a,
+		 int64_t now_us, struct gpuq_err *err)
+{
+	const uint32_t job = a->key.id - 1;
+	const uint32_t by = a->claimant == SNAP_NONE ? job : s->jobs[a->claimant].key.id - 1;
+	const uint32_t queue = c->t->jobs[job].queue, claiming = c->t->jobs[by].queue;
+
+	if (c->jobs[job].held.n_pods == 0)
+		return 0;
+	trace_log_evict(c->log, c->log->last_attempt[job], now_us);
+	let_go(&c->jobs[job].held);
+	leave_nodes(c, job);
+	enter_line(c, job);
+	if (claiming == queue)
+		return 0;
+	c->jobs[job].evicted_us = now_us;
+	c->jobs[job].evicted_for = claiming;
+	return note_claim(c, queue, by, now_us, err);
+}
+
+static int apply(struct core *c, const struct snapshot *s, const struct plan *p, int64_t now_us,
+		 bool *again, struct gpuq_err *err)
+{
+	int rc = 0;
+
+	for (uint32_t i = 0; rc == 0 && i < p->n_actions; i++) {
+		const struct plan_action *a = &p->actions[i];
+		struct job_state *job = &c->jobs[a->key.id - 1];
+
+		switch (a->kind) {
+		case PLAN_PLACE:
+			rc = start(c, p, a, now_us, err);
+			break;
+		case PLAN_NOMINATE:
+			rc = hold(p, a, &job->promised, err);
+			break;
+		case PLAN_RELEASE:
+			let_go(&job->promised);
+			break;
+		case PLAN_MOVE:
+			rc = evict(c, s, a, now_us, err);
+			if (rc == 0)
+				rc = hold(p, a, &job->promised, err);
+			*again = true;
+			break;
+		case PLAN_EVICT:
+			rc = evict(c, s, a, now_us, err);
+			*again = true;
+			break;
+		case PLAN_SHRINK: /* no job of a trace is elastic */
+		case PLAN_GROW:
+		case PLAN_RESERVE:
+			break;
+		}
+	}
+	return rc;
+}
+
+/* Would the same have been decided with every job shown by itself? A job that was not
+ * shown stands behind `most` that are alike, more than there are GPUs: one of them did
+ * not start. If it found no room, those behind it find none. If it was kept from starting
+ * by a planned start, a shorter one behind it might have started: only where something
+ * is free once a start has been planned. */
+static bool exact(const struct core *c, const struct plan *p, uint32_t most)
+{
+	uint32_t left = c->n_free;
+	bool omitted = false, planned = false;
+
+	for (uint32_t k = 0; k < c->n_kinds; k++)
+		omitted |= c->kinds[k].n > most;
+	for (uint32_t i = 0; omitted && i < p->n_actions; i++) {
+		const struct plan_action *a = &p->actions[i];
+
+		if (a->kind == PLAN_RESERVE) {
+			planned = true;
+			continue;
+		}
+		if (a->kind != PLAN_PLACE || planned || a->key.index >= 0)
+			return false;
+		left -= c->t->jobs[a->key.id - 1].gpus;
+	}
+	return !omitted || left == 0;
+}
+
+static int cycle(struct core *c, int64_t now_us, int64_t *wake_us, bool *again,
+		 struct gpuq_err *err)
+{
+	const uint32_t least = c->n_free + c->config.backfill_depth + 1;
+	uint32_t most = c->shown > least ? c->shown : least;
+	struct snapshot *s;
+	struct plan p = { 0 };
+	int rc;
+
+	for (;; most *= 4) {
+		gpuq_arena_reset(&c->mem);
+		c->shown = most;
+		s = freeze(c, now_us, most, err);
+		if (!s)
+			return err->code;
+		rc = sched_cycle(s, &c->mem, &p, err);
+		if (rc < 0 || exact(c, &p, most))
+			break;
+		snapshot_free(s);
+	}
+	c->shown -= c->shown / 16;
+	if (rc == 0)
+		rc = apply(c, s, &p, now_us, again, err);
+	if (rc == 0)
+		*wake_us = p.wake_us;
+	snapshot_free(s);
+	return rc;
+}
+
+static int core_decide(void *self, int64_t now_us, int64_t *wake_us, struct gpuq_err *err)
+{
+	struct core *c = self;
+	bool again = true;
+	int rc = 0;
+
+	/* Without a free GPU, and nobody to evict, nothing can start. */
+	if (c->n_free == 0)
+		return 0;
+	for (int i = 0; rc == 0 && again && c->n_waiting && i < CYCLES_MAX; i++) {
+		again = false;
+		rc = cycle(c, now_us, wake_us, &again, err);
+	}
+	return rc;
+}
+
+const struct trace_policy trace_core = { core_make, core_done, core_arrived, core_ended,
+					 core_decide };

@@ -1,0 +1,93 @@
+/* any.h - any snapshot at all, from bytes, and what must hold of any plan for it
+ *
+ * Used by  tests/fuzz/fuzz_sched.c (bytes of a fuzzer), tests/prop/plan_sums.c (random
+ *          bytes). Unlike prop.h this one knows all that a snapshot can say, and looks at
+ *          one decision only.
+ */
+#ifndef TESTS_PROP_ANY_H
+#define TESTS_PROP_ANY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "gpuqd/core/sched.h"
+
+#define ANY_NODES 7
+#define ANY_DEVICES 9
+#define ANY_QUEUES 6
+#define ANY_FLAVORS 2
+#define ANY_REQUESTS 5
+#define ANY_GROUPS 3
+#define ANY_JOBS 20
+#define ANY_PODS 160 /* of all that run */
+#define ANY_DEVICE_MEMORY (INT64_C(40) << 30)
+
+/* Where choices come from: given bytes, then zeroes; or, without bytes, a generator. */
+struct any_source {
+	const uint8_t *bytes;
+	size_t n;
+	uint64_t state; /* of the generator */
+};
+
+struct any_node {
+	struct snap_node node;
+	struct snap_device devices[ANY_DEVICES];
+	uint8_t links[ANY_DEVICES * ANY_DEVICES], numa[ANY_DEVICES];
+	const char *keys[2], *values[2];
+};
+
+struct any_queue {
+	struct snap_queue queue;
+	struct snap_share shares[ANY_FLAVORS + 2];
+};
+
+struct any_request {
+	struct snap_request request;
+	struct snap_group groups[ANY_GROUPS];
+	struct gpuq_slice slices[2];
+	struct gpuq_require require;
+	struct gpuq_term term;
+	struct gpuq_toleration tolerate;
+	struct snap_license_need need;
+	const char *flavors[ANY_FLAVORS];
+};
+
+struct any_job {
+	struct snap_job job;
+	struct snap_range range;
+	uint32_t exclude;
+	int queue, request, user;
+};
+
+struct any_pod {
+	struct snap_alloc alloc;
+	uint32_t devices[ANY_DEVICES];
+	int job, node;
+};
+
+/* A snapshot before it is built: numbers stand for handles. Points into itself. */
+struct any {
+	struct snap_config config;
+	int n_flavors, n_nodes, n_queues, n_requests, n_jobs, n_pods;
+	struct any_node nodes[ANY_NODES];
+	struct any_queue queues[ANY_QUEUES];
+	struct any_request requests[ANY_REQUESTS];
+	struct any_job jobs[ANY_JOBS];
+	struct any_pod pods[ANY_PODS];
+};
+
+/* What a pod of the group takes: so many devices, so much of each. */
+int any_devices(const struct snap_group *g);
+int any_milli(const struct snap_group *g);
+
+void any_make(struct any_source *from, struct any *out);
+
+/* As a sealed snapshot, its objects added in an order that follows from order (0 = as they
+ * stand). NULL and *fault when sealing refuses it. */
+struct snapshot *any_build(const struct any *a, uint64_t order, const char **fault);
+
+/* What does not hold of the plan; NULL = all does. */
+const char *any_check(const struct snapshot *s, const struct plan *p);
+
+#endif

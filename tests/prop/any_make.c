@@ -1,0 +1,506 @@
+#include "tests/prop/any.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "libgpuq/units.h"
+#include "tests/prop/prop.h"
+
+#define NOW (INT64_C(1000000) * GPUQ_US_PER_S)
+#define GIB (INT64_C(1) << 30)
+#define MINUTE (60 * GPUQ_US_PER_S)
+
+static const char *const node_names[ANY_NODES] = { "n0", "n1", "n2", "n3", "n4", "n5", "n6" };
+static const char *const queue_names[ANY_QUEUES] = { "q0", "q1", "q2", "q3", "q4", "q5" };
+static const char *const flavor_names[ANY_FLAVORS] = { "a", "b" };
+static const char *const users[3] = { "ann", "bob", "eve" };
+static const char *const levels[2] = { "block", "rack" };
+static const char *const level_names[4] = { "block", "rack", "host", "row" };
+static const struct snap_taint taint = { "special", "yes", "NoSchedule" };
+
+/* 0 .. n - 1 */
+static int pick(struct any_source *from, int n)
+{
+	int byte = 0;
+
+	if (!from->bytes) {
+		byte = (int)(prop_random(&from->state) >> 56);
+	} else if (from->n > 0) {
+		byte = *from->bytes++;
+		from->n--;
+	}
+	return byte % n;
+}
+
+/* One time in n; never when there are no more bytes. */
+static bool rarely(struct any_source *from, int n)
+{
+	return pick(from, n) == n - 1;
+}
+
+static void make_node(struct any_source *from, const struct any *a, int ix, struct any_node *out)
+{
+	static const char *const blocks[] = { "b0", "b1" }, *const racks[] = { "r0", "r1" };
+	static const int sizes[] = { 4, 8, 2, 1, 0, 9, 8, 3 };
+	struct snap_node *n = &out->node;
+
+	snap_node_default(n);
+	n->name = node_names[ix];
+	n->n_devices = (uint32_t)sizes[pick(from, 8)];
+	n->flavor = n->n_devices ? (uint32_t)pick(from, a->n_flavors) : SNAP_NONE;
+	n->state = rarely(from, 12) ? 1 + pick(from, 3) : SNAP_READY;
+	if (rarely(from, 2))
+		n->cpu_milli = pick(from, 40) * 1000;
+	if (rarely(from, 3))
+		n->memory_bytes = pick(from, 40) * GIB;
+	if (rarely(from, 6))
+		n->pods = pick(from, 8);
+	for (uint32_t d = 0; d < n->n_devices; d++) {
+		out->devices[d] = (struct snap_device){ .healthy = !rarely(from, 20),
+							.memory_bytes = ANY_DEVICE_MEMORY };
+		if (rarely(from, 20))
+			out->devices[d].foreign_milli = (int16_t)(250 * (1 + pick(from, 4)));
+		out->numa[d] = (uint8_t)(d / 4);
+	}
+	n->devices_in = out->devices;
+	if (n->n_devices && rarely(from, 8))
+		n->foreign_gpus = 1;
+	if (rarely(from, 4)) {
+		for (uint32_t i = 0; i < n->n_devices * n->n_devices; i++)
+			out->links[i] = (uint8_t)pick(from, 3);
+		n->links = out->links;
+		n->numa = out->numa;
+	}
+	n->labels = (struct gpuq_strmap){ out->keys, out->values, 2 };
+	out->keys[0] = "block";
+	out->values[0] = blocks[pick(from, 2)];
+	out->keys[1] = "rack";
+	out->values[1] = racks[pick(from, 2)];
+	if (rarely(from, 8))
+		n->labels.n = 1;
+	if (rarely(from, 10)) {
+		n->taints = &taint;
+		n->n_taints = 1;
+	}
+}
+
+static int64_t amount(struct any_source *from, int max)
+{
+	return (int64_t)pick(from, max) * SNAP_MILLI;
+}
+
+static void make_queue(struct any_source *from, int n_flavors, int ix, struct any_queue *out)
+{
+	struct snap_queue *q = &out->queue;
+	const int parent = ix ? pick(from, ix + 1) - 1 : -1;
+
+	snap_queue_default(q);
+	q->name = queue_names[ix];
+	q->parent_name = parent >= 0 ? queue_names[parent] : NULL;
+	for (int r = 0; r < n_flavors + 2; r++) {
+		struct snap_share *s = &out->shares[r];
+
+		snap_share_default(s);
+		if (r >= n_flavors)
+			continue;
+		if (!rarely(from, 4))
+			s->quota = amount(from, 9);
+		if (rarely(from, 3))
+			s->limit = amount(from, 16);
+		if (rarely(from, 5))
+			s->lend = amount(from, 5);
+	}
+	q->shares = out->shares;
+	q->weight_milli = pick(from, 4) * 1000;
+	q->rank = pick(from, 2);
+	q->age = pick(from, 3);
+	q->stopped = rarely(from, 16);
+	q->reclaim = pick(from, 4);
+	q->preempt_within = pick(from, 3);
+	q->fence = rarely(from, 8);
+	q->not_reclaimable = rarely(from, 8);
+	q->own_strict = rarely(from, 4);
+	if (rarely(from, 4))
+		q->preempt_min_runtime_us = pick(from, 20) * MINUTE;
+	if (rarely(from, 4))
+		q->reclaim_min_runtime_us = pick(from, 20) * MINUTE;
+	if (rarely(from, 6))
+		q->borrow_preempt_max_priority = pick(from, 3);
+	q->usage_micro = pick(from, 5) * 100000;
+	if (rarely(from, 8))
+		q->user_max_running = pick(from, 4);
+	if (rarely(from, 8))
+		q->user_max_gpus_milli = amount(from, 8);
+	if (rarely(from, 8))
+		q->max_running = pick(from, 5);
+	if (rarely(from, 8))
+		q->job_max_gpus_milli = amount(from, 8);
+}
+
+static void make_group(struct any_source *from, struct any_request *r, int ix)
+{
+	static const char *const names[ANY_GROUPS] = { "main", "second", "third" };
+	static const int milli[] = { 1000, 1000, 2000, 500, 4000, 0, 250, 8000, 3000, 100 };
+	struct snap_group *g = &r->groups[ix];
+
+	*g = (struct snap_group){ .name = names[ix],
+				  .pods_min = 1 + (uint32_t)pick(from, 4),
+				  .gpus_milli = milli[pick(from, 10)],
+				  .cpu_milli = pick(from, 3) * 2000,
+				  .memory_bytes = pick(from, 3) * 2 * GIB };
+	if (rarely(from, 4))
+		g->unit_pods = 2;
+	if (g->unit_pods)
+		g->pods_min = 2 * (1 + g->pods_min / 2);
+	g->pods_max = g->pods_min + (rarely(from, 3) ? 2u * (uint32_t)pick(from, 3) : 0);
+	if (g->gpus_milli && rarely(from, 12))
+		g->gpu_memory_bytes = 8 * GIB;
+	if (rarely(from, 6)) {
+		r->term = (struct gpuq_term){ .all = &r->require, .n = 1, .weight = 1 };
+		if (rarely(from, 2)) {
+			g->required = &r->term;
+			g->n_required = 1;
+		} else {
+			g->preferred = &r->term;
+			g->n_preferred = 1;
+		}
+	}
+	if (rarely(from, 4)) {
+		g->tolerations = &r->tolerate;
+		g->n_tolerations = 1;
+	}
+	if (rarely(from, 4))
+		g->topology_required = level_names[pick(from, 4)];
+	if (rarely(from, 4))
+		g->topology_preferred = level_names[pick(from, 4)];
+	if (rarely(from, 6)) {
+		const uint32_t size = 1 + (uint32_t)pick(from, 2);
+
+		r->slices[0] = (struct gpuq_slice){ level_names[pick(from, 3)], size * 2 };
+		r->slices[1] = (struct gpuq_slice){ level_names[pick(from, 3)], size };
+		g->slices = r->slices;
+		g->n_slices = 1 + (uint32_t)pick(from, 2);
+		g->pods_min = size * 2 * (1 + g->pods_min / (size * 2));
+		g->pods_max = g->pods_max < g->pods_min ? g->pods_min : g->pods_max;
+	}
+}
+
+static void make_request(struct any_source *from, int n_flavors, struct any_request *out)
+{
+	static const char *const zone_values[] = { "b0" };
+
+	out->require =
+		(struct gpuq_require){ "block", GPUQ_OP_IN, { (const char **)zone_values, 1 } };
+	out->tolerate = (struct gpuq_toleration){ .key = "special", .exists = true, .effect = "" };
+	out->request.groups = out->groups;
+	out->request.n_groups = rarely(from, 3) ? 1 + (uint32_t)pick(from, ANY_GROUPS) : 1;
+	for (uint32_t g = 0; g < out->request.n_groups; g++)
+		make_group(from, out, (int)g);
+	out->request.flavors = out->flavors;
+	out->request.n_flavors = rarely(from, 3) ? 1 + (uint32_t)pick(from, n_flavors) : 0;
+	out->flavors[0] = flavor_names[n_flavors - 1];
+	out->flavors[1] = flavor_names[0];
+	if (rarely(from, 8)) {
+		out->need = (struct snap_license_need){ 0, 1 };
+		out->request.licenses = &out->need;
+		out->request.n_licenses = 1;
+	}
+	out->request.exclusive = rarely(from, 16);
+}
+
+static void make_job(struct any_source *from, const struct any *a, int ix, struct any_job *out)
+{
+	struct snap_job *j = &out->job;
+
+	snap_job_default(j);
+	j->key.id = (uint32_t)ix + 1;
+	out->queue = pick(from, a->n_queues);
+	out->request = pick(from, a->n_requests);
+	out->user = pick(from, 3);
+	j->state = pick(from, 2) ? SNAP_RUNNING : SNAP_PENDING;
+	j->preemptible = !rarely(from, 3);
+	j->priority = pick(from, 3);
+	j->submit_us = NOW - pick(from, 60) * MINUTE;
+	if (rarely(from, 2))
+		j->walltime_us = (1 + pick(from, 60)) * MINUTE;
+	if (rarely(from, 12))
+		j->begin_us = NOW + (pick(from, 3) - 1) * MINUTE;
+	if (rarely(from, 12))
+		j->deadline_us = NOW + pick(from, 3) * 30 * MINUTE;
+	if (rarely(from, 16))
+		j->held = SNAP_HELD_USER;
+	if (rarely(from, 16))
+		j->gate = GPUQ_R_DEPENDENCY;
+	if (rarely(from, 12)) {
+		j->exclude = &out->exclude;
+		j->n_exclude = 1;
+		out->exclude = (uint32_t)pick(from, a->n_nodes);
+	}
+	j->evict_last = rarely(from, 6);
+	if (rarely(from, 4))
+		j->checkpoint_us = NOW - pick(from, 20) * MINUTE;
+	if (rarely(from, 6))
+		j->restart_cost_us = pick(from, 10) * MINUTE;
+	if (rarely(from, 8)) {
+		j->evicted_us = NOW - pick(from, 20) * MINUTE;
+		j->evicted_for = (uint32_t)pick(from, a->n_queues);
+		j->n_evicted_day = 1 + (uint32_t)pick(from, 4);
+	}
+	if (rarely(from, 8))
+		j->n_moved_day = (uint32_t)pick(from, 3);
+	if (rarely(from, 8))
+		j->shrunk_us = NOW - pick(from, 3) * MINUTE / 2;
+	if (rarely(from, 6) && j->state == SNAP_PENDING) {
+		out->range = (struct snap_range){ 0, pick(from, 5), 1 };
+		j->ranges = &out->range;
+		j->n_ranges = 1;
+		j->throttle = (uint32_t)pick(from, 4);
+	}
+}
+
+/* ---- what runs: seated one pod after the other, wherever there is room ---- */
+
+int any_milli(const struct snap_group *g)
+{
+	const int part = (int)(g->gpus_milli % SNAP_MILLI);
+	const int memory = (int)(g->gpu_memory_bytes * SNAP_MILLI / ANY_DEVICE_MEMORY);
+
+	if (g->gpu_memory_bytes)
+		return part > memory ? part : memory;
+	return g->gpus_milli < SNAP_MILLI ? part : SNAP_MILLI;
+}
+
+int any_devices(const struct snap_group *g)
+{
+	if (g->gpu_memory_bytes)
+		return g->gpus_milli <= SNAP_MILLI ? 1 : (int)(g->gpus_milli / SNAP_MILLI);
+	return g->gpus_milli && g->gpus_milli < SNAP_MILLI ? 1 : (int)(g->gpus_milli / SNAP_MILLI);
+}
+
+struct left {
+	int64_t cpu, memory, pods;
+	int milli[ANY_DEVICES];
+	int whole; /* devices that may still be touched, because of foreign ones */
+};
+
+static void measure(const struct any_node *in, struct left *out)
+{
+	const struct snap_node *n = &in->node;
+
+	*out = (struct left){ .cpu = n->cpu_milli, .memory = n->memory_bytes, .pods = n->pods };
+	out->whole = -(int)n->foreign_gpus;
+	for (uint32_t d = 0; d < n->n_devices; d++) {
+		if (in->devices[d].healthy)
+			out->milli[d] = SNAP_MILLI - in->devices[d].foreign_milli;
+		out->whole += out->milli[d] == SNAP_MILLI;
+	}
+}
+
+static bool seat(const struct any_node *on, struct left *l, const struct snap_group *g,
+		 struct any_pod *out)
+{
+	const int milli = any_milli(g), want = any_devices(g);
+	int n = 0, opened = 0;
+
+	if (l->cpu < g->cpu_milli || l->memory < g->memory_bytes || l->pods < 1 ||
+	    on->node.state == SNAP_DOWN)
+		return false;
+	for (uint32_t d = 0; d < on->node.n_devices && n < want; d++) {
+		if (l->milli[d] < milli)
+			continue;
+		opened += l->milli[d] == SNAP_MILLI;
+		out->devices[n++] = d;
+	}
+	if (n < want || opened > l->whole)
+		return false;
+	for (int i = 0; i < n; i++)
+		l->milli[out->devices[i]] -= milli;
+	l->whole -= opened;
+	if (l->cpu != GPUQ_UNLIMITED)
+		l->cpu -= g->cpu_milli;
+	if (l->memory != GPUQ_UNLIMITED)
+		l->memory -= g->memory_bytes;
+	if (l->pods != GPUQ_UNLIMITED)
+		l->pods--;
+	out->alloc = (struct snap_alloc){ .n_devices = (uint32_t)n,
+					  .milli = n ? milli : 0,
+					  .device_memory_bytes = g->gpu_memory_bytes };
+	return true;
+}
+
+/* A gang that finds no room waits; pods beyond the minimum do without it. */
+static void seat_job(struct any_source *from, struct any *a, int ix, struct left *left)
+{
+	struct any_job *j = &a->jobs[ix];
+	const struct snap_request *r = &a->requests[j->request].request;
+	const int first = a->n_pods;
+	const bool leaves = rarely(from, 8), returns = leaves && rarely(from, 2);
+	uint32_t flavor = SNAP_NONE, index = 0;
+	struct left before[ANY_NODES];
+
+	memcpy(before, left, sizeof(before));
+	for (uint32_t g = 0; g < r->n_groups; g++) {
+		uint32_t pods = 0;
+
+		for (; pods < r->groups[g].pods_max && a->n_pods < ANY_PODS; pods++) {
+			struct any_pod *p = &a->pods[a->n_pods];
+			int at = pick(from, a->n_nodes), tries = 0;
+
+			for (; tries < a->n_nodes; tries++, at = (at + 1) % a->n_nodes) {
+				const struct any_node *on = &a->nodes[at];
+
+				if (r->groups[g].gpus_milli && flavor != SNAP_NONE &&
+				    on->node.flavor != flavor)
+					continue;
+				if (seat(on, &left[at], &r->groups[g], p))
+					break;
+			}
+			if (tries == a->n_nodes)
+				break;
+			if (r->groups[g].gpus_milli)
+				flavor = a->nodes[at].node.flavor;
+			p->job = ix;
+			p->node = at;
+			p->alloc.group = g;
+			p->alloc.index = index++;
+			a->n_pods++;
+		}
+		if (pods < r->groups[g].pods_min) {
+			memcpy(left, before, sizeof(before));
+			a->n_pods = first;
+			j->job.state = SNAP_PENDING;
+			return;
+		}
+	}
+	j->job.start_us = NOW - (1 + pick(from, 40)) * MINUTE;
+	j->job.gate = GPUQ_R_NONE;
+	j->job.held = 0;
+	if (leaves) {
+		j->job.state = SNAP_LEAVING;
+		j->job.returns = returns;
+	}
+	for (int i = first; leaves && i < a->n_pods; i++)
+		a->pods[i].alloc.releasing = true;
+}
+
+void any_make(struct any_source *from, struct any *out)
+{
+	struct left left[ANY_NODES];
+
+	memset(out, 0, sizeof(*out));
+	snap_config_default(&out->config);
+	out->config.now_us = NOW;
+	out->config.levels = levels;
+	out->config.n_levels = 2;
+	out->config.backfill_depth = (uint32_t)pick(from, 4);
+	out->config.reclaim_to = pick(from, 2);
+	out->config.consolidation = !rarely(from, 4);
+	out->config.min_runtime_method = pick(from, 2);
+	out->config.usage_k_milli = pick(from, 3) * 500;
+	out->config.max_steps = rarely(from, 10) ? 50 : 0;
+	out->n_flavors = 1 + pick(from, ANY_FLAVORS);
+	out->n_nodes = 1 + pick(from, ANY_NODES);
+	for (int i = 0; i < out->n_nodes; i++) {
+		make_node(from, out, i, &out->nodes[i]);
+		measure(&out->nodes[i], &left[i]);
+	}
+	out->n_queues = 1 + pick(from, ANY_QUEUES);
+	for (int i = 0; i < out->n_queues; i++)
+		make_queue(from, out->n_flavors, i, &out->queues[i]);
+	out->n_requests = 1 + pick(from, ANY_REQUESTS);
+	for (int i = 0; i < out->n_requests; i++)
+		make_request(from, out->n_flavors, &out->requests[i]);
+	out->n_jobs = pick(from, ANY_JOBS + 1);
+	for (int i = 0; i < out->n_jobs; i++) {
+		make_job(from, out, i, &out->jobs[i]);
+		if (out->requests[out->jobs[i].request].request.exclusive)
+			out->jobs[i].job.state = SNAP_PENDING;
+		if (out->jobs[i].job.state == SNAP_RUNNING)
+			seat_job(from, out, i, left);
+	}
+}
+
+/* ---- as a snapshot ---- */
+
+static void shuffled(int *order, int n, uint64_t *dice)
+{
+	for (int i = 0; i < n; i++)
+		order[i] = i;
+	for (int i = n - 1; *dice && i > 0; i--) {
+		const int k = (int)(prop_random(dice) % (uint64_t)(i + 1)), t = order[i];
+
+		order[i] = order[k];
+		order[k] = t;
+	}
+}
+
+static void add_jobs(const struct any *a, struct snapshot *s, uint64_t *dice, const uint32_t *nodes,
+		     const uint32_t *queues, const uint32_t *requests)
+{
+	uint32_t jobs[ANY_JOBS];
+	int order[ANY_PODS];
+
+	shuffled(order, a->n_jobs, dice);
+	for (int i = 0; i < a->n_jobs; i++) {
+		const struct any_job *in = &a->jobs[order[i]];
+		struct snap_job job = in->job;
+		const uint32_t exclude = nodes[in->exclude];
+
+		job.queue = queues[in->queue];
+		job.request = requests[in->request];
+		job.user = snapshot_user(s, users[in->user]);
+		job.exclude = &exclude;
+		job.ranges = &in->range;
+		if (job.evicted_for != SNAP_NONE)
+			job.evicted_for = queues[job.evicted_for];
+		jobs[order[i]] = snapshot_add_job(s, &job);
+	}
+	shuffled(order, a->n_pods, dice);
+	for (int i = 0; i < a->n_pods; i++) {
+		const struct any_pod *in = &a->pods[order[i]];
+		struct snap_alloc alloc = in->alloc;
+
+		alloc.job = jobs[in->job];
+		alloc.node = nodes[in->node];
+		alloc.devices = in->devices;
+		snapshot_add_alloc(s, &alloc);
+	}
+}
+
+struct snapshot *any_build(const struct any *a, uint64_t order_seed, const char **fault)
+{
+	uint32_t flavors[ANY_FLAVORS], nodes[ANY_NODES] = { 0 }, queues[ANY_QUEUES],
+				       requests[ANY_REQUESTS];
+	static struct gpuq_err err;
+	struct snapshot *s = snapshot_new(&a->config);
+	uint64_t dice = order_seed;
+	int order[ANY_QUEUES + ANY_NODES + ANY_REQUESTS];
+
+	if (!s)
+		abort();
+	/* Shares are given by handle, so flavors keep their places. */
+	for (int i = 0; i < a->n_flavors; i++)
+		flavors[i] = snapshot_add_flavor(s, flavor_names[i], i);
+	snapshot_add_license(s, "tool", 2);
+	shuffled(order, a->n_nodes, &dice);
+	for (int i = 0; i < a->n_nodes; i++) {
+		struct snap_node n = a->nodes[order[i]].node;
+
+		if (n.flavor != SNAP_NONE)
+			n.flavor = flavors[n.flavor];
+		nodes[order[i]] = snapshot_add_node(s, &n);
+	}
+	shuffled(order, a->n_queues, &dice);
+	for (int i = 0; i < a->n_queues; i++)
+		queues[order[i]] = snapshot_add_queue(s, &a->queues[order[i]].queue);
+	shuffled(order, a->n_requests, &dice);
+	for (int i = 0; i < a->n_requests; i++)
+		requests[order[i]] = snapshot_add_request(s, &a->requests[order[i]].request);
+	add_jobs(a, s, &dice, nodes, queues, requests);
+	if (snapshot_seal(s, &err) < 0) {
+		*fault = err.text;
+		snapshot_free(s);
+		return NULL;
+	}
+	return s;
+}

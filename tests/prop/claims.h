@@ -1,0 +1,165 @@
+/* claims.h - random clusters in which jobs have to leave for others, and what must hold
+ *
+ * A case is data: it can be run again, and made smaller by taking things away. The
+ * world it lives in is kept apart from the scheduler's own idea of it, and so is the
+ * law: who may take what from whom, told plainly and slowly. Used by prop_claims only.
+ */
+#ifndef TESTS_PROP_CLAIMS_H
+#define TESTS_PROP_CLAIMS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "gpuqd/core/sched.h"
+
+#define PC_NODES 8
+#define PC_QUEUES 8
+#define PC_JOBS 24
+#define PC_PODS 8
+#define PC_ROUNDS 3
+#define PC_DEVICES 10
+#define PC_FLAVORS 2
+#define PC_MINUTE (INT64_C(60) * 1000000)
+#define PC_UNLIMITED 99 /* devices; of a quota or a limit */
+#define PC_AUTO (-1)
+#define PC_CYCLES 10 /* in which a world with constant demand comes to rest */
+
+struct pc_node {
+	bool there;
+	int gpus, flavor;
+	int cpu; /* 0 = not counted */
+};
+
+struct pc_queue {
+	bool there;
+	int parent; /* -1 = root; always a lower one */
+	int quota[PC_FLAVORS], limit[PC_FLAVORS]; /* devices */
+	int lend; /* devices; PC_UNLIMITED = all */
+	int weight, rank;
+	int reclaim, preempt_within; /* as in struct snap_queue */
+	bool fence, not_reclaimable, own_strict;
+	int borrow_priority; /* -1 = off */
+	int preempt_min, reclaim_min; /* half minutes; -1 = the parent's */
+};
+
+struct pc_job {
+	bool there;
+	int queue, priority;
+	bool preemptible;
+	int min, max, milli, cpu; /* pods; of one */
+	int flavor; /* -1 = any */
+	int submit; /* minutes before its round */
+	int round, end_round;
+	int runs, ran; /* pods that run at first (0 = it waits), and for how many minutes */
+};
+
+struct pc_case {
+	uint64_t seed;
+	int reclaim_to, method;
+	bool reclaim, consolidation, belts;
+	int preempt_min, reclaim_min; /* half minutes */
+	int linger; /* cycles that who has to leave takes for it, at most */
+	bool torn; /* sometimes a plan is carried out in part only */
+	struct pc_node nodes[PC_NODES];
+	struct pc_queue queues[PC_QUEUES];
+	struct pc_job jobs[PC_JOBS];
+};
+
+enum pc_state { PC_ABSENT, PC_PENDING, PC_RUNNING, PC_LEAVING, PC_ENDED };
+
+struct pc_pod {
+	int index, node, n_devices, devices[PC_DEVICES], milli;
+	int gone; /* cycle in which it is gone; 0 = it stays */
+};
+
+struct pc_live {
+	enum pc_state state;
+	struct pc_pod pods[PC_PODS], promise[PC_PODS];
+	int n_pods, n_promise;
+	bool owns; /* the promise is remembered */
+	bool fresh; /* started, moved or grown in this cycle */
+	int64_t start, evicted, shrunk;
+	int evicted_for, n_evicted, n_moved;
+	int taken_by[PC_QUEUES]; /* evictions since demand changed, by the claimant's queue */
+};
+
+struct pc_world {
+	const struct pc_case *pc;
+	int round, cycle;
+	int64_t now;
+	struct pc_live live[PC_JOBS];
+	int64_t quota[PC_QUEUES][PC_FLAVORS], limit[PC_QUEUES][PC_FLAVORS]; /* thousandths */
+	int64_t fair[PC_QUEUES][PC_FLAVORS]; /* as of the last plan */
+	uint64_t random;
+	bool loud;
+	char wrong[600];
+};
+
+/* What leaves as one: what a job cannot do without, or one pod beyond that. */
+struct pc_unit {
+	int job, pod; /* pod -1 = the gang */
+	enum gpuq_cause cause;
+};
+
+#define PC_UNITS (PC_JOBS * PC_PODS)
+
+/* ---- claims_case.c ---- */
+void pc_generate(uint64_t seed, struct pc_case *out);
+void pc_shrink(struct pc_case *pc);
+
+/* ---- claims_run.c ---- */
+/* Live through the case's rounds, check each plan. NULL = all holds; else what does
+ * not, in a static buffer; it begins with the property's number. */
+const char *pc_run(const struct pc_case *pc);
+/* The same, telling all plans, and at the end the failing moment as a scenario. */
+void pc_show(const struct pc_case *pc);
+
+/* ---- claims_world.c ---- */
+/* Note what does not hold, unless something has been noted already. */
+void pc_wrong(struct pc_world *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void pc_begin(struct pc_world *w, const struct pc_case *pc);
+/* What a round brings and takes. */
+void pc_events(struct pc_world *w);
+/* Pods whose time has come are gone. Returns whether any was, or still leaves. */
+bool pc_release(struct pc_world *w);
+struct snapshot *pc_build(struct pc_world *w, uint64_t *shuffle);
+bool pc_below(const struct pc_case *pc, int queue, int top); /* is it top, or in it? */
+bool pc_is_leaf(const struct pc_case *pc, int queue);
+/* What a queue has for good: runs and does not leave, or was promised. */
+int64_t pc_held(const struct pc_world *w, int queue, int flavor, bool firm);
+int64_t pc_used(const struct pc_world *w, int queue, int flavor); /* what leaves as well */
+int pc_flavor(const struct pc_world *w, int job); /* of its pods or promise; -1 */
+int pc_staying(const struct pc_live *l); /* pods that do not leave */
+/* How many pods of the job (up to its minimum) fit on that flavor when all that leaves
+ * has left, promises are kept, and those units are gone too. now = only on what is free
+ * at this moment. */
+int pc_room(const struct pc_world *w, int job, int flavor, const struct pc_unit *gone, int n_gone,
+	    bool now);
+void pc_scenario(const struct pc_world *w, FILE *out);
+
+/* ---- claims_apply.c ---- */
+/* Carry a plan out, checking every step. Returns the number of changes. */
+int pc_apply(struct pc_world *w, const struct snapshot *s, const struct plan *p);
+
+/* ---- claims_law.c ---- */
+/* May the claimant take these units on that flavor? Clauses and tests of scheduling 1.9,
+ * in any order of the victims. */
+bool pc_lawful(const struct pc_world *w, int job, int flavor, const struct pc_unit *victims, int n);
+/* The part that needs no victims: limits, quotas of what cannot be evicted. */
+bool pc_admissible(const struct pc_world *w, int job, int flavor, const struct pc_unit *victims,
+		   int n);
+/* All units that, one after the other, stand outside guarantees and may be taken by a
+ * claimant within its own. Returns how many. */
+int pc_owed(const struct pc_world *w, int job, int flavor, struct pc_unit *out);
+
+/* ---- claims_check.c ---- */
+void pc_check_places(struct pc_world *w); /* 3, 17 */
+void pc_check_reasons(struct pc_world *w, const struct snapshot *s, const struct plan *p); /* 26 */
+void pc_check_shares(struct pc_world *w, const struct snapshot *s, const struct plan *p); /* 18 */
+void pc_check_order(struct pc_world *w, const struct plan *p); /* 28 */
+void pc_check_rest(struct pc_world *w); /* 8, 14 */
+void pc_check_victims(struct pc_world *w, int job, int flavor, const struct pc_unit *victims,
+		      int n); /* 9, 11, 29 */
+
+#endif

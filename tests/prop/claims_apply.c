@@ -1,0 +1,263 @@
+#include <string.h>
+
+#include "tests/prop/claims.h"
+#include "tests/prop/prop.h"
+
+/* What a plan says of pods, in the world's terms. */
+static int take_pods(struct pc_world *w, const struct snapshot *s, const struct plan *p,
+		     const struct plan_action *a, struct pc_pod *out)
+{
+	const struct pc_job *j = &w->pc->jobs[a->key.id - 1];
+
+	if (a->n_pods > PC_PODS) {
+		pc_wrong(w, "7: job %u gets %u pods", a->key.id, a->n_pods);
+		return 0;
+	}
+	for (uint32_t i = 0; i < a->n_pods; i++) {
+		const struct plan_pod *pod = &p->pods[a->pod_first + i];
+
+		memset(&out[i], 0, sizeof(out[i]));
+		out[i].index = (int)pod->index;
+		out[i].node = s->nodes[pod->node].name[1] - '0';
+		out[i].milli = pod->milli;
+		out[i].n_devices = (int)pod->n_devices;
+		for (uint32_t d = 0; d < pod->n_devices; d++)
+			out[i].devices[d] = (int)p->devices[pod->device_first + d];
+		if (a->kind != PLAN_SHRINK && out[i].n_devices * out[i].milli != j->milli)
+			pc_wrong(w, "7: job %u gets %d x %d for %d", a->key.id, out[i].n_devices,
+				 out[i].milli, j->milli);
+		if (j->flavor >= 0 && w->pc->nodes[out[i].node].flavor != j->flavor)
+			pc_wrong(w, "3: job %u stands on n%d, of another flavor", a->key.id,
+				 out[i].node);
+	}
+	return (int)a->n_pods;
+}
+
+static bool same_places(const struct pc_pod *x, int n, const struct pc_pod *y, int m)
+{
+	if (n != m)
+		return false;
+	for (int i = 0; i < n; i++)
+		if (x[i].node != y[i].node || x[i].n_devices != y[i].n_devices ||
+		    memcmp(x[i].devices, y[i].devices, sizeof(x[i].devices)) != 0)
+			return false;
+	return true;
+}
+
+static void place(struct pc_world *w, const struct snapshot *s, const struct plan *p,
+		  const struct plan_action *a)
+{
+	const int job = (int)a->key.id - 1;
+	const struct pc_job *j = &w->pc->jobs[job];
+	struct pc_live *l = &w->live[job];
+	struct pc_pod pods[PC_PODS];
+	const int n = take_pods(w, s, p, a, pods);
+
+	if (l->state != PC_PENDING || n != j->min) {
+		pc_wrong(w, "7: job %d is started with %d pods of %d, in state %d", job + 1, n,
+			 j->min, l->state);
+		return;
+	}
+	if (l->owns && !same_places(pods, n, l->promise, l->n_promise))
+		pc_wrong(w, "17: job %d starts elsewhere than it was promised", job + 1);
+	if (!l->owns && !pc_admissible(w, job, w->pc->nodes[pods[0].node].flavor, NULL, 0))
+		pc_wrong(w, "4: job %d starts beyond what is allowed", job + 1);
+	l->n_promise = 0;
+	l->owns = false;
+	memcpy(l->pods, pods, sizeof(pods));
+	l->n_pods = n;
+	l->state = PC_RUNNING;
+	l->start = w->now;
+	l->fresh = true;
+}
+
+static void grow(struct pc_world *w, const struct snapshot *s, const struct plan *p,
+		 const struct plan_action *a)
+{
+	const int job = (int)a->key.id - 1, queue = w->pc->jobs[job].queue;
+	struct pc_live *l = &w->live[job];
+	struct pc_pod pods[PC_PODS];
+	const int n = take_pods(w, s, p, a, pods), f = w->pc->nodes[pods[0].node].flavor;
+
+	if (l->state != PC_RUNNING || n == 0 || l->n_pods + n > w->pc->jobs[job].max) {
+		pc_wrong(w, "7: job %d of %d pods grows by %d", job + 1, l->n_pods, n);
+		return;
+	}
+	for (int i = 0; i < n; i++)
+		for (int k = 0; k < l->n_pods; k++)
+			if (l->pods[k].index == pods[i].index)
+				pc_wrong(w, "7: job %d grows by a pod that it has", job + 1);
+	/* By index. */
+	for (int i = 0; i < n; i++) {
+		int at = l->n_pods++;
+
+		for (; at > 0 && l->pods[at - 1].index > pods[i].index; at--)
+			l->pods[at] = l->pods[at - 1];
+		l->pods[at] = pods[i];
+	}
+	for (int q = queue; q >= 0; q = w->pc->queues[q].parent)
+		if (pc_held(w, q, f, false) > w->limit[q][f])
+			pc_wrong(w, "4: job %d grows beyond the limit of q%d", job + 1, q);
+	l->fresh = true;
+}
+
+static int delay(const struct pc_world *w, int job, int pod)
+{
+	return (job * 7 + pod * 3 + w->cycle) % (w->pc->linger + 1);
+}
+
+static void leave(struct pc_world *w, const struct snapshot *s, const struct plan *p,
+		  const struct plan_action *a)
+{
+	const int job = (int)a->key.id - 1;
+	const int by = w->pc->jobs[s->jobs[a->claimant].key.id - 1].queue;
+	struct pc_live *l = &w->live[job];
+	struct pc_pod pods[PC_PODS];
+	const int n = a->kind == PLAN_SHRINK ? take_pods(w, s, p, a, pods) : 0;
+	const int had = pc_staying(l);
+
+	if (l->state != PC_RUNNING || l->fresh || (a->kind == PLAN_SHRINK && n == 0)) {
+		pc_wrong(w, "7: job %d has to leave and does not run", job + 1);
+		return;
+	}
+	if (!w->pc->jobs[job].preemptible && a->kind != PLAN_SHRINK)
+		pc_wrong(w, "6: job %d has to leave and is not preemptible", job + 1);
+	for (int k = 0; k < l->n_pods; k++) {
+		bool meant = a->kind != PLAN_SHRINK;
+
+		for (int i = 0; i < n; i++)
+			meant |= pods[i].index == l->pods[k].index;
+		if (meant && l->pods[k].gone == 0)
+			l->pods[k].gone = w->cycle + delay(w, job, k);
+		else if (meant && a->kind == PLAN_SHRINK)
+			pc_wrong(w, "7: pod %d of job %d leaves twice", l->pods[k].index, job + 1);
+	}
+	if (a->kind != PLAN_SHRINK)
+		l->state = PC_LEAVING;
+	else if (pc_staying(l) < w->pc->jobs[job].min)
+		pc_wrong(w, "7: job %d shrinks to %d pods of %d", job + 1, pc_staying(l),
+			 w->pc->jobs[job].min);
+	if (a->kind == PLAN_SHRINK)
+		l->shrunk = w->now;
+	if (a->kind == PLAN_EVICT) {
+		l->n_evicted++;
+		/* Once more may be: it started again on what was idle, and somebody further
+		 * back in that queue was due it. */
+		if (++l->taken_by[by] > 2)
+			pc_wrong(w, "13: job %d has to leave for q%d again", job + 1, by);
+	}
+	if (a->kind == PLAN_MOVE) {
+		l->n_moved++;
+		l->n_promise = take_pods(w, s, p, a, l->promise);
+		l->owns = l->fresh = true;
+		if (l->n_promise != had)
+			pc_wrong(w, "24: job %d had %d pods and is promised %d", job + 1, had,
+				 l->n_promise);
+		return;
+	}
+	if (by != w->pc->jobs[job].queue) {
+		l->evicted = w->now;
+		l->evicted_for = by;
+	}
+}
+
+/* Units that an action takes. */
+static int units_of(const struct pc_world *w, const struct plan *p, const struct plan_action *a,
+		    struct pc_unit *out)
+{
+	const int job = (int)a->key.id - 1;
+	const struct pc_live *l = &w->live[job];
+	int n = 0, staying = 0;
+
+	if (a->kind == PLAN_SHRINK) {
+		for (uint32_t i = 0; i < a->n_pods; i++)
+			out[n++] = (struct pc_unit){ job, (int)p->pods[a->pod_first + i].index,
+						     a->cause };
+		return n;
+	}
+	for (int k = 0; k < l->n_pods; k++)
+		if (l->pods[k].gone == 0 && ++staying > w->pc->jobs[job].min)
+			out[n++] = (struct pc_unit){ job, l->pods[k].index, a->cause };
+	out[n++] = (struct pc_unit){ job, -1, a->cause };
+	return n;
+}
+
+/* A claim: what follows it makes it room. Returns how many actions that were. */
+static uint32_t nominate(struct pc_world *w, const struct snapshot *s, const struct plan *p,
+			 uint32_t at)
+{
+	const struct plan_action *a = &p->actions[at];
+	const int job = (int)a->key.id - 1;
+	struct pc_live *l = &w->live[job];
+	struct pc_unit victims[PC_UNITS];
+	struct pc_pod pods[PC_PODS];
+	int n = 0, moved = 0;
+	uint32_t end = at + 1;
+	const int n_pods = take_pods(w, s, p, a, pods);
+	const int flavor = w->pc->nodes[pods[0].node].flavor;
+
+	for (; end < p->n_actions && p->actions[end].claimant == a->job; end++) {
+		if (p->actions[end].kind == PLAN_MOVE)
+			moved++;
+		else
+			n += units_of(w, p, &p->actions[end], &victims[n]);
+	}
+	if (l->state != PC_PENDING || l->n_promise || n_pods != w->pc->jobs[job].min) {
+		pc_wrong(w, "7: job %d is promised %d pods of %d, in state %d", job + 1, n_pods,
+			 w->pc->jobs[job].min, l->state);
+		return end - at;
+	}
+	if (moved > 4 || (moved && n))
+		pc_wrong(w, "24: %d are moved and %d evicted for job %d", moved, n, job + 1);
+	if (n == 0 && !pc_admissible(w, job, flavor, NULL, 0))
+		pc_wrong(w, "4: job %d is promised more than is allowed", job + 1);
+	if (n)
+		pc_check_victims(w, job, flavor, victims, n);
+	memcpy(l->promise, pods, sizeof(pods));
+	l->n_promise = n_pods;
+	l->owns = n || moved;
+	l->fresh = true;
+	for (uint32_t i = at + 1; i < end; i++)
+		leave(w, s, p, &p->actions[i]);
+	return end - at;
+}
+
+int pc_apply(struct pc_world *w, const struct snapshot *s, const struct plan *p)
+{
+	const bool torn = w->pc->torn && prop_random(&w->random) % 4 == 0;
+	int changes = 0;
+	uint32_t n;
+
+	for (int j = 0; j < PC_JOBS; j++)
+		w->live[j].fresh = false;
+	for (uint32_t i = 0; i < p->n_actions && !w->wrong[0]; i += n) {
+		const struct plan_action *a = &p->actions[i];
+
+		n = 1;
+		if (torn && prop_random(&w->random) % 3 == 0) {
+			changes++;
+			break;
+		}
+		changes += a->kind != PLAN_RESERVE && a->kind != PLAN_NOMINATE;
+		switch (a->kind) {
+		case PLAN_PLACE:
+			place(w, s, p, a);
+			break;
+		case PLAN_NOMINATE:
+			n = nominate(w, s, p, i);
+			changes += n > 1;
+			break;
+		case PLAN_GROW:
+			grow(w, s, p, a);
+			break;
+		case PLAN_RELEASE:
+			pc_wrong(w, "17: what job %u was promised is taken back", a->key.id);
+			break;
+		case PLAN_RESERVE:
+			break;
+		default:
+			pc_wrong(w, "11: job %u has to leave for nobody", a->key.id);
+		}
+	}
+	return changes;
+}

@@ -1,0 +1,250 @@
+#include <string.h>
+
+#include "tests/prop/claims.h"
+
+static void add(const struct pc_pod *p, int cpu_each, int node, int *device, int *cpu)
+{
+	if (p->node != node)
+		return;
+	*cpu += cpu_each;
+	for (int d = 0; d < p->n_devices; d++)
+		device[p->devices[d]] += p->milli;
+}
+
+/* Twice: as things stand, and as they will when all that leaves has left and all
+ * promises are kept. */
+void pc_check_places(struct pc_world *w)
+{
+	for (int n = 0; n < PC_NODES; n++) {
+		const struct pc_node *node = &w->pc->nodes[n];
+		int now[PC_DEVICES] = { 0 }, later[PC_DEVICES] = { 0 }, cpu_now = 0, cpu_later = 0;
+
+		for (int j = 0; j < PC_JOBS; j++) {
+			const struct pc_live *l = &w->live[j];
+			const int cpu = w->pc->jobs[j].cpu;
+
+			for (int p = 0; p < l->n_pods; p++) {
+				add(&l->pods[p], cpu, n, now, &cpu_now);
+				if (l->pods[p].gone == 0)
+					add(&l->pods[p], cpu, n, later, &cpu_later);
+			}
+			for (int p = 0; p < l->n_promise; p++)
+				add(&l->promise[p], cpu, n, later, &cpu_later);
+		}
+		for (int d = 0; d < PC_DEVICES; d++) {
+			const int most = d < node->gpus ? SNAP_MILLI : 0;
+
+			if (now[d] > most)
+				pc_wrong(w, "3: device %d of n%d is held %d times 1/1000", d, n,
+					 now[d]);
+			if (later[d] > most)
+				pc_wrong(w, "17: device %d of n%d is promised %d times 1/1000", d,
+					 n, later[d]);
+		}
+		if (node->cpu && (cpu_now > node->cpu || cpu_later > node->cpu))
+			pc_wrong(w, "3: n%d has %d cores, %d are held and %d promised", n,
+				 node->cpu, cpu_now, cpu_later);
+	}
+}
+
+void pc_check_reasons(struct pc_world *w, const struct snapshot *s, const struct plan *p)
+{
+	int told[PC_JOBS] = { 0 };
+	uint32_t last = 0;
+
+	for (uint32_t i = 0; i < p->n_reasons; i++) {
+		const struct plan_reason *r = &p->reasons[i];
+
+		if (r->job < last || r->code == GPUQ_R_NONE || !r->object)
+			pc_wrong(w, "26: reason %u is out of order or empty", i);
+		if (r->have >= r->need && r->need != 0)
+			pc_wrong(w, "26: job %u has %lld of %lld and yet %s",
+				 s->jobs[r->job].key.id, (long long)r->have, (long long)r->need,
+				 gpuq_reason_word(r->code));
+		last = r->job;
+		told[s->jobs[r->job].key.id - 1]++;
+	}
+	for (int j = 0; j < PC_JOBS; j++) {
+		const struct pc_live *l = &w->live[j];
+		const bool waits = l->state == PC_PENDING;
+
+		if (waits != (told[j] > 0))
+			pc_wrong(w, "26: job %d waits: %d, reasons: %d", j + 1, waits, told[j]);
+	}
+}
+
+void pc_check_shares(struct pc_world *w, const struct snapshot *s, const struct plan *p)
+{
+	for (uint32_t q = 0; q < s->n_queues; q++) {
+		for (uint32_t f = 0; f < s->n_flavors; f++) {
+			const size_t at = (size_t)q * s->n_res + f;
+			const int queue = s->queues[q].name[1] - '0';
+			int64_t owed = s->shares[at].quota;
+
+			if (owed != w->quota[queue][f])
+				pc_wrong(w, "18: quota of q%d", queue);
+			owed = owed < p->demand[at] ? owed : p->demand[at];
+			if (p->fair_share[at] < owed || p->fair_share[at] > p->demand[at] ||
+			    p->demand[at] > s->shares[at].limit)
+				pc_wrong(w, "18: q%d: share %lld of demand %lld", queue,
+					 (long long)p->fair_share[at], (long long)p->demand[at]);
+			w->fair[queue][f] = p->fair_share[at];
+		}
+	}
+}
+
+/* Would x have been served before y in their queue, and is it as easy to serve? */
+static bool stands_before(const struct pc_world *w, int x, int y)
+{
+	const struct pc_job *a = &w->pc->jobs[x], *b = &w->pc->jobs[y];
+
+	if (a->queue != b->queue || a->preemptible != b->preemptible || a->min != b->min ||
+	    a->max != b->max || a->milli != b->milli || a->cpu != b->cpu || a->flavor != b->flavor)
+		return false;
+	/* Who was sent away has waited longer than it shows. */
+	if (w->live[x].n_evicted != w->live[y].n_evicted)
+		return false;
+	if (a->priority != b->priority)
+		return a->priority > b->priority;
+	if (a->round * 7 - a->submit != b->round * 7 - b->submit)
+		return a->round * 7 - a->submit < b->round * 7 - b->submit;
+	return x < y;
+}
+
+void pc_check_order(struct pc_world *w, const struct plan *p)
+{
+	bool served[PC_JOBS] = { false };
+
+	for (uint32_t i = 0; i < p->n_actions; i++)
+		if (p->actions[i].kind == PLAN_PLACE || p->actions[i].kind == PLAN_NOMINATE)
+			served[p->actions[i].key.id - 1] = true;
+	for (uint32_t i = 0; i < p->n_actions; i++) {
+		const struct plan_action *a = &p->actions[i];
+		const int job = (int)a->key.id - 1;
+
+		if (a->kind != PLAN_PLACE || a->backfilled || w->live[job].owns)
+			continue;
+		for (int j = 0; j < PC_JOBS; j++)
+			if (w->live[j].state == PC_PENDING && !w->live[j].owns && !served[j] &&
+			    stands_before(w, j, job))
+				pc_wrong(w, "28: job %d starts and job %d, before it, waits",
+					 job + 1, j + 1);
+	}
+}
+
+void pc_check_rest(struct pc_world *w)
+{
+	struct pc_unit owed[PC_UNITS];
+	bool lends = false;
+
+	for (int q = 0; q < PC_QUEUES; q++)
+		lends |= w->pc->queues[q].there && w->pc->queues[q].lend != PC_UNLIMITED;
+	for (int j = 0; j < PC_JOBS && !lends; j++) {
+		const struct pc_job *job = &w->pc->jobs[j];
+
+		if (w->live[j].state != PC_PENDING)
+			continue;
+		for (int f = 0; f < PC_FLAVORS; f++) {
+			int n;
+
+			if ((job->flavor >= 0 && job->flavor != f) ||
+			    !pc_admissible(w, j, f, NULL, 0))
+				continue;
+			if (pc_room(w, j, f, NULL, 0, true) >= job->min)
+				pc_wrong(w, "14: job %d could start and does not", j + 1);
+			n = w->pc->reclaim ? pc_owed(w, j, f, owed) : 0;
+			if (n && pc_room(w, j, f, owed, n, false) >= job->min)
+				pc_wrong(w, "8: job %d is owed its places and waits", j + 1);
+		}
+	}
+}
+
+/* ---- victims ---- */
+
+static void name(const struct pc_unit *u, int n, char *out, size_t room)
+{
+	size_t at = 0;
+
+	out[0] = '\0';
+	for (int i = 0; i < n && at < room; i++)
+		at += (size_t)snprintf(out + at, room - at, u[i].pod < 0 ? " %d" : " %d.%d",
+				       u[i].job + 1, u[i].pod);
+}
+
+/* Surplus goes where its gang goes; a gang may stay though its surplus goes. */
+static bool may_stay(const struct pc_unit *victims, int n, int v)
+{
+	for (int i = 0; victims[v].pod >= 0 && i < n; i++)
+		if (victims[i].job == victims[v].job && victims[i].pod < 0)
+			return false;
+	return true;
+}
+
+static int without(const struct pc_unit *victims, int n, int v, struct pc_unit *out)
+{
+	memcpy(out, victims, (size_t)n * sizeof(*out));
+	memmove(out + v, out + v + 1, (size_t)(n - v - 1) * sizeof(*out));
+	return n - 1;
+}
+
+static bool works(const struct pc_world *w, int job, int flavor, const struct pc_unit *v, int n)
+{
+	return pc_room(w, job, flavor, v, n, false) >= w->pc->jobs[job].min &&
+	       (n ? pc_lawful(w, job, flavor, v, n) : pc_admissible(w, job, flavor, v, n));
+}
+
+/* Surplus of no higher priority that would have done instead of a gang, in the same queue:
+ * which queue is asked first is another matter. */
+static void check_surplus(struct pc_world *w, int job, int flavor, int gang)
+{
+	const int priority = w->pc->jobs[gang].priority, leaf = w->pc->jobs[gang].queue;
+	struct pc_unit u[PC_UNITS], less[PC_UNITS];
+	int n = 0;
+
+	for (int j = 0; j < PC_JOBS; j++) {
+		const struct pc_live *l = &w->live[j];
+		int seen = 0;
+
+		if (w->pc->jobs[j].queue != leaf)
+			continue;
+		for (int p = 0; p < l->n_pods && l->state == PC_RUNNING && !l->fresh; p++)
+			if (l->pods[p].gone == 0 && ++seen > w->pc->jobs[j].min &&
+			    w->pc->jobs[j].priority <= priority && pc_flavor(w, j) == flavor)
+				u[n++] =
+					(struct pc_unit){ j, l->pods[p].index, GPUQ_CAUSE_RECLAIM };
+	}
+	for (int v = n - 1; v >= 0; v--) {
+		const int m = without(u, n, v, less);
+
+		if (pc_room(w, job, flavor, less, m, false) >= w->pc->jobs[job].min) {
+			memcpy(u, less, (size_t)m * sizeof(*u));
+			n = m;
+		}
+	}
+	if (n && works(w, job, flavor, u, n))
+		pc_wrong(w, "29: for job %d gang %d has to leave, though surplus would do", job + 1,
+			 gang + 1);
+}
+
+void pc_check_victims(struct pc_world *w, int job, int flavor, const struct pc_unit *victims, int n)
+{
+	struct pc_unit less[PC_UNITS];
+	bool lends = false;
+	char list[200];
+
+	name(victims, n, list, sizeof(list));
+	if (pc_room(w, job, flavor, victims, n, false) < w->pc->jobs[job].min)
+		pc_wrong(w, "11: job %d does not fit though they leave for it:%s", job + 1, list);
+	if (!pc_lawful(w, job, flavor, victims, n))
+		pc_wrong(w, "9: job %d may not take all of:%s", job + 1, list);
+	for (int q = 0; q < PC_QUEUES; q++)
+		lends |= w->pc->queues[q].there && w->pc->queues[q].lend != PC_UNLIMITED;
+	for (int v = 0; v < n && !lends; v++)
+		if (may_stay(victims, n, v) &&
+		    works(w, job, flavor, less, without(victims, n, v, less)))
+			pc_wrong(w, "11: job %d needs not take job %d of:%s", job + 1,
+				 victims[v].job + 1, list);
+	for (int v = 0; v < n && !lends; v++)
+		if (victims[v].pod < 0)
+			check_surplus(w, job, flavor, victims[v].job);
+}
