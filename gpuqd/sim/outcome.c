@@ -151,9 +151,9 @@ static void put_job(struct gpuq_arena *a, const struct world *w, struct gpuq_val
 		 j->state == SIM_PENDING && j->planned_us ? in_units(a, w, j->planned_us)
 							  : gpuq_null(a));
 	gpuq_put(a, m, "reasons", reasons(a, w, j));
-	gpuq_put(a, m, "priority", priority(a, j));
 	if (j->state == SIM_PENDING && j->estimate)
 		gpuq_put(a, m, "estimate", estimate(a, w, j->estimate));
+	gpuq_put(a, m, "priority", priority(a, j));
 }
 
 static struct gpuq_val *queues(struct gpuq_arena *a, const struct world *w)
