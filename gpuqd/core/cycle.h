@@ -337,22 +337,22 @@ void sched_emit(struct cycle *c, enum plan_kind kind, uint32_t job, uint32_t fla
 /* What runs or is promised was changed otherwise, by actions that stand in the plan: it
  * is looked at again, and planned starts that have become wrong are planned anew. */
 void future_changed(struct cycle *c);
-<<<<<<< HEAD
 /* Before anybody is taken off his nodes in thought: the look is made again now, if it has
  * to be, as it is to show what is so. */
 void future_refresh(struct cycle *c);
 /* A pod that runs was taken off its node (sign 1) or is back (-1): planned starts that
  * begin before its end may spare as much more, or less again. */
 void future_lift(struct cycle *c, const struct snap_alloc *a, int sign);
-=======
 /* Nodes that somebody counts on, at whatever time, whom the job would be in the way. */
 void future_keep_off(struct cycle *c, uint32_t job, uint64_t *set);
->>>>>>> main
 /* After the last job was served: who runs ahead of a planned start leaves in time; the
  * planned starts become actions. */
 void future_finish(struct cycle *c);
 
-/* calendar.c: "a reservation keeps the capacity". */
+/* calendar.c: does the victim run in a reservation of its own, which is not the
+ * claimant's? Then it does not leave for it. */
+bool calendar_shields(const struct cycle *c, uint32_t victim, uint32_t claimant);
+/* "A reservation keeps the capacity". */
 void calendar_name(struct cycle *c, uint32_t reservation, struct plan_reason *why);
 /* sched.c: index of the element that would start next; -1 = no array. */
 int32_t sched_next_element(const struct cycle *c, uint32_t job);

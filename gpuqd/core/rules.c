@@ -180,7 +180,7 @@ enum claim_rule claim_legal(struct cycle *c, struct claim *k, uint32_t unit, str
 
 	*v = (struct victim){ .unit = unit, .simple = true, .instead = { SNAP_NONE, SNAP_NONE } };
 	if (u->fixed || u->gone || u->job == k->job || (k->growth && !u->surplus) ||
-	    !claim_concerns(c, k, unit))
+	    !claim_concerns(c, k, unit) || calendar_shields(c, u->job, k->job))
 		return RULE_NONE;
 	if (u->queue == k->leaf) {
 		v->simple = false;
