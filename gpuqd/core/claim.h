@@ -103,6 +103,8 @@ struct claim {
 	bool own, others; /* which victims are looked at */
 	bool growth; /* of a job that runs: by pods beyond its gang */
 	bool outside; /* of others only what stands outside their lines */
+	bool (*fits)(struct cycle *c, void *ctx); /* is there room? NULL = for the gang */
+	void *fits_ctx;
 	bool only_quota; /* its own eviction is so recent that it claims what it is owed only */
 };
 
@@ -157,6 +159,9 @@ bool victims_find(struct cycle *c, struct claim *k);
 bool claim_take(struct cycle *c, struct claim *k, uint32_t unit);
 void claim_drop_last(struct cycle *c, struct claim *k);
 void claim_drop_all(struct cycle *c, struct claim *k);
+/* Of victims with whom gone it fits give back whoever need not go, take cheaper ones where
+ * they serve as well, and look at all rules once more. */
+bool claim_improve(struct cycle *c, struct claim *k);
 /* Does the gang fit now, with what leaves gone? */
 bool claim_fits(struct cycle *c, struct claim *k);
 

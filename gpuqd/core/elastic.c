@@ -28,6 +28,7 @@ struct grower {
 
 struct growth {
 	struct grower *growers;
+	struct grower **heads; /* by queue */
 	uint32_t n, room;
 	uint64_t *off; /* nodes that somebody counts on */
 	uint64_t *domain;
@@ -75,9 +76,7 @@ static void add_running(struct cycle *c, struct growth *all, uint32_t job)
 	const struct snap_job *j = &c->s->jobs[job];
 	const struct snap_request *r = &c->s->requests[j->request];
 	const struct snap_alloc *a = &c->s->allocs[j->alloc_first];
-	struct grower *g =
-		add(c, all, job, j->key,
-		    r->gpus_milli && j->n_allocs ? c->s->nodes[a->node].flavor : SNAP_NONE);
+	struct grower *g = add(c, all, job, j->key, cost_flavor(c->s, a, j->n_allocs));
 
 	for (uint32_t i = 0; g && i < j->n_allocs; i++) {
 		if (a[i].index >= g->next_index)
@@ -136,7 +135,7 @@ static void find_growers(struct cycle *c, struct growth *all)
 		const struct snap_request *r = &c->s->requests[j->request];
 
 		if (j->state == SNAP_RUNNING && !bits_has(all->leaving, i) && !r->exclusive &&
-		    (is_elastic(r) || j->n_allocs < r->n_pods || j->short_us))
+		    (is_elastic(r) || j->short_us))
 			add_running(c, all, i);
 	}
 	for (uint32_t i = 0; !c->failed && i < c->n_actions; i++)
@@ -270,13 +269,45 @@ static bool grow(struct cycle *c, struct growth *all, struct grower *g)
 
 /* ---- whose turn it is ---- */
 
-/* The queue that holds less of what it is due; then inside a queue the higher priority,
- * the smaller surplus, the older job. */
-static int cmp_queues(const struct cycle *c, uint32_t x, uint32_t y, uint32_t res)
+/* What one more set of pods would add to what quotas count. */
+static int64_t step_of(const struct cycle *c, const struct grower *g)
+{
+	const uint32_t group = group_to_grow(c, g);
+	const struct snap_group *of;
+
+	if (group == SNAP_NONE)
+		return 0;
+	of = &request_of(c, g)->groups[group];
+	return amount_times(g->flavor == SNAP_NONE ? of->cpu_milli
+						   : cost_of_pod(c->s, of, g->flavor),
+			    set_of(of));
+}
+
+/* How a queue would stand with one more set of pods. */
+struct stance {
+	bool over, beyond_quota; /* its share; its quota */
+	int64_t held, due;
+};
+
+static struct stance stance_of(const struct cycle *c, uint32_t queue, const struct grower *g)
+{
+	const uint32_t res = g->flavor == SNAP_NONE ? snap_cpu(c->s) : g->flavor;
+	struct stance s = { .held = amount_sum(stays(c, queue, res), step_of(c, g)),
+			    .due = line_of(c, queue, res, LINE_SHARE) };
+
+	s.over = s.held > s.due;
+	s.beyond_quota = s.held > line_of(c, queue, res, LINE_QUOTA);
+	return s;
+}
+
+/* As for starts: who stays inside its share goes first, as it could take from whoever does
+ * not; then who stays inside its quota, the higher rank, the smaller part of the share. */
+static int cmp_queues(const struct cycle *c, const struct grower *g, const struct grower *h)
 {
 	const struct snap_queue *q = c->s->queues;
-	int64_t held_x, held_y, due_x, due_y;
-	__int128 a, b;
+	uint32_t x = c->s->jobs[g->job].queue, y = c->s->jobs[h->job].queue;
+	struct stance a, b;
+	__int128 part_a, part_b;
 
 	while (q[x].depth > q[y].depth)
 		x = q[x].parent;
@@ -288,29 +319,27 @@ static int cmp_queues(const struct cycle *c, uint32_t x, uint32_t y, uint32_t re
 	}
 	if (x == y)
 		return 0;
-	held_x = stays(c, x, res);
-	held_y = stays(c, y, res);
-	due_x = line_of(c, x, res, LINE_SHARE);
-	due_y = line_of(c, y, res, LINE_SHARE);
-	if ((held_x >= due_x) != (held_y >= due_y))
-		return held_x >= due_x ? 1 : -1;
+	a = stance_of(c, x, g);
+	b = stance_of(c, y, h);
+	if (a.over != b.over)
+		return a.over ? 1 : -1;
+	if (a.beyond_quota != b.beyond_quota)
+		return a.beyond_quota ? 1 : -1;
 	if (q[x].rank != q[y].rank)
 		return q[x].rank > q[y].rank ? -1 : 1;
-	a = (__int128)held_x * due_y;
-	b = (__int128)held_y * due_x;
-	if (a != b)
-		return a < b ? -1 : 1;
+	part_a = (__int128)a.held * b.due;
+	part_b = (__int128)b.held * a.due;
+	if (part_a != part_b)
+		return part_a < part_b ? -1 : 1;
 	return x < y ? -1 : 1;
 }
 
+/* Inside a queue the higher priority, the smaller surplus, the older job. */
 static bool before(const struct cycle *c, const struct grower *x, const struct grower *y)
 {
 	const struct snap_job *a = &c->s->jobs[x->job], *b = &c->s->jobs[y->job];
-	const uint32_t res = x->flavor == SNAP_NONE ? snap_cpu(c->s) : x->flavor;
-	int d = cmp_queues(c, a->queue, b->queue, res);
+	int d = (a->priority < b->priority) - (a->priority > b->priority);
 
-	if (d == 0)
-		d = (a->priority < b->priority) - (a->priority > b->priority);
 	if (d == 0)
 		d = (x->surplus > y->surplus) - (x->surplus < y->surplus);
 	if (d == 0)
@@ -320,13 +349,22 @@ static bool before(const struct cycle *c, const struct grower *x, const struct g
 	return d ? d < 0 : x->key.index < y->key.index;
 }
 
-static struct grower *next(const struct cycle *c, const struct growth *all)
+/* The first of each queue, and of those the one whose queue is first: what another of the
+ * queue would ask for does not count. */
+static struct grower *next(const struct cycle *c, struct growth *all)
 {
 	struct grower *best = NULL;
 
-	for (uint32_t i = 0; i < all->n; i++)
-		if (!all->growers[i].done && (!best || before(c, &all->growers[i], best)))
-			best = &all->growers[i];
+	memset(all->heads, 0, c->s->n_queues * sizeof(*all->heads));
+	for (uint32_t i = 0; i < all->n; i++) {
+		struct grower **head = &all->heads[c->s->jobs[all->growers[i].job].queue];
+
+		if (!all->growers[i].done && (!*head || before(c, &all->growers[i], *head)))
+			*head = &all->growers[i];
+	}
+	for (uint32_t q = 0; q < c->s->n_queues; q++)
+		if (all->heads[q] && (!best || cmp_queues(c, all->heads[q], best) < 0))
+			best = all->heads[q];
 	return best;
 }
 
@@ -432,27 +470,37 @@ static void emit_shrinks(struct cycle *c, const struct claim *k)
 	}
 }
 
+/* The set of pods that somebody claims room for. */
+struct wanted {
+	struct growth *all;
+	struct grower *g;
+	uint32_t group, pods;
+};
+
+static bool wanted_fits(struct cycle *c, void *ctx)
+{
+	const struct wanted *w = ctx;
+	const struct need one = pack_need(c, &request_of(c, w->g)->groups[w->group]);
+
+	if (!ledger_admits_more(c, w->g->job, w->g->flavor, w->all->amounts) ||
+	    !place(c, w->all, w->g, w->group, w->g->next_index, w->pods))
+		return false;
+	while (c->n_places > 0)
+		nodes_undo(c, &one);
+	return true;
+}
+
 /* What others have beyond their gangs, one after the other, until a set of pods fits. */
-static bool claim_surplus(struct cycle *c, struct growth *all, struct claim *k, struct grower *g,
-			  uint32_t group, uint32_t pods)
+static bool claim_surplus(struct cycle *c, struct claim *k)
 {
 	const struct units *u = c->units;
 
 	for (uint32_t i = 0; i < u->n_by_rank && !c->failed; i++) {
 		const struct unit *unit = &u->units[u->by_rank[i]];
 
-		if (!unit->surplus || unit->gone || unit->job == g->job || unit->queue == k->leaf ||
-		    !claim_take(c, k, u->by_rank[i]))
-			continue;
-		if (!ledger_admits_more(c, g->job, g->flavor, all->amounts) ||
-		    !place(c, all, g, group, g->next_index, pods))
-			continue;
-		while (c->n_places > 0) {
-			const struct need one = pack_need(c, &request_of(c, g)->groups[group]);
-
-			nodes_undo(c, &one);
-		}
-		return true;
+		if (unit->surplus && !unit->gone && unit->job != k->job && unit->queue != k->leaf &&
+		    claim_take(c, k, u->by_rank[i]) && claim_fits(c, k))
+			return claim_improve(c, k);
 	}
 	return false;
 }
@@ -460,7 +508,7 @@ static bool claim_surplus(struct cycle *c, struct growth *all, struct claim *k, 
 static bool grow_by_claim(struct cycle *c, struct growth *all, struct grower *g)
 {
 	const struct snap_job *j = &c->s->jobs[g->job];
-	const uint32_t group = group_to_grow(c, g);
+	struct wanted wanted = { all, g, group_to_grow(c, g), 0 };
 	struct claim k = { .job = g->job,
 			   .flavor = g->flavor,
 			   .leaf = j->queue,
@@ -468,17 +516,19 @@ static bool grow_by_claim(struct cycle *c, struct growth *all, struct grower *g)
 			   .need = all->amounts,
 			   .number = ++c->units->n_claims,
 			   .growth = true,
-			   .others = true };
-	uint32_t pods;
+			   .others = true,
+			   .fits = wanted_fits,
+			   .fits_ctx = &wanted };
+	const struct snap_group *of;
 	bool found;
 
-	if (group == SNAP_NONE)
+	if (wanted.group == SNAP_NONE)
 		return false;
-	pods = set_of(&request_of(c, g)->groups[group]);
-	measure(c, all, g, &request_of(c, g)->groups[group], pods);
+	of = &request_of(c, g)->groups[wanted.group];
+	wanted.pods = set_of(of);
+	measure(c, all, g, of, wanted.pods);
 	later_enter(c);
-	found = claim_possible(c, &k) && claim_surplus(c, all, &k, g, group, pods) &&
-		claim_valid(c, &k);
+	found = claim_possible(c, &k) && claim_surplus(c, &k);
 	if (!found) {
 		claim_drop_all(c, &k);
 		later_leave(c);
@@ -520,6 +570,7 @@ void elastic_serve(struct cycle *c)
 	struct grower *g;
 
 	all.leaving = cycle_alloc(c, bits_words(c->s->n_jobs), sizeof(*all.leaving));
+	all.heads = cycle_alloc(c, c->s->n_queues, sizeof(struct grower *));
 	all.off = cycle_alloc(c, c->n_words, sizeof(*all.off));
 	all.domain = cycle_alloc(c, c->n_words, sizeof(*all.domain));
 	all.amounts = cycle_alloc(c, c->s->n_res, sizeof(*all.amounts));
@@ -527,7 +578,11 @@ void elastic_serve(struct cycle *c)
 		find_growers(c, &all);
 	for (uint32_t i = 0; i < all.n && !c->failed; i++) {
 		gpuq_arena_reset(&c->scratch);
-		if (short_of_pods(c, &all.growers[i]))
+		/* Some pods of a gang may have ended well before the others: those it does not
+		 * lack. */
+		if (short_of_pods(c, &all.growers[i]) && !c->s->jobs[all.growers[i].job].short_us)
+			all.growers[i].done = true;
+		else if (short_of_pods(c, &all.growers[i]))
 			repair(c, &all, &all.growers[i]);
 		else if (!is_elastic(request_of(c, &all.growers[i])) || rests(c, &all.growers[i]))
 			all.growers[i].done = true;

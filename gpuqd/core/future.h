@@ -146,6 +146,8 @@ void calendar_enter_nodes(struct cycle *c);
 void calendar_enter_amounts(struct cycle *c);
 /* May the job (SNAP_NONE: may not) use what the reservation keeps? */
 bool calendar_owns(const struct cycle *c, uint32_t reservation, uint32_t job);
+/* Does the job run on what is reserved for it, and not for the claimant? */
+bool calendar_shields(const struct cycle *c, uint32_t job, uint32_t claimant);
 /* A reservation of whole nodes that keeps the job from some of them during [t, end);
  * SNAP_NONE = none. out (may be NULL) gets all those nodes, c->n_words words. */
 uint32_t calendar_bars(const struct cycle *c, uint32_t job, int64_t t, int64_t end, uint64_t *out);

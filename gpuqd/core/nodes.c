@@ -352,7 +352,8 @@ static void take_parts(struct cycle *c, struct place *p, const struct need *one)
 		if (c->policy == PACK_FGD)
 			d = (uint32_t)grade_fgd_device(c, p->node, part);
 		else
-			d = device_pick(c, p->node, one, c->place_devices + p->device_first, i);
+			d = device_pick(c, p->node, one,
+					i ? c->place_devices + p->device_first : NULL, i);
 		if (d != SNAP_NONE)
 			take_device(c, p, d, part);
 	}

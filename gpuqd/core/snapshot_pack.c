@@ -81,6 +81,7 @@ static const struct col slice_cols[] = { C(level), C(size) };
 static const struct col group_cols[] = {
 	C(name), C(pods_min), C(pods_max), C(gpus_milli), C(gpu_memory_bytes), C(cpu_milli),
 	C(memory_bytes), C(mig), C(unit_pods), C(topology_required), C(topology_preferred),
+	C(gpu_part_milli),
 };
 #undef C
 #define C(m) COL(struct snap_license_need, m)

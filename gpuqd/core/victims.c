@@ -110,6 +110,10 @@ bool claim_fits(struct cycle *c, struct claim *k)
 {
 	struct plan_reason why;
 
+	if (k->fits) {
+		k->n_packs++;
+		return k->fits(c, k->fits_ctx);
+	}
 	if (!ledger_admits(c, k->job, k->flavor, &why))
 		return false;
 	k->n_packs++;
@@ -553,7 +557,7 @@ static bool give_back(struct cycle *c, struct claim *k, bool *again)
 {
 	const struct snap_request *r = &c->s->requests[c->s->jobs[k->job].request];
 	const struct need one = pack_need(c, &r->groups[0]);
-	const bool countable = r->n_groups == 1 && !r->exclusive;
+	const bool countable = !k->fits && r->n_groups == 1 && !r->exclusive;
 	int64_t spare = countable ? rooms(c, k, &one) - r->groups[0].pods_min : 0;
 	struct victim *saved = cycle_scratch(c, k->n_victims, sizeof(*saved));
 	struct victim *fewer = cycle_scratch(c, k->n_victims, sizeof(*fewer));
@@ -636,14 +640,17 @@ static bool exchange_one(struct cycle *c, struct claim *k, uint32_t i, struct vi
 	return false;
 }
 
-static void exchange(struct cycle *c, struct claim *k)
+/* True = some were. */
+static bool exchange(struct cycle *c, struct claim *k)
 {
 	struct victim *saved = cycle_scratch(c, (size_t)k->n_victims + 1, sizeof(*saved));
+	bool any = false;
 
 	if (!saved || k->n_victims > EXCHANGED_MAX)
-		return;
+		return false;
 	for (uint32_t i = 0; i < k->n_victims && !c->failed; i++)
-		exchange_one(c, k, i, saved);
+		any |= exchange_one(c, k, i, saved);
+	return any;
 }
 
 /* ---- the search ---- */
@@ -664,14 +671,15 @@ static bool all_outside(const struct claim *k, uint32_t from)
 	return true;
 }
 
-/* It fits: no more than needed, no dearer, and all rules once more. */
-static bool improve(struct cycle *c, struct claim *k)
+bool claim_improve(struct cycle *c, struct claim *k)
 {
 	bool found;
 
 	k->n_packs = 0;
 	found = minimise(c, k);
-	exchange(c, k);
+	/* What went with a gang that now stays need not go. */
+	if (exchange(c, k))
+		found = minimise(c, k);
 	return found && claim_valid(c, k) && claim_fits(c, k);
 }
 
@@ -691,14 +699,14 @@ bool victims_find(struct cycle *c, struct claim *k)
 		found = one_by_one(c, k);
 	}
 	astray = k->others && !all_outside(k, before);
-	found = found && improve(c, k);
+	found = found && claim_improve(c, k);
 	/* What stands inside may have gone first, and left its queue too little for more:
 	 * once more without. */
 	if (!found && astray) {
 		drop_to(c, k, k->n_victims < before ? k->n_victims : before);
 		k->n_packs = 0;
 		k->outside = true;
-		found = one_by_one(c, k) && improve(c, k);
+		found = one_by_one(c, k) && claim_improve(c, k);
 		k->outside = false;
 	}
 	if (!found)

@@ -16,7 +16,8 @@
 #define PC_NODES 8
 #define PC_QUEUES 8
 #define PC_JOBS 24
-#define PC_PODS 8
+#define PC_PODS 8 /* that a job asks for */
+#define PC_ROOM 16 /* and that it may have, some of which are leaving */
 #define PC_ROUNDS 3
 #define PC_DEVICES 10
 #define PC_FLAVORS 2
@@ -71,14 +72,15 @@ enum pc_state { PC_ABSENT, PC_PENDING, PC_RUNNING, PC_LEAVING, PC_ENDED };
 struct pc_pod {
 	int index, node, n_devices, devices[PC_DEVICES], milli;
 	int gone; /* cycle in which it is gone; 0 = it stays */
+	bool fresh; /* it joined in this cycle */
 };
 
 struct pc_live {
 	enum pc_state state;
-	struct pc_pod pods[PC_PODS], promise[PC_PODS];
+	struct pc_pod pods[PC_ROOM], promise[PC_PODS];
 	int n_pods, n_promise;
 	bool owns; /* the promise is remembered */
-	bool fresh; /* started, moved or grown in this cycle */
+	bool fresh; /* started or moved in this cycle */
 	int64_t start, evicted, shrunk;
 	int evicted_for, n_evicted, n_moved;
 	int taken_by[PC_QUEUES]; /* evictions since demand changed, by the claimant's queue */
@@ -91,6 +93,7 @@ struct pc_world {
 	struct pc_live live[PC_JOBS];
 	int64_t quota[PC_QUEUES][PC_FLAVORS], limit[PC_QUEUES][PC_FLAVORS]; /* thousandths */
 	int64_t fair[PC_QUEUES][PC_FLAVORS]; /* as of the last plan */
+	int growth_claims; /* of this cycle */
 	uint64_t random;
 	bool loud;
 	char wrong[600];
@@ -102,7 +105,7 @@ struct pc_unit {
 	enum gpuq_cause cause;
 };
 
-#define PC_UNITS (PC_JOBS * PC_PODS)
+#define PC_UNITS (PC_JOBS * PC_ROOM)
 
 /* ---- claims_case.c ---- */
 void pc_generate(uint64_t seed, struct pc_case *out);
@@ -136,6 +139,8 @@ int pc_staying(const struct pc_live *l); /* pods that do not leave */
  * at this moment. */
 int pc_room(const struct pc_world *w, int job, int flavor, const struct pc_unit *gone, int n_gone,
 	    bool now);
+/* Pods that a claimant asks for: its minimum, or one more when it runs. */
+int pc_asks(const struct pc_world *w, int job);
 void pc_scenario(const struct pc_world *w, FILE *out);
 
 /* ---- claims_apply.c ---- */

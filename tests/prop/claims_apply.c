@@ -79,8 +79,9 @@ static void grow(struct pc_world *w, const struct snapshot *s, const struct plan
 	struct pc_pod pods[PC_PODS];
 	const int n = take_pods(w, s, p, a, pods), f = w->pc->nodes[pods[0].node].flavor;
 
-	if (l->state != PC_RUNNING || n == 0 || l->n_pods + n > w->pc->jobs[job].max) {
-		pc_wrong(w, "7: job %d of %d pods grows by %d", job + 1, l->n_pods, n);
+	if (l->state != PC_RUNNING || n == 0 || pc_staying(l) + n > w->pc->jobs[job].max ||
+	    l->n_pods + n > PC_ROOM) {
+		pc_wrong(w, "7: job %d of %d pods grows by %d", job + 1, pc_staying(l), n);
 		return;
 	}
 	for (int i = 0; i < n; i++)
@@ -94,11 +95,11 @@ static void grow(struct pc_world *w, const struct snapshot *s, const struct plan
 		for (; at > 0 && l->pods[at - 1].index > pods[i].index; at--)
 			l->pods[at] = l->pods[at - 1];
 		l->pods[at] = pods[i];
+		l->pods[at].fresh = true;
 	}
 	for (int q = queue; q >= 0; q = w->pc->queues[q].parent)
 		if (pc_held(w, q, f, false) > w->limit[q][f])
 			pc_wrong(w, "4: job %d grows beyond the limit of q%d", job + 1, q);
-	l->fresh = true;
 }
 
 static int delay(const struct pc_world *w, int job, int pod)
@@ -222,14 +223,43 @@ static uint32_t nominate(struct pc_world *w, const struct snapshot *s, const str
 	return end - at;
 }
 
+/* A job that runs has others give up what they have beyond their gangs. Returns how many
+ * actions that were. */
+static uint32_t make_room_to_grow(struct pc_world *w, const struct snapshot *s,
+				  const struct plan *p, uint32_t at)
+{
+	const uint32_t claimant = p->actions[at].claimant;
+	const int job = (int)s->jobs[claimant].key.id - 1;
+	struct pc_unit victims[PC_UNITS];
+	uint32_t end = at;
+	int n = 0;
+
+	if (w->live[job].state != PC_RUNNING) {
+		pc_wrong(w, "11: job %u has to leave for job %d, which was promised nothing",
+			 p->actions[at].key.id, job + 1);
+		return 1;
+	}
+	for (; end < p->n_actions && p->actions[end].claimant == claimant; end++)
+		n += units_of(w, p, &p->actions[end], &victims[n]);
+	pc_check_victims(w, job, pc_flavor(w, job), victims, n);
+	w->growth_claims++;
+	for (uint32_t i = at; i < end; i++)
+		leave(w, s, p, &p->actions[i]);
+	return end - at;
+}
+
 int pc_apply(struct pc_world *w, const struct snapshot *s, const struct plan *p)
 {
 	const bool torn = w->pc->torn && prop_random(&w->random) % 4 == 0;
 	int changes = 0;
 	uint32_t n;
 
-	for (int j = 0; j < PC_JOBS; j++)
+	w->growth_claims = 0;
+	for (int j = 0; j < PC_JOBS; j++) {
 		w->live[j].fresh = false;
+		for (int k = 0; k < w->live[j].n_pods; k++)
+			w->live[j].pods[k].fresh = false;
+	}
 	for (uint32_t i = 0; i < p->n_actions && !w->wrong[0]; i += n) {
 		const struct plan_action *a = &p->actions[i];
 
@@ -256,7 +286,10 @@ int pc_apply(struct pc_world *w, const struct snapshot *s, const struct plan *p)
 		case PLAN_RESERVE:
 			break;
 		default:
-			pc_wrong(w, "11: job %u has to leave for nobody", a->key.id);
+			if (a->claimant == SNAP_NONE)
+				pc_wrong(w, "11: job %u has to leave for nobody", a->key.id);
+			else
+				n = make_room_to_grow(w, s, p, i);
 		}
 	}
 	return changes;

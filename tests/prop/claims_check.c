@@ -189,7 +189,7 @@ static int without(const struct pc_unit *victims, int n, int v, struct pc_unit *
 
 static bool works(const struct pc_world *w, int job, int flavor, const struct pc_unit *v, int n)
 {
-	return pc_room(w, job, flavor, v, n, false) >= w->pc->jobs[job].min &&
+	return pc_room(w, job, flavor, v, n, false) >= pc_asks(w, job) &&
 	       (n ? pc_lawful(w, job, flavor, v, n) : pc_admissible(w, job, flavor, v, n));
 }
 
@@ -216,7 +216,7 @@ static void check_surplus(struct pc_world *w, int job, int flavor, int gang)
 	for (int v = n - 1; v >= 0; v--) {
 		const int m = without(u, n, v, less);
 
-		if (pc_room(w, job, flavor, less, m, false) >= w->pc->jobs[job].min) {
+		if (pc_room(w, job, flavor, less, m, false) >= pc_asks(w, job)) {
 			memcpy(u, less, (size_t)m * sizeof(*u));
 			n = m;
 		}
@@ -233,12 +233,18 @@ void pc_check_victims(struct pc_world *w, int job, int flavor, const struct pc_u
 	char list[200];
 
 	name(victims, n, list, sizeof(list));
-	if (pc_room(w, job, flavor, victims, n, false) < w->pc->jobs[job].min)
+	for (int v = 0; v < n; v++)
+		if (w->live[job].state == PC_RUNNING && victims[v].pod < 0)
+			pc_wrong(w, "9: job %d grows and gang %d has to leave for it", job + 1,
+				 victims[v].job + 1);
+	if (pc_room(w, job, flavor, victims, n, false) < pc_asks(w, job))
 		pc_wrong(w, "11: job %d does not fit though they leave for it:%s", job + 1, list);
 	if (!pc_lawful(w, job, flavor, victims, n))
 		pc_wrong(w, "9: job %d may not take all of:%s", job + 1, list);
 	for (int q = 0; q < PC_QUEUES; q++)
 		lends |= w->pc->queues[q].there && w->pc->queues[q].lend != PC_UNLIMITED;
+	/* What others gave up for growth in this cycle looks free, and is not. */
+	lends |= w->growth_claims > 0;
 	for (int v = 0; v < n && !lends; v++)
 		if (may_stay(victims, n, v) &&
 		    works(w, job, flavor, less, without(victims, n, v, less)))

@@ -24,6 +24,7 @@ struct law {
 	const struct pc_world *w;
 	int job, flavor;
 	int64_t need;
+	bool grows; /* by one pod, and takes surplus only */
 	struct item items[PC_UNITS + 1];
 	int n;
 	int victims[PC_UNITS], n_victims; /* of the whole plan */
@@ -48,7 +49,8 @@ static void make(struct law *law, const struct pc_world *w, int job, int flavor)
 	law->w = w;
 	law->job = job;
 	law->flavor = flavor;
-	law->need = (int64_t)w->pc->jobs[job].min * w->pc->jobs[job].milli;
+	law->need = (int64_t)pc_asks(w, job) * w->pc->jobs[job].milli;
+	law->grows = w->live[job].state == PC_RUNNING;
 	law->n = law->n_victims = 0;
 	for (int j = 0; j < PC_JOBS; j++) {
 		const struct pc_live *l = &w->live[j];
@@ -66,7 +68,8 @@ static void make(struct law *law, const struct pc_world *w, int job, int flavor)
 			 l->fresh || !w->pc->jobs[j].preemptible);
 		for (int p = 0; p < l->n_pods; p++)
 			if (l->pods[p].gone == 0 && ++seen > min)
-				add_item(law, j, l->pods[p].index, 1, l->start, l->fresh);
+				add_item(law, j, l->pods[p].index, 1, l->start,
+					 l->fresh || l->pods[p].fresh);
 	}
 }
 
@@ -273,7 +276,8 @@ static int claimant_class(struct law *law)
 		law->items[law->victims[v]].fixed = law->items[law->victims[v]].gone;
 	for (int v = 0; v < law->n_victims; v++)
 		law->items[law->victims[v]].gone = true;
-	add_item(law, law->job, -1, j->min, law->w->now, true);
+	add_item(law, law->job, law->grows ? PC_ROOM : -1, pc_asks(law->w, law->job), law->w->now,
+		 true);
 	class_leaf(law, j->queue);
 	class = law->items[--law->n].class;
 	for (int v = 0; v < law->n_victims; v++) {
@@ -354,6 +358,8 @@ static bool in_order(const struct law *law, int x, int y)
 	const int64_t fx = law->w->fair[x][law->flavor], fy = law->w->fair[y][law->flavor];
 	const int64_t ax = held_finally(law, x) + law->need, ay = held_finally(law, y);
 
+	if (fx == 0 && fy == 0)
+		return ax <= ay;
 	return ax <= fx || ay * fx >= ax * fy;
 }
 
@@ -366,6 +372,8 @@ static bool may_take(struct law *law, int u, int justifier[2])
 	int x, y;
 
 	justifier[0] = justifier[1] = -1;
+	if (unit->job == law->job || (law->grows && unit->pod < 0))
+		return false;
 	if (unit->queue == leaf)
 		return own_allows(law, unit);
 	sides(pc, leaf, unit->queue, &x, &y);
@@ -443,7 +451,7 @@ bool pc_admissible(const struct pc_world *w, int job, int flavor, const struct p
 	}
 	for (int q = j->queue; q >= 0; q = w->pc->queues[q].parent)
 		if (held(&law, q) + law.need > w->limit[q][flavor] ||
-		    (!j->preemptible &&
+		    (!j->preemptible && !law.grows &&
 		     pc_held(w, q, flavor, true) + law.need > w->quota[q][flavor]))
 			return false;
 	return true;

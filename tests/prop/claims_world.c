@@ -43,6 +43,11 @@ int pc_staying(const struct pc_live *l)
 	return l->state == PC_RUNNING ? n : 0;
 }
 
+int pc_asks(const struct pc_world *w, int job)
+{
+	return w->live[job].state == PC_RUNNING ? 1 : w->pc->jobs[job].min;
+}
+
 int pc_flavor(const struct pc_world *w, int job)
 {
 	const struct pc_live *l = &w->live[job];
@@ -125,6 +130,7 @@ int pc_room(const struct pc_world *w, int job, int flavor, const struct pc_unit 
 	    bool now)
 {
 	const struct pc_job *j = &w->pc->jobs[job];
+	const int asks = pc_asks(w, job);
 	int fit = 0;
 
 	for (int n = 0; n < PC_NODES; n++) {
@@ -145,7 +151,7 @@ int pc_room(const struct pc_world *w, int job, int flavor, const struct pc_unit 
 			for (int p = 0; p < l->n_promise; p++)
 				use(&l->promise[p], n, w->pc->jobs[o].cpu, device, &cpu);
 		}
-		while (fit < j->min && (node->cpu == 0 || cpu >= j->cpu)) {
+		while (fit < asks && (node->cpu == 0 || cpu >= j->cpu)) {
 			int want = j->milli;
 
 			for (int d = 0; d < node->gpus && want > 0; d++) {

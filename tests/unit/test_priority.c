@@ -200,7 +200,7 @@ static struct priority_terms terms_of(const struct snap_weights *w, const struct
 				      uint32_t others)
 {
 	const struct snap_group g = {
-		.name = "main", .pods_min = 2, .pods_max = 2, .gpus_milli = 1500
+		.name = "main", .pods_min = 3, .pods_max = 3, .gpus_milli = 1000
 	};
 	const struct snap_request r = { .groups = &g, .n_groups = 1 };
 	struct gpuq_arena mem = GPUQ_ARENA_INIT(0);
