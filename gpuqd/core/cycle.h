@@ -349,10 +349,7 @@ void future_keep_off(struct cycle *c, uint32_t job, uint64_t *set);
  * planned starts become actions. */
 void future_finish(struct cycle *c);
 
-/* calendar.c: does the victim run in a reservation of its own, which is not the
- * claimant's? Then it does not leave for it. */
-bool calendar_shields(const struct cycle *c, uint32_t victim, uint32_t claimant);
-/* "A reservation keeps the capacity". */
+/* calendar.c: "a reservation keeps the capacity". */
 void calendar_name(struct cycle *c, uint32_t reservation, struct plan_reason *why);
 /* sched.c: index of the element that would start next; -1 = no array. */
 int32_t sched_next_element(const struct cycle *c, uint32_t job);
