@@ -145,6 +145,7 @@ struct cycle {
 	const uint64_t *near; /* that it would rather stand in, inside domain; NULL = none */
 	uint32_t n_tries; /* domains tried for all roles of it together */
 
+	uint32_t idle_future; /* actions + 1 when nothing that runs was seen to end; 0 = never */
 	bool any_starving; /* somebody has waited longer than starve_us */
 	struct future *future; /* future.c; NULL until somebody is blocked */
 	bool withholding; /* planned starts are being left what they count on */
