@@ -17,6 +17,7 @@ struct later {
 	int32_t *pods, *tenants;
 	int32_t *mig; /* as cycle.mig_free */
 	uint64_t *opened; /* closed now by an exclusive tenant that leaves */
+	uint64_t *owned; /* promised to an exclusive tenant: closed now and then */
 	uint32_t n_leaving; /* pods */
 };
 
@@ -32,6 +33,7 @@ static struct later *later_of(struct cycle *c)
 		return NULL;
 	l->nodes = cycle_alloc(c, c->n_words, sizeof(*l->nodes));
 	l->opened = cycle_alloc(c, c->n_words, sizeof(*l->opened));
+	l->owned = cycle_alloc(c, c->n_words, sizeof(*l->owned));
 	l->device = cycle_alloc(c, c->s->n_devices, sizeof(*l->device));
 	l->cpu = cycle_alloc(c, n, sizeof(*l->cpu));
 	l->memory = cycle_alloc(c, n, sizeof(*l->memory));
@@ -65,7 +67,7 @@ static void shift_node(struct cycle *c, uint32_t node, int sign)
 		bits_add(c->vacant, node);
 	else
 		bits_del(c->vacant, node);
-	if (bits_has(l->opened, node) && bits_has(c->ready, node)) {
+	if (bits_has(l->opened, node) && !bits_has(l->owned, node) && bits_has(c->ready, node)) {
 		if (sign > 0)
 			bits_add(c->usable, node);
 		else
@@ -171,8 +173,10 @@ static void promise_pod(struct cycle *c, uint32_t node, const struct snap_group 
 	l->pods[node] = (int32_t)pods;
 	c->tenants[node]++;
 	bits_del(c->vacant, node);
-	if (exclusive)
+	if (exclusive) {
 		bits_del(c->usable, node);
+		bits_add(l->owned, node);
+	}
 	nodes_changed(c, node);
 }
 
