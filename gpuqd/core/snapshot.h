@@ -49,6 +49,7 @@ struct snap_weights {
 	int64_t qos_full; /* > 0 */
 	int64_t max_age_us; /* > 0 */
 	int64_t evict_step_milli; /* of max_age: what every eviction adds to the age */
+	int64_t stretch; /* for every time that a job has waited as long as it may run */
 };
 
 /* What the site decided, and what time it is. snap_config_default() fills it. */

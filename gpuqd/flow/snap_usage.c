@@ -106,6 +106,8 @@ void snap_set_policy(const struct model *m, struct snap_config *c)
 		w->fair_share = p->weights.fair_share;
 	if (p->weights.size != POLICY_DEFAULT)
 		w->size = p->weights.size;
+	if (p->weights.stretch != POLICY_DEFAULT)
+		w->stretch = p->weights.stretch;
 	if (p->weights.qos == POLICY_DEFAULT)
 		return;
 	w->qos = p->weights.qos;
