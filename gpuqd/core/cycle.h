@@ -337,17 +337,14 @@ void sched_emit(struct cycle *c, enum plan_kind kind, uint32_t job, uint32_t fla
 /* What runs or is promised was changed otherwise, by actions that stand in the plan: it
  * is looked at again, and planned starts that have become wrong are planned anew. */
 void future_changed(struct cycle *c);
-<<<<<<< HEAD
 /* Before anybody is taken off his nodes in thought: the look is made again now, if it has
  * to be, as it is to show what is so. */
 void future_refresh(struct cycle *c);
 /* A pod that runs was taken off its node (sign 1) or is back (-1): planned starts that
  * begin before its end may spare as much more, or less again. */
 void future_lift(struct cycle *c, const struct snap_alloc *a, int sign);
-=======
 /* Nodes that somebody counts on, at whatever time, whom the job would be in the way. */
 void future_keep_off(struct cycle *c, uint32_t job, uint64_t *set);
->>>>>>> main
 /* After the last job was served: who runs ahead of a planned start leaves in time; the
  * planned starts become actions. */
 void future_finish(struct cycle *c);
