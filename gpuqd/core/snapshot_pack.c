@@ -101,7 +101,7 @@ static const struct col job_cols[] = {
 	C(evict_last), C(evicted_us), C(evicted_for), C(n_evicted_day), C(n_moved_day),
 	C(shrunk_us), C(short_us), C(throttle),
 	C(nice), C(boost), C(eligible_us), C(grace_us), C(yield_us), C(spread),
-	C(starting),
+	C(starting), C(min_runtime_us),
 };
 #undef C
 #define C(m) COL(struct snap_usage, m)
