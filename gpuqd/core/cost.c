@@ -55,7 +55,7 @@ int64_t cost_of_pod(const struct snapshot *s, const struct snap_group *g, uint32
 	if (g->gpu_part_milli > part)
 		part = g->gpu_part_milli;
 	if (part == 0) /* larger than a device: it fits nowhere */
-		part = g->gpu_memory_bytes > memory
+		part = memory <= 0 || g->gpu_memory_bytes > memory
 			       ? SNAP_MILLI
 			       : snap_memory_milli(g->gpu_memory_bytes, memory);
 	return amount_times(part, snap_group_parts(g));
