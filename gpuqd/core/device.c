@@ -37,14 +37,20 @@ static uint32_t of_device(const struct cycle *c, uint32_t device, int32_t part, 
 			  uint32_t max)
 {
 	const int32_t free_milli = c->device_free[device];
-	const int64_t bytes = device_bytes(c, device, part, asked);
-	const bool counted = c->s->devices[device].memory_bytes > 0 && bytes > 0;
-	uint32_t n = free_milli < part ? 0 : (uint32_t)(free_milli / part);
+	uint32_t n;
 
-	if (counted && c->device_memory[device] < bytes)
+	if (free_milli < part)
 		return 0;
-	if (counted && c->device_memory[device] / bytes < n)
-		n = (uint32_t)(c->device_memory[device] / bytes);
+	n = (uint32_t)free_milli / (uint32_t)part;
+	if (c->s->devices[device].memory_bytes > 0) {
+		const int64_t bytes = device_bytes(c, device, part, asked);
+		const int64_t left = c->device_memory[device];
+
+		if (left < bytes)
+			return 0;
+		if (bytes > 0 && left / bytes < n)
+			n = (uint32_t)(left / bytes);
+	}
 	return n < max ? n : max;
 }
 
