@@ -266,7 +266,7 @@ int any_milli(const struct snap_group *g)
 	const int memory = (int)(g->gpu_memory_bytes * SNAP_MILLI / ANY_DEVICE_MEMORY);
 
 	if (g->gpu_memory_bytes)
-		return part > memory ? part : memory;
+		return part ? part : memory;
 	return g->gpus_milli < SNAP_MILLI ? part : SNAP_MILLI;
 }
 
