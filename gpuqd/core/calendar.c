@@ -112,6 +112,30 @@ static bool counts_there(const struct cycle *c, const struct snap_reservation *r
 	       (!r->pool || strcmp(c->s->nodes[node].pool, r->pool) == 0);
 }
 
+/* Does what the pod holds count for an amount that its job owns? */
+static bool counts_for(const struct cycle *c, uint32_t i, const struct snap_alloc *al)
+{
+	const struct snap_reservation *r = slice(c, i);
+
+	return c->s->jobs[al->job].start_us >= r->start_us && counts_there(c, r, al->node) &&
+	       calendar_owns(c, i, al->job);
+}
+
+bool calendar_shields(const struct cycle *c, uint32_t job, uint32_t claimant)
+{
+	const struct snap_job *j = &c->s->jobs[job];
+
+	for (uint32_t i = 0; i < c->s->n_reservations; i++) {
+		if (!is_amount(slice(c, i)) || over(c, slice(c, i)) ||
+		    slice(c, i)->start_us > c->s->config.now_us || calendar_owns(c, i, claimant))
+			continue;
+		for (uint32_t a = j->alloc_first; a < j->alloc_first + j->n_allocs; a++)
+			if (counts_for(c, i, &c->s->allocs[a]))
+				return true;
+	}
+	return false;
+}
+
 /* Devices that owners have taken since it began. */
 static int64_t taken(const struct cycle *c, uint32_t i)
 {
@@ -121,8 +145,7 @@ static int64_t taken(const struct cycle *c, uint32_t i)
 	for (uint32_t a = 0; a < c->s->n_allocs; a++) {
 		const struct snap_alloc *al = &c->s->allocs[a];
 
-		if (c->s->jobs[al->job].start_us >= r->start_us && counts_there(c, r, al->node) &&
-		    calendar_owns(c, i, al->job))
+		if (counts_for(c, i, al))
 			n += al->n_devices;
 	}
 	for (uint32_t a = 0; a < c->n_actions; a++) {

@@ -84,3 +84,14 @@ int64_t cost_of_alloc(const struct snapshot *s, const struct snap_alloc *a)
 		return (int64_t)a->n_devices * a->milli;
 	return cost_of_pod(s, g, s->nodes[a->node].flavor);
 }
+
+uint32_t cost_flavor(const struct snapshot *s, const struct snap_alloc *pods, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		const struct snap_request *r = &s->requests[s->jobs[pods[i].job].request];
+
+		if (r->groups[pods[i].group < r->n_groups ? pods[i].group : 0].gpus_milli > 0)
+			return s->nodes[pods[i].node].flavor;
+	}
+	return SNAP_NONE;
+}

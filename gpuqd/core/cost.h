@@ -24,4 +24,8 @@ int64_t cost_of_request(const struct snapshot *s, const struct snap_request *r, 
 /* What a pod that holds something counts: what it holds, where that is known. */
 int64_t cost_of_alloc(const struct snapshot *s, const struct snap_alloc *a);
 
+/* The flavor that n pods of one job are charged to: that of their devices. A pod without
+ * any may stand beside others. SNAP_NONE = none of them has devices. */
+uint32_t cost_flavor(const struct snapshot *s, const struct snap_alloc *pods, uint32_t n);
+
 #endif

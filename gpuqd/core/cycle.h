@@ -145,6 +145,7 @@ struct cycle {
 	const uint64_t *near; /* that it would rather stand in, inside domain; NULL = none */
 	uint32_t n_tries; /* domains tried for all roles of it together */
 
+	bool any_starving; /* somebody has waited longer than starve_us */
 	struct future *future; /* future.c; NULL until somebody is blocked */
 	bool withholding; /* planned starts are being left what they count on */
 	bool planning; /* nodes stand for a later moment: counts, no devices */
@@ -300,6 +301,8 @@ struct future_bar {
 	uint32_t job, reservation;
 };
 
+/* A job could start: note how long it waits. */
+void future_note_waiting(struct cycle *c, uint32_t job);
 /* Before the first job is served: reservations that have begun get their nodes, and jobs
  * that have waited too long get planned starts. */
 void future_begin(struct cycle *c);
@@ -334,6 +337,12 @@ void sched_emit(struct cycle *c, enum plan_kind kind, uint32_t job, uint32_t fla
 /* What runs or is promised was changed otherwise, by actions that stand in the plan: it
  * is looked at again, and planned starts that have become wrong are planned anew. */
 void future_changed(struct cycle *c);
+/* Before anybody is taken off his nodes in thought: the look is made again now, if it has
+ * to be, as it is to show what is so. */
+void future_refresh(struct cycle *c);
+/* A pod that runs was taken off its node (sign 1) or is back (-1): planned starts that
+ * begin before its end may spare as much more, or less again. */
+void future_lift(struct cycle *c, const struct snap_alloc *a, int sign);
 /* Nodes that somebody counts on, at whatever time, whom the job would be in the way. */
 void future_keep_off(struct cycle *c, uint32_t job, uint64_t *set);
 /* After the last job was served: who runs ahead of a planned start leaves in time; the

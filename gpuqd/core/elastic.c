@@ -76,9 +76,7 @@ static void add_running(struct cycle *c, struct growth *all, uint32_t job)
 	const struct snap_job *j = &c->s->jobs[job];
 	const struct snap_request *r = &c->s->requests[j->request];
 	const struct snap_alloc *a = &c->s->allocs[j->alloc_first];
-	struct grower *g =
-		add(c, all, job, j->key,
-		    r->gpus_milli && j->n_allocs ? c->s->nodes[a->node].flavor : SNAP_NONE);
+	struct grower *g = add(c, all, job, j->key, cost_flavor(c->s, a, j->n_allocs));
 
 	for (uint32_t i = 0; g && i < j->n_allocs; i++) {
 		if (a[i].index >= g->next_index)
@@ -137,7 +135,7 @@ static void find_growers(struct cycle *c, struct growth *all)
 		const struct snap_request *r = &c->s->requests[j->request];
 
 		if (j->state == SNAP_RUNNING && !bits_has(all->leaving, i) && !r->exclusive &&
-		    (is_elastic(r) || j->n_allocs < r->n_pods || j->short_us))
+		    (is_elastic(r) || j->short_us))
 			add_running(c, all, i);
 	}
 	for (uint32_t i = 0; !c->failed && i < c->n_actions; i++)
@@ -595,7 +593,11 @@ void elastic_serve(struct cycle *c)
 		find_growers(c, &all);
 	for (uint32_t i = 0; i < all.n && !c->failed; i++) {
 		gpuq_arena_reset(&c->scratch);
-		if (short_of_pods(c, &all.growers[i]))
+		/* Some pods of a gang may have ended well before the others: those it does not
+		 * lack. */
+		if (short_of_pods(c, &all.growers[i]) && !c->s->jobs[all.growers[i].job].short_us)
+			all.growers[i].done = true;
+		else if (short_of_pods(c, &all.growers[i]))
 			repair(c, &all, &all.growers[i]);
 		else if (!is_elastic(request_of(c, &all.growers[i])) || rests(c, &all.growers[i]))
 			all.growers[i].done = true;

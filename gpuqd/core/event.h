@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "gpuqd/core/fact.h"
+#include "gpuqd/core/policy.h"
 #include "libgpuq/names.h"
 #include "libgpuq/spec.h"
 
@@ -195,7 +196,7 @@ struct event {
 		struct {
 			const struct reason_fact *items;
 			size_t n;
-			int64_t priority;
+			struct priority_terms terms; /* of its place in the line */
 			int64_t planned_us; /* estimated start, 0 = unknown */
 		} reasons;
 		struct {

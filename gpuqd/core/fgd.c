@@ -84,27 +84,33 @@ uint32_t fgd_score(int64_t d)
 	return d < 0 ? 49 - above : 50 + above;
 }
 
+/* How many times need goes into have, up to max. Divides only where it must: this runs
+ * for every kind on every node that is compared. */
 static int64_t times(int64_t have, int64_t need, int64_t max)
 {
-	if (have == GPUQ_UNLIMITED || need == 0)
+	int64_t all;
+
+	if (have == GPUQ_UNLIMITED || (!__builtin_mul_overflow(need, max, &all) && all <= have))
 		return max;
-	if (have < need)
-		return 0;
-	return have / need < max ? have / need : max;
+	return have / need;
 }
 
 /* Pods of the kind that devices alone have room for. */
 static int64_t by_devices(const struct fgd_kind *k, const struct fgd_left *l)
 {
-	int64_t sum;
+	const uint32_t part = (uint32_t)k->part;
+	uint32_t sum;
 
 	if (k->whole)
-		return l->whole / k->whole;
-	sum = (int64_t)l->whole * (SNAP_MILLI / k->part);
-	for (uint32_t d = 0; d < l->n_parts; d++)
-		if (l->parts[d] >= k->part)
-			sum += l->parts[d] / k->part;
-	return sum / k->parts;
+		return k->whole == 1 ? l->whole : l->whole / k->whole;
+	sum = l->whole ? l->whole * (SNAP_MILLI / part) : 0;
+	for (uint32_t d = 0; d < l->n_parts; d++) {
+		const uint32_t left = (uint32_t)l->parts[d];
+
+		if (left >= part)
+			sum += left < 2 * part ? 1 : left / part;
+	}
+	return k->parts == 1 ? sum : sum / k->parts;
 }
 
 int64_t fgd_barred(const struct fgd_kind *kinds, uint32_t n, uint32_t node)

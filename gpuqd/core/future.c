@@ -444,6 +444,27 @@ void future_spend(struct cycle *c, uint32_t node, int64_t start, int64_t end, co
 	}
 }
 
+void future_refresh(struct cycle *c)
+{
+	if (c->future && c->future->stale)
+		future_look_ahead(c);
+}
+
+void future_lift(struct cycle *c, const struct snap_alloc *a, int sign)
+{
+	const struct snapshot *s = c->s;
+	const struct future *f = c->future;
+	const bool runs = (uintptr_t)a >= (uintptr_t)s->allocs &&
+			  (uintptr_t)a < (uintptr_t)(s->allocs + s->n_allocs);
+	struct need one;
+
+	if (!f || f->stale || f->n_booked == 0 || !runs)
+		return;
+	one = nodes_need(group_of(c, a->job, a->group));
+	one.part = 0; /* others may be on that device as well */
+	future_spend(c, a->node, s->config.now_us, end_of_running(c, a->job, false), &one, -sign);
+}
+
 /* The device is held until end. */
 static void hold_device(struct cycle *c, uint32_t node, uint32_t device, int64_t end)
 {

@@ -77,7 +77,7 @@ struct future {
 	uint32_t n_places, room_places;
 	uint32_t *n_of_flavor; /* planned starts by flavor; [n_flavors] = without devices */
 	int64_t *starving_milli; /* devices that starving jobs have planned, by flavor */
-	uint32_t n_tests;
+	uint32_t n_tests, n_tries; /* jobs that asked for one; moments that were tried */
 	uint16_t *rooms; /* scratch: whole devices by node as time goes on */
 
 	/* starting beside it: future_pack.c */
@@ -146,6 +146,8 @@ void calendar_enter_nodes(struct cycle *c);
 void calendar_enter_amounts(struct cycle *c);
 /* May the job (SNAP_NONE: may not) use what the reservation keeps? */
 bool calendar_owns(const struct cycle *c, uint32_t reservation, uint32_t job);
+/* Does the job run on what is reserved for it, and not for the claimant? */
+bool calendar_shields(const struct cycle *c, uint32_t job, uint32_t claimant);
 /* A reservation of whole nodes that keeps the job from some of them during [t, end);
  * SNAP_NONE = none. out (may be NULL) gets all those nodes, c->n_words words. */
 uint32_t calendar_bars(const struct cycle *c, uint32_t job, int64_t t, int64_t end, uint64_t *out);

@@ -12,6 +12,7 @@
  * IEEE TPDS 12(6), 2001. */
 
 #define TIMES_TRIED 64 /* moments beyond those at which planned starts end */
+#define TRIES_MAX 4096 /* for all jobs of a cycle */
 
 static void swap_amounts(struct cycle *c, struct amounts *with)
 {
@@ -210,9 +211,16 @@ static struct gauge gauge_new(struct cycle *c, uint32_t job, uint32_t flavor)
 	if (g.whole == 0 || c->failed)
 		return g;
 	memcpy(f->rooms, f->whole_now, c->s->n_nodes * sizeof(*f->rooms));
-	for (uint32_t n = 0; n < c->s->n_nodes; n++)
-		if (bits_has(g.fit, n) && bits_has(g.flavor, n) && bits_has(c->ready, n))
-			g.pods += f->rooms[n] / g.whole;
+	for (uint32_t w = 0; w < c->n_words; w++) {
+		uint64_t word = g.fit[w] & g.flavor[w] & c->ready[w];
+
+		while (word) {
+			const uint32_t n = bits_pop(&word, w * 64);
+
+			if (f->rooms[n] >= g.whole)
+				g.pods += f->rooms[n] / g.whole;
+		}
+	}
 	return g;
 }
 
@@ -257,26 +265,45 @@ static bool asks_for_instances(const struct snap_request *r)
 
 bool future_plan(struct cycle *c, uint32_t job, uint32_t flavor, bool starving)
 {
+	struct future *f = c->future;
 	const int64_t now = c->s->config.now_us;
-	uint32_t release = 0, counted = 0, tries;
+	uint32_t release = 0, counted = 0, tries = TIMES_TRIED + f->n_planned;
 	struct gauge g;
 	int64_t t = now;
 
 	future_sort(c);
 	if (c->failed || asks_for_instances(&c->s->requests[c->s->jobs[job].request]))
 		return false;
-	tries = TIMES_TRIED + c->future->n_planned;
-	g = gauge_new(c, job, flavor);
 	if (!starving && !yields_now(c))
 		t = next_end(c, t, &release);
+	if (t == GPUQ_UNLIMITED)
+		return false;
+	g = gauge_new(c, job, flavor);
 	for (; t != GPUQ_UNLIMITED && tries > 0 && !c->failed; t = next_end(c, t, &release)) {
 		if (!first_chance(c, &g, t, &counted))
 			continue;
 		tries--;
+		f->n_tries++;
 		if (plan_at(c, job, flavor, t, starving))
 			return true;
 	}
 	return false;
+}
+
+/* Moments that may be tried for all jobs together: what D jobs of each flavor may need,
+ * within reason. */
+static uint32_t max_tries(const struct cycle *c)
+{
+	const uint64_t n = (uint64_t)TIMES_TRIED * c->s->config.backfill_depth *
+			   ((uint64_t)c->s->n_flavors + 1);
+
+	return n < TRIES_MAX ? (uint32_t)n : TRIES_MAX;
+}
+
+static bool exhausted(const struct cycle *c)
+{
+	return c->future->n_tests >= c->s->config.max_job_test ||
+	       c->future->n_tries >= max_tries(c);
 }
 
 bool future_reserve(struct cycle *c, uint32_t job, uint32_t flavor)
@@ -288,9 +315,9 @@ bool future_reserve(struct cycle *c, uint32_t job, uint32_t flavor)
 		return false;
 	if (future_planned(c->future, job))
 		return true;
-	if (c->future->n_of_flavor[kind] >= config->backfill_depth ||
-	    c->future->n_tests++ >= config->max_job_test)
+	if (c->future->n_of_flavor[kind] >= config->backfill_depth || exhausted(c))
 		return false;
+	c->future->n_tests++;
 	return future_plan(c, job, flavor, false);
 }
 
@@ -300,7 +327,7 @@ bool future_full(const struct cycle *c, uint32_t job)
 	const struct snap_request *r = &c->s->requests[c->s->jobs[job].request];
 	const struct future *f = c->future;
 
-	if (!f || f->n_tests >= config->max_job_test)
+	if (!f || exhausted(c))
 		return true;
 	if (r->gpus_milli == 0)
 		return f->n_of_flavor[c->s->n_flavors] >= config->backfill_depth;

@@ -18,6 +18,12 @@ static int64_t waits_since(const struct snap_job *j)
 	return j->begin_us > j->eligible_us ? j->begin_us : j->eligible_us;
 }
 
+void future_note_waiting(struct cycle *c, uint32_t job)
+{
+	if (c->s->config.now_us - waits_since(&c->s->jobs[job]) > c->s->config.starve_us)
+		c->any_starving = true;
+}
+
 /* < 0: x has waited longer */
 static int cmp_wait(const void *ctx, uint32_t x, uint32_t y)
 {
@@ -90,7 +96,7 @@ void future_starving(struct cycle *c)
 	struct line l = { .s = c->s };
 	uint32_t *scratch;
 
-	if (c->s->config.backfill_depth == 0)
+	if (c->s->config.backfill_depth == 0 || !c->any_starving)
 		return;
 	for (uint32_t i = 0; i < c->s->n_jobs; i++)
 		l.room += is_starving(c, i);

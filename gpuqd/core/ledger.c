@@ -195,9 +195,9 @@ static void demand_of(struct cycle *c, const struct snap_job *j)
 {
 	const struct snapshot *s = c->s;
 	const struct snap_request *r = &s->requests[j->request];
-	const struct snap_alloc *first =
-		j->n_allocs ? &s->allocs[j->alloc_first] : &s->promises[j->promise_first];
-	const uint32_t f = s->nodes[first->node].flavor;
+	const uint32_t f = j->n_allocs
+				   ? cost_flavor(s, &s->allocs[j->alloc_first], j->n_allocs)
+				   : cost_flavor(s, &s->promises[j->promise_first], j->n_promises);
 
 	for (uint32_t g = 0; g < r->n_groups; g++) {
 		const struct snap_group *group = &r->groups[g];

@@ -137,6 +137,7 @@ struct job {
 	bool dirty, ended;
 	bool held_user, held_admin, held_retries, requeue, started_once;
 	bool cancel_asked, depends_any, kill_on_invalid_dep;
+	bool ranked; /* its priority has been counted; not stored */
 	bool nothing_beside; /* its pods need nothing but themselves; not stored */
 	uint8_t n_reasons;
 	enum gpuq_job_state state;
@@ -159,6 +160,7 @@ struct job {
 	int64_t start_us, end_us; /* of the last attempt: all its pods ran; 0 = not yet */
 	int64_t placed_us; /* of the last attempt */
 	int64_t nice, priority;
+	struct priority_terms terms; /* of priority, while it waits; not stored */
 	int64_t gpu_us; /* device-microseconds of ended pods */
 	int64_t not_before_us; /* after a requeue */
 	int64_t yield_us; /* of the attempt: when its places are somebody else's; 0 = never */

@@ -773,7 +773,9 @@ int model_apply_job(struct model *m, const struct event *ev, struct gpuq_err *er
 	case EV_JOB_REASONS:
 		if (j->state == GPUQ_JOB_PENDING) {
 			job_set_reasons(m, j, ev->reasons.items, ev->reasons.n, ev->at_us);
-			j->priority = ev->reasons.priority;
+			j->priority = ev->reasons.terms.total;
+			j->terms = ev->reasons.terms;
+			j->ranked = true;
 			j->planned_us = ev->reasons.planned_us;
 		}
 		return 0;

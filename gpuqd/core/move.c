@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "gpuqd/core/amount.h"
+#include "gpuqd/core/cost.h"
 #include "gpuqd/core/pack.h"
 #include "gpuqd/core/sort.h"
 
@@ -132,17 +133,9 @@ static void put_back_last(struct cycle *c, struct moving *m)
 
 static uint32_t flavor_of(const struct cycle *c, uint32_t unit)
 {
-	const struct unit *u = &c->units->units[unit];
-	const struct snap_request *r = &c->s->requests[c->s->jobs[u->job].request];
+	const struct snap_job *j = &c->s->jobs[c->units->units[unit].job];
 
-	for (uint32_t i = u->pod_first; i < u->pod_first + u->n_pods; i++) {
-		const struct snap_alloc *a = &c->s->allocs[c->units->pods[i]];
-
-		/* A pod without devices may stand beside any. */
-		if (a->group < r->n_groups && r->groups[a->group].gpus_milli > 0)
-			return c->s->nodes[a->node].flavor;
-	}
-	return SNAP_NONE;
+	return cost_flavor(c->s, &c->s->allocs[j->alloc_first], j->n_allocs);
 }
 
 /* The claimant where it fits now, then every mover, the largest first. */

@@ -352,7 +352,8 @@ static void take_parts(struct cycle *c, struct place *p, const struct need *one)
 		if (c->policy == PACK_FGD)
 			d = (uint32_t)grade_fgd_device(c, p->node, part);
 		else
-			d = device_pick(c, p->node, one, c->place_devices + p->device_first, i);
+			d = device_pick(c, p->node, one,
+					i ? c->place_devices + p->device_first : NULL, i);
 		if (d != SNAP_NONE)
 			take_device(c, p, d, part);
 	}
@@ -500,4 +501,5 @@ void nodes_shift(struct cycle *c, const struct snap_alloc *a, int sign)
 	if (r->exclusive && sign < 0)
 		bits_del(c->usable, a->node);
 	nodes_changed(c, a->node);
+	future_lift(c, a, sign);
 }

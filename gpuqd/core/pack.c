@@ -99,9 +99,12 @@ static uint32_t choose_part(struct cycle *c, const struct need *n, const struct 
 
 	for (uint32_t w = 0; w < c->n_words; w++) {
 		/* A node without a device in use does for one part no better than any
-		 * other; unless the search is for such nodes. */
-		const uint64_t all =
-			n->parts > 1 || c->spread || n->part_memory ? UINT64_MAX : c->parted[w];
+		 * other; unless the search is for such nodes. One without anything free
+		 * never does. */
+		const uint64_t none = c->buckets[0].set ? c->buckets[0].set[w] : 0;
+		const uint64_t all = n->parts > 1 || c->spread || n->part_memory
+					     ? c->parted[w] | ~none
+					     : c->parted[w];
 		uint64_t word = masks_of(m, all & c->usable[w], w);
 
 		while (word) {
@@ -244,10 +247,54 @@ static uint32_t rank_nodes(struct cycle *c, const struct need *one, uint32_t pod
 	return n;
 }
 
+/* The first of them, enough for all pods, by their numbers of free devices alone: nodes
+ * with room for r pods are those with r times as many devices free, and a few more. False:
+ * on some node cpu, memory or pods allow less, and all have to be looked at. */
+static bool rank_by_buckets(struct cycle *c, const struct need *one, uint32_t pods,
+			    const struct masks *m, uint32_t *n)
+{
+	const uint32_t most = one->whole ? c->max_whole / one->whole : 0;
+	const uint32_t first = most < pods ? most : pods;
+	uint64_t sum = 0;
+
+	*n = 0;
+	if (one->whole == 0)
+		return false;
+	for (uint32_t room = first; room > 0 && sum < pods; room--) {
+		const uint32_t from = room * one->whole;
+		const uint32_t to = room == first ? c->max_whole : from + one->whole - 1;
+
+		for (uint32_t f = from; f <= to && sum < pods; f++) {
+			const struct bucket *b = &c->buckets[f];
+
+			for (uint32_t w = 0; b->n && w < c->n_words && sum < pods; w++) {
+				uint64_t word = b->set[w] ? masks_of(m, b->set[w], w) : 0;
+
+				while (word && sum < pods) {
+					const uint32_t node = bits_pop(&word, w * 64);
+
+					c->steps++;
+					if (nodes_room(c, node, one, pods) != room)
+						return false;
+					c->rank_nodes[(*n)++] = node;
+					c->rank_room[node] = room;
+					sum += room;
+				}
+			}
+		}
+	}
+	if (sum < pods)
+		*n = 0;
+	return true;
+}
+
 static uint32_t rank_bare(struct cycle *c, const struct need *one, uint32_t pods, struct masks *m)
 {
 	uint32_t n = 0;
 
+	if (rank_by_buckets(c, one, pods, m, &n))
+		return n;
+	n = 0;
 	if (one->whole == 0) {
 		m->also = c->gpuless;
 		n = rank_nodes(c, one, pods, m);

@@ -25,6 +25,17 @@ struct policy {
 	struct policy_weights weights;
 };
 
+/* What that place is: points that add up, as they stood when it was last looked at. */
+struct priority_terms {
+	int64_t age; /* weight x eligible wait / max_age, evictions count as waiting; <= weight */
+	int64_t fair_share; /* weight x rank of its user in the fair tree / users */
+	int64_t size; /* weight x its devices / all devices */
+	int64_t qos; /* weight x class / qos_full */
+	int64_t boost; /* given by the site */
+	int64_t nice; /* taken off by its owner */
+	int64_t total; /* age + fair_share + size + qos + boost - nice */
+};
+
 static inline struct policy_weights policy_weights_default(void)
 {
 	return (struct policy_weights){

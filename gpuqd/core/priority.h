@@ -11,18 +11,9 @@
 #ifndef GPUQD_CORE_PRIORITY_H
 #define GPUQD_CORE_PRIORITY_H
 
+#include "gpuqd/core/policy.h"
 #include "gpuqd/core/snapshot.h"
 #include "libgpuq/arena.h"
-
-struct priority_terms {
-	int64_t age; /* weight x eligible wait / max_age, evictions count as waiting; <= weight */
-	int64_t fair_share; /* weight x rank of its user in the fair tree / users */
-	int64_t size; /* weight x its devices / all devices */
-	int64_t qos; /* weight x class / qos_full */
-	int64_t boost; /* given by the site */
-	int64_t nice; /* taken off by its owner */
-	int64_t total; /* age + fair_share + size + qos + boost - nice */
-};
 
 struct priority {
 	const struct snapshot *s;

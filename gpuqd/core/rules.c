@@ -1,6 +1,7 @@
 #include "gpuqd/core/claim.h"
 
 #include "gpuqd/core/amount.h"
+#include "gpuqd/core/future.h"
 #include "gpuqd/core/priority.h"
 
 /* Who may take from whom. All tests are made at x and y, the queues below the nearest
@@ -180,7 +181,7 @@ enum claim_rule claim_legal(struct cycle *c, struct claim *k, uint32_t unit, str
 
 	*v = (struct victim){ .unit = unit, .simple = true, .instead = { SNAP_NONE, SNAP_NONE } };
 	if (u->fixed || u->gone || u->job == k->job || (k->growth && !u->surplus) ||
-	    !claim_concerns(c, k, unit))
+	    !claim_concerns(c, k, unit) || calendar_shields(c, u->job, k->job))
 		return RULE_NONE;
 	if (u->queue == k->leaf) {
 		v->simple = false;
@@ -255,6 +256,10 @@ static bool whole_valid(struct cycle *c, struct claim *k)
 		if (v->rule == RULE_OWN || v->rule == RULE_BORROW)
 			continue;
 		by_share = true;
+		/* What let it be taken by standing outside is spared for that. */
+		for (int line = 0; line < N_LINES; line++)
+			if (v->instead[line] != SNAP_NONE && c->units->units[v->instead[line]].gone)
+				return false;
 		for (int line = 0; line < N_LINES; line++)
 			for (uint32_t res = 0; v->must_keep & (1u << line) && res < c->s->n_res;
 			     res++)

@@ -48,6 +48,7 @@ static void classify(struct cycle *c)
 		if (j->state != SNAP_PENDING || bits_has(c->promised, i) || gate_closed(c, i))
 			continue;
 		c->why_of[i] = SNAP_NONE;
+		future_note_waiting(c, i);
 		memset(&key, 0, sizeof(key));
 		key.queue = j->queue;
 		key.request = j->request;
@@ -271,6 +272,7 @@ static bool try_start(struct cycle *c, uint32_t job)
 		if (why)
 			*why = refused;
 	}
+	future_refresh(c);
 	/* Who only has to leave what is planned alone makes nobody leave. */
 	if (!behind && !budget_refused(&refused) && claim_job(c, job, &claimed)) {
 		c->n_whys = why_first;
@@ -324,33 +326,47 @@ static void serve(struct cycle *c)
 
 /* ---- reasons ---- */
 
+/* How many reasons a job has, the first in *from; 0 = nothing of it waits. */
+static uint32_t reasons_of(const struct cycle *c, uint32_t job, const struct plan_reason **from)
+{
+	static const struct plan_reason none = { .code = GPUQ_R_NOT_EVALUATED, .object = "" };
+	const uint32_t cls = c->class_of[job];
+
+	*from = &none;
+	if (c->why_of[job] != SNAP_NONE) {
+		*from = &c->whys[c->why_of[job]];
+		return c->n_why_of[job];
+	}
+	/* Jobs that do not wait are in no class, and most of those that do have not started. */
+	if ((cls == SNAP_NONE && c->s->jobs[job].state != SNAP_PENDING) ||
+	    (c->started[job] > 0 && c->started[job] == c->s->jobs[job].n_waiting))
+		return 0;
+	if (cls == SNAP_NONE || !c->classes[cls].blocked)
+		return 1;
+	*from = &c->whys[c->classes[cls].why_first];
+	return c->classes[cls].n_why;
+}
+
 static void explain(struct cycle *c, struct plan *out)
 {
-	const struct snapshot *s = c->s;
-	struct plan_reason *reasons = NULL;
-	uint32_t n = 0, room = 0;
+	const uint32_t n_jobs = c->s->n_jobs;
+	const struct plan_reason *from;
+	struct plan_reason *reasons;
+	uint32_t n = 0;
 
-	for (uint32_t i = 0; i < s->n_jobs && !c->failed; i++) {
-		const struct snap_job *j = &s->jobs[i];
-		struct plan_reason none = { .code = GPUQ_R_NOT_EVALUATED, .object = "" };
-		const struct plan_reason *from = &none;
-		uint32_t k = 1;
-		struct plan_reason *to;
+	/* Counted first: tables that double cost more than they hold. */
+	for (uint32_t i = 0; i < n_jobs; i++)
+		n += reasons_of(c, i, &from);
+	reasons = cycle_alloc(c, n, sizeof(*reasons));
+	if (c->failed)
+		return;
+	n = 0;
+	for (uint32_t i = 0; i < n_jobs; i++) {
+		const uint32_t k = reasons_of(c, i, &from);
 
-		if (j->state != SNAP_PENDING ||
-		    (c->started[i] == j->n_waiting && c->why_of[i] == SNAP_NONE))
-			continue;
-		if (c->why_of[i] != SNAP_NONE) {
-			from = &c->whys[c->why_of[i]];
-			k = c->n_why_of[i];
-		} else if (c->classes[c->class_of[i]].blocked) {
-			from = &c->whys[c->classes[c->class_of[i]].why_first];
-			k = c->classes[c->class_of[i]].n_why;
-		}
-		to = cycle_push(c, &reasons, &n, &room, sizeof(*reasons), k);
-		for (uint32_t r = 0; to && r < k; r++) {
-			to[r] = from[r];
-			to[r].job = i;
+		for (uint32_t r = 0; r < k; r++) {
+			reasons[n] = from[r];
+			reasons[n++].job = i;
 		}
 	}
 	out->reasons = reasons;

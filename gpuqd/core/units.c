@@ -4,6 +4,7 @@
 
 #include "gpuqd/core/amount.h"
 #include "gpuqd/core/cost.h"
+#include "gpuqd/core/future.h"
 #include "gpuqd/core/sort.h"
 
 static const struct snap_group *group_of(const struct cycle *c, const struct snap_alloc *a)
@@ -135,8 +136,12 @@ static void add_job(struct cycle *c, uint32_t job)
 		if (!c->s->allocs[a].releasing && !ledger_is_surplus(c, &c->s->allocs[a]))
 			add_pod(c, gang, a);
 	add_surplus(c, job, gang);
-	for (uint32_t u = gang; !c->failed && u < c->units->n_units; u++)
+	for (uint32_t u = gang; !c->failed && u < c->units->n_units; u++) {
 		c->units->units[u].lost = lost_by(c, j, c->units->units[u].gpus_milli);
+		/* What has to leave anyway leaves for nobody. */
+		if (future_leaves(c, job))
+			c->units->units[u].fixed = true;
+	}
 }
 
 /* What the action starts or promises counts as held from now on. */
@@ -170,7 +175,9 @@ static void add_promised(struct cycle *c)
 
 	for (uint32_t i = 0; !c->failed && s->n_promises && i < s->n_jobs; i++)
 		if (bits_has(c->promised, i))
-			add_held(c, i, s->nodes[s->promises[s->jobs[i].promise_first].node].flavor);
+			add_held(c, i,
+				 cost_flavor(s, &s->promises[s->jobs[i].promise_first],
+					     s->jobs[i].n_promises));
 	for (uint32_t i = 0; !c->failed && i < c->n_actions; i++)
 		if ((c->actions[i].kind == PLAN_PLACE || c->actions[i].kind == PLAN_NOMINATE) &&
 		    !bits_has(c->promised, c->actions[i].job))

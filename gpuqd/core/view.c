@@ -184,6 +184,24 @@ static struct gpuq_val *view_promise(struct gpuq_arena *a, const struct model *m
 	return v;
 }
 
+/* What a waiting job's priority is made of; null before anybody has looked. */
+static struct gpuq_val *view_terms(struct gpuq_arena *a, const struct job *j)
+{
+	const struct priority_terms *t = &j->terms;
+	struct gpuq_val *v;
+
+	if (j->state != GPUQ_JOB_PENDING || !j->ranked)
+		return gpuq_null(a);
+	v = gpuq_map(a);
+	gpuq_put(a, v, "age", gpuq_int(a, t->age));
+	gpuq_put(a, v, "fairshare", gpuq_int(a, t->fair_share));
+	gpuq_put(a, v, "size", gpuq_int(a, t->size));
+	gpuq_put(a, v, "qos", gpuq_int(a, t->qos));
+	gpuq_put(a, v, "boost", gpuq_int(a, t->boost));
+	gpuq_put(a, v, "nice", gpuq_int(a, t->nice));
+	return v;
+}
+
 /* What an elastic job has now may be more than one start of it takes. */
 static void view_size(struct gpuq_arena *a, struct gpuq_val *v, const struct job *j)
 {
@@ -257,6 +275,7 @@ struct gpuq_val *view_job(struct gpuq_arena *a, const struct model *m, const str
 	}
 	gpuq_put(a, v, "evictions", list);
 	gpuq_put(a, v, "promise", view_promise(a, m, j));
+	gpuq_put(a, v, "priority_terms", view_terms(a, j));
 	gpuq_put(a, v, "message", word(a, j->message));
 	return v;
 }
@@ -266,7 +285,7 @@ struct gpuq_val *view_spec(struct gpuq_arena *a, const struct gpuq_spec *spec, c
 {
 	static const char *const nulls[] = { "reason",   "submit_time",   "start_time",
 					     "end_time", "eligible_time", "exit_code",
-					     "flavor",   "promise" };
+					     "flavor",   "promise",       "priority_terms" };
 	static const char *const lists[] = { "reasons", "pods", "evictions" };
 	struct gpuq_val *v = gpuq_map(a), *ar = gpuq_null(a);
 

@@ -35,6 +35,12 @@ struct live {
 	int64_t due_us; /* by then those who were evicted must be gone; 0 = nobody was */
 };
 
+/* Nodes on which somebody who was evicted stayed long after his grace. */
+struct stuck {
+	struct stuck *next;
+	char node[];
+};
+
 struct dispatch {
 	struct journal *j;
 	struct loop *l;
@@ -42,6 +48,7 @@ struct dispatch {
 	struct dispatch_opts opts;
 	struct touched *todo;
 	struct live *live;
+	struct stuck *stuck;
 	struct loop_timer *tick;
 };
 
@@ -379,6 +386,64 @@ static void renounce_on(struct dispatch *d, const char *node)
 	}
 }
 
+static void leave_alone(struct dispatch *d, const char *node, bool on)
+{
+	struct event ev = { .type = EV_NODE_BACKOFF };
+
+	ev.backoff.name = node;
+	ev.backoff.until_us = on ? loop_now_us(d->l) + STUCK_NODE_US : 0;
+	ev.backoff.suspect = on;
+	journal_apply(d->j, &ev, NULL);
+}
+
+static void note_stuck(struct dispatch *d, const char *node)
+{
+	const size_t n = strlen(node) + 1;
+	struct stuck *s = d->stuck;
+
+	while (s && strcmp(s->node, node) != 0)
+		s = s->next;
+	if (s)
+		return;
+	s = calloc(1, sizeof(*s) + n);
+	if (!s)
+		abort();
+	memcpy(s->node, node, n);
+	s->next = d->stuck;
+	d->stuck = s;
+}
+
+static bool is_stuck(const struct node *n)
+{
+	const struct pod *p;
+
+	DL_FOREACH2(n->pods, p, node_next)
+	if (pod_takes(p) && p->leaving && (order_is_evicted(p->job) || p->dropped))
+		return true;
+	return false;
+}
+
+/* Once they have gone after all, the node is as good as any. */
+static void check_stuck(struct dispatch *d)
+{
+	struct stuck *s, **at = &d->stuck;
+
+	while ((s = *at) != NULL) {
+		const struct node *n = node_find(journal_model(d->j), s->node);
+
+		if (n && is_stuck(n)) {
+			at = &s->next;
+			continue;
+		}
+		if (n) {
+			log_notice("node.unstuck", "node=%s", LOGS(s->node));
+			leave_alone(d, s->node, false);
+		}
+		*at = s->next;
+		free(s);
+	}
+}
+
 /* Whoever was evicted and is still there long after its grace is the node's fault: the
  * node is left alone, and the claim that it delays is planned anew. */
 static void check_overdue(struct dispatch *d, struct live *l, const struct job *j, int64_t now)
@@ -390,19 +455,14 @@ static void check_overdue(struct dispatch *d, struct live *l, const struct job *
 	l->due_us = 0;
 	DL_FOREACH2(j->pods, p, job_next)
 	{
-		struct event ev = { .type = EV_NODE_BACKOFF };
-
 		if (!p->leaving || !pod_takes(p))
 			continue;
 		l->due_us = now + STUCK_NODE_US;
 		log_warn("pod.overdue",
-			 "job=%" PRIu32 " index=%" PRIu32 " node=%s: told to leave "
-			 "and still there",
+			 "job=%" PRIu32 " index=%" PRIu32 " node=%s: told to leave and still there",
 			 j->key.id, p->index, LOGS(p->node->name));
-		ev.backoff.name = p->node->name;
-		ev.backoff.until_us = now + STUCK_NODE_US;
-		ev.backoff.suspect = true;
-		journal_apply(d->j, &ev, NULL);
+		note_stuck(d, p->node->name);
+		leave_alone(d, p->node->name, true);
 		renounce_on(d, p->node->name);
 	}
 }
@@ -415,6 +475,7 @@ static void on_tick(void *arg)
 	struct live *l, *next;
 
 	d->tick = loop_after(d->l, TICK_US, on_tick, d);
+	check_stuck(d);
 	HASH_ITER (hh, d->live, l, next) {
 		const struct job *j = job_find(m, l->key);
 
@@ -457,9 +518,14 @@ void dispatch_free(struct dispatch *d)
 {
 	struct touched *t, *next;
 	struct live *l, *lnext;
+	struct stuck *s;
 
 	if (!d)
 		return;
+	while ((s = d->stuck) != NULL) {
+		d->stuck = s->next;
+		free(s);
+	}
 	HASH_ITER (hh, d->todo, t, next) {
 		HASH_DEL(d->todo, t);
 		free(t);

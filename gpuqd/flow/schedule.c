@@ -81,7 +81,6 @@ static void tell_reasons(struct schedule *s, const struct snapshot *sn, const st
 		struct reason_fact facts[16];
 		const struct snap_job *sj = &sn->jobs[p->reasons[i].job];
 		struct event ev = { .type = EV_JOB_REASONS };
-		struct priority_terms terms;
 		char victim[32];
 		size_t n = 0;
 		uint32_t job = p->reasons[i].job;
@@ -93,8 +92,7 @@ static void tell_reasons(struct schedule *s, const struct snapshot *sn, const st
 		name_victim(journal_model(s->j), ev.job, &facts[0], victim, sizeof(victim));
 		ev.reasons.items = facts;
 		ev.reasons.n = n;
-		priority_terms(p->priority, job, &terms);
-		ev.reasons.priority = terms.total;
+		priority_terms(p->priority, job, &ev.reasons.terms);
 		ev.reasons.planned_us = planned_us ? planned_us[job] : 0;
 		journal_apply(s->j, &ev, NULL);
 	}

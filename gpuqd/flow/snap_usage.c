@@ -6,6 +6,7 @@
 #define WINDOW_US (30 * 24 * 3600 * GPUQ_US_PER_S)
 /* Of a half-life: usage changes by a third of a percent in one. */
 #define STEPS 256
+#define STEP_LEAST_US (60 * GPUQ_US_PER_S)
 /* Users' usage is handed over in 2^-20 GPU-seconds: a century of 10,000 devices fits. */
 #define USED_SHIFT 12
 
@@ -93,8 +94,9 @@ void snap_set_policy(const struct model *m, struct snap_config *c)
 	struct snap_weights *w = &c->weights;
 
 	c->usage_k_milli = p->usage_k_milli;
-	if (p->usage_half_life_us)
-		c->usage_step_us = p->usage_half_life_us / STEPS + 1;
+	c->usage_step_us = p->usage_half_life_us / STEPS;
+	if (p->usage_half_life_us && c->usage_step_us < STEP_LEAST_US)
+		c->usage_step_us = STEP_LEAST_US;
 	w->max_age_us = p->weights.max_age_us;
 	if (p->weights.age != POLICY_DEFAULT)
 		w->age = p->weights.age;

@@ -71,6 +71,25 @@ static const char *group_name(const struct sim_template *t, const struct sim_tas
 	return NULL;
 }
 
+/* What a waiting job's place in the line of its queue is made of. */
+static struct gpuq_val *priority(struct gpuq_arena *a, const struct sim_job *j)
+{
+	const struct priority_terms *t = &j->terms;
+	struct gpuq_val *v;
+
+	if (j->state != SIM_PENDING || j->n_reasons == 0)
+		return gpuq_null(a);
+	v = gpuq_map(a);
+	gpuq_put(a, v, "age", gpuq_int(a, t->age));
+	gpuq_put(a, v, "fairshare", gpuq_int(a, t->fair_share));
+	gpuq_put(a, v, "size", gpuq_int(a, t->size));
+	gpuq_put(a, v, "qos", gpuq_int(a, t->qos));
+	gpuq_put(a, v, "boost", gpuq_int(a, t->boost));
+	gpuq_put(a, v, "nice", gpuq_int(a, t->nice));
+	gpuq_put(a, v, "total", gpuq_int(a, t->total));
+	return v;
+}
+
 static struct gpuq_val *placement(struct gpuq_arena *a, const struct world *w,
 				  const struct sim_job *j)
 {
@@ -134,6 +153,7 @@ static void put_job(struct gpuq_arena *a, const struct world *w, struct gpuq_val
 	gpuq_put(a, m, "reasons", reasons(a, w, j));
 	if (j->state == SIM_PENDING && j->estimate)
 		gpuq_put(a, m, "estimate", estimate(a, w, j->estimate));
+	gpuq_put(a, m, "priority", priority(a, j));
 }
 
 static struct gpuq_val *queues(struct gpuq_arena *a, const struct world *w)

@@ -92,6 +92,7 @@ struct sim_job {
 	int64_t short_us; /* since when it has fewer tasks than its minimum; 0 = it has them */
 	const struct plan_reason *reasons; /* of the last cycle */
 	uint32_t n_reasons;
+	struct priority_terms terms; /* of its place in the line, of the last cycle */
 	int64_t planned_us; /* planned start; 0 = none */
 	const struct sim_estimate *estimate; /* NULL = none was asked for */
 	/* at the last rest, to tell what became of it since */

@@ -25,7 +25,10 @@ static int keep_reasons(struct world *w, const struct snapshot *s, const struct 
 	}
 	for (uint32_t i = 0; i < p->n_reasons;) {
 		const struct snap_job *job = &s->jobs[all[i].job];
+		struct priority_terms terms;
 		uint32_t n = 1;
+
+		priority_terms(p->priority, all[i].job, &terms);
 
 		while (i + n < p->n_reasons && all[i + n].job == all[i].job)
 			n++;
@@ -41,6 +44,7 @@ static int keep_reasons(struct world *w, const struct snapshot *s, const struct 
 					continue;
 				j->reasons = &all[i];
 				j->n_reasons = n;
+				j->terms = terms;
 			}
 		}
 		i += n;

@@ -1,6 +1,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gpuqd/core/amount.h"
 #include "gpuqd/sim/world_int.h"
 
 /* What was used in a world: by users in their queues, as it fades; by queues, for shares
@@ -165,7 +166,7 @@ int world_pass(struct world *w, int64_t to_us, struct gpuq_err *err)
 			return GPUQ_ENOMEM;
 		u->used += more;
 		w->used[q] += more;
-		w->spent_us[q] += (int64_t)((fixed_u128)(uint64_t)milli * (uint64_t)dt / 1000);
+		w->spent_us[q] = amount_sum(w->spent_us[q], amount_times(milli, dt / 1000));
 	}
 	w->now_us = to_us;
 	return 0;
@@ -193,7 +194,7 @@ void world_fill_usage(const struct world *w, uint32_t queue, struct snap_queue *
 		if (!below(w, q, queue))
 			continue;
 		used += w->used[q];
-		spent_us += w->spent_us[q];
+		spent_us = amount_sum(spent_us, w->spent_us[q]);
 	}
 	out->usage_micro = (int64_t)usage_left((usage_q32)(uint64_t)(in->usage * 1000),
 					       w->now_us - w->made_us, w->half_life_us) +
@@ -201,7 +202,7 @@ void world_fill_usage(const struct world *w, uint32_t queue, struct snap_queue *
 	if (budget == SC_ABSENT || budget < 0)
 		return;
 	out->budget_gpu_ms = budget * 60;
-	out->budget_used_gpu_ms = in->budget_used_gpu_min * 60 + spent_us / 1000;
+	out->budget_used_gpu_ms = amount_sum(in->budget_used_gpu_min * 60, spent_us / 1000);
 	out->budget_hard = w->c->config.budget_mode == SC_BUDGET_HARD;
 }
 
@@ -231,5 +232,7 @@ void world_set_policy(const struct world *w, struct snap_config *c)
 {
 	c->weights = weights_of(w);
 	c->usage_k_milli = w->c->config.usage_k;
-	c->usage_step_us = w->half_life_us ? w->half_life_us / STEPS + 1 : 0;
+	c->usage_step_us = w->half_life_us / STEPS;
+	if (w->half_life_us && c->usage_step_us < GPUQ_US_PER_S)
+		c->usage_step_us = GPUQ_US_PER_S;
 }

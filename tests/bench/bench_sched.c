@@ -125,6 +125,7 @@ int main(int argc, char **argv)
 		{ "the same on 10,000 nodes", 10000, 10000, 1, 1, 20, HUNGRY },
 		{ "10,000 parts of devices, 20 sizes", 1250, 10000, 0, 1, 20, PLAIN },
 		{ "1,000 gangs of 16 x 4 GPUs, 10,000 nodes", 10000, 1000, 4, 16, 1, PLAIN },
+		{ "1,000 waiting, 10,000 full nodes", 10000, 1000, 1, 1, 10, FULL },
 		{ "100,000 waiting, 1,250 full nodes", 1250, 100000, 1, 1, 10, FULL },
 		{ "100,000 waiting, 10,000 full nodes", 10000, 100000, 1, 1, 10, FULL },
 		{ "the same, no two alike", 10000, 100000, 1, 1, 100000, FULL },

@@ -66,6 +66,12 @@ struct any_pod {
 	int job, node;
 };
 
+struct any_reservation {
+	struct snap_reservation reservation;
+	uint32_t nodes[2];
+	int queue; /* -1 = of any */
+};
+
 /* A snapshot before it is built: numbers stand for handles. Points into itself. */
 struct any {
 	struct snap_config config;
@@ -75,6 +81,8 @@ struct any {
 	struct any_request requests[ANY_REQUESTS];
 	struct any_job jobs[ANY_JOBS];
 	struct any_pod pods[ANY_PODS];
+	struct any_reservation reservations[2];
+	int n_reservations;
 };
 
 /* What a pod of the group takes: so many devices, so much of each. */

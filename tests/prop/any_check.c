@@ -340,13 +340,32 @@ static void give_back(struct check *k, uint32_t alloc)
 	charge(k, a->job, a->group, a->node, is_surplus(k->s, a), -1);
 }
 
+/* Whoever stands where maintenance has begun leaves, whatever it is. */
+static bool in_maintenance(const struct check *k, uint32_t job)
+{
+	const struct snap_job *j = &k->s->jobs[job];
+
+	for (uint32_t i = 0; i < k->s->n_reservations; i++) {
+		const struct snap_reservation *r = &k->s->reservations[i];
+
+		if (!r->maintenance || r->start_us > k->s->config.now_us ||
+		    r->end_us <= k->s->config.now_us)
+			continue;
+		for (uint32_t n = 0; n < r->n_nodes; n++)
+			for (uint32_t p = 0; p < j->n_allocs; p++)
+				if (k->s->allocs[j->alloc_first + p].node == r->nodes[n])
+					return true;
+	}
+	return false;
+}
+
 static void check_leave(struct check *k, const struct plan_action *a)
 {
 	const struct snap_job *j = &k->s->jobs[a->job];
 
 	if (j->state != SNAP_RUNNING || k->gone[a->job])
 		WRONG(k, "job %u is told to leave, but does not run", a->key.id);
-	if (!j->preemptible && a->kind != PLAN_SHRINK)
+	if (!j->preemptible && a->kind != PLAN_SHRINK && !in_maintenance(k, a->job))
 		WRONG(k, "job %u is told to leave, but may not be", a->key.id);
 	if (a->kind != PLAN_SHRINK) {
 		/* All that has not been taken from it before. */

@@ -383,6 +383,31 @@ static void seat_job(struct any_source *from, struct any *a, int ix, struct left
 		a->pods[i].alloc.releasing = true;
 }
 
+static void make_reservation(struct any_source *from, const struct any *a, int ix,
+			     struct any_reservation *out)
+{
+	static const char *const names[] = { "first", "second" };
+	struct snap_reservation *r = &out->reservation;
+
+	*r = (struct snap_reservation){ .name = names[ix],
+					.flavor = SNAP_NONE,
+					.queue = SNAP_NONE,
+					.maintenance = rarely(from, 3) };
+	r->start_us = NOW + (pick(from, 40) - 10) * MINUTE;
+	r->end_us = r->start_us + (1 + pick(from, 60)) * MINUTE;
+	out->queue = rarely(from, 2) ? pick(from, a->n_queues) : -1;
+	if (rarely(from, 3)) {
+		r->gpus_milli = (1 + pick(from, 6)) * SNAP_MILLI;
+		return;
+	}
+	r->nodes = out->nodes;
+	r->n_nodes = 1;
+	out->nodes[0] = (uint32_t)pick(from, a->n_nodes);
+	out->nodes[1] = (uint32_t)pick(from, a->n_nodes);
+	if (out->nodes[1] != out->nodes[0])
+		r->n_nodes = 2;
+}
+
 void any_make(struct any_source *from, struct any *out)
 {
 	struct left left[ANY_NODES];
@@ -418,6 +443,10 @@ void any_make(struct any_source *from, struct any *out)
 		if (out->jobs[i].job.state == SNAP_RUNNING)
 			seat_job(from, out, i, left);
 	}
+	if (rarely(from, 4))
+		out->n_reservations = 1 + pick(from, 2);
+	for (int i = 0; i < out->n_reservations; i++)
+		make_reservation(from, out, i, &out->reservations[i]);
 }
 
 /* ---- as a snapshot ---- */
@@ -497,6 +526,17 @@ struct snapshot *any_build(const struct any *a, uint64_t order_seed, const char 
 	for (int i = 0; i < a->n_requests; i++)
 		requests[order[i]] = snapshot_add_request(s, &a->requests[order[i]].request);
 	add_jobs(a, s, &dice, nodes, queues, requests);
+	shuffled(order, a->n_reservations, &dice);
+	for (int i = 0; i < a->n_reservations; i++) {
+		const struct any_reservation *in = &a->reservations[order[i]];
+		struct snap_reservation r = in->reservation;
+		const uint32_t on[2] = { nodes[in->nodes[0]], nodes[in->nodes[1]] };
+
+		r.nodes = r.n_nodes ? on : NULL;
+		if (in->queue >= 0)
+			r.queue = queues[in->queue];
+		snapshot_add_reservation(s, &r);
+	}
 	if (snapshot_seal(s, &err) < 0) {
 		*fault = err.text;
 		snapshot_free(s);

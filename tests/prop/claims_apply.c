@@ -285,13 +285,6 @@ int pc_apply(struct pc_world *w, const struct snapshot *s, const struct plan *p)
 			break;
 		case PLAN_RESERVE:
 			break;
-		case PLAN_SHRINK:
-			/* For an elastic job that grows in the next cycle. */
-			if (s->jobs[a->claimant].state == SNAP_RUNNING) {
-				leave(w, s, p, a);
-				break;
-			}
-			/* fall through */
 		default:
 			if (a->claimant == SNAP_NONE)
 				pc_wrong(w, "11: job %u has to leave for nobody", a->key.id);

@@ -38,6 +38,10 @@ say $? "run --json prints one object a case"
 	grep -q '"a":{"quota":3.0,"demand":20.0,"limit":null,"fair_share":9.0}'
 say $? "shares --json prints the division"
 
+"$sim" run --json "$dir/priority.yaml" | grep '"id":"priority-weights-in-proportion"' |
+	grep -q '"priority":{"age":0,"fairshare":0,"size":0,"qos":950,"boost":0,"nice":0,"total":950}'
+say $? "run --json prints what a waiting job's priority is made of"
+
 "$sim" shares --json "$dir/priority.yaml" | grep '"id":"fair-tree"' |
 	grep -q '"users":{"u1":{"factor":0.6},"u2":{"factor":0.2},"u3":{"factor":0.4},"u4":{"factor":0.8},"u5":{"factor":1.0}}'
 say $? "shares --json prints the users' factors"

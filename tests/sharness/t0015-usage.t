@@ -58,6 +58,8 @@ test_expect_success 'a higher class comes first, whoever waits longer' '
 	fill=$(sh_job "until [ -e $TMPDIR/go ]; do sleep 0.05; done" -p open -g 4) && job_becomes "$fill" RUNNING &&
 	low=$(sh_job "cat /proc/uptime" -p day -g 4 -t 1) && high=$(sh_job "cat /proc/uptime" -p day -g 4 -t 1 --qos high) &&
 	wait_for 20 eval "more \$(job $high priority) \$(job $low priority)" &&
+	job_is "$high" priority_terms.qos 100000000 && job_is "$low" priority_terms.qos 0 &&
+	test "$(job "$low" priority_terms.fairshare)" = "$(job "$high" priority_terms.fairshare)" &&
 	touch "$TMPDIR/go" && job_becomes "$low" COMPLETED && job_becomes "$high" COMPLETED &&
 	more "$(gpuq logs "$low" | cut -d" " -f1)" "$(gpuq logs "$high" | cut -d" " -f1)"
 '

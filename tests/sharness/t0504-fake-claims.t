@@ -1,0 +1,37 @@
+#!/bin/sh
+test_description='claims on a cluster that answers badly'
+. "$(dirname "$0")/lib.sh"
+. "$test_source/tests/sharness/fake.sh"
+
+cat >site.yaml <<'END'
+version: 1
+qos:
+- {name: quick, grace: 1s}
+queues:
+- {name: prod, quota: 4}
+- {name: batch, quota: 4}
+END
+
+node_of() {
+	job "$1" promise.pods.0.node
+}
+
+test_expect_success 'start; one queue has it all' '
+	start_fake && start_fake_gpuqd --site "$PWD/site.yaml" &&
+	a=$(fake_job hang=true --queue batch --qos quick -g 4) && b=$(fake_job hang=true --queue batch --qos quick -g 4) &&
+	job_becomes "$a" RUNNING && job_becomes "$b" RUNNING
+'
+
+test_expect_success 'a victim that does not go: its node is left alone, and the claim does not wait for it' '
+	fault "on DELETE pods every=1 status=503" && claimant=$(fake_job hang=true --queue prod -g 4) &&
+	wait_for 30 job_is "$claimant" reason Victims && first=$(node_of "$claimant") &&
+	wait_for 90 eval "gpuq nodes --json | grep \"\\\"$first\\\"\" | json state | grep -qx suspect" &&
+	job_is "$claimant" promise null && says gpuqd.log "pod.overdue" && job_is "$claimant" state PENDING
+'
+
+test_expect_success 'when it can go after all, the node is used again and the claimant starts' '
+	fault clear && job_becomes "$claimant" RUNNING && says gpuqd.log "node.unstuck" && job_is "$claimant" attempt 0 && wait_for 60 eval "test \$(n_pods $claimant) = 1" && gpuq cancel "$claimant" "$a" "$b"
+'
+
+no_harm_was_done
+test_done
