@@ -45,6 +45,8 @@ struct standing {
 	uint32_t *items; /* units by entitlement; NULL = never asked */
 	uint32_t n_items;
 	uint8_t fresh; /* lines that are those of what is not gone, a bit for each */
+	bool ordered; /* as the leaves' lines say */
+	bool classed; /* a leaf: its units know how they stand in its lines */
 };
 
 struct units {
