@@ -105,6 +105,9 @@ struct claim {
 	bool own, others; /* which victims are looked at */
 	bool growth; /* of a job that runs: by pods beyond its gang */
 	bool outside; /* of others only what stands outside their lines */
+	bool surplus; /* only surplus of one leaf, up to a priority */
+	uint32_t surplus_leaf;
+	int64_t surplus_priority;
 	bool (*fits)(struct cycle *c, void *ctx); /* is there room? NULL = for the gang */
 	void *fits_ctx;
 	bool only_quota; /* its own eviction is so recent that it claims what it is owed only */
