@@ -289,7 +289,7 @@ static int claimant_class(struct law *law)
 		law->items[law->victims[v]].fixed = law->items[law->victims[v]].gone;
 	for (int v = 0; v < law->n_victims; v++)
 		law->items[law->victims[v]].gone = true;
-	add_item(law, law->job, law->grows ? PC_ROOM : -1, pc_asks(law->w, law->job), law->w->now,
+	add_item(law, law->job, law->grows ? PC_ROOM : -1, pc_asks(law->w, law->job), INT64_MAX,
 		 true);
 	class_leaf(law, j->queue);
 	class = law->items[--law->n].class;
