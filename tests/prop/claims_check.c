@@ -190,7 +190,7 @@ static int without(const struct pc_unit *victims, int n, int v, struct pc_unit *
 static bool works(const struct pc_world *w, int job, int flavor, const struct pc_unit *v, int n)
 {
 	return pc_room(w, job, flavor, v, n, false) >= pc_asks(w, job) &&
-	       (n ? pc_lawful(w, job, flavor, v, n) : pc_admissible(w, job, flavor, v, n));
+	       (n ? pc_lawful(w, job, flavor, v, n, true) : pc_admissible(w, job, flavor, v, n));
 }
 
 /* Surplus of no higher priority that would have done instead of a gang, in the same queue:
@@ -239,7 +239,7 @@ void pc_check_victims(struct pc_world *w, int job, int flavor, const struct pc_u
 				 victims[v].job + 1);
 	if (pc_room(w, job, flavor, victims, n, false) < pc_asks(w, job))
 		pc_wrong(w, "11: job %d does not fit though they leave for it:%s", job + 1, list);
-	if (!pc_lawful(w, job, flavor, victims, n))
+	if (!pc_lawful(w, job, flavor, victims, n, false))
 		pc_wrong(w, "9: job %d may not take all of:%s", job + 1, list);
 	for (int q = 0; q < PC_QUEUES; q++)
 		lends |= w->pc->queues[q].there && w->pc->queues[q].lend != PC_UNLIMITED;
