@@ -122,8 +122,36 @@ static void eviction_lines(const struct gpuq_val *job, struct gpuq_buf *text)
 			gpuq_buf_adds(text, " by ");
 			view_cell(text, gpuq_get(list->items[i], "by"));
 		}
+		if (is_set(gpuq_get(list->items[i], "by_queue"))) {
+			gpuq_buf_adds(text, " of ");
+			view_cell(text, gpuq_get(list->items[i], "by_queue"));
+		}
 		line(i ? "" : "Evictions", text);
 	}
+}
+
+/* Where it will start, and who has to leave there first. */
+static void promise_lines(const struct gpuq_val *job, struct gpuq_buf *text)
+{
+	const struct gpuq_val *p = gpuq_get(job, "promise"), *pods = gpuq_get(p, "pods");
+	const struct gpuq_val *victims = gpuq_get(p, "victims");
+
+	for (size_t i = 0; pods && pods->type == GPUQ_LIST && i < pods->n; i++) {
+		const struct gpuq_val *devices = gpuq_get(pods->items[i], "devices");
+
+		view_cell(text, gpuq_get(pods->items[i], "node"));
+		for (size_t k = 0; devices && k < devices->n; k++) {
+			gpuq_buf_adds(text, k ? "," : " ");
+			view_cell(text, devices->items[k]);
+		}
+		line(i ? "" : "Promised", text);
+	}
+	for (size_t i = 0; victims && victims->type == GPUQ_LIST && i < victims->n; i++) {
+		gpuq_buf_adds(text, i ? ", " : "");
+		view_cell(text, victims->items[i]);
+	}
+	if (text->len)
+		line("Leaving", text);
 }
 
 static void clock_line(const char *label, int64_t us, struct gpuq_buf *text)
@@ -193,6 +221,7 @@ static void print_job(const struct gpuq_val *job, int64_t now_us)
 	view_job_nodes(&text, job);
 	line("Nodes", &text);
 	pod_lines(job, &text);
+	promise_lines(job, &text);
 	eviction_lines(job, &text);
 	gpuq_buf_done(&text);
 }

@@ -64,7 +64,8 @@ static int64_t min_runtime(const struct cycle *c, uint32_t queue, bool own)
 
 static bool too_young(struct cycle *c, const struct unit *u, uint32_t queue, bool own)
 {
-	const int64_t until = amount_sum(u->start_us, min_runtime(c, queue, own));
+	const int64_t queues = min_runtime(c, queue, own), its = c->s->jobs[u->job].min_runtime_us;
+	const int64_t until = amount_sum(u->start_us, queues > its ? queues : its);
 
 	if (u->surplus || until <= c->s->config.now_us)
 		return false;

@@ -49,6 +49,7 @@ struct snap_weights {
 	int64_t qos_full; /* > 0 */
 	int64_t max_age_us; /* > 0 */
 	int64_t evict_step_milli; /* of max_age: what every eviction adds to the age */
+	int64_t stretch; /* for every time that a job has waited as long as it may run */
 };
 
 /* What the site decided, and what time it is. snap_config_default() fills it. */
@@ -320,6 +321,7 @@ struct snap_job {
 	int64_t checkpoint_us; /* its last checkpoint; 0 = none known */
 	int64_t restart_cost_us; /* that a start takes before work goes on */
 	bool returns; /* of one that leaves: it will wait again */
+	int64_t min_runtime_us; /* it is not evicted sooner after its start; 0 = as its queue says */
 	bool evict_last; /* leaves after others of equal standing */
 	int64_t evicted_us; /* when it last had to leave for another queue; 0 = never */
 	uint32_t evicted_for; /* handle of that queue */

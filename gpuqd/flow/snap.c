@@ -289,6 +289,7 @@ static void take_job(struct taking *t, const struct job *j)
 	if (sj.state == SNAP_PENDING)
 		sj.start_us = 0;
 	sj.preemptible = !qos || qos->preemptible;
+	sj.min_runtime_us = qos ? qos->min_runtime_us : 0;
 	sj.held = (uint8_t)((j->held_user ? SNAP_HELD_USER : 0) |
 			    (j->held_admin ? SNAP_HELD_ADMIN : 0) |
 			    (j->held_retries ? SNAP_HELD_RETRIES : 0));

@@ -6,6 +6,7 @@ cat >site.yaml <<'END'
 version: 1
 qos:
 - {name: short-grace, grace: 1s}
+- {name: settled, min_runtime: 1h}
 queues:
 - {name: prod, quota: 2}
 - {name: batch, quota: 2}
@@ -58,7 +59,8 @@ test_expect_success 'a job inside its quota waits for victims, who are told to s
 	claimant=$(sh_job "exec sleep 600" --queue prod -g 2) && wait_for 30 job_is "$claimant" reason Victims &&
 	job_is "$claimant" promise.victims "[\"$victim\"]" && job_is "$victim" state COMPLETING &&
 	wait_for 30 test -e "$TMPDIR/saved.$victim.1" && job_is "$old" state RUNNING &&
-	job_is "$claimant" reasons.0.object "$victim"
+	job_is "$claimant" reasons.0.object "$victim" && gpuq status "$claimant" >out && says out "Promised" &&
+	says out "Leaving.*$victim" && gpuq status "$victim" >out && says out "reclaim under G by $claimant of prod"
 '
 
 test_expect_success 'what is free of it already is kept for it' '
@@ -98,6 +100,13 @@ test_expect_success 'a claimant that is cancelled lets its victims and those beh
 	gpuq cancel "$claimant" && job_becomes "$claimant" CANCELLED && job_becomes "$third" COMPLETED &&
 	touch "$TMPDIR/leave" && rm -f "$TMPDIR"/saved.* && job_becomes "$victim" RUNNING && job_is "$victim" attempt 2 &&
 	gpuq cancel "$victim" "$old" && wait_for 60 eval "test \$(free_gpus) = 4"
+'
+
+test_expect_success 'a job whose qos lets it run for a while first is left alone' '
+	id=$(sh_job "exec sleep 600" --queue batch -g 4 --qos settled) && job_becomes "$id" RUNNING &&
+	claimant=$(sh_job "exit 0" --queue prod -g 1) && wait_for 30 job_is "$claimant" reason Resources &&
+	job_is "$id" state RUNNING && gpuq cancel "$id" && job_becomes "$claimant" COMPLETED && job_is "$id" evictions "[]" &&
+	wait_for 60 eval "test \$(free_gpus) = 4"
 '
 
 test_expect_success 'a job that may not be requeued ends as PREEMPTED' '
