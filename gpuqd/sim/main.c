@@ -199,6 +199,50 @@ static void print_estimate(const struct gpuq_val *estimate)
 	}
 }
 
+static void print_reason(const struct gpuq_val *reason)
+{
+	const struct gpuq_val *have = gpuq_get(reason, "have"), *need = gpuq_get(reason, "need");
+
+	printf("  %s %s", gpuq_get_str(reason, "code", ""), gpuq_get_str(reason, "object", ""));
+	if (!have || !need || have->type == GPUQ_NULL || need->type == GPUQ_NULL)
+		return;
+	printf(have->type == GPUQ_REAL ? " %g" : " %.0f",
+	       have->type == GPUQ_REAL ? have->d : (double)have->i);
+	printf(need->type == GPUQ_REAL ? " of %g" : " of %.0f",
+	       need->type == GPUQ_REAL ? need->d : (double)need->i);
+}
+
+/* For whom the job had to leave, shrink or move, and by what right. */
+static void print_left(const struct gpuq_val *out, const char *name)
+{
+	static const struct {
+		const char *rule, *says;
+	} rules[] = {
+		{ "G", "its queue is guaranteed that much" },
+		{ "F", "it is inside the fair share of its queue" },
+		{ "B", "it may displace what others borrowed" },
+		{ "own", "it goes before it in their queue" },
+		{ "consolidation", "so that it fits, nothing being lost but a restart" },
+		{ "gang", "too few pods of its gang are left" },
+	};
+	const struct gpuq_val *list = gpuq_get(out, "evictions");
+
+	for (uint32_t i = 0; list && i < list->n; i++) {
+		const char *rule = gpuq_get_str(list->items[i], "rule", "");
+		const char *by = gpuq_get_str(list->items[i], "by", "");
+		const char *says = gpuq_get_str(list->items[i], "cause", "");
+
+		if (strcmp(gpuq_get_str(list->items[i], "job", ""), name) != 0)
+			continue;
+		for (size_t k = 0; k < sizeof(rules) / sizeof(rules[0]); k++)
+			if (strcmp(rules[k].rule, rule) == 0)
+				says = rules[k].says;
+		printf("            %s%s%s: %s%s%s%s\n", gpuq_get_str(list->items[i], "mode", ""),
+		       by[0] ? " for " : "", by, says, rule[0] ? " (" : "", rule,
+		       rule[0] ? ")" : "");
+	}
+}
+
 static void print_list(const struct gpuq_val *out, const char *key)
 {
 	const struct gpuq_val *list = gpuq_get(out, key), *jobs = gpuq_get(out, "jobs");
@@ -218,9 +262,9 @@ static void print_list(const struct gpuq_val *out, const char *key)
 			printf("]");
 		}
 		for (uint32_t k = 0; reasons && k < reasons->n; k++)
-			printf(" %s %s", gpuq_get_str(reasons->items[k], "code", ""),
-			       gpuq_get_str(reasons->items[k], "object", ""));
+			print_reason(reasons->items[k]);
 		printf("\n");
+		print_left(out, list->items[i]->s);
 		print_estimate(gpuq_get(job, "estimate"));
 	}
 }
