@@ -164,15 +164,38 @@ static void prepare(struct cycle *c, struct claim *k)
 	k->only_quota = j->evicted_us && config->now_us - j->evicted_us < config->cooldown_us;
 }
 
+/* Is it known without looking at who runs that nothing can be moved or taken for it?
+ * Mostly, when the cluster is full and everybody has his share. */
+static bool hopeless(struct cycle *c, const struct claim *k)
+{
+	const struct snap_job *j = &c->s->jobs[k->job];
+	const struct snap_queue *q = &c->s->queues[j->queue];
+
+	if (c->s->config.consolidation && k->flavor != SNAP_NONE &&
+	    k->free_milli >= c->s->requests[j->request].gpus_milli)
+		return false;
+	if (!c->s->config.reclaim)
+		return true;
+	if (q->reclaim != SNAP_RECLAIM_NEVER &&
+	    (claim_within_share(c, k) || q->borrow_preempt_max_priority != INT64_MIN))
+		return false;
+	return q->preempt_within == SNAP_PREEMPT_NEVER ||
+	       c->least_priority[j->queue] >
+		       j->priority - (q->preempt_within == SNAP_PREEMPT_LOWER);
+}
+
 bool claim_job(struct cycle *c, uint32_t job, uint32_t *flavor)
 {
 	const struct snap_request *r = &c->s->requests[c->s->jobs[job].request];
 	const uint32_t n = r->gpus_milli > 0 ? r->n_flavor_ix : 1;
 	struct claim k = { .job = job };
+	bool all_hopeless = true;
 
 	if (!c->s->config.reclaim && !c->s->config.consolidation)
 		return false;
 	for (int way = 0; way < N_WAYS; way++) {
+		if (way == MOVE && all_hopeless)
+			return false;
 		if (way == MOVE && !units_make(c))
 			return false;
 		if (way == EVICT && (!c->s->config.reclaim || !waited_long(c, &k)))
@@ -187,8 +210,8 @@ bool claim_job(struct cycle *c, uint32_t job, uint32_t *flavor)
 			if (c->units)
 				k.number = ++c->units->n_claims;
 			later_enter(c);
-			if (c->units)
-				k.free_milli = units_free_milli(c, k.flavor);
+			k.free_milli = later_free_milli(c, k.flavor);
+			all_hopeless &= hopeless(c, &k);
 			found = try_way(c, &k, (enum way)way);
 			if (found && way != MOVE)
 				settle(c, &k);

@@ -68,10 +68,6 @@ struct units {
 	uint32_t n_inside, room_inside;
 	uint32_t n_depths;
 	struct standing *standings; /* by queue */
-	/* By flavor: thousandths of devices free once all has left that leaves, and after
-	 * how many actions they were counted (plus one; 0 = never). */
-	int64_t *free_milli;
-	uint32_t *free_counted;
 	uint32_t n_claims; /* numbers for justifies */
 	int64_t *left; /* scratch: what is left of a line, by resource; for each line */
 };
@@ -120,7 +116,6 @@ int64_t unit_amount(const struct cycle *c, uint32_t unit, uint32_t res);
 void unit_take(struct cycle *c, uint32_t unit);
 void unit_put_back(struct cycle *c, uint32_t unit);
 
-int64_t units_free_milli(struct cycle *c, uint32_t flavor); /* no unit being gone in thought */
 bool units_index(struct cycle *c); /* line_units and node_units; false without memory */
 
 /* standing.c */
@@ -150,6 +145,8 @@ enum claim_rule claim_legal(struct cycle *c, struct claim *k, uint32_t unit, str
 bool claim_valid(struct cycle *c, struct claim *k);
 /* Is the unit, of the claimant's queue, one that yields to it by priority or age? */
 bool claim_goes_before(const struct cycle *c, const struct claim *k, const struct unit *u);
+/* Would its queue stay inside its fair share with it? */
+bool claim_within_share(const struct cycle *c, const struct claim *k);
 /* Does anything allow this job to claim at all? A cheap no for most. */
 bool claim_possible(const struct cycle *c, const struct claim *k);
 

@@ -110,6 +110,10 @@ struct cycle {
 	struct links *links; /* by snapshot.joints; no devices = table not made yet */
 	int64_t cpu_per_device, mib_per_device; /* of the cluster, per 1024 devices */
 
+	/* By flavor: thousandths of devices free once all has left that leaves, and after how
+	 * many actions they were counted (plus one; 0 = never). */
+	int64_t *free_milli;
+	uint32_t *free_counted;
 	struct later *later; /* promise.c; NULL until something leaves or is promised */
 	uint64_t *promised; /* jobs whose promises hold */
 	bool in_later; /* nodes stand as when all that leaves has left */
@@ -160,6 +164,7 @@ struct cycle {
 	int64_t *fair;
 	int64_t *running; /* jobs, by queue: those that run or leave, or were promised a start */
 	int64_t *parting; /* those of them that leave */
+	int64_t *least_priority; /* by queue, of its own jobs that run and may be evicted */
 	bool *stopped; /* by queue: it or an ancestor is */
 	bool *per_user; /* by queue: some limit on the path counts users */
 	bool lends_limited;
@@ -255,6 +260,8 @@ void promise_serve(struct cycle *c);
 /* Nodes as they will be; and as they are. */
 void later_enter(struct cycle *c);
 void later_leave(struct cycle *c);
+/* Thousandths of a flavor's devices that are free later; while nodes stand so. */
+int64_t later_free_milli(struct cycle *c, uint32_t flavor);
 bool later_differs(const struct cycle *c); /* does anything leave that nobody was promised? */
 /* A pod was told to leave in this cycle. */
 void later_pod_leaves(struct cycle *c, const struct snap_alloc *a);

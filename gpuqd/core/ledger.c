@@ -223,6 +223,10 @@ static void charge_held(struct cycle *c)
 
 		if (j->state == SNAP_PENDING && !promised)
 			continue;
+		/* An elastic one can be made smaller even if it cannot be evicted. */
+		if (j->state == SNAP_RUNNING && j->priority < c->least_priority[j->queue] &&
+		    (j->preemptible || j->n_allocs > s->requests[j->request].n_pods))
+			c->least_priority[j->queue] = j->priority;
 		for (uint32_t a = j->alloc_first; a < j->alloc_first + j->n_allocs; a++) {
 			const struct snap_alloc *al = &s->allocs[a];
 
@@ -359,6 +363,7 @@ void ledger_init(struct cycle *c)
 	c->fair = cycle_alloc(c, cells, sizeof(*c->fair));
 	c->running = cycle_alloc(c, s->n_queues, sizeof(*c->running));
 	c->parting = cycle_alloc(c, s->n_queues, sizeof(*c->parting));
+	c->least_priority = cycle_alloc(c, s->n_queues, sizeof(*c->least_priority));
 	c->stopped = cycle_alloc(c, s->n_queues, sizeof(*c->stopped));
 	c->per_user = cycle_alloc(c, s->n_queues, sizeof(*c->per_user));
 	c->license_free = cycle_alloc(c, s->n_licenses, sizeof(*c->license_free));
@@ -366,6 +371,8 @@ void ledger_init(struct cycle *c)
 	c->kid_next = cycle_alloc(c, s->n_queues, sizeof(*c->kid_next));
 	if (c->failed)
 		return;
+	for (uint32_t q = 0; q < s->n_queues; q++)
+		c->least_priority[q] = INT64_MAX;
 	for (uint32_t l = 0; l < s->n_licenses; l++)
 		c->license_free[l] = s->licenses[l].count - s->licenses[l].used;
 	for (uint32_t q = 0; q <= s->n_queues; q++)

@@ -99,6 +99,26 @@ void later_leave(struct cycle *c)
 	c->in_later = false;
 }
 
+int64_t later_free_milli(struct cycle *c, uint32_t flavor)
+{
+	int64_t sum = 0;
+
+	if (flavor == SNAP_NONE)
+		return 0;
+	if (c->free_counted[flavor] == c->n_actions + 1)
+		return c->free_milli[flavor];
+	for (uint32_t w = 0; w < c->n_words; w++)
+		for (uint64_t word = c->flavors[flavor][w] & c->usable[w]; word;) {
+			const struct snap_node *n = &c->s->nodes[bits_pop(&word, w * 64)];
+
+			for (uint32_t d = n->device_first; d < n->device_first + n->n_devices; d++)
+				if (c->device_free[d] > 0)
+					sum += c->device_free[d];
+		}
+	c->free_counted[flavor] = c->n_actions + 1;
+	return c->free_milli[flavor] = sum;
+}
+
 bool later_differs(const struct cycle *c)
 {
 	return c->later && c->later->n_leaving > 0;
@@ -233,6 +253,8 @@ void promise_init(struct cycle *c)
 {
 	const struct snapshot *s = c->s;
 
+	c->free_milli = cycle_alloc(c, s->n_flavors, sizeof(*c->free_milli));
+	c->free_counted = cycle_alloc(c, s->n_flavors, sizeof(*c->free_counted));
 	c->promised = cycle_alloc(c, bits_words(s->n_jobs), sizeof(*c->promised));
 	for (uint32_t i = 0; !c->failed && i < s->n_allocs; i++)
 		if (s->allocs[i].releasing || s->jobs[s->allocs[i].job].state == SNAP_LEAVING)

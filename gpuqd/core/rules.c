@@ -350,6 +350,11 @@ bool claim_exceeds_share(const struct cycle *c, uint32_t job, uint32_t flavor,
 	return true;
 }
 
+bool claim_within_share(const struct cycle *c, const struct claim *k)
+{
+	return stays_inside(c, k, k->leaf, false);
+}
+
 bool claim_possible(const struct cycle *c, const struct claim *k)
 {
 	const struct snap_queue *q = &c->s->queues[k->leaf];

@@ -235,8 +235,6 @@ bool units_make(struct cycle *c)
 	all->of_alloc = cycle_alloc(c, s->n_allocs, sizeof(*all->of_alloc));
 	all->leaf_first = cycle_alloc(c, s->n_queues, sizeof(*all->leaf_first));
 	all->left = cycle_alloc(c, (size_t)N_LINES * s->n_res, sizeof(*all->left));
-	all->free_milli = cycle_alloc(c, s->n_flavors, sizeof(*all->free_milli));
-	all->free_counted = cycle_alloc(c, s->n_flavors, sizeof(*all->free_counted));
 	all->standings = cycle_alloc(c, s->n_queues, sizeof(*all->standings));
 	if (c->failed)
 		return false;
@@ -331,25 +329,4 @@ bool units_index(struct cycle *c)
 		}
 	}
 	return true;
-}
-
-int64_t units_free_milli(struct cycle *c, uint32_t flavor)
-{
-	struct units *all = c->units;
-	int64_t sum = 0;
-
-	if (flavor == SNAP_NONE)
-		return 0;
-	if (all->free_counted[flavor] == c->n_actions + 1)
-		return all->free_milli[flavor];
-	for (uint32_t w = 0; w < c->n_words; w++)
-		for (uint64_t word = c->flavors[flavor][w] & c->usable[w]; word;) {
-			const struct snap_node *n = &c->s->nodes[bits_pop(&word, w * 64)];
-
-			for (uint32_t d = n->device_first; d < n->device_first + n->n_devices; d++)
-				if (c->device_free[d] > 0)
-					sum += c->device_free[d];
-		}
-	all->free_counted[flavor] = c->n_actions + 1;
-	return all->free_milli[flavor] = sum;
 }
