@@ -454,7 +454,7 @@ void future_lift(struct cycle *c, const struct snap_alloc *a, int sign)
 {
 	const struct snapshot *s = c->s;
 	const struct future *f = c->future;
-	const bool runs = (uintptr_t)a >= (uintptr_t)s->allocs &&
+	const bool runs = s->n_allocs && (uintptr_t)a >= (uintptr_t)s->allocs &&
 			  (uintptr_t)a < (uintptr_t)(s->allocs + s->n_allocs);
 	struct need one;
 

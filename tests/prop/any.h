@@ -45,7 +45,7 @@ struct any_queue {
 struct any_request {
 	struct snap_request request;
 	struct snap_group groups[ANY_GROUPS];
-	struct gpuq_slice slices[2];
+	struct gpuq_slice slices[ANY_GROUPS][2];
 	struct gpuq_require require;
 	struct gpuq_term term;
 	struct gpuq_toleration tolerate;

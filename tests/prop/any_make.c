@@ -176,9 +176,9 @@ static void make_group(struct any_source *from, struct any_request *r, int ix)
 	if (rarely(from, 6)) {
 		const uint32_t size = 1 + (uint32_t)pick(from, 2);
 
-		r->slices[0] = (struct gpuq_slice){ level_names[pick(from, 3)], size * 2 };
-		r->slices[1] = (struct gpuq_slice){ level_names[pick(from, 3)], size };
-		g->slices = r->slices;
+		r->slices[ix][0] = (struct gpuq_slice){ level_names[pick(from, 3)], size * 2 };
+		r->slices[ix][1] = (struct gpuq_slice){ level_names[pick(from, 3)], size };
+		g->slices = r->slices[ix];
 		g->n_slices = 1 + (uint32_t)pick(from, 2);
 		g->pods_min = size * 2 * (1 + g->pods_min / (size * 2));
 		g->pods_max = g->pods_max < g->pods_min ? g->pods_min : g->pods_max;
