@@ -1,5 +1,6 @@
 #include "gpuqd/core/amount.h"
 #include "gpuqd/core/cycle.h"
+#include "gpuqd/core/future.h"
 
 #include "gpuqd/core/sort.h"
 
@@ -206,7 +207,10 @@ static bool blocked(const struct cycle *c, uint32_t job)
 {
 	const struct job_class *cls = &c->classes[c->class_of[job]];
 
-	return cls->blocked && c->s->jobs[job].walltime_us >= cls->from_walltime_us;
+	if (!cls->blocked || c->s->jobs[job].walltime_us < cls->from_walltime_us)
+		return false;
+	/* What starves has its place before its turn comes; others have none there. */
+	return !c->any_starving || !c->future || !future_planned(c->future, job);
 }
 
 /* Step over jobs of which others like them have failed in this cycle. */

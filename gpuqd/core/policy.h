@@ -32,7 +32,7 @@ struct priority_terms {
 	int64_t size; /* weight x its devices / all devices */
 	int64_t qos; /* weight x class / qos_full */
 	int64_t stretch; /* weight x whole times that it waited as long as its walltime (an hour at
-			  * least; none without one), 100 times at most */
+			  * least; none without one), 100 times at most; all of them once it starves */
 	int64_t boost; /* given by the site */
 	int64_t nice; /* taken off by its owner */
 	int64_t total; /* age + fair_share + size + qos + stretch + boost - nice */

@@ -85,6 +85,9 @@ void priority_terms(const struct priority *p, uint32_t job, struct priority_term
 
 	t.age = age(w, waited, j->n_evicted_day);
 	t.stretch = stretch(w, waited, j->walltime_us);
+	/* What starves comes first in its queue, in order of arrival. */
+	if (s->config.starve_us && waited > s->config.starve_us && waited > j->walltime_us)
+		t.stretch = amount_times(w->stretch, PRIORITY_STRETCHES);
 	t.fair_share = part_of(w->fair_share, p->ranks[j->usage], s->n_usages);
 	t.size = part_of(w->size, s->requests[j->request].gpus_milli, p->gpus_milli);
 	t.qos = qos(w, j->priority);

@@ -262,6 +262,23 @@ Test(priority, age)
 	cr_expect_eq(terms_of(&w, &j, 0).age, INT64_C(1) << 59);
 }
 
+Test(priority, stretch)
+{
+	const int64_t hour = 3600 * GPUQ_US_PER_S;
+	struct snap_weights w = { .qos_full = 1, .max_age_us = hour, .stretch = 7 };
+
+	cr_expect_eq(priority_of_wait(&w, 2 * hour - 1, 2 * hour, 0), 0);
+	cr_expect_eq(priority_of_wait(&w, 2 * hour, 2 * hour, 0), 7);
+	cr_expect_eq(priority_of_wait(&w, 5 * hour, 2 * hour, 0), 14, "whole times count");
+	cr_expect_eq(priority_of_wait(&w, hour - 1, 1, 0), 0, "an hour at least");
+	cr_expect_eq(priority_of_wait(&w, hour, 1, 0), 7);
+	cr_expect_eq(priority_of_wait(&w, 1000 * hour, 1, 0), 700, "a hundred times at most");
+	cr_expect_eq(priority_of_wait(&w, 1000 * hour, GPUQ_UNLIMITED, 0), 0);
+	cr_expect_eq(priority_of_wait(&w, -hour, hour, 0), 0);
+	w.age = 1000;
+	cr_expect_eq(priority_of_wait(&w, hour, hour, 0), 1007, "it adds to the age");
+}
+
 Test(priority, evictions_make_older)
 {
 	struct snap_weights w = bare;
