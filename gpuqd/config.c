@@ -37,6 +37,7 @@ static const struct gpuq_field weight_fields[] = {
 	WEIGHT("age", age, "points of a job that waited max_age"),
 	WEIGHT("fairshare", fair_share, "points of the user who has had least"),
 	WEIGHT("size", size, "points of a job that asks for all devices"),
+	WEIGHT("stretch", stretch, "points each time a job has waited its walltime"),
 	WEIGHT("qos", qos, "points of the highest class; absent: classes come first"),
 	{ .key = "max_age",
 	  .kind = GPUQ_K_DURATION,

@@ -126,11 +126,14 @@ bool calendar_shields(const struct cycle *c, uint32_t job, uint32_t claimant)
 	const struct snap_job *j = &c->s->jobs[job];
 
 	for (uint32_t i = 0; i < c->s->n_reservations; i++) {
-		if (!is_amount(slice(c, i)) || over(c, slice(c, i)) ||
-		    slice(c, i)->start_us > c->s->config.now_us || calendar_owns(c, i, claimant))
+		const struct snap_reservation *r = slice(c, i);
+
+		if (over(c, r) || r->start_us > c->s->config.now_us || !calendar_owns(c, i, job) ||
+		    calendar_owns(c, i, claimant))
 			continue;
 		for (uint32_t a = j->alloc_first; a < j->alloc_first + j->n_allocs; a++)
-			if (counts_for(c, i, &c->s->allocs[a]))
+			if (is_amount(r) ? counts_for(c, i, &c->s->allocs[a])
+					 : bits_has(c->future->slices[i], c->s->allocs[a].node))
 				return true;
 	}
 	return false;

@@ -45,6 +45,8 @@ struct standing {
 	uint32_t *items; /* units by entitlement; NULL = never asked */
 	uint32_t n_items;
 	uint8_t fresh; /* lines that are those of what is not gone, a bit for each */
+	bool ordered; /* as the leaves' lines say */
+	bool classed; /* a leaf: its units know how they stand in its lines */
 };
 
 struct units {
@@ -103,6 +105,9 @@ struct claim {
 	bool own, others; /* which victims are looked at */
 	bool growth; /* of a job that runs: by pods beyond its gang */
 	bool outside; /* of others only what stands outside their lines */
+	bool surplus; /* only surplus of one leaf, up to a priority */
+	uint32_t surplus_leaf;
+	int64_t surplus_priority;
 	bool (*fits)(struct cycle *c, void *ctx); /* is there room? NULL = for the gang */
 	void *fits_ctx;
 	bool only_quota; /* its own eviction is so recent that it claims what it is owed only */

@@ -45,24 +45,20 @@ static int64_t device_memory(const struct snapshot *s, uint32_t flavor)
 
 int64_t cost_of_pod(const struct snapshot *s, const struct snap_group *g, uint32_t flavor)
 {
-	const uint32_t parts = snap_group_parts(g);
+	const int64_t memory = g->gpu_memory_bytes ? device_memory(s, flavor) : 0;
 	int64_t part = g->gpus_milli % SNAP_MILLI;
 
 	if (g->mig)
 		return amount_times(cost_of_profile(g->mig), g->gpus_milli / SNAP_MILLI);
-	if (parts == 0)
+	if (g->gpu_memory_bytes == 0 && g->gpu_part_milli == 0)
 		return g->gpus_milli;
 	if (g->gpu_part_milli > part)
 		part = g->gpu_part_milli;
-	if (g->gpu_memory_bytes) {
-		const int64_t memory = device_memory(s, flavor);
-		int32_t milli = SNAP_MILLI; /* larger than a device: it fits nowhere */
-
-		if (g->gpu_memory_bytes <= memory)
-			milli = snap_memory_milli(g->gpu_memory_bytes, memory);
-		part = milli > part ? milli : part;
-	}
-	return amount_times(part, parts);
+	if (part == 0) /* larger than a device: it fits nowhere */
+		part = memory <= 0 || g->gpu_memory_bytes > memory
+			       ? SNAP_MILLI
+			       : snap_memory_milli(g->gpu_memory_bytes, memory);
+	return amount_times(part, snap_group_parts(g));
 }
 
 int64_t cost_of_request(const struct snapshot *s, const struct snap_request *r, uint32_t flavor)

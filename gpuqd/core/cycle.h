@@ -40,7 +40,7 @@ struct need {
 	uint32_t whole; /* devices */
 	uint32_t parts; /* devices of which it takes a part each */
 	int32_t part; /* thousandths of each of those, 1..999; 0 = as part_memory says */
-	int64_t part_memory; /* bytes of each of those; 0 = as part says */
+	int64_t part_memory; /* bytes of each of those; 0 = in proportion to part */
 	uint32_t migs, profile; /* instances of a profile */
 	int64_t cpu, memory, pods;
 };
@@ -96,6 +96,7 @@ struct cycle {
 	uint16_t *withheld; /* free whole devices kept for planned starts, not in whole */
 	uint16_t *tenants; /* pods of ours */
 	int16_t *device_free; /* by snapshot.devices */
+	int64_t *device_memory; /* free bytes, by snapshot.devices; nothing where not known */
 	int32_t *mig_free; /* as snapshot.mig_free */
 	struct bucket *buckets; /* by free whole devices, 0..max_whole; usable nodes */
 	uint32_t max_whole;
@@ -145,6 +146,7 @@ struct cycle {
 	const uint64_t *near; /* that it would rather stand in, inside domain; NULL = none */
 	uint32_t n_tries; /* domains tried for all roles of it together */
 
+	uint32_t idle_future; /* actions + 1 when nothing that runs was seen to end; 0 = never */
 	bool any_starving; /* somebody has waited longer than starve_us */
 	struct future *future; /* future.c; NULL until somebody is blocked */
 	bool withholding; /* planned starts are being left what they count on */
@@ -262,6 +264,11 @@ void promise_places(struct cycle *c, uint32_t job);
 /* device.c: parts of devices. Thousandths that a part costs on that node; above 1000: it
  * fits on none of its devices. */
 int32_t device_part(const struct cycle *c, uint32_t node, const struct need *n);
+/* Memory that goes with so many thousandths of a device (a number over all nodes): what was
+ * asked for, or in proportion when that is 0. */
+int64_t device_bytes(const struct cycle *c, uint32_t device, int32_t milli, int64_t asked);
+/* Give that back (1) or take it (-1). The caller keeps the node's counts right. */
+void device_shift(struct cycle *c, uint32_t device, int32_t milli, int64_t asked, int sign);
 /* As nodes_room, by devices alone. */
 uint32_t device_room(const struct cycle *c, uint32_t node, const struct need *n, uint32_t max);
 /* The device that the next part goes to: the fullest with room that is not among those the

@@ -349,23 +349,38 @@ static bool before(const struct cycle *c, const struct grower *x, const struct g
 	return d ? d < 0 : x->key.index < y->key.index;
 }
 
+/* With one more set of pods, does its leaf stay inside its share? Who does may claim what he
+ * does not get, so he is asked before who does not. */
+static bool stays_due(const struct cycle *c, const struct grower *g)
+{
+	return !stance_of(c, c->s->jobs[g->job].queue, g).over;
+}
+
 /* The first of each queue, and of those the one whose queue is first: what another of the
  * queue would ask for does not count. */
-static struct grower *next(const struct cycle *c, struct growth *all)
+static struct grower *next_of(const struct cycle *c, struct growth *all, bool due)
 {
 	struct grower *best = NULL;
 
 	memset(all->heads, 0, c->s->n_queues * sizeof(*all->heads));
 	for (uint32_t i = 0; i < all->n; i++) {
-		struct grower **head = &all->heads[c->s->jobs[all->growers[i].job].queue];
+		struct grower *g = &all->growers[i];
+		struct grower **head = &all->heads[c->s->jobs[g->job].queue];
 
-		if (!all->growers[i].done && (!*head || before(c, &all->growers[i], *head)))
-			*head = &all->growers[i];
+		if (!g->done && (!*head || before(c, g, *head)) && (!due || stays_due(c, g)))
+			*head = g;
 	}
 	for (uint32_t q = 0; q < c->s->n_queues; q++)
 		if (all->heads[q] && (!best || cmp_queues(c, all->heads[q], best) < 0))
 			best = all->heads[q];
 	return best;
+}
+
+static struct grower *next(const struct cycle *c, struct growth *all)
+{
+	struct grower *g = next_of(c, all, true);
+
+	return g ? g : next_of(c, all, false);
 }
 
 /* ---- gangs that lost pods ---- */

@@ -105,12 +105,14 @@ static int copy_snapshot(struct lived *l)
 		copy(l, from->promises, from->n_promises, from->n_promises, sizeof(*s->promises));
 	s->nodes = copy(l, from->nodes, from->n_nodes, from->n_nodes, sizeof(*s->nodes));
 	s->devices = copy(l, from->devices, from->n_devices, from->n_devices, sizeof(*s->devices));
+	s->mig_free = copy(l, from->mig_free, from->n_nodes * from->n_profiles,
+			   from->n_nodes * from->n_profiles, sizeof(*s->mig_free));
 	s->licenses =
 		copy(l, from->licenses, from->n_licenses, from->n_licenses, sizeof(*s->licenses));
 	l->lives = copy(l, NULL, 0, l->room_jobs, sizeof(*l->lives));
 	l->now_of = copy(l, NULL, 0, from->n_jobs, sizeof(*l->now_of));
-	if (!s->jobs || !s->allocs || !s->promises || !s->nodes || !s->devices || !s->licenses ||
-	    !l->lives || !l->now_of)
+	if (!s->jobs || !s->allocs || !s->promises || !s->nodes || !s->devices || !s->mig_free ||
+	    !s->licenses || !l->lives || !l->now_of)
 		return no_memory(l);
 	for (uint32_t i = 0; i < s->n_jobs; i++) {
 		struct snap_job *j = &s->jobs[i];

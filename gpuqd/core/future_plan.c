@@ -306,12 +306,36 @@ static bool exhausted(const struct cycle *c)
 	       c->future->n_tries >= max_tries(c);
 }
 
+/* Nothing ever ends, and nothing is planned: no need to look ahead. */
+static bool nothing_ends(struct cycle *c)
+{
+	const struct snapshot *s = c->s;
+
+	if (c->future || s->n_reservations > 0 || s->n_promises > 0)
+		return false;
+	if (c->idle_future == c->n_actions + 1)
+		return true;
+	for (uint32_t i = 0; i < s->n_allocs; i++) {
+		const struct snap_job *j = &s->jobs[s->allocs[i].job];
+
+		if (j->walltime_us != GPUQ_UNLIMITED || j->yield_us || s->allocs[i].releasing ||
+		    j->state == SNAP_LEAVING)
+			return false;
+	}
+	for (uint32_t i = 0; i < c->n_actions; i++)
+		if (c->actions[i].kind != PLAN_PLACE ||
+		    s->jobs[c->actions[i].job].walltime_us != GPUQ_UNLIMITED)
+			return false;
+	c->idle_future = c->n_actions + 1;
+	return true;
+}
+
 bool future_reserve(struct cycle *c, uint32_t job, uint32_t flavor)
 {
 	const struct snap_config *config = &c->s->config;
 	const uint32_t kind = flavor == SNAP_NONE ? c->s->n_flavors : flavor;
 
-	if (config->backfill_depth == 0 || !future_look_ahead(c))
+	if (config->backfill_depth == 0 || nothing_ends(c) || !future_look_ahead(c))
 		return false;
 	if (future_planned(c->future, job))
 		return true;

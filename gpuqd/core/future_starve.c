@@ -1,3 +1,4 @@
+#include "gpuqd/core/amount.h"
 #include "gpuqd/core/future.h"
 
 #include "gpuqd/core/sort.h"
@@ -63,12 +64,16 @@ static void offer(struct line *l, uint32_t job)
 	}
 }
 
+/* For so long, and for longer than it may run: on a busy cluster many jobs of days wait a
+ * day, and planned starts for all of them would leave no gap for the short ones. */
 static bool is_starving(const struct cycle *c, uint32_t job)
 {
 	const struct snap_job *j = &c->s->jobs[job];
+	const int64_t waited = amount_less(c->s->config.now_us, waits_since(j));
 
 	return j->state == SNAP_PENDING && c->class_of[job] != SNAP_NONE && j->n_promises == 0 &&
-	       c->s->config.now_us - waits_since(j) > c->s->config.starve_us;
+	       waited > c->s->config.starve_us &&
+	       (j->walltime_us == GPUQ_UNLIMITED || waited > j->walltime_us);
 }
 
 static void plan_one(struct cycle *c, uint32_t job)

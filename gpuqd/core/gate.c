@@ -49,6 +49,17 @@ static void tell_times(struct cycle *c, uint32_t job)
 		tell(c, job, GPUQ_R_DEADLINE, PLAN_TIME, j->deadline_us, end, "");
 }
 
+/* Is it plain that nothing applies? So it is with nearly all jobs. */
+static bool plainly_open(const struct cycle *c, uint32_t job)
+{
+	const struct snap_job *j = &c->s->jobs[job];
+	const struct request_verdict *verdict = &c->verdicts[j->request];
+
+	return !j->held && j->gate == GPUQ_R_NONE && j->begin_us <= c->s->config.now_us &&
+	       j->deadline_us == 0 && j->throttle == 0 && !c->stopped[j->queue] &&
+	       c->s->queues[j->queue].n_children == 0 && verdict->known && !verdict->never;
+}
+
 bool gate_closed(struct cycle *c, uint32_t job)
 {
 	static const struct {
@@ -63,6 +74,8 @@ bool gate_closed(struct cycle *c, uint32_t job)
 	const uint32_t before = c->n_whys;
 	struct plan_reason why = { .job = job, .object = "" };
 
+	if (plainly_open(c, job))
+		return false;
 	for (size_t i = 0; i < sizeof(holds) / sizeof(holds[0]); i++)
 		if (j->held & holds[i].flag)
 			tell(c, job, holds[i].code, PLAN_COUNT, 0, 0, "");

@@ -14,7 +14,7 @@
 #define MOVED_MAX 4 /* jobs */
 #define NODES_MAX 8 /* candidates to be cleared */
 #define PACKS_MAX 200
-/* The wait that a move is taken to save: moving is worth what is lost up to then. */
+/* A move saves no more waiting than this, and none beyond the mover's own end. */
 #define WAIT_SAVED_US (3600 * GPUQ_US_PER_S)
 
 /* Places of one job that are kept while those of others are looked for. */
@@ -98,13 +98,29 @@ static void recall_places(struct cycle *c, const struct kept *kept)
 
 /* ---- who may be moved ---- */
 
+/* The wait that moving a job saves: without a walltime nobody knows when it would have made
+ * room by itself. */
+static int64_t wait_saved(const struct cycle *c, const struct snap_job *j)
+{
+	const int64_t left =
+		amount_less(amount_sum(j->start_us, j->walltime_us), c->s->config.now_us);
+
+	if (j->walltime_us == GPUQ_UNLIMITED)
+		return GPUQ_UNLIMITED;
+	if (left <= 0)
+		return 0;
+	return left < WAIT_SAVED_US ? left : WAIT_SAVED_US;
+}
+
+/* Worth it is what does less work again (device-milliseconds) than the job that waits
+ * could do meanwhile. */
 static bool movable(struct cycle *c, const struct moving *m, uint32_t unit)
 {
 	const struct unit *u = &c->units->units[unit];
 	const struct snap_job *j = &c->s->jobs[u->job];
-	const int64_t worth =
-		amount_times(WAIT_SAVED_US / 1000,
-			     m->k->flavor == SNAP_NONE ? SNAP_MILLI : m->k->need[m->k->flavor]);
+	const int64_t devices_milli =
+		m->k->flavor == SNAP_NONE ? SNAP_MILLI : m->k->need[m->k->flavor];
+	const int64_t saved = wait_saved(c, j);
 
 	if (u->gone || u->fixed || u->surplus || u->surplus_left > 0 ||
 	    c->s->requests[j->request].exclusive)
@@ -113,7 +129,9 @@ static bool movable(struct cycle *c, const struct moving *m, uint32_t unit)
 		return false;
 	if (j->start_us > 0 && claim_too_young(c, unit))
 		return false;
-	return amount_sum(m->lost, u->lost) <= worth / 1000 * 1000;
+	return saved == GPUQ_UNLIMITED ||
+	       amount_sum(m->lost, u->lost) <=
+		       amount_times(saved / 1000, devices_milli) / SNAP_MILLI;
 }
 
 static void take_mover(struct cycle *c, struct moving *m, uint32_t unit)

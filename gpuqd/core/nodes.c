@@ -113,6 +113,7 @@ void nodes_init(struct cycle *c)
 	c->rank_count =
 		cycle_alloc(c, GPUQ_PODS_MAX + SNAP_DEVICES_MAX + 2, sizeof(*c->rank_count));
 	c->device_free = cycle_alloc(c, s->n_devices, sizeof(*c->device_free));
+	c->device_memory = cycle_alloc(c, s->n_devices, sizeof(*c->device_memory));
 	c->mig_free = cycle_alloc(c, (size_t)n * s->n_profiles, sizeof(*c->mig_free));
 	c->usable = new_set(c);
 	c->ready = new_set(c);
@@ -127,8 +128,10 @@ void nodes_init(struct cycle *c)
 		c->flavors[f] = new_set(c);
 	if (c->failed)
 		return;
-	for (uint32_t d = 0; d < s->n_devices; d++)
+	for (uint32_t d = 0; d < s->n_devices; d++) {
 		c->device_free[d] = s->devices[d].free_milli;
+		c->device_memory[d] = s->devices[d].free_memory_bytes;
+	}
 	for (size_t m = 0; m < (size_t)n * s->n_profiles; m++)
 		c->mig_free[m] = s->mig_free[m];
 	for (uint32_t i = 0; i < n; i++) {
@@ -267,12 +270,14 @@ uint32_t nodes_room(const struct cycle *c, uint32_t node, const struct need *one
 static uint32_t parts_empty(const struct cycle *c, uint32_t node, const struct need *one,
 			    uint32_t max)
 {
-	const uint32_t n_devices = c->s->nodes[node].n_devices;
+	const struct snap_node *n = &c->s->nodes[node];
 	const int32_t part = device_part(c, node, one);
+	int64_t each;
 
-	if (part > SNAP_MILLI || n_devices < one->parts)
+	if (part > SNAP_MILLI || n->n_devices < one->parts)
 		return 0;
-	return times((int64_t)n_devices * (SNAP_MILLI / part), one->parts, max);
+	each = times(n->device_memory_bytes, one->part_memory, SNAP_MILLI / (uint32_t)part);
+	return times((int64_t)n->n_devices * each, one->parts, max);
 }
 
 uint32_t nodes_room_empty(const struct cycle *c, uint32_t node, const struct need *one,
@@ -294,16 +299,15 @@ uint32_t nodes_room_empty(const struct cycle *c, uint32_t node, const struct nee
 }
 
 /* Note that the place at hand has device d of its node, and take milli from it. */
-static void take_device(struct cycle *c, struct place *p, uint32_t d, int32_t milli)
+static void take_device(struct cycle *c, struct place *p, uint32_t d, int32_t milli, int64_t asked)
 {
 	uint32_t *at = CYCLE_PUSH(c, place_devices, 1);
-	int16_t *free_milli = &c->device_free[c->s->nodes[p->node].device_first + d];
 
 	if (!at)
 		return;
 	*at = d;
 	p->n_devices++;
-	*free_milli = (int16_t)(*free_milli - milli);
+	device_shift(c, c->s->nodes[p->node].device_first + d, milli, asked, -1);
 }
 
 /* The devices of a node that go to a pod of so many: the lowest, unless it is known how
@@ -355,7 +359,7 @@ static void take_parts(struct cycle *c, struct place *p, const struct need *one)
 			d = device_pick(c, p->node, one,
 					i ? c->place_devices + p->device_first : NULL, i);
 		if (d != SNAP_NONE)
-			take_device(c, p, d, part);
+			take_device(c, p, d, part, one->part_memory);
 	}
 	if (p->n_devices > 1)
 		sort_devices(c->place_devices + p->device_first, p->n_devices);
@@ -387,7 +391,7 @@ void nodes_take(struct cycle *c, uint32_t node, const struct need *one, uint32_t
 	for (uint32_t d = 0; !c->planning && d < n->n_devices && p->n_devices < one->whole; d++)
 		if (c->device_free[n->device_first + d] == SNAP_MILLI &&
 		    (best == UINT64_MAX || best >> d & 1))
-			take_device(c, p, d, SNAP_MILLI);
+			take_device(c, p, d, SNAP_MILLI, 0);
 	if (c->cpu[node] != GPUQ_UNLIMITED)
 		c->cpu[node] -= one->cpu;
 	if (c->memory[node] != GPUQ_UNLIMITED)
@@ -414,12 +418,9 @@ void nodes_undo(struct cycle *c, const struct need *one)
 	if (one->migs)
 		c->mig_free[(size_t)p->node * c->s->n_profiles + one->profile] +=
 			(int32_t)one->migs;
-	while (c->n_place_devices > p->device_first) {
-		int16_t *free_milli =
-			&c->device_free[first + c->place_devices[--c->n_place_devices]];
-
-		*free_milli = (int16_t)(*free_milli + p->milli);
-	}
+	while (c->n_place_devices > p->device_first)
+		device_shift(c, first + c->place_devices[--c->n_place_devices], p->milli,
+			     one->part_memory, 1);
 	if (c->cpu[p->node] != GPUQ_UNLIMITED)
 		c->cpu[p->node] += one->cpu;
 	if (c->memory[p->node] != GPUQ_UNLIMITED)
@@ -483,7 +484,7 @@ void nodes_shift(struct cycle *c, const struct snap_alloc *a, int sign)
 		const uint32_t d = n->device_first + a->devices[k];
 
 		if (a->devices[k] < n->n_devices && c->s->devices[d].healthy)
-			c->device_free[d] = (int16_t)(c->device_free[d] + sign * a->milli);
+			device_shift(c, d, a->milli, g->mig ? 0 : g->gpu_memory_bytes, sign);
 	}
 	if (g->mig)
 		c->mig_free[(size_t)a->node * c->s->n_profiles + g->profile] +=

@@ -13,7 +13,7 @@
 
 /* What a job's place in the line of its queue is made of: points, or POLICY_DEFAULT. */
 struct policy_weights {
-	int64_t age, fair_share, size;
+	int64_t age, fair_share, size, stretch;
 	int64_t qos; /* of the highest class of the site; by default every class stands above
 		      * all below it, whatever else they have */
 	int64_t max_age_us; /* a job that waited as long has all points of its age; > 0 */
@@ -31,9 +31,11 @@ struct priority_terms {
 	int64_t fair_share; /* weight x rank of its user in the fair tree / users */
 	int64_t size; /* weight x its devices / all devices */
 	int64_t qos; /* weight x class / qos_full */
+	int64_t stretch; /* weight x whole times that it waited as long as its walltime (an hour at
+			  * least; none without one), 100 times at most */
 	int64_t boost; /* given by the site */
 	int64_t nice; /* taken off by its owner */
-	int64_t total; /* age + fair_share + size + qos + boost - nice */
+	int64_t total; /* age + fair_share + size + qos + stretch + boost - nice */
 };
 
 static inline struct policy_weights policy_weights_default(void)
@@ -42,6 +44,7 @@ static inline struct policy_weights policy_weights_default(void)
 		.age = POLICY_DEFAULT,
 		.fair_share = POLICY_DEFAULT,
 		.size = POLICY_DEFAULT,
+		.stretch = POLICY_DEFAULT,
 		.qos = POLICY_DEFAULT,
 		.max_age_us = INT64_C(24) * 3600 * 1000000,
 	};

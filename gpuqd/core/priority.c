@@ -5,6 +5,7 @@
 #include "gpuqd/core/fixed.h"
 
 #define EXEMPT_RUNTIMES 4
+#define STRETCH_LEAST_US (3600 * GPUQ_US_PER_S)
 
 struct priority *priority_new(const struct snapshot *s, struct gpuq_arena *mem)
 {
@@ -29,19 +30,37 @@ static int64_t part_of(int64_t weight, int64_t part, int64_t whole)
 		       : (int64_t)fixed_part((uint64_t)weight, (uint64_t)part, (uint64_t)whole);
 }
 
-static int64_t age(const struct snapshot *s, const struct snap_job *j)
+static int64_t age(const struct snap_weights *w, int64_t waited_us, uint32_t n_evicted)
 {
-	const struct snap_weights *w = &s->config.weights;
-	const int64_t waited = amount_less(s->config.now_us, j->eligible_us);
 	int64_t step;
 
-	if (j->n_evicted_day == 0)
-		return part_of(w->age, waited, w->max_age_us);
+	if (n_evicted == 0)
+		return part_of(w->age, waited_us, w->max_age_us);
 	/* That it was sent away counts as time that it waited. */
 	step = amount_times(w->max_age_us / 1000, w->evict_step_milli);
 	return part_of(w->age,
-		       amount_sum(waited > 0 ? waited : 0, amount_times(step, j->n_evicted_day)),
+		       amount_sum(waited_us > 0 ? waited_us : 0, amount_times(step, n_evicted)),
 		       w->max_age_us);
+}
+
+/* Who asks for little time is to wait little: by this, the slowdowns of short and long
+ * jobs stay alike. In whole steps, so that jobs that came one after the other are not
+ * reordered all the time. Source: the expansion factor of batch systems; see also
+ * D. Feitelson, "Metrics for parallel job scheduling and their convergence", 2001. */
+static int64_t stretch(const struct snap_weights *w, int64_t waited_us, int64_t walltime_us)
+{
+	const int64_t by = walltime_us > STRETCH_LEAST_US ? walltime_us : STRETCH_LEAST_US;
+	const int64_t times = waited_us > 0 ? waited_us / by : 0;
+
+	if (walltime_us == GPUQ_UNLIMITED)
+		return 0;
+	return amount_times(w->stretch, times < PRIORITY_STRETCHES ? times : PRIORITY_STRETCHES);
+}
+
+int64_t priority_of_wait(const struct snap_weights *w, int64_t waited_us, int64_t walltime_us,
+			 uint32_t n_evicted)
+{
+	return amount_sum(age(w, waited_us, n_evicted), stretch(w, waited_us, walltime_us));
 }
 
 /* weight x class / full, in either direction. Stops at a quarter of the largest number,
@@ -61,13 +80,16 @@ void priority_terms(const struct priority *p, uint32_t job, struct priority_term
 	const struct snapshot *s = p->s;
 	const struct snap_job *j = &s->jobs[job];
 	const struct snap_weights *w = &s->config.weights;
+	const int64_t waited = amount_less(s->config.now_us, j->eligible_us);
 	struct priority_terms t = { .boost = j->boost, .nice = j->nice };
 
-	t.age = age(s, j);
+	t.age = age(w, waited, j->n_evicted_day);
+	t.stretch = stretch(w, waited, j->walltime_us);
 	t.fair_share = part_of(w->fair_share, p->ranks[j->usage], s->n_usages);
 	t.size = part_of(w->size, s->requests[j->request].gpus_milli, p->gpus_milli);
 	t.qos = qos(w, j->priority);
 	t.total = amount_sum(amount_sum(t.age, t.fair_share), amount_sum(t.size, t.qos));
+	t.total = amount_sum(t.total, t.stretch);
 	if (__builtin_add_overflow(t.total, t.boost, &t.total))
 		t.total = t.boost > 0 ? INT64_MAX : INT64_MIN;
 	if (__builtin_sub_overflow(t.total, t.nice, &t.total))

@@ -15,6 +15,8 @@
 #include "gpuqd/core/snapshot.h"
 #include "libgpuq/arena.h"
 
+#define PRIORITY_STRETCHES 100
+
 struct priority {
 	const struct snapshot *s;
 	const uint32_t *ranks; /* by snapshot.usages: fairtree.h */
@@ -25,6 +27,11 @@ struct priority {
 struct priority *priority_new(const struct snapshot *s, struct gpuq_arena *mem);
 
 void priority_terms(const struct priority *p, uint32_t job, struct priority_terms *out);
+
+/* The two terms that grow while a job waits, age and stretch, for one that has waited so
+ * long and was evicted so often in the last day. */
+int64_t priority_of_wait(const struct snap_weights *w, int64_t waited_us, int64_t walltime_us,
+			 uint32_t n_evicted);
 
 /* The total as a number that sorts: larger is sooner. */
 uint64_t priority_key(const struct priority *p, uint32_t job);

@@ -13,10 +13,12 @@
 struct later {
 	uint64_t *nodes; /* where there is a difference */
 	int16_t *device; /* by device: later minus now */
+	int64_t *device_memory; /* the same of its bytes */
 	int64_t *cpu, *memory; /* by node */
 	int32_t *pods, *tenants;
 	int32_t *mig; /* as cycle.mig_free */
 	uint64_t *opened; /* closed now by an exclusive tenant that leaves */
+	uint64_t *owned; /* promised to an exclusive tenant: closed now and then */
 	uint32_t n_leaving; /* pods */
 };
 
@@ -32,7 +34,9 @@ static struct later *later_of(struct cycle *c)
 		return NULL;
 	l->nodes = cycle_alloc(c, c->n_words, sizeof(*l->nodes));
 	l->opened = cycle_alloc(c, c->n_words, sizeof(*l->opened));
+	l->owned = cycle_alloc(c, c->n_words, sizeof(*l->owned));
 	l->device = cycle_alloc(c, c->s->n_devices, sizeof(*l->device));
+	l->device_memory = cycle_alloc(c, c->s->n_devices, sizeof(*l->device_memory));
 	l->cpu = cycle_alloc(c, n, sizeof(*l->cpu));
 	l->memory = cycle_alloc(c, n, sizeof(*l->memory));
 	l->pods = cycle_alloc(c, n, sizeof(*l->pods));
@@ -50,8 +54,10 @@ static void shift_node(struct cycle *c, uint32_t node, int sign)
 	const struct snap_node *n = &c->s->nodes[node];
 
 	nodes_change(c, node);
-	for (uint32_t d = n->device_first; d < n->device_first + n->n_devices; d++)
+	for (uint32_t d = n->device_first; d < n->device_first + n->n_devices; d++) {
 		c->device_free[d] = (int16_t)(c->device_free[d] + sign * l->device[d]);
+		c->device_memory[d] += sign * l->device_memory[d];
+	}
 	for (uint32_t m = node * c->s->n_profiles; m < (node + 1) * c->s->n_profiles; m++)
 		c->mig_free[m] += sign * l->mig[m];
 	if (c->cpu[node] != GPUQ_UNLIMITED)
@@ -65,7 +71,7 @@ static void shift_node(struct cycle *c, uint32_t node, int sign)
 		bits_add(c->vacant, node);
 	else
 		bits_del(c->vacant, node);
-	if (bits_has(l->opened, node) && bits_has(c->ready, node)) {
+	if (bits_has(l->opened, node) && !bits_has(l->owned, node) && bits_has(c->ready, node)) {
 		if (sign > 0)
 			bits_add(c->usable, node);
 		else
@@ -111,8 +117,10 @@ void later_pod_leaves(struct cycle *c, const struct snap_alloc *a)
 	for (uint32_t k = 0; k < a->n_devices; k++) {
 		const uint32_t d = n->device_first + a->devices[k];
 
-		if (a->devices[k] < n->n_devices && c->s->devices[d].healthy)
-			l->device[d] = (int16_t)(l->device[d] + a->milli);
+		if (a->devices[k] >= n->n_devices || !c->s->devices[d].healthy)
+			continue;
+		l->device[d] = (int16_t)(l->device[d] + a->milli);
+		l->device_memory[d] += device_bytes(c, d, a->milli, g->gpu_memory_bytes);
 	}
 	if (g->mig)
 		l->mig[a->node * c->s->n_profiles + g->profile] +=
@@ -155,6 +163,8 @@ static void promise_pod(struct cycle *c, uint32_t node, const struct snap_group 
 
 		c->device_free[d] = (int16_t)(c->device_free[d] - taken);
 		l->device[d] = (int16_t)(l->device[d] - (milli - taken));
+		owe(&c->device_memory[d], &l->device_memory[d],
+		    device_bytes(c, d, milli, g->gpu_memory_bytes));
 	}
 	if (g->mig) {
 		const size_t m = (size_t)node * c->s->n_profiles + g->profile;
@@ -171,8 +181,10 @@ static void promise_pod(struct cycle *c, uint32_t node, const struct snap_group 
 	l->pods[node] = (int32_t)pods;
 	c->tenants[node]++;
 	bits_del(c->vacant, node);
-	if (exclusive)
+	if (exclusive) {
 		bits_del(c->usable, node);
+		bits_add(l->owned, node);
+	}
 	nodes_changed(c, node);
 }
 

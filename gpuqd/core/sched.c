@@ -31,10 +31,11 @@ static void classify(struct cycle *c)
 {
 	const struct snapshot *s = c->s;
 	struct intern seen = INTERN_INIT(c->mem);
-	struct {
+	struct class_key {
 		uint32_t queue, request, user, alone;
 		uint32_t preemptible;
-	} key;
+	} key, *last = cycle_scratch(c, s->n_queues, sizeof(*last)); /* by queue */
+	uint32_t *last_class = cycle_scratch(c, s->n_queues, sizeof(*last_class));
 
 	c->class_of = cycle_alloc(c, s->n_jobs, sizeof(*c->class_of));
 	c->classes = cycle_alloc(c, s->n_jobs, sizeof(*c->classes));
@@ -55,9 +56,16 @@ static void classify(struct cycle *c)
 		key.user = c->per_user[j->queue] ? j->user : SNAP_NONE;
 		key.alone = j->n_exclude ? i : SNAP_NONE;
 		key.preemptible = j->preemptible;
+		/* Most are like the one of their queue before them. */
+		if (last_class[j->queue] && memcmp(&last[j->queue], &key, sizeof(key)) == 0) {
+			c->class_of[i] = last_class[j->queue] - 1;
+			continue;
+		}
 		c->class_of[i] = intern(&seen, &key, sizeof(key), NULL);
 		if (c->class_of[i] == INTERN_FAILED)
 			c->failed = true;
+		last[j->queue] = key;
+		last_class[j->queue] = c->class_of[i] + 1;
 	}
 	c->n_classes = seen.n;
 	intern_done(&seen);

@@ -17,6 +17,7 @@ void snap_weights_default(struct snap_weights *w)
 		.qos_full = 1,
 		.max_age_us = 24 * 3600 * GPUQ_US_PER_S,
 		.evict_step_milli = 125,
+		.stretch = 1000,
 	};
 }
 

@@ -49,6 +49,7 @@ struct snap_weights {
 	int64_t qos_full; /* > 0 */
 	int64_t max_age_us; /* > 0 */
 	int64_t evict_step_milli; /* of max_age: what every eviction adds to the age */
+	int64_t stretch; /* for every time that a job has waited as long as it may run */
 };
 
 /* What the site decided, and what time it is. snap_config_default() fills it. */
@@ -60,7 +61,8 @@ struct snap_config {
 	uint64_t max_steps; /* work one cycle may do, in node visits; 0 = no bound */
 	uint32_t backfill_depth; /* blocked jobs that get a reservation; UINT32_MAX = all */
 	uint32_t max_job_test; /* blocked jobs that are looked at for one */
-	int64_t starve_us; /* who waits longer gets one before all others */
+	int64_t starve_us; /* who waits longer, and longer than it may run, gets one before all
+			    * others */
 	int reclaim_to; /* enum snap_reclaim_to */
 	bool reclaim, consolidation; /* evict for claims; move for claims */
 	int min_runtime_method; /* enum snap_runtime_method */

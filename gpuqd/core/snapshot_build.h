@@ -41,10 +41,11 @@ int seal_permute(struct seal *w, void *table, uint32_t n, size_t size, const uin
 /* Of a queue and a user, by handle: the entry of their usage. SNAP_NONE: no memory. */
 uint32_t snapshot_usage(struct snapshot *s, uint32_t queue, uint32_t user);
 
-/* snapshot_devices.c: a step; then what an alloc takes of its devices, and what a node's
- * MIG instances count as capacity. */
+/* snapshot_devices.c: a step; then all instances as free; the memory that an alloc takes of its devices, where its
+ * job asked for some, and what a node's MIG instances count as capacity. */
 int seal_devices(struct seal *w);
-void seal_take_share(struct snapshot *s, const struct snap_node *n, struct snap_alloc *a);
+void seal_instances(struct snapshot *s);
+void seal_share(const struct snapshot *s, struct snap_alloc *a);
 int64_t seal_mig_capacity(const struct snapshot *s, uint32_t node);
 
 /* Steps of snapshot_jobs.c and snapshot_usage.c, in this order. */

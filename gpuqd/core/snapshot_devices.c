@@ -33,31 +33,31 @@ int seal_devices(struct seal *w)
 			const size_t at = (size_t)i * s->n_profiles + n->mig[m].profile_ix;
 
 			s->mig_total[at] += (int32_t)n->mig[m].count;
-			s->mig_free[at] += (int32_t)n->mig[m].count - (int32_t)n->mig[m].foreign;
 		}
 	}
 	return 0;
 }
 
-void seal_take_share(struct snapshot *s, const struct snap_node *n, struct snap_alloc *a)
+void seal_instances(struct snapshot *s)
 {
-	/* What it was given of the device's memory may be more than its thousandths say:
-	 * the larger of both is gone. */
-	for (uint32_t k = 0; k < a->n_devices; k++) {
-		const struct snap_device *dev;
+	for (uint32_t i = 0; i < s->n_nodes; i++) {
+		const struct snap_node *n = &s->nodes[i];
+		const size_t first = (size_t)i * s->n_profiles;
 
-		if (a->devices[k] >= n->n_devices || a->device_memory_bytes <= 0)
-			continue;
-		dev = &s->devices[n->device_first + a->devices[k]];
-		if (dev->memory_bytes > 0) {
-			const int32_t milli = a->device_memory_bytes >= dev->memory_bytes
-						      ? SNAP_MILLI
-						      : snap_memory_milli(a->device_memory_bytes,
-									  dev->memory_bytes);
-
-			a->milli = milli > a->milli ? milli : a->milli;
-		}
+		for (uint32_t p = 0; p < s->n_profiles; p++)
+			s->mig_free[first + p] = s->mig_total[first + p];
+		for (uint32_t m = 0; m < n->n_mig; m++)
+			s->mig_free[first + n->mig[m].profile_ix] -= (int32_t)n->mig[m].foreign;
 	}
+}
+
+void seal_share(const struct snapshot *s, struct snap_alloc *a)
+{
+	const struct snap_request *r = &s->requests[s->jobs[a->job].request];
+	const struct snap_group *g = &r->groups[a->group < r->n_groups ? a->group : 0];
+
+	if (a->device_memory_bytes <= 0)
+		a->device_memory_bytes = snap_group_parts(g) ? g->gpu_memory_bytes : 0;
 }
 
 int64_t seal_mig_capacity(const struct snapshot *s, uint32_t node)

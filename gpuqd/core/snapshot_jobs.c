@@ -134,6 +134,15 @@ static void take_some(struct snapshot *s, const struct snap_node *n, int64_t cou
 	}
 }
 
+/* What it was given of the device's memory, or its share of it. */
+static int64_t bytes_of(const struct snap_device *dev, const struct snap_alloc *a)
+{
+	if (a->device_memory_bytes > 0)
+		return a->device_memory_bytes;
+	return dev->memory_bytes / SNAP_MILLI * a->milli +
+	       dev->memory_bytes % SNAP_MILLI * a->milli / SNAP_MILLI;
+}
+
 static void take_named(struct snapshot *s, const struct snap_node *n, const struct snap_alloc *a)
 {
 	for (uint32_t k = 0; k < a->n_devices; k++) {
@@ -146,10 +155,7 @@ static void take_named(struct snapshot *s, const struct snap_node *n, const stru
 		if (dev->healthy)
 			dev->free_milli = (int16_t)(dev->free_milli - a->milli);
 		dev->shares++;
-		dev->free_memory_bytes -=
-			a->device_memory_bytes
-				? a->device_memory_bytes
-				: amount_times(dev->memory_bytes / SNAP_MILLI, a->milli);
+		dev->free_memory_bytes = amount_less(dev->free_memory_bytes, bytes_of(dev, a));
 	}
 }
 
@@ -183,8 +189,9 @@ void snapshot_derive_free(struct snapshot *s)
 			dev->shares = 0;
 		}
 	}
+	seal_instances(s);
 	for (uint32_t i = 0; i < s->n_promises; i++)
-		seal_take_share(s, &s->nodes[s->promises[i].node], &s->promises[i]);
+		seal_share(s, &s->promises[i]);
 	for (uint32_t i = 0; i < s->n_allocs; i++) {
 		struct snap_alloc *a = &s->allocs[i];
 		const struct snap_group *g = group_of(s, a);
@@ -196,7 +203,7 @@ void snapshot_derive_free(struct snapshot *s)
 			n->memory_free = amount_less(n->memory_free, g->memory_bytes);
 		if (n->pods != GPUQ_UNLIMITED)
 			n->pods_free--;
-		seal_take_share(s, n, a);
+		seal_share(s, a);
 		take_named(s, n, a);
 		if (g->mig)
 			s->mig_free[(size_t)a->node * s->n_profiles + g->profile] -=

@@ -37,7 +37,7 @@ static const struct col config_cols[] = {
 	C(moves_per_day), C(grow_delay_us), C(gang_repair_us), C(usage_k_milli),
 	C(starve_us), C(exempt_evictions), C(weights.age), C(weights.fair_share), C(weights.size),
 	C(weights.qos), C(weights.qos_full), C(weights.max_age_us), C(weights.evict_step_milli),
-	C(usage_step_us),
+	C(usage_step_us), C(weights.stretch),
 };
 #undef C
 #define C(m) COL(struct snap_flavor, m)
@@ -572,12 +572,14 @@ static void unpack_group(struct unpack *u, struct snap_group *g)
 		bad_unless(u, g->slices[i].level && g->slices[i].size > 0 &&
 				      g->pods_min % g->slices[i].size == 0);
 	skip_rest(u, n, 7);
-	bad_unless(u,
-		   g->pods_min > 0 && g->pods_min <= g->pods_max && g->pods_max <= GPUQ_PODS_MAX &&
-			   g->unit_pods <= g->pods_max && g->gpus_milli >= 0 &&
-			   g->gpus_milli <= (int64_t)SNAP_DEVICES_MAX * SNAP_MILLI &&
-			   (g->gpus_milli < SNAP_MILLI || g->gpus_milli % SNAP_MILLI == 0) &&
-			   g->gpu_memory_bytes >= 0 && g->cpu_milli >= 0 && g->memory_bytes >= 0);
+	bad_unless(u, g->pods_min > 0 && g->pods_min <= g->pods_max &&
+			      g->pods_max <= GPUQ_PODS_MAX && g->unit_pods <= g->pods_max &&
+			      g->gpus_milli >= 0 &&
+			      g->gpus_milli <= (int64_t)SNAP_DEVICES_MAX * SNAP_MILLI &&
+			      (g->gpus_milli < SNAP_MILLI || g->gpus_milli % SNAP_MILLI == 0) &&
+			      g->gpu_memory_bytes >= 0 && g->gpu_part_milli >= 0 &&
+			      g->gpu_part_milli < SNAP_MILLI && g->cpu_milli >= 0 &&
+			      g->memory_bytes >= 0);
 }
 
 static void unpack_request(struct unpack *u)

@@ -128,28 +128,38 @@ static void fill_line(struct cycle *c, uint32_t queue, const struct standing *st
 	}
 }
 
-static bool refresh(struct cycle *c, uint32_t queue, enum line line);
+static void refresh(struct cycle *c, uint32_t queue, enum line line);
 
-/* Classes in the leaves below decide the order above; true = some have changed. */
-static bool refresh_leaves(struct cycle *c, uint32_t queue)
+/* Classes in the leaves below decide the order above: of every queue above a leaf that was
+ * looked at again, whoever asked for it. */
+static void refresh_leaves(struct cycle *c, uint32_t queue)
 {
 	struct standing *st = &c->units->standings[queue];
 	bool changed = false;
 
 	for (uint32_t k = c->kid_first[queue]; k != SNAP_NONE; k = c->kid_next[k])
-		changed |= refresh_leaves(c, k);
+		refresh_leaves(c, k);
 	if (c->kid_first[queue] != SNAP_NONE)
-		return changed;
+		return;
 	for (int line = 0; line < N_LINES; line++)
-		changed |= refresh(c, queue, (enum line)line);
-	for (uint32_t i = 0; changed && i < st->n_items; i++) {
+		refresh(c, queue, (enum line)line);
+	if (st->classed || !st->items)
+		return;
+	for (uint32_t i = 0; i < st->n_items; i++) {
 		const uint8_t flags = *flags_of(c, st->items[i], queue);
+		const uint8_t class = flags & (1u << LINE_QUOTA)   ? 0
+				      : flags & (1u << LINE_SHARE) ? 1
+								   : 2;
 
-		c->units->units[st->items[i]].leaf_class = flags & (1u << LINE_QUOTA)   ? 0
-							   : flags & (1u << LINE_SHARE) ? 1
-											: 2;
+		changed |= c->units->units[st->items[i]].leaf_class != class;
+		c->units->units[st->items[i]].leaf_class = class;
 	}
-	return changed;
+	st->classed = true;
+	for (uint32_t q = c->s->queues[queue].parent; changed && q != SNAP_NONE;
+	     q = c->s->queues[q].parent) {
+		c->units->standings[q].ordered = false;
+		c->units->standings[q].fresh = 0;
+	}
 }
 
 static void sort_items(struct cycle *c, uint32_t queue, struct standing *st)
@@ -163,33 +173,32 @@ static void sort_items(struct cycle *c, uint32_t queue, struct standing *st)
 		sort_ix(st->items, scratch, st->n_items, cmp_entitled, c->units->units);
 }
 
-/* True = it was not fresh. */
-static bool refresh(struct cycle *c, uint32_t queue, enum line line)
+static void refresh(struct cycle *c, uint32_t queue, enum line line)
 {
 	struct standing *st = &c->units->standings[queue];
 	const bool leaf = c->kid_first[queue] == SNAP_NONE;
 
 	if (st->items && st->fresh & (1u << line))
-		return false;
+		return;
 	if (!st->items) {
 		const uint32_t n = count_items(c, queue);
 
 		st->items = cycle_alloc(c, (size_t)n + 1, sizeof(*st->items));
 		st->n_items = 0;
 		st->fresh = 0;
+		st->ordered = false;
 		if (!st->items)
-			return true;
+			return;
 		collect(c, queue, st);
-		if (!leaf)
-			refresh_leaves(c, queue);
-		sort_items(c, queue, st);
-	} else if (!leaf && refresh_leaves(c, queue)) {
-		st->fresh = 0;
-		sort_items(c, queue, st);
 	}
+	if (!leaf)
+		refresh_leaves(c, queue);
+	if (!st->ordered)
+		sort_items(c, queue, st);
+	st->ordered = true;
 	fill_line(c, queue, st, line);
 	st->fresh |= (uint8_t)(1u << line);
-	return true;
+	st->classed = false;
 }
 
 static struct standing *standing_of(struct cycle *c, uint32_t queue, enum line line)

@@ -127,6 +127,9 @@ bool claim_fits(struct cycle *c, struct claim *k)
 
 static bool looked_at(const struct claim *k, const struct unit *u)
 {
+	if (k->surplus &&
+	    (!u->surplus || u->queue != k->surplus_leaf || u->priority > k->surplus_priority))
+		return false;
 	return !u->gone && !u->fixed && (u->queue == k->leaf ? k->own : k->others);
 }
 
@@ -683,6 +686,57 @@ bool claim_improve(struct cycle *c, struct claim *k)
 	return found && claim_valid(c, k) && claim_fits(c, k);
 }
 
+/* Is a gang of one leaf to leave where surplus of its priority or less might do? */
+static bool surplus_might_do(const struct cycle *c, struct claim *k, uint32_t from)
+{
+	const struct units *all = c->units;
+	bool gang = false;
+
+	k->surplus_priority = INT64_MIN;
+	for (uint32_t i = from; i < k->n_victims; i++) {
+		const struct unit *u = &all->units[k->victims[i].unit];
+
+		if (i > from && u->queue != k->surplus_leaf)
+			return false;
+		k->surplus_leaf = u->queue;
+		if (!u->surplus && u->priority > k->surplus_priority)
+			k->surplus_priority = u->priority;
+		gang |= !u->surplus;
+	}
+	for (uint32_t i = all->line_first[k->surplus_leaf];
+	     gang && i < all->line_first[k->surplus_leaf + 1]; i++) {
+		const struct unit *u = &all->units[all->line_units[i]];
+
+		if (u->surplus && u->priority <= k->surplus_priority)
+			return true;
+	}
+	return false;
+}
+
+/* No gang is broken where surplus of no higher priority in the same queue would do. */
+static void spare_gangs(struct cycle *c, struct claim *k, uint32_t from)
+{
+	const uint32_t n = k->n_victims;
+	struct victim *saved;
+	bool found;
+
+	if (!surplus_might_do(c, k, from))
+		return;
+	saved = cycle_scratch(c, n, sizeof(*saved));
+	if (!saved)
+		return;
+	memcpy(saved, k->victims, n * sizeof(*saved));
+	drop_to(c, k, from);
+	k->n_packs = 0;
+	k->surplus = true;
+	found = one_by_one(c, k) && claim_improve(c, k);
+	k->surplus = false;
+	if (found)
+		return;
+	restore(c, k, saved, n);
+	claim_fits(c, k); /* places as they are now */
+}
+
 bool victims_find(struct cycle *c, struct claim *k)
 {
 	const struct snap_request *r = &c->s->requests[c->s->jobs[k->job].request];
@@ -709,7 +763,9 @@ bool victims_find(struct cycle *c, struct claim *k)
 		found = one_by_one(c, k) && claim_improve(c, k);
 		k->outside = false;
 	}
-	if (!found)
+	if (found && k->n_victims > before)
+		spare_gangs(c, k, before);
+	else if (!found)
 		drop_to(c, k, k->n_victims < before ? k->n_victims : before);
 	return found;
 }

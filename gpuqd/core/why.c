@@ -14,6 +14,7 @@ struct survey {
 	int64_t parts, part; /* thousandths of devices: in sum, of one device */
 	int64_t migs, mig; /* instances of the profile: in sum, on one node */
 	int64_t device_memory; /* the largest device */
+	int64_t bytes, byte; /* memory of devices: in sum, of one device */
 	uint64_t pods_by_devices; /* pods that would fit if only devices counted */
 	int64_t cpu, memory, pods; /* the largest of one node, among those with devices enough */
 	uint32_t first; /* the first node with room for a pod; SNAP_NONE */
@@ -68,6 +69,8 @@ static void look_at_pieces(const struct cycle *c, uint32_t node, bool now, const
 		out->parts += larger(have, 0);
 		out->part = larger(out->part, have);
 		out->device_memory = larger(out->device_memory, c->s->devices[d].memory_bytes);
+		out->bytes = amount_sum(out->bytes, larger(c->device_memory[d], 0));
+		out->byte = larger(out->byte, c->device_memory[d]);
 	}
 	if (now)
 		out->pods_by_devices += device_room(c, node, one, pods);
@@ -280,6 +283,7 @@ static bool pieces_lack(const struct cycle *c, const struct snap_group *g, uint3
 {
 	const struct need one = nodes_need(g);
 	const int64_t pod = cost_of_pod(c->s, g, flavor), all = amount_times(pod, g->pods_min);
+	const int64_t bytes = amount_times(amount_times(one.part_memory, one.parts), g->pods_min);
 
 	if ((one.parts == 0 && one.migs == 0) || v->pods_by_devices >= g->pods_min)
 		return false;
@@ -292,6 +296,10 @@ static bool pieces_lack(const struct cycle *c, const struct snap_group *g, uint3
 		say(why, GPUQ_R_RESOURCES, PLAN_GPUS, v->parts, all, "gpus");
 	else if (v->part < pod / one.parts)
 		say(why, GPUQ_R_FRAGMENTED, PLAN_GPUS, v->part, pod / one.parts, "gpus");
+	else if (v->bytes < bytes)
+		say(why, GPUQ_R_RESOURCES, PLAN_BYTES, v->bytes, bytes, "gpu_memory");
+	else if (v->byte < one.part_memory)
+		say(why, GPUQ_R_FRAGMENTED, PLAN_BYTES, v->byte, one.part_memory, "gpu_memory");
 	else
 		return false;
 	return true;

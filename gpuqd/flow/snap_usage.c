@@ -19,29 +19,6 @@ static bool add_to_queues(void *arg, struct queue *q, const char *user, usage_q3
 	return true;
 }
 
-struct queue_usage *snap_queue_usage(const struct model *m, int64_t now_us, struct gpuq_arena *mem)
-{
-	const size_t n = m->n_queues;
-	struct queue_usage *out = gpuq_arena_calloc(mem, n, sizeof(*out));
-	int64_t *spent = gpuq_arena_calloc(mem, n, sizeof(*spent));
-	int64_t *reset = gpuq_arena_calloc(mem, n, sizeof(*reset));
-	bool budgets = false;
-
-	if (!out || !spent || !reset)
-		return NULL;
-	for (size_t i = 0; i < n; i++)
-		budgets |= m->queues[i]->site->budget != NULL;
-	if (budgets)
-		model_spending(m, now_us, spent, reset);
-	for (size_t i = 0; i < n; i++) {
-		out[i].spent_ms = spent[i];
-		out[i].reset_us = reset[i];
-	}
-	if (m->policy.usage_k_milli)
-		model_each_account(m, now_us, add_to_queues, out);
-	return out;
-}
-
 /* Devices that are there, whether they are well or not: use is measured by them. */
 static int64_t cluster_milli(const struct model *m)
 {
@@ -51,13 +28,38 @@ static int64_t cluster_milli(const struct model *m)
 	return n * SNAP_MILLI;
 }
 
+struct queue_usage *snap_queue_usage(const struct model *m, int64_t now_us, struct gpuq_arena *mem)
+{
+	const size_t n = m->n_queues;
+	struct queue_usage *out = gpuq_arena_calloc(mem, n, sizeof(*out));
+	int64_t *spent = gpuq_arena_calloc(mem, n, sizeof(*spent));
+	int64_t *reset = gpuq_arena_calloc(mem, n, sizeof(*reset));
+	const int64_t cluster = cluster_milli(m);
+	bool budgets = false;
+
+	if (!out || !spent || !reset)
+		return NULL;
+	for (size_t i = 0; i < n; i++)
+		budgets |= m->queues[i]->site->budget != NULL;
+	if (budgets)
+		model_spending(m, now_us, spent, reset);
+	for (size_t i = 0; i < n; i++) {
+		out[i].cluster_milli = cluster;
+		out[i].spent_ms = spent[i];
+		out[i].reset_us = reset[i];
+	}
+	if (m->policy.usage_k_milli)
+		model_each_account(m, now_us, add_to_queues, out);
+	return out;
+}
+
 void snap_fill_usage(const struct model *m, const struct queue *q, const struct queue_usage *u,
 		     struct snap_queue *out)
 {
 	const struct site_budget *b = q->site->budget;
 
 	if (m->policy.usage_k_milli)
-		out->usage_micro = usage_micro(u->used, cluster_milli(m),
+		out->usage_micro = usage_micro(u->used, u->cluster_milli,
 					       m->policy.usage_half_life_us, WINDOW_US);
 	if (!b)
 		return;
@@ -104,6 +106,8 @@ void snap_set_policy(const struct model *m, struct snap_config *c)
 		w->fair_share = p->weights.fair_share;
 	if (p->weights.size != POLICY_DEFAULT)
 		w->size = p->weights.size;
+	if (p->weights.stretch != POLICY_DEFAULT)
+		w->stretch = p->weights.stretch;
 	if (p->weights.qos == POLICY_DEFAULT)
 		return;
 	w->qos = p->weights.qos;

@@ -12,6 +12,7 @@
 /* Of one queue, what it has below it included. */
 struct queue_usage {
 	usage_q32 used; /* as it fades */
+	int64_t cluster_milli; /* devices that use is measured by */
 	int64_t spent_ms, reset_us; /* of its budget: model_spending() */
 };
 

@@ -84,6 +84,7 @@ static struct gpuq_val *priority(struct gpuq_arena *a, const struct sim_job *j)
 	gpuq_put(a, v, "fairshare", gpuq_int(a, t->fair_share));
 	gpuq_put(a, v, "size", gpuq_int(a, t->size));
 	gpuq_put(a, v, "qos", gpuq_int(a, t->qos));
+	gpuq_put(a, v, "stretch", gpuq_int(a, t->stretch));
 	gpuq_put(a, v, "boost", gpuq_int(a, t->boost));
 	gpuq_put(a, v, "nice", gpuq_int(a, t->nice));
 	gpuq_put(a, v, "total", gpuq_int(a, t->total));

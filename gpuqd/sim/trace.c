@@ -367,7 +367,7 @@ int trace_main(int argc, char **argv)
 	if (rc == 0)
 		rc = trace_estimate(&t, o.estimates, o.factor_milli, &err);
 	if (rc == 0 && (rc = trace_site_for(&t, &o.site, &err)) < 0)
-		gpuq_err_prefix(&err, "%s: ", o.file);
+		gpuq_err_prefix(&err, "%s", o.file);
 	if (rc == 0)
 		rc = trace_log_init(&log, &t, &err);
 	/* Found out before the work, not behind it. */

@@ -2,7 +2,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gpuqd/core/policy.h"
+#include "gpuqd/core/priority.h"
 #include "gpuqd/core/sched.h"
+#include "gpuqd/core/sort.h"
+#include "gpuqd/core/usage.h"
 #include "gpuqd/sim/trace.h"
 
 /* The policy `default`: every decision is one of sched_cycle() on a snapshot, as in
@@ -10,14 +14,16 @@
  * jobs wrote checkpoints.
  *
  * A replay takes hundreds of thousands of cycles, and tens of thousands of jobs may wait.
- * Jobs that are alike (same queue, user, size and kind) stand in order of arrival, and of
- * each kind only the first ones are shown one by one, the others as one entry like a job
- * array. When that could have made a difference, the cycle is taken again with more of
- * them; see exact(). */
+ * Of jobs that are alike (same queue, user, size and kind) only the first ones in order
+ * of service are shown one by one, the others as one entry like a job array. When the
+ * order is fresh this changes nothing, see exact(); where many of a kind wait it is
+ * looked at again every RANK_US. */
 
 #define NONE UINT32_MAX
 #define CYCLES_MAX 16 /* at one instant, until nobody leaves any more */
 #define DAY_US (86400 * GPUQ_US_PER_S)
+#define RANK_US (300 * GPUQ_US_PER_S)
+#define USED_SHIFT 12 /* users' use is handed over in 2^-20 GPU-seconds */
 #define HOUR_US (3600 * GPUQ_US_PER_S)
 
 /* What a job holds, pod by pod, or is promised. */
@@ -44,6 +50,14 @@ struct claim {
 struct kind {
 	uint32_t first, last, n;
 	uint32_t request; /* handle in the snapshot at hand; NONE = not added yet */
+	uint32_t queue, user;
+	uint32_t account; /* into core.accounts */
+};
+
+/* What a user used in a queue. */
+struct account {
+	uint32_t queue, user;
+	struct usage_account used;
 };
 
 struct core {
@@ -54,6 +68,12 @@ struct core {
 	struct job_state *jobs;
 	struct kind *kinds;
 	uint32_t n_kinds, n_waiting;
+	int64_t ranked_us; /* when lines were put in order last */
+	uint32_t *order, *order_scratch; /* scratch, n_jobs each */
+	int64_t *points; /* scratch, by job */
+	struct account *accounts;
+	uint32_t n_accounts;
+	int64_t half_life_us;
 	uint32_t *running, n_running; /* jobs in order, which spares sealing a sort */
 	uint32_t n_free; /* GPUs */
 	uint32_t shown; /* of each kind one by one: what was enough the last time */
@@ -73,6 +93,10 @@ static void core_done(void *self)
 	}
 	free(c->jobs);
 	free(c->kinds);
+	free(c->order);
+	free(c->order_scratch);
+	free(c->points);
+	free(c->accounts);
 	free(c->running);
 	free(c->claims);
 	free(c->node_names);
@@ -83,23 +107,30 @@ static void core_done(void *self)
 static bool sort_kinds(struct core *c)
 {
 	struct gpuq_arena mem = GPUQ_ARENA_INIT(0);
-	struct intern kinds = INTERN_INIT(&mem);
+	struct intern kinds = INTERN_INIT(&mem), accounts = INTERN_INIT(&mem);
 	bool failed = false;
 
-	for (uint32_t i = 0; i < c->t->n_jobs && !failed; i++) {
+	c->kinds = calloc(c->t->n_jobs, sizeof(*c->kinds));
+	c->accounts = calloc(c->t->n_jobs, sizeof(*c->accounts));
+	for (uint32_t i = 0; i < c->t->n_jobs && c->kinds && c->accounts && !failed; i++) {
 		const struct trace_job *j = &c->t->jobs[i];
 		const uint32_t key[] = { j->queue, j->user, j->gpus, j->preemptible };
+		const uint32_t k = intern(&kinds, key, sizeof(key), NULL);
+		const uint32_t a = intern(&accounts, key, 2 * sizeof(key[0]), NULL);
 
-		c->jobs[i].kind = intern(&kinds, key, sizeof(key), NULL);
-		failed = c->jobs[i].kind == INTERN_FAILED;
+		failed = k == INTERN_FAILED || a == INTERN_FAILED;
+		if (failed)
+			break;
+		c->jobs[i].kind = k;
+		c->kinds[k] = (struct kind){ NONE, NONE, 0, NONE, j->queue, j->user, a };
+		c->accounts[a] = (struct account){ .queue = j->queue, .user = j->user };
 	}
 	c->n_kinds = kinds.n;
+	c->n_accounts = accounts.n;
 	intern_done(&kinds);
+	intern_done(&accounts);
 	gpuq_arena_done(&mem);
-	c->kinds = calloc(c->n_kinds + 1, sizeof(*c->kinds));
-	for (uint32_t k = 0; c->kinds && k < c->n_kinds; k++)
-		c->kinds[k] = (struct kind){ NONE, NONE, 0, NONE };
-	return !failed && c->kinds;
+	return !failed && c->kinds && c->accounts;
 }
 
 static void *core_make(const struct trace *t, const struct trace_site *site, struct trace_log *l,
@@ -117,7 +148,12 @@ static void *core_make(const struct trace *t, const struct trace_site *site, str
 	c->jobs = calloc(t->n_jobs, sizeof(*c->jobs));
 	c->running = malloc(t->n_jobs * sizeof(*c->running));
 	c->node_names = calloc(site->n_nodes, sizeof(*c->node_names));
-	if (!c->jobs || !c->running || !c->node_names || !sort_kinds(c)) {
+	c->order = malloc(t->n_jobs * sizeof(*c->order));
+	c->order_scratch = malloc(t->n_jobs * sizeof(*c->order_scratch));
+	c->points = malloc(t->n_jobs * sizeof(*c->points));
+	c->half_life_us = policy_default().usage_half_life_us;
+	if (!c->jobs || !c->running || !c->node_names || !c->order || !c->order_scratch ||
+	    !c->points || !sort_kinds(c)) {
 		core_done(c);
 		return NULL;
 	}
@@ -130,16 +166,13 @@ static void *core_make(const struct trace *t, const struct trace_site *site, str
 	return c;
 }
 
-/* Jobs are numbered in order of arrival. */
+/* At the end of its line; who was evicted comes first, so that it is always shown. */
 static void enter_line(struct core *c, uint32_t job)
 {
 	struct kind *k = &c->kinds[c->jobs[job].kind];
-	uint32_t before = k->last, after = NONE;
+	const bool first = c->log->last_attempt[job] != NONE;
+	const uint32_t before = first ? NONE : k->last, after = first ? k->first : NONE;
 
-	while (before != NONE && before > job) {
-		after = before;
-		before = c->jobs[before].before;
-	}
 	c->jobs[job].before = before;
 	c->jobs[job].after = after;
 	*(before == NONE ? &k->first : &c->jobs[before].after) = job;
@@ -175,21 +208,30 @@ static uint32_t seat_of(const struct core *c, uint32_t job)
 	return lo;
 }
 
-static void enter_nodes(struct core *c, uint32_t job)
+static struct usage_account *account_of(struct core *c, uint32_t job)
+{
+	return &c->accounts[c->kinds[c->jobs[job].kind].account].used;
+}
+
+static void enter_nodes(struct core *c, uint32_t job, int64_t now_us)
 {
 	const uint32_t at = seat_of(c, job);
 
 	memmove(&c->running[at + 1], &c->running[at], (c->n_running++ - at) * sizeof(job));
 	c->running[at] = job;
 	c->n_free -= c->t->jobs[job].gpus;
+	usage_begin(account_of(c, job), c->t->jobs[job].gpus * INT64_C(1000), now_us, now_us,
+		    c->half_life_us);
 }
 
-static void leave_nodes(struct core *c, uint32_t job)
+static void leave_nodes(struct core *c, uint32_t job, int64_t now_us)
 {
 	const uint32_t at = seat_of(c, job);
 
 	memmove(&c->running[at], &c->running[at + 1], (--c->n_running - at) * sizeof(job));
 	c->n_free += c->t->jobs[job].gpus;
+	usage_end(account_of(c, job), c->t->jobs[job].gpus * INT64_C(1000), now_us, now_us,
+		  c->half_life_us);
 }
 
 static void let_go(struct holding *h)
@@ -210,10 +252,54 @@ static void core_ended(void *self, uint32_t attempt, int64_t now_us)
 	struct core *c = self;
 	const uint32_t job = c->log->attempts[attempt].job;
 
-	(void)now_us;
-	leave_nodes(c, job);
+	leave_nodes(c, job, now_us);
 	let_go(&c->jobs[job].held);
 	let_go(&c->jobs[job].promised);
+}
+
+static uint32_t evictions_since(const struct core *c, uint32_t job, int64_t since_us)
+{
+	uint32_t n = 0;
+
+	for (uint32_t a = c->log->last_attempt[job]; a != NONE; a = c->log->attempts[a].previous)
+		n += c->log->attempts[a].evicted && c->log->attempts[a].end_us > since_us;
+	return n;
+}
+
+static int cmp_points(const void *ctx, uint32_t x, uint32_t y)
+{
+	const int64_t *points = ctx;
+	const int d = sort_i64(points[y], points[x]);
+
+	return d ? d : sort_i64(x, y); /* jobs are numbered in order of arrival */
+}
+
+/* Put lines in order of service: what else counts is the same for all of a kind. */
+static void rank_lines(struct core *c, int64_t now_us)
+{
+	c->ranked_us = now_us;
+	for (uint32_t i = 0; i < c->n_kinds; i++) {
+		struct kind *k = &c->kinds[i];
+		uint32_t n = 0;
+
+		for (uint32_t job = k->first; job != NONE; job = c->jobs[job].after) {
+			const struct trace_job *j = &c->t->jobs[job];
+
+			c->points[job] = priority_of_wait(&c->config.weights, now_us - j->submit_us,
+							  j->estimate_us,
+							  evictions_since(c, job, now_us - DAY_US));
+			c->order[n++] = job;
+		}
+		if (n < 2)
+			continue;
+		sort_ix(c->order, c->order_scratch, n, cmp_points, c->points);
+		k->first = c->order[0];
+		k->last = c->order[n - 1];
+		for (uint32_t at = 0; at < n; at++) {
+			c->jobs[c->order[at]].before = at ? c->order[at - 1] : NONE;
+			c->jobs[c->order[at]].after = at + 1 < n ? c->order[at + 1] : NONE;
+		}
+	}
 }
 
 /* ---- state -> snapshot ---- */
@@ -263,13 +349,19 @@ static void add_queues(struct core *c, struct snapshot *s, int64_t now_us)
 	}
 }
 
-static uint32_t evictions_since(const struct core *c, uint32_t job, int64_t since_us)
+/* Handles of users are their numbers. */
+static void add_users(struct core *c, struct snapshot *s, int64_t now_us)
 {
-	uint32_t n = 0;
+	for (uint32_t i = 0; i < c->t->users.n; i++)
+		snapshot_user(s, c->t->users.keys[i].bytes);
+	for (uint32_t i = 0; i < c->n_accounts; i++) {
+		const struct account *a = &c->accounts[i];
 
-	for (uint32_t a = c->log->last_attempt[job]; a != NONE; a = c->log->attempts[a].previous)
-		n += c->log->attempts[a].evicted && c->log->attempts[a].end_us > since_us;
-	return n;
+		if (a->used.at_us || a->used.rate_milli)
+			snapshot_add_usage(s, a->queue, a->user,
+					   (uint64_t)(usage_at(&a->used, now_us, c->half_life_us) >>
+						      USED_SHIFT));
+	}
 }
 
 static void add_pods(struct snapshot *s, const struct holding *h, uint32_t handle, bool promised)
@@ -285,8 +377,8 @@ static void add_pods(struct snapshot *s, const struct holding *h, uint32_t handl
 	}
 }
 
-static uint32_t fill_job(struct core *c, struct snapshot *s, uint32_t job, uint32_t user,
-			 int64_t now_us, struct snap_job *out)
+static uint32_t fill_job(struct core *c, struct snapshot *s, uint32_t job, int64_t now_us,
+			 struct snap_job *out)
 {
 	const struct trace_job *in = &c->t->jobs[job];
 	const struct job_state *state = &c->jobs[job];
@@ -299,7 +391,7 @@ static uint32_t fill_job(struct core *c, struct snapshot *s, uint32_t job, uint3
 	out->key.id = job + 1;
 	out->queue = in->queue;
 	out->request = kind->request;
-	out->user = user;
+	out->user = in->user;
 	out->submit_us = in->submit_us;
 	out->walltime_us = in->estimate_us;
 	out->preemptible = in->preemptible;
@@ -314,11 +406,10 @@ static uint32_t fill_job(struct core *c, struct snapshot *s, uint32_t job, uint3
 	return last;
 }
 
-static void add_running(struct core *c, struct snapshot *s, uint32_t job, uint32_t user,
-			int64_t now_us)
+static void add_running(struct core *c, struct snapshot *s, uint32_t job, int64_t now_us)
 {
 	struct snap_job j;
-	const uint32_t attempt = fill_job(c, s, job, user, now_us, &j);
+	const uint32_t attempt = fill_job(c, s, job, now_us, &j);
 
 	j.state = SNAP_RUNNING;
 	j.start_us = c->log->attempts[attempt].start_us;
@@ -327,7 +418,7 @@ static void add_running(struct core *c, struct snapshot *s, uint32_t job, uint32
 
 /* The first `most` of a kind one by one, then the others in one. */
 static void add_waiting(struct core *c, struct snapshot *s, const struct kind *k, uint32_t most,
-			uint32_t user, int64_t now_us)
+			int64_t now_us)
 {
 	uint32_t n = 0;
 
@@ -335,7 +426,7 @@ static void add_waiting(struct core *c, struct snapshot *s, const struct kind *k
 		struct snap_range rest = { 0, (int32_t)(k->n - n) - 1, 1 };
 		struct snap_job j;
 
-		fill_job(c, s, job, user, now_us, &j);
+		fill_job(c, s, job, now_us, &j);
 		if (n == most && k->n - n > 1) {
 			j.ranges = &rest;
 			j.n_ranges = 1;
@@ -350,7 +441,6 @@ static void add_waiting(struct core *c, struct snapshot *s, const struct kind *k
 static struct snapshot *freeze(struct core *c, int64_t now_us, uint32_t most, struct gpuq_err *err)
 {
 	struct snapshot *s;
-	uint32_t user;
 
 	c->config.now_us = now_us;
 	s = snapshot_new(&c->config);
@@ -361,8 +451,8 @@ static struct snapshot *freeze(struct core *c, int64_t now_us, uint32_t most, st
 	for (uint32_t k = 0; k < c->n_kinds; k++)
 		c->kinds[k].request = NONE;
 	snapshot_add_flavor(s, "gpu", 0);
-	user = snapshot_user(s, "user");
 	add_queues(c, s, now_us);
+	add_users(c, s, now_us);
 	for (uint32_t i = 0; i < c->site.n_nodes; i++) {
 		struct snap_node n;
 
@@ -373,10 +463,10 @@ static struct snapshot *freeze(struct core *c, int64_t now_us, uint32_t most, st
 		snapshot_add_node(s, &n);
 	}
 	for (uint32_t i = 0; i < c->n_running; i++)
-		add_running(c, s, c->running[i], user, now_us);
+		add_running(c, s, c->running[i], now_us);
 	for (uint32_t k = 0; k < c->n_kinds; k++)
 		if (c->kinds[k].n)
-			add_waiting(c, s, &c->kinds[k], most, user, now_us);
+			add_waiting(c, s, &c->kinds[k], most, now_us);
 	if (snapshot_seal(s, err) < 0) {
 		snapshot_free(s);
 		return NULL;
@@ -429,7 +519,7 @@ static int start(struct core *c, const struct plan *p, const struct plan_action 
 						  c->jobs[job].held.pods[i].n_devices };
 	if (rc == 0) {
 		leave_line(c, job);
-		enter_nodes(c, job);
+		enter_nodes(c, job, now_us);
 		trace_log_start(c->log, job, now_us, places, a->n_pods);
 	}
 	free(places);
@@ -467,7 +557,7 @@ static int evict(struct core *c, const struct snapshot *s, const struct plan_act
 		return 0;
 	trace_log_evict(c->log, c->log->last_attempt[job], now_us);
 	let_go(&c->jobs[job].held);
-	leave_nodes(c, job);
+	leave_nodes(c, job, now_us);
 	enter_line(c, job);
 	if (claiming == queue)
 		return 0;
@@ -575,9 +665,12 @@ static int core_decide(void *self, int64_t now_us, int64_t *wake_us, struct gpuq
 	bool again = true;
 	int rc = 0;
 
-	/* Without a free GPU, and nobody to evict, nothing can start. */
+	/* Queues have no quotas, so that nothing is reclaimed, and jobs are of one class, so
+	 * that nothing is displaced: without a free GPU nothing can start. */
 	if (c->n_free == 0)
 		return 0;
+	if (now_us - c->ranked_us >= RANK_US)
+		rank_lines(c, now_us);
 	for (int i = 0; rc == 0 && again && c->n_waiting && i < CYCLES_MAX; i++) {
 		again = false;
 		rc = cycle(c, now_us, wake_us, &again, err);

@@ -61,7 +61,7 @@ static int refuse(struct reader *r, uint32_t at, const char *fmt, ...)
 	va_start(ap, fmt);
 	rc = gpuq_failv(r->err, GPUQ_EINVAL, fmt, ap);
 	va_end(ap);
-	gpuq_err_prefix(r->err, "%s:%u:%u: ", r->name, r->line, at);
+	gpuq_err_prefix(r->err, "%s:%u:%u", r->name, r->line, at);
 	return rc;
 }
 

@@ -284,9 +284,9 @@ static uint32_t devices_of(const struct world *w, uint32_t node, const struct sc
 	if (spec->mig)
 		return 0;
 	if (spec->gpu_mem_mb > 0 && memory > 0) {
-		part = (spec->gpu_mem_mb * SNAP_MILLI + memory - 1) / memory;
-		if (share % SNAP_MILLI > part)
-			part = share % SNAP_MILLI;
+		part = share % SNAP_MILLI;
+		if (part == 0)
+			part = (spec->gpu_mem_mb * SNAP_MILLI + memory - 1) / memory;
 		*milli = part <= SNAP_MILLI ? (int32_t)part : SNAP_MILLI + 1;
 		return share <= SNAP_MILLI ? 1 : (uint32_t)(share / SNAP_MILLI);
 	}

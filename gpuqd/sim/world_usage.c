@@ -14,15 +14,18 @@
 #define STEPS 256 /* of a half-life: shares are looked at again after each */
 #define USED_SHIFT 12 /* users' usage is handed over in 2^-20 GPU-seconds */
 
-static const char *const weight_words[] = { "age", "fairshare", "size", "qos", NULL };
+static const char *const weight_words[] = { "age", "fairshare", "size", "qos", "stretch", NULL };
 
 static int read_weights(struct world *w, struct gpuq_err *err)
 {
 	const struct gpuq_strmap *in = &w->c->config.priority_weights;
 	int64_t *const to[] = { &w->weights.age, &w->weights.fair_share, &w->weights.size,
-				&w->weights.qos };
+				&w->weights.qos, &w->weights.stretch };
 
 	snap_weights_default(&w->weights);
+	/* Who says what counts leaves this out by not naming it. */
+	if (in->n)
+		w->weights.stretch = 0;
 	for (size_t i = 0; i < in->n; i++) {
 		char *end;
 		long long points = strtoll(in->vals[i], &end, 10);
@@ -33,7 +36,7 @@ static int read_weights(struct world *w, struct gpuq_err *err)
 		if (!weight_words[k])
 			return gpuq_fail_field(err, GPUQ_EINVAL, "config.priority_weights",
 					       "%s: config.priority_weights.%s: expected age, "
-					       "fairshare, size or qos",
+					       "fairshare, size, qos or stretch",
 					       w->c->id, in->keys[i]);
 		if (end == in->vals[i] || *end || points < 0 || points > 1000000000000)
 			return gpuq_fail_field(err, GPUQ_EINVAL, "config.priority_weights",

@@ -80,7 +80,8 @@ struct any {
 	struct any_queue queues[ANY_QUEUES];
 	struct any_request requests[ANY_REQUESTS];
 	struct any_job jobs[ANY_JOBS];
-	struct any_pod pods[ANY_PODS];
+	struct any_pod pods[ANY_PODS], promises[ANY_PODS];
+	int n_promises;
 	struct any_reservation reservations[2];
 	int n_reservations;
 };
@@ -91,11 +92,22 @@ int any_milli(const struct snap_group *g);
 
 void any_make(struct any_source *from, struct any *out);
 
+/* A minute later, when what the plan says is under way: what was placed runs, victims
+ * are leaving, what they leave is promised. gone: victims of earlier have left by now and
+ * wait again. Elements of arrays stay as they were. False: there is no room for it here. */
+bool any_next(struct any *a, const struct plan *p, bool gone);
+
 /* As a sealed snapshot, its objects added in an order that follows from order (0 = as they
  * stand). NULL and *fault when sealing refuses it. */
 struct snapshot *any_build(const struct any *a, uint64_t order, const char **fault);
 
 /* What does not hold of the plan; NULL = all does. */
 const char *any_check(const struct snapshot *s, const struct plan *p);
+
+/* One decision: plan for a built in two orders, check, compare, and go on to where it leads
+ * (any_next; no jobs are left where it leads nowhere). The plans as text are appended to
+ * text and again. What does not hold; NULL = all does. */
+const char *any_cycle(struct any *a, uint64_t order, bool gone, struct gpuq_buf *text,
+		      struct gpuq_buf *again);
 
 #endif

@@ -21,8 +21,10 @@ struct check {
 	struct load now; /* with what has not left yet, and what starts */
 	struct load then; /* when all has left that was told to, with what was promised */
 	uint32_t *starts; /* by job: elements placed or promised */
+	bool *planned; /* by job: has a planned start */
 	uint32_t *placed; /* of them, placed */
 	bool *gone; /* by job: all of it leaves */
+	bool *released; /* by job: it gives up what it was promised */
 	bool *leaves; /* by alloc */
 	uint32_t *grown; /* by job * GPUQ_GROUPS_MAX + group */
 	uint32_t *owner; /* by node: job that stands there then; SNAP_NONE = nobody */
@@ -282,7 +284,10 @@ static void take_places(struct check *k, const struct plan_action *a, bool at_on
 		if (at_once)
 			put(k, &k->now, a->job, pod->group, pod->node, devices, pod->n_devices,
 			    pod->milli);
-		charge(k, a->job, pod->group, pod->node, a->kind == PLAN_GROW, 1);
+		/* What was promised has been charged. */
+		if (a->kind != PLAN_PLACE || k->s->jobs[a->job].n_promises == 0 ||
+		    k->released[a->job])
+			charge(k, a->job, pod->group, pod->node, a->kind == PLAN_GROW, 1);
 		own_node(k, a->job, pod->node);
 	}
 }
@@ -301,10 +306,14 @@ static void check_start(struct check *k, const struct plan_action *a)
 	const struct snap_request *r = request_of(k, a->job);
 	uint32_t count[GPUQ_GROUPS_MAX] = { 0 };
 
-	if (j->state != SNAP_PENDING || j->held || j->gate || j->begin_us > k->s->config.now_us ||
-	    has_children(k, j->queue))
+	if (j->state != SNAP_PENDING)
+		WRONG(k, "job %u starts, but does not wait", a->key.id);
+	/* What was promised its places has been through this. */
+	if (j->n_promises == 0 &&
+	    (j->held || j->gate || j->begin_us > k->s->config.now_us || has_children(k, j->queue)))
 		WRONG(k, "job %u starts although it must not", a->key.id);
-	for (uint32_t q = j->queue; q != SNAP_NONE; q = k->s->queues[q].parent)
+	for (uint32_t q = j->queue; q != SNAP_NONE && j->n_promises == 0;
+	     q = k->s->queues[q].parent)
 		if (k->s->queues[q].stopped)
 			WRONG(k, "job %u starts in a stopped queue", a->key.id);
 	k->starts[a->job]++;
@@ -402,7 +411,7 @@ static void check_gangs(struct check *k)
 			const uint32_t unit = r->groups[g].unit_pods;
 
 			for (uint32_t n = j->alloc_first; n < j->alloc_first + j->n_allocs; n++) {
-				had += k->s->allocs[n].group == g;
+				had += k->s->allocs[n].group == g && !k->s->allocs[n].releasing;
 				lost += k->s->allocs[n].group == g && k->leaves[n];
 			}
 			stay += had - lost;
@@ -428,6 +437,8 @@ static void check_claimants(struct check *k)
 		    a->claimant != SNAP_NONE && k->starts[a->claimant] == 0 &&
 		    /* An elastic one that runs grows in the next cycle. */
 		    !(a->kind == PLAN_SHRINK && k->s->jobs[a->claimant].state == SNAP_RUNNING) &&
+		    /* Whoever started ahead of a planned start leaves in time for it. */
+		    !(k->planned[a->claimant] && k->s->jobs[a->job].yield_us) &&
 		    k->s->jobs[a->claimant].n_promises == 0)
 			WRONG(k, "job %u leaves for job %u, which gets nothing", a->key.id,
 			      k->s->jobs[a->claimant].key.id);
@@ -474,6 +485,18 @@ static void apply(struct check *k, const struct plan_action *a)
 	case PLAN_SHRINK:
 		check_leave(k, a);
 		break;
+	case PLAN_RESERVE:
+		k->planned[a->job] = true;
+		break;
+	case PLAN_RELEASE:
+		k->released[a->job] = true;
+		for (uint32_t i = 0; i < k->s->jobs[a->job].n_promises; i++) {
+			const struct snap_alloc *p =
+				&k->s->promises[k->s->jobs[a->job].promise_first + i];
+
+			charge(k, a->job, p->group, p->node, false, -1);
+		}
+		break;
 	default:
 		break;
 	}
@@ -490,6 +513,15 @@ static void keep_rest(struct check *k)
 		put(k, &k->then, a->job, a->group, a->node, a->devices, a->n_devices, a->milli);
 		own_node(k, a->job, a->node);
 	}
+	/* What was promised before, and is neither taken nor given up. */
+	for (uint32_t i = 0; i < k->s->n_promises; i++) {
+		const struct snap_alloc *a = &k->s->promises[i];
+
+		if (k->placed[a->job] || k->released[a->job])
+			continue;
+		put(k, &k->then, a->job, a->group, a->node, a->devices, a->n_devices, a->milli);
+		own_node(k, a->job, a->node);
+	}
 }
 
 const char *any_check(const struct snapshot *s, const struct plan *p)
@@ -502,6 +534,8 @@ const char *any_check(const struct snapshot *s, const struct plan *p)
 	k.then = new_load(&k);
 	k.starts = get(&k, s->n_jobs, sizeof(*k.starts));
 	k.placed = get(&k, s->n_jobs, sizeof(*k.placed));
+	k.planned = get(&k, s->n_jobs, sizeof(*k.planned));
+	k.released = get(&k, s->n_jobs, sizeof(*k.released));
 	k.gone = get(&k, s->n_jobs, sizeof(*k.gone));
 	k.leaves = get(&k, s->n_allocs, sizeof(*k.leaves));
 	k.grown = get(&k, (size_t)s->n_jobs * GPUQ_GROUPS_MAX, sizeof(*k.grown));
@@ -518,6 +552,11 @@ const char *any_check(const struct snapshot *s, const struct plan *p)
 		/* What leaves anyway is not charged: it may be promised to its own queue. */
 		if (!a->releasing && s->jobs[a->job].state != SNAP_LEAVING)
 			charge(&k, a->job, a->group, a->node, is_surplus(s, a), 1);
+	}
+	for (uint32_t i = 0; i < s->n_promises; i++) {
+		const struct snap_alloc *a = &s->promises[i];
+
+		charge(&k, a->job, a->group, a->node, false, 1);
 	}
 	memcpy(held, k.held, n * sizeof(*held));
 	memcpy(firm, k.firm, n * sizeof(*firm));

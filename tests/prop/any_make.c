@@ -266,7 +266,7 @@ int any_milli(const struct snap_group *g)
 	const int memory = (int)(g->gpu_memory_bytes * SNAP_MILLI / ANY_DEVICE_MEMORY);
 
 	if (g->gpu_memory_bytes)
-		return part > memory ? part : memory;
+		return part ? part : memory;
 	return g->gpus_milli < SNAP_MILLI ? part : SNAP_MILLI;
 }
 
@@ -449,6 +449,127 @@ void any_make(struct any_source *from, struct any *out)
 		make_reservation(from, out, i, &out->reservations[i]);
 }
 
+/* ---- the next cycle ---- */
+
+static bool copy_pods(const struct plan *p, const struct plan_action *a, struct any_pod *list,
+		      int *n)
+{
+	for (uint32_t i = 0; i < a->n_pods; i++) {
+		const struct plan_pod *from = &p->pods[a->pod_first + i];
+		struct any_pod *to = &list[*n];
+
+		if (*n == ANY_PODS)
+			return false;
+		*to = (struct any_pod){ .job = (int)a->key.id - 1, .node = (int)from->node };
+		to->alloc = (struct snap_alloc){ .group = from->group,
+						 .index = from->index,
+						 .n_devices = from->n_devices,
+						 .milli = from->milli };
+		memcpy(to->devices, &p->devices[from->device_first],
+		       from->n_devices * sizeof(*to->devices));
+		(*n)++;
+	}
+	return true;
+}
+
+static void drop_promises(struct any *a, int job)
+{
+	int kept = 0;
+
+	for (int i = 0; i < a->n_promises; i++)
+		if (a->promises[i].job != job)
+			a->promises[kept++] = a->promises[i];
+	a->n_promises = kept;
+}
+
+/* Pods that were told to leave have left; jobs of which all have gone wait again. */
+static void clear_leavers(struct any *a)
+{
+	int kept = 0;
+
+	for (int i = 0; i < a->n_pods; i++)
+		if (!a->pods[i].alloc.releasing)
+			a->pods[kept++] = a->pods[i];
+	a->n_pods = kept;
+	for (int i = 0; i < a->n_jobs; i++) {
+		if (a->jobs[i].job.state != SNAP_LEAVING)
+			continue;
+		a->jobs[i].job.state = SNAP_PENDING;
+		a->jobs[i].job.start_us = 0;
+		a->jobs[i].job.returns = false;
+	}
+}
+
+static void tell_pods(struct any *a, int job, const struct plan *p, const struct plan_action *act)
+{
+	for (int i = 0; i < a->n_pods; i++) {
+		bool told = act->kind != PLAN_SHRINK;
+
+		if (a->pods[i].job != job)
+			continue;
+		for (uint32_t k = 0; k < act->n_pods && !told; k++)
+			told = p->pods[act->pod_first + k].index == a->pods[i].alloc.index;
+		a->pods[i].alloc.releasing |= told;
+	}
+}
+
+bool any_next(struct any *a, const struct plan *p, bool gone)
+{
+	if (gone)
+		clear_leavers(a);
+	for (uint32_t i = 0; i < p->n_actions; i++) {
+		const struct plan_action *act = &p->actions[i];
+		const int job = (int)act->key.id - 1;
+		struct snap_job *j = &a->jobs[job].job;
+
+		if (j->n_ranges)
+			continue;
+		switch (act->kind) {
+		case PLAN_PLACE:
+			drop_promises(a, job);
+			j->state = SNAP_RUNNING;
+			j->start_us = a->config.now_us;
+			j->yield_us = act->yield_us;
+			if (!copy_pods(p, act, a->pods, &a->n_pods))
+				return false;
+			break;
+		case PLAN_GROW:
+			if (!copy_pods(p, act, a->pods, &a->n_pods))
+				return false;
+			break;
+		case PLAN_RELEASE:
+			drop_promises(a, job);
+			break;
+		case PLAN_MOVE:
+		case PLAN_EVICT:
+		case PLAN_SHRINK:
+			tell_pods(a, job, p, act);
+			if (act->kind == PLAN_SHRINK)
+				break;
+			j->state = SNAP_LEAVING;
+			j->returns = true;
+			if (act->kind == PLAN_MOVE &&
+			    !copy_pods(p, act, a->promises, &a->n_promises))
+				return false;
+			break;
+		case PLAN_NOMINATE:
+			/* Without victims nothing is to be remembered. */
+			for (uint32_t k = i + 1; k < p->n_actions; k++)
+				if (p->actions[k].claimant == act->job &&
+				    p->actions[k].kind != PLAN_NOMINATE) {
+					if (!copy_pods(p, act, a->promises, &a->n_promises))
+						return false;
+					break;
+				}
+			break;
+		default:
+			break;
+		}
+	}
+	a->config.now_us += MINUTE;
+	return true;
+}
+
 /* ---- as a snapshot ---- */
 
 static void shuffled(int *order, int n, uint64_t *dice)
@@ -493,6 +614,16 @@ static void add_jobs(const struct any *a, struct snapshot *s, uint64_t *dice, co
 		alloc.node = nodes[in->node];
 		alloc.devices = in->devices;
 		snapshot_add_alloc(s, &alloc);
+	}
+	shuffled(order, a->n_promises, dice);
+	for (int i = 0; i < a->n_promises; i++) {
+		const struct any_pod *in = &a->promises[order[i]];
+		struct snap_alloc promise = in->alloc;
+
+		promise.job = jobs[in->job];
+		promise.node = nodes[in->node];
+		promise.devices = in->devices;
+		snapshot_add_promise(s, &promise);
 	}
 }
 

@@ -149,8 +149,9 @@ int pc_apply(struct pc_world *w, const struct snapshot *s, const struct plan *p)
 
 /* ---- claims_law.c ---- */
 /* May the claimant take these units on that flavor? Clauses and tests of scheduling 1.9,
- * in any order of the victims. */
-bool pc_lawful(const struct pc_world *w, int job, int flavor, const struct pc_unit *victims, int n);
+ * in any order of the victims. strict = and none because of one that is taken as well. */
+bool pc_lawful(const struct pc_world *w, int job, int flavor, const struct pc_unit *victims, int n,
+	       bool strict);
 /* The part that needs no victims: limits, quotas of what cannot be evicted. */
 bool pc_admissible(const struct pc_world *w, int job, int flavor, const struct pc_unit *victims,
 		   int n);

@@ -190,7 +190,7 @@ static int without(const struct pc_unit *victims, int n, int v, struct pc_unit *
 static bool works(const struct pc_world *w, int job, int flavor, const struct pc_unit *v, int n)
 {
 	return pc_room(w, job, flavor, v, n, false) >= pc_asks(w, job) &&
-	       (n ? pc_lawful(w, job, flavor, v, n) : pc_admissible(w, job, flavor, v, n));
+	       (n ? pc_lawful(w, job, flavor, v, n, true) : pc_admissible(w, job, flavor, v, n));
 }
 
 /* Surplus of no higher priority that would have done instead of a gang, in the same queue:
@@ -232,6 +232,9 @@ void pc_check_victims(struct pc_world *w, int job, int flavor, const struct pc_u
 	bool lends = false;
 	char list[200];
 
+	/* What was claimed for growth before in this cycle is held by nobody yet. */
+	if (w->growth_claims > 0)
+		return;
 	name(victims, n, list, sizeof(list));
 	for (int v = 0; v < n; v++)
 		if (w->live[job].state == PC_RUNNING && victims[v].pod < 0)
@@ -239,12 +242,10 @@ void pc_check_victims(struct pc_world *w, int job, int flavor, const struct pc_u
 				 victims[v].job + 1);
 	if (pc_room(w, job, flavor, victims, n, false) < pc_asks(w, job))
 		pc_wrong(w, "11: job %d does not fit though they leave for it:%s", job + 1, list);
-	if (!pc_lawful(w, job, flavor, victims, n))
+	if (!pc_lawful(w, job, flavor, victims, n, false))
 		pc_wrong(w, "9: job %d may not take all of:%s", job + 1, list);
 	for (int q = 0; q < PC_QUEUES; q++)
 		lends |= w->pc->queues[q].there && w->pc->queues[q].lend != PC_UNLIMITED;
-	/* What others gave up for growth in this cycle looks free, and is not. */
-	lends |= w->growth_claims > 0;
 	for (int v = 0; v < n && !lends; v++)
 		if (may_stay(victims, n, v) &&
 		    works(w, job, flavor, less, without(victims, n, v, less)))

@@ -15,6 +15,7 @@ struct item {
 	int job, pod; /* pod -1 = the gang */
 	int queue, priority, class; /* class: inside the leaf's guarantee, its share, beyond */
 	int64_t start, amount;
+	int cpu;
 	bool firm, fixed, gone, inside;
 	bool in_share, in_quota; /* of its leaf */
 	bool used[2]; /* outside, and has justified another's taking; by line */
@@ -25,6 +26,7 @@ struct law {
 	int job, flavor;
 	int64_t need;
 	bool grows; /* by one pod, and takes surplus only */
+	bool strict; /* nobody justifies another's taking who is taken himself */
 	struct item items[PC_UNITS + 1];
 	int n;
 	int victims[PC_UNITS], n_victims; /* of the whole plan */
@@ -40,6 +42,7 @@ static void add_item(struct law *law, int job, int pod, int pods, int64_t start,
 					      .priority = j->priority,
 					      .start = start,
 					      .amount = (int64_t)pods * j->milli,
+					      .cpu = pods * j->cpu,
 					      .firm = !j->preemptible && pod < 0,
 					      .fixed = fixed };
 }
@@ -51,6 +54,7 @@ static void make(struct law *law, const struct pc_world *w, int job, int flavor)
 	law->flavor = flavor;
 	law->need = (int64_t)pc_asks(w, job) * w->pc->jobs[job].milli;
 	law->grows = w->live[job].state == PC_RUNNING;
+	law->strict = false;
 	law->n = law->n_victims = 0;
 	for (int j = 0; j < PC_JOBS; j++) {
 		const struct pc_live *l = &w->live[j];
@@ -196,6 +200,14 @@ static int64_t held_finally(const struct law *law, int y)
 	return sum;
 }
 
+static bool is_victim(const struct law *law, int item)
+{
+	for (int v = 0; v < law->n_victims; v++)
+		if (law->victims[v] == item)
+			return true;
+	return false;
+}
+
 /* The four clauses. *justifier = an outside item that the third one uses up; -1. */
 static bool is_free(struct law *law, int u, int y, int line, int *justifier)
 {
@@ -215,7 +227,8 @@ static bool is_free(struct law *law, int u, int y, int line, int *justifier)
 			continue;
 		lower_outside |= o->priority < unit->priority;
 		if (o->queue == unit->queue && o->priority == unit->priority && !o->used[line] &&
-		    o->amount >= unit->amount &&
+		    o->amount >= unit->amount && o->cpu >= unit->cpu &&
+		    !(law->strict && is_victim(law, i)) &&
 		    (*justifier < 0 || o->amount < law->items[*justifier].amount))
 			*justifier = i;
 	}
@@ -276,7 +289,7 @@ static int claimant_class(struct law *law)
 		law->items[law->victims[v]].fixed = law->items[law->victims[v]].gone;
 	for (int v = 0; v < law->n_victims; v++)
 		law->items[law->victims[v]].gone = true;
-	add_item(law, law->job, law->grows ? PC_ROOM : -1, pc_asks(law->w, law->job), law->w->now,
+	add_item(law, law->job, law->grows ? PC_ROOM : -1, pc_asks(law->w, law->job), INT64_MAX,
 		 true);
 	class_leaf(law, j->queue);
 	class = law->items[--law->n].class;
@@ -457,7 +470,8 @@ bool pc_admissible(const struct pc_world *w, int job, int flavor, const struct p
 	return true;
 }
 
-bool pc_lawful(const struct pc_world *w, int job, int flavor, const struct pc_unit *victims, int n)
+bool pc_lawful(const struct pc_world *w, int job, int flavor, const struct pc_unit *victims, int n,
+	       bool strict)
 {
 	static struct law law;
 	int tries = 3000;
@@ -465,6 +479,7 @@ bool pc_lawful(const struct pc_world *w, int job, int flavor, const struct pc_un
 	if (!pc_admissible(w, job, flavor, victims, n))
 		return false;
 	make(&law, w, job, flavor);
+	law.strict = strict;
 	for (int v = 0; v < n; v++) {
 		const int u = find(&law, &victims[v]);
 

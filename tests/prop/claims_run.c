@@ -65,7 +65,12 @@ static void check_kept(struct pc_world *w)
 
 static void live(struct pc_world *w)
 {
-	const int most = PC_CYCLES * (w->pc->linger + 1) + (w->pc->torn ? PC_CYCLES : 0);
+	int most = PC_CYCLES * (w->pc->linger + 1) + (w->pc->torn ? PC_CYCLES : 0);
+
+	/* Growth that is claimed goes pod by pod. */
+	for (int j = 0; j < PC_JOBS; j++)
+		if (w->pc->jobs[j].there)
+			most += 2 * (w->pc->jobs[j].max - w->pc->jobs[j].min);
 
 	for (w->round = 0; w->round < PC_ROUNDS && !w->wrong[0]; w->round++) {
 		bool rests = false;
@@ -244,6 +249,9 @@ void pc_scenario(const struct pc_world *w, FILE *out)
 				pc->jobs[j].cpu, pc->jobs[j].flavor, w->live[j].n_promise);
 	for (int q = 0; q < PC_QUEUES; q++)
 		if (pc->queues[q].there)
-			fprintf(out, "  # q%d: fair share %" PRId64 " %" PRId64 "\n", q,
-				w->fair[q][0], w->fair[q][1]);
+			fprintf(out,
+				"  # q%d: fair share %" PRId64 " %" PRId64 ", quota of b %d, "
+				"limit of b %d\n",
+				q, w->fair[q][0], w->fair[q][1], pc->queues[q].quota[1],
+				pc->queues[q].limit[1]);
 }

@@ -460,7 +460,10 @@ struct snapshot *pc_build(struct pc_world *w, uint64_t *shuffle)
 	config.preempt_min_runtime_us = half_minutes(w->pc->preempt_min);
 	config.reclaim_min_runtime_us = half_minutes(w->pc->reclaim_min);
 	if (!w->pc->belts)
-		config.cooldown_us = config.grow_delay_us = config.claims_per_hour = 0;
+		config.cooldown_us = config.claims_per_hour = 0;
+	/* Who shrank leaves what it gave up alone until it has been taken. */
+	if (!w->pc->belts)
+		config.grow_delay_us = w->pc->linger * 2;
 	s = snapshot_new(&config);
 	for (int f = 0; f < PC_FLAVORS; f++)
 		snapshot_add_flavor(s, flavors[f], f);

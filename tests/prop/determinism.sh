@@ -30,7 +30,7 @@ for how in built 'gcc -O0' 'clang -O0' 'clang -O2'; do
 	command -v "$cc" >/dev/null || continue
 	# shellcheck disable=SC2086
 	if ! nice "$cc" -std=c17 -D_GNU_SOURCE $level -I"$src" -I"$build" \
-		$core "$src"/tests/prop/any_make.c "$src"/tests/prop/any_check.c \
+		$core "$src"/tests/prop/any_make.c "$src"/tests/prop/any_check.c "$src"/tests/prop/any_cycle.c \
 		"$src"/tests/prop/plan_sums.c "$lib" -lm -o "$dir/sums" 2>"$dir/err"; then
 		sed 's/^/# /' "$dir/err"
 		say 1 "$cc $level builds the core"

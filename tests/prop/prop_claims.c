@@ -1,7 +1,8 @@
 /* Random clusters, queues and jobs, of which some have to leave for others: every plan is
  * checked against the law of who may take from whom, told in another way than the
  * scheduler's. `prop_claims [CASES [SEED]]`; a failing case is made smaller and printed
- * with the seed that makes it again, and as a scenario. */
+ * with the seed that makes it again, and as a scenario. A third argument `all` lists all
+ * cases that fail and does not stop at the first. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>

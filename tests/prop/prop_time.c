@@ -231,6 +231,7 @@ static struct snapshot *build(void)
 	struct gpuq_err err = GPUQ_ERR_INIT;
 
 	snap_config_default(&config);
+	config.weights.stretch = 0; /* nobody overtakes by waiting */
 	config.now_us = w.now;
 	config.backfill_depth = w.depth;
 	config.starve_us = w.starve;

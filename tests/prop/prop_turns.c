@@ -140,6 +140,7 @@ static struct snapshot *freeze(const struct a_case *c, int64_t now_us, bool turn
 	struct snapshot *s;
 
 	snap_config_default(&config);
+	config.weights.stretch = 0; /* nobody overtakes by waiting */
 	config.now_us = now_us;
 	config.reclaim = config.consolidation = false;
 	config.backfill_depth = 0;

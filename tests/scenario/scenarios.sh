@@ -39,7 +39,7 @@ say $? "run --json prints one object a case"
 say $? "shares --json prints the division"
 
 "$sim" run --json "$dir/priority.yaml" | grep '"id":"priority-weights-in-proportion"' |
-	grep -q '"priority":{"age":0,"fairshare":0,"size":0,"qos":950,"boost":0,"nice":0,"total":950}'
+	grep -q '"priority":{"age":0,"fairshare":0,"size":0,"qos":950,"stretch":0,"boost":0,"nice":0,"total":950}'
 say $? "run --json prints what a waiting job's priority is made of"
 
 "$sim" shares --json "$dir/priority.yaml" | grep '"id":"fair-tree"' |

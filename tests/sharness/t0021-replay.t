@@ -46,7 +46,7 @@ test_expect_success 'the live state as a scenario: the same jobs run, and wait f
 	gpuq export --scenario >now.yaml && "$sim" run now.yaml >out &&
 	says out "running +$a +" && says out "running +$c +" && says out "pending +$b +" && says out "pending +$d.*HeldUser" &&
 	gpuq export --scenario --json >now.json && "$sim" run now.json >out2 && test_cmp out out2 &&
-	"$sim" check now.yaml
+	"$sim" check now.yaml >judged && says judged "1 passed, 0 failed"
 '
 
 test_expect_success 'it needs to be told which form' '

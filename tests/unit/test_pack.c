@@ -386,6 +386,7 @@ static const char *const profiles[PROFILES] = { "1g.10gb", "3g.40gb" };
 struct tally {
 	int32_t milli[NODES_MAX][DEVICES_MAX];
 	int32_t instances[NODES_MAX][PROFILES];
+	int64_t bytes[NODES_MAX][DEVICES_MAX];
 	int64_t cpu[NODES_MAX];
 };
 
@@ -403,7 +404,7 @@ static uint32_t any_request(struct snapshot *s, const struct shape *shape)
 	const struct snap_request r = { .groups = &g, .n_groups = 1 };
 
 	g.pods_max = g.pods_min;
-	switch (below(5)) {
+	switch (below(6)) {
 	case 0:
 		g.mig = profiles[below(PROFILES)];
 		break;
@@ -412,6 +413,10 @@ static uint32_t any_request(struct snapshot *s, const struct shape *shape)
 		g.gpus_milli = (1 + below(2)) * 1000;
 		break;
 	case 2:
+		g.gpus_milli = (1 + below(9)) * 100;
+		break;
+	case 4:
+		g.gpu_memory_bytes = 1 + below((uint32_t)shape->bytes[0]);
 		g.gpus_milli = (1 + below(9)) * 100;
 		break;
 	case 3:
@@ -427,9 +432,11 @@ static uint32_t any_request(struct snapshot *s, const struct shape *shape)
 static void check_tally(const struct shape *shape, const struct tally *t, uint32_t seed)
 {
 	for (uint32_t n = 0; n < shape->nodes; n++) {
-		for (uint32_t d = 0; d < DEVICES_MAX; d++)
+		for (uint32_t d = 0; d < DEVICES_MAX; d++) {
 			cr_assert_leq(t->milli[n][d], d < shape->devices[n] ? 1000 : 0, "seed %u",
 				      seed);
+			cr_assert_leq(t->bytes[n][d], shape->bytes[n], "seed %u", seed);
+		}
 		for (uint32_t p = 0; p < PROFILES; p++)
 			cr_assert_leq(t->instances[n][p], (int32_t)shape->instances[n][p],
 				      "seed %u: %s", seed, profiles[p]);
@@ -437,11 +444,15 @@ static void check_tally(const struct shape *shape, const struct tally *t, uint32
 	}
 }
 
-static void count_pod(struct tally *t, const struct snap_group *g, uint32_t node,
-		      const uint32_t *devices, uint32_t n_devices, int32_t milli)
+static void count_pod(struct tally *t, const struct shape *shape, const struct snap_group *g,
+		      uint32_t node, const uint32_t *devices, uint32_t n_devices, int32_t milli)
 {
-	for (uint32_t d = 0; d < n_devices; d++)
+	for (uint32_t d = 0; d < n_devices; d++) {
 		t->milli[node][devices[d]] += milli;
+		t->bytes[node][devices[d]] += g->gpu_memory_bytes
+						      ? g->gpu_memory_bytes
+						      : shape->bytes[node] * milli / 1000;
+	}
 	for (uint32_t p = 0; g->mig && p < PROFILES; p++)
 		if (strcmp(g->mig, profiles[p]) == 0)
 			t->instances[node][p] += (int32_t)(g->gpus_milli / 1000);
@@ -544,7 +555,7 @@ static uint32_t one_cycle(const struct shape *shape, struct held *held, uint32_t
 	for (uint32_t i = 0; i < s->n_allocs; i++) {
 		const struct snap_alloc *a = &s->allocs[i];
 
-		count_pod(&tally, &s->requests[s->jobs[a->job].request].groups[0], a->node,
+		count_pod(&tally, shape, &s->requests[s->jobs[a->job].request].groups[0], a->node,
 			  a->devices, a->n_devices, a->milli);
 	}
 	for (uint32_t i = 0; i < plan.n_actions; i++) {
@@ -559,7 +570,7 @@ static uint32_t one_cycle(const struct shape *shape, struct held *held, uint32_t
 			h->pods[p] = plan.pods[a->pod_first + p];
 			memcpy(h->devices[p], &plan.devices[h->pods[p].device_first],
 			       h->pods[p].n_devices * sizeof(uint32_t));
-			count_pod(&tally, &s->requests[s->jobs[a->job].request].groups[0],
+			count_pod(&tally, shape, &s->requests[s->jobs[a->job].request].groups[0],
 				  h->pods[p].node, h->devices[p], h->pods[p].n_devices,
 				  h->pods[p].milli);
 		}

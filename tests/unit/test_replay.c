@@ -193,7 +193,7 @@ Test(replay, every_field_is_written)
 		const char *table;
 		size_t is, was;
 	} rows[] = {
-		{ "config_cols", sizeof(struct snap_config), 200 },
+		{ "config_cols", sizeof(struct snap_config), 208 },
 		{ "queue_cols", sizeof(struct snap_queue), 176 },
 		{ "node_cols", sizeof(struct snap_node), 216 },
 		{ "device_cols", sizeof(struct snap_device), 24 },
