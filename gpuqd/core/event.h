@@ -175,6 +175,7 @@ struct event {
 			int64_t start_us, end_us; /* 0 = not known: the ledger's own times count */
 			int exit_code; /* -1 = it never ran */
 			enum pod_fault fault;
+			bool untold; /* the cluster had not told it to leave when it ended */
 			const char *message;
 		} pod_ended;
 		const struct node_fact *node;

@@ -111,6 +111,7 @@ struct pod {
 	/* The attempt goes on without it, whatever becomes of it: an elastic job that shrank,
 	 * or lost it. */
 	bool dropped;
+	bool untold; /* it ended before the cluster told it to leave; not stored */
 	bool asked; /* its creation was asked for by this process; not stored */
 	bool forgotten; /* the cluster was told that it may go; not stored */
 	uint32_t seen; /* list generation in which the cluster last named it; not stored */

@@ -405,6 +405,27 @@ static int apply_ended(struct model *m, struct job *j, const struct event *ev, s
 	return 0;
 }
 
+/* It was to be evicted, but all of it had come to its end well by then. Whoever leaves
+ * with 0 because he was told to may have saved himself only. */
+static bool was_done_anyway(const struct job *j)
+{
+	const struct pod *p;
+	bool any = false;
+
+	if (j->outcome != GPUQ_JOB_PREEMPTED)
+		return false;
+	DL_FOREACH2(j->pods, p, job_next)
+	{
+		if (p->attempt != j->attempt || p->dropped)
+			continue;
+		if (p->exit_code != 0 || p->fault != POD_FAULT_NONE || !p->untold ||
+		    p->end_us >= j->leave_us)
+			return false;
+		any = true;
+	}
+	return any;
+}
+
 void job_verdict(const struct job *j, struct event *out)
 {
 	const struct pod *p, *first = NULL;
@@ -418,7 +439,7 @@ void job_verdict(const struct job *j, struct event *out)
 	DL_FOREACH2(j->pods, p, job_next)
 	if (p->attempt == j->attempt && p->message && !first)
 		first = p;
-	if (state == GPUQ_JOB_PENDING)
+	if (state == GPUQ_JOB_PENDING || was_done_anyway(j))
 		state = GPUQ_JOB_COMPLETED;
 	if (j->leave_cause != GPUQ_CAUSE_NONE && state == GPUQ_JOB_PREEMPTED) {
 		again = j->requeue;

@@ -133,6 +133,7 @@ static int apply_pod_ended(struct model *m, struct pod *p, const struct event *e
 		end = p->start_us;
 	p->exit_code = ev->pod_ended.exit_code;
 	p->fault = ev->pod_ended.fault;
+	p->untold = ev->pod_ended.untold;
 	free(p->message);
 	p->message = ev->pod_ended.message && *ev->pod_ended.message ? strdup(ev->pod_ended.message)
 								     : NULL;

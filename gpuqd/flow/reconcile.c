@@ -181,6 +181,7 @@ static void pod_ended(struct reconcile *r, struct pod *p, struct pod_key key,
 	/* What a node refused never ran, whatever startTime the kubelet wrote. */
 	ev.pod_ended.start_us = refused ? 0 : f->start_us;
 	ev.pod_ended.end_us = f->end_us;
+	ev.pod_ended.untold = !f->leaving;
 	ev.pod_ended.exit_code = f->phase == POD_SUCCEEDED ? 0 : f->exit_code;
 	if (refused || (f->phase == POD_FAILED && f->exit_code == 0 && f->fault != POD_FAULT_NONE))
 		ev.pod_ended.exit_code = -1;

@@ -190,6 +190,53 @@ Test(claim, a_victim_that_is_cancelled_meanwhile_does_not_come_back)
 	model_free(m);
 }
 
+static int ended_untold(struct model *m, uint32_t index, int64_t end_us, int exit_code)
+{
+	struct event ev = { .type = EV_POD_ENDED, .at_us = T0 + 90, .pod = { J1, 0, index } };
+
+	ev.pod_ended.end_us = end_us;
+	ev.pod_ended.exit_code = exit_code;
+	ev.pod_ended.untold = true;
+	ev.pod_ended.message = "";
+	return model_apply(m, &ev, NULL);
+}
+
+Test(claim, a_victim_that_was_done_before_it_was_told_is_done)
+{
+	static const struct {
+		int exit_code; /* of its second pod */
+		bool untold;
+		int64_t end_us; /* it was told at 50 */
+		enum event_type end;
+	} rows[] = {
+		{ 0, true, T0 + 40, EV_JOB_ENDED },
+		{ 0, true, T0 + 60, EV_JOB_REQUEUED },
+		{ 0, false, T0 + 90, EV_JOB_REQUEUED },
+		{ 1, true, T0 + 40, EV_JOB_REQUEUED },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct model *m = two_jobs(TWO, TWO, 2);
+		enum event_type end;
+
+		claim(m);
+		cr_assert_eq(ended_untold(m, 0, T0 + 40, 0), 0);
+		if (rows[i].untold)
+			cr_assert_eq(ended_untold(m, 1, rows[i].end_us, rows[i].exit_code), 0);
+		else
+			cr_assert_eq(
+				pod_event(m, EV_POD_ENDED, J1, 0, 1, T0 + 90, rows[i].exit_code, 0),
+				0);
+		cr_assert_eq(verdict(m, J1, T0 + 91, &end), 0);
+		cr_expect_eq(end, rows[i].end, "row %zu", i);
+		if (end == EV_JOB_ENDED) {
+			cr_expect_eq(job_find(m, J1)->state, GPUQ_JOB_COMPLETED);
+			cr_expect_eq(job_find(m, J1)->exit_code, 0);
+		}
+		model_free(m);
+	}
+}
+
 Test(claim, a_promise_ends_with_what_makes_it_void)
 {
 	static const enum event_type ends[] = { EV_JOB_RENOUNCED, EV_JOB_HELD,

@@ -104,7 +104,7 @@ class Audit:
                     bad.append("job %d (%s) element %d is %s with %s, not %s with %s: %s" % (
                         job.id, job.kind.name, index, o["state"], o["exit_code"], state, code, json.dumps(o)))
                 elif not self.lost_shepherds and state != "CANCELLED" and \
-                        o["attempt"] != job.kind.runs - 1 + len(o["evictions"]):
+                        o["attempt"] != job.kind.runs - 1 + self.evictions(job, index):
                     bad.append("job %d (%s) element %d needed attempt %d: %s" % (
                         job.id, job.kind.name, index, o["attempt"], json.dumps(o)))
         return "each ended as it had to", elements, bad
@@ -172,7 +172,7 @@ class Audit:
 
     def evictions(self, job, element):
         o = self.objects.get(job.id, {}).get(element)
-        return len(o["evictions"]) if o else 0
+        return sum(e["cause"] != "shrink" for e in o["evictions"]) if o else 0  # what shrinks goes on
 
     def local(self):
         lines = []
@@ -223,8 +223,11 @@ class Audit:
     def fake(self):
         self.cluster.tell("clear\n")  # the faults were for gpuqd
         verdict = self.cluster.get("/fake/audit?jobs=1")
-        bad = ["%s: %s" % (k, verdict[k]) for k in ("overcommits", "duplicates", "attempt_overlaps",
-                                                      "double_successes") if verdict[k]]
+        # A pod that has ended well runs again when the rest of its gang is told to leave, and when
+        # nobody saw its end before it was told, too.
+        evicted = sum(len(o["evictions"]) * o["pod_count"] for found in self.objects.values() for o in found.values())
+        most = {"overcommits": 0, "duplicates": 0, "attempt_overlaps": 0, "double_successes": evicted}
+        bad = ["%s: %s" % (k, verdict[k]) for k in most if verdict[k] > most[k]]
         yield "the cluster saw no overcommit and no duplicate", verdict["creates"], bad
         pods, ends = {}, set()
         keys = {job.id: job.key for job in self.load.jobs}

@@ -49,6 +49,7 @@ KINDS = [
     Kind("cancelled", 3, how="hang", state="CANCELLED", cancel=True, gpus=(1, 2, 4)),
     Kind("cancelled-gang", 1, ["--pods=2", "--cpus=0.1"], how="hang", pods=2, state="CANCELLED", cancel=True),
     Kind("held", 1, ["--hold"], release=True),
+    Kind("elastic", 2, ["--queue=rest", "--pods=1-3", "--cpus=0.1"], how="save", lent=True),
     Kind("lent", 3, ["--queue=rest", "--checkpoint=USR1@20s"], how="save", gpus=(2, 3, 4), lent=True),
 ]
 
