@@ -13,7 +13,7 @@ say() { # STATUS WHAT
 	[ "$1" = 0 ] && echo "ok $n - $2" || echo "not ok $n - $2"
 }
 
-"$sim" check "$dir"/*.yaml >"$out"
+"$sim" check "$dir"/*.yaml "$dir"/../../examples/two-teams.yaml >"$out"
 say $? "gpuq-sim check exits 0"
 awk '/^ok / { sub(/^ok */, ""); print "ok - " $0 } /^FAIL / { sub(/^FAIL */, ""); print "not ok - " $0 }
 	/^  / { print "#" $0 }' "$out"
