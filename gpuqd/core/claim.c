@@ -63,6 +63,7 @@ void claim_unit_leaves(struct cycle *c, uint32_t unit)
  * they leave, and what they leave is promised. */
 static void settle(struct cycle *c, struct claim *k)
 {
+	claim_explain(c, k);
 	for (uint32_t i = 0; i < k->n_victims; i++) {
 		const struct unit *u = &c->units->units[k->victims[i].unit];
 

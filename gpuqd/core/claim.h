@@ -145,6 +145,8 @@ enum claim_rule claim_legal(struct cycle *c, struct claim *k, uint32_t unit, str
 bool claim_valid(struct cycle *c, struct claim *k);
 /* Is the unit, of the claimant's queue, one that yields to it by priority or age? */
 bool claim_goes_before(const struct cycle *c, const struct claim *k, const struct unit *u);
+/* Is the unit out of this claimant's reach whatever its queue is due? */
+bool claim_shielded(struct cycle *c, const struct claim *k, uint32_t unit);
 /* Would its queue stay inside its fair share with it? */
 bool claim_within_share(const struct cycle *c, const struct claim *k);
 /* Does anything allow this job to claim at all? A cheap no for most. */
@@ -152,6 +154,10 @@ bool claim_possible(const struct cycle *c, const struct claim *k);
 
 /* Started so lately that jobs of its own queue may not displace it. */
 bool claim_too_young(struct cycle *c, uint32_t unit);
+
+/* claim_why.c: the numbers of a claim that is decided, its victims gone in thought and it
+ * itself not yet charged. */
+void claim_explain(struct cycle *c, struct claim *k);
 
 /* claim.c */
 void claim_unit_leaves(struct cycle *c, uint32_t unit); /* its pods have been told */

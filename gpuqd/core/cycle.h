@@ -202,6 +202,9 @@ struct cycle {
 	struct plan_reason *whys;
 	uint32_t n_actions, room_actions, n_plan_pods, room_plan_pods, n_plan_devices,
 		room_plan_devices, n_whys, room_whys;
+	struct plan_claim *claims;
+	struct plan_side *claim_sides;
+	uint32_t n_claims, room_claims, n_claim_sides, room_claim_sides;
 	int64_t wake_us;
 	bool cut_short;
 };

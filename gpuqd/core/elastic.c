@@ -549,6 +549,7 @@ static bool grow_by_claim(struct cycle *c, struct growth *all, struct grower *g)
 		later_leave(c);
 		return false;
 	}
+	claim_explain(c, &k);
 	for (uint32_t i = 0; i < k.n_victims; i++) {
 		const struct unit *u = &c->units->units[k.victims[i].unit];
 

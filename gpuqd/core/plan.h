@@ -78,6 +78,31 @@ struct plan_reason {
 	const char *object; /* queue, node, user, resource, job...: what it is about; "" */
 };
 
+/* What a queue held, holds once a claim is carried out, and is due, in thousandths of
+ * devices of the claim's flavor. */
+struct plan_side {
+	uint32_t queue;
+	int64_t before, after, fair_share, quota;
+};
+
+/* Running work that a claim did not take. */
+enum plan_passed {
+	PLAN_PASSED_FIRM, /* it cannot be evicted */
+	PLAN_PASSED_BUSY, /* it leaves already, or was started or moved just now */
+	PLAN_PASSED_SHIELDED, /* started too lately, fenced off, or its queue yields to nobody */
+	PLAN_PASSED_NOT_NEEDED, /* its queue is due it, or others served better */
+	N_PLAN_PASSED
+};
+
+/* Why others leave for a job: the numbers behind the rules of its victims' actions. */
+struct plan_claim {
+	uint32_t job, flavor;
+	struct snap_key key; /* index = the element that claims */
+	int64_t need; /* thousandths of devices */
+	uint32_t side_first, n_sides; /* into plan.claim_sides: its own queue, then the losers */
+	uint32_t passed[N_PLAN_PASSED]; /* units: gangs, and pods beyond them */
+};
+
 struct plan {
 	const struct plan_action *actions;
 	const struct plan_pod *pods;
@@ -85,7 +110,9 @@ struct plan {
 	/* By job, the first of a job explains it. Every pending job of which something
 	 * still waits after the plan has at least one; no other has any. */
 	const struct plan_reason *reasons;
-	uint32_t n_actions, n_pods, n_devices, n_reasons;
+	const struct plan_claim *claims; /* in the order of their nominations */
+	const struct plan_side *claim_sides;
+	uint32_t n_actions, n_pods, n_devices, n_reasons, n_claims;
 	/* Queue q, resource r: [q * n_res + r]. allocated is what queues hold with the plan
 	 * applied; fair_share and demand do not depend on it. */
 	const int64_t *fair_share, *allocated, *demand;

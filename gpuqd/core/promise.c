@@ -345,13 +345,37 @@ static void start(struct cycle *c, uint32_t job)
 	future_started(c, a);
 }
 
+/* How many jobs that leave stand where it is to stand, and the first of them. */
 static void tell_waiting(struct cycle *c, uint32_t job)
 {
+	const struct snapshot *s = c->s;
+	const struct snap_job *j = &s->jobs[job];
 	struct plan_reason *why = CYCLE_PUSH(c, whys, 1);
+	uint32_t first = SNAP_NONE, last = SNAP_NONE;
+	char key[32];
 
 	if (!why)
 		return;
 	*why = (struct plan_reason){ .job = job, .code = GPUQ_R_VICTIMS, .object = "" };
+	for (uint32_t a = 0; a < s->n_allocs; a++) {
+		bool there = false;
+
+		if (s->allocs[a].job == last ||
+		    (!s->allocs[a].releasing && s->jobs[s->allocs[a].job].state != SNAP_LEAVING))
+			continue;
+		for (uint32_t p = 0; !there && p < j->n_promises; p++)
+			there = s->promises[j->promise_first + p].node == s->allocs[a].node;
+		if (!there)
+			continue;
+		last = s->allocs[a].job;
+		first = first == SNAP_NONE ? last : first;
+		why->need++;
+	}
+	if (first != SNAP_NONE)
+		why->object = gpuq_arena_strdup(
+			c->mem, snap_key_print(s->jobs[first].key, key, sizeof(key)));
+	if (!why->object)
+		c->failed = true;
 	c->why_of[job] = c->n_whys - 1;
 	c->n_why_of[job] = 1;
 }

@@ -174,6 +174,29 @@ static bool free_on(struct cycle *c, const struct claim *k, struct victim *v, en
 	return true;
 }
 
+/* Out of reach from the other side of the nearest common ancestor; *side = that side. */
+static bool shielded(struct cycle *c, const struct claim *k, const struct unit *u, uint32_t *x,
+		     uint32_t *side)
+{
+	const bool lca = c->s->config.min_runtime_method == SNAP_RUNTIME_LCA;
+
+	if (!policy_allows(c, k, u))
+		return true;
+	sides(c, k->leaf, u->queue, x, side);
+	return fenced(c, k->leaf, *x) || protected(c, u, *side) ||
+	       too_young(c, u, lca ? *side : u->queue, false);
+}
+
+bool claim_shielded(struct cycle *c, const struct claim *k, uint32_t unit)
+{
+	const struct unit *u = &c->units->units[unit];
+	uint32_t x, side;
+
+	if (u->queue == k->leaf)
+		return !claim_goes_before(c, k, u) || too_young(c, u, k->leaf, true);
+	return shielded(c, k, u, &x, &side);
+}
+
 enum claim_rule claim_legal(struct cycle *c, struct claim *k, uint32_t unit, struct victim *v)
 {
 	const struct unit *u = &c->units->units[unit];
@@ -190,12 +213,7 @@ enum claim_rule claim_legal(struct cycle *c, struct claim *k, uint32_t unit, str
 		v->rule = own_legal(c, k, unit, v) ? RULE_OWN : RULE_NONE;
 		return v->rule;
 	}
-	if (!policy_allows(c, k, u))
-		return RULE_NONE;
-	sides(c, k->leaf, u->queue, &x, &v->side);
-	if (fenced(c, k->leaf, x) || protected(c, u, v->side) ||
-	    too_young(c, u, config->min_runtime_method == SNAP_RUNTIME_LCA ? v->side : u->queue,
-		      false))
+	if (shielded(c, k, u, &x, &v->side))
 		return RULE_NONE;
 	if (stays_inside(c, k, k->leaf, false)) {
 		if (stays_inside(c, k, x, true) && beyond(c, k, v->side, LINE_QUOTA) &&

@@ -226,12 +226,22 @@ static void why_beyond_share(struct cycle *c, uint32_t job, uint32_t flavor)
 		*at = why;
 }
 
-/* What was promised a job is not yet its own: it waits for its victims. */
+/* What was promised a job is not yet its own: it waits for its victims, the first named. */
 static void tell_victims(struct cycle *c, uint32_t job)
 {
 	struct plan_reason why = { .job = job, .code = GPUQ_R_VICTIMS, .object = "" };
+	const struct plan_action *first = NULL;
+	char key[32];
 
-	own_reason(c, job, &why);
+	for (uint32_t i = c->n_actions; i-- > 0 && c->actions[i].claimant == job; why.need++)
+		first = &c->actions[i];
+	if (first)
+		why.object =
+			gpuq_arena_strdup(c->mem, snap_key_print(first->key, key, sizeof(key)));
+	if (!why.object)
+		c->failed = true;
+	else
+		own_reason(c, job, &why);
 }
 
 /* Start it on the first of its flavors that has room and where limits allow it; else
@@ -433,6 +443,9 @@ int sched_cycle(const struct snapshot *in, struct gpuq_arena *mem, struct plan *
 	plan.allocated = c.held;
 	plan.demand = c.demand;
 	plan.priority = c.priority;
+	plan.claims = c.claims;
+	plan.n_claims = c.n_claims;
+	plan.claim_sides = c.claim_sides;
 	plan.wake_us = c.wake_us;
 	plan.steps = c.steps;
 	plan.cut_short = c.cut_short;

@@ -197,6 +197,27 @@ static uint32_t add_victim(struct job_key *victims, uint32_t n, struct job_key k
 	return n + 1;
 }
 
+/* The numbers it rests on: a line for its queue, and one for each that loses. */
+static void log_claim(const struct carry *c, const struct plan_action *a)
+{
+	for (uint32_t i = 0; i < c->p->n_claims; i++) {
+		const struct plan_claim *claim = &c->p->claims[i];
+
+		if (claim->key.id != a->key.id || claim->key.index != a->key.index)
+			continue;
+		for (uint32_t k = 0; k < claim->n_sides; k++) {
+			const struct plan_side *side = &c->p->claim_sides[claim->side_first + k];
+
+			log_info("job.claim",
+				 "job=%" PRIu32 " index=%" PRId32 " queue=%s before_milli=%" PRId64
+				 " after_milli=%" PRId64 " fair_share_milli=%" PRId64
+				 " quota_milli=%" PRId64,
+				 a->key.id, a->key.index, LOGS(c->s->queues[side->queue].name),
+				 side->before, side->after, side->fair_share, side->quota);
+		}
+	}
+}
+
 /* A nomination and those who leave for it, which follow it. Returns how many those are. */
 static uint32_t claim(const struct carry *c, const struct plan_action *a, uint32_t n_left)
 {
@@ -217,6 +238,7 @@ static uint32_t claim(const struct carry *c, const struct plan_action *a, uint32
 	for (uint32_t i = 0; i < n; i++)
 		n_victims = add_victim(victims, n_victims, key_of(&a[1 + i]));
 	nominate(c, a, victims, n_victims);
+	log_claim(c, a);
 	(void)FAILPOINT("schedule.claim");
 	for (uint32_t i = 0; i < n; i++)
 		send_away(c, &a[1 + i], a);

@@ -269,6 +269,36 @@ static void print_list(const struct gpuq_val *out, const char *key)
 	}
 }
 
+static double number(const struct gpuq_val *v)
+{
+	return v && v->type == GPUQ_REAL ? v->d : v && v->type == GPUQ_INT ? (double)v->i : -1;
+}
+
+/* What stood behind the claims: their queues, and those that lost. */
+static void print_claims(const struct gpuq_val *out)
+{
+	const struct gpuq_val *claims = gpuq_get(out, "claims");
+
+	for (uint32_t i = 0; claims && i < claims->n; i++) {
+		const struct gpuq_val *queues = gpuq_get(claims->items[i], "queues");
+
+		printf("  claim     %-16s of %g:", gpuq_get_str(claims->items[i], "job", ""),
+		       number(gpuq_get(claims->items[i], "need")));
+		for (uint32_t k = 0; queues && k < queues->n; k++) {
+			const struct gpuq_val *q = queues->items[k];
+
+			printf("%s %s %g -> %g (share %g, quota ", k ? ";" : "",
+			       gpuq_get_str(q, "queue", ""), number(gpuq_get(q, "before")),
+			       number(gpuq_get(q, "after")), number(gpuq_get(q, "fair_share")));
+			if (number(gpuq_get(q, "quota")) < 0)
+				printf("unlimited)");
+			else
+				printf("%g)", number(gpuq_get(q, "quota")));
+		}
+		printf("\n");
+	}
+}
+
 static void print_outcome(const struct gpuq_val *out)
 {
 	static const char *const keys[] = { "started", "running",   "grown",
@@ -276,6 +306,7 @@ static void print_outcome(const struct gpuq_val *out)
 
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
 		print_list(out, keys[i]);
+	print_claims(out);
 }
 
 static int run_one(struct run *r, const struct sc_result *res, struct gpuq_err *err)

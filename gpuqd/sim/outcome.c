@@ -199,6 +199,37 @@ static struct gpuq_val *evictions(struct gpuq_arena *a, const struct world *w, b
 	return list;
 }
 
+/* Why others left for a job: what the queues on both sides held and are due, in devices. */
+static struct gpuq_val *claims(struct gpuq_arena *a, const struct world *w)
+{
+	static const char *const passed[N_PLAN_PASSED] = { "firm", "busy", "shielded",
+							   "not_needed" };
+	struct gpuq_val *list = gpuq_list(a);
+
+	for (uint32_t i = w->marked_claims; i < w->n_claims; i++) {
+		const struct sim_claim *c = &w->claims[i];
+		struct gpuq_val *m = gpuq_add(a, list, gpuq_map(a)), *sides, *others;
+
+		gpuq_put(a, m, "job", gpuq_str(a, w->jobs[c->job].name));
+		gpuq_put(a, m, "need", milli(a, c->need));
+		sides = gpuq_put(a, m, "queues", gpuq_list(a));
+		for (uint32_t k = 0; k < c->n_sides; k++) {
+			const struct sim_side *side = &c->sides[k];
+			struct gpuq_val *v = gpuq_add(a, sides, gpuq_map(a));
+
+			gpuq_put(a, v, "queue", gpuq_str(a, side->queue));
+			gpuq_put(a, v, "before", milli(a, side->before));
+			gpuq_put(a, v, "after", milli(a, side->after));
+			gpuq_put(a, v, "fair_share", milli(a, side->fair_share));
+			gpuq_put(a, v, "quota", milli(a, side->quota));
+		}
+		others = gpuq_put(a, m, "passed_over", gpuq_map(a));
+		for (int k = 0; k < N_PLAN_PASSED; k++)
+			gpuq_put(a, others, passed[k], gpuq_int(a, c->passed[k]));
+	}
+	return list;
+}
+
 struct gpuq_val *outcome_make(struct gpuq_arena *a, struct world *w)
 {
 	static const char *const ends[] = { "completed", "failed", "timeout", "cancelled" };
@@ -217,6 +248,7 @@ struct gpuq_val *outcome_make(struct gpuq_arena *a, struct world *w)
 	gpuq_put(a, out, "queues", queues(a, w));
 	gpuq_put(a, out, "evictions", evictions(a, w, false));
 	gpuq_put(a, out, "moves", evictions(a, w, true));
+	gpuq_put(a, out, "claims", claims(a, w));
 	ended = gpuq_put(a, out, "ended", gpuq_map(a));
 	for (uint32_t i = 0; i < w->n_jobs; i++)
 		if (world_fate(&w->jobs[i]) == SIM_FATE_ENDED)

@@ -255,6 +255,7 @@ int world_evicted(struct world *w, const struct sim_job *j, struct sim_eviction 
 void world_mark(struct world *w)
 {
 	w->marked_evictions = w->n_evictions;
+	w->marked_claims = w->n_claims;
 	for (uint32_t i = 0; i < w->n_jobs; i++) {
 		struct sim_job *j = &w->jobs[i];
 

@@ -114,6 +114,20 @@ struct sim_eviction {
 	int64_t at_us;
 };
 
+/* What a claim rested on (plan.h), by names. */
+struct sim_side {
+	const char *queue;
+	int64_t before, after, fair_share, quota; /* thousandths of devices */
+};
+
+struct sim_claim {
+	uint32_t job;
+	int64_t need;
+	struct sim_side *sides; /* its own queue, then those that lose */
+	uint32_t n_sides;
+	uint32_t passed[N_PLAN_PASSED];
+};
+
 struct sim_node {
 	const char *name;
 	const struct sc_node *spec;
@@ -153,6 +167,8 @@ struct world {
 	uint32_t n_jobs, room_jobs;
 	struct sim_eviction *evictions; /* all that ever were, in order */
 	uint32_t n_evictions, room_evictions;
+	struct sim_claim *claims; /* all that ever were, in order */
+	uint32_t n_claims, room_claims, marked_claims;
 	uint32_t marked_evictions; /* as many there were at the last mark */
 	uint32_t cycles; /* up to the last that changed something, of the last rest */
 	int64_t wake_us; /* when another cycle may decide differently */

@@ -250,6 +250,33 @@ static int (*const deeds[])(struct deed *) = {
 	[PLAN_MOVE] = do_move,   [PLAN_RESERVE] = do_reserve,
 };
 
+static int keep_claim(struct world *w, const struct snapshot *s, const struct plan *p,
+		      const struct plan_claim *claim, struct gpuq_err *err)
+{
+	struct sim_claim *out =
+		world_append(w, &w->claims, &w->n_claims, &w->room_claims, sizeof(*out), err);
+	const struct sim_job *j = world_keyed(w, claim->key);
+
+	if (!out || !j)
+		return out ? 0 : GPUQ_ENOMEM;
+	*out = (struct sim_claim){ .job = (uint32_t)(j - w->jobs), .need = claim->need };
+	memcpy(out->passed, claim->passed, sizeof(out->passed));
+	out->sides = gpuq_arena_calloc(&w->arena, claim->n_sides, sizeof(*out->sides));
+	if (!out->sides)
+		return world_no_memory(err);
+	out->n_sides = claim->n_sides;
+	for (uint32_t i = 0; i < claim->n_sides; i++) {
+		const struct plan_side *side = &p->claim_sides[claim->side_first + i];
+		const char *name = s->queues[side->queue].name;
+
+		out->sides[i] = (struct sim_side){ gpuq_arena_strdup(&w->arena, name), side->before,
+						   side->after, side->fair_share, side->quota };
+		if (!out->sides[i].queue)
+			return world_no_memory(err);
+	}
+	return 0;
+}
+
 int world_apply(struct world *w, const struct snapshot *s, const struct plan *p,
 		struct gpuq_err *err)
 {
@@ -266,6 +293,8 @@ int world_apply(struct world *w, const struct snapshot *s, const struct plan *p,
 		d.j = world_keyed(w, d.a->key);
 		rc = deeds[d.a->kind](&d);
 	}
+	for (uint32_t i = 0; rc == 0 && i < p->n_claims; i++)
+		rc = keep_claim(w, s, p, &p->claims[i], err);
 	return rc;
 }
 

@@ -170,6 +170,8 @@ static int copy(const struct world *w, struct world *out, struct gpuq_err *err)
 	out->jobs = dup(out, w->jobs, w->n_jobs, sizeof(*w->jobs), &failed);
 	out->shares = dup(out, w->shares, w->n_queues, sizeof(*w->shares), &failed);
 	out->evictions = dup(out, w->evictions, w->n_evictions, sizeof(*w->evictions), &failed);
+	out->claims = dup(out, w->claims, w->n_claims, sizeof(*w->claims), &failed);
+	out->room_claims = w->n_claims;
 	out->room_jobs = w->n_jobs;
 	out->room_evictions = w->n_evictions;
 	for (uint32_t i = 0; !failed && i < w->n_jobs; i++)

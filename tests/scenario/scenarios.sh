@@ -34,6 +34,11 @@ say $? "a refused case is an object with an error, and the others go on"
 	'"id":"packing-joins","cycles":1,"stable":true,"started":\["a2"\],"running":\["a1"\],"preempted":\[\]'
 say $? "run --json prints one object a case"
 
+"$sim" run "$dir/../../examples/two-teams.yaml" >"$out"
+grep -q 'requeue for s1: its queue is guaranteed that much (G)' "$out" &&
+	grep -q 'claim  *s1 .*: speech 0 -> 2 (share 2, quota 4); vision 8 -> 6 (share 6, quota 4)' "$out"
+say $? "run says who left, for whom, by what right and with which numbers"
+
 "$sim" shares --json "$dir/order.yaml" |
 	grep -q '"a":{"quota":3.0,"demand":20.0,"limit":null,"fair_share":9.0}'
 say $? "shares --json prints the division"
