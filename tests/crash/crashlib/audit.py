@@ -172,7 +172,11 @@ class Audit:
 
     def evictions(self, job, element):
         o = self.objects.get(job.id, {}).get(element)
-        return sum(e["cause"] != "shrink" for e in o["evictions"]) if o else 0  # what shrinks goes on
+        if not o:
+            return 0
+        # What shrinks goes on; who was done before it could be told need not start again.
+        return sum(e["cause"] != "shrink" and not (o["state"] == "COMPLETED" and e["time"] >= o["start_time"])
+                   for e in o["evictions"])
 
     def local(self):
         lines = []
