@@ -99,6 +99,8 @@ struct claim {
 	int64_t free_milli; /* devices that are free when all has left that leaves now */
 	uint32_t n_packs; /* how often the gang was tried */
 	bool own, others; /* which victims are looked at */
+	bool tangled; /* somebody who stood inside was taken at some time: who stands outside
+		       * now may have stood inside without that */
 	bool growth; /* of a job that runs: by pods beyond its gang */
 	bool outside; /* of others only what stands outside their lines */
 	bool surplus; /* only surplus of one leaf, up to a priority */

@@ -311,7 +311,7 @@ static bool inside_quota(const struct cycle *c, const struct claim *k, const str
 bool claim_valid(struct cycle *c, struct claim *k)
 {
 	const uint32_t n = k->n_victims;
-	bool simple = true;
+	bool simple = !k->tangled;
 
 	for (uint32_t i = 0; i < n; i++)
 		simple &= k->victims[i].simple &&
@@ -319,9 +319,12 @@ bool claim_valid(struct cycle *c, struct claim *k)
 	if (simple)
 		return whole_valid(c, k);
 	claim_drop_all(c, k);
+	k->tangled = false;
 	for (uint32_t i = 0; i < n; i++)
-		if (!claim_take(c, k, k->victims[i].unit))
+		if (!claim_take(c, k, k->victims[i].unit)) {
+			k->tangled = true; /* nor may it be taken for allowed later */
 			return false;
+		}
 	return whole_valid(c, k);
 }
 

@@ -31,6 +31,7 @@ static bool push_victim(struct cycle *c, struct claim *k, const struct victim *v
 	for (int line = 0; line < N_LINES; line++)
 		if (v->instead[line] != SNAP_NONE)
 			c->units->units[v->instead[line]].justifies = k->number;
+	k->tangled |= !v->simple;
 	unit_take(c, v->unit);
 	return true;
 }
