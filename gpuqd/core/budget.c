@@ -60,14 +60,13 @@ static void hold(struct cycle *c, uint32_t queue, int64_t milli, int64_t dt_us)
 static void hold_running(struct cycle *c, uint32_t job)
 {
 	const struct snap_job *j = &c->s->jobs[job];
-	const struct snap_request *r = &c->s->requests[j->request];
 	int64_t left = j->walltime_us;
 
 	if (left != GPUQ_UNLIMITED && !j->starting)
 		left = amount_less(amount_sum(j->start_us, left), c->s->config.now_us);
 	for (uint32_t a = j->alloc_first; a < j->alloc_first + j->n_allocs; a++) {
 		const struct snap_alloc *al = &c->s->allocs[a];
-		const struct snap_group *g = &r->groups[al->group < r->n_groups ? al->group : 0];
+		const struct snap_group *g = snap_group_of(c->s, al);
 
 		hold(c, j->queue, charged(c, c->s->nodes[al->node].flavor, g->gpus_milli),
 		     left > 0 ? left : 0);

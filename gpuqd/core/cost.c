@@ -73,8 +73,7 @@ int64_t cost_of_request(const struct snapshot *s, const struct snap_request *r, 
 
 int64_t cost_of_alloc(const struct snapshot *s, const struct snap_alloc *a)
 {
-	const struct snap_request *r = &s->requests[s->jobs[a->job].request];
-	const struct snap_group *g = &r->groups[a->group < r->n_groups ? a->group : 0];
+	const struct snap_group *g = snap_group_of(s, a);
 
 	if (!g->mig && snap_group_parts(g) && a->n_devices && a->milli)
 		return (int64_t)a->n_devices * a->milli;

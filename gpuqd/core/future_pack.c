@@ -269,14 +269,13 @@ void future_evict(struct cycle *c, uint32_t job, enum gpuq_cause cause, uint32_t
 static bool can_stay(const struct cycle *c, const struct booked *b, uint32_t job)
 {
 	const struct snap_job *j = &c->s->jobs[job];
-	const struct snap_request *r = &c->s->requests[j->request];
 	struct need all = { 0 };
 
 	for (uint32_t i = j->alloc_first; i < j->alloc_first + j->n_allocs; i++) {
 		const struct snap_alloc *a = &c->s->allocs[i];
 
 		if (a->node == b->node)
-			add_need(&all, &r->groups[a->group < r->n_groups ? a->group : 0]);
+			add_need(&all, snap_group_of(c->s, a));
 	}
 	return spares(c, b, job, &all);
 }
@@ -284,12 +283,10 @@ static bool can_stay(const struct cycle *c, const struct booked *b, uint32_t job
 static void spend_all(struct cycle *c, uint32_t job)
 {
 	const struct snap_job *j = &c->s->jobs[job];
-	const struct snap_request *r = &c->s->requests[j->request];
 
 	for (uint32_t i = j->alloc_first; i < j->alloc_first + j->n_allocs; i++) {
 		const struct snap_alloc *a = &c->s->allocs[i];
-		const struct need one =
-			nodes_need(&r->groups[a->group < r->n_groups ? a->group : 0]);
+		const struct need one = nodes_need(snap_group_of(c->s, a));
 
 		future_spend(c, a->node, c->s->config.now_us, GPUQ_UNLIMITED, &one, 1);
 	}

@@ -145,18 +145,11 @@ void ledger_job_leaves(struct cycle *c, uint32_t queue, int64_t sign)
 		c->parting[q] += sign;
 }
 
-static const struct snap_group *group_of(const struct snapshot *s, const struct snap_alloc *a)
-{
-	const struct snap_request *r = &s->requests[s->jobs[a->job].request];
-
-	return &r->groups[a->group < r->n_groups ? a->group : 0];
-}
-
 /* Pods of a group stand by index: those behind as many as it must have. */
 bool ledger_is_surplus(const struct cycle *c, const struct snap_alloc *a)
 {
 	const struct snap_job *j = &c->s->jobs[a->job];
-	const uint32_t must = group_of(c->s, a)->pods_min;
+	const uint32_t must = snap_group_of(c->s, a)->pods_min;
 	uint32_t before = 0;
 
 	if (j->n_allocs <= c->s->requests[j->request].n_pods)
@@ -170,7 +163,7 @@ bool ledger_is_surplus(const struct cycle *c, const struct snap_alloc *a)
 static void charge_pod(struct cycle *c, const struct snap_alloc *a, bool firm, bool leaves)
 {
 	const struct snapshot *s = c->s;
-	const struct snap_group *g = group_of(s, a);
+	const struct snap_group *g = snap_group_of(s, a);
 	const uint32_t queue = s->jobs[a->job].queue, f = s->nodes[a->node].flavor;
 	const struct {
 		uint32_t res;

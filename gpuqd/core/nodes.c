@@ -477,7 +477,7 @@ void nodes_shift(struct cycle *c, const struct snap_alloc *a, int sign)
 {
 	const struct snap_node *n = &c->s->nodes[a->node];
 	const struct snap_request *r = &c->s->requests[c->s->jobs[a->job].request];
-	const struct snap_group *g = &r->groups[a->group < r->n_groups ? a->group : 0];
+	const struct snap_group *g = snap_group_of(c->s, a);
 
 	nodes_change(c, a->node);
 	for (uint32_t k = 0; k < a->n_devices; k++) {

@@ -128,7 +128,7 @@ void later_pod_leaves(struct cycle *c, const struct snap_alloc *a)
 {
 	const struct snap_node *n = &c->s->nodes[a->node];
 	const struct snap_request *r = &c->s->requests[c->s->jobs[a->job].request];
-	const struct snap_group *g = &r->groups[a->group < r->n_groups ? a->group : 0];
+	const struct snap_group *g = snap_group_of(c->s, a);
 	struct later *l = later_of(c);
 
 	if (!l)
@@ -224,13 +224,6 @@ void promise_places(struct cycle *c, uint32_t job)
 
 /* ---- promises of earlier cycles ---- */
 
-static const struct snap_group *group_of(const struct cycle *c, const struct snap_alloc *p)
-{
-	const struct snap_request *r = &c->s->requests[c->s->jobs[p->job].request];
-
-	return &r->groups[p->group < r->n_groups ? p->group : 0];
-}
-
 /* Can it still be kept? The node may be gone, a device may be ill, the job may be held. */
 static bool tenable(const struct cycle *c, const struct snap_job *j)
 {
@@ -281,7 +274,7 @@ static struct plan_action *action(struct cycle *c, uint32_t job, enum plan_kind 
 /* Take what a pod was promised, if it is free; false: it is not. */
 static bool take(struct cycle *c, const struct snap_alloc *p)
 {
-	const struct snap_group *g = group_of(c, p);
+	const struct snap_group *g = snap_group_of(c->s, p);
 	const uint32_t first = c->s->nodes[p->node].device_first;
 
 	for (uint32_t k = 0; k < p->n_devices; k++)
@@ -399,7 +392,7 @@ void promise_serve(struct cycle *c)
 			continue;
 		}
 		for (uint32_t p = j->promise_first; p < j->promise_first + j->n_promises; p++)
-			promise_pod(c, s->promises[p].node, group_of(c, &s->promises[p]),
+			promise_pod(c, s->promises[p].node, snap_group_of(c->s, &s->promises[p]),
 				    s->promises[p].devices, s->promises[p].n_devices,
 				    s->promises[p].milli, s->requests[j->request].exclusive);
 		if (j->state == SNAP_PENDING)

@@ -422,6 +422,15 @@ static inline int32_t snap_memory_milli(int64_t part, int64_t memory)
 	return part < SNAP_MILLI ? (int32_t)part : SNAP_MILLI;
 }
 
+/* The group that a pod is of; the first for one that its request does not know. */
+static inline const struct snap_group *snap_group_of(const struct snapshot *s,
+						     const struct snap_alloc *a)
+{
+	const struct snap_request *r = &s->requests[s->jobs[a->job].request];
+
+	return &r->groups[a->group < r->n_groups ? a->group : 0];
+}
+
 /* Devices of which one pod of the group takes a part each: 0 = it takes whole ones. */
 static inline uint32_t snap_group_parts(const struct snap_group *g)
 {

@@ -53,8 +53,7 @@ void seal_instances(struct snapshot *s)
 
 void seal_share(const struct snapshot *s, struct snap_alloc *a)
 {
-	const struct snap_request *r = &s->requests[s->jobs[a->job].request];
-	const struct snap_group *g = &r->groups[a->group < r->n_groups ? a->group : 0];
+	const struct snap_group *g = snap_group_of(s, a);
 
 	if (a->device_memory_bytes <= 0)
 		a->device_memory_bytes = snap_group_parts(g) ? g->gpu_memory_bytes : 0;

@@ -159,13 +159,6 @@ static void take_named(struct snapshot *s, const struct snap_node *n, const stru
 	}
 }
 
-static const struct snap_group *group_of(const struct snapshot *s, const struct snap_alloc *a)
-{
-	const struct snap_request *r = &s->requests[s->jobs[a->job].request];
-
-	return &r->groups[a->group < r->n_groups ? a->group : 0];
-}
-
 void snapshot_derive_free(struct snapshot *s)
 {
 	for (uint32_t i = 0; i < s->n_nodes; i++) {
@@ -194,7 +187,7 @@ void snapshot_derive_free(struct snapshot *s)
 		seal_share(s, &s->promises[i]);
 	for (uint32_t i = 0; i < s->n_allocs; i++) {
 		struct snap_alloc *a = &s->allocs[i];
-		const struct snap_group *g = group_of(s, a);
+		const struct snap_group *g = snap_group_of(s, a);
 		struct snap_node *n = &s->nodes[a->node];
 
 		if (n->cpu_milli != GPUQ_UNLIMITED)
@@ -212,8 +205,9 @@ void snapshot_derive_free(struct snapshot *s)
 	for (uint32_t i = 0; i < s->n_allocs; i++) {
 		const struct snap_alloc *a = &s->allocs[i];
 
-		if (a->n_devices == 0 && !group_of(s, a)->mig)
-			take_some(s, &s->nodes[a->node], group_of(s, a)->gpus_milli / SNAP_MILLI);
+		if (a->n_devices == 0 && !snap_group_of(s, a)->mig)
+			take_some(s, &s->nodes[a->node],
+				  snap_group_of(s, a)->gpus_milli / SNAP_MILLI);
 	}
 	for (uint32_t i = 0; i < s->n_nodes; i++)
 		take_some(s, &s->nodes[i], s->nodes[i].foreign_gpus);

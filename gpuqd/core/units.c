@@ -7,13 +7,6 @@
 #include "gpuqd/core/future.h"
 #include "gpuqd/core/sort.h"
 
-static const struct snap_group *group_of(const struct cycle *c, const struct snap_alloc *a)
-{
-	const struct snap_request *r = &c->s->requests[c->s->jobs[a->job].request];
-
-	return &r->groups[a->group < r->n_groups ? a->group : 0];
-}
-
 int64_t unit_amount(const struct cycle *c, uint32_t unit, uint32_t res)
 {
 	return c->units->amounts[(size_t)unit * c->s->n_res + res];
@@ -89,8 +82,8 @@ static void add_pod(struct cycle *c, uint32_t unit, uint32_t alloc)
 	*at = alloc;
 	c->units->units[unit].n_pods++;
 	c->units->of_alloc[alloc] = unit;
-	add_amounts(c, unit, c->s->nodes[a->node].flavor, group_of(c, a), cost_of_alloc(c->s, a),
-		    1);
+	add_amounts(c, unit, c->s->nodes[a->node].flavor, snap_group_of(c->s, a),
+		    cost_of_alloc(c->s, a), 1);
 }
 
 /* Surplus pods of one group leave together in as many as stand together; those that do
@@ -102,7 +95,7 @@ static void add_surplus(struct cycle *c, uint32_t job, uint32_t gang)
 
 	for (uint32_t a = j->alloc_first; a < j->alloc_first + j->n_allocs; a++) {
 		const struct snap_alloc *al = &c->s->allocs[a];
-		const uint32_t together = group_of(c, al)->unit_pods;
+		const uint32_t together = snap_group_of(c->s, al)->unit_pods;
 
 		if (al->releasing || !ledger_is_surplus(c, al))
 			continue;
