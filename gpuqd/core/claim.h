@@ -141,6 +141,9 @@ void standing_changed(struct cycle *c, uint32_t unit);
 uint8_t claimant_stands(struct cycle *c, const struct claim *k, bool all);
 
 /* rules.c */
+/* The queues on either side below the nearest common ancestor of two leaves; of one leaf
+ * with itself, that leaf. */
+void claim_below_common(const struct cycle *c, uint32_t a, uint32_t b, uint32_t *x, uint32_t *y);
 /* The rule by which the unit may be taken now, with the victims so far gone; RULE_NONE. */
 enum claim_rule claim_legal(struct cycle *c, struct claim *k, uint32_t unit, struct victim *v);
 /* All victims again one after the other, and what holds for the plan as a whole. */

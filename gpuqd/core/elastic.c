@@ -305,18 +305,11 @@ static struct stance stance_of(const struct cycle *c, uint32_t queue, const stru
 static int cmp_queues(const struct cycle *c, const struct grower *g, const struct grower *h)
 {
 	const struct snap_queue *q = c->s->queues;
-	uint32_t x = c->s->jobs[g->job].queue, y = c->s->jobs[h->job].queue;
 	struct stance a, b;
 	__int128 part_a, part_b;
+	uint32_t x, y;
 
-	while (q[x].depth > q[y].depth)
-		x = q[x].parent;
-	while (q[y].depth > q[x].depth)
-		y = q[y].parent;
-	while (x != y && q[x].parent != q[y].parent) {
-		x = q[x].parent;
-		y = q[y].parent;
-	}
+	claim_below_common(c, c->s->jobs[g->job].queue, c->s->jobs[h->job].queue, &x, &y);
 	if (x == y)
 		return 0;
 	a = stance_of(c, x, g);

@@ -14,7 +14,7 @@ const char *const claim_rule_words[] = {
 	[RULE_BORROW] = "B", [RULE_OWN] = "own",
 };
 
-static void sides(const struct cycle *c, uint32_t a, uint32_t b, uint32_t *x, uint32_t *y)
+void claim_below_common(const struct cycle *c, uint32_t a, uint32_t b, uint32_t *x, uint32_t *y)
 {
 	const struct snap_queue *q = c->s->queues;
 
@@ -182,7 +182,7 @@ static bool shielded(struct cycle *c, const struct claim *k, const struct unit *
 
 	if (!policy_allows(c, k, u))
 		return true;
-	sides(c, k->leaf, u->queue, x, side);
+	claim_below_common(c, k->leaf, u->queue, x, side);
 	return fenced(c, k->leaf, *x) || protected(c, u, *side) ||
 	       too_young(c, u, lca ? *side : u->queue, false);
 }
@@ -289,7 +289,7 @@ static bool whole_valid(struct cycle *c, struct claim *k)
 					    line_of(c, v->side, res, (enum line)line))
 					return false;
 		/* Who ends above his share takes from nobody who then has less of his. */
-		sides(c, k->leaf, c->units->units[v->unit].queue, &x, &y);
+		claim_below_common(c, k->leaf, c->units->units[v->unit].queue, &x, &y);
 		if (larger_share(c, k, x, y))
 			return false;
 	}
@@ -304,7 +304,7 @@ static bool inside_quota(const struct cycle *c, const struct claim *k, const str
 {
 	uint32_t x, y;
 
-	sides(c, k->leaf, c->units->units[v->unit].queue, &x, &y);
+	claim_below_common(c, k->leaf, c->units->units[v->unit].queue, &x, &y);
 	return stays_inside(c, k, x, true);
 }
 

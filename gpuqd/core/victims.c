@@ -158,17 +158,10 @@ static int cmp_loser(const struct cycle *c, const struct claim *k, uint32_t x, u
  * their nearest common ancestor are compared. */
 static int cmp_leaves(const struct cycle *c, const struct claim *k, uint32_t a, uint32_t b)
 {
-	const struct snap_queue *q = c->s->queues;
+	uint32_t x, y;
 
-	while (q[a].depth > q[b].depth)
-		a = q[a].parent;
-	while (q[b].depth > q[a].depth)
-		b = q[b].parent;
-	while (a != b && q[a].parent != q[b].parent) {
-		a = q[a].parent;
-		b = q[b].parent;
-	}
-	return a == b ? 0 : cmp_loser(c, k, a, b);
+	claim_below_common(c, a, b, &x, &y);
+	return x == y ? 0 : cmp_loser(c, k, x, y);
 }
 
 /* The first of the leaf's units that may go; SNAP_NONE. */
