@@ -8,7 +8,7 @@
 
 #define OWN_MIXED_MAX 8 /* jobs of its own that go, so that others may be reclaimed from */
 
-static void emit_victims(struct cycle *c, const struct claim *k)
+void claim_emit_victims(struct cycle *c, const struct claim *k)
 {
 	for (uint32_t i = 0; i < k->n_victims; i++) {
 		const struct victim *v = &k->victims[i];
@@ -59,9 +59,7 @@ void claim_unit_leaves(struct cycle *c, uint32_t unit)
 		later_pod_leaves(c, &c->s->allocs[c->units->pods[u->pod_first + p]]);
 }
 
-/* The claim is decided: its places are known, victims are gone in thought. From now on
- * they leave, and what they leave is promised. */
-static void settle(struct cycle *c, struct claim *k)
+void claim_let_go(struct cycle *c, struct claim *k)
 {
 	claim_explain(c, k);
 	for (uint32_t i = 0; i < k->n_victims; i++) {
@@ -73,9 +71,15 @@ static void settle(struct cycle *c, struct claim *k)
 	later_leave(c);
 	for (uint32_t i = 0; i < k->n_victims; i++)
 		claim_unit_leaves(c, k->victims[i].unit);
+}
+
+/* The claim is decided: what its victims leave is promised to it. */
+static void settle(struct cycle *c, struct claim *k)
+{
+	claim_let_go(c, k);
 	sched_emit(c, PLAN_NOMINATE, k->job, k->flavor);
 	promise_places(c, k->job);
-	emit_victims(c, k);
+	claim_emit_victims(c, k);
 }
 
 static bool own_and_others(struct cycle *c, struct claim *k)
@@ -177,8 +181,7 @@ static bool hopeless(struct cycle *c, const struct claim *k)
 		return false;
 	if (!c->s->config.reclaim)
 		return true;
-	if (q->reclaim != SNAP_RECLAIM_NEVER &&
-	    (claim_within_share(c, k) || q->borrow_preempt_max_priority != INT64_MIN))
+	if (claim_on_others_possible(c, k))
 		return false;
 	return q->preempt_within == SNAP_PREEMPT_NEVER ||
 	       c->least_priority[j->queue] >

@@ -349,7 +349,11 @@ bool claim_exceeds_share(const struct cycle *c, uint32_t job, uint32_t flavor,
 void units_add_started(struct cycle *c, uint32_t job, uint32_t flavor);
 /* elastic.c: gangs that lost pods get them back, or leave; elastic jobs take what is idle. */
 void elastic_serve(struct cycle *c);
-/* sched.c: the places of the job at hand as an action. */
+/* sched.c: the places of the job at hand, whose indexes follow one another, as an action,
+ * pods by index; NULL without memory. */
+struct plan_action *sched_emit_places(struct cycle *c, enum plan_kind kind, uint32_t job,
+				      struct snap_key key, uint32_t flavor);
+/* The same for the element of the job that is next. */
 void sched_emit(struct cycle *c, enum plan_kind kind, uint32_t job, uint32_t flavor);
 /* What runs or is promised was changed otherwise, by actions that stand in the plan: it
  * is looked at again, and planned starts that have become wrong are planned anew. */

@@ -198,42 +198,6 @@ static bool place(struct cycle *c, struct growth *all, const struct grower *g, u
 	return placed;
 }
 
-/* The places at hand are pods of the job from now on. */
-static void emit_grow(struct cycle *c, const struct grower *g)
-{
-	struct plan_action *a = CYCLE_PUSH(c, actions, 1);
-	struct plan_pod *pods = CYCLE_PUSH(c, plan_pods, c->n_places);
-	const uint32_t device_first = c->n_plan_devices;
-	uint32_t *devices = CYCLE_PUSH(c, plan_devices, c->n_place_devices);
-
-	if (!a || !pods || !devices)
-		return;
-	if (c->n_place_devices)
-		memcpy(devices, c->place_devices, c->n_place_devices * sizeof(*devices));
-	for (uint32_t i = 0; i < c->n_places; i++) {
-		const struct place *p = &c->places[i];
-
-		pods[i] = (struct plan_pod){
-			.group = p->group,
-			.index = p->index,
-			.node = p->node,
-			.device_first = device_first + p->device_first,
-			.n_devices = p->n_devices,
-			.milli = p->n_devices ? p->milli : 0,
-		};
-	}
-	*a = (struct plan_action){
-		.kind = PLAN_GROW,
-		.job = g->job,
-		.key = g->key,
-		.flavor = g->flavor,
-		.pod_first = c->n_plan_pods - c->n_places,
-		.n_pods = c->n_places,
-		.start_us = c->s->config.now_us,
-		.claimant = SNAP_NONE,
-	};
-}
-
 /* The next group of which it may have more; SNAP_NONE. */
 static uint32_t group_to_grow(const struct cycle *c, const struct grower *g)
 {
@@ -259,7 +223,7 @@ static bool grow(struct cycle *c, struct growth *all, struct grower *g)
 	if (!ledger_admits_more(c, g->job, g->flavor, all->amounts) ||
 	    !place(c, all, g, group, g->next_index, pods))
 		return false;
-	emit_grow(c, g);
+	sched_emit_places(c, PLAN_GROW, g->job, g->key, g->flavor);
 	ledger_grow(c, g->job, all->amounts);
 	g->have[group] += pods;
 	g->next_index += pods;
@@ -400,7 +364,7 @@ static bool repair_one(struct cycle *c, struct growth *all, struct grower *g, ui
 	if (!ledger_admits_more(c, g->job, g->flavor, all->amounts) ||
 	    !place(c, all, g, group, missing_index(c, g, group), 1))
 		return false;
-	emit_grow(c, g);
+	sched_emit_places(c, PLAN_GROW, g->job, g->key, g->flavor);
 	ledger_grow(c, g->job, all->amounts);
 	g->have[group]++;
 	return true;
@@ -445,38 +409,6 @@ static void repair(struct cycle *c, struct growth *all, struct grower *g)
 }
 
 /* ---- surplus of others ---- */
-
-static void emit_shrinks(struct cycle *c, const struct claim *k)
-{
-	for (uint32_t i = 0; i < k->n_victims; i++) {
-		const struct unit *u = &c->units->units[k->victims[i].unit];
-		struct plan_action *a = CYCLE_PUSH(c, actions, 1);
-		struct plan_pod *pods = CYCLE_PUSH(c, plan_pods, u->n_pods);
-
-		if (!a || !pods)
-			return;
-		*a = (struct plan_action){
-			.kind = PLAN_SHRINK,
-			.job = u->job,
-			.key = c->s->jobs[u->job].key,
-			.flavor = k->flavor,
-			.pod_first = c->n_plan_pods - u->n_pods,
-			.n_pods = u->n_pods,
-			.start_us = c->s->config.now_us,
-			.cause = GPUQ_CAUSE_RECLAIM,
-			.claimant = k->job,
-			.rule = claim_rule_words[k->victims[i].rule],
-		};
-		for (uint32_t p = 0; p < u->n_pods; p++) {
-			const struct snap_alloc *al =
-				&c->s->allocs[c->units->pods[u->pod_first + p]];
-
-			pods[p] = (struct plan_pod){ .group = al->group,
-						     .index = al->index,
-						     .node = al->node };
-		}
-	}
-}
 
 /* The set of pods that somebody claims room for. */
 struct wanted {
@@ -542,17 +474,8 @@ static bool grow_by_claim(struct cycle *c, struct growth *all, struct grower *g)
 		later_leave(c);
 		return false;
 	}
-	claim_explain(c, &k);
-	for (uint32_t i = 0; i < k.n_victims; i++) {
-		const struct unit *u = &c->units->units[k.victims[i].unit];
-
-		for (uint32_t p = 0; p < u->n_pods; p++)
-			nodes_shift(c, &c->s->allocs[c->units->pods[u->pod_first + p]], -1);
-	}
-	later_leave(c);
-	for (uint32_t i = 0; i < k.n_victims; i++)
-		claim_unit_leaves(c, k.victims[i].unit);
-	emit_shrinks(c, &k);
+	claim_let_go(c, &k);
+	claim_emit_victims(c, &k);
 	ledger_grow(c, g->job, all->amounts);
 	return true;
 }

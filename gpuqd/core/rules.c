@@ -371,17 +371,15 @@ bool claim_exceeds_share(const struct cycle *c, uint32_t job, uint32_t flavor,
 	return true;
 }
 
-bool claim_within_share(const struct cycle *c, const struct claim *k)
+bool claim_on_others_possible(const struct cycle *c, const struct claim *k)
 {
-	return stays_inside(c, k, k->leaf, false);
+	const struct snap_queue *q = &c->s->queues[k->leaf];
+
+	return q->reclaim != SNAP_RECLAIM_NEVER &&
+	       (stays_inside(c, k, k->leaf, false) || q->borrow_preempt_max_priority != INT64_MIN);
 }
 
 bool claim_possible(const struct cycle *c, const struct claim *k)
 {
-	const struct snap_queue *q = &c->s->queues[k->leaf];
-
-	if (k->others && q->reclaim != SNAP_RECLAIM_NEVER &&
-	    (stays_inside(c, k, k->leaf, false) || q->borrow_preempt_max_priority != INT64_MIN))
-		return true;
-	return k->own && own_possible(c, k);
+	return (k->others && claim_on_others_possible(c, k)) || (k->own && own_possible(c, k));
 }

@@ -94,23 +94,25 @@ int32_t sched_next_element(const struct cycle *c, uint32_t job)
 	return nth_waiting(&c->s->jobs[job], c->started[job]);
 }
 
-/* Turn the places of the job at hand into an action, pods by index. */
-void sched_emit(struct cycle *c, enum plan_kind kind, uint32_t job, uint32_t flavor)
+struct plan_action *sched_emit_places(struct cycle *c, enum plan_kind kind, uint32_t job,
+				      struct snap_key key, uint32_t flavor)
 {
-	const struct snap_job *j = &c->s->jobs[job];
 	struct plan_action *a = CYCLE_PUSH(c, actions, 1);
 	struct plan_pod *pods = CYCLE_PUSH(c, plan_pods, c->n_places);
 	const uint32_t device_first = c->n_plan_devices;
 	uint32_t *devices = CYCLE_PUSH(c, plan_devices, c->n_place_devices);
+	uint32_t first = UINT32_MAX;
 
 	if (!a || !pods || !devices)
-		return;
+		return NULL;
 	if (c->n_place_devices)
 		memcpy(devices, c->place_devices, c->n_place_devices * sizeof(*devices));
+	for (uint32_t i = 0; i < c->n_places; i++)
+		first = c->places[i].index < first ? c->places[i].index : first;
 	for (uint32_t i = 0; i < c->n_places; i++) {
 		const struct place *p = &c->places[i];
 
-		pods[p->index] = (struct plan_pod){
+		pods[p->index - first] = (struct plan_pod){
 			.group = p->group,
 			.index = p->index,
 			.node = p->node,
@@ -122,15 +124,25 @@ void sched_emit(struct cycle *c, enum plan_kind kind, uint32_t job, uint32_t fla
 	*a = (struct plan_action){
 		.kind = kind,
 		.job = job,
-		.key = { j->key.id, sched_next_element(c, job) },
+		.key = key,
 		.flavor = flavor,
 		.pod_first = c->n_plan_pods - c->n_places,
 		.n_pods = c->n_places,
 		.start_us = c->s->config.now_us,
-		.backfilled = kind == PLAN_PLACE && future_binds(c, job),
-		.yield_us = kind == PLAN_PLACE ? future_yield_us(c) : 0,
 		.claimant = SNAP_NONE,
 	};
+	return a;
+}
+
+void sched_emit(struct cycle *c, enum plan_kind kind, uint32_t job, uint32_t flavor)
+{
+	const struct snap_key key = { c->s->jobs[job].key.id, sched_next_element(c, job) };
+	struct plan_action *a = sched_emit_places(c, kind, job, key, flavor);
+
+	if (!a || kind != PLAN_PLACE)
+		return;
+	a->backfilled = future_binds(c, job);
+	a->yield_us = future_yield_us(c);
 	future_started(c, a);
 }
 
