@@ -59,7 +59,7 @@ void claim_unit_leaves(struct cycle *c, uint32_t unit)
 		later_pod_leaves(c, &c->s->allocs[c->units->pods[u->pod_first + p]]);
 }
 
-void claim_let_go(struct cycle *c, struct claim *k)
+void claim_let_go(struct cycle *c, const struct claim *k)
 {
 	claim_explain(c, k);
 	for (uint32_t i = 0; i < k->n_victims; i++) {

@@ -151,7 +151,7 @@ bool claim_valid(struct cycle *c, struct claim *k);
 /* Is the unit, of the claimant's queue, one that yields to it by priority or age? */
 bool claim_goes_before(const struct cycle *c, const struct claim *k, const struct unit *u);
 /* Is the unit out of this claimant's reach whatever its queue is due? */
-bool claim_shielded(struct cycle *c, const struct claim *k, uint32_t unit);
+bool claim_shielded(const struct cycle *c, const struct claim *k, uint32_t unit);
 /* May it take anything from other queues at all, whoever runs there? */
 bool claim_on_others_possible(const struct cycle *c, const struct claim *k);
 /* Does anything allow this job to claim at all? A cheap no for most. */
@@ -162,13 +162,13 @@ bool claim_too_young(struct cycle *c, uint32_t unit);
 
 /* claim_why.c: the numbers of a claim that is decided, its victims gone in thought and it
  * itself not yet charged. */
-void claim_explain(struct cycle *c, struct claim *k);
+void claim_explain(struct cycle *c, const struct claim *k);
 
 /* claim.c */
 void claim_unit_leaves(struct cycle *c, uint32_t unit); /* its pods have been told */
 /* The claim is decided, its victims gone in thought while nodes stand as they will: they
  * leave from now on, and nodes stand as they are. */
-void claim_let_go(struct cycle *c, struct claim *k);
+void claim_let_go(struct cycle *c, const struct claim *k);
 void claim_emit_victims(struct cycle *c, const struct claim *k);
 
 /* victims.c: find victims with whom gone the job fits; all legal, none needless. */

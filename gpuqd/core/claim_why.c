@@ -43,7 +43,7 @@ static bool is_told(const struct cycle *c, const struct plan_claim *claim, uint3
 }
 
 /* Who is never asked, or not by this claimant; the others were asked when their turn came. */
-static void count_passed(struct cycle *c, struct claim *k, uint32_t *passed)
+static void count_passed(const struct cycle *c, const struct claim *k, uint32_t *passed)
 {
 	for (uint32_t u = 0; u < c->units->n_units; u++) {
 		const struct unit *unit = &c->units->units[u];
@@ -61,7 +61,7 @@ static void count_passed(struct cycle *c, struct claim *k, uint32_t *passed)
 	}
 }
 
-void claim_explain(struct cycle *c, struct claim *k)
+void claim_explain(struct cycle *c, const struct claim *k)
 {
 	struct plan_claim *claim;
 	struct plan_side *side;

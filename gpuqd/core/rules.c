@@ -62,16 +62,27 @@ static int64_t min_runtime(const struct cycle *c, uint32_t queue, bool own)
 	return own ? c->s->config.preempt_min_runtime_us : c->s->config.reclaim_min_runtime_us;
 }
 
-static bool too_young(struct cycle *c, const struct unit *u, uint32_t queue, bool own)
+/* When that time is over; surplus is never protected. */
+static int64_t young_until(const struct cycle *c, const struct unit *u, uint32_t queue, bool own)
 {
 	const int64_t queues = min_runtime(c, queue, own), its = c->s->jobs[u->job].min_runtime_us;
-	const int64_t until = amount_sum(u->start_us, queues > its ? queues : its);
 
-	if (u->surplus || until <= c->s->config.now_us)
+	return u->surplus ? INT64_MIN : amount_sum(u->start_us, queues > its ? queues : its);
+}
+
+/* Who would take it may do so then: there is to be a cycle. */
+static bool too_soon(struct cycle *c, int64_t until)
+{
+	if (until <= c->s->config.now_us)
 		return false;
 	if (until < c->wake_us)
 		c->wake_us = until;
 	return true;
+}
+
+static bool too_young(struct cycle *c, const struct unit *u, uint32_t queue, bool own)
+{
+	return too_soon(c, young_until(c, u, queue, own));
 }
 
 bool claim_too_young(struct cycle *c, uint32_t unit)
@@ -174,27 +185,32 @@ static bool free_on(struct cycle *c, const struct claim *k, struct victim *v, en
 	return true;
 }
 
-/* Out of reach from the other side of the nearest common ancestor; *side = that side. */
-static bool shielded(struct cycle *c, const struct claim *k, const struct unit *u, uint32_t *x,
-		     uint32_t *side)
+/* Out of reach from the other side of the nearest common ancestor; *side = that side. If
+ * it is not, *until = when its first time of peace is over. */
+static bool shielded(const struct cycle *c, const struct claim *k, const struct unit *u,
+		     uint32_t *x, uint32_t *side, int64_t *until)
 {
 	const bool lca = c->s->config.min_runtime_method == SNAP_RUNTIME_LCA;
 
 	if (!policy_allows(c, k, u))
 		return true;
 	claim_below_common(c, k->leaf, u->queue, x, side);
-	return fenced(c, k->leaf, *x) || protected(c, u, *side) ||
-	       too_young(c, u, lca ? *side : u->queue, false);
+	if (fenced(c, k->leaf, *x) || protected(c, u, *side))
+		return true;
+	*until = young_until(c, u, lca ? *side : u->queue, false);
+	return false;
 }
 
-bool claim_shielded(struct cycle *c, const struct claim *k, uint32_t unit)
+bool claim_shielded(const struct cycle *c, const struct claim *k, uint32_t unit)
 {
 	const struct unit *u = &c->units->units[unit];
+	int64_t until = young_until(c, u, k->leaf, true);
 	uint32_t x, side;
 
-	if (u->queue == k->leaf)
-		return !claim_goes_before(c, k, u) || too_young(c, u, k->leaf, true);
-	return shielded(c, k, u, &x, &side);
+	if (u->queue == k->leaf ? !claim_goes_before(c, k, u)
+				: shielded(c, k, u, &x, &side, &until))
+		return true;
+	return until > c->s->config.now_us;
 }
 
 enum claim_rule claim_legal(struct cycle *c, struct claim *k, uint32_t unit, struct victim *v)
@@ -202,6 +218,7 @@ enum claim_rule claim_legal(struct cycle *c, struct claim *k, uint32_t unit, str
 	const struct unit *u = &c->units->units[unit];
 	const struct snap_config *config = &c->s->config;
 	uint32_t x;
+	int64_t until;
 
 	*v = (struct victim){ .unit = unit, .simple = true, .instead = { SNAP_NONE, SNAP_NONE } };
 	if (u->fixed || u->gone || u->job == k->job || (k->growth && !u->surplus) ||
@@ -213,7 +230,7 @@ enum claim_rule claim_legal(struct cycle *c, struct claim *k, uint32_t unit, str
 		v->rule = own_legal(c, k, unit, v) ? RULE_OWN : RULE_NONE;
 		return v->rule;
 	}
-	if (shielded(c, k, u, &x, &v->side))
+	if (shielded(c, k, u, &x, &v->side, &until) || too_soon(c, until))
 		return RULE_NONE;
 	if (stays_inside(c, k, k->leaf, false)) {
 		if (stays_inside(c, k, x, true) && beyond(c, k, v->side, LINE_QUOTA) &&
