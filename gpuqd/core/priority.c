@@ -100,6 +100,20 @@ void priority_terms(const struct priority *p, uint32_t job, struct priority_term
 	*out = t;
 }
 
+struct gpuq_val *priority_terms_val(struct gpuq_arena *a, const struct priority_terms *t)
+{
+	struct gpuq_val *v = gpuq_map(a);
+
+	gpuq_put(a, v, "age", gpuq_int(a, t->age));
+	gpuq_put(a, v, "fairshare", gpuq_int(a, t->fair_share));
+	gpuq_put(a, v, "size", gpuq_int(a, t->size));
+	gpuq_put(a, v, "qos", gpuq_int(a, t->qos));
+	gpuq_put(a, v, "stretch", gpuq_int(a, t->stretch));
+	gpuq_put(a, v, "boost", gpuq_int(a, t->boost));
+	gpuq_put(a, v, "nice", gpuq_int(a, t->nice));
+	return v;
+}
+
 uint64_t priority_key(const struct priority *p, uint32_t job)
 {
 	struct priority_terms t;

@@ -14,6 +14,7 @@
 #include "gpuqd/core/policy.h"
 #include "gpuqd/core/snapshot.h"
 #include "libgpuq/arena.h"
+#include "libgpuq/val.h"
 
 #define PRIORITY_STRETCHES 100
 
@@ -27,6 +28,9 @@ struct priority {
 struct priority *priority_new(const struct snapshot *s, struct gpuq_arena *mem);
 
 void priority_terms(const struct priority *p, uint32_t job, struct priority_terms *out);
+
+/* Them as a map {age, fairshare, size, qos, stretch, boost, nice}; NULL without memory. */
+struct gpuq_val *priority_terms_val(struct gpuq_arena *a, const struct priority_terms *t);
 
 /* The two terms that grow while a job waits, age and stretch, for one that has waited so
  * long and was evicted so often in the last day. */

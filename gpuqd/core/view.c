@@ -1,5 +1,6 @@
 #include "gpuqd/core/view.h"
 
+#include "gpuqd/core/priority.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -187,20 +188,9 @@ static struct gpuq_val *view_promise(struct gpuq_arena *a, const struct model *m
 /* What a waiting job's priority is made of; null before anybody has looked. */
 static struct gpuq_val *view_terms(struct gpuq_arena *a, const struct job *j)
 {
-	const struct priority_terms *t = &j->terms;
-	struct gpuq_val *v;
-
 	if (j->state != GPUQ_JOB_PENDING || !j->ranked)
 		return gpuq_null(a);
-	v = gpuq_map(a);
-	gpuq_put(a, v, "age", gpuq_int(a, t->age));
-	gpuq_put(a, v, "fairshare", gpuq_int(a, t->fair_share));
-	gpuq_put(a, v, "size", gpuq_int(a, t->size));
-	gpuq_put(a, v, "qos", gpuq_int(a, t->qos));
-	gpuq_put(a, v, "stretch", gpuq_int(a, t->stretch));
-	gpuq_put(a, v, "boost", gpuq_int(a, t->boost));
-	gpuq_put(a, v, "nice", gpuq_int(a, t->nice));
-	return v;
+	return priority_terms_val(a, &j->terms);
 }
 
 /* What an elastic job has now may be more than one start of it takes. */

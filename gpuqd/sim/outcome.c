@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "gpuqd/core/priority.h"
+
 static struct gpuq_val *milli(struct gpuq_arena *a, int64_t m)
 {
 	return m == GPUQ_UNLIMITED ? gpuq_null(a) : gpuq_real(a, (double)m / 1000);
@@ -79,14 +81,7 @@ static struct gpuq_val *priority(struct gpuq_arena *a, const struct sim_job *j)
 
 	if (j->state != SIM_PENDING || j->n_reasons == 0)
 		return gpuq_null(a);
-	v = gpuq_map(a);
-	gpuq_put(a, v, "age", gpuq_int(a, t->age));
-	gpuq_put(a, v, "fairshare", gpuq_int(a, t->fair_share));
-	gpuq_put(a, v, "size", gpuq_int(a, t->size));
-	gpuq_put(a, v, "qos", gpuq_int(a, t->qos));
-	gpuq_put(a, v, "stretch", gpuq_int(a, t->stretch));
-	gpuq_put(a, v, "boost", gpuq_int(a, t->boost));
-	gpuq_put(a, v, "nice", gpuq_int(a, t->nice));
+	v = priority_terms_val(a, t);
 	gpuq_put(a, v, "total", gpuq_int(a, t->total));
 	return v;
 }
