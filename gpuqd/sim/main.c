@@ -6,6 +6,7 @@
 
 #include "config.h"
 #include "gpuqd/sim/fairness.h"
+#include "gpuqd/sim/file.h"
 #include "gpuqd/sim/outcome.h"
 #include "gpuqd/sim/packing.h"
 #include "gpuqd/sim/replay.h"
@@ -45,19 +46,11 @@ struct run {
 static int read_file(const char *name, struct gpuq_buf *out, struct gpuq_err *err)
 {
 	FILE *f = strcmp(name, "-") == 0 ? stdin : fopen(name, "r");
-	int rc = 0;
+	int rc;
 
 	if (!f)
 		return gpuq_fail(err, GPUQ_EIO, "%s: %s", name, strerror(errno));
-	while (rc == 0 && !feof(f) && !ferror(f)) {
-		rc = gpuq_buf_reserve(out, 65536);
-		if (rc == 0)
-			out->len += fread(out->data + out->len, 1, 65536, f);
-	}
-	if (rc < 0)
-		gpuq_fail(err, rc, "%s: larger than %zu bytes", name, out->max_bytes);
-	else if (ferror(f))
-		rc = gpuq_fail(err, GPUQ_EIO, "%s: %s", name, strerror(errno));
+	rc = file_read(f, name, out, err);
 	if (f != stdin)
 		fclose(f);
 	return rc;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "gpuqd/core/packer.h"
+#include "gpuqd/sim/file.h"
 #include "libgpuq/buf.h"
 #include "libgpuq/val.h"
 
@@ -219,19 +220,11 @@ static int print_text(const struct packing_lists *l, const struct options *o,
 static int read_file(struct gpuq_buf *out, const char *name, struct gpuq_err *err)
 {
 	FILE *f = fopen(name, "r");
-	int rc = 0;
+	int rc;
 
 	if (!f)
 		return gpuq_fail(err, GPUQ_EIO, "%s: %s", name, strerror(errno));
-	while (rc == 0 && !feof(f) && !ferror(f)) {
-		rc = gpuq_buf_reserve(out, 65536);
-		if (rc == 0)
-			out->len += fread(out->data + out->len, 1, 65536, f);
-	}
-	if (rc < 0)
-		gpuq_fail(err, rc, "%s: larger than %u bytes", name, FILE_BYTES_MAX);
-	else if (ferror(f))
-		rc = gpuq_fail(err, GPUQ_EIO, "%s: %s", name, strerror(errno));
+	rc = file_read(f, name, out, err);
 	fclose(f);
 	return rc;
 }
