@@ -572,25 +572,13 @@ bool any_next(struct any *a, const struct plan *p, bool gone)
 
 /* ---- as a snapshot ---- */
 
-static void shuffled(int *order, int n, uint64_t *dice)
-{
-	for (int i = 0; i < n; i++)
-		order[i] = i;
-	for (int i = n - 1; *dice && i > 0; i--) {
-		const int k = (int)(prop_random(dice) % (uint64_t)(i + 1)), t = order[i];
-
-		order[i] = order[k];
-		order[k] = t;
-	}
-}
-
 static void add_jobs(const struct any *a, struct snapshot *s, uint64_t *dice, const uint32_t *nodes,
 		     const uint32_t *queues, const uint32_t *requests)
 {
 	uint32_t jobs[ANY_JOBS];
 	int order[ANY_PODS];
 
-	shuffled(order, a->n_jobs, dice);
+	prop_shuffled(order, a->n_jobs, *dice ? dice : NULL);
 	for (int i = 0; i < a->n_jobs; i++) {
 		const struct any_job *in = &a->jobs[order[i]];
 		struct snap_job job = in->job;
@@ -605,7 +593,7 @@ static void add_jobs(const struct any *a, struct snapshot *s, uint64_t *dice, co
 			job.evicted_for = queues[job.evicted_for];
 		jobs[order[i]] = snapshot_add_job(s, &job);
 	}
-	shuffled(order, a->n_pods, dice);
+	prop_shuffled(order, a->n_pods, *dice ? dice : NULL);
 	for (int i = 0; i < a->n_pods; i++) {
 		const struct any_pod *in = &a->pods[order[i]];
 		struct snap_alloc alloc = in->alloc;
@@ -615,7 +603,7 @@ static void add_jobs(const struct any *a, struct snapshot *s, uint64_t *dice, co
 		alloc.devices = in->devices;
 		snapshot_add_alloc(s, &alloc);
 	}
-	shuffled(order, a->n_promises, dice);
+	prop_shuffled(order, a->n_promises, *dice ? dice : NULL);
 	for (int i = 0; i < a->n_promises; i++) {
 		const struct any_pod *in = &a->promises[order[i]];
 		struct snap_alloc promise = in->alloc;
@@ -642,7 +630,7 @@ struct snapshot *any_build(const struct any *a, uint64_t order_seed, const char 
 	for (int i = 0; i < a->n_flavors; i++)
 		flavors[i] = snapshot_add_flavor(s, flavor_names[i], i);
 	snapshot_add_license(s, "tool", 2);
-	shuffled(order, a->n_nodes, &dice);
+	prop_shuffled(order, a->n_nodes, dice ? &dice : NULL);
 	for (int i = 0; i < a->n_nodes; i++) {
 		struct snap_node n = a->nodes[order[i]].node;
 
@@ -650,14 +638,14 @@ struct snapshot *any_build(const struct any *a, uint64_t order_seed, const char 
 			n.flavor = flavors[n.flavor];
 		nodes[order[i]] = snapshot_add_node(s, &n);
 	}
-	shuffled(order, a->n_queues, &dice);
+	prop_shuffled(order, a->n_queues, dice ? &dice : NULL);
 	for (int i = 0; i < a->n_queues; i++)
 		queues[order[i]] = snapshot_add_queue(s, &a->queues[order[i]].queue);
-	shuffled(order, a->n_requests, &dice);
+	prop_shuffled(order, a->n_requests, dice ? &dice : NULL);
 	for (int i = 0; i < a->n_requests; i++)
 		requests[order[i]] = snapshot_add_request(s, &a->requests[order[i]].request);
 	add_jobs(a, s, &dice, nodes, queues, requests);
-	shuffled(order, a->n_reservations, &dice);
+	prop_shuffled(order, a->n_reservations, dice ? &dice : NULL);
 	for (int i = 0; i < a->n_reservations; i++) {
 		const struct any_reservation *in = &a->reservations[order[i]];
 		struct snap_reservation r = in->reservation;

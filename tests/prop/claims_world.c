@@ -311,18 +311,6 @@ bool pc_release(struct pc_world *w)
 
 /* ---- the present as a snapshot ---- */
 
-static void shuffled(int *order, int n, uint64_t *r)
-{
-	for (int i = 0; i < n; i++)
-		order[i] = i;
-	for (int i = n - 1; r && i > 0; i--) {
-		int k = (int)(prop_random(r) % (uint64_t)(i + 1)), t = order[i];
-
-		order[i] = order[k];
-		order[k] = t;
-	}
-}
-
 static int64_t half_minutes(int n)
 {
 	return n < 0 ? -1 : n * PC_MINUTE / 2 + (n ? PC_MINUTE / 4 : 0);
@@ -467,15 +455,15 @@ struct snapshot *pc_build(struct pc_world *w, uint64_t *shuffle)
 	s = snapshot_new(&config);
 	for (int f = 0; f < PC_FLAVORS; f++)
 		snapshot_add_flavor(s, flavors[f], f);
-	shuffled(order, PC_NODES, shuffle);
+	prop_shuffled(order, PC_NODES, shuffle);
 	for (int i = 0; i < PC_NODES; i++)
 		if (w->pc->nodes[order[i]].there)
 			add_node(w, s, order[i], nodes);
-	shuffled(order, PC_QUEUES, shuffle);
+	prop_shuffled(order, PC_QUEUES, shuffle);
 	for (int i = 0; i < PC_QUEUES; i++)
 		if (w->pc->queues[order[i]].there)
 			add_queue(w, s, order[i], queues);
-	shuffled(order, PC_JOBS, shuffle);
+	prop_shuffled(order, PC_JOBS, shuffle);
 	for (int i = 0; i < PC_JOBS; i++)
 		if (w->live[order[i]].state != PC_ABSENT && w->live[order[i]].state != PC_ENDED)
 			add_job(w, s, order[i], queues, nodes);

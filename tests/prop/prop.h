@@ -7,6 +7,7 @@
 #define TESTS_PROP_PROP_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #define PROP_NODES 8
@@ -66,6 +67,19 @@ static inline uint64_t prop_random(uint64_t *state)
 	z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
 	z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
 	return z ^ z >> 31;
+}
+
+/* 0..n-1 in some order; r NULL = in theirs. */
+static inline void prop_shuffled(int *order, int n, uint64_t *r)
+{
+	for (int i = 0; i < n; i++)
+		order[i] = i;
+	for (int i = n - 1; r && i > 0; i--) {
+		int k = (int)(prop_random(r) % (uint64_t)(i + 1)), t = order[i];
+
+		order[i] = order[k];
+		order[k] = t;
+	}
 }
 
 void prop_generate(uint64_t seed, struct prop_case *out);

@@ -21,18 +21,6 @@ bool wrong(struct world *w, const char *fmt, ...)
 	return false;
 }
 
-static void shuffled(int *order, int n, uint64_t *r)
-{
-	for (int i = 0; i < n; i++)
-		order[i] = i;
-	for (int i = n - 1; r && i > 0; i--) {
-		int k = (int)(prop_random(r) % (uint64_t)(i + 1)), t = order[i];
-
-		order[i] = order[k];
-		order[k] = t;
-	}
-}
-
 static void add_node(const struct world *w, struct snapshot *s, int i, uint32_t *handle)
 {
 	static const char *zone_key[] = { "zone" };
@@ -217,19 +205,19 @@ struct snapshot *world_build(struct world *w, uint64_t *shuffle)
 	s = snapshot_new(&config);
 	snapshot_add_flavor(s, prop_flavors[0], 0);
 	snapshot_add_flavor(s, prop_flavors[1], 1);
-	shuffled(order, PROP_NODES, shuffle);
+	prop_shuffled(order, PROP_NODES, shuffle);
 	for (int i = 0; i < PROP_NODES; i++)
 		if (w->pc->nodes[order[i]].there)
 			add_node(w, s, order[i], nodes);
-	shuffled(order, PROP_QUEUES, shuffle);
+	prop_shuffled(order, PROP_QUEUES, shuffle);
 	for (int i = 0; i < PROP_QUEUES; i++)
 		if (w->pc->queues[order[i]].there)
 			add_queue(w, s, order[i], queues);
-	shuffled(order, PROP_JOBS, shuffle);
+	prop_shuffled(order, PROP_JOBS, shuffle);
 	for (int i = 0; i < PROP_JOBS; i++)
 		if (w->pc->jobs[order[i]].there && w->pc->jobs[order[i]].round <= w->round)
 			add_waiting(w, s, order[i], queues);
-	shuffled(order, w->n_running, shuffle);
+	prop_shuffled(order, w->n_running, shuffle);
 	for (int i = 0; i < w->n_running; i++)
 		add_running(w, s, &w->running[order[i]], queues, nodes);
 	if (snapshot_seal(s, &err) < 0)
