@@ -23,6 +23,12 @@ static inline int64_t amount_times(int64_t x, int64_t n)
 	return __builtin_mul_overflow(x, n, &product) ? INT64_MAX : product;
 }
 
+/* An instant and a time after it, either of which may be GPUQ_UNLIMITED: the sum is then. */
+static inline int64_t amount_later(int64_t t, int64_t d)
+{
+	return t == INT64_MAX || d == INT64_MAX ? INT64_MAX : amount_sum(t, d);
+}
+
 /* What is left of x; may be below 0. */
 static inline int64_t amount_less(int64_t x, int64_t y)
 {

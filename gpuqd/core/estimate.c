@@ -1,5 +1,6 @@
 #include "gpuqd/core/estimate.h"
 
+#include "gpuqd/core/amount.h"
 #include <string.h>
 
 #include "gpuqd/core/sched.h"
@@ -49,20 +50,13 @@ static void *copy(struct lived *l, const void *items, size_t n, size_t room, siz
 
 /* ---- the copy ---- */
 
-static int64_t add_time(int64_t t, int64_t d)
-{
-	int64_t sum;
-
-	return d == GPUQ_UNLIMITED || __builtin_add_overflow(t, d, &sum) ? GPUQ_UNLIMITED : sum;
-}
-
 static int64_t runs_until(const struct lived *l, uint32_t job)
 {
 	const struct snap_job *j = &l->s.jobs[job];
-	const int64_t most = add_time(j->walltime_us, j->grace_us);
+	const int64_t most = amount_later(j->walltime_us, j->grace_us);
 	int64_t run = l->config->run_us ? l->config->run_us[l->lives[job].origin] : most;
 
-	return add_time(j->start_us, run < most ? run : most);
+	return amount_later(j->start_us, run < most ? run : most);
 }
 
 static int begin_lives(struct lived *l)

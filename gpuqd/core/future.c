@@ -18,20 +18,11 @@ struct hold {
 	bool promised; /* it takes its amounts when those before it are gone */
 };
 
-int64_t future_add_time(int64_t t, int64_t d)
-{
-	int64_t sum;
-
-	if (t == GPUQ_UNLIMITED || d == GPUQ_UNLIMITED || __builtin_add_overflow(t, d, &sum))
-		return GPUQ_UNLIMITED;
-	return sum;
-}
-
 int64_t future_end(const struct cycle *c, uint32_t job, int64_t t)
 {
 	const struct snap_job *j = &c->s->jobs[job];
 
-	return future_add_time(future_add_time(t, j->walltime_us), j->grace_us);
+	return amount_later(amount_later(t, j->walltime_us), j->grace_us);
 }
 
 static int64_t told_to_leave(const struct cycle *c)
@@ -45,7 +36,7 @@ static int64_t end_of_running(const struct cycle *c, uint32_t job, bool leaving)
 	const struct snap_job *j = &c->s->jobs[job];
 	const int64_t now = c->s->config.now_us;
 	int64_t end = future_end(c, job, j->start_us), yield;
-	const int64_t cleared = future_add_time(calendar_clears(c, job), j->grace_us);
+	const int64_t cleared = amount_later(calendar_clears(c, job), j->grace_us);
 
 	if (leaving)
 		return told_to_leave(c);
@@ -56,7 +47,7 @@ static int64_t end_of_running(const struct cycle *c, uint32_t job, bool leaving)
 		return end;
 	/* It runs where somebody else has the right to start. Where nobody took it up in
 	 * time, it runs as everybody does. */
-	yield = future_add_time(now, j->grace_us);
+	yield = amount_later(now, j->grace_us);
 	yield = yield > j->yield_us ? yield : j->yield_us;
 	return yield < end ? yield : end;
 }

@@ -88,9 +88,6 @@ struct future {
 	uint64_t **slices; /* by reservation: its nodes; NULL = an amount anywhere */
 };
 
-/* t + d, either of which may be GPUQ_UNLIMITED; never beyond it. */
-int64_t future_add_time(int64_t t, int64_t d);
-
 /* When a job that starts at t is gone: walltime and grace. */
 int64_t future_end(const struct cycle *c, uint32_t job, int64_t t);
 

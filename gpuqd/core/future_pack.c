@@ -200,10 +200,9 @@ static bool pack_ahead(struct cycle *c, uint32_t job, uint32_t flavor)
 
 	if (!j->preemptible || j->walltime_us != GPUQ_UNLIMITED)
 		return false;
-	if (!pack_within(
-		    c, job, flavor,
-		    future_add_time(c->s->config.now_us, future_add_time(j->grace_us, WORTH_US)),
-		    &bar))
+	if (!pack_within(c, job, flavor,
+			 amount_later(c->s->config.now_us, amount_later(j->grace_us, WORTH_US)),
+			 &bar))
 		return false;
 	c->future->yield_us = time_of_yield(c, job);
 	return true;
