@@ -1,34 +1,12 @@
 /* How long claims take: a gang takes back what another queue borrowed, on clusters full of
  * one-GPU jobs; and whole cycles on a large site. Prints one line a case; measures,
  * judges nothing. */
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "gpuqd/core/sched.h"
+#include "tests/bench/bench_core.h"
 
 #define MINUTE_US (60 * GPUQ_US_PER_S)
-
-static double seconds(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
-static uint32_t request(struct snapshot *s, uint32_t pods, uint32_t gpus)
-{
-	struct snap_group g = { .name = "main",
-				.pods_min = pods,
-				.pods_max = pods,
-				.gpus_milli = gpus * SNAP_MILLI,
-				.cpu_milli = 1000 };
-	struct snap_request r = { .groups = &g, .n_groups = 1 };
-
-	return snapshot_add_request(s, &r);
-}
 
 struct site {
 	const char *name;
@@ -50,19 +28,7 @@ static struct snapshot *new_site(const struct site *b)
 	config.now_us = 600 * MINUTE_US;
 	s = snapshot_new(&config);
 	snapshot_add_flavor(s, "gpu", 0);
-	for (uint32_t i = 0; i < b->nodes; i++) {
-		struct snap_node n;
-
-		snap_node_default(&n);
-		snprintf(name, sizeof(name), "node-%05" PRIu32, i);
-		n.name = name;
-		n.flavor = 0;
-		n.n_devices = 8;
-		n.cpu_milli = 128000;
-		n.memory_bytes = INT64_C(1) << 40;
-		n.pods = 110;
-		snapshot_add_node(s, &n);
-	}
+	bench_nodes(s, b->nodes);
 	for (uint32_t i = 0; i < b->queues; i++) {
 		struct snap_share shares[3];
 		struct snap_queue q;
@@ -99,7 +65,7 @@ static void add_jobs(struct snapshot *s, const struct site *b)
 		j.queue = i % lenders;
 		j.state = SNAP_RUNNING;
 		j.start_us = j.submit_us = (1 + i % 500) * MINUTE_US;
-		j.request = request(s, 1, b->gpus_running);
+		j.request = bench_request(s, 1, (int64_t)b->gpus_running * SNAP_MILLI, 1000);
 		if (device + b->gpus_running > 8) {
 			node++;
 			device = 0;
@@ -118,7 +84,8 @@ static void add_jobs(struct snapshot *s, const struct site *b)
 		j.user = user;
 		j.submit_us = 500 * MINUTE_US + i;
 		j.queue = i < b->waiting ? i % lenders : b->queues - 1;
-		j.request = i < b->waiting ? request(s, 1, 1) : request(s, b->gang, 8);
+		j.request = i < b->waiting ? bench_request(s, 1, SNAP_MILLI, 1000)
+					   : bench_request(s, b->gang, 8 * SNAP_MILLI, 1000);
 		snapshot_add_job(s, &j);
 	}
 }
@@ -152,17 +119,17 @@ int main(void)
 		double t0, t1, t2;
 
 		add_jobs(s, &sites[i]);
-		t0 = seconds();
+		t0 = bench_seconds();
 		if (snapshot_seal(s, &err) < 0) {
 			fprintf(stderr, "%s\n", err.text);
 			return 1;
 		}
-		t1 = seconds();
+		t1 = bench_seconds();
 		if (sched_cycle(s, &mem, &p, &err) < 0) {
 			fprintf(stderr, "%s\n", err.text);
 			return 1;
 		}
-		t2 = seconds();
+		t2 = bench_seconds();
 		printf("%-43s seal %6.1f ms  decide %7.1f ms  %" PRIu32 " starts  %" PRIu32
 		       " promised  %" PRIu32 " evicted\n",
 		       sites[i].name, (t1 - t0) * 1e3, (t2 - t1) * 1e3, count(&p, PLAN_PLACE),

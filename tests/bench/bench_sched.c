@@ -1,34 +1,12 @@
 /* How long decisions take: one-GPU jobs onto an empty cluster, and a full cluster with
  * many more waiting. Prints one line a case; measures, judges nothing.
  * bench_sched ROW measures one of them, from 1: for counting instructions. */
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "gpuqd/core/sched.h"
+#include "tests/bench/bench_core.h"
 
 #define QUEUES 50
-
-static double seconds(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
-}
-
-static uint32_t request(struct snapshot *s, uint32_t pods, int64_t milli, int64_t cpu)
-{
-	struct snap_group g = { .name = "main",
-				.pods_min = pods,
-				.pods_max = pods,
-				.gpus_milli = milli,
-				.cpu_milli = cpu };
-	struct snap_request r = { .groups = &g, .n_groups = 1 };
-
-	return snapshot_add_request(s, &r);
-}
 
 enum {
 	PLAIN,
@@ -68,19 +46,7 @@ static struct snapshot *build(const struct bench *b)
 	s = snapshot_new(&config);
 	snapshot_add_flavor(s, "gpu", 0);
 	user = snapshot_user(s, "ann");
-	for (uint32_t i = 0; i < b->nodes; i++) {
-		struct snap_node n;
-
-		snap_node_default(&n);
-		snprintf(name, sizeof(name), "node-%05" PRIu32, i);
-		n.name = name;
-		n.flavor = 0;
-		n.n_devices = 8;
-		n.cpu_milli = 128000;
-		n.memory_bytes = INT64_C(1) << 40;
-		n.pods = 110;
-		snapshot_add_node(s, &n);
-	}
+	bench_nodes(s, b->nodes);
 	for (uint32_t i = 0; i < QUEUES; i++) {
 		struct snap_queue q;
 
@@ -103,12 +69,12 @@ static struct snapshot *build(const struct bench *b)
 		if (b->is & TIMED)
 			j.walltime_us = (1 + i * UINT64_C(7919) % 5000) * 60 * GPUQ_US_PER_S;
 		if (i < b->jobs) {
-			j.request = request(s, b->pods, milli_of(b, i), cpu_of(b, i));
+			j.request = bench_request(s, b->pods, milli_of(b, i), cpu_of(b, i));
 			snapshot_add_job(s, &j);
 			continue;
 		}
 		j.state = SNAP_RUNNING;
-		j.request = request(s, 1, INT64_C(8) * SNAP_MILLI, 8000);
+		j.request = bench_request(s, 1, INT64_C(8) * SNAP_MILLI, 8000);
 		a.job = snapshot_add_job(s, &j);
 		a.node = i - b->jobs;
 		snapshot_add_alloc(s, &a);
@@ -140,21 +106,21 @@ int main(int argc, char **argv)
 
 		if (argc > 1 && (size_t)strtoul(argv[1], NULL, 10) != i + 1)
 			continue;
-		double t0 = seconds(), t1, t2, t3;
+		double t0 = bench_seconds(), t1, t2, t3;
 		struct snapshot *s = build(&benches[i]);
 		struct plan p = { 0 };
 
-		t1 = seconds();
+		t1 = bench_seconds();
 		if (snapshot_seal(s, &err) < 0) {
 			fprintf(stderr, "%s\n", err.text);
 			return 1;
 		}
-		t2 = seconds();
+		t2 = bench_seconds();
 		if (sched_cycle(s, &mem, &p, &err) < 0) {
 			fprintf(stderr, "%s\n", err.text);
 			return 1;
 		}
-		t3 = seconds();
+		t3 = bench_seconds();
 		printf("%-45s add %6.1f ms  seal %6.1f ms  decide %7.1f ms  %" PRIu32
 		       " starts (%.0f/s)  %" PRIu32 " reasons  %.1f MB\n",
 		       benches[i].name, (t1 - t0) * 1e3, (t2 - t1) * 1e3, (t3 - t2) * 1e3,

@@ -1,0 +1,54 @@
+/* bench_core.h - what the benchmarks of the core have in common
+ *
+ * Used by  bench_sched.c, bench_claim.c.
+ */
+#ifndef TESTS_BENCH_CORE_H
+#define TESTS_BENCH_CORE_H
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <time.h>
+
+#include "gpuqd/core/snapshot.h"
+
+static inline double bench_seconds(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
+}
+
+/* A gang of one group. */
+static inline uint32_t bench_request(struct snapshot *s, uint32_t pods, int64_t milli, int64_t cpu)
+{
+	struct snap_group g = { .name = "main",
+				.pods_min = pods,
+				.pods_max = pods,
+				.gpus_milli = milli,
+				.cpu_milli = cpu };
+	struct snap_request r = { .groups = &g, .n_groups = 1 };
+
+	return snapshot_add_request(s, &r);
+}
+
+/* Nodes of eight devices of flavor 0. */
+static inline void bench_nodes(struct snapshot *s, uint32_t n_nodes)
+{
+	for (uint32_t i = 0; i < n_nodes; i++) {
+		struct snap_node n;
+		char name[32];
+
+		snap_node_default(&n);
+		snprintf(name, sizeof(name), "node-%05" PRIu32, i);
+		n.name = name;
+		n.flavor = 0;
+		n.n_devices = 8;
+		n.cpu_milli = 128000;
+		n.memory_bytes = INT64_C(1) << 40;
+		n.pods = 110;
+		snapshot_add_node(s, &n);
+	}
+}
+
+#endif
