@@ -11,6 +11,7 @@
  * the next cycle, and so for ever. */
 
 #define UNKNOWN 0x80u /* of an item that was gone when its queue was looked at */
+#define WAS_INSIDE 0x40u /* of the line at hand, before one was taken away in thought */
 
 int64_t line_of(const struct cycle *c, uint32_t queue, uint32_t res, enum line line)
 {
@@ -239,48 +240,72 @@ struct gain {
 	int64_t priority, amount;
 };
 
+/* Who stands inside now, to be compared with later. */
+static void remember_inside(const struct cycle *c, const struct standing *st, uint32_t queue,
+			    enum line line)
+{
+	for (uint32_t i = 0; i < st->n_items; i++) {
+		uint8_t *flags = flags_of(c, st->items[i], queue);
+
+		*flags = (uint8_t)(*flags & ~WAS_INSIDE);
+		if (!c->units->units[st->items[i]].gone && *flags & (1u << line))
+			*flags |= WAS_INSIDE;
+	}
+}
+
+/* What changed since then, by priority; how many, GAINS_MAX + 1 = more than that. */
+static uint32_t count_gains(const struct cycle *c, const struct claim *k, const struct standing *st,
+			    uint32_t queue, enum line line, struct gain *gains)
+{
+	const uint32_t res = k->flavor == SNAP_NONE ? snap_cpu(c->s) : k->flavor;
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < st->n_items; i++) {
+		const uint32_t u = st->items[i];
+		const uint8_t flags = *flags_of(c, u, queue);
+		const bool was = flags & WAS_INSIDE;
+		const bool is = !c->units->units[u].gone && flags & (1u << line);
+		uint32_t at = 0;
+
+		*flags_of(c, u, queue) = (uint8_t)(flags & ~WAS_INSIDE);
+		if (is == was || n > GAINS_MAX)
+			continue;
+		while (at < n && gains[at].priority != c->units->units[u].priority)
+			at++;
+		if (at == n && n++ < GAINS_MAX)
+			gains[at] = (struct gain){ c->units->units[u].priority, 0 };
+		if (n <= GAINS_MAX)
+			gains[at].amount += is ? unit_amount(c, u, res) : -unit_amount(c, u, res);
+	}
+	return n;
+}
+
 /* With the unit gone others may come in: is what stands inside then worth as much, from
- * the highest priority down? */
+ * the highest priority down? Its leaf is looked at anew as well: who moves up there moves
+ * up in the order of the queues above. */
 static bool others_make_up(struct cycle *c, const struct claim *k, uint32_t unit, uint32_t queue,
 			   enum line line)
 {
 	const struct standing *st = standing_of(c, queue, line);
-	const uint32_t res = k->flavor == SNAP_NONE ? snap_cpu(c->s) : k->flavor;
 	struct gain gains[GAINS_MAX];
-	int64_t *left = c->units->left;
-	uint32_t n = 0;
+	uint32_t n, top = SNAP_NONE;
 
 	if (!st)
 		return false;
-	open_line(c, queue, line, left);
-	for (uint32_t i = 0; i < st->n_items; i++) {
-		const uint32_t u = st->items[i];
-		const bool was = *flags_of(c, u, queue) & (1u << line);
-		bool is;
-		uint32_t at = 0;
-
-		if (c->units->units[u].gone)
-			continue;
-		is = u != unit && fill(c, u, left);
-		if (is == was)
-			continue;
-		while (at < n && gains[at].priority != c->units->units[u].priority)
-			at++;
-		if (at == GAINS_MAX)
-			return false; /* too many to tell: it stays */
-		if (at == n)
-			gains[n++] = (struct gain){ c->units->units[u].priority, 0 };
-		gains[at].amount += is ? unit_amount(c, u, res) : -unit_amount(c, u, res);
-	}
-	for (;;) {
-		uint32_t top = SNAP_NONE;
-
-		for (uint32_t i = 0; i < n; i++)
-			if (gains[i].amount != 0 &&
-			    (top == SNAP_NONE || gains[i].priority > gains[top].priority))
-				top = i;
-		return top == SNAP_NONE || gains[top].amount > 0;
-	}
+	remember_inside(c, st, queue, line);
+	c->units->units[unit].gone = true;
+	standing_changed(c, unit);
+	st = standing_of(c, queue, line);
+	n = st ? count_gains(c, k, st, queue, line, gains) : 0;
+	c->units->units[unit].gone = false;
+	standing_changed(c, unit);
+	if (!standing_of(c, queue, line) || n > GAINS_MAX)
+		return false; /* too many to tell: it stays */
+	for (uint32_t i = 0; i < n; i++)
+		if (gains[i].amount != 0 &&
+		    (top == SNAP_NONE || gains[i].priority > gains[top].priority))
+			top = i;
+	return top == SNAP_NONE || gains[top].amount > 0;
 }
 
 bool claim_concerns(const struct cycle *c, const struct claim *k, uint32_t unit)
