@@ -328,6 +328,7 @@ static bool inside_quota(const struct cycle *c, const struct claim *k, const str
 bool claim_valid(struct cycle *c, struct claim *k)
 {
 	const uint32_t n = k->n_victims;
+	uint32_t retaken = 0;
 	bool simple = !k->tangled;
 
 	for (uint32_t i = 0; i < n; i++)
@@ -337,12 +338,16 @@ bool claim_valid(struct cycle *c, struct claim *k)
 		return whole_valid(c, k);
 	claim_drop_all(c, k);
 	k->tangled = false;
+	/* Who goes as well lets nobody be taken by staying. */
+	k->plan = ++c->units->n_claims;
 	for (uint32_t i = 0; i < n; i++)
-		if (!claim_take(c, k, k->victims[i].unit)) {
-			k->tangled = true; /* nor may it be taken for allowed later */
-			return false;
-		}
-	return whole_valid(c, k);
+		c->units->units[k->victims[i].unit].planned = k->plan;
+	while (retaken < n && claim_take(c, k, k->victims[retaken].unit))
+		retaken++;
+	k->plan = 0;
+	if (retaken < n)
+		k->tangled = true; /* nor may it be taken for allowed later */
+	return retaken == n && whole_valid(c, k);
 }
 
 /* Is there anybody of its own queue whom it may displace at all? Those of the lowest

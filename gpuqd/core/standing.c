@@ -322,6 +322,11 @@ static bool no_larger(const struct cycle *c, uint32_t x, uint32_t y)
 	return true;
 }
 
+static bool goes_as_well(const struct claim *k, const struct unit *u)
+{
+	return k->plan && u->planned == k->plan;
+}
+
 /* The smallest item outside, of the same leaf and priority, that could have been taken
  * with the same right; each serves once. */
 static uint32_t outside_alike(struct cycle *c, const struct claim *k, uint32_t unit, uint32_t queue,
@@ -335,13 +340,27 @@ static uint32_t outside_alike(struct cycle *c, const struct claim *k, uint32_t u
 		const struct unit *o = &c->units->units[st->items[i]];
 
 		if (o->gone || o->firm || o->queue != u->queue || o->priority != u->priority ||
-		    o->justifies == k->number || *flags_of(c, st->items[i], queue) & (1u << line))
+		    o->justifies == k->number || goes_as_well(k, o) ||
+		    *flags_of(c, st->items[i], queue) & (1u << line))
 			continue;
 		if (no_larger(c, unit, st->items[i]) &&
 		    (best == SNAP_NONE || no_larger(c, st->items[i], best)))
 			best = st->items[i];
 	}
 	return best;
+}
+
+/* What stays of the queue's without the unit and all that goes as well. */
+static int64_t stays_without(const struct cycle *c, const struct claim *k, uint32_t unit,
+			     uint32_t queue, uint32_t res, const struct standing *st)
+{
+	int64_t sum = stays(c, queue, res) - unit_amount(c, unit, res);
+
+	for (uint32_t i = 0; k->plan && i < st->n_items; i++)
+		if (st->items[i] != unit && !c->units->units[st->items[i]].gone &&
+		    goes_as_well(k, &c->units->units[st->items[i]]))
+			sum -= unit_amount(c, st->items[i], res);
+	return sum;
 }
 
 /* Does the queue hold the line without the unit, and is all that stands outside of at
@@ -351,9 +370,9 @@ static bool holds_without(struct cycle *c, const struct claim *k, uint32_t unit,
 {
 	const struct standing *st = standing_of(c, queue, line);
 
-	for (uint32_t res = 0; res < c->s->n_res; res++)
+	for (uint32_t res = 0; st && res < c->s->n_res; res++)
 		if (k->need[res] > 0 && counts(c, queue, res) &&
-		    stays(c, queue, res) - unit_amount(c, unit, res) < line_of(c, queue, res, line))
+		    stays_without(c, k, unit, queue, res, st) < line_of(c, queue, res, line))
 			return false;
 	for (uint32_t i = 0; st && i < st->n_items; i++) {
 		const struct unit *o = &c->units->units[st->items[i]];

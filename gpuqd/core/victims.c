@@ -36,38 +36,6 @@ static bool push_victim(struct cycle *c, struct claim *k, const struct victim *v
 	return true;
 }
 
-/* A gang goes with all that goes beyond it. */
-static bool push_surplus(struct cycle *c, struct claim *k, const struct victim *gang)
-{
-	struct units *all = c->units;
-
-	for (uint32_t u = gang->unit + 1; all->units[gang->unit].surplus_left > 0; u++) {
-		struct victim v = *gang;
-
-		if (u >= all->n_units || all->units[u].gang != gang->unit)
-			return false;
-		if (all->units[u].gone)
-			continue;
-		v.unit = u;
-		v.instead[LINE_QUOTA] = v.instead[LINE_SHARE] = SNAP_NONE;
-		v.simple = false;
-		if (!push_victim(c, k, &v))
-			return false;
-	}
-	return true;
-}
-
-bool claim_take(struct cycle *c, struct claim *k, uint32_t unit)
-{
-	struct victim v;
-
-	if (claim_legal(c, k, unit, &v) == RULE_NONE)
-		return false;
-	if (!c->units->units[unit].surplus && !push_surplus(c, k, &v))
-		return false;
-	return push_victim(c, k, &v);
-}
-
 static void put_back(struct cycle *c, const struct victim *v)
 {
 	unit_put_back(c, v->unit);
@@ -90,6 +58,48 @@ static void drop_to(struct cycle *c, struct claim *k, uint32_t n)
 void claim_drop_all(struct cycle *c, struct claim *k)
 {
 	drop_to(c, k, 0);
+}
+
+/* The gang cannot be what lets its own surplus be taken: it goes as well. */
+static bool take_surplus(struct cycle *c, struct claim *k, uint32_t gang)
+{
+	struct units *all = c->units;
+	uint32_t end = gang + 1;
+
+	while (end < all->n_units && all->units[end].gang == gang)
+		end++;
+	for (uint32_t u = end; u-- > gang + 1;) {
+		struct victim v;
+
+		if (all->units[u].gone)
+			continue;
+		if (claim_legal(c, k, u, &v) == RULE_NONE || !push_victim(c, k, &v))
+			return false;
+	}
+	return all->units[gang].surplus_left == 0;
+}
+
+bool claim_take(struct cycle *c, struct claim *k, uint32_t unit)
+{
+	struct unit *u = &c->units->units[unit];
+	const uint32_t before = k->n_victims, plan = k->plan;
+	struct victim v;
+	bool taken;
+
+	if (claim_legal(c, k, unit, &v) == RULE_NONE)
+		return false;
+	if (u->surplus || u->surplus_left == 0)
+		return push_victim(c, k, &v);
+	/* A gang goes with all that goes beyond it, each by its own right. */
+	if (!plan)
+		k->plan = ++c->units->n_claims;
+	u->planned = k->plan;
+	taken = take_surplus(c, k, unit) && claim_legal(c, k, unit, &v) != RULE_NONE &&
+		push_victim(c, k, &v);
+	k->plan = plan;
+	if (!taken)
+		drop_to(c, k, before);
+	return taken;
 }
 
 static void drop_at(struct cycle *c, struct claim *k, uint32_t i)
