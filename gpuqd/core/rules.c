@@ -185,6 +185,52 @@ static bool free_on(struct cycle *c, const struct claim *k, struct victim *v, en
 	return true;
 }
 
+static void forget_lines(struct victim *v)
+{
+	v->must_keep = 0;
+	v->simple = true;
+	v->instead[LINE_QUOTA] = v->instead[LINE_SHARE] = SNAP_NONE;
+}
+
+static bool quota_legal(struct cycle *c, const struct claim *k, struct victim *v, uint32_t x)
+{
+	forget_lines(v);
+	return stays_inside(c, k, k->leaf, false) && stays_inside(c, k, x, true) &&
+	       beyond(c, k, v->side, LINE_QUOTA) && free_on(c, k, v, LINE_QUOTA);
+}
+
+static bool share_legal(struct cycle *c, const struct claim *k, const struct unit *u,
+			struct victim *v)
+{
+	forget_lines(v);
+	return c->s->config.reclaim_to == SNAP_RECLAIM_FAIR_SHARE &&
+	       stays_inside(c, k, k->leaf, false) &&
+	       !priority_exempt(c->s, u->job, min_runtime(c, u->queue, false)) &&
+	       beyond(c, k, v->side, LINE_SHARE) && free_on(c, k, v, LINE_SHARE) &&
+	       free_on(c, k, v, LINE_QUOTA);
+}
+
+/* A borrower of high priority before borrowers of low priority, though it takes more than
+ * its fair share. What it takes could be claimed back at once, and taken again, for ever,
+ * if it stood inside a guarantee or a fair share. A queue whose own claims yield to
+ * priority (reclaim: lower and the like) claims nothing back from who goes before it. Nor
+ * does growth take anything this way: who grows next goes by shares, and that is the one
+ * it was taken from. */
+static bool borrow_legal(struct cycle *c, const struct claim *k, const struct unit *u,
+			 struct victim *v)
+{
+	const bool claims_back = c->s->config.reclaim_to == SNAP_RECLAIM_FAIR_SHARE &&
+				 c->s->queues[u->queue].reclaim == SNAP_RECLAIM_ANY;
+
+	forget_lines(v);
+	return !k->growth && c->s->queues[k->leaf].borrow_preempt_max_priority >= u->priority &&
+	       u->priority < k->priority && beyond(c, k, v->side, LINE_QUOTA) &&
+	       free_on(c, k, v, LINE_QUOTA) &&
+	       (!claims_back ||
+		(beyond(c, k, u->queue, LINE_SHARE) && beyond(c, k, v->side, LINE_SHARE) &&
+		 free_on(c, k, v, LINE_SHARE)));
+}
+
 /* Out of reach from the other side of the nearest common ancestor; *side = that side. If
  * it is not, *until = when its first time of peace is over. */
 static bool shielded(const struct cycle *c, const struct claim *k, const struct unit *u,
@@ -232,25 +278,15 @@ enum claim_rule claim_legal(struct cycle *c, struct claim *k, uint32_t unit, str
 	}
 	if (shielded(c, k, u, &x, &v->side, &until) || too_soon(c, until))
 		return RULE_NONE;
-	if (stays_inside(c, k, k->leaf, false)) {
-		if (stays_inside(c, k, x, true) && beyond(c, k, v->side, LINE_QUOTA) &&
-		    free_on(c, k, v, LINE_QUOTA))
-			return v->rule = RULE_QUOTA;
-		v->must_keep = 0;
-		v->simple = true;
-		if (config->reclaim_to == SNAP_RECLAIM_FAIR_SHARE && !k->only_quota &&
-		    (config->claims_per_hour == 0 ||
-		     c->s->queues[u->queue].n_claims_hour < config->claims_per_hour) &&
-		    !priority_exempt(c->s, u->job, min_runtime(c, u->queue, false)) &&
-		    beyond(c, k, v->side, LINE_SHARE) && free_on(c, k, v, LINE_SHARE) &&
-		    free_on(c, k, v, LINE_QUOTA))
-			return v->rule = RULE_SHARE;
-	}
-	v->must_keep = 0;
-	v->simple = true;
-	if (c->s->queues[k->leaf].borrow_preempt_max_priority >= u->priority &&
-	    u->priority < k->priority && beyond(c, k, v->side, LINE_QUOTA))
+	if (quota_legal(c, k, v, x))
+		return v->rule = RULE_QUOTA;
+	if (k->only_quota || (config->claims_per_hour != 0 &&
+			      c->s->queues[u->queue].n_claims_hour >= config->claims_per_hour))
+		return RULE_NONE;
+	if (borrow_legal(c, k, u, v))
 		return v->rule = RULE_BORROW;
+	if (share_legal(c, k, u, v))
+		return v->rule = RULE_SHARE;
 	return RULE_NONE;
 }
 
@@ -289,9 +325,8 @@ static bool whole_valid(struct cycle *c, struct claim *k)
 		/* Once all are gone that it displaces, it must stand where it was thought to. */
 		if (v->rule == RULE_OWN && !own_stands(c, k, v->stood, true))
 			return false;
-		if (v->rule == RULE_OWN || v->rule == RULE_BORROW)
+		if (v->rule == RULE_OWN)
 			continue;
-		by_share = true;
 		/* What let it be taken by standing outside is spared for that. */
 		for (int line = 0; line < N_LINES; line++)
 			if (v->instead[line] != SNAP_NONE && c->units->units[v->instead[line]].gone)
@@ -305,6 +340,9 @@ static bool whole_valid(struct cycle *c, struct claim *k)
 				    stays(c, v->side, res) <
 					    line_of(c, v->side, res, (enum line)line))
 					return false;
+		if (v->rule == RULE_BORROW)
+			continue;
+		by_share = true;
 		/* Who ends above his share takes from nobody who then has less of his. */
 		claim_below_common(c, k->leaf, c->units->units[v->unit].queue, &x, &y);
 		if (larger_share(c, k, x, y))

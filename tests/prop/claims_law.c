@@ -376,6 +376,22 @@ static bool in_order(const struct law *law, int x, int y)
 	return ax <= fx || ay * fx >= ax * fy;
 }
 
+/* Nobody has to leave for a borrower whose queue could claim it back at once: what stands
+ * inside a guarantee, or inside a fair share that the queue claims from anybody. */
+static bool borrow_free(struct law *law, int u, int y, int justifier[2])
+{
+	const struct pc_case *pc = law->w->pc;
+	const int leaf = law->items[u].queue;
+
+	if (!is_free(law, u, y, GUARANTEE, &justifier[0]))
+		return false;
+	if (pc->reclaim_to != SNAP_RECLAIM_FAIR_SHARE ||
+	    pc->queues[leaf].reclaim != SNAP_RECLAIM_ANY)
+		return true;
+	return held(law, leaf) > line_of(law, leaf, SHARE) &&
+	       held(law, y) > line_of(law, y, SHARE) && is_free(law, u, y, SHARE, &justifier[1]);
+}
+
 static bool may_take(struct law *law, int u, int justifier[2])
 {
 	const struct pc_case *pc = law->w->pc;
@@ -393,8 +409,10 @@ static bool may_take(struct law *law, int u, int justifier[2])
 	if (!pc->reclaim || !reclaim_allows(law, unit, x, y) ||
 	    held(law, y) <= line_of(law, y, GUARANTEE))
 		return false;
-	if (borrow >= unit->priority && unit->priority < priority)
+	if (!law->grows && borrow >= unit->priority && unit->priority < priority &&
+	    borrow_free(law, u, y, justifier))
 		return true; /* B */
+	justifier[0] = justifier[1] = -1;
 	if (!leaf_within(law) || !in_order(law, x, y))
 		return false;
 	if (held_finally(law, x) + law->need <= law->w->quota[x][law->flavor] &&
