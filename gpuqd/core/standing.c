@@ -406,6 +406,7 @@ bool unit_is_free(struct cycle *c, const struct claim *k, uint32_t unit, uint32_
 uint8_t claimant_stands(struct cycle *c, const struct claim *k, bool all)
 {
 	const struct standing *st = standing_of(c, k->leaf, LINE_QUOTA);
+	const bool firm = !c->s->jobs[k->job].preemptible && !k->growth;
 
 	for (int line = 0; st && line < N_LINES; line++) {
 		int64_t *left = c->units->left;
@@ -417,8 +418,8 @@ uint8_t claimant_stands(struct cycle *c, const struct claim *k, bool all)
 
 			/* Of equals the longer running stands first, and it has not begun. */
 			if (!u->gone && !u->surplus &&
-			    (u->firm ||
-			     (all ? u->priority >= k->priority : !claim_goes_before(c, k, u))))
+			    (u->firm || (!firm && (all ? u->priority >= k->priority
+						       : !claim_goes_before(c, k, u)))))
 				fill(c, st->items[i], left);
 		}
 		for (uint32_t res = 0; res < c->s->n_res; res++)
