@@ -38,6 +38,7 @@ struct unit {
 	uint32_t surplus_left; /* of a gang: units of its surplus that are not gone */
 	uint32_t rank; /* in the order in which victims are taken, over all queues */
 	uint32_t justifies; /* claim at hand in which it, outside, let another be taken */
+	uint32_t refused; /* turn of a claim in which it was asked and could not go */
 	uint32_t planned; /* plan in which it goes as well, and can justify nobody's taking */
 };
 
@@ -69,7 +70,7 @@ struct units {
 	uint32_t n_inside, room_inside;
 	uint32_t n_depths;
 	struct standing *standings; /* by queue */
-	uint32_t n_claims; /* numbers for justifies and planned */
+	uint32_t n_claims; /* numbers for justifies, refused and planned */
 	int64_t *left; /* scratch: what is left of a line, by resource; for each line */
 };
 
@@ -94,7 +95,8 @@ struct claim {
 	uint32_t job, flavor, leaf;
 	int64_t priority;
 	int64_t *need; /* by resource */
-	uint32_t number, plan; /* plan: of a set that is looked at as a whole; 0 = none is */
+	uint32_t number, turn; /* turn: another with each victim */
+	uint32_t plan; /* of a set that is looked at as a whole; 0 = none is */
 	struct victim *victims;
 	uint32_t n_victims, room_victims;
 	int64_t free_milli; /* devices that are free when all has left that leaves now */

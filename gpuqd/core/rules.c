@@ -45,6 +45,28 @@ static bool stays_inside(const struct cycle *c, const struct claim *k, uint32_t 
 	return true;
 }
 
+/* Does the queue hold that much, without the unit (SNAP_NONE = none) too? */
+static bool line_held(const struct cycle *c, const struct claim *k, uint32_t queue, enum line line,
+		      uint32_t unit)
+{
+	for (uint32_t res = 0; res < c->s->n_res; res++) {
+		const int64_t goes = unit == SNAP_NONE ? 0 : unit_amount(c, unit, res);
+
+		if (k->need[res] > 0 &&
+		    c->s->shares[(size_t)queue * c->s->n_res + res].quota != GPUQ_UNLIMITED &&
+		    stays(c, queue, res) - goes < line_of(c, queue, res, line))
+			return false;
+	}
+	return true;
+}
+
+static bool is_below(const struct cycle *c, uint32_t queue, uint32_t top)
+{
+	while (queue != SNAP_NONE && queue != top)
+		queue = c->s->queues[queue].parent;
+	return queue == top;
+}
+
 /* ---- protection of victims ---- */
 
 /* The time a victim is left alone after its start, as the queue or one above it says. */
@@ -259,6 +281,22 @@ bool claim_shielded(const struct cycle *c, const struct claim *k, uint32_t unit)
 	return until > c->s->config.now_us;
 }
 
+/* May it go without its queue falling below what was to be left to it when others went? */
+static bool leaves_enough(const struct cycle *c, const struct claim *k, uint32_t unit)
+{
+	for (uint32_t i = 0; i < k->n_victims; i++) {
+		const struct victim *v = &k->victims[i];
+
+		if (!v->must_keep || !is_below(c, c->units->units[unit].queue, v->side))
+			continue;
+		for (int line = 0; line < N_LINES; line++)
+			if (v->must_keep & (1u << line) &&
+			    !line_held(c, k, v->side, (enum line)line, unit))
+				return false;
+	}
+	return true;
+}
+
 enum claim_rule claim_legal(struct cycle *c, struct claim *k, uint32_t unit, struct victim *v)
 {
 	const struct unit *u = &c->units->units[unit];
@@ -276,7 +314,8 @@ enum claim_rule claim_legal(struct cycle *c, struct claim *k, uint32_t unit, str
 		v->rule = own_legal(c, k, unit, v) ? RULE_OWN : RULE_NONE;
 		return v->rule;
 	}
-	if (shielded(c, k, u, &x, &v->side, &until) || too_soon(c, until))
+	if (shielded(c, k, u, &x, &v->side, &until) || too_soon(c, until) ||
+	    !leaves_enough(c, k, unit))
 		return RULE_NONE;
 	if (quota_legal(c, k, v, x))
 		return v->rule = RULE_QUOTA;
@@ -332,14 +371,9 @@ static bool whole_valid(struct cycle *c, struct claim *k)
 			if (v->instead[line] != SNAP_NONE && c->units->units[v->instead[line]].gone)
 				return false;
 		for (int line = 0; line < N_LINES; line++)
-			for (uint32_t res = 0; v->must_keep & (1u << line) && res < c->s->n_res;
-			     res++)
-				if (k->need[res] > 0 &&
-				    c->s->shares[(size_t)v->side * c->s->n_res + res].quota !=
-					    GPUQ_UNLIMITED &&
-				    stays(c, v->side, res) <
-					    line_of(c, v->side, res, (enum line)line))
-					return false;
+			if (v->must_keep & (1u << line) &&
+			    !line_held(c, k, v->side, (enum line)line, SNAP_NONE))
+				return false;
 		if (v->rule == RULE_BORROW)
 			continue;
 		by_share = true;
@@ -363,10 +397,35 @@ static bool inside_quota(const struct cycle *c, const struct claim *k, const str
 	return stays_inside(c, k, x, true);
 }
 
+/* All of the set again, one after the other. Who may not go yet may when others have. */
+static bool take_again(struct cycle *c, struct claim *k, uint32_t n)
+{
+	uint32_t *units = cycle_scratch(c, n, sizeof(*units));
+	uint32_t left = n, before = n + 1;
+
+	if (!units)
+		return false;
+	for (uint32_t i = 0; i < n; i++)
+		units[i] = k->victims[i].unit;
+	claim_drop_all(c, k);
+	/* Who goes as well lets nobody be taken by staying. */
+	k->plan = ++c->units->n_claims;
+	for (uint32_t i = 0; i < n; i++)
+		c->units->units[units[i]].planned = k->plan;
+	while (left > 0 && left < before) {
+		before = left;
+		left = 0;
+		for (uint32_t i = 0; i < before; i++)
+			if (!c->units->units[units[i]].gone && !claim_take(c, k, units[i]))
+				units[left++] = units[i];
+	}
+	k->plan = 0;
+	return left == 0;
+}
+
 bool claim_valid(struct cycle *c, struct claim *k)
 {
 	const uint32_t n = k->n_victims;
-	uint32_t retaken = 0;
 	bool simple = !k->tangled;
 
 	for (uint32_t i = 0; i < n; i++)
@@ -374,18 +433,11 @@ bool claim_valid(struct cycle *c, struct claim *k)
 			  (k->victims[i].rule != RULE_QUOTA || inside_quota(c, k, &k->victims[i]));
 	if (simple)
 		return whole_valid(c, k);
-	claim_drop_all(c, k);
 	k->tangled = false;
-	/* Who goes as well lets nobody be taken by staying. */
-	k->plan = ++c->units->n_claims;
-	for (uint32_t i = 0; i < n; i++)
-		c->units->units[k->victims[i].unit].planned = k->plan;
-	while (retaken < n && claim_take(c, k, k->victims[retaken].unit))
-		retaken++;
-	k->plan = 0;
-	if (retaken < n)
-		k->tangled = true; /* nor may it be taken for allowed later */
-	return retaken == n && whole_valid(c, k);
+	if (take_again(c, k, n))
+		return whole_valid(c, k);
+	k->tangled = true; /* nor may it be taken for allowed later */
+	return false;
 }
 
 /* Is there anybody of its own queue whom it may displace at all? Those of the lowest

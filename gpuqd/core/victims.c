@@ -60,6 +60,21 @@ void claim_drop_all(struct cycle *c, struct claim *k)
 	drop_to(c, k, 0);
 }
 
+static void drop_at(struct cycle *c, struct claim *k, uint32_t i)
+{
+	put_back(c, &k->victims[i]);
+	memmove(&k->victims[i], &k->victims[i + 1], (k->n_victims - i - 1) * sizeof(*k->victims));
+	k->n_victims--;
+}
+
+/* Exactly these again. */
+static void restore(struct cycle *c, struct claim *k, const struct victim *saved, uint32_t n)
+{
+	claim_drop_all(c, k);
+	for (uint32_t i = 0; i < n; i++)
+		push_victim(c, k, &saved[i]);
+}
+
 /* The gang cannot be what lets its own surplus be taken: it goes as well. */
 static bool take_surplus(struct cycle *c, struct claim *k, uint32_t gang)
 {
@@ -79,22 +94,16 @@ static bool take_surplus(struct cycle *c, struct claim *k, uint32_t gang)
 	return all->units[gang].surplus_left == 0;
 }
 
-bool claim_take(struct cycle *c, struct claim *k, uint32_t unit)
+static bool take_gang(struct cycle *c, struct claim *k, uint32_t gang)
 {
-	struct unit *u = &c->units->units[unit];
 	const uint32_t before = k->n_victims, plan = k->plan;
 	struct victim v;
 	bool taken;
 
-	if (claim_legal(c, k, unit, &v) == RULE_NONE)
-		return false;
-	if (u->surplus || u->surplus_left == 0)
-		return push_victim(c, k, &v);
-	/* A gang goes with all that goes beyond it, each by its own right. */
 	if (!plan)
 		k->plan = ++c->units->n_claims;
-	u->planned = k->plan;
-	taken = take_surplus(c, k, unit) && claim_legal(c, k, unit, &v) != RULE_NONE &&
+	c->units->units[gang].planned = k->plan;
+	taken = take_surplus(c, k, gang) && claim_legal(c, k, gang, &v) != RULE_NONE &&
 		push_victim(c, k, &v);
 	k->plan = plan;
 	if (!taken)
@@ -102,19 +111,43 @@ bool claim_take(struct cycle *c, struct claim *k, uint32_t unit)
 	return taken;
 }
 
-static void drop_at(struct cycle *c, struct claim *k, uint32_t i)
+/* What stands outside and let others be taken for that can go as well when they had
+ * another right. */
+static bool take_justifier(struct cycle *c, struct claim *k, uint32_t unit)
 {
-	put_back(c, &k->victims[i]);
-	memmove(&k->victims[i], &k->victims[i + 1], (k->n_victims - i - 1) * sizeof(*k->victims));
-	k->n_victims--;
+	const uint32_t n = k->n_victims, plan = k->plan;
+	struct victim *saved = cycle_scratch(c, n, sizeof(*saved));
+	uint32_t kept = 0;
+	bool taken;
+
+	if (!saved || plan)
+		return false;
+	memcpy(saved, k->victims, n * sizeof(*saved));
+	drop_to(c, k, 0);
+	k->plan = ++c->units->n_claims;
+	c->units->units[unit].planned = k->plan;
+	while (kept < n && claim_take(c, k, saved[kept].unit))
+		kept++;
+	taken = kept == n && claim_take(c, k, unit);
+	k->plan = plan;
+	if (!taken)
+		restore(c, k, saved, n);
+	return taken;
 }
 
-/* Exactly these again. */
-static void restore(struct cycle *c, struct claim *k, const struct victim *saved, uint32_t n)
+bool claim_take(struct cycle *c, struct claim *k, uint32_t unit)
 {
-	claim_drop_all(c, k);
-	for (uint32_t i = 0; i < n; i++)
-		push_victim(c, k, &saved[i]);
+	const struct unit *u = &c->units->units[unit];
+	struct victim v;
+
+	if (claim_legal(c, k, unit, &v) == RULE_NONE)
+		return false;
+	if (u->justifies == k->number)
+		return take_justifier(c, k, unit);
+	/* A gang goes with all that goes beyond it, each by its own right. */
+	if (!u->surplus && u->surplus_left > 0)
+		return take_gang(c, k, unit);
+	return push_victim(c, k, &v);
 }
 
 bool claim_fits(struct cycle *c, struct claim *k)
@@ -183,7 +216,8 @@ static uint32_t first_legal(struct cycle *c, struct claim *k, uint32_t leaf)
 	for (uint32_t i = all->line_first[leaf]; i < all->line_first[leaf + 1]; i++) {
 		struct victim v;
 
-		if (!looked_at(k, &all->units[all->line_units[i]]))
+		if (!looked_at(k, &all->units[all->line_units[i]]) ||
+		    all->units[all->line_units[i]].refused == k->turn)
 			continue;
 		if (claim_legal(c, k, all->line_units[i], &v) != RULE_NONE &&
 		    (v.simple || !k->outside || leaf == k->leaf))
@@ -220,6 +254,7 @@ static bool one_by_one(struct cycle *c, struct claim *k)
 	const int64_t most = UNITS_MAX + 2 * (need / SNAP_MILLI);
 	int64_t have = k->free_milli;
 
+	k->turn = ++c->units->n_claims;
 	for (uint32_t i = 0; i < k->n_victims; i++)
 		have += c->units->units[k->victims[i].unit].gpus_milli;
 
@@ -233,8 +268,14 @@ static bool one_by_one(struct cycle *c, struct claim *k)
 		if (k->n_victims > most)
 			return false;
 		unit = next_victim(c, k);
-		if (unit == SNAP_NONE || !claim_take(c, k, unit))
+		if (unit == SNAP_NONE)
 			return false;
+		/* Aside until another has been taken: its surplus may not go, say. */
+		if (!claim_take(c, k, unit)) {
+			c->units->units[unit].refused = k->turn;
+			continue;
+		}
+		k->turn = ++c->units->n_claims;
 		for (uint32_t i = before; i < k->n_victims; i++)
 			have += c->units->units[k->victims[i].unit].gpus_milli;
 	}
