@@ -116,6 +116,8 @@ struct claim {
 
 /* units.c */
 bool units_make(struct cycle *c); /* once in a cycle; false without memory */
+/* What a job that runs gets more in this cycle counts as held from now on; by resource. */
+void units_add_more(struct cycle *c, uint32_t job, const int64_t *amounts, bool surplus);
 int64_t unit_amount(const struct cycle *c, uint32_t unit, uint32_t res);
 /* Take a unit away, in thought: its places are free and its queues hold less. */
 void unit_take(struct cycle *c, uint32_t unit);
@@ -168,6 +170,8 @@ bool claim_too_young(struct cycle *c, uint32_t unit);
 void claim_explain(struct cycle *c, const struct claim *k);
 
 /* claim.c */
+/* Was it evicted so lately that it makes others leave only for what it is owed? */
+bool claim_only_quota(const struct cycle *c, uint32_t job);
 void claim_unit_leaves(struct cycle *c, uint32_t unit); /* its pods have been told */
 /* The claim is decided, its victims gone in thought while nodes stand as they will: they
  * leave from now on, and nodes stand as they are. */
