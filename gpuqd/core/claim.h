@@ -37,7 +37,8 @@ struct unit {
 	uint32_t gang; /* of a surplus: the unit of its job's gang */
 	uint32_t surplus_left; /* of a gang: units of its surplus that are not gone */
 	uint32_t rank; /* in the order in which victims are taken, over all queues */
-	uint32_t justifies; /* claim at hand in which it, outside, let another be taken */
+	/* Of each line: the claim at hand in which it, outside, let another be taken. */
+	uint32_t justifies[N_LINES];
 	uint32_t refused; /* turn of a claim in which it was asked and could not go */
 	uint32_t planned; /* plan in which it goes as well, and can justify nobody's taking */
 };

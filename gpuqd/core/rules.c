@@ -397,27 +397,40 @@ static bool inside_quota(const struct cycle *c, const struct claim *k, const str
 	return stays_inside(c, k, x, true);
 }
 
-/* All of the set again, one after the other. Who may not go yet may when others have. */
+/* One after the other; who may not go yet may when others have. *n = who is left. */
+static void take_each(struct cycle *c, struct claim *k, uint32_t *units, uint32_t *n)
+{
+	uint32_t before = *n + 1;
+
+	while (*n > 0 && *n < before) {
+		before = *n;
+		*n = 0;
+		for (uint32_t i = 0; i < before; i++)
+			if (!c->units->units[units[i]].gone && !claim_take(c, k, units[i]))
+				units[(*n)++] = units[i];
+	}
+}
+
+/* All of the set again, in the order given or in the opposite one. */
 static bool take_again(struct cycle *c, struct claim *k, uint32_t n)
 {
-	uint32_t *units = cycle_scratch(c, n, sizeof(*units));
-	uint32_t left = n, before = n + 1;
+	uint32_t *units = cycle_scratch(c, (size_t)n * 2, sizeof(*units));
+	uint32_t left = n;
 
 	if (!units)
 		return false;
-	for (uint32_t i = 0; i < n; i++)
-		units[i] = k->victims[i].unit;
-	claim_drop_all(c, k);
 	/* Who goes as well lets nobody be taken by staying. */
 	k->plan = ++c->units->n_claims;
-	for (uint32_t i = 0; i < n; i++)
+	for (uint32_t i = 0; i < n; i++) {
+		units[i] = units[2 * n - 1 - i] = k->victims[i].unit;
 		c->units->units[units[i]].planned = k->plan;
-	while (left > 0 && left < before) {
-		before = left;
-		left = 0;
-		for (uint32_t i = 0; i < before; i++)
-			if (!c->units->units[units[i]].gone && !claim_take(c, k, units[i]))
-				units[left++] = units[i];
+	}
+	claim_drop_all(c, k);
+	take_each(c, k, units, &left);
+	if (left > 0) {
+		left = n;
+		claim_drop_all(c, k);
+		take_each(c, k, units + n, &left);
 	}
 	k->plan = 0;
 	return left == 0;

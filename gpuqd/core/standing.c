@@ -340,7 +340,7 @@ static uint32_t outside_alike(struct cycle *c, const struct claim *k, uint32_t u
 		const struct unit *o = &c->units->units[st->items[i]];
 
 		if (o->gone || o->firm || o->queue != u->queue || o->priority != u->priority ||
-		    o->justifies == k->number || goes_as_well(k, o) ||
+		    o->justifies[line] == k->number || goes_as_well(k, o) ||
 		    *flags_of(c, st->items[i], queue) & (1u << line))
 			continue;
 		if (no_larger(c, unit, st->items[i]) &&

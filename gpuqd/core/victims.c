@@ -30,7 +30,7 @@ static bool push_victim(struct cycle *c, struct claim *k, const struct victim *v
 	*at = *v;
 	for (int line = 0; line < N_LINES; line++)
 		if (v->instead[line] != SNAP_NONE)
-			c->units->units[v->instead[line]].justifies = k->number;
+			c->units->units[v->instead[line]].justifies[line] = k->number;
 	k->tangled |= !v->simple;
 	unit_take(c, v->unit);
 	return true;
@@ -41,7 +41,7 @@ static void put_back(struct cycle *c, const struct victim *v)
 	unit_put_back(c, v->unit);
 	for (int line = 0; line < N_LINES; line++)
 		if (v->instead[line] != SNAP_NONE)
-			c->units->units[v->instead[line]].justifies = 0;
+			c->units->units[v->instead[line]].justifies[line] = 0;
 }
 
 void claim_drop_last(struct cycle *c, struct claim *k)
@@ -142,7 +142,7 @@ bool claim_take(struct cycle *c, struct claim *k, uint32_t unit)
 
 	if (claim_legal(c, k, unit, &v) == RULE_NONE)
 		return false;
-	if (u->justifies == k->number)
+	if (u->justifies[LINE_QUOTA] == k->number || u->justifies[LINE_SHARE] == k->number)
 		return take_justifier(c, k, unit);
 	/* A gang goes with all that goes beyond it, each by its own right. */
 	if (!u->surplus && u->surplus_left > 0)
@@ -312,14 +312,45 @@ static bool has_room(const struct cycle *c, const struct claim *k, uint32_t node
 	       (!exclusive || c->tenants[node] == 0);
 }
 
+/* Surplus of the node that could go, the smallest that was not asked yet. */
+static uint32_t smallest_on(const struct cycle *c, const struct claim *k, uint32_t node)
+{
+	const struct units *all = c->units;
+	uint32_t best = SNAP_NONE;
+
+	for (uint32_t i = all->node_first[node]; i < all->node_first[node + 1]; i++) {
+		const struct unit *u = &all->units[all->node_units[i]];
+
+		if (looked_at(k, u) && u->refused != k->turn &&
+		    (best == SNAP_NONE || u->gpus_milli < all->units[best].gpus_milli))
+			best = all->node_units[i];
+	}
+	return best;
+}
+
+/* Where surplus is to go instead of a gang, what opens most places for least goes first. */
+static void clear_surplus(struct cycle *c, struct claim *k, uint32_t node, const struct need *one)
+{
+	uint32_t unit;
+
+	k->turn = ++c->units->n_claims;
+	while (!has_room(c, k, node, one) && (unit = smallest_on(c, k, node)) != SNAP_NONE) {
+		c->units->units[unit].refused = k->turn;
+		if (claim_take(c, k, unit))
+			k->turn = ++c->units->n_claims;
+	}
+}
+
 /* Take units off the node until one more pod has room; those that prove needless stay.
  * False: nothing has changed. */
 static bool clear_node(struct cycle *c, struct claim *k, uint32_t node, const struct need *one)
 {
 	const struct units *all = c->units;
 	const uint32_t before = k->n_victims;
-	bool progress = true;
+	bool progress = !k->surplus;
 
+	if (k->surplus)
+		clear_surplus(c, k, node, one);
 	while (!has_room(c, k, node, one) && progress && !c->failed) {
 		progress = false;
 		for (uint32_t i = all->node_first[node];
@@ -775,6 +806,11 @@ static void spare_gangs(struct cycle *c, struct claim *k, uint32_t from)
 	k->n_packs = 0;
 	k->surplus = true;
 	found = one_by_one(c, k) && claim_improve(c, k);
+	if (!found) {
+		drop_to(c, k, k->n_victims < from ? k->n_victims : from);
+		k->n_packs = 0;
+		found = node_by_node(c, k) && claim_improve(c, k);
+	}
 	k->surplus = false;
 	if (found)
 		return;
