@@ -157,6 +157,10 @@ int model_apply(struct model *m, const struct event *ev, struct gpuq_err *err)
 	case EV_QUEUE_SHARE:
 		rc = model_apply_site(m, ev, err);
 		break;
+	case EV_AUDITED:
+	case EV_AUDIT_DROPPED:
+		rc = model_apply_audit(m, ev, err);
+		break;
 	default:
 		rc = gpuq_fail(err, GPUQ_EINTERNAL, "unknown event %d", (int)ev->type);
 	}

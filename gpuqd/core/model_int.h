@@ -9,6 +9,7 @@ int model_apply_job(struct model *m, const struct event *ev, struct gpuq_err *er
 int model_apply_pod(struct model *m, const struct event *ev, struct gpuq_err *err);
 int model_apply_node(struct model *m, const struct event *ev, struct gpuq_err *err);
 int model_apply_site(struct model *m, const struct event *ev, struct gpuq_err *err);
+int model_apply_audit(struct model *m, const struct event *ev, struct gpuq_err *err);
 
 void job_dirty(struct model *m, struct job *j);
 void job_set_state(struct model *m, struct job *j, enum gpuq_job_state s);

@@ -5,6 +5,7 @@
 #include "gpuqd/base/loop.h"
 #include "gpuqd/core/view.h"
 #include "gpuqd/flow/access.h"
+#include "gpuqd/flow/audit.h"
 #include "gpuqd/flow/history.h"
 #include "gpuqd/flow/journal.h"
 #include "gpuqd/rpc/m_int.h"
@@ -181,6 +182,22 @@ static void refuse(struct acting *x, const char *id, int code, const char *text)
 	gpuq_add(a, x->errors, e);
 }
 
+/* What is done to somebody else's job is kept. Strings of the model outlive the job, which
+ * may be gone once the act was applied. */
+static struct audit_note note_of(const struct acting *x, const char *id, const struct job *j)
+{
+	static const char *const actions[] = { "job.cancel", "job.hold", "job.release" };
+
+	return (struct audit_note){ .who = rpc_call_peer(x->c)->user,
+				    .action = x->act == ACT_CANCEL && x->p->signal
+						      ? "job.signal"
+						      : actions[x->act],
+				    .kind = "job",
+				    .name = id,
+				    .owner = j->user,
+				    .queue = j->queue->name };
+}
+
 /* key may be an element that still waits inside its array. */
 static void act_on(struct acting *x, struct job_key key, const struct job *j)
 {
@@ -212,6 +229,7 @@ static void act_on(struct acting *x, struct job_key key, const struct job *j)
 	}
 	if (!x->p->dry_run) {
 		bool admin = manager && strcmp(j->user, peer->user) != 0;
+		const struct audit_note note = note_of(x, id, j);
 
 		switch (x->act) {
 		case ACT_CANCEL:
@@ -237,6 +255,8 @@ static void act_on(struct acting *x, struct job_key key, const struct job *j)
 			refuse(x, id, err.code, err.text);
 			return;
 		} else {
+			if (admin)
+				audit_add(x->m->j, &note, NULL);
 			log_info("job.act", "job=%s act=%s by=%s", id, act_words[x->act],
 				 LOGS(peer->user));
 		}
