@@ -33,10 +33,12 @@ struct model *model_new(const char *cluster_id)
 	struct model *m = calloc(1, sizeof(*m));
 	struct site *s = site_default();
 
-	if (!m || !s || model_set_site(m, s, NULL) != 0) {
+	if (!m || !s) {
+		site_free(s);
 		free(m);
 		return NULL;
 	}
+	model_set_site(m, s);
 	snprintf(m->cluster_id, sizeof(m->cluster_id), "%s", cluster_id);
 	m->next_job_id = 1;
 	m->next_request_id = 1;

@@ -57,7 +57,8 @@ void node_classify(struct model *m, struct node *n); /* pool and flavor by the s
 void node_free(struct model *m, struct node *n);
 void node_drop_if_empty(struct model *m, struct node *n);
 
-int model_set_site(struct model *m, struct site *s, struct gpuq_err *err); /* takes s on success */
+/* Takes s, which model_site_allowed() let pass. */
+void model_set_site(struct model *m, struct site *s);
 struct request *request_intern(struct model *m, const void *bytes, size_t n, struct gpuq_err *err);
 void request_put(struct model *m, struct request *r); /* one user less */
 
