@@ -49,6 +49,8 @@
 	X(DEP_ENDED, "dep.ended", true)                                                            \
 	X(BESIDE_GONE, "beside.gone", true)                                                        \
 	X(POD_DEVICES, "pod.devices", true)                                                        \
+	X(AUDITED, "audit.noted", true)                                                            \
+	X(AUDIT_DROPPED, "audit.dropped", true)                                                    \
 	X(JOB_REASONS, "job.reasons", false)                                                       \
 	X(QUEUE_SHARE, "queue.share", false)                                                       \
 	X(JOB_BLOCKED, "job.blocked", false)                                                       \
@@ -204,6 +206,14 @@ struct event {
 			int64_t fair_milli; /* of all flavors */
 		} share;
 		const char *name; /* NODE_GONE */
+		struct {
+			const void *bytes; /* MessagePack of what is noted, see flow/audit.h */
+			size_t len;
+		} audited;
+		struct {
+			const unsigned char *keys; /* n of AUDIT_KEY_BYTES */
+			size_t n;
+		} audit_dropped;
 		struct {
 			const void *bytes; /* MessagePack of the normalised tree */
 			size_t len;

@@ -33,10 +33,12 @@ struct model *model_new(const char *cluster_id)
 	struct model *m = calloc(1, sizeof(*m));
 	struct site *s = site_default();
 
-	if (!m || !s || model_set_site(m, s, NULL) != 0) {
+	if (!m || !s) {
+		site_free(s);
 		free(m);
 		return NULL;
 	}
+	model_set_site(m, s);
 	snprintf(m->cluster_id, sizeof(m->cluster_id), "%s", cluster_id);
 	m->next_job_id = 1;
 	m->next_request_id = 1;
@@ -159,6 +161,10 @@ int model_apply(struct model *m, const struct event *ev, struct gpuq_err *err)
 	case EV_SITE_APPLIED:
 	case EV_QUEUE_SHARE:
 		rc = model_apply_site(m, ev, err);
+		break;
+	case EV_AUDITED:
+	case EV_AUDIT_DROPPED:
+		rc = model_apply_audit(m, ev, err);
 		break;
 	default:
 		rc = gpuq_fail(err, GPUQ_EINTERNAL, "unknown event %d", (int)ev->type);

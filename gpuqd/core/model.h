@@ -266,6 +266,7 @@ struct model {
 	bool has_besides;
 	struct site *site;
 	bool site_dirty;
+	uint32_t site_generation; /* counts the sites that were applied */
 	struct queue **queues; /* by ix: parents first, then as in the file */
 	uint32_t n_queues;
 	struct job *jobs; /* hash by key, in order of insertion */
@@ -306,6 +307,11 @@ int model_apply(struct model *m, const struct event *ev, struct gpuq_err *err);
 /* Append what changed since the last call to out and forget it. */
 void model_collect(struct model *m, struct batch *out);
 bool model_is_dirty(const struct model *m);
+
+/* Could this site take the place of the one there is? GPUQ_ECONFLICT when jobs depend on a
+ * queue, flavor, qos or license that it does not have, or stand in a queue that gets others
+ * below it. */
+int model_site_allowed(const struct model *m, const struct site *s, struct gpuq_err *err);
 
 /* One stored record into an empty model. Tables in the order of model_load_order.
  * Returns 0, GPUQ_ECORRUPT (names what), GPUQ_EVERSION, GPUQ_ENOMEM. */

@@ -9,6 +9,7 @@ int model_apply_job(struct model *m, const struct event *ev, struct gpuq_err *er
 int model_apply_pod(struct model *m, const struct event *ev, struct gpuq_err *err);
 int model_apply_node(struct model *m, const struct event *ev, struct gpuq_err *err);
 int model_apply_site(struct model *m, const struct event *ev, struct gpuq_err *err);
+int model_apply_audit(struct model *m, const struct event *ev, struct gpuq_err *err);
 
 void job_dirty(struct model *m, struct job *j);
 void job_set_state(struct model *m, struct job *j, enum gpuq_job_state s);
@@ -63,7 +64,8 @@ void node_classify(struct model *m, struct node *n); /* pool and flavor by the s
 void node_free(struct model *m, struct node *n);
 void node_drop_if_empty(struct model *m, struct node *n);
 
-int model_set_site(struct model *m, struct site *s, struct gpuq_err *err); /* takes s on success */
+/* Takes s, which model_site_allowed() let pass. */
+void model_set_site(struct model *m, struct site *s);
 struct request *request_intern(struct model *m, const void *bytes, size_t n, struct gpuq_err *err);
 void request_put(struct model *m, struct request *r); /* one user less */
 

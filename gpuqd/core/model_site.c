@@ -59,34 +59,14 @@ static void queues_recount(struct model *m, struct queue **queues, uint32_t n)
 	}
 }
 
-int model_set_site(struct model *m, struct site *s, struct gpuq_err *err)
+void model_set_site(struct model *m, struct site *s)
 {
 	uint32_t n = 0;
 	struct queue **queues = calloc(s->queues.n ? s->queues.n : 1, sizeof(*queues));
-	int rc = 0;
 
 	if (!queues)
 		abort();
 	site_each(site_queue, s->queues, sq) add_queue(m, s, sq, queues, &n);
-	/* A queue with jobs stays, and stays a leaf. */
-	job_each(m, j)
-	{
-		const struct queue *q = find_in(queues, n, j->queue->name);
-
-		if (!q || q->n_children) {
-			rc = gpuq_fail(err, GPUQ_ECONFLICT,
-				       q ? "queue %s has jobs and cannot get children"
-					 : "queue %s has jobs and cannot be removed",
-				       j->queue->name);
-			break;
-		}
-	}
-	if (rc != 0) {
-		while (n > 0)
-			free(queues[--n]);
-		free(queues);
-		return rc;
-	}
 	job_each(m, j) j->queue = find_in(queues, n, j->queue->name);
 	queues_recount(m, queues, n);
 	for (uint32_t i = 0; i < m->n_queues; i++)
@@ -99,7 +79,6 @@ int model_set_site(struct model *m, struct site *s, struct gpuq_err *err)
 	m->site_dirty = true;
 	for (struct node *node = m->nodes; node; node = node->hh.next)
 		node_classify(m, node);
-	return 0;
 }
 
 int model_apply_site(struct model *m, const struct event *ev, struct gpuq_err *err)
@@ -120,15 +99,18 @@ int model_apply_site(struct model *m, const struct event *ev, struct gpuq_err *e
 		return 0;
 	}
 	rc = gpuq_mp_read(&mem, &lim, ev->site.bytes, ev->site.len, &v, err);
-
 	if (rc == 0)
 		rc = site_read(v, NULL, ev->at_us, &s, err);
 	gpuq_arena_done(&mem);
 	if (rc == 0)
-		rc = model_set_site(m, s, err);
-	if (rc == 0)
+		rc = model_site_allowed(m, s, err);
+	if (rc == 0) {
+		model_set_site(m, s);
+		m->site_generation++;
+		m->meta_dirty = true;
 		usage_site_changed(m, ev->at_us);
-	if (rc != 0)
+	} else {
 		site_free(s);
+	}
 	return rc;
 }

@@ -707,10 +707,11 @@ void record_meta(struct model *m, struct batch *out)
 {
 	struct gpuq_buf b = GPUQ_BUF_INIT;
 
-	rec_array(&b, 3);
+	rec_array(&b, 4);
 	rec_str(&b, m->cluster_id);
 	rec_int(&b, m->next_job_id);
 	rec_int(&b, m->next_request_id);
+	rec_int(&b, m->site_generation);
 	put(out, TABLE_META, (const unsigned char *)"model", 5, &b);
 }
 
@@ -767,10 +768,13 @@ const size_t model_load_order_n = sizeof(model_load_order) / sizeof(model_load_o
 
 static int load_meta(struct model *m, struct rec *r, struct gpuq_err *err)
 {
-	rec_get_array(r);
+	const uint32_t n = rec_get_array(r);
+
 	get_text(r, m->cluster_id, sizeof(m->cluster_id));
 	m->next_job_id = (uint32_t)rec_get_int(r);
 	m->next_request_id = (uint32_t)rec_get_int(r);
+	if (n > 3)
+		m->site_generation = (uint32_t)rec_get_int(r);
 	m->meta_dirty = false;
 	return r->bad || m->next_job_id == 0
 		       ? gpuq_fail(err, GPUQ_ECORRUPT, "the counters are not whole")
@@ -795,8 +799,10 @@ int model_load(struct model *m, enum table t, const unsigned char *key, size_t k
 
 		ev.site.bytes = val;
 		ev.site.len = val_len;
+		id = m->site_generation; /* it was counted when it was applied */
 		rc = model_apply(m, &ev, err);
-		m->site_dirty = false;
+		m->site_generation = id;
+		m->site_dirty = m->meta_dirty = false;
 		return rc;
 	}
 	case TABLE_NODE:

@@ -5,6 +5,7 @@
 #include "gpuqd/base/log.h"
 #include "gpuqd/cluster/cluster.h"
 #include "gpuqd/flow/access.h"
+#include "gpuqd/flow/audit.h"
 #include "gpuqd/flow/history.h"
 #include "gpuqd/flow/journal.h"
 #include "gpuqd/flow/order.h"
@@ -70,6 +71,20 @@ static void refuse(struct acting *x, const char *id, int code, const char *text)
 	gpuq_put(a, e, "name", gpuq_str(a, gpuq_err_name(code)));
 	gpuq_put(a, e, "msg", gpuq_str(a, text));
 	gpuq_add(a, x->errors, e);
+}
+
+/* What is done to somebody else's job is kept. Strings of the model outlive the job, which
+ * may be gone once the act was applied. */
+static struct audit_note note_of(const struct acting *x, const char *id, const struct job *j)
+{
+	const char *action = gpuq_arena_printf(rpc_call_arena(x->c), "job.%s", act_words[x->act]);
+
+	return (struct audit_note){ .who = rpc_call_peer(x->c)->user,
+				    .action = action ? action : "job",
+				    .kind = "job",
+				    .name = id,
+				    .owner = j->user,
+				    .queue = j->queue->name };
 }
 
 /* NULL = it can be done to this job; else why not. */
@@ -200,6 +215,7 @@ static void act_on(struct acting *x, struct job_key key, const struct job *j)
 	bool manager =
 		access_manage(journal_model(x->m->j), j->queue, peer->user, peer_is_operator(x->c));
 	struct gpuq_err err = GPUQ_ERR_INIT;
+	struct audit_note note;
 	const char *why;
 	struct gpuq_val *v;
 	char id[32];
@@ -213,6 +229,7 @@ static void act_on(struct acting *x, struct job_key key, const struct job *j)
 			refuse(x, id, GPUQ_EPERM, "it belongs to somebody else");
 		return;
 	}
+	note = note_of(x, id, j);
 	why = cannot(x, j, manager);
 	if (why) {
 		if (!x->quiet || x->act == ACT_RELEASE)
@@ -227,6 +244,8 @@ static void act_on(struct acting *x, struct job_key key, const struct job *j)
 		refuse(x, id, err.code, err_line(a, &err));
 	if (rc != 0)
 		return;
+	if (!x->p->dry_run && strcmp(note.owner, peer->user) != 0)
+		audit_add(x->m->j, &note, NULL);
 	if (!x->p->dry_run)
 		log_info("job.act", "job=%s act=%s by=%s", id, act_words[x->act], LOGS(peer->user));
 	if (x->matched++ >= NAMED_MAX)

@@ -346,8 +346,8 @@ void watches_on_event(struct methods *m, const struct event *ev)
 {
 	struct watch *w;
 
-	if (!event_is_stored(ev->type))
-		return; /* estimates and the like: no news */
+	if (!event_is_stored(ev->type) || ev->type == EV_AUDITED || ev->type == EV_AUDIT_DROPPED)
+		return; /* estimates and the like: no news; the audit is not for everybody */
 	DL_FOREACH(m->watches, w)
 	{
 		struct news *x;

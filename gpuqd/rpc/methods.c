@@ -6,6 +6,7 @@
 
 #include "gpuqd/cluster/cluster.h"
 #include "gpuqd/flow/access.h"
+#include "gpuqd/flow/apply.h"
 #include "gpuqd/flow/journal.h"
 #include "gpuqd/flow/lease.h"
 #include "gpuqd/rpc/m_int.h"
@@ -13,6 +14,7 @@
 /* Sorted by name. */
 /* clang-format off */
 static const struct rpc_method table[] = {
+	{ "audit.list",   RPC_ROLE_USER,     false, true,  &p_audit_list, m_audit_list,  "who changed what" },
 	{ "event.watch",  RPC_ROLE_USER,     false, true,  NULL,          m_event_watch, "what happens, as it happens" },
 	{ "job.cancel",   RPC_ROLE_USER,     true,  false, &p_job_act,    m_job_cancel,  "end jobs" },
 	{ "job.get",      RPC_ROLE_USER,     false, false, &p_job_get,    m_job_get,     "one job and its elements" },
@@ -29,6 +31,8 @@ static const struct rpc_method table[] = {
 	{ "node.resume",  RPC_ROLE_OPERATOR, true,  false, &p_node_drain, m_node_resume, "use drained nodes again" },
 	{ "queue.list",   RPC_ROLE_USER,     false, true,  &p_queue_list, m_queue_list,  "queues: quota, use, jobs" },
 	{ "scenario.export", RPC_ROLE_USER,  false, true,  NULL,          m_scenario_export, "the live state as a scenario for gpuq-sim" },
+	{ "site.apply",   RPC_ROLE_MANAGER,  true,  false, &p_site_apply, m_site_apply,  "change the objects of the site" },
+	{ "site.get",     RPC_ROLE_USER,     false, false, NULL,          m_site_get,    "the objects of the site" },
 	{ "status.get",   RPC_ROLE_USER,     false, false, NULL,          m_status_get,  "the cluster at a glance" },
 	{ .name = NULL },
 };
@@ -164,9 +168,15 @@ int methods_new(struct journal *j, struct reconcile *r, const char *cluster_kind
 		struct methods **out, struct gpuq_err *err)
 {
 	struct methods *m = calloc(1, sizeof(*m));
+	int rc;
 
 	if (!m)
 		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+	rc = apply_new(j, &m->apply, err);
+	if (rc < 0) {
+		free(m);
+		return rc;
+	}
 	m->j = j;
 	m->reconcile = r;
 	m->kind = cluster_kind;
@@ -193,6 +203,7 @@ void methods_free(struct methods *m)
 {
 	if (!m)
 		return;
+	apply_free(m->apply);
 	waits_free(m);
 	logs_free(m);
 	watches_free(m);

@@ -571,6 +571,18 @@ int store_each(struct store *st, enum table t, const void *prefix, size_t prefix
 	return rc == 0 || rc == MDB_NOTFOUND ? 0 : store_fail(err, rc, table_names[t]);
 }
 
+size_t store_count(struct store *st, enum table t)
+{
+	MDB_txn *txn = NULL;
+	MDB_stat s = { 0 };
+
+	if (mdb_txn_begin(st->env, NULL, MDB_RDONLY, &txn) == 0) {
+		mdb_stat(txn, st->dbi[t], &s);
+		mdb_txn_abort(txn);
+	}
+	return s.ms_entries;
+}
+
 int store_backup(struct store *st, const char *dir, struct gpuq_err *err)
 {
 	int rc = make_dirs(dir, err);

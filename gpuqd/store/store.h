@@ -73,6 +73,9 @@ int store_each(struct store *st, enum table t, const void *prefix, size_t prefix
 	       const void *from, size_t from_len, bool backwards, size_t max, store_each_fn fn,
 	       void *arg, struct gpuq_err *err);
 
+/* How many records a table holds; 0 also when that cannot be read. O(1). */
+size_t store_count(struct store *st, enum table t);
+
 /* Is there space for ordinary work? Checked against the filesystem. */
 bool store_has_space(const struct store *st);
 
