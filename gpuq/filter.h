@@ -14,6 +14,11 @@
  * GPUQ_EINVAL with what was expected. Needs a connection for --me. */
 int filter_put(struct cli *c, struct gpuq_val *params, struct gpuq_err *err);
 
+/* An instant of the past as the options --since and --until take it: "2026-12-01T09:00Z",
+ * "09:00" (the last one), or a duration, so long ago. option is its name without dashes.
+ * Returns 0 or GPUQ_EINVAL. */
+int filter_instant(const char *option, const char *text, int64_t *us, struct gpuq_err *err);
+
 /* Some filter was given. */
 bool filter_given(const struct args *args);
 

@@ -27,7 +27,8 @@ struct methods {
 /* What selects jobs: members that are not given select all. */
 struct job_filter {
 	struct gpuq_strlist ids, users, queues, states, names, nodes;
-	int64_t since_us, limit;
+	int64_t since_us, until_us; /* submitted or ended then; 0 = whenever */
+	int64_t limit;
 	bool all; /* ended jobs, too */
 };
 

@@ -41,7 +41,14 @@ static bool id_matches(const struct gpuq_strlist *l, struct job_key key)
 
 bool filter_any(const struct job_filter *f)
 {
-	return f->ids.n || f->users.n || f->queues.n || f->states.n || f->names.n || f->nodes.n;
+	return f->ids.n || f->users.n || f->queues.n || f->states.n || f->names.n || f->nodes.n ||
+	       f->since_us || f->until_us;
+}
+
+/* Submitted or ended in that time. last_us: the end, or where there is none the begin. */
+static bool in_time(const struct job_filter *f, int64_t submit_us, int64_t last_us)
+{
+	return last_us >= f->since_us && (!f->until_us || submit_us <= f->until_us);
 }
 
 bool filter_job(const struct job_filter *f, const struct job *j)
@@ -54,7 +61,8 @@ bool filter_job(const struct job_filter *f, const struct job *j)
 		on_node = one_of(&f->nodes, p->node->name);
 	return on_node && one_of(&f->users, j->user) && one_of(&f->queues, j->queue->name) &&
 	       one_of(&f->names, j->name) && state_matches(&f->states, j->state) &&
-	       id_matches(&f->ids, j->key) && (!j->ended || j->end_us >= f->since_us);
+	       id_matches(&f->ids, j->key) &&
+	       in_time(f, j->submit_us, j->ended ? j->end_us : j->submit_us);
 }
 
 bool filter_val(const struct job_filter *f, const struct gpuq_val *v)
@@ -71,7 +79,7 @@ bool filter_val(const struct job_filter *f, const struct gpuq_val *v)
 	       one_of(&f->queues, gpuq_get_str(v, "queue", "")) &&
 	       one_of(&f->names, gpuq_get_str(v, "name", "")) &&
 	       state_matches(&f->states, (enum gpuq_job_state)state) && id_matches(&f->ids, key) &&
-	       gpuq_get_int(v, "end_time", 0) >= f->since_us;
+	       in_time(f, gpuq_get_int(v, "submit_time", 0), gpuq_get_int(v, "end_time", 0));
 }
 
 /* ---- job.list: the keys are taken down first, then each is sent when there is credit ---- */
@@ -84,6 +92,7 @@ static const struct gpuq_field list_fields[] = {
 	P(job_list_params, "names", GPUQ_K_STRLIST, filter.names),
 	P(job_list_params, "nodes", GPUQ_K_STRLIST, filter.nodes),
 	P(job_list_params, "since_us", GPUQ_K_INT, filter.since_us, .min = 0, .max = INT64_MAX),
+	P(job_list_params, "until_us", GPUQ_K_INT, filter.until_us, .min = 0, .max = INT64_MAX),
 	P(job_list_params, "limit", GPUQ_K_INT, filter.limit, .min = 0, .max = INT64_MAX),
 	P(job_list_params, "all", GPUQ_K_BOOL, filter.all),
 	P_END,

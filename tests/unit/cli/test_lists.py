@@ -62,6 +62,17 @@ class Queue(Case):
         self.serve(job_list=listing(job(17)))
         self.assertEqual(self.ok("queue", "-h", "-o", "%.6i|%5t|%j"), "    17|R    |train\n")
 
+    def test_columns_have_widths(self):
+        self.serve(job_list=listing(job(17, name="größer", queue="字字字")))
+        self.assertEqual(self.ok("queue", "-h", "-o", "JOBID:5,NAME:.8,QUEUE:5,ST"),
+                         "17      größer 字字  R\n")
+        self.assertEqual(self.ok("queue", "-o", "NAME:2").splitlines(), ["NA", "gr"])
+        self.assertEqual(self.ok("queue", "-h", "-o", "%.8j|%5P|"), "  größer|字字 |\n")
+        for cols in ("NAME:0", "NAME:x", "NAME:", "NAME:9999"):
+            code, out, err = self.run_gpuq("queue", "-o", cols)
+            self.assertEqual((code, out), (2, ""), cols)
+            self.assertIn("NAME:20", err)
+
     def test_unknown_column_is_wrong_usage(self):
         self.serve(job_list=listing())
         code, out, err = self.run_gpuq("queue", "-o", "JOBBID")
