@@ -6,6 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "gpuq/job.h"
 #include "libgpuq/limits.h"
 #include "libgpuq/names.h"
 #include "libgpuq/spec.h"
@@ -240,4 +241,42 @@ int filter_put(struct cli *c, struct gpuq_val *params, struct gpuq_err *err)
 		gpuq_put(a, params, "ids", ids);
 	}
 	return rc;
+}
+
+#define CHECKED_MAX 64 /* ids that are asked for one by one */
+
+static int ignore(void *arg, const struct gpuq_val *job)
+{
+	(void)arg;
+	(void)job;
+	return 1;
+}
+
+/* A list of nothing does not tell a job that is not there from one that never was. */
+static int check_ids(struct cli *c, const struct gpuq_val *ids, struct gpuq_err *err)
+{
+	for (size_t i = 0; ids && i < ids->n && i < CHECKED_MAX; i++) {
+		int64_t id, index;
+		int rc = filter_id(ids->items[i]->s, &id, &index, err);
+
+		if (rc == 0)
+			rc = job_each(c, id, index, ignore, NULL, err);
+		if (rc < 0)
+			return rc;
+	}
+	return 0;
+}
+
+int filter_put_jobs(struct cli *c, struct gpuq_val *params, struct gpuq_err *err)
+{
+	int rc;
+
+	for (int i = 0; i < c->args.n_rest; i++) {
+		const char *more = c->args.rest[i], *given = c->args.val[OPT_JOBS];
+
+		c->args.val[OPT_JOBS] =
+			given ? gpuq_arena_printf(&c->arena, "%s,%s", given, more) : more;
+	}
+	rc = filter_put(c, params, err);
+	return rc < 0 ? rc : check_ids(c, gpuq_get(params, "ids"), err);
 }

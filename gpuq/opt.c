@@ -38,8 +38,8 @@ const struct opt opts_filter[] = {
 	{ OPT_NAMES, "names", 'n', ARG_MANY, "NAMES", "jobs with these names" },
 	{ OPT_NODES, "nodes", 'w', ARG_MANY, "NODES", "jobs with a pod on one of these nodes" },
 	{ OPT_JOBS, "jobs", 'j', ARG_MANY, "JOBS", "these jobs: 17, 17_3, 17_[4-9]" },
-	{ OPT_SINCE, "since", 0, ARG_REQUIRED, "TIME", "jobs that were submitted or ended since TIME (an instant, or a duration: so long ago)" },
-	{ OPT_UNTIL, "until", 0, ARG_REQUIRED, "TIME", "jobs that were submitted or ended until TIME" },
+	{ OPT_SINCE, "since", 0, ARG_REQUIRED, "TIME", "jobs that ended, or that have not ended and were submitted, since TIME (an instant, or a duration: so long ago)" },
+	{ OPT_UNTIL, "until", 0, ARG_REQUIRED, "TIME", "the same until TIME" },
 	{ 0, NULL, 0, 0, NULL, NULL },
 };
 

@@ -45,6 +45,7 @@
 	X(KEYS_EXPIRED, "keys.expired", true)                                                      \
 	X(DEP_ENDED, "dep.ended", true)                                                            \
 	X(BESIDE_GONE, "beside.gone", true)                                                        \
+	X(HISTORY_EXPIRED, "history.expired", true)                                                \
 	X(POD_DEVICES, "pod.devices", true)                                                        \
 	X(JOB_REASONS, "job.reasons", false)                                                       \
 	X(QUEUE_SHARE, "queue.share", false)                                                       \
@@ -74,6 +75,8 @@ struct pod_key {
 	struct job_key job;
 	uint32_t attempt, index;
 };
+
+struct gpuq_val;
 
 struct reason_fact {
 	enum gpuq_reason code;
@@ -189,6 +192,10 @@ struct event {
 			int64_t fair_milli; /* of all flavors */
 		} share;
 		const char *name; /* NODE_GONE */
+		struct { /* HISTORY_EXPIRED: records of the history that are forgotten */
+			const struct gpuq_val *const *jobs;
+			size_t n;
+		} expired;
 		struct {
 			const void *bytes; /* MessagePack of the normalised tree */
 			size_t len;
