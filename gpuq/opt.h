@@ -36,6 +36,7 @@ enum opt_id {
 	OPT_JOBS,
 	OPT_ALL,
 	OPT_SINCE,
+	OPT_UNTIL,
 	OPT_LONG,
 	OPT_ARRAY,
 	OPT_WAIT,

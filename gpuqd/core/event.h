@@ -48,6 +48,7 @@
 	X(KEYS_EXPIRED, "keys.expired", true)                                                      \
 	X(DEP_ENDED, "dep.ended", true)                                                            \
 	X(BESIDE_GONE, "beside.gone", true)                                                        \
+	X(HISTORY_EXPIRED, "history.expired", true)                                                \
 	X(POD_DEVICES, "pod.devices", true)                                                        \
 	X(AUDITED, "audit.noted", true)                                                            \
 	X(AUDIT_DROPPED, "audit.dropped", true)                                                    \
@@ -79,6 +80,8 @@ struct pod_key {
 	struct job_key job;
 	uint32_t attempt, index;
 };
+
+struct gpuq_val;
 
 struct reason_fact {
 	enum gpuq_reason code;
@@ -206,6 +209,10 @@ struct event {
 			int64_t fair_milli; /* of all flavors */
 		} share;
 		const char *name; /* NODE_GONE */
+		struct { /* HISTORY_EXPIRED: records of the history that are forgotten */
+			const struct gpuq_val *const *jobs;
+			size_t n;
+		} expired;
 		struct {
 			const void *bytes; /* MessagePack of what is noted, see flow/audit.h */
 			size_t len;

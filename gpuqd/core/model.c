@@ -1,4 +1,5 @@
 #include "gpuqd/core/model_int.h"
+#include "gpuqd/core/past.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -141,6 +142,11 @@ int model_apply(struct model *m, const struct event *ev, struct gpuq_err *err)
 	case EV_DEP_ENDED:
 	case EV_BESIDE_GONE:
 		rc = model_apply_job(m, ev, err);
+		break;
+	case EV_HISTORY_EXPIRED:
+		for (size_t i = 0; i < ev->expired.n; i++)
+			past_forget(&m->direct, ev->expired.jobs[i]);
+		rc = 0;
 		break;
 	case EV_POD_CREATED:
 	case EV_POD_STARTED:

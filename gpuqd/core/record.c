@@ -745,22 +745,6 @@ bool model_beside_read(const unsigned char *val, size_t n, char namespace_[64])
 	return !r.bad;
 }
 
-void record_history(struct model *m, const struct job *j, struct batch *out)
-{
-	struct gpuq_arena mem = GPUQ_ARENA_INIT(0);
-	unsigned char key[CHANGE_KEY_BYTES_MAX];
-	struct gpuq_buf b = GPUQ_BUF_INIT;
-	struct gpuq_val *v = view_job(&mem, m, j, j->end_us);
-
-	gpuq_put(&mem, v, "uid", gpuq_int(&mem, j->uid));
-	if (!v)
-		out->failed = true;
-	else
-		gpuq_mp_write(&b, v);
-	put(out, TABLE_HISTORY, key, key_job(key, j->key.id, j->key.index), &b);
-	gpuq_arena_done(&mem);
-}
-
 const enum table model_load_order[] = { TABLE_META,    TABLE_SITE,  TABLE_NODE,
 					TABLE_REQUEST, TABLE_JOB,   TABLE_POD,
 					TABLE_KEY,     TABLE_USAGE, TABLE_ACCOUNT };
