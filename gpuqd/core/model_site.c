@@ -5,6 +5,7 @@
 
 #include "libgpuq/limits.h"
 #include "libgpuq/mp.h"
+#include "libgpuq/units.h"
 
 static struct queue *find_in(struct queue **qs, uint32_t n, const char *name)
 {
@@ -68,6 +69,10 @@ int model_set_site(struct model *m, struct site *s, struct gpuq_err *err)
 	if (!queues)
 		abort();
 	site_each(site_queue, s->queues, sq) add_queue(m, s, sq, queues, &n);
+	for (uint32_t i = 0; i < n; i++)
+		queues[i]->budget = queues[i]->site->budget ? queues[i]->site->budget
+				    : queues[i]->n_children ? NULL
+							    : s->default_budget;
 	/* A queue with jobs stays, and stays a leaf. */
 	job_each(m, j)
 	{
@@ -102,6 +107,21 @@ int model_set_site(struct model *m, struct site *s, struct gpuq_err *err)
 	return 0;
 }
 
+static int apply_granted(struct model *m, const struct event *ev, struct gpuq_err *err)
+{
+	const struct queue *q = queue_find(m, ev->granted.name);
+
+	if (!q)
+		return gpuq_fail(err, GPUQ_ENOENT, "no queue is named %s", ev->granted.name);
+	if (!q->budget)
+		return gpuq_fail(err, GPUQ_EINVAL, "queue %s has no budget", q->name);
+	if (q->budget->half_life_us)
+		account_grant(m, q, ev->granted.gpu_minutes * 60 * GPUQ_US_PER_S, ev->at_us);
+	else
+		charge_grant(m, q->name, ev->granted.gpu_minutes * 60 * GPUQ_US_PER_S);
+	return 0;
+}
+
 int model_apply_site(struct model *m, const struct event *ev, struct gpuq_err *err)
 {
 	static const struct gpuq_mp_limits lim = { GPUQ_MSG_BYTES_MAX, GPUQ_MSG_DEPTH_MAX,
@@ -119,6 +139,8 @@ int model_apply_site(struct model *m, const struct event *ev, struct gpuq_err *e
 		q->fair_milli = ev->share.fair_milli;
 		return 0;
 	}
+	if (ev->type == EV_QUEUE_GRANTED)
+		return apply_granted(m, ev, err);
 	rc = gpuq_mp_read(&mem, &lim, ev->site.bytes, ev->site.len, &v, err);
 
 	if (rc == 0)
@@ -126,8 +148,10 @@ int model_apply_site(struct model *m, const struct event *ev, struct gpuq_err *e
 	gpuq_arena_done(&mem);
 	if (rc == 0)
 		rc = model_set_site(m, s, err);
-	if (rc == 0)
+	if (rc == 0) {
+		charge_site_changed(m);
 		usage_site_changed(m, ev->at_us);
+	}
 	if (rc != 0)
 		site_free(s);
 	return rc;
