@@ -26,6 +26,8 @@
 	X(KEY, "key", "user, key", "idempotency keys of the last days")                            \
 	X(SITE, "site", "name", "queues, pools and the like, as applied")                          \
 	X(USAGE, "usage", "queue, user, flavor, day", "GPU-seconds charged")                       \
+	X(CHARGE, "charge", "day, id, array index, attempt, index",                                \
+	  "a day of what a pod that ended was charged")                                            \
 	X(ACCOUNT, "account", "queue, user, flavor, qos",                                          \
 	  "what was used, forgotten by half-lives")                                                \
 	X(HISTORY, "history", "id, array index", "a job that has ended")                           \

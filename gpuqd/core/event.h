@@ -44,6 +44,7 @@
 	X(NODE_SEEN, "node.seen", true)                                                            \
 	X(NODE_GONE, "node.gone", true)                                                            \
 	X(NODE_DRAIN, "node.drain", true)                                                          \
+	X(QUEUE_GRANTED, "queue.granted", true)                                                    \
 	X(SITE_APPLIED, "site.applied", true)                                                      \
 	X(KEYS_EXPIRED, "keys.expired", true)                                                      \
 	X(DEP_ENDED, "dep.ended", true)                                                            \
@@ -208,6 +209,11 @@ struct event {
 			const char *name;
 			int64_t fair_milli; /* of all flavors */
 		} share;
+		struct {
+			const char *name;
+			int64_t gpu_minutes; /* may be below 0: taken back */
+			const char *why, *who;
+		} granted; /* beside the budget of its current period */
 		const char *name; /* NODE_GONE */
 		struct { /* HISTORY_EXPIRED: records of the history that are forgotten */
 			const struct gpuq_val *const *jobs;

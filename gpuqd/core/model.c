@@ -62,6 +62,7 @@ void model_free(struct model *m)
 
 	if (!m)
 		return;
+	m->now_us = 0; /* what ends now was not over */
 	HASH_ITER (hh, m->jobs, j, jt)
 		job_free(m, j);
 	HASH_ITER (hh, m->nodes, n, nt)
@@ -116,10 +117,21 @@ const char *model_intern(struct model *m, const char *s)
 	return p->s;
 }
 
+const char *model_interned(const struct model *m, const char *s)
+{
+	struct str *p = NULL;
+
+	if (!s || !*s)
+		return "";
+	HASH_FIND(hh, m->strs, s, strlen(s), p);
+	return p ? p->s : NULL;
+}
+
 int model_apply(struct model *m, const struct event *ev, struct gpuq_err *err)
 {
 	int rc;
 
+	m->now_us = ev->at_us;
 	switch (ev->type) {
 	case EV_JOB_SUBMITTED:
 	case EV_JOB_UPDATED:
@@ -166,6 +178,7 @@ int model_apply(struct model *m, const struct event *ev, struct gpuq_err *err)
 		break;
 	case EV_SITE_APPLIED:
 	case EV_QUEUE_SHARE:
+	case EV_QUEUE_GRANTED:
 		rc = model_apply_site(m, ev, err);
 		break;
 	case EV_AUDITED:

@@ -252,6 +252,7 @@ void job_set_promise(struct model *m, struct job *j, struct promise *p)
 	if (old == p)
 		return;
 	if (old) {
+		charge_promise(m, j);
 		m->n_promises--;
 		j->queue->held_milli -= promise_milli(old);
 		for (uint32_t i = 0; i < old->n_pods; i++)

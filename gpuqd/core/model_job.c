@@ -396,6 +396,10 @@ static int apply_ended(struct model *m, struct job *j, const struct event *ev, s
 		array_end_if_done(m, j, ev->at_us);
 		return 0;
 	}
+	if (ev->ended.state == GPUQ_JOB_PREEMPTED || ev->ended.state == GPUQ_JOB_NODE_FAIL)
+		charge_attempt_lost(m, j,
+				    j->leave_cause != GPUQ_CAUSE_NONE ? j->leave_cause
+								      : GPUQ_CAUSE_INFRA);
 	j->end_us = ev->at_us;
 	job_set_promise(m, j, NULL);
 	j->exit_code = ev->ended.exit_code;
@@ -509,6 +513,8 @@ struct pod *placed_add(struct model *m, struct job *j, const struct placed_pod *
 	if (pp->n_devices)
 		memcpy(p->devices, pp->devices, pp->n_devices * sizeof(*p->devices));
 	j->queue->allocated_milli += p->gpus_milli;
+	charge_strand(m, p->node);
+	p->strand_from_us = p->node->strand_us;
 	return p;
 }
 
@@ -586,6 +592,7 @@ static int apply_requeued(struct model *m, struct job *j, const struct event *ev
 {
 	if (!job_is_live(j) || !job_attempt_over(j))
 		return gpuq_fail(err, GPUQ_EINVAL, "job %u has no attempt that is over", j->key.id);
+	charge_attempt_lost(m, j, ev->requeued.cause);
 	if (ev->requeued.counts)
 		j->n_retries++;
 	/* It ran, and nobody here asked it to leave. */

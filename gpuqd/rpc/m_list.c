@@ -311,16 +311,15 @@ int m_queue_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_
 	struct model *model = journal_model(m->j);
 	struct gpuq_arena *a = rpc_call_arena(c);
 	struct gpuq_val *list = gpuq_list(a);
-	int64_t *used_ms = gpuq_arena_calloc(a, model->n_queues, sizeof(*used_ms));
-	int64_t *reset_us = gpuq_arena_calloc(a, model->n_queues, sizeof(*reset_us));
+	struct spent *spent = gpuq_arena_calloc(a, model->n_queues, sizeof(*spent));
 	int rc;
 
-	if (!used_ms || !reset_us)
+	if (!spent)
 		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
-	model_spending(model, loop_now_us(journal_loop(m->j)), used_ms, reset_us);
+	model_spending(model, loop_now_us(journal_loop(m->j)), spent);
 	for (uint32_t i = 0; i < model->n_queues; i++)
 		if (one_of(&p->names, model->queues[i]->name))
-			gpuq_add(a, list, view_queue(a, model, model->queues[i], used_ms[i]));
+			gpuq_add(a, list, view_queue(a, model, model->queues[i], spent[i].used_ms));
 	rc = list ? all_known(&p->names, list, "queue", err) : 0;
 	return rc < 0 ? rc : rpc_send_items(c, list, err);
 }
