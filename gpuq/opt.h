@@ -54,6 +54,9 @@ enum opt_id {
 	OPT_RAW,
 	OPT_CLIENT,
 	OPT_SCENARIO,
+	OPT_HOLD,
+	OPT_TOP,
+	OPT_LEASE,
 	OPT_SUMMARY,
 	N_OPTS,
 };

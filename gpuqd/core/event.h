@@ -23,6 +23,9 @@
 /* X(symbol, word, stored) - the last group is known, never stored. */
 #define EVENTS(X)                                                                                  \
 	X(JOB_SUBMITTED, "job.submitted", true)                                                    \
+	X(JOB_UPDATED, "job.updated", true)                                                        \
+	X(JOB_NICED, "job.niced", true)                                                            \
+	X(JOB_WARNED, "job.warned", true)                                                          \
 	X(JOB_HELD, "job.held", true)                                                              \
 	X(JOB_RELEASED, "job.released", true)                                                      \
 	X(JOB_CANCEL_ASKED, "job.cancel_asked", true)                                              \
@@ -108,7 +111,19 @@ struct event {
 			int64_t time_limit_us; /* resolved; GPUQ_UNLIMITED */
 			const char *key; /* idempotency, NULL none; jobs of one call share it */
 			uint64_t key_hash; /* of the request */
+			int64_t lease_us; /* it outlives its client by that long; 0 = for ever */
 		} submitted; /* job.id = model_next_job_id() */
+		struct { /* described anew: what runs keeps its pods */
+			const struct gpuq_spec *spec;
+			const void *spec_bytes; /* NULL: an element, what is stored stays */
+			size_t spec_len;
+			const void *request_bytes;
+			size_t request_len;
+			const char *queue, *qos, *who;
+			int64_t time_limit_us;
+			bool depends, begin, deadline; /* were changed */
+		} updated;
+		int64_t nice; /* JOB_NICED */
 		struct {
 			bool admin;
 			const char *who;
@@ -116,7 +131,7 @@ struct event {
 		struct {
 			const char *who;
 			bool admin;
-			int signal; /* first signal instead of TERM; 0 = TERM */
+			const char *why; /* becomes the job's message; NULL none */
 		} cancel;
 		struct {
 			const char *token; /* 32 hex */

@@ -119,6 +119,9 @@ int model_apply(struct model *m, const struct event *ev, struct gpuq_err *err)
 
 	switch (ev->type) {
 	case EV_JOB_SUBMITTED:
+	case EV_JOB_UPDATED:
+	case EV_JOB_NICED:
+	case EV_JOB_WARNED:
 	case EV_JOB_HELD:
 	case EV_JOB_RELEASED:
 	case EV_JOB_CANCEL_ASKED:
@@ -270,6 +273,11 @@ bool job_is_live(const struct job *j)
 {
 	return j->state == GPUQ_JOB_STARTING || j->state == GPUQ_JOB_RUNNING ||
 	       j->state == GPUQ_JOB_COMPLETING;
+}
+
+bool job_is_over(const struct job *j)
+{
+	return j->leave_us || j->outcome != GPUQ_JOB_PENDING;
 }
 
 bool array_waits(const struct array *a, int64_t index)

@@ -53,7 +53,7 @@ void record_job(struct model *m, const struct job *j, struct batch *out)
 	struct gpuq_buf b = GPUQ_BUF_INIT;
 
 	(void)m;
-	rec_array(&b, 48);
+	rec_array(&b, 49);
 	rec_str(&b, j->name);
 	rec_str(&b, j->user);
 	rec_str(&b, j->queue->name);
@@ -80,13 +80,14 @@ void record_job(struct model *m, const struct job *j, struct batch *out)
 	rec_int(&b, (j->held_user ? 1 : 0) | (j->held_admin ? 2 : 0) | (j->held_retries ? 4 : 0) |
 			    (j->requeue ? 8 : 0) | (j->started_once ? 16 : 0) |
 			    (j->cancel_asked ? 32 : 0) | (j->depends_any ? 64 : 0) |
-			    (j->kill_on_invalid_dep ? 128 : 0));
+			    (j->kill_on_invalid_dep ? 128 : 0) | (j->saves ? 256 : 0) |
+			    (j->warned ? 512 : 0));
 	rec_int(&b, j->outcome);
 	rec_int(&b, j->outcome_exit);
 	rec_int(&b, j->leave_cause);
 	rec_int(&b, j->leave_us);
 	rec_int(&b, j->leave_grace_us);
-	rec_int(&b, j->leave_signal);
+	rec_int(&b, j->lease_us);
 	rec_int(&b, j->exit_code);
 	rec_str(&b, j->message);
 	rec_str(&b, j->token);
@@ -140,6 +141,7 @@ void record_job(struct model *m, const struct job *j, struct batch *out)
 	record_promise(j->promise, &b);
 	rec_int(&b, j->yield_us);
 	rec_int(&b, j->grace_us);
+	rec_int(&b, j->warn_lead_us);
 	put(out, TABLE_JOB, key, key_job(key, j->key.id, j->key.index), &b);
 }
 
@@ -307,12 +309,14 @@ static int load_job(struct model *m, struct job_key key, struct rec *r, struct g
 	j->cancel_asked = flags & 32;
 	j->depends_any = flags & 64;
 	j->kill_on_invalid_dep = flags & 128;
+	j->saves = flags & 256;
+	j->warned = flags & 512;
 	j->outcome = (enum gpuq_job_state)rec_get_int(r);
 	j->outcome_exit = (int)rec_get_int(r);
 	j->leave_cause = (enum gpuq_cause)rec_get_int(r);
 	j->leave_us = rec_get_int(r);
 	j->leave_grace_us = rec_get_int(r);
-	j->leave_signal = (int)rec_get_int(r);
+	j->lease_us = rec_get_int(r);
 	j->exit_code = (int)rec_get_int(r);
 	j->message = get_dup(r);
 	j->token = get_dup(r);
@@ -368,6 +372,8 @@ static int load_job(struct model *m, struct job_key key, struct rec *r, struct g
 		j->yield_us = rec_get_int(r);
 		j->grace_us = rec_get_int(r);
 	}
+	if (n_fields > 48)
+		j->warn_lead_us = rec_get_int(r);
 	if (r->bad || !j->name || !j->queue || !j->request || j->state >= N_GPUQ_JOB_STATES ||
 	    j->outcome >= N_GPUQ_JOB_STATES) {
 		const char *why = r->bad        ? "is not whole"

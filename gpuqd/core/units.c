@@ -153,13 +153,33 @@ static void add_held(struct cycle *c, uint32_t job, uint32_t flavor)
 			    cost_of_pod(c->s, &r->groups[g], flavor), r->groups[g].pods_min);
 }
 
+static void forget_standings(struct cycle *c, uint32_t job)
+{
+	for (uint32_t q = c->s->jobs[job].queue; q != SNAP_NONE; q = c->s->queues[q].parent)
+		c->units->standings[q] = (struct standing){ 0 };
+}
+
 void units_add_started(struct cycle *c, uint32_t job, uint32_t flavor)
 {
 	if (!c->units)
 		return;
 	add_held(c, job, flavor);
-	for (uint32_t q = c->s->jobs[job].queue; q != SNAP_NONE; q = c->s->queues[q].parent)
-		c->units->standings[q] = (struct standing){ 0 };
+	forget_standings(c, job);
+}
+
+void units_add_more(struct cycle *c, uint32_t job, const int64_t *amounts, bool surplus)
+{
+	const uint32_t unit = c->units->n_units;
+	struct unit *u = new_unit(c, job);
+
+	if (!u)
+		return;
+	u->fixed = true;
+	u->firm = u->firm && !surplus;
+	u->surplus = surplus;
+	memcpy(&c->units->amounts[(size_t)unit * c->s->n_res], amounts,
+	       c->s->n_res * sizeof(*amounts));
+	forget_standings(c, job);
 }
 
 static void add_promised(struct cycle *c)

@@ -9,6 +9,7 @@
 #include "gpuqd/rpc/methods.h"
 #include "libgpuq/schema.h"
 
+struct lease;
 struct wait;
 struct logs;
 struct watch;
@@ -18,6 +19,7 @@ struct methods {
 	struct reconcile *reconcile;
 	struct cluster *cluster; /* NULL while there is none */
 	const char *kind;
+	struct lease *lease;
 	struct wait *waits;
 	struct logs *logs;
 	struct watch *watches;
@@ -56,6 +58,9 @@ void waits_on_event(struct methods *m, const struct event *ev);
 void logs_flush(struct methods *m);
 void logs_on_event(struct methods *m, const struct event *ev);
 void watches_on_event(struct methods *m, const struct event *ev);
+/* Does the owner of j hold a stream of it? */
+bool waits_attend(const struct methods *m, const struct job *j);
+bool logs_attend(const struct methods *m, const struct job *j);
 void waits_free(struct methods *m);
 void logs_free(struct methods *m);
 void logs_drop_cluster(struct methods *m); /* its logs are gone; they are opened again */
@@ -67,6 +72,8 @@ int m_job_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_er
 int m_job_cancel(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_job_hold(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_job_release(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+int m_job_requeue(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+int m_job_update(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_job_wait(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_job_logs(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_node_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
