@@ -796,6 +796,25 @@ static bool surplus_might_do(const struct cycle *c, struct claim *k, uint32_t fr
 	return false;
 }
 
+/* One after the other; only those that stand outside; where small ones open most. */
+static bool find_surplus(struct cycle *c, struct claim *k, uint32_t from)
+{
+	static const struct {
+		bool outside, by_node;
+	} ways[] = { { false, false }, { true, false }, { false, true } };
+	bool found = false;
+
+	for (size_t i = 0; !found && i < sizeof(ways) / sizeof(ways[0]) && !c->failed; i++) {
+		drop_to(c, k, k->n_victims < from ? k->n_victims : from);
+		k->n_packs = 0;
+		k->outside = ways[i].outside;
+		found = (ways[i].by_node ? node_by_node(c, k) : one_by_one(c, k)) &&
+			claim_improve(c, k);
+	}
+	k->outside = false;
+	return found;
+}
+
 /* No gang is broken where surplus of no higher priority in the same queue would do. */
 static void spare_gangs(struct cycle *c, struct claim *k, uint32_t from)
 {
@@ -809,15 +828,8 @@ static void spare_gangs(struct cycle *c, struct claim *k, uint32_t from)
 	if (!saved)
 		return;
 	memcpy(saved, k->victims, n * sizeof(*saved));
-	drop_to(c, k, from);
-	k->n_packs = 0;
 	k->surplus = true;
-	found = one_by_one(c, k) && claim_improve(c, k);
-	if (!found) {
-		drop_to(c, k, k->n_victims < from ? k->n_victims : from);
-		k->n_packs = 0;
-		found = node_by_node(c, k) && claim_improve(c, k);
-	}
+	found = find_surplus(c, k, from);
 	k->surplus = false;
 	if (found)
 		return;
