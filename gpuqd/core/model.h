@@ -66,6 +66,7 @@ struct eviction {
 	int64_t at_us;
 	enum gpuq_cause cause;
 	const char *rule, *by, *by_queue; /* interned */
+	char *why; /* the numbers behind it, one line; NULL = none */
 };
 
 /* Places that a job owns although others may still stand on them: from the signal to
@@ -80,7 +81,8 @@ struct promised_pod {
 
 struct promise {
 	int64_t at_us;
-	const char *flavor; /* interned */
+	const char *flavor, *rule; /* interned; rule: by which its victims leave; "" none */
+	char *why; /* the numbers behind it, one line; NULL = none */
 	struct promised_pod *pods; /* by index */
 	struct job_key *victims;
 	uint32_t n_pods, n_victims;

@@ -104,7 +104,7 @@ void job_free(struct model *m, struct job *j)
 	array_free(j->array);
 	free(j->reasons);
 	free(j->deps);
-	free(j->evictions);
+	evictions_free(j);
 	free(j->retry.exits);
 	free(j->name);
 	free(j->message);
@@ -596,6 +596,8 @@ static int apply_cancel(struct model *m, struct job *j, const struct event *ev,
 static int apply_requeued(struct model *m, struct job *j, const struct event *ev,
 			  struct gpuq_err *err)
 {
+	const struct event lost = { .at_us = ev->at_us, .evict.rule = "pod_lost" };
+
 	if (!job_is_live(j) || !job_attempt_over(j))
 		return gpuq_fail(err, GPUQ_EINVAL, "job %u has no attempt that is over", j->key.id);
 	charge_attempt_lost(m, j, ev->requeued.cause);
@@ -604,7 +606,7 @@ static int apply_requeued(struct model *m, struct job *j, const struct event *ev
 	/* It ran, and nobody here asked it to leave. */
 	if (ev->requeued.cause == GPUQ_CAUSE_INFRA && j->start_us &&
 	    j->leave_cause == GPUQ_CAUSE_NONE)
-		note_eviction(m, j, GPUQ_CAUSE_INFRA, "pod_lost", "", "", ev->at_us);
+		note_eviction(m, j, GPUQ_CAUSE_INFRA, &lost);
 	/* What is being moved leaves in order to start on its new places. */
 	if (!cause_is_eviction(j->leave_cause))
 		job_set_promise(m, j, NULL);
