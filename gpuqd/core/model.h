@@ -134,7 +134,7 @@ struct avoided {
 struct job {
 	UT_hash_handle hh;
 	struct job_key key;
-	struct job *dirty_prev, *dirty_next;
+	struct job *dirty_prev, *dirty_next, *dep_prev, *dep_next;
 	bool dirty, ended;
 	bool held_user, held_admin, held_retries, requeue, started_once;
 	bool cancel_asked, depends_any, kill_on_invalid_dep;
@@ -263,6 +263,7 @@ struct model {
 	uint32_t n_queues;
 	struct job *jobs; /* hash by key, in order of insertion */
 	struct job *dirty_jobs;
+	struct job *depending; /* those that name others: few, and looked at by all */
 	struct node *nodes; /* hash by name */
 	struct request *requests_by_bytes, *requests_by_id;
 	struct foreign *foreigns;
