@@ -209,6 +209,7 @@ struct node {
 	struct gpuq_arena arena; /* of the fact */
 	struct device *devices;
 	uint32_t n_devices;
+	uint32_t *foreign_mig; /* of fact.mig[i], taken by others; in the arena; not stored */
 	bool dirty, gone; /* gone: kept while its pods are not known to be gone */
 	bool drain;
 	const char *drain_why; /* interned */
@@ -225,11 +226,15 @@ struct node {
 	int64_t foreign_cpu_milli, foreign_memory_bytes, foreign_gpus_milli, foreign_pods;
 };
 
+#define FOREIGN_MIG_MAX 4 /* profiles of one pod of another's that are counted */
+
 struct foreign {
 	UT_hash_handle hh;
 	char uid[48];
 	const char *node; /* interned */
 	int64_t cpu_milli, memory_bytes, gpus_milli;
+	struct mig_fact mig[FOREIGN_MIG_MAX]; /* profiles interned */
+	uint32_t n_mig;
 };
 
 struct idem_key {
