@@ -141,7 +141,7 @@ struct avoided {
 struct job {
 	UT_hash_handle hh;
 	struct job_key key;
-	struct job *dirty_prev, *dirty_next;
+	struct job *dirty_prev, *dirty_next, *dep_prev, *dep_next;
 	bool dirty, ended;
 	bool held_user, held_admin, held_retries, requeue, started_once;
 	bool cancel_asked, depends_any, kill_on_invalid_dep;
@@ -212,6 +212,7 @@ struct node {
 	struct gpuq_arena arena; /* of the fact */
 	struct device *devices;
 	uint32_t n_devices;
+	uint32_t *foreign_mig; /* of fact.mig[i], taken by others; in the arena; not stored */
 	bool dirty, gone; /* gone: kept while its pods are not known to be gone */
 	bool drain;
 	const char *drain_why; /* interned */
@@ -228,11 +229,15 @@ struct node {
 	int64_t foreign_cpu_milli, foreign_memory_bytes, foreign_gpus_milli, foreign_pods;
 };
 
+#define FOREIGN_MIG_MAX 4 /* profiles of one pod of another's that are counted */
+
 struct foreign {
 	UT_hash_handle hh;
 	char uid[48];
 	const char *node; /* interned */
 	int64_t cpu_milli, memory_bytes, gpus_milli;
+	struct mig_fact mig[FOREIGN_MIG_MAX]; /* profiles interned */
+	uint32_t n_mig;
 };
 
 struct idem_key {
@@ -300,6 +305,7 @@ struct model {
 	uint32_t n_queues;
 	struct job *jobs; /* hash by key, in order of insertion */
 	struct job *dirty_jobs;
+	struct job *depending; /* those that name others: few, and looked at by all */
 	struct node *nodes; /* hash by name */
 	struct request *requests_by_bytes, *requests_by_id;
 	struct foreign *foreigns;

@@ -48,6 +48,8 @@ void job_insert(struct model *m, struct job *j)
 {
 	HASH_ADD(hh, m->jobs, key, sizeof(j->key), j);
 	m->n_jobs_by_state[j->state]++;
+	if (j->n_deps)
+		DL_APPEND2(m->depending, j, dep_prev, dep_next);
 }
 
 static uint32_t n_elements(const struct job *j)
@@ -99,6 +101,8 @@ void job_free(struct model *m, struct job *j)
 		DL_DELETE2(m->dirty_jobs, j, dirty_prev, dirty_next);
 	job_count(j, -1);
 	m->n_jobs_by_state[j->state]--;
+	if (j->n_deps)
+		DL_DELETE2(m->depending, j, dep_prev, dep_next);
 	HASH_DEL(m->jobs, j);
 	request_put(m, j->request);
 	array_free(j->array);
@@ -173,7 +177,9 @@ static bool dep_names(const struct job *j, const struct dep *d, struct job_key k
 
 void model_dep_ended(struct model *m, struct job_key on, enum gpuq_job_state state, int64_t at_us)
 {
-	job_each(m, j)
+	struct job *j;
+
+	DL_FOREACH2(m->depending, j, dep_next)
 	{
 		for (uint32_t i = 0; i < j->n_deps; i++) {
 			struct dep *d = &j->deps[i];
@@ -189,7 +195,9 @@ void model_dep_ended(struct model *m, struct job_key on, enum gpuq_job_state sta
 
 static void dep_started(struct model *m, const struct job *on, int64_t at_us)
 {
-	job_each(m, j)
+	struct job *j;
+
+	DL_FOREACH2(m->depending, j, dep_next)
 	{
 		for (uint32_t i = 0; i < j->n_deps; i++) {
 			struct dep *d = &j->deps[i];

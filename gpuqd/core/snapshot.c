@@ -330,7 +330,7 @@ static uint32_t profile_of(struct snapshot *s, const char *name)
 	const char **p;
 
 	for (uint32_t i = 0; i < s->n_profiles; i++)
-		if (strcmp(s->profiles[i], name) == 0)
+		if (snap_profile_same(s->profiles[i], name))
 			return i;
 	p = PUSH(s, profiles, 1);
 	if (!p)

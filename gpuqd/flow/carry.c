@@ -7,6 +7,7 @@
 
 #include "gpuqd/base/failpoint.h"
 #include "gpuqd/base/log.h"
+#include "gpuqd/core/cost.h"
 #include "gpuqd/flow/claim_text.h"
 #include "gpuqd/flow/journal.h"
 #include "gpuqd/flow/order.h"
@@ -56,6 +57,15 @@ static bool apply(const struct carry *c, struct event *ev)
 	return false;
 }
 
+/* Instances are no devices, but are charged as the part of one that they are. */
+static int64_t milli_of(const struct carry *c, const struct plan_action *a,
+			const struct plan_pod *pp)
+{
+	const struct snap_group *g = &c->s->requests[c->s->jobs[a->job].request].groups[pp->group];
+
+	return g->mig ? cost_of_pod(c->s, g, SNAP_NONE) : (int64_t)pp->n_devices * pp->milli;
+}
+
 /* The places of an action; NULL when there is no memory. */
 static struct placed_pod *places(const struct carry *c, const struct plan_action *a)
 {
@@ -75,7 +85,7 @@ static struct placed_pod *places(const struct carry *c, const struct plan_action
 					       .node = c->s->nodes[pp->node].name,
 					       .devices = devices,
 					       .n_devices = pp->n_devices,
-					       .gpus_milli = (int64_t)pp->n_devices * pp->milli };
+					       .gpus_milli = milli_of(c, a, pp) };
 	}
 	return pods;
 }
