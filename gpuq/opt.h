@@ -56,6 +56,7 @@ enum opt_id {
 	OPT_CLIENT,
 	OPT_SCENARIO,
 	OPT_SUMMARY,
+	OPT_AUDIT,
 	N_OPTS,
 };
 

@@ -1,3 +1,4 @@
+#include "gpuqd/core/joblog.h"
 #include "gpuqd/core/model_int.h"
 #include "gpuqd/core/past.h"
 
@@ -116,8 +117,10 @@ const char *model_intern(struct model *m, const char *s)
 
 int model_apply(struct model *m, const struct event *ev, struct gpuq_err *err)
 {
+	struct joblog_entry log;
 	int rc;
 
+	joblog_begin(m, ev, &log);
 	switch (ev->type) {
 	case EV_JOB_SUBMITTED:
 	case EV_JOB_HELD:
@@ -166,6 +169,7 @@ int model_apply(struct model *m, const struct event *ev, struct gpuq_err *err)
 	default:
 		rc = gpuq_fail(err, GPUQ_EINTERNAL, "unknown event %d", (int)ev->type);
 	}
+	joblog_end(m, &log, rc == 0);
 	if (rc == 0)
 		m->n_events++;
 	return rc;

@@ -80,7 +80,7 @@ void record_job(struct model *m, const struct job *j, struct batch *out)
 	rec_int(&b, (j->held_user ? 1 : 0) | (j->held_admin ? 2 : 0) | (j->held_retries ? 4 : 0) |
 			    (j->requeue ? 8 : 0) | (j->started_once ? 16 : 0) |
 			    (j->cancel_asked ? 32 : 0) | (j->depends_any ? 64 : 0) |
-			    (j->kill_on_invalid_dep ? 128 : 0));
+			    (j->kill_on_invalid_dep ? 128 : 0) | (int64_t)j->n_log << 32);
 	rec_int(&b, j->outcome);
 	rec_int(&b, j->outcome_exit);
 	rec_int(&b, j->leave_cause);
@@ -307,6 +307,7 @@ static int load_job(struct model *m, struct job_key key, struct rec *r, struct g
 	j->cancel_asked = flags & 32;
 	j->depends_any = flags & 64;
 	j->kill_on_invalid_dep = flags & 128;
+	j->n_log = (uint32_t)((uint64_t)flags >> 32);
 	j->outcome = (enum gpuq_job_state)rec_get_int(r);
 	j->outcome_exit = (int)rec_get_int(r);
 	j->leave_cause = (enum gpuq_cause)rec_get_int(r);

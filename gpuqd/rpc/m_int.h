@@ -10,6 +10,7 @@
 #include "libgpuq/schema.h"
 
 struct history_live;
+struct recent;
 struct wait;
 struct logs;
 struct watch;
@@ -22,6 +23,7 @@ struct methods {
 	struct wait *waits;
 	struct logs *logs;
 	struct watch *watches;
+	struct recent *recent; /* NULL = nothing has happened */
 	bool flush_asked; /* waits and logs will look again when durable */
 };
 
@@ -69,7 +71,14 @@ void waits_free(struct methods *m);
 void logs_free(struct methods *m);
 void logs_drop_cluster(struct methods *m); /* its logs are gone; they are opened again */
 void watches_free(struct methods *m);
+void recent_on_event(struct methods *m, const struct event *ev);
+void recent_free(struct methods *m);
+/* What happened after since_us, as far as it is remembered. */
+void recent_each(struct methods *m, int64_t since_us,
+		 void (*fn)(void *arg, struct job_key job, const struct gpuq_val *event),
+		 void *arg);
 
+int m_event_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_history_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_job_submit(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_job_get(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
@@ -87,8 +96,9 @@ int m_status_get(void *arg, struct rpc_call *c, const void *params, struct gpuq_
 int m_scenario_export(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_event_watch(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 
-extern const struct gpuq_schema p_history_list, p_job_submit, p_job_get, p_job_list, p_job_act,
-	p_job_wait, p_job_logs, p_node_list, p_node_drain, p_queue_list;
+extern const struct gpuq_schema p_event_list, p_event_watch, p_history_list, p_job_submit,
+	p_job_get, p_job_list, p_job_act, p_job_wait, p_job_logs, p_node_list, p_node_drain,
+	p_queue_list;
 
 #define P(type_, key_, kind_, member_, ...)                                                        \
 	{                                                                                          \
