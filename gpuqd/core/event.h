@@ -126,6 +126,7 @@ struct event {
 			const void *request_bytes;
 			size_t request_len;
 			const char *queue, *qos, *who;
+			const char *changes; /* for people: "time=2h gpus=4" */
 			int64_t time_limit_us;
 			bool depends, begin, deadline; /* were changed */
 		} updated;

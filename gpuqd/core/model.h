@@ -161,6 +161,7 @@ struct job {
 	uint32_t uid, gid;
 	uint32_t attempt, n_retries; /* attempts so far beyond the first; retries used up */
 	uint32_t n_indexes; /* pod indexes that this attempt has used */
+	uint32_t n_log; /* entries that were written about it */
 	char *name;
 	const char *user, *account, *qos, *flavor; /* interned; account, flavor may be "" */
 	struct queue *queue;

@@ -1,3 +1,4 @@
+#include "gpuqd/core/joblog.h"
 #include "gpuqd/core/model_int.h"
 
 #include <stdio.h>
@@ -76,8 +77,10 @@ void job_set_state(struct model *m, struct job *j, enum gpuq_job_state s)
 	m->n_jobs_by_state[j->state]--;
 	j->state = s;
 	m->n_jobs_by_state[s]++;
-	if (gpuq_job_state_ended(s))
+	if (gpuq_job_state_ended(s)) {
 		j->ended = true;
+		joblog_ended(m, j);
+	}
 	job_count(j, 1);
 	job_dirty(m, j);
 }
@@ -741,5 +744,6 @@ void job_note_started(struct model *m, struct job *j, int64_t at_us)
 {
 	j->start_us = at_us;
 	job_set_state(m, j, GPUQ_JOB_RUNNING);
+	joblog_started(m, j, at_us);
 	dep_started(m, j, at_us);
 }

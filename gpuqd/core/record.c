@@ -81,7 +81,7 @@ void record_job(struct model *m, const struct job *j, struct batch *out)
 			    (j->requeue ? 8 : 0) | (j->started_once ? 16 : 0) |
 			    (j->cancel_asked ? 32 : 0) | (j->depends_any ? 64 : 0) |
 			    (j->kill_on_invalid_dep ? 128 : 0) | (j->saves ? 256 : 0) |
-			    (j->warned ? 512 : 0));
+			    (j->warned ? 512 : 0) | (int64_t)j->n_log << 32);
 	rec_int(&b, j->outcome);
 	rec_int(&b, j->outcome_exit);
 	rec_int(&b, j->leave_cause);
@@ -350,6 +350,7 @@ static int load_job(struct model *m, struct job_key key, struct rec *r, struct g
 	j->kill_on_invalid_dep = flags & 128;
 	j->saves = flags & 256;
 	j->warned = flags & 512;
+	j->n_log = (uint32_t)((uint64_t)flags >> 32);
 	j->outcome = (enum gpuq_job_state)rec_get_int(r);
 	j->outcome_exit = (int)rec_get_int(r);
 	j->leave_cause = (enum gpuq_cause)rec_get_int(r);
