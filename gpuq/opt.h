@@ -36,6 +36,7 @@ enum opt_id {
 	OPT_JOBS,
 	OPT_ALL,
 	OPT_SINCE,
+	OPT_UNTIL,
 	OPT_LONG,
 	OPT_ARRAY,
 	OPT_WAIT,
@@ -55,6 +56,8 @@ enum opt_id {
 	OPT_CLIENT,
 	OPT_SCENARIO,
 	OPT_SUMMARY,
+	OPT_BY,
+	OPT_REASON,
 	N_OPTS,
 };
 
