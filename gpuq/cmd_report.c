@@ -2,9 +2,9 @@
 #include <string.h>
 
 #include "gpuq/cli.h"
+#include "gpuq/filter.h"
 #include "gpuq/list.h"
 #include "gpuq/view.h"
-#include "libgpuq/units.h"
 
 static double seconds(const struct row *r, const char *key)
 {
@@ -104,19 +104,12 @@ static const struct out_def report = {
 static int put_time(struct cli *c, struct gpuq_val *params, enum opt_id id, const char *option,
 		    const char *key, struct gpuq_err *err)
 {
-	const char *text = c->args.val[id];
-	const int64_t now_us = cli_now_us();
 	int64_t us;
 
 	if (!opt_given(&c->args, id))
 		return 0;
-	if (!strchr(text, ':') && gpuq_duration_parse(text, &us, NULL) == 0 && us < now_us)
-		us = now_us - us;
-	else if (gpuq_instant_parse(text, now_us, &us, NULL) < 0)
-		return gpuq_fail(err, GPUQ_EINVAL,
-				 "--%s %s: expected an instant such as 2026-12-01T09:00Z, or a "
-				 "duration such as 7d",
-				 option, text);
+	if (filter_instant(option, c->args.val[id], &us, err) < 0)
+		return GPUQ_EINVAL;
 	gpuq_put(&c->arena, params, key, gpuq_int(&c->arena, us > 0 ? us : 0));
 	return 0;
 }

@@ -126,6 +126,9 @@ struct pod {
 	uint16_t devices[];
 };
 
+/* "I have saved myself: start me again", as HTCondor's checkpoint_exit_code has it. */
+#define JOB_EXIT_SAVED 85
+
 /* A node that failed a job of late. */
 struct avoided {
 	const char *node; /* interned */
@@ -140,6 +143,9 @@ struct job {
 	bool dirty, ended;
 	bool held_user, held_admin, held_retries, requeue, started_once;
 	bool cancel_asked, depends_any, kill_on_invalid_dep;
+	bool saves; /* JOB_EXIT_SAVED is no failure of it */
+	bool warned; /* this attempt was told that its time ends soon */
+	bool warn_sent; /* by this process; not stored */
 	bool ranked; /* its priority has been counted; not stored */
 	bool nothing_beside; /* its pods need nothing but themselves; not stored */
 	uint8_t n_reasons;
@@ -168,6 +174,8 @@ struct job {
 	int64_t not_before_us; /* after a requeue */
 	int64_t yield_us; /* of the attempt: when its places are somebody else's; 0 = never */
 	int64_t grace_us; /* that it asked for, from being evicted to the kill; 0 = nothing */
+	int64_t lease_us; /* it ends so long after its client is gone; 0 = never */
+	int64_t warn_lead_us; /* a signal comes so long before its time ends; 0 = none */
 	int64_t checkpoint_every_us; /* that often it saves itself; 0 = nobody said */
 	int64_t shrunk_us; /* when this attempt last lost pods; 0 = never */
 	int64_t short_us; /* since when it has fewer pods than its minimum; 0 = it has them */
@@ -181,7 +189,6 @@ struct job {
 	int outcome_exit;
 	enum gpuq_cause leave_cause; /* told to leave: why; NONE = not told */
 	int64_t leave_us, leave_grace_us;
-	int leave_signal;
 	int exit_code; /* of the ended job; -1 none */
 	char *message; /* why it ended as it did; NULL none */
 	char *token; /* of the attempt, 32 hex; NULL before the first */
@@ -285,6 +292,7 @@ struct model {
 	bool has_besides;
 	struct site *site;
 	bool site_dirty;
+	uint32_t site_generation; /* counts the sites that were applied */
 	struct queue **queues; /* by ix: parents first, then as in the file */
 	uint32_t n_queues;
 	struct job *jobs; /* hash by key, in order of insertion */
@@ -357,6 +365,11 @@ int model_apply(struct model *m, const struct event *ev, struct gpuq_err *err);
 void model_collect(struct model *m, struct batch *out);
 bool model_is_dirty(const struct model *m);
 
+/* Could this site take the place of the one there is? GPUQ_ECONFLICT when jobs depend on a
+ * queue, flavor, qos or license that it does not have, or stand in a queue that gets others
+ * below it. */
+int model_site_allowed(const struct model *m, const struct site *s, struct gpuq_err *err);
+
 /* One stored record into an empty model. Tables in the order of model_load_order.
  * Returns 0, GPUQ_ECORRUPT (names what), GPUQ_EVERSION, GPUQ_ENOMEM. */
 int model_load(struct model *m, enum table t, const unsigned char *key, size_t key_len,
@@ -382,6 +395,7 @@ const char *model_intern(struct model *m, const char *s); /* lasting copy; NULL 
 
 bool array_waits(const struct array *a, int64_t index); /* not split off yet */
 bool job_is_live(const struct job *j); /* has an attempt under way */
+bool job_is_over(const struct job *j); /* how its attempt ends is known, or it was told to leave */
 bool pod_takes(const struct pod *p); /* its devices, cpu and memory are not free */
 uint32_t job_pods(const struct job *j); /* pods of one start */
 int64_t job_gpus_milli(const struct job *j); /* devices of one start */

@@ -9,11 +9,14 @@ int model_apply_job(struct model *m, const struct event *ev, struct gpuq_err *er
 int model_apply_pod(struct model *m, const struct event *ev, struct gpuq_err *err);
 int model_apply_node(struct model *m, const struct event *ev, struct gpuq_err *err);
 int model_apply_site(struct model *m, const struct event *ev, struct gpuq_err *err);
+int model_apply_audit(struct model *m, const struct event *ev, struct gpuq_err *err);
 
 void job_dirty(struct model *m, struct job *j);
 void job_set_state(struct model *m, struct job *j, enum gpuq_job_state s);
 void job_set_reasons(struct model *m, struct job *j, const struct reason_fact *items, size_t n,
 		     int64_t at_us);
+/* Counters of the queue follow a job's state; an array's waiting part counts each element. */
+void job_count(struct job *j, int sign);
 struct job *job_new(struct model *m, struct job_key key);
 void job_insert(struct model *m, struct job *j);
 void job_free(struct model *m, struct job *j); /* out of the model; its pods with it */
@@ -21,10 +24,15 @@ void job_free(struct model *m, struct job *j); /* out of the model; its pods wit
 void job_note_started(struct model *m, struct job *j, int64_t at_us);
 /* Ended, and none of its pods is left: history, and out of memory. True if so. */
 bool job_archive_if_done(struct model *m, struct job *j);
+/* model_submit.c: how a job comes in, and is described anew. */
+int model_apply_submitted(struct model *m, const struct event *ev, struct gpuq_err *err);
+int model_apply_updated(struct model *m, struct job *j, const struct event *ev,
+			struct gpuq_err *err);
+void model_expire_keys(struct model *m, int64_t at_us);
 /* model_claim.c: what the scheduler takes from one job for another. */
 int model_apply_claim(struct model *m, struct job *j, const struct event *ev, struct gpuq_err *err);
 void job_leave(struct model *m, struct job *j, enum gpuq_cause cause, enum gpuq_job_state outcome,
-	       int64_t at_us, int64_t grace_us, int signal);
+	       int64_t at_us, int64_t grace_us);
 void note_eviction(struct model *m, struct job *j, enum gpuq_cause cause, const char *rule,
 		   const char *by, const char *by_queue, int64_t at_us);
 void job_set_promise(struct model *m, struct job *j, struct promise *p); /* takes it; NULL = none */
@@ -56,7 +64,8 @@ void node_classify(struct model *m, struct node *n); /* pool and flavor by the s
 void node_free(struct model *m, struct node *n);
 void node_drop_if_empty(struct model *m, struct node *n);
 
-int model_set_site(struct model *m, struct site *s, struct gpuq_err *err); /* takes s on success */
+/* Takes s, which model_site_allowed() let pass. */
+void model_set_site(struct model *m, struct site *s);
 struct request *request_intern(struct model *m, const void *bytes, size_t n, struct gpuq_err *err);
 void request_put(struct model *m, struct request *r); /* one user less */
 

@@ -60,11 +60,10 @@ static void queues_recount(struct model *m, struct queue **queues, uint32_t n)
 	}
 }
 
-int model_set_site(struct model *m, struct site *s, struct gpuq_err *err)
+void model_set_site(struct model *m, struct site *s)
 {
 	uint32_t n = 0;
 	struct queue **queues = calloc(s->queues.n ? s->queues.n : 1, sizeof(*queues));
-	int rc = 0;
 
 	if (!queues)
 		abort();
@@ -73,25 +72,6 @@ int model_set_site(struct model *m, struct site *s, struct gpuq_err *err)
 		queues[i]->budget = queues[i]->site->budget ? queues[i]->site->budget
 				    : queues[i]->n_children ? NULL
 							    : s->default_budget;
-	/* A queue with jobs stays, and stays a leaf. */
-	job_each(m, j)
-	{
-		const struct queue *q = find_in(queues, n, j->queue->name);
-
-		if (!q || q->n_children) {
-			rc = gpuq_fail(err, GPUQ_ECONFLICT,
-				       q ? "queue %s has jobs and cannot get children"
-					 : "queue %s has jobs and cannot be removed",
-				       j->queue->name);
-			break;
-		}
-	}
-	if (rc != 0) {
-		while (n > 0)
-			free(queues[--n]);
-		free(queues);
-		return rc;
-	}
 	job_each(m, j) j->queue = find_in(queues, n, j->queue->name);
 	queues_recount(m, queues, n);
 	for (uint32_t i = 0; i < m->n_queues; i++)
@@ -104,7 +84,6 @@ int model_set_site(struct model *m, struct site *s, struct gpuq_err *err)
 	m->site_dirty = true;
 	for (struct node *node = m->nodes; node; node = node->hh.next)
 		node_classify(m, node);
-	return 0;
 }
 
 static int apply_granted(struct model *m, const struct event *ev, struct gpuq_err *err)
@@ -142,17 +121,19 @@ int model_apply_site(struct model *m, const struct event *ev, struct gpuq_err *e
 	if (ev->type == EV_QUEUE_GRANTED)
 		return apply_granted(m, ev, err);
 	rc = gpuq_mp_read(&mem, &lim, ev->site.bytes, ev->site.len, &v, err);
-
 	if (rc == 0)
 		rc = site_read(v, NULL, ev->at_us, &s, err);
 	gpuq_arena_done(&mem);
 	if (rc == 0)
-		rc = model_set_site(m, s, err);
+		rc = model_site_allowed(m, s, err);
 	if (rc == 0) {
+		model_set_site(m, s);
+		m->site_generation++;
+		m->meta_dirty = true;
 		charge_site_changed(m);
 		usage_site_changed(m, ev->at_us);
-	}
-	if (rc != 0)
+	} else {
 		site_free(s);
+	}
 	return rc;
 }

@@ -53,7 +53,7 @@ void record_job(struct model *m, const struct job *j, struct batch *out)
 	struct gpuq_buf b = GPUQ_BUF_INIT;
 
 	(void)m;
-	rec_array(&b, 48);
+	rec_array(&b, 49);
 	rec_str(&b, j->name);
 	rec_str(&b, j->user);
 	rec_str(&b, j->queue->name);
@@ -80,13 +80,14 @@ void record_job(struct model *m, const struct job *j, struct batch *out)
 	rec_int(&b, (j->held_user ? 1 : 0) | (j->held_admin ? 2 : 0) | (j->held_retries ? 4 : 0) |
 			    (j->requeue ? 8 : 0) | (j->started_once ? 16 : 0) |
 			    (j->cancel_asked ? 32 : 0) | (j->depends_any ? 64 : 0) |
-			    (j->kill_on_invalid_dep ? 128 : 0));
+			    (j->kill_on_invalid_dep ? 128 : 0) | (j->saves ? 256 : 0) |
+			    (j->warned ? 512 : 0));
 	rec_int(&b, j->outcome);
 	rec_int(&b, j->outcome_exit);
 	rec_int(&b, j->leave_cause);
 	rec_int(&b, j->leave_us);
 	rec_int(&b, j->leave_grace_us);
-	rec_int(&b, j->leave_signal);
+	rec_int(&b, j->lease_us);
 	rec_int(&b, j->exit_code);
 	rec_str(&b, j->message);
 	rec_str(&b, j->token);
@@ -140,6 +141,7 @@ void record_job(struct model *m, const struct job *j, struct batch *out)
 	record_promise(j->promise, &b);
 	rec_int(&b, j->yield_us);
 	rec_int(&b, j->grace_us);
+	rec_int(&b, j->warn_lead_us);
 	record_put(out, TABLE_JOB, key, key_job(key, j->key.id, j->key.index), &b);
 }
 
@@ -307,12 +309,14 @@ static int load_job(struct model *m, struct job_key key, struct rec *r, struct g
 	j->cancel_asked = flags & 32;
 	j->depends_any = flags & 64;
 	j->kill_on_invalid_dep = flags & 128;
+	j->saves = flags & 256;
+	j->warned = flags & 512;
 	j->outcome = (enum gpuq_job_state)rec_get_int(r);
 	j->outcome_exit = (int)rec_get_int(r);
 	j->leave_cause = (enum gpuq_cause)rec_get_int(r);
 	j->leave_us = rec_get_int(r);
 	j->leave_grace_us = rec_get_int(r);
-	j->leave_signal = (int)rec_get_int(r);
+	j->lease_us = rec_get_int(r);
 	j->exit_code = (int)rec_get_int(r);
 	j->message = get_dup(r);
 	j->token = get_dup(r);
@@ -368,6 +372,8 @@ static int load_job(struct model *m, struct job_key key, struct rec *r, struct g
 		j->yield_us = rec_get_int(r);
 		j->grace_us = rec_get_int(r);
 	}
+	if (n_fields > 48)
+		j->warn_lead_us = rec_get_int(r);
 	if (r->bad || !j->name || !j->queue || !j->request || j->state >= N_GPUQ_JOB_STATES ||
 	    j->outcome >= N_GPUQ_JOB_STATES) {
 		const char *why = r->bad        ? "is not whole"
@@ -661,10 +667,11 @@ void record_meta(struct model *m, struct batch *out)
 {
 	struct gpuq_buf b = GPUQ_BUF_INIT;
 
-	rec_array(&b, 3);
+	rec_array(&b, 4);
 	rec_str(&b, m->cluster_id);
 	rec_int(&b, m->next_job_id);
 	rec_int(&b, m->next_request_id);
+	rec_int(&b, m->site_generation);
 	record_put(out, TABLE_META, (const unsigned char *)"model", 5, &b);
 }
 
@@ -698,22 +705,6 @@ bool model_beside_read(const unsigned char *val, size_t n, char namespace_[64])
 	return !r.bad;
 }
 
-void record_history(struct model *m, const struct job *j, struct batch *out)
-{
-	struct gpuq_arena mem = GPUQ_ARENA_INIT(0);
-	unsigned char key[CHANGE_KEY_BYTES_MAX];
-	struct gpuq_buf b = GPUQ_BUF_INIT;
-	struct gpuq_val *v = view_job(&mem, m, j, j->end_us);
-
-	gpuq_put(&mem, v, "uid", gpuq_int(&mem, j->uid));
-	if (!v)
-		out->failed = true;
-	else
-		gpuq_mp_write(&b, v);
-	record_put(out, TABLE_HISTORY, key, key_job(key, j->key.id, j->key.index), &b);
-	gpuq_arena_done(&mem);
-}
-
 const enum table model_load_order[] = { TABLE_META,    TABLE_SITE,  TABLE_NODE,
 					TABLE_REQUEST, TABLE_JOB,   TABLE_POD,
 					TABLE_KEY,     TABLE_USAGE, TABLE_ACCOUNT };
@@ -721,10 +712,13 @@ const size_t model_load_order_n = sizeof(model_load_order) / sizeof(model_load_o
 
 static int load_meta(struct model *m, struct rec *r, struct gpuq_err *err)
 {
-	rec_get_array(r);
+	const uint32_t n = rec_get_array(r);
+
 	get_text(r, m->cluster_id, sizeof(m->cluster_id));
 	m->next_job_id = (uint32_t)rec_get_int(r);
 	m->next_request_id = (uint32_t)rec_get_int(r);
+	if (n > 3)
+		m->site_generation = (uint32_t)rec_get_int(r);
 	m->meta_dirty = false;
 	return r->bad || m->next_job_id == 0
 		       ? gpuq_fail(err, GPUQ_ECORRUPT, "the counters are not whole")
@@ -749,8 +743,10 @@ int model_load(struct model *m, enum table t, const unsigned char *key, size_t k
 
 		ev.site.bytes = val;
 		ev.site.len = val_len;
+		id = m->site_generation; /* it was counted when it was applied */
 		rc = model_apply(m, &ev, err);
-		m->site_dirty = false;
+		m->site_generation = id;
+		m->site_dirty = m->meta_dirty = false;
 		return rc;
 	}
 	case TABLE_NODE:

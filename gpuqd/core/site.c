@@ -609,7 +609,7 @@ int site_read(const struct gpuq_val *v, const char *file, int64_t now_us, struct
 		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
 	rc = gpuq_schema_read(&r, &site_schema, v, s);
 	if (rc == 0) {
-		s->tree = gpuq_val_copy(&mem, v);
+		s->tree = gpuq_schema_write(&mem, &site_schema, s);
 		if (!s->tree)
 			rc = gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
 	}

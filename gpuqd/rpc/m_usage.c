@@ -8,6 +8,7 @@
 #include "gpuqd/core/civil.h"
 #include "gpuqd/core/fairtree.h"
 #include "gpuqd/flow/access.h"
+#include "gpuqd/flow/audit.h"
 #include "gpuqd/flow/journal.h"
 #include "gpuqd/flow/ledger_report.h"
 #include "gpuqd/flow/schedule.h"
@@ -374,6 +375,7 @@ int m_queue_grant(void *arg, struct rpc_call *c, const void *params, struct gpuq
 	const struct queue *q = queue_find(model, p->name);
 	const char *who = rpc_call_peer(c)->user;
 	struct event ev = { .type = EV_QUEUE_GRANTED };
+	struct audit_note note = { .who = who, .action = "queue.granted", .kind = "queue" };
 	struct gpuq_val *v = gpuq_map(a);
 	struct spent *spent;
 	int rc;
@@ -391,6 +393,12 @@ int m_queue_grant(void *arg, struct rpc_call *c, const void *params, struct gpuq
 	ev.granted.why = p->why ? p->why : "";
 	ev.granted.who = who;
 	rc = journal_apply(m->j, &ev, err);
+	if (rc < 0)
+		return rc;
+	note.name = note.queue = q->name;
+	note.note = p->why && *p->why ? p->why : NULL;
+	note.after = gpuq_int(a, p->gpu_minutes);
+	rc = audit_add(m->j, &note, err);
 	if (rc < 0)
 		return rc;
 	log_info("queue.granted", "queue=%s gpu_minutes=%" PRId64 " user=%s why=%s", q->name,
