@@ -87,7 +87,6 @@ int64_t rate_of(const struct model *m, const char *flavor); /* in thousandths */
 
 /* model_ledger.c: the book of days. */
 struct usage *usage_get(struct model *m, const unsigned char *bytes, size_t n);
-int64_t usage_gpu_us(int64_t gpus_milli, int64_t from_us, int64_t to_us);
 void charge_site_changed(struct model *m);
 /* A pod came, left, or the node changed: what lies idle is counted from now on. */
 void charge_strand(struct model *m, struct node *n);

@@ -368,6 +368,32 @@ int snapshot_take_packed(const struct model *m, int64_t now_us, struct gpuq_buf 
 	return 0;
 }
 
+int snapshot_take_usage(const struct model *m, int64_t now_us, struct snapshot **out,
+			struct gpuq_err *err)
+{
+	struct taking t = { .m = m, .now_us = now_us };
+	struct snap_config config;
+	int rc;
+
+	snap_config_default(&config);
+	config.now_us = now_us;
+	t.s = snapshot_new(&config);
+	if (!t.s)
+		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+	take_flavors(&t);
+	take_queues(&t);
+	if (t.queue_of)
+		snap_add_usages(m, now_us, t.queue_of, t.s);
+	rc = snapshot_seal(t.s, err);
+	gpuq_arena_done(&t.mem);
+	if (rc < 0) {
+		snapshot_free(t.s);
+		return rc;
+	}
+	*out = t.s;
+	return 0;
+}
+
 int snapshot_take(const struct model *m, int64_t now_us, struct snapshot **out,
 		  struct gpuq_err *err)
 {
