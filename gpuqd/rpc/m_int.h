@@ -83,9 +83,9 @@ int m_site_apply(void *arg, struct rpc_call *c, const void *params, struct gpuq_
 int m_site_get(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_audit_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 
-extern const struct gpuq_schema p_audit_list, p_job_submit, p_job_get, p_job_list, p_job_act, p_job_wait,
-	p_job_logs, p_node_list, p_node_drain, p_queue_list,
-	p_reservation_list, p_site_apply;
+extern const struct gpuq_schema p_audit_list, p_job_submit, p_job_get, p_job_list, p_job_act,
+	p_job_wait, p_job_logs, p_node_list, p_node_drain, p_queue_list, p_reservation_list,
+	p_site_apply;
 
 #define P(type_, key_, kind_, member_, ...)                                                        \
 	{                                                                                          \
