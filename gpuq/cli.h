@@ -71,6 +71,7 @@ int cmd_completion(struct cli *c);
 int cmd_drain(struct cli *c);
 int cmd_help(struct cli *c);
 int cmd_hold(struct cli *c);
+int cmd_import(struct cli *c);
 int cmd_logs(struct cli *c);
 int cmd_nodes(struct cli *c);
 int cmd_queue(struct cli *c);

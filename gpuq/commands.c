@@ -175,6 +175,8 @@ const struct command commands[] = {
 	  .groups = { nodes_act_opts, opts_help }, .min_args = 1, .max_args = -1, .run = cmd_resume },
 	{ .name = "export", .summary = "Print the site as a file, or the live state as a scenario", .synopsis = "",
 	  .opts = export_opts, .groups = { opts_help }, .run = cmd_export },
+	{ .name = "import", .summary = "Turn the queues of Kueue into a site file", .synopsis = "kueue FILE...",
+	  .groups = { opts_help }, .stop_first = true, .min_args = 2, .max_args = -1, .run = cmd_import },
 	{ .name = "reserve", .summary = "Keep nodes or devices for somebody, or for nobody, for a time", .synopsis = "NAME...",
 	  .opts = reserve_opts, .groups = { opts_help }, .min_args = 1, .max_args = -1, .run = cmd_reserve },
 	{ .name = "reservations", .summary = "List reservations", .synopsis = "[NAME]...",
