@@ -26,9 +26,12 @@
 	X(KEY, "key", "user, key", "idempotency keys of the last days")                            \
 	X(SITE, "site", "name", "queues, pools and the like, as applied")                          \
 	X(USAGE, "usage", "queue, user, flavor, day", "GPU-seconds charged")                       \
+	X(CHARGE, "charge", "day, id, array index, attempt, index",                                \
+	  "a day of what a pod that ended was charged")                                            \
 	X(ACCOUNT, "account", "queue, user, flavor, qos",                                          \
 	  "what was used, forgotten by half-lives")                                                \
 	X(HISTORY, "history", "id, array index", "a job that has ended")                           \
+	X(PAST, "past", "letter, word, end, id, array index", "where to find what has ended")      \
 	X(BESIDE, "beside", "id, array index",                                                     \
 	  "what a job that left may have left in the cluster")                                     \
 	X(AUDIT, "audit", "time, number", "who changed what")

@@ -1,4 +1,5 @@
 #include "gpuqd/core/model_int.h"
+#include "gpuqd/core/past.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -61,6 +62,7 @@ void model_free(struct model *m)
 
 	if (!m)
 		return;
+	m->now_us = 0; /* what ends now was not over */
 	HASH_ITER (hh, m->jobs, j, jt)
 		job_free(m, j);
 	HASH_ITER (hh, m->nodes, n, nt)
@@ -115,12 +117,26 @@ const char *model_intern(struct model *m, const char *s)
 	return p->s;
 }
 
+const char *model_interned(const struct model *m, const char *s)
+{
+	struct str *p = NULL;
+
+	if (!s || !*s)
+		return "";
+	HASH_FIND(hh, m->strs, s, strlen(s), p);
+	return p ? p->s : NULL;
+}
+
 int model_apply(struct model *m, const struct event *ev, struct gpuq_err *err)
 {
 	int rc;
 
+	m->now_us = ev->at_us;
 	switch (ev->type) {
 	case EV_JOB_SUBMITTED:
+	case EV_JOB_UPDATED:
+	case EV_JOB_NICED:
+	case EV_JOB_WARNED:
 	case EV_JOB_HELD:
 	case EV_JOB_RELEASED:
 	case EV_JOB_CANCEL_ASKED:
@@ -138,6 +154,11 @@ int model_apply(struct model *m, const struct event *ev, struct gpuq_err *err)
 	case EV_DEP_ENDED:
 	case EV_BESIDE_GONE:
 		rc = model_apply_job(m, ev, err);
+		break;
+	case EV_HISTORY_EXPIRED:
+		for (size_t i = 0; i < ev->expired.n; i++)
+			past_forget(&m->direct, ev->expired.jobs[i]);
+		rc = 0;
 		break;
 	case EV_POD_CREATED:
 	case EV_POD_STARTED:
@@ -157,6 +178,7 @@ int model_apply(struct model *m, const struct event *ev, struct gpuq_err *err)
 		break;
 	case EV_SITE_APPLIED:
 	case EV_QUEUE_SHARE:
+	case EV_QUEUE_GRANTED:
 		rc = model_apply_site(m, ev, err);
 		break;
 	case EV_AUDITED:
@@ -276,6 +298,11 @@ bool job_is_live(const struct job *j)
 {
 	return j->state == GPUQ_JOB_STARTING || j->state == GPUQ_JOB_RUNNING ||
 	       j->state == GPUQ_JOB_COMPLETING;
+}
+
+bool job_is_over(const struct job *j)
+{
+	return j->leave_us || j->outcome != GPUQ_JOB_PENDING;
 }
 
 bool array_waits(const struct array *a, int64_t index)

@@ -5,6 +5,7 @@
 
 #include "libgpuq/limits.h"
 #include "libgpuq/mp.h"
+#include "libgpuq/units.h"
 
 static struct queue *find_in(struct queue **qs, uint32_t n, const char *name)
 {
@@ -67,6 +68,10 @@ void model_set_site(struct model *m, struct site *s)
 	if (!queues)
 		abort();
 	site_each(site_queue, s->queues, sq) add_queue(m, s, sq, queues, &n);
+	for (uint32_t i = 0; i < n; i++)
+		queues[i]->budget = queues[i]->site->budget ? queues[i]->site->budget
+				    : queues[i]->n_children ? NULL
+							    : s->default_budget;
 	job_each(m, j) j->queue = find_in(queues, n, j->queue->name);
 	queues_recount(m, queues, n);
 	for (uint32_t i = 0; i < m->n_queues; i++)
@@ -79,6 +84,21 @@ void model_set_site(struct model *m, struct site *s)
 	m->site_dirty = true;
 	for (struct node *node = m->nodes; node; node = node->hh.next)
 		node_classify(m, node);
+}
+
+static int apply_granted(struct model *m, const struct event *ev, struct gpuq_err *err)
+{
+	const struct queue *q = queue_find(m, ev->granted.name);
+
+	if (!q)
+		return gpuq_fail(err, GPUQ_ENOENT, "no queue is named %s", ev->granted.name);
+	if (!q->budget)
+		return gpuq_fail(err, GPUQ_EINVAL, "queue %s has no budget", q->name);
+	if (q->budget->half_life_us)
+		account_grant(m, q, ev->granted.gpu_minutes * 60 * GPUQ_US_PER_S, ev->at_us);
+	else
+		charge_grant(m, q->name, ev->granted.gpu_minutes * 60 * GPUQ_US_PER_S);
+	return 0;
 }
 
 int model_apply_site(struct model *m, const struct event *ev, struct gpuq_err *err)
@@ -98,6 +118,8 @@ int model_apply_site(struct model *m, const struct event *ev, struct gpuq_err *e
 		q->fair_milli = ev->share.fair_milli;
 		return 0;
 	}
+	if (ev->type == EV_QUEUE_GRANTED)
+		return apply_granted(m, ev, err);
 	rc = gpuq_mp_read(&mem, &lim, ev->site.bytes, ev->site.len, &v, err);
 	if (rc == 0)
 		rc = site_read(v, NULL, ev->at_us, &s, err);
@@ -108,6 +130,7 @@ int model_apply_site(struct model *m, const struct event *ev, struct gpuq_err *e
 		model_set_site(m, s);
 		m->site_generation++;
 		m->meta_dirty = true;
+		charge_site_changed(m);
 		usage_site_changed(m, ev->at_us);
 	} else {
 		site_free(s);
