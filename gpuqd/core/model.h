@@ -150,6 +150,12 @@ struct job {
 	bool nothing_beside; /* its pods need nothing but themselves; not stored */
 	uint8_t n_reasons;
 	enum gpuq_job_state state;
+	/* What is looked at of every job in every cycle stands together. */
+	uint32_t n_deps, n_evictions;
+	int64_t deadline_us;
+	int64_t planned_us; /* estimated start; not stored */
+	struct reason *reasons;
+	struct priority_terms terms; /* of priority, while it waits; not stored */
 	uint32_t uid, gid;
 	uint32_t attempt, n_retries; /* attempts so far beyond the first; retries used up */
 	uint32_t n_indexes; /* pod indexes that this attempt has used */
@@ -158,18 +164,14 @@ struct job {
 	struct queue *queue;
 	struct request *request;
 	struct array *array; /* of an array's waiting part; else NULL */
-	struct reason *reasons;
 	struct dep *deps;
-	uint32_t n_deps;
 	struct eviction *evictions;
-	uint32_t n_evictions;
 	struct promise *promise; /* NULL = none */
 	struct pod *pods; /* all that are not gone, and those of the last attempt */
-	int64_t submit_us, eligible_us, begin_us, deadline_us, time_limit_us;
+	int64_t submit_us, eligible_us, begin_us, time_limit_us;
 	int64_t start_us, end_us; /* of the last attempt: all its pods ran; 0 = not yet */
 	int64_t placed_us; /* of the last attempt */
 	int64_t nice, priority;
-	struct priority_terms terms; /* of priority, while it waits; not stored */
 	int64_t gpu_us; /* device-microseconds of ended pods */
 	int64_t not_before_us; /* after a requeue */
 	int64_t yield_us; /* of the attempt: when its places are somebody else's; 0 = never */
@@ -179,7 +181,6 @@ struct job {
 	int64_t checkpoint_every_us; /* that often it saves itself; 0 = nobody said */
 	int64_t shrunk_us; /* when this attempt last lost pods; 0 = never */
 	int64_t short_us; /* since when it has fewer pods than its minimum; 0 = it has them */
-	int64_t planned_us; /* estimated start; not stored */
 	struct avoided avoid[JOB_AVOIDS_MAX]; /* oldest first; not stored */
 	uint32_t n_avoid;
 	struct blocked
@@ -308,6 +309,7 @@ struct model {
 	struct batch direct; /* records that no object stands for any more */
 	uint32_t n_jobs_by_state[N_GPUQ_JOB_STATES];
 	uint32_t n_promises; /* jobs that have one */
+	int64_t evicted_us; /* when some job last was; not stored */
 	uint64_t n_events, n_audit;
 	int64_t now_us; /* of the event being applied; not stored */
 };
@@ -393,6 +395,8 @@ const char *model_intern(struct model *m, const char *s); /* lasting copy; NULL 
 
 bool array_waits(const struct array *a, int64_t index); /* not split off yet */
 bool job_is_live(const struct job *j); /* has an attempt under way */
+/* Are these the reasons that it has, whatever their times? */
+bool job_has_reasons(const struct job *j, const struct reason_fact *items, size_t n);
 bool job_is_over(const struct job *j); /* how its attempt ends is known, or it was told to leave */
 bool pod_takes(const struct pod *p); /* its devices, cpu and memory are not free */
 uint32_t job_pods(const struct job *j); /* pods of one start */

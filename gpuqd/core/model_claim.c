@@ -69,6 +69,7 @@ void job_leave(struct model *m, struct job *j, enum gpuq_cause cause, enum gpuq_
 void note_eviction(struct model *m, struct job *j, enum gpuq_cause cause, const char *rule,
 		   const char *by, const char *by_queue, int64_t at_us)
 {
+	m->evicted_us = at_us > m->evicted_us ? at_us : m->evicted_us;
 	j->evictions = must(realloc(j->evictions, (j->n_evictions + 1) * sizeof(*j->evictions)));
 	j->evictions[j->n_evictions++] =
 		(struct eviction){ at_us, cause, model_intern(m, rule), model_intern(m, by),

@@ -113,20 +113,26 @@ void job_free(struct model *m, struct job *j)
 	free(j);
 }
 
-void job_set_reasons(struct model *m, struct job *j, const struct reason_fact *items, size_t n,
-		     int64_t at_us)
+bool job_has_reasons(const struct job *j, const struct reason_fact *items, size_t n)
 {
-	struct reason *fresh = NULL;
 	bool same = n == j->n_reasons;
 
-	if (n > 16)
-		n = 16;
-	/* Most cycles find most jobs waiting for what they waited for. */
 	for (size_t i = 0; i < n && same; i++)
 		same = items[i].code == j->reasons[i].code && items[i].have == j->reasons[i].have &&
 		       items[i].need == j->reasons[i].need &&
 		       strcmp(items[i].object ? items[i].object : "", j->reasons[i].object) == 0;
-	if (same)
+	return same;
+}
+
+void job_set_reasons(struct model *m, struct job *j, const struct reason_fact *items, size_t n,
+		     int64_t at_us)
+{
+	struct reason *fresh = NULL;
+
+	if (n > 16)
+		n = 16;
+	/* Most cycles find most jobs waiting for what they waited for. */
+	if (job_has_reasons(j, items, n))
 		return;
 	if (n)
 		fresh = must(calloc(n, sizeof(*fresh)));

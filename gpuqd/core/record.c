@@ -350,6 +350,8 @@ static int load_job(struct model *m, struct job_key key, struct rec *r, struct g
 		j->evictions[i].rule = get_interned(m, r);
 		j->evictions[i].by = get_interned(m, r);
 		j->evictions[i].by_queue = "";
+		if (j->evictions[i].at_us > m->evicted_us)
+			m->evicted_us = j->evictions[i].at_us;
 	}
 	j->ended = rec_get_int(r) != 0;
 
