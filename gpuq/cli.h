@@ -77,6 +77,8 @@ int cmd_queue(struct cli *c);
 int cmd_export(struct cli *c);
 int cmd_queues(struct cli *c);
 int cmd_release(struct cli *c);
+int cmd_requeue(struct cli *c);
+int cmd_update(struct cli *c);
 int cmd_run(struct cli *c);
 int cmd_status(struct cli *c);
 int cmd_submit(struct cli *c);

@@ -22,6 +22,7 @@
 #include "gpuqd/base/spool.h"
 #include "gpuqd/cluster/cluster.h"
 #include "gpuqd/core/model.h"
+#include "gpuqd/flow/audit.h"
 #include "gpuqd/flow/dispatch.h"
 #include "gpuqd/flow/history_keep.h"
 #include "gpuqd/flow/journal.h"
@@ -266,6 +267,7 @@ static void on_keys_check(void *arg)
 	struct event ev = { .type = EV_KEYS_EXPIRED };
 
 	journal_apply(d->journal, &ev, NULL);
+	audit_trim(d->journal, loop_now_us(d->loop));
 	d->keys = loop_after(d->loop, KEYS_CHECK_US, on_keys_check, d);
 }
 

@@ -11,6 +11,7 @@
 
 struct history_live;
 struct recent;
+struct lease;
 struct wait;
 struct logs;
 struct watch;
@@ -19,7 +20,9 @@ struct methods {
 	struct journal *j;
 	struct reconcile *reconcile;
 	struct cluster *cluster; /* NULL while there is none */
+	struct apply *apply;
 	const char *kind;
+	struct lease *lease;
 	struct wait *waits;
 	struct logs *logs;
 	struct watch *watches;
@@ -67,6 +70,9 @@ void waits_on_event(struct methods *m, const struct event *ev);
 void logs_flush(struct methods *m);
 void logs_on_event(struct methods *m, const struct event *ev);
 void watches_on_event(struct methods *m, const struct event *ev);
+/* Does the owner of j hold a stream of it? */
+bool waits_attend(const struct methods *m, const struct job *j);
+bool logs_attend(const struct methods *m, const struct job *j);
 void waits_free(struct methods *m);
 void logs_free(struct methods *m);
 void logs_drop_cluster(struct methods *m); /* its logs are gone; they are opened again */
@@ -86,6 +92,8 @@ int m_job_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_er
 int m_job_cancel(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_job_hold(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_job_release(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+int m_job_requeue(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+int m_job_update(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_job_wait(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_job_logs(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_node_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
@@ -96,9 +104,13 @@ int m_status_get(void *arg, struct rpc_call *c, const void *params, struct gpuq_
 int m_scenario_export(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_event_watch(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 
-extern const struct gpuq_schema p_event_list, p_event_watch, p_history_list, p_job_submit,
-	p_job_get, p_job_list, p_job_act, p_job_wait, p_job_logs, p_node_list, p_node_drain,
-	p_queue_list;
+int m_site_apply(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+int m_site_get(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+int m_audit_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+
+extern const struct gpuq_schema p_audit_list, p_event_list, p_event_watch, p_history_list,
+	p_job_submit, p_job_get, p_job_list, p_job_act, p_job_wait, p_job_logs, p_node_list,
+	p_node_drain, p_queue_list, p_site_apply;
 
 #define P(type_, key_, kind_, member_, ...)                                                        \
 	{                                                                                          \

@@ -311,16 +311,15 @@ int m_queue_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_
 	struct model *model = journal_model(m->j);
 	struct gpuq_arena *a = rpc_call_arena(c);
 	struct gpuq_val *list = gpuq_list(a);
-	int64_t *used_ms = gpuq_arena_calloc(a, model->n_queues, sizeof(*used_ms));
-	int64_t *reset_us = gpuq_arena_calloc(a, model->n_queues, sizeof(*reset_us));
+	struct spent *spent = gpuq_arena_calloc(a, model->n_queues, sizeof(*spent));
 	int rc;
 
-	if (!used_ms || !reset_us)
+	if (!spent)
 		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
-	model_spending(model, loop_now_us(journal_loop(m->j)), used_ms, reset_us);
+	model_spending(model, loop_now_us(journal_loop(m->j)), spent);
 	for (uint32_t i = 0; i < model->n_queues; i++)
 		if (one_of(&p->names, model->queues[i]->name))
-			gpuq_add(a, list, view_queue(a, model, model->queues[i], used_ms[i]));
+			gpuq_add(a, list, view_queue(a, model, model->queues[i], spent[i].used_ms));
 	rc = list ? all_known(&p->names, list, "queue", err) : 0;
 	return rc < 0 ? rc : rpc_send_items(c, list, err);
 }
@@ -341,54 +340,4 @@ int m_status_get(void *arg, struct rpc_call *c, const void *params, struct gpuq_
 	gpuq_put(a, v, "cluster", cluster);
 	rpc_reply(c, v);
 	return 0;
-}
-
-/* ---- drain and resume ---- */
-
-struct drain_params {
-	struct gpuq_strlist names;
-	const char *why;
-};
-
-static const struct gpuq_field drain_fields[] = {
-	P(drain_params, "names", GPUQ_K_STRLIST, names, .flags = GPUQ_F_REQUIRED),
-	P(drain_params, "why", GPUQ_K_STR, why),
-	P_END,
-};
-const struct gpuq_schema p_node_drain = P_SCHEMA(drain_params, drain_fields);
-
-static int drain(struct methods *m, struct rpc_call *c, const struct drain_params *p, bool on,
-		 struct gpuq_err *err)
-{
-	struct gpuq_val *v = gpuq_map(rpc_call_arena(c));
-
-	for (size_t i = 0; i < p->names.n; i++)
-		if (!node_find(journal_model(m->j), p->names.items[i]))
-			return gpuq_fail(err, GPUQ_ENOENT, "no node is named %s",
-					 p->names.items[i]);
-	for (size_t i = 0; i < p->names.n; i++) {
-		struct event ev = { .type = EV_NODE_DRAIN };
-		int rc;
-
-		ev.drain.name = p->names.items[i];
-		ev.drain.on = on;
-		ev.drain.why = p->why ? p->why : "";
-		ev.drain.who = rpc_call_peer(c)->user;
-		rc = journal_apply(m->j, &ev, err);
-		if (rc < 0)
-			return rc;
-	}
-	gpuq_put(rpc_call_arena(c), v, "matched", gpuq_int(rpc_call_arena(c), (int64_t)p->names.n));
-	rpc_reply(c, v);
-	return 0;
-}
-
-int m_node_drain(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err)
-{
-	return drain(arg, c, params, true, err);
-}
-
-int m_node_resume(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err)
-{
-	return drain(arg, c, params, false, err);
 }
