@@ -104,6 +104,24 @@ static const struct opt nodes_opts[] = {
 
 static const struct opt queues_opts[] = {
 	{ OPT_QUEUES, "queues", 'q', ARG_MANY, "QUEUES", "only these queues" },
+	{ OPT_REASON, "reason", 0, ARG_REQUIRED, "TEXT", "why minutes are granted, for the record" },
+	{ 0, NULL, 0, 0, NULL, NULL },
+};
+
+static const struct opt usage_opts[] = {
+	{ OPT_QUEUES, "queues", 'q', ARG_MANY, "QUEUES", "only these queues" },
+	{ OPT_USERS, "users", 'u', ARG_MANY, "USERS", "only these users, and no sums of queues" },
+	{ OPT_ME, "me", 0, ARG_NONE, NULL, "only what I used" },
+	{ 0, NULL, 0, 0, NULL, NULL },
+};
+
+static const struct opt report_opts[] = {
+	{ OPT_SINCE, "since", 0, ARG_REQUIRED, "TIME", "begin at TIME (an instant, or a duration: so long ago); without it, with this calendar month in UTC" },
+	{ OPT_UNTIL, "until", 0, ARG_REQUIRED, "TIME", "end at TIME; without it, now" },
+	{ OPT_BY, "by", 0, ARG_MANY, "WHAT", "a row for each user, queue, flavor or day, or several of them" },
+	{ OPT_QUEUES, "queues", 'q', ARG_MANY, "QUEUES", "only these queues" },
+	{ OPT_USERS, "users", 'u', ARG_MANY, "USERS", "only these users" },
+	{ OPT_ME, "me", 0, ARG_NONE, NULL, "only what I used" },
 	{ 0, NULL, 0, 0, NULL, NULL },
 };
 
@@ -151,8 +169,12 @@ const struct command commands[] = {
 	  .opts = logs_opts, .groups = { opts_help }, .takes_jobs = true, .min_args = 1, .max_args = 1, .run = cmd_logs },
 	{ .name = "nodes", .summary = "List nodes and their devices", .synopsis = "[NODE]...",
 	  .opts = nodes_opts, .groups = { opts_list }, .max_args = -1, .run = cmd_nodes },
-	{ .name = "queues", .summary = "List queues: quota, fair share, use", .synopsis = "[QUEUE]...",
+	{ .name = "queues", .summary = "List queues: quota, fair share, use", .synopsis = "[QUEUE]... | grant QUEUE MINUTES",
 	  .opts = queues_opts, .groups = { opts_list }, .max_args = -1, .run = cmd_queues },
+	{ .name = "usage", .summary = "List budgets and use of queues and users", .synopsis = "[QUEUE]...",
+	  .opts = usage_opts, .groups = { opts_list }, .max_args = -1, .run = cmd_usage },
+	{ .name = "report", .summary = "Report what was used: GPU-hours, waste, money", .synopsis = "",
+	  .opts = report_opts, .groups = { opts_list }, .run = cmd_report },
 	{ .name = "export", .summary = "Print the live state as a scenario", .synopsis = "--scenario",
 	  .opts = export_opts, .groups = { opts_help }, .run = cmd_export },
 	{ .name = "version", .summary = "Print the versions of client and server", .synopsis = "",

@@ -60,6 +60,8 @@ enum opt_id {
 	OPT_LEASE,
 	OPT_SUMMARY,
 	OPT_AUDIT,
+	OPT_BY,
+	OPT_REASON,
 	N_OPTS,
 };
 

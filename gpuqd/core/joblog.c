@@ -59,6 +59,7 @@ static void view_evict(struct gpuq_arena *a, struct gpuq_val *v, const struct ev
 {
 	text(a, v, "cause", gpuq_cause_word(ev->evict.cause));
 	text(a, v, "rule", ev->evict.rule);
+	text(a, v, "why", ev->evict.why);
 	text(a, v, "by", ev->evict.by);
 	text(a, v, "by_queue", ev->evict.by_queue);
 	if (ev->type == EV_JOB_SHRINK_ASKED)
@@ -88,6 +89,8 @@ static void view_nominated(struct gpuq_arena *a, struct gpuq_val *v, const struc
 	struct gpuq_val *victims = gpuq_list(a);
 
 	text(a, v, "flavor", ev->nominated.flavor);
+	text(a, v, "rule", ev->nominated.rule);
+	text(a, v, "why", ev->nominated.why);
 	places(a, v, ev->nominated.pods, ev->nominated.n_pods);
 	for (uint32_t i = 0; i < ev->nominated.n_victims && i < NODES_MAX; i++)
 		gpuq_add(a, victims, gpuq_str(a, key_text(a, ev->nominated.victims[i])));
@@ -123,6 +126,13 @@ struct gpuq_val *event_view(struct gpuq_arena *a, const struct event *ev)
 	case EV_JOB_SUBMITTED:
 		text(a, v, "who", ev->submitted.user);
 		text(a, v, "queue", ev->submitted.queue);
+		break;
+	case EV_JOB_UPDATED:
+		text(a, v, "who", ev->updated.who);
+		text(a, v, "changes", ev->updated.changes);
+		break;
+	case EV_JOB_NICED:
+		number(a, v, "nice", ev->nice);
 		break;
 	case EV_JOB_HELD:
 	case EV_JOB_RELEASED:

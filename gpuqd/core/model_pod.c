@@ -95,7 +95,7 @@ static void end_pod(struct model *m, struct pod *p, int64_t at_us)
 
 	j->queue->allocated_milli -= p->gpus_milli;
 	p->end_us = at_us;
-	j->gpu_us += usage_gpu_us(p->gpus_milli, p->start_us ? p->start_us : at_us, at_us);
+	j->gpu_us += ledger_gpu_us(p->gpus_milli, p->start_us ? p->start_us : at_us, at_us);
 	if (p->attempt == j->attempt)
 		avoid_node(j, p, at_us);
 	if (p->attempt != j->attempt || p->dropped || job_goes_on_without(m, j, p, at_us))

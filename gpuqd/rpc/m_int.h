@@ -10,8 +10,13 @@
 #include "libgpuq/schema.h"
 
 struct history_live;
+<<<<<<< HEAD
 struct recent;
 struct lease;
+=======
+struct lease;
+struct recent;
+>>>>>>> main
 struct wait;
 struct logs;
 struct watch;
@@ -100,6 +105,9 @@ int m_node_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_e
 int m_node_drain(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_node_resume(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_queue_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+int m_queue_grant(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+int m_report_get(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+int m_usage_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_status_get(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_scenario_export(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_event_watch(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
@@ -108,9 +116,29 @@ int m_site_apply(void *arg, struct rpc_call *c, const void *params, struct gpuq_
 int m_site_get(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_audit_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 
+<<<<<<< HEAD
 extern const struct gpuq_schema p_audit_list, p_event_list, p_event_watch, p_history_list,
 	p_job_submit, p_job_get, p_job_list, p_job_act, p_job_wait, p_job_logs, p_node_list,
 	p_node_drain, p_queue_list, p_site_apply;
+=======
+extern const struct gpuq_schema p_audit_list;
+extern const struct gpuq_schema p_event_list;
+extern const struct gpuq_schema p_event_watch;
+extern const struct gpuq_schema p_history_list;
+extern const struct gpuq_schema p_job_act;
+extern const struct gpuq_schema p_job_get;
+extern const struct gpuq_schema p_job_list;
+extern const struct gpuq_schema p_job_logs;
+extern const struct gpuq_schema p_job_submit;
+extern const struct gpuq_schema p_job_wait;
+extern const struct gpuq_schema p_node_drain;
+extern const struct gpuq_schema p_node_list;
+extern const struct gpuq_schema p_queue_grant;
+extern const struct gpuq_schema p_queue_list;
+extern const struct gpuq_schema p_report_get;
+extern const struct gpuq_schema p_site_apply;
+extern const struct gpuq_schema p_usage_list;
+>>>>>>> main
 
 #define P(type_, key_, kind_, member_, ...)                                                        \
 	{                                                                                          \

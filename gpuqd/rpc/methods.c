@@ -31,11 +31,14 @@ static const struct rpc_method table[] = {
 	{ "node.drain",   RPC_ROLE_OPERATOR, true,  false, &p_node_drain, m_node_drain,  "start nothing more on nodes" },
 	{ "node.list",    RPC_ROLE_USER,     false, true,  &p_node_list,  m_node_list,   "nodes and their devices" },
 	{ "node.resume",  RPC_ROLE_OPERATOR, true,  false, &p_node_drain, m_node_resume, "use drained nodes again" },
+	{ "queue.grant",  RPC_ROLE_MANAGER,  true,  false, &p_queue_grant, m_queue_grant, "GPU-minutes beside a queue's budget" },
 	{ "queue.list",   RPC_ROLE_USER,     false, true,  &p_queue_list, m_queue_list,  "queues: quota, use, jobs" },
+	{ "report.get",   RPC_ROLE_USER,     false, true,  &p_report_get, m_report_get,  "what was used between two instants" },
 	{ "scenario.export", RPC_ROLE_USER,  false, true,  NULL,          m_scenario_export, "the live state as a scenario for gpuq-sim" },
 	{ "site.apply",   RPC_ROLE_MANAGER,  true,  false, &p_site_apply, m_site_apply,  "change the objects of the site" },
 	{ "site.get",     RPC_ROLE_USER,     false, false, NULL,          m_site_get,    "the objects of the site" },
 	{ "status.get",   RPC_ROLE_USER,     false, false, NULL,          m_status_get,  "the cluster at a glance" },
+	{ "usage.list",   RPC_ROLE_USER,     false, true,  &p_usage_list, m_usage_list,  "budgets and use of queues and users" },
 	{ .name = NULL },
 };
 /* clang-format on */
@@ -210,7 +213,12 @@ void methods_free(struct methods *m)
 	waits_free(m);
 	logs_free(m);
 	watches_free(m);
+<<<<<<< HEAD
 	recent_free(m);
 	lease_free(m->lease);
+=======
+	lease_free(m->lease);
+	recent_free(m);
+>>>>>>> main
 	free(m);
 }
