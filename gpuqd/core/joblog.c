@@ -138,14 +138,6 @@ struct gpuq_val *event_view(struct gpuq_arena *a, const struct event *ev)
 	case EV_JOB_RELEASED:
 		text(a, v, "who", ev->held.who);
 		break;
-	case EV_JOB_UPDATED:
-		text(a, v, "who", ev->updated.who);
-		text(a, v, "queue", ev->updated.queue);
-		text(a, v, "qos", ev->updated.qos);
-		break;
-	case EV_JOB_NICED:
-		number(a, v, "nice", ev->nice);
-		break;
 	case EV_JOB_CANCEL_ASKED:
 		text(a, v, "who", ev->cancel.who);
 		text(a, v, "message", ev->cancel.why);

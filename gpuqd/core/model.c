@@ -133,13 +133,8 @@ int model_apply(struct model *m, const struct event *ev, struct gpuq_err *err)
 	struct joblog_entry log;
 	int rc;
 
-<<<<<<< HEAD
-	joblog_begin(m, ev, &log);
-	m->now_us = ev->at_us;
-=======
 	m->now_us = ev->at_us;
 	joblog_begin(m, ev, &log);
->>>>>>> main
 	switch (ev->type) {
 	case EV_JOB_SUBMITTED:
 	case EV_JOB_UPDATED:

@@ -10,13 +10,8 @@
 #include "libgpuq/schema.h"
 
 struct history_live;
-<<<<<<< HEAD
-struct recent;
-struct lease;
-=======
 struct lease;
 struct recent;
->>>>>>> main
 struct wait;
 struct logs;
 struct watch;
@@ -50,6 +45,15 @@ struct job_list_params {
 bool filter_job(const struct job_filter *f, const struct job *j);
 bool filter_val(const struct job_filter *f, const struct gpuq_val *job); /* of history */
 bool filter_any(const struct job_filter *f); /* does it select at all? */
+
+/* Jobs in memory that match, each once, in order of id (elements behind their array). */
+struct job_keys {
+	struct job_key *items;
+	size_t n, room;
+	bool failed; /* out of memory: there would be more */
+};
+void jobs_select(const struct model *m, const struct job_filter *f, struct job_keys *out);
+void job_keys_done(struct job_keys *k);
 
 /* "17" or "17_3". index -1 = the whole job. */
 bool job_id_parse(const char *text, struct job_key *key);
@@ -116,11 +120,6 @@ int m_site_apply(void *arg, struct rpc_call *c, const void *params, struct gpuq_
 int m_site_get(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_audit_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 
-<<<<<<< HEAD
-extern const struct gpuq_schema p_audit_list, p_event_list, p_event_watch, p_history_list,
-	p_job_submit, p_job_get, p_job_list, p_job_act, p_job_wait, p_job_logs, p_node_list,
-	p_node_drain, p_queue_list, p_site_apply;
-=======
 extern const struct gpuq_schema p_audit_list;
 extern const struct gpuq_schema p_event_list;
 extern const struct gpuq_schema p_event_watch;
@@ -138,7 +137,6 @@ extern const struct gpuq_schema p_queue_list;
 extern const struct gpuq_schema p_report_get;
 extern const struct gpuq_schema p_site_apply;
 extern const struct gpuq_schema p_usage_list;
->>>>>>> main
 
 #define P(type_, key_, kind_, member_, ...)                                                        \
 	{                                                                                          \

@@ -213,12 +213,7 @@ void methods_free(struct methods *m)
 	waits_free(m);
 	logs_free(m);
 	watches_free(m);
-<<<<<<< HEAD
-	recent_free(m);
-	lease_free(m->lease);
-=======
 	lease_free(m->lease);
 	recent_free(m);
->>>>>>> main
 	free(m);
 }
