@@ -34,6 +34,7 @@ static const struct rpc_method table[] = {
 	{ "queue.grant",  RPC_ROLE_MANAGER,  true,  false, &p_queue_grant, m_queue_grant, "GPU-minutes beside a queue's budget" },
 	{ "queue.list",   RPC_ROLE_USER,     false, true,  &p_queue_list, m_queue_list,  "queues: quota, use, jobs" },
 	{ "report.get",   RPC_ROLE_USER,     false, true,  &p_report_get, m_report_get,  "what was used between two instants" },
+	{ "reservation.list", RPC_ROLE_USER, false, true,  &p_reservation_list, m_reservation_list, "the calendar" },
 	{ "scenario.export", RPC_ROLE_USER,  false, true,  NULL,          m_scenario_export, "the live state as a scenario for gpuq-sim" },
 	{ "site.apply",   RPC_ROLE_MANAGER,  true,  false, &p_site_apply, m_site_apply,  "change the objects of the site" },
 	{ "site.get",     RPC_ROLE_USER,     false, false, NULL,          m_site_get,    "the objects of the site" },
