@@ -20,6 +20,11 @@ void job_count(struct job *j, int sign);
 struct job *job_new(struct model *m, struct job_key key);
 void job_insert(struct model *m, struct job *j);
 void job_free(struct model *m, struct job *j); /* out of the model; its pods with it */
+/* model_index.c: the lists that a job is in, once it is in the model. */
+void index_add(struct model *m, struct job *j);
+void index_remove(struct model *m, struct job *j);
+void index_state(struct model *m, struct job *j, enum gpuq_job_state s); /* sets it */
+void index_queue(struct job *j, struct queue *q); /* sets it */
 /* All pods of the attempt run for the first time. */
 void job_note_started(struct model *m, struct job *j, int64_t at_us);
 /* Ended, and none of its pods is left: history, and out of memory. True if so. */
