@@ -286,7 +286,7 @@ static int one_cycle(struct lived *l, bool *changed, int64_t *wake_us)
 	if (rc == 0)
 		rc = apply(l, &p, changed);
 	if (rc == 0)
-		l->steps += p.steps;
+		l->steps += p.steps + l->s.n_jobs + l->s.n_allocs + l->s.n_nodes;
 	l->first = l->s.config.reclaim = l->s.config.consolidation = false;
 	if (rc == 0 && *changed)
 		rc = lived_settle(l);
@@ -316,6 +316,14 @@ static int advance(struct lived *l, int64_t to_us)
 	return lived_settle(l);
 }
 
+static bool may_go_on(const struct lived *l)
+{
+	const struct estimate_config *config = l->config;
+
+	return (config->max_steps == 0 || l->steps < config->max_steps) &&
+	       (!config->go_on || config->go_on(config->go_on_arg));
+}
+
 static int live(struct lived *l, struct estimate_reach *reach)
 {
 	const uint32_t max = l->config->max_events ? l->config->max_events : ESTIMATE_EVENTS_MAX;
@@ -331,8 +339,7 @@ static int live(struct lived *l, struct estimate_reach *reach)
 		bool changed = true;
 		int64_t next;
 
-		if (reach->n_events == max ||
-		    (l->config->max_steps > 0 && l->steps >= l->config->max_steps)) {
+		if (reach->n_events == max || !may_go_on(l)) {
 			reach->cut_short = true;
 			break;
 		}

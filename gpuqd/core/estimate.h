@@ -62,18 +62,22 @@ struct estimate {
 
 struct estimate_config {
 	uint32_t max_events; /* 0 = ESTIMATE_EVENTS_MAX */
-	uint64_t max_steps; /* work of all its cycles, as plan.steps; 0 = no bound */
+	uint64_t max_steps; /* work: of all its cycles, as plan.steps, and a step for each job,
+			     * pod and node in each of them; 0 = no bound */
 	bool claims; /* what the first cycle claims is given to it */
 	/* By job of the snapshot: how long it is thought to run, at most its walltime;
 	 * GPUQ_UNLIMITED = nobody knows. NULL = all as long as they may. */
 	const int64_t *run_us;
+	/* Asked between two cycles: false ends it there, cut short. NULL = nobody is asked. */
+	bool (*go_on)(void *arg);
+	void *go_on_arg;
 };
 
 /* How far it went. */
 struct estimate_reach {
 	int64_t until_us; /* the last instant looked at */
 	uint32_t n_events;
-	bool cut_short; /* by max_events or max_steps, not for want of anything to come */
+	bool cut_short; /* by max_events, max_steps or go_on */
 };
 
 /* Estimates for n pending jobs, jobs[i] in out[i]. s itself stays as it is. A cycle runs

@@ -114,7 +114,7 @@ void estimator_free(struct estimator *e);
 /* Jobs that wait (index -1: of an array, its next element), then guests, all of them at
  * once as if submitted in that order behind all others; answers come in the same order.
  * *ticket: for estimator_forget(). Returns 0; GPUQ_EINVAL (too many, or none),
- * GPUQ_ENOENT (a guest's queue), GPUQ_ELIMIT (too many questions wait), GPUQ_ENOMEM, and
+ * GPUQ_ENOENT (a guest's queue), GPUQ_EBUSY (too many questions wait), GPUQ_ENOMEM, and
  * then fn is not called. */
 int estimator_ask(struct estimator *e, const struct job_key *jobs, uint32_t n_jobs,
 		  const struct start_guest *guests, uint32_t n_guests, estimate_fn fn, void *arg,

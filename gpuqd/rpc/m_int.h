@@ -17,6 +17,7 @@ struct methods {
 	struct journal *j;
 	struct reconcile *reconcile;
 	struct cluster *cluster; /* NULL while there is none */
+	struct estimator *estimator;
 	const char *kind;
 	struct wait *waits;
 	struct logs *logs;
