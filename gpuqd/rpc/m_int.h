@@ -9,6 +9,8 @@
 #include "gpuqd/rpc/methods.h"
 #include "libgpuq/schema.h"
 
+struct history_live;
+struct lease;
 struct wait;
 struct logs;
 struct watch;
@@ -18,7 +20,9 @@ struct methods {
 	struct reconcile *reconcile;
 	struct cluster *cluster; /* NULL while there is none */
 	struct estimator *estimator;
+	struct apply *apply;
 	const char *kind;
+	struct lease *lease;
 	struct wait *waits;
 	struct logs *logs;
 	struct watch *watches;
@@ -28,7 +32,8 @@ struct methods {
 /* What selects jobs: members that are not given select all. */
 struct job_filter {
 	struct gpuq_strlist ids, users, queues, states, names, nodes;
-	int64_t since_us, limit;
+	int64_t since_us, until_us; /* of the end, else of the beginning; 0 = whenever */
+	int64_t limit;
 	bool all; /* ended jobs, too */
 };
 
@@ -48,6 +53,13 @@ void job_id_print(struct job_key key, char out[32]);
  * memory). */
 int rpc_send_items(struct rpc_call *c, struct gpuq_val *list, struct gpuq_err *err);
 
+/* Finish a stream with the ended jobs that match, newest first, at most max (0 = all of
+ * them). live: such as are still in memory, sent with them, or (was_sent) sent already; it
+ * lives as long as the call. */
+int past_send(struct methods *m, struct rpc_call *c, const struct job_filter *f,
+	      struct history_live *live, size_t n_live, bool was_sent, size_t max,
+	      struct gpuq_err *err);
+
 bool peer_is_operator(const struct rpc_call *c);
 
 /* Look at waits and logs again once everything applied so far is durable. */
@@ -57,17 +69,23 @@ void waits_on_event(struct methods *m, const struct event *ev);
 void logs_flush(struct methods *m);
 void logs_on_event(struct methods *m, const struct event *ev);
 void watches_on_event(struct methods *m, const struct event *ev);
+/* Does the owner of j hold a stream of it? */
+bool waits_attend(const struct methods *m, const struct job *j);
+bool logs_attend(const struct methods *m, const struct job *j);
 void waits_free(struct methods *m);
 void logs_free(struct methods *m);
 void logs_drop_cluster(struct methods *m); /* its logs are gone; they are opened again */
 void watches_free(struct methods *m);
 
+int m_history_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_job_submit(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_job_get(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_job_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_job_cancel(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_job_hold(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_job_release(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+int m_job_requeue(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+int m_job_update(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_job_wait(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_job_logs(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_node_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
@@ -78,8 +96,12 @@ int m_status_get(void *arg, struct rpc_call *c, const void *params, struct gpuq_
 int m_scenario_export(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_event_watch(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 
-extern const struct gpuq_schema p_job_submit, p_job_get, p_job_list, p_job_act, p_job_wait,
-	p_job_logs, p_node_list, p_node_drain, p_queue_list;
+int m_site_apply(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+int m_site_get(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+int m_audit_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+
+extern const struct gpuq_schema p_audit_list, p_history_list, p_job_submit, p_job_get, p_job_list,
+	p_job_act, p_job_wait, p_job_logs, p_node_list, p_node_drain, p_queue_list, p_site_apply;
 
 #define P(type_, key_, kind_, member_, ...)                                                        \
 	{                                                                                          \

@@ -332,6 +332,8 @@ int core_freeze(struct core *c, int64_t now_us, uint32_t most, struct gpuq_err *
 	tell_claims(c, now_us);
 	tell_usage(c, now_us);
 	rc = tell_jobs(c, now_us, most, err);
+	if (rc == 0 && !snapshot_line_up(c->s, &c->s->arena))
+		rc = no_memory(err);
 	if (rc == 0)
 		snapshot_derive_free(c->s);
 	return rc;
