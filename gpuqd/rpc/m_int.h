@@ -20,6 +20,7 @@ struct methods {
 	struct journal *j;
 	struct reconcile *reconcile;
 	struct cluster *cluster; /* NULL while there is none */
+	struct estimator *estimator;
 	struct apply *apply;
 	const char *kind;
 	struct lease *lease;

@@ -197,6 +197,11 @@ int methods_new(struct journal *j, struct reconcile *r, const char *cluster_kind
 	return 0;
 }
 
+void methods_set_estimator(struct methods *m, struct estimator *e)
+{
+	m->estimator = e;
+}
+
 void methods_set_cluster(struct methods *m, struct cluster *c)
 {
 	if (!c)
