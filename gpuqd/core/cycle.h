@@ -83,6 +83,7 @@ struct request_verdict {
 struct turn;
 
 struct cycle {
+	struct reversals *reversals; /* reversal.c; NULL = nobody asked yet */
 	const struct snapshot *s;
 	struct gpuq_arena *mem;
 	struct gpuq_arena scratch; /* until the next job is tried */

@@ -345,6 +345,8 @@ int snapshot_take_packed(const struct model *m, int64_t now_us, struct gpuq_buf 
 	if (t.queue_of)
 		snap_add_calendar(m, now_us, t.queue_of, t.s);
 	job_each(m, j) take_job(&t, j);
+	if (t.queue_of)
+		snap_losses(&(struct snap_past){ m, now_us, t.queue_of, &t.mem }, t.s);
 	if (packed)
 		snapshot_pack(t.s, packed);
 	rc = snapshot_seal(t.s, err);
