@@ -397,6 +397,8 @@ static int take(struct taking *t, const struct start_guest *guests, uint32_t n_g
 	if (t->queue_of)
 		snap_add_calendar(m, t->now_us, t->queue_of, t->s);
 	job_each(m, j) take_job(t, j);
+	if (t->queue_of)
+		snap_losses(&(struct snap_past){ m, t->now_us, t->queue_of, &t->mem }, t->s);
 	for (uint32_t i = 0; t->queue_of && i < n_guests; i++)
 		take_guest(t, &guests[i], m->next_job_id + i);
 	if (packed)
