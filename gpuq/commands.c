@@ -81,6 +81,25 @@ static const struct opt queues_opts[] = {
 	{ 0, NULL, 0, 0, NULL, NULL },
 };
 
+static const struct opt shares_opts[] = {
+	{ OPT_LONG, "long", 'l', ARG_NONE, NULL, "more columns" },
+	{ OPT_SUMMARY, "summary", 's', ARG_NONE, NULL, "queues without their users" },
+	{ OPT_USERS, "users", 'u', ARG_MANY, "USERS", "of users only these" },
+	{ OPT_ME, "me", 0, ARG_NONE, NULL, "of users only me" },
+	{ OPT_QUEUES, "queues", 'q', ARG_MANY, "QUEUES", "only these queues, what is above and below them" },
+	{ 0, NULL, 0, 0, NULL, NULL },
+};
+
+static const struct opt prio_opts[] = {
+	{ OPT_WEIGHTS, "weights", 'w', ARG_NONE, NULL, "what each term weighs, instead of jobs" },
+	{ OPT_USERS, "users", 'u', ARG_MANY, "USERS", "jobs of these users" },
+	{ OPT_ME, "me", 0, ARG_NONE, NULL, "my own jobs" },
+	{ OPT_QUEUES, "queues", 'q', ARG_MANY, "QUEUES", "jobs of these queues" },
+	{ OPT_NAMES, "names", 'n', ARG_MANY, "NAMES", "jobs with these names" },
+	{ OPT_JOBS, "jobs", 'j', ARG_MANY, "JOBS", "these jobs: 17, 17_3, 17_[4-9]" },
+	{ 0, NULL, 0, 0, NULL, NULL },
+};
+
 static const struct opt export_opts[] = {
 	{ OPT_SCENARIO, "scenario", 0, ARG_NONE, NULL, "the cluster, its queues and jobs as they are now, for gpuq-sim" },
 	{ OPT_JSON, "json", 0, ARG_NONE, NULL, "print JSON instead of YAML" },
@@ -119,6 +138,10 @@ const struct command commands[] = {
 	  .opts = nodes_opts, .groups = { opts_list }, .max_args = -1, .run = cmd_nodes },
 	{ .name = "queues", .summary = "List queues: quota, fair share, use", .synopsis = "[QUEUE]...",
 	  .opts = queues_opts, .groups = { opts_list }, .max_args = -1, .run = cmd_queues },
+	{ .name = "shares", .summary = "Show what queues and users are due and have used", .synopsis = "[QUEUE]...",
+	  .opts = shares_opts, .groups = { opts_list }, .max_args = -1, .run = cmd_shares },
+	{ .name = "prio", .summary = "Show what the priorities of waiting jobs are made of", .synopsis = "[JOB]...",
+	  .opts = prio_opts, .groups = { opts_list }, .takes_jobs = true, .max_args = -1, .run = cmd_prio },
 	{ .name = "export", .summary = "Print the live state as a scenario", .synopsis = "--scenario",
 	  .opts = export_opts, .groups = { opts_help }, .run = cmd_export },
 	{ .name = "version", .summary = "Print the versions of client and server", .synopsis = "",

@@ -55,6 +55,7 @@ enum opt_id {
 	OPT_CLIENT,
 	OPT_SCENARIO,
 	OPT_SUMMARY,
+	OPT_WEIGHTS,
 	N_OPTS,
 };
 

@@ -9,6 +9,7 @@
 #include "gpuqd/rpc/methods.h"
 #include "libgpuq/schema.h"
 
+struct aside;
 struct wait;
 struct logs;
 struct watch;
@@ -18,6 +19,7 @@ struct methods {
 	struct reconcile *reconcile;
 	struct cluster *cluster; /* NULL while there is none */
 	const char *kind;
+	struct aside *aside; /* questions that take long */
 	struct wait *waits;
 	struct logs *logs;
 	struct watch *watches;
@@ -75,10 +77,13 @@ int m_node_resume(void *arg, struct rpc_call *c, const void *params, struct gpuq
 int m_queue_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_status_get(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_scenario_export(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+int m_prio_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+int m_prio_weights(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+int m_shares_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_event_watch(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 
 extern const struct gpuq_schema p_job_submit, p_job_get, p_job_list, p_job_act, p_job_wait,
-	p_job_logs, p_node_list, p_node_drain, p_queue_list;
+	p_job_logs, p_node_list, p_node_drain, p_prio_list, p_queue_list, p_shares_list;
 
 #define P(type_, key_, kind_, member_, ...)                                                        \
 	{                                                                                          \

@@ -4,10 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gpuqd/base/aside.h"
 #include "gpuqd/cluster/cluster.h"
 #include "gpuqd/flow/access.h"
 #include "gpuqd/flow/journal.h"
 #include "gpuqd/rpc/m_int.h"
+
+/* Each has a snapshot in its hands: on a large site that is memory, and a core at work. */
+#define ASIDE_MAX 4
 
 /* Sorted by name. */
 /* clang-format off */
@@ -24,8 +28,11 @@ static const struct rpc_method table[] = {
 	{ "node.drain",   RPC_ROLE_OPERATOR, true,  false, &p_node_drain, m_node_drain,  "start nothing more on nodes" },
 	{ "node.list",    RPC_ROLE_USER,     false, true,  &p_node_list,  m_node_list,   "nodes and their devices" },
 	{ "node.resume",  RPC_ROLE_OPERATOR, true,  false, &p_node_drain, m_node_resume, "use drained nodes again" },
+	{ "prio.list",    RPC_ROLE_USER,     false, true,  &p_prio_list,  m_prio_list,   "what waiting jobs' priorities are made of" },
+	{ "prio.weights", RPC_ROLE_USER,     false, false, NULL,          m_prio_weights, "what the terms of a priority weigh" },
 	{ "queue.list",   RPC_ROLE_USER,     false, true,  &p_queue_list, m_queue_list,  "queues: quota, use, jobs" },
 	{ "scenario.export", RPC_ROLE_USER,  false, true,  NULL,          m_scenario_export, "the live state as a scenario for gpuq-sim" },
+	{ "shares.list",  RPC_ROLE_USER,     false, true,  &p_shares_list, m_shares_list, "what queues and users are due and have used" },
 	{ "status.get",   RPC_ROLE_USER,     false, false, NULL,          m_status_get,  "the cluster at a glance" },
 	{ .name = NULL },
 };
@@ -154,9 +161,14 @@ int methods_new(struct journal *j, struct reconcile *r, const char *cluster_kind
 		struct methods **out, struct gpuq_err *err)
 {
 	struct methods *m = calloc(1, sizeof(*m));
+	int rc = m ? aside_new(journal_loop(j), ASIDE_MAX, &m->aside, err) : 0;
 
 	if (!m)
 		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+	if (rc < 0) {
+		free(m);
+		return rc;
+	}
 	m->j = j;
 	m->reconcile = r;
 	m->kind = cluster_kind;
@@ -178,6 +190,7 @@ void methods_free(struct methods *m)
 {
 	if (!m)
 		return;
+	aside_free(m->aside);
 	waits_free(m);
 	logs_free(m);
 	watches_free(m);
