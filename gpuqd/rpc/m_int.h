@@ -10,9 +10,11 @@
 #include "libgpuq/schema.h"
 
 struct aside;
+struct schedule;
 struct wait;
 struct logs;
 struct watch;
+struct why_log;
 
 struct methods {
 	struct journal *j;
@@ -20,6 +22,9 @@ struct methods {
 	struct cluster *cluster; /* NULL while there is none */
 	const char *kind;
 	struct aside *aside; /* questions that take long */
+	struct why_log *why; /* the numbers behind decisions */
+	struct schedule *schedule;
+	struct rpc_server *server; /* NULL while there is none */
 	struct wait *waits;
 	struct logs *logs;
 	struct watch *watches;
@@ -70,6 +75,7 @@ int m_job_cancel(void *arg, struct rpc_call *c, const void *params, struct gpuq_
 int m_job_hold(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_job_release(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_job_wait(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+int m_job_why(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_job_logs(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_node_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_node_drain(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
@@ -83,7 +89,7 @@ int m_shares_list(void *arg, struct rpc_call *c, const void *params, struct gpuq
 int m_event_watch(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 
 extern const struct gpuq_schema p_job_submit, p_job_get, p_job_list, p_job_act, p_job_wait,
-	p_job_logs, p_node_list, p_node_drain, p_prio_list, p_queue_list, p_shares_list;
+	p_job_logs, p_node_list, p_node_drain, p_prio_list, p_queue_list, p_shares_list, p_job_why;
 
 #define P(type_, key_, kind_, member_, ...)                                                        \
 	{                                                                                          \

@@ -8,6 +8,8 @@
 #include "gpuqd/cluster/cluster.h"
 #include "gpuqd/flow/access.h"
 #include "gpuqd/flow/journal.h"
+#include "gpuqd/flow/schedule.h"
+#include "gpuqd/flow/why_log.h"
 #include "gpuqd/rpc/m_int.h"
 
 /* Each has a snapshot in its hands: on a large site that is memory, and a core at work. */
@@ -25,6 +27,7 @@ static const struct rpc_method table[] = {
 	{ "job.release",  RPC_ROLE_USER,     true,  false, &p_job_act,    m_job_release, "let held jobs go on" },
 	{ "job.submit",   RPC_ROLE_USER,     true,  false, &p_job_submit, m_job_submit,  "put jobs in their queues" },
 	{ "job.wait",     RPC_ROLE_USER,     false, true,  &p_job_wait,   m_job_wait,    "changes of jobs until they end" },
+	{ "job.why",      RPC_ROLE_USER,     false, false, &p_job_why,    m_job_why,     "why it waits, started or had to leave" },
 	{ "node.drain",   RPC_ROLE_OPERATOR, true,  false, &p_node_drain, m_node_drain,  "start nothing more on nodes" },
 	{ "node.list",    RPC_ROLE_USER,     false, true,  &p_node_list,  m_node_list,   "nodes and their devices" },
 	{ "node.resume",  RPC_ROLE_OPERATOR, true,  false, &p_node_drain, m_node_resume, "use drained nodes again" },
@@ -169,12 +172,35 @@ int methods_new(struct journal *j, struct reconcile *r, const char *cluster_kind
 		free(m);
 		return rc;
 	}
+	m->why = why_log_new();
+	if (!m->why) {
+		methods_free(m);
+		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+	}
 	m->j = j;
 	m->reconcile = r;
 	m->kind = cluster_kind;
 	journal_subscribe(j, on_event, m);
 	*out = m;
 	return 0;
+}
+
+static void on_plan(void *arg, const struct snapshot *s, const struct plan *p)
+{
+	struct methods *m = arg;
+
+	why_log_note(m->why, s, p);
+}
+
+void methods_set_schedule(struct methods *m, struct schedule *s)
+{
+	m->schedule = s;
+	schedule_on_plan(s, on_plan, m);
+}
+
+void methods_set_server(struct methods *m, struct rpc_server *s)
+{
+	m->server = s;
 }
 
 void methods_set_cluster(struct methods *m, struct cluster *c)
@@ -191,6 +217,7 @@ void methods_free(struct methods *m)
 	if (!m)
 		return;
 	aside_free(m->aside);
+	why_log_free(m->why);
 	waits_free(m);
 	logs_free(m);
 	watches_free(m);

@@ -1,0 +1,49 @@
+#include "gpuq/lines.h"
+
+#include <stdio.h>
+
+#include "gpuq/term.h"
+#include "gpuq/view.h"
+#include "libgpuq/units.h"
+
+#define LABEL_COLUMNS 14
+
+void line_print(const char *label, struct gpuq_buf *text)
+{
+	struct gpuq_buf clean = GPUQ_BUF_INIT;
+
+	if (text->len > 0) {
+		term_clean_str(&clean, gpuq_buf_str(text));
+		printf("%-*s %s\n", LABEL_COLUMNS, label, gpuq_buf_str(&clean));
+	}
+	gpuq_buf_clear(text);
+	gpuq_buf_done(&clean);
+}
+
+bool line_says(const struct gpuq_val *v)
+{
+	return v && v->type != GPUQ_NULL &&
+	       !((v->type == GPUQ_LIST || v->type == GPUQ_MAP) && !v->n);
+}
+
+void line_value(const char *label, const struct gpuq_val *map, const char *key,
+		struct gpuq_buf *text)
+{
+	if (!line_says(gpuq_get(map, key)))
+		return;
+	view_cell(text, gpuq_get(map, key));
+	line_print(label, text);
+}
+
+void line_clock(struct gpuq_buf *text, int64_t us)
+{
+	char clock[48];
+
+	gpuq_duration_clock(us, clock, sizeof(clock));
+	gpuq_buf_adds(text, clock);
+}
+
+const char *line_label(const char *label, size_t n)
+{
+	return n ? "" : label;
+}
