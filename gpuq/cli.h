@@ -71,6 +71,7 @@ int cmd_help(struct cli *c);
 int cmd_hold(struct cli *c);
 int cmd_logs(struct cli *c);
 int cmd_nodes(struct cli *c);
+int cmd_plan(struct cli *c);
 int cmd_prio(struct cli *c);
 int cmd_queue(struct cli *c);
 int cmd_export(struct cli *c);
@@ -82,6 +83,7 @@ int cmd_status(struct cli *c);
 int cmd_submit(struct cli *c);
 int cmd_version(struct cli *c);
 int cmd_wait(struct cli *c);
+int cmd_why(struct cli *c);
 
 /* The table of queues, for `gpuq status` too. Returns the exit code. */
 int queues_print(struct cli *c);

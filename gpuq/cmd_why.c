@@ -28,7 +28,7 @@ static void print_head(const struct gpuq_val *job, int64_t now_us, struct gpuq_b
 	gpuq_buf_printf(text, " %s of %s in queue %s, ", gpuq_get_str(job, "name", "?"),
 			gpuq_get_str(job, "user", "?"), gpuq_get_str(job, "queue", "?"));
 	view_cell(text, gpuq_get(job, "gpus"));
-	gpuq_buf_printf(text, " GPUs in %" PRId64 " pods", gpuq_get_int(job, "pod_count", 1));
+	line_pods(text, gpuq_get_int(job, "pod_count", 1));
 	line_print("Job", text);
 	gpuq_buf_adds(text, gpuq_get_str(job, "state", "?"));
 	if (view_job_started(job) && !view_job_ended(job)) {
@@ -63,8 +63,8 @@ static void print_reasons(const struct gpuq_val *job, int64_t now_us, struct gpu
 
 static void print_line(const struct gpuq_val *w, struct gpuq_buf *text)
 {
-	static const char *const names[] = { "qos",	"fairshare", "age", "stretch",
-					     "size",	"boost",     "nice" };
+	static const char *const names[] = { "qos",  "fairshare", "age", "stretch",
+					     "size", "boost",     "nice" };
 	const struct gpuq_val *ahead = gpuq_get(w, "ahead"), *terms = gpuq_get(w, "terms");
 	const int64_t place = gpuq_get_int(w, "place", 0);
 
@@ -153,8 +153,7 @@ static void change_text(struct gpuq_buf *text, const struct gpuq_val *c, int64_t
 	} else if (strcmp(what, "gpus") == 0 || strcmp(what, "pods") == 0) {
 		gpuq_buf_adds(text, "with ");
 		view_cell(text, gpuq_get(c, "to"));
-		gpuq_buf_printf(text, " %s instead of ",
-				what[0] == 'g' ? "GPUs a pod" : "pods");
+		gpuq_buf_printf(text, " %s instead of ", what[0] == 'g' ? "GPUs a pod" : "pods");
 		view_cell(text, gpuq_get(c, "from"));
 	} else if (strcmp(what, "flavor") == 0) {
 		gpuq_buf_printf(text, "on flavor %s", gpuq_get_str(c, "to", "?"));
@@ -165,7 +164,7 @@ static void change_text(struct gpuq_buf *text, const struct gpuq_val *c, int64_t
 		gpuq_buf_adds(text, "when this job starts elsewhere: ");
 		add_jobs(text, jobs);
 	} else if (strcmp(what, "end") == 0) {
-		const int64_t at_us = gpuq_get_int(c, "at", 0);
+		const int64_t at_us = gpuq_get_int(c, "end_time", 0);
 
 		gpuq_buf_adds(text, count(jobs) == 1 ? "when this job has ended: "
 						     : "when these jobs have ended: ");
@@ -215,7 +214,7 @@ static void print_starts(const struct gpuq_val *v, struct gpuq_buf *text)
 	for (size_t i = 0; i < count(starts); i++) {
 		const struct gpuq_val *s = starts->items[i];
 
-		view_time(text, gpuq_get(s, "time"));
+		view_time(text, gpuq_get(s, "decided_time"));
 		gpuq_buf_adds(text, " after waiting ");
 		line_clock(text, gpuq_get_int(s, "waited_s", 0) * GPUQ_US_PER_S);
 		if (gpuq_get_bool(s, "backfilled", false))
@@ -277,7 +276,7 @@ static void print_claims(const struct gpuq_val *v, struct gpuq_buf *text)
 	for (size_t i = 0; i < count(claims); i++) {
 		const struct gpuq_val *c = claims->items[i], *sides = gpuq_get(c, "sides");
 
-		view_time(text, gpuq_get(c, "time"));
+		view_time(text, gpuq_get(c, "decided_time"));
 		gpuq_buf_printf(text, " job %s needed ", gpuq_get_str(c, "job", "?"));
 		view_cell(text, gpuq_get(c, "need"));
 		gpuq_buf_printf(text, " of %s", gpuq_get_str(c, "flavor", "devices"));

@@ -81,6 +81,17 @@ static const struct opt queues_opts[] = {
 	{ 0, NULL, 0, 0, NULL, NULL },
 };
 
+static const struct opt why_opts[] = {
+	{ OPT_JSON, "json", 0, ARG_NONE, NULL, "print the answer as a JSON object, one a line" },
+	{ 0, NULL, 0, 0, NULL, NULL },
+};
+
+static const struct opt plan_opts[] = {
+	{ OPT_JSON, "json", 0, ARG_NONE, NULL, "print the answer as a JSON object, one job a line" },
+	{ OPT_IGNORE_UNKNOWN, "ignore-unknown", 0, ARG_NONE, NULL, "skip unknown #GPUQ and #SBATCH options of a script" },
+	{ 0, NULL, 0, 0, NULL, NULL },
+};
+
 static const struct opt shares_opts[] = {
 	{ OPT_LONG, "long", 'l', ARG_NONE, NULL, "more columns" },
 	{ OPT_SUMMARY, "summary", 's', ARG_NONE, NULL, "queues without their users" },
@@ -138,6 +149,10 @@ const struct command commands[] = {
 	  .opts = nodes_opts, .groups = { opts_list }, .max_args = -1, .run = cmd_nodes },
 	{ .name = "queues", .summary = "List queues: quota, fair share, use", .synopsis = "[QUEUE]...",
 	  .opts = queues_opts, .groups = { opts_list }, .max_args = -1, .run = cmd_queues },
+	{ .name = "why", .summary = "Explain why jobs wait, started or had to leave", .synopsis = "JOB...",
+	  .opts = why_opts, .groups = { opts_help }, .takes_jobs = true, .min_args = 1, .max_args = -1, .run = cmd_why },
+	{ .name = "plan", .summary = "Show when and where a job would start, and at whose cost", .synopsis = "FILE [ARGUMENT]... | -- COMMAND [ARGUMENT]...",
+	  .opts = plan_opts, .groups = { opts_help }, .job_options = true, .stop_first = true, .max_args = -1, .run = cmd_plan },
 	{ .name = "shares", .summary = "Show what queues and users are due and have used", .synopsis = "[QUEUE]...",
 	  .opts = shares_opts, .groups = { opts_list }, .max_args = -1, .run = cmd_shares },
 	{ .name = "prio", .summary = "Show what the priorities of waiting jobs are made of", .synopsis = "[JOB]...",

@@ -1,5 +1,6 @@
 #include "gpuq/lines.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 
 #include "gpuq/term.h"
@@ -41,6 +42,11 @@ void line_clock(struct gpuq_buf *text, int64_t us)
 
 	gpuq_duration_clock(us, clock, sizeof(clock));
 	gpuq_buf_adds(text, clock);
+}
+
+void line_pods(struct gpuq_buf *text, int64_t n)
+{
+	gpuq_buf_printf(text, " GPUs in %" PRId64 " pod%s", n, n == 1 ? "" : "s");
 }
 
 const char *line_label(const char *label, size_t n)

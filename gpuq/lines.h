@@ -22,6 +22,9 @@ void line_value(const char *label, const struct gpuq_val *map, const char *key,
 /* Neither absent nor null, and not an empty list or map. */
 bool line_says(const struct gpuq_val *v);
 
+/* Append " GPUs in 4 pods". */
+void line_pods(struct gpuq_buf *text, int64_t n);
+
 /* Append a span of time as a clock, "1:05:00"; "unlimited". */
 void line_clock(struct gpuq_buf *text, int64_t us);
 

@@ -59,13 +59,15 @@ const char *rule_doc(const char *rule)
 	static const struct {
 		const char *rule, *doc;
 	} docs[] = {
-		{ "G", "the claimant's queue was below its quota, which is owed to it" },
-		{ "F", "the claimant's queue was below its fair share, this one above its own" },
-		{ "B", "work of lower priority that its queue had borrowed devices for" },
-		{ "own", "a job of the same queue stands before it" },
+		{ "G", "the claim lies within what its queue is guaranteed, this queue held more" },
+		{ "F", "the claim lies within its queue's fair share, this queue held more than "
+		       "its own" },
+		{ "B", "work of lower priority on devices that its queue had borrowed" },
+		{ "own", "a job of higher standing in the same queue" },
 		{ "gang", "it had lost pods and was below the least that it can run with" },
 		{ "consolidation", "it was moved so that a larger job fits" },
-		{ "backfill", "its places were kept for a planned start" },
+		{ "3.4", "it ran ahead of a planned start, whose places it had" },
+		{ "3.6", "a reservation begins on its nodes" },
 	};
 
 	for (size_t i = 0; i < sizeof(docs) / sizeof(docs[0]); i++)

@@ -23,6 +23,7 @@
 #include "gpuqd/cluster/cluster.h"
 #include "gpuqd/core/model.h"
 #include "gpuqd/flow/dispatch.h"
+#include "gpuqd/flow/estimate.h"
 #include "gpuqd/flow/journal.h"
 #include "gpuqd/flow/reconcile.h"
 #include "gpuqd/flow/schedule.h"
@@ -47,6 +48,7 @@ struct daemon {
 	struct model *model;
 	struct journal *journal;
 	struct schedule *schedule;
+	struct estimator *estimator;
 	struct spool *cycles; /* NULL = they are not recorded */
 	struct dispatch *dispatch;
 	struct reconcile *reconcile;
@@ -437,6 +439,8 @@ static int build(struct daemon *d, struct gpuq_err *err)
 	if (rc == 0)
 		schedule_record(d->schedule, d->cycles);
 	if (rc == 0)
+		rc = estimator_new(d->journal, &d->estimator, err);
+	if (rc == 0)
 		rc = dispatch_new(d->journal, &dopts, &d->dispatch, err);
 	if (rc == 0)
 		rc = reconcile_new(d->journal, d->dispatch, d->schedule, &d->reconcile, err);
@@ -446,6 +450,7 @@ static int build(struct daemon *d, struct gpuq_err *err)
 				 err);
 	if (rc == 0) {
 		methods_set_schedule(d->methods, d->schedule);
+		methods_set_estimator(d->methods, d->estimator);
 		methods_opts(d->methods, &ro);
 		rc = rpc_server_new(d->loop, &ro, &d->rpc, err);
 	}
@@ -482,6 +487,7 @@ static void teardown(struct daemon *d)
 	store_close_writer(d->store);
 	if (d->journal && journal_flush(d->journal, &err) < 0)
 		log_err("journal.flush", "error=%s", LOGS(err.text));
+	estimator_free(d->estimator);
 	rpc_server_free(d->rpc);
 	methods_free(d->methods);
 	reconcile_free(d->reconcile);

@@ -127,6 +127,36 @@ static int64_t over_flavors(const struct why_case *c, const int64_t *first, size
 	return sum;
 }
 
+static struct gpuq_val *queue_val(const struct why_case *c, uint32_t q, uint32_t waiting)
+{
+	const struct snapshot *s = c->s;
+	const size_t at = (size_t)q * s->n_res;
+	const struct snap_share *share = &s->shares[at];
+	const size_t step = sizeof(*share) / sizeof(int64_t);
+	struct gpuq_val *v = gpuq_map(c->a);
+
+	gpuq_put(c->a, v, "name", gpuq_str(c->a, s->queues[q].name));
+	gpuq_put(c->a, v, "depth", gpuq_int(c->a, s->queues[q].depth));
+	gpuq_put(c->a, v, "waiting", gpuq_int(c->a, waiting));
+	gpuq_put(c->a, v, "allocated", amount(c->a, over_flavors(c, &c->p->allocated[at], 1)));
+	gpuq_put(c->a, v, "fair_share", amount(c->a, over_flavors(c, &c->p->fair_share[at], 1)));
+	gpuq_put(c->a, v, "quota", amount(c->a, over_flavors(c, &share->quota, step)));
+	gpuq_put(c->a, v, "limit", amount(c->a, over_flavors(c, &share->limit, step)));
+	return v;
+}
+
+/* A tree, children behind their parent; SNAP_NONE: below the root. */
+static void put_below(const struct why_case *c, uint32_t parent, const uint32_t *waiting,
+		      struct gpuq_val *list)
+{
+	for (uint32_t q = parent == SNAP_NONE ? 0 : parent + 1; q < c->s->n_queues; q++) {
+		if (c->s->queues[q].parent != parent || !waiting[q])
+			continue;
+		gpuq_add(c->a, list, queue_val(c, q, waiting[q]));
+		put_below(c, q, waiting, list);
+	}
+}
+
 static void put_queues(struct why_case *c, struct gpuq_val *v)
 {
 	const struct snapshot *s = c->s;
@@ -139,26 +169,8 @@ static void put_queues(struct why_case *c, struct gpuq_val *v)
 	for (uint32_t q = s->n_queues; waiting && q-- > 0;)
 		if (s->queues[q].parent != SNAP_NONE)
 			waiting[s->queues[q].parent] += waiting[q];
-	for (uint32_t q = 0; waiting && q < s->n_queues; q++) {
-		const size_t at = (size_t)q * s->n_res;
-		const struct snap_share *share = &s->shares[at];
-		const size_t step = sizeof(*share) / sizeof(int64_t);
-		struct gpuq_val *one;
-
-		if (!waiting[q])
-			continue;
-		one = gpuq_map(c->a);
-		gpuq_put(c->a, one, "name", gpuq_str(c->a, s->queues[q].name));
-		gpuq_put(c->a, one, "depth", gpuq_int(c->a, s->queues[q].depth));
-		gpuq_put(c->a, one, "waiting", gpuq_int(c->a, waiting[q]));
-		gpuq_put(c->a, one, "allocated",
-			 amount(c->a, over_flavors(c, &c->p->allocated[at], 1)));
-		gpuq_put(c->a, one, "fair_share",
-			 amount(c->a, over_flavors(c, &c->p->fair_share[at], 1)));
-		gpuq_put(c->a, one, "quota", amount(c->a, over_flavors(c, &share->quota, step)));
-		gpuq_put(c->a, one, "limit", amount(c->a, over_flavors(c, &share->limit, step)));
-		gpuq_add(c->a, list, one);
-	}
+	if (waiting)
+		put_below(c, SNAP_NONE, waiting, list);
 	gpuq_put(c->a, v, "queues", list);
 }
 

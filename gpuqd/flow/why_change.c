@@ -298,7 +298,8 @@ static void add_end(struct why_case *c, struct gpuq_val *list, struct gpuq_val *
 		at_us = r[i].end_us > at_us ? r[i].end_us : at_us;
 	}
 	gpuq_put(c->a, v, "jobs", jobs);
-	gpuq_put(c->a, v, "at", at_us == GPUQ_UNLIMITED ? gpuq_null(c->a) : gpuq_int(c->a, at_us));
+	gpuq_put(c->a, v, "end_time",
+		 at_us == GPUQ_UNLIMITED ? gpuq_null(c->a) : gpuq_int(c->a, at_us));
 	gpuq_add(c->a, list, v);
 }
 

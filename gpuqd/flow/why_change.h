@@ -23,7 +23,7 @@ struct why_case {
 
 /* Those that were found, cheapest first: maps of `change` (the word) and what it takes.
  * lift {code, object, who}; gpus {from, to}; pods {from, to}; flavor {to}; time {to_s};
- * move {jobs}; end {jobs, at}. `how`: "now", or "claim" where others would have to leave. */
+ * move {jobs}; end {jobs, end_time}. `how`: "now", or "claim" where others would have to leave. */
 struct gpuq_val *why_changes(struct why_case *c);
 
 /* A running job as it stands in such a list. */

@@ -164,7 +164,7 @@ static struct gpuq_val *view_start(struct gpuq_arena *a, const struct started *e
 	char id[32];
 
 	gpuq_put(a, v, "job", gpuq_str(a, snap_key_print(e->key, id, sizeof(id))));
-	gpuq_put(a, v, "time", gpuq_int(a, e->at_us));
+	gpuq_put(a, v, "decided_time", gpuq_int(a, e->at_us));
 	gpuq_put(a, v, "waited_s", gpuq_int(a, (e->at_us - e->eligible_us) / 1000000));
 	gpuq_put(a, v, "backfilled", gpuq_bool(a, e->backfilled));
 	gpuq_put(a, v, "yield_time", e->yield_us ? gpuq_int(a, e->yield_us) : gpuq_null(a));
@@ -186,7 +186,7 @@ static struct gpuq_val *view_claim(struct gpuq_arena *a, const struct claimed *e
 	struct gpuq_val *v = gpuq_map(a), *list = gpuq_list(a), *counts = gpuq_map(a);
 	char id[32];
 
-	gpuq_put(a, v, "time", gpuq_int(a, e->at_us));
+	gpuq_put(a, v, "decided_time", gpuq_int(a, e->at_us));
 	gpuq_put(a, v, "job", gpuq_str(a, snap_key_print(e->key, id, sizeof(id))));
 	gpuq_put(a, v, "flavor", *e->flavor ? gpuq_str(a, e->flavor) : gpuq_null(a));
 	gpuq_put(a, v, "need", amount(a, e->need));

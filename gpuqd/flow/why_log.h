@@ -23,10 +23,10 @@ void why_log_free(struct why_log *l); /* NULL is fine */
 void why_log_note(struct why_log *l, const struct snapshot *s, const struct plan *p);
 
 /* Of one job, newest first, as lists:
- *   starts  {time, waited_s, flavor, backfilled, yield_time, queue, allocated, fair_share,
+ *   starts  {decided_time, waited_s, flavor, backfilled, yield_time, queue, allocated, fair_share,
  *           quota, jobs_behind: that waited in its queue} with its queue's devices of that
  *           flavor, itself included
- *   claims  on what others had, by it or at its cost: {time, job, flavor, need, sides:
+ *   claims  on what others had, by it or at its cost: {decided_time, job, flavor, need, sides:
  *           [{queue, before, after, fair_share, quota}], passed {firm, busy, shielded,
  *           not_needed}, victims: [{job, rule, cause}]}
  * Amounts in devices. */

@@ -133,8 +133,13 @@ static void lift_queues(struct snapshot *s, uint32_t queue, enum gpuq_reason cod
 			q->stopped = false;
 		if (code == GPUQ_R_LIMIT_QUEUE || code == GPUQ_R_QUOTA) {
 			q->max_running = GPUQ_UNLIMITED;
-			for (uint32_t r = 0; r < s->n_res; r++)
-				s->shares[(size_t)up * s->n_res + r].limit = GPUQ_UNLIMITED;
+			for (uint32_t r = 0; r < s->n_res; r++) {
+				struct snap_share *share = &s->shares[(size_t)up * s->n_res + r];
+
+				share->limit = GPUQ_UNLIMITED;
+				if (code == GPUQ_R_QUOTA)
+					share->quota = GPUQ_UNLIMITED;
+			}
 		}
 		if (code == GPUQ_R_LIMIT_USER)
 			q->user_max_running = q->user_max_gpus_milli = GPUQ_UNLIMITED;

@@ -20,6 +20,7 @@ struct methods {
 	struct journal *j;
 	struct reconcile *reconcile;
 	struct cluster *cluster; /* NULL while there is none */
+	struct estimator *estimator;
 	const char *kind;
 	struct aside *aside; /* questions that take long */
 	struct why_log *why; /* the numbers behind decisions */
@@ -83,13 +84,15 @@ int m_node_resume(void *arg, struct rpc_call *c, const void *params, struct gpuq
 int m_queue_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_status_get(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_scenario_export(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+int m_plan_get(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_prio_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_prio_weights(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_shares_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_event_watch(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 
 extern const struct gpuq_schema p_job_submit, p_job_get, p_job_list, p_job_act, p_job_wait,
-	p_job_logs, p_node_list, p_node_drain, p_prio_list, p_queue_list, p_shares_list, p_job_why;
+	p_job_logs, p_node_list, p_node_drain, p_prio_list, p_queue_list, p_shares_list, p_job_why,
+	p_plan_get;
 
 #define P(type_, key_, kind_, member_, ...)                                                        \
 	{                                                                                          \

@@ -9,6 +9,7 @@
 #include "gpuqd/flow/why.h"
 #include "gpuqd/flow/why_log.h"
 #include "gpuqd/rpc/m_ask.h"
+#include "gpuqd/rpc/m_start.h"
 
 struct why_params {
 	int64_t id, index;
@@ -32,6 +33,7 @@ const struct gpuq_schema p_job_why = { .name = "params",
 struct why {
 	struct snap_key key;
 	struct gpuq_val *v; /* the answer so far: the job, what was decided about it */
+	uint64_t ticket; /* of the estimate */
 };
 
 static bool stopped(void *arg)
@@ -80,6 +82,42 @@ static struct gpuq_val *begin(struct methods *m, const struct why_params *p, str
 	return v;
 }
 
+/* First the estimate, which has a thread of its own; then what would change it. */
+static void on_estimate(void *arg, int rc, const struct start_answer *answers, uint32_t n,
+			const struct start_assumed *assumed, const struct gpuq_err *failed)
+{
+	struct ask *ask = arg;
+	struct why *w = ask->arg;
+	struct rpc_call *call = ask->call;
+	const char *queue = gpuq_get_str(gpuq_get(w->v, "job"), "queue", "");
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	struct gpuq_val *v = NULL;
+
+	if (rc < 0) {
+		rpc_fail(call, failed);
+		ask_drop(ask);
+		return;
+	}
+	if (n == 1 && answers[0].rc == 0)
+		v = start_val(&ask->mem, &answers[0], assumed);
+	gpuq_put(&ask->mem, v, "record", start_record_val(&ask->mem, ask->m->estimator, queue));
+	gpuq_put(&ask->mem, w->v, "start", v ? v : gpuq_null(&ask->mem));
+	if (ask_run(ask, explain, &err) < 0)
+		rpc_fail(call, &err);
+}
+
+static void on_closed(void *arg, int why)
+{
+	struct ask *ask = arg;
+	struct why *w = ask->arg;
+	struct gpuq_err err;
+
+	estimator_forget(ask->m->estimator, w->ticket);
+	gpuq_fail(&err, why, "cancelled");
+	rpc_fail(ask->call, &err);
+	ask_drop(ask);
+}
+
 static int ask_waiting(struct methods *m, struct rpc_call *c, const struct why_params *p,
 		       const struct job *j, struct gpuq_err *err)
 {
@@ -95,6 +133,13 @@ static int ask_waiting(struct methods *m, struct rpc_call *c, const struct why_p
 	w->key = (struct snap_key){ (uint32_t)p->id, (int32_t)p->index };
 	w->v = begin(m, p, &ask->mem, view_job(&ask->mem, journal_model(m->j), j, ask->now_us));
 	ask->arg = w;
+	if (estimator_ask(m->estimator, &j->key, 1, NULL, 0, on_estimate, ask, &w->ticket, err) ==
+	    0) {
+		rpc_call_watch(c, NULL, on_closed, ask);
+		return 0;
+	}
+	/* Too many ask for estimates just now: the rest is worth having. */
+	gpuq_put(&ask->mem, w->v, "start", gpuq_null(&ask->mem));
 	return ask_run(ask, explain, err);
 }
 

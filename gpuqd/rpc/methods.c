@@ -31,6 +31,7 @@ static const struct rpc_method table[] = {
 	{ "node.drain",   RPC_ROLE_OPERATOR, true,  false, &p_node_drain, m_node_drain,  "start nothing more on nodes" },
 	{ "node.list",    RPC_ROLE_USER,     false, true,  &p_node_list,  m_node_list,   "nodes and their devices" },
 	{ "node.resume",  RPC_ROLE_OPERATOR, true,  false, &p_node_drain, m_node_resume, "use drained nodes again" },
+	{ "plan.get",     RPC_ROLE_USER,     false, false, &p_plan_get,   m_plan_get,    "when and where jobs would start, and at whose cost" },
 	{ "prio.list",    RPC_ROLE_USER,     false, true,  &p_prio_list,  m_prio_list,   "what waiting jobs' priorities are made of" },
 	{ "prio.weights", RPC_ROLE_USER,     false, false, NULL,          m_prio_weights, "what the terms of a priority weigh" },
 	{ "queue.list",   RPC_ROLE_USER,     false, true,  &p_queue_list, m_queue_list,  "queues: quota, use, jobs" },
@@ -201,6 +202,11 @@ void methods_set_schedule(struct methods *m, struct schedule *s)
 void methods_set_server(struct methods *m, struct rpc_server *s)
 {
 	m->server = s;
+}
+
+void methods_set_estimator(struct methods *m, struct estimator *e)
+{
+	m->estimator = e;
 }
 
 void methods_set_cluster(struct methods *m, struct cluster *c)

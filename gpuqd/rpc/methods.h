@@ -13,6 +13,7 @@
 #include "libgpuq/err.h"
 
 struct cluster;
+struct estimator;
 struct journal;
 struct methods;
 struct reconcile;
@@ -22,6 +23,7 @@ int methods_new(struct journal *j, struct reconcile *r, const char *cluster_kind
 		struct methods **out, struct gpuq_err *err);
 void methods_free(struct methods *m);
 void methods_set_cluster(struct methods *m, struct cluster *c);
+void methods_set_estimator(struct methods *m, struct estimator *e); /* before the first call */
 
 /* Whose decisions are remembered and whose figures are told; both outlive m's calls. */
 void methods_set_schedule(struct methods *m, struct schedule *s);
