@@ -65,8 +65,11 @@ extern const struct command commands[]; /* ends with name == NULL */
 /* By name or alias; NULL. */
 const struct command *command_find(const char *name);
 
+int cmd_backup(struct cli *c);
 int cmd_cancel(struct cli *c);
 int cmd_completion(struct cli *c);
+int cmd_diag(struct cli *c);
+int cmd_doctor(struct cli *c);
 int cmd_help(struct cli *c);
 int cmd_hold(struct cli *c);
 int cmd_logs(struct cli *c);

@@ -117,6 +117,22 @@ static const struct opt export_opts[] = {
 	{ 0, NULL, 0, 0, NULL, NULL },
 };
 
+static const struct opt diag_opts[] = {
+	{ OPT_JSON, "json", 0, ARG_NONE, NULL, "print a JSON object" },
+	{ OPT_WATCH, "watch", 0, ARG_OPTIONAL, "SECONDS", "print it again every SECONDS (2)" },
+	{ 0, NULL, 0, 0, NULL, NULL },
+};
+
+static const struct opt doctor_opts[] = {
+	{ OPT_JSON, "json", 0, ARG_NONE, NULL, "print one JSON object a finding" },
+	{ 0, NULL, 0, 0, NULL, NULL },
+};
+
+static const struct opt backup_opts[] = {
+	{ OPT_JSON, "json", 0, ARG_NONE, NULL, "print the file and its size as a JSON object" },
+	{ 0, NULL, 0, 0, NULL, NULL },
+};
+
 static const struct opt version_opts[] = {
 	{ OPT_CLIENT, "client", 0, ARG_NONE, NULL, "do not ask the server" },
 	{ OPT_JSON, "json", 0, ARG_NONE, NULL, "print a JSON object" },
@@ -159,6 +175,12 @@ const struct command commands[] = {
 	  .opts = prio_opts, .groups = { opts_list }, .takes_jobs = true, .max_args = -1, .run = cmd_prio },
 	{ .name = "export", .summary = "Print the live state as a scenario", .synopsis = "--scenario",
 	  .opts = export_opts, .groups = { opts_help }, .run = cmd_export },
+	{ .name = "diag", .summary = "Show the server's inner figures", .synopsis = "",
+	  .opts = diag_opts, .groups = { opts_help }, .run = cmd_diag },
+	{ .name = "doctor", .summary = "Check client and server, and say what to do", .synopsis = "",
+	  .opts = doctor_opts, .groups = { opts_help }, .run = cmd_doctor },
+	{ .name = "backup", .summary = "Copy everything that the server has stored to a file", .synopsis = "FILE|-",
+	  .opts = backup_opts, .groups = { opts_help }, .min_args = 1, .max_args = 1, .run = cmd_backup },
 	{ .name = "version", .summary = "Print the versions of client and server", .synopsis = "",
 	  .opts = version_opts, .groups = { opts_help }, .run = cmd_version },
 	{ .name = "completion", .summary = "Print what makes a shell complete gpuq's words", .synopsis = "bash|zsh|fish",

@@ -27,6 +27,7 @@ struct loop {
 	int n_signals;
 	bool stop;
 	int code;
+	struct loop_stats stats;
 };
 
 struct loop_timer {
@@ -196,6 +197,24 @@ void loop_kick(struct loop *l)
 	event_active(l->kick, 0, 0);
 }
 
+/* Who looked at no clock had next to nothing to do. */
+static void count_turn(struct loop *l)
+{
+	const int64_t took_us = l->fresh ? loop_clock_us() - l->mono_us : 0;
+
+	l->stats.turns++;
+	l->stats.last_us = took_us;
+	l->stats.sum_us += took_us;
+	l->stats.n_long += took_us >= LOOP_LONG_US;
+	if (took_us > l->stats.most_us)
+		l->stats.most_us = took_us;
+}
+
+void loop_stats(const struct loop *l, struct loop_stats *out)
+{
+	*out = l->stats;
+}
+
 int loop_run(struct loop *l)
 {
 	while (!l->stop) {
@@ -203,6 +222,7 @@ int loop_run(struct loop *l)
 			return -1;
 		for (int i = 0; i < l->n_hooks; i++)
 			l->hooks[i].fn(l->hooks[i].arg);
+		count_turn(l);
 		l->fresh = false; /* the next turn's first reader takes the time after its wait */
 	}
 	l->stop = false; /* so that it may be run again */

@@ -30,6 +30,15 @@ int64_t loop_mono_us(const struct loop *l); /* monotonic clock of this turn */
 /* The monotonic clock itself, for how long something took. */
 int64_t loop_clock_us(void);
 
+/* How long turns took, hooks included and waiting not: nothing else happens meanwhile. */
+#define LOOP_LONG_US 50000
+struct loop_stats {
+	uint64_t turns;
+	uint64_t n_long; /* of LOOP_LONG_US and more */
+	int64_t last_us, most_us, sum_us;
+};
+void loop_stats(const struct loop *l, struct loop_stats *out);
+
 /* Run fn at the end of each turn; hooks run in the order of registration. */
 void loop_add_hook(struct loop *l, loop_fn fn, void *arg);
 

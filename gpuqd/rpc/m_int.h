@@ -25,6 +25,7 @@ struct methods {
 	struct aside *aside; /* questions that take long */
 	struct why_log *why; /* the numbers behind decisions */
 	struct schedule *schedule;
+	int64_t start_us; /* of the daemon */
 	struct rpc_server *server; /* NULL while there is none */
 	struct wait *waits;
 	struct logs *logs;
@@ -84,6 +85,8 @@ int m_node_resume(void *arg, struct rpc_call *c, const void *params, struct gpuq
 int m_queue_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_status_get(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_scenario_export(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+int m_backup_get(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+int m_diag_get(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_plan_get(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_prio_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_prio_weights(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "gpuqd/base/aside.h"
+#include "gpuqd/base/loop.h"
 #include "gpuqd/cluster/cluster.h"
 #include "gpuqd/flow/access.h"
 #include "gpuqd/flow/journal.h"
@@ -18,6 +19,8 @@
 /* Sorted by name. */
 /* clang-format off */
 static const struct rpc_method table[] = {
+	{ "backup.get",   RPC_ROLE_OPERATOR, false, true,  NULL,          m_backup_get,  "a copy of everything that is stored" },
+	{ "diag.get",     RPC_ROLE_USER,     false, false, NULL,          m_diag_get,    "the daemon's inner figures" },
 	{ "event.watch",  RPC_ROLE_USER,     false, true,  NULL,          m_event_watch, "what happens, as it happens" },
 	{ "job.cancel",   RPC_ROLE_USER,     true,  false, &p_job_act,    m_job_cancel,  "end jobs" },
 	{ "job.get",      RPC_ROLE_USER,     false, false, &p_job_get,    m_job_get,     "one job and its elements" },
@@ -179,6 +182,7 @@ int methods_new(struct journal *j, struct reconcile *r, const char *cluster_kind
 		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
 	}
 	m->j = j;
+	m->start_us = loop_now_us(journal_loop(j));
 	m->reconcile = r;
 	m->kind = cluster_kind;
 	journal_subscribe(j, on_event, m);
