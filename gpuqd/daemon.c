@@ -461,10 +461,13 @@ static int build(struct daemon *d, struct gpuq_err *err)
 				 d->config->cluster == CLUSTER_KUBE ? "kube" : "local", &d->methods,
 				 err);
 	if (rc == 0) {
+		methods_set_schedule(d->methods, d->schedule);
 		methods_set_estimator(d->methods, d->estimator);
 		methods_opts(d->methods, &ro);
 		rc = rpc_server_new(d->loop, &ro, &d->rpc, err);
 	}
+	if (rc == 0)
+		methods_set_server(d->methods, d->rpc);
 	if (rc == 0)
 		rc = loop_on_signal(d->loop, SIGTERM, on_term, d, err);
 	if (rc == 0)
