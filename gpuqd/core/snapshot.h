@@ -462,8 +462,7 @@ struct snapshot {
 	uint32_t n_groups; /* of all requests */
 	uint32_t n_wheres; /* different constraints among them */
 	uint32_t n_jobs, n_allocs, n_promises, n_caps, n_capsets, n_users, n_usages, n_losses,
-		n_label_keys,
-		n_reservations, n_profiles;
+		n_label_keys, n_reservations, n_profiles;
 	/* Resources that quotas know: flavors 0..n_flavors-1, then cpu, then memory. */
 	uint32_t n_res;
 	int64_t *capacity; /* by resource, of usable nodes; GPUQ_UNLIMITED = not counted */
