@@ -44,11 +44,15 @@
 	X(NODE_SEEN, "node.seen", true)                                                            \
 	X(NODE_GONE, "node.gone", true)                                                            \
 	X(NODE_DRAIN, "node.drain", true)                                                          \
+	X(QUEUE_GRANTED, "queue.granted", true)                                                    \
 	X(SITE_APPLIED, "site.applied", true)                                                      \
 	X(KEYS_EXPIRED, "keys.expired", true)                                                      \
 	X(DEP_ENDED, "dep.ended", true)                                                            \
 	X(BESIDE_GONE, "beside.gone", true)                                                        \
+	X(HISTORY_EXPIRED, "history.expired", true)                                                \
 	X(POD_DEVICES, "pod.devices", true)                                                        \
+	X(AUDITED, "audit.noted", true)                                                            \
+	X(AUDIT_DROPPED, "audit.dropped", true)                                                    \
 	X(JOB_REASONS, "job.reasons", false)                                                       \
 	X(QUEUE_SHARE, "queue.share", false)                                                       \
 	X(JOB_BLOCKED, "job.blocked", false)                                                       \
@@ -77,6 +81,8 @@ struct pod_key {
 	struct job_key job;
 	uint32_t attempt, index;
 };
+
+struct gpuq_val;
 
 struct reason_fact {
 	enum gpuq_reason code;
@@ -120,6 +126,7 @@ struct event {
 			const void *request_bytes;
 			size_t request_len;
 			const char *queue, *qos, *who;
+			const char *changes; /* for people: "time=2h gpus=4" */
 			int64_t time_limit_us;
 			bool depends, begin, deadline; /* were changed */
 		} updated;
@@ -149,11 +156,14 @@ struct event {
 			uint32_t n_pods;
 			const struct job_key *victims; /* who leaves for it; may be none */
 			uint32_t n_victims;
+			const char *rule; /* by which they leave; NULL or "" none */
+			const char *why; /* the numbers behind it, one line; NULL or "" none */
 		} nominated; /* of an array: job.index is the element, split off here */
 		struct {
 			enum gpuq_cause cause;
 			const char *by, *rule; /* "" none; by: the job that it leaves for */
 			const char *by_queue; /* whose job that is; NULL or "" none */
+			const char *why; /* the numbers behind it, one line; NULL or "" none */
 			int64_t grace_us; /* at most; -1 = what the job asked for */
 			/* JOB_SHRINK_ASKED: pod indexes of the attempt that leave, ascending */
 			const uint32_t *pods;
@@ -203,7 +213,24 @@ struct event {
 			const char *name;
 			int64_t fair_milli; /* of all flavors */
 		} share;
+		struct {
+			const char *name;
+			int64_t gpu_minutes; /* may be below 0: taken back */
+			const char *why, *who;
+		} granted; /* beside the budget of its current period */
 		const char *name; /* NODE_GONE */
+		struct { /* HISTORY_EXPIRED: records of the history that are forgotten */
+			const struct gpuq_val *const *jobs;
+			size_t n;
+		} expired;
+		struct {
+			const void *bytes; /* MessagePack of what is noted, see flow/audit.h */
+			size_t len;
+		} audited;
+		struct {
+			const unsigned char *keys; /* n of AUDIT_KEY_BYTES */
+			size_t n;
+		} audit_dropped;
 		struct {
 			const void *bytes; /* MessagePack of the normalised tree */
 			size_t len;

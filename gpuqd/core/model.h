@@ -27,8 +27,10 @@
 
 struct queue {
 	const char *name;
+	struct job *jobs; /* of this queue alone: queue_next */
 	struct queue *parent; /* NULL = at the top */
 	const struct site_queue *site; /* never NULL */
+	const struct site_budget *budget; /* its own, or the default of leaves; NULL = none */
 	uint32_t ix; /* in model->queues; parents before children */
 	uint32_t n_children;
 	uint32_t n_pending, n_running; /* array elements counted; of this queue alone */
@@ -36,7 +38,7 @@ struct queue {
 	int64_t fair_milli; /* of the last cycle; -1 before the first; not stored */
 	/* What pods that ended were charged since the day spent_from, here and below, in
 	 * device-us at their rates; counted when first asked for, not stored. */
-	int64_t spent_us, spent_from;
+	int64_t spent_us, granted_us, spent_from;
 	bool spent_known;
 };
 
@@ -65,6 +67,7 @@ struct eviction {
 	int64_t at_us;
 	enum gpuq_cause cause;
 	const char *rule, *by, *by_queue; /* interned */
+	char *why; /* the numbers behind it, one line; NULL = none */
 };
 
 /* Places that a job owns although others may still stand on them: from the signal to
@@ -79,7 +82,8 @@ struct promised_pod {
 
 struct promise {
 	int64_t at_us;
-	const char *flavor; /* interned */
+	const char *flavor, *rule; /* interned; rule: by which its victims leave; "" none */
+	char *why; /* the numbers behind it, one line; NULL = none */
 	struct promised_pod *pods; /* by index */
 	struct job_key *victims;
 	uint32_t n_pods, n_victims;
@@ -117,6 +121,7 @@ struct pod {
 	uint32_t seen; /* list generation in which the cluster last named it; not stored */
 	int exit_code; /* -1 until it ended, or when it never ran */
 	int64_t placed_us, start_us, end_us;
+	int64_t strand_from_us; /* the node's strand_us when it came; not stored */
 	int64_t cpu_milli, memory_bytes, gpus_milli; /* taken while not ENDED or GONE */
 	char uid[48];
 	char *message; /* NULL = none */
@@ -134,10 +139,15 @@ struct avoided {
 };
 #define JOB_AVOIDS_MAX 4
 
+struct avoids {
+	struct avoided items[JOB_AVOIDS_MAX]; /* oldest first */
+	uint32_t n;
+};
+
 struct job {
 	UT_hash_handle hh;
 	struct job_key key;
-	struct job *dirty_prev, *dirty_next;
+	struct job *dirty_prev, *dirty_next, *dep_prev, *dep_next;
 	bool dirty, ended;
 	bool held_user, held_admin, held_retries, requeue, started_once;
 	bool cancel_asked, depends_any, kill_on_invalid_dep;
@@ -157,6 +167,11 @@ struct job {
 	uint32_t uid, gid;
 	uint32_t attempt, n_retries; /* attempts so far beyond the first; retries used up */
 	uint32_t n_indexes; /* pod indexes that this attempt has used */
+	uint32_t n_log; /* entries that were written about it */
+	/* Lists that it is in: of its user's and its queue's jobs, of those in its state, and an
+	 * element's of those of its array. */
+	struct job *user_prev, *user_next, *queue_prev, *queue_next;
+	struct job *state_prev, *state_next, *kin_prev, *kin_next;
 	char *name;
 	const char *user, *account, *qos, *flavor; /* interned; account, flavor may be "" */
 	struct queue *queue;
@@ -179,8 +194,7 @@ struct job {
 	int64_t checkpoint_every_us; /* that often it saves itself; 0 = nobody said */
 	int64_t shrunk_us; /* when this attempt last lost pods; 0 = never */
 	int64_t short_us; /* since when it has fewer pods than its minimum; 0 = it has them */
-	struct avoided avoid[JOB_AVOIDS_MAX]; /* oldest first; not stored */
-	uint32_t n_avoid;
+	struct avoids *avoids; /* NULL = none; not stored */
 	struct blocked
 		*blocked; /* from outside the core (NamespaceQuota); NULL = not; not stored */
 	/* How this attempt is going to end, once that is known. */
@@ -198,6 +212,7 @@ struct device {
 	const char *uuid, *product; /* interned */
 	int64_t memory_mib;
 	bool healthy;
+	int64_t freed_us; /* when a pod of ours last left it; 0 = none has; not stored */
 };
 
 struct node {
@@ -207,6 +222,7 @@ struct node {
 	struct gpuq_arena arena; /* of the fact */
 	struct device *devices;
 	uint32_t n_devices;
+	uint32_t *foreign_mig; /* of fact.mig[i], taken by others; in the arena; not stored */
 	bool dirty, gone; /* gone: kept while its pods are not known to be gone */
 	bool drain;
 	const char *drain_why; /* interned */
@@ -215,15 +231,23 @@ struct node {
 	int64_t seen_us;
 	uint32_t snap_ix; /* handle in the snapshot being taken */
 	struct pod *pods;
+	/* What lies idle beside its pods (charge_strand), not stored: since when, how much, and
+	 * the device-us of it that each of the pods there has had so far. */
+	int64_t strand_at_us, stranded_milli, strand_us;
+	uint32_t n_strands; /* pods there */
 	/* taken by others; not stored */
 	int64_t foreign_cpu_milli, foreign_memory_bytes, foreign_gpus_milli, foreign_pods;
 };
+
+#define FOREIGN_MIG_MAX 4 /* profiles of one pod of another's that are counted */
 
 struct foreign {
 	UT_hash_handle hh;
 	char uid[48];
 	const char *node; /* interned */
 	int64_t cpu_milli, memory_bytes, gpus_milli;
+	struct mig_fact mig[FOREIGN_MIG_MAX]; /* profiles interned */
+	uint32_t n_mig;
 };
 
 struct idem_key {
@@ -236,10 +260,29 @@ struct idem_key {
 	unsigned char bytes[]; /* user NUL key */
 };
 
+/* What devices were used for, or lost to. */
+enum charge {
+	CHARGE_USED, /* by pods, from their start to their end */
+	CHARGE_REFUNDED, /* of that: given back to budgets */
+	CHARGE_EVICTED, /* of that: work that was lost with an attempt, since its checkpoint */
+	CHARGE_STARTING, /* from being placed until all pods of the attempt ran */
+	CHARGE_HELD, /* kept free for a start that was promised */
+	CHARGE_STRANDED, /* free beside it, on a node without a core, memory or a slot left */
+	N_CHARGES
+};
+
+/* A day of what a user did in a queue with a flavor, in device-us. What still runs, or is
+ * still promised, is not in it. With user "" and flavor "": what was granted. */
 struct usage {
 	UT_hash_handle hh;
 	bool dirty;
-	int64_t gpu_us;
+	int64_t us[N_CHARGES];
+	int64_t billed_us; /* what budgets pay before the flavor's rate; below 0: granted */
+	int64_t cost_micro; /* of CHARGE_USED, at the price of that time */
+	int64_t n_pods; /* whose end fell on it */
+	struct queue *queue; /* NULL = it is no more */
+	const char *user, *flavor; /* interned */
+	int64_t day;
 	uint16_t len;
 	unsigned char bytes[]; /* queue NUL user NUL flavor NUL YYYYMMDD */
 };
@@ -267,10 +310,12 @@ struct model {
 	bool has_besides;
 	struct site *site;
 	bool site_dirty;
+	uint32_t site_generation; /* counts the sites that were applied */
 	struct queue **queues; /* by ix: parents first, then as in the file */
 	uint32_t n_queues;
 	struct job *jobs; /* hash by key, in order of insertion */
 	struct job *dirty_jobs;
+	struct job *depending; /* those that name others: few, and looked at by all */
 	struct node *nodes; /* hash by name */
 	struct request *requests_by_bytes, *requests_by_id;
 	struct foreign *foreigns;
@@ -281,15 +326,49 @@ struct model {
 	struct str *strs;
 	struct batch direct; /* records that no object stands for any more */
 	uint32_t n_jobs_by_state[N_GPUQ_JOB_STATES];
+	struct job *jobs_by_state[N_GPUQ_JOB_STATES]; /* state_next */
+	struct owner *owners; /* hash by name */
+	struct family *families; /* hash by id */
 	uint32_t n_promises; /* jobs that have one */
 	int64_t evicted_us; /* when some job last was; not stored */
 	uint64_t n_events, n_audit;
+	int64_t now_us; /* of the event being applied; not stored */
 };
 
-/* What was charged in every queue and below, up to now, by ix: GPU-milliseconds at the
- * flavors' rates, of its budget's current period; or as they fade; or without a budget all
- * there ever was. reset_us: when the next period begins, 0 = never. */
-void model_spending(const struct model *m, int64_t now_us, int64_t *used_ms, int64_t *reset_us);
+/* An interval of devices: what for. */
+struct charged {
+	enum charge kind;
+	int64_t milli, from_us, to_us;
+};
+
+/* Device-us of an interval, rounded down; 0 when it ends before it begins. */
+int64_t ledger_gpu_us(int64_t gpus_milli, int64_t from_us, int64_t to_us);
+/* What a pod was charged until end_us (of one that runs: now); lost_us: since when its work
+ * is lost, 0 = it is not. Returns how many of out. */
+uint32_t pod_charges(const struct pod *p, int64_t lost_us, int64_t end_us, bool refunded,
+		     struct charged out[N_CHARGES]);
+/* Since when a promised device is kept free; 0 = somebody is still on it. */
+int64_t promised_since(const struct promise *p, const struct node *n, uint16_t device);
+/* Devices that are free but of no use, as the node has less than a core, 1 GiB or a slot for
+ * a pod left: which of them ("cpu", "memory", "pods"), or NULL and 0. */
+const char *node_stranded(const struct node *n, int64_t *milli);
+
+/* What was charged in a queue and below, up to now, in GPU-milliseconds at the flavors'
+ * rates and the qos' factors: of its budget's current period; or as it fades; or without a
+ * budget all there ever was. */
+struct spent {
+	int64_t used_ms, granted_ms; /* granted: beside the budget, for the same time */
+	int64_t reset_us; /* when the next period begins; 0 = never */
+};
+
+void model_spending(const struct model *m, int64_t now_us, struct spent *out); /* by ix */
+/* Of one user in a queue and below, in the current period of the queue's budget. */
+int64_t model_user_spent_ms(const struct model *m, const struct queue *q, const char *user,
+			    int64_t now_us);
+/* What runs may still use until its walltimes, the same way; GPUQ_UNLIMITED when something
+ * has none. user NULL = all. */
+int64_t model_committed_ms(const struct model *m, const struct queue *q, const char *user,
+			   int64_t now_us);
 
 /* What a user has used in a queue: the walk ends when fn returns false. user is "" for
  * what counts for budgets alone. */
@@ -309,6 +388,11 @@ int model_apply(struct model *m, const struct event *ev, struct gpuq_err *err);
 void model_collect(struct model *m, struct batch *out);
 bool model_is_dirty(const struct model *m);
 
+/* Could this site take the place of the one there is? GPUQ_ECONFLICT when jobs depend on a
+ * queue, flavor, qos or license that it does not have, or stand in a queue that gets others
+ * below it. */
+int model_site_allowed(const struct model *m, const struct site *s, struct gpuq_err *err);
+
 /* One stored record into an empty model. Tables in the order of model_load_order.
  * Returns 0, GPUQ_ECORRUPT (names what), GPUQ_EVERSION, GPUQ_ENOMEM. */
 int model_load(struct model *m, enum table t, const unsigned char *key, size_t key_len,
@@ -319,6 +403,9 @@ extern const enum table model_load_order[];
 extern const size_t model_load_order_n;
 
 struct job *job_find(const struct model *m, struct job_key key);
+/* The first of them, NULL = none; the others follow by user_next, kin_next. */
+struct job *jobs_of_user(const struct model *m, const char *user);
+struct job *jobs_elements(const struct model *m, uint32_t id); /* in memory; not the array itself */
 struct node *node_find(const struct model *m, const char *name);
 struct queue *queue_find(const struct model *m, const char *name);
 struct pod *pod_find(const struct model *m, struct pod_key key);

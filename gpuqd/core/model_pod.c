@@ -82,11 +82,18 @@ static void note_outcome(struct model *m, struct job *j, const struct pod *p)
  * refuses pods is left alone by everybody (EV_NODE_BACKOFF). */
 static void avoid_node(struct job *j, const struct pod *p, int64_t at_us)
 {
+	struct avoids *a;
+
 	if (p->fault != POD_FAULT_INFRA)
 		return;
-	if (j->n_avoid == JOB_AVOIDS_MAX)
-		memmove(&j->avoid[0], &j->avoid[1], --j->n_avoid * sizeof(j->avoid[0]));
-	j->avoid[j->n_avoid++] = (struct avoided){ p->node->name, at_us + AVOID_US };
+	if (!j->avoids) /* few jobs ever lose a pod so */
+		j->avoids = calloc(1, sizeof(*j->avoids));
+	a = j->avoids;
+	if (!a)
+		abort();
+	if (a->n == JOB_AVOIDS_MAX)
+		memmove(&a->items[0], &a->items[1], --a->n * sizeof(a->items[0]));
+	a->items[a->n++] = (struct avoided){ p->node->name, at_us + AVOID_US };
 }
 
 static void end_pod(struct model *m, struct pod *p, int64_t at_us)
@@ -95,7 +102,7 @@ static void end_pod(struct model *m, struct pod *p, int64_t at_us)
 
 	j->queue->allocated_milli -= p->gpus_milli;
 	p->end_us = at_us;
-	j->gpu_us += usage_gpu_us(p->gpus_milli, p->start_us ? p->start_us : at_us, at_us);
+	j->gpu_us += ledger_gpu_us(p->gpus_milli, p->start_us ? p->start_us : at_us, at_us);
 	if (p->attempt == j->attempt)
 		avoid_node(j, p, at_us);
 	if (p->attempt != j->attempt || p->dropped || job_goes_on_without(m, j, p, at_us))
@@ -138,8 +145,10 @@ static int apply_pod_ended(struct model *m, struct pod *p, const struct event *e
 	p->message = ev->pod_ended.message && *ev->pod_ended.message ? strdup(ev->pod_ended.message)
 								     : NULL;
 	usage_pod_ended(m, p, counted, end, ev->at_us);
+	charge_pod_ended(m, p, end);
 	end_pod(m, p, end);
 	p->state = GPUQ_POD_ENDED;
+	charge_strand(m, p->node);
 	touch(m, p);
 	return 0;
 }
@@ -153,9 +162,11 @@ static int apply_gone(struct model *m, struct pod *p, const struct event *ev)
 		p->exit_code = -1;
 		p->fault = POD_FAULT_INFRA;
 		usage_pod_ended(m, p, p->start_us, ev->at_us, ev->at_us);
+		charge_pod_ended(m, p, ev->at_us);
 		end_pod(m, p, ev->at_us);
 	}
 	p->state = GPUQ_POD_GONE;
+	charge_strand(m, p->node);
 	/* The last attempt's pods stay readable until the job leaves memory. */
 	if (p->attempt != j->attempt || j->state == GPUQ_JOB_PENDING || p->dropped) {
 		pod_remove(m, p);

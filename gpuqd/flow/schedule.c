@@ -255,6 +255,8 @@ static void on_event(void *arg, const struct event *ev)
 	case EV_JOB_NOMINATED:
 	case EV_JOB_GROWN:
 	case EV_KEYS_EXPIRED:
+	case EV_AUDITED:
+	case EV_AUDIT_DROPPED:
 		return; /* nothing becomes possible by these */
 	case EV_SITE_APPLIED:
 		s->site_told = false;

@@ -5,6 +5,7 @@
 #include "gpuqd/base/log.h"
 #include "gpuqd/cluster/cluster.h"
 #include "gpuqd/flow/access.h"
+#include "gpuqd/flow/audit.h"
 #include "gpuqd/flow/history.h"
 #include "gpuqd/flow/journal.h"
 #include "gpuqd/flow/order.h"
@@ -28,6 +29,9 @@ static const struct gpuq_field act_fields[] = {
 	P(act_params, "states", GPUQ_K_STRLIST, filter.states),
 	P(act_params, "names", GPUQ_K_STRLIST, filter.names),
 	P(act_params, "nodes", GPUQ_K_STRLIST, filter.nodes),
+	P(act_params, "since_us", GPUQ_K_INT, filter.since_us, .min = 0, .max = INT64_MAX),
+	P(act_params, "until_us", GPUQ_K_INT, filter.until_us, .min = 0, .max = INT64_MAX),
+	P(act_params, "all", GPUQ_K_BOOL, filter.all),
 	P(act_params, "signal", GPUQ_K_SIGNAL, signal),
 	P(act_params, "hold", GPUQ_K_BOOL, hold),
 	P(act_params, "set", GPUQ_K_VAL, set),
@@ -70,6 +74,20 @@ static void refuse(struct acting *x, const char *id, int code, const char *text)
 	gpuq_put(a, e, "name", gpuq_str(a, gpuq_err_name(code)));
 	gpuq_put(a, e, "msg", gpuq_str(a, text));
 	gpuq_add(a, x->errors, e);
+}
+
+/* What is done to somebody else's job is kept. Strings of the model outlive the job, which
+ * may be gone once the act was applied. */
+static struct audit_note note_of(const struct acting *x, const char *id, const struct job *j)
+{
+	const char *action = gpuq_arena_printf(rpc_call_arena(x->c), "job.%s", act_words[x->act]);
+
+	return (struct audit_note){ .who = rpc_call_peer(x->c)->user,
+				    .action = action ? action : "job",
+				    .kind = "job",
+				    .name = id,
+				    .owner = j->user,
+				    .queue = j->queue->name };
 }
 
 /* NULL = it can be done to this job; else why not. */
@@ -200,6 +218,7 @@ static void act_on(struct acting *x, struct job_key key, const struct job *j)
 	bool manager =
 		access_manage(journal_model(x->m->j), j->queue, peer->user, peer_is_operator(x->c));
 	struct gpuq_err err = GPUQ_ERR_INIT;
+	struct audit_note note;
 	const char *why;
 	struct gpuq_val *v;
 	char id[32];
@@ -213,6 +232,7 @@ static void act_on(struct acting *x, struct job_key key, const struct job *j)
 			refuse(x, id, GPUQ_EPERM, "it belongs to somebody else");
 		return;
 	}
+	note = note_of(x, id, j);
 	why = cannot(x, j, manager);
 	if (why) {
 		if (!x->quiet || x->act == ACT_RELEASE)
@@ -227,6 +247,8 @@ static void act_on(struct acting *x, struct job_key key, const struct job *j)
 		refuse(x, id, err.code, err_line(a, &err));
 	if (rc != 0)
 		return;
+	if (!x->p->dry_run && strcmp(note.owner, peer->user) != 0)
+		audit_add(x->m->j, &note, NULL);
 	if (!x->p->dry_run)
 		log_info("job.act", "job=%s act=%s by=%s", id, act_words[x->act], LOGS(peer->user));
 	if (x->matched++ >= NAMED_MAX)
@@ -241,19 +263,25 @@ static void act_on(struct acting *x, struct job_key key, const struct job *j)
 static bool act_on_whole(struct acting *x, uint32_t id)
 {
 	struct model *model = journal_model(x->m->j);
+	struct job *j = job_find(model, (struct job_key){ id, -1 }), *next;
 	bool found = false;
 
-	job_each(model, j)
+	/* Its elements first: with the last of them it may leave memory itself. */
+	x->whole = true;
+	DL_FOREACH_SAFE2(jobs_elements(model, id), next, j, kin_next)
 	{
-		if (j->key.id != id || j->ended)
+		if (next->ended)
 			continue;
 		found = true;
-		x->whole = j->key.index >= 0;
-		if (!(j->array && j->array->n_waiting == 0))
-			act_on(x, j->key, j);
+		act_on(x, next->key, next);
 	}
 	x->whole = false;
-	return found;
+	j = job_find(model, (struct job_key){ id, -1 });
+	if (!j || j->ended)
+		return found;
+	if (!(j->array && j->array->n_waiting == 0))
+		act_on(x, j->key, j);
+	return true;
 }
 
 static void act_on_id(struct acting *x, const char *text)
@@ -292,6 +320,7 @@ static void act_now(struct acting *x)
 	const struct act_params *p = x->p;
 	struct gpuq_arena *a = rpc_call_arena(x->c);
 	struct model *model = journal_model(x->m->j);
+	struct job_keys keys = { .items = NULL };
 	struct gpuq_val *v = gpuq_map(a);
 
 	x->jobs = gpuq_list(a);
@@ -300,8 +329,14 @@ static void act_now(struct acting *x)
 		act_on_id(x, p->filter.ids.items[i]);
 	x->quiet = true;
 	if (p->filter.ids.n == 0)
-		job_each(model, j) if (!j->ended && !(j->array && j->array->n_waiting == 0) &&
-				       filter_job(&p->filter, j)) act_on(x, j->key, j);
+		jobs_select(model, &p->filter, &keys);
+	for (size_t i = 0; i < keys.n; i++) {
+		const struct job *j = job_find(model, keys.items[i]);
+
+		if (j && !j->ended && !(j->array && j->array->n_waiting == 0))
+			act_on(x, j->key, j);
+	}
+	job_keys_done(&keys);
 	gpuq_put(a, v, "matched", gpuq_int(a, x->matched));
 	gpuq_put(a, v, "jobs", x->jobs);
 	gpuq_put(a, v, "errors", x->errors);

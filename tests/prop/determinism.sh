@@ -8,10 +8,10 @@ test -f "$lib" || { echo "Bail out! $lib is not there"; exit 99; }
 dir=$(mktemp -d) || exit 99
 trap 'rm -rf "$dir"' EXIT
 
-# What decides; the state of the daemon is another matter, and records of cycles need more
-# libraries.
-core=$(sed -n '/^core_decision/,/[^\\]$/p' "$src/gpuqd/core/Makefile.inc" | grep -o '[a-z_]*\.c\b' |
-	grep -vE '^(cycle_record|snapshot_pack)\.c$' | sed "s,^,$src/gpuqd/core/,")
+# What decides; the state of the daemon is another matter, and needs more libraries.
+core=$(sed -n '/^core_decision = /,/[^\\]$/p' "$src/gpuqd/core/Makefile.inc" | grep -oE '[a-z_]+\.c' |
+	grep -vE '^(cycle_record|snapshot_pack)\.c$' | sed "s|^|$src/gpuqd/core/|")
+core="$core $src/gpuqd/core/civil.c $src/gpuqd/core/usage.c"
 n=0 first=
 say() { # STATUS WHAT
 	n=$((n + 1))
