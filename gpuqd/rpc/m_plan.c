@@ -52,22 +52,22 @@ static struct gpuq_val *budget_val(const struct planning *x, struct gpuq_arena *
 {
 	const struct model *m = journal_model(x->m->j);
 	const struct queue *q = queue_find(m, queue);
-	int64_t *used = gpuq_arena_calloc(a, m->n_queues, sizeof(*used));
-	int64_t *reset = gpuq_arena_calloc(a, m->n_queues, sizeof(*reset));
+	struct spent *spent = gpuq_arena_calloc(a, m->n_queues, sizeof(*spent));
 	struct gpuq_val *v;
 	double left;
 
-	while (q && !q->site->budget)
+	while (q && !q->budget)
 		q = q->parent;
-	if (!q || !used || !reset)
+	if (!q || !spent)
 		return gpuq_null(a);
-	model_spending(m, loop_now_us(journal_loop(x->m->j)), used, reset);
-	left = (double)q->site->budget->gpu_minutes - (double)used[q->ix] / 60000;
+	model_spending(m, loop_now_us(journal_loop(x->m->j)), spent);
+	left = (double)q->budget->gpu_minutes +
+	       (double)(spent[q->ix].granted_ms - spent[q->ix].used_ms) / 60000;
 	v = gpuq_map(a);
 	gpuq_put(a, v, "queue", gpuq_str(a, q->name));
-	gpuq_put(a, v, "gpu_minutes", gpuq_int(a, q->site->budget->gpu_minutes));
+	gpuq_put(a, v, "gpu_minutes", gpuq_int(a, q->budget->gpu_minutes));
 	gpuq_put(a, v, "left_gpu_minutes", minutes(a, left));
-	gpuq_put(a, v, "hard", gpuq_bool(a, q->site->budget->mode == 1));
+	gpuq_put(a, v, "hard", gpuq_bool(a, q->budget->mode == 1));
 	return v;
 }
 
@@ -175,7 +175,7 @@ int m_plan_get(void *arg, struct rpc_call *c, const void *params, struct gpuq_er
 		if (p->specs->items[i]->type == GPUQ_MAP &&
 		    !gpuq_get(p->specs->items[i], "context"))
 			gpuq_put(a, p->specs->items[i], "context", p->context);
-	rc = submit_jobs(m->j, m->cluster, &who, p->specs, NULL, true, a, &checked, err);
+	rc = submit_jobs(m->j, m->cluster, &who, p->specs, NULL, 0, true, a, &checked, err);
 	if (rc < 0)
 		return rc;
 	if (checked.jobs->n > ESTIMATE_JOBS_MAX)
