@@ -14,6 +14,7 @@ static const struct opt submit_opts[] = {
 	{ OPT_WAIT, "wait", 'W', ARG_NONE, NULL, "wait until the jobs have ended; their exit code is ours" },
 	{ OPT_START_TIMEOUT, "start-timeout", 0, ARG_REQUIRED, "DURATION", "with --wait: cancel what has not started after DURATION, exit 248" },
 	{ OPT_KEEP, "keep", 0, ARG_NONE, NULL, "do not cancel what has not started in time" },
+	{ OPT_LEASE, "lease", 0, ARG_REQUIRED, "DURATION", "cancel the jobs when their client has been gone for DURATION" },
 	{ OPT_DRY_RUN, "dry-run", 0, ARG_NONE, NULL, "check and show what would be submitted, submit nothing" },
 	{ OPT_DRY_RUN, "test-only", 0, ARG_NONE, NULL, "same as --dry-run" },
 	{ OPT_OUTPUT, "output", 'o', ARG_REQUIRED, "FILE", "where the job's output goes; with --dry-run also yaml or json: print the job in that form" },
@@ -27,6 +28,7 @@ static const struct opt submit_opts[] = {
 static const struct opt run_opts[] = {
 	{ OPT_START_TIMEOUT, "start-timeout", 0, ARG_REQUIRED, "DURATION", "cancel it if it has not started after DURATION, exit 248" },
 	{ OPT_KEEP, "keep", 0, ARG_NONE, NULL, "do not cancel it then" },
+	{ OPT_LEASE, "lease", 0, ARG_REQUIRED, "DURATION", "cancel the job when its client has been gone for DURATION" },
 	{ OPT_KEY, "key", 0, ARG_REQUIRED, "KEY", "submit only once under this key, however often it is called" },
 	{ OPT_IGNORE_UNKNOWN, "ignore-unknown", 0, ARG_NONE, NULL, "skip unknown #GPUQ and #SBATCH options of a script" },
 	{ 0, NULL, 0, 0, NULL, NULL },
@@ -49,6 +51,11 @@ static const struct opt queue_opts[] = {
 	{ 0, NULL, 0, 0, NULL, NULL },
 };
 
+static const struct opt history_opts[] = {
+	{ OPT_LONG, "long", 'l', ARG_NONE, NULL, "more columns" },
+	{ 0, NULL, 0, 0, NULL, NULL },
+};
+
 static const struct opt act_opts[] = {
 	{ OPT_DRY_RUN, "dry-run", 0, ARG_NONE, NULL, "only print which jobs are meant" },
 	{ OPT_VERBOSE, "verbose", 'v', ARG_NONE, NULL, "print their ids" },
@@ -58,6 +65,16 @@ static const struct opt act_opts[] = {
 
 static const struct opt cancel_opts[] = {
 	{ OPT_SIGNAL, "signal", 's', ARG_REQUIRED, "SIGNAL", "send this signal and leave the job running" },
+	{ 0, NULL, 0, 0, NULL, NULL },
+};
+
+static const struct opt requeue_opts[] = {
+	{ OPT_HOLD, "hold", 0, ARG_NONE, NULL, "hold them: they wait until they are released" },
+	{ 0, NULL, 0, 0, NULL, NULL },
+};
+
+static const struct opt update_opts[] = {
+	{ OPT_TOP, "top", 0, ARG_NONE, NULL, "put them before their owner's other waiting jobs" },
 	{ 0, NULL, 0, 0, NULL, NULL },
 };
 
@@ -150,12 +167,18 @@ const struct command commands[] = {
 	  .opts = status_opts, .groups = { opts_help }, .takes_jobs = true, .max_args = 1, .run = cmd_status },
 	{ .name = "queue", .alias = "q", .summary = "List jobs", .synopsis = "[JOB]...",
 	  .opts = queue_opts, .groups = { opts_list, opts_filter }, .takes_jobs = true, .max_args = -1, .run = cmd_queue },
+	{ .name = "history", .summary = "List jobs that have ended", .synopsis = "[JOB]...",
+	  .opts = history_opts, .groups = { opts_list, opts_filter }, .takes_jobs = true, .max_args = -1, .run = cmd_history },
 	{ .name = "cancel", .summary = "End jobs", .synopsis = "[JOB]...",
 	  .opts = cancel_opts, .groups = { act_opts, opts_filter, opts_help }, .takes_jobs = true, .max_args = -1, .run = cmd_cancel },
 	{ .name = "hold", .summary = "Keep waiting jobs from starting", .synopsis = "[JOB]...",
 	  .opts = act_opts, .groups = { opts_filter, opts_help }, .takes_jobs = true, .max_args = -1, .run = cmd_hold },
 	{ .name = "release", .summary = "Let held jobs start again", .synopsis = "[JOB]...",
 	  .opts = act_opts, .groups = { opts_filter, opts_help }, .takes_jobs = true, .max_args = -1, .run = cmd_release },
+	{ .name = "requeue", .summary = "End attempts of jobs and let them wait again", .synopsis = "[JOB]...",
+	  .opts = requeue_opts, .groups = { act_opts, opts_filter, opts_help }, .takes_jobs = true, .max_args = -1, .run = cmd_requeue },
+	{ .name = "update", .summary = "Change what jobs ask for", .synopsis = "[JOB]... KEY=VALUE...",
+	  .opts = update_opts, .groups = { act_opts, opts_filter, opts_help }, .takes_jobs = true, .max_args = -1, .run = cmd_update },
 	{ .name = "wait", .summary = "Wait until jobs have ended, end with their exit code", .synopsis = "JOB...",
 	  .opts = wait_opts, .groups = { opts_help, opts_waiting }, .waits = true, .takes_jobs = true,
 	  .min_args = 1, .max_args = -1, .run = cmd_wait },

@@ -50,6 +50,8 @@
 
 /* Kept. */
 #define GPUQ_KEY_KEEP_S (7 * 86400) /* idempotency keys */
+#define GPUQ_AUDIT_KEEP_S (400 * 86400) /* who changed what: a year, and time to look at it */
+#define GPUQ_AUDIT_MAX 200000u /* records of it: about 100 MB at the most */
 #define GPUQ_LOG_LINE_BYTES_MAX 1024u /* one log record */
 
 #endif

@@ -1,30 +1,29 @@
-/* worker.h - one long thing at a time beside the loop
+/* worker.h - one thread beside the loop, for what takes longer than a turn may
  *
- * Owns     a thread while it has something to do, and the way back into the loop.
- * Touches  threads, libevent.
- * Used by  flow/estimate.
+ * Owns     the thread and the jobs handed to it, which it does one after another.
+ * Touches  pthreads, an eventfd.
+ * Used by  flow/apply (what a change of the site would evict).
  *
- * What the thread works on must be its own until it has ended.
+ * What a job needs is its own: it shares nothing with the loop but what is made for
+ * that (the store's reads). The outcome is told on the loop.
  */
 #ifndef GPUQD_BASE_WORKER_H
 #define GPUQD_BASE_WORKER_H
-
-#include <stdbool.h>
 
 #include "libgpuq/err.h"
 
 struct loop;
 struct worker;
 
-typedef void (*worker_fn)(void *arg);
-
+/* The thread is started by the first job. */
 int worker_new(struct loop *l, struct worker **out, struct gpuq_err *err);
-/* Waits for what is under way; its `done` is not called. NULL is allowed. */
-void worker_free(struct worker *w);
 
-/* work(arg) in a thread, then done(arg) in the loop. Returns 0; GPUQ_EBUSY while another
- * is under way, GPUQ_ENOMEM. */
-int worker_run(struct worker *w, worker_fn work, worker_fn done, void *arg, struct gpuq_err *err);
-bool worker_is_busy(const struct worker *w);
+/* Do work(arg) on the thread, then done(arg) on the loop. */
+int worker_run(struct worker *w, void (*work)(void *arg), void (*done)(void *arg), void *arg,
+	       struct gpuq_err *err);
+
+/* Waits for the job under way; for every job that was not finished dropped(arg) is called
+ * instead of done. NULL is allowed. */
+void worker_free(struct worker *w, void (*dropped)(void *arg));
 
 #endif

@@ -155,18 +155,23 @@ static bool try_way(struct cycle *c, struct claim *k, enum way way)
 	}
 }
 
+bool claim_only_quota(const struct cycle *c, uint32_t job)
+{
+	const int64_t evicted_us = c->s->jobs[job].evicted_us;
+
+	return evicted_us && c->s->config.now_us - evicted_us < c->s->config.cooldown_us;
+}
+
 static void prepare(struct cycle *c, struct claim *k)
 {
 	const struct snap_job *j = &c->s->jobs[k->job];
-	const struct snap_config *config = &c->s->config;
 
 	k->leaf = j->queue;
 	k->priority = j->priority;
 	k->need = cycle_scratch(c, c->s->n_res, sizeof(*k->need));
 	for (uint32_t res = 0; k->need && res < c->s->n_res; res++)
 		k->need[res] = ledger_need(c, k->job, k->flavor, res);
-	/* Who had to leave does not make others leave in turn, but for what it is owed. */
-	k->only_quota = j->evicted_us && config->now_us - j->evicted_us < config->cooldown_us;
+	k->only_quota = claim_only_quota(c, k->job);
 }
 
 /* Is it known without looking at who runs that nothing can be moved or taken for it?

@@ -37,7 +37,10 @@ struct unit {
 	uint32_t gang; /* of a surplus: the unit of its job's gang */
 	uint32_t surplus_left; /* of a gang: units of its surplus that are not gone */
 	uint32_t rank; /* in the order in which victims are taken, over all queues */
-	uint32_t justifies; /* claim at hand in which it, outside, let another be taken */
+	/* Of each line: the claim at hand in which it, outside, let another be taken. */
+	uint32_t justifies[N_LINES];
+	uint32_t refused; /* turn of a claim in which it was asked and could not go */
+	uint32_t planned; /* plan in which it goes as well, and can justify nobody's taking */
 };
 
 /* Of one queue: the items of its subtree, and which stand inside which line. */
@@ -68,7 +71,7 @@ struct units {
 	uint32_t n_inside, room_inside;
 	uint32_t n_depths;
 	struct standing *standings; /* by queue */
-	uint32_t n_claims; /* numbers for justifies */
+	uint32_t n_claims; /* numbers for justifies, refused and planned */
 	int64_t *left; /* scratch: what is left of a line, by resource; for each line */
 };
 
@@ -93,7 +96,8 @@ struct claim {
 	uint32_t job, flavor, leaf;
 	int64_t priority;
 	int64_t *need; /* by resource */
-	uint32_t number;
+	uint32_t number, turn; /* turn: another with each victim */
+	uint32_t plan; /* of a set that is looked at as a whole; 0 = none is */
 	struct victim *victims;
 	uint32_t n_victims, room_victims;
 	int64_t free_milli; /* devices that are free when all has left that leaves now */
@@ -113,6 +117,8 @@ struct claim {
 
 /* units.c */
 bool units_make(struct cycle *c); /* once in a cycle; false without memory */
+/* What a job that runs gets more in this cycle counts as held from now on; by resource. */
+void units_add_more(struct cycle *c, uint32_t job, const int64_t *amounts, bool surplus);
 int64_t unit_amount(const struct cycle *c, uint32_t unit, uint32_t res);
 /* Take a unit away, in thought: its places are free and its queues hold less. */
 void unit_take(struct cycle *c, uint32_t unit);
@@ -165,6 +171,8 @@ bool claim_too_young(struct cycle *c, uint32_t unit);
 void claim_explain(struct cycle *c, const struct claim *k);
 
 /* claim.c */
+/* Was it evicted so lately that it makes others leave only for what it is owed? */
+bool claim_only_quota(const struct cycle *c, uint32_t job);
 void claim_unit_leaves(struct cycle *c, uint32_t unit); /* its pods have been told */
 /* The claim is decided, its victims gone in thought while nodes stand as they will: they
  * leave from now on, and nodes stand as they are. */

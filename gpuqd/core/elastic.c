@@ -130,7 +130,8 @@ static void find_growers(struct cycle *c, struct growth *all)
 		if (c->actions[i].kind == PLAN_EVICT || c->actions[i].kind == PLAN_MOVE ||
 		    c->actions[i].kind == PLAN_SHRINK)
 			bits_add(all->leaving, c->actions[i].job);
-	for (uint32_t i = 0; !c->failed && i < c->s->n_jobs; i++) {
+	for (uint32_t k = 0; !c->failed && k < c->s->lines.n_busy; k++) {
+		const uint32_t i = c->s->lines.busy[k];
 		const struct snap_job *j = &c->s->jobs[i];
 		const struct snap_request *r = &c->s->requests[j->request];
 
@@ -455,6 +456,7 @@ static bool grow_by_claim(struct cycle *c, struct growth *all, struct grower *g)
 			   .priority = j->priority,
 			   .need = all->amounts,
 			   .number = ++c->units->n_claims,
+			   .only_quota = claim_only_quota(c, g->job),
 			   .growth = true,
 			   .others = true,
 			   .fits = wanted_fits,
@@ -477,7 +479,24 @@ static bool grow_by_claim(struct cycle *c, struct growth *all, struct grower *g)
 	claim_let_go(c, &k);
 	claim_emit_victims(c, &k);
 	ledger_grow(c, g->job, all->amounts);
+	units_add_more(c, g->job, all->amounts, true);
 	return true;
+}
+
+/* What was given to jobs that run stands in their queues as well. */
+static void count_grown(struct cycle *c, struct growth *all)
+{
+	for (uint32_t i = 0; i < c->n_actions && !c->failed; i++) {
+		const struct plan_action *a = &c->actions[i];
+		const struct snap_request *r = &c->s->requests[c->s->jobs[a->job].request];
+		const struct plan_pod *first = &c->plan_pods[a->pod_first];
+		const struct grower g = { .job = a->job, .flavor = a->flavor };
+
+		if (a->kind != PLAN_GROW)
+			continue;
+		measure(c, all, &g, &r->groups[first->group], a->n_pods);
+		units_add_more(c, a->job, all->amounts, first->index >= r->n_pods);
+	}
 }
 
 static void claim_growth(struct cycle *c, struct growth *all)
@@ -486,6 +505,7 @@ static void claim_growth(struct cycle *c, struct growth *all)
 
 	if (!c->s->config.reclaim || later_differs(c) || !units_make(c) || !units_index(c))
 		return;
+	count_grown(c, all);
 	for (uint32_t i = 0; i < all->n && !c->failed && claims < CLAIMS_MAX; i++) {
 		struct grower *g = &all->growers[i];
 

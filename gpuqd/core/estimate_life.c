@@ -61,6 +61,7 @@ int lived_begin(struct lived *l)
 	*s = *from;
 	s->arena = (struct gpuq_arena)GPUQ_ARENA_INIT(0);
 	s->builder = NULL;
+	s->lines = (struct snap_lines){ 0 };
 	s->config.reclaim = s->config.consolidation = false;
 	l->room_jobs = from->n_jobs + 64;
 	l->room_allocs = from->n_allocs + 64;
@@ -89,7 +90,7 @@ int lived_begin(struct lived *l)
 		if (!j->ranges)
 			return lived_no_memory(l);
 	}
-	return begin_lives(l);
+	return snapshot_line_up(s, l->mem) ? begin_lives(l) : lived_no_memory(l);
 }
 
 /* The table of pods, and what is free, after jobs have started or ended. */
@@ -106,6 +107,8 @@ int lived_settle(struct lived *l)
 		if (!s->allocs)
 			return lived_no_memory(l);
 	}
+	if (!snapshot_line_up(s, l->mem))
+		return lived_no_memory(l);
 	s->n_allocs = 0;
 	for (uint32_t i = 0; i < s->n_jobs; i++) {
 		const struct life *life = &l->lives[i];

@@ -29,6 +29,7 @@ struct queue {
 	const char *name;
 	struct queue *parent; /* NULL = at the top */
 	const struct site_queue *site; /* never NULL */
+	const struct site_budget *budget; /* its own, or the default of leaves; NULL = none */
 	uint32_t ix; /* in model->queues; parents before children */
 	uint32_t n_children;
 	uint32_t n_pending, n_running; /* array elements counted; of this queue alone */
@@ -36,7 +37,7 @@ struct queue {
 	int64_t fair_milli; /* of the last cycle; -1 before the first; not stored */
 	/* What pods that ended were charged since the day spent_from, here and below, in
 	 * device-us at their rates; counted when first asked for, not stored. */
-	int64_t spent_us, spent_from;
+	int64_t spent_us, granted_us, spent_from;
 	bool spent_known;
 };
 
@@ -117,12 +118,16 @@ struct pod {
 	uint32_t seen; /* list generation in which the cluster last named it; not stored */
 	int exit_code; /* -1 until it ended, or when it never ran */
 	int64_t placed_us, start_us, end_us;
+	int64_t strand_from_us; /* the node's strand_us when it came; not stored */
 	int64_t cpu_milli, memory_bytes, gpus_milli; /* taken while not ENDED or GONE */
 	char uid[48];
 	char *message; /* NULL = none */
 	uint32_t n_devices;
 	uint16_t devices[];
 };
+
+/* "I have saved myself: start me again", as HTCondor's checkpoint_exit_code has it. */
+#define JOB_EXIT_SAVED 85
 
 /* A node that failed a job of late. */
 struct avoided {
@@ -138,6 +143,9 @@ struct job {
 	bool dirty, ended;
 	bool held_user, held_admin, held_retries, requeue, started_once;
 	bool cancel_asked, depends_any, kill_on_invalid_dep;
+	bool saves; /* JOB_EXIT_SAVED is no failure of it */
+	bool warned; /* this attempt was told that its time ends soon */
+	bool warn_sent; /* by this process; not stored */
 	bool ranked; /* its priority has been counted; not stored */
 	bool nothing_beside; /* its pods need nothing but themselves; not stored */
 	uint8_t n_reasons;
@@ -166,6 +174,8 @@ struct job {
 	int64_t not_before_us; /* after a requeue */
 	int64_t yield_us; /* of the attempt: when its places are somebody else's; 0 = never */
 	int64_t grace_us; /* that it asked for, from being evicted to the kill; 0 = nothing */
+	int64_t lease_us; /* it ends so long after its client is gone; 0 = never */
+	int64_t warn_lead_us; /* a signal comes so long before its time ends; 0 = none */
 	int64_t checkpoint_every_us; /* that often it saves itself; 0 = nobody said */
 	int64_t shrunk_us; /* when this attempt last lost pods; 0 = never */
 	int64_t short_us; /* since when it has fewer pods than its minimum; 0 = it has them */
@@ -179,7 +189,6 @@ struct job {
 	int outcome_exit;
 	enum gpuq_cause leave_cause; /* told to leave: why; NONE = not told */
 	int64_t leave_us, leave_grace_us;
-	int leave_signal;
 	int exit_code; /* of the ended job; -1 none */
 	char *message; /* why it ended as it did; NULL none */
 	char *token; /* of the attempt, 32 hex; NULL before the first */
@@ -190,6 +199,7 @@ struct device {
 	const char *uuid, *product; /* interned */
 	int64_t memory_mib;
 	bool healthy;
+	int64_t freed_us; /* when a pod of ours last left it; 0 = none has; not stored */
 };
 
 struct node {
@@ -207,6 +217,10 @@ struct node {
 	int64_t seen_us;
 	uint32_t snap_ix; /* handle in the snapshot being taken */
 	struct pod *pods;
+	/* What lies idle beside its pods (charge_strand), not stored: since when, how much, and
+	 * the device-us of it that each of the pods there has had so far. */
+	int64_t strand_at_us, stranded_milli, strand_us;
+	uint32_t n_strands; /* pods there */
 	/* taken by others; not stored */
 	int64_t foreign_cpu_milli, foreign_memory_bytes, foreign_gpus_milli, foreign_pods;
 };
@@ -228,10 +242,29 @@ struct idem_key {
 	unsigned char bytes[]; /* user NUL key */
 };
 
+/* What devices were used for, or lost to. */
+enum charge {
+	CHARGE_USED, /* by pods, from their start to their end */
+	CHARGE_REFUNDED, /* of that: given back to budgets */
+	CHARGE_EVICTED, /* of that: work that was lost with an attempt, since its checkpoint */
+	CHARGE_STARTING, /* from being placed until all pods of the attempt ran */
+	CHARGE_HELD, /* kept free for a start that was promised */
+	CHARGE_STRANDED, /* free beside it, on a node without a core, memory or a slot left */
+	N_CHARGES
+};
+
+/* A day of what a user did in a queue with a flavor, in device-us. What still runs, or is
+ * still promised, is not in it. With user "" and flavor "": what was granted. */
 struct usage {
 	UT_hash_handle hh;
 	bool dirty;
-	int64_t gpu_us;
+	int64_t us[N_CHARGES];
+	int64_t billed_us; /* what budgets pay before the flavor's rate; below 0: granted */
+	int64_t cost_micro; /* of CHARGE_USED, at the price of that time */
+	int64_t n_pods; /* whose end fell on it */
+	struct queue *queue; /* NULL = it is no more */
+	const char *user, *flavor; /* interned */
+	int64_t day;
 	uint16_t len;
 	unsigned char bytes[]; /* queue NUL user NUL flavor NUL YYYYMMDD */
 };
@@ -259,6 +292,7 @@ struct model {
 	bool has_besides;
 	struct site *site;
 	bool site_dirty;
+	uint32_t site_generation; /* counts the sites that were applied */
 	struct queue **queues; /* by ix: parents first, then as in the file */
 	uint32_t n_queues;
 	struct job *jobs; /* hash by key, in order of insertion */
@@ -275,12 +309,41 @@ struct model {
 	uint32_t n_jobs_by_state[N_GPUQ_JOB_STATES];
 	uint32_t n_promises; /* jobs that have one */
 	uint64_t n_events, n_audit;
+	int64_t now_us; /* of the event being applied; not stored */
 };
 
-/* What was charged in every queue and below, up to now, by ix: GPU-milliseconds at the
- * flavors' rates, of its budget's current period; or as they fade; or without a budget all
- * there ever was. reset_us: when the next period begins, 0 = never. */
-void model_spending(const struct model *m, int64_t now_us, int64_t *used_ms, int64_t *reset_us);
+/* An interval of devices: what for. */
+struct charged {
+	enum charge kind;
+	int64_t milli, from_us, to_us;
+};
+
+/* What a pod was charged until end_us (of one that runs: now); lost_us: since when its work
+ * is lost, 0 = it is not. Returns how many of out. */
+uint32_t pod_charges(const struct pod *p, int64_t lost_us, int64_t end_us, bool refunded,
+		     struct charged out[N_CHARGES]);
+/* Since when a promised device is kept free; 0 = somebody is still on it. */
+int64_t promised_since(const struct promise *p, const struct node *n, uint16_t device);
+/* Devices that are free but of no use, as the node has less than a core, 1 GiB or a slot for
+ * a pod left: which of them ("cpu", "memory", "pods"), or NULL and 0. */
+const char *node_stranded(const struct node *n, int64_t *milli);
+
+/* What was charged in a queue and below, up to now, in GPU-milliseconds at the flavors'
+ * rates and the qos' factors: of its budget's current period; or as it fades; or without a
+ * budget all there ever was. */
+struct spent {
+	int64_t used_ms, granted_ms; /* granted: beside the budget, for the same time */
+	int64_t reset_us; /* when the next period begins; 0 = never */
+};
+
+void model_spending(const struct model *m, int64_t now_us, struct spent *out); /* by ix */
+/* Of one user in a queue and below, in the current period of the queue's budget. */
+int64_t model_user_spent_ms(const struct model *m, const struct queue *q, const char *user,
+			    int64_t now_us);
+/* What runs may still use until its walltimes, the same way; GPUQ_UNLIMITED when something
+ * has none. user NULL = all. */
+int64_t model_committed_ms(const struct model *m, const struct queue *q, const char *user,
+			   int64_t now_us);
 
 /* What a user has used in a queue: the walk ends when fn returns false. user is "" for
  * what counts for budgets alone. */
@@ -299,6 +362,11 @@ int model_apply(struct model *m, const struct event *ev, struct gpuq_err *err);
 /* Append what changed since the last call to out and forget it. */
 void model_collect(struct model *m, struct batch *out);
 bool model_is_dirty(const struct model *m);
+
+/* Could this site take the place of the one there is? GPUQ_ECONFLICT when jobs depend on a
+ * queue, flavor, qos or license that it does not have, or stand in a queue that gets others
+ * below it. */
+int model_site_allowed(const struct model *m, const struct site *s, struct gpuq_err *err);
 
 /* One stored record into an empty model. Tables in the order of model_load_order.
  * Returns 0, GPUQ_ECORRUPT (names what), GPUQ_EVERSION, GPUQ_ENOMEM. */
@@ -325,6 +393,7 @@ const char *model_intern(struct model *m, const char *s); /* lasting copy; NULL 
 
 bool array_waits(const struct array *a, int64_t index); /* not split off yet */
 bool job_is_live(const struct job *j); /* has an attempt under way */
+bool job_is_over(const struct job *j); /* how its attempt ends is known, or it was told to leave */
 bool pod_takes(const struct pod *p); /* its devices, cpu and memory are not free */
 uint32_t job_pods(const struct job *j); /* pods of one start */
 int64_t job_gpus_milli(const struct job *j); /* devices of one start */

@@ -154,10 +154,11 @@ int node_set_fact(struct model *m, struct node *n, const struct node_fact *f)
 			devices[i] =
 				(struct device){ model_intern(m, f->devices[i].uuid),
 						 model_intern(m, f->devices[i].product),
-						 f->devices[i].memory_mib, f->devices[i].healthy };
+						 f->devices[i].memory_mib, f->devices[i].healthy,
+						 i < n_old ? n->devices[i].freed_us : 0 };
 		else
 			devices[i] = (struct device){ n->devices[i].uuid, n->devices[i].product,
-						      n->devices[i].memory_mib, false };
+						      n->devices[i].memory_mib, false, 0 };
 	}
 	memset(&n->arena, 0, sizeof(n->arena));
 	taints = gpuq_arena_calloc(&n->arena, f->n_taints ? f->n_taints : 1, sizeof(*taints));
@@ -265,7 +266,9 @@ int model_apply_node(struct model *m, const struct event *ev, struct gpuq_err *e
 			n = node_get(m, ev->node->name);
 			recount_foreign(m, n);
 		}
+		charge_strand(m, n);
 		node_set_fact(m, n, ev->node);
+		charge_strand(m, n);
 		n->seen_us = ev->at_us;
 		touch(m, n);
 		return 0;
@@ -273,6 +276,7 @@ int model_apply_node(struct model *m, const struct event *ev, struct gpuq_err *e
 		n = node_find(m, ev->name);
 		if (!n)
 			return gpuq_fail(err, GPUQ_ENOENT, "no node is named %s", ev->name);
+		charge_strand(m, n);
 		n->gone = true;
 		n->fact.ready = false;
 		touch(m, n);
@@ -282,6 +286,7 @@ int model_apply_node(struct model *m, const struct event *ev, struct gpuq_err *e
 		n = node_find(m, ev->drain.name);
 		if (!n)
 			return gpuq_fail(err, GPUQ_ENOENT, "no node is named %s", ev->drain.name);
+		charge_strand(m, n);
 		n->drain = ev->drain.on;
 		n->drain_why = ev->drain.on ? model_intern(m, ev->drain.why) : "";
 		touch(m, n);

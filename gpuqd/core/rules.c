@@ -45,6 +45,28 @@ static bool stays_inside(const struct cycle *c, const struct claim *k, uint32_t 
 	return true;
 }
 
+/* Does the queue hold that much, without the unit (SNAP_NONE = none) too? */
+static bool line_held(const struct cycle *c, const struct claim *k, uint32_t queue, enum line line,
+		      uint32_t unit)
+{
+	for (uint32_t res = 0; res < c->s->n_res; res++) {
+		const int64_t goes = unit == SNAP_NONE ? 0 : unit_amount(c, unit, res);
+
+		if (k->need[res] > 0 &&
+		    c->s->shares[(size_t)queue * c->s->n_res + res].quota != GPUQ_UNLIMITED &&
+		    stays(c, queue, res) - goes < line_of(c, queue, res, line))
+			return false;
+	}
+	return true;
+}
+
+static bool is_below(const struct cycle *c, uint32_t queue, uint32_t top)
+{
+	while (queue != SNAP_NONE && queue != top)
+		queue = c->s->queues[queue].parent;
+	return queue == top;
+}
+
 /* ---- protection of victims ---- */
 
 /* The time a victim is left alone after its start, as the queue or one above it says. */
@@ -185,6 +207,52 @@ static bool free_on(struct cycle *c, const struct claim *k, struct victim *v, en
 	return true;
 }
 
+static void forget_lines(struct victim *v)
+{
+	v->must_keep = 0;
+	v->simple = true;
+	v->instead[LINE_QUOTA] = v->instead[LINE_SHARE] = SNAP_NONE;
+}
+
+static bool quota_legal(struct cycle *c, const struct claim *k, struct victim *v, uint32_t x)
+{
+	forget_lines(v);
+	return stays_inside(c, k, k->leaf, false) && stays_inside(c, k, x, true) &&
+	       beyond(c, k, v->side, LINE_QUOTA) && free_on(c, k, v, LINE_QUOTA);
+}
+
+static bool share_legal(struct cycle *c, const struct claim *k, const struct unit *u,
+			struct victim *v)
+{
+	forget_lines(v);
+	return c->s->config.reclaim_to == SNAP_RECLAIM_FAIR_SHARE &&
+	       stays_inside(c, k, k->leaf, false) &&
+	       !priority_exempt(c->s, u->job, min_runtime(c, u->queue, false)) &&
+	       beyond(c, k, v->side, LINE_SHARE) && free_on(c, k, v, LINE_SHARE) &&
+	       free_on(c, k, v, LINE_QUOTA);
+}
+
+/* A borrower of high priority before borrowers of low priority, though it takes more than
+ * its fair share. What it takes could be claimed back at once, and taken again, for ever,
+ * if it stood inside a guarantee or a fair share. A queue whose own claims yield to
+ * priority (reclaim: lower and the like) claims nothing back from who goes before it. Nor
+ * does growth take anything this way: who grows next goes by shares, and that is the one
+ * it was taken from. */
+static bool borrow_legal(struct cycle *c, const struct claim *k, const struct unit *u,
+			 struct victim *v)
+{
+	const bool claims_back = c->s->config.reclaim_to == SNAP_RECLAIM_FAIR_SHARE &&
+				 c->s->queues[u->queue].reclaim == SNAP_RECLAIM_ANY;
+
+	forget_lines(v);
+	return !k->growth && c->s->queues[k->leaf].borrow_preempt_max_priority >= u->priority &&
+	       u->priority < k->priority && beyond(c, k, v->side, LINE_QUOTA) &&
+	       free_on(c, k, v, LINE_QUOTA) &&
+	       (!claims_back ||
+		(beyond(c, k, u->queue, LINE_SHARE) && beyond(c, k, v->side, LINE_SHARE) &&
+		 free_on(c, k, v, LINE_SHARE)));
+}
+
 /* Out of reach from the other side of the nearest common ancestor; *side = that side. If
  * it is not, *until = when its first time of peace is over. */
 static bool shielded(const struct cycle *c, const struct claim *k, const struct unit *u,
@@ -213,6 +281,22 @@ bool claim_shielded(const struct cycle *c, const struct claim *k, uint32_t unit)
 	return until > c->s->config.now_us;
 }
 
+/* May it go without its queue falling below what was to be left to it when others went? */
+static bool leaves_enough(const struct cycle *c, const struct claim *k, uint32_t unit)
+{
+	for (uint32_t i = 0; i < k->n_victims; i++) {
+		const struct victim *v = &k->victims[i];
+
+		if (!v->must_keep || !is_below(c, c->units->units[unit].queue, v->side))
+			continue;
+		for (int line = 0; line < N_LINES; line++)
+			if (v->must_keep & (1u << line) &&
+			    !line_held(c, k, v->side, (enum line)line, unit))
+				return false;
+	}
+	return true;
+}
+
 enum claim_rule claim_legal(struct cycle *c, struct claim *k, uint32_t unit, struct victim *v)
 {
 	const struct unit *u = &c->units->units[unit];
@@ -230,27 +314,18 @@ enum claim_rule claim_legal(struct cycle *c, struct claim *k, uint32_t unit, str
 		v->rule = own_legal(c, k, unit, v) ? RULE_OWN : RULE_NONE;
 		return v->rule;
 	}
-	if (shielded(c, k, u, &x, &v->side, &until) || too_soon(c, until))
+	if (shielded(c, k, u, &x, &v->side, &until) || too_soon(c, until) ||
+	    !leaves_enough(c, k, unit))
 		return RULE_NONE;
-	if (stays_inside(c, k, k->leaf, false)) {
-		if (stays_inside(c, k, x, true) && beyond(c, k, v->side, LINE_QUOTA) &&
-		    free_on(c, k, v, LINE_QUOTA))
-			return v->rule = RULE_QUOTA;
-		v->must_keep = 0;
-		v->simple = true;
-		if (config->reclaim_to == SNAP_RECLAIM_FAIR_SHARE && !k->only_quota &&
-		    (config->claims_per_hour == 0 ||
-		     c->s->queues[u->queue].n_claims_hour < config->claims_per_hour) &&
-		    !priority_exempt(c->s, u->job, min_runtime(c, u->queue, false)) &&
-		    beyond(c, k, v->side, LINE_SHARE) && free_on(c, k, v, LINE_SHARE) &&
-		    free_on(c, k, v, LINE_QUOTA))
-			return v->rule = RULE_SHARE;
-	}
-	v->must_keep = 0;
-	v->simple = true;
-	if (c->s->queues[k->leaf].borrow_preempt_max_priority >= u->priority &&
-	    u->priority < k->priority && beyond(c, k, v->side, LINE_QUOTA))
+	if (quota_legal(c, k, v, x))
+		return v->rule = RULE_QUOTA;
+	if (k->only_quota || (config->claims_per_hour != 0 &&
+			      c->s->queues[u->queue].n_claims_hour >= config->claims_per_hour))
+		return RULE_NONE;
+	if (borrow_legal(c, k, u, v))
 		return v->rule = RULE_BORROW;
+	if (share_legal(c, k, u, v))
+		return v->rule = RULE_SHARE;
 	return RULE_NONE;
 }
 
@@ -289,22 +364,19 @@ static bool whole_valid(struct cycle *c, struct claim *k)
 		/* Once all are gone that it displaces, it must stand where it was thought to. */
 		if (v->rule == RULE_OWN && !own_stands(c, k, v->stood, true))
 			return false;
-		if (v->rule == RULE_OWN || v->rule == RULE_BORROW)
+		if (v->rule == RULE_OWN)
 			continue;
-		by_share = true;
 		/* What let it be taken by standing outside is spared for that. */
 		for (int line = 0; line < N_LINES; line++)
 			if (v->instead[line] != SNAP_NONE && c->units->units[v->instead[line]].gone)
 				return false;
 		for (int line = 0; line < N_LINES; line++)
-			for (uint32_t res = 0; v->must_keep & (1u << line) && res < c->s->n_res;
-			     res++)
-				if (k->need[res] > 0 &&
-				    c->s->shares[(size_t)v->side * c->s->n_res + res].quota !=
-					    GPUQ_UNLIMITED &&
-				    stays(c, v->side, res) <
-					    line_of(c, v->side, res, (enum line)line))
-					return false;
+			if (v->must_keep & (1u << line) &&
+			    !line_held(c, k, v->side, (enum line)line, SNAP_NONE))
+				return false;
+		if (v->rule == RULE_BORROW)
+			continue;
+		by_share = true;
 		/* Who ends above his share takes from nobody who then has less of his. */
 		claim_below_common(c, k->leaf, c->units->units[v->unit].queue, &x, &y);
 		if (larger_share(c, k, x, y))
@@ -325,6 +397,45 @@ static bool inside_quota(const struct cycle *c, const struct claim *k, const str
 	return stays_inside(c, k, x, true);
 }
 
+/* One after the other; who may not go yet may when others have. *n = who is left. */
+static void take_each(struct cycle *c, struct claim *k, uint32_t *units, uint32_t *n)
+{
+	uint32_t before = *n + 1;
+
+	while (*n > 0 && *n < before) {
+		before = *n;
+		*n = 0;
+		for (uint32_t i = 0; i < before; i++)
+			if (!c->units->units[units[i]].gone && !claim_take(c, k, units[i]))
+				units[(*n)++] = units[i];
+	}
+}
+
+/* All of the set again, in the order given or in the opposite one. */
+static bool take_again(struct cycle *c, struct claim *k, uint32_t n)
+{
+	uint32_t *units = cycle_scratch(c, (size_t)n * 2, sizeof(*units));
+	uint32_t left = n;
+
+	if (!units)
+		return false;
+	/* Who goes as well lets nobody be taken by staying. */
+	k->plan = ++c->units->n_claims;
+	for (uint32_t i = 0; i < n; i++) {
+		units[i] = units[2 * n - 1 - i] = k->victims[i].unit;
+		c->units->units[units[i]].planned = k->plan;
+	}
+	claim_drop_all(c, k);
+	take_each(c, k, units, &left);
+	if (left > 0) {
+		left = n;
+		claim_drop_all(c, k);
+		take_each(c, k, units + n, &left);
+	}
+	k->plan = 0;
+	return left == 0;
+}
+
 bool claim_valid(struct cycle *c, struct claim *k)
 {
 	const uint32_t n = k->n_victims;
@@ -335,14 +446,11 @@ bool claim_valid(struct cycle *c, struct claim *k)
 			  (k->victims[i].rule != RULE_QUOTA || inside_quota(c, k, &k->victims[i]));
 	if (simple)
 		return whole_valid(c, k);
-	claim_drop_all(c, k);
 	k->tangled = false;
-	for (uint32_t i = 0; i < n; i++)
-		if (!claim_take(c, k, k->victims[i].unit)) {
-			k->tangled = true; /* nor may it be taken for allowed later */
-			return false;
-		}
-	return whole_valid(c, k);
+	if (take_again(c, k, n))
+		return whole_valid(c, k);
+	k->tangled = true; /* nor may it be taken for allowed later */
+	return false;
 }
 
 /* Is there anybody of its own queue whom it may displace at all? Those of the lowest
@@ -379,8 +487,7 @@ bool claim_exceeds_share(const struct cycle *c, uint32_t job, uint32_t flavor,
 		others = amount_sum(others, stays(c, q, flavor));
 	if (have >= need || others == stays(c, leaf, flavor))
 		return false;
-	*why = (struct plan_reason){ .job = SNAP_NONE,
-				     .code = GPUQ_R_FAIR_SHARE,
+	*why = (struct plan_reason){ .code = GPUQ_R_FAIR_SHARE,
 				     .unit = PLAN_GPUS,
 				     .have = have > 0 ? have : 0,
 				     .need = need,

@@ -58,5 +58,6 @@ int seal_capacity(struct seal *w);
 /* What is free on nodes and devices, from what there is and what is held. */
 void snapshot_derive_free(struct snapshot *s);
 int seal_calendar(struct seal *w);
+int seal_lines(struct seal *w); /* snapshot_lines.c */
 
 #endif

@@ -11,6 +11,7 @@
  * the next cycle, and so for ever. */
 
 #define UNKNOWN 0x80u /* of an item that was gone when its queue was looked at */
+#define WAS_INSIDE 0x40u /* of the line at hand, before one was taken away in thought */
 
 int64_t line_of(const struct cycle *c, uint32_t queue, uint32_t res, enum line line)
 {
@@ -239,48 +240,72 @@ struct gain {
 	int64_t priority, amount;
 };
 
+/* Who stands inside now, to be compared with later. */
+static void remember_inside(const struct cycle *c, const struct standing *st, uint32_t queue,
+			    enum line line)
+{
+	for (uint32_t i = 0; i < st->n_items; i++) {
+		uint8_t *flags = flags_of(c, st->items[i], queue);
+
+		*flags = (uint8_t)(*flags & ~WAS_INSIDE);
+		if (!c->units->units[st->items[i]].gone && *flags & (1u << line))
+			*flags |= WAS_INSIDE;
+	}
+}
+
+/* What changed since then, by priority; how many, GAINS_MAX + 1 = more than that. */
+static uint32_t count_gains(const struct cycle *c, const struct claim *k, const struct standing *st,
+			    uint32_t queue, enum line line, struct gain *gains)
+{
+	const uint32_t res = k->flavor == SNAP_NONE ? snap_cpu(c->s) : k->flavor;
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < st->n_items; i++) {
+		const uint32_t u = st->items[i];
+		const uint8_t flags = *flags_of(c, u, queue);
+		const bool was = flags & WAS_INSIDE;
+		const bool is = !c->units->units[u].gone && flags & (1u << line);
+		uint32_t at = 0;
+
+		*flags_of(c, u, queue) = (uint8_t)(flags & ~WAS_INSIDE);
+		if (is == was || n > GAINS_MAX)
+			continue;
+		while (at < n && gains[at].priority != c->units->units[u].priority)
+			at++;
+		if (at == n && n++ < GAINS_MAX)
+			gains[at] = (struct gain){ c->units->units[u].priority, 0 };
+		if (n <= GAINS_MAX)
+			gains[at].amount += is ? unit_amount(c, u, res) : -unit_amount(c, u, res);
+	}
+	return n;
+}
+
 /* With the unit gone others may come in: is what stands inside then worth as much, from
- * the highest priority down? */
+ * the highest priority down? Its leaf is looked at anew as well: who moves up there moves
+ * up in the order of the queues above. */
 static bool others_make_up(struct cycle *c, const struct claim *k, uint32_t unit, uint32_t queue,
 			   enum line line)
 {
 	const struct standing *st = standing_of(c, queue, line);
-	const uint32_t res = k->flavor == SNAP_NONE ? snap_cpu(c->s) : k->flavor;
 	struct gain gains[GAINS_MAX];
-	int64_t *left = c->units->left;
-	uint32_t n = 0;
+	uint32_t n, top = SNAP_NONE;
 
 	if (!st)
 		return false;
-	open_line(c, queue, line, left);
-	for (uint32_t i = 0; i < st->n_items; i++) {
-		const uint32_t u = st->items[i];
-		const bool was = *flags_of(c, u, queue) & (1u << line);
-		bool is;
-		uint32_t at = 0;
-
-		if (c->units->units[u].gone)
-			continue;
-		is = u != unit && fill(c, u, left);
-		if (is == was)
-			continue;
-		while (at < n && gains[at].priority != c->units->units[u].priority)
-			at++;
-		if (at == GAINS_MAX)
-			return false; /* too many to tell: it stays */
-		if (at == n)
-			gains[n++] = (struct gain){ c->units->units[u].priority, 0 };
-		gains[at].amount += is ? unit_amount(c, u, res) : -unit_amount(c, u, res);
-	}
-	for (;;) {
-		uint32_t top = SNAP_NONE;
-
-		for (uint32_t i = 0; i < n; i++)
-			if (gains[i].amount != 0 &&
-			    (top == SNAP_NONE || gains[i].priority > gains[top].priority))
-				top = i;
-		return top == SNAP_NONE || gains[top].amount > 0;
-	}
+	remember_inside(c, st, queue, line);
+	c->units->units[unit].gone = true;
+	standing_changed(c, unit);
+	st = standing_of(c, queue, line);
+	n = st ? count_gains(c, k, st, queue, line, gains) : 0;
+	c->units->units[unit].gone = false;
+	standing_changed(c, unit);
+	if (!standing_of(c, queue, line) || n > GAINS_MAX)
+		return false; /* too many to tell: it stays */
+	for (uint32_t i = 0; i < n; i++)
+		if (gains[i].amount != 0 &&
+		    (top == SNAP_NONE || gains[i].priority > gains[top].priority))
+			top = i;
+	return top == SNAP_NONE || gains[top].amount > 0;
 }
 
 bool claim_concerns(const struct cycle *c, const struct claim *k, uint32_t unit)
@@ -297,6 +322,11 @@ static bool no_larger(const struct cycle *c, uint32_t x, uint32_t y)
 	return true;
 }
 
+static bool goes_as_well(const struct claim *k, const struct unit *u)
+{
+	return k->plan && u->planned == k->plan;
+}
+
 /* The smallest item outside, of the same leaf and priority, that could have been taken
  * with the same right; each serves once. */
 static uint32_t outside_alike(struct cycle *c, const struct claim *k, uint32_t unit, uint32_t queue,
@@ -310,13 +340,27 @@ static uint32_t outside_alike(struct cycle *c, const struct claim *k, uint32_t u
 		const struct unit *o = &c->units->units[st->items[i]];
 
 		if (o->gone || o->firm || o->queue != u->queue || o->priority != u->priority ||
-		    o->justifies == k->number || *flags_of(c, st->items[i], queue) & (1u << line))
+		    o->justifies[line] == k->number || goes_as_well(k, o) ||
+		    *flags_of(c, st->items[i], queue) & (1u << line))
 			continue;
 		if (no_larger(c, unit, st->items[i]) &&
 		    (best == SNAP_NONE || no_larger(c, st->items[i], best)))
 			best = st->items[i];
 	}
 	return best;
+}
+
+/* What stays of the queue's without the unit and all that goes as well. */
+static int64_t stays_without(const struct cycle *c, const struct claim *k, uint32_t unit,
+			     uint32_t queue, uint32_t res, const struct standing *st)
+{
+	int64_t sum = stays(c, queue, res) - unit_amount(c, unit, res);
+
+	for (uint32_t i = 0; k->plan && i < st->n_items; i++)
+		if (st->items[i] != unit && !c->units->units[st->items[i]].gone &&
+		    goes_as_well(k, &c->units->units[st->items[i]]))
+			sum -= unit_amount(c, st->items[i], res);
+	return sum;
 }
 
 /* Does the queue hold the line without the unit, and is all that stands outside of at
@@ -326,9 +370,9 @@ static bool holds_without(struct cycle *c, const struct claim *k, uint32_t unit,
 {
 	const struct standing *st = standing_of(c, queue, line);
 
-	for (uint32_t res = 0; res < c->s->n_res; res++)
+	for (uint32_t res = 0; st && res < c->s->n_res; res++)
 		if (k->need[res] > 0 && counts(c, queue, res) &&
-		    stays(c, queue, res) - unit_amount(c, unit, res) < line_of(c, queue, res, line))
+		    stays_without(c, k, unit, queue, res, st) < line_of(c, queue, res, line))
 			return false;
 	for (uint32_t i = 0; st && i < st->n_items; i++) {
 		const struct unit *o = &c->units->units[st->items[i]];
@@ -362,6 +406,7 @@ bool unit_is_free(struct cycle *c, const struct claim *k, uint32_t unit, uint32_
 uint8_t claimant_stands(struct cycle *c, const struct claim *k, bool all)
 {
 	const struct standing *st = standing_of(c, k->leaf, LINE_QUOTA);
+	const bool firm = !c->s->jobs[k->job].preemptible && !k->growth;
 
 	for (int line = 0; st && line < N_LINES; line++) {
 		int64_t *left = c->units->left;
@@ -373,8 +418,8 @@ uint8_t claimant_stands(struct cycle *c, const struct claim *k, bool all)
 
 			/* Of equals the longer running stands first, and it has not begun. */
 			if (!u->gone && !u->surplus &&
-			    (u->firm ||
-			     (all ? u->priority >= k->priority : !claim_goes_before(c, k, u))))
+			    (u->firm || (!firm && (all ? u->priority >= k->priority
+						       : !claim_goes_before(c, k, u)))))
 				fill(c, st->items[i], left);
 		}
 		for (uint32_t res = 0; res < c->s->n_res; res++)

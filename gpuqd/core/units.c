@@ -143,24 +143,47 @@ static void add_held(struct cycle *c, uint32_t job, uint32_t flavor)
 			    cost_of_pod(c->s, &r->groups[g], flavor), r->groups[g].pods_min);
 }
 
+static void forget_standings(struct cycle *c, uint32_t job)
+{
+	for (uint32_t q = c->s->jobs[job].queue; q != SNAP_NONE; q = c->s->queues[q].parent)
+		c->units->standings[q] = (struct standing){ 0 };
+}
+
 void units_add_started(struct cycle *c, uint32_t job, uint32_t flavor)
 {
 	if (!c->units)
 		return;
 	add_held(c, job, flavor);
-	for (uint32_t q = c->s->jobs[job].queue; q != SNAP_NONE; q = c->s->queues[q].parent)
-		c->units->standings[q] = (struct standing){ 0 };
+	forget_standings(c, job);
+}
+
+void units_add_more(struct cycle *c, uint32_t job, const int64_t *amounts, bool surplus)
+{
+	const uint32_t unit = c->units->n_units;
+	struct unit *u = new_unit(c, job);
+
+	if (!u)
+		return;
+	u->fixed = true;
+	u->firm = u->firm && !surplus;
+	u->surplus = surplus;
+	memcpy(&c->units->amounts[(size_t)unit * c->s->n_res], amounts,
+	       c->s->n_res * sizeof(*amounts));
+	forget_standings(c, job);
 }
 
 static void add_promised(struct cycle *c)
 {
 	const struct snapshot *s = c->s;
 
-	for (uint32_t i = 0; !c->failed && s->n_promises && i < s->n_jobs; i++)
+	for (uint32_t k = 0; !c->failed && s->n_promises && k < s->lines.n_busy; k++) {
+		const uint32_t i = s->lines.busy[k];
+
 		if (bits_has(c->promised, i))
 			add_held(c, i,
 				 cost_flavor(s, &s->promises[s->jobs[i].promise_first],
 					     s->jobs[i].n_promises));
+	}
 	for (uint32_t i = 0; !c->failed && i < c->n_actions; i++)
 		if ((c->actions[i].kind == PLAN_PLACE || c->actions[i].kind == PLAN_NOMINATE) &&
 		    !bits_has(c->promised, c->actions[i].job))
@@ -225,9 +248,12 @@ bool units_make(struct cycle *c)
 		all->leaf_first[q] = SNAP_NONE;
 	for (uint32_t a = 0; a < s->n_allocs; a++)
 		all->of_alloc[a] = SNAP_NONE;
-	for (uint32_t i = 0; !c->failed && i < s->n_jobs; i++)
+	for (uint32_t k = 0; !c->failed && k < s->lines.n_busy; k++) {
+		const uint32_t i = s->lines.busy[k];
+
 		if (s->jobs[i].state == SNAP_RUNNING && s->jobs[i].n_allocs)
 			add_job(c, i);
+	}
 	if (!c->failed)
 		rank_victims(c);
 	if (!c->failed)

@@ -30,42 +30,10 @@ static bool push_victim(struct cycle *c, struct claim *k, const struct victim *v
 	*at = *v;
 	for (int line = 0; line < N_LINES; line++)
 		if (v->instead[line] != SNAP_NONE)
-			c->units->units[v->instead[line]].justifies = k->number;
+			c->units->units[v->instead[line]].justifies[line] = k->number;
 	k->tangled |= !v->simple;
 	unit_take(c, v->unit);
 	return true;
-}
-
-/* A gang goes with all that goes beyond it. */
-static bool push_surplus(struct cycle *c, struct claim *k, const struct victim *gang)
-{
-	struct units *all = c->units;
-
-	for (uint32_t u = gang->unit + 1; all->units[gang->unit].surplus_left > 0; u++) {
-		struct victim v = *gang;
-
-		if (u >= all->n_units || all->units[u].gang != gang->unit)
-			return false;
-		if (all->units[u].gone)
-			continue;
-		v.unit = u;
-		v.instead[LINE_QUOTA] = v.instead[LINE_SHARE] = SNAP_NONE;
-		v.simple = false;
-		if (!push_victim(c, k, &v))
-			return false;
-	}
-	return true;
-}
-
-bool claim_take(struct cycle *c, struct claim *k, uint32_t unit)
-{
-	struct victim v;
-
-	if (claim_legal(c, k, unit, &v) == RULE_NONE)
-		return false;
-	if (!c->units->units[unit].surplus && !push_surplus(c, k, &v))
-		return false;
-	return push_victim(c, k, &v);
 }
 
 static void put_back(struct cycle *c, const struct victim *v)
@@ -73,7 +41,7 @@ static void put_back(struct cycle *c, const struct victim *v)
 	unit_put_back(c, v->unit);
 	for (int line = 0; line < N_LINES; line++)
 		if (v->instead[line] != SNAP_NONE)
-			c->units->units[v->instead[line]].justifies = 0;
+			c->units->units[v->instead[line]].justifies[line] = 0;
 }
 
 void claim_drop_last(struct cycle *c, struct claim *k)
@@ -105,6 +73,81 @@ static void restore(struct cycle *c, struct claim *k, const struct victim *saved
 	claim_drop_all(c, k);
 	for (uint32_t i = 0; i < n; i++)
 		push_victim(c, k, &saved[i]);
+}
+
+/* The gang cannot be what lets its own surplus be taken: it goes as well. */
+static bool take_surplus(struct cycle *c, struct claim *k, uint32_t gang)
+{
+	struct units *all = c->units;
+	uint32_t end = gang + 1;
+
+	while (end < all->n_units && all->units[end].gang == gang)
+		end++;
+	for (uint32_t u = end; u-- > gang + 1;) {
+		struct victim v;
+
+		if (all->units[u].gone)
+			continue;
+		if (claim_legal(c, k, u, &v) == RULE_NONE || !push_victim(c, k, &v))
+			return false;
+	}
+	return all->units[gang].surplus_left == 0;
+}
+
+static bool take_gang(struct cycle *c, struct claim *k, uint32_t gang)
+{
+	const uint32_t before = k->n_victims, plan = k->plan;
+	struct victim v;
+	bool taken;
+
+	if (!plan)
+		k->plan = ++c->units->n_claims;
+	c->units->units[gang].planned = k->plan;
+	taken = take_surplus(c, k, gang) && claim_legal(c, k, gang, &v) != RULE_NONE &&
+		push_victim(c, k, &v);
+	k->plan = plan;
+	if (!taken)
+		drop_to(c, k, before);
+	return taken;
+}
+
+/* What stands outside and let others be taken for that can go as well when they had
+ * another right. */
+static bool take_justifier(struct cycle *c, struct claim *k, uint32_t unit)
+{
+	const uint32_t n = k->n_victims, plan = k->plan;
+	struct victim *saved = cycle_scratch(c, n, sizeof(*saved));
+	uint32_t kept = 0;
+	bool taken;
+
+	if (!saved || plan)
+		return false;
+	memcpy(saved, k->victims, n * sizeof(*saved));
+	drop_to(c, k, 0);
+	k->plan = ++c->units->n_claims;
+	c->units->units[unit].planned = k->plan;
+	while (kept < n && claim_take(c, k, saved[kept].unit))
+		kept++;
+	taken = kept == n && claim_take(c, k, unit);
+	k->plan = plan;
+	if (!taken)
+		restore(c, k, saved, n);
+	return taken;
+}
+
+bool claim_take(struct cycle *c, struct claim *k, uint32_t unit)
+{
+	const struct unit *u = &c->units->units[unit];
+	struct victim v;
+
+	if (claim_legal(c, k, unit, &v) == RULE_NONE)
+		return false;
+	if (u->justifies[LINE_QUOTA] == k->number || u->justifies[LINE_SHARE] == k->number)
+		return take_justifier(c, k, unit);
+	/* A gang goes with all that goes beyond it, each by its own right. */
+	if (!u->surplus && u->surplus_left > 0)
+		return take_gang(c, k, unit);
+	return push_victim(c, k, &v);
 }
 
 bool claim_fits(struct cycle *c, struct claim *k)
@@ -173,7 +216,8 @@ static uint32_t first_legal(struct cycle *c, struct claim *k, uint32_t leaf)
 	for (uint32_t i = all->line_first[leaf]; i < all->line_first[leaf + 1]; i++) {
 		struct victim v;
 
-		if (!looked_at(k, &all->units[all->line_units[i]]))
+		if (!looked_at(k, &all->units[all->line_units[i]]) ||
+		    all->units[all->line_units[i]].refused == k->turn)
 			continue;
 		if (claim_legal(c, k, all->line_units[i], &v) != RULE_NONE &&
 		    (v.simple || !k->outside || leaf == k->leaf))
@@ -210,6 +254,7 @@ static bool one_by_one(struct cycle *c, struct claim *k)
 	const int64_t most = UNITS_MAX + 2 * (need / SNAP_MILLI);
 	int64_t have = k->free_milli;
 
+	k->turn = ++c->units->n_claims;
 	for (uint32_t i = 0; i < k->n_victims; i++)
 		have += c->units->units[k->victims[i].unit].gpus_milli;
 
@@ -223,8 +268,14 @@ static bool one_by_one(struct cycle *c, struct claim *k)
 		if (k->n_victims > most)
 			return false;
 		unit = next_victim(c, k);
-		if (unit == SNAP_NONE || !claim_take(c, k, unit))
+		if (unit == SNAP_NONE)
 			return false;
+		/* Aside until another has been taken: its surplus may not go, say. */
+		if (!claim_take(c, k, unit)) {
+			c->units->units[unit].refused = k->turn;
+			continue;
+		}
+		k->turn = ++c->units->n_claims;
 		for (uint32_t i = before; i < k->n_victims; i++)
 			have += c->units->units[k->victims[i].unit].gpus_milli;
 	}
@@ -261,14 +312,45 @@ static bool has_room(const struct cycle *c, const struct claim *k, uint32_t node
 	       (!exclusive || c->tenants[node] == 0);
 }
 
+/* Surplus of the node that could go, the smallest that was not asked yet. */
+static uint32_t smallest_on(const struct cycle *c, const struct claim *k, uint32_t node)
+{
+	const struct units *all = c->units;
+	uint32_t best = SNAP_NONE;
+
+	for (uint32_t i = all->node_first[node]; i < all->node_first[node + 1]; i++) {
+		const struct unit *u = &all->units[all->node_units[i]];
+
+		if (looked_at(k, u) && u->refused != k->turn &&
+		    (best == SNAP_NONE || u->gpus_milli < all->units[best].gpus_milli))
+			best = all->node_units[i];
+	}
+	return best;
+}
+
+/* Where surplus is to go instead of a gang, what opens most places for least goes first. */
+static void clear_surplus(struct cycle *c, struct claim *k, uint32_t node, const struct need *one)
+{
+	uint32_t unit;
+
+	k->turn = ++c->units->n_claims;
+	while (!has_room(c, k, node, one) && (unit = smallest_on(c, k, node)) != SNAP_NONE) {
+		c->units->units[unit].refused = k->turn;
+		if (claim_take(c, k, unit))
+			k->turn = ++c->units->n_claims;
+	}
+}
+
 /* Take units off the node until one more pod has room; those that prove needless stay.
  * False: nothing has changed. */
 static bool clear_node(struct cycle *c, struct claim *k, uint32_t node, const struct need *one)
 {
 	const struct units *all = c->units;
 	const uint32_t before = k->n_victims;
-	bool progress = true;
+	bool progress = !k->surplus;
 
+	if (k->surplus)
+		clear_surplus(c, k, node, one);
 	while (!has_room(c, k, node, one) && progress && !c->failed) {
 		progress = false;
 		for (uint32_t i = all->node_first[node];
@@ -724,6 +806,11 @@ static void spare_gangs(struct cycle *c, struct claim *k, uint32_t from)
 	k->n_packs = 0;
 	k->surplus = true;
 	found = one_by_one(c, k) && claim_improve(c, k);
+	if (!found) {
+		drop_to(c, k, k->n_victims < from ? k->n_victims : from);
+		k->n_packs = 0;
+		found = node_by_node(c, k) && claim_improve(c, k);
+	}
 	k->surplus = false;
 	if (found)
 		return;

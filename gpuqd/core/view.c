@@ -456,7 +456,7 @@ struct gpuq_val *view_queue(struct gpuq_arena *a, const struct model *m, const s
 	gpuq_put(a, v, "pending_jobs", gpuq_int(a, pending));
 	gpuq_put(a, v, "running_jobs", gpuq_int(a, running));
 	gpuq_put(a, v, "budget_gpu_minutes",
-		 q->site->budget ? gpuq_int(a, q->site->budget->gpu_minutes) : gpuq_null(a));
+		 q->budget ? gpuq_int(a, q->budget->gpu_minutes) : gpuq_null(a));
 	gpuq_put(a, v, "used_gpu_minutes", gpuq_real(a, (double)(used_ms / 6) / 10000));
 	gpuq_put(a, v, "namespace", word(a, q->site->namespace_));
 	gpuq_put(a, v, "state",

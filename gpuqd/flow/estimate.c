@@ -524,7 +524,7 @@ void estimator_free(struct estimator *e)
 	if (!e)
 		return;
 	atomic_store(&e->quit, true);
-	worker_free(e->worker);
+	worker_free(e->worker, NULL);
 	loop_cancel(e->soon);
 	loop_cancel(e->record);
 	refuse_all(e->asked);

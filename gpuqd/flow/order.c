@@ -74,6 +74,13 @@ const char *order_namespace(const struct queue *q)
 	return "";
 }
 
+void order_ref(const struct model *m, const struct job *j, const struct pod *p, char name[64],
+	       struct pod_ref *ref)
+{
+	pod_name(m, p, name);
+	*ref = (struct pod_ref){ name, order_namespace(j->queue), p->uid, p->node->name, j->token };
+}
+
 /* The nearest queue, from the job's own upwards, that says it. */
 #define INHERIT(q_, member_)                                                                       \
 	({                                                                                         \

@@ -80,17 +80,19 @@ static void tell_reasons(struct schedule *s, const struct snapshot *sn, const st
 	for (uint32_t i = 0; planned_us && i < p->n_actions; i++)
 		if (p->actions[i].kind == PLAN_RESERVE)
 			planned_us[p->actions[i].job] = p->actions[i].start_us;
-	for (uint32_t i = 0; i < p->n_reasons;) {
+	for (uint32_t job = 0; job < sn->n_jobs; job++) {
 		struct reason_fact facts[16];
-		const struct snap_job *sj = &sn->jobs[p->reasons[i].job];
+		const struct snap_job *sj = &sn->jobs[job];
+		const struct plan_reason *why;
+		const uint32_t n_why = plan_reasons(sn, p, job, &why);
 		struct event ev = { .type = EV_JOB_REASONS };
 		char victim[32];
 		size_t n = 0;
-		uint32_t job = p->reasons[i].job;
 
-		for (; i < p->n_reasons && p->reasons[i].job == job; i++)
-			if (n < 16)
-				facts[n++] = fact_of(&p->reasons[i]);
+		if (n_why == 0)
+			continue;
+		for (; n < n_why && n < 16; n++)
+			facts[n] = fact_of(&why[n]);
 		ev.job = (struct job_key){ sj->key.id, sj->key.index };
 		name_victim(journal_model(s->j), ev.job, &facts[0], victim, sizeof(victim));
 		ev.reasons.items = facts;
@@ -349,6 +351,8 @@ static void on_event(void *arg, const struct event *ev)
 	case EV_JOB_NOMINATED:
 	case EV_JOB_GROWN:
 	case EV_KEYS_EXPIRED:
+	case EV_AUDITED:
+	case EV_AUDIT_DROPPED:
 		return; /* nothing becomes possible by these */
 	case EV_SITE_APPLIED:
 		s->site_told = false;

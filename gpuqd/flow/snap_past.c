@@ -104,8 +104,9 @@ void snap_past_fill(const struct snap_past *t, const struct job *j, struct snap_
 	if (j->n_avoid)
 		take_avoided(t, j, sj);
 	sj->short_us = j->short_us;
-	sj->returns =
-		j->leave_us && j->requeue && !j->cancel_asked && j->leave_cause != GPUQ_CAUSE_LIMIT;
+	sj->returns = j->leave_us && !j->cancel_asked &&
+		      (j->leave_cause == GPUQ_CAUSE_REQUEUE ||
+		       (j->requeue && j->leave_cause != GPUQ_CAUSE_LIMIT));
 	/* A job of which some pods have ended well does not grow any more; the pods that it
 	 * lacks look as if it had shrunk. */
 	sj->shrunk_us = j->state == GPUQ_JOB_COMPLETING ? t->now_us : j->shrunk_us;

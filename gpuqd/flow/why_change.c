@@ -93,12 +93,15 @@ static bool can_lift(enum gpuq_reason code)
 
 static void lifts(struct why_case *c, struct gpuq_val *list)
 {
-	for (uint32_t i = 0; i < c->p->n_reasons; i++) {
-		const struct plan_reason *r = &c->p->reasons[i];
+	const struct plan_reason *first;
+	const uint32_t n = plan_reasons(c->s, c->p, c->job, &first);
+
+	for (uint32_t i = 0; i < n; i++) {
+		const struct plan_reason *r = &first[i];
 		struct why_change change = { .kind = WHY_LIFT, .code = r->code };
 		struct gpuq_val *v;
 
-		if (r->job != c->job || !can_lift(r->code))
+		if (!can_lift(r->code))
 			continue;
 		v = works(c, &change);
 		if (!v)

@@ -6,7 +6,6 @@
 #include <config.h>
 #endif
 
-#include "gpuqd/base/aside.h"
 #include "gpuqd/base/loop.h"
 #include "gpuqd/flow/figures.h"
 #include "gpuqd/flow/journal.h"
@@ -57,7 +56,7 @@ static struct gpuq_val *loop_figures(const struct methods *m, struct gpuq_arena 
 	PUT("mean_us", s.turns ? s.sum_us / (int64_t)s.turns : 0);
 	PUT("most_us", s.most_us);
 	PUT("long_turns", s.n_long);
-	PUT("beside_it", aside_busy(m->aside));
+	PUT("beside_it", m->n_asked + m->n_copies);
 	return v;
 }
 

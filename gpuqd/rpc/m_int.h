@@ -2,6 +2,7 @@
 #ifndef GPUQD_RPC_M_INT_H
 #define GPUQD_RPC_M_INT_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -9,11 +10,14 @@
 #include "gpuqd/rpc/methods.h"
 #include "libgpuq/schema.h"
 
-struct aside;
+struct history_live;
+struct lease;
+struct rpc_server;
 struct schedule;
 struct wait;
 struct logs;
 struct watch;
+struct worker;
 struct why_log;
 
 struct methods {
@@ -21,8 +25,12 @@ struct methods {
 	struct reconcile *reconcile;
 	struct cluster *cluster; /* NULL while there is none */
 	struct estimator *estimator;
+	struct apply *apply;
 	const char *kind;
-	struct aside *aside; /* questions that take long */
+	struct lease *lease;
+	struct worker *quick, *slow, *copies; /* questions, those that take long, backups */
+	unsigned n_asked, n_copies; /* under way */
+	atomic_bool ends; /* the daemon is stopping; threads look at it */
 	struct why_log *why; /* the numbers behind decisions */
 	struct schedule *schedule;
 	int64_t start_us; /* of the daemon */
@@ -36,7 +44,8 @@ struct methods {
 /* What selects jobs: members that are not given select all. */
 struct job_filter {
 	struct gpuq_strlist ids, users, queues, states, names, nodes;
-	int64_t since_us, limit;
+	int64_t since_us, until_us; /* of the end, else of the beginning; 0 = whenever */
+	int64_t limit;
 	bool all; /* ended jobs, too */
 };
 
@@ -56,7 +65,16 @@ void job_id_print(struct job_key key, char out[32]);
  * memory). */
 int rpc_send_items(struct rpc_call *c, struct gpuq_val *list, struct gpuq_err *err);
 
+/* Finish a stream with the ended jobs that match, newest first, at most max (0 = all of
+ * them). live: such as are still in memory, sent with them, or (was_sent) sent already; it
+ * lives as long as the call. */
+int past_send(struct methods *m, struct rpc_call *c, const struct job_filter *f,
+	      struct history_live *live, size_t n_live, bool was_sent, size_t max,
+	      struct gpuq_err *err);
+
 bool peer_is_operator(const struct rpc_call *c);
+
+void backup_dropped(void *arg); /* of its thread: nobody waits for the copy any more */
 
 /* Look at waits and logs again once everything applied so far is durable. */
 void methods_look_again(struct methods *m);
@@ -65,17 +83,23 @@ void waits_on_event(struct methods *m, const struct event *ev);
 void logs_flush(struct methods *m);
 void logs_on_event(struct methods *m, const struct event *ev);
 void watches_on_event(struct methods *m, const struct event *ev);
+/* Does the owner of j hold a stream of it? */
+bool waits_attend(const struct methods *m, const struct job *j);
+bool logs_attend(const struct methods *m, const struct job *j);
 void waits_free(struct methods *m);
 void logs_free(struct methods *m);
 void logs_drop_cluster(struct methods *m); /* its logs are gone; they are opened again */
 void watches_free(struct methods *m);
 
+int m_history_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_job_submit(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_job_get(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_job_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_job_cancel(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_job_hold(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_job_release(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+int m_job_requeue(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+int m_job_update(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_job_wait(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_job_why(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_job_logs(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
@@ -93,9 +117,13 @@ int m_prio_weights(void *arg, struct rpc_call *c, const void *params, struct gpu
 int m_shares_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_event_watch(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 
-extern const struct gpuq_schema p_job_submit, p_job_get, p_job_list, p_job_act, p_job_wait,
-	p_job_logs, p_node_list, p_node_drain, p_prio_list, p_queue_list, p_shares_list, p_job_why,
-	p_plan_get;
+int m_site_apply(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+int m_site_get(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+int m_audit_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+
+extern const struct gpuq_schema p_audit_list, p_history_list, p_job_submit, p_job_get, p_job_list,
+	p_job_act, p_job_wait, p_job_why, p_job_logs, p_node_list, p_node_drain, p_plan_get,
+	p_prio_list, p_queue_list, p_shares_list, p_site_apply;
 
 #define P(type_, key_, kind_, member_, ...)                                                        \
 	{                                                                                          \

@@ -50,6 +50,18 @@ static void unlink_wait(struct wait *w)
 	free(w);
 }
 
+bool waits_attend(const struct methods *m, const struct job *j)
+{
+	const struct wait *w;
+
+	DL_FOREACH(m->waits, w)
+	for (size_t i = 0; i < w->n; i++)
+		if (!w->gone && w->jobs[i].key.id == j->key.id &&
+		    strcmp(rpc_call_peer(w->c)->user, j->user) == 0)
+			return true;
+	return false;
+}
+
 /* Did anything happen that a watcher of key wants to know? */
 void waits_on_event(struct methods *m, const struct event *ev)
 {
@@ -334,8 +346,8 @@ void watches_on_event(struct methods *m, const struct event *ev)
 {
 	struct watch *w;
 
-	if (!event_is_stored(ev->type))
-		return; /* estimates and the like: no news */
+	if (!event_is_stored(ev->type) || ev->type == EV_AUDITED || ev->type == EV_AUDIT_DROPPED)
+		return; /* estimates and the like: no news; the audit is not for everybody */
 	DL_FOREACH(m->watches, w)
 	{
 		struct news *x;

@@ -4,31 +4,35 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gpuqd/base/aside.h"
 #include "gpuqd/base/loop.h"
+#include "gpuqd/base/worker.h"
 #include "gpuqd/cluster/cluster.h"
 #include "gpuqd/flow/access.h"
+#include "gpuqd/flow/apply.h"
 #include "gpuqd/flow/journal.h"
+#include "gpuqd/flow/lease.h"
 #include "gpuqd/flow/schedule.h"
 #include "gpuqd/flow/why_log.h"
+#include "gpuqd/rpc/m_ask.h"
 #include "gpuqd/rpc/m_int.h"
-
-/* Each has a snapshot in its hands: on a large site that is memory, and a core at work. */
-#define ASIDE_MAX 4
 
 /* Sorted by name. */
 /* clang-format off */
 static const struct rpc_method table[] = {
+	{ "audit.list",   RPC_ROLE_USER,     false, true,  &p_audit_list, m_audit_list,  "who changed what" },
 	{ "backup.get",   RPC_ROLE_OPERATOR, false, true,  NULL,          m_backup_get,  "a copy of everything that is stored" },
 	{ "diag.get",     RPC_ROLE_USER,     false, false, NULL,          m_diag_get,    "the daemon's inner figures" },
 	{ "event.watch",  RPC_ROLE_USER,     false, true,  NULL,          m_event_watch, "what happens, as it happens" },
+	{ "history.list", RPC_ROLE_USER,     false, true,  &p_history_list, m_history_list, "jobs that have ended, filtered" },
 	{ "job.cancel",   RPC_ROLE_USER,     true,  false, &p_job_act,    m_job_cancel,  "end jobs" },
 	{ "job.get",      RPC_ROLE_USER,     false, false, &p_job_get,    m_job_get,     "one job and its elements" },
 	{ "job.hold",     RPC_ROLE_USER,     true,  false, &p_job_act,    m_job_hold,    "keep jobs from starting" },
 	{ "job.list",     RPC_ROLE_USER,     false, true,  &p_job_list,   m_job_list,    "jobs, filtered" },
 	{ "job.logs",     RPC_ROLE_USER,     false, true,  &p_job_logs,   m_job_logs,    "output of a job's pods" },
 	{ "job.release",  RPC_ROLE_USER,     true,  false, &p_job_act,    m_job_release, "let held jobs go on" },
+	{ "job.requeue",  RPC_ROLE_USER,     true,  false, &p_job_act,    m_job_requeue, "end attempts and let the jobs wait again" },
 	{ "job.submit",   RPC_ROLE_USER,     true,  false, &p_job_submit, m_job_submit,  "put jobs in their queues" },
+	{ "job.update",   RPC_ROLE_USER,     true,  false, &p_job_act,    m_job_update,  "describe waiting jobs anew" },
 	{ "job.wait",     RPC_ROLE_USER,     false, true,  &p_job_wait,   m_job_wait,    "changes of jobs until they end" },
 	{ "job.why",      RPC_ROLE_USER,     false, false, &p_job_why,    m_job_why,     "why it waits, started or had to leave" },
 	{ "node.drain",   RPC_ROLE_OPERATOR, true,  false, &p_node_drain, m_node_drain,  "start nothing more on nodes" },
@@ -40,6 +44,8 @@ static const struct rpc_method table[] = {
 	{ "queue.list",   RPC_ROLE_USER,     false, true,  &p_queue_list, m_queue_list,  "queues: quota, use, jobs" },
 	{ "scenario.export", RPC_ROLE_USER,  false, true,  NULL,          m_scenario_export, "the live state as a scenario for gpuq-sim" },
 	{ "shares.list",  RPC_ROLE_USER,     false, true,  &p_shares_list, m_shares_list, "what queues and users are due and have used" },
+	{ "site.apply",   RPC_ROLE_MANAGER,  true,  false, &p_site_apply, m_site_apply,  "change the objects of the site" },
+	{ "site.get",     RPC_ROLE_USER,     false, false, NULL,          m_site_get,    "the objects of the site" },
 	{ "status.get",   RPC_ROLE_USER,     false, false, NULL,          m_status_get,  "the cluster at a glance" },
 	{ .name = NULL },
 };
@@ -164,27 +170,44 @@ void methods_opts(struct methods *m, struct rpc_opts *out)
 	out->is_manager = is_manager;
 }
 
+static bool attended(void *arg, const struct job *j)
+{
+	const struct methods *m = arg;
+
+	return waits_attend(m, j) || logs_attend(m, j);
+}
+
 int methods_new(struct journal *j, struct reconcile *r, const char *cluster_kind,
 		struct methods **out, struct gpuq_err *err)
 {
 	struct methods *m = calloc(1, sizeof(*m));
-	int rc = m ? aside_new(journal_loop(j), ASIDE_MAX, &m->aside, err) : 0;
+	int rc;
 
 	if (!m)
 		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
-	if (rc < 0) {
-		free(m);
-		return rc;
-	}
+	rc = apply_new(j, &m->apply, err);
 	m->why = why_log_new();
-	if (!m->why) {
+	if (rc == 0 && !m->why)
+		rc = gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+	if (rc == 0)
+		rc = worker_new(journal_loop(j), &m->quick, err);
+	if (rc == 0)
+		rc = worker_new(journal_loop(j), &m->slow, err);
+	if (rc == 0)
+		rc = worker_new(journal_loop(j), &m->copies, err);
+	if (rc < 0) {
 		methods_free(m);
-		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		return rc;
 	}
 	m->j = j;
 	m->start_us = loop_now_us(journal_loop(j));
 	m->reconcile = r;
 	m->kind = cluster_kind;
+	if (lease_new(j, &m->lease, err) < 0) {
+		free(m);
+		return GPUQ_ENOMEM;
+	}
+	lease_on_ask(m->lease, attended, m);
 	journal_subscribe(j, on_event, m);
 	*out = m;
 	return 0;
@@ -226,10 +249,15 @@ void methods_free(struct methods *m)
 {
 	if (!m)
 		return;
-	aside_free(m->aside);
+	apply_free(m->apply);
+	atomic_store(&m->ends, true);
+	worker_free(m->quick, ask_dropped);
+	worker_free(m->slow, ask_dropped);
+	worker_free(m->copies, backup_dropped);
 	why_log_free(m->why);
 	waits_free(m);
 	logs_free(m);
 	watches_free(m);
+	lease_free(m->lease);
 	free(m);
 }

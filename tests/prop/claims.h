@@ -24,6 +24,8 @@
 #define PC_MINUTE (INT64_C(60) * 1000000)
 #define PC_UNLIMITED 99 /* devices; of a quota or a limit */
 #define PC_AUTO (-1)
+#define PC_COOLDOWN_MINUTES 10 /* with belts */
+#define PC_EXEMPT 3 /* evictions a day */
 #define PC_CYCLES 10 /* in which a world with constant demand comes to rest */
 
 struct pc_node {

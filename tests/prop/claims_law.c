@@ -261,22 +261,30 @@ static int64_t runtime(int half)
 	return half * PC_MINUTE / 2 + (half ? PC_MINUTE / 4 : 0);
 }
 
-static bool too_young(const struct law *law, const struct item *u, int from, bool preempt)
+/* As the queue or one above it says. */
+static int64_t min_runtime(const struct pc_case *pc, int from, bool preempt)
 {
-	const struct pc_case *pc = law->w->pc;
-	int half = preempt ? pc->preempt_min : pc->reclaim_min;
-
-	if (u->pod >= 0)
-		return false;
 	for (int q = from; q >= 0; q = pc->queues[q].parent) {
 		const int own = preempt ? pc->queues[q].preempt_min : pc->queues[q].reclaim_min;
 
-		if (own >= 0) {
-			half = own;
-			break;
-		}
+		if (own >= 0)
+			return runtime(own);
 	}
-	return law->w->now - u->start < runtime(half);
+	return runtime(preempt ? pc->preempt_min : pc->reclaim_min);
+}
+
+static bool too_young(const struct law *law, const struct item *u, int from, bool preempt)
+{
+	return u->pod < 0 && law->w->now - u->start < min_runtime(law->w->pc, from, preempt);
+}
+
+/* Who had to leave too often today leaves for no fair share until it has run long enough. */
+static bool exempt(const struct law *law, const struct item *u)
+{
+	const int64_t least = min_runtime(law->w->pc, u->queue, false);
+
+	return law->w->live[u->job].n_evicted >= PC_EXEMPT &&
+	       (least == 0 || law->w->now - u->start < 4 * least);
 }
 
 /* How the claimant would stand in its leaf when all victims are gone. */
@@ -376,6 +384,31 @@ static bool in_order(const struct law *law, int x, int y)
 	return ax <= fx || ay * fx >= ax * fy;
 }
 
+/* Nobody has to leave for a borrower whose queue could claim it back at once: what stands
+ * inside a guarantee, or inside a fair share that the queue claims from anybody. */
+static bool borrow_free(struct law *law, int u, int y, int justifier[2])
+{
+	const struct pc_case *pc = law->w->pc;
+	const int leaf = law->items[u].queue;
+
+	if (!is_free(law, u, y, GUARANTEE, &justifier[0]))
+		return false;
+	if (pc->reclaim_to != SNAP_RECLAIM_FAIR_SHARE ||
+	    pc->queues[leaf].reclaim != SNAP_RECLAIM_ANY)
+		return true;
+	return held(law, leaf) > line_of(law, leaf, SHARE) &&
+	       held(law, y) > line_of(law, y, SHARE) && is_free(law, u, y, SHARE, &justifier[1]);
+}
+
+/* Who had to leave for another queue a moment ago claims what it is owed only. */
+static bool cools_down(const struct law *law)
+{
+	const struct pc_live *l = &law->w->live[law->job];
+
+	return law->w->pc->belts && l->evicted &&
+	       law->w->now - l->evicted < PC_COOLDOWN_MINUTES * PC_MINUTE;
+}
+
 static bool may_take(struct law *law, int u, int justifier[2])
 {
 	const struct pc_case *pc = law->w->pc;
@@ -393,15 +426,18 @@ static bool may_take(struct law *law, int u, int justifier[2])
 	if (!pc->reclaim || !reclaim_allows(law, unit, x, y) ||
 	    held(law, y) <= line_of(law, y, GUARANTEE))
 		return false;
-	if (borrow >= unit->priority && unit->priority < priority)
+	if (!law->grows && !cools_down(law) && borrow >= unit->priority &&
+	    unit->priority < priority && borrow_free(law, u, y, justifier))
 		return true; /* B */
+	justifier[0] = justifier[1] = -1;
 	if (!leaf_within(law) || !in_order(law, x, y))
 		return false;
 	if (held_finally(law, x) + law->need <= law->w->quota[x][law->flavor] &&
 	    is_free(law, u, y, GUARANTEE, &justifier[0]))
 		return true; /* G */
 	justifier[0] = justifier[1] = -1;
-	return pc->reclaim_to == SNAP_RECLAIM_FAIR_SHARE && held(law, y) > line_of(law, y, SHARE) &&
+	return !cools_down(law) && !exempt(law, unit) &&
+	       pc->reclaim_to == SNAP_RECLAIM_FAIR_SHARE && held(law, y) > line_of(law, y, SHARE) &&
 	       is_free(law, u, y, SHARE, &justifier[1]) &&
 	       is_free(law, u, y, GUARANTEE, &justifier[0]); /* F */
 }

@@ -447,6 +447,8 @@ struct snapshot *pc_build(struct pc_world *w, uint64_t *shuffle)
 	config.min_runtime_method = w->pc->method;
 	config.preempt_min_runtime_us = half_minutes(w->pc->preempt_min);
 	config.reclaim_min_runtime_us = half_minutes(w->pc->reclaim_min);
+	config.exempt_evictions = PC_EXEMPT;
+	config.cooldown_us = PC_COOLDOWN_MINUTES * PC_MINUTE;
 	if (!w->pc->belts)
 		config.cooldown_us = config.claims_per_hour = 0;
 	/* Who shrank leaves what it gave up alone until it has been taken. */

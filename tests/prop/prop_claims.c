@@ -13,19 +13,11 @@
 #define SEED 20261121
 
 /* Without the belts that bound evictions in time about one of 100 000 random clusters
- * may go on for ever, exchanging the same places; with them none. Where a queue takes
- * from borrowers by priority and others take back what is their fair share, nothing says
- * that it ends. */
+ * may go on for ever, exchanging the same places; with them none. */
 static bool may_be(const struct pc_case *pc, const char *why, long *restless)
 {
-	bool borrows = false;
-
 	if (strncmp(why, "12:", 3) != 0 && strncmp(why, "13:", 3) != 0)
 		return false;
-	for (int q = 0; q < PC_QUEUES; q++)
-		borrows |= pc->queues[q].there && pc->queues[q].borrow_priority >= 0;
-	if (borrows && pc->reclaim_to == SNAP_RECLAIM_FAIR_SHARE)
-		return true;
 	if (!pc->belts)
 		++*restless;
 	return !pc->belts;

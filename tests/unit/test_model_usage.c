@@ -212,13 +212,13 @@ static usage_q32 used(const struct rig *r, const char *queue, const char *user, 
 
 static int64_t spent_ms(const struct rig *r, const char *queue, int64_t now_us, int64_t *reset_us)
 {
-	int64_t ms[8], reset[8];
+	struct spent out[8];
 	const uint32_t ix = queue_find(r->m, queue)->ix;
 
-	model_spending(r->m, now_us, ms, reset);
+	model_spending(r->m, now_us, out);
 	if (reset_us)
-		*reset_us = reset[ix];
-	return ms[ix];
+		*reset_us = out[ix].reset_us;
+	return out[ix].used_ms;
 }
 
 static void expect_used(usage_q32 got, usage_q32 want, const char *what)
@@ -312,7 +312,9 @@ Test(model_usage, rates_and_factors_count)
 	job(&r, "ann", "a", 1, T0);
 	started(&r, 1, 0, T0, T0);
 	expect_used(used(&r, "a", "ann", T0 + 1000 * S), (usage_q32)1250 << 32, "1000 s x 2.5 / 2");
-	cr_expect_eq(spent_ms(&r, "a", T0 + 1000 * S, NULL), 2500000);
+	cr_expect_eq(spent_ms(&r, "a", T0 + 1000 * S, NULL), 1250000);
+	ended(&r, 1, 0, 0, T0 + 1000 * S, T0 + 1000 * S);
+	cr_expect_eq(spent_ms(&r, "a", T0 + 2000 * S, NULL), 1250000);
 	end(&r);
 }
 
