@@ -70,6 +70,10 @@ static void eviction_lines(const struct gpuq_val *job, struct gpuq_buf *text)
 			view_cell(text, gpuq_get(list->items[i], "by_queue"));
 		}
 		line_print(line_label("Evictions", i), text);
+		if (!line_says(gpuq_get(list->items[i], "why")))
+			continue;
+		view_cell(text, gpuq_get(list->items[i], "why"));
+		line_print("", text);
 	}
 }
 
@@ -93,8 +97,17 @@ static void promise_lines(const struct gpuq_val *job, struct gpuq_buf *text)
 		gpuq_buf_adds(text, i ? ", " : "");
 		view_cell(text, victims->items[i]);
 	}
-	if (text->len)
-		line_print("Leaving", text);
+	if (!text->len)
+		return;
+	if (line_says(gpuq_get(p, "rule"))) {
+		gpuq_buf_adds(text, " under ");
+		view_cell(text, gpuq_get(p, "rule"));
+	}
+	line_print("Leaving", text);
+	if (!line_says(gpuq_get(p, "why")))
+		return;
+	view_cell(text, gpuq_get(p, "why"));
+	line_print("", text);
 }
 
 static void clock_line(const char *label, int64_t us, struct gpuq_buf *text)

@@ -22,6 +22,7 @@
 #include "gpuqd/base/spool.h"
 #include "gpuqd/cluster/cluster.h"
 #include "gpuqd/core/model.h"
+#include "gpuqd/core/site_merge.h"
 #include "gpuqd/flow/audit.h"
 #include "gpuqd/flow/dispatch.h"
 #include "gpuqd/flow/estimate.h"
@@ -88,6 +89,8 @@ static int read_site(const char *path, struct gpuq_buf *bytes, struct gpuq_err *
 		rc = gpuq_fail(err, GPUQ_EINVAL, "%s:1:1: expected one document", path);
 	if (rc == 0)
 		rc = site_read(docs[0], path, 0, &site, err);
+	if (rc == 0)
+		rc = site_check_names(site, docs[0], path, err);
 	if (rc == 0)
 		gpuq_mp_write(bytes, docs[0]);
 	site_free(site);

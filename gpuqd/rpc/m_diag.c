@@ -52,10 +52,9 @@ static struct gpuq_val *loop_figures(const struct methods *m, struct gpuq_arena 
 
 	loop_stats(journal_loop(m->j), &s);
 	PUT("turns", s.turns);
-	PUT("last_us", s.last_us);
-	PUT("mean_us", s.turns ? s.sum_us / (int64_t)s.turns : 0);
-	PUT("most_us", s.most_us);
-	PUT("long_turns", s.n_long);
+	PUT("most_us", s.longest_us);
+	PUT("over_10ms", s.over_10ms);
+	PUT("over_50ms", s.over_50ms);
 	PUT("beside_it", m->n_asked + m->n_copies);
 	return v;
 }
