@@ -12,7 +12,6 @@
 #include "gpuqd/flow/journal.h"
 #include "gpuqd/flow/order.h"
 #include "libgpuq/limits.h"
-#include "libgpuq/units.h"
 
 struct carry {
 	carry_fn fn;
@@ -275,41 +274,10 @@ static uint32_t claim(const struct carry *c, const struct plan_action *a, uint32
 	return n;
 }
 
-static bool was_told(const struct job *j, enum gpuq_reason code)
-{
-	for (uint32_t i = 0; i < j->n_reasons; i++)
-		if (j->reasons[i].code == code)
-			return true;
-	return false;
-}
-
-/* Queues that went back and forth until the scheduler stopped them: somebody should look at how
- * they are set up. Once for each job that has to wait for it. */
-static void warn_of_rest(const struct carry *c)
-{
-	for (uint32_t i = 0; i < c->p->n_reasons; i++) {
-		const struct plan_reason *r = &c->p->reasons[i];
-		const struct snap_job *sj = &c->s->jobs[r->job];
-		const struct job *j;
-
-		if (r->code != GPUQ_R_CLAIMS_REST)
-			continue;
-		j = job_find(c->m, (struct job_key){ sj->key.id, sj->key.index });
-		if (j && !was_told(j, r->code))
-			log_warn("schedule.claims_rest",
-				 "job=%" PRIu32 " queue=%s other=%s seconds=%" PRId64
-				 ": they took the same places back and forth",
-				 sj->key.id, LOGS(c->s->queues[sj->queue].name), LOGS(r->object),
-				 (r->need - r->have) / GPUQ_US_PER_S);
-	}
-}
-
 static void carry(const struct carry *c)
 {
 	const struct plan *p = c->p;
 
-	if (!c->as_if)
-		warn_of_rest(c);
 	for (uint32_t i = 0; i < p->n_actions; i++) {
 		const struct plan_action *a = &p->actions[i];
 
