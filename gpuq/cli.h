@@ -67,22 +67,31 @@ const struct command *command_find(const char *name);
 
 int cmd_cancel(struct cli *c);
 int cmd_completion(struct cli *c);
+int cmd_events(struct cli *c);
 int cmd_help(struct cli *c);
+int cmd_history(struct cli *c);
 int cmd_hold(struct cli *c);
 int cmd_logs(struct cli *c);
 int cmd_nodes(struct cli *c);
 int cmd_queue(struct cli *c);
 int cmd_export(struct cli *c);
 int cmd_queues(struct cli *c);
+int cmd_report(struct cli *c);
 int cmd_release(struct cli *c);
+int cmd_requeue(struct cli *c);
+int cmd_update(struct cli *c);
 int cmd_run(struct cli *c);
 int cmd_status(struct cli *c);
 int cmd_submit(struct cli *c);
+int cmd_usage(struct cli *c);
 int cmd_version(struct cli *c);
 int cmd_wait(struct cli *c);
 
 /* The table of queues, for `gpuq status` too. Returns the exit code. */
 int queues_print(struct cli *c);
+
+/* gpuq queues grant QUEUE MINUTES. */
+int queues_grant(struct cli *c);
 
 /* Help of one command, or of gpuq when cmd is NULL. */
 void help_print(const struct command *cmd);

@@ -1,4 +1,4 @@
-/* gpuq hold and gpuq release: the stop sign on waiting jobs. */
+/* gpuq hold, gpuq release: the stop sign on waiting jobs; gpuq requeue: back to waiting. */
 #include "gpuq/act.h"
 
 int cmd_hold(struct cli *c)
@@ -9,4 +9,13 @@ int cmd_hold(struct cli *c)
 int cmd_release(struct cli *c)
 {
 	return act(c, "job.release", NULL, "Released", "Would release");
+}
+
+int cmd_requeue(struct cli *c)
+{
+	struct gpuq_val *extra = gpuq_map(&c->arena);
+
+	if (opt_given(&c->args, OPT_HOLD))
+		gpuq_put(&c->arena, extra, "hold", gpuq_bool(&c->arena, true));
+	return act(c, "job.requeue", extra, "Requeued", "Would requeue");
 }

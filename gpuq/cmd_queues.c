@@ -56,5 +56,7 @@ int queues_print(struct cli *c)
 
 int cmd_queues(struct cli *c)
 {
+	if (c->args.n_rest > 0 && strcmp(c->args.rest[0], "grant") == 0)
+		return queues_grant(c);
 	return list_run(c, "queue.list", &queue_list, NULL, fill, NULL);
 }

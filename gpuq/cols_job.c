@@ -50,6 +50,38 @@ static double elapsed_rank(const struct row *r)
 	return (double)view_job_elapsed_us(r->obj, r->now_us);
 }
 
+/* From when it could have started to its (last) start, or to its end without one. */
+static int64_t wait_us(const struct row *r)
+{
+	const int64_t from = gpuq_get_int(r->obj, "eligible_time", 0);
+	const int64_t end = gpuq_get_int(r->obj, "end_time", r->now_us);
+	const int64_t to = gpuq_get_int(r->obj, "start_time", end);
+
+	return from > 0 && to > from ? to - from : 0;
+}
+
+static void wait_text(struct gpuq_buf *out, const struct row *r)
+{
+	clock_text(out, wait_us(r));
+}
+
+static double wait_rank(const struct row *r)
+{
+	return (double)wait_us(r);
+}
+
+static double evictions_rank(const struct row *r)
+{
+	const struct gpuq_val *list = gpuq_get(r->obj, "evictions");
+
+	return list && list->type == GPUQ_LIST ? (double)list->n : 0;
+}
+
+static void evictions_text(struct gpuq_buf *out, const struct row *r)
+{
+	gpuq_buf_printf(out, "%.0f", evictions_rank(r));
+}
+
 static int64_t limit_us(const struct row *r)
 {
 	const int64_t s = gpuq_get_int(r->obj, "time_limit_s", -1);
@@ -121,6 +153,8 @@ static const struct column cols[] = {
 	{ "ST", 't', COL_STATE, NULL, short_state, state_rank, "state in letters" },
 	{ "STATE", 'T', COL_STATE, "state", NULL, state_rank, "state as a word" },
 	{ "TIME", 'M', COL_RIGHT, NULL, elapsed_text, elapsed_rank, "how long it has run" },
+	{ "ELAPSED", 0, COL_RIGHT, NULL, elapsed_text, elapsed_rank, "the same as TIME" },
+	{ "WAIT", 0, COL_RIGHT, NULL, wait_text, wait_rank, "how long it waited before its last start" },
 	{ "TIME_LIMIT", 'l', COL_RIGHT, NULL, limit_text, limit_rank, "its walltime" },
 	{ "TIME_LEFT", 'L', COL_RIGHT, NULL, left_text, NULL, "walltime that is left" },
 	{ "GPUS", 'b', COL_RIGHT, "gpus", NULL, NULL, "devices, of all its pods" },
@@ -133,6 +167,9 @@ static const struct column cols[] = {
 	{ "ACCOUNT", 'a', COL_CUT, "account", NULL, NULL, "who is charged" },
 	{ "FLAVOR", 'f', COL_CUT, "flavor", NULL, NULL, "kind of device" },
 	{ "ATTEMPT", 0, COL_RIGHT, "attempt", NULL, NULL, "how often it was started again" },
+	{ "EVICTIONS", 0, COL_RIGHT, NULL, evictions_text, evictions_rank, "how often it had to leave for others" },
+	{ "QOS", 'q', COL_CUT, "qos", NULL, NULL, "its class" },
+	{ "MESSAGE", 0, COL_CUT, "message", NULL, NULL, "why it ended as it did" },
 	{ "EXIT_CODE", 'X', COL_RIGHT, "exit_code", NULL, NULL, "when it has ended" },
 	{ "SUBMIT_TIME", 'V', 0, "submit_time", submit_time_text, NULL, "when it was submitted" },
 	{ "ELIGIBLE_TIME", 'E', 0, "eligible_time", eligible_time_text, NULL, "when it could have started" },
@@ -148,6 +185,16 @@ const struct out_def job_list = {
 	.usual = "JOBID,QUEUE,NAME,USER,ST,TIME,GPUS,NODES,NODELIST(REASON)",
 	.sort = "STATE,-PRIORITY,JOBID",
 };
+
+const struct out_def job_history = {
+	.cols = cols,
+	.usual = "JOBID,QUEUE,NAME,USER,STATE,EXIT_CODE,GPUS,WAIT,ELAPSED,GPU_SECONDS,END_TIME",
+	.sort = NULL,
+};
+
+const char job_history_long[] = "JOBID,QUEUE,NAME,USER,ACCOUNT,STATE,EXIT_CODE,GPUS,PODS,NODES,"
+				"ATTEMPT,EVICTIONS,WAIT,ELAPSED,TIME_LIMIT,GPU_SECONDS,"
+				"SUBMIT_TIME,START_TIME,END_TIME,NODELIST";
 
 const char job_list_long[] = "JOBID,QUEUE,NAME,USER,STATE,TIME,TIME_LIMIT,GPUS,PODS,NODES,PRIORITY,"
 			     "SUBMIT_TIME,NODELIST(REASON)";

@@ -14,6 +14,7 @@ static const struct opt submit_opts[] = {
 	{ OPT_WAIT, "wait", 'W', ARG_NONE, NULL, "wait until the jobs have ended; their exit code is ours" },
 	{ OPT_START_TIMEOUT, "start-timeout", 0, ARG_REQUIRED, "DURATION", "with --wait: cancel what has not started after DURATION, exit 248" },
 	{ OPT_KEEP, "keep", 0, ARG_NONE, NULL, "do not cancel what has not started in time" },
+	{ OPT_LEASE, "lease", 0, ARG_REQUIRED, "DURATION", "cancel the jobs when their client has been gone for DURATION" },
 	{ OPT_DRY_RUN, "dry-run", 0, ARG_NONE, NULL, "check and show what would be submitted, submit nothing" },
 	{ OPT_DRY_RUN, "test-only", 0, ARG_NONE, NULL, "same as --dry-run" },
 	{ OPT_OUTPUT, "output", 'o', ARG_REQUIRED, "FILE", "where the job's output goes; with --dry-run also yaml or json: print the job in that form" },
@@ -27,6 +28,7 @@ static const struct opt submit_opts[] = {
 static const struct opt run_opts[] = {
 	{ OPT_START_TIMEOUT, "start-timeout", 0, ARG_REQUIRED, "DURATION", "cancel it if it has not started after DURATION, exit 248" },
 	{ OPT_KEEP, "keep", 0, ARG_NONE, NULL, "do not cancel it then" },
+	{ OPT_LEASE, "lease", 0, ARG_REQUIRED, "DURATION", "cancel the job when its client has been gone for DURATION" },
 	{ OPT_KEY, "key", 0, ARG_REQUIRED, "KEY", "submit only once under this key, however often it is called" },
 	{ OPT_IGNORE_UNKNOWN, "ignore-unknown", 0, ARG_NONE, NULL, "skip unknown #GPUQ and #SBATCH options of a script" },
 	{ 0, NULL, 0, 0, NULL, NULL },
@@ -49,6 +51,20 @@ static const struct opt queue_opts[] = {
 	{ 0, NULL, 0, 0, NULL, NULL },
 };
 
+static const struct opt history_opts[] = {
+	{ OPT_LONG, "long", 'l', ARG_NONE, NULL, "more columns" },
+	{ 0, NULL, 0, 0, NULL, NULL },
+};
+
+static const struct opt events_opts[] = {
+	{ OPT_AUDIT, "audit", 0, ARG_NONE, NULL, "who changed what" },
+	{ OPT_FOLLOW, "follow", 'f', ARG_NONE, NULL, "go on with what happens, until a signal ends it" },
+	{ OPT_USERS, "users", 'u', ARG_MANY, "USERS", "with --audit: what these users changed" },
+	{ OPT_SINCE, "since", 0, ARG_REQUIRED, "TIME", "since TIME (an instant, or a duration: so long ago)" },
+	{ OPT_UNTIL, "until", 0, ARG_REQUIRED, "TIME", "until TIME" },
+	{ 0, NULL, 0, 0, NULL, NULL },
+};
+
 static const struct opt act_opts[] = {
 	{ OPT_DRY_RUN, "dry-run", 0, ARG_NONE, NULL, "only print which jobs are meant" },
 	{ OPT_VERBOSE, "verbose", 'v', ARG_NONE, NULL, "print their ids" },
@@ -58,6 +74,16 @@ static const struct opt act_opts[] = {
 
 static const struct opt cancel_opts[] = {
 	{ OPT_SIGNAL, "signal", 's', ARG_REQUIRED, "SIGNAL", "send this signal and leave the job running" },
+	{ 0, NULL, 0, 0, NULL, NULL },
+};
+
+static const struct opt requeue_opts[] = {
+	{ OPT_HOLD, "hold", 0, ARG_NONE, NULL, "hold them: they wait until they are released" },
+	{ 0, NULL, 0, 0, NULL, NULL },
+};
+
+static const struct opt update_opts[] = {
+	{ OPT_TOP, "top", 0, ARG_NONE, NULL, "put them before their owner's other waiting jobs" },
 	{ 0, NULL, 0, 0, NULL, NULL },
 };
 
@@ -78,6 +104,24 @@ static const struct opt nodes_opts[] = {
 
 static const struct opt queues_opts[] = {
 	{ OPT_QUEUES, "queues", 'q', ARG_MANY, "QUEUES", "only these queues" },
+	{ OPT_REASON, "reason", 0, ARG_REQUIRED, "TEXT", "why minutes are granted, for the record" },
+	{ 0, NULL, 0, 0, NULL, NULL },
+};
+
+static const struct opt usage_opts[] = {
+	{ OPT_QUEUES, "queues", 'q', ARG_MANY, "QUEUES", "only these queues" },
+	{ OPT_USERS, "users", 'u', ARG_MANY, "USERS", "only these users, and no sums of queues" },
+	{ OPT_ME, "me", 0, ARG_NONE, NULL, "only what I used" },
+	{ 0, NULL, 0, 0, NULL, NULL },
+};
+
+static const struct opt report_opts[] = {
+	{ OPT_SINCE, "since", 0, ARG_REQUIRED, "TIME", "begin at TIME (an instant, or a duration: so long ago); without it, with this calendar month in UTC" },
+	{ OPT_UNTIL, "until", 0, ARG_REQUIRED, "TIME", "end at TIME; without it, now" },
+	{ OPT_BY, "by", 0, ARG_MANY, "WHAT", "a row for each user, queue, flavor or day, or several of them" },
+	{ OPT_QUEUES, "queues", 'q', ARG_MANY, "QUEUES", "only these queues" },
+	{ OPT_USERS, "users", 'u', ARG_MANY, "USERS", "only these users" },
+	{ OPT_ME, "me", 0, ARG_NONE, NULL, "only what I used" },
 	{ 0, NULL, 0, 0, NULL, NULL },
 };
 
@@ -104,12 +148,20 @@ const struct command commands[] = {
 	  .opts = status_opts, .groups = { opts_help }, .takes_jobs = true, .max_args = 1, .run = cmd_status },
 	{ .name = "queue", .alias = "q", .summary = "List jobs", .synopsis = "[JOB]...",
 	  .opts = queue_opts, .groups = { opts_list, opts_filter }, .takes_jobs = true, .max_args = -1, .run = cmd_queue },
+	{ .name = "events", .summary = "List what happened to a job, or who changed what", .synopsis = "[JOB]",
+	  .opts = events_opts, .groups = { opts_list }, .takes_jobs = true, .max_args = 1, .run = cmd_events },
+	{ .name = "history", .summary = "List jobs that have ended", .synopsis = "[JOB]...",
+	  .opts = history_opts, .groups = { opts_list, opts_filter }, .takes_jobs = true, .max_args = -1, .run = cmd_history },
 	{ .name = "cancel", .summary = "End jobs", .synopsis = "[JOB]...",
 	  .opts = cancel_opts, .groups = { act_opts, opts_filter, opts_help }, .takes_jobs = true, .max_args = -1, .run = cmd_cancel },
 	{ .name = "hold", .summary = "Keep waiting jobs from starting", .synopsis = "[JOB]...",
 	  .opts = act_opts, .groups = { opts_filter, opts_help }, .takes_jobs = true, .max_args = -1, .run = cmd_hold },
 	{ .name = "release", .summary = "Let held jobs start again", .synopsis = "[JOB]...",
 	  .opts = act_opts, .groups = { opts_filter, opts_help }, .takes_jobs = true, .max_args = -1, .run = cmd_release },
+	{ .name = "requeue", .summary = "End attempts of jobs and let them wait again", .synopsis = "[JOB]...",
+	  .opts = requeue_opts, .groups = { act_opts, opts_filter, opts_help }, .takes_jobs = true, .max_args = -1, .run = cmd_requeue },
+	{ .name = "update", .summary = "Change what jobs ask for", .synopsis = "[JOB]... KEY=VALUE...",
+	  .opts = update_opts, .groups = { act_opts, opts_filter, opts_help }, .takes_jobs = true, .max_args = -1, .run = cmd_update },
 	{ .name = "wait", .summary = "Wait until jobs have ended, end with their exit code", .synopsis = "JOB...",
 	  .opts = wait_opts, .groups = { opts_help, opts_waiting }, .waits = true, .takes_jobs = true,
 	  .min_args = 1, .max_args = -1, .run = cmd_wait },
@@ -117,8 +169,12 @@ const struct command commands[] = {
 	  .opts = logs_opts, .groups = { opts_help }, .takes_jobs = true, .min_args = 1, .max_args = 1, .run = cmd_logs },
 	{ .name = "nodes", .summary = "List nodes and their devices", .synopsis = "[NODE]...",
 	  .opts = nodes_opts, .groups = { opts_list }, .max_args = -1, .run = cmd_nodes },
-	{ .name = "queues", .summary = "List queues: quota, fair share, use", .synopsis = "[QUEUE]...",
+	{ .name = "queues", .summary = "List queues: quota, fair share, use", .synopsis = "[QUEUE]... | grant QUEUE MINUTES",
 	  .opts = queues_opts, .groups = { opts_list }, .max_args = -1, .run = cmd_queues },
+	{ .name = "usage", .summary = "List budgets and use of queues and users", .synopsis = "[QUEUE]...",
+	  .opts = usage_opts, .groups = { opts_list }, .max_args = -1, .run = cmd_usage },
+	{ .name = "report", .summary = "Report what was used: GPU-hours, waste, money", .synopsis = "",
+	  .opts = report_opts, .groups = { opts_list }, .run = cmd_report },
 	{ .name = "export", .summary = "Print the live state as a scenario", .synopsis = "--scenario",
 	  .opts = export_opts, .groups = { opts_help }, .run = cmd_export },
 	{ .name = "version", .summary = "Print the versions of client and server", .synopsis = "",

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "gpuq/job.h"
 #include "libgpuq/limits.h"
 #include "libgpuq/names.h"
 #include "libgpuq/spec.h"
@@ -154,24 +155,43 @@ static int put_states(struct gpuq_arena *a, struct gpuq_val *params, const char 
 	return 0;
 }
 
-/* "09:00" is a time of day here, the last one, and no duration of nine minutes. */
-static int put_since(struct gpuq_arena *a, struct gpuq_val *params, const char *text,
-		     struct gpuq_err *err)
+int filter_instant(const char *option, const char *text, int64_t *us, struct gpuq_err *err)
 {
 	const int64_t now_us = cli_now_us(), day_us = 86400 * GPUQ_US_PER_S;
-	int64_t us, ago_us;
+	int64_t at_us, ago_us;
 
+	/* "09:00" is a time of day here, the last one, and no duration of nine minutes. */
 	if (!strchr(text, ':') && gpuq_duration_parse(text, &ago_us, NULL) == 0 && ago_us < now_us)
-		us = now_us - ago_us;
-	else if (gpuq_instant_parse(text, now_us, &us, NULL) < 0)
+		at_us = now_us - ago_us;
+	else if (gpuq_instant_parse(text, now_us, &at_us, NULL) < 0)
 		return gpuq_fail(err, GPUQ_EINVAL,
-				 "--since %s: expected an instant such as "
+				 "--%s %s: expected an instant such as "
 				 "2026-12-01T09:00Z, or a duration such as 2h",
-				 text);
-	else if (us > now_us && !strpbrk(text, "-@Tn+"))
-		us -= day_us;
-	gpuq_put(a, params, "since_us", gpuq_int(a, us));
-	gpuq_set(a, params, "all", gpuq_bool(a, true));
+				 option, text);
+	else if (at_us > now_us && !strpbrk(text, "-@Tn+"))
+		at_us -= day_us;
+	*us = at_us;
+	return 0;
+}
+
+/* Who asks about a time asks about jobs that have ended, too. */
+static int put_times(struct gpuq_arena *a, struct gpuq_val *params, const struct args *args,
+		     struct gpuq_err *err)
+{
+	static const struct {
+		enum opt_id id;
+		const char *option, *key;
+	} times[] = { { OPT_SINCE, "since", "since_us" }, { OPT_UNTIL, "until", "until_us" } };
+	int64_t us = 0;
+
+	for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++) {
+		if (!opt_given(args, times[i].id))
+			continue;
+		if (filter_instant(times[i].option, args->val[times[i].id], &us, err) < 0)
+			return GPUQ_EINVAL;
+		gpuq_put(a, params, times[i].key, gpuq_int(a, us));
+		gpuq_set(a, params, "all", gpuq_bool(a, true));
+	}
 	return 0;
 }
 
@@ -213,12 +233,50 @@ int filter_put(struct cli *c, struct gpuq_val *params, struct gpuq_err *err)
 		gpuq_put(a, params, "nodes", words(a, args->val[OPT_NODES]));
 	if (opt_given(args, OPT_STATES))
 		rc = put_states(a, params, args->val[OPT_STATES], err);
-	if (rc == 0 && opt_given(args, OPT_SINCE))
-		rc = put_since(a, params, args->val[OPT_SINCE], err);
+	if (rc == 0)
+		rc = put_times(a, params, args, err);
 	if (rc == 0 && opt_given(args, OPT_JOBS)) {
 		ids = gpuq_list(a);
 		rc = filter_ids(a, args->val[OPT_JOBS], ids, err);
 		gpuq_put(a, params, "ids", ids);
 	}
 	return rc;
+}
+
+#define CHECKED_MAX 64 /* ids that are asked for one by one */
+
+static int ignore(void *arg, const struct gpuq_val *job)
+{
+	(void)arg;
+	(void)job;
+	return 1;
+}
+
+/* A list of nothing does not tell a job that is not there from one that never was. */
+static int check_ids(struct cli *c, const struct gpuq_val *ids, struct gpuq_err *err)
+{
+	for (size_t i = 0; ids && i < ids->n && i < CHECKED_MAX; i++) {
+		int64_t id, index;
+		int rc = filter_id(ids->items[i]->s, &id, &index, err);
+
+		if (rc == 0)
+			rc = job_each(c, id, index, ignore, NULL, err);
+		if (rc < 0)
+			return rc;
+	}
+	return 0;
+}
+
+int filter_put_jobs(struct cli *c, struct gpuq_val *params, struct gpuq_err *err)
+{
+	int rc;
+
+	for (int i = 0; i < c->args.n_rest; i++) {
+		const char *more = c->args.rest[i], *given = c->args.val[OPT_JOBS];
+
+		c->args.val[OPT_JOBS] =
+			given ? gpuq_arena_printf(&c->arena, "%s,%s", given, more) : more;
+	}
+	rc = filter_put(c, params, err);
+	return rc < 0 ? rc : check_ids(c, gpuq_get(params, "ids"), err);
 }

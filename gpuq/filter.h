@@ -1,7 +1,7 @@
 /* filter.h - the options that say which jobs, as parameters of a call
  *
- * Touches  memory only.
- * Used by  cmd_queue.c, act.c.
+ * Touches  memory; the server, to see whether there are such jobs.
+ * Used by  cmd_queue.c, cmd_history.c, act.c.
  */
 #ifndef GPUQ_FILTER_H
 #define GPUQ_FILTER_H
@@ -13,6 +13,15 @@
 /* Put the filters that were given into params (a map). Returns 0, or
  * GPUQ_EINVAL with what was expected. Needs a connection for --me. */
 int filter_put(struct cli *c, struct gpuq_val *params, struct gpuq_err *err);
+
+/* The same for a list of jobs: the arguments are ids too, and an id that is no job's is
+ * GPUQ_ENOENT. */
+int filter_put_jobs(struct cli *c, struct gpuq_val *params, struct gpuq_err *err);
+
+/* An instant of the past as the options --since and --until take it: "2026-12-01T09:00Z",
+ * "09:00" (the last one), or a duration, so long ago. option is its name without dashes.
+ * Returns 0 or GPUQ_EINVAL. */
+int filter_instant(const char *option, const char *text, int64_t *us, struct gpuq_err *err);
 
 /* Some filter was given. */
 bool filter_given(const struct args *args);

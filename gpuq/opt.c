@@ -22,7 +22,7 @@ const struct opt opts_help[] = {
 
 const struct opt opts_list[] = {
 	{ OPT_NO_HEADER, "no-header", 'h', ARG_NONE, NULL, "leave the line with the columns' names out" },
-	{ OPT_FORMAT, "format", 'o', ARG_REQUIRED, "COLS", "columns by name, separated by commas; a leading + adds to the usual ones" },
+	{ OPT_FORMAT, "format", 'o', ARG_REQUIRED, "COLS", "columns by name, separated by commas, NAME:20 for a width; a leading + adds to the usual ones" },
 	{ OPT_SORT, "sort", 'S', ARG_REQUIRED, "COLS", "sort by these columns; -COL is downwards" },
 	{ OPT_LIMIT, "limit", 0, ARG_REQUIRED, "N", "print at most N lines" },
 	{ OPT_WATCH, "watch", 0, ARG_OPTIONAL, "SECONDS", "print it again every SECONDS (2)" },
@@ -38,7 +38,8 @@ const struct opt opts_filter[] = {
 	{ OPT_NAMES, "names", 'n', ARG_MANY, "NAMES", "jobs with these names" },
 	{ OPT_NODES, "nodes", 'w', ARG_MANY, "NODES", "jobs with a pod on one of these nodes" },
 	{ OPT_JOBS, "jobs", 'j', ARG_MANY, "JOBS", "these jobs: 17, 17_3, 17_[4-9]" },
-	{ OPT_SINCE, "since", 0, ARG_REQUIRED, "TIME", "jobs that were submitted or ended since TIME (an instant, or a duration: so long ago)" },
+	{ OPT_SINCE, "since", 0, ARG_REQUIRED, "TIME", "jobs that ended, or that have not ended and were submitted, since TIME (an instant, or a duration: so long ago)" },
+	{ OPT_UNTIL, "until", 0, ARG_REQUIRED, "TIME", "the same until TIME" },
 	{ 0, NULL, 0, 0, NULL, NULL },
 };
 

@@ -36,6 +36,7 @@ enum opt_id {
 	OPT_JOBS,
 	OPT_ALL,
 	OPT_SINCE,
+	OPT_UNTIL,
 	OPT_LONG,
 	OPT_ARRAY,
 	OPT_WAIT,
@@ -54,7 +55,13 @@ enum opt_id {
 	OPT_RAW,
 	OPT_CLIENT,
 	OPT_SCENARIO,
+	OPT_HOLD,
+	OPT_TOP,
+	OPT_LEASE,
 	OPT_SUMMARY,
+	OPT_AUDIT,
+	OPT_BY,
+	OPT_REASON,
 	N_OPTS,
 };
 

@@ -13,11 +13,12 @@
 
 #define COLS_MAX 48
 #define SORT_MAX 8
+#define WIDTH_MAX 1000
 
 struct shown {
 	const struct column *col;
 	const char *before; /* text before it, in squeue's format strings */
-	int width; /* 0 = as wide as it needs */
+	int width; /* columns of the terminal; 0 = as wide as it needs */
 	bool right;
 };
 
@@ -87,17 +88,38 @@ static int no_column(const struct column *cols, const char *name, size_t n, stru
 	return GPUQ_EINVAL;
 }
 
+/* "NAME:20" is cut and filled to twenty columns, "NAME:.20" set to the right in them. */
+static int read_width(struct shown *s, const char *text, size_t n, struct gpuq_err *err)
+{
+	size_t i = n > 0 && text[0] == '.';
+
+	s->right = i > 0;
+	for (; i < n && isdigit((unsigned char)text[i]) && s->width < WIDTH_MAX; i++)
+		s->width = s->width * 10 + (text[i] - '0');
+	if (i < n || s->width == 0 || s->width > WIDTH_MAX)
+		return gpuq_fail(err, GPUQ_EINVAL,
+				 "-o %s:%.*s: expected a width from 1 to %d, as in %s:20 or %s:.20",
+				 s->col->name, (int)n, text, WIDTH_MAX, s->col->name, s->col->name);
+	return 0;
+}
+
 static int read_names(struct out *o, const char *text, struct gpuq_err *err)
 {
 	while (*text) {
-		const size_t n = strcspn(text, ",");
-		const struct column *c = by_name(o->def->cols, text, n);
+		const size_t n = strcspn(text, ","), name = strcspn(text, ",:");
+		struct shown s = { .col = by_name(o->def->cols, text, name) };
+		int rc = 0;
 
-		if (!c)
-			return no_column(o->def->cols, text, n, err);
+		if (!s.col)
+			return no_column(o->def->cols, text, name, err);
+		s.right = s.col->flags & COL_RIGHT;
+		if (name < n)
+			rc = read_width(&s, text + name + 1, n - name - 1, err);
+		if (rc < 0)
+			return rc;
 		if (o->n_shown == COLS_MAX)
 			return gpuq_fail(err, GPUQ_EINVAL, "more than %d columns", COLS_MAX);
-		o->shown[o->n_shown++] = (struct shown){ .col = c };
+		o->shown[o->n_shown++] = s;
 		text += n + (text[n] == ',');
 	}
 	return o->n_shown ? 0 : gpuq_fail(err, GPUQ_EINVAL, "-o: expected names of columns");
@@ -124,7 +146,7 @@ static int read_format(struct out *o, const char *text, struct gpuq_err *err)
 			s.right = true;
 			text++;
 		}
-		while (isdigit((unsigned char)*text) && s.width < 10000)
+		while (isdigit((unsigned char)*text) && s.width < WIDTH_MAX)
 			s.width = s.width * 10 + (*text++ - '0');
 		for (const struct column *c = o->def->cols; c->name && !s.col; c++)
 			if (c->letter && c->letter == *text)
@@ -303,7 +325,13 @@ int out_row(struct out *o, const struct gpuq_val *obj, const struct gpuq_val *su
 		gpuq_buf_clear(&clean);
 		cell_text(o->shown[i].col, &r, &text);
 		term_clean_str(&clean, gpuq_buf_str(&text));
-		l->cells[i] = gpuq_arena_strdup(&o->arena, gpuq_buf_str(&clean));
+		if (o->shown[i].width) {
+			gpuq_buf_clear(&text);
+			term_fit(&text, gpuq_buf_str(&clean), (size_t)o->shown[i].width,
+				 o->shown[i].right);
+		}
+		l->cells[i] = gpuq_arena_strdup(&o->arena,
+						gpuq_buf_str(o->shown[i].width ? &text : &clean));
 		if (!l->cells[i] || text.failed || clean.failed)
 			rc = GPUQ_ENOMEM;
 	}
@@ -392,8 +420,19 @@ static const char *colour_of(const char *state)
 	return NULL;
 }
 
+/* The name of a column as wide as its cells. */
+static void heading(struct gpuq_buf *out, const struct shown *s)
+{
+	gpuq_buf_clear(out);
+	if (s->width)
+		term_fit(out, s->col->name, (size_t)s->width, s->right);
+	else
+		gpuq_buf_adds(out, s->col->name);
+}
+
 static int print_table(struct out *o, size_t n)
 {
+	struct gpuq_buf head = GPUQ_BUF_INIT;
 	struct libscols_table *t = NULL;
 	const bool colours = term_colours(stdout);
 	int rc = GPUQ_ENOMEM;
@@ -401,10 +440,13 @@ static int print_table(struct out *o, size_t n)
 	/* smartcols prints nothing at all for an empty table, but a script that cuts
 	 * the first line off expects one. */
 	if (n == 0) {
-		for (size_t i = 0; o->header && i < o->n_shown; i++)
-			printf("%s%s", i ? " " : "", o->shown[i].col->name);
+		for (size_t i = 0; o->header && i < o->n_shown; i++) {
+			heading(&head, &o->shown[i]);
+			printf("%s%s", i ? " " : "", gpuq_buf_str(&head));
+		}
 		if (o->header)
 			putchar('\n');
+		gpuq_buf_done(&head);
 		return 0;
 	}
 	scols_init_debug(0);
@@ -415,11 +457,13 @@ static int print_table(struct out *o, size_t n)
 	scols_table_enable_noheadings(t, !o->header);
 	scols_table_enable_colors(t, colours);
 	for (size_t i = 0; i < o->n_shown; i++) {
-		const struct column *c = o->shown[i].col;
+		const struct shown *s = &o->shown[i];
+		const bool cut = s->col->flags & COL_CUT && s->width == 0;
 
-		if (!scols_table_new_column(t, c->name, 0,
-					    (c->flags & COL_RIGHT ? SCOLS_FL_RIGHT : 0) |
-						    (c->flags & COL_CUT ? SCOLS_FL_TRUNC : 0)))
+		heading(&head, s);
+		if (!scols_table_new_column(t, gpuq_buf_str(&head), 0,
+					    (s->right ? SCOLS_FL_RIGHT : 0) |
+						    (cut ? SCOLS_FL_TRUNC : 0)))
 			goto out;
 	}
 	for (size_t k = 0; k < n; k++) {
@@ -442,22 +486,22 @@ static int print_table(struct out *o, size_t n)
 		rc = 0;
 out:
 	scols_unref_table(t);
+	gpuq_buf_done(&head);
 	return rc;
 }
 
 static void print_formatted(const struct out *o, const char *const *cells)
 {
-	for (size_t i = 0; i < o->n_shown; i++) {
-		const struct shown *s = &o->shown[i];
-		const char *text = cells ? cells[i] : s->col->name;
+	struct gpuq_buf head = GPUQ_BUF_INIT;
 
-		fputs(s->before, stdout);
-		if (s->width == 0)
-			fputs(text, stdout);
-		else
-			printf("%*.*s", s->right ? s->width : -s->width, s->width, text);
+	for (size_t i = 0; i < o->n_shown; i++) {
+		if (!cells)
+			heading(&head, &o->shown[i]);
+		fputs(o->shown[i].before, stdout);
+		fputs(cells ? cells[i] : gpuq_buf_str(&head), stdout);
 	}
 	puts(o->after);
+	gpuq_buf_done(&head);
 }
 
 void out_forget(struct out *o)

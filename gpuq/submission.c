@@ -257,6 +257,8 @@ static int params(struct cli *c, const struct submission *s, size_t first, size_
 	share_context(a, map, list);
 	gpuq_put(a, map, "specs", list);
 	gpuq_put(a, map, "dry_run", gpuq_bool(a, dry_run));
+	if (c->args.val[OPT_LEASE])
+		gpuq_put(a, map, "lease", gpuq_str(a, c->args.val[OPT_LEASE]));
 	/* Whole objects of many jobs would be no message. */
 	if (n > WHOLE_MAX)
 		gpuq_put(a, map, "brief", gpuq_bool(a, true));

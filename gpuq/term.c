@@ -1,3 +1,5 @@
+#define _XOPEN_SOURCE 700 /* wcwidth */
+#define _DEFAULT_SOURCE
 #include "gpuq/term.h"
 
 #include <langinfo.h>
@@ -6,8 +8,11 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
+#include <wchar.h>
 
 #include "libgpuq/utf8.h"
+
+#define MARKS_MAX 3 /* on one character */
 
 /* Bytes of the character at s, its number in *cp; 0 for what is no UTF-8, -1 when n
  * ends inside what may become a character. */
@@ -64,18 +69,77 @@ static void put(struct gpuq_buf *out, const char *s, int len, uint32_t cp, bool 
 		gpuq_buf_add(out, s, (size_t)len);
 }
 
+/* Marks sit on the character before them: a few are writing, a pile of them is a smear
+ * over other lines, and one without a character would sit on the neighbour. */
+static bool is_mark(uint32_t c)
+{
+	static const struct {
+		uint32_t from, to;
+	} ranges[] = {
+		{ 0x300, 0x36f },   { 0x483, 0x489 },   { 0x591, 0x5bd },   { 0x610, 0x61a },
+		{ 0x64b, 0x65f },   { 0x6d6, 0x6dc },   { 0xe31, 0xe31 },   { 0xe34, 0xe3a },
+		{ 0xe47, 0xe4e },   { 0x1ab0, 0x1aff }, { 0x1dc0, 0x1dff }, { 0x20d0, 0x20ff },
+		{ 0xfe20, 0xfe2f },
+	};
+
+	for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++)
+		if (c >= ranges[i].from && c <= ranges[i].to)
+			return true;
+	return false;
+}
+
 void term_clean(struct gpuq_buf *out, const char *text, size_t n, bool utf8)
 {
+	unsigned marks = MARKS_MAX; /* the text's first character is none */
 	uint32_t cp = 0;
 	int len;
 
 	for (size_t i = 0; i<n; i += len> 0 ? (size_t)len : 1) {
 		len = decode(text + i, n - i, &cp);
-		if (len <= 0)
+		if (len <= 0) {
 			escape_byte(out, (unsigned char)text[i]);
-		else
-			put(out, text + i, len, cp, utf8);
+			marks = MARKS_MAX;
+			continue;
+		}
+		if (!is_mark(cp)) {
+			marks = acts(cp) ? MARKS_MAX : 0;
+		} else if (utf8 && marks++ >= MARKS_MAX) {
+			gpuq_buf_printf(out, "\\u{%x}", (unsigned)cp);
+			marks = MARKS_MAX;
+			continue;
+		}
+		put(out, text + i, len, cp, utf8);
 	}
+}
+
+/* Columns of a character that has passed term_clean. */
+static size_t columns(uint32_t cp)
+{
+	const int n = is_mark(cp) ? 0 : cp < 0x80 ? 1 : wcwidth((wchar_t)cp);
+
+	return n < 0 ? 1 : (size_t)n;
+}
+
+void term_fit(struct gpuq_buf *out, const char *text, size_t width, bool right)
+{
+	const size_t n = strlen(text);
+	size_t used = 0, end = 0;
+	uint32_t cp = 0;
+
+	while (end < n) {
+		const size_t len = gpuq_utf8_next(text + end, n - end, &cp);
+		const size_t wide = len ? columns(cp) : 1;
+
+		if (used + wide > width)
+			break;
+		used += wide;
+		end += len ? len : 1;
+	}
+	for (size_t i = used; right && i < width; i++)
+		gpuq_buf_addc(out, ' ');
+	gpuq_buf_add(out, text, end);
+	for (size_t i = used; !right && i < width; i++)
+		gpuq_buf_addc(out, ' ');
 }
 
 static bool locale_is_utf8(void)

@@ -6,8 +6,9 @@
  * Used by  out.c, follow.c, logs.c, cli_say.
  *
  * Escaped are C0, DEL, C1, marks that turn or hide text (bidi, zero width, tags),
- * line separators and what is no UTF-8: bytes as \xNN, characters as \u{N}. In a
- * locale that is not UTF-8 every character beyond ASCII is escaped.
+ * line separators and what is no UTF-8: bytes as \xNN, characters as \u{N}. So are
+ * combining marks that stand on nothing, or are more than writing needs. In a locale
+ * that is not UTF-8 every character beyond ASCII is escaped.
  */
 #ifndef GPUQ_TERM_H
 #define GPUQ_TERM_H
@@ -23,6 +24,10 @@ void term_clean(struct gpuq_buf *out, const char *text, size_t n, bool utf8);
 
 /* As above with the locale's answer, for a string. */
 void term_clean_str(struct gpuq_buf *out, const char *text);
+
+/* Append text, which is clean, as exactly width columns of the terminal: cut, or filled
+ * with spaces (before it when right). A wide character that would not fit is left out. */
+void term_fit(struct gpuq_buf *out, const char *text, size_t width, bool right);
 
 /* The output of jobs on its way to a terminal, in pieces as they come: as
  * term_clean, but newline, tab and carriage return pass, and so do colours and

@@ -83,6 +83,8 @@ static const struct gpuq_field fields[] = {
 	F("creates_per_second", GPUQ_K_INT, creates_per_s, .min = 0, .max = 1000000, .doc = "pods created per second at most; 0: no limit"),
 	F("record_dir", GPUQ_K_STR, record_dir, .doc = "record every scheduling cycle there, for gpuq-sim replay"),
 	F("record_size", GPUQ_K_BYTES, record_bytes, .doc = "how much is kept there; the oldest is forgotten"),
+	F("history_keep", GPUQ_K_DURATION, history_keep_us, .doc = "ended jobs are kept so long; 0: for ever"),
+	F("history_max", GPUQ_K_INT, history_max, .min = 0, .max = INT64_C(100000000), .doc = "so many ended jobs are kept at most, the newest; 0: all"),
 	F("map_size", GPUQ_K_BYTES, map_bytes, .doc = "largest size of the database (address space)"),
 	F("unsafe_fs", GPUQ_K_BOOL, unsafe_fs, .doc = "allow a network or overlay filesystem for state"),
 	F("priority_weights", GPUQ_K_OBJECT, policy.weights, .sub = &weights_schema, .doc = "what a job's place in its queue is made of: age, fairshare, size, qos, max_age"),
@@ -102,6 +104,8 @@ static void defaults(void *obj)
 	c->start_timeout_us = 600 * GPUQ_US_PER_S;
 	c->log_level = "info";
 	c->record_bytes = INT64_C(256) << 20;
+	c->history_keep_us = INT64_C(366) * 86400 * GPUQ_US_PER_S;
+	c->history_max = 1000000;
 }
 
 static int check(struct gpuq_reader *r, const struct gpuq_val *v, void *obj)

@@ -22,7 +22,9 @@
 #include "gpuqd/base/spool.h"
 #include "gpuqd/cluster/cluster.h"
 #include "gpuqd/core/model.h"
+#include "gpuqd/flow/audit.h"
 #include "gpuqd/flow/dispatch.h"
+#include "gpuqd/flow/history_keep.h"
 #include "gpuqd/flow/journal.h"
 #include "gpuqd/flow/reconcile.h"
 #include "gpuqd/flow/schedule.h"
@@ -50,6 +52,7 @@ struct daemon {
 	struct spool *cycles; /* NULL = they are not recorded */
 	struct dispatch *dispatch;
 	struct reconcile *reconcile;
+	struct history_keep *history;
 	struct cluster *cluster;
 	struct methods *methods;
 	struct rpc_server *rpc;
@@ -264,6 +267,7 @@ static void on_keys_check(void *arg)
 	struct event ev = { .type = EV_KEYS_EXPIRED };
 
 	journal_apply(d->journal, &ev, NULL);
+	audit_trim(d->journal, loop_now_us(d->loop));
 	d->keys = loop_after(d->loop, KEYS_CHECK_US, on_keys_check, d);
 }
 
@@ -348,6 +352,8 @@ static int open_store(struct daemon *d, struct gpuq_err *err)
 	bool fresh = false, empty = false;
 	int rc = store_open(d->config->state, &o, &d->store, &fresh, err);
 
+	if (rc == 0)
+		rc = history_index(d->store, err);
 	if (rc == 0)
 		rc = load_model(d->store, d->config, &d->model, &empty, err);
 	if (rc < 0)
@@ -441,6 +447,9 @@ static int build(struct daemon *d, struct gpuq_err *err)
 	if (rc == 0)
 		rc = reconcile_new(d->journal, d->dispatch, d->schedule, &d->reconcile, err);
 	if (rc == 0)
+		rc = history_keep_new(d->journal, d->config->history_keep_us,
+				      d->config->history_max, &d->history, err);
+	if (rc == 0)
 		rc = methods_new(d->journal, d->reconcile,
 				 d->config->cluster == CLUSTER_KUBE ? "kube" : "local", &d->methods,
 				 err);
@@ -479,6 +488,7 @@ static void teardown(struct daemon *d)
 	store_close_writer(d->store);
 	if (d->journal && journal_flush(d->journal, &err) < 0)
 		log_err("journal.flush", "error=%s", LOGS(err.text));
+	history_keep_free(d->history);
 	rpc_server_free(d->rpc);
 	methods_free(d->methods);
 	reconcile_free(d->reconcile);

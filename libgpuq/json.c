@@ -6,11 +6,13 @@
 #include "libgpuq/val.h"
 
 /* Characters that are written as \uXXXX although JSON would take them as they are:
- * terminals act on DEL and the C1 controls, JavaScript ends lines at U+2028/9, and
+ * terminals act on DEL and the C1 controls, marks without width and those that turn the
+ * direction make a text look like another, JavaScript ends lines at U+2028/9, and
  * YAML (which reads our strings too) has no U+FEFF, U+FFFE and U+FFFF. */
 static bool hidden(uint32_t c)
 {
-	return c < 0x20 || (c >= 0x7f && c <= 0x9f) || c == 0x2028 || c == 0x2029 || c == 0xfeff ||
+	return c < 0x20 || (c >= 0x7f && c <= 0x9f) || (c >= 0x200b && c <= 0x200f) ||
+	       (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069) || c == 0xfeff ||
 	       c == 0xfffe || c == 0xffff;
 }
 

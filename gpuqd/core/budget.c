@@ -111,9 +111,9 @@ void budget_init(struct cycle *c)
 		return;
 	c->budgets->held_ms = cycle_alloc(c, s->n_queues, sizeof(*c->budgets->held_ms));
 	c->budgets->rate_milli = cycle_alloc(c, s->n_queues, sizeof(*c->budgets->rate_milli));
-	for (uint32_t i = 0; i < s->n_jobs && !c->failed; i++)
-		if (s->jobs[i].state != SNAP_PENDING)
-			hold_running(c, i);
+	for (uint32_t k = 0; k < s->lines.n_busy && !c->failed; k++)
+		if (s->jobs[s->lines.busy[k]].state != SNAP_PENDING)
+			hold_running(c, s->lines.busy[k]);
 	for (uint32_t q = 0; q < s->n_queues && !c->failed; q++)
 		if (s->queues[q].budget_gpu_ms != GPUQ_UNLIMITED)
 			note_wake(c, q);

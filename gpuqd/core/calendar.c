@@ -288,7 +288,9 @@ static void clear_nodes(struct cycle *c)
 	const int64_t now = c->s->config.now_us;
 
 	for (uint32_t i = 0; i < c->s->n_reservations && slice(c, i)->start_us <= now; i++)
-		for (uint32_t j = 0; j < c->s->n_jobs && !c->failed; j++) {
+		for (uint32_t k = 0; k < c->s->lines.n_busy && !c->failed; k++) {
+			const uint32_t j = c->s->lines.busy[k];
+
 			if (c->s->jobs[j].state != SNAP_RUNNING || !clears(c, i, j) ||
 			    future_leaves(c, j))
 				continue;

@@ -86,6 +86,19 @@ bool key_job_read(const unsigned char *key, size_t n, uint32_t *id, int64_t *ind
 	return true;
 }
 
+size_t key_audit(unsigned char *out, int64_t at_us, uint32_t number)
+{
+	key_u32(out, (uint32_t)(at_us >> 32));
+	key_u32(out + 4, (uint32_t)at_us);
+	key_u32(out + 8, number);
+	return AUDIT_KEY_BYTES;
+}
+
+int64_t key_audit_time(const unsigned char *key)
+{
+	return (int64_t)((uint64_t)read_u32(key) << 32 | read_u32(key + 4));
+}
+
 size_t key_strs(unsigned char *out, ...)
 {
 	size_t n = 0;

@@ -26,9 +26,13 @@
 	X(KEY, "key", "user, key", "idempotency keys of the last days")                            \
 	X(SITE, "site", "name", "queues, pools and the like, as applied")                          \
 	X(USAGE, "usage", "queue, user, flavor, day", "GPU-seconds charged")                       \
+	X(CHARGE, "charge", "day, id, array index, attempt, index",                                \
+	  "a day of what a pod that ended was charged")                                            \
 	X(ACCOUNT, "account", "queue, user, flavor, qos",                                          \
 	  "what was used, forgotten by half-lives")                                                \
 	X(HISTORY, "history", "id, array index", "a job that has ended")                           \
+	X(PAST, "past", "letter, word, end, id, array index", "where to find what has ended")      \
+	X(LOG, "log", "id, array index, number", "what happened to a job")                         \
 	X(BESIDE, "beside", "id, array index",                                                     \
 	  "what a job that left may have left in the cluster")                                     \
 	X(AUDIT, "audit", "time, number", "who changed what")
@@ -43,6 +47,7 @@ enum table {
 extern const char *const table_names[N_TABLES];
 
 #define CHANGE_KEY_BYTES_MAX 256
+#define AUDIT_KEY_BYTES 12
 
 struct change {
 	enum table table;
@@ -69,6 +74,8 @@ void batch_put(struct batch *b, enum table t, const void *key, size_t key_len, c
 size_t key_u32(unsigned char *out, uint32_t x);
 size_t key_job(unsigned char *out, uint32_t id, int64_t index); /* index -1 sorts first */
 size_t key_pod(unsigned char *out, uint32_t id, int64_t index, uint32_t attempt, uint32_t pod);
+size_t key_audit(unsigned char *out, int64_t at_us, uint32_t number); /* AUDIT_KEY_BYTES */
+int64_t key_audit_time(const unsigned char *key);
 /* Strings joined by NUL; NULL ends the list; cut at the maximum. */
 size_t key_strs(unsigned char *out, ...) __attribute__((sentinel));
 bool key_job_read(const unsigned char *key, size_t n, uint32_t *id, int64_t *index);

@@ -70,3 +70,9 @@ void civil_period(int period, int64_t day, int64_t *first, int64_t *next)
 		*next = INT64_MAX;
 	}
 }
+
+int64_t civil_from_number(int64_t number)
+{
+	return civil_from_date((struct civil_date){ number / 10000, (int)(number / 100 % 100),
+						    (int)(number % 100) });
+}

@@ -1,7 +1,7 @@
 /* civil.h - days of the Gregorian calendar, in UTC
  *
  * Owns     nothing. Touches nothing.
- * Used by  core/model_usage.c (days and periods of what is charged).
+ * Used by  core/model_ledger.c (days of what is charged), core/model_budget.c (periods).
  *
  * Days count from 1970-01-01. Source: H. Hinnant, "chrono-Compatible Low-Level Date
  * Algorithms", civil_from_days and days_from_civil.
@@ -22,6 +22,7 @@ int64_t civil_day(int64_t us); /* that the instant belongs to */
 struct civil_date civil_date(int64_t day);
 int64_t civil_from_date(struct civil_date d);
 int64_t civil_number(int64_t day); /* 20261121 */
+int64_t civil_from_number(int64_t number);
 
 /* Periods as struct site_budget names them. The one that day belongs to: its first day
  * and the first of the next. Period 0 (none) has neither: INT64_MIN and INT64_MAX. */

@@ -202,8 +202,7 @@ static void why_rests(struct cycle *c, const struct claim *k)
 		return;
 	why = CYCLE_PUSH(c, whys, 1);
 	if (why)
-		*why = (struct plan_reason){ .job = SNAP_NONE,
-					     .code = GPUQ_R_CLAIMS_REST,
+		*why = (struct plan_reason){ .code = GPUQ_R_CLAIMS_REST,
 					     .unit = PLAN_TIME,
 					     .have = c->s->config.now_us,
 					     .need = k->rests_until_us,

@@ -23,6 +23,7 @@ enum pack_policy { PACK_DEFAULT, PACK_BESTFIT, PACK_FGD };
 struct bucket {
 	uint64_t *set; /* NULL until a node comes in */
 	uint32_t n;
+	uint32_t from; /* no word of the set before this one has any */
 };
 
 /* Where pods under some constraints may stand, whatever is free there: made when first
@@ -64,7 +65,7 @@ struct place {
 struct job_class {
 	bool blocked;
 	int64_t from_walltime_us; /* blocked are only those that run as long; 0 = all */
-	uint32_t why_first, n_why; /* into cycle.whys; job SNAP_NONE there */
+	struct plan_why why;
 };
 
 /* What is free where pods under some constraints may stand, on one flavor (fit.c). */
@@ -79,8 +80,9 @@ struct request_verdict {
 	struct plan_reason why;
 };
 
-/* Order of service of one queue (order.c). */
+/* Order of service of one queue, and the next of a run in it (order.c). */
 struct turn;
+struct waiter;
 
 struct cycle {
 	struct reversals *reversals; /* reversal.c; NULL = nobody asked yet */
@@ -178,14 +180,13 @@ struct cycle {
 	uint32_t *user_slots, n_user_slots;
 
 	/* jobs */
-	uint32_t *class_of; /* by job; SNAP_NONE when it cannot start now anyway */
+	uint32_t *class_of; /* by run; SNAP_NONE when its jobs cannot start now anyway */
 	struct job_class *classes;
 	uint32_t n_classes;
 	uint32_t *started; /* by job: elements started in this cycle */
-	uint32_t *why_of; /* by job: own reasons, into whys; SNAP_NONE = its class's */
-	uint32_t *n_why_of;
-	uint32_t *array_use; /* by job: position of its array's counter */
-	uint32_t *array_running; /* counters: elements that run, leave or were started */
+	struct plan_why *why_of_run; /* what its gate says, else its class */
+	struct plan_why *why_of_job; /* what it alone is told */
+	uint32_t *array_running; /* by number: elements that run, leave or were started */
 
 	/* priority.c */
 	struct priority *priority;
@@ -193,7 +194,7 @@ struct cycle {
 
 	/* order.c */
 	struct turn *turns; /* by queue, then the root's */
-	uint32_t *line; /* eligible jobs by queue, in order of service */
+	struct waiter *waiters; /* runs by queue: a heap each, the next to be served on top */
 	uint32_t *brackets; /* winners among siblings, one run of words for each parent */
 
 	/* the plan */
@@ -209,6 +210,14 @@ struct cycle {
 	int64_t wake_us;
 	bool cut_short;
 };
+
+/* The class of a job that waits; SNAP_NONE: it cannot start now anyway. */
+static inline uint32_t cycle_class(const struct cycle *c, uint32_t job)
+{
+	const uint32_t run = c->s->lines.run_of[job];
+
+	return run == SNAP_NONE ? SNAP_NONE : c->class_of[run];
+}
 
 /* Room for n more items in an arena table (a larger copy where needed); NULL and
  * failed when there is no memory. */

@@ -130,7 +130,8 @@ static void find_growers(struct cycle *c, struct growth *all)
 		if (c->actions[i].kind == PLAN_EVICT || c->actions[i].kind == PLAN_MOVE ||
 		    c->actions[i].kind == PLAN_SHRINK)
 			bits_add(all->leaving, c->actions[i].job);
-	for (uint32_t i = 0; !c->failed && i < c->s->n_jobs; i++) {
+	for (uint32_t k = 0; !c->failed && k < c->s->lines.n_busy; k++) {
+		const uint32_t i = c->s->lines.busy[k];
 		const struct snap_job *j = &c->s->jobs[i];
 		const struct snap_request *r = &c->s->requests[j->request];
 

@@ -90,6 +90,7 @@ static int copy_snapshot(struct lived *l)
 	*s = *from;
 	s->arena = (struct gpuq_arena)GPUQ_ARENA_INIT(0);
 	s->builder = NULL;
+	s->lines = (struct snap_lines){ 0 };
 	s->config.reclaim = s->config.consolidation = false;
 	l->room_jobs = from->n_jobs + 64;
 	l->room_allocs = from->n_allocs + 64;
@@ -117,7 +118,7 @@ static int copy_snapshot(struct lived *l)
 		if (!j->ranges)
 			return no_memory(l);
 	}
-	return begin_lives(l);
+	return snapshot_line_up(s, l->mem) ? begin_lives(l) : no_memory(l);
 }
 
 /* The table of pods, and what is free, after jobs have started or ended. */
@@ -134,6 +135,8 @@ static int settle(struct lived *l)
 		if (!s->allocs)
 			return no_memory(l);
 	}
+	if (!snapshot_line_up(s, l->mem))
+		return no_memory(l);
 	s->n_allocs = 0;
 	for (uint32_t i = 0; i < s->n_jobs; i++) {
 		const struct life *life = &l->lives[i];
@@ -327,25 +330,17 @@ static int note_reason(struct lived *l, struct estimate *e, const struct plan_re
 		e->changes = changes;
 	}
 	e->changes[n] = (struct estimate_change){ l->s.config.now_us, *why };
-	e->changes[n].why.job = e->job;
 	e->changes[n].why.object = gpuq_arena_strdup(l->mem, why->object);
 	e->n_changes++;
 	return e->changes[n].why.object ? 0 : no_memory(l);
 }
 
-static const struct plan_reason *reason_of(const struct plan *p, uint32_t job)
+static const struct plan_reason *reason_of(const struct snapshot *s, const struct plan *p,
+					   uint32_t job)
 {
-	uint32_t lo = 0, hi = p->n_reasons;
+	const struct plan_reason *why;
 
-	while (lo < hi) {
-		const uint32_t mid = lo + (hi - lo) / 2;
-
-		if (p->reasons[mid].job < job)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo < p->n_reasons && p->reasons[lo].job == job ? &p->reasons[lo] : NULL;
+	return plan_reasons(s, p, job, &why) ? why : NULL;
 }
 
 static int note_all(struct lived *l, const struct plan *p)
@@ -353,7 +348,7 @@ static int note_all(struct lived *l, const struct plan *p)
 	int rc = 0;
 
 	for (uint32_t i = 0; rc == 0 && i < l->n_out; i++) {
-		const struct plan_reason *why = reason_of(p, l->now_of[l->out[i].job]);
+		const struct plan_reason *why = reason_of(&l->s, p, l->now_of[l->out[i].job]);
 
 		if (l->out[i].start_us == GPUQ_UNLIMITED && why)
 			rc = note_reason(l, &l->out[i], why);

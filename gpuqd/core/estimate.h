@@ -24,7 +24,7 @@
 /* From at_us on this was the first reason why the job waited. */
 struct estimate_change {
 	int64_t at_us;
-	struct plan_reason why; /* job: the one that was asked for */
+	struct plan_reason why;
 };
 
 struct estimate {

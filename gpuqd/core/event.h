@@ -23,6 +23,9 @@
 /* X(symbol, word, stored) - the last group is known, never stored. */
 #define EVENTS(X)                                                                                  \
 	X(JOB_SUBMITTED, "job.submitted", true)                                                    \
+	X(JOB_UPDATED, "job.updated", true)                                                        \
+	X(JOB_NICED, "job.niced", true)                                                            \
+	X(JOB_WARNED, "job.warned", true)                                                          \
 	X(JOB_HELD, "job.held", true)                                                              \
 	X(JOB_RELEASED, "job.released", true)                                                      \
 	X(JOB_CANCEL_ASKED, "job.cancel_asked", true)                                              \
@@ -41,11 +44,15 @@
 	X(NODE_SEEN, "node.seen", true)                                                            \
 	X(NODE_GONE, "node.gone", true)                                                            \
 	X(NODE_DRAIN, "node.drain", true)                                                          \
+	X(QUEUE_GRANTED, "queue.granted", true)                                                    \
 	X(SITE_APPLIED, "site.applied", true)                                                      \
 	X(KEYS_EXPIRED, "keys.expired", true)                                                      \
 	X(DEP_ENDED, "dep.ended", true)                                                            \
 	X(BESIDE_GONE, "beside.gone", true)                                                        \
+	X(HISTORY_EXPIRED, "history.expired", true)                                                \
 	X(POD_DEVICES, "pod.devices", true)                                                        \
+	X(AUDITED, "audit.noted", true)                                                            \
+	X(AUDIT_DROPPED, "audit.dropped", true)                                                    \
 	X(JOB_REASONS, "job.reasons", false)                                                       \
 	X(QUEUE_SHARE, "queue.share", false)                                                       \
 	X(JOB_BLOCKED, "job.blocked", false)                                                       \
@@ -74,6 +81,8 @@ struct pod_key {
 	struct job_key job;
 	uint32_t attempt, index;
 };
+
+struct gpuq_val;
 
 struct reason_fact {
 	enum gpuq_reason code;
@@ -108,7 +117,20 @@ struct event {
 			int64_t time_limit_us; /* resolved; GPUQ_UNLIMITED */
 			const char *key; /* idempotency, NULL none; jobs of one call share it */
 			uint64_t key_hash; /* of the request */
+			int64_t lease_us; /* it outlives its client by that long; 0 = for ever */
 		} submitted; /* job.id = model_next_job_id() */
+		struct { /* described anew: what runs keeps its pods */
+			const struct gpuq_spec *spec;
+			const void *spec_bytes; /* NULL: an element, what is stored stays */
+			size_t spec_len;
+			const void *request_bytes;
+			size_t request_len;
+			const char *queue, *qos, *who;
+			const char *changes; /* for people: "time=2h gpus=4" */
+			int64_t time_limit_us;
+			bool depends, begin, deadline; /* were changed */
+		} updated;
+		int64_t nice; /* JOB_NICED */
 		struct {
 			bool admin;
 			const char *who;
@@ -116,7 +138,7 @@ struct event {
 		struct {
 			const char *who;
 			bool admin;
-			int signal; /* first signal instead of TERM; 0 = TERM */
+			const char *why; /* becomes the job's message; NULL none */
 		} cancel;
 		struct {
 			const char *token; /* 32 hex */
@@ -191,7 +213,24 @@ struct event {
 			const char *name;
 			int64_t fair_milli; /* of all flavors */
 		} share;
+		struct {
+			const char *name;
+			int64_t gpu_minutes; /* may be below 0: taken back */
+			const char *why, *who;
+		} granted; /* beside the budget of its current period */
 		const char *name; /* NODE_GONE */
+		struct { /* HISTORY_EXPIRED: records of the history that are forgotten */
+			const struct gpuq_val *const *jobs;
+			size_t n;
+		} expired;
+		struct {
+			const void *bytes; /* MessagePack of what is noted, see flow/audit.h */
+			size_t len;
+		} audited;
+		struct {
+			const unsigned char *keys; /* n of AUDIT_KEY_BYTES */
+			size_t n;
+		} audit_dropped;
 		struct {
 			const void *bytes; /* MessagePack of the normalised tree */
 			size_t len;

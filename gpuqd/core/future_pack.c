@@ -318,7 +318,8 @@ void future_yield(struct cycle *c)
 {
 	const int64_t now = c->s->config.now_us;
 
-	for (uint32_t i = 0; i < c->s->n_jobs && !c->failed; i++) {
+	for (uint32_t k = 0; k < c->s->lines.n_busy && !c->failed; k++) {
+		const uint32_t i = c->s->lines.busy[k];
 		const struct snap_job *j = &c->s->jobs[i];
 		const struct booked *b;
 		int64_t takes = GPUQ_UNLIMITED;

@@ -71,7 +71,7 @@ static bool is_starving(const struct cycle *c, uint32_t job)
 	const struct snap_job *j = &c->s->jobs[job];
 	const int64_t waited = amount_less(c->s->config.now_us, waits_since(j));
 
-	return j->state == SNAP_PENDING && c->class_of[job] != SNAP_NONE && j->n_promises == 0 &&
+	return j->state == SNAP_PENDING && cycle_class(c, job) != SNAP_NONE && j->n_promises == 0 &&
 	       waited > c->s->config.starve_us &&
 	       (j->walltime_us == GPUQ_UNLIMITED || waited > j->walltime_us);
 }

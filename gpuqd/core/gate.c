@@ -4,18 +4,15 @@
  * and requests that nothing could ever hold. All that apply are told, the one that its
  * reader can do most about first. */
 
-static void tell(struct cycle *c, uint32_t job, enum gpuq_reason code, enum plan_unit unit,
-		 int64_t have, int64_t need, const char *object)
+static void tell(struct cycle *c, enum gpuq_reason code, enum plan_unit unit, int64_t have,
+		 int64_t need, const char *object)
 {
 	struct plan_reason *why = CYCLE_PUSH(c, whys, 1);
 
 	if (why)
-		*why = (struct plan_reason){ .job = job,
-					     .code = code,
-					     .unit = unit,
-					     .have = have,
-					     .need = need,
-					     .object = object };
+		*why = (struct plan_reason){
+			.code = code, .unit = unit, .have = have, .need = need, .object = object
+		};
 }
 
 static const char *stopped_queue(const struct cycle *c, uint32_t queue)
@@ -36,7 +33,7 @@ static void tell_times(struct cycle *c, uint32_t job)
 	int64_t end = now;
 
 	if (j->begin_us > now) {
-		tell(c, job, GPUQ_R_BEGIN_TIME, PLAN_TIME, now, j->begin_us, "");
+		tell(c, GPUQ_R_BEGIN_TIME, PLAN_TIME, now, j->begin_us, "");
 		end = j->begin_us;
 		if (j->begin_us < c->wake_us)
 			c->wake_us = j->begin_us;
@@ -46,7 +43,7 @@ static void tell_times(struct cycle *c, uint32_t job)
 	if (j->walltime_us != GPUQ_UNLIMITED && __builtin_add_overflow(end, j->walltime_us, &end))
 		end = GPUQ_UNLIMITED;
 	if (end > j->deadline_us || now >= j->deadline_us)
-		tell(c, job, GPUQ_R_DEADLINE, PLAN_TIME, j->deadline_us, end, "");
+		tell(c, GPUQ_R_DEADLINE, PLAN_TIME, j->deadline_us, end, "");
 }
 
 /* Is it plain that nothing applies? So it is with nearly all jobs. */
@@ -72,25 +69,23 @@ bool gate_closed(struct cycle *c, uint32_t job)
 	};
 	const struct snap_job *j = &c->s->jobs[job];
 	const uint32_t before = c->n_whys;
-	struct plan_reason why = { .job = job, .object = "" };
+	struct plan_reason why = { .object = "" };
 
 	if (plainly_open(c, job))
 		return false;
 	for (size_t i = 0; i < sizeof(holds) / sizeof(holds[0]); i++)
 		if (j->held & holds[i].flag)
-			tell(c, job, holds[i].code, PLAN_COUNT, 0, 0, "");
+			tell(c, holds[i].code, PLAN_COUNT, 0, 0, "");
 	if (j->gate != GPUQ_R_NONE)
-		tell(c, job, j->gate, PLAN_COUNT, 0, 0, j->gate_object);
+		tell(c, j->gate, PLAN_COUNT, 0, 0, j->gate_object);
 	tell_times(c, job);
 	/* Jobs live in leaves; one whose queue got children waits until it is moved. */
 	if (c->stopped[j->queue] || c->s->queues[j->queue].n_children > 0)
-		tell(c, job, GPUQ_R_QUEUE_STOPPED, PLAN_COUNT, 0, 0, stopped_queue(c, j->queue));
+		tell(c, GPUQ_R_QUEUE_STOPPED, PLAN_COUNT, 0, 0, stopped_queue(c, j->queue));
 	if (why_never(c, job, &why))
-		tell(c, job, why.code, why.unit, why.have, why.need, why.object);
+		tell(c, why.code, why.unit, why.have, why.need, why.object);
 	if (c->n_whys == before && gate_array_full(c, job, &why))
-		tell(c, job, why.code, why.unit, why.have, why.need, why.object);
-	c->why_of[job] = before;
-	c->n_why_of[job] = c->n_whys - before;
+		tell(c, why.code, why.unit, why.have, why.need, why.object);
 	return c->n_whys > before;
 }
 
@@ -101,11 +96,10 @@ bool gate_array_full(struct cycle *c, uint32_t job, struct plan_reason *why)
 
 	if (j->throttle == 0)
 		return false;
-	running = c->array_running[c->array_use[job]];
+	running = c->array_running[c->s->lines.array_of[job]];
 	if (running < j->throttle)
 		return false;
-	*why = (struct plan_reason){ .job = job,
-				     .code = GPUQ_R_ARRAY_LIMIT,
+	*why = (struct plan_reason){ .code = GPUQ_R_ARRAY_LIMIT,
 				     .unit = PLAN_COUNT,
 				     .have = j->throttle,
 				     .need = running + 1,

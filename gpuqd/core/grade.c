@@ -95,6 +95,14 @@ static bool before(const struct frequent *x, const struct frequent *y)
 	return x->what->memory_bytes > y->what->memory_bytes;
 }
 
+static void add_groups(const struct snapshot *s, uint32_t job, uint64_t times, uint64_t *of_group)
+{
+	const struct snap_request *r = &s->requests[s->jobs[job].request];
+
+	for (uint32_t g = 0; g < r->n_groups; g++)
+		of_group[r->group_first + g] += times * r->groups[g].pods_min;
+}
+
 /* The most frequent groups. */
 static uint32_t count_groups(struct cycle *c, struct frequent *top)
 {
@@ -103,14 +111,15 @@ static uint32_t count_groups(struct cycle *c, struct frequent *top)
 	struct frequent dropped = { 0 };
 	uint32_t n = 0;
 
-	for (uint32_t j = 0; of_group && j < s->n_jobs; j++) {
-		const struct snap_job *job = &s->jobs[j];
-		const struct snap_request *r = &s->requests[job->request];
-		const uint64_t times = job->state == SNAP_PENDING ? job->n_waiting : 1;
+	for (uint32_t i = 0; of_group && i < s->lines.n_runs; i++) {
+		const struct snap_run *run = &s->lines.runs[i];
 
-		for (uint32_t g = 0; g < r->n_groups; g++)
-			of_group[r->group_first + g] += times * r->groups[g].pods_min;
+		add_groups(s, run->first, (uint64_t)run->n_jobs * s->jobs[run->first].n_waiting,
+			   of_group);
 	}
+	for (uint32_t i = 0; of_group && i < s->lines.n_busy; i++)
+		if (s->jobs[s->lines.busy[i]].state != SNAP_PENDING)
+			add_groups(s, s->lines.busy[i], 1, of_group);
 	for (uint32_t g = 0; of_group && g < s->n_groups; g++) {
 		const struct snap_request *r = &s->requests[request_of(s, g)];
 		const struct frequent one = { g, of_group[g], &r->groups[g - r->group_first] };

@@ -209,7 +209,8 @@ static void charge_held(struct cycle *c)
 {
 	const struct snapshot *s = c->s;
 
-	for (uint32_t i = 0; i < s->n_jobs; i++) {
+	for (uint32_t k = 0; k < s->lines.n_busy; k++) {
+		const uint32_t i = s->lines.busy[k];
 		const struct snap_job *j = &s->jobs[i];
 		const bool promised = bits_has(c->promised, i);
 		int64_t gpus = 0;
@@ -252,7 +253,7 @@ static int64_t startable(const struct cycle *c, uint32_t job)
 
 	if (j->throttle == 0 || j->n_ranges == 0)
 		return j->n_waiting;
-	room = (int64_t)j->throttle - c->array_running[c->array_use[job]];
+	room = (int64_t)j->throttle - c->array_running[c->s->lines.array_of[job]];
 	if (room < 0)
 		room = 0;
 	return room < j->n_waiting ? room : j->n_waiting;
@@ -262,14 +263,15 @@ static void sum_demand(struct cycle *c)
 {
 	const struct snapshot *s = c->s;
 
-	for (uint32_t i = 0; i < s->n_jobs; i++) {
-		const struct snap_job *j = &s->jobs[i];
+	for (uint32_t k = 0; k < s->lines.n_runs; k++) {
+		const struct snap_run *run = &s->lines.runs[k];
+		const struct snap_job *j = &s->jobs[run->first];
 		const struct snap_request *r = &s->requests[j->request];
 		int64_t n;
 
-		if (j->state != SNAP_PENDING || c->class_of[i] == SNAP_NONE)
+		if (c->class_of[k] == SNAP_NONE)
 			continue;
-		n = startable(c, i);
+		n = run->n_jobs == 1 ? startable(c, run->first) : run->n_jobs;
 		for (uint32_t g = 0; g < r->n_groups; g++) {
 			const struct snap_group *group = &r->groups[g];
 			const int64_t pods = amount_times(group->pods_max, n);
@@ -556,7 +558,7 @@ static bool licenses_admit(struct cycle *c, uint32_t job, struct plan_reason *wh
 
 bool ledger_admits_more(struct cycle *c, uint32_t job, uint32_t flavor, const int64_t *amounts)
 {
-	struct plan_reason why = { .job = SNAP_NONE, .object = "" };
+	struct plan_reason why = { .object = "" };
 	bool admitted = true;
 
 	c->more = amounts;
@@ -591,7 +593,7 @@ void ledger_grow(struct cycle *c, uint32_t job, const int64_t *amounts)
 
 bool ledger_admits(struct cycle *c, uint32_t job, uint32_t flavor, struct plan_reason *why)
 {
-	*why = (struct plan_reason){ .job = SNAP_NONE, .object = "" };
+	*why = (struct plan_reason){ .object = "" };
 	return job_admitted(c, job, why) && user_admitted(c, job, why) &&
 	       queues_admit(c, job, flavor, why) && budget_admits(c, job, flavor, why) &&
 	       lenders_admit(c, job, flavor, why) && licenses_admit(c, job, why);

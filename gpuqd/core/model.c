@@ -1,4 +1,6 @@
+#include "gpuqd/core/joblog.h"
 #include "gpuqd/core/model_int.h"
+#include "gpuqd/core/past.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -33,10 +35,12 @@ struct model *model_new(const char *cluster_id)
 	struct model *m = calloc(1, sizeof(*m));
 	struct site *s = site_default();
 
-	if (!m || !s || model_set_site(m, s, NULL) != 0) {
+	if (!m || !s) {
+		site_free(s);
 		free(m);
 		return NULL;
 	}
+	model_set_site(m, s);
 	snprintf(m->cluster_id, sizeof(m->cluster_id), "%s", cluster_id);
 	m->next_job_id = 1;
 	m->next_request_id = 1;
@@ -59,6 +63,7 @@ void model_free(struct model *m)
 
 	if (!m)
 		return;
+	m->now_us = 0; /* what ends now was not over */
 	HASH_ITER (hh, m->jobs, j, jt)
 		job_free(m, j);
 	HASH_ITER (hh, m->nodes, n, nt)
@@ -113,12 +118,28 @@ const char *model_intern(struct model *m, const char *s)
 	return p->s;
 }
 
+const char *model_interned(const struct model *m, const char *s)
+{
+	struct str *p = NULL;
+
+	if (!s || !*s)
+		return "";
+	HASH_FIND(hh, m->strs, s, strlen(s), p);
+	return p ? p->s : NULL;
+}
+
 int model_apply(struct model *m, const struct event *ev, struct gpuq_err *err)
 {
+	struct joblog_entry log;
 	int rc;
 
+	m->now_us = ev->at_us;
+	joblog_begin(m, ev, &log);
 	switch (ev->type) {
 	case EV_JOB_SUBMITTED:
+	case EV_JOB_UPDATED:
+	case EV_JOB_NICED:
+	case EV_JOB_WARNED:
 	case EV_JOB_HELD:
 	case EV_JOB_RELEASED:
 	case EV_JOB_CANCEL_ASKED:
@@ -136,6 +157,11 @@ int model_apply(struct model *m, const struct event *ev, struct gpuq_err *err)
 	case EV_DEP_ENDED:
 	case EV_BESIDE_GONE:
 		rc = model_apply_job(m, ev, err);
+		break;
+	case EV_HISTORY_EXPIRED:
+		for (size_t i = 0; i < ev->expired.n; i++)
+			past_forget(&m->direct, ev->expired.jobs[i]);
+		rc = 0;
 		break;
 	case EV_POD_CREATED:
 	case EV_POD_STARTED:
@@ -155,11 +181,17 @@ int model_apply(struct model *m, const struct event *ev, struct gpuq_err *err)
 		break;
 	case EV_SITE_APPLIED:
 	case EV_QUEUE_SHARE:
+	case EV_QUEUE_GRANTED:
 		rc = model_apply_site(m, ev, err);
+		break;
+	case EV_AUDITED:
+	case EV_AUDIT_DROPPED:
+		rc = model_apply_audit(m, ev, err);
 		break;
 	default:
 		rc = gpuq_fail(err, GPUQ_EINTERNAL, "unknown event %d", (int)ev->type);
 	}
+	joblog_end(m, &log, rc == 0);
 	if (rc == 0)
 		m->n_events++;
 	return rc;
@@ -270,6 +302,11 @@ bool job_is_live(const struct job *j)
 {
 	return j->state == GPUQ_JOB_STARTING || j->state == GPUQ_JOB_RUNNING ||
 	       j->state == GPUQ_JOB_COMPLETING;
+}
+
+bool job_is_over(const struct job *j)
+{
+	return j->leave_us || j->outcome != GPUQ_JOB_PENDING;
 }
 
 bool array_waits(const struct array *a, int64_t index)

@@ -29,6 +29,7 @@ struct queue {
 	const char *name;
 	struct queue *parent; /* NULL = at the top */
 	const struct site_queue *site; /* never NULL */
+	const struct site_budget *budget; /* its own, or the default of leaves; NULL = none */
 	uint32_t ix; /* in model->queues; parents before children */
 	uint32_t n_children;
 	uint32_t n_pending, n_running; /* array elements counted; of this queue alone */
@@ -36,7 +37,7 @@ struct queue {
 	int64_t fair_milli; /* of the last cycle; -1 before the first; not stored */
 	/* What pods that ended were charged since the day spent_from, here and below, in
 	 * device-us at their rates; counted when first asked for, not stored. */
-	int64_t spent_us, spent_from;
+	int64_t spent_us, granted_us, spent_from;
 	bool spent_known;
 };
 
@@ -119,12 +120,16 @@ struct pod {
 	uint32_t seen; /* list generation in which the cluster last named it; not stored */
 	int exit_code; /* -1 until it ended, or when it never ran */
 	int64_t placed_us, start_us, end_us;
+	int64_t strand_from_us; /* the node's strand_us when it came; not stored */
 	int64_t cpu_milli, memory_bytes, gpus_milli; /* taken while not ENDED or GONE */
 	char uid[48];
 	char *message; /* NULL = none */
 	uint32_t n_devices;
 	uint16_t devices[];
 };
+
+/* "I have saved myself: start me again", as HTCondor's checkpoint_exit_code has it. */
+#define JOB_EXIT_SAVED 85
 
 /* A node that failed a job of late. */
 struct avoided {
@@ -136,42 +141,49 @@ struct avoided {
 struct job {
 	UT_hash_handle hh;
 	struct job_key key;
-	struct job *dirty_prev, *dirty_next;
+	struct job *dirty_prev, *dirty_next, *dep_prev, *dep_next;
 	bool dirty, ended;
 	bool held_user, held_admin, held_retries, requeue, started_once;
 	bool cancel_asked, depends_any, kill_on_invalid_dep;
+	bool saves; /* JOB_EXIT_SAVED is no failure of it */
+	bool warned; /* this attempt was told that its time ends soon */
+	bool warn_sent; /* by this process; not stored */
 	bool ranked; /* its priority has been counted; not stored */
 	bool nothing_beside; /* its pods need nothing but themselves; not stored */
 	uint8_t n_reasons;
 	enum gpuq_job_state state;
+	/* What is looked at of every job in every cycle stands together. */
+	uint32_t n_deps, n_evictions;
+	int64_t deadline_us;
+	int64_t planned_us; /* estimated start; not stored */
+	struct reason *reasons;
+	struct priority_terms terms; /* of priority, while it waits; not stored */
 	uint32_t uid, gid;
 	uint32_t attempt, n_retries; /* attempts so far beyond the first; retries used up */
 	uint32_t n_indexes; /* pod indexes that this attempt has used */
+	uint32_t n_log; /* entries that were written about it */
 	char *name;
 	const char *user, *account, *qos, *flavor; /* interned; account, flavor may be "" */
 	struct queue *queue;
 	struct request *request;
 	struct array *array; /* of an array's waiting part; else NULL */
-	struct reason *reasons;
 	struct dep *deps;
-	uint32_t n_deps;
 	struct eviction *evictions;
-	uint32_t n_evictions;
 	struct promise *promise; /* NULL = none */
 	struct pod *pods; /* all that are not gone, and those of the last attempt */
-	int64_t submit_us, eligible_us, begin_us, deadline_us, time_limit_us;
+	int64_t submit_us, eligible_us, begin_us, time_limit_us;
 	int64_t start_us, end_us; /* of the last attempt: all its pods ran; 0 = not yet */
 	int64_t placed_us; /* of the last attempt */
 	int64_t nice, priority;
-	struct priority_terms terms; /* of priority, while it waits; not stored */
 	int64_t gpu_us; /* device-microseconds of ended pods */
 	int64_t not_before_us; /* after a requeue */
 	int64_t yield_us; /* of the attempt: when its places are somebody else's; 0 = never */
 	int64_t grace_us; /* that it asked for, from being evicted to the kill; 0 = nothing */
+	int64_t lease_us; /* it ends so long after its client is gone; 0 = never */
+	int64_t warn_lead_us; /* a signal comes so long before its time ends; 0 = none */
 	int64_t checkpoint_every_us; /* that often it saves itself; 0 = nobody said */
 	int64_t shrunk_us; /* when this attempt last lost pods; 0 = never */
 	int64_t short_us; /* since when it has fewer pods than its minimum; 0 = it has them */
-	int64_t planned_us; /* estimated start; not stored */
 	struct avoided avoid[JOB_AVOIDS_MAX]; /* oldest first; not stored */
 	uint32_t n_avoid;
 	struct blocked
@@ -181,7 +193,6 @@ struct job {
 	int outcome_exit;
 	enum gpuq_cause leave_cause; /* told to leave: why; NONE = not told */
 	int64_t leave_us, leave_grace_us;
-	int leave_signal;
 	int exit_code; /* of the ended job; -1 none */
 	char *message; /* why it ended as it did; NULL none */
 	char *token; /* of the attempt, 32 hex; NULL before the first */
@@ -192,6 +203,7 @@ struct device {
 	const char *uuid, *product; /* interned */
 	int64_t memory_mib;
 	bool healthy;
+	int64_t freed_us; /* when a pod of ours last left it; 0 = none has; not stored */
 };
 
 struct node {
@@ -201,6 +213,7 @@ struct node {
 	struct gpuq_arena arena; /* of the fact */
 	struct device *devices;
 	uint32_t n_devices;
+	uint32_t *foreign_mig; /* of fact.mig[i], taken by others; in the arena; not stored */
 	bool dirty, gone; /* gone: kept while its pods are not known to be gone */
 	bool drain;
 	const char *drain_why; /* interned */
@@ -209,15 +222,23 @@ struct node {
 	int64_t seen_us;
 	uint32_t snap_ix; /* handle in the snapshot being taken */
 	struct pod *pods;
+	/* What lies idle beside its pods (charge_strand), not stored: since when, how much, and
+	 * the device-us of it that each of the pods there has had so far. */
+	int64_t strand_at_us, stranded_milli, strand_us;
+	uint32_t n_strands; /* pods there */
 	/* taken by others; not stored */
 	int64_t foreign_cpu_milli, foreign_memory_bytes, foreign_gpus_milli, foreign_pods;
 };
+
+#define FOREIGN_MIG_MAX 4 /* profiles of one pod of another's that are counted */
 
 struct foreign {
 	UT_hash_handle hh;
 	char uid[48];
 	const char *node; /* interned */
 	int64_t cpu_milli, memory_bytes, gpus_milli;
+	struct mig_fact mig[FOREIGN_MIG_MAX]; /* profiles interned */
+	uint32_t n_mig;
 };
 
 struct idem_key {
@@ -230,10 +251,29 @@ struct idem_key {
 	unsigned char bytes[]; /* user NUL key */
 };
 
+/* What devices were used for, or lost to. */
+enum charge {
+	CHARGE_USED, /* by pods, from their start to their end */
+	CHARGE_REFUNDED, /* of that: given back to budgets */
+	CHARGE_EVICTED, /* of that: work that was lost with an attempt, since its checkpoint */
+	CHARGE_STARTING, /* from being placed until all pods of the attempt ran */
+	CHARGE_HELD, /* kept free for a start that was promised */
+	CHARGE_STRANDED, /* free beside it, on a node without a core, memory or a slot left */
+	N_CHARGES
+};
+
+/* A day of what a user did in a queue with a flavor, in device-us. What still runs, or is
+ * still promised, is not in it. With user "" and flavor "": what was granted. */
 struct usage {
 	UT_hash_handle hh;
 	bool dirty;
-	int64_t gpu_us;
+	int64_t us[N_CHARGES];
+	int64_t billed_us; /* what budgets pay before the flavor's rate; below 0: granted */
+	int64_t cost_micro; /* of CHARGE_USED, at the price of that time */
+	int64_t n_pods; /* whose end fell on it */
+	struct queue *queue; /* NULL = it is no more */
+	const char *user, *flavor; /* interned */
+	int64_t day;
 	uint16_t len;
 	unsigned char bytes[]; /* queue NUL user NUL flavor NUL YYYYMMDD */
 };
@@ -261,10 +301,12 @@ struct model {
 	bool has_besides;
 	struct site *site;
 	bool site_dirty;
+	uint32_t site_generation; /* counts the sites that were applied */
 	struct queue **queues; /* by ix: parents first, then as in the file */
 	uint32_t n_queues;
 	struct job *jobs; /* hash by key, in order of insertion */
 	struct job *dirty_jobs;
+	struct job *depending; /* those that name others: few, and looked at by all */
 	struct node *nodes; /* hash by name */
 	struct request *requests_by_bytes, *requests_by_id;
 	struct foreign *foreigns;
@@ -276,13 +318,45 @@ struct model {
 	struct batch direct; /* records that no object stands for any more */
 	uint32_t n_jobs_by_state[N_GPUQ_JOB_STATES];
 	uint32_t n_promises; /* jobs that have one */
+	int64_t evicted_us; /* when some job last was; not stored */
 	uint64_t n_events, n_audit;
+	int64_t now_us; /* of the event being applied; not stored */
 };
 
-/* What was charged in every queue and below, up to now, by ix: GPU-milliseconds at the
- * flavors' rates, of its budget's current period; or as they fade; or without a budget all
- * there ever was. reset_us: when the next period begins, 0 = never. */
-void model_spending(const struct model *m, int64_t now_us, int64_t *used_ms, int64_t *reset_us);
+/* An interval of devices: what for. */
+struct charged {
+	enum charge kind;
+	int64_t milli, from_us, to_us;
+};
+
+/* Device-us of an interval, rounded down; 0 when it ends before it begins. */
+int64_t ledger_gpu_us(int64_t gpus_milli, int64_t from_us, int64_t to_us);
+/* What a pod was charged until end_us (of one that runs: now); lost_us: since when its work
+ * is lost, 0 = it is not. Returns how many of out. */
+uint32_t pod_charges(const struct pod *p, int64_t lost_us, int64_t end_us, bool refunded,
+		     struct charged out[N_CHARGES]);
+/* Since when a promised device is kept free; 0 = somebody is still on it. */
+int64_t promised_since(const struct promise *p, const struct node *n, uint16_t device);
+/* Devices that are free but of no use, as the node has less than a core, 1 GiB or a slot for
+ * a pod left: which of them ("cpu", "memory", "pods"), or NULL and 0. */
+const char *node_stranded(const struct node *n, int64_t *milli);
+
+/* What was charged in a queue and below, up to now, in GPU-milliseconds at the flavors'
+ * rates and the qos' factors: of its budget's current period; or as it fades; or without a
+ * budget all there ever was. */
+struct spent {
+	int64_t used_ms, granted_ms; /* granted: beside the budget, for the same time */
+	int64_t reset_us; /* when the next period begins; 0 = never */
+};
+
+void model_spending(const struct model *m, int64_t now_us, struct spent *out); /* by ix */
+/* Of one user in a queue and below, in the current period of the queue's budget. */
+int64_t model_user_spent_ms(const struct model *m, const struct queue *q, const char *user,
+			    int64_t now_us);
+/* What runs may still use until its walltimes, the same way; GPUQ_UNLIMITED when something
+ * has none. user NULL = all. */
+int64_t model_committed_ms(const struct model *m, const struct queue *q, const char *user,
+			   int64_t now_us);
 
 /* What a user has used in a queue: the walk ends when fn returns false. user is "" for
  * what counts for budgets alone. */
@@ -301,6 +375,11 @@ int model_apply(struct model *m, const struct event *ev, struct gpuq_err *err);
 /* Append what changed since the last call to out and forget it. */
 void model_collect(struct model *m, struct batch *out);
 bool model_is_dirty(const struct model *m);
+
+/* Could this site take the place of the one there is? GPUQ_ECONFLICT when jobs depend on a
+ * queue, flavor, qos or license that it does not have, or stand in a queue that gets others
+ * below it. */
+int model_site_allowed(const struct model *m, const struct site *s, struct gpuq_err *err);
 
 /* One stored record into an empty model. Tables in the order of model_load_order.
  * Returns 0, GPUQ_ECORRUPT (names what), GPUQ_EVERSION, GPUQ_ENOMEM. */
@@ -327,6 +406,9 @@ const char *model_intern(struct model *m, const char *s); /* lasting copy; NULL 
 
 bool array_waits(const struct array *a, int64_t index); /* not split off yet */
 bool job_is_live(const struct job *j); /* has an attempt under way */
+/* Are these the reasons that it has, whatever their times? */
+bool job_has_reasons(const struct job *j, const struct reason_fact *items, size_t n);
+bool job_is_over(const struct job *j); /* how its attempt ends is known, or it was told to leave */
 bool pod_takes(const struct pod *p); /* its devices, cpu and memory are not free */
 uint32_t job_pods(const struct job *j); /* pods of one start */
 int64_t job_gpus_milli(const struct job *j); /* devices of one start */

@@ -54,14 +54,13 @@ static bool is_short(const struct job *j)
 /* ---- leaving ---- */
 
 void job_leave(struct model *m, struct job *j, enum gpuq_cause cause, enum gpuq_job_state outcome,
-	       int64_t at_us, int64_t grace_us, int signal)
+	       int64_t at_us, int64_t grace_us)
 {
 	if (j->outcome == GPUQ_JOB_PENDING)
 		j->outcome = outcome;
 	j->leave_cause = cause;
 	j->leave_us = at_us;
 	j->leave_grace_us = grace_us;
-	j->leave_signal = signal;
 	if (job_is_live(j))
 		job_set_state(m, j, GPUQ_JOB_COMPLETING);
 	job_dirty(m, j);
@@ -74,6 +73,8 @@ static char *text_or_none(const char *text)
 
 void note_eviction(struct model *m, struct job *j, enum gpuq_cause cause, const struct event *ev)
 {
+	if (ev->at_us > m->evicted_us)
+		m->evicted_us = ev->at_us;
 	j->evictions = must(realloc(j->evictions, (j->n_evictions + 1) * sizeof(*j->evictions)));
 	j->evictions[j->n_evictions++] =
 		(struct eviction){ .at_us = ev->at_us,
@@ -105,7 +106,7 @@ static int apply_evict(struct model *m, struct job *j, const struct event *ev, s
 		  cause == GPUQ_CAUSE_LIMIT   ? GPUQ_JOB_TIMEOUT
 		  : cause == GPUQ_CAUSE_INFRA ? GPUQ_JOB_NODE_FAIL
 					      : GPUQ_JOB_PREEMPTED,
-		  ev->at_us, ev->evict.grace_us, 0);
+		  ev->at_us, ev->evict.grace_us);
 	return 0;
 }
 
@@ -268,6 +269,7 @@ void job_set_promise(struct model *m, struct job *j, struct promise *p)
 	if (old == p)
 		return;
 	if (old) {
+		charge_promise(m, j);
 		m->n_promises--;
 		j->queue->held_milli -= promise_milli(old);
 		for (uint32_t i = 0; i < old->n_pods; i++)

@@ -9,11 +9,14 @@ int model_apply_job(struct model *m, const struct event *ev, struct gpuq_err *er
 int model_apply_pod(struct model *m, const struct event *ev, struct gpuq_err *err);
 int model_apply_node(struct model *m, const struct event *ev, struct gpuq_err *err);
 int model_apply_site(struct model *m, const struct event *ev, struct gpuq_err *err);
+int model_apply_audit(struct model *m, const struct event *ev, struct gpuq_err *err);
 
 void job_dirty(struct model *m, struct job *j);
 void job_set_state(struct model *m, struct job *j, enum gpuq_job_state s);
 void job_set_reasons(struct model *m, struct job *j, const struct reason_fact *items, size_t n,
 		     int64_t at_us);
+/* Counters of the queue follow a job's state; an array's waiting part counts each element. */
+void job_count(struct job *j, int sign);
 struct job *job_new(struct model *m, struct job_key key);
 void job_insert(struct model *m, struct job *j);
 void job_free(struct model *m, struct job *j); /* out of the model; its pods with it */
@@ -21,10 +24,15 @@ void job_free(struct model *m, struct job *j); /* out of the model; its pods wit
 void job_note_started(struct model *m, struct job *j, int64_t at_us);
 /* Ended, and none of its pods is left: history, and out of memory. True if so. */
 bool job_archive_if_done(struct model *m, struct job *j);
+/* model_submit.c: how a job comes in, and is described anew. */
+int model_apply_submitted(struct model *m, const struct event *ev, struct gpuq_err *err);
+int model_apply_updated(struct model *m, struct job *j, const struct event *ev,
+			struct gpuq_err *err);
+void model_expire_keys(struct model *m, int64_t at_us);
 /* model_claim.c: what the scheduler takes from one job for another. */
 int model_apply_claim(struct model *m, struct job *j, const struct event *ev, struct gpuq_err *err);
 void job_leave(struct model *m, struct job *j, enum gpuq_cause cause, enum gpuq_job_state outcome,
-	       int64_t at_us, int64_t grace_us, int signal);
+	       int64_t at_us, int64_t grace_us);
 /* Of ev: who asks for it, by which rule and numbers. */
 void note_eviction(struct model *m, struct job *j, enum gpuq_cause cause, const struct event *ev);
 void evictions_free(struct job *j);
@@ -57,23 +65,53 @@ void node_classify(struct model *m, struct node *n); /* pool and flavor by the s
 void node_free(struct model *m, struct node *n);
 void node_drop_if_empty(struct model *m, struct node *n);
 
-int model_set_site(struct model *m, struct site *s, struct gpuq_err *err); /* takes s on success */
+/* Takes s, which model_site_allowed() let pass. */
+void model_set_site(struct model *m, struct site *s);
 struct request *request_intern(struct model *m, const void *bytes, size_t n, struct gpuq_err *err);
 void request_put(struct model *m, struct request *r); /* one user less */
 
-/* model_usage.c: what is charged. A pod's devices count from start to end; both may be
- * told late. `counted_us` is the start that was told before, 0 = none was. */
-struct usage *usage_get(struct model *m, const unsigned char *bytes, size_t n);
-int64_t usage_gpu_us(int64_t gpus_milli, int64_t from_us, int64_t to_us);
+/* model_usage.c: what counts for fair shares and for budgets that fade. A pod's devices
+ * count from start to end; both may be told late. `counted_us` is the start that was told
+ * before, 0 = none was. */
 void usage_pod_started(struct model *m, const struct pod *p, int64_t now_us);
 void usage_pod_ended(struct model *m, const struct pod *p, int64_t counted_us, int64_t end_us,
 		     int64_t now_us);
+/* So much of what its pods were charged from `from` to `to` counts no longer. */
+void usage_refund(struct model *m, const struct pod *p, int64_t from_us, int64_t to_us,
+		  int64_t now_us);
 void usage_site_changed(struct model *m, int64_t now_us); /* budgets came or went */
+/* The i-th of the strings that a key joins; "" when there is none. */
+void key_part(const unsigned char *bytes, size_t n, int i, char *out, size_t room);
+int64_t budget_half_life(const struct queue *q); /* 0 = it does not fade */
+int64_t rate_of(const struct model *m, const char *flavor); /* in thousandths */
+
+/* model_ledger.c: the book of days. */
+struct usage *usage_get(struct model *m, const unsigned char *bytes, size_t n);
+void charge_site_changed(struct model *m);
+/* A pod came, left, or the node changed: what lies idle is counted from now on. */
+void charge_strand(struct model *m, struct node *n);
+void charge_pod_ended(struct model *m, struct pod *p, int64_t end_us);
+/* The attempt is over and is lost, for this cause. */
+void charge_attempt_lost(struct model *m, const struct job *j, enum gpuq_cause cause);
+/* The promise ends, or is replaced. */
+void charge_promise(struct model *m, const struct job *j);
+void charge_grant(struct model *m, const char *queue, int64_t gpu_us);
+
+/* What was granted to a budget that fades, as it stands. */
+int64_t account_granted_ms(const struct model *m, const struct queue *q, int64_t now_us);
+void account_grant(struct model *m, const struct queue *q, int64_t gpu_us, int64_t now_us);
+const char *model_interned(const struct model *m, const char *s); /* NULL: it is not */
 struct account *account_get(struct model *m, const unsigned char *bytes, size_t n);
 void accounts_collect(struct model *m, struct batch *out); /* those that changed */
 void accounts_expire(struct model *m, int64_t now_us); /* what has faded to nothing */
 void accounts_free(struct model *m);
 
+void record_put(struct batch *out, enum table t, const unsigned char *key, size_t n,
+		struct gpuq_buf *b); /* empties b */
+struct rec;
+int load_usage(struct usage *u, struct rec *r, struct gpuq_err *err);
+int load_account(struct model *m, const unsigned char *key, size_t n, struct rec *r,
+		 struct gpuq_err *err);
 void record_job(struct model *m, const struct job *j, struct batch *out);
 void record_pod(struct model *m, const struct pod *p, struct batch *out);
 void record_node(struct model *m, const struct node *n, struct batch *out);
@@ -81,6 +119,10 @@ void record_request(struct model *m, const struct request *r, struct batch *out)
 void record_key(struct model *m, const struct idem_key *k, struct batch *out);
 void record_account(const struct account *a, struct batch *out);
 void record_usage(struct model *m, const struct usage *u, struct batch *out);
+/* The part of a day of what a pod was charged. */
+void record_charge(struct model *m, const unsigned char *key, size_t key_len, const char *queue,
+		   const char *user, const char *flavor, int64_t price_micro, int64_t day,
+		   const struct charged *c, uint32_t n);
 void record_meta(struct model *m, struct batch *out);
 void record_site(struct model *m, struct batch *out);
 void record_beside(const struct job *j, struct batch *out);

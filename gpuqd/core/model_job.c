@@ -1,3 +1,4 @@
+#include "gpuqd/core/joblog.h"
 #include "gpuqd/core/model_int.h"
 
 #include <stdio.h>
@@ -48,6 +49,8 @@ void job_insert(struct model *m, struct job *j)
 {
 	HASH_ADD(hh, m->jobs, key, sizeof(j->key), j);
 	m->n_jobs_by_state[j->state]++;
+	if (j->n_deps)
+		DL_APPEND2(m->depending, j, dep_prev, dep_next);
 }
 
 static uint32_t n_elements(const struct job *j)
@@ -56,7 +59,7 @@ static uint32_t n_elements(const struct job *j)
 }
 
 /* Counters of the queue follow the state; an array's waiting part counts each element. */
-static void count(struct job *j, int sign)
+void job_count(struct job *j, int sign)
 {
 	if (!j->queue || j->ended)
 		return;
@@ -70,13 +73,15 @@ void job_set_state(struct model *m, struct job *j, enum gpuq_job_state s)
 {
 	if (j->state == s)
 		return;
-	count(j, -1);
+	job_count(j, -1);
 	m->n_jobs_by_state[j->state]--;
 	j->state = s;
 	m->n_jobs_by_state[s]++;
-	if (gpuq_job_state_ended(s))
+	if (gpuq_job_state_ended(s)) {
 		j->ended = true;
-	count(j, 1);
+		joblog_ended(m, j);
+	}
+	job_count(j, 1);
 	job_dirty(m, j);
 }
 
@@ -97,8 +102,10 @@ void job_free(struct model *m, struct job *j)
 	DL_FOREACH_SAFE2(j->pods, p, pt, job_next) pod_free(m, p);
 	if (j->dirty)
 		DL_DELETE2(m->dirty_jobs, j, dirty_prev, dirty_next);
-	count(j, -1);
+	job_count(j, -1);
 	m->n_jobs_by_state[j->state]--;
+	if (j->n_deps)
+		DL_DELETE2(m->depending, j, dep_prev, dep_next);
 	HASH_DEL(m->jobs, j);
 	request_put(m, j->request);
 	array_free(j->array);
@@ -113,20 +120,26 @@ void job_free(struct model *m, struct job *j)
 	free(j);
 }
 
-void job_set_reasons(struct model *m, struct job *j, const struct reason_fact *items, size_t n,
-		     int64_t at_us)
+bool job_has_reasons(const struct job *j, const struct reason_fact *items, size_t n)
 {
-	struct reason *fresh = NULL;
 	bool same = n == j->n_reasons;
 
-	if (n > 16)
-		n = 16;
-	/* Most cycles find most jobs waiting for what they waited for. */
 	for (size_t i = 0; i < n && same; i++)
 		same = items[i].code == j->reasons[i].code && items[i].have == j->reasons[i].have &&
 		       items[i].need == j->reasons[i].need &&
 		       strcmp(items[i].object ? items[i].object : "", j->reasons[i].object) == 0;
-	if (same)
+	return same;
+}
+
+void job_set_reasons(struct model *m, struct job *j, const struct reason_fact *items, size_t n,
+		     int64_t at_us)
+{
+	struct reason *fresh = NULL;
+
+	if (n > 16)
+		n = 16;
+	/* Most cycles find most jobs waiting for what they waited for. */
+	if (job_has_reasons(j, items, n))
 		return;
 	if (n)
 		fresh = must(calloc(n, sizeof(*fresh)));
@@ -167,7 +180,9 @@ static bool dep_names(const struct job *j, const struct dep *d, struct job_key k
 
 void model_dep_ended(struct model *m, struct job_key on, enum gpuq_job_state state, int64_t at_us)
 {
-	job_each(m, j)
+	struct job *j;
+
+	DL_FOREACH2(m->depending, j, dep_next)
 	{
 		for (uint32_t i = 0; i < j->n_deps; i++) {
 			struct dep *d = &j->deps[i];
@@ -183,7 +198,9 @@ void model_dep_ended(struct model *m, struct job_key on, enum gpuq_job_state sta
 
 static void dep_started(struct model *m, const struct job *on, int64_t at_us)
 {
-	job_each(m, j)
+	struct job *j;
+
+	DL_FOREACH2(m->depending, j, dep_next)
 	{
 		for (uint32_t i = 0; i < j->n_deps; i++) {
 			struct dep *d = &j->deps[i];
@@ -260,11 +277,11 @@ struct job *array_split(struct model *m, struct job *master, int32_t index)
 
 	if (!a || !ranges_has(a->waiting, a->n_waiting_ranges, index))
 		return NULL;
-	count(master, -1);
+	job_count(master, -1);
 	ranges_remove(&a->waiting, &a->n_waiting_ranges, index);
 	a->n_waiting--;
 	a->n_live++;
-	count(master, 1);
+	job_count(master, 1);
 	job_dirty(m, master);
 
 	j = job_new(m, (struct job_key){ master->key.id, index });
@@ -289,6 +306,9 @@ struct job *array_split(struct model *m, struct job *master, int32_t index)
 	j->held_admin = master->held_admin;
 	j->depends_any = master->depends_any;
 	j->kill_on_invalid_dep = master->kill_on_invalid_dep;
+	j->saves = master->saves;
+	j->lease_us = master->lease_us;
+	j->warn_lead_us = master->warn_lead_us;
 	j->checkpoint_every_us = master->checkpoint_every_us;
 	j->grace_us = master->grace_us;
 	j->retry = master->retry;
@@ -303,7 +323,7 @@ struct job *array_split(struct model *m, struct job *master, int32_t index)
 		memcpy(j->deps, master->deps, j->n_deps * sizeof(*j->deps));
 	}
 	job_insert(m, j);
-	count(j, 1);
+	job_count(j, 1);
 	job_dirty(m, j);
 	return j;
 }
@@ -383,16 +403,20 @@ static int apply_ended(struct model *m, struct job *j, const struct event *ev, s
 		return gpuq_fail(err, GPUQ_EINVAL, "job %u still has pods", j->key.id);
 	if (j->array && j->array->n_waiting > 0) {
 		/* The waiting elements end as one: they share a record. */
-		count(j, -1);
+		job_count(j, -1);
 		j->array->n_waiting = 0;
 		j->array->n_waiting_ranges = 0;
-		count(j, 1);
+		job_count(j, 1);
 		if (j->array->worst == GPUQ_JOB_COMPLETED)
 			j->array->worst = ev->ended.state;
 		job_dirty(m, j);
 		array_end_if_done(m, j, ev->at_us);
 		return 0;
 	}
+	if (ev->ended.state == GPUQ_JOB_PREEMPTED || ev->ended.state == GPUQ_JOB_NODE_FAIL)
+		charge_attempt_lost(m, j,
+				    j->leave_cause != GPUQ_CAUSE_NONE ? j->leave_cause
+								      : GPUQ_CAUSE_INFRA);
 	j->end_us = ev->at_us;
 	job_set_promise(m, j, NULL);
 	j->exit_code = ev->ended.exit_code;
@@ -442,7 +466,8 @@ void job_verdict(const struct job *j, struct event *out)
 	if (state == GPUQ_JOB_PENDING || was_done_anyway(j))
 		state = GPUQ_JOB_COMPLETED;
 	if (j->leave_cause != GPUQ_CAUSE_NONE && state == GPUQ_JOB_PREEMPTED) {
-		again = j->requeue;
+		/* Whoever asked for it himself need not have allowed it before. */
+		again = j->requeue || j->leave_cause == GPUQ_CAUSE_REQUEUE;
 		counts = false;
 		cause = j->leave_cause;
 	} else if (state == GPUQ_JOB_NODE_FAIL) {
@@ -451,6 +476,10 @@ void job_verdict(const struct job *j, struct event *out)
 		again = j->requeue && !j->cancel_asked;
 		counts = false;
 		cause = GPUQ_CAUSE_INFRA;
+	} else if (state == GPUQ_JOB_FAILED && exit_code == JOB_EXIT_SAVED && j->saves &&
+		   !j->cancel_asked) {
+		again = true; /* no failure: it saved itself and wants to go on */
+		counts = false;
 	} else if (j->retry.limit > j->n_retries && !j->cancel_asked && exit_code >= 0) {
 		bool listed = false;
 
@@ -472,122 +501,6 @@ void job_verdict(const struct job *j, struct event *out)
 	out->ended.state = state;
 	out->ended.exit_code = state == GPUQ_JOB_COMPLETED ? 0 : exit_code;
 	out->ended.message = j->message ? j->message : first ? first->message : "";
-}
-
-/* ---- submission ---- */
-
-static int apply_submitted(struct model *m, const struct event *ev, struct gpuq_err *err)
-{
-	const struct gpuq_spec *spec = ev->submitted.spec;
-	unsigned char key[CHANGE_KEY_BYTES_MAX];
-	struct queue *q = queue_find(m, ev->submitted.queue);
-	struct request *r;
-	struct job *j;
-
-	if (ev->job.id != m->next_job_id)
-		return gpuq_fail(err, GPUQ_EINTERNAL, "job ids must come in order");
-	if (!q)
-		return gpuq_fail(err, GPUQ_ENOENT, "no queue is named %s", ev->submitted.queue);
-	r = request_intern(m, ev->submitted.request_bytes, ev->submitted.request_len, err);
-	if (!r)
-		return err && err->code ? err->code : GPUQ_EINVAL;
-
-	m->next_job_id++;
-	m->meta_dirty = true;
-	j = job_new(m, (struct job_key){ ev->job.id, -1 });
-	j->request = r;
-	j->name = must(strdup(spec->name ? spec->name : "job"));
-	j->user = model_intern(m, ev->submitted.user);
-	j->account = model_intern(m, spec->account);
-	j->qos = model_intern(m, ev->submitted.qos);
-	j->uid = ev->submitted.uid;
-	j->gid = ev->submitted.gid;
-	j->queue = q;
-	j->submit_us = ev->at_us;
-	j->begin_us = spec->begin_us;
-	j->eligible_us = spec->begin_us > ev->at_us ? spec->begin_us : ev->at_us;
-	j->deadline_us = spec->deadline_us;
-	j->time_limit_us = ev->submitted.time_limit_us;
-	j->nice = spec->nice;
-	j->requeue = spec->requeue;
-	j->held_user = spec->hold;
-	j->depends_any = spec->depends_any;
-	j->kill_on_invalid_dep = spec->kill_on_invalid_dep;
-	j->checkpoint_every_us = spec->checkpoint.interval_us;
-	j->grace_us = spec->checkpoint.grace_us ? spec->checkpoint.grace_us : spec->grace_us;
-	j->retry = spec->retry;
-	j->retry.exits = NULL;
-	if (spec->retry.n_exits) {
-		j->retry.exits = must(malloc(spec->retry.n_exits));
-		memcpy(j->retry.exits, spec->retry.exits, spec->retry.n_exits);
-	}
-	if (spec->n_depends) {
-		j->n_deps = (uint32_t)spec->n_depends;
-		j->deps = must(calloc(spec->n_depends, sizeof(*j->deps)));
-		for (size_t i = 0; i < spec->n_depends; i++) {
-			const struct gpuq_depend *d = &spec->depends[i];
-
-			j->deps[i] = (struct dep){ d->type,
-						   { (uint32_t)d->job, (int32_t)d->array_index },
-						   d->delay_us,
-						   DEP_WAITING,
-						   0 };
-		}
-	}
-	if (spec->array.n_ranges) {
-		struct gpuq_buf text = GPUQ_BUF_INIT;
-		struct array *a = must(calloc(1, sizeof(*a)));
-
-		a->waiting = must(calloc(spec->array.n_ranges, sizeof(*a->waiting)));
-		memcpy(a->waiting, spec->array.ranges, spec->array.n_ranges * sizeof(*a->waiting));
-		a->n_waiting_ranges = spec->array.n_ranges;
-		a->n_waiting = a->size = spec->array.size;
-		a->throttle = spec->array.throttle;
-		a->worst = GPUQ_JOB_COMPLETED;
-		a->worst_exit = -1; /* none has ended with one */
-		gpuq_array_print(&spec->array, &text);
-		a->indices = must(strdup(gpuq_buf_str(&text)));
-		gpuq_buf_done(&text);
-		j->array = a;
-	}
-	job_insert(m, j);
-	count(j, 1);
-	job_dirty(m, j);
-	batch_put(&m->direct, TABLE_SPEC, key, key_u32(key, j->key.id), ev->submitted.spec_bytes,
-		  ev->submitted.spec_len);
-	if (ev->submitted.key && *ev->submitted.key) {
-		size_t n = key_strs(key, ev->submitted.user, ev->submitted.key, NULL);
-		struct idem_key *k = key_find(m, ev->submitted.user, ev->submitted.key);
-
-		if (k) {
-			k->n_jobs++; /* another job of the same call */
-			record_key(m, k, &m->direct);
-		} else {
-			k = must(calloc(1, sizeof(*k) + n));
-			k->hash = ev->submitted.key_hash;
-			k->first_id = j->key.id;
-			k->n_jobs = 1;
-			k->at_us = ev->at_us;
-			k->dirty = true;
-			k->len = (uint16_t)n;
-			memcpy(k->bytes, key, n);
-			HASH_ADD_KEYPTR(hh, m->keys, k->bytes, n, k);
-		}
-	}
-	return 0;
-}
-
-static void expire_keys(struct model *m, int64_t at_us)
-{
-	struct idem_key *k, *kt;
-
-	HASH_ITER (hh, m->keys, k, kt) {
-		if (k->at_us > at_us - GPUQ_KEY_KEEP_S * GPUQ_US_PER_S)
-			return; /* in order of age */
-		batch_put(&m->direct, TABLE_KEY, k->bytes, k->len, NULL, 0);
-		HASH_DEL(m->keys, k);
-		free(k);
-	}
 }
 
 /* ---- placing and leaving ---- */
@@ -617,6 +530,8 @@ struct pod *placed_add(struct model *m, struct job *j, const struct placed_pod *
 	if (pp->n_devices)
 		memcpy(p->devices, pp->devices, pp->n_devices * sizeof(*p->devices));
 	j->queue->allocated_milli += p->gpus_milli;
+	charge_strand(m, p->node);
+	p->strand_from_us = p->node->strand_us;
 	return p;
 }
 
@@ -650,6 +565,7 @@ static int apply_placed(struct model *m, struct job *j, const struct event *ev,
 	j->outcome_exit = -1;
 	j->leave_cause = GPUQ_CAUSE_NONE;
 	j->leave_us = 0;
+	j->warned = j->warn_sent = false;
 	free(j->blocked);
 	j->blocked = NULL;
 	job_set_promise(m, j, NULL);
@@ -674,7 +590,7 @@ static int apply_cancel(struct model *m, struct job *j, const struct event *ev,
 
 		end.ended.state = GPUQ_JOB_CANCELLED;
 		end.ended.exit_code = -1;
-		end.ended.message = "";
+		end.ended.message = ev->cancel.why ? ev->cancel.why : "";
 		return apply_ended(m, j, &end, err);
 	}
 	j->cancel_asked = true;
@@ -682,7 +598,9 @@ static int apply_cancel(struct model *m, struct job *j, const struct event *ev,
 	if (j->outcome == GPUQ_JOB_PREEMPTED)
 		j->outcome = GPUQ_JOB_CANCELLED;
 	job_set_promise(m, j, NULL);
-	job_leave(m, j, GPUQ_CAUSE_ADMIN, GPUQ_JOB_CANCELLED, ev->at_us, -1, ev->cancel.signal);
+	if (ev->cancel.why)
+		set_message(j, ev->cancel.why);
+	job_leave(m, j, GPUQ_CAUSE_ADMIN, GPUQ_JOB_CANCELLED, ev->at_us, -1);
 	return 0;
 }
 
@@ -693,6 +611,7 @@ static int apply_requeued(struct model *m, struct job *j, const struct event *ev
 
 	if (!job_is_live(j) || !job_attempt_over(j))
 		return gpuq_fail(err, GPUQ_EINVAL, "job %u has no attempt that is over", j->key.id);
+	charge_attempt_lost(m, j, ev->requeued.cause);
 	if (ev->requeued.counts)
 		j->n_retries++;
 	/* It ran, and nobody here asked it to leave. */
@@ -734,9 +653,9 @@ int model_apply_job(struct model *m, const struct event *ev, struct gpuq_err *er
 	bool splits; /* by itself, once nothing can fail any more */
 
 	if (ev->type == EV_JOB_SUBMITTED)
-		return apply_submitted(m, ev, err);
+		return model_apply_submitted(m, ev, err);
 	if (ev->type == EV_KEYS_EXPIRED) {
-		expire_keys(m, ev->at_us);
+		model_expire_keys(m, ev->at_us);
 		accounts_expire(m, ev->at_us);
 		return 0;
 	}
@@ -762,6 +681,16 @@ int model_apply_job(struct model *m, const struct event *ev, struct gpuq_err *er
 		return gpuq_fail(err, GPUQ_ENOENT, "no such job: %u", ev->job.id);
 
 	switch (ev->type) {
+	case EV_JOB_UPDATED:
+		return model_apply_updated(m, j, ev, err);
+	case EV_JOB_NICED:
+		j->nice = ev->nice;
+		job_dirty(m, j);
+		return 0;
+	case EV_JOB_WARNED:
+		j->warned = true;
+		job_dirty(m, j);
+		return 0;
 	case EV_JOB_HELD:
 		if (j->ended)
 			return gpuq_fail(err, GPUQ_EINVAL, "job %u has ended", j->key.id);
@@ -815,5 +744,6 @@ void job_note_started(struct model *m, struct job *j, int64_t at_us)
 {
 	j->start_us = at_us;
 	job_set_state(m, j, GPUQ_JOB_RUNNING);
+	joblog_started(m, j, at_us);
 	dep_started(m, j, at_us);
 }

@@ -95,7 +95,7 @@ static void end_pod(struct model *m, struct pod *p, int64_t at_us)
 
 	j->queue->allocated_milli -= p->gpus_milli;
 	p->end_us = at_us;
-	j->gpu_us += usage_gpu_us(p->gpus_milli, p->start_us ? p->start_us : at_us, at_us);
+	j->gpu_us += ledger_gpu_us(p->gpus_milli, p->start_us ? p->start_us : at_us, at_us);
 	if (p->attempt == j->attempt)
 		avoid_node(j, p, at_us);
 	if (p->attempt != j->attempt || p->dropped || job_goes_on_without(m, j, p, at_us))
@@ -138,8 +138,10 @@ static int apply_pod_ended(struct model *m, struct pod *p, const struct event *e
 	p->message = ev->pod_ended.message && *ev->pod_ended.message ? strdup(ev->pod_ended.message)
 								     : NULL;
 	usage_pod_ended(m, p, counted, end, ev->at_us);
+	charge_pod_ended(m, p, end);
 	end_pod(m, p, end);
 	p->state = GPUQ_POD_ENDED;
+	charge_strand(m, p->node);
 	touch(m, p);
 	return 0;
 }
@@ -153,9 +155,11 @@ static int apply_gone(struct model *m, struct pod *p, const struct event *ev)
 		p->exit_code = -1;
 		p->fault = POD_FAULT_INFRA;
 		usage_pod_ended(m, p, p->start_us, ev->at_us, ev->at_us);
+		charge_pod_ended(m, p, ev->at_us);
 		end_pod(m, p, ev->at_us);
 	}
 	p->state = GPUQ_POD_GONE;
+	charge_strand(m, p->node);
 	/* The last attempt's pods stay readable until the job leaves memory. */
 	if (p->attempt != j->attempt || j->state == GPUQ_JOB_PENDING || p->dropped) {
 		pod_remove(m, p);

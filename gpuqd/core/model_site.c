@@ -5,6 +5,7 @@
 
 #include "libgpuq/limits.h"
 #include "libgpuq/mp.h"
+#include "libgpuq/units.h"
 
 static struct queue *find_in(struct queue **qs, uint32_t n, const char *name)
 {
@@ -59,34 +60,18 @@ static void queues_recount(struct model *m, struct queue **queues, uint32_t n)
 	}
 }
 
-int model_set_site(struct model *m, struct site *s, struct gpuq_err *err)
+void model_set_site(struct model *m, struct site *s)
 {
 	uint32_t n = 0;
 	struct queue **queues = calloc(s->queues.n ? s->queues.n : 1, sizeof(*queues));
-	int rc = 0;
 
 	if (!queues)
 		abort();
 	site_each(site_queue, s->queues, sq) add_queue(m, s, sq, queues, &n);
-	/* A queue with jobs stays, and stays a leaf. */
-	job_each(m, j)
-	{
-		const struct queue *q = find_in(queues, n, j->queue->name);
-
-		if (!q || q->n_children) {
-			rc = gpuq_fail(err, GPUQ_ECONFLICT,
-				       q ? "queue %s has jobs and cannot get children"
-					 : "queue %s has jobs and cannot be removed",
-				       j->queue->name);
-			break;
-		}
-	}
-	if (rc != 0) {
-		while (n > 0)
-			free(queues[--n]);
-		free(queues);
-		return rc;
-	}
+	for (uint32_t i = 0; i < n; i++)
+		queues[i]->budget = queues[i]->site->budget ? queues[i]->site->budget
+				    : queues[i]->n_children ? NULL
+							    : s->default_budget;
 	job_each(m, j) j->queue = find_in(queues, n, j->queue->name);
 	queues_recount(m, queues, n);
 	for (uint32_t i = 0; i < m->n_queues; i++)
@@ -99,6 +84,20 @@ int model_set_site(struct model *m, struct site *s, struct gpuq_err *err)
 	m->site_dirty = true;
 	for (struct node *node = m->nodes; node; node = node->hh.next)
 		node_classify(m, node);
+}
+
+static int apply_granted(struct model *m, const struct event *ev, struct gpuq_err *err)
+{
+	const struct queue *q = queue_find(m, ev->granted.name);
+
+	if (!q)
+		return gpuq_fail(err, GPUQ_ENOENT, "no queue is named %s", ev->granted.name);
+	if (!q->budget)
+		return gpuq_fail(err, GPUQ_EINVAL, "queue %s has no budget", q->name);
+	if (q->budget->half_life_us)
+		account_grant(m, q, ev->granted.gpu_minutes * 60 * GPUQ_US_PER_S, ev->at_us);
+	else
+		charge_grant(m, q->name, ev->granted.gpu_minutes * 60 * GPUQ_US_PER_S);
 	return 0;
 }
 
@@ -119,16 +118,22 @@ int model_apply_site(struct model *m, const struct event *ev, struct gpuq_err *e
 		q->fair_milli = ev->share.fair_milli;
 		return 0;
 	}
+	if (ev->type == EV_QUEUE_GRANTED)
+		return apply_granted(m, ev, err);
 	rc = gpuq_mp_read(&mem, &lim, ev->site.bytes, ev->site.len, &v, err);
-
 	if (rc == 0)
 		rc = site_read(v, NULL, ev->at_us, &s, err);
 	gpuq_arena_done(&mem);
 	if (rc == 0)
-		rc = model_set_site(m, s, err);
-	if (rc == 0)
+		rc = model_site_allowed(m, s, err);
+	if (rc == 0) {
+		model_set_site(m, s);
+		m->site_generation++;
+		m->meta_dirty = true;
+		charge_site_changed(m);
 		usage_site_changed(m, ev->at_us);
-	if (rc != 0)
+	} else {
 		site_free(s);
+	}
 	return rc;
 }

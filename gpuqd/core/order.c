@@ -1,7 +1,6 @@
 #include "gpuqd/core/amount.h"
 #include "gpuqd/core/cycle.h"
 #include "gpuqd/core/future.h"
-
 #include "gpuqd/core/sort.h"
 
 /* Whose turn it is. From the root down, the child that the rule of service picks; in
@@ -24,8 +23,15 @@ struct rank_key {
 	int64_t fair;
 };
 
+/* The job of a run whose turn comes next. */
+struct waiter {
+	uint64_t key; /* priority_key(), where there are others to compare with */
+	int64_t submit_us;
+	uint32_t job, run;
+};
+
 struct turn {
-	uint32_t first, n, at; /* of a leaf: its part of the line, and the next in it */
+	uint32_t first, n; /* of a leaf: its heap of waiters */
 	uint32_t head; /* job, SNAP_NONE = nobody waits below */
 	uint32_t bracket, width; /* of the children: width leaves from brackets[bracket] */
 	uint32_t seat; /* its own place among its siblings */
@@ -34,10 +40,15 @@ struct turn {
 
 static int cmp_ratio(struct ratio x, struct ratio y)
 {
-	__int128 a = (__int128)x.num * y.den, b = (__int128)y.num * x.den;
+	__int128 a, b;
 
 	if (x.den == 0 || y.den == 0)
 		return (x.den == 0) - (y.den == 0);
+	/* Thousandths of devices mostly are so few that their products fit a word. */
+	if ((uint64_t)(x.num | x.den | y.num | y.den) >> 31 == 0)
+		return sort_i64(x.num * y.den, y.num * x.den);
+	a = (__int128)x.num * y.den;
+	b = (__int128)y.num * x.den;
 	return (a > b) - (a < b);
 }
 
@@ -174,87 +185,128 @@ static void replay_up(struct cycle *c, uint32_t q)
 
 /* ---- the lines of the leaves ---- */
 
-/* What waits longer stands first; jobs stand by id. */
-static int cmp_submit(const void *ctx, uint32_t x, uint32_t y)
+/* Jobs are served by priority, submit time and id. So stand the jobs of a run; of the runs
+ * of a queue the one goes on whose next job is the first. */
+static bool is_before(const struct waiter *x, const struct waiter *y)
 {
-	const struct snap_job *jobs = ctx;
-	const int c = sort_i64(jobs[x].submit_us, jobs[y].submit_us);
-
-	return c ? c : sort_i64(x, y);
+	if (x->key != y->key)
+		return x->key > y->key;
+	return x->submit_us != y->submit_us ? x->submit_us < y->submit_us : x->job < y->job;
 }
 
-/* By priority, submit time and id. Priorities of one moment are numbers, so that they
- * are sorted digit by digit: a queue of 100,000 jobs costs a few passes over it. */
-static void sort_line(struct cycle *c, uint32_t *line, uint32_t n, uint32_t *scratch)
+static void sift_down(struct waiter *heap, uint32_t n, uint32_t at)
 {
-	struct sort_pair *pairs = cycle_scratch(c, 2 * (size_t)n, sizeof(*pairs));
+	const struct waiter moved = heap[at];
+	uint32_t kid;
 
-	if (!pairs)
+	while ((kid = 2 * at + 1) < n) {
+		if (kid + 1 < n && is_before(&heap[kid + 1], &heap[kid]))
+			kid++;
+		if (!is_before(&heap[kid], &moved))
+			break;
+		heap[at] = heap[kid];
+		at = kid;
+	}
+	heap[at] = moved;
+}
+
+static void make_heap(struct waiter *heap, uint32_t n)
+{
+	for (uint32_t i = n / 2; i-- > 0;)
+		sift_down(heap, n, i);
+}
+
+static void set_waiter(const struct cycle *c, struct waiter *w, uint32_t job, bool compared)
+{
+	w->job = job;
+	w->submit_us = c->s->jobs[job].submit_us;
+	w->key = compared ? priority_key(c->priority, job) : 0;
+}
+
+static void drop_run(struct cycle *c, struct turn *t)
+{
+	struct waiter *heap = &c->waiters[t->first];
+
+	heap[0] = heap[--t->n];
+	if (t->n > 1)
+		sift_down(heap, t->n, 0);
+}
+
+/* The first has had its turn. */
+static void step(struct cycle *c, struct turn *t)
+{
+	struct waiter *heap = &c->waiters[t->first];
+	const uint32_t next = c->s->lines.behind[heap[0].job];
+
+	if (next == SNAP_NONE) {
+		drop_run(c, t);
 		return;
-	sort_ix(line, scratch, n, cmp_submit, c->s->jobs);
-	for (uint32_t i = 0; i < n; i++)
-		pairs[i] = (struct sort_pair){
-			UINT64_MAX - priority_key(c->priority, line[i]),
-			line[i],
-		};
-	sort_pairs(pairs, pairs + n, n);
-	for (uint32_t i = 0; i < n; i++)
-		line[i] = pairs[i].ix;
-	gpuq_arena_reset(&c->scratch);
+	}
+	set_waiter(c, &heap[0], next, t->n > 1);
+	sift_down(heap, t->n, 0);
 }
 
-static bool blocked(const struct cycle *c, uint32_t job)
+static bool blocked(const struct cycle *c, const struct waiter *w)
 {
-	const struct job_class *cls = &c->classes[c->class_of[job]];
+	const struct job_class *cls = &c->classes[c->class_of[w->run]];
 
-	if (!cls->blocked || c->s->jobs[job].walltime_us < cls->from_walltime_us)
+	if (!cls->blocked ||
+	    (cls->from_walltime_us && c->s->jobs[w->job].walltime_us < cls->from_walltime_us))
 		return false;
 	/* What starves has its place before its turn comes; others have none there. */
-	return !c->any_starving || !c->future || !future_planned(c->future, job);
+	return !c->any_starving || !c->future || !future_planned(c->future, w->job);
 }
 
-/* Step over jobs of which others like them have failed in this cycle. */
+/* Take out all runs that are blocked. */
+static void sweep(struct cycle *c, struct turn *t)
+{
+	struct waiter *heap = &c->waiters[t->first];
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < t->n; i++)
+		if (!blocked(c, &heap[i]))
+			heap[kept++] = heap[i];
+	t->n = kept;
+	make_heap(heap, kept);
+}
+
+/* Step over jobs of which others like them have failed in this cycle: over all of the run
+ * at once, unless some of it may have places of their own. */
 static void settle_head(struct cycle *c, uint32_t q)
 {
 	struct turn *t = &c->turns[q];
 
-	while (t->at < t->n && blocked(c, c->line[t->first + t->at]))
-		t->at++;
-	t->head = t->at < t->n ? c->line[t->first + t->at] : SNAP_NONE;
+	for (uint32_t n = 1; t->n > 0 && blocked(c, &c->waiters[t->first]); n++) {
+		if (c->any_starving)
+			step(c, t);
+		else if (n < t->n / 8)
+			drop_run(c, t);
+		else /* so many in a row: there will be more */
+			sweep(c, t);
+	}
+	t->head = t->n > 0 ? c->waiters[t->first].job : SNAP_NONE;
 }
 
-static bool in_line(const struct cycle *c, uint32_t job)
-{
-	return c->s->jobs[job].state == SNAP_PENDING && c->class_of[job] != SNAP_NONE;
-}
-
-/* Eligible jobs by queue, then each queue's part by priority, submit time and id. */
+/* The runs of every queue whose jobs may start. */
 static void make_lines(struct cycle *c)
 {
-	const struct snapshot *s = c->s;
-	uint32_t *scratch = cycle_alloc(c, s->n_jobs, sizeof(*scratch));
+	const struct snap_lines *lines = &c->s->lines;
 	uint32_t n = 0;
 
-	c->line = cycle_alloc(c, s->n_jobs, sizeof(*c->line));
-	if (c->failed)
-		return;
-	for (uint32_t i = 0; i < s->n_jobs; i++)
-		if (in_line(c, i))
-			c->turns[s->jobs[i].queue].n++;
-	for (uint32_t q = 0; q < s->n_queues; q++) {
-		c->turns[q].first = n;
-		n += c->turns[q].n;
-		c->turns[q].n = 0;
-	}
-	for (uint32_t i = 0; i < s->n_jobs; i++) {
-		struct turn *t = &c->turns[s->jobs[i].queue];
+	c->waiters = cycle_alloc(c, lines->n_runs, sizeof(*c->waiters));
+	for (uint32_t q = 0; !c->failed && q < c->s->n_queues; q++) {
+		struct turn *t = &c->turns[q];
 
-		if (in_line(c, i))
-			c->line[t->first + t->n++] = i;
+		t->first = n;
+		for (uint32_t r = lines->first_run[q]; r != SNAP_NONE; r = lines->runs[r].next)
+			if (c->class_of[r] != SNAP_NONE)
+				c->waiters[n++].run = r;
+		t->n = n - t->first;
+		for (uint32_t i = t->first; i < n; i++)
+			set_waiter(c, &c->waiters[i], lines->runs[c->waiters[i].run].first,
+				   t->n > 1);
+		make_heap(&c->waiters[t->first], t->n);
 	}
-	for (uint32_t q = 0; q < s->n_queues && !c->failed; q++)
-		if (c->turns[q].n > 1)
-			sort_line(c, c->line + c->turns[q].first, c->turns[q].n, scratch);
 }
 
 /* Seats for the children of one queue: brackets[bracket + width + seat] is the child,
@@ -311,7 +363,7 @@ void order_done(struct cycle *c, uint32_t job)
 {
 	const uint32_t q = c->s->jobs[job].queue;
 
-	c->turns[q].at++;
+	step(c, &c->turns[q]);
 	settle_head(c, q);
 	replay_up(c, q);
 }

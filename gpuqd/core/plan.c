@@ -55,22 +55,44 @@ static void print_action(const struct snapshot *s, const struct plan *p,
 	gpuq_buf_addc(out, '\n');
 }
 
-void plan_print(const struct snapshot *s, const struct plan *p, struct gpuq_buf *out)
+uint32_t plan_reasons(const struct snapshot *s, const struct plan *p, uint32_t job,
+		      const struct plan_reason **first)
+{
+	const struct snap_job *j = &s->jobs[job];
+	const uint32_t run = s->lines.run_of[job];
+	struct plan_why why = { 0, 0 };
+
+	if (p->why_of_job[job].n)
+		why = p->why_of_job[job];
+	else if (run != SNAP_NONE && p->started[job] < j->n_waiting)
+		why = p->why_of_run[run];
+	*first = &p->reasons[why.first];
+	return why.n;
+}
+
+static void print_reason(const struct snapshot *s, uint32_t job, const struct plan_reason *r,
+			 struct gpuq_buf *out)
 {
 	char key[32];
 
+	gpuq_buf_printf(out, "wait %s %s", snap_key_print(s->jobs[job].key, key, sizeof(key)),
+			gpuq_reason_word(r->code));
+	if (r->object && *r->object)
+		gpuq_buf_printf(out, " %s", r->object);
+	if (r->have || r->need)
+		gpuq_buf_printf(out, " have=%" PRId64 " need=%" PRId64, r->have, r->need);
+	gpuq_buf_addc(out, '\n');
+}
+
+void plan_print(const struct snapshot *s, const struct plan *p, struct gpuq_buf *out)
+{
 	for (uint32_t i = 0; i < p->n_actions; i++)
 		print_action(s, p, &p->actions[i], out);
-	for (uint32_t i = 0; i < p->n_reasons; i++) {
-		const struct plan_reason *r = &p->reasons[i];
+	for (uint32_t i = 0; i < s->n_jobs; i++) {
+		const struct plan_reason *why;
+		const uint32_t n = plan_reasons(s, p, i, &why);
 
-		gpuq_buf_printf(out, "wait %s %s",
-				snap_key_print(s->jobs[r->job].key, key, sizeof(key)),
-				gpuq_reason_word(r->code));
-		if (r->object && *r->object)
-			gpuq_buf_printf(out, " %s", r->object);
-		if (r->have || r->need)
-			gpuq_buf_printf(out, " have=%" PRId64 " need=%" PRId64, r->have, r->need);
-		gpuq_buf_addc(out, '\n');
+		for (uint32_t k = 0; k < n; k++)
+			print_reason(s, i, &why[k], out);
 	}
 }

@@ -71,11 +71,15 @@ enum plan_unit {
 /* Why a pending job did not start. have < need, both 0 where numbers say nothing.
  * For times have is now. */
 struct plan_reason {
-	uint32_t job;
 	enum gpuq_reason code;
 	enum plan_unit unit;
 	int64_t have, need;
 	const char *object; /* queue, node, user, resource, job...: what it is about; "" */
+};
+
+/* Some reasons that follow one another in plan.reasons. */
+struct plan_why {
+	uint32_t first, n;
 };
 
 /* What a queue held, holds once a claim is carried out, and is due, in thousandths of
@@ -107,12 +111,14 @@ struct plan {
 	const struct plan_action *actions;
 	const struct plan_pod *pods;
 	const uint32_t *devices; /* device indexes on their node */
-	/* By job, the first of a job explains it. Every pending job of which something
-	 * still waits after the plan has at least one; no other has any. */
+	/* Jobs that are alike have their reasons in common: plan_reasons(). */
 	const struct plan_reason *reasons;
+	const struct plan_why *why_of_run; /* by snapshot.lines.runs */
+	const struct plan_why *why_of_job; /* n 0 = those of its run */
+	const uint32_t *started; /* by job: elements that start now, or were promised to */
 	const struct plan_claim *claims; /* in the order of their nominations */
 	const struct plan_side *claim_sides;
-	uint32_t n_actions, n_pods, n_devices, n_reasons, n_claims;
+	uint32_t n_actions, n_pods, n_devices, n_claims;
 	/* Queue q, resource r: [q * n_res + r]. allocated is what queues hold with the plan
 	 * applied; fair_share and demand do not depend on it. */
 	const int64_t *fair_share, *allocated, *demand;
@@ -123,6 +129,12 @@ struct plan {
 	bool cut_short; /* max_steps was reached; what was not looked at has reason
 			   * NotEvaluated */
 };
+
+/* Why a job waits: so many reasons from *first on, the first of which explains it. Every
+ * pending job of which something still waits after the plan has at least one; no other has
+ * any. */
+uint32_t plan_reasons(const struct snapshot *s, const struct plan *p, uint32_t job,
+		      const struct plan_reason **first);
 
 /* "place 17 on n1[0-3]": one line an action, then one line a reason
  * ("wait 18 Resources gpus have=2 need=8"). For tests and debugging. */

@@ -252,9 +252,12 @@ void promise_init(struct cycle *c)
 	for (uint32_t i = 0; !c->failed && i < s->n_allocs; i++)
 		if (s->allocs[i].releasing || s->jobs[s->allocs[i].job].state == SNAP_LEAVING)
 			later_pod_leaves(c, &s->allocs[i]);
-	for (uint32_t i = 0; !c->failed && s->n_promises && i < s->n_jobs; i++)
+	for (uint32_t k = 0; !c->failed && s->n_promises && k < s->lines.n_busy; k++) {
+		const uint32_t i = s->lines.busy[k];
+
 		if (s->jobs[i].n_promises && tenable(c, &s->jobs[i]))
 			bits_add(c->promised, i);
+	}
 }
 
 static struct plan_action *action(struct cycle *c, uint32_t job, enum plan_kind kind)
@@ -349,7 +352,7 @@ static void tell_waiting(struct cycle *c, uint32_t job)
 
 	if (!why)
 		return;
-	*why = (struct plan_reason){ .job = job, .code = GPUQ_R_VICTIMS, .object = "" };
+	*why = (struct plan_reason){ .code = GPUQ_R_VICTIMS, .object = "" };
 	for (uint32_t a = 0; a < s->n_allocs; a++) {
 		bool there = false;
 
@@ -369,15 +372,15 @@ static void tell_waiting(struct cycle *c, uint32_t job)
 			c->mem, snap_key_print(s->jobs[first].key, key, sizeof(key)));
 	if (!why->object)
 		c->failed = true;
-	c->why_of[job] = c->n_whys - 1;
-	c->n_why_of[job] = 1;
+	c->why_of_job[job] = (struct plan_why){ c->n_whys - 1, 1 };
 }
 
 void promise_serve(struct cycle *c)
 {
 	const struct snapshot *s = c->s;
 
-	for (uint32_t i = 0; !c->failed && s->n_promises && i < s->n_jobs; i++) {
+	for (uint32_t k = 0; !c->failed && s->n_promises && k < s->lines.n_busy; k++) {
+		const uint32_t i = s->lines.busy[k];
 		const struct snap_job *j = &s->jobs[i];
 
 		if (j->n_promises == 0)

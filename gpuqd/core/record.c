@@ -11,7 +11,7 @@
 /* Positions are fixed for ever: append, never insert (rec.h). A field count below is
  * the number of rec_ calls of its record. */
 
-static void put(struct batch *out, enum table t, const unsigned char *key, size_t n,
+void record_put(struct batch *out, enum table t, const unsigned char *key, size_t n,
 		struct gpuq_buf *b)
 {
 	batch_put(out, t, key, n, b->data ? b->data : "", b->len);
@@ -53,7 +53,7 @@ void record_job(struct model *m, const struct job *j, struct batch *out)
 	struct gpuq_buf b = GPUQ_BUF_INIT;
 
 	(void)m;
-	rec_array(&b, 51);
+	rec_array(&b, 52);
 	rec_str(&b, j->name);
 	rec_str(&b, j->user);
 	rec_str(&b, j->queue->name);
@@ -80,13 +80,14 @@ void record_job(struct model *m, const struct job *j, struct batch *out)
 	rec_int(&b, (j->held_user ? 1 : 0) | (j->held_admin ? 2 : 0) | (j->held_retries ? 4 : 0) |
 			    (j->requeue ? 8 : 0) | (j->started_once ? 16 : 0) |
 			    (j->cancel_asked ? 32 : 0) | (j->depends_any ? 64 : 0) |
-			    (j->kill_on_invalid_dep ? 128 : 0));
+			    (j->kill_on_invalid_dep ? 128 : 0) | (j->saves ? 256 : 0) |
+			    (j->warned ? 512 : 0) | (int64_t)j->n_log << 32);
 	rec_int(&b, j->outcome);
 	rec_int(&b, j->outcome_exit);
 	rec_int(&b, j->leave_cause);
 	rec_int(&b, j->leave_us);
 	rec_int(&b, j->leave_grace_us);
-	rec_int(&b, j->leave_signal);
+	rec_int(&b, j->lease_us);
 	rec_int(&b, j->exit_code);
 	rec_str(&b, j->message);
 	rec_str(&b, j->token);
@@ -140,12 +141,13 @@ void record_job(struct model *m, const struct job *j, struct batch *out)
 	record_promise(j->promise, &b);
 	rec_int(&b, j->yield_us);
 	rec_int(&b, j->grace_us);
+	rec_int(&b, j->warn_lead_us);
 	rec_array(&b, j->n_evictions);
 	for (uint32_t i = 0; i < j->n_evictions; i++)
 		rec_str(&b, j->evictions[i].why ? j->evictions[i].why : "");
 	rec_str(&b, j->promise ? j->promise->rule : "");
 	rec_str(&b, j->promise && j->promise->why ? j->promise->why : "");
-	put(out, TABLE_JOB, key, key_job(key, j->key.id, j->key.index), &b);
+	record_put(out, TABLE_JOB, key, key_job(key, j->key.id, j->key.index), &b);
 }
 
 static const char *get_interned(struct model *m, struct rec *r)
@@ -346,12 +348,15 @@ static int load_job(struct model *m, struct job_key key, struct rec *r, struct g
 	j->cancel_asked = flags & 32;
 	j->depends_any = flags & 64;
 	j->kill_on_invalid_dep = flags & 128;
+	j->saves = flags & 256;
+	j->warned = flags & 512;
+	j->n_log = (uint32_t)((uint64_t)flags >> 32);
 	j->outcome = (enum gpuq_job_state)rec_get_int(r);
 	j->outcome_exit = (int)rec_get_int(r);
 	j->leave_cause = (enum gpuq_cause)rec_get_int(r);
 	j->leave_us = rec_get_int(r);
 	j->leave_grace_us = rec_get_int(r);
-	j->leave_signal = (int)rec_get_int(r);
+	j->lease_us = rec_get_int(r);
 	j->exit_code = (int)rec_get_int(r);
 	j->message = get_dup(r);
 	j->token = get_dup(r);
@@ -385,6 +390,8 @@ static int load_job(struct model *m, struct job_key key, struct rec *r, struct g
 		j->evictions[i].rule = get_interned(m, r);
 		j->evictions[i].by = get_interned(m, r);
 		j->evictions[i].by_queue = "";
+		if (j->evictions[i].at_us > m->evicted_us)
+			m->evicted_us = j->evictions[i].at_us;
 	}
 	j->ended = rec_get_int(r) != 0;
 
@@ -408,6 +415,8 @@ static int load_job(struct model *m, struct job_key key, struct rec *r, struct g
 		j->grace_us = rec_get_int(r);
 	}
 	if (n_fields > 48)
+		j->warn_lead_us = rec_get_int(r);
+	if (n_fields > 49)
 		load_whys(m, j, r);
 	if (r->bad || !j->name || !j->queue || !j->request || j->state >= N_GPUQ_JOB_STATES ||
 	    j->outcome >= N_GPUQ_JOB_STATES) {
@@ -460,8 +469,8 @@ void record_pod(struct model *m, const struct pod *p, struct batch *out)
 	for (uint32_t i = 0; i < p->n_devices; i++)
 		rec_int(&b, p->devices[i]);
 	rec_bool(&b, p->dropped);
-	put(out, TABLE_POD, key,
-	    key_pod(key, p->job->key.id, p->job->key.index, p->attempt, p->index), &b);
+	record_put(out, TABLE_POD, key,
+		   key_pod(key, p->job->key.id, p->job->key.index, p->attempt, p->index), &b);
 }
 
 static int load_pod(struct model *m, const unsigned char *key, struct rec *r, struct gpuq_err *err)
@@ -574,7 +583,7 @@ void record_node(struct model *m, const struct node *n, struct batch *out)
 		rec_int(&b, n->devices[i].memory_mib);
 		rec_bool(&b, n->devices[i].healthy);
 	}
-	put(out, TABLE_NODE, key, key_strs(key, n->name, NULL), &b);
+	record_put(out, TABLE_NODE, key, key_strs(key, n->name, NULL), &b);
 }
 
 static int load_node(struct model *m, const char *name, struct rec *r, struct gpuq_err *err)
@@ -675,7 +684,7 @@ void record_key(struct model *m, const struct idem_key *k, struct batch *out)
 	rec_int(&b, k->first_id);
 	rec_int(&b, k->n_jobs);
 	rec_int(&b, k->at_us);
-	put(out, TABLE_KEY, k->bytes, k->len, &b);
+	record_put(out, TABLE_KEY, k->bytes, k->len, &b);
 }
 
 static int load_key(struct model *m, const unsigned char *key, size_t n, struct rec *r,
@@ -698,55 +707,16 @@ static int load_key(struct model *m, const unsigned char *key, size_t n, struct 
 	return 0;
 }
 
-void record_usage(struct model *m, const struct usage *u, struct batch *out)
-{
-	struct gpuq_buf b = GPUQ_BUF_INIT;
-
-	(void)m;
-	rec_array(&b, 1);
-	rec_int(&b, u->gpu_us);
-	put(out, TABLE_USAGE, u->bytes, u->len, &b);
-}
-
-void record_account(const struct account *a, struct batch *out)
-{
-	struct gpuq_buf b = GPUQ_BUF_INIT;
-
-	rec_array(&b, 4);
-	rec_int(&b, (int64_t)(a->a.sum >> 32));
-	rec_int(&b, (int64_t)(a->a.sum & UINT32_MAX));
-	rec_int(&b, a->a.at_us);
-	rec_int(&b, a->a.rate_milli);
-	put(out, TABLE_ACCOUNT, a->bytes, a->len, &b);
-}
-
-static int load_account(struct model *m, const unsigned char *key, size_t n, struct rec *r,
-			struct gpuq_err *err)
-{
-	struct usage_account a;
-	int64_t seconds, part;
-
-	rec_get_array(r);
-	seconds = rec_get_int(r);
-	part = rec_get_int(r);
-	a.at_us = rec_get_int(r);
-	a.rate_milli = rec_get_int(r);
-	if (r->bad || seconds < 0 || part < 0 || part > UINT32_MAX || a.rate_milli < 0)
-		return gpuq_fail(err, GPUQ_ECORRUPT, "an account of usage is not whole");
-	a.sum = (usage_q32)(uint64_t)seconds << 32 | (uint64_t)part;
-	account_get(m, key, n)->a = a;
-	return 0;
-}
-
 void record_meta(struct model *m, struct batch *out)
 {
 	struct gpuq_buf b = GPUQ_BUF_INIT;
 
-	rec_array(&b, 3);
+	rec_array(&b, 4);
 	rec_str(&b, m->cluster_id);
 	rec_int(&b, m->next_job_id);
 	rec_int(&b, m->next_request_id);
-	put(out, TABLE_META, (const unsigned char *)"model", 5, &b);
+	rec_int(&b, m->site_generation);
+	record_put(out, TABLE_META, (const unsigned char *)"model", 5, &b);
 }
 
 void record_site(struct model *m, struct batch *out)
@@ -754,7 +724,7 @@ void record_site(struct model *m, struct batch *out)
 	struct gpuq_buf b = GPUQ_BUF_INIT;
 
 	gpuq_mp_write(&b, m->site->tree);
-	put(out, TABLE_SITE, (const unsigned char *)"site", 4, &b);
+	record_put(out, TABLE_SITE, (const unsigned char *)"site", 4, &b);
 }
 
 void record_beside(const struct job *j, struct batch *out)
@@ -767,7 +737,7 @@ void record_beside(const struct job *j, struct batch *out)
 		q = q->parent;
 	rec_array(&b, 1);
 	rec_str(&b, q ? q->site->namespace_ : "");
-	put(out, TABLE_BESIDE, key, key_job(key, j->key.id, j->key.index), &b);
+	record_put(out, TABLE_BESIDE, key, key_job(key, j->key.id, j->key.index), &b);
 }
 
 bool model_beside_read(const unsigned char *val, size_t n, char namespace_[64])
@@ -779,22 +749,6 @@ bool model_beside_read(const unsigned char *val, size_t n, char namespace_[64])
 	return !r.bad;
 }
 
-void record_history(struct model *m, const struct job *j, struct batch *out)
-{
-	struct gpuq_arena mem = GPUQ_ARENA_INIT(0);
-	unsigned char key[CHANGE_KEY_BYTES_MAX];
-	struct gpuq_buf b = GPUQ_BUF_INIT;
-	struct gpuq_val *v = view_job(&mem, m, j, j->end_us);
-
-	gpuq_put(&mem, v, "uid", gpuq_int(&mem, j->uid));
-	if (!v)
-		out->failed = true;
-	else
-		gpuq_mp_write(&b, v);
-	put(out, TABLE_HISTORY, key, key_job(key, j->key.id, j->key.index), &b);
-	gpuq_arena_done(&mem);
-}
-
 const enum table model_load_order[] = { TABLE_META,    TABLE_SITE,  TABLE_NODE,
 					TABLE_REQUEST, TABLE_JOB,   TABLE_POD,
 					TABLE_KEY,     TABLE_USAGE, TABLE_ACCOUNT };
@@ -802,10 +756,13 @@ const size_t model_load_order_n = sizeof(model_load_order) / sizeof(model_load_o
 
 static int load_meta(struct model *m, struct rec *r, struct gpuq_err *err)
 {
-	rec_get_array(r);
+	const uint32_t n = rec_get_array(r);
+
 	get_text(r, m->cluster_id, sizeof(m->cluster_id));
 	m->next_job_id = (uint32_t)rec_get_int(r);
 	m->next_request_id = (uint32_t)rec_get_int(r);
+	if (n > 3)
+		m->site_generation = (uint32_t)rec_get_int(r);
 	m->meta_dirty = false;
 	return r->bad || m->next_job_id == 0
 		       ? gpuq_fail(err, GPUQ_ECORRUPT, "the counters are not whole")
@@ -830,8 +787,10 @@ int model_load(struct model *m, enum table t, const unsigned char *key, size_t k
 
 		ev.site.bytes = val;
 		ev.site.len = val_len;
+		id = m->site_generation; /* it was counted when it was applied */
 		rc = model_apply(m, &ev, err);
-		m->site_dirty = false;
+		m->site_generation = id;
+		m->site_dirty = m->meta_dirty = false;
 		return rc;
 	}
 	case TABLE_NODE:
@@ -855,9 +814,7 @@ int model_load(struct model *m, enum table t, const unsigned char *key, size_t k
 	case TABLE_KEY:
 		return load_key(m, key, key_len, &r, err);
 	case TABLE_USAGE:
-		rec_get_array(&r);
-		usage_get(m, key, key_len)->gpu_us = rec_get_int(&r);
-		return r.bad ? gpuq_fail(err, GPUQ_ECORRUPT, "a usage counter is not whole") : 0;
+		return load_usage(usage_get(m, key, key_len), &r, err);
 	case TABLE_ACCOUNT:
 		return load_account(m, key, key_len, &r, err);
 	default:

@@ -490,8 +490,7 @@ bool claim_exceeds_share(const struct cycle *c, uint32_t job, uint32_t flavor,
 		others = amount_sum(others, stays(c, q, flavor));
 	if (have >= need || others == stays(c, leaf, flavor))
 		return false;
-	*why = (struct plan_reason){ .job = SNAP_NONE,
-				     .code = GPUQ_R_FAIR_SHARE,
+	*why = (struct plan_reason){ .code = GPUQ_R_FAIR_SHARE,
 				     .unit = PLAN_GPUS,
 				     .have = have > 0 ? have : 0,
 				     .need = need,

@@ -9,64 +9,64 @@
 
 static void count_arrays(struct cycle *c)
 {
-	const struct snapshot *s = c->s;
-	uint32_t n = 0;
+	const struct snap_lines *lines = &c->s->lines;
 
-	c->array_use = cycle_alloc(c, s->n_jobs, sizeof(*c->array_use));
-	c->array_running = cycle_alloc(c, (size_t)s->n_jobs + 1, sizeof(*c->array_running));
-	for (uint32_t i = 0; !c->failed && i < s->n_jobs; i++) {
-		/* Entries of one array stand together. */
-		if (i > 0 && s->jobs[i].key.id != s->jobs[i - 1].key.id)
-			n++;
-		c->array_use[i] = n;
-		if (s->jobs[i].key.index >= 0 &&
-		    (s->jobs[i].state != SNAP_PENDING || bits_has(c->promised, i)))
-			c->array_running[n]++;
+	c->array_running = cycle_alloc(c, lines->n_arrays, sizeof(*c->array_running));
+	for (uint32_t i = 0; !c->failed && lines->n_arrays && i < lines->n_busy; i++) {
+		const uint32_t job = lines->busy[i];
+
+		if (lines->array_of[job] != SNAP_NONE && c->s->jobs[job].key.index >= 0 &&
+		    (c->s->jobs[job].state != SNAP_PENDING || bits_has(c->promised, job)))
+			c->array_running[lines->array_of[job]]++;
 	}
 }
 
 /* Jobs of one class ask for the same, in the same queue and, where users are limited,
  * for the same user: when one cannot start, none of them can, until the next cycle. */
+static uint32_t class_of(struct cycle *c, struct intern *seen, uint32_t job)
+{
+	const struct snap_job *j = &c->s->jobs[job];
+	struct {
+		uint32_t queue, request, user, alone;
+		uint32_t preemptible;
+	} key;
+	uint32_t cls;
+
+	memset(&key, 0, sizeof(key));
+	key.queue = j->queue;
+	key.request = j->request;
+	key.user = c->per_user[j->queue] ? j->user : SNAP_NONE;
+	key.alone = j->n_exclude ? job : SNAP_NONE;
+	key.preemptible = j->preemptible;
+	cls = intern(seen, &key, sizeof(key), NULL);
+	c->failed |= cls == INTERN_FAILED;
+	return cls;
+}
+
 static void classify(struct cycle *c)
 {
 	const struct snapshot *s = c->s;
 	struct intern seen = INTERN_INIT(c->mem);
-	struct class_key {
-		uint32_t queue, request, user, alone;
-		uint32_t preemptible;
-	} key, *last = cycle_scratch(c, s->n_queues, sizeof(*last)); /* by queue */
-	uint32_t *last_class = cycle_scratch(c, s->n_queues, sizeof(*last_class));
 
-	c->class_of = cycle_alloc(c, s->n_jobs, sizeof(*c->class_of));
-	c->classes = cycle_alloc(c, s->n_jobs, sizeof(*c->classes));
+	c->class_of = cycle_alloc(c, s->lines.n_runs, sizeof(*c->class_of));
+	c->why_of_run = cycle_alloc(c, s->lines.n_runs, sizeof(*c->why_of_run));
 	c->started = cycle_alloc(c, s->n_jobs, sizeof(*c->started));
-	c->why_of = cycle_alloc(c, s->n_jobs, sizeof(*c->why_of));
-	c->n_why_of = cycle_alloc(c, s->n_jobs, sizeof(*c->n_why_of));
-	for (uint32_t i = 0; !c->failed && i < s->n_jobs; i++) {
-		const struct snap_job *j = &s->jobs[i];
+	c->why_of_job = cycle_alloc(c, s->n_jobs, sizeof(*c->why_of_job));
+	for (uint32_t i = 0; !c->failed && i < s->lines.n_runs; i++) {
+		const uint32_t job = s->lines.runs[i].first;
+		const uint32_t why_first = c->n_whys;
 
-		c->class_of[i] = c->why_of[i] = SNAP_NONE;
-		if (j->state != SNAP_PENDING || bits_has(c->promised, i) || gate_closed(c, i))
+		c->class_of[i] = SNAP_NONE;
+		if (bits_has(c->promised, job))
 			continue;
-		c->why_of[i] = SNAP_NONE;
-		future_note_waiting(c, i);
-		memset(&key, 0, sizeof(key));
-		key.queue = j->queue;
-		key.request = j->request;
-		key.user = c->per_user[j->queue] ? j->user : SNAP_NONE;
-		key.alone = j->n_exclude ? i : SNAP_NONE;
-		key.preemptible = j->preemptible;
-		/* Most are like the one of their queue before them. */
-		if (last_class[j->queue] && memcmp(&last[j->queue], &key, sizeof(key)) == 0) {
-			c->class_of[i] = last_class[j->queue] - 1;
+		if (gate_closed(c, job)) {
+			c->why_of_run[i] = (struct plan_why){ why_first, c->n_whys - why_first };
 			continue;
 		}
-		c->class_of[i] = intern(&seen, &key, sizeof(key), NULL);
-		if (c->class_of[i] == INTERN_FAILED)
-			c->failed = true;
-		last[j->queue] = key;
-		last_class[j->queue] = c->class_of[i] + 1;
+		future_note_waiting(c, job);
+		c->class_of[i] = class_of(c, &seen, job);
 	}
+	c->classes = cycle_alloc(c, seen.n, sizeof(*c->classes));
 	c->n_classes = seen.n;
 	intern_done(&seen);
 }
@@ -149,18 +149,16 @@ void sched_emit(struct cycle *c, enum plan_kind kind, uint32_t job, uint32_t fla
 /* Nobody of its class that runs as long can start either. */
 static void block_class(struct cycle *c, uint32_t job, uint32_t why_first, int64_t from_walltime_us)
 {
-	struct job_class *cls = &c->classes[c->class_of[job]];
+	struct job_class *cls = &c->classes[cycle_class(c, job)];
 
 	cls->blocked = true;
 	cls->from_walltime_us = from_walltime_us;
-	cls->why_first = why_first;
-	cls->n_why = c->n_whys - why_first;
+	cls->why = (struct plan_why){ why_first, c->n_whys - why_first };
 }
 
 static void own_reasons(struct cycle *c, uint32_t job, uint32_t why_first)
 {
-	c->why_of[job] = why_first;
-	c->n_why_of[job] = c->n_whys - why_first;
+	c->why_of_job[job] = (struct plan_why){ why_first, c->n_whys - why_first };
 }
 
 static void own_reason(struct cycle *c, uint32_t job, const struct plan_reason *why)
@@ -180,8 +178,8 @@ static void served_one(struct cycle *c, uint32_t job, uint32_t flavor)
 
 	ledger_start(c, job, flavor);
 	units_add_started(c, job, flavor);
-	if (j->n_ranges || j->key.index >= 0)
-		c->array_running[c->array_use[job]]++;
+	if (c->s->lines.array_of[job] != SNAP_NONE && (j->n_ranges || j->key.index >= 0))
+		c->array_running[c->s->lines.array_of[job]]++;
 	if (++c->started[job] == j->n_waiting) {
 		order_done(c, job);
 	} else if (gate_array_full(c, job, &why)) {
@@ -215,7 +213,7 @@ static void why_behind(struct cycle *c, const struct future_bar *bar)
 
 	if (!why)
 		return;
-	*why = (struct plan_reason){ .job = SNAP_NONE, .code = GPUQ_R_PRIORITY };
+	*why = (struct plan_reason){ .code = GPUQ_R_PRIORITY };
 	if (bar->reservation != SNAP_NONE) {
 		calendar_name(c, bar->reservation, why);
 		return;
@@ -241,7 +239,7 @@ static void why_beyond_share(struct cycle *c, uint32_t job, uint32_t flavor)
 /* What was promised a job is not yet its own: it waits for its victims, the first named. */
 static void tell_victims(struct cycle *c, uint32_t job)
 {
-	struct plan_reason why = { .job = job, .code = GPUQ_R_VICTIMS, .object = "" };
+	struct plan_reason why = { .code = GPUQ_R_VICTIMS, .object = "" };
 	const struct plan_action *first = NULL;
 	char key[32];
 
@@ -356,51 +354,23 @@ static void serve(struct cycle *c)
 
 /* ---- reasons ---- */
 
-/* How many reasons a job has, the first in *from; 0 = nothing of it waits. */
-static uint32_t reasons_of(const struct cycle *c, uint32_t job, const struct plan_reason **from)
+/* What the jobs of every run are told that are told nothing of their own. */
+static void explain(struct cycle *c)
 {
-	static const struct plan_reason none = { .code = GPUQ_R_NOT_EVALUATED, .object = "" };
-	const uint32_t cls = c->class_of[job];
+	struct plan_reason *none = CYCLE_PUSH(c, whys, 1);
+	const struct plan_why not_looked_at = { c->n_whys - 1, 1 };
 
-	*from = &none;
-	if (c->why_of[job] != SNAP_NONE) {
-		*from = &c->whys[c->why_of[job]];
-		return c->n_why_of[job];
-	}
-	/* Jobs that do not wait are in no class, and most of those that do have not started. */
-	if ((cls == SNAP_NONE && c->s->jobs[job].state != SNAP_PENDING) ||
-	    (c->started[job] > 0 && c->started[job] == c->s->jobs[job].n_waiting))
-		return 0;
-	if (cls == SNAP_NONE || !c->classes[cls].blocked)
-		return 1;
-	*from = &c->whys[c->classes[cls].why_first];
-	return c->classes[cls].n_why;
-}
-
-static void explain(struct cycle *c, struct plan *out)
-{
-	const uint32_t n_jobs = c->s->n_jobs;
-	const struct plan_reason *from;
-	struct plan_reason *reasons;
-	uint32_t n = 0;
-
-	/* Counted first: tables that double cost more than they hold. */
-	for (uint32_t i = 0; i < n_jobs; i++)
-		n += reasons_of(c, i, &from);
-	reasons = cycle_alloc(c, n, sizeof(*reasons));
-	if (c->failed)
+	if (!none)
 		return;
-	n = 0;
-	for (uint32_t i = 0; i < n_jobs; i++) {
-		const uint32_t k = reasons_of(c, i, &from);
+	*none = (struct plan_reason){ .code = GPUQ_R_NOT_EVALUATED, .object = "" };
+	for (uint32_t i = 0; i < c->s->lines.n_runs; i++) {
+		const uint32_t cls = c->class_of[i];
 
-		for (uint32_t r = 0; r < k; r++) {
-			reasons[n] = from[r];
-			reasons[n++].job = i;
-		}
+		if (c->why_of_run[i].n == 0)
+			c->why_of_run[i] = cls != SNAP_NONE && c->classes[cls].blocked
+						   ? c->classes[cls].why
+						   : not_looked_at;
 	}
-	out->reasons = reasons;
-	out->n_reasons = n;
 }
 
 int sched_cycle(const struct snapshot *in, struct gpuq_arena *mem, struct plan *out,
@@ -439,7 +409,7 @@ int sched_cycle(const struct snapshot *in, struct gpuq_arena *mem, struct plan *
 	if (!c.failed)
 		future_finish(&c);
 	if (!c.failed)
-		explain(&c, &plan);
+		explain(&c);
 	gpuq_arena_done(&c.scratch);
 	if (c.failed)
 		return gpuq_fail(err, GPUQ_ENOMEM, "no memory for a scheduling cycle");
@@ -448,6 +418,10 @@ int sched_cycle(const struct snapshot *in, struct gpuq_arena *mem, struct plan *
 	plan.pods = c.plan_pods;
 	plan.n_pods = c.n_plan_pods;
 	plan.devices = c.plan_devices;
+	plan.reasons = c.whys;
+	plan.why_of_run = c.why_of_run;
+	plan.why_of_job = c.why_of_job;
+	plan.started = c.started;
 	plan.n_devices = c.n_plan_devices;
 	plan.fair_share = c.fair;
 	for (size_t i = 0; i < (size_t)in->n_queues * in->n_res; i++)

@@ -259,6 +259,8 @@ static const struct gpuq_field flavor_fields[] = {
 	  .doc = "which devices are of this flavor"),
 	F(site_flavor, "rate", GPUQ_K_CUSTOM, rate_milli, .custom = &factor,
 	  .doc = "billing weight of one device"),
+	F(site_flavor, "price", GPUQ_K_CUSTOM, price, .custom = &price_custom,
+	  .doc = "of a device and hour: 2.50, or {on_demand: 3.10, committed: 1.20}"),
 	END,
 };
 
@@ -282,6 +284,10 @@ static const struct gpuq_field pool_fields[] = {
 	F(site_pool, "placement", GPUQ_K_ENUM, placement, .names = placements,
 	  .doc = "fill nodes, or spread over them"),
 	F(site_pool, "spot", GPUQ_K_BOOL, spot, .doc = "its nodes may be taken away"),
+	F(site_pool, "billing", GPUQ_K_ENUM, billing, .names = price_kinds,
+	  .doc = "which of the prices counts"),
+	F(site_pool, "price", GPUQ_K_CUSTOM, price, .custom = &price_custom,
+	  .doc = "of a device and hour; absent: the flavor's"),
 	F(site_pool, "provisioning", GPUQ_K_VAL, provisioning, .doc = "how nodes are asked for"),
 	END,
 };
@@ -325,6 +331,8 @@ static const struct gpuq_schema qos_schema = { .name = "qos",
 static const struct gpuq_field budget_fields[] = {
 	F(site_budget, "gpu_minutes", GPUQ_K_INT, gpu_minutes, .flags = GPUQ_F_REQUIRED, .min = 0,
 	  .max = INT64_MAX / 60000000, .doc = "GPU-minutes"),
+	F(site_budget, "user_gpu_minutes", GPUQ_K_INT, user_gpu_minutes, .min = 0,
+	  .max = INT64_MAX / 60000000, .doc = "GPU-minutes of each user"),
 	F(site_budget, "period", GPUQ_K_ENUM, period, .names = periods, .doc = "starts anew each"),
 	F(site_budget, "half_life", GPUQ_K_DURATION, half_life_us, .doc = "use fades by half each"),
 	F(site_budget, "mode", GPUQ_K_ENUM, mode, .names = budget_modes,
@@ -332,9 +340,15 @@ static const struct gpuq_field budget_fields[] = {
 	END,
 };
 
+static void budget_defaults(void *obj)
+{
+	((struct site_budget *)obj)->user_gpu_minutes = GPUQ_UNLIMITED;
+}
+
 static const struct gpuq_schema budget_schema = { .name = "budget",
 						  .size = sizeof(struct site_budget),
-						  .fields = budget_fields };
+						  .fields = budget_fields,
+						  .defaults = budget_defaults };
 
 static const struct gpuq_field queue_fields[] = {
 	F(site_queue, "name", GPUQ_K_NAME, name, .flags = GPUQ_F_REQUIRED | GPUQ_F_KEY,
@@ -360,6 +374,8 @@ static const struct gpuq_field queue_fields[] = {
 	  .doc = "its jobs are safe from each other for this long"),
 	F(site_queue, "budget", GPUQ_K_OBJECT_PTR, budget, .sub = &budget_schema,
 	  .doc = "GPU-minutes to spend"),
+	F(site_queue, "budget_demotes_guarantee", GPUQ_K_BOOL, budget_demotes_guarantee,
+	  .doc = "out of budget, its quota protects it no more"),
 	F(site_queue, "namespace", GPUQ_K_NAME, namespace_, .doc = "Kubernetes namespace"),
 	F(site_queue, "service_account", GPUQ_K_NAME, service_account,
 	  .doc = "service account of its pods"),
@@ -479,6 +495,9 @@ static const struct gpuq_field site_fields[] = {
 	  .doc = "of this form: 1"),
 	F(site, "topology", GPUQ_K_STRLIST, topology,
 	  .doc = "node labels that topology levels are read from, from wide to narrow"),
+	F(site, "currency", GPUQ_K_STR, currency, .min = 1, .max = 16, .doc = "of prices"),
+	F(site, "default_budget", GPUQ_K_OBJECT_PTR, default_budget, .sub = &budget_schema,
+	  .doc = "GPU-minutes of every queue that has no budget and no queue below it"),
 	F(site, "flavors", GPUQ_K_OBJECTS, flavors, .sub = &flavor_schema,
 	  .doc = "kinds of devices"),
 	F(site, "pools", GPUQ_K_OBJECTS, pools, .sub = &pool_schema, .doc = "sets of nodes"),
@@ -590,7 +609,7 @@ int site_read(const struct gpuq_val *v, const char *file, int64_t now_us, struct
 		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
 	rc = gpuq_schema_read(&r, &site_schema, v, s);
 	if (rc == 0) {
-		s->tree = gpuq_val_copy(&mem, v);
+		s->tree = gpuq_schema_write(&mem, &site_schema, s);
 		if (!s->tree)
 			rc = gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
 	}

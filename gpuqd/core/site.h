@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "gpuqd/core/price.h"
 #include "libgpuq/arena.h"
 #include "libgpuq/err.h"
 #include "libgpuq/schema.h"
@@ -38,6 +39,7 @@ struct site_flavor {
 	const char *name;
 	struct site_match match;
 	int64_t rate_milli; /* billing weight, default 1000 */
+	struct price price;
 };
 
 enum site_sharing {
@@ -57,6 +59,8 @@ struct site_pool {
 	int sharing; /* enum site_sharing */
 	int placement; /* 0 pack, 1 spread */
 	bool spot;
+	int billing; /* enum price_kind */
+	struct price price; /* before that of its flavor */
 	struct gpuq_val *provisioning;
 };
 
@@ -75,6 +79,7 @@ struct site_cap { /* of running jobs or devices: user's and one job's; GPUQ_UNLI
 
 struct site_budget {
 	int64_t gpu_minutes;
+	int64_t user_gpu_minutes; /* of each user; GPUQ_UNLIMITED = none */
 	int period; /* 0 none, 1 day, 2 week, 3 month, 4 quarter, 5 year */
 	int64_t half_life_us;
 	int mode; /* 0 soft, 1 hard */
@@ -93,6 +98,7 @@ struct site_queue {
 	int reclaim, preempt; /* see schema */
 	int64_t reclaim_min_runtime_us, preempt_min_runtime_us;
 	struct site_budget *budget;
+	bool budget_demotes_guarantee; /* out of budget, its quota protects it no more */
 	const char *namespace_, *service_account, *priority_class, *image, *pod_policy;
 	struct gpuq_strlist image_pull_secrets, users, groups, managers, qos, flavors;
 	int64_t default_time_us, max_time_us; /* 0 = not given */
@@ -123,6 +129,8 @@ struct site {
 	struct gpuq_arena arena;
 	int64_t version;
 	struct gpuq_strlist topology; /* node labels from wide to narrow: the levels of placement */
+	const char *currency; /* of prices; NULL = nobody said */
+	struct site_budget *default_budget; /* of leaves that have none of their own */
 	struct gpuq_objects flavors, pools, qos, queues, users, licenses, reservations;
 	struct gpuq_val *tree; /* normalised: what `export` prints and the store keeps */
 };

@@ -123,6 +123,14 @@ struct snap_mig {
 	uint32_t profile_ix; /* sealed: into snapshot.profiles */
 };
 
+/* "1g.10gb+me" of a job file is "1g.10gb.me" where a resource has that name. */
+static inline bool snap_profile_same(const char *x, const char *y)
+{
+	for (; *x && (*x == *y || ((*x == '+' || *x == '.') && (*y == '+' || *y == '.'))); x++)
+		y++;
+	return *x == *y;
+}
+
 /* Allocatable amounts may be GPUQ_UNLIMITED: not counted there. */
 struct snap_node {
 	const char *name;
@@ -379,6 +387,28 @@ struct snap_reservation {
 	bool maintenance; /* nobody may use it, and who is there at its start leaves */
 };
 
+/* Waiting jobs of one queue that differ in nothing but how long they wait, so that what is
+ * found out about one holds for all. They stand in order of service: no one became
+ * eligible, or was submitted, later than the one behind it. */
+struct snap_run {
+	uint32_t first, last; /* jobs */
+	uint32_t n_jobs;
+	uint32_t next; /* run of the queue, SNAP_NONE = none */
+};
+
+/* Jobs by what a cycle does with them. Jobs that have a likeness only to themselves (arrays,
+ * those with a throttle, a promise, or nodes to stay away from) are runs of one. */
+struct snap_lines {
+	struct snap_run *runs;
+	uint32_t *first_run; /* by queue; SNAP_NONE = nobody waits there */
+	uint32_t *run_of; /* by job; SNAP_NONE = nothing of it waits */
+	uint32_t *behind; /* by job: the next of its run, SNAP_NONE = none */
+	uint32_t *busy; /* ascending: jobs that hold something, or were promised it */
+	uint32_t *array_of; /* by job: number of its array, SNAP_NONE = it has no throttle */
+	uint32_t n_runs, n_busy, n_arrays;
+	uint32_t room_jobs, room_runs; /* of the tables */
+};
+
 struct snap_builder;
 
 struct snapshot {
@@ -415,6 +445,7 @@ struct snapshot {
 	/* Resources that quotas know: flavors 0..n_flavors-1, then cpu, then memory. */
 	uint32_t n_res;
 	int64_t *capacity; /* by resource, of usable nodes; GPUQ_UNLIMITED = not counted */
+	struct snap_lines lines;
 
 	struct snap_builder *builder; /* until sealed */
 };
@@ -505,6 +536,10 @@ bool snapshot_add_loss(struct snapshot *s, const struct snap_loss *l); /* false:
  * freed. What the world may do to a model is no error: a device that went away holds
  * nothing, a job whose queue got children waits. */
 int snapshot_seal(struct snapshot *s, struct gpuq_err *err);
+
+/* Make the lines again, after jobs of a sealed snapshot were changed (estimate.c alone does
+ * that, to a copy). Their tables are used again; new ones live in mem. False: no memory. */
+bool snapshot_line_up(struct snapshot *s, struct gpuq_arena *mem);
 
 /* Index in a sealed snapshot, by binary search; SNAP_NONE unknown. */
 uint32_t snapshot_find_node(const struct snapshot *s, const char *name);

@@ -18,6 +18,7 @@ struct snap_builder {
 	struct intern requests, users, wheres, joints, usages; /* keys live in `keys` */
 	struct gpuq_arena keys;
 	struct gpuq_buf blob; /* of the request being added */
+	uint32_t last_user, last_usage; /* that were asked for: most jobs are like the one before */
 	bool failed; /* memory ran out at some point */
 };
 
@@ -61,5 +62,6 @@ int seal_capacity(struct seal *w);
 /* What is free on nodes and devices, from what there is and what is held. */
 void snapshot_derive_free(struct snapshot *s);
 int seal_calendar(struct seal *w);
+int seal_lines(struct seal *w); /* snapshot_lines.c */
 
 #endif

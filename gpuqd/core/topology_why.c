@@ -45,8 +45,7 @@ static uint64_t room_in(const struct measure *m, uint32_t rung, struct range in)
 static struct plan_reason reason(enum gpuq_reason code, uint64_t have, uint64_t need,
 				 const char *level)
 {
-	return (struct plan_reason){ .job = SNAP_NONE,
-				     .code = code,
+	return (struct plan_reason){ .code = code,
 				     .unit = PLAN_COUNT,
 				     .have = (int64_t)have,
 				     .need = (int64_t)need,

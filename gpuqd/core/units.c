@@ -199,12 +199,15 @@ static void add_promised(struct cycle *c)
 {
 	const struct snapshot *s = c->s;
 
-	for (uint32_t i = 0; !c->failed && s->n_promises && i < s->n_jobs; i++)
+	for (uint32_t k = 0; !c->failed && s->n_promises && k < s->lines.n_busy; k++) {
+		const uint32_t i = s->lines.busy[k];
+
 		if (bits_has(c->promised, i))
 			add_held(c, i,
 				 cost_flavor(s, &s->promises[s->jobs[i].promise_first],
 					     s->jobs[i].n_promises),
 				 false);
+	}
 	for (uint32_t i = 0; !c->failed && i < c->n_actions; i++)
 		if ((c->actions[i].kind == PLAN_PLACE || c->actions[i].kind == PLAN_NOMINATE) &&
 		    !bits_has(c->promised, c->actions[i].job))
@@ -274,9 +277,12 @@ bool units_make(struct cycle *c)
 		all->leaf_first[q] = SNAP_NONE;
 	for (uint32_t a = 0; a < s->n_allocs; a++)
 		all->of_alloc[a] = SNAP_NONE;
-	for (uint32_t i = 0; !c->failed && i < s->n_jobs; i++)
+	for (uint32_t k = 0; !c->failed && k < s->lines.n_busy; k++) {
+		const uint32_t i = s->lines.busy[k];
+
 		if (s->jobs[i].state == SNAP_RUNNING && s->jobs[i].n_allocs)
 			add_job(c, i);
+	}
 	if (!c->failed)
 		rank_victims(c);
 	if (!c->failed)

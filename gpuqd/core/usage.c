@@ -130,6 +130,17 @@ void usage_end(struct usage_account *a, int64_t milli, int64_t end_us, int64_t n
 	a->rate_milli -= milli;
 }
 
+void usage_give_back(struct usage_account *a, int64_t milli, int64_t from_us, int64_t to_us,
+		     int64_t now_us, int64_t half_life_us)
+{
+	usage_q32 was;
+
+	advance(a, now_us, half_life_us);
+	was = usage_left(usage_of(milli, to_us - from_us, half_life_us), a->at_us - to_us,
+			 half_life_us);
+	a->sum = a->sum > was ? a->sum - was : 0;
+}
+
 int64_t usage_micro(usage_q32 u, int64_t devices_milli, int64_t half_life_us, int64_t window_us)
 {
 	usage_q32 full =

@@ -52,6 +52,10 @@ void usage_begin(struct usage_account *a, int64_t milli, int64_t start_us, int64
 void usage_end(struct usage_account *a, int64_t milli, int64_t end_us, int64_t now_us,
 	       int64_t half_life_us);
 
+/* What devices were charged from from_us to to_us counts no longer, not below nothing. */
+void usage_give_back(struct usage_account *a, int64_t milli, int64_t from_us, int64_t to_us,
+		     int64_t now_us, int64_t half_life_us);
+
 /* In millionths of what `devices_milli` give when they are used for ever (with h = 0:
  * of `window_us` of them). Stops at INT64_MAX; 0 devices give 0. */
 int64_t usage_micro(usage_q32 u, int64_t devices_milli, int64_t half_life_us, int64_t window_us);

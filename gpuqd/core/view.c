@@ -1,6 +1,8 @@
 #include "gpuqd/core/view.h"
 
 #include "gpuqd/core/priority.h"
+#include "gpuqd/core/snapshot.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -342,6 +344,32 @@ static void fill_slots(const struct node *n, struct slot *slots)
 		}
 }
 
+/* Instances of MIG profiles: how many there are, and that nobody has. */
+static struct gpuq_val *view_mig(struct gpuq_arena *a, const struct node *n)
+{
+	struct gpuq_val *list = gpuq_list(a);
+
+	for (size_t i = 0; i < n->fact.n_mig; i++) {
+		const struct mig_fact *f = &n->fact.mig[i];
+		int64_t left = (int64_t)f->count - n->foreign_mig[i];
+		struct gpuq_val *v = gpuq_map(a);
+		const struct pod *p;
+
+		DL_FOREACH2(n->pods, p, node_next)
+		{
+			const struct gpuq_group *g = &p->job->request->spec.groups[p->group];
+
+			if (pod_takes(p) && g->mig && snap_profile_same(g->mig, f->profile))
+				left -= g->gpus_milli / 1000;
+		}
+		gpuq_put(a, v, "profile", gpuq_str(a, f->profile));
+		gpuq_put(a, v, "count", gpuq_int(a, f->count));
+		gpuq_put(a, v, "free", gpuq_int(a, left > 0 && !n->gone ? left : 0));
+		gpuq_add(a, list, v);
+	}
+	return list;
+}
+
 struct gpuq_val *view_node(struct gpuq_arena *a, const struct model *m, const struct node *n)
 {
 	struct gpuq_val *v = gpuq_map(a), *list = gpuq_list(a), *labels = gpuq_map(a);
@@ -404,6 +432,8 @@ struct gpuq_val *view_node(struct gpuq_arena *a, const struct model *m, const st
 		gpuq_put(a, labels, n->fact.labels.keys[i], gpuq_str(a, n->fact.labels.vals[i]));
 	gpuq_put(a, v, "labels", labels);
 	gpuq_put(a, v, "devices", list);
+	if (n->fact.n_mig)
+		gpuq_put(a, v, "mig", view_mig(a, n));
 	return v;
 }
 
@@ -459,7 +489,7 @@ struct gpuq_val *view_queue(struct gpuq_arena *a, const struct model *m, const s
 	gpuq_put(a, v, "pending_jobs", gpuq_int(a, pending));
 	gpuq_put(a, v, "running_jobs", gpuq_int(a, running));
 	gpuq_put(a, v, "budget_gpu_minutes",
-		 q->site->budget ? gpuq_int(a, q->site->budget->gpu_minutes) : gpuq_null(a));
+		 q->budget ? gpuq_int(a, q->budget->gpu_minutes) : gpuq_null(a));
 	gpuq_put(a, v, "used_gpu_minutes", gpuq_real(a, (double)(used_ms / 6) / 10000));
 	gpuq_put(a, v, "namespace", word(a, q->site->namespace_));
 	gpuq_put(a, v, "state",

@@ -248,10 +248,8 @@ bool why_never(struct cycle *c, uint32_t job, struct plan_reason *why)
 					flavor_never(c, job, r->flavor_ix[f], &verdict->why);
 		}
 	}
-	if (verdict->never) {
+	if (verdict->never)
 		*why = verdict->why;
-		why->job = job;
-	}
 	return verdict->never;
 }
 
@@ -349,7 +347,7 @@ void why_no_place(struct cycle *c, uint32_t job, uint32_t flavor)
 
 	if (!why)
 		return;
-	*why = (struct plan_reason){ .job = SNAP_NONE, .object = "" };
+	*why = (struct plan_reason){ .object = "" };
 	for (uint32_t g = 0; g < r->n_groups; g++)
 		if (group_lacks(c, job, g, flavor, why))
 			return;

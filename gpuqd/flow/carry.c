@@ -7,14 +7,16 @@
 
 #include "gpuqd/base/failpoint.h"
 #include "gpuqd/base/log.h"
+#include "gpuqd/core/cost.h"
 #include "gpuqd/flow/claim_text.h"
 #include "gpuqd/flow/journal.h"
 #include "gpuqd/flow/order.h"
 #include "libgpuq/limits.h"
-#include "libgpuq/units.h"
 
 struct carry {
-	struct journal *j;
+	carry_fn fn;
+	void *arg;
+	bool as_if; /* nothing of it is to be seen: no log, no failpoint */
 	const struct model *m;
 	const struct snapshot *s;
 	const struct plan *p;
@@ -46,11 +48,22 @@ static bool apply(const struct carry *c, struct event *ev)
 {
 	struct gpuq_err err = GPUQ_ERR_INIT;
 
-	if (journal_apply(c->j, ev, &err) == 0)
+	if (c->fn(c->arg, ev, &err) == 0)
 		return true;
+	if (c->as_if)
+		return false;
 	log_err("schedule.apply", "event=%s job=%" PRIu32 " index=%" PRId32 " error=%s",
 		event_words[ev->type], ev->job.id, ev->job.index, LOGS(err.text));
 	return false;
+}
+
+/* Instances are no devices, but are charged as the part of one that they are. */
+static int64_t milli_of(const struct carry *c, const struct plan_action *a,
+			const struct plan_pod *pp)
+{
+	const struct snap_group *g = &c->s->requests[c->s->jobs[a->job].request].groups[pp->group];
+
+	return g->mig ? cost_of_pod(c->s, g, SNAP_NONE) : (int64_t)pp->n_devices * pp->milli;
 }
 
 /* The places of an action; NULL when there is no memory. */
@@ -72,7 +85,7 @@ static struct placed_pod *places(const struct carry *c, const struct plan_action
 					       .node = c->s->nodes[pp->node].name,
 					       .devices = devices,
 					       .n_devices = pp->n_devices,
-					       .gpus_milli = (int64_t)pp->n_devices * pp->milli };
+					       .gpus_milli = milli_of(c, a, pp) };
 	}
 	return pods;
 }
@@ -88,7 +101,7 @@ static void place(const struct carry *c, const struct plan_action *a)
 	ev.placed.pods = places(c, a);
 	ev.placed.n_pods = a->n_pods;
 	ev.placed.yield_us = a->yield_us;
-	if (ev.placed.pods && apply(c, &ev))
+	if (ev.placed.pods && apply(c, &ev) && !c->as_if)
 		log_info("job.placed", "job=%" PRIu32 " index=%" PRId32 " pods=%" PRIu32 " node=%s",
 			 a->key.id, a->key.index, a->n_pods, LOGS(ev.placed.pods[0].node));
 }
@@ -99,7 +112,7 @@ static void grow(const struct carry *c, const struct plan_action *a)
 
 	ev.grown.pods = places(c, a);
 	ev.grown.n_pods = a->n_pods;
-	if (ev.grown.pods && apply(c, &ev))
+	if (ev.grown.pods && apply(c, &ev) && !c->as_if)
 		log_info("job.grown", "job=%" PRIu32 " index=%" PRId32 " pods=%" PRIu32, a->key.id,
 			 a->key.index, a->n_pods);
 }
@@ -108,7 +121,7 @@ static void release(const struct carry *c, const struct plan_action *a)
 {
 	struct event ev = { .type = EV_JOB_RENOUNCED, .job = key_of(a) };
 
-	if (apply(c, &ev))
+	if (apply(c, &ev) && !c->as_if)
 		log_info("job.renounced", "job=%" PRIu32 " index=%" PRId32, a->key.id,
 			 a->key.index);
 }
@@ -128,7 +141,7 @@ static void nominate(const struct carry *c, const struct plan_action *a,
 	ev.nominated.n_victims = n;
 	ev.nominated.rule = claim_rules(leaving, n_leaving, rules);
 	ev.nominated.why = leaving ? claim_text(c->s, c->p, a->key, why) : "";
-	if (ev.nominated.pods && apply(c, &ev))
+	if (ev.nominated.pods && apply(c, &ev) && !c->as_if)
 		log_info("job.nominated",
 			 "job=%" PRIu32 " index=%" PRId32 " node=%s victims=%" PRIu32, a->key.id,
 			 a->key.index, LOGS(ev.nominated.pods[0].node), n);
@@ -167,9 +180,10 @@ static void send_away(const struct carry *c, const struct plan_action *a,
 	ev.evict.n_pods = a->kind == PLAN_SHRINK ? a->n_pods : 0;
 	if (!apply(c, &ev))
 		return;
-	log_notice(a->kind == PLAN_SHRINK ? "job.shrunk" : "job.evicted",
-		   "job=%" PRIu32 " index=%" PRId32 " cause=%s by=%s rule=%s", a->key.id,
-		   a->key.index, gpuq_cause_word(a->cause), by, LOGS(ev.evict.rule));
+	if (!c->as_if)
+		log_notice(a->kind == PLAN_SHRINK ? "job.shrunk" : "job.evicted",
+			   "job=%" PRIu32 " index=%" PRId32 " cause=%s by=%s rule=%s", a->key.id,
+			   a->key.index, gpuq_cause_word(a->cause), by, LOGS(ev.evict.rule));
 	/* It owns its new places before its old ones are given away. */
 	if (a->kind == PLAN_MOVE)
 		nominate(c, a, NULL, 0, NULL, 0);
@@ -213,7 +227,7 @@ static uint32_t add_victim(struct job_key *victims, uint32_t n, struct job_key k
 /* The numbers it rests on: a line for its queue, and one for each that loses. */
 static void log_claim(const struct carry *c, const struct plan_action *a)
 {
-	for (uint32_t i = 0; i < c->p->n_claims; i++) {
+	for (uint32_t i = 0; !c->as_if && i < c->p->n_claims; i++) {
 		const struct plan_claim *claim = &c->p->claims[i];
 
 		if (claim->key.id != a->key.id || claim->key.index != a->key.index)
@@ -244,81 +258,73 @@ static uint32_t claim(const struct carry *c, const struct plan_action *a, uint32
 		return 0; /* it waits for what leaves anyway: nothing to remember (plan.h) */
 	victims = gpuq_arena_calloc(c->mem, n, sizeof(*victims));
 	if (!sound || !victims) {
-		log_warn("schedule.claim_stale", "job=%" PRIu32 " index=%" PRId32, a->key.id,
-			 a->key.index);
+		if (!c->as_if)
+			log_warn("schedule.claim_stale", "job=%" PRIu32 " index=%" PRId32,
+				 a->key.id, a->key.index);
 		return n;
 	}
 	for (uint32_t i = 0; i < n; i++)
 		n_victims = add_victim(victims, n_victims, key_of(&a[1 + i]));
 	nominate(c, a, victims, n_victims, &a[1], n);
 	log_claim(c, a);
-	(void)FAILPOINT("schedule.claim");
+	if (!c->as_if)
+		(void)FAILPOINT("schedule.claim");
 	for (uint32_t i = 0; i < n; i++)
 		send_away(c, &a[1 + i], a);
 	return n;
 }
 
-static bool was_told(const struct job *j, enum gpuq_reason code)
+static void carry(const struct carry *c)
 {
-	for (uint32_t i = 0; i < j->n_reasons; i++)
-		if (j->reasons[i].code == code)
-			return true;
-	return false;
-}
+	const struct plan *p = c->p;
 
-/* Queues that went back and forth until the scheduler stopped them: somebody should look at how
- * they are set up. Once for each job that has to wait for it. */
-static void warn_of_rest(const struct carry *c)
-{
-	for (uint32_t i = 0; i < c->p->n_reasons; i++) {
-		const struct plan_reason *r = &c->p->reasons[i];
-		const struct snap_job *sj = &c->s->jobs[r->job];
-		const struct job *j;
-
-		if (r->code != GPUQ_R_CLAIMS_REST)
-			continue;
-		j = job_find(c->m, (struct job_key){ sj->key.id, sj->key.index });
-		if (j && !was_told(j, r->code))
-			log_warn("schedule.claims_rest",
-				 "job=%" PRIu32 " queue=%s other=%s seconds=%" PRId64
-				 ": they took the same places back and forth",
-				 sj->key.id, LOGS(c->s->queues[sj->queue].name), LOGS(r->object),
-				 (r->need - r->have) / GPUQ_US_PER_S);
-	}
-}
-
-void carry_out(struct journal *j, const struct snapshot *s, const struct plan *p,
-	       struct gpuq_arena *mem)
-{
-	const struct carry c = { j, journal_model(j), s, p, mem };
-
-	warn_of_rest(&c);
 	for (uint32_t i = 0; i < p->n_actions; i++) {
 		const struct plan_action *a = &p->actions[i];
 
 		switch (a->kind) {
 		case PLAN_PLACE:
-			place(&c, a);
+			place(c, a);
 			break;
 		case PLAN_NOMINATE:
-			i += claim(&c, a, p->n_actions - i - 1);
+			i += claim(c, a, p->n_actions - i - 1);
 			break;
 		case PLAN_RELEASE:
-			release(&c, a);
+			release(c, a);
 			break;
 		case PLAN_EVICT:
 		case PLAN_SHRINK:
 		case PLAN_MOVE:
-			if (can_leave(&c, a))
-				send_away(&c, a, NULL);
+			if (can_leave(c, a))
+				send_away(c, a, NULL);
 			break;
 		case PLAN_GROW:
-			grow(&c, a);
+			grow(c, a);
 			break;
 		case PLAN_RESERVE:
 			break; /* it shows as the planned start */
 		}
 	}
+}
+
+static int into_journal(void *arg, struct event *ev, struct gpuq_err *err)
+{
+	return journal_apply(arg, ev, err);
+}
+
+void carry_out(struct journal *j, const struct snapshot *s, const struct plan *p,
+	       struct gpuq_arena *mem)
+{
+	const struct carry c = { into_journal, j, false, journal_model(j), s, p, mem };
+
+	carry(&c);
+}
+
+void carry_as_if(const struct model *m, const struct snapshot *s, const struct plan *p,
+		 struct gpuq_arena *mem, carry_fn fn, void *arg)
+{
+	const struct carry c = { fn, arg, true, m, s, p, mem };
+
+	carry(&c);
 }
 
 static bool is_lost(const struct model *m, const struct promise *p)

@@ -109,13 +109,6 @@ void dispatch_touch_all(struct dispatch *d)
 	loop_kick(d->l);
 }
 
-static void ref_of(const struct model *m, const struct job *j, const struct pod *p, char name[64],
-		   struct pod_ref *ref)
-{
-	pod_name(m, p, name);
-	*ref = (struct pod_ref){ name, order_namespace(j->queue), p->uid, p->node->name, j->token };
-}
-
 /* The spec is read at most once for all pods of a job. */
 struct look {
 	struct dispatch *d;
@@ -160,13 +153,25 @@ static void create(struct look *k, struct pod *p)
 	k->d->cluster->ops->pod_create(k->d->cluster, &o);
 }
 
-/* The signal that comes first: what a cancel names, or the one by which an evicted job
- * saves itself. 0 = TERM alone. */
+/* The signal by which an evicted job saves itself; 0 = TERM alone. */
 static int first_signal(const struct look *k, bool evicted)
 {
-	if (k->j->leave_signal)
-		return k->j->leave_signal;
 	return k->have_spec && evicted ? k->spec.checkpoint.signal : 0;
+}
+
+/* Its time ends soon: the signal that its owner asked for. It comes again after a restart,
+ * rather than never. */
+static void warn(struct look *k, const struct pod *p)
+{
+	struct pod_ref ref;
+	char name[64];
+
+	if (p->state != GPUQ_POD_RUNNING || p->leaving || !need_spec(k) || !k->spec.signal)
+		return;
+	order_ref(k->m, k->j, p, name, &ref);
+	if (!k->d->cluster->ops->pod_signal(k->d->cluster, &ref, k->spec.signal))
+		log_notice("job.warn", "job=%" PRIu32 " pod=%s: this cluster sends no signals",
+			   k->j->key.id, name);
 }
 
 static void tell_to_leave(struct look *k, struct pod *p)
@@ -181,7 +186,7 @@ static void tell_to_leave(struct look *k, struct pod *p)
 	if (p->leaving)
 		return;
 	need_spec(k);
-	ref_of(k->m, k->j, p, name, &ref);
+	order_ref(k->m, k->j, p, name, &ref);
 	grace_us = order_grace_us(k->j, evicted, k->have_spec ? &k->spec : NULL);
 	signal = first_signal(k, evicted);
 	p->leaving = true;
@@ -201,7 +206,7 @@ static void forget(struct look *k, struct pod *p)
 
 	if (p->forgotten)
 		return;
-	ref_of(k->m, k->j, p, name, &ref);
+	order_ref(k->m, k->j, p, name, &ref);
 	p->forgotten = true;
 	(void)FAILPOINT("dispatch.forget");
 	k->d->cluster->ops->pod_forget(k->d->cluster, &ref);
@@ -217,7 +222,7 @@ static void look(struct dispatch *d, struct job *j)
 {
 	struct look k = { .d = d, .m = journal_model(d->j), .j = j };
 	int64_t now = loop_now_us(d->l);
-	bool leaving = j->leave_us || j->outcome != GPUQ_JOB_PENDING;
+	bool leaving = job_is_over(j);
 	bool keep = keep_finished(d, j, now);
 	struct pod *p, *next;
 
@@ -237,8 +242,11 @@ static void look(struct dispatch *d, struct job *j)
 			tell_to_leave(&k, p);
 		} else if (p->state == GPUQ_POD_PLANNED) {
 			create(&k, p);
+		} else if (j->warned && !j->warn_sent) {
+			warn(&k, p);
 		}
 	}
+	j->warn_sent = j->warned;
 	gpuq_arena_done(&k.a);
 }
 
@@ -317,6 +325,7 @@ static void on_event(void *arg, const struct event *ev)
 	case EV_JOB_SHRINK_ASKED:
 	case EV_JOB_GROWN:
 	case EV_JOB_REQUEUED:
+	case EV_JOB_WARNED:
 		dispatch_touch(d, ev->job);
 		break;
 	case EV_JOB_ENDED: /* and with its last element an array */
@@ -351,7 +360,7 @@ static void check_limits(struct dispatch *d, const struct job *j, int64_t now)
 		dispatch_touch(d, j->key);
 		return;
 	}
-	if (!job_is_live(j) || j->leave_us || j->outcome != GPUQ_JOB_PENDING)
+	if (!job_is_live(j) || job_is_over(j))
 		return;
 	ev.evict.by = ev.evict.rule = "";
 	ev.evict.grace_us = -1;
@@ -359,6 +368,13 @@ static void check_limits(struct dispatch *d, const struct job *j, int64_t now)
 	    now - j->start_us >= j->time_limit_us) {
 		ev.evict.cause = GPUQ_CAUSE_LIMIT;
 		log_info("job.time_limit", "job=%" PRIu32, j->key.id);
+		journal_apply(d->j, &ev, NULL);
+		return;
+	}
+	if (j->start_us && j->warn_lead_us && !j->warned && j->time_limit_us != GPUQ_UNLIMITED &&
+	    now - j->start_us >= j->time_limit_us - j->warn_lead_us) {
+		ev.type = EV_JOB_WARNED;
+		log_info("job.warn", "job=%" PRIu32, j->key.id);
 		journal_apply(d->j, &ev, NULL);
 		return;
 	}

@@ -1,7 +1,8 @@
 /* history.h - jobs that have ended and left memory
  *
  * Owns     nothing. Touches the store (reads committed records).
- * Used by  flow/submit (dependencies), rpc methods (job.get, job.wait, job.logs). */
+ * Used by  flow/submit (dependencies), rpc methods (job.get, job.wait, job.logs). Lists are
+ * history_scan.h's. */
 #ifndef GPUQD_FLOW_HISTORY_H
 #define GPUQD_FLOW_HISTORY_H
 
@@ -12,6 +13,9 @@
 
 struct store;
 
+/* The job object that a record holds; NULL: it is none. */
+struct gpuq_val *history_read(struct gpuq_arena *a, const void *bytes, size_t n);
+
 /* The job object as it was last seen, or NULL when there is none. */
 struct gpuq_val *history_job(struct store *st, struct job_key key, struct gpuq_arena *a);
 
@@ -21,12 +25,5 @@ int history_jobs(struct store *st, uint32_t id, struct gpuq_arena *a, struct gpu
 
 /* How it ended. Returns 0 or GPUQ_ENOENT. */
 int history_state(struct store *st, struct job_key key, enum gpuq_job_state *state);
-
-/* Ended jobs to fn, newest first, at most max: from the one that key names on, or from the
- * newest when its id is 0. Each lives until fn returns; its non-zero answer stops and is
- * returned. */
-int history_each(struct store *st, struct job_key from, size_t max,
-		 int (*fn)(void *arg, struct job_key key, struct gpuq_val *job), void *arg,
-		 struct gpuq_err *err);
 
 #endif

@@ -2,7 +2,7 @@
  *
  * Owns     the GPUQ_* and rendezvous variables (their names are in gpuq-job(5)).
  * Touches  the model and the job's stored spec; no decisions.
- * Used by  flow/dispatch. */
+ * Used by  flow/dispatch, rpc (signals). */
 #ifndef GPUQD_FLOW_ORDER_H
 #define GPUQD_FLOW_ORDER_H
 
@@ -23,6 +23,10 @@ int order_spec(struct store *st, uint32_t job, struct gpuq_arena *a, struct gpuq
 int order_fill(const struct model *m, const struct job *j, const struct pod *p,
 	       const struct gpuq_spec *spec, bool local, struct gpuq_arena *a,
 	       struct pod_order *out, struct gpuq_err *err);
+
+/* What names pod p of j to the cluster; name is where its name goes. */
+void order_ref(const struct model *m, const struct job *j, const struct pod *p, char name[64],
+	       struct pod_ref *ref);
 
 /* Was it told to leave for others, not by its owner or its own limit? */
 bool order_is_evicted(const struct job *j);

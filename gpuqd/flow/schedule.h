@@ -34,5 +34,8 @@ int snapshot_take_packed(const struct model *m, int64_t now_us, struct gpuq_buf 
 			 struct snapshot **out, struct gpuq_err *err);
 int snapshot_take(const struct model *m, int64_t now_us, struct snapshot **out,
 		  struct gpuq_err *err);
+/* The queues and what their users have used, without nodes and jobs. */
+int snapshot_take_usage(const struct model *m, int64_t now_us, struct snapshot **out,
+			struct gpuq_err *err);
 
 #endif

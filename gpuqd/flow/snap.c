@@ -106,10 +106,11 @@ static void take_node(struct taking *t, const struct node *n, uint32_t *handle)
 		gpuq_arena_calloc(&t->mem, n->n_devices + 1, sizeof(*devices));
 	struct snap_taint *taints =
 		gpuq_arena_calloc(&t->mem, n->fact.n_taints + 1, sizeof(*taints));
+	struct snap_mig *mig = gpuq_arena_calloc(&t->mem, n->fact.n_mig + 1, sizeof(*mig));
 	struct snap_node sn;
 
 	*handle = SNAP_NONE;
-	if (!devices || !taints)
+	if (!devices || !taints || !mig)
 		return;
 	snap_node_default(&sn);
 	sn.name = n->name;
@@ -134,6 +135,16 @@ static void take_node(struct taking *t, const struct node *n, uint32_t *handle)
 		devices[i].memory_bytes = n->devices[i].memory_mib << 20;
 	}
 	sn.devices_in = devices;
+	if (sn.n_devices == n->n_devices) {
+		sn.links = n->fact.links;
+		sn.numa = n->fact.numa;
+	}
+	for (size_t i = 0; i < n->fact.n_mig; i++)
+		mig[i] = (struct snap_mig){ .profile = n->fact.mig[i].profile,
+					    .count = n->fact.mig[i].count,
+					    .foreign = n->foreign_mig[i] };
+	sn.mig = mig;
+	sn.n_mig = (uint32_t)n->fact.n_mig;
 	sn.labels = n->fact.labels;
 	for (size_t i = 0; i < n->fact.n_taints; i++)
 		taints[i] = (struct snap_taint){ n->fact.taints[i].key, n->fact.taints[i].value,
@@ -349,6 +360,32 @@ int snapshot_take_packed(const struct model *m, int64_t now_us, struct gpuq_buf 
 		snap_losses(&(struct snap_past){ m, now_us, t.queue_of, &t.mem }, t.s);
 	if (packed)
 		snapshot_pack(t.s, packed);
+	rc = snapshot_seal(t.s, err);
+	gpuq_arena_done(&t.mem);
+	if (rc < 0) {
+		snapshot_free(t.s);
+		return rc;
+	}
+	*out = t.s;
+	return 0;
+}
+
+int snapshot_take_usage(const struct model *m, int64_t now_us, struct snapshot **out,
+			struct gpuq_err *err)
+{
+	struct taking t = { .m = m, .now_us = now_us };
+	struct snap_config config;
+	int rc;
+
+	snap_config_default(&config);
+	config.now_us = now_us;
+	t.s = snapshot_new(&config);
+	if (!t.s)
+		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+	take_flavors(&t);
+	take_queues(&t);
+	if (t.queue_of)
+		snap_add_usages(m, now_us, t.queue_of, t.s);
 	rc = snapshot_seal(t.s, err);
 	gpuq_arena_done(&t.mem);
 	if (rc < 0) {

@@ -21,8 +21,8 @@ const uint32_t *snap_claims(const struct model *m, int64_t now_us, struct gpuq_a
 	uint32_t *n_claims = gpuq_arena_calloc(mem, m->n_queues + 1, sizeof(*n_claims));
 	uint32_t n = 0;
 
-	if (!n_claims)
-		return NULL;
+	if (!n_claims || m->evicted_us <= now_us - HOUR_US)
+		return n_claims;
 	job_each(m, j)
 	{
 		for (uint32_t i = j->n_evictions; i-- > 0;) {
@@ -132,8 +132,9 @@ void snap_past_fill(const struct snap_past *t, const struct job *j, struct snap_
 	if (j->n_avoid)
 		take_avoided(t, j, sj);
 	sj->short_us = j->short_us;
-	sj->returns =
-		j->leave_us && j->requeue && !j->cancel_asked && j->leave_cause != GPUQ_CAUSE_LIMIT;
+	sj->returns = j->leave_us && !j->cancel_asked &&
+		      (j->leave_cause == GPUQ_CAUSE_REQUEUE ||
+		       (j->requeue && j->leave_cause != GPUQ_CAUSE_LIMIT));
 	/* A job of which some pods have ended well does not grow any more; the pods that it
 	 * lacks look as if it had shrunk. */
 	sj->shrunk_us = j->state == GPUQ_JOB_COMPLETING ? t->now_us : j->shrunk_us;

@@ -32,21 +32,19 @@ struct queue_usage *snap_queue_usage(const struct model *m, int64_t now_us, stru
 {
 	const size_t n = m->n_queues;
 	struct queue_usage *out = gpuq_arena_calloc(mem, n, sizeof(*out));
-	int64_t *spent = gpuq_arena_calloc(mem, n, sizeof(*spent));
-	int64_t *reset = gpuq_arena_calloc(mem, n, sizeof(*reset));
+	struct spent *spent = gpuq_arena_calloc(mem, n, sizeof(*spent));
 	const int64_t cluster = cluster_milli(m);
 	bool budgets = false;
 
-	if (!out || !spent || !reset)
+	if (!out || !spent)
 		return NULL;
 	for (size_t i = 0; i < n; i++)
-		budgets |= m->queues[i]->site->budget != NULL;
+		budgets |= m->queues[i]->budget != NULL;
 	if (budgets)
-		model_spending(m, now_us, spent, reset);
+		model_spending(m, now_us, spent);
 	for (size_t i = 0; i < n; i++) {
 		out[i].cluster_milli = cluster;
-		out[i].spent_ms = spent[i];
-		out[i].reset_us = reset[i];
+		out[i].spent = spent[i];
 	}
 	if (m->policy.usage_k_milli)
 		model_each_account(m, now_us, add_to_queues, out);
@@ -56,16 +54,16 @@ struct queue_usage *snap_queue_usage(const struct model *m, int64_t now_us, stru
 void snap_fill_usage(const struct model *m, const struct queue *q, const struct queue_usage *u,
 		     struct snap_queue *out)
 {
-	const struct site_budget *b = q->site->budget;
+	const struct site_budget *b = q->budget;
 
 	if (m->policy.usage_k_milli)
 		out->usage_micro = usage_micro(u->used, u->cluster_milli,
 					       m->policy.usage_half_life_us, WINDOW_US);
 	if (!b)
 		return;
-	out->budget_gpu_ms = b->gpu_minutes * 60000;
-	out->budget_used_gpu_ms = u->spent_ms;
-	out->budget_reset_us = u->reset_us;
+	out->budget_gpu_ms = b->gpu_minutes * 60000 + u->spent.granted_ms;
+	out->budget_used_gpu_ms = u->spent.used_ms;
+	out->budget_reset_us = u->spent.reset_us;
 	out->budget_hard = b->mode == 1;
 }
 

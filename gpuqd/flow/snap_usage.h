@@ -13,7 +13,7 @@
 struct queue_usage {
 	usage_q32 used; /* as it fades */
 	int64_t cluster_milli; /* devices that use is measured by */
-	int64_t spent_ms, reset_us; /* of its budget: model_spending() */
+	struct spent spent; /* of its budget */
 };
 
 /* By queue ix, in mem; NULL when there is no memory. */

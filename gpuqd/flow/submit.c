@@ -7,32 +7,15 @@
 #include "gpuqd/base/log.h"
 #include "gpuqd/base/loop.h"
 #include "gpuqd/cluster/cluster.h"
+#include "gpuqd/core/snapshot.h"
 #include "gpuqd/core/view.h"
 #include "gpuqd/flow/access.h"
+#include "gpuqd/flow/draft.h"
 #include "gpuqd/flow/history.h"
 #include "gpuqd/flow/journal.h"
 #include "libgpuq/limits.h"
 #include "libgpuq/mp.h"
 #include "libgpuq/units.h"
-
-/* One job on its way through the checks; each check reads what earlier ones found. */
-struct draft {
-	struct journal *j;
-	struct model *m;
-	struct cluster *cluster;
-	const struct submit_who *who;
-	struct gpuq_spec spec;
-	struct queue *queue;
-	const struct site_qos *qos;
-	int64_t time_limit_us;
-	int64_t now_us;
-	struct gpuq_arena *a;
-	struct gpuq_buf bytes, request, warnings;
-	enum gpuq_job_state dep_state[GPUQ_DEPENDS_MAX]; /* of those that ended long ago */
-	bool dep_ended[GPUQ_DEPENDS_MAX];
-	/* devices and jobs that earlier drafts of the same call would add */
-	int64_t n_before;
-};
 
 static int nearest_queue(const struct draft *d, const char *name, struct gpuq_err *err)
 {
@@ -195,6 +178,17 @@ static int check_time(struct draft *d, struct gpuq_err *err)
 	return 0;
 }
 
+/* As in Slurm: to be less nice than everybody else takes a right. */
+static int check_nice(struct draft *d, struct gpuq_err *err)
+{
+	if (d->spec.nice >= 0 || d->manager || (d->instead && d->spec.nice >= d->instead->nice) ||
+	    access_manage(d->m, d->queue, d->who->user, d->who->operator_))
+		return 0;
+	return gpuq_fail_field(err, GPUQ_EPERM, "nice",
+			       "less than 0 is for managers of queue %s and operators",
+			       d->queue->name);
+}
+
 /* Jobs and devices of one user below a queue: waiting ones count as submitted. */
 static void count_user(const struct draft *d, const struct queue *top, const char *user,
 		       int64_t *submitted)
@@ -203,7 +197,7 @@ static void count_user(const struct draft *d, const struct queue *top, const cha
 	for (const struct job *j = d->m->jobs; j; j = j->hh.next) {
 		const struct queue *q = j->queue;
 
-		if (j->ended || (user && strcmp(j->user, user) != 0))
+		if (j->ended || j == d->instead || (user && strcmp(j->user, user) != 0))
 			continue;
 		while (q && q != top)
 			q = q->parent;
@@ -336,6 +330,16 @@ static int check_cluster(struct draft *d, struct gpuq_err *err)
 					   policy ? policy : "baseline", &d->warnings, err);
 }
 
+static bool has_devices(const struct node *n, const struct gpuq_group *g)
+{
+	if (!g->mig)
+		return (int64_t)n->n_devices * 1000 >= g->gpus_milli;
+	for (size_t i = 0; i < n->fact.n_mig; i++)
+		if (snap_profile_same(n->fact.mig[i].profile, g->mig))
+			return n->fact.mig[i].count * INT64_C(1000) >= g->gpus_milli;
+	return false;
+}
+
 /* Whether any node, empty, could hold each pod: nodes come and go, so it is only said. */
 static void warn_unsatisfiable(struct draft *d)
 {
@@ -349,8 +353,7 @@ static void warn_unsatisfiable(struct draft *d)
 				continue;
 			if (n->n_devices > best_gpus)
 				best_gpus = n->n_devices;
-			fits = (int64_t)n->n_devices * 1000 >= gr->gpus_milli &&
-			       n->fact.cpu_milli >= gr->cpu_milli &&
+			fits = has_devices(n, gr) && n->fact.cpu_milli >= gr->cpu_milli &&
 			       n->fact.memory_bytes >= gr->memory_bytes;
 		}
 		if (!fits)
@@ -385,21 +388,34 @@ static const struct {
 } checks[] = {
 	{ "queue", check_queue },         { "user", check_user },
 	{ "namespace", check_namespace }, { "qos", check_qos },
-	{ "time", check_time },           { "limits", check_limits },
-	{ "licenses", check_licenses },   { "depends", check_depends },
-	{ "cluster", check_cluster },     { "encoding", check_encoding },
+	{ "time", check_time },           { "nice", check_nice },
+	{ "limits", check_limits },       { "licenses", check_licenses },
+	{ "depends", check_depends },     { "cluster", check_cluster },
+	{ "encoding", check_encoding },
 };
 
-static struct gpuq_val *lines(struct gpuq_arena *a, struct gpuq_buf *text)
+int draft_check(struct draft *d, const struct gpuq_val *spec, struct gpuq_err *err)
 {
-	struct gpuq_val *list = gpuq_list(a);
-	const char *s = gpuq_buf_str(text);
+	struct gpuq_reader r = { .arena = d->a, .now_us = d->now_us, .err = err };
+	int rc = gpuq_spec_read(&r, spec, &d->spec);
+
+	for (size_t i = 0; rc == 0 && i < sizeof(checks) / sizeof(checks[0]); i++)
+		rc = checks[i].fn(d, err);
+	if (rc == 0)
+		warn_unsatisfiable(d);
+	return rc;
+}
+
+struct gpuq_val *draft_warnings(struct draft *d)
+{
+	struct gpuq_val *list = gpuq_list(d->a);
+	const char *s = gpuq_buf_str(&d->warnings);
 
 	while (*s) {
 		size_t n = strcspn(s, "\n");
 
 		if (n)
-			gpuq_add(a, list, gpuq_strn(a, s, n));
+			gpuq_add(d->a, list, gpuq_strn(d->a, s, n));
 		s += n + (s[n] == '\n');
 	}
 	return list;
@@ -461,7 +477,8 @@ static int repeat(struct journal *j, const struct idem_key *k, uint64_t hash, co
 	return 0;
 }
 
-static int emit(struct draft *d, const char *key, uint64_t hash, uint32_t *id, struct gpuq_err *err)
+static int emit(struct draft *d, const char *key, uint64_t hash, int64_t lease_us, uint32_t *id,
+		struct gpuq_err *err)
 {
 	struct event ev = { .type = EV_JOB_SUBMITTED, .at_us = d->now_us };
 	int rc;
@@ -480,6 +497,7 @@ static int emit(struct draft *d, const char *key, uint64_t hash, uint32_t *id, s
 	ev.submitted.time_limit_us = d->time_limit_us;
 	ev.submitted.key = key;
 	ev.submitted.key_hash = hash;
+	ev.submitted.lease_us = lease_us;
 	rc = journal_apply(d->j, &ev, err);
 	if (rc < 0)
 		return rc;
@@ -500,7 +518,7 @@ static int emit(struct draft *d, const char *key, uint64_t hash, uint32_t *id, s
 	return 0;
 }
 
-static void draft_done(struct draft *d)
+void draft_done(struct draft *d)
 {
 	gpuq_buf_done(&d->bytes);
 	gpuq_buf_done(&d->request);
@@ -508,8 +526,8 @@ static void draft_done(struct draft *d)
 }
 
 int submit_jobs(struct journal *j, struct cluster *c, const struct submit_who *who,
-		const struct gpuq_val *specs, const char *key, bool dry_run, struct gpuq_arena *a,
-		struct submit_result *out, struct gpuq_err *err)
+		const struct gpuq_val *specs, const char *key, int64_t lease_us, bool dry_run,
+		struct gpuq_arena *a, struct submit_result *out, struct gpuq_err *err)
 {
 	struct model *m = journal_model(j);
 	uint64_t hash = UINT64_C(14695981039346656037);
@@ -537,7 +555,6 @@ int submit_jobs(struct journal *j, struct cluster *c, const struct submit_who *w
 		return repeat(j, known, hash, key, a, out, err);
 	for (; n < specs->n && rc == 0; n++) {
 		struct draft *d = &drafts[n];
-		struct gpuq_reader r = { .arena = a, .now_us = now, .err = err };
 
 		d->j = j;
 		d->m = m;
@@ -546,11 +563,7 @@ int submit_jobs(struct journal *j, struct cluster *c, const struct submit_who *w
 		d->now_us = now;
 		d->a = a;
 		d->n_before = n_before;
-		rc = gpuq_spec_read(&r, specs->items[n], &d->spec);
-		for (size_t i = 0; rc == 0 && i < sizeof(checks) / sizeof(checks[0]); i++)
-			rc = checks[i].fn(d, err);
-		if (rc == 0)
-			warn_unsatisfiable(d);
+		rc = draft_check(d, specs->items[n], err);
 		n_before += rc == 0 && d->spec.array.n_ranges ? d->spec.array.size : 1;
 		if (rc != 0 && specs->n > 1)
 			gpuq_err_prefix(err, "job %zu of %u", n + 1, specs->n);
@@ -563,7 +576,7 @@ int submit_jobs(struct journal *j, struct cluster *c, const struct submit_who *w
 		uint32_t id = 0;
 
 		if (!dry_run) {
-			rc = emit(d, key, hash, &id, err);
+			rc = emit(d, key, hash, lease_us, &id, err);
 			if (rc < 0)
 				break;
 			out->first_id = out->first_id ? out->first_id : id;
@@ -573,7 +586,7 @@ int submit_jobs(struct journal *j, struct cluster *c, const struct submit_who *w
 			v = view_spec(a, &d->spec, who->user, d->time_limit_us);
 			gpuq_put(a, v, "spec", gpuq_spec_write(a, &d->spec));
 		}
-		gpuq_set(a, v, "warnings", lines(a, &d->warnings));
+		gpuq_set(a, v, "warnings", draft_warnings(d));
 		gpuq_add(a, out->jobs, v);
 	}
 	for (size_t i = 0; i < n; i++)

@@ -32,11 +32,12 @@ struct submit_result {
 	struct gpuq_val *jobs; /* job objects, each with `warnings` (and `spec` for a dry run) */
 };
 
-/* specs: a list of normalised spec trees. Returns 0; GPUQ_EINVAL, GPUQ_ENOENT, GPUQ_EPERM,
+/* specs: a list of normalised spec trees. lease_us: 0, or how long the jobs outlive their
+ * client (flow/lease.h). Returns 0; GPUQ_EINVAL, GPUQ_ENOENT, GPUQ_EPERM,
  * GPUQ_ELIMIT (with err->field), GPUQ_ECONFLICT (key), GPUQ_ESTORAGE; and then nothing
  * has been stored. c may be NULL (no cluster yet: what it would check is not checked). */
 int submit_jobs(struct journal *j, struct cluster *c, const struct submit_who *who,
-		const struct gpuq_val *specs, const char *key, bool dry_run, struct gpuq_arena *a,
-		struct submit_result *out, struct gpuq_err *err);
+		const struct gpuq_val *specs, const char *key, int64_t lease_us, bool dry_run,
+		struct gpuq_arena *a, struct submit_result *out, struct gpuq_err *err);
 
 #endif

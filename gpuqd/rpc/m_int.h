@@ -9,6 +9,9 @@
 #include "gpuqd/rpc/methods.h"
 #include "libgpuq/schema.h"
 
+struct history_live;
+struct lease;
+struct recent;
 struct wait;
 struct logs;
 struct watch;
@@ -17,17 +20,21 @@ struct methods {
 	struct journal *j;
 	struct reconcile *reconcile;
 	struct cluster *cluster; /* NULL while there is none */
+	struct apply *apply;
 	const char *kind;
+	struct lease *lease;
 	struct wait *waits;
 	struct logs *logs;
 	struct watch *watches;
+	struct recent *recent; /* NULL = nothing has happened */
 	bool flush_asked; /* waits and logs will look again when durable */
 };
 
 /* What selects jobs: members that are not given select all. */
 struct job_filter {
 	struct gpuq_strlist ids, users, queues, states, names, nodes;
-	int64_t since_us, limit;
+	int64_t since_us, until_us; /* of the end, else of the beginning; 0 = whenever */
+	int64_t limit;
 	bool all; /* ended jobs, too */
 };
 
@@ -47,6 +54,13 @@ void job_id_print(struct job_key key, char out[32]);
  * memory). */
 int rpc_send_items(struct rpc_call *c, struct gpuq_val *list, struct gpuq_err *err);
 
+/* Finish a stream with the ended jobs that match, newest first, at most max (0 = all of
+ * them). live: such as are still in memory, sent with them, or (was_sent) sent already; it
+ * lives as long as the call. */
+int past_send(struct methods *m, struct rpc_call *c, const struct job_filter *f,
+	      struct history_live *live, size_t n_live, bool was_sent, size_t max,
+	      struct gpuq_err *err);
+
 bool peer_is_operator(const struct rpc_call *c);
 
 /* Look at waits and logs again once everything applied so far is durable. */
@@ -56,29 +70,64 @@ void waits_on_event(struct methods *m, const struct event *ev);
 void logs_flush(struct methods *m);
 void logs_on_event(struct methods *m, const struct event *ev);
 void watches_on_event(struct methods *m, const struct event *ev);
+/* Does the owner of j hold a stream of it? */
+bool waits_attend(const struct methods *m, const struct job *j);
+bool logs_attend(const struct methods *m, const struct job *j);
 void waits_free(struct methods *m);
 void logs_free(struct methods *m);
 void logs_drop_cluster(struct methods *m); /* its logs are gone; they are opened again */
 void watches_free(struct methods *m);
+void recent_on_event(struct methods *m, const struct event *ev);
+void recent_free(struct methods *m);
+/* What happened after since_us, as far as it is remembered. */
+void recent_each(struct methods *m, int64_t since_us,
+		 void (*fn)(void *arg, struct job_key job, const struct gpuq_val *event),
+		 void *arg);
 
+int m_event_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+int m_history_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_job_submit(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_job_get(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_job_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_job_cancel(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_job_hold(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_job_release(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+int m_job_requeue(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+int m_job_update(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_job_wait(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_job_logs(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_node_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_node_drain(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_node_resume(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_queue_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+int m_queue_grant(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+int m_report_get(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+int m_usage_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_status_get(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_scenario_export(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_event_watch(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 
-extern const struct gpuq_schema p_job_submit, p_job_get, p_job_list, p_job_act, p_job_wait,
-	p_job_logs, p_node_list, p_node_drain, p_queue_list;
+int m_site_apply(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+int m_site_get(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+int m_audit_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+
+extern const struct gpuq_schema p_audit_list;
+extern const struct gpuq_schema p_event_list;
+extern const struct gpuq_schema p_event_watch;
+extern const struct gpuq_schema p_history_list;
+extern const struct gpuq_schema p_job_act;
+extern const struct gpuq_schema p_job_get;
+extern const struct gpuq_schema p_job_list;
+extern const struct gpuq_schema p_job_logs;
+extern const struct gpuq_schema p_job_submit;
+extern const struct gpuq_schema p_job_wait;
+extern const struct gpuq_schema p_node_drain;
+extern const struct gpuq_schema p_node_list;
+extern const struct gpuq_schema p_queue_grant;
+extern const struct gpuq_schema p_queue_list;
+extern const struct gpuq_schema p_report_get;
+extern const struct gpuq_schema p_site_apply;
+extern const struct gpuq_schema p_usage_list;
 
 #define P(type_, key_, kind_, member_, ...)                                                        \
 	{                                                                                          \

@@ -3,7 +3,7 @@
 
 #include "gpuqd/base/loop.h"
 #include "gpuqd/core/view.h"
-#include "gpuqd/flow/history.h"
+#include "gpuqd/flow/history_scan.h"
 #include "gpuqd/flow/journal.h"
 #include "gpuqd/flow/reconcile.h"
 #include "gpuqd/rpc/m_int.h"
@@ -39,9 +39,16 @@ static bool id_matches(const struct gpuq_strlist *l, struct job_key key)
 	return l->n == 0;
 }
 
+/* The end, or where there is none the beginning, lies in that time. */
+static bool in_time(const struct job_filter *f, int64_t last_us)
+{
+	return last_us >= f->since_us && (!f->until_us || last_us <= f->until_us);
+}
+
 bool filter_any(const struct job_filter *f)
 {
-	return f->ids.n || f->users.n || f->queues.n || f->states.n || f->names.n || f->nodes.n;
+	return f->ids.n || f->users.n || f->queues.n || f->states.n || f->names.n || f->nodes.n ||
+	       f->since_us || f->until_us;
 }
 
 bool filter_job(const struct job_filter *f, const struct job *j)
@@ -54,7 +61,7 @@ bool filter_job(const struct job_filter *f, const struct job *j)
 		on_node = one_of(&f->nodes, p->node->name);
 	return on_node && one_of(&f->users, j->user) && one_of(&f->queues, j->queue->name) &&
 	       one_of(&f->names, j->name) && state_matches(&f->states, j->state) &&
-	       id_matches(&f->ids, j->key) && (!j->ended || j->end_us >= f->since_us);
+	       id_matches(&f->ids, j->key) && in_time(f, j->ended ? j->end_us : j->submit_us);
 }
 
 bool filter_val(const struct job_filter *f, const struct gpuq_val *v)
@@ -71,7 +78,7 @@ bool filter_val(const struct job_filter *f, const struct gpuq_val *v)
 	       one_of(&f->queues, gpuq_get_str(v, "queue", "")) &&
 	       one_of(&f->names, gpuq_get_str(v, "name", "")) &&
 	       state_matches(&f->states, (enum gpuq_job_state)state) && id_matches(&f->ids, key) &&
-	       gpuq_get_int(v, "end_time", 0) >= f->since_us;
+	       in_time(f, gpuq_get_int(v, "end_time", 0));
 }
 
 /* ---- job.list: the keys are taken down first, then each is sent when there is credit ---- */
@@ -84,13 +91,14 @@ static const struct gpuq_field list_fields[] = {
 	P(job_list_params, "names", GPUQ_K_STRLIST, filter.names),
 	P(job_list_params, "nodes", GPUQ_K_STRLIST, filter.nodes),
 	P(job_list_params, "since_us", GPUQ_K_INT, filter.since_us, .min = 0, .max = INT64_MAX),
+	P(job_list_params, "until_us", GPUQ_K_INT, filter.until_us, .min = 0, .max = INT64_MAX),
 	P(job_list_params, "limit", GPUQ_K_INT, filter.limit, .min = 0, .max = INT64_MAX),
 	P(job_list_params, "all", GPUQ_K_BOOL, filter.all),
 	P_END,
 };
 const struct gpuq_schema p_job_list = P_SCHEMA(job_list_params, list_fields);
 
-#define OLD_MAX 10000 /* records of the history that one list looks at */
+#define OLD_MAX 10000 /* ended jobs that one list shows; history.list has them all */
 
 struct list {
 	struct methods *m;
@@ -98,9 +106,6 @@ struct list {
 	const struct job_list_params *p;
 	struct job_key *keys;
 	size_t n, at, sent;
-	bool in_history;
-	struct job_key next; /* of the history */
-	size_t n_looked_at;
 };
 
 static bool full(const struct list *l)
@@ -134,53 +139,34 @@ static bool send_live(struct list *l)
 	return ok;
 }
 
-static int key_cmp(const void *pa, const void *pb)
+/* What was sent from memory is not sent from the history again. */
+static void send_old(struct list *l)
 {
-	const struct job_key *a = pa, *b = pb;
+	struct history_live *sent =
+		gpuq_arena_calloc(rpc_call_arena(l->c), l->n + 1, sizeof(*sent));
+	const size_t limit = l->p->filter.limit ? (size_t)l->p->filter.limit - l->sent : OLD_MAX;
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	size_t n = 0;
 
-	if (a->id != b->id)
-		return a->id < b->id ? -1 : 1;
-	return a->index == b->index ? 0 : a->index < b->index ? -1 : 1;
-}
-
-enum { WAIT = 1, ENOUGH };
-
-/* History, newest first. A job that left memory while the list was sent is not sent again. */
-static int send_old(void *arg, struct job_key key, struct gpuq_val *v)
-{
-	struct list *l = arg;
-
-	if (full(l))
-		return ENOUGH;
-	l->next = key;
-	if (filter_val(&l->p->filter, v) && !bsearch(&key, l->keys, l->n, sizeof(key), key_cmp)) {
-		if (!rpc_item(l->c, v))
-			return WAIT;
-		l->sent++;
-	}
-	l->n_looked_at++;
-	return 0;
+	for (size_t i = 0; sent && i < l->n; i++)
+		if (l->keys[i].id)
+			sent[n++] = (struct history_live){ 0, l->keys[i] };
+	if (!sent)
+		gpuq_fail(&err, GPUQ_ENOMEM, "out of memory");
+	else if (past_send(l->m, l->c, &l->p->filter, sent, n, true,
+			   limit < OLD_MAX ? limit : OLD_MAX, &err) == 0)
+		return;
+	rpc_fail(l->c, &err);
 }
 
 static void list_go_on(void *arg)
 {
 	struct list *l = arg;
-	struct gpuq_err err = GPUQ_ERR_INIT;
-	int rc = 0;
 
 	if (!send_live(l))
 		return;
-	if (!l->in_history) {
-		l->in_history = true;
-		qsort(l->keys, l->n, sizeof(*l->keys), key_cmp);
-	}
 	if (l->p->filter.all && !full(l))
-		rc = history_each(journal_store(l->m->j), l->next, OLD_MAX - l->n_looked_at,
-				  send_old, l, &err);
-	if (rc == WAIT)
-		return;
-	if (rc < 0)
-		rpc_fail(l->c, &err);
+		send_old(l);
 	else
 		rpc_end(l->c, NULL);
 }
@@ -325,16 +311,15 @@ int m_queue_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_
 	struct model *model = journal_model(m->j);
 	struct gpuq_arena *a = rpc_call_arena(c);
 	struct gpuq_val *list = gpuq_list(a);
-	int64_t *used_ms = gpuq_arena_calloc(a, model->n_queues, sizeof(*used_ms));
-	int64_t *reset_us = gpuq_arena_calloc(a, model->n_queues, sizeof(*reset_us));
+	struct spent *spent = gpuq_arena_calloc(a, model->n_queues, sizeof(*spent));
 	int rc;
 
-	if (!used_ms || !reset_us)
+	if (!spent)
 		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
-	model_spending(model, loop_now_us(journal_loop(m->j)), used_ms, reset_us);
+	model_spending(model, loop_now_us(journal_loop(m->j)), spent);
 	for (uint32_t i = 0; i < model->n_queues; i++)
 		if (one_of(&p->names, model->queues[i]->name))
-			gpuq_add(a, list, view_queue(a, model, model->queues[i], used_ms[i]));
+			gpuq_add(a, list, view_queue(a, model, model->queues[i], spent[i].used_ms));
 	rc = list ? all_known(&p->names, list, "queue", err) : 0;
 	return rc < 0 ? rc : rpc_send_items(c, list, err);
 }
@@ -355,54 +340,4 @@ int m_status_get(void *arg, struct rpc_call *c, const void *params, struct gpuq_
 	gpuq_put(a, v, "cluster", cluster);
 	rpc_reply(c, v);
 	return 0;
-}
-
-/* ---- drain and resume ---- */
-
-struct drain_params {
-	struct gpuq_strlist names;
-	const char *why;
-};
-
-static const struct gpuq_field drain_fields[] = {
-	P(drain_params, "names", GPUQ_K_STRLIST, names, .flags = GPUQ_F_REQUIRED),
-	P(drain_params, "why", GPUQ_K_STR, why),
-	P_END,
-};
-const struct gpuq_schema p_node_drain = P_SCHEMA(drain_params, drain_fields);
-
-static int drain(struct methods *m, struct rpc_call *c, const struct drain_params *p, bool on,
-		 struct gpuq_err *err)
-{
-	struct gpuq_val *v = gpuq_map(rpc_call_arena(c));
-
-	for (size_t i = 0; i < p->names.n; i++)
-		if (!node_find(journal_model(m->j), p->names.items[i]))
-			return gpuq_fail(err, GPUQ_ENOENT, "no node is named %s",
-					 p->names.items[i]);
-	for (size_t i = 0; i < p->names.n; i++) {
-		struct event ev = { .type = EV_NODE_DRAIN };
-		int rc;
-
-		ev.drain.name = p->names.items[i];
-		ev.drain.on = on;
-		ev.drain.why = p->why ? p->why : "";
-		ev.drain.who = rpc_call_peer(c)->user;
-		rc = journal_apply(m->j, &ev, err);
-		if (rc < 0)
-			return rc;
-	}
-	gpuq_put(rpc_call_arena(c), v, "matched", gpuq_int(rpc_call_arena(c), (int64_t)p->names.n));
-	rpc_reply(c, v);
-	return 0;
-}
-
-int m_node_drain(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err)
-{
-	return drain(arg, c, params, true, err);
-}
-
-int m_node_resume(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err)
-{
-	return drain(arg, c, params, false, err);
 }

@@ -87,6 +87,16 @@ static void logs_unlink(struct logs *l)
 	free(l);
 }
 
+bool logs_attend(const struct methods *m, const struct job *j)
+{
+	const struct logs *l;
+
+	DL_FOREACH(m->logs, l)
+	if (l->key.id == j->key.id && strcmp(rpc_call_peer(l->c)->user, j->user) == 0)
+		return true;
+	return false;
+}
+
 static bool send_bytes(struct pod_log *pl, const char *bytes, size_t n)
 {
 	struct gpuq_arena mem = GPUQ_ARENA_INIT(0);

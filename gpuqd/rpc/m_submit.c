@@ -3,10 +3,13 @@
 #include <string.h>
 
 #include "gpuqd/flow/journal.h"
+#include "gpuqd/flow/lease.h"
 #include "gpuqd/rpc/m_int.h"
+#include "libgpuq/units.h"
 
 struct submit_params {
 	struct gpuq_val *specs, *context;
+	int64_t lease_us;
 	bool dry_run, brief;
 };
 
@@ -15,6 +18,8 @@ static const struct gpuq_field submit_fields[] = {
 	  .doc = "normalised job specs"),
 	P(submit_params, "context", GPUQ_K_VAL, context,
 	  .doc = "the submitter's surroundings, for each spec that has none of its own"),
+	P(submit_params, "lease", GPUQ_K_DURATION, lease_us,
+	  .doc = "cancel the jobs when no wait or logs of theirs is open for that long"),
 	P(submit_params, "dry_run", GPUQ_K_BOOL, dry_run, .doc = "check, and store nothing"),
 	P(submit_params, "brief", GPUQ_K_BOOL, brief,
 	  .doc = "answer with ids and warnings only: many whole objects are no message"),
@@ -48,13 +53,16 @@ static int submit(struct methods *m, struct rpc_call *c, const struct submit_par
 	struct gpuq_val *v;
 	int rc;
 
+	if (p->lease_us && (p->lease_us < LEASE_LEAST_US || p->lease_us == GPUQ_UNLIMITED))
+		return gpuq_fail_field(err, GPUQ_EINVAL, "lease", "expected 5s or more");
 	/* Once on the wire, however many jobs a file holds: an environment each would not
 	 * fit into a message. */
 	for (uint32_t i = 0; p->context && p->specs->type == GPUQ_LIST && i < p->specs->n; i++)
 		if (p->specs->items[i]->type == GPUQ_MAP &&
 		    !gpuq_get(p->specs->items[i], "context"))
 			gpuq_put(a, p->specs->items[i], "context", p->context);
-	rc = submit_jobs(m->j, m->cluster, &who, p->specs, rpc_call_key(c), p->dry_run, a, &r, err);
+	rc = submit_jobs(m->j, m->cluster, &who, p->specs, rpc_call_key(c), p->lease_us, p->dry_run,
+			 a, &r, err);
 	if (rc < 0)
 		return rc;
 	v = gpuq_map(a);

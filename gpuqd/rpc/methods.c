@@ -6,27 +6,39 @@
 
 #include "gpuqd/cluster/cluster.h"
 #include "gpuqd/flow/access.h"
+#include "gpuqd/flow/apply.h"
 #include "gpuqd/flow/journal.h"
+#include "gpuqd/flow/lease.h"
 #include "gpuqd/rpc/m_int.h"
 
 /* Sorted by name. */
 /* clang-format off */
 static const struct rpc_method table[] = {
-	{ "event.watch",  RPC_ROLE_USER,     false, true,  NULL,          m_event_watch, "what happens, as it happens" },
+	{ "audit.list",   RPC_ROLE_USER,     false, true,  &p_audit_list, m_audit_list,  "who changed what" },
+	{ "event.list",   RPC_ROLE_USER,     false, true,  &p_event_list, m_event_list,  "what happened to a job, or of late" },
+	{ "event.watch",  RPC_ROLE_USER,     false, true,  &p_event_watch, m_event_watch, "what happens, as it happens" },
+	{ "history.list", RPC_ROLE_USER,     false, true,  &p_history_list, m_history_list, "jobs that have ended, filtered" },
 	{ "job.cancel",   RPC_ROLE_USER,     true,  false, &p_job_act,    m_job_cancel,  "end jobs" },
 	{ "job.get",      RPC_ROLE_USER,     false, false, &p_job_get,    m_job_get,     "one job and its elements" },
 	{ "job.hold",     RPC_ROLE_USER,     true,  false, &p_job_act,    m_job_hold,    "keep jobs from starting" },
 	{ "job.list",     RPC_ROLE_USER,     false, true,  &p_job_list,   m_job_list,    "jobs, filtered" },
 	{ "job.logs",     RPC_ROLE_USER,     false, true,  &p_job_logs,   m_job_logs,    "output of a job's pods" },
 	{ "job.release",  RPC_ROLE_USER,     true,  false, &p_job_act,    m_job_release, "let held jobs go on" },
+	{ "job.requeue",  RPC_ROLE_USER,     true,  false, &p_job_act,    m_job_requeue, "end attempts and let the jobs wait again" },
 	{ "job.submit",   RPC_ROLE_USER,     true,  false, &p_job_submit, m_job_submit,  "put jobs in their queues" },
+	{ "job.update",   RPC_ROLE_USER,     true,  false, &p_job_act,    m_job_update,  "describe waiting jobs anew" },
 	{ "job.wait",     RPC_ROLE_USER,     false, true,  &p_job_wait,   m_job_wait,    "changes of jobs until they end" },
 	{ "node.drain",   RPC_ROLE_OPERATOR, true,  false, &p_node_drain, m_node_drain,  "start nothing more on nodes" },
 	{ "node.list",    RPC_ROLE_USER,     false, true,  &p_node_list,  m_node_list,   "nodes and their devices" },
 	{ "node.resume",  RPC_ROLE_OPERATOR, true,  false, &p_node_drain, m_node_resume, "use drained nodes again" },
+	{ "queue.grant",  RPC_ROLE_MANAGER,  true,  false, &p_queue_grant, m_queue_grant, "GPU-minutes beside a queue's budget" },
 	{ "queue.list",   RPC_ROLE_USER,     false, true,  &p_queue_list, m_queue_list,  "queues: quota, use, jobs" },
+	{ "report.get",   RPC_ROLE_USER,     false, true,  &p_report_get, m_report_get,  "what was used between two instants" },
 	{ "scenario.export", RPC_ROLE_USER,  false, true,  NULL,          m_scenario_export, "the live state as a scenario for gpuq-sim" },
+	{ "site.apply",   RPC_ROLE_MANAGER,  true,  false, &p_site_apply, m_site_apply,  "change the objects of the site" },
+	{ "site.get",     RPC_ROLE_USER,     false, false, NULL,          m_site_get,    "the objects of the site" },
 	{ "status.get",   RPC_ROLE_USER,     false, false, NULL,          m_status_get,  "the cluster at a glance" },
+	{ "usage.list",   RPC_ROLE_USER,     false, true,  &p_usage_list, m_usage_list,  "budgets and use of queues and users" },
 	{ .name = NULL },
 };
 /* clang-format on */
@@ -74,6 +86,7 @@ static void on_event(void *arg, const struct event *ev)
 	waits_on_event(m, ev);
 	logs_on_event(m, ev);
 	watches_on_event(m, ev);
+	recent_on_event(m, ev);
 }
 
 static void on_durable(void *arg, int rc, const struct gpuq_err *err)
@@ -150,16 +163,34 @@ void methods_opts(struct methods *m, struct rpc_opts *out)
 	out->is_manager = is_manager;
 }
 
+static bool attended(void *arg, const struct job *j)
+{
+	const struct methods *m = arg;
+
+	return waits_attend(m, j) || logs_attend(m, j);
+}
+
 int methods_new(struct journal *j, struct reconcile *r, const char *cluster_kind,
 		struct methods **out, struct gpuq_err *err)
 {
 	struct methods *m = calloc(1, sizeof(*m));
+	int rc;
 
 	if (!m)
 		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+	rc = apply_new(j, &m->apply, err);
+	if (rc < 0) {
+		free(m);
+		return rc;
+	}
 	m->j = j;
 	m->reconcile = r;
 	m->kind = cluster_kind;
+	if (lease_new(j, &m->lease, err) < 0) {
+		free(m);
+		return GPUQ_ENOMEM;
+	}
+	lease_on_ask(m->lease, attended, m);
 	journal_subscribe(j, on_event, m);
 	*out = m;
 	return 0;
@@ -178,8 +209,11 @@ void methods_free(struct methods *m)
 {
 	if (!m)
 		return;
+	apply_free(m->apply);
 	waits_free(m);
 	logs_free(m);
 	watches_free(m);
+	lease_free(m->lease);
+	recent_free(m);
 	free(m);
 }

@@ -7,31 +7,49 @@
 
 #define REST_CYCLES 10
 
+/* Reasons that live on, for jobs that are alike but once. */
+struct kept {
+	const struct plan_reason *from, *to;
+};
+
+static const struct plan_reason *keep(struct world *w, const struct plan_reason *from, uint32_t n,
+				      struct kept *last)
+{
+	struct plan_reason *to;
+
+	if (last->from == from)
+		return last->to;
+	to = gpuq_arena_calloc(&w->arena, n, sizeof(*to));
+	for (uint32_t i = 0; to && i < n; i++) {
+		to[i] = from[i];
+		to[i].object = gpuq_arena_strdup(&w->arena, from[i].object);
+		if (!to[i].object)
+			return NULL;
+	}
+	*last = (struct kept){ from, to };
+	return to;
+}
+
 /* Reasons of the cycle, for each member that still waits. */
 static int keep_reasons(struct world *w, const struct snapshot *s, const struct plan *p,
 			struct gpuq_err *err)
 {
-	struct plan_reason *all = gpuq_arena_calloc(&w->arena, p->n_reasons, sizeof(*all));
+	struct kept last = { NULL, NULL };
 
-	if (!all)
-		return gpuq_fail(err, GPUQ_ENOMEM, "no memory");
 	for (uint32_t i = 0; i < w->n_jobs; i++)
 		w->jobs[i].n_reasons = 0;
-	for (uint32_t i = 0; i < p->n_reasons; i++) {
-		all[i] = p->reasons[i];
-		all[i].object = gpuq_arena_strdup(&w->arena, p->reasons[i].object);
-		if (!all[i].object)
-			return gpuq_fail(err, GPUQ_ENOMEM, "no memory");
-	}
-	for (uint32_t i = 0; i < p->n_reasons;) {
-		const struct snap_job *job = &s->jobs[all[i].job];
+	for (uint32_t i = 0; i < s->n_jobs; i++) {
+		const struct snap_job *job = &s->jobs[i];
+		const struct plan_reason *why;
+		const uint32_t n = plan_reasons(s, p, i, &why);
 		struct priority_terms terms;
-		uint32_t n = 1;
 
-		priority_terms(p->priority, all[i].job, &terms);
-
-		while (i + n < p->n_reasons && all[i + n].job == all[i].job)
-			n++;
+		if (n == 0)
+			continue;
+		why = keep(w, why, n, &last);
+		if (!why)
+			return gpuq_fail(err, GPUQ_ENOMEM, "no memory");
+		priority_terms(p->priority, i, &terms);
 		for (uint32_t r = 0; r < (job->n_ranges ? job->n_ranges : 1); r++) {
 			const struct snap_range one = { job->key.index, job->key.index, 1 };
 			const struct snap_range *range = job->n_ranges ? &job->ranges[r] : &one;
@@ -42,12 +60,11 @@ static int keep_reasons(struct world *w, const struct snapshot *s, const struct 
 
 				if (j->state != SIM_PENDING)
 					continue;
-				j->reasons = &all[i];
+				j->reasons = why;
 				j->n_reasons = n;
 				j->terms = terms;
 			}
 		}
-		i += n;
 	}
 	return 0;
 }

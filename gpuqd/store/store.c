@@ -571,6 +571,33 @@ int store_each(struct store *st, enum table t, const void *prefix, size_t prefix
 	return rc == 0 || rc == MDB_NOTFOUND ? 0 : store_fail(err, rc, table_names[t]);
 }
 
+size_t store_count(struct store *st, enum table t)
+{
+	MDB_stat stat = { 0 };
+	MDB_txn *txn = NULL;
+
+	if (mdb_txn_begin(st->env, NULL, MDB_RDONLY, &txn) != 0)
+		return 0;
+	if (mdb_stat(txn, st->dbi[t], &stat) != 0)
+		stat.ms_entries = 0;
+	mdb_txn_abort(txn);
+	return stat.ms_entries;
+}
+
+int store_clear(struct store *st, enum table t, struct gpuq_err *err)
+{
+	MDB_txn *txn = NULL;
+	int rc = mdb_txn_begin(st->env, NULL, 0, &txn);
+
+	if (rc == 0)
+		rc = mdb_drop(txn, st->dbi[t], 0);
+	if (rc == 0)
+		rc = mdb_txn_commit(txn);
+	else if (txn)
+		mdb_txn_abort(txn);
+	return rc == 0 ? 0 : commit_fail(st, err, rc);
+}
+
 int store_backup(struct store *st, const char *dir, struct gpuq_err *err)
 {
 	int rc = make_dirs(dir, err);

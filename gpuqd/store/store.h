@@ -73,6 +73,11 @@ int store_each(struct store *st, enum table t, const void *prefix, size_t prefix
 	       const void *from, size_t from_len, bool backwards, size_t max, store_each_fn fn,
 	       void *arg, struct gpuq_err *err);
 
+/* Records of a table, without looking at them. 0 when it cannot be read. */
+size_t store_count(struct store *st, enum table t);
+/* Take all records of a table away. Blocking, for the start. */
+int store_clear(struct store *st, enum table t, struct gpuq_err *err);
+
 /* Is there space for ordinary work? Checked against the filesystem. */
 bool store_has_space(const struct store *st);
 

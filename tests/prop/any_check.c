@@ -447,20 +447,18 @@ static void check_claimants(struct check *k)
 
 static void check_reasons(struct check *k)
 {
-	uint32_t *told = get(k, k->s->n_jobs, sizeof(*told));
-
-	for (uint32_t i = 0; i < k->p->n_reasons; i++) {
-		told[k->p->reasons[i].job]++;
-		if (!k->p->reasons[i].object)
-			WRONG(k, "a reason without an object");
-	}
 	for (uint32_t i = 0; i < k->s->n_jobs; i++) {
 		const struct snap_job *j = &k->s->jobs[i];
 		const bool waits = j->state == SNAP_PENDING && k->placed[i] < j->n_waiting;
+		const struct plan_reason *why;
+		const uint32_t told = plan_reasons(k->s, k->p, i, &why);
 
-		if (waits != (told[i] > 0))
+		for (uint32_t r = 0; r < told; r++)
+			if (!why[r].object)
+				WRONG(k, "a reason without an object");
+		if (waits != (told > 0))
 			WRONG(k, "job %u %s, and has %u reasons", j->key.id,
-			      waits ? "waits" : "does not wait", told[i]);
+			      waits ? "waits" : "does not wait", told);
 	}
 }
 

@@ -50,19 +50,21 @@ void pc_check_places(struct pc_world *w)
 void pc_check_reasons(struct pc_world *w, const struct snapshot *s, const struct plan *p)
 {
 	int told[PC_JOBS] = { 0 };
-	uint32_t last = 0;
 
-	for (uint32_t i = 0; i < p->n_reasons; i++) {
-		const struct plan_reason *r = &p->reasons[i];
+	for (uint32_t i = 0; i < s->n_jobs; i++) {
+		const uint32_t id = s->jobs[i].key.id;
+		const struct plan_reason *why;
+		const uint32_t n = plan_reasons(s, p, i, &why);
 
-		if (r->job < last || r->code == GPUQ_R_NONE || !r->object)
-			pc_wrong(w, "26: reason %u is out of order or empty", i);
-		if (r->have >= r->need && r->need != 0)
-			pc_wrong(w, "26: job %u has %lld of %lld and yet %s",
-				 s->jobs[r->job].key.id, (long long)r->have, (long long)r->need,
-				 gpuq_reason_word(r->code));
-		last = r->job;
-		told[s->jobs[r->job].key.id - 1]++;
+		for (const struct plan_reason *r = why; r < why + n; r++) {
+			if (r->code == GPUQ_R_NONE || !r->object)
+				pc_wrong(w, "26: a reason of job %u is empty", id);
+			if (r->have >= r->need && r->need != 0)
+				pc_wrong(w, "26: job %u has %lld of %lld and yet %s", id,
+					 (long long)r->have, (long long)r->need,
+					 gpuq_reason_word(r->code));
+		}
+		told[id - 1] += (int)n;
 	}
 	for (int j = 0; j < PC_JOBS; j++) {
 		const struct pc_live *l = &w->live[j];

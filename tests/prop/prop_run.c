@@ -69,18 +69,21 @@ static void apply(struct world *w, const struct snapshot *s, const struct plan *
 static void check_reasons(struct world *w, const struct snapshot *s, const struct plan *p)
 {
 	int told[PROP_JOBS] = { 0 };
-	uint32_t last = 0;
 
-	for (uint32_t i = 0; i < p->n_reasons; i++) {
-		const struct plan_reason *r = &p->reasons[i];
+	for (uint32_t i = 0; i < s->n_jobs; i++) {
+		const uint32_t id = s->jobs[i].key.id;
+		const struct plan_reason *why;
+		const uint32_t n = plan_reasons(s, p, i, &why);
 
-		if (r->job < last || r->code == GPUQ_R_NONE || !r->object)
-			wrong(w, "reason %u is out of order or empty", i);
-		if (r->have >= r->need && r->need != 0)
-			wrong(w, "job %u: has %lld of %lld and yet %s", s->jobs[r->job].key.id,
-			      (long long)r->have, (long long)r->need, gpuq_reason_word(r->code));
-		last = r->job;
-		told[s->jobs[r->job].key.id - 1]++;
+		for (const struct plan_reason *r = why; r < why + n; r++) {
+			if (r->code == GPUQ_R_NONE || !r->object)
+				wrong(w, "a reason of job %u is empty", id);
+			if (r->have >= r->need && r->need != 0)
+				wrong(w, "job %u: has %lld of %lld and yet %s", id,
+				      (long long)r->have, (long long)r->need,
+				      gpuq_reason_word(r->code));
+		}
+		told[id - 1] += (int)n;
 	}
 	for (int j = 0; j < PROP_JOBS; j++) {
 		bool waits = false;

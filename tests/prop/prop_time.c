@@ -424,13 +424,14 @@ static void check_not_later(const int64_t *before, const int64_t *after)
 /* Every reason is one that says what it should. */
 static void check_reasons(const struct snapshot *s, const struct plan *p)
 {
-	for (uint32_t i = 0; i < p->n_reasons; i++) {
-		const struct plan_reason *r = &p->reasons[i];
+	for (uint32_t i = 0; i < s->n_jobs; i++) {
+		const struct plan_reason *r;
 
-		if (r->code == GPUQ_R_RESERVATION &&
-		    (r->unit != PLAN_TIME || r->have != w.now || r->need <= w.now))
-			wrong("job %u: reservation %s at a wrong time", s->jobs[r->job].key.id,
-			      r->object);
+		for (uint32_t n = plan_reasons(s, p, i, &r); n > 0; n--, r++)
+			if (r->code == GPUQ_R_RESERVATION &&
+			    (r->unit != PLAN_TIME || r->have != w.now || r->need <= w.now))
+				wrong("job %u: reservation %s at a wrong time", s->jobs[i].key.id,
+				      r->object);
 	}
 }
 

@@ -325,6 +325,7 @@ static const char *run(const struct tree_case *c)
 	struct snapshot *s = build(c);
 	struct outcome o = { false, { 0 } };
 	struct plan p = { 0 };
+	const struct plan_reason *why;
 
 	fault = NULL;
 	if (sched_cycle(s, &mem, &p, &err) < 0)
@@ -338,7 +339,7 @@ static const char *run(const struct tree_case *c)
 		}
 	}
 	check(c, &o);
-	if (!o.placed && (p.n_reasons == 0 || p.reasons[0].have >= p.reasons[0].need))
+	if (!o.placed && (plan_reasons(s, &p, 0, &why) == 0 || why->have >= why->need))
 		wrong("no reason, or one that is none");
 	for (uint32_t i = 0; fault && o.placed && i < (uint32_t)c->pods; i++)
 		printf(" %d", o.node_of[i]);

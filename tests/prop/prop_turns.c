@@ -237,12 +237,12 @@ static int64_t points(const struct a_case *c, const struct snapshot *s, uint32_t
 	return sum - j->nice;
 }
 
-static const struct plan_reason *reason_of(const struct plan *p, uint32_t job)
+static const struct plan_reason *reason_of(const struct snapshot *s, const struct plan *p,
+					   uint32_t job)
 {
-	for (uint32_t i = 0; i < p->n_reasons; i++)
-		if (p->reasons[i].job == job)
-			return &p->reasons[i];
-	return NULL;
+	const struct plan_reason *why;
+
+	return plan_reasons(s, p, job, &why) ? why : NULL;
 }
 
 static bool is_started(const struct plan *p, uint32_t job)
@@ -253,9 +253,9 @@ static bool is_started(const struct plan *p, uint32_t job)
 	return false;
 }
 
-static bool waits_for_room(const struct plan *p, uint32_t job)
+static bool waits_for_room(const struct snapshot *s, const struct plan *p, uint32_t job)
 {
-	const struct plan_reason *why = reason_of(p, job);
+	const struct plan_reason *why = reason_of(s, p, job);
 
 	return why && (why->code == GPUQ_R_RESOURCES || why->code == GPUQ_R_FRAGMENTED ||
 		       why->code == GPUQ_R_FAIR_SHARE || why->code == GPUQ_R_PRIORITY);
@@ -270,7 +270,7 @@ static bool check_inversion(const struct a_case *c, const struct snapshot *s, co
 
 			if (s->jobs[y].state != SNAP_PENDING || is_started(p, y) ||
 			    s->jobs[x].queue != s->jobs[y].queue ||
-			    s->jobs[x].request != s->jobs[y].request || !waits_for_room(p, y))
+			    s->jobs[x].request != s->jobs[y].request || !waits_for_room(s, p, y))
 				continue;
 			if (b > a || (b == a && s->jobs[y].submit_us < s->jobs[x].submit_us)) {
 				snprintf(wrong, sizeof(wrong),
@@ -298,7 +298,7 @@ static bool comes_before(const struct snapshot *s, const struct plan *p, uint32_
 
 	return s->jobs[y].state == SNAP_PENDING && !is_started(p, y) && sibling != q &&
 	       s->queues[sibling].parent == s->queues[q].parent &&
-	       !s->queues[sibling].over_budget && waits_for_room(p, y) &&
+	       !s->queues[sibling].over_budget && waits_for_room(s, p, y) &&
 	       s->requests[s->jobs[y].request].gpus_milli <=
 		       s->requests[s->jobs[x].request].gpus_milli;
 }

@@ -19,8 +19,39 @@ test_expect_success 'a limit takes the newest' '
 	gpuq queue -a --json --limit=3 | json id >listed && tail -n 3 want | sort -nr | cmp - listed
 '
 
+# past FILTER...: ids as gpuq history lists them
+past() {
+	gpuq history --json "$@" | json id
+}
+
+test_expect_success 'the history lists them by name, user, state, queue, id and time' '
+	past >listed && cp listed listed_all && sort -nr ids | cmp - listed && past --me | cmp - listed &&
+	past -t CANCELLED -q default | cmp - listed && past --since 1h | cmp - listed &&
+	past -n j7 -n j9,j8 | sort -n >some && sed -n "8,10p" ids | sort -n | cmp - some &&
+	past -t FAILED >none && past --until 1h >>none && past -u nobody >>none && test_must_be_empty none &&
+	first=$(head -n 1 ids) && test "$(past "$first")" = "$first" && test "$(past -j "$first" -t CA)" = "$first" &&
+	test_expect_code 254 gpuq history 999999
+'
+
+test_expect_success 'a table of it' '
+	gpuq history -n j5 -o JOBID,NAME:5,STATE,EXIT_CODE,ELAPSED,WAIT,GPU_SECONDS,ATTEMPT,EVICTIONS >table &&
+	head -n 1 table | grep "JOBID NAME  *STATE  *EXIT_CODE ELAPSED WAIT GPU_SECONDS ATTEMPT EVICTIONS" &&
+	sed -n 2p table | grep "j5  *CANCELLED  *- *0:00"
+'
+
 test_expect_success 'as they are listed after a restart' '
-	kill_gpuqd && start_gpuqd && gpuq queue -a --json | json id | sort -n | cmp - want && stop_gpuqd
+	kill_gpuqd && start_gpuqd && gpuq queue -a --json | json id | sort -n | cmp - want && past | cmp - listed_all && stop_gpuqd
+'
+
+test_expect_success 'no more are kept than may be, the newest' '
+	echo "history_max: 150" >gpuqd.yaml && start_gpuqd --config gpuqd.yaml &&
+	wait_for 30 eval "past >left; test \$(wc -l <left) = 150" && tail -n 150 want | sort -nr | cmp - left &&
+	test_expect_code 254 gpuq status "$(head -n 1 want)" && gpuq status "$(tail -n 1 want)" && stop_gpuqd
+'
+
+test_expect_success 'nor longer than they may be' '
+	echo "history_keep: 1s" >gpuqd.yaml && start_gpuqd --config gpuqd.yaml &&
+	wait_for 30 eval "past >left; test ! -s left" && test_expect_code 254 gpuq history "$(tail -n 1 want)" && stop_gpuqd
 '
 
 test_done

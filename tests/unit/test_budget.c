@@ -104,18 +104,13 @@ static bool started(const struct rig *r, uint32_t job)
 static void expect_reason(const struct rig *r, uint32_t job, enum gpuq_reason code, int64_t have,
 			  int64_t need, const char *object)
 {
-	for (uint32_t i = 0; i < r->plan.n_reasons; i++) {
-		const struct plan_reason *why = &r->plan.reasons[i];
+	const struct plan_reason *why;
 
-		if (why->job != job)
-			continue;
-		cr_expect_eq(why->code, code, "%s", gpuq_reason_word(why->code));
-		cr_expect_eq(why->have, have, "have %lld", (long long)why->have);
-		cr_expect_eq(why->need, need, "need %lld", (long long)why->need);
-		cr_expect_str_eq(why->object, object);
-		return;
-	}
-	cr_assert(false, "no reason for job %u", job);
+	cr_assert_gt(plan_reasons(r->s, &r->plan, job, &why), 0, "no reason for job %u", job);
+	cr_expect_eq(why->code, code, "%s", gpuq_reason_word(why->code));
+	cr_expect_eq(why->have, have, "have %lld", (long long)why->have);
+	cr_expect_eq(why->need, need, "need %lld", (long long)why->need);
+	cr_expect_str_eq(why->object, object);
 }
 
 static void end(struct rig *r)

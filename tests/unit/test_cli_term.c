@@ -41,8 +41,45 @@ static const struct {
 	{ "\xed\xa0\x80", "\\xed\\xa0\\x80", "\\xed\\xa0\\x80" }, /* a surrogate */
 	{ "x\xe2\x82", "x\\xe2\\x82", "x\\xe2\\x82" }, /* cut short */
 	{ "\xf0\x9f\x98\x80", "\xf0\x9f\x98\x80", "\\u{1f600}" },
+	{ "e\xcc\x81t", "e\xcc\x81t", "e\\u{301}t" }, /* an accent of its own */
+	{ "\xcc\x81t", "\\u{301}t", "\\u{301}t" }, /* on the neighbour */
+	{ "e\xcc\x81\xcc\x82\xcc\x83\xcc\x84\xcc\x85t",
+	  "e\xcc\x81\xcc\x82\xcc\x83\\u{304}\\u{305}t",
+	  "e\\u{301}\\u{302}\\u{303}\\u{304}\\u{305}t" }, /* over other lines */
+	{ "\x1b\xcc\x81", "\\x1b\\u{301}", "\\x1b\\u{301}" },
 	{ "", "", "" },
 };
+
+/* Columns of the terminal, not bytes: wide characters are two, marks none. */
+static const struct {
+	const char *in;
+	size_t width;
+	bool right;
+	const char *out;
+} fits[] = {
+	{ "abc", 5, false, "abc  " },
+	{ "abc", 5, true, "  abc" },
+	{ "abcdef", 4, false, "abcd" },
+	{ "abcdef", 4, true, "abcd" },
+	{ "", 2, true, "  " },
+	{ "\xc3\xa4\xc3\xb6\xc3\xbc", 4, false, "\xc3\xa4\xc3\xb6\xc3\xbc " },
+	{ "\xe5\xad\x97\xe5\xad\x97\xe5\xad\x97", 5, false, "\xe5\xad\x97\xe5\xad\x97 " },
+	{ "e\xcc\x81t", 2, false, "e\xcc\x81t" },
+	{ "te\xcc\x81", 2, false, "te\xcc\x81" }, /* the mark stays with its letter */
+};
+
+Test(term, fits_columns_of_the_terminal)
+{
+	struct gpuq_buf out = GPUQ_BUF_INIT;
+
+	cr_assert(setlocale(LC_CTYPE, "C.UTF-8"));
+	for (size_t i = 0; i < sizeof(fits) / sizeof(fits[0]); i++) {
+		gpuq_buf_clear(&out);
+		term_fit(&out, fits[i].in, fits[i].width, fits[i].right);
+		cr_expect_str_eq(gpuq_buf_str(&out), fits[i].out, "%zu", i);
+	}
+	gpuq_buf_done(&out);
+}
 
 Test(term, nothing_that_acts_gets_through)
 {

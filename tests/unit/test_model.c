@@ -44,7 +44,7 @@ Test(model, a_job_lives_and_becomes_history)
 	cr_expect(disk_has(&d, TABLE_HISTORY, 1, -1));
 	cr_expect(!disk_has(&d, TABLE_JOB, 1, -1));
 	cr_expect(!disk_has(&d, TABLE_POD, 1, -1));
-	cr_expect_eq(m->usages->gpu_us, 3000000);
+	cr_expect_eq(m->usages->us[CHARGE_USED], 3000000);
 	disk_free(&d);
 	model_free(m);
 }
@@ -270,7 +270,7 @@ static int by_account(const void *a, const void *b)
 static void dump(const struct model *m, struct gpuq_buf *out)
 {
 	struct gpuq_arena a = GPUQ_ARENA_INIT(0);
-	int64_t used_ms[8], reset_us[8];
+	struct spent spent[8];
 	const struct account *at[64];
 	int n_accounts = 0;
 	struct job_key key;
@@ -285,9 +285,9 @@ static void dump(const struct model *m, struct gpuq_buf *out)
 			gpuq_buf_printf(out, " %d %d %" PRIu32 " %" PRId64 "\n", j->held_user,
 					j->cancel_asked, j->n_retries, j->leave_us);
 		}
-	model_spending(m, T0 + 5 * GPUQ_US_PER_S, used_ms, reset_us);
+	model_spending(m, T0 + 5 * GPUQ_US_PER_S, spent);
 	for (uint32_t i = 0; i < m->n_queues; i++)
-		gpuq_json_write(out, view_queue(&a, m, m->queues[i], used_ms[i]), 0);
+		gpuq_json_write(out, view_queue(&a, m, m->queues[i], spent[i].used_ms), 0);
 	for (const struct account *u = m->accounts; u; u = u->hh.next) {
 		at[n_accounts++] = u;
 		cr_assert_lt(n_accounts, 64);

@@ -577,8 +577,12 @@ static uint32_t one_cycle(const struct shape *shape, struct held *held, uint32_t
 		n_held++;
 	}
 	check_tally(shape, &tally, seed);
-	for (uint32_t i = 0; i < plan.n_reasons; i++)
-		cr_assert_neq(plan.reasons[i].code, GPUQ_R_NONE);
+	for (uint32_t i = 0; i < s->n_jobs; i++) {
+		const struct plan_reason *why;
+
+		for (uint32_t k = plan_reasons(s, &plan, i, &why); k-- > 0;)
+			cr_assert_neq(why[k].code, GPUQ_R_NONE);
+	}
 	for (uint32_t i = 0; i < n_held; i++)
 		if (below(3) && n < 40)
 			held[n++] = held[i];

@@ -12,6 +12,75 @@ def listing(*jobs):
     return handler
 
 
+class History(Case):
+    def test_says_what_is_wanted(self):
+        s = self.serve(history_list=listing(job(17, "COMPLETED", exit_code=0)))
+        out = self.ok("history", "-h", "-u", "ann", "--since=@5", "--until=@7", "--limit=3",
+                      "-o", "JOBID,STATE,EXIT_CODE")
+        self.assertEqual(out.split(), ["17", "COMPLETED", "0"])
+        self.assertEqual(s.of("history.list")[0].params,
+                         {"users": ["ann"], "since_us": 5000000, "until_us": 7000000,
+                          "all": True, "limit": 3})
+        self.ok("history", "--limit=3", "--sort=NAME")
+        self.assertEqual(s.of("history.list")[1].params, {})
+
+    def test_waits_and_evictions(self):
+        us = 1700000000000000
+        self.serve(history_list=listing(
+            job(1, "PREEMPTED", eligible_time=us, start_time=us + 90000000, evictions=[{}, {}]),
+            job(2, "CANCELLED", eligible_time=us, start_time=None, end_time=us + 5000000)))
+        self.assertEqual([x.split() for x in self.ok("history", "-h", "-o", "WAIT,EVICTIONS")
+                          .splitlines()], [["1:30", "2"], ["0:05", "0"]])
+
+    def test_a_table_of_everything_is_cut_and_says_so(self):
+        s = self.serve(history_list=listing(*[job(n, "FAILED") for n in range(1, 1003)]))
+        code, out, err = self.run_gpuq("history", "-h", "-o", "JOBID")
+        self.assertEqual((code, len(out.splitlines())), (0, 1000))
+        self.assertIn("newest 1000", err)
+        self.assertEqual(s.of("history.list")[0].params, {"limit": 1001})
+        code, out, err = self.run_gpuq("history", "-h", "-o", "JOBID", "-t", "F")
+        self.assertEqual((code, len(out.splitlines()), err), (0, 1002, ""))
+
+
+US = 1700000000000000
+
+
+class Events(Case):
+    def test_a_jobs_own(self):
+        s = self.serve(event_list=listing(
+            {"time": US, "event": "job.placed", "job": "17_3", "attempt": 0, "pods": 2,
+             "nodes": ["n1", "n2"]},
+            {"time": US + 1, "event": "job.evict_asked", "job": "17_3", "who": "ann\x1b[2J",
+             "cause": "reclaim", "by": "9"}))
+        rows = self.ok("events", "17_3", "-o", "EVENT,JOB,WHO,ATTEMPT,DETAIL").splitlines()
+        self.assertEqual([r.split() for r in rows], [
+            ["EVENT", "JOB", "WHO", "ATTEMPT", "DETAIL"],
+            ["job.placed", "17_3", "-", "0", "pods=2", "nodes=n1,n2"],
+            ["job.evict_asked", "17_3", "ann\\x1b[2J", "-", "cause=reclaim", "by=9"]])
+        self.assertEqual(s.of("event.list")[0].params, {"id": 17, "index": 3})
+        line = json.loads(self.ok("events", "--json", "17", "--since=@5").splitlines()[0])
+        self.assertEqual(line["time"], "2023-11-14T22:13:20.000Z")
+        self.assertEqual(s.of("event.list")[1].params, {"id": 17, "since_us": 5000000})
+
+    def test_audit(self):
+        s = self.serve(audit_list=listing(
+            {"time": US, "who": "eve", "action": "site.changed", "object": "queue/a",
+             "old": {"quota": 1}, "new": {"quota": 2}}))
+        out = self.ok("events", "--audit", "-h", "-u", "eve", "-o", "WHO,ACTION,OBJECT,OLD,NEW")
+        self.assertEqual(out.split(), ["eve", "site.changed", "queue/a", "quota=1", "quota=2"])
+        self.assertEqual(s.of("audit.list")[0].params, {"users": ["eve"]})
+
+    def test_following_goes_on_where_the_list_ended(self):
+        s = self.serve(
+            event_list=listing({"time": US, "event": "job.placed", "job": "17"}),
+            event_watch=listing({"time": US + 9, "event": "job.ended", "job": "17"}),
+            job_get=lambda call: {"jobs": [job(17, "COMPLETED" if s.of("event.watch")
+                                               else "RUNNING")]})
+        out = self.ok("events", "-f", "-h", "17").splitlines()
+        self.assertEqual([r.split()[2] for r in out], ["job.placed", "job.ended"])
+        self.assertEqual(s.of("event.watch")[0].params, {"id": 17, "since_us": US})
+
+
 class Queue(Case):
     def table(self, jobs, *args, **more):
         self.serve(job_list=listing(*jobs))
@@ -61,6 +130,17 @@ class Queue(Case):
     def test_squeue_format_strings(self):
         self.serve(job_list=listing(job(17)))
         self.assertEqual(self.ok("queue", "-h", "-o", "%.6i|%5t|%j"), "    17|R    |train\n")
+
+    def test_columns_have_widths(self):
+        self.serve(job_list=listing(job(17, name="größer", queue="字字字")))
+        self.assertEqual(self.ok("queue", "-h", "-o", "JOBID:5,NAME:.8,QUEUE:5,ST"),
+                         "17      größer 字字  R\n")
+        self.assertEqual(self.ok("queue", "-o", "NAME:2").splitlines(), ["NA", "gr"])
+        self.assertEqual(self.ok("queue", "-h", "-o", "%.8j|%5P|"), "  größer|字字 |\n")
+        for cols in ("NAME:0", "NAME:x", "NAME:", "NAME:9999"):
+            code, out, err = self.run_gpuq("queue", "-o", cols)
+            self.assertEqual((code, out), (2, ""), cols)
+            self.assertIn("NAME:20", err)
 
     def test_unknown_column_is_wrong_usage(self):
         self.serve(job_list=listing())

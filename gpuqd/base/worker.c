@@ -1,0 +1,156 @@
+#include "gpuqd/base/worker.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <event2/event.h>
+
+#include "gpuqd/base/loop.h"
+
+struct task {
+	struct task *next;
+	void (*work)(void *arg);
+	void (*done)(void *arg);
+	void *arg;
+};
+
+struct worker {
+	pthread_t thread;
+	bool running, quit;
+	pthread_mutex_t mu;
+	pthread_cond_t wake;
+	struct task *todo, **todo_end, *finished, **finished_end;
+	int fd;
+	struct event *ev;
+};
+
+static void *run(void *arg)
+{
+	struct worker *w = arg;
+	struct task *t;
+	uint64_t one = 1;
+
+	pthread_mutex_lock(&w->mu);
+	for (;;) {
+		while (!w->todo && !w->quit)
+			pthread_cond_wait(&w->wake, &w->mu);
+		if (w->quit)
+			break;
+		t = w->todo;
+		w->todo = t->next;
+		if (!w->todo)
+			w->todo_end = &w->todo;
+		pthread_mutex_unlock(&w->mu);
+		t->work(t->arg);
+		pthread_mutex_lock(&w->mu);
+		t->next = NULL;
+		*w->finished_end = t;
+		w->finished_end = &t->next;
+		if (write(w->fd, &one, sizeof(one)) < 0 && errno != EAGAIN)
+			break;
+	}
+	pthread_mutex_unlock(&w->mu);
+	return NULL;
+}
+
+static void on_finished(evutil_socket_t fd, short what, void *arg)
+{
+	struct worker *w = arg;
+	struct task *t, *next;
+	uint64_t n;
+
+	(void)what;
+	if (read(fd, &n, sizeof(n)) < 0)
+		return; /* EAGAIN: told already */
+	pthread_mutex_lock(&w->mu);
+	t = w->finished;
+	w->finished = NULL;
+	w->finished_end = &w->finished;
+	pthread_mutex_unlock(&w->mu);
+	for (; t; t = next) {
+		next = t->next;
+		t->done(t->arg);
+		free(t);
+	}
+}
+
+int worker_new(struct loop *l, struct worker **out, struct gpuq_err *err)
+{
+	struct worker *w = calloc(1, sizeof(*w));
+
+	if (!w)
+		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+	w->todo_end = &w->todo;
+	w->finished_end = &w->finished;
+	pthread_mutex_init(&w->mu, NULL);
+	pthread_cond_init(&w->wake, NULL);
+	w->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (w->fd >= 0)
+		w->ev = event_new(loop_base(l), w->fd, EV_READ | EV_PERSIST, on_finished, w);
+	if (!w->ev || event_add(w->ev, NULL) != 0) {
+		worker_free(w, NULL);
+		return gpuq_fail(err, GPUQ_ENOMEM, "cannot watch the worker");
+	}
+	*out = w;
+	return 0;
+}
+
+int worker_run(struct worker *w, void (*work)(void *arg), void (*done)(void *arg), void *arg,
+	       struct gpuq_err *err)
+{
+	struct task *t = calloc(1, sizeof(*t));
+
+	if (!t)
+		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+	*t = (struct task){ NULL, work, done, arg };
+	if (!w->running && pthread_create(&w->thread, NULL, run, w) != 0) {
+		free(t);
+		return gpuq_fail(err, GPUQ_ENOMEM, "cannot start a thread");
+	}
+	w->running = true;
+	pthread_mutex_lock(&w->mu);
+	*w->todo_end = t;
+	w->todo_end = &t->next;
+	pthread_cond_signal(&w->wake);
+	pthread_mutex_unlock(&w->mu);
+	return 0;
+}
+
+static void drop(struct task *t, void (*dropped)(void *arg))
+{
+	struct task *next;
+
+	for (; t; t = next) {
+		next = t->next;
+		if (dropped)
+			dropped(t->arg);
+		free(t);
+	}
+}
+
+void worker_free(struct worker *w, void (*dropped)(void *arg))
+{
+	if (!w)
+		return;
+	if (w->running) {
+		pthread_mutex_lock(&w->mu);
+		w->quit = true;
+		pthread_cond_signal(&w->wake);
+		pthread_mutex_unlock(&w->mu);
+		pthread_join(w->thread, NULL);
+	}
+	drop(w->finished, dropped);
+	drop(w->todo, dropped);
+	if (w->ev)
+		event_free(w->ev);
+	if (w->fd >= 0)
+		close(w->fd);
+	pthread_cond_destroy(&w->wake);
+	pthread_mutex_destroy(&w->mu);
+	free(w);
+}

@@ -1,0 +1,29 @@
+/* worker.h - one thread beside the loop, for what takes longer than a turn may
+ *
+ * Owns     the thread and the jobs handed to it, which it does one after another.
+ * Touches  pthreads, an eventfd.
+ * Used by  flow/apply (what a change of the site would evict).
+ *
+ * What a job needs is its own: it shares nothing with the loop but what is made for
+ * that (the store's reads). The outcome is told on the loop.
+ */
+#ifndef GPUQD_BASE_WORKER_H
+#define GPUQD_BASE_WORKER_H
+
+#include "libgpuq/err.h"
+
+struct loop;
+struct worker;
+
+/* The thread is started by the first job. */
+int worker_new(struct loop *l, struct worker **out, struct gpuq_err *err);
+
+/* Do work(arg) on the thread, then done(arg) on the loop. */
+int worker_run(struct worker *w, void (*work)(void *arg), void (*done)(void *arg), void *arg,
+	       struct gpuq_err *err);
+
+/* Waits for the job under way; for every job that was not finished dropped(arg) is called
+ * instead of done. NULL is allowed. */
+void worker_free(struct worker *w, void (*dropped)(void *arg));
+
+#endif

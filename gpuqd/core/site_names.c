@@ -1,0 +1,119 @@
+/* What objects of a site call other objects that are not there. */
+#include <string.h>
+
+#include "gpuqd/core/site_merge.h"
+
+#define NAMES_MAX 512
+
+struct checking {
+	struct gpuq_reader r;
+	const struct site *s;
+	const struct gpuq_val *v;
+};
+
+/* Names of `always` (may be NULL) and of the list; the nearest among them is told. */
+static bool known(const struct gpuq_val *v, const char *list, const char *always, const char *name,
+		  const char **near)
+{
+	const struct gpuq_val *members = gpuq_get(v, list);
+	const char *names[NAMES_MAX + 1];
+	size_t n = 0;
+
+	if (always) {
+		if (strcmp(name, always) == 0)
+			return true;
+		names[n++] = always;
+	}
+	for (uint32_t i = 0; members && i < members->n; i++) {
+		const char *m = gpuq_get_str(members->items[i], "name", "");
+
+		if (strcmp(m, name) == 0)
+			return true;
+		if (n < NAMES_MAX)
+			names[n++] = m;
+	}
+	names[n] = NULL;
+	*near = gpuq_nearest(name, names);
+	return false;
+}
+
+/* Member i of a list has `name` under key (and sub, where that is a map): is it one of
+ * `among`? */
+static int check(struct checking *c, const char *list, size_t i, const char *key, const char *sub,
+		 const char *name, const char *among, const char *what, const char *always)
+{
+	const struct gpuq_val *member = gpuq_get(c->v, list)->items[i];
+	const struct gpuq_val *at = gpuq_get(member, key);
+	const char *near = NULL;
+	size_t mark;
+	int rc;
+
+	if (!name || known(c->v, among, always, name, &near))
+		return 0;
+	if (sub && gpuq_get(at, sub))
+		at = gpuq_get(at, sub);
+	mark = gpuq_reader_enter(&c->r, list);
+	gpuq_reader_enter_item(&c->r, i);
+	gpuq_reader_enter(&c->r, key);
+	if (sub)
+		gpuq_reader_enter(&c->r, sub);
+	rc = gpuq_reader_fail(&c->r, at, GPUQ_EINVAL, "no %s is named %s%s%s%s", what, name,
+			      near ? " (did you mean " : "", near ? near : "", near ? "?)" : "");
+	gpuq_reader_leave(&c->r, mark);
+	return rc;
+}
+
+static int check_amount(struct checking *c, size_t i, const char *key, const struct site_amount *a)
+{
+	int rc = 0;
+
+	for (size_t k = 0; rc == 0 && k < a->n; k++)
+		rc = check(c, "queues", i, key, a->flavors[k], a->flavors[k], "flavors", "flavor",
+			   "default");
+	return rc;
+}
+
+static int check_queue(struct checking *c, size_t i, const struct site_queue *q)
+{
+	int rc = check_amount(c, i, "quota", &q->quota);
+
+	if (rc == 0)
+		rc = check_amount(c, i, "limit", &q->limit);
+	if (rc == 0)
+		rc = check_amount(c, i, "lend", &q->lend);
+	for (size_t k = 0; rc == 0 && k < q->flavors.n; k++)
+		rc = check(c, "queues", i, "flavors", NULL, q->flavors.items[k], "flavors",
+			   "flavor", "default");
+	return rc;
+}
+
+static int check_reservation(struct checking *c, size_t i, const struct site_reservation *r)
+{
+	int rc = check(c, "reservations", i, "queue", NULL, r->queue, "queues", "queue", NULL);
+
+	if (rc == 0)
+		rc = check(c, "reservations", i, "flavor", NULL, r->flavor, "flavors", "flavor",
+			   "default");
+	if (rc == 0)
+		rc = check(c, "reservations", i, "pool", NULL, r->pool, "pools", "pool", "default");
+	return rc;
+}
+
+int site_check_names(const struct site *s, const struct gpuq_val *v, const char *file,
+		     struct gpuq_err *err)
+{
+	struct checking c = { .r = { .file = file, .err = err }, .s = s, .v = v };
+	const struct site_queue *q = s->queues.items;
+	const struct site_reservation *r = s->reservations.items;
+	const struct site_user *u = s->users.items;
+	int rc = 0;
+
+	for (size_t i = 0; rc == 0 && i < s->queues.n; i++)
+		rc = check_queue(&c, i, &q[i]);
+	for (size_t i = 0; rc == 0 && i < s->reservations.n; i++)
+		rc = check_reservation(&c, i, &r[i]);
+	for (size_t i = 0; rc == 0 && i < s->users.n; i++)
+		rc = check(&c, "users", i, "default_queue", NULL, u[i].default_queue, "queues",
+			   "queue", NULL);
+	return rc;
+}

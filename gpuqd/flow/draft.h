@@ -1,0 +1,49 @@
+/* draft.h - a job's description on its way through the checks; inside the room
+ *
+ * Owns     struct draft. The checks themselves are submit.c's.
+ * Used by  flow/submit (new jobs), flow/update (what waits is described anew). */
+#ifndef GPUQD_FLOW_DRAFT_H
+#define GPUQD_FLOW_DRAFT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "gpuqd/core/model.h"
+#include "gpuqd/flow/submit.h"
+#include "libgpuq/buf.h"
+#include "libgpuq/limits.h"
+#include "libgpuq/spec.h"
+
+/* One job on its way through the checks; each check reads what earlier ones found. */
+struct draft {
+	struct journal *j;
+	struct model *m;
+	struct cluster *cluster;
+	const struct submit_who *who;
+	struct gpuq_spec spec;
+	struct queue *queue;
+	const struct site_qos *qos;
+	int64_t time_limit_us;
+	int64_t now_us;
+	struct gpuq_arena *a;
+	struct gpuq_buf bytes, request, warnings;
+	enum gpuq_job_state dep_state[GPUQ_DEPENDS_MAX]; /* of those that ended long ago */
+	bool dep_ended[GPUQ_DEPENDS_MAX];
+	/* given: jobs that earlier drafts of the same call would add */
+	int64_t n_before;
+	/* given: the job that is described anew; NULL = a new one */
+	const struct job *instead;
+	/* given: a manager or operator says so, whoever the owner is */
+	bool manager;
+};
+
+/* Read spec into d->spec and pass it through the named checks. d is zeroed but for j, m,
+ * cluster, who, now_us, a, and what a comment above calls given. Returns 0 or the error of
+ * the first check that refuses; draft_done() in either case. */
+int draft_check(struct draft *d, const struct gpuq_val *spec, struct gpuq_err *err);
+void draft_done(struct draft *d);
+
+/* The warnings, a line each. */
+struct gpuq_val *draft_warnings(struct draft *d);
+
+#endif

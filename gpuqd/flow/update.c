@@ -1,0 +1,318 @@
+#include "gpuqd/flow/update.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "gpuqd/base/log.h"
+#include "gpuqd/base/loop.h"
+#include "gpuqd/flow/draft.h"
+#include "gpuqd/flow/journal.h"
+#include "gpuqd/flow/order.h"
+#include "libgpuq/units.h"
+
+#define NICE_MOST 1000000
+
+/* When a key may change; what stands in no row may while the whole job waits. */
+enum when { WHILE_WAITING, OF_ELEMENTS, ALWAYS, NEVER };
+
+static const struct {
+	const char *key;
+	enum when when;
+	const char *instead; /* of NEVER: what to do */
+} rows[] = {
+	{ "account", OF_ELEMENTS, NULL },
+	{ "array", ALWAYS, NULL }, /* its throttle */
+	{ "begin", OF_ELEMENTS, NULL },
+	{ "comment", ALWAYS, NULL },
+	{ "context", NEVER, "it says where the job was submitted" },
+	{ "deadline", ALWAYS, NULL },
+	{ "depends", OF_ELEMENTS, NULL },
+	{ "hold", NEVER, "use gpuq hold and gpuq release" },
+	{ "kill_on_invalid_dep", OF_ELEMENTS, NULL },
+	{ "mail_type", ALWAYS, NULL },
+	{ "mail_user", ALWAYS, NULL },
+	{ "name", ALWAYS, NULL },
+	{ "nice", ALWAYS, NULL },
+	{ "qos", OF_ELEMENTS, NULL },
+	{ "queue", OF_ELEMENTS, NULL },
+	{ "requeue", ALWAYS, NULL },
+	{ "retry", ALWAYS, NULL },
+	{ "script", NEVER, "another script is another job: submit it" },
+	{ "template", NEVER, "another manifest is another job: submit it" },
+	{ "time", ALWAYS, NULL },
+};
+
+static enum when when_of(const char *key, const char **instead)
+{
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		if (strcmp(rows[i].key, key) == 0) {
+			*instead = rows[i].instead;
+			return rows[i].when;
+		}
+	return WHILE_WAITING;
+}
+
+/* 0, an error, or 1: what the whole array is told does not concern this element. */
+static int check_keys(const struct job *j, bool element, bool whole, const struct gpuq_val *set,
+		      struct gpuq_err *err)
+{
+	bool any = false;
+
+	if (!set || set->type != GPUQ_MAP || set->n == 0)
+		return gpuq_fail_field(err, GPUQ_EINVAL, "set", "expected what to change");
+	for (uint32_t i = 0; i < set->n; i++) {
+		const char *key = set->pairs[i].key, *instead = NULL;
+		enum when when = when_of(key, &instead);
+
+		if (when == NEVER)
+			return gpuq_fail_field(err, GPUQ_EINVAL, key, "it cannot change: %s",
+					       instead);
+		if (whole && strcmp(key, "array") == 0)
+			continue;
+		any = true;
+		if (job_is_live(j) && when != ALWAYS && whole)
+			return 1;
+		if (job_is_live(j) && when != ALWAYS)
+			return gpuq_fail_field(err, GPUQ_ECONFLICT, key,
+					       "it can change only while the job waits");
+		if (element && !whole && (when == WHILE_WAITING || strcmp(key, "array") == 0))
+			return gpuq_fail_field(err, GPUQ_EINVAL, key,
+					       "it is the same for all elements of an array: name "
+					       "the whole array");
+	}
+	return any ? 0 : 1;
+}
+
+/* "%5", or the set that it has with another throttle. */
+static int change_array(struct gpuq_arena *a, const struct job *master, struct gpuq_val *tree,
+			struct gpuq_err *err)
+{
+	const char *text = gpuq_get_str(tree, "array", NULL), *cut;
+	struct gpuq_array array = { 0 };
+	struct gpuq_buf same = GPUQ_BUF_INIT;
+	const char *full;
+	bool alike;
+	int rc;
+
+	if (!master->array)
+		return gpuq_fail_field(err, GPUQ_EINVAL, "array",
+				       "it is no array, and cannot become one");
+	cut = text ? strchr(text, '%') : NULL;
+	if (!text || (cut == text && !cut[1]))
+		return gpuq_fail_field(err, GPUQ_EINVAL, "array",
+				       "expected %%N, at most N at once");
+	full = cut == text ? gpuq_arena_printf(a, "%s%s", master->array->indices, text) : text;
+	rc = full ? gpuq_array_parse(a, full, &array, err)
+		  : gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+	if (rc < 0)
+		return rc;
+	gpuq_array_print(&array, &same);
+	alike = strcmp(gpuq_buf_str(&same), master->array->indices) == 0;
+	gpuq_buf_done(&same);
+	if (!alike)
+		return gpuq_fail_field(err, GPUQ_EINVAL, "array",
+				       "only its throttle can change, as in %s%%10",
+				       master->array->indices);
+	gpuq_set(a, tree, "array", gpuq_str(a, full));
+	return 0;
+}
+
+static int read_spec(struct journal *j, uint32_t id, struct gpuq_arena *a, struct gpuq_val **out,
+		     struct gpuq_err *err)
+{
+	struct gpuq_spec spec;
+	int rc = order_spec(journal_store(j), id, a, &spec, err);
+
+	if (rc == 0 && !(*out = gpuq_spec_write(a, &spec)))
+		rc = gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+	return rc;
+}
+
+/* What of the job is not in the stored description, because it was changed since, or for
+ * this element alone. */
+static void put_own(struct gpuq_arena *a, const struct job *job, struct gpuq_val *tree)
+{
+	char text[32];
+
+	gpuq_set(a, tree, "queue", gpuq_str(a, job->queue->name));
+	gpuq_set(a, tree, "qos", gpuq_str(a, job->qos));
+	gpuq_duration_print(job->time_limit_us, text, sizeof(text));
+	gpuq_set(a, tree, "time", gpuq_str(a, text));
+	gpuq_set(a, tree, "nice", gpuq_int(a, job->nice));
+	gpuq_unset(tree, "hold");
+	/* A time that has come is no reason to refuse. */
+	gpuq_unset(tree, "begin");
+	gpuq_unset(tree, "deadline");
+}
+
+static bool given(const struct gpuq_val *set, const char *key)
+{
+	return gpuq_get(set, key) != NULL;
+}
+
+/* Those of a job's dependencies that ended before it was described anew. */
+static void tell_ended(struct draft *d)
+{
+	for (size_t i = 0; i < d->spec.n_depends; i++) {
+		struct event dep = { .type = EV_DEP_ENDED, .at_us = d->now_us };
+
+		if (!d->dep_ended[i])
+			continue;
+		dep.job = (struct job_key){ (uint32_t)d->spec.depends[i].job,
+					    (int32_t)d->spec.depends[i].array_index };
+		dep.dep_state = d->dep_state[i];
+		(void)journal_apply(d->j, &dep, NULL);
+	}
+}
+
+static const char *changes_text(struct gpuq_arena *a, const struct gpuq_val *set)
+{
+	struct gpuq_buf b = GPUQ_BUF_INIT;
+	const char *s;
+
+	for (uint32_t i = 0; i < set->n && b.len < GPUQ_TEXT_BYTES_MAX; i++) {
+		gpuq_buf_printf(&b, "%s%s=", i ? " " : "", set->pairs[i].key);
+		if (set->pairs[i].val->type == GPUQ_STR)
+			gpuq_buf_adds(&b, set->pairs[i].val->s);
+		else
+			gpuq_json_write(&b, set->pairs[i].val, 0);
+	}
+	s = gpuq_arena_strndup(a, gpuq_buf_str(&b),
+			       b.len < GPUQ_TEXT_BYTES_MAX ? b.len : GPUQ_TEXT_BYTES_MAX);
+	gpuq_buf_done(&b);
+	return s ? s : "";
+}
+
+int update_job(struct journal *j, struct cluster *c, const struct submit_who *who, bool manager,
+	       struct job_key key, bool whole, const struct gpuq_val *set, bool dry_run,
+	       struct gpuq_arena *a, struct gpuq_val **warnings, struct gpuq_err *err)
+{
+	struct model *m = journal_model(j);
+	struct job *master = job_find(m, (struct job_key){ key.id, -1 });
+	struct job *job = job_find(m, key);
+	const bool element = key.index >= 0;
+	struct submit_who owner = *who;
+	struct draft d = { .j = j, .m = m, .cluster = c, .who = &owner, .a = a };
+	struct event ev = { .type = EV_JOB_UPDATED, .job = key };
+	struct gpuq_val *tree;
+	int rc;
+
+	job = job ? job : master;
+	if (!job || job->ended)
+		return gpuq_fail(err, GPUQ_EGONE, "it has ended already");
+	if (journal_read_only(j) && !dry_run)
+		return gpuq_fail(err, GPUQ_ESTORAGE, "no space left for the state directory");
+	whole = whole && element;
+	rc = check_keys(job, element, whole, set, err);
+	if (rc == 0)
+		rc = read_spec(j, key.id, a, &tree, err);
+	if (rc != 0)
+		return rc;
+	put_own(a, job, tree);
+	for (uint32_t i = 0; i < set->n; i++) {
+		if (set->pairs[i].val->type == GPUQ_NULL)
+			gpuq_unset(tree, set->pairs[i].key);
+		else
+			gpuq_set(a, tree, set->pairs[i].key, gpuq_val_copy(a, set->pairs[i].val));
+	}
+	if (given(set, "array") && !whole)
+		rc = change_array(a, job, tree, err);
+	/* An operator who changes somebody's job does not lend it his own rights. */
+	owner.user = job->user;
+	owner.operator_ = who->operator_ && strcmp(who->user, job->user) == 0;
+	d.now_us = loop_now_us(journal_loop(j));
+	d.instead = job;
+	d.manager = manager;
+	if (rc == 0)
+		rc = draft_check(&d, tree, err);
+	if (rc == 0 && job_is_live(job) && d.time_limit_us > job->time_limit_us && !manager)
+		rc = gpuq_fail_field(err, GPUQ_EPERM, "time",
+				     "a manager or operator can lengthen it once the job runs; "
+				     "its owner can shorten it");
+	if (rc == 0 && job->array && !d.spec.array.n_ranges)
+		rc = gpuq_fail_field(err, GPUQ_EINVAL, "array", "it cannot end to be an array");
+	if (rc == 0 && warnings)
+		*warnings = draft_warnings(&d);
+	if (rc == 0 && !dry_run) {
+		ev.updated.spec = &d.spec;
+		ev.updated.spec_bytes = element ? NULL : d.bytes.data;
+		ev.updated.spec_len = element ? 0 : d.bytes.len;
+		ev.updated.request_bytes = d.request.data;
+		ev.updated.request_len = d.request.len;
+		ev.updated.queue = d.queue->name;
+		ev.updated.qos = d.qos->name;
+		ev.updated.time_limit_us = d.time_limit_us;
+		ev.updated.depends = given(set, "depends");
+		ev.updated.begin = given(set, "begin");
+		ev.updated.deadline = given(set, "deadline");
+		ev.updated.who = who->user;
+		ev.updated.changes = changes_text(a, set);
+		rc = journal_apply(j, &ev, err);
+		if (rc == 0 && ev.updated.depends)
+			tell_ended(&d);
+	}
+	draft_done(&d);
+	return rc;
+}
+
+/* ---- first among one's own ---- */
+
+/* Of the same owner and queue, waiting, and before `than` (NULL: any). */
+static bool is_rival(const struct job *j, const struct job *than)
+{
+	return j != than && !j->ended && !job_is_live(j) && j->user == than->user &&
+	       j->queue == than->queue && !(j->array && j->array->n_waiting == 0) &&
+	       (j->priority > than->priority ||
+		(j->priority == than->priority && j->submit_us <= than->submit_us));
+}
+
+static int set_nice(struct journal *j, struct job_key key, int64_t nice, struct gpuq_err *err)
+{
+	struct event ev = { .type = EV_JOB_NICED, .job = key };
+
+	ev.nice = nice;
+	return journal_apply(j, &ev, err);
+}
+
+int update_top(struct journal *j, struct job_key key, struct gpuq_err *err)
+{
+	struct model *m = journal_model(j);
+	struct job *top = job_find(m, key);
+	int64_t highest = INT64_MIN, gain, share, n = 0;
+	int rc;
+
+	if (!top || top->ended || job_is_live(top))
+		return gpuq_fail(err, GPUQ_ECONFLICT, "it does not wait");
+	job_each(m, it)
+	{
+		if (!is_rival(it, top))
+			continue;
+		n++;
+		highest = it->priority > highest ? it->priority : highest;
+	}
+	if (n == 0)
+		return 0;
+	/* The share is rounded up: together they lose at least what it gains. */
+	gain = highest - top->priority + 1;
+	share = (gain + n - 1) / n;
+	if (top->nice - gain < -NICE_MOST)
+		return gpuq_fail(err, GPUQ_ECONFLICT,
+				 "too much stands between it and the first of those jobs");
+	job_each(m, it)
+	{
+		if (!is_rival(it, top))
+			continue;
+		if (it->nice + share > NICE_MOST)
+			return gpuq_fail(err, GPUQ_ECONFLICT,
+					 "job %" PRIu32 " is as nice as can be", it->key.id);
+	}
+	job_each(m, it)
+	{
+		if (!is_rival(it, top))
+			continue;
+		rc = set_nice(j, it->key, it->nice + share, err);
+		if (rc < 0)
+			return rc;
+	}
+	return set_nice(j, key, top->nice - gain, err);
+}

@@ -1,0 +1,396 @@
+/* What is done to jobs that ids and filters select: cancel, signal, hold, release, requeue,
+ * update. */
+#include <string.h>
+
+#include "gpuqd/base/log.h"
+#include "gpuqd/cluster/cluster.h"
+#include "gpuqd/flow/access.h"
+#include "gpuqd/flow/audit.h"
+#include "gpuqd/flow/history.h"
+#include "gpuqd/flow/journal.h"
+#include "gpuqd/flow/order.h"
+#include "gpuqd/flow/update.h"
+#include "gpuqd/rpc/m_int.h"
+#include "libgpuq/units.h"
+
+struct act_params {
+	struct job_filter filter;
+	int signal; /* of cancel: send it, and leave the jobs running */
+	bool hold; /* of requeue: they wait until they are released */
+	const struct gpuq_val *set; /* of update: keys of a job file */
+	bool top; /* of update: before all others of the owner */
+	bool dry_run;
+};
+
+static const struct gpuq_field act_fields[] = {
+	P(act_params, "ids", GPUQ_K_STRLIST, filter.ids),
+	P(act_params, "users", GPUQ_K_STRLIST, filter.users),
+	P(act_params, "queues", GPUQ_K_STRLIST, filter.queues),
+	P(act_params, "states", GPUQ_K_STRLIST, filter.states),
+	P(act_params, "names", GPUQ_K_STRLIST, filter.names),
+	P(act_params, "nodes", GPUQ_K_STRLIST, filter.nodes),
+	P(act_params, "since_us", GPUQ_K_INT, filter.since_us, .min = 0, .max = INT64_MAX),
+	P(act_params, "until_us", GPUQ_K_INT, filter.until_us, .min = 0, .max = INT64_MAX),
+	P(act_params, "all", GPUQ_K_BOOL, filter.all),
+	P(act_params, "signal", GPUQ_K_SIGNAL, signal),
+	P(act_params, "hold", GPUQ_K_BOOL, hold),
+	P(act_params, "set", GPUQ_K_VAL, set),
+	P(act_params, "top", GPUQ_K_BOOL, top),
+	P(act_params, "dry_run", GPUQ_K_BOOL, dry_run),
+	P_END,
+};
+const struct gpuq_schema p_job_act = P_SCHEMA(act_params, act_fields);
+
+enum act { ACT_CANCEL, ACT_HOLD, ACT_RELEASE, ACT_REQUEUE, ACT_SIGNAL, ACT_UPDATE, ACT_TOP };
+static const char *const act_words[] = { "cancel", "hold",   "release", "requeue",
+					 "signal", "update", "top" };
+
+/* What is done is done to all; the answer names so many, since it is one message. */
+#define NAMED_MAX 5000
+#define ERRORS_MAX 1000
+
+struct acting {
+	struct methods *m;
+	struct rpc_call *c;
+	enum act act;
+	const struct act_params *p;
+	struct job_filter besides; /* what a job has to match besides its id */
+	struct gpuq_val *jobs, *errors, *warnings;
+	int64_t matched; /* of which `jobs` names as many as an answer may hold */
+	bool whole; /* the job at hand is one of all parts of an array that was named */
+	bool quiet; /* jobs selected by a filter: those one may not touch are passed over */
+};
+
+static void refuse(struct acting *x, const char *id, int code, const char *text)
+{
+	struct gpuq_arena *a = rpc_call_arena(x->c);
+	struct gpuq_val *e;
+
+	if (x->errors && x->errors->n >= ERRORS_MAX)
+		return;
+	e = gpuq_map(a);
+	gpuq_put(a, e, "id", gpuq_str(a, id));
+	gpuq_put(a, e, "code", gpuq_int(a, gpuq_err_number(code)));
+	gpuq_put(a, e, "name", gpuq_str(a, gpuq_err_name(code)));
+	gpuq_put(a, e, "msg", gpuq_str(a, text));
+	gpuq_add(a, x->errors, e);
+}
+
+/* What is done to somebody else's job is kept. Strings of the model outlive the job, which
+ * may be gone once the act was applied. */
+static struct audit_note note_of(const struct acting *x, const char *id, const struct job *j)
+{
+	const char *action = gpuq_arena_printf(rpc_call_arena(x->c), "job.%s", act_words[x->act]);
+
+	return (struct audit_note){ .who = rpc_call_peer(x->c)->user,
+				    .action = action ? action : "job",
+				    .kind = "job",
+				    .name = id,
+				    .owner = j->user,
+				    .queue = j->queue->name };
+}
+
+/* NULL = it can be done to this job; else why not. */
+static const char *cannot(const struct acting *x, const struct job *j, bool manager)
+{
+	switch (x->act) {
+	case ACT_RELEASE:
+		return j->held_admin && !manager ? "a manager or operator holds it" : NULL;
+	case ACT_HOLD:
+		return job_is_live(j) ? "it runs already; to stop it, cancel or requeue it" : NULL;
+	case ACT_REQUEUE:
+		return !job_is_live(j)  ? "it waits already"
+		       : job_is_over(j) ? "it is ending already"
+					: NULL;
+	case ACT_SIGNAL:
+		return j->state == GPUQ_JOB_RUNNING ? NULL : "it does not run";
+	case ACT_TOP:
+		return job_is_live(j) ? "it runs already" : NULL;
+	case ACT_CANCEL:
+	case ACT_UPDATE:
+		break;
+	}
+	return NULL;
+}
+
+/* To every pod that runs; false: this cluster sends none. */
+static bool send_signal(const struct acting *x, const struct job *j)
+{
+	struct cluster *c = x->m->cluster;
+	const struct pod *p;
+	bool sent = true;
+
+	DL_FOREACH2(j->pods, p, job_next)
+	{
+		struct pod_ref ref;
+		char name[64];
+
+		if (p->attempt != j->attempt || p->state != GPUQ_POD_RUNNING || p->leaving)
+			continue;
+		order_ref(journal_model(x->m->j), j, p, name, &ref);
+		sent = sent && c && c->ops->pod_signal(c, &ref, x->p->signal);
+	}
+	return sent;
+}
+
+static int update(struct acting *x, struct job_key key, bool manager, bool dry_run,
+		  struct gpuq_err *err)
+{
+	const struct rpc_peer *peer = rpc_call_peer(x->c);
+	const struct submit_who who = { peer->user, peer->uid, peer->gid, peer_is_operator(x->c) };
+
+	int rc = update_job(x->m->j, x->m->cluster, &who, manager, key, x->whole, x->p->set,
+			    dry_run, rpc_call_arena(x->c), &x->warnings, err);
+
+	/* What is not there is the queue or qos that it names, not the job. */
+	if (rc == GPUQ_ENOENT && err->field[0])
+		err->code = GPUQ_EINVAL;
+	return rc;
+}
+
+static int act_apply(struct acting *x, struct job_key key, const struct job *j, bool manager,
+		     struct gpuq_err *err)
+{
+	const char *who = rpc_call_peer(x->c)->user;
+	const bool admin = manager && strcmp(j->user, who) != 0;
+	struct event ev = { .job = key };
+
+	switch (x->act) {
+	case ACT_CANCEL:
+		if (j->cancel_asked)
+			return 0; /* it is on its way */
+		ev.type = EV_JOB_CANCEL_ASKED;
+		ev.cancel.who = who;
+		ev.cancel.admin = admin;
+		break;
+	case ACT_HOLD:
+		ev.type = EV_JOB_HELD;
+		ev.held.admin = admin;
+		ev.held.who = who;
+		break;
+	case ACT_RELEASE:
+		ev.type = EV_JOB_RELEASED;
+		ev.held.admin = manager;
+		ev.held.who = who;
+		break;
+	case ACT_REQUEUE:
+		if (x->p->hold) {
+			ev.type = EV_JOB_HELD;
+			ev.held.admin = admin;
+			ev.held.who = who;
+			(void)journal_apply(x->m->j, &ev, err);
+			ev = (struct event){ .job = key };
+		}
+		ev.type = EV_JOB_EVICT_ASKED;
+		ev.evict.cause = GPUQ_CAUSE_REQUEUE;
+		ev.evict.rule = "requeue";
+		ev.evict.by = who;
+		ev.evict.grace_us = -1;
+		break;
+	case ACT_SIGNAL:
+		if (!send_signal(x, j))
+			return gpuq_fail(err, GPUQ_ECONFLICT,
+					 "this cluster cannot send signals to its pods");
+		return 0;
+	case ACT_UPDATE:
+		return update(x, key, manager, false, err);
+	case ACT_TOP:
+		return update_top(x->m->j, key, err);
+	}
+	return journal_apply(x->m->j, &ev, err);
+}
+
+/* With the field, where it names one. */
+static const char *err_line(struct gpuq_arena *a, const struct gpuq_err *err)
+{
+	const char *s = err->field[0] && strncmp(err->text, err->field, strlen(err->field)) != 0
+				? gpuq_arena_printf(a, "%s: %s", err->field, err->text)
+				: err->text;
+
+	return s ? s : err->text;
+}
+
+/* key may be an element that still waits inside its array. */
+static void act_on(struct acting *x, struct job_key key, const struct job *j)
+{
+	const struct rpc_peer *peer = rpc_call_peer(x->c);
+	struct gpuq_arena *a = rpc_call_arena(x->c);
+	bool manager =
+		access_manage(journal_model(x->m->j), j->queue, peer->user, peer_is_operator(x->c));
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	struct audit_note note;
+	const char *why;
+	struct gpuq_val *v;
+	char id[32];
+	int rc = 0;
+
+	if (!filter_job(&x->besides, j))
+		return;
+	job_id_print(key, id);
+	if (!manager && strcmp(j->user, peer->user) != 0) {
+		if (!x->quiet)
+			refuse(x, id, GPUQ_EPERM, "it belongs to somebody else");
+		return;
+	}
+	note = note_of(x, id, j);
+	why = cannot(x, j, manager);
+	if (why) {
+		if (!x->quiet || x->act == ACT_RELEASE)
+			refuse(x, id, x->act == ACT_RELEASE ? GPUQ_EPERM : GPUQ_ECONFLICT, why);
+		return;
+	}
+	if (!x->p->dry_run)
+		rc = act_apply(x, key, j, manager, &err);
+	else if (x->act == ACT_UPDATE)
+		rc = update(x, key, manager, true, &err);
+	if (rc < 0)
+		refuse(x, id, err.code, err_line(a, &err));
+	if (rc != 0)
+		return;
+	if (!x->p->dry_run && strcmp(note.owner, peer->user) != 0)
+		audit_add(x->m->j, &note, NULL);
+	if (!x->p->dry_run)
+		log_info("job.act", "job=%s act=%s by=%s", id, act_words[x->act], LOGS(peer->user));
+	if (x->matched++ >= NAMED_MAX)
+		return;
+	v = gpuq_map(a);
+	gpuq_put(a, v, "id", gpuq_int(a, key.id));
+	gpuq_put(a, v, "array_index", key.index < 0 ? gpuq_null(a) : gpuq_int(a, key.index));
+	gpuq_add(a, x->jobs, v);
+}
+
+/* All of job `id`: an array's waiting part and each of its elements. */
+static bool act_on_whole(struct acting *x, uint32_t id)
+{
+	struct model *model = journal_model(x->m->j);
+	bool found = false;
+
+	job_each(model, j)
+	{
+		if (j->key.id != id || j->ended)
+			continue;
+		found = true;
+		x->whole = j->key.index >= 0;
+		if (!(j->array && j->array->n_waiting == 0))
+			act_on(x, j->key, j);
+	}
+	x->whole = false;
+	return found;
+}
+
+static void act_on_id(struct acting *x, const char *text)
+{
+	struct model *model = journal_model(x->m->j);
+	struct gpuq_arena *a = rpc_call_arena(x->c);
+	struct job_key key;
+	struct job *j;
+
+	if (!job_id_parse(text, &key)) {
+		refuse(x, text, GPUQ_EINVAL, "not a job id: expected 17 or 17_3");
+		return;
+	}
+	if (key.index < 0 && act_on_whole(x, key.id))
+		return;
+	if (key.index >= 0) {
+		j = job_find(model, key);
+		if (!j) {
+			j = job_find(model, (struct job_key){ key.id, -1 });
+			if (j && !(j->array && array_waits(j->array, key.index)))
+				j = NULL;
+		}
+		if (j && !j->ended) {
+			act_on(x, key, j);
+			return;
+		}
+	}
+	if (job_find(model, key) || history_job(journal_store(x->m->j), key, a))
+		refuse(x, text, GPUQ_EGONE, "it has ended already");
+	else
+		refuse(x, text, GPUQ_ENOENT, "no such job");
+}
+
+static void act_now(struct acting *x)
+{
+	const struct act_params *p = x->p;
+	struct gpuq_arena *a = rpc_call_arena(x->c);
+	struct model *model = journal_model(x->m->j);
+	struct gpuq_val *v = gpuq_map(a);
+
+	x->jobs = gpuq_list(a);
+	x->errors = gpuq_list(a);
+	for (size_t i = 0; i < p->filter.ids.n; i++)
+		act_on_id(x, p->filter.ids.items[i]);
+	x->quiet = true;
+	if (p->filter.ids.n == 0)
+		job_each(model, j) if (!j->ended && !(j->array && j->array->n_waiting == 0) &&
+				       filter_job(&p->filter, j)) act_on(x, j->key, j);
+	gpuq_put(a, v, "matched", gpuq_int(a, x->matched));
+	gpuq_put(a, v, "jobs", x->jobs);
+	gpuq_put(a, v, "errors", x->errors);
+	if (x->warnings)
+		gpuq_put(a, v, "warnings", x->warnings);
+	rpc_reply(x->c, v);
+}
+
+static void act_when_durable(void *arg, int rc, const struct gpuq_err *failed)
+{
+	struct acting *x = arg;
+
+	if (rc < 0)
+		rpc_fail(x->c, failed);
+	else
+		act_now(x);
+}
+
+/* As for get: what has just ended is in history only once that is durable, and "it has
+ * ended" is another answer than "no such job". */
+static int act(struct methods *m, struct rpc_call *c, const struct act_params *p, enum act what,
+	       struct gpuq_err *err)
+{
+	struct acting *x = gpuq_arena_alloc(rpc_call_arena(c), sizeof(*x));
+
+	if (!x)
+		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+	if (!filter_any(&p->filter))
+		return gpuq_fail(err, GPUQ_EINVAL, "which jobs? name ids or a filter");
+	x->m = m;
+	x->c = c;
+	x->act = what;
+	x->p = p;
+	x->besides = p->filter;
+	x->besides.ids = (struct gpuq_strlist){ NULL, 0 };
+	journal_after(m->j, act_when_durable, x);
+	return 0;
+}
+
+int m_job_cancel(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err)
+{
+	const struct act_params *p = params;
+
+	return act(arg, c, params, p->signal ? ACT_SIGNAL : ACT_CANCEL, err);
+}
+
+int m_job_hold(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err)
+{
+	return act(arg, c, params, ACT_HOLD, err);
+}
+
+int m_job_release(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err)
+{
+	return act(arg, c, params, ACT_RELEASE, err);
+}
+
+int m_job_requeue(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err)
+{
+	return act(arg, c, params, ACT_REQUEUE, err);
+}
+
+int m_job_update(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err)
+{
+	const struct act_params *p = params;
+
+	if (p->top == (p->set != NULL))
+		return gpuq_fail_field(err, GPUQ_EINVAL, "set",
+				       "expected what to change, or top: true");
+	return act(arg, c, params, p->top ? ACT_TOP : ACT_UPDATE, err);
+}

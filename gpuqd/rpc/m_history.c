@@ -1,0 +1,205 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "gpuqd/base/loop.h"
+#include "gpuqd/core/view.h"
+#include "gpuqd/flow/history.h"
+#include "gpuqd/flow/history_scan.h"
+#include "gpuqd/flow/journal.h"
+#include "gpuqd/rpc/m_int.h"
+
+#define PIECE_US 5000 /* of one turn of the loop, for one list */
+#define MISSING_US 20000 /* between two looks for a job that is on its way to the disk */
+#define MISSING_MAX 100 /* such looks: then it was forgotten meanwhile */
+
+static const struct gpuq_field list_fields[] = {
+	P(job_list_params, "ids", GPUQ_K_STRLIST, filter.ids),
+	P(job_list_params, "users", GPUQ_K_STRLIST, filter.users),
+	P(job_list_params, "queues", GPUQ_K_STRLIST, filter.queues),
+	P(job_list_params, "states", GPUQ_K_STRLIST, filter.states),
+	P(job_list_params, "names", GPUQ_K_STRLIST, filter.names),
+	P(job_list_params, "nodes", GPUQ_K_STRLIST, filter.nodes),
+	P(job_list_params, "since_us", GPUQ_K_INT, filter.since_us, .min = 0, .max = INT64_MAX),
+	P(job_list_params, "until_us", GPUQ_K_INT, filter.until_us, .min = 0, .max = INT64_MAX),
+	P(job_list_params, "limit", GPUQ_K_INT, filter.limit, .min = 0, .max = INT64_MAX),
+	P(job_list_params, "all", GPUQ_K_BOOL, filter.all),
+	P_END,
+};
+const struct gpuq_schema p_history_list = P_SCHEMA(job_list_params, list_fields);
+
+struct past {
+	struct methods *m;
+	struct rpc_call *c;
+	const struct job_filter *f;
+	struct history_scan *scan;
+	struct loop_timer *timer;
+	size_t sent, max; /* 0 = all */
+	unsigned n_missing;
+	bool was_sent;
+	bool blocked; /* by the reader, who will ask */
+	bool missing; /* the next job is neither in memory nor on disk yet */
+};
+
+static int send(struct past *x, const struct gpuq_val *job)
+{
+	if (!rpc_item(x->c, job)) {
+		x->blocked = true;
+		return HISTORY_LATER;
+	}
+	x->sent++;
+	return x->max && x->sent >= x->max ? HISTORY_ENOUGH : HISTORY_NEXT;
+}
+
+static int send_live(struct past *x, struct job_key key)
+{
+	struct model *model = journal_model(x->m->j);
+	struct gpuq_arena mem = GPUQ_ARENA_INIT(0);
+	const struct job *j = job_find(model, key);
+	struct gpuq_val *v = j ? view_job(&mem, model, j, loop_now_us(journal_loop(x->m->j)))
+			       : history_job(journal_store(x->m->j), key, &mem);
+	int said = HISTORY_NEXT;
+
+	if (v) {
+		said = send(x, v);
+	} else if (x->n_missing++ < MISSING_MAX) {
+		x->missing = true;
+		said = HISTORY_LATER;
+	}
+	gpuq_arena_done(&mem);
+	return said;
+}
+
+static int on_job(void *arg, struct job_key key, const struct gpuq_val *job)
+{
+	struct past *x = arg;
+
+	if (!job)
+		return x->was_sent ? HISTORY_NEXT : send_live(x, key);
+	return filter_val(x->f, job) ? send(x, job) : HISTORY_NEXT;
+}
+
+static void go_on(void *arg);
+
+static void on_timer(void *arg)
+{
+	struct past *x = arg;
+
+	x->timer = NULL;
+	go_on(x);
+}
+
+static void go_on(void *arg)
+{
+	struct past *x = arg;
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	int rc;
+
+	if (x->timer)
+		return; /* it has its turn */
+	x->blocked = x->missing = false;
+	rc = history_scan_run(journal_store(x->m->j), x->scan, PIECE_US, on_job, x, &err);
+	if (rc < 0)
+		rpc_fail(x->c, &err);
+	else if (rc == 0)
+		rpc_end(x->c, NULL);
+	else if (!x->blocked)
+		x->timer =
+			loop_after(journal_loop(x->m->j), x->missing ? MISSING_US : 0, on_timer, x);
+}
+
+static void closed(void *arg, int why)
+{
+	struct past *x = arg;
+	struct gpuq_err err;
+
+	loop_cancel(x->timer);
+	x->timer = NULL;
+	gpuq_fail(&err, why, "cancelled");
+	rpc_fail(x->c, &err);
+}
+
+int past_send(struct methods *m, struct rpc_call *c, const struct job_filter *f,
+	      struct history_live *live, size_t n_live, bool was_sent, size_t max,
+	      struct gpuq_err *err)
+{
+	struct gpuq_arena *a = rpc_call_arena(c);
+	struct past *x = gpuq_arena_calloc(a, 1, sizeof(*x));
+	struct job_key *ids = gpuq_arena_calloc(a, f->ids.n + 1, sizeof(*ids));
+	const char **states = gpuq_arena_calloc(a, f->states.n + 1, sizeof(*states));
+	struct gpuq_strlist words = { states, 0 };
+	struct history_query q = { .names = &f->names,
+				   .users = &f->users,
+				   .queues = &f->queues,
+				   .states = &words,
+				   .ids = ids,
+				   .since_us = f->since_us,
+				   .until_us = f->until_us };
+
+	if (!x || !ids || !states)
+		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+	for (size_t i = 0; i < f->ids.n; i++)
+		if (job_id_parse(f->ids.items[i], &ids[q.n_ids]))
+			q.n_ids++;
+	for (size_t i = 0; i < f->states.n; i++) {
+		const int s = gpuq_job_state_parse(f->states.items[i]);
+
+		if (s >= 0)
+			states[words.n++] = gpuq_job_state_word((enum gpuq_job_state)s);
+	}
+	*x = (struct past){ .m = m, .c = c, .f = f, .max = max, .was_sent = was_sent };
+	x->scan = history_scan_new(a, &q, live, n_live);
+	if (!x->scan)
+		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+	rpc_call_watch(c, go_on, closed, x);
+	if ((f->ids.n && !q.n_ids) || (f->states.n && !words.n))
+		rpc_end(c, NULL); /* nothing is called so */
+	else
+		go_on(x);
+	return 0;
+}
+
+/* ---- history.list ---- */
+
+struct start {
+	struct methods *m;
+	struct rpc_call *c;
+	const struct job_list_params *p;
+};
+
+/* What left memory in this very turn is seen only once it is durable. */
+static void start(void *arg, int rc, const struct gpuq_err *failed)
+{
+	struct start *x = arg;
+	struct model *model = journal_model(x->m->j);
+	const struct job_filter *f = &x->p->filter;
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	struct history_live *live;
+	size_t n = 0;
+
+	if (rc < 0) {
+		rpc_fail(x->c, failed);
+		return;
+	}
+	job_each(model, j) n += j->ended;
+	live = gpuq_arena_calloc(rpc_call_arena(x->c), n + 1, sizeof(*live));
+	n = 0;
+	job_each(model, j) if (live && j->ended && filter_job(f, j)) live[n++] =
+		(struct history_live){ j->end_us, j->key };
+	if (!live)
+		gpuq_fail(&err, GPUQ_ENOMEM, "out of memory");
+	else if (past_send(x->m, x->c, f, live, n, false, (size_t)f->limit, &err) == 0)
+		return;
+	rpc_fail(x->c, &err);
+}
+
+int m_history_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err)
+{
+	struct methods *m = arg;
+	struct start *x = gpuq_arena_alloc(rpc_call_arena(c), sizeof(*x));
+
+	if (!x)
+		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+	*x = (struct start){ m, c, params };
+	journal_after(m->j, start, x);
+	return 0;
+}

@@ -1,0 +1,163 @@
+/* node.drain and node.resume: nothing more is started on nodes, or is again. What runs
+ * there goes on. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "gpuqd/base/log.h"
+#include "gpuqd/flow/audit.h"
+#include "gpuqd/flow/journal.h"
+#include "gpuqd/rpc/m_int.h"
+
+struct drain_params {
+	struct gpuq_strlist names; /* or globs */
+	const char *why;
+	bool dry_run;
+};
+
+static const struct gpuq_field drain_fields[] = {
+	P(drain_params, "names", GPUQ_K_STRLIST, names, .flags = GPUQ_F_REQUIRED),
+	P(drain_params, "why", GPUQ_K_STR, why),
+	P(drain_params, "dry_run", GPUQ_K_BOOL, dry_run),
+	P_END,
+};
+const struct gpuq_schema p_node_drain = P_SCHEMA(drain_params, drain_fields);
+
+struct meant {
+	const struct node **items;
+	size_t n;
+};
+
+static int by_name(const void *a, const void *b)
+{
+	const struct node *const *x = a, *const *y = b;
+
+	return strcmp((*x)->name, (*y)->name);
+}
+
+/* Every name must mean something; a node that two of them mean is one. */
+static int find(const struct model *m, const struct gpuq_strlist *names, struct gpuq_arena *a,
+		struct meant *out, struct gpuq_err *err)
+{
+	bool *used = gpuq_arena_calloc(a, names->n + 1, sizeof(*used));
+
+	out->items = gpuq_arena_calloc(a, HASH_COUNT(m->nodes) + 1, sizeof(struct node *));
+	if (!used || !out->items)
+		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+	node_each(m, n)
+	{
+		bool is = false;
+
+		for (size_t i = 0; i < names->n; i++)
+			if (site_glob(names->items[i], n->name))
+				is = used[i] = true;
+		if (is)
+			out->items[out->n++] = n;
+	}
+	for (size_t i = 0; i < names->n; i++)
+		if (!used[i])
+			return gpuq_fail(err, GPUQ_ENOENT,
+					 strpbrk(names->items[i], "*?") ? "no node matches %s"
+									: "no node is named %s",
+					 names->items[i]);
+	qsort(out->items, out->n, sizeof(*out->items), by_name);
+	return 0;
+}
+
+static struct gpuq_val *view_drain(struct gpuq_arena *a, bool on, const char *why)
+{
+	struct gpuq_val *v = gpuq_map(a);
+
+	gpuq_put(a, v, "drain", gpuq_bool(a, on));
+	if (on && *why)
+		gpuq_put(a, v, "why", gpuq_str(a, why));
+	return v;
+}
+
+static int apply(struct methods *m, struct rpc_call *c, const char *name, bool on, const char *why,
+		 struct gpuq_err *err)
+{
+	struct gpuq_arena *a = rpc_call_arena(c);
+	const struct node *n = node_find(journal_model(m->j), name);
+	struct event ev = { .type = EV_NODE_DRAIN };
+	struct audit_note note = { .who = rpc_call_peer(c)->user,
+				   .action = on ? "node.drain" : "node.resume",
+				   .kind = "node",
+				   .name = name,
+				   .before = view_drain(a, n->drain, n->drain_why),
+				   .after = view_drain(a, on, why) };
+	int rc;
+
+	ev.drain.name = name;
+	ev.drain.on = on;
+	ev.drain.why = why;
+	ev.drain.who = note.who;
+	rc = journal_apply(m->j, &ev, err);
+	if (rc == 0)
+		rc = audit_add(m->j, &note, err);
+	if (rc == 0)
+		log_notice(note.action, "node=%s by=%s why=%s", LOGS(name), LOGS(note.who),
+			   LOGS(why));
+	return rc;
+}
+
+static int64_t jobs_on(const struct node *n)
+{
+	const struct pod *p, *before;
+	int64_t jobs = 0;
+
+	DL_FOREACH2(n->pods, p, node_next)
+	{
+		bool again = false;
+
+		if (!pod_takes(p))
+			continue;
+		for (before = n->pods; before != p && !again; before = before->node_next)
+			again = before->job == p->job && pod_takes(before);
+		jobs += !again;
+	}
+	return jobs;
+}
+
+static int drain(struct methods *m, struct rpc_call *c, const struct drain_params *p, bool on,
+		 struct gpuq_err *err)
+{
+	struct gpuq_arena *a = rpc_call_arena(c);
+	struct gpuq_val *v = gpuq_map(a), *nodes = gpuq_list(a);
+	const char *why = p->why ? p->why : "";
+	struct meant meant = { NULL, 0 };
+	int64_t changed = 0, jobs = 0;
+	int rc = find(journal_model(m->j), &p->names, a, &meant, err);
+
+	for (size_t i = 0; rc == 0 && i < meant.n; i++) {
+		const struct node *n = meant.items[i];
+		struct gpuq_val *one = gpuq_map(a);
+		const bool changes = n->drain != on || (on && strcmp(n->drain_why, why) != 0);
+
+		gpuq_put(a, one, "name", gpuq_str(a, n->name));
+		gpuq_put(a, one, "jobs", gpuq_int(a, jobs_on(n)));
+		gpuq_put(a, one, "changed", gpuq_bool(a, changes));
+		gpuq_add(a, nodes, one);
+		jobs += jobs_on(n);
+		changed += changes;
+		if (changes && !p->dry_run)
+			rc = apply(m, c, n->name, on, why, err);
+	}
+	if (rc < 0)
+		return rc;
+	gpuq_put(a, v, "matched", gpuq_int(a, (int64_t)meant.n));
+	gpuq_put(a, v, "changed", gpuq_int(a, changed));
+	gpuq_put(a, v, "jobs", gpuq_int(a, jobs));
+	gpuq_put(a, v, "nodes", nodes);
+	rpc_reply(c, v);
+	return 0;
+}
+
+int m_node_drain(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err)
+{
+	return drain(arg, c, params, true, err);
+}
+
+int m_node_resume(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err)
+{
+	return drain(arg, c, params, false, err);
+}

@@ -1,0 +1,119 @@
+#!/bin/sh
+test_description='what can be done to jobs: requeue, update, signals, leases, exit code 85'
+. "$(dirname "$0")/lib.sh"
+
+test_expect_success 'start' '
+	start_gpuqd
+'
+
+test_expect_success 'a requeued job starts again with its id, and uses up no retry' '
+	id=$(sh_job "sleep 300" --no-requeue) && job_becomes "$id" RUNNING &&
+	exits 1 gpuq requeue 999 || exits 254 gpuq requeue 999 &&
+	gpuq requeue "$id" >out && says out "Requeued 1 job" &&
+	wait_for 20 job_is "$id" attempt 1 && job_becomes "$id" RUNNING &&
+	gpuq requeue --hold "$id" && job_becomes "$id" PENDING && wait_for 10 job_is "$id" reason HeldUser &&
+	exits 1 gpuq requeue "$id" && says err "waits already" && gpuq cancel "$id"
+'
+
+test_expect_success 'a signal reaches the job and leaves it running' '
+	cat >deaf.sh <<-\END &&
+	#!/bin/sh
+	trap "echo heard" USR1
+	echo ready
+	while :; do sleep 0.05; done
+	END
+	id=$(submit deaf.sh) && wait_for 20 eval "gpuq logs $id | grep ready" &&
+	gpuq cancel -s USR1 "$id" && wait_for 20 eval "gpuq logs $id | grep heard" &&
+	job_is "$id" state RUNNING && gpuq cancel "$id"
+'
+
+test_expect_success 'a waiting job can be described anew' '
+	id=$(sh_job "sleep 300" -g 4) && job_becomes "$id" RUNNING && w=$(sh_job "sleep 300" -g 4 -t 1h) &&
+	gpuq update "$w" gpus=2 time=2h name=renamed nice=5 depends=afterany:"$id" >out &&
+	says out "Updated 1 job" && job_is "$w" gpus 2 && job_is "$w" time_limit_s 7200 &&
+	job_is "$w" name renamed && wait_for 10 job_is "$w" reason Dependency &&
+	gpuq update "$w" depends= && wait_for 10 job_is "$w" reason Resources
+'
+
+test_expect_success 'what was changed is what starts, also after a kill' '
+	kill_gpuqd && start_gpuqd && job_is "$w" gpus 2 && gpuq cancel "$id" && job_becomes "$w" RUNNING &&
+	test "$(free_gpus)" = 2
+'
+
+test_expect_success 'what cannot change is refused, with its reason and whole' '
+	exits 1 gpuq update "$w" gpus=1 && says err "only while the job waits" &&
+	id=$(sh_job "exit 0" --hold) &&
+	exits 1 gpuq update "$id" name=x qos=hihg && says err "no qos" && job_is "$id" name stdin &&
+	exits 1 gpuq update "$id" namee=x && says err "name" &&
+	exits 1 gpuq update "$id" time=soon && says err "duration" &&
+	exits 1 gpuq update "$id" script=x && says err "submit" &&
+	exits 2 gpuq update "$id" && exits 254 gpuq update 999 name=x &&
+	exits 1 gpuq update --dry-run "$id" gpus=-1 && gpuq update --dry-run "$id" gpus=1 && job_is "$id" gpus 0
+'
+
+test_expect_success 'the time limit of a running job: shorter for its owner, longer for an operator' '
+	gpuq update "$w" time=1s && job_becomes "$w" TIMEOUT
+'
+
+test_expect_success 'an array: its throttle, one element' '
+	id=$(sh_job "sleep 300" -a 0-5%1) && job_becomes "${id}_0" RUNNING && gpuq update "$id" array=%2 &&
+	job_becomes "${id}_1" RUNNING && exits 1 gpuq update "${id}_4" gpus=2 && says err "whole array" &&
+	gpuq update "${id}_4" nice=9 && job_is "${id}_4" state PENDING && gpuq cancel "$id"
+'
+
+test_expect_success '--top puts a job before the others of its owner' '
+	full=$(sh_job "sleep 300" -g 4) && job_becomes "$full" RUNNING &&
+	a=$(sh_job "sleep 300" -g 4) b=$(sh_job "sleep 300" -g 4) c=$(sh_job "sleep 300" -g 4) &&
+	wait_for 10 job_is "$c" reason Resources && gpuq update --top "$c" && gpuq cancel "$full" &&
+	job_becomes "$c" RUNNING && job_is "$a" state PENDING && gpuq cancel "$a" "$b" "$c"
+'
+
+test_expect_success 'scripts with #SBATCH lines find the variables that they know' '
+	cat >slurm.sh <<-\END &&
+	#!/bin/sh
+	#SBATCH --job-name=vars --ntasks-per-node=2 --cpus-per-task=1 --array=0-4:2
+	env | grep ^SLURM || true
+	END
+	id=$(submit -g 1 slurm.sh) && exits 0 gpuq wait "$id" && gpuq logs "${id}_4" >out &&
+	for want in SLURM_JOB_ID="$id" SLURM_ARRAY_JOB_ID="$id" SLURM_ARRAY_TASK_ID=4 SLURM_ARRAY_TASK_STEP=2 \
+		SLURM_ARRAY_TASK_COUNT=3 SLURM_JOB_NAME=vars SLURM_NTASKS=2 SLURM_CPUS_PER_TASK=1 SLURM_GPUS_ON_NODE=1 \
+		SLURM_PROCID=0 SLURM_NNODES=1 "SLURM_SUBMIT_DIR=$PWD" SLURM_JOB_PARTITION=default SLURM_RESTART_COUNT=0; do
+		grep -qxF -e "$want" out || { echo "no $want"; cat out; return 1; }
+	done &&
+	id=$(submit --slurm-env=no slurm.sh) && exits 0 gpuq wait "$id" && gpuq logs "${id}_4" >out && ! test -s out
+'
+
+test_expect_success 'a warning comes before the time limit' '
+	cat >warned.sh <<-\END &&
+	#!/bin/sh
+	#SBATCH --signal=USR1@3600 --time=1:00:01
+	trap "echo time is short; exit 0" USR1
+	while :; do sleep 0.05; done
+	END
+	id=$(submit warned.sh) && job_becomes "$id" COMPLETED && gpuq logs "$id" >out && says out "time is short"
+'
+
+test_expect_success 'exit code 85 of a job that saves itself starts it again; of another it is a failure' '
+	cat >saves.yaml <<-\END &&
+	command: ["sh", "-c", "test $GPUQ_ATTEMPT = 2 || exit 85"]
+	checkpoint: {interval: 1m}
+	END
+	id=$(submit saves.yaml) && job_becomes "$id" COMPLETED && job_is "$id" attempt 2 &&
+	id=$(sh_job "exit 85") && exits 85 gpuq wait "$id"
+'
+
+# Asking for a job counts as attending it, so the log is watched instead.
+test_expect_success 'a job with a lease ends when nobody waits for it any more' '
+	exits 1 gpuq submit --lease 1s --wrap true && says err "5s" &&
+	id=$(sh_job "sleep 300" --lease 5s) && other=$(sh_job "sleep 300" --lease 5s) &&
+	{ gpuq wait "$other" >/dev/null 2>&1 & } && waiter=$! &&
+	wait_for 60 grep -q "job.lease job=$id" gpuqd.log && job_becomes "$id" CANCELLED &&
+	gpuq status "$id" >out && says out "lease" && job_is "$other" state RUNNING && kill -KILL $waiter &&
+	wait_for 60 grep -q "job.lease job=$other" gpuqd.log && job_becomes "$other" CANCELLED
+'
+
+test_expect_success 'stop' '
+	stop_gpuqd
+'
+
+test_done
