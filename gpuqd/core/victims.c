@@ -88,7 +88,8 @@ static bool take_surplus(struct cycle *c, struct claim *k, uint32_t gang)
 
 		if (all->units[u].gone)
 			continue;
-		if (claim_legal(c, k, u, &v) == RULE_NONE || !push_victim(c, k, &v))
+		if (claim_legal(c, k, u, &v) == RULE_NONE ||
+		    (k->outside && !v.simple && v.rule != RULE_OWN) || !push_victim(c, k, &v))
 			return false;
 	}
 	return all->units[gang].surplus_left == 0;
@@ -637,7 +638,7 @@ static bool valid_or_restored(struct cycle *c, struct claim *k, const struct vic
 
 /* Give back, the last taken first, whoever need not go. As long as the set as a whole is
  * not allowed, less of it may be. *again = some could stay only because of what was given
- * back after they were asked: to be asked once more. */
+ * back after they were asked, or changed places: to be asked once more. */
 static bool give_back(struct cycle *c, struct claim *k, bool *again)
 {
 	const struct snap_request *r = &c->s->requests[c->s->jobs[k->job].request];
@@ -649,6 +650,7 @@ static bool give_back(struct cycle *c, struct claim *k, bool *again)
 	bool refused = false, allowed;
 
 	*again = false;
+	k->reordered = false;
 	if (!saved || !fewer)
 		return false;
 	memcpy(saved, k->victims, k->n_victims * sizeof(*saved));
@@ -683,7 +685,7 @@ static bool give_back(struct cycle *c, struct claim *k, bool *again)
 			continue;
 		}
 		spare -= lost;
-		*again = refused;
+		*again = refused || k->reordered;
 	}
 	return !c->failed;
 }
