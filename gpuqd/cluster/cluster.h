@@ -86,6 +86,7 @@ struct pod_order {
 	int64_t time_limit_us; /* GPUQ_UNLIMITED: none; a safety net above our own kill */
 	int64_t grace_us;
 	bool accounting_finalizer;
+	bool restricted; /* the queue's pods keep to the Pod Security Standard of that name */
 };
 
 struct pod_ref {

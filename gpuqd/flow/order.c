@@ -226,6 +226,7 @@ int order_fill(const struct model *m, const struct job *j, const struct pod *p,
 		o.image_pull_secrets = q->site->image_pull_secrets;
 		o.accounting_finalizer |= q->site->accounting_finalizer;
 	}
+	o.restricted = strcmp(INHERIT(j->queue, pod_policy), "restricted") == 0;
 	o.image = spec->groups[p->group].image;
 	if (!o.image)
 		o.image = INHERIT(j->queue, image);

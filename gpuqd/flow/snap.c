@@ -19,6 +19,8 @@ struct taking {
 	uint32_t n_flavors;
 	const char **flavors;
 	struct gpuq_arena mem;
+	bool spread; /* some pool does */
+	bool *packs; /* by flavor: some node of it is in a pool that fills its nodes */
 	int64_t gpushare_bytes; /* memory of the largest device that is shared by memory; 0 none */
 };
 
@@ -49,6 +51,7 @@ static void take_flavors(struct taking *t)
 		t->flavors[n++] = "default";
 	}
 	t->n_flavors = n;
+	t->packs = gpuq_arena_calloc(&t->mem, n, sizeof(*t->packs));
 	site_each(site_license, t->m->site->licenses, l)
 		snapshot_add_license(t->s, l->name, l->count);
 }
@@ -100,6 +103,30 @@ static void take_queues(struct taking *t)
 		snap_fill_usage(t->m, q, &usage[i], &sn);
 		t->queue_of[i] = snapshot_add_queue(t->s, &sn);
 	}
+}
+
+static bool pool_spreads(const struct model *m, const char *pool)
+{
+	site_each(site_pool, m->site->pools,
+		  p) if (strcmp(p->name, pool) == 0) return p->placement == SITE_PLACEMENT_SPREAD;
+	return false;
+}
+
+/* A job is spread where every pool that it may come to is. */
+static bool spreads(const struct taking *t, const struct gpuq_spec *spec)
+{
+	bool any = false;
+
+	for (uint32_t f = 0; t->packs && f < t->n_flavors; f++) {
+		bool wanted = spec->flavors.n == 0;
+
+		for (size_t i = 0; i < spec->flavors.n && !wanted; i++)
+			wanted = strcmp(spec->flavors.items[i], t->flavors[f]) == 0;
+		if (wanted && t->packs[f])
+			return false;
+		any |= wanted;
+	}
+	return any;
 }
 
 static void take_node(struct taking *t, const struct node *n, uint32_t *handle)
@@ -156,6 +183,8 @@ static void take_node(struct taking *t, const struct node *n, uint32_t *handle)
 						 n->fact.taints[i].effect };
 	sn.taints = taints;
 	sn.n_taints = (uint32_t)n->fact.n_taints;
+	if (t->packs && n->n_devices && !pool_spreads(t->m, n->pool))
+		t->packs[sn.flavor] = true;
 	for (size_t i = 0; i < sn.labels.n; i++)
 		if (strcmp(sn.labels.keys[i], SHARE_LABEL) == 0 && n->n_devices &&
 		    share_by_memory(share_kind_of(sn.labels.vals[i])) &&
@@ -355,6 +384,7 @@ static void take_job(struct taking *t, const struct job *j)
 	sj.starting = j->start_us == 0;
 	if (sj.state == SNAP_PENDING)
 		sj.start_us = 0;
+	sj.spread = t->spread && spreads(t, &j->request->spec);
 	sj.preemptible = !qos || qos->preemptible;
 	sj.min_runtime_us = qos ? qos->min_runtime_us : 0;
 	sj.held = (uint8_t)((j->held_user ? SNAP_HELD_USER : 0) |
@@ -393,6 +423,7 @@ int snapshot_take_packed(const struct model *m, int64_t now_us, struct gpuq_buf 
 	struct snap_config config;
 	int rc;
 
+	site_each(site_pool, m->site->pools, p) t.spread |= p->placement == SITE_PLACEMENT_SPREAD;
 	snap_config_default(&config);
 	config.now_us = now_us;
 	config.levels = m->site->topology.items;

@@ -337,6 +337,8 @@ int podspec_pod(const struct pod_order *o, json_t **out, struct gpuq_err *err)
 		return rc;
 	}
 	put_spec(o, g, spec);
+	if (o->restricted)
+		podspec_restrict(spec);
 	*out = pod;
 	return 0;
 }

@@ -283,7 +283,7 @@ int podspec_containers(const struct pod_order *o, const struct gpuq_group *g, js
 		if (rc != 0)
 			return rc;
 		put_resources(g, json_array_get(list, 0));
-	} else {
+	} else if (!podspec_share_units(o)) {
 		fit_resources(g, list);
 	}
 	first = json_array_get(list, 0);

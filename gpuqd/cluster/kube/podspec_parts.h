@@ -15,6 +15,10 @@ int podspec_containers(const struct pod_order *o, const struct gpuq_group *g, js
  * container that has the device, and what its plugin reads from the pod. */
 int podspec_share(const struct pod_order *o, json_t *meta, json_t *containers,
 		  struct gpuq_err *err);
+/* Say in all containers what the Pod Security Standard `restricted` wants to be said, where
+ * the owner did not. */
+void podspec_restrict(json_t *spec);
+
 /* Does a container ask for devices, in any dialect? */
 bool podspec_asks_devices(const json_t *containers);
 
