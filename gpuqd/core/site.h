@@ -42,6 +42,8 @@ struct site_flavor {
 	struct price price;
 };
 
+enum site_placement { SITE_PLACEMENT_PACK, SITE_PLACEMENT_SPREAD };
+
 enum site_sharing {
 	SHARING_WHOLE,
 	SHARING_MIG,
@@ -57,7 +59,7 @@ struct site_pool {
 	struct gpuq_strmap selector; /* node labels; all must match */
 	const char *flavor;
 	int sharing; /* enum site_sharing */
-	int placement; /* 0 pack, 1 spread */
+	int placement; /* enum site_placement */
 	bool spot;
 	int billing; /* enum price_kind */
 	struct price price; /* before that of its flavor */
