@@ -127,8 +127,14 @@ test_expect_success 'queues are stopped, started, closed and opened' '
 	exits 0 gpuq queues stop red blue && says out "2 changes" && s=$(sh_job "exit 0" -p red) &&
 	wait_for 30 job_is "$s" reason QueueStopped && exits 0 gpuq queues start red blue && exits 0 gpuq wait "$s" &&
 	exits 0 gpuq queues close red && test_must_fail sh_job "exit 0" -p red && exits 0 gpuq queues open red &&
-	s=$(sh_job "exit 0" -p red) && exits 0 gpuq wait "$s" && exits 1 gpuq queues stop nosuch && exits 0 gpuq queues stop red &&
+	s=$(sh_job "exit 0" -p red) && exits 0 gpuq wait "$s" && exits 1 gpuq queues stop rde && says err "did you mean red" && exits 0 gpuq queues stop red &&
 	exits 0 gpuq queues stop red && says out "Nothing changes" && exits 0 gpuq queues start red
+'
+
+test_expect_success 'a kind of device that there is none of is told at once' '
+	printf "#!/bin/sh\n#GPUQ --gpus=two\nsleep 1\n" >two.sh && exits 0 gpuq submit -p red --dry-run two.sh && says err "no node has devices of flavor two" &&
+	says err "there are: small" && sed -i s/two/smal:2/ two.sh && exits 0 gpuq submit -p red --dry-run two.sh && says err "did you mean small" &&
+	sed -i s/smal:2/2/ two.sh && exits 0 gpuq submit -p red --dry-run two.sh && test_must_be_empty err
 '
 
 test_expect_success 'nodes are drained and used again; it is kept who did so' '
