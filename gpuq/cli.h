@@ -67,6 +67,7 @@ const struct command *command_find(const char *name);
 
 int cmd_cancel(struct cli *c);
 int cmd_completion(struct cli *c);
+int cmd_events(struct cli *c);
 int cmd_help(struct cli *c);
 int cmd_history(struct cli *c);
 int cmd_hold(struct cli *c);

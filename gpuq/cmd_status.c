@@ -127,6 +127,10 @@ static void eviction_lines(const struct gpuq_val *job, struct gpuq_buf *text)
 			view_cell(text, gpuq_get(list->items[i], "by_queue"));
 		}
 		line(i ? "" : "Evictions", text);
+		if (!is_set(gpuq_get(list->items[i], "why")))
+			continue;
+		view_cell(text, gpuq_get(list->items[i], "why"));
+		line("", text);
 	}
 }
 
@@ -150,8 +154,17 @@ static void promise_lines(const struct gpuq_val *job, struct gpuq_buf *text)
 		gpuq_buf_adds(text, i ? ", " : "");
 		view_cell(text, victims->items[i]);
 	}
-	if (text->len)
-		line("Leaving", text);
+	if (!text->len)
+		return;
+	if (is_set(gpuq_get(p, "rule"))) {
+		gpuq_buf_adds(text, " under ");
+		view_cell(text, gpuq_get(p, "rule"));
+	}
+	line("Leaving", text);
+	if (!is_set(gpuq_get(p, "why")))
+		return;
+	view_cell(text, gpuq_get(p, "why"));
+	line("", text);
 }
 
 static void clock_line(const char *label, int64_t us, struct gpuq_buf *text)

@@ -56,6 +56,15 @@ static const struct opt history_opts[] = {
 	{ 0, NULL, 0, 0, NULL, NULL },
 };
 
+static const struct opt events_opts[] = {
+	{ OPT_AUDIT, "audit", 0, ARG_NONE, NULL, "who changed what" },
+	{ OPT_FOLLOW, "follow", 'f', ARG_NONE, NULL, "go on with what happens, until a signal ends it" },
+	{ OPT_USERS, "users", 'u', ARG_MANY, "USERS", "with --audit: what these users changed" },
+	{ OPT_SINCE, "since", 0, ARG_REQUIRED, "TIME", "since TIME (an instant, or a duration: so long ago)" },
+	{ OPT_UNTIL, "until", 0, ARG_REQUIRED, "TIME", "until TIME" },
+	{ 0, NULL, 0, 0, NULL, NULL },
+};
+
 static const struct opt act_opts[] = {
 	{ OPT_DRY_RUN, "dry-run", 0, ARG_NONE, NULL, "only print which jobs are meant" },
 	{ OPT_VERBOSE, "verbose", 'v', ARG_NONE, NULL, "print their ids" },
@@ -139,6 +148,8 @@ const struct command commands[] = {
 	  .opts = status_opts, .groups = { opts_help }, .takes_jobs = true, .max_args = 1, .run = cmd_status },
 	{ .name = "queue", .alias = "q", .summary = "List jobs", .synopsis = "[JOB]...",
 	  .opts = queue_opts, .groups = { opts_list, opts_filter }, .takes_jobs = true, .max_args = -1, .run = cmd_queue },
+	{ .name = "events", .summary = "List what happened to a job, or who changed what", .synopsis = "[JOB]",
+	  .opts = events_opts, .groups = { opts_list }, .takes_jobs = true, .max_args = 1, .run = cmd_events },
 	{ .name = "history", .summary = "List jobs that have ended", .synopsis = "[JOB]...",
 	  .opts = history_opts, .groups = { opts_list, opts_filter }, .takes_jobs = true, .max_args = -1, .run = cmd_history },
 	{ .name = "cancel", .summary = "End jobs", .synopsis = "[JOB]...",

@@ -220,7 +220,8 @@ int list_run(struct cli *c, const char *method, const struct out_def *def, const
 		break;
 	}
 	if (rc < 0)
-		code = cli_fail(&err, opt_given(&c->args, OPT_JOBS));
+		code = cli_fail(&err, opt_given(&c->args, OPT_JOBS) ||
+					      (c->cmd->takes_jobs && c->args.n_rest > 0));
 out:
 	out_free(out);
 	return code;

@@ -59,6 +59,7 @@ enum opt_id {
 	OPT_TOP,
 	OPT_LEASE,
 	OPT_SUMMARY,
+	OPT_AUDIT,
 	OPT_BY,
 	OPT_REASON,
 	N_OPTS,

@@ -23,6 +23,7 @@ enum pack_policy { PACK_DEFAULT, PACK_BESTFIT, PACK_FGD };
 struct bucket {
 	uint64_t *set; /* NULL until a node comes in */
 	uint32_t n;
+	uint32_t from; /* no word of the set before this one has any */
 };
 
 /* Where pods under some constraints may stand, whatever is free there: made when first

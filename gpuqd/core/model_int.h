@@ -33,8 +33,9 @@ void model_expire_keys(struct model *m, int64_t at_us);
 int model_apply_claim(struct model *m, struct job *j, const struct event *ev, struct gpuq_err *err);
 void job_leave(struct model *m, struct job *j, enum gpuq_cause cause, enum gpuq_job_state outcome,
 	       int64_t at_us, int64_t grace_us);
-void note_eviction(struct model *m, struct job *j, enum gpuq_cause cause, const char *rule,
-		   const char *by, const char *by_queue, int64_t at_us);
+/* Of ev: who asks for it, by which rule and numbers. */
+void note_eviction(struct model *m, struct job *j, enum gpuq_cause cause, const struct event *ev);
+void evictions_free(struct job *j);
 void job_set_promise(struct model *m, struct job *j, struct promise *p); /* takes it; NULL = none */
 struct promise *promise_new(uint32_t n_pods, uint32_t n_victims);
 int64_t promise_milli(const struct promise *p); /* devices; NULL = none */

@@ -45,21 +45,6 @@ static bool stays_inside(const struct cycle *c, const struct claim *k, uint32_t 
 	return true;
 }
 
-/* Does the queue hold that much, without the unit (SNAP_NONE = none) too? */
-static bool line_held(const struct cycle *c, const struct claim *k, uint32_t queue, enum line line,
-		      uint32_t unit)
-{
-	for (uint32_t res = 0; res < c->s->n_res; res++) {
-		const int64_t goes = unit == SNAP_NONE ? 0 : unit_amount(c, unit, res);
-
-		if (k->need[res] > 0 &&
-		    c->s->shares[(size_t)queue * c->s->n_res + res].quota != GPUQ_UNLIMITED &&
-		    stays(c, queue, res) - goes < line_of(c, queue, res, line))
-			return false;
-	}
-	return true;
-}
-
 static bool is_below(const struct cycle *c, uint32_t queue, uint32_t top)
 {
 	while (queue != SNAP_NONE && queue != top)
@@ -282,7 +267,7 @@ bool claim_shielded(const struct cycle *c, const struct claim *k, uint32_t unit)
 }
 
 /* May it go without its queue falling below what was to be left to it when others went? */
-static bool leaves_enough(const struct cycle *c, const struct claim *k, uint32_t unit)
+static bool leaves_enough(struct cycle *c, const struct claim *k, uint32_t unit)
 {
 	for (uint32_t i = 0; i < k->n_victims; i++) {
 		const struct victim *v = &k->victims[i];
@@ -291,7 +276,7 @@ static bool leaves_enough(const struct cycle *c, const struct claim *k, uint32_t
 			continue;
 		for (int line = 0; line < N_LINES; line++)
 			if (v->must_keep & (1u << line) &&
-			    !line_held(c, k, v->side, (enum line)line, unit))
+			    !line_kept(c, k, v->side, (enum line)line, unit))
 				return false;
 	}
 	return true;
@@ -372,7 +357,7 @@ static bool whole_valid(struct cycle *c, struct claim *k)
 				return false;
 		for (int line = 0; line < N_LINES; line++)
 			if (v->must_keep & (1u << line) &&
-			    !line_held(c, k, v->side, (enum line)line, SNAP_NONE))
+			    !line_kept(c, k, v->side, (enum line)line, SNAP_NONE))
 				return false;
 		if (v->rule == RULE_BORROW)
 			continue;

@@ -355,7 +355,7 @@ static uint32_t profile_of(struct snapshot *s, const char *name)
 	const char **p;
 
 	for (uint32_t i = 0; i < s->n_profiles; i++)
-		if (strcmp(s->profiles[i], name) == 0)
+		if (snap_profile_same(s->profiles[i], name))
 			return i;
 	p = PUSH(s, profiles, 1);
 	if (!p)
@@ -410,9 +410,12 @@ uint32_t snapshot_add_node(struct snapshot *s, const struct snap_node *in)
 uint32_t snapshot_user(struct snapshot *s, const char *name)
 {
 	bool fresh;
-	uint32_t ix = intern(&s->builder->users, name, strlen(name), &fresh);
+	uint32_t ix = s->builder->last_user;
 	const char **user;
 
+	if (ix < s->n_users && s->users[ix] && strcmp(s->users[ix], name) == 0)
+		return ix;
+	ix = intern(&s->builder->users, name, strlen(name), &fresh);
 	if (ix == INTERN_FAILED) {
 		s->builder->failed = true;
 		return SNAP_NONE;
@@ -423,6 +426,7 @@ uint32_t snapshot_user(struct snapshot *s, const char *name)
 			return SNAP_NONE;
 		*user = copy_str(s, name);
 	}
+	s->builder->last_user = ix;
 	return ix;
 }
 
@@ -430,12 +434,16 @@ uint32_t snapshot_usage(struct snapshot *s, uint32_t queue, uint32_t user)
 {
 	const uint32_t key[2] = { queue, user };
 	bool fresh;
-	uint32_t ix = intern(&s->builder->usages, key, sizeof(key), &fresh);
+	uint32_t ix = s->builder->last_usage;
 
+	if (ix < s->n_usages && s->usages[ix].queue == queue && s->usages[ix].user == user)
+		return ix;
+	ix = intern(&s->builder->usages, key, sizeof(key), &fresh);
 	if (ix == INTERN_FAILED)
 		s->builder->failed = true;
 	else if (fresh && PUSH(s, usages, 1))
 		s->usages[ix] = (struct snap_usage){ queue, user, 0 };
+	s->builder->last_usage = ix;
 	return s->builder->failed ? SNAP_NONE : ix;
 }
 

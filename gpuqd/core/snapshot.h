@@ -121,6 +121,14 @@ struct snap_mig {
 	uint32_t profile_ix; /* sealed: into snapshot.profiles */
 };
 
+/* "1g.10gb+me" of a job file is "1g.10gb.me" where a resource has that name. */
+static inline bool snap_profile_same(const char *x, const char *y)
+{
+	for (; *x && (*x == *y || ((*x == '+' || *x == '.') && (*y == '+' || *y == '.'))); x++)
+		y++;
+	return *x == *y;
+}
+
 /* Allocatable amounts may be GPUQ_UNLIMITED: not counted there. */
 struct snap_node {
 	const char *name;

@@ -18,6 +18,7 @@ struct snap_builder {
 	struct intern requests, users, wheres, joints, usages; /* keys live in `keys` */
 	struct gpuq_arena keys;
 	struct gpuq_buf blob; /* of the request being added */
+	uint32_t last_user, last_usage; /* that were asked for: most jobs are like the one before */
 	bool failed; /* memory ran out at some point */
 };
 

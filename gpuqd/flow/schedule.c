@@ -17,6 +17,7 @@
 #include "gpuqd/flow/carry.h"
 #include "gpuqd/flow/journal.h"
 #include "gpuqd/flow/quota_warn.h"
+#include "gpuqd/flow/tell.h"
 #include "libgpuq/limits.h"
 
 /* A burst of submissions is one decision; a single one does not wait noticeably. On a
@@ -42,64 +43,6 @@ struct schedule {
 
 static void fire_later(void *arg);
 
-static struct reason_fact fact_of(const struct plan_reason *r)
-{
-	static const enum gpuq_unit units[] = { [PLAN_COUNT] = GPUQ_UNIT_COUNT,
-						[PLAN_GPUS] = GPUQ_UNIT_GPUS,
-						[PLAN_CPU] = GPUQ_UNIT_CORES,
-						[PLAN_BYTES] = GPUQ_UNIT_BYTES,
-						[PLAN_TIME] = GPUQ_UNIT_TIME };
-
-	return (struct reason_fact){ r->code, r->object, units[r->unit], r->have, r->need };
-}
-
-/* The core knows that it waits for others; the model knows for whom. */
-static void name_victim(const struct model *m, struct job_key key, struct reason_fact *fact,
-			char *text, size_t room)
-{
-	const struct job *j = job_find(m, key);
-	struct job_key first;
-
-	if (fact->code != GPUQ_R_VICTIMS || !j || !j->promise || *fact->object ||
-	    !job_victim_left(m, j, &first))
-		return;
-	snap_key_print((struct snap_key){ first.id, first.index }, text, room);
-	fact->object = text;
-	fact->unit = GPUQ_UNIT_COUNT;
-	fact->need = j->promise->n_victims;
-	fact->have = fact->need - job_victims_left(m, j);
-}
-
-static void tell_reasons(struct schedule *s, const struct snapshot *sn, const struct plan *p)
-{
-	int64_t *planned_us = gpuq_arena_calloc(&s->mem, sn->n_jobs + 1, sizeof(*planned_us));
-
-	for (uint32_t i = 0; planned_us && i < p->n_actions; i++)
-		if (p->actions[i].kind == PLAN_RESERVE)
-			planned_us[p->actions[i].job] = p->actions[i].start_us;
-	for (uint32_t job = 0; job < sn->n_jobs; job++) {
-		struct reason_fact facts[16];
-		const struct snap_job *sj = &sn->jobs[job];
-		const struct plan_reason *why;
-		const uint32_t n_why = plan_reasons(sn, p, job, &why);
-		struct event ev = { .type = EV_JOB_REASONS };
-		char victim[32];
-		size_t n = 0;
-
-		if (n_why == 0)
-			continue;
-		for (; n < n_why && n < 16; n++)
-			facts[n] = fact_of(&why[n]);
-		ev.job = (struct job_key){ sj->key.id, sj->key.index };
-		name_victim(journal_model(s->j), ev.job, &facts[0], victim, sizeof(victim));
-		ev.reasons.items = facts;
-		ev.reasons.n = n;
-		priority_terms(p->priority, job, &ev.reasons.terms);
-		ev.reasons.planned_us = planned_us ? planned_us[job] : 0;
-		journal_apply(s->j, &ev, NULL);
-	}
-}
-
 static void tell_shares(struct schedule *s, const struct snapshot *sn, const struct plan *p)
 {
 	for (uint32_t q = 0; p->fair_share && q < sn->n_queues; q++) {
@@ -112,6 +55,17 @@ static void tell_shares(struct schedule *s, const struct snapshot *sn, const str
 	}
 }
 
+static void end(struct schedule *s, const struct job *j, enum gpuq_job_state state,
+		const char *message)
+{
+	struct event ev = { .type = EV_JOB_ENDED, .job = j->key };
+
+	ev.ended.exit_code = -1;
+	ev.ended.state = state;
+	ev.ended.message = message;
+	journal_apply(s->j, &ev, NULL);
+}
+
 /* What can never start ends, where its owner asked for that. */
 static void end_hopeless(struct schedule *s, int64_t now)
 {
@@ -119,25 +73,18 @@ static void end_hopeless(struct schedule *s, int64_t now)
 
 	job_each(m, j)
 	{
-		struct event ev = { .type = EV_JOB_ENDED, .job = j->key };
-		bool never;
+		bool never = false;
 
 		if (j->state != GPUQ_JOB_PENDING)
 			continue;
-		ev.ended.exit_code = -1;
-		ev.ended.message = "";
 		if (j->deadline_us && j->deadline_us <= now) {
-			ev.ended.state = GPUQ_JOB_DEADLINE;
-			ev.ended.message = "its deadline passed while it waited";
-			journal_apply(s->j, &ev, NULL);
+			end(s, j, GPUQ_JOB_DEADLINE, "its deadline passed while it waited");
 			continue;
 		}
-		job_waits_for_deps(j, now, &never);
-		if (never && j->kill_on_invalid_dep) {
-			ev.ended.state = GPUQ_JOB_CANCELLED;
-			ev.ended.message = "what it depends on cannot happen any more";
-			journal_apply(s->j, &ev, NULL);
-		}
+		if (j->kill_on_invalid_dep)
+			job_waits_for_deps(j, now, &never);
+		if (never)
+			end(s, j, GPUQ_JOB_CANCELLED, "what it depends on cannot happen any more");
 	}
 }
 
@@ -206,7 +153,7 @@ static void cycle(struct schedule *s)
 		s->site_told = quota_warn(sn);
 	if (s->ready)
 		carry_out(s->j, sn, &plan, &s->mem);
-	tell_reasons(s, sn, &plan);
+	tell_jobs(s->j, sn, &plan, &s->mem);
 	tell_shares(s, sn, &plan);
 	loop_cancel(s->later);
 	s->later = NULL;

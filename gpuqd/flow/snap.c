@@ -1,5 +1,6 @@
 #include "gpuqd/flow/schedule.h"
 #include "gpuqd/flow/snap_calendar.h"
+#include "gpuqd/flow/snap_caps.h"
 #include "gpuqd/flow/snap_past.h"
 #include "gpuqd/flow/snap_usage.h"
 
@@ -17,6 +18,7 @@ struct taking {
 	uint32_t *queue_of; /* by queue ix */
 	uint32_t n_flavors;
 	const char **flavors;
+	struct snap_caps *caps;
 	struct gpuq_arena mem;
 };
 
@@ -106,10 +108,11 @@ static void take_node(struct taking *t, const struct node *n, uint32_t *handle)
 		gpuq_arena_calloc(&t->mem, n->n_devices + 1, sizeof(*devices));
 	struct snap_taint *taints =
 		gpuq_arena_calloc(&t->mem, n->fact.n_taints + 1, sizeof(*taints));
+	struct snap_mig *mig = gpuq_arena_calloc(&t->mem, n->fact.n_mig + 1, sizeof(*mig));
 	struct snap_node sn;
 
 	*handle = SNAP_NONE;
-	if (!devices || !taints)
+	if (!devices || !taints || !mig)
 		return;
 	snap_node_default(&sn);
 	sn.name = n->name;
@@ -134,6 +137,16 @@ static void take_node(struct taking *t, const struct node *n, uint32_t *handle)
 		devices[i].memory_bytes = n->devices[i].memory_mib << 20;
 	}
 	sn.devices_in = devices;
+	if (sn.n_devices == n->n_devices) {
+		sn.links = n->fact.links;
+		sn.numa = n->fact.numa;
+	}
+	for (size_t i = 0; i < n->fact.n_mig; i++)
+		mig[i] = (struct snap_mig){ .profile = n->fact.mig[i].profile,
+					    .count = n->fact.mig[i].count,
+					    .foreign = n->foreign_mig[i] };
+	sn.mig = mig;
+	sn.n_mig = (uint32_t)n->fact.n_mig;
 	sn.labels = n->fact.labels;
 	for (size_t i = 0; i < n->fact.n_taints; i++)
 		taints[i] = (struct snap_taint){ n->fact.taints[i].key, n->fact.taints[i].value,
@@ -312,6 +325,8 @@ static void take_job(struct taking *t, const struct job *j)
 			sj.throttle = (uint32_t)master->array->throttle;
 	}
 	snap_past_fill(&(struct snap_past){ t->m, t->now_us, t->queue_of, &t->mem }, j, &sj);
+	if (t->caps)
+		snap_caps_fill(t->caps, j, &sj);
 	job = snapshot_add_job(t->s, &sj);
 	if (holds && job != SNAP_NONE)
 		take_allocs(t, j, job);
@@ -344,7 +359,9 @@ int snapshot_take_packed(const struct model *m, int64_t now_us, struct gpuq_buf 
 		snap_add_usages(m, now_us, t.queue_of, t.s);
 	if (t.queue_of)
 		snap_add_calendar(m, now_us, t.queue_of, t.s);
+	t.caps = snap_caps_new(m, t.s, now_us, &t.mem);
 	job_each(m, j) take_job(&t, j);
+	snap_caps_done(t.caps);
 	if (packed)
 		snapshot_pack(t.s, packed);
 	rc = snapshot_seal(t.s, err);

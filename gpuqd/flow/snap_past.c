@@ -19,8 +19,8 @@ const uint32_t *snap_claims(const struct model *m, int64_t now_us, struct gpuq_a
 	uint32_t *n_claims = gpuq_arena_calloc(mem, m->n_queues + 1, sizeof(*n_claims));
 	uint32_t n = 0;
 
-	if (!n_claims)
-		return NULL;
+	if (!n_claims || m->evicted_us <= now_us - HOUR_US)
+		return n_claims;
 	job_each(m, j)
 	{
 		for (uint32_t i = j->n_evictions; i-- > 0;) {

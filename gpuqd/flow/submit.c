@@ -7,6 +7,7 @@
 #include "gpuqd/base/log.h"
 #include "gpuqd/base/loop.h"
 #include "gpuqd/cluster/cluster.h"
+#include "gpuqd/core/snapshot.h"
 #include "gpuqd/core/view.h"
 #include "gpuqd/flow/access.h"
 #include "gpuqd/flow/draft.h"
@@ -329,6 +330,16 @@ static int check_cluster(struct draft *d, struct gpuq_err *err)
 					   policy ? policy : "baseline", &d->warnings, err);
 }
 
+static bool has_devices(const struct node *n, const struct gpuq_group *g)
+{
+	if (!g->mig)
+		return (int64_t)n->n_devices * 1000 >= g->gpus_milli;
+	for (size_t i = 0; i < n->fact.n_mig; i++)
+		if (snap_profile_same(n->fact.mig[i].profile, g->mig))
+			return n->fact.mig[i].count * INT64_C(1000) >= g->gpus_milli;
+	return false;
+}
+
 /* Whether any node, empty, could hold each pod: nodes come and go, so it is only said. */
 static void warn_unsatisfiable(struct draft *d)
 {
@@ -342,8 +353,7 @@ static void warn_unsatisfiable(struct draft *d)
 				continue;
 			if (n->n_devices > best_gpus)
 				best_gpus = n->n_devices;
-			fits = (int64_t)n->n_devices * 1000 >= gr->gpus_milli &&
-			       n->fact.cpu_milli >= gr->cpu_milli &&
+			fits = has_devices(n, gr) && n->fact.cpu_milli >= gr->cpu_milli &&
 			       n->fact.memory_bytes >= gr->memory_bytes;
 		}
 		if (!fits)

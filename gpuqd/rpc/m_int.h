@@ -11,6 +11,7 @@
 
 struct history_live;
 struct lease;
+struct recent;
 struct wait;
 struct logs;
 struct watch;
@@ -25,6 +26,7 @@ struct methods {
 	struct wait *waits;
 	struct logs *logs;
 	struct watch *watches;
+	struct recent *recent; /* NULL = nothing has happened */
 	bool flush_asked; /* waits and logs will look again when durable */
 };
 
@@ -75,7 +77,14 @@ void waits_free(struct methods *m);
 void logs_free(struct methods *m);
 void logs_drop_cluster(struct methods *m); /* its logs are gone; they are opened again */
 void watches_free(struct methods *m);
+void recent_on_event(struct methods *m, const struct event *ev);
+void recent_free(struct methods *m);
+/* What happened after since_us, as far as it is remembered. */
+void recent_each(struct methods *m, int64_t since_us,
+		 void (*fn)(void *arg, struct job_key job, const struct gpuq_val *event),
+		 void *arg);
 
+int m_event_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_history_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_job_submit(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_job_get(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
@@ -102,9 +111,9 @@ int m_site_apply(void *arg, struct rpc_call *c, const void *params, struct gpuq_
 int m_site_get(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_audit_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 
-extern const struct gpuq_schema p_audit_list, p_history_list, p_job_submit, p_job_get, p_job_list,
-	p_job_act, p_job_wait, p_job_logs, p_node_list, p_node_drain, p_queue_list, p_site_apply,
-	p_queue_grant, p_report_get, p_usage_list;
+extern const struct gpuq_schema p_audit_list, p_event_list, p_event_watch, p_history_list,
+	p_job_submit, p_job_get, p_job_list, p_job_act, p_job_wait, p_job_logs, p_node_list,
+	p_node_drain, p_queue_list, p_site_apply, p_queue_grant, p_report_get, p_usage_list;
 
 #define P(type_, key_, kind_, member_, ...)                                                        \
 	{                                                                                          \

@@ -15,7 +15,8 @@
 /* clang-format off */
 static const struct rpc_method table[] = {
 	{ "audit.list",   RPC_ROLE_USER,     false, true,  &p_audit_list, m_audit_list,  "who changed what" },
-	{ "event.watch",  RPC_ROLE_USER,     false, true,  NULL,          m_event_watch, "what happens, as it happens" },
+	{ "event.list",   RPC_ROLE_USER,     false, true,  &p_event_list, m_event_list,  "what happened to a job, or of late" },
+	{ "event.watch",  RPC_ROLE_USER,     false, true,  &p_event_watch, m_event_watch, "what happens, as it happens" },
 	{ "history.list", RPC_ROLE_USER,     false, true,  &p_history_list, m_history_list, "jobs that have ended, filtered" },
 	{ "job.cancel",   RPC_ROLE_USER,     true,  false, &p_job_act,    m_job_cancel,  "end jobs" },
 	{ "job.get",      RPC_ROLE_USER,     false, false, &p_job_get,    m_job_get,     "one job and its elements" },
@@ -85,6 +86,7 @@ static void on_event(void *arg, const struct event *ev)
 	waits_on_event(m, ev);
 	logs_on_event(m, ev);
 	watches_on_event(m, ev);
+	recent_on_event(m, ev);
 }
 
 static void on_durable(void *arg, int rc, const struct gpuq_err *err)
@@ -212,5 +214,6 @@ void methods_free(struct methods *m)
 	logs_free(m);
 	watches_free(m);
 	lease_free(m->lease);
+	recent_free(m);
 	free(m);
 }

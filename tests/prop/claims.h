@@ -85,7 +85,9 @@ struct pc_live {
 	bool fresh; /* started or moved in this cycle */
 	int64_t start, evicted, shrunk;
 	int evicted_for, n_evicted, n_moved;
-	int taken_by[PC_QUEUES]; /* evictions since demand changed, by the claimant's queue */
+	/* Evictions since demand changed: by another queue of the claimant; by a claimant of
+	 * its own. */
+	int taken_by[PC_QUEUES], taken_for[PC_JOBS];
 };
 
 struct pc_world {

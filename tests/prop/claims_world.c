@@ -277,6 +277,7 @@ void pc_events(struct pc_world *w)
 		struct pc_live *l = &w->live[j];
 
 		memset(l->taken_by, 0, sizeof(l->taken_by));
+		memset(l->taken_for, 0, sizeof(l->taken_for));
 		if (job->there && job->round == w->round && l->state == PC_ABSENT &&
 		    pc_is_leaf(w->pc, job->queue))
 			l->state = PC_PENDING;
