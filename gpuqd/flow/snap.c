@@ -1,6 +1,7 @@
 #include "gpuqd/flow/schedule.h"
 #include "gpuqd/flow/order.h"
 #include "gpuqd/flow/snap_calendar.h"
+#include "gpuqd/flow/snap_caps.h"
 #include "gpuqd/flow/snap_guest.h"
 #include "gpuqd/flow/snap_past.h"
 #include "gpuqd/flow/snap_usage.h"
@@ -20,6 +21,7 @@ struct taking {
 	uint32_t *queue_of; /* by queue ix */
 	uint32_t n_flavors;
 	const char **flavors;
+	struct snap_caps *caps;
 	struct gpuq_arena mem;
 	bool spread; /* some pool does */
 	bool *packs; /* by flavor: some node of it is in a pool that fills its nodes */
@@ -411,6 +413,8 @@ static void take_job(struct taking *t, const struct job *j)
 			sj.throttle = (uint32_t)master->array->throttle;
 	}
 	snap_past_fill(&(struct snap_past){ t->m, t->now_us, t->queue_of, &t->mem }, j, &sj);
+	if (t->caps)
+		snap_caps_fill(t->caps, j, &sj);
 	job = snapshot_add_job(t->s, &sj);
 	if (holds && job != SNAP_NONE)
 		take_allocs(t, j, job);
@@ -482,7 +486,9 @@ static int take(struct taking *t, const struct start_guest *guests, uint32_t n_g
 		snap_add_usages(m, t->now_us, t->queue_of, t->s);
 	if (t->queue_of)
 		snap_add_calendar(m, t->now_us, t->queue_of, t->s);
+	t->caps = snap_caps_new(m, t->s, t->now_us, &t->mem);
 	job_each(m, j) take_job(t, j);
+	snap_caps_done(t->caps);
 	if (t->queue_of)
 		snap_losses(&(struct snap_past){ m, t->now_us, t->queue_of, &t->mem }, t->s);
 	for (uint32_t i = 0; t->queue_of && i < n_guests; i++)

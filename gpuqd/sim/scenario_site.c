@@ -226,6 +226,7 @@ static const struct gpuq_field queue_fields[] = {
 	NUM(sc_queue, "usage", usage, "past usage, normalised"),
 	NUM(sc_queue, "budget_gpu_min", budget_gpu_min, "GPU-minutes"),
 	NUM(sc_queue, "budget_used_gpu_min", budget_used_gpu_min, "GPU-minutes"),
+	BOOL(sc_queue, "budget_demotes_guarantee", budget_demotes, "used up, its quota is none"),
 	NUM(sc_queue, "user_max_running", user_max_running, "jobs of one user at once"),
 	NUM(sc_queue, "user_max_gpus", user_max_gpus, "devices of one user at once"),
 	NUM(sc_queue, "job_max_gpus", job_max_gpus, "devices of one job"),
