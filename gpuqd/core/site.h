@@ -122,6 +122,7 @@ struct site_license {
 struct site_reservation {
 	const char *name, *queue, *flavor, *pool;
 	int64_t start_us, duration_us, gpus_milli;
+	int64_t every_us, release_after_us; /* 0 = as the flags say */
 	struct gpuq_strlist nodes, users, flags;
 };
 

@@ -2,6 +2,12 @@
 
 #include <string.h>
 
+#include "gpuqd/core/recur.h"
+#include "libgpuq/units.h"
+
+#define WEEK_US (7 * 86400 * GPUQ_US_PER_S)
+#define RELEASE_US (15 * 60 * GPUQ_US_PER_S)
+
 static bool has_flag(const struct site_reservation *r, const char *flag)
 {
 	for (size_t i = 0; i < r->flags.n; i++)
@@ -30,21 +36,39 @@ static uint32_t take_nodes(const struct model *m, const struct site_reservation 
 	return n;
 }
 
-static void take(const struct model *m, const struct site_reservation *in, const uint32_t *queue_of,
-		 struct snapshot *s, struct gpuq_arena *mem)
+/* What the flags say where no number does. */
+static int64_t every(const struct site_reservation *r)
+{
+	const int64_t us = has_flag(r, "recurring") ? WEEK_US : 0;
+
+	if (r->every_us > 0)
+		return r->every_us;
+	return us < r->duration_us ? 0 : us;
+}
+
+static int64_t release_after(const struct site_reservation *r)
+{
+	if (r->release_after_us > 0)
+		return r->release_after_us;
+	return has_flag(r, "release-unused") ? RELEASE_US : 0;
+}
+
+static void take(const struct model *m, const struct site_reservation *in, int64_t start_us,
+		 const uint32_t *queue_of, struct snapshot *s, struct gpuq_arena *mem)
 {
 	const size_t room = in->nodes.n + HASH_COUNT(m->nodes) + 1;
 	uint32_t *nodes = gpuq_arena_calloc(mem, room, sizeof(*nodes));
 	uint32_t *users = gpuq_arena_calloc(mem, in->users.n + 1, sizeof(*users));
 	const struct queue *q = in->queue ? queue_find(m, in->queue) : NULL;
 	struct snap_reservation r = { .name = in->name,
-				      .start_us = in->start_us,
+				      .start_us = start_us,
+				      .release_us = release_after(in),
 				      .nodes = nodes,
 				      .users = users,
 				      .flavor = SNAP_NONE,
 				      .queue = q ? queue_of[q->ix] : SNAP_NONE };
 
-	if (!nodes || !users || __builtin_add_overflow(in->start_us, in->duration_us, &r.end_us))
+	if (!nodes || !users || __builtin_add_overflow(start_us, in->duration_us, &r.end_us))
 		return;
 	r.n_nodes = take_nodes(m, in, nodes);
 	if (in->nodes.n == 0 && r.n_nodes == 0) {
@@ -71,9 +95,12 @@ void snap_add_calendar(const struct model *m, int64_t now_us, const uint32_t *qu
 
 	site_each(site_reservation, m->site->reservations, r)
 	{
-		if (r->start_us < now_us && now_us - r->start_us >= r->duration_us)
-			continue;
-		take(m, r, queue_of, s, &mem);
+		int64_t starts[RECUR_MAX];
+		const uint32_t n =
+			recur_starts(r->start_us, r->duration_us, every(r), now_us, starts);
+
+		for (uint32_t i = 0; i < n; i++)
+			take(m, r, starts[i], queue_of, s, &mem);
 	}
 	gpuq_arena_done(&mem);
 }
