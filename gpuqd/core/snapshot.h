@@ -404,6 +404,9 @@ struct snap_reservation {
 	const uint32_t *users; /* handles, copied */
 	uint32_t n_users;
 	bool maintenance; /* nobody may use it, and who is there at its start leaves */
+	/* So long after its start it keeps no more than what jobs of its owners stand on that
+	 * have started by then: of an amount nothing further; 0 = it keeps all to its end. */
+	int64_t release_us;
 };
 
 /* Waiting jobs of one queue that differ in nothing but how long they wait, so that what is
