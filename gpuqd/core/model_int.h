@@ -20,6 +20,11 @@ void job_count(struct job *j, int sign);
 struct job *job_new(struct model *m, struct job_key key);
 void job_insert(struct model *m, struct job *j);
 void job_free(struct model *m, struct job *j); /* out of the model; its pods with it */
+/* model_index.c: the lists that a job is in, once it is in the model. */
+void index_add(struct model *m, struct job *j);
+void index_remove(struct model *m, struct job *j);
+void index_state(struct model *m, struct job *j, enum gpuq_job_state s); /* sets it */
+void index_queue(struct job *j, struct queue *q); /* sets it */
 /* All pods of the attempt run for the first time. */
 void job_note_started(struct model *m, struct job *j, int64_t at_us);
 /* Ended, and none of its pods is left: history, and out of memory. True if so. */
@@ -79,7 +84,10 @@ void usage_pod_ended(struct model *m, const struct pod *p, int64_t counted_us, i
 /* So much of what its pods were charged from `from` to `to` counts no longer. */
 void usage_refund(struct model *m, const struct pod *p, int64_t from_us, int64_t to_us,
 		  int64_t now_us);
-void usage_site_changed(struct model *m, int64_t now_us); /* budgets came or went */
+/* Before and after the tree of queues is another one: what runs is charged to the budgets
+ * above it as they stand until now and from now on. */
+void usage_site_changing(struct model *m, int64_t now_us);
+void usage_site_changed(struct model *m, int64_t now_us);
 /* The i-th of the strings that a key joins; "" when there is none. */
 void key_part(const unsigned char *bytes, size_t n, int i, char *out, size_t room);
 int64_t budget_half_life(const struct queue *q); /* 0 = it does not fade */

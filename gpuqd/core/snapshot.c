@@ -84,6 +84,8 @@ void snap_job_default(struct snap_job *j)
 		.walltime_us = GPUQ_UNLIMITED,
 		.preemptible = true,
 		.evicted_for = SNAP_NONE,
+		.charge_milli = SNAP_MILLI,
+		.capset = SNAP_NONE,
 	};
 }
 
@@ -155,6 +157,8 @@ void snapshot_free(struct snapshot *s)
 	free(s->queues);
 	free(s->shares);
 	free(s->licenses);
+	free(s->caps);
+	free(s->capsets);
 	free(s->requests);
 	free(s->jobs);
 	free(s->allocs);
@@ -251,6 +255,27 @@ void snapshot_set_rate(struct snapshot *s, uint32_t flavor, int64_t rate_milli)
 {
 	if (flavor < s->n_flavors)
 		s->flavors[flavor].rate_milli = rate_milli;
+}
+
+uint32_t snapshot_add_cap(struct snapshot *s, const struct snap_cap *c)
+{
+	struct snap_cap *to = PUSH(s, caps, 1);
+
+	if (!to)
+		return SNAP_NONE;
+	*to = *c;
+	to->name = copy_str(s, c->name);
+	return s->n_caps - 1;
+}
+
+uint32_t snapshot_add_capset(struct snapshot *s, const struct snap_capset *c)
+{
+	struct snap_capset *to = PUSH(s, capsets, 1);
+
+	if (!to)
+		return SNAP_NONE;
+	*to = *c;
+	return s->n_capsets - 1;
 }
 
 uint32_t snapshot_add_license(struct snapshot *s, const char *name, int64_t count)

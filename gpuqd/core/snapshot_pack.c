@@ -46,6 +46,9 @@ static const struct col flavor_cols[] = { C(name), C(rank), C(rate_milli) };
 #define C(m) COL(struct snap_license, m)
 static const struct col license_cols[] = { C(name), C(count) };
 #undef C
+#define C(m) COL(struct snap_cap, m)
+static const struct col cap_cols[] = { C(name), C(code), C(max_running), C(max_gpus_milli), C(left_gpu_ms) };
+#undef C
 #define C(m) COL(struct snap_share, m)
 static const struct col share_cols[] = { C(quota), C(shared), C(limit), C(lend) };
 #undef C
@@ -56,7 +59,7 @@ static const struct col queue_cols[] = {
 	C(preempt_min_runtime_us), C(reclaim_min_runtime_us), C(usage_micro), C(own_strict),
 	C(n_claims_hour), C(user_max_running), C(user_max_gpus_milli), C(max_running),
 	C(job_max_gpus_milli), C(budget_gpu_ms), C(budget_used_gpu_ms), C(budget_reset_us),
-	C(budget_hard), C(spread),
+	C(budget_hard), C(spread), C(budget_demotes),
 };
 #undef C
 #define C(m) COL(struct snap_taint, m)
@@ -101,7 +104,7 @@ static const struct col job_cols[] = {
 	C(evict_last), C(evicted_us), C(evicted_for), C(n_evicted_day), C(n_moved_day),
 	C(shrunk_us), C(short_us), C(throttle),
 	C(nice), C(boost), C(eligible_us), C(grace_us), C(yield_us), C(spread),
-	C(starting), C(min_runtime_us),
+	C(starting), C(min_runtime_us), C(charge_milli), C(capset),
 };
 #undef C
 #define C(m) COL(struct snap_usage, m)
@@ -115,7 +118,7 @@ static const struct col loss_cols[] = {
 #define C(m) COL(struct snap_reservation, m)
 static const struct col reservation_cols[] = {
 	C(name), C(start_us), C(end_us), C(gpus_milli), C(flavor), C(queue), C(maintenance),
-	C(pool),
+	C(pool), C(release_us),
 };
 #undef C
 #define C(m) COL(struct snap_alloc, m)
@@ -262,7 +265,7 @@ static void pack_allocs(struct gpuq_buf *b, const struct snap_alloc *allocs, uin
 
 void snapshot_pack(const struct snapshot *s, struct gpuq_buf *b)
 {
-	rec_array(b, 14);
+	rec_array(b, 16);
 	pack_row(b, COLS(config_cols), &s->config);
 	pack_strs(b, s->config.levels, s->config.n_levels);
 	PACK_ROWS(b, flavor_cols, s->flavors, s->n_flavors);
@@ -297,6 +300,15 @@ void snapshot_pack(const struct snapshot *s, struct gpuq_buf *b)
 	}
 	pack_allocs(b, s->allocs, s->n_allocs);
 	pack_allocs(b, s->promises, s->n_promises);
+	PACK_ROWS(b, cap_cols, s->caps, s->n_caps);
+	rec_array(b, s->n_capsets);
+	for (uint32_t i = 0; i < s->n_capsets; i++) {
+		uint32_t n = 0;
+
+		while (n < SNAP_CAPS_MAX && s->capsets[i].caps[n] != SNAP_NONE)
+			n++;
+		pack_ints(b, s->capsets[i].caps, n);
+	}
 	PACK_ROWS(b, loss_cols, s->losses, s->n_losses);
 }
 
@@ -681,6 +693,30 @@ static void unpack_license(struct unpack *u)
 		snapshot_add_license(u->s, l.name, l.count);
 }
 
+static void unpack_cap(struct unpack *u)
+{
+	struct snap_cap c = { .code = GPUQ_R_LIMIT_QUEUE };
+
+	unpack_row(u, COLS(cap_cols), &c);
+	bad_unless(u, c.name && c.code > 0 && c.code < N_GPUQ_REASONS);
+	if (!u->r->bad)
+		snapshot_add_cap(u->s, &c);
+}
+
+static void unpack_capset(struct unpack *u)
+{
+	struct snap_capset set;
+	uint32_t n;
+	const uint32_t *caps = unpack_ints(u, u->s->n_caps, false, &n);
+
+	bad_unless(u, n <= SNAP_CAPS_MAX);
+	if (u->r->bad)
+		return;
+	for (uint32_t i = 0; i < SNAP_CAPS_MAX; i++)
+		set.caps[i] = i < n ? caps[i] : SNAP_NONE;
+	snapshot_add_capset(u->s, &set);
+}
+
 static void unpack_user(struct unpack *u)
 {
 	const char *name = unpack_name(u);
@@ -738,9 +774,9 @@ static void unpack_promised(struct unpack *u)
 int snapshot_unpack(struct rec *r, struct snapshot **out, struct gpuq_err *err)
 {
 	static void (*const parts[])(struct unpack * u) = {
-		unpack_flavor, unpack_license, unpack_user,        unpack_queue,
-		unpack_node,   unpack_usage,   unpack_reservation, unpack_request,
-		unpack_job,    unpack_held,    unpack_promised,    unpack_loss,
+		unpack_flavor,   unpack_license,     unpack_user,    unpack_queue, unpack_node,
+		unpack_usage,    unpack_reservation, unpack_request, unpack_job,   unpack_held,
+		unpack_promised, unpack_cap,         unpack_capset,  unpack_loss,
 	};
 	const size_t n_parts = sizeof(parts) / sizeof(parts[0]);
 	struct unpack u = { .r = r, .first = GPUQ_ARENA_INIT(0) };
@@ -748,10 +784,11 @@ int snapshot_unpack(struct rec *r, struct snapshot **out, struct gpuq_err *err)
 
 	if (!r->bad)
 		unpack_config(&u);
-	/* What was recorded before there was a part goes without. */
-	for (size_t i = 0; i < n_parts && i + 2 < (n > 13 ? n : 13) && !r->bad; i++)
+	/* The first records had no caps. */
+	r->bad |= n < 13;
+	for (size_t i = 0; i < n_parts && i + 2 < n && !r->bad; i++)
 		each(&u, parts[i]);
-	if (!r->bad)
+	if (!r->bad && n > n_parts + 2)
 		skip_rest(&u, n, (uint32_t)n_parts + 2);
 	if (!r->bad) {
 		*out = u.s;

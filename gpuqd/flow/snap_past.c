@@ -97,10 +97,11 @@ static void take_avoided(const struct snap_past *t, const struct job *j, struct 
 {
 	uint32_t *exclude = gpuq_arena_calloc(t->mem, JOB_AVOIDS_MAX, sizeof(*exclude));
 
-	for (uint32_t i = 0; exclude && i < j->n_avoid; i++) {
-		const struct node *n = node_find(t->m, j->avoid[i].node);
+	for (uint32_t i = 0; exclude && i < j->avoids->n; i++) {
+		const struct avoided *a = &j->avoids->items[i];
+		const struct node *n = node_find(t->m, a->node);
 
-		if (n && j->avoid[i].until_us > t->now_us && has_equal(t, n, job_gpus_milli(j)))
+		if (n && a->until_us > t->now_us && has_equal(t, n, job_gpus_milli(j)))
 			exclude[sj->n_exclude++] = n->snap_ix;
 	}
 	sj->exclude = exclude;
@@ -129,7 +130,7 @@ void snap_past_fill(const struct snap_past *t, const struct job *j, struct snap_
 	take_evictions(t, j, sj);
 	sj->grace_us = order_evicted_us(t->m, j);
 	sj->yield_us = job_is_live(j) ? j->yield_us : 0;
-	if (j->n_avoid)
+	if (j->avoids)
 		take_avoided(t, j, sj);
 	sj->short_us = j->short_us;
 	sj->returns = j->leave_us && !j->cancel_asked &&
