@@ -75,6 +75,7 @@ enum opt_id {
 	OPT_POOL,
 	OPT_QUEUE,
 	OPT_FLAGS,
+	OPT_WEIGHTS,
 	N_OPTS,
 };
 

@@ -109,12 +109,15 @@ struct claim {
 	bool tangled; /* somebody who stood inside was taken at some time: who stands outside
 		       * now may have stood inside without that */
 	bool growth; /* of a job that runs: by pods beyond its gang */
+	bool reordered; /* victims stand in another order than they were taken in at first */
 	bool outside; /* of others only what stands outside their lines */
 	bool surplus; /* only surplus of one leaf, up to a priority */
 	uint32_t surplus_leaf;
 	int64_t surplus_priority;
 	bool (*fits)(struct cycle *c, void *ctx); /* is there room? NULL = for the gang */
 	void *fits_ctx;
+	uint32_t rests_with; /* queue that it may claim nothing from for a while; SNAP_NONE */
+	int64_t rests_until_us; /* the end of that */
 	bool only_quota; /* its own eviction is so recent that it claims what it is owed only */
 };
 

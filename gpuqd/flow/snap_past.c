@@ -1,5 +1,7 @@
 #include "gpuqd/flow/snap_past.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "gpuqd/flow/order.h"
@@ -46,6 +48,32 @@ const uint32_t *snap_claims(const struct model *m, int64_t now_us, struct gpuq_a
 		}
 	}
 	return n_claims;
+}
+
+void snap_losses(const struct snap_past *t, struct snapshot *s)
+{
+	uint32_t n = 0;
+
+	job_each(t->m, j)
+	{
+		for (uint32_t i = j->n_evictions; i-- > 0 && n < SNAP_LOSSES_MOST;) {
+			const struct eviction *e = &j->evictions[i];
+			const struct queue *by =
+				*e->by_queue ? queue_find(t->m, e->by_queue) : NULL;
+			struct snap_loss l = { .at_us = e->at_us,
+					       .job = { j->key.id, j->key.index },
+					       .by = { 0, -1 } };
+
+			if (e->at_us <= t->now_us - HOUR_US)
+				break; /* in order of time */
+			if (e->cause != GPUQ_CAUSE_RECLAIM || !by ||
+			    sscanf(e->by, "%" SCNu32 "_%" SCNd32, &l.by.id, &l.by.index) < 1)
+				continue;
+			l.queue = t->queue_of[j->queue->ix];
+			l.by_queue = t->queue_of[by->ix];
+			n += snapshot_add_loss(s, &l);
+		}
+	}
 }
 
 /* Could another node do now what this one did not? Else the job takes what there is. */

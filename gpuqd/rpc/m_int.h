@@ -2,6 +2,7 @@
 #ifndef GPUQD_RPC_M_INT_H
 #define GPUQD_RPC_M_INT_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -12,17 +13,29 @@
 struct history_live;
 struct lease;
 struct recent;
+struct rpc_server;
+struct worker;
+struct schedule;
 struct wait;
 struct logs;
 struct watch;
+struct why_log;
 
 struct methods {
 	struct journal *j;
 	struct reconcile *reconcile;
 	struct cluster *cluster; /* NULL while there is none */
+	struct estimator *estimator;
 	struct apply *apply;
 	const char *kind;
 	struct lease *lease;
+	struct worker *quick, *slow, *copies; /* questions, those that take long, backups */
+	unsigned n_asked, n_copies; /* under way */
+	atomic_bool ends; /* the daemon is stopping; threads look at it */
+	struct why_log *why; /* the numbers behind decisions */
+	struct schedule *schedule;
+	int64_t start_us; /* of the daemon */
+	struct rpc_server *server; /* NULL while there is none */
 	struct wait *waits;
 	struct logs *logs;
 	struct watch *watches;
@@ -75,6 +88,8 @@ int past_send(struct methods *m, struct rpc_call *c, const struct job_filter *f,
 
 bool peer_is_operator(const struct rpc_call *c);
 
+void backup_dropped(void *arg); /* of its thread: nobody waits for the copy any more */
+
 /* Look at waits and logs again once everything applied so far is durable. */
 void methods_look_again(struct methods *m);
 void waits_flush(struct methods *m);
@@ -107,6 +122,7 @@ int m_job_release(void *arg, struct rpc_call *c, const void *params, struct gpuq
 int m_job_requeue(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_job_update(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_job_wait(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+int m_job_why(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_job_logs(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_node_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_node_drain(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
@@ -117,6 +133,12 @@ int m_report_get(void *arg, struct rpc_call *c, const void *params, struct gpuq_
 int m_usage_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_status_get(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_scenario_export(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+int m_backup_get(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+int m_diag_get(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+int m_plan_get(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+int m_prio_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+int m_prio_weights(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+int m_shares_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_event_watch(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 
 int m_reservation_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
@@ -134,12 +156,16 @@ extern const struct gpuq_schema p_job_list;
 extern const struct gpuq_schema p_job_logs;
 extern const struct gpuq_schema p_job_submit;
 extern const struct gpuq_schema p_job_wait;
+extern const struct gpuq_schema p_job_why;
 extern const struct gpuq_schema p_node_drain;
 extern const struct gpuq_schema p_node_list;
+extern const struct gpuq_schema p_plan_get;
+extern const struct gpuq_schema p_prio_list;
 extern const struct gpuq_schema p_queue_grant;
 extern const struct gpuq_schema p_queue_list;
 extern const struct gpuq_schema p_report_get;
 extern const struct gpuq_schema p_reservation_list;
+extern const struct gpuq_schema p_shares_list;
 extern const struct gpuq_schema p_site_apply;
 extern const struct gpuq_schema p_usage_list;
 

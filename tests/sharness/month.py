@@ -142,7 +142,7 @@ def check(path, queues, since=None, until=None):
              for k in ("evicted", "starting", "held", "stranded")}))
         if n < 300 or refunded <= 0:
             bad.append("too little happened")
-        if n_gone > n / 20:
+        if n_gone > n / 8:
             bad.append("too many are gone without an end: this proves little")
     if bad:
         sys.exit("\n".join(bad))
