@@ -106,7 +106,7 @@ static const struct {
 	{ "no name", "version: 1\nqueues: [{weight: 3}]", false, NULL },
 	{ "no map", "version: 1\nqueues: [x]", false, NULL },
 	{ "no list", "version: 1\nqueues: 3", false, NULL },
-	{ "an unknown key", "version: 1\nqueues: [{name: x, wieght: 3}]", false, NULL },
+	{ "an unknown key", "version: 1\nqueues: [{name: x, weihgt: 3}]", false, NULL },
 	{ "an unknown list", "version: 1\nqueus: [{name: x}]", false, NULL },
 	{ "a circle with what is there", "version: 1\nqueues: [{name: x, parent: y}]", false,
 	  NULL },
@@ -155,7 +155,7 @@ Test(site, refusals_have_the_place_in_the_file)
 	struct gpuq_val *merged;
 
 	cr_assert_eq(site_merge(&mem, old->tree,
-				parse("version: 1\nqueues:\n- {name: x,\n   wieght: 3}"), false,
+				parse("version: 1\nqueues:\n- {name: x,\n   weihgt: 3}"), false,
 				&merged, &err),
 		     0);
 	cr_assert_eq(site_read(merged, "f", 0, &s, &err), GPUQ_EINVAL);
