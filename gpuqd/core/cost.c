@@ -9,8 +9,8 @@ static const struct {
 	const char *profile;
 	int64_t milli;
 } quarters[] = {
-	{ "1g.6gb", 250 },     { "1g.6gb+me", 250 }, { "2g.12gb", 500 },
-	{ "2g.12gb+me", 500 }, { "4g.24gb", 1000 },
+	{ "1g.6gb", 250 },   { "1g.6gb+me", 250 }, { "2g.12gb", 500 },    { "2g.12gb+me", 500 },
+	{ "4g.24gb", 1000 }, { "1g.6gb.me", 250 }, { "2g.12gb.me", 500 },
 };
 
 int64_t cost_of_profile(const char *profile)
@@ -89,4 +89,13 @@ uint32_t cost_flavor(const struct snapshot *s, const struct snap_alloc *pods, ui
 			return s->nodes[pods[i].node].flavor;
 	}
 	return SNAP_NONE;
+}
+
+int64_t cost_of_loss(const struct snapshot *s, const struct snap_job *j, int64_t gpus_milli)
+{
+	const int64_t from = j->checkpoint_us > j->start_us ? j->checkpoint_us : j->start_us;
+	const int64_t now = s->config.now_us;
+	const int64_t us = amount_sum(now > from ? now - from : 0, j->restart_cost_us);
+
+	return amount_times(us / 1000, (gpus_milli + 99) / 100) / 10;
 }

@@ -287,6 +287,7 @@ static bool one_by_one(struct cycle *c, struct claim *k)
 /* What clearing a node for one more pod costs. */
 struct spot {
 	int64_t priority; /* the highest among the victims */
+	int64_t oldest_us; /* the first in line of them, where that counts; else INT64_MAX */
 	uint32_t gangs; /* that are broken */
 	int64_t lost;
 	uint32_t node;
@@ -296,6 +297,8 @@ static bool cheaper(const struct spot *x, const struct spot *y)
 {
 	if (x->priority != y->priority)
 		return x->priority < y->priority;
+	if (x->oldest_us != y->oldest_us)
+		return x->oldest_us > y->oldest_us;
 	if (x->gangs != y->gangs)
 		return x->gangs < y->gangs;
 	if (x->lost != y->lost)
@@ -383,6 +386,7 @@ static void cost_since(const struct cycle *c, const struct claim *k, uint32_t be
 		       struct spot *spot)
 {
 	spot->priority = INT64_MIN;
+	spot->oldest_us = INT64_MAX;
 	spot->gangs = 0;
 	spot->lost = 0;
 	for (uint32_t i = before; i < k->n_victims; i++) {
@@ -390,6 +394,8 @@ static void cost_since(const struct cycle *c, const struct claim *k, uint32_t be
 
 		if (u->priority > spot->priority)
 			spot->priority = u->priority;
+		if (u->queue == k->leaf && u->in_line_us && u->in_line_us < spot->oldest_us)
+			spot->oldest_us = u->in_line_us;
 		spot->gangs += !u->surplus;
 		spot->lost = amount_sum(spot->lost, u->lost);
 	}
@@ -706,7 +712,8 @@ static bool exchange_one(struct cycle *c, struct claim *k, uint32_t i, struct vi
 
 		if (!looked_at(k, other) || other->surplus != u->surplus ||
 		    other->evict_last > u->evict_last || other->priority > u->priority ||
-		    other->lost >= u->lost || (!other->surplus && other->surplus_left > 0))
+		    other->lost >= u->lost || other->in_line_us < u->in_line_us ||
+		    (!other->surplus && other->surplus_left > 0))
 			continue;
 		if (k->n_packs >= PACKS_MAX)
 			return false;
@@ -789,6 +796,25 @@ static bool surplus_might_do(const struct cycle *c, struct claim *k, uint32_t fr
 	return false;
 }
 
+/* One after the other; only those that stand outside; where small ones open most. */
+static bool find_surplus(struct cycle *c, struct claim *k, uint32_t from)
+{
+	static const struct {
+		bool outside, by_node;
+	} ways[] = { { false, false }, { true, false }, { false, true } };
+	bool found = false;
+
+	for (size_t i = 0; !found && i < sizeof(ways) / sizeof(ways[0]) && !c->failed; i++) {
+		drop_to(c, k, k->n_victims < from ? k->n_victims : from);
+		k->n_packs = 0;
+		k->outside = ways[i].outside;
+		found = (ways[i].by_node ? node_by_node(c, k) : one_by_one(c, k)) &&
+			claim_improve(c, k);
+	}
+	k->outside = false;
+	return found;
+}
+
 /* No gang is broken where surplus of no higher priority in the same queue would do. */
 static void spare_gangs(struct cycle *c, struct claim *k, uint32_t from)
 {
@@ -802,15 +828,8 @@ static void spare_gangs(struct cycle *c, struct claim *k, uint32_t from)
 	if (!saved)
 		return;
 	memcpy(saved, k->victims, n * sizeof(*saved));
-	drop_to(c, k, from);
-	k->n_packs = 0;
 	k->surplus = true;
-	found = one_by_one(c, k) && claim_improve(c, k);
-	if (!found) {
-		drop_to(c, k, k->n_victims < from ? k->n_victims : from);
-		k->n_packs = 0;
-		found = node_by_node(c, k) && claim_improve(c, k);
-	}
+	found = find_surplus(c, k, from);
 	k->surplus = false;
 	if (found)
 		return;

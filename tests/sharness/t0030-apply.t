@@ -134,8 +134,8 @@ test_expect_success 'queues are stopped, started, closed and opened' '
 
 test_expect_success 'a kind of device that there is none of is told at once' '
 	printf "#!/bin/sh\n#GPUQ --gpus=two\nsleep 1\n" >two.sh && exits 0 gpuq submit -p red --dry-run two.sh && says err "no node has devices of flavor two" &&
-	says err "there are: small" && sed -i s/two/smal:2/ two.sh && exits 0 gpuq submit -p red --dry-run two.sh && says err "did you mean small" &&
-	sed -i s/smal:2/2/ two.sh && exits 0 gpuq submit -p red --dry-run two.sh && test_must_be_empty err
+	says err "there are: small" && sed -i s/two/smalls:2/ two.sh && exits 0 gpuq submit -p red --dry-run two.sh && says err "did you mean small" &&
+	sed -i s/smalls:2/2/ two.sh && exits 0 gpuq submit -p red --dry-run two.sh && test_must_be_empty err
 '
 
 test_expect_success 'nodes are drained and used again; it is kept who did so' '

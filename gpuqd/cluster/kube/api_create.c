@@ -284,6 +284,7 @@ static void go_on(struct create *c)
 				  .name = c->name,
 				  .body = c->pod,
 				  .paced = true,
+				  .metadata = true,
 				  .ours = pod_ours,
 				  .trying = pod_trying,
 				  .done = pod_done,

@@ -63,6 +63,7 @@ struct post_call {
 	const char *namespace_, *plural, *name;
 	const char *body; /* JSON; must outlive the post */
 	bool paced; /* counts against creates_per_s */
+	bool metadata; /* all that `ours` and `done` look at is the object's metadata */
 	/* Is the object under this name the one that was meant? */
 	bool (*ours)(void *arg, const json_t *object);
 	/* It goes on trying: ASK_RETRY or ASK_UNKNOWN, each at most once. */

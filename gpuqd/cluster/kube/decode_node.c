@@ -157,7 +157,7 @@ int kube_read_node(struct kube_object *o, struct node_fact *out, struct gpuq_err
 	n.cpu_milli = kube_quantity(alloc, "cpu", gpuq_milli_parse);
 	n.memory_bytes = kube_quantity(alloc, "memory", gpuq_bytes_parse);
 	n.max_pods = kube_quantity(alloc, "pods", gpuq_bytes_parse);
-	if (read_devices(o, &n) != 0)
+	if (read_devices(o, &n) != 0 || kube_read_node_mig(o, &n) != 0)
 		return gpuq_fail(err, GPUQ_ENOMEM, "node %s: no memory", n.name);
 	n.unschedulable = json_is_true(kube_path(o->object, "spec", "unschedulable"));
 	read_conditions(o, &n);

@@ -341,7 +341,7 @@ int kube_read_pod(struct kube_object *o, const char *cluster_id, struct pod_fact
 	p.gpus_milli = asks.gpus > INT64_MAX / 1000 ? INT64_MAX : asks.gpus * 1000;
 	p.cpu_milli = asks.cpu_milli;
 	p.memory_bytes = asks.memory_bytes;
-	if (read_devices(o, &p) != 0)
+	if (read_devices(o, &p) != 0 || kube_read_pod_mig(o, &p) != 0)
 		return gpuq_fail(err, GPUQ_ENOMEM, "pod %s: no memory", p.name);
 	*out = p;
 	return 0;

@@ -120,6 +120,9 @@ static void put_resources(const struct gpuq_group *g, json_t *container)
 		snprintf(text, sizeof(text), "%" PRId64, g->gpus_milli / 1000);
 		snprintf(key, sizeof(key), "%s%s", g->mig ? "nvidia.com/mig-" : KUBE_GPU,
 			 g->mig ? g->mig : "");
+		for (char *p = key; *p; p++)
+			if (*p == '+') /* not a letter of resource names */
+				*p = '.';
 		set(podspec_object(res, "limits"), key, text);
 	}
 	if (g->cpu_milli) {
