@@ -411,6 +411,7 @@ static void take_each(struct cycle *c, struct claim *k, uint32_t *units, uint32_
 		for (uint32_t i = 0; i < before; i++)
 			if (!c->units->units[units[i]].gone && !claim_take(c, k, units[i]))
 				units[(*n)++] = units[i];
+		k->reordered |= *n > 0;
 	}
 }
 

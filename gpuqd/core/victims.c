@@ -88,7 +88,8 @@ static bool take_surplus(struct cycle *c, struct claim *k, uint32_t gang)
 
 		if (all->units[u].gone)
 			continue;
-		if (claim_legal(c, k, u, &v) == RULE_NONE || !push_victim(c, k, &v))
+		if (claim_legal(c, k, u, &v) == RULE_NONE ||
+		    (k->outside && !v.simple && v.rule != RULE_OWN) || !push_victim(c, k, &v))
 			return false;
 	}
 	return all->units[gang].surplus_left == 0;
@@ -637,7 +638,7 @@ static bool valid_or_restored(struct cycle *c, struct claim *k, const struct vic
 
 /* Give back, the last taken first, whoever need not go. As long as the set as a whole is
  * not allowed, less of it may be. *again = some could stay only because of what was given
- * back after they were asked: to be asked once more. */
+ * back after they were asked, or changed places: to be asked once more. */
 static bool give_back(struct cycle *c, struct claim *k, bool *again)
 {
 	const struct snap_request *r = &c->s->requests[c->s->jobs[k->job].request];
@@ -649,6 +650,7 @@ static bool give_back(struct cycle *c, struct claim *k, bool *again)
 	bool refused = false, allowed;
 
 	*again = false;
+	k->reordered = false;
 	if (!saved || !fewer)
 		return false;
 	memcpy(saved, k->victims, k->n_victims * sizeof(*saved));
@@ -683,7 +685,7 @@ static bool give_back(struct cycle *c, struct claim *k, bool *again)
 			continue;
 		}
 		spare -= lost;
-		*again = refused;
+		*again = refused || k->reordered;
 	}
 	return !c->failed;
 }
@@ -769,28 +771,43 @@ bool claim_improve(struct cycle *c, struct claim *k)
 	return found && claim_valid(c, k) && claim_fits(c, k);
 }
 
-/* Is a gang of one leaf to leave where surplus of its priority or less might do? */
-static bool surplus_might_do(const struct cycle *c, struct claim *k, uint32_t from)
+/* The leaf of the first gang to leave, from victim *at on, and the highest priority of its
+ * gangs that do; false: there is none. */
+static bool next_broken(const struct cycle *c, const struct victim *set, uint32_t n, uint32_t *at,
+			uint32_t *leaf, int64_t *priority)
 {
 	const struct units *all = c->units;
-	bool gang = false;
+	bool known;
 
-	k->surplus_priority = INT64_MIN;
-	for (uint32_t i = from; i < k->n_victims; i++) {
-		const struct unit *u = &all->units[k->victims[i].unit];
-
-		if (i > from && u->queue != k->surplus_leaf)
+	do {
+		while (*at < n && all->units[set[*at].unit].surplus)
+			++*at;
+		if (*at == n)
 			return false;
-		k->surplus_leaf = u->queue;
-		if (!u->surplus && u->priority > k->surplus_priority)
-			k->surplus_priority = u->priority;
-		gang |= !u->surplus;
+		*leaf = all->units[set[(*at)++].unit].queue;
+		known = false;
+		for (uint32_t i = 0; i + 1 < *at; i++)
+			known |= !all->units[set[i].unit].surplus &&
+				 all->units[set[i].unit].queue == *leaf;
+	} while (known);
+	*priority = INT64_MIN;
+	for (uint32_t i = 0; i < n; i++) {
+		const struct unit *u = &all->units[set[i].unit];
+
+		if (!u->surplus && u->queue == *leaf && u->priority > *priority)
+			*priority = u->priority;
 	}
-	for (uint32_t i = all->line_first[k->surplus_leaf];
-	     gang && i < all->line_first[k->surplus_leaf + 1]; i++) {
+	return true;
+}
+
+static bool has_surplus(const struct cycle *c, uint32_t leaf, int64_t priority)
+{
+	const struct units *all = c->units;
+
+	for (uint32_t i = all->line_first[leaf]; i < all->line_first[leaf + 1]; i++) {
 		const struct unit *u = &all->units[all->line_units[i]];
 
-		if (u->surplus && u->priority <= k->surplus_priority)
+		if (u->surplus && u->priority <= priority)
 			return true;
 	}
 	return false;
@@ -819,19 +836,26 @@ static bool find_surplus(struct cycle *c, struct claim *k, uint32_t from)
 static void spare_gangs(struct cycle *c, struct claim *k, uint32_t from)
 {
 	const uint32_t n = k->n_victims;
-	struct victim *saved;
-	bool found;
+	struct victim *saved = NULL;
+	uint32_t at = from;
+	bool found = false;
 
-	if (!surplus_might_do(c, k, from))
-		return;
-	saved = cycle_scratch(c, n, sizeof(*saved));
-	if (!saved)
-		return;
-	memcpy(saved, k->victims, n * sizeof(*saved));
-	k->surplus = true;
-	found = find_surplus(c, k, from);
-	k->surplus = false;
-	if (found)
+	while (!found && !c->failed &&
+	       next_broken(c, saved ? saved : k->victims, n, &at, &k->surplus_leaf,
+			   &k->surplus_priority)) {
+		if (!has_surplus(c, k->surplus_leaf, k->surplus_priority))
+			continue;
+		if (!saved) {
+			saved = cycle_scratch(c, n, sizeof(*saved));
+			if (!saved)
+				return;
+			memcpy(saved, k->victims, n * sizeof(*saved));
+		}
+		k->surplus = true;
+		found = find_surplus(c, k, from);
+		k->surplus = false;
+	}
+	if (found || !saved)
 		return;
 	restore(c, k, saved, n);
 	claim_fits(c, k); /* places as they are now */

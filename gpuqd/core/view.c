@@ -335,6 +335,8 @@ static void fill_slots(const struct node *n, struct slot *slots)
 	for (uint32_t i = 0; pod_takes(p) && i < p->n_devices; i++)
 		if (p->devices[i] < n->n_devices)
 			slots[p->devices[i]].taken_milli += p->gpus_milli / p->n_devices;
+	for (uint32_t i = 0; i < n->n_devices; i++)
+		slots[i].taken_milli += n->foreign_milli[i];
 	/* Which devices others hold is not told: they are taken to be the last free ones,
 	 * as the scheduler takes the first. */
 	for (uint32_t i = n->n_devices; i-- > 0 && foreign > 0;)

@@ -272,6 +272,7 @@ static void fill_job(struct world *w, struct snapshot *s, const struct sim_job *
 	out->priority = j->priority;
 	out->nice = t->spec->nice / 1000;
 	out->boost = t->spec->boost / 1000;
+	out->charge_milli = t->spec->usage_factor;
 	out->submit_us = t->submit_us;
 	out->eligible_us = world_eligible_us(w, j);
 	out->begin_us = t->begin_us;
