@@ -74,6 +74,10 @@ test_expect_success 'what changed is kept: who, when, from what to what' '
 	test "$(json who <got)" = "$(id -un)" && test "$(json action <got)" = site.changed && test "$(json time <got)" -gt 1500000000000000
 '
 
+test_expect_success 'and people can read it' '
+	gpuq events --audit >got && says got "queue/red" && gpuq events --audit --json >got && head -n 1 got | json time >time && says time "^20[0-9-]+T.*Z$"
+'
+
 test_expect_success 'a dry run changes nothing' '
 	gpuq export >before && printf "version: 1\nqueues:\n- {name: red, weight: 9}\n- {name: green, parent: dept}\n" >a.yaml &&
 	exits 0 gpuq apply -f a.yaml --dry-run && has out "+ weight: 9" && says out "queue/green added" && says out "evict nobody" &&
