@@ -115,6 +115,8 @@ struct claim {
 	int64_t surplus_priority;
 	bool (*fits)(struct cycle *c, void *ctx); /* is there room? NULL = for the gang */
 	void *fits_ctx;
+	uint32_t rests_with; /* queue that it may claim nothing from for a while; SNAP_NONE */
+	int64_t rests_until_us; /* the end of that */
 	bool only_quota; /* its own eviction is so recent that it claims what it is owed only */
 };
 

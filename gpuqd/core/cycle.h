@@ -85,6 +85,7 @@ struct turn;
 struct waiter;
 
 struct cycle {
+	struct reversals *reversals; /* reversal.c; NULL = nobody asked yet */
 	const struct snapshot *s;
 	struct gpuq_arena *mem;
 	struct gpuq_arena scratch; /* until the next job is tried */

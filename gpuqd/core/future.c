@@ -330,6 +330,7 @@ static struct future *new_future(struct cycle *c)
 	f->rooms = cycle_alloc(c, s->n_nodes, sizeof(*f->rooms));
 	f->n_of_flavor = cycle_alloc(c, (size_t)s->n_flavors + 1, sizeof(*f->n_of_flavor));
 	f->starving_milli = cycle_alloc(c, (size_t)s->n_flavors + 1, sizeof(*f->starving_milli));
+	f->n_starving = cycle_alloc(c, (size_t)s->n_flavors + 1, sizeof(*f->n_starving));
 	f->barred = cycle_alloc(c, c->n_words, sizeof(*f->barred));
 	f->at = new_amounts(c);
 	f->least = new_amounts(c);
@@ -386,6 +387,7 @@ static void plan_again(struct cycle *c)
 	f->n_planned = f->room_planned = f->n_booked = f->n_places = 0;
 	memset(f->n_of_flavor, 0, ((size_t)c->s->n_flavors + 1) * sizeof(*f->n_of_flavor));
 	memset(f->starving_milli, 0, ((size_t)c->s->n_flavors + 1) * sizeof(*f->starving_milli));
+	memset(f->n_starving, 0, ((size_t)c->s->n_flavors + 1) * sizeof(*f->n_starving));
 	calendar_enter_amounts(c);
 	for (uint32_t i = 0; i < n && !c->failed; i++)
 		if (c->started[before[i].job] < c->s->jobs[before[i].job].n_waiting &&

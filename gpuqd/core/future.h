@@ -76,7 +76,9 @@ struct future {
 	struct place *places;
 	uint32_t n_places, room_places;
 	uint32_t *n_of_flavor; /* planned starts by flavor; [n_flavors] = without devices */
-	int64_t *starving_milli; /* devices that starving jobs have planned, by flavor */
+	/* By flavor, as above: planned starts of starving jobs, and their devices. */
+	uint32_t *n_starving;
+	int64_t *starving_milli;
 	uint32_t n_tests, n_tries; /* jobs that asked for one; moments that were tried */
 	uint16_t *rooms; /* scratch: whole devices by node as time goes on */
 

@@ -27,6 +27,7 @@
 
 struct queue {
 	const char *name;
+	struct job *jobs; /* of this queue alone: queue_next */
 	struct queue *parent; /* NULL = at the top */
 	const struct site_queue *site; /* never NULL */
 	const struct site_budget *budget; /* its own, or the default of leaves; NULL = none */
@@ -138,6 +139,11 @@ struct avoided {
 };
 #define JOB_AVOIDS_MAX 4
 
+struct avoids {
+	struct avoided items[JOB_AVOIDS_MAX]; /* oldest first */
+	uint32_t n;
+};
+
 struct job {
 	UT_hash_handle hh;
 	struct job_key key;
@@ -162,6 +168,10 @@ struct job {
 	uint32_t attempt, n_retries; /* attempts so far beyond the first; retries used up */
 	uint32_t n_indexes; /* pod indexes that this attempt has used */
 	uint32_t n_log; /* entries that were written about it */
+	/* Lists that it is in: of its user's and its queue's jobs, of those in its state, and an
+	 * element's of those of its array. */
+	struct job *user_prev, *user_next, *queue_prev, *queue_next;
+	struct job *state_prev, *state_next, *kin_prev, *kin_next;
 	char *name;
 	const char *user, *account, *qos, *flavor; /* interned; account, flavor may be "" */
 	struct queue *queue;
@@ -184,8 +194,7 @@ struct job {
 	int64_t checkpoint_every_us; /* that often it saves itself; 0 = nobody said */
 	int64_t shrunk_us; /* when this attempt last lost pods; 0 = never */
 	int64_t short_us; /* since when it has fewer pods than its minimum; 0 = it has them */
-	struct avoided avoid[JOB_AVOIDS_MAX]; /* oldest first; not stored */
-	uint32_t n_avoid;
+	struct avoids *avoids; /* NULL = none; not stored */
 	struct blocked
 		*blocked; /* from outside the core (NamespaceQuota); NULL = not; not stored */
 	/* How this attempt is going to end, once that is known. */
@@ -317,6 +326,9 @@ struct model {
 	struct str *strs;
 	struct batch direct; /* records that no object stands for any more */
 	uint32_t n_jobs_by_state[N_GPUQ_JOB_STATES];
+	struct job *jobs_by_state[N_GPUQ_JOB_STATES]; /* state_next */
+	struct owner *owners; /* hash by name */
+	struct family *families; /* hash by id */
 	uint32_t n_promises; /* jobs that have one */
 	int64_t evicted_us; /* when some job last was; not stored */
 	uint64_t n_events, n_audit;
@@ -391,6 +403,9 @@ extern const enum table model_load_order[];
 extern const size_t model_load_order_n;
 
 struct job *job_find(const struct model *m, struct job_key key);
+/* The first of them, NULL = none; the others follow by user_next, kin_next. */
+struct job *jobs_of_user(const struct model *m, const char *user);
+struct job *jobs_elements(const struct model *m, uint32_t id); /* in memory; not the array itself */
 struct node *node_find(const struct model *m, const char *name);
 struct queue *queue_find(const struct model *m, const char *name);
 struct pod *pod_find(const struct model *m, struct pod_key key);
@@ -403,6 +418,7 @@ void pod_key_name(const char *cluster_id, struct pod_key key, char *out);
 bool pod_name_parse(const struct model *m, const char *name, struct pod_key *key);
 
 const char *model_intern(struct model *m, const char *s); /* lasting copy; NULL gives "" */
+const char *model_interned(const struct model *m, const char *s); /* NULL: there is none */
 
 bool array_waits(const struct array *a, int64_t index); /* not split off yet */
 bool job_is_live(const struct job *j); /* has an attempt under way */

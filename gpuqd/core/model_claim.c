@@ -73,7 +73,8 @@ static char *text_or_none(const char *text)
 
 void note_eviction(struct model *m, struct job *j, enum gpuq_cause cause, const struct event *ev)
 {
-	m->evicted_us = ev->at_us > m->evicted_us ? ev->at_us : m->evicted_us;
+	if (ev->at_us > m->evicted_us)
+		m->evicted_us = ev->at_us;
 	j->evictions = must(realloc(j->evictions, (j->n_evictions + 1) * sizeof(*j->evictions)));
 	j->evictions[j->n_evictions++] =
 		(struct eviction){ .at_us = ev->at_us,

@@ -20,6 +20,11 @@ void job_count(struct job *j, int sign);
 struct job *job_new(struct model *m, struct job_key key);
 void job_insert(struct model *m, struct job *j);
 void job_free(struct model *m, struct job *j); /* out of the model; its pods with it */
+/* model_index.c: the lists that a job is in, once it is in the model. */
+void index_add(struct model *m, struct job *j);
+void index_remove(struct model *m, struct job *j);
+void index_state(struct model *m, struct job *j, enum gpuq_job_state s); /* sets it */
+void index_queue(struct job *j, struct queue *q); /* sets it */
 /* All pods of the attempt run for the first time. */
 void job_note_started(struct model *m, struct job *j, int64_t at_us);
 /* Ended, and none of its pods is left: history, and out of memory. True if so. */
@@ -100,7 +105,6 @@ void charge_grant(struct model *m, const char *queue, int64_t gpu_us);
 /* What was granted to a budget that fades, as it stands. */
 int64_t account_granted_ms(const struct model *m, const struct queue *q, int64_t now_us);
 void account_grant(struct model *m, const struct queue *q, int64_t gpu_us, int64_t now_us);
-const char *model_interned(const struct model *m, const char *s); /* NULL: it is not */
 struct account *account_get(struct model *m, const unsigned char *bytes, size_t n);
 void accounts_collect(struct model *m, struct batch *out); /* those that changed */
 void accounts_expire(struct model *m, int64_t now_us); /* what has faded to nothing */

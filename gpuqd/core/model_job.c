@@ -49,6 +49,7 @@ void job_insert(struct model *m, struct job *j)
 {
 	HASH_ADD(hh, m->jobs, key, sizeof(j->key), j);
 	m->n_jobs_by_state[j->state]++;
+	index_add(m, j);
 	if (j->n_deps)
 		DL_APPEND2(m->depending, j, dep_prev, dep_next);
 }
@@ -75,7 +76,7 @@ void job_set_state(struct model *m, struct job *j, enum gpuq_job_state s)
 		return;
 	job_count(j, -1);
 	m->n_jobs_by_state[j->state]--;
-	j->state = s;
+	index_state(m, j, s);
 	m->n_jobs_by_state[s]++;
 	if (gpuq_job_state_ended(s)) {
 		j->ended = true;
@@ -104,6 +105,7 @@ void job_free(struct model *m, struct job *j)
 		DL_DELETE2(m->dirty_jobs, j, dirty_prev, dirty_next);
 	job_count(j, -1);
 	m->n_jobs_by_state[j->state]--;
+	index_remove(m, j);
 	if (j->n_deps)
 		DL_DELETE2(m->depending, j, dep_prev, dep_next);
 	HASH_DEL(m->jobs, j);
@@ -116,6 +118,7 @@ void job_free(struct model *m, struct job *j)
 	free(j->name);
 	free(j->message);
 	free(j->blocked);
+	free(j->avoids);
 	free(j->token);
 	free(j);
 }

@@ -427,6 +427,9 @@ static int load_job(struct model *m, struct job_key key, struct rec *r, struct g
 		gpuq_fail(err, GPUQ_ECORRUPT, "job %u %s", key.id, why);
 		if (!j->queue)
 			j->queue = m->queues[0];
+		if (j->state >= N_GPUQ_JOB_STATES)
+			j->state =
+				GPUQ_JOB_PENDING; /* a list that there is, to be taken out of it */
 		promise_count(m, j);
 		j->ended = true;
 		job_insert(m, j);

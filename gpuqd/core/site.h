@@ -167,6 +167,13 @@ const struct site_qos *site_qos_find(const struct site *s, const char *name);
 /* The amount for one flavor; dflt when nothing is said of it. */
 int64_t site_amount_of(const struct site_amount *a, const char *flavor, int64_t dflt);
 
+/* Flags that a reservation may carry; ends with NULL. maintenance: nobody may use it; daily
+ * and weekly: it comes again each UTC day, each seven. */
+extern const char *const site_reservation_flags[];
+bool site_reservation_has(const struct site_reservation *r, const char *flag);
+/* When it begins; of one that recurs, the one that is now or else the next. */
+int64_t site_reservation_start(const struct site_reservation *r, int64_t now_us);
+
 /* Shell-like glob with * and ?, whole string. */
 bool site_glob(const char *pattern, const char *text);
 

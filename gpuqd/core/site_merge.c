@@ -124,12 +124,17 @@ int site_merge(struct gpuq_arena *a, const struct gpuq_val *old, const struct gp
 			merged.val = merge_list(a, gpuq_get(old, p->key), p->val, prune);
 		put(a, v, &merged);
 	}
+	/* Lists are new ones in any case: members may be taken out of them. */
 	for (uint32_t i = 0; !prune && i < old->n; i++) {
-		const struct gpuq_val *given = gpuq_get(file, old->pairs[i].key);
+		struct gpuq_pair kept = old->pairs[i];
+		const struct gpuq_val *given = gpuq_get(file, kept.key);
 
-		if (strcmp(old->pairs[i].key, "version") != 0 &&
-		    (!given || (given->type == GPUQ_NULL && is_list(old->pairs[i].key))))
-			put(a, v, &old->pairs[i]);
+		if (strcmp(kept.key, "version") == 0 ||
+		    (given && !(given->type == GPUQ_NULL && is_list(kept.key))))
+			continue;
+		if (is_list(kept.key))
+			kept.val = merge_list(a, kept.val, NULL, false);
+		put(a, v, &kept);
 	}
 	if (!gpuq_val_ok(v))
 		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");

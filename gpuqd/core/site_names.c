@@ -87,10 +87,29 @@ static int check_queue(struct checking *c, size_t i, const struct site_queue *q)
 	return rc;
 }
 
+static int check_flag(struct checking *c, size_t i, const char *flag)
+{
+	const struct gpuq_val *member = gpuq_get(c->v, "reservations")->items[i];
+	const size_t mark = gpuq_reader_enter(&c->r, "reservations");
+	int rc;
+
+	for (const char *const *f = site_reservation_flags; *f; f++)
+		if (strcmp(*f, flag) == 0)
+			return gpuq_reader_leave(&c->r, mark), 0;
+	gpuq_reader_enter_item(&c->r, i);
+	gpuq_reader_enter(&c->r, "flags");
+	rc = gpuq_reader_fail(&c->r, gpuq_get(member, "flags"), GPUQ_EINVAL,
+			      "no flag is named %s: expected maintenance, daily or weekly", flag);
+	gpuq_reader_leave(&c->r, mark);
+	return rc;
+}
+
 static int check_reservation(struct checking *c, size_t i, const struct site_reservation *r)
 {
 	int rc = check(c, "reservations", i, "queue", NULL, r->queue, "queues", "queue", NULL);
 
+	for (size_t k = 0; rc == 0 && k < r->flags.n; k++)
+		rc = check_flag(c, i, r->flags.items[k]);
 	if (rc == 0)
 		rc = check(c, "reservations", i, "flavor", NULL, r->flavor, "flavors", "flavor",
 			   "default");

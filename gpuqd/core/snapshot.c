@@ -32,6 +32,7 @@ void snap_config_default(struct snap_config *c)
 		.consolidation = true,
 		.cooldown_us = 600 * GPUQ_US_PER_S,
 		.claims_per_hour = 20,
+		.claim_reversals = 2,
 		.moves_per_day = 2,
 		.grow_delay_us = 60 * GPUQ_US_PER_S,
 		.gang_repair_us = 60 * GPUQ_US_PER_S,
@@ -165,6 +166,7 @@ void snapshot_free(struct snapshot *s)
 	free(s->reservations);
 	free(s->users);
 	free(s->usages);
+	free(s->losses);
 	free(s->profiles);
 	gpuq_arena_done(&s->arena);
 	free(s);
@@ -454,6 +456,15 @@ bool snapshot_add_usage(struct snapshot *s, uint32_t queue, uint32_t user, uint6
 	if (ix != SNAP_NONE)
 		s->usages[ix].used += used;
 	return ix != SNAP_NONE;
+}
+
+bool snapshot_add_loss(struct snapshot *s, const struct snap_loss *l)
+{
+	struct snap_loss *at = PUSH(s, losses, 1);
+
+	if (at)
+		*at = *l;
+	return at != NULL;
 }
 
 uint32_t snapshot_add_job(struct snapshot *s, const struct snap_job *in)

@@ -72,6 +72,8 @@ struct snap_config {
 	int64_t cooldown_us;
 	int64_t preemption_delay_us; /* nobody has to leave for a job that waits less long */
 	uint32_t claims_per_hour; /* on fair shares, against one queue; 0 = no bound */
+	uint32_t claim_reversals; /* of claims between two queues in an hour; then they rest; 0 =
+				   * no bound: reversal.h */
 	uint32_t moves_per_day; /* of one job */
 	int64_t grow_delay_us; /* an elastic job that shrank does not grow sooner */
 	int64_t gang_repair_us; /* a gang that lost pods is kept as long */
@@ -232,6 +234,18 @@ struct snap_usage {
 	uint64_t used;
 };
 
+struct snap_key {
+	uint32_t id;
+	int32_t index; /* element of an array; -1 = not one (or all that wait) */
+};
+
+/* A job that had to leave for a claim of another queue, lately. */
+struct snap_loss {
+	uint32_t queue, by_queue; /* leaves: its own, the claimant's */
+	struct snap_key job, by;
+	int64_t at_us;
+};
+
 /* One kind of pod in a request; the fields of struct gpuq_group that matter to a
  * decision. Everything is copied when the request is added. */
 struct snap_group {
@@ -296,11 +310,6 @@ struct snap_cap {
 /* The caps that a job counts against: indexes, the rest SNAP_NONE. */
 struct snap_capset {
 	uint32_t caps[SNAP_CAPS_MAX];
-};
-
-struct snap_key {
-	uint32_t id;
-	int32_t index; /* element of an array; -1 = not one (or all that wait) */
 };
 
 enum snap_job_state {
@@ -446,12 +455,14 @@ struct snapshot {
 	const char **users; /* by name */
 	struct snap_usage *usages; /* by queue, then as users first appeared; sealed: one for
 				    * every queue and user of a job */
+	struct snap_loss *losses; /* by time, claimant, job */
 	const char **label_keys; /* that requests and levels speak of */
 	uint32_t n_flavors, n_classes, n_joints, n_nodes, n_devices, n_queues, n_licenses,
 		n_requests;
 	uint32_t n_groups; /* of all requests */
 	uint32_t n_wheres; /* different constraints among them */
-	uint32_t n_jobs, n_allocs, n_promises, n_caps, n_capsets, n_users, n_usages, n_label_keys,
+	uint32_t n_jobs, n_allocs, n_promises, n_caps, n_capsets, n_users, n_usages, n_losses,
+		n_label_keys,
 		n_reservations, n_profiles;
 	/* Resources that quotas know: flavors 0..n_flavors-1, then cpu, then memory. */
 	uint32_t n_res;
@@ -539,6 +550,8 @@ uint32_t snapshot_add_capset(struct snapshot *s, const struct snap_capset *c);
 uint32_t snapshot_user(struct snapshot *s, const char *name); /* same name, same handle */
 /* Adds to what that user has used there. False: no memory. */
 bool snapshot_add_usage(struct snapshot *s, uint32_t queue, uint32_t user, uint64_t used);
+
+bool snapshot_add_loss(struct snapshot *s, const struct snap_loss *l); /* false: no memory */
 
 /* Sort, resolve and derive; afterwards the snapshot never changes.
  *

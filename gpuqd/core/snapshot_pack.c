@@ -33,7 +33,7 @@ struct col {
 static const struct col config_cols[] = {
 	C(now_us), C(max_steps), C(backfill_depth), C(max_job_test), C(reclaim_to), C(reclaim),
 	C(consolidation), C(min_runtime_method), C(preempt_min_runtime_us),
-	C(reclaim_min_runtime_us), C(cooldown_us), C(preemption_delay_us), C(claims_per_hour),
+	C(reclaim_min_runtime_us), C(cooldown_us), C(preemption_delay_us), C(claims_per_hour), C(claim_reversals),
 	C(moves_per_day), C(grow_delay_us), C(gang_repair_us), C(usage_k_milli),
 	C(starve_us), C(exempt_evictions), C(weights.age), C(weights.fair_share), C(weights.size),
 	C(weights.qos), C(weights.qos_full), C(weights.max_age_us), C(weights.evict_step_milli),
@@ -109,6 +109,11 @@ static const struct col job_cols[] = {
 #undef C
 #define C(m) COL(struct snap_usage, m)
 static const struct col usage_cols[] = { C(queue), C(user), C(used) };
+#undef C
+#define C(m) COL(struct snap_loss, m)
+static const struct col loss_cols[] = {
+	C(queue), C(by_queue), C(job.id), C(job.index), C(by.id), C(by.index), C(at_us),
+};
 #undef C
 #define C(m) COL(struct snap_reservation, m)
 static const struct col reservation_cols[] = {
@@ -260,7 +265,7 @@ static void pack_allocs(struct gpuq_buf *b, const struct snap_alloc *allocs, uin
 
 void snapshot_pack(const struct snapshot *s, struct gpuq_buf *b)
 {
-	rec_array(b, 15);
+	rec_array(b, 16);
 	pack_row(b, COLS(config_cols), &s->config);
 	pack_strs(b, s->config.levels, s->config.n_levels);
 	PACK_ROWS(b, flavor_cols, s->flavors, s->n_flavors);
@@ -304,6 +309,7 @@ void snapshot_pack(const struct snapshot *s, struct gpuq_buf *b)
 			n++;
 		pack_ints(b, s->capsets[i].caps, n);
 	}
+	PACK_ROWS(b, loss_cols, s->losses, s->n_losses);
 }
 
 /* ---- reading ---- */
@@ -745,6 +751,16 @@ static void unpack_reservation(struct unpack *u)
 		snapshot_add_reservation(u->s, &res);
 }
 
+static void unpack_loss(struct unpack *u)
+{
+	struct snap_loss one = { .queue = SNAP_NONE, .by_queue = SNAP_NONE };
+
+	unpack_row(u, COLS(loss_cols), &one);
+	bad_unless(u, one.queue < u->s->n_queues && one.by_queue < u->s->n_queues);
+	if (!u->r->bad)
+		snapshot_add_loss(u->s, &one);
+}
+
 static void unpack_held(struct unpack *u)
 {
 	unpack_alloc(u, snapshot_add_alloc);
@@ -760,7 +776,7 @@ int snapshot_unpack(struct rec *r, struct snapshot **out, struct gpuq_err *err)
 	static void (*const parts[])(struct unpack * u) = {
 		unpack_flavor,   unpack_license,     unpack_user,    unpack_queue, unpack_node,
 		unpack_usage,    unpack_reservation, unpack_request, unpack_job,   unpack_held,
-		unpack_promised, unpack_cap,         unpack_capset,
+		unpack_promised, unpack_cap,         unpack_capset,  unpack_loss,
 	};
 	const size_t n_parts = sizeof(parts) / sizeof(parts[0]);
 	struct unpack u = { .r = r, .first = GPUQ_ARENA_INIT(0) };

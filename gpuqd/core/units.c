@@ -12,16 +12,6 @@ int64_t unit_amount(const struct cycle *c, uint32_t unit, uint32_t res)
 	return c->units->amounts[(size_t)unit * c->s->n_res + res];
 }
 
-/* Work that a pod's end undoes: since its last checkpoint, and what a start takes. */
-static int64_t lost_by(const struct cycle *c, const struct snap_job *j, int64_t gpus_milli)
-{
-	const int64_t from = j->checkpoint_us > j->start_us ? j->checkpoint_us : j->start_us;
-	const int64_t now = c->s->config.now_us;
-	const int64_t us = amount_sum(now > from ? now - from : 0, j->restart_cost_us);
-
-	return amount_times(us / 1000, (gpus_milli + 99) / 100) / 10;
-}
-
 static struct unit *new_unit(struct cycle *c, uint32_t job)
 {
 	const struct snap_job *j = &c->s->jobs[job];
@@ -133,7 +123,7 @@ static void add_job(struct cycle *c, uint32_t job)
 			add_pod(c, gang, a);
 	add_surplus(c, job, gang);
 	for (uint32_t u = gang; !c->failed && u < c->units->n_units; u++) {
-		c->units->units[u].lost = lost_by(c, j, c->units->units[u].gpus_milli);
+		c->units->units[u].lost = cost_of_loss(c->s, j, c->units->units[u].gpus_milli);
 		/* What has to leave anyway leaves for nobody. */
 		if (future_leaves(c, job))
 			c->units->units[u].fixed = true;

@@ -39,6 +39,9 @@ struct schedule {
 	struct spool *record_to; /* NULL = cycles are not recorded */
 	uint64_t n_cycles;
 	int64_t last_end_us, last_took_us; /* of the last cycle; monotonic */
+	schedule_plan_fn on_plan;
+	void *on_plan_arg;
+	struct schedule_stats stats;
 };
 
 static void fire_later(void *arg);
@@ -121,6 +124,25 @@ static void record(struct schedule *s, const struct snapshot *sn, const struct g
 	gpuq_buf_done(&bytes);
 }
 
+static void count(struct schedule *s, const struct snapshot *sn, const struct plan *p, int64_t wake)
+{
+	struct schedule_stats *t = &s->stats;
+
+	t->n_reserved = 0;
+	for (uint32_t i = 0; i < p->n_actions; i++) {
+		const enum plan_kind kind = p->actions[i].kind;
+
+		t->n_places += s->ready && kind == PLAN_PLACE;
+		t->n_evictions += s->ready &&
+				  (kind == PLAN_EVICT || kind == PLAN_SHRINK || kind == PLAN_MOVE);
+		t->n_reserved += kind == PLAN_RESERVE;
+	}
+	t->n_cut_short += p->cut_short;
+	t->last_steps = p->steps;
+	t->n_jobs = sn->n_jobs;
+	t->wake_us = wake;
+}
+
 static void cycle(struct schedule *s)
 {
 	struct model *m = journal_model(s->j);
@@ -140,6 +162,7 @@ static void cycle(struct schedule *s)
 		rc = sched_cycle(sn, &s->mem, &plan, &err);
 	if (rc < 0) {
 		log_err("schedule.cycle", "error=%s", LOGS(err.text));
+		s->stats.n_failed++;
 		snapshot_free(sn);
 		gpuq_buf_done(&packed);
 		gpuq_arena_reset(&s->mem);
@@ -153,6 +176,8 @@ static void cycle(struct schedule *s)
 		s->site_told = quota_warn(sn);
 	if (s->ready)
 		carry_out(s->j, sn, &plan, &s->mem);
+	if (s->ready && s->on_plan)
+		s->on_plan(s->on_plan_arg, sn, &plan);
 	tell_jobs(s->j, sn, &plan, &s->mem);
 	tell_shares(s, sn, &plan);
 	loop_cancel(s->later);
@@ -162,6 +187,7 @@ static void cycle(struct schedule *s)
 		wake = plan.wake_us;
 	if (wake != GPUQ_UNLIMITED)
 		s->later = loop_after(s->l, wake - now + 1000, fire_later, s);
+	count(s, sn, &plan, wake);
 	snapshot_free(sn);
 	gpuq_arena_reset(&s->mem);
 }
@@ -177,6 +203,11 @@ static void fire_soon(void *arg)
 	cycle(s);
 	s->last_end_us = loop_clock_us();
 	s->last_took_us = s->last_end_us - start;
+	s->stats.last_us = s->last_took_us;
+	s->stats.sum_us += s->last_took_us;
+	if (s->last_took_us > s->stats.most_us)
+		s->stats.most_us = s->last_took_us;
+	s->stats.last_at_us = loop_now_us(s->l);
 }
 
 static void fire_later(void *arg)
@@ -227,6 +258,18 @@ static void fire_unblock(void *arg)
 	if (next != GPUQ_UNLIMITED)
 		unblock_at(s, next);
 	schedule_kick(s);
+}
+
+void schedule_on_plan(struct schedule *s, schedule_plan_fn fn, void *arg)
+{
+	s->on_plan = fn;
+	s->on_plan_arg = arg;
+}
+
+void schedule_stats(const struct schedule *s, struct schedule_stats *out)
+{
+	*out = s->stats;
+	out->n_cycles = s->n_cycles;
 }
 
 void schedule_record(struct schedule *s, struct spool *to)

@@ -1,9 +1,12 @@
 #include "gpuqd/flow/tell.h"
 
+#include <inttypes.h>
 #include <string.h>
 
+#include "gpuqd/base/log.h"
 #include "gpuqd/core/model.h"
 #include "gpuqd/flow/journal.h"
+#include "libgpuq/units.h"
 
 #define FACTS_MAX 16
 
@@ -52,6 +55,27 @@ static void name_victim(const struct model *m, const struct job *j, struct told 
 	t->from = NULL; /* its own alone */
 }
 
+static bool was_told(const struct job *j, enum gpuq_reason code)
+{
+	for (uint32_t i = 0; i < j->n_reasons; i++)
+		if (j->reasons[i].code == code)
+			return true;
+	return false;
+}
+
+/* Queues that went back and forth until the scheduler stopped them: somebody should look at
+ * how they are set up. Once for each job that has to wait for it. */
+static void warn_of_rest(const struct job *j, const struct told *t)
+{
+	for (size_t i = 0; i < t->n; i++)
+		if (t->facts[i].code == GPUQ_R_CLAIMS_REST && !was_told(j, GPUQ_R_CLAIMS_REST))
+			log_warn("schedule.claims_rest",
+				 "job=%" PRIu32 " queue=%s other=%s seconds=%" PRId64
+				 ": they took the same places back and forth",
+				 j->key.id, LOGS(j->queue->name), LOGS(t->facts[i].object),
+				 (t->facts[i].need - t->facts[i].have) / GPUQ_US_PER_S);
+}
+
 /* The model is told only of what it does not know yet. */
 static void tell(struct journal *journal, const struct job *j, const struct told *t,
 		 const struct priority_terms *terms, int64_t planned_us)
@@ -61,6 +85,7 @@ static void tell(struct journal *journal, const struct job *j, const struct told
 	if (j->ranked && j->planned_us == planned_us &&
 	    memcmp(&j->terms, terms, sizeof(*terms)) == 0 && job_has_reasons(j, t->facts, t->n))
 		return;
+	warn_of_rest(j, t);
 	ev = (struct event){ .type = EV_JOB_REASONS, .job = j->key };
 	ev.reasons.items = t->facts;
 	ev.reasons.n = t->n;

@@ -12,17 +12,26 @@
 struct history_live;
 struct lease;
 struct recent;
+struct aside;
+struct schedule;
 struct wait;
 struct logs;
 struct watch;
+struct why_log;
 
 struct methods {
 	struct journal *j;
 	struct reconcile *reconcile;
 	struct cluster *cluster; /* NULL while there is none */
+	struct estimator *estimator;
 	struct apply *apply;
 	const char *kind;
 	struct lease *lease;
+	struct aside *aside; /* questions that take long */
+	struct why_log *why; /* the numbers behind decisions */
+	struct schedule *schedule;
+	int64_t start_us; /* of the daemon */
+	struct rpc_server *server; /* NULL while there is none */
 	struct wait *waits;
 	struct logs *logs;
 	struct watch *watches;
@@ -45,6 +54,15 @@ struct job_list_params {
 bool filter_job(const struct job_filter *f, const struct job *j);
 bool filter_val(const struct job_filter *f, const struct gpuq_val *job); /* of history */
 bool filter_any(const struct job_filter *f); /* does it select at all? */
+
+/* Jobs in memory that match, each once, in order of id (elements behind their array). */
+struct job_keys {
+	struct job_key *items;
+	size_t n, room;
+	bool failed; /* out of memory: there would be more */
+};
+void jobs_select(const struct model *m, const struct job_filter *f, struct job_keys *out);
+void job_keys_done(struct job_keys *k);
 
 /* "17" or "17_3". index -1 = the whole job. */
 bool job_id_parse(const char *text, struct job_key *key);
@@ -95,6 +113,7 @@ int m_job_release(void *arg, struct rpc_call *c, const void *params, struct gpuq
 int m_job_requeue(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_job_update(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_job_wait(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+int m_job_why(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_job_logs(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_node_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_node_drain(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
@@ -105,15 +124,41 @@ int m_report_get(void *arg, struct rpc_call *c, const void *params, struct gpuq_
 int m_usage_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_status_get(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_scenario_export(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+int m_backup_get(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+int m_diag_get(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+int m_plan_get(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+int m_prio_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+int m_prio_weights(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+int m_shares_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_event_watch(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 
+int m_reservation_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_site_apply(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_site_get(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_audit_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 
-extern const struct gpuq_schema p_audit_list, p_event_list, p_event_watch, p_history_list,
-	p_job_submit, p_job_get, p_job_list, p_job_act, p_job_wait, p_job_logs, p_node_list,
-	p_node_drain, p_queue_list, p_site_apply, p_queue_grant, p_report_get, p_usage_list;
+extern const struct gpuq_schema p_audit_list;
+extern const struct gpuq_schema p_event_list;
+extern const struct gpuq_schema p_event_watch;
+extern const struct gpuq_schema p_history_list;
+extern const struct gpuq_schema p_job_act;
+extern const struct gpuq_schema p_job_get;
+extern const struct gpuq_schema p_job_list;
+extern const struct gpuq_schema p_job_logs;
+extern const struct gpuq_schema p_job_submit;
+extern const struct gpuq_schema p_job_wait;
+extern const struct gpuq_schema p_job_why;
+extern const struct gpuq_schema p_node_drain;
+extern const struct gpuq_schema p_node_list;
+extern const struct gpuq_schema p_plan_get;
+extern const struct gpuq_schema p_prio_list;
+extern const struct gpuq_schema p_queue_grant;
+extern const struct gpuq_schema p_queue_list;
+extern const struct gpuq_schema p_report_get;
+extern const struct gpuq_schema p_reservation_list;
+extern const struct gpuq_schema p_shares_list;
+extern const struct gpuq_schema p_site_apply;
+extern const struct gpuq_schema p_usage_list;
 
 #define P(type_, key_, kind_, member_, ...)                                                        \
 	{                                                                                          \

@@ -54,7 +54,7 @@ struct sc_config {
 	struct gpuq_objects reservations; /* struct sc_reservation */
 	int64_t preempt_min_runtime, reclaim_min_runtime;
 	/* What holds claims back in time; absent = nothing does. */
-	int64_t cooldown, claims_per_hour, moves_per_day, grow_delay, gang_repair;
+	int64_t cooldown, claims_per_hour, claim_reversals, moves_per_day, grow_delay, gang_repair;
 	int64_t preemption_delay;
 	struct gpuq_strmap priority_weights;
 	int64_t usage_k, usage_half_life;

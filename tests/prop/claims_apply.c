@@ -168,6 +168,10 @@ static void leave(struct pc_world *w, const struct snapshot *s, const struct pla
 		return;
 	}
 	if (by != w->pc->jobs[job].queue) {
+		if (a->cause == GPUQ_CAUSE_RECLAIM)
+			w->losses[w->n_losses++ % PC_LOSSES] =
+				(struct pc_loss){ job, (int)s->jobs[a->claimant].key.id - 1,
+						  w->now };
 		l->evicted = w->now;
 		l->evicted_for = by;
 	}

@@ -302,7 +302,7 @@ Test(claim, what_is_moved_keeps_its_new_places_while_it_leaves_the_old)
 	cr_assert_eq(pod_event(m, EV_POD_STARTED, J1, 1, 0, T0 + 120, 0, 0), 0);
 	cr_assert_eq(pod_event(m, EV_POD_ENDED, J1, 1, 0, T0 + 130, -1, POD_FAULT_INFRA), 0);
 	cr_assert_eq(verdict(m, J1, T0 + 131, &end), 0);
-	cr_expect_eq(job_find(m, J1)->n_avoid, 1);
+	cr_expect_eq(job_find(m, J1)->avoids->n, 1);
 	model_free(m);
 	disk_free(&d);
 }

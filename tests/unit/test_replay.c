@@ -193,7 +193,7 @@ Test(replay, every_field_is_written)
 		const char *table;
 		size_t is, was;
 	} rows[] = {
-		{ "config_cols", sizeof(struct snap_config), 208 },
+		{ "config_cols", sizeof(struct snap_config), 216 },
 		{ "queue_cols", sizeof(struct snap_queue), 176 },
 		{ "node_cols", sizeof(struct snap_node), 216 },
 		{ "device_cols", sizeof(struct snap_device), 24 },
@@ -204,6 +204,7 @@ Test(replay, every_field_is_written)
 		{ "alloc_cols", sizeof(struct snap_alloc), 48 },
 		{ "flavor_cols", sizeof(struct snap_flavor), 40 },
 		{ "usage_cols", sizeof(struct snap_usage), 16 },
+		{ "loss_cols", sizeof(struct snap_loss), 32 },
 		{ "reservation_cols", sizeof(struct snap_reservation), 88 },
 		{ "share_cols", sizeof(struct snap_share), 32 },
 	};
