@@ -22,6 +22,7 @@
 #include "gpuqd/base/spool.h"
 #include "gpuqd/cluster/cluster.h"
 #include "gpuqd/core/model.h"
+#include "gpuqd/core/site_merge.h"
 #include "gpuqd/flow/audit.h"
 #include "gpuqd/flow/dispatch.h"
 #include "gpuqd/flow/estimate.h"
@@ -88,6 +89,8 @@ static int read_site(const char *path, struct gpuq_buf *bytes, struct gpuq_err *
 		rc = gpuq_fail(err, GPUQ_EINVAL, "%s:1:1: expected one document", path);
 	if (rc == 0)
 		rc = site_read(docs[0], path, 0, &site, err);
+	if (rc == 0)
+		rc = site_check_names(site, docs[0], path, err);
 	if (rc == 0)
 		gpuq_mp_write(bytes, docs[0]);
 	site_free(site);
@@ -458,10 +461,13 @@ static int build(struct daemon *d, struct gpuq_err *err)
 				 d->config->cluster == CLUSTER_KUBE ? "kube" : "local", &d->methods,
 				 err);
 	if (rc == 0) {
+		methods_set_schedule(d->methods, d->schedule);
 		methods_set_estimator(d->methods, d->estimator);
 		methods_opts(d->methods, &ro);
 		rc = rpc_server_new(d->loop, &ro, &d->rpc, err);
 	}
+	if (rc == 0)
+		methods_set_server(d->methods, d->rpc);
 	if (rc == 0)
 		rc = loop_on_signal(d->loop, SIGTERM, on_term, d, err);
 	if (rc == 0)

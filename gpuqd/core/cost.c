@@ -9,8 +9,8 @@ static const struct {
 	const char *profile;
 	int64_t milli;
 } quarters[] = {
-	{ "1g.6gb", 250 },     { "1g.6gb+me", 250 }, { "2g.12gb", 500 },
-	{ "2g.12gb+me", 500 }, { "4g.24gb", 1000 },
+	{ "1g.6gb", 250 },   { "1g.6gb+me", 250 }, { "2g.12gb", 500 },    { "2g.12gb+me", 500 },
+	{ "4g.24gb", 1000 }, { "1g.6gb.me", 250 }, { "2g.12gb.me", 500 },
 };
 
 int64_t cost_of_profile(const char *profile)

@@ -22,6 +22,12 @@ struct device_fact {
 	bool healthy;
 };
 
+/* Instances of a MIG profile, which were cut before: of a node, or asked for by a pod. */
+struct mig_fact {
+	const char *profile; /* "1g.10gb", as a job names it */
+	uint32_t count;
+};
+
 struct taint_fact {
 	const char *key, *value, *effect; /* NoSchedule, PreferNoSchedule, NoExecute */
 };
@@ -34,6 +40,12 @@ struct node_fact {
 	int64_t cpu_milli, memory_bytes, max_pods; /* allocatable */
 	const struct device_fact *devices; /* index = position */
 	size_t n_devices;
+	/* How fast each device is joined to each (links.h: larger = faster), and the NUMA node
+	 * of each; NULL = not told. */
+	const uint8_t *links; /* n_devices x n_devices */
+	const uint8_t *numa; /* n_devices */
+	const struct mig_fact *mig; /* devices that are cut are not among the devices */
+	size_t n_mig;
 	bool ready; /* may start pods (Ready, no pressure) */
 	bool unschedulable; /* cordoned by others */
 	const char *note; /* why it is not ready, or "" */
@@ -61,12 +73,15 @@ struct pod_fact {
 	enum pod_fault fault;
 	bool leaving; /* told to leave (deletionTimestamp) */
 	bool waiting_bad; /* cannot start by itself: image, config (see message) */
+	bool unserved; /* what shares the node's devices has not given it its part yet */
 	const char *reason, *message; /* the cluster's words, "" */
 	int exit_code; /* of the first container that failed, else 0; 128+n for a signal */
 	int64_t start_us; /* status.startTime; 0 = not yet */
 	int64_t end_us; /* last container's end; 0 = not known */
 	/* what it takes, for foreign pods and for checks of our own */
 	int64_t gpus_milli, cpu_milli, memory_bytes;
+	const struct mig_fact *mig;
+	size_t n_mig;
 	const int *devices; /* indexes read back from the cluster, if it tells */
 	size_t n_devices; /* 0 = not told */
 };

@@ -64,6 +64,11 @@ static bool strmap_same(const struct gpuq_strmap *a, const struct gpuq_strmap *b
 	return true;
 }
 
+static bool bytes_same(const uint8_t *a, const uint8_t *b, size_t n)
+{
+	return a && b ? memcmp(a, b, n) == 0 : !a && !b;
+}
+
 static bool fact_same(const struct node *n, const struct node_fact *f)
 {
 	const struct node_fact *o = &n->fact;
@@ -79,6 +84,13 @@ static bool fact_same(const struct node *n, const struct node_fact *f)
 		if (strcmp(o->taints[i].key, f->taints[i].key) ||
 		    strcmp(o->taints[i].value, f->taints[i].value) ||
 		    strcmp(o->taints[i].effect, f->taints[i].effect))
+			return false;
+	if (o->n_mig != f->n_mig || !bytes_same(o->links, f->links, f->n_devices * f->n_devices) ||
+	    !bytes_same(o->numa, f->numa, f->n_devices))
+		return false;
+	for (size_t i = 0; i < f->n_mig; i++)
+		if (o->mig[i].count != f->mig[i].count ||
+		    strcmp(o->mig[i].profile, f->mig[i].profile) != 0)
 			return false;
 	for (size_t i = 0; i < f->n_devices; i++)
 		if (n->devices[i].healthy != f->devices[i].healthy ||
@@ -128,6 +140,38 @@ void node_classify(struct model *m, struct node *n)
 			return;
 		}
 	}
+}
+
+/* Of the devices that the fact names; devices that stay for their pods have no links. */
+static const uint8_t *keep_bytes(struct node *n, const uint8_t *bytes, size_t len, bool whole)
+{
+	uint8_t *copy;
+
+	if (!bytes || !whole)
+		return NULL;
+	copy = gpuq_arena_alloc(&n->arena, len + 1);
+	if (!copy)
+		abort();
+	memcpy(copy, bytes, len);
+	return copy;
+}
+
+static void keep_parts(struct model *m, struct node *n, const struct node_fact *f,
+		       uint32_t n_devices)
+{
+	const bool whole = n_devices == f->n_devices;
+	struct mig_fact *mig = gpuq_arena_calloc(&n->arena, f->n_mig + 1, sizeof(*mig));
+
+	n->foreign_milli = gpuq_arena_calloc(&n->arena, n_devices + 1, sizeof(*n->foreign_milli));
+	n->foreign_mig = gpuq_arena_calloc(&n->arena, f->n_mig + 1, sizeof(*n->foreign_mig));
+	if (!mig || !n->foreign_mig || !n->foreign_milli)
+		abort();
+	for (size_t i = 0; i < f->n_mig; i++)
+		mig[i] = (struct mig_fact){ model_intern(m, f->mig[i].profile), f->mig[i].count };
+	n->fact.mig = mig;
+	n->fact.n_mig = f->n_mig;
+	n->fact.links = keep_bytes(n, f->links, f->n_devices * f->n_devices, whole);
+	n->fact.numa = keep_bytes(n, f->numa, f->n_devices, whole);
 }
 
 int node_set_fact(struct model *m, struct node *n, const struct node_fact *f)
@@ -184,6 +228,7 @@ int node_set_fact(struct model *m, struct node *n, const struct node_fact *f)
 					     adup(n, f->taints[i].effect) };
 	n->fact.taints = taints;
 	n->fact.n_taints = f->n_taints;
+	keep_parts(m, n, f, n_new);
 	free(n->devices);
 	n->devices = devices;
 	n->n_devices = n_new;
@@ -203,8 +248,15 @@ static void foreign_sum(struct model *m, const struct foreign *f, int sign)
 		return;
 	n->foreign_cpu_milli += sign * f->cpu_milli;
 	n->foreign_memory_bytes += sign * f->memory_bytes;
-	n->foreign_gpus_milli += sign * f->gpus_milli;
+	if (f->device >= 0 && (uint32_t)f->device < n->n_devices)
+		n->foreign_milli[f->device] += (uint32_t)sign * (uint32_t)f->gpus_milli;
+	else
+		n->foreign_gpus_milli += sign * f->gpus_milli;
 	n->foreign_pods += sign;
+	for (uint32_t i = 0; i < f->n_mig; i++)
+		for (size_t k = 0; k < n->fact.n_mig; k++)
+			if (n->fact.mig[k].profile == f->mig[i].profile)
+				n->foreign_mig[k] += (uint32_t)sign * f->mig[i].count;
 }
 
 static void foreign_drop(struct model *m, struct foreign *f)
@@ -232,6 +284,11 @@ static void apply_foreign(struct model *m, const struct pod_fact *p, bool gone)
 	f->cpu_milli = p->cpu_milli;
 	f->memory_bytes = p->memory_bytes;
 	f->gpus_milli = p->gpus_milli;
+	f->device = p->n_devices == 1 && p->gpus_milli > 0 && p->gpus_milli <= 1000 ? p->devices[0]
+										    : -1;
+	for (size_t i = 0; i < p->n_mig && f->n_mig < FOREIGN_MIG_MAX; i++)
+		f->mig[f->n_mig++] =
+			(struct mig_fact){ model_intern(m, p->mig[i].profile), p->mig[i].count };
 	HASH_ADD_STR(m->foreigns, uid, f);
 	foreign_sum(m, f, 1);
 }
@@ -241,6 +298,10 @@ static void recount_foreign(struct model *m, struct node *n)
 {
 	n->foreign_cpu_milli = n->foreign_memory_bytes = n->foreign_gpus_milli = n->foreign_pods =
 		0;
+	for (size_t i = 0; i < n->fact.n_mig; i++)
+		n->foreign_mig[i] = 0;
+	for (uint32_t i = 0; i < n->n_devices; i++)
+		n->foreign_milli[i] = 0;
 	for (struct foreign *f = m->foreigns; f; f = f->hh.next)
 		if (f->node == n->name)
 			foreign_sum(m, f, 1);
@@ -262,12 +323,11 @@ int model_apply_node(struct model *m, const struct event *ev, struct gpuq_err *e
 			n->seen_us = ev->at_us;
 			return 0;
 		}
-		if (!n || n->gone) {
+		if (!n)
 			n = node_get(m, ev->node->name);
-			recount_foreign(m, n);
-		}
 		charge_strand(m, n);
 		node_set_fact(m, n, ev->node);
+		recount_foreign(m, n);
 		charge_strand(m, n);
 		n->seen_us = ev->at_us;
 		touch(m, n);
@@ -317,7 +377,7 @@ enum gpuq_node_state node_state(const struct node *n)
 
 	DL_FOREACH2(n->pods, p, node_next)
 	if (pod_takes(p)) {
-		taken += p->gpus_milli;
+		taken += p->n_devices ? p->gpus_milli : 0; /* instances are not among the devices */
 		busy = true;
 	}
 	if (n->gone || !n->fact.ready)

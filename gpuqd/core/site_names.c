@@ -103,17 +103,15 @@ static int wrong(struct checking *c, const char *list, size_t i, const char *key
 
 static int check_flags(struct checking *c, size_t i, const struct site_reservation *r)
 {
-	static const char *const known_flags[] = { "maintenance", "recurring", "release-unused",
-						   NULL };
-
 	for (size_t k = 0; k < r->flags.n; k++) {
-		const char *const *f = known_flags;
+		const char *const *f = site_reservation_flags;
 
 		while (*f && strcmp(*f, r->flags.items[k]) != 0)
 			f++;
 		if (!*f)
 			return wrong(c, "reservations", i, "flags",
-				     "expected maintenance, recurring or release-unused");
+				     "expected maintenance, daily, weekly, recurring (weekly) or "
+				     "release-unused");
 	}
 	if (r->every_us > 0 && r->every_us < r->duration_us)
 		return wrong(c, "reservations", i, "every", "expected no less than its duration");

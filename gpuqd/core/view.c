@@ -1,6 +1,8 @@
 #include "gpuqd/core/view.h"
 
 #include "gpuqd/core/priority.h"
+#include "gpuqd/core/snapshot.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -182,6 +184,8 @@ static struct gpuq_val *view_promise(struct gpuq_arena *a, const struct model *m
 	gpuq_put(a, v, "pods", pods);
 	gpuq_put(a, v, "victims", victims);
 	gpuq_put(a, v, "victims_left", gpuq_int(a, job_victims_left(m, j)));
+	gpuq_put(a, v, "rule", word(a, j->promise->rule));
+	gpuq_put(a, v, "why", word(a, j->promise->why));
 	return v;
 }
 
@@ -262,6 +266,7 @@ struct gpuq_val *view_job(struct gpuq_arena *a, const struct model *m, const str
 		gpuq_put(a, e, "rule", word(a, j->evictions[i].rule));
 		gpuq_put(a, e, "by", word(a, j->evictions[i].by));
 		gpuq_put(a, e, "by_queue", word(a, j->evictions[i].by_queue));
+		gpuq_put(a, e, "why", word(a, j->evictions[i].why));
 		gpuq_add(a, list, e);
 	}
 	gpuq_put(a, v, "evictions", list);
@@ -330,6 +335,8 @@ static void fill_slots(const struct node *n, struct slot *slots)
 	for (uint32_t i = 0; pod_takes(p) && i < p->n_devices; i++)
 		if (p->devices[i] < n->n_devices)
 			slots[p->devices[i]].taken_milli += p->gpus_milli / p->n_devices;
+	for (uint32_t i = 0; i < n->n_devices; i++)
+		slots[i].taken_milli += n->foreign_milli[i];
 	/* Which devices others hold is not told: they are taken to be the last free ones,
 	 * as the scheduler takes the first. */
 	for (uint32_t i = n->n_devices; i-- > 0 && foreign > 0;)
@@ -337,6 +344,32 @@ static void fill_slots(const struct node *n, struct slot *slots)
 			slots[i].taken_milli = foreign < 1000 ? foreign : 1000;
 			foreign -= slots[i].taken_milli;
 		}
+}
+
+/* Instances of MIG profiles: how many there are, and that nobody has. */
+static struct gpuq_val *view_mig(struct gpuq_arena *a, const struct node *n)
+{
+	struct gpuq_val *list = gpuq_list(a);
+
+	for (size_t i = 0; i < n->fact.n_mig; i++) {
+		const struct mig_fact *f = &n->fact.mig[i];
+		int64_t left = (int64_t)f->count - n->foreign_mig[i];
+		struct gpuq_val *v = gpuq_map(a);
+		const struct pod *p;
+
+		DL_FOREACH2(n->pods, p, node_next)
+		{
+			const struct gpuq_group *g = &p->job->request->spec.groups[p->group];
+
+			if (pod_takes(p) && g->mig && snap_profile_same(g->mig, f->profile))
+				left -= g->gpus_milli / 1000;
+		}
+		gpuq_put(a, v, "profile", gpuq_str(a, f->profile));
+		gpuq_put(a, v, "count", gpuq_int(a, f->count));
+		gpuq_put(a, v, "free", gpuq_int(a, left > 0 && !n->gone ? left : 0));
+		gpuq_add(a, list, v);
+	}
+	return list;
 }
 
 struct gpuq_val *view_node(struct gpuq_arena *a, const struct model *m, const struct node *n)
@@ -401,6 +434,8 @@ struct gpuq_val *view_node(struct gpuq_arena *a, const struct model *m, const st
 		gpuq_put(a, labels, n->fact.labels.keys[i], gpuq_str(a, n->fact.labels.vals[i]));
 	gpuq_put(a, v, "labels", labels);
 	gpuq_put(a, v, "devices", list);
+	if (n->fact.n_mig)
+		gpuq_put(a, v, "mig", view_mig(a, n));
 	return v;
 }
 

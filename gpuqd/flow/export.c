@@ -136,6 +136,7 @@ static void export_config(struct export *x)
 	put_span(x, v, "reclaim_min_runtime", c->reclaim_min_runtime_us);
 	put_span(x, v, "cooldown", c->cooldown_us);
 	put_int(x, v, "claims_per_hour", c->claims_per_hour);
+	put_int(x, v, "claim_reversals", c->claim_reversals);
 	put_int(x, v, "moves_per_day", c->moves_per_day);
 	put_span(x, v, "grow_delay", c->grow_delay_us);
 	put_span(x, v, "gang_repair", c->gang_repair_us);

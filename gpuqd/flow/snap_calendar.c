@@ -3,18 +3,6 @@
 #include <string.h>
 
 #include "gpuqd/core/recur.h"
-#include "libgpuq/units.h"
-
-#define WEEK_US (7 * 86400 * GPUQ_US_PER_S)
-#define RELEASE_US (15 * 60 * GPUQ_US_PER_S)
-
-static bool has_flag(const struct site_reservation *r, const char *flag)
-{
-	for (size_t i = 0; i < r->flags.n; i++)
-		if (strcmp(r->flags.items[i], flag) == 0)
-			return true;
-	return false;
-}
 
 /* Those that it names; without names and an amount, those of its pool. */
 static uint32_t take_nodes(const struct model *m, const struct site_reservation *in,
@@ -36,23 +24,6 @@ static uint32_t take_nodes(const struct model *m, const struct site_reservation 
 	return n;
 }
 
-/* What the flags say where no number does. */
-static int64_t every(const struct site_reservation *r)
-{
-	const int64_t us = has_flag(r, "recurring") ? WEEK_US : 0;
-
-	if (r->every_us > 0)
-		return r->every_us;
-	return us < r->duration_us ? 0 : us;
-}
-
-static int64_t release_after(const struct site_reservation *r)
-{
-	if (r->release_after_us > 0)
-		return r->release_after_us;
-	return has_flag(r, "release-unused") ? RELEASE_US : 0;
-}
-
 static void take(const struct model *m, const struct site_reservation *in, int64_t start_us,
 		 const uint32_t *queue_of, struct snapshot *s, struct gpuq_arena *mem)
 {
@@ -62,7 +33,7 @@ static void take(const struct model *m, const struct site_reservation *in, int64
 	const struct queue *q = in->queue ? queue_find(m, in->queue) : NULL;
 	struct snap_reservation r = { .name = in->name,
 				      .start_us = start_us,
-				      .release_us = release_after(in),
+				      .release_us = site_reservation_release_us(in),
 				      .nodes = nodes,
 				      .users = users,
 				      .flavor = SNAP_NONE,
@@ -83,7 +54,7 @@ static void take(const struct model *m, const struct site_reservation *in, int64
 	for (size_t i = 0; i < in->users.n; i++)
 		users[r.n_users++] = snapshot_user(s, in->users.items[i]);
 	/* A queue that is gone leaves the reservation to nobody. */
-	r.maintenance = has_flag(in, "maintenance") || (in->queue && !q) ||
+	r.maintenance = site_reservation_has(in, "maintenance") || (in->queue && !q) ||
 			(!in->queue && in->users.n == 0);
 	snapshot_add_reservation(s, &r);
 }
@@ -96,8 +67,8 @@ void snap_add_calendar(const struct model *m, int64_t now_us, const uint32_t *qu
 	site_each(site_reservation, m->site->reservations, r)
 	{
 		int64_t starts[RECUR_MAX];
-		const uint32_t n =
-			recur_starts(r->start_us, r->duration_us, every(r), now_us, starts);
+		const uint32_t n = recur_starts(r->start_us, r->duration_us,
+						site_reservation_every_us(r), now_us, starts);
 
 		for (uint32_t i = 0; i < n; i++)
 			take(m, r, starts[i], queue_of, s, &mem);

@@ -7,10 +7,12 @@
 #include "gpuqd/base/log.h"
 #include "gpuqd/base/loop.h"
 #include "gpuqd/cluster/cluster.h"
+#include "gpuqd/core/snapshot.h"
 #include "gpuqd/core/view.h"
 #include "gpuqd/flow/access.h"
 #include "gpuqd/flow/draft.h"
 #include "gpuqd/flow/estimate.h"
+#include "gpuqd/flow/flavor_warn.h"
 #include "gpuqd/flow/history.h"
 #include "gpuqd/flow/journal.h"
 #include "libgpuq/limits.h"
@@ -330,6 +332,16 @@ static int check_cluster(struct draft *d, struct gpuq_err *err)
 					   policy ? policy : "baseline", &d->warnings, err);
 }
 
+static bool has_devices(const struct node *n, const struct gpuq_group *g)
+{
+	if (!g->mig)
+		return (int64_t)n->n_devices * 1000 >= g->gpus_milli;
+	for (size_t i = 0; i < n->fact.n_mig; i++)
+		if (snap_profile_same(n->fact.mig[i].profile, g->mig))
+			return n->fact.mig[i].count * INT64_C(1000) >= g->gpus_milli;
+	return false;
+}
+
 /* Whether any node, empty, could hold each pod: nodes come and go, so it is only said. */
 static void warn_unsatisfiable(struct draft *d)
 {
@@ -343,8 +355,7 @@ static void warn_unsatisfiable(struct draft *d)
 				continue;
 			if (n->n_devices > best_gpus)
 				best_gpus = n->n_devices;
-			fits = (int64_t)n->n_devices * 1000 >= gr->gpus_milli &&
-			       n->fact.cpu_milli >= gr->cpu_milli &&
+			fits = has_devices(n, gr) && n->fact.cpu_milli >= gr->cpu_milli &&
 			       n->fact.memory_bytes >= gr->memory_bytes;
 		}
 		if (!fits)
@@ -392,8 +403,10 @@ int draft_check(struct draft *d, const struct gpuq_val *spec, struct gpuq_err *e
 
 	for (size_t i = 0; rc == 0 && i < sizeof(checks) / sizeof(checks[0]); i++)
 		rc = checks[i].fn(d, err);
-	if (rc == 0)
+	if (rc == 0) {
 		warn_unsatisfiable(d);
+		flavor_warn(d->m, &d->spec, &d->warnings);
+	}
 	return rc;
 }
 

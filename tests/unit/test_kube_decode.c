@@ -328,7 +328,9 @@ Test(kube_decode, reads_a_node)
 	cr_expect_eq(n.cpu_milli, 96000);
 	cr_expect_eq(n.memory_bytes, INT64_C(1) << 40);
 	cr_expect_eq(n.max_pods, 110);
-	cr_expect_eq(n.labels.n, 3);
+	cr_assert_eq(n.labels.n, 4, "its own, and how it hands out devices");
+	cr_expect_str_eq(n.labels.keys[3], "gpuq.io/sharing");
+	cr_expect_str_eq(n.labels.vals[3], "whole");
 	cr_expect(n.ready);
 	cr_expect(n.unschedulable);
 	cr_assert_eq(n.n_taints, 1);
@@ -422,4 +424,29 @@ Test(kube_decode, reads_events)
 	cr_expect_str_eq(object.version, "9");
 	kube_object_done(&object);
 	cr_expect_eq(kube_parse_event(other, sizeof(other) - 1, &object, NULL), GPUQ_EINVAL);
+}
+
+Test(node, instances_of_mig_profiles)
+{
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	struct node_fact n;
+	struct pod_fact p;
+
+	cr_assert_eq(node("{\"metadata\":{\"name\":\"m\"},\"status\":{\"allocatable\":{"
+			  "\"nvidia.com/gpu\":\"2\",\"nvidia.com/mig-1g.10gb\":\"14\","
+			  "\"nvidia.com/mig-3g.40gb\":\"0\",\"nvidia.com/mig-1g.10gb.me\":2}}}",
+			  &n, &err),
+		     0);
+	cr_assert_eq(n.n_devices, 2);
+	cr_assert_eq(n.n_mig, 2, "a profile without instances is none");
+	for (size_t i = 0; i < n.n_mig; i++)
+		cr_expect_eq(n.mig[i].count, strcmp(n.mig[i].profile, "1g.10gb") == 0 ? 14 : 2);
+	cr_assert_eq(pod("{" META ",\"spec\":{\"containers\":["
+			 "{\"resources\":{\"limits\":{\"nvidia.com/mig-1g.10gb\":\"1\"}}},"
+			 "{\"resources\":{\"limits\":{\"nvidia.com/mig-1g.10gb\":\"2\"}}}]}}",
+			 &p, &err),
+		     0);
+	cr_assert_eq(p.n_mig, 1);
+	cr_expect_eq(p.mig[0].count, 3);
+	cr_expect_eq(p.gpus_milli, 0);
 }

@@ -183,7 +183,7 @@ static void looked(void *arg, const struct http_answer *a)
 
 static void go(struct post *p)
 {
-	struct http_call call = { .arg = p };
+	struct http_call call = { .arg = p, .metadata = p->call.metadata };
 	int64_t wait = asks_pause_us(p->asks);
 
 	if (wait > 0) {

@@ -75,6 +75,10 @@ struct kube_amount {
 };
 struct kube_amount kube_pod_request(const json_t *pod);
 
+/* Instances of MIG profiles: what a node has, what a pod asks. In o's arena. 0 or GPUQ_ENOMEM. */
+int kube_read_node_mig(struct kube_object *o, struct node_fact *out);
+int kube_read_pod_mig(struct kube_object *o, struct pod_fact *out);
+
 /* How a pod ended or why it cannot start: fault, reason, message, exit_code,
  * waiting_bad and end_us of out, from status (and phase of out). */
 void kube_read_outcome(const json_t *status, struct pod_fact *out);

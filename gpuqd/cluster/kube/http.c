@@ -10,7 +10,7 @@
 #include "gpuqd/base/loop.h"
 #include "gpuqd/cluster/kube/http_parts.h"
 
-#define FLIGHT_MAX 64 /* requests at once; one HTTP/2 connection carries 100 */
+#define FLIGHT_MAX 96 /* requests at once; one HTTP/2 connection carries 100 */
 #define CONNECTIONS 8L
 #define BODY_BYTES_MAX (4u << 20) /* a pod is at most etcd's 1.5 MiB */
 #define ERROR_BYTES_MAX (64u << 10)
@@ -266,6 +266,8 @@ static void drop_cancelled(struct http *h)
 {
 	struct http_req *r, *next;
 
+	if (!h->cancelled)
+		return;
 	for (r = TAILQ_FIRST(&h->running); r; r = next) {
 		next = TAILQ_NEXT(r, link);
 		if (!r->cancelled)
@@ -291,10 +293,14 @@ again:
 	}
 }
 
+/* Thousands may wait, and this is called after every answer: streams stand in front, and
+ * when no more requests may go only a cancel is a reason to walk on. */
 static void start_waiting(struct http *h)
 {
 	struct http_req *r, *next;
+	bool walk = h->cancelled;
 
+	h->cancelled = false;
 	for (r = TAILQ_FIRST(&h->waiting); r; r = next) {
 		struct creds_view *creds;
 
@@ -305,11 +311,16 @@ static void start_waiting(struct http *h)
 			free_req(r);
 			continue;
 		}
-		if (!r->call.stream && h->n_flight >= FLIGHT_MAX)
+		if (!r->call.stream && h->n_flight >= FLIGHT_MAX) {
+			if (!walk)
+				return;
 			continue;
+		}
 		creds = creds_get(h->creds);
-		if (!creds)
+		if (!creds) {
+			h->cancelled = walk;
 			return;
+		}
 		TAILQ_REMOVE(&h->waiting, r, link);
 		h->n_waiting--;
 		start(r, creds);
@@ -367,7 +378,10 @@ struct http_req *http_start(struct http *h, const struct http_call *call)
 	}
 	if (!r->call.path)
 		abort();
-	TAILQ_INSERT_TAIL(&h->waiting, r, link);
+	if (call->stream)
+		TAILQ_INSERT_HEAD(&h->waiting, r, link);
+	else
+		TAILQ_INSERT_TAIL(&h->waiting, r, link);
 	h->n_waiting++;
 	kick(h);
 	return r;
@@ -378,6 +392,7 @@ void http_cancel(struct http_req *r)
 	if (!r)
 		return;
 	r->cancelled = true;
+	r->http->cancelled = true;
 	kick(r->http);
 }
 

@@ -47,6 +47,7 @@ struct http_call {
 	const char *body; /* copied; NULL = none */
 	size_t n_body;
 	const char *content_type; /* NULL = application/json */
+	bool metadata; /* of an object: its metadata will do, where the server can leave out the rest */
 	bool stream; /* no time limit as a whole */
 	int64_t limit_us; /* of the whole (0 = 30 s); of a stream: longest silence, 0 = any */
 	void (*on_open)(void *arg); /* 2xx has come, the body follows; may be NULL */

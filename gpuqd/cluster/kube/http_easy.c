@@ -12,6 +12,7 @@
 
 #define REQUEST_MS 30000
 #define CONNECT_MS 5000L
+#define METADATA "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1, application/json"
 
 static int on_new_socket(void *arg, curl_socket_t fd, curlsocktype type)
 {
@@ -44,7 +45,7 @@ static bool header(struct http_req *r, const char *name, const char *value)
 static bool set_headers(struct http_req *r)
 {
 	const struct kube_config *k = r->http->config;
-	bool ok = header(r, "Accept", "application/json");
+	bool ok = header(r, "Accept", r->call.metadata ? METADATA : "application/json");
 
 	if (r->call.body)
 		ok = ok && header(r, "Content-Type",

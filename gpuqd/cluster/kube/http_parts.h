@@ -36,6 +36,7 @@ struct http {
 	size_t n_waiting, n_flight; /* n_flight: requests running, streams not counted */
 	struct event *pump;
 	bool h2;
+	bool cancelled; /* somebody was, since the last walk through both lists */
 };
 
 /* Make r->easy from r->call and r->creds. false: no memory; what was made is r's. */
