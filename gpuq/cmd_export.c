@@ -49,17 +49,40 @@ static struct gpuq_val *as_case(struct gathered *g)
 	return file;
 }
 
+static void print(const struct cli *c, const struct gpuq_val *v)
+{
+	struct gpuq_buf text = GPUQ_BUF_INIT;
+
+	if (opt_given(&c->args, OPT_JSON))
+		gpuq_json_write(&text, v, 0);
+	else
+		gpuq_yaml_write(&text, v);
+	printf("%s%s", gpuq_buf_str(&text), opt_given(&c->args, OPT_JSON) ? "\n" : "");
+	gpuq_buf_done(&text);
+}
+
+/* The site file that makes the site what it is. */
+static int export_site(struct cli *c)
+{
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	struct gpuq_val *reply;
+
+	if (cli_call(c, "site.get", NULL, "", &reply, &err) < 0)
+		return cli_fail(&err, false);
+	print(c, gpuq_get(reply, "site"));
+	return EXIT_DONE;
+}
+
 int cmd_export(struct cli *c)
 {
 	struct gathered g = { .a = &c->arena };
 	struct gpuq_arena reply_mem = GPUQ_ARENA_INIT(0);
-	struct gpuq_buf text = GPUQ_BUF_INIT;
 	struct gpuq_err err = GPUQ_ERR_INIT;
 	struct gpuq_val *reply;
 	int rc;
 
 	if (!opt_given(&c->args, OPT_SCENARIO))
-		return cli_usage(c, "expected --scenario");
+		return export_site(c);
 	for (int i = 0; i < N_PARTS; i++)
 		g.lists[i] = gpuq_list(g.a);
 	rc = cli_connect(c, &err);
@@ -69,11 +92,6 @@ int cmd_export(struct cli *c)
 	gpuq_arena_done(&reply_mem);
 	if (rc < 0)
 		return cli_fail(&err, false);
-	if (opt_given(&c->args, OPT_JSON))
-		gpuq_json_write(&text, as_case(&g), 0);
-	else
-		gpuq_yaml_write(&text, as_case(&g));
-	printf("%s%s", gpuq_buf_str(&text), opt_given(&c->args, OPT_JSON) ? "\n" : "");
-	gpuq_buf_done(&text);
+	print(c, as_case(&g));
 	return EXIT_DONE;
 }

@@ -4,6 +4,7 @@
 
 #include "gpuq/cli.h"
 #include "gpuq/list.h"
+#include "gpuq/queues_act.h"
 #include "gpuq/view.h"
 #include "libgpuq/units.h"
 
@@ -56,5 +57,9 @@ int queues_print(struct cli *c)
 
 int cmd_queues(struct cli *c)
 {
+	if (c->args.n_rest > 0 && strcmp(c->args.rest[0], "grant") == 0)
+		return queues_grant(c);
+	if (c->args.n_rest > 0 && queues_is_verb(c->args.rest[0]))
+		return queues_act(c);
 	return list_run(c, "queue.list", &queue_list, NULL, fill, NULL);
 }

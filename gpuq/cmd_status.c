@@ -6,78 +6,21 @@
 #include "gpuq/cli.h"
 #include "gpuq/filter.h"
 #include "gpuq/job.h"
+#include "gpuq/lines.h"
 #include "gpuq/list.h"
 #include "gpuq/out.h"
-#include "gpuq/term.h"
+#include "gpuq/reasons.h"
 #include "gpuq/view.h"
 #include "libgpuq/names.h"
 #include "libgpuq/units.h"
-
-#define LABEL_COLUMNS 14
-
-/* "Label         text", cleaned; nothing for an empty text. */
-static void line(const char *label, struct gpuq_buf *text)
-{
-	struct gpuq_buf clean = GPUQ_BUF_INIT;
-
-	if (text->len > 0) {
-		term_clean_str(&clean, gpuq_buf_str(text));
-		printf("%-*s %s\n", LABEL_COLUMNS, label, gpuq_buf_str(&clean));
-	}
-	gpuq_buf_clear(text);
-	gpuq_buf_done(&clean);
-}
-
-static bool is_set(const struct gpuq_val *v)
-{
-	return v && v->type != GPUQ_NULL &&
-	       !((v->type == GPUQ_LIST || v->type == GPUQ_MAP) && !v->n);
-}
-
-/* Numbers of a reason in the units people use: devices and CPUs come in thousandths,
- * times as instants. */
-static void amount(struct gpuq_buf *text, const struct gpuq_val *reason, const char *key)
-{
-	const struct gpuq_val *v = gpuq_get(reason, key);
-	char out[32];
-
-	if (v && v->type == GPUQ_INT && strcmp(gpuq_get_str(reason, "unit", ""), "bytes") == 0) {
-		gpuq_bytes_print(v->i, out, sizeof(out));
-		gpuq_buf_adds(text, out);
-		return;
-	}
-	view_cell(text, v);
-}
 
 static void reason_lines(const struct gpuq_val *job, int64_t now_us, struct gpuq_buf *text)
 {
 	const struct gpuq_val *reasons = gpuq_get(job, "reasons");
 
 	for (size_t i = 0; reasons && reasons->type == GPUQ_LIST && i < reasons->n; i++) {
-		const struct gpuq_val *r = reasons->items[i];
-		const int64_t since_us = gpuq_get_int(r, "since", 0);
-		char clock[48];
-
-		gpuq_buf_adds(text, gpuq_get_str(r, "code", "?"));
-		if (is_set(gpuq_get(r, "object"))) {
-			gpuq_buf_addc(text, ' ');
-			view_cell(text, gpuq_get(r, "object"));
-		}
-		if (is_set(gpuq_get(r, "have")) || is_set(gpuq_get(r, "need"))) {
-			gpuq_buf_adds(text, ": have ");
-			amount(text, r, "have");
-			gpuq_buf_adds(text, ", need ");
-			amount(text, r, "need");
-		}
-		if (since_us > 0 && since_us < now_us) {
-			gpuq_duration_clock(now_us - since_us, clock, sizeof(clock));
-			gpuq_buf_printf(text, ", for %s", clock);
-		}
-		if (is_set(gpuq_get(r, "who"))) {
-			gpuq_buf_adds(text, ", can be changed by ");
-			view_cell(text, gpuq_get(r, "who"));
-		}
-		line(i ? "" : "Reason", text);
+		reason_text(text, reasons->items[i], now_us);
+		line_print(line_label("Reason", i), text);
 	}
 }
 
@@ -103,7 +46,7 @@ static void pod_lines(const struct gpuq_val *job, struct gpuq_buf *text)
 			gpuq_milli_print(milli, part, sizeof(part));
 			gpuq_buf_printf(text, "(%s)", part);
 		}
-		line(i ? "" : "Pods", text);
+		line_print(line_label("Pods", i), text);
 	}
 }
 
@@ -114,19 +57,23 @@ static void eviction_lines(const struct gpuq_val *job, struct gpuq_buf *text)
 	for (size_t i = 0; list && list->type == GPUQ_LIST && i < list->n; i++) {
 		view_time(text, gpuq_get(list->items[i], "time"));
 		gpuq_buf_printf(text, " %s", gpuq_get_str(list->items[i], "cause", "?"));
-		if (is_set(gpuq_get(list->items[i], "rule"))) {
+		if (line_says(gpuq_get(list->items[i], "rule"))) {
 			gpuq_buf_adds(text, " under ");
 			view_cell(text, gpuq_get(list->items[i], "rule"));
 		}
-		if (is_set(gpuq_get(list->items[i], "by"))) {
+		if (line_says(gpuq_get(list->items[i], "by"))) {
 			gpuq_buf_adds(text, " by ");
 			view_cell(text, gpuq_get(list->items[i], "by"));
 		}
-		if (is_set(gpuq_get(list->items[i], "by_queue"))) {
+		if (line_says(gpuq_get(list->items[i], "by_queue"))) {
 			gpuq_buf_adds(text, " of ");
 			view_cell(text, gpuq_get(list->items[i], "by_queue"));
 		}
-		line(i ? "" : "Evictions", text);
+		line_print(line_label("Evictions", i), text);
+		if (!line_says(gpuq_get(list->items[i], "why")))
+			continue;
+		view_cell(text, gpuq_get(list->items[i], "why"));
+		line_print("", text);
 	}
 }
 
@@ -144,23 +91,29 @@ static void promise_lines(const struct gpuq_val *job, struct gpuq_buf *text)
 			gpuq_buf_adds(text, k ? "," : " ");
 			view_cell(text, devices->items[k]);
 		}
-		line(i ? "" : "Promised", text);
+		line_print(line_label("Promised", i), text);
 	}
 	for (size_t i = 0; victims && victims->type == GPUQ_LIST && i < victims->n; i++) {
 		gpuq_buf_adds(text, i ? ", " : "");
 		view_cell(text, victims->items[i]);
 	}
-	if (text->len)
-		line("Leaving", text);
+	if (!text->len)
+		return;
+	if (line_says(gpuq_get(p, "rule"))) {
+		gpuq_buf_adds(text, " under ");
+		view_cell(text, gpuq_get(p, "rule"));
+	}
+	line_print("Leaving", text);
+	if (!line_says(gpuq_get(p, "why")))
+		return;
+	view_cell(text, gpuq_get(p, "why"));
+	line_print("", text);
 }
 
 static void clock_line(const char *label, int64_t us, struct gpuq_buf *text)
 {
-	char clock[48];
-
-	gpuq_duration_clock(us, clock, sizeof(clock));
-	gpuq_buf_adds(text, clock);
-	line(label, text);
+	line_clock(text, us);
+	line_print(label, text);
 }
 
 /* The order is that of scontrol show job. */
@@ -182,44 +135,44 @@ static void print_job(const struct gpuq_val *job, int64_t now_us)
 	struct gpuq_buf text = GPUQ_BUF_INIT;
 
 	view_job_id(&text, job);
-	line("Job", &text);
+	line_print("Job", &text);
 	for (size_t i = 0; i < sizeof(plain) / sizeof(plain[0]); i++) {
-		if (!is_set(gpuq_get(job, plain[i].key)))
+		if (!line_says(gpuq_get(job, plain[i].key)))
 			continue;
 		view_cell(&text, gpuq_get(job, plain[i].key));
-		line(plain[i].label, &text);
+		line_print(plain[i].label, &text);
 	}
 	view_cell(&text, gpuq_get(job, "state"));
-	line("State", &text);
+	line_print("State", &text);
 	reason_lines(job, now_us, &text);
-	if (is_set(gpuq_get(job, "message"))) {
+	if (line_says(gpuq_get(job, "message"))) {
 		view_cell(&text, gpuq_get(job, "message"));
-		line("Message", &text);
+		line_print("Message", &text);
 	}
-	if (is_set(gpuq_get(job, "exit_code"))) {
+	if (line_says(gpuq_get(job, "exit_code"))) {
 		view_cell(&text, gpuq_get(job, "exit_code"));
-		line("Exit code", &text);
+		line_print("Exit code", &text);
 	}
 	if (gpuq_get_int(job, "attempt", 0) > 0) {
 		view_cell(&text, gpuq_get(job, "attempt"));
-		line("Attempt", &text);
+		line_print("Attempt", &text);
 	}
 	clock_line("Run time", view_job_elapsed_us(job, now_us), &text);
 	clock_line("Time limit", limit_s < 0 ? GPUQ_UNLIMITED : limit_s * GPUQ_US_PER_S, &text);
 	for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++) {
-		if (!is_set(gpuq_get(job, times[i].key)))
+		if (!line_says(gpuq_get(job, times[i].key)))
 			continue;
 		view_time(&text, gpuq_get(job, times[i].key));
-		line(times[i].label, &text);
+		line_print(times[i].label, &text);
 	}
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
-		if (!is_set(gpuq_get(job, sizes[i].key)))
+		if (!line_says(gpuq_get(job, sizes[i].key)))
 			continue;
 		view_cell(&text, gpuq_get(job, sizes[i].key));
-		line(sizes[i].label, &text);
+		line_print(sizes[i].label, &text);
 	}
 	view_job_nodes(&text, job);
-	line("Nodes", &text);
+	line_print("Nodes", &text);
 	pod_lines(job, &text);
 	promise_lines(job, &text);
 	eviction_lines(job, &text);
@@ -271,7 +224,7 @@ static void device_line(const struct gpuq_val *status, struct gpuq_buf *text)
 	}
 	if (sep[0] == ',')
 		gpuq_buf_addc(text, ')');
-	line("GPUs", text);
+	line_print("GPUs", text);
 }
 
 static void jobs_line(const struct gpuq_val *status, struct gpuq_buf *text)
@@ -288,7 +241,7 @@ static void jobs_line(const struct gpuq_val *status, struct gpuq_buf *text)
 	}
 	if (!text->len)
 		gpuq_buf_adds(text, "none");
-	line("Jobs", text);
+	line_print("Jobs", text);
 }
 
 static void print_cluster(struct cli *c, const struct gpuq_val *status)
@@ -301,13 +254,13 @@ static void print_cluster(struct cli *c, const struct gpuq_val *status)
 	if (cli_user(c))
 		gpuq_buf_printf(&text, ", you are %s (%s)", cli_user(c),
 				gpuq_get_str(info, "role", "user"));
-	line("Server", &text);
+	line_print("Server", &text);
 	view_cell(&text, gpuq_get(cluster, "kind"));
-	if (is_set(gpuq_get(cluster, "stale_since"))) {
+	if (line_says(gpuq_get(cluster, "stale_since"))) {
 		gpuq_buf_adds(&text, ", stale since ");
 		view_time(&text, gpuq_get(cluster, "stale_since"));
 	}
-	line("Cluster", &text);
+	line_print("Cluster", &text);
 	device_line(status, &text);
 	jobs_line(status, &text);
 	gpuq_buf_done(&text);

@@ -56,6 +56,15 @@ static const struct opt history_opts[] = {
 	{ 0, NULL, 0, 0, NULL, NULL },
 };
 
+static const struct opt events_opts[] = {
+	{ OPT_AUDIT, "audit", 0, ARG_NONE, NULL, "who changed what" },
+	{ OPT_FOLLOW, "follow", 'f', ARG_NONE, NULL, "go on with what happens, until a signal ends it" },
+	{ OPT_USERS, "users", 'u', ARG_MANY, "USERS", "with --audit: what these users changed" },
+	{ OPT_SINCE, "since", 0, ARG_REQUIRED, "TIME", "since TIME (an instant, or a duration: so long ago)" },
+	{ OPT_UNTIL, "until", 0, ARG_REQUIRED, "TIME", "until TIME" },
+	{ 0, NULL, 0, 0, NULL, NULL },
+};
+
 static const struct opt act_opts[] = {
 	{ OPT_DRY_RUN, "dry-run", 0, ARG_NONE, NULL, "only print which jobs are meant" },
 	{ OPT_VERBOSE, "verbose", 'v', ARG_NONE, NULL, "print their ids" },
@@ -95,12 +104,123 @@ static const struct opt nodes_opts[] = {
 
 static const struct opt queues_opts[] = {
 	{ OPT_QUEUES, "queues", 'q', ARG_MANY, "QUEUES", "only these queues" },
+	{ OPT_REASON, "reason", 0, ARG_REQUIRED, "TEXT", "why minutes are granted, for the record" },
+	{ OPT_DRY_RUN, "dry-run", 0, ARG_NONE, NULL, "with a verb: only print what would change, and whom it would evict" },
+	{ OPT_YES_EVICT, "yes-evict", 0, ARG_REQUIRED, "N", "with a verb: go on though up to N jobs are evicted" },
+	{ 0, NULL, 0, 0, NULL, NULL },
+};
+
+static const struct opt usage_opts[] = {
+	{ OPT_QUEUES, "queues", 'q', ARG_MANY, "QUEUES", "only these queues" },
+	{ OPT_USERS, "users", 'u', ARG_MANY, "USERS", "only these users, and no sums of queues" },
+	{ OPT_ME, "me", 0, ARG_NONE, NULL, "only what I used" },
+	{ 0, NULL, 0, 0, NULL, NULL },
+};
+
+static const struct opt report_opts[] = {
+	{ OPT_SINCE, "since", 0, ARG_REQUIRED, "TIME", "begin at TIME (an instant, or a duration: so long ago); without it, with this calendar month in UTC" },
+	{ OPT_UNTIL, "until", 0, ARG_REQUIRED, "TIME", "end at TIME; without it, now" },
+	{ OPT_BY, "by", 0, ARG_MANY, "WHAT", "a row for each user, queue, flavor or day, or several of them" },
+	{ OPT_QUEUES, "queues", 'q', ARG_MANY, "QUEUES", "only these queues" },
+	{ OPT_USERS, "users", 'u', ARG_MANY, "USERS", "only these users" },
+	{ OPT_ME, "me", 0, ARG_NONE, NULL, "only what I used" },
+	{ 0, NULL, 0, 0, NULL, NULL },
+};
+
+static const struct opt reserve_opts[] = {
+	{ OPT_START, "start", 0, ARG_REQUIRED, "TIME", "when it begins: an instant, or now+2h (now)" },
+	{ OPT_DURATION, "duration", 't', ARG_REQUIRED, "DURATION", "how long it lasts" },
+	{ OPT_NODES, "nodes", 'w', ARG_MANY, "NODES", "these whole nodes: n[01-04]" },
+	{ OPT_GPUS, "gpus", 'g', ARG_REQUIRED, "N", "so many devices, wherever they are" },
+	{ OPT_FLAVOR, "flavor", 0, ARG_REQUIRED, "FLAVOR", "devices of this flavor" },
+	{ OPT_POOL, "pool", 0, ARG_REQUIRED, "POOL", "devices of this pool; without --gpus all its nodes" },
+	{ OPT_QUEUE, "queue", 'q', ARG_REQUIRED, "QUEUE", "for jobs of this queue and those below it" },
+	{ OPT_USERS, "users", 'u', ARG_MANY, "USERS", "for jobs of these users" },
+	{ OPT_FLAGS, "flags", 0, ARG_MANY, "FLAGS", "maintenance (for nobody), daily, weekly" },
+	{ OPT_DELETE, "delete", 0, ARG_NONE, NULL, "delete the reservations that are named" },
+	{ OPT_DRY_RUN, "dry-run", 0, ARG_NONE, NULL, "only print what would change, and whom it would evict" },
+	{ OPT_YES_EVICT, "yes-evict", 0, ARG_REQUIRED, "N", "go on though up to N jobs are evicted" },
+	{ OPT_JSON, "json", 0, ARG_NONE, NULL, "print the answer as a JSON object" },
+	{ 0, NULL, 0, 0, NULL, NULL },
+};
+
+static const struct opt reservations_opts[] = {
+	{ OPT_ALL, "all", 'a', ARG_NONE, NULL, "those that are over, too" },
+	{ 0, NULL, 0, 0, NULL, NULL },
+};
+
+static const struct opt apply_opts[] = {
+	{ OPT_FILE, "file", 'f', ARG_REQUIRED, "FILE", "the site file; - is standard input" },
+	{ OPT_DRY_RUN, "dry-run", 0, ARG_NONE, NULL, "only print what would change, and whom it would evict" },
+	{ OPT_YES_EVICT, "yes-evict", 0, ARG_REQUIRED, "N", "go on though up to N jobs are evicted" },
+	{ OPT_PRUNE, "prune", 0, ARG_NONE, NULL, "remove what the file does not mention" },
+	{ OPT_REMOVE, "remove", 0, ARG_MANY, "OBJECTS", "remove these, such as queue/old or flavor/k80" },
+	{ OPT_GENERATION, "generation", 0, ARG_REQUIRED, "N", "refuse unless the site is still at generation N" },
+	{ OPT_JSON, "json", 0, ARG_NONE, NULL, "print the answer as a JSON object" },
+	{ 0, NULL, 0, 0, NULL, NULL },
+};
+
+static const struct opt drain_opts[] = {
+	{ OPT_REASON, "reason", 'r', ARG_REQUIRED, "TEXT", "why, for gpuq nodes to show" },
+	{ 0, NULL, 0, 0, NULL, NULL },
+};
+
+static const struct opt nodes_act_opts[] = {
+	{ OPT_DRY_RUN, "dry-run", 0, ARG_NONE, NULL, "only print which nodes are meant" },
+	{ OPT_VERBOSE, "verbose", 'v', ARG_NONE, NULL, "print their names" },
+	{ OPT_JSON, "json", 0, ARG_NONE, NULL, "print the answer as a JSON object" },
+	{ 0, NULL, 0, 0, NULL, NULL },
+};
+
+static const struct opt why_opts[] = {
+	{ OPT_JSON, "json", 0, ARG_NONE, NULL, "print the answer as a JSON object, one a line" },
+	{ 0, NULL, 0, 0, NULL, NULL },
+};
+
+static const struct opt plan_opts[] = {
+	{ OPT_JSON, "json", 0, ARG_NONE, NULL, "print the answer as a JSON object, one job a line" },
+	{ OPT_IGNORE_UNKNOWN, "ignore-unknown", 0, ARG_NONE, NULL, "skip unknown #GPUQ and #SBATCH options of a script" },
+	{ 0, NULL, 0, 0, NULL, NULL },
+};
+
+static const struct opt shares_opts[] = {
+	{ OPT_LONG, "long", 'l', ARG_NONE, NULL, "more columns" },
+	{ OPT_SUMMARY, "summary", 's', ARG_NONE, NULL, "queues without their users" },
+	{ OPT_USERS, "users", 'u', ARG_MANY, "USERS", "of users only these" },
+	{ OPT_ME, "me", 0, ARG_NONE, NULL, "of users only me" },
+	{ OPT_QUEUES, "queues", 'q', ARG_MANY, "QUEUES", "only these queues, what is above and below them" },
+	{ 0, NULL, 0, 0, NULL, NULL },
+};
+
+static const struct opt prio_opts[] = {
+	{ OPT_WEIGHTS, "weights", 'w', ARG_NONE, NULL, "what each term weighs, instead of jobs" },
+	{ OPT_USERS, "users", 'u', ARG_MANY, "USERS", "jobs of these users" },
+	{ OPT_ME, "me", 0, ARG_NONE, NULL, "my own jobs" },
+	{ OPT_QUEUES, "queues", 'q', ARG_MANY, "QUEUES", "jobs of these queues" },
+	{ OPT_NAMES, "names", 'n', ARG_MANY, "NAMES", "jobs with these names" },
+	{ OPT_JOBS, "jobs", 'j', ARG_MANY, "JOBS", "these jobs: 17, 17_3, 17_[4-9]" },
 	{ 0, NULL, 0, 0, NULL, NULL },
 };
 
 static const struct opt export_opts[] = {
 	{ OPT_SCENARIO, "scenario", 0, ARG_NONE, NULL, "the cluster, its queues and jobs as they are now, for gpuq-sim" },
 	{ OPT_JSON, "json", 0, ARG_NONE, NULL, "print JSON instead of YAML" },
+	{ 0, NULL, 0, 0, NULL, NULL },
+};
+
+static const struct opt diag_opts[] = {
+	{ OPT_JSON, "json", 0, ARG_NONE, NULL, "print a JSON object" },
+	{ OPT_WATCH, "watch", 0, ARG_OPTIONAL, "SECONDS", "print it again every SECONDS (2)" },
+	{ 0, NULL, 0, 0, NULL, NULL },
+};
+
+static const struct opt doctor_opts[] = {
+	{ OPT_JSON, "json", 0, ARG_NONE, NULL, "print one JSON object a finding" },
+	{ 0, NULL, 0, 0, NULL, NULL },
+};
+
+static const struct opt backup_opts[] = {
+	{ OPT_JSON, "json", 0, ARG_NONE, NULL, "print the file and its size as a JSON object" },
 	{ 0, NULL, 0, 0, NULL, NULL },
 };
 
@@ -121,6 +241,8 @@ const struct command commands[] = {
 	  .opts = status_opts, .groups = { opts_help }, .takes_jobs = true, .max_args = 1, .run = cmd_status },
 	{ .name = "queue", .alias = "q", .summary = "List jobs", .synopsis = "[JOB]...",
 	  .opts = queue_opts, .groups = { opts_list, opts_filter }, .takes_jobs = true, .max_args = -1, .run = cmd_queue },
+	{ .name = "events", .summary = "List what happened to a job, or who changed what", .synopsis = "[JOB]",
+	  .opts = events_opts, .groups = { opts_list }, .takes_jobs = true, .max_args = 1, .run = cmd_events },
 	{ .name = "history", .summary = "List jobs that have ended", .synopsis = "[JOB]...",
 	  .opts = history_opts, .groups = { opts_list, opts_filter }, .takes_jobs = true, .max_args = -1, .run = cmd_history },
 	{ .name = "cancel", .summary = "End jobs", .synopsis = "[JOB]...",
@@ -140,10 +262,41 @@ const struct command commands[] = {
 	  .opts = logs_opts, .groups = { opts_help }, .takes_jobs = true, .min_args = 1, .max_args = 1, .run = cmd_logs },
 	{ .name = "nodes", .summary = "List nodes and their devices", .synopsis = "[NODE]...",
 	  .opts = nodes_opts, .groups = { opts_list }, .max_args = -1, .run = cmd_nodes },
-	{ .name = "queues", .summary = "List queues: quota, fair share, use", .synopsis = "[QUEUE]...",
+	{ .name = "queues", .summary = "List queues: quota, fair share, use; or change them",
+	  .synopsis = "[QUEUE]... | set QUEUE KEY=VALUE... | stop|start|open|close QUEUE... | grant QUEUE MINUTES",
 	  .opts = queues_opts, .groups = { opts_list }, .max_args = -1, .run = cmd_queues },
-	{ .name = "export", .summary = "Print the live state as a scenario", .synopsis = "--scenario",
+	{ .name = "usage", .summary = "List budgets and use of queues and users", .synopsis = "[QUEUE]...",
+	  .opts = usage_opts, .groups = { opts_list }, .max_args = -1, .run = cmd_usage },
+	{ .name = "report", .summary = "Report what was used: GPU-hours, waste, money", .synopsis = "",
+	  .opts = report_opts, .groups = { opts_list }, .run = cmd_report },
+	{ .name = "apply", .summary = "Change queues, pools and the like as a file says", .synopsis = "-f FILE",
+	  .opts = apply_opts, .groups = { opts_help }, .run = cmd_apply },
+	{ .name = "drain", .summary = "Start nothing more on nodes", .synopsis = "NODE...",
+	  .opts = drain_opts, .groups = { nodes_act_opts, opts_help }, .min_args = 1, .max_args = -1, .run = cmd_drain },
+	{ .name = "resume", .summary = "Use drained nodes again", .synopsis = "NODE...",
+	  .groups = { nodes_act_opts, opts_help }, .min_args = 1, .max_args = -1, .run = cmd_resume },
+	{ .name = "export", .summary = "Print the site as a file, or the live state as a scenario", .synopsis = "",
 	  .opts = export_opts, .groups = { opts_help }, .run = cmd_export },
+	{ .name = "import", .summary = "Turn the queues of Kueue into a site file", .synopsis = "kueue FILE...",
+	  .groups = { opts_help }, .stop_first = true, .min_args = 2, .max_args = -1, .run = cmd_import },
+	{ .name = "reserve", .summary = "Keep nodes or devices for somebody, or for nobody, for a time", .synopsis = "NAME...",
+	  .opts = reserve_opts, .groups = { opts_help }, .min_args = 1, .max_args = -1, .run = cmd_reserve },
+	{ .name = "reservations", .summary = "List reservations", .synopsis = "[NAME]...",
+	  .opts = reservations_opts, .groups = { opts_list }, .max_args = -1, .run = cmd_reservations },
+	{ .name = "why", .summary = "Explain why jobs wait, started or had to leave", .synopsis = "JOB...",
+	  .opts = why_opts, .groups = { opts_help }, .takes_jobs = true, .min_args = 1, .max_args = -1, .run = cmd_why },
+	{ .name = "plan", .summary = "Show when and where a job would start, and at whose cost", .synopsis = "FILE [ARGUMENT]... | -- COMMAND [ARGUMENT]...",
+	  .opts = plan_opts, .groups = { opts_help }, .job_options = true, .stop_first = true, .max_args = -1, .run = cmd_plan },
+	{ .name = "shares", .summary = "Show what queues and users are due and have used", .synopsis = "[QUEUE]...",
+	  .opts = shares_opts, .groups = { opts_list }, .max_args = -1, .run = cmd_shares },
+	{ .name = "prio", .summary = "Show what the priorities of waiting jobs are made of", .synopsis = "[JOB]...",
+	  .opts = prio_opts, .groups = { opts_list }, .takes_jobs = true, .max_args = -1, .run = cmd_prio },
+	{ .name = "diag", .summary = "Show the server's inner figures", .synopsis = "",
+	  .opts = diag_opts, .groups = { opts_help }, .run = cmd_diag },
+	{ .name = "doctor", .summary = "Check client and server, and say what to do", .synopsis = "",
+	  .opts = doctor_opts, .groups = { opts_help }, .run = cmd_doctor },
+	{ .name = "backup", .summary = "Copy everything that the server has stored to a file", .synopsis = "FILE|-",
+	  .opts = backup_opts, .groups = { opts_help }, .min_args = 1, .max_args = 1, .run = cmd_backup },
 	{ .name = "version", .summary = "Print the versions of client and server", .synopsis = "",
 	  .opts = version_opts, .groups = { opts_help }, .run = cmd_version },
 	{ .name = "completion", .summary = "Print what makes a shell complete gpuq's words", .synopsis = "bash|zsh|fish",
@@ -164,10 +317,10 @@ const struct command *command_find(const char *name)
 
 static int no_command(const char *name)
 {
-	const char *names[32], *near;
+	const char *names[64], *near;
 	size_t n = 0;
 
-	for (const struct command *c = commands; c->name && n < 31; c++)
+	for (const struct command *c = commands; c->name && n < 63; c++)
 		names[n++] = c->name;
 	names[n] = NULL;
 	near = gpuq_nearest(name, names);

@@ -115,14 +115,8 @@ bool watch_pause(int64_t us)
 	return !cli_signals_seen();
 }
 
-void list_names(struct cli *c, enum opt_id id, struct gpuq_val *params)
+static void add_words(struct gpuq_arena *a, struct gpuq_val *list, const char *words)
 {
-	struct gpuq_arena *a = &c->arena;
-	struct gpuq_val *list = gpuq_list(a);
-	const char *words = c->args.val[id];
-
-	for (int i = 0; i < c->args.n_rest; i++)
-		gpuq_add(a, list, gpuq_str(a, c->args.rest[i]));
 	while (words && *words) {
 		const size_t n = strcspn(words, ",");
 
@@ -130,8 +124,39 @@ void list_names(struct cli *c, enum opt_id id, struct gpuq_val *params)
 			gpuq_add(a, list, gpuq_strn(a, words, n));
 		words += n + (words[n] == ',');
 	}
+}
+
+void list_names(struct cli *c, enum opt_id id, struct gpuq_val *params)
+{
+	struct gpuq_arena *a = &c->arena;
+	struct gpuq_val *list = gpuq_list(a);
+
+	for (int i = 0; i < c->args.n_rest; i++)
+		gpuq_add(a, list, gpuq_str(a, c->args.rest[i]));
+	add_words(a, list, c->args.val[id]);
 	if (list && list->n)
 		gpuq_put(a, params, "names", list);
+}
+
+void list_put(struct cli *c, enum opt_id id, struct gpuq_val *params, const char *key)
+{
+	struct gpuq_val *list = gpuq_list(&c->arena);
+
+	add_words(&c->arena, list, c->args.val[id]);
+	if (list && list->n)
+		gpuq_put(&c->arena, params, key, list);
+}
+
+void list_users(struct cli *c, struct gpuq_val *params)
+{
+	struct gpuq_val *list = gpuq_list(&c->arena);
+	const char *me = opt_given(&c->args, OPT_ME) ? cli_user(c) : NULL;
+
+	add_words(&c->arena, list, c->args.val[OPT_USERS]);
+	if (me)
+		gpuq_add(&c->arena, list, gpuq_str(&c->arena, me));
+	if (list && list->n)
+		gpuq_put(&c->arena, params, "users", list);
 }
 
 bool list_has(const char *words, const char *word)
@@ -195,7 +220,8 @@ int list_run(struct cli *c, const char *method, const struct out_def *def, const
 		break;
 	}
 	if (rc < 0)
-		code = cli_fail(&err, opt_given(&c->args, OPT_JOBS));
+		code = cli_fail(&err, opt_given(&c->args, OPT_JOBS) ||
+					      (c->cmd->takes_jobs && c->args.n_rest > 0));
 out:
 	out_free(out);
 	return code;

@@ -39,6 +39,13 @@ bool watch_pause(int64_t us);
  * `names`, so that the server refuses a name that is none. */
 void list_names(struct cli *c, enum opt_id id, struct gpuq_val *params);
 
+/* Put the words of option id (separated by commas) into params under key; nothing when
+ * there are none. */
+void list_put(struct cli *c, enum opt_id id, struct gpuq_val *params, const char *key);
+
+/* Put the users that --users and --me name into params as `users`. Needs a connection. */
+void list_users(struct cli *c, struct gpuq_val *params);
+
 /* A word of a comma separated list (NULL: everything matches). */
 bool list_has(const char *words, const char *word);
 

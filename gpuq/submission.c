@@ -133,6 +133,12 @@ static int read_context(struct cli *c, struct gpuq_context *x, struct gpuq_err *
 	return wants_environ(c) ? read_environ(&c->arena, &x->environ, err) : 0;
 }
 
+/* Behind "--" stands a command of its own, where a command is as good as a file. */
+static bool takes_command(const struct cli *c)
+{
+	return strstr(c->cmd->synopsis, "-- COMMAND") != NULL;
+}
+
 /* gpuq run -- COMMAND, or --wrap: no file. */
 static int read_command(struct cli *c, struct gpuq_spec_opts *opts, const char *const *command,
 			struct submission *s, struct gpuq_err *err)
@@ -202,15 +208,15 @@ int submission_read(struct cli *c, struct submission *s)
 	int rc, code = -1;
 
 	if (c->args.n_rest == 0 && !given_wrap(&c->args))
-		return cli_usage(c, c->cmd->waits ? "expected FILE, or -- and a command"
-						  : "expected FILE, or - for standard input");
+		return cli_usage(c, takes_command(c) ? "expected FILE, or -- and a command"
+						     : "expected FILE, or - for standard input");
 	if (!context)
 		rc = gpuq_fail(&err, GPUQ_ENOMEM, "out of memory");
 	else
 		rc = read_context(c, context, &err);
 	if (rc < 0)
 		return refuse(c, &err);
-	if (c->args.dashes && c->cmd->waits && c->args.n_rest > 0)
+	if (c->args.dashes && takes_command(c) && c->args.n_rest > 0)
 		rc = read_command(c, &opts, (const char *const *)c->args.rest, s, &err);
 	else if (c->args.n_rest == 0)
 		rc = read_command(c, &opts, NULL, s, &err);
@@ -264,6 +270,17 @@ static int params(struct cli *c, const struct submission *s, size_t first, size_
 		gpuq_put(a, map, "brief", gpuq_bool(a, true));
 	*out = map;
 	return 0;
+}
+
+struct gpuq_val *submission_params(struct cli *c, const struct submission *s, struct gpuq_err *err)
+{
+	struct gpuq_val *map = NULL;
+
+	if (params(c, s, 0, s->specs.n, true, &map, err) < 0)
+		return NULL;
+	gpuq_unset(map, "dry_run");
+	gpuq_unset(map, "brief");
+	return map;
 }
 
 /* What is to be said of many jobs alike is said once. */

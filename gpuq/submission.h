@@ -28,6 +28,9 @@ int submission_read(struct cli *c, struct submission *s);
 /* Send them: all are taken or none. Returns as submission_read. */
 int submission_send(struct cli *c, struct submission *s, bool dry_run);
 
+/* All of them as the parameters of a call, {specs, context}; NULL with *err. */
+struct gpuq_val *submission_params(struct cli *c, const struct submission *s, struct gpuq_err *err);
+
 /* The jobs as targets to wait for, in the arena; NULL without memory. */
 struct target *submission_targets(struct cli *c, const struct submission *s, size_t *n);
 

@@ -12,8 +12,8 @@
 
 #define JSON_VERSION 1
 
-/* Keys whose integers are instants. `time` is one only in an eviction: in a spec it
- * is the walltime. */
+/* Keys whose integers are instants. `time` is one in an eviction and of an event: in a
+ * spec it is the walltime. */
 static bool is_instant(const char *key, const char *parent)
 {
 	const size_t n = strlen(key);
@@ -23,7 +23,7 @@ static bool is_instant(const char *key, const char *parent)
 	if (strcmp(key, "since") == 0 || strcmp(key, "stale_since") == 0 ||
 	    strcmp(key, "last_seen") == 0)
 		return true;
-	return strcmp(key, "time") == 0 && strcmp(parent, "evictions") == 0;
+	return strcmp(key, "time") == 0 && (!*parent || strcmp(parent, "evictions") == 0);
 }
 
 static struct gpuq_val *convert(struct gpuq_arena *a, const struct gpuq_val *v, const char *key,

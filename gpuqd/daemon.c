@@ -22,8 +22,10 @@
 #include "gpuqd/base/spool.h"
 #include "gpuqd/cluster/cluster.h"
 #include "gpuqd/core/model.h"
+#include "gpuqd/core/site_merge.h"
 #include "gpuqd/flow/audit.h"
 #include "gpuqd/flow/dispatch.h"
+#include "gpuqd/flow/estimate.h"
 #include "gpuqd/flow/history_keep.h"
 #include "gpuqd/flow/journal.h"
 #include "gpuqd/flow/reconcile.h"
@@ -49,6 +51,7 @@ struct daemon {
 	struct model *model;
 	struct journal *journal;
 	struct schedule *schedule;
+	struct estimator *estimator;
 	struct spool *cycles; /* NULL = they are not recorded */
 	struct dispatch *dispatch;
 	struct reconcile *reconcile;
@@ -86,6 +89,8 @@ static int read_site(const char *path, struct gpuq_buf *bytes, struct gpuq_err *
 		rc = gpuq_fail(err, GPUQ_EINVAL, "%s:1:1: expected one document", path);
 	if (rc == 0)
 		rc = site_read(docs[0], path, 0, &site, err);
+	if (rc == 0)
+		rc = site_check_names(site, docs[0], path, err);
 	if (rc == 0)
 		gpuq_mp_write(bytes, docs[0]);
 	site_free(site);
@@ -443,6 +448,8 @@ static int build(struct daemon *d, struct gpuq_err *err)
 	if (rc == 0)
 		schedule_record(d->schedule, d->cycles);
 	if (rc == 0)
+		rc = estimator_new(d->journal, &d->estimator, err);
+	if (rc == 0)
 		rc = dispatch_new(d->journal, &dopts, &d->dispatch, err);
 	if (rc == 0)
 		rc = reconcile_new(d->journal, d->dispatch, d->schedule, &d->reconcile, err);
@@ -456,9 +463,13 @@ static int build(struct daemon *d, struct gpuq_err *err)
 				 d->config->cluster == CLUSTER_KUBE ? "kube" : "local", &d->methods,
 				 err);
 	if (rc == 0) {
+		methods_set_schedule(d->methods, d->schedule);
+		methods_set_estimator(d->methods, d->estimator);
 		methods_opts(d->methods, &ro);
 		rc = rpc_server_new(d->loop, &ro, &d->rpc, err);
 	}
+	if (rc == 0)
+		methods_set_server(d->methods, d->rpc);
 	if (rc == 0)
 		rc = loop_on_signal(d->loop, SIGTERM, on_term, d, err);
 	if (rc == 0)
@@ -490,6 +501,7 @@ static void teardown(struct daemon *d)
 	store_close_writer(d->store);
 	if (d->journal && journal_flush(d->journal, &err) < 0)
 		log_err("journal.flush", "error=%s", LOGS(err.text));
+	estimator_free(d->estimator);
 	history_keep_free(d->history);
 	rpc_server_free(d->rpc);
 	methods_free(d->methods);

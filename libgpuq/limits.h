@@ -48,6 +48,8 @@
 #define GPUQ_KUBE_EVENT_BYTES_MAX (16u << 20) /* one line of a watch, as Go's reader */
 #define GPUQ_KUBE_DEPTH_MAX 64u
 
+#define GPUQ_GRANT_MINUTES_MAX 1000000000 /* to a budget at once: 2,000 years of a device */
+
 /* Kept. */
 #define GPUQ_KEY_KEEP_S (7 * 86400) /* idempotency keys */
 #define GPUQ_AUDIT_KEEP_S (400 * 86400) /* who changed what: a year, and time to look at it */

@@ -64,6 +64,8 @@ enum gpuq_job_state {
 	X(NODES_UNAVAILABLE, "NodesUnavailable", "operator", "nodes that fit are down or drained") \
 	X(QUEUE_STOPPED, "QueueStopped", "manager", "the queue starts no jobs")                    \
 	X(FRAGMENTED, "Fragmented", "nobody", "enough in sum, but the largest block is too small") \
+	X(CLAIMS_REST, "ClaimsRest", "nobody",                                                     \
+	  "claims between two queues went back and forth; there are none for a while")                 \
 	X(VICTIMS, "Victims", "nobody", "waits for jobs that were told to leave")                  \
 	X(PROVISIONING, "Provisioning", "nobody", "waits for nodes that were asked for")           \
 	X(STARTING, "Starting", "nobody", "its pods are being started")                            \

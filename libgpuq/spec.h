@@ -191,6 +191,7 @@ struct gpuq_spec {
 	struct gpuq_strlist mail_type;
 	const char *mail_user;
 	bool exclusive; /* whole nodes */
+	bool slurm_env; /* SLURM_* beside GPUQ_* variables; scripts with #SBATCH lines have them */
 };
 
 extern const struct gpuq_schema gpuq_spec_schema, gpuq_group_schema;

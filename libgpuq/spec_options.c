@@ -128,6 +128,14 @@ static int spec_opt_kill_on_invalid_dep(struct spec_opts_state *st, const char *
 	return 0;
 }
 
+static int spec_opt_slurm_env(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
+{
+	if (v && strcmp(v, "yes") != 0 && strcmp(v, "no") != 0)
+		return spec_opt_bad(err, "yes or no", v);
+	st->spec->slurm_env = !v || *v == 'y';
+	return 0;
+}
+
 static int spec_opt_open_mode(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
 {
 	if (strcmp(v, "append") != 0 && strcmp(v, "truncate") != 0)
@@ -567,6 +575,7 @@ enum {
 	X(nodes, "pods", 0, 'r', "N[-M]", PODS, "Same as --nodes") \
 	X(queue, "queue", 0, 'r', "QUEUE", 0, "Same as --partition") \
 	X(retry, "retry", 0, 'r', "N[:ON,...]", 0, "Start again after infra, failure, oom, timeout, exit:CODE") \
+	X(slurm_env, "slurm-env", 0, 'o', "yes|no", 0, "SLURM_* variables beside GPUQ_* ones; #SBATCH lines imply it") \
 	X(topology, "topology", 0, 'r', "LEVEL", PODS, "All pods in one domain; preferred:LEVEL if it can be") \
 	X(volume, "volume", 0, 'r', "CLAIM:PATH[:ro]", PODS, "Mount a volume claim")
 

@@ -155,6 +155,7 @@ static const struct gpuq_field spec_fields[] = {
 	J("error", STR, error, .doc = "Error file there."),
 	J("input", STR, input, .doc = "Input file there."),
 	J("append", BOOL, append, .doc = "Append to these files."),
+	J("slurm_env", BOOL, slurm_env, .doc = "SLURM_* variables beside GPUQ_* ones; scripts with #SBATCH lines have them."),
 	J("comment", STR, comment, .doc = "Any text."),
 	J("mail_type", STRLIST, mail_type, .doc = "When to tell mail_user: BEGIN, END, FAIL..."),
 	J("mail_user", STR, mail_user, .doc = "Whom to tell."),

@@ -223,6 +223,8 @@ static int read_directives(struct spec_opts_state *st, const char *text, size_t 
 			return 0;
 		if (!skip)
 			continue;
+		if (mark[1] == 'S')
+			st->spec->slurm_env = true;
 		rc = cut(st, line, len, skip, line_no, w, &n_words, err);
 		if (rc == 0)
 			rc = apply_words(st, w, n_words, line_no, err);

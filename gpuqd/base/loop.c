@@ -27,6 +27,7 @@ struct loop {
 	int n_signals;
 	bool stop;
 	int code;
+	struct loop_stats stats;
 };
 
 struct loop_timer {
@@ -196,13 +197,36 @@ void loop_kick(struct loop *l)
 	event_active(l->kick, 0, 0);
 }
 
+void loop_stats(const struct loop *l, struct loop_stats *out)
+{
+	*out = l->stats;
+}
+
+static void note_turn(struct loop *l, int64_t took_us)
+{
+	struct loop_stats *s = &l->stats;
+
+	s->turns++;
+	s->over_10ms += took_us > 10000;
+	s->over_50ms += took_us > 50000;
+	if (took_us > 50000)
+		s->last_slow_us = loop_now_us(l);
+	if (took_us > s->longest_us)
+		s->longest_us = took_us;
+}
+
 int loop_run(struct loop *l)
 {
+	int64_t worked_us = clock_us(CLOCK_THREAD_CPUTIME_ID), now_us;
+
 	while (!l->stop) {
 		if (event_base_loop(l->base, EVLOOP_ONCE) != 0 && !l->stop)
 			return -1;
 		for (int i = 0; i < l->n_hooks; i++)
 			l->hooks[i].fn(l->hooks[i].arg);
+		now_us = clock_us(CLOCK_THREAD_CPUTIME_ID);
+		note_turn(l, now_us - worked_us);
+		worked_us = now_us;
 		l->fresh = false; /* the next turn's first reader takes the time after its wait */
 	}
 	l->stop = false; /* so that it may be run again */

@@ -30,6 +30,15 @@ int64_t loop_mono_us(const struct loop *l); /* monotonic clock of this turn */
 /* The monotonic clock itself, for how long something took. */
 int64_t loop_clock_us(void);
 
+/* How long turns took: their work, as the thread's own processor time, so that waiting and
+ * other programs do not count. */
+struct loop_stats {
+	uint64_t turns;
+	uint64_t over_10ms, over_50ms; /* turns above that */
+	int64_t longest_us, last_slow_us; /* wall clock of the last one above 50 ms; 0 = never */
+};
+void loop_stats(const struct loop *l, struct loop_stats *out);
+
 /* Run fn at the end of each turn; hooks run in the order of registration. */
 void loop_add_hook(struct loop *l, loop_fn fn, void *arg);
 

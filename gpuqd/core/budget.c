@@ -7,7 +7,6 @@
  * that it may still use, and nothing starts that could use more than is left. A soft one
  * only lowers the standing of its queue once it is used up (snapshot_usage.c, order.c). */
 
-#define MS_PER_MINUTE INT64_C(60000)
 #define OUT_OF_BUDGET (INT64_C(1) << 60) /* more than ranks differ by */
 
 struct budgets {
@@ -27,12 +26,16 @@ int64_t budget_rank(const struct snapshot *s, uint32_t queue)
 	return q->over_budget ? amount_less(q->rank, OUT_OF_BUDGET) : q->rank;
 }
 
-/* Thousandths of devices, as they are charged. */
-static int64_t charged(const struct cycle *c, uint32_t flavor, int64_t milli)
+static int64_t times(int64_t milli, int64_t rate_milli)
 {
-	const int64_t rate = flavor == SNAP_NONE ? SNAP_MILLI : c->s->flavors[flavor].rate_milli;
+	return rate_milli == SNAP_MILLI ? milli : amount_times(milli, rate_milli) / SNAP_MILLI;
+}
 
-	return rate == SNAP_MILLI ? milli : amount_times(milli, rate) / SNAP_MILLI;
+/* Thousandths of devices, as they are charged. */
+static int64_t charged(const struct cycle *c, uint32_t job, uint32_t flavor, int64_t milli)
+{
+	milli = times(milli, c->s->jobs[job].charge_milli);
+	return times(milli, flavor == SNAP_NONE ? SNAP_MILLI : c->s->flavors[flavor].rate_milli);
 }
 
 /* GPU-milliseconds that so much may use in dt, rounded up. */
@@ -47,9 +50,10 @@ static int64_t cost(int64_t milli, int64_t dt_us)
 	return (int64_t)fixed_div(x + 999999, 1000000);
 }
 
-static void hold(struct cycle *c, uint32_t queue, int64_t milli, int64_t dt_us)
+static void hold(struct cycle *c, uint32_t job, int64_t milli, int64_t dt_us)
 {
-	for (uint32_t q = queue; q != SNAP_NONE; q = c->s->queues[q].parent) {
+	caps_hold(c, job, cost(milli, dt_us));
+	for (uint32_t q = c->s->jobs[job].queue; q != SNAP_NONE; q = c->s->queues[q].parent) {
 		int64_t *held = &c->budgets->held_ms[q], *rate = &c->budgets->rate_milli[q];
 
 		*held = amount_sum(*held, cost(milli, dt_us));
@@ -68,7 +72,7 @@ static void hold_running(struct cycle *c, uint32_t job)
 		const struct snap_alloc *al = &c->s->allocs[a];
 		const struct snap_group *g = snap_group_of(c->s, al);
 
-		hold(c, j->queue, charged(c, c->s->nodes[al->node].flavor, g->gpus_milli),
+		hold(c, job, charged(c, job, c->s->nodes[al->node].flavor, g->gpus_milli),
 		     left > 0 ? left : 0);
 	}
 }
@@ -104,6 +108,8 @@ void budget_init(struct cycle *c)
 
 	for (uint32_t q = 0; q < s->n_queues; q++)
 		any |= s->queues[q].budget_gpu_ms != GPUQ_UNLIMITED;
+	for (uint32_t i = 0; i < s->n_caps; i++)
+		any |= s->caps[i].left_gpu_ms != GPUQ_UNLIMITED;
 	if (!any || c->failed)
 		return;
 	c->budgets = cycle_alloc(c, 1, sizeof(*c->budgets));
@@ -124,16 +130,18 @@ void budget_start(struct cycle *c, uint32_t job, uint32_t flavor)
 	const struct snap_job *j = &c->s->jobs[job];
 
 	if (c->budgets)
-		hold(c, j->queue, charged(c, flavor, c->s->requests[j->request].gpus_milli),
+		hold(c, job, charged(c, job, flavor, c->s->requests[j->request].gpus_milli),
 		     j->walltime_us);
 }
 
 bool budget_admits(struct cycle *c, uint32_t job, uint32_t flavor, struct plan_reason *why)
 {
 	const struct snap_job *j = &c->s->jobs[job];
-	const int64_t need =
-		cost(charged(c, flavor, c->s->requests[j->request].gpus_milli), j->walltime_us);
+	const int64_t need = cost(charged(c, job, flavor, c->s->requests[j->request].gpus_milli),
+				  j->walltime_us);
 
+	if (c->budgets && need > 0 && !caps_afford(c, job, need, why))
+		return false;
 	for (uint32_t q = j->queue; c->budgets && need > 0 && q != SNAP_NONE;
 	     q = c->s->queues[q].parent) {
 		const struct snap_queue *queue = &c->s->queues[q];

@@ -32,6 +32,7 @@
 	  "what was used, forgotten by half-lives")                                                \
 	X(HISTORY, "history", "id, array index", "a job that has ended")                           \
 	X(PAST, "past", "letter, word, end, id, array index", "where to find what has ended")      \
+	X(LOG, "log", "id, array index, number", "what happened to a job")                         \
 	X(BESIDE, "beside", "id, array index",                                                     \
 	  "what a job that left may have left in the cluster")                                     \
 	X(AUDIT, "audit", "time, number", "who changed what")

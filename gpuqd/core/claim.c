@@ -193,11 +193,27 @@ static bool hopeless(struct cycle *c, const struct claim *k)
 		       j->priority - (q->preempt_within == SNAP_PREEMPT_LOWER);
 }
 
+/* Some of what it might have claimed is with a queue that it may claim nothing from now. */
+static void why_rests(struct cycle *c, const struct claim *k)
+{
+	struct plan_reason *why;
+
+	if (k->rests_with == SNAP_NONE)
+		return;
+	why = CYCLE_PUSH(c, whys, 1);
+	if (why)
+		*why = (struct plan_reason){ .code = GPUQ_R_CLAIMS_REST,
+					     .unit = PLAN_TIME,
+					     .have = c->s->config.now_us,
+					     .need = k->rests_until_us,
+					     .object = c->s->queues[k->rests_with].name };
+}
+
 bool claim_job(struct cycle *c, uint32_t job, uint32_t *flavor)
 {
 	const struct snap_request *r = &c->s->requests[c->s->jobs[job].request];
 	const uint32_t n = r->gpus_milli > 0 ? r->n_flavor_ix : 1;
-	struct claim k = { .job = job };
+	struct claim k = { .job = job, .rests_with = SNAP_NONE };
 	bool all_hopeless = true;
 
 	if (!c->s->config.reclaim && !c->s->config.consolidation)
@@ -232,5 +248,6 @@ bool claim_job(struct cycle *c, uint32_t job, uint32_t *flavor)
 			}
 		}
 	}
+	why_rests(c, &k);
 	return false;
 }

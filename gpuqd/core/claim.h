@@ -25,11 +25,13 @@ struct unit {
 	uint32_t job, queue;
 	uint32_t pod_first, n_pods; /* into units.pods: allocs of the snapshot */
 	int64_t priority, start_us;
+	int64_t in_line_us; /* submit, where newer jobs of its queue go for older ones; else 0 */
 	int64_t lost; /* device-milliseconds of work that are done again */
 	int64_t gpus_milli;
 	bool surplus; /* else a gang */
 	bool fixed; /* nobody may take it */
 	bool firm; /* for it cannot be evicted at all */
+	bool soft; /* promised what leaves anyway: it may yet go to somebody else */
 	bool evict_last;
 	bool gone; /* taken: in the plan at hand or for good */
 	uint8_t leaf_class; /* inside the leaf's quota, inside its share, beyond */
@@ -71,6 +73,7 @@ struct units {
 	uint32_t n_inside, room_inside;
 	uint32_t n_depths;
 	struct standing *standings; /* by queue */
+	bool any_soft;
 	uint32_t n_claims; /* numbers for justifies, refused and planned */
 	int64_t *left; /* scratch: what is left of a line, by resource; for each line */
 };
@@ -106,12 +109,15 @@ struct claim {
 	bool tangled; /* somebody who stood inside was taken at some time: who stands outside
 		       * now may have stood inside without that */
 	bool growth; /* of a job that runs: by pods beyond its gang */
+	bool reordered; /* victims stand in another order than they were taken in at first */
 	bool outside; /* of others only what stands outside their lines */
 	bool surplus; /* only surplus of one leaf, up to a priority */
 	uint32_t surplus_leaf;
 	int64_t surplus_priority;
 	bool (*fits)(struct cycle *c, void *ctx); /* is there room? NULL = for the gang */
 	void *fits_ctx;
+	uint32_t rests_with; /* queue that it may claim nothing from for a while; SNAP_NONE */
+	int64_t rests_until_us; /* the end of that */
 	bool only_quota; /* its own eviction is so recent that it claims what it is owed only */
 };
 
@@ -130,6 +136,10 @@ bool units_index(struct cycle *c); /* line_units and node_units; false without m
 int64_t line_of(const struct cycle *c, uint32_t queue, uint32_t res, enum line line);
 /* What the queue holds for good. */
 int64_t stays(const struct cycle *c, uint32_t queue, uint32_t res);
+/* Does it hold the line, of all that the claim asks for, without the unit (SNAP_NONE = all
+ * stay), without who goes in the same plan and without what may yet go to somebody else? */
+bool line_kept(struct cycle *c, const struct claim *k, uint32_t queue, enum line line,
+	       uint32_t unit);
 /* Does it hold more than the line, of something that the claim asks for? */
 bool beyond(const struct cycle *c, const struct claim *k, uint32_t queue, enum line line);
 bool stands_inside(struct cycle *c, uint32_t unit, uint32_t queue, enum line line);

@@ -90,3 +90,12 @@ uint32_t cost_flavor(const struct snapshot *s, const struct snap_alloc *pods, ui
 	}
 	return SNAP_NONE;
 }
+
+int64_t cost_of_loss(const struct snapshot *s, const struct snap_job *j, int64_t gpus_milli)
+{
+	const int64_t from = j->checkpoint_us > j->start_us ? j->checkpoint_us : j->start_us;
+	const int64_t now = s->config.now_us;
+	const int64_t us = amount_sum(now > from ? now - from : 0, j->restart_cost_us);
+
+	return amount_times(us / 1000, (gpus_milli + 99) / 100) / 10;
+}

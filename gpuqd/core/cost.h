@@ -28,4 +28,8 @@ int64_t cost_of_alloc(const struct snapshot *s, const struct snap_alloc *a);
  * any may stand beside others. SNAP_NONE = none of them has devices. */
 uint32_t cost_flavor(const struct snapshot *s, const struct snap_alloc *pods, uint32_t n);
 
+/* Work that the end of pods of a job would undo, in device-milliseconds: since its last
+ * checkpoint or its start, and what a start takes. gpus_milli: that they have. */
+int64_t cost_of_loss(const struct snapshot *s, const struct snap_job *j, int64_t gpus_milli);
+
 #endif

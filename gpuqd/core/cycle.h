@@ -23,6 +23,7 @@ enum pack_policy { PACK_DEFAULT, PACK_BESTFIT, PACK_FGD };
 struct bucket {
 	uint64_t *set; /* NULL until a node comes in */
 	uint32_t n;
+	uint32_t from; /* no word of the set before this one has any */
 };
 
 /* Where pods under some constraints may stand, whatever is free there: made when first
@@ -84,6 +85,7 @@ struct turn;
 struct waiter;
 
 struct cycle {
+	struct reversals *reversals; /* reversal.c; NULL = nobody asked yet */
 	const struct snapshot *s;
 	struct gpuq_arena *mem;
 	struct gpuq_arena scratch; /* until the next job is tried */
@@ -169,6 +171,7 @@ struct cycle {
 	bool *stopped; /* by queue: it or an ancestor is */
 	bool *per_user; /* by queue: some limit on the path counts users */
 	bool lends_limited;
+	struct cap_use *cap_uses; /* caps.c: by cap; NULL = there are none */
 	struct budgets *budgets; /* budget.c; NULL = no queue has one */
 	uint32_t *kid_first, *kid_next; /* children by age; kid_first[n_queues] = the root's */
 	const int64_t *more; /* by resource: what is asked for instead of the request; NULL */
@@ -249,6 +252,17 @@ void nodes_reopen(struct cycle *c);
 void nodes_change(struct cycle *c, uint32_t node);
 void nodes_changed(struct cycle *c, uint32_t node);
 void nodes_fill_buckets(struct cycle *c); /* anew, from whole and usable */
+
+/* caps.c: what jobs of a qos, a user, a group may not pass together. `starts`: it is one job
+ * more, else it grows. */
+void caps_init(struct cycle *c);
+void caps_count(struct cycle *c, uint32_t job, int64_t gpus_milli);
+void caps_hold(struct cycle *c, uint32_t job, int64_t gpu_ms);
+bool caps_admit(struct cycle *c, uint32_t job, int64_t gpus_milli, bool starts,
+		struct plan_reason *why);
+bool caps_afford(struct cycle *c, uint32_t job, int64_t gpu_ms, struct plan_reason *why);
+
+#define MS_PER_MINUTE INT64_C(60000) /* of what budgets count */
 
 /* budget.c: GPU-minutes of queues */
 void budget_init(struct cycle *c);

@@ -457,6 +457,7 @@ static bool grow_by_claim(struct cycle *c, struct growth *all, struct grower *g)
 			   .need = all->amounts,
 			   .number = ++c->units->n_claims,
 			   .only_quota = claim_only_quota(c, g->job),
+			   .rests_with = SNAP_NONE,
 			   .growth = true,
 			   .others = true,
 			   .fits = wanted_fits,

@@ -1,312 +1,13 @@
-#include "gpuqd/core/estimate.h"
+#include "gpuqd/core/estimate_int.h"
 
-#include "gpuqd/core/amount.h"
 #include <string.h>
 
+#include "gpuqd/core/amount.h"
+#include "gpuqd/core/cost.h"
 #include "gpuqd/core/sched.h"
-#include "gpuqd/core/snapshot_build.h"
-
-/* The snapshot that is lived on is a copy whose tables of jobs, pods, nodes and devices
- * are its own; everything else is shared with the original. A job that has ended stays
- * in the table as one of which nothing waits, so that indexes hold. Elements of arrays
- * that start get entries of their own, right behind their array. */
+#include "gpuqd/core/sort.h"
 
 #define CYCLES_AT_ONCE 10 /* until the same moment has nothing more to give */
-
-/* What the table of jobs does not say. */
-struct life {
-	uint32_t origin; /* job of the original snapshot */
-	int64_t end_us; /* of what runs or leaves; GPUQ_UNLIMITED = never */
-	struct snap_alloc *pods;
-	uint32_t n_pods;
-};
-
-struct lived {
-	const struct snapshot *from;
-	const struct estimate_config *config;
-	struct gpuq_arena *mem;
-	struct snapshot s;
-	struct life *lives; /* by job of s */
-	uint32_t room_jobs, room_allocs;
-	uint32_t *now_of; /* by job of the original: its index in s */
-	struct estimate *out;
-	uint32_t n_out, n_left;
-	struct gpuq_err *err;
-};
-
-static int no_memory(const struct lived *l)
-{
-	return gpuq_fail(l->err, GPUQ_ENOMEM, "no memory for an estimate");
-}
-
-static void *copy(struct lived *l, const void *items, size_t n, size_t room, size_t size)
-{
-	void *p = gpuq_arena_calloc(l->mem, room ? room : 1, size);
-
-	if (p && n)
-		memcpy(p, items, n * size);
-	return p;
-}
-
-/* ---- the copy ---- */
-
-static int64_t runs_until(const struct lived *l, uint32_t job)
-{
-	const struct snap_job *j = &l->s.jobs[job];
-	const int64_t most = amount_later(j->walltime_us, j->grace_us);
-	int64_t run = l->config->run_us ? l->config->run_us[l->lives[job].origin] : most;
-
-	return amount_later(j->start_us, run < most ? run : most);
-}
-
-static int begin_lives(struct lived *l)
-{
-	const int64_t soon = l->s.config.now_us + 60 * GPUQ_US_PER_S;
-
-	for (uint32_t i = 0; i < l->s.n_jobs; i++) {
-		struct snap_job *j = &l->s.jobs[i];
-		struct life *life = &l->lives[i];
-
-		life->origin = l->now_of[i] = i;
-		if (j->state == SNAP_PENDING)
-			continue;
-		life->n_pods = j->n_allocs;
-		life->pods = copy(l, &l->s.allocs[j->alloc_first], j->n_allocs, j->n_allocs,
-				  sizeof(*life->pods));
-		if (!life->pods)
-			return no_memory(l);
-		life->end_us = runs_until(l, i);
-		if (j->state == SNAP_LEAVING || life->end_us <= l->s.config.now_us)
-			life->end_us = soon;
-	}
-	return 0;
-}
-
-static int copy_snapshot(struct lived *l)
-{
-	const struct snapshot *from = l->from;
-	struct snapshot *s = &l->s;
-
-	*s = *from;
-	s->arena = (struct gpuq_arena)GPUQ_ARENA_INIT(0);
-	s->builder = NULL;
-	s->lines = (struct snap_lines){ 0 };
-	s->config.reclaim = s->config.consolidation = false;
-	l->room_jobs = from->n_jobs + 64;
-	l->room_allocs = from->n_allocs + 64;
-	s->jobs = copy(l, from->jobs, from->n_jobs, l->room_jobs, sizeof(*s->jobs));
-	s->allocs = copy(l, from->allocs, from->n_allocs, l->room_allocs, sizeof(*s->allocs));
-	s->promises =
-		copy(l, from->promises, from->n_promises, from->n_promises, sizeof(*s->promises));
-	s->nodes = copy(l, from->nodes, from->n_nodes, from->n_nodes, sizeof(*s->nodes));
-	s->devices = copy(l, from->devices, from->n_devices, from->n_devices, sizeof(*s->devices));
-	s->mig_free = copy(l, from->mig_free, from->n_nodes * from->n_profiles,
-			   from->n_nodes * from->n_profiles, sizeof(*s->mig_free));
-	s->licenses =
-		copy(l, from->licenses, from->n_licenses, from->n_licenses, sizeof(*s->licenses));
-	l->lives = copy(l, NULL, 0, l->room_jobs, sizeof(*l->lives));
-	l->now_of = copy(l, NULL, 0, from->n_jobs, sizeof(*l->now_of));
-	if (!s->jobs || !s->allocs || !s->promises || !s->nodes || !s->devices || !s->mig_free ||
-	    !s->licenses || !l->lives || !l->now_of)
-		return no_memory(l);
-	for (uint32_t i = 0; i < s->n_jobs; i++) {
-		struct snap_job *j = &s->jobs[i];
-
-		if (j->n_ranges == 0)
-			continue;
-		j->ranges = copy(l, j->ranges, j->n_ranges, j->n_ranges, sizeof(*j->ranges));
-		if (!j->ranges)
-			return no_memory(l);
-	}
-	return snapshot_line_up(s, l->mem) ? begin_lives(l) : no_memory(l);
-}
-
-/* The table of pods, and what is free, after jobs have started or ended. */
-static int settle(struct lived *l)
-{
-	struct snapshot *s = &l->s;
-	uint32_t n = 0;
-
-	for (uint32_t i = 0; i < s->n_jobs; i++)
-		n += l->lives[i].n_pods;
-	if (n > l->room_allocs) {
-		l->room_allocs = 2 * n;
-		s->allocs = gpuq_arena_calloc(l->mem, l->room_allocs, sizeof(*s->allocs));
-		if (!s->allocs)
-			return no_memory(l);
-	}
-	if (!snapshot_line_up(s, l->mem))
-		return no_memory(l);
-	s->n_allocs = 0;
-	for (uint32_t i = 0; i < s->n_jobs; i++) {
-		const struct life *life = &l->lives[i];
-
-		s->jobs[i].alloc_first = s->n_allocs;
-		s->jobs[i].n_allocs = life->n_pods;
-		for (uint32_t p = 0; p < life->n_pods; p++) {
-			s->allocs[s->n_allocs] = life->pods[p];
-			s->allocs[s->n_allocs++].job = i;
-		}
-	}
-	snapshot_derive_free(s);
-	return 0;
-}
-
-/* ---- jobs begin and end ---- */
-
-static void use_licenses(struct lived *l, uint32_t job, int64_t sign)
-{
-	const struct snap_request *r = &l->s.requests[l->s.jobs[job].request];
-
-	for (uint32_t i = 0; i < r->n_licenses; i++)
-		l->s.licenses[r->licenses[i].license].used += sign * r->licenses[i].count;
-}
-
-/* Nothing of it waits, and nothing runs: it is looked at no more. */
-static void end_job(struct lived *l, uint32_t job)
-{
-	struct snap_job *j = &l->s.jobs[job];
-
-	if (j->state != SNAP_PENDING)
-		use_licenses(l, job, -1);
-	j->state = SNAP_PENDING;
-	j->n_waiting = 0;
-	j->held = SNAP_HELD_ADMIN;
-	j->yield_us = 0;
-	l->lives[job] = (struct life){ .origin = l->lives[job].origin, .end_us = GPUQ_UNLIMITED };
-}
-
-static void drop_promises(struct lived *l, uint32_t job)
-{
-	struct snapshot *s = &l->s;
-	uint32_t kept = 0;
-
-	if (s->jobs[job].n_promises == 0)
-		return;
-	for (uint32_t i = 0; i < s->n_promises; i++)
-		if (s->promises[i].job != job)
-			s->promises[kept++] = s->promises[i];
-	s->n_promises = kept;
-	s->jobs[job].n_promises = 0;
-	for (uint32_t i = kept; i-- > 0;)
-		s->jobs[s->promises[i].job].promise_first = i;
-}
-
-/* The entry of one element that starts: one that is used up, or a new one behind its
- * array. SNAP_NONE = no memory. */
-static uint32_t new_element(struct lived *l, uint32_t array)
-{
-	struct snapshot *s = &l->s;
-	uint32_t at = array + 1;
-
-	for (; at < s->n_jobs && s->jobs[at].key.id == s->jobs[array].key.id; at++)
-		if (s->jobs[at].key.index >= 0 && s->jobs[at].state == SNAP_PENDING &&
-		    s->jobs[at].n_waiting == 0)
-			return at;
-	if (s->n_jobs == l->room_jobs) {
-		l->room_jobs *= 2;
-		s->jobs = copy(l, s->jobs, s->n_jobs, l->room_jobs, sizeof(*s->jobs));
-		l->lives = copy(l, l->lives, s->n_jobs, l->room_jobs, sizeof(*l->lives));
-		if (!s->jobs || !l->lives)
-			return SNAP_NONE;
-	}
-	memmove(&s->jobs[at + 1], &s->jobs[at], (s->n_jobs - at) * sizeof(*s->jobs));
-	memmove(&l->lives[at + 1], &l->lives[at], (s->n_jobs - at) * sizeof(*l->lives));
-	s->n_jobs++;
-	for (uint32_t i = 0; i < l->from->n_jobs; i++)
-		l->now_of[i] += l->now_of[i] >= at;
-	for (uint32_t i = 0; i < s->n_promises; i++)
-		s->promises[i].job += s->promises[i].job >= at;
-	return at;
-}
-
-/* The first element is none that waits any more. */
-static void take_element(struct snap_job *array)
-{
-	struct snap_range *r = (struct snap_range *)array->ranges;
-
-	r->first += r->step;
-	if (r->first > r->last) {
-		array->ranges++;
-		array->n_ranges--;
-	}
-	if (--array->n_waiting == 0)
-		array->held = SNAP_HELD_ADMIN;
-}
-
-/* Pods of an action behind the n that the job has. */
-static int add_pods(struct lived *l, uint32_t job, const struct plan *p,
-		    const struct plan_action *a)
-{
-	struct life *life = &l->lives[job];
-	struct snap_alloc *pods =
-		copy(l, life->pods, life->n_pods, life->n_pods + a->n_pods, sizeof(*pods));
-
-	if (!pods)
-		return no_memory(l);
-	for (uint32_t i = 0; i < a->n_pods; i++) {
-		const struct plan_pod *pod = &p->pods[a->pod_first + i];
-		const uint32_t *devices = copy(l, &p->devices[pod->device_first], pod->n_devices,
-					       pod->n_devices, sizeof(*devices));
-		const struct snap_group *g =
-			&l->s.requests[l->s.jobs[job].request].groups[pod->group];
-
-		if (!devices)
-			return no_memory(l);
-		pods[life->n_pods + i] =
-			(struct snap_alloc){ .node = pod->node,
-					     .group = pod->group,
-					     .index = pod->index,
-					     .devices = devices,
-					     .n_devices = pod->n_devices,
-					     .milli = pod->milli,
-					     .device_memory_bytes = g->gpu_memory_bytes };
-	}
-	life->pods = pods;
-	life->n_pods += a->n_pods;
-	return 0;
-}
-
-static int start_job(struct lived *l, uint32_t job, const struct plan *p,
-		     const struct plan_action *a)
-{
-	struct snap_job *j = &l->s.jobs[job];
-
-	drop_promises(l, job);
-	if (j->n_ranges > 0) {
-		const uint32_t at = new_element(l, job);
-
-		if (at == SNAP_NONE)
-			return no_memory(l);
-		j = &l->s.jobs[at];
-		*j = l->s.jobs[job];
-		l->lives[at] = (struct life){ .origin = l->lives[job].origin };
-		j->n_promises = 0;
-		j->key.index = a->key.index;
-		j->ranges = NULL;
-		j->n_ranges = 0;
-		take_element(&l->s.jobs[job]);
-		job = at;
-	}
-	j->state = SNAP_RUNNING;
-	j->n_waiting = 0;
-	j->start_us = l->s.config.now_us;
-	j->yield_us = a->yield_us;
-	use_licenses(l, job, 1);
-	l->lives[job].end_us = runs_until(l, job);
-	return add_pods(l, job, p, a);
-}
-
-static void evict_job(struct lived *l, uint32_t job)
-{
-	struct snap_job *j = &l->s.jobs[job];
-
-	use_licenses(l, job, -1);
-	j->state = SNAP_PENDING;
-	j->n_waiting = 1;
-	j->start_us = j->yield_us = 0;
-	l->lives[job] = (struct life){ .origin = l->lives[job].origin, .end_us = GPUQ_UNLIMITED };
-}
 
 /* ---- what was asked for ---- */
 
@@ -324,15 +25,15 @@ static int note_reason(struct lived *l, struct estimate *e, const struct plan_re
 		return 0;
 	/* Room in powers of two. */
 	if ((n & (n - 1)) == 0) {
-		changes = copy(l, e->changes, n, n ? 2 * (size_t)n : 1, sizeof(*changes));
+		changes = lived_copy(l, e->changes, n, n ? 2 * (size_t)n : 1, sizeof(*changes));
 		if (!changes)
-			return no_memory(l);
+			return lived_no_memory(l);
 		e->changes = changes;
 	}
 	e->changes[n] = (struct estimate_change){ l->s.config.now_us, *why };
 	e->changes[n].why.object = gpuq_arena_strdup(l->mem, why->object);
 	e->n_changes++;
-	return e->changes[n].why.object ? 0 : no_memory(l);
+	return e->changes[n].why.object ? 0 : lived_no_memory(l);
 }
 
 static const struct plan_reason *reason_of(const struct snapshot *s, const struct plan *p,
@@ -356,14 +57,130 @@ static int note_all(struct lived *l, const struct plan *p)
 	return rc;
 }
 
-static void note_start(struct lived *l, uint32_t origin)
+/* Of an array the first element that starts speaks for it. */
+static struct estimate *asked(struct lived *l, uint32_t origin)
 {
-	for (uint32_t i = 0; i < l->n_out; i++) {
-		if (l->out[i].job != origin || l->out[i].start_us != GPUQ_UNLIMITED)
-			continue;
-		l->out[i].start_us = l->s.config.now_us;
+	for (uint32_t i = 0; i < l->n_out; i++)
+		if (l->out[i].job == origin && l->out[i].start_us == GPUQ_UNLIMITED)
+			return &l->out[i];
+	return NULL;
+}
+
+static enum estimate_by start_by(const struct lived *l, const struct estimate *e)
+{
+	if (e->n_victims > 0 || l->from->jobs[e->job].n_promises > 0)
+		return ESTIMATE_CLAIM;
+	if (l->first)
+		return ESTIMATE_NOW;
+	return l->planned_us[e->job] >= e->start_us && l->planned_us[e->job] != GPUQ_UNLIMITED
+		       ? ESTIMATE_RESERVATION
+		       : ESTIMATE_SIMULATION;
+}
+
+/* after_us: that it takes until its places are free. */
+static void note_start(struct lived *l, uint32_t origin, uint32_t job, const struct plan_action *a,
+		       int64_t after_us)
+{
+	struct estimate *e;
+
+	while ((e = asked(l, origin)) != NULL) {
+		e->start_us = amount_later(l->s.config.now_us, after_us);
+		e->by = start_by(l, e);
+		e->flavor = a->flavor;
+		e->pods = l->lives[job].pods;
+		e->n_pods = l->lives[job].n_pods;
 		l->n_left--;
 	}
+}
+
+/* ---- the first cycle ---- */
+
+static bool leaves_for(const struct plan_action *a, uint32_t claimant)
+{
+	return a->claimant == claimant &&
+	       (a->kind == PLAN_EVICT || a->kind == PLAN_SHRINK || a->kind == PLAN_MOVE);
+}
+
+static struct estimate_victim victim_of(const struct lived *l, const struct plan *p,
+					const struct plan_action *a)
+{
+	const struct snap_job *j = &l->s.jobs[a->job];
+	struct estimate_victim v = { .job = a->job, .kind = a->kind, .rule = a->rule };
+
+	for (uint32_t i = j->alloc_first; i < j->alloc_first + j->n_allocs; i++) {
+		bool goes = a->kind != PLAN_SHRINK;
+
+		for (uint32_t k = 0; !goes && k < a->n_pods; k++)
+			goes = p->pods[a->pod_first + k].index == l->s.allocs[i].index;
+		if (!goes)
+			continue;
+		v.n_pods++;
+		v.gpus_milli = amount_sum(v.gpus_milli, cost_of_alloc(&l->s, &l->s.allocs[i]));
+	}
+	v.lost_gpu_ms = cost_of_loss(&l->s, j, v.gpus_milli);
+	return v;
+}
+
+/* Before anything of the plan has happened: indexes are those of the original. */
+static int note_victims(struct lived *l, const struct plan *p, struct estimate *e)
+{
+	struct estimate_victim *victims;
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < p->n_actions; i++)
+		n += leaves_for(&p->actions[i], e->job);
+	victims = lived_copy(l, NULL, 0, n, sizeof(*victims));
+	if (!victims)
+		return lived_no_memory(l);
+	n = 0;
+	for (uint32_t i = 0; i < p->n_actions; i++) {
+		if (!leaves_for(&p->actions[i], e->job))
+			continue;
+		victims[n] = victim_of(l, p, &p->actions[i]);
+		if (victims[n].rule)
+			victims[n].rule = gpuq_arena_strdup(l->mem, victims[n].rule);
+		n++;
+	}
+	e->victims = victims;
+	e->n_victims = n;
+	return 0;
+}
+
+/* How long those whom a claim makes leave may take; -1 = nobody leaves for it. */
+static int64_t grace_for(const struct lived *l, const struct plan *p, uint32_t claimant)
+{
+	int64_t most = -1;
+
+	for (uint32_t i = 0; i < p->n_actions; i++)
+		if (leaves_for(&p->actions[i], claimant)) {
+			const int64_t grace = l->s.jobs[p->actions[i].job].grace_us;
+
+			most = grace > most ? grace : most;
+		}
+	return most;
+}
+
+static int note_first(struct lived *l, const struct plan *p)
+{
+	int rc = 0;
+
+	l->grace_us = lived_copy(l, NULL, 0, l->s.n_jobs, sizeof(*l->grace_us));
+	l->planned_us = lived_copy(l, NULL, 0, l->s.n_jobs, sizeof(*l->planned_us));
+	if (!l->grace_us || !l->planned_us)
+		return lived_no_memory(l);
+	for (uint32_t i = 0; i < l->s.n_jobs; i++) {
+		l->grace_us[i] = -1;
+		l->planned_us[i] = GPUQ_UNLIMITED;
+	}
+	for (uint32_t i = 0; i < p->n_actions; i++) {
+		if (p->actions[i].kind == PLAN_RESERVE)
+			l->planned_us[p->actions[i].job] = p->actions[i].start_us;
+		if (l->config->claims && p->actions[i].kind == PLAN_NOMINATE)
+			l->grace_us[p->actions[i].job] = grace_for(l, p, p->actions[i].job);
+	}
+	for (uint32_t i = 0; rc == 0 && l->config->claims && i < l->n_out; i++)
+		rc = note_victims(l, p, &l->out[i]);
+	return rc;
 }
 
 /* ---- time ---- */
@@ -375,6 +192,19 @@ static int cmp_action(const void *ctx, uint32_t x, uint32_t y)
 	return a[x].job != a[y].job ? sort_i64(a[y].job, a[x].job) : sort_i64(x, y);
 }
 
+static int starts(struct lived *l, const struct plan *p, const struct plan_action *a,
+		  int64_t after_us)
+{
+	const uint32_t origin = l->lives[a->job].origin;
+	/* An element of an array gets the entry behind its array, if it has none yet. */
+	uint32_t at = a->job;
+	int rc = lived_start(l, a->job, p, a, &at);
+
+	if (rc == 0)
+		note_start(l, origin, at, a, after_us);
+	return rc;
+}
+
 static int apply_one(struct lived *l, const struct plan *p, const struct plan_action *a,
 		     bool *changed)
 {
@@ -382,35 +212,50 @@ static int apply_one(struct lived *l, const struct plan *p, const struct plan_ac
 
 	switch (a->kind) {
 	case PLAN_PLACE:
-		note_start(l, l->lives[a->job].origin);
 		*changed = true;
-		return start_job(l, a->job, p, a);
+		return starts(l, p, a, 0);
+	case PLAN_NOMINATE:
+		/* Who leaves for it is gone at once, and it starts: the time that this takes
+		 * is told, not lived. */
+		if (!l->first || l->grace_us[a->job] < 0)
+			return 0;
+		*changed = true;
+		return starts(l, p, a, l->grace_us[a->job]);
 	case PLAN_GROW:
 		*changed |= runs;
-		return runs ? add_pods(l, a->job, p, a) : 0;
+		return runs ? lived_grow(l, a->job, p, a) : 0;
 	case PLAN_EVICT:
 		*changed |= runs;
 		if (runs)
-			evict_job(l, a->job);
+			lived_evict(l, a->job);
 		return 0;
+	case PLAN_SHRINK:
+		*changed |= runs;
+		if (runs)
+			lived_shrink(l, a->job, p, a);
+		return 0;
+	case PLAN_MOVE:
+		*changed |= runs;
+		return runs ? lived_move(l, a->job, p, a) : 0;
 	case PLAN_RELEASE:
-		drop_promises(l, a->job);
+		lived_drop_promises(l, a->job);
 		return 0;
-	default: /* nobody is told to leave for a claim here */
+	case PLAN_RESERVE:
 		return 0;
 	}
+	return 0;
 }
 
 /* Those that stand behind others first: an element that gets an entry of its own moves
  * the indexes of all behind it. */
 static int apply(struct lived *l, const struct plan *p, bool *changed)
 {
-	uint32_t *ix = copy(l, NULL, 0, p->n_actions, sizeof(*ix));
-	uint32_t *scratch = copy(l, NULL, 0, p->n_actions, sizeof(*scratch));
+	uint32_t *ix = lived_copy(l, NULL, 0, p->n_actions, sizeof(*ix));
+	uint32_t *scratch = lived_copy(l, NULL, 0, p->n_actions, sizeof(*scratch));
 	int rc = 0;
 
 	if (!ix || !scratch)
-		return no_memory(l);
+		return lived_no_memory(l);
 	for (uint32_t i = 0; i < p->n_actions; i++)
 		ix[i] = i;
 	sort_ix(ix, scratch, p->n_actions, cmp_action, p->actions);
@@ -426,12 +271,17 @@ static int one_cycle(struct lived *l, bool *changed, int64_t *wake_us)
 	int rc = sched_cycle(&l->s, &mem, &p, l->err);
 
 	*changed = false;
+	if (rc == 0 && l->first)
+		rc = note_first(l, &p);
 	if (rc == 0)
 		rc = note_all(l, &p);
 	if (rc == 0)
 		rc = apply(l, &p, changed);
+	if (rc == 0)
+		l->steps += p.steps + l->s.n_jobs + l->s.n_allocs + l->s.n_nodes;
+	l->first = l->s.config.reclaim = l->s.config.consolidation = false;
 	if (rc == 0 && *changed)
-		rc = settle(l);
+		rc = lived_settle(l);
 	if (rc == 0)
 		*wake_us = p.wake_us;
 	gpuq_arena_done(&mem);
@@ -454,22 +304,41 @@ static int advance(struct lived *l, int64_t to_us)
 	l->s.config.now_us = to_us;
 	for (uint32_t i = 0; i < l->s.n_jobs; i++)
 		if (l->s.jobs[i].state != SNAP_PENDING && l->lives[i].end_us <= to_us)
-			end_job(l, i);
-	return settle(l);
+			lived_end(l, i);
+	return lived_settle(l);
 }
 
-static int live(struct lived *l)
+static bool may_go_on(const struct lived *l)
+{
+	const struct estimate_config *config = l->config;
+
+	return (config->max_steps == 0 || l->steps < config->max_steps) &&
+	       (!config->go_on || config->go_on(config->go_on_arg));
+}
+
+static int live(struct lived *l, struct estimate_reach *reach)
 {
 	const uint32_t max = l->config->max_events ? l->config->max_events : ESTIMATE_EVENTS_MAX;
 	int64_t wake_us = GPUQ_UNLIMITED;
 	int rc = 0;
 
-	for (uint32_t events = 0; rc == 0 && l->n_left > 0 && events < max; events++) {
+	l->first = true;
+	if (l->config->claims) {
+		l->s.config.reclaim = l->from->config.reclaim;
+		l->s.config.consolidation = l->from->config.consolidation;
+	}
+	while (rc == 0 && l->n_left > 0) {
 		bool changed = true;
 		int64_t next;
 
+		if (reach->n_events == max || !may_go_on(l)) {
+			reach->cut_short = true;
+			break;
+		}
+		reach->n_events++;
 		for (int i = 0; rc == 0 && changed && l->n_left > 0 && i < CYCLES_AT_ONCE; i++)
 			rc = one_cycle(l, &changed, &wake_us);
+		reach->until_us = l->s.config.now_us;
 		next = next_event(l, wake_us);
 		if (next == GPUQ_UNLIMITED)
 			break;
@@ -481,8 +350,9 @@ static int live(struct lived *l)
 
 int estimate_starts(const struct snapshot *s, const struct estimate_config *config,
 		    const uint32_t *jobs, uint32_t n, struct gpuq_arena *mem, struct estimate *out,
-		    struct gpuq_err *err)
+		    struct estimate_reach *reach, struct gpuq_err *err)
 {
+	struct estimate_reach far = { .until_us = s->config.now_us };
 	struct lived l = {
 		.from = s, .config = config, .mem = mem, .n_out = n, .n_left = n, .err = err
 	};
@@ -493,15 +363,19 @@ int estimate_starts(const struct snapshot *s, const struct estimate_config *conf
 	for (uint32_t i = 0; i < n; i++)
 		if (jobs[i] >= s->n_jobs || s->jobs[jobs[i]].state != SNAP_PENDING)
 			return gpuq_fail(err, GPUQ_EINVAL, "an estimate for a job that waits not");
-	l.out = copy(&l, NULL, 0, n, sizeof(*l.out));
+	l.out = lived_copy(&l, NULL, 0, n, sizeof(*l.out));
 	if (!l.out)
-		return no_memory(&l);
+		return lived_no_memory(&l);
 	for (uint32_t i = 0; i < n; i++)
-		l.out[i] = (struct estimate){ .job = jobs[i], .start_us = GPUQ_UNLIMITED };
-	rc = copy_snapshot(&l);
+		l.out[i] = (struct estimate){ .job = jobs[i],
+					      .start_us = GPUQ_UNLIMITED,
+					      .flavor = SNAP_NONE };
+	rc = lived_begin(&l);
 	if (rc == 0)
-		rc = live(&l);
+		rc = live(&l, &far);
 	if (rc == 0 && n > 0)
 		memcpy(out, l.out, n * sizeof(*out));
+	if (rc == 0 && reach)
+		*reach = far;
 	return rc;
 }

@@ -127,6 +127,7 @@ struct event {
 			const void *request_bytes;
 			size_t request_len;
 			const char *queue, *qos, *who;
+			const char *changes; /* for people: "time=2h gpus=4" */
 			int64_t time_limit_us;
 			bool depends, begin, deadline; /* were changed */
 		} updated;
@@ -156,11 +157,14 @@ struct event {
 			uint32_t n_pods;
 			const struct job_key *victims; /* who leaves for it; may be none */
 			uint32_t n_victims;
+			const char *rule; /* by which they leave; NULL or "" none */
+			const char *why; /* the numbers behind it, one line; NULL or "" none */
 		} nominated; /* of an array: job.index is the element, split off here */
 		struct {
 			enum gpuq_cause cause;
 			const char *by, *rule; /* "" none; by: the job that it leaves for */
 			const char *by_queue; /* whose job that is; NULL or "" none */
+			const char *why; /* the numbers behind it, one line; NULL or "" none */
 			int64_t grace_us; /* at most; -1 = what the job asked for */
 			/* JOB_SHRINK_ASKED: pod indexes of the attempt that leave, ascending */
 			const uint32_t *pods;

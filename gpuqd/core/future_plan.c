@@ -86,6 +86,7 @@ static void book(struct cycle *c, uint32_t job, int64_t t, int64_t end)
 
 static void remember(struct cycle *c, uint32_t job, uint32_t flavor, int64_t t, bool starving)
 {
+	const uint32_t kind = flavor == SNAP_NONE ? c->s->n_flavors : flavor;
 	struct future *f = c->future;
 	struct planned *p =
 		cycle_push(c, &f->planned, &f->n_planned, &f->room_planned, sizeof(*p), 1);
@@ -102,11 +103,11 @@ static void remember(struct cycle *c, uint32_t job, uint32_t flavor, int64_t t, 
 			       .place_first = f->n_places - c->n_places,
 			       .n_places = c->n_places,
 			       .starving = starving };
-	if (starving)
-		f->starving_milli[flavor == SNAP_NONE ? c->s->n_flavors : flavor] +=
-			c->s->requests[c->s->jobs[job].request].gpus_milli;
-	else
-		f->n_of_flavor[flavor == SNAP_NONE ? c->s->n_flavors : flavor]++;
+	if (starving) {
+		f->n_starving[kind]++;
+		f->starving_milli[kind] += c->s->requests[c->s->jobs[job].request].gpus_milli;
+	} else
+		f->n_of_flavor[kind]++;
 }
 
 const struct planned *future_planned(const struct future *f, uint32_t job)

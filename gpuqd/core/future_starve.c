@@ -4,9 +4,16 @@
 #include "gpuqd/core/sort.h"
 
 /* Jobs that have waited too long have their planned starts before all others, by how
- * long they wait, on at most half of each flavor: then what is small and comes often
- * cannot keep what is large waiting for ever. A job that is more than the share of its
- * queue has no such right while others want theirs. */
+ * long they wait: then what is small and comes often cannot keep what is large waiting
+ * for ever. The one that waits longest for a flavor has its planned start however large
+ * it is, so each of them has one in the end: no later than starve_us and, for each that
+ * waits longer, once what a job may run at most. Further ones, as many as others may have
+ * planned starts, together have a small part of the flavor: more of them would leave no gap
+ * for anything else on a crowded cluster.
+ * A job that is more than the share of its queue has no such right while others want
+ * theirs. */
+
+#define FURTHER_PART 8 /* one in so many devices is planned for further ones */
 
 struct line {
 	const struct snapshot *s;
@@ -76,6 +83,22 @@ static bool is_starving(const struct cycle *c, uint32_t job)
 	       (j->walltime_us == GPUQ_UNLIMITED || waited > j->walltime_us);
 }
 
+/* May it have a planned start before all others on that flavor? */
+static bool has_right(const struct cycle *c, uint32_t job, uint32_t flavor)
+{
+	const struct snap_job *j = &c->s->jobs[job];
+	const int64_t need = c->s->requests[j->request].gpus_milli;
+	const struct future *f = c->future;
+
+	if (flavor == SNAP_NONE)
+		return f->n_starving[c->s->n_flavors] < c->s->config.backfill_depth;
+	if (c->fair[(size_t)j->queue * c->s->n_res + flavor] < need)
+		return false;
+	return f->n_starving[flavor] == 0 ||
+	       (f->n_starving[flavor] < c->s->config.backfill_depth &&
+		f->starving_milli[flavor] + need <= c->s->capacity[flavor] / FURTHER_PART);
+}
+
 static void plan_one(struct cycle *c, uint32_t job)
 {
 	const struct snap_job *j = &c->s->jobs[job];
@@ -86,10 +109,7 @@ static void plan_one(struct cycle *c, uint32_t job)
 		const uint32_t flavor = r->gpus_milli > 0 ? r->flavor_ix[i] : SNAP_NONE;
 		struct plan_reason why;
 
-		if (flavor != SNAP_NONE &&
-		    (c->fair[(size_t)j->queue * c->s->n_res + flavor] < r->gpus_milli ||
-		     c->future->starving_milli[flavor] + r->gpus_milli >
-			     c->s->capacity[flavor] / 2))
+		if (!has_right(c, job, flavor))
 			continue;
 		if (ledger_admits(c, job, flavor, &why) && future_plan(c, job, flavor, true))
 			return;

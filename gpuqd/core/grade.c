@@ -103,6 +103,23 @@ static void add_groups(const struct snapshot *s, uint32_t job, uint64_t times, u
 		of_group[r->group_first + g] += times * r->groups[g].pods_min;
 }
 
+/* Into a table of n in order, the last of which is free: behind its equals. */
+static void put_in_order(struct frequent *top, uint32_t n, const struct frequent *one)
+{
+	uint32_t lo = 0, hi = n - 1;
+
+	while (lo < hi) {
+		const uint32_t mid = lo + (hi - lo) / 2;
+
+		if (before(one, &top[mid]))
+			hi = mid;
+		else
+			lo = mid + 1;
+	}
+	memmove(&top[lo + 1], &top[lo], (n - 1 - lo) * sizeof(*top));
+	top[lo] = *one;
+}
+
 /* The most frequent groups. */
 static uint32_t count_groups(struct cycle *c, struct frequent *top)
 {
@@ -123,7 +140,6 @@ static uint32_t count_groups(struct cycle *c, struct frequent *top)
 	for (uint32_t g = 0; of_group && g < s->n_groups; g++) {
 		const struct snap_request *r = &s->requests[request_of(s, g)];
 		const struct frequent one = { g, of_group[g], &r->groups[g - r->group_first] };
-		uint32_t at = n;
 
 		/* Instances of MIG profiles are made beforehand: nothing to waste. */
 		if (one.count == 0 || one.what->mig)
@@ -137,10 +153,8 @@ static uint32_t count_groups(struct cycle *c, struct frequent *top)
 		if (n < GROUPS_MAX)
 			n++;
 		else
-			dropped = top[--at];
-		for (; at > 0 && before(&one, &top[at - 1]); at--)
-			top[at] = top[at - 1];
-		top[at] = one;
+			dropped = top[n - 1];
+		put_in_order(top, n, &one);
 	}
 	while (n > 0 && dropped.count && !before(&top[n - 1], &dropped))
 		n--;

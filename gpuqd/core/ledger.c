@@ -240,6 +240,7 @@ static void charge_held(struct cycle *c)
 		if (j->state == SNAP_LEAVING && !promised)
 			ledger_job_leaves(c, j->queue, 1);
 		count_user(c, i, gpus);
+		caps_count(c, i, gpus);
 	}
 }
 
@@ -380,6 +381,7 @@ void ledger_init(struct cycle *c)
 		*first = q;
 	}
 	init_users(c);
+	caps_init(c);
 	if (!c->failed)
 		charge_held(c);
 	budget_init(c);
@@ -394,6 +396,7 @@ void ledger_start(struct cycle *c, uint32_t job, uint32_t flavor)
 		charge(c, j->queue, res, ledger_need(c, job, flavor, res), !j->preemptible);
 	count_running(c, j->queue);
 	count_user(c, job, r->gpus_milli);
+	caps_count(c, job, r->gpus_milli);
 	budget_start(c, job, flavor);
 	for (uint32_t i = 0; i < r->n_licenses; i++)
 		c->license_free[r->licenses[i].license] -= r->licenses[i].count;
@@ -580,7 +583,8 @@ bool ledger_admits_more(struct cycle *c, uint32_t job, uint32_t flavor, const in
 			within(&why, GPUQ_R_LIMIT_USER, PLAN_GPUS, c->s->queues[q].name,
 			       c->s->queues[q].user_max_gpus_milli, u->gpus_milli, amounts[flavor]);
 	}
-	admitted = admitted && lenders_admit(c, job, flavor, &why);
+	admitted = admitted && lenders_admit(c, job, flavor, &why) &&
+		   caps_admit(c, job, flavor == SNAP_NONE ? 0 : amounts[flavor], false, &why);
 	c->more = NULL;
 	return admitted;
 }
@@ -595,6 +599,7 @@ bool ledger_admits(struct cycle *c, uint32_t job, uint32_t flavor, struct plan_r
 {
 	*why = (struct plan_reason){ .object = "" };
 	return job_admitted(c, job, why) && user_admitted(c, job, why) &&
+	       caps_admit(c, job, c->s->requests[c->s->jobs[job].request].gpus_milli, true, why) &&
 	       queues_admit(c, job, flavor, why) && budget_admits(c, job, flavor, why) &&
 	       lenders_admit(c, job, flavor, why) && licenses_admit(c, job, why);
 }

@@ -1,3 +1,4 @@
+#include "gpuqd/core/joblog.h"
 #include "gpuqd/core/model_int.h"
 #include "gpuqd/core/past.h"
 
@@ -129,9 +130,11 @@ const char *model_interned(const struct model *m, const char *s)
 
 int model_apply(struct model *m, const struct event *ev, struct gpuq_err *err)
 {
+	struct joblog_entry log;
 	int rc;
 
 	m->now_us = ev->at_us;
+	joblog_begin(m, ev, &log);
 	switch (ev->type) {
 	case EV_JOB_SUBMITTED:
 	case EV_JOB_UPDATED:
@@ -193,6 +196,7 @@ int model_apply(struct model *m, const struct event *ev, struct gpuq_err *err)
 	default:
 		rc = gpuq_fail(err, GPUQ_EINTERNAL, "unknown event %d", (int)ev->type);
 	}
+	joblog_end(m, &log, rc == 0);
 	if (rc == 0)
 		m->n_events++;
 	return rc;

@@ -27,6 +27,7 @@
 
 struct queue {
 	const char *name;
+	struct job *jobs; /* of this queue alone: queue_next */
 	struct queue *parent; /* NULL = at the top */
 	const struct site_queue *site; /* never NULL */
 	const struct site_budget *budget; /* its own, or the default of leaves; NULL = none */
@@ -66,6 +67,7 @@ struct eviction {
 	int64_t at_us;
 	enum gpuq_cause cause;
 	const char *rule, *by, *by_queue; /* interned */
+	char *why; /* the numbers behind it, one line; NULL = none */
 };
 
 /* Places that a job owns although others may still stand on them: from the signal to
@@ -80,7 +82,8 @@ struct promised_pod {
 
 struct promise {
 	int64_t at_us;
-	const char *flavor; /* interned */
+	const char *flavor, *rule; /* interned; rule: by which its victims leave; "" none */
+	char *why; /* the numbers behind it, one line; NULL = none */
 	struct promised_pod *pods; /* by index */
 	struct job_key *victims;
 	uint32_t n_pods, n_victims;
@@ -136,6 +139,11 @@ struct avoided {
 };
 #define JOB_AVOIDS_MAX 4
 
+struct avoids {
+	struct avoided items[JOB_AVOIDS_MAX]; /* oldest first */
+	uint32_t n;
+};
+
 struct job {
 	UT_hash_handle hh;
 	struct job_key key;
@@ -150,26 +158,33 @@ struct job {
 	bool nothing_beside; /* its pods need nothing but themselves; not stored */
 	uint8_t n_reasons;
 	enum gpuq_job_state state;
+	/* What is looked at of every job in every cycle stands together. */
+	uint32_t n_deps, n_evictions;
+	int64_t deadline_us;
+	int64_t planned_us; /* estimated start; not stored */
+	struct reason *reasons;
+	struct priority_terms terms; /* of priority, while it waits; not stored */
 	uint32_t uid, gid;
 	uint32_t attempt, n_retries; /* attempts so far beyond the first; retries used up */
 	uint32_t n_indexes; /* pod indexes that this attempt has used */
+	uint32_t n_log; /* entries that were written about it */
+	/* Lists that it is in: of its user's and its queue's jobs, of those in its state, and an
+	 * element's of those of its array. */
+	struct job *user_prev, *user_next, *queue_prev, *queue_next;
+	struct job *state_prev, *state_next, *kin_prev, *kin_next;
 	char *name;
 	const char *user, *account, *qos, *flavor; /* interned; account, flavor may be "" */
 	struct queue *queue;
 	struct request *request;
 	struct array *array; /* of an array's waiting part; else NULL */
-	struct reason *reasons;
 	struct dep *deps;
-	uint32_t n_deps;
 	struct eviction *evictions;
-	uint32_t n_evictions;
 	struct promise *promise; /* NULL = none */
 	struct pod *pods; /* all that are not gone, and those of the last attempt */
-	int64_t submit_us, eligible_us, begin_us, deadline_us, time_limit_us;
+	int64_t submit_us, eligible_us, begin_us, time_limit_us;
 	int64_t start_us, end_us; /* of the last attempt: all its pods ran; 0 = not yet */
 	int64_t placed_us; /* of the last attempt */
 	int64_t nice, priority;
-	struct priority_terms terms; /* of priority, while it waits; not stored */
 	int64_t gpu_us; /* device-microseconds of ended pods */
 	int64_t not_before_us; /* after a requeue */
 	int64_t yield_us; /* of the attempt: when its places are somebody else's; 0 = never */
@@ -179,9 +194,7 @@ struct job {
 	int64_t checkpoint_every_us; /* that often it saves itself; 0 = nobody said */
 	int64_t shrunk_us; /* when this attempt last lost pods; 0 = never */
 	int64_t short_us; /* since when it has fewer pods than its minimum; 0 = it has them */
-	int64_t planned_us; /* estimated start; not stored */
-	struct avoided avoid[JOB_AVOIDS_MAX]; /* oldest first; not stored */
-	uint32_t n_avoid;
+	struct avoids *avoids; /* NULL = none; not stored */
 	struct blocked
 		*blocked; /* from outside the core (NamespaceQuota); NULL = not; not stored */
 	/* How this attempt is going to end, once that is known. */
@@ -317,7 +330,11 @@ struct model {
 	struct str *strs;
 	struct batch direct; /* records that no object stands for any more */
 	uint32_t n_jobs_by_state[N_GPUQ_JOB_STATES];
+	struct job *jobs_by_state[N_GPUQ_JOB_STATES]; /* state_next */
+	struct owner *owners; /* hash by name */
+	struct family *families; /* hash by id */
 	uint32_t n_promises; /* jobs that have one */
+	int64_t evicted_us; /* when some job last was; not stored */
 	uint64_t n_events, n_audit;
 	int64_t now_us; /* of the event being applied; not stored */
 };
@@ -328,6 +345,8 @@ struct charged {
 	int64_t milli, from_us, to_us;
 };
 
+/* Device-us of an interval, rounded down; 0 when it ends before it begins. */
+int64_t ledger_gpu_us(int64_t gpus_milli, int64_t from_us, int64_t to_us);
 /* What a pod was charged until end_us (of one that runs: now); lost_us: since when its work
  * is lost, 0 = it is not. Returns how many of out. */
 uint32_t pod_charges(const struct pod *p, int64_t lost_us, int64_t end_us, bool refunded,
@@ -388,6 +407,9 @@ extern const enum table model_load_order[];
 extern const size_t model_load_order_n;
 
 struct job *job_find(const struct model *m, struct job_key key);
+/* The first of them, NULL = none; the others follow by user_next, kin_next. */
+struct job *jobs_of_user(const struct model *m, const char *user);
+struct job *jobs_elements(const struct model *m, uint32_t id); /* in memory; not the array itself */
 struct node *node_find(const struct model *m, const char *name);
 struct queue *queue_find(const struct model *m, const char *name);
 struct pod *pod_find(const struct model *m, struct pod_key key);
@@ -403,6 +425,8 @@ const char *model_intern(struct model *m, const char *s); /* lasting copy; NULL 
 
 bool array_waits(const struct array *a, int64_t index); /* not split off yet */
 bool job_is_live(const struct job *j); /* has an attempt under way */
+/* Are these the reasons that it has, whatever their times? */
+bool job_has_reasons(const struct job *j, const struct reason_fact *items, size_t n);
 bool job_is_over(const struct job *j); /* how its attempt ends is known, or it was told to leave */
 bool pod_takes(const struct pod *p); /* its devices, cpu and memory are not free */
 uint32_t job_pods(const struct job *j); /* pods of one start */

@@ -114,7 +114,7 @@ static void add_running(struct spending *s, const struct pod *p)
 		return;
 	for (const struct queue *q = p->job->queue; q; q = q->parent) {
 		const int64_t us =
-			usage_gpu_us(p->gpus_milli, since(p, s->from_us[q->ix]), s->now_us);
+			ledger_gpu_us(p->gpus_milli, since(p, s->from_us[q->ix]), s->now_us);
 
 		s->out[q->ix].used_ms += billed(s->m, p->job, us) / 1000;
 	}
@@ -158,7 +158,7 @@ int64_t model_user_spent_ms(const struct model *m, const struct queue *q, const 
 		DL_FOREACH2(n->pods, p, node_next)
 		if (pod_takes(p) && p->start_us && p->job->user == user && below(p->job->queue, q))
 			us += billed(m, p->job,
-				     usage_gpu_us(p->gpus_milli, since(p, from), now_us));
+				     ledger_gpu_us(p->gpus_milli, since(p, from), now_us));
 	}
 	return us / 1000;
 }
@@ -184,8 +184,8 @@ int64_t model_committed_ms(const struct model *m, const struct queue *q, const c
 				return GPUQ_UNLIMITED;
 			ms = amount_sum(ms,
 					billed(m, j,
-					       usage_gpu_us(p->gpus_milli, now_us,
-							    amount_sum(start, j->time_limit_us))) /
+					       ledger_gpu_us(p->gpus_milli, now_us,
+							     amount_sum(start, j->time_limit_us))) /
 						1000);
 		}
 	}

@@ -66,13 +66,32 @@ void job_leave(struct model *m, struct job *j, enum gpuq_cause cause, enum gpuq_
 	job_dirty(m, j);
 }
 
-void note_eviction(struct model *m, struct job *j, enum gpuq_cause cause, const char *rule,
-		   const char *by, const char *by_queue, int64_t at_us)
+static char *text_or_none(const char *text)
 {
+	return text && *text ? must(strdup(text)) : NULL;
+}
+
+void note_eviction(struct model *m, struct job *j, enum gpuq_cause cause, const struct event *ev)
+{
+	if (ev->at_us > m->evicted_us)
+		m->evicted_us = ev->at_us;
 	j->evictions = must(realloc(j->evictions, (j->n_evictions + 1) * sizeof(*j->evictions)));
 	j->evictions[j->n_evictions++] =
-		(struct eviction){ at_us, cause, model_intern(m, rule), model_intern(m, by),
-				   model_intern(m, by_queue) };
+		(struct eviction){ .at_us = ev->at_us,
+				   .cause = cause,
+				   .rule = model_intern(m, ev->evict.rule),
+				   .by = model_intern(m, ev->evict.by),
+				   .by_queue = model_intern(m, ev->evict.by_queue),
+				   .why = text_or_none(ev->evict.why) };
+}
+
+void evictions_free(struct job *j)
+{
+	for (uint32_t i = 0; i < j->n_evictions; i++)
+		free(j->evictions[i].why);
+	free(j->evictions);
+	j->evictions = NULL;
+	j->n_evictions = 0;
 }
 
 static int apply_evict(struct model *m, struct job *j, const struct event *ev, struct gpuq_err *err)
@@ -82,8 +101,7 @@ static int apply_evict(struct model *m, struct job *j, const struct event *ev, s
 	if (!job_is_live(j) || j->leave_us)
 		return gpuq_fail(err, GPUQ_EINVAL, "job %" PRIu32 " does not run", j->key.id);
 	if (cause != GPUQ_CAUSE_LIMIT && cause != GPUQ_CAUSE_REQUEUE)
-		note_eviction(m, j, cause, ev->evict.rule, ev->evict.by, ev->evict.by_queue,
-			      ev->at_us);
+		note_eviction(m, j, cause, ev);
 	job_leave(m, j, cause,
 		  cause == GPUQ_CAUSE_LIMIT   ? GPUQ_JOB_TIMEOUT
 		  : cause == GPUQ_CAUSE_INFRA ? GPUQ_JOB_NODE_FAIL
@@ -140,8 +158,7 @@ static int apply_shrink(struct model *m, struct job *j, const struct event *ev,
 		p->dropped = true;
 		p->dirty = true;
 	}
-	note_eviction(m, j, GPUQ_CAUSE_SHRINK, ev->evict.rule, ev->evict.by, ev->evict.by_queue,
-		      ev->at_us);
+	note_eviction(m, j, GPUQ_CAUSE_SHRINK, ev);
 	j->shrunk_us = ev->at_us;
 	job_dirty(m, j);
 	job_start_if_all_run(m, j, ev->at_us);
@@ -220,7 +237,7 @@ struct promise *promise_new(uint32_t n_pods, uint32_t n_victims)
 {
 	struct promise *p = must(calloc(1, sizeof(*p)));
 
-	p->flavor = "";
+	p->flavor = p->rule = "";
 	p->n_pods = n_pods;
 	p->n_victims = n_victims;
 	p->pods = must(calloc(n_pods + 1, sizeof(*p->pods)));
@@ -259,6 +276,7 @@ void job_set_promise(struct model *m, struct job *j, struct promise *p)
 			free(old->pods[i].devices);
 		free(old->pods);
 		free(old->victims);
+		free(old->why);
 		free(old);
 	}
 	j->promise = p;
@@ -341,6 +359,8 @@ static int apply_nominated(struct model *m, struct job *j, const struct event *e
 	p = promise_new(ev->nominated.n_pods, ev->nominated.n_victims);
 	p->at_us = ev->at_us;
 	p->flavor = model_intern(m, ev->nominated.flavor);
+	p->rule = model_intern(m, ev->nominated.rule);
+	p->why = text_or_none(ev->nominated.why);
 	for (uint32_t i = 0; i < p->n_pods; i++) {
 		const struct placed_pod *from = &ev->nominated.pods[i];
 		struct promised_pod *to = &p->pods[i];

@@ -20,6 +20,11 @@ void job_count(struct job *j, int sign);
 struct job *job_new(struct model *m, struct job_key key);
 void job_insert(struct model *m, struct job *j);
 void job_free(struct model *m, struct job *j); /* out of the model; its pods with it */
+/* model_index.c: the lists that a job is in, once it is in the model. */
+void index_add(struct model *m, struct job *j);
+void index_remove(struct model *m, struct job *j);
+void index_state(struct model *m, struct job *j, enum gpuq_job_state s); /* sets it */
+void index_queue(struct job *j, struct queue *q); /* sets it */
 /* All pods of the attempt run for the first time. */
 void job_note_started(struct model *m, struct job *j, int64_t at_us);
 /* Ended, and none of its pods is left: history, and out of memory. True if so. */
@@ -33,8 +38,9 @@ void model_expire_keys(struct model *m, int64_t at_us);
 int model_apply_claim(struct model *m, struct job *j, const struct event *ev, struct gpuq_err *err);
 void job_leave(struct model *m, struct job *j, enum gpuq_cause cause, enum gpuq_job_state outcome,
 	       int64_t at_us, int64_t grace_us);
-void note_eviction(struct model *m, struct job *j, enum gpuq_cause cause, const char *rule,
-		   const char *by, const char *by_queue, int64_t at_us);
+/* Of ev: who asks for it, by which rule and numbers. */
+void note_eviction(struct model *m, struct job *j, enum gpuq_cause cause, const struct event *ev);
+void evictions_free(struct job *j);
 void job_set_promise(struct model *m, struct job *j, struct promise *p); /* takes it; NULL = none */
 struct promise *promise_new(uint32_t n_pods, uint32_t n_victims);
 int64_t promise_milli(const struct promise *p); /* devices; NULL = none */
@@ -78,7 +84,10 @@ void usage_pod_ended(struct model *m, const struct pod *p, int64_t counted_us, i
 /* So much of what its pods were charged from `from` to `to` counts no longer. */
 void usage_refund(struct model *m, const struct pod *p, int64_t from_us, int64_t to_us,
 		  int64_t now_us);
-void usage_site_changed(struct model *m, int64_t now_us); /* budgets came or went */
+/* Before and after the tree of queues is another one: what runs is charged to the budgets
+ * above it as they stand until now and from now on. */
+void usage_site_changing(struct model *m, int64_t now_us);
+void usage_site_changed(struct model *m, int64_t now_us);
 /* The i-th of the strings that a key joins; "" when there is none. */
 void key_part(const unsigned char *bytes, size_t n, int i, char *out, size_t room);
 int64_t budget_half_life(const struct queue *q); /* 0 = it does not fade */
@@ -86,7 +95,6 @@ int64_t rate_of(const struct model *m, const char *flavor); /* in thousandths */
 
 /* model_ledger.c: the book of days. */
 struct usage *usage_get(struct model *m, const unsigned char *bytes, size_t n);
-int64_t usage_gpu_us(int64_t gpus_milli, int64_t from_us, int64_t to_us);
 void charge_site_changed(struct model *m);
 /* A pod came, left, or the node changed: what lies idle is counted from now on. */
 void charge_strand(struct model *m, struct node *n);

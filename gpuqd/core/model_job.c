@@ -1,3 +1,4 @@
+#include "gpuqd/core/joblog.h"
 #include "gpuqd/core/model_int.h"
 
 #include <stdio.h>
@@ -48,6 +49,7 @@ void job_insert(struct model *m, struct job *j)
 {
 	HASH_ADD(hh, m->jobs, key, sizeof(j->key), j);
 	m->n_jobs_by_state[j->state]++;
+	index_add(m, j);
 	if (j->n_deps)
 		DL_APPEND2(m->depending, j, dep_prev, dep_next);
 }
@@ -74,10 +76,12 @@ void job_set_state(struct model *m, struct job *j, enum gpuq_job_state s)
 		return;
 	job_count(j, -1);
 	m->n_jobs_by_state[j->state]--;
-	j->state = s;
+	index_state(m, j, s);
 	m->n_jobs_by_state[s]++;
-	if (gpuq_job_state_ended(s))
+	if (gpuq_job_state_ended(s)) {
 		j->ended = true;
+		joblog_ended(m, j);
+	}
 	job_count(j, 1);
 	job_dirty(m, j);
 }
@@ -101,6 +105,7 @@ void job_free(struct model *m, struct job *j)
 		DL_DELETE2(m->dirty_jobs, j, dirty_prev, dirty_next);
 	job_count(j, -1);
 	m->n_jobs_by_state[j->state]--;
+	index_remove(m, j);
 	if (j->n_deps)
 		DL_DELETE2(m->depending, j, dep_prev, dep_next);
 	HASH_DEL(m->jobs, j);
@@ -108,29 +113,36 @@ void job_free(struct model *m, struct job *j)
 	array_free(j->array);
 	free(j->reasons);
 	free(j->deps);
-	free(j->evictions);
+	evictions_free(j);
 	free(j->retry.exits);
 	free(j->name);
 	free(j->message);
 	free(j->blocked);
+	free(j->avoids);
 	free(j->token);
 	free(j);
+}
+
+bool job_has_reasons(const struct job *j, const struct reason_fact *items, size_t n)
+{
+	bool same = n == j->n_reasons;
+
+	for (size_t i = 0; i < n && same; i++)
+		same = items[i].code == j->reasons[i].code && items[i].have == j->reasons[i].have &&
+		       items[i].need == j->reasons[i].need &&
+		       strcmp(items[i].object ? items[i].object : "", j->reasons[i].object) == 0;
+	return same;
 }
 
 void job_set_reasons(struct model *m, struct job *j, const struct reason_fact *items, size_t n,
 		     int64_t at_us)
 {
 	struct reason *fresh = NULL;
-	bool same = n == j->n_reasons;
 
 	if (n > 16)
 		n = 16;
 	/* Most cycles find most jobs waiting for what they waited for. */
-	for (size_t i = 0; i < n && same; i++)
-		same = items[i].code == j->reasons[i].code && items[i].have == j->reasons[i].have &&
-		       items[i].need == j->reasons[i].need &&
-		       strcmp(items[i].object ? items[i].object : "", j->reasons[i].object) == 0;
-	if (same)
+	if (job_has_reasons(j, items, n))
 		return;
 	if (n)
 		fresh = must(calloc(n, sizeof(*fresh)));
@@ -598,6 +610,8 @@ static int apply_cancel(struct model *m, struct job *j, const struct event *ev,
 static int apply_requeued(struct model *m, struct job *j, const struct event *ev,
 			  struct gpuq_err *err)
 {
+	const struct event lost = { .at_us = ev->at_us, .evict.rule = "pod_lost" };
+
 	if (!job_is_live(j) || !job_attempt_over(j))
 		return gpuq_fail(err, GPUQ_EINVAL, "job %u has no attempt that is over", j->key.id);
 	charge_attempt_lost(m, j, ev->requeued.cause);
@@ -606,7 +620,7 @@ static int apply_requeued(struct model *m, struct job *j, const struct event *ev
 	/* It ran, and nobody here asked it to leave. */
 	if (ev->requeued.cause == GPUQ_CAUSE_INFRA && j->start_us &&
 	    j->leave_cause == GPUQ_CAUSE_NONE)
-		note_eviction(m, j, GPUQ_CAUSE_INFRA, "pod_lost", "", "", ev->at_us);
+		note_eviction(m, j, GPUQ_CAUSE_INFRA, &lost);
 	/* What is being moved leaves in order to start on its new places. */
 	if (!cause_is_eviction(j->leave_cause))
 		job_set_promise(m, j, NULL);
@@ -733,5 +747,6 @@ void job_note_started(struct model *m, struct job *j, int64_t at_us)
 {
 	j->start_us = at_us;
 	job_set_state(m, j, GPUQ_JOB_RUNNING);
+	joblog_started(m, j, at_us);
 	dep_started(m, j, at_us);
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "gpuqd/core/civil.h"
+#include "gpuqd/core/fixed.h"
 #include "libgpuq/units.h"
 
 /* The book of days: what pods were charged once they had ended, and what devices were lost
@@ -14,10 +15,11 @@
  * down one by one (TABLE_CHARGE), so that a report may begin at any instant. */
 
 #define CHECKPOINT_EXIT 85 /* "I saved myself: start me again" */
+#define PROMISED_RECORDS_MAX 32 /* instants at which its devices came free that are told apart */
 #define STRAND_CORE_MILLI 1000
 #define STRAND_MEMORY_BYTES (INT64_C(1) << 30)
 
-int64_t usage_gpu_us(int64_t gpus_milli, int64_t from_us, int64_t to_us)
+int64_t ledger_gpu_us(int64_t gpus_milli, int64_t from_us, int64_t to_us)
 {
 	const int64_t dt = to_us > from_us ? to_us - from_us : 0;
 
@@ -111,11 +113,11 @@ static void charge_day(struct model *m, const struct spell *s, enum charge kind,
 static void charge_spell(struct model *m, const struct spell *s, enum charge kind, int64_t from_us,
 			 int64_t to_us)
 {
-	const int64_t total = usage_gpu_us(s->milli, from_us, to_us);
+	const int64_t total = ledger_gpu_us(s->milli, from_us, to_us);
 	int64_t charged = 0, day = civil_day(from_us);
 
 	for (; total && day < civil_day(to_us); day++) {
-		const int64_t until = usage_gpu_us(s->milli, from_us, (day + 1) * CIVIL_DAY_US);
+		const int64_t until = ledger_gpu_us(s->milli, from_us, (day + 1) * CIVIL_DAY_US);
 
 		charge_day(m, s, kind, day, until - charged);
 		charged = until;
@@ -153,7 +155,8 @@ static int64_t strand_milli(const struct pod *p, int64_t to_us)
 {
 	const int64_t us = p->node->strand_us - p->strand_from_us, dt = to_us - p->placed_us;
 
-	return us > 0 && dt > 0 ? (int64_t)((fixed_u128)(uint64_t)us * 1000 / (uint64_t)dt) : 0;
+	return us > 0 && dt > 0 ? (int64_t)fixed_div((fixed_u128)(uint64_t)us * 1000, (uint64_t)dt)
+				: 0;
 }
 
 uint32_t pod_charges(const struct pod *p, int64_t lost_us, int64_t end_us, bool refunded,
@@ -289,21 +292,50 @@ int64_t promised_since(const struct promise *p, const struct node *n, uint16_t d
 	return freed > p->at_us ? freed : p->at_us;
 }
 
+/* Under a number that no pod has. */
+static void record_promised(struct model *m, const struct job *j, const struct spell *s,
+			    const struct charged *c, uint32_t n)
+{
+	unsigned char key[CHANGE_KEY_BYTES_MAX];
+
+	for (int64_t day = civil_day(j->promise->at_us); n && day <= civil_day(m->now_us); day++) {
+		const size_t len = key_u32(key, (uint32_t)civil_number(day));
+
+		record_charge(m, key,
+			      len + key_pod(key + len, j->key.id, j->key.index,
+					    (uint32_t)(j->promise->at_us / GPUQ_US_PER_S),
+					    UINT32_MAX),
+			      s->queue, s->user, s->flavor, 0, day, c, n);
+	}
+}
+
 void charge_promise(struct model *m, const struct job *j)
 {
+	struct charged c[PROMISED_RECORDS_MAX];
+	struct spell s = spell_of(m, j, NULL, 0);
+	uint32_t n_records = 0;
+
+	s.flavor = j->promise->flavor;
 	for (uint32_t i = 0; m->now_us && i < j->promise->n_pods; i++) {
 		const struct promised_pod *pp = &j->promise->pods[i];
 		const struct node *n = node_find(m, pp->node);
 
 		for (uint32_t k = 0; n && k < pp->n_devices; k++) {
-			struct spell s = spell_of(m, j, n, pp->gpus_milli / pp->n_devices);
 			const int64_t since = promised_since(j->promise, n, pp->devices[k]);
+			struct charged *last = n_records ? &c[n_records - 1] : NULL;
 
-			s.flavor = j->promise->flavor;
-			if (since)
-				charge_spell(m, &s, CHARGE_HELD, since, m->now_us);
+			s.milli = pp->gpus_milli / pp->n_devices;
+			if (!since || since >= m->now_us)
+				continue;
+			charge_spell(m, &s, CHARGE_HELD, since, m->now_us);
+			if (last && (last->from_us == since || n_records == PROMISED_RECORDS_MAX))
+				last->milli += s.milli;
+			else
+				c[n_records++] =
+					(struct charged){ CHARGE_HELD, s.milli, since, m->now_us };
 		}
 	}
+	record_promised(m, j, &s, c, n_records);
 }
 
 const char *node_stranded(const struct node *n, int64_t *milli)
@@ -341,7 +373,7 @@ void charge_strand(struct model *m, struct node *n)
 
 	if (n->strand_at_us && dt > 0 && n->n_strands && n->stranded_milli)
 		n->strand_us +=
-			usage_gpu_us(n->stranded_milli, n->strand_at_us, m->now_us) / n->n_strands;
+			ledger_gpu_us(n->stranded_milli, n->strand_at_us, m->now_us) / n->n_strands;
 	n->strand_at_us = m->now_us;
 	n->n_strands = 0;
 	DL_FOREACH2(n->pods, p, node_next) n->n_strands += pod_takes(p);

@@ -82,11 +82,18 @@ static void note_outcome(struct model *m, struct job *j, const struct pod *p)
  * refuses pods is left alone by everybody (EV_NODE_BACKOFF). */
 static void avoid_node(struct job *j, const struct pod *p, int64_t at_us)
 {
+	struct avoids *a;
+
 	if (p->fault != POD_FAULT_INFRA)
 		return;
-	if (j->n_avoid == JOB_AVOIDS_MAX)
-		memmove(&j->avoid[0], &j->avoid[1], --j->n_avoid * sizeof(j->avoid[0]));
-	j->avoid[j->n_avoid++] = (struct avoided){ p->node->name, at_us + AVOID_US };
+	if (!j->avoids) /* few jobs ever lose a pod so */
+		j->avoids = calloc(1, sizeof(*j->avoids));
+	a = j->avoids;
+	if (!a)
+		abort();
+	if (a->n == JOB_AVOIDS_MAX)
+		memmove(&a->items[0], &a->items[1], --a->n * sizeof(a->items[0]));
+	a->items[a->n++] = (struct avoided){ p->node->name, at_us + AVOID_US };
 }
 
 static void end_pod(struct model *m, struct pod *p, int64_t at_us)
@@ -95,7 +102,7 @@ static void end_pod(struct model *m, struct pod *p, int64_t at_us)
 
 	j->queue->allocated_milli -= p->gpus_milli;
 	p->end_us = at_us;
-	j->gpu_us += usage_gpu_us(p->gpus_milli, p->start_us ? p->start_us : at_us, at_us);
+	j->gpu_us += ledger_gpu_us(p->gpus_milli, p->start_us ? p->start_us : at_us, at_us);
 	if (p->attempt == j->attempt)
 		avoid_node(j, p, at_us);
 	if (p->attempt != j->attempt || p->dropped || job_goes_on_without(m, j, p, at_us))

@@ -72,7 +72,7 @@ void model_set_site(struct model *m, struct site *s)
 		queues[i]->budget = queues[i]->site->budget ? queues[i]->site->budget
 				    : queues[i]->n_children ? NULL
 							    : s->default_budget;
-	job_each(m, j) j->queue = find_in(queues, n, j->queue->name);
+	job_each(m, j) index_queue(j, find_in(queues, n, j->queue->name));
 	queues_recount(m, queues, n);
 	for (uint32_t i = 0; i < m->n_queues; i++)
 		free(m->queues[i]);
@@ -127,6 +127,7 @@ int model_apply_site(struct model *m, const struct event *ev, struct gpuq_err *e
 	if (rc == 0)
 		rc = model_site_allowed(m, s, err);
 	if (rc == 0) {
+		usage_site_changing(m, ev->at_us);
 		model_set_site(m, s);
 		m->site_generation++;
 		m->meta_dirty = true;

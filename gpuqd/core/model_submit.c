@@ -160,7 +160,7 @@ int model_apply_updated(struct model *m, struct job *j, const struct event *ev,
 		request_put(m, j->request);
 		j->request = r;
 		job_count(j, -1);
-		j->queue = q;
+		index_queue(j, q);
 		job_count(j, 1);
 		j->qos = model_intern(m, ev->updated.qos);
 		j->account = model_intern(m, spec->account);

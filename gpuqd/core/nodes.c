@@ -25,6 +25,7 @@ static void bucket_add(struct cycle *c, uint32_t node)
 		return;
 	bits_add(b->set, node);
 	b->n++;
+	b->from = node / 64 < b->from ? node / 64 : b->from;
 }
 
 static void bucket_del(struct cycle *c, uint32_t node)
@@ -167,7 +168,7 @@ void nodes_fill_buckets(struct cycle *c)
 	for (uint32_t f = 0; f <= c->max_whole; f++) {
 		if (c->buckets[f].set)
 			memset(c->buckets[f].set, 0, c->n_words * sizeof(uint64_t));
-		c->buckets[f].n = 0;
+		c->buckets[f].n = c->buckets[f].from = 0;
 	}
 	for (uint32_t i = 0; !c->failed && i < c->s->n_nodes; i++)
 		if (bits_has(c->usable, i))

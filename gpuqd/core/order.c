@@ -40,10 +40,15 @@ struct turn {
 
 static int cmp_ratio(struct ratio x, struct ratio y)
 {
-	__int128 a = (__int128)x.num * y.den, b = (__int128)y.num * x.den;
+	__int128 a, b;
 
 	if (x.den == 0 || y.den == 0)
 		return (x.den == 0) - (y.den == 0);
+	/* Thousandths of devices mostly are so few that their products fit a word. */
+	if ((uint64_t)(x.num | x.den | y.num | y.den) >> 31 == 0)
+		return sort_i64(x.num * y.den, y.num * x.den);
+	a = (__int128)x.num * y.den;
+	b = (__int128)y.num * x.den;
 	return (a > b) - (a < b);
 }
 

@@ -1,5 +1,7 @@
 #include "gpuqd/core/overcommit.h"
 
+#include <string.h>
+
 #include "gpuqd/core/amount.h"
 
 static bool is_one(const struct snapshot *s, uint32_t parent, uint32_t flavor,
@@ -8,6 +10,10 @@ static bool is_one(const struct snapshot *s, uint32_t parent, uint32_t flavor,
 	int64_t has = s->capacity[flavor], sum = 0;
 
 	if (parent != SNAP_NONE && s->queues[parent].n_children == 0)
+		return false;
+	/* A quota that is a plain number counts for `default` too, which is no more than a
+	 * name where all devices have flavors. */
+	if (has == 0 && strcmp(s->flavors[flavor].name, "default") == 0)
 		return false;
 	if (parent != SNAP_NONE &&
 	    s->shares[(size_t)parent * s->n_res + flavor].quota != GPUQ_UNLIMITED)

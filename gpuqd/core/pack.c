@@ -38,13 +38,15 @@ int64_t pack_imbalance(const struct cycle *c, uint32_t node, const struct need *
 }
 
 /* The best node of one bucket, by balance and then name; SNAP_NONE = none fits. */
-static uint32_t best_of_bucket(struct cycle *c, const struct bucket *b, const struct need *n,
+static uint32_t best_of_bucket(struct cycle *c, struct bucket *b, const struct need *n,
 			       const struct masks *m)
 {
 	uint32_t best = SNAP_NONE, fitting = 0;
 	int64_t best_off = 0;
 
-	for (uint32_t w = 0; w < c->n_words; w++) {
+	while (b->from < c->n_words && !b->set[b->from])
+		b->from++;
+	for (uint32_t w = b->from; w < c->n_words; w++) {
 		uint64_t word = b->set[w] ? masks_of(m, b->set[w], w) : 0;
 
 		while (word) {
@@ -267,7 +269,7 @@ static bool rank_by_buckets(struct cycle *c, const struct need *one, uint32_t po
 		for (uint32_t f = from; f <= to && sum < pods; f++) {
 			const struct bucket *b = &c->buckets[f];
 
-			for (uint32_t w = 0; b->n && w < c->n_words && sum < pods; w++) {
+			for (uint32_t w = b->from; b->n && w < c->n_words && sum < pods; w++) {
 				uint64_t word = b->set[w] ? masks_of(m, b->set[w], w) : 0;
 
 				while (word && sum < pods) {

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "gpuqd/core/joblog.h"
 #include "gpuqd/core/model_int.h"
 #include "gpuqd/core/view.h"
 #include "libgpuq/buf.h"
@@ -97,6 +98,7 @@ void past_forget(struct batch *out, const struct gpuq_val *job)
 
 	entries(out, job, NULL);
 	batch_put(out, TABLE_HISTORY, key, key_job(key, jk.id, jk.index), NULL, 0);
+	joblog_forget(out, jk, (uint32_t)gpuq_get_int(job, "n_log", 0));
 	/* An array's elements share what was submitted; it ends behind all of them. */
 	if (jk.index < 0)
 		batch_put(out, TABLE_SPEC, key, key_u32(key, jk.id), NULL, 0);
@@ -110,6 +112,7 @@ void record_history(struct model *m, const struct job *j, struct batch *out)
 	struct gpuq_val *v = view_job(&mem, m, j, j->end_us);
 
 	gpuq_put(&mem, v, "uid", gpuq_int(&mem, j->uid));
+	gpuq_put(&mem, v, "n_log", gpuq_int(&mem, j->n_log));
 	if (v) {
 		gpuq_mp_write(&b, v);
 		past_index(out, v);

@@ -53,7 +53,7 @@ void record_job(struct model *m, const struct job *j, struct batch *out)
 	struct gpuq_buf b = GPUQ_BUF_INIT;
 
 	(void)m;
-	rec_array(&b, 49);
+	rec_array(&b, 52);
 	rec_str(&b, j->name);
 	rec_str(&b, j->user);
 	rec_str(&b, j->queue->name);
@@ -81,7 +81,7 @@ void record_job(struct model *m, const struct job *j, struct batch *out)
 			    (j->requeue ? 8 : 0) | (j->started_once ? 16 : 0) |
 			    (j->cancel_asked ? 32 : 0) | (j->depends_any ? 64 : 0) |
 			    (j->kill_on_invalid_dep ? 128 : 0) | (j->saves ? 256 : 0) |
-			    (j->warned ? 512 : 0));
+			    (j->warned ? 512 : 0) | (int64_t)j->n_log << 32);
 	rec_int(&b, j->outcome);
 	rec_int(&b, j->outcome_exit);
 	rec_int(&b, j->leave_cause);
@@ -142,6 +142,11 @@ void record_job(struct model *m, const struct job *j, struct batch *out)
 	rec_int(&b, j->yield_us);
 	rec_int(&b, j->grace_us);
 	rec_int(&b, j->warn_lead_us);
+	rec_array(&b, j->n_evictions);
+	for (uint32_t i = 0; i < j->n_evictions; i++)
+		rec_str(&b, j->evictions[i].why ? j->evictions[i].why : "");
+	rec_str(&b, j->promise ? j->promise->rule : "");
+	rec_str(&b, j->promise && j->promise->why ? j->promise->why : "");
 	record_put(out, TABLE_JOB, key, key_job(key, j->key.id, j->key.index), &b);
 }
 
@@ -267,6 +272,40 @@ static void load_promise(struct model *m, struct job *j, struct rec *r)
 	j->promise = p;
 }
 
+static char *get_line(struct rec *r)
+{
+	char *text = get_dup(r);
+
+	if (text && *text)
+		return text;
+	free(text);
+	return NULL;
+}
+
+/* The numbers behind evictions and the promise. */
+static void load_whys(struct model *m, struct job *j, struct rec *r)
+{
+	const uint32_t n = rec_get_array(r);
+	const char *rule;
+	char *why;
+
+	for (uint32_t i = 0; i < n; i++) {
+		why = get_line(r);
+		if (i < j->n_evictions)
+			j->evictions[i].why = why;
+		else
+			free(why);
+	}
+	rule = get_interned(m, r);
+	why = get_line(r);
+	if (!j->promise) {
+		free(why);
+		return;
+	}
+	j->promise->rule = rule;
+	j->promise->why = why;
+}
+
 static int load_job(struct model *m, struct job_key key, struct rec *r, struct gpuq_err *err)
 {
 	struct job *j = job_new(m, key);
@@ -311,6 +350,7 @@ static int load_job(struct model *m, struct job_key key, struct rec *r, struct g
 	j->kill_on_invalid_dep = flags & 128;
 	j->saves = flags & 256;
 	j->warned = flags & 512;
+	j->n_log = (uint32_t)((uint64_t)flags >> 32);
 	j->outcome = (enum gpuq_job_state)rec_get_int(r);
 	j->outcome_exit = (int)rec_get_int(r);
 	j->leave_cause = (enum gpuq_cause)rec_get_int(r);
@@ -350,6 +390,8 @@ static int load_job(struct model *m, struct job_key key, struct rec *r, struct g
 		j->evictions[i].rule = get_interned(m, r);
 		j->evictions[i].by = get_interned(m, r);
 		j->evictions[i].by_queue = "";
+		if (j->evictions[i].at_us > m->evicted_us)
+			m->evicted_us = j->evictions[i].at_us;
 	}
 	j->ended = rec_get_int(r) != 0;
 
@@ -374,6 +416,8 @@ static int load_job(struct model *m, struct job_key key, struct rec *r, struct g
 	}
 	if (n_fields > 48)
 		j->warn_lead_us = rec_get_int(r);
+	if (n_fields > 49)
+		load_whys(m, j, r);
 	if (r->bad || !j->name || !j->queue || !j->request || j->state >= N_GPUQ_JOB_STATES ||
 	    j->outcome >= N_GPUQ_JOB_STATES) {
 		const char *why = r->bad        ? "is not whole"
@@ -383,6 +427,9 @@ static int load_job(struct model *m, struct job_key key, struct rec *r, struct g
 		gpuq_fail(err, GPUQ_ECORRUPT, "job %u %s", key.id, why);
 		if (!j->queue)
 			j->queue = m->queues[0];
+		if (j->state >= N_GPUQ_JOB_STATES)
+			j->state =
+				GPUQ_JOB_PENDING; /* a list that there is, to be taken out of it */
 		promise_count(m, j);
 		j->ended = true;
 		job_insert(m, j);

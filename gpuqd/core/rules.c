@@ -3,6 +3,7 @@
 #include "gpuqd/core/amount.h"
 #include "gpuqd/core/future.h"
 #include "gpuqd/core/priority.h"
+#include "gpuqd/core/reversal.h"
 
 /* Who may take from whom. All tests are made at x and y, the queues below the nearest
  * common ancestor of claimant and victim on either side, and at the claimant's leaf;
@@ -45,26 +46,35 @@ static bool stays_inside(const struct cycle *c, const struct claim *k, uint32_t 
 	return true;
 }
 
-/* Does the queue hold that much, without the unit (SNAP_NONE = none) too? */
-static bool line_held(const struct cycle *c, const struct claim *k, uint32_t queue, enum line line,
-		      uint32_t unit)
-{
-	for (uint32_t res = 0; res < c->s->n_res; res++) {
-		const int64_t goes = unit == SNAP_NONE ? 0 : unit_amount(c, unit, res);
-
-		if (k->need[res] > 0 &&
-		    c->s->shares[(size_t)queue * c->s->n_res + res].quota != GPUQ_UNLIMITED &&
-		    stays(c, queue, res) - goes < line_of(c, queue, res, line))
-			return false;
-	}
-	return true;
-}
-
 static bool is_below(const struct cycle *c, uint32_t queue, uint32_t top)
 {
 	while (queue != SNAP_NONE && queue != top)
 		queue = c->s->queues[queue].parent;
 	return queue == top;
+}
+
+/* Would a, with the claimant, hold more of its share than b, without the unit (SNAP_NONE =
+ * none), of its own? Of two that are due nothing, more. */
+static bool larger_share(const struct cycle *c, const struct claim *k, uint32_t a, uint32_t b,
+			 uint32_t unit)
+{
+	for (uint32_t res = 0; res < c->s->n_res; res++) {
+		const size_t n_res = c->s->n_res;
+		const int64_t fair_a = c->fair[a * n_res + res], fair_b = c->fair[b * n_res + res];
+		const int64_t held_a = amount_sum(stays(c, a, res), k->need[res]);
+		const int64_t held_b =
+			stays(c, b, res) - (unit == SNAP_NONE ? 0 : unit_amount(c, unit, res));
+
+		if (k->need[res] == 0 || c->s->shares[a * n_res + res].quota == GPUQ_UNLIMITED)
+			continue;
+		if (held_a <= fair_a)
+			continue;
+		if (fair_a == 0 && fair_b == 0
+			    ? held_a > held_b
+			    : (__int128)held_a * fair_b > (__int128)held_b * fair_a)
+			return true;
+	}
+	return false;
 }
 
 /* ---- protection of victims ---- */
@@ -221,15 +231,17 @@ static bool quota_legal(struct cycle *c, const struct claim *k, struct victim *v
 	       beyond(c, k, v->side, LINE_QUOTA) && free_on(c, k, v, LINE_QUOTA);
 }
 
-static bool share_legal(struct cycle *c, const struct claim *k, const struct unit *u,
+/* Who ends above his share takes from nobody who then has less of his: not now, that is,
+ * but perhaps when others of his side have gone. */
+static bool share_legal(struct cycle *c, const struct claim *k, const struct unit *u, uint32_t x,
 			struct victim *v)
 {
 	forget_lines(v);
 	return c->s->config.reclaim_to == SNAP_RECLAIM_FAIR_SHARE &&
 	       stays_inside(c, k, k->leaf, false) &&
 	       !priority_exempt(c->s, u->job, min_runtime(c, u->queue, false)) &&
-	       beyond(c, k, v->side, LINE_SHARE) && free_on(c, k, v, LINE_SHARE) &&
-	       free_on(c, k, v, LINE_QUOTA);
+	       beyond(c, k, v->side, LINE_SHARE) && !larger_share(c, k, x, v->side, v->unit) &&
+	       free_on(c, k, v, LINE_SHARE) && free_on(c, k, v, LINE_QUOTA);
 }
 
 /* A borrower of high priority before borrowers of low priority, though it takes more than
@@ -281,8 +293,20 @@ bool claim_shielded(const struct cycle *c, const struct claim *k, uint32_t unit)
 	return until > c->s->config.now_us;
 }
 
+/* Do x and y leave one another alone for a while, as they took the same places back and forth? */
+static bool rests(struct cycle *c, struct claim *k, uint32_t x, uint32_t y)
+{
+	const int64_t until = reversal_rests(c, x, y);
+
+	if (!too_soon(c, until))
+		return false;
+	k->rests_with = y;
+	k->rests_until_us = until;
+	return true;
+}
+
 /* May it go without its queue falling below what was to be left to it when others went? */
-static bool leaves_enough(const struct cycle *c, const struct claim *k, uint32_t unit)
+static bool leaves_enough(struct cycle *c, const struct claim *k, uint32_t unit)
 {
 	for (uint32_t i = 0; i < k->n_victims; i++) {
 		const struct victim *v = &k->victims[i];
@@ -291,7 +315,7 @@ static bool leaves_enough(const struct cycle *c, const struct claim *k, uint32_t
 			continue;
 		for (int line = 0; line < N_LINES; line++)
 			if (v->must_keep & (1u << line) &&
-			    !line_held(c, k, v->side, (enum line)line, unit))
+			    !line_kept(c, k, v->side, (enum line)line, unit))
 				return false;
 	}
 	return true;
@@ -315,7 +339,7 @@ enum claim_rule claim_legal(struct cycle *c, struct claim *k, uint32_t unit, str
 		return v->rule;
 	}
 	if (shielded(c, k, u, &x, &v->side, &until) || too_soon(c, until) ||
-	    !leaves_enough(c, k, unit))
+	    rests(c, k, x, v->side) || !leaves_enough(c, k, unit))
 		return RULE_NONE;
 	if (quota_legal(c, k, v, x))
 		return v->rule = RULE_QUOTA;
@@ -324,33 +348,12 @@ enum claim_rule claim_legal(struct cycle *c, struct claim *k, uint32_t unit, str
 		return RULE_NONE;
 	if (borrow_legal(c, k, u, v))
 		return v->rule = RULE_BORROW;
-	if (share_legal(c, k, u, v))
+	if (share_legal(c, k, u, x, v))
 		return v->rule = RULE_SHARE;
 	return RULE_NONE;
 }
 
 /* ---- the plan as a whole ---- */
-
-/* Would a hold more of its share than b of its own? Of two that are due nothing, more. */
-static bool larger_share(const struct cycle *c, const struct claim *k, uint32_t a, uint32_t b)
-{
-	for (uint32_t res = 0; res < c->s->n_res; res++) {
-		const size_t n_res = c->s->n_res;
-		const int64_t fair_a = c->fair[a * n_res + res], fair_b = c->fair[b * n_res + res];
-		const int64_t held_a = amount_sum(stays(c, a, res), k->need[res]);
-		const int64_t held_b = stays(c, b, res);
-
-		if (k->need[res] == 0 || c->s->shares[a * n_res + res].quota == GPUQ_UNLIMITED)
-			continue;
-		if (held_a <= fair_a)
-			continue;
-		if (fair_a == 0 && fair_b == 0
-			    ? held_a > held_b
-			    : (__int128)held_a * fair_b > (__int128)held_b * fair_a)
-			return true;
-	}
-	return false;
-}
 
 static bool whole_valid(struct cycle *c, struct claim *k)
 {
@@ -372,14 +375,14 @@ static bool whole_valid(struct cycle *c, struct claim *k)
 				return false;
 		for (int line = 0; line < N_LINES; line++)
 			if (v->must_keep & (1u << line) &&
-			    !line_held(c, k, v->side, (enum line)line, SNAP_NONE))
+			    !line_kept(c, k, v->side, (enum line)line, SNAP_NONE))
 				return false;
 		if (v->rule == RULE_BORROW)
 			continue;
 		by_share = true;
 		/* Who ends above his share takes from nobody who then has less of his. */
 		claim_below_common(c, k->leaf, c->units->units[v->unit].queue, &x, &y);
-		if (larger_share(c, k, x, y))
+		if (larger_share(c, k, x, y, SNAP_NONE))
 			return false;
 	}
 	if (by_share && !stays_inside(c, k, k->leaf, false))
@@ -408,6 +411,7 @@ static void take_each(struct cycle *c, struct claim *k, uint32_t *units, uint32_
 		for (uint32_t i = 0; i < before; i++)
 			if (!c->units->units[units[i]].gone && !claim_take(c, k, units[i]))
 				units[(*n)++] = units[i];
+		k->reordered |= *n > 0;
 	}
 }
 

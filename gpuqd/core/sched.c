@@ -21,14 +21,15 @@ static void count_arrays(struct cycle *c)
 	}
 }
 
-/* Jobs of one class ask for the same, in the same queue and, where users are limited,
- * for the same user: when one cannot start, none of them can, until the next cycle. */
+/* Jobs of one class ask for the same, in the same queue and, where users are limited, for
+ * the same user, and count against the same caps: when one cannot start, none of them can,
+ * until the next cycle. */
 static uint32_t class_of(struct cycle *c, struct intern *seen, uint32_t job)
 {
 	const struct snap_job *j = &c->s->jobs[job];
 	struct {
 		uint32_t queue, request, user, alone;
-		uint32_t preemptible;
+		uint32_t preemptible, capset;
 	} key;
 	uint32_t cls;
 
@@ -38,6 +39,7 @@ static uint32_t class_of(struct cycle *c, struct intern *seen, uint32_t job)
 	key.user = c->per_user[j->queue] ? j->user : SNAP_NONE;
 	key.alone = j->n_exclude ? job : SNAP_NONE;
 	key.preemptible = j->preemptible;
+	key.capset = j->capset;
 	cls = intern(seen, &key, sizeof(key), NULL);
 	c->failed |= cls == INTERN_FAILED;
 	return cls;

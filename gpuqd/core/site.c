@@ -174,6 +174,11 @@ static struct gpuq_val *write_cap(struct gpuq_arena *mem, const void *in)
 	return v;
 }
 
+#define NO_CAP                                                                                     \
+	{                                                                                          \
+		GPUQ_UNLIMITED, GPUQ_UNLIMITED, GPUQ_UNLIMITED                                     \
+	}
+static const struct site_cap no_cap = NO_CAP;
 static const struct gpuq_custom cap = { read_cap, write_cap };
 
 /* ---- node_loss: strict, or {mode: available, after: 5m} ---- */
@@ -310,8 +315,12 @@ static const struct gpuq_field qos_fields[] = {
 	  .doc = "how much its use counts"),
 	F(site_qos, "interactive", GPUQ_K_BOOL, interactive, .doc = "a person waits for it"),
 	F(site_qos, "idle", GPUQ_K_DURATION, idle_us, .doc = "ended after devices idled this long"),
-	F(site_qos, "max_running", GPUQ_K_VAL, max_running, .doc = "running jobs"),
-	F(site_qos, "max_gpus", GPUQ_K_VAL, max_gpus, .doc = "devices"),
+	F(site_qos, "max_running", GPUQ_K_CUSTOM, max_running, .custom = &cap,
+	  .doc = "running jobs: of all, or {user: 4}"),
+	F(site_qos, "max_gpus", GPUQ_K_CUSTOM, max_gpus, .custom = &cap,
+	  .doc = "devices: of all, or {user: 8, job: 4}"),
+	F(site_qos, "max_submitted", GPUQ_K_CUSTOM, max_submitted, .custom = &cap,
+	  .doc = "jobs waiting and running: of all, or {user: 100}"),
 	END,
 };
 
@@ -321,6 +330,7 @@ static void qos_defaults(void *obj)
 
 	q->preemptible = true;
 	q->usage_factor_milli = 1000;
+	q->max_running = q->max_gpus = q->max_submitted = no_cap;
 }
 
 static const struct gpuq_schema qos_schema = { .name = "qos",
@@ -417,8 +427,7 @@ static void queue_defaults(void *obj)
 	struct site_queue *q = obj;
 
 	q->weight = 1000;
-	q->max_running = q->max_gpus = q->max_submitted =
-		(struct site_cap){ GPUQ_UNLIMITED, GPUQ_UNLIMITED, GPUQ_UNLIMITED };
+	q->max_running = q->max_gpus = q->max_submitted = no_cap;
 	node_loss_defaults(&q->node_loss);
 }
 
@@ -444,17 +453,53 @@ static const struct gpuq_schema queue_schema = { .name = "queue",
 						 .defaults = queue_defaults,
 						 .check = queue_check };
 
+#define CAPS(type)                                                                                 \
+	F(type, "max_running", GPUQ_K_LIMIT, max_running, .max = INT64_MAX,                        \
+	  .doc = "running jobs, in all queues"),                                                   \
+		F(type, "max_gpus", GPUQ_K_LIMIT, max_gpus, .max = 100000000,                      \
+		  .doc = "devices, in all queues"),                                                \
+		F(type, "max_submitted", GPUQ_K_LIMIT, max_submitted, .max = INT64_MAX,            \
+		  .doc = "jobs waiting and running, in all queues")
+
 static const struct gpuq_field user_fields[] = {
 	F(site_user, "name", GPUQ_K_STR, name, .flags = GPUQ_F_REQUIRED | GPUQ_F_KEY,
 	  .doc = "login name"),
 	F(site_user, "groups", GPUQ_K_STRLIST, groups, .doc = "groups of gpuq"),
 	F(site_user, "default_queue", GPUQ_K_NAME, default_queue, .doc = "where jobs go"),
+	CAPS(site_user),
 	END,
 };
 
+static void user_defaults(void *obj)
+{
+	struct site_user *u = obj;
+
+	u->max_running = u->max_gpus = u->max_submitted = GPUQ_UNLIMITED;
+}
+
 static const struct gpuq_schema user_schema = { .name = "user",
 						.size = sizeof(struct site_user),
-						.fields = user_fields };
+						.fields = user_fields,
+						.defaults = user_defaults };
+
+static const struct gpuq_field group_fields[] = {
+	F(site_group, "name", GPUQ_K_NAME, name, .flags = GPUQ_F_REQUIRED | GPUQ_F_KEY,
+	  .doc = "as users name it"),
+	CAPS(site_group),
+	END,
+};
+
+static void group_defaults(void *obj)
+{
+	struct site_group *g = obj;
+
+	g->max_running = g->max_gpus = g->max_submitted = GPUQ_UNLIMITED;
+}
+
+static const struct gpuq_schema group_schema = { .name = "group",
+						 .size = sizeof(struct site_group),
+						 .fields = group_fields,
+						 .defaults = group_defaults };
 
 static const struct gpuq_field license_fields[] = {
 	F(site_license, "name", GPUQ_K_NAME, name, .flags = GPUQ_F_REQUIRED | GPUQ_F_KEY,
@@ -475,6 +520,11 @@ static const struct gpuq_field reservation_fields[] = {
 	  .doc = "when it begins"),
 	F(site_reservation, "duration", GPUQ_K_DURATION, duration_us, .flags = GPUQ_F_REQUIRED,
 	  .doc = "how long it lasts"),
+	F(site_reservation, "every", GPUQ_K_DURATION, every_us,
+	  .doc = "it comes again after so long; with the flag recurring: a week"),
+	F(site_reservation, "release_after", GPUQ_K_DURATION, release_after_us,
+	  .doc = "what its owners do not use by then is everybody's; with the flag "
+		 "release-unused: 15 minutes"),
 	F(site_reservation, "gpus", GPUQ_K_MILLI, gpus_milli, .doc = "devices, anywhere"),
 	F(site_reservation, "nodes", GPUQ_K_STRLIST, nodes, .doc = "whole nodes"),
 	F(site_reservation, "flavor", GPUQ_K_NAME, flavor, .doc = "of the devices"),
@@ -482,7 +532,7 @@ static const struct gpuq_field reservation_fields[] = {
 	F(site_reservation, "queue", GPUQ_K_NAME, queue, .doc = "who may use it"),
 	F(site_reservation, "users", GPUQ_K_STRLIST, users, .doc = "who may use it"),
 	F(site_reservation, "flags", GPUQ_K_STRLIST, flags,
-	  .doc = "maintenance, recurring, release-unused"),
+	  .doc = "maintenance (nobody may use it), daily, weekly"),
 	END,
 };
 
@@ -504,6 +554,8 @@ static const struct gpuq_field site_fields[] = {
 	F(site, "qos", GPUQ_K_OBJECTS, qos, .sub = &qos_schema, .doc = "policy bundles"),
 	F(site, "queues", GPUQ_K_OBJECTS, queues, .sub = &queue_schema, .doc = "where jobs go"),
 	F(site, "users", GPUQ_K_OBJECTS, users, .sub = &user_schema, .doc = "people"),
+	F(site, "groups", GPUQ_K_OBJECTS, groups, .sub = &group_schema,
+	  .doc = "limits of groups of users"),
 	F(site, "licenses", GPUQ_K_OBJECTS, licenses, .sub = &license_schema, .doc = "counters"),
 	F(site, "reservations", GPUQ_K_OBJECTS, reservations, .sub = &reservation_schema,
 	  .doc = "the calendar"),
@@ -654,11 +706,26 @@ const struct site_queue *site_queue_find(const struct site *s, const char *name)
 	return NULL;
 }
 
+const struct site_user *site_user_find(const struct site *s, const char *name)
+{
+	site_each(site_user, s->users, u) if (strcmp(u->name, name) == 0) return u;
+	return NULL;
+}
+
+const struct site_group *site_group_find(const struct site *s, const char *name)
+{
+	site_each(site_group, s->groups, g) if (strcmp(g->name, name) == 0) return g;
+	return NULL;
+}
+
 const struct site_qos *site_qos_find(const struct site *s, const char *name)
 {
 	static const struct site_qos normal = { .name = "normal",
 						.preemptible = true,
-						.usage_factor_milli = 1000 };
+						.usage_factor_milli = 1000,
+						.max_running = NO_CAP,
+						.max_gpus = NO_CAP,
+						.max_submitted = NO_CAP };
 
 	site_each(site_qos, s->qos, q) if (strcmp(q->name, name) == 0) return q;
 	return strcmp(name, "normal") == 0 ? &normal : NULL;

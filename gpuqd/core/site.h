@@ -66,17 +66,17 @@ struct site_pool {
 	struct gpuq_val *provisioning;
 };
 
+struct site_cap { /* of jobs or devices: a user's, one job's, all; GPUQ_UNLIMITED = none */
+	int64_t user, job, queue;
+};
+
 struct site_qos {
 	const char *name;
 	bool preemptible;
 	int64_t priority, max_time_us, min_runtime_us, grace_us, usage_factor_milli;
 	bool interactive;
-	struct gpuq_val *max_running, *max_gpus;
+	struct site_cap max_running, max_gpus, max_submitted; /* queue: of all its jobs */
 	int64_t idle_us;
-};
-
-struct site_cap { /* of running jobs or devices: user's and one job's; GPUQ_UNLIMITED = none */
-	int64_t user, job, queue;
 };
 
 struct site_budget {
@@ -114,6 +114,13 @@ struct site_queue {
 struct site_user {
 	const char *name, *default_queue;
 	struct gpuq_strlist groups;
+	int64_t max_running, max_gpus, max_submitted; /* GPUQ_UNLIMITED = none */
+};
+
+/* Of all users in it together. Groups that are not listed have no limits. */
+struct site_group {
+	const char *name;
+	int64_t max_running, max_gpus, max_submitted;
 };
 
 struct site_license {
@@ -124,6 +131,7 @@ struct site_license {
 struct site_reservation {
 	const char *name, *queue, *flavor, *pool;
 	int64_t start_us, duration_us, gpus_milli;
+	int64_t every_us, release_after_us; /* 0 = as the flags say */
 	struct gpuq_strlist nodes, users, flags;
 };
 
@@ -133,7 +141,7 @@ struct site {
 	struct gpuq_strlist topology; /* node labels from wide to narrow: the levels of placement */
 	const char *currency; /* of prices; NULL = nobody said */
 	struct site_budget *default_budget; /* of leaves that have none of their own */
-	struct gpuq_objects flavors, pools, qos, queues, users, licenses, reservations;
+	struct gpuq_objects flavors, pools, qos, queues, users, groups, licenses, reservations;
 	struct gpuq_val *tree; /* normalised: what `export` prints and the store keeps */
 };
 
@@ -154,10 +162,25 @@ void site_free(struct site *s);
 	     it != it##_end; it++)
 
 const struct site_queue *site_queue_find(const struct site *s, const char *name);
+/* NULL: it is not listed. */
+const struct site_user *site_user_find(const struct site *s, const char *name);
+const struct site_group *site_group_find(const struct site *s, const char *name);
 const struct site_qos *site_qos_find(const struct site *s, const char *name);
 
 /* The amount for one flavor; dflt when nothing is said of it. */
 int64_t site_amount_of(const struct site_amount *a, const char *flavor, int64_t dflt);
+
+/* Flags that a reservation may carry; ends with NULL. maintenance: nobody may use it; daily
+ * and weekly (or recurring): it comes again each UTC day, each seven; release-unused: it is
+ * given up when nobody uses it. */
+extern const char *const site_reservation_flags[];
+bool site_reservation_has(const struct site_reservation *r, const char *flag);
+/* When it begins; of one that recurs, the one that is now or else the next. */
+int64_t site_reservation_start(const struct site_reservation *r, int64_t now_us);
+/* How often it comes again, and how long nobody may leave it unused before it is given up:
+ * numbers of its own, else what its flags say; 0 = never. */
+int64_t site_reservation_every_us(const struct site_reservation *r);
+int64_t site_reservation_release_us(const struct site_reservation *r);
 
 /* Shell-like glob with * and ?, whole string. */
 bool site_glob(const char *pattern, const char *text);

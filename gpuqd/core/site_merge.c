@@ -124,12 +124,17 @@ int site_merge(struct gpuq_arena *a, const struct gpuq_val *old, const struct gp
 			merged.val = merge_list(a, gpuq_get(old, p->key), p->val, prune);
 		put(a, v, &merged);
 	}
+	/* Lists are new ones in any case: members may be taken out of them. */
 	for (uint32_t i = 0; !prune && i < old->n; i++) {
-		const struct gpuq_val *given = gpuq_get(file, old->pairs[i].key);
+		struct gpuq_pair kept = old->pairs[i];
+		const struct gpuq_val *given = gpuq_get(file, kept.key);
 
-		if (strcmp(old->pairs[i].key, "version") != 0 &&
-		    (!given || (given->type == GPUQ_NULL && is_list(old->pairs[i].key))))
-			put(a, v, &old->pairs[i]);
+		if (strcmp(kept.key, "version") == 0 ||
+		    (given && !(given->type == GPUQ_NULL && is_list(kept.key))))
+			continue;
+		if (is_list(kept.key))
+			kept.val = merge_list(a, kept.val, NULL, false);
+		put(a, v, &kept);
 	}
 	if (!gpuq_val_ok(v))
 		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
@@ -148,31 +153,38 @@ static const struct site_kind *kind_of(const char *object)
 	return NULL;
 }
 
-int site_remove(struct gpuq_val *tree, const char *object, struct gpuq_err *err)
+int site_no_such(const struct gpuq_val *tree, const char *object, struct gpuq_err *err)
 {
 	const struct site_kind *k = kind_of(object);
-	struct gpuq_val *list = k ? gpuq_get(tree, k->list) : NULL;
+	const struct gpuq_val *list = k ? gpuq_get(tree, k->list) : NULL;
 	const char *name = strchr(object, '/'), *names[512], *near;
-	uint32_t at = 0, n = 0;
+	uint32_t n = 0;
 
 	if (!k)
 		return gpuq_fail(err, GPUQ_EINVAL,
 				 "%s: expected a kind and a name, such as queue/research", object);
-	name++;
-	while (list && at < list->n && strcmp(name_of(list->items[at]), name) != 0)
-		at++;
-	if (list && at < list->n) {
-		memmove(&list->items[at], &list->items[at + 1],
-			(list->n - at - 1) * sizeof(*list->items));
-		list->n--;
-		return 0;
-	}
 	for (uint32_t i = 0; list && i < list->n && n < 511; i++)
 		names[n++] = name_of(list->items[i]);
 	names[n] = NULL;
-	near = gpuq_nearest(name, names);
-	return gpuq_fail(err, GPUQ_ENOENT, "no %s is named %s%s%s%s", k->kind, name,
+	near = gpuq_nearest(name + 1, names);
+	return gpuq_fail(err, GPUQ_ENOENT, "no %s is named %s%s%s%s", k->kind, name + 1,
 			 near ? " (did you mean " : "", near ? near : "", near ? "?)" : "");
+}
+
+int site_remove(struct gpuq_val *tree, const char *object, struct gpuq_err *err)
+{
+	const struct site_kind *k = kind_of(object);
+	struct gpuq_val *list = k ? gpuq_get(tree, k->list) : NULL;
+	const char *name = k ? strchr(object, '/') + 1 : "";
+	uint32_t at = 0;
+
+	while (list && at < list->n && strcmp(name_of(list->items[at]), name) != 0)
+		at++;
+	if (!list || at == list->n)
+		return site_no_such(tree, object, err);
+	memmove(&list->items[at], &list->items[at + 1], (list->n - at - 1) * sizeof(*list->items));
+	list->n--;
+	return 0;
 }
 
 /* ---- differences ---- */

@@ -32,6 +32,7 @@ void snap_config_default(struct snap_config *c)
 		.consolidation = true,
 		.cooldown_us = 600 * GPUQ_US_PER_S,
 		.claims_per_hour = 20,
+		.claim_reversals = 2,
 		.moves_per_day = 2,
 		.grow_delay_us = 60 * GPUQ_US_PER_S,
 		.gang_repair_us = 60 * GPUQ_US_PER_S,
@@ -83,6 +84,8 @@ void snap_job_default(struct snap_job *j)
 		.walltime_us = GPUQ_UNLIMITED,
 		.preemptible = true,
 		.evicted_for = SNAP_NONE,
+		.charge_milli = SNAP_MILLI,
+		.capset = SNAP_NONE,
 	};
 }
 
@@ -154,6 +157,8 @@ void snapshot_free(struct snapshot *s)
 	free(s->queues);
 	free(s->shares);
 	free(s->licenses);
+	free(s->caps);
+	free(s->capsets);
 	free(s->requests);
 	free(s->jobs);
 	free(s->allocs);
@@ -161,6 +166,7 @@ void snapshot_free(struct snapshot *s)
 	free(s->reservations);
 	free(s->users);
 	free(s->usages);
+	free(s->losses);
 	free(s->profiles);
 	gpuq_arena_done(&s->arena);
 	free(s);
@@ -249,6 +255,27 @@ void snapshot_set_rate(struct snapshot *s, uint32_t flavor, int64_t rate_milli)
 {
 	if (flavor < s->n_flavors)
 		s->flavors[flavor].rate_milli = rate_milli;
+}
+
+uint32_t snapshot_add_cap(struct snapshot *s, const struct snap_cap *c)
+{
+	struct snap_cap *to = PUSH(s, caps, 1);
+
+	if (!to)
+		return SNAP_NONE;
+	*to = *c;
+	to->name = copy_str(s, c->name);
+	return s->n_caps - 1;
+}
+
+uint32_t snapshot_add_capset(struct snapshot *s, const struct snap_capset *c)
+{
+	struct snap_capset *to = PUSH(s, capsets, 1);
+
+	if (!to)
+		return SNAP_NONE;
+	*to = *c;
+	return s->n_capsets - 1;
 }
 
 uint32_t snapshot_add_license(struct snapshot *s, const char *name, int64_t count)
@@ -385,9 +412,12 @@ uint32_t snapshot_add_node(struct snapshot *s, const struct snap_node *in)
 uint32_t snapshot_user(struct snapshot *s, const char *name)
 {
 	bool fresh;
-	uint32_t ix = intern(&s->builder->users, name, strlen(name), &fresh);
+	uint32_t ix = s->builder->last_user;
 	const char **user;
 
+	if (ix < s->n_users && s->users[ix] && strcmp(s->users[ix], name) == 0)
+		return ix;
+	ix = intern(&s->builder->users, name, strlen(name), &fresh);
 	if (ix == INTERN_FAILED) {
 		s->builder->failed = true;
 		return SNAP_NONE;
@@ -398,6 +428,7 @@ uint32_t snapshot_user(struct snapshot *s, const char *name)
 			return SNAP_NONE;
 		*user = copy_str(s, name);
 	}
+	s->builder->last_user = ix;
 	return ix;
 }
 
@@ -405,12 +436,16 @@ uint32_t snapshot_usage(struct snapshot *s, uint32_t queue, uint32_t user)
 {
 	const uint32_t key[2] = { queue, user };
 	bool fresh;
-	uint32_t ix = intern(&s->builder->usages, key, sizeof(key), &fresh);
+	uint32_t ix = s->builder->last_usage;
 
+	if (ix < s->n_usages && s->usages[ix].queue == queue && s->usages[ix].user == user)
+		return ix;
+	ix = intern(&s->builder->usages, key, sizeof(key), &fresh);
 	if (ix == INTERN_FAILED)
 		s->builder->failed = true;
 	else if (fresh && PUSH(s, usages, 1))
 		s->usages[ix] = (struct snap_usage){ queue, user, 0 };
+	s->builder->last_usage = ix;
 	return s->builder->failed ? SNAP_NONE : ix;
 }
 
@@ -421,6 +456,15 @@ bool snapshot_add_usage(struct snapshot *s, uint32_t queue, uint32_t user, uint6
 	if (ix != SNAP_NONE)
 		s->usages[ix].used += used;
 	return ix != SNAP_NONE;
+}
+
+bool snapshot_add_loss(struct snapshot *s, const struct snap_loss *l)
+{
+	struct snap_loss *at = PUSH(s, losses, 1);
+
+	if (at)
+		*at = *l;
+	return at != NULL;
 }
 
 uint32_t snapshot_add_job(struct snapshot *s, const struct snap_job *in)

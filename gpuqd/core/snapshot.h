@@ -72,6 +72,8 @@ struct snap_config {
 	int64_t cooldown_us;
 	int64_t preemption_delay_us; /* nobody has to leave for a job that waits less long */
 	uint32_t claims_per_hour; /* on fair shares, against one queue; 0 = no bound */
+	uint32_t claim_reversals; /* of claims between two queues in an hour; then they rest; 0 =
+				   * no bound: reversal.h */
 	uint32_t moves_per_day; /* of one job */
 	int64_t grow_delay_us; /* an elastic job that shrank does not grow sooner */
 	int64_t gang_repair_us; /* a gang that lost pods is kept as long */
@@ -212,6 +214,7 @@ struct snap_queue {
 	int64_t budget_gpu_ms, budget_used_gpu_ms;
 	int64_t budget_reset_us; /* when its next period begins; 0 = never */
 	bool budget_hard; /* nothing starts beyond it; else it only lowers the standing */
+	bool budget_demotes; /* used up, no quota here and below protects anything */
 	bool own_strict; /* its own jobs yield only to those that stand at least as well */
 	uint32_t n_claims_hour; /* claims on fair shares against it in the last hour */
 	/* Limits of each user in this queue and below, and of one job. */
@@ -222,12 +225,25 @@ struct snap_queue {
 	uint32_t depth; /* 0 below the root */
 	uint32_t n_children;
 	bool over_budget; /* a soft budget of it or of one above it is used up */
+	bool demoted; /* and that takes its guarantee */
 };
 
 /* What a user has used in a queue, in any unit that all share. */
 struct snap_usage {
 	uint32_t queue, user;
 	uint64_t used;
+};
+
+struct snap_key {
+	uint32_t id;
+	int32_t index; /* element of an array; -1 = not one (or all that wait) */
+};
+
+/* A job that had to leave for a claim of another queue, lately. */
+struct snap_loss {
+	uint32_t queue, by_queue; /* leaves: its own, the claimant's */
+	struct snap_key job, by;
+	int64_t at_us;
 };
 
 /* One kind of pod in a request; the fields of struct gpuq_group that matter to a
@@ -281,9 +297,19 @@ struct snap_license {
 	int64_t used; /* sealed: by jobs that run or leave */
 };
 
-struct snap_key {
-	uint32_t id;
-	int32_t index; /* element of an array; -1 = not one (or all that wait) */
+/* What several jobs together may not pass: all of a qos, of a user, of a group, or those of
+ * a user in one of them. GPUQ_UNLIMITED = that is not limited. */
+struct snap_cap {
+	const char *name; /* "qos/high", "user/ann", "vision/ann"; copied */
+	int code; /* enum gpuq_reason that tells of it; a budget has codes of its own */
+	int64_t max_running, max_gpus_milli;
+	int64_t left_gpu_ms; /* of a hard budget: what running jobs may use of it counts */
+};
+#define SNAP_CAPS_MAX 6
+
+/* The caps that a job counts against: indexes, the rest SNAP_NONE. */
+struct snap_capset {
+	uint32_t caps[SNAP_CAPS_MAX];
 };
 
 enum snap_job_state {
@@ -329,6 +355,8 @@ struct snap_job {
 	/* What it lost and would lose. */
 	int64_t checkpoint_us; /* its last checkpoint; 0 = none known */
 	int64_t restart_cost_us; /* that a start takes before work goes on */
+	int64_t charge_milli; /* how much its use counts, in thousandths */
+	uint32_t capset; /* into capsets; SNAP_NONE = none */
 	bool returns; /* of one that leaves: it will wait again */
 	int64_t min_runtime_us; /* it is not evicted sooner after its start; 0 = as its queue says */
 	bool evict_last; /* leaves after others of equal standing */
@@ -376,6 +404,9 @@ struct snap_reservation {
 	const uint32_t *users; /* handles, copied */
 	uint32_t n_users;
 	bool maintenance; /* nobody may use it, and who is there at its start leaves */
+	/* So long after its start it keeps no more than what jobs of its owners stand on that
+	 * have started by then: of an amount nothing further; 0 = it keeps all to its end. */
+	int64_t release_us;
 };
 
 /* Waiting jobs of one queue that differ in nothing but how long they wait, so that what is
@@ -415,6 +446,8 @@ struct snapshot {
 	struct snap_queue *queues;
 	struct snap_share *shares; /* queue q, resource r: shares[q * n_res + r] */
 	struct snap_license *licenses;
+	struct snap_cap *caps;
+	struct snap_capset *capsets;
 	struct snap_request *requests;
 	struct snap_job *jobs;
 	struct snap_alloc *allocs; /* by job, then pod index */
@@ -425,13 +458,14 @@ struct snapshot {
 	const char **users; /* by name */
 	struct snap_usage *usages; /* by queue, then as users first appeared; sealed: one for
 				    * every queue and user of a job */
+	struct snap_loss *losses; /* by time, claimant, job */
 	const char **label_keys; /* that requests and levels speak of */
 	uint32_t n_flavors, n_classes, n_joints, n_nodes, n_devices, n_queues, n_licenses,
 		n_requests;
 	uint32_t n_groups; /* of all requests */
 	uint32_t n_wheres; /* different constraints among them */
-	uint32_t n_jobs, n_allocs, n_promises, n_users, n_usages, n_label_keys, n_reservations,
-		n_profiles;
+	uint32_t n_jobs, n_allocs, n_promises, n_caps, n_capsets, n_users, n_usages, n_losses,
+		n_label_keys, n_reservations, n_profiles;
 	/* Resources that quotas know: flavors 0..n_flavors-1, then cpu, then memory. */
 	uint32_t n_res;
 	int64_t *capacity; /* by resource, of usable nodes; GPUQ_UNLIMITED = not counted */
@@ -513,9 +547,13 @@ uint32_t snapshot_add_job(struct snapshot *s, const struct snap_job *j);
 uint32_t snapshot_add_alloc(struct snapshot *s, const struct snap_alloc *a);
 uint32_t snapshot_add_promise(struct snapshot *s, const struct snap_alloc *a);
 uint32_t snapshot_add_reservation(struct snapshot *s, const struct snap_reservation *r);
+uint32_t snapshot_add_cap(struct snapshot *s, const struct snap_cap *c); /* its index */
+uint32_t snapshot_add_capset(struct snapshot *s, const struct snap_capset *c);
 uint32_t snapshot_user(struct snapshot *s, const char *name); /* same name, same handle */
 /* Adds to what that user has used there. False: no memory. */
 bool snapshot_add_usage(struct snapshot *s, uint32_t queue, uint32_t user, uint64_t used);
+
+bool snapshot_add_loss(struct snapshot *s, const struct snap_loss *l); /* false: no memory */
 
 /* Sort, resolve and derive; afterwards the snapshot never changes.
  *

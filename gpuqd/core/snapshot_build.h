@@ -13,11 +13,13 @@
 
 struct snap_builder {
 	uint32_t room_flavors, room_nodes, room_joints, room_devices, room_queues, room_shares,
-		room_licenses, room_requests, room_jobs, room_allocs, room_promises, room_users,
-		room_usages, room_reservations, room_profiles;
+		room_licenses, room_caps, room_capsets, room_requests, room_jobs, room_allocs,
+		room_promises, room_users, room_usages, room_losses, room_reservations,
+		room_profiles;
 	struct intern requests, users, wheres, joints, usages; /* keys live in `keys` */
 	struct gpuq_arena keys;
 	struct gpuq_buf blob; /* of the request being added */
+	uint32_t last_user, last_usage; /* that were asked for: most jobs are like the one before */
 	bool failed; /* memory ran out at some point */
 };
 
@@ -47,6 +49,9 @@ int seal_devices(struct seal *w);
 void seal_instances(struct snapshot *s);
 void seal_share(const struct snapshot *s, struct snap_alloc *a);
 int64_t seal_mig_capacity(const struct snapshot *s, uint32_t node);
+
+/* snapshot_past.c: a step. */
+int seal_losses(struct seal *w);
 
 /* Steps of snapshot_jobs.c and snapshot_usage.c, in this order. */
 int seal_requests(struct seal *w);

@@ -9,9 +9,9 @@
 /* All of a waiting job that decides about it, but for how long it waits. */
 struct likeness {
 	uint32_t usage; /* its queue and user */
-	uint32_t request, n_evicted_day, gate_object;
-	uint8_t held, gate, preemptible, none[5];
-	int64_t priority, nice, boost, begin_us, deadline_us, walltime_us;
+	uint32_t request, n_evicted_day, gate_object, capset;
+	uint8_t held, gate, preemptible, none;
+	int64_t charge_milli, priority, nice, boost, begin_us, deadline_us, walltime_us;
 };
 
 /* What is needed on the way. */
@@ -60,6 +60,8 @@ static bool likeness_of(struct lining *l, const struct snap_job *j, struct liken
 	out->preemptible = j->preemptible;
 	out->priority = j->priority;
 	out->nice = j->nice;
+	out->capset = j->capset;
+	out->charge_milli = j->charge_milli;
 	out->boost = j->boost;
 	out->begin_us = j->begin_us;
 	out->deadline_us = j->deadline_us;

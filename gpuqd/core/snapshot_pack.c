@@ -33,7 +33,7 @@ struct col {
 static const struct col config_cols[] = {
 	C(now_us), C(max_steps), C(backfill_depth), C(max_job_test), C(reclaim_to), C(reclaim),
 	C(consolidation), C(min_runtime_method), C(preempt_min_runtime_us),
-	C(reclaim_min_runtime_us), C(cooldown_us), C(preemption_delay_us), C(claims_per_hour),
+	C(reclaim_min_runtime_us), C(cooldown_us), C(preemption_delay_us), C(claims_per_hour), C(claim_reversals),
 	C(moves_per_day), C(grow_delay_us), C(gang_repair_us), C(usage_k_milli),
 	C(starve_us), C(exempt_evictions), C(weights.age), C(weights.fair_share), C(weights.size),
 	C(weights.qos), C(weights.qos_full), C(weights.max_age_us), C(weights.evict_step_milli),
@@ -46,6 +46,9 @@ static const struct col flavor_cols[] = { C(name), C(rank), C(rate_milli) };
 #define C(m) COL(struct snap_license, m)
 static const struct col license_cols[] = { C(name), C(count) };
 #undef C
+#define C(m) COL(struct snap_cap, m)
+static const struct col cap_cols[] = { C(name), C(code), C(max_running), C(max_gpus_milli), C(left_gpu_ms) };
+#undef C
 #define C(m) COL(struct snap_share, m)
 static const struct col share_cols[] = { C(quota), C(shared), C(limit), C(lend) };
 #undef C
@@ -56,7 +59,7 @@ static const struct col queue_cols[] = {
 	C(preempt_min_runtime_us), C(reclaim_min_runtime_us), C(usage_micro), C(own_strict),
 	C(n_claims_hour), C(user_max_running), C(user_max_gpus_milli), C(max_running),
 	C(job_max_gpus_milli), C(budget_gpu_ms), C(budget_used_gpu_ms), C(budget_reset_us),
-	C(budget_hard), C(spread),
+	C(budget_hard), C(spread), C(budget_demotes),
 };
 #undef C
 #define C(m) COL(struct snap_taint, m)
@@ -101,16 +104,21 @@ static const struct col job_cols[] = {
 	C(evict_last), C(evicted_us), C(evicted_for), C(n_evicted_day), C(n_moved_day),
 	C(shrunk_us), C(short_us), C(throttle),
 	C(nice), C(boost), C(eligible_us), C(grace_us), C(yield_us), C(spread),
-	C(starting), C(min_runtime_us),
+	C(starting), C(min_runtime_us), C(charge_milli), C(capset),
 };
 #undef C
 #define C(m) COL(struct snap_usage, m)
 static const struct col usage_cols[] = { C(queue), C(user), C(used) };
 #undef C
+#define C(m) COL(struct snap_loss, m)
+static const struct col loss_cols[] = {
+	C(queue), C(by_queue), C(job.id), C(job.index), C(by.id), C(by.index), C(at_us),
+};
+#undef C
 #define C(m) COL(struct snap_reservation, m)
 static const struct col reservation_cols[] = {
 	C(name), C(start_us), C(end_us), C(gpus_milli), C(flavor), C(queue), C(maintenance),
-	C(pool),
+	C(pool), C(release_us),
 };
 #undef C
 #define C(m) COL(struct snap_alloc, m)
@@ -257,7 +265,7 @@ static void pack_allocs(struct gpuq_buf *b, const struct snap_alloc *allocs, uin
 
 void snapshot_pack(const struct snapshot *s, struct gpuq_buf *b)
 {
-	rec_array(b, 13);
+	rec_array(b, 16);
 	pack_row(b, COLS(config_cols), &s->config);
 	pack_strs(b, s->config.levels, s->config.n_levels);
 	PACK_ROWS(b, flavor_cols, s->flavors, s->n_flavors);
@@ -292,6 +300,16 @@ void snapshot_pack(const struct snapshot *s, struct gpuq_buf *b)
 	}
 	pack_allocs(b, s->allocs, s->n_allocs);
 	pack_allocs(b, s->promises, s->n_promises);
+	PACK_ROWS(b, cap_cols, s->caps, s->n_caps);
+	rec_array(b, s->n_capsets);
+	for (uint32_t i = 0; i < s->n_capsets; i++) {
+		uint32_t n = 0;
+
+		while (n < SNAP_CAPS_MAX && s->capsets[i].caps[n] != SNAP_NONE)
+			n++;
+		pack_ints(b, s->capsets[i].caps, n);
+	}
+	PACK_ROWS(b, loss_cols, s->losses, s->n_losses);
 }
 
 /* ---- reading ---- */
@@ -675,6 +693,30 @@ static void unpack_license(struct unpack *u)
 		snapshot_add_license(u->s, l.name, l.count);
 }
 
+static void unpack_cap(struct unpack *u)
+{
+	struct snap_cap c = { .code = GPUQ_R_LIMIT_QUEUE };
+
+	unpack_row(u, COLS(cap_cols), &c);
+	bad_unless(u, c.name && c.code > 0 && c.code < N_GPUQ_REASONS);
+	if (!u->r->bad)
+		snapshot_add_cap(u->s, &c);
+}
+
+static void unpack_capset(struct unpack *u)
+{
+	struct snap_capset set;
+	uint32_t n;
+	const uint32_t *caps = unpack_ints(u, u->s->n_caps, false, &n);
+
+	bad_unless(u, n <= SNAP_CAPS_MAX);
+	if (u->r->bad)
+		return;
+	for (uint32_t i = 0; i < SNAP_CAPS_MAX; i++)
+		set.caps[i] = i < n ? caps[i] : SNAP_NONE;
+	snapshot_add_capset(u->s, &set);
+}
+
 static void unpack_user(struct unpack *u)
 {
 	const char *name = unpack_name(u);
@@ -709,6 +751,16 @@ static void unpack_reservation(struct unpack *u)
 		snapshot_add_reservation(u->s, &res);
 }
 
+static void unpack_loss(struct unpack *u)
+{
+	struct snap_loss one = { .queue = SNAP_NONE, .by_queue = SNAP_NONE };
+
+	unpack_row(u, COLS(loss_cols), &one);
+	bad_unless(u, one.queue < u->s->n_queues && one.by_queue < u->s->n_queues);
+	if (!u->r->bad)
+		snapshot_add_loss(u->s, &one);
+}
+
 static void unpack_held(struct unpack *u)
 {
 	unpack_alloc(u, snapshot_add_alloc);
@@ -722,9 +774,9 @@ static void unpack_promised(struct unpack *u)
 int snapshot_unpack(struct rec *r, struct snapshot **out, struct gpuq_err *err)
 {
 	static void (*const parts[])(struct unpack * u) = {
-		unpack_flavor, unpack_license, unpack_user,        unpack_queue,
-		unpack_node,   unpack_usage,   unpack_reservation, unpack_request,
-		unpack_job,    unpack_held,    unpack_promised,
+		unpack_flavor,   unpack_license,     unpack_user,    unpack_queue, unpack_node,
+		unpack_usage,    unpack_reservation, unpack_request, unpack_job,   unpack_held,
+		unpack_promised, unpack_cap,         unpack_capset,  unpack_loss,
 	};
 	const size_t n_parts = sizeof(parts) / sizeof(parts[0]);
 	struct unpack u = { .r = r, .first = GPUQ_ARENA_INIT(0) };
@@ -732,9 +784,11 @@ int snapshot_unpack(struct rec *r, struct snapshot **out, struct gpuq_err *err)
 
 	if (!r->bad)
 		unpack_config(&u);
-	for (size_t i = 0; i < n_parts && !r->bad; i++)
+	/* The first records had no caps. */
+	r->bad |= n < 13;
+	for (size_t i = 0; i < n_parts && i + 2 < n && !r->bad; i++)
 		each(&u, parts[i]);
-	if (!r->bad)
+	if (!r->bad && n > n_parts + 2)
 		skip_rest(&u, n, (uint32_t)n_parts + 2);
 	if (!r->bad) {
 		*out = u.s;

@@ -20,9 +20,27 @@ static void seal_budgets(struct snapshot *s)
 
 		q->over_budget = q->budget_gpu_ms != GPUQ_UNLIMITED && !q->budget_hard &&
 				 q->budget_used_gpu_ms >= q->budget_gpu_ms;
-		if (q->parent != SNAP_NONE)
+		q->demoted = q->over_budget && q->budget_demotes;
+		if (q->parent != SNAP_NONE) {
 			q->over_budget |= s->queues[q->parent].over_budget;
+			q->demoted |= s->queues[q->parent].demoted;
+		}
+		for (uint32_t r = 0; q->demoted && r < s->n_res; r++)
+			s->shares[(size_t)i * s->n_res + r].quota = 0;
 	}
+}
+
+static bool caps_are_there(const struct snapshot *s)
+{
+	for (uint32_t i = 0; i < s->n_capsets; i++)
+		for (uint32_t k = 0; k < SNAP_CAPS_MAX; k++)
+			if (s->capsets[i].caps[k] != SNAP_NONE &&
+			    s->capsets[i].caps[k] >= s->n_caps)
+				return false;
+	for (uint32_t i = 0; i < s->n_jobs; i++)
+		if (s->jobs[i].capset != SNAP_NONE && s->jobs[i].capset >= s->n_capsets)
+			return false;
+	return true;
 }
 
 int seal_usages(struct seal *w)
@@ -37,6 +55,8 @@ int seal_usages(struct seal *w)
 					 "something was used by no user, or in no queue");
 		s->usages[i].queue = w->map_queue[s->usages[i].queue];
 	}
+	if (!caps_are_there(s))
+		return gpuq_fail(w->err, GPUQ_EINVAL, "a job counts against no cap");
 	seal_budgets(s);
 	rc = seal_sorted(w, s->n_usages, cmp_usage, w, &order, &w->map_usage);
 	return rc < 0 ? rc : seal_permute(w, &s->usages, s->n_usages, sizeof(*s->usages), order);

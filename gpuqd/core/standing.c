@@ -339,7 +339,7 @@ static uint32_t outside_alike(struct cycle *c, const struct claim *k, uint32_t u
 	for (uint32_t i = 0; st && i < st->n_items; i++) {
 		const struct unit *o = &c->units->units[st->items[i]];
 
-		if (o->gone || o->firm || o->queue != u->queue || o->priority != u->priority ||
+		if (o->gone || o->fixed || o->queue != u->queue || o->priority != u->priority ||
 		    o->justifies[line] == k->number || goes_as_well(k, o) ||
 		    *flags_of(c, st->items[i], queue) & (1u << line))
 			continue;
@@ -350,17 +350,38 @@ static uint32_t outside_alike(struct cycle *c, const struct claim *k, uint32_t u
 	return best;
 }
 
-/* What stays of the queue's without the unit and all that goes as well. */
-static int64_t stays_without(const struct cycle *c, const struct claim *k, uint32_t unit,
-			     uint32_t queue, uint32_t res, const struct standing *st)
+/* What of the queue's goes with who goes as well, or is only promised what others leave. */
+static int64_t uncertain(struct cycle *c, const struct claim *k, uint32_t unit, uint32_t queue,
+			 uint32_t res)
 {
-	int64_t sum = stays(c, queue, res) - unit_amount(c, unit, res);
+	const struct standing *st = standing_of(c, queue, LINE_QUOTA);
+	int64_t sum = 0;
 
-	for (uint32_t i = 0; k->plan && i < st->n_items; i++)
-		if (st->items[i] != unit && !c->units->units[st->items[i]].gone &&
-		    goes_as_well(k, &c->units->units[st->items[i]]))
-			sum -= unit_amount(c, st->items[i], res);
+	for (uint32_t i = 0; st && i < st->n_items; i++) {
+		const struct unit *u = &c->units->units[st->items[i]];
+
+		if (st->items[i] != unit && !u->gone && (u->soft || goes_as_well(k, u)))
+			sum += unit_amount(c, st->items[i], res);
+	}
 	return sum;
+}
+
+bool line_kept(struct cycle *c, const struct claim *k, uint32_t queue, enum line line,
+	       uint32_t unit)
+{
+	for (uint32_t res = 0; res < c->s->n_res; res++) {
+		int64_t kept = stays(c, queue, res);
+
+		if (k->need[res] == 0 || !counts(c, queue, res))
+			continue;
+		if (unit != SNAP_NONE)
+			kept -= unit_amount(c, unit, res);
+		if (k->plan || c->units->any_soft)
+			kept -= uncertain(c, k, unit, queue, res);
+		if (kept < line_of(c, queue, res, line))
+			return false;
+	}
+	return true;
 }
 
 /* Does the queue hold the line without the unit, and is all that stands outside of at
@@ -370,10 +391,8 @@ static bool holds_without(struct cycle *c, const struct claim *k, uint32_t unit,
 {
 	const struct standing *st = standing_of(c, queue, line);
 
-	for (uint32_t res = 0; st && res < c->s->n_res; res++)
-		if (k->need[res] > 0 && counts(c, queue, res) &&
-		    stays_without(c, k, unit, queue, res, st) < line_of(c, queue, res, line))
-			return false;
+	if (!line_kept(c, k, queue, line, unit))
+		return false;
 	for (uint32_t i = 0; st && i < st->n_items; i++) {
 		const struct unit *o = &c->units->units[st->items[i]];
 

@@ -12,16 +12,6 @@ int64_t unit_amount(const struct cycle *c, uint32_t unit, uint32_t res)
 	return c->units->amounts[(size_t)unit * c->s->n_res + res];
 }
 
-/* Work that a pod's end undoes: since its last checkpoint, and what a start takes. */
-static int64_t lost_by(const struct cycle *c, const struct snap_job *j, int64_t gpus_milli)
-{
-	const int64_t from = j->checkpoint_us > j->start_us ? j->checkpoint_us : j->start_us;
-	const int64_t now = c->s->config.now_us;
-	const int64_t us = amount_sum(now > from ? now - from : 0, j->restart_cost_us);
-
-	return amount_times(us / 1000, (gpus_milli + 99) / 100) / 10;
-}
-
 static struct unit *new_unit(struct cycle *c, uint32_t job)
 {
 	const struct snap_job *j = &c->s->jobs[job];
@@ -47,6 +37,9 @@ static struct unit *new_unit(struct cycle *c, uint32_t job)
 		.pod_first = all->n_pods,
 		.priority = j->priority,
 		.start_us = j->start_us,
+		.in_line_us = c->s->queues[j->queue].preempt_within == SNAP_PREEMPT_LOWER_OR_NEWER
+				      ? j->submit_us
+				      : 0,
 		.firm = !j->preemptible,
 		.fixed = !j->preemptible,
 		.evict_last = j->evict_last,
@@ -130,7 +123,7 @@ static void add_job(struct cycle *c, uint32_t job)
 			add_pod(c, gang, a);
 	add_surplus(c, job, gang);
 	for (uint32_t u = gang; !c->failed && u < c->units->n_units; u++) {
-		c->units->units[u].lost = lost_by(c, j, c->units->units[u].gpus_milli);
+		c->units->units[u].lost = cost_of_loss(c->s, j, c->units->units[u].gpus_milli);
 		/* What has to leave anyway leaves for nobody. */
 		if (future_leaves(c, job))
 			c->units->units[u].fixed = true;
@@ -138,7 +131,7 @@ static void add_job(struct cycle *c, uint32_t job)
 }
 
 /* What the action starts or promises counts as held from now on. */
-static void add_held(struct cycle *c, uint32_t job, uint32_t flavor)
+static void add_held(struct cycle *c, uint32_t job, uint32_t flavor, bool soft)
 {
 	const struct snap_request *r = &c->s->requests[c->s->jobs[job].request];
 	const uint32_t unit = c->units->n_units;
@@ -147,6 +140,8 @@ static void add_held(struct cycle *c, uint32_t job, uint32_t flavor)
 	if (!u)
 		return;
 	u->fixed = true;
+	u->soft = soft;
+	c->units->any_soft |= soft;
 	u->start_us = c->s->config.now_us;
 	for (uint32_t g = 0; g < r->n_groups; g++)
 		add_amounts(c, unit, flavor, &r->groups[g],
@@ -159,11 +154,19 @@ static void forget_standings(struct cycle *c, uint32_t job)
 		c->units->standings[q] = (struct standing){ 0 };
 }
 
+/* Is the action a promise for which nobody leaves? Those that do follow it. */
+static bool is_soft(const struct cycle *c, uint32_t action)
+{
+	return c->actions[action].kind == PLAN_NOMINATE &&
+	       (action + 1 == c->n_actions ||
+		c->actions[action + 1].claimant != c->actions[action].job);
+}
+
 void units_add_started(struct cycle *c, uint32_t job, uint32_t flavor)
 {
 	if (!c->units)
 		return;
-	add_held(c, job, flavor);
+	add_held(c, job, flavor, c->n_actions && is_soft(c, c->n_actions - 1));
 	forget_standings(c, job);
 }
 
@@ -176,6 +179,8 @@ void units_add_more(struct cycle *c, uint32_t job, const int64_t *amounts, bool 
 		return;
 	u->fixed = true;
 	u->firm = u->firm && !surplus;
+	if (c->s->jobs[job].state != SNAP_RUNNING)
+		u->start_us = c->s->config.now_us; /* it began in this cycle */
 	u->surplus = surplus;
 	memcpy(&c->units->amounts[(size_t)unit * c->s->n_res], amounts,
 	       c->s->n_res * sizeof(*amounts));
@@ -192,16 +197,19 @@ static void add_promised(struct cycle *c)
 		if (bits_has(c->promised, i))
 			add_held(c, i,
 				 cost_flavor(s, &s->promises[s->jobs[i].promise_first],
-					     s->jobs[i].n_promises));
+					     s->jobs[i].n_promises),
+				 false);
 	}
 	for (uint32_t i = 0; !c->failed && i < c->n_actions; i++)
 		if ((c->actions[i].kind == PLAN_PLACE || c->actions[i].kind == PLAN_NOMINATE) &&
 		    !bits_has(c->promised, c->actions[i].job))
-			add_held(c, c->actions[i].job, c->actions[i].flavor);
+			add_held(c, c->actions[i].job, c->actions[i].flavor, is_soft(c, i));
 }
 
 /* Victims leave in this order: lower priority first, those asked to be last behind their
- * equals, surplus before gangs, the most surplus first, the newest start first, the larger id. */
+ * equals, surplus before gangs, the most surplus first, the newest start first, the larger
+ * id. Where newer jobs go for older ones, the newest submit goes before: an older one would
+ * in turn send a newer one away. */
 static int cmp_victim(const void *ctx, uint32_t x, uint32_t y)
 {
 	const struct unit *a = (const struct unit *)ctx + x, *b = (const struct unit *)ctx + y;
@@ -213,6 +221,9 @@ static int cmp_victim(const void *ctx, uint32_t x, uint32_t y)
 		d = sort_i64(b->surplus, a->surplus);
 	if (d == 0) /* of elastic jobs the one with the most to spare */
 		d = sort_i64(b->ordinal, a->ordinal);
+	if (d == 0)
+		d = sort_i64(b->in_line_us ? b->in_line_us : b->start_us,
+			     a->in_line_us ? a->in_line_us : a->start_us);
 	if (d == 0)
 		d = sort_i64(b->start_us, a->start_us);
 	return d ? d : sort_i64(b->job, a->job);

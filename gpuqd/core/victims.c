@@ -88,7 +88,8 @@ static bool take_surplus(struct cycle *c, struct claim *k, uint32_t gang)
 
 		if (all->units[u].gone)
 			continue;
-		if (claim_legal(c, k, u, &v) == RULE_NONE || !push_victim(c, k, &v))
+		if (claim_legal(c, k, u, &v) == RULE_NONE ||
+		    (k->outside && !v.simple && v.rule != RULE_OWN) || !push_victim(c, k, &v))
 			return false;
 	}
 	return all->units[gang].surplus_left == 0;
@@ -287,6 +288,7 @@ static bool one_by_one(struct cycle *c, struct claim *k)
 /* What clearing a node for one more pod costs. */
 struct spot {
 	int64_t priority; /* the highest among the victims */
+	int64_t oldest_us; /* the first in line of them, where that counts; else INT64_MAX */
 	uint32_t gangs; /* that are broken */
 	int64_t lost;
 	uint32_t node;
@@ -296,6 +298,8 @@ static bool cheaper(const struct spot *x, const struct spot *y)
 {
 	if (x->priority != y->priority)
 		return x->priority < y->priority;
+	if (x->oldest_us != y->oldest_us)
+		return x->oldest_us > y->oldest_us;
 	if (x->gangs != y->gangs)
 		return x->gangs < y->gangs;
 	if (x->lost != y->lost)
@@ -383,6 +387,7 @@ static void cost_since(const struct cycle *c, const struct claim *k, uint32_t be
 		       struct spot *spot)
 {
 	spot->priority = INT64_MIN;
+	spot->oldest_us = INT64_MAX;
 	spot->gangs = 0;
 	spot->lost = 0;
 	for (uint32_t i = before; i < k->n_victims; i++) {
@@ -390,6 +395,8 @@ static void cost_since(const struct cycle *c, const struct claim *k, uint32_t be
 
 		if (u->priority > spot->priority)
 			spot->priority = u->priority;
+		if (u->queue == k->leaf && u->in_line_us && u->in_line_us < spot->oldest_us)
+			spot->oldest_us = u->in_line_us;
 		spot->gangs += !u->surplus;
 		spot->lost = amount_sum(spot->lost, u->lost);
 	}
@@ -631,7 +638,7 @@ static bool valid_or_restored(struct cycle *c, struct claim *k, const struct vic
 
 /* Give back, the last taken first, whoever need not go. As long as the set as a whole is
  * not allowed, less of it may be. *again = some could stay only because of what was given
- * back after they were asked: to be asked once more. */
+ * back after they were asked, or changed places: to be asked once more. */
 static bool give_back(struct cycle *c, struct claim *k, bool *again)
 {
 	const struct snap_request *r = &c->s->requests[c->s->jobs[k->job].request];
@@ -643,6 +650,7 @@ static bool give_back(struct cycle *c, struct claim *k, bool *again)
 	bool refused = false, allowed;
 
 	*again = false;
+	k->reordered = false;
 	if (!saved || !fewer)
 		return false;
 	memcpy(saved, k->victims, k->n_victims * sizeof(*saved));
@@ -677,7 +685,7 @@ static bool give_back(struct cycle *c, struct claim *k, bool *again)
 			continue;
 		}
 		spare -= lost;
-		*again = refused;
+		*again = refused || k->reordered;
 	}
 	return !c->failed;
 }
@@ -706,7 +714,8 @@ static bool exchange_one(struct cycle *c, struct claim *k, uint32_t i, struct vi
 
 		if (!looked_at(k, other) || other->surplus != u->surplus ||
 		    other->evict_last > u->evict_last || other->priority > u->priority ||
-		    other->lost >= u->lost || (!other->surplus && other->surplus_left > 0))
+		    other->lost >= u->lost || other->in_line_us < u->in_line_us ||
+		    (!other->surplus && other->surplus_left > 0))
 			continue;
 		if (k->n_packs >= PACKS_MAX)
 			return false;
@@ -762,57 +771,91 @@ bool claim_improve(struct cycle *c, struct claim *k)
 	return found && claim_valid(c, k) && claim_fits(c, k);
 }
 
-/* Is a gang of one leaf to leave where surplus of its priority or less might do? */
-static bool surplus_might_do(const struct cycle *c, struct claim *k, uint32_t from)
+/* The leaf of the first gang to leave, from victim *at on, and the highest priority of its
+ * gangs that do; false: there is none. */
+static bool next_broken(const struct cycle *c, const struct victim *set, uint32_t n, uint32_t *at,
+			uint32_t *leaf, int64_t *priority)
 {
 	const struct units *all = c->units;
-	bool gang = false;
+	bool known;
 
-	k->surplus_priority = INT64_MIN;
-	for (uint32_t i = from; i < k->n_victims; i++) {
-		const struct unit *u = &all->units[k->victims[i].unit];
-
-		if (i > from && u->queue != k->surplus_leaf)
+	do {
+		while (*at < n && all->units[set[*at].unit].surplus)
+			++*at;
+		if (*at == n)
 			return false;
-		k->surplus_leaf = u->queue;
-		if (!u->surplus && u->priority > k->surplus_priority)
-			k->surplus_priority = u->priority;
-		gang |= !u->surplus;
+		*leaf = all->units[set[(*at)++].unit].queue;
+		known = false;
+		for (uint32_t i = 0; i + 1 < *at; i++)
+			known |= !all->units[set[i].unit].surplus &&
+				 all->units[set[i].unit].queue == *leaf;
+	} while (known);
+	*priority = INT64_MIN;
+	for (uint32_t i = 0; i < n; i++) {
+		const struct unit *u = &all->units[set[i].unit];
+
+		if (!u->surplus && u->queue == *leaf && u->priority > *priority)
+			*priority = u->priority;
 	}
-	for (uint32_t i = all->line_first[k->surplus_leaf];
-	     gang && i < all->line_first[k->surplus_leaf + 1]; i++) {
+	return true;
+}
+
+static bool has_surplus(const struct cycle *c, uint32_t leaf, int64_t priority)
+{
+	const struct units *all = c->units;
+
+	for (uint32_t i = all->line_first[leaf]; i < all->line_first[leaf + 1]; i++) {
 		const struct unit *u = &all->units[all->line_units[i]];
 
-		if (u->surplus && u->priority <= k->surplus_priority)
+		if (u->surplus && u->priority <= priority)
 			return true;
 	}
 	return false;
+}
+
+/* One after the other; only those that stand outside; where small ones open most. */
+static bool find_surplus(struct cycle *c, struct claim *k, uint32_t from)
+{
+	static const struct {
+		bool outside, by_node;
+	} ways[] = { { false, false }, { true, false }, { false, true } };
+	bool found = false;
+
+	for (size_t i = 0; !found && i < sizeof(ways) / sizeof(ways[0]) && !c->failed; i++) {
+		drop_to(c, k, k->n_victims < from ? k->n_victims : from);
+		k->n_packs = 0;
+		k->outside = ways[i].outside;
+		found = (ways[i].by_node ? node_by_node(c, k) : one_by_one(c, k)) &&
+			claim_improve(c, k);
+	}
+	k->outside = false;
+	return found;
 }
 
 /* No gang is broken where surplus of no higher priority in the same queue would do. */
 static void spare_gangs(struct cycle *c, struct claim *k, uint32_t from)
 {
 	const uint32_t n = k->n_victims;
-	struct victim *saved;
-	bool found;
+	struct victim *saved = NULL;
+	uint32_t at = from;
+	bool found = false;
 
-	if (!surplus_might_do(c, k, from))
-		return;
-	saved = cycle_scratch(c, n, sizeof(*saved));
-	if (!saved)
-		return;
-	memcpy(saved, k->victims, n * sizeof(*saved));
-	drop_to(c, k, from);
-	k->n_packs = 0;
-	k->surplus = true;
-	found = one_by_one(c, k) && claim_improve(c, k);
-	if (!found) {
-		drop_to(c, k, k->n_victims < from ? k->n_victims : from);
-		k->n_packs = 0;
-		found = node_by_node(c, k) && claim_improve(c, k);
+	while (!found && !c->failed &&
+	       next_broken(c, saved ? saved : k->victims, n, &at, &k->surplus_leaf,
+			   &k->surplus_priority)) {
+		if (!has_surplus(c, k->surplus_leaf, k->surplus_priority))
+			continue;
+		if (!saved) {
+			saved = cycle_scratch(c, n, sizeof(*saved));
+			if (!saved)
+				return;
+			memcpy(saved, k->victims, n * sizeof(*saved));
+		}
+		k->surplus = true;
+		found = find_surplus(c, k, from);
+		k->surplus = false;
 	}
-	k->surplus = false;
-	if (found)
+	if (found || !saved)
 		return;
 	restore(c, k, saved, n);
 	claim_fits(c, k); /* places as they are now */

@@ -184,6 +184,8 @@ static struct gpuq_val *view_promise(struct gpuq_arena *a, const struct model *m
 	gpuq_put(a, v, "pods", pods);
 	gpuq_put(a, v, "victims", victims);
 	gpuq_put(a, v, "victims_left", gpuq_int(a, job_victims_left(m, j)));
+	gpuq_put(a, v, "rule", word(a, j->promise->rule));
+	gpuq_put(a, v, "why", word(a, j->promise->why));
 	return v;
 }
 
@@ -264,6 +266,7 @@ struct gpuq_val *view_job(struct gpuq_arena *a, const struct model *m, const str
 		gpuq_put(a, e, "rule", word(a, j->evictions[i].rule));
 		gpuq_put(a, e, "by", word(a, j->evictions[i].by));
 		gpuq_put(a, e, "by_queue", word(a, j->evictions[i].by_queue));
+		gpuq_put(a, e, "why", word(a, j->evictions[i].why));
 		gpuq_add(a, list, e);
 	}
 	gpuq_put(a, v, "evictions", list);

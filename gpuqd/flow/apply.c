@@ -102,8 +102,8 @@ static int read_tree(const struct apply_ask *ask, const struct gpuq_val **out, s
 }
 
 /* The kinds of change that were excluded. */
-static int check_actions(const struct apply_ask *ask, const struct gpuq_val *changes,
-			 struct gpuq_err *err)
+static int check_actions(const struct apply_ask *ask, const struct gpuq_val *old,
+			 const struct gpuq_val *changes, struct gpuq_err *err)
 {
 	for (uint32_t i = 0; i < changes->n; i++) {
 		const struct gpuq_val *c = changes->items[i];
@@ -112,8 +112,7 @@ static int check_actions(const struct apply_ask *ask, const struct gpuq_val *cha
 		const int kind = (int)strcspn(object, "/");
 
 		if (ask->existing && strcmp(action, "added") == 0)
-			return gpuq_fail(err, GPUQ_ENOENT, "no %.*s is named %s", kind, object,
-					 object + kind + 1);
+			return site_no_such(old, object, err);
 		if (ask->fresh && strcmp(action, "changed") == 0)
 			return gpuq_fail(err, GPUQ_EEXIST, "%.*s %s is there already", kind, object,
 					 object + kind + 1);
@@ -147,7 +146,7 @@ static int merge(struct pending *p, struct gpuq_err *err)
 			rc = gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
 	}
 	if (rc == 0)
-		rc = check_actions(ask, p->changes, err);
+		rc = check_actions(ask, m->site->tree, p->changes, err);
 	if (rc == 0)
 		rc = apply_allowed(m->site, s, p->changes, ask->who, ask->operator_, err);
 	if (rc == 0)
@@ -174,6 +173,11 @@ static int check_generation(const struct pending *p, struct gpuq_err *err)
 
 /* ---- the answer ---- */
 
+static struct gpuq_val *seconds(struct gpuq_arena *a, int64_t us)
+{
+	return gpuq_real(a, (double)(us / 1000) / 1000);
+}
+
 static struct gpuq_val *view_victim(struct gpuq_arena *a, const struct whatif_victim *v)
 {
 	struct gpuq_val *out = gpuq_map(a);
@@ -194,11 +198,32 @@ static struct gpuq_val *view_victim(struct gpuq_arena *a, const struct whatif_vi
 	gpuq_put(a, out, "gpus",
 		 v->gpus_milli % 1000 ? gpuq_real(a, (double)v->gpus_milli / 1000)
 				      : gpuq_int(a, v->gpus_milli / 1000));
-	gpuq_put(a, out, "ran_us", gpuq_int(a, v->ran_us));
-	gpuq_put(a, out, "lost_gpu_us", gpuq_int(a, v->lost_us));
+	gpuq_put(a, out, "ran_s", seconds(a, v->ran_us));
+	gpuq_put(a, out, "lost_gpu_seconds", seconds(a, v->lost_us));
 	gpuq_put(a, out, "shrinks", gpuq_bool(a, v->shrinks));
 	gpuq_put(a, out, "restarts", gpuq_bool(a, v->again));
 	return out;
+}
+
+/* A reservation may name nodes that are still to come, but most such names are mistakes. */
+static void warn_nodes(const struct pending *p, struct gpuq_val *warnings)
+{
+	struct gpuq_arena *a = p->ask.arena;
+
+	for (uint32_t i = 0; i < p->changes->n; i++) {
+		const struct gpuq_val *nodes =
+			gpuq_path(p->changes->items[i], "new", "nodes", NULL);
+		const char *object = gpuq_get_str(p->changes->items[i], "object", "");
+
+		if (strncmp(object, "reservation/", 12) != 0 || !nodes || nodes->type != GPUQ_LIST)
+			continue;
+		for (uint32_t k = 0; k < nodes->n; k++)
+			if (!node_find(journal_model(p->ap->j), nodes->items[k]->s))
+				gpuq_add(
+					a, warnings,
+					gpuq_str(a, gpuq_arena_printf(a, "%s: no node is named %s",
+								      object, nodes->items[k]->s)));
+	}
 }
 
 static struct gpuq_val *view(const struct pending *p, const struct whatif_result *r, bool applied)
@@ -208,6 +233,7 @@ static struct gpuq_val *view(const struct pending *p, const struct whatif_result
 
 	for (size_t i = 0; i < r->n_warnings; i++)
 		gpuq_add(a, warnings, gpuq_str(a, r->warnings[i]));
+	warn_nodes(p, warnings);
 	for (size_t i = 0; i < r->n_victims; i++)
 		gpuq_add(a, evictions, view_victim(a, &r->victims[i]));
 	gpuq_put(a, v, "applied", gpuq_bool(a, applied));
@@ -216,7 +242,7 @@ static struct gpuq_val *view(const struct pending *p, const struct whatif_result
 	gpuq_put(a, v, "warnings", warnings);
 	gpuq_put(a, v, "evicts", gpuq_int(a, (int64_t)r->n_victims));
 	gpuq_put(a, v, "evictions", evictions);
-	gpuq_put(a, v, "lost_gpu_us", gpuq_int(a, r->lost_us));
+	gpuq_put(a, v, "lost_gpu_seconds", seconds(a, r->lost_us));
 	gpuq_put(a, v, "cut_short", gpuq_bool(a, r->cut_short));
 	return v;
 }

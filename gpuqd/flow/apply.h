@@ -41,8 +41,8 @@ struct apply_ask {
 };
 
 /* result: {applied, generation, changes (core/site_merge.h), warnings, evicts, evictions
- * [{id, array_index, name, user, queue, flavor, cause, rule, by, by_queue, gpus, ran_us,
- * lost_gpu_us, shrinks, restarts}], lost_gpu_us, cut_short}. rc < 0: nothing was changed;
+ * [{id, array_index, name, user, queue, flavor, cause, rule, by, by_queue, gpus, ran_s,
+ * lost_gpu_seconds, shrinks, restarts}], lost_gpu_seconds, cut_short}. rc < 0: nothing was changed;
  * GPUQ_ECONFLICT: jobs depend on what would go, more than yes_evict would be evicted, or it
  * is not the generation it was made for. */
 typedef void (*apply_fn)(void *arg, int rc, const struct gpuq_err *err,

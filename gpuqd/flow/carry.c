@@ -8,6 +8,7 @@
 #include "gpuqd/base/failpoint.h"
 #include "gpuqd/base/log.h"
 #include "gpuqd/core/cost.h"
+#include "gpuqd/flow/claim_text.h"
 #include "gpuqd/flow/journal.h"
 #include "gpuqd/flow/order.h"
 #include "libgpuq/limits.h"
@@ -125,23 +126,29 @@ static void release(const struct carry *c, const struct plan_action *a)
 			 a->key.index);
 }
 
+/* leaving: the actions by which others leave for it; NULL = nobody does. */
 static void nominate(const struct carry *c, const struct plan_action *a,
-		     const struct job_key *victims, uint32_t n)
+		     const struct job_key *victims, uint32_t n, const struct plan_action *leaving,
+		     uint32_t n_leaving)
 {
 	struct event ev = { .type = EV_JOB_NOMINATED, .job = key_of(a) };
+	char rules[32], why[CLAIM_TEXT_MAX];
 
 	ev.nominated.flavor = flavor_of(c, a);
 	ev.nominated.pods = places(c, a);
 	ev.nominated.n_pods = a->n_pods;
 	ev.nominated.victims = victims;
 	ev.nominated.n_victims = n;
+	ev.nominated.rule = claim_rules(leaving, n_leaving, rules);
+	ev.nominated.why = leaving ? claim_text(c->s, c->p, a->key, why) : "";
 	if (ev.nominated.pods && apply(c, &ev) && !c->as_if)
 		log_info("job.nominated",
 			 "job=%" PRIu32 " index=%" PRId32 " node=%s victims=%" PRIu32, a->key.id,
 			 a->key.index, LOGS(ev.nominated.pods[0].node), n);
 }
 
-/* One that leaves, for the job of `claim` (NULL = for nobody). */
+/* One that leaves, for the job of `claim`; NULL = for one that was promised nothing (it
+ * grows, or its reservation begins), or for nobody. */
 static void send_away(const struct carry *c, const struct plan_action *a,
 		      const struct plan_action *claim)
 {
@@ -150,14 +157,19 @@ static void send_away(const struct carry *c, const struct plan_action *a,
 			    .job = key_of(a) };
 	const struct job *j = job_find(c->m, ev.job);
 	uint32_t *pods = gpuq_arena_calloc(c->mem, a->n_pods + 1, sizeof(*pods));
-	char by[32] = "";
+	char by[32] = "", why[CLAIM_TEXT_MAX] = "";
 
 	if (!j || !pods)
 		return;
-	if (claim) {
-		snap_key_print(claim->key, by, sizeof(by));
-		ev.evict.by_queue = c->s->queues[c->s->jobs[claim->job].queue].name;
+	if (a->claimant != SNAP_NONE) {
+		const struct snap_job *claimant = &c->s->jobs[a->claimant];
+		const struct snap_key key = claim ? claim->key : claimant->key;
+
+		snap_key_print(key, by, sizeof(by));
+		claim_text(c->s, c->p, key, why);
+		ev.evict.by_queue = c->s->queues[claimant->queue].name;
 	}
+	ev.evict.why = why;
 	ev.evict.cause = a->cause;
 	ev.evict.by = by;
 	ev.evict.rule = a->rule ? a->rule : "";
@@ -174,7 +186,7 @@ static void send_away(const struct carry *c, const struct plan_action *a,
 			   a->key.index, gpuq_cause_word(a->cause), by, LOGS(ev.evict.rule));
 	/* It owns its new places before its old ones are given away. */
 	if (a->kind == PLAN_MOVE)
-		nominate(c, a, NULL, 0);
+		nominate(c, a, NULL, 0, NULL, 0);
 }
 
 /* ---- claims ---- */
@@ -253,7 +265,7 @@ static uint32_t claim(const struct carry *c, const struct plan_action *a, uint32
 	}
 	for (uint32_t i = 0; i < n; i++)
 		n_victims = add_victim(victims, n_victims, key_of(&a[1 + i]));
-	nominate(c, a, victims, n_victims);
+	nominate(c, a, victims, n_victims, &a[1], n);
 	log_claim(c, a);
 	if (!c->as_if)
 		(void)FAILPOINT("schedule.claim");

@@ -108,6 +108,8 @@ static void export_reservations(struct export *x, struct gpuq_val *config)
 			put_milli(x, v, "gpus", r->gpus_milli);
 		if (r->queue != SNAP_NONE)
 			put_str(x, v, "queue", x->s->queues[r->queue].name);
+		if (r->release_us)
+			put_span(x, v, "release_after", r->release_us);
 		put_str(x, v, "kind", r->maintenance ? "maintenance" : "user");
 	}
 	if (x->s->n_reservations)
@@ -134,6 +136,7 @@ static void export_config(struct export *x)
 	put_span(x, v, "reclaim_min_runtime", c->reclaim_min_runtime_us);
 	put_span(x, v, "cooldown", c->cooldown_us);
 	put_int(x, v, "claims_per_hour", c->claims_per_hour);
+	put_int(x, v, "claim_reversals", c->claim_reversals);
 	put_int(x, v, "moves_per_day", c->moves_per_day);
 	put_span(x, v, "grow_delay", c->grow_delay_us);
 	put_span(x, v, "gang_repair", c->gang_repair_us);

@@ -37,6 +37,9 @@ struct journal {
 	uint64_t durable;
 	bool read_only, failed;
 	struct waiter *waiters, **waiters_end;
+	struct journal_stats stats;
+	uint64_t n_writing; /* records of the batch that is being written */
+	int64_t since_us; /* when it was handed over; monotonic */
 };
 
 static void run_waiters(struct journal *j, uint64_t upto, int rc, const struct gpuq_err *err)
@@ -79,7 +82,24 @@ static void on_turn(void *arg)
 	batch_init(&b);
 	model_collect(j->model, &b);
 	j->writing = j->seq++;
+	j->n_writing = b.n;
+	j->since_us = loop_clock_us();
 	store_write(j->store, &b, j->writing);
+}
+
+static void count_batch(struct journal *j)
+{
+	struct journal_stats *s = &j->stats;
+
+	s->n_batches++;
+	s->n_records += j->n_writing;
+	s->last_records = j->n_writing;
+	s->last_us = loop_clock_us() - j->since_us;
+	s->sum_us += s->last_us;
+	if (s->last_records > s->most_records)
+		s->most_records = s->last_records;
+	if (s->last_us > s->most_us)
+		s->most_us = s->last_us;
 }
 
 static void on_written(void *arg, uint64_t seq, int rc, const struct gpuq_err *err)
@@ -88,6 +108,7 @@ static void on_written(void *arg, uint64_t seq, int rc, const struct gpuq_err *e
 
 	j->writing = 0;
 	if (rc == 0) {
+		count_batch(j);
 		advance(j, seq);
 		return;
 	}
@@ -221,6 +242,13 @@ uint64_t journal_seq(const struct journal *j)
 uint64_t journal_durable(const struct journal *j)
 {
 	return j->durable;
+}
+
+void journal_stats(const struct journal *j, struct journal_stats *out)
+{
+	*out = j->stats;
+	for (const struct waiter *w = j->waiters; w; w = w->next)
+		out->n_waiting++;
 }
 
 bool journal_read_only(const struct journal *j)

@@ -69,6 +69,15 @@ uint64_t journal_seq(const struct journal *j);
 uint64_t journal_durable(const struct journal *j);
 void journal_on_durable(struct journal *j, void (*fn)(void *arg), void *arg);
 
+/* Batches since the start. */
+struct journal_stats {
+	uint64_t n_batches, n_records; /* durable ones */
+	uint64_t last_records, most_records; /* of one */
+	int64_t last_us, most_us, sum_us; /* from being handed to the writer to being durable */
+	unsigned n_waiting; /* who wait for what is not durable yet */
+};
+void journal_stats(const struct journal *j, struct journal_stats *out);
+
 bool journal_read_only(const struct journal *j);
 void journal_writable(struct journal *j);
 /* Write what is left, wait for it, and let go what waited for that: at the end of the

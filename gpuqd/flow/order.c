@@ -1,6 +1,7 @@
 #include "gpuqd/flow/order.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "gpuqd/share/share.h"
@@ -13,7 +14,7 @@
 /* Nobody who has to leave for others may take longer, whatever his job file says; a qos
  * may set another bound. */
 #define GRACE_MOST_US (300 * GPUQ_US_PER_S)
-#define ENV_MAX 40
+#define ENV_MAX 96
 
 int order_spec(struct store *st, uint32_t job, struct gpuq_arena *a, struct gpuq_spec *out,
 	       struct gpuq_err *err)
@@ -109,6 +110,61 @@ static void set_int(struct env *e, const char *key, int64_t i)
 	set(e, key, gpuq_arena_printf(e->a, "%" PRId64, i));
 }
 
+/* The words that scripts written for Slurm read, and which of ours each is. */
+static const struct {
+	const char *slurm, *ours;
+} slurm_words[] = {
+	{ "SLURM_ARRAY_JOB_ID", "GPUQ_ARRAY_JOB_ID" },
+	{ "SLURM_ARRAY_TASK_COUNT", "GPUQ_ARRAY_TASK_COUNT" },
+	{ "SLURM_ARRAY_TASK_ID", "GPUQ_ARRAY_TASK_ID" },
+	{ "SLURM_ARRAY_TASK_MAX", "GPUQ_ARRAY_TASK_MAX" },
+	{ "SLURM_ARRAY_TASK_MIN", "GPUQ_ARRAY_TASK_MIN" },
+	{ "SLURM_ARRAY_TASK_STEP", "GPUQ_ARRAY_TASK_STEP" },
+	{ "SLURM_CPUS_PER_TASK", "GPUQ_CPUS_PER_TASK" },
+	{ "SLURM_GPUS_ON_NODE", "GPUQ_GPUS" },
+	{ "SLURM_JOBID", "GPUQ_JOB_ID" },
+	{ "SLURM_JOB_ACCOUNT", "GPUQ_ACCOUNT" },
+	{ "SLURM_JOB_GPUS", "GPUQ_DEVICES" },
+	{ "SLURM_JOB_ID", "GPUQ_JOB_ID" },
+	{ "SLURM_JOB_NAME", "GPUQ_JOB_NAME" },
+	{ "SLURM_JOB_NODELIST", "GPUQ_NODELIST" },
+	{ "SLURM_JOB_NUM_NODES", "GPUQ_NNODES" },
+	{ "SLURM_JOB_PARTITION", "GPUQ_QUEUE" },
+	{ "SLURM_JOB_QOS", "GPUQ_QOS" },
+	{ "SLURM_JOB_USER", "GPUQ_USER" },
+	{ "SLURM_NNODES", "GPUQ_NNODES" },
+	{ "SLURM_NODEID", "GPUQ_POD_INDEX" },
+	{ "SLURM_NODELIST", "GPUQ_NODELIST" },
+	{ "SLURM_NPROCS", "GPUQ_NTASKS" },
+	{ "SLURM_NTASKS", "GPUQ_NTASKS" },
+	{ "SLURM_NTASKS_PER_NODE", "GPUQ_NTASKS_PER_NODE" },
+	{ "SLURM_RESTART_COUNT", "GPUQ_RESTART_COUNT" },
+	{ "SLURM_SUBMIT_DIR", "GPUQ_SUBMIT_DIR" },
+	{ "SLURMD_NODENAME", "GPUQ_NODE_NAME" },
+};
+
+static const char *get(const struct env *e, const char *key)
+{
+	for (size_t i = 0; i < e->map->n; i++)
+		if (strcmp(e->map->keys[i], key) == 0)
+			return e->map->vals[i];
+	return NULL;
+}
+
+/* A pod is a node's worth and the script its first task, until it starts more. */
+static void set_slurm(struct env *e)
+{
+	const char *index = get(e, "GPUQ_POD_INDEX"), *tasks = get(e, "GPUQ_NTASKS_PER_NODE");
+
+	for (size_t i = 0; i < sizeof(slurm_words) / sizeof(slurm_words[0]); i++)
+		set(e, slurm_words[i].slurm, get(e, slurm_words[i].ours));
+	set(e, "SLURM_TASKS_PER_NODE", tasks);
+	set(e, "SLURM_LOCALID", "0");
+	set_int(e, "SLURM_PROCID",
+		(index && tasks) ? strtoll(index, NULL, 10) * strtoll(tasks, NULL, 10) : 0);
+	set(e, "SLURM_CLUSTER_NAME", "gpuq");
+}
+
 static void fill_env(struct env *e, const struct model *m, const struct job *j, const struct pod *p,
 		     const struct gpuq_spec *spec, bool local, const struct pod_order *o)
 {
@@ -125,6 +181,8 @@ static void fill_env(struct env *e, const struct model *m, const struct job *j, 
 	set(e, "GPUQ_QUEUE", j->queue->name);
 	set(e, "GPUQ_USER", j->user);
 	set(e, "GPUQ_ACCOUNT", *j->account ? j->account : NULL);
+	set(e, "GPUQ_QOS", j->qos);
+	set(e, "GPUQ_SUBMIT_DIR", spec->context.cwd);
 	set_int(e, "GPUQ_ATTEMPT", j->attempt);
 	set_int(e, "GPUQ_RESTART_COUNT", j->attempt);
 	set_int(e, "GPUQ_POD_INDEX", p->index);
@@ -152,6 +210,7 @@ static void fill_env(struct env *e, const struct model *m, const struct job *j, 
 			set_int(e, "GPUQ_ARRAY_TASK_COUNT", master->array->size);
 			set_int(e, "GPUQ_ARRAY_TASK_MIN", ar->ranges[0].first);
 			set_int(e, "GPUQ_ARRAY_TASK_MAX", ar->ranges[ar->n_ranges - 1].last);
+			set_int(e, "GPUQ_ARRAY_TASK_STEP", ar->ranges[0].step);
 		}
 	}
 	/* What an Indexed batch/v1 Job tells its pods. */
@@ -165,6 +224,8 @@ static void fill_env(struct env *e, const struct model *m, const struct job *j, 
 	set(e, "GPUQ_DEVICES", gpuq_arena_strdup(e->a, gpuq_buf_str(&devices)));
 	if (j->time_limit_us != GPUQ_UNLIMITED)
 		set_int(e, "GPUQ_TIME_LIMIT_S", j->time_limit_us / GPUQ_US_PER_S);
+	if (spec->slurm_env)
+		set_slurm(e);
 	/* What torchrun and its like expect: one process a pod unless they start more. */
 	if (o->n_pods > 1) {
 		const char *first = o->pod_names[0];

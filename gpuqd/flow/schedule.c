@@ -17,6 +17,7 @@
 #include "gpuqd/flow/carry.h"
 #include "gpuqd/flow/journal.h"
 #include "gpuqd/flow/quota_warn.h"
+#include "gpuqd/flow/tell.h"
 #include "libgpuq/limits.h"
 
 /* A burst of submissions is one decision; a single one does not wait noticeably. On a
@@ -38,67 +39,12 @@ struct schedule {
 	struct spool *record_to; /* NULL = cycles are not recorded */
 	uint64_t n_cycles;
 	int64_t last_end_us, last_took_us; /* of the last cycle; monotonic */
+	schedule_plan_fn on_plan;
+	void *on_plan_arg;
+	struct schedule_stats stats;
 };
 
 static void fire_later(void *arg);
-
-static struct reason_fact fact_of(const struct plan_reason *r)
-{
-	static const enum gpuq_unit units[] = { [PLAN_COUNT] = GPUQ_UNIT_COUNT,
-						[PLAN_GPUS] = GPUQ_UNIT_GPUS,
-						[PLAN_CPU] = GPUQ_UNIT_CORES,
-						[PLAN_BYTES] = GPUQ_UNIT_BYTES,
-						[PLAN_TIME] = GPUQ_UNIT_TIME };
-
-	return (struct reason_fact){ r->code, r->object, units[r->unit], r->have, r->need };
-}
-
-/* The core knows that it waits for others; the model knows for whom. */
-static void name_victim(const struct model *m, struct job_key key, struct reason_fact *fact,
-			char *text, size_t room)
-{
-	const struct job *j = job_find(m, key);
-	struct job_key first;
-
-	if (fact->code != GPUQ_R_VICTIMS || !j || !j->promise || *fact->object ||
-	    !job_victim_left(m, j, &first))
-		return;
-	snap_key_print((struct snap_key){ first.id, first.index }, text, room);
-	fact->object = text;
-	fact->unit = GPUQ_UNIT_COUNT;
-	fact->need = j->promise->n_victims;
-	fact->have = fact->need - job_victims_left(m, j);
-}
-
-static void tell_reasons(struct schedule *s, const struct snapshot *sn, const struct plan *p)
-{
-	int64_t *planned_us = gpuq_arena_calloc(&s->mem, sn->n_jobs + 1, sizeof(*planned_us));
-
-	for (uint32_t i = 0; planned_us && i < p->n_actions; i++)
-		if (p->actions[i].kind == PLAN_RESERVE)
-			planned_us[p->actions[i].job] = p->actions[i].start_us;
-	for (uint32_t job = 0; job < sn->n_jobs; job++) {
-		struct reason_fact facts[16];
-		const struct snap_job *sj = &sn->jobs[job];
-		const struct plan_reason *why;
-		const uint32_t n_why = plan_reasons(sn, p, job, &why);
-		struct event ev = { .type = EV_JOB_REASONS };
-		char victim[32];
-		size_t n = 0;
-
-		if (n_why == 0)
-			continue;
-		for (; n < n_why && n < 16; n++)
-			facts[n] = fact_of(&why[n]);
-		ev.job = (struct job_key){ sj->key.id, sj->key.index };
-		name_victim(journal_model(s->j), ev.job, &facts[0], victim, sizeof(victim));
-		ev.reasons.items = facts;
-		ev.reasons.n = n;
-		priority_terms(p->priority, job, &ev.reasons.terms);
-		ev.reasons.planned_us = planned_us ? planned_us[job] : 0;
-		journal_apply(s->j, &ev, NULL);
-	}
-}
 
 static void tell_shares(struct schedule *s, const struct snapshot *sn, const struct plan *p)
 {
@@ -112,6 +58,17 @@ static void tell_shares(struct schedule *s, const struct snapshot *sn, const str
 	}
 }
 
+static void end(struct schedule *s, const struct job *j, enum gpuq_job_state state,
+		const char *message)
+{
+	struct event ev = { .type = EV_JOB_ENDED, .job = j->key };
+
+	ev.ended.exit_code = -1;
+	ev.ended.state = state;
+	ev.ended.message = message;
+	journal_apply(s->j, &ev, NULL);
+}
+
 /* What can never start ends, where its owner asked for that. */
 static void end_hopeless(struct schedule *s, int64_t now)
 {
@@ -119,25 +76,18 @@ static void end_hopeless(struct schedule *s, int64_t now)
 
 	job_each(m, j)
 	{
-		struct event ev = { .type = EV_JOB_ENDED, .job = j->key };
-		bool never;
+		bool never = false;
 
 		if (j->state != GPUQ_JOB_PENDING)
 			continue;
-		ev.ended.exit_code = -1;
-		ev.ended.message = "";
 		if (j->deadline_us && j->deadline_us <= now) {
-			ev.ended.state = GPUQ_JOB_DEADLINE;
-			ev.ended.message = "its deadline passed while it waited";
-			journal_apply(s->j, &ev, NULL);
+			end(s, j, GPUQ_JOB_DEADLINE, "its deadline passed while it waited");
 			continue;
 		}
-		job_waits_for_deps(j, now, &never);
-		if (never && j->kill_on_invalid_dep) {
-			ev.ended.state = GPUQ_JOB_CANCELLED;
-			ev.ended.message = "what it depends on cannot happen any more";
-			journal_apply(s->j, &ev, NULL);
-		}
+		if (j->kill_on_invalid_dep)
+			job_waits_for_deps(j, now, &never);
+		if (never)
+			end(s, j, GPUQ_JOB_CANCELLED, "what it depends on cannot happen any more");
 	}
 }
 
@@ -174,6 +124,25 @@ static void record(struct schedule *s, const struct snapshot *sn, const struct g
 	gpuq_buf_done(&bytes);
 }
 
+static void count(struct schedule *s, const struct snapshot *sn, const struct plan *p, int64_t wake)
+{
+	struct schedule_stats *t = &s->stats;
+
+	t->n_reserved = 0;
+	for (uint32_t i = 0; i < p->n_actions; i++) {
+		const enum plan_kind kind = p->actions[i].kind;
+
+		t->n_places += s->ready && kind == PLAN_PLACE;
+		t->n_evictions += s->ready &&
+				  (kind == PLAN_EVICT || kind == PLAN_SHRINK || kind == PLAN_MOVE);
+		t->n_reserved += kind == PLAN_RESERVE;
+	}
+	t->n_cut_short += p->cut_short;
+	t->last_steps = p->steps;
+	t->n_jobs = sn->n_jobs;
+	t->wake_us = wake;
+}
+
 static void cycle(struct schedule *s)
 {
 	struct model *m = journal_model(s->j);
@@ -193,6 +162,7 @@ static void cycle(struct schedule *s)
 		rc = sched_cycle(sn, &s->mem, &plan, &err);
 	if (rc < 0) {
 		log_err("schedule.cycle", "error=%s", LOGS(err.text));
+		s->stats.n_failed++;
 		snapshot_free(sn);
 		gpuq_buf_done(&packed);
 		gpuq_arena_reset(&s->mem);
@@ -206,7 +176,9 @@ static void cycle(struct schedule *s)
 		s->site_told = quota_warn(sn);
 	if (s->ready)
 		carry_out(s->j, sn, &plan, &s->mem);
-	tell_reasons(s, sn, &plan);
+	if (s->ready && s->on_plan)
+		s->on_plan(s->on_plan_arg, sn, &plan);
+	tell_jobs(s->j, sn, &plan, &s->mem);
 	tell_shares(s, sn, &plan);
 	loop_cancel(s->later);
 	s->later = NULL;
@@ -215,6 +187,7 @@ static void cycle(struct schedule *s)
 		wake = plan.wake_us;
 	if (wake != GPUQ_UNLIMITED)
 		s->later = loop_after(s->l, wake - now + 1000, fire_later, s);
+	count(s, sn, &plan, wake);
 	snapshot_free(sn);
 	gpuq_arena_reset(&s->mem);
 }
@@ -230,6 +203,11 @@ static void fire_soon(void *arg)
 	cycle(s);
 	s->last_end_us = loop_clock_us();
 	s->last_took_us = s->last_end_us - start;
+	s->stats.last_us = s->last_took_us;
+	s->stats.sum_us += s->last_took_us;
+	if (s->last_took_us > s->stats.most_us)
+		s->stats.most_us = s->last_took_us;
+	s->stats.last_at_us = loop_now_us(s->l);
 }
 
 static void fire_later(void *arg)
@@ -280,6 +258,18 @@ static void fire_unblock(void *arg)
 	if (next != GPUQ_UNLIMITED)
 		unblock_at(s, next);
 	schedule_kick(s);
+}
+
+void schedule_on_plan(struct schedule *s, schedule_plan_fn fn, void *arg)
+{
+	s->on_plan = fn;
+	s->on_plan_arg = arg;
+}
+
+void schedule_stats(const struct schedule *s, struct schedule_stats *out)
+{
+	*out = s->stats;
+	out->n_cycles = s->n_cycles;
 }
 
 void schedule_record(struct schedule *s, struct spool *to)

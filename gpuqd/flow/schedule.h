@@ -11,6 +11,7 @@
 #include <stdbool.h>
 
 #include "gpuqd/core/model.h"
+#include "gpuqd/core/plan.h"
 #include "gpuqd/core/snapshot.h"
 #include "libgpuq/err.h"
 
@@ -25,6 +26,24 @@ void schedule_free(struct schedule *s);
 void schedule_ready(struct schedule *s, bool ready);
 void schedule_kick(struct schedule *s); /* something changed */
 
+/* Called after each cycle whose decisions are carried out; NULL = nobody is. The plan lives
+ * until it returns. */
+typedef void (*schedule_plan_fn)(void *arg, const struct snapshot *s, const struct plan *p);
+void schedule_on_plan(struct schedule *s, schedule_plan_fn fn, void *arg);
+
+/* How cycles went since the start, and what the next one is up to. */
+struct schedule_stats {
+	uint64_t n_cycles, n_failed;
+	uint64_t n_cut_short; /* that reached the bound on their work */
+	uint64_t n_places, n_evictions; /* decided */
+	int64_t last_us, most_us, sum_us; /* that cycles took, snapshot included */
+	int64_t last_at_us; /* when the last one ended; wall clock, 0 = none yet */
+	uint64_t last_steps; /* node visits of the last one */
+	uint32_t n_jobs, n_reserved; /* that the last one saw; planned starts in it */
+	int64_t wake_us; /* next instant that matters by time alone; GPUQ_UNLIMITED */
+};
+void schedule_stats(const struct schedule *s, struct schedule_stats *out);
+
 /* From now on every cycle is recorded there; NULL = none is. It must outlive the schedule. */
 void schedule_record(struct schedule *s, struct spool *to);
 
@@ -34,5 +53,8 @@ int snapshot_take_packed(const struct model *m, int64_t now_us, struct gpuq_buf 
 			 struct snapshot **out, struct gpuq_err *err);
 int snapshot_take(const struct model *m, int64_t now_us, struct snapshot **out,
 		  struct gpuq_err *err);
+/* The queues and what their users have used, without nodes and jobs. */
+int snapshot_take_usage(const struct model *m, int64_t now_us, struct snapshot **out,
+			struct gpuq_err *err);
 
 #endif

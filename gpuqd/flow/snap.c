@@ -1,5 +1,8 @@
 #include "gpuqd/flow/schedule.h"
+#include "gpuqd/flow/order.h"
 #include "gpuqd/flow/snap_calendar.h"
+#include "gpuqd/flow/snap_caps.h"
+#include "gpuqd/flow/snap_guest.h"
 #include "gpuqd/flow/snap_past.h"
 #include "gpuqd/flow/snap_usage.h"
 
@@ -18,6 +21,7 @@ struct taking {
 	uint32_t *queue_of; /* by queue ix */
 	uint32_t n_flavors;
 	const char **flavors;
+	struct snap_caps *caps;
 	struct gpuq_arena mem;
 	bool spread; /* some pool does */
 	bool *packs; /* by flavor: some node of it is in a pool that fills its nodes */
@@ -409,6 +413,8 @@ static void take_job(struct taking *t, const struct job *j)
 			sj.throttle = (uint32_t)master->array->throttle;
 	}
 	snap_past_fill(&(struct snap_past){ t->m, t->now_us, t->queue_of, &t->mem }, j, &sj);
+	if (t->caps)
+		snap_caps_fill(t->caps, j, &sj);
 	job = snapshot_add_job(t->s, &sj);
 	if (holds && job != SNAP_NONE)
 		take_allocs(t, j, job);
@@ -416,8 +422,91 @@ static void take_job(struct taking *t, const struct job *j)
 		take_promise(t, j, job);
 }
 
-int snapshot_take_packed(const struct model *m, int64_t now_us, struct gpuq_buf *packed,
-			 struct snapshot **out, struct gpuq_err *err)
+/* A job that is not there, as it would stand in line. */
+static void take_guest(struct taking *t, const struct start_guest *g, uint32_t id)
+{
+	const struct gpuq_spec *spec = g->spec;
+	const struct request r = { .spec = *spec };
+	const struct site_qos *qos = site_qos_find(t->m->site, g->qos);
+	const struct job like = { .qos = g->qos,
+				  .grace_us = spec->checkpoint.grace_us ? spec->checkpoint.grace_us
+									: spec->grace_us };
+	struct snap_range *ranges =
+		gpuq_arena_calloc(&t->mem, spec->array.n_ranges + 1, sizeof(*ranges));
+	struct snap_job sj;
+
+	if (!ranges)
+		return;
+	snap_job_default(&sj);
+	sj.key = (struct snap_key){ id, -1 };
+	sj.queue = t->queue_of[queue_find(t->m, g->queue)->ix];
+	sj.request = take_request(t, &r);
+	sj.user = snapshot_user(t->s, g->user);
+	sj.priority = qos ? qos->priority : 0;
+	sj.nice = spec->nice;
+	sj.submit_us = sj.eligible_us = t->now_us;
+	sj.begin_us = spec->begin_us;
+	sj.deadline_us = spec->deadline_us;
+	sj.walltime_us = g->time_limit_us;
+	sj.grace_us = order_evicted_us(t->m, &like);
+	sj.preemptible = !qos || qos->preemptible;
+	sj.min_runtime_us = qos ? qos->min_runtime_us : 0;
+	for (size_t i = 0; i < spec->array.n_ranges; i++)
+		ranges[i] = (struct snap_range){ (int32_t)spec->array.ranges[i].first,
+						 (int32_t)spec->array.ranges[i].last,
+						 (int32_t)spec->array.ranges[i].step };
+	sj.ranges = ranges;
+	sj.n_ranges = (uint32_t)spec->array.n_ranges;
+	sj.throttle = (uint32_t)spec->array.throttle;
+	snapshot_add_job(t->s, &sj);
+}
+
+static int take(struct taking *t, const struct start_guest *guests, uint32_t n_guests,
+		struct gpuq_buf *packed, struct snapshot **out, struct gpuq_err *err)
+{
+	const struct model *m = t->m;
+	struct snap_config config;
+	int rc;
+
+	snap_config_default(&config);
+	config.now_us = t->now_us;
+	config.levels = m->site->topology.items;
+	config.n_levels = (uint32_t)m->site->topology.n;
+	snap_set_policy(m, &config);
+	t->s = snapshot_new(&config);
+	if (!t->s)
+		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+	take_flavors(t);
+	take_queues(t);
+	for (struct node *n = m->nodes; n; n = n->hh.next)
+		take_node(t, n, &n->snap_ix);
+	for (struct request *r = m->requests_by_id; r; r = r->hh_id.next)
+		r->snap_ix = take_request(t, r);
+	if (t->queue_of)
+		snap_add_usages(m, t->now_us, t->queue_of, t->s);
+	if (t->queue_of)
+		snap_add_calendar(m, t->now_us, t->queue_of, t->s);
+	t->caps = snap_caps_new(m, t->s, t->now_us, &t->mem);
+	job_each(m, j) take_job(t, j);
+	snap_caps_done(t->caps);
+	if (t->queue_of)
+		snap_losses(&(struct snap_past){ m, t->now_us, t->queue_of, &t->mem }, t->s);
+	for (uint32_t i = 0; t->queue_of && i < n_guests; i++)
+		take_guest(t, &guests[i], m->next_job_id + i);
+	if (packed)
+		snapshot_pack(t->s, packed);
+	rc = snapshot_seal(t->s, err);
+	gpuq_arena_done(&t->mem);
+	if (rc < 0) {
+		snapshot_free(t->s);
+		return rc;
+	}
+	*out = t->s;
+	return 0;
+}
+
+int snapshot_take_usage(const struct model *m, int64_t now_us, struct snapshot **out,
+			struct gpuq_err *err)
 {
 	struct taking t = { .m = m, .now_us = now_us };
 	struct snap_config config;
@@ -426,25 +515,13 @@ int snapshot_take_packed(const struct model *m, int64_t now_us, struct gpuq_buf 
 	site_each(site_pool, m->site->pools, p) t.spread |= p->placement == SITE_PLACEMENT_SPREAD;
 	snap_config_default(&config);
 	config.now_us = now_us;
-	config.levels = m->site->topology.items;
-	config.n_levels = (uint32_t)m->site->topology.n;
-	snap_set_policy(m, &config);
 	t.s = snapshot_new(&config);
 	if (!t.s)
 		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
 	take_flavors(&t);
 	take_queues(&t);
-	for (struct node *n = m->nodes; n; n = n->hh.next)
-		take_node(&t, n, &n->snap_ix);
-	for (struct request *r = m->requests_by_id; r; r = r->hh_id.next)
-		r->snap_ix = take_request(&t, r);
 	if (t.queue_of)
 		snap_add_usages(m, now_us, t.queue_of, t.s);
-	if (t.queue_of)
-		snap_add_calendar(m, now_us, t.queue_of, t.s);
-	job_each(m, j) take_job(&t, j);
-	if (packed)
-		snapshot_pack(t.s, packed);
 	rc = snapshot_seal(t.s, err);
 	gpuq_arena_done(&t.mem);
 	if (rc < 0) {
@@ -453,6 +530,25 @@ int snapshot_take_packed(const struct model *m, int64_t now_us, struct gpuq_buf 
 	}
 	*out = t.s;
 	return 0;
+}
+
+int snapshot_take_packed(const struct model *m, int64_t now_us, struct gpuq_buf *packed,
+			 struct snapshot **out, struct gpuq_err *err)
+{
+	struct taking t = { .m = m, .now_us = now_us };
+
+	return take(&t, NULL, 0, packed, out, err);
+}
+
+int snapshot_take_guests(const struct model *m, int64_t now_us, const struct start_guest *guests,
+			 uint32_t n, struct snapshot **out, struct gpuq_err *err)
+{
+	struct taking t = { .m = m, .now_us = now_us };
+
+	for (uint32_t i = 0; i < n; i++)
+		if (!queue_find(m, guests[i].queue))
+			return gpuq_fail(err, GPUQ_ENOENT, "no such queue: %s", guests[i].queue);
+	return take(&t, guests, n, NULL, out, err);
 }
 
 int snapshot_take(const struct model *m, int64_t now_us, struct snapshot **out,

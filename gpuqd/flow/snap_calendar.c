@@ -2,13 +2,7 @@
 
 #include <string.h>
 
-static bool has_flag(const struct site_reservation *r, const char *flag)
-{
-	for (size_t i = 0; i < r->flags.n; i++)
-		if (strcmp(r->flags.items[i], flag) == 0)
-			return true;
-	return false;
-}
+#include "gpuqd/core/recur.h"
 
 /* Those that it names; without names and an amount, those of its pool. */
 static uint32_t take_nodes(const struct model *m, const struct site_reservation *in,
@@ -30,21 +24,22 @@ static uint32_t take_nodes(const struct model *m, const struct site_reservation 
 	return n;
 }
 
-static void take(const struct model *m, const struct site_reservation *in, const uint32_t *queue_of,
-		 struct snapshot *s, struct gpuq_arena *mem)
+static void take(const struct model *m, const struct site_reservation *in, int64_t start_us,
+		 const uint32_t *queue_of, struct snapshot *s, struct gpuq_arena *mem)
 {
 	const size_t room = in->nodes.n + HASH_COUNT(m->nodes) + 1;
 	uint32_t *nodes = gpuq_arena_calloc(mem, room, sizeof(*nodes));
 	uint32_t *users = gpuq_arena_calloc(mem, in->users.n + 1, sizeof(*users));
 	const struct queue *q = in->queue ? queue_find(m, in->queue) : NULL;
 	struct snap_reservation r = { .name = in->name,
-				      .start_us = in->start_us,
+				      .start_us = start_us,
+				      .release_us = site_reservation_release_us(in),
 				      .nodes = nodes,
 				      .users = users,
 				      .flavor = SNAP_NONE,
 				      .queue = q ? queue_of[q->ix] : SNAP_NONE };
 
-	if (!nodes || !users || __builtin_add_overflow(in->start_us, in->duration_us, &r.end_us))
+	if (!nodes || !users || __builtin_add_overflow(start_us, in->duration_us, &r.end_us))
 		return;
 	r.n_nodes = take_nodes(m, in, nodes);
 	if (in->nodes.n == 0 && r.n_nodes == 0) {
@@ -59,7 +54,7 @@ static void take(const struct model *m, const struct site_reservation *in, const
 	for (size_t i = 0; i < in->users.n; i++)
 		users[r.n_users++] = snapshot_user(s, in->users.items[i]);
 	/* A queue that is gone leaves the reservation to nobody. */
-	r.maintenance = has_flag(in, "maintenance") || (in->queue && !q) ||
+	r.maintenance = site_reservation_has(in, "maintenance") || (in->queue && !q) ||
 			(!in->queue && in->users.n == 0);
 	snapshot_add_reservation(s, &r);
 }
@@ -71,9 +66,12 @@ void snap_add_calendar(const struct model *m, int64_t now_us, const uint32_t *qu
 
 	site_each(site_reservation, m->site->reservations, r)
 	{
-		if (r->start_us < now_us && now_us - r->start_us >= r->duration_us)
-			continue;
-		take(m, r, queue_of, s, &mem);
+		int64_t starts[RECUR_MAX];
+		const uint32_t n = recur_starts(r->start_us, r->duration_us,
+						site_reservation_every_us(r), now_us, starts);
+
+		for (uint32_t i = 0; i < n; i++)
+			take(m, r, starts[i], queue_of, s, &mem);
 	}
 	gpuq_arena_done(&mem);
 }

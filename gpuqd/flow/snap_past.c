@@ -1,5 +1,7 @@
 #include "gpuqd/flow/snap_past.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "gpuqd/flow/order.h"
@@ -19,8 +21,8 @@ const uint32_t *snap_claims(const struct model *m, int64_t now_us, struct gpuq_a
 	uint32_t *n_claims = gpuq_arena_calloc(mem, m->n_queues + 1, sizeof(*n_claims));
 	uint32_t n = 0;
 
-	if (!n_claims)
-		return NULL;
+	if (!n_claims || m->evicted_us <= now_us - HOUR_US)
+		return n_claims;
 	job_each(m, j)
 	{
 		for (uint32_t i = j->n_evictions; i-- > 0;) {
@@ -48,6 +50,32 @@ const uint32_t *snap_claims(const struct model *m, int64_t now_us, struct gpuq_a
 	return n_claims;
 }
 
+void snap_losses(const struct snap_past *t, struct snapshot *s)
+{
+	uint32_t n = 0;
+
+	job_each(t->m, j)
+	{
+		for (uint32_t i = j->n_evictions; i-- > 0 && n < SNAP_LOSSES_MOST;) {
+			const struct eviction *e = &j->evictions[i];
+			const struct queue *by =
+				*e->by_queue ? queue_find(t->m, e->by_queue) : NULL;
+			struct snap_loss l = { .at_us = e->at_us,
+					       .job = { j->key.id, j->key.index },
+					       .by = { 0, -1 } };
+
+			if (e->at_us <= t->now_us - HOUR_US)
+				break; /* in order of time */
+			if (e->cause != GPUQ_CAUSE_RECLAIM || !by ||
+			    sscanf(e->by, "%" SCNu32 "_%" SCNd32, &l.by.id, &l.by.index) < 1)
+				continue;
+			l.queue = t->queue_of[j->queue->ix];
+			l.by_queue = t->queue_of[by->ix];
+			n += snapshot_add_loss(s, &l);
+		}
+	}
+}
+
 /* Could another node do now what this one did not? Else the job takes what there is. */
 static bool has_equal(const struct snap_past *t, const struct node *than, int64_t milli)
 {
@@ -69,10 +97,11 @@ static void take_avoided(const struct snap_past *t, const struct job *j, struct 
 {
 	uint32_t *exclude = gpuq_arena_calloc(t->mem, JOB_AVOIDS_MAX, sizeof(*exclude));
 
-	for (uint32_t i = 0; exclude && i < j->n_avoid; i++) {
-		const struct node *n = node_find(t->m, j->avoid[i].node);
+	for (uint32_t i = 0; exclude && i < j->avoids->n; i++) {
+		const struct avoided *a = &j->avoids->items[i];
+		const struct node *n = node_find(t->m, a->node);
 
-		if (n && j->avoid[i].until_us > t->now_us && has_equal(t, n, job_gpus_milli(j)))
+		if (n && a->until_us > t->now_us && has_equal(t, n, job_gpus_milli(j)))
 			exclude[sj->n_exclude++] = n->snap_ix;
 	}
 	sj->exclude = exclude;
@@ -101,7 +130,7 @@ void snap_past_fill(const struct snap_past *t, const struct job *j, struct snap_
 	take_evictions(t, j, sj);
 	sj->grace_us = order_evicted_us(t->m, j);
 	sj->yield_us = job_is_live(j) ? j->yield_us : 0;
-	if (j->n_avoid)
+	if (j->avoids)
 		take_avoided(t, j, sj);
 	sj->short_us = j->short_us;
 	sj->returns = j->leave_us && !j->cancel_asked &&

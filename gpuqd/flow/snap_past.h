@@ -22,6 +22,11 @@ struct snap_past {
  * the last hour; each claim once, however many left for it. NULL = no memory. */
 const uint32_t *snap_claims(const struct model *m, int64_t now_us, struct gpuq_arena *mem);
 
+/* Who had to leave for which claim of another queue in the last hour, at most
+ * SNAP_LOSSES_MOST. */
+#define SNAP_LOSSES_MOST 4096
+void snap_losses(const struct snap_past *t, struct snapshot *s);
+
 /* Everything of that kind that a snapshot says of a job. Nodes have their handles. */
 void snap_past_fill(const struct snap_past *t, const struct job *j, struct snap_job *sj);
 

@@ -62,9 +62,12 @@ void snap_fill_usage(const struct model *m, const struct queue *q, const struct 
 	if (!b)
 		return;
 	out->budget_gpu_ms = b->gpu_minutes * 60000 + u->spent.granted_ms;
+	if (out->budget_gpu_ms < 0)
+		out->budget_gpu_ms = 0;
 	out->budget_used_gpu_ms = u->spent.used_ms;
 	out->budget_reset_us = u->spent.reset_us;
 	out->budget_hard = b->mode == 1;
+	out->budget_demotes = q->site->budget_demotes_guarantee;
 }
 
 struct adding {

@@ -11,6 +11,8 @@
 #include "gpuqd/core/view.h"
 #include "gpuqd/flow/access.h"
 #include "gpuqd/flow/draft.h"
+#include "gpuqd/flow/estimate.h"
+#include "gpuqd/flow/flavor_warn.h"
 #include "gpuqd/flow/history.h"
 #include "gpuqd/flow/journal.h"
 #include "libgpuq/limits.h"
@@ -401,8 +403,10 @@ int draft_check(struct draft *d, const struct gpuq_val *spec, struct gpuq_err *e
 
 	for (size_t i = 0; rc == 0 && i < sizeof(checks) / sizeof(checks[0]); i++)
 		rc = checks[i].fn(d, err);
-	if (rc == 0)
+	if (rc == 0) {
 		warn_unsatisfiable(d);
+		flavor_warn(d->m, &d->spec, &d->warnings);
+	}
 	return rc;
 }
 
@@ -570,6 +574,8 @@ int submit_jobs(struct journal *j, struct cluster *c, const struct submit_who *w
 	}
 	if (rc == 0)
 		out->jobs = gpuq_list(a);
+	if (rc == 0 && dry_run && !(out->guests = gpuq_arena_calloc(a, n, sizeof(*out->guests))))
+		rc = gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
 	for (size_t i = 0; rc == 0 && i < n; i++) {
 		struct draft *d = &drafts[i];
 		struct gpuq_val *v;
@@ -585,6 +591,9 @@ int submit_jobs(struct journal *j, struct cluster *c, const struct submit_who *w
 		} else {
 			v = view_spec(a, &d->spec, who->user, d->time_limit_us);
 			gpuq_put(a, v, "spec", gpuq_spec_write(a, &d->spec));
+			out->guests[out->n_guests++] =
+				(struct start_guest){ &d->spec, who->user, d->queue->name,
+						      d->qos->name, d->time_limit_us };
 		}
 		gpuq_set(a, v, "warnings", draft_warnings(d));
 		gpuq_add(a, out->jobs, v);

@@ -19,6 +19,7 @@
 
 struct cluster;
 struct journal;
+struct start_guest;
 
 struct submit_who {
 	const char *user;
@@ -30,6 +31,9 @@ struct submit_result {
 	uint32_t first_id, n_jobs; /* ids are consecutive; 0 0 for a dry run */
 	bool repeated; /* the key was known: these are the jobs of the first time */
 	struct gpuq_val *jobs; /* job objects, each with `warnings` (and `spec` for a dry run) */
+	/* Of a dry run: the jobs as they would wait, to ask an estimator about (estimate.h). */
+	struct start_guest *guests;
+	uint32_t n_guests;
 };
 
 /* specs: a list of normalised spec trees. lease_us: 0, or how long the jobs outlive their

@@ -165,6 +165,24 @@ static void tell_ended(struct draft *d)
 	}
 }
 
+static const char *changes_text(struct gpuq_arena *a, const struct gpuq_val *set)
+{
+	struct gpuq_buf b = GPUQ_BUF_INIT;
+	const char *s;
+
+	for (uint32_t i = 0; i < set->n && b.len < GPUQ_TEXT_BYTES_MAX; i++) {
+		gpuq_buf_printf(&b, "%s%s=", i ? " " : "", set->pairs[i].key);
+		if (set->pairs[i].val->type == GPUQ_STR)
+			gpuq_buf_adds(&b, set->pairs[i].val->s);
+		else
+			gpuq_json_write(&b, set->pairs[i].val, 0);
+	}
+	s = gpuq_arena_strndup(a, gpuq_buf_str(&b),
+			       b.len < GPUQ_TEXT_BYTES_MAX ? b.len : GPUQ_TEXT_BYTES_MAX);
+	gpuq_buf_done(&b);
+	return s ? s : "";
+}
+
 int update_job(struct journal *j, struct cluster *c, const struct submit_who *who, bool manager,
 	       struct job_key key, bool whole, const struct gpuq_val *set, bool dry_run,
 	       struct gpuq_arena *a, struct gpuq_val **warnings, struct gpuq_err *err)
@@ -228,6 +246,7 @@ int update_job(struct journal *j, struct cluster *c, const struct submit_who *wh
 		ev.updated.begin = given(set, "begin");
 		ev.updated.deadline = given(set, "deadline");
 		ev.updated.who = who->user;
+		ev.updated.changes = changes_text(a, set);
 		rc = journal_apply(j, &ev, err);
 		if (rc == 0 && ev.updated.depends)
 			tell_ended(&d);

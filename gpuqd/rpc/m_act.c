@@ -263,19 +263,25 @@ static void act_on(struct acting *x, struct job_key key, const struct job *j)
 static bool act_on_whole(struct acting *x, uint32_t id)
 {
 	struct model *model = journal_model(x->m->j);
+	struct job *j = job_find(model, (struct job_key){ id, -1 }), *next;
 	bool found = false;
 
-	job_each(model, j)
+	/* Its elements first: with the last of them it may leave memory itself. */
+	x->whole = true;
+	DL_FOREACH_SAFE2(jobs_elements(model, id), next, j, kin_next)
 	{
-		if (j->key.id != id || j->ended)
+		if (next->ended)
 			continue;
 		found = true;
-		x->whole = j->key.index >= 0;
-		if (!(j->array && j->array->n_waiting == 0))
-			act_on(x, j->key, j);
+		act_on(x, next->key, next);
 	}
 	x->whole = false;
-	return found;
+	j = job_find(model, (struct job_key){ id, -1 });
+	if (!j || j->ended)
+		return found;
+	if (!(j->array && j->array->n_waiting == 0))
+		act_on(x, j->key, j);
+	return true;
 }
 
 static void act_on_id(struct acting *x, const char *text)
@@ -314,6 +320,7 @@ static void act_now(struct acting *x)
 	const struct act_params *p = x->p;
 	struct gpuq_arena *a = rpc_call_arena(x->c);
 	struct model *model = journal_model(x->m->j);
+	struct job_keys keys = { .items = NULL };
 	struct gpuq_val *v = gpuq_map(a);
 
 	x->jobs = gpuq_list(a);
@@ -322,8 +329,14 @@ static void act_now(struct acting *x)
 		act_on_id(x, p->filter.ids.items[i]);
 	x->quiet = true;
 	if (p->filter.ids.n == 0)
-		job_each(model, j) if (!j->ended && !(j->array && j->array->n_waiting == 0) &&
-				       filter_job(&p->filter, j)) act_on(x, j->key, j);
+		jobs_select(model, &p->filter, &keys);
+	for (size_t i = 0; i < keys.n; i++) {
+		const struct job *j = job_find(model, keys.items[i]);
+
+		if (j && !j->ended && !(j->array && j->array->n_waiting == 0))
+			act_on(x, j->key, j);
+	}
+	job_keys_done(&keys);
 	gpuq_put(a, v, "matched", gpuq_int(a, x->matched));
 	gpuq_put(a, v, "jobs", x->jobs);
 	gpuq_put(a, v, "errors", x->errors);

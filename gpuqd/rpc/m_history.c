@@ -180,11 +180,19 @@ static void start(void *arg, int rc, const struct gpuq_err *failed)
 		rpc_fail(x->c, failed);
 		return;
 	}
-	job_each(model, j) n += j->ended;
+	for (int i = 0; i < N_GPUQ_JOB_STATES; i++)
+		if (gpuq_job_state_ended((enum gpuq_job_state)i))
+			n += model->n_jobs_by_state[i];
 	live = gpuq_arena_calloc(rpc_call_arena(x->c), n + 1, sizeof(*live));
 	n = 0;
-	job_each(model, j) if (live && j->ended && filter_job(f, j)) live[n++] =
-		(struct history_live){ j->end_us, j->key };
+	for (int i = 0; live && i < N_GPUQ_JOB_STATES; i++) {
+		const struct job *j;
+
+		if (gpuq_job_state_ended((enum gpuq_job_state)i))
+			DL_FOREACH2(model->jobs_by_state[i], j, state_next)
+		if (filter_job(f, j))
+			live[n++] = (struct history_live){ j->end_us, j->key };
+	}
 	if (!live)
 		gpuq_fail(&err, GPUQ_ENOMEM, "out of memory");
 	else if (past_send(x->m, x->c, f, live, n, false, (size_t)f->limit, &err) == 0)

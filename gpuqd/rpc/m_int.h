@@ -2,6 +2,7 @@
 #ifndef GPUQD_RPC_M_INT_H
 #define GPUQD_RPC_M_INT_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -11,20 +12,34 @@
 
 struct history_live;
 struct lease;
+struct recent;
+struct rpc_server;
+struct worker;
+struct schedule;
 struct wait;
 struct logs;
 struct watch;
+struct why_log;
 
 struct methods {
 	struct journal *j;
 	struct reconcile *reconcile;
 	struct cluster *cluster; /* NULL while there is none */
+	struct estimator *estimator;
 	struct apply *apply;
 	const char *kind;
 	struct lease *lease;
+	struct worker *quick, *slow, *copies; /* questions, those that take long, backups */
+	unsigned n_asked, n_copies; /* under way */
+	atomic_bool ends; /* the daemon is stopping; threads look at it */
+	struct why_log *why; /* the numbers behind decisions */
+	struct schedule *schedule;
+	int64_t start_us; /* of the daemon */
+	struct rpc_server *server; /* NULL while there is none */
 	struct wait *waits;
 	struct logs *logs;
 	struct watch *watches;
+	struct recent *recent; /* NULL = nothing has happened */
 	bool flush_asked; /* waits and logs will look again when durable */
 };
 
@@ -44,6 +59,15 @@ bool filter_job(const struct job_filter *f, const struct job *j);
 bool filter_val(const struct job_filter *f, const struct gpuq_val *job); /* of history */
 bool filter_any(const struct job_filter *f); /* does it select at all? */
 
+/* Jobs in memory that match, each once, in order of id (elements behind their array). */
+struct job_keys {
+	struct job_key *items;
+	size_t n, room;
+	bool failed; /* out of memory: there would be more */
+};
+void jobs_select(const struct model *m, const struct job_filter *f, struct job_keys *out);
+void job_keys_done(struct job_keys *k);
+
 /* "17" or "17_3". index -1 = the whole job. */
 bool job_id_parse(const char *text, struct job_key *key);
 void job_id_print(struct job_key key, char out[32]);
@@ -61,6 +85,8 @@ int past_send(struct methods *m, struct rpc_call *c, const struct job_filter *f,
 
 bool peer_is_operator(const struct rpc_call *c);
 
+void backup_dropped(void *arg); /* of its thread: nobody waits for the copy any more */
+
 /* Look at waits and logs again once everything applied so far is durable. */
 void methods_look_again(struct methods *m);
 void waits_flush(struct methods *m);
@@ -75,7 +101,14 @@ void waits_free(struct methods *m);
 void logs_free(struct methods *m);
 void logs_drop_cluster(struct methods *m); /* its logs are gone; they are opened again */
 void watches_free(struct methods *m);
+void recent_on_event(struct methods *m, const struct event *ev);
+void recent_free(struct methods *m);
+/* What happened after since_us, as far as it is remembered. */
+void recent_each(struct methods *m, int64_t since_us,
+		 void (*fn)(void *arg, struct job_key job, const struct gpuq_val *event),
+		 void *arg);
 
+int m_event_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_history_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_job_submit(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_job_get(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
@@ -86,21 +119,52 @@ int m_job_release(void *arg, struct rpc_call *c, const void *params, struct gpuq
 int m_job_requeue(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_job_update(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_job_wait(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+int m_job_why(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_job_logs(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_node_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_node_drain(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_node_resume(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_queue_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+int m_queue_grant(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+int m_report_get(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+int m_usage_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_status_get(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_scenario_export(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+int m_backup_get(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+int m_diag_get(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+int m_plan_get(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+int m_prio_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+int m_prio_weights(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+int m_shares_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_event_watch(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 
+int m_reservation_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_site_apply(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_site_get(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_audit_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 
-extern const struct gpuq_schema p_audit_list, p_history_list, p_job_submit, p_job_get, p_job_list,
-	p_job_act, p_job_wait, p_job_logs, p_node_list, p_node_drain, p_queue_list, p_site_apply;
+extern const struct gpuq_schema p_audit_list;
+extern const struct gpuq_schema p_event_list;
+extern const struct gpuq_schema p_event_watch;
+extern const struct gpuq_schema p_history_list;
+extern const struct gpuq_schema p_job_act;
+extern const struct gpuq_schema p_job_get;
+extern const struct gpuq_schema p_job_list;
+extern const struct gpuq_schema p_job_logs;
+extern const struct gpuq_schema p_job_submit;
+extern const struct gpuq_schema p_job_wait;
+extern const struct gpuq_schema p_job_why;
+extern const struct gpuq_schema p_node_drain;
+extern const struct gpuq_schema p_node_list;
+extern const struct gpuq_schema p_plan_get;
+extern const struct gpuq_schema p_prio_list;
+extern const struct gpuq_schema p_queue_grant;
+extern const struct gpuq_schema p_queue_list;
+extern const struct gpuq_schema p_report_get;
+extern const struct gpuq_schema p_reservation_list;
+extern const struct gpuq_schema p_shares_list;
+extern const struct gpuq_schema p_site_apply;
+extern const struct gpuq_schema p_usage_list;
 
 #define P(type_, key_, kind_, member_, ...)                                                        \
 	{                                                                                          \

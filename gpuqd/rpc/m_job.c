@@ -70,20 +70,20 @@ static void get_answer(void *arg, int rc, const struct gpuq_err *failed)
 	int64_t now = loop_now_us(journal_loop(g->m->j));
 	struct gpuq_arena *a = rpc_call_arena(g->c);
 	struct gpuq_val *list = gpuq_list(a), *v = gpuq_map(a);
+	const struct job *j;
 	struct gpuq_err err;
 
 	if (rc < 0) {
 		rpc_fail(g->c, failed);
 		return;
 	}
-	job_each(model, j)
-	{
-		if (j->key.id != g->p.id || (g->p.index >= 0 && j->key.index != g->p.index))
-			continue;
-		if (j->array && j->array->n_waiting == 0 && !j->ended)
-			continue; /* all its elements stand for themselves */
+	j = job_find(model, (struct job_key){ (uint32_t)g->p.id, (int32_t)g->p.index });
+	/* Without waiting ones, all its elements stand for themselves. */
+	if (j && !(j->array && j->array->n_waiting == 0 && !j->ended))
 		gpuq_add(a, list, view_job(a, model, j, now));
-	}
+	if (g->p.index < 0)
+		DL_FOREACH2(jobs_elements(model, (uint32_t)g->p.id), j, kin_next)
+	gpuq_add(a, list, view_job(a, model, j, now));
 	if (g->p.index >= 0 && list->n == 0) {
 		struct gpuq_val *old =
 			history_job(journal_store(g->m->j),

@@ -185,25 +185,29 @@ int m_job_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_er
 	struct methods *m = arg;
 	struct model *model = journal_model(m->j);
 	struct gpuq_arena *a = rpc_call_arena(c);
-	struct list *l = gpuq_arena_alloc(a, sizeof(*l));
-	uint32_t n_all = HASH_COUNT(model->jobs);
+	struct list *l = gpuq_arena_calloc(a, 1, sizeof(*l));
+	struct job_keys found = { .items = NULL };
 
-	if (l)
-		l->keys = gpuq_arena_calloc(a, n_all + 1, sizeof(*l->keys));
-	if (!l || !l->keys)
+	if (!l)
 		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
 	l->m = m;
 	l->c = c;
 	l->p = params;
-	job_each(model, j)
-	{
+	jobs_select(model, &l->p->filter, &found);
+	l->keys = gpuq_arena_calloc(a, found.n + 1, sizeof(*l->keys));
+	for (size_t i = 0; l->keys && i < found.n; i++) {
+		const struct job *j = job_find(model, found.items[i]);
+
 		if (j->array && j->array->n_waiting == 0 && !j->ended)
 			continue; /* its elements stand for themselves */
 		if (j->ended && !l->p->filter.all && !l->p->filter.states.n)
 			continue;
-		if (filter_job(&l->p->filter, j))
-			l->keys[l->n++] = j->key;
+		l->keys[l->n++] = j->key;
 	}
+	found.failed |= !l->keys;
+	job_keys_done(&found);
+	if (!l->keys)
+		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
 	rpc_call_watch(c, list_go_on, list_closed, l);
 	list_go_on(l);
 	return 0;
@@ -324,6 +328,22 @@ int m_queue_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_
 	return rc < 0 ? rc : rpc_send_items(c, list, err);
 }
 
+/* Whether anything holds up everybody else. */
+static struct gpuq_val *view_loop(struct gpuq_arena *a, const struct loop *loop)
+{
+	struct gpuq_val *v = gpuq_map(a);
+	struct loop_stats s;
+
+	loop_stats(loop, &s);
+	gpuq_put(a, v, "turns", gpuq_int(a, (int64_t)s.turns));
+	gpuq_put(a, v, "longest_ms", gpuq_real(a, (double)s.longest_us / 1000));
+	gpuq_put(a, v, "over_10ms", gpuq_int(a, (int64_t)s.over_10ms));
+	gpuq_put(a, v, "over_50ms", gpuq_int(a, (int64_t)s.over_50ms));
+	gpuq_put(a, v, "last_slow_time",
+		 s.last_slow_us ? gpuq_int(a, s.last_slow_us) : gpuq_null(a));
+	return v;
+}
+
 int m_status_get(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err)
 {
 	struct methods *m = arg;
@@ -338,6 +358,7 @@ int m_status_get(void *arg, struct rpc_call *c, const void *params, struct gpuq_
 	gpuq_put(a, cluster, "stale_since", stale ? gpuq_int(a, stale) : gpuq_null(a));
 	gpuq_put(a, cluster, "read_only", gpuq_bool(a, journal_read_only(m->j)));
 	gpuq_put(a, v, "cluster", cluster);
+	gpuq_put(a, v, "loop", view_loop(a, journal_loop(m->j)));
 	rpc_reply(c, v);
 	return 0;
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "gpuqd/base/loop.h"
+#include "gpuqd/core/joblog.h"
 #include "gpuqd/core/view.h"
 #include "gpuqd/flow/history.h"
 #include "gpuqd/flow/journal.h"
@@ -264,9 +265,31 @@ struct watch {
 	struct methods *m;
 	struct rpc_call *c;
 	struct news *first, **last;
+	struct job_key job; /* id 0 = everything; index -1 = all of the job */
 	size_t n;
 	bool lagged;
 };
+
+struct watch_params {
+	int64_t id, index, since_us;
+};
+
+static void watch_defaults(void *obj)
+{
+	((struct watch_params *)obj)->index = -1;
+}
+
+/* since_us: what happened after it comes first, as far as this process remembers. */
+static const struct gpuq_field watch_fields[] = {
+	P(watch_params, "id", GPUQ_K_INT, id, .min = 1, .max = UINT32_MAX),
+	P(watch_params, "index", GPUQ_K_INT, index, .min = -1, .max = INT32_MAX),
+	P(watch_params, "since_us", GPUQ_K_INT, since_us, .min = 0, .max = INT64_MAX),
+	P_END,
+};
+const struct gpuq_schema p_event_watch = { .name = "params",
+					   .size = sizeof(struct watch_params),
+					   .fields = watch_fields,
+					   .defaults = watch_defaults };
 
 static void news_free(struct news *x)
 {
@@ -313,33 +336,22 @@ static void watch_resume(void *arg)
 		watch_drop(w, GPUQ_ELAGGED, "events were lost: list again and watch anew");
 }
 
-static bool is_pod_event(enum event_type t)
+static bool is_watched(const struct watch *w, struct job_key key)
 {
-	return t == EV_POD_CREATED || t == EV_POD_STARTED || t == EV_POD_ENDED || t == EV_POD_GONE;
+	return w->job.id == 0 ||
+	       (key.id == w->job.id && (w->job.index < 0 || key.index == w->job.index));
 }
 
-static struct gpuq_val *view_event(struct gpuq_arena *a, const struct event *ev)
+static struct news *add_news(struct watch *w)
 {
-	struct gpuq_val *v = gpuq_map(a);
-	bool pod = is_pod_event(ev->type);
-	struct job_key key = pod ? ev->pod.job : ev->job;
-	char id[32];
+	struct news *x = calloc(1, sizeof(*x));
 
-	gpuq_put(a, v, "time", gpuq_int(a, ev->at_us));
-	gpuq_put(a, v, "event", gpuq_str(a, event_words[ev->type]));
-	if (key.id) {
-		job_id_print(key, id);
-		gpuq_put(a, v, "job", gpuq_str(a, id));
-	}
-	if (pod) {
-		gpuq_put(a, v, "attempt", gpuq_int(a, ev->pod.attempt));
-		gpuq_put(a, v, "pod", gpuq_int(a, ev->pod.index));
-	}
-	if (ev->type == EV_NODE_SEEN)
-		gpuq_put(a, v, "node", gpuq_str(a, ev->node->name));
-	if (ev->type == EV_NODE_GONE)
-		gpuq_put(a, v, "node", gpuq_str(a, ev->name));
-	return v;
+	if (!x)
+		abort();
+	*w->last = x;
+	w->last = &x->next;
+	w->n++;
+	return x;
 }
 
 void watches_on_event(struct methods *m, const struct event *ev)
@@ -352,20 +364,28 @@ void watches_on_event(struct methods *m, const struct event *ev)
 	{
 		struct news *x;
 
+		if (!is_watched(w, event_job(ev)))
+			continue;
 		if (w->lagged || w->n == NEWS_MAX) {
 			w->lagged = true; /* said once what waits has been read */
 			continue;
 		}
-		x = calloc(1, sizeof(*x));
-		if (!x)
-			abort();
-		x->val = view_event(&x->mem, ev);
-		*w->last = x;
-		w->last = &x->next;
-		w->n++;
+		x = add_news(w);
+		x->val = event_view(&x->mem, ev);
 		if (w->n == 1)
 			watch_resume(w);
 	}
+}
+
+static void add_old_news(void *arg, struct job_key key, const struct gpuq_val *v)
+{
+	struct watch *w = arg;
+	struct news *x;
+
+	if (!is_watched(w, key))
+		return;
+	x = add_news(w);
+	x->val = gpuq_val_copy(&x->mem, v);
 }
 
 static void watch_closed(void *arg, int why)
@@ -384,15 +404,19 @@ void watches_free(struct methods *m)
 int m_event_watch(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err)
 {
 	struct methods *m = arg;
+	const struct watch_params *p = params;
 	struct watch *w = calloc(1, sizeof(*w));
 
-	(void)params;
 	if (!w)
 		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
 	w->m = m;
+	w->job = (struct job_key){ (uint32_t)p->id, (int32_t)p->index };
 	w->c = c;
 	w->last = &w->first;
 	DL_APPEND(m->watches, w);
+	if (p->since_us)
+		recent_each(m, p->since_us, add_old_news, w);
 	rpc_call_watch(c, watch_resume, watch_closed, w);
+	watch_resume(w);
 	return 0;
 }

@@ -4,19 +4,27 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gpuqd/base/loop.h"
+#include "gpuqd/base/worker.h"
 #include "gpuqd/cluster/cluster.h"
 #include "gpuqd/flow/access.h"
 #include "gpuqd/flow/apply.h"
 #include "gpuqd/flow/journal.h"
 #include "gpuqd/flow/lease.h"
+#include "gpuqd/flow/schedule.h"
+#include "gpuqd/flow/why_log.h"
+#include "gpuqd/rpc/m_ask.h"
 #include "gpuqd/rpc/m_int.h"
 
 /* Sorted by name. */
 /* clang-format off */
 static const struct rpc_method table[] = {
 	{ "audit.list",   RPC_ROLE_USER,     false, true,  &p_audit_list, m_audit_list,  "who changed what" },
-	{ "event.watch",  RPC_ROLE_USER,     false, true,  NULL,          m_event_watch, "what happens, as it happens" },
+	{ "event.list",   RPC_ROLE_USER,     false, true,  &p_event_list, m_event_list,  "what happened to a job, or of late" },
+	{ "event.watch",  RPC_ROLE_USER,     false, true,  &p_event_watch, m_event_watch, "what happens, as it happens" },
 	{ "history.list", RPC_ROLE_USER,     false, true,  &p_history_list, m_history_list, "jobs that have ended, filtered" },
+	{ "backup.get",   RPC_ROLE_OPERATOR, false, true,  NULL,          m_backup_get,  "a copy of everything that is stored" },
+	{ "diag.get",     RPC_ROLE_USER,     false, false, NULL,          m_diag_get,    "the daemon's inner figures" },
 	{ "job.cancel",   RPC_ROLE_USER,     true,  false, &p_job_act,    m_job_cancel,  "end jobs" },
 	{ "job.get",      RPC_ROLE_USER,     false, false, &p_job_get,    m_job_get,     "one job and its elements" },
 	{ "job.hold",     RPC_ROLE_USER,     true,  false, &p_job_act,    m_job_hold,    "keep jobs from starting" },
@@ -27,14 +35,23 @@ static const struct rpc_method table[] = {
 	{ "job.submit",   RPC_ROLE_USER,     true,  false, &p_job_submit, m_job_submit,  "put jobs in their queues" },
 	{ "job.update",   RPC_ROLE_USER,     true,  false, &p_job_act,    m_job_update,  "describe waiting jobs anew" },
 	{ "job.wait",     RPC_ROLE_USER,     false, true,  &p_job_wait,   m_job_wait,    "changes of jobs until they end" },
+	{ "job.why",      RPC_ROLE_USER,     false, false, &p_job_why,    m_job_why,     "why it waits, started or had to leave" },
 	{ "node.drain",   RPC_ROLE_OPERATOR, true,  false, &p_node_drain, m_node_drain,  "start nothing more on nodes" },
 	{ "node.list",    RPC_ROLE_USER,     false, true,  &p_node_list,  m_node_list,   "nodes and their devices" },
 	{ "node.resume",  RPC_ROLE_OPERATOR, true,  false, &p_node_drain, m_node_resume, "use drained nodes again" },
+	{ "queue.grant",  RPC_ROLE_MANAGER,  true,  false, &p_queue_grant, m_queue_grant, "GPU-minutes beside a queue's budget" },
+	{ "plan.get",     RPC_ROLE_USER,     false, false, &p_plan_get,   m_plan_get,    "when and where jobs would start, and at whose cost" },
+	{ "prio.list",    RPC_ROLE_USER,     false, true,  &p_prio_list,  m_prio_list,   "what waiting jobs' priorities are made of" },
+	{ "prio.weights", RPC_ROLE_USER,     false, false, NULL,          m_prio_weights, "what the terms of a priority weigh" },
 	{ "queue.list",   RPC_ROLE_USER,     false, true,  &p_queue_list, m_queue_list,  "queues: quota, use, jobs" },
+	{ "report.get",   RPC_ROLE_USER,     false, true,  &p_report_get, m_report_get,  "what was used between two instants" },
+	{ "reservation.list", RPC_ROLE_USER, false, true,  &p_reservation_list, m_reservation_list, "the calendar" },
 	{ "scenario.export", RPC_ROLE_USER,  false, true,  NULL,          m_scenario_export, "the live state as a scenario for gpuq-sim" },
 	{ "site.apply",   RPC_ROLE_MANAGER,  true,  false, &p_site_apply, m_site_apply,  "change the objects of the site" },
 	{ "site.get",     RPC_ROLE_USER,     false, false, NULL,          m_site_get,    "the objects of the site" },
+	{ "shares.list",  RPC_ROLE_USER,     false, true,  &p_shares_list, m_shares_list, "what queues and users are due and have used" },
 	{ "status.get",   RPC_ROLE_USER,     false, false, NULL,          m_status_get,  "the cluster at a glance" },
+	{ "usage.list",   RPC_ROLE_USER,     false, true,  &p_usage_list, m_usage_list,  "budgets and use of queues and users" },
 	{ .name = NULL },
 };
 /* clang-format on */
@@ -82,6 +99,7 @@ static void on_event(void *arg, const struct event *ev)
 	waits_on_event(m, ev);
 	logs_on_event(m, ev);
 	watches_on_event(m, ev);
+	recent_on_event(m, ev);
 }
 
 static void on_durable(void *arg, int rc, const struct gpuq_err *err)
@@ -174,21 +192,52 @@ int methods_new(struct journal *j, struct reconcile *r, const char *cluster_kind
 	if (!m)
 		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
 	rc = apply_new(j, &m->apply, err);
+	m->j = j;
+	m->why = why_log_new();
+	if (rc == 0 && !m->why)
+		rc = gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+	if (rc == 0)
+		rc = worker_new(journal_loop(j), &m->quick, err);
+	if (rc == 0)
+		rc = worker_new(journal_loop(j), &m->slow, err);
+	if (rc == 0)
+		rc = worker_new(journal_loop(j), &m->copies, err);
+	if (rc == 0)
+		rc = lease_new(j, &m->lease, err);
 	if (rc < 0) {
-		free(m);
+		methods_free(m);
 		return rc;
 	}
-	m->j = j;
+	m->start_us = loop_now_us(journal_loop(j));
 	m->reconcile = r;
 	m->kind = cluster_kind;
-	if (lease_new(j, &m->lease, err) < 0) {
-		free(m);
-		return GPUQ_ENOMEM;
-	}
 	lease_on_ask(m->lease, attended, m);
 	journal_subscribe(j, on_event, m);
 	*out = m;
 	return 0;
+}
+
+static void on_plan(void *arg, const struct snapshot *s, const struct plan *p)
+{
+	struct methods *m = arg;
+
+	why_log_note(m->why, s, p);
+}
+
+void methods_set_schedule(struct methods *m, struct schedule *s)
+{
+	m->schedule = s;
+	schedule_on_plan(s, on_plan, m);
+}
+
+void methods_set_server(struct methods *m, struct rpc_server *s)
+{
+	m->server = s;
+}
+
+void methods_set_estimator(struct methods *m, struct estimator *e)
+{
+	m->estimator = e;
 }
 
 void methods_set_cluster(struct methods *m, struct cluster *c)
@@ -205,9 +254,15 @@ void methods_free(struct methods *m)
 	if (!m)
 		return;
 	apply_free(m->apply);
+	atomic_store(&m->ends, true);
+	worker_free(m->quick, ask_dropped);
+	worker_free(m->slow, ask_dropped);
+	worker_free(m->copies, backup_dropped);
+	why_log_free(m->why);
 	waits_free(m);
 	logs_free(m);
 	watches_free(m);
 	lease_free(m->lease);
+	recent_free(m);
 	free(m);
 }

@@ -13,14 +13,21 @@
 #include "libgpuq/err.h"
 
 struct cluster;
+struct estimator;
 struct journal;
 struct methods;
 struct reconcile;
+struct schedule;
 
 int methods_new(struct journal *j, struct reconcile *r, const char *cluster_kind,
 		struct methods **out, struct gpuq_err *err);
 void methods_free(struct methods *m);
 void methods_set_cluster(struct methods *m, struct cluster *c);
+void methods_set_estimator(struct methods *m, struct estimator *e); /* before the first call */
+
+/* Whose decisions are remembered and whose figures are told; both outlive m's calls. */
+void methods_set_schedule(struct methods *m, struct schedule *s);
+void methods_set_server(struct methods *m, struct rpc_server *s);
 
 /* Fill what a server needs: table, hooks and arg. */
 void methods_opts(struct methods *m, struct rpc_opts *out);

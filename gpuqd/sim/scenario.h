@@ -34,7 +34,7 @@ enum { SC_USER, SC_MAINTENANCE }; /* kinds of reservations */
 
 struct sc_reservation {
 	const char *name, *queue;
-	int64_t start, duration, gpus;
+	int64_t start, duration, gpus, every, release_after;
 	struct gpuq_strlist nodes;
 	const char *node;
 	int kind; /* SC_USER, SC_MAINTENANCE */
@@ -54,7 +54,7 @@ struct sc_config {
 	struct gpuq_objects reservations; /* struct sc_reservation */
 	int64_t preempt_min_runtime, reclaim_min_runtime;
 	/* What holds claims back in time; absent = nothing does. */
-	int64_t cooldown, claims_per_hour, moves_per_day, grow_delay, gang_repair;
+	int64_t cooldown, claims_per_hour, claim_reversals, moves_per_day, grow_delay, gang_repair;
 	int64_t preemption_delay;
 	struct gpuq_strmap priority_weights;
 	int64_t usage_k, usage_half_life;
@@ -84,7 +84,7 @@ struct sc_queue {
 	int64_t weight, priority, quota_cpu, limit_cpu, quota_mem_mb, limit_mem_mb;
 	int preempt_within, reclaim, own_preempt;
 	int64_t borrow_preempt_max_priority;
-	bool reclaimable, fence, stopped, spread;
+	bool reclaimable, fence, stopped, spread, budget_demotes;
 	int64_t preempt_min_runtime, reclaim_min_runtime, usage;
 	int64_t budget_gpu_min, budget_used_gpu_min;
 	int64_t user_max_running, user_max_gpus, job_max_gpus, max_running;
@@ -136,7 +136,7 @@ enum { SC_PREEMPT_REQUEUE, SC_PREEMPT_CANCEL };
 
 struct sc_job {
 	const char *name, *queue, *user, *jobname;
-	int64_t priority, nice, boost, submit, start, walltime, min_tasks, group_size, min_groups;
+	int64_t priority, nice, boost, usage_factor, submit, start, walltime, min_tasks, group_size, min_groups;
 	bool preemptible, evict_last, stale, hold, exclusive, spread;
 	struct gpuq_strmap role_min, licences;
 	struct sc_topology topology;

@@ -162,6 +162,7 @@ static const struct gpuq_field job_fields[] = {
 	NUM(sc_job, "priority", priority, "larger is sooner"),
 	NUM(sc_job, "nice", nice, "points off its place in the queue"),
 	NUM(sc_job, "boost", boost, "points on it, given by the site"),
+	NUM(sc_job, "usage_factor", usage_factor, "how much its use counts"),
 	BOOL(sc_job, "preemptible", preemptible, "may be evicted"),
 	NUM(sc_job, "submit", submit, "when it was submitted"),
 	NUM(sc_job, "start", start, "when it was started"),
@@ -205,6 +206,7 @@ static void job_defaults(void *obj)
 	struct sc_job *j = obj;
 
 	j->user = "user";
+	j->usage_factor = 1000;
 	j->preemptible = true;
 	j->submit = j->start = j->walltime = j->min_tasks = SC_ABSENT;
 	j->group_size = j->min_groups = j->last_checkpoint = SC_ABSENT;

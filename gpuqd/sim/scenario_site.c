@@ -25,6 +25,9 @@ static const struct gpuq_field reservation_fields[] = {
 	LIST(sc_reservation, "nodes", nodes, "which nodes"),
 	STR(sc_reservation, "node", node, "which node"),
 	NUM(sc_reservation, "gpus", gpus, "an amount anywhere"),
+	NUM(sc_reservation, "every", every, "it comes again after so long"),
+	NUM(sc_reservation, "release_after", release_after,
+	    "what its owners do not use by then is everybody's"),
 	STR(sc_reservation, "queue", queue, "who may use it"),
 	WORD(sc_reservation, "kind", kind, reservation_kinds, "user or maintenance"),
 	{ 0 },
@@ -53,6 +56,7 @@ static const struct gpuq_field config_fields[] = {
 	NUM(sc_config, "reclaim_min_runtime", reclaim_min_runtime, "default for all queues"),
 	NUM(sc_config, "cooldown", cooldown, "an evicted job's queue claims back no sooner"),
 	NUM(sc_config, "claims_per_hour", claims_per_hour, "on fair shares, against one queue"),
+	NUM(sc_config, "claim_reversals", claim_reversals, "between two queues in an hour"),
 	NUM(sc_config, "moves_per_day", moves_per_day, "of one job"),
 	NUM(sc_config, "grow_delay", grow_delay, "from shrinking to growing again"),
 	NUM(sc_config, "gang_repair", gang_repair, "how long a broken gang is kept"),
@@ -77,7 +81,7 @@ static void config_defaults(void *obj)
 	c->backfill_depth = c->max_job_test = c->starve_time = SC_ABSENT;
 	c->usage_half_life = SC_ABSENT;
 	c->preempt_min_runtime = c->reclaim_min_runtime = SC_ABSENT;
-	c->cooldown = c->claims_per_hour = c->moves_per_day = SC_ABSENT;
+	c->cooldown = c->claims_per_hour = c->claim_reversals = c->moves_per_day = SC_ABSENT;
 	c->grow_delay = c->gang_repair = c->preemption_delay = SC_ABSENT;
 }
 
@@ -225,6 +229,7 @@ static const struct gpuq_field queue_fields[] = {
 	NUM(sc_queue, "usage", usage, "past usage, normalised"),
 	NUM(sc_queue, "budget_gpu_min", budget_gpu_min, "GPU-minutes"),
 	NUM(sc_queue, "budget_used_gpu_min", budget_used_gpu_min, "GPU-minutes"),
+	BOOL(sc_queue, "budget_demotes_guarantee", budget_demotes, "used up, its quota is none"),
 	NUM(sc_queue, "user_max_running", user_max_running, "jobs of one user at once"),
 	NUM(sc_queue, "user_max_gpus", user_max_gpus, "devices of one user at once"),
 	NUM(sc_queue, "job_max_gpus", job_max_gpus, "devices of one job"),

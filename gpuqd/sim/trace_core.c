@@ -6,8 +6,7 @@
 #include "gpuqd/core/priority.h"
 #include "gpuqd/core/sched.h"
 #include "gpuqd/core/sort.h"
-#include "gpuqd/core/usage.h"
-#include "gpuqd/sim/trace.h"
+#include "gpuqd/sim/trace_core.h"
 
 /* The policy `default`: every decision is one of sched_cycle() on a snapshot, as in
  * gpuqd. Who has to leave leaves at once, and its work is lost: no trace says when its
@@ -19,69 +18,8 @@
  * order is fresh this changes nothing, see exact(); where many of a kind wait it is
  * looked at again every RANK_US. */
 
-#define NONE UINT32_MAX
 #define CYCLES_MAX 16 /* at one instant, until nobody leaves any more */
-#define DAY_US (86400 * GPUQ_US_PER_S)
 #define RANK_US (300 * GPUQ_US_PER_S)
-#define USED_SHIFT 12 /* users' use is handed over in 2^-20 GPU-seconds */
-#define HOUR_US (3600 * GPUQ_US_PER_S)
-
-/* What a job holds, pod by pod, or is promised. */
-struct holding {
-	struct snap_alloc *pods; /* malloc'ed, devices behind them */
-	uint32_t n_pods;
-};
-
-struct job_state {
-	struct holding held, promised;
-	uint32_t kind, before, after; /* of its kind; neighbours while it waits */
-	int64_t evicted_us;
-	uint32_t evicted_for; /* queue; NONE = never */
-};
-
-/* A claim on another queue's jobs. */
-struct claim {
-	int64_t at_us;
-	uint32_t against; /* queue */
-	uint32_t by; /* job */
-};
-
-/* Jobs that are alike, those that wait in order of arrival. */
-struct kind {
-	uint32_t first, last, n;
-	uint32_t request; /* handle in the snapshot at hand; NONE = not added yet */
-	uint32_t queue, user;
-	uint32_t account; /* into core.accounts */
-};
-
-/* What a user used in a queue. */
-struct account {
-	uint32_t queue, user;
-	struct usage_account used;
-};
-
-struct core {
-	const struct trace *t;
-	struct trace_site site;
-	struct trace_log *log;
-	struct snap_config config;
-	struct job_state *jobs;
-	struct kind *kinds;
-	uint32_t n_kinds, n_waiting;
-	int64_t ranked_us; /* when lines were put in order last */
-	uint32_t *order, *order_scratch; /* scratch, n_jobs each */
-	int64_t *points; /* scratch, by job */
-	struct account *accounts;
-	uint32_t n_accounts;
-	int64_t half_life_us;
-	uint32_t *running, n_running; /* jobs in order, which spares sealing a sort */
-	uint32_t n_free; /* GPUs */
-	uint32_t shown; /* of each kind one by one: what was enough the last time */
-	struct claim *claims;
-	uint32_t n_claims, room_claims, first_claim; /* first: older ones do not count */
-	char (*node_names)[16];
-	struct gpuq_arena mem; /* of a cycle */
-};
 
 static void core_done(void *self)
 {
@@ -90,11 +28,14 @@ static void core_done(void *self)
 	for (uint32_t i = 0; c->jobs && i < c->t->n_jobs; i++) {
 		free(c->jobs[i].held.pods);
 		free(c->jobs[i].promised.pods);
+		free(c->jobs[i].running);
 	}
 	free(c->jobs);
 	free(c->kinds);
 	free(c->order);
 	free(c->order_scratch);
+	free(c->entries);
+	snapshot_free(c->s);
 	free(c->points);
 	free(c->accounts);
 	free(c->running);
@@ -122,8 +63,9 @@ static bool sort_kinds(struct core *c)
 		if (failed)
 			break;
 		c->jobs[i].kind = k;
-		c->kinds[k] = (struct kind){ NONE, NONE, 0, NONE, j->queue, j->user, a };
-		c->accounts[a] = (struct account){ .queue = j->queue, .user = j->user };
+		c->kinds[k] = (struct kind){ NONE, NONE, 0, NONE, j->gpus, j->queue, j->user, a };
+		c->accounts[a] =
+			(struct account){ .queue = j->queue, .user = j->user, .usage = NONE };
 	}
 	c->n_kinds = kinds.n;
 	c->n_accounts = accounts.n;
@@ -150,10 +92,11 @@ static void *core_make(const struct trace *t, const struct trace_site *site, str
 	c->node_names = calloc(site->n_nodes, sizeof(*c->node_names));
 	c->order = malloc(t->n_jobs * sizeof(*c->order));
 	c->order_scratch = malloc(t->n_jobs * sizeof(*c->order_scratch));
+	c->entries = malloc(t->n_jobs * sizeof(*c->entries));
 	c->points = malloc(t->n_jobs * sizeof(*c->points));
 	c->half_life_us = policy_default().usage_half_life_us;
 	if (!c->jobs || !c->running || !c->node_names || !c->order || !c->order_scratch ||
-	    !c->points || !sort_kinds(c)) {
+	    !c->points || !c->entries || !sort_kinds(c)) {
 		core_done(c);
 		return NULL;
 	}
@@ -230,6 +173,8 @@ static void leave_nodes(struct core *c, uint32_t job, int64_t now_us)
 
 	memmove(&c->running[at], &c->running[at + 1], (--c->n_running - at) * sizeof(job));
 	c->n_free += c->t->jobs[job].gpus;
+	free(c->jobs[job].running);
+	c->jobs[job].running = NULL;
 	usage_end(account_of(c, job), c->t->jobs[job].gpus * INT64_C(1000), now_us, now_us,
 		  c->half_life_us);
 }
@@ -243,7 +188,10 @@ static void let_go(struct holding *h)
 static void core_arrived(void *self, uint32_t job)
 {
 	struct core *c = self;
+	struct account *a = &c->accounts[c->kinds[c->jobs[job].kind].account];
 
+	c->someone_new |= !a->seen;
+	a->seen = true;
 	enter_line(c, job);
 }
 
@@ -257,7 +205,7 @@ static void core_ended(void *self, uint32_t attempt, int64_t now_us)
 	let_go(&c->jobs[job].promised);
 }
 
-static uint32_t evictions_since(const struct core *c, uint32_t job, int64_t since_us)
+uint32_t core_evictions(const struct core *c, uint32_t job, int64_t since_us)
 {
 	uint32_t n = 0;
 
@@ -287,7 +235,7 @@ static void rank_lines(struct core *c, int64_t now_us)
 
 			c->points[job] = priority_of_wait(&c->config.weights, now_us - j->submit_us,
 							  j->estimate_us,
-							  evictions_since(c, job, now_us - DAY_US));
+							  core_evictions(c, job, now_us - DAY_US));
 			c->order[n++] = job;
 		}
 		if (n < 2)
@@ -300,178 +248,6 @@ static void rank_lines(struct core *c, int64_t now_us)
 			c->jobs[c->order[at]].after = at + 1 < n ? c->order[at + 1] : NONE;
 		}
 	}
-}
-
-/* ---- state -> snapshot ---- */
-
-/* More devices than a node has are a gang on the fewest nodes: whole ones and a rest. */
-static uint32_t add_request(const struct core *c, struct snapshot *s, uint32_t gpus)
-{
-	const uint32_t whole = c->site.gpus_per_node;
-	struct snap_group groups[2] = {
-		{ .name = "main",
-		  .pods_min = 1,
-		  .pods_max = 1,
-		  .gpus_milli = gpus * INT64_C(1000) },
-	};
-	struct snap_request r = { .groups = groups, .n_groups = 1 };
-
-	if (gpus > whole) {
-		groups[0].pods_min = groups[0].pods_max = gpus / whole;
-		groups[0].gpus_milli = whole * INT64_C(1000);
-		groups[1] = (struct snap_group){ .name = "rest",
-						 .pods_min = 1,
-						 .pods_max = 1,
-						 .gpus_milli = gpus % whole * INT64_C(1000) };
-		r.n_groups = gpus % whole ? 2 : 1;
-	}
-	return snapshot_add_request(s, &r);
-}
-
-static void add_queues(struct core *c, struct snapshot *s, int64_t now_us)
-{
-	while (c->first_claim < c->n_claims && c->claims[c->first_claim].at_us <= now_us - HOUR_US)
-		c->first_claim++;
-	for (uint32_t i = 0; i < c->t->queues.n; i++) {
-		struct snap_share shares[3];
-		struct snap_queue q;
-
-		snap_queue_default(&q);
-		for (int r = 0; r < 3; r++)
-			snap_share_default(&shares[r]);
-		shares[0].quota = GPUQ_UNLIMITED;
-		q.name = trace_queue(c->t, i);
-		q.age = i;
-		q.shares = shares;
-		for (uint32_t k = c->first_claim; k < c->n_claims; k++)
-			q.n_claims_hour += c->claims[k].against == i;
-		snapshot_add_queue(s, &q);
-	}
-}
-
-/* Handles of users are their numbers. */
-static void add_users(struct core *c, struct snapshot *s, int64_t now_us)
-{
-	for (uint32_t i = 0; i < c->t->users.n; i++)
-		snapshot_user(s, c->t->users.keys[i].bytes);
-	for (uint32_t i = 0; i < c->n_accounts; i++) {
-		const struct account *a = &c->accounts[i];
-
-		if (a->used.at_us || a->used.rate_milli)
-			snapshot_add_usage(s, a->queue, a->user,
-					   (uint64_t)(usage_at(&a->used, now_us, c->half_life_us) >>
-						      USED_SHIFT));
-	}
-}
-
-static void add_pods(struct snapshot *s, const struct holding *h, uint32_t handle, bool promised)
-{
-	for (uint32_t i = 0; i < h->n_pods; i++) {
-		struct snap_alloc a = h->pods[i];
-
-		a.job = handle;
-		if (promised)
-			snapshot_add_promise(s, &a);
-		else
-			snapshot_add_alloc(s, &a);
-	}
-}
-
-static uint32_t fill_job(struct core *c, struct snapshot *s, uint32_t job, int64_t now_us,
-			 struct snap_job *out)
-{
-	const struct trace_job *in = &c->t->jobs[job];
-	const struct job_state *state = &c->jobs[job];
-	const uint32_t last = c->log->last_attempt[job];
-	struct kind *kind = &c->kinds[state->kind];
-
-	if (kind->request == NONE)
-		kind->request = add_request(c, s, in->gpus);
-	snap_job_default(out);
-	out->key.id = job + 1;
-	out->queue = in->queue;
-	out->request = kind->request;
-	out->user = in->user;
-	out->submit_us = in->submit_us;
-	out->walltime_us = in->estimate_us;
-	out->preemptible = in->preemptible;
-	if (last == NONE)
-		return NONE;
-	out->attempt = c->log->attempts[last].number - 1;
-	if (state->evicted_for != NONE) {
-		out->evicted_us = state->evicted_us;
-		out->evicted_for = state->evicted_for;
-		out->n_evicted_day = evictions_since(c, job, now_us - DAY_US);
-	}
-	return last;
-}
-
-static void add_running(struct core *c, struct snapshot *s, uint32_t job, int64_t now_us)
-{
-	struct snap_job j;
-	const uint32_t attempt = fill_job(c, s, job, now_us, &j);
-
-	j.state = SNAP_RUNNING;
-	j.start_us = c->log->attempts[attempt].start_us;
-	add_pods(s, &c->jobs[job].held, snapshot_add_job(s, &j), false);
-}
-
-/* The first `most` of a kind one by one, then the others in one. */
-static void add_waiting(struct core *c, struct snapshot *s, const struct kind *k, uint32_t most,
-			int64_t now_us)
-{
-	uint32_t n = 0;
-
-	for (uint32_t job = k->first; job != NONE; job = c->jobs[job].after) {
-		struct snap_range rest = { 0, (int32_t)(k->n - n) - 1, 1 };
-		struct snap_job j;
-
-		fill_job(c, s, job, now_us, &j);
-		if (n == most && k->n - n > 1) {
-			j.ranges = &rest;
-			j.n_ranges = 1;
-			snapshot_add_job(s, &j);
-			return;
-		}
-		add_pods(s, &c->jobs[job].promised, snapshot_add_job(s, &j), true);
-		n += n < most;
-	}
-}
-
-static struct snapshot *freeze(struct core *c, int64_t now_us, uint32_t most, struct gpuq_err *err)
-{
-	struct snapshot *s;
-
-	c->config.now_us = now_us;
-	s = snapshot_new(&c->config);
-	if (!s) {
-		gpuq_fail(err, GPUQ_ENOMEM, "no memory for a snapshot");
-		return NULL;
-	}
-	for (uint32_t k = 0; k < c->n_kinds; k++)
-		c->kinds[k].request = NONE;
-	snapshot_add_flavor(s, "gpu", 0);
-	add_queues(c, s, now_us);
-	add_users(c, s, now_us);
-	for (uint32_t i = 0; i < c->site.n_nodes; i++) {
-		struct snap_node n;
-
-		snap_node_default(&n);
-		n.name = c->node_names[i];
-		n.flavor = 0;
-		n.n_devices = c->site.gpus_per_node;
-		snapshot_add_node(s, &n);
-	}
-	for (uint32_t i = 0; i < c->n_running; i++)
-		add_running(c, s, c->running[i], now_us);
-	for (uint32_t k = 0; k < c->n_kinds; k++)
-		if (c->kinds[k].n)
-			add_waiting(c, s, &c->kinds[k], most, now_us);
-	if (snapshot_seal(s, err) < 0) {
-		snapshot_free(s);
-		return NULL;
-	}
-	return s;
 }
 
 /* ---- plan -> state ---- */
@@ -635,27 +411,23 @@ static int cycle(struct core *c, int64_t now_us, int64_t *wake_us, bool *again,
 {
 	const uint32_t least = c->n_free + c->config.backfill_depth + 1;
 	uint32_t most = c->shown > least ? c->shown : least;
-	struct snapshot *s;
 	struct plan p = { 0 };
 	int rc;
 
 	for (;; most *= 4) {
 		gpuq_arena_reset(&c->mem);
 		c->shown = most;
-		s = freeze(c, now_us, most, err);
-		if (!s)
-			return err->code;
-		rc = sched_cycle(s, &c->mem, &p, err);
+		rc = core_freeze(c, now_us, most, err);
+		if (rc == 0)
+			rc = sched_cycle(c->s, &c->mem, &p, err);
 		if (rc < 0 || exact(c, &p, most))
 			break;
-		snapshot_free(s);
 	}
 	c->shown -= c->shown / 16;
 	if (rc == 0)
-		rc = apply(c, s, &p, now_us, again, err);
+		rc = apply(c, c->s, &p, now_us, again, err);
 	if (rc == 0)
 		*wake_us = p.wake_us;
-	snapshot_free(s);
 	return rc;
 }
 

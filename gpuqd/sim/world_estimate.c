@@ -50,7 +50,7 @@ int world_estimate(struct world *w, struct gpuq_err *err)
 		if (s->jobs[i].state == SNAP_PENDING)
 			jobs[n++] = i;
 	if (rc == 0)
-		rc = estimate_starts(s, &config, jobs, n, &mem, all, err);
+		rc = estimate_starts(s, &config, jobs, n, &mem, all, NULL, err);
 	for (uint32_t i = 0; rc == 0 && i < n; i++)
 		rc = keep(w, s, &all[i], err);
 	snapshot_free(s);

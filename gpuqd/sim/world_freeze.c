@@ -222,6 +222,26 @@ static uint32_t queue_handle(const struct world *w, const char *name)
 	return q;
 }
 
+/* Claims that made jobs leave for other queues in the last hour. */
+static void add_losses(struct world *w, struct snapshot *s)
+{
+	for (uint32_t i = 0; i < w->n_evictions; i++) {
+		const struct sim_eviction *e = &w->evictions[i];
+		const struct sim_job *by = e->by ? world_job(w, e->by) : NULL;
+		const struct sim_job *job = &w->jobs[e->job];
+
+		if (!by || e->at_us <= w->now_us - 3600 * GPUQ_US_PER_S ||
+		    strcmp(e->cause, gpuq_cause_word(GPUQ_CAUSE_RECLAIM)) != 0)
+			continue;
+		snapshot_add_loss(
+			s, &(struct snap_loss){ .queue = queue_handle(w, job->queue),
+						.by_queue = queue_handle(w, by->queue),
+						.job = { world_template(w, job)->id, job->element },
+						.by = { world_template(w, by)->id, by->element },
+						.at_us = e->at_us });
+	}
+}
+
 /* What it was made to do in the last 24 hours. */
 static void count_day(const struct world *w, const struct sim_job *j, struct snap_job *out)
 {
@@ -252,6 +272,7 @@ static void fill_job(struct world *w, struct snapshot *s, const struct sim_job *
 	out->priority = j->priority;
 	out->nice = t->spec->nice / 1000;
 	out->boost = t->spec->boost / 1000;
+	out->charge_milli = t->spec->usage_factor;
 	out->submit_us = t->submit_us;
 	out->eligible_us = world_eligible_us(w, j);
 	out->begin_us = t->begin_us;
@@ -403,6 +424,7 @@ struct snapshot *world_freeze(struct world *w, struct gpuq_err *err)
 	config.grow_delay_us = runtime(w, c->grow_delay, 0);
 	config.gang_repair_us = runtime(w, c->gang_repair, 0);
 	config.claims_per_hour = (uint32_t)whole_units(c->claims_per_hour, 0);
+	config.claim_reversals = (uint32_t)whole_units(c->claim_reversals, 0);
 	config.moves_per_day = (uint32_t)whole_units(c->moves_per_day, UINT32_MAX);
 	world_set_policy(w, &config);
 	if (c->backfill_depth != SC_ABSENT)
@@ -424,6 +446,7 @@ struct snapshot *world_freeze(struct world *w, struct gpuq_err *err)
 		snapshot_add_license(s, w->licenses[l], w->license_counts[l]);
 	add_queues(w, s);
 	world_add_usages(w, s);
+	add_losses(w, s);
 	add_nodes(w, s);
 	for (uint32_t i = 0; i < w->n_jobs;) {
 		if (w->jobs[i].state == SIM_PENDING && !w->jobs[i].owns) {

@@ -169,7 +169,10 @@ int world_pass(struct world *w, int64_t to_us, struct gpuq_err *err)
 			return GPUQ_ENOMEM;
 		u->used += more;
 		w->used[q] += more;
-		w->spent_us[q] = amount_sum(w->spent_us[q], amount_times(milli, dt / 1000));
+		w->spent_us[q] = amount_sum(
+			w->spent_us[q],
+			amount_times(milli * world_template(w, j)->spec->usage_factor / 1000,
+				     dt / 1000));
 	}
 	w->now_us = to_us;
 	return 0;
@@ -206,6 +209,7 @@ void world_fill_usage(const struct world *w, uint32_t queue, struct snap_queue *
 		return;
 	out->budget_gpu_ms = budget * 60;
 	out->budget_used_gpu_ms = amount_sum(in->budget_used_gpu_min * 60, spent_us / 1000);
+	out->budget_demotes = in->budget_demotes;
 	out->budget_hard = w->c->config.budget_mode == SC_BUDGET_HARD;
 }
 

@@ -610,3 +610,64 @@ int store_backup(struct store *st, const char *dir, struct gpuq_err *err)
 	fsync_dir(dir);
 	return 0;
 }
+
+/* ---- figures and copies ---- */
+
+int store_stats(struct store *st, struct store_stats *out, struct gpuq_err *err)
+{
+	MDB_txn *txn = NULL;
+	MDB_envinfo info;
+	MDB_stat stat;
+	struct statvfs v;
+	int rc = mdb_txn_begin(st->env, NULL, MDB_RDONLY, &txn);
+
+	if (rc != 0)
+		return store_fail(err, rc, "read");
+	*out = (struct store_stats){ 0 };
+	for (int t = 0; rc == 0 && t < N_TABLES; t++) {
+		rc = mdb_stat(txn, st->dbi[t], &stat);
+		out->n_records[t] = stat.ms_entries;
+	}
+	mdb_txn_abort(txn);
+	if (rc == 0)
+		rc = mdb_env_info(st->env, &info);
+	if (rc != 0)
+		return store_fail(err, rc, "read");
+	out->bytes = (uint64_t)(info.me_last_pgno + 1) * stat.ms_psize;
+	out->map_bytes = info.me_mapsize;
+	if (statvfs(st->dir, &v) == 0) {
+		out->free_bytes = (uint64_t)v.f_bavail * v.f_frsize;
+		out->disk_bytes = (uint64_t)v.f_blocks * v.f_frsize;
+	}
+	return 0;
+}
+
+int store_scratch(struct store *st, struct gpuq_err *err)
+{
+	struct store_stats s;
+	char path[4200];
+	int fd, rc = store_stats(st, &s, err);
+
+	if (rc < 0)
+		return rc;
+	/* The copy must not be what fills the disk. */
+	if (s.free_bytes < s.bytes + BALLAST_BYTES)
+		return gpuq_fail(err, GPUQ_ESTORAGE,
+				 "%s: a copy takes up to %llu MiB, %llu MiB are free", st->dir,
+				 (unsigned long long)(s.bytes >> 20),
+				 (unsigned long long)(s.free_bytes >> 20));
+	snprintf(path, sizeof(path), "%s/copy-XXXXXX", st->dir);
+	fd = mkstemp(path);
+	if (fd < 0)
+		return gpuq_fail(err, GPUQ_EIO, "%s: %s", path, strerror(errno));
+	fcntl(fd, F_SETFD, FD_CLOEXEC);
+	unlink(path); /* however this ends, nothing is left behind */
+	return fd;
+}
+
+int store_copy(struct store *st, int fd, struct gpuq_err *err)
+{
+	int rc = mdb_env_copyfd2(st->env, fd, MDB_CP_COMPACT);
+
+	return rc == 0 ? 0 : store_fail(err, rc, "copy");
+}

@@ -81,6 +81,23 @@ int store_clear(struct store *st, enum table t, struct gpuq_err *err);
 /* Is there space for ordinary work? Checked against the filesystem. */
 bool store_has_space(const struct store *st);
 
+/* What it takes. */
+struct store_stats {
+	uint64_t bytes; /* of the file that are in use */
+	uint64_t map_bytes; /* that it may grow to */
+	uint64_t free_bytes, disk_bytes; /* of its filesystem, for those who are not root; in all */
+	uint64_t n_records[N_TABLES];
+};
+int store_stats(struct store *st, struct store_stats *out, struct gpuq_err *err);
+
+/* A file of no name beside the database, for a copy of it; its descriptor, or GPUQ_EIO,
+ * GPUQ_ESTORAGE (there is no room for one). */
+int store_scratch(struct store *st, struct gpuq_err *err);
+
+/* A consistent copy of what is stored, without gaps, into fd. From any thread; takes long.
+ * As data.mdb of an empty state directory it is what was stored. */
+int store_copy(struct store *st, int fd, struct gpuq_err *err);
+
 /* A consistent copy of the database into dir (made, 0700). */
 int store_backup(struct store *st, const char *dir, struct gpuq_err *err);
 

@@ -131,10 +131,11 @@ int main(int argc, char **argv)
 			return 1;
 		}
 		t3 = bench_seconds();
-		printf("%-45s add %6.1f ms  seal %6.1f ms  decide %7.1f ms  %" PRIu32
+		printf("%-43s %6" PRIu32
+		       " jobs  add %6.1f ms  seal %6.1f ms  decide %7.1f ms  %" PRIu32
 		       " starts (%.0f/s)  %" PRIu32 " reasons  %.1f MB\n",
-		       benches[i].name, (t1 - t0) * 1e3, (t2 - t1) * 1e3, (t3 - t2) * 1e3,
-		       p.n_actions, p.n_actions / (t3 - t2), count_reasons(s, &p),
+		       benches[i].name, benches[i].jobs, (t1 - t0) * 1e3, (t2 - t1) * 1e3,
+		       (t3 - t2) * 1e3, p.n_actions, p.n_actions / (t3 - t2), count_reasons(s, &p),
 		       (double)mem.used_bytes / 1e6);
 		snapshot_free(s);
 		gpuq_arena_done(&mem);

@@ -25,6 +25,7 @@
 #define PC_UNLIMITED 99 /* devices; of a quota or a limit */
 #define PC_AUTO (-1)
 #define PC_COOLDOWN_MINUTES 10 /* with belts */
+#define PC_LOSSES 256 /* that are remembered */
 #define PC_EXEMPT 3 /* evictions a day */
 #define PC_CYCLES 10 /* in which a world with constant demand comes to rest */
 
@@ -85,7 +86,15 @@ struct pc_live {
 	bool fresh; /* started or moved in this cycle */
 	int64_t start, evicted, shrunk;
 	int evicted_for, n_evicted, n_moved;
-	int taken_by[PC_QUEUES]; /* evictions since demand changed, by the claimant's queue */
+	/* Evictions since demand changed: by another queue of the claimant; by a claimant of
+	 * its own. */
+	int taken_by[PC_QUEUES], taken_for[PC_JOBS];
+};
+
+/* Who had to leave for whose claim from another queue. */
+struct pc_loss {
+	int job, by;
+	int64_t at;
 };
 
 struct pc_world {
@@ -96,6 +105,8 @@ struct pc_world {
 	int64_t quota[PC_QUEUES][PC_FLAVORS], limit[PC_QUEUES][PC_FLAVORS]; /* thousandths */
 	int64_t fair[PC_QUEUES][PC_FLAVORS]; /* as of the last plan */
 	int growth_claims; /* of this cycle */
+	struct pc_loss losses[PC_LOSSES]; /* the last of them, round and round */
+	int n_losses;
 	uint64_t random;
 	bool loud;
 	char wrong[600];

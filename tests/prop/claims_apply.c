@@ -107,6 +107,20 @@ static int delay(const struct pc_world *w, int job, int pod)
 	return (job * 7 + pod * 3 + w->cycle) % (w->pc->linger + 1);
 }
 
+/* Once more may be: it started again on what was idle, and somebody further back in that
+ * queue was due it. Inside its own queue whoever is further on in the line may find it in
+ * his way once, where it started again on what was idle. */
+static void count_eviction(struct pc_world *w, int job, int claimant)
+{
+	struct pc_live *l = &w->live[job];
+	const int by = w->pc->jobs[claimant].queue;
+
+	if (by == w->pc->jobs[job].queue && ++l->taken_for[claimant] > 2)
+		pc_wrong(w, "13: job %d has to leave for job %d again", job + 1, claimant + 1);
+	else if (by != w->pc->jobs[job].queue && ++l->taken_by[by] > 2)
+		pc_wrong(w, "13: job %d has to leave for q%d again", job + 1, by);
+}
+
 static void leave(struct pc_world *w, const struct snapshot *s, const struct plan *p,
 		  const struct plan_action *a)
 {
@@ -142,10 +156,7 @@ static void leave(struct pc_world *w, const struct snapshot *s, const struct pla
 		l->shrunk = w->now;
 	if (a->kind == PLAN_EVICT) {
 		l->n_evicted++;
-		/* Once more may be: it started again on what was idle, and somebody further
-		 * back in that queue was due it. */
-		if (++l->taken_by[by] > 2)
-			pc_wrong(w, "13: job %d has to leave for q%d again", job + 1, by);
+		count_eviction(w, job, (int)s->jobs[a->claimant].key.id - 1);
 	}
 	if (a->kind == PLAN_MOVE) {
 		l->n_moved++;
@@ -157,6 +168,10 @@ static void leave(struct pc_world *w, const struct snapshot *s, const struct pla
 		return;
 	}
 	if (by != w->pc->jobs[job].queue) {
+		if (a->cause == GPUQ_CAUSE_RECLAIM)
+			w->losses[w->n_losses++ % PC_LOSSES] =
+				(struct pc_loss){ job, (int)s->jobs[a->claimant].key.id - 1,
+						  w->now };
 		l->evicted = w->now;
 		l->evicted_for = by;
 	}

@@ -17,6 +17,7 @@ struct item {
 	int64_t start, amount;
 	int cpu;
 	bool firm, fixed, gone, inside;
+	bool soft; /* promised what leaves anyway, and soon perhaps somebody else's */
 	bool in_share, in_quota; /* of its leaf */
 	bool used[2]; /* outside, and has justified another's taking; by line */
 };
@@ -63,9 +64,11 @@ static void make(struct law *law, const struct pc_world *w, int job, int flavor)
 
 		if (pc_flavor(w, j) != flavor)
 			continue;
-		if (l->n_promise)
+		if (l->n_promise) {
 			add_item(law, j, -1, l->n_promise,
 				 l->state == PC_LEAVING && l->fresh ? l->start : w->now, true);
+			law->items[law->n - 1].soft = !l->owns;
+		}
 		if (staying == 0)
 			continue;
 		add_item(law, j, -1, staying < min ? staying : min, l->start,
@@ -189,6 +192,17 @@ static int cmp_value(const int64_t *x, const int64_t *y)
 	return 0;
 }
 
+/* Of what y holds. */
+static int64_t soft(const struct law *law, int y)
+{
+	int64_t sum = 0;
+
+	for (int i = 0; i < law->n; i++)
+		if (law->items[i].soft && in(law, &law->items[i], y))
+			sum += law->items[i].amount;
+	return sum;
+}
+
 /* What y holds with the whole plan carried out, the claimant aside. */
 static int64_t held_finally(const struct law *law, int y)
 {
@@ -227,7 +241,7 @@ static bool is_free(struct law *law, int u, int y, int line, int *justifier)
 			continue;
 		lower_outside |= o->priority < unit->priority;
 		if (o->queue == unit->queue && o->priority == unit->priority && !o->used[line] &&
-		    o->amount >= unit->amount && o->cpu >= unit->cpu &&
+		    !o->fixed && o->amount >= unit->amount && o->cpu >= unit->cpu &&
 		    !(law->strict && is_victim(law, i)) &&
 		    (*justifier < 0 || o->amount < law->items[*justifier].amount))
 			*justifier = i;
@@ -236,8 +250,8 @@ static bool is_free(struct law *law, int u, int y, int line, int *justifier)
 	value(law, y, line, after);
 	unit->gone = false;
 	if (cmp_value(after, before) >= 0 || /* ii */
-	    (!lower_outside && held(law, y) - unit->amount >= amount &&
-	     held_finally(law, y) >= amount)) { /* iv */
+	    (!lower_outside && held(law, y) - soft(law, y) - unit->amount >= amount &&
+	     held_finally(law, y) - soft(law, y) >= amount)) { /* iv */
 		*justifier = -1;
 		return true;
 	}

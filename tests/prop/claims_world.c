@@ -277,6 +277,7 @@ void pc_events(struct pc_world *w)
 		struct pc_live *l = &w->live[j];
 
 		memset(l->taken_by, 0, sizeof(l->taken_by));
+		memset(l->taken_for, 0, sizeof(l->taken_for));
 		if (job->there && job->round == w->round && l->state == PC_ABSENT &&
 		    pc_is_leaf(w->pc, job->queue))
 			l->state = PC_PENDING;
@@ -431,6 +432,19 @@ static void add_job(const struct pc_world *w, struct snapshot *s, int i, const u
 	}
 }
 
+static void add_loss(const struct pc_world *w, struct snapshot *s, const struct pc_loss *l,
+		     const uint32_t *queues)
+{
+	const int from = w->pc->jobs[l->job].queue, by = w->pc->jobs[l->by].queue;
+
+	if (w->now - l->at < 60 * PC_MINUTE)
+		snapshot_add_loss(s, &(struct snap_loss){ .queue = queues[from],
+							  .by_queue = queues[by],
+							  .job = { (uint32_t)l->job + 1, -1 },
+							  .by = { (uint32_t)l->by + 1, -1 },
+							  .at_us = l->at });
+}
+
 struct snapshot *pc_build(struct pc_world *w, uint64_t *shuffle)
 {
 	uint32_t nodes[PC_NODES], queues[PC_QUEUES];
@@ -450,7 +464,7 @@ struct snapshot *pc_build(struct pc_world *w, uint64_t *shuffle)
 	config.exempt_evictions = PC_EXEMPT;
 	config.cooldown_us = PC_COOLDOWN_MINUTES * PC_MINUTE;
 	if (!w->pc->belts)
-		config.cooldown_us = config.claims_per_hour = 0;
+		config.cooldown_us = config.claims_per_hour = config.claim_reversals = 0;
 	/* Who shrank leaves what it gave up alone until it has been taken. */
 	if (!w->pc->belts)
 		config.grow_delay_us = w->pc->linger * 2;
@@ -469,6 +483,8 @@ struct snapshot *pc_build(struct pc_world *w, uint64_t *shuffle)
 	for (int i = 0; i < PC_JOBS; i++)
 		if (w->live[order[i]].state != PC_ABSENT && w->live[order[i]].state != PC_ENDED)
 			add_job(w, s, order[i], queues, nodes);
+	for (int i = w->n_losses > PC_LOSSES ? w->n_losses - PC_LOSSES : 0; i < w->n_losses; i++)
+		add_loss(w, s, &w->losses[i % PC_LOSSES], queues);
 	if (snapshot_seal(s, &err) < 0)
 		pc_wrong(w, "0: sealing: %s", err.text);
 	return s;

@@ -540,7 +540,7 @@ static void estimate(void)
 	for (uint32_t i = 0; i < s->n_jobs; i++)
 		if (s->jobs[i].state == SNAP_PENDING)
 			jobs[n++] = i;
-	if (estimate_starts(s, &config, jobs, n, &mem, all, &err) < 0)
+	if (estimate_starts(s, &config, jobs, n, &mem, all, NULL, &err) < 0)
 		wrong("estimate: %s", err.text);
 	for (uint32_t i = 0; !w.wrong[0] && i < n; i++) {
 		w.estimated[s->jobs[jobs[i]].key.id - 1] = all[i].start_us;

@@ -60,7 +60,11 @@ test_expect_success 'a job inside its quota waits for victims, who are told to s
 	job_is "$claimant" promise.victims "[\"$victim\"]" && job_is "$victim" state COMPLETING &&
 	wait_for 30 test -e "$TMPDIR/saved.$victim.1" && job_is "$old" state RUNNING &&
 	job_is "$claimant" reasons.0.object "$victim" && gpuq status "$claimant" >out && says out "Promised" &&
-	says out "Leaving.*$victim" && gpuq status "$victim" >out && says out "reclaim under G by $claimant of prod"
+	says out "Leaving.*$victim" && gpuq status "$victim" >out && says out "reclaim under G by $claimant of prod" &&
+	says out "needs 2: prod 0 -> 2 .share 2, quota 2.; batch 4 -> 2 .share 2, quota 2." &&
+	gpuq status "$claimant" >out && says out "Leaving.*$victim under G" && says out "needs 2: prod 0 -> 2" &&
+	job_is "$claimant" promise.rule G && job "$claimant" promise.why >why && job "$victim" evictions.0.why >whyv &&
+	test_cmp why whyv
 '
 
 test_expect_success 'what is free of it already is kept for it' '
@@ -72,6 +76,7 @@ test_expect_success 'what is free of it already is kept for it' '
 test_expect_success 'a kill of the daemon changes nothing of that' '
 	kill_gpuqd && start_gpuqd && promised "$claimant" >again && test_cmp places again &&
 	job_is "$claimant" promise.victims "[\"$victim\"]" && job_is "$third" state PENDING &&
+	job_is "$claimant" promise.rule G && job "$claimant" promise.why >again && test_cmp why again &&
 	wait_for 30 job_is "$claimant" reason Victims && test "$(held_gpus)" = 1 &&
 	job "$victim" evictions >evictions && test "$(grep -o cause evictions | wc -l)" = 1 && job_is "$old" evictions "[]"
 '

@@ -68,6 +68,21 @@ test_expect_success '--top puts a job before the others of its owner' '
 	job_becomes "$c" RUNNING && job_is "$a" state PENDING && gpuq cancel "$a" "$b" "$c"
 '
 
+test_expect_success 'scripts with #SBATCH lines find the variables that they know' '
+	cat >slurm.sh <<-\END &&
+	#!/bin/sh
+	#SBATCH --job-name=vars --ntasks-per-node=2 --cpus-per-task=1 --array=0-4:2
+	env | grep ^SLURM || true
+	END
+	id=$(submit -g 1 slurm.sh) && exits 0 gpuq wait "$id" && gpuq logs "${id}_4" >out &&
+	for want in SLURM_JOB_ID="$id" SLURM_ARRAY_JOB_ID="$id" SLURM_ARRAY_TASK_ID=4 SLURM_ARRAY_TASK_STEP=2 \
+		SLURM_ARRAY_TASK_COUNT=3 SLURM_JOB_NAME=vars SLURM_NTASKS=2 SLURM_CPUS_PER_TASK=1 SLURM_GPUS_ON_NODE=1 \
+		SLURM_PROCID=0 SLURM_NNODES=1 "SLURM_SUBMIT_DIR=$PWD" SLURM_JOB_PARTITION=default SLURM_RESTART_COUNT=0; do
+		grep -qxF -e "$want" out || { echo "no $want"; cat out; return 1; }
+	done &&
+	id=$(submit --slurm-env=no slurm.sh) && exits 0 gpuq wait "$id" && gpuq logs "${id}_4" >out && ! test -s out
+'
+
 test_expect_success 'a warning comes before the time limit' '
 	cat >warned.sh <<-\END &&
 	#!/bin/sh

@@ -25,6 +25,8 @@ static int nominate(struct model *m, struct job_key key, const char *node, uint3
 	ev.nominated.n_pods = n_pods;
 	ev.nominated.victims = victims;
 	ev.nominated.n_victims = n_victims;
+	ev.nominated.rule = n_victims ? "G" : "";
+	ev.nominated.why = n_victims ? "needs 2: a 0 -> 2 (share 2, quota 2)" : "";
 	return model_apply(m, &ev, NULL);
 }
 
@@ -36,6 +38,7 @@ static int evict(struct model *m, struct job_key key, enum gpuq_cause cause)
 	ev.evict.by = "2";
 	ev.evict.by_queue = "default";
 	ev.evict.rule = "guarantee";
+	ev.evict.why = "needs 2: a 0 -> 2 (share 2, quota 2)";
 	ev.evict.grace_us = 5000000;
 	return model_apply(m, &ev, NULL);
 }
@@ -114,6 +117,8 @@ Test(claim, it_is_stored_with_those_who_leave_for_it)
 	cr_expect_str_eq(j->promise->flavor, "default");
 	cr_expect_eq(j->promise->victims[0].id, 1);
 	cr_expect_eq(job_victims_left(again, j), 1);
+	cr_expect_str_eq(j->promise->rule, "G");
+	cr_expect_str_eq(j->promise->why, "needs 2: a 0 -> 2 (share 2, quota 2)");
 	cr_expect_eq(queue_find(again, "default")->held_milli, 2000);
 	cr_expect_eq(again->n_promises, 1);
 	j = job_find(again, J1);
@@ -121,6 +126,7 @@ Test(claim, it_is_stored_with_those_who_leave_for_it)
 	cr_expect_eq(j->leave_grace_us, 5000000);
 	cr_expect_str_eq(j->evictions[0].by_queue, "default");
 	cr_expect_str_eq(j->evictions[0].by, "2");
+	cr_expect_str_eq(j->evictions[0].why, "needs 2: a 0 -> 2 (share 2, quota 2)");
 	cr_expect(!model_is_dirty(again), "what was loaded is what is stored");
 	model_free(again);
 	model_free(m);
@@ -139,6 +145,8 @@ Test(claim, the_victim_is_requeued_and_shown_why)
 	cr_expect_str_eq(gpuq_get_str(v, "reason", ""), "Victims");
 	cr_expect_str_eq(gpuq_path(v, "promise", "victims", NULL)->items[0]->s, "1");
 	cr_expect_eq(gpuq_path(v, "promise", "victims_left", NULL)->i, 1);
+	cr_expect_str_eq(gpuq_path(v, "promise", "rule", NULL)->s, "G");
+	cr_expect_not_null(strstr(gpuq_path(v, "promise", "why", NULL)->s, "0 -> 2"));
 	cr_expect_eq(job_find(m, J1)->state, GPUQ_JOB_COMPLETING);
 	cr_assert_eq(pod_event(m, EV_POD_ENDED, J1, 0, 0, T0 + 90, 143, 0), 0);
 	cr_assert_eq(pod_event(m, EV_POD_ENDED, J1, 0, 1, T0 + 90, 0, 0), 0);
@@ -154,6 +162,7 @@ Test(claim, the_victim_is_requeued_and_shown_why)
 	cr_expect_str_eq(gpuq_get_str(e, "rule", ""), "guarantee");
 	cr_expect_str_eq(gpuq_get_str(e, "by", ""), "2");
 	cr_expect_str_eq(gpuq_get_str(e, "by_queue", ""), "default");
+	cr_expect_not_null(strstr(gpuq_get_str(e, "why", ""), "quota 2"));
 	cr_expect_eq(place(m, J2, 2, "n0", 0), 0);
 	cr_expect_null(job_find(m, J2)->promise, "it has what it was promised");
 	cr_expect_eq(queue_find(m, "default")->held_milli, 0);
@@ -293,7 +302,7 @@ Test(claim, what_is_moved_keeps_its_new_places_while_it_leaves_the_old)
 	cr_assert_eq(pod_event(m, EV_POD_STARTED, J1, 1, 0, T0 + 120, 0, 0), 0);
 	cr_assert_eq(pod_event(m, EV_POD_ENDED, J1, 1, 0, T0 + 130, -1, POD_FAULT_INFRA), 0);
 	cr_assert_eq(verdict(m, J1, T0 + 131, &end), 0);
-	cr_expect_eq(job_find(m, J1)->n_avoid, 1);
+	cr_expect_eq(job_find(m, J1)->avoids->n, 1);
 	model_free(m);
 	disk_free(&d);
 }

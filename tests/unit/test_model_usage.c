@@ -396,6 +396,221 @@ Test(model_usage, a_budget_may_fade)
 	end(&r);
 }
 
+/* ---- the book of days ---- */
+
+static int64_t booked(const struct rig *r, enum charge kind)
+{
+	int64_t us = 0;
+
+	for (const struct usage *u = r->m->usages; u; u = u->hh.next)
+		us += u->us[kind];
+	return us;
+}
+
+static void requeued(struct rig *r, uint32_t id, enum gpuq_cause cause, int64_t at_us)
+{
+	struct event ev = { .type = EV_JOB_EVICT_ASKED, .at_us = at_us - S, .job = { id, -1 } };
+
+	if (cause != GPUQ_CAUSE_INFRA && cause != GPUQ_CAUSE_REQUEUE) {
+		ev.evict.cause = cause;
+		ev.evict.by = ev.evict.rule = "";
+		apply(r, &ev);
+	}
+	ended(r, id, 0, 0, at_us, at_us);
+	ev = (struct event){ .type = EV_JOB_REQUEUED, .at_us = at_us, .job = { id, -1 } };
+	ev.requeued.cause = cause;
+	ev.requeued.message = "";
+	apply(r, &ev);
+}
+
+Test(ledger, what_is_lost_is_refunded_by_cause)
+{
+	static const struct {
+		enum gpuq_cause cause;
+		bool refunded;
+	} cases[] = {
+		{ GPUQ_CAUSE_RECLAIM, true },     { GPUQ_CAUSE_PREEMPT, true },
+		{ GPUQ_CAUSE_DRAIN, true },       { GPUQ_CAUSE_INFRA, true },
+		{ GPUQ_CAUSE_CONSOLIDATE, true }, { GPUQ_CAUSE_REQUEUE, false },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct rig r;
+
+		begin(&r, "{version: 1, queues: [{name: a, budget: {gpu_minutes: 100}}]}");
+		job(&r, "ann", "a", 1, T0);
+		started(&r, 1, 0, T0 + 5 * S, T0 + 5 * S);
+		requeued(&r, 1, cases[i].cause, T0 + HOUR + 5 * S);
+		cr_expect_eq(booked(&r, CHARGE_USED), HOUR, "%zu", i);
+		cr_expect_eq(booked(&r, CHARGE_STARTING), 5 * S, "%zu", i);
+		cr_expect_eq(booked(&r, CHARGE_REFUNDED), cases[i].refunded ? HOUR : 0, "%zu", i);
+		cr_expect_eq(booked(&r, CHARGE_EVICTED), cases[i].refunded ? HOUR : 0, "%zu", i);
+		restart(&r);
+		cr_expect_eq(spent_ms(&r, "a", T0 + DAY, NULL), cases[i].refunded ? 0 : 3600000,
+			     "%zu", i);
+		end(&r);
+	}
+}
+
+Test(ledger, work_since_the_last_checkpoint_is_lost)
+{
+	struct rig r;
+
+	begin(&r, plain);
+	job(&r, "ann", "a1", 1, T0);
+	job_find(r.m, (struct job_key){ 1, -1 })->checkpoint_every_us = 10 * 60 * S;
+	started(&r, 1, 0, T0, T0);
+	requeued(&r, 1, GPUQ_CAUSE_RECLAIM, T0 + HOUR + 61 * S); /* told to leave a second before */
+	cr_expect_eq(booked(&r, CHARGE_REFUNDED), 61 * S);
+	cr_expect_eq(booked(&r, CHARGE_USED), HOUR + 61 * S);
+	end(&r);
+}
+
+Test(ledger, a_refund_of_what_fades_fades_as_well)
+{
+	struct rig r;
+
+	begin(&r, "{version: 1, queues: [{name: a, budget: {gpu_minutes: 100, half_life: 1h}}]}");
+	job(&r, "ann", "a", 1, T0);
+	started(&r, 1, 0, T0, T0);
+	cr_expect_gt(spent_ms(&r, "a", T0 + HOUR, NULL), 1000000);
+	requeued(&r, 1, GPUQ_CAUSE_INFRA, T0 + HOUR);
+	cr_expect_leq(spent_ms(&r, "a", T0 + HOUR, NULL), 1);
+	restart(&r);
+	cr_expect_leq(spent_ms(&r, "a", T0 + 2 * HOUR, NULL), 1);
+	end(&r);
+}
+
+Test(ledger, days_add_up_and_are_paid_at_their_price)
+{
+	int64_t cost = 0, n = 0;
+	struct rig r;
+
+	begin(&r, "{version: 1, currency: EUR, flavors: [{name: default, price: 3.60}],"
+		  " queues: [{name: a}]}");
+	job(&r, "ann", "a", 1, T0);
+	started(&r, 1, 0, T0 + DAY - 1, T0 + DAY - 1);
+	site(&r,
+	     "{version: 1, currency: EUR, flavors: [{name: default, price: 7.20}],"
+	     " queues: [{name: a}]}",
+	     T0 + DAY);
+	ended(&r, 1, 0, 0, T0 + 3 * DAY + 1, T0 + 3 * DAY + 1);
+	for (const struct usage *u = r.m->usages; u; u = u->hh.next) {
+		n += u->us[CHARGE_USED] > 0;
+		cost += u->cost_micro;
+	}
+	cr_expect_eq(n, 4, "a microsecond, two days, a microsecond");
+	cr_expect_eq(booked(&r, CHARGE_USED), 2 * DAY + 2);
+	cr_expect_eq(cost, INT64_C(2) * 24 * 7200000);
+	end(&r);
+}
+
+static void grant(struct rig *r, const char *queue, int64_t minutes, int64_t at_us)
+{
+	struct event ev = { .type = EV_QUEUE_GRANTED, .at_us = at_us };
+
+	ev.granted.name = queue;
+	ev.granted.gpu_minutes = minutes;
+	ev.granted.why = ev.granted.who = "";
+	apply(r, &ev);
+}
+
+static int64_t granted_ms(const struct rig *r, const char *queue, int64_t now_us)
+{
+	struct spent out[8];
+
+	model_spending(r->m, now_us, out);
+	return out[queue_find(r->m, queue)->ix].granted_ms;
+}
+
+Test(ledger, a_grant_ends_with_its_period)
+{
+	struct rig r;
+
+	begin(&r, "{version: 1, queues: [{name: a, budget: {gpu_minutes: 1200, period: month}},"
+		  " {name: b, budget: {gpu_minutes: 60, half_life: 1h}}, {name: c}]}");
+	grant(&r, "a", 300, T0 + DAY);
+	grant(&r, "b", 60, T0);
+	cr_expect_eq(granted_ms(&r, "a", T0 + DAY), 300 * 60000, "at once");
+	cr_expect_eq(granted_ms(&r, "b", T0 + HOUR), 30 * 60000);
+	restart(&r);
+	cr_expect_eq(granted_ms(&r, "a", T0 + DAY), 300 * 60000);
+	cr_expect_eq(granted_ms(&r, "b", T0 + 2 * HOUR), 15 * 60000);
+	cr_expect_eq(spent_ms(&r, "a", T0 + DAY, NULL), 0);
+	cr_expect_eq(granted_ms(&r, "a", T0 + 31 * DAY), 0, "the next month has its own");
+	grant(&r, "a", -100, T0 + 32 * DAY);
+	cr_expect_eq(granted_ms(&r, "a", T0 + 33 * DAY), -100 * 60000);
+	cr_expect_eq((uint64_t)used(&r, "b", "", T0), 0, "it is no use");
+	end(&r);
+}
+
+Test(ledger, a_default_budget_is_for_leaves)
+{
+	struct rig r;
+
+	begin(&r, "{version: 1, default_budget: {gpu_minutes: 7}, queues: [{name: a},"
+		  " {name: a1, parent: a}, {name: b, budget: {gpu_minutes: 9}}]}");
+	cr_expect_null(queue_find(r.m, "a")->budget);
+	cr_expect_eq(queue_find(r.m, "a1")->budget->gpu_minutes, 7);
+	cr_expect_eq(queue_find(r.m, "b")->budget->gpu_minutes, 9);
+	end(&r);
+}
+
+Test(ledger, users_are_told_apart)
+{
+	struct rig r;
+
+	begin(&r, "{version: 1, queues: [{name: a, budget: {gpu_minutes: 9, period: day}},"
+		  " {name: a1, parent: a}]}");
+	job(&r, "ann", "a1", 1, T0);
+	started(&r, 1, 0, T0 + 23 * HOUR, T0 + 23 * HOUR);
+	cr_expect_eq(model_user_spent_ms(r.m, queue_find(r.m, "a"), "ann", T0 + DAY + HOUR),
+		     3600000, "of this day");
+	cr_expect_eq(model_user_spent_ms(r.m, queue_find(r.m, "a"), "bob", T0 + DAY), 0);
+	cr_expect_eq(model_committed_ms(r.m, queue_find(r.m, "a"), "ann", T0 + DAY), GPUQ_UNLIMITED,
+		     "it has no walltime");
+	ended(&r, 1, 0, 0, T0 + DAY + 2 * HOUR, T0 + DAY + 2 * HOUR);
+	cr_expect_eq(model_user_spent_ms(r.m, queue_find(r.m, "a"), "ann", T0 + DAY + 3 * HOUR),
+		     7200000);
+	cr_expect_eq(model_committed_ms(r.m, queue_find(r.m, "a"), NULL, T0 + DAY), 0);
+	end(&r);
+}
+
+/* What runs is charged to the budgets above it as they stand. */
+Test(model_usage, a_queue_may_move_while_its_jobs_run)
+{
+	static const char under_a[] =
+		"{version: 1, queues: [{name: a, budget: {gpu_minutes: 9, half_life: 1h}},"
+		" {name: b, budget: {gpu_minutes: 9, half_life: 1h}}, {name: x, parent: a}]}";
+	static const char under_b[] =
+		"{version: 1, queues: [{name: a, budget: {gpu_minutes: 9, half_life: 1h}},"
+		" {name: b, budget: {gpu_minutes: 9, half_life: 1h}}, {name: x, parent: b}]}";
+	static const char both[] =
+		"{version: 1, queues: [{name: a, budget: {gpu_minutes: 9, half_life: 1h}},"
+		" {name: b, parent: a, budget: {gpu_minutes: 9, half_life: 2h}}, {name: x, parent: "
+		"b}]}";
+	struct rig r;
+	int64_t a;
+
+	begin(&r, under_a);
+	job(&r, "ann", "x", 1, T0);
+	started(&r, 1, 0, T0, T0);
+	site(&r, under_b, T0 + HOUR);
+	a = spent_ms(&r, "a", T0 + HOUR, NULL);
+	cr_expect_gt(a, 0);
+	cr_expect_eq(spent_ms(&r, "b", T0 + HOUR, NULL), 0);
+	restart(&r);
+	cr_expect_eq(spent_ms(&r, "a", T0 + 2 * HOUR, NULL), a / 2, "nothing is added any more");
+	cr_expect_eq(spent_ms(&r, "b", T0 + 2 * HOUR, NULL), a, "as much as was there");
+	site(&r, both, T0 + 2 * HOUR);
+	restart(&r);
+	ended(&r, 1, 0, 0, T0 + 3 * HOUR, T0 + 3 * HOUR);
+	cr_expect_eq(spent_ms(&r, "a", T0 + 4 * HOUR, NULL), (a / 4 + a) / 2);
+	for (const char **q = (const char *[]){ "a", "b", NULL }; *q; q++)
+		cr_expect_lt(spent_ms(&r, *q, T0 + 100 * DAY, NULL), 1, "%s: nothing runs", *q);
+	end(&r);
+}
+
 /* ---- days ---- */
 
 Test(calendar, days_and_dates)

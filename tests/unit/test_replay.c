@@ -104,6 +104,7 @@ static struct snapshot *sample(void)
 					       .start_us = INT64_C(1800000000000000),
 					       .end_us = INT64_C(1800000001000000),
 					       .gpus_milli = 2000,
+					       .release_us = 60000000,
 					       .flavor = 0,
 					       .queue = 1,
 					       .users = held,
@@ -193,17 +194,19 @@ Test(replay, every_field_is_written)
 		const char *table;
 		size_t is, was;
 	} rows[] = {
-		{ "config_cols", sizeof(struct snap_config), 208 },
+		{ "config_cols", sizeof(struct snap_config), 216 },
 		{ "queue_cols", sizeof(struct snap_queue), 176 },
 		{ "node_cols", sizeof(struct snap_node), 216 },
 		{ "device_cols", sizeof(struct snap_device), 24 },
 		{ "group_cols", sizeof(struct snap_group), 176 },
 		{ "request_cols", sizeof(struct snap_request), 120 },
-		{ "job_cols", sizeof(struct snap_job), 272 },
+		{ "job_cols", sizeof(struct snap_job), 280 },
+		{ "cap_cols", sizeof(struct snap_cap), 40 },
 		{ "alloc_cols", sizeof(struct snap_alloc), 48 },
 		{ "flavor_cols", sizeof(struct snap_flavor), 40 },
 		{ "usage_cols", sizeof(struct snap_usage), 16 },
-		{ "reservation_cols", sizeof(struct snap_reservation), 88 },
+		{ "loss_cols", sizeof(struct snap_loss), 32 },
+		{ "reservation_cols", sizeof(struct snap_reservation), 96 },
 		{ "share_cols", sizeof(struct snap_share), 32 },
 	};
 

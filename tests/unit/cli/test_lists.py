@@ -42,6 +42,45 @@ class History(Case):
         self.assertEqual((code, len(out.splitlines()), err), (0, 1002, ""))
 
 
+US = 1700000000000000
+
+
+class Events(Case):
+    def test_a_jobs_own(self):
+        s = self.serve(event_list=listing(
+            {"time": US, "event": "job.placed", "job": "17_3", "attempt": 0, "pods": 2,
+             "nodes": ["n1", "n2"]},
+            {"time": US + 1, "event": "job.evict_asked", "job": "17_3", "who": "ann\x1b[2J",
+             "cause": "reclaim", "by": "9"}))
+        rows = self.ok("events", "17_3", "-o", "EVENT,JOB,WHO,ATTEMPT,DETAIL").splitlines()
+        self.assertEqual([r.split() for r in rows], [
+            ["EVENT", "JOB", "WHO", "ATTEMPT", "DETAIL"],
+            ["job.placed", "17_3", "-", "0", "pods=2", "nodes=n1,n2"],
+            ["job.evict_asked", "17_3", "ann\\x1b[2J", "-", "cause=reclaim", "by=9"]])
+        self.assertEqual(s.of("event.list")[0].params, {"id": 17, "index": 3})
+        line = json.loads(self.ok("events", "--json", "17", "--since=@5").splitlines()[0])
+        self.assertEqual(line["time"], "2023-11-14T22:13:20.000Z")
+        self.assertEqual(s.of("event.list")[1].params, {"id": 17, "since_us": 5000000})
+
+    def test_audit(self):
+        s = self.serve(audit_list=listing(
+            {"time": US, "who": "eve", "action": "site.changed", "object": "queue/a",
+             "old": {"quota": 1}, "new": {"quota": 2}}))
+        out = self.ok("events", "--audit", "-h", "-u", "eve", "-o", "WHO,ACTION,OBJECT,OLD,NEW")
+        self.assertEqual(out.split(), ["eve", "site.changed", "queue/a", "quota=1", "quota=2"])
+        self.assertEqual(s.of("audit.list")[0].params, {"users": ["eve"]})
+
+    def test_following_goes_on_where_the_list_ended(self):
+        s = self.serve(
+            event_list=listing({"time": US, "event": "job.placed", "job": "17"}),
+            event_watch=listing({"time": US + 9, "event": "job.ended", "job": "17"}),
+            job_get=lambda call: {"jobs": [job(17, "COMPLETED" if s.of("event.watch")
+                                               else "RUNNING")]})
+        out = self.ok("events", "-f", "-h", "17").splitlines()
+        self.assertEqual([r.split()[2] for r in out], ["job.placed", "job.ended"])
+        self.assertEqual(s.of("event.watch")[0].params, {"id": 17, "since_us": US})
+
+
 class Queue(Case):
     def table(self, jobs, *args, **more):
         self.serve(job_list=listing(*jobs))

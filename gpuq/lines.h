@@ -1,0 +1,40 @@
+/* lines.h - "Label   text" in two columns, for commands that describe one thing
+ *
+ * Touches  standard output.
+ * Used by  cmd_status.c, cmd_why.c, cmd_plan.c, cmd_diag.c.
+ */
+#ifndef GPUQ_LINES_H
+#define GPUQ_LINES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "libgpuq/buf.h"
+#include "libgpuq/val.h"
+
+/* Print label and text, cleaned; nothing for an empty text. text is empty afterwards. */
+void line_print(const char *label, struct gpuq_buf *text);
+
+/* The same with room for long labels: "scheduler.cycles". */
+void line_wide(const char *label, struct gpuq_buf *text);
+
+/* The value of key, when it says anything; else nothing. */
+void line_value(const char *label, const struct gpuq_val *map, const char *key,
+		struct gpuq_buf *text);
+
+/* Neither absent nor null, and not an empty list or map. */
+bool line_says(const struct gpuq_val *v);
+
+/* Append " GPUs in 4 pods". */
+void line_pods(struct gpuq_buf *text, int64_t n);
+
+/* Append a span of time as a clock, "1:05:00"; "unlimited". */
+void line_clock(struct gpuq_buf *text, int64_t us);
+
+/* Append so many bytes, rounded: "1.5 GiB". */
+void line_bytes(struct gpuq_buf *text, int64_t bytes);
+
+/* "a b" that callers put before the n-th of several: the label once, then blanks. */
+const char *line_label(const char *label, size_t n);
+
+#endif

@@ -1,0 +1,49 @@
+/* gpuq queues grant: GPU-minutes beside the budget of a queue, for its current period. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "gpuq/cli.h"
+#include "gpuq/out.h"
+#include "gpuq/view.h"
+#include "libgpuq/limits.h"
+
+int queues_grant(struct cli *c)
+{
+	struct gpuq_arena *a = &c->arena;
+	struct gpuq_val *params = gpuq_map(a), *reply;
+	struct gpuq_buf granted = GPUQ_BUF_INIT, used = GPUQ_BUF_INIT;
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	long long minutes;
+	char *end;
+
+	if (c->args.n_rest != 3)
+		return cli_usage(c, "expected grant QUEUE MINUTES");
+	errno = 0;
+	minutes = strtoll(c->args.rest[2], &end, 10);
+	if (errno || *end || end == c->args.rest[2] || minutes == 0 ||
+	    minutes > GPUQ_GRANT_MINUTES_MAX || minutes < -GPUQ_GRANT_MINUTES_MAX)
+		return cli_usage(c,
+				 "%s: expected a number of GPU-minutes, such as 300, or -300 to "
+				 "take them back",
+				 c->args.rest[2]);
+	gpuq_put(a, params, "name", gpuq_str(a, c->args.rest[1]));
+	gpuq_put(a, params, "gpu_minutes", gpuq_int(a, minutes));
+	if (opt_given(&c->args, OPT_REASON))
+		gpuq_put(a, params, "why", gpuq_str(a, c->args.val[OPT_REASON]));
+	if (cli_connect(c, &err) < 0)
+		return cli_fail(&err, false);
+	if (cli_call(c, "queue.grant", params, NULL, &reply, &err) < 0)
+		return cli_fail(&err, false);
+	if (opt_given(&c->args, OPT_JSON))
+		return out_json(reply) < 0 ? EXIT_REFUSED : EXIT_DONE;
+	view_cell(&granted, gpuq_get(reply, "granted_gpu_minutes"));
+	view_cell(&used, gpuq_get(reply, "used_gpu_minutes"));
+	printf("%s: budget %" PRId64 ", granted %s, used %s GPU-minutes\n", c->args.rest[1],
+	       gpuq_get_int(reply, "budget_gpu_minutes", 0), gpuq_buf_str(&granted),
+	       gpuq_buf_str(&used));
+	gpuq_buf_done(&granted);
+	gpuq_buf_done(&used);
+	return EXIT_DONE;
+}

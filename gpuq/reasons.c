@@ -1,0 +1,77 @@
+#include "gpuq/reasons.h"
+
+#include <string.h>
+
+#include "gpuq/lines.h"
+#include "gpuq/view.h"
+#include "libgpuq/names.h"
+#include "libgpuq/units.h"
+
+/* Numbers of a reason in the units people use. */
+static void amount(struct gpuq_buf *text, const struct gpuq_val *reason, const char *key)
+{
+	const struct gpuq_val *v = gpuq_get(reason, key);
+	char out[32];
+
+	if (v && v->type == GPUQ_INT && strcmp(gpuq_get_str(reason, "unit", ""), "bytes") == 0) {
+		gpuq_bytes_print(v->i, out, sizeof(out));
+		gpuq_buf_adds(text, out);
+		return;
+	}
+	view_cell(text, v);
+}
+
+void reason_text(struct gpuq_buf *out, const struct gpuq_val *reason, int64_t now_us)
+{
+	const int64_t since_us = gpuq_get_int(reason, "since", 0);
+
+	gpuq_buf_adds(out, gpuq_get_str(reason, "code", "?"));
+	if (line_says(gpuq_get(reason, "object"))) {
+		gpuq_buf_addc(out, ' ');
+		view_cell(out, gpuq_get(reason, "object"));
+	}
+	if (line_says(gpuq_get(reason, "have")) || line_says(gpuq_get(reason, "need"))) {
+		gpuq_buf_adds(out, ": have ");
+		amount(out, reason, "have");
+		gpuq_buf_adds(out, ", need ");
+		amount(out, reason, "need");
+	}
+	if (since_us > 0 && since_us < now_us) {
+		gpuq_buf_adds(out, ", for ");
+		line_clock(out, now_us - since_us);
+	}
+	if (line_says(gpuq_get(reason, "who"))) {
+		gpuq_buf_adds(out, ", can be changed by ");
+		view_cell(out, gpuq_get(reason, "who"));
+	}
+}
+
+const char *reason_doc(const char *code)
+{
+	for (int i = 0; i < N_GPUQ_REASONS; i++)
+		if (strcmp(code, gpuq_reason_word((enum gpuq_reason)i)) == 0)
+			return gpuq_reason_doc((enum gpuq_reason)i);
+	return "";
+}
+
+const char *rule_doc(const char *rule)
+{
+	static const struct {
+		const char *rule, *doc;
+	} docs[] = {
+		{ "G", "the claim lies within what its queue is guaranteed, this queue held more" },
+		{ "F", "the claim lies within its queue's fair share, this queue held more than "
+		       "its own" },
+		{ "B", "work of lower priority on devices that its queue had borrowed" },
+		{ "own", "a job of higher standing in the same queue" },
+		{ "gang", "it had lost pods and was below the least that it can run with" },
+		{ "consolidation", "it was moved so that a larger job fits" },
+		{ "3.4", "it ran ahead of a planned start, whose places it had" },
+		{ "3.6", "a reservation begins on its nodes" },
+	};
+
+	for (size_t i = 0; i < sizeof(docs) / sizeof(docs[0]); i++)
+		if (strcmp(rule, docs[i].rule) == 0)
+			return docs[i].doc;
+	return rule;
+}

@@ -1,0 +1,23 @@
+/* reasons.h - reasons and rules in words
+ *
+ * Touches  memory only.
+ * Used by  cmd_status.c, cmd_why.c, cmd_plan.c, top.
+ */
+#ifndef GPUQ_REASONS_H
+#define GPUQ_REASONS_H
+
+#include <stdint.h>
+
+#include "libgpuq/buf.h"
+#include "libgpuq/val.h"
+
+/* "Resources gpus: have 2, need 4, for 5:00, can be changed by nobody" */
+void reason_text(struct gpuq_buf *out, const struct gpuq_val *reason, int64_t now_us);
+
+const char *reason_doc(const char *code); /* one sentence; "" for an unknown one */
+
+/* What a rule by which a job was sent away says, such as "F"; its name where it is not
+ * known. */
+const char *rule_doc(const char *rule);
+
+#endif

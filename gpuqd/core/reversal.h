@@ -1,0 +1,20 @@
+/* reversal.h - queues that pass the same places back and forth
+ *
+ * Owns     nothing.
+ * Touches  memory only.
+ * Used by  rules.c.
+ *
+ * The last of the belts that make claims come to rest (scheduling 1.13): cooldown and the
+ * bound on claims per hour leave a guarantee alone, this one does not.
+ */
+#ifndef GPUQD_CORE_REVERSAL_H
+#define GPUQD_CORE_REVERSAL_H
+
+#include "gpuqd/core/cycle.h"
+
+/* Until when neither of two queues, children of one, may claim from the other, as within
+ * the last hour claims between them took back what claims had taken claim_reversals times;
+ * 0 = they may. */
+int64_t reversal_rests(struct cycle *c, uint32_t x, uint32_t y);
+
+#endif

@@ -1,0 +1,34 @@
+/* backup.h - a copy of everything that is stored
+ *
+ * Owns     the copy, a file without a name, until it has been read.
+ * Touches  the store, the state directory.
+ * Used by  rpc/m_backup.c.
+ *
+ * The copy is made in a thread while the daemon goes on, and is as of one moment: what was
+ * durable then is in it. It is a whole database: as data.mdb of an empty state directory
+ * it is what gpuqd starts from.
+ */
+#ifndef GPUQD_FLOW_BACKUP_H
+#define GPUQD_FLOW_BACKUP_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "libgpuq/err.h"
+
+struct backup;
+struct journal;
+
+/* In the loop. Returns 0; GPUQ_ESTORAGE (no room for a copy), GPUQ_EIO, GPUQ_ENOMEM. */
+int backup_new(struct journal *j, struct backup **out, struct gpuq_err *err);
+void backup_free(struct backup *b); /* NULL is fine */
+
+/* Make the copy; from any thread. */
+int backup_make(struct backup *b, struct gpuq_err *err);
+
+int64_t backup_bytes(const struct backup *b); /* once it is made */
+
+/* Up to room bytes of it from `at` on. Returns how many, 0 at its end, GPUQ_EIO. */
+int64_t backup_read(struct backup *b, int64_t at, void *out, size_t room, struct gpuq_err *err);
+
+#endif

@@ -1,0 +1,25 @@
+/* snap_caps.h - the limits of qos, users and groups as caps of a snapshot
+ *
+ * Owns     the caps while a snapshot is taken: one for each qos, user, group, user of a qos
+ *          and user of a queue that is limited and has a job.
+ * Touches  memory only.
+ * Used by  flow/snap.c.
+ */
+#ifndef GPUQD_FLOW_SNAP_CAPS_H
+#define GPUQD_FLOW_SNAP_CAPS_H
+
+#include "gpuqd/core/model.h"
+#include "gpuqd/core/snapshot.h"
+
+struct snap_caps;
+
+/* NULL: no memory. Lives in mem. */
+struct snap_caps *snap_caps_new(const struct model *m, struct snapshot *s, int64_t now_us,
+				struct gpuq_arena *mem);
+void snap_caps_done(struct snap_caps *c);
+
+/* What the job counts against, and whether a soft budget of its user is used up: then it
+ * stands behind all others of its queue. */
+void snap_caps_fill(struct snap_caps *c, const struct job *j, struct snap_job *out);
+
+#endif

@@ -1,0 +1,150 @@
+/* Which jobs of those in memory a filter selects, without looking at all of them where some
+ * list of the model is shorter. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "gpuqd/rpc/m_int.h"
+
+struct collect {
+	const struct job_filter *f;
+	struct job_keys *out;
+	bool mixed; /* from several lists: not in order, and perhaps twice */
+};
+
+static void take(struct collect *c, const struct job *j)
+{
+	struct job_keys *k = c->out;
+
+	if (!j || !filter_job(c->f, j))
+		return;
+	if (k->n == k->room) {
+		const size_t room = k->room ? 2 * k->room : 64;
+		struct job_key *more = realloc(k->items, room * sizeof(*more));
+
+		if (!more) {
+			k->failed = true;
+			return;
+		}
+		k->items = more;
+		k->room = room;
+	}
+	k->items[k->n++] = j->key;
+}
+
+static void by_ids(struct collect *c, const struct model *m)
+{
+	c->mixed = true;
+	for (size_t i = 0; i < c->f->ids.n; i++) {
+		struct job_key key;
+		const struct job *j;
+
+		if (!job_id_parse(c->f->ids.items[i], &key))
+			continue;
+		take(c, job_find(m, key));
+		if (key.index < 0)
+			DL_FOREACH2(jobs_elements(m, key.id), j, kin_next) take(c, j);
+	}
+}
+
+static void by_nodes(struct collect *c, const struct model *m)
+{
+	c->mixed = true;
+	for (size_t i = 0; i < c->f->nodes.n; i++) {
+		const struct node *n = node_find(m, c->f->nodes.items[i]);
+		const struct pod *p;
+
+		if (n)
+			DL_FOREACH2(n->pods, p, node_next) take(c, p->job);
+	}
+}
+
+static void by_users(struct collect *c, const struct model *m)
+{
+	const struct job *j;
+
+	c->mixed = c->f->users.n > 1;
+	for (size_t i = 0; i < c->f->users.n; i++)
+		DL_FOREACH2(jobs_of_user(m, c->f->users.items[i]), j, user_next) take(c, j);
+}
+
+static void by_states(struct collect *c, const struct model *m)
+{
+	const struct job *j;
+
+	c->mixed = true; /* in the order in which they came to be in that state */
+	for (size_t i = 0; i < c->f->states.n; i++) {
+		const int s = gpuq_job_state_parse(c->f->states.items[i]);
+
+		if (s >= 0)
+			DL_FOREACH2(m->jobs_by_state[s], j, state_next) take(c, j);
+	}
+}
+
+static void by_queues(struct collect *c, const struct model *m)
+{
+	const struct job *j;
+
+	c->mixed = c->f->queues.n > 1;
+	for (size_t i = 0; i < c->f->queues.n; i++) {
+		const struct queue *q = queue_find(m, c->f->queues.items[i]);
+
+		if (q)
+			DL_FOREACH2(q->jobs, j, queue_next) take(c, j);
+	}
+}
+
+static bool waits(const struct job_filter *f)
+{
+	for (size_t i = 0; i < f->states.n; i++)
+		if (gpuq_job_state_parse(f->states.items[i]) == GPUQ_JOB_PENDING)
+			return true;
+	return f->states.n == 0;
+}
+
+static int key_cmp(const void *pa, const void *pb)
+{
+	const struct job_key *a = pa, *b = pb;
+
+	if (a->id != b->id)
+		return a->id < b->id ? -1 : 1;
+	return a->index == b->index ? 0 : a->index < b->index ? -1 : 1;
+}
+
+static void sort(struct job_keys *k)
+{
+	size_t n = 0;
+
+	if (k->n)
+		qsort(k->items, k->n, sizeof(*k->items), key_cmp);
+	for (size_t i = 0; i < k->n; i++)
+		if (i == 0 || key_cmp(&k->items[i], &k->items[i - 1]) != 0)
+			k->items[n++] = k->items[i];
+	k->n = n;
+}
+
+void jobs_select(const struct model *m, const struct job_filter *f, struct job_keys *out)
+{
+	struct collect c = { .f = f, .out = out };
+
+	/* The shortest list first; most jobs of a full cluster wait. */
+	if (f->ids.n)
+		by_ids(&c, m);
+	else if (f->nodes.n)
+		by_nodes(&c, m);
+	else if (!waits(f))
+		by_states(&c, m);
+	else if (f->users.n)
+		by_users(&c, m);
+	else if (f->queues.n)
+		by_queues(&c, m);
+	else
+		job_each(m, j) take(&c, j);
+	if (c.mixed)
+		sort(out);
+}
+
+void job_keys_done(struct job_keys *k)
+{
+	free(k->items);
+	*k = (struct job_keys){ .items = NULL };
+}

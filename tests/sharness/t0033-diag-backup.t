@@ -1,0 +1,49 @@
+#!/bin/sh
+test_description='gpuq diag, doctor and backup: figures, advice, and a copy from which all comes back'
+. "$(dirname "$0")/lib.sh"
+
+test_expect_success 'start; a job that has ended, one that runs, one that waits' '
+	start_gpuqd && done=$(sh_job "exit 3") && job_becomes "$done" FAILED && run=$(sh_job "sleep 300" -g 4) &&
+	job_becomes "$run" RUNNING && wait=$(sh_job "sleep 300" -g 4 -J a-name) && wait_for 30 job_is "$wait" reason Resources
+'
+
+test_expect_success 'figures that follow what happens' '
+	gpuq diag --json >diag.json && test "$(json scheduler.cycles <diag.json)" -gt 2 && test "$(json scheduler.starts <diag.json)" = 2 &&
+	test "$(json journal.records <diag.json)" -gt 5 && test "$(json queues.waiting_jobs <diag.json)" = 1 &&
+	test "$(json store.records.history <diag.json)" -ge 1 && test "$(json cluster.connected <diag.json)" = true &&
+	gpuq diag >out && says out "^scheduler.cycles +[0-9]+\$" && says out "^journal.last +[0-9.]+ ms\$"
+'
+
+test_expect_success 'nothing is wrong here' '
+	exits 0 gpuq doctor && says out "^ok +cluster +the cluster .local. is in view" && says out "^ok +nodes" && ! grep -q "^bad" out
+'
+
+test_expect_success 'a copy while it runs' '
+	gpuq backup copy.mdb && test -s copy.mdb && test "$(stat -c %a copy.mdb)" = 600 &&
+	gpuq backup - >second.mdb && test -s second.mdb && test "$(ls state | grep -c copy-)" = 0
+'
+
+test_expect_success ROOT 'only for operators' '
+	open_to_all && exits 1 as nobody env HOME=/ gpuq backup /tmp/nothing-of-that-name && says err "operator|not allowed|role" &&
+	! test -e /tmp/nothing-of-that-name
+'
+
+test_expect_success 'what came after it is not in it' '
+	later=$(sh_job "sleep 300") && gpuq cancel "$later" "$wait" && stop_gpuqd
+'
+
+test_expect_success 'restored as the manual says: the jobs of that moment are there' '
+	mv state lost && mkdir -m 700 state && cp copy.mdb state/data.mdb && start_gpuqd &&
+	job_is "$done" state FAILED && job_is "$done" exit_code 3 && job_is "$wait" name a-name &&
+	exits 254 gpuq status "$later" && next=$(sh_job "exit 0") && test "$next" = "$later"
+'
+
+test_expect_success 'and they go on' '
+	gpuq cancel "$run" && job_becomes "$wait" RUNNING && gpuq cancel "$wait" && exits 0 gpuq wait "$next" && stop_gpuqd
+'
+
+test_expect_success 'without a server there is advice' '
+	exits 1 gpuq doctor && says out "^bad +server" && says out "start gpuqd"
+'
+
+test_done

@@ -1,0 +1,177 @@
+"""gpuq import kueue: manifests as people write them, and what is said of the rest."""
+from fake import Case, main
+
+FLAVORS = """
+apiVersion: kueue.x-k8s.io/v1beta1
+kind: ResourceFlavor
+metadata: {name: any}
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: ResourceFlavor
+metadata: {name: h100}
+spec:
+  nodeLabels: {example.com/gpu: h100}
+---
+"""
+
+TEAM = FLAVORS + """
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: ClusterQueue
+metadata: {name: team}
+spec:
+  cohortName: org
+  namespaceSelector: {}
+  queueingStrategy: BestEffortFIFO
+  resourceGroups:
+  - coveredResources: ["nvidia.com/gpu"]
+    flavors:
+    - name: h100
+      resources: [{name: nvidia.com/gpu, nominalQuota: 8, borrowingLimit: 4, lendingLimit: 2}]
+    - name: any
+      resources: [{name: nvidia.com/gpu, nominalQuota: "2"}]
+  preemption: {withinClusterQueue: LowerOrNewerEqualPriority, reclaimWithinCohort: LowerPriority}
+  fairSharing: {weight: "2.5"}
+---
+"""
+
+
+class Import(Case):
+    def convert(self, text, notes=0):
+        code, out, err = self.run_gpuq("import", "kueue", "-", input=text)
+        self.assertEqual(code, 0, err)
+        lines = err.splitlines()
+        self.assertEqual(len(lines), notes + (notes > 0), err)
+        return out, lines
+
+    def refused(self, text, *words):
+        code, out, err = self.run_gpuq("import", "kueue", "-", input=text)
+        self.assertEqual((code, out), (1, ""), err)
+        for w in words:
+            self.assertIn(w, err)
+
+    def test_a_cluster_queue(self):
+        out, _ = self.convert(TEAM)
+        self.assertEqual(out, """version: 1
+flavors:
+  - name: any
+  - name: h100
+pools:
+  - name: h100
+    selector:
+      example.com/gpu: h100
+    flavor: h100
+  - name: any
+    flavor: any
+queues:
+  - name: org
+  - name: team
+    parent: org
+    quota:
+      h100: 8
+      any: 2
+    limit:
+      h100: 12
+    lend:
+      h100: 2
+    flavors:
+      - h100
+      - any
+    weight: 2.5
+    reclaim: lower
+    preempt: lower_or_newer
+""")
+
+    def test_one_without_a_cohort_cannot_borrow(self):
+        out, _ = self.convert(TEAM.replace("cohortName: org", "{}").replace("  {}\n", "")
+                              .replace(", borrowingLimit: 4", "").replace(", lendingLimit: 2", ""))
+        self.assertIn("    limit:\n      h100: 8\n      any: 2\n", out)
+
+    def test_defaults_of_kueue_are_written_out(self):
+        out, _ = self.convert("apiVersion: kueue.x-k8s.io/v1beta1\nkind: ClusterQueue\n"
+                              "metadata: {name: q}\nspec: {cohort: c, stopPolicy: Hold}\n")
+        self.assertIn("  - name: q\n    parent: c\n    stopped: true\n    reclaim: never\n"
+                      "    preempt: never\n", out)
+
+    def test_cohorts_bring_their_own_quota_on_top(self):
+        out, _ = self.convert(TEAM + """
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: Cohort
+metadata: {name: org}
+spec:
+  parentName: root
+  resourceGroups:
+  - coveredResources: [nvidia.com/gpu]
+    flavors: [{name: h100, resources: [{name: nvidia.com/gpu, nominalQuota: 3}]}]
+""")
+        self.assertIn("  - name: org\n    parent: root\n    quota:\n      h100: 11\n", out)
+        self.assertIn("  - name: root\n", out)
+
+    def test_local_queues_keep_the_names_that_jobs_carry(self):
+        local = ("---\napiVersion: kueue.x-k8s.io/v1beta1\nkind: LocalQueue\n"
+                 "metadata: {name: %s, namespace: %s}\nspec: {clusterQueue: team}\n")
+        out, _ = self.convert(TEAM + local % ("main", "ml"))
+        self.assertIn("  - name: main\n    parent: team\n    namespace: ml\n", out)
+        out, notes = self.convert(TEAM + local % ("main", "ml") + local % ("main", "cv"), 2)
+        self.assertIn("  - name: ml.main\n", out)
+        self.assertIn("  - name: cv.main\n", out)
+        self.assertIn("called ml.main", notes[0])
+        out, notes = self.convert(TEAM + local % ("team", "ml"), 1)
+        self.assertIn("  - name: cq-team\n", out)
+        self.assertIn("  - name: team\n    parent: cq-team\n", out)
+
+    def test_priority_classes_and_topology(self):
+        out, _ = self.convert("""
+apiVersion: kueue.x-k8s.io/v1beta1
+kind: WorkloadPriorityClass
+metadata: {name: prod}
+value: 1000
+---
+apiVersion: kueue.x-k8s.io/v1beta1
+kind: Topology
+metadata: {name: t}
+spec: {levels: [{nodeLabel: block}, {nodeLabel: rack}]}
+""")
+        self.assertIn("topology:\n  - block\n  - rack\n", out)
+        self.assertIn("qos:\n  - name: prod\n    priority: 1000\n", out)
+
+    def test_a_list_of_kubectl(self):
+        out, _ = self.convert("apiVersion: v1\nkind: List\nitems:\n"
+                              "- {apiVersion: kueue.x-k8s.io/v1beta2, kind: Cohort,\n"
+                              "   metadata: {name: c}, status: {x: 1}}\n")
+        self.assertIn("queues:\n  - name: c\n", out)
+
+    def test_says_what_has_no_counterpart(self):
+        text = TEAM.replace("queueingStrategy: BestEffortFIFO", """queueingStrategy: StrictFIFO
+  admissionChecks: [dws]
+  flavorFungibility: {whenCanBorrow: TryNextFlavor, whenCanPreempt: TryNextFlavor}
+  somethingNew: {x: 1}""")
+        _, notes = self.convert(text, 4)
+        for want in (r"ClusterQueue/team: spec.queueingStrategy: ",
+                     r"ClusterQueue/team: spec.admissionChecks: ",
+                     r"ClusterQueue/team: spec.flavorFungibility.whenCanBorrow: ",
+                     r"ClusterQueue/team: spec.somethingNew: not known"):
+            self.assertTrue(any(want in n for n in notes), (want, notes))
+        self.assertRegex(notes[0], r"^gpuq: -:\d+:\d+: ")
+        self.assertEqual(notes[-1], "gpuq: 4 fields without a counterpart, above")
+
+    def test_other_resources_and_kinds(self):
+        _, notes = self.convert(TEAM.replace('resources: [{name: nvidia.com/gpu, nominalQuota: "2"}]',
+                                             "resources: [{name: cpu, nominalQuota: 9}]") +
+                                "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\n", 2)
+        self.assertTrue(any("cpu: quotas count devices alone" in n for n in notes), notes)
+        self.assertTrue(any("not an object of Kueue" in n for n in notes), notes)
+
+    def test_refusals_have_a_place(self):
+        self.refused("- 1\n", "-:1:1: expected an object with a kind")
+        self.refused("kind: ClusterQueue\napiVersion: kueue.x-k8s.io/v1beta1\n", "metadata.name")
+        self.refused(TEAM.replace("name: h100\n      res", "name: h101\n      res"),
+                     "no ResourceFlavor is named h101")
+        self.refused(TEAM.replace("nominalQuota: 8", "nominalQuota: many"), "expected a quantity")
+        self.refused("apiVersion: kueue.x-k8s.io/v1beta1\nkind: LocalQueue\nmetadata: {name: l}\n"
+                     "spec: {clusterQueue: gone}\n", "no ClusterQueue is named gone")
+        self.refused(TEAM + TEAM, "is there twice")
+        self.assertEqual(self.run_gpuq("import", "slurm", "-")[0], 2)
+
+
+if __name__ == "__main__":
+    main()

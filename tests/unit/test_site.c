@@ -1,0 +1,491 @@
+/* A site file on top of a site: merging, pruning, differences, names, round trips; and who
+ * may change what. */
+#include <criterion/criterion.h>
+#include <criterion/parameterized.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include "gpuqd/core/site_merge.h"
+#include "gpuqd/flow/apply.h"
+#include "libgpuq/units.h"
+#include "libgpuq/yaml.h"
+
+static struct gpuq_arena mem;
+
+static struct gpuq_val *parse(const char *text)
+{
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	struct gpuq_val **docs;
+	size_t n;
+
+	cr_assert_eq(gpuq_yaml_parse(&mem, "f", text, strlen(text), &docs, &n, &err), 0, "%s\n%s",
+		     err.text, text);
+	cr_assert_eq(n, 1);
+	return docs[0];
+}
+
+static struct site *site_of(const struct gpuq_val *v)
+{
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	struct site *s = NULL;
+
+	cr_assert_eq(site_read(v, "f", 0, &s, &err), 0, "%s", err.text);
+	return s;
+}
+
+static const char *yaml(const struct gpuq_val *v)
+{
+	struct gpuq_buf b = GPUQ_BUF_INIT;
+	const char *text;
+
+	gpuq_yaml_write(&b, v);
+	text = gpuq_arena_strdup(&mem, gpuq_buf_str(&b));
+	gpuq_buf_done(&b);
+	return text;
+}
+
+static const char *json(const struct gpuq_val *v)
+{
+	struct gpuq_buf b = GPUQ_BUF_INIT;
+	const char *text;
+
+	gpuq_json_write(&b, v, 0);
+	text = gpuq_arena_strdup(&mem, gpuq_buf_str(&b));
+	gpuq_buf_done(&b);
+	return text;
+}
+
+/* ---- merging ---- */
+
+#define OLD                                                                                        \
+	"version: 1\nflavors: [{name: h}, {name: a}]\n"                                            \
+	"queues: [{name: x, quota: 4, weight: 2}, {name: y, parent: x, users: [ann, bob]}]\n"
+
+static const struct {
+	const char *name, *file;
+	bool prune;
+	const char *diff; /* from the old site to the merged one; NULL = refused */
+} merges[] = {
+	{ "the same", OLD, false, "[]" },
+	{ "the same, as all there is", OLD, true, "[]" },
+	{ "nothing said", "version: 1", false, "[]" },
+	{ "an empty list changes nothing", "version: 1\nqueues: []\nflavors: null", false, "[]" },
+	{ "another order changes nothing",
+	  "version: 1\nqueues: [{name: y, parent: x, users: [ann, bob]}, {weight: 2, quota: 4, "
+	  "name: "
+	  "x}]\nflavors: [{name: a}, {name: h}]",
+	  true, "[]" },
+	{ "one key", "version: 1\nqueues: [{name: x, weight: 3}]", false,
+	  "[{\"object\":\"queue/"
+	  "x\",\"action\":\"changed\",\"old\":{\"weight\":2},\"new\":{\"weight\":"
+	  "3}}]" },
+	{ "null takes a key away", "version: 1\nqueues: [{name: x, weight: null}]", false,
+	  "[{\"object\":\"queue/x\",\"action\":\"changed\",\"old\":{\"weight\":2},\"new\":{}}]" },
+	{ "a default said is no key", "version: 1\nqueues: [{name: x, weight: 1}]", false,
+	  "[{\"object\":\"queue/x\",\"action\":\"changed\",\"old\":{\"weight\":2},\"new\":{}}]" },
+	{ "a list is taken as a whole", "version: 1\nqueues: [{name: y, users: [bob]}]", false,
+	  "[{\"object\":\"queue/y\",\"action\":\"changed\",\"old\":{\"users\":[\"ann\",\"bob\"]},"
+	  "\"new\":{\"users\":[\"bob\"]}}]" },
+	{ "new objects",
+	  "version: 1\nusers: [{name: ann, groups: [g]}]\nqueues: [{name: 7, parent: x}]", false,
+	  "[{\"object\":\"queue/7\",\"action\":\"added\",\"new\":{\"parent\":\"x\"}},"
+	  "{\"object\":\"user/ann\",\"action\":\"added\",\"new\":{\"groups\":[\"g\"]}}]" },
+	{ "what is not mentioned goes",
+	  "version: 1\nqueues: [{name: x, weight: 2}]\nflavors: [{name: h}]", true,
+	  "[{\"object\":\"flavor/a\",\"action\":\"removed\",\"old\":{}},"
+	  "{\"object\":\"queue/x\",\"action\":\"changed\",\"old\":{\"quota\":4},\"new\":{}},"
+	  "{\"object\":\"queue/"
+	  "y\",\"action\":\"removed\",\"old\":{\"parent\":\"x\",\"users\":[\"ann\","
+	  "\"bob\"]}}]" },
+	{ "keys at the top", "version: 1\ntopology: [rack]", false,
+	  "[{\"object\":\"site/"
+	  "site\",\"action\":\"changed\",\"old\":{},\"new\":{\"topology\":[\"rack\"]}}]" },
+	{ "no version", "queues: [{name: x, weight: 3}]", false, NULL },
+	{ "a name for the second time", "version: 1\nqueues: [{name: x}, {name: x}]", false, NULL },
+	{ "no name", "version: 1\nqueues: [{weight: 3}]", false, NULL },
+	{ "no map", "version: 1\nqueues: [x]", false, NULL },
+	{ "no list", "version: 1\nqueues: 3", false, NULL },
+	{ "an unknown key", "version: 1\nqueues: [{name: x, weihgt: 3}]", false, NULL },
+	{ "an unknown list", "version: 1\nqueus: [{name: x}]", false, NULL },
+	{ "a circle with what is there", "version: 1\nqueues: [{name: x, parent: y}]", false,
+	  NULL },
+	{ "a parent that goes", "version: 1\nqueues: [{name: y, parent: x}]", true, NULL },
+	{ "not a map", "[1, 2]", false, NULL },
+};
+
+ParameterizedTestParameters(site, merges)
+{
+	static size_t ix[sizeof(merges) / sizeof(merges[0])];
+	const size_t n = sizeof(ix) / sizeof(ix[0]);
+
+	for (size_t i = 0; i < n; i++)
+		ix[i] = i;
+	return cr_make_param_array(size_t, ix, n);
+}
+
+ParameterizedTest(size_t *ix, site, merges)
+{
+	struct site *old = site_of(parse(OLD)), *s = NULL;
+	const char *before = json(old->tree);
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	struct gpuq_val *merged = NULL;
+	int rc = site_merge(&mem, old->tree, parse(merges[*ix].file), merges[*ix].prune, &merged,
+			    &err);
+
+	cr_assert_eq(rc, 0);
+	rc = site_read(merged, "f", 0, &s, &err);
+	cr_assert_eq(rc == 0, merges[*ix].diff != NULL, "%s: %s", merges[*ix].name, err.text);
+	if (rc == 0)
+		cr_expect_str_eq(json(site_diff(&mem, old->tree, s->tree)), merges[*ix].diff, "%s",
+				 merges[*ix].name);
+	else
+		cr_expect_eq(strncmp(err.text, "f", 1), 0, "%s", err.text);
+	cr_expect_str_eq(json(old->tree), before, "%s: the old tree is left alone",
+			 merges[*ix].name);
+	site_free(s);
+	site_free(old);
+	gpuq_arena_done(&mem);
+}
+
+Test(site, refusals_have_the_place_in_the_file)
+{
+	struct site *old = site_of(parse(OLD)), *s = NULL;
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	struct gpuq_val *merged;
+
+	cr_assert_eq(site_merge(&mem, old->tree,
+				parse("version: 1\nqueues:\n- {name: x,\n   weihgt: 3}"), false,
+				&merged, &err),
+		     0);
+	cr_assert_eq(site_read(merged, "f", 0, &s, &err), GPUQ_EINVAL);
+	cr_expect(strncmp(err.text, "f:4:4: ", 7) == 0 && strstr(err.text, "weight"), "%s",
+		  err.text);
+	site_free(old);
+	gpuq_arena_done(&mem);
+}
+
+Test(site, objects_are_removed_from_a_tree_of_their_own)
+{
+	struct site *old = site_of(parse(OLD)), *s;
+	const char *before = json(old->tree);
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	struct gpuq_val *merged;
+
+	cr_assert_eq(site_merge(&mem, old->tree, parse("version: 1"), false, &merged, &err), 0);
+	cr_expect_eq(site_remove(merged, "queue/z", &err), GPUQ_ENOENT);
+	cr_expect_eq(site_remove(merged, "flavour/h", &err), GPUQ_EINVAL);
+	cr_expect_eq(site_remove(merged, "queue", &err), GPUQ_EINVAL);
+	cr_expect_eq(site_remove(merged, "license/l", &err), GPUQ_ENOENT);
+	cr_expect_eq(site_remove(merged, "queue/y", &err), 0);
+	cr_expect_eq(site_remove(merged, "flavor/h", &err), 0);
+	s = site_of(merged);
+	cr_expect_eq(s->queues.n, 1);
+	cr_expect_eq(s->flavors.n, 1);
+	cr_expect_str_eq(json(old->tree), before);
+	site_free(s);
+	site_free(old);
+	gpuq_arena_done(&mem);
+}
+
+/* ---- names ---- */
+
+static const struct {
+	const char *text, *says; /* NULL = fine */
+} named[] = {
+	{ "version: 1\nflavors: [{name: h}]\nqueues: [{name: q, quota: {h: 1, default: 2}, "
+	  "flavors: [h]}]",
+	  NULL },
+	{ "version: 1\nflavors: [{name: h100}]\nqueues: [{name: q, quota: {h10: 1}}]",
+	  "f:3:33: queues[0].quota.h10: no flavor is named h10 (did you mean h100?)" },
+	{ "version: 1\nqueues: [{name: q, limit: {x: 1}}]", "limit" },
+	{ "version: 1\nqueues: [{name: q, lend: {x: 1}}]", "lend" },
+	{ "version: 1\nqueues: [{name: q, flavors: [x]}]", "flavors" },
+	{ "version: 1\nusers: [{name: u, default_queue: q}]", "users[0].default_queue" },
+	{ "version: 1\nreservations: [{name: r, start: now, duration: 1h, queue: q}]", "queue" },
+	{ "version: 1\nreservations: [{name: r, start: now, duration: 1h, pool: p}]", "pool" },
+	{ "version: 1\nreservations: [{name: r, start: now, duration: 1h, flavor: p}]", "flavor" },
+	{ "version: 1\nreservations: [{name: r, start: now, duration: 1h, flags: [dialy]}]",
+	  "flags" },
+	{ "version: 1\nreservations: [{name: r, start: now, duration: 1h, flags: [daily]}]", NULL },
+};
+
+Test(site, names_of_what_is_not_there)
+{
+	for (size_t i = 0; i < sizeof(named) / sizeof(named[0]); i++) {
+		struct gpuq_err err = GPUQ_ERR_INIT;
+		struct gpuq_val *v = parse(named[i].text);
+		struct site *s = site_of(v);
+		int rc = site_check_names(s, v, "f", &err);
+
+		cr_expect_eq(rc, named[i].says ? GPUQ_EINVAL : 0, "%s", named[i].text);
+		cr_expect(!named[i].says || strstr(err.text, named[i].says), "%s", err.text);
+		site_free(s);
+	}
+	gpuq_arena_done(&mem);
+}
+
+Test(site, reservations_recur)
+{
+	const int64_t day = 86400 * GPUQ_US_PER_S, hour = 3600 * GPUQ_US_PER_S;
+	const char *daily = "daily", *weekly = "weekly";
+	struct site_reservation r = { .start_us = 10 * day, .duration_us = hour };
+
+	cr_expect_eq(site_reservation_start(&r, 12 * day), 10 * day);
+	r.flags = (struct gpuq_strlist){ &daily, 1 };
+	cr_expect_eq(site_reservation_start(&r, 5 * day), 10 * day);
+	cr_expect_eq(site_reservation_start(&r, 10 * day + hour - 1), 10 * day);
+	cr_expect_eq(site_reservation_start(&r, 10 * day + hour), 11 * day);
+	cr_expect_eq(site_reservation_start(&r, 12 * day), 12 * day);
+	cr_expect_eq(site_reservation_start(&r, 12 * day + 2 * hour), 13 * day);
+	r.flags.items = &weekly;
+	cr_expect_eq(site_reservation_start(&r, 12 * day), 17 * day);
+}
+
+/* ---- what is exported and applied changes nothing ---- */
+
+static uint32_t seed;
+
+static uint32_t draw(uint32_t n)
+{
+	seed = seed * 1664525u + 1013904223u;
+	return (seed >> 8) % n;
+}
+
+static void add(struct gpuq_buf *b, const char *key, const char *const *values, uint32_t n)
+{
+	if (draw(3) == 0)
+		gpuq_buf_printf(b, ", %s: %s", key, values[draw(n)]);
+}
+
+#define ADD(key_, ...)                                                                             \
+	do {                                                                                       \
+		static const char *const values[] = { __VA_ARGS__ };                               \
+		add(b, key_, values, sizeof(values) / sizeof(values[0]));                          \
+	} while (0)
+
+static void random_queue(struct gpuq_buf *b, uint32_t i)
+{
+	gpuq_buf_printf(b, "- {name: q%u", 90 - i);
+	if (i && draw(2))
+		gpuq_buf_printf(b, ", parent: q%u", 90 - draw(i));
+	ADD("quota", "4", "0", "2.5", "unlimited", "{f0: 3}", "{f0: unlimited, default: 0.125}");
+	ADD("limit", "8", "unlimited", "{f0: 7.75}");
+	ADD("lend", "0", "{f0: 1}");
+	ADD("weight", "1", "0", "2.5", "100");
+	ADD("rank", "-3", "0", "7");
+	ADD("reclaim", "any", "never", "lower");
+	ADD("preempt", "lower", "lower_or_newer", "never");
+	ADD("reclaim_min_runtime", "10m", "0", "1d12h", "90");
+	ADD("budget", "{gpu_minutes: 100}", "{gpu_minutes: 0, period: month, mode: hard}",
+	    "{gpu_minutes: 5, half_life: 7d}");
+	ADD("namespace", "vision", "'123'");
+	ADD("image", "registry.example/base:1", "'yes'", "\"a b: c\"", "'1.0'");
+	ADD("users", "[ann]", "[ann, 'null', '7']", "[]");
+	ADD("managers", "[eve]");
+	ADD("qos", "[normal]", "[z, normal]");
+	ADD("flavors", "[f0, default]");
+	ADD("default_time", "1h", "30");
+	ADD("max_time", "7d", "unlimited");
+	ADD("max_running", "20", "{user: 20}", "{user: unlimited, job: 3, queue: 0}");
+	ADD("max_gpus", "{job: 8}", "7");
+	ADD("node_loss", "strict", "available", "{mode: available, after: 90s}");
+	ADD("stopped", "true", "false");
+	ADD("pod_policy", "restricted");
+	ADD("accounting_finalizer", "true");
+	gpuq_buf_adds(b, "}\n");
+}
+
+static void random_site(struct gpuq_buf *b)
+{
+	gpuq_buf_adds(b, "version: 1\n");
+	if (draw(2))
+		gpuq_buf_adds(b, "topology: [block, rack]\n");
+	gpuq_buf_adds(b, "flavors:\n");
+	for (uint32_t i = 0; i < 3; i++) {
+		gpuq_buf_printf(b, "- {name: f%u", i);
+		ADD("match", "{product: 'A*'}", "{memory: 10Gi}", "{product: '1', memory: 1.5Gi}",
+		    "{}");
+		ADD("rate", "1", "0.5", "0", "3");
+		gpuq_buf_adds(b, "}\n");
+	}
+	gpuq_buf_adds(b, "pools:\n");
+	for (uint32_t i = 0; i < 2; i++) {
+		gpuq_buf_printf(b, "- {name: p%u", 5 - i);
+		ADD("selector", "{a/b: c}", "{x: '1', y: 'true'}", "{}");
+		ADD("flavor", "f1");
+		ADD("sharing", "whole", "mig", "time-slicing");
+		ADD("placement", "pack", "spread");
+		ADD("spot", "true", "false");
+		ADD("provisioning", "{class: x, max_nodes: 3, parameters: {a: [1, 2.5, null]}}");
+		gpuq_buf_adds(b, "}\n");
+	}
+	gpuq_buf_adds(b, "qos:\n- {name: z");
+	ADD("priority", "5", "-1000000000");
+	ADD("preemptible", "true", "false");
+	ADD("max_time", "8h", "unlimited");
+	ADD("usage_factor", "0", "1", "1.5");
+	ADD("max_gpus", "{user: 3}");
+	gpuq_buf_adds(b, "}\nqueues:\n");
+	for (uint32_t i = 0, n = 1 + draw(8); i < n; i++)
+		random_queue(b, i);
+	gpuq_buf_adds(b, "users:\n- {name: ann");
+	ADD("groups", "[ml, x]");
+	ADD("default_queue", "q90");
+	gpuq_buf_adds(b, "}\nlicenses:\n- {name: l, count: 0}\nreservations:\n"
+			 "- {name: r, start: 2026-12-01T09:00:00.000123Z, duration: 4h");
+	ADD("gpus", "16", "0.5");
+	ADD("nodes", "[n1, '2']");
+	ADD("queue", "q90");
+	ADD("flags", "[maintenance, weekly]");
+	gpuq_buf_adds(b, "}\n");
+}
+
+Test(site, what_is_exported_changes_nothing_when_applied)
+{
+	for (uint32_t i = 1; i <= 400; i++) {
+		struct gpuq_buf text = GPUQ_BUF_INIT;
+		struct gpuq_err err = GPUQ_ERR_INIT;
+		struct gpuq_val *merged, *exported;
+		struct site *s, *again;
+
+		seed = i;
+		random_site(&text);
+		s = site_of(parse(gpuq_buf_str(&text)));
+		exported = site_sorted(&mem, s->tree);
+		cr_assert_str_eq(yaml(site_sorted(&mem, exported)), yaml(exported));
+		for (int prune = 0; prune < 2; prune++) {
+			cr_assert_eq(site_merge(&mem, s->tree, parse(yaml(exported)), prune,
+						&merged, &err),
+				     0);
+			again = site_of(merged);
+			cr_assert_str_eq(json(site_diff(&mem, s->tree, again->tree)), "[]",
+					 "seed %u:\n%s", i, gpuq_buf_str(&text));
+			cr_assert_str_eq(json(again->tree), json(s->tree), "seed %u", i);
+			site_free(again);
+		}
+		/* Nor does the first text, which says defaults too and other forms of the same. */
+		cr_assert_eq(
+			site_merge(&mem, s->tree, parse(gpuq_buf_str(&text)), true, &merged, &err),
+			0);
+		again = site_of(merged);
+		cr_assert_str_eq(json(site_diff(&mem, s->tree, again->tree)), "[]", "seed %u", i);
+		site_free(again);
+		site_free(s);
+		gpuq_buf_done(&text);
+		gpuq_arena_done(&mem);
+	}
+}
+
+/* ---- who may ---- */
+
+#define REALM                                                                                      \
+	"version: 1\nqueues:\n- {name: top}\n- {name: mine, parent: top, quota: 8, managers: "     \
+	"[eve]}\n"                                                                                 \
+	"- {name: a, parent: mine, quota: 4}\n- {name: b, parent: mine}\n- {name: a1, parent: "    \
+	"a}\n"                                                                                     \
+	"- {name: other, parent: top, quota: 8}\n- {name: poor, parent: top, managers: [eve]}\n"   \
+	"- {name: p1, parent: poor}\n"
+
+static const struct {
+	const char *file; /* on top of REALM */
+	bool allowed; /* for eve */
+} acts[] = {
+	{ "queues: [{name: a, quota: 6, weight: 2, max_gpus: 3}, {name: b, stopped: true}]", true },
+	{ "queues: [{name: a1, quota: 2}, {name: a2, parent: a, users: [x]}]", true },
+	{ "queues: [{name: mine, users: [x], closed: true, image: i, default_time: 1h}]", true },
+	{ "queues: [{name: a1, parent: b}]", true },
+	{ "queues: [{name: mine, quota: 9}]", false },
+	{ "queues: [{name: mine, weight: 9}]", false },
+	{ "queues: [{name: mine, managers: [eve, x]}]", false },
+	{ "queues: [{name: other, users: [x]}]", false },
+	{ "queues: [{name: a, parent: other}]", false },
+	{ "queues: [{name: a, parent: null}]", false },
+	{ "queues: [{name: mine, parent: other}]", false },
+	{ "queues: [{name: other, parent: mine}]", false },
+	{ "queues: [{name: new}]", false },
+	{ "queues: [{name: new, managers: [eve]}]", false },
+	{ "queues: [{name: new, parent: other, managers: [eve]}]", false },
+	{ "queues: [{name: a, namespace: kube-system}]", false },
+	{ "queues: [{name: a, pod_policy: privileged}]", false },
+	{ "queues: [{name: a, service_account: admin}]", false },
+	{ "queues: [{name: a, reclaim_min_runtime: 1d}]", false },
+	{ "queues: [{name: b2, parent: b, priority_class: high}]", false },
+	{ "queues: [{name: p1, quota: 3}]", false },
+	{ "queues: [{name: p1, weight: 3}]", true },
+	{ "qos: [{name: q}]", false },
+	{ "users: [{name: eve}]", false },
+	{ "topology: [rack]", false },
+	{ "reservations: [{name: r, start: now, duration: 1h, gpus: 1}]", false },
+};
+
+Test(site, a_manager_divides_what_he_has)
+{
+	for (size_t i = 0; i < sizeof(acts) / sizeof(acts[0]); i++) {
+		struct site *old = site_of(parse(REALM)), *s;
+		struct gpuq_err err = GPUQ_ERR_INIT;
+		struct gpuq_val *merged, *changes;
+		int rc;
+
+		site_merge(&mem, old->tree,
+			   parse(gpuq_arena_printf(&mem, "version: 1\n%s", acts[i].file)), false,
+			   &merged, &err);
+		s = site_of(merged);
+		changes = site_diff(&mem, old->tree, s->tree);
+		cr_assert_neq(changes->n, 0);
+		rc = apply_allowed(old, s, changes, "eve", false, &err);
+		cr_expect_eq(rc, acts[i].allowed ? 0 : GPUQ_EPERM, "%s: %s", acts[i].file,
+			     err.text);
+		cr_expect_eq(apply_allowed(old, s, changes, "ann", false, &err), GPUQ_EPERM);
+		cr_expect_eq(apply_allowed(old, s, changes, "root", true, &err), 0);
+		site_free(s);
+		site_free(old);
+		gpuq_arena_done(&mem);
+	}
+}
+
+Test(site, a_manager_removes_what_is_below)
+{
+	static const struct {
+		const char *object;
+		bool allowed;
+	} rows[] = { { "queue/a1", true }, { "queue/b", true }, { "queue/other", false } };
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct site *old = site_of(parse(REALM)), *s;
+		struct gpuq_err err = GPUQ_ERR_INIT;
+		struct gpuq_val *merged;
+
+		site_merge(&mem, old->tree, parse("version: 1"), false, &merged, &err);
+		cr_assert_eq(site_remove(merged, rows[i].object, &err), 0);
+		s = site_of(merged);
+		cr_expect_eq(apply_allowed(old, s, site_diff(&mem, old->tree, s->tree), "eve",
+					   false, &err),
+			     rows[i].allowed ? 0 : GPUQ_EPERM, "%s", rows[i].object);
+		site_free(s);
+		site_free(old);
+		gpuq_arena_done(&mem);
+	}
+}
+
+Test(site, what_running_jobs_do_not_feel)
+{
+	static const struct {
+		const char *changes;
+		bool may;
+	} rows[] = {
+		{ "[]", false },
+		{ "[{object: queue/a, new: {users: [x], closed: true}}]", false },
+		{ "[{object: user/ann, action: added}]", false },
+		{ "[{object: queue/a, new: {users: [x]}, old: {quota: 3}}]", true },
+		{ "[{object: queue/a, new: {weight: 2}}]", true },
+		{ "[{object: queue/a, new: {a_key_to_come: 2}}]", true },
+		{ "[{object: pool/a, new: {}}]", true },
+		{ "[{object: reservation/a, new: {}}]", true },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		cr_expect_eq(apply_may_evict(parse(rows[i].changes)), rows[i].may, "%s",
+			     rows[i].changes);
+	gpuq_arena_done(&mem);
+}
