@@ -210,6 +210,11 @@ static const struct opt export_opts[] = {
 	{ 0, NULL, 0, 0, NULL, NULL },
 };
 
+static const struct opt top_opts[] = {
+	{ OPT_WATCH, "watch", 0, ARG_OPTIONAL, "SECONDS", "look again every SECONDS (2)" },
+	{ 0, NULL, 0, 0, NULL, NULL },
+};
+
 static const struct opt diag_opts[] = {
 	{ OPT_JSON, "json", 0, ARG_NONE, NULL, "print a JSON object" },
 	{ OPT_WATCH, "watch", 0, ARG_OPTIONAL, "SECONDS", "print it again every SECONDS (2)" },
@@ -293,6 +298,8 @@ const struct command commands[] = {
 	  .opts = shares_opts, .groups = { opts_list }, .max_args = -1, .run = cmd_shares },
 	{ .name = "prio", .summary = "Show what the priorities of waiting jobs are made of", .synopsis = "[JOB]...",
 	  .opts = prio_opts, .groups = { opts_list }, .takes_jobs = true, .max_args = -1, .run = cmd_prio },
+	{ .name = "top", .summary = "Watch jobs, nodes and queues on the whole screen", .synopsis = "",
+	  .opts = top_opts, .groups = { opts_help }, .run = cmd_top },
 	{ .name = "diag", .summary = "Show the server's inner figures", .synopsis = "",
 	  .opts = diag_opts, .groups = { opts_help }, .run = cmd_diag },
 	{ .name = "doctor", .summary = "Check client and server, and say what to do", .synopsis = "",
