@@ -22,6 +22,6 @@ struct gpuq_val *view_node(struct gpuq_arena *a, const struct model *m, const st
 struct gpuq_val *view_queue(struct gpuq_arena *a, const struct model *m, const struct queue *q,
 			    int64_t used_ms); /* of model_spending() */
 /* Devices by what they are, jobs by state; {gpus, devices, jobs}. */
-struct gpuq_val *view_status(struct gpuq_arena *a, const struct model *m);
+struct gpuq_val *view_status(struct gpuq_arena *a, const struct model *m, int64_t now_us);
 
 #endif

@@ -348,7 +348,7 @@ int m_status_get(void *arg, struct rpc_call *c, const void *params, struct gpuq_
 {
 	struct methods *m = arg;
 	struct gpuq_arena *a = rpc_call_arena(c);
-	struct gpuq_val *v = view_status(a, journal_model(m->j)), *cluster = gpuq_map(a);
+	struct gpuq_val *v = view_status(a, journal_model(m->j), loop_now_us(journal_loop(m->j))), *cluster = gpuq_map(a);
 	int64_t stale = reconcile_stale_since_us(m->reconcile);
 
 	(void)params;
