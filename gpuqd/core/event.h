@@ -58,6 +58,7 @@
 	X(QUEUE_SHARE, "queue.share", false)                                                       \
 	X(JOB_BLOCKED, "job.blocked", false)                                                       \
 	X(POD_LEAVING, "pod.leaving", false)                                                       \
+	X(NODE_FROZEN, "node.frozen", false)                                                       \
 	X(NODE_BACKOFF, "node.backoff", false)                                                     \
 	X(FOREIGN_SEEN, "foreign.seen", false)                                                     \
 	X(FOREIGN_GONE, "foreign.gone", false)
@@ -209,7 +210,7 @@ struct event {
 			const char *name;
 			bool on;
 			const char *why, *who;
-		} drain;
+		} drain; /* and of NODE_FROZEN */
 		struct {
 			const char *name;
 			int64_t fair_milli; /* of all flavors */

@@ -180,6 +180,7 @@ int model_apply(struct model *m, const struct event *ev, struct gpuq_err *err)
 	case EV_NODE_GONE:
 	case EV_NODE_DRAIN:
 	case EV_NODE_BACKOFF:
+	case EV_NODE_FROZEN:
 	case EV_FOREIGN_SEEN:
 	case EV_FOREIGN_GONE:
 		rc = model_apply_node(m, ev, err);

@@ -229,6 +229,8 @@ struct node {
 	bool drain;
 	const char *drain_why; /* interned */
 	bool suspect;
+	bool frozen; /* its devices do not add up: nothing more starts there; not stored */
+	const char *frozen_why; /* interned */
 	int64_t backoff_until_us;
 	int64_t seen_us;
 	uint32_t snap_ix; /* handle in the snapshot being taken */

@@ -357,7 +357,7 @@ const char *node_stranded(const struct node *n, int64_t *milli)
 			continue;
 		cpu -= p->cpu_milli;
 		memory -= p->memory_bytes;
-		gpus -= p->gpus_milli;
+		gpus -= p->n_devices ? p->gpus_milli : 0; /* instances are not devices */
 		slots--;
 	}
 	if (gpus <= 0 || (cpu >= STRAND_CORE_MILLI && memory >= STRAND_MEMORY_BYTES && slots > 0))

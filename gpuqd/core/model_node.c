@@ -25,7 +25,7 @@ struct node *node_get(struct model *m, const char *name)
 	n->name = model_intern(m, name);
 	n->flavor = "default";
 	n->pool = "default";
-	n->drain_why = "";
+	n->drain_why = n->frozen_why = "";
 	HASH_ADD_KEYPTR(hh, m->nodes, n->name, strlen(n->name), n);
 	return n;
 }
@@ -351,6 +351,13 @@ int model_apply_node(struct model *m, const struct event *ev, struct gpuq_err *e
 		n->drain_why = ev->drain.on ? model_intern(m, ev->drain.why) : "";
 		touch(m, n);
 		return 0;
+	case EV_NODE_FROZEN:
+		n = node_find(m, ev->drain.name);
+		if (!n)
+			return gpuq_fail(err, GPUQ_ENOENT, "no node is named %s", ev->drain.name);
+		n->frozen = ev->drain.on;
+		n->frozen_why = ev->drain.on ? model_intern(m, ev->drain.why) : "";
+		return 0;
 	case EV_NODE_BACKOFF:
 		n = node_find(m, ev->backoff.name);
 		if (!n)
@@ -384,7 +391,7 @@ enum gpuq_node_state node_state(const struct node *n)
 		return GPUQ_NODE_DOWN;
 	if (n->drain || n->fact.unschedulable)
 		return busy ? GPUQ_NODE_DRAIN : GPUQ_NODE_DRAINED;
-	if (n->suspect)
+	if (n->suspect || n->frozen)
 		return GPUQ_NODE_SUSPECT;
 	if (n->n_devices ? taken >= (int64_t)n->n_devices * 1000 : false)
 		return GPUQ_NODE_ALLOC;

@@ -1,5 +1,6 @@
 #include "gpuqd/core/view.h"
 
+#include "gpuqd/core/census.h"
 #include "gpuqd/core/priority.h"
 #include "gpuqd/core/snapshot.h"
 
@@ -321,32 +322,6 @@ struct gpuq_val *view_spec(struct gpuq_arena *a, const struct gpuq_spec *spec, c
 	return v;
 }
 
-/* What stands on a device now; milli-devices. */
-struct slot {
-	int64_t taken_milli;
-	int64_t promised_milli; /* of what is free */
-};
-
-static void fill_slots(const struct node *n, struct slot *slots)
-{
-	const struct pod *p;
-	int64_t foreign = n->foreign_gpus_milli;
-
-	DL_FOREACH2(n->pods, p, node_next)
-	for (uint32_t i = 0; pod_takes(p) && i < p->n_devices; i++)
-		if (p->devices[i] < n->n_devices)
-			slots[p->devices[i]].taken_milli += p->gpus_milli / p->n_devices;
-	for (uint32_t i = 0; i < n->n_devices; i++)
-		slots[i].taken_milli += n->foreign_milli[i];
-	/* Which devices others hold is not told: they are taken to be the last free ones,
-	 * as the scheduler takes the first. */
-	for (uint32_t i = n->n_devices; i-- > 0 && foreign > 0;)
-		if (slots[i].taken_milli == 0) {
-			slots[i].taken_milli = foreign < 1000 ? foreign : 1000;
-			foreign -= slots[i].taken_milli;
-		}
-}
-
 /* Instances of MIG profiles: how many there are, and that nobody has. */
 static struct gpuq_val *view_mig(struct gpuq_arena *a, const struct node *n)
 {
@@ -371,20 +346,6 @@ static struct gpuq_val *view_mig(struct gpuq_arena *a, const struct node *n)
 		gpuq_add(a, list, v);
 	}
 	return list;
-}
-
-int64_t view_free_milli(struct gpuq_arena *a, const struct node *n)
-{
-	struct slot *slots = gpuq_arena_calloc(a, n->n_devices + 1, sizeof(*slots));
-	int64_t sum = 0;
-
-	if (!slots || n->gone || !n->fact.ready)
-		return 0;
-	fill_slots(n, slots);
-	for (uint32_t i = 0; i < n->n_devices; i++)
-		if (n->devices[i].healthy && slots[i].taken_milli < 1000)
-			sum += 1000 - slots[i].taken_milli;
-	return sum;
 }
 
 /* Who is on a device, and with how much of it. */
@@ -425,14 +386,14 @@ static const char *node_cause(const struct node *n)
 struct gpuq_val *view_node(struct gpuq_arena *a, const struct model *m, const struct node *n)
 {
 	struct gpuq_val *v = gpuq_map(a), *list = gpuq_list(a), *labels = gpuq_map(a);
-	struct slot *slots = gpuq_arena_calloc(a, n->n_devices + 1, sizeof(*slots));
+	struct census_slot *slots = gpuq_arena_calloc(a, n->n_devices + 1, sizeof(*slots));
 	int64_t free_milli = 0;
 	char id[32];
 
 	(void)m;
 	if (!slots || !v)
 		return NULL;
-	fill_slots(n, slots);
+	census_slots(n, slots);
 	for (uint32_t i = 0; i < n->n_devices; i++) {
 		const struct device *d = &n->devices[i];
 		struct gpuq_val *dv = gpuq_map(a), *jobs = gpuq_list(a), *pods = gpuq_list(a);
@@ -486,7 +447,10 @@ struct gpuq_val *view_node(struct gpuq_arena *a, const struct model *m, const st
 	gpuq_put(a, v, "foreign_pods", gpuq_int(a, n->foreign_pods));
 	gpuq_put(a, v, "foreign_gpus", devices(a, n->foreign_gpus_milli));
 	gpuq_put(a, v, "cause", word(a, node_cause(n)));
-	gpuq_put(a, v, "note", word(a, n->drain ? n->drain_why : n->fact.note));
+	gpuq_put(a, v, "note",
+		 word(a, n->frozen  ? n->frozen_why
+			 : n->drain ? n->drain_why
+				    : n->fact.note));
 	gpuq_put(a, v, "last_seen", instant(a, n->seen_us));
 	for (size_t i = 0; i < n->fact.labels.n; i++)
 		gpuq_put(a, labels, n->fact.labels.keys[i], gpuq_str(a, n->fact.labels.vals[i]));
@@ -560,93 +524,23 @@ struct gpuq_val *view_queue(struct gpuq_arena *a, const struct model *m, const s
 	return v;
 }
 
-/* Jobs that are promised places: few. */
-struct promised {
-	struct promised *next;
-	const struct job *job;
-};
-
-static struct promised *find_promised(struct gpuq_arena *a, const struct model *m)
+struct gpuq_val *view_status(struct gpuq_arena *a, const struct model *m, int64_t now_us)
 {
-	struct promised *list = NULL;
+	struct gpuq_val *v = gpuq_map(a), *d = gpuq_map(a), *jobs = gpuq_map(a),
+			*frozen = gpuq_list(a);
+	struct census all;
 
-	if (!m->n_promises)
+	if (!census_take(m, now_us, a, &all))
 		return NULL;
-	job_each(m, j)
-	{
-		struct promised *one = j->promise ? gpuq_arena_alloc(a, sizeof(*one)) : NULL;
-
-		if (!one)
-			continue;
-		*one = (struct promised){ list, j };
-		list = one;
-	}
-	return list;
-}
-
-/* What stands free already for those who wait for the rest of their places. */
-static void fill_promised(const struct promised *list, const struct node *n, struct slot *slots)
-{
-	for (; list; list = list->next) {
-		const struct promise *p = list->job->promise;
-
-		for (uint32_t i = 0; i < p->n_pods; i++) {
-			const struct promised_pod *pp = &p->pods[i];
-
-			if (strcmp(pp->node, n->name) != 0)
-				continue;
-			for (uint32_t k = 0; k < pp->n_devices; k++)
-				if (pp->devices[k] < n->n_devices)
-					slots[pp->devices[k]].promised_milli +=
-						pp->gpus_milli / pp->n_devices;
-		}
-	}
-}
-
-struct gpuq_val *view_status(struct gpuq_arena *a, const struct model *m)
-{
-	static const char *const kinds[] = { "allocated", "held",     "reserved", "free",
-					     "stranded",  "draining", "lost" };
-	enum { ALLOCATED, HELD, RESERVED, FREE, STRANDED, DRAINING, LOST, N_KINDS };
-	int64_t sum[N_KINDS] = { 0 }, total = 0;
-	struct gpuq_val *v = gpuq_map(a), *d = gpuq_map(a), *jobs = gpuq_map(a);
-	const struct promised *promised = find_promised(a, m);
-
-	for (const struct node *n = m->nodes; n; n = n->hh.next) {
-		struct slot *slots = gpuq_arena_calloc(a, n->n_devices + 1, sizeof(*slots));
-		bool off = n->drain || n->fact.unschedulable;
-
-		if (!slots)
-			return NULL;
-		fill_slots(n, slots);
-		fill_promised(promised, n, slots);
-		for (uint32_t i = 0; i < n->n_devices; i++) {
-			int64_t taken = slots[i].taken_milli > 1000 ? 1000 : slots[i].taken_milli;
-			int64_t held = slots[i].promised_milli > 1000 - taken
-					       ? 1000 - taken
-					       : slots[i].promised_milli;
-
-			total += 1000;
-			if (n->gone || !n->fact.ready) {
-				sum[LOST] += 1000;
-				continue;
-			}
-			sum[ALLOCATED] += taken;
-			if (!n->devices[i].healthy || off)
-				held = 0;
-			sum[HELD] += held;
-			sum[!n->devices[i].healthy ? LOST
-			    : off                  ? DRAINING
-						   : FREE] += 1000 - taken - held;
-		}
-	}
-	gpuq_put(a, v, "gpus", devices(a, total));
-	for (int i = 0; i < N_KINDS; i++)
-		gpuq_put(a, d, kinds[i], devices(a, sum[i]));
+	gpuq_put(a, v, "gpus", devices(a, all.total_milli));
+	for (int i = 0; i < N_CENSUS_KINDS; i++)
+		gpuq_put(a, d, census_words[i], devices(a, all.milli[i]));
 	gpuq_put(a, v, "devices", d);
 	for (int i = 0; i < N_GPUQ_JOB_STATES; i++)
 		gpuq_put(a, jobs, gpuq_job_state_word((enum gpuq_job_state)i),
 			 gpuq_int(a, m->n_jobs_by_state[i]));
 	gpuq_put(a, v, "jobs", jobs);
+	node_each(m, n) if (n->frozen) gpuq_add(a, frozen, gpuq_str(a, n->name));
+	gpuq_put(a, v, "frozen_nodes", frozen);
 	return v;
 }

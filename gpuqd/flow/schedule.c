@@ -15,6 +15,7 @@
 #include "gpuqd/core/cycle_record.h"
 #include "gpuqd/core/sched.h"
 #include "gpuqd/flow/carry.h"
+#include "gpuqd/flow/census_watch.h"
 #include "gpuqd/flow/journal.h"
 #include "gpuqd/flow/quota_warn.h"
 #include "gpuqd/flow/tell.h"
@@ -157,6 +158,7 @@ static void cycle(struct schedule *s)
 		return;
 	end_hopeless(s, now);
 	carry_renounce_lost(s->j);
+	census_watch(s->j);
 	rc = snapshot_take_packed(m, now, s->record_to ? &packed : NULL, &sn, &err);
 	if (rc == 0)
 		rc = sched_cycle(sn, &s->mem, &plan, &err);

@@ -151,10 +151,10 @@ static void take_node(struct taking *t, const struct node *n, uint32_t *handle)
 	sn.flavor = flavor_ix(t, n->flavor);
 	if (sn.flavor == SNAP_NONE)
 		sn.flavor = flavor_ix(t, "default");
-	sn.state = n->gone || !n->fact.ready           ? SNAP_DOWN
-		   : n->drain || n->fact.unschedulable ? SNAP_DRAINED
-		   : n->backoff_until_us > t->now_us   ? SNAP_SUSPECT
-						       : SNAP_READY;
+	sn.state = n->gone || !n->fact.ready                      ? SNAP_DOWN
+		   : n->drain || n->fact.unschedulable            ? SNAP_DRAINED
+		   : n->frozen || n->backoff_until_us > t->now_us ? SNAP_SUSPECT
+								  : SNAP_READY;
 	sn.cpu_milli = n->fact.cpu_milli;
 	sn.memory_bytes = n->fact.memory_bytes;
 	sn.pods = n->fact.max_pods ? n->fact.max_pods : GPUQ_UNLIMITED;

@@ -2,122 +2,10 @@
 #include <string.h>
 
 #include "gpuqd/base/loop.h"
-#include "gpuqd/core/recur.h"
 #include "gpuqd/core/view.h"
 #include "gpuqd/flow/journal.h"
 #include "gpuqd/flow/reconcile.h"
 #include "gpuqd/rpc/m_int.h"
-
-static struct gpuq_val *devices(struct gpuq_arena *a, int64_t milli)
-{
-	return milli % 1000 == 0 ? gpuq_int(a, milli / 1000) : gpuq_real(a, (double)milli / 1000);
-}
-
-static int64_t milli_of(const struct gpuq_val *v)
-{
-	if (!v || (v->type != GPUQ_INT && v->type != GPUQ_REAL))
-		return 0;
-	return v->type == GPUQ_INT ? v->i * 1000 : (int64_t)(v->d * 1000 + 0.5);
-}
-
-/* ---- what of the free devices is not to be had ---- */
-
-static bool lists(const struct gpuq_strlist *l, const char *s)
-{
-	for (size_t i = 0; i < l->n; i++)
-		if (strcmp(l->items[i], s) == 0)
-			return true;
-	return false;
-}
-
-static bool on_calendar(const struct site_reservation *r, int64_t now_us, int64_t *since_us)
-{
-	int64_t starts[RECUR_MAX];
-
-	if (r->duration_us <= 0 || recur_starts(r->start_us, r->duration_us,
-						site_reservation_every_us(r), now_us, starts) == 0)
-		return false;
-	*since_us = starts[0];
-	return starts[0] <= now_us;
-}
-
-/* Does it keep this node as a whole? */
-static bool keeps(const struct site_reservation *r, const struct node *n)
-{
-	if (r->nodes.n)
-		return lists(&r->nodes, n->name);
-	return r->gpus_milli <= 0 && r->pool && n->pool && strcmp(r->pool, n->pool) == 0;
-}
-
-/* What its own jobs have of an amount. */
-static int64_t used_of(const struct model *m, const struct site_reservation *r, int64_t since_us)
-{
-	int64_t milli = 0;
-
-	node_each(m, n)
-	{
-		const struct pod *p;
-
-		DL_FOREACH2(n->pods, p, node_next)
-		if (pod_takes(p) && p->placed_us >= since_us &&
-		    (!r->queue || strcmp(r->queue, p->job->queue->name) == 0) &&
-		    (r->users.n == 0 || lists(&r->users, p->job->user)))
-			milli += p->gpus_milli;
-	}
-	return milli;
-}
-
-static bool in_use(const struct node *n)
-{
-	return !n->gone && n->fact.ready && !n->drain && !n->fact.unschedulable;
-}
-
-/* Free devices that a begun reservation keeps for its own, and those beside which a pod would
- * find no core, memory or slot. Each is one of them only. */
-static void kept(const struct model *m, struct gpuq_arena *a, int64_t now_us, int64_t *reserved,
-		 int64_t *stranded)
-{
-	int64_t amounts = 0, open = 0, since_us;
-
-	node_each(m, n)
-	{
-		const int64_t free_milli = in_use(n) ? view_free_milli(a, n) : 0;
-		int64_t strand = 0;
-		bool whole = false;
-
-		site_each(site_reservation, m->site->reservations, r) whole |=
-			keeps(r, n) && on_calendar(r, now_us, &since_us);
-		if (whole)
-			*reserved += free_milli;
-		else if (free_milli && node_stranded(n, &strand))
-			*stranded += strand < free_milli ? strand : free_milli;
-		if (!whole)
-			open += free_milli - (strand < free_milli ? strand : free_milli);
-	}
-	site_each(site_reservation, m->site->reservations, r)
-	{
-		int64_t left;
-
-		if (r->nodes.n || r->gpus_milli <= 0 || !on_calendar(r, now_us, &since_us))
-			continue;
-		left = r->gpus_milli - used_of(m, r, since_us);
-		amounts += left > 0 ? left : 0;
-	}
-	*reserved += amounts < open ? amounts : open;
-}
-
-static void take_from_free(struct gpuq_arena *a, struct gpuq_val *map, const char *key,
-			   int64_t milli)
-{
-	int64_t free_milli = milli_of(gpuq_get(map, "free"));
-
-	if (milli > free_milli)
-		milli = free_milli;
-	gpuq_set(a, map, key, devices(a, milli_of(gpuq_get(map, key)) + milli));
-	gpuq_set(a, map, "free", devices(a, free_milli - milli));
-}
-
-/* ---- who waits longest ---- */
 
 /* Of those that nothing but others stands in the way of. */
 static struct gpuq_val *oldest(struct gpuq_arena *a, const struct model *m, int64_t now_us)
@@ -176,15 +64,12 @@ int m_status_get(void *arg, struct rpc_call *c, const void *params, struct gpuq_
 	const struct model *model = journal_model(m->j);
 	const int64_t now_us = loop_now_us(journal_loop(m->j));
 	struct gpuq_arena *a = rpc_call_arena(c);
-	struct gpuq_val *v = view_status(a, model), *cluster = gpuq_map(a);
-	int64_t stale = reconcile_stale_since_us(m->reconcile), reserved = 0, stranded = 0;
+	struct gpuq_val *v = view_status(a, model, now_us), *cluster = gpuq_map(a);
+	int64_t stale = reconcile_stale_since_us(m->reconcile);
 
 	(void)params;
 	if (!v)
 		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
-	kept(model, a, now_us, &reserved, &stranded);
-	take_from_free(a, gpuq_get(v, "devices"), "stranded", stranded);
-	take_from_free(a, gpuq_get(v, "devices"), "reserved", reserved);
 	gpuq_put(a, v, "oldest_waiting", oldest(a, model, now_us));
 	gpuq_put(a, cluster, "kind", gpuq_str(a, m->kind));
 	gpuq_put(a, cluster, "stale_since", stale ? gpuq_int(a, stale) : gpuq_null(a));

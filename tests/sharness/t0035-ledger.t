@@ -110,6 +110,15 @@ test_expect_success 'a grant is there at once, and after a restart' '
 	exits 0 gpuq queues grant nlp -- -5 && gpuq usage nlp --json | head -n 1 >nlp && test "$(json granted_gpu_minutes <nlp)" = 5
 '
 
+grep -q "GPUQ_FAILPOINTS 1" "$test_build/config.h" && test_set_prereq FAILPOINTS
+test_expect_success FAILPOINTS 'a node whose devices do not add up is left alone, and says so' '
+	kill_gpuqd && rm -f gpuqd.log && GPUQ_FAILPOINT="census.check:*=eio" start_gpuqd &&
+	wait=$(sh_job "exit 0" -p vis -g 1) && wait_for 20 job_is "$wait" reason NodesUnavailable &&
+	says gpuqd.log "node.frozen node=.*a test says so" && test "$(gpuq nodes --json | json state)" = suspect &&
+	test "$(gpuq nodes --json | json note)" = "a test says so" && test "$(gpuq status --json | json devices.stranded)" = 4 &&
+	test "$(gpuq status --json | json frozen_nodes)" != "[]" && kill_gpuqd && start_gpuqd && job_becomes "$wait" COMPLETED
+'
+
 test_expect_success 'the daemon stops' 'stop_gpuqd'
 
 test_done

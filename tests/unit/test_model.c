@@ -303,7 +303,7 @@ static void dump(const struct model *m, struct gpuq_buf *out)
 		if (node_find(m, name))
 			gpuq_json_write(out, view_node(&a, m, node_find(m, name)), 0);
 	}
-	gpuq_json_write(out, view_status(&a, m), 0);
+	gpuq_json_write(out, view_status(&a, m, T0), 0);
 	gpuq_buf_printf(out, " %s %" PRIu32 " %u", m->cluster_id, m->next_job_id,
 			HASH_COUNT(m->keys));
 	gpuq_arena_done(&a);
