@@ -61,7 +61,7 @@ struct amounts {
 };
 
 struct future {
-	/* timeline: future.c */
+	/* timeline: future.c, future_free.c */
 	struct release *releases; /* by end */
 	uint32_t n_releases, room_releases;
 	bool sorted;

@@ -3,15 +3,15 @@ test_description='the calendar of a site: an amount kept for one queue, named as
 . "$(dirname "$0")/lib.sh"
 
 test_expect_success 'start with a reservation that has begun' '
-	start=$(date -u -d "-1 minute" +%Y-%m-%dT%H:%MZ) && cat >site.yaml <<-END &&
+	start=$(date -u -d "-2 days -1 minute" +%Y-%m-%dT%H:%MZ) && cat >site.yaml <<-END &&
 	version: 1
 	queues:
 	- {name: vip}
 	- {name: all}
 	reservations:
-	- {name: demo, start: $start, duration: 1h, gpus: 3, queue: vip}
+	- {name: demo, start: $start, duration: 1h, every: 1d, gpus: 3, queue: vip}
 	- {name: past, start: 2020-01-01T00:00Z, duration: 1h, gpus: 4, queue: vip}
-	- {name: elsewhere, start: $start, duration: 1h, nodes: [nowhere], queue: vip}
+	- {name: elsewhere, start: $start, duration: 1h, every: 1d, nodes: [nowhere], queue: vip}
 	END
 	start_gpuqd --site site.yaml
 '
