@@ -422,6 +422,7 @@ void pod_key_name(const char *cluster_id, struct pod_key key, char *out);
 bool pod_name_parse(const struct model *m, const char *name, struct pod_key *key);
 
 const char *model_intern(struct model *m, const char *s); /* lasting copy; NULL gives "" */
+const char *model_interned(const struct model *m, const char *s); /* NULL: there is none */
 
 bool array_waits(const struct array *a, int64_t index); /* not split off yet */
 bool job_is_live(const struct job *j); /* has an attempt under way */

@@ -108,7 +108,6 @@ void charge_grant(struct model *m, const char *queue, int64_t gpu_us);
 /* What was granted to a budget that fades, as it stands. */
 int64_t account_granted_ms(const struct model *m, const struct queue *q, int64_t now_us);
 void account_grant(struct model *m, const struct queue *q, int64_t gpu_us, int64_t now_us);
-const char *model_interned(const struct model *m, const char *s); /* NULL: it is not */
 struct account *account_get(struct model *m, const unsigned char *bytes, size_t n);
 void accounts_collect(struct model *m, struct batch *out); /* those that changed */
 void accounts_expire(struct model *m, int64_t now_us); /* what has faded to nothing */

@@ -546,7 +546,8 @@ static const struct gpuq_field reservation_fields[] = {
 	F(site_reservation, "queue", GPUQ_K_NAME, queue, .doc = "who may use it"),
 	F(site_reservation, "users", GPUQ_K_STRLIST, users, .doc = "who may use it"),
 	F(site_reservation, "flags", GPUQ_K_STRLIST, flags,
-	  .doc = "maintenance (nobody may use it), daily, weekly"),
+	  .doc = "maintenance (nobody may use it), daily, weekly or recurring (weekly), "
+		 "release-unused"),
 	END,
 };
 

@@ -9,6 +9,7 @@ const struct site_kind site_kinds[] = {
 	{ "qos", "qos" },
 	{ "queues", "queue" },
 	{ "users", "user" },
+	{ "groups", "group" },
 	{ "licenses", "license" },
 	{ "reservations", "reservation" },
 	{ NULL, NULL },

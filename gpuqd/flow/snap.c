@@ -414,7 +414,7 @@ static void take_job(struct taking *t, const struct job *j)
 	}
 	snap_past_fill(&(struct snap_past){ t->m, t->now_us, t->queue_of, &t->mem }, j, &sj);
 	if (t->caps)
-		snap_caps_fill(t->caps, j, &sj);
+		snap_caps_fill(t->caps, j->queue, j->user, j->qos, &sj);
 	job = snapshot_add_job(t->s, &sj);
 	if (holds && job != SNAP_NONE)
 		take_allocs(t, j, job);
@@ -458,6 +458,8 @@ static void take_guest(struct taking *t, const struct start_guest *g, uint32_t i
 	sj.ranges = ranges;
 	sj.n_ranges = (uint32_t)spec->array.n_ranges;
 	sj.throttle = (uint32_t)spec->array.throttle;
+	if (t->caps)
+		snap_caps_fill(t->caps, queue_find(t->m, g->queue), g->user, g->qos, &sj);
 	snapshot_add_job(t->s, &sj);
 }
 
@@ -488,11 +490,11 @@ static int take(struct taking *t, const struct start_guest *guests, uint32_t n_g
 		snap_add_calendar(m, t->now_us, t->queue_of, t->s);
 	t->caps = snap_caps_new(m, t->s, t->now_us, &t->mem);
 	job_each(m, j) take_job(t, j);
-	snap_caps_done(t->caps);
 	if (t->queue_of)
 		snap_losses(&(struct snap_past){ m, t->now_us, t->queue_of, &t->mem }, t->s);
 	for (uint32_t i = 0; t->queue_of && i < n_guests; i++)
 		take_guest(t, &guests[i], m->next_job_id + i);
+	snap_caps_done(t->caps);
 	if (packed)
 		snapshot_pack(t->s, packed);
 	rc = snapshot_seal(t->s, err);

@@ -133,36 +133,36 @@ static void add_jobs_and_gpus(struct adding *x, const void *about, const char *u
 	add(x, about, user, &cap);
 }
 
-static void add_budgets(struct adding *x, const struct job *j)
+static void add_budgets(struct adding *x, const struct queue *q, const char *user)
 {
-	for (const struct queue *q = j->queue; q; q = q->parent) {
+	for (; q; q = q->parent) {
 		const struct site_budget *b = q->budget;
 		struct snap_cap cap = { NULL, GPUQ_R_BUDGET, GPUQ_UNLIMITED, GPUQ_UNLIMITED, 0 };
 
 		if (!b || b->user_gpu_minutes == GPUQ_UNLIMITED)
 			continue;
 		cap.left_gpu_ms = b->user_gpu_minutes * 60000 -
-				  model_user_spent_ms(x->c->m, q, j->user, x->c->now_us);
-		cap.name = gpuq_arena_printf(x->c->mem, "%s/%s", q->name, j->user);
+				  model_user_spent_ms(x->c->m, q, user, x->c->now_us);
+		cap.name = gpuq_arena_printf(x->c->mem, "%s/%s", q->name, user);
 		if (b->mode == 0)
 			x->demoted |= cap.left_gpu_ms <= 0;
 		else if (cap.name)
-			add(x, q, j->user, &cap);
+			add(x, q, user, &cap);
 	}
 }
 
-static void add_all(struct adding *x, const struct job *j)
+static void add_all(struct adding *x, const struct queue *q, const char *name, const char *qos_name)
 {
 	struct gpuq_arena *mem = x->c->mem;
 	const struct site *site = x->c->m->site;
-	const struct site_qos *qos = site_qos_find(site, j->qos);
-	const struct site_user *user = site_user_find(site, j->user);
+	const struct site_qos *qos = site_qos_find(site, qos_name);
+	const struct site_user *user = site_user_find(site, name);
 
 	if (qos) {
 		add_jobs_and_gpus(x, qos, NULL, gpuq_arena_printf(mem, "qos/%s", qos->name),
 				  GPUQ_R_LIMIT_QUEUE, qos->max_running.queue, qos->max_gpus.queue);
-		add_jobs_and_gpus(x, qos, j->user,
-				  gpuq_arena_printf(mem, "qos/%s/%s", qos->name, j->user),
+		add_jobs_and_gpus(x, qos, name,
+				  gpuq_arena_printf(mem, "qos/%s/%s", qos->name, name),
 				  GPUQ_R_LIMIT_USER, qos->max_running.user, qos->max_gpus.user);
 	}
 	if (user)
@@ -175,26 +175,30 @@ static void add_all(struct adding *x, const struct job *j)
 			add_jobs_and_gpus(x, g, NULL, gpuq_arena_printf(mem, "group/%s", g->name),
 					  GPUQ_R_LIMIT_USER, g->max_running, g->max_gpus);
 	}
-	add_budgets(x, j);
+	add_budgets(x, q, name);
 }
 
-void snap_caps_fill(struct snap_caps *c, const struct job *j, struct snap_job *out)
+void snap_caps_fill(struct snap_caps *c, const struct queue *q, const char *user, const char *qos,
+		    struct snap_job *out)
 {
-	const struct site_qos *qos = site_qos_find(c->m->site, j->qos);
+	const struct site_qos *how = site_qos_find(c->m->site, qos);
+	const char *known_user = model_interned(c->m, user), *known_qos = model_interned(c->m, qos);
 	struct known *k;
 	bool fresh;
 
-	if (qos)
-		out->charge_milli = qos->usage_factor_milli;
+	if (how)
+		out->charge_milli = how->usage_factor_milli;
 	if (!c->any)
 		return;
 	/* Jobs of a user, a queue and a qos count against the same. */
-	k = look(c, &c->sets, j->queue, j->user, j->qos, &fresh);
+	user = known_user ? known_user : user;
+	qos = known_qos ? known_qos : qos;
+	k = look(c, &c->sets, q, user, qos, &fresh);
 	if (k && fresh) {
 		struct adding x = { .c = c };
 
 		memset(x.set.caps, 0xff, sizeof(x.set.caps));
-		add_all(&x, j);
+		add_all(&x, q, user, qos);
 		k->demoted = x.demoted;
 		if (x.n)
 			k->ix = snapshot_add_capset(c->s, &x.set);

@@ -18,8 +18,9 @@ struct snap_caps *snap_caps_new(const struct model *m, struct snapshot *s, int64
 				struct gpuq_arena *mem);
 void snap_caps_done(struct snap_caps *c);
 
-/* What the job counts against, and whether a soft budget of its user is used up: then it
- * stands behind all others of its queue. */
-void snap_caps_fill(struct snap_caps *c, const struct job *j, struct snap_job *out);
+/* What a job of that queue, user and qos counts against, and whether a soft budget of its
+ * user is used up: then it stands behind all others of its queue. */
+void snap_caps_fill(struct snap_caps *c, const struct queue *q, const char *user, const char *qos,
+		    struct snap_job *out);
 
 #endif

@@ -15,6 +15,7 @@
 #include "gpuqd/flow/flavor_warn.h"
 #include "gpuqd/flow/history.h"
 #include "gpuqd/flow/journal.h"
+#include "gpuqd/flow/limits.h"
 #include "libgpuq/limits.h"
 #include "libgpuq/mp.h"
 #include "libgpuq/units.h"
@@ -191,75 +192,9 @@ static int check_nice(struct draft *d, struct gpuq_err *err)
 			       d->queue->name);
 }
 
-/* Jobs and devices of one user below a queue: waiting ones count as submitted. */
-static void count_user(const struct draft *d, const struct queue *top, const char *user,
-		       int64_t *submitted)
-{
-	*submitted = d->n_before;
-	for (const struct job *j = d->m->jobs; j; j = j->hh.next) {
-		const struct queue *q = j->queue;
-
-		if (j->ended || j == d->instead || (user && strcmp(j->user, user) != 0))
-			continue;
-		while (q && q != top)
-			q = q->parent;
-		if (q)
-			*submitted += j->array ? j->array->n_waiting : 1;
-	}
-}
-
 static int check_limits(struct draft *d, struct gpuq_err *err)
 {
-	int64_t gpus = gpuq_spec_gpus_milli(&d->spec),
-		n = d->spec.array.n_ranges ? d->spec.array.size : 1;
-	int64_t have;
-
-	for (const struct queue *q = d->queue; q; q = q->parent) {
-		const struct site_queue *s = q->site;
-		int64_t cap = GPUQ_UNLIMITED;
-
-		if (s->max_gpus.job != GPUQ_UNLIMITED && gpus > s->max_gpus.job * 1000)
-			return gpuq_fail_field(err, GPUQ_ELIMIT, "gpus",
-					       "the job asks for %" PRId64
-					       " GPUs, queue %s allows %" PRId64 " per job",
-					       gpus / 1000, q->name, s->max_gpus.job);
-		if (s->limit.given && !s->limit.per_flavor)
-			cap = s->limit.all;
-		else if (s->limit.given && s->limit.n) {
-			cap = 0;
-			for (size_t i = 0; i < s->limit.n; i++)
-				if (s->limit.amounts[i] > cap)
-					cap = s->limit.amounts[i];
-		}
-		if (cap != GPUQ_UNLIMITED && gpus > cap)
-			return gpuq_fail_field(err, GPUQ_ELIMIT, "gpus",
-					       "the job asks for %" PRId64
-					       " GPUs, the limit of queue %s is %" PRId64,
-					       gpus / 1000, q->name, cap / 1000);
-		if (s->max_gpus.user != GPUQ_UNLIMITED && gpus > s->max_gpus.user * 1000)
-			return gpuq_fail_field(err, GPUQ_ELIMIT, "gpus",
-					       "the job asks for %" PRId64
-					       " GPUs, queue %s allows %" PRId64 " per user",
-					       gpus / 1000, q->name, s->max_gpus.user);
-		if (s->max_submitted.user != GPUQ_UNLIMITED) {
-			count_user(d, q, d->who->user, &have);
-			if (have + n > s->max_submitted.user)
-				return gpuq_fail_field(
-					err, GPUQ_ELIMIT, "queue",
-					"%s has %" PRId64 " jobs in queue %s, which allows %" PRId64
-					" per user",
-					d->who->user, have, q->name, s->max_submitted.user);
-		}
-		if (s->max_submitted.queue != GPUQ_UNLIMITED) {
-			count_user(d, q, NULL, &have);
-			if (have + n > s->max_submitted.queue)
-				return gpuq_fail_field(err, GPUQ_ELIMIT, "queue",
-						       "queue %s has %" PRId64
-						       " jobs and takes %" PRId64,
-						       q->name, have, s->max_submitted.queue);
-		}
-	}
-	return 0;
+	return limits_check(d, err);
 }
 
 static int check_licenses(struct draft *d, struct gpuq_err *err)

@@ -59,13 +59,16 @@ bool filter_job(const struct job_filter *f, const struct job *j);
 bool filter_val(const struct job_filter *f, const struct gpuq_val *job); /* of history */
 bool filter_any(const struct job_filter *f); /* does it select at all? */
 
-/* Jobs in memory that match, each once, in order of id (elements behind their array). */
+/* Jobs in memory that match, each once, in order of id (elements behind their array).
+ * keep (may be NULL) says no to what the filter alone would take. */
 struct job_keys {
 	struct job_key *items;
 	size_t n, room;
 	bool failed; /* out of memory: there would be more */
 };
-void jobs_select(const struct model *m, const struct job_filter *f, struct job_keys *out);
+void jobs_select(const struct model *m, const struct job_filter *f,
+		 bool (*keep)(const struct job_filter *f, const struct job *j),
+		 struct job_keys *out);
 void job_keys_done(struct job_keys *k);
 
 /* "17" or "17_3". index -1 = the whole job. */

@@ -180,33 +180,32 @@ static void list_closed(void *arg, int why)
 	rpc_fail(l->c, &err);
 }
 
+static bool is_listed(const struct job_filter *f, const struct job *j)
+{
+	if (j->ended)
+		return f->all || f->states.n;
+	return !j->array || j->array->n_waiting > 0; /* else its elements stand for themselves */
+}
+
 int m_job_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err)
 {
 	struct methods *m = arg;
-	struct model *model = journal_model(m->j);
 	struct gpuq_arena *a = rpc_call_arena(c);
 	struct list *l = gpuq_arena_calloc(a, 1, sizeof(*l));
 	struct job_keys found = { .items = NULL };
+	bool no_memory;
 
 	if (!l)
 		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
-	l->m = m;
-	l->c = c;
-	l->p = params;
-	jobs_select(model, &l->p->filter, &found);
+	*l = (struct list){ .m = m, .c = c, .p = params };
+	jobs_select(journal_model(m->j), &l->p->filter, is_listed, &found);
 	l->keys = gpuq_arena_calloc(a, found.n + 1, sizeof(*l->keys));
-	for (size_t i = 0; l->keys && i < found.n; i++) {
-		const struct job *j = job_find(model, found.items[i]);
-
-		if (j->array && j->array->n_waiting == 0 && !j->ended)
-			continue; /* its elements stand for themselves */
-		if (j->ended && !l->p->filter.all && !l->p->filter.states.n)
-			continue;
-		l->keys[l->n++] = j->key;
-	}
-	found.failed |= !l->keys;
+	if (l->keys && found.n)
+		memcpy(l->keys, found.items, found.n * sizeof(*l->keys));
+	l->n = found.n;
+	no_memory = found.failed || !l->keys;
 	job_keys_done(&found);
-	if (!l->keys)
+	if (no_memory)
 		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
 	rpc_call_watch(c, list_go_on, list_closed, l);
 	list_go_on(l);
@@ -326,39 +325,4 @@ int m_queue_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_
 			gpuq_add(a, list, view_queue(a, model, model->queues[i], spent[i].used_ms));
 	rc = list ? all_known(&p->names, list, "queue", err) : 0;
 	return rc < 0 ? rc : rpc_send_items(c, list, err);
-}
-
-/* Whether anything holds up everybody else. */
-static struct gpuq_val *view_loop(struct gpuq_arena *a, const struct loop *loop)
-{
-	struct gpuq_val *v = gpuq_map(a);
-	struct loop_stats s;
-
-	loop_stats(loop, &s);
-	gpuq_put(a, v, "turns", gpuq_int(a, (int64_t)s.turns));
-	gpuq_put(a, v, "longest_ms", gpuq_real(a, (double)s.longest_us / 1000));
-	gpuq_put(a, v, "over_10ms", gpuq_int(a, (int64_t)s.over_10ms));
-	gpuq_put(a, v, "over_50ms", gpuq_int(a, (int64_t)s.over_50ms));
-	gpuq_put(a, v, "last_slow_time",
-		 s.last_slow_us ? gpuq_int(a, s.last_slow_us) : gpuq_null(a));
-	return v;
-}
-
-int m_status_get(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err)
-{
-	struct methods *m = arg;
-	struct gpuq_arena *a = rpc_call_arena(c);
-	struct gpuq_val *v = view_status(a, journal_model(m->j)), *cluster = gpuq_map(a);
-	int64_t stale = reconcile_stale_since_us(m->reconcile);
-
-	(void)params;
-	if (!v)
-		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
-	gpuq_put(a, cluster, "kind", gpuq_str(a, m->kind));
-	gpuq_put(a, cluster, "stale_since", stale ? gpuq_int(a, stale) : gpuq_null(a));
-	gpuq_put(a, cluster, "read_only", gpuq_bool(a, journal_read_only(m->j)));
-	gpuq_put(a, v, "cluster", cluster);
-	gpuq_put(a, v, "loop", view_loop(a, journal_loop(m->j)));
-	rpc_reply(c, v);
-	return 0;
 }

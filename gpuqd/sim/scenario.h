@@ -136,7 +136,8 @@ enum { SC_PREEMPT_REQUEUE, SC_PREEMPT_CANCEL };
 
 struct sc_job {
 	const char *name, *queue, *user, *jobname;
-	int64_t priority, nice, boost, usage_factor, submit, start, walltime, min_tasks, group_size, min_groups;
+	int64_t priority, nice, boost, usage_factor, submit, start, walltime, min_tasks, group_size,
+		min_groups;
 	bool preemptible, evict_last, stale, hold, exclusive, spread;
 	struct gpuq_strmap role_min, licences;
 	struct sc_topology topology;

@@ -74,6 +74,10 @@ test_expect_success 'what changed is kept: who, when, from what to what' '
 	test "$(json who <got)" = "$(id -un)" && test "$(json action <got)" = site.changed && test "$(json time <got)" -gt 1500000000000000
 '
 
+test_expect_success 'and people can read it' '
+	gpuq events --audit >got && says got "queue/red" && gpuq events --audit --json >got && head -n 1 got | json time >time && says time "^20[0-9-]+T.*Z$"
+'
+
 test_expect_success 'a dry run changes nothing' '
 	gpuq export >before && printf "version: 1\nqueues:\n- {name: red, weight: 9}\n- {name: green, parent: dept}\n" >a.yaml &&
 	exits 0 gpuq apply -f a.yaml --dry-run && has out "+ weight: 9" && says out "queue/green added" && says out "evict nobody" &&
@@ -134,8 +138,8 @@ test_expect_success 'queues are stopped, started, closed and opened' '
 
 test_expect_success 'a kind of device that there is none of is told at once' '
 	printf "#!/bin/sh\n#GPUQ --gpus=two\nsleep 1\n" >two.sh && exits 0 gpuq submit -p red --dry-run two.sh && says err "no node has devices of flavor two" &&
-	says err "there are: small" && sed -i s/two/smal:2/ two.sh && exits 0 gpuq submit -p red --dry-run two.sh && says err "did you mean small" &&
-	sed -i s/smal:2/2/ two.sh && exits 0 gpuq submit -p red --dry-run two.sh && test_must_be_empty err
+	says err "there are: small" && sed -i s/two/smalls:2/ two.sh && exits 0 gpuq submit -p red --dry-run two.sh && says err "did you mean small" &&
+	sed -i s/smalls:2/2/ two.sh && exits 0 gpuq submit -p red --dry-run two.sh && test_must_be_empty err
 '
 
 test_expect_success 'nodes are drained and used again; it is kept who did so' '

@@ -188,6 +188,19 @@ Test(site, objects_are_removed_from_a_tree_of_their_own)
 	gpuq_arena_done(&mem);
 }
 
+/* A list that is not known as one would be taken as a whole: what a file does not mention of
+ * it would go. */
+Test(site, every_list_is_keyed_by_name)
+{
+	for (const struct gpuq_field *f = site_schema.fields; f->key; f++) {
+		const struct site_kind *k = site_kinds;
+
+		while (k->list && strcmp(k->list, f->key) != 0)
+			k++;
+		cr_expect_eq(f->kind == GPUQ_K_OBJECTS, k->list != NULL, "%s", f->key);
+	}
+}
+
 /* ---- names ---- */
 
 static const struct {
@@ -332,12 +345,17 @@ static void random_site(struct gpuq_buf *b)
 	gpuq_buf_adds(b, "users:\n- {name: ann");
 	ADD("groups", "[ml, x]");
 	ADD("default_queue", "q90");
+	ADD("max_gpus", "3", "unlimited");
+	gpuq_buf_adds(b, "}\ngroups:\n- {name: ml");
+	ADD("max_running", "3", "unlimited", "0");
 	gpuq_buf_adds(b, "}\nlicenses:\n- {name: l, count: 0}\nreservations:\n"
 			 "- {name: r, start: 2026-12-01T09:00:00.000123Z, duration: 4h");
 	ADD("gpus", "16", "0.5");
 	ADD("nodes", "[n1, '2']");
 	ADD("queue", "q90");
 	ADD("flags", "[maintenance, weekly]");
+	ADD("every", "1d", "0");
+	ADD("release_after", "20");
 	gpuq_buf_adds(b, "}\n");
 }
 
@@ -476,7 +494,7 @@ Test(site, what_running_jobs_do_not_feel)
 	} rows[] = {
 		{ "[]", false },
 		{ "[{object: queue/a, new: {users: [x], closed: true}}]", false },
-		{ "[{object: user/ann, action: added}]", false },
+		{ "[{object: user/ann, action: added}, {object: group/g, action: added}]", false },
 		{ "[{object: queue/a, new: {users: [x]}, old: {quota: 3}}]", true },
 		{ "[{object: queue/a, new: {weight: 2}}]", true },
 		{ "[{object: queue/a, new: {a_key_to_come: 2}}]", true },
