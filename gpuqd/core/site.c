@@ -297,9 +297,23 @@ static const struct gpuq_field pool_fields[] = {
 	END,
 };
 
-static const struct gpuq_schema pool_schema = { .name = "pool",
-						.size = sizeof(struct site_pool),
-						.fields = pool_fields };
+/* These need more than the words of a node, which is all that is read of it now. */
+static int pool_check(struct gpuq_reader *r, const struct gpuq_val *v, void *obj)
+{
+	const struct site_pool *p = obj;
+
+	if (p->sharing == SHARING_GPU_MANAGER || p->sharing == SHARING_HAMI ||
+	    p->sharing == SHARING_DRA)
+		return gpuq_reader_fail(r, gpuq_get(v, "sharing"), GPUQ_EINVAL,
+					"expected whole, mig, time-slicing or gpushare: jobs "
+					"cannot be placed by %s",
+					sharings[p->sharing]);
+	return 0;
+}
+
+static const struct gpuq_schema pool_schema = {
+	.name = "pool", .size = sizeof(struct site_pool), .fields = pool_fields, .check = pool_check
+};
 
 static const struct gpuq_field qos_fields[] = {
 	F(site_qos, "name", GPUQ_K_NAME, name, .flags = GPUQ_F_REQUIRED | GPUQ_F_KEY,
