@@ -1,5 +1,10 @@
-#define _XOPEN_SOURCE 700 /* wcwidth */
+/* wcwidth. The flags of ncurses may have said so already. */
+#ifndef _XOPEN_SOURCE
+#define _XOPEN_SOURCE 700
+#endif
+#ifndef _DEFAULT_SOURCE
 #define _DEFAULT_SOURCE
+#endif
 #include "gpuq/term.h"
 
 #include <langinfo.h>
