@@ -1,6 +1,5 @@
-/* wcwidth. The flags of ncurses may have said so already. */
-#ifndef _XOPEN_SOURCE
-#define _XOPEN_SOURCE 700
+#ifndef _XOPEN_SOURCE /* what curses asks for is enough */
+#define _XOPEN_SOURCE 700 /* wcwidth */
 #endif
 #ifndef _DEFAULT_SOURCE
 #define _DEFAULT_SOURCE
