@@ -21,6 +21,8 @@ struct gpuq_val *view_spec(struct gpuq_arena *a, const struct gpuq_spec *spec, c
 struct gpuq_val *view_node(struct gpuq_arena *a, const struct model *m, const struct node *n);
 struct gpuq_val *view_queue(struct gpuq_arena *a, const struct model *m, const struct queue *q,
 			    int64_t used_ms); /* of model_spending() */
+/* Healthy devices of it that nobody has, in thousandths; 0 while it is down. */
+int64_t view_free_milli(struct gpuq_arena *a, const struct node *n);
 /* Devices by what they are, jobs by state; {gpus, devices, jobs}. */
 struct gpuq_val *view_status(struct gpuq_arena *a, const struct model *m);
 
