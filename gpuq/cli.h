@@ -13,6 +13,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "gpuq/opt.h"
 #include "libgpuq/arena.h"
@@ -90,6 +91,7 @@ int cmd_requeue(struct cli *c);
 int cmd_reservations(struct cli *c);
 int cmd_reserve(struct cli *c);
 int cmd_resume(struct cli *c);
+int cmd_top(struct cli *c);
 int cmd_update(struct cli *c);
 int cmd_run(struct cli *c);
 int cmd_shares(struct cli *c);
@@ -99,6 +101,10 @@ int cmd_usage(struct cli *c);
 int cmd_version(struct cli *c);
 int cmd_wait(struct cli *c);
 int cmd_why(struct cli *c);
+
+/* A job in full, as gpuq why prints it: the server's answer, and it in words on f. */
+int why_get(struct cli *c, int64_t id, int64_t index, struct gpuq_val **v, struct gpuq_err *err);
+void why_print(const struct gpuq_val *v, FILE *f);
 
 /* The table of queues, for `gpuq status` too. Returns the exit code. */
 int queues_print(struct cli *c);

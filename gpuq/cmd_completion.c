@@ -36,6 +36,21 @@ static void bash_option(void *arg, const struct opt *o)
 	printf(" --%s%s", o->name, o->arg == ARG_REQUIRED || o->arg == ARG_MANY ? "=" : "");
 }
 
+/* What the arguments of a command may be, for bash to find out. */
+static const struct {
+	int (*run)(struct cli *c);
+	const char *words;
+} named[] = {
+	{ cmd_apply, "$(compgen -f -- \"$cur\")" },
+	{ cmd_drain, "$(gpuq nodes -s -h -o NODE 2>/dev/null)" },
+	{ cmd_import, "kueue $(compgen -f -- \"$cur\")" },
+	{ cmd_nodes, "$(gpuq nodes -s -h -o NODE 2>/dev/null)" },
+	{ cmd_queues, "set stop start open close $(gpuq queues -h -o NAME 2>/dev/null)" },
+	{ cmd_reservations, "$(gpuq reservations -h -o NAME 2>/dev/null)" },
+	{ cmd_reserve, "$(gpuq reservations -h -o NAME 2>/dev/null)" },
+	{ cmd_resume, "$(gpuq nodes -s -h -o NODE 2>/dev/null)" },
+};
+
 static void bash(void)
 {
 	fputs("# bash completion for gpuq; load it with: source <(gpuq completion bash)\n"
@@ -62,10 +77,10 @@ static void bash(void)
 			fputs(" words='", stdout);
 			names(" ");
 			putchar('\'');
-		} else if (c->run == cmd_queues)
-			fputs(" words=$(gpuq queues -h -o NAME 2>/dev/null)", stdout);
-		else if (c->run == cmd_nodes)
-			fputs(" words=$(gpuq nodes -s -h -o NODE 2>/dev/null)", stdout);
+		}
+		for (size_t i = 0; i < sizeof(named) / sizeof(named[0]); i++)
+			if (c->run == named[i].run)
+				printf(" words=\"%s\"", named[i].words);
 		puts(" ;;");
 	}
 	fputs("\tesac\n"

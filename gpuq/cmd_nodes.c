@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "gpuq/cli.h"
+#include "gpuq/cols_job.h"
 #include "gpuq/list.h"
 #include "gpuq/view.h"
 #include "libgpuq/units.h"
@@ -135,7 +136,7 @@ static int rows_by_device(struct out *o, const struct gpuq_val *node)
 	return rc;
 }
 
-static const struct out_def by_device = {
+const struct out_def node_list = {
 	.cols = cols,
 	.usual = "NODE,STATE,POOL,FLAVOR,GPU,PRODUCT,MEMORY,FREE,JOBS",
 	.sort = "NODE,GPU",
@@ -162,7 +163,7 @@ static bool keep(const struct cli *c, const struct gpuq_val *obj)
 
 int cmd_nodes(struct cli *c)
 {
-	const struct out_def *def = opt_given(&c->args, OPT_SUMMARY) ? &by_node : &by_device;
+	const struct out_def *def = opt_given(&c->args, OPT_SUMMARY) ? &by_node : &node_list;
 
 	return list_run(c, "node.list", def, NULL, fill, keep);
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "gpuq/cli.h"
+#include "gpuq/cols_job.h"
 #include "gpuq/list.h"
 #include "gpuq/queues_act.h"
 #include "gpuq/view.h"
@@ -26,7 +27,7 @@ static const struct column cols[] = {
 };
 /* clang-format on */
 
-static const struct out_def queue_list = {
+const struct out_def queue_list = {
 	.cols = cols,
 	.usual = "NAME,PARENT,QUOTA,LIMIT,WEIGHT,FAIR_SHARE,ALLOCATED,HELD,PENDING,RUNNING",
 	.sort = NULL,

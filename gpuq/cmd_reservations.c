@@ -65,7 +65,7 @@ static const struct column cols[] = {
 	{ "NODES", 0, COL_CUT, NULL, cell_nodes, NULL, "whole nodes that are reserved" },
 	{ "QUEUE", 0, COL_CUT, "queue", NULL, NULL, "whose jobs may use it" },
 	{ "USERS", 0, COL_CUT, "users", NULL, NULL, "whose jobs may use it" },
-	{ "FLAGS", 0, COL_CUT, "flags", NULL, NULL, "maintenance, daily, weekly" },
+	{ "FLAGS", 0, COL_CUT, "flags", NULL, NULL, "maintenance, daily, weekly, release-unused" },
 	{ NULL, 0, 0, NULL, NULL, NULL, NULL },
 };
 /* clang-format on */

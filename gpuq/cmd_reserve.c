@@ -11,8 +11,13 @@ static const struct {
 	enum opt_id id;
 	const char *key;
 } texts[] = {
-	{ OPT_START, "start" }, { OPT_DURATION, "duration" }, { OPT_FLAVOR, "flavor" },
-	{ OPT_POOL, "pool" },   { OPT_QUEUE, "queue" },
+	{ OPT_START, "start" },
+	{ OPT_DURATION, "duration" },
+	{ OPT_FLAVOR, "flavor" },
+	{ OPT_POOL, "pool" },
+	{ OPT_QUEUE, "queue" },
+	{ OPT_EVERY, "every" },
+	{ OPT_RELEASE_AFTER, "release_after" },
 };
 
 static struct gpuq_val *words(struct gpuq_arena *a, const char *text)

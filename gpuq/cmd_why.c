@@ -253,6 +253,10 @@ static void print_evictions(const struct gpuq_val *job, struct gpuq_buf *text)
 		if (line_says(gpuq_get(e, "by_queue")))
 			gpuq_buf_printf(text, " of queue %s", gpuq_get_str(e, "by_queue", ""));
 		line_print(line_label("Evicted", i), text);
+		if (line_says(gpuq_get(e, "why"))) {
+			gpuq_buf_printf(text, "  %s", gpuq_get_str(e, "why", ""));
+			line_print("", text);
+		}
 		if (!line_says(gpuq_get(e, "rule")))
 			continue;
 		gpuq_buf_printf(text, "  rule %s: %s", gpuq_get_str(e, "rule", ""),
@@ -306,12 +310,13 @@ static void print_claims(const struct gpuq_val *v, struct gpuq_buf *text)
 	}
 }
 
-static void print_why(const struct gpuq_val *v)
+void why_print(const struct gpuq_val *v, FILE *f)
 {
 	const struct gpuq_val *job = gpuq_get(v, "job"), *w = gpuq_get(v, "waiting");
 	const int64_t now_us = cli_now_us();
 	struct gpuq_buf text = GPUQ_BUF_INIT;
 
+	line_to(f);
 	print_head(job, now_us, &text);
 	print_reasons(job, now_us, &text);
 	if (line_says(w)) {
@@ -325,34 +330,40 @@ static void print_why(const struct gpuq_val *v)
 	print_starts(v, &text);
 	print_evictions(job, &text);
 	print_claims(v, &text);
+	line_to(NULL);
 	gpuq_buf_done(&text);
+}
+
+int why_get(struct cli *c, int64_t id, int64_t index, struct gpuq_val **v, struct gpuq_err *err)
+{
+	struct gpuq_arena *a = &c->arena;
+	struct gpuq_val *params = gpuq_map(a);
+
+	gpuq_put(a, params, "id", gpuq_int(a, id));
+	if (index >= 0)
+		gpuq_put(a, params, "index", gpuq_int(a, index));
+	return cli_call(c, "job.why", params, "", v, err);
 }
 
 int cmd_why(struct cli *c)
 {
-	struct gpuq_arena *a = &c->arena;
 	struct gpuq_err err = GPUQ_ERR_INIT;
-	bool more = false;
 
 	for (int i = 0; i < c->args.n_rest; i++) {
-		struct gpuq_val *params = gpuq_map(a), *v;
+		struct gpuq_val *v;
 		int64_t id, index;
 
 		if (filter_id(c->args.rest[i], &id, &index, &err) < 0)
 			return cli_usage(c, "%s", err.text);
-		gpuq_put(a, params, "id", gpuq_int(a, id));
-		if (index >= 0)
-			gpuq_put(a, params, "index", gpuq_int(a, index));
-		if (cli_call(c, "job.why", params, "", &v, &err) < 0)
+		if (why_get(c, id, index, &v, &err) < 0)
 			return cli_fail(&err, true);
 		if (opt_given(&c->args, OPT_JSON)) {
 			out_json(v);
 			continue;
 		}
-		if (more)
+		if (i)
 			putchar('\n');
-		more = true;
-		print_why(v);
+		why_print(v, stdout);
 	}
 	return EXIT_DONE;
 }

@@ -136,7 +136,9 @@ static const struct opt reserve_opts[] = {
 	{ OPT_POOL, "pool", 0, ARG_REQUIRED, "POOL", "devices of this pool; without --gpus all its nodes" },
 	{ OPT_QUEUE, "queue", 'q', ARG_REQUIRED, "QUEUE", "for jobs of this queue and those below it" },
 	{ OPT_USERS, "users", 'u', ARG_MANY, "USERS", "for jobs of these users" },
-	{ OPT_FLAGS, "flags", 0, ARG_MANY, "FLAGS", "maintenance (for nobody), daily, weekly" },
+	{ OPT_FLAGS, "flags", 0, ARG_MANY, "FLAGS", "maintenance (for nobody), daily, weekly, release-unused" },
+	{ OPT_EVERY, "every", 0, ARG_REQUIRED, "DURATION", "it comes again after so long" },
+	{ OPT_RELEASE_AFTER, "release-after", 0, ARG_REQUIRED, "DURATION", "what nobody uses by then is everybody's" },
 	{ OPT_DELETE, "delete", 0, ARG_NONE, NULL, "delete the reservations that are named" },
 	{ OPT_DRY_RUN, "dry-run", 0, ARG_NONE, NULL, "only print what would change, and whom it would evict" },
 	{ OPT_YES_EVICT, "yes-evict", 0, ARG_REQUIRED, "N", "go on though up to N jobs are evicted" },
@@ -205,6 +207,11 @@ static const struct opt prio_opts[] = {
 static const struct opt export_opts[] = {
 	{ OPT_SCENARIO, "scenario", 0, ARG_NONE, NULL, "the cluster, its queues and jobs as they are now, for gpuq-sim" },
 	{ OPT_JSON, "json", 0, ARG_NONE, NULL, "print JSON instead of YAML" },
+	{ 0, NULL, 0, 0, NULL, NULL },
+};
+
+static const struct opt top_opts[] = {
+	{ OPT_WATCH, "watch", 0, ARG_OPTIONAL, "SECONDS", "look again every SECONDS (2)" },
 	{ 0, NULL, 0, 0, NULL, NULL },
 };
 
@@ -291,6 +298,8 @@ const struct command commands[] = {
 	  .opts = shares_opts, .groups = { opts_list }, .max_args = -1, .run = cmd_shares },
 	{ .name = "prio", .summary = "Show what the priorities of waiting jobs are made of", .synopsis = "[JOB]...",
 	  .opts = prio_opts, .groups = { opts_list }, .takes_jobs = true, .max_args = -1, .run = cmd_prio },
+	{ .name = "top", .summary = "Watch jobs, nodes and queues on the whole screen", .synopsis = "",
+	  .opts = top_opts, .groups = { opts_help }, .run = cmd_top },
 	{ .name = "diag", .summary = "Show the server's inner figures", .synopsis = "",
 	  .opts = diag_opts, .groups = { opts_help }, .run = cmd_diag },
 	{ .name = "doctor", .summary = "Check client and server, and say what to do", .synopsis = "",

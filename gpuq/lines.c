@@ -10,13 +10,20 @@
 #define LABEL_COLUMNS 14
 #define WIDE_COLUMNS 26
 
+static FILE *to;
+
+void line_to(FILE *f)
+{
+	to = f;
+}
+
 static void print(const char *label, struct gpuq_buf *text, int columns)
 {
 	struct gpuq_buf clean = GPUQ_BUF_INIT;
 
 	if (text->len > 0) {
 		term_clean_str(&clean, gpuq_buf_str(text));
-		printf("%-*s %s\n", columns, label, gpuq_buf_str(&clean));
+		fprintf(to ? to : stdout, "%-*s %s\n", columns, label, gpuq_buf_str(&clean));
 	}
 	gpuq_buf_clear(text);
 	gpuq_buf_done(&clean);

@@ -8,9 +8,13 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "libgpuq/buf.h"
 #include "libgpuq/val.h"
+
+/* Where lines go from now on; NULL = standard output, as at first. */
+void line_to(FILE *f);
 
 /* Print label and text, cleaned; nothing for an empty text. text is empty afterwards. */
 void line_print(const char *label, struct gpuq_buf *text);

@@ -273,7 +273,7 @@ static struct line *new_line(struct out *o, size_t n_cells)
 	return l;
 }
 
-static void cell_text(const struct column *c, const struct row *r, struct gpuq_buf *out)
+void out_cell(const struct column *c, const struct row *r, struct gpuq_buf *out)
 {
 	const struct gpuq_val *v;
 
@@ -304,7 +304,7 @@ static int fill_keys(struct out *o, struct line *l, const struct row *r)
 			l->keys[i].number = view_number(v, 0);
 			continue;
 		}
-		cell_text(c, r, &text);
+		out_cell(c, r, &text);
 		l->keys[i].text = gpuq_arena_strdup(&o->arena, gpuq_buf_str(&text));
 		gpuq_buf_done(&text);
 		if (!l->keys[i].text)
@@ -323,7 +323,7 @@ int out_row(struct out *o, const struct gpuq_val *obj, const struct gpuq_val *su
 	for (size_t i = 0; rc == 0 && i < o->n_shown; i++) {
 		gpuq_buf_clear(&text);
 		gpuq_buf_clear(&clean);
-		cell_text(o->shown[i].col, &r, &text);
+		out_cell(o->shown[i].col, &r, &text);
 		term_clean_str(&clean, gpuq_buf_str(&text));
 		if (o->shown[i].width) {
 			gpuq_buf_clear(&text);

@@ -74,6 +74,9 @@ int out_flush(struct out *o);
 /* Forget what is kept. */
 void out_forget(struct out *o);
 
+/* The text of one cell, as it came. */
+void out_cell(const struct column *c, const struct row *r, struct gpuq_buf *out);
+
 /* Print one JSON object in a line. 0 or GPUQ_ENOMEM. */
 int out_json(const struct gpuq_val *obj);
 

@@ -1,5 +1,9 @@
+#ifndef _XOPEN_SOURCE /* the flags of ncurses may have it */
 #define _XOPEN_SOURCE 700 /* wcwidth */
+#endif
+#ifndef _DEFAULT_SOURCE
 #define _DEFAULT_SOURCE
+#endif
 #include "gpuq/term.h"
 
 #include <langinfo.h>
@@ -13,6 +17,7 @@
 #include "libgpuq/utf8.h"
 
 #define MARKS_MAX 3 /* on one character */
+#define RUN_MAX 4096 /* plain characters at once */
 
 /* Bytes of the character at s, its number in *cp; 0 for what is no UTF-8, -1 when n
  * ends inside what may become a character. */
@@ -95,6 +100,14 @@ void term_clean(struct gpuq_buf *out, const char *text, size_t n, bool utf8)
 	int len;
 
 	for (size_t i = 0; i<n; i += len> 0 ? (size_t)len : 1) {
+		for (len = 0; i + (size_t)len < n && text[i + (size_t)len] >= ' ' &&
+			      text[i + (size_t)len] < 0x7f && len < RUN_MAX;)
+			len++;
+		if (len > 0) { /* nearly all there is */
+			gpuq_buf_add(out, text + i, (size_t)len);
+			marks = 0;
+			continue;
+		}
 		len = decode(text + i, n - i, &cp);
 		if (len <= 0) {
 			escape_byte(out, (unsigned char)text[i]);

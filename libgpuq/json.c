@@ -22,7 +22,18 @@ void gpuq_json_str(struct gpuq_buf *b, const char *s, size_t n)
 
 	gpuq_buf_addc(b, '"');
 	for (size_t i = 0; i < n;) {
+		size_t run = i;
 		uint32_t c = 0;
+
+		/* Nearly all there is: what needs nothing. */
+		while (run < n && s[run] >= ' ' && s[run] < 0x7f && s[run] != '"' && s[run] != '\\')
+			run++;
+		if (run > i) {
+			gpuq_buf_add(b, s + i, run - i);
+			i = run;
+			continue;
+		}
+
 		size_t len = gpuq_utf8_next(s + i, n - i, &c);
 		const char *p = c && c < 0x80 ? strchr(shorts, (int)c) : NULL;
 

@@ -70,6 +70,10 @@ struct pod_order {
 	const char *node;
 	const int *devices; /* indexes on the node, ascending */
 	size_t n_devices;
+	const char *sharing; /* how the node hands out devices: its label gpuq.io/sharing, or "" */
+	int64_t device_mib; /* memory of the first of the devices; 0 not known */
+	int64_t milli; /* of each device */
+	int64_t now_us;
 	uint32_t job, attempt, index; /* index counts over all groups */
 	int64_t array_index; /* -1 none */
 	uint32_t group, group_index; /* which group, which pod of it */
@@ -82,6 +86,7 @@ struct pod_order {
 	int64_t time_limit_us; /* GPUQ_UNLIMITED: none; a safety net above our own kill */
 	int64_t grace_us;
 	bool accounting_finalizer;
+	bool restricted; /* the queue's pods keep to the Pod Security Standard of that name */
 };
 
 struct pod_ref {

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "gpuqd/core/amount.h"
+
 /* The calendar: reservations of whole nodes, and of an amount anywhere. Whole nodes are
  * kept as sets that a job at hand may not look at while they are not its own. An amount
  * is a hold of devices on nodes that are chosen anew in every cycle until it begins, and
@@ -18,9 +20,33 @@ static bool is_amount(const struct snap_reservation *r)
 	return r->gpus_milli > 0;
 }
 
-static bool over(const struct cycle *c, const struct snap_reservation *r)
+static bool ended(const struct cycle *c, const struct snap_reservation *r)
 {
 	return r->end_us <= c->s->config.now_us;
+}
+
+/* It keeps no more than what its owners use. */
+static bool released(const struct cycle *c, const struct snap_reservation *r)
+{
+	return r->release_us > 0 && c->s->config.now_us >= amount_sum(r->start_us, r->release_us);
+}
+
+/* Did the job start while all of it was kept for its owners, or before? */
+static bool in_time(const struct snap_reservation *r, const struct snap_job *j)
+{
+	return r->release_us <= 0 || j->start_us < amount_sum(r->start_us, r->release_us);
+}
+
+/* It keeps nothing any more. */
+static bool over(const struct cycle *c, uint32_t i)
+{
+	const struct snap_reservation *r = slice(c, i);
+
+	if (ended(c, r))
+		return true;
+	if (!released(c, r))
+		return false;
+	return is_amount(r) || (c->future->slices && !c->future->slices[i]);
 }
 
 bool calendar_owns(const struct cycle *c, uint32_t reservation, uint32_t job)
@@ -55,7 +81,7 @@ uint32_t calendar_bars(const struct cycle *c, uint32_t job, int64_t t, int64_t e
 	if (out)
 		memset(out, 0, c->n_words * sizeof(*out));
 	for (uint32_t i = 0; i < c->s->n_reservations; i++) {
-		if (over(c, slice(c, i)) || !keeps(c, i, job, t, end))
+		if (over(c, i) || !keeps(c, i, job, t, end))
 			continue;
 		/* The one to be named is that which ends first: with it something changes. */
 		if (first == SNAP_NONE || slice(c, i)->end_us < slice(c, first)->end_us)
@@ -71,7 +97,7 @@ int64_t calendar_takes(const struct cycle *c, uint32_t job, uint32_t node, int64
 	const int64_t now = c->s->config.now_us;
 
 	for (uint32_t i = 0; i < c->s->n_reservations; i++)
-		if (!over(c, slice(c, i)) && keeps(c, i, job, now, before) &&
+		if (!over(c, i) && keeps(c, i, job, now, before) &&
 		    bits_has(c->future->slices[i], node))
 			before = slice(c, i)->start_us > now ? slice(c, i)->start_us : now;
 	return before;
@@ -117,8 +143,8 @@ static bool counts_for(const struct cycle *c, uint32_t i, const struct snap_allo
 {
 	const struct snap_reservation *r = slice(c, i);
 
-	return c->s->jobs[al->job].start_us >= r->start_us && counts_there(c, r, al->node) &&
-	       calendar_owns(c, i, al->job);
+	return c->s->jobs[al->job].start_us >= r->start_us && in_time(r, &c->s->jobs[al->job]) &&
+	       counts_there(c, r, al->node) && calendar_owns(c, i, al->job);
 }
 
 bool calendar_shields(const struct cycle *c, uint32_t job, uint32_t claimant)
@@ -128,12 +154,13 @@ bool calendar_shields(const struct cycle *c, uint32_t job, uint32_t claimant)
 	for (uint32_t i = 0; i < c->s->n_reservations; i++) {
 		const struct snap_reservation *r = slice(c, i);
 
-		if (over(c, r) || r->start_us > c->s->config.now_us || !calendar_owns(c, i, job) ||
+		if (ended(c, r) || r->start_us > c->s->config.now_us || !calendar_owns(c, i, job) ||
 		    calendar_owns(c, i, claimant))
 			continue;
 		for (uint32_t a = j->alloc_first; a < j->alloc_first + j->n_allocs; a++)
 			if (is_amount(r) ? counts_for(c, i, &c->s->allocs[a])
-					 : bits_has(c->future->slices[i], c->s->allocs[a].node))
+					 : c->future->slices[i] && bits_has(c->future->slices[i],
+									    c->s->allocs[a].node))
 				return true;
 	}
 	return false;
@@ -162,10 +189,24 @@ static int64_t taken(const struct cycle *c, uint32_t i)
 	return n;
 }
 
+/* Of what a node has, the part that goes with n of its devices, and no more than is free:
+ * a device without cpu and memory is of no use to anybody. */
+static int64_t goes_with(int64_t has, int64_t free, uint32_t n, uint32_t n_devices)
+{
+	const int64_t part = has / n_devices * n;
+
+	if (has == GPUQ_UNLIMITED || free == GPUQ_UNLIMITED || free < 0)
+		return 0;
+	return part < free ? part : free;
+}
+
 static void keep(struct cycle *c, uint32_t i, uint32_t node, int64_t start, uint32_t whole)
 {
 	struct future *f = c->future;
 	struct booked *b = cycle_push(c, &f->booked, &f->n_booked, &f->room_booked, sizeof(*b), 1);
+	const struct snap_node *n = &c->s->nodes[node];
+	const int64_t cpu = goes_with(n->cpu_milli, f->at.cpu[node], whole, n->n_devices);
+	const int64_t memory = goes_with(n->memory_bytes, f->at.memory[node], whole, n->n_devices);
 
 	if (b)
 		*b = (struct booked){ .node = node,
@@ -173,10 +214,10 @@ static void keep(struct cycle *c, uint32_t i, uint32_t node, int64_t start, uint
 				      .reservation = i,
 				      .start_us = start,
 				      .end_us = slice(c, i)->end_us,
-				      .need = { .whole = whole },
+				      .need = { .whole = whole, .cpu = cpu, .memory = memory },
 				      .whole = f->least.whole[node] - (int64_t)whole,
-				      .cpu = f->least.cpu[node],
-				      .memory = f->least.memory[node],
+				      .cpu = f->least.cpu[node] - cpu,
+				      .memory = f->least.memory[node] - memory,
 				      .pods = f->least.pods[node] };
 }
 
@@ -215,6 +256,7 @@ void calendar_used(struct cycle *c, uint32_t job, uint32_t node, uint32_t whole)
 	for (int here = 1; here >= 0 && whole > 0; here--)
 		for (uint32_t i = 0; i < f->n_booked && whole > 0; i++) {
 			struct booked *b = &f->booked[i];
+			int64_t cpu, memory;
 			uint32_t n;
 
 			if (b->reservation == SNAP_NONE || (b->node == node) != here ||
@@ -223,21 +265,50 @@ void calendar_used(struct cycle *c, uint32_t job, uint32_t node, uint32_t whole)
 			    !calendar_owns(c, b->reservation, job))
 				continue;
 			n = b->need.whole < whole ? b->need.whole : whole;
+			if (n == 0)
+				continue;
+			cpu = b->need.cpu / b->need.whole * n;
+			memory = b->need.memory / b->need.whole * n;
 			b->need.whole -= n;
+			b->need.cpu -= cpu;
+			b->need.memory -= memory;
 			b->whole += n;
+			b->cpu = amount_sum(b->cpu, cpu);
+			b->memory = amount_sum(b->memory, memory);
 			whole -= n;
 		}
 }
 
 /* ---- entering ---- */
 
+/* Does an owner stand on the node who has been there since it was kept for him? */
+static bool used(const struct cycle *c, uint32_t i, uint32_t node)
+{
+	for (uint32_t a = 0; a < c->s->n_allocs; a++) {
+		const struct snap_alloc *al = &c->s->allocs[a];
+
+		if (al->node == node && in_time(slice(c, i), &c->s->jobs[al->job]) &&
+		    calendar_owns(c, i, al->job))
+			return true;
+	}
+	return false;
+}
+
+/* Its nodes; none at all where everything has been released. */
 static void enter_nodes(struct cycle *c, uint32_t i)
 {
+	const struct snap_reservation *r = slice(c, i);
+	const bool less = released(c, r);
 	uint64_t *set = cycle_alloc(c, c->n_words, sizeof(*set));
+	bool any = is_amount(r);
 
-	for (uint32_t k = 0; set && k < slice(c, i)->n_nodes; k++)
-		bits_add(set, slice(c, i)->nodes[k]);
-	c->future->slices[i] = set;
+	for (uint32_t k = 0; set && k < r->n_nodes; k++) {
+		if (less && !used(c, i, r->nodes[k]))
+			continue;
+		bits_add(set, r->nodes[k]);
+		any = true;
+	}
+	c->future->slices[i] = any || !less ? set : NULL;
 }
 
 void calendar_enter_nodes(struct cycle *c)
@@ -250,7 +321,7 @@ void calendar_enter_nodes(struct cycle *c)
 void calendar_enter_amounts(struct cycle *c)
 {
 	for (uint32_t i = 0; !c->failed && i < c->s->n_reservations; i++)
-		if (is_amount(slice(c, i)) && !over(c, slice(c, i)))
+		if (is_amount(slice(c, i)) && !over(c, i))
 			enter_amount(c, i);
 }
 
@@ -262,7 +333,7 @@ static bool clears(const struct cycle *c, uint32_t i, uint32_t job)
 	const struct snap_reservation *r = slice(c, i);
 	const struct snap_job *j = &c->s->jobs[job];
 
-	if (is_amount(r) || over(c, r) || (!r->maintenance && !j->preemptible) ||
+	if (is_amount(r) || over(c, i) || (!r->maintenance && !j->preemptible) ||
 	    calendar_owns(c, i, job))
 		return false;
 	for (uint32_t a = j->alloc_first; a < j->alloc_first + j->n_allocs; a++)
@@ -305,6 +376,8 @@ void future_begin(struct cycle *c)
 {
 	for (uint32_t i = 0; i < c->s->n_reservations; i++) {
 		future_wake(c, slice(c, i)->start_us);
+		if (slice(c, i)->release_us)
+			future_wake(c, amount_sum(slice(c, i)->start_us, slice(c, i)->release_us));
 		future_wake(c, slice(c, i)->end_us);
 	}
 	if (c->s->n_reservations > 0) {

@@ -19,6 +19,8 @@ void census_slots(const struct node *n, struct census_slot *slots)
 	for (uint32_t i = 0; pod_takes(p) && i < p->n_devices; i++)
 		if (p->devices[i] < n->n_devices)
 			slots[p->devices[i]].taken_milli += p->gpus_milli / p->n_devices;
+	for (uint32_t i = 0; i < n->n_devices; i++)
+		slots[i].taken_milli += n->foreign_milli[i];
 	for (uint32_t i = n->n_devices; i-- > 0 && foreign > 0;)
 		if (slots[i].taken_milli == 0) {
 			slots[i].taken_milli = foreign < 1000 ? foreign : 1000;

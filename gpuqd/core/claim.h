@@ -109,6 +109,7 @@ struct claim {
 	bool tangled; /* somebody who stood inside was taken at some time: who stands outside
 		       * now may have stood inside without that */
 	bool growth; /* of a job that runs: by pods beyond its gang */
+	bool reordered; /* victims stand in another order than they were taken in at first */
 	bool outside; /* of others only what stands outside their lines */
 	bool surplus; /* only surplus of one leaf, up to a priority */
 	uint32_t surplus_leaf;

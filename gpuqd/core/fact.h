@@ -73,6 +73,7 @@ struct pod_fact {
 	enum pod_fault fault;
 	bool leaving; /* told to leave (deletionTimestamp) */
 	bool waiting_bad; /* cannot start by itself: image, config (see message) */
+	bool unserved; /* what shares the node's devices has not given it its part yet */
 	const char *reason, *message; /* the cluster's words, "" */
 	int exit_code; /* of the first container that failed, else 0; 128+n for a signal */
 	int64_t start_us; /* status.startTime; 0 = not yet */

@@ -640,20 +640,23 @@ void future_free_before_amounts(struct cycle *c, uint32_t job, int64_t t, struct
 	free_at(c, job, t, false, out);
 }
 
-int64_t future_spare(const struct cycle *c, const struct booked *b, uint32_t job, int64_t t)
+struct spare future_spare(const struct cycle *c, const struct booked *b, uint32_t job, int64_t t)
 {
 	const struct future *f = c->future;
-	int64_t whole = b->whole;
+	struct spare left = { b->whole, b->cpu, b->memory };
 
 	for (uint32_t i = 0; c->s->n_reservations > 0 && i < f->n_booked; i++) {
 		const struct booked *r = &f->booked[i];
 
-		if (r != b && r->reservation != SNAP_NONE && r->node == b->node &&
-		    r->start_us <= b->start_us && r->end_us > b->start_us &&
-		    future_bars(c, r, job, t))
-			whole -= r->need.whole;
+		if (r == b || r->reservation == SNAP_NONE || r->node != b->node ||
+		    r->start_us > b->start_us || r->end_us <= b->start_us ||
+		    !future_bars(c, r, job, t))
+			continue;
+		left.whole -= r->need.whole;
+		give(&left.cpu, -r->need.cpu);
+		give(&left.memory, -r->need.memory);
 	}
-	return whole;
+	return left;
 }
 
 static void lower(int64_t *to, int64_t bound)
@@ -669,16 +672,16 @@ void future_free_throughout(struct cycle *c, uint32_t job, int64_t t, int64_t en
 	future_free_at(c, job, t, least);
 	for (uint32_t i = 0; i < f->n_booked; i++) {
 		const struct booked *b = &f->booked[i];
-		int64_t spare;
+		struct spare spare;
 
 		if (b->start_us <= t || b->start_us >= end || !future_bars(c, b, job, t))
 			continue;
-		lower(&least->cpu[b->node], b->cpu);
-		lower(&least->memory[b->node], b->memory);
-		lower(&least->pods[b->node], b->pods);
 		spare = future_spare(c, b, job, t);
-		if (least->whole[b->node] > spare)
-			least->whole[b->node] = (uint16_t)(spare > 0 ? spare : 0);
+		lower(&least->cpu[b->node], spare.cpu);
+		lower(&least->memory[b->node], spare.memory);
+		lower(&least->pods[b->node], b->pods);
+		if (least->whole[b->node] > spare.whole)
+			least->whole[b->node] = (uint16_t)(spare.whole > 0 ? spare.whole : 0);
 		bits_del(least->vacant, b->node);
 		if (b->alone)
 			bits_del(least->usable, b->node);

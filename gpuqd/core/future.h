@@ -39,6 +39,11 @@ struct booked {
 	int64_t whole, cpu, memory, pods;
 };
 
+/* What a hold leaves to a job; may be below 0. */
+struct spare {
+	int64_t whole, cpu, memory;
+};
+
 /* A job that has a planned start. */
 struct planned {
 	uint32_t job, flavor;
@@ -102,8 +107,8 @@ bool future_look_ahead(struct cycle *c);
 void future_free_at(struct cycle *c, uint32_t job, int64_t t, struct amounts *out);
 /* The same without what amounts of the calendar keep. */
 void future_free_before_amounts(struct cycle *c, uint32_t job, int64_t t, struct amounts *out);
-/* Whole devices that a hold on a node leaves to a job that starts at t; may be below 0. */
-int64_t future_spare(const struct cycle *c, const struct booked *b, uint32_t job, int64_t t);
+/* What a hold on a node leaves to a job that starts at t. */
+struct spare future_spare(const struct cycle *c, const struct booked *b, uint32_t job, int64_t t);
 /* The least of that from t to end. */
 void future_free_throughout(struct cycle *c, uint32_t job, int64_t t, int64_t end,
 			    struct amounts *out);

@@ -35,14 +35,14 @@ bool future_binds(struct cycle *c, uint32_t job)
 static void withhold(struct cycle *c, const struct booked *b, uint32_t job, bool exclusive,
 		     bool parts)
 {
-	const int64_t left = future_spare(c, b, job, c->s->config.now_us);
+	const struct spare left = future_spare(c, b, job, c->s->config.now_us);
 	const uint32_t n = b->node;
-	const int64_t spare = left > 0 ? left : 0;
+	const int64_t spare = left.whole > 0 ? left.whole : 0;
 	int64_t pods = b->pods;
 
 	nodes_change(c, n);
-	c->cpu[n] = b->cpu < c->cpu[n] ? b->cpu : c->cpu[n];
-	c->memory[n] = b->memory < c->memory[n] ? b->memory : c->memory[n];
+	c->cpu[n] = left.cpu < c->cpu[n] ? left.cpu : c->cpu[n];
+	c->memory[n] = left.memory < c->memory[n] ? left.memory : c->memory[n];
 	/* A part of a device may take a whole one from the count, later on. */
 	if (parts && spare < pods)
 		pods = spare;
@@ -158,12 +158,14 @@ static void add_need(struct need *sum, const struct snap_group *g)
 static bool spares(const struct cycle *c, const struct booked *b, uint32_t job,
 		   const struct need *n)
 {
+	struct spare left;
+
 	if (n->pods == 0)
 		return true;
+	left = future_spare(c, b, job, c->s->config.now_us);
 	return !b->alone && !c->s->requests[c->s->jobs[job].request].exclusive &&
-	       (n->whole == 0 || n->whole <= future_spare(c, b, job, c->s->config.now_us)) &&
-	       (n->cpu == 0 || n->cpu <= b->cpu) && (n->memory == 0 || n->memory <= b->memory) &&
-	       n->pods <= b->pods;
+	       (n->whole == 0 || n->whole <= left.whole) && (n->cpu == 0 || n->cpu <= left.cpu) &&
+	       (n->memory == 0 || n->memory <= left.memory) && n->pods <= b->pods;
 }
 
 /* When the places at hand have to be left for somebody: before the first hold there that

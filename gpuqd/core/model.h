@@ -222,6 +222,8 @@ struct node {
 	struct gpuq_arena arena; /* of the fact */
 	struct device *devices;
 	uint32_t n_devices;
+	uint32_t *
+		foreign_milli; /* of each device that others hold parts of; in the arena; not stored */
 	uint32_t *foreign_mig; /* of fact.mig[i], taken by others; in the arena; not stored */
 	bool dirty, gone; /* gone: kept while its pods are not known to be gone */
 	bool drain;
@@ -248,6 +250,7 @@ struct foreign {
 	char uid[48];
 	const char *node; /* interned */
 	int64_t cpu_milli, memory_bytes, gpus_milli;
+	int32_t device; /* of a part of one, where the cluster tells; -1 = it does not */
 	struct mig_fact mig[FOREIGN_MIG_MAX]; /* profiles interned */
 	uint32_t n_mig;
 };

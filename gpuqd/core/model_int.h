@@ -84,7 +84,10 @@ void usage_pod_ended(struct model *m, const struct pod *p, int64_t counted_us, i
 /* So much of what its pods were charged from `from` to `to` counts no longer. */
 void usage_refund(struct model *m, const struct pod *p, int64_t from_us, int64_t to_us,
 		  int64_t now_us);
-void usage_site_changed(struct model *m, int64_t now_us); /* budgets came or went */
+/* Before and after the tree of queues is another one: what runs is charged to the budgets
+ * above it as they stand until now and from now on. */
+void usage_site_changing(struct model *m, int64_t now_us);
+void usage_site_changed(struct model *m, int64_t now_us);
 /* The i-th of the strings that a key joins; "" when there is none. */
 void key_part(const unsigned char *bytes, size_t n, int i, char *out, size_t room);
 int64_t budget_half_life(const struct queue *q); /* 0 = it does not fade */

@@ -156,12 +156,15 @@ static const uint8_t *keep_bytes(struct node *n, const uint8_t *bytes, size_t le
 	return copy;
 }
 
-static void keep_parts(struct model *m, struct node *n, const struct node_fact *f, bool whole)
+static void keep_parts(struct model *m, struct node *n, const struct node_fact *f,
+		       uint32_t n_devices)
 {
+	const bool whole = n_devices == f->n_devices;
 	struct mig_fact *mig = gpuq_arena_calloc(&n->arena, f->n_mig + 1, sizeof(*mig));
 
+	n->foreign_milli = gpuq_arena_calloc(&n->arena, n_devices + 1, sizeof(*n->foreign_milli));
 	n->foreign_mig = gpuq_arena_calloc(&n->arena, f->n_mig + 1, sizeof(*n->foreign_mig));
-	if (!mig || !n->foreign_mig)
+	if (!mig || !n->foreign_mig || !n->foreign_milli)
 		abort();
 	for (size_t i = 0; i < f->n_mig; i++)
 		mig[i] = (struct mig_fact){ model_intern(m, f->mig[i].profile), f->mig[i].count };
@@ -225,7 +228,7 @@ int node_set_fact(struct model *m, struct node *n, const struct node_fact *f)
 					     adup(n, f->taints[i].effect) };
 	n->fact.taints = taints;
 	n->fact.n_taints = f->n_taints;
-	keep_parts(m, n, f, n_new == f->n_devices);
+	keep_parts(m, n, f, n_new);
 	free(n->devices);
 	n->devices = devices;
 	n->n_devices = n_new;
@@ -245,7 +248,10 @@ static void foreign_sum(struct model *m, const struct foreign *f, int sign)
 		return;
 	n->foreign_cpu_milli += sign * f->cpu_milli;
 	n->foreign_memory_bytes += sign * f->memory_bytes;
-	n->foreign_gpus_milli += sign * f->gpus_milli;
+	if (f->device >= 0 && (uint32_t)f->device < n->n_devices)
+		n->foreign_milli[f->device] += (uint32_t)sign * (uint32_t)f->gpus_milli;
+	else
+		n->foreign_gpus_milli += sign * f->gpus_milli;
 	n->foreign_pods += sign;
 	for (uint32_t i = 0; i < f->n_mig; i++)
 		for (size_t k = 0; k < n->fact.n_mig; k++)
@@ -278,6 +284,8 @@ static void apply_foreign(struct model *m, const struct pod_fact *p, bool gone)
 	f->cpu_milli = p->cpu_milli;
 	f->memory_bytes = p->memory_bytes;
 	f->gpus_milli = p->gpus_milli;
+	f->device = p->n_devices == 1 && p->gpus_milli > 0 && p->gpus_milli <= 1000 ? p->devices[0]
+										    : -1;
 	for (size_t i = 0; i < p->n_mig && f->n_mig < FOREIGN_MIG_MAX; i++)
 		f->mig[f->n_mig++] =
 			(struct mig_fact){ model_intern(m, p->mig[i].profile), p->mig[i].count };
@@ -292,6 +300,8 @@ static void recount_foreign(struct model *m, struct node *n)
 		0;
 	for (size_t i = 0; i < n->fact.n_mig; i++)
 		n->foreign_mig[i] = 0;
+	for (uint32_t i = 0; i < n->n_devices; i++)
+		n->foreign_milli[i] = 0;
 	for (struct foreign *f = m->foreigns; f; f = f->hh.next)
 		if (f->node == n->name)
 			foreign_sum(m, f, 1);
@@ -305,7 +315,6 @@ static void touch(struct model *m, struct node *n)
 int model_apply_node(struct model *m, const struct event *ev, struct gpuq_err *err)
 {
 	struct node *n;
-	bool back = false;
 
 	switch (ev->type) {
 	case EV_NODE_SEEN:
@@ -314,14 +323,11 @@ int model_apply_node(struct model *m, const struct event *ev, struct gpuq_err *e
 			n->seen_us = ev->at_us;
 			return 0;
 		}
-		if (!n || n->gone) {
+		if (!n)
 			n = node_get(m, ev->node->name);
-			back = true;
-		}
 		charge_strand(m, n);
 		node_set_fact(m, n, ev->node);
-		if (back || n->fact.n_mig)
-			recount_foreign(m, n);
+		recount_foreign(m, n);
 		charge_strand(m, n);
 		n->seen_us = ev->at_us;
 		touch(m, n);

@@ -127,6 +127,7 @@ int model_apply_site(struct model *m, const struct event *ev, struct gpuq_err *e
 	if (rc == 0)
 		rc = model_site_allowed(m, s, err);
 	if (rc == 0) {
+		usage_site_changing(m, ev->at_us);
 		model_set_site(m, s);
 		m->site_generation++;
 		m->meta_dirty = true;

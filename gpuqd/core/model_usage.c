@@ -173,40 +173,40 @@ static void change_accounts(struct model *m, const struct pod *p, enum turn what
 			change_budget(m, q, p, what, at_us, now_us);
 }
 
-/* Has the queue's budget accounts? */
-static bool has_accounts(const struct model *m, const struct queue *q)
+/* Pods that run now, in the budgets of the queues above them. */
+static void change_running(struct model *m, enum turn what, int64_t now_us)
 {
-	for (const struct account *a = m->accounts; a; a = a->hh.next)
-		if (a->queue == q && !account_is_users(a))
-			return true;
-	return false;
+	struct pod *p;
+
+	job_each(m, j)
+	{
+		DL_FOREACH2(j->pods, p, job_next)
+		{
+			if (!pod_takes(p) || !p->start_us || p->gpus_milli == 0)
+				continue;
+			for (const struct queue *q = j->queue; q; q = q->parent)
+				if (budget_half_life(q))
+					change_budget(m, q, p, what, now_us, now_us);
+		}
+	}
+}
+
+void usage_site_changing(struct model *m, int64_t now_us)
+{
+	change_running(m, ENDS, now_us);
 }
 
 void usage_site_changed(struct model *m, int64_t now_us)
 {
 	struct account *a, *at;
-	struct pod *p;
 
 	HASH_ITER (hh, m->accounts, a, at) {
 		a->queue = account_queue(m, a);
 		if (!account_is_users(a) && (!a->queue || !budget_half_life(a->queue)))
 			account_drop(m, a);
 	}
-	for (uint32_t i = 0; i < m->n_queues; i++) {
-		const struct queue *top = m->queues[i], *q;
-
-		if (!budget_half_life(top) || has_accounts(m, top))
-			continue;
-		/* A new budget counts from now on. */
-		job_each(m, j)
-		{
-			for (q = j->queue; q && q != top;)
-				q = q->parent;
-			DL_FOREACH2(j->pods, p, job_next)
-			if (q && pod_takes(p) && p->start_us && p->gpus_milli)
-				change_budget(m, top, p, BEGINS, now_us, now_us);
-		}
-	}
+	/* A new budget counts from now on. */
+	change_running(m, BEGINS, now_us);
 }
 
 void usage_refund(struct model *m, const struct pod *p, int64_t from_us, int64_t to_us,

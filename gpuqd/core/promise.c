@@ -20,6 +20,8 @@ struct later {
 	uint64_t *opened; /* closed now by an exclusive tenant that leaves */
 	uint64_t *owned; /* promised to an exclusive tenant: closed now and then */
 	uint32_t n_leaving; /* pods */
+	uint32_t *left; /* those of them that were told so in earlier cycles: allocs, by job */
+	uint32_t n_left;
 };
 
 static struct later *later_of(struct cycle *c)
@@ -249,9 +251,15 @@ void promise_init(struct cycle *c)
 	c->free_milli = cycle_alloc(c, s->n_flavors, sizeof(*c->free_milli));
 	c->free_counted = cycle_alloc(c, s->n_flavors, sizeof(*c->free_counted));
 	c->promised = cycle_alloc(c, bits_words(s->n_jobs), sizeof(*c->promised));
-	for (uint32_t i = 0; !c->failed && i < s->n_allocs; i++)
-		if (s->allocs[i].releasing || s->jobs[s->allocs[i].job].state == SNAP_LEAVING)
-			later_pod_leaves(c, &s->allocs[i]);
+	for (uint32_t i = 0; !c->failed && i < s->n_allocs; i++) {
+		if (!s->allocs[i].releasing && s->jobs[s->allocs[i].job].state != SNAP_LEAVING)
+			continue;
+		later_pod_leaves(c, &s->allocs[i]);
+		if (c->later && !c->later->left)
+			c->later->left = cycle_alloc(c, s->n_allocs - i, sizeof(*c->later->left));
+		if (!c->failed)
+			c->later->left[c->later->n_left++] = i;
+	}
 	for (uint32_t k = 0; !c->failed && s->n_promises && k < s->lines.n_busy; k++) {
 		const uint32_t i = s->lines.busy[k];
 
@@ -353,17 +361,17 @@ static void tell_waiting(struct cycle *c, uint32_t job)
 	if (!why)
 		return;
 	*why = (struct plan_reason){ .code = GPUQ_R_VICTIMS, .object = "" };
-	for (uint32_t a = 0; a < s->n_allocs; a++) {
+	for (uint32_t i = 0; c->later && i < c->later->n_left; i++) {
+		const struct snap_alloc *a = &s->allocs[c->later->left[i]];
 		bool there = false;
 
-		if (s->allocs[a].job == last ||
-		    (!s->allocs[a].releasing && s->jobs[s->allocs[a].job].state != SNAP_LEAVING))
+		if (a->job == last)
 			continue;
 		for (uint32_t p = 0; !there && p < j->n_promises; p++)
-			there = s->promises[j->promise_first + p].node == s->allocs[a].node;
+			there = s->promises[j->promise_first + p].node == a->node;
 		if (!there)
 			continue;
-		last = s->allocs[a].job;
+		last = a->job;
 		first = first == SNAP_NONE ? last : first;
 		why->need++;
 	}

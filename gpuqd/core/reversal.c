@@ -96,9 +96,11 @@ static struct reversals *find(struct cycle *c)
 	return r;
 }
 
-int64_t reversal_rests(struct cycle *c, uint32_t x, uint32_t y)
+int64_t reversal_rests(struct cycle *c, uint32_t x, uint32_t y, bool owed)
 {
 	const uint32_t most = c->s->config.claim_reversals;
+	const int64_t cooldown = c->s->config.cooldown_us;
+	int64_t last = 0, until;
 	uint32_t n = 0;
 
 	if (most == 0 || c->s->n_losses <= most)
@@ -108,9 +110,16 @@ int64_t reversal_rests(struct cycle *c, uint32_t x, uint32_t y)
 	for (uint32_t i = c->reversals ? c->reversals->n : 0; i-- > 0;) {
 		const struct reversal *r = &c->reversals->items[i];
 
-		if (!((r->x == x && r->y == y) || (r->x == y && r->y == x)) || ++n < most)
+		if (!((r->x == x && r->y == y) || (r->x == y && r->y == x)))
 			continue;
-		return amount_sum(r->at_us, HOUR_US);
+		if (n++ == 0)
+			last = r->at_us;
+		if (n < most)
+			continue;
+		until = amount_sum(r->at_us, HOUR_US);
+		if (owed && cooldown > 0 && amount_sum(last, cooldown) < until)
+			until = amount_sum(last, cooldown);
+		return until;
 	}
 	return 0;
 }

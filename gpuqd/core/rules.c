@@ -294,9 +294,9 @@ bool claim_shielded(const struct cycle *c, const struct claim *k, uint32_t unit)
 }
 
 /* Do x and y leave one another alone for a while, as they took the same places back and forth? */
-static bool rests(struct cycle *c, struct claim *k, uint32_t x, uint32_t y)
+static bool rests(struct cycle *c, struct claim *k, uint32_t x, uint32_t y, bool owed)
 {
-	const int64_t until = reversal_rests(c, x, y);
+	const int64_t until = reversal_rests(c, x, y, owed);
 
 	if (!too_soon(c, until))
 		return false;
@@ -339,12 +339,14 @@ enum claim_rule claim_legal(struct cycle *c, struct claim *k, uint32_t unit, str
 		return v->rule;
 	}
 	if (shielded(c, k, u, &x, &v->side, &until) || too_soon(c, until) ||
-	    rests(c, k, x, v->side) || !leaves_enough(c, k, unit))
+	    rests(c, k, x, v->side, true) || !leaves_enough(c, k, unit))
 		return RULE_NONE;
 	if (quota_legal(c, k, v, x))
 		return v->rule = RULE_QUOTA;
 	if (k->only_quota || (config->claims_per_hour != 0 &&
 			      c->s->queues[u->queue].n_claims_hour >= config->claims_per_hour))
+		return RULE_NONE;
+	if (rests(c, k, x, v->side, false))
 		return RULE_NONE;
 	if (borrow_legal(c, k, u, v))
 		return v->rule = RULE_BORROW;
@@ -411,6 +413,7 @@ static void take_each(struct cycle *c, struct claim *k, uint32_t *units, uint32_
 		for (uint32_t i = 0; i < before; i++)
 			if (!c->units->units[units[i]].gone && !claim_take(c, k, units[i]))
 				units[(*n)++] = units[i];
+		k->reordered |= *n > 0;
 	}
 }
 

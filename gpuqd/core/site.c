@@ -520,6 +520,11 @@ static const struct gpuq_field reservation_fields[] = {
 	  .doc = "when it begins"),
 	F(site_reservation, "duration", GPUQ_K_DURATION, duration_us, .flags = GPUQ_F_REQUIRED,
 	  .doc = "how long it lasts"),
+	F(site_reservation, "every", GPUQ_K_DURATION, every_us,
+	  .doc = "it comes again after so long; with the flag recurring: a week"),
+	F(site_reservation, "release_after", GPUQ_K_DURATION, release_after_us,
+	  .doc = "what its owners do not use by then is everybody's; with the flag "
+		 "release-unused: 15 minutes"),
 	F(site_reservation, "gpus", GPUQ_K_MILLI, gpus_milli, .doc = "devices, anywhere"),
 	F(site_reservation, "nodes", GPUQ_K_STRLIST, nodes, .doc = "whole nodes"),
 	F(site_reservation, "flavor", GPUQ_K_NAME, flavor, .doc = "of the devices"),
@@ -527,7 +532,8 @@ static const struct gpuq_field reservation_fields[] = {
 	F(site_reservation, "queue", GPUQ_K_NAME, queue, .doc = "who may use it"),
 	F(site_reservation, "users", GPUQ_K_STRLIST, users, .doc = "who may use it"),
 	F(site_reservation, "flags", GPUQ_K_STRLIST, flags,
-	  .doc = "maintenance (nobody may use it), daily, weekly"),
+	  .doc = "maintenance (nobody may use it), daily, weekly or recurring (weekly), "
+		 "release-unused"),
 	END,
 };
 

@@ -42,6 +42,8 @@ struct site_flavor {
 	struct price price;
 };
 
+enum site_placement { SITE_PLACEMENT_PACK, SITE_PLACEMENT_SPREAD };
+
 enum site_sharing {
 	SHARING_WHOLE,
 	SHARING_MIG,
@@ -57,7 +59,7 @@ struct site_pool {
 	struct gpuq_strmap selector; /* node labels; all must match */
 	const char *flavor;
 	int sharing; /* enum site_sharing */
-	int placement; /* 0 pack, 1 spread */
+	int placement; /* enum site_placement */
 	bool spot;
 	int billing; /* enum price_kind */
 	struct price price; /* before that of its flavor */
@@ -129,6 +131,7 @@ struct site_license {
 struct site_reservation {
 	const char *name, *queue, *flavor, *pool;
 	int64_t start_us, duration_us, gpus_milli;
+	int64_t every_us, release_after_us; /* 0 = as the flags say */
 	struct gpuq_strlist nodes, users, flags;
 };
 
@@ -168,11 +171,16 @@ const struct site_qos *site_qos_find(const struct site *s, const char *name);
 int64_t site_amount_of(const struct site_amount *a, const char *flavor, int64_t dflt);
 
 /* Flags that a reservation may carry; ends with NULL. maintenance: nobody may use it; daily
- * and weekly: it comes again each UTC day, each seven. */
+ * and weekly (or recurring): it comes again each UTC day, each seven; release-unused: it is
+ * given up when nobody uses it. */
 extern const char *const site_reservation_flags[];
 bool site_reservation_has(const struct site_reservation *r, const char *flag);
 /* When it begins; of one that recurs, the one that is now or else the next. */
 int64_t site_reservation_start(const struct site_reservation *r, int64_t now_us);
+/* How often it comes again, and how long nobody may leave it unused before it is given up:
+ * numbers of its own, else what its flags say; 0 = never. */
+int64_t site_reservation_every_us(const struct site_reservation *r);
+int64_t site_reservation_release_us(const struct site_reservation *r);
 
 /* Shell-like glob with * and ?, whole string. */
 bool site_glob(const char *pattern, const char *text);

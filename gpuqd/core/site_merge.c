@@ -9,6 +9,7 @@ const struct site_kind site_kinds[] = {
 	{ "qos", "qos" },
 	{ "queues", "queue" },
 	{ "users", "user" },
+	{ "groups", "group" },
 	{ "licenses", "license" },
 	{ "reservations", "reservation" },
 	{ NULL, NULL },
@@ -153,31 +154,38 @@ static const struct site_kind *kind_of(const char *object)
 	return NULL;
 }
 
-int site_remove(struct gpuq_val *tree, const char *object, struct gpuq_err *err)
+int site_no_such(const struct gpuq_val *tree, const char *object, struct gpuq_err *err)
 {
 	const struct site_kind *k = kind_of(object);
-	struct gpuq_val *list = k ? gpuq_get(tree, k->list) : NULL;
+	const struct gpuq_val *list = k ? gpuq_get(tree, k->list) : NULL;
 	const char *name = strchr(object, '/'), *names[512], *near;
-	uint32_t at = 0, n = 0;
+	uint32_t n = 0;
 
 	if (!k)
 		return gpuq_fail(err, GPUQ_EINVAL,
 				 "%s: expected a kind and a name, such as queue/research", object);
-	name++;
-	while (list && at < list->n && strcmp(name_of(list->items[at]), name) != 0)
-		at++;
-	if (list && at < list->n) {
-		memmove(&list->items[at], &list->items[at + 1],
-			(list->n - at - 1) * sizeof(*list->items));
-		list->n--;
-		return 0;
-	}
 	for (uint32_t i = 0; list && i < list->n && n < 511; i++)
 		names[n++] = name_of(list->items[i]);
 	names[n] = NULL;
-	near = gpuq_nearest(name, names);
-	return gpuq_fail(err, GPUQ_ENOENT, "no %s is named %s%s%s%s", k->kind, name,
+	near = gpuq_nearest(name + 1, names);
+	return gpuq_fail(err, GPUQ_ENOENT, "no %s is named %s%s%s%s", k->kind, name + 1,
 			 near ? " (did you mean " : "", near ? near : "", near ? "?)" : "");
+}
+
+int site_remove(struct gpuq_val *tree, const char *object, struct gpuq_err *err)
+{
+	const struct site_kind *k = kind_of(object);
+	struct gpuq_val *list = k ? gpuq_get(tree, k->list) : NULL;
+	const char *name = k ? strchr(object, '/') + 1 : "";
+	uint32_t at = 0;
+
+	while (list && at < list->n && strcmp(name_of(list->items[at]), name) != 0)
+		at++;
+	if (!list || at == list->n)
+		return site_no_such(tree, object, err);
+	memmove(&list->items[at], &list->items[at + 1], (list->n - at - 1) * sizeof(*list->items));
+	list->n--;
+	return 0;
 }
 
 /* ---- differences ---- */

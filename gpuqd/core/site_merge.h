@@ -31,6 +31,9 @@ int site_merge(struct gpuq_arena *a, const struct gpuq_val *old, const struct gp
  * GPUQ_ENOENT: there is no such object, with the nearest name. GPUQ_EINVAL: not of that form. */
 int site_remove(struct gpuq_val *tree, const char *object, struct gpuq_err *err);
 
+/* Fails with GPUQ_ENOENT and the name that is nearest to the one in "queue/NAME". */
+int site_no_such(const struct gpuq_val *tree, const char *object, struct gpuq_err *err);
+
 /* The member of that name, or NULL. list: "queues". */
 struct gpuq_val *site_member(const struct gpuq_val *tree, const char *list, const char *name);
 

@@ -87,35 +87,47 @@ static int check_queue(struct checking *c, size_t i, const struct site_queue *q)
 	return rc;
 }
 
-static int check_flag(struct checking *c, size_t i, const char *flag)
+/* Something about member i that only a second look tells. */
+static int wrong(struct checking *c, const char *list, size_t i, const char *key, const char *what)
 {
-	const struct gpuq_val *member = gpuq_get(c->v, "reservations")->items[i];
-	const size_t mark = gpuq_reader_enter(&c->r, "reservations");
+	const struct gpuq_val *member = gpuq_get(c->v, list)->items[i];
+	const size_t mark = gpuq_reader_enter(&c->r, list);
 	int rc;
 
-	for (const char *const *f = site_reservation_flags; *f; f++)
-		if (strcmp(*f, flag) == 0)
-			return gpuq_reader_leave(&c->r, mark), 0;
 	gpuq_reader_enter_item(&c->r, i);
-	gpuq_reader_enter(&c->r, "flags");
-	rc = gpuq_reader_fail(&c->r, gpuq_get(member, "flags"), GPUQ_EINVAL,
-			      "no flag is named %s: expected maintenance, daily or weekly", flag);
+	gpuq_reader_enter(&c->r, key);
+	rc = gpuq_reader_fail(&c->r, gpuq_get(member, key), GPUQ_EINVAL, "%s", what);
 	gpuq_reader_leave(&c->r, mark);
 	return rc;
+}
+
+static int check_flags(struct checking *c, size_t i, const struct site_reservation *r)
+{
+	for (size_t k = 0; k < r->flags.n; k++) {
+		const char *const *f = site_reservation_flags;
+
+		while (*f && strcmp(*f, r->flags.items[k]) != 0)
+			f++;
+		if (!*f)
+			return wrong(c, "reservations", i, "flags",
+				     "expected maintenance, daily, weekly, recurring (weekly) or "
+				     "release-unused");
+	}
+	if (r->every_us > 0 && r->every_us < r->duration_us)
+		return wrong(c, "reservations", i, "every", "expected no less than its duration");
+	return 0;
 }
 
 static int check_reservation(struct checking *c, size_t i, const struct site_reservation *r)
 {
 	int rc = check(c, "reservations", i, "queue", NULL, r->queue, "queues", "queue", NULL);
 
-	for (size_t k = 0; rc == 0 && k < r->flags.n; k++)
-		rc = check_flag(c, i, r->flags.items[k]);
 	if (rc == 0)
 		rc = check(c, "reservations", i, "flavor", NULL, r->flavor, "flavors", "flavor",
 			   "default");
 	if (rc == 0)
 		rc = check(c, "reservations", i, "pool", NULL, r->pool, "pools", "pool", "default");
-	return rc;
+	return rc == 0 ? check_flags(c, i, r) : rc;
 }
 
 int site_check_names(const struct site *s, const struct gpuq_val *v, const char *file,

@@ -404,6 +404,9 @@ struct snap_reservation {
 	const uint32_t *users; /* handles, copied */
 	uint32_t n_users;
 	bool maintenance; /* nobody may use it, and who is there at its start leaves */
+	/* So long after its start it keeps no more than what jobs of its owners stand on that
+	 * have started by then: of an amount nothing further; 0 = it keeps all to its end. */
+	int64_t release_us;
 };
 
 /* Waiting jobs of one queue that differ in nothing but how long they wait, so that what is
@@ -462,8 +465,7 @@ struct snapshot {
 	uint32_t n_groups; /* of all requests */
 	uint32_t n_wheres; /* different constraints among them */
 	uint32_t n_jobs, n_allocs, n_promises, n_caps, n_capsets, n_users, n_usages, n_losses,
-		n_label_keys,
-		n_reservations, n_profiles;
+		n_label_keys, n_reservations, n_profiles;
 	/* Resources that quotas know: flavors 0..n_flavors-1, then cpu, then memory. */
 	uint32_t n_res;
 	int64_t *capacity; /* by resource, of usable nodes; GPUQ_UNLIMITED = not counted */

@@ -118,7 +118,7 @@ static const struct col loss_cols[] = {
 #define C(m) COL(struct snap_reservation, m)
 static const struct col reservation_cols[] = {
 	C(name), C(start_us), C(end_us), C(gpus_milli), C(flavor), C(queue), C(maintenance),
-	C(pool),
+	C(pool), C(release_us),
 };
 #undef C
 #define C(m) COL(struct snap_alloc, m)

@@ -414,9 +414,9 @@ int seal_calendar(struct seal *w)
 int snapshot_seal(struct snapshot *s, struct gpuq_err *err)
 {
 	static int (*const steps[])(struct seal *) = {
-		seal_config,   seal_flavors,  seal_queues, seal_nodes, seal_devices,
-		seal_classes,  seal_requests, seal_usages, seal_jobs,  seal_allocs,
-		seal_capacity, seal_calendar, seal_losses,  seal_lines,
+		seal_config,   seal_flavors,  seal_queues, seal_nodes,  seal_devices,
+		seal_classes,  seal_requests, seal_usages, seal_jobs,   seal_allocs,
+		seal_capacity, seal_calendar, seal_lines,  seal_losses,
 	};
 	struct seal w = { .s = s, .err = err, .mem = GPUQ_ARENA_INIT(0) };
 	int rc = 0;

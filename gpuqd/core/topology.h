@@ -2,7 +2,7 @@
  *
  * Owns     the domains of each level that a request speaks of, and the trees they form.
  * Touches  memory only.
- * Used by  pack.c, roles.c, victims.c, why.c, topology*.c only.
+ * Used by  pack.c, roles.c, victims_node.c, why.c, topology*.c only.
  *
  * A gang that must share a domain gets the tightest that holds it; one that should share
  * one gets the narrowest level at which it can. Below that: the fewest domains, level by

@@ -179,6 +179,8 @@ void units_add_more(struct cycle *c, uint32_t job, const int64_t *amounts, bool 
 		return;
 	u->fixed = true;
 	u->firm = u->firm && !surplus;
+	if (c->s->jobs[job].state != SNAP_RUNNING)
+		u->start_us = c->s->config.now_us; /* it began in this cycle */
 	u->surplus = surplus;
 	memcpy(&c->units->amounts[(size_t)unit * c->s->n_res], amounts,
 	       c->s->n_res * sizeof(*amounts));

@@ -102,8 +102,8 @@ static int read_tree(const struct apply_ask *ask, const struct gpuq_val **out, s
 }
 
 /* The kinds of change that were excluded. */
-static int check_actions(const struct apply_ask *ask, const struct gpuq_val *changes,
-			 struct gpuq_err *err)
+static int check_actions(const struct apply_ask *ask, const struct gpuq_val *old,
+			 const struct gpuq_val *changes, struct gpuq_err *err)
 {
 	for (uint32_t i = 0; i < changes->n; i++) {
 		const struct gpuq_val *c = changes->items[i];
@@ -112,8 +112,7 @@ static int check_actions(const struct apply_ask *ask, const struct gpuq_val *cha
 		const int kind = (int)strcspn(object, "/");
 
 		if (ask->existing && strcmp(action, "added") == 0)
-			return gpuq_fail(err, GPUQ_ENOENT, "no %.*s is named %s", kind, object,
-					 object + kind + 1);
+			return site_no_such(old, object, err);
 		if (ask->fresh && strcmp(action, "changed") == 0)
 			return gpuq_fail(err, GPUQ_EEXIST, "%.*s %s is there already", kind, object,
 					 object + kind + 1);
@@ -147,7 +146,7 @@ static int merge(struct pending *p, struct gpuq_err *err)
 			rc = gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
 	}
 	if (rc == 0)
-		rc = check_actions(ask, p->changes, err);
+		rc = check_actions(ask, m->site->tree, p->changes, err);
 	if (rc == 0)
 		rc = apply_allowed(m->site, s, p->changes, ask->who, ask->operator_, err);
 	if (rc == 0)

@@ -187,7 +187,7 @@ bool apply_may_evict(const struct gpuq_val *changes)
 		const struct gpuq_val *c = changes->items[i];
 		const char *object = gpuq_get_str(c, "object", "");
 
-		if (strncmp(object, "user/", 5) == 0)
+		if (strncmp(object, "user/", 5) == 0 || strncmp(object, "group/", 6) == 0)
 			continue;
 		if (strncmp(object, "queue/", 6) != 0 || !all_calm(gpuq_get(c, "old")) ||
 		    !all_calm(gpuq_get(c, "new")))

@@ -108,6 +108,8 @@ static void export_reservations(struct export *x, struct gpuq_val *config)
 			put_milli(x, v, "gpus", r->gpus_milli);
 		if (r->queue != SNAP_NONE)
 			put_str(x, v, "queue", x->s->queues[r->queue].name);
+		if (r->release_us)
+			put_span(x, v, "release_after", r->release_us);
 		put_str(x, v, "kind", r->maintenance ? "maintenance" : "user");
 	}
 	if (x->s->n_reservations)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gpuqd/share/share.h"
 #include "gpuqd/store/store.h"
 #include "libgpuq/limits.h"
 #include "libgpuq/mp.h"
@@ -286,12 +287,23 @@ int order_fill(const struct model *m, const struct job *j, const struct pod *p,
 		o.image_pull_secrets = q->site->image_pull_secrets;
 		o.accounting_finalizer |= q->site->accounting_finalizer;
 	}
+	o.restricted = strcmp(INHERIT(j->queue, pod_policy), "restricted") == 0;
 	o.image = spec->groups[p->group].image;
 	if (!o.image)
 		o.image = INHERIT(j->queue, image);
 	o.node = p->node->name;
 	o.devices = devices;
 	o.n_devices = p->n_devices;
+	o.sharing = "";
+	for (size_t i = 0; i < p->node->fact.labels.n; i++)
+		if (strcmp(p->node->fact.labels.keys[i], SHARE_LABEL) == 0)
+			o.sharing = p->node->fact.labels.vals[i];
+	if (p->n_devices) {
+		o.milli = p->gpus_milli / p->n_devices;
+		if (p->devices[0] < p->node->n_devices)
+			o.device_mib = p->node->devices[p->devices[0]].memory_mib;
+	}
+	o.now_us = p->placed_us;
 	o.job = j->key.id;
 	o.attempt = p->attempt;
 	o.index = p->index;

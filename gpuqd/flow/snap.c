@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "gpuqd/core/snapshot_pack.h"
+#include "gpuqd/share/share.h"
 #include "libgpuq/units.h"
 
 /* What the model's objects became in the snapshot under construction. */
@@ -22,6 +23,9 @@ struct taking {
 	const char **flavors;
 	struct snap_caps *caps;
 	struct gpuq_arena mem;
+	bool spread; /* some pool does */
+	bool *packs; /* by flavor: some node of it is in a pool that fills its nodes */
+	int64_t gpushare_bytes; /* memory of the largest device that is shared by memory; 0 none */
 };
 
 static uint32_t flavor_ix(struct taking *t, const char *name)
@@ -51,6 +55,7 @@ static void take_flavors(struct taking *t)
 		t->flavors[n++] = "default";
 	}
 	t->n_flavors = n;
+	t->packs = gpuq_arena_calloc(&t->mem, n, sizeof(*t->packs));
 	site_each(site_license, t->m->site->licenses, l)
 		snapshot_add_license(t->s, l->name, l->count);
 }
@@ -104,6 +109,30 @@ static void take_queues(struct taking *t)
 	}
 }
 
+static bool pool_spreads(const struct model *m, const char *pool)
+{
+	site_each(site_pool, m->site->pools,
+		  p) if (strcmp(p->name, pool) == 0) return p->placement == SITE_PLACEMENT_SPREAD;
+	return false;
+}
+
+/* A job is spread where every pool that it may come to is. */
+static bool spreads(const struct taking *t, const struct gpuq_spec *spec)
+{
+	bool any = false;
+
+	for (uint32_t f = 0; t->packs && f < t->n_flavors; f++) {
+		bool wanted = spec->flavors.n == 0;
+
+		for (size_t i = 0; i < spec->flavors.n && !wanted; i++)
+			wanted = strcmp(spec->flavors.items[i], t->flavors[f]) == 0;
+		if (wanted && t->packs[f])
+			return false;
+		any |= wanted;
+	}
+	return any;
+}
+
 static void take_node(struct taking *t, const struct node *n, uint32_t *handle)
 {
 	struct snap_device *devices =
@@ -137,6 +166,9 @@ static void take_node(struct taking *t, const struct node *n, uint32_t *handle)
 	for (uint32_t i = 0; i < sn.n_devices; i++) {
 		devices[i].healthy = n->devices[i].healthy;
 		devices[i].memory_bytes = n->devices[i].memory_mib << 20;
+		devices[i].foreign_milli =
+			(int16_t)(n->foreign_milli[i] < SNAP_MILLI ? n->foreign_milli[i]
+								   : SNAP_MILLI);
 	}
 	sn.devices_in = devices;
 	if (sn.n_devices == n->n_devices) {
@@ -155,7 +187,57 @@ static void take_node(struct taking *t, const struct node *n, uint32_t *handle)
 						 n->fact.taints[i].effect };
 	sn.taints = taints;
 	sn.n_taints = (uint32_t)n->fact.n_taints;
+	if (t->packs && n->n_devices && !pool_spreads(t->m, n->pool))
+		t->packs[sn.flavor] = true;
+	for (size_t i = 0; i < sn.labels.n; i++)
+		if (strcmp(sn.labels.keys[i], SHARE_LABEL) == 0 && n->n_devices &&
+		    share_by_memory(share_kind_of(sn.labels.vals[i])) &&
+		    devices[0].memory_bytes > t->gpushare_bytes)
+			t->gpushare_bytes = devices[0].memory_bytes;
 	*handle = snapshot_add_node(t->s, &sn);
+}
+
+/* Units of memory fill a device to the last one: three thirds must be no more than one, which
+ * thousandths rounded up are. The memory itself is counted beside them. */
+static void round_down(const struct taking *t, const struct gpuq_group *g, struct snap_group *out)
+{
+	int64_t part;
+
+	if (!t->gpushare_bytes || g->gpu_memory_bytes <= 0 || out->gpu_part_milli ||
+	    g->gpus_milli != SNAP_MILLI || g->gpu_memory_bytes >= t->gpushare_bytes)
+		return;
+	part = (g->gpu_memory_bytes >> 20) * SNAP_MILLI / (t->gpushare_bytes >> 20);
+	out->gpu_part_milli = part > 0 ? (int32_t)part : 1;
+}
+
+/* Not on nodes that cannot hand out what it asks for: in each of its terms. */
+static void bar_sharing(struct taking *t, const struct gpuq_group *g, struct snap_group *out)
+{
+	const char *const *barred = share_barred(g);
+	const size_t n = g->n_required ? g->n_required : 1;
+	struct gpuq_term *terms;
+	size_t n_barred = 0;
+
+	if (!barred)
+		return;
+	while (barred[n_barred])
+		n_barred++;
+	terms = gpuq_arena_calloc(&t->mem, n, sizeof(*terms));
+	for (size_t i = 0; terms && i < n; i++) {
+		const size_t had = g->n_required ? g->required[i].n : 0;
+		struct gpuq_require *all = gpuq_arena_calloc(&t->mem, had + 1, sizeof(*all));
+
+		if (!all)
+			return;
+		for (size_t k = 0; k < had; k++)
+			all[k] = g->required[i].all[k];
+		all[had] = (struct gpuq_require){ SHARE_LABEL,
+						  GPUQ_OP_NOT_IN,
+						  { (const char **)(uintptr_t)barred, n_barred } };
+		terms[i] = (struct gpuq_term){ .all = all, .n = had + 1 };
+	}
+	out->required = terms;
+	out->n_required = terms ? (uint32_t)n : 0;
 }
 
 static uint32_t take_request(struct taking *t, const struct request *r)
@@ -168,8 +250,11 @@ static uint32_t take_request(struct taking *t, const struct request *r)
 
 	if (!groups || !needs)
 		return SNAP_NONE;
-	for (size_t i = 0; i < spec->n_groups; i++)
+	for (size_t i = 0; i < spec->n_groups; i++) {
 		snap_group_from_spec(&spec->groups[i], &groups[i]);
+		bar_sharing(t, &spec->groups[i], &groups[i]);
+		round_down(t, &spec->groups[i], &groups[i]);
+	}
 	sr.n_groups = (uint32_t)spec->n_groups;
 	sr.flavors = spec->flavors.items;
 	sr.n_flavors = (uint32_t)spec->flavors.n;
@@ -303,6 +388,7 @@ static void take_job(struct taking *t, const struct job *j)
 	sj.starting = j->start_us == 0;
 	if (sj.state == SNAP_PENDING)
 		sj.start_us = 0;
+	sj.spread = t->spread && spreads(t, &j->request->spec);
 	sj.preemptible = !qos || qos->preemptible;
 	sj.min_runtime_us = qos ? qos->min_runtime_us : 0;
 	sj.held = (uint8_t)((j->held_user ? SNAP_HELD_USER : 0) |
@@ -428,6 +514,7 @@ int snapshot_take_usage(const struct model *m, int64_t now_us, struct snapshot *
 	struct snap_config config;
 	int rc;
 
+	site_each(site_pool, m->site->pools, p) t.spread |= p->placement == SITE_PLACEMENT_SPREAD;
 	snap_config_default(&config);
 	config.now_us = now_us;
 	t.s = snapshot_new(&config);

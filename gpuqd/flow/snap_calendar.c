@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "gpuqd/core/recur.h"
+
 /* Those that it names; without names and an amount, those of its pool. */
 static uint32_t take_nodes(const struct model *m, const struct site_reservation *in,
 			   uint32_t *nodes)
@@ -31,6 +33,7 @@ static void take(const struct model *m, const struct site_reservation *in, int64
 	const struct queue *q = in->queue ? queue_find(m, in->queue) : NULL;
 	struct snap_reservation r = { .name = in->name,
 				      .start_us = start_us,
+				      .release_us = site_reservation_release_us(in),
 				      .nodes = nodes,
 				      .users = users,
 				      .flavor = SNAP_NONE,
@@ -63,11 +66,12 @@ void snap_add_calendar(const struct model *m, int64_t now_us, const uint32_t *qu
 
 	site_each(site_reservation, m->site->reservations, r)
 	{
-		const int64_t start_us = site_reservation_start(r, now_us);
+		int64_t starts[RECUR_MAX];
+		const uint32_t n = recur_starts(r->start_us, r->duration_us,
+						site_reservation_every_us(r), now_us, starts);
 
-		if (start_us < now_us && now_us - start_us >= r->duration_us)
-			continue;
-		take(m, r, start_us, queue_of, s, &mem);
+		for (uint32_t i = 0; i < n; i++)
+			take(m, r, starts[i], queue_of, s, &mem);
 	}
 	gpuq_arena_done(&mem);
 }

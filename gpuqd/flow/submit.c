@@ -12,6 +12,7 @@
 #include "gpuqd/flow/access.h"
 #include "gpuqd/flow/draft.h"
 #include "gpuqd/flow/estimate.h"
+#include "gpuqd/flow/flavor_warn.h"
 #include "gpuqd/flow/history.h"
 #include "gpuqd/flow/journal.h"
 #include "gpuqd/flow/limits.h"
@@ -337,8 +338,10 @@ int draft_check(struct draft *d, const struct gpuq_val *spec, struct gpuq_err *e
 
 	for (size_t i = 0; rc == 0 && i < sizeof(checks) / sizeof(checks[0]); i++)
 		rc = checks[i].fn(d, err);
-	if (rc == 0)
+	if (rc == 0) {
 		warn_unsatisfiable(d);
+		flavor_warn(d->m, &d->spec, &d->warnings);
+	}
 	return rc;
 }
 

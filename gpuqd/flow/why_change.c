@@ -93,11 +93,11 @@ static bool can_lift(enum gpuq_reason code)
 
 static void lifts(struct why_case *c, struct gpuq_val *list)
 {
-	const struct plan_reason *whys;
-	const uint32_t n = plan_reasons(c->s, c->p, c->job, &whys);
+	const struct plan_reason *first;
+	const uint32_t n = plan_reasons(c->s, c->p, c->job, &first);
 
 	for (uint32_t i = 0; i < n; i++) {
-		const struct plan_reason *r = &whys[i];
+		const struct plan_reason *r = &first[i];
 		struct why_change change = { .kind = WHY_LIFT, .code = r->code };
 		struct gpuq_val *v;
 

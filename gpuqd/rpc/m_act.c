@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "gpuqd/base/log.h"
+#include "gpuqd/base/loop.h"
 #include "gpuqd/cluster/cluster.h"
 #include "gpuqd/flow/access.h"
 #include "gpuqd/flow/audit.h"
@@ -48,6 +49,7 @@ static const char *const act_words[] = { "cancel", "hold",   "release", "requeue
 /* What is done is done to all; the answer names so many, since it is one message. */
 #define NAMED_MAX 5000
 #define ERRORS_MAX 1000
+#define PIECE_US 5000 /* of one turn of the loop */
 
 struct acting {
 	struct methods *m;
@@ -57,6 +59,9 @@ struct acting {
 	struct job_filter besides; /* what a job has to match besides its id */
 	struct gpuq_val *jobs, *errors, *warnings;
 	int64_t matched; /* of which `jobs` names as many as an answer may hold */
+	struct loop_timer *timer; /* the next piece */
+	struct job_keys keys; /* what a filter selected */
+	size_t id_at, key_at;
 	bool whole; /* the job at hand is one of all parts of an array that was named */
 	bool quiet; /* jobs selected by a filter: those one may not touch are passed over */
 };
@@ -315,28 +320,28 @@ static void act_on_id(struct acting *x, const char *text)
 		refuse(x, text, GPUQ_ENOENT, "no such job");
 }
 
-static void act_now(struct acting *x)
+static bool lives(const struct job_filter *f, const struct job *j)
 {
-	const struct act_params *p = x->p;
+	(void)f;
+	return !j->ended && !(j->array && j->array->n_waiting == 0);
+}
+
+static void act_go_on(void *arg);
+
+static void act_later(void *arg)
+{
+	struct acting *x = arg;
+
+	x->timer = NULL;
+	act_go_on(x);
+}
+
+static void act_answer(struct acting *x)
+{
 	struct gpuq_arena *a = rpc_call_arena(x->c);
-	struct model *model = journal_model(x->m->j);
-	struct job_keys keys = { .items = NULL };
 	struct gpuq_val *v = gpuq_map(a);
 
-	x->jobs = gpuq_list(a);
-	x->errors = gpuq_list(a);
-	for (size_t i = 0; i < p->filter.ids.n; i++)
-		act_on_id(x, p->filter.ids.items[i]);
-	x->quiet = true;
-	if (p->filter.ids.n == 0)
-		jobs_select(model, &p->filter, &keys);
-	for (size_t i = 0; i < keys.n; i++) {
-		const struct job *j = job_find(model, keys.items[i]);
-
-		if (j && !j->ended && !(j->array && j->array->n_waiting == 0))
-			act_on(x, j->key, j);
-	}
-	job_keys_done(&keys);
+	job_keys_done(&x->keys);
 	gpuq_put(a, v, "matched", gpuq_int(a, x->matched));
 	gpuq_put(a, v, "jobs", x->jobs);
 	gpuq_put(a, v, "errors", x->errors);
@@ -345,14 +350,59 @@ static void act_now(struct acting *x)
 	rpc_reply(x->c, v);
 }
 
+/* Many jobs are many turns: others want to be served meanwhile. */
+static void act_go_on(void *arg)
+{
+	struct acting *x = arg;
+	struct model *model = journal_model(x->m->j);
+	const struct gpuq_strlist *ids = &x->p->filter.ids;
+	const int64_t begun_us = loop_clock_us();
+
+	while (x->id_at < ids->n || x->key_at < x->keys.n) {
+		if (loop_clock_us() - begun_us > PIECE_US) {
+			x->timer = loop_after(journal_loop(x->m->j), 0, act_later, x);
+			return;
+		}
+		if (x->id_at < ids->n) {
+			act_on_id(x, ids->items[x->id_at++]);
+		} else {
+			const struct job *j = job_find(model, x->keys.items[x->key_at++]);
+
+			if (j && lives(NULL, j))
+				act_on(x, j->key, j);
+		}
+	}
+	act_answer(x);
+}
+
+/* Who goes away meanwhile has changed his mind: what was done stays done. */
+static void act_closed(void *arg, int why)
+{
+	struct acting *x = arg;
+	struct gpuq_err err;
+
+	loop_cancel(x->timer);
+	job_keys_done(&x->keys);
+	gpuq_fail(&err, why, "cancelled");
+	rpc_fail(x->c, &err);
+}
+
 static void act_when_durable(void *arg, int rc, const struct gpuq_err *failed)
 {
 	struct acting *x = arg;
+	struct gpuq_arena *a = rpc_call_arena(x->c);
 
-	if (rc < 0)
+	if (rc < 0) {
 		rpc_fail(x->c, failed);
-	else
-		act_now(x);
+		return;
+	}
+	x->jobs = gpuq_list(a);
+	x->errors = gpuq_list(a);
+	x->quiet = x->p->filter.ids.n == 0;
+	if (x->quiet)
+		jobs_select(journal_model(x->m->j), &x->p->filter, lives, &x->keys);
+	rpc_call_watch(x->c, NULL, act_closed, x);
+	act_go_on(x);
 }
 
 /* As for get: what has just ended is in history only once that is durable, and "it has
@@ -360,7 +410,7 @@ static void act_when_durable(void *arg, int rc, const struct gpuq_err *failed)
 static int act(struct methods *m, struct rpc_call *c, const struct act_params *p, enum act what,
 	       struct gpuq_err *err)
 {
-	struct acting *x = gpuq_arena_alloc(rpc_call_arena(c), sizeof(*x));
+	struct acting *x = gpuq_arena_calloc(rpc_call_arena(c), 1, sizeof(*x));
 
 	if (!x)
 		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");

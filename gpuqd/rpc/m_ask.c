@@ -2,17 +2,25 @@
 
 #include <stdlib.h>
 
-#include "gpuqd/base/aside.h"
 #include "gpuqd/base/loop.h"
+#include "gpuqd/base/worker.h"
 #include "gpuqd/core/snapshot_pack.h"
 #include "gpuqd/flow/journal.h"
 #include "gpuqd/flow/schedule.h"
+
+/* Each has the state in its hands: on a large site that is memory. */
+#define ASKED_MAX 16
 
 void ask_drop(struct ask *a)
 {
 	gpuq_buf_done(&a->packed);
 	gpuq_arena_done(&a->mem);
 	free(a);
+}
+
+void ask_dropped(void *arg)
+{
+	ask_drop(arg);
 }
 
 struct ask *ask_new(struct methods *m, struct rpc_call *c, struct gpuq_err *err)
@@ -67,6 +75,7 @@ static void done(void *arg)
 {
 	struct ask *a = arg;
 
+	a->m->n_asked--;
 	if (a->call)
 		send(a);
 	ask_drop(a);
@@ -88,8 +97,13 @@ int ask_run(struct ask *a, ask_fn fn, struct gpuq_err *err)
 
 	a->fn = fn;
 	rpc_call_watch(a->call, NULL, on_closed, a);
-	rc = aside_run(a->m->aside, work, done, a, err);
-	if (rc < 0) {
+	rc = a->m->n_asked < ASKED_MAX
+		     ? worker_run(a->slow ? a->m->slow : a->m->quick, work, done, a, err)
+		     : gpuq_fail(err, GPUQ_EBUSY, "%u such questions wait already: ask again",
+				 a->m->n_asked);
+	if (rc == 0) {
+		a->m->n_asked++;
+	} else {
 		rpc_call_watch(a->call, NULL, NULL, NULL);
 		ask_drop(a);
 	}

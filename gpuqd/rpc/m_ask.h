@@ -1,7 +1,7 @@
 /* m_ask.h - questions that run the scheduler on a copy of the state, beside the loop
  *
  * Owns     the packed state and the memory of one question.
- * Touches  the model (once, in the loop), a thread of its own.
+ * Touches  the model (once, in the loop), threads of struct methods.
  * Used by  m_plan.c m_prio.c m_shares.c m_why.c.
  */
 #ifndef GPUQD_RPC_M_ASK_H
@@ -25,6 +25,7 @@ struct ask {
 	void *arg; /* the question's own, in mem */
 	ask_fn fn;
 	bool stream; /* the answer is a list of items */
+	bool slow; /* it runs the scheduler many times */
 	struct gpuq_val *answer;
 	int rc;
 	struct gpuq_err err;
@@ -35,9 +36,10 @@ struct ask *ask_new(struct methods *m, struct rpc_call *c, struct gpuq_err *err)
 
 /* It is not asked after all. */
 void ask_drop(struct ask *a);
+void ask_dropped(void *ask); /* its thread has ended without it */
 
-/* Hand it to its thread; the call is finished when that is done. a is used up, also on
- * failure. */
+/* Hand it to a thread; the call is finished when that is done. a is used up, also on
+ * failure: GPUQ_EBUSY (too many questions wait), GPUQ_ENOMEM. */
 int ask_run(struct ask *a, ask_fn fn, struct gpuq_err *err);
 
 /* The state as a snapshot that is not sealed yet, or sealed; snapshot_free(). */

@@ -1,14 +1,16 @@
 /* backup.get: everything that is stored, as one file in pieces. */
 #include <stdlib.h>
 
-#include "gpuqd/base/aside.h"
 #include "gpuqd/base/log.h"
+#include "gpuqd/base/worker.h"
 #include "gpuqd/flow/backup.h"
 #include "gpuqd/rpc/m_int.h"
 
 #define PIECE_BYTES (128u << 10)
+#define COPIES_MAX 2u /* at a time: each takes as much disk as the database */
 
 struct sending {
+	struct methods *m;
 	struct rpc_call *call; /* NULL = nobody listens any more */
 	struct backup *backup;
 	int64_t at;
@@ -20,9 +22,15 @@ struct sending {
 
 static void sending_free(struct sending *x)
 {
+	x->m->n_copies--;
 	backup_free(x->backup);
 	free(x->piece);
 	free(x);
+}
+
+void backup_dropped(void *arg)
+{
+	sending_free(arg);
 }
 
 static void make(void *arg)
@@ -110,16 +118,22 @@ int m_backup_get(void *arg, struct rpc_call *c, const void *params, struct gpuq_
 	int rc;
 
 	(void)params;
+	if (m->n_copies >= COPIES_MAX) {
+		free(x);
+		return gpuq_fail(err, GPUQ_EBUSY, "%u copies are under way already", m->n_copies);
+	}
 	if (x)
 		x->piece = malloc(PIECE_BYTES);
 	if (!x || !x->piece) {
 		free(x);
 		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
 	}
+	x->m = m;
 	x->call = c;
+	m->n_copies++;
 	rc = backup_new(m->j, &x->backup, err);
 	if (rc == 0)
-		rc = aside_run(m->aside, make, made, x, err);
+		rc = worker_run(m->copies, make, made, x, err);
 	if (rc < 0) {
 		sending_free(x);
 		return rc;

@@ -2,6 +2,7 @@
 #ifndef GPUQD_RPC_M_INT_H
 #define GPUQD_RPC_M_INT_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -12,7 +13,8 @@
 struct history_live;
 struct lease;
 struct recent;
-struct aside;
+struct rpc_server;
+struct worker;
 struct schedule;
 struct wait;
 struct logs;
@@ -27,7 +29,9 @@ struct methods {
 	struct apply *apply;
 	const char *kind;
 	struct lease *lease;
-	struct aside *aside; /* questions that take long */
+	struct worker *quick, *slow, *copies; /* questions, those that take long, backups */
+	unsigned n_asked, n_copies; /* under way */
+	atomic_bool ends; /* the daemon is stopping; threads look at it */
 	struct why_log *why; /* the numbers behind decisions */
 	struct schedule *schedule;
 	int64_t start_us; /* of the daemon */
@@ -55,13 +59,16 @@ bool filter_job(const struct job_filter *f, const struct job *j);
 bool filter_val(const struct job_filter *f, const struct gpuq_val *job); /* of history */
 bool filter_any(const struct job_filter *f); /* does it select at all? */
 
-/* Jobs in memory that match, each once, in order of id (elements behind their array). */
+/* Jobs in memory that match, each once, in order of id (elements behind their array).
+ * keep (may be NULL) says no to what the filter alone would take. */
 struct job_keys {
 	struct job_key *items;
 	size_t n, room;
 	bool failed; /* out of memory: there would be more */
 };
-void jobs_select(const struct model *m, const struct job_filter *f, struct job_keys *out);
+void jobs_select(const struct model *m, const struct job_filter *f,
+		 bool (*keep)(const struct job_filter *f, const struct job *j),
+		 struct job_keys *out);
 void job_keys_done(struct job_keys *k);
 
 /* "17" or "17_3". index -1 = the whole job. */
@@ -80,6 +87,8 @@ int past_send(struct methods *m, struct rpc_call *c, const struct job_filter *f,
 	      struct gpuq_err *err);
 
 bool peer_is_operator(const struct rpc_call *c);
+
+void backup_dropped(void *arg); /* of its thread: nobody waits for the copy any more */
 
 /* Look at waits and logs again once everything applied so far is durable. */
 void methods_look_again(struct methods *m);

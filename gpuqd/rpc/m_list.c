@@ -180,33 +180,32 @@ static void list_closed(void *arg, int why)
 	rpc_fail(l->c, &err);
 }
 
+static bool is_listed(const struct job_filter *f, const struct job *j)
+{
+	if (j->ended)
+		return f->all || f->states.n;
+	return !j->array || j->array->n_waiting > 0; /* else its elements stand for themselves */
+}
+
 int m_job_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err)
 {
 	struct methods *m = arg;
-	struct model *model = journal_model(m->j);
 	struct gpuq_arena *a = rpc_call_arena(c);
 	struct list *l = gpuq_arena_calloc(a, 1, sizeof(*l));
 	struct job_keys found = { .items = NULL };
+	bool no_memory;
 
 	if (!l)
 		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
-	l->m = m;
-	l->c = c;
-	l->p = params;
-	jobs_select(model, &l->p->filter, &found);
+	*l = (struct list){ .m = m, .c = c, .p = params };
+	jobs_select(journal_model(m->j), &l->p->filter, is_listed, &found);
 	l->keys = gpuq_arena_calloc(a, found.n + 1, sizeof(*l->keys));
-	for (size_t i = 0; l->keys && i < found.n; i++) {
-		const struct job *j = job_find(model, found.items[i]);
-
-		if (j->array && j->array->n_waiting == 0 && !j->ended)
-			continue; /* its elements stand for themselves */
-		if (j->ended && !l->p->filter.all && !l->p->filter.states.n)
-			continue;
-		l->keys[l->n++] = j->key;
-	}
-	found.failed |= !l->keys;
+	if (l->keys && found.n)
+		memcpy(l->keys, found.items, found.n * sizeof(*l->keys));
+	l->n = found.n;
+	no_memory = found.failed || !l->keys;
 	job_keys_done(&found);
-	if (!l->keys)
+	if (no_memory)
 		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
 	rpc_call_watch(c, list_go_on, list_closed, l);
 	list_go_on(l);

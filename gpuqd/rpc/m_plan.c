@@ -3,6 +3,7 @@
 
 #include "gpuqd/base/loop.h"
 #include "gpuqd/core/model.h"
+#include "gpuqd/core/price.h"
 #include "gpuqd/flow/journal.h"
 #include "gpuqd/flow/submit.h"
 #include "gpuqd/rpc/m_int.h"
@@ -27,7 +28,7 @@ struct planning {
 	struct methods *m;
 	struct rpc_call *c;
 	struct gpuq_val *jobs; /* as a dry run of a submission shows them */
-	struct start_guest *guests;
+	const struct start_guest *guests;
 	uint32_t n;
 	uint64_t ticket;
 };
@@ -56,19 +57,35 @@ static struct gpuq_val *budget_val(const struct planning *x, struct gpuq_arena *
 	struct gpuq_val *v;
 	double left;
 
-	while (q && !q->budget)
+	while (q && !q->site->budget)
 		q = q->parent;
 	if (!q || !spent)
 		return gpuq_null(a);
 	model_spending(m, loop_now_us(journal_loop(x->m->j)), spent);
-	left = (double)q->budget->gpu_minutes +
+	left = (double)q->site->budget->gpu_minutes +
 	       (double)(spent[q->ix].granted_ms - spent[q->ix].used_ms) / 60000;
 	v = gpuq_map(a);
 	gpuq_put(a, v, "queue", gpuq_str(a, q->name));
-	gpuq_put(a, v, "gpu_minutes", gpuq_int(a, q->budget->gpu_minutes));
+	gpuq_put(a, v, "gpu_minutes", gpuq_int(a, q->site->budget->gpu_minutes));
 	gpuq_put(a, v, "left_gpu_minutes", minutes(a, left));
-	gpuq_put(a, v, "hard", gpuq_bool(a, q->budget->mode == 1));
+	gpuq_put(a, v, "hard", gpuq_bool(a, q->site->budget->mode == 1));
 	return v;
+}
+
+/* At the price of the pool where it would start. */
+static void put_money(const struct planning *x, struct gpuq_arena *a, struct gpuq_val *v,
+		      const struct start_answer *s, double gpu_us)
+{
+	const struct model *m = journal_model(x->m->j);
+	const struct node *n = s->n_pods ? node_find(m, s->pods[0].node) : NULL;
+	const int64_t micro = price_micro(m->site, n ? n->pool : "", s->flavor);
+	const bool known = micro > 0 && gpu_us < (double)(INT64_MAX / 2);
+
+	gpuq_put(a, v, "money",
+		 known ? gpuq_real(a, (double)price_cost(micro, (int64_t)gpu_us) / 1000000)
+		       : gpuq_null(a));
+	gpuq_put(a, v, "currency",
+		 known && m->site->currency ? gpuq_str(a, m->site->currency) : gpuq_null(a));
 }
 
 /* At most: its whole time limit on all its devices. */
@@ -89,9 +106,12 @@ static struct gpuq_val *cost_val(const struct planning *x, struct gpuq_arena *a,
 	if (g->time_limit_us == GPUQ_UNLIMITED) {
 		gpuq_put(a, v, "gpu_hours", gpuq_null(a));
 		gpuq_put(a, v, "gpu_minutes", gpuq_null(a));
+		gpuq_put(a, v, "money", gpuq_null(a));
+		gpuq_put(a, v, "currency", gpuq_null(a));
 	} else {
 		gpuq_put(a, v, "gpu_hours", minutes(a, gpus * min / 60));
 		gpuq_put(a, v, "gpu_minutes", minutes(a, gpus * min * rate));
+		put_money(x, a, v, s, gpus * (double)g->time_limit_us);
 	}
 	gpuq_put(a, v, "budget", budget_val(x, a, g->queue));
 	return v;
@@ -137,29 +157,6 @@ static void on_closed(void *arg, int why)
 	rpc_fail(x->c, &err);
 }
 
-/* The job as submitting would make it: its spec, with what was left out filled in. */
-static int read_guest(struct planning *x, uint32_t i, struct gpuq_err *err)
-{
-	struct gpuq_arena *a = rpc_call_arena(x->c);
-	const struct gpuq_val *job = x->jobs->items[i];
-	struct gpuq_reader r = { .arena = a,
-				 .now_us = loop_now_us(journal_loop(x->m->j)),
-				 .err = err };
-	struct gpuq_spec *spec = gpuq_arena_alloc(a, sizeof(*spec));
-	const int64_t limit_s = gpuq_get_int(job, "time_limit_s", -1);
-	int rc = spec ? gpuq_spec_read(&r, gpuq_get(job, "spec"), spec)
-		      : gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
-
-	x->guests[i] = (struct start_guest){
-		.spec = spec,
-		.user = rpc_call_peer(x->c)->user,
-		.queue = gpuq_get_str(job, "queue", ""),
-		.qos = gpuq_get_str(job, "qos", ""),
-		.time_limit_us = limit_s < 0 ? GPUQ_UNLIMITED : limit_s * GPUQ_US_PER_S,
-	};
-	return rc;
-}
-
 int m_plan_get(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err)
 {
 	struct methods *m = arg;
@@ -178,22 +175,13 @@ int m_plan_get(void *arg, struct rpc_call *c, const void *params, struct gpuq_er
 	rc = submit_jobs(m->j, m->cluster, &who, p->specs, NULL, 0, true, a, &checked, err);
 	if (rc < 0)
 		return rc;
-	if (checked.jobs->n > ESTIMATE_JOBS_MAX)
+	if (checked.n_guests > ESTIMATE_JOBS_MAX)
 		return gpuq_fail_field(err, GPUQ_EINVAL, "specs", "expected at most %u jobs",
 				       (unsigned)ESTIMATE_JOBS_MAX);
-	if (x)
-		x->guests = gpuq_arena_calloc(a, checked.jobs->n, sizeof(*x->guests));
-	if (!x || !x->guests)
+	if (!x)
 		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
-	x->m = m;
-	x->c = c;
-	x->jobs = checked.jobs;
-	x->n = checked.jobs->n;
-	for (uint32_t i = 0; rc == 0 && i < x->n; i++)
-		rc = read_guest(x, i, err);
-	if (rc == 0)
-		rc = estimator_ask(m->estimator, NULL, 0, x->guests, x->n, on_estimate, x,
-				   &x->ticket, err);
+	*x = (struct planning){ m, c, checked.jobs, checked.guests, checked.n_guests, 0 };
+	rc = estimator_ask(m->estimator, NULL, 0, x->guests, x->n, on_estimate, x, &x->ticket, err);
 	if (rc == 0)
 		rpc_call_watch(c, NULL, on_closed, x);
 	return rc;

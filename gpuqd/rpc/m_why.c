@@ -1,7 +1,6 @@
 /* job.why: why a job waits, or started where it did, or had to leave. */
 #include <string.h>
 
-#include "gpuqd/base/aside.h"
 #include "gpuqd/base/loop.h"
 #include "gpuqd/core/view.h"
 #include "gpuqd/flow/history.h"
@@ -40,7 +39,7 @@ static bool stopped(void *arg)
 {
 	const struct ask *ask = arg;
 
-	return aside_ends(ask->m->aside);
+	return atomic_load(&ask->m->ends);
 }
 
 static int explain(struct ask *ask, struct gpuq_err *err)
@@ -133,6 +132,7 @@ static int ask_waiting(struct methods *m, struct rpc_call *c, const struct why_p
 	w->key = (struct snap_key){ (uint32_t)p->id, (int32_t)p->index };
 	w->v = begin(m, p, &ask->mem, view_job(&ask->mem, journal_model(m->j), j, ask->now_us));
 	ask->arg = w;
+	ask->slow = true;
 	if (estimator_ask(m->estimator, &j->key, 1, NULL, 0, on_estimate, ask, &w->ticket, err) ==
 	    0) {
 		rpc_call_watch(c, NULL, on_closed, ask);

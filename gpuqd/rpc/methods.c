@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gpuqd/base/aside.h"
 #include "gpuqd/base/loop.h"
+#include "gpuqd/base/worker.h"
 #include "gpuqd/cluster/cluster.h"
 #include "gpuqd/flow/access.h"
 #include "gpuqd/flow/apply.h"
@@ -13,10 +13,8 @@
 #include "gpuqd/flow/lease.h"
 #include "gpuqd/flow/schedule.h"
 #include "gpuqd/flow/why_log.h"
+#include "gpuqd/rpc/m_ask.h"
 #include "gpuqd/rpc/m_int.h"
-
-/* Each has a snapshot in its hands: on a large site that is memory, and a core at work. */
-#define ASIDE_MAX 4
 
 /* Sorted by name. */
 /* clang-format off */
@@ -189,16 +187,21 @@ int methods_new(struct journal *j, struct reconcile *r, const char *cluster_kind
 		struct methods **out, struct gpuq_err *err)
 {
 	struct methods *m = calloc(1, sizeof(*m));
-	int rc = m ? aside_new(journal_loop(j), ASIDE_MAX, &m->aside, err) : 0;
+	int rc;
 
 	if (!m)
 		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
-	if (rc == 0)
-		rc = apply_new(j, &m->apply, err);
+	rc = apply_new(j, &m->apply, err);
 	m->j = j;
 	m->why = why_log_new();
 	if (rc == 0 && !m->why)
 		rc = gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+	if (rc == 0)
+		rc = worker_new(journal_loop(j), &m->quick, err);
+	if (rc == 0)
+		rc = worker_new(journal_loop(j), &m->slow, err);
+	if (rc == 0)
+		rc = worker_new(journal_loop(j), &m->copies, err);
 	if (rc == 0)
 		rc = lease_new(j, &m->lease, err);
 	if (rc < 0) {
@@ -251,7 +254,10 @@ void methods_free(struct methods *m)
 	if (!m)
 		return;
 	apply_free(m->apply);
-	aside_free(m->aside);
+	atomic_store(&m->ends, true);
+	worker_free(m->quick, ask_dropped);
+	worker_free(m->slow, ask_dropped);
+	worker_free(m->copies, backup_dropped);
 	why_log_free(m->why);
 	waits_free(m);
 	logs_free(m);

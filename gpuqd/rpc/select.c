@@ -7,6 +7,7 @@
 
 struct collect {
 	const struct job_filter *f;
+	bool (*keep)(const struct job_filter *f, const struct job *j);
 	struct job_keys *out;
 	bool mixed; /* from several lists: not in order, and perhaps twice */
 };
@@ -15,7 +16,7 @@ static void take(struct collect *c, const struct job *j)
 {
 	struct job_keys *k = c->out;
 
-	if (!j || !filter_job(c->f, j))
+	if (!j || (c->keep && !c->keep(c->f, j)) || !filter_job(c->f, j))
 		return;
 	if (k->n == k->room) {
 		const size_t room = k->room ? 2 * k->room : 64;
@@ -122,9 +123,11 @@ static void sort(struct job_keys *k)
 	k->n = n;
 }
 
-void jobs_select(const struct model *m, const struct job_filter *f, struct job_keys *out)
+void jobs_select(const struct model *m, const struct job_filter *f,
+		 bool (*keep)(const struct job_filter *f, const struct job *j),
+		 struct job_keys *out)
 {
-	struct collect c = { .f = f, .out = out };
+	struct collect c = { .f = f, .keep = keep, .out = out };
 
 	/* The shortest list first; most jobs of a full cluster wait. */
 	if (f->ids.n)

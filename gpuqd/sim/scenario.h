@@ -34,7 +34,7 @@ enum { SC_USER, SC_MAINTENANCE }; /* kinds of reservations */
 
 struct sc_reservation {
 	const char *name, *queue;
-	int64_t start, duration, gpus;
+	int64_t start, duration, gpus, every, release_after;
 	struct gpuq_strlist nodes;
 	const char *node;
 	int kind; /* SC_USER, SC_MAINTENANCE */

@@ -1,5 +1,7 @@
 #include <string.h>
 
+#include "gpuqd/core/amount.h"
+#include "gpuqd/core/recur.h"
 #include "gpuqd/sim/world_int.h"
 
 /* A case's calendar, as the scheduler is shown it. */
@@ -20,13 +22,19 @@ static int add_one(const struct world *w, struct snapshot *s, const struct sc_re
 				      .flavor = SNAP_NONE,
 				      .queue = SNAP_NONE,
 				      .gpus_milli = in->gpus,
+				      .release_us = world_us(w, in->release_after),
 				      .maintenance = in->kind == SC_MAINTENANCE || !in->queue };
 
-	r.end_us = r.start_us + world_us(w, in->duration);
+	const int64_t duration_us = world_us(w, in->duration);
+	int64_t starts[RECUR_MAX];
+	uint32_t n;
+
 	if (!in->name)
 		return bad(w, in, "it has no name", "", err);
 	if (in->duration <= 0)
 		return bad(w, in, "expected a duration above 0", "", err);
+	if (in->every != 0 && in->every < in->duration)
+		return bad(w, in, "expected to come again when it is over", "", err);
 	for (size_t i = 0; i < in->nodes.n + (in->node != NULL); i++) {
 		const char *name = i < in->nodes.n ? in->nodes.items[i] : in->node;
 
@@ -41,7 +49,12 @@ static int add_one(const struct world *w, struct snapshot *s, const struct sc_re
 			r.queue = q;
 	if (in->queue && r.queue == SNAP_NONE)
 		return bad(w, in, "unknown queue ", in->queue, err);
-	snapshot_add_reservation(s, &r);
+	n = recur_starts(r.start_us, duration_us, world_us(w, in->every), w->now_us, starts);
+	for (uint32_t i = 0; i < n; i++) {
+		r.start_us = starts[i];
+		r.end_us = amount_sum(starts[i], duration_us);
+		snapshot_add_reservation(s, &r);
+	}
 	return 0;
 }
 

@@ -134,8 +134,28 @@ void pc_check_order(struct pc_world *w, const struct plan *p)
 	}
 }
 
+/* Did claims take back what claims had taken, twice within the hour? Then queues may have to
+ * leave one another alone for a while, whatever they are owed. */
+static bool went_round(const struct pc_world *w)
+{
+	const int first = w->n_losses > PC_LOSSES ? w->n_losses - PC_LOSSES : 0;
+	int n = 0;
+
+	for (int i = first; i < w->n_losses; i++) {
+		const struct pc_loss *l = &w->losses[i % PC_LOSSES];
+		bool back = false;
+
+		for (int k = first; k < i; k++)
+			back |= w->losses[k % PC_LOSSES].job == l->by;
+		n += back && w->now - l->at < 60 * PC_MINUTE;
+	}
+	return w->pc->belts && n >= 2;
+}
+
 void pc_check_rest(struct pc_world *w)
 {
+	const bool owes = w->pc->reclaim && !went_round(w);
+
 	struct pc_unit owed[PC_UNITS];
 	bool lends = false;
 
@@ -154,7 +174,7 @@ void pc_check_rest(struct pc_world *w)
 				continue;
 			if (pc_room(w, j, f, NULL, 0, true) >= job->min)
 				pc_wrong(w, "14: job %d could start and does not", j + 1);
-			n = w->pc->reclaim ? pc_owed(w, j, f, owed) : 0;
+			n = owes ? pc_owed(w, j, f, owed) : 0;
 			if (n && pc_room(w, j, f, owed, n, false) >= job->min)
 				pc_wrong(w, "8: job %d is owed its places and waits", j + 1);
 		}

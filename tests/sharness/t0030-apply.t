@@ -74,6 +74,10 @@ test_expect_success 'what changed is kept: who, when, from what to what' '
 	test "$(json who <got)" = "$(id -un)" && test "$(json action <got)" = site.changed && test "$(json time <got)" -gt 1500000000000000
 '
 
+test_expect_success 'and people can read it' '
+	gpuq events --audit >got && says got "queue/red" && gpuq events --audit --json >got && head -n 1 got | json time >time && says time "^20[0-9-]+T.*Z$"
+'
+
 test_expect_success 'a dry run changes nothing' '
 	gpuq export >before && printf "version: 1\nqueues:\n- {name: red, weight: 9}\n- {name: green, parent: dept}\n" >a.yaml &&
 	exits 0 gpuq apply -f a.yaml --dry-run && has out "+ weight: 9" && says out "queue/green added" && says out "evict nobody" &&
@@ -86,11 +90,12 @@ test_expect_success 'who would be evicted is told, and asked for' '
 	job_becomes "$r1" RUNNING && job_becomes "$r2" RUNNING && job_becomes "$b1" RUNNING &&
 	b2=$(sh_job "sleep 300" -p blue -g 1) && wait_for 30 evaluated "$b2" &&
 	printf "version: 1\nqueues:\n- {name: red, quota: 1}\n- {name: blue, quota: 3}\n" >a.yaml &&
-	exits 0 gpuq apply -f a.yaml --dry-run && says out "Would evict 1 job" && says out "^ +$r2 .* red +1 .*waits +$b2 .blue." &&
+	exits 0 gpuq apply -f a.yaml --dry-run && says out "Would evict 1 job" && says out "^ +($r1|$r2) .* red +1 .*waits +$b2 .blue." &&
 	exits 0 gpuq apply -f a.yaml --dry-run --json && test "$(json evictions.0.by <out)" = "$b2" &&
-	exits 1 gpuq apply -f a.yaml && says err "yes-evict 1" && job_is "$r2" state RUNNING &&
-	exits 1 gpuq apply -f a.yaml --yes-evict 0 &&
-	exits 0 gpuq apply -f a.yaml --yes-evict 1 && job_becomes "$b2" RUNNING && job_is "$r2" state PENDING && job_is "$r1" state RUNNING
+	exits 1 gpuq apply -f a.yaml && says err "yes-evict 1" && job_is "$r1" state RUNNING && job_is "$r2" state RUNNING &&
+	exits 1 gpuq apply -f a.yaml --yes-evict 0 && exits 0 gpuq apply -f a.yaml --yes-evict 1 --json &&
+	victim=$(json evictions.0.id <out) && job_becomes "$b2" RUNNING && job_is "$victim" state PENDING &&
+	if test "$victim" = "$r1"; then r1=$r2 && r2=$victim; fi && job_is "$r1" state RUNNING
 '
 
 test_expect_success 'quotas beyond what there is are told' '
@@ -127,8 +132,14 @@ test_expect_success 'queues are stopped, started, closed and opened' '
 	exits 0 gpuq queues stop red blue && says out "2 changes" && s=$(sh_job "exit 0" -p red) &&
 	wait_for 30 job_is "$s" reason QueueStopped && exits 0 gpuq queues start red blue && exits 0 gpuq wait "$s" &&
 	exits 0 gpuq queues close red && test_must_fail sh_job "exit 0" -p red && exits 0 gpuq queues open red &&
-	s=$(sh_job "exit 0" -p red) && exits 0 gpuq wait "$s" && exits 1 gpuq queues stop nosuch && exits 0 gpuq queues stop red &&
+	s=$(sh_job "exit 0" -p red) && exits 0 gpuq wait "$s" && exits 1 gpuq queues stop rde && says err "did you mean red" && exits 0 gpuq queues stop red &&
 	exits 0 gpuq queues stop red && says out "Nothing changes" && exits 0 gpuq queues start red
+'
+
+test_expect_success 'a kind of device that there is none of is told at once' '
+	printf "#!/bin/sh\n#GPUQ --gpus=two\nsleep 1\n" >two.sh && exits 0 gpuq submit -p red --dry-run two.sh && says err "no node has devices of flavor two" &&
+	says err "there are: small" && sed -i s/two/smalls:2/ two.sh && exits 0 gpuq submit -p red --dry-run two.sh && says err "did you mean small" &&
+	sed -i s/smalls:2/2/ two.sh && exits 0 gpuq submit -p red --dry-run two.sh && test_must_be_empty err
 '
 
 test_expect_success 'nodes are drained and used again; it is kept who did so' '

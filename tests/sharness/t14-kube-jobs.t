@@ -7,7 +7,7 @@ test_description='real control plane: gangs, scripts, arrays, quotas, retries, l
 cat >rights.yaml <<'END'
 apiVersion: v1
 kind: Namespace
-metadata: {name: team}
+metadata: {name: team, labels: {pod-security.kubernetes.io/enforce: restricted}}
 ---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: RoleBinding
@@ -27,6 +27,7 @@ queues:
 - {name: default}
 - name: team
   namespace: team
+  pod_policy: restricted
   image: docker.io/local/busybox:1
   priority_class: batch-low
   image_pull_secrets: [registry-key]
@@ -82,6 +83,7 @@ test_expect_success 'a script travels as one immutable ConfigMap' '
 	echo hello
 	END
 	id=$(submit --queue team train.sh) && pods_namespace=team && wait_for 60 n_pods "$id" 1 &&
+	test "$(pods_of "$id" spec.securityContext.runAsNonRoot)" = true &&
 	kube list team/configmaps metadata.name,immutable,data >maps && says maps "true.*echo hello" &&
 	job_becomes "$id" COMPLETED 120
 '

@@ -47,7 +47,8 @@ static inline int spec_read_text(struct gpuq_arena *a, const char *file, const c
 	return gpuq_specs_read(a, &opts, text, strlen(text), out, warnings, err);
 }
 
-/* All jobs of it as JSON, one a line; a template is left out, script texts too. */
+/* All jobs of it as JSON, one a line; a template is left out, and of scripts the text and whether it
+ * is told SLURM_* variables. */
 static inline const char *spec_json(struct gpuq_arena *a, const struct gpuq_specs *s)
 {
 	struct gpuq_buf b = GPUQ_BUF_INIT;
@@ -59,7 +60,7 @@ static inline const char *spec_json(struct gpuq_arena *a, const struct gpuq_spec
 		cr_assert_not_null(v);
 		gpuq_unset(v, "template");
 		if (s->form == GPUQ_FORM_SCRIPT)
-			gpuq_unset(v, "script");
+			gpuq_unset(v, "script"), gpuq_unset(v, "slurm_env");
 		if (i)
 			gpuq_buf_addc(&b, '\n');
 		gpuq_json_write(&b, v, 0);

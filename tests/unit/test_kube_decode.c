@@ -328,7 +328,9 @@ Test(kube_decode, reads_a_node)
 	cr_expect_eq(n.cpu_milli, 96000);
 	cr_expect_eq(n.memory_bytes, INT64_C(1) << 40);
 	cr_expect_eq(n.max_pods, 110);
-	cr_expect_eq(n.labels.n, 3);
+	cr_assert_eq(n.labels.n, 4, "its own, and how it hands out devices");
+	cr_expect_str_eq(n.labels.keys[3], "gpuq.io/sharing");
+	cr_expect_str_eq(n.labels.vals[3], "whole");
 	cr_expect(n.ready);
 	cr_expect(n.unschedulable);
 	cr_assert_eq(n.n_taints, 1);

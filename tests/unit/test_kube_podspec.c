@@ -426,3 +426,106 @@ Test(kube_policy, what_gpuq_cannot_run_at_any_level, .init = init)
 	group.template_ = yaml("spec: {resourceClaims: []}");
 	cr_expect_eq(podspec_check(&spec, KUBE_POLICY_BASELINE, &err), 0);
 }
+
+/* Beyond what baseline forbids; field NULL: allowed. */
+static const struct {
+	const char *spec, *field;
+} strict[] = {
+	{ "{containers: [{image: a}]}", NULL }, /* what is not said is filled in */
+	{ "{hostNetwork: true}", "spec.hostNetwork" },
+	{ "{securityContext: {runAsNonRoot: true, runAsUser: 1000}}", NULL },
+	{ "{securityContext: {runAsNonRoot: false}}", "spec.securityContext.runAsNonRoot" },
+	{ "{securityContext: {runAsUser: 0}}", "spec.securityContext.runAsUser" },
+	{ "{containers: [{securityContext: {runAsUser: 0}}]}",
+	  "spec.containers[0].securityContext.runAsUser" },
+	{ "{initContainers: [{securityContext: {runAsNonRoot: false}}]}",
+	  "spec.initContainers[0].securityContext.runAsNonRoot" },
+	{ "{containers: [{securityContext: {allowPrivilegeEscalation: true}}]}",
+	  "spec.containers[0].securityContext.allowPrivilegeEscalation" },
+	{ "{containers: [{securityContext: {allowPrivilegeEscalation: false}}]}", NULL },
+	{ "{containers: [{securityContext: {capabilities: {add: [CHOWN]}}}]}",
+	  "spec.containers[0].securityContext.capabilities.add[0]" },
+	{ "{containers: [{securityContext: {capabilities: {add: [NET_BIND_SERVICE]}}}]}", NULL },
+	{ "{volumes: [{name: a, persistentVolumeClaim: {claimName: c}}, {name: b, emptyDir: {}}]}",
+	  NULL },
+	{ "{volumes: [{name: a, nfs: {server: s, path: /}}]}", "spec.volumes[0].nfs" },
+	{ "{volumes: [{name: a, hostPath: {path: /}}]}", "spec.volumes[0].hostPath" },
+};
+
+Test(kube_policy, restricted, .init = init)
+{
+	for (size_t i = 0; i < N(strict); i++) {
+		struct gpuq_err err = GPUQ_ERR_INIT;
+		char text[512], field[128];
+
+		snprintf(text, sizeof(text), "{spec: %s}", strict[i].spec);
+		group.template_ = yaml(text);
+		cr_expect_eq(podspec_check(&spec, KUBE_POLICY_RESTRICTED, &err),
+			     strict[i].field ? GPUQ_EPERM : 0, "%s: %s", strict[i].spec, err.text);
+		snprintf(field, sizeof(field), "groups[0].template.%s",
+			 strict[i].field ? strict[i].field : "");
+		cr_expect_str_eq(err.field, strict[i].field ? field : "", "%s: %s", strict[i].spec,
+				 err.field);
+	}
+}
+
+Test(podspec, restricted_is_said_where_the_owner_did_not, .init = init)
+{
+	json_t *pod;
+
+	order.restricted = true;
+	pod = made();
+	cr_expect_str_eq(at(pod, "spec|securityContext|runAsNonRoot"), "true");
+	cr_expect_str_eq(
+		at(pod, "spec|containers|0|securityContext"),
+		"{\"allowPrivilegeEscalation\":false,\"capabilities\":{\"drop\":[\"ALL\"]}}");
+	json_decref(pod);
+	group.template_ = yaml(
+		"{spec: {securityContext: {runAsNonRoot: true}, initContainers: [{name: i, image: "
+		"a}],"
+		" containers: [{name: c, image: a, securityContext: {capabilities: {drop: [ALL],"
+		" add: [NET_BIND_SERVICE]}}}]}}");
+	pod = made();
+	cr_expect_str_eq(at(pod, "spec|initContainers|0|securityContext|capabilities|drop"),
+			 "[\"ALL\"]");
+	cr_expect_str_eq(at(pod, "spec|containers|0|securityContext|capabilities"),
+			 "{\"drop\":[\"ALL\"],\"add\":[\"NET_BIND_SERVICE\"]}");
+	json_decref(pod);
+	order.restricted = false;
+	pod = made();
+	cr_expect_str_eq(at(pod, "spec|initContainers|0|securityContext"), "(none)");
+	json_decref(pod);
+}
+
+/* ---- devices that are shared by memory ---- */
+
+Test(podspec, a_part_of_a_device_by_gpushare, .init = init)
+{
+	json_t *pod;
+
+	group.gpus_milli = 1000;
+	group.gpu_memory_bytes = INT64_C(5) << 30;
+	order.devices = devices;
+	order.n_devices = 1;
+	order.sharing = "gpushare";
+	order.device_mib = 15 * 1024;
+	order.milli = 333;
+	order.now_us = 1000000;
+	cr_expect_eq(podspec_share_units(&order), 5);
+	pod = made();
+	cr_expect_str_eq(at(pod, "spec|containers|0|resources|limits"),
+			 "{\"aliyun.com/gpu-mem\":\"5\"}");
+	cr_expect_str_eq(at(pod, "metadata|annotations|ALIYUN_COM_GPU_MEM_IDX"), "\"0\"");
+	cr_expect_str_eq(at(pod, "metadata|annotations|ALIYUN_COM_GPU_MEM_DEV"), "\"15\"");
+	json_decref(pod);
+	group.template_ =
+		yaml("{spec: {containers: [{name: s, image: a}, {name: c, image: a, resources: "
+		     "{limits: {tencent.com/vcuda-core: 30, cpu: 1}}}]}}");
+	pod = made();
+	cr_expect_str_eq(at(pod, "spec|containers|1|resources|limits"),
+			 "{\"cpu\":1,\"aliyun.com/gpu-mem\":\"5\"}");
+	cr_expect_str_eq(at(pod, "spec|containers|0|resources|limits"), "(none)");
+	json_decref(pod);
+	order.sharing = "whole";
+	cr_expect_eq(podspec_share_units(&order), 0);
+}

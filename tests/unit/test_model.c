@@ -406,6 +406,49 @@ static void check_sums(const struct model *m)
 	cr_assert_eq(m->queues[0]->n_running, running);
 }
 
+#define COUNT(n, head, next_, ok)                                                                  \
+	do {                                                                                       \
+		const struct job *it_;                                                             \
+		DL_FOREACH2(head, it_, next_)                                                      \
+		{                                                                                  \
+			cr_assert(ok);                                                             \
+			n++;                                                                       \
+		}                                                                                  \
+	} while (0)
+
+/* Every job is in the lists of its user, queue, state and array once, and in no other. */
+static void check_lists(const struct model *m)
+{
+	const uint32_t n = HASH_COUNT(m->jobs);
+	uint32_t by_user = 0, by_queue = 0, by_state = 0, kin = 0, elements = 0;
+
+	for (uint32_t i = 0; i < m->n_queues; i++)
+		COUNT(by_queue, m->queues[i]->jobs, queue_next, it_->queue == m->queues[i]);
+	for (int s = 0; s < N_GPUQ_JOB_STATES; s++)
+		COUNT(by_state, m->jobs_by_state[s], state_next, (int)it_->state == s);
+	job_each(m, j)
+	{
+		bool first_of_user = true;
+
+		for (const struct job *k = m->jobs; k != j; k = k->hh.next)
+			first_of_user &= strcmp(k->user, j->user) != 0;
+		if (first_of_user)
+			COUNT(by_user, jobs_of_user(m, j->user), user_next,
+			      strcmp(it_->user, j->user) == 0);
+		if (j->key.index >= 0)
+			elements++;
+		else
+			COUNT(kin, jobs_elements(m, j->key.id), kin_next,
+			      it_->key.id == j->key.id && it_->key.index >= 0);
+	}
+	cr_assert_eq(by_user, n);
+	cr_assert_eq(by_queue, n);
+	cr_assert_eq(by_state, n);
+	cr_assert_leq(kin, elements, "an array may have left before its elements");
+	cr_assert_null(jobs_of_user(m, "nobody"));
+	cr_assert_null(jobs_elements(m, 4000000000u));
+}
+
 Test(model, any_history_survives_a_restart, .timeout = 300)
 {
 	const char *env = getenv("GPUQ_TEST_CASES");
@@ -420,6 +463,7 @@ Test(model, any_history_survives_a_restart, .timeout = 300)
 		for (int i = 0; i < 80; i++) {
 			random_event(m, T0 + 1000 * i);
 			check_sums(m);
+			check_lists(m);
 			if (rng(4) == 0)
 				disk_write(&d, m);
 		}
@@ -431,6 +475,7 @@ Test(model, any_history_survives_a_restart, .timeout = 300)
 			cr_assert_fail("seed %d\nbefore: %s\nafter:  %s", c, gpuq_buf_str(&x),
 				       gpuq_buf_str(&y));
 		check_sums(again);
+		check_lists(again);
 		gpuq_buf_done(&x);
 		gpuq_buf_done(&y);
 		disk_free(&d);

@@ -576,6 +576,41 @@ Test(ledger, users_are_told_apart)
 	end(&r);
 }
 
+/* What runs is charged to the budgets above it as they stand. */
+Test(model_usage, a_queue_may_move_while_its_jobs_run)
+{
+	static const char under_a[] =
+		"{version: 1, queues: [{name: a, budget: {gpu_minutes: 9, half_life: 1h}},"
+		" {name: b, budget: {gpu_minutes: 9, half_life: 1h}}, {name: x, parent: a}]}";
+	static const char under_b[] =
+		"{version: 1, queues: [{name: a, budget: {gpu_minutes: 9, half_life: 1h}},"
+		" {name: b, budget: {gpu_minutes: 9, half_life: 1h}}, {name: x, parent: b}]}";
+	static const char both[] =
+		"{version: 1, queues: [{name: a, budget: {gpu_minutes: 9, half_life: 1h}},"
+		" {name: b, parent: a, budget: {gpu_minutes: 9, half_life: 2h}}, {name: x, parent: "
+		"b}]}";
+	struct rig r;
+	int64_t a;
+
+	begin(&r, under_a);
+	job(&r, "ann", "x", 1, T0);
+	started(&r, 1, 0, T0, T0);
+	site(&r, under_b, T0 + HOUR);
+	a = spent_ms(&r, "a", T0 + HOUR, NULL);
+	cr_expect_gt(a, 0);
+	cr_expect_eq(spent_ms(&r, "b", T0 + HOUR, NULL), 0);
+	restart(&r);
+	cr_expect_eq(spent_ms(&r, "a", T0 + 2 * HOUR, NULL), a / 2, "nothing is added any more");
+	cr_expect_eq(spent_ms(&r, "b", T0 + 2 * HOUR, NULL), a, "as much as was there");
+	site(&r, both, T0 + 2 * HOUR);
+	restart(&r);
+	ended(&r, 1, 0, 0, T0 + 3 * HOUR, T0 + 3 * HOUR);
+	cr_expect_eq(spent_ms(&r, "a", T0 + 4 * HOUR, NULL), (a / 4 + a) / 2);
+	for (const char **q = (const char *[]){ "a", "b", NULL }; *q; q++)
+		cr_expect_lt(spent_ms(&r, *q, T0 + 100 * DAY, NULL), 1, "%s: nothing runs", *q);
+	end(&r);
+}
+
 /* ---- days ---- */
 
 Test(calendar, days_and_dates)

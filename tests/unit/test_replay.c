@@ -104,6 +104,7 @@ static struct snapshot *sample(void)
 					       .start_us = INT64_C(1800000000000000),
 					       .end_us = INT64_C(1800000001000000),
 					       .gpus_milli = 2000,
+					       .release_us = 60000000,
 					       .flavor = 0,
 					       .queue = 1,
 					       .users = held,
@@ -205,7 +206,7 @@ Test(replay, every_field_is_written)
 		{ "flavor_cols", sizeof(struct snap_flavor), 40 },
 		{ "usage_cols", sizeof(struct snap_usage), 16 },
 		{ "loss_cols", sizeof(struct snap_loss), 32 },
-		{ "reservation_cols", sizeof(struct snap_reservation), 88 },
+		{ "reservation_cols", sizeof(struct snap_reservation), 96 },
 		{ "share_cols", sizeof(struct snap_share), 32 },
 	};
 

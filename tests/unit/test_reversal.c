@@ -18,18 +18,21 @@ struct row {
 };
 
 /* Until how many minutes from now x and y rest; 0 = they do not. */
-static int64_t rests(const struct row *rows, uint32_t n, uint32_t most, uint32_t x, uint32_t y)
+static int64_t rests(const struct row *rows, uint32_t n, uint32_t most, uint32_t x, uint32_t y,
+		     bool owed)
 {
 	struct snap_queue queues[N_QUEUES] = { [A] = { .parent = SNAP_NONE },
 					       [B] = { .parent = SNAP_NONE },
 					       [A1] = { .parent = A, .depth = 1 },
 					       [A2] = { .parent = A, .depth = 1 } };
 	struct snap_loss losses[8];
-	struct snapshot s = { .config = { .now_us = NOW, .claim_reversals = most },
-			      .queues = queues,
-			      .losses = losses,
-			      .n_queues = N_QUEUES,
-			      .n_losses = n };
+	struct snapshot s = {
+		.config = { .now_us = NOW, .claim_reversals = most, .cooldown_us = 15 * MINUTE },
+		.queues = queues,
+		.losses = losses,
+		.n_queues = N_QUEUES,
+		.n_losses = n
+	};
 	struct gpuq_arena mem = GPUQ_ARENA_INIT(0);
 	struct cycle c = { .s = &s, .mem = &mem };
 	int64_t until;
@@ -40,12 +43,13 @@ static int64_t rests(const struct row *rows, uint32_t n, uint32_t most, uint32_t
 						.job = { rows[i].job, -1 },
 						.by = { rows[i].by, -1 },
 						.at_us = NOW - rows[i].minutes_ago * MINUTE };
-	until = reversal_rests(&c, x, y);
+	until = reversal_rests(&c, x, y, owed);
 	gpuq_arena_done(&mem);
 	return until ? (until - NOW) / MINUTE : 0;
 }
 
-#define RESTS(rows, most, x, y) rests(rows, sizeof(rows) / sizeof((rows)[0]), most, x, y)
+#define RESTS(rows, most, x, y) rests(rows, sizeof(rows) / sizeof((rows)[0]), most, x, y, false)
+#define OWED(rows, most, x, y) rests(rows, sizeof(rows) / sizeof((rows)[0]), most, x, y, true)
 
 Test(reversal, one_that_takes_back_and_is_taken_from_again)
 {
@@ -53,6 +57,7 @@ Test(reversal, one_that_takes_back_and_is_taken_from_again)
 
 	cr_expect_eq(RESTS(rows, 2, A, B), 40, "until the first of the two is an hour old");
 	cr_expect_eq(RESTS(rows, 2, B, A), 40, "and both ways");
+	cr_expect_eq(OWED(rows, 2, B, A), 5, "a guarantee until the last has cooled down");
 	cr_expect_eq(RESTS(rows, 3, A, B), 0);
 	cr_expect_eq(RESTS(rows, 1, A, B), 50);
 	cr_expect_eq(RESTS(rows, 0, A, B), 0, "no bound");

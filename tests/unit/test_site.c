@@ -106,7 +106,7 @@ static const struct {
 	{ "no name", "version: 1\nqueues: [{weight: 3}]", false, NULL },
 	{ "no map", "version: 1\nqueues: [x]", false, NULL },
 	{ "no list", "version: 1\nqueues: 3", false, NULL },
-	{ "an unknown key", "version: 1\nqueues: [{name: x, wieght: 3}]", false, NULL },
+	{ "an unknown key", "version: 1\nqueues: [{name: x, weihgt: 3}]", false, NULL },
 	{ "an unknown list", "version: 1\nqueus: [{name: x}]", false, NULL },
 	{ "a circle with what is there", "version: 1\nqueues: [{name: x, parent: y}]", false,
 	  NULL },
@@ -155,7 +155,7 @@ Test(site, refusals_have_the_place_in_the_file)
 	struct gpuq_val *merged;
 
 	cr_assert_eq(site_merge(&mem, old->tree,
-				parse("version: 1\nqueues:\n- {name: x,\n   wieght: 3}"), false,
+				parse("version: 1\nqueues:\n- {name: x,\n   weihgt: 3}"), false,
 				&merged, &err),
 		     0);
 	cr_assert_eq(site_read(merged, "f", 0, &s, &err), GPUQ_EINVAL);
@@ -186,6 +186,19 @@ Test(site, objects_are_removed_from_a_tree_of_their_own)
 	site_free(s);
 	site_free(old);
 	gpuq_arena_done(&mem);
+}
+
+/* A list that is not known as one would be taken as a whole: what a file does not mention of
+ * it would go. */
+Test(site, every_list_is_keyed_by_name)
+{
+	for (const struct gpuq_field *f = site_schema.fields; f->key; f++) {
+		const struct site_kind *k = site_kinds;
+
+		while (k->list && strcmp(k->list, f->key) != 0)
+			k++;
+		cr_expect_eq(f->kind == GPUQ_K_OBJECTS, k->list != NULL, "%s", f->key);
+	}
 }
 
 /* ---- names ---- */
@@ -332,12 +345,17 @@ static void random_site(struct gpuq_buf *b)
 	gpuq_buf_adds(b, "users:\n- {name: ann");
 	ADD("groups", "[ml, x]");
 	ADD("default_queue", "q90");
+	ADD("max_gpus", "3", "unlimited");
+	gpuq_buf_adds(b, "}\ngroups:\n- {name: ml");
+	ADD("max_running", "3", "unlimited", "0");
 	gpuq_buf_adds(b, "}\nlicenses:\n- {name: l, count: 0}\nreservations:\n"
 			 "- {name: r, start: 2026-12-01T09:00:00.000123Z, duration: 4h");
 	ADD("gpus", "16", "0.5");
 	ADD("nodes", "[n1, '2']");
 	ADD("queue", "q90");
 	ADD("flags", "[maintenance, weekly]");
+	ADD("every", "1d", "0");
+	ADD("release_after", "20");
 	gpuq_buf_adds(b, "}\n");
 }
 
@@ -476,7 +494,7 @@ Test(site, what_running_jobs_do_not_feel)
 	} rows[] = {
 		{ "[]", false },
 		{ "[{object: queue/a, new: {users: [x], closed: true}}]", false },
-		{ "[{object: user/ann, action: added}]", false },
+		{ "[{object: user/ann, action: added}, {object: group/g, action: added}]", false },
 		{ "[{object: queue/a, new: {users: [x]}, old: {quota: 3}}]", true },
 		{ "[{object: queue/a, new: {weight: 2}}]", true },
 		{ "[{object: queue/a, new: {a_key_to_come: 2}}]", true },

@@ -415,3 +415,32 @@ SPEC_CASES(spec_script, refuses, refused)
 {
 	spec_check_case("run.sh", &refused[*ix]);
 }
+
+Test(spec_script, is_told_slurms_variables_when_it_speaks_to_slurm)
+{
+	static const struct {
+		const char *text, *argv[2];
+		bool want;
+	} rows[] = {
+		{ "#!/bin/sh\n#SBATCH -N 2\ntrue\n", { NULL }, true },
+		{ "#!/bin/sh\n#GPUQ -N 2\ntrue\n", { NULL }, false },
+		{ "#!/bin/sh\n#SBATCH -N 2\n#GPUQ --slurm-env=no\ntrue\n", { NULL }, false },
+		{ "#!/bin/sh\n#SBATCH -N 2\ntrue\n", { "--slurm-env=no" }, false },
+		{ "#!/bin/sh\ntrue\n#SBATCH -N 2\n", { NULL }, false },
+		{ "#!/bin/sh\ntrue\n", { "--slurm-env" }, true },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct gpuq_arena a = GPUQ_ARENA_INIT(64 << 20);
+		struct gpuq_buf warnings = GPUQ_BUF_INIT;
+		struct gpuq_err err = GPUQ_ERR_INIT;
+		struct gpuq_specs specs;
+
+		cr_assert_eq(spec_read_text(&a, "run.sh", rows[i].text, rows[i].argv, &specs,
+					    &warnings, &err),
+			     0, "%s", err.text);
+		cr_expect_eq(specs.items[0].slurm_env, rows[i].want, "row %zu", i);
+		gpuq_buf_done(&warnings);
+		gpuq_arena_done(&a);
+	}
+}

@@ -53,6 +53,7 @@ void asks_free(struct asks *a)
 	create_free_all(a);
 	removal_free_all(a);
 	beside_free_all(a);
+	turn_free_all(a);
 	HASH_ITER (hh, a->rests, r, next_rest) {
 		HASH_DEL(a->rests, r);
 		loop_cancel(r->begun);
@@ -189,4 +190,9 @@ void asks_job_forget(struct asks *a, uint32_t job, int64_t array_index, const ch
 		HASH_DEL(a->made, m);
 		free(m);
 	}
+}
+
+void asks_served(struct asks *a, const char *pod)
+{
+	turn_over(a, pod);
 }

@@ -25,6 +25,9 @@ int asks_new(struct loop *l, struct http *h, const char *namespace_, const char 
 void asks_free(struct asks *a); /* nothing is reported any more */
 
 void asks_create(struct asks *a, const struct pod_order *order);
+/* What shares the devices of its node has served this pod, or will not. */
+void asks_served(struct asks *a, const char *pod);
+
 void asks_delete(struct asks *a, const struct pod_ref *ref, int64_t grace_us);
 void asks_forget(struct asks *a, const struct pod_ref *ref);
 void asks_job_forget(struct asks *a, uint32_t job, int64_t array_index, const char *namespace_);

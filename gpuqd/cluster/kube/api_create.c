@@ -27,6 +27,8 @@ struct create {
 	struct loop_timer *fail;
 	char why[416];
 	bool leave; /* told to leave meanwhile */
+	char *node;
+	int64_t share_units; /* of a device of that node; 0 = none or all of it */
 	int64_t grace_us;
 };
 
@@ -61,6 +63,7 @@ static void free_create(struct create *c)
 	free(c->name);
 	free(c->token);
 	free(c->pod);
+	free(c->node);
 	free(c);
 }
 
@@ -76,6 +79,8 @@ static void finish(struct create *c, enum ask_outcome o, const char *uid, const 
 
 	c->name = c->namespace_ = c->token = NULL;
 	free_create(c);
+	if (o != ASK_OK)
+		turn_over(a, name);
 	if (!leave || o == ASK_OK)
 		sink->created(sink->arg, name, o, uid, message);
 	if (leave && o == ASK_OK)
@@ -295,7 +300,18 @@ static void go_on(struct create *c)
 			c->next++; /* waiting for it; what follows comes after */
 			return;
 		}
+	if (c->share_units && !turn_take(c->asks, c->node, c->share_units, c->name))
+		return;
 	c->post = post_start(c->asks, &call);
+}
+
+void creates_go_on(struct asks *a)
+{
+	struct create *c, *next;
+
+	HASH_ITER (hh, a->creates, c, next)
+		if (c->share_units && c->next == N_BESIDES && !c->post && !c->fail && !c->waits_for)
+			go_on(c);
 }
 
 static char *text_of(json_t *v)
@@ -373,7 +389,9 @@ void asks_create(struct asks *a, const struct pod_order *o)
 	c->namespace_ = strdup(ns);
 	c->name = strdup(o->name);
 	c->token = strdup(o->token);
-	if (!c->namespace_ || !c->name || !c->token)
+	c->node = strdup(o->node);
+	c->share_units = podspec_share_units(o);
+	if (!c->node || !c->namespace_ || !c->name || !c->token)
 		abort();
 	HASH_ADD_KEYPTR(hh, a->creates, c->key, strlen(c->key), c);
 	made_note(a, o->job, o->array_index, podspec_has_script(o), podspec_has_service(o));

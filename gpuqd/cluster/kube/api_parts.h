@@ -27,6 +27,7 @@ struct removal;
 struct beside;
 struct made;
 struct rest;
+struct turn;
 
 struct made_key {
 	int64_t array_index;
@@ -46,6 +47,7 @@ struct asks {
 	struct beside *besides; /* by path: ConfigMaps and Services */
 	struct made *made; /* by job and element */
 	struct rest *rests; /* by job and element: being removed */
+	struct turn *turns; /* pods that their node's plugin has not served yet */
 };
 
 /* How long a write has to wait for the server's sake; 0 = none. */
@@ -54,6 +56,17 @@ void asks_paused(struct asks *a, const struct http_answer *answer);
 
 /* How long this create has to wait for our own rate's sake; takes its turn. */
 int64_t asks_turn_us(struct asks *a);
+
+/* ---- api_turn.c ---- */
+
+/* May a pod that asks for units on node be created now? Then it holds that turn, until it is
+ * over. */
+bool turn_take(struct asks *a, const char *node, int64_t units, const char *pod);
+void turn_over(struct asks *a, const char *pod); /* also of a pod that holds none */
+void turn_free_all(struct asks *a);
+
+/* Creates that wait for a turn look again. */
+void creates_go_on(struct asks *a);
 
 /* ---- api_post.c ---- */
 

@@ -8,8 +8,9 @@
 int kube_spec_check(struct cluster *c, const struct gpuq_spec *spec, const char *queue_image,
 		    const char *pod_policy, struct gpuq_buf *warnings, struct gpuq_err *err)
 {
-	enum kube_policy level = strcmp(pod_policy, "privileged") == 0 ? KUBE_POLICY_PRIVILEGED
-								       : KUBE_POLICY_BASELINE;
+	enum kube_policy level = strcmp(pod_policy, "privileged") == 0   ? KUBE_POLICY_PRIVILEGED
+				 : strcmp(pod_policy, "restricted") == 0 ? KUBE_POLICY_RESTRICTED
+									 : KUBE_POLICY_BASELINE;
 	char path[64];
 
 	(void)c;

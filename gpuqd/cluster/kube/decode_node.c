@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "gpuqd/share/share.h"
 #include "libgpuq/limits.h"
 #include "libgpuq/units.h"
 
@@ -11,10 +12,9 @@ static int read_labels(struct kube_object *o, struct gpuq_strmap *out)
 	size_t n = json_object_size(labels), at = 0;
 	const char *key;
 
-	if (n == 0)
-		return 0;
-	out->keys = gpuq_arena_calloc(&o->arena, n, sizeof(*out->keys));
-	out->vals = gpuq_arena_calloc(&o->arena, n, sizeof(*out->vals));
+	/* Room for one more: see tell_sharing(). */
+	out->keys = gpuq_arena_calloc(&o->arena, n + 1, sizeof(*out->keys));
+	out->vals = gpuq_arena_calloc(&o->arena, n + 1, sizeof(*out->vals));
 	if (!out->keys || !out->vals)
 		return GPUQ_ENOMEM;
 	json_object_foreach(labels, key, v)
@@ -67,6 +67,37 @@ static int64_t small_number(const char *text)
 	return *text ? 0 : v;
 }
 
+static int64_t count_of(const json_t *list, const char *key)
+{
+	return kube_quantity(list, key, gpuq_milli_parse) / 1000;
+}
+
+/* gpushare's plugin in the place of the usual one: the node has units of memory. */
+static enum share_kind shared_devices(struct kube_object *o, int64_t *there, int64_t *works,
+				      int64_t *memory_mib)
+{
+	const json_t *capacity = kube_path(o->object, "status", "capacity");
+	int64_t total = count_of(capacity, GPUSHARE_RESOURCE);
+	int64_t count = count_of(capacity, GPUSHARE_COUNT);
+	enum share_kind kind = gpushare_node(total, count, memory_mib);
+
+	if (kind == SHARE_ANY)
+		return kind;
+	*there = count > 0 ? count : 1;
+	*works = count_of(kube_path(o->object, "status", "allocatable"), GPUSHARE_RESOURCE) > 0
+			 ? *there
+			 : 0;
+	return kind;
+}
+
+static void tell_sharing(struct node_fact *n, enum share_kind kind)
+{
+	if (kind == SHARE_ANY || *label(n, SHARE_LABEL))
+		return;
+	n->labels.keys[n->labels.n] = SHARE_LABEL;
+	n->labels.vals[n->labels.n++] = share_word(kind);
+}
+
 /* Devices are counted, not named, by the API: capacity says how many there are,
  * allocatable how many work. Which ones do not is not told, so the last ones are
  * taken to be the sick ones. A dead device plugin leaves allocatable at 0. */
@@ -77,8 +108,13 @@ static int read_devices(struct kube_object *o, struct node_fact *out)
 	int64_t there_milli = kube_quantity(kube_path(o->object, "status", "capacity"), KUBE_GPU,
 					    gpuq_milli_parse);
 	int64_t works = works_milli / 1000, there = there_milli / 1000;
+	int64_t memory_mib = small_number(label(out, "nvidia.com/gpu.memory"));
+	enum share_kind kind = there > 0 ? SHARE_WHOLE : SHARE_ANY;
 	struct device_fact *d;
 
+	if (there == 0 && works == 0)
+		kind = shared_devices(o, &there, &works, &memory_mib);
+	tell_sharing(out, kind);
 	if (there < works)
 		there = works;
 	if (there > GPUQ_GPUS_PER_POD_MAX)
@@ -91,7 +127,7 @@ static int read_devices(struct kube_object *o, struct node_fact *out)
 	for (int64_t i = 0; i < there; i++) {
 		d[i].uuid = "";
 		d[i].product = label(out, "nvidia.com/gpu.product");
-		d[i].memory_mib = small_number(label(out, "nvidia.com/gpu.memory"));
+		d[i].memory_mib = memory_mib;
 		d[i].healthy = i < works;
 	}
 	out->devices = d;

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "gpuqd/share/share.h"
 #include "libgpuq/limits.h"
 
 /* Words of status.reason of a failed pod: the kubelet's admission, its eviction
@@ -263,7 +264,7 @@ static int by_number(const void *x, const void *y)
 static int read_devices(struct kube_object *o, struct pod_fact *out)
 {
 	static const char tencent[] = "tencent.com/predicate-gpu-idx-";
-	static const char *const keys[] = { "ALIYUN_COM_GPU_MEM_IDX", KUBE_A_DEVICES };
+	static const char *const keys[] = { GPUSHARE_INDEX, KUBE_A_DEVICES };
 	json_t *notes = kube_path(o->object, "metadata", "annotations"), *v;
 	size_t max = GPUQ_GPUS_PER_POD_MAX, n = 0, kept = 0;
 	bool told = false;
@@ -317,6 +318,18 @@ static const char *our_token(const json_t *meta, const char *name, const char *c
 	return "";
 }
 
+/* A part of a device, as its scheduler wrote it down for gpushare's plugin. */
+static void read_share(struct kube_object *o, struct pod_fact *out)
+{
+	json_t *notes = kube_path(o->object, "metadata", "annotations");
+	int64_t pod = strtoll(kube_str(notes, GPUSHARE_POD), NULL, 10);
+	int64_t device = strtoll(kube_str(notes, GPUSHARE_DEVICE), NULL, 10);
+
+	out->unserved = strcmp(kube_str(notes, GPUSHARE_ASSIGNED), "false") == 0;
+	if (pod > 0 && device > 0 && pod <= device && pod < (1 << 30))
+		out->gpus_milli = pod * 1000 / device > 0 ? pod * 1000 / device : 1;
+}
+
 int kube_read_pod(struct kube_object *o, const char *cluster_id, struct pod_fact *out,
 		  struct gpuq_err *err)
 {
@@ -338,7 +351,10 @@ int kube_read_pod(struct kube_object *o, const char *cluster_id, struct pod_fact
 	p.token = our_token(meta, p.name, cluster_id);
 	kube_read_outcome(status, &p);
 	asks = kube_pod_request(o->object);
-	p.gpus_milli = asks.gpus > INT64_MAX / 1000 ? INT64_MAX : asks.gpus * 1000;
+	read_share(o, &p);
+	p.gpus_milli = p.gpus_milli                   ? p.gpus_milli
+		       : asks.gpus > INT64_MAX / 1000 ? INT64_MAX
+						      : asks.gpus * 1000;
 	p.cpu_milli = asks.cpu_milli;
 	p.memory_bytes = asks.memory_bytes;
 	if (read_devices(o, &p) != 0 || kube_read_pod_mig(o, &p) != 0)

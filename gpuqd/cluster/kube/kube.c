@@ -45,6 +45,11 @@ static void kube_free(struct cluster *c)
 	free(k);
 }
 
+static void on_served(void *arg, const char *pod)
+{
+	asks_served(arg, pod);
+}
+
 static int kube_start(struct cluster *c, const struct cluster_sink *sink, struct gpuq_err *err)
 {
 	struct kube *k = of(c);
@@ -55,6 +60,8 @@ static int kube_start(struct cluster *c, const struct cluster_sink *sink, struct
 		      &k->asks, err);
 	if (rc == 0)
 		rc = watch_new(k->loop, k->http, k->cluster_id, &k->sink, &k->watch, err);
+	if (rc == 0)
+		watch_on_served(k->watch, on_served, k->asks);
 	return rc;
 }
 

@@ -23,6 +23,9 @@
  * a device), with the field; GPUQ_ENOMEM. */
 int podspec_pod(const struct pod_order *o, json_t **out, struct gpuq_err *err);
 
+/* Units of a shared device's memory that the pod asks its node's plugin for; 0 = none. */
+int64_t podspec_share_units(const struct pod_order *o);
+
 /* The script as an immutable ConfigMap, one for all pods of a job. */
 bool podspec_has_script(const struct pod_order *o);
 int podspec_script(const struct pod_order *o, json_t **out, struct gpuq_err *err);

@@ -209,9 +209,10 @@ static int own_container(const struct pod_order *o, const struct gpuq_group *g, 
 		return gpuq_fail_field(err, GPUQ_EINVAL, path,
 				       "%s: no image: the job names none and its queue has none",
 				       path);
-	if (g->gpus_milli % 1000 || (!g->mig && (g->gpu_memory_bytes || g->gpu_cores)))
+	if (!podspec_share_units(o) &&
+	    (g->gpus_milli % 1000 || (!g->mig && (g->gpu_memory_bytes || g->gpu_cores))))
 		return gpuq_fail_field(err, GPUQ_EINVAL, path,
-				       "%s: a share of a device: this cluster hands out whole ones",
+				       "%s: a share of a device: this node hands out whole ones",
 				       path);
 	c = json_pack("{s:s}", "name", "main");
 	json_array_append_new(podspec_array(spec, "containers"), c);
@@ -269,21 +270,6 @@ static void fit_resources(const struct gpuq_group *g, json_t *containers)
 	json_object_del(json_object_get(json_object_get(at, "resources"), "requests"), KUBE_GPU);
 }
 
-static bool asks_devices(const json_t *containers)
-{
-	static const char *const dialects[] = { "nvidia.com/", "tencent.com/", "aliyun.com/",
-						"amd.com/" };
-	size_t i;
-	json_t *c, *v;
-	const char *key;
-
-	json_array_foreach(containers, i, c) json_object_foreach(
-		kube_path(json_object_get(c, "resources"), "limits", NULL), key,
-		v) for (size_t k = 0; k < sizeof(dialects) / sizeof(dialects[0]);
-			k++) if (strncmp(key, dialects[k], strlen(dialects[k])) == 0) return true;
-	return false;
-}
-
 int podspec_containers(const struct pod_order *o, const struct gpuq_group *g, json_t *spec,
 		       struct gpuq_err *err)
 {
@@ -297,7 +283,7 @@ int podspec_containers(const struct pod_order *o, const struct gpuq_group *g, js
 		if (rc != 0)
 			return rc;
 		put_resources(g, json_array_get(list, 0));
-	} else {
+	} else if (!podspec_share_units(o)) {
 		fit_resources(g, list);
 	}
 	first = json_array_get(list, 0);
@@ -308,7 +294,7 @@ int podspec_containers(const struct pod_order *o, const struct gpuq_group *g, js
 		set(first, "image", o->image);
 	if (podspec_has_script(o))
 		put_script(o, first);
-	no_gpus = g->gpus_milli == 0 && !g->mig && !asks_devices(list);
+	no_gpus = g->gpus_milli == 0 && !g->mig && !podspec_asks_devices(list);
 	json_array_foreach(list, i, c) put_env(o, g, c, no_gpus);
 	json_array_foreach(json_object_get(spec, "initContainers"), i, c)
 		drop_env(json_object_get(c, "env"), VISIBLE);

@@ -6,6 +6,7 @@
 
 struct walk {
 	char path[96];
+	bool restricted;
 	struct gpuq_err *err;
 };
 
@@ -164,7 +165,7 @@ static int capability(struct walk *w, const struct gpuq_val *v)
 		"SETPCAP",     "SETUID", "SYS_CHROOT",       NULL
 	};
 
-	if (listed(str(v), ok))
+	if (w->restricted ? strcmp(str(v), "NET_BIND_SERVICE") == 0 : listed(str(v), ok))
 		return 0;
 	return refuse(w, "this capability is not allowed in this queue");
 }
@@ -213,13 +214,52 @@ static int apply(struct walk *w, const struct gpuq_val *map, const struct rule *
 
 #define APPLY(w, map, rules) apply(w, map, rules, sizeof(rules) / sizeof((rules)[0]))
 
+/* ---- what `restricted` adds ---- */
+
+static int not_root(struct walk *w, const struct gpuq_val *v)
+{
+	if (!w->restricted || (v->type == GPUQ_BOOL && v->b))
+		return 0;
+	return refuse(w, "expected true: this queue's pods do not run as root");
+}
+
+static int not_user_0(struct walk *w, const struct gpuq_val *v)
+{
+	if (!w->restricted || v->type != GPUQ_INT || v->i != 0)
+		return 0;
+	return refuse(w, "expected another user than 0: this queue's pods do not run as root");
+}
+
+static int no_escalation(struct walk *w, const struct gpuq_val *v)
+{
+	return w->restricted ? not_true(w, v) : 0;
+}
+
+/* Every volume has a name and one more key, its type. */
+static int plain_volume(struct walk *w, const struct gpuq_val *v)
+{
+	static const char *const ok[] = { "name",        "configMap", "csi",
+					  "downwardAPI", "emptyDir",  "ephemeral",
+					  "image",       "projected", "persistentVolumeClaim",
+					  "secret",      NULL };
+
+	for (uint32_t i = 0; w->restricted && v->type == GPUQ_MAP && i < v->n; i++) {
+		if (listed(v->pairs[i].key, ok) || v->pairs[i].val->type == GPUQ_NULL)
+			continue;
+		enter(w, ".%s", v->pairs[i].key);
+		return refuse(w, "volumes of this type are not allowed in this queue: use a claim");
+	}
+	return 0;
+}
+
 static int container_security(struct walk *w, const struct gpuq_val *v)
 {
 	static const struct rule rules[] = {
 		{ "privileged", not_true },          { "capabilities", capabilities },
 		{ "procMount", default_proc_mount }, { "seccompProfile", profile },
 		{ "appArmorProfile", profile },      { "seLinuxOptions", selinux },
-		{ "windowsOptions", windows },
+		{ "windowsOptions", windows },       { "runAsNonRoot", not_root },
+		{ "runAsUser", not_user_0 },         { "allowPrivilegeEscalation", no_escalation },
 	};
 
 	return APPLY(w, v, rules);
@@ -228,10 +268,9 @@ static int container_security(struct walk *w, const struct gpuq_val *v)
 static int pod_security(struct walk *w, const struct gpuq_val *v)
 {
 	static const struct rule rules[] = {
-		{ "seccompProfile", profile },
-		{ "appArmorProfile", profile },
-		{ "seLinuxOptions", selinux },
-		{ "windowsOptions", windows },
+		{ "seccompProfile", profile }, { "appArmorProfile", profile },
+		{ "seLinuxOptions", selinux }, { "windowsOptions", windows },
+		{ "runAsNonRoot", not_root },  { "runAsUser", not_user_0 },
 	};
 	int rc = APPLY(w, v, rules);
 
@@ -279,7 +318,9 @@ static int container(struct walk *w, const struct gpuq_val *v)
 
 static int volume(struct walk *w, const struct gpuq_val *v)
 {
-	return inside(w, v, "hostPath", never);
+	int rc = inside(w, v, "hostPath", never);
+
+	return rc == 0 ? plain_volume(w, v) : rc;
 }
 
 static int pod_spec(struct walk *w, const struct gpuq_val *v)
@@ -373,7 +414,7 @@ int podspec_check(const struct gpuq_spec *spec, enum kube_policy level, struct g
 	int rc = 0;
 
 	for (size_t i = 0; i < spec->n_groups && rc == 0; i++) {
-		struct walk w = { .err = err };
+		struct walk w = { .err = err, .restricted = level == KUBE_POLICY_RESTRICTED };
 
 		enter(&w, "groups[%zu]", i);
 		rc = check_group(&w, &spec->groups[i], level);

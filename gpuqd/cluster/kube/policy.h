@@ -4,8 +4,10 @@
  * Used by  flow/submit (before anything is stored); podspec.c writes what passed.
  *
  * The daemon's token creates the pods, so a job must not borrow powers through it.
- * `baseline` is the level of that name in the Kubernetes documentation, "Pod Security
- * Standards"; the cluster's own admission may demand more.
+ * `baseline` and `restricted` are the levels of these names in the Kubernetes
+ * documentation, "Pod Security Standards"; the cluster's own admission may demand more.
+ * What `restricted` wants to be said and a job does not say is written into its pods
+ * (podspec_restrict.c); what a job says against it is refused.
  */
 #ifndef GPUQD_CLUSTER_KUBE_POLICY_H
 #define GPUQD_CLUSTER_KUBE_POLICY_H
@@ -13,7 +15,7 @@
 #include "libgpuq/err.h"
 #include "libgpuq/spec.h"
 
-enum kube_policy { KUBE_POLICY_BASELINE, KUBE_POLICY_PRIVILEGED };
+enum kube_policy { KUBE_POLICY_RESTRICTED, KUBE_POLICY_BASELINE, KUBE_POLICY_PRIVILEGED };
 
 /* Returns 0; GPUQ_EPERM with the path of the field in err->field ("groups[0].template
  * .spec.hostNetwork") and what is allowed instead; GPUQ_EINVAL for what gpuq cannot

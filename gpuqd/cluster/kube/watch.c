@@ -59,6 +59,8 @@ struct watch {
 	struct http *http;
 	const char *cluster_id;
 	const struct cluster_sink *sink;
+	watch_served_fn served;
+	void *served_arg;
 	struct reflector nodes, pods;
 	struct missing *missing; /* pods of ours that may be gone */
 	struct loop_timer *stale_timer;
@@ -134,6 +136,8 @@ static void pod_gone(void *arg, const struct known_thing *t)
 		.message = "",
 	};
 
+	if (*p.token && r->watch->served)
+		r->watch->served(r->watch->served_arg, p.name);
 	r->watch->sink->pod_gone(r->watch->sink->arg, &p);
 }
 
@@ -163,6 +167,8 @@ static void pod_seen(struct reflector *r, struct kube_object *o)
 		skip(r, "no memory");
 		return;
 	}
+	if (*p.token && !(p.phase == POD_PENDING && p.unserved) && r->watch->served)
+		r->watch->served(r->watch->served_arg, p.name);
 	r->watch->sink->pod_seen(r->watch->sink->arg, &p);
 }
 
@@ -176,6 +182,8 @@ static void pod_deleted(struct reflector *r, struct kube_object *o)
 		return;
 	}
 	known_drop(r->known, p.namespace_, p.name);
+	if (*p.token && r->watch->served)
+		r->watch->served(r->watch->served_arg, p.name);
 	r->watch->sink->pod_gone(r->watch->sink->arg, &p);
 }
 
@@ -614,6 +622,12 @@ static void begin(struct reflector *r, enum step step)
 		get_page(r, 1, NULL, probe_ended);
 		break;
 	}
+}
+
+void watch_on_served(struct watch *w, watch_served_fn fn, void *arg)
+{
+	w->served = fn;
+	w->served_arg = arg;
 }
 
 const struct known_thing *watch_pod(const struct watch *w, const char *namespace_, const char *name)

@@ -1,0 +1,7 @@
+#!/bin/sh
+# What a CI pipeline runs on a GPU: the job of the examples beside this file.
+#GPUQ --job-name=gpu-tests --gpus=1 --cpus=1 --time=30m
+#GPUQ --retry=1:infra
+set -eu
+echo "testing ${CI_COMMIT:-a working tree} on ${GPUQ_NODE_NAME:-?}, devices ${CUDA_VISIBLE_DEVICES:-none}"
+${GPU_TEST_COMMAND:-true}
