@@ -103,6 +103,38 @@ static void jobs_text(struct gpuq_buf *out, const struct row *r)
 	}
 }
 
+/* As much of it as pods were given, foreign ones too. */
+static void used_memory_text(struct gpuq_buf *out, const struct row *r)
+{
+	mib_text(out, r->sub ? gpuq_get(r->sub, "used_memory_mib") : NULL);
+}
+
+static double used_memory_rank(const struct row *r)
+{
+	return r->sub ? view_number(gpuq_get(r->sub, "used_memory_mib"), 0) : 0;
+}
+
+/* Each once, in the order of their pods. */
+static void users_text(struct gpuq_buf *out, const struct row *r)
+{
+	const struct gpuq_val *pods = r->sub ? gpuq_get(r->sub, "pods") : NULL;
+	bool any = false;
+
+	for (size_t i = 0; pods && pods->type == GPUQ_LIST && i < pods->n; i++) {
+		const char *user = gpuq_get_str(pods->items[i], "user", "?");
+		bool known = false;
+
+		for (size_t k = 0; k < i; k++)
+			known |= strcmp(user, gpuq_get_str(pods->items[k], "user", "?")) == 0;
+		if (known)
+			continue;
+		gpuq_buf_printf(out, "%s%s", any ? "," : "", user);
+		any = true;
+	}
+	if (!any)
+		gpuq_buf_addc(out, '-');
+}
+
 /* clang-format off */
 static const struct column cols[] = {
 	{ "NODE", 'n', COL_CUT, NULL, name_text, NULL, "the node" },
@@ -115,10 +147,15 @@ static const struct column cols[] = {
 	{ "PRODUCT", 0, COL_CUT, "product", NULL, NULL, "what the device is" },
 	{ "MEMORY", 0, COL_RIGHT, NULL, memory_text, memory_rank, "memory of the device" },
 	{ "FREE_MEMORY", 0, COL_RIGHT, NULL, free_memory_text, free_memory_rank, "free memory of the device" },
+	{ "USED_MEMORY", 0, COL_RIGHT, NULL, used_memory_text, used_memory_rank, "memory of the device that pods were given" },
 	{ "FREE", 0, COL_RIGHT, NULL, free_text, free_rank, "free part of the device" },
 	{ "DEVICE_STATE", 0, COL_STATE, NULL, device_state_text, NULL, "state of the device" },
 	{ "UUID", 0, COL_CUT, "uuid", NULL, NULL, "the device's own name" },
 	{ "JOBS", 0, COL_CUT, NULL, jobs_text, NULL, "jobs on the device" },
+	{ "USERS", 0, COL_CUT, NULL, users_text, NULL, "whose they are" },
+	{ "FOREIGN_PODS", 0, COL_RIGHT, "foreign_pods", NULL, NULL, "pods on the node that gpuq did not make" },
+	{ "FOREIGN_GPUS", 0, COL_RIGHT, "foreign_gpus", NULL, NULL, "devices of the node that those have" },
+	{ "CAUSE", 0, COL_CUT, "cause", NULL, NULL, "why the node is not in use" },
 	{ NULL, 0, 0, NULL, NULL, NULL, NULL },
 };
 /* clang-format on */

@@ -227,6 +227,22 @@ static void device_line(const struct gpuq_val *status, struct gpuq_buf *text)
 	line_print("GPUs", text);
 }
 
+/* "17 of ann in lab, for 2:13:00 (Resources)" */
+static void oldest_line(const struct gpuq_val *status, struct gpuq_buf *text)
+{
+	const struct gpuq_val *o = gpuq_get(status, "oldest_waiting");
+	const int64_t since_us = gpuq_get_int(o, "eligible_time", 0), now_us = cli_now_us();
+
+	if (!line_says(o))
+		return;
+	gpuq_buf_printf(text, "%s of %s in %s, for ", gpuq_get_str(o, "job", "?"),
+			gpuq_get_str(o, "user", "?"), gpuq_get_str(o, "queue", "?"));
+	line_clock(text, now_us > since_us ? now_us - since_us : 0);
+	if (line_says(gpuq_get(o, "reason")))
+		gpuq_buf_printf(text, " (%s)", gpuq_get_str(o, "reason", ""));
+	line_print("Waits longest", text);
+}
+
 static void jobs_line(const struct gpuq_val *status, struct gpuq_buf *text)
 {
 	const struct gpuq_val *jobs = gpuq_get(status, "jobs");
@@ -260,9 +276,12 @@ static void print_cluster(struct cli *c, const struct gpuq_val *status)
 		gpuq_buf_adds(&text, ", stale since ");
 		view_time(&text, gpuq_get(cluster, "stale_since"));
 	}
+	if (gpuq_get_bool(cluster, "read_only", false))
+		gpuq_buf_adds(&text, ", read only: no space on the server's disk");
 	line_print("Cluster", &text);
 	device_line(status, &text);
 	jobs_line(status, &text);
+	oldest_line(status, &text);
 	gpuq_buf_done(&text);
 }
 

@@ -71,7 +71,9 @@ static void fill_promised(const struct promised *list, const struct node *n,
 
 static bool is_on(const struct site_reservation *r, int64_t now_us)
 {
-	return now_us >= r->start_us && now_us - r->start_us < r->duration_us;
+	const int64_t start_us = site_reservation_start(r, now_us);
+
+	return now_us >= start_us && now_us - start_us < r->duration_us;
 }
 
 static bool named(const struct site_reservation *r, const struct node *n)

@@ -280,9 +280,10 @@ struct gpuq_val *view_job(struct gpuq_arena *a, const struct model *m, const str
 struct gpuq_val *view_spec(struct gpuq_arena *a, const struct gpuq_spec *spec, const char *user,
 			   int64_t time_limit_us)
 {
-	static const char *const nulls[] = { "reason",   "submit_time",   "start_time",
-					     "end_time", "eligible_time", "exit_code",
-					     "flavor",   "promise",       "priority_terms" };
+	static const char *const nulls[] = { "reason",       "submit_time",   "start_time",
+					     "end_time",     "eligible_time", "exit_code",
+					     "flavor",       "promise",       "priority_terms",
+					     "planned_time", "message" };
 	static const char *const lists[] = { "reasons", "pods", "evictions" };
 	struct gpuq_val *v = gpuq_map(a), *ar = gpuq_null(a);
 
@@ -347,6 +348,41 @@ static struct gpuq_val *view_mig(struct gpuq_arena *a, const struct node *n)
 	return list;
 }
 
+/* Who is on a device, and with how much of it. */
+static struct gpuq_val *view_tenant(struct gpuq_arena *a, const struct pod *p,
+				    const struct device *d)
+{
+	const int64_t milli = p->gpus_milli / p->n_devices;
+	struct gpuq_val *v = gpuq_map(a);
+
+	gpuq_put(a, v, "job", gpuq_str(a, key_text(a, p->job->key)));
+	gpuq_put(a, v, "pod", gpuq_int(a, p->index));
+	gpuq_put(a, v, "user", gpuq_str(a, p->job->user));
+	gpuq_put(a, v, "queue", gpuq_str(a, p->job->queue->name));
+	gpuq_put(a, v, "milli", gpuq_int(a, milli));
+	gpuq_put(a, v, "memory_mib",
+		 d->memory_mib ? gpuq_int(a, d->memory_mib * milli / 1000) : gpuq_null(a));
+	return v;
+}
+
+/* Why a node is not as it should be; NULL: it is. */
+static const char *node_cause(const struct node *n)
+{
+	if (n->gone)
+		return "it is gone; its pods are not known to be";
+	if (n->drain && n->drain_why && *n->drain_why)
+		return n->drain_why;
+	if (n->fact.note && *n->fact.note)
+		return n->fact.note;
+	if (!n->fact.ready)
+		return "it is not ready";
+	if (n->drain)
+		return "drained by an operator";
+	if (n->fact.unschedulable)
+		return "the cluster says that it is unschedulable";
+	return n->suspect ? "pods failed there of late" : NULL;
+}
+
 struct gpuq_val *view_node(struct gpuq_arena *a, const struct model *m, const struct node *n)
 {
 	struct gpuq_val *v = gpuq_map(a), *list = gpuq_list(a), *labels = gpuq_map(a);
@@ -360,8 +396,9 @@ struct gpuq_val *view_node(struct gpuq_arena *a, const struct model *m, const st
 	census_slots(n, slots);
 	for (uint32_t i = 0; i < n->n_devices; i++) {
 		const struct device *d = &n->devices[i];
-		struct gpuq_val *dv = gpuq_map(a), *jobs = gpuq_list(a);
+		struct gpuq_val *dv = gpuq_map(a), *jobs = gpuq_list(a), *pods = gpuq_list(a);
 		int64_t left = 1000 - slots[i].taken_milli;
+		const int64_t taken = left < 0 ? 1000 : slots[i].taken_milli;
 		const struct pod *p;
 
 		if (left < 0 || !d->healthy || n->gone)
@@ -384,8 +421,12 @@ struct gpuq_val *view_node(struct gpuq_arena *a, const struct model *m, const st
 				else
 					snprintf(id, sizeof(id), "%u", p->job->key.id);
 				gpuq_add(a, jobs, gpuq_str(a, id));
+				gpuq_add(a, pods, view_tenant(a, p, d));
 			}
+		gpuq_put(a, dv, "used_memory_mib",
+			 d->memory_mib ? gpuq_int(a, d->memory_mib * taken / 1000) : gpuq_null(a));
 		gpuq_put(a, dv, "jobs", jobs);
+		gpuq_put(a, dv, "pods", pods);
 		gpuq_put(a, dv, "state",
 			 gpuq_str(a, n->gone           ? "lost"
 				     : !d->healthy     ? "unhealthy"
@@ -403,6 +444,9 @@ struct gpuq_val *view_node(struct gpuq_arena *a, const struct model *m, const st
 	gpuq_put(a, v, "free_gpus", devices(a, free_milli));
 	gpuq_put(a, v, "cpu_milli", gpuq_int(a, n->fact.cpu_milli));
 	gpuq_put(a, v, "memory_mib", gpuq_int(a, n->fact.memory_bytes >> 20));
+	gpuq_put(a, v, "foreign_pods", gpuq_int(a, n->foreign_pods));
+	gpuq_put(a, v, "foreign_gpus", devices(a, n->foreign_gpus_milli));
+	gpuq_put(a, v, "cause", word(a, node_cause(n)));
 	gpuq_put(a, v, "note",
 		 word(a, n->frozen  ? n->frozen_why
 			 : n->drain ? n->drain_why

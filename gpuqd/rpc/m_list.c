@@ -326,38 +326,3 @@ int m_queue_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_
 	rc = list ? all_known(&p->names, list, "queue", err) : 0;
 	return rc < 0 ? rc : rpc_send_items(c, list, err);
 }
-
-/* Whether anything holds up everybody else. */
-static struct gpuq_val *view_loop(struct gpuq_arena *a, const struct loop *loop)
-{
-	struct gpuq_val *v = gpuq_map(a);
-	struct loop_stats s;
-
-	loop_stats(loop, &s);
-	gpuq_put(a, v, "turns", gpuq_int(a, (int64_t)s.turns));
-	gpuq_put(a, v, "longest_ms", gpuq_real(a, (double)s.longest_us / 1000));
-	gpuq_put(a, v, "over_10ms", gpuq_int(a, (int64_t)s.over_10ms));
-	gpuq_put(a, v, "over_50ms", gpuq_int(a, (int64_t)s.over_50ms));
-	gpuq_put(a, v, "last_slow_time",
-		 s.last_slow_us ? gpuq_int(a, s.last_slow_us) : gpuq_null(a));
-	return v;
-}
-
-int m_status_get(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err)
-{
-	struct methods *m = arg;
-	struct gpuq_arena *a = rpc_call_arena(c);
-	struct gpuq_val *v = view_status(a, journal_model(m->j), loop_now_us(journal_loop(m->j))), *cluster = gpuq_map(a);
-	int64_t stale = reconcile_stale_since_us(m->reconcile);
-
-	(void)params;
-	if (!v)
-		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
-	gpuq_put(a, cluster, "kind", gpuq_str(a, m->kind));
-	gpuq_put(a, cluster, "stale_since", stale ? gpuq_int(a, stale) : gpuq_null(a));
-	gpuq_put(a, cluster, "read_only", gpuq_bool(a, journal_read_only(m->j)));
-	gpuq_put(a, v, "cluster", cluster);
-	gpuq_put(a, v, "loop", view_loop(a, journal_loop(m->j)));
-	rpc_reply(c, v);
-	return 0;
-}

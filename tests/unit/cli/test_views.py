@@ -112,5 +112,33 @@ class Prio(Case):
         self.assertEqual(self.ok("prio", "-h", "-o", "name"), "a\\x1b[2Jb\n")
 
 
+class Glance(Case):
+    def test_who_waits_longest(self):
+        self.serve(status_get=lambda call: {
+            "gpus": 1, "devices": {"free": 1}, "jobs": {"PENDING": 1},
+            "oldest_waiting": {"job": "17_3", "user": "ann", "queue": "lab",
+                               "eligible_time": 1700000000000000, "reason": "Resources"},
+            "cluster": {"kind": "kube", "stale_since": None, "read_only": True}},
+            queue_list=listing({"name": "lab"}))
+        out = self.ok("status")
+        self.assertRegex(out, r"Waits longest +17_3 of ann in lab, for \S+ \(Resources\)\n")
+        self.assertRegex(out, r"Cluster +kube, read only: no space on the server's disk\n")
+
+    def test_who_is_on_a_device_and_why_a_node_is_not_in_use(self):
+        tenants = [{"job": "17", "user": "ann"}, {"job": "18", "user": "bob"},
+                   {"job": "19", "user": "ann"}]
+        self.serve(node_list=listing(
+            {"name": "n1", "state": "drain", "foreign_pods": 3, "foreign_gpus": 0.5,
+             "cause": "new\033fans", "devices": [
+                 {"index": 0, "memory_mib": 40960, "free_memory_mib": 10240,
+                  "used_memory_mib": 30720, "jobs": ["17", "18", "19"], "pods": tenants},
+                 {"index": 1, "memory_mib": None, "used_memory_mib": None, "jobs": [],
+                  "pods": []}]}))
+        self.assertEqual([line.split() for line in self.ok(
+            "nodes", "-h", "-o", "gpu,used_memory,users,foreign_pods,foreign_gpus,cause").splitlines()],
+            [["0", "30Gi", "ann,bob", "3", "0.5", "new\\x1bfans"],
+             ["1", "-", "-", "3", "0.5", "new\\x1bfans"]])
+
+
 if __name__ == "__main__":
     main()

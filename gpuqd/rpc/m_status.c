@@ -1,0 +1,81 @@
+/* status.get: the cluster at a glance. */
+#include <string.h>
+
+#include "gpuqd/base/loop.h"
+#include "gpuqd/core/view.h"
+#include "gpuqd/flow/journal.h"
+#include "gpuqd/flow/reconcile.h"
+#include "gpuqd/rpc/m_int.h"
+
+/* Of those that nothing but others stands in the way of. */
+static struct gpuq_val *oldest(struct gpuq_arena *a, const struct model *m, int64_t now_us)
+{
+	const struct job *first = NULL;
+	struct gpuq_val *v;
+	char id[32];
+
+	job_each(m, j)
+	{
+		bool never;
+
+		if (j->state != GPUQ_JOB_PENDING || j->held_user || j->held_admin ||
+		    j->held_retries || (j->array && j->array->n_waiting == 0) ||
+		    j->begin_us > now_us)
+			continue;
+		if (first && j->eligible_us >= first->eligible_us)
+			continue;
+		if (!job_waits_for_deps(j, now_us, &never))
+			first = j;
+	}
+	if (!first)
+		return gpuq_null(a);
+	v = gpuq_map(a);
+	job_id_print(first->key, id);
+	gpuq_put(a, v, "job", gpuq_str(a, id));
+	gpuq_put(a, v, "user", gpuq_str(a, first->user));
+	gpuq_put(a, v, "queue", gpuq_str(a, first->queue->name));
+	gpuq_put(a, v, "eligible_time", gpuq_int(a, first->eligible_us));
+	gpuq_put(a, v, "reason",
+		 first->n_reasons
+			 ? gpuq_str(a, gpuq_reason_word((enum gpuq_reason)first->reasons[0].code))
+			 : gpuq_null(a));
+	return v;
+}
+
+/* Whether anything holds up everybody else. */
+static struct gpuq_val *view_loop(struct gpuq_arena *a, const struct loop *loop)
+{
+	struct gpuq_val *v = gpuq_map(a);
+	struct loop_stats s;
+
+	loop_stats(loop, &s);
+	gpuq_put(a, v, "turns", gpuq_int(a, (int64_t)s.turns));
+	gpuq_put(a, v, "longest_ms", gpuq_real(a, (double)s.longest_us / 1000));
+	gpuq_put(a, v, "over_10ms", gpuq_int(a, (int64_t)s.over_10ms));
+	gpuq_put(a, v, "over_50ms", gpuq_int(a, (int64_t)s.over_50ms));
+	gpuq_put(a, v, "last_slow_time",
+		 s.last_slow_us ? gpuq_int(a, s.last_slow_us) : gpuq_null(a));
+	return v;
+}
+
+int m_status_get(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err)
+{
+	struct methods *m = arg;
+	const struct model *model = journal_model(m->j);
+	const int64_t now_us = loop_now_us(journal_loop(m->j));
+	struct gpuq_arena *a = rpc_call_arena(c);
+	struct gpuq_val *v = view_status(a, model, now_us), *cluster = gpuq_map(a);
+	int64_t stale = reconcile_stale_since_us(m->reconcile);
+
+	(void)params;
+	if (!v)
+		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+	gpuq_put(a, v, "oldest_waiting", oldest(a, model, now_us));
+	gpuq_put(a, cluster, "kind", gpuq_str(a, m->kind));
+	gpuq_put(a, cluster, "stale_since", stale ? gpuq_int(a, stale) : gpuq_null(a));
+	gpuq_put(a, cluster, "read_only", gpuq_bool(a, journal_read_only(m->j)));
+	gpuq_put(a, v, "cluster", cluster);
+	gpuq_put(a, v, "loop", view_loop(a, journal_loop(m->j)));
+	rpc_reply(c, v);
+	return 0;
+}
