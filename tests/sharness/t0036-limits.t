@@ -76,7 +76,7 @@ test_expect_success 'what runs at once: queues, users in queues, qos, users of a
 '
 
 test_expect_success 'each user has a purse of its own' '
-	waits Budget "purse/$me" 10 11 -p purse -g 1 -t 11 && runs -p purse -g 1 -t 6 &&
+	waits Budget "purse/$me" 10 11 -p purse -g 1 -t 11 && runs -p purse -g 1 -t 6:30 &&
 	waits BudgetCommitted "purse/$me" 3 5 -p purse -g 1 -t 5 &&
 	gpuq usage purse -u "$me" --json >purse && test "$(json budget_gpu_minutes <purse)" = 10 && none
 '
