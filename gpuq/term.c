@@ -1,5 +1,9 @@
+#ifndef _XOPEN_SOURCE /* what curses asks for is enough */
 #define _XOPEN_SOURCE 700 /* wcwidth */
+#endif
+#ifndef _DEFAULT_SOURCE
 #define _DEFAULT_SOURCE
+#endif
 #include "gpuq/term.h"
 
 #include <langinfo.h>

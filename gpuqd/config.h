@@ -39,6 +39,7 @@ struct config {
 	int64_t record_bytes;
 	int64_t map_bytes;
 	int64_t history_keep_us, history_max; /* ended jobs; 0 = whatever */
+	bool adopt_cluster;
 	bool unsafe_fs;
 	struct policy policy;
 	/* what was asked for on the command line */

@@ -454,6 +454,8 @@ static int build(struct daemon *d, struct gpuq_err *err)
 	if (rc == 0)
 		rc = reconcile_new(d->journal, d->dispatch, d->schedule, &d->reconcile, err);
 	if (rc == 0)
+		reconcile_adopt(d->reconcile, d->config->adopt_cluster);
+	if (rc == 0)
 		rc = history_keep_new(d->journal, d->config->history_keep_us,
 				      d->config->history_max, &d->history, err);
 	if (rc == 0)

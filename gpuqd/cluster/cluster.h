@@ -54,6 +54,9 @@ struct cluster_sink {
 	void (*created)(void *arg, const char *pod, enum ask_outcome o, const char *uid,
 			const char *message);
 	void (*deleted)(void *arg, const char *pod, enum ask_outcome o, const char *message);
+	/* Which cluster this is ("" not known), before anything else is told. false: it is
+	 * not the one that is meant; nothing more is told or done. NULL = any will do. */
+	bool (*identity)(void *arg, const char *uid);
 	/* Nothing is left of what was made beside the pods of a job. */
 	void (*job_forgotten)(void *arg, uint32_t job, int64_t array_index);
 };

@@ -50,6 +50,7 @@
 	X(DEP_ENDED, "dep.ended", true)                                                            \
 	X(BESIDE_GONE, "beside.gone", true)                                                        \
 	X(HISTORY_EXPIRED, "history.expired", true)                                                \
+	X(CLUSTER_KNOWN, "cluster.known", true)                                                    \
 	X(POD_DEVICES, "pod.devices", true)                                                        \
 	X(AUDITED, "audit.noted", true)                                                            \
 	X(AUDIT_DROPPED, "audit.dropped", true)                                                    \

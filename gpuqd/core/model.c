@@ -158,6 +158,11 @@ int model_apply(struct model *m, const struct event *ev, struct gpuq_err *err)
 	case EV_BESIDE_GONE:
 		rc = model_apply_job(m, ev, err);
 		break;
+	case EV_CLUSTER_KNOWN:
+		snprintf(m->cluster_uid, sizeof(m->cluster_uid), "%s", ev->name);
+		m->meta_dirty = true;
+		rc = 0;
+		break;
 	case EV_HISTORY_EXPIRED:
 		for (size_t i = 0; i < ev->expired.n; i++)
 			past_forget(&m->direct, ev->expired.jobs[i]);

@@ -306,6 +306,7 @@ struct str;
 
 struct model {
 	char cluster_id[9]; /* 8 hex */
+	char cluster_uid[64]; /* the cluster's own name for itself; "" not known */
 	uint32_t next_job_id, next_request_id;
 	bool meta_dirty, nodes_dirty, usages_dirty;
 	/* The cluster makes things beside the pods (a script's ConfigMap). What a job may have

@@ -714,11 +714,12 @@ void record_meta(struct model *m, struct batch *out)
 {
 	struct gpuq_buf b = GPUQ_BUF_INIT;
 
-	rec_array(&b, 4);
+	rec_array(&b, 5);
 	rec_str(&b, m->cluster_id);
 	rec_int(&b, m->next_job_id);
 	rec_int(&b, m->next_request_id);
 	rec_int(&b, m->site_generation);
+	rec_str(&b, m->cluster_uid);
 	record_put(out, TABLE_META, (const unsigned char *)"model", 5, &b);
 }
 
@@ -766,6 +767,8 @@ static int load_meta(struct model *m, struct rec *r, struct gpuq_err *err)
 	m->next_request_id = (uint32_t)rec_get_int(r);
 	if (n > 3)
 		m->site_generation = (uint32_t)rec_get_int(r);
+	if (n > 4)
+		get_text(r, m->cluster_uid, sizeof(m->cluster_uid));
 	m->meta_dirty = false;
 	return r->bad || m->next_job_id == 0
 		       ? gpuq_fail(err, GPUQ_ECORRUPT, "the counters are not whole")

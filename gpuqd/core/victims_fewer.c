@@ -34,20 +34,22 @@ static int64_t rooms_lost(struct cycle *c, const struct claim *k, uint32_t unit,
 {
 	const struct unit *u = &c->units->units[unit];
 	const struct group_fit *fit = fit_of(c, c->s->jobs[k->job].request, 0);
+	uint64_t *seen = u->n_pods > 1 ? cycle_scratch(c, c->n_words, sizeof(*seen)) : NULL;
 	int64_t before = 0, after = 0;
 
 	for (int turn = 0; turn < 2; turn++) {
-		uint32_t last = SNAP_NONE;
-
+		if (seen)
+			memset(seen, 0, c->n_words * sizeof(*seen));
 		for (uint32_t p = 0; fit && p < u->n_pods; p++) {
 			const uint32_t node = c->s->allocs[c->units->pods[u->pod_first + p]].node;
 
-			/* The same nodes that rooms() counts on. */
-			if (node == last || !bits_has(fit->nodes, node) ||
+			/* The same nodes that rooms() counts on, each once. */
+			if ((seen && bits_has(seen, node)) || !bits_has(fit->nodes, node) ||
 			    !bits_has(c->usable, node) ||
 			    (k->flavor != SNAP_NONE && !bits_has(c->flavors[k->flavor], node)))
 				continue;
-			last = node;
+			if (seen)
+				bits_add(seen, node);
 			*(turn ? &after : &before) += nodes_room(c, node, one, UINT32_MAX);
 		}
 		if (turn == 0)

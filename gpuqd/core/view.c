@@ -279,9 +279,10 @@ struct gpuq_val *view_job(struct gpuq_arena *a, const struct model *m, const str
 struct gpuq_val *view_spec(struct gpuq_arena *a, const struct gpuq_spec *spec, const char *user,
 			   int64_t time_limit_us)
 {
-	static const char *const nulls[] = { "reason",   "submit_time",   "start_time",
-					     "end_time", "eligible_time", "exit_code",
-					     "flavor",   "promise",       "priority_terms" };
+	static const char *const nulls[] = { "reason",       "submit_time",   "start_time",
+					     "end_time",     "eligible_time", "exit_code",
+					     "flavor",       "promise",       "priority_terms",
+					     "planned_time", "message" };
 	static const char *const lists[] = { "reasons", "pods", "evictions" };
 	struct gpuq_val *v = gpuq_map(a), *ar = gpuq_null(a);
 

@@ -36,6 +36,7 @@ struct reconcile {
 	struct schedule *schedule;
 	struct cluster *cluster;
 	struct cluster_sink sink;
+	bool adopt; /* any cluster is ours */
 	struct refusals *refusals;
 	uint32_t generation; /* of the list that is coming in */
 	int64_t stale_since_us;
@@ -477,13 +478,44 @@ static void on_job_forgotten(void *arg, uint32_t job, int64_t array_index)
 	apply(arg, &ev);
 }
 
+/* The store's jobs run in one cluster. In another they would all seem to be gone. */
+static bool on_identity(void *arg, const char *uid)
+{
+	struct reconcile *r = arg;
+	const struct model *m = journal_model(r->j);
+	struct event ev = { .type = EV_CLUSTER_KNOWN, .name = uid };
+
+	if (!*uid || strcmp(m->cluster_uid, uid) == 0)
+		return true;
+	if (*m->cluster_uid && !r->adopt) {
+		log_err("cluster.other",
+			"uid=%s expected=%s: the credentials lead to another cluster than the one "
+			"in "
+			"which the jobs of this store run; nothing is done there. Give the right "
+			"--kubeconfig or --context, or another --state; if the cluster was made "
+			"anew "
+			"and the jobs of the old one are gone for good, start once with "
+			"--adopt-cluster",
+			LOGS(uid), LOGS(m->cluster_uid));
+		return false;
+	}
+	log_notice("cluster.known", "uid=%s before=%s", LOGS(uid), LOGS(m->cluster_uid));
+	apply(r, &ev);
+	return true;
+}
+
+void reconcile_adopt(struct reconcile *r, bool on)
+{
+	r->adopt = on;
+}
+
 const struct cluster_sink *reconcile_sink(struct reconcile *r, struct cluster *c)
 {
 	r->cluster = c;
 	r->generation++;
-	r->sink = (struct cluster_sink){ r,           on_node_seen,    on_node_gone, on_pod_seen,
-					 on_pod_gone, on_list_done,    on_stale,     on_created,
-					 on_deleted,  on_job_forgotten };
+	r->sink = (struct cluster_sink){ r,           on_node_seen, on_node_gone,    on_pod_seen,
+					 on_pod_gone, on_list_done, on_stale,        on_created,
+					 on_deleted,  on_identity,  on_job_forgotten };
 	return &r->sink;
 }
 

@@ -21,6 +21,9 @@ struct journal;
 struct reconcile;
 struct schedule;
 
+/* Go on with whatever cluster there is, also when the store belongs to another. */
+void reconcile_adopt(struct reconcile *r, bool on);
+
 int reconcile_new(struct journal *j, struct dispatch *d, struct schedule *s, struct reconcile **out,
 		  struct gpuq_err *err);
 void reconcile_free(struct reconcile *r);

@@ -49,8 +49,8 @@ test_expect_success 'the live state as a scenario: the same jobs run, and wait f
 	"$sim" check now.yaml >judged && says judged "1 passed, 0 failed"
 '
 
-test_expect_success 'it needs to be told which form' '
-	exits 2 gpuq export && says err "scenario" && exits 2 gpuq export --scenario more
+test_expect_success 'without --scenario it is the site' '
+	exits 0 gpuq export && says out "^version: 1" && exits 2 gpuq export --scenario more
 '
 
 test_expect_success 'a folder that cannot be made is refused at the start' '

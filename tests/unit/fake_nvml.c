@@ -24,6 +24,28 @@ int nvmlDeviceGetUUID(void *d, char *out, unsigned room);
 int nvmlDeviceGetName(void *d, char *out, unsigned room);
 int nvmlDeviceGetMemoryInfo(void *d, unsigned long long out[3]);
 
+int nvmlDeviceGetTopologyCommonAncestor(void *a, void *b, int *level);
+int nvmlDeviceGetP2PStatus(void *a, void *b, int what, int *status);
+
+/* Devices of a product with SXM in its name are joined in pairs: 0 and 2, 1 and 3, ... */
+EXPORT int nvmlDeviceGetP2PStatus(void *a, void *b, int what, int *status)
+{
+	const long x = (struct fake *)a - fakes, y = (struct fake *)b - fakes;
+
+	*status = what == 2 && x / 4 == y / 4 && x % 2 == y % 2 &&
+				  strstr(fakes[x].product, "SXM") && strstr(fakes[y].product, "SXM")
+			  ? 0
+			  : 1;
+	return 0;
+}
+
+EXPORT int nvmlDeviceGetTopologyCommonAncestor(void *a, void *b, int *level)
+{
+	(void)a, (void)b;
+	*level = 50;
+	return 0;
+}
+
 EXPORT int nvmlInit_v2(void)
 {
 	const char *path = getenv("FAKE_NVML");

@@ -71,6 +71,9 @@ static void on_node_seen(void *arg, const struct node_fact *n)
 		w->devices[i].uuid = w->uuids[i];
 		w->devices[i].product = w->products[i];
 	}
+	w->has_links = n->links != NULL && n->n_devices <= 16;
+	if (w->has_links)
+		memcpy(w->links, n->links, n->n_devices * n->n_devices);
 	for (size_t i = 0; i < n->labels.n; i++)
 		if (strcmp(n->labels.keys[i], "kubernetes.io/arch") == 0)
 			copy(w->arch, sizeof(w->arch), n->labels.vals[i]);

@@ -42,6 +42,8 @@ struct world {
 	char node[256], arch[32], node_note[200];
 	int64_t cpu_milli, memory_bytes;
 	struct device_fact devices[16];
+	uint8_t links[16 * 16];
+	bool has_links;
 	char uuids[16][96], products[16][96];
 	size_t n_devices;
 	int64_t gpus;

@@ -90,6 +90,26 @@ Test(local_node, devices_are_the_drivers)
 	cr_expect_str_eq(w.products[2], "Tesla-T4");
 }
 
+Test(local_node, links_are_the_drivers)
+{
+	static const uint8_t want[16] = { 0, 1, 9, 1, 1, 0, 1, 9, 9, 1, 0, 1, 1, 9, 1, 0 };
+
+	have("GPU-a 1024 A100-SXM\nGPU-b 1024 A100-SXM\nGPU-c 1024 A100-SXM\nGPU-d 1024 "
+	     "A100-SXM\n");
+	world_open(&w, NULL, -1);
+	cr_assert_eq(w.n_devices, 4);
+	cr_assert(w.has_links);
+	cr_expect_arr_eq(w.links, want, sizeof(want));
+}
+
+Test(local_node, links_are_not_told_where_a_device_is_lost)
+{
+	have("GPU-a 1024 A100-SXM\nlost\nGPU-c 1024 A100-SXM\n");
+	world_open(&w, NULL, -1);
+	cr_assert_eq(w.n_devices, 3);
+	cr_expect_not(w.has_links);
+}
+
 Test(local_node, one_that_is_missing_keeps_its_place)
 {
 	have("GPU-a 1024 X\nGPU-b 1024 X\nGPU-c 1024 X\n");

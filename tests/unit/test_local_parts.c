@@ -192,8 +192,8 @@ Test(local_parts, devices_are_read_from_the_drivers_directory)
 	out = open_memstream(&text, &n);
 	cr_expect_eq(devices_print_proc(scratch, out), 2);
 	fclose(out);
-	cr_expect_str_eq(text, "GPU-1111\tNVIDIA-A100-SXM4-80GB\t0\t1\n"
-			       "\tTesla-V100--32GB-\t0\t1\n");
+	cr_expect_str_eq(text, "GPU-1111\tNVIDIA-A100-SXM4-80GB\t0\t1\t\n"
+			       "\tTesla-V100--32GB-\t0\t1\t\n");
 	free(text);
 	snprintf(path, sizeof(path), "%s/none", scratch);
 	out = fopen("/dev/null", "w");

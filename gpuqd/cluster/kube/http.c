@@ -311,6 +311,8 @@ static void start_waiting(struct http *h)
 			free_req(r);
 			continue;
 		}
+		if (h->held && !r->call.first)
+			continue;
 		if (!r->call.stream && h->n_flight >= FLIGHT_MAX) {
 			if (!walk)
 				return;
@@ -400,6 +402,12 @@ void http_resume(struct http_req *r)
 {
 	r->resume = true;
 	kick(r->http);
+}
+
+void http_hold(struct http *h, bool on)
+{
+	h->held = on;
+	kick(h);
 }
 
 size_t http_busy(const struct http *h)

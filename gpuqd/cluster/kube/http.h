@@ -48,6 +48,7 @@ struct http_call {
 	size_t n_body;
 	const char *content_type; /* NULL = application/json */
 	bool metadata; /* of an object: its metadata will do, where the server can leave out the rest */
+	bool first; /* goes although others are held back */
 	bool stream; /* no time limit as a whole */
 	int64_t limit_us; /* of the whole (0 = 30 s); of a stream: longest silence, 0 = any */
 	void (*on_open)(void *arg); /* 2xx has come, the body follows; may be NULL */
@@ -64,6 +65,9 @@ void http_free(struct http *h); /* cancels what is under way */
 struct http_req *http_start(struct http *h, const struct http_call *call);
 void http_cancel(struct http_req *r); /* no callback after this; NULL is allowed */
 void http_resume(struct http_req *r); /* after HTTP_PAUSE */
+
+/* Send nothing but what is `first`, until this is said again with false. */
+void http_hold(struct http *h, bool on);
 
 /* Requests sent and not answered, and waiting to be sent; for back-pressure. */
 size_t http_busy(const struct http *h);

@@ -36,6 +36,7 @@ struct http {
 	size_t n_waiting, n_flight; /* n_flight: requests running, streams not counted */
 	struct event *pump;
 	bool h2;
+	bool held;
 	bool cancelled; /* somebody was, since the last walk through both lists */
 };
 

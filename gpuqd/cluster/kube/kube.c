@@ -8,6 +8,7 @@
 #include "gpuqd/cluster/kube/check.h"
 #include "gpuqd/cluster/kube/config.h"
 #include "gpuqd/cluster/kube/http.h"
+#include "gpuqd/cluster/kube/identity.h"
 #include "gpuqd/cluster/kube/logs.h"
 #include "gpuqd/cluster/kube/watch.h"
 
@@ -18,6 +19,7 @@ struct kube {
 	struct loop *loop;
 	struct kube_config config;
 	struct http *http;
+	struct identity *identity; /* NULL: nobody asks */
 	struct watch *watch; /* NULL before start */
 	struct asks *asks;
 	struct cluster_sink sink;
@@ -36,6 +38,7 @@ static void kube_free(struct cluster *c)
 
 	if (!k)
 		return;
+	identity_free(k->identity);
 	asks_free(k->asks);
 	watch_free(k->watch);
 	http_free(k->http);
@@ -50,6 +53,15 @@ static void on_served(void *arg, const char *pod)
 	asks_served(arg, pod);
 }
 
+/* Of another cluster nothing is heard, and nothing is asked of it. */
+static void on_identity(void *arg, const char *uid)
+{
+	struct kube *k = arg;
+
+	if (k->sink.identity(k->sink.arg, uid))
+		http_hold(k->http, false);
+}
+
 static int kube_start(struct cluster *c, const struct cluster_sink *sink, struct gpuq_err *err)
 {
 	struct kube *k = of(c);
@@ -60,6 +72,12 @@ static int kube_start(struct cluster *c, const struct cluster_sink *sink, struct
 		      &k->asks, err);
 	if (rc == 0)
 		rc = watch_new(k->loop, k->http, k->cluster_id, &k->sink, &k->watch, err);
+	if (rc == 0 && k->sink.identity) {
+		http_hold(k->http, true);
+		k->identity = identity_ask(k->loop, k->http, on_identity, k);
+		if (!k->identity)
+			rc = gpuq_fail(err, GPUQ_ENOMEM, "no memory");
+	}
 	if (rc == 0)
 		watch_on_served(k->watch, on_served, k->asks);
 	return rc;

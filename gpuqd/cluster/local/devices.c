@@ -24,6 +24,25 @@ struct nvml {
 	int (*uuid)(nvml_device d, char *out, unsigned room);
 	int (*name)(nvml_device d, char *out, unsigned room);
 	int (*memory)(nvml_device d, struct nvml_memory *out);
+	/* older drivers lack these */
+	int (*ancestor)(nvml_device a, nvml_device b, int *level);
+	int (*p2p)(nvml_device a, nvml_device b, int what, int *status);
+};
+
+#define P2P_NVLINK 2
+#define P2P_OK 0
+
+/* The nearest thing on the way between two devices, as NVML numbers it. */
+static const struct {
+	int level;
+	char speed;
+} ancestors[] = {
+	{ 0, '6' }, /* one board */
+	{ 10, '5' }, /* one switch */
+	{ 20, '4' }, /* several switches */
+	{ 30, '3' }, /* one host bridge */
+	{ 40, '2' }, /* one NUMA node */
+	{ 50, '1' }, /* the whole machine */
 };
 
 static bool load(struct nvml *n)
@@ -42,6 +61,14 @@ static bool load(struct nvml *n)
 		{ "nvmlDeviceGetMemoryInfo", &n->memory },
 	};
 
+	const struct {
+		const char *symbol;
+		void *slot;
+	} more[] = {
+		{ "nvmlDeviceGetTopologyCommonAncestor", &n->ancestor },
+		{ "nvmlDeviceGetP2PStatus", &n->p2p },
+	};
+
 	if (!lib)
 		return false;
 	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
@@ -51,20 +78,56 @@ static bool load(struct nvml *n)
 			return false;
 		memcpy(table[i].slot, &fn, sizeof(fn)); /* POSIX: dlsym gives functions too */
 	}
+	for (size_t i = 0; i < sizeof(more) / sizeof(more[0]); i++) {
+		void *fn = dlsym(lib, more[i].symbol);
+
+		memcpy(more[i].slot, &fn, sizeof(fn));
+	}
 	return true;
 }
 
 /* Product names as node labels carry them: "NVIDIA-A100-SXM4-80GB". */
-static void print_line(FILE *out, const char *uuid, char *product, long long mib, bool healthy)
+static void print_line(FILE *out, const char *uuid, char *product, long long mib, bool healthy,
+		       const char *links)
 {
 	for (char *p = product; *p; p++)
 		if (!isalnum((unsigned char)*p) && *p != '.' && *p != '_')
 			*p = '-';
-	fprintf(out, "%s\t%s\t%lld\t%d\n", uuid, product, mib, healthy);
+	fprintf(out, "%s\t%s\t%lld\t%d\t%s\n", uuid, product, mib, healthy, links);
+}
+
+static char speed_of(const struct nvml *n, nvml_device a, nvml_device b)
+{
+	int status = -1, level = -1;
+
+	if (n->p2p && n->p2p(a, b, P2P_NVLINK, &status) == 0 && status == P2P_OK)
+		return '9';
+	if (!n->ancestor || n->ancestor(a, b, &level) != 0)
+		return '0';
+	for (size_t i = 0; i < sizeof(ancestors) / sizeof(ancestors[0]); i++)
+		if (ancestors[i].level == level)
+			return ancestors[i].speed;
+	return '0';
+}
+
+/* One that answers nothing has its place, and links to nobody. */
+static void find_links(const struct nvml *n, unsigned count, unsigned of, char *out)
+{
+	nvml_device a = NULL, b = NULL;
+	bool any = false;
+
+	for (unsigned i = 0; i < count; i++) {
+		out[i] = '0';
+		if (i != of && n->by_index(of, &a) == 0 && n->by_index(i, &b) == 0)
+			out[i] = speed_of(n, a, b);
+		any |= out[i] != '0';
+	}
+	out[any ? count : 0] = '\0';
 }
 
 static int from_nvml(FILE *out)
 {
+	char links[DEVICES_LINKED_MAX + 1] = "";
 	struct nvml n = { 0 };
 	unsigned count = 0;
 
@@ -82,7 +145,9 @@ static int from_nvml(FILE *out)
 		if (healthy)
 			healthy =
 				n.name(d, product, sizeof(product)) == 0 && n.memory(d, &mem) == 0;
-		print_line(out, uuid, product, (long long)(mem.total >> 20), healthy);
+		if (count <= DEVICES_LINKED_MAX)
+			find_links(&n, count, i, links);
+		print_line(out, uuid, product, (long long)(mem.total >> 20), healthy, links);
 	}
 	n.shutdown();
 	return (int)count;
@@ -123,7 +188,7 @@ int devices_print_proc(const char *dir, FILE *out)
 		/* The driver prints question marks until the device was used once. */
 		if (strchr(uuid, '?'))
 			uuid[0] = '\0';
-		print_line(out, uuid, product, 0, true);
+		print_line(out, uuid, product, 0, true, "");
 		devices++;
 	}
 	free(found);

@@ -6,12 +6,16 @@
  *          driver that hangs or crashes must not take the daemon along.
  *
  * One line a device, in the order in which CUDA_DEVICE_ORDER=PCI_BUS_ID numbers them:
- *   uuid TAB product TAB memory in MiB (0 unknown) TAB 1 healthy or 0 not
+ *   uuid TAB product TAB memory in MiB (0 unknown) TAB 1 healthy or 0 not TAB links
+ * links: how fast it is joined to device 0, 1, ...: a digit each, larger = faster, 9 NVLink,
+ * 5 one PCIe switch, 1 across the machine, 0 itself or not told; empty when nobody tells.
  */
 #ifndef GPUQD_CLUSTER_LOCAL_DEVICES_H
 #define GPUQD_CLUSTER_LOCAL_DEVICES_H
 
 #include <stdio.h>
+
+#define DEVICES_LINKED_MAX 64 /* with more nobody looks at links */
 
 /* Print all devices to out. Returns how many; 0 also when there is no driver. */
 int devices_print(FILE *out);

@@ -70,6 +70,7 @@ struct local_device {
 	char uuid[96], product[96];
 	int64_t memory_mib;
 	bool healthy;
+	char links[65]; /* DEVICES_LINKED_MAX digits; "" not told */
 };
 
 struct local_probe;

@@ -178,11 +178,26 @@ static const char *arch_word(const char *machine)
 	return machine;
 }
 
+/* A square of speeds; NULL unless every device tells of each other one. */
+static uint8_t *links_of(const struct local_node *n)
+{
+	uint8_t *links;
+
+	for (size_t i = 0; i < n->n_devices; i++)
+		if (strlen(n->devices[i].links) != n->n_devices)
+			return NULL;
+	links = n->n_devices > 1 ? calloc(n->n_devices, n->n_devices) : NULL;
+	for (size_t i = 0; links && i < n->n_devices * n->n_devices; i++)
+		links[i] = (uint8_t)(n->devices[i / n->n_devices].links[i % n->n_devices] - '0');
+	return links;
+}
+
 void local_node_report(struct local *l)
 {
 	const struct local_node *n = &l->node;
 	struct device_fact *devices = calloc(n->n_devices + 1, sizeof(*devices));
 	struct utsname uts = { .machine = "" };
+	uint8_t *links;
 	const char *keys[4] = { "kubernetes.io/hostname", "kubernetes.io/arch",
 				"kubernetes.io/os" };
 	const char *vals[4] = { n->name, NULL, "linux" };
@@ -215,7 +230,10 @@ void local_node_report(struct local *l)
 		vals[3] = n->devices[0].product;
 		fact.labels.n = 4;
 	}
+	links = links_of(n);
+	fact.links = links;
 	l->sink.node_seen(l->sink.arg, &fact);
+	free(links);
 	free(devices);
 }
 
@@ -248,10 +266,10 @@ static void take_devices(struct local_node *n, struct local_device *found, size_
 
 static bool parse_device(char *line, struct local_device *d)
 {
-	char *save = NULL, *field[4];
+	char *save = NULL, *field[5];
 
 	/* Fields may be empty, which strtok would skip. */
-	for (int i = 0; i < 4; i++) {
+	for (int i = 0; i < 5; i++) {
 		field[i] = i == 0 ? line : save;
 		if (!field[i])
 			return false;
@@ -263,6 +281,7 @@ static bool parse_device(char *line, struct local_device *d)
 	snprintf(d->product, sizeof(d->product), "%s", field[1]);
 	d->memory_mib = strtoll(field[2], NULL, 10);
 	d->healthy = field[3][0] == '1';
+	snprintf(d->links, sizeof(d->links), "%s", field[4]);
 	return true;
 }
 
