@@ -40,7 +40,7 @@ test_expect_success 'a plan on an empty cluster: at once, here, at that cost' '
 '
 
 test_expect_success 'what submitting would refuse, planning refuses' '
-	exits 1 gpuq plan -p small -g 2 job && says err "limit of queue small" && exits 1 gpuq plan -p nowhere job && exits 2 gpuq plan
+	exits 1 gpuq plan -p small -g 2 job && says err "queue small" && exits 1 gpuq plan -p nowhere job && exits 2 gpuq plan
 '
 
 test_expect_success 'a job that runs: what was so when it was decided' '
