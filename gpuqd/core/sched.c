@@ -30,6 +30,7 @@ static uint32_t class_of(struct cycle *c, struct intern *seen, uint32_t job)
 	struct {
 		uint32_t queue, request, user, alone;
 		uint32_t preemptible, capset;
+		int64_t charge_milli; /* what a hard budget refuses one it may grant another */
 	} key;
 	uint32_t cls;
 
@@ -40,6 +41,7 @@ static uint32_t class_of(struct cycle *c, struct intern *seen, uint32_t job)
 	key.alone = j->n_exclude ? job : SNAP_NONE;
 	key.preemptible = j->preemptible;
 	key.capset = j->capset;
+	key.charge_milli = j->charge_milli;
 	cls = intern(seen, &key, sizeof(key), NULL);
 	c->failed |= cls == INTERN_FAILED;
 	return cls;
