@@ -300,7 +300,7 @@ static int check_evictions(const struct pending *p, const struct whatif_result *
 
 static void finish(struct pending *p)
 {
-	struct whatif_result r = { NULL };
+	struct whatif_result r = { .victims = NULL };
 	struct gpuq_err err = GPUQ_ERR_INIT;
 	const struct gpuq_val *v = NULL;
 	int rc = p->whatif ? whatif_result(p->whatif, &r, &err) : 0;
