@@ -10,6 +10,7 @@
 
 /* Last: both it and libgpuq/err.h have an ERR. */
 #include <curses.h>
+#include <term.h>
 
 #define EVERY_US (2 * GPUQ_US_PER_S)
 #define LOOK_MS 200 /* at signals and the clock while no key is pressed */
@@ -186,6 +187,17 @@ static void catch_signals(void)
 	sigaction(SIGQUIT, &sa, NULL);
 }
 
+/* newterm() would say so as well, but leave memory behind. */
+static bool terminal_is_known(void)
+{
+	int why;
+
+	if (setupterm(NULL, STDOUT_FILENO, &why) != OK)
+		return false;
+	del_curterm(cur_term);
+	return true;
+}
+
 /* The terminal is given back however it ends: by a key, by a signal, or without a server. */
 int cmd_top(struct cli *c)
 {
@@ -201,7 +213,7 @@ int cmd_top(struct cli *c)
 		return cli_usage(c, "it needs a terminal; gpuq queue --watch prints lists");
 	if (cli_connect(c, &err) < 0)
 		return cli_fail(&err, false);
-	screen = newterm(NULL, stdout, stdin);
+	screen = terminal_is_known() ? newterm(NULL, stdout, stdin) : NULL;
 	if (!screen)
 		return cli_usage(c, "the terminal is not known here (TERM)");
 	catch_signals();
