@@ -79,26 +79,6 @@ static const struct out_def audit_list = {
 	.sort = NULL,
 };
 
-static int put_time(struct cli *c, struct gpuq_val *params, enum opt_id id, const char *option,
-		    const char *key, struct gpuq_err *err)
-{
-	int64_t us;
-
-	if (!opt_given(&c->args, id))
-		return 0;
-	if (filter_instant(option, c->args.val[id], &us, err) < 0)
-		return GPUQ_EINVAL;
-	gpuq_put(&c->arena, params, key, gpuq_int(&c->arena, us));
-	return 0;
-}
-
-static int put_times(struct cli *c, struct gpuq_val *params, struct gpuq_err *err)
-{
-	int rc = put_time(c, params, OPT_SINCE, "since", "since_us", err);
-
-	return rc < 0 ? rc : put_time(c, params, OPT_UNTIL, "until", "until_us", err);
-}
-
 static int put_job(struct cli *c, struct gpuq_val *params, struct gpuq_err *err)
 {
 	struct gpuq_arena *a = &c->arena;
@@ -118,7 +98,7 @@ static int fill(struct cli *c, struct gpuq_val *params, struct gpuq_err *err)
 {
 	int rc = put_job(c, params, err);
 
-	return rc < 0 ? rc : put_times(c, params, err);
+	return rc < 0 ? rc : filter_put_times(&c->arena, params, &c->args, err);
 }
 
 static int fill_audit(struct cli *c, struct gpuq_val *params, struct gpuq_err *err)
@@ -137,7 +117,7 @@ static int fill_audit(struct cli *c, struct gpuq_val *params, struct gpuq_err *e
 		gpuq_add(a, objects, gpuq_str(a, gpuq_arena_printf(a, "job/%s", c->args.rest[0])));
 		gpuq_put(a, params, "objects", objects);
 	}
-	return put_times(c, params, err);
+	return filter_put_times(&c->arena, params, &c->args, err);
 }
 
 /* ---- --follow ---- */

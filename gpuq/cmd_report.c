@@ -101,25 +101,10 @@ static const struct out_def report = {
 	.sort = NULL,
 };
 
-static int put_time(struct cli *c, struct gpuq_val *params, enum opt_id id, const char *option,
-		    const char *key, struct gpuq_err *err)
-{
-	int64_t us;
-
-	if (!opt_given(&c->args, id))
-		return 0;
-	if (filter_instant(option, c->args.val[id], &us, err) < 0)
-		return GPUQ_EINVAL;
-	gpuq_put(&c->arena, params, key, gpuq_int(&c->arena, us > 0 ? us : 0));
-	return 0;
-}
-
 static int fill(struct cli *c, struct gpuq_val *params, struct gpuq_err *err)
 {
-	int rc = put_time(c, params, OPT_SINCE, "since", "since_us", err);
+	int rc = filter_put_times(&c->arena, params, &c->args, err);
 
-	if (rc == 0)
-		rc = put_time(c, params, OPT_UNTIL, "until", "until_us", err);
 	list_put(c, OPT_BY, params, "by");
 	list_put(c, OPT_QUEUES, params, "queues");
 	list_users(c, params);

@@ -174,8 +174,7 @@ int filter_instant(const char *option, const char *text, int64_t *us, struct gpu
 	return 0;
 }
 
-/* Who asks about a time asks about jobs that have ended, too. */
-static int put_times(struct gpuq_arena *a, struct gpuq_val *params, const struct args *args,
+int filter_put_times(struct gpuq_arena *a, struct gpuq_val *params, const struct args *args,
 		     struct gpuq_err *err)
 {
 	static const struct {
@@ -189,8 +188,7 @@ static int put_times(struct gpuq_arena *a, struct gpuq_val *params, const struct
 			continue;
 		if (filter_instant(times[i].option, args->val[times[i].id], &us, err) < 0)
 			return GPUQ_EINVAL;
-		gpuq_put(a, params, times[i].key, gpuq_int(a, us));
-		gpuq_set(a, params, "all", gpuq_bool(a, true));
+		gpuq_put(a, params, times[i].key, gpuq_int(a, us > 0 ? us : 0));
 	}
 	return 0;
 }
@@ -234,7 +232,10 @@ int filter_put(struct cli *c, struct gpuq_val *params, struct gpuq_err *err)
 	if (opt_given(args, OPT_STATES))
 		rc = put_states(a, params, args->val[OPT_STATES], err);
 	if (rc == 0)
-		rc = put_times(a, params, args, err);
+		rc = filter_put_times(a, params, args, err);
+	/* Who asks about a time asks about jobs that have ended, too. */
+	if (rc == 0 && (opt_given(args, OPT_SINCE) || opt_given(args, OPT_UNTIL)))
+		gpuq_set(a, params, "all", gpuq_bool(a, true));
 	if (rc == 0 && opt_given(args, OPT_JOBS)) {
 		ids = gpuq_list(a);
 		rc = filter_ids(a, args->val[OPT_JOBS], ids, err);

@@ -22,6 +22,9 @@ int filter_put_jobs(struct cli *c, struct gpuq_val *params, struct gpuq_err *err
  * "09:00" (the last one), or a duration, so long ago. option is its name without dashes.
  * Returns 0 or GPUQ_EINVAL. */
 int filter_instant(const char *option, const char *text, int64_t *us, struct gpuq_err *err);
+/* --since and --until as since_us and until_us, where they are given. 0 or GPUQ_EINVAL. */
+int filter_put_times(struct gpuq_arena *a, struct gpuq_val *params, const struct args *args,
+		     struct gpuq_err *err);
 
 /* Some filter was given. */
 bool filter_given(const struct args *args);

@@ -28,6 +28,7 @@
 #include "gpuqd/flow/estimate.h"
 #include "gpuqd/flow/history_keep.h"
 #include "gpuqd/flow/journal.h"
+#include "gpuqd/flow/load.h"
 #include "gpuqd/flow/reconcile.h"
 #include "gpuqd/flow/schedule.h"
 #include "gpuqd/rpc/methods.h"
@@ -116,20 +117,6 @@ int daemon_check(const struct config *c)
 
 /* ---- loading ---- */
 
-struct load {
-	struct model *m;
-	enum table table;
-	struct gpuq_err *err;
-};
-
-static int load_one(void *arg, const unsigned char *key, size_t key_len, const unsigned char *val,
-		    size_t val_len)
-{
-	struct load *l = arg;
-
-	return model_load(l->m, l->table, key, key_len, val, val_len, l->err);
-}
-
 /* *empty: nothing was ever stored there, not even an identity. A database whose first
  * start failed (a wrong site file) is as good as new. */
 static int load_model(struct store *st, const struct config *c, struct model **out, bool *empty,
@@ -137,27 +124,24 @@ static int load_model(struct store *st, const struct config *c, struct model **o
 {
 	unsigned char raw[4];
 	char id[9];
-	struct load l = { .err = err };
-	int rc = 0;
+	struct model *m;
+	int rc;
 
 	if (getrandom(raw, sizeof(raw), 0) != (ssize_t)sizeof(raw))
 		return gpuq_fail(err, GPUQ_EIO, "no random numbers");
 	snprintf(id, sizeof(id), "%02x%02x%02x%02x", raw[0], raw[1], raw[2], raw[3]);
-	l.m = model_new(id); /* a stored identity replaces this one */
-	if (!l.m)
+	m = model_new(id); /* a stored identity replaces this one */
+	if (!m)
 		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
-	l.m->policy = c->policy;
-	for (size_t i = 0; i < model_load_order_n && rc == 0; i++) {
-		l.table = model_load_order[i];
-		rc = store_each(st, l.table, NULL, 0, NULL, 0, false, 0, load_one, &l, err);
-	}
+	m->policy = c->policy;
+	rc = load_records(st, m, err);
 	if (rc != 0) {
-		model_free(l.m);
+		model_free(m);
 		return rc;
 	}
-	*empty = strcmp(l.m->cluster_id, id) == 0;
-	l.m->has_besides = c->cluster == CLUSTER_KUBE;
-	*out = l.m;
+	*empty = strcmp(m->cluster_id, id) == 0;
+	m->has_besides = c->cluster == CLUSTER_KUBE;
+	*out = m;
 	return 0;
 }
 

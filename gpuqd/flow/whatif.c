@@ -8,6 +8,7 @@
 #include "gpuqd/core/sched.h"
 #include "gpuqd/flow/carry.h"
 #include "gpuqd/flow/journal.h"
+#include "gpuqd/flow/load.h"
 #include "gpuqd/flow/schedule.h"
 #include "gpuqd/store/store.h"
 #include "libgpuq/limits.h"
@@ -117,33 +118,15 @@ void whatif_free(struct whatif *w)
 
 /* ---- loading ---- */
 
-struct load {
-	struct model *m;
-	enum table table;
-	struct gpuq_err *err;
-};
-
-static int load_one(void *arg, const unsigned char *key, size_t key_len, const unsigned char *val,
-		    size_t val_len)
-{
-	struct load *l = arg;
-
-	return model_load(l->m, l->table, key, key_len, val, val_len, l->err);
-}
-
 static int load(struct whatif *w)
 {
-	struct load l = { .err = &w->err };
-	int rc = 0;
+	int rc;
 
-	w->m = l.m = model_new("00000000");
+	w->m = model_new("00000000");
 	if (!w->m)
 		return gpuq_fail(&w->err, GPUQ_ENOMEM, "out of memory");
 	w->m->policy = w->policy;
-	for (size_t i = 0; i < model_load_order_n && rc == 0; i++) {
-		l.table = model_load_order[i];
-		rc = store_each(w->st, l.table, NULL, 0, NULL, 0, false, 0, load_one, &l, &w->err);
-	}
+	rc = load_records(w->st, w->m, &w->err);
 	w->m->has_besides = w->has_besides;
 	for (size_t i = 0; rc == 0 && i < w->n_facts; i++) {
 		w->facts[i].at_us = w->now_us;

@@ -12,21 +12,6 @@
 #define MISSING_US 20000 /* between two looks for a job that is on its way to the disk */
 #define MISSING_MAX 100 /* such looks: then it was forgotten meanwhile */
 
-static const struct gpuq_field list_fields[] = {
-	P(job_list_params, "ids", GPUQ_K_STRLIST, filter.ids),
-	P(job_list_params, "users", GPUQ_K_STRLIST, filter.users),
-	P(job_list_params, "queues", GPUQ_K_STRLIST, filter.queues),
-	P(job_list_params, "states", GPUQ_K_STRLIST, filter.states),
-	P(job_list_params, "names", GPUQ_K_STRLIST, filter.names),
-	P(job_list_params, "nodes", GPUQ_K_STRLIST, filter.nodes),
-	P(job_list_params, "since_us", GPUQ_K_INT, filter.since_us, .min = 0, .max = INT64_MAX),
-	P(job_list_params, "until_us", GPUQ_K_INT, filter.until_us, .min = 0, .max = INT64_MAX),
-	P(job_list_params, "limit", GPUQ_K_INT, filter.limit, .min = 0, .max = INT64_MAX),
-	P(job_list_params, "all", GPUQ_K_BOOL, filter.all),
-	P_END,
-};
-const struct gpuq_schema p_history_list = P_SCHEMA(job_list_params, list_fields);
-
 struct past {
 	struct methods *m;
 	struct rpc_call *c;

@@ -149,7 +149,6 @@ int m_audit_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_
 extern const struct gpuq_schema p_audit_list;
 extern const struct gpuq_schema p_event_list;
 extern const struct gpuq_schema p_event_watch;
-extern const struct gpuq_schema p_history_list;
 extern const struct gpuq_schema p_job_act;
 extern const struct gpuq_schema p_job_get;
 extern const struct gpuq_schema p_job_list;

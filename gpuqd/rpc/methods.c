@@ -22,7 +22,7 @@ static const struct rpc_method table[] = {
 	{ "audit.list",   RPC_ROLE_USER,     false, true,  &p_audit_list, m_audit_list,  "who changed what" },
 	{ "event.list",   RPC_ROLE_USER,     false, true,  &p_event_list, m_event_list,  "what happened to a job, or of late" },
 	{ "event.watch",  RPC_ROLE_USER,     false, true,  &p_event_watch, m_event_watch, "what happens, as it happens" },
-	{ "history.list", RPC_ROLE_USER,     false, true,  &p_history_list, m_history_list, "jobs that have ended, filtered" },
+	{ "history.list", RPC_ROLE_USER,     false, true,  &p_job_list,  m_history_list, "jobs that have ended, filtered" },
 	{ "backup.get",   RPC_ROLE_OPERATOR, false, true,  NULL,          m_backup_get,  "a copy of everything that is stored" },
 	{ "diag.get",     RPC_ROLE_USER,     false, false, NULL,          m_diag_get,    "the daemon's inner figures" },
 	{ "job.cancel",   RPC_ROLE_USER,     true,  false, &p_job_act,    m_job_cancel,  "end jobs" },
