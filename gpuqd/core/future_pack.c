@@ -65,6 +65,61 @@ static void give_back(int64_t *amount, int64_t kept)
 	*amount = kept == GPUQ_UNLIMITED ? GPUQ_UNLIMITED : *amount + kept;
 }
 
+static void add_need(struct need *sum, const struct snap_group *g)
+{
+	const struct need one = nodes_need(g);
+
+	sum->whole += one.whole + one.parts;
+	sum->cpu = amount_sum(sum->cpu, one.cpu);
+	sum->memory = amount_sum(sum->memory, one.memory);
+	sum->pods++;
+}
+
+/* Is what stands on the node of a hold (nothing counts as nothing) no more than it has
+ * to spare when it begins? */
+static bool spares(const struct cycle *c, const struct booked *b, uint32_t job,
+		   const struct need *n)
+{
+	struct spare left;
+
+	if (n->pods == 0)
+		return true;
+	left = future_spare(c, b, job, c->s->config.now_us);
+	return !b->alone && !c->s->requests[c->s->jobs[job].request].exclusive &&
+	       (n->whole == 0 || n->whole <= left.whole) && (n->cpu == 0 || n->cpu <= left.cpu) &&
+	       (n->memory == 0 || n->memory <= left.memory) && n->pods <= b->pods;
+}
+
+/* All that the places at hand take of a node. */
+static struct need taken_of(const struct cycle *c, const struct snap_request *r, uint32_t node)
+{
+	struct need all = { 0 };
+
+	for (uint32_t k = 0; k < c->n_places; k++)
+		if (c->places[k].node == node)
+			add_need(&all, &r->groups[c->places[k].group]);
+	return all;
+}
+
+/* Pods that take parts of devices beside others that take whole ones were counted apart. */
+static bool spares_all(const struct cycle *c, uint32_t job, int64_t end)
+{
+	const struct snap_request *r = &c->s->requests[c->s->jobs[job].request];
+	const struct future *f = c->future;
+
+	for (uint32_t i = 0; i < f->n_booked; i++) {
+		const struct booked *b = &f->booked[i];
+		struct need all;
+
+		if (b->start_us >= end || !future_bars(c, b, job, c->s->config.now_us))
+			continue;
+		all = taken_of(c, r, b->node);
+		if (!spares(c, b, job, &all))
+			return false;
+	}
+	return true;
+}
+
 /* pack_job on what is left when all holds that begin before end are honoured. */
 static bool pack_beside(struct cycle *c, uint32_t job, uint32_t flavor, int64_t end,
 			uint32_t *behind)
@@ -113,6 +168,10 @@ static bool pack_beside(struct cycle *c, uint32_t job, uint32_t flavor, int64_t 
 		c->withheld[n] = kept[i].withheld;
 		nodes_changed(c, n);
 	}
+	if (placed && parts && !spares_all(c, job, end)) {
+		pack_undo(c, job);
+		placed = false;
+	}
 	return placed;
 }
 
@@ -143,31 +202,6 @@ static bool pack_within(struct cycle *c, uint32_t job, uint32_t flavor, int64_t 
 	return placed;
 }
 
-static void add_need(struct need *sum, const struct snap_group *g)
-{
-	const struct need one = nodes_need(g);
-
-	sum->whole += one.whole + one.parts;
-	sum->cpu = amount_sum(sum->cpu, one.cpu);
-	sum->memory = amount_sum(sum->memory, one.memory);
-	sum->pods++;
-}
-
-/* Is what stands on the node of a hold (nothing counts as nothing) no more than it has
- * to spare when it begins? */
-static bool spares(const struct cycle *c, const struct booked *b, uint32_t job,
-		   const struct need *n)
-{
-	struct spare left;
-
-	if (n->pods == 0)
-		return true;
-	left = future_spare(c, b, job, c->s->config.now_us);
-	return !b->alone && !c->s->requests[c->s->jobs[job].request].exclusive &&
-	       (n->whole == 0 || n->whole <= left.whole) && (n->cpu == 0 || n->cpu <= left.cpu) &&
-	       (n->memory == 0 || n->memory <= left.memory) && n->pods <= b->pods;
-}
-
 /* When the places at hand have to be left for somebody: before the first hold there that
  * does not have enough to spare, and before the calendar takes the node. */
 static int64_t time_of_yield(struct cycle *c, uint32_t job)
@@ -179,13 +213,11 @@ static int64_t time_of_yield(struct cycle *c, uint32_t job)
 
 	for (uint32_t i = 0; i < f->n_booked; i++) {
 		const struct booked *b = &f->booked[i];
-		struct need all = { 0 };
+		struct need all;
 
 		if (b->start_us >= first || !future_bars(c, b, job, now))
 			continue;
-		for (uint32_t k = 0; k < c->n_places; k++)
-			if (c->places[k].node == b->node)
-				add_need(&all, &r->groups[c->places[k].group]);
+		all = taken_of(c, r, b->node);
 		if (!spares(c, b, job, &all))
 			first = b->start_us;
 	}
