@@ -116,14 +116,19 @@ static struct gpuq_val *amount(struct gpuq_arena *a, int64_t milli)
 				       : gpuq_real(a, (double)milli / SNAP_MILLI);
 }
 
-/* The sum over the flavors that the job may use. */
+/* The sum over the flavors that the job may use; those of which there is nothing say
+ * nothing, as long as there are others. */
 static int64_t over_flavors(const struct why_case *c, const int64_t *first, size_t step)
 {
 	const struct snap_request *r = &c->s->requests[c->s->jobs[c->job].request];
+	bool any = false;
 	int64_t sum = 0;
 
 	for (uint32_t i = 0; i < r->n_flavor_ix; i++)
-		sum = amount_sum(sum, first[r->flavor_ix[i] * step]);
+		any |= c->s->capacity[r->flavor_ix[i]] > 0;
+	for (uint32_t i = 0; i < r->n_flavor_ix; i++)
+		if (!any || c->s->capacity[r->flavor_ix[i]] > 0)
+			sum = amount_sum(sum, first[r->flavor_ix[i] * step]);
 	return sum;
 }
 
