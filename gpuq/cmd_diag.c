@@ -69,19 +69,5 @@ static int once(struct cli *c)
 
 int cmd_diag(struct cli *c)
 {
-	const int64_t every_us = watch_us(c);
-	int code;
-
-	if (every_us < 0)
-		return EXIT_USAGE;
-	if (every_us)
-		cli_signals_catch();
-	for (bool first = true;; first = false) {
-		if (every_us)
-			watch_head(c, first);
-		code = once(c);
-		if (code != EXIT_DONE || !every_us || !watch_pause(every_us))
-			return code;
-		gpuq_arena_reset(&c->arena);
-	}
+	return watch_run(c, once);
 }

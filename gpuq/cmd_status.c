@@ -299,22 +299,12 @@ static int cluster_once(struct cli *c)
 	return queues_print(c);
 }
 
+static int once(struct cli *c)
+{
+	return c->args.n_rest ? job_status(c, c->args.rest[0]) : cluster_once(c);
+}
+
 int cmd_status(struct cli *c)
 {
-	const int64_t every_us = watch_us(c);
-	int code;
-
-	if (every_us < 0)
-		return EXIT_USAGE;
-	if (every_us)
-		cli_signals_catch();
-	for (bool first = true;; first = false) {
-		if (every_us)
-			watch_head(c, first);
-		code = c->args.n_rest ? job_status(c, c->args.rest[0]) : cluster_once(c);
-		if (code != EXIT_DONE || !every_us || !watch_pause(every_us))
-			return code;
-		/* Watching may last for days; nothing of the last turn is needed. */
-		gpuq_arena_reset(&c->arena);
-	}
+	return watch_run(c, once);
 }

@@ -115,6 +115,26 @@ bool watch_pause(int64_t us)
 	return !cli_signals_seen();
 }
 
+int watch_run(struct cli *c, int (*once)(struct cli *c))
+{
+	const int64_t every_us = watch_us(c);
+	int code;
+
+	if (every_us < 0)
+		return EXIT_USAGE;
+	if (every_us)
+		cli_signals_catch();
+	for (bool first = true;; first = false) {
+		if (every_us)
+			watch_head(c, first);
+		code = once(c);
+		if (code != EXIT_DONE || !every_us || !watch_pause(every_us))
+			return code;
+		/* Watching may last for days; nothing of the last turn is needed. */
+		gpuq_arena_reset(&c->arena);
+	}
+}
+
 static void add_words(struct gpuq_arena *a, struct gpuq_val *list, const char *words)
 {
 	while (words && *words) {

@@ -35,6 +35,10 @@ void watch_head(const struct cli *c, bool first);
 /* Wait for the next turn; false when a signal ends the watching. */
 bool watch_pause(int64_t us);
 
+/* once() again and again as --watch says, until it fails or a signal comes; without
+ * --watch it is called once. Returns the exit code. */
+int watch_run(struct cli *c, int (*once)(struct cli *c));
+
 /* Put the arguments and the words of option id (separated by commas) into params as
  * `names`, so that the server refuses a name that is none. */
 void list_names(struct cli *c, enum opt_id id, struct gpuq_val *params);

@@ -7,13 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void *must(void *p)
-{
-	if (!p)
-		abort(); /* the ledger is on disk: a restart is the recovery */
-	return p;
-}
-
 bool cause_is_eviction(enum gpuq_cause c)
 {
 	return c == GPUQ_CAUSE_RECLAIM || c == GPUQ_CAUSE_PREEMPT || c == GPUQ_CAUSE_CONSOLIDATE ||

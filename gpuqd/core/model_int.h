@@ -2,6 +2,8 @@
 #ifndef GPUQD_CORE_MODEL_INT_H
 #define GPUQD_CORE_MODEL_INT_H
 
+#include <stdlib.h>
+
 #include "gpuqd/core/model.h"
 
 /* One application per family; each leaves the model alone when it fails. */
@@ -15,6 +17,14 @@ void job_dirty(struct model *m, struct job *j);
 void job_set_state(struct model *m, struct job *j, enum gpuq_job_state s);
 void job_set_reasons(struct model *m, struct job *j, const struct reason_fact *items, size_t n,
 		     int64_t at_us);
+/* A lost allocation of our own sizes ends the process: the ledger is on disk, and a
+ * restart is the recovery. */
+static inline void *must(void *p)
+{
+	if (!p)
+		abort();
+	return p;
+}
 /* Counters of the queue follow a job's state; an array's waiting part counts each element. */
 void job_count(struct job *j, int sign);
 struct job *job_new(struct model *m, struct job_key key);

@@ -8,14 +8,6 @@
 #include "libgpuq/limits.h"
 #include "libgpuq/units.h"
 
-/* A lost allocation of our own sizes ends the process: the ledger is on disk. */
-static void *must(void *p)
-{
-	if (!p)
-		abort();
-	return p;
-}
-
 static char *dup_or_null(const char *s)
 {
 	return s && *s ? must(strdup(s)) : NULL;

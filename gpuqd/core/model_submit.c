@@ -7,13 +7,6 @@
 #include "libgpuq/limits.h"
 #include "libgpuq/units.h"
 
-static void *must(void *p)
-{
-	if (!p)
-		abort(); /* the ledger is on disk: a restart is the recovery */
-	return p;
-}
-
 static void set_name(struct job *j, const char *name)
 {
 	free(j->name);

@@ -15,13 +15,12 @@ static struct gpuq_val *instant(struct gpuq_arena *a, int64_t us)
 	return us > 0 ? gpuq_int(a, us) : gpuq_null(a);
 }
 
-static struct gpuq_val *word(struct gpuq_arena *a, const char *s)
+struct gpuq_val *view_word(struct gpuq_arena *a, const char *s)
 {
 	return s && *s ? gpuq_str(a, s) : gpuq_null(a);
 }
 
-/* Devices as people count them: whole numbers stay integers. */
-static struct gpuq_val *devices(struct gpuq_arena *a, int64_t milli)
+struct gpuq_val *view_devices(struct gpuq_arena *a, int64_t milli)
 {
 	if (milli == GPUQ_UNLIMITED)
 		return gpuq_str(a, "unlimited");
@@ -45,7 +44,7 @@ static struct gpuq_val *view_pod(struct gpuq_arena *a, const struct model *m, co
 		struct gpuq_val *dv = gpuq_map(a);
 
 		gpuq_put(a, dv, "index", gpuq_int(a, p->devices[i]));
-		gpuq_put(a, dv, "uuid", word(a, d ? d->uuid : NULL));
+		gpuq_put(a, dv, "uuid", view_word(a, d ? d->uuid : NULL));
 		gpuq_put(a, dv, "milli", gpuq_int(a, p->gpus_milli / p->n_devices));
 		gpuq_put(a, dv, "memory_mib",
 			 d && d->memory_mib ? gpuq_int(a, d->memory_mib) : gpuq_null(a));
@@ -59,7 +58,7 @@ static struct gpuq_val *view_pod(struct gpuq_arena *a, const struct model *m, co
 	gpuq_put(a, v, "exit_code", p->exit_code >= 0 ? gpuq_int(a, p->exit_code) : gpuq_null(a));
 	gpuq_put(a, v, "start_time", instant(a, p->start_us));
 	gpuq_put(a, v, "end_time", instant(a, p->end_us));
-	gpuq_put(a, v, "message", word(a, p->message));
+	gpuq_put(a, v, "message", view_word(a, p->message));
 	return v;
 }
 
@@ -73,7 +72,7 @@ static struct gpuq_val *view_amount_of(struct gpuq_arena *a, const struct reason
 	switch ((enum gpuq_unit)r->unit) {
 	case GPUQ_UNIT_GPUS:
 	case GPUQ_UNIT_CORES:
-		return devices(a, n);
+		return view_devices(a, n);
 	case GPUQ_UNIT_TIME:
 		gpuq_instant_print(n, text, sizeof(text));
 		return gpuq_str(a, text);
@@ -105,7 +104,7 @@ static struct gpuq_val *view_reasons(struct gpuq_arena *a, const struct job *j,
 		if (i == 0)
 			*first = (enum gpuq_reason)r->code;
 		gpuq_put(a, v, "code", gpuq_str(a, gpuq_reason_word((enum gpuq_reason)r->code)));
-		gpuq_put(a, v, "object", word(a, r->object));
+		gpuq_put(a, v, "object", view_word(a, r->object));
 		gpuq_put(a, v, "unit", gpuq_str(a, gpuq_unit_word((enum gpuq_unit)r->unit)));
 		gpuq_put(a, v, "have", view_amount_of(a, r, r->have));
 		gpuq_put(a, v, "need", view_amount_of(a, r, r->need));
@@ -185,8 +184,8 @@ static struct gpuq_val *view_promise(struct gpuq_arena *a, const struct model *m
 	gpuq_put(a, v, "pods", pods);
 	gpuq_put(a, v, "victims", victims);
 	gpuq_put(a, v, "victims_left", gpuq_int(a, job_victims_left(m, j)));
-	gpuq_put(a, v, "rule", word(a, j->promise->rule));
-	gpuq_put(a, v, "why", word(a, j->promise->why));
+	gpuq_put(a, v, "rule", view_word(a, j->promise->rule));
+	gpuq_put(a, v, "why", view_word(a, j->promise->why));
 	return v;
 }
 
@@ -213,7 +212,7 @@ static void view_size(struct gpuq_arena *a, struct gpuq_val *v, const struct job
 		}
 	}
 	gpuq_put(a, v, "pod_count", gpuq_int(a, pods));
-	gpuq_put(a, v, "gpus", devices(a, milli));
+	gpuq_put(a, v, "gpus", view_devices(a, milli));
 }
 
 struct gpuq_val *view_job(struct gpuq_arena *a, const struct model *m, const struct job *j,
@@ -229,7 +228,7 @@ struct gpuq_val *view_job(struct gpuq_arena *a, const struct model *m, const str
 	gpuq_put(a, v, "name", gpuq_str(a, j->name));
 	gpuq_put(a, v, "user", gpuq_str(a, j->user));
 	gpuq_put(a, v, "queue", gpuq_str(a, j->queue->name));
-	gpuq_put(a, v, "account", word(a, j->account));
+	gpuq_put(a, v, "account", view_word(a, j->account));
 	gpuq_put(a, v, "qos", gpuq_str(a, j->qos));
 	gpuq_put(a, v, "state", gpuq_str(a, gpuq_job_state_word(j->state)));
 	list = view_reasons(a, j, &first);
@@ -250,7 +249,7 @@ struct gpuq_val *view_job(struct gpuq_arena *a, const struct model *m, const str
 		 j->ended && j->exit_code >= 0 ? gpuq_int(a, j->exit_code) : gpuq_null(a));
 	gpuq_put(a, v, "attempt", gpuq_int(a, j->attempt));
 	gpuq_put(a, v, "priority", gpuq_int(a, j->priority));
-	gpuq_put(a, v, "flavor", word(a, j->flavor));
+	gpuq_put(a, v, "flavor", view_word(a, j->flavor));
 	view_size(a, v, j);
 	list = gpuq_list(a);
 	DL_FOREACH2(j->pods, p, job_next)
@@ -264,16 +263,16 @@ struct gpuq_val *view_job(struct gpuq_arena *a, const struct model *m, const str
 
 		gpuq_put(a, e, "time", instant(a, j->evictions[i].at_us));
 		gpuq_put(a, e, "cause", gpuq_str(a, gpuq_cause_word(j->evictions[i].cause)));
-		gpuq_put(a, e, "rule", word(a, j->evictions[i].rule));
-		gpuq_put(a, e, "by", word(a, j->evictions[i].by));
-		gpuq_put(a, e, "by_queue", word(a, j->evictions[i].by_queue));
-		gpuq_put(a, e, "why", word(a, j->evictions[i].why));
+		gpuq_put(a, e, "rule", view_word(a, j->evictions[i].rule));
+		gpuq_put(a, e, "by", view_word(a, j->evictions[i].by));
+		gpuq_put(a, e, "by_queue", view_word(a, j->evictions[i].by_queue));
+		gpuq_put(a, e, "why", view_word(a, j->evictions[i].why));
 		gpuq_add(a, list, e);
 	}
 	gpuq_put(a, v, "evictions", list);
 	gpuq_put(a, v, "promise", view_promise(a, m, j));
 	gpuq_put(a, v, "priority_terms", view_terms(a, j));
-	gpuq_put(a, v, "message", word(a, j->message));
+	gpuq_put(a, v, "message", view_word(a, j->message));
 	return v;
 }
 
@@ -304,8 +303,8 @@ struct gpuq_val *view_spec(struct gpuq_arena *a, const struct gpuq_spec *spec, c
 	gpuq_put(a, v, "name", gpuq_str(a, spec->name));
 	gpuq_put(a, v, "user", gpuq_str(a, user));
 	gpuq_put(a, v, "queue", gpuq_str(a, spec->queue));
-	gpuq_put(a, v, "account", word(a, spec->account));
-	gpuq_put(a, v, "qos", word(a, spec->qos));
+	gpuq_put(a, v, "account", view_word(a, spec->account));
+	gpuq_put(a, v, "qos", view_word(a, spec->qos));
 	gpuq_put(a, v, "state", gpuq_null(a));
 	for (size_t i = 0; i < sizeof(nulls) / sizeof(nulls[0]); i++)
 		gpuq_put(a, v, nulls[i], gpuq_null(a));
@@ -317,7 +316,7 @@ struct gpuq_val *view_spec(struct gpuq_arena *a, const struct gpuq_spec *spec, c
 	gpuq_put(a, v, "attempt", gpuq_int(a, 0));
 	gpuq_put(a, v, "priority", gpuq_int(a, 0));
 	gpuq_put(a, v, "pod_count", gpuq_int(a, gpuq_spec_pods(spec)));
-	gpuq_put(a, v, "gpus", devices(a, gpuq_spec_gpus_milli(spec)));
+	gpuq_put(a, v, "gpus", view_devices(a, gpuq_spec_gpus_milli(spec)));
 	gpuq_put(a, v, "gpu_seconds", gpuq_int(a, 0));
 	return v;
 }
@@ -405,8 +404,8 @@ struct gpuq_val *view_node(struct gpuq_arena *a, const struct model *m, const st
 			left = 0;
 		free_milli += left;
 		gpuq_put(a, dv, "index", gpuq_int(a, i));
-		gpuq_put(a, dv, "uuid", word(a, d->uuid));
-		gpuq_put(a, dv, "product", word(a, d->product));
+		gpuq_put(a, dv, "uuid", view_word(a, d->uuid));
+		gpuq_put(a, dv, "product", view_word(a, d->product));
 		gpuq_put(a, dv, "memory_mib",
 			 d->memory_mib ? gpuq_int(a, d->memory_mib) : gpuq_null(a));
 		gpuq_put(a, dv, "free_milli", gpuq_int(a, left));
@@ -441,16 +440,16 @@ struct gpuq_val *view_node(struct gpuq_arena *a, const struct model *m, const st
 	gpuq_put(a, v, "flavor", n->n_devices ? gpuq_str(a, n->flavor) : gpuq_null(a));
 	gpuq_put(a, v, "state", gpuq_str(a, gpuq_node_state_word(node_state(n))));
 	gpuq_put(a, v, "gpus", gpuq_int(a, n->n_devices));
-	gpuq_put(a, v, "free_gpus", devices(a, free_milli));
+	gpuq_put(a, v, "free_gpus", view_devices(a, free_milli));
 	gpuq_put(a, v, "cpu_milli", gpuq_int(a, n->fact.cpu_milli));
 	gpuq_put(a, v, "memory_mib", gpuq_int(a, n->fact.memory_bytes >> 20));
 	gpuq_put(a, v, "foreign_pods", gpuq_int(a, n->foreign_pods));
-	gpuq_put(a, v, "foreign_gpus", devices(a, n->foreign_gpus_milli));
-	gpuq_put(a, v, "cause", word(a, node_cause(n)));
+	gpuq_put(a, v, "foreign_gpus", view_devices(a, n->foreign_gpus_milli));
+	gpuq_put(a, v, "cause", view_word(a, node_cause(n)));
 	gpuq_put(a, v, "note",
-		 word(a, n->frozen  ? n->frozen_why
-			 : n->drain ? n->drain_why
-				    : n->fact.note));
+		 view_word(a, n->frozen  ? n->frozen_why
+			      : n->drain ? n->drain_why
+					 : n->fact.note));
 	gpuq_put(a, v, "last_seen", instant(a, n->seen_us));
 	for (size_t i = 0; i < n->fact.labels.n; i++)
 		gpuq_put(a, labels, n->fact.labels.keys[i], gpuq_str(a, n->fact.labels.vals[i]));
@@ -475,12 +474,12 @@ static struct gpuq_val *view_amount(struct gpuq_arena *a, const struct site_amou
 	struct gpuq_val *v;
 
 	if (!am->given)
-		return devices(a, dflt);
+		return view_devices(a, dflt);
 	if (!am->per_flavor)
-		return devices(a, am->all);
+		return view_devices(a, am->all);
 	v = gpuq_map(a);
 	for (size_t i = 0; i < am->n; i++)
-		gpuq_put(a, v, am->flavors[i], devices(a, am->amounts[i]));
+		gpuq_put(a, v, am->flavors[i], view_devices(a, am->amounts[i]));
 	return v;
 }
 
@@ -507,15 +506,16 @@ struct gpuq_val *view_queue(struct gpuq_arena *a, const struct model *m, const s
 	gpuq_put(a, v, "weight",
 		 q->site->weight % 1000 ? gpuq_real(a, (double)q->site->weight / 1000)
 					: gpuq_int(a, q->site->weight / 1000));
-	gpuq_put(a, v, "fair_share", q->fair_milli < 0 ? gpuq_null(a) : devices(a, q->fair_milli));
-	gpuq_put(a, v, "allocated", devices(a, allocated));
-	gpuq_put(a, v, "held", devices(a, held));
+	gpuq_put(a, v, "fair_share",
+		 q->fair_milli < 0 ? gpuq_null(a) : view_devices(a, q->fair_milli));
+	gpuq_put(a, v, "allocated", view_devices(a, allocated));
+	gpuq_put(a, v, "held", view_devices(a, held));
 	gpuq_put(a, v, "pending_jobs", gpuq_int(a, pending));
 	gpuq_put(a, v, "running_jobs", gpuq_int(a, running));
 	gpuq_put(a, v, "budget_gpu_minutes",
 		 q->budget ? gpuq_int(a, q->budget->gpu_minutes) : gpuq_null(a));
 	gpuq_put(a, v, "used_gpu_minutes", gpuq_real(a, (double)(used_ms / 6) / 10000));
-	gpuq_put(a, v, "namespace", word(a, q->site->namespace_));
+	gpuq_put(a, v, "namespace", view_word(a, q->site->namespace_));
 	gpuq_put(a, v, "state",
 		 gpuq_str(a, q->site->stopped && q->site->closed ? "stopped,closed"
 			     : q->site->stopped                  ? "stopped"
@@ -532,9 +532,9 @@ struct gpuq_val *view_status(struct gpuq_arena *a, const struct model *m, int64_
 
 	if (!census_take(m, now_us, a, &all))
 		return NULL;
-	gpuq_put(a, v, "gpus", devices(a, all.total_milli));
+	gpuq_put(a, v, "gpus", view_devices(a, all.total_milli));
 	for (int i = 0; i < N_CENSUS_KINDS; i++)
-		gpuq_put(a, d, census_words[i], devices(a, all.milli[i]));
+		gpuq_put(a, d, census_words[i], view_devices(a, all.milli[i]));
 	gpuq_put(a, v, "devices", d);
 	for (int i = 0; i < N_GPUQ_JOB_STATES; i++)
 		gpuq_put(a, jobs, gpuq_job_state_word((enum gpuq_job_state)i),

@@ -12,6 +12,12 @@
 #include "gpuqd/core/model.h"
 #include "libgpuq/val.h"
 
+/* Devices as people count them, from thousandths: whole numbers stay integers;
+ * GPUQ_UNLIMITED is "unlimited". */
+struct gpuq_val *view_devices(struct gpuq_arena *a, int64_t milli);
+/* Null for NULL and "". */
+struct gpuq_val *view_word(struct gpuq_arena *a, const char *s);
+
 /* Trees in a; NULL when it is exhausted. now_us is for what still counts up. */
 struct gpuq_val *view_job(struct gpuq_arena *a, const struct model *m, const struct job *j,
 			  int64_t now_us);

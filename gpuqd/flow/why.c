@@ -6,6 +6,7 @@
 #include "gpuqd/core/amount.h"
 #include "gpuqd/core/sched.h"
 #include "gpuqd/core/snapshot_pack.h"
+#include "gpuqd/core/view.h"
 #include "gpuqd/flow/why_change.h"
 #include "libgpuq/units.h"
 
@@ -108,14 +109,6 @@ static void put_line(struct why_case *c, struct gpuq_val *v)
 
 /* ---- among the queues ---- */
 
-static struct gpuq_val *amount(struct gpuq_arena *a, int64_t milli)
-{
-	if (milli == GPUQ_UNLIMITED)
-		return gpuq_str(a, "unlimited");
-	return milli % SNAP_MILLI == 0 ? gpuq_int(a, milli / SNAP_MILLI)
-				       : gpuq_real(a, (double)milli / SNAP_MILLI);
-}
-
 /* The sum over the flavors that the job may use; those of which there is nothing say
  * nothing, as long as there are others. */
 static int64_t over_flavors(const struct why_case *c, const int64_t *first, size_t step)
@@ -143,10 +136,12 @@ static struct gpuq_val *queue_val(const struct why_case *c, uint32_t q, uint32_t
 	gpuq_put(c->a, v, "name", gpuq_str(c->a, s->queues[q].name));
 	gpuq_put(c->a, v, "depth", gpuq_int(c->a, s->queues[q].depth));
 	gpuq_put(c->a, v, "waiting", gpuq_int(c->a, waiting));
-	gpuq_put(c->a, v, "allocated", amount(c->a, over_flavors(c, &c->p->allocated[at], 1)));
-	gpuq_put(c->a, v, "fair_share", amount(c->a, over_flavors(c, &c->p->fair_share[at], 1)));
-	gpuq_put(c->a, v, "quota", amount(c->a, over_flavors(c, &share->quota, step)));
-	gpuq_put(c->a, v, "limit", amount(c->a, over_flavors(c, &share->limit, step)));
+	gpuq_put(c->a, v, "allocated",
+		 view_devices(c->a, over_flavors(c, &c->p->allocated[at], 1)));
+	gpuq_put(c->a, v, "fair_share",
+		 view_devices(c->a, over_flavors(c, &c->p->fair_share[at], 1)));
+	gpuq_put(c->a, v, "quota", view_devices(c->a, over_flavors(c, &share->quota, step)));
+	gpuq_put(c->a, v, "limit", view_devices(c->a, over_flavors(c, &share->limit, step)));
 	return v;
 }
 

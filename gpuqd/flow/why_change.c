@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gpuqd/core/view.h"
 #include "gpuqd/core/amount.h"
 #include "libgpuq/units.h"
 
@@ -18,12 +19,6 @@ static const char *const words[N_WHY_KINDS] = { "lift", "gpus", "pods", "flavor"
 int64_t why_ends_us(const struct snap_job *j)
 {
 	return amount_later(amount_later(j->start_us, j->walltime_us), j->grace_us);
-}
-
-static struct gpuq_val *devices(struct gpuq_arena *a, int64_t milli)
-{
-	return milli % SNAP_MILLI == 0 ? gpuq_int(a, milli / SNAP_MILLI)
-				       : gpuq_real(a, (double)milli / SNAP_MILLI);
 }
 
 static int64_t holds(const struct snapshot *s, uint32_t job)
@@ -48,7 +43,7 @@ struct gpuq_val *why_job(struct gpuq_arena *a, const struct snapshot *s, uint32_
 	gpuq_put(a, v, "user", gpuq_str(a, s->users[j->user]));
 	gpuq_put(a, v, "queue", gpuq_str(a, s->queues[j->queue].name));
 	gpuq_put(a, v, "gpus",
-		 devices(a, j->n_allocs ? holds(s, job) : s->requests[j->request].gpus_milli));
+		 view_devices(a, j->n_allocs ? holds(s, job) : s->requests[j->request].gpus_milli));
 	if (j->state != SNAP_PENDING)
 		gpuq_put(a, v, "end_time",
 			 end_us == GPUQ_UNLIMITED ? gpuq_null(a) : gpuq_int(a, end_us));
@@ -159,7 +154,7 @@ static void sizes(struct why_case *c, struct gpuq_val *list)
 	if (g->gpus_milli > SNAP_MILLI && !snap_group_parts(g) && !g->mig) {
 		n = largest(c, WHY_GPUS, g->gpus_milli / SNAP_MILLI, SNAP_MILLI, &v);
 		if (v) {
-			gpuq_put(c->a, v, "from", devices(c->a, g->gpus_milli));
+			gpuq_put(c->a, v, "from", view_devices(c->a, g->gpus_milli));
 			gpuq_put(c->a, v, "to", gpuq_int(c->a, n));
 			gpuq_add(c->a, list, v);
 		}

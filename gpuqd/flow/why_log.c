@@ -1,3 +1,4 @@
+#include "gpuqd/core/view.h"
 #include "gpuqd/flow/why_log.h"
 
 #include <stdio.h>
@@ -150,14 +151,6 @@ static bool is(struct snap_key key, struct job_key job)
 	return key.id == job.id && (job.index < 0 || key.index == job.index);
 }
 
-static struct gpuq_val *amount(struct gpuq_arena *a, int64_t milli)
-{
-	if (milli == GPUQ_UNLIMITED)
-		return gpuq_str(a, "unlimited");
-	return milli % SNAP_MILLI == 0 ? gpuq_int(a, milli / SNAP_MILLI)
-				       : gpuq_real(a, (double)milli / SNAP_MILLI);
-}
-
 static struct gpuq_val *view_start(struct gpuq_arena *a, const struct started *e)
 {
 	struct gpuq_val *v = gpuq_map(a);
@@ -173,9 +166,9 @@ static struct gpuq_val *view_start(struct gpuq_arena *a, const struct started *e
 	gpuq_put(a, v, "flavor", *e->flavor ? gpuq_str(a, e->flavor) : gpuq_null(a));
 	if (!*e->flavor)
 		return v;
-	gpuq_put(a, v, "allocated", amount(a, e->allocated));
-	gpuq_put(a, v, "fair_share", amount(a, e->fair_share));
-	gpuq_put(a, v, "quota", amount(a, e->quota));
+	gpuq_put(a, v, "allocated", view_devices(a, e->allocated));
+	gpuq_put(a, v, "fair_share", view_devices(a, e->fair_share));
+	gpuq_put(a, v, "quota", view_devices(a, e->quota));
 	return v;
 }
 
@@ -189,16 +182,16 @@ static struct gpuq_val *view_claim(struct gpuq_arena *a, const struct claimed *e
 	gpuq_put(a, v, "decided_time", gpuq_int(a, e->at_us));
 	gpuq_put(a, v, "job", gpuq_str(a, snap_key_print(e->key, id, sizeof(id))));
 	gpuq_put(a, v, "flavor", *e->flavor ? gpuq_str(a, e->flavor) : gpuq_null(a));
-	gpuq_put(a, v, "need", amount(a, e->need));
+	gpuq_put(a, v, "need", view_devices(a, e->need));
 	for (uint32_t i = 0; i < e->n_sides; i++) {
 		const struct side *s = &e->sides[i];
 		struct gpuq_val *one = gpuq_map(a);
 
 		gpuq_put(a, one, "queue", gpuq_str(a, s->queue));
-		gpuq_put(a, one, "before", amount(a, s->before));
-		gpuq_put(a, one, "after", amount(a, s->after));
-		gpuq_put(a, one, "fair_share", amount(a, s->fair_share));
-		gpuq_put(a, one, "quota", amount(a, s->quota));
+		gpuq_put(a, one, "before", view_devices(a, s->before));
+		gpuq_put(a, one, "after", view_devices(a, s->after));
+		gpuq_put(a, one, "fair_share", view_devices(a, s->fair_share));
+		gpuq_put(a, one, "quota", view_devices(a, s->quota));
 		gpuq_add(a, list, one);
 	}
 	gpuq_put(a, v, "sides", list);

@@ -4,6 +4,7 @@
 
 #include "gpuqd/core/fairtree.h"
 #include "gpuqd/core/sched.h"
+#include "gpuqd/core/view.h"
 #include "gpuqd/rpc/m_ask.h"
 #include "libgpuq/units.h"
 
@@ -50,14 +51,6 @@ static struct gpuq_val *ratio(struct gpuq_arena *a, double part, double whole)
 	return whole > 0 ? gpuq_real(a, part / whole) : gpuq_int(a, 0);
 }
 
-static struct gpuq_val *amount(struct gpuq_arena *a, int64_t milli)
-{
-	if (milli == GPUQ_UNLIMITED)
-		return gpuq_str(a, "unlimited");
-	return milli % SNAP_MILLI == 0 ? gpuq_int(a, milli / SNAP_MILLI)
-				       : gpuq_real(a, (double)milli / SNAP_MILLI);
-}
-
 /* By flavor, of those that there are devices of; a plain number where that is one. */
 static struct gpuq_val *by_flavor(const struct tree *t, const int64_t *milli, size_t step)
 {
@@ -70,10 +63,11 @@ static struct gpuq_val *by_flavor(const struct tree *t, const int64_t *milli, si
 			last = f;
 		}
 	if (n <= 1)
-		return amount(t->a, milli[last * step]);
+		return view_devices(t->a, milli[last * step]);
 	for (uint32_t f = 0; f < t->s->n_flavors; f++)
 		if (t->s->capacity[f] > 0)
-			gpuq_put(t->a, map, t->s->flavors[f].name, amount(t->a, milli[f * step]));
+			gpuq_put(t->a, map, t->s->flavors[f].name,
+				 view_devices(t->a, milli[f * step]));
 	return map;
 }
 
@@ -87,7 +81,7 @@ static struct gpuq_val *row(const struct tree *t, uint32_t q, uint32_t parent, u
 	struct gpuq_val *v = gpuq_map(t->a);
 
 	gpuq_put(t->a, v, "queue", gpuq_str(t->a, sq->name));
-	gpuq_put(t->a, v, "raw_shares", amount(t->a, (int64_t)weight));
+	gpuq_put(t->a, v, "raw_shares", view_devices(t->a, (int64_t)weight));
 	gpuq_put(t->a, v, "norm_shares", gpuq_real(t->a, norm));
 	gpuq_put(t->a, v, "raw_usage", gpuq_real(t->a, (double)used / USED_UNIT));
 	gpuq_put(t->a, v, "norm_usage", ratio(t->a, (double)used, (double)t->used[t->s->n_queues]));
@@ -153,7 +147,7 @@ static void user_row(struct tree *t, uint32_t usage)
 	gpuq_put(t->a, v, "parent", gpuq_str(t->a, t->s->queues[u->queue].name));
 	gpuq_put(t->a, v, "depth", gpuq_int(t->a, t->s->queues[u->queue].depth + 1));
 	gpuq_put(t->a, v, "fair_share_factor", ratio(t->a, t->ranks[usage], t->s->n_usages));
-	gpuq_put(t->a, v, "allocated", amount(t->a, held_by(t, usage)));
+	gpuq_put(t->a, v, "allocated", view_devices(t->a, held_by(t, usage)));
 	gpuq_add(t->a, t->list, v);
 }
 

@@ -1,21 +1,12 @@
 #include "gpuqd/rpc/m_start.h"
 
+#include "gpuqd/core/view.h"
 #include "gpuqd/rpc/m_int.h"
 #include "libgpuq/units.h"
 
 static struct gpuq_val *instant(struct gpuq_arena *a, int64_t us)
 {
 	return us == GPUQ_UNLIMITED ? gpuq_null(a) : gpuq_int(a, us);
-}
-
-static struct gpuq_val *devices(struct gpuq_arena *a, int64_t milli)
-{
-	return milli % 1000 == 0 ? gpuq_int(a, milli / 1000) : gpuq_real(a, (double)milli / 1000);
-}
-
-static struct gpuq_val *word(struct gpuq_arena *a, const char *s)
-{
-	return s && *s ? gpuq_str(a, s) : gpuq_null(a);
 }
 
 static struct gpuq_val *pods_val(struct gpuq_arena *a, const struct start_answer *s)
@@ -32,7 +23,7 @@ static struct gpuq_val *pods_val(struct gpuq_arena *a, const struct start_answer
 		for (uint32_t k = 0; k < p->n_devices; k++)
 			gpuq_add(a, of, gpuq_int(a, p->devices[k]));
 		gpuq_put(a, v, "devices", of);
-		gpuq_put(a, v, "gpus", devices(a, p->gpus_milli));
+		gpuq_put(a, v, "gpus", view_devices(a, p->gpus_milli));
 		gpuq_add(a, list, v);
 	}
 	return list;
@@ -51,10 +42,10 @@ static struct gpuq_val *victims_val(struct gpuq_arena *a, const struct start_ans
 		gpuq_put(a, v, "job", gpuq_str(a, id));
 		gpuq_put(a, v, "user", gpuq_str(a, x->user));
 		gpuq_put(a, v, "queue", gpuq_str(a, x->queue));
-		gpuq_put(a, v, "rule", word(a, x->rule));
+		gpuq_put(a, v, "rule", view_word(a, x->rule));
 		gpuq_put(a, v, "moves", gpuq_bool(a, x->moves));
 		gpuq_put(a, v, "pods", gpuq_int(a, x->n_pods));
-		gpuq_put(a, v, "gpus", devices(a, x->gpus_milli));
+		gpuq_put(a, v, "gpus", view_devices(a, x->gpus_milli));
 		gpuq_put(a, v, "grace_s", gpuq_int(a, x->grace_us / GPUQ_US_PER_S));
 		gpuq_put(a, v, "lost_gpu_seconds", gpuq_real(a, (double)x->lost_gpu_ms / 1000));
 		gpuq_add(a, list, v);
@@ -69,7 +60,7 @@ static struct gpuq_val *amount(struct gpuq_arena *a, const struct reason_fact *r
 	if (r->have == 0 && r->need == 0)
 		return gpuq_null(a);
 	if (r->unit == GPUQ_UNIT_GPUS || r->unit == GPUQ_UNIT_CORES)
-		return devices(a, n);
+		return view_devices(a, n);
 	if (r->unit != GPUQ_UNIT_TIME)
 		return gpuq_int(a, n);
 	gpuq_instant_print(n, text, sizeof(text));
@@ -86,7 +77,7 @@ static struct gpuq_val *waits_val(struct gpuq_arena *a, const struct start_answe
 
 		gpuq_put(a, v, "from_time", gpuq_int(a, s->waits[i].at_us));
 		gpuq_put(a, v, "code", gpuq_str(a, gpuq_reason_word(r->code)));
-		gpuq_put(a, v, "object", word(a, r->object));
+		gpuq_put(a, v, "object", view_word(a, r->object));
 		gpuq_put(a, v, "unit", gpuq_str(a, gpuq_unit_word(r->unit)));
 		gpuq_put(a, v, "have", amount(a, r, r->have));
 		gpuq_put(a, v, "need", amount(a, r, r->need));
@@ -103,7 +94,7 @@ struct gpuq_val *start_val(struct gpuq_arena *a, const struct start_answer *s,
 	gpuq_put(a, v, "by", gpuq_str(a, start_by_words[s->by]));
 	gpuq_put(a, v, "start_time", instant(a, s->start_us));
 	gpuq_put(a, v, "likely_time", instant(a, s->likely_us));
-	gpuq_put(a, v, "flavor", word(a, s->flavor));
+	gpuq_put(a, v, "flavor", view_word(a, s->flavor));
 	gpuq_put(a, v, "pods", pods_val(a, s));
 	gpuq_put(a, v, "victims", victims_val(a, s));
 	gpuq_put(a, v, "waits", waits_val(a, s));
