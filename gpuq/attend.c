@@ -1,19 +1,25 @@
 #include "gpuq/attend.h"
 
 #include <inttypes.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "gpuq/follow.h"
 #include "gpuq/job.h"
 #include "gpuq/logs.h"
 #include "gpuq/out.h"
+#include "gpuq/stdio.h"
 #include "libgpuq/names.h"
 #include "libgpuq/units.h"
 
 #define ASK_AGAIN_US (2 * GPUQ_US_PER_S) /* a second ^C within this cancels */
+#define ATTACH_TRIES 10
+#define ATTACH_MS 300 /* between them */
 #define CANCEL_WAIT_US (60 * GPUQ_US_PER_S)
 
 /* Where one attendance stands. */
@@ -26,6 +32,11 @@ struct stay {
 	bool told_start; /* started within its time, or nobody asked */
 	bool never; /* cancelled because it never started */
 	bool cancelling;
+	bool terminal; /* our terminal is still to become the job's */
+	unsigned tries; /* to attach */
+	bool seen; /* it was, and what it wrote first has been shown */
+	bool detached;
+	pid_t feeder; /* it passes our input on; 0 = nobody does */
 	int64_t asked_at_us;
 };
 
@@ -88,6 +99,91 @@ static bool has_array(const struct board *b)
 	return b->n > 1 || (b->n == 1 && b->items[0].index >= 0);
 }
 
+static struct gpuq_val *attach_params(const struct stay *s)
+{
+	struct gpuq_arena *a = &s->c->arena;
+	struct gpuq_val *v = gpuq_map(a);
+
+	gpuq_put(a, v, "id", gpuq_int(a, s->t->targets[0].id));
+	return v;
+}
+
+/* Our terminal is the job's: what it writes is seen there, and read there. */
+static enum follow_end be_terminal(struct stay *s, struct gpuq_err *err)
+{
+	struct stdio *io = s->t->io;
+	struct gpuq_arena *a = &s->c->arena;
+	enum stdio_end end;
+
+	io->params = attach_params(s);
+	gpuq_put(a, io->params, "replay", gpuq_bool(a, !s->seen));
+	end = stdio_run(s->c, io);
+	cli_signals_catch();
+	s->seen |= io->heard;
+	s->terminal = false;
+	switch (end) {
+	case STDIO_DETACHED:
+		s->detached = true;
+		return FOLLOW_SIGNAL;
+	case STDIO_SIGNAL:
+		raise(io->signo); /* what it means stands in one place */
+		return FOLLOW_SIGNAL;
+	case STDIO_LOST:
+		/* The server may come back; the job has not noticed that it was away. */
+		s->terminal = true;
+		break;
+	case STDIO_FAILED:
+		/* What has only just started may not be there to be attached to. */
+		if (!io->opened && s->tries++ < ATTACH_TRIES && follow_refresh(&s->f, err) == 0 &&
+		    !board_ended(&s->f.board, s->t->targets, s->t->n_targets)) {
+			s->terminal = true;
+			poll(NULL, 0, ATTACH_MS);
+			break;
+		}
+		/* It ended before we came: its words are in its log. */
+		s->output = !s->seen;
+		s->terminal = io->err.code == GPUQ_EGONE && io->opened;
+		if (!s->output && !s->terminal)
+			cli_say("%s", io->err.text);
+		break;
+	case STDIO_ENDED:
+		/* Of what was over at once nothing may have been heard. */
+		s->output = !s->seen;
+		break;
+	}
+	return s->terminal ? follow_wait(&s->f, true, err) : FOLLOW_MET;
+}
+
+/* Without a terminal the job's output comes from its log, where none of it is lost,
+ * whenever we came; a process of its own passes our input on meanwhile. */
+static void feed(struct stay *s)
+{
+	struct stdio *io = s->t->io;
+	struct gpuq_arena *a = &s->c->arena;
+	enum stdio_end end;
+
+	fflush(NULL);
+	s->feeder = fork();
+	if (s->feeder != 0)
+		return;
+	prctl(PR_SET_PDEATHSIG, SIGTERM);
+	io->params = attach_params(s);
+	gpuq_put(a, io->params, "output", gpuq_bool(a, false));
+	end = stdio_run(s->c, io);
+	if (end == STDIO_LOST || (end == STDIO_FAILED && !io->opened && io->err.code != GPUQ_EGONE))
+		cli_say("standard input is not passed on: %s", io->err.text);
+	_exit(0);
+}
+
+static void stop_feeding(struct stay *s)
+{
+	if (s->feeder <= 0)
+		return;
+	kill(s->feeder, SIGTERM);
+	waitpid(s->feeder, NULL, 0);
+	s->feeder = 0;
+}
+
 /* What to wait for next. */
 static enum follow_end next(struct stay *s, struct gpuq_err *err)
 {
@@ -97,7 +193,7 @@ static enum follow_end next(struct stay *s, struct gpuq_err *err)
 	/* An element of an array cannot be told from here; its output is in gpuq logs. */
 	if (s->output && has_array(&s->f.board) && t->targets[0].index < 0)
 		s->output = false;
-	if ((s->output || !s->told_start) && !s->cancelling) {
+	if ((s->output || s->terminal || s->t->io || !s->told_start) && !s->cancelling) {
 		e = follow_wait(&s->f, true, err);
 		if (e != FOLLOW_MET)
 			return e;
@@ -106,8 +202,16 @@ static enum follow_end next(struct stay *s, struct gpuq_err *err)
 	}
 	if (s->output && has_array(&s->f.board) && t->targets[0].index < 0)
 		s->output = false;
+	if (s->terminal && s->f.board.n == 1 && s->f.board.items[0].started && !s->cancelling) {
+		s->f.attempt = s->f.board.items[0].attempt;
+		e = be_terminal(s, err);
+		if (e != FOLLOW_MET || s->terminal)
+			return e == FOLLOW_MET ? FOLLOW_AGAIN : e;
+	}
 	if (!s->output)
 		return follow_wait(&s->f, false, err);
+	if (s->t->io && !s->t->io->tty && !s->feeder && !s->cancelling)
+		feed(s);
 	if (s->f.board.n == 1 && s->f.board.items[0].started) {
 		s->f.attempt = s->f.board.items[0].attempt;
 		e = logs_print(&s->logs, &s->f, err);
@@ -133,6 +237,10 @@ static int on_signal(struct stay *s)
 
 	job_name(s->t->targets[0].id, s->t->targets[0].index, text, sizeof(text));
 	follow_clear(&s->f);
+	if (s->detached) {
+		cli_say("detached; job %s goes on: gpuq attach -it %s comes back", text, text);
+		return EXIT_LIVES_ON;
+	}
 	if (!s->t->ours) {
 		cli_say("stopped waiting; job %s goes on: gpuq wait %s waits again, gpuq cancel %s "
 			"ends it",
@@ -206,9 +314,11 @@ static int report(struct stay *s, int code)
 		if (i == at)
 			continue;
 		result_of(&s->f.board, &s->t->targets[i], &r);
-		result_print(&r);
+		if (!s->t->quiet)
+			result_print(&r);
 	}
-	result_print(&worst);
+	if (!s->t->quiet)
+		result_print(&worst);
 	return code < 0 ? worst.code : code;
 }
 
@@ -240,7 +350,8 @@ int attend(struct cli *c, const struct attend *t)
 		       .attempt = -1,
 		       .verbose = opt_given(&c->args, OPT_VERBOSE) },
 		.logs = { .pod = -1, .tail_lines = -1, .follow = true, .prefix = t->prefix },
-		.output = t->output,
+		.output = t->output && !(t->io && t->io->tty),
+		.terminal = t->io && t->io->tty,
 		.told_start = !t->start_timeout_us,
 	};
 	struct gpuq_err err = GPUQ_ERR_INIT;
@@ -259,6 +370,8 @@ int attend(struct cli *c, const struct attend *t)
 		case FOLLOW_AGAIN:
 			/* Evicted and queued again: its output goes on with the next start. */
 			s.f.attempt = -1;
+			s.terminal = t->io && t->io->tty;
+			stop_feeding(&s);
 			break;
 		case FOLLOW_TIMEOUT:
 			code = s.never ? EXIT_NEVER_STARTED : EXIT_LIVES_ON;
@@ -277,10 +390,13 @@ int attend(struct cli *c, const struct attend *t)
 			break;
 		}
 	}
+	stop_feeding(&s);
 	follow_clear(&s.f);
 	if (t->json && code != EXIT_SERVER && code != EXIT_NO_JOB)
 		print_json(&s);
-	if (code == EXIT_NO_JOB || (code == EXIT_SERVER && s.f.board.n == 0))
+	if (t->quiet && (code == EXIT_NO_JOB || code == EXIT_SERVER))
+		;
+	else if (code == EXIT_NO_JOB || (code == EXIT_SERVER && s.f.board.n == 0))
 		result_none(&t->targets[0], gpuq_err_name(err.code), code);
 	else
 		code = report(&s, code);

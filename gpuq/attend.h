@@ -13,6 +13,8 @@
 #include "gpuq/cli.h"
 #include "gpuq/result.h"
 
+struct stdio;
+
 struct attend {
 	const struct target *targets;
 	size_t n_targets;
@@ -21,6 +23,8 @@ struct attend {
 	bool output; /* print the job's output (one target, no array) */
 	bool prefix; /* its pods are several */
 	bool ours; /* a signal cancels the job, rather than leaving it alone */
+	struct stdio *io; /* our input, and a terminal, are the job's (one target); NULL = not */
+	bool quiet; /* no result line */
 	bool json; /* the final job objects on standard output */
 };
 

@@ -47,7 +47,8 @@ int cli_usage(const struct cli *c, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	cli_say("%s: %s; see gpuq %s --help", c->cmd->name, text, c->cmd->name);
+	cli_say("%s: %s; see %s%s --help", c->cmd->name, text, c->cmd->slurm ? "" : "gpuq ",
+		c->cmd->name);
 	return c->cmd->waits || opt_given(&c->args, OPT_WAIT) ? EXIT_SERVER : EXIT_USAGE;
 }
 

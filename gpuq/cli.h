@@ -28,8 +28,8 @@ enum cli_exit {
 	EXIT_REFUSED = 1, /* reason on standard error */
 	EXIT_USAGE = 2,
 	EXIT_NEVER_STARTED = 248, /* not within --start-timeout, or not before its deadline */
-	EXIT_REJECTED = 249, /* at submission */
-	EXIT_INFRA = 250, /* NODE_FAIL, PREEMPTED */
+	EXIT_REJECTED = 249, /* at submission; of exec: not allowed, or nothing to run it in */
+	EXIT_INFRA = 250, /* NODE_FAIL, PREEMPTED; of exec: the session broke */
 	EXIT_TIME = 251, /* time limit or deadline */
 	EXIT_CANCELLED = 252,
 	EXIT_LIVES_ON = 253, /* waiting ended before the job did */
@@ -53,6 +53,8 @@ struct command {
 	bool job_options; /* takes gpuq_spec_options too */
 	bool waits; /* wrong usage is 255 rather than 2 */
 	bool stop_first; /* options end at the first argument */
+	bool terminal; /* -it is --stdin --tty: the letters are sbatch's */
+	bool slurm; /* is called by that name, not behind gpuq */
 	bool takes_jobs; /* arguments are job ids (completion) */
 	int min_args, max_args; /* max -1 = any number */
 	int (*run)(struct cli *c);
@@ -67,6 +69,7 @@ extern const struct command commands[]; /* ends with name == NULL */
 const struct command *command_find(const char *name);
 
 int cmd_apply(struct cli *c);
+int cmd_attach(struct cli *c);
 int cmd_backup(struct cli *c);
 int cmd_cancel(struct cli *c);
 int cmd_completion(struct cli *c);
@@ -83,7 +86,9 @@ int cmd_nodes(struct cli *c);
 int cmd_plan(struct cli *c);
 int cmd_prio(struct cli *c);
 int cmd_queue(struct cli *c);
+int cmd_exec(struct cli *c);
 int cmd_export(struct cli *c);
+int cmd_forward(struct cli *c);
 int cmd_queues(struct cli *c);
 int cmd_report(struct cli *c);
 int cmd_release(struct cli *c);

@@ -10,6 +10,7 @@
 #include "gpuq/cli.h"
 #include "gpuq/lines.h"
 #include "gpuq/out.h"
+#include "gpuq/term.h"
 #include "libgpuq/units.h"
 
 struct copying {
@@ -88,14 +89,53 @@ static int to_file(struct cli *c, struct copying *x, const char *path, struct gp
 	return rc;
 }
 
+static int tell(struct cli *c, const struct copying *x, const char *path)
+{
+	struct gpuq_buf size = GPUQ_BUF_INIT;
+
+	if (opt_given(&c->args, OPT_JSON)) {
+		struct gpuq_val *v = gpuq_map(&c->arena);
+
+		gpuq_put(&c->arena, v, "file", gpuq_str(&c->arena, path));
+		gpuq_put(&c->arena, v, "bytes", gpuq_int(&c->arena, x->bytes));
+		return out_json(v) < 0 ? EXIT_REFUSED : EXIT_DONE;
+	}
+	line_bytes(&size, x->bytes);
+	gpuq_buf_adds(&size, " to ");
+	term_clean_str(&size, path);
+	printf("Backed up %s\n", gpuq_buf_str(&size));
+	gpuq_buf_done(&size);
+	return EXIT_DONE;
+}
+
+/* Written by the server; what is sent is a line. */
+static int there(struct cli *c, const char *path, struct copying *x, struct gpuq_err *err)
+{
+	struct gpuq_val *params = gpuq_map(&c->arena), *reply;
+	int rc = cli_connect(c, err);
+
+	gpuq_put(&c->arena, params, "path", gpuq_str(&c->arena, path));
+	if (rc == 0)
+		rc = cli_call(c, "backup.write", params, NULL, &reply, err);
+	if (rc == 0)
+		x->bytes = gpuq_get_int(reply, "bytes", 0);
+	return rc;
+}
+
 int cmd_backup(struct cli *c)
 {
-	const char *path = c->args.rest[0];
+	const char *on_server = c->args.val[OPT_SERVER_PATH];
+	const char *path = on_server ? on_server : c->args.n_rest ? c->args.rest[0] : NULL;
 	struct copying x = { .fd = STDOUT_FILENO };
 	struct gpuq_err err = GPUQ_ERR_INIT;
-	struct gpuq_buf size = GPUQ_BUF_INIT;
 	int rc;
 
+	if (!path || (on_server && c->args.n_rest))
+		return cli_usage(c, "expected a file, or --server-path with one of the server's");
+	if (on_server) {
+		rc = there(c, path, &x, &err);
+		return rc < 0 ? cli_fail(&err, false) : tell(c, &x, path);
+	}
 	if (strcmp(path, "-") == 0 && isatty(STDOUT_FILENO))
 		return cli_usage(c, "-: a database does not go to a terminal");
 	cli_signals_catch();
@@ -107,15 +147,5 @@ int cmd_backup(struct cli *c)
 		return cli_fail(&err, false);
 	if (strcmp(path, "-") == 0)
 		return EXIT_DONE;
-	if (opt_given(&c->args, OPT_JSON)) {
-		struct gpuq_val *v = gpuq_map(&c->arena);
-
-		gpuq_put(&c->arena, v, "file", gpuq_str(&c->arena, path));
-		gpuq_put(&c->arena, v, "bytes", gpuq_int(&c->arena, x.bytes));
-		return out_json(v) < 0 ? EXIT_REFUSED : EXIT_DONE;
-	}
-	line_bytes(&size, x.bytes);
-	printf("Backed up %s to %s\n", gpuq_buf_str(&size), path);
-	gpuq_buf_done(&size);
-	return EXIT_DONE;
+	return tell(c, &x, path);
 }

@@ -25,7 +25,7 @@ static void names(const char *sep)
 
 static bool takes_file(const struct command *c)
 {
-	return c->stop_first;
+	return c->stop_first && !c->takes_jobs;
 }
 
 static void bash_option(void *arg, const struct opt *o)

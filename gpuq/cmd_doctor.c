@@ -145,6 +145,28 @@ static void check_cluster(struct exam *x)
 		find(x, GOOD, "cluster", "", "the cluster (%s) is in view", kind);
 }
 
+/* Without measurements nobody is stopped for being idle. */
+static void check_measured(struct exam *x)
+{
+	const struct gpuq_val *m = gpuq_get(x->diag, "measured");
+	const char *source = gpuq_get_str(m, "source", NULL);
+	const char *trouble = gpuq_get_str(m, "trouble", NULL);
+	const bool rule = gpuq_get_bool(m, "idle_rule", false);
+
+	if (rule && (trouble || !source))
+		find(x, WARN, "measured",
+		     "see metrics in gpuqd.yaml(5); on this machine the driver's library is asked",
+		     "idle rules are not applied%s: %s", source ? " everywhere" : "",
+		     trouble ? trouble : "nothing was measured yet");
+	else if (source)
+		find(x, GOOD, "measured", "",
+		     "%" PRId64 " devices of %" PRId64 " running jobs are measured (%s)",
+		     gpuq_get_int(m, "devices", 0), gpuq_get_int(m, "jobs", 0), source);
+	else
+		find(x, GOOD, "measured", "",
+		     "what devices do is not measured, and no idle rule needs it");
+}
+
 /* Names of the nodes that a test is true of; how many there are. */
 static int64_t name_nodes(const struct exam *x, bool (*is)(const struct gpuq_val *node),
 			  struct gpuq_buf *names)
@@ -226,6 +248,80 @@ static void check_nodes(struct exam *x)
 		find(x, GOOD, "nodes", "", "%u nodes, all ready and with devices", n);
 }
 
+/* What a right is called where it is given. */
+static void name_right(struct gpuq_buf *out, const struct gpuq_val *r)
+{
+	const char *ns = gpuq_get_str(r, "namespace", "");
+
+	gpuq_buf_printf(out, "%s%s %s", out->len ? ", " : "", gpuq_get_str(r, "verb", "?"),
+			gpuq_get_str(r, "resource", "?"));
+	if (*ns)
+		gpuq_buf_printf(out, " in %s", ns);
+}
+
+/* A finding for each feature that lacks something. */
+static bool check_feature(struct exam *x, const struct gpuq_val *rows, uint32_t first)
+{
+	const char *feature = gpuq_get_str(rows->items[first], "feature", "?");
+	const bool needed = gpuq_get_bool(rows->items[first], "needed", true);
+	struct gpuq_buf missing = GPUQ_BUF_INIT, unknown = GPUQ_BUF_INIT;
+	bool well;
+
+	for (uint32_t i = first; i < rows->n; i++) {
+		const struct gpuq_val *r = rows->items[i];
+
+		if (strcmp(gpuq_get_str(r, "feature", "?"), feature) != 0)
+			continue;
+		if (!gpuq_get_bool(r, "asked", false))
+			name_right(&unknown, r);
+		else if (!gpuq_get_bool(r, "allowed", false))
+			name_right(&missing, r);
+	}
+	well = missing.len == 0 && unknown.len == 0;
+	if (missing.len)
+		find(x, needed ? BAD : WARN, "rights",
+		     needed ? "kubectl apply -f etc/kubernetes/base, with a RoleBinding for each "
+			      "namespace of jobs"
+			    : "give them where the feature is wanted: etc/kubernetes/optional",
+		     "%s: the account of gpuqd may not %s", feature, gpuq_buf_str(&missing));
+	else if (unknown.len)
+		find(x, WARN, "rights", "see whether the apiserver answers",
+		     "%s: not known whether the account of gpuqd may %s", feature,
+		     gpuq_buf_str(&unknown));
+	gpuq_buf_done(&missing);
+	gpuq_buf_done(&unknown);
+	return well;
+}
+
+static void check_account(struct exam *x)
+{
+	const struct gpuq_val *rows;
+	struct gpuq_val *reply;
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	bool well = true;
+
+	if (strcmp(gpuq_get_str(gpuq_get(x->diag, "cluster"), "kind", ""), "kube") != 0 ||
+	    strcmp(gpuq_get_str(gpuq_server_info(x->c->conn), "role", ""), "operator") != 0)
+		return; /* others may not ask */
+	if (cli_call(x->c, "cluster.rights", NULL, "", &reply, &err) < 0) {
+		find(x, WARN, "rights", "is it of the same release? see gpuq version", "%s",
+		     err.text);
+		return;
+	}
+	rows = gpuq_get(reply, "rights");
+	for (uint32_t i = 0; rows && rows->type == GPUQ_LIST && i < rows->n; i++) {
+		bool seen = false;
+
+		for (uint32_t k = 0; k < i && !seen; k++)
+			seen = strcmp(gpuq_get_str(rows->items[k], "feature", "?"),
+				      gpuq_get_str(rows->items[i], "feature", "?")) == 0;
+		if (!seen)
+			well &= check_feature(x, rows, i);
+	}
+	if (well)
+		find(x, GOOD, "rights", "", "the account of gpuqd has all rights of all features");
+}
+
 static void check_scheduler(struct exam *x)
 {
 	const int64_t failed = figure(x, "scheduler", "failed", 0);
@@ -258,6 +354,28 @@ static void check_loop(struct exam *x)
 		     (double)most_us / 1000);
 }
 
+static void check_notify(struct exam *x)
+{
+	const int64_t waiting = figure(x, "notify", "waiting", 0);
+	const int64_t given_up = figure(x, "notify", "given_up", 0);
+	const int64_t oldest_us = figure(x, "notify", "oldest_time", 0);
+	const int64_t now_us = figure(x, "process", "now_time", 0);
+	const char *why = gpuq_get_str(gpuq_get(x->diag, "notify"), "last_error", "");
+
+	if (waiting && oldest_us && now_us - oldest_us > STALE_US && *why)
+		find(x, WARN, "notify",
+		     "see notify in gpuqd.yaml, and whether the receiver answers",
+		     "%" PRId64 " messages wait, the oldest for %" PRId64 " s; last error: %s",
+		     waiting, (now_us - oldest_us) / GPUQ_US_PER_S, why);
+	else if (given_up)
+		find(x, WARN, "notify", "see gpuq events --audit for notify.given_up",
+		     "%" PRId64 " messages were given up%s%s", given_up,
+		     *why ? "; last error: " : "", why);
+	else
+		find(x, GOOD, "notify", "", "%" PRId64 " mails and %" PRId64 " webhooks were taken",
+		     figure(x, "notify", "mails", 0), figure(x, "notify", "webhooks", 0));
+}
+
 /* ---- the examination ---- */
 
 static int on_node(void *arg, const struct gpuq_val *item)
@@ -286,8 +404,9 @@ static int ask(struct exam *x, struct gpuq_err *err)
 static void examine(struct exam *x)
 {
 	static void (*const checks[])(struct exam *) = {
-		check_version, check_rights, check_clock,     check_disk,
-		check_cluster, check_nodes,  check_scheduler, check_loop,
+		check_version,  check_rights, check_clock,     check_disk,
+		check_cluster,  check_nodes,  check_scheduler, check_loop,
+		check_measured, check_notify, check_account,
 	};
 	struct gpuq_err err = GPUQ_ERR_INIT;
 

@@ -37,11 +37,12 @@ HOURS(evicted, wasted, "evicted")
 HOURS(starting, wasted, "starting")
 HOURS(held, wasted, "held")
 HOURS(stranded, wasted, "stranded")
+HOURS(fragmented, wasted, "fragmented")
 
 static double waste_rank(const struct row *r)
 {
 	return wasted(r, "evicted") + wasted(r, "starting") + wasted(r, "held") +
-	       wasted(r, "stranded");
+	       wasted(r, "stranded") + wasted(r, "fragmented");
 }
 
 static void waste_text(struct gpuq_buf *out, const struct row *r)
@@ -88,7 +89,8 @@ static const struct column cols[] = {
 	{ "STARTING", 0, COL_RIGHT, NULL, starting_text, starting_rank, "hours from being placed until all pods ran" },
 	{ "HELD", 0, COL_RIGHT, NULL, held_text, held_rank, "hours kept free for starts that were promised" },
 	{ "STRANDED", 0, COL_RIGHT, NULL, stranded_text, stranded_rank, "hours free beside them, on nodes without cores, memory or pods left" },
-	{ "WASTE", 0, COL_RIGHT, NULL, waste_text, waste_rank, "evicted, starting, held and stranded together" },
+	{ "FRAGMENTED", 0, COL_RIGHT, NULL, fragmented_text, fragmented_rank, "hours free and enough while jobs waited, but apart" },
+	{ "WASTE", 0, COL_RIGHT, NULL, waste_text, waste_rank, "evicted, starting, held, stranded and fragmented together" },
 	{ "PODS", 0, COL_RIGHT, "pods", NULL, NULL, "pods that ended" },
 	{ "COST", 0, COL_RIGHT, NULL, cost_text, cost_rank, "at the prices of the time" },
 	{ NULL, 0, 0, NULL, NULL, NULL, NULL },

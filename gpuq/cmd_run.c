@@ -5,6 +5,7 @@
 
 #include "gpuq/attend.h"
 #include "gpuq/cli.h"
+#include "gpuq/stdio.h"
 #include "gpuq/submission.h"
 #include "libgpuq/limits.h"
 
@@ -12,6 +13,7 @@ int cmd_run(struct cli *c)
 {
 	struct submission s = { .jobs = NULL };
 	struct attend t = { .n_targets = 0 };
+	struct stdio io = { .method = "job.attach", .keys = true };
 	const char *key;
 	int code;
 
@@ -28,6 +30,12 @@ int cmd_run(struct cli *c)
 		return cli_usage(c, "--key: expected 1 to %u bytes", GPUQ_KEY_BYTES_MAX);
 	if (!attend_options(c, &t, &code))
 		return code;
+	if (!stdio_options(c, &io, &code))
+		return code;
+	s.specs.items[0].input_open |= io.input;
+	s.specs.items[0].tty |= io.tty;
+	if ((io.input || io.tty) && s.specs.items[0].array.n_ranges)
+		return cli_usage(c, "an array has no one input: leave -it out");
 	code = submission_send(c, &s, false);
 	if (code >= 0)
 		return code;
@@ -43,6 +51,7 @@ int cmd_run(struct cli *c)
 	t.output = s.specs.items[0].array.n_ranges == 0;
 	if (!t.output)
 		cli_say("an array's output is in gpuq logs %" PRId64 "_INDEX", t.targets[0].id);
+	t.io = io.input || io.tty ? &io : NULL;
 	t.prefix = gpuq_spec_pods(&s.specs.items[0]) > 1;
 	return attend(c, &t);
 }

@@ -77,6 +77,18 @@ static void eviction_lines(const struct gpuq_val *job, struct gpuq_buf *text)
 	}
 }
 
+static void avoid_lines(const struct gpuq_val *job, struct gpuq_buf *text)
+{
+	const struct gpuq_val *list = gpuq_get(job, "avoids");
+
+	for (size_t i = 0; list && list->type == GPUQ_LIST && i < list->n; i++) {
+		view_cell(text, gpuq_get(list->items[i], "node"));
+		gpuq_buf_adds(text, " until ");
+		view_time(text, gpuq_get(list->items[i], "until_time"));
+		line_print(line_label("Avoids", i), text);
+	}
+}
+
 /* Where it will start, and who has to leave there first. */
 static void promise_lines(const struct gpuq_val *job, struct gpuq_buf *text)
 {
@@ -108,6 +120,28 @@ static void promise_lines(const struct gpuq_val *job, struct gpuq_buf *text)
 		return;
 	view_cell(text, gpuq_get(p, "why"));
 	line_print("", text);
+}
+
+/* "35 % of its devices", "0 %, idle for 8:00 of 10:00 (queue/lab)" */
+static void use_line(const struct gpuq_val *job, struct gpuq_buf *text)
+{
+	const struct gpuq_val *use = gpuq_get(job, "use");
+	const int64_t idle_s = gpuq_get_int(use, "idle_s", 0);
+	const int64_t limit_s = gpuq_get_int(use, "idle_limit_s", 0);
+
+	if (!line_says(use))
+		return;
+	gpuq_buf_printf(text, "%.1f %%", view_number(gpuq_get(use, "percent"), 0));
+	if (idle_s) {
+		gpuq_buf_adds(text, ", idle for ");
+		line_clock(text, idle_s * GPUQ_US_PER_S);
+	}
+	if (limit_s) {
+		gpuq_buf_adds(text, ", stopped when idle for ");
+		line_clock(text, limit_s * GPUQ_US_PER_S);
+		gpuq_buf_printf(text, " (%s)", gpuq_get_str(use, "idle_rule", "?"));
+	}
+	line_print("Use", text);
 }
 
 static void clock_line(const char *label, int64_t us, struct gpuq_buf *text)
@@ -149,6 +183,10 @@ static void print_job(const struct gpuq_val *job, int64_t now_us)
 		view_cell(&text, gpuq_get(job, "message"));
 		line_print("Message", &text);
 	}
+	if (line_says(gpuq_get(job, "end_cause"))) {
+		view_cell(&text, gpuq_get(job, "end_cause"));
+		line_print("End cause", &text);
+	}
 	if (line_says(gpuq_get(job, "exit_code"))) {
 		view_cell(&text, gpuq_get(job, "exit_code"));
 		line_print("Exit code", &text);
@@ -171,10 +209,12 @@ static void print_job(const struct gpuq_val *job, int64_t now_us)
 		view_cell(&text, gpuq_get(job, sizes[i].key));
 		line_print(sizes[i].label, &text);
 	}
+	use_line(job, &text);
 	view_job_nodes(&text, job);
 	line_print("Nodes", &text);
 	pod_lines(job, &text);
 	promise_lines(job, &text);
+	avoid_lines(job, &text);
 	eviction_lines(job, &text);
 	gpuq_buf_done(&text);
 }
@@ -260,6 +300,19 @@ static void jobs_line(const struct gpuq_val *status, struct gpuq_buf *text)
 	line_print("Jobs", text);
 }
 
+/* Only where it matters: somebody is to be stopped for what is not measured. */
+static void measured_line(const struct gpuq_val *status, struct gpuq_buf *text)
+{
+	const struct gpuq_val *m = gpuq_get(status, "measured");
+
+	if (!gpuq_get_bool(m, "idle_rule", false) || !line_says(gpuq_get(m, "trouble")))
+		return;
+	gpuq_buf_adds(text,
+		      line_says(gpuq_get(m, "source")) ? "not everywhere: " : "not applied: ");
+	view_cell(text, gpuq_get(m, "trouble"));
+	line_print("Idle rules", text);
+}
+
 static void print_cluster(struct cli *c, const struct gpuq_val *status)
 {
 	const struct gpuq_val *info = gpuq_server_info(c->conn);
@@ -282,6 +335,7 @@ static void print_cluster(struct cli *c, const struct gpuq_val *status)
 	device_line(status, &text);
 	jobs_line(status, &text);
 	oldest_line(status, &text);
+	measured_line(status, &text);
 	gpuq_buf_done(&text);
 }
 

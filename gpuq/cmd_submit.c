@@ -8,6 +8,7 @@
 #include "gpuq/job.h"
 #include "gpuq/out.h"
 #include "gpuq/submission.h"
+#include "gpuq/term.h"
 #include "gpuq/view.h"
 #include "libgpuq/limits.h"
 
@@ -29,7 +30,7 @@ static void print_spec(struct gpuq_val *spec, bool yaml, bool more)
 
 static void print_plan(const struct gpuq_val *job)
 {
-	struct gpuq_buf text = GPUQ_BUF_INIT;
+	struct gpuq_buf text = GPUQ_BUF_INIT, clean = GPUQ_BUF_INIT;
 
 	gpuq_buf_printf(&text, "Would submit %s to queue %s: pods=%" PRId64 " gpus=",
 			gpuq_get_str(job, "name", "?"), gpuq_get_str(job, "queue", "?"),
@@ -38,8 +39,10 @@ static void print_plan(const struct gpuq_val *job)
 	if (gpuq_get_str(gpuq_get(job, "array"), "indices", NULL))
 		gpuq_buf_printf(&text, " array=%s",
 				gpuq_get_str(gpuq_get(job, "array"), "indices", ""));
-	puts(gpuq_buf_str(&text));
+	term_clean_str(&clean, gpuq_buf_str(&text));
+	puts(gpuq_buf_str(&clean));
 	gpuq_buf_done(&text);
+	gpuq_buf_done(&clean);
 }
 
 static void print_dry(const struct cli *c, const struct submission *s, const char *form)

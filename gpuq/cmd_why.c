@@ -239,6 +239,18 @@ static void print_starts(const struct gpuq_val *v, struct gpuq_buf *text)
 	}
 }
 
+static void print_avoids(const struct gpuq_val *job, struct gpuq_buf *text)
+{
+	const struct gpuq_val *list = gpuq_get(job, "avoids");
+
+	for (size_t i = 0; i < count(list); i++) {
+		gpuq_buf_printf(text, "node %s failed it: others are taken first until ",
+				gpuq_get_str(list->items[i], "node", "?"));
+		view_time(text, gpuq_get(list->items[i], "until_time"));
+		line_print(line_label("Avoids", i), text);
+	}
+}
+
 static void print_evictions(const struct gpuq_val *job, struct gpuq_buf *text)
 {
 	const struct gpuq_val *list = gpuq_get(job, "evictions");
@@ -329,6 +341,7 @@ void why_print(const struct gpuq_val *v, FILE *f)
 	line_print("Nodes", &text);
 	print_starts(v, &text);
 	print_evictions(job, &text);
+	print_avoids(job, &text);
 	print_claims(v, &text);
 	line_to(NULL);
 	gpuq_buf_done(&text);

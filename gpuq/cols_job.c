@@ -129,9 +129,35 @@ static double node_count_rank(const struct row *r)
 	return (double)n;
 }
 
+static double use_rank(const struct row *r)
+{
+	return view_number(gpuq_path(r->obj, "use", "percent", NULL), -1);
+}
+
+static void use_text(struct gpuq_buf *out, const struct row *r)
+{
+	const double percent = use_rank(r);
+
+	if (percent < 0)
+		gpuq_buf_addc(out, '-');
+	else
+		gpuq_buf_printf(out, "%.0f", percent);
+}
+
 static void place_text(struct gpuq_buf *out, const struct row *r)
 {
 	view_job_place(out, r->obj);
+}
+
+static void labels_text(struct gpuq_buf *out, const struct row *r)
+{
+	const struct gpuq_val *map = gpuq_get(r->obj, "labels");
+
+	for (uint32_t i = 0; map && map->type == GPUQ_MAP && i < map->n; i++)
+		gpuq_buf_printf(out, "%s%s=%s", i ? "," : "", map->pairs[i].key,
+				gpuq_get_str(map, map->pairs[i].key, ""));
+	if (out->len == 0)
+		gpuq_buf_addc(out, '-');
 }
 
 #define TIME_COLUMN(key)                                                                           \
@@ -169,7 +195,10 @@ static const struct column cols[] = {
 	{ "ATTEMPT", 0, COL_RIGHT, "attempt", NULL, NULL, "how often it was started again" },
 	{ "EVICTIONS", 0, COL_RIGHT, NULL, evictions_text, evictions_rank, "how often it had to leave for others" },
 	{ "QOS", 'q', COL_CUT, "qos", NULL, NULL, "its class" },
+	{ "LABELS", 0, COL_CUT, NULL, labels_text, NULL, "its labels" },
 	{ "MESSAGE", 0, COL_CUT, "message", NULL, NULL, "why it ended as it did" },
+	{ "END_CAUSE", 0, 0, "end_cause", NULL, NULL, "why it was told to end: limit, idle, reclaim, ..." },
+	{ "USE", 0, COL_RIGHT, NULL, use_text, use_rank, "percent of the time that its devices were busy of late" },
 	{ "EXIT_CODE", 'X', COL_RIGHT, "exit_code", NULL, NULL, "when it has ended" },
 	{ "SUBMIT_TIME", 'V', 0, "submit_time", submit_time_text, NULL, "when it was submitted" },
 	{ "ELIGIBLE_TIME", 'E', 0, "eligible_time", eligible_time_text, NULL, "when it could have started" },

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "gpuq/cli.h"
+#include "gpuq/slurm.h"
 #include "libgpuq/schema.h"
 
 /* clang-format off */
@@ -26,6 +27,8 @@ static const struct opt submit_opts[] = {
 };
 
 static const struct opt run_opts[] = {
+	{ OPT_STDIN, "stdin", 0, ARG_NONE, NULL, "its standard input is ours" },
+	{ OPT_TTY, "tty", 0, ARG_NONE, NULL, "it has a terminal; -it is --stdin --tty" },
 	{ OPT_START_TIMEOUT, "start-timeout", 0, ARG_REQUIRED, "DURATION", "cancel it if it has not started after DURATION, exit 248" },
 	{ OPT_KEEP, "keep", 0, ARG_NONE, NULL, "do not cancel it then" },
 	{ OPT_LEASE, "lease", 0, ARG_REQUIRED, "DURATION", "cancel the job when its client has been gone for DURATION" },
@@ -46,13 +49,13 @@ static const struct opt status_opts[] = {
 };
 
 static const struct opt queue_opts[] = {
-	{ OPT_LONG, "long", 'l', ARG_NONE, NULL, "more columns" },
+	{ OPT_LONG, "long", 0, ARG_NONE, NULL, "more columns" },
 	{ OPT_ALL, "all", 'a', ARG_NONE, NULL, "jobs that have ended too" },
 	{ 0, NULL, 0, 0, NULL, NULL },
 };
 
 static const struct opt history_opts[] = {
-	{ OPT_LONG, "long", 'l', ARG_NONE, NULL, "more columns" },
+	{ OPT_LONG, "long", 0, ARG_NONE, NULL, "more columns" },
 	{ 0, NULL, 0, 0, NULL, NULL },
 };
 
@@ -92,6 +95,27 @@ static const struct opt logs_opts[] = {
 	{ OPT_TAIL, "tail", 0, ARG_REQUIRED, "N", "begin with the last N lines" },
 	{ OPT_POD, "pod", 0, ARG_REQUIRED, "INDEX", "only this pod of the job" },
 	{ OPT_RAW, "raw", 0, ARG_NONE, NULL, "do not escape control characters on a terminal" },
+	{ 0, NULL, 0, 0, NULL, NULL },
+};
+
+static const struct opt exec_opts[] = {
+	{ OPT_STDIN, "stdin", 'i', ARG_NONE, NULL, "pass standard input on" },
+	{ OPT_TTY, "tty", 't', ARG_NONE, NULL, "give it a terminal" },
+	{ OPT_POD, "pod", 0, ARG_REQUIRED, "INDEX", "in this pod of the job (0)" },
+	{ OPT_CONTAINER, "container", 'c', ARG_REQUIRED, "NAME", "in this container of the pod (the first)" },
+	{ 0, NULL, 0, 0, NULL, NULL },
+};
+
+static const struct opt attach_opts[] = {
+	{ OPT_STDIN, "stdin", 'i', ARG_NONE, NULL, "pass standard input on" },
+	{ OPT_TTY, "tty", 't', ARG_NONE, NULL, "it has a terminal, and ours is to be its other end" },
+	{ OPT_POD, "pod", 0, ARG_REQUIRED, "INDEX", "to this pod of the job (0)" },
+	{ OPT_CONTAINER, "container", 'c', ARG_REQUIRED, "NAME", "to this container of the pod (the first)" },
+	{ 0, NULL, 0, 0, NULL, NULL },
+};
+
+static const struct opt forward_opts[] = {
+	{ OPT_POD, "pod", 0, ARG_REQUIRED, "INDEX", "to this pod of the job (0)" },
 	{ 0, NULL, 0, 0, NULL, NULL },
 };
 
@@ -200,6 +224,7 @@ static const struct opt prio_opts[] = {
 	{ OPT_ME, "me", 0, ARG_NONE, NULL, "my own jobs" },
 	{ OPT_QUEUES, "queues", 'q', ARG_MANY, "QUEUES", "jobs of these queues" },
 	{ OPT_NAMES, "names", 'n', ARG_MANY, "NAMES", "jobs with these names" },
+	{ OPT_LABELS, "labels", 'l', ARG_MANY, "LABELS", "jobs with these labels: team=a,stage!=b,has,!lacks" },
 	{ OPT_JOBS, "jobs", 'j', ARG_MANY, "JOBS", "these jobs: 17, 17_3, 17_[4-9]" },
 	{ 0, NULL, 0, 0, NULL, NULL },
 };
@@ -227,6 +252,7 @@ static const struct opt doctor_opts[] = {
 };
 
 static const struct opt backup_opts[] = {
+	{ OPT_SERVER_PATH, "server-path", 0, ARG_REQUIRED, "PATH", "write it to this new file of the server's machine instead" },
 	{ OPT_JSON, "json", 0, ARG_NONE, NULL, "print the file and its size as a JSON object" },
 	{ 0, NULL, 0, 0, NULL, NULL },
 };
@@ -242,7 +268,7 @@ const struct command commands[] = {
 	  .opts = submit_opts, .groups = { opts_help, opts_waiting }, .job_options = true, .stop_first = true,
 	  .max_args = -1, .run = cmd_submit },
 	{ .name = "run", .summary = "Submit a job, follow its output, end with its exit code", .synopsis = "FILE [ARGUMENT]... | -- COMMAND [ARGUMENT]...",
-	  .opts = run_opts, .groups = { opts_help, opts_waiting }, .job_options = true, .stop_first = true, .waits = true,
+	  .opts = run_opts, .groups = { opts_help, opts_waiting }, .job_options = true, .stop_first = true, .terminal = true, .waits = true,
 	  .max_args = -1, .run = cmd_run },
 	{ .name = "status", .alias = "show", .summary = "Show a job, or the cluster and its queues at a glance", .synopsis = "[JOB]",
 	  .opts = status_opts, .groups = { opts_help }, .takes_jobs = true, .max_args = 1, .run = cmd_status },
@@ -267,6 +293,13 @@ const struct command commands[] = {
 	  .min_args = 1, .max_args = -1, .run = cmd_wait },
 	{ .name = "logs", .summary = "Print the output of a job", .synopsis = "JOB",
 	  .opts = logs_opts, .groups = { opts_help }, .takes_jobs = true, .min_args = 1, .max_args = 1, .run = cmd_logs },
+	{ .name = "exec", .summary = "Run a program beside a job, end with its exit code", .synopsis = "JOB -- COMMAND [ARGUMENT]...",
+	  .opts = exec_opts, .groups = { opts_help }, .stop_first = true, .waits = true, .takes_jobs = true,
+	  .min_args = 1, .max_args = -1, .run = cmd_exec },
+	{ .name = "attach", .summary = "Connect to the input and output of a job", .synopsis = "JOB",
+	  .opts = attach_opts, .groups = { opts_help }, .takes_jobs = true, .min_args = 1, .max_args = 1, .run = cmd_attach },
+	{ .name = "port-forward", .summary = "Make ports of a job ports of this machine", .synopsis = "JOB [LOCAL:]REMOTE...",
+	  .opts = forward_opts, .groups = { opts_help }, .takes_jobs = true, .min_args = 2, .max_args = -1, .run = cmd_forward },
 	{ .name = "nodes", .summary = "List nodes and their devices", .synopsis = "[NODE]...",
 	  .opts = nodes_opts, .groups = { opts_list }, .max_args = -1, .run = cmd_nodes },
 	{ .name = "queues", .summary = "List queues: quota, fair share, use; or change them",
@@ -304,8 +337,8 @@ const struct command commands[] = {
 	  .opts = diag_opts, .groups = { opts_help }, .run = cmd_diag },
 	{ .name = "doctor", .summary = "Check client and server, and say what to do", .synopsis = "",
 	  .opts = doctor_opts, .groups = { opts_help }, .run = cmd_doctor },
-	{ .name = "backup", .summary = "Copy everything that the server has stored to a file", .synopsis = "FILE|-",
-	  .opts = backup_opts, .groups = { opts_help }, .min_args = 1, .max_args = 1, .run = cmd_backup },
+	{ .name = "backup", .summary = "Copy everything that the server has stored to a file", .synopsis = "FILE|- | --server-path PATH",
+	  .opts = backup_opts, .groups = { opts_help }, .min_args = 0, .max_args = 1, .run = cmd_backup },
 	{ .name = "version", .summary = "Print the versions of client and server", .synopsis = "",
 	  .opts = version_opts, .groups = { opts_help }, .run = cmd_version },
 	{ .name = "completion", .summary = "Print what makes a shell complete gpuq's words", .synopsis = "bash|zsh|fish",
@@ -368,12 +401,32 @@ static int run(struct cli *c, int argc, char **argv)
 	return cmd->run(c);
 }
 
+/* The command line of c->cmd, from argv[at] on, which is its name. */
+static int main_of(struct cli *c, int argc, char **argv)
+{
+	int code;
+
+	c->args.arena = &c->arena;
+	code = run(c, argc, argv);
+	/* What could not be written is a failure, but not over a job's own code. */
+	if (fflush(stdout) != 0 || ferror(stdout)) {
+		cli_say("standard output: could not be written");
+		if (code == EXIT_DONE)
+			code = EXIT_REFUSED;
+	}
+	cli_disconnect(c);
+	gpuq_arena_done(&c->arena);
+	return code;
+}
+
 int cli_main(int argc, char **argv)
 {
-	struct cli c = { .cmd = NULL };
+	struct cli c = { .cmd = argc > 0 ? slurm_find(argv[0]) : NULL };
 	const char *server = NULL;
-	int at = 1, code;
+	int at = 1;
 
+	if (c.cmd)
+		return main_of(&c, argc, argv);
 	for (; at < argc && argv[at][0] == '-'; at++) {
 		if (strcmp(argv[at], "--help") == 0 || strcmp(argv[at], "-h") == 0) {
 			help_print(NULL);
@@ -399,16 +452,6 @@ int cli_main(int argc, char **argv)
 	c.cmd = command_find(argv[at]);
 	if (!c.cmd)
 		return no_command(argv[at]);
-	c.args.arena = &c.arena;
 	c.args.val[OPT_SERVER] = server;
-	code = run(&c, argc - at, argv + at);
-	/* What could not be written is a failure, but not over a job's own code. */
-	if (fflush(stdout) != 0 || ferror(stdout)) {
-		cli_say("standard output: could not be written");
-		if (code == EXIT_DONE)
-			code = EXIT_REFUSED;
-	}
-	cli_disconnect(&c);
-	gpuq_arena_done(&c.arena);
-	return code;
+	return main_of(&c, argc - at, argv + at);
 }

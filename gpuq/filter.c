@@ -9,6 +9,7 @@
 #include "gpuq/job.h"
 #include "libgpuq/limits.h"
 #include "libgpuq/names.h"
+#include "libgpuq/selector.h"
 #include "libgpuq/spec.h"
 #include "libgpuq/units.h"
 
@@ -155,6 +156,18 @@ static int put_states(struct gpuq_arena *a, struct gpuq_val *params, const char 
 	return 0;
 }
 
+static int put_labels(struct gpuq_arena *a, struct gpuq_val *params, const char *text,
+		      struct gpuq_err *err)
+{
+	struct gpuq_val *list = words(a, text);
+
+	for (size_t i = 0; list && i < list->n; i++)
+		if (gpuq_selector_check(list->items[i]->s, err) < 0)
+			return gpuq_err_prefix(err, "--labels"), GPUQ_EINVAL;
+	gpuq_put(a, params, "labels", list);
+	return 0;
+}
+
 int filter_instant(const char *option, const char *text, int64_t *us, struct gpuq_err *err)
 {
 	const int64_t now_us = cli_now_us(), day_us = 86400 * GPUQ_US_PER_S;
@@ -229,7 +242,9 @@ int filter_put(struct cli *c, struct gpuq_val *params, struct gpuq_err *err)
 		gpuq_put(a, params, "names", words(a, args->val[OPT_NAMES]));
 	if (opt_given(args, OPT_NODES))
 		gpuq_put(a, params, "nodes", words(a, args->val[OPT_NODES]));
-	if (opt_given(args, OPT_STATES))
+	if (opt_given(args, OPT_LABELS))
+		rc = put_labels(a, params, args->val[OPT_LABELS], err);
+	if (rc == 0 && opt_given(args, OPT_STATES))
 		rc = put_states(a, params, args->val[OPT_STATES], err);
 	if (rc == 0)
 		rc = filter_put_times(a, params, args, err);

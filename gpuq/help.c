@@ -34,13 +34,13 @@ static void print_command(const struct command *cmd)
 {
 	bool jobs = false;
 
-	printf("Usage: gpuq %s [OPTION]...%s%s\n%s.\n", cmd->name, *cmd->synopsis ? " " : "",
-	       cmd->synopsis, cmd->summary);
+	printf("Usage: %s%s [OPTION]...%s%s\n%s.\n", cmd->slurm ? "" : "gpuq ", cmd->name,
+	       *cmd->synopsis ? " " : "", cmd->synopsis, cmd->summary);
 	if (cmd->alias)
 		printf("Also called gpuq %s.\n", cmd->alias);
 	puts("\nOptions:");
 	opt_each(cmd, print_option, &jobs);
-	printf("\nSee also: man gpuq-%s\n", cmd->name);
+	printf("\nSee also: man gpuq-%s\n", cmd->slurm ? "slurm" : cmd->name);
 }
 
 void help_print(const struct command *cmd)

@@ -18,6 +18,7 @@ struct reader {
 
 static struct log_pod *find(struct logs *l, const char *name)
 {
+	struct gpuq_buf clean = GPUQ_BUF_INIT;
 	struct log_pod *more;
 
 	for (size_t i = 0; i < l->n_pods; i++)
@@ -30,6 +31,10 @@ static struct log_pod *find(struct logs *l, const char *name)
 	more += l->n_pods++;
 	memset(more, 0, sizeof(*more));
 	snprintf(more->name, sizeof(more->name), "%s", name);
+	/* It stands before each line of output, whatever that may do. */
+	term_clean_str(&clean, more->name);
+	snprintf(more->label, sizeof(more->label), "%s", gpuq_buf_str(&clean));
+	gpuq_buf_done(&clean);
 	return more;
 }
 
@@ -49,7 +54,7 @@ static int put_lines(struct log_pod *p, const char *bytes, size_t n)
 		if (gpuq_buf_add(&p->line, bytes, part) < 0)
 			return GPUQ_ENOMEM;
 		if (nl || p->line.len > LINE_BYTES_MAX) {
-			if (printf("[%s] ", p->name) < 0)
+			if (printf("[%s] ", p->label) < 0)
 				rc = GPUQ_EIO;
 			if (rc == 0)
 				rc = put(p->line.data, p->line.len);

@@ -19,7 +19,7 @@
 #include "gpuq/term.h"
 
 struct log_pod {
-	char name[64];
+	char name[64], label[280]; /* as it came, and as it is shown */
 	int64_t attempt;
 	int64_t offset_bytes; /* in its attempt's output, of what is not printed yet */
 	struct term_log clean;

@@ -27,6 +27,7 @@ const struct opt opts_list[] = {
 	{ OPT_LIMIT, "limit", 0, ARG_REQUIRED, "N", "print at most N lines" },
 	{ OPT_WATCH, "watch", 0, ARG_OPTIONAL, "SECONDS", "print it again every SECONDS (2)" },
 	{ OPT_JSON, "json", 0, ARG_NONE, NULL, "one JSON object a line" },
+	{ OPT_CSV, "csv", 0, ARG_NONE, NULL, "comma separated values, as RFC 4180 has them" },
 	{ 0, NULL, 0, 0, NULL, NULL },
 };
 
@@ -36,6 +37,7 @@ const struct opt opts_filter[] = {
 	{ OPT_QUEUES, "queues", 'q', ARG_MANY, "QUEUES", "jobs of these queues" },
 	{ OPT_STATES, "states", 't', ARG_MANY, "STATES", "jobs in these states, long or short words, or \"all\"" },
 	{ OPT_NAMES, "names", 'n', ARG_MANY, "NAMES", "jobs with these names" },
+	{ OPT_LABELS, "labels", 'l', ARG_MANY, "LABELS", "jobs with these labels: team=a,stage!=b,has,!lacks" },
 	{ OPT_NODES, "nodes", 'w', ARG_MANY, "NODES", "jobs with a pod on one of these nodes" },
 	{ OPT_JOBS, "jobs", 'j', ARG_MANY, "JOBS", "these jobs: 17, 17_3, 17_[4-9]" },
 	{ OPT_SINCE, "since", 0, ARG_REQUIRED, "TIME", "jobs that ended, or that have not ended and were submitted, since TIME (an instant, or a duration: so long ago)" },
@@ -96,6 +98,10 @@ static void collect(const struct command *cmd, struct table *t)
 		return;
 	for (const struct gpuq_spec_option *s = gpuq_spec_options; s->name; s++)
 		add(t, (struct opt){ -1, s->name, s->letter, s->arg, s->metavar, s->doc });
+	/* Those are said to mean nothing when they are read. */
+	for (const struct gpuq_spec_option *s = gpuq_spec_unused; cmd->slurm && s->name; s++)
+		add(t,
+		    (struct opt){ -1, s->name, s->letter, s->arg, "VALUE", "is not used by gpuq" });
 }
 
 void opt_each(const struct command *cmd, opt_fn fn, void *arg)
@@ -140,6 +146,12 @@ static int keep(struct args *args, const struct opt *o, const char *value)
 	return 0;
 }
 
+/* How it is called. */
+static const char *ours(const struct command *cmd)
+{
+	return cmd->slurm ? "" : "gpuq ";
+}
+
 static void complain(const struct command *cmd, const struct table *t, const char *word, int c)
 {
 	const char *names[ALL_MAX + 1], *near;
@@ -147,12 +159,13 @@ static void complain(const struct command *cmd, const struct table *t, const cha
 	size_t n;
 
 	if (c == ':') {
-		cli_say("%s: option %s needs a value; see gpuq %s --help", cmd->name, word,
+		cli_say("%s: option %s needs a value; see %s%s --help", cmd->name, word, ours(cmd),
 			cmd->name);
 		return;
 	}
 	if (strncmp(word, "--", 2) != 0) {
-		cli_say("%s: no option -%c; see gpuq %s --help", cmd->name, optopt, cmd->name);
+		cli_say("%s: no option -%c; see %s%s --help", cmd->name, optopt, ours(cmd),
+			cmd->name);
 		return;
 	}
 	n = strcspn(word + 2, "=");
@@ -161,8 +174,8 @@ static void complain(const struct command *cmd, const struct table *t, const cha
 	memcpy(name, word + 2, n);
 	name[n] = '\0';
 	if (has_name(t, name)) {
-		cli_say("%s: option --%s takes no value; see gpuq %s --help", cmd->name, name,
-			cmd->name);
+		cli_say("%s: option --%s takes no value; see %s%s --help", cmd->name, name,
+			ours(cmd), cmd->name);
 		return;
 	}
 	for (size_t i = 0; i < t->n; i++)
@@ -172,7 +185,8 @@ static void complain(const struct command *cmd, const struct table *t, const cha
 	if (near)
 		cli_say("%s: no option --%s; did you mean --%s?", cmd->name, name, near);
 	else
-		cli_say("%s: no option --%s; see gpuq %s --help", cmd->name, name, cmd->name);
+		cli_say("%s: no option --%s; see %s%s --help", cmd->name, name, ours(cmd),
+			cmd->name);
 }
 
 int opt_parse(const struct command *cmd, int argc, char **argv, bool stop_first, struct args *args)
@@ -207,6 +221,12 @@ int opt_parse(const struct command *cmd, int argc, char **argv, bool stop_first,
 	args->dashes = false;
 	for (;;) {
 		at = optind ? optind : 1;
+		if (cmd->terminal && at < argc &&
+		    (strcmp(argv[at], "-it") == 0 || strcmp(argv[at], "-ti") == 0)) {
+			args->val[OPT_STDIN] = args->val[OPT_TTY] = "";
+			optind = at + 1;
+			continue;
+		}
 		c = getopt_long(argc, argv, shorts, longs, &ix);
 		if (c == -1)
 			break;

@@ -48,7 +48,7 @@ struct out {
 	struct line *lines;
 	size_t n_lines, room, limit;
 	size_t n_printed; /* JSON that went out at once */
-	bool json, header;
+	bool json, csv, header;
 	int64_t now_us;
 };
 
@@ -198,7 +198,11 @@ int out_new(const struct out_def *def, const char *shown, const struct args *arg
 		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
 	o->def = def;
 	o->json = opt_given(args, OPT_JSON);
+	o->csv = opt_given(args, OPT_CSV);
 	o->header = !opt_given(args, OPT_NO_HEADER);
+	if (o->csv && (o->json || (cols && strchr(cols, '%'))))
+		rc = gpuq_fail(err, GPUQ_EINVAL, "--csv cannot go together with %s",
+			       o->json ? "--json" : "a format such as %i: name columns");
 	if (limit) {
 		o->limit = strtoul(limit, &end, 10);
 		if (*end || !isdigit((unsigned char)*limit) || o->limit == 0)
@@ -504,6 +508,32 @@ static void print_formatted(const struct out *o, const char *const *cells)
 	gpuq_buf_done(&head);
 }
 
+/* As RFC 4180 has it, with the line's end of this system. */
+static void csv_field(const char *text)
+{
+	if (!strpbrk(text, ",\"\r\n") && *text != ' ') {
+		fputs(text, stdout);
+		return;
+	}
+	putchar('"');
+	for (; *text; text++) {
+		if (*text == '"')
+			putchar('"');
+		putchar(*text);
+	}
+	putchar('"');
+}
+
+static void print_csv(const struct out *o, const char *const *cells)
+{
+	for (size_t i = 0; i < o->n_shown; i++) {
+		if (i)
+			putchar(',');
+		csv_field(cells ? cells[i] : o->shown[i].col->name);
+	}
+	putchar('\n');
+}
+
 void out_forget(struct out *o)
 {
 	o->n_lines = 0;
@@ -522,6 +552,11 @@ int out_flush(struct out *o)
 	if (o->json) {
 		for (size_t i = 0; i < n; i++)
 			puts(o->lines[i].cells[0]);
+	} else if (o->csv) {
+		if (o->header)
+			print_csv(o, NULL);
+		for (size_t i = 0; i < n; i++)
+			print_csv(o, o->lines[i].cells);
 	} else if (o->format) {
 		if (o->header)
 			print_formatted(o, NULL);

@@ -136,7 +136,7 @@ static int read_context(struct cli *c, struct gpuq_context *x, struct gpuq_err *
 /* Behind "--" stands a command of its own, where a command is as good as a file. */
 static bool takes_command(const struct cli *c)
 {
-	return strstr(c->cmd->synopsis, "-- COMMAND") != NULL;
+	return c->cmd->slurm || strstr(c->cmd->synopsis, "-- COMMAND") != NULL;
 }
 
 /* gpuq run -- COMMAND, or --wrap: no file. */

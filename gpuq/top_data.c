@@ -19,7 +19,7 @@
 /* clang-format off */
 const struct top_kind top_kinds[N_TOP_PANES] = {
 	[TOP_JOBS] = { "jobs", "job.list", &job_list,
-		       "JOBID,QUEUE,NAME,USER,ST,TIME,GPUS,PRIORITY,NODELIST(REASON)", "ST" },
+		       "JOBID,QUEUE,NAME,USER,ST,TIME,GPUS,USE,PRIORITY,NODELIST(REASON)", "ST" },
 	[TOP_NODES] = { "nodes", "node.list", &node_list,
 			"NODE,STATE,FLAVOR,GPU,DEVICE_STATE,MEMORY,FREE_MEMORY,FREE,JOBS", "NODE" },
 	[TOP_QUEUES] = { "queues", "queue.list", &queue_list,

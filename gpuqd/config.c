@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "gpuqd/base/log.h"
+#include "gpuqd/cluster/kube/metrics.h"
 #include "libgpuq/limits.h"
 #include "libgpuq/units.h"
 #include "libgpuq/yaml.h"
@@ -81,13 +82,18 @@ static const struct gpuq_field fields[] = {
 	F("finished_pod_keep", GPUQ_K_DURATION, finished_pod_keep_us, .doc = "how long finished pods stay, for their logs"),
 	F("start_timeout", GPUQ_K_DURATION, start_timeout_us, .doc = "a job that was placed must run within; 0: for ever"),
 	F("creates_per_second", GPUQ_K_INT, creates_per_s, .min = 0, .max = 1000000, .doc = "pods created per second at most; 0: no limit"),
+	F("metrics", GPUQ_K_STRLIST, metrics, .doc = "pages that say how busy devices of a Kubernetes cluster are: of DCGM exporters, or Prometheus' /federate"),
+	F("metrics_interval", GPUQ_K_DURATION, metrics_interval_us, .doc = "how often what devices do is measured; 0: never"),
+	F("idle_window", GPUQ_K_DURATION, policy.idle_window_us, .doc = "idle time is counted in whole pieces of this length"),
 	F("record_dir", GPUQ_K_STR, record_dir, .doc = "record every scheduling cycle there, for gpuq-sim replay"),
 	F("record_size", GPUQ_K_BYTES, record_bytes, .doc = "how much is kept there; the oldest is forgotten"),
+	F("backup_dir", GPUQ_K_STR, backup_dir, .doc = "where operators other than gpuqd itself may have backups written; absent: nowhere"),
 	F("history_keep", GPUQ_K_DURATION, history_keep_us, .doc = "ended jobs are kept so long; 0: for ever"),
 	F("history_max", GPUQ_K_INT, history_max, .min = 0, .max = INT64_C(100000000), .doc = "so many ended jobs are kept at most, the newest; 0: all"),
 	F("map_size", GPUQ_K_BYTES, map_bytes, .doc = "largest size of the database (address space)"),
 	F("adopt_cluster", GPUQ_K_BOOL, adopt_cluster, .doc = "go on with this cluster although the jobs of the store ran in another"),
 	F("unsafe_fs", GPUQ_K_BOOL, unsafe_fs, .doc = "allow a network or overlay filesystem for state"),
+	F("notify", GPUQ_K_OBJECT, notify, .sub = &config_notify_schema, .doc = "who may be told of jobs by mail and webhook, and how"),
 	F("priority_weights", GPUQ_K_OBJECT, policy.weights, .sub = &weights_schema, .doc = "what a job's place in its queue is made of: age, fairshare, size, qos, max_age"),
 	F("usage_half_life", GPUQ_K_DURATION, policy.usage_half_life_us, .doc = "past use counts half after; 0: it is never forgotten"),
 	F("usage_k", GPUQ_K_MILLI, policy.usage_k_milli, .doc = "weight of past use when queues share what is left over; 0: it does not count"),
@@ -101,8 +107,10 @@ static void defaults(void *obj)
 
 	c->gpus = -1;
 	c->policy = policy_default();
+	config_notify_schema.defaults(&c->notify);
 	c->finished_pod_keep_us = -1;
 	c->start_timeout_us = 600 * GPUQ_US_PER_S;
+	c->metrics_interval_us = 10 * GPUQ_US_PER_S;
 	c->log_level = "info";
 	c->record_bytes = INT64_C(256) << 20;
 	c->history_keep_us = INT64_C(366) * 86400 * GPUQ_US_PER_S;
@@ -122,6 +130,24 @@ static int check(struct gpuq_reader *r, const struct gpuq_val *v, void *obj)
 	if (c->policy.usage_k_milli < 0 || c->policy.usage_k_milli > 1000000)
 		return gpuq_reader_fail(r, gpuq_get(v, "usage_k"), GPUQ_EINVAL,
 					"expected a number from 0 to 1000");
+	if (c->policy.idle_window_us < GPUQ_US_PER_S)
+		return gpuq_reader_fail(r, gpuq_get(v, "idle_window"), GPUQ_EINVAL,
+					"expected 1s or more");
+	if (c->metrics.n > GPUQ_METRICS_URLS_MAX)
+		return gpuq_reader_fail(r, gpuq_get(v, "metrics"), GPUQ_ETOOBIG,
+					"expected %u at most", GPUQ_METRICS_URLS_MAX);
+	for (size_t i = 0; i < c->metrics.n; i++) {
+		struct gpuq_err why = GPUQ_ERR_INIT;
+
+		if (metrics_url_check(c->metrics.items[i], &why) < 0)
+			return gpuq_reader_fail(r, gpuq_get(v, "metrics"), GPUQ_EINVAL, "%s",
+						why.text);
+	}
+	if (c->backup_dir &&
+	    (c->backup_dir[0] != '/' || c->backup_dir[strlen(c->backup_dir) - 1] == '/'))
+		return gpuq_reader_fail(
+			r, gpuq_get(v, "backup_dir"), GPUQ_EINVAL,
+			"expected a folder with its whole path, without a / at its end");
 	for (size_t i = 0; i < c->listen.n; i++)
 		if (strncmp(c->listen.items[i], "unix:/", 6) != 0)
 			return gpuq_reader_fail(r, gpuq_get(v, "listen"), GPUQ_EINVAL,
@@ -347,6 +373,7 @@ int config_read(struct config *c, int argc, char **argv, struct gpuq_err *err)
 	}
 	c->arena = mem;
 	fill_places(c);
+	config_notify_policy(&c->notify, &c->policy.notify);
 	return 0;
 }
 

@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "gpuqd/config_notify.h"
 #include "gpuqd/core/policy.h"
 #include "libgpuq/arena.h"
 #include "libgpuq/buf.h"
@@ -35,12 +36,16 @@ struct config {
 	int64_t finished_pod_keep_us; /* -1 = the cluster's default */
 	int64_t start_timeout_us;
 	int64_t creates_per_s;
+	struct gpuq_strlist metrics; /* URLs of what devices do */
+	int64_t metrics_interval_us; /* 0 = it is not measured */
+	const char *backup_dir; /* NULL = none */
 	const char *record_dir; /* NULL = cycles are not recorded */
 	int64_t record_bytes;
 	int64_t map_bytes;
 	int64_t history_keep_us, history_max; /* ended jobs; 0 = whatever */
 	bool adopt_cluster;
 	bool unsafe_fs;
+	struct config_notify notify;
 	struct policy policy;
 	/* what was asked for on the command line */
 	bool check, print, help, version;

@@ -29,6 +29,7 @@
 #include "gpuqd/flow/history_keep.h"
 #include "gpuqd/flow/journal.h"
 #include "gpuqd/flow/load.h"
+#include "gpuqd/flow/outbox.h"
 #include "gpuqd/flow/reconcile.h"
 #include "gpuqd/flow/schedule.h"
 #include "gpuqd/rpc/methods.h"
@@ -57,6 +58,7 @@ struct daemon {
 	struct dispatch *dispatch;
 	struct reconcile *reconcile;
 	struct history_keep *history;
+	struct outbox *outbox;
 	struct cluster *cluster;
 	struct methods *methods;
 	struct rpc_server *rpc;
@@ -157,14 +159,17 @@ static int start_cluster(struct daemon *d, struct gpuq_err *err)
 					       .context = c->context,
 					       .namespace_ = c->namespace_,
 					       .cluster_id = d->model->cluster_id,
-					       .creates_per_s = c->creates_per_s };
+					       .creates_per_s = c->creates_per_s,
+					       .metrics = c->metrics,
+					       .measure_every_us = c->metrics_interval_us };
 
 		rc = cluster_kube_new(d->loop, &o, &d->cluster, err);
 	} else {
 		struct cluster_local_opts o = { .dir = c->state,
 						.shepherd = d->self,
 						.gpus = c->gpus,
-						.cluster_id = d->model->cluster_id };
+						.cluster_id = d->model->cluster_id,
+						.measure_every_us = c->metrics_interval_us };
 
 		rc = cluster_local_new(d->loop, &o, &d->cluster, err);
 	}
@@ -227,6 +232,7 @@ static void reload(void *arg)
 	model_free(d->model);
 	d->model = m;
 	journal_set_model(d->journal, m);
+	outbox_reload(d->outbox);
 	d->space = loop_after(d->loop, SPACE_CHECK_US, on_space_check, d);
 }
 
@@ -388,6 +394,29 @@ static int open_sockets(struct daemon *d, struct gpuq_err *err)
 	return rc;
 }
 
+static int start_outbox(struct daemon *d, struct gpuq_err *err)
+{
+	const struct config_notify *c = &d->config->notify;
+	const struct config_hook *hooks = c->hooks.items;
+	struct outbox_hook *list =
+		gpuq_arena_calloc(&d->config->arena, c->hooks.n + 1, sizeof(*list));
+	struct outbox_opts o = { .mail_command = c->mail_command,
+				 .mail_from = c->mail_from,
+				 .mail_timeout_us = c->mail_timeout_us,
+				 .webhook_timeout_us = c->webhook_timeout_us,
+				 .proxy = c->proxy,
+				 .keep_us = c->keep_us,
+				 .hooks = list,
+				 .n_hooks = c->hooks.n,
+				 .agent = "gpuqd/" PACKAGE_VERSION };
+
+	if (!list)
+		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+	for (size_t i = 0; i < c->hooks.n; i++)
+		list[i] = (struct outbox_hook){ hooks[i].name, hooks[i].url };
+	return outbox_new(d->journal, &o, &d->outbox, err);
+}
+
 static int exit_code_of(int rc)
 {
 	switch (rc) {
@@ -443,12 +472,16 @@ static int build(struct daemon *d, struct gpuq_err *err)
 		rc = history_keep_new(d->journal, d->config->history_keep_us,
 				      d->config->history_max, &d->history, err);
 	if (rc == 0)
+		rc = start_outbox(d, err);
+	if (rc == 0)
 		rc = methods_new(d->journal, d->reconcile,
 				 d->config->cluster == CLUSTER_KUBE ? "kube" : "local", &d->methods,
 				 err);
 	if (rc == 0) {
 		methods_set_schedule(d->methods, d->schedule);
 		methods_set_estimator(d->methods, d->estimator);
+		methods_set_outbox(d->methods, d->outbox);
+		methods_set_backup_dir(d->methods, d->config->backup_dir);
 		methods_opts(d->methods, &ro);
 		rc = rpc_server_new(d->loop, &ro, &d->rpc, err);
 	}
@@ -485,6 +518,7 @@ static void teardown(struct daemon *d)
 	store_close_writer(d->store);
 	if (d->journal && journal_flush(d->journal, &err) < 0)
 		log_err("journal.flush", "error=%s", LOGS(err.text));
+	outbox_free(d->outbox);
 	estimator_free(d->estimator);
 	history_keep_free(d->history);
 	rpc_server_free(d->rpc);

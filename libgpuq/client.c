@@ -1,11 +1,10 @@
-#include "libgpuq/client.h"
+#include "libgpuq/client_priv.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "libgpuq/limits.h"
-#include "libgpuq/transport.h"
 #include "libgpuq/utf8.h"
 #include "libgpuq/wire.h"
 
@@ -14,33 +13,6 @@
 /* The server pings while a call is open; so long a silence means it is gone. */
 #define SILENCE_US (4 * GPUQ_PING_S * INT64_C(1000000))
 #define FOLD_US INT64_C(1000000) /* a wait is cut in pieces of this to look for silence */
-
-/* An answer that came while another one was waited for. */
-struct answer {
-	struct answer *next;
-	uint32_t id;
-	size_t n;
-	char bytes[];
-};
-
-struct gpuq {
-	struct gpuq_transport t;
-	uint32_t last_id;
-	uint32_t sent[GPUQ_OUTSTANDING_MAX]; /* ids of gpuq_send without an answer */
-	size_t n_sent;
-	struct answer *answers, **last_answer;
-	bool streaming; /* inside gpuq_stream: its callback may not call */
-	struct gpuq_err closing; /* what the server said before it closed */
-	struct gpuq_arena info_arena;
-	struct gpuq_val *info;
-};
-
-/* One message and what it was made in. */
-struct incoming {
-	const char *bytes;
-	size_t n;
-	struct gpuq_wire_msg msg;
-};
 
 static int check_key(const char *key, struct gpuq_err *err)
 {
@@ -91,7 +63,7 @@ static int encode(struct gpuq_buf *b, uint32_t id, const char *method,
 }
 
 /* The connection ended while a call was under way. */
-static int lost(struct gpuq *g, int rc, struct gpuq_err *err)
+int gpuq_client_lost(struct gpuq *g, int rc, struct gpuq_err *err)
 {
 	if (g->closing.code) {
 		if (err)
@@ -105,27 +77,24 @@ static int lost(struct gpuq *g, int rc, struct gpuq_err *err)
 			 "same key to learn what happened");
 }
 
-static int next(struct gpuq *g, int64_t until_us, struct gpuq_arena *a, struct incoming *in,
-		struct gpuq_err *err);
-
 /* A server that shows us out says why and closes; that may have happened before our
  * first byte left, and the words are still to be read. */
 static bool heard_why(struct gpuq *g)
 {
 	struct gpuq_arena a = GPUQ_ARENA_INIT(0);
-	struct incoming in;
+	struct gpuq_incoming in;
 
 	if (g->n_sent == 0 && g->t.fd >= 0 && !g->closing.code)
-		next(g, gpuq_mono_us(), &a, &in, NULL);
+		gpuq_client_next(g, gpuq_mono_us(), &a, &in, NULL);
 	gpuq_arena_done(&a);
 	return g->closing.code != 0;
 }
 
 /* Send a request. Fails with what became of it: when none of it left the connection
  * is as it was; when a part did, it is of no further use. */
-static int send_request(struct gpuq *g, const char *method, const struct gpuq_val *params,
-			const char *key, int64_t deadline_us, int64_t until_us, uint32_t *id,
-			struct gpuq_err *err)
+int gpuq_client_send_request(struct gpuq *g, const char *method, const struct gpuq_val *params,
+			     const char *key, int64_t deadline_us, int64_t until_us, uint32_t *id,
+			     struct gpuq_err *err)
 {
 	struct gpuq_buf b = GPUQ_BUF_INIT;
 	size_t sent = 0;
@@ -137,7 +106,7 @@ static int send_request(struct gpuq *g, const char *method, const struct gpuq_va
 		rc = gpuq_transport_write(&g->t, b.data, b.len, until_us, &sent, err);
 		if (rc < 0 && (sent > 0 || heard_why(g))) {
 			gpuq_transport_close(&g->t);
-			rc = lost(g, GPUQ_EUNREACH, err);
+			rc = gpuq_client_lost(g, GPUQ_EUNREACH, err);
 		}
 	}
 	gpuq_buf_done(&b);
@@ -162,10 +131,18 @@ static int send_note(struct gpuq *g, struct gpuq_buf *b, struct gpuq_err *err)
 static int on_note(struct gpuq *g, const struct gpuq_wire_msg *m, struct gpuq_err *err)
 {
 	struct gpuq_buf b = GPUQ_BUF_INIT;
+	uint32_t id;
 
 	if (strcmp(m->method, GPUQ_WIRE_PING) == 0) {
-		gpuq_wire_ping(&b);
-		return send_note(g, &b, err);
+		gpuq_wire_ping(g->duplex ? &g->out : &b);
+		return g->duplex ? 0 : send_note(g, &b, err);
+	}
+	if (g->duplex && strcmp(m->method, GPUQ_WIRE_CREDIT) == 0) {
+		if (gpuq_wire_note_id(m, &id) && id == g->credit_id && m->params->n == 2 &&
+		    m->params->items[1]->type == GPUQ_INT && m->params->items[1]->i > 0 &&
+		    m->params->items[1]->i <= GPUQ_STREAM_CREDIT_MAX)
+			g->credit += (uint32_t)m->params->items[1]->i;
+		return 0;
 	}
 	if (strcmp(m->method, GPUQ_WIRE_ERROR) == 0 && m->params->n == 1)
 		gpuq_wire_error_read(m->params->items[0], &g->closing);
@@ -173,8 +150,8 @@ static int on_note(struct gpuq *g, const struct gpuq_wire_msg *m, struct gpuq_er
 }
 
 /* The next response or item, read into a. Returns 1, 0 at the deadline, or an error. */
-static int next(struct gpuq *g, int64_t until_us, struct gpuq_arena *a, struct incoming *in,
-		struct gpuq_err *err)
+int gpuq_client_next(struct gpuq *g, int64_t until_us, struct gpuq_arena *a,
+		     struct gpuq_incoming *in, struct gpuq_err *err)
 {
 	struct gpuq_val *v;
 	int rc;
@@ -222,7 +199,7 @@ static bool take_sent(struct gpuq *g, uint32_t id)
 }
 
 /* Keep an answer to gpuq_send for gpuq_recv; drop what nobody waits for any more. */
-static int keep(struct gpuq *g, const struct incoming *in, struct gpuq_err *err)
+int gpuq_client_keep(struct gpuq *g, const struct gpuq_incoming *in, struct gpuq_err *err)
 {
 	struct answer *x;
 
@@ -240,7 +217,7 @@ static int keep(struct gpuq *g, const struct incoming *in, struct gpuq_err *err)
 	return 0;
 }
 
-static int settle(const struct gpuq_wire_msg *m, struct gpuq_val **reply, struct gpuq_err *err)
+int gpuq_client_settle(const struct gpuq_wire_msg *m, struct gpuq_val **reply, struct gpuq_err *err)
 {
 	struct gpuq_err local;
 
@@ -276,28 +253,28 @@ static int call(struct gpuq *g, const char *method, const struct gpuq_val *param
 		int64_t deadline_us, int64_t until_us, struct gpuq_arena *a,
 		struct gpuq_val **reply, struct gpuq_err *err)
 {
-	struct incoming in;
+	struct gpuq_incoming in;
 	uint32_t id = 0;
 	int rc;
 
-	rc = send_request(g, method, params, key, deadline_us, until_us, &id, err);
+	rc = gpuq_client_send_request(g, method, params, key, deadline_us, until_us, &id, err);
 	if (rc < 0)
 		return rc;
 	for (;;) {
-		rc = next(g, until_us, a, &in, err);
+		rc = gpuq_client_next(g, until_us, a, &in, err);
 		if (rc == 0)
 			return timed_out(g, id, deadline_us, err);
 		if (rc < 0)
-			return lost(g, rc, err);
+			return gpuq_client_lost(g, rc, err);
 		if (in.msg.type == GPUQ_WIRE_RESPONSE && in.msg.id == id)
-			return settle(&in.msg, reply, err);
-		rc = keep(g, &in, err);
+			return gpuq_client_settle(&in.msg, reply, err);
+		rc = gpuq_client_keep(g, &in, err);
 		if (rc < 0)
 			return rc;
 	}
 }
 
-static int busy(const struct gpuq *g, struct gpuq_err *err)
+int gpuq_client_busy(const struct gpuq *g, struct gpuq_err *err)
 {
 	if (g->streaming)
 		return gpuq_fail(err, GPUQ_EINVAL, "a stream is under way on this connection");
@@ -308,7 +285,7 @@ int gpuq_call(struct gpuq *g, const char *method, const struct gpuq_val *params,
 	      int64_t deadline_us, struct gpuq_arena *a, struct gpuq_val **reply,
 	      struct gpuq_err *err)
 {
-	int rc = busy(g, err);
+	int rc = gpuq_client_busy(g, err);
 
 	return rc < 0 ? rc
 		      : call(g, method, params, key, deadline_us, until(deadline_us), a, reply,
@@ -382,6 +359,7 @@ void gpuq_close(struct gpuq *g)
 		free(x);
 	}
 	gpuq_arena_done(&g->info_arena);
+	gpuq_buf_done(&g->out);
 	free(g);
 }
 
@@ -425,16 +403,16 @@ static int stream_step(struct gpuq *g, struct stream *s, int64_t until_us, struc
 		       struct gpuq_val **reply, int *end, struct gpuq_err *err)
 {
 	struct gpuq_arena item_arena = GPUQ_ARENA_INIT(0);
-	struct incoming in;
+	struct gpuq_incoming in;
 	uint32_t id;
 	struct gpuq_val *result = NULL;
-	int rc = next(g, until_us, &item_arena, &in, err);
+	int rc = gpuq_client_next(g, until_us, &item_arena, &in, err);
 
 	if (rc == 0) {
 		rc = s->verdict ? gpuq_fail(err, GPUQ_ETIMEOUT, "the server does not let go")
 				: on_item(g, s, NULL, err);
 	} else if (rc == 1 && in.msg.type == GPUQ_WIRE_RESPONSE && in.msg.id == s->id) {
-		*end = settle(&in.msg, &result, err);
+		*end = gpuq_client_settle(&in.msg, &result, err);
 		if (*end == 0 && result && reply) {
 			*reply = gpuq_val_copy(a, result);
 			if (!*reply)
@@ -445,7 +423,7 @@ static int stream_step(struct gpuq *g, struct stream *s, int64_t until_us, struc
 			     ? on_item(g, s, in.msg.params->items[2], err)
 			     : 0;
 	} else if (rc == 1) {
-		rc = keep(g, &in, err);
+		rc = gpuq_client_keep(g, &in, err);
 	}
 	gpuq_arena_done(&item_arena);
 	return rc;
@@ -457,11 +435,11 @@ int gpuq_stream(struct gpuq *g, const char *method, const struct gpuq_val *param
 {
 	struct stream s = { .fn = fn, .arg = arg };
 	int64_t next_us;
-	int end = 0, rc = busy(g, err);
+	int end = 0, rc = gpuq_client_busy(g, err);
 
 	if (rc < 0)
 		return rc;
-	rc = send_request(g, method, params, NULL, 0, until(CONNECT_US), &s.id, err);
+	rc = gpuq_client_send_request(g, method, params, NULL, 0, until(CONNECT_US), &s.id, err);
 	if (rc < 0)
 		return rc;
 	next_us = until(tick_us);
@@ -481,19 +459,20 @@ int gpuq_stream(struct gpuq *g, const char *method, const struct gpuq_val *param
 			gpuq_transport_close(&g->t);
 		return s.verdict;
 	}
-	return rc < 0 ? lost(g, rc, err) : end;
+	return rc < 0 ? gpuq_client_lost(g, rc, err) : end;
 }
 
 int gpuq_send(struct gpuq *g, const char *method, const struct gpuq_val *params, const char *key,
 	      uint32_t *id, struct gpuq_err *err)
 {
-	int rc = busy(g, err);
+	int rc = gpuq_client_busy(g, err);
 
 	if (rc == 0 && g->n_sent == GPUQ_OUTSTANDING_MAX)
 		rc = gpuq_fail(err, GPUQ_EBUSY, "%u calls are under way already",
 			       GPUQ_OUTSTANDING_MAX);
 	if (rc == 0)
-		rc = send_request(g, method, params, key, 0, until(CONNECT_US), id, err);
+		rc = gpuq_client_send_request(g, method, params, key, 0, until(CONNECT_US), id,
+					      err);
 	if (rc == 0)
 		g->sent[g->n_sent++] = *id;
 	return rc;
@@ -516,7 +495,7 @@ static int recv_kept(struct gpuq *g, uint32_t *id, struct gpuq_arena *a, struct 
 	if (!g->answers)
 		g->last_answer = &g->answers;
 	*id = x->id;
-	*call_rc = settle(&m, reply, err);
+	*call_rc = gpuq_client_settle(&m, reply, err);
 	free(x);
 	return 0;
 }
@@ -525,8 +504,8 @@ int gpuq_recv(struct gpuq *g, int64_t deadline_us, uint32_t *id, struct gpuq_are
 	      struct gpuq_val **reply, int *call_rc, struct gpuq_err *err)
 {
 	const int64_t until_us = until(deadline_us);
-	struct incoming in;
-	int rc = busy(g, err);
+	struct gpuq_incoming in;
+	int rc = gpuq_client_busy(g, err);
 
 	if (rc < 0)
 		return rc;
@@ -535,16 +514,16 @@ int gpuq_recv(struct gpuq *g, int64_t deadline_us, uint32_t *id, struct gpuq_are
 	if (g->n_sent == 0)
 		return gpuq_fail(err, GPUQ_EINVAL, "no call is under way");
 	for (;;) {
-		rc = next(g, until_us, a, &in, err);
+		rc = gpuq_client_next(g, until_us, a, &in, err);
 		if (rc == 0)
 			return gpuq_fail(err, GPUQ_ETIMEOUT, "no answer within %.1f s",
 					 (double)deadline_us / 1e6);
 		if (rc < 0)
-			return lost(g, rc, err);
+			return gpuq_client_lost(g, rc, err);
 		if (in.msg.type == GPUQ_WIRE_RESPONSE && take_sent(g, in.msg.id))
 			break;
 	}
 	*id = in.msg.id;
-	*call_rc = settle(&in.msg, reply, err);
+	*call_rc = gpuq_client_settle(&in.msg, reply, err);
 	return 0;
 }

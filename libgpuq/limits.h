@@ -23,6 +23,13 @@
 #define GPUQ_IDLE_TIMEOUT_S 600 /* without a call or an open stream */
 #define GPUQ_PING_S 30
 
+/* Sessions: exec, attach, port-forward. What waits for a slow reader is one piece for each
+ * item of credit, in either direction. */
+#define GPUQ_SESSION_PIECE_BYTES 16384u
+#define GPUQ_SESSION_CREDIT 16u /* pieces a client may send before they have left */
+#define GPUQ_SESSIONS_PER_USER 64u
+#define GPUQ_SESSIONS_MAX 512u
+
 /* Files and specs. */
 #define GPUQ_YAML_BYTES_MAX (1u << 20)
 #define GPUQ_YAML_DEPTH_MAX 32u /* libyaml's flow nesting costs quadratic time */
@@ -37,6 +44,7 @@
 #define GPUQ_GROUPS_MAX 32u
 #define GPUQ_ARRAY_MAX 100000u /* elements */
 #define GPUQ_ARRAY_INDEX_MAX 4000000u
+#define GPUQ_PRIORITY_MAX INT64_C(4294967294) /* that an operator may say; as in Slurm */
 #define GPUQ_GPUS_PER_POD_MAX 1024u
 #define GPUQ_DEPENDS_MAX 64u
 #define GPUQ_RETRY_MAX 1000u
@@ -47,6 +55,9 @@
 #define GPUQ_KUBE_OBJECT_BYTES_MAX (2u << 20) /* a larger one is skipped and counted */
 #define GPUQ_KUBE_EVENT_BYTES_MAX (16u << 20) /* one line of a watch, as Go's reader */
 #define GPUQ_KUBE_DEPTH_MAX 64u
+#define GPUQ_METRICS_URLS_MAX 256u
+#define GPUQ_METRICS_BYTES_MAX (64u << 20) /* of one page: 10,000 nodes' worth, thrice */
+#define GPUQ_METRICS_DEVICES_MAX 200000u /* of one round; more are left out */
 
 #define GPUQ_GRANT_MINUTES_MAX 1000000000 /* to a budget at once: 2,000 years of a device */
 
@@ -54,6 +65,7 @@
 #define GPUQ_KEY_KEEP_S (7 * 86400) /* idempotency keys */
 #define GPUQ_AUDIT_KEEP_S (400 * 86400) /* who changed what: a year, and time to look at it */
 #define GPUQ_AUDIT_MAX 200000u /* records of it: about 100 MB at the most */
+#define GPUQ_OUTBOX_MAX 100000u /* messages that wait to be told: about 150 MB */
 #define GPUQ_LOG_LINE_BYTES_MAX 1024u /* one log record */
 
 #endif

@@ -106,7 +106,8 @@ enum gpuq_unit {
 	X(CONSOLIDATE, "consolidate")                                                              \
 	X(SHRINK, "shrink")                                                                        \
 	X(REQUEUE, "requeue")                                                                      \
-	X(YIELD, "yield")
+	X(YIELD, "yield")                                                                          \
+	X(IDLE, "idle")
 
 enum gpuq_cause {
 #define X(sym, word) GPUQ_CAUSE_##sym,

@@ -18,6 +18,7 @@
 
 #include "libgpuq/arena.h"
 #include "libgpuq/err.h"
+#include "libgpuq/notify.h"
 #include "libgpuq/schema.h"
 #include "libgpuq/val.h"
 
@@ -114,6 +115,8 @@ struct gpuq_depend {
 	int64_t delay_us; /* "after:12+5": minutes after its start */
 };
 
+const char *gpuq_depend_word(enum gpuq_depend_type type); /* "afterok" */
+
 struct gpuq_range { /* first, first + step, ... <= last */
 	int64_t first, last, step;
 };
@@ -159,8 +162,10 @@ struct gpuq_spec {
 	const char *account, *qos, *comment, *reservation;
 	const char *namespace_; /* of a manifest: must be the queue's; NULL = not given */
 	int64_t time_us; /* walltime; 0 = the queue's default; GPUQ_UNLIMITED */
+	int64_t time_min_us; /* it may be given less, down to this, to start sooner; 0 = not */
 	int64_t begin_us, deadline_us; /* instants; 0 = none */
 	int64_t nice; /* -1000000..1000000; larger waits longer */
+	int64_t priority; /* its place in the line, for operators to say; 0 = what it earns */
 	bool hold;
 	bool requeue; /* may be started again after an eviction (default true) */
 	struct gpuq_strlist flavors; /* in order of preference; empty = any */
@@ -183,6 +188,8 @@ struct gpuq_spec {
 	int64_t cpus_per_task;
 	const char *chdir, *output, *error, *input; /* local cluster; patterns of sbatch */
 	bool append; /* open output for append */
+	bool input_open; /* standard input stays open for whoever attaches */
+	bool tty; /* standard input and output are a terminal */
 	int signal; /* warn before walltime; 0 = none */
 	int64_t signal_lead_us;
 	bool signal_batch_only;
@@ -190,6 +197,7 @@ struct gpuq_spec {
 	struct gpuq_context context;
 	struct gpuq_strlist mail_type;
 	const char *mail_user;
+	struct gpuq_notify notify;
 	bool exclusive; /* whole nodes */
 	bool slurm_env; /* SLURM_* beside GPUQ_* variables; scripts with #SBATCH lines have them */
 };
@@ -242,6 +250,7 @@ struct gpuq_spec_option {
 	const char *metavar, *doc;
 };
 extern const struct gpuq_spec_option gpuq_spec_options[]; /* ends with name == NULL */
+extern const struct gpuq_spec_option gpuq_spec_unused[]; /* known, warned about, no effect */
 
 /* From and to the normalised tree (wire, store, --dry-run). Reading validates all
  * that can be known without a site; r->file NULL gives field paths. */
@@ -252,6 +261,11 @@ struct gpuq_val *gpuq_spec_write(struct gpuq_arena *a, const struct gpuq_spec *s
 int gpuq_array_parse(struct gpuq_arena *a, const char *text, struct gpuq_array *out,
 		     struct gpuq_err *err);
 void gpuq_array_print(const struct gpuq_array *array, struct gpuq_buf *out); /* without throttle */
+
+/* Who gets mail of what, and which webhook is called, from notify, mail_type and mail_user
+ * together; on = 0: nobody, none. submitter: who gets mail when nobody is named. */
+void gpuq_spec_told(const struct gpuq_spec *spec, const char *submitter, struct gpuq_notify *mail,
+		    struct gpuq_notify *web);
 
 /* Totals of one job or array element. */
 int64_t gpuq_spec_pods(const struct gpuq_spec *spec); /* sum of pods_min */

@@ -98,7 +98,6 @@ TEXT_OPTION(output)
 TEXT_OPTION(error)
 TEXT_OPTION(input)
 TEXT_OPTION(chdir)
-TEXT_OPTION(mail_user)
 FLAG_OPTION(hold, hold, true)
 FLAG_OPTION(requeue, requeue, true)
 FLAG_OPTION(no_requeue, requeue, false)
@@ -153,6 +152,18 @@ static int spec_opt_time(struct spec_opts_state *st, const char *v, struct gpuq_
 
 	if (rc == 0)
 		st->spec->time_us = us ? us : GPUQ_UNLIMITED; /* 0 = no limit, as sbatch */
+	return rc;
+}
+
+static int spec_opt_time_min(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
+{
+	int64_t us;
+	int rc = gpuq_duration_parse(v, &us, err);
+
+	if (rc == 0 && us < GPUQ_US_PER_S)
+		rc = spec_opt_bad(err, "a time of a second or more", v);
+	if (rc == 0)
+		st->spec->time_min_us = us;
 	return rc;
 }
 
@@ -292,29 +303,52 @@ static int spec_opt_nice(struct spec_opts_state *st, const char *v, struct gpuq_
 	return rc;
 }
 
+static int spec_opt_priority(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
+{
+	return spec_opt_count(v, 1, GPUQ_PRIORITY_MAX, "a number (--hold holds a job)",
+			      &st->spec->priority, err);
+}
+
 static int spec_opt_mail_type(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
 {
-	static const char *const types[] = {
-		"NONE",          "BEGIN",          "END",         "FAIL",       "REQUEUE",
-		"ALL",           "INVALID_DEPEND", "STAGE_OUT",   "TIME_LIMIT", "TIME_LIMIT_90",
-		"TIME_LIMIT_80", "TIME_LIMIT_50",  "ARRAY_TASKS", NULL
-	};
+	struct gpuq_strlist l;
+	unsigned on;
+	int rc;
+
+	if (spec_split(st->arena, v, ',', &l) < 0)
+		return spec_nomem(err);
+	rc = spec_notify_words(&l, true, &on, err);
+	if (rc == 0)
+		st->spec->mail_type = l;
+	return rc;
+}
+
+static int spec_opt_mail_user(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
+{
+	const int rc = gpuq_mail_check(v, err);
+
+	return rc < 0 ? rc : spec_opt_set_text(st, v, &st->spec->mail_user, err);
+}
+
+static int spec_opt_notify(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
+{
 	struct gpuq_strlist l;
 
 	if (spec_split(st->arena, v, ',', &l) < 0)
 		return spec_nomem(err);
-	for (size_t i = 0; i < l.n; i++) {
-		int k = 0;
+	return spec_notify_words(&l, false, &st->spec->notify.on, err);
+}
 
-		while (types[k] && strcmp(types[k], l.items[i]) != 0)
-			k++;
-		if (!types[k])
-			return spec_opt_bad(err,
-					    "BEGIN, END, FAIL, REQUEUE, TIME_LIMIT, ALL or NONE",
-					    l.items[i]);
-	}
-	st->spec->mail_type = l;
-	return 0;
+static int spec_opt_webhook(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
+{
+	struct gpuq_notify *n = &st->spec->notify;
+	int rc = gpuq_url_check(v, err);
+
+	if (rc == 0)
+		rc = spec_opt_set_text(st, v, &n->webhook, err);
+	if (rc == 0 && !n->on)
+		n->on = GPUQ_NOTIFY_END | GPUQ_NOTIFY_FAIL;
+	return rc;
 }
 
 static int spec_opt_label(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
@@ -553,11 +587,13 @@ enum {
 	X(open_mode, "open-mode", 0, 'r', "append|truncate", 0, "How output files are opened") \
 	X(output, "output", 'o', 'r', "FILE", 0, "Standard output (local cluster)") \
 	X(queue, "partition", 'p', 'r', "QUEUE", 0, "Queue") \
+	X(priority, "priority", 0, 'r', "N", 0, "Its place in the line, for operators") \
 	X(qos, "qos", 'q', 'r', "NAME", 0, "Quality of service") \
 	X(requeue, "requeue", 0, 'n', NULL, 0, "Start again after an eviction (default)") \
 	X(reservation, "reservation", 0, 'r', "NAME", 0, "Run inside this reservation") \
 	X(signal, "signal", 0, 'r', "[B:]SIG[@S]", 0, "Signal before the time limit") \
 	X(time, "time", 't', 'r', "TIME", 0, "Time limit: 90m, 12h, D-HH:MM:SS, minutes") \
+	X(time_min, "time-min", 0, 'r', "TIME", 0, "May be given less time, down to this, to start sooner") \
 	X(wrap, "wrap", 0, 'r', "COMMAND", COMMAND_LINE | PODS, "Run this in a shell") \
 	X(annotation, "annotation", 0, 'r', "KEY=VALUE", 0, "Put on the pods") \
 	X(checkpoint, "checkpoint", 0, 'r', "SIG[@TIME]", 0, "Signal and grace when it must leave") \
@@ -573,11 +609,13 @@ enum {
 	X(mig, "mig", 0, 'r', "PROFILE", PODS, "MIG profile; --gpus counts instances") \
 	X(job_name, "name", 0, 'r', "NAME", 0, "Same as --job-name") \
 	X(nodes, "pods", 0, 'r', "N[-M]", PODS, "Same as --nodes") \
+	X(notify, "notify", 0, 'r', "LIST", 0, "Tell of begin, end, fail, preempt, time_80, ...") \
 	X(queue, "queue", 0, 'r', "QUEUE", 0, "Same as --partition") \
 	X(retry, "retry", 0, 'r', "N[:ON,...]", 0, "Start again after infra, failure, oom, timeout, exit:CODE") \
 	X(slurm_env, "slurm-env", 0, 'o', "yes|no", 0, "SLURM_* variables beside GPUQ_* ones; #SBATCH lines imply it") \
 	X(topology, "topology", 0, 'r', "LEVEL", PODS, "All pods in one domain; preferred:LEVEL if it can be") \
-	X(volume, "volume", 0, 'r', "CLAIM:PATH[:ro]", PODS, "Mount a volume claim")
+	X(volume, "volume", 0, 'r', "CLAIM:PATH[:ro]", PODS, "Mount a volume claim") \
+	X(webhook, "webhook", 0, 'r', "URL", 0, "POST there what --notify tells")
 
 const struct gpuq_spec_option gpuq_spec_options[] = {
 #define X(fn, name, letter, arg, metavar, flags, doc) { name, letter, arg, metavar, doc },
@@ -597,7 +635,7 @@ static const struct {
 
 /* Options of sbatch that have no meaning here: known, so that a script made for
  * another site still runs, and said, so that nobody believes in them. */
-static const struct gpuq_spec_option unused[] = {
+const struct gpuq_spec_option gpuq_spec_unused[] = {
 	{ "acctg-freq", 0, 'r', NULL, NULL }, { "batch", 0, 'r', NULL, NULL },
 	{ "bb", 0, 'r', NULL, NULL }, { "bbf", 0, 'r', NULL, NULL },
 	{ "clusters", 'M', 'r', NULL, NULL }, { "contiguous", 0, 'n', NULL, NULL },
@@ -615,14 +653,13 @@ static const struct gpuq_spec_option unused[] = {
 	{ "ntasks-per-gpu", 0, 'r', NULL, NULL }, { "ntasks-per-socket", 0, 'r', NULL, NULL },
 	{ "overcommit", 'O', 'n', NULL, NULL }, { "oversubscribe", 's', 'n', NULL, NULL },
 	{ "parsable", 0, 'n', NULL, "is for the command line" }, { "power", 0, 'r', NULL, NULL },
-	{ "prefer", 0, 'r', NULL, NULL }, { "priority", 0, 'r', NULL, NULL },
-	{ "profile", 0, 'r', NULL, NULL }, { "propagate", 0, 'o', NULL, NULL },
+	{ "prefer", 0, 'r', NULL, NULL }, { "profile", 0, 'r', NULL, NULL }, { "propagate", 0, 'o', NULL, NULL },
 	{ "quiet", 'Q', 'n', NULL, "is for the command line" }, { "reboot", 0, 'n', NULL, NULL },
 	{ "resv-ports", 0, 'o', NULL, NULL }, { "segment", 0, 'r', NULL, NULL },
 	{ "sockets-per-node", 0, 'r', NULL, NULL }, { "spread-job", 0, 'n', NULL, NULL },
 	{ "switches", 0, 'r', NULL, NULL }, { "test-only", 0, 'n', NULL, "is for the command line (--dry-run)" },
 	{ "thread-spec", 0, 'r', NULL, NULL }, { "threads-per-core", 0, 'r', NULL, NULL },
-	{ "time-min", 0, 'r', NULL, NULL }, { "tmp", 0, 'r', NULL, NULL },
+	{ "tmp", 0, 'r', NULL, NULL },
 	{ "tres-per-task", 0, 'r', NULL, NULL }, { "use-min-nodes", 0, 'n', NULL, NULL },
 	{ "verbose", 'v', 'n', NULL, NULL }, { "wait", 'W', 'n', NULL, "is for the command line" },
 	{ "wait-all-nodes", 0, 'r', NULL, NULL }, { "wckey", 0, 'r', NULL, NULL },
@@ -647,7 +684,7 @@ const struct gpuq_spec_option *spec_option_find(const char *name)
 {
 	const struct gpuq_spec_option *o = find_in(gpuq_spec_options, name);
 
-	return o ? o : find_in(unused, name);
+	return o ? o : find_in(gpuq_spec_unused, name);
 }
 
 int spec_option_unknown(const char *name, struct gpuq_err *err)
@@ -675,10 +712,11 @@ int spec_opts_apply(struct spec_opts_state *st, const char *name, const char *va
 	const struct gpuq_spec_option *o = find_in(gpuq_spec_options, name);
 	const size_t ix = o ? (size_t)(o - gpuq_spec_options) : 0;
 
-	if (!o && find_in(unused, name)) {
+	if (!o && find_in(gpuq_spec_unused, name)) {
 		spec_opt_warn(st, name,
-			      find_in(unused, name)->doc ? find_in(unused, name)->doc
-							 : "is not used by gpuq");
+			      find_in(gpuq_spec_unused, name)->doc
+				      ? find_in(gpuq_spec_unused, name)->doc
+				      : "is not used by gpuq");
 		return 0;
 	}
 	if (!o)

@@ -56,6 +56,9 @@ int spec_licenses_parse(struct gpuq_arena *a, const char *text, struct gpuq_strm
 int spec_retry_word(struct gpuq_arena *a, const char *word, struct gpuq_retry *out,
 		    struct gpuq_err *err);
 extern const char *const spec_retry_words[]; /* names of the bits, in order; NULL at the end */
+/* Words of notify's `on`, or with slurm of --mail-type, as bits (spec_notify.c). */
+int spec_notify_words(const struct gpuq_strlist *words, bool slurm, unsigned *on,
+		      struct gpuq_err *err);
 bool spec_mig_ok(const char *text);
 
 /* "n[1-3,7],m1" -> n1 n2 n3 n7 m1. */

@@ -146,6 +146,11 @@ void gpuq_array_print(const struct gpuq_array *array, struct gpuq_buf *out)
 static const char *const depend_words[] = { "after",     "afterany",  "afterok", "afternotok",
 					    "aftercorr", "singleton", NULL };
 
+const char *gpuq_depend_word(enum gpuq_depend_type type)
+{
+	return depend_words[type];
+}
+
 static int depend_add(struct gpuq_arena *a, struct gpuq_spec *s, const struct gpuq_depend *d,
 		      struct gpuq_err *err)
 {

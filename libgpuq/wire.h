@@ -10,10 +10,12 @@
  *   response      [1, msgid, error, result]      error is nil or a map {code, name,
  *                 msg, field?, retry_ms?}
  *   notification  [2, "$/item", [msgid, seq, value]]   one item of a stream, seq from 1
- *                 [2, "$/credit", [msgid, n]]          the client takes n more items
+ *                 [2, "$/credit", [msgid, n]]          n more items are welcome
  *                 [2, "$/cancel", [msgid]]             the client wants no more
  *                 [2, "$/ping", []]                    either end is alive
  *                 [2, "$/error", [error]]              why the server closes now
+ * Items and credit go both ways. A server begins a stream with GPUQ_STREAM_CREDIT items'
+ * credit; a client may send items of a call only when the server has given it credit.
  * The first call is hello {proto: [major, minor], client}. A reader skips keys and
  * notifications that it does not know.
  */

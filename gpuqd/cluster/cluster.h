@@ -57,6 +57,8 @@ struct cluster_sink {
 	/* Which cluster this is ("" not known), before anything else is told. false: it is
 	 * not the one that is meant; nothing more is told or done. NULL = any will do. */
 	bool (*identity)(void *arg, const char *uid);
+	/* What devices did, once in a while; NULL = nobody wants to know. */
+	void (*measured)(void *arg, const struct use_round *r);
 	/* Nothing is left of what was made beside the pods of a job. */
 	void (*job_forgotten)(void *arg, uint32_t job, int64_t array_index);
 };
@@ -108,11 +110,63 @@ struct log_opts {
  * callback that answers false wants no more until log_resume(). */
 typedef bool (*log_fn)(void *arg, const char *bytes, size_t n, const struct gpuq_err *err);
 
+/* ---- a session: bytes to and from something in a running pod ---- */
+
+enum session_kind {
+	SESSION_EXEC, /* a program of the caller's beside the pod's own */
+	SESSION_ATTACH, /* the input and output of the pod's main process */
+	SESSION_PORT, /* a connection to one of its ports, on its own loopback */
+};
+
+struct session_opts {
+	enum session_kind kind;
+	struct gpuq_strlist command; /* of an exec */
+	const char *container; /* NULL = the pod's first */
+	bool input; /* there will be input; without, the other side finds none */
+	bool output; /* of an attach: what it writes is wanted */
+	bool replay; /* of an attach: what it has written lately comes first */
+	bool tty;
+	int cols, rows; /* of the terminal; 0 = not known */
+	int port;
+};
+
+enum session_stream { SESSION_OUT, SESSION_ERR };
+
+/* What is heard of a session. No call is made from inside session_open(); ended() is the
+ * last one, and the session is to be closed then, from there if need be. */
+struct session_sink {
+	void *arg;
+	/* The other side is there; more input is welcome from now on. */
+	void (*opened)(void *arg);
+	/* Bytes of it, all of them taken. false = no more until session_resume(). */
+	bool (*data)(void *arg, enum session_stream s, const char *bytes, size_t n);
+	/* Of a port: the other side has closed its half. */
+	void (*eof)(void *arg);
+	/* What session_write() could not pass on at once has left. */
+	void (*drained)(void *arg);
+	/* err NULL: it ended well; exit_code is an exec's (128 + n for a signal), else 0. */
+	void (*ended)(void *arg, int exit_code, const struct gpuq_err *err);
+};
+
+/* Something that a feature needs to be allowed. What it points at lives as long as the call
+ * that brings it. */
+struct cluster_right {
+	const char *feature; /* "gpuq logs" */
+	const char *verb, *resource,
+		*namespace_; /* "get", "pods/log", ""  = in the whole cluster */
+	const char *why; /* what the cluster says to it, or why it could not be asked; "" nothing */
+	bool needed; /* without it gpuqd is of no use; else only the feature is missing */
+	bool asked, allowed;
+};
+typedef void (*cluster_rights_fn)(void *arg, const struct cluster_right *list, size_t n);
+
 struct cluster;
 struct cluster_log; /* one log being read */
+struct cluster_session;
 
 struct cluster_ops {
 	const char *kind; /* "kube", "local" */
+	bool nodes_remove; /* a pod that was told to leave goes for good by itself, once it ended */
 	/* Begin: list, then report changes. The sink is kept. */
 	int (*start)(struct cluster *c, const struct cluster_sink *sink, struct gpuq_err *err);
 	/* Would this cluster take the job at all? NULL = it takes anything. queue_image and
@@ -120,6 +174,9 @@ struct cluster_ops {
 	 * goes to warnings, a line each. Returns 0 or GPUQ_EINVAL with the field's path. */
 	int (*spec_check)(struct cluster *c, const struct gpuq_spec *spec, const char *queue_image,
 			  const char *pod_policy, struct gpuq_buf *warnings, struct gpuq_err *err);
+	/* More waits to be sent than can be under way at once: what is asked now would only be
+	 * kept in memory. Ends by itself; NULL = never. */
+	bool (*busy)(struct cluster *c);
 	/* Ask for a pod; sink->created follows. order lives until this call returns. */
 	void (*pod_create)(struct cluster *c, const struct pod_order *order);
 	/* Ask it to leave within grace_us (signal first), with a uid precondition. */
@@ -139,6 +196,24 @@ struct cluster_ops {
 					struct gpuq_err *err);
 	void (*log_resume)(struct cluster_log *log);
 	void (*log_close)(struct cluster_log *log); /* no callback after this */
+	/* Begin a session with a pod that runs; opts and sink are copied. NULL and err when it
+	 * cannot even be tried; all else is told by sink->ended. */
+	struct cluster_session *(*session_open)(struct cluster *c, const struct pod_ref *ref,
+						const struct session_opts *opts,
+						const struct session_sink *sink,
+						struct gpuq_err *err);
+	/* Input, all of it taken. false = wait for drained() before more. */
+	bool (*session_write)(struct cluster_session *s, const char *bytes, size_t n);
+	void (*session_eof)(struct cluster_session *s); /* no more input */
+	void (*session_resize)(struct cluster_session *s, int cols, int rows);
+	void (*session_resume)(struct cluster_session *s);
+	/* Nothing more is heard. What a session that has not ended was running is ended as
+	 * when somebody hangs up. */
+	void (*session_close)(struct cluster_session *s);
+	/* Which rights it gives us, in namespaces of jobs. fn is called later, once; not when the
+	 * cluster is freed first. One review at a time. NULL = none are needed here. */
+	int (*rights)(struct cluster *c, const char *const *namespaces, size_t n,
+		      cluster_rights_fn fn, void *arg, struct gpuq_err *err);
 	void (*free)(struct cluster *c); /* jobs go on */
 };
 
@@ -155,6 +230,8 @@ struct cluster_kube_opts {
 	const char *namespace_; /* default of queues that name none; NULL = the context's */
 	const char *cluster_id; /* label selector of what is ours */
 	int64_t creates_per_s; /* client-side rate, 0 = no limit of our own */
+	struct gpuq_strlist metrics; /* URLs of what devices do, see kube/metrics.h; may be none */
+	int64_t measure_every_us; /* 0 = never */
 };
 int cluster_kube_new(struct loop *l, const struct cluster_kube_opts *o, struct cluster **out,
 		     struct gpuq_err *err);
@@ -164,6 +241,7 @@ struct cluster_local_opts {
 	const char *shepherd; /* path of the program that runs one pod (gpuqd --shepherd) */
 	int64_t gpus; /* declared devices; -1 = ask the driver */
 	const char *cluster_id;
+	int64_t measure_every_us; /* what devices do; 0 = never */
 };
 int cluster_local_new(struct loop *l, const struct cluster_local_opts *o, struct cluster **out,
 		      struct gpuq_err *err);

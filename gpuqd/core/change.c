@@ -86,6 +86,22 @@ bool key_job_read(const unsigned char *key, size_t n, uint32_t *id, int64_t *ind
 	return true;
 }
 
+size_t key_outbox(unsigned char *out, uint64_t number)
+{
+	const size_t n = key_u32(out, (uint32_t)(number >> 32));
+
+	return n + key_u32(out + n, (uint32_t)number);
+}
+
+uint64_t key_outbox_number(const unsigned char *key)
+{
+	uint64_t n = 0;
+
+	for (int i = 0; i < OUTBOX_KEY_BYTES; i++)
+		n = n << 8 | key[i];
+	return n;
+}
+
 size_t key_audit(unsigned char *out, int64_t at_us, uint32_t number)
 {
 	key_u32(out, (uint32_t)(at_us >> 32));

@@ -35,7 +35,8 @@
 	X(LOG, "log", "id, array index, number", "what happened to a job")                         \
 	X(BESIDE, "beside", "id, array index",                                                     \
 	  "what a job that left may have left in the cluster")                                     \
-	X(AUDIT, "audit", "time, number", "who changed what")
+	X(AUDIT, "audit", "time, number", "who changed what")                                      \
+	X(OUTBOX, "outbox", "number", "what is to be told of a job, until it has been")
 
 enum table {
 #define X(sym, name, key, doc) TABLE_##sym,
@@ -48,6 +49,8 @@ extern const char *const table_names[N_TABLES];
 
 #define CHANGE_KEY_BYTES_MAX 256
 #define AUDIT_KEY_BYTES 12
+#define OUTBOX_KEY_BYTES 8
+#define CHARGE_KEY_BYTES 20
 
 struct change {
 	enum table table;
@@ -75,6 +78,8 @@ size_t key_u32(unsigned char *out, uint32_t x);
 size_t key_job(unsigned char *out, uint32_t id, int64_t index); /* index -1 sorts first */
 size_t key_pod(unsigned char *out, uint32_t id, int64_t index, uint32_t attempt, uint32_t pod);
 size_t key_audit(unsigned char *out, int64_t at_us, uint32_t number); /* AUDIT_KEY_BYTES */
+size_t key_outbox(unsigned char *out, uint64_t number); /* OUTBOX_KEY_BYTES */
+uint64_t key_outbox_number(const unsigned char *key);
 int64_t key_audit_time(const unsigned char *key);
 /* Strings joined by NUL; NULL ends the list; cut at the maximum. */
 size_t key_strs(unsigned char *out, ...) __attribute__((sentinel));

@@ -114,6 +114,7 @@ struct claim {
 	bool surplus; /* only surplus of one leaf, up to a priority */
 	uint32_t surplus_leaf;
 	int64_t surplus_priority;
+	bool largest; /* of it the largest first, where a node is cleared */
 	bool (*fits)(struct cycle *c, void *ctx); /* is there room? NULL = for the gang */
 	void *fits_ctx;
 	uint32_t rests_with; /* queue that it may claim nothing from for a while; SNAP_NONE */

@@ -45,13 +45,14 @@ static int64_t device_memory(const struct snapshot *s, uint32_t flavor)
 
 int64_t cost_of_pod(const struct snapshot *s, const struct snap_group *g, uint32_t flavor)
 {
-	const int64_t memory = g->gpu_memory_bytes ? device_memory(s, flavor) : 0;
-	int64_t part = g->gpus_milli % SNAP_MILLI;
+	int64_t memory, part;
 
 	if (g->mig)
 		return amount_times(cost_of_profile(g->mig), g->gpus_milli / SNAP_MILLI);
 	if (g->gpu_memory_bytes == 0 && g->gpu_part_milli == 0)
 		return g->gpus_milli;
+	memory = g->gpu_memory_bytes ? device_memory(s, flavor) : 0;
+	part = g->gpus_milli % SNAP_MILLI;
 	if (g->gpu_part_milli > part)
 		part = g->gpu_part_milli;
 	if (part == 0) /* larger than a device: it fits nowhere */

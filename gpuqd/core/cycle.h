@@ -65,7 +65,9 @@ struct place {
 struct job_class {
 	bool blocked;
 	int64_t from_walltime_us; /* blocked are only those that run as long; 0 = all */
+	int64_t from_least_us; /* ...and cannot do with less than this */
 	struct plan_why why;
+	uint32_t flavor_at; /* the first of its flavors that was not found full */
 };
 
 /* What is free where pods under some constraints may stand, on one flavor (fit.c). */
@@ -358,6 +360,11 @@ bool future_pack(struct cycle *c, uint32_t job, uint32_t flavor, struct future_b
 bool future_pack_strictly(struct cycle *c, uint32_t job, uint32_t flavor);
 /* After that: when the places have to be left again for what is planned; 0 = never. */
 int64_t future_yield_us(const struct cycle *c);
+/* ...and how long the job is given there, when that is less than it asked for; 0 = that. Of
+ * a job that was not placed by future_pack(): what its deadline leaves it. */
+int64_t future_given_us(const struct cycle *c, uint32_t job);
+/* The least that the job can do with. */
+int64_t future_least_us(const struct snap_job *j);
 /* A job was started: note when it ends. */
 void future_started(struct cycle *c, const struct plan_action *a);
 /* claim.c: make a blocked job room: it is promised places that others leave. *flavor = on

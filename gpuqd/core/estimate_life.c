@@ -263,6 +263,8 @@ int lived_start(struct lived *l, uint32_t job, const struct plan *p, const struc
 	j->n_waiting = 0;
 	j->start_us = l->s.config.now_us;
 	j->yield_us = a->yield_us;
+	if (a->walltime_us)
+		j->walltime_us = a->walltime_us;
 	use_licenses(l, job, 1);
 	l->lives[job].end_us = runs_until(l, job);
 	*to = job;
@@ -277,6 +279,7 @@ void lived_evict(struct lived *l, uint32_t job)
 	j->state = SNAP_PENDING;
 	j->n_waiting = 1;
 	j->start_us = j->yield_us = 0;
+	j->walltime_us = l->from->jobs[l->lives[job].origin].walltime_us;
 	l->lives[job] = (struct life){ .origin = l->lives[job].origin, .end_us = GPUQ_UNLIMITED };
 }
 

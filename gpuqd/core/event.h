@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "gpuqd/core/fact.h"
+#include "gpuqd/core/idle.h"
 #include "gpuqd/core/policy.h"
 #include "libgpuq/names.h"
 #include "libgpuq/spec.h"
@@ -26,6 +27,7 @@
 	X(JOB_UPDATED, "job.updated", true)                                                        \
 	X(JOB_NICED, "job.niced", true)                                                            \
 	X(JOB_WARNED, "job.warned", true)                                                          \
+	X(JOB_TIME_PASSED, "job.time_passed", true)                                                \
 	X(JOB_HELD, "job.held", true)                                                              \
 	X(JOB_RELEASED, "job.released", true)                                                      \
 	X(JOB_CANCEL_ASKED, "job.cancel_asked", true)                                              \
@@ -54,6 +56,9 @@
 	X(POD_DEVICES, "pod.devices", true)                                                        \
 	X(AUDITED, "audit.noted", true)                                                            \
 	X(AUDIT_DROPPED, "audit.dropped", true)                                                    \
+	X(JOB_FRAGMENTED, "job.fragmented", true)                                                  \
+	X(CHARGES_EXPIRED, "charges.expired", true)                                                \
+	X(NOTICES_DONE, "notices.done", true)                                                      \
 	X(JOB_REASONS, "job.reasons", false)                                                       \
 	X(QUEUE_SHARE, "queue.share", false)                                                       \
 	X(JOB_BLOCKED, "job.blocked", false)                                                       \
@@ -61,7 +66,8 @@
 	X(NODE_FROZEN, "node.frozen", false)                                                       \
 	X(NODE_BACKOFF, "node.backoff", false)                                                     \
 	X(FOREIGN_SEEN, "foreign.seen", false)                                                     \
-	X(FOREIGN_GONE, "foreign.gone", false)
+	X(FOREIGN_GONE, "foreign.gone", false)                                                     \
+	X(USE_MEASURED, "use.measured", false)
 
 enum event_type {
 #define X(sym, word, stored) EV_##sym,
@@ -92,6 +98,13 @@ struct reason_fact {
 	enum gpuq_unit unit;
 	int64_t have,
 		need; /* devices and cores in thousandths, times in us; 0 0 when it has none */
+};
+
+/* What the devices of a running job did of late. */
+struct job_use {
+	struct job_key job;
+	enum idle_use use;
+	int32_t milli; /* on the average of those that were measured, 0 .. 1000 */
 };
 
 struct placed_pod {
@@ -133,6 +146,11 @@ struct event {
 			bool depends, begin, deadline; /* were changed */
 		} updated;
 		int64_t nice; /* JOB_NICED */
+		struct { /* it waits though enough devices are free, as they lie apart */
+			const char *flavor;
+			int64_t milli; /* that it could have had; 0 = it is over */
+		} fragmented;
+		int percent; /* JOB_TIME_PASSED: of its time limit; 50, 80 or 90 */
 		struct {
 			bool admin;
 			const char *who;
@@ -148,6 +166,7 @@ struct event {
 			const struct placed_pod *pods; /* in order of pod index */
 			uint32_t n_pods;
 			int64_t yield_us; /* its places are somebody else's from then on; 0 = never */
+			int64_t time_limit_us; /* of the attempt, less than asked for; 0 = that */
 		} placed; /* of an array: job.index is the element, split off here */
 		/* Places that are its own from now on, though others may still stand on them.
 		 * Stored with the evictions that make room there. A later one takes the place
@@ -234,6 +253,15 @@ struct event {
 			size_t n;
 		} audit_dropped;
 		struct {
+			int64_t first_day; /* of which single pods are still known */
+			const unsigned char *keys; /* n of CHARGE_KEY_BYTES, of days before */
+			size_t n;
+		} charges;
+		struct {
+			const uint64_t *numbers; /* of messages that were told, or given up */
+			size_t n;
+		} notices;
+		struct {
 			const void *bytes; /* MessagePack of the normalised tree */
 			size_t len;
 			const char *who;
@@ -254,6 +282,10 @@ struct event {
 			bool suspect;
 		} backoff;
 		const struct pod_fact *foreign;
+		struct {
+			const struct job_use *items;
+			size_t n;
+		} measured; /* USE_MEASURED */
 	};
 };
 

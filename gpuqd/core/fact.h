@@ -51,6 +51,23 @@ struct node_fact {
 	const char *note; /* why it is not ready, or "" */
 };
 
+/* How much a device, or an instance cut from one, did of late. */
+struct use_fact {
+	const char *pod; /* that has it, as the cluster names it; "" = it is not told */
+	const char *node, *uuid; /* "" not told */
+	int32_t index; /* on the node; -1 not told */
+	uint32_t part; /* tells instances of one device apart */
+	int32_t milli; /* 0 = nothing .. 1000; -1 = it could not be measured */
+};
+
+/* All that was measured at one time. */
+struct use_round {
+	const struct use_fact *items;
+	size_t n;
+	const char *source; /* "nvml", "metrics"; "" = nobody measures */
+	const char *why; /* why it is not all, or nothing; "" = it is */
+};
+
 enum pod_phase { POD_PENDING, POD_RUNNING, POD_SUCCEEDED, POD_FAILED };
 
 /* Why a failed pod failed, as far as it is not its owner's doing. */

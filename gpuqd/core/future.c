@@ -18,11 +18,33 @@ struct hold {
 	bool promised; /* it takes its amounts when those before it are gone */
 };
 
-int64_t future_end(const struct cycle *c, uint32_t job, int64_t t)
+int64_t future_least_us(const struct snap_job *j)
+{
+	return j->walltime_min_us && j->walltime_min_us < j->walltime_us ? j->walltime_min_us
+									 : j->walltime_us;
+}
+
+int64_t future_walltime(const struct cycle *c, uint32_t job, int64_t t)
 {
 	const struct snap_job *j = &c->s->jobs[job];
+	const int64_t least = future_least_us(j), left = amount_less(j->deadline_us, t);
 
-	return amount_later(amount_later(t, j->walltime_us), j->grace_us);
+	if (least == j->walltime_us || j->deadline_us == 0 || left >= j->walltime_us)
+		return j->walltime_us;
+	return left > least ? left : least;
+}
+
+/* When a job is gone that starts at t and was given so much; 0 = what it asked for. */
+static int64_t end_of_given(const struct cycle *c, uint32_t job, int64_t t, int64_t given_us)
+{
+	if (!given_us)
+		return future_end(c, job, t);
+	return amount_later(amount_later(t, given_us), c->s->jobs[job].grace_us);
+}
+
+int64_t future_end(const struct cycle *c, uint32_t job, int64_t t)
+{
+	return amount_later(amount_later(t, future_walltime(c, job, t)), c->s->jobs[job].grace_us);
 }
 
 static int64_t told_to_leave(const struct cycle *c)
@@ -132,7 +154,7 @@ static void hold_action(const struct cycle *c, struct holds *h, const struct pla
 		return;
 	if (a->kind == PLAN_GROW && c->s->jobs[a->job].state == SNAP_RUNNING)
 		start = c->s->jobs[a->job].start_us;
-	end = future_end(c, a->job, start);
+	end = end_of_given(c, a->job, start, a->walltime_us);
 	if (a->yield_us && a->yield_us < end)
 		end = a->yield_us;
 	for (uint32_t i = 0; i < a->n_pods; i++) {
@@ -479,7 +501,7 @@ static void hold_device(struct cycle *c, uint32_t node, uint32_t device, int64_t
 void future_started(struct cycle *c, const struct plan_action *a)
 {
 	const struct snap_job *j = &c->s->jobs[a->job];
-	int64_t end = future_end(c, a->job, c->s->config.now_us);
+	int64_t end = end_of_given(c, a->job, c->s->config.now_us, a->walltime_us);
 
 	if (!c->future || a->kind != PLAN_PLACE)
 		return;
@@ -487,7 +509,7 @@ void future_started(struct cycle *c, const struct plan_action *a)
 		c->future->stale = true;
 	if (a->yield_us && a->yield_us < end)
 		end = a->yield_us;
-	c->future->yield_us = 0;
+	c->future->yield_us = c->future->given_us = 0;
 	future_unplan(c, a->job);
 	for (uint32_t i = 0; i < a->n_pods; i++) {
 		const struct plan_pod *p = &c->plan_pods[a->pod_first + i];

@@ -90,12 +90,16 @@ struct future {
 	/* starting beside it: future_pack.c */
 	uint64_t *barred; /* scratch: nodes the calendar keeps from the job at hand */
 	int64_t yield_us; /* of the places at hand: when they have to be left again; 0 = never */
+	int64_t given_us; /* ...and for how long they are, when that was cut; 0 = it was not */
 
 	/* calendar.c */
 	uint64_t **slices; /* by reservation: its nodes; NULL = an amount anywhere */
 };
 
-/* When a job that starts at t is gone: walltime and grace. */
+/* How long a job that starts at t may run: its walltime, or what its deadline leaves of it
+ * where it can do with less. */
+int64_t future_walltime(const struct cycle *c, uint32_t job, int64_t t);
+/* When a job that starts at t is gone: that and grace. */
 int64_t future_end(const struct cycle *c, uint32_t job, int64_t t);
 
 /* The timeline as it follows from the snapshot and the actions so far; made when first

@@ -8,32 +8,25 @@
 /* What is free at a moment to come: what is free now, what has been given back until
  * then, and what planned starts and the calendar have taken by then. */
 
-static int cmp_release(const void *ctx, uint32_t x, uint32_t y)
-{
-	const struct release *r = ctx;
-	int d = sort_i64(r[x].end_us, r[y].end_us);
-
-	return d ? d : sort_i64(x, y);
-}
-
 void future_sort(struct cycle *c)
 {
 	struct future *f = c->future;
+	struct sort_pair *ends, *scratch;
 	struct release *sorted;
-	uint32_t *ix, *scratch;
 
 	if (f->sorted)
 		return;
-	ix = cycle_scratch(c, f->n_releases, sizeof(*ix));
+	ends = cycle_scratch(c, f->n_releases, sizeof(*ends));
 	scratch = cycle_scratch(c, f->n_releases, sizeof(*scratch));
 	sorted = cycle_alloc(c, f->n_releases, sizeof(*sorted));
 	if (c->failed)
 		return;
 	for (uint32_t i = 0; i < f->n_releases; i++)
-		ix[i] = i;
-	sort_ix(ix, scratch, f->n_releases, cmp_release, f->releases);
+		ends[i] = (struct sort_pair){ (uint64_t)f->releases[i].end_us ^ UINT64_C(1) << 63,
+					      i };
+	sort_pairs(ends, scratch, f->n_releases);
 	for (uint32_t i = 0; i < f->n_releases; i++)
-		sorted[i] = f->releases[ix[i]];
+		sorted[i] = f->releases[ends[i].ix];
 	f->releases = sorted;
 	f->room_releases = f->n_releases;
 	f->sorted = true;

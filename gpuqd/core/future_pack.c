@@ -3,9 +3,11 @@
 #include <string.h>
 
 #include "gpuqd/core/amount.h"
+#include "gpuqd/core/sort.h"
 
 /* Starting beside what is planned, and ahead of it. A job that ends in time, or leaves
- * planned starts what they count on, simply starts. One that may be evicted and has no
+ * planned starts what they count on, simply starts. One that can do with less time than it
+ * asks for is given what there is until then. One that may be evicted and has no
  * walltime may start ahead of them: it leaves in time. */
 
 #define WORTH_US (60 * GPUQ_US_PER_S) /* nobody starts who has to leave sooner */
@@ -202,6 +204,100 @@ static bool pack_within(struct cycle *c, uint32_t job, uint32_t flavor, int64_t 
 	return placed;
 }
 
+/* ---- for a shorter time than it asked for ---- */
+
+static int cmp_limit(const void *ctx, uint32_t x, uint32_t y)
+{
+	const int64_t *limits = ctx;
+
+	return sort_i64(limits[x], limits[y]);
+}
+
+/* How long the job may be given so that it is gone when something begins that is planned or
+ * reserved: each such length between what it can do with and what it asked for, ascending
+ * by *order. NULL: no memory. */
+static int64_t *lengths(struct cycle *c, uint32_t job, uint32_t *n, uint32_t **order)
+{
+	const struct future *f = c->future;
+	const struct snap_job *j = &c->s->jobs[job];
+	const int64_t now = c->s->config.now_us, least = future_least_us(j);
+	const int64_t most = future_walltime(c, job, now);
+	const uint32_t room = f->n_booked + c->s->n_reservations;
+	int64_t *out = cycle_scratch(c, (size_t)room + 1, sizeof(*out));
+	uint32_t *ix = cycle_scratch(c, (size_t)room + 1, sizeof(*ix));
+	uint32_t *scratch = cycle_scratch(c, (size_t)room + 1, sizeof(*scratch));
+
+	*n = 0;
+	if (!out || !ix || !scratch)
+		return NULL;
+	out[(*n)++] = least;
+	for (uint32_t i = 0; i < room; i++) {
+		const int64_t start = i < f->n_booked
+					      ? f->booked[i].start_us
+					      : c->s->reservations[i - f->n_booked].start_us;
+		int64_t us = amount_less(amount_less(start, now), j->grace_us);
+
+		us -= us % GPUQ_US_PER_S; /* limits are told in seconds */
+		if (us > least && us < most)
+			out[(*n)++] = us;
+	}
+	for (uint32_t i = 0; i < *n; i++)
+		ix[i] = i;
+	sort_ix(ix, scratch, *n, cmp_limit, out);
+	*order = ix;
+	return out;
+}
+
+static bool pack_for(struct cycle *c, uint32_t job, uint32_t flavor, int64_t us)
+{
+	struct future_bar bar;
+
+	return pack_within(
+		c, job, flavor,
+		amount_later(amount_later(c->s->config.now_us, us), c->s->jobs[job].grace_us),
+		&bar);
+}
+
+/* The longest of the lengths for which it may start now. The fewer there are planned starts
+ * and reservations that begin before its end, the more is free: so halves are enough. */
+static bool pack_shorter(struct cycle *c, uint32_t job, uint32_t flavor)
+{
+	const struct snap_job *j = &c->s->jobs[job];
+	uint32_t n, fits = 0, fails, *order;
+	int64_t *us;
+
+	if (future_least_us(j) >= future_walltime(c, job, c->s->config.now_us) ||
+	    !pack_for(c, job, flavor, future_least_us(j)))
+		return false;
+	us = lengths(c, job, &n, &order);
+	if (!us)
+		return false;
+	fails = n;
+	while (fails - fits > 1) {
+		const uint32_t at = fits + (fails - fits) / 2;
+
+		pack_undo(c, job);
+		if (pack_for(c, job, flavor, us[order[at]])) {
+			fits = at;
+			continue;
+		}
+		fails = at;
+		if (!pack_for(c, job, flavor, us[order[fits]]))
+			return false;
+	}
+	c->future->given_us = us[order[fits]];
+	return true;
+}
+
+int64_t future_given_us(const struct cycle *c, uint32_t job)
+{
+	const int64_t most = future_walltime(c, job, c->s->config.now_us);
+
+	if (c->future && c->future->given_us)
+		return c->future->given_us;
+	return most < c->s->jobs[job].walltime_us ? most : 0;
+}
+
 /* When the places at hand have to be left for somebody: before the first hold there that
  * does not have enough to spare, and before the calendar takes the node. */
 static int64_t time_of_yield(struct cycle *c, uint32_t job)
@@ -263,9 +359,9 @@ void future_keep_off(struct cycle *c, uint32_t job, uint64_t *set)
 
 bool future_pack(struct cycle *c, uint32_t job, uint32_t flavor, struct future_bar *bar)
 {
-	c->future->yield_us = 0;
+	c->future->yield_us = c->future->given_us = 0;
 	return pack_within(c, job, flavor, future_end(c, job, c->s->config.now_us), bar) ||
-	       pack_ahead(c, job, flavor);
+	       pack_shorter(c, job, flavor) || pack_ahead(c, job, flavor);
 }
 
 int64_t future_yield_us(const struct cycle *c)

@@ -325,7 +325,8 @@ static bool nothing_ends(struct cycle *c)
 	}
 	for (uint32_t i = 0; i < c->n_actions; i++)
 		if (c->actions[i].kind != PLAN_PLACE ||
-		    s->jobs[c->actions[i].job].walltime_us != GPUQ_UNLIMITED)
+		    s->jobs[c->actions[i].job].walltime_us != GPUQ_UNLIMITED ||
+		    c->actions[i].walltime_us)
 			return false;
 	c->idle_future = c->n_actions + 1;
 	return true;

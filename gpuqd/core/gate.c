@@ -29,7 +29,7 @@ static const char *stopped_queue(const struct cycle *c, uint32_t queue)
 static void tell_times(struct cycle *c, uint32_t job)
 {
 	const struct snap_job *j = &c->s->jobs[job];
-	const int64_t now = c->s->config.now_us;
+	const int64_t now = c->s->config.now_us, least = future_least_us(j);
 	int64_t end = now;
 
 	if (j->begin_us > now) {
@@ -40,7 +40,7 @@ static void tell_times(struct cycle *c, uint32_t job)
 	}
 	if (j->deadline_us == 0)
 		return;
-	if (j->walltime_us != GPUQ_UNLIMITED && __builtin_add_overflow(end, j->walltime_us, &end))
+	if (least != GPUQ_UNLIMITED && __builtin_add_overflow(end, least, &end))
 		end = GPUQ_UNLIMITED;
 	if (end > j->deadline_us || now >= j->deadline_us)
 		tell(c, GPUQ_R_DEADLINE, PLAN_TIME, j->deadline_us, end, "");

@@ -134,6 +134,9 @@ struct gpuq_val *event_view(struct gpuq_arena *a, const struct event *ev)
 	case EV_JOB_NICED:
 		number(a, v, "nice", ev->nice);
 		break;
+	case EV_JOB_TIME_PASSED:
+		number(a, v, "percent", ev->percent);
+		break;
 	case EV_JOB_HELD:
 	case EV_JOB_RELEASED:
 		text(a, v, "who", ev->held.who);
@@ -147,6 +150,8 @@ struct gpuq_val *event_view(struct gpuq_arena *a, const struct event *ev)
 		break;
 	case EV_JOB_PLACED:
 		text(a, v, "flavor", ev->placed.flavor);
+		if (ev->placed.time_limit_us)
+			number(a, v, "time_limit_s", ev->placed.time_limit_us / GPUQ_US_PER_S);
 		places(a, v, ev->placed.pods, ev->placed.n_pods);
 		break;
 	case EV_JOB_EVICT_ASKED:
@@ -269,7 +274,7 @@ static bool is_logged(const struct model *m, const struct event *ev)
 		return p && pod_takes(p);
 	default:
 		return ev->job.id && event_is_stored(ev->type) && ev->type != EV_DEP_ENDED &&
-		       ev->type != EV_BESIDE_GONE;
+		       ev->type != EV_BESIDE_GONE && ev->type != EV_JOB_FRAGMENTED;
 	}
 }
 

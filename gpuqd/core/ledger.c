@@ -160,27 +160,30 @@ bool ledger_is_surplus(const struct cycle *c, const struct snap_alloc *a)
 	return before >= must;
 }
 
-static void charge_pod(struct cycle *c, const struct snap_alloc *a, bool firm, bool leaves)
+/* Returns what it is charged of devices. */
+static int64_t charge_pod(struct cycle *c, const struct snap_alloc *a, bool firm, bool leaves)
 {
 	const struct snapshot *s = c->s;
 	const struct snap_group *g = snap_group_of(s, a);
 	const uint32_t queue = s->jobs[a->job].queue, f = s->nodes[a->node].flavor;
+	const int64_t devices = cost_of_alloc(s, a);
 	const struct {
 		uint32_t res;
 		int64_t amount;
 	} parts[] = {
-		{ f, cost_of_alloc(s, a) },
+		{ f, devices },
 		{ snap_cpu(s), g->cpu_milli },
 		{ snap_memory(s), g->memory_bytes },
 	};
 
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
-		if (parts[i].res == SNAP_NONE)
+		if (parts[i].res == SNAP_NONE || parts[i].amount == 0)
 			continue;
 		charge(c, queue, parts[i].res, parts[i].amount, firm);
 		for (uint32_t q = queue; leaves && q != SNAP_NONE; q = s->queues[q].parent)
 			add(cell(c, c->leaving, q, parts[i].res), parts[i].amount);
 	}
+	return devices;
 }
 
 /* What a job that runs wants to have in the end, by the flavor it is on. */
@@ -224,14 +227,15 @@ static void charge_held(struct cycle *c)
 		for (uint32_t a = j->alloc_first; a < j->alloc_first + j->n_allocs; a++) {
 			const struct snap_alloc *al = &s->allocs[a];
 
-			charge_pod(c, al, !j->preemptible && !ledger_is_surplus(c, al),
-				   al->releasing || j->state == SNAP_LEAVING);
-			gpus = amount_sum(gpus, cost_of_alloc(s, al));
+			gpus = amount_sum(gpus,
+					  charge_pod(c, al,
+						     !j->preemptible && !ledger_is_surplus(c, al),
+						     al->releasing || j->state == SNAP_LEAVING));
 		}
 		for (uint32_t p = j->promise_first;
 		     promised && p < j->promise_first + j->n_promises; p++) {
-			charge_pod(c, &s->promises[p], !j->preemptible, false);
-			gpus = amount_sum(gpus, cost_of_alloc(s, &s->promises[p]));
+			gpus = amount_sum(gpus,
+					  charge_pod(c, &s->promises[p], !j->preemptible, false));
 		}
 		if (j->state == SNAP_RUNNING || promised ||
 		    (j->state == SNAP_LEAVING && j->returns))

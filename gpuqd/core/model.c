@@ -152,8 +152,10 @@ int model_apply(struct model *m, const struct event *ev, struct gpuq_err *err)
 	case EV_JOB_REQUEUED:
 	case EV_JOB_ENDED:
 	case EV_JOB_REASONS:
+	case EV_JOB_FRAGMENTED:
 	case EV_JOB_BLOCKED:
 	case EV_KEYS_EXPIRED:
+	case EV_USE_MEASURED:
 	case EV_DEP_ENDED:
 	case EV_BESIDE_GONE:
 		rc = model_apply_job(m, ev, err);
@@ -189,6 +191,13 @@ int model_apply(struct model *m, const struct event *ev, struct gpuq_err *err)
 	case EV_QUEUE_SHARE:
 	case EV_QUEUE_GRANTED:
 		rc = model_apply_site(m, ev, err);
+		break;
+	case EV_CHARGES_EXPIRED:
+		rc = model_apply_charges_expired(m, ev);
+		break;
+	case EV_JOB_TIME_PASSED:
+	case EV_NOTICES_DONE:
+		rc = model_apply_notices(m, ev, err);
 		break;
 	case EV_AUDITED:
 	case EV_AUDIT_DROPPED:
@@ -349,6 +358,7 @@ bool job_attempt_over(const struct job *j)
 
 void job_dirty(struct model *m, struct job *j)
 {
+	job_unlike(m, j);
 	if (j->dirty)
 		return;
 	j->dirty = true;

@@ -18,8 +18,10 @@
 #include <uthash.h>
 #include <utlist.h>
 
+#include "gpuqd/core/alike.h"
 #include "gpuqd/core/change.h"
 #include "gpuqd/core/event.h"
+#include "gpuqd/core/idle.h"
 #include "gpuqd/core/policy.h"
 #include "gpuqd/core/request.h"
 #include "gpuqd/core/site.h"
@@ -80,6 +82,13 @@ struct promised_pod {
 	uint16_t *devices;
 };
 
+/* It waits, though as many devices are free as it asks for: they lie apart. Of the jobs of
+ * whom that is true the model is told one for each flavor, so that none is counted twice. */
+struct apart {
+	const char *flavor; /* interned */
+	int64_t milli, since_us;
+};
+
 struct promise {
 	int64_t at_us;
 	const char *flavor, *rule; /* interned; rule: by which its victims leave; "" none */
@@ -129,6 +138,9 @@ struct pod {
 	uint16_t devices[];
 };
 
+/* The rule of evictions of what did not run in time. */
+#define RULE_START_TIMEOUT "start_timeout"
+
 /* "I have saved myself: start me again", as HTCondor's checkpoint_exit_code has it. */
 #define JOB_EXIT_SAVED 85
 
@@ -138,16 +150,29 @@ struct avoided {
 	int64_t until_us;
 };
 #define JOB_AVOIDS_MAX 4
+#define JOB_AVOID_US (900 * INT64_C(1000000)) /* that is of late */
 
 struct avoids {
 	struct avoided items[JOB_AVOIDS_MAX]; /* oldest first */
 	uint32_t n;
 };
 
+/* What the devices of the attempt did. */
+struct job_load {
+	struct idle idle;
+	int64_t at_us; /* of the last measurement */
+	int32_t milli; /* then, on the average of those measured; 0 .. 1000 */
+};
+
+/* Whom its owner wants told, of what: enum gpuq_notify_on. */
+struct job_notify {
+	unsigned mail_on, web_on;
+	const char *mail, *web; /* interned; "" none */
+};
+
 struct job {
 	UT_hash_handle hh;
 	struct job_key key;
-	struct job *dirty_prev, *dirty_next, *dep_prev, *dep_next;
 	bool dirty, ended;
 	bool held_user, held_admin, held_retries, requeue, started_once;
 	bool cancel_asked, depends_any, kill_on_invalid_dep;
@@ -155,24 +180,29 @@ struct job {
 	bool warned; /* this attempt was told that its time ends soon */
 	bool warn_sent; /* by this process; not stored */
 	bool ranked; /* its priority has been counted; not stored */
+	bool alone; /* shown by itself in the snapshot that is being taken; not stored */
 	bool nothing_beside; /* its pods need nothing but themselves; not stored */
 	uint8_t n_reasons;
 	enum gpuq_job_state state;
 	/* What is looked at of every job in every cycle stands together. */
-	uint32_t n_deps, n_evictions;
+	uint32_t n_deps, n_evictions, attempt; /* attempts so far beyond the first */
 	int64_t deadline_us;
-	int64_t planned_us; /* estimated start; not stored */
+	struct alike *alike; /* alike.h; NULL = not known, or like nobody; not stored */
 	struct reason *reasons;
+	int64_t planned_us; /* estimated start; not stored */
+	int64_t submit_us, eligible_us;
 	struct priority_terms terms; /* of priority, while it waits; not stored */
 	uint32_t uid, gid;
-	uint32_t attempt, n_retries; /* attempts so far beyond the first; retries used up */
+	uint32_t n_retries; /* used up */
 	uint32_t n_indexes; /* pod indexes that this attempt has used */
 	uint32_t n_log; /* entries that were written about it */
+	struct job *dirty_prev, *dirty_next, *dep_prev, *dep_next;
 	/* Lists that it is in: of its user's and its queue's jobs, of those in its state, and an
 	 * element's of those of its array. */
 	struct job *user_prev, *user_next, *queue_prev, *queue_next;
 	struct job *state_prev, *state_next, *kin_prev, *kin_next;
 	char *name;
+	char *labels; /* joblabel.h; NULL none */
 	const char *user, *account, *qos, *flavor; /* interned; account, flavor may be "" */
 	struct queue *queue;
 	struct request *request;
@@ -180,11 +210,16 @@ struct job {
 	struct dep *deps;
 	struct eviction *evictions;
 	struct promise *promise; /* NULL = none */
+	struct apart *apart; /* NULL = none */
 	struct pod *pods; /* all that are not gone, and those of the last attempt */
-	int64_t submit_us, eligible_us, begin_us, time_limit_us;
+	int64_t begin_us, time_limit_us;
+	/* Where an attempt may be given less than was asked for: how much that was, and the
+	 * least. 0 = it may not. */
+	int64_t time_asked_us, time_min_us;
 	int64_t start_us, end_us; /* of the last attempt: all its pods ran; 0 = not yet */
 	int64_t placed_us; /* of the last attempt */
 	int64_t nice, priority;
+	int64_t fixed_priority; /* said by an operator; 0 = not */
 	int64_t gpu_us; /* device-microseconds of ended pods */
 	int64_t not_before_us; /* after a requeue */
 	int64_t yield_us; /* of the attempt: when its places are somebody else's; 0 = never */
@@ -194,9 +229,10 @@ struct job {
 	int64_t checkpoint_every_us; /* that often it saves itself; 0 = nobody said */
 	int64_t shrunk_us; /* when this attempt last lost pods; 0 = never */
 	int64_t short_us; /* since when it has fewer pods than its minimum; 0 = it has them */
-	struct avoids *avoids; /* NULL = none; not stored */
+	struct avoids *avoids; /* NULL = none */
 	struct blocked
 		*blocked; /* from outside the core (NamespaceQuota); NULL = not; not stored */
+	struct job_load *load; /* NULL = nothing was measured; not stored */
 	/* How this attempt is going to end, once that is known. */
 	enum gpuq_job_state outcome; /* GPUQ_JOB_PENDING = not known */
 	int outcome_exit;
@@ -206,6 +242,8 @@ struct job {
 	char *message; /* why it ended as it did; NULL none */
 	char *token; /* of the attempt, 32 hex; NULL before the first */
 	struct gpuq_retry retry; /* exits on the heap */
+	struct job_notify *notify; /* NULL = nobody */
+	unsigned told; /* of an array, or of this attempt: what has been; enum gpuq_notify_on */
 };
 
 struct device {
@@ -273,6 +311,7 @@ enum charge {
 	CHARGE_STARTING, /* from being placed until all pods of the attempt ran */
 	CHARGE_HELD, /* kept free for a start that was promised */
 	CHARGE_STRANDED, /* free beside it, on a node without a core, memory or a slot left */
+	CHARGE_FRAGMENTED, /* free and enough while it waited, but apart */
 	N_CHARGES
 };
 
@@ -310,6 +349,8 @@ struct model {
 	char cluster_id[9]; /* 8 hex */
 	char cluster_uid[64]; /* the cluster's own name for itself; "" not known */
 	uint32_t next_job_id, next_request_id;
+	int64_t charges_from; /* day of which, and since which, what single pods were charged is kept */
+	uint64_t next_notice; /* number of the next message to the outside */
 	bool meta_dirty, nodes_dirty, usages_dirty;
 	/* The cluster makes things beside the pods (a script's ConfigMap). What a job may have
 	 * there is written down in the change that removes its record, until BESIDE_GONE. */
@@ -328,6 +369,9 @@ struct model {
 	struct idem_key *keys;
 	struct usage *usages;
 	struct account *accounts, *dirty_accounts;
+	struct alike *alike_by_key; /* alike.h */
+	uint64_t alike_turn[N_ALIKE_READERS]; /* of the last snapshot that did not show all */
+	struct job *walk; /* where a walk over all jobs goes on that takes several turns; NULL */
 	struct policy policy; /* set once, before the first event */
 	struct str *strs;
 	struct batch direct; /* records that no object stands for any more */
@@ -336,6 +380,8 @@ struct model {
 	struct owner *owners; /* hash by name */
 	struct family *families; /* hash by id */
 	uint32_t n_promises; /* jobs that have one */
+	uint32_t n_apart; /* jobs that are charged for what lies apart */
+	uint32_t n_avoiding; /* jobs that avoid nodes */
 	int64_t evicted_us; /* when some job last was; not stored */
 	uint64_t n_events, n_audit;
 	int64_t now_us; /* of the event being applied; not stored */
@@ -353,6 +399,10 @@ int64_t ledger_gpu_us(int64_t gpus_milli, int64_t from_us, int64_t to_us);
  * is lost, 0 = it is not. Returns how many of out. */
 uint32_t pod_charges(const struct pod *p, int64_t lost_us, int64_t end_us, bool refunded,
 		     struct charged out[N_CHARGES]);
+/* What is written down of jobs that wait, in the place of a pod's index. */
+#define LEDGER_PROMISED UINT32_MAX
+#define LEDGER_APART (UINT32_MAX - 1)
+
 /* Since when a promised device is kept free; 0 = somebody is still on it. */
 int64_t promised_since(const struct promise *p, const struct node *n, uint16_t device);
 /* Devices that are free but of no use, as the node has less than a core, 1 GiB or a slot for
@@ -437,6 +487,11 @@ int64_t job_gpus_milli(const struct job *j); /* devices of one start */
 bool job_is_elastic(const struct job *j); /* a group of it has more pods at most than at least */
 /* The system, not its owner, told it to leave: it is tried again at once. */
 bool cause_is_eviction(enum gpuq_cause c);
+/* The shortest idle time for which its queue, those above it and its qos have it stopped
+ * (idle.h), and whose rule that is ("queue/lab", "qos/train"; 64 bytes); 0 = none has. */
+int64_t job_idle_limit_us(const struct model *m, const struct job *j, char rule[64]);
+/* How long its devices have been idle, in whole windows. */
+int64_t job_idle_for_us(const struct model *m, const struct job *j, int64_t now_us);
 /* Those that still take room where the job is promised to start. */
 uint32_t job_victims_left(const struct model *m, const struct job *j);
 bool job_victim_left(const struct model *m, const struct job *j, struct job_key *first);
@@ -444,6 +499,9 @@ bool job_waits_for_deps(const struct job *j, int64_t now_us, bool *never);
 enum gpuq_node_state node_state(const struct node *n);
 /* The job whose outcome `on` asks for; used when a dependency ends or is gone. */
 void model_dep_ended(struct model *m, struct job_key on, enum gpuq_job_state state, int64_t at_us);
+/* That job has come, has ended or has another name now: singletons of its owner that are
+ * called so may go on. */
+void model_singletons(struct model *m, const struct job *of, int64_t at_us);
 
 /* May the ended attempt be tried again? Decides from its outcome and the retry rules:
  * the event that must follow (JOB_REQUEUED or JOB_ENDED) without its time. */

@@ -90,13 +90,22 @@ void evictions_free(struct job *j)
 static int apply_evict(struct model *m, struct job *j, const struct event *ev, struct gpuq_err *err)
 {
 	enum gpuq_cause cause = ev->evict.cause;
+	const struct pod *p;
 
 	if (!job_is_live(j) || j->leave_us)
 		return gpuq_fail(err, GPUQ_EINVAL, "job %" PRIu32 " does not run", j->key.id);
-	if (cause != GPUQ_CAUSE_LIMIT && cause != GPUQ_CAUSE_REQUEUE)
+	if (cause == GPUQ_CAUSE_IDLE)
+		job_set_message(j, ev->evict.why);
+	else if (cause != GPUQ_CAUSE_LIMIT && cause != GPUQ_CAUSE_REQUEUE)
 		note_eviction(m, j, cause, ev);
+	if (cause == GPUQ_CAUSE_INFRA) {
+		DL_FOREACH2(j->pods, p, job_next)
+		if (p->attempt == j->attempt && p->state < GPUQ_POD_RUNNING)
+			job_avoid(m, j, p->node->name, ev->at_us + JOB_AVOID_US);
+	}
 	job_leave(m, j, cause,
 		  cause == GPUQ_CAUSE_LIMIT   ? GPUQ_JOB_TIMEOUT
+		  : cause == GPUQ_CAUSE_IDLE  ? GPUQ_JOB_TIMEOUT
 		  : cause == GPUQ_CAUSE_INFRA ? GPUQ_JOB_NODE_FAIL
 					      : GPUQ_JOB_PREEMPTED,
 		  ev->at_us, ev->evict.grace_us);

@@ -11,10 +11,15 @@ int model_apply_job(struct model *m, const struct event *ev, struct gpuq_err *er
 int model_apply_pod(struct model *m, const struct event *ev, struct gpuq_err *err);
 int model_apply_node(struct model *m, const struct event *ev, struct gpuq_err *err);
 int model_apply_site(struct model *m, const struct event *ev, struct gpuq_err *err);
+int model_apply_charges_expired(struct model *m, const struct event *ev);
+int model_apply_notices(struct model *m, const struct event *ev, struct gpuq_err *err);
 int model_apply_audit(struct model *m, const struct event *ev, struct gpuq_err *err);
 
 void job_dirty(struct model *m, struct job *j);
+/* A node failed it: others first, for a while. node is interned. */
+void job_avoid(struct model *m, struct job *j, const char *node, int64_t until_us);
 void job_set_state(struct model *m, struct job *j, enum gpuq_job_state s);
+void job_set_message(struct job *j, const char *text); /* "" or NULL: none */
 void job_set_reasons(struct model *m, struct job *j, const struct reason_fact *items, size_t n,
 		     int64_t at_us);
 /* A lost allocation of our own sizes ends the process: the ledger is on disk, and a
@@ -43,6 +48,8 @@ bool job_archive_if_done(struct model *m, struct job *j);
 int model_apply_submitted(struct model *m, const struct event *ev, struct gpuq_err *err);
 int model_apply_updated(struct model *m, struct job *j, const struct event *ev,
 			struct gpuq_err *err);
+/* model_load.c: what devices did. */
+void model_apply_measured(struct model *m, const struct event *ev);
 void model_expire_keys(struct model *m, int64_t at_us);
 /* model_claim.c: what the scheduler takes from one job for another. */
 int model_apply_claim(struct model *m, struct job *j, const struct event *ev, struct gpuq_err *err);
@@ -113,6 +120,9 @@ void charge_pod_ended(struct model *m, struct pod *p, int64_t end_us);
 void charge_attempt_lost(struct model *m, const struct job *j, enum gpuq_cause cause);
 /* The promise ends, or is replaced. */
 void charge_promise(struct model *m, const struct job *j);
+void charge_apart(struct model *m, const struct job *j);
+/* milli 0: it is over. */
+void job_set_apart(struct model *m, struct job *j, const char *flavor, int64_t milli);
 void charge_grant(struct model *m, const char *queue, int64_t gpu_us);
 
 /* What was granted to a budget that fades, as it stands. */

@@ -1,5 +1,6 @@
 #include "gpuqd/core/joblog.h"
 #include "gpuqd/core/model_int.h"
+#include "gpuqd/core/notice.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +15,7 @@ static char *dup_or_null(const char *s)
 }
 
 /* The text may be the one that is there. */
-static void set_message(struct job *j, const char *text)
+void job_set_message(struct job *j, const char *text)
 {
 	char *fresh = dup_or_null(text);
 
@@ -66,6 +67,8 @@ void job_set_state(struct model *m, struct job *j, enum gpuq_job_state s)
 {
 	if (j->state == s)
 		return;
+	if (j->apart)
+		job_set_apart(m, j, NULL, 0);
 	job_count(j, -1);
 	m->n_jobs_by_state[j->state]--;
 	index_state(m, j, s);
@@ -73,6 +76,7 @@ void job_set_state(struct model *m, struct job *j, enum gpuq_job_state s)
 	if (gpuq_job_state_ended(s)) {
 		j->ended = true;
 		joblog_ended(m, j);
+		notice_ended(m, j);
 	}
 	job_count(j, 1);
 	job_dirty(m, j);
@@ -91,6 +95,9 @@ void job_free(struct model *m, struct job *j)
 {
 	struct pod *p, *pt;
 
+	job_unlike(m, j);
+	if (m->walk == j)
+		m->walk = j->hh.next;
 	job_set_promise(m, j, NULL);
 	DL_FOREACH_SAFE2(j->pods, p, pt, job_next) pod_free(m, p);
 	if (j->dirty)
@@ -108,9 +115,15 @@ void job_free(struct model *m, struct job *j)
 	evictions_free(j);
 	free(j->retry.exits);
 	free(j->name);
+	free(j->labels);
 	free(j->message);
 	free(j->blocked);
+	m->n_avoiding -= j->avoids != NULL;
 	free(j->avoids);
+	free(j->load);
+	m->n_apart -= j->apart != NULL;
+	free(j->apart);
+	free(j->notify);
 	free(j->token);
 	free(j);
 }
@@ -179,6 +192,8 @@ void model_dep_ended(struct model *m, struct job_key on, enum gpuq_job_state sta
 
 	DL_FOREACH2(m->depending, j, dep_next)
 	{
+		bool told = false, never;
+
 		for (uint32_t i = 0; i < j->n_deps; i++) {
 			struct dep *d = &j->deps[i];
 
@@ -186,6 +201,43 @@ void model_dep_ended(struct model *m, struct job_key on, enum gpuq_job_state sta
 				continue;
 			d->state = dep_never(d->type, state) ? DEP_NEVER : DEP_DONE;
 			d->at_us = at_us + d->delay_us;
+			job_dirty(m, j);
+			told |= d->state == DEP_NEVER;
+		}
+		if (told) {
+			job_waits_for_deps(j, at_us, &never);
+			if (never)
+				notice_never(m, j);
+		}
+	}
+}
+
+/* Does a job of the same owner and name that came before it still wait or run? Jobs of one
+ * user stand in the order in which they came. */
+static bool has_elder(const struct model *m, const struct job *j)
+{
+	for (const struct job *it = jobs_of_user(m, j->user); it; it = it->user_next)
+		if (!it->ended && it->key.id < j->key.id && strcmp(it->name, j->name) == 0)
+			return true;
+	return false;
+}
+
+void model_singletons(struct model *m, const struct job *of, int64_t at_us)
+{
+	struct job *j;
+
+	DL_FOREACH2(m->depending, j, dep_next)
+	{
+		if (j->user != of->user || strcmp(j->name, of->name) != 0)
+			continue;
+		for (uint32_t i = 0; i < j->n_deps; i++) {
+			struct dep *d = &j->deps[i];
+
+			if (d->type != GPUQ_DEP_SINGLETON || d->state != DEP_WAITING ||
+			    has_elder(m, j))
+				continue;
+			d->state = DEP_DONE;
+			d->at_us = at_us;
 			job_dirty(m, j);
 		}
 	}
@@ -294,6 +346,9 @@ struct job *array_split(struct model *m, struct job *master, int32_t index)
 	j->begin_us = master->begin_us;
 	j->deadline_us = master->deadline_us;
 	j->time_limit_us = master->time_limit_us;
+	j->time_asked_us = master->time_asked_us;
+	j->time_min_us = master->time_min_us;
+	j->fixed_priority = master->fixed_priority;
 	j->nice = master->nice;
 	j->priority = master->priority;
 	j->requeue = master->requeue;
@@ -312,6 +367,8 @@ struct job *array_split(struct model *m, struct job *master, int32_t index)
 		j->retry.exits = must(malloc(master->retry.n_exits));
 		memcpy(j->retry.exits, master->retry.exits, master->retry.n_exits);
 	}
+	j->labels = dup_or_null(master->labels);
+	notice_copy(j, master);
 	j->n_deps = master->n_deps;
 	if (j->n_deps) {
 		j->deps = must(calloc(j->n_deps, sizeof(*j->deps)));
@@ -342,6 +399,7 @@ static void array_end_if_done(struct model *m, struct job *master, int64_t at_us
 	master->exit_code = a->worst_exit;
 	job_set_state(m, master, a->worst);
 	model_dep_ended(m, master->key, a->worst, at_us);
+	model_singletons(m, master, at_us);
 	job_archive_if_done(m, master);
 }
 
@@ -415,10 +473,11 @@ static int apply_ended(struct model *m, struct job *j, const struct event *ev, s
 	j->end_us = ev->at_us;
 	job_set_promise(m, j, NULL);
 	j->exit_code = ev->ended.exit_code;
-	set_message(j, ev->ended.message);
+	job_set_message(j, ev->ended.message);
 	job_set_reasons(m, j, NULL, 0, ev->at_us);
 	job_set_state(m, j, ev->ended.state);
 	model_dep_ended(m, j->key, j->state, ev->at_us);
+	model_singletons(m, j, ev->at_us);
 	array_child_ended(m, j, ev->at_us);
 	job_archive_if_done(m, j);
 	return 0;
@@ -452,12 +511,16 @@ void job_verdict(const struct job *j, struct event *out)
 	int exit_code = j->outcome_exit;
 	bool again = false, counts = true;
 	enum gpuq_cause cause = GPUQ_CAUSE_REQUEUE;
+	const char *late = NULL;
 
 	memset(out, 0, sizeof(*out));
 	out->job = j->key;
 	DL_FOREACH2(j->pods, p, job_next)
 	if (p->attempt == j->attempt && p->message && !first)
 		first = p;
+	/* Pods that never ran have nothing to say. */
+	if (j->leave_cause == GPUQ_CAUSE_INFRA && j->n_evictions)
+		late = j->evictions[j->n_evictions - 1].why;
 	if (state == GPUQ_JOB_PENDING || was_done_anyway(j))
 		state = GPUQ_JOB_COMPLETED;
 	if (j->leave_cause != GPUQ_CAUSE_NONE && state == GPUQ_JOB_PREEMPTED) {
@@ -483,19 +546,20 @@ void job_verdict(const struct job *j, struct event *out)
 		again = (state == GPUQ_JOB_FAILED &&
 			 (listed || (j->retry.on & GPUQ_RETRY_FAILURE))) ||
 			(state == GPUQ_JOB_OUT_OF_MEMORY && (j->retry.on & GPUQ_RETRY_OOM)) ||
-			(state == GPUQ_JOB_TIMEOUT && (j->retry.on & GPUQ_RETRY_TIMEOUT));
+			(state == GPUQ_JOB_TIMEOUT && j->leave_cause != GPUQ_CAUSE_IDLE &&
+			 (j->retry.on & GPUQ_RETRY_TIMEOUT));
 	}
 	if (again) {
 		out->type = EV_JOB_REQUEUED;
 		out->requeued.cause = cause;
 		out->requeued.counts = counts;
-		out->requeued.message = first ? first->message : "";
+		out->requeued.message = first ? first->message : late ? late : "";
 		return;
 	}
 	out->type = EV_JOB_ENDED;
 	out->ended.state = state;
 	out->ended.exit_code = state == GPUQ_JOB_COMPLETED ? 0 : exit_code;
-	out->ended.message = j->message ? j->message : first ? first->message : "";
+	out->ended.message = j->message ? j->message : first ? first->message : late ? late : "";
 }
 
 /* ---- placing and leaving ---- */
@@ -560,13 +624,18 @@ static int apply_placed(struct model *m, struct job *j, const struct event *ev,
 	j->outcome_exit = -1;
 	j->leave_cause = GPUQ_CAUSE_NONE;
 	j->leave_us = 0;
+	free(j->load);
+	j->load = NULL;
 	j->warned = j->warn_sent = false;
+	j->told &= ~(unsigned)GPUQ_NOTIFY_TIMES;
 	free(j->blocked);
 	j->blocked = NULL;
 	job_set_promise(m, j, NULL);
 	j->n_indexes = 0;
 	j->shrunk_us = j->short_us = 0;
 	j->yield_us = ev->placed.yield_us;
+	if (ev->placed.time_limit_us)
+		j->time_limit_us = ev->placed.time_limit_us;
 	for (uint32_t i = 0; i < ev->placed.n_pods; i++)
 		placed_add(m, j, &ev->placed.pods[i], ev->at_us);
 	job_set_reasons(m, j, NULL, 0, ev->at_us);
@@ -594,9 +663,23 @@ static int apply_cancel(struct model *m, struct job *j, const struct event *ev,
 		j->outcome = GPUQ_JOB_CANCELLED;
 	job_set_promise(m, j, NULL);
 	if (ev->cancel.why)
-		set_message(j, ev->cancel.why);
+		job_set_message(j, ev->cancel.why);
 	job_leave(m, j, GPUQ_CAUSE_ADMIN, GPUQ_JOB_CANCELLED, ev->at_us, -1);
 	return 0;
+}
+
+/* Start after start it did not run in time, wherever it was: more of the same only holds
+ * devices that others could use. Somebody should look, and release it. */
+#define START_TIMEOUTS_MAX 5
+
+static void hold_if_it_never_runs(struct job *j)
+{
+	uint32_t n = 0;
+
+	while (n < j->n_evictions &&
+	       strcmp(j->evictions[j->n_evictions - 1 - n].rule, RULE_START_TIMEOUT) == 0)
+		n++;
+	j->held_retries |= n >= START_TIMEOUTS_MAX;
 }
 
 static int apply_requeued(struct model *m, struct job *j, const struct event *ev,
@@ -616,22 +699,28 @@ static int apply_requeued(struct model *m, struct job *j, const struct event *ev
 	/* What is being moved leaves in order to start on its new places. */
 	if (!cause_is_eviction(j->leave_cause))
 		job_set_promise(m, j, NULL);
+	if (j->time_asked_us)
+		j->time_limit_us = j->time_asked_us;
 	j->not_before_us = ev->requeued.not_before_us;
 	j->outcome = GPUQ_JOB_PENDING;
 	j->outcome_exit = -1;
 	j->leave_cause = GPUQ_CAUSE_NONE;
 	j->leave_us = 0;
 	j->start_us = 0;
-	set_message(j, ev->requeued.message); /* it may be that of a pod that goes now */
+	if (ev->requeued.cause == GPUQ_CAUSE_INFRA)
+		hold_if_it_never_runs(j);
+	job_set_message(j, ev->requeued.message); /* it may be that of a pod that goes now */
 	drop_gone_pods(m, j);
 	job_set_reasons(m, j, NULL, 0, ev->at_us);
 	job_set_state(m, j, GPUQ_JOB_PENDING);
 	job_dirty(m, j);
+	notice_requeued(m, j, ev->requeued.cause);
 	return 0;
 }
 
 static void apply_blocked(struct model *m, struct job *j, const struct event *ev)
 {
+	job_unlike(m, j);
 	free(j->blocked);
 	j->blocked = NULL;
 	if (ev->blocked.reason.code == GPUQ_R_NONE)
@@ -652,6 +741,10 @@ int model_apply_job(struct model *m, const struct event *ev, struct gpuq_err *er
 	if (ev->type == EV_KEYS_EXPIRED) {
 		model_expire_keys(m, ev->at_us);
 		accounts_expire(m, ev->at_us);
+		return 0;
+	}
+	if (ev->type == EV_USE_MEASURED) {
+		model_apply_measured(m, ev);
 		return 0;
 	}
 	if (ev->type == EV_DEP_ENDED) {
@@ -726,6 +819,11 @@ int model_apply_job(struct model *m, const struct event *ev, struct gpuq_err *er
 			j->planned_us = ev->reasons.planned_us;
 		}
 		return 0;
+	case EV_JOB_FRAGMENTED:
+		if (j->state != GPUQ_JOB_PENDING && ev->fragmented.milli)
+			return gpuq_fail(err, GPUQ_EINVAL, "job %u does not wait", j->key.id);
+		job_set_apart(m, j, ev->fragmented.flavor, ev->fragmented.milli);
+		return 0;
 	case EV_JOB_BLOCKED:
 		apply_blocked(m, j, ev);
 		return 0;
@@ -740,5 +838,6 @@ void job_note_started(struct model *m, struct job *j, int64_t at_us)
 	j->start_us = at_us;
 	job_set_state(m, j, GPUQ_JOB_RUNNING);
 	joblog_started(m, j, at_us);
+	notice_started(m, j);
 	dep_started(m, j, at_us);
 }

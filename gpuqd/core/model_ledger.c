@@ -292,19 +292,18 @@ int64_t promised_since(const struct promise *p, const struct node *n, uint16_t d
 	return freed > p->at_us ? freed : p->at_us;
 }
 
-/* Under a number that no pod has. */
-static void record_promised(struct model *m, const struct job *j, const struct spell *s,
-			    const struct charged *c, uint32_t n)
+/* Since then, under a number that no pod has. */
+static void record_waited(struct model *m, const struct job *j, const struct spell *s,
+			  int64_t since_us, uint32_t number, const struct charged *c, uint32_t n)
 {
 	unsigned char key[CHANGE_KEY_BYTES_MAX];
 
-	for (int64_t day = civil_day(j->promise->at_us); n && day <= civil_day(m->now_us); day++) {
+	for (int64_t day = civil_day(since_us); n && day <= civil_day(m->now_us); day++) {
 		const size_t len = key_u32(key, (uint32_t)civil_number(day));
 
 		record_charge(m, key,
 			      len + key_pod(key + len, j->key.id, j->key.index,
-					    (uint32_t)(j->promise->at_us / GPUQ_US_PER_S),
-					    UINT32_MAX),
+					    (uint32_t)(since_us / GPUQ_US_PER_S), number),
 			      s->queue, s->user, s->flavor, 0, day, c, n);
 	}
 }
@@ -335,7 +334,34 @@ void charge_promise(struct model *m, const struct job *j)
 					(struct charged){ CHARGE_HELD, s.milli, since, m->now_us };
 		}
 	}
-	record_promised(m, j, &s, c, n_records);
+	record_waited(m, j, &s, j->promise->at_us, LEDGER_PROMISED, c, n_records);
+}
+
+void charge_apart(struct model *m, const struct job *j)
+{
+	const struct charged c = { CHARGE_FRAGMENTED, j->apart->milli, j->apart->since_us,
+				   m->now_us };
+	struct spell s = spell_of(m, j, NULL, c.milli);
+
+	s.flavor = j->apart->flavor;
+	charge_spell(m, &s, c.kind, c.from_us, c.to_us);
+	record_waited(m, j, &s, c.from_us, LEDGER_APART, &c, c.to_us > c.from_us);
+}
+
+void job_set_apart(struct model *m, struct job *j, const char *flavor, int64_t milli)
+{
+	if (j->apart) {
+		charge_apart(m, j);
+		m->n_apart--;
+	}
+	free(j->apart);
+	j->apart = NULL;
+	if (milli > 0) {
+		j->apart = must(malloc(sizeof(*j->apart)));
+		*j->apart = (struct apart){ model_intern(m, flavor), milli, m->now_us };
+		m->n_apart++;
+	}
+	job_dirty(m, j);
 }
 
 const char *node_stranded(const struct node *n, int64_t *milli)
@@ -391,4 +417,17 @@ void charge_grant(struct model *m, const char *queue, int64_t gpu_us)
 	u->billed_us -= gpu_us;
 	if (u->queue && u->queue->spent_known && u->day >= u->queue->spent_from)
 		u->queue->granted_us += gpu_us;
+}
+
+int model_apply_charges_expired(struct model *m, const struct event *ev)
+{
+	for (size_t i = 0; i < ev->charges.n; i++)
+		batch_put(&m->direct, TABLE_CHARGE, ev->charges.keys + i * CHARGE_KEY_BYTES,
+			  CHARGE_KEY_BYTES, NULL, 0);
+	/* With the first of them: a day is read either record by record or as a whole. */
+	if (ev->charges.first_day > m->charges_from) {
+		m->charges_from = ev->charges.first_day;
+		m->meta_dirty = true;
+	}
+	return 0;
 }

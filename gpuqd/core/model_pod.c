@@ -6,8 +6,6 @@
 
 #include "libgpuq/units.h"
 
-#define AVOID_US (60 * GPUQ_US_PER_S)
-
 struct pod *pod_add(struct model *m, struct job *j, struct node *n, uint32_t n_devices)
 {
 	struct pod *p = calloc(1, sizeof(*p) + n_devices * sizeof(*p->devices));
@@ -78,22 +76,30 @@ static void note_outcome(struct model *m, struct job *j, const struct pod *p)
 	job_dirty(m, j);
 }
 
+void job_avoid(struct model *m, struct job *j, const char *node, int64_t until_us)
+{
+	struct avoids *a = j->avoids;
+	uint32_t at = 0;
+
+	if (!a) { /* few jobs ever lose a pod so */
+		a = j->avoids = must(calloc(1, sizeof(*j->avoids)));
+		m->n_avoiding++;
+	}
+	while (at < a->n && a->items[at].node != node)
+		at++;
+	if (at == a->n && a->n == JOB_AVOIDS_MAX)
+		at = 0; /* the oldest */
+	if (at < a->n)
+		memmove(&a->items[at], &a->items[at + 1], (--a->n - at) * sizeof(a->items[0]));
+	a->items[a->n++] = (struct avoided){ node, until_us };
+}
+
 /* What a node lost is tried elsewhere first, where there is an elsewhere. A node that
  * refuses pods is left alone by everybody (EV_NODE_BACKOFF). */
-static void avoid_node(struct job *j, const struct pod *p, int64_t at_us)
+static void avoid_node(struct model *m, struct job *j, const struct pod *p, int64_t at_us)
 {
-	struct avoids *a;
-
-	if (p->fault != POD_FAULT_INFRA)
-		return;
-	if (!j->avoids) /* few jobs ever lose a pod so */
-		j->avoids = calloc(1, sizeof(*j->avoids));
-	a = j->avoids;
-	if (!a)
-		abort();
-	if (a->n == JOB_AVOIDS_MAX)
-		memmove(&a->items[0], &a->items[1], --a->n * sizeof(a->items[0]));
-	a->items[a->n++] = (struct avoided){ p->node->name, at_us + AVOID_US };
+	if (p->fault == POD_FAULT_INFRA)
+		job_avoid(m, j, p->node->name, at_us + JOB_AVOID_US);
 }
 
 static void end_pod(struct model *m, struct pod *p, int64_t at_us)
@@ -104,7 +110,7 @@ static void end_pod(struct model *m, struct pod *p, int64_t at_us)
 	p->end_us = at_us;
 	j->gpu_us += ledger_gpu_us(p->gpus_milli, p->start_us ? p->start_us : at_us, at_us);
 	if (p->attempt == j->attempt)
-		avoid_node(j, p, at_us);
+		avoid_node(m, j, p, at_us);
 	if (p->attempt != j->attempt || p->dropped || job_goes_on_without(m, j, p, at_us))
 		return;
 	/* An ended pod that was told to leave ended because of that, not by itself. */

@@ -72,7 +72,11 @@ void model_set_site(struct model *m, struct site *s)
 		queues[i]->budget = queues[i]->site->budget ? queues[i]->site->budget
 				    : queues[i]->n_children ? NULL
 							    : s->default_budget;
-	job_each(m, j) index_queue(j, find_in(queues, n, j->queue->name));
+	job_each(m, j)
+	{
+		job_unlike(m, j);
+		index_queue(j, find_in(queues, n, j->queue->name));
+	}
 	queues_recount(m, queues, n);
 	for (uint32_t i = 0; i < m->n_queues; i++)
 		free(m->queues[i]);

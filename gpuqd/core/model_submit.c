@@ -1,5 +1,7 @@
 /* How a job comes in, and is described anew. */
+#include "gpuqd/core/joblabel.h"
 #include "gpuqd/core/model_int.h"
+#include "gpuqd/core/notice.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -13,12 +15,14 @@ static void set_name(struct job *j, const char *name)
 	j->name = must(strdup(name ? name : "job"));
 }
 
-/* How it is treated once it has been placed, and how nice it is. */
+/* What it is called by, how it is treated once it has been placed, and how nice it is. */
 static void take_rules(struct job *j, const struct gpuq_spec *spec)
 {
 	const struct gpuq_checkpoint *save = &spec->checkpoint;
 
 	j->nice = spec->nice;
+	j->fixed_priority = spec->priority;
+	j->time_min_us = spec->time_min_us;
 	j->requeue = spec->requeue;
 	j->depends_any = spec->depends_any;
 	j->kill_on_invalid_dep = spec->kill_on_invalid_dep;
@@ -26,6 +30,8 @@ static void take_rules(struct job *j, const struct gpuq_spec *spec)
 	j->saves = save->signal || save->grace_us || save->interval_us;
 	j->warn_lead_us = spec->signal ? spec->signal_lead_us : 0;
 	j->grace_us = save->grace_us ? save->grace_us : spec->grace_us;
+	free(j->labels);
+	j->labels = joblabel_take(spec);
 	free(j->retry.exits);
 	j->retry = spec->retry;
 	j->retry.exits = NULL;
@@ -85,9 +91,11 @@ int model_apply_submitted(struct model *m, const struct event *ev, struct gpuq_e
 	j->eligible_us = spec->begin_us > ev->at_us ? spec->begin_us : ev->at_us;
 	j->deadline_us = spec->deadline_us;
 	j->time_limit_us = ev->submitted.time_limit_us;
+	j->time_asked_us = spec->time_min_us ? j->time_limit_us : 0;
 	j->lease_us = ev->submitted.lease_us;
 	j->held_user = spec->hold;
 	take_rules(j, spec);
+	notice_take(m, j, spec);
 	take_depends(j, spec);
 	if (spec->array.n_ranges) {
 		struct gpuq_buf text = GPUQ_BUF_INIT;
@@ -106,6 +114,7 @@ int model_apply_submitted(struct model *m, const struct event *ev, struct gpuq_e
 		j->array = a;
 	}
 	job_insert(m, j);
+	model_singletons(m, j, ev->at_us);
 	job_count(j, 1);
 	job_dirty(m, j);
 	batch_put(&m->direct, TABLE_SPEC, key, key_u32(key, j->key.id), ev->submitted.spec_bytes,
@@ -161,15 +170,27 @@ int model_apply_updated(struct model *m, struct job *j, const struct event *ev,
 			j->begin_us = spec->begin_us;
 			j->eligible_us = spec->begin_us > ev->at_us ? spec->begin_us : ev->at_us;
 		}
-		if (ev->updated.depends)
+		if (ev->updated.depends) {
+			if (j->n_deps)
+				DL_DELETE2(m->depending, j, dep_prev, dep_next);
 			take_depends(j, spec);
+			if (j->n_deps)
+				DL_APPEND2(m->depending, j, dep_prev, dep_next);
+		}
 		job_set_promise(m, j, NULL); /* it may fit there no more */
 	}
 	if (ev->updated.deadline)
 		j->deadline_us = spec->deadline_us;
 	set_name(j, spec->name);
+	model_singletons(m, j, ev->at_us);
+	/* What an attempt was given is no new wish. */
+	if (!spec->time_min_us || !j->time_asked_us)
+		j->time_asked_us = spec->time_min_us ? ev->updated.time_limit_us : 0;
+	else if (ev->updated.time_limit_us != j->time_limit_us)
+		j->time_asked_us = ev->updated.time_limit_us;
 	j->time_limit_us = ev->updated.time_limit_us;
 	take_rules(j, spec);
+	notice_take(m, j, spec);
 	if (j->array)
 		j->array->throttle = spec->array.throttle;
 	if (ev->updated.spec_bytes)

@@ -77,11 +77,14 @@ static int cmp_key(const struct rank_key *x, const struct rank_key *y)
 	return c ? c : sort_i64(x->fair, y->fair);
 }
 
-static uint32_t primary_flavor(const struct cycle *c, uint32_t job)
+/* What the head would be served in: the first of its flavors that may have room. */
+static uint32_t flavor_asked(const struct cycle *c, uint32_t job)
 {
 	const struct snap_request *r = &c->s->requests[c->s->jobs[job].request];
 
-	return r->gpus_milli > 0 && r->n_flavor_ix > 0 ? r->flavor_ix[0] : SNAP_NONE;
+	return r->gpus_milli > 0 && r->n_flavor_ix > 0
+		       ? r->flavor_ix[c->classes[cycle_class(c, job)].flavor_at]
+		       : SNAP_NONE;
 }
 
 /* What the share of one resource is measured by. Cpu and memory count where a quota is
@@ -101,7 +104,7 @@ static bool measured(const struct cycle *c, uint32_t q, uint32_t res, bool bare,
 static void make_key(struct cycle *c, uint32_t q)
 {
 	struct turn *t = &c->turns[q];
-	const uint32_t flavor = primary_flavor(c, t->head);
+	const uint32_t flavor = flavor_asked(c, t->head);
 	struct rank_key key = { .rank = c->s->queues[q].rank,
 				.unentitled = flavor != SNAP_NONE,
 				.with = { 0, 1 },
@@ -249,9 +252,10 @@ static void step(struct cycle *c, struct turn *t)
 static bool blocked(const struct cycle *c, const struct waiter *w)
 {
 	const struct job_class *cls = &c->classes[c->class_of[w->run]];
+	const struct snap_job *j = &c->s->jobs[w->job];
 
-	if (!cls->blocked ||
-	    (cls->from_walltime_us && c->s->jobs[w->job].walltime_us < cls->from_walltime_us))
+	if (!cls->blocked || (cls->from_walltime_us && (j->walltime_us < cls->from_walltime_us ||
+							future_least_us(j) < cls->from_least_us)))
 		return false;
 	/* What starves has its place before its turn comes; others have none there. */
 	return !c->any_starving || !c->future || !future_planned(c->future, w->job);

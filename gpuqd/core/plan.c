@@ -52,6 +52,8 @@ static void print_action(const struct snapshot *s, const struct plan *p,
 	}
 	if (a->kind == PLAN_RESERVE)
 		gpuq_buf_printf(out, " at %" PRId64, a->start_us);
+	if (a->walltime_us)
+		gpuq_buf_printf(out, " for %" PRId64, a->walltime_us);
 	gpuq_buf_addc(out, '\n');
 }
 

@@ -54,6 +54,8 @@ struct plan_action {
 	bool backfilled; /* PLAN_PLACE: started ahead of a reservation */
 	int64_t yield_us; /* PLAN_PLACE: when its places are somebody else's; 0 = never. To
 			   * be kept with the job: snap_job.yield_us */
+	int64_t walltime_us; /* PLAN_PLACE: what it is given, when that is less than it asked
+			      * for (snap_job.walltime_min_us); 0 = what it asked for */
 	enum gpuq_cause cause; /* of an evict, shrink or move */
 	uint32_t claimant; /* whose claim it serves (job index), SNAP_NONE */
 	const char *rule; /* the paragraph that allows it, or NULL */

@@ -1,13 +1,15 @@
-/* policy.h - how a site weighs past use and waiting
+/* policy.h - how a site weighs past use and waiting, and whom it lets be told of jobs
  *
  * Owns     the structs and their defaults. Touches nothing.
- * Used by  core/model (how usage is forgotten), flow/snap_usage (what a cycle is told),
+ * Used by  core/model (how usage is forgotten, who is told), flow/snap_usage (what a cycle is told),
  *          gpuqd/config (where it comes from).
  */
 #ifndef GPUQD_CORE_POLICY_H
 #define GPUQD_CORE_POLICY_H
 
 #include <stdint.h>
+
+#include "libgpuq/schema.h"
 
 #define POLICY_DEFAULT INT64_C(-1) /* of a weight: the product's own */
 
@@ -19,10 +21,28 @@ struct policy_weights {
 	int64_t max_age_us; /* a job that waited as long has all points of its age; > 0 */
 };
 
+/* What the site itself wants to hear of every job, under a name of its own. */
+#define POLICY_HOOKS_MAX 8
+struct policy_hook {
+	const char *name;
+	unsigned on; /* enum gpuq_notify_on */
+};
+
+/* Who may be told of jobs, and how. */
+struct policy_notify {
+	bool mail; /* there is a command that sends it */
+	struct gpuq_strlist mail_to; /* ends of addresses; none = anybody */
+	struct gpuq_strlist urls; /* beginnings of URLs that users may name; none = none */
+	struct policy_hook hooks[POLICY_HOOKS_MAX];
+	unsigned n_hooks;
+};
+
 struct policy {
 	int64_t usage_half_life_us; /* 0 = usage is never forgotten */
 	int64_t usage_k_milli; /* weight of past usage between queues, in thousandths */
 	struct policy_weights weights;
+	int64_t idle_window_us; /* > 0: idle time is counted in such pieces (idle.h) */
+	struct policy_notify notify;
 };
 
 /* What that place is: points that add up, as they stood when it was last looked at. */
@@ -33,7 +53,7 @@ struct priority_terms {
 	int64_t qos; /* weight x class / qos_full */
 	int64_t stretch; /* weight x whole times that it waited as long as its walltime (an hour at
 			  * least; none without one), 100 times at most; all of them once it starves */
-	int64_t boost; /* given by the site */
+	int64_t boost; /* given by the site; all of it, where an operator has said how much */
 	int64_t nice; /* taken off by its owner */
 	int64_t total; /* age + fair_share + size + qos + stretch + boost - nice */
 };
@@ -55,6 +75,7 @@ static inline struct policy policy_default(void)
 	return (struct policy){
 		.usage_half_life_us = INT64_C(7) * 24 * 3600 * 1000000,
 		.weights = policy_weights_default(),
+		.idle_window_us = INT64_C(30) * 1000000,
 	};
 }
 

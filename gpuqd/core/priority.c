@@ -75,14 +75,21 @@ static int64_t qos(const struct snap_weights *w, int64_t cls)
 	return cls < 0 ? -points : points;
 }
 
-void priority_terms(const struct priority *p, uint32_t job, struct priority_terms *out)
+void priority_terms_since(const struct priority *p, uint32_t job, int64_t eligible_us,
+			  struct priority_terms *out)
 {
 	const struct snapshot *s = p->s;
 	const struct snap_job *j = &s->jobs[job];
 	const struct snap_weights *w = &s->config.weights;
-	const int64_t waited = amount_less(s->config.now_us, j->eligible_us);
+	const int64_t waited = amount_less(s->config.now_us, eligible_us);
 	struct priority_terms t = { .boost = j->boost, .nice = j->nice };
 
+	if (j->fixed_priority) {
+		t.nice = 0;
+		t.boost = t.total = amount_sum(j->fixed_priority, j->boost);
+		*out = t;
+		return;
+	}
 	t.age = age(w, waited, j->n_evicted_day);
 	t.stretch = stretch(w, waited, j->walltime_us);
 	/* What starves comes first in its queue, in order of arrival. */
@@ -98,6 +105,11 @@ void priority_terms(const struct priority *p, uint32_t job, struct priority_term
 	if (__builtin_sub_overflow(t.total, t.nice, &t.total))
 		t.total = t.nice > 0 ? INT64_MIN : INT64_MAX;
 	*out = t;
+}
+
+void priority_terms(const struct priority *p, uint32_t job, struct priority_terms *out)
+{
+	priority_terms_since(p, job, p->s->jobs[job].eligible_us, out);
 }
 
 struct gpuq_val *priority_terms_val(struct gpuq_arena *a, const struct priority_terms *t)

@@ -28,6 +28,9 @@ struct priority {
 struct priority *priority_new(const struct snapshot *s, struct gpuq_arena *mem);
 
 void priority_terms(const struct priority *p, uint32_t job, struct priority_terms *out);
+/* The same for one that is like it, but waits since then. */
+void priority_terms_since(const struct priority *p, uint32_t job, int64_t eligible_us,
+			  struct priority_terms *out);
 
 /* Them as a map {age, fairshare, size, qos, stretch, boost, nice}; NULL without memory. */
 struct gpuq_val *priority_terms_val(struct gpuq_arena *a, const struct priority_terms *t);

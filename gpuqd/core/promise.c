@@ -325,6 +325,7 @@ static void start(struct cycle *c, uint32_t job)
 		return;
 	a->pod_first = c->n_plan_pods - j->n_promises;
 	a->n_pods = j->n_promises;
+	a->walltime_us = future_given_us(c, job);
 	for (uint32_t i = 0; i < j->n_promises; i++) {
 		const struct snap_alloc *p = &c->s->promises[j->promise_first + i];
 		const uint32_t device_first = c->n_plan_devices;

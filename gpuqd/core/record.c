@@ -53,7 +53,7 @@ void record_job(struct model *m, const struct job *j, struct batch *out)
 	struct gpuq_buf b = GPUQ_BUF_INIT;
 
 	(void)m;
-	rec_array(&b, 52);
+	rec_array(&b, 60);
 	rec_str(&b, j->name);
 	rec_str(&b, j->user);
 	rec_str(&b, j->queue->name);
@@ -147,6 +147,29 @@ void record_job(struct model *m, const struct job *j, struct batch *out)
 		rec_str(&b, j->evictions[i].why ? j->evictions[i].why : "");
 	rec_str(&b, j->promise ? j->promise->rule : "");
 	rec_str(&b, j->promise && j->promise->why ? j->promise->why : "");
+	rec_array(&b, j->apart ? 3 : 0);
+	if (j->apart) {
+		rec_str(&b, j->apart->flavor);
+		rec_int(&b, j->apart->milli);
+		rec_int(&b, j->apart->since_us);
+	}
+	rec_int(&b, j->time_asked_us);
+	rec_int(&b, j->time_min_us);
+	rec_int(&b, j->fixed_priority);
+	rec_array(&b, j->notify ? 4 : 0);
+	if (j->notify) {
+		rec_int(&b, j->notify->mail_on);
+		rec_str(&b, j->notify->mail);
+		rec_int(&b, j->notify->web_on);
+		rec_str(&b, j->notify->web);
+	}
+	rec_int(&b, j->told);
+	rec_str(&b, j->labels ? j->labels : "");
+	rec_array(&b, j->avoids ? 2 * j->avoids->n : 0);
+	for (uint32_t i = 0; j->avoids && i < j->avoids->n; i++) {
+		rec_str(&b, j->avoids->items[i].node);
+		rec_int(&b, j->avoids->items[i].until_us);
+	}
 	record_put(out, TABLE_JOB, key, key_job(key, j->key.id, j->key.index), &b);
 }
 
@@ -306,6 +329,18 @@ static void load_whys(struct model *m, struct job *j, struct rec *r)
 	j->promise->why = why;
 }
 
+static void load_notify(struct model *m, struct job *j, struct rec *r)
+{
+	if (rec_get_array(r) == 4) {
+		j->notify = alloc(1, sizeof(*j->notify));
+		j->notify->mail_on = (unsigned)rec_get_int(r);
+		j->notify->mail = get_interned(m, r);
+		j->notify->web_on = (unsigned)rec_get_int(r);
+		j->notify->web = get_interned(m, r);
+	}
+	j->told = (unsigned)rec_get_int(r);
+}
+
 static int load_job(struct model *m, struct job_key key, struct rec *r, struct gpuq_err *err)
 {
 	struct job *j = job_new(m, key);
@@ -418,6 +453,26 @@ static int load_job(struct model *m, struct job_key key, struct rec *r, struct g
 		j->warn_lead_us = rec_get_int(r);
 	if (n_fields > 49)
 		load_whys(m, j, r);
+	if (n_fields > 52 && rec_get_array(r)) {
+		j->apart = alloc(1, sizeof(*j->apart));
+		j->apart->flavor = get_interned(m, r);
+		j->apart->milli = rec_get_int(r);
+		j->apart->since_us = rec_get_int(r);
+		m->n_apart++;
+	}
+	if (n_fields > 53) {
+		j->time_asked_us = rec_get_int(r);
+		j->time_min_us = rec_get_int(r);
+		j->fixed_priority = rec_get_int(r);
+	}
+	if (n_fields > 56)
+		load_notify(m, j, r);
+	if (n_fields > 58)
+		j->labels = get_line(r);
+	for (n = n_fields > 59 ? rec_get_array(r) / 2 : 0; n > 0 && !r->bad; n--) {
+		s = get_interned(m, r);
+		job_avoid(m, j, s, rec_get_int(r));
+	}
 	if (r->bad || !j->name || !j->queue || !j->request || j->state >= N_GPUQ_JOB_STATES ||
 	    j->outcome >= N_GPUQ_JOB_STATES) {
 		const char *why = r->bad        ? "is not whole"
@@ -714,12 +769,14 @@ void record_meta(struct model *m, struct batch *out)
 {
 	struct gpuq_buf b = GPUQ_BUF_INIT;
 
-	rec_array(&b, 5);
+	rec_array(&b, 7);
 	rec_str(&b, m->cluster_id);
 	rec_int(&b, m->next_job_id);
 	rec_int(&b, m->next_request_id);
 	rec_int(&b, m->site_generation);
 	rec_str(&b, m->cluster_uid);
+	rec_int(&b, (int64_t)m->next_notice);
+	rec_int(&b, m->charges_from);
 	record_put(out, TABLE_META, (const unsigned char *)"model", 5, &b);
 }
 
@@ -769,6 +826,10 @@ static int load_meta(struct model *m, struct rec *r, struct gpuq_err *err)
 		m->site_generation = (uint32_t)rec_get_int(r);
 	if (n > 4)
 		get_text(r, m->cluster_uid, sizeof(m->cluster_uid));
+	if (n > 5)
+		m->next_notice = (uint64_t)rec_get_int(r);
+	if (n > 6)
+		m->charges_from = rec_get_int(r);
 	m->meta_dirty = false;
 	return r->bad || m->next_job_id == 0
 		       ? gpuq_fail(err, GPUQ_ECORRUPT, "the counters are not whole")

@@ -501,12 +501,29 @@ bool claim_exceeds_share(const struct cycle *c, uint32_t job, uint32_t flavor,
 	return true;
 }
 
+/* Does any queue beside the claimant's, or beside one above it, hold more than its quota? By
+ * every rule only those lose something. */
+static bool somebody_borrows(const struct cycle *c, const struct claim *k)
+{
+	for (uint32_t q = k->leaf; q != SNAP_NONE; q = c->s->queues[q].parent) {
+		const uint32_t parent = c->s->queues[q].parent;
+
+		for (uint32_t y = c->kid_first[parent == SNAP_NONE ? c->s->n_queues : parent];
+		     y != SNAP_NONE; y = c->kid_next[y])
+			if (y != q && beyond(c, k, y, LINE_QUOTA))
+				return true;
+	}
+	return false;
+}
+
 bool claim_on_others_possible(const struct cycle *c, const struct claim *k)
 {
 	const struct snap_queue *q = &c->s->queues[k->leaf];
 
 	return q->reclaim != SNAP_RECLAIM_NEVER &&
-	       (stays_inside(c, k, k->leaf, false) || q->borrow_preempt_max_priority != INT64_MIN);
+	       (stays_inside(c, k, k->leaf, false) ||
+		q->borrow_preempt_max_priority != INT64_MIN) &&
+	       somebody_borrows(c, k);
 }
 
 bool claim_possible(const struct cycle *c, const struct claim *k)

@@ -147,6 +147,7 @@ void sched_emit(struct cycle *c, enum plan_kind kind, uint32_t job, uint32_t fla
 		return;
 	a->backfilled = future_binds(c, job);
 	a->yield_us = future_yield_us(c);
+	a->walltime_us = future_given_us(c, job);
 	future_started(c, a);
 }
 
@@ -157,6 +158,7 @@ static void block_class(struct cycle *c, uint32_t job, uint32_t why_first, int64
 
 	cls->blocked = true;
 	cls->from_walltime_us = from_walltime_us;
+	cls->from_least_us = future_least_us(&c->s->jobs[job]);
 	cls->why = (struct plan_why){ why_first, c->n_whys - why_first };
 }
 
@@ -258,9 +260,21 @@ static void tell_victims(struct cycle *c, uint32_t job)
 		own_reason(c, job, &why);
 }
 
+/* It goes on to the flavor after those that were full: there others may be before it. */
+static bool passes_turn(struct cycle *c, uint32_t job, uint32_t flavor_at)
+{
+	struct job_class *cls = &c->classes[cycle_class(c, job)];
+
+	if (cls->flavor_at >= flavor_at)
+		return false;
+	cls->flavor_at = flavor_at;
+	order_changed(c, job);
+	return order_next(c) != job;
+}
+
 /* Start it on the first of its flavors that has room and where limits allow it; else
  * note why not: what the first flavor under its limits lacks, else what limits said
- * about the first of all. */
+ * about the first of all. False: it has had its turn. */
 static bool try_start(struct cycle *c, uint32_t job)
 {
 	const struct snap_job *j = &c->s->jobs[job];
@@ -278,6 +292,10 @@ static bool try_start(struct cycle *c, uint32_t job)
 		struct plan_reason why;
 		enum attempt how;
 
+		if (passes_turn(c, job, i)) {
+			c->n_whys = why_first;
+			return true;
+		}
 		if (!ledger_admits(c, job, flavor, &why)) {
 			if (refused.code == GPUQ_R_NONE)
 				refused = why;

@@ -328,7 +328,8 @@ static const struct gpuq_field qos_fields[] = {
 	F(site_qos, "usage_factor", GPUQ_K_CUSTOM, usage_factor_milli, .custom = &factor,
 	  .doc = "how much its use counts"),
 	F(site_qos, "interactive", GPUQ_K_BOOL, interactive, .doc = "a person waits for it"),
-	F(site_qos, "idle", GPUQ_K_DURATION, idle_us, .doc = "ended after devices idled this long"),
+	F(site_qos, "idle", GPUQ_K_DURATION, idle_us,
+	  .doc = "stopped when all its devices were idle so long"),
 	F(site_qos, "max_running", GPUQ_K_CUSTOM, max_running, .custom = &cap,
 	  .doc = "running jobs: of all, or {user: 4}"),
 	F(site_qos, "max_gpus", GPUQ_K_CUSTOM, max_gpus, .custom = &cap,
@@ -347,10 +348,28 @@ static void qos_defaults(void *obj)
 	q->max_running = q->max_gpus = q->max_submitted = no_cap;
 }
 
+/* A rule that can never apply is a mistake. */
+static int idle_check(struct gpuq_reader *r, const struct gpuq_val *v, int64_t idle_us,
+		      int64_t max_time_us)
+{
+	if (idle_us && max_time_us && idle_us >= max_time_us)
+		return gpuq_reader_fail(r, gpuq_get(v, "idle"), GPUQ_EINVAL,
+					"idle is not shorter than max_time: no job runs so long");
+	return 0;
+}
+
+static int qos_check(struct gpuq_reader *r, const struct gpuq_val *v, void *obj)
+{
+	const struct site_qos *q = obj;
+
+	return idle_check(r, v, q->idle_us, q->max_time_us);
+}
+
 static const struct gpuq_schema qos_schema = { .name = "qos",
 					       .size = sizeof(struct site_qos),
 					       .fields = qos_fields,
-					       .defaults = qos_defaults };
+					       .defaults = qos_defaults,
+					       .check = qos_check };
 
 static const struct gpuq_field budget_fields[] = {
 	F(site_budget, "gpu_minutes", GPUQ_K_INT, gpu_minutes, .flags = GPUQ_F_REQUIRED, .min = 0,
@@ -419,6 +438,8 @@ static const struct gpuq_field queue_fields[] = {
 	F(site_queue, "default_time", GPUQ_K_DURATION, default_time_us,
 	  .doc = "walltime of jobs that name none"),
 	F(site_queue, "max_time", GPUQ_K_DURATION, max_time_us, .doc = "longest walltime"),
+	F(site_queue, "idle", GPUQ_K_DURATION, idle_us,
+	  .doc = "its jobs are stopped when all their devices were idle so long"),
 	F(site_queue, "max_running", GPUQ_K_CUSTOM, max_running, .custom = &cap,
 	  .doc = "running jobs"),
 	F(site_queue, "max_gpus", GPUQ_K_CUSTOM, max_gpus, .custom = &cap, .doc = "devices"),
@@ -458,7 +479,7 @@ static int queue_check(struct gpuq_reader *r, const struct gpuq_val *v, void *ob
 	if (q->max_time_us && q->default_time_us > q->max_time_us)
 		return gpuq_reader_fail(r, gpuq_get(v, "default_time"), GPUQ_EINVAL,
 					"default_time is longer than max_time");
-	return 0;
+	return idle_check(r, v, q->idle_us, q->max_time_us);
 }
 
 static const struct gpuq_schema queue_schema = { .name = "queue",

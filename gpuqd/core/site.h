@@ -76,7 +76,7 @@ struct site_qos {
 	int64_t priority, max_time_us, min_runtime_us, grace_us, usage_factor_milli;
 	bool interactive;
 	struct site_cap max_running, max_gpus, max_submitted; /* queue: of all its jobs */
-	int64_t idle_us;
+	int64_t idle_us; /* 0 = no rule */
 };
 
 struct site_budget {
@@ -104,6 +104,7 @@ struct site_queue {
 	const char *namespace_, *service_account, *priority_class, *image, *pod_policy;
 	struct gpuq_strlist image_pull_secrets, users, groups, managers, qos, flavors;
 	int64_t default_time_us, max_time_us; /* 0 = not given */
+	int64_t idle_us; /* 0 = no rule of its own */
 	struct site_cap max_running, max_gpus, max_submitted;
 	int64_t start_timeout_us;
 	struct site_node_loss node_loss;

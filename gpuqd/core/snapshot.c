@@ -484,6 +484,12 @@ uint32_t snapshot_add_job(struct snapshot *s, const struct snap_job *in)
 	return s->n_jobs - 1;
 }
 
+void snapshot_add_alike(struct snapshot *s, uint32_t job)
+{
+	if (job < s->n_jobs && s->jobs[job].n_ranges == 1)
+		((struct snap_range *)(uintptr_t)s->jobs[job].ranges)->last++;
+}
+
 uint32_t snapshot_add_alloc(struct snapshot *s, const struct snap_alloc *in)
 {
 	struct snap_alloc *a = PUSH(s, allocs, 1);

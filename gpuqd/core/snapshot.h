@@ -335,16 +335,22 @@ struct snap_job {
 	uint32_t attempt;
 	int64_t priority; /* its class, larger is sooner; claims compare this one alone */
 	int64_t nice, boost; /* points off and on its place in the line of its queue */
+	int64_t fixed_priority; /* its place whatever else is known of it; 0 = not fixed */
 	int64_t submit_us;
 	int64_t eligible_us; /* since when it could have started; 0 = submit_us */
 	int64_t begin_us, deadline_us; /* 0 = none */
 	int64_t walltime_us; /* GPUQ_UNLIMITED = none */
+	int64_t walltime_min_us; /* of what waits: it may be given less, down to this, where
+				  * that lets it start; 0 = it may not */
 	int64_t grace_us; /* that it may take to leave once it was told to */
 	int64_t yield_us; /* of what runs: when its places are somebody else's, see plan.h; 0 */
 	int64_t start_us; /* of what runs; else 0 */
 	bool starting; /* not all of it runs yet: its walltime has not begun */
 	bool preemptible;
 	bool spread; /* on the emptiest nodes instead of the fullest */
+	/* Its ranges number jobs that are alike and come one behind the other, itself the
+	 * first of them, not elements of an array; see flow/schedule.h. */
+	bool alike;
 	uint8_t held; /* SNAP_HELD_* */
 	/* Another thing that the model knows to stand in the way: GPUQ_R_DEPENDENCY,
 	 * _DEPENDENCY_NEVER, _NAMESPACE_QUOTA, ...; GPUQ_R_NONE = nothing. */
@@ -544,6 +550,8 @@ uint32_t snapshot_add_queue(struct snapshot *s, const struct snap_queue *q);
 uint32_t snapshot_add_node(struct snapshot *s, const struct snap_node *n);
 uint32_t snapshot_add_request(struct snapshot *s, const struct snap_request *r);
 uint32_t snapshot_add_job(struct snapshot *s, const struct snap_job *j);
+/* One more behind the last of the job's only range. */
+void snapshot_add_alike(struct snapshot *s, uint32_t job);
 uint32_t snapshot_add_alloc(struct snapshot *s, const struct snap_alloc *a);
 uint32_t snapshot_add_promise(struct snapshot *s, const struct snap_alloc *a);
 uint32_t snapshot_add_reservation(struct snapshot *s, const struct snap_reservation *r);

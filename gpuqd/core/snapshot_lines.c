@@ -11,7 +11,8 @@ struct likeness {
 	uint32_t usage; /* its queue and user */
 	uint32_t request, n_evicted_day, gate_object, capset;
 	uint8_t held, gate, preemptible, none;
-	int64_t charge_milli, priority, nice, boost, begin_us, deadline_us, walltime_us;
+	int64_t charge_milli, priority, nice, boost, fixed_priority;
+	int64_t begin_us, deadline_us, walltime_us, walltime_min_us;
 };
 
 /* What is needed on the way. */
@@ -66,6 +67,8 @@ static bool likeness_of(struct lining *l, const struct snap_job *j, struct liken
 	out->begin_us = j->begin_us;
 	out->deadline_us = j->deadline_us;
 	out->walltime_us = j->walltime_us;
+	out->walltime_min_us = j->walltime_min_us;
+	out->fixed_priority = j->fixed_priority;
 	if (j->gate_object && *j->gate_object)
 		out->gate_object =
 			intern(&l->objects, j->gate_object, strlen(j->gate_object), NULL) + 1;

@@ -179,22 +179,29 @@ static bool has_surplus(const struct cycle *c, uint32_t leaf, int64_t priority)
 	return false;
 }
 
-/* One after the other; only those that stand outside; where small ones open most. */
+/* One after the other; only those that stand outside; node by node, the small ones first or
+ * the large ones. */
 static bool find_surplus(struct cycle *c, struct claim *k, uint32_t from)
 {
 	static const struct {
-		bool outside, by_node;
-	} ways[] = { { false, false }, { true, false }, { false, true } };
+		bool outside, by_node, largest;
+	} ways[] = {
+		{ 0 },
+		{ .outside = true },
+		{ .by_node = true },
+		{ .by_node = true, .largest = true },
+	};
 	bool found = false;
 
 	for (size_t i = 0; !found && i < sizeof(ways) / sizeof(ways[0]) && !c->failed; i++) {
 		claim_drop_to(c, k, k->n_victims < from ? k->n_victims : from);
 		k->n_packs = 0;
 		k->outside = ways[i].outside;
+		k->largest = ways[i].largest;
 		found = (ways[i].by_node ? claim_clear_nodes(c, k) : one_by_one(c, k)) &&
 			claim_improve(c, k);
 	}
-	k->outside = false;
+	k->outside = k->largest = false;
 	return found;
 }
 

@@ -41,8 +41,8 @@ static bool has_room(const struct cycle *c, const struct claim *k, uint32_t node
 	       (!exclusive || c->tenants[node] == 0);
 }
 
-/* Surplus of the node that could go, the smallest that was not asked yet. */
-static uint32_t smallest_on(const struct cycle *c, const struct claim *k, uint32_t node)
+/* Surplus of the node that could go: the smallest, or largest, that was not asked yet. */
+static uint32_t surplus_on(const struct cycle *c, const struct claim *k, uint32_t node)
 {
 	const struct units *all = c->units;
 	uint32_t best = SNAP_NONE;
@@ -51,19 +51,22 @@ static uint32_t smallest_on(const struct cycle *c, const struct claim *k, uint32
 		const struct unit *u = &all->units[all->node_units[i]];
 
 		if (claim_looks_at(k, u) && u->refused != k->turn &&
-		    (best == SNAP_NONE || u->gpus_milli < all->units[best].gpus_milli))
+		    (best == SNAP_NONE ||
+		     (k->largest ? u->gpus_milli > all->units[best].gpus_milli
+				 : u->gpus_milli < all->units[best].gpus_milli)))
 			best = all->node_units[i];
 	}
 	return best;
 }
 
-/* Where surplus is to go instead of a gang, what opens most places for least goes first. */
+/* Where surplus is to go instead of a gang, what opens most places for least goes first; or
+ * the largest, where small ones that open nothing would use up what their queue may lose. */
 static void clear_surplus(struct cycle *c, struct claim *k, uint32_t node, const struct need *one)
 {
 	uint32_t unit;
 
 	k->turn = ++c->units->n_claims;
-	while (!has_room(c, k, node, one) && (unit = smallest_on(c, k, node)) != SNAP_NONE) {
+	while (!has_room(c, k, node, one) && (unit = surplus_on(c, k, node)) != SNAP_NONE) {
 		c->units->units[unit].refused = k->turn;
 		if (claim_take(c, k, unit))
 			k->turn = ++c->units->n_claims;

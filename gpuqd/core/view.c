@@ -1,6 +1,7 @@
 #include "gpuqd/core/view.h"
 
 #include "gpuqd/core/census.h"
+#include "gpuqd/core/joblabel.h"
 #include "gpuqd/core/priority.h"
 #include "gpuqd/core/snapshot.h"
 
@@ -215,6 +216,35 @@ static void view_size(struct gpuq_arena *a, struct gpuq_val *v, const struct job
 	gpuq_put(a, v, "gpus", view_devices(a, milli));
 }
 
+/* Why an attempt was told to end; that somebody cancelled it is its state. */
+static struct gpuq_val *view_end_cause(struct gpuq_arena *a, const struct job *j)
+{
+	return j->leave_cause == GPUQ_CAUSE_NONE || j->cancel_asked
+		       ? gpuq_null(a)
+		       : gpuq_str(a, gpuq_cause_word(j->leave_cause));
+}
+
+/* What its devices did when they were last measured. */
+static struct gpuq_val *view_use(struct gpuq_arena *a, const struct model *m, const struct job *j,
+				 int64_t now_us)
+{
+	struct gpuq_val *v;
+	char rule[64];
+	int64_t limit_us;
+
+	if (!j->load || j->ended || j->state == GPUQ_JOB_PENDING)
+		return gpuq_null(a);
+	limit_us = job_idle_limit_us(m, j, rule);
+	v = gpuq_map(a);
+	gpuq_put(a, v, "time", instant(a, j->load->at_us));
+	gpuq_put(a, v, "percent", gpuq_real(a, (double)j->load->milli / 10));
+	gpuq_put(a, v, "idle_s", gpuq_int(a, job_idle_for_us(m, j, now_us) / GPUQ_US_PER_S));
+	gpuq_put(a, v, "idle_limit_s",
+		 limit_us ? gpuq_int(a, limit_us / GPUQ_US_PER_S) : gpuq_null(a));
+	gpuq_put(a, v, "idle_rule", view_word(a, rule));
+	return v;
+}
+
 struct gpuq_val *view_job(struct gpuq_arena *a, const struct model *m, const struct job *j,
 			  int64_t now_us)
 {
@@ -230,6 +260,7 @@ struct gpuq_val *view_job(struct gpuq_arena *a, const struct model *m, const str
 	gpuq_put(a, v, "queue", gpuq_str(a, j->queue->name));
 	gpuq_put(a, v, "account", view_word(a, j->account));
 	gpuq_put(a, v, "qos", gpuq_str(a, j->qos));
+	gpuq_put(a, v, "labels", joblabel_view(a, j->labels));
 	gpuq_put(a, v, "state", gpuq_str(a, gpuq_job_state_word(j->state)));
 	list = view_reasons(a, j, &first);
 	gpuq_put(a, v, "reason",
@@ -245,6 +276,8 @@ struct gpuq_val *view_job(struct gpuq_arena *a, const struct model *m, const str
 		 j->time_limit_us == GPUQ_UNLIMITED
 			 ? gpuq_null(a)
 			 : gpuq_int(a, j->time_limit_us / GPUQ_US_PER_S));
+	gpuq_put(a, v, "time_min_s",
+		 j->time_min_us ? gpuq_int(a, j->time_min_us / GPUQ_US_PER_S) : gpuq_null(a));
 	gpuq_put(a, v, "exit_code",
 		 j->ended && j->exit_code >= 0 ? gpuq_int(a, j->exit_code) : gpuq_null(a));
 	gpuq_put(a, v, "attempt", gpuq_int(a, j->attempt));
@@ -270,6 +303,19 @@ struct gpuq_val *view_job(struct gpuq_arena *a, const struct model *m, const str
 		gpuq_add(a, list, e);
 	}
 	gpuq_put(a, v, "evictions", list);
+	gpuq_put(a, v, "end_cause", view_end_cause(a, j));
+	gpuq_put(a, v, "use", view_use(a, m, j, now_us));
+	list = gpuq_list(a);
+	for (uint32_t i = 0; j->avoids && i < j->avoids->n && !j->ended; i++) {
+		struct gpuq_val *e = gpuq_map(a);
+
+		if (j->avoids->items[i].until_us <= now_us)
+			continue;
+		gpuq_put(a, e, "node", gpuq_str(a, j->avoids->items[i].node));
+		gpuq_put(a, e, "until_time", instant(a, j->avoids->items[i].until_us));
+		gpuq_add(a, list, e);
+	}
+	gpuq_put(a, v, "avoids", list);
 	gpuq_put(a, v, "promise", view_promise(a, m, j));
 	gpuq_put(a, v, "priority_terms", view_terms(a, j));
 	gpuq_put(a, v, "message", view_word(a, j->message));
@@ -282,9 +328,11 @@ struct gpuq_val *view_spec(struct gpuq_arena *a, const struct gpuq_spec *spec, c
 	static const char *const nulls[] = { "reason",       "submit_time",   "start_time",
 					     "end_time",     "eligible_time", "exit_code",
 					     "flavor",       "promise",       "priority_terms",
-					     "planned_time", "message" };
-	static const char *const lists[] = { "reasons", "pods", "evictions" };
+					     "planned_time", "message",       "end_cause",
+					     "use" };
+	static const char *const lists[] = { "reasons", "pods", "evictions", "avoids" };
 	struct gpuq_val *v = gpuq_map(a), *ar = gpuq_null(a);
+	char *labels = joblabel_take(spec);
 
 	if (spec->array.n_ranges) {
 		struct gpuq_buf text = GPUQ_BUF_INIT;
@@ -305,6 +353,8 @@ struct gpuq_val *view_spec(struct gpuq_arena *a, const struct gpuq_spec *spec, c
 	gpuq_put(a, v, "queue", gpuq_str(a, spec->queue));
 	gpuq_put(a, v, "account", view_word(a, spec->account));
 	gpuq_put(a, v, "qos", view_word(a, spec->qos));
+	gpuq_put(a, v, "labels", joblabel_view(a, labels));
+	free(labels);
 	gpuq_put(a, v, "state", gpuq_null(a));
 	for (size_t i = 0; i < sizeof(nulls) / sizeof(nulls[0]); i++)
 		gpuq_put(a, v, nulls[i], gpuq_null(a));
@@ -313,6 +363,8 @@ struct gpuq_val *view_spec(struct gpuq_arena *a, const struct gpuq_spec *spec, c
 	gpuq_put(a, v, "time_limit_s",
 		 time_limit_us == GPUQ_UNLIMITED ? gpuq_null(a)
 						 : gpuq_int(a, time_limit_us / GPUQ_US_PER_S));
+	gpuq_put(a, v, "time_min_s",
+		 spec->time_min_us ? gpuq_int(a, spec->time_min_us / GPUQ_US_PER_S) : gpuq_null(a));
 	gpuq_put(a, v, "attempt", gpuq_int(a, 0));
 	gpuq_put(a, v, "priority", gpuq_int(a, 0));
 	gpuq_put(a, v, "pod_count", gpuq_int(a, gpuq_spec_pods(spec)));

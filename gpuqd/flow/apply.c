@@ -10,6 +10,7 @@
 #include "gpuqd/base/worker.h"
 #include "gpuqd/core/site_merge.h"
 #include "gpuqd/flow/audit.h"
+#include "gpuqd/flow/calendar_check.h"
 #include "gpuqd/flow/journal.h"
 #include "gpuqd/flow/whatif.h"
 #include "libgpuq/mp.h"
@@ -151,6 +152,8 @@ static int merge(struct pending *p, struct gpuq_err *err)
 		rc = apply_allowed(m->site, s, p->changes, ask->who, ask->operator_, err);
 	if (rc == 0)
 		rc = model_site_allowed(m, s, err);
+	if (rc == 0)
+		rc = calendar_check(m, s, p->changes, now, err);
 	p->generation = m->site_generation;
 	site_free(s);
 	return rc;

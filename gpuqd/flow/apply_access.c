@@ -26,6 +26,7 @@ static const struct {
 	{ "flavors", OWN | BELOW },
 	{ "managers", BELOW | CALM },
 	{ "max_time", BELOW | CALM },
+	{ "idle", BELOW | CALM },
 	{ "max_submitted", BELOW | CALM },
 	{ "start_timeout", BELOW | CALM },
 	{ "max_running", BELOW },

@@ -1,7 +1,7 @@
 /* backup.h - a copy of everything that is stored
  *
  * Owns     the copy, a file without a name, until it has been read.
- * Touches  the store, the state directory.
+ * Touches  the store, the state directory; the file that is asked for.
  * Used by  rpc/m_backup.c.
  *
  * The copy is made in a thread while the daemon goes on, and is as of one moment: what was
@@ -21,6 +21,12 @@ struct journal;
 
 /* In the loop. Returns 0; GPUQ_ESTORAGE (no room for a copy), GPUQ_EIO, GPUQ_ENOMEM. */
 int backup_new(struct journal *j, struct backup **out, struct gpuq_err *err);
+/* The copy as a file of this machine, readable by gpuqd alone: there once it is whole, and never
+ * in the place of another. path is absolute. Returns also GPUQ_EINVAL (no such folder),
+ * GPUQ_ECONFLICT (there is something of that name already). */
+int backup_new_at(struct journal *j, const char *path, struct backup **out, struct gpuq_err *err);
+/* Give it its name, once it is made; from any thread. GPUQ_ECONFLICT, GPUQ_EIO. */
+int backup_keep(struct backup *b, struct gpuq_err *err);
 void backup_free(struct backup *b); /* NULL is fine */
 
 /* Make the copy; from any thread. */

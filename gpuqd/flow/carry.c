@@ -101,6 +101,7 @@ static void place(const struct carry *c, const struct plan_action *a)
 	ev.placed.pods = places(c, a);
 	ev.placed.n_pods = a->n_pods;
 	ev.placed.yield_us = a->yield_us;
+	ev.placed.time_limit_us = a->walltime_us;
 	if (ev.placed.pods && apply(c, &ev) && !c->as_if)
 		log_info("job.placed", "job=%" PRIu32 " index=%" PRId32 " pods=%" PRIu32 " node=%s",
 			 a->key.id, a->key.index, a->n_pods, LOGS(ev.placed.pods[0].node));

@@ -1,6 +1,7 @@
 #include "gpuqd/flow/dispatch.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,6 +12,7 @@
 #include "gpuqd/base/loop.h"
 #include "gpuqd/cluster/cluster.h"
 #include "gpuqd/core/model.h"
+#include "gpuqd/core/notice.h"
 #include "gpuqd/flow/journal.h"
 #include "gpuqd/flow/order.h"
 #include "gpuqd/store/store.h"
@@ -19,6 +21,7 @@
 #define TICK_US (500 * INT64_C(1000))
 /* A pod that is still there so long after its grace will not go by itself soon. */
 #define OVERDUE_US (30 * GPUQ_US_PER_S)
+#define REMOVED_US (10 * GPUQ_US_PER_S) /* a node removes in less what has ended on it */
 #define STUCK_NODE_US (600 * GPUQ_US_PER_S)
 #define KEPT_PODS_MAX 2000 /* finished pods that are kept for their logs, at most */
 
@@ -33,6 +36,7 @@ struct live {
 	UT_hash_handle hh;
 	struct job_key key;
 	int64_t due_us; /* by then those who were evicted must be gone; 0 = nobody was */
+	int64_t removed_us; /* by then their nodes should have removed those that ended; 0 = none */
 };
 
 /* Nodes on which somebody who was evicted stayed long after his grace. */
@@ -212,6 +216,20 @@ static void forget(struct look *k, struct pod *p)
 	k->d->cluster->ops->pod_forget(k->d->cluster, &ref);
 }
 
+/* Who was told to leave is removed by its node when it has ended. To ask for it as well would
+ * cost the server a request for each, just when it has the most to do. */
+static bool goes_by_itself(struct look *k, const struct pod *p, int64_t now)
+{
+	struct live *l = live_find(k->d, k->j->key);
+
+	if (!l || !p->leaving || !k->d->cluster->ops->nodes_remove ||
+	    order_has_finalizer(k->j->queue))
+		return false;
+	if (!l->removed_us)
+		l->removed_us = now + REMOVED_US;
+	return now < l->removed_us;
+}
+
 static bool keep_finished(const struct dispatch *d, const struct job *j, int64_t now)
 {
 	return j->ended && now < j->end_us + d->opts.finished_pod_keep_us &&
@@ -225,6 +243,7 @@ static void look(struct dispatch *d, struct job *j)
 	bool leaving = job_is_over(j);
 	bool keep = keep_finished(d, j, now);
 	struct pod *p, *next;
+	struct live *l;
 
 	/* A cluster never calls back from inside an ask, so the list holds still. */
 	DL_FOREACH_SAFE2(j->pods, p, next, job_next)
@@ -236,7 +255,7 @@ static void look(struct dispatch *d, struct job *j)
 		if (!pod_takes(p)) {
 			/* An attempt that will be tried again need not be kept; one whose verdict
 			 * is still out must be. */
-			if ((!current && !keep) || p->dropped)
+			if (((!current && !keep) || p->dropped) && !goes_by_itself(&k, p, now))
 				forget(&k, p);
 		} else if (leaving || !current || p->dropped) {
 			tell_to_leave(&k, p);
@@ -247,6 +266,9 @@ static void look(struct dispatch *d, struct job *j)
 		}
 	}
 	j->warn_sent = j->warned;
+	l = live_find(d, j->key);
+	if (l && now >= l->removed_us)
+		l->removed_us = 0;
 	gpuq_arena_done(&k.a);
 }
 
@@ -291,16 +313,21 @@ static void forget_all(struct dispatch *d)
 static void on_durable(void *arg)
 {
 	struct dispatch *d = arg;
+	const struct cluster_ops *ops;
 	struct touched *t, *next;
 
 	if (!d->cluster)
 		return;
+	ops = d->cluster->ops;
 	HASH_ITER (hh, d->todo, t, next) {
 		const struct job_key key = t->key;
 		struct job *j;
 
 		if (t->seq > journal_durable(d->j))
 			continue;
+		/* The rest when some of it is answered, which is an event, or at the next tick. */
+		if (ops->busy && ops->busy(d->cluster))
+			break;
 		j = job_find(journal_model(d->j), key);
 		HASH_DEL(d->todo, t);
 		free(t);
@@ -350,10 +377,65 @@ static int64_t start_timeout(const struct dispatch *d, const struct job *j)
 	return d->opts.start_timeout_us;
 }
 
+/* Nobody is stopped for what was not measured: see core/idle.h. */
+static bool stop_idle(struct dispatch *d, const struct job *j, int64_t now)
+{
+	struct event ev = { .type = EV_JOB_EVICT_ASKED, .job = j->key };
+	char rule[64], idle[32], limit[32], why[192];
+	int64_t idle_us, limit_us;
+
+	if (j->state != GPUQ_JOB_RUNNING || !j->load)
+		return false;
+	limit_us = job_idle_limit_us(journal_model(d->j), j, rule);
+	idle_us = job_idle_for_us(journal_model(d->j), j, now);
+	if (!limit_us || idle_us < limit_us)
+		return false;
+	gpuq_duration_print(idle_us, idle, sizeof(idle));
+	gpuq_duration_print(limit_us, limit, sizeof(limit));
+	snprintf(why, sizeof(why), "all its devices were idle for %s; %s allows %s", idle, rule,
+		 limit);
+	ev.evict.cause = GPUQ_CAUSE_IDLE;
+	ev.evict.rule = rule;
+	ev.evict.by = "";
+	ev.evict.why = why;
+	ev.evict.grace_us = -1;
+	log_info("job.idle", "job=%" PRIu32 " idle=%s rule=%s", j->key.id, idle, LOGS(rule));
+	journal_apply(d->j, &ev, NULL);
+	return true;
+}
+
+/* "not running 10m after it was placed: pod 0 on n1 (created), and 2 more" */
+static void say_late(const struct job *j, int64_t timeout_us, char *out, size_t room)
+{
+	const struct pod *p, *first = NULL;
+	struct gpuq_buf text = GPUQ_BUF_INIT;
+	char timeout[32];
+	unsigned n = 0;
+
+	DL_FOREACH2(j->pods, p, job_next)
+	{
+		if (p->attempt != j->attempt || p->state >= GPUQ_POD_RUNNING)
+			continue;
+		first = first ? first : p;
+		n++;
+	}
+	gpuq_duration_print(timeout_us, timeout, sizeof(timeout));
+	gpuq_buf_printf(&text, "not running %s after it was placed", timeout);
+	if (first)
+		gpuq_buf_printf(&text, ": pod %" PRIu32 " on %s (%s)", first->index,
+				first->node->name, gpuq_pod_state_word(first->state));
+	if (n > 1)
+		gpuq_buf_printf(&text, ", and %u more", n - 1);
+	snprintf(out, room, "%s", gpuq_buf_str(&text));
+	gpuq_buf_done(&text);
+}
+
 /* Limits of one job that come by time alone. */
 static void check_limits(struct dispatch *d, const struct job *j, int64_t now)
 {
 	int64_t timeout;
+	int percent;
+	char why[200];
 	struct event ev = { .type = EV_JOB_EVICT_ASKED, .job = j->key };
 
 	if (j->ended && j->pods && !keep_finished(d, j, now)) {
@@ -378,11 +460,22 @@ static void check_limits(struct dispatch *d, const struct job *j, int64_t now)
 		journal_apply(d->j, &ev, NULL);
 		return;
 	}
+	if (stop_idle(d, j, now))
+		return;
+	percent = notice_time_due(journal_model(d->j), j, now);
+	if (percent) {
+		ev = (struct event){ .type = EV_JOB_TIME_PASSED, .job = j->key };
+		ev.percent = percent;
+		journal_apply(d->j, &ev, NULL);
+		return;
+	}
 	timeout = start_timeout(d, j);
 	if (j->state == GPUQ_JOB_STARTING && timeout && now - j->placed_us >= timeout) {
 		ev.evict.cause = GPUQ_CAUSE_INFRA;
-		ev.evict.rule = "start_timeout";
-		log_warn("job.start_timeout", "job=%" PRIu32, j->key.id);
+		ev.evict.rule = RULE_START_TIMEOUT;
+		say_late(j, timeout, why, sizeof(why));
+		ev.evict.why = why;
+		log_warn("job.start_timeout", "job=%" PRIu32 " why=%s", j->key.id, LOGS(why));
 		journal_apply(d->j, &ev, NULL);
 	}
 }
@@ -491,6 +584,7 @@ static void on_tick(void *arg)
 	struct live *l, *next;
 
 	d->tick = loop_after(d->l, TICK_US, on_tick, d);
+	on_durable(d); /* what the cluster was too busy for */
 	check_stuck(d);
 	HASH_ITER (hh, d->live, l, next) {
 		const struct job *j = job_find(m, l->key);
@@ -498,6 +592,8 @@ static void on_tick(void *arg)
 		if (!j || !j->pods) {
 			live_drop(d, l);
 		} else {
+			if (l->removed_us && now >= l->removed_us)
+				dispatch_touch(d, l->key);
 			check_overdue(d, l, j, now);
 			check_limits(d, j, now);
 		}

@@ -326,22 +326,38 @@ static uint32_t n_guests(const struct run *r)
 	return n;
 }
 
+static uint32_t n_asked_jobs(const struct run *r)
+{
+	uint32_t n = 0;
+
+	for (const struct question *q = r->questions; q; q = q->next)
+		n += q->n_jobs;
+	return n;
+}
+
 /* Numbers everything that is asked for; the guests stand at the end of the snapshot. */
 static int prepare(struct run *r, uint32_t *fresh, uint32_t n_fresh)
 {
-	const struct model *m = journal_model(r->e->j);
-	const uint32_t n = n_guests(r);
+	struct model *m = journal_model(r->e->j);
+	const uint32_t n = n_guests(r), n_jobs = n_asked_jobs(r) + n_fresh;
 	struct start_guest *guests = gpuq_arena_calloc(&r->mem, n + 1, sizeof(*guests));
-	uint32_t k = 0;
+	struct job_key *jobs = gpuq_arena_calloc(&r->mem, n_jobs + 1, sizeof(*jobs));
+	const struct start_question all = { jobs, n_jobs, guests, n, 0 };
+	uint32_t k = 0, n_keys = 0;
 	int rc;
 
-	if (!guests)
+	if (!guests || !jobs)
 		return no_memory(&r->err);
-	for (struct question *q = r->questions; q; q = q->next)
+	for (struct question *q = r->questions; q; q = q->next) {
 		for (uint32_t i = 0; i < q->n_guests; i++)
 			guests[k++] = q->guests[i];
+		for (uint32_t i = 0; i < q->n_jobs; i++)
+			jobs[n_keys++] = q->jobs[i];
+	}
+	for (uint32_t i = 0; i < n_fresh; i++)
+		jobs[n_keys++] = (struct job_key){ fresh[i], -1 };
 	r->next_id = m->next_job_id;
-	rc = snapshot_take_guests(m, loop_now_us(r->e->l), guests, n, &r->s, &r->err);
+	rc = snapshot_take_question(m, loop_now_us(r->e->l), &all, NULL, &r->s, &r->err);
 	if (rc < 0)
 		return rc;
 	r->jobs = gpuq_arena_calloc(&r->mem, r->s->n_jobs + 1, sizeof(*r->jobs));

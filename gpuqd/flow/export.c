@@ -321,6 +321,8 @@ static struct gpuq_val *export_job(struct export *x, const struct snap_job *j, c
 	put_time(x, v, "submit", j->submit_us);
 	if (j->walltime_us != GPUQ_UNLIMITED)
 		put_span(x, v, "walltime", j->walltime_us);
+	if (j->walltime_min_us)
+		put_span(x, v, "walltime_min", j->walltime_min_us);
 	if (j->begin_us > x->t0_us)
 		put_time(x, v, "begin", j->begin_us);
 	if (j->deadline_us)

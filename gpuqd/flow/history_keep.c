@@ -6,6 +6,7 @@
 #include "gpuqd/base/log.h"
 #include "gpuqd/base/loop.h"
 #include "gpuqd/core/past.h"
+#include "gpuqd/flow/charge_keep.h"
 #include "gpuqd/flow/history.h"
 #include "gpuqd/flow/journal.h"
 #include "gpuqd/store/store.h"
@@ -155,9 +156,11 @@ static void look_later(void *arg, int rc, const struct gpuq_err *err)
 static void look(void *arg)
 {
 	struct history_keep *k = arg;
+	bool more = forget_some(k);
 
 	k->timer = NULL;
-	if (forget_some(k))
+	more |= charge_keep_some(k->j, k->keep_us);
+	if (more)
 		journal_after(k->j, look_later, k);
 	else
 		k->timer = loop_after(journal_loop(k->j), LOOK_US, look, k);

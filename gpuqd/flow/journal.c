@@ -75,8 +75,11 @@ static void on_turn(void *arg)
 	if (j->writing || j->failed)
 		return;
 	if (!model_is_dirty(j->model)) {
-		/* Nothing to write: what waits does so for what is durable already. */
+		/* Nothing to write: what waits does so for what is durable already. Who was told
+		 * so may wait or change something in turn: then the next turn comes at once. */
 		advance(j, j->seq++);
+		if (j->waiters || model_is_dirty(j->model))
+			loop_kick(j->loop);
 		return;
 	}
 	batch_init(&b);

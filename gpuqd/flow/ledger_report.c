@@ -198,7 +198,7 @@ static void add_promised(struct ledger_report *r, const struct model *m, const s
 {
 	const struct of of = { j->user, j->queue->name, j->promise->flavor, 0 };
 
-	note_live(r, j, (uint32_t)(j->promise->at_us / GPUQ_US_PER_S), UINT32_MAX);
+	note_live(r, j, (uint32_t)(j->promise->at_us / GPUQ_US_PER_S), LEDGER_PROMISED);
 	for (uint32_t i = 0; i < j->promise->n_pods; i++) {
 		const struct promised_pod *pp = &j->promise->pods[i];
 		const struct node *n = node_find(m, pp->node);
@@ -214,6 +214,16 @@ static void add_promised(struct ledger_report *r, const struct model *m, const s
 	}
 }
 
+static void add_apart(struct ledger_report *r, const struct job *j)
+{
+	const struct of of = { j->user, j->queue->name, j->apart->flavor, 0 };
+	const struct charged c = { CHARGE_FRAGMENTED, j->apart->milli, j->apart->since_us,
+				   r->o.now_us };
+
+	note_live(r, j, (uint32_t)(c.from_us / GPUQ_US_PER_S), LEDGER_APART);
+	add(r, &of, &c);
+}
+
 static void add_live(struct ledger_report *r, const struct model *m)
 {
 	const struct pod *p;
@@ -223,12 +233,14 @@ static void add_live(struct ledger_report *r, const struct model *m)
 		DL_FOREACH2(n->pods, p, node_next)
 		add_running(r, m, p);
 	}
-	if (!m->n_promises)
+	if (!m->n_promises && !m->n_apart)
 		return;
 	job_each(m, j)
 	{
 		if (j->promise)
 			add_promised(r, m, j);
+		if (j->apart)
+			add_apart(r, j);
 	}
 }
 
@@ -321,7 +333,9 @@ struct ledger_report *ledger_report_new(const struct model *m, struct store *st,
 	days[0] = civil_day(o->since_us);
 	days[1] = civil_day(o->until_us < o->now_us ? o->until_us - 1 : o->now_us);
 	for (int i = 0; st && i < 2; i++)
-		if (is_edge(r, days[i]) && (i == 0 || days[0] != days[1]))
+		/* Of older days nothing but the whole is known. */
+		if (days[i] >= m->charges_from && is_edge(r, days[i]) &&
+		    (i == 0 || days[0] != days[1]))
 			r->edges[r->n_edges++].day = days[i];
 	add_days(r, m, NULL);
 	add_live(r, m);

@@ -76,6 +76,34 @@ const char *order_namespace(const struct queue *q)
 	return "";
 }
 
+void order_terminal(const struct gpuq_spec *spec, uint32_t group, const char *container,
+		    bool *input, bool *tty)
+{
+	const struct gpuq_val *t = group < spec->n_groups ? spec->groups[group].template_ : NULL;
+	const struct gpuq_val *list = gpuq_path(t, "spec", "containers", NULL);
+
+	*tty = spec->tty;
+	*input = spec->input_open || spec->tty;
+	for (uint32_t i = 0; list && list->type == GPUQ_LIST && i < list->n; i++) {
+		const struct gpuq_val *c = list->items[i];
+
+		if (container && strcmp(container, gpuq_get_str(c, "name", "")) != 0)
+			continue;
+		/* What the job asks for itself is given to the first. */
+		*tty = gpuq_get_bool(c, "tty", false) || (i == 0 && *tty);
+		*input = gpuq_get_bool(c, "stdin", false) || (i == 0 && *input);
+		return;
+	}
+}
+
+bool order_has_finalizer(const struct queue *q)
+{
+	for (; q; q = q->parent)
+		if (q->site->accounting_finalizer)
+			return true;
+	return false;
+}
+
 void order_ref(const struct model *m, const struct job *j, const struct pod *p, char name[64],
 	       struct pod_ref *ref)
 {
@@ -165,68 +193,63 @@ static void set_slurm(struct env *e)
 	set(e, "SLURM_CLUSTER_NAME", "gpuq");
 }
 
-static void fill_env(struct env *e, const struct model *m, const struct job *j, const struct pod *p,
-		     const struct gpuq_spec *spec, bool local, const struct pod_order *o)
+/* Does the job speak of tasks, or read words that do? */
+static bool has_tasks(const struct gpuq_spec *spec)
 {
-	const struct gpuq_group *g = &spec->groups[p->group];
-	const struct pod *other;
-	struct gpuq_buf hosts = GPUQ_BUF_INIT, devices = GPUQ_BUF_INIT;
-	int64_t ntasks = spec->ntasks
-				 ? spec->ntasks
-				 : (spec->ntasks_per_node ? spec->ntasks_per_node : 1) * o->n_pods;
+	return spec->script || spec->slurm_env || spec->ntasks || spec->ntasks_per_node ||
+	       spec->cpus_per_task;
+}
 
-	(void)m;
-	set_int(e, "GPUQ_JOB_ID", j->key.id);
-	set(e, "GPUQ_JOB_NAME", j->name);
-	set(e, "GPUQ_QUEUE", j->queue->name);
-	set(e, "GPUQ_USER", j->user);
-	set(e, "GPUQ_ACCOUNT", *j->account ? j->account : NULL);
+static void set_tasks(struct env *e, const struct job *j, const struct gpuq_spec *spec,
+		      int64_t n_pods)
+{
+	const int64_t a_pod = spec->ntasks_per_node;
+	const int64_t n = spec->ntasks ? spec->ntasks : (a_pod ? a_pod : 1) * n_pods;
+
 	set(e, "GPUQ_QOS", j->qos);
 	set(e, "GPUQ_SUBMIT_DIR", spec->context.cwd);
-	set_int(e, "GPUQ_ATTEMPT", j->attempt);
 	set_int(e, "GPUQ_RESTART_COUNT", j->attempt);
-	set_int(e, "GPUQ_POD_INDEX", p->index);
-	set_int(e, "GPUQ_POD_COUNT", o->n_pods);
-	set(e, "GPUQ_POD_NAME", o->name);
-	set(e, "GPUQ_GROUP", g->name);
-	set_int(e, "GPUQ_GROUP_INDEX", p->group_index);
-	set(e, "GPUQ_NODE_NAME", p->node->name);
-	set_int(e, "GPUQ_GPUS", p->n_devices);
-	set_int(e, "GPUQ_NNODES", o->n_pods);
-	set_int(e, "GPUQ_NTASKS", ntasks);
-	set_int(e, "GPUQ_NTASKS_PER_NODE",
-		spec->ntasks_per_node ? spec->ntasks_per_node
-				      : (ntasks + o->n_pods - 1) / o->n_pods);
+	set_int(e, "GPUQ_NTASKS", n);
+	set_int(e, "GPUQ_NTASKS_PER_NODE", a_pod ? a_pod : (n + n_pods - 1) / n_pods);
 	if (spec->cpus_per_task)
 		set_int(e, "GPUQ_CPUS_PER_TASK", spec->cpus_per_task);
-	if (j->key.index >= 0) {
-		const struct job *master = job_find(m, (struct job_key){ j->key.id, -1 });
+}
 
-		set_int(e, "GPUQ_ARRAY_JOB_ID", j->key.id);
-		set_int(e, "GPUQ_ARRAY_TASK_ID", j->key.index);
-		if (master && master->array && spec->array.n_ranges) {
-			const struct gpuq_array *ar = &spec->array;
+static void set_nodelist(struct env *e, const struct job *j, const struct pod *p)
+{
+	struct gpuq_buf hosts = GPUQ_BUF_INIT;
+	const struct pod *other;
 
-			set_int(e, "GPUQ_ARRAY_TASK_COUNT", master->array->size);
-			set_int(e, "GPUQ_ARRAY_TASK_MIN", ar->ranges[0].first);
-			set_int(e, "GPUQ_ARRAY_TASK_MAX", ar->ranges[ar->n_ranges - 1].last);
-			set_int(e, "GPUQ_ARRAY_TASK_STEP", ar->ranges[0].step);
-		}
-	}
-	/* What an Indexed batch/v1 Job tells its pods. */
-	set_int(e, "JOB_COMPLETION_INDEX", j->key.index >= 0 ? j->key.index : (int64_t)p->index);
 	DL_FOREACH2(j->pods, other, job_next)
 	if (other->attempt == p->attempt && !other->dropped)
 		gpuq_buf_printf(&hosts, "%s%s", hosts.len ? "," : "", other->node->name);
 	set(e, "GPUQ_NODELIST", gpuq_arena_strdup(e->a, gpuq_buf_str(&hosts)));
-	for (uint32_t i = 0; i < p->n_devices; i++)
-		gpuq_buf_printf(&devices, "%s%u", i ? "," : "", p->devices[i]);
-	set(e, "GPUQ_DEVICES", gpuq_arena_strdup(e->a, gpuq_buf_str(&devices)));
-	if (j->time_limit_us != GPUQ_UNLIMITED)
-		set_int(e, "GPUQ_TIME_LIMIT_S", j->time_limit_us / GPUQ_US_PER_S);
-	if (spec->slurm_env)
-		set_slurm(e);
-	/* What torchrun and its like expect: one process a pod unless they start more. */
+	gpuq_buf_done(&hosts);
+}
+
+static void set_array(struct env *e, const struct model *m, const struct job *j,
+		      const struct gpuq_array *ar)
+{
+	const struct job *master = job_find(m, (struct job_key){ j->key.id, -1 });
+
+	set_int(e, "GPUQ_ARRAY_JOB_ID", j->key.id);
+	set_int(e, "GPUQ_ARRAY_TASK_ID", j->key.index);
+	if (!master || !master->array || !ar->n_ranges)
+		return;
+	set_int(e, "GPUQ_ARRAY_TASK_COUNT", master->array->size);
+	set_int(e, "GPUQ_ARRAY_TASK_MIN", ar->ranges[0].first);
+	set_int(e, "GPUQ_ARRAY_TASK_MAX", ar->ranges[ar->n_ranges - 1].last);
+	set_int(e, "GPUQ_ARRAY_TASK_STEP", ar->ranges[0].step);
+}
+
+/* Which pod of the job it is, and what torchrun and its like expect: one process a pod
+ * unless they start more. */
+static void set_gang(struct env *e, const struct pod *p, const struct gpuq_group *g, bool local,
+		     const struct pod_order *o)
+{
+	set(e, "GPUQ_POD_NAME", o->name);
+	set(e, "GPUQ_GROUP", g->name);
+	set_int(e, "GPUQ_GROUP_INDEX", p->group_index);
 	if (o->n_pods > 1) {
 		const char *first = o->pod_names[0];
 		size_t cut = (size_t)(strrchr(first, '-') - first);
@@ -235,12 +258,53 @@ static void fill_env(struct env *e, const struct model *m, const struct job *j, 
 		    local ? "127.0.0.1"
 			  : gpuq_arena_printf(e->a, "%s.%.*s", first, (int)cut, first));
 		/* Jobs that share a machine must not meet: the port follows from the id. */
-		set_int(e, "MASTER_PORT", local ? 20000 + j->key.id % 20000 : 29500);
+		set_int(e, "MASTER_PORT", local ? 20000 + o->job % 20000 : 29500);
 		set_int(e, "WORLD_SIZE", o->n_pods);
 		set_int(e, "RANK", p->index);
 	}
-	gpuq_buf_done(&hosts);
+}
+
+/* The server pays for each variable several times: at the creation and at every report of
+ * the kubelet it goes through all fields of the pod and notes who set them. So what would say
+ * nothing of this job is left out. */
+static void fill_env(struct env *e, const struct model *m, const struct job *j, const struct pod *p,
+		     const struct gpuq_spec *spec, bool local, const struct pod_order *o)
+{
+	const struct gpuq_group *g = &spec->groups[p->group];
+	const bool alone = spec->n_groups == 1 && g->pods_max <= 1, tasks = has_tasks(spec);
+	struct gpuq_buf devices = GPUQ_BUF_INIT;
+
+	set_int(e, "GPUQ_JOB_ID", j->key.id);
+	set(e, "GPUQ_JOB_NAME", j->name);
+	set(e, "GPUQ_QUEUE", j->queue->name);
+	set(e, "GPUQ_USER", j->user);
+	set(e, "GPUQ_ACCOUNT", *j->account ? j->account : NULL);
+	set_int(e, "GPUQ_ATTEMPT", j->attempt);
+	set_int(e, "GPUQ_POD_INDEX", p->index);
+	set_int(e, "GPUQ_POD_COUNT", o->n_pods);
+	set_int(e, "GPUQ_NNODES", o->n_pods);
+	set(e, "GPUQ_NODE_NAME", p->node->name);
+	set_int(e, "GPUQ_GPUS", p->n_devices);
+	for (uint32_t i = 0; i < p->n_devices; i++)
+		gpuq_buf_printf(&devices, "%s%u", i ? "," : "", p->devices[i]);
+	set(e, "GPUQ_DEVICES", gpuq_arena_strdup(e->a, gpuq_buf_str(&devices)));
 	gpuq_buf_done(&devices);
+	if (j->time_limit_us != GPUQ_UNLIMITED)
+		set_int(e, "GPUQ_TIME_LIMIT_S", j->time_limit_us / GPUQ_US_PER_S);
+	if (j->key.index >= 0)
+		set_array(e, m, j, &spec->array);
+	/* What an Indexed batch/v1 Job tells its pods. */
+	if (g->template_)
+		set_int(e, "JOB_COMPLETION_INDEX",
+			j->key.index >= 0 ? j->key.index : (int64_t)p->index);
+	if (tasks)
+		set_tasks(e, j, spec, o->n_pods);
+	if (tasks || !alone)
+		set_nodelist(e, j, p);
+	if (!alone)
+		set_gang(e, p, g, local, o);
+	if (spec->slurm_env)
+		set_slurm(e);
 }
 
 int order_fill(const struct model *m, const struct job *j, const struct pod *p,
@@ -283,10 +347,9 @@ int order_fill(const struct model *m, const struct job *j, const struct pod *p,
 	o.namespace_ = order_namespace(j->queue);
 	o.service_account = INHERIT(j->queue, service_account);
 	o.priority_class = INHERIT(j->queue, priority_class);
-	for (const struct queue *q = j->queue; q && !o.image_pull_secrets.n; q = q->parent) {
+	for (const struct queue *q = j->queue; q && !o.image_pull_secrets.n; q = q->parent)
 		o.image_pull_secrets = q->site->image_pull_secrets;
-		o.accounting_finalizer |= q->site->accounting_finalizer;
-	}
+	o.accounting_finalizer = order_has_finalizer(j->queue);
 	o.restricted = strcmp(INHERIT(j->queue, pod_policy), "restricted") == 0;
 	o.image = spec->groups[p->group].image;
 	if (!o.image)

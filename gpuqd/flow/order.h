@@ -24,6 +24,11 @@ int order_fill(const struct model *m, const struct job *j, const struct pod *p,
 	       const struct gpuq_spec *spec, bool local, struct gpuq_arena *a,
 	       struct pod_order *out, struct gpuq_err *err);
 
+/* What container (NULL = the first) of group has open: whether it reads input, and whether
+ * that is a terminal. */
+void order_terminal(const struct gpuq_spec *spec, uint32_t group, const char *container,
+		    bool *input, bool *tty);
+
 /* What names pod p of j to the cluster; name is where its name goes. */
 void order_ref(const struct model *m, const struct job *j, const struct pod *p, char name[64],
 	       struct pod_ref *ref);
@@ -39,5 +44,8 @@ int64_t order_grace_us(const struct job *j, bool evicted, const struct gpuq_spec
 
 /* The namespace of a queue: its own, or the nearest above; "" none. */
 const char *order_namespace(const struct queue *q);
+
+/* Do its pods stay until the ledger has what they did? */
+bool order_has_finalizer(const struct queue *q);
 
 #endif

@@ -9,6 +9,7 @@
 #include "gpuqd/core/model.h"
 #include "gpuqd/flow/dispatch.h"
 #include "gpuqd/flow/journal.h"
+#include "gpuqd/flow/measure.h"
 #include "gpuqd/flow/order.h"
 #include "gpuqd/flow/schedule.h"
 #include "libgpuq/units.h"
@@ -40,6 +41,7 @@ struct reconcile {
 	struct refusals *refusals;
 	uint32_t generation; /* of the list that is coming in */
 	int64_t stale_since_us;
+	struct measure *measure;
 };
 
 static struct pod *ours(struct reconcile *r, const char *name, struct pod_key *key)
@@ -478,6 +480,11 @@ static void on_job_forgotten(void *arg, uint32_t job, int64_t array_index)
 	apply(arg, &ev);
 }
 
+static void on_measured(void *arg, const struct use_round *round)
+{
+	measure_round(((struct reconcile *)arg)->measure, round);
+}
+
 /* The store's jobs run in one cluster. In another they would all seem to be gone. */
 static bool on_identity(void *arg, const char *uid)
 {
@@ -513,10 +520,16 @@ const struct cluster_sink *reconcile_sink(struct reconcile *r, struct cluster *c
 {
 	r->cluster = c;
 	r->generation++;
-	r->sink = (struct cluster_sink){ r,           on_node_seen, on_node_gone,    on_pod_seen,
-					 on_pod_gone, on_list_done, on_stale,        on_created,
-					 on_deleted,  on_identity,  on_job_forgotten };
+	r->sink =
+		(struct cluster_sink){ r,           on_node_seen, on_node_gone, on_pod_seen,
+				       on_pod_gone, on_list_done, on_stale,     on_created,
+				       on_deleted,  on_identity,  on_measured,  on_job_forgotten };
 	return &r->sink;
+}
+
+const struct measure *reconcile_measure(const struct reconcile *r)
+{
+	return r->measure;
 }
 
 int64_t reconcile_stale_since_us(const struct reconcile *r)
@@ -537,6 +550,10 @@ int reconcile_new(struct journal *j, struct dispatch *d, struct schedule *s, str
 	r->schedule = s;
 	r->generation = 1;
 	r->stale_since_us = loop_now_us(r->l);
+	if (measure_new(j, &r->measure, err) < 0) {
+		free(r);
+		return GPUQ_ENOMEM;
+	}
 	*out = r;
 	return 0;
 }
@@ -551,5 +568,6 @@ void reconcile_free(struct reconcile *r)
 		HASH_DEL(r->refusals, f);
 		free(f);
 	}
+	measure_free(r->measure);
 	free(r);
 }

@@ -18,6 +18,7 @@
 
 struct dispatch;
 struct journal;
+struct measure;
 struct reconcile;
 struct schedule;
 
@@ -30,6 +31,9 @@ void reconcile_free(struct reconcile *r);
 
 /* The sink to start c with; c is asked to remove orphans. */
 const struct cluster_sink *reconcile_sink(struct reconcile *r, struct cluster *c);
+
+/* What devices do, as far as it is measured. */
+const struct measure *reconcile_measure(const struct reconcile *r);
 
 /* Since when what is known of the cluster may be old; 0 = it is not. */
 int64_t reconcile_stale_since_us(const struct reconcile *r);

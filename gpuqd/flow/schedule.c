@@ -18,6 +18,7 @@
 #include "gpuqd/flow/census_watch.h"
 #include "gpuqd/flow/journal.h"
 #include "gpuqd/flow/quota_warn.h"
+#include "gpuqd/flow/snap_past.h"
 #include "gpuqd/flow/tell.h"
 #include "libgpuq/limits.h"
 
@@ -28,6 +29,14 @@
 #define AT_MOST_US 50000
 #define REST_FACTOR 4
 
+/* Of waiting jobs that are alike so many are shown to a cycle one by one: more where they were
+ * not enough, and less again after a while. */
+#define ALIKE_LEAST 64
+#define ALIKE_FACTOR 4
+#define ALIKE_LESS 16 /* one part in so many, each cycle */
+/* Jobs that are told in one turn what a cycle found out about them. */
+#define TELL_MOST 8192
+
 struct schedule {
 	struct journal *j;
 	struct loop *l;
@@ -37,6 +46,13 @@ struct schedule {
 	bool ready;
 	bool site_told; /* what is wrong with the site has been logged */
 	struct gpuq_arena mem;
+	uint32_t alike_most;
+	bool mortals; /* some job may end while it waits */
+	/* What jobs are being told of; sn NULL = all have been. */
+	struct snapshot *sn;
+	struct plan plan;
+	struct tell tell;
+	struct loop_timer *telling;
 	struct spool *record_to; /* NULL = cycles are not recorded */
 	uint64_t n_cycles;
 	int64_t last_end_us, last_took_us; /* of the last cycle; monotonic */
@@ -70,17 +86,26 @@ static void end(struct schedule *s, const struct job *j, enum gpuq_job_state sta
 	journal_apply(s->j, &ev, NULL);
 }
 
+static bool is_mortal(const struct job *j)
+{
+	return j->deadline_us || j->kill_on_invalid_dep;
+}
+
 /* What can never start ends, where its owner asked for that. */
 static void end_hopeless(struct schedule *s, int64_t now)
 {
 	struct model *m = journal_model(s->j);
 
+	if (!s->mortals)
+		return;
+	s->mortals = false;
 	job_each(m, j)
 	{
 		bool never = false;
 
-		if (j->state != GPUQ_JOB_PENDING)
+		if (j->state != GPUQ_JOB_PENDING || !is_mortal(j))
 			continue;
+		s->mortals = true;
 		if (j->deadline_us && j->deadline_us <= now) {
 			end(s, j, GPUQ_JOB_DEADLINE, "its deadline passed while it waited");
 			continue;
@@ -140,8 +165,56 @@ static void count(struct schedule *s, const struct snapshot *sn, const struct pl
 	}
 	t->n_cut_short += p->cut_short;
 	t->last_steps = p->steps;
-	t->n_jobs = sn->n_jobs;
+	t->n_jobs = 0;
+	for (uint32_t i = 0; i < sn->n_jobs; i++)
+		t->n_jobs += sn->jobs[i].alike ? sn->jobs[i].n_waiting : 1;
 	t->wake_us = wake;
+}
+
+/* What is to be decided, and on what. */
+static int decide(struct schedule *s, int64_t now, struct gpuq_buf *packed, struct snapshot **sn,
+		  struct plan *plan, struct gpuq_err *err)
+{
+	struct model *m = journal_model(s->j);
+	uint32_t most = s->alike_most;
+
+	for (;; most *= ALIKE_FACTOR) {
+		int rc = snapshot_take_few(m, now, most, packed, sn, err);
+
+		if (rc == 0)
+			rc = sched_cycle(*sn, &s->mem, plan, err);
+		if (rc < 0 || snapshot_few_enough(*sn, plan)) {
+			most -= most / ALIKE_LESS;
+			s->alike_most = most > ALIKE_LEAST ? most : ALIKE_LEAST;
+			return rc;
+		}
+		snapshot_free(*sn);
+		*sn = NULL;
+		gpuq_arena_reset(&s->mem);
+		if (packed)
+			gpuq_buf_clear(packed);
+	}
+}
+
+static void stop_telling(struct schedule *s)
+{
+	loop_cancel(s->telling);
+	s->telling = NULL;
+	snapshot_free(s->sn);
+	s->sn = NULL;
+	gpuq_arena_reset(&s->mem);
+}
+
+/* A long line hears of the cycle in several turns, so that nobody waits for all of it. */
+static void go_on_telling(void *arg)
+{
+	struct schedule *s = arg;
+
+	s->telling = NULL;
+	if (tell_some(&s->tell, TELL_MOST))
+		stop_telling(s);
+	else
+		s->telling = loop_after(s->l, 0, go_on_telling, s);
 }
 
 static void cycle(struct schedule *s)
@@ -154,14 +227,13 @@ static void cycle(struct schedule *s)
 	struct plan plan;
 	int rc;
 
+	stop_telling(s);
 	if (journal_read_only(s->j))
 		return;
 	end_hopeless(s, now);
 	carry_renounce_lost(s->j);
 	census_watch(s->j);
-	rc = snapshot_take_packed(m, now, s->record_to ? &packed : NULL, &sn, &err);
-	if (rc == 0)
-		rc = sched_cycle(sn, &s->mem, &plan, &err);
+	rc = decide(s, now, s->record_to ? &packed : NULL, &sn, &plan, &err);
 	if (rc < 0) {
 		log_err("schedule.cycle", "error=%s", LOGS(err.text));
 		s->stats.n_failed++;
@@ -180,18 +252,21 @@ static void cycle(struct schedule *s)
 		carry_out(s->j, sn, &plan, &s->mem);
 	if (s->ready && s->on_plan)
 		s->on_plan(s->on_plan_arg, sn, &plan);
-	tell_jobs(s->j, sn, &plan, &s->mem);
 	tell_shares(s, sn, &plan);
 	loop_cancel(s->later);
 	s->later = NULL;
 	wake = next_backoff_end(m, now);
+	if (snap_avoided_end(m, now) < wake)
+		wake = snap_avoided_end(m, now);
 	if (plan.wake_us > now && plan.wake_us < wake)
 		wake = plan.wake_us;
 	if (wake != GPUQ_UNLIMITED)
 		s->later = loop_after(s->l, wake - now + 1000, fire_later, s);
 	count(s, sn, &plan, wake);
-	snapshot_free(sn);
-	gpuq_arena_reset(&s->mem);
+	s->sn = sn;
+	s->plan = plan;
+	tell_begin(&s->tell, s->j, s->sn, &s->plan, &s->mem);
+	go_on_telling(s);
 }
 
 static void fire_soon(void *arg)
@@ -289,9 +364,11 @@ void schedule_ready(struct schedule *s, bool ready)
 static void on_event(void *arg, const struct event *ev)
 {
 	struct schedule *s = arg;
+	const struct job *j;
 
 	switch (ev->type) {
 	case EV_JOB_REASONS:
+	case EV_JOB_FRAGMENTED:
 	case EV_QUEUE_SHARE:
 	case EV_POD_CREATED:
 	case EV_POD_STARTED:
@@ -313,6 +390,8 @@ static void on_event(void *arg, const struct event *ev)
 		schedule_kick(s);
 		return;
 	default:
+		j = ev->job.id ? job_find(journal_model(s->j), ev->job) : NULL;
+		s->mortals |= j && is_mortal(j);
 		schedule_kick(s);
 	}
 }
@@ -325,6 +404,11 @@ int schedule_new(struct journal *j, struct schedule **out, struct gpuq_err *err)
 		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
 	s->j = j;
 	s->l = journal_loop(j);
+	s->alike_most = ALIKE_LEAST;
+	s->mortals = true; /* for all that is known */
+	/* Found out now, so that the first cycle need not. */
+	job_each(journal_model(j), one) if (one->state == GPUQ_JOB_PENDING)
+		job_alike(journal_model(j), one);
 	journal_subscribe(j, on_event, s);
 	*out = s;
 	return 0;
@@ -337,6 +421,7 @@ void schedule_free(struct schedule *s)
 	loop_cancel(s->soon);
 	loop_cancel(s->later);
 	loop_cancel(s->unblock);
+	stop_telling(s);
 	gpuq_arena_done(&s->mem);
 	free(s);
 }

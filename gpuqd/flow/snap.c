@@ -6,12 +6,16 @@
 #include "gpuqd/flow/snap_past.h"
 #include "gpuqd/flow/snap_usage.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "gpuqd/core/snapshot_pack.h"
 #include "gpuqd/share/share.h"
 #include "libgpuq/units.h"
+
+/* Of jobs that are alike so many stand by themselves in a snapshot for a question. */
+#define QUESTION_ALIKE 256
 
 /* What the model's objects became in the snapshot under construction. */
 struct taking {
@@ -26,6 +30,9 @@ struct taking {
 	bool spread; /* some pool does */
 	bool *packs; /* by flavor: some node of it is in a pool that fills its nodes */
 	int64_t gpushare_bytes; /* memory of the largest device that is shared by memory; 0 none */
+	struct model *few; /* of jobs that are alike `most` are shown by themselves; NULL = all */
+	uint32_t most;
+	enum alike_reader reader;
 };
 
 static uint32_t flavor_ix(struct taking *t, const char *name)
@@ -276,13 +283,34 @@ static uint32_t take_request(struct taking *t, const struct request *r)
 	return snapshot_add_request(t->s, &sr);
 }
 
-static void gate(const struct taking *t, const struct job *j, struct snap_job *sj)
+/* The first of those that decide: "afterok:17". */
+static const char *dependency(struct taking *t, const struct job *j, bool never)
+{
+	const struct dep *d = j->deps;
+	const char *word, *text;
+
+	while (d < j->deps + j->n_deps &&
+	       (never ? d->state != DEP_NEVER : d->state == DEP_DONE && d->at_us <= t->now_us))
+		d++;
+	if (d == j->deps + j->n_deps)
+		return "";
+	word = gpuq_depend_word((enum gpuq_depend_type)d->type);
+	if (d->type == GPUQ_DEP_SINGLETON)
+		return word;
+	text = d->on.index < 0 ? gpuq_arena_printf(&t->mem, "%s:%" PRIu32, word, d->on.id)
+			       : gpuq_arena_printf(&t->mem, "%s:%" PRIu32 "_%" PRId32, word,
+						   d->on.id, d->on.index);
+	return text ? text : "";
+}
+
+static void gate(struct taking *t, const struct job *j, struct snap_job *sj)
 {
 	bool never;
 
-	if (job_waits_for_deps(j, t->now_us, &never) || never)
+	if (job_waits_for_deps(j, t->now_us, &never) || never) {
 		sj->gate = never ? GPUQ_R_DEPENDENCY_NEVER : GPUQ_R_DEPENDENCY;
-	else if (j->blocked && j->blocked->until_us > t->now_us) {
+		sj->gate_object = dependency(t, j, never);
+	} else if (j->blocked && j->blocked->until_us > t->now_us) {
 		sj->gate = (uint8_t)j->blocked->code;
 		sj->gate_object = j->blocked->object;
 	}
@@ -353,8 +381,10 @@ static int64_t eligible_since(const struct job *j)
 	return last > since ? last : since;
 }
 
-static void take_job(struct taking *t, const struct job *j)
+/* first: of others that are like it and stand behind it. Returns its handle. */
+static uint32_t take_job(struct taking *t, const struct job *j, bool first)
 {
+	static const struct snap_range only = { 0, 0, 1 };
 	const struct site_qos *qos = site_qos_find(t->m->site, j->qos);
 	struct snap_range *ranges = NULL;
 	struct snap_job sj;
@@ -364,9 +394,9 @@ static void take_job(struct taking *t, const struct job *j)
 
 	DL_FOREACH2(j->pods, p, job_next) holds |= pod_takes(p);
 	if (j->array && j->array->n_waiting == 0)
-		return;
+		return SNAP_NONE;
 	if (j->ended && !holds)
-		return;
+		return SNAP_NONE;
 	snap_job_default(&sj);
 	sj.key = (struct snap_key){ j->key.id, j->key.index };
 	sj.queue = t->queue_of[j->queue->ix];
@@ -379,11 +409,13 @@ static void take_job(struct taking *t, const struct job *j)
 	sj.attempt = j->attempt;
 	sj.priority = qos ? qos->priority : 0;
 	sj.nice = j->nice;
+	sj.fixed_priority = j->fixed_priority;
 	sj.eligible_us = eligible_since(j);
 	sj.submit_us = j->submit_us;
 	sj.begin_us = j->begin_us > j->not_before_us ? j->begin_us : j->not_before_us;
 	sj.deadline_us = j->deadline_us;
 	sj.walltime_us = j->time_limit_us;
+	sj.walltime_min_us = job_is_live(j) ? 0 : j->time_min_us;
 	sj.start_us = j->start_us ? j->start_us : j->placed_us;
 	sj.starting = j->start_us == 0;
 	if (sj.state == SNAP_PENDING)
@@ -398,7 +430,7 @@ static void take_job(struct taking *t, const struct job *j)
 	if (j->array) {
 		ranges = gpuq_arena_calloc(&t->mem, j->array->n_waiting_ranges, sizeof(*ranges));
 		if (!ranges)
-			return;
+			return SNAP_NONE;
 		for (size_t i = 0; i < j->array->n_waiting_ranges; i++)
 			ranges[i] = (struct snap_range){ (int32_t)j->array->waiting[i].first,
 							 (int32_t)j->array->waiting[i].last,
@@ -412,6 +444,11 @@ static void take_job(struct taking *t, const struct job *j)
 		if (master && master->array)
 			sj.throttle = (uint32_t)master->array->throttle;
 	}
+	if (first) {
+		sj.alike = true;
+		sj.ranges = &only;
+		sj.n_ranges = 1;
+	}
 	snap_past_fill(&(struct snap_past){ t->m, t->now_us, t->queue_of, &t->mem }, j, &sj);
 	if (t->caps)
 		snap_caps_fill(t->caps, j->queue, j->user, j->qos, &sj);
@@ -420,6 +457,55 @@ static void take_job(struct taking *t, const struct job *j)
 		take_allocs(t, j, job);
 	if (j->promise && job != SNAP_NONE)
 		take_promise(t, j, job);
+	return job;
+}
+
+/* Enough of those that are like it stand by themselves: it stands in the entry behind them.
+ * There all are younger than any before them; who is not stands by himself. */
+static bool stands_behind(struct taking *t, struct job *j)
+{
+	struct alike *like = j->state == GPUQ_JOB_PENDING ? job_alike(t->few, j) : NULL;
+	const uint64_t turn = t->few->alike_turn[t->reader];
+	struct alike_shown *a;
+
+	if (!like)
+		return false;
+	a = &like->shown[t->reader];
+	if (a->turn != turn)
+		*a = (struct alike_shown){ .turn = turn,
+					   .rest = SNAP_NONE,
+					   .eligible_us = INT64_MIN,
+					   .submit_us = INT64_MIN };
+	if (j->eligible_us < a->eligible_us || j->submit_us < a->submit_us || j->key.id < a->id) {
+		a->odd = true;
+		return false;
+	}
+	a->eligible_us = j->eligible_us;
+	a->submit_us = j->submit_us;
+	a->id = j->key.id;
+	if (a->n_shown < t->most) {
+		a->n_shown++;
+		return false;
+	}
+	/* Those behind it stand in an entry of their own. */
+	if (j->alone) {
+		a->n_rest = 0;
+		return false;
+	}
+	if (a->n_rest++ > 0) {
+		snapshot_add_alike(t->s, a->rest);
+	} else {
+		a->rest = take_job(t, j, true);
+		a->rest_id = j->key.id;
+	}
+	return true;
+}
+
+static void take_jobs(struct taking *t)
+{
+	if (t->few)
+		t->few->alike_turn[t->reader]++;
+	job_each(t->m, j) if (!t->few || !stands_behind(t, j)) take_job(t, j, false);
 }
 
 /* A job that is not there, as it would stand in line. */
@@ -444,10 +530,12 @@ static void take_guest(struct taking *t, const struct start_guest *g, uint32_t i
 	sj.user = snapshot_user(t->s, g->user);
 	sj.priority = qos ? qos->priority : 0;
 	sj.nice = spec->nice;
+	sj.fixed_priority = spec->priority;
 	sj.submit_us = sj.eligible_us = t->now_us;
 	sj.begin_us = spec->begin_us;
 	sj.deadline_us = spec->deadline_us;
 	sj.walltime_us = g->time_limit_us;
+	sj.walltime_min_us = spec->time_min_us;
 	sj.grace_us = order_evicted_us(t->m, &like);
 	sj.preemptible = !qos || qos->preemptible;
 	sj.min_runtime_us = qos ? qos->min_runtime_us : 0;
@@ -489,7 +577,7 @@ static int take(struct taking *t, const struct start_guest *guests, uint32_t n_g
 	if (t->queue_of)
 		snap_add_calendar(m, t->now_us, t->queue_of, t->s);
 	t->caps = snap_caps_new(m, t->s, t->now_us, &t->mem);
-	job_each(m, j) take_job(t, j);
+	take_jobs(t);
 	if (t->queue_of)
 		snap_losses(&(struct snap_past){ m, t->now_us, t->queue_of, &t->mem }, t->s);
 	for (uint32_t i = 0; t->queue_of && i < n_guests; i++)
@@ -497,9 +585,9 @@ static int take(struct taking *t, const struct start_guest *guests, uint32_t n_g
 	snap_caps_done(t->caps);
 	if (packed)
 		snapshot_pack(t->s, packed);
-	rc = snapshot_seal(t->s, err);
+	rc = out ? snapshot_seal(t->s, err) : 0;
 	gpuq_arena_done(&t->mem);
-	if (rc < 0) {
+	if (rc < 0 || !out) {
 		snapshot_free(t->s);
 		return rc;
 	}
@@ -542,15 +630,49 @@ int snapshot_take_packed(const struct model *m, int64_t now_us, struct gpuq_buf 
 	return take(&t, NULL, 0, packed, out, err);
 }
 
-int snapshot_take_guests(const struct model *m, int64_t now_us, const struct start_guest *guests,
-			 uint32_t n, struct snapshot **out, struct gpuq_err *err)
+int snapshot_take_few(struct model *m, int64_t now_us, uint32_t most, struct gpuq_buf *packed,
+		      struct snapshot **out, struct gpuq_err *err)
 {
-	struct taking t = { .m = m, .now_us = now_us };
+	struct taking t = { .m = m, .now_us = now_us, .few = m, .most = most };
 
-	for (uint32_t i = 0; i < n; i++)
-		if (!queue_find(m, guests[i].queue))
-			return gpuq_fail(err, GPUQ_ENOENT, "no such queue: %s", guests[i].queue);
-	return take(&t, guests, n, NULL, out, err);
+	return take(&t, NULL, 0, packed, out, err);
+}
+
+bool snapshot_few_enough(const struct snapshot *s, const struct plan *p)
+{
+	for (uint32_t i = 0; i < p->n_actions; i++)
+		if (s->jobs[p->actions[i].job].alike)
+			return false;
+	return true;
+}
+
+static void set_alone(const struct model *m, const struct start_question *q, bool alone)
+{
+	for (uint32_t i = 0; i < q->n_jobs; i++) {
+		struct job *j = job_find(m, q->jobs[i]);
+
+		if (j)
+			j->alone = alone;
+	}
+}
+
+int snapshot_take_question(struct model *m, int64_t now_us, const struct start_question *q,
+			   struct gpuq_buf *packed, struct snapshot **out, struct gpuq_err *err)
+{
+	struct taking t = { .m = m,
+			    .now_us = now_us,
+			    .few = m,
+			    .most = q->most ? q->most : QUESTION_ALIKE,
+			    .reader = ALIKE_QUESTION };
+	int rc;
+
+	for (uint32_t i = 0; i < q->n_guests; i++)
+		if (!queue_find(m, q->guests[i].queue))
+			return gpuq_fail(err, GPUQ_ENOENT, "no such queue: %s", q->guests[i].queue);
+	set_alone(m, q, true);
+	rc = take(&t, q->guests, q->n_guests, packed, out, err);
+	set_alone(m, q, false);
+	return rc;
 }
 
 int snapshot_take(const struct model *m, int64_t now_us, struct snapshot **out,

@@ -1,8 +1,8 @@
-/* snap_guest.h - a snapshot with jobs that are not there
+/* snap_guest.h - a snapshot for a question about some jobs, there or not
  *
  * Owns     nothing.
  * Touches  memory only.
- * Used by  flow/estimate (what would become of this job?).
+ * Used by  flow/estimate (what would become of this job?), rpc (shares).
  */
 #ifndef GPUQD_FLOW_SNAP_GUEST_H
 #define GPUQD_FLOW_SNAP_GUEST_H
@@ -11,9 +11,20 @@
 #include "gpuqd/core/snapshot.h"
 #include "gpuqd/flow/estimate.h"
 
-/* As snapshot_take(), with n guests behind all jobs: guest i has the id next_job_id + i
- * of the model, and index -1. Returns 0; GPUQ_ENOENT (no such queue), GPUQ_ENOMEM. */
-int snapshot_take_guests(const struct model *m, int64_t now_us, const struct start_guest *guests,
-			 uint32_t n, struct snapshot **out, struct gpuq_err *err);
+/* What is asked about: jobs that are there, each of which stands by itself, and guests. */
+struct start_question {
+	const struct job_key *jobs;
+	uint32_t n_jobs;
+	const struct start_guest *guests;
+	uint32_t n_guests;
+	uint32_t most; /* of jobs that are alike stand by themselves; 0 = as is usual */
+};
+
+/* As snapshot_take(), with the guests behind all jobs: guest i has the id next_job_id + i of the
+ * model, and index -1. Of other waiting jobs that are alike the first ones stand by themselves,
+ * the others in one entry (snapshot_take_few). packed: NULL, or what is to be sealed elsewhere:
+ * then out may be NULL. Returns 0; GPUQ_ENOENT (no such queue), GPUQ_ENOMEM. */
+int snapshot_take_question(struct model *m, int64_t now_us, const struct start_question *q,
+			   struct gpuq_buf *packed, struct snapshot **out, struct gpuq_err *err);
 
 #endif

@@ -7,6 +7,7 @@
 #include "gpuqd/flow/order.h"
 #include "libgpuq/units.h"
 
+#define AVOID_NARROW_US (60 * GPUQ_US_PER_S)
 #define HOUR_US (3600 * GPUQ_US_PER_S)
 #define DAY_US (24 * HOUR_US)
 #define CLAIMS_MOST 1024 /* of the last hour that are told apart: far above any bound on them */
@@ -54,6 +55,8 @@ void snap_losses(const struct snap_past *t, struct snapshot *s)
 {
 	uint32_t n = 0;
 
+	if (t->m->evicted_us <= t->now_us - HOUR_US)
+		return;
 	job_each(t->m, j)
 	{
 		for (uint32_t i = j->n_evictions; i-- > 0 && n < SNAP_LOSSES_MOST;) {
@@ -76,21 +79,61 @@ void snap_losses(const struct snap_past *t, struct snapshot *s)
 	}
 }
 
-/* Could another node do now what this one did not? Else the job takes what there is. */
-static bool has_equal(const struct snap_past *t, const struct node *than, int64_t milli)
+static bool is_avoided(const struct job *j, const struct node *n, int64_t now_us)
 {
+	for (uint32_t i = 0; i < j->avoids->n; i++)
+		if (j->avoids->items[i].until_us > now_us && j->avoids->items[i].node == n->name)
+			return true;
+	return false;
+}
+
+/* Could nodes like this one, but none that failed it, do now what the job asks? Else it takes
+ * what there is. */
+static bool has_others(const struct snap_past *t, const struct job *j, const struct node *like)
+{
+	const struct gpuq_spec *spec = &j->request->spec;
+	int64_t most = 0, n_pods = 0;
+
+	for (size_t i = 0; i < spec->n_groups; i++)
+		if (spec->groups[i].gpus_milli > most)
+			most = spec->groups[i].gpus_milli;
 	for (const struct node *n = t->m->nodes; n; n = n->hh.next) {
 		int64_t left = (int64_t)n->n_devices * SNAP_MILLI - n->foreign_gpus_milli;
 		const struct pod *p;
 
-		if (n == than || n->gone || !n->fact.ready || n->drain || n->fact.unschedulable ||
-		    n->backoff_until_us > t->now_us || strcmp(n->flavor, than->flavor) != 0)
+		if (n->gone || !n->fact.ready || n->drain || n->fact.unschedulable ||
+		    n->backoff_until_us > t->now_us || strcmp(n->flavor, like->flavor) != 0 ||
+		    is_avoided(j, n, t->now_us))
 			continue;
+		if (most == 0)
+			return true;
 		DL_FOREACH2(n->pods, p, node_next) left -= pod_takes(p) ? p->gpus_milli : 0;
-		if (left >= milli)
+		n_pods += left > 0 ? left / most : 0;
+		if (n_pods >= job_pods(j))
 			return true;
 	}
 	return false;
+}
+
+/* Where it may stand is narrowed by itself: that others would do is not known by their
+ * devices alone. The node is kept off for a moment only. */
+static bool is_narrow(const struct job *j)
+{
+	const struct gpuq_spec *spec = &j->request->spec;
+
+	for (size_t i = 0; i < spec->n_groups; i++) {
+		const struct gpuq_group *g = &spec->groups[i];
+
+		if (g->n_required || g->nodes.n || g->exclude.n || g->topology_required ||
+		    g->n_slices)
+			return true;
+	}
+	return false;
+}
+
+static int64_t avoided_until(const struct job *j, const struct avoided *a)
+{
+	return a->until_us - (is_narrow(j) ? JOB_AVOID_US - AVOID_NARROW_US : 0);
 }
 
 static void take_avoided(const struct snap_past *t, const struct job *j, struct snap_job *sj)
@@ -101,10 +144,27 @@ static void take_avoided(const struct snap_past *t, const struct job *j, struct 
 		const struct avoided *a = &j->avoids->items[i];
 		const struct node *n = node_find(t->m, a->node);
 
-		if (n && a->until_us > t->now_us && has_equal(t, n, job_gpus_milli(j)))
+		if (n && avoided_until(j, a) > t->now_us && has_others(t, j, n))
 			exclude[sj->n_exclude++] = n->snap_ix;
 	}
 	sj->exclude = exclude;
+}
+
+int64_t snap_avoided_end(const struct model *m, int64_t now_us)
+{
+	const struct job *j;
+	int64_t next = GPUQ_UNLIMITED;
+
+	if (m->n_avoiding == 0) /* nearly always */
+		return next;
+	DL_FOREACH2(m->jobs_by_state[GPUQ_JOB_PENDING], j, state_next)
+	for (uint32_t i = 0; j->avoids && i < j->avoids->n; i++) {
+		const int64_t end_us = avoided_until(j, &j->avoids->items[i]);
+
+		if (end_us > now_us && end_us < next)
+			next = end_us;
+	}
+	return next;
 }
 
 /* What it lost, to whom, and how often of late. */
@@ -135,7 +195,8 @@ void snap_past_fill(const struct snap_past *t, const struct job *j, struct snap_
 	sj->short_us = j->short_us;
 	sj->returns = j->leave_us && !j->cancel_asked &&
 		      (j->leave_cause == GPUQ_CAUSE_REQUEUE ||
-		       (j->requeue && j->leave_cause != GPUQ_CAUSE_LIMIT));
+		       (j->requeue && j->leave_cause != GPUQ_CAUSE_LIMIT &&
+			j->leave_cause != GPUQ_CAUSE_IDLE));
 	/* A job of which some pods have ended well does not grow any more; the pods that it
 	 * lacks look as if it had shrunk. */
 	sj->shrunk_us = j->state == GPUQ_JOB_COMPLETING ? t->now_us : j->shrunk_us;

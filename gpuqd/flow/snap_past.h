@@ -27,6 +27,9 @@ const uint32_t *snap_claims(const struct model *m, int64_t now_us, struct gpuq_a
 #define SNAP_LOSSES_MOST 4096
 void snap_losses(const struct snap_past *t, struct snapshot *s);
 
+/* When the next job that waits stops avoiding a node; GPUQ_UNLIMITED = none does. */
+int64_t snap_avoided_end(const struct model *m, int64_t now_us);
+
 /* Everything of that kind that a snapshot says of a job. Nodes have their handles. */
 void snap_past_fill(const struct snap_past *t, const struct job *j, struct snap_job *sj);
 

@@ -51,6 +51,26 @@ static int nearest_queue(const struct draft *d, const char *name, struct gpuq_er
 	return err ? err->code : GPUQ_ENOENT;
 }
 
+/* Asked first: of -q prod, where prod is a queue, nobody wants to hear that no queue is named. */
+static int check_qos_exists(struct draft *d, struct gpuq_err *err)
+{
+	const char *name = d->spec.qos, *names[128], *near;
+	size_t n = 0;
+
+	if (!name || site_qos_find(d->m->site, name))
+		return 0;
+	if (queue_find(d->m, name))
+		return gpuq_fail_field(err, GPUQ_ENOENT, "qos",
+				       "no qos is named %s, it is a queue: -p %s, or queue: %s",
+				       name, name, name);
+	names[n++] = "normal";
+	site_each(site_qos, d->m->site->qos, q) if (n < 127) names[n++] = q->name;
+	names[n] = NULL;
+	near = gpuq_nearest(name, names);
+	return gpuq_fail_field(err, GPUQ_ENOENT, "qos", "no qos is named %s%s%s%s", name,
+			       near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+}
+
 /* Which queue: the job's, the user's default, `default`, the only one that may be used. */
 static int check_queue(struct draft *d, struct gpuq_err *err)
 {
@@ -122,6 +142,18 @@ static bool listed(const struct gpuq_strlist *l, const char *name)
 	return false;
 }
 
+/* Somebody sits before it: the first of the queue's qos that are made for that. */
+static const char *interactive_qos(const struct draft *d, const struct gpuq_strlist *allowed)
+{
+	for (size_t i = 0; allowed && i < allowed->n; i++) {
+		const struct site_qos *q = site_qos_find(d->m->site, allowed->items[i]);
+
+		if (q && q->interactive)
+			return q->name;
+	}
+	return NULL;
+}
+
 static int check_qos(struct draft *d, struct gpuq_err *err)
 {
 	const struct gpuq_strlist *allowed = NULL;
@@ -130,22 +162,11 @@ static int check_qos(struct draft *d, struct gpuq_err *err)
 	for (const struct queue *q = d->queue; q && !allowed; q = q->parent)
 		if (q->site->qos.n)
 			allowed = &q->site->qos;
+	if (!name && d->spec.tty)
+		name = interactive_qos(d, allowed);
 	if (!name)
 		name = allowed && !listed(allowed, "normal") ? allowed->items[0] : "normal";
 	d->qos = site_qos_find(d->m->site, name);
-	if (!d->qos) {
-		const char *names[128];
-		const char *near;
-		size_t n = 0;
-
-		names[n++] = "normal";
-		site_each(site_qos, d->m->site->qos, q) if (n < 127) names[n++] = q->name;
-		names[n] = NULL;
-		near = gpuq_nearest(name, names);
-		return gpuq_fail_field(err, GPUQ_ENOENT, "qos", "no qos is named %s%s%s%s", name,
-				       near ? "; did you mean " : "", near ? near : "",
-				       near ? "?" : "");
-	}
 	if (allowed && !listed(allowed, name))
 		return gpuq_fail_field(err, GPUQ_EPERM, "qos", "queue %s does not take qos %s",
 				       d->queue->name, name);
@@ -175,6 +196,13 @@ static int check_time(struct draft *d, struct gpuq_err *err)
 				       "%s is longer than queue %s and qos %s allow, which is %s",
 				       a, d->queue->name, d->qos->name, b);
 	}
+	if (d->spec.time_min_us > t) {
+		gpuq_duration_print(d->spec.time_min_us, a, sizeof(a));
+		gpuq_duration_print(t, b, sizeof(b));
+		return gpuq_fail_field(err, GPUQ_EINVAL, "time_min",
+				       "time_min is %s, more than the job's time, which is %s", a,
+				       b);
+	}
 	d->time_limit_us = t;
 	if (d->spec.deadline_us && d->spec.deadline_us <= d->now_us)
 		return gpuq_fail_field(err, GPUQ_EINVAL, "deadline", "the deadline has passed");
@@ -190,6 +218,50 @@ static int check_nice(struct draft *d, struct gpuq_err *err)
 	return gpuq_fail_field(err, GPUQ_EPERM, "nice",
 			       "less than 0 is for managers of queue %s and operators",
 			       d->queue->name);
+}
+
+/* As in Slurm, too: it stands above all that others are given. */
+static int check_priority(struct draft *d, struct gpuq_err *err)
+{
+	if (d->spec.priority == 0 || d->who->operator_ ||
+	    (d->instead && d->spec.priority == d->instead->fixed_priority))
+		return 0;
+	return gpuq_fail_field(err, GPUQ_EPERM, "priority", "it is for operators; see nice");
+}
+
+/* A script that asks for mail runs where nobody sends any; what it names must be allowed. */
+static int check_notify(struct draft *d, struct gpuq_err *err)
+{
+	const struct policy_notify *site = &d->m->policy.notify;
+	const char *owner = d->instead ? d->instead->user : d->who->user;
+	struct gpuq_notify mail, web;
+
+	gpuq_spec_told(&d->spec, owner, &mail, &web);
+	if (mail.on && !site->mail) {
+		gpuq_buf_adds(&d->warnings,
+			      "mail: this site sends none (notify.mail_command of gpuqd.yaml)\n");
+	} else if (mail.on) {
+		if (gpuq_mail_check(mail.mail, err) < 0) {
+			gpuq_err_prefix(err, "whom to mail (mail_user): '%.80s'", mail.mail);
+			return err->code;
+		}
+		if (site->mail_to.n && strcmp(mail.mail, owner) != 0 &&
+		    !gpuq_mail_allowed(mail.mail, &site->mail_to))
+			return gpuq_fail_field(
+				err, GPUQ_EPERM, "mail_user",
+				"mail to %s is not allowed here: its end must be one "
+				"of notify.mail_allowed, such as %s",
+				mail.mail, site->mail_to.items[0]);
+	}
+	if (web.on && !gpuq_url_allowed(web.webhook, &site->urls))
+		return gpuq_fail_field(err, GPUQ_EPERM, "notify.webhook",
+				       "this URL is not allowed here: %s%s",
+				       site->urls.n ? "it must begin with one of "
+						      "notify.webhook_allowed, such as "
+						    : "the site names none (notify."
+						      "webhook_allowed of gpuqd.yaml)",
+				       site->urls.n ? site->urls.items[0] : "");
+	return 0;
 }
 
 static int check_limits(struct draft *d, struct gpuq_err *err)
@@ -323,11 +395,19 @@ static const struct {
 	const char *name;
 	int (*fn)(struct draft *d, struct gpuq_err *err);
 } checks[] = {
-	{ "queue", check_queue },         { "user", check_user },
-	{ "namespace", check_namespace }, { "qos", check_qos },
-	{ "time", check_time },           { "nice", check_nice },
-	{ "limits", check_limits },       { "licenses", check_licenses },
-	{ "depends", check_depends },     { "cluster", check_cluster },
+	{ "qos-exists", check_qos_exists },
+	{ "queue", check_queue },
+	{ "user", check_user },
+	{ "namespace", check_namespace },
+	{ "qos", check_qos },
+	{ "time", check_time },
+	{ "nice", check_nice },
+	{ "priority", check_priority },
+	{ "limits", check_limits },
+	{ "licenses", check_licenses },
+	{ "depends", check_depends },
+	{ "cluster", check_cluster },
+	{ "notify", check_notify },
 	{ "encoding", check_encoding },
 };
 

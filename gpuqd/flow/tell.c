@@ -5,17 +5,9 @@
 
 #include "gpuqd/base/log.h"
 #include "gpuqd/core/model.h"
+#include "gpuqd/flow/apart.h"
 #include "gpuqd/flow/journal.h"
 #include "libgpuq/units.h"
-
-#define FACTS_MAX 16
-
-/* Reasons as the model takes them; jobs that are alike have the same. */
-struct told {
-	const struct plan_reason *from;
-	struct reason_fact facts[FACTS_MAX];
-	size_t n;
-};
 
 static struct reason_fact fact_of(const struct plan_reason *r)
 {
@@ -33,7 +25,7 @@ static void take_facts(struct told *t, const struct plan_reason *why, uint32_t n
 	if (t->from == why)
 		return;
 	t->from = why;
-	for (t->n = 0; t->n < n && t->n < FACTS_MAX; t->n++)
+	for (t->n = 0; t->n < n && t->n < TELL_FACTS_MAX; t->n++)
 		t->facts[t->n] = fact_of(&why[t->n]);
 }
 
@@ -94,47 +86,130 @@ static void tell(struct journal *journal, const struct job *j, const struct told
 	journal_apply(journal, &ev, NULL);
 }
 
-/* Its entry in the snapshot. The model has its jobs mostly by id, as the snapshot does:
- * *next is where the last one was found, and one on. */
-static uint32_t entry_of(const struct snapshot *sn, struct job_key key, uint32_t *next)
+/* The entry in which it stands with others that are like it; SNAP_NONE = it does not. */
+static uint32_t shared_entry(const struct snapshot *sn, const struct model *m, const struct job *j,
+			     struct finger *f)
 {
-	const struct snap_key k = { key.id, key.index };
-	uint32_t at = *next;
+	const struct alike_shown *a = j->alike ? &j->alike->shown[ALIKE_CYCLE] : NULL;
 
-	if (at >= sn->n_jobs || sn->jobs[at].key.id != k.id || sn->jobs[at].key.index != k.index)
-		at = snapshot_find_job(sn, k);
-	if (at != SNAP_NONE)
-		*next = at + 1;
+	if (!a || a->turn != m->alike_turn[ALIKE_CYCLE] || a->n_rest == 0 || j->key.id < a->rest_id)
+		return SNAP_NONE;
+	if (f->alike != j->alike) {
+		f->alike = j->alike;
+		f->rest = snapshot_find_job(sn, (struct snap_key){ a->rest_id, -1 });
+		if (f->rest != SNAP_NONE && !sn->jobs[f->rest].alike)
+			f->rest = SNAP_NONE;
+	}
+	return f->rest;
+}
+
+/* Its entry in the snapshot. The model has its jobs mostly by id, as the snapshot does. */
+static uint32_t entry_of(const struct snapshot *sn, const struct model *m, const struct job *j,
+			 struct finger *f)
+{
+	const struct snap_key k = { j->key.id, j->key.index };
+	uint32_t at = f->next, rest;
+
+	if (at < sn->n_jobs && sn->jobs[at].key.id == k.id && sn->jobs[at].key.index == k.index) {
+		f->next++;
+		return at;
+	}
+	rest = shared_entry(sn, m, j, f);
+	if (rest != SNAP_NONE && !j->alike->shown[ALIKE_CYCLE].odd)
+		return rest;
+	at = snapshot_find_job(sn, k);
+	if (at == SNAP_NONE)
+		return rest;
+	f->next = at + 1;
 	return at;
+}
+
+/* Whom free devices are charged to that are enough but apart: somebody who stands by himself,
+ * as he has waited longest. */
+static void note_apart(struct journal *journal, const struct snapshot *sn, const struct plan *p,
+		       struct gpuq_arena *mem)
+{
+	struct apart_choice *c = apart_begin(mem, sn);
+	struct model *m = journal_model(journal);
+	uint32_t n_charged = 0;
+
+	for (uint32_t i = 0; i < sn->n_jobs; i++) {
+		const struct snap_key key = sn->jobs[i].key;
+		const struct plan_reason *why;
+		const bool fragmented = sn->jobs[i].state == SNAP_PENDING &&
+					plan_reasons(sn, p, i, &why) > 0 &&
+					why->code == GPUQ_R_FRAGMENTED;
+		const struct job *j = fragmented || m->n_apart
+					      ? job_find(m, (struct job_key){ key.id, key.index })
+					      : NULL;
+
+		if (!j || j->state != GPUQ_JOB_PENDING)
+			continue;
+		apart_note(c, j, i, fragmented);
+		n_charged += j->apart != NULL;
+	}
+	/* Those who do not stand by themselves. */
+	if (n_charged < m->n_apart)
+		job_each(m, j) if (j->apart) apart_note(c, j, 0, false);
+	apart_tell(c, journal);
+}
+
+void tell_begin(struct tell *t, struct journal *journal, const struct snapshot *sn,
+		const struct plan *p, struct gpuq_arena *mem)
+{
+	*t = (struct tell){ .journal = journal,
+			    .sn = sn,
+			    .p = p,
+			    .n_left = HASH_COUNT(journal_model(journal)->jobs) };
+	t->planned_us = gpuq_arena_calloc(mem, sn->n_jobs + 1, sizeof(*t->planned_us));
+	for (uint32_t i = 0; t->planned_us && i < p->n_actions; i++)
+		if (p->actions[i].kind == PLAN_RESERVE)
+			t->planned_us[p->actions[i].job] = p->actions[i].start_us;
+	note_apart(journal, sn, p, mem);
+}
+
+static void look_at(struct tell *t, const struct model *m, const struct job *j)
+{
+	struct priority_terms terms;
+	const struct plan_reason *why;
+	char victim[32];
+	uint32_t at, n;
+
+	if (j->state != GPUQ_JOB_PENDING)
+		return;
+	at = entry_of(t->sn, m, j, &t->finger);
+	n = at == SNAP_NONE ? 0 : plan_reasons(t->sn, t->p, at, &why);
+	if (n == 0)
+		return;
+	take_facts(&t->told, why, n);
+	name_victim(m, j, &t->told, victim, sizeof(victim));
+	if (t->sn->jobs[at].alike)
+		priority_terms_since(t->p->priority, at, j->eligible_us, &terms);
+	else
+		priority_terms(t->p->priority, at, &terms);
+	tell(t->journal, j, &t->told, &terms, t->planned_us ? t->planned_us[at] : 0);
+}
+
+bool tell_some(struct tell *t, uint32_t most)
+{
+	struct model *m = journal_model(t->journal);
+
+	for (; most > 0 && t->n_left > 0; most--, t->n_left--) {
+		const struct job *j = m->walk ? m->walk : m->jobs;
+
+		if (!j)
+			return true;
+		m->walk = j->hh.next;
+		look_at(t, m, j);
+	}
+	return t->n_left == 0;
 }
 
 void tell_jobs(struct journal *journal, const struct snapshot *sn, const struct plan *p,
 	       struct gpuq_arena *mem)
 {
-	int64_t *planned_us = gpuq_arena_calloc(mem, sn->n_jobs + 1, sizeof(*planned_us));
-	struct model *m = journal_model(journal);
-	struct told told = { .from = NULL };
-	uint32_t next = 0;
+	struct tell t;
 
-	for (uint32_t i = 0; planned_us && i < p->n_actions; i++)
-		if (p->actions[i].kind == PLAN_RESERVE)
-			planned_us[p->actions[i].job] = p->actions[i].start_us;
-	job_each(m, j)
-	{
-		struct priority_terms terms;
-		const struct plan_reason *why;
-		char victim[32];
-		uint32_t at, n;
-
-		if (j->state != GPUQ_JOB_PENDING)
-			continue;
-		at = entry_of(sn, j->key, &next);
-		n = at == SNAP_NONE ? 0 : plan_reasons(sn, p, at, &why);
-		if (n == 0)
-			continue;
-		take_facts(&told, why, n);
-		name_victim(m, j, &told, victim, sizeof(victim));
-		priority_terms(p->priority, at, &terms);
-		tell(journal, j, &told, &terms, planned_us ? planned_us[at] : 0);
-	}
+	tell_begin(&t, journal, sn, p, mem);
+	tell_some(&t, UINT32_MAX);
 }

@@ -31,8 +31,10 @@ static const struct {
 	{ "kill_on_invalid_dep", OF_ELEMENTS, NULL },
 	{ "mail_type", ALWAYS, NULL },
 	{ "mail_user", ALWAYS, NULL },
+	{ "notify", ALWAYS, NULL },
 	{ "name", ALWAYS, NULL },
 	{ "nice", ALWAYS, NULL },
+	{ "priority", ALWAYS, NULL },
 	{ "qos", OF_ELEMENTS, NULL },
 	{ "queue", OF_ELEMENTS, NULL },
 	{ "requeue", ALWAYS, NULL },
@@ -139,6 +141,10 @@ static void put_own(struct gpuq_arena *a, const struct job *job, struct gpuq_val
 	gpuq_duration_print(job->time_limit_us, text, sizeof(text));
 	gpuq_set(a, tree, "time", gpuq_str(a, text));
 	gpuq_set(a, tree, "nice", gpuq_int(a, job->nice));
+	if (job->fixed_priority)
+		gpuq_set(a, tree, "priority", gpuq_int(a, job->fixed_priority));
+	else
+		gpuq_unset(tree, "priority");
 	gpuq_unset(tree, "hold");
 	/* A time that has come is no reason to refuse. */
 	gpuq_unset(tree, "begin");

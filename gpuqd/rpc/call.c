@@ -43,6 +43,7 @@ static void tell_closed(struct rpc_call *call, int why)
 
 	call->closed = NULL;
 	call->resume = NULL;
+	call->item = NULL;
 	if (closed)
 		closed(call->watch_arg, why);
 }
@@ -239,6 +240,33 @@ void call_resume_some(struct rpc_conn *c)
 			call = call->next;
 		}
 	}
+}
+
+void rpc_call_take(struct rpc_call *call, void (*item)(void *arg, const struct gpuq_val *item))
+{
+	call->item = item;
+}
+
+void rpc_call_grant(struct rpc_call *call, unsigned n)
+{
+	struct gpuq_buf b = GPUQ_BUF_INIT;
+
+	if (!call->conn || n == 0)
+		return;
+	call->granted += n;
+	gpuq_wire_credit(&b, call->id, n);
+	conn_send(call->conn, NULL, call->id, true, &b);
+}
+
+bool call_item(struct rpc_call *call, const struct gpuq_val *seq, const struct gpuq_val *item)
+{
+	if (call->granted == 0 || seq->type != GPUQ_INT || seq->i != (int64_t)call->taken + 1)
+		return false;
+	call->granted--;
+	call->taken++;
+	if (call->item)
+		call->item(call->watch_arg, item);
+	return true;
 }
 
 static void answer_for(struct rpc_call *call, const struct gpuq_err *why)

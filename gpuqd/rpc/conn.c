@@ -260,6 +260,9 @@ static void on_note(struct rpc_conn *c, const struct gpuq_wire_msg *m)
 		call_credit(call, m->params->items[1]->i);
 	else if (strcmp(m->method, GPUQ_WIRE_CANCEL) == 0)
 		call_cancel(call);
+	else if (strcmp(m->method, GPUQ_WIRE_ITEM) == 0 &&
+		 (m->params->n != 3 || !call_item(call, m->params->items[1], m->params->items[2])))
+		protocol_error(c, GPUQ_EPROTO, "an item that nobody asked for");
 }
 
 static void answer_hello(struct rpc_conn *c, uint32_t id)

@@ -46,6 +46,9 @@ struct rpc_call {
 	bool finished;
 	void (*resume)(void *arg);
 	void (*closed)(void *arg, int why);
+	void (*item)(void *arg, const struct gpuq_val *item); /* NULL = it takes none */
+	uint64_t taken; /* items that came */
+	uint32_t granted; /* items that may still come */
 	void *watch_arg;
 	struct loop_timer *tell_timer; /* closed is to be called when nobody stands on it */
 	int tell_why;
@@ -103,6 +106,8 @@ void call_start(struct rpc_conn *c, const struct gpuq_wire_msg *m, struct gpuq_a
 struct rpc_call *call_find(const struct rpc_conn *c, uint32_t id);
 void call_credit(struct rpc_call *call, int64_t n);
 void call_cancel(struct rpc_call *call);
+/* An item came for it. false: more than was granted, or out of order. */
+bool call_item(struct rpc_call *call, const struct gpuq_val *seq, const struct gpuq_val *item);
 void call_doom(struct rpc_call *call, const struct gpuq_err *why); /* fail it from outside */
 void call_orphan(struct rpc_call *call); /* its connection is going away */
 void call_resume_some(struct rpc_conn *c); /* after the output drained */

@@ -7,6 +7,7 @@
 #include "gpuqd/core/snapshot_pack.h"
 #include "gpuqd/flow/journal.h"
 #include "gpuqd/flow/schedule.h"
+#include "gpuqd/flow/snap_guest.h"
 
 /* Each has the state in its hands: on a large site that is memory. */
 #define ASKED_MAX 16
@@ -23,10 +24,10 @@ void ask_dropped(void *arg)
 	ask_drop(arg);
 }
 
-struct ask *ask_new(struct methods *m, struct rpc_call *c, struct gpuq_err *err)
+struct ask *ask_new(struct methods *m, struct rpc_call *c, bool every_job, struct gpuq_err *err)
 {
+	const struct start_question about = { .n_jobs = 0 };
 	struct ask *a = calloc(1, sizeof(*a));
-	struct snapshot *s = NULL;
 	int rc;
 
 	if (!a) {
@@ -38,8 +39,11 @@ struct ask *ask_new(struct methods *m, struct rpc_call *c, struct gpuq_err *err)
 			   .packed = GPUQ_BUF_INIT,
 			   .mem = GPUQ_ARENA_INIT(0),
 			   .now_us = loop_now_us(journal_loop(m->j)) };
-	rc = snapshot_take_packed(journal_model(m->j), a->now_us, &a->packed, &s, err);
-	snapshot_free(s);
+	if (every_job)
+		rc = snapshot_take_packed(journal_model(m->j), a->now_us, &a->packed, NULL, err);
+	else
+		rc = snapshot_take_question(journal_model(m->j), a->now_us, &about, &a->packed,
+					    NULL, err);
 	if (rc == 0 && a->packed.failed)
 		rc = gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
 	if (rc == 0)

@@ -31,8 +31,9 @@ struct ask {
 	struct gpuq_err err;
 };
 
-/* Begin: takes the state down. NULL with *err: no memory. */
-struct ask *ask_new(struct methods *m, struct rpc_call *c, struct gpuq_err *err);
+/* Begin: takes the state down. Where it is not about single jobs, those that wait and are
+ * alike need not all stand there by themselves. NULL with *err: no memory. */
+struct ask *ask_new(struct methods *m, struct rpc_call *c, bool every_job, struct gpuq_err *err);
 
 /* It is not asked after all. */
 void ask_drop(struct ask *a);

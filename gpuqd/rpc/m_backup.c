@@ -1,5 +1,8 @@
-/* backup.get: everything that is stored, as one file in pieces. */
+/* backup.get: everything that is stored, as one file in pieces; backup.write: as a file of the
+ * daemon's own machine. */
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "gpuqd/base/log.h"
 #include "gpuqd/base/worker.h"
@@ -13,6 +16,7 @@ struct sending {
 	struct methods *m;
 	struct rpc_call *call; /* NULL = nobody listens any more */
 	struct backup *backup;
+	char *path; /* of backup.write; NULL: it is sent */
 	int64_t at;
 	unsigned char *piece;
 	int rc;
@@ -25,6 +29,7 @@ static void sending_free(struct sending *x)
 	x->m->n_copies--;
 	backup_free(x->backup);
 	free(x->piece);
+	free(x->path);
 	free(x);
 }
 
@@ -38,6 +43,8 @@ static void make(void *arg)
 	struct sending *x = arg;
 
 	x->rc = backup_make(x->backup, &x->err);
+	if (x->rc == 0 && x->path)
+		x->rc = backup_keep(x->backup, &x->err);
 }
 
 static void fail(struct sending *x, const struct gpuq_err *err)
@@ -84,6 +91,19 @@ static void go_on(void *arg)
 		finish(x);
 }
 
+static void written(struct sending *x)
+{
+	struct gpuq_arena *a = rpc_call_arena(x->call);
+	struct gpuq_val *v = gpuq_map(a);
+
+	gpuq_put(a, v, "file", gpuq_str(a, x->path));
+	gpuq_put(a, v, "bytes", gpuq_int(a, backup_bytes(x->backup)));
+	log_notice("backup.written", "file=%s bytes=%lld user=%s", LOGS(x->path),
+		   (long long)backup_bytes(x->backup), LOGS(rpc_call_peer(x->call)->user));
+	rpc_reply(x->call, v);
+	sending_free(x);
+}
+
 static void made(void *arg)
 {
 	struct sending *x = arg;
@@ -95,6 +115,8 @@ static void made(void *arg)
 	x->made = true;
 	if (x->rc < 0)
 		fail(x, &x->err);
+	else if (x->path)
+		written(x);
 	else
 		go_on(x);
 }
@@ -111,33 +133,73 @@ static void on_closed(void *arg, int why)
 		sending_free(x);
 }
 
-int m_backup_get(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err)
+/* path NULL: it is sent. */
+static int begin(struct methods *m, struct rpc_call *c, const char *path, struct gpuq_err *err)
 {
-	struct methods *m = arg;
-	struct sending *x = calloc(1, sizeof(*x));
+	struct sending *x;
 	int rc;
 
-	(void)params;
-	if (m->n_copies >= COPIES_MAX) {
-		free(x);
+	if (m->n_copies >= COPIES_MAX)
 		return gpuq_fail(err, GPUQ_EBUSY, "%u copies are under way already", m->n_copies);
-	}
-	if (x)
+	x = calloc(1, sizeof(*x));
+	if (x && !path)
 		x->piece = malloc(PIECE_BYTES);
-	if (!x || !x->piece) {
+	if (x && path)
+		x->path = strdup(path);
+	if (!x || (!x->piece && !x->path)) {
 		free(x);
 		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
 	}
 	x->m = m;
 	x->call = c;
 	m->n_copies++;
-	rc = backup_new(m->j, &x->backup, err);
+	rc = path ? backup_new_at(m->j, path, &x->backup, err) : backup_new(m->j, &x->backup, err);
 	if (rc == 0)
 		rc = worker_run(m->copies, make, made, x, err);
 	if (rc < 0) {
 		sending_free(x);
 		return rc;
 	}
-	rpc_call_watch(c, go_on, on_closed, x);
+	rpc_call_watch(c, path ? NULL : go_on, on_closed, x);
 	return 0;
+}
+
+int m_backup_get(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err)
+{
+	(void)params;
+	return begin(arg, c, NULL, err);
+}
+
+struct write_params {
+	const char *path;
+};
+
+static const struct gpuq_field write_fields[] = {
+	P(write_params, "path", GPUQ_K_STR, path, .flags = GPUQ_F_REQUIRED, .min = 2, .max = 4000),
+	P_END,
+};
+const struct gpuq_schema p_backup_write = P_SCHEMA(write_params, write_fields);
+
+/* gpuqd may be root: an operator who is not must not make files wherever root can. */
+static bool is_allowed(const struct methods *m, const struct rpc_call *c, const char *path)
+{
+	const size_t n = m->backup_dir ? strlen(m->backup_dir) : 0;
+
+	if (rpc_call_peer(c)->uid == geteuid())
+		return true;
+	return n && strncmp(path, m->backup_dir, n) == 0 && path[n] == '/' && path[n + 1] &&
+	       !strchr(path + n + 1, '/');
+}
+
+int m_backup_write(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err)
+{
+	const struct write_params *p = params;
+	const struct methods *m = arg;
+
+	if (is_allowed(m, c, p->path))
+		return begin(arg, c, p->path, err);
+	return gpuq_fail(err, GPUQ_EPERM,
+			 "%s: gpuqd writes for you only directly into backup_dir of gpuqd.yaml%s%s",
+			 p->path, m->backup_dir ? ", which is " : ", which names none",
+			 m->backup_dir ? m->backup_dir : "");
 }

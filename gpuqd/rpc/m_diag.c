@@ -9,6 +9,7 @@
 #include "gpuqd/base/loop.h"
 #include "gpuqd/flow/figures.h"
 #include "gpuqd/flow/journal.h"
+#include "gpuqd/flow/outbox.h"
 #include "gpuqd/flow/reconcile.h"
 #include "gpuqd/flow/schedule.h"
 #include "gpuqd/rpc/m_int.h"
@@ -141,6 +142,26 @@ static struct gpuq_val *cluster_figures(const struct methods *m, struct gpuq_are
 	return v;
 }
 
+static struct gpuq_val *notify_figures(const struct methods *m, struct gpuq_arena *a)
+{
+	struct gpuq_val *v = gpuq_map(a);
+	struct outbox_stats s = { 0 };
+
+	if (m->outbox)
+		outbox_stats(m->outbox, &s);
+	PUT("waiting", s.n_waiting);
+	PUT("receivers", s.n_receivers);
+	PUT("under_way", s.n_under_way);
+	PUT("mails", s.n_mails);
+	PUT("webhooks", s.n_webhooks);
+	PUT("failed", s.n_failed);
+	PUT("given_up", s.n_given_up);
+	gpuq_put(a, v, "oldest_time", instant(a, s.oldest_us));
+	gpuq_put(a, v, "failed_time", instant(a, s.failed_us));
+	gpuq_put(a, v, "last_error", *s.why ? gpuq_str(a, s.why) : gpuq_null(a));
+	return v;
+}
+
 static struct gpuq_val *process_figures(const struct methods *m, struct gpuq_arena *a)
 {
 	struct gpuq_val *v = gpuq_map(a);
@@ -174,7 +195,9 @@ int m_diag_get(void *arg, struct rpc_call *c, const void *params, struct gpuq_er
 	gpuq_put(a, v, "store", stored);
 	gpuq_put(a, v, "queues", queue_figures(journal_model(m->j), a));
 	gpuq_put(a, v, "rpc", rpc_figures(m, a));
+	gpuq_put(a, v, "notify", notify_figures(m, a));
 	gpuq_put(a, v, "cluster", cluster_figures(m, a));
+	gpuq_put(a, v, "measured", view_measured(m, a));
 	rpc_reply(c, v);
 	return 0;
 }

@@ -61,7 +61,8 @@ void recent_on_event(struct methods *m, const struct event *ev)
 	/* What the cluster and the clock tell all the time is no news to a person. */
 	if (!event_is_stored(ev->type) || ev->type == EV_NODE_SEEN || ev->type == EV_KEYS_EXPIRED ||
 	    ev->type == EV_BESIDE_GONE || ev->type == EV_DEP_ENDED ||
-	    ev->type == EV_HISTORY_EXPIRED)
+	    ev->type == EV_HISTORY_EXPIRED || ev->type == EV_JOB_FRAGMENTED ||
+	    ev->type == EV_NOTICES_DONE || ev->type == EV_CHARGES_EXPIRED)
 		return;
 	if (!m->recent)
 		m->recent = calloc(1, sizeof(*m->recent));

@@ -18,6 +18,8 @@ struct worker;
 struct schedule;
 struct wait;
 struct logs;
+struct session;
+struct asking;
 struct watch;
 struct why_log;
 
@@ -34,18 +36,26 @@ struct methods {
 	atomic_bool ends; /* the daemon is stopping; threads look at it */
 	struct why_log *why; /* the numbers behind decisions */
 	struct schedule *schedule;
+	const struct outbox *outbox; /* NULL while there is none */
 	int64_t start_us; /* of the daemon */
+	const char *backup_dir; /* where operators may have copies written; NULL = nowhere */
 	struct rpc_server *server; /* NULL while there is none */
 	struct wait *waits;
 	struct logs *logs;
+	struct session *sessions;
 	struct watch *watches;
 	struct recent *recent; /* NULL = nothing has happened */
+	struct asking *rights; /* NULL = nobody asks what the cluster allows */
 	bool flush_asked; /* waits and logs will look again when durable */
 };
+
+/* m_status.c: what devices do, and who says so. */
+struct gpuq_val *view_measured(const struct methods *m, struct gpuq_arena *a);
 
 /* What selects jobs: members that are not given select all. */
 struct job_filter {
 	struct gpuq_strlist ids, users, queues, states, names, nodes;
+	struct gpuq_strlist labels; /* selectors: all of them hold */
 	int64_t since_us, until_us; /* of the end, else of the beginning; 0 = whenever */
 	int64_t limit;
 	bool all; /* ended jobs, too */
@@ -103,6 +113,9 @@ bool logs_attend(const struct methods *m, const struct job *j);
 void waits_free(struct methods *m);
 void logs_free(struct methods *m);
 void logs_drop_cluster(struct methods *m); /* its logs are gone; they are opened again */
+void sessions_drop_cluster(struct methods *m); /* they end: the server stops */
+void sessions_free(struct methods *m);
+void rights_drop_cluster(struct methods *m); /* nobody answers any more */
 void watches_free(struct methods *m);
 void recent_on_event(struct methods *m, const struct event *ev);
 void recent_free(struct methods *m);
@@ -123,6 +136,9 @@ int m_job_requeue(void *arg, struct rpc_call *c, const void *params, struct gpuq
 int m_job_update(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_job_wait(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_job_why(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+int m_job_attach(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+int m_job_exec(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+int m_job_forward(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_job_logs(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_node_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_node_drain(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
@@ -133,7 +149,9 @@ int m_report_get(void *arg, struct rpc_call *c, const void *params, struct gpuq_
 int m_usage_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_status_get(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_scenario_export(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+int m_backup_write(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_backup_get(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+int m_cluster_rights(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_diag_get(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_plan_get(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 int m_prio_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
@@ -147,9 +165,13 @@ int m_site_get(void *arg, struct rpc_call *c, const void *params, struct gpuq_er
 int m_audit_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
 
 extern const struct gpuq_schema p_audit_list;
+extern const struct gpuq_schema p_backup_write;
 extern const struct gpuq_schema p_event_list;
 extern const struct gpuq_schema p_event_watch;
 extern const struct gpuq_schema p_job_act;
+extern const struct gpuq_schema p_job_attach;
+extern const struct gpuq_schema p_job_exec;
+extern const struct gpuq_schema p_job_forward;
 extern const struct gpuq_schema p_job_get;
 extern const struct gpuq_schema p_job_list;
 extern const struct gpuq_schema p_job_logs;

@@ -2,12 +2,14 @@
 #include <string.h>
 
 #include "gpuqd/base/loop.h"
+#include "gpuqd/core/joblabel.h"
 #include "gpuqd/core/view.h"
 #include "gpuqd/flow/history_scan.h"
 #include "gpuqd/flow/journal.h"
 #include "gpuqd/flow/reconcile.h"
 #include "gpuqd/rpc/m_int.h"
 #include "libgpuq/limits.h"
+#include "libgpuq/selector.h"
 #include "libgpuq/units.h"
 
 /* ---- filters ---- */
@@ -48,7 +50,7 @@ static bool in_time(const struct job_filter *f, int64_t last_us)
 bool filter_any(const struct job_filter *f)
 {
 	return f->ids.n || f->users.n || f->queues.n || f->states.n || f->names.n || f->nodes.n ||
-	       f->since_us || f->until_us;
+	       f->labels.n || f->since_us || f->until_us;
 }
 
 bool filter_job(const struct job_filter *f, const struct job *j)
@@ -60,8 +62,28 @@ bool filter_job(const struct job_filter *f, const struct job *j)
 	if (!on_node && p->attempt == j->attempt)
 		on_node = one_of(&f->nodes, p->node->name);
 	return on_node && one_of(&f->users, j->user) && one_of(&f->queues, j->queue->name) &&
-	       one_of(&f->names, j->name) && state_matches(&f->states, j->state) &&
-	       id_matches(&f->ids, j->key) && in_time(f, j->ended ? j->end_us : j->submit_us);
+	       one_of(&f->names, j->name) && joblabel_match(j->labels, &f->labels) &&
+	       state_matches(&f->states, j->state) && id_matches(&f->ids, j->key) &&
+	       in_time(f, j->ended ? j->end_us : j->submit_us);
+}
+
+/* Of a record older than labels: it has none. */
+static bool labels_match(const struct gpuq_val *map, const struct gpuq_strlist *selectors)
+{
+	for (size_t i = 0; i < selectors->n; i++) {
+		const struct gpuq_val *v = NULL;
+		size_t n;
+		const char *key = gpuq_selector_key(selectors->items[i], &n);
+
+		for (uint32_t k = 0; map && map->type == GPUQ_MAP && k < map->n; k++)
+			if (strlen(map->pairs[k].key) == n &&
+			    memcmp(map->pairs[k].key, key, n) == 0 &&
+			    map->pairs[k].val->type == GPUQ_STR)
+				v = map->pairs[k].val;
+		if (!gpuq_selector_holds(selectors->items[i], v ? v->s : NULL, v ? v->n : 0))
+			return false;
+	}
+	return true;
 }
 
 bool filter_val(const struct job_filter *f, const struct gpuq_val *v)
@@ -77,6 +99,7 @@ bool filter_val(const struct job_filter *f, const struct gpuq_val *v)
 	return on_node && state >= 0 && one_of(&f->users, gpuq_get_str(v, "user", "")) &&
 	       one_of(&f->queues, gpuq_get_str(v, "queue", "")) &&
 	       one_of(&f->names, gpuq_get_str(v, "name", "")) &&
+	       labels_match(gpuq_get(v, "labels"), &f->labels) &&
 	       state_matches(&f->states, (enum gpuq_job_state)state) && id_matches(&f->ids, key) &&
 	       in_time(f, gpuq_get_int(v, "end_time", 0));
 }
@@ -90,6 +113,7 @@ static const struct gpuq_field list_fields[] = {
 	P(job_list_params, "states", GPUQ_K_STRLIST, filter.states),
 	P(job_list_params, "names", GPUQ_K_STRLIST, filter.names),
 	P(job_list_params, "nodes", GPUQ_K_STRLIST, filter.nodes),
+	P(job_list_params, "labels", GPUQ_K_STRLIST, filter.labels),
 	P(job_list_params, "since_us", GPUQ_K_INT, filter.since_us, .min = 0, .max = INT64_MAX),
 	P(job_list_params, "until_us", GPUQ_K_INT, filter.until_us, .min = 0, .max = INT64_MAX),
 	P(job_list_params, "limit", GPUQ_K_INT, filter.limit, .min = 0, .max = INT64_MAX),

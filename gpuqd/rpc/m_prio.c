@@ -18,6 +18,7 @@ static const struct gpuq_field prio_fields[] = {
 	P(prio_params, "users", GPUQ_K_STRLIST, filter.users),
 	P(prio_params, "queues", GPUQ_K_STRLIST, filter.queues),
 	P(prio_params, "names", GPUQ_K_STRLIST, filter.names),
+	P(prio_params, "labels", GPUQ_K_STRLIST, filter.labels),
 	P(prio_params, "limit", GPUQ_K_INT, filter.limit, .min = 0, .max = INT64_MAX),
 	P_END,
 };

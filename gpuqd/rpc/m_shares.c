@@ -255,7 +255,7 @@ static int copy_names(struct gpuq_arena *a, const struct gpuq_strlist *in, struc
 int m_shares_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err)
 {
 	const struct shares_params *in = params;
-	struct ask *ask = ask_new(arg, c, err);
+	struct ask *ask = ask_new(arg, c, false, err);
 	struct shares_params *p = ask ? gpuq_arena_alloc(&ask->mem, sizeof(*p)) : NULL;
 
 	if (!ask)

@@ -4,6 +4,7 @@
 #include "gpuqd/base/loop.h"
 #include "gpuqd/core/view.h"
 #include "gpuqd/flow/journal.h"
+#include "gpuqd/flow/measure.h"
 #include "gpuqd/flow/reconcile.h"
 #include "gpuqd/rpc/m_int.h"
 
@@ -58,6 +59,28 @@ static struct gpuq_val *view_loop(struct gpuq_arena *a, const struct loop *loop)
 	return v;
 }
 
+/* Does any queue or qos have an idle rule? */
+static bool has_idle_rule(const struct model *m)
+{
+	site_each(site_qos, m->site->qos, q) if (q->idle_us) return true;
+	site_each(site_queue, m->site->queues, q) if (q->idle_us) return true;
+	return false;
+}
+
+struct gpuq_val *view_measured(const struct methods *m, struct gpuq_arena *a)
+{
+	const struct measure_state s = measure_state(reconcile_measure(m->reconcile));
+	struct gpuq_val *v = gpuq_map(a);
+
+	gpuq_put(a, v, "source", *s.source ? gpuq_str(a, s.source) : gpuq_null(a));
+	gpuq_put(a, v, "time", s.at_us ? gpuq_int(a, s.at_us) : gpuq_null(a));
+	gpuq_put(a, v, "jobs", gpuq_int(a, s.n_jobs));
+	gpuq_put(a, v, "devices", gpuq_int(a, s.n_devices));
+	gpuq_put(a, v, "trouble", *s.why ? gpuq_str(a, s.why) : gpuq_null(a));
+	gpuq_put(a, v, "idle_rule", gpuq_bool(a, has_idle_rule(journal_model(m->j))));
+	return v;
+}
+
 int m_status_get(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err)
 {
 	struct methods *m = arg;
@@ -75,6 +98,7 @@ int m_status_get(void *arg, struct rpc_call *c, const void *params, struct gpuq_
 	gpuq_put(a, cluster, "stale_since", stale ? gpuq_int(a, stale) : gpuq_null(a));
 	gpuq_put(a, cluster, "read_only", gpuq_bool(a, journal_read_only(m->j)));
 	gpuq_put(a, v, "cluster", cluster);
+	gpuq_put(a, v, "measured", view_measured(m, a));
 	gpuq_put(a, v, "loop", view_loop(a, journal_loop(m->j)));
 	rpc_reply(c, v);
 	return 0;

@@ -89,7 +89,8 @@ static struct gpuq_val *view_row(struct gpuq_arena *a, const struct ledger_row *
 	} waste[] = { { "evicted", CHARGE_EVICTED },
 		      { "starting", CHARGE_STARTING },
 		      { "held", CHARGE_HELD },
-		      { "stranded", CHARGE_STRANDED } };
+		      { "stranded", CHARGE_STRANDED },
+		      { "fragmented", CHARGE_FRAGMENTED } };
 	struct gpuq_val *v = gpuq_map(a), *w = gpuq_map(a);
 	const struct civil_date d = civil_date(r->day == INT64_MIN ? 0 : r->day);
 
@@ -355,6 +356,7 @@ int m_usage_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_
 struct grant_params {
 	const char *name, *why;
 	int64_t gpu_minutes;
+	bool dry_run;
 };
 
 static const struct gpuq_field grant_fields[] = {
@@ -362,6 +364,7 @@ static const struct gpuq_field grant_fields[] = {
 	P(grant_params, "gpu_minutes", GPUQ_K_INT, gpu_minutes, .flags = GPUQ_F_REQUIRED,
 	  .min = -GPUQ_GRANT_MINUTES_MAX, .max = GPUQ_GRANT_MINUTES_MAX),
 	P(grant_params, "why", GPUQ_K_STR, why, .max = 1024),
+	P(grant_params, "dry_run", GPUQ_K_BOOL, dry_run),
 	P_END,
 };
 const struct gpuq_schema p_queue_grant = P_SCHEMA(grant_params, grant_fields);
@@ -378,7 +381,7 @@ int m_queue_grant(void *arg, struct rpc_call *c, const void *params, struct gpuq
 	struct audit_note note = { .who = who, .action = "queue.granted", .kind = "queue" };
 	struct gpuq_val *v = gpuq_map(a);
 	struct spent *spent;
-	int rc;
+	int rc = 0;
 
 	if (!q)
 		return gpuq_fail_field(err, GPUQ_ENOENT, "name", "no queue is named %s", p->name);
@@ -388,25 +391,32 @@ int m_queue_grant(void *arg, struct rpc_call *c, const void *params, struct gpuq
 				 "only an operator, or who manages a queue above it, may grant "
 				 "minutes to queue %s",
 				 q->name);
+	if (!q->budget)
+		return gpuq_fail(err, GPUQ_EINVAL, "queue %s has no budget", q->name);
 	ev.granted.name = q->name;
 	ev.granted.gpu_minutes = p->gpu_minutes;
 	ev.granted.why = p->why ? p->why : "";
 	ev.granted.who = who;
-	rc = journal_apply(m->j, &ev, err);
+	if (!p->dry_run)
+		rc = journal_apply(m->j, &ev, err);
 	if (rc < 0)
 		return rc;
 	note.name = note.queue = q->name;
 	note.note = p->why && *p->why ? p->why : NULL;
 	note.after = gpuq_int(a, p->gpu_minutes);
-	rc = audit_add(m->j, &note, err);
+	if (!p->dry_run)
+		rc = audit_add(m->j, &note, err);
 	if (rc < 0)
 		return rc;
-	log_info("queue.granted", "queue=%s gpu_minutes=%" PRId64 " user=%s why=%s", q->name,
-		 p->gpu_minutes, LOGS(who), LOGS(ev.granted.why));
+	if (!p->dry_run)
+		log_info("queue.granted", "queue=%s gpu_minutes=%" PRId64 " user=%s why=%s",
+			 q->name, p->gpu_minutes, LOGS(who), LOGS(ev.granted.why));
 	spent = gpuq_arena_calloc(a, model->n_queues, sizeof(*spent));
 	if (!spent)
 		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
 	model_spending(model, loop_now_us(journal_loop(m->j)), spent);
+	if (p->dry_run)
+		spent[q->ix].granted_ms += p->gpu_minutes * 60 * 1000;
 	gpuq_put(a, v, "queue", gpuq_str(a, q->name));
 	gpuq_put(a, v, "budget_gpu_minutes", gpuq_int(a, q->budget->gpu_minutes));
 	gpuq_put(a, v, "granted_gpu_minutes", minutes(a, spent[q->ix].granted_ms));

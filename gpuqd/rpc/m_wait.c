@@ -358,7 +358,9 @@ void watches_on_event(struct methods *m, const struct event *ev)
 {
 	struct watch *w;
 
-	if (!event_is_stored(ev->type) || ev->type == EV_AUDITED || ev->type == EV_AUDIT_DROPPED)
+	if (!event_is_stored(ev->type) || ev->type == EV_AUDITED || ev->type == EV_AUDIT_DROPPED ||
+	    ev->type == EV_JOB_FRAGMENTED || ev->type == EV_NOTICES_DONE ||
+	    ev->type == EV_CHARGES_EXPIRED)
 		return; /* estimates and the like: no news; the audit is not for everybody */
 	DL_FOREACH(m->watches, w)
 	{

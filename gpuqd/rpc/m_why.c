@@ -120,7 +120,7 @@ static void on_closed(void *arg, int why)
 static int ask_waiting(struct methods *m, struct rpc_call *c, const struct why_params *p,
 		       const struct job *j, struct gpuq_err *err)
 {
-	struct ask *ask = ask_new(m, c, err);
+	struct ask *ask = ask_new(m, c, true, err);
 	struct why *w = ask ? gpuq_arena_alloc(&ask->mem, sizeof(*w)) : NULL;
 
 	if (!ask)

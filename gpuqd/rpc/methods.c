@@ -24,8 +24,13 @@ static const struct rpc_method table[] = {
 	{ "event.watch",  RPC_ROLE_USER,     false, true,  &p_event_watch, m_event_watch, "what happens, as it happens" },
 	{ "history.list", RPC_ROLE_USER,     false, true,  &p_job_list,  m_history_list, "jobs that have ended, filtered" },
 	{ "backup.get",   RPC_ROLE_OPERATOR, false, true,  NULL,          m_backup_get,  "a copy of everything that is stored" },
+	{ "backup.write", RPC_ROLE_OPERATOR, false, false, &p_backup_write, m_backup_write, "the same as a new file of the server's machine" },
+	{ "cluster.rights", RPC_ROLE_OPERATOR, false, false, NULL,       m_cluster_rights, "what the cluster lets gpuqd do" },
 	{ "diag.get",     RPC_ROLE_USER,     false, false, NULL,          m_diag_get,    "the daemon's inner figures" },
+	{ "job.attach",   RPC_ROLE_USER,     true,  true,  &p_job_attach, m_job_attach,  "input and output of a job's main process" },
 	{ "job.cancel",   RPC_ROLE_USER,     true,  false, &p_job_act,    m_job_cancel,  "end jobs" },
+	{ "job.exec",     RPC_ROLE_USER,     true,  true,  &p_job_exec,   m_job_exec,    "run a program beside a job" },
+	{ "job.forward",  RPC_ROLE_USER,     true,  true,  &p_job_forward, m_job_forward, "a connection to a port of a job" },
 	{ "job.get",      RPC_ROLE_USER,     false, false, &p_job_get,    m_job_get,     "one job and its elements" },
 	{ "job.hold",     RPC_ROLE_USER,     true,  false, &p_job_act,    m_job_hold,    "keep jobs from starting" },
 	{ "job.list",     RPC_ROLE_USER,     false, true,  &p_job_list,   m_job_list,    "jobs, filtered" },
@@ -230,6 +235,16 @@ void methods_set_schedule(struct methods *m, struct schedule *s)
 	schedule_on_plan(s, on_plan, m);
 }
 
+void methods_set_backup_dir(struct methods *m, const char *dir)
+{
+	m->backup_dir = dir;
+}
+
+void methods_set_outbox(struct methods *m, const struct outbox *o)
+{
+	m->outbox = o;
+}
+
 void methods_set_server(struct methods *m, struct rpc_server *s)
 {
 	m->server = s;
@@ -242,8 +257,11 @@ void methods_set_estimator(struct methods *m, struct estimator *e)
 
 void methods_set_cluster(struct methods *m, struct cluster *c)
 {
-	if (!c)
+	if (!c) {
+		rights_drop_cluster(m);
 		logs_drop_cluster(m);
+		sessions_drop_cluster(m);
+	}
 	m->cluster = c;
 	if (c)
 		methods_look_again(m);
@@ -261,6 +279,7 @@ void methods_free(struct methods *m)
 	why_log_free(m->why);
 	waits_free(m);
 	logs_free(m);
+	sessions_free(m);
 	watches_free(m);
 	lease_free(m->lease);
 	recent_free(m);

@@ -16,6 +16,7 @@ struct cluster;
 struct estimator;
 struct journal;
 struct methods;
+struct outbox;
 struct reconcile;
 struct schedule;
 
@@ -27,6 +28,9 @@ void methods_set_estimator(struct methods *m, struct estimator *e); /* before th
 
 /* Whose decisions are remembered and whose figures are told; both outlive m's calls. */
 void methods_set_schedule(struct methods *m, struct schedule *s);
+/* Without a '/' at its end; NULL = none. */
+void methods_set_backup_dir(struct methods *m, const char *dir);
+void methods_set_outbox(struct methods *m, const struct outbox *o);
 void methods_set_server(struct methods *m, struct rpc_server *s);
 
 /* Fill what a server needs: table, hooks and arg. */

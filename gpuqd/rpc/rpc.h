@@ -135,6 +135,12 @@ void rpc_fail(struct rpc_call *c, const struct gpuq_err *err);
 bool rpc_item(struct rpc_call *c, const struct gpuq_val *item);
 bool rpc_item_ready(struct rpc_call *c); /* as rpc_item, without an item; asks for resume too */
 
+/* Hear the items that the client sends, each as it comes; it lives until item returns,
+ * which may finish the call. None comes before it was granted: a client that sends more is
+ * shown out. Needs rpc_call_watch, whose arg is used. */
+void rpc_call_take(struct rpc_call *c, void (*item)(void *arg, const struct gpuq_val *item));
+void rpc_call_grant(struct rpc_call *c, unsigned n);
+
 /* Finish a stream: rpc_reply under the name that reads well there. */
 void rpc_end(struct rpc_call *c, const struct gpuq_val *result);
 

@@ -370,9 +370,10 @@ static void judge_entries(struct judge *j, const char *key, const struct gpuq_va
 	}
 }
 
+/* How jobs ended, why they were told to. */
 static void judge_ended(struct judge *j, const char *key, const struct gpuq_val *want)
 {
-	const struct gpuq_val *got = gpuq_get(j->outcome, "ended");
+	const struct gpuq_val *got = gpuq_get(j->outcome, key);
 
 	for (uint32_t i = 0; want->type == GPUQ_MAP && i < want->n; i++)
 		if (!same(want->pairs[i].val, gpuq_get(got, want->pairs[i].key)))
@@ -419,6 +420,7 @@ static const struct {
 	{ "estimate", judge_estimate },
 	{ "reason", judge_reason },
 	{ "ended", judge_ended },
+	{ "end_cause", judge_ended },
 	{ "evictions", judge_entries },
 	{ "moves", judge_entries },
 	{ "error", judge_error },

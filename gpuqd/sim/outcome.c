@@ -146,6 +146,8 @@ static void put_job(struct gpuq_arena *a, const struct world *w, struct gpuq_val
 	gpuq_put(a, m, "planned_start",
 		 j->state == SIM_PENDING && j->planned_us ? in_units(a, w, j->planned_us)
 							  : gpuq_null(a));
+	if (j->state == SIM_RUNNING && j->given_us)
+		gpuq_put(a, m, "walltime", in_units(a, w, j->given_us));
 	gpuq_put(a, m, "reasons", reasons(a, w, j));
 	if (j->state == SIM_PENDING && j->estimate)
 		gpuq_put(a, m, "estimate", estimate(a, w, j->estimate));
@@ -248,5 +250,9 @@ struct gpuq_val *outcome_make(struct gpuq_arena *a, struct world *w)
 	for (uint32_t i = 0; i < w->n_jobs; i++)
 		if (world_fate(&w->jobs[i]) == SIM_FATE_ENDED)
 			gpuq_put(a, ended, w->jobs[i].name, gpuq_str(a, ends[w->jobs[i].ended]));
+	ended = gpuq_put(a, out, "end_cause", gpuq_map(a));
+	for (uint32_t i = 0; i < w->n_jobs; i++)
+		if (world_fate(&w->jobs[i]) == SIM_FATE_ENDED && w->jobs[i].end_cause)
+			gpuq_put(a, ended, w->jobs[i].name, gpuq_str(a, w->jobs[i].end_cause));
 	return out;
 }

@@ -8,7 +8,7 @@
 
 const char *const scenario_events[] = { "finish",       "cancel",    "submit", "advance",
 					"node_down",    "node_up",   "hold",   "release",
-					"set_priority", "set_queue", NULL };
+					"set_priority", "set_queue", "use",    NULL };
 
 static const struct gpuq_field step_fields[] = {
 	{ .key = "event",
@@ -24,6 +24,7 @@ static const struct gpuq_field step_fields[] = {
 	NUM(sc_step, "to", to, "how far time advances"),
 	NUM(sc_step, "priority", priority, "its new priority"),
 	NUM(sc_step, "exit_code", exit_code, "how it ended"),
+	NUM(sc_step, "use", use, "percent that its devices do from then on; -1 = nobody knows"),
 	{ .key = "then",
 	  .kind = GPUQ_K_VAL,
 	  .offset = offsetof(struct sc_step, then),
@@ -191,7 +192,26 @@ static void read_case(struct gpuq_arena *a, const char *file, const struct gpuq_
 	if (rc < 0)
 		return;
 	raw->c.id = out->id;
+	raw->c.file = file;
+	raw->c.src = v;
 	out->c = &raw->c;
+}
+
+int scenario_place(const struct sc_case *c, const char *list, size_t i, struct gpuq_err *err)
+{
+	const struct gpuq_val *entries = c->src ? gpuq_get(c->src, list) : NULL, *entry, *at;
+
+	if (!err || !entries || entries->type != GPUQ_LIST || i >= entries->n)
+		return err ? err->code : GPUQ_EINVAL;
+	entry = entries->items[i];
+	at = *err->field ? gpuq_get(entry, err->field) : NULL;
+	if (at)
+		gpuq_err_prefix(err, "%s:%u:%u: %s[%zu].%s", c->file, at->at.line, at->at.col, list,
+				i, err->field);
+	else
+		gpuq_err_prefix(err, "%s:%u:%u: %s[%zu]", c->file, entry->at.line, entry->at.col,
+				list, i);
+	return err->code;
 }
 
 int scenario_read(struct gpuq_arena *a, const char *file, const char *text, size_t n,

@@ -55,7 +55,7 @@ struct sc_config {
 	int64_t preempt_min_runtime, reclaim_min_runtime;
 	/* What holds claims back in time; absent = nothing does. */
 	int64_t cooldown, claims_per_hour, claim_reversals, moves_per_day, grow_delay, gang_repair;
-	int64_t preemption_delay;
+	int64_t preemption_delay, idle_window;
 	struct gpuq_strmap priority_weights;
 	int64_t usage_k, usage_half_life;
 	struct gpuq_strlist topology_levels, flavors;
@@ -88,6 +88,7 @@ struct sc_queue {
 	int64_t preempt_min_runtime, reclaim_min_runtime, usage;
 	int64_t budget_gpu_min, budget_used_gpu_min;
 	int64_t user_max_running, user_max_gpus, job_max_gpus, max_running;
+	int64_t idle_limit;
 	struct gpuq_strlist flavors;
 };
 
@@ -136,13 +137,14 @@ enum { SC_PREEMPT_REQUEUE, SC_PREEMPT_CANCEL };
 
 struct sc_job {
 	const char *name, *queue, *user, *jobname;
-	int64_t priority, nice, boost, usage_factor, submit, start, walltime, min_tasks, group_size,
-		min_groups;
+	int64_t priority, nice, boost, usage_factor, submit, start, walltime, walltime_min,
+		fixed_priority, min_tasks, group_size, min_groups;
 	bool preemptible, evict_last, stale, hold, exclusive, spread;
 	struct gpuq_strmap role_min, licences;
 	struct sc_topology topology;
 	int preempt_mode;
 	int64_t last_checkpoint, restart_cost, begin, deadline;
+	int64_t use, idle_limit; /* use: percent of its devices in thousandths */
 	struct gpuq_objects tasks; /* struct sc_tasks */
 	struct gpuq_objects depends, depends_any; /* struct sc_depend */
 	struct sc_array *array; /* NULL = none */
@@ -159,19 +161,22 @@ enum sc_event {
 	SC_HOLD,
 	SC_RELEASE,
 	SC_SET_PRIORITY,
-	SC_SET_QUEUE
+	SC_SET_QUEUE,
+	SC_USE
 };
 
 struct sc_step {
 	int event; /* enum sc_event */
 	const char *job, *node, *queue;
-	int64_t at, to, priority, exit_code;
+	int64_t at, to, priority, exit_code, use;
 	struct sc_job *submit; /* of a submit */
 	const struct gpuq_val *then; /* NULL = nothing is expected */
 };
 
 struct sc_case {
 	const char *id, *title;
+	const char *file; /* that it stands in */
+	const struct gpuq_val *src; /* as it stands there */
 	struct sc_config config;
 	struct gpuq_objects nodes, queues; /* struct sc_node, sc_queue */
 	struct gpuq_objects users; /* struct sc_user */
@@ -196,5 +201,9 @@ extern const char *const scenario_events[]; /* by enum sc_event; ends with NULL 
  * GPUQ_ETOOBIG, GPUQ_ENOMEM. */
 int scenario_read(struct gpuq_arena *a, const char *file, const char *text, size_t n,
 		  struct sc_result **out, size_t *n_out, struct gpuq_err *err);
+
+/* A failure that is about entry i of that list (err->field: its key) gets its place in the
+ * file in front. Returns err's code. */
+int scenario_place(const struct sc_case *c, const char *list, size_t i, struct gpuq_err *err);
 
 #endif

@@ -167,6 +167,9 @@ static const struct gpuq_field job_fields[] = {
 	NUM(sc_job, "submit", submit, "when it was submitted"),
 	NUM(sc_job, "start", start, "when it was started"),
 	NUM(sc_job, "walltime", walltime, "-1 = unlimited"),
+	NUM(sc_job, "walltime_min", walltime_min, "it can do with less, down to this"),
+	NUM(sc_job, "fixed_priority", fixed_priority,
+	    "its place in the queue, instead of what it earns"),
 	NUM(sc_job, "min_tasks", min_tasks, "that must run together; absent = all"),
 	MAP(sc_job, "role_min", role_min, "the same by role"),
 	NUM(sc_job, "group_size", group_size, "tasks of a sub-group"),
@@ -194,6 +197,8 @@ static const struct gpuq_field job_fields[] = {
 	BOOL(sc_job, "hold", hold, "held by its owner"),
 	NUM(sc_job, "begin", begin, "not before"),
 	NUM(sc_job, "deadline", deadline, "must have ended by"),
+	NUM(sc_job, "use", use, "percent that its devices do; absent or -1 = nobody knows"),
+	NUM(sc_job, "idle_limit", idle_limit, "it is stopped when idle so long"),
 	MAP(sc_job, "licences", licences, "counts by name"),
 	MAP(sc_job, "licenses", licences, "the same"),
 	LIST(sc_job, "flavors", flavors, "kinds of devices in order of preference"),
@@ -208,10 +213,11 @@ static void job_defaults(void *obj)
 	j->user = "user";
 	j->usage_factor = 1000;
 	j->preemptible = true;
-	j->submit = j->start = j->walltime = j->min_tasks = SC_ABSENT;
+	j->submit = j->start = j->walltime = j->walltime_min = j->min_tasks = SC_ABSENT;
 	j->group_size = j->min_groups = j->last_checkpoint = SC_ABSENT;
 	j->restart_cost = SC_ABSENT;
 	j->begin = j->deadline = SC_ABSENT;
+	j->use = j->idle_limit = SC_ABSENT;
 }
 
 static int job_check(struct gpuq_reader *r, const struct gpuq_val *v, void *obj)
@@ -233,6 +239,11 @@ static int job_check(struct gpuq_reader *r, const struct gpuq_val *v, void *obj)
 	if (j->min_tasks != SC_ABSENT && (j->min_tasks < 0 || (j->min_tasks > tasks && !j->stale)))
 		return gpuq_reader_fail(r, v, GPUQ_EINVAL, "min_tasks: expected 0 to %lld",
 					(long long)tasks / 1000);
+	if (j->use != SC_ABSENT && j->use > 100000)
+		return gpuq_reader_fail(r, v, GPUQ_EINVAL, "use: expected a percentage");
+	if (j->idle_limit > 0 && j->walltime >= 0 && j->idle_limit >= j->walltime)
+		return gpuq_reader_fail(r, v, GPUQ_EINVAL,
+					"idle_limit: not shorter than its walltime");
 	if (j->topology.slices.n > GPUQ_SLICES_MAX)
 		return gpuq_reader_fail(r, v, GPUQ_EINVAL, "topology.slices: more than %u layers",
 					GPUQ_SLICES_MAX);

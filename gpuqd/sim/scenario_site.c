@@ -62,6 +62,7 @@ static const struct gpuq_field config_fields[] = {
 	NUM(sc_config, "gang_repair", gang_repair, "how long a broken gang is kept"),
 	NUM(sc_config, "preemption_delay", preemption_delay,
 	    "how long a job waits before it claims"),
+	NUM(sc_config, "idle_window", idle_window, "pieces of time that are idle or not"),
 	MAP(sc_config, "priority_weights", priority_weights, "points of age, fairshare, size, qos"),
 	NUM(sc_config, "usage_k", usage_k, "weight of past usage"),
 	NUM(sc_config, "usage_half_life", usage_half_life,
@@ -82,7 +83,7 @@ static void config_defaults(void *obj)
 	c->usage_half_life = SC_ABSENT;
 	c->preempt_min_runtime = c->reclaim_min_runtime = SC_ABSENT;
 	c->cooldown = c->claims_per_hour = c->claim_reversals = c->moves_per_day = SC_ABSENT;
-	c->grow_delay = c->gang_repair = c->preemption_delay = SC_ABSENT;
+	c->grow_delay = c->gang_repair = c->preemption_delay = c->idle_window = SC_ABSENT;
 }
 
 const struct gpuq_schema scenario_config = {
@@ -234,6 +235,7 @@ static const struct gpuq_field queue_fields[] = {
 	NUM(sc_queue, "user_max_gpus", user_max_gpus, "devices of one user at once"),
 	NUM(sc_queue, "job_max_gpus", job_max_gpus, "devices of one job"),
 	NUM(sc_queue, "max_running", max_running, "jobs at once"),
+	NUM(sc_queue, "idle_limit", idle_limit, "its jobs are stopped when idle so long"),
 	LIST(sc_queue, "flavors", flavors, "in order of preference"),
 	{ 0 },
 };
@@ -252,6 +254,7 @@ static void queue_defaults(void *obj)
 	q->preempt_min_runtime = q->reclaim_min_runtime = SC_ABSENT;
 	q->budget_gpu_min = SC_ABSENT;
 	q->user_max_running = q->user_max_gpus = q->job_max_gpus = q->max_running = SC_ABSENT;
+	q->idle_limit = SC_ABSENT;
 }
 
 static int queue_check(struct gpuq_reader *r, const struct gpuq_val *v, void *obj)

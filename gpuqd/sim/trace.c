@@ -264,10 +264,15 @@ static int print_json(const struct trace_figures *f, struct gpuq_err *err)
 		const char *name;
 		double value;
 	} reals[] = {
-		{ "mean_wait_s", f->wait_s.mean },     { "p95_wait_s", f->wait_s.p95 },
-		{ "max_wait_s", f->wait_s.max },       { "mean_bsld", f->bsld.mean },
-		{ "utilisation", f->utilisation },     { "big_job_mean_wait_s", f->big_wait_s },
-		{ "share_error", f->share_error_day }, { "jain", f->jain },
+		{ "mean_wait_s", f->wait_s.mean },
+		{ "p95_wait_s", f->wait_s.p95 },
+		{ "max_wait_s", f->wait_s.max },
+		{ "max_wait_inside_s", f->max_wait_inside_s },
+		{ "mean_bsld", f->bsld.mean },
+		{ "utilisation", f->utilisation },
+		{ "big_job_mean_wait_s", f->big_wait_s },
+		{ "share_error", f->share_error_day },
+		{ "jain", f->jain },
 		{ "makespan_s", f->makespan_s },
 	};
 	int rc = 0;
@@ -336,6 +341,8 @@ static void print_text(const struct options *o, const struct trace *t,
 	       f->bsld.mean, f->bsld.p50, f->bsld.p90, f->bsld.p95, f->bsld.p99, f->bsld.max);
 	printf("\n%-27s %s (%u jobs)\n", "mean wait of 8 and more",
 	       at_a_glance(f->big_wait_s, big, sizeof(big)), f->n_big);
+	printf("%-27s %s\n", "longest wait inside shares",
+	       at_a_glance(f->max_wait_inside_s, big, sizeof(big)));
 	printf("%-27s %.2f %%\n", "utilisation", f->utilisation * 100);
 	printf("%-27s %s\n", "makespan", at_a_glance(f->makespan_s, big, sizeof(big)));
 	printf("%-27s %u (%.2f %% of GPU time lost)\n", "preemptions", f->preemptions,

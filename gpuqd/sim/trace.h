@@ -142,6 +142,9 @@ struct trace_spread {
 struct trace_figures {
 	uint32_t n_jobs, n_big;
 	struct trace_spread wait_s, bsld, response_s;
+	/* The longest wait in accounts that ask for no more GPU time, all in all, than the
+	 * capacity divided by their number; 0 when there are none. */
+	double max_wait_inside_s;
 	double big_wait_s; /* mean of jobs of TRACE_BIG_GPUS and more; 0 when there are none */
 	double utilisation;
 	double makespan_s; /* from the first arrival to the last end */

@@ -239,18 +239,35 @@ static int measure_shares(const struct trace *t, const struct trace_log *l, int6
 
 /* ---- waits and use ---- */
 
+/* The longest wait of those who ask for no more, all in all, than an equal part of the capacity
+ * for every account. Who asks for more waits longer by design where shares are fair. */
+static double longest_inside(const struct trace *t, const double *wait, const double *asked,
+			     double part)
+{
+	const bool by_user = t->queues.n == 1;
+	double longest = 0;
+
+	for (uint32_t i = 0; i < t->n_jobs; i++)
+		if (asked[by_user ? t->jobs[i].user : t->jobs[i].queue] <= part &&
+		    wait[i] > longest)
+			longest = wait[i];
+	return longest;
+}
+
+/* capacity: GPU-seconds of the time that figures are of. */
 static int measure_jobs(const struct trace *t, const struct trace_log *l, double bound_s,
-			struct trace_figures *out, struct gpuq_err *err)
+			double capacity, struct trace_figures *out, struct gpuq_err *err)
 {
 	const bool by_user = t->queues.n == 1;
 	const uint32_t n_accounts = by_user ? t->users.n : t->queues.n;
 	double *wait = calloc(t->n_jobs, sizeof(*wait)), *bsld = calloc(t->n_jobs, sizeof(*bsld));
 	double *response = calloc(t->n_jobs, sizeof(*response));
 	double *sum = calloc(n_accounts, sizeof(*sum)), *count = calloc(n_accounts, sizeof(*count));
+	double *asked = calloc(n_accounts, sizeof(*asked));
 	double least = INFINITY, most = 0;
 	int rc = 0;
 
-	if (!wait || !bsld || !response || !sum || !count) {
+	if (!wait || !bsld || !response || !sum || !count || !asked) {
 		rc = gpuq_fail(err, GPUQ_ENOMEM, "no memory for the figures of %u jobs", t->n_jobs);
 		goto out;
 	}
@@ -268,6 +285,7 @@ static int measure_jobs(const struct trace *t, const struct trace_log *l, double
 			bsld[i] = 1;
 		sum[account] += bsld[i];
 		count[account]++;
+		asked[account] += duration * j->gpus;
 		if (j->gpus < TRACE_BIG_GPUS)
 			continue;
 		out->n_big++;
@@ -282,6 +300,7 @@ static int measure_jobs(const struct trace *t, const struct trace_log *l, double
 	out->bsld_ratio = most / least;
 	if (out->n_big)
 		out->big_wait_s /= out->n_big;
+	out->max_wait_inside_s = longest_inside(t, wait, asked, capacity / n_accounts);
 	out->wait_s = spread(wait, t->n_jobs);
 	out->response_s = spread(response, t->n_jobs);
 	out->bsld = spread(bsld, t->n_jobs);
@@ -291,6 +310,7 @@ out:
 	free(response);
 	free(sum);
 	free(count);
+	free(asked);
 	return rc;
 }
 
@@ -322,6 +342,7 @@ int trace_figures(const struct trace *t, const struct trace_site *site, const st
 	out->utilisation = end > t->first_us ? busy / (capacity * (double)(end - t->first_us)) : 0;
 	out->lost = all > 0 ? lost / all : 0;
 	out->makespan_s = (double)(last_end - t->first_us) / 1e6;
-	rc = measure_jobs(t, l, (double)bound_us / 1e6, out, err);
+	rc = measure_jobs(t, l, (double)bound_us / 1e6,
+			  capacity * (double)(end - t->first_us) / 1e6, out, err);
 	return rc < 0 ? rc : measure_shares(t, l, t->first_us, end, capacity, out, err);
 }

@@ -83,8 +83,7 @@ static int make_nodes(struct world *w, struct gpuq_err *err)
 	qsort(w->nodes, w->n_nodes, sizeof(*w->nodes), by_name);
 	for (uint32_t i = 1; i < w->n_nodes; i++)
 		if (strcmp(w->nodes[i - 1].name, w->nodes[i].name) == 0)
-			return gpuq_fail_field(err, GPUQ_EINVAL, "nodes",
-					       "%s: two nodes are named %s", w->c->id,
+			return gpuq_fail_field(err, GPUQ_EINVAL, "nodes", "two nodes are named %s",
 					       w->nodes[i].name);
 	return 0;
 }
@@ -152,6 +151,7 @@ static int make_queues(struct world *w, struct gpuq_err *err)
 		.user_max_gpus = SC_ABSENT,
 		.job_max_gpus = SC_ABSENT,
 		.max_running = SC_ABSENT,
+		.idle_limit = SC_ABSENT,
 	};
 
 	w->queues = w->c->queues.n ? w->c->queues.items : &only;
@@ -179,8 +179,7 @@ static int make_licenses(struct world *w, struct gpuq_err *err)
 		w->license_counts[i] = strtoll(in->vals[i], &end, 10);
 		if (end == in->vals[i] || *end || w->license_counts[i] < 0)
 			return gpuq_fail_field(err, GPUQ_EINVAL, "config.licences",
-					       "%s: config.licences.%s: expected a count", w->c->id,
-					       in->keys[i]);
+					       "config.licences.%s: expected a count", in->keys[i]);
 	}
 	return 0;
 }
@@ -189,8 +188,8 @@ int world_make(const struct sc_case *c, struct world *w, struct gpuq_err *err)
 {
 	static const int64_t seconds[] = { 1, 60, 3600, 86400 };
 	static int (*const steps[])(struct world *, struct gpuq_err *) = {
-		make_nodes,    make_flavors,    make_queues,
-		make_licenses, world_make_jobs, world_make_usage,
+		make_nodes,           make_flavors,    make_queues,      make_licenses,
+		world_check_calendar, world_make_jobs, world_make_usage,
 	};
 	int rc = 0;
 

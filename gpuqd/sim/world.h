@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "gpuqd/core/idle.h"
 #include "gpuqd/core/plan.h"
 #include "gpuqd/core/snapshot.h"
 #include "gpuqd/core/usage.h"
@@ -54,6 +55,7 @@ struct sim_template {
 	int32_t first, step; /* indexes of an array */
 	bool array;
 	int64_t submit_us, begin_us, deadline_us, walltime_us; /* GPUQ_UNLIMITED: none; 0: none */
+	int64_t walltime_min_us; /* 0: none */
 };
 
 /* When it starts at the latest, and what it waits for until then. */
@@ -77,7 +79,12 @@ struct sim_job {
 	int64_t start_us, end_us;
 	int64_t begun_us; /* its first start, where it has begun */
 	bool begun;
+	int64_t use; /* percent in thousandths that its devices do; below 0 = nobody knows */
+	struct idle idle; /* of this attempt */
+	const char
+		*end_cause; /* word of enum gpuq_cause: why it was told to end; NULL = it was not */
 	int64_t yield_us; /* when its places are somebody else's; 0 = never */
+	int64_t given_us; /* walltime of the attempt, where that was cut; 0 = it was not */
 	uint32_t attempt;
 	struct sim_task *tasks;
 	uint32_t n_tasks;
@@ -265,6 +272,13 @@ static inline const struct sim_template *world_template(const struct world *w,
 							const struct sim_job *j)
 {
 	return &w->templates[j->template_ix];
+}
+
+/* How long it may run; of what runs, what it was given. */
+static inline int64_t world_walltime_us(const struct world *w, const struct sim_job *j)
+{
+	return j->state == SIM_RUNNING && j->given_us ? j->given_us
+						      : world_template(w, j)->walltime_us;
 }
 
 int64_t world_us(const struct world *w, int64_t milli_units);

@@ -16,8 +16,8 @@ struct deed { /* one action and what it is about */
 
 static int nonsense(const struct deed *d, const char *what)
 {
-	return gpuq_fail(d->err, GPUQ_EINVAL, "%s: the plan is not about this world: job %s %s",
-			 d->w->c->id, d->j->name, what);
+	return gpuq_fail(d->err, GPUQ_EINVAL, "the plan is not about this world: job %s %s",
+			 d->j->name, what);
 }
 
 struct sim_job *world_keyed(struct world *w, struct snap_key key)
@@ -89,10 +89,12 @@ static int do_place(struct deed *d)
 	j->n_tasks = d->a->n_pods;
 	j->state = SIM_RUNNING;
 	j->start_us = d->w->now_us;
+	j->idle = (struct idle){ .any = false };
 	if (!j->begun)
 		j->begun_us = j->start_us;
 	j->begun = true;
 	j->yield_us = d->a->yield_us;
+	j->given_us = d->a->walltime_us;
 	j->moving = false;
 	drop_promises(j);
 	return 0;

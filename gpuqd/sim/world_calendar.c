@@ -1,6 +1,7 @@
 #include <string.h>
 
 #include "gpuqd/core/amount.h"
+#include "gpuqd/core/calendar_fit.h"
 #include "gpuqd/core/recur.h"
 #include "gpuqd/sim/world_int.h"
 
@@ -9,8 +10,8 @@
 static int bad(const struct world *w, const struct sc_reservation *in, const char *what,
 	       const char *name, struct gpuq_err *err)
 {
-	return gpuq_fail_field(err, GPUQ_EINVAL, "config.reservations", "%s: reservation %s: %s%s",
-			       w->c->id, in->name ? in->name : "(no name)", what, name);
+	return gpuq_fail_field(err, GPUQ_EINVAL, "config.reservations", "reservation %s: %s%s",
+			       in->name ? in->name : "(no name)", what, name);
 }
 
 static int add_one(const struct world *w, struct snapshot *s, const struct sc_reservation *in,
@@ -67,6 +68,67 @@ int world_add_calendar(struct world *w, struct snapshot *s, struct gpuq_err *err
 		uint32_t *nodes = gpuq_arena_calloc(&w->arena, in[i].nodes.n + 1, sizeof(*nodes));
 
 		rc = nodes ? add_one(w, s, &in[i], nodes, err) : world_no_memory(err);
+	}
+	return rc;
+}
+
+static int check_one(struct world *w, const struct calendar_node *nodes,
+		     const struct calendar_entry *entries, uint32_t i, struct gpuq_err *err)
+{
+	const struct sc_reservation *in = w->c->config.reservations.items;
+	struct calendar_misfit lack;
+	const char *text;
+
+	if (calendar_fits(nodes, w->n_nodes, entries, i, w->now_us, &lack))
+		return 0;
+	text = gpuq_arena_printf(
+		&w->arena, "%g of %g devices are left at %g beside %s; earliest start that fits: ",
+		(double)lack.have_milli / 1000, (double)lack.need_milli / 1000,
+		(double)lack.at_us / (double)w->unit_us,
+		lack.with == CALENDAR_NONE ? "nothing" : in[lack.with].name);
+	return bad(w, &in[i], text ? text : "",
+		   lack.earliest_us == GPUQ_UNLIMITED
+			   ? "none"
+			   : gpuq_arena_printf(&w->arena, "%g",
+					       (double)lack.earliest_us / (double)w->unit_us),
+		   err);
+}
+
+int world_check_calendar(struct world *w, struct gpuq_err *err)
+{
+	const struct sc_reservation *in = w->c->config.reservations.items;
+	const size_t n = w->c->config.reservations.n;
+	struct calendar_node *nodes = gpuq_arena_calloc(&w->arena, w->n_nodes + 1, sizeof(*nodes));
+	struct calendar_entry *all = gpuq_arena_calloc(&w->arena, n + 1, sizeof(*all));
+	int rc = nodes && all ? 0 : world_no_memory(err);
+
+	for (uint32_t i = 0; rc == 0 && i < w->n_nodes; i++)
+		nodes[i] = (struct calendar_node){ 0, 0, w->nodes[i].spec->gpus };
+	for (uint32_t i = 0; rc == 0 && i < n; i++) {
+		const size_t n_named = in[i].nodes.n + (in[i].node != NULL);
+		uint32_t *named = gpuq_arena_calloc(&w->arena, n_named + 1, sizeof(*named));
+
+		if (!named)
+			return world_no_memory(err);
+		all[i] = (struct calendar_entry){ .start_us = world_us(w, in[i].start),
+						  .duration_us = world_us(w, in[i].duration),
+						  .every_us = world_us(w, in[i].every),
+						  .milli = n_named ? 0 : in[i].gpus,
+						  .flavor = CALENDAR_NONE,
+						  .pool = CALENDAR_NONE,
+						  .nodes = named,
+						  .maintenance = in[i].kind == SC_MAINTENANCE ||
+								 !in[i].queue };
+		for (size_t k = 0; k < n_named; k++) {
+			const uint32_t node = world_node(w, k < in[i].nodes.n ? in[i].nodes.items[k]
+									      : in[i].node);
+
+			if (node != SNAP_NONE)
+				named[all[i].n_nodes++] = node;
+		}
+		/* What is no reservation at all is told when it is entered. */
+		if (in[i].name && in[i].duration > 0)
+			rc = check_one(w, nodes, all, i, err);
 	}
 	return rc;
 }

@@ -128,8 +128,8 @@ int world_rest(struct world *w, uint32_t max_cycles, struct gpuq_err *err)
 	int rc = 0;
 
 	if (w->n_flavors > WORLD_FLAVORS_MAX)
-		return gpuq_fail_field(err, GPUQ_EINVAL, "config.flavors",
-				       "%s: more than %d flavors", w->c->id, WORLD_FLAVORS_MAX);
+		return gpuq_fail_field(err, GPUQ_EINVAL, "config.flavors", "more than %d flavors",
+				       WORLD_FLAVORS_MAX);
 	w->cycles = 1;
 	for (uint32_t i = 1; rc == 0 && i <= max && changed; i++) {
 		rc = cycle(w, &changed, err);

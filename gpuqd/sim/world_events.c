@@ -150,6 +150,14 @@ static void end_job(struct world *w, struct sim_job *j, enum sim_end how, int64_
 	j->owns = j->moving = false;
 }
 
+static void time_out(struct world *w, struct sim_job *j, enum gpuq_cause cause)
+{
+	if (j->state == SIM_ENDED)
+		return;
+	end_job(w, j, SIM_TIMEOUT, w->now_us);
+	j->end_cause = gpuq_cause_word(cause);
+}
+
 /* What stood on a lost node is gone. A job that has its minimum left goes on with it; one
  * that has not is kept for as long as the case says, or waits again under its old submit
  * time. */
@@ -196,7 +204,7 @@ static int64_t end_by_walltime(const struct world *w, const struct sim_job *j)
 	int64_t at;
 
 	if (j->state != SIM_RUNNING ||
-	    __builtin_add_overflow(j->start_us, world_template(w, j)->walltime_us, &at))
+	    __builtin_add_overflow(j->start_us, world_walltime_us(w, j), &at))
 		return GPUQ_UNLIMITED;
 	return at;
 }
@@ -218,6 +226,7 @@ static int64_t next_instant(struct world *w)
 		const struct gpuq_objects *lists[] = { &t->spec->depends, &t->spec->depends_any };
 
 		next = earlier(next, later(w, end_by_walltime(w, j)));
+		next = earlier(next, later(w, world_idle_due_us(w, j)));
 		if (j->state != SIM_PENDING)
 			continue;
 		if (t->deadline_us)
@@ -241,8 +250,11 @@ static void fall_due(struct world *w)
 		struct sim_job *j = &w->jobs[i];
 		const int64_t deadline_us = world_template(w, j)->deadline_us;
 
-		if (end_by_walltime(w, j) <= w->now_us ||
-		    (j->state == SIM_PENDING && deadline_us && deadline_us <= w->now_us))
+		if (end_by_walltime(w, j) <= w->now_us)
+			time_out(w, j, GPUQ_CAUSE_LIMIT);
+		else if (world_idle_is_due(w, j))
+			time_out(w, j, GPUQ_CAUSE_IDLE);
+		else if (j->state == SIM_PENDING && deadline_us && deadline_us <= w->now_us)
 			end_job(w, j, SIM_TIMEOUT, w->now_us);
 	}
 }
@@ -252,8 +264,7 @@ static int advance(struct world *w, int64_t to_us, struct gpuq_err *err)
 	int rc = 0;
 
 	if (to_us < w->now_us)
-		return gpuq_fail_field(err, GPUQ_EINVAL, "steps", "%s: time does not run backwards",
-				       w->c->id);
+		return gpuq_fail_field(err, GPUQ_EINVAL, "steps", "time does not run backwards");
 	while (rc == 0 && w->now_us < to_us) {
 		const int64_t next = next_instant(w);
 
@@ -298,6 +309,11 @@ static int change_job(struct world *w, struct sim_job *j, const struct sc_step *
 	case SC_SET_PRIORITY:
 		j->priority = s->priority;
 		break;
+	case SC_USE:
+		if (j->state == SIM_ENDED)
+			return 0;
+		j->use = s->use;
+		break;
 	default:
 		j->queue = s->queue;
 	}
@@ -309,24 +325,22 @@ static int change_jobs(struct world *w, const struct sc_step *s, struct gpuq_err
 	int n = 0;
 
 	if (!s->job)
-		return gpuq_fail_field(err, GPUQ_EINVAL, "steps", "%s: a step names no job",
-				       w->c->id);
+		return gpuq_fail_field(err, GPUQ_EINVAL, "steps", "a step names no job");
 	if (s->event == SC_SET_QUEUE) {
 		uint32_t q = 0;
 
 		while (s->queue && q < w->n_queues && strcmp(w->queues[q].name, s->queue) != 0)
 			q++;
 		if (!s->queue || q == w->n_queues)
-			return gpuq_fail_field(err, GPUQ_EINVAL, "steps", "%s: unknown queue %s",
-					       w->c->id, s->queue ? s->queue : "(none)");
+			return gpuq_fail_field(err, GPUQ_EINVAL, "steps", "unknown queue %s",
+					       s->queue ? s->queue : "(none)");
 	}
 	for (uint32_t i = 0; i < w->n_jobs; i++)
 		if (meant(w, &w->jobs[i], s->job))
 			n += change_job(w, &w->jobs[i], s);
 	if (n == 0)
-		return gpuq_fail_field(err, GPUQ_EINVAL, "steps", "%s: %s is not there or not %s",
-				       w->c->id, s->job,
-				       s->event == SC_FINISH ? "running" : "known");
+		return gpuq_fail_field(err, GPUQ_EINVAL, "steps", "%s is not there or not %s",
+				       s->job, s->event == SC_FINISH ? "running" : "known");
 	return 0;
 }
 
@@ -335,7 +349,7 @@ static int change_node(struct world *w, const struct sc_step *s, struct gpuq_err
 	const uint32_t n = s->node ? world_node(w, s->node) : SNAP_NONE;
 
 	if (n == SNAP_NONE)
-		return gpuq_fail_field(err, GPUQ_EINVAL, "steps", "%s: unknown node %s", w->c->id,
+		return gpuq_fail_field(err, GPUQ_EINVAL, "steps", "unknown node %s",
 				       s->node ? s->node : "(none)");
 	w->nodes[n].state = s->event == SC_NODE_DOWN ? SNAP_DOWN : SNAP_READY;
 	return s->event == SC_NODE_DOWN ? lose_node(w, n, err) : 0;

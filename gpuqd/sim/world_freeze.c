@@ -272,12 +272,14 @@ static void fill_job(struct world *w, struct snapshot *s, const struct sim_job *
 	out->priority = j->priority;
 	out->nice = t->spec->nice / 1000;
 	out->boost = t->spec->boost / 1000;
+	out->fixed_priority = t->spec->fixed_priority / 1000;
 	out->charge_milli = t->spec->usage_factor;
 	out->submit_us = t->submit_us;
 	out->eligible_us = world_eligible_us(w, j);
 	out->begin_us = t->begin_us;
 	out->deadline_us = t->deadline_us;
-	out->walltime_us = t->walltime_us;
+	out->walltime_us = world_walltime_us(w, j);
+	out->walltime_min_us = j->state == SIM_PENDING ? t->walltime_min_us : 0;
 	out->start_us = j->start_us;
 	out->yield_us = j->state == SIM_RUNNING ? j->yield_us : 0;
 	out->preemptible = t->spec->preemptible;

@@ -122,8 +122,8 @@ static int set_unit(const struct world *w, const struct sc_job *spec, struct sim
 						: (uint32_t)(spec->group_size / 1000);
 	if (spec->min_groups != SC_ABSENT && t->unit == 0)
 		return gpuq_fail_field(err, GPUQ_EINVAL, "min_groups",
-				       "%s: job %s: min_groups without group_size or named groups",
-				       w->c->id, spec->name);
+				       "job %s: min_groups without group_size or named groups",
+				       spec->name);
 	return 0;
 }
 
@@ -156,8 +156,8 @@ static int make_template(struct world *w, const struct sc_job *spec, struct sim_
 	}
 	if (t->n_groups > GPUQ_GROUPS_MAX)
 		return gpuq_fail_field(err, GPUQ_EINVAL, "tasks",
-				       "%s: job %s: more than %u kinds of tasks", w->c->id,
-				       spec->name, GPUQ_GROUPS_MAX);
+				       "job %s: more than %u kinds of tasks", spec->name,
+				       GPUQ_GROUPS_MAX);
 	rc = set_unit(w, spec, t, err);
 	for (uint32_t g = 0; rc == 0 && g < t->n_groups; g++)
 		rc = make_constraint(w, &t->groups[g], err);
@@ -174,29 +174,29 @@ static int check_job(struct world *w, const struct sc_job *spec, const char **qu
 		if (w->n_queues == 1 || strcmp(w->queues[q].name, "default") == 0)
 			*queue = w->queues[q].name;
 	if (!*queue)
-		return gpuq_fail_field(err, GPUQ_EINVAL, "queue", "%s: job %s: names no queue",
-				       w->c->id, spec->name);
+		return gpuq_fail_field(err, GPUQ_EINVAL, "queue", "job %s: names no queue",
+				       spec->name);
 	for (uint32_t q = 0; q < w->n_queues; q++) {
 		if (w->queues[q].parent && strcmp(w->queues[q].parent, *queue) == 0)
 			return gpuq_fail_field(err, GPUQ_EINVAL, "queue",
-					       "%s: job %s: queue %s has queues below it", w->c->id,
-					       spec->name, *queue);
+					       "job %s: queue %s has queues below it", spec->name,
+					       *queue);
 	}
 	for (uint32_t q = 0; q < w->n_queues; q++)
 		if (strcmp(w->queues[q].name, *queue) == 0)
 			goto known;
-	return gpuq_fail_field(err, GPUQ_EINVAL, "queue", "%s: job %s: unknown queue %s", w->c->id,
-			       spec->name, *queue);
+	return gpuq_fail_field(err, GPUQ_EINVAL, "queue", "job %s: unknown queue %s", spec->name,
+			       *queue);
 known:
 	for (uint32_t t = 0; t < w->n_templates; t++)
 		if (strcmp(w->templates[t].spec->name, spec->name) == 0)
-			return gpuq_fail_field(err, GPUQ_EINVAL, "job", "%s: two jobs are named %s",
-					       w->c->id, spec->name);
+			return gpuq_fail_field(err, GPUQ_EINVAL, "job", "two jobs are named %s",
+					       spec->name);
 	for (size_t i = 0; i < spec->licences.n; i++)
 		if (!world_knows(w->licenses, w->n_licenses, spec->licences.keys[i]))
 			return gpuq_fail_field(err, GPUQ_EINVAL, "licences",
-					       "%s: job %s: unknown licence %s", w->c->id,
-					       spec->name, spec->licences.keys[i]);
+					       "job %s: unknown licence %s", spec->name,
+					       spec->licences.keys[i]);
 	return 0;
 }
 
@@ -223,6 +223,7 @@ static int add_job(struct world *w, const struct sc_job *spec, int64_t submit_us
 	t->walltime_us = spec->walltime == SC_ABSENT || spec->walltime < 0
 				 ? GPUQ_UNLIMITED
 				 : world_us(w, spec->walltime);
+	t->walltime_min_us = world_time_or(w, spec->walltime_min, 0);
 	t->array = spec->array != NULL;
 	t->n_jobs = 1;
 	if (t->array) {
@@ -243,6 +244,7 @@ static int add_job(struct world *w, const struct sc_job *spec, int64_t submit_us
 				       .name = spec->name,
 				       .queue = queue,
 				       .priority = spec->priority,
+				       .use = spec->use,
 				       .hold = spec->hold,
 				       .was = SIM_PENDING };
 		if (t->array)
@@ -313,10 +315,9 @@ static int seat_task(struct world *w, const struct sim_job *j, const struct sc_t
 		const int64_t d = spec->gpu_index[i];
 
 		if (d >= n_node || free_milli[d] < task->milli)
-			return gpuq_fail_field(
-				err, GPUQ_EINVAL, "gpu_index",
-				"%s: job %s: device %lld of %s is not there or taken", w->c->id,
-				j->name, (long long)d, w->nodes[task->node].name);
+			return gpuq_fail_field(err, GPUQ_EINVAL, "gpu_index",
+					       "job %s: device %lld of %s is not there or taken",
+					       j->name, (long long)d, w->nodes[task->node].name);
 		free_milli[d] -= task->milli;
 		task->devices[task->n_devices++] = (uint32_t)d;
 	}
@@ -328,8 +329,8 @@ static int seat_task(struct world *w, const struct sim_job *j, const struct sc_t
 	}
 	if (task->n_devices < want)
 		return gpuq_fail_field(err, GPUQ_EINVAL, "tasks",
-				       "%s: job %s: node %s has no room for what it runs", w->c->id,
-				       j->name, w->nodes[task->node].name);
+				       "job %s: node %s has no room for what it runs", j->name,
+				       w->nodes[task->node].name);
 	return 0;
 }
 
@@ -343,9 +344,8 @@ static int seat_entry(struct world *w, struct sim_job *j, const struct sc_tasks 
 	if (!tasks->node)
 		return 0;
 	if (node == SNAP_NONE)
-		return gpuq_fail_field(err, GPUQ_EINVAL, "tasks",
-				       "%s: job %s runs on unknown node %s", w->c->id, j->name,
-				       tasks->node);
+		return gpuq_fail_field(err, GPUQ_EINVAL, "tasks", "job %s runs on unknown node %s",
+				       j->name, tasks->node);
 	for (int64_t k = 0; k < tasks->count / 1000; k++) {
 		struct sim_task *task = &j->tasks[j->n_tasks];
 		int rc;
@@ -406,18 +406,34 @@ static int seat_job(struct world *w, const struct sc_job *spec, struct gpuq_err 
 	if (rc < 0)
 		return rc;
 	if (j->n_tasks == 0)
-		return gpuq_fail_field(err, GPUQ_EINVAL, "tasks", "%s: job %s runs on no node",
-				       w->c->id, j->name);
+		return gpuq_fail_field(err, GPUQ_EINVAL, "tasks", "job %s runs on no node",
+				       j->name);
 	number_tasks(t, j);
 	j->left = j->was_tasks == 0;
 	return 0;
 }
 
+struct listed {
+	const struct sc_job *spec;
+	const char *list;
+	size_t at; /* in it */
+};
+
+/* All that run, then all that wait. */
+static struct listed listed_job(const struct world *w, size_t i)
+{
+	const size_t n = w->c->running.n;
+
+	if (i < n)
+		return (struct listed){ &((const struct sc_job *)w->c->running.items)[i], "running",
+					i };
+	return (struct listed){ &((const struct sc_job *)w->c->pending.items)[i - n], "pending",
+				i - n };
+}
+
 int world_make_jobs(struct world *w, struct gpuq_err *err)
 {
-	const struct sc_job *lists[] = { w->c->running.items, w->c->pending.items };
-	const size_t counts[] = { w->c->running.n, w->c->pending.n };
-	const size_t n = counts[0] + counts[1];
+	const size_t n = w->c->running.n + w->c->pending.n;
 	int64_t *submit = gpuq_arena_calloc(&w->arena, n, sizeof(*submit));
 	int64_t earliest = w->now_us;
 
@@ -425,24 +441,28 @@ int world_make_jobs(struct world *w, struct gpuq_err *err)
 		return world_no_memory(err);
 	/* Absent = before everything listed after it. */
 	for (size_t i = n; i-- > 0;) {
-		const struct sc_job *spec = i < counts[0] ? &lists[0][i] : &lists[1][i - counts[0]];
+		const struct listed l = listed_job(w, i);
 
-		submit[i] = world_time_or(w, spec->submit, earliest - 1);
-		if (submit[i] > w->now_us)
-			return gpuq_fail_field(err, GPUQ_EINVAL, "submit",
-					       "%s: job %s is submitted after now", w->c->id,
-					       spec->name);
+		submit[i] = world_time_or(w, l.spec->submit, earliest - 1);
+		if (submit[i] > w->now_us) {
+			gpuq_fail_field(
+				err, GPUQ_EINVAL, "submit",
+				"job %s is submitted after now (config.now, 0 unless given): "
+				"make it a step, or set config.now",
+				l.spec->name);
+			return scenario_place(w->c, l.list, l.at, err);
+		}
 		if (submit[i] < earliest)
 			earliest = submit[i];
 	}
 	for (size_t i = 0; i < n; i++) {
-		const struct sc_job *spec = i < counts[0] ? &lists[0][i] : &lists[1][i - counts[0]];
-		int rc = add_job(w, spec, submit[i], err);
+		const struct listed l = listed_job(w, i);
+		int rc = add_job(w, l.spec, submit[i], err);
 
-		if (rc == 0 && i < counts[0])
-			rc = seat_job(w, spec, err);
+		if (rc == 0 && i < w->c->running.n)
+			rc = seat_job(w, l.spec, err);
 		if (rc < 0)
-			return rc;
+			return scenario_place(w->c, l.list, l.at, err);
 	}
 	return 0;
 }

@@ -35,14 +35,14 @@ static int read_weights(struct world *w, struct gpuq_err *err)
 			k++;
 		if (!weight_words[k])
 			return gpuq_fail_field(err, GPUQ_EINVAL, "config.priority_weights",
-					       "%s: config.priority_weights.%s: expected age, "
+					       "config.priority_weights.%s: expected age, "
 					       "fairshare, size, qos or stretch",
-					       w->c->id, in->keys[i]);
+					       in->keys[i]);
 		if (end == in->vals[i] || *end || points < 0 || points > 1000000000000)
 			return gpuq_fail_field(err, GPUQ_EINVAL, "config.priority_weights",
-					       "%s: config.priority_weights.%s: expected points "
+					       "config.priority_weights.%s: expected points "
 					       "from 0 to 10^12",
-					       w->c->id, in->keys[i]);
+					       in->keys[i]);
 		*to[k] = points;
 		w->weighs_classes |= k == 3;
 	}
@@ -124,8 +124,8 @@ int world_make_usage(struct world *w, struct gpuq_err *err)
 
 		if (q == w->n_queues)
 			return gpuq_fail_field(err, GPUQ_EINVAL, "users",
-					       "%s: users[%zu].queue: no queue is named %s",
-					       w->c->id, i, users[i].queue);
+					       "users[%zu].queue: no queue is named %s", i,
+					       users[i].queue);
 		u = use_of(w, q, users[i].name, err);
 		if (!u)
 			return GPUQ_ENOMEM;
@@ -174,6 +174,7 @@ int world_pass(struct world *w, int64_t to_us, struct gpuq_err *err)
 			amount_times(milli * world_template(w, j)->spec->usage_factor / 1000,
 				     dt / 1000));
 	}
+	world_idle_pass(w, to_us);
 	w->now_us = to_us;
 	return 0;
 }

@@ -385,7 +385,7 @@ void api_on_request(struct http_req *req)
 	}
 	if (!read_call(req, &call)) {
 		call = (struct call){ .req = req };
-		if (!discovery_get(req, &r))
+		if (!review_post(req, &r) && !discovery_get(req, &r))
 			not_found(req->path, &r);
 		f = rules_match(&call);
 	} else if (!read_verb(req, &call)) {

@@ -112,6 +112,42 @@ bool discovery_get(const struct http_req *req, struct reply *r)
 	return true;
 }
 
+static const char *denied = "";
+
+void review_deny(const char *list)
+{
+	denied = list;
+}
+
+bool review_post(const struct http_req *req, struct reply *r)
+{
+	const char *verb = "", *resource = "", *sub = "";
+	char text[200];
+	const char *at;
+	json_t *j;
+	bool deny;
+	size_t n;
+
+	if (strcmp(req->path, "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews") != 0 ||
+	    strcmp(req->method, "POST") != 0)
+		return false;
+	j = json_loadb(req->body, req->body_len, 0, NULL);
+	if (!j || json_unpack(j, "{s:{s:{s:s,s:s,s:s}}}", "spec", "resourceAttributes", "verb",
+			      &verb, "resource", &resource, "subresource", &sub) != 0) {
+		json_decref(j);
+		reply_text(r, 400, "text/plain", "no review");
+		return true;
+	}
+	n = (size_t)snprintf(text, sizeof(text), "%s/%s%s%s", verb, resource, *sub ? "/" : "", sub);
+	at = strstr(denied, text);
+	deny = at && (at == denied || at[-1] == ',') && (at[n] == '\0' || at[n] == ',');
+	json_object_set_new(j, "status",
+			    json_pack("{s:b,s:s}", "allowed", !deny, "reason",
+				      deny ? "no rule of RBAC" : "RBAC: allowed"));
+	reply_json(r, 201, j);
+	return true;
+}
+
 static json_t *state_json(void)
 {
 	json_t *counts = json_object();

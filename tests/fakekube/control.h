@@ -9,6 +9,10 @@
 
 /* Answer /version, /readyz, /api, /apis and the like. Returns false for others. */
 bool discovery_get(const struct http_req *req, struct reply *r);
+/* Answer a SelfSubjectAccessReview: all is allowed but what --deny names, "verb/resource" by
+ * commas. Returns false for other requests. */
+bool review_post(const struct http_req *req, struct reply *r);
+void review_deny(const char *list);
 void control_request(struct http_req *req, struct reply *r);
 
 #endif

@@ -2,6 +2,7 @@
 #include "api.h"
 #include "audit.h"
 #include "commands.h"
+#include "control.h"
 #include "facts.h"
 #include "gc.h"
 #include "kubelet.h"
@@ -27,7 +28,7 @@
 static struct {
 	uint64_t port, nodes, foreign, foreign_gpus, gpus, cpus, memory, pods, per_zone, history,
 		seed;
-	const char *port_file, *kubeconfig, *script, *audit, *state, *token, *product;
+	const char *port_file, *kubeconfig, *script, *audit, *state, *token, *product, *deny;
 	int64_t run, start, exit, bookmarks, gc, podgc;
 } opt = {
 	.foreign_gpus = 1,
@@ -74,6 +75,7 @@ static const struct flag {
 	{ "start",         "TIME", "how long they take to start (20ms)", 'd', &opt.start },
 	{ "exit",          "TIME", "how long they take to leave (10ms)", 'd', &opt.exit },
 	{ "gc-delay",      "TIME", "from an owner's end to its dependents' (50ms)", 'd', &opt.gc },
+	{ "deny",          "LIST", "rights that a review denies: create/pods/exec,...", 's', &opt.deny },
 	{ "podgc-delay",   "TIME", "from a node's end to its pods' (40s)", 'd', &opt.podgc },
 	{ "seed",          "N",    "seed of uids and probabilities; 0 is any", 'u', &opt.seed },
 	/* clang-format on */
@@ -304,6 +306,8 @@ static void start_parts(struct event_base *base)
 	/* Who hears of a change in which order: the judge first, the watchers last. */
 	quota_init(base);
 	gc_init(base, opt.gc, opt.podgc);
+	if (opt.deny)
+		review_deny(opt.deny);
 	kubelet_init(base);
 	nodes_init(base);
 	pods_init(base);

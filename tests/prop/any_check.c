@@ -469,6 +469,10 @@ static void apply(struct check *k, const struct plan_action *a)
 	case PLAN_NOMINATE:
 		check_start(k, a);
 		take_places(k, a, a->kind == PLAN_PLACE);
+		if (a->walltime_us && (k->s->jobs[a->job].walltime_min_us == 0 ||
+				       a->walltime_us < k->s->jobs[a->job].walltime_min_us ||
+				       a->walltime_us >= k->s->jobs[a->job].walltime_us))
+			WRONG(k, "job %u is given a walltime that it cannot do with", a->key.id);
 		break;
 	case PLAN_GROW:
 		take_places(k, a, true);

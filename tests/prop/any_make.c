@@ -223,6 +223,10 @@ static void make_job(struct any_source *from, const struct any *a, int ix, struc
 	j->submit_us = NOW - pick(from, 60) * MINUTE;
 	if (rarely(from, 2))
 		j->walltime_us = (1 + pick(from, 60)) * MINUTE;
+	if (rarely(from, 4) && j->state == SNAP_PENDING)
+		j->walltime_min_us = (1 + pick(from, 40)) * MINUTE;
+	if (rarely(from, 16))
+		j->fixed_priority = 1 + pick(from, 3);
 	if (rarely(from, 12))
 		j->begin_us = NOW + (pick(from, 3) - 1) * MINUTE;
 	if (rarely(from, 12))
@@ -531,6 +535,8 @@ bool any_next(struct any *a, const struct plan *p, bool gone)
 			j->state = SNAP_RUNNING;
 			j->start_us = a->config.now_us;
 			j->yield_us = act->yield_us;
+			j->walltime_us = act->walltime_us ? act->walltime_us : j->walltime_us;
+			j->walltime_min_us = 0;
 			if (!copy_pods(p, act, a->pods, &a->n_pods))
 				return false;
 			break;

@@ -1,6 +1,7 @@
 #include <string.h>
 
 #include "tests/prop/claims.h"
+#include "tests/prop/prop_why.h"
 
 static void add(const struct pc_pod *p, int cpu_each, int node, int *device, int *cpu)
 {
@@ -50,22 +51,10 @@ void pc_check_places(struct pc_world *w)
 void pc_check_reasons(struct pc_world *w, const struct snapshot *s, const struct plan *p)
 {
 	int told[PC_JOBS] = { 0 };
+	char text[120];
 
-	for (uint32_t i = 0; i < s->n_jobs; i++) {
-		const uint32_t id = s->jobs[i].key.id;
-		const struct plan_reason *why;
-		const uint32_t n = plan_reasons(s, p, i, &why);
-
-		for (const struct plan_reason *r = why; r < why + n; r++) {
-			if (r->code == GPUQ_R_NONE || !r->object)
-				pc_wrong(w, "26: a reason of job %u is empty", id);
-			if (r->have >= r->need && r->need != 0)
-				pc_wrong(w, "26: job %u has %lld of %lld and yet %s", id,
-					 (long long)r->have, (long long)r->need,
-					 gpuq_reason_word(r->code));
-		}
-		told[id - 1] += (int)n;
-	}
+	if (!prop_why(s, p, told, text, sizeof(text)))
+		pc_wrong(w, "26: %s", text);
 	for (int j = 0; j < PC_JOBS; j++) {
 		const struct pc_live *l = &w->live[j];
 		const bool waits = l->state == PC_PENDING;

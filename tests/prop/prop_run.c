@@ -1,3 +1,4 @@
+#include "tests/prop/prop_why.h"
 #include "tests/prop/prop_world.h"
 
 #include <stdio.h>
@@ -69,22 +70,10 @@ static void apply(struct world *w, const struct snapshot *s, const struct plan *
 static void check_reasons(struct world *w, const struct snapshot *s, const struct plan *p)
 {
 	int told[PROP_JOBS] = { 0 };
+	char text[120];
 
-	for (uint32_t i = 0; i < s->n_jobs; i++) {
-		const uint32_t id = s->jobs[i].key.id;
-		const struct plan_reason *why;
-		const uint32_t n = plan_reasons(s, p, i, &why);
-
-		for (const struct plan_reason *r = why; r < why + n; r++) {
-			if (r->code == GPUQ_R_NONE || !r->object)
-				wrong(w, "a reason of job %u is empty", id);
-			if (r->have >= r->need && r->need != 0)
-				wrong(w, "job %u: has %lld of %lld and yet %s", id,
-				      (long long)r->have, (long long)r->need,
-				      gpuq_reason_word(r->code));
-		}
-		told[id - 1] += (int)n;
-	}
+	if (!prop_why(s, p, told, text, sizeof(text)))
+		wrong(w, "%s", text);
 	for (int j = 0; j < PROP_JOBS; j++) {
 		bool waits = false;
 
@@ -95,6 +84,7 @@ static void check_reasons(struct world *w, const struct snapshot *s, const struc
 	}
 }
 
+/* AC-VDK-7: no device stays idle that somebody waits for who may have it. */
 static void check_idle(struct world *w)
 {
 	for (int q = 0; q < PROP_QUEUES; q++)
@@ -107,7 +97,7 @@ static void check_idle(struct world *w)
 		for (int e = 0; e < ELEMENTS; e++)
 			waits |= job->there && job->round <= w->round && w->waiting[j][e];
 		if (waits && job->n_groups == 1 && could_start(w, j))
-			wrong(w, "job %d could start and does not", j + 1);
+			wrong(w, "AC-VDK-7: job %d could start and does not", j + 1);
 	}
 }
 

@@ -31,6 +31,7 @@ struct place {
 
 struct job {
 	int64_t submit, wall; /* wall 0 = unlimited */
+	int64_t least, given; /* it may be given less than wall; and was; 0 = not */
 	int pods, milli, cpu, user, state;
 	bool exclusive, preemptible;
 	int64_t start, yield;
@@ -52,12 +53,13 @@ static struct {
 	int64_t planned[JOBS]; /* of the last cycle; 0 = none */
 	int64_t estimated[JOBS]; /* starts, once nobody comes any more; 0 = not asked */
 	bool settled;
+	bool short_; /* some jobs can do with less time */
 	bool parts; /* some jobs want parts of devices */
 	bool upset; /* something happened that may move planned starts */
 	char wrong[300];
 } w;
 
-static long n_displaced;
+static long n_displaced, n_shorter;
 
 static const char *const names[] = { "n0", "n1", "n2", "n3", "n4", "n5" };
 static const char *const slice_names[] = { "s0", "s1", "s2" };
@@ -99,6 +101,8 @@ static void make_job(uint64_t *r, struct job *j, int ix)
 
 	j->submit = w.now - 100 + ix + (below(r, 2) ? below(r, 30) * MINUTE : 0);
 	j->wall = below(r, 8) ? (1 + below(r, 40)) * MINUTE : 0;
+	if (w.short_ && below(r, 2))
+		j->least = j->wall ? j->wall / (1 + below(r, 5)) : (1 + below(r, 20)) * MINUTE;
 	j->pods = below(r, 3) ? 1 : 1 + below(r, 4);
 	j->milli = milli[below(r, w.parts ? 9 : 7)];
 	j->cpu = below(r, 2) * (1 + below(r, 4));
@@ -121,6 +125,7 @@ static void make_case(uint64_t seed)
 	w.n_slices = below(&r, 2) ? below(&r, SLICES + 1) : 0;
 	w.parts = below(&r, 2);
 	w.depth = depths[below(&r, 4)];
+	w.short_ = below(&r, 2);
 	w.starve = below(&r, 4) ? 100000 * MINUTE : 10 * MINUTE;
 	for (int i = 0; i < w.n_nodes; i++) {
 		w.gpus[i] = gpus[below(&r, 6)];
@@ -143,11 +148,12 @@ static void print_case(void)
 		       (w.slices[i].start - t0) / MINUTE, (w.slices[i].end - t0) / MINUTE,
 		       w.slices[i].nodes, w.slices[i].gpus, w.slices[i].user);
 	for (int i = 0; i < w.n_jobs; i++)
-		printf("  job %d submit=%" PRId64 " wall=%" PRId64 " pods=%d milli=%d cpu=%d "
+		printf("  job %d submit=%" PRId64 " wall=%" PRId64 " least=%" PRId64
+		       " pods=%d milli=%d cpu=%d "
 		       "user=%d exclusive=%d preemptible=%d\n",
 		       i + 1, (w.jobs[i].submit - t0) / MINUTE, w.jobs[i].wall / MINUTE,
-		       w.jobs[i].pods, w.jobs[i].milli, w.jobs[i].cpu, w.jobs[i].user,
-		       w.jobs[i].exclusive, w.jobs[i].preemptible);
+		       w.jobs[i].least / MINUTE, w.jobs[i].pods, w.jobs[i].milli, w.jobs[i].cpu,
+		       w.jobs[i].user, w.jobs[i].exclusive, w.jobs[i].preemptible);
 }
 
 /* ---- the world as a snapshot ---- */
@@ -179,6 +185,10 @@ static void add_job(struct snapshot *s, int ix)
 	j.preemptible = in->preemptible;
 	if (in->wall)
 		j.walltime_us = in->wall;
+	if (in->state != RUNNING)
+		j.walltime_min_us = in->least;
+	else if (in->given)
+		j.walltime_us = in->given;
 	if (in->state == RUNNING) {
 		j.state = SNAP_RUNNING;
 		j.start_us = in->start;
@@ -271,6 +281,8 @@ static struct snapshot *build(void)
 
 static int64_t end_of(const struct job *j, int64_t start)
 {
+	if (j->state == RUNNING && j->given)
+		return start + j->given;
 	return j->wall ? start + j->wall : INT64_MAX;
 }
 
@@ -449,6 +461,13 @@ static void start(const struct plan *p, const struct plan_action *a)
 		      w.now / MINUTE - 10000, w.estimated[ix] / MINUTE - 10000);
 	w.estimated[ix] = 0;
 	j->yield = a->yield_us;
+	j->given = a->walltime_us;
+	if (a->walltime_us && (!j->least || a->walltime_us < j->least ||
+			       (j->wall && a->walltime_us >= j->wall) || a->yield_us))
+		wrong("job %d is given %" PRId64 " s of %" PRId64 " to %" PRId64, ix + 1,
+		      a->walltime_us / GPUQ_US_PER_S, j->least / GPUQ_US_PER_S,
+		      j->wall / GPUQ_US_PER_S);
+	n_shorter += a->walltime_us > 0;
 	if (a->yield_us && (!j->preemptible || j->wall || a->yield_us < w.now + MINUTE))
 		wrong("job %d should not run ahead", ix + 1);
 	for (uint32_t k = 0; k < a->n_pods; k++) {
@@ -483,7 +502,7 @@ static void evict(const struct plan_action *a)
 	if (j->state != RUNNING || (!cleared(j) && (j->yield == 0 || j->yield > w.now)))
 		wrong("job %d is evicted for nothing", ix + 1);
 	j->state = WAITING;
-	j->yield = 0;
+	j->yield = j->given = 0;
 	w.upset = true;
 }
 
@@ -630,7 +649,11 @@ int main(int argc, char **argv)
 			printf("seed %" PRIu64 ": %s\nagain: prop_time 1 %" PRIu64 "\n",
 			       seed + (uint64_t)i, why, seed + (uint64_t)i);
 	}
-	printf("%ld displaced\n", n_displaced);
+	printf("%ld displaced, %ld given less time\n", n_displaced, n_shorter);
+	if (n_shorter == 0 && cases >= CASES) {
+		printf("nobody is given less time\n");
+		failed++;
+	}
 	if (n_displaced > 2 + cases / 500) {
 		printf("planned starts are displaced too often\n");
 		failed++;

@@ -46,7 +46,7 @@ diff want got | sed 's/^/# /'
 cmp -s want got
 say $? "fifo: nobody passes whom does not fit; 12 = 8 + 4"
 # Waits 0 0 90 90 90; slowdowns 1 1 1.9 1.3 5.5; busy until 10 s: 16 of 16; mean of 8 and more (0 + 90) / 2.
-has fifo.json '"jobs":5,"mean_wait_s":54.0,"p95_wait_s":90.0,"max_wait_s":90.0,"mean_bsld":2.1' &&
+has fifo.json '"jobs":5,"mean_wait_s":54.0,"p95_wait_s":90.0,"max_wait_s":90.0,"max_wait_inside_s":0.0,"mean_bsld":2.1' &&
 	has fifo.json ',"utilisation":1.0,"big_job_mean_wait_s":45.0,"share_error":0.0,"jain":1.0' &&
 	has fifo.json '"makespan_s":400.0,"preemptions":0'
 say $? "fifo: the figures are those worked out by hand; who asks for no GPU is left out"
@@ -60,6 +60,22 @@ say $? "easy: who does not delay the planned start goes ahead"
 rows default.csv | grep -q '^whole,1,10,100,200,n1:8,completed' &&
 	rows default.csv | grep -q '^long,1,10,50,350,n2:4,completed'
 say $? "default: the same by the daemon's own decisions"
+
+# One node of 4 for 100 s: 200 GPU-seconds are an equal part for each queue. a asks for 364, b for 1
+# and waits for all of a's where nobody asks whose turn it is, else for the one that runs.
+cat >inside.csv <<-END
+	job,submit_s,duration_s,procs,user,queue
+	1,0,30,4,u,a
+	2,1,30,4,u,a
+	3,2,30,4,u,a
+	4,5,1,1,v,b
+	5,100,4,1,u,a
+END
+"$sim" trace --nodes 1 --gpus-per-node 4 --policy fifo --json inside.csv >inside.fifo
+"$sim" trace --nodes 1 --gpus-per-node 4 --json inside.csv >inside.default
+has inside.fifo '"max_wait_s":85.0,"max_wait_inside_s":85.0,' &&
+	has inside.default '"max_wait_s":59.0,"max_wait_inside_s":25.0,'
+say $? "the longest wait of those who ask for no more than an equal part stands beside that of all"
 
 # One node of 4: a is there first with three jobs of 4; b comes at the same instant as the second end.
 cat >turns.csv <<-END

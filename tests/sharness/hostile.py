@@ -159,6 +159,7 @@ def flood():
 
 
 METHODS = ["hello", "job.submit", "job.get", "job.list", "job.cancel", "job.hold", "job.release", "job.wait", "job.logs",
+           "job.exec", "job.attach", "job.forward",
            "node.list", "queue.list", "status", "event.watch", "", "no.such", "job.submit\0", "\udcff\udcfe"]
 KEYS = ["id", "ids", "index", "specs", "key", "dry_run", "users", "states", "limit", "names", "follow", "tail", "$", "all",
         "timeout_us", "force", "signal", "since_us", "\u202e", ""]

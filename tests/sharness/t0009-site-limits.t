@@ -44,6 +44,11 @@ test_expect_success 'a time beyond the maximum is refused, the default is taken'
 	id=$(sh_job "exit 0" -p big) && job_is "$id" time_limit_s 600
 '
 
+test_expect_success 'a queue given as qos is told as that' '
+	printf "command: [\"true\"]\nqos: big\n" >job && exits 1 gpuq submit job && says err "qos is named big, it is a queue: -p big" &&
+	printf "command: [\"true\"]\n" >job && exits 1 gpuq submit job && says err "which queue\? name one of: "
+'
+
 test_expect_success 'a queue is for its users' '
 	printf "command: [\"true\"]\nqueue: closed\n" >job &&
 	if test "$(id -u)" = 0; then

@@ -54,7 +54,7 @@ test_expect_success 'start; another queue uses what nobody else asks for' '
 	since=$(job "$victim" submit_time)
 '
 
-test_expect_success 'a job inside its quota waits for victims, who are told to save themselves' '
+test_expect_success 'AC-VDK-8: a job inside its quota waits for victims, who are told to save themselves' '
 	wait_for 30 test -e "$TMPDIR/ran.$victim.0" -a -e "$TMPDIR/ran.$victim.1" &&
 	claimant=$(sh_job "exec sleep 600" --queue prod -g 2) && wait_for 30 job_is "$claimant" reason Victims &&
 	job_is "$claimant" promise.victims "[\"$victim\"]" && job_is "$victim" state COMPLETING &&
@@ -81,7 +81,7 @@ test_expect_success 'a kill of the daemon changes nothing of that' '
 	job "$victim" evictions >evictions && test "$(grep -o cause evictions | wc -l)" = 1 && job_is "$old" evictions "[]"
 '
 
-test_expect_success 'it starts where it was promised, once they are gone' '
+test_expect_success 'AC-VDK-8: it starts where it was promised, once they are gone' '
 	touch "$TMPDIR/leave" && job_becomes "$claimant" RUNNING && placed "$claimant" >got &&
 	sed "s/ //g" places >want && sed "s/ //g" got >got1 && test_cmp want got1 && test "$(held_gpus)" = 0 &&
 	job_is "$claimant" promise null

@@ -83,6 +83,20 @@ test_expect_success 'scripts with #SBATCH lines find the variables that they kno
 	id=$(submit --slurm-env=no slurm.sh) && exits 0 gpuq wait "$id" && gpuq logs "${id}_4" >out && ! test -s out
 '
 
+test_expect_success 'a pod finds what says something of its job, and no more' '
+	echo "{command: [env]}" >env.yaml && id=$(submit env.yaml) && exits 0 gpuq wait "$id" && gpuq logs "$id" >out &&
+	for want in GPUQ_JOB_ID=$id GPUQ_ATTEMPT=0 GPUQ_POD_INDEX=0 GPUQ_POD_COUNT=1 GPUQ_NNODES=1 GPUQ_GPUS=0; do
+		grep -qxF "$want" out || { echo "no $want"; cat out; return 1; }
+	done &&
+	! grep -E "^(GPUQ_(NODELIST|NTASKS|QOS|GROUP)|RANK|WORLD_SIZE)=" out &&
+	id=$(submit --ntasks-per-node=2 env.yaml) && exits 0 gpuq wait "$id" && gpuq logs "$id" >out &&
+	grep -qx GPUQ_NTASKS=2 out && grep -qx GPUQ_NNODES=1 out && grep -qx GPUQ_QOS=normal out && ! grep "^GPUQ_GROUP=" out &&
+	id=$(submit --pods 2 env.yaml) && exits 0 gpuq wait "$id" && gpuq logs "$id" >out &&
+	for want in GPUQ_GROUP=main GPUQ_GROUP_INDEX=0 GPUQ_NNODES=2 WORLD_SIZE=2 RANK=0; do
+		grep -q "$want\$" out || { echo "no $want"; cat out; return 1; }
+	done
+'
+
 test_expect_success 'a warning comes before the time limit' '
 	cat >warned.sh <<-\END &&
 	#!/bin/sh
@@ -110,6 +124,37 @@ test_expect_success 'a job with a lease ends when nobody waits for it any more' 
 	wait_for 60 grep -q "job.lease job=$id" gpuqd.log && job_becomes "$id" CANCELLED &&
 	gpuq status "$id" >out && says out "lease" && job_is "$other" state RUNNING && kill -KILL $waiter &&
 	wait_for 60 grep -q "job.lease job=$other" gpuqd.log && job_becomes "$other" CANCELLED
+'
+
+test_expect_success 'singleton: one after the other of one owner and name, also when that is said later' '
+	one=$(sh_job "sleep 300" -g 1 -J alone) && two=$(sh_job "sleep 300" -g 1 -J alone -d singleton) &&
+	three=$(sh_job "sleep 300" -g 1 -J alone) && other=$(sh_job "exit 0" -g 1 -J other -d singleton) &&
+	job_becomes "$one" RUNNING && job_becomes "$three" RUNNING && job_becomes "$other" COMPLETED &&
+	wait_for 10 job_is "$two" reason Dependency && gpuq cancel "$one" && job_becomes "$two" RUNNING &&
+	four=$(sh_job "exit 0" -g 1 -J alone --hold) && gpuq update "$four" depends=singleton && gpuq release "$four" &&
+	wait_for 10 job_is "$four" reason Dependency && gpuq cancel "$two" "$three" && job_becomes "$four" COMPLETED
+'
+
+test_expect_success '--time-min: the attempt is given what there is until a reservation, the next one looks anew' '
+	gpuq reserve upkeep --start "$(date -d "+2 hours" +%Y-%m-%dT%H:%M:%S%:z)" --duration 1h --nodes "$(gpuq nodes --json | json name)" --flags maintenance &&
+	long=$(sh_job "sleep 300" -t 5h --time-min 3h) && wait_for 20 job_is "$long" reason Reservation &&
+	id=$(sh_job "sleep 300" -t 5h --time-min 30) && job_becomes "$id" RUNNING && job_is "$id" time_min_s 1800 &&
+	given=$(job "$id" time_limit_s) && test "$given" -gt 1800 && test "$given" -le 7200 &&
+	gpuq update "$id" name=same && job_is "$id" time_limit_s "$given" &&
+	kill_gpuqd && start_gpuqd && job_is "$id" time_limit_s "$given" &&
+	gpuq requeue --hold "$id" && job_becomes "$id" PENDING && job_is "$id" time_limit_s 18000 &&
+	gpuq cancel "$id" && gpuq reserve --delete upkeep && job_becomes "$long" RUNNING &&
+	job_is "$long" time_limit_s 18000 && gpuq cancel "$long" &&
+	exits 1 gpuq submit -t 1h --time-min 2h --wrap true && says err "time_min"
+'
+
+test_expect_success '--priority: an operator says whose turn it is' '
+	full=$(sh_job "sleep 300" -g 4) && job_becomes "$full" RUNNING &&
+	a=$(sh_job "sleep 300" -g 4) b=$(sh_job "sleep 300" -g 4 --priority 4000000000) &&
+	c=$(sh_job "sleep 300" -g 4 --priority 1) && wait_for 10 job_is "$c" reason Resources &&
+	wait_for 10 job_is "$b" priority 4000000000 && gpuq update "$b" priority=5000000 nice=7 &&
+	gpuq cancel "$full" && job_becomes "$b" RUNNING && gpuq cancel "$b" && job_becomes "$a" RUNNING &&
+	job_is "$c" state PENDING && gpuq cancel "$a" "$c" && exits 1 gpuq submit --priority 0 --wrap true
 '
 
 test_expect_success 'stop' '

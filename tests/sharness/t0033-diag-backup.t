@@ -28,6 +28,22 @@ test_expect_success ROOT 'only for operators' '
 	! test -e /tmp/nothing-of-that-name
 '
 
+test_expect_success 'a copy that the server writes: a new file, whole or not there' '
+	mkdir there && gpuq backup --server-path "$PWD/there/copy.mdb" >out && says out "^Backed up .* to .*/there/copy.mdb" &&
+	test "$(ls -A there)" = copy.mdb && test "$(stat -c %a there/copy.mdb)" = 600 &&
+	sum=$(cksum <there/copy.mdb) && exits 1 gpuq backup --server-path "$PWD/there/copy.mdb" && says err "already" &&
+	test "$(cksum <there/copy.mdb)" = "$sum" && ln -s nowhere there/link && exits 1 gpuq backup --server-path "$PWD/there/link" &&
+	exits 1 gpuq backup --server-path "$PWD/no-such-folder/x" && exits 1 gpuq backup --server-path relative/x && says err "whole path" &&
+	exits 2 gpuq backup && exits 2 gpuq backup --server-path "$PWD/there/y" z && test "$(ls -A there | wc -l)" = 2
+'
+
+test_expect_success ROOT 'an operator who is not gpuqd: only into backup_dir' '
+	chmod a+rwx there && printf "operators: [nobody]\nbackup_dir: %s\n" "$PWD/there" >ops.yaml && stop_gpuqd && start_gpuqd --config ops.yaml && open_to_all &&
+	exits 1 as nobody env HOME=/ gpuq backup --server-path /tmp/nothing-of-that-name && says err "backup_dir" &&
+	exits 1 as nobody env HOME=/ gpuq backup --server-path "$PWD/there/../copy2.mdb" && exits 0 as nobody env HOME=/ gpuq backup --server-path "$PWD/there/ours.mdb" &&
+	test -s there/ours.mdb && ! test -e /tmp/nothing-of-that-name && ! test -e copy2.mdb
+'
+
 test_expect_success 'what came after it is not in it' '
 	later=$(sh_job "sleep 300") && gpuq cancel "$later" "$wait" && stop_gpuqd
 '

@@ -30,7 +30,7 @@ for j in lines("queue", "-t", "all", "--json"):
     jobs[key] = jobs.get(key, 0) + j["gpu_seconds"]
 rows = {}
 for r in lines("report", "--json", *sys.argv[1:]):
-    assert r["v"] == 1 and set(r["wasted_gpu_seconds"]) == {"evicted", "starting", "held", "stranded"}, r
+    assert r["v"] == 1 and set(r["wasted_gpu_seconds"]) == {"evicted", "starting", "held", "stranded", "fragmented"}, r
     rows[r["user"], r["queue"]] = rows.get((r["user"], r["queue"]), 0) + r["gpu_seconds"]
 for key in set(jobs) | set(rows):
     if abs(jobs.get(key, 0) - rows.get(key, 0)) > 0.1:
@@ -100,7 +100,7 @@ test_expect_success 'the work of an eviction is lost and refunded' '
 	test "$(reported refunded_gpu_seconds --since 2h)" = "$before"
 '
 
-test_expect_success 'a grant is there at once, and after a restart' '
+test_expect_success 'AC-KGS-6: a grant is there at once, and after a restart' '
 	exits 1 gpuq queues grant nowhere 5 && exits 1 gpuq queues grant lab 5 && says err "queue lab has no budget" &&
 	exits 2 gpuq queues grant nlp && exits 2 gpuq queues grant nlp x &&
 	long=$(sh_job "exit 0" -p nlp -g 1 -t 5) && wait_for 20 job_is "$long" reason Budget && job_is "$long" reasons.0.object nlp &&

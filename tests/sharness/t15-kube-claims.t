@@ -38,7 +38,7 @@ test_expect_success 'a kill of the daemon while they leave: nobody else is evict
 	job_is "$claimant" promise.victims "[\"$victim\"]" && job_is "$old" evictions "[]" && n_pods "$third" 0
 '
 
-test_expect_success 'it starts, all of it, when the last of their pods is gone' '
+test_expect_success 'AC-VDK-8: it starts, all of it, when the last of their pods is gone' '
 	job_becomes "$claimant" RUNNING 120 && n_pods "$claimant" 2 && job_is "$old" state RUNNING && n_pods "$third" 0 &&
 	wait_for 60 job_is "$victim" state PENDING && n_pods "$victim" 0
 '

@@ -1,12 +1,14 @@
 /* A driver's library for machines without one: the part of NVML that devices.c uses.
  * $FAKE_NVML names a file with a line per device, "UUID MIB PRODUCT", or "lost" for one
- * that fell off the bus, or "hang" for a driver that never answers. */
+ * that fell off the bus, or "hang" for a driver that never answers. $FAKE_NVML_USE names one
+ * with a line per device, the percent that it does now; without a number it does not tell. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #define EXPORT __attribute__((visibility("default")))
+#define NOT_SUPPORTED 3
 #define NO_PERMISSION 4
 #define GPU_IS_LOST 15
 
@@ -24,6 +26,7 @@ int nvmlDeviceGetUUID(void *d, char *out, unsigned room);
 int nvmlDeviceGetName(void *d, char *out, unsigned room);
 int nvmlDeviceGetMemoryInfo(void *d, unsigned long long out[3]);
 
+int nvmlDeviceGetUtilizationRates(void *d, unsigned out[2]);
 int nvmlDeviceGetTopologyCommonAncestor(void *a, void *b, int *level);
 int nvmlDeviceGetP2PStatus(void *a, void *b, int what, int *status);
 
@@ -103,4 +106,21 @@ EXPORT int nvmlDeviceGetMemoryInfo(void *d, unsigned long long out[3])
 	out[1] = out[0];
 	out[2] = 0;
 	return 0;
+}
+
+EXPORT int nvmlDeviceGetUtilizationRates(void *d, unsigned out[2])
+{
+	const char *path = getenv("FAKE_NVML_USE");
+	FILE *f = path ? fopen(path, "r") : NULL;
+	const long ix = (struct fake *)d - fakes;
+	int found = 0;
+	char line[64];
+
+	if (!f)
+		return NOT_SUPPORTED;
+	for (long i = 0; i <= ix && fgets(line, sizeof(line), f); i++)
+		found = i == ix && sscanf(line, "%u", &out[0]) == 1;
+	fclose(f);
+	out[1] = 0;
+	return found ? 0 : NOT_SUPPORTED;
 }

@@ -70,6 +70,17 @@ static int on_add(void *arg, struct rpc_call *call, const void *params, struct g
 	return 0;
 }
 
+void on_item(void *arg, const struct gpuq_val *item)
+{
+	struct gpuq_buf b = GPUQ_BUF_INIT;
+	const size_t n = strlen(seen.items);
+
+	(void)arg;
+	gpuq_json_write(&b, item, 0);
+	snprintf(seen.items + n, sizeof(seen.items) - n, "%s ", gpuq_buf_str(&b));
+	gpuq_buf_done(&b);
+}
+
 void on_closed(void *arg, int why)
 {
 	struct gpuq_err err = GPUQ_ERR_INIT;

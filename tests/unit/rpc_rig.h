@@ -20,6 +20,7 @@ extern struct gpuq_arena arena;
 extern struct seen {
 	struct rpc_call *call; /* of "later", which answers when the test does */
 	int closed; /* why, as told */
+	char items[256]; /* what the client of "later" sent, as JSON, a space behind each */
 	int64_t count, sent; /* of "count", a stream of n numbers, and "flood" */
 	unsigned resumed;
 	bool hold; /* keep messages back */
@@ -33,6 +34,7 @@ extern struct seen {
 void rig_setup(void);
 void rig_teardown(void);
 void turn(void); /* let the loop do what is to be done */
+void on_item(void *arg, const struct gpuq_val *item); /* adds to seen.items */
 void on_closed(void *arg, int why); /* sets seen.closed and fails the call arg */
 
 /* The client's end. */

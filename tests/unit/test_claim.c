@@ -428,3 +428,25 @@ Test(claim, a_record_of_an_earlier_release_has_none)
 	model_free(m);
 	disk_free(&d);
 }
+
+Test(claim, what_lies_apart_survives)
+{
+	struct event ev = { .type = EV_JOB_FRAGMENTED, .job = J1, .at_us = T0 + 20 };
+	struct model *m = fresh(1, 2), *again;
+	struct disk d = { 0 };
+
+	submit_text(m, "{command: [true], gpus: 2}", NULL);
+	ev.fragmented.flavor = "default";
+	ev.fragmented.milli = 2000;
+	cr_assert_eq(model_apply(m, &ev, NULL), 0);
+	disk_write(&d, m);
+	again = disk_load(&d);
+	cr_assert_not_null(job_find(again, J1)->apart);
+	cr_expect_str_eq(job_find(again, J1)->apart->flavor, "default");
+	cr_expect_eq(job_find(again, J1)->apart->milli, 2000);
+	cr_expect_eq(job_find(again, J1)->apart->since_us, T0 + 20);
+	cr_expect_eq(again->n_apart, 1);
+	model_free(again);
+	model_free(m);
+	disk_free(&d);
+}

@@ -4,57 +4,29 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "gpuqd/base/loop.h"
 #include "gpuqd/flow/estimate.h"
-#include "gpuqd/flow/journal.h"
-#include "gpuqd/store/store.h"
 #include "libgpuq/mp.h"
 #include "libgpuq/yaml.h"
-#include "tests/unit/model_rig.h"
+#include "tests/unit/journal_rig.h"
 
 #define HOUR (3600 * GPUQ_US_PER_S)
 
-static char dir[64];
-static struct loop *loop;
-static struct store *store;
-static struct model *model;
-static struct journal *journal;
+static struct journal_rig rig;
 static struct estimator *estimator;
 
 static void setup(void)
 {
-	const struct store_opts o = { .map_bytes = 16 << 20, .unsafe_fs = true };
-	const struct journal_opts jo = { 0 };
 	struct gpuq_err err = GPUQ_ERR_INIT;
-	bool is_new;
 
-	snprintf(dir, sizeof(dir), "/tmp/gpuq-estimate.XXXXXX");
-	cr_assert_not_null(mkdtemp(dir));
-	cr_assert_eq(loop_new(&loop, &err), 0);
-	cr_assert_eq(store_open(dir, &o, &store, &is_new, &err), 0, "%s", err.text);
-	model = fresh(2, 4);
-	cr_assert_eq(journal_new(loop, store, model, &jo, &journal, &err), 0, "%s", err.text);
-	cr_assert_eq(estimator_new(journal, &estimator, &err), 0, "%s", err.text);
+	journal_rig_open(&rig, fresh(2, 4));
+	cr_assert_eq(estimator_new(rig.journal, &estimator, &err), 0, "%s", err.text);
 }
 
 static void teardown(void)
 {
-	static const char *const files[] = { "data.mdb", "lock.mdb", "gpuqd.lock" };
-	char path[128];
-
 	estimator_free(estimator);
-	store_close_writer(store);
-	journal_free(journal);
-	store_close(store);
-	model_free(model);
-	loop_free(loop);
-	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
-		snprintf(path, sizeof(path), "%s/%s", dir, files[i]);
-		unlink(path);
-	}
-	rmdir(dir);
+	journal_rig_close(&rig);
 }
 
 TestSuite(estimate, .init = setup, .fini = teardown);
@@ -65,7 +37,7 @@ static void happen(struct event *ev)
 {
 	struct gpuq_err err = GPUQ_ERR_INIT;
 
-	cr_assert_eq(journal_apply(journal, ev, &err), 0, "%s: %s", event_words[ev->type],
+	cr_assert_eq(journal_apply(rig.journal, ev, &err), 0, "%s: %s", event_words[ev->type],
 		     err.text);
 }
 
@@ -85,7 +57,7 @@ static struct job_key submit(const char *queue, int64_t limit_us, const char *te
 	struct gpuq_arena a = GPUQ_ARENA_INIT(0);
 	struct gpuq_buf bytes = GPUQ_BUF_INIT, req = GPUQ_BUF_INIT;
 	const struct gpuq_spec *spec = spec_of(&a, text);
-	struct event ev = { .type = EV_JOB_SUBMITTED, .job = { model->next_job_id, -1 } };
+	struct event ev = { .type = EV_JOB_SUBMITTED, .job = { rig.model->next_job_id, -1 } };
 
 	cr_assert_eq(request_encode(spec, &req, NULL), 0);
 	gpuq_mp_write(&bytes, gpuq_spec_write(&a, spec));
@@ -118,21 +90,21 @@ static void run_on(struct job_key key, const char *node, uint32_t n_devices)
 	ev.placed.n_pods = 1;
 	happen(&ev);
 	ev = (struct event){ .type = EV_POD_CREATED,
-			     .pod = { key, job_find(model, key)->attempt, 0 } };
+			     .pod = { key, job_find(rig.model, key)->attempt, 0 } };
 	ev.created.uid = "uid";
 	happen(&ev);
 	ev = (struct event){ .type = EV_POD_STARTED,
-			     .pod = { key, job_find(model, key)->attempt, 0 } };
-	ev.started.start_us = loop_now_us(loop);
+			     .pod = { key, job_find(rig.model, key)->attempt, 0 } };
+	ev.started.start_us = loop_now_us(rig.loop);
 	happen(&ev);
 }
 
 static void end(struct job_key key, int64_t after_us)
 {
 	struct event ev = { .type = EV_POD_ENDED,
-			    .pod = { key, job_find(model, key)->attempt, 0 } };
+			    .pod = { key, job_find(rig.model, key)->attempt, 0 } };
 
-	ev.pod_ended.end_us = loop_now_us(loop) + after_us;
+	ev.pod_ended.end_us = loop_now_us(rig.loop) + after_us;
 	ev.pod_ended.message = "";
 	happen(&ev);
 	ev = (struct event){ .type = EV_JOB_ENDED, .job = key };
@@ -140,7 +112,7 @@ static void end(struct job_key key, int64_t after_us)
 	ev.ended.message = "";
 	happen(&ev);
 	ev = (struct event){ .type = EV_POD_GONE,
-			     .pod = { key, job_find(model, key)->attempt, 0 } };
+			     .pod = { key, job_find(rig.model, key)->attempt, 0 } };
 	happen(&ev);
 }
 
@@ -174,7 +146,8 @@ static struct {
 
 static int64_t minutes(int64_t us)
 {
-	return us == GPUQ_UNLIMITED ? -1 : (us - loop_now_us(loop) + 15 * GPUQ_US_PER_S) / 60000000;
+	return us == GPUQ_UNLIMITED ? -1
+				    : (us - loop_now_us(rig.loop) + 15 * GPUQ_US_PER_S) / 60000000;
 }
 
 static void on_answer(void *arg, int rc, const struct start_answer *answers, uint32_t n,
@@ -209,7 +182,7 @@ static void on_answer(void *arg, int rc, const struct start_answer *answers, uin
 	}
 	if (assumed)
 		heard.assumed = *assumed;
-	loop_stop(loop, 0);
+	loop_stop(rig.loop, 0);
 }
 
 static const char *ask(const struct job_key *jobs, uint32_t n, const struct start_guest *guests,
@@ -221,7 +194,7 @@ static const char *ask(const struct job_key *jobs, uint32_t n, const struct star
 	cr_assert_eq(
 		estimator_ask(estimator, jobs, n, guests, n_guests, on_answer, NULL, &ticket, &err),
 		0, "%s", err.text);
-	loop_run(loop);
+	loop_run(rig.loop);
 	cr_assert_eq(heard.rc, 0);
 	return heard.text;
 }
@@ -261,7 +234,7 @@ Test(estimate, a_job_that_is_not_there_stands_behind_those_that_are)
 	cr_expect_str_eq(
 		ask(&first, 1, guests, 3),
 		"1: now 0/0 n0;2: now 0/0 n1;3: reservation 60/60 n0;4: reservation 60/60 n1;");
-	cr_expect_eq(model->next_job_id, 2, "nothing was submitted");
+	cr_expect_eq(rig.model->next_job_id, 2, "nothing was submitted");
 	lost.queue = "nowhere";
 	cr_expect_eq(estimator_ask(estimator, NULL, 0, &lost, 1, on_answer, NULL, &ticket, &err),
 		     GPUQ_ENOENT);

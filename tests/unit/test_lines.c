@@ -65,6 +65,8 @@ static struct snap_job any_job(uint32_t id, const uint32_t *requests)
 	j.walltime_us = below(3) ? (1 + (int64_t)below(2) * 30) * HOUR_US : GPUQ_UNLIMITED;
 	j.n_evicted_day = below(4) == 0;
 	j.nice = below(4) == 0 ? 7 : 0;
+	j.fixed_priority = below(8) == 0 ? 5 : 0;
+	j.walltime_min_us = below(8) == 0 ? 60 : 0;
 	j.held = below(8) == 0 ? SNAP_HELD_USER : 0;
 	j.gate = below(8) == 0 ? GPUQ_R_DEPENDENCY : GPUQ_R_NONE;
 	j.gate_object = below(2) ? "afterok:1" : "afterok:2";
@@ -88,6 +90,7 @@ static bool alike(const struct snap_job *x, const struct snap_job *y)
 {
 	return x->queue == y->queue && x->user == y->user && x->request == y->request &&
 	       x->priority == y->priority && x->nice == y->nice && x->boost == y->boost &&
+	       x->fixed_priority == y->fixed_priority && x->walltime_min_us == y->walltime_min_us &&
 	       x->begin_us == y->begin_us && x->deadline_us == y->deadline_us &&
 	       x->walltime_us == y->walltime_us && x->held == y->held && x->gate == y->gate &&
 	       strcmp(x->gate_object, y->gate_object) == 0 && x->preemptible == y->preemptible &&

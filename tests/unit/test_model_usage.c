@@ -254,6 +254,7 @@ Test(model_usage, running_pods_are_charged_all_the_time)
 	end(&r);
 }
 
+/* AC-KGS-3: a restart neither loses a charge nor makes it twice. */
 Test(model_usage, a_restart_changes_nothing)
 {
 	usage_q32 before;
@@ -344,6 +345,7 @@ Test(model_usage, what_has_faded_is_forgotten)
 
 /* ---- budgets ---- */
 
+/* AC-KGS-6: nothing is carried over. */
 Test(model_usage, a_period_begins_anew)
 {
 	struct rig r;
@@ -523,6 +525,7 @@ static int64_t granted_ms(const struct rig *r, const char *queue, int64_t now_us
 	return out[queue_find(r->m, queue)->ix].granted_ms;
 }
 
+/* AC-KGS-6: what was granted is there at once. */
 Test(ledger, a_grant_ends_with_its_period)
 {
 	struct rig r;

@@ -342,3 +342,58 @@ Test(rpc_later, idle_connections_end_and_open_calls_are_pinged)
 	peer_done(&p);
 	peer_done(&q);
 }
+
+static void item_1(struct gpuq_buf *b, uint32_t id)
+{
+	struct gpuq_arena a = GPUQ_ARENA_INIT(0);
+
+	gpuq_wire_item(b, id, 1, gpuq_str(&a, "one"));
+	gpuq_arena_done(&a);
+}
+
+static void item_2(struct gpuq_buf *b, uint32_t id)
+{
+	struct gpuq_arena a = GPUQ_ARENA_INIT(0);
+
+	gpuq_wire_item(b, id, 2, gpuq_str(&a, "two"));
+	gpuq_arena_done(&a);
+}
+
+Test(rpc_later, a_client_sends_items_as_far_as_it_was_asked_to)
+{
+	struct peer p = greeted(1000, "ann");
+
+	say(&p, 1, "later", "{watch: true}");
+	rpc_call_take(seen.call, on_item);
+	rpc_call_grant(seen.call, 2);
+	HEAR(&p, "[2,\"$/credit\",[1,2]]");
+	say_note(&p, item_1, 1);
+	say_note(&p, item_2, 1);
+	cr_expect_str_eq(seen.items, "\"one\" \"two\" ");
+	rpc_reply(seen.call, NULL);
+	HEAR(&p, "[1,1,null,null]");
+	/* It crossed with the end of its call: that is nobody's fault. */
+	say_note(&p, item_1, 1);
+	HEAR(&p, "");
+	peer_done(&p);
+}
+
+Test(rpc_later, items_beyond_the_credit_or_out_of_order_end_the_connection)
+{
+	static void (*const wrong[])(struct gpuq_buf * b, uint32_t id) = { item_1, item_2 };
+
+	for (size_t i = 0; i < 2; i++) {
+		struct peer p = greeted(1000, "ann");
+
+		say(&p, 1, "later", "{watch: true}");
+		rpc_call_take(seen.call, on_item);
+		rpc_call_grant(seen.call, (unsigned)i); /* none; one, which must be the first */
+		if (i > 0)
+			HEAR(&p, "[2,\"$/credit\",[1,1]]");
+		say_note(&p, wrong[i], 1);
+		HEAR_START(&p, "[2,\"$/error\",");
+		cr_expect_str_eq(seen.items, "");
+		peer_done(&p);
+		turn();
+	}
+}

@@ -250,6 +250,8 @@ static void make_spec(struct dice *d, struct gpuq_spec *s)
 	s->time_us = maybe(d) ? us(d) : maybe(d) ? GPUQ_UNLIMITED : 0;
 	s->begin_us = maybe(d) ? NOW_US + us(d) : 0;
 	s->deadline_us = maybe(d) ? NOW_US * 2 + us(d) : 0;
+	s->time_min_us = maybe(d) ? ((int64_t)roll(d, 100000) + 1) * GPUQ_US_PER_S : 0;
+	s->priority = maybe(d) ? (int64_t)roll(d, 100000) + 1 : 0;
 	s->nice = maybe(d) ? (int64_t)roll(d, 2000001) - 1000000 : 0;
 	s->hold = maybe(d);
 	s->exclusive = maybe(d);
@@ -292,6 +294,10 @@ static void make_spec(struct dice *d, struct gpuq_spec *s)
 	s->labels = map(d, "l/k", name);
 	s->annotations = map(d, "k", text);
 	s->mail_type = list(d, name, 2);
+	if (maybe(d))
+		s->notify = (struct gpuq_notify){ roll(d, 1u << N_GPUQ_NOTIFY_BITS),
+						  maybe(d) ? "ann@example.org" : NULL,
+						  maybe(d) ? "https://h/x" : NULL };
 	if (maybe(d)) {
 		s->context.cwd = "/some/where";
 		s->context.umask = 022;
@@ -472,6 +478,9 @@ static void check_spec(const struct gpuq_spec *x, const struct gpuq_spec *y,
 	SAME(context.umask);
 	SAME_LIST(mail_type);
 	SAME_STR(mail_user);
+	SAME_STR(notify.mail);
+	SAME_STR(notify.webhook);
+	SAME(notify.on);
 	SAME(exclusive);
 	SAME(n_groups);
 	for (size_t i = 0; i < x->n_groups; i++)

@@ -203,7 +203,7 @@ static const struct spec_case accepted[] = {
 	  .argv = { "--gpus=1" } },
 	{ .text = "#!/bin/bash\n"
 	  "#SBATCH --cpu-freq=high --bb=x --hint nomultithread --wait --parsable -Q --get-user-env "
-	  "--switches=1@10 --time-min=5 -m block --propagate\n",
+	  "--switches=1@10 --tmp=5 -m block --propagate\n",
 	  .want = "{\"name\":\"noname\",\"cpus\":1}",
 	  .warns = "run.sh:2:9: --cpu-freq: is not used by gpuq\n"
 	  "run.sh:2:25: --bb: is not used by gpuq\n"
@@ -213,9 +213,14 @@ static const struct spec_case accepted[] = {
 	  "run.sh:2:71: -Q: is for the command line\n"
 	  "run.sh:2:74: --get-user-env: is not used by gpuq\n"
 	  "run.sh:2:89: --switches: is not used by gpuq\n"
-	  "run.sh:2:105: --time-min: is not used by gpuq\n"
-	  "run.sh:2:118: -m: is not used by gpuq\n"
-	  "run.sh:2:127: --propagate: is not used by gpuq\n" },
+	  "run.sh:2:105: --tmp: is not used by gpuq\n"
+	  "run.sh:2:113: -m: is not used by gpuq\n"
+	  "run.sh:2:122: --propagate: is not used by gpuq\n" },
+	{ .text = "#!/bin/sh\n"
+	  "#SBATCH --time=2:00:00 --time-min 30 --priority=77\n",
+	  .want = "{\"name\":\"noname\",\"time\":\"2h\",\"time_min\":\"30m\",\"priority\":77,"
+		  "\"cpus\":1}",
+	  .warns = "" },
 	{ .text = "#! /usr/bin/env python3\n"
 	  "#SBATCH --time=5\n"
 	  "print(1)\n",

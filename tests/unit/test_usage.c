@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 
+#include "gpuqd/core/fixed.h"
 #include "gpuqd/core/usage.h"
 #include "libgpuq/units.h"
 
@@ -138,4 +139,34 @@ Test(usage, in_parts_of_what_there_is)
 	cr_expect_eq(usage_micro(0, 10000, DAY, 0), 0);
 	cr_expect_eq(usage_micro(ONE, 0, DAY, 0), 0);
 	cr_expect_eq(usage_micro((usage_q32)1 << 126, 1, 1, 0), INT64_MAX);
+}
+
+/* What the compiler's library says, which the core does not call. */
+Test(usage, quotients_of_two_words)
+{
+	static const uint64_t edges[] = { 1,
+					  2,
+					  3,
+					  1000,
+					  UINT32_MAX,
+					  UINT64_C(1) << 32,
+					  (UINT64_C(1) << 32) + 1,
+					  INT64_MAX,
+					  UINT64_C(1) << 63,
+					  (UINT64_C(1) << 63) + 1,
+					  UINT64_MAX - 1,
+					  UINT64_MAX };
+	const size_t n = sizeof(edges) / sizeof(edges[0]);
+	uint64_t seed = 88172645463325252;
+
+	for (int i = 0; i < 300000; i++) {
+		const uint64_t d = next(&seed) % 4 ? (next(&seed) >> next(&seed) % 64) | 1
+						   : edges[next(&seed) % n];
+		const uint64_t high = next(&seed) % 4 ? next(&seed) % d : d - 1;
+		const uint64_t low = next(&seed) % 4 ? next(&seed) : edges[next(&seed) % n] - 1;
+		const fixed_u128 x = (fixed_u128)high << 64 | low;
+
+		cr_assert_eq(fixed_div(x, d), (uint64_t)(x / d),
+			     "%016" PRIx64 "%016" PRIx64 " / %016" PRIx64, high, low, d);
+	}
 }

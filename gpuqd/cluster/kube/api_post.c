@@ -7,6 +7,7 @@
 #include "gpuqd/base/failpoint.h"
 #include "gpuqd/base/log.h"
 #include "gpuqd/cluster/kube/decode.h"
+#include "gpuqd/cluster/kube/split.h"
 #include "gpuqd/cluster/kube/url.h"
 
 enum step { STEP_POST, STEP_LOOK };
@@ -72,10 +73,33 @@ static void tell(struct post *p, enum ask_outcome o, const char *message)
 	p->call.trying(p->call.arg, o, message);
 }
 
+static bool on_pruned(void *arg, enum split_what what, const char *json, size_t n)
+{
+	json_t **obj = arg;
+
+	(void)what;
+	*obj = json_loadb(json, n, JSON_ALLOW_NUL, NULL);
+	return false;
+}
+
+/* Of metadata most is managedFields. A script has to be read as a whole. */
+static json_t *read_object(const struct post *p, const struct http_answer *a)
+{
+	struct split s;
+	json_t *obj = NULL;
+
+	if (!p->call.metadata)
+		return json_loadb(a->body, a->n, JSON_ALLOW_NUL, NULL);
+	split_init(&s, SPLIT_STREAM, on_pruned, &obj);
+	(void)split_feed(&s, a->body, a->n, NULL);
+	split_done(&s);
+	return obj;
+}
+
 /* An object came back: is it ours? */
 static void found(struct post *p, const struct http_answer *a)
 {
-	json_t *obj = json_loadb(a->body, a->n, JSON_ALLOW_NUL, NULL);
+	json_t *obj = read_object(p, a);
 
 	if (!json_is_object(obj)) {
 		p->step = STEP_LOOK;

@@ -18,6 +18,8 @@
 
 static struct http_multi *multi_of(const struct http_req *r)
 {
+	if (r->call.on_tunnel)
+		return r->http->tunnels;
 	return r->call.stream ? r->http->streams : r->http->requests;
 }
 
@@ -173,6 +175,11 @@ static void on_done(void *arg, CURL *easy, CURLcode code)
 	struct http_answer a = { .error = "" };
 
 	curl_easy_getinfo(easy, CURLINFO_PRIVATE, (char **)&r);
+	if (r->call.on_tunnel && code == CURLE_OK) {
+		if (!r->cancelled)
+			r->call.on_tunnel(r->call.arg);
+		return;
+	}
 	leave_running(r);
 	if (r->status == 401 && !r->again && !r->cancelled && creds_refused(h->creds, r->creds)) {
 		end_try(r);
@@ -410,9 +417,9 @@ void http_hold(struct http *h, bool on)
 	kick(h);
 }
 
-size_t http_busy(const struct http *h)
+bool http_is_busy(const struct http *h)
 {
-	return h->n_flight + h->n_waiting;
+	return h->n_waiting >= FLIGHT_MAX;
 }
 
 int http_new(struct loop *l, struct kube_config *config, struct http **out, struct gpuq_err *err)
@@ -433,6 +440,10 @@ int http_new(struct loop *l, struct kube_config *config, struct http **out, stru
 	h->pump = event_new(loop_base(l), -1, 0, on_pump, h);
 	if (h->pump)
 		rc = http_multi_new(l, 0, &sink, &h->streams, err);
+	if (rc == 0)
+		rc = http_multi_new(l, 0, &sink, &h->tunnels, err);
+	if (rc == 0)
+		http_multi_keep(h->tunnels);
 	if (rc == 0)
 		rc = http_multi_new(l, CONNECTIONS, &sink, &h->requests, err);
 	if (rc == 0)
@@ -461,6 +472,7 @@ void http_free(struct http *h)
 		free_req(r);
 	}
 	http_multi_free(h->streams);
+	http_multi_free(h->tunnels);
 	http_multi_free(h->requests);
 	creds_free(h->creds);
 	if (h->pump)

@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 #include "gpuqd/cluster/kube/config.h"
+#include "libgpuq/buf.h"
 #include "libgpuq/err.h"
 
 struct loop;
@@ -53,6 +54,9 @@ struct http_call {
 	int64_t limit_us; /* of the whole (0 = 30 s); of a stream: longest silence, 0 = any */
 	void (*on_open)(void *arg); /* 2xx has come, the body follows; may be NULL */
 	enum http_want (*on_data)(void *arg, const char *bytes, size_t n);
+	/* Set: no request is sent; the connection itself is wanted, and is there now. on_end
+	 * is only called before. */
+	void (*on_tunnel)(void *arg);
 	void (*on_end)(void *arg, const struct http_answer *a); /* the request is gone */
 	void *arg;
 };
@@ -66,10 +70,21 @@ struct http_req *http_start(struct http *h, const struct http_call *call);
 void http_cancel(struct http_req *r); /* no callback after this; NULL is allowed */
 void http_resume(struct http_req *r); /* after HTTP_PAUSE */
 
+/* A connection of one's own, after on_tunnel: its descriptor, to be waited for; bytes on it,
+ * 1 and *n, 0 when it is not ready, -1 when it is over. http_cancel() ends it. */
+int http_tunnel_fd(struct http_req *r);
+int http_tunnel_send(struct http_req *r, const void *bytes, size_t n, size_t *sent);
+int http_tunnel_recv(struct http_req *r, void *bytes, size_t room, size_t *n);
+/* The headers of any request to this server, credentials among them, a line each. */
+void http_tunnel_headers(const struct http_req *r, struct gpuq_buf *out);
+const char *http_prefix(const struct http *h); /* of every path: "" or "/k8s/cluster-1" */
+/* The server said 401 there. true: other credentials are there, try again. */
+bool http_unauthorized(struct http_req *r);
+
 /* Send nothing but what is `first`, until this is said again with false. */
 void http_hold(struct http *h, bool on);
 
-/* Requests sent and not answered, and waiting to be sent; for back-pressure. */
-size_t http_busy(const struct http *h);
+/* As many requests wait to be sent as are under way at most. */
+bool http_is_busy(const struct http *h);
 
 #endif

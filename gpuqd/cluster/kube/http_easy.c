@@ -195,6 +195,8 @@ bool http_make(struct http_req *r)
 		curl_easy_setopt(e, CURLOPT_USERNAME, k->username);
 		curl_easy_setopt(e, CURLOPT_PASSWORD, k->password);
 	}
+	if (r->call.on_tunnel)
+		curl_easy_setopt(e, CURLOPT_CONNECT_ONLY, 1L);
 	if (strcmp(r->call.method, "GET") != 0) {
 		curl_easy_setopt(e, CURLOPT_POST, 1L);
 		curl_easy_setopt(e, CURLOPT_CUSTOMREQUEST, r->call.method);

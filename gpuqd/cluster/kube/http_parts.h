@@ -7,7 +7,7 @@
 
 #include "gpuqd/cluster/kube/creds.h"
 #include "gpuqd/cluster/kube/http.h"
-#include "gpuqd/cluster/kube/http_multi.h"
+#include "gpuqd/net/http_multi.h"
 #include "libgpuq/buf.h"
 
 struct http_req {
@@ -31,7 +31,7 @@ struct http {
 	struct loop *loop;
 	struct kube_config *config;
 	struct creds *creds;
-	struct http_multi *streams, *requests;
+	struct http_multi *streams, *requests, *tunnels;
 	struct req_list waiting, running;
 	size_t n_waiting, n_flight; /* n_flight: requests running, streams not counted */
 	struct event *pump;

@@ -10,6 +10,10 @@
 #include "gpuqd/cluster/kube/http.h"
 #include "gpuqd/cluster/kube/identity.h"
 #include "gpuqd/cluster/kube/logs.h"
+#include "gpuqd/cluster/kube/metrics.h"
+#include "gpuqd/cluster/kube/rights.h"
+#include "gpuqd/cluster/kube/session.h"
+#include "gpuqd/cluster/kube/signal.h"
 #include "gpuqd/cluster/kube/watch.h"
 
 /* The Kubernetes cluster: credentials, connections, what is heard, what is asked. Each
@@ -22,6 +26,13 @@ struct kube {
 	struct identity *identity; /* NULL: nobody asks */
 	struct watch *watch; /* NULL before start */
 	struct asks *asks;
+	struct signals *signals;
+	struct metrics *metrics; /* NULL: nobody wants to know */
+	struct gpuq_strlist metrics_urls; /* the caller's, until start */
+	int64_t measure_every_us;
+	struct rights *rights; /* NULL: nobody asks */
+	cluster_rights_fn rights_fn;
+	void *rights_arg;
 	struct cluster_sink sink;
 	char *namespace_, *cluster_id;
 	int64_t creates_per_s;
@@ -38,7 +49,10 @@ static void kube_free(struct cluster *c)
 
 	if (!k)
 		return;
+	metrics_free(k->metrics);
 	identity_free(k->identity);
+	rights_free(k->rights);
+	signals_free(k->signals);
 	asks_free(k->asks);
 	watch_free(k->watch);
 	http_free(k->http);
@@ -62,6 +76,13 @@ static void on_identity(void *arg, const char *uid)
 		http_hold(k->http, false);
 }
 
+static void on_delete(void *arg, const struct pod_ref *ref, int64_t grace_us)
+{
+	struct kube *k = arg;
+
+	asks_delete(k->asks, ref, grace_us);
+}
+
 static int kube_start(struct cluster *c, const struct cluster_sink *sink, struct gpuq_err *err)
 {
 	struct kube *k = of(c);
@@ -71,6 +92,8 @@ static int kube_start(struct cluster *c, const struct cluster_sink *sink, struct
 	rc = asks_new(k->loop, k->http, k->namespace_, k->cluster_id, k->creates_per_s, &k->sink,
 		      &k->asks, err);
 	if (rc == 0)
+		rc = signals_new(k->loop, k->http, on_delete, k, &k->signals, err);
+	if (rc == 0)
 		rc = watch_new(k->loop, k->http, k->cluster_id, &k->sink, &k->watch, err);
 	if (rc == 0 && k->sink.identity) {
 		http_hold(k->http, true);
@@ -78,9 +101,17 @@ static int kube_start(struct cluster *c, const struct cluster_sink *sink, struct
 		if (!k->identity)
 			rc = gpuq_fail(err, GPUQ_ENOMEM, "no memory");
 	}
+	if (rc == 0 && k->sink.measured)
+		rc = metrics_new(k->loop, &k->metrics_urls, k->measure_every_us, &k->sink,
+				 &k->metrics, err);
 	if (rc == 0)
 		watch_on_served(k->watch, on_served, k->asks);
 	return rc;
+}
+
+static bool kube_busy(struct cluster *c)
+{
+	return http_is_busy(of(c)->http);
 }
 
 static void kube_pod_create(struct cluster *c, const struct pod_order *order)
@@ -88,21 +119,29 @@ static void kube_pod_create(struct cluster *c, const struct pod_order *order)
 	asks_create(of(c)->asks, order);
 }
 
-static void kube_pod_delete(struct cluster *c, const struct pod_ref *ref, int64_t grace_us)
+static const char *namespace_of(const struct kube *k, const struct pod_ref *ref)
 {
-	asks_delete(of(c)->asks, ref, grace_us);
+	return ref->namespace_ && *ref->namespace_ ? ref->namespace_ : k->namespace_;
 }
 
-/* The API can signal a container only by running a program in it, which would need
- * the right to run anything in any pod. */
+static void kube_pod_delete(struct cluster *c, const struct pod_ref *ref, int64_t grace_us)
+{
+	struct kube *k = of(c);
+
+	if (!signals_hold(k->signals, ref, grace_us))
+		asks_delete(k->asks, ref, grace_us);
+}
+
 static bool kube_pod_signal(struct cluster *c, const struct pod_ref *ref, int signal)
 {
-	(void)c, (void)ref, (void)signal;
-	return false;
+	struct kube *k = of(c);
+
+	return signals_send(k->signals, namespace_of(k, ref), ref, signal);
 }
 
 static void kube_pod_forget(struct cluster *c, const struct pod_ref *ref)
 {
+	signals_gone(of(c)->signals, ref->name);
 	asks_forget(of(c)->asks, ref);
 }
 
@@ -117,18 +156,51 @@ static struct cluster_log *kube_log_open(struct cluster *c, const struct pod_ref
 					 struct gpuq_err *err)
 {
 	struct kube *k = of(c);
-	const char *ns = ref->namespace_ && *ref->namespace_ ? ref->namespace_ : k->namespace_;
 	struct cluster_log *log;
 
-	if (logs_open(k->loop, k->http, k->watch, ns, ref, opts, fn, arg, &log, err) != 0)
+	if (logs_open(k->loop, k->http, k->watch, namespace_of(k, ref), ref, opts, fn, arg, &log,
+		      err) != 0)
 		return NULL;
 	return log;
 }
 
+static void on_rights(void *arg, const struct cluster_right *list, size_t n)
+{
+	struct kube *k = arg;
+
+	k->rights = NULL; /* it is gone when this returns */
+	k->rights_fn(k->rights_arg, list, n);
+}
+
+static int kube_rights(struct cluster *c, const char *const *namespaces, size_t n,
+		       cluster_rights_fn fn, void *arg, struct gpuq_err *err)
+{
+	struct kube *k = of(c);
+
+	if (k->rights)
+		return gpuq_fail(err, GPUQ_EBUSY, "a review is under way");
+	k->rights_fn = fn;
+	k->rights_arg = arg;
+	return rights_ask(k->http, namespaces, n, on_rights, k, &k->rights, err);
+}
+
+static struct cluster_session *kube_session_open(struct cluster *c, const struct pod_ref *ref,
+						 const struct session_opts *opts,
+						 const struct session_sink *sink,
+						 struct gpuq_err *err)
+{
+	struct kube *k = of(c);
+
+	(void)err;
+	return session_open(k->loop, k->http, namespace_of(k, ref), ref->name, opts, sink);
+}
+
 static const struct cluster_ops ops = {
 	.kind = "kube",
+	.nodes_remove = true,
 	.start = kube_start,
 	.spec_check = kube_spec_check,
+	.busy = kube_busy,
 	.pod_create = kube_pod_create,
 	.pod_delete = kube_pod_delete,
 	.pod_signal = kube_pod_signal,
@@ -137,6 +209,13 @@ static const struct cluster_ops ops = {
 	.log_open = kube_log_open,
 	.log_resume = logs_resume,
 	.log_close = logs_close,
+	.rights = kube_rights,
+	.session_open = kube_session_open,
+	.session_write = session_write,
+	.session_eof = session_eof,
+	.session_resize = session_resize,
+	.session_resume = session_resume,
+	.session_close = session_close,
 	.free = kube_free,
 };
 
@@ -152,6 +231,8 @@ int cluster_kube_new(struct loop *l, const struct cluster_kube_opts *o, struct c
 	k->cluster.ops = &ops;
 	k->loop = l;
 	k->creates_per_s = o->creates_per_s;
+	k->metrics_urls = o->metrics;
+	k->measure_every_us = o->measure_every_us;
 	rc = kube_config_load(o->kubeconfig, o->context, &k->config, err);
 	if (rc != 0)
 		goto fail;

@@ -67,10 +67,14 @@ static void put_addresses(const struct pod_order *o, const char *value, struct g
 static void put_order_env(const struct pod_order *o, json_t *env)
 {
 	struct gpuq_buf value = GPUQ_BUF_INIT;
+	/* How all pods of the gang are called; few values hold that. */
+	const char *last = strrchr(o->name, '-');
+	char stem[PODSPEC_NAME_ROOM];
 
+	snprintf(stem, sizeof(stem), "%.*s", last ? (int)(last + 1 - o->name) : 0, o->name);
 	for (size_t i = 0; i < o->env.n; i++) {
 		gpuq_buf_clear(&value);
-		if (podspec_has_service(o) && o->pod_names &&
+		if (podspec_has_service(o) && o->pod_names && strstr(o->env.vals[i], stem) &&
 		    strcmp(o->env.keys[i], "GPUQ_POD_NAME") != 0)
 			put_addresses(o, o->env.vals[i], &value);
 		else
@@ -198,6 +202,17 @@ static void put_script(const struct pod_order *o, json_t *container)
 					SCRIPT_DIR, "readOnly", 1));
 }
 
+/* Whoever attaches may come again to a terminal; other input ends with the first. */
+static void put_terminal(const struct pod_order *o, json_t *container)
+{
+	if (o->spec->input_open || o->spec->tty)
+		json_object_set_new(container, "stdin", json_true());
+	if (o->spec->tty)
+		json_object_set_new(container, "tty", json_true());
+	else if (o->spec->input_open)
+		json_object_set_new(container, "stdinOnce", json_true());
+}
+
 static int own_container(const struct pod_order *o, const struct gpuq_group *g, json_t *spec,
 			 struct gpuq_err *err)
 {
@@ -294,6 +309,7 @@ int podspec_containers(const struct pod_order *o, const struct gpuq_group *g, js
 		set(first, "image", o->image);
 	if (podspec_has_script(o))
 		put_script(o, first);
+	put_terminal(o, first);
 	no_gpus = g->gpus_milli == 0 && !g->mig && !podspec_asks_devices(list);
 	json_array_foreach(list, i, c) put_env(o, g, c, no_gpus);
 	json_array_foreach(json_object_get(spec, "initContainers"), i, c)

@@ -4,7 +4,20 @@
 
 #include "libgpuq/limits.h"
 
-static const char *const pruned[] = { "managedFields", "images" };
+/* What decode.c asks for is not among them. */
+static const struct {
+	size_t n;
+	const char *key;
+} pruned[] = {
+#define X(key_)                                                                                    \
+	{                                                                                          \
+		sizeof(key_) - 1, key_                                                             \
+	}
+	X("managedFields"), X("images"),          X("env"),          X("command"),
+	X("args"),          X("volumes"),         X("volumeMounts"), X("tolerations"),
+	X("affinity"),      X("securityContext"),
+#undef X
+};
 
 void split_init(struct split *s, enum split_kind kind, split_fn fn, void *arg)
 {
@@ -155,8 +168,8 @@ static void colon(struct split *s)
 
 	if (s->cutting) {
 		for (size_t i = 0; i < sizeof(pruned) / sizeof(pruned[0]) && short_key; i++)
-			if (strlen(pruned[i]) == s->n_last &&
-			    memcmp(pruned[i], s->last, s->n_last) == 0)
+			if (pruned[i].n == s->n_last &&
+			    memcmp(pruned[i].key, s->last, s->n_last) == 0)
 				s->key_is_prune = true;
 	} else if (s->depth == 1) {
 		s->key[0] = '\0';

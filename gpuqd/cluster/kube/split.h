@@ -9,8 +9,9 @@
  * to be parsed one at a time, so that memory stays flat. What is cut is not checked:
  * the parser of the single object does that, and one bad object costs only itself.
  *
- * Two members that gpuq never reads are replaced by 0 before the object is handed
- * on, because they are most of its bytes: managedFields, and a node's images.
+ * Members that gpuq never reads are replaced by 0 before the object is handed on,
+ * because they are most of its bytes: managedFields, a node's images, a container's
+ * environment and their like (objects and lists of those names, wherever they stand).
  */
 #ifndef GPUQD_CLUSTER_KUBE_SPLIT_H
 #define GPUQD_CLUSTER_KUBE_SPLIT_H

@@ -8,11 +8,15 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 /* What we use of NVML, by its documented ABI. Loaded at run time, because the library
  * comes with the driver and is on no build machine. */
 struct nvml_memory {
 	unsigned long long total, free, used;
+};
+struct nvml_use {
+	unsigned gpu, memory; /* percent of the time, over the last second at most */
 };
 typedef struct nvml_device *nvml_device;
 
@@ -27,6 +31,7 @@ struct nvml {
 	/* older drivers lack these */
 	int (*ancestor)(nvml_device a, nvml_device b, int *level);
 	int (*p2p)(nvml_device a, nvml_device b, int what, int *status);
+	int (*use)(nvml_device d, struct nvml_use *out);
 };
 
 #define P2P_NVLINK 2
@@ -67,6 +72,7 @@ static bool load(struct nvml *n)
 	} more[] = {
 		{ "nvmlDeviceGetTopologyCommonAncestor", &n->ancestor },
 		{ "nvmlDeviceGetP2PStatus", &n->p2p },
+		{ "nvmlDeviceGetUtilizationRates", &n->use },
 	};
 
 	if (!lib)
@@ -151,6 +157,70 @@ static int from_nvml(FILE *out)
 	}
 	n.shutdown();
 	return (int)count;
+}
+
+/* ---- what they do ---- */
+
+#define LOOK_US INT64_C(1000000) /* the driver tells of the last second at most */
+
+struct watched {
+	nvml_device d;
+	char uuid[96];
+	int most; /* percent since it was last printed; -1 = the driver did not say */
+};
+
+/* Each device's most since the last time. What once was not told counts as not told: it may
+ * have been busy then. A device that is cut into instances is never told. */
+static void look(const struct nvml *n, struct watched *w, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++) {
+		struct nvml_use use = { 0 };
+
+		if (!w[i].uuid[0])
+			continue;
+		if (n->use(w[i].d, &use) != 0 || use.gpu > 100)
+			w[i].most = w[i].most > 0 ? w[i].most : -1;
+		else if ((int)use.gpu > w[i].most && (w[i].most >= 0 || use.gpu > 0))
+			w[i].most = (int)use.gpu;
+	}
+}
+
+static bool print_use(FILE *out, struct watched *w, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++) {
+		if (w[i].uuid[0])
+			fprintf(out, "%s\t%d\n", w[i].uuid, w[i].most * 10);
+		w[i].most = 0;
+	}
+	fputc('\n', out);
+	return fflush(out) == 0;
+}
+
+int devices_watch(FILE *out, int64_t every_us)
+{
+	const int64_t look_us = every_us < LOOK_US ? every_us : LOOK_US;
+	const struct timespec pause = { look_us / 1000000, look_us % 1000000 * 1000 };
+	const int64_t looks = every_us / look_us;
+	struct nvml n = { 0 };
+	struct watched *w;
+	unsigned count = 0;
+
+	if (!load(&n) || !n.use || n.init() != 0 || n.count(&count) != 0 || count == 0)
+		return -1;
+	w = calloc(count, sizeof(*w));
+	for (unsigned i = 0; w && i < count; i++)
+		if (n.by_index(i, &w[i].d) != 0 ||
+		    n.uuid(w[i].d, w[i].uuid, sizeof(w[i].uuid)) != 0)
+			w[i].uuid[0] = '\0';
+	do {
+		for (int64_t i = 0; w && i < looks; i++) {
+			nanosleep(&pause, NULL);
+			look(&n, w, count);
+		}
+	} while (w && print_use(out, w, count));
+	free(w);
+	n.shutdown();
+	return 0;
 }
 
 /* "Model: \t\t NVIDIA A100" -> the text behind the colon, if line is about key. */

@@ -13,6 +13,7 @@
 #ifndef GPUQD_CLUSTER_LOCAL_DEVICES_H
 #define GPUQD_CLUSTER_LOCAL_DEVICES_H
 
+#include <stdint.h>
 #include <stdio.h>
 
 #define DEVICES_LINKED_MAX 64 /* with more nobody looks at links */
@@ -20,7 +21,13 @@
 /* Print all devices to out. Returns how many; 0 also when there is no driver. */
 int devices_print(FILE *out);
 
-/* The same from a directory like /proc/driver/nvidia/gpus alone. */
+/* Print what they do, again and again until nobody reads it any more: of each device that
+ * answers its uuid, a TAB and the most that it did since the last time, in thousandths
+ * (below 0: it is not told), then an empty line. Returns -1 at once when the driver cannot
+ * be asked. every_us: 1 ms or more. */
+int devices_watch(FILE *out, int64_t every_us);
+
+/* The list of devices from a directory like /proc/driver/nvidia/gpus alone. */
 int devices_print_proc(const char *dir, FILE *out);
 
 #endif

@@ -221,6 +221,7 @@ static void on_start(void *arg)
 	l->flush = NULL;
 	on_tick(l); /* looks at the node; the first list follows it */
 	advance_all(l);
+	local_use_begin(l);
 }
 
 static int local_start(struct cluster *c, const struct cluster_sink *sink, struct gpuq_err *err)
@@ -249,6 +250,7 @@ static void local_free(struct cluster *c)
 	while (l->logs)
 		local_log_close(l->logs);
 	local_launch_free_all(l);
+	local_use_free(l);
 	local_node_free(l);
 	for (p = l->dirty; p; p = tmp) { /* those gone are in no table any more */
 		tmp = p->next_dirty;
@@ -292,6 +294,12 @@ static const struct cluster_ops ops = {
 	.log_open = local_log_open,
 	.log_resume = local_log_resume,
 	.log_close = local_log_close,
+	.session_open = local_session_open,
+	.session_write = local_session_write,
+	.session_eof = local_session_eof,
+	.session_resize = local_session_resize,
+	.session_resume = local_session_resume,
+	.session_close = local_session_close,
 	.free = local_free,
 };
 
@@ -320,6 +328,7 @@ int cluster_local_new(struct loop *l, const struct cluster_local_opts *o, struct
 	c->base.ops = &ops;
 	c->loop = l;
 	c->gpus = o->gpus;
+	c->measure_every_us = o->measure_every_us;
 	c->local_fd = c->logs_fd = c->inotify_fd = -1;
 	c->dirty_tail = &c->dirty;
 	c->answers_tail = &c->answers;

@@ -74,6 +74,7 @@ struct local_device {
 };
 
 struct local_probe;
+struct local_use;
 
 struct local_node {
 	char name[256];
@@ -90,6 +91,8 @@ struct local {
 	struct loop *loop;
 	char *dir, *shepherd; /* dir is absolute */
 	int64_t gpus; /* declared; -1 = ask the driver */
+	int64_t measure_every_us; /* what devices do; 0 = never */
+	struct local_use *use; /* NULL = nobody measures */
 	int local_fd, logs_fd;
 	struct cluster_sink sink;
 	bool started, listed;
@@ -130,6 +133,7 @@ int local_spec_check(struct cluster *c, const struct gpuq_spec *spec, const char
 void local_pod_delete(struct cluster *c, const struct pod_ref *ref, int64_t grace_us);
 bool local_pod_signal(struct cluster *c, const struct pod_ref *ref, int signal);
 void local_pod_forget(struct cluster *c, const struct pod_ref *ref);
+int local_pod_running(struct local *l, const struct pod_ref *ref); /* its folder, or -1 */
 
 /* local_order.c: from what flow asks to what a shepherd reads. Strings live in a.
  * GPUQ_EINVAL, GPUQ_EPERM: it can never run here. */
@@ -157,6 +161,20 @@ int local_node_init(struct local *l, struct gpuq_err *err);
 void local_node_check(struct local *l); /* begins a look; reports what changed */
 void local_node_report(struct local *l);
 void local_node_free(struct local *l);
+
+/* local_use.c: what devices do */
+void local_use_begin(struct local *l);
+void local_use_free(struct local *l);
+
+/* local_session.c */
+struct cluster_session *local_session_open(struct cluster *c, const struct pod_ref *ref,
+					   const struct session_opts *opts,
+					   const struct session_sink *sink, struct gpuq_err *err);
+bool local_session_write(struct cluster_session *s, const char *bytes, size_t n);
+void local_session_eof(struct cluster_session *s);
+void local_session_resize(struct cluster_session *s, int cols, int rows);
+void local_session_resume(struct cluster_session *s);
+void local_session_close(struct cluster_session *s);
 
 /* local_log.c */
 struct cluster_log *local_log_open(struct cluster *c, const struct pod_ref *ref,

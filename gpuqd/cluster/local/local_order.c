@@ -157,6 +157,8 @@ int local_order_build(const struct local *l, const struct pod_order *in, const c
 		/* Pods that share a file, or a file that an earlier attempt wrote, must not
 		 * lose each other's words. */
 		.append = spec->append || in->n_pods > 1 || in->array_index >= 0 || in->attempt > 0,
+		.input_open = spec->input_open,
+		.tty = spec->tty,
 		.time_limit_us = in->time_limit_us,
 		.grace_us = in->grace_us,
 		.warn_signal = spec->signal,

@@ -493,17 +493,21 @@ void local_pod_delete(struct cluster *c, const struct pod_ref *ref, int64_t grac
 	local_pod_advance(l, p);
 }
 
-bool local_pod_signal(struct cluster *c, const struct pod_ref *ref, int signal)
+int local_pod_running(struct local *l, const struct pod_ref *ref)
 {
-	struct local *l = (struct local *)c;
 	struct local_pod *p = local_pod_find(l, ref->name);
-	char line[32];
-	bool ok;
-	int fd;
 
 	if (!p || !is_meant(p, ref) || !p->state.started_us || p->state.how != HOW_NOT)
-		return false;
-	fd = pod_open(l, p);
+		return -1;
+	return pod_open(l, p);
+}
+
+bool local_pod_signal(struct cluster *c, const struct pod_ref *ref, int signal)
+{
+	int fd = local_pod_running((struct local *)c, ref);
+	char line[32];
+	bool ok;
+
 	if (fd < 0)
 		return false;
 	snprintf(line, sizeof(line), "signal %d\n", signal);

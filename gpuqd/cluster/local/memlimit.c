@@ -89,6 +89,15 @@ bool memlimit_begin(struct memlimit *m, const char *pod, int64_t bytes, int pid)
 	return false;
 }
 
+void memlimit_join(const struct memlimit *m, int pid)
+{
+	char member[32];
+
+	snprintf(member, sizeof(member), "%d", pid);
+	if (m->path[0])
+		put(m->path, "cgroup.procs", member);
+}
+
 bool memlimit_hit(const struct memlimit *m)
 {
 	char path[640], text[1024];

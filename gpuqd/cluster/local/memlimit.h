@@ -20,6 +20,9 @@ struct memlimit {
  * done: the pod runs without. */
 bool memlimit_begin(struct memlimit *m, const char *pod, int64_t bytes, int pid);
 
+/* Put another process under the same limit, if there is one. */
+void memlimit_join(const struct memlimit *m, int pid);
+
 /* Has the kernel killed a process of the group for its limit? */
 bool memlimit_hit(const struct memlimit *m);
 

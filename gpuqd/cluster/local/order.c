@@ -34,6 +34,8 @@ static const struct field {
 	{ "script", BOOL, offsetof(struct order, script) },
 	{ "batch_only", BOOL, offsetof(struct order, batch_only) },
 	{ "append", BOOL, offsetof(struct order, append) },
+	{ "input_open", BOOL, offsetof(struct order, input_open) },
+	{ "tty", BOOL, offsetof(struct order, tty) },
 	{ "time_limit_us", INT, offsetof(struct order, time_limit_us) },
 	{ "grace_us", INT, offsetof(struct order, grace_us) },
 	{ "warn_signal", INT, offsetof(struct order, warn_signal) },

@@ -34,6 +34,8 @@ struct order {
 	bool script; /* argv[1..] are the arguments of the file `script` */
 	bool batch_only; /* signals go to the first process alone */
 	bool append; /* do not empty the output file first */
+	bool input_open; /* standard input stays open for whoever attaches */
+	bool tty; /* standard input and output are a terminal */
 	int64_t time_limit_us, grace_us; /* INT64_MAX = no limit */
 	int64_t warn_signal, warn_lead_us; /* sent so long before the limit; 0 = none */
 	int64_t cpu_milli, memory_bytes, gpus_milli; /* 0 = not counted */

@@ -177,8 +177,13 @@ int shepherd_main(int argc, char **argv)
 		devices_print(stdout);
 		return fflush(stdout) == 0 ? 0 : EXIT_TROUBLE;
 	}
+	if (argc == 4 && strcmp(argv[2], "--use") == 0) {
+		const long ms = strtol(argv[3], NULL, 10);
+
+		return ms > 0 && devices_watch(stdout, ms * INT64_C(1000)) == 0 ? 0 : EXIT_TROUBLE;
+	}
 	if (argc != 3 || argv[2][0] != '/') {
-		fprintf(stderr, "usage: %s --shepherd PODDIR (absolute) | --devices\n",
+		fprintf(stderr, "usage: %s --shepherd PODDIR (absolute) | --devices | --use MS\n",
 			argc > 0 ? argv[0] : "gpuqd");
 		return EXIT_USAGE;
 	}

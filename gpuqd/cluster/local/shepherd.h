@@ -16,6 +16,7 @@
  *   order   what to run (order.h)        script  a script's text, owned by its user
  *   state   how far it has come, lock    (state.h)
  *   leave   "GRACE_US": told to go       ctl     FIFO: "leave" and "signal N" lines
+ *   exec.sock, attach.sock               who speaks with the job (talk.h)
  * Output goes to ../../logs/POD.log, see shepherd_log.h.
  *
  * PROGRAM --shepherd --devices prints this machine's devices (devices.h).

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -32,7 +33,8 @@ give_up(const struct shepherd_child *c, int code, const char *fmt, ...)
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
 	dprintf(STDERR_FILENO, "gpuq: %s\n", text);
-	dprintf(c->tell_fd, "W%s\n", text);
+	if (c->tell_fd >= 0)
+		dprintf(c->tell_fd, "W%s\n", text);
 	_exit(code);
 }
 
@@ -73,22 +75,27 @@ static void plain_limits(void)
 		close(fd);
 }
 
-static void become(const struct shepherd_child *c, const struct passwd *pw)
+bool shepherd_child_become(const struct order *o)
 {
-	const uid_t uid = (uid_t)c->order->job_uid;
-	const gid_t gid = (gid_t)c->order->job_gid;
-	int rc;
+	const uid_t uid = (uid_t)o->job_uid;
+	const gid_t gid = (gid_t)o->job_gid;
+	const struct passwd *pw = getpwuid(uid);
 
-	if (geteuid() != 0) {
-		if (uid != geteuid())
-			give_up(c, EXIT_CANNOT_RUN, "cannot become user %u: gpuqd is not root",
-				(unsigned)uid);
+	if (geteuid() != 0)
+		return uid == geteuid();
+	return (pw ? initgroups(pw->pw_name, gid) : setgroups(1, &gid)) == 0 &&
+	       setresgid(gid, gid, gid) == 0 && setresuid(uid, uid, uid) == 0;
+}
+
+static void become(const struct shepherd_child *c)
+{
+	const unsigned uid = (unsigned)c->order->job_uid;
+
+	if (shepherd_child_become(c->order))
 		return;
-	}
-	rc = pw ? initgroups(pw->pw_name, gid) : setgroups(1, &gid);
-	if (rc != 0 || setresgid(gid, gid, gid) != 0 || setresuid(uid, uid, uid) != 0)
-		give_up(c, EXIT_CANNOT_RUN, "cannot become user %u: %s", (unsigned)uid,
-			strerror(errno));
+	if (geteuid() != 0)
+		give_up(c, EXIT_CANNOT_RUN, "cannot become user %u: gpuqd is not root", uid);
+	give_up(c, EXIT_CANNOT_RUN, "cannot become user %u: %s", uid, strerror(errno));
 }
 
 /* Open one of the job's own files, as the job's user, relative to its directory. */
@@ -255,35 +262,45 @@ static void become_session_leader(const struct shepherd_child *c)
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
 	setsid(); /* its process group and session are the job's */
-	if (null >= 0)
+	if (c->tty_fd >= 0) {
+		ioctl(c->tty_fd, TIOCSCTTY, 0);
+		for (int fd = 0; fd < 3; fd++)
+			dup2(c->tty_fd, fd);
+		return;
+	}
+	if (c->in_fd >= 0)
+		dup2(c->in_fd, STDIN_FILENO);
+	else if (null >= 0)
 		dup2(null, STDIN_FILENO);
 	dup2(c->out_fd, STDOUT_FILENO);
-	dup2(c->out_fd, STDERR_FILENO);
+	dup2(c->err_fd >= 0 ? c->err_fd : c->out_fd, STDERR_FILENO);
 }
 
 void shepherd_child_run(const struct shepherd_child *c)
 {
 	const struct order *o = c->order;
+	const struct gpuq_strlist *argv = c->command ? c->command : &o->argv;
 	const struct passwd *pw;
 	const char *cwd = o->cwd;
 	int script = -1;
 	char go;
 
-	close(c->lock_fd);
+	if (c->lock_fd >= 0)
+		close(c->lock_fd);
 	die_with(c->shepherd);
 	become_session_leader(c);
 	plain_signals();
-	if (read(c->go_fd, &go, 1) != 1)
+	if (c->go_fd >= 0 && read(c->go_fd, &go, 1) != 1)
 		_exit(EXIT_CANNOT_RUN); /* the shepherd is gone: nothing must start */
 
-	if (o->script) {
+	if (o->script && !c->command) {
 		script = openat(c->pod_fd, "script", O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 		if (script < 0)
 			give_up(c, EXIT_CANNOT_RUN, "cannot open the script: %s", strerror(errno));
 	}
 	plain_limits();
 	pw = getpwuid((uid_t)o->job_uid);
-	become(c, pw);
+	become(c);
 	die_with(c->shepherd);
 	umask(o->file_mask >= 0 ? (mode_t)(o->file_mask & 0777) : 022);
 
@@ -292,10 +309,11 @@ void shepherd_child_run(const struct shepherd_child *c)
 	if (chdir(cwd) != 0)
 		give_up(c, EXIT_FILES, "cannot change to the directory '%s': %s", cwd,
 			strerror(errno));
-	open_files(c, cwd);
+	if (!c->command)
+		open_files(c, cwd);
 	environ = environment(c, pw, cwd);
-	if (o->script)
+	if (script >= 0)
 		run_script(c, script, &o->argv);
-	execvp(o->argv.items[0], (char **)o->argv.items);
-	give_up(c, exit_code_of(errno), "cannot run '%s': %s", o->argv.items[0], strerror(errno));
+	execvp(argv->items[0], (char **)argv->items);
+	give_up(c, exit_code_of(errno), "cannot run '%s': %s", argv->items[0], strerror(errno));
 }

@@ -24,6 +24,14 @@ void shepherd_log_open(struct shepherd_log *l, int logs_dirfd, const char *pod)
 		l->size = st.st_size;
 }
 
+int shepherd_log_reader(int logs_dirfd, const char *pod)
+{
+	char name[300];
+
+	snprintf(name, sizeof(name), "%s.log", pod);
+	return openat(logs_dirfd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+}
+
 static bool put(struct shepherd_log *l, const char *bytes, size_t n)
 {
 	while (n > 0) {

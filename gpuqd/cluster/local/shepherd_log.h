@@ -35,6 +35,9 @@ void shepherd_log_open(struct shepherd_log *l, int logs_dirfd, const char *pod);
 void shepherd_log_write(struct shepherd_log *l, const char *bytes, size_t n);
 void shepherd_log_close(struct shepherd_log *l);
 
+/* The same file, for reading; -1. */
+int shepherd_log_reader(int logs_dirfd, const char *pod);
+
 /* Write POD.to, as a whole or not at all. */
 int shepherd_log_redirect(int logs_dirfd, const char *pod, const char *text);
 

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pty.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +22,7 @@
 #include "gpuqd/cluster/local/proctree.h"
 #include "gpuqd/cluster/local/shepherd_child.h"
 #include "gpuqd/cluster/local/shepherd_log.h"
+#include "gpuqd/cluster/local/shepherd_talk.h"
 #include "gpuqd/cluster/local/state.h"
 
 #define NEVER INT64_MAX
@@ -34,6 +36,8 @@ struct run {
 	int pod_fd, lock_fd, logs_fd, state_fd, ctl_fd, sig_fd;
 	int out_fd; /* the job's output comes here; -1 after its end */
 	int tell_fd; /* what the child says before it becomes the job */
+	int in_fd; /* the other end of its input, until `talk` has it; -1 */
+	struct shepherd_talk talk;
 	struct shepherd_log log;
 	struct memlimit limit;
 	pid_t main;
@@ -124,10 +128,11 @@ static void pass_on(struct run *r, int signal)
 		return;
 	if (!means_all(signal))
 		r->passed_on_at_us = boot_us();
+	/* With guests beside the job, only what is below its first process is surely its own. */
 	if (r->o->batch_only)
 		kill(r->main, signal);
 	else if (r->o->script && !means_all(signal) && !proctree_catches(r->main, signal) &&
-		 proctree_signal(getpid(), r->main, signal) > 0)
+		 proctree_signal(r->talk.n_attendants ? r->main : getpid(), r->main, signal) > 0)
 		return;
 	else
 		kill(-r->main, signal);
@@ -184,11 +189,13 @@ static bool pump(struct run *r)
 
 	if (n > 0) {
 		shepherd_log_write(&r->log, chunk, (size_t)n);
+		shepherd_talk_output(&r->talk, chunk, (size_t)n, boot_us());
 		return true;
 	}
 	if (n < 0 && errno == EINTR)
 		return true;
-	if (n == 0 && r->out_fd >= 0) {
+	/* A terminal that nobody has open any more says EIO. */
+	if ((n == 0 || errno != EAGAIN) && r->out_fd >= 0) {
 		close(r->out_fd);
 		r->out_fd = -1;
 	}
@@ -218,27 +225,56 @@ static int open_all(struct run *r)
 	return prctl(PR_SET_CHILD_SUBREAPER, 1);
 }
 
+/* What the job reads and writes: a terminal, or pipes. *out is our end of its output. */
+static int make_streams(struct run *r, struct shepherd_child *c, int *out)
+{
+	const uid_t uid = (uid_t)r->o->job_uid;
+	const gid_t gid = (gid_t)r->o->job_gid;
+	int p[2], in[2];
+
+	if (r->o->tty) {
+		if (openpty(out, &c->tty_fd, NULL, NULL, NULL) != 0)
+			return -1;
+		fcntl(*out, F_SETFD, FD_CLOEXEC);
+		r->in_fd = fcntl(*out, F_DUPFD_CLOEXEC, 3);
+		return geteuid() == 0 ? fchown(c->tty_fd, uid, gid) : 0;
+	}
+	if (pipe2(p, O_CLOEXEC) != 0)
+		return -1;
+	*out = p[0];
+	c->out_fd = p[1];
+	if (r->o->input_open) {
+		if (pipe2(in, O_CLOEXEC) != 0)
+			return -1;
+		c->in_fd = in[0];
+		r->in_fd = in[1];
+	}
+	/* Programs open /dev/stdout by name: it must be theirs. */
+	return geteuid() == 0 ? fchown(c->out_fd, uid, gid) : 0;
+}
+
 /* Make the process; it waits for `go` until its number is written down. */
 static int make_process(struct run *r)
 {
-	int out[2] = { -1, -1 }, tell[2] = { -1, -1 }, go[2] = { -1, -1 };
+	int out = -1, tell[2] = { -1, -1 }, go[2] = { -1, -1 };
 	const struct timespec second = { 1, 0 };
 	struct shepherd_child c = {
 		.order = r->o,
 		.pod_dir = r->dir,
 		.pod_fd = r->pod_fd,
 		.lock_fd = r->lock_fd,
+		.tty_fd = -1,
+		.in_fd = -1,
+		.out_fd = -1,
+		.err_fd = -1,
 		.shepherd = getpid(),
 	};
 	int rc = -1;
 
-	if (pipe2(out, O_CLOEXEC) != 0 || pipe2(tell, O_CLOEXEC) != 0 || pipe2(go, O_CLOEXEC) != 0)
-		goto out;
-	/* Programs open /dev/stdout by name: it must be theirs. */
-	if (geteuid() == 0 && fchown(out[1], (uid_t)r->o->job_uid, (gid_t)r->o->job_gid) != 0)
+	if (make_streams(r, &c, &out) != 0 || pipe2(tell, O_CLOEXEC) != 0 ||
+	    pipe2(go, O_CLOEXEC) != 0)
 		goto out;
 	c.go_fd = go[0];
-	c.out_fd = out[1];
 	c.tell_fd = tell[1];
 	for (int i = 0; i < FORK_TRIES; i++) {
 		r->main = fork();
@@ -259,16 +295,20 @@ static int make_process(struct run *r)
 	(void)FAILPOINT("shepherd.started");
 	if (write(go[1], "g", 1) != 1)
 		goto out;
-	fcntl(out[0], F_SETFL, O_NONBLOCK);
+	fcntl(out, F_SETFL, O_NONBLOCK);
 	fcntl(tell[0], F_SETFL, O_NONBLOCK);
-	r->out_fd = out[0];
+	r->out_fd = out;
 	r->tell_fd = tell[0];
-	out[0] = tell[0] = -1;
+	out = tell[0] = -1;
 	rc = 0;
 out:
+	for (int i = 0; i < 4; i++) {
+		const int theirs[] = { c.tty_fd, c.in_fd, c.out_fd, out };
+
+		if (theirs[i] >= 0)
+			close(theirs[i]);
+	}
 	for (int i = 0; i < 2; i++) {
-		if (out[i] >= 0)
-			close(out[i]);
 		if (tell[i] >= 0)
 			close(tell[i]);
 		if (go[i] >= 0)
@@ -285,11 +325,12 @@ static void reap(struct run *r)
 	pid_t pid;
 
 	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
-		if (pid != r->main)
+		if (shepherd_talk_reaped(&r->talk, pid) || pid != r->main)
 			continue; /* an orphan of the job that came to us */
 		r->ended = true;
 		r->status = status;
 		(void)FAILPOINT("shepherd.exited");
+		shepherd_talk_main_ended(&r->talk);
 		if (!r->leaving)
 			r->kill_at_us = 0; /* a job's end is the end of all its processes */
 	}
@@ -364,14 +405,16 @@ static void on_signal(struct run *r)
 
 static void wait_a_turn(struct run *r)
 {
-	struct pollfd p[4] = {
-		{ .fd = r->sig_fd, .events = POLLIN },
-		{ .fd = r->ctl_fd, .events = POLLIN },
-		{ .fd = r->out_fd, .events = POLLIN },
-		{ .fd = r->tell_fd, .events = POLLIN },
-	};
 	const int64_t now = boot_us();
 	int64_t until = earlier(r->kill_at_us, earlier(r->overtime_at_us, r->warn_at_us));
+	const bool room = shepherd_talk_room(&r->talk, now, &until);
+	struct pollfd p[4 + TALK_POLLS_MAX] = {
+		{ .fd = r->sig_fd, .events = POLLIN },
+		{ .fd = r->ctl_fd, .events = POLLIN },
+		{ .fd = room ? r->out_fd : -1, .events = POLLIN },
+		{ .fd = r->tell_fd, .events = POLLIN },
+	};
+	const size_t n = shepherd_talk_polls(&r->talk, p + 4);
 	struct timespec ts;
 
 	if ((r->ended || now >= r->kill_at_us) && until > now + ROUND_US)
@@ -380,7 +423,7 @@ static void wait_a_turn(struct run *r)
 		until = now + (r->ended || now >= r->kill_at_us ? ROUND_US : 0);
 	ts.tv_sec = (until - now) / 1000000;
 	ts.tv_nsec = (until - now) % 1000000 * 1000;
-	if (ppoll(p, 4, until == NEVER ? NULL : &ts, NULL) <= 0)
+	if (ppoll(p, 4 + n, until == NEVER ? NULL : &ts, NULL) <= 0)
 		return;
 	if (p[0].revents)
 		on_signal(r);
@@ -390,6 +433,7 @@ static void wait_a_turn(struct run *r)
 		pump(r);
 	if (p[1].revents)
 		on_control(r);
+	shepherd_talk_turn(&r->talk, p + 4, n, boot_us());
 }
 
 static void tend_job(struct run *r)
@@ -454,6 +498,7 @@ int shepherd_run(const struct order *order, const char *dir, int pod_fd, int loc
 		.lock_fd = lock_fd,
 		.out_fd = -1,
 		.tell_fd = -1,
+		.in_fd = -1,
 		.kill_at_us = NEVER,
 		.overtime_at_us = NEVER,
 		.warn_at_us = NEVER,
@@ -474,12 +519,14 @@ int shepherd_run(const struct order *order, const char *dir, int pod_fd, int loc
 	if (state_put_starting(r.state_fd) != 0)
 		return 71;
 	(void)FAILPOINT("shepherd.starting");
+	shepherd_talk_open(&r.talk, order, dir, pod_fd, &r.limit);
 	if (make_process(&r) != 0) {
 		if (r.main > 0)
 			waitpid(r.main, NULL, 0);
 		write_end(&r, HOW_INFRA, 0, "this machine could not make a process for it");
 		return 0;
 	}
+	shepherd_talk_started(&r.talk, r.in_fd, shepherd_log_reader(r.logs_fd, order->pod));
 	set_alarms(&r);
 	if (asked_to_leave(&r, &grace_us))
 		begin_leaving(&r, grace_us); /* while it was being made */
@@ -488,5 +535,6 @@ int shepherd_run(const struct order *order, const char *dir, int pod_fd, int loc
 	shepherd_log_close(&r.log);
 	memlimit_end(order->pod);
 	write_end(&r, how, code, text);
+	shepherd_talk_close(&r.talk, how == HOW_SIGNAL ? 128 + code : code);
 	return 0;
 }

@@ -14,7 +14,9 @@ def diag(**sections):
          "journal": {"read_only": False},
          "store": {"bytes": 1 << 20, "map_bytes": 1 << 36, "disk_free_bytes": 1 << 40,
                    "records": {"job": 7}},
-         "cluster": {"kind": "kube", "connected": True, "stale_since": None}}
+         "notify": {"waiting": 0, "given_up": 0, "mails": 0, "webhooks": 0},
+         "cluster": {"kind": "kube", "connected": True, "stale_since": None},
+         "measured": {"source": None, "trouble": "nobody measures", "idle_rule": False}}
     for name, more in sections.items():
         v[name] = {**v[name], **more}
     return v
@@ -54,7 +56,7 @@ class Doctor(Case):
         self.assertEqual({c: f["result"] for c, f in found.items()},
                          {"server": "ok", "version": "warning", "identity": "ok", "clock": "ok",
                           "disk": "ok", "cluster": "ok", "nodes": "ok", "scheduler": "ok",
-                          "load": "ok"})
+                          "load": "ok", "measured": "ok", "notify": "ok"})
         self.assertIn("9.8.7", found["version"]["text"])
 
     def bad(self, check, result, text, **more):
@@ -62,6 +64,23 @@ class Doctor(Case):
         self.assertEqual((code, found[check]["result"]), (1 if result == "bad" else 0, result))
         self.assertIn(text, found[check]["text"])
         self.assertTrue(found[check]["advice"])
+
+    def test_idle_rules_that_nobody_measures_for(self):
+        self.bad("measured", "warning", "not applied: nobody measures", measured={"idle_rule": True})
+        self.bad("measured", "warning", "not applied everywhere: status 503", measured={
+            "idle_rule": True, "source": "metrics", "trouble": "status 503"})
+
+    def test_what_is_measured(self):
+        found = self.examine(measured={"source": "nvml", "trouble": None, "idle_rule": True,
+                                       "devices": 3, "jobs": 2})[1]["measured"]
+        self.assertEqual(found["result"], "ok")
+        self.assertIn("3 devices of 2 running jobs are measured (nvml)", found["text"])
+
+    def test_messages_that_do_not_arrive(self):
+        old = int((time.time() - 3600) * 1000000)
+        self.bad("notify", "warning", "no route",
+                 notify={"waiting": 3, "oldest_time": old, "last_error": "no route"})
+        self.bad("notify", "warning", "2 messages were given up", notify={"given_up": 2})
 
     def test_no_space(self):
         self.bad("disk", "bad", "nothing can be changed", journal={"read_only": True})

@@ -177,7 +177,7 @@ class Top(Case):
         self.serve_all(self.JOBS)
         self.open()
         self.until(lambda text: self.order(text) == ["eval", "tune", "train"], "by state")
-        self.press("sss")  # TIME, then GPUS, then PRIORITY
+        self.press("ssss")  # TIME, then GPUS, USE, then PRIORITY
         self.press("\033")
         self.until("PRIORITY^")
         self.press("ssss")

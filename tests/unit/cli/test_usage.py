@@ -8,7 +8,7 @@ def row(**more):
     r = {"user": "ann", "queue": "vis", "flavor": "a100", "gpu_seconds": 7200,
          "refunded_gpu_seconds": 360.5, "share": 0.25, "pods": 3, "cost": 12.5,
          "currency": "EUR",
-         "wasted_gpu_seconds": {"evicted": 360.5, "starting": 36, "held": 0, "stranded": 3600}}
+         "wasted_gpu_seconds": {"evicted": 360.5, "starting": 36, "held": 0, "stranded": 3600, "fragmented": 0}}
     r.update(more)
     return r
 

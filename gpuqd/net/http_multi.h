@@ -2,13 +2,13 @@
  *
  * Owns     one CURLM, its sockets' events and its timer.
  * Touches  sockets through libcurl; no thread but libcurl's resolver.
- * Used by  http.c.
+ * Used by  cluster/kube (http.c), webhook.c.
  *
- * libcurl must not be called from its own callbacks: http.c adds, removes and resumes
+ * libcurl must not be called from its own callbacks: its users add, remove and resume
  * from the loop only.
  */
-#ifndef GPUQD_CLUSTER_KUBE_HTTP_MULTI_H
-#define GPUQD_CLUSTER_KUBE_HTTP_MULTI_H
+#ifndef GPUQD_NET_HTTP_MULTI_H
+#define GPUQD_NET_HTTP_MULTI_H
 
 #include <curl/curl.h>
 
@@ -29,6 +29,9 @@ struct http_multi_sink {
 /* connections: at most that many to the server; 0 = one for each transfer. */
 int http_multi_new(struct loop *l, long connections, const struct http_multi_sink *sink,
 		   struct http_multi **out, struct gpuq_err *err);
+/* What ends well stays with the multi until it is removed: libcurl forgets the connection of
+ * a handle that only connects when it is removed. */
+void http_multi_keep(struct http_multi *m);
 void http_multi_free(struct http_multi *m); /* after every transfer was removed */
 
 int http_multi_add(struct http_multi *m, CURL *easy);

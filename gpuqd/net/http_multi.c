@@ -1,4 +1,4 @@
-#include "gpuqd/cluster/kube/http_multi.h"
+#include "gpuqd/net/http_multi.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
@@ -13,6 +13,7 @@ struct http_multi {
 	CURLM *multi;
 	struct event *timer;
 	long connections;
+	bool keep;
 	struct http_multi_sink sink;
 };
 
@@ -27,7 +28,8 @@ static void collect(struct http_multi *m)
 
 		if (msg->msg != CURLMSG_DONE)
 			continue;
-		curl_multi_remove_handle(m->multi, easy);
+		if (!m->keep || code != CURLE_OK)
+			curl_multi_remove_handle(m->multi, easy);
 		m->sink.done(m->sink.arg, easy, code);
 	}
 }
@@ -38,7 +40,7 @@ static void act(struct http_multi *m, curl_socket_t fd, int mask)
 	CURLMcode rc = curl_multi_socket_action(m->multi, fd, mask, &running);
 
 	if (rc != CURLM_OK) {
-		log_err("kube.transport", "error=%s", LOGS(curl_multi_strerror(rc)));
+		log_err("http.transport", "error=%s", LOGS(curl_multi_strerror(rc)));
 		m->sink.broken(m->sink.arg, m);
 		return;
 	}
@@ -129,6 +131,11 @@ int http_multi_new(struct loop *l, long connections, const struct http_multi_sin
 	}
 	*out = m;
 	return 0;
+}
+
+void http_multi_keep(struct http_multi *m)
+{
+	m->keep = true;
 }
 
 void http_multi_free(struct http_multi *m)

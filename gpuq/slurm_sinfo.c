@@ -1,0 +1,326 @@
+/* sinfo: queues as partitions, and the nodes that their jobs may run on. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gpuq/list.h"
+#include "gpuq/nodeset.h"
+#include "gpuq/slurm.h"
+#include "gpuq/view.h"
+
+/* The lines are objects of our own: partition, avail, timelimit, nodes, state, nodelist... */
+
+#define NODES_MAX 65536
+
+struct world {
+	struct cli *c;
+	struct gpuq_val *queues, *nodes; /* lists, copies */
+	const struct gpuq_val *wanted; /* names of nodes, or NULL */
+};
+
+static void take_queue(void *arg, const struct gpuq_val *q)
+{
+	struct world *w = arg;
+
+	gpuq_add(&w->c->arena, w->queues, gpuq_val_copy(&w->c->arena, q));
+}
+
+/* Slurm's word of a node's state; letters: its short form. */
+static const char *state_of(const struct gpuq_val *n, bool letters)
+{
+	static const struct {
+		const char *ours, *word, *letters;
+	} words[] = {
+		{ "idle", "idle", "idle" },         { "mixed", "mixed", "mix" },
+		{ "alloc", "allocated", "alloc" },  { "drain", "draining", "drng" },
+		{ "drained", "drained", "drain" },  { "down", "down", "down" },
+		{ "reserved", "reserved", "resv" }, { "planned", "planned", "plnd" },
+		{ "suspect", "unknown", "unk" },    { "provisioning", "powering_up", "pow_up" },
+	};
+	const char *state = gpuq_get_str(n, "state", "unknown");
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (strcmp(words[i].ours, state) == 0)
+			return letters ? words[i].letters : words[i].word;
+	return state;
+}
+
+static bool is_in(const struct gpuq_val *list, const char *name)
+{
+	for (size_t i = 0; i < list->n; i++)
+		if (strcmp(list->items[i]->s, name) == 0)
+			return true;
+	return false;
+}
+
+static void take_node(void *arg, const struct gpuq_val *n)
+{
+	struct world *w = arg;
+	const char *states = w->c->args.val[OPT_STATES];
+
+	if (states && !list_has(states, state_of(n, true)) && !list_has(states, state_of(n, false)))
+		return;
+	if (w->wanted && !is_in(w->wanted, gpuq_get_str(n, "name", "")))
+		return;
+	if (w->nodes->n < NODES_MAX)
+		gpuq_add(&w->c->arena, w->nodes, gpuq_val_copy(&w->c->arena, n));
+}
+
+static bool is_leaf(const struct world *w, const char *name)
+{
+	for (size_t i = 0; i < w->queues->n; i++)
+		if (strcmp(gpuq_get_str(w->queues->items[i], "parent", ""), name) == 0)
+			return false;
+	return true;
+}
+
+static struct gpuq_val *text(struct gpuq_arena *a, struct gpuq_buf *b)
+{
+	return gpuq_str(a, gpuq_arena_strdup(a, gpuq_buf_str(b)));
+}
+
+static void put_gres(struct gpuq_arena *a, struct gpuq_val *line, const struct gpuq_val *n)
+{
+	const char *flavor = gpuq_get_str(n, "flavor", NULL);
+	const int64_t gpus = gpuq_get_int(n, "gpus", 0);
+
+	gpuq_put(a, line, "gres",
+		 gpuq_str(a, gpus == 0 ? "(null)"
+			     : flavor  ? gpuq_arena_printf(a, "gpu:%s:%" PRId64, flavor, gpus)
+				       : gpuq_arena_printf(a, "gpu:%" PRId64, gpus)));
+	gpuq_put(a, line, "gresused",
+		 gpuq_str(a, gpuq_arena_printf(a, "gpu:%.0f",
+					       (double)gpus -
+						       view_number(gpuq_get(n, "free_gpus"), 0))));
+	gpuq_put(a, line, "cpus", gpuq_int(a, gpuq_get_int(n, "cpu_milli", 0) / 1000));
+	gpuq_put(a, line, "memory", gpuq_int(a, gpuq_get_int(n, "memory_mib", 0)));
+}
+
+/* One line: some nodes of a queue (NULL: of none in particular), alike by state. */
+static int add_line(struct world *w, struct out *out, const struct gpuq_val *q,
+		    const struct gpuq_val *const *nodes, size_t n)
+{
+	struct gpuq_arena *a = &w->c->arena;
+	struct gpuq_val *line = gpuq_map(a);
+	const char *name = q ? gpuq_get_str(q, "name", "") : "";
+	const char *stopped = q ? gpuq_get_str(q, "state", "") : "";
+	const char **names = gpuq_arena_calloc(a, n + 1, sizeof(*names));
+	int64_t alloc = 0, idle = 0, other = 0;
+	struct gpuq_buf list = GPUQ_BUF_INIT, counts = GPUQ_BUF_INIT;
+	const struct gpuq_val *first = n ? nodes[0] : NULL;
+	int rc;
+
+	if (!line || !names)
+		return GPUQ_ENOMEM;
+	for (size_t i = 0; i < n; i++) {
+		const char *s = state_of(nodes[i], true);
+
+		names[i] = gpuq_get_str(nodes[i], "name", "?");
+		if (strcmp(s, "alloc") == 0 || strcmp(s, "mix") == 0)
+			alloc++;
+		else if (strcmp(s, "idle") == 0)
+			idle++;
+		else
+			other++;
+	}
+	view_fold(&list, names, n);
+	gpuq_buf_printf(&counts, "%" PRId64 "/%" PRId64 "/%" PRId64 "/%zu", alloc, idle, other, n);
+	gpuq_put(a, line, "partition",
+		 gpuq_str(a, gpuq_arena_printf(a, "%s%s", name,
+					       strcmp(name, "default") == 0 ? "*" : "")));
+	gpuq_put(a, line, "avail",
+		 gpuq_str(a, strcmp(stopped, "stopped") == 0 || strcmp(stopped, "closed") == 0
+				     ? "down"
+				     : "up"));
+	gpuq_put(a, line, "timelimit", gpuq_str(a, "infinite"));
+	gpuq_put(a, line, "nodes", gpuq_int(a, (int64_t)n));
+	gpuq_put(a, line, "counts", text(a, &counts));
+	gpuq_put(a, line, "state", gpuq_str(a, first ? state_of(first, true) : "n/a"));
+	gpuq_put(a, line, "statelong", gpuq_str(a, first ? state_of(first, false) : "n/a"));
+	gpuq_put(a, line, "nodelist", text(a, &list));
+	gpuq_put(a, line, "reason",
+		 gpuq_str(a,
+			  first ? gpuq_get_str(first, "note", gpuq_get_str(first, "cause", "none"))
+				: "none"));
+	gpuq_put(a, line, "last_seen", first ? gpuq_get(first, "last_seen") : gpuq_null(a));
+	if (first)
+		put_gres(a, line, first);
+	gpuq_buf_done(&list);
+	gpuq_buf_done(&counts);
+	rc = out_add(out, line, 0);
+	return rc < 0 ? rc : 0;
+}
+
+/* Nodes of one state after the other, in the order of their first. */
+static int add_by_state(struct world *w, struct out *out, const struct gpuq_val *q)
+{
+	const size_t n = w->nodes->n;
+	bool *done = gpuq_arena_calloc(&w->c->arena, n + 1, sizeof(*done));
+	const struct gpuq_val **alike = gpuq_arena_calloc(&w->c->arena, n + 1, sizeof(*alike));
+	int rc = done && alike ? 0 : GPUQ_ENOMEM;
+
+	if (rc == 0 && n == 0)
+		return add_line(w, out, q, NULL, 0);
+	for (size_t i = 0; rc == 0 && i < n; i++) {
+		size_t k = 0;
+
+		if (done[i])
+			continue;
+		for (size_t j = i; j < n; j++) {
+			if (done[j] || strcmp(state_of(w->nodes->items[j], true),
+					      state_of(w->nodes->items[i], true)) != 0)
+				continue;
+			alike[k++] = w->nodes->items[j];
+			done[j] = true;
+		}
+		rc = add_line(w, out, q, alike, k);
+	}
+	return rc;
+}
+
+static bool is_used(const struct gpuq_val *n)
+{
+	static const char *const used[] = { "idle", "mix", "alloc", "resv", "plnd", NULL };
+
+	for (int i = 0; used[i]; i++)
+		if (strcmp(used[i], state_of(n, true)) == 0)
+			return true;
+	return false;
+}
+
+static int add_all(struct world *w, struct out *out, bool singly)
+{
+	const struct cli *c = w->c;
+	int rc = 0;
+
+	if (opt_given(&c->args, OPT_REASON)) {
+		for (size_t i = 0; rc == 0 && i < w->nodes->n; i++) {
+			const struct gpuq_val *n = w->nodes->items[i];
+
+			if (!is_used(n))
+				rc = add_line(w, out, NULL, &n, 1);
+		}
+		return rc;
+	}
+	for (size_t i = 0; rc == 0 && i < w->queues->n; i++) {
+		const struct gpuq_val *q = w->queues->items[i];
+		const char *name = gpuq_get_str(q, "name", "");
+
+		if (!is_leaf(w, name) || !list_has(c->args.val[OPT_QUEUES], name))
+			continue;
+		if (opt_given(&c->args, OPT_SUMMARY)) {
+			rc = add_line(w, out, q, (const struct gpuq_val *const *)w->nodes->items,
+				      w->nodes->n);
+			continue;
+		}
+		if (!singly) {
+			rc = add_by_state(w, out, q);
+			continue;
+		}
+		for (size_t k = 0; rc == 0 && k < w->nodes->n; k++) {
+			const struct gpuq_val *n = w->nodes->items[k];
+
+			rc = add_line(w, out, q, &n, 1);
+		}
+	}
+	return rc;
+}
+
+static void seen_text(struct gpuq_buf *out, const struct row *r)
+{
+	slurm_time(out, gpuq_get(r->obj, "last_seen"), "Unknown");
+}
+
+/* clang-format off */
+static const struct column cols[] = {
+	{ "PARTITION", 'P', 0, "partition", NULL, NULL, "" },
+	{ "PARTITION", 'R', 0, "partition", NULL, NULL, "" },
+	{ "AVAIL", 'a', 0, "avail", NULL, NULL, "" },
+	{ "TIMELIMIT", 'l', 0, "timelimit", NULL, NULL, "" },
+	{ "NODES", 'D', 0, "nodes", NULL, NULL, "" },
+	{ "NODES(A/I/O/T)", 'F', 0, "counts", NULL, NULL, "" },
+	{ "STATE", 't', 0, "state", NULL, NULL, "" },
+	{ "STATE", 'T', 0, "statelong", NULL, NULL, "" },
+	{ "NODELIST", 'N', 0, "nodelist", NULL, NULL, "" },
+	{ "HOSTNAMES", 'n', 0, "nodelist", NULL, NULL, "" },
+	{ "GRES", 'G', 0, "gres", NULL, NULL, "" },
+	{ "GRES_USED", 'U', 0, "gresused", NULL, NULL, "" },
+	{ "CPUS", 'c', 0, "cpus", NULL, NULL, "" },
+	{ "MEMORY", 'm', 0, "memory", NULL, NULL, "" },
+	{ "REASON", 'E', 0, "reason", NULL, NULL, "" },
+	{ "TIMESTAMP", 'H', 0, NULL, seen_text, NULL, "" },
+	{ NULL, 0, 0, NULL, NULL, NULL, NULL },
+};
+
+static const struct slurm_field fields[] = {
+	{ "Partition", 'P' }, { "PartitionName", 'R' }, { "Available", 'a' }, { "Time", 'l' }, { "Nodes", 'D' },
+	{ "NodeAIOT", 'F' }, { "StateCompact", 't' }, { "StateLong", 'T' }, { "NodeList", 'N' }, { "NodeHost", 'n' },
+	{ "Gres", 'G' }, { "GresUsed", 'U' }, { "CPUs", 'c' }, { "Memory", 'm' }, { "Reason", 'E' }, { "Timestamp", 'H' },
+	{ NULL, 0 },
+};
+/* clang-format on */
+
+static const struct out_def lines = { .cols = cols, .usual = "PARTITION", .sort = NULL };
+
+/* Does the format name nodes one by one, or their devices? Then each has a line. */
+static bool wants_nodes(const char *format)
+{
+	for (const char *p = strchr(format, '%'); p; p = strchr(p, '%')) {
+		p++;
+		p += strspn(p, ".0123456789");
+		if (*p && strchr("nGUcmE", *p))
+			return true;
+	}
+	return false;
+}
+
+static int print_once(struct cli *c)
+{
+	const struct args *args = &c->args;
+	struct world w = { .c = c, .queues = gpuq_list(&c->arena), .nodes = gpuq_list(&c->arena) };
+	struct gpuq_val *none = gpuq_map(&c->arena), *wanted = gpuq_list(&c->arena);
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	struct out *out = NULL;
+	int rc = 0;
+
+	if (opt_given(args, OPT_NODES)) {
+		rc = nodeset_expand(&c->arena, args->val[OPT_NODES], wanted, &err);
+		w.wanted = wanted;
+	}
+	if (rc == 0)
+		rc = out_new(&lines, NULL, args, &out, &err);
+	if (rc == 0)
+		rc = slurm_each(c, "queue.list", none, take_queue, &w, &err);
+	if (rc == 0)
+		rc = slurm_each(c, "node.list", none, take_node, &w, &err);
+	if (rc == 0)
+		rc = add_all(&w, out,
+			     opt_given(args, OPT_S_BY_NODE) || wants_nodes(args->val[OPT_FORMAT]));
+	if (rc == 0)
+		rc = out_flush(out);
+	out_free(out);
+	return rc < 0 ? slurm_fail(&err) : EXIT_DONE;
+}
+
+int slurm_sinfo(struct cli *c)
+{
+	const char **format = &c->args.val[OPT_FORMAT];
+
+	if (opt_given(&c->args, OPT_S_FORMAT))
+		*format = slurm_format(c, fields, c->args.val[OPT_S_FORMAT]);
+	else if (!*format && opt_given(&c->args, OPT_REASON))
+		*format = "%20E %.19H %N";
+	else if (!*format && opt_given(&c->args, OPT_SUMMARY))
+		*format = "%9P %.5a %.10l %.16F %N";
+	else if (!*format && opt_given(&c->args, OPT_S_BY_NODE))
+		*format = opt_given(&c->args, OPT_LONG) ? "%N %.6D %.9P %.11T %.4c %.8m %G %20E"
+							: "%N %.6D %.9P %6t";
+	else if (!*format)
+		*format = getenv("SINFO_FORMAT")          ? getenv("SINFO_FORMAT")
+			  : opt_given(&c->args, OPT_LONG) ? "%9P %.5a %.10l %.6D %.11T %N"
+							  : "%9P %.5a %.10l %.6D %.6t %N";
+	if (!*format)
+		return 1;
+	return watch_run(c, print_once);
+}

@@ -1,0 +1,280 @@
+/* squeue: one line a job, in Slurm's columns. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gpuq/filter.h"
+#include "gpuq/list.h"
+#include "gpuq/slurm.h"
+#include "gpuq/view.h"
+#include "libgpuq/spec.h"
+#include "libgpuq/units.h"
+
+static bool each_element; /* -r */
+
+static void id_text(struct gpuq_buf *out, const struct row *r)
+{
+	view_job_id(out, r->obj);
+}
+
+static double id_rank(const struct row *r)
+{
+	return (double)gpuq_get_int(r->obj, "id", 0) +
+	       (double)(gpuq_get_int(r->obj, "array_index", -1) + 1) / 8388608.0;
+}
+
+static void index_text(struct gpuq_buf *out, const struct row *r)
+{
+	const int64_t index = gpuq_get_int(r->obj, "array_index", -1);
+	const struct gpuq_val *array = gpuq_get(r->obj, "array");
+	const char *waiting = gpuq_get_str(array, "waiting", gpuq_get_str(array, "indices", "N/A"));
+
+	if (index >= 0)
+		gpuq_buf_printf(out, "%" PRId64, index);
+	else
+		gpuq_buf_adds(out, waiting);
+}
+
+static void letters_text(struct gpuq_buf *out, const struct row *r)
+{
+	gpuq_buf_adds(out, slurm_state(r->obj, true));
+}
+
+static void state_text(struct gpuq_buf *out, const struct row *r)
+{
+	gpuq_buf_adds(out, slurm_state(r->obj, false));
+}
+
+static double state_rank(const struct row *r)
+{
+	return view_job_state(r->obj);
+}
+
+static double used_us(const struct row *r)
+{
+	return (double)view_job_elapsed_us(r->obj, r->now_us);
+}
+
+static void used_text(struct gpuq_buf *out, const struct row *r)
+{
+	char text[48];
+
+	gpuq_duration_clock(view_job_elapsed_us(r->obj, r->now_us), text, sizeof(text));
+	gpuq_buf_adds(out, text);
+}
+
+static void limit_text(struct gpuq_buf *out, const struct row *r)
+{
+	slurm_limit(out, r->obj);
+}
+
+static void left_text(struct gpuq_buf *out, const struct row *r)
+{
+	const int64_t s = gpuq_get_int(r->obj, "time_limit_s", -1);
+	const int64_t used = view_job_elapsed_us(r->obj, r->now_us);
+	char text[48];
+
+	gpuq_duration_clock(s < 0 ? GPUQ_UNLIMITED
+				  : (s * GPUQ_US_PER_S > used ? s * GPUQ_US_PER_S - used : 0),
+			    text, sizeof(text));
+	gpuq_buf_adds(out, text);
+}
+
+static void nodes_text(struct gpuq_buf *out, const struct row *r)
+{
+	struct gpuq_buf names = GPUQ_BUF_INIT;
+	const size_t n = view_job_nodes(&names, r->obj);
+
+	/* Of a waiting job, how many it asks for. */
+	gpuq_buf_printf(out, "%zu", n ? n : (size_t)gpuq_get_int(r->obj, "pod_count", 1));
+	gpuq_buf_done(&names);
+}
+
+static void nodelist_text(struct gpuq_buf *out, const struct row *r)
+{
+	view_job_nodes(out, r->obj);
+}
+
+static void place_text(struct gpuq_buf *out, const struct row *r)
+{
+	if (view_job_nodes(out, r->obj) == 0)
+		gpuq_buf_printf(out, "(%s)", slurm_reason(r->obj));
+}
+
+static void reason_text(struct gpuq_buf *out, const struct row *r)
+{
+	gpuq_buf_adds(out, slurm_reason(r->obj));
+}
+
+static void gres_text(struct gpuq_buf *out, const struct row *r)
+{
+	slurm_gres(out, r->obj);
+	if (!out->len)
+		gpuq_buf_adds(out, "N/A");
+}
+
+static void account_text(struct gpuq_buf *out, const struct row *r)
+{
+	gpuq_buf_adds(out, gpuq_get_str(r->obj, "account", "(null)"));
+}
+
+static void start_text(struct gpuq_buf *out, const struct row *r)
+{
+	const struct gpuq_val *at = gpuq_get(r->obj, "start_time");
+
+	slurm_time(out, at && at->type == GPUQ_INT ? at : gpuq_get(r->obj, "planned_time"), "N/A");
+}
+
+static void planned_text(struct gpuq_buf *out, const struct row *r)
+{
+	(void)r;
+	gpuq_buf_adds(out, "(null)");
+}
+
+/* Of a job that runs, when its time is over. */
+static void end_text(struct gpuq_buf *out, const struct row *r)
+{
+	const int64_t start = gpuq_get_int(r->obj, "start_time", 0);
+	const int64_t limit = gpuq_get_int(r->obj, "time_limit_s", -1);
+	const struct gpuq_val *end = gpuq_get(r->obj, "end_time");
+	struct gpuq_val due = { .type = GPUQ_INT, .i = start + limit * GPUQ_US_PER_S };
+
+	if (end && end->type == GPUQ_INT)
+		slurm_time(out, end, "N/A");
+	else
+		slurm_time(out, start && limit >= 0 ? &due : NULL, "N/A");
+}
+
+static void submit_text(struct gpuq_buf *out, const struct row *r)
+{
+	slurm_time(out, gpuq_get(r->obj, "submit_time"), "N/A");
+}
+
+static void exec_text(struct gpuq_buf *out, const struct row *r)
+{
+	const struct gpuq_val *pods = gpuq_get(r->obj, "pods");
+
+	gpuq_buf_adds(out, pods && pods->type == GPUQ_LIST && pods->n
+				   ? gpuq_get_str(pods->items[0], "node", "n/a")
+				   : "n/a");
+}
+
+static void priority_text(struct gpuq_buf *out, const struct row *r)
+{
+	gpuq_buf_printf(out, "%.10f", (double)gpuq_get_int(r->obj, "priority", 0) / 4294967295.0);
+}
+
+static double priority_rank(const struct row *r)
+{
+	return (double)gpuq_get_int(r->obj, "priority", 0);
+}
+
+/* clang-format off */
+static const struct column cols[] = {
+	{ "JOBID", 'i', 0, NULL, id_text, id_rank, "" },
+	{ "JOBID", 'A', 0, "id", NULL, NULL, "" },
+	{ "ARRAY_JOB_ID", 'F', 0, "id", NULL, NULL, "" },
+	{ "ARRAY_TASK_ID", 'K', 0, NULL, index_text, NULL, "" },
+	{ "PARTITION", 'P', 0, "queue", NULL, NULL, "" },
+	{ "NAME", 'j', 0, "name", NULL, NULL, "" },
+	{ "USER", 'u', 0, "user", NULL, NULL, "" },
+	{ "ST", 't', 0, NULL, letters_text, state_rank, "" },
+	{ "STATE", 'T', 0, NULL, state_text, state_rank, "" },
+	{ "TIME", 'M', 0, NULL, used_text, used_us, "" },
+	{ "TIME_LIMIT", 'l', 0, NULL, limit_text, NULL, "" },
+	{ "TIME_LEFT", 'L', 0, NULL, left_text, NULL, "" },
+	{ "NODES", 'D', 0, NULL, nodes_text, NULL, "" },
+	{ "NODELIST(REASON)", 'R', 0, NULL, place_text, NULL, "" },
+	{ "NODELIST", 'N', 0, NULL, nodelist_text, NULL, "" },
+	{ "REASON", 'r', 0, NULL, reason_text, NULL, "" },
+	{ "PRIORITY", 'Q', 0, "priority", NULL, NULL, "" },
+	{ "PRIORITY", 'p', 0, NULL, priority_text, priority_rank, "" },
+	{ "ACCOUNT", 'a', 0, NULL, account_text, NULL, "" },
+	{ "QOS", 'q', 0, "qos", NULL, NULL, "" },
+	{ "TRES_PER_NODE", 'b', 0, NULL, gres_text, NULL, "" },
+	{ "SUBMIT_TIME", 'V', 0, NULL, submit_text, NULL, "" },
+	{ "START_TIME", 'S', 0, NULL, start_text, NULL, "" },
+	{ "END_TIME", 'e', 0, NULL, end_text, NULL, "" },
+	{ "SCHEDNODES", 'Y', 0, NULL, planned_text, NULL, "" },
+	{ "EXEC_HOST", 'B', 0, NULL, exec_text, NULL, "" },
+	{ "FEATURES", 'f', 0, "flavor", NULL, NULL, "" },
+	{ "RESTARTS", 'X', 0, "attempt", NULL, NULL, "" },
+	{ NULL, 0, 0, NULL, NULL, NULL, NULL },
+};
+
+static const struct slurm_field fields[] = {
+	{ "JobID", 'A' }, { "JobArrayID", 'i' }, { "ArrayJobID", 'F' }, { "ArrayTaskID", 'K' },
+	{ "Partition", 'P' }, { "Name", 'j' }, { "UserName", 'u' }, { "State", 'T' }, { "StateCompact", 't' },
+	{ "TimeUsed", 'M' }, { "TimeLimit", 'l' }, { "TimeLeft", 'L' }, { "NumNodes", 'D' }, { "ReasonList", 'R' },
+	{ "NodeList", 'N' }, { "Reason", 'r' }, { "PriorityLong", 'Q' }, { "Priority", 'p' }, { "Account", 'a' },
+	{ "QOS", 'q' }, { "tres-per-node", 'b' }, { "Gres", 'b' }, { "tres-alloc", 'b' }, { "SubmitTime", 'V' },
+	{ "StartTime", 'S' }, { "EndTime", 'e' }, { "SchedNodes", 'Y' }, { "BatchHost", 'B' }, { "Feature", 'f' },
+	{ "RestartCnt", 'X' }, { NULL, 0 },
+};
+/* clang-format on */
+
+/* With -r the waiting elements of an array have a line each. */
+static int rows(struct out *o, const struct gpuq_val *job)
+{
+	const struct gpuq_val *of = gpuq_get(job, "array");
+	const char *waiting = gpuq_get_str(of, "waiting", gpuq_get_str(of, "indices", NULL));
+	struct gpuq_arena a = GPUQ_ARENA_INIT(0);
+	struct gpuq_array array = { 0 };
+	struct gpuq_val *one;
+	int rc = 0;
+
+	if (!each_element || !waiting || gpuq_get_int(job, "array_index", -1) >= 0 ||
+	    gpuq_array_parse(&a, waiting, &array, NULL) < 0) {
+		gpuq_arena_done(&a);
+		return out_row(o, job, NULL);
+	}
+	one = gpuq_val_copy(&a, job);
+	for (size_t i = 0; rc == 0 && i < array.n_ranges; i++)
+		for (int64_t k = array.ranges[i].first; rc == 0 && k <= array.ranges[i].last;
+		     k += array.ranges[i].step) {
+			gpuq_set(&a, one, "array_index", gpuq_int(&a, k));
+			rc = out_row(o, one, NULL);
+		}
+	gpuq_arena_done(&a);
+	return rc;
+}
+
+static const struct out_def jobs = {
+	.cols = cols,
+	.usual = "JOBID",
+	.sort = "P,t,-Q",
+	.rows = rows,
+};
+
+static bool keep(const struct cli *c, const struct gpuq_val *job)
+{
+	return slurm_keep(c, job) && (opt_given(&c->args, OPT_STATES) || !view_job_ended(job)) &&
+	       (!opt_given(&c->args, OPT_START) || strcmp(slurm_state(job, true), "PD") == 0);
+}
+
+static int fill(struct cli *c, struct gpuq_val *params, struct gpuq_err *err)
+{
+	return filter_put_jobs(c, params, err);
+}
+
+int slurm_squeue(struct cli *c)
+{
+	const char **format = &c->args.val[OPT_FORMAT];
+	int code;
+
+	each_element = opt_given(&c->args, OPT_ARRAY);
+	if (opt_given(&c->args, OPT_S_FORMAT))
+		*format = slurm_format(c, fields, c->args.val[OPT_S_FORMAT]);
+	else if (!*format && opt_given(&c->args, OPT_LONG))
+		*format = "%.18i %.9P %.8j %.8u %.8T %.10M %.9l %.6D %R";
+	else if (!*format && opt_given(&c->args, OPT_START))
+		*format = "%.18i %.9P %.8j %.8u %.2t %.19S %.6D %20Y %R";
+	else if (!*format)
+		*format = getenv("SQUEUE_FORMAT") ? getenv("SQUEUE_FORMAT")
+						  : "%.18i %.9P %.8j %.8u %.2t %.10M %.6D %R";
+	if (!*format)
+		return 1;
+	code = list_run(c, "job.list", &jobs, NULL, fill, keep);
+	return code == EXIT_DONE || code == EXIT_SERVER ? code : 1;
+}

@@ -1,0 +1,263 @@
+/* Slurm's words for what gpuq says in others. */
+#include "gpuq/slurm.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <time.h>
+
+#include "gpuq/list.h"
+#include "gpuq/view.h"
+#include "libgpuq/names.h"
+#include "libgpuq/schema.h"
+#include "libgpuq/units.h"
+
+void slurm_time(struct gpuq_buf *out, const struct gpuq_val *us, const char *none)
+{
+	char text[32];
+	struct tm tm;
+	time_t t;
+
+	if (!us || us->type != GPUQ_INT) {
+		gpuq_buf_adds(out, none);
+		return;
+	}
+	t = (time_t)(us->i / GPUQ_US_PER_S);
+	localtime_r(&t, &tm);
+	strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%S", &tm);
+	gpuq_buf_adds(out, text);
+}
+
+void slurm_limit(struct gpuq_buf *out, const struct gpuq_val *job)
+{
+	const int64_t s = gpuq_get_int(job, "time_limit_s", -1);
+	char text[48];
+
+	gpuq_duration_clock(s < 0 ? GPUQ_UNLIMITED : s * GPUQ_US_PER_S, text, sizeof(text));
+	gpuq_buf_adds(out, text);
+}
+
+void slurm_elapsed(struct gpuq_buf *out, int64_t us)
+{
+	const int64_t s = us / GPUQ_US_PER_S, days = s / 86400;
+
+	if (days)
+		gpuq_buf_printf(out, "%" PRId64 "-", days);
+	gpuq_buf_printf(out, "%02d:%02d:%02d", (int)(s % 86400 / 3600), (int)(s % 3600 / 60),
+			(int)(s % 60));
+}
+
+const char *slurm_state(const struct gpuq_val *job, bool letters)
+{
+	const int s = view_job_state(job);
+
+	if (s < 0)
+		return "?";
+	if (s == GPUQ_JOB_PROVISIONING || s == GPUQ_JOB_STARTING)
+		return letters ? "CF" : "CONFIGURING";
+	return letters ? gpuq_job_state_short((enum gpuq_job_state)s)
+		       : gpuq_job_state_word((enum gpuq_job_state)s);
+}
+
+const char *slurm_reason(const struct gpuq_val *job)
+{
+	static const struct {
+		const char *ours, *theirs;
+	} words[] = {
+		{ "HeldUser", "JobHeldUser" },
+		{ "HeldAdmin", "JobHeldAdmin" },
+		{ "ArrayLimit", "JobArrayTaskLimit" },
+		{ "License", "Licenses" },
+		{ "HeldRetries", "JobHoldMaxRequeue" },
+		{ "Deadline", "DeadLine" },
+		{ "DependencyNever", "DependencyNeverSatisfied" },
+		{ "NodesUnavailable", "ReqNodeNotAvail" },
+		{ "QueueStopped", "PartitionDown" },
+	};
+	const char *reason = gpuq_get_str(job, "reason", NULL);
+
+	if (!reason)
+		return "None";
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (strcmp(words[i].ours, reason) == 0)
+			return words[i].theirs;
+	return reason;
+}
+
+void slurm_exit(struct gpuq_buf *out, const struct gpuq_val *job)
+{
+	const int64_t code = gpuq_get_int(job, "exit_code", 0) & 0xff;
+	const int state = view_job_state(job);
+
+	if (state == GPUQ_JOB_OUT_OF_MEMORY)
+		gpuq_buf_adds(out, "0:125");
+	else if (state != GPUQ_JOB_FAILED)
+		gpuq_buf_adds(out, "0:0");
+	else if (code > 128)
+		gpuq_buf_printf(out, "0:%" PRId64, code - 128);
+	else
+		gpuq_buf_printf(out, "%" PRId64 ":0", code ? code : 1);
+}
+
+void slurm_gres(struct gpuq_buf *out, const struct gpuq_val *job)
+{
+	if (view_number(gpuq_get(job, "gpus"), 0) <= 0)
+		return;
+	gpuq_buf_adds(out, "gres/gpu:");
+	view_cell(out, gpuq_get(job, "gpus"));
+}
+
+/* One word of -O: "JobID:.18" */
+static bool one_field(const struct cli *c, const struct slurm_field *fields, const char *text,
+		      size_t n, struct gpuq_buf *out)
+{
+	const char *known[64], *near, *colon = memchr(text, ':', n), *width = "20";
+	const size_t len = colon ? (size_t)(colon - text) : n;
+	char word[64];
+	size_t k = 0;
+
+	snprintf(word, sizeof(word), "%.*s", (int)(len < sizeof(word) ? len : sizeof(word) - 1),
+		 text);
+	if (colon) {
+		width = colon + 1;
+		n -= len + 1;
+	} else {
+		n = 2;
+	}
+	for (; fields[k].word; k++) {
+		if (strcasecmp(fields[k].word, word) != 0) {
+			if (k < 63)
+				known[k] = fields[k].word;
+			continue;
+		}
+		gpuq_buf_printf(out, "%%%.*s%c", (int)n, width, fields[k].letter);
+		return true;
+	}
+	known[k < 63 ? k : 63] = NULL;
+	near = gpuq_nearest(word, known);
+	cli_say("%s: no field %s%s%s; see gpuq-slurm(7)", c->cmd->name, word,
+		near ? "; did you mean " : "", near ? near : "");
+	return false;
+}
+
+const char *slurm_format(const struct cli *c, const struct slurm_field *fields, const char *text)
+{
+	struct gpuq_buf out = GPUQ_BUF_INIT;
+	const char *s = NULL;
+
+	while (*text) {
+		const size_t n = strcspn(text, ",");
+
+		if (n && !one_field(c, fields, text, n, &out))
+			goto out;
+		text += n + (text[n] == ',');
+	}
+	s = gpuq_arena_strdup(c->args.arena, gpuq_buf_str(&out));
+out:
+	gpuq_buf_done(&out);
+	return s;
+}
+
+/* "YYYY-MM-DD[THH:MM[:SS]]", "HH:MM[:SS]" of today, "MMDD", "today", "now-3days". */
+int slurm_instant(const char *text, int64_t *us)
+{
+	static const struct {
+		const char *unit;
+		int s;
+	} units[] = { { "", 1 },         { "seconds", 1 },  { "minutes", 60 },
+		      { "hours", 3600 }, { "days", 86400 }, { "weeks", 604800 } };
+	time_t now = time(NULL);
+	struct tm tm;
+	int y, mo, d, h = 0, mi = 0, s = 0, n = 0;
+
+	localtime_r(&now, &tm);
+	tm.tm_isdst = -1;
+	if (strncmp(text, "now", 3) == 0 || strcmp(text, "today") == 0 ||
+	    strcmp(text, "midnight") == 0 || strcmp(text, "yesterday") == 0) {
+		if (text[0] == 'n') {
+			if (text[3] == '-' || text[3] == '+') {
+				char *unit;
+				long k = strtol(text + 4, &unit, 10);
+				size_t len = strlen(unit), i = 0;
+
+				while (i < 6 &&
+				       (strncmp(units[i].unit, unit, len) != 0 || (!len && i)))
+					i++;
+				if (i == 6 || unit == text + 4)
+					return GPUQ_EINVAL;
+				now += (text[3] == '-' ? -1 : 1) * k * units[i].s;
+			}
+			*us = (int64_t)now * GPUQ_US_PER_S;
+			return 0;
+		}
+		tm.tm_mday -= text[0] == 'y';
+	} else if (sscanf(text, "%4d-%2d-%2d%n", &y, &mo, &d, &n) == 3) {
+		if (text[n] == 'T' || text[n] == ' ') {
+			text += n + 1;
+			n = 0;
+			if (sscanf(text, "%2d:%2d%n:%2d%n", &h, &mi, &n, &s, &n) < 2)
+				return GPUQ_EINVAL;
+		}
+		if (text[n])
+			return GPUQ_EINVAL;
+		tm.tm_year = y - 1900;
+		tm.tm_mon = mo - 1;
+		tm.tm_mday = d;
+	} else if (sscanf(text, "%2d:%2d%n:%2d%n", &h, &mi, &n, &s, &n) < 2 || text[n]) {
+		n = 0;
+		h = mi = s = 0;
+		if (strlen(text) != 4 || sscanf(text, "%2d%2d%n", &mo, &d, &n) != 2 || text[n])
+			return GPUQ_EINVAL;
+		tm.tm_mon = mo - 1;
+		tm.tm_mday = d;
+	}
+	tm.tm_hour = h;
+	tm.tm_min = mi;
+	tm.tm_sec = s;
+	*us = (int64_t)mktime(&tm) * GPUQ_US_PER_S;
+	return 0;
+}
+
+int slurm_fail(const struct gpuq_err *err)
+{
+	const int code = cli_fail(err, false);
+
+	return code == EXIT_SERVER ? code : 1;
+}
+
+bool slurm_keep(const struct cli *c, const struct gpuq_val *job)
+{
+	return list_has(c->args.val[OPT_S_ACCOUNTS], gpuq_get_str(job, "account", "")) &&
+	       list_has(c->args.val[OPT_S_QOS], gpuq_get_str(job, "qos", ""));
+}
+
+struct each {
+	slurm_each_fn fn;
+	void *arg;
+};
+
+static int on_item(void *arg, const struct gpuq_val *item)
+{
+	struct each *e = arg;
+
+	if (item)
+		e->fn(e->arg, item);
+	return 0;
+}
+
+int slurm_each(struct cli *c, const char *method, const struct gpuq_val *params, slurm_each_fn fn,
+	       void *arg, struct gpuq_err *err)
+{
+	struct each e = { fn, arg };
+	struct gpuq_arena a = GPUQ_ARENA_INIT(0);
+	struct gpuq_val *reply;
+	int rc = cli_connect(c, err);
+
+	if (rc == 0)
+		rc = gpuq_stream(c->conn, method, params, 0, on_item, &e, &a, &reply, err);
+	gpuq_arena_done(&a);
+	return rc < 0 ? rc : 0;
+}

@@ -1,0 +1,21 @@
+/* rights.h - which rights gpuqd's account has, asked of the apiserver
+ *
+ * Owns     the table of rights by feature (etc/kubernetes says the same), one review.
+ * Touches  the apiserver through http.h: SelfSubjectAccessReview, which everybody may ask.
+ * Used by  kube.c.
+ */
+#ifndef GPUQD_CLUSTER_KUBE_RIGHTS_H
+#define GPUQD_CLUSTER_KUBE_RIGHTS_H
+
+#include "gpuqd/cluster/cluster.h"
+#include "gpuqd/cluster/kube/http.h"
+
+struct rights;
+
+/* Ask for every right, a few at a time; those of a namespace for each of namespaces (copied).
+ * fn is called once, never from inside, with all of them; the review is gone then. */
+int rights_ask(struct http *h, const char *const *namespaces, size_t n, cluster_rights_fn fn,
+	       void *arg, struct rights **out, struct gpuq_err *err);
+void rights_free(struct rights *r); /* not from inside fn; NULL is allowed */
+
+#endif

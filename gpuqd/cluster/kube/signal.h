@@ -1,0 +1,37 @@
+/* signal.h - signals to the first process of a pod's container
+ *
+ * Owns     the signals on their way, and the deletes that wait for them.
+ * Touches  the apiserver through session.h: the API has no word for signals, so `kill` is run
+ *          in the container, which needs the right to run programs there, and a `kill` or a
+ *          shell in the image.
+ * Used by  kube.c.
+ *
+ * A pod that was sent its checkpoint's signal has been told in its own way: it is deleted,
+ * which sends TERM, when the grace is over. Where the signal cannot be sent it is deleted at
+ * once, as one without a signal. Either is said in the log.
+ */
+#ifndef GPUQD_CLUSTER_KUBE_SIGNAL_H
+#define GPUQD_CLUSTER_KUBE_SIGNAL_H
+
+#include "gpuqd/cluster/cluster.h"
+#include "gpuqd/cluster/kube/http.h"
+
+struct signals;
+
+/* Carry out a delete that was held back; grace_us is what is left of it. */
+typedef void (*signals_delete_fn)(void *arg, const struct pod_ref *ref, int64_t grace_us);
+
+int signals_new(struct loop *l, struct http *h, signals_delete_fn fn, void *arg,
+		struct signals **out, struct gpuq_err *err);
+void signals_free(struct signals *s); /* what is held back is not carried out */
+
+/* Begin. false: it cannot be: no signal for a container, or gpuqd has been refused the right
+ * a moment ago. */
+bool signals_send(struct signals *s, const char *namespace_, const struct pod_ref *ref, int signal);
+
+/* A delete of a pod that is being signalled, or was just now: true = it is kept until then.
+ * A second one only shortens it. */
+bool signals_hold(struct signals *s, const struct pod_ref *ref, int64_t grace_us);
+void signals_gone(struct signals *s, const char *pod); /* nothing is to be deleted any more */
+
+#endif

@@ -1,0 +1,118 @@
+#include "gpuqd/config_notify.h"
+
+#include <string.h>
+
+#include "libgpuq/notify.h"
+#include "libgpuq/units.h"
+
+#define HOOK(key_, kind_, member_, ...)                                                            \
+	{                                                                                          \
+		.key = (key_), .kind = (kind_), .offset = offsetof(struct config_hook, member_),   \
+		__VA_ARGS__                                                                        \
+	}
+#define N(key_, kind_, member_, ...)                                                               \
+	{                                                                                          \
+		.key = (key_), .kind = (kind_), .offset = offsetof(struct config_notify, member_), \
+		__VA_ARGS__                                                                        \
+	}
+
+static int hook_check(struct gpuq_reader *r, const struct gpuq_val *v, void *obj)
+{
+	struct config_hook *h = obj;
+	struct gpuq_err err = GPUQ_ERR_INIT;
+
+	if (gpuq_url_check(h->url, &err) < 0)
+		return gpuq_reader_fail(r, gpuq_get(v, "url"), GPUQ_EINVAL, "%s", err.text);
+	h->bits = h->on.n ? 0 : GPUQ_NOTIFY_END | GPUQ_NOTIFY_FAIL;
+	for (size_t i = 0; i < h->on.n; i++)
+		if (!gpuq_notify_word(h->on.items[i], false, &h->bits))
+			return gpuq_reader_fail(
+				r, gpuq_get(v, "on"), GPUQ_EINVAL,
+				"expected words of notify such as end and fail, not "
+				"'%.80s'",
+				h->on.items[i]);
+	return 0;
+}
+
+/* clang-format off */
+static const struct gpuq_field hook_fields[] = {
+	HOOK("name", GPUQ_K_NAME, name, .flags = GPUQ_F_KEY | GPUQ_F_REQUIRED, .doc = "what it is called in messages that wait"),
+	HOOK("url", GPUQ_K_STR, url, .flags = GPUQ_F_REQUIRED, .doc = "where messages of all jobs go"),
+	HOOK("on", GPUQ_K_STRLIST, on, .doc = "of what, in the words of a job's notify; default: end, fail"),
+	{ .key = NULL },
+};
+/* clang-format on */
+
+static const struct gpuq_schema hook_schema = { .name = "webhook",
+						.size = sizeof(struct config_hook),
+						.fields = hook_fields,
+						.check = hook_check };
+
+static void defaults(void *obj)
+{
+	struct config_notify *c = obj;
+
+	c->mail_from = "gpuq";
+	c->mail_timeout_us = 30 * GPUQ_US_PER_S;
+	c->webhook_timeout_us = 10 * GPUQ_US_PER_S;
+	c->keep_us = INT64_C(86400) * GPUQ_US_PER_S;
+}
+
+static int check(struct gpuq_reader *r, const struct gpuq_val *v, void *obj)
+{
+	const struct config_notify *c = obj;
+	struct gpuq_err err = GPUQ_ERR_INIT;
+
+	if (c->mail_command.n && c->mail_command.items[0][0] != '/')
+		return gpuq_reader_fail(r, gpuq_get(v, "mail_command"), GPUQ_EINVAL,
+					"expected a command with its whole path, then its "
+					"arguments: no shell looks for it");
+	if (gpuq_mail_check(c->mail_from, &err) < 0)
+		return gpuq_reader_fail(r, gpuq_get(v, "mail_from"), GPUQ_EINVAL, "%s", err.text);
+	for (size_t i = 0; i < c->mail_allowed.n; i++)
+		if (c->mail_allowed.items[i][0] != '@')
+			return gpuq_reader_fail(r, gpuq_get(v, "mail_allowed"), GPUQ_EINVAL,
+						"expected ends of addresses such as @example.org");
+	for (size_t i = 0; i < c->webhook_allowed.n; i++)
+		if (gpuq_url_check(c->webhook_allowed.items[i], &err) < 0)
+			return gpuq_reader_fail(r, gpuq_get(v, "webhook_allowed"), GPUQ_EINVAL,
+						"%s (the '/' behind the host is needed: it is its "
+						"end)",
+						err.text);
+	if (c->hooks.n > POLICY_HOOKS_MAX)
+		return gpuq_reader_fail(r, gpuq_get(v, "webhooks"), GPUQ_ERANGE,
+					"expected at most %d webhooks", POLICY_HOOKS_MAX);
+	return 0;
+}
+
+/* clang-format off */
+static const struct gpuq_field fields[] = {
+	N("mail_command", GPUQ_K_STRLIST, mail_command, .doc = "command that takes a mail with its headers on standard input; absent: no mail is sent"),
+	N("mail_from", GPUQ_K_STR, mail_from, .doc = "sender of mails"),
+	N("mail_allowed", GPUQ_K_STRLIST, mail_allowed, .doc = "ends of addresses that users may name; absent: all"),
+	N("mail_timeout", GPUQ_K_DURATION, mail_timeout_us, .min = 100000, .max = INT64_C(3600000000), .doc = "the command is killed after"),
+	N("webhook_allowed", GPUQ_K_STRLIST, webhook_allowed, .doc = "beginnings of URLs that users may name; absent: none"),
+	N("webhook_timeout", GPUQ_K_DURATION, webhook_timeout_us, .min = 100000, .max = INT64_C(3600000000), .doc = "an answer must be there within"),
+	N("proxy", GPUQ_K_STR, proxy, .doc = "proxy for webhooks; absent: none, whatever the environment says"),
+	N("keep", GPUQ_K_DURATION, keep_us, .min = 1000000, .max = INT64_C(2592000000000), .doc = "what cannot be delivered is tried so long"),
+	N("webhooks", GPUQ_K_OBJECTS, hooks, .sub = &hook_schema, .doc = "the site's own: {name, url, on}, told of every job"),
+	{ .key = NULL },
+};
+/* clang-format on */
+
+const struct gpuq_schema config_notify_schema = { .name = "notify",
+						  .size = sizeof(struct config_notify),
+						  .fields = fields,
+						  .defaults = defaults,
+						  .check = check };
+
+void config_notify_policy(const struct config_notify *c, struct policy_notify *out)
+{
+	const struct config_hook *hooks = c->hooks.items;
+
+	*out = (struct policy_notify){ .mail = c->mail_command.n > 0,
+				       .mail_to = c->mail_allowed,
+				       .urls = c->webhook_allowed };
+	for (size_t i = 0; i < c->hooks.n; i++)
+		out->hooks[out->n_hooks++] = (struct policy_hook){ hooks[i].name, hooks[i].bits };
+}

@@ -1,0 +1,81 @@
+#include "gpuqd/core/alike.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "gpuqd/core/model.h"
+#include "gpuqd/core/model_int.h"
+
+static bool is_plain(const struct job *j)
+{
+	return j->state == GPUQ_JOB_PENDING && !j->ended && j->key.index < 0 && !j->array &&
+	       j->n_deps == 0 && j->n_evictions == 0 && !j->promise && !j->pods && !j->avoids &&
+	       !j->blocked && j->begin_us == 0 && j->not_before_us == 0 && j->deadline_us == 0 &&
+	       j->start_us == 0 && j->placed_us == 0 && j->leave_us == 0 && j->shrunk_us == 0 &&
+	       j->short_us == 0 && j->outcome == GPUQ_JOB_PENDING && j->queue && j->request;
+}
+
+static struct alike_key key_of(const struct job *j)
+{
+	struct alike_key key;
+
+	memset(&key, 0, sizeof(key)); /* hashed byte by byte */
+	key.queue = j->queue;
+	key.request = j->request;
+	key.user = j->user;
+	key.qos = j->qos;
+	key.time_limit_us = j->time_limit_us;
+	key.time_min_us = j->time_min_us;
+	key.nice = j->nice;
+	key.fixed_priority = j->fixed_priority;
+	key.grace_us = j->grace_us;
+	key.attempt = j->attempt;
+	key.held = (uint32_t)(j->held_user | j->held_admin << 1 | j->held_retries << 2);
+	return key;
+}
+
+struct alike *job_alike(struct model *m, struct job *j)
+{
+	struct alike_key key;
+	struct alike *a = NULL;
+
+	if (j->alike || !is_plain(j))
+		return j->alike;
+	key = key_of(j);
+	HASH_FIND(hh, m->alike_by_key, &key, sizeof(key), a);
+	if (!a) {
+		a = must(calloc(1, sizeof(*a)));
+		a->key = key;
+		HASH_ADD(hh, m->alike_by_key, key, sizeof(a->key), a);
+	}
+	a->n_jobs++;
+	return j->alike = a;
+}
+
+void job_unlike(struct model *m, struct job *j)
+{
+	struct alike *a = j->alike;
+
+	j->alike = NULL;
+	if (!a || --a->n_jobs > 0)
+		return;
+	HASH_DEL(m->alike_by_key, a);
+	free(a);
+}
+
+bool alike_holds(const struct model *m)
+{
+	uint32_t n = 0, n_known = 0;
+
+	job_each(m, j)
+	{
+		const struct alike_key key = key_of(j);
+
+		if (j->alike && (!is_plain(j) || memcmp(&j->alike->key, &key, sizeof(key)) != 0))
+			return false;
+		n += j->alike != NULL;
+	}
+	for (const struct alike *a = m->alike_by_key; a; a = a->hh.next)
+		n_known += a->n_jobs;
+	return n == n_known;
+}

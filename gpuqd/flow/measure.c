@@ -1,0 +1,265 @@
+#include "gpuqd/flow/measure.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <uthash.h>
+
+#include "gpuqd/base/log.h"
+#include "gpuqd/base/loop.h"
+#include "gpuqd/core/model.h"
+#include "gpuqd/flow/journal.h"
+
+struct measure {
+	struct journal *j;
+	struct measure_state state;
+	char source[32], why[256];
+};
+
+/* A device of a pod, and what it did. */
+struct sample {
+	const struct pod *pod;
+	uint64_t device;
+	int32_t milli;
+};
+
+/* Where a device of that uuid is. */
+struct place {
+	UT_hash_handle hh;
+	const struct node *node;
+	uint32_t index;
+};
+
+struct round {
+	const struct model *m;
+	struct sample *items;
+	size_t n, room;
+	struct place *places, *by_uuid; /* made when first asked for */
+	bool failed;
+};
+
+static bool runs(const struct pod *p)
+{
+	return p->attempt == p->job->attempt && p->state == GPUQ_POD_RUNNING && p->gpus_milli > 0;
+}
+
+static void add(struct round *r, const struct pod *p, uint64_t device, int32_t milli)
+{
+	if (r->n == r->room) {
+		const size_t room = r->room ? 2 * r->room : 256;
+		struct sample *more = realloc(r->items, room * sizeof(*more));
+
+		r->failed |= !more;
+		if (!more)
+			return;
+		r->items = more;
+		r->room = room;
+	}
+	r->items[r->n++] = (struct sample){ p, device, milli };
+}
+
+/* Tells the devices of one pod apart. */
+static uint64_t device_of(const struct use_fact *f)
+{
+	uint64_t h = UINT64_C(14695981039346656037);
+
+	for (const char *s = f->uuid; *s; s++)
+		h = (h ^ (unsigned char)*s) * UINT64_C(1099511628211);
+	if (!*f->uuid)
+		h = (uint64_t)(int64_t)f->index;
+	return (h ^ f->part) * UINT64_C(1099511628211);
+}
+
+static void index_uuids(struct round *r)
+{
+	size_t n = 0, i = 0;
+
+	node_each(r->m, node) n += node->n_devices;
+	r->places = calloc(n + 1, sizeof(*r->places));
+	r->failed |= !r->places;
+	node_each(r->m, node)
+	{
+		for (uint32_t d = 0; r->places && d < node->n_devices; d++) {
+			const char *uuid = node->devices[d].uuid;
+			struct place *p = &r->places[i++];
+
+			*p = (struct place){ .node = node, .index = d };
+			if (*uuid)
+				HASH_ADD_KEYPTR(hh, r->by_uuid, uuid, strlen(uuid), p);
+		}
+	}
+}
+
+/* The pods on a device whose pod was not told. */
+static void take_device(struct round *r, const struct use_fact *f)
+{
+	const struct node *node = *f->node ? node_find(r->m, f->node) : NULL;
+	uint32_t index = (uint32_t)f->index;
+	const struct pod *p;
+
+	if (*f->uuid) {
+		struct place *at = NULL;
+
+		if (!r->places)
+			index_uuids(r);
+		HASH_FIND_STR(r->by_uuid, f->uuid, at);
+		if (!at)
+			return;
+		node = at->node;
+		index = at->index;
+	}
+	if (!node || index >= node->n_devices)
+		return;
+	DL_FOREACH2(node->pods, p, node_next)
+	for (uint32_t k = 0; runs(p) && k < p->n_devices; k++)
+		if (p->devices[k] == index)
+			add(r, p, index, f->milli);
+}
+
+static void take(struct round *r, const struct use_fact *f)
+{
+	struct pod_key key;
+	const struct pod *p;
+
+	if (f->milli < 0)
+		return;
+	if (!*f->pod) {
+		take_device(r, f);
+	} else if (pod_name_parse(r->m, f->pod, &key)) {
+		p = pod_find(r->m, key);
+		if (p && runs(p))
+			add(r, p, device_of(f), f->milli);
+	}
+}
+
+/* By job, pod and device. */
+static int compare(const void *a, const void *b)
+{
+	const struct sample *x = a, *y = b;
+	const struct job_key *j = &x->pod->job->key, *k = &y->pod->job->key;
+
+	if (j->id != k->id)
+		return j->id < k->id ? -1 : 1;
+	if (j->index != k->index)
+		return j->index < k->index ? -1 : 1;
+	if (x->pod->index != y->pod->index)
+		return x->pod->index < y->pod->index ? -1 : 1;
+	return (x->device > y->device) - (x->device < y->device);
+}
+
+static uint32_t devices_needed(const struct job *j)
+{
+	const struct pod *p;
+	uint32_t n = 0;
+
+	DL_FOREACH2(j->pods, p, job_next)
+	if (p->attempt == j->attempt && pod_takes(p) && p->gpus_milli > 0)
+		n += p->n_devices ? p->n_devices : (uint32_t)((p->gpus_milli + 999) / 1000);
+	return n;
+}
+
+/* What the samples [from, to) say of their job. */
+static struct job_use judge(const struct sample *s, size_t from, size_t to, uint32_t *n_devices)
+{
+	const struct job *j = s[from].pod->job;
+	struct job_use u = { .job = j->key };
+	int64_t sum = 0;
+	uint32_t n = 0;
+	int32_t most = 0, of_one = 0;
+
+	for (size_t i = from; i < to; i++) {
+		const bool same =
+			i > from && s[i].pod == s[i - 1].pod && s[i].device == s[i - 1].device;
+
+		/* Two metrics of one device: it did what the busier says. */
+		sum -= same ? of_one : 0;
+		of_one = same && of_one > s[i].milli ? of_one : s[i].milli;
+		sum += of_one;
+		n += !same;
+		most = of_one > most ? of_one : most;
+	}
+	u.milli = (int32_t)(sum / n);
+	u.use = most > 0 ? IDLE_BUSY : n >= devices_needed(j) ? IDLE_NOTHING : IDLE_UNKNOWN;
+	*n_devices += n;
+	return u;
+}
+
+static void tell(struct measure *m, struct round *r)
+{
+	struct job_use *uses = calloc(r->n + 1, sizeof(*uses));
+	struct event ev = { .type = EV_USE_MEASURED };
+	size_t n = 0, to;
+
+	if (!uses)
+		return; /* the next round tells */
+	if (r->n) /* qsort takes no NULL */
+		qsort(r->items, r->n, sizeof(*r->items), compare);
+	m->state.n_devices = 0;
+	for (size_t from = 0; from < r->n; from = to) {
+		to = from + 1;
+		while (to < r->n && r->items[to].pod->job == r->items[from].pod->job)
+			to++;
+		uses[n++] = judge(r->items, from, to, &m->state.n_devices);
+	}
+	m->state.n_jobs = (uint32_t)n;
+	ev.measured.items = uses;
+	ev.measured.n = n;
+	if (n)
+		journal_apply(m->j, &ev, NULL);
+	free(uses);
+}
+
+/* Only what is new is worth a line. */
+static void note_trouble(struct measure *m, const char *why)
+{
+	if (strcmp(m->why, why) == 0)
+		return;
+	if (*why)
+		log_warn("measure.trouble", "source=%s why=%s", LOGS(m->source), LOGS(why));
+	else
+		log_notice("measure.well", "source=%s", LOGS(m->source));
+	snprintf(m->why, sizeof(m->why), "%s", why);
+}
+
+void measure_round(struct measure *m, const struct use_round *in)
+{
+	struct round r = { .m = journal_model(m->j) };
+
+	snprintf(m->source, sizeof(m->source), "%s", in->source);
+	note_trouble(m, in->why);
+	for (size_t i = 0; i < in->n; i++)
+		take(&r, &in->items[i]);
+	if (in->n)
+		m->state.at_us = loop_now_us(journal_loop(m->j));
+	if (!r.failed)
+		tell(m, &r);
+	HASH_CLEAR(hh, r.by_uuid);
+	free(r.places);
+	free(r.items);
+}
+
+struct measure_state measure_state(const struct measure *m)
+{
+	struct measure_state s = m->state;
+
+	s.source = m->source;
+	s.why = m->why;
+	return s;
+}
+
+int measure_new(struct journal *j, struct measure **out, struct gpuq_err *err)
+{
+	struct measure *m = calloc(1, sizeof(*m));
+
+	if (!m)
+		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+	m->j = j;
+	*out = m;
+	return 0;
+}
+
+void measure_free(struct measure *m)
+{
+	free(m);
+}

@@ -1,0 +1,110 @@
+#!/bin/sh
+test_description='squeue, scancel, sinfo, sacct, srun, scontrol: columns, filters, exit codes'
+. "$(dirname "$0")/lib.sh"
+
+test_expect_success 'start' '
+	mkdir bin && for name in sbatch scancel scontrol sacct sinfo squeue srun; do
+		ln -s "$test_build/gpuq/gpuq" bin/$name || return 1
+	done && PATH=$PWD/bin:$PATH && export PATH && start_gpuqd && node=$(gpuq nodes --json | json name)
+'
+
+test_expect_success 'sbatch says what it did; an option it does not know is told, with the nearest' '
+	sbatch -J one -G 2 -A teamA --wrap "sleep 300" >out && says out "^Submitted batch job 1$" &&
+	test "$(sbatch --parsable -G 4 -J two -t 90 --wrap "sleep 300")" = 2 &&
+	test -z "$(sbatch -Q -H -a 3,7-9%2 -J arr --wrap true)" && job_becomes 1 RUNNING &&
+	exits 2 sbatch --partitoin=x --wrap true && says err "partition" &&
+	exits 1 sbatch -p nowhere --wrap true && says err "nowhere" &&
+	printf "#!/bin/sh\n#SBATCH --switches=1\n" >switches.sh && exits 0 sbatch --test-only -G 1 switches.sh && says err "switches" && says err "would start at 20.* on $node" &&
+	test "$(SBATCH_JOB_NAME=env SBATCH_TIMELIMIT=7 sbatch --parsable -H --wrap true)" = 4 &&
+	job_is 4 name env && job_is 4 time_limit_s 420 && scancel 4
+'
+
+test_expect_success 'squeue has its columns' '
+	squeue >out && head -n 1 out >head &&
+	echo "             JOBID PARTITION     NAME     USER ST       TIME  NODES NODELIST(REASON)" | test_cmp - head &&
+	wait_for 20 eval "squeue -h -j 2 -o %R | grep -q Resources" && squeue -h -o "%i|%P|%j|%t|%D|%R" >out &&
+	says out "^1\|default\|one\|R\|1\|$node$" && says out "^2\|default\|two\|PD\|1\|\(Resources\)$" &&
+	says out "^3_\[3,7-9%2\]\|default\|arr\|PD\|1\|\(JobHeldUser\)$" &&
+	squeue -h -o "[%.6i] [%6j] [%.2j]" -j 1 >out && says out "^\[     1\] \[one   \] \[on\]$" &&
+	test "$(squeue -h -O JobID:4,Name:.5,StateCompact:3 -j 1)" = "1     oneR  " &&
+	squeue -l >out && says out "^ +JOBID PARTITION +NAME +USER +STATE +TIME TIME_LIMI +NODES NODELIST" &&
+	says out "PENDING +0:00 +1:30:00" && squeue --start >out && says out "START_TIME" && says out " two " && ! grep " one " out
+'
+
+test_expect_success 'squeue picks and sorts' '
+	test "$(squeue -h -r -o %i -n arr | tr "\n" " ")" = "3_3 3_7 3_8 3_9 " &&
+	test "$(squeue -h -A teamA -o %i)" = 1 && test "$(squeue -h -t PD -S i -o %A | tr "\n" " ")" = "2 3 " &&
+	test "$(squeue -h -S -i -o %A | tr "\n" " ")" = "3 2 1 " && test "$(squeue -h --me -w "$node" -o %A)" = 1 &&
+	test -z "$(squeue -h -u nobody)" && test -z "$(squeue -h -q other)" &&
+	test -z "$(squeue -h -j 4 -o %T)" && test "$(squeue -h -j 4 -t all -o %T)" = CANCELLED &&
+	exits 1 squeue -O Namee && says err "Name" && exits 2 squeue --jbos=1 && says err "jobs"
+'
+
+test_expect_success 'a job that is not there, and a server that does not answer, are two things' '
+	exits 1 squeue -h -j 999 -o %T && test ! -s out && exits 255 squeue --server unix:/nowhere -h -j 1 -o %T &&
+	exits 255 scancel --server unix:/nowhere 1 && exits 255 sacct --server unix:/nowhere && exits 255 sinfo --server unix:/nowhere
+'
+
+test_expect_success 'scontrol shows, holds, changes' '
+	scontrol show job 1 >out && says out "^JobId=1 JobName=one$" && says out "JobState=RUNNING Reason=None" &&
+	says out "ReqTRES=node=1,gres/gpu=2" && scontrol -o show job 1 >out && test "$(wc -l <out)" -le 2 &&
+	scontrol hold 2 && wait_for 10 job_is 2 reason HeldUser && scontrol release 2 &&
+	scontrol update jobid=2 timelimit=1-00:00:00 name=renamed nice=3 && job_is 2 time_limit_s 86400 && job_is 2 name renamed &&
+	scontrol update job 3 ArrayTaskThrottle=1 && gpuq queue -h -j 3 -o JOBID >out && says out "%1" &&
+	exits 1 scontrol update jobid=2 timelimt=3 && says err "TimeLimit" && exits 1 scontrol requeue 999 &&
+	test "$(scontrol show hostnames "n[01-03],x" | tr "\n" " ")" = "n01 n02 n03 x " &&
+	test "$(scontrol show hostlist n1,n2,n3)" = "n[1-3]" && scontrol ping && exits 1 scontrol showw && says err "show"
+'
+
+test_expect_success 'sinfo: partitions, nodes, reasons' '
+	sinfo >out && says out "^PARTITION AVAIL  TIMELIMIT  NODES  STATE NODELIST$" && says out "^default\*     up   infinite      1    mix $node$" &&
+	test "$(sinfo -h -o "%n %t %D")" = "$node mix 1" && sinfo -N >out && says out "^$node +1 +default\* +mix" &&
+	sinfo -s >out && says out "1/0/0/1 $node" && test -z "$(sinfo -h -t idle -o %n -N)" &&
+	scontrol update nodename="$node" state=drain reason="new fan" && sinfo -R >out && says out "new fan" &&
+	test "$(sinfo -h -o %t)" = drng && scontrol update nodename="$node" state=resume && test "$(sinfo -h -o %t)" = mix
+'
+
+test_expect_success 'scancel is silent, asks, picks by account, signals' '
+	exits 1 scancel 999 && says err "job id 999" && echo n | scancel -i 1 >out && says out "Cancel job_id=1 name=one partition=default" &&
+	job_is 1 state RUNNING && scancel -A other && job_is 1 state RUNNING && exits 1 scancel &&
+	exits 0 scancel -A teamA && test ! -s out && test ! -s err && job_becomes 1 CANCELLED && job_becomes 2 RUNNING &&
+	scancel -s KILL 2 && job_becomes 2 FAILED && scancel 3_7 && test "$(squeue -h -r -j 3 -o %K | tr "\n" " ")" = "3 8 9 " && scancel -n arr
+'
+
+test_expect_success 'sacct: columns, code and signal, the line of the script' '
+	id=$(sbatch --parsable --wait --wrap "exit 5"); test $? = 5 && sacct -j $id,2 >out && head -n 2 out >head &&
+	printf "%s\n%s\n" "JobID           JobName  Partition    Account  AllocCPUS      State ExitCode " \
+		"------------ ---------- ---------- ---------- ---------- ---------- -------- " | test_cmp - head &&
+	says out "^$id +wrap +default +1 +FAILED +5:0 $" && says out "^$id.batch +batch +1 +FAILED +5:0 $" && says out "^2 .* FAILED +0:9 $" &&
+	test "$(sacct -X -n -P -o JobID,State,ExitCode -j $id)" = "$id|FAILED|5:0" &&
+	test "$(sacct -X -n -p --delimiter=, -o JobID,ExitCode -j $id)" = "$id,5:0," &&
+	sacct -b -n >out && says out "^1 +CANCELLED +0:0 $" && test "$(sacct -X -n -s F -o JobIDRaw%4 | tr -s " \n" " ")" = " 2 $id " &&
+	test -z "$(sacct -n -E now-1days)" && test -n "$(sacct -n -S now-1hours -u "$(id -un)")" && test -z "$(sacct -n -j 999)" &&
+	exits 1 sacct -o Stte && says err "State" && sacct -e | grep -qx Elapsed
+'
+
+test_expect_success 'srun outside of a job is a job' '
+	srun -Q -J step -G 1 sh -c "echo \$SLURM_JOB_NAME; exit 3" >out 2>err; test $? = 3 && says out "^step$"
+'
+
+test_expect_success 'srun inside of a job: tasks end together, lines are whole' '
+	cat >tasks.sh <<-\END &&
+	#!/bin/sh
+	#SBATCH -o tasks.out
+	srun -n 3 -l sh -c "for i in 1 2 3 4 5 6 7 8 9; do printf \"a line \"; sleep 0.01; echo of \$SLURM_PROCID; done"
+	srun -n 2 sh -c "[ \$SLURM_PROCID = 0 ] || exit 9; sleep 300"
+	echo "code $?"
+	srun -n 1 nosuchprogram
+	echo "code $?"
+	srun --ntaks=2 true
+	END
+	id=$(sbatch --parsable tasks.sh) && exits 2 gpuq wait --timeout 60s $id &&
+	test "$(grep -c "^\([0-2]\): a line of \1$" tasks.out)" = 27 && says tasks.out "^code 9$" && says tasks.out "^code 127$" &&
+	says tasks.out "did you mean --ntasks"
+'
+
+test_expect_success 'stop' '
+	gpuq cancel --me >/dev/null && stop_gpuqd
+'
+
+test_done

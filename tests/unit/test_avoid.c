@@ -1,0 +1,197 @@
+/* A node that failed a job is avoided by it: for a while, where others would do, over a
+ * restart; and a job that never gets to run is held. */
+#include <criterion/criterion.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include "gpuqd/core/snapshot.h"
+#include "gpuqd/core/view.h"
+#include "gpuqd/flow/snap_past.h"
+#include "gpuqd/flow/schedule.h"
+#include "tests/unit/model_rig.h"
+
+#define MINUTE_US (60 * GPUQ_US_PER_S)
+
+/* An attempt on node that ends so. */
+static void attempt(struct model *m, uint32_t n, const char *node, enum pod_fault fault)
+{
+	enum event_type type;
+
+	cr_assert_eq(place(m, J1, 1, node, 0), 0);
+	cr_assert_eq(pod_event(m, EV_POD_STARTED, J1, n, 0, T0 + 20, 0, 0), 0);
+	cr_assert_eq(pod_event(m, EV_POD_ENDED, J1, n, 0, T0 + 30, fault ? -1 : 75, fault), 0);
+	cr_assert_eq(pod_event(m, EV_POD_GONE, J1, n, 0, T0 + 30, 0, 0), 0);
+	cr_assert_eq(verdict(m, J1, T0 + 30, &type), 0);
+	cr_assert_eq(type, EV_JOB_REQUEUED);
+}
+
+/* Nodes that the job is kept off at that time, by name. */
+static const char *kept_off(struct model *m, int64_t now_us)
+{
+	static char text[200];
+	struct snapshot *s = NULL;
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	size_t n = 0;
+
+	text[0] = '\0';
+	cr_assert_eq(snapshot_take(m, now_us, &s, &err), 0, "%s", err.text);
+	for (uint32_t i = 0; i < s->jobs[0].n_exclude; i++)
+		n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%s", n ? " " : "",
+				      s->nodes[s->jobs[0].exclude[i]].name);
+	snapshot_free(s);
+	return text;
+}
+
+Test(avoid, for_a_while_where_others_would_do)
+{
+	struct model *m = fresh(3, 2);
+
+	cr_assert_null(submit_text(m, "{gpus: 2, command: [a]}", NULL));
+	attempt(m, 0, "n0", POD_FAULT_INFRA);
+	cr_expect_str_eq(kept_off(m, T0 + 40), "n0");
+	cr_expect_eq(snap_avoided_end(m, T0 + 40), T0 + 30 + JOB_AVOID_US);
+	attempt(m, 1, "n1", POD_FAULT_INFRA);
+	cr_expect_str_eq(kept_off(m, T0 + 40), "n0 n1");
+	/* All three failed it: it takes what there is. */
+	attempt(m, 2, "n2", POD_FAULT_INFRA);
+	cr_expect_str_eq(kept_off(m, T0 + 40), "");
+	cr_expect_str_eq(kept_off(m, T0 + 30 + JOB_AVOID_US), "");
+	cr_expect_eq(snap_avoided_end(m, T0 + 30 + JOB_AVOID_US), GPUQ_UNLIMITED);
+	model_free(m);
+}
+
+Test(avoid, a_gang_needs_as_many_others)
+{
+	struct model *m = fresh(3, 2);
+	enum event_type type;
+
+	cr_assert_null(submit_text(m, "{gpus: 2, pods: 2, command: [a]}", NULL));
+	cr_assert_eq(place(m, J1, 2, "n0", 0), 0);
+	for (uint32_t i = 0; i < 2; i++) {
+		cr_assert_eq(pod_event(m, EV_POD_ENDED, J1, 0, i, T0 + 30, -1, POD_FAULT_INFRA), 0);
+		cr_assert_eq(pod_event(m, EV_POD_GONE, J1, 0, i, T0 + 30, 0, 0), 0);
+	}
+	cr_assert_eq(verdict(m, J1, T0 + 30, &type), 0);
+	cr_expect_str_eq(kept_off(m, T0 + 40), "n0");
+	node_find(m, "n2")->drain = true;
+	cr_expect_str_eq(kept_off(m, T0 + 40), "", "one other is not enough");
+	model_free(m);
+}
+
+Test(avoid, a_narrow_job_only_for_a_minute)
+{
+	struct model *m = fresh(3, 2);
+
+	cr_assert_null(submit_text(m, "{gpus: 1, command: [a], nodes: [n0, n1]}", NULL));
+	attempt(m, 0, "n0", POD_FAULT_INFRA);
+	cr_expect_str_eq(kept_off(m, T0 + 40), "n0");
+	cr_expect_str_eq(kept_off(m, T0 + 30 + MINUTE_US), "");
+	cr_expect_eq(snap_avoided_end(m, T0 + 40), T0 + 30 + MINUTE_US);
+	model_free(m);
+}
+
+Test(avoid, the_last_four_each_once)
+{
+	static const char *const nodes[] = { "n0", "n1", "n0", "n2", "n3", "n4" };
+	struct model *m = fresh(6, 1);
+	const struct job *j;
+
+	cr_assert_null(submit_text(m, "{gpus: 1, command: [a]}", NULL));
+	for (uint32_t i = 0; i < 6; i++)
+		attempt(m, i, nodes[i], POD_FAULT_INFRA);
+	j = job_find(m, J1);
+	cr_assert_eq(j->avoids->n, 4);
+	cr_expect_str_eq(j->avoids->items[0].node, "n0");
+	cr_expect_str_eq(j->avoids->items[3].node, "n4");
+	cr_expect_str_eq(kept_off(m, T0 + 40), "n0 n2 n3 n4");
+	model_free(m);
+}
+
+/* The owner's own exit code says nothing of the node. */
+Test(avoid, not_after_a_failure_of_its_own)
+{
+	struct model *m = fresh(2, 1);
+
+	cr_assert_null(submit_text(
+		m, "{gpus: 1, command: [a], retry: {limit: 2, on: [infra, \"exit:75\"]}}", NULL));
+	attempt(m, 0, "n0", POD_FAULT_NONE);
+	cr_expect_str_eq(kept_off(m, T0 + 40), "");
+	cr_expect_eq(job_find(m, J1)->n_retries, 1);
+	attempt(m, 1, "n0", POD_FAULT_INFRA);
+	cr_expect_str_eq(kept_off(m, T0 + 40), "n0");
+	cr_expect_eq(job_find(m, J1)->n_retries, 1, "a lost node uses up no retry");
+	model_free(m);
+}
+
+Test(avoid, outlives_a_restart_and_is_shown)
+{
+	struct gpuq_arena a = GPUQ_ARENA_INIT(0);
+	struct model *m = fresh(3, 2);
+	struct disk d = { 0 };
+	const struct gpuq_val *list;
+
+	cr_assert_null(submit_text(m, "{gpus: 2, command: [a]}", NULL));
+	attempt(m, 0, "n1", POD_FAULT_INFRA);
+	disk_write(&d, m);
+	model_free(m);
+	m = disk_load(&d);
+	cr_assert_not_null(m);
+	cr_expect_eq(m->n_avoiding, 1);
+	cr_expect_str_eq(kept_off(m, T0 + 40), "n1");
+	list = gpuq_get(view_job(&a, m, job_find(m, J1), T0 + 40), "avoids");
+	cr_assert_eq(list->n, 1);
+	cr_expect_str_eq(gpuq_get_str(list->items[0], "node", "?"), "n1");
+	cr_expect_eq(gpuq_get_int(list->items[0], "until_time", 0), T0 + 30 + JOB_AVOID_US);
+	list = gpuq_get(view_job(&a, m, job_find(m, J1), T0 + 30 + JOB_AVOID_US), "avoids");
+	cr_expect_eq(list->n, 0, "forgotten");
+	gpuq_arena_done(&a);
+	model_free(m);
+	disk_free(&d);
+}
+
+/* ---- start timeouts ---- */
+
+static void start_too_late(struct model *m, uint32_t n, const char *rule)
+{
+	struct event ev = { .type = EV_JOB_EVICT_ASKED, .at_us = T0 + 50, .job = J1 };
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	enum event_type type;
+
+	ev.evict.cause = GPUQ_CAUSE_INFRA;
+	ev.evict.rule = rule;
+	ev.evict.by = "";
+	ev.evict.why = "not running 10m after it was placed: pod 0 on n0 (created)";
+	ev.evict.grace_us = -1;
+	cr_assert_eq(place(m, J1, 1, n % 2 ? "n1" : "n0", 0), 0);
+	cr_assert_eq(model_apply(m, &ev, &err), 0, "%s", err.text);
+	cr_assert_eq(pod_event(m, EV_POD_GONE, J1, n, 0, T0 + 60, 0, 0), 0);
+	cr_assert_eq(verdict(m, J1, T0 + 60, &type), 0);
+	cr_assert_eq(type, EV_JOB_REQUEUED);
+}
+
+Test(avoid, what_never_runs_is_held_with_the_reason)
+{
+	struct model *m = fresh(3, 1);
+	struct event ev = { .type = EV_JOB_RELEASED, .at_us = T0 + 70, .job = J1 };
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	const struct job *j;
+
+	cr_assert_null(submit_text(m, "{gpus: 1, command: [a]}", NULL));
+	j = job_find(m, J1);
+	for (uint32_t n = 0; n < 3; n++)
+		start_too_late(m, n, RULE_START_TIMEOUT);
+	cr_expect_str_eq(kept_off(m, T0 + 70), "n0 n1");
+	start_too_late(m, 3, "pod_lost"); /* something else between: it counts anew */
+	for (uint32_t n = 4; n < 8; n++)
+		start_too_late(m, n, RULE_START_TIMEOUT);
+	cr_expect_not(j->held_retries);
+	cr_expect_eq(m->queues[0]->allocated_milli, 0, "its devices are given back");
+	start_too_late(m, 8, RULE_START_TIMEOUT);
+	cr_expect(j->held_retries);
+	cr_expect_str_eq(j->message, "not running 10m after it was placed: pod 0 on n0 (created)");
+	cr_expect_eq(j->n_retries, 0);
+	cr_assert_eq(model_apply(m, &ev, &err), 0);
+	cr_expect_not(j->held_retries);
+	model_free(m);
+}
