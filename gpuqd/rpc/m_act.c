@@ -315,7 +315,9 @@ static void act_on_id(struct acting *x, const char *text)
 			return;
 		}
 	}
-	if (job_find(model, key) || history_job(journal_store(x->m->j), key, a))
+	/* Of whole jobs their numbers tell, also while one is on its way to the history. */
+	if (job_find(model, key) || history_job(journal_store(x->m->j), key, a) ||
+	    (key.index < 0 && key.id > 0 && key.id < model->next_job_id))
 		refuse(x, text, GPUQ_EGONE, "it has ended already");
 	else
 		refuse(x, text, GPUQ_ENOENT, "no such job");

@@ -164,14 +164,19 @@ static bool send_live(struct list *l)
 }
 
 /* What was sent from memory is not sent from the history again. */
-static void send_old(struct list *l)
+static void send_old(void *arg, int rc, const struct gpuq_err *failed)
 {
+	struct list *l = arg;
 	struct history_live *sent =
 		gpuq_arena_calloc(rpc_call_arena(l->c), l->n + 1, sizeof(*sent));
 	const size_t limit = l->p->filter.limit ? (size_t)l->p->filter.limit - l->sent : OLD_MAX;
 	struct gpuq_err err = GPUQ_ERR_INIT;
 	size_t n = 0;
 
+	if (rc < 0) {
+		rpc_fail(l->c, failed);
+		return;
+	}
 	for (size_t i = 0; sent && i < l->n; i++)
 		if (l->keys[i].id)
 			sent[n++] = (struct history_live){ 0, l->keys[i] };
@@ -189,10 +194,14 @@ static void list_go_on(void *arg)
 
 	if (!send_live(l))
 		return;
-	if (l->p->filter.all && !full(l))
-		send_old(l);
-	else
+	if (!l->p->filter.all || full(l)) {
 		rpc_end(l->c, NULL);
+		return;
+	}
+	/* What has just left memory is in the history once it is durable. Until then there is
+	 * nothing to be asked, and no end to be told. */
+	rpc_call_watch(l->c, NULL, NULL, NULL);
+	journal_after(l->m->j, send_old, l);
 }
 
 static void list_closed(void *arg, int why)

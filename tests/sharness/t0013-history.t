@@ -54,4 +54,12 @@ test_expect_success 'nor longer than they may be' '
 	wait_for 30 eval "past >left; test ! -s left" && test_expect_code 254 gpuq history "$(tail -n 1 want)" && stop_gpuqd
 '
 
+grep -q "GPUQ_FAILPOINTS 1" "$test_build/config.h" && test_set_prereq FAILPOINTS
+test_expect_success FAILPOINTS 'a job on its way from memory to the disk is in each list, and is known to have ended' '
+	GPUQ_FAILPOINT="store.commit:*=delay:300" start_gpuqd --gpus 4 && id=$(sh_job "exit 0" --hold) &&
+	{ gpuq cancel "$id" 3>&- 4>&- 5>&- & } && cancel_pid=$! &&
+	for i in 1 2 3 4 5 6 7 8 9 10; do gpuq queue -a --json | json id | grep -qx "$id" || return 1; done &&
+	wait $cancel_pid && exits 1 gpuq cancel "$id" && says err "it has ended already" && stop_gpuqd
+'
+
 test_done
