@@ -373,7 +373,7 @@ static void told(struct receiver *r, int rc, bool final, const struct gpuq_err *
 	r->state = IDLE;
 	o->stats.n_under_way--;
 	if (rc == 0) {
-		FAILPOINT("notify.sent");
+		(void)FAILPOINT("notify.sent");
 		r->n_failed = 0;
 		entry_done(r);
 		next_of(r);
