@@ -40,6 +40,12 @@ test_expect_success 'nor are bytes that are no JSON, nor half of an answer' '
 	test "$(n_pods "$a")" = 1 && test "$(n_pods "$b")" = 1
 '
 
+test_expect_success 'a pod that was seen, and has ended and gone since, is not made again after a late no' '
+	fault clear "on POST pods nth=1 drop-after-commit" "on GET pods nth=1 status=503" &&
+	a=$(fake_job "run=20ms exit-code=75" --retry=1:exit:75) && exits 75 gpuq wait "$a" && sleep 1 &&
+	test "$(n_pods "$a")" = 2 && job_is "$a" attempt 1
+'
+
 test_expect_success 'a request that is answered late is not made twice' '
 	fault clear "on POST pods nth=1 delay-after=3s" &&
 	a=$(fake_job run=300ms) && exits 0 gpuq wait "$a" && test "$(n_pods "$a")" = 1

@@ -192,7 +192,9 @@ void asks_job_forget(struct asks *a, uint32_t job, int64_t array_index, const ch
 	}
 }
 
-void asks_served(struct asks *a, const char *pod)
+void asks_shown(struct asks *a, const struct pod_fact *f, bool gone)
 {
-	turn_over(a, pod);
+	create_shown(a, f);
+	if (gone || f->phase != POD_PENDING || !f->unserved)
+		turn_over(a, f->name);
 }

@@ -6,7 +6,8 @@
  *
  * A pod is made exactly once: its name says which attempt it is, its token says that
  * it is ours. An answer that was lost is looked for under that name before the same
- * request is sent again; a name that is taken by another token is a conflict. Deletes
+ * request is sent again, and what the watch has shown is never asked for again, as it may
+ * have ended and gone by then; a name that is taken by another token is a conflict. Deletes
  * carry the uid, so that they never meet a pod that took the name later.
  */
 #ifndef GPUQD_CLUSTER_KUBE_API_H
@@ -25,8 +26,9 @@ int asks_new(struct loop *l, struct http *h, const char *namespace_, const char 
 void asks_free(struct asks *a); /* nothing is reported any more */
 
 void asks_create(struct asks *a, const struct pod_order *order);
-/* What shares the devices of its node has served this pod, or will not. */
-void asks_served(struct asks *a, const char *pod);
+/* A pod of ours was seen, or has gone. Whatever becomes of the request that made it, there is
+ * nothing to be made any more; and what shares the devices of its node may have served it. */
+void asks_shown(struct asks *a, const struct pod_fact *f, bool gone);
 
 void asks_delete(struct asks *a, const struct pod_ref *ref, int64_t grace_us);
 void asks_forget(struct asks *a, const struct pod_ref *ref);

@@ -27,6 +27,7 @@ struct create {
 	struct loop_timer *fail;
 	char why[416];
 	bool leave; /* told to leave meanwhile */
+	char *uid; /* the watch has shown it; NULL = not yet */
 	char *node;
 	int64_t share_units; /* of a device of that node; 0 = none or all of it */
 	int64_t grace_us;
@@ -62,6 +63,7 @@ static void free_create(struct create *c)
 	free(c->namespace_);
 	free(c->name);
 	free(c->token);
+	free(c->uid);
 	free(c->pod);
 	free(c->node);
 	free(c);
@@ -277,9 +279,15 @@ static void pod_trying(void *arg, enum ask_outcome o, const char *message)
 static void pod_done(void *arg, enum ask_outcome o, const json_t *object, const char *message)
 {
 	struct create *c = arg;
+	char *seen = c->uid;
+	const char *uid = seen ? seen : "";
 
+	if (object)
+		uid = kube_str(json_object_get(object, "metadata"), "uid");
 	c->post = NULL;
-	finish(c, o, object ? kube_str(json_object_get(object, "metadata"), "uid") : "", message);
+	c->uid = NULL;
+	finish(c, o, uid, message);
+	free(seen);
 }
 
 static void go_on(struct create *c)
@@ -433,6 +441,18 @@ bool create_leave(struct asks *a, const struct pod_ref *ref, int64_t grace_us)
 		c->fail = loop_after(a->loop, 0, on_never, c);
 	}
 	return true;
+}
+
+void create_shown(struct asks *a, const struct pod_fact *f)
+{
+	struct create *c = find(a, f->namespace_, f->name);
+
+	if (!c || !c->post || c->uid || strcmp(c->token, f->token) != 0)
+		return;
+	c->uid = strdup(f->uid);
+	if (!c->uid)
+		abort();
+	post_made(c->post);
 }
 
 void create_free_all(struct asks *a)

@@ -81,7 +81,8 @@ struct post_call {
 	bool (*ours)(void *arg, const json_t *object);
 	/* It goes on trying: ASK_RETRY or ASK_UNKNOWN, each at most once. */
 	void (*trying)(void *arg, enum ask_outcome o, const char *message);
-	/* object is NULL unless ASK_OK, and lives until the callback returns. */
+	/* object is NULL unless ASK_OK, may be NULL after post_made(), and lives until the
+	 * callback returns. */
 	void (*done)(void *arg, enum ask_outcome o, const json_t *object, const char *message);
 	void *arg;
 };
@@ -93,7 +94,14 @@ void post_cancel(struct post *p); /* NULL is allowed; what was sent may still ha
  * ASK_REFUSED when it is not. */
 void post_abandon(struct post *p);
 
+/* It is known that the server made it, by whatever answer: it is not sent again, and done
+ * follows: ASK_OK, without an object where no answer has one. */
+void post_made(struct post *p);
+
 /* ---- api_create.c ---- */
+
+/* The pod of a create was seen, or has gone already. */
+void create_shown(struct asks *a, const struct pod_fact *f);
 
 /* A pod that is being created is to leave: true = seen to, sink->deleted will follow. */
 bool create_leave(struct asks *a, const struct pod_ref *ref, int64_t grace_us);

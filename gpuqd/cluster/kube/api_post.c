@@ -22,6 +22,7 @@ struct post {
 	struct backoff back;
 	unsigned forbidden;
 	bool abandoned, told_retry, told_unknown;
+	bool made; /* as was learned elsewhere */
 	bool exists; /* the server said that the name is taken */
 	bool full; /* it said that the quota is used up, in why */
 	char why[416];
@@ -176,6 +177,10 @@ static void looked(void *arg, const struct http_answer *a)
 		found(p, a);
 		break;
 	case STATUS_GONE:
+		if (p->made) {
+			finish(p, ASK_OK, NULL, ""); /* and it has ended and gone since */
+			break;
+		}
 		if (p->abandoned) {
 			finish(p, ASK_REFUSED, NULL, "it was never created");
 			break;
@@ -191,9 +196,9 @@ static void looked(void *arg, const struct http_answer *a)
 		/* Taken a moment ago and free now: what had the name has just gone. */
 		if (p->exists)
 			later(p, 0);
-		else
-			go(p);
 		p->exists = false;
+		if (!p->timer)
+			go(p);
 		break;
 	case STATUS_REFUSED:
 	case STATUS_FORBIDDEN:
@@ -210,6 +215,10 @@ static void go(struct post *p)
 	struct http_call call = { .arg = p, .metadata = p->call.metadata };
 	int64_t wait = asks_pause_us(p->asks);
 
+	if (p->made) {
+		finish(p, ASK_OK, NULL, "");
+		return;
+	}
 	if (wait > 0) {
 		p->timer = loop_after(p->asks->loop, wait, on_timer, p);
 		return;
@@ -271,12 +280,22 @@ void post_cancel(struct post *p)
 		free_post(p);
 }
 
-void post_abandon(struct post *p)
+static void soon(struct post *p)
 {
-	p->abandoned = true;
 	if (p->req) /* its answer tells */
 		return;
 	loop_cancel(p->timer);
-	p->step = STEP_LOOK;
 	p->timer = loop_after(p->asks->loop, 0, on_timer, p);
+}
+
+void post_abandon(struct post *p)
+{
+	p->abandoned = true;
+	soon(p);
+}
+
+void post_made(struct post *p)
+{
+	p->made = true;
+	soon(p);
 }

@@ -62,9 +62,9 @@ static void kube_free(struct cluster *c)
 	free(k);
 }
 
-static void on_served(void *arg, const char *pod)
+static void on_own(void *arg, const struct pod_fact *f, bool gone)
 {
-	asks_served(arg, pod);
+	asks_shown(arg, f, gone);
 }
 
 /* Of another cluster nothing is heard, and nothing is asked of it. */
@@ -105,7 +105,7 @@ static int kube_start(struct cluster *c, const struct cluster_sink *sink, struct
 		rc = metrics_new(k->loop, &k->metrics_urls, k->measure_every_us, &k->sink,
 				 &k->metrics, err);
 	if (rc == 0)
-		watch_on_served(k->watch, on_served, k->asks);
+		watch_on_own(k->watch, on_own, k->asks);
 	return rc;
 }
 

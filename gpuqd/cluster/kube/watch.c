@@ -59,8 +59,8 @@ struct watch {
 	struct http *http;
 	const char *cluster_id;
 	const struct cluster_sink *sink;
-	watch_served_fn served;
-	void *served_arg;
+	watch_own_fn own;
+	void *own_arg;
 	struct reflector nodes, pods;
 	struct missing *missing; /* pods of ours that may be gone */
 	struct loop_timer *stale_timer;
@@ -121,6 +121,12 @@ static void node_gone(void *arg, const struct known_thing *t)
 	r->watch->sink->node_gone(r->watch->sink->arg, t->name);
 }
 
+static void tell_own(const struct watch *w, const struct pod_fact *p, bool gone)
+{
+	if (*p->token && w->own)
+		w->own(w->own_arg, p, gone);
+}
+
 /* What is left to say of a pod that went while nobody looked. */
 static void pod_gone(void *arg, const struct known_thing *t)
 {
@@ -136,8 +142,7 @@ static void pod_gone(void *arg, const struct known_thing *t)
 		.message = "",
 	};
 
-	if (*p.token && r->watch->served)
-		r->watch->served(r->watch->served_arg, p.name);
+	tell_own(r->watch, &p, true);
 	r->watch->sink->pod_gone(r->watch->sink->arg, &p);
 }
 
@@ -167,8 +172,7 @@ static void pod_seen(struct reflector *r, struct kube_object *o)
 		skip(r, "no memory");
 		return;
 	}
-	if (*p.token && !(p.phase == POD_PENDING && p.unserved) && r->watch->served)
-		r->watch->served(r->watch->served_arg, p.name);
+	tell_own(r->watch, &p, false);
 	r->watch->sink->pod_seen(r->watch->sink->arg, &p);
 }
 
@@ -182,8 +186,7 @@ static void pod_deleted(struct reflector *r, struct kube_object *o)
 		return;
 	}
 	known_drop(r->known, p.namespace_, p.name);
-	if (*p.token && r->watch->served)
-		r->watch->served(r->watch->served_arg, p.name);
+	tell_own(r->watch, &p, true);
 	r->watch->sink->pod_gone(r->watch->sink->arg, &p);
 }
 
@@ -624,10 +627,10 @@ static void begin(struct reflector *r, enum step step)
 	}
 }
 
-void watch_on_served(struct watch *w, watch_served_fn fn, void *arg)
+void watch_on_own(struct watch *w, watch_own_fn fn, void *arg)
 {
-	w->served = fn;
-	w->served_arg = arg;
+	w->own = fn;
+	w->own_arg = arg;
 }
 
 const struct known_thing *watch_pod(const struct watch *w, const char *namespace_, const char *name)
