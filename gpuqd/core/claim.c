@@ -74,12 +74,15 @@ void claim_let_go(struct cycle *c, const struct claim *k)
 }
 
 /* The claim is decided: what its victims leave is promised to it. */
-static void settle(struct cycle *c, struct claim *k)
+static bool settle(struct cycle *c, struct claim *k)
 {
+	if (k->movers)
+		return move_for(c, k);
 	claim_let_go(c, k);
 	sched_emit(c, PLAN_NOMINATE, k->job, k->flavor);
 	promise_places(c, k->job);
 	claim_emit_victims(c, k);
+	return true;
 }
 
 static bool own_and_others(struct cycle *c, struct claim *k)
@@ -105,6 +108,23 @@ static bool own_and_others(struct cycle *c, struct claim *k)
 	}
 	claim_drop_all(c, k);
 	return false;
+}
+
+/* What others may be made to leave is enough, but does not lie together: they leave, and
+ * some who may stay are moved. */
+static bool with_moves(struct cycle *c, struct claim *k)
+{
+	if (!c->s->config.consolidation || c->failed)
+		return false;
+	k->others = k->movers = true;
+	k->own = false;
+	if (!claim_possible(c, k) || !victims_find(c, k)) {
+		k->movers = false;
+		return false;
+	}
+	k->movers = false;
+	k->movers = !claim_fits(c, k); /* else nobody needs to be moved after all */
+	return true;
 }
 
 static bool waited_long(struct cycle *c, const struct claim *k)
@@ -137,7 +157,7 @@ static bool by_eviction(struct cycle *c, struct claim *k)
 			return true;
 	}
 	/* Its own go first, so that it stands where it may reclaim from others. */
-	return claim_possible(c, k) && own_and_others(c, k);
+	return (claim_possible(c, k) && own_and_others(c, k)) || with_moves(c, k);
 }
 
 enum way { WAIT, MOVE, EVICT, N_WAYS };
@@ -238,9 +258,11 @@ bool claim_job(struct cycle *c, uint32_t job, uint32_t *flavor)
 			k.free_milli = later_free_milli(c, k.flavor);
 			all_hopeless &= hopeless(c, &k);
 			found = try_way(c, &k, (enum way)way);
-			if (found && way != MOVE)
-				settle(c, &k);
-			else if (!found)
+			if (found && way != MOVE && !settle(c, &k)) {
+				claim_drop_all(c, &k);
+				found = false;
+			}
+			if (!found)
 				later_leave(c);
 			if (found) {
 				*flavor = k.flavor;

@@ -115,6 +115,8 @@ struct claim {
 	uint32_t surplus_leaf;
 	int64_t surplus_priority;
 	bool largest; /* of it the largest first, where a node is cleared */
+	bool movers; /* others may be moved as well, so that what its victims leave lies together */
+	uint32_t n_moves; /* how often that was tried */
 	bool (*fits)(struct cycle *c, void *ctx); /* is there room? NULL = for the gang */
 	void *fits_ctx;
 	uint32_t rests_with; /* queue that it may claim nothing from for a while; SNAP_NONE */
@@ -201,7 +203,10 @@ bool claim_improve(struct cycle *c, struct claim *k);
 /* Does the gang fit now, with what leaves gone? */
 bool claim_fits(struct cycle *c, struct claim *k);
 
-/* move.c: make room by moving others, of which none loses its place. */
+/* move.c: make room by moving others, of which none loses its place; the claim's victims,
+ * if it has any, leave as well. */
 bool move_for(struct cycle *c, struct claim *k);
+/* Would it have room? Nothing is changed. */
+bool move_fits(struct cycle *c, struct claim *k);
 
 #endif

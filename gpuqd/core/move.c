@@ -112,6 +112,15 @@ static int64_t wait_saved(const struct cycle *c, const struct snap_job *j)
 	return left < WAIT_SAVED_US ? left : WAIT_SAVED_US;
 }
 
+/* Whoever loses pods to the claim is not moved for it as well. */
+static bool shrinks(const struct cycle *c, const struct claim *k, uint32_t gang)
+{
+	for (uint32_t i = 0; i < k->n_victims; i++)
+		if (c->units->units[k->victims[i].unit].job == c->units->units[gang].job)
+			return true;
+	return false;
+}
+
 /* Worth it is what does less work again (device-milliseconds) than the job that waits
  * could do meanwhile. */
 static bool movable(struct cycle *c, const struct moving *m, uint32_t unit)
@@ -123,7 +132,7 @@ static bool movable(struct cycle *c, const struct moving *m, uint32_t unit)
 	const int64_t saved = wait_saved(c, j);
 
 	if (u->gone || u->fixed || u->surplus || u->surplus_left > 0 ||
-	    c->s->requests[j->request].exclusive)
+	    c->s->requests[j->request].exclusive || shrinks(c, m->k, unit))
 		return false;
 	if (c->s->config.moves_per_day && j->n_moved_day >= c->s->config.moves_per_day)
 		return false;
@@ -323,7 +332,7 @@ static void emit_moves(struct cycle *c, struct moving *m)
 	}
 }
 
-/* Movers leave, and what they are to have is promised to them. */
+/* Movers leave, and what they are to have is promised to them; so do the claim's victims. */
 static void settle(struct cycle *c, struct moving *m)
 {
 	const struct kept claimant = m->kept[0];
@@ -337,59 +346,101 @@ static void settle(struct cycle *c, struct moving *m)
 		unit_put_back(c, m->movers[i]);
 		u->fixed = true;
 	}
-	later_leave(c);
+	if (m->k->n_victims)
+		claim_let_go(c, m->k);
+	else
+		later_leave(c);
 	for (uint32_t i = 0; i < m->n_movers; i++)
 		claim_unit_leaves(c, m->movers[i]);
 	recall_places(c, &claimant);
 	sched_emit(c, PLAN_NOMINATE, m->k->job, m->k->flavor);
 	promise_places(c, m->k->job);
+	claim_emit_victims(c, m->k);
 	emit_moves(c, m);
 	recall_places(c, &claimant);
 }
 
-bool move_for(struct cycle *c, struct claim *k)
+static void put_back_all(struct cycle *c, struct moving *m)
 {
-	const struct snap_request *r = &c->s->requests[c->s->jobs[k->job].request];
-	struct moving m = { .k = k };
+	give_up_places(c, m);
+	while (m->n_movers > 0)
+		put_back_last(c, m);
+}
+
+/* Devices that are free, those of the claim's victims included. */
+static int64_t free_with_victims(const struct cycle *c, const struct claim *k)
+{
+	int64_t milli = k->free_milli;
+
+	for (uint32_t i = 0; i < k->n_victims; i++)
+		milli += c->units->units[k->victims[i].unit].gpus_milli;
+	return milli;
+}
+
+/* Who is to be moved, and where to. True: m holds the places of all; else nothing has
+ * changed. */
+static bool search(struct cycle *c, struct moving *m)
+{
+	const struct snap_request *r = &c->s->requests[c->s->jobs[m->k->job].request];
 	struct target *targets;
 	uint32_t *order, *scratch;
 	uint32_t group = 0, n, tried = 0;
-	struct plan_reason why;
 	struct need one;
 
-	if (r->gpus_milli == 0 || r->exclusive || k->free_milli < r->gpus_milli)
+	if (r->gpus_milli == 0 || r->exclusive || free_with_victims(c, m->k) < r->gpus_milli)
 		return false;
 	targets = cycle_scratch(c, c->s->n_nodes, sizeof(*targets));
 	order = cycle_scratch(c, c->s->n_nodes, sizeof(*order));
 	scratch = cycle_scratch(c, c->s->n_nodes, sizeof(*scratch));
-	if (!targets || !order || !scratch || !ledger_admits(c, k->job, k->flavor, &why) ||
-	    !units_index(c))
+	if (!targets || !order || !scratch || !units_index(c))
 		return false;
 	for (uint32_t g = 1; g < r->n_groups; g++)
 		if (r->groups[g].gpus_milli > r->groups[group].gpus_milli)
 			group = g;
 	one = pack_need(c, &r->groups[group]);
-	n = find_targets(c, &m, group, targets);
+	n = find_targets(c, m, group, targets);
 	for (uint32_t i = 0; i < n; i++)
 		order[i] = i;
 	sort_ix(order, scratch, n, cmp_target, targets);
 	/* One node after the other is cleared; those cleared stay so for a gang's next pod. */
-	for (uint32_t i = 0; i < n && tried < NODES_MAX && m.n_packs < PACKS_MAX; i++) {
-		const uint32_t before = m.n_movers;
+	for (uint32_t i = 0; i < n && tried < NODES_MAX && m->n_packs < PACKS_MAX; i++) {
+		const uint32_t before = m->n_movers;
 
 		tried++;
-		if (!clear_by_moving(c, &m, targets[order[i]].node, &one))
+		if (!clear_by_moving(c, m, targets[order[i]].node, &one))
 			continue;
-		if (place_all(c, &m)) {
-			settle(c, &m);
-			return !c->failed;
-		}
-		give_up_places(c, &m);
+		if (place_all(c, m))
+			return true;
+		give_up_places(c, m);
 		/* For a single pod another node may do better. */
-		while (r->n_pods == 1 && m.n_movers > before)
-			put_back_last(c, &m);
+		while (r->n_pods == 1 && m->n_movers > before)
+			put_back_last(c, m);
 	}
-	while (m.n_movers > 0)
-		put_back_last(c, &m);
+	put_back_all(c, m);
 	return false;
+}
+
+bool move_fits(struct cycle *c, struct claim *k)
+{
+	struct moving m = { .k = k };
+	bool found;
+
+	k->movers = false; /* they are being looked for */
+	found = search(c, &m);
+	k->movers = true;
+	if (found)
+		put_back_all(c, &m);
+	return found;
+}
+
+bool move_for(struct cycle *c, struct claim *k)
+{
+	struct moving m = { .k = k };
+	struct plan_reason why;
+
+	k->movers = false;
+	if (!ledger_admits(c, k->job, k->flavor, &why) || !search(c, &m))
+		return false;
+	settle(c, &m);
+	return !c->failed;
 }

@@ -10,6 +10,7 @@
 #include "gpuqd/core/claim.h"
 
 #define PACKS_MAX 256 /* tries to place the gang, for one claim */
+#define MOVES_MAX 64 /* of them with others moved */
 
 /* victims_set.c: give back those taken last, until there are n; the one at i; all, and take
  * exactly those that were saved. */

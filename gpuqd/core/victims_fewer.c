@@ -76,7 +76,7 @@ static bool give_back(struct cycle *c, struct claim *k, bool *again)
 {
 	const struct snap_request *r = &c->s->requests[c->s->jobs[k->job].request];
 	const struct need one = pack_need(c, &r->groups[0]);
-	const bool countable = !k->fits && r->n_groups == 1 && !r->exclusive;
+	const bool countable = !k->fits && !k->movers && r->n_groups == 1 && !r->exclusive;
 	int64_t spare = countable ? rooms(c, k, &one) - r->groups[0].pods_min : 0;
 	struct victim *saved = cycle_scratch(c, k->n_victims, sizeof(*saved));
 	struct victim *fewer = cycle_scratch(c, k->n_victims, sizeof(*fewer));

@@ -16,6 +16,7 @@ struct spot {
 	int64_t oldest_us; /* the first in line of them, where that counts; else INT64_MAX */
 	uint32_t gangs; /* that are broken */
 	int64_t lost;
+	uint32_t rank; /* of the last in the order of victims: the newest go first */
 	uint32_t node;
 };
 
@@ -29,6 +30,8 @@ static bool cheaper(const struct spot *x, const struct spot *y)
 		return x->gangs < y->gangs;
 	if (x->lost != y->lost)
 		return x->lost < y->lost;
+	if (x->rank != y->rank)
+		return x->rank < y->rank;
 	return x->node < y->node;
 }
 
@@ -118,6 +121,7 @@ static void cost_since(const struct cycle *c, const struct claim *k, uint32_t be
 	spot->oldest_us = INT64_MAX;
 	spot->gangs = 0;
 	spot->lost = 0;
+	spot->rank = 0;
 	for (uint32_t i = before; i < k->n_victims; i++) {
 		const struct unit *u = &c->units->units[k->victims[i].unit];
 
@@ -126,6 +130,8 @@ static void cost_since(const struct cycle *c, const struct claim *k, uint32_t be
 		if (u->queue == k->leaf && u->in_line_us && u->in_line_us < spot->oldest_us)
 			spot->oldest_us = u->in_line_us;
 		spot->gangs += !u->surplus;
+		if (u->rank > spot->rank)
+			spot->rank = u->rank;
 		spot->lost = amount_sum(spot->lost, u->lost);
 	}
 }

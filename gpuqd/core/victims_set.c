@@ -146,10 +146,11 @@ bool claim_fits(struct cycle *c, struct claim *k)
 	if (!ledger_admits(c, k->job, k->flavor, &why))
 		return false;
 	k->n_packs++;
-	if (!future_pack_strictly(c, k->job, k->flavor))
-		return false;
-	pack_undo(c, k->job);
-	return true;
+	if (future_pack_strictly(c, k->job, k->flavor)) {
+		pack_undo(c, k->job);
+		return true;
+	}
+	return k->movers && k->n_moves++ < MOVES_MAX && move_fits(c, k);
 }
 
 bool claim_looks_at(const struct claim *k, const struct unit *u)

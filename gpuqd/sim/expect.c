@@ -393,39 +393,48 @@ static void judge_stable(struct judge *j, const char *key, const struct gpuq_val
 		judge_differs(j, key, want, gpuq_bool(j->arena, j->stable));
 }
 
+/* What cannot be judged does not hold. */
+static void judge_nonsense(struct judge *j, const char *key, const char *why)
+{
+	j->failed++;
+	if (j->out)
+		gpuq_buf_printf(j->out, "  %s: %s\n", key, why);
+}
+
 static const struct {
 	const char *key;
 	judge_fn fn;
+	enum gpuq_type is; /* what must be written; GPUQ_NULL: the function sees to it */
 } rows[] = {
-	{ "started", judge_list },
-	{ "running", judge_list },
-	{ "preempted", judge_list },
-	{ "pending", judge_list },
-	{ "shrunk", judge_list },
-	{ "grown", judge_list },
-	{ "detail", judge_detail },
-	{ "groups", judge_groups },
-	{ "any_of", judge_any },
-	{ "allocated", judge_queues },
-	{ "fair_share", judge_queues },
-	{ "preempted_from", judge_preempted_from },
-	{ "preempted_total", judge_count },
-	{ "preempted_total_max", judge_count },
-	{ "preempted_gpus_min", judge_preempted_gpus },
-	{ "moved_total", judge_count },
-	{ "node_free_sorted", judge_devices },
-	{ "gpu_used_sorted", judge_devices },
-	{ "started_min", judge_count },
-	{ "planned_start", judge_planned },
-	{ "estimate", judge_estimate },
-	{ "reason", judge_reason },
-	{ "ended", judge_ended },
-	{ "end_cause", judge_ended },
-	{ "evictions", judge_entries },
-	{ "moves", judge_entries },
-	{ "error", judge_error },
-	{ "capacity_safe", judge_capacity },
-	{ "stable", judge_stable },
+	{ "started", judge_list, GPUQ_NULL },
+	{ "running", judge_list, GPUQ_NULL },
+	{ "preempted", judge_list, GPUQ_NULL },
+	{ "pending", judge_list, GPUQ_NULL },
+	{ "shrunk", judge_list, GPUQ_NULL },
+	{ "grown", judge_list, GPUQ_NULL },
+	{ "detail", judge_detail, GPUQ_MAP },
+	{ "groups", judge_groups, GPUQ_LIST },
+	{ "any_of", judge_any, GPUQ_LIST },
+	{ "allocated", judge_queues, GPUQ_MAP },
+	{ "fair_share", judge_queues, GPUQ_MAP },
+	{ "preempted_from", judge_preempted_from, GPUQ_MAP },
+	{ "preempted_total", judge_count, GPUQ_NULL },
+	{ "preempted_total_max", judge_count, GPUQ_NULL },
+	{ "preempted_gpus_min", judge_preempted_gpus, GPUQ_NULL },
+	{ "moved_total", judge_count, GPUQ_NULL },
+	{ "node_free_sorted", judge_devices, GPUQ_NULL },
+	{ "gpu_used_sorted", judge_devices, GPUQ_NULL },
+	{ "started_min", judge_count, GPUQ_NULL },
+	{ "planned_start", judge_planned, GPUQ_MAP },
+	{ "estimate", judge_estimate, GPUQ_MAP },
+	{ "reason", judge_reason, GPUQ_MAP },
+	{ "ended", judge_ended, GPUQ_MAP },
+	{ "end_cause", judge_ended, GPUQ_MAP },
+	{ "evictions", judge_entries, GPUQ_LIST },
+	{ "moves", judge_entries, GPUQ_LIST },
+	{ "error", judge_error, GPUQ_NULL },
+	{ "capacity_safe", judge_capacity, GPUQ_NULL },
+	{ "stable", judge_stable, GPUQ_NULL },
 };
 
 static void judge_all(struct judge *j, const struct gpuq_val *expect)
@@ -436,13 +445,14 @@ static void judge_all(struct judge *j, const struct gpuq_val *expect)
 
 		while (r < sizeof(rows) / sizeof(rows[0]) && strcmp(rows[r].key, p->key) != 0)
 			r++;
-		if (r < sizeof(rows) / sizeof(rows[0])) {
+		if (r == sizeof(rows) / sizeof(rows[0]))
+			judge_nonsense(j, p->key, "nobody knows how to judge this");
+		else if (rows[r].is == GPUQ_MAP && p->val->type != GPUQ_MAP)
+			judge_nonsense(j, p->key, "expected a map");
+		else if (rows[r].is == GPUQ_LIST && p->val->type != GPUQ_LIST)
+			judge_nonsense(j, p->key, "expected a list");
+		else
 			rows[r].fn(j, p->key, p->val);
-			continue;
-		}
-		j->failed++;
-		if (j->out)
-			gpuq_buf_printf(j->out, "  %s: nobody knows how to judge this\n", p->key);
 	}
 }
 

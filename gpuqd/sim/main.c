@@ -9,6 +9,7 @@
 #include "gpuqd/sim/file.h"
 #include "gpuqd/sim/outcome.h"
 #include "gpuqd/sim/packing.h"
+#include "gpuqd/sim/print.h"
 #include "gpuqd/sim/replay.h"
 #include "gpuqd/sim/scenario.h"
 #include "gpuqd/sim/trace.h"
@@ -104,9 +105,13 @@ static int run_case(struct gpuq_arena *a, const struct sc_case *c, bool estimate
 			rc = world_stable(&w, &stable, err);
 		if (rc == 0 && (estimate || gpuq_get(c->steps[i].then, "estimate")))
 			rc = world_estimate(&w, err);
-		if (rc < 0)
+		if (rc < 0) {
+			scenario_within(err, "steps", i);
 			goto out;
+		}
 		gpuq_put(a, step, "event", gpuq_str(a, scenario_events[c->steps[i].event]));
+		gpuq_put(a, step, "of", gpuq_str(a, scenario_subject(&c->steps[i])));
+		gpuq_put(a, step, "now", outcome_time(a, &w, w.now_us));
 		rest = outcome_make(a, &w);
 		for (uint32_t k = 0; rest && k < rest->n; k++)
 			gpuq_put(a, step, rest->pairs[k].key, rest->pairs[k].val);
@@ -165,160 +170,17 @@ static void check_refused(struct run *r, const struct sc_result *res, const stru
 
 /* ---- run ---- */
 
-static void print_time(const struct gpuq_val *t)
-{
-	if (t && t->type == GPUQ_INT)
-		printf("%lld", (long long)t->i);
-	else if (t && t->type == GPUQ_REAL)
-		printf("%.3f", t->d);
-	else
-		printf("unknown");
-}
-
-static void print_estimate(const struct gpuq_val *estimate)
-{
-	const struct gpuq_val *reasons = gpuq_get(estimate, "reasons");
-
-	if (!estimate)
-		return;
-	printf("            starts at ");
-	print_time(gpuq_get(estimate, "start"));
-	printf(" at the latest\n");
-	for (uint32_t i = 0; reasons && i < reasons->n; i++) {
-		printf("            from ");
-		print_time(gpuq_get(reasons->items[i], "at"));
-		printf(": %s %s\n", gpuq_get_str(reasons->items[i], "code", ""),
-		       gpuq_get_str(reasons->items[i], "object", ""));
-	}
-}
-
-static void print_reason(const struct gpuq_val *reason)
-{
-	const struct gpuq_val *have = gpuq_get(reason, "have"), *need = gpuq_get(reason, "need");
-
-	printf("  %s %s", gpuq_get_str(reason, "code", ""), gpuq_get_str(reason, "object", ""));
-	if (!have || !need || have->type == GPUQ_NULL || need->type == GPUQ_NULL)
-		return;
-	printf(have->type == GPUQ_REAL ? " %g" : " %.0f",
-	       have->type == GPUQ_REAL ? have->d : (double)have->i);
-	printf(need->type == GPUQ_REAL ? " of %g" : " of %.0f",
-	       need->type == GPUQ_REAL ? need->d : (double)need->i);
-}
-
-/* For whom the job had to leave, shrink or move, and by what right. */
-static void print_left(const struct gpuq_val *out, const char *name)
-{
-	static const struct {
-		const char *rule, *says;
-	} rules[] = {
-		{ "G", "its queue is guaranteed that much" },
-		{ "F", "it is inside the fair share of its queue" },
-		{ "B", "it may displace what others borrowed" },
-		{ "own", "it goes before it in their queue" },
-		{ "consolidation", "so that it fits, nothing being lost but a restart" },
-		{ "gang", "too few pods of its gang are left" },
-	};
-	const struct gpuq_val *list = gpuq_get(out, "evictions");
-
-	for (uint32_t i = 0; list && i < list->n; i++) {
-		const char *rule = gpuq_get_str(list->items[i], "rule", "");
-		const char *by = gpuq_get_str(list->items[i], "by", "");
-		const char *says = gpuq_get_str(list->items[i], "cause", "");
-
-		if (strcmp(gpuq_get_str(list->items[i], "job", ""), name) != 0)
-			continue;
-		for (size_t k = 0; k < sizeof(rules) / sizeof(rules[0]); k++)
-			if (strcmp(rules[k].rule, rule) == 0)
-				says = rules[k].says;
-		printf("            %s%s%s: %s%s%s%s\n", gpuq_get_str(list->items[i], "mode", ""),
-		       by[0] ? " for " : "", by, says, rule[0] ? " (" : "", rule,
-		       rule[0] ? ")" : "");
-	}
-}
-
-static void print_list(const struct gpuq_val *out, const char *key)
-{
-	const struct gpuq_val *list = gpuq_get(out, key), *jobs = gpuq_get(out, "jobs");
-
-	for (uint32_t i = 0; list && i < list->n; i++) {
-		const struct gpuq_val *job = gpuq_get(jobs, list->items[i]->s);
-		const struct gpuq_val *places = gpuq_get(job, "placement");
-		const struct gpuq_val *reasons = gpuq_get(job, "reasons");
-
-		printf("  %-9s %-16s", key, list->items[i]->s);
-		for (uint32_t k = 0; places && k < places->n; k++) {
-			const struct gpuq_val *devices = gpuq_get(places->items[k], "devices");
-
-			printf(" %s[", gpuq_get_str(places->items[k], "node", ""));
-			for (uint32_t d = 0; d < devices->n; d++)
-				printf("%s%lld", d ? "," : "", (long long)devices->items[d]->i);
-			printf("]");
-		}
-		for (uint32_t k = 0; reasons && k < reasons->n; k++)
-			print_reason(reasons->items[k]);
-		printf("\n");
-		print_left(out, list->items[i]->s);
-		print_estimate(gpuq_get(job, "estimate"));
-	}
-}
-
-static double number(const struct gpuq_val *v)
-{
-	return v && v->type == GPUQ_REAL ? v->d : v && v->type == GPUQ_INT ? (double)v->i : -1;
-}
-
-/* What stood behind the claims: their queues, and those that lost. */
-static void print_claims(const struct gpuq_val *out)
-{
-	const struct gpuq_val *claims = gpuq_get(out, "claims");
-
-	for (uint32_t i = 0; claims && i < claims->n; i++) {
-		const struct gpuq_val *queues = gpuq_get(claims->items[i], "queues");
-
-		printf("  claim     %-16s of %g:", gpuq_get_str(claims->items[i], "job", ""),
-		       number(gpuq_get(claims->items[i], "need")));
-		for (uint32_t k = 0; queues && k < queues->n; k++) {
-			const struct gpuq_val *q = queues->items[k];
-
-			printf("%s %s %g -> %g (share %g, quota ", k ? ";" : "",
-			       gpuq_get_str(q, "queue", ""), number(gpuq_get(q, "before")),
-			       number(gpuq_get(q, "after")), number(gpuq_get(q, "fair_share")));
-			if (number(gpuq_get(q, "quota")) < 0)
-				printf("unlimited)");
-			else
-				printf("%g)", number(gpuq_get(q, "quota")));
-		}
-		printf("\n");
-	}
-}
-
-static void print_outcome(const struct gpuq_val *out)
-{
-	static const char *const keys[] = { "started", "running",   "grown",
-					    "shrunk",  "preempted", "pending" };
-
-	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
-		print_list(out, keys[i]);
-	print_claims(out);
-}
-
 static int run_one(struct run *r, const struct sc_result *res, struct gpuq_err *err)
 {
 	struct gpuq_arena a = GPUQ_ARENA_INIT(0);
-	struct gpuq_val *outcome = NULL, *steps;
+	struct gpuq_val *outcome = NULL;
 	unsigned n_wrong;
 	int rc = run_case(&a, res->c, r->estimate, &outcome, NULL, &n_wrong, err);
 
 	if (rc == 0 && r->json) {
 		print_json(outcome);
 	} else if (rc == 0) {
-		printf("%s\n", res->id);
-		print_outcome(outcome);
-		steps = gpuq_get(outcome, "steps");
-		for (uint32_t i = 0; steps && i < steps->n; i++) {
-			printf(" after %s\n", gpuq_get_str(steps->items[i], "event", ""));
-			print_outcome(steps->items[i]);
-		}
+		print_case(res->c, outcome);
 	}
 	r->passed += rc == 0;
 	gpuq_arena_done(&a);
@@ -335,6 +197,8 @@ static void run_refused(struct run *r, const struct sc_result *res, const struct
 	gpuq_put(&a, out, "error", gpuq_str(&a, err->text));
 	if (r->json)
 		print_json(out);
+	else if (strncmp(err->text, res->id, strlen(res->id)) == 0) /* the file as a whole */
+		fprintf(stderr, "gpuq-sim: %s\n", err->text);
 	else
 		fprintf(stderr, "gpuq-sim: %s: %s\n", res->id, err->text);
 	gpuq_arena_done(&a);
@@ -345,24 +209,6 @@ static void run_refused(struct run *r, const struct sc_result *res, const struct
 static struct gpuq_val *amount(struct gpuq_arena *a, int64_t milli)
 {
 	return milli == GPUQ_UNLIMITED ? gpuq_null(a) : gpuq_real(a, (double)milli / 1000);
-}
-
-static void print_shares(const struct world *w)
-{
-	printf("%-20s %10s %10s %10s %10s\n", "queue", "quota", "demand", "limit", "fair share");
-	for (uint32_t q = 0; q < w->n_queues; q++) {
-		const int64_t columns[] = { w->shares[q].quota_milli, w->shares[q].demand_milli,
-					    w->shares[q].limit_milli, w->shares[q].fair_milli };
-
-		printf("%-20s", w->shares[q].name);
-		for (size_t i = 0; i < sizeof(columns) / sizeof(columns[0]); i++) {
-			if (columns[i] == GPUQ_UNLIMITED)
-				printf(" %10s", "-");
-			else
-				printf(" %10.3g", (double)columns[i] / 1000);
-		}
-		printf("\n");
-	}
 }
 
 static int shares_one(struct run *r, const struct sc_result *res, struct gpuq_err *err)
@@ -424,8 +270,10 @@ static void run_file(struct run *r, const char *name)
 		err = (struct gpuq_err)GPUQ_ERR_INIT;
 		if (!results[i].c)
 			r->refused(r, &results[i], &results[i].err);
-		else if (r->one(r, &results[i], &err) < 0)
+		else if (r->one(r, &results[i], &err) < 0) {
+			scenario_place(results[i].c, &err);
 			r->refused(r, &results[i], &err);
+		}
 		fflush(stdout);
 	}
 	gpuq_buf_done(&text);
@@ -480,6 +328,10 @@ int main(int argc, char **argv)
 		return trace_main(argc - 1, argv + 1);
 	while (argc > 1 && v < n_verbs && strcmp(argv[1], verbs[v].name) != 0)
 		v++;
+	if (argc > 1 && v == n_verbs && argv[1][0] != '-')
+		fprintf(stderr, "gpuq-sim: there is no command %s\n", argv[1]);
+	if (argc == 3 && v < n_verbs && strcmp(argv[2], "--help") == 0)
+		return fputs(usage, stdout) < 0;
 	for (int i = 2; i < argc; i++) {
 		if (strcmp(argv[i], "--json") == 0 && v < n_verbs && verbs[v].json)
 			r.json = true;

@@ -10,8 +10,7 @@ static struct gpuq_val *milli(struct gpuq_arena *a, int64_t m)
 	return m == GPUQ_UNLIMITED ? gpuq_null(a) : gpuq_real(a, (double)m / 1000);
 }
 
-/* A time in the case's unit: whole where it is. */
-static struct gpuq_val *in_units(struct gpuq_arena *a, const struct world *w, int64_t us)
+struct gpuq_val *outcome_time(struct gpuq_arena *a, const struct world *w, int64_t us)
 {
 	if (us % w->unit_us == 0)
 		return gpuq_int(a, us / w->unit_us);
@@ -25,7 +24,7 @@ static struct gpuq_val *reason_value(struct gpuq_arena *a, const struct world *w
 	case PLAN_GPUS:
 		return milli(a, v);
 	case PLAN_TIME:
-		return in_units(a, w, v);
+		return outcome_time(a, w, v);
 	case PLAN_BYTES:
 		return gpuq_int(a, v >> 20);
 	default:
@@ -121,12 +120,12 @@ static struct gpuq_val *estimate(struct gpuq_arena *a, const struct world *w,
 	struct gpuq_val *m = gpuq_map(a), *list;
 
 	gpuq_put(a, m, "start",
-		 e->start_us == GPUQ_UNLIMITED ? gpuq_null(a) : in_units(a, w, e->start_us));
+		 e->start_us == GPUQ_UNLIMITED ? gpuq_null(a) : outcome_time(a, w, e->start_us));
 	list = gpuq_put(a, m, "reasons", gpuq_list(a));
 	for (uint32_t i = 0; i < e->n; i++) {
 		struct gpuq_val *why = gpuq_add(a, list, gpuq_map(a));
 
-		gpuq_put(a, why, "at", in_units(a, w, e->at_us[i]));
+		gpuq_put(a, why, "at", outcome_time(a, w, e->at_us[i]));
 		put_reason(a, w, why, &e->why[i]);
 	}
 	return m;
@@ -144,10 +143,10 @@ static void put_job(struct gpuq_arena *a, const struct world *w, struct gpuq_val
 	gpuq_put(a, m, "placement", placement(a, w, j));
 	gpuq_put(a, m, "moved", gpuq_bool(a, j->moved));
 	gpuq_put(a, m, "planned_start",
-		 j->state == SIM_PENDING && j->planned_us ? in_units(a, w, j->planned_us)
+		 j->state == SIM_PENDING && j->planned_us ? outcome_time(a, w, j->planned_us)
 							  : gpuq_null(a));
 	if (j->state == SIM_RUNNING && j->given_us)
-		gpuq_put(a, m, "walltime", in_units(a, w, j->given_us));
+		gpuq_put(a, m, "walltime", outcome_time(a, w, j->given_us));
 	gpuq_put(a, m, "reasons", reasons(a, w, j));
 	if (j->state == SIM_PENDING && j->estimate)
 		gpuq_put(a, m, "estimate", estimate(a, w, j->estimate));

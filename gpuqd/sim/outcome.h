@@ -19,6 +19,9 @@
  * `ended`. NULL when there is no memory. */
 struct gpuq_val *outcome_make(struct gpuq_arena *a, struct world *w);
 
+/* A time in the case's unit: whole where it is. */
+struct gpuq_val *outcome_time(struct gpuq_arena *a, const struct world *w, int64_t us);
+
 /* Judge expectations of an outcome. Every one that does not hold adds a line "started:
  * expected [a], is [b]" to out. Returns how many do not hold. */
 unsigned expect_judge(struct world *w, const struct gpuq_val *expect,

@@ -1,5 +1,7 @@
 #include "gpuqd/sim/scenario_table.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "libgpuq/yaml.h"
@@ -9,6 +11,13 @@
 const char *const scenario_events[] = { "finish",       "cancel",    "submit", "advance",
 					"node_down",    "node_up",   "hold",   "release",
 					"set_priority", "set_queue", "use",    NULL };
+
+const char *scenario_subject(const struct sc_step *s)
+{
+	if (s->submit)
+		return s->submit->name;
+	return s->job ? s->job : s->node ? s->node : "";
+}
 
 static const struct gpuq_field step_fields[] = {
 	{ .key = "event",
@@ -39,11 +48,38 @@ static void step_defaults(void *obj)
 	s->at = s->to = SC_ABSENT;
 }
 
+/* What an event cannot do without. */
+static const struct {
+	int event; /* enum sc_event */
+	const char *key, * or ;
+} step_needs[] = {
+	{ SC_FINISH, "job", NULL },       { SC_CANCEL, "job", NULL },
+	{ SC_HOLD, "job", NULL },         { SC_RELEASE, "job", NULL },
+	{ SC_SET_PRIORITY, "job", NULL }, { SC_SET_PRIORITY, "priority", NULL },
+	{ SC_SET_QUEUE, "job", NULL },    { SC_SET_QUEUE, "queue", NULL },
+	{ SC_USE, "job", NULL },          { SC_USE, "use", NULL },
+	{ SC_NODE_DOWN, "node", NULL },   { SC_NODE_UP, "node", NULL },
+	{ SC_ADVANCE, "to", "at" },
+};
+
+static int step_check(struct gpuq_reader *r, const struct gpuq_val *v, void *obj)
+{
+	const struct sc_step *s = obj;
+
+	for (size_t i = 0; i < sizeof(step_needs) / sizeof(step_needs[0]); i++)
+		if (step_needs[i].event == s->event && !gpuq_get(v, step_needs[i].key) &&
+		    !(step_needs[i].or &&gpuq_get(v, step_needs[i].or)))
+			return gpuq_reader_fail(r, v, GPUQ_EINVAL, "%s needs '%s'",
+						scenario_events[s->event], step_needs[i].key);
+	return 0;
+}
+
 static const struct gpuq_schema step_schema = {
 	.name = "step",
 	.size = sizeof(struct sc_step),
 	.fields = step_fields,
 	.defaults = step_defaults,
+	.check = step_check,
 };
 
 /* A submit is a step with a job's keys in it (or below "pending"). */
@@ -197,20 +233,53 @@ static void read_case(struct gpuq_arena *a, const char *file, const struct gpuq_
 	out->c = &raw->c;
 }
 
-int scenario_place(const struct sc_case *c, const char *list, size_t i, struct gpuq_err *err)
+int scenario_within(struct gpuq_err *err, const char *list, size_t i)
 {
-	const struct gpuq_val *entries = c->src ? gpuq_get(c->src, list) : NULL, *entry, *at;
+	char field[sizeof(err->field)];
 
-	if (!err || !entries || entries->type != GPUQ_LIST || i >= entries->n)
-		return err ? err->code : GPUQ_EINVAL;
-	entry = entries->items[i];
-	at = *err->field ? gpuq_get(entry, err->field) : NULL;
-	if (at)
-		gpuq_err_prefix(err, "%s:%u:%u: %s[%zu].%s", c->file, at->at.line, at->at.col, list,
-				i, err->field);
-	else
-		gpuq_err_prefix(err, "%s:%u:%u: %s[%zu]", c->file, entry->at.line, entry->at.col,
-				list, i);
+	if (!err)
+		return GPUQ_EINVAL;
+	snprintf(field, sizeof(field), "%s[%zu]%s%.64s", list, i, *err->field ? "." : "",
+		 err->field);
+	memcpy(err->field, field, sizeof(field));
+	return err->code;
+}
+
+/* What stands at the path, "steps[2].queue", or the last on the way there. */
+static const struct gpuq_val *nearest(const struct gpuq_val *v, const char *path)
+{
+	char key[sizeof(((struct gpuq_err *)NULL)->field)];
+
+	while (*path) {
+		const struct gpuq_val *next = NULL;
+		const size_t n = strcspn(path, ".[");
+		char *end;
+
+		if (*path == '[') {
+			const unsigned long i = strtoul(path + 1, &end, 10);
+
+			if (v->type == GPUQ_LIST && i < v->n)
+				next = v->items[i];
+			path = end + (*end == ']');
+		} else {
+			snprintf(key, sizeof(key), "%.*s", (int)n, path);
+			next = gpuq_get(v, key);
+			path += n;
+		}
+		path += *path == '.';
+		if (!next)
+			break;
+		v = next;
+	}
+	return v;
+}
+
+int scenario_place(const struct sc_case *c, struct gpuq_err *err)
+{
+	const struct gpuq_val *at = c->src ? nearest(c->src, err->field) : NULL;
+
+	if (at && *err->field)
+		gpuq_err_prefix(err, "%s:%u:%u: %s", c->file, at->at.line, at->at.col, err->field);
 	return err->code;
 }
 
@@ -236,8 +305,16 @@ int scenario_read(struct gpuq_arena *a, const char *file, const char *text, size
 		cases = gpuq_get(docs[d], "cases");
 		if (cases && cases->type != GPUQ_LIST)
 			return gpuq_reader_fail(&r, cases, GPUQ_EINVAL, "cases: expected a list");
+		for (const struct gpuq_field *f = case_fields; cases && f->key; f++)
+			if (strcmp(f->key, "version") != 0 && gpuq_get(docs[d], f->key) &&
+			    f->kind != GPUQ_K_STR)
+				return gpuq_reader_fail(&r, gpuq_get(docs[d], f->key), GPUQ_EINVAL,
+							"%s: belongs into a case, not beside cases",
+							f->key);
 		n_cases += cases ? cases->n : 1;
 	}
+	if (n_cases == 0)
+		return gpuq_fail(err, GPUQ_EINVAL, "%s: there is no case in it", file);
 	results = gpuq_arena_calloc(a, n_cases, sizeof(*results));
 	if (!results)
 		return gpuq_fail(err, GPUQ_ENOMEM, "no memory");

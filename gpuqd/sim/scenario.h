@@ -195,6 +195,7 @@ struct sc_result {
 };
 
 extern const char *const scenario_events[]; /* by enum sc_event; ends with NULL */
+const char *scenario_subject(const struct sc_step *s); /* the job or node it is about; "" */
 
 /* Read every case of a file's text. A case that is refused leaves its err and the
  * others readable. Returns 0; GPUQ_EINVAL when the text is no scenario file at all,
@@ -202,8 +203,12 @@ extern const char *const scenario_events[]; /* by enum sc_event; ends with NULL 
 int scenario_read(struct gpuq_arena *a, const char *file, const char *text, size_t n,
 		  struct sc_result **out, size_t *n_out, struct gpuq_err *err);
 
-/* A failure that is about entry i of that list (err->field: its key) gets its place in the
- * file in front. Returns err's code. */
-int scenario_place(const struct sc_case *c, const char *list, size_t i, struct gpuq_err *err);
+/* Says that err's field is one of entry i of that list: "queue" becomes "pending[2].queue".
+ * Returns err's code. */
+int scenario_within(struct gpuq_err *err, const char *list, size_t i);
+
+/* Put the place in the file in front of a failure that names a field of the case: that of
+ * the field, or of what it would stand in. Returns err's code. */
+int scenario_place(const struct sc_case *c, struct gpuq_err *err);
 
 #endif

@@ -81,10 +81,15 @@ static int make_nodes(struct world *w, struct gpuq_err *err)
 	}
 	/* As a snapshot has them, so that indexes are the same there. */
 	qsort(w->nodes, w->n_nodes, sizeof(*w->nodes), by_name);
-	for (uint32_t i = 1; i < w->n_nodes; i++)
-		if (strcmp(w->nodes[i - 1].name, w->nodes[i].name) == 0)
-			return gpuq_fail_field(err, GPUQ_EINVAL, "nodes", "two nodes are named %s",
-					       w->nodes[i].name);
+	for (uint32_t i = 1; i < w->n_nodes; i++) {
+		const struct sc_node *x = w->nodes[i - 1].spec, *y = w->nodes[i].spec;
+
+		if (strcmp(w->nodes[i - 1].name, w->nodes[i].name) != 0)
+			continue;
+		gpuq_fail_field(err, GPUQ_EINVAL, "name", "two nodes are named %s",
+				w->nodes[i].name);
+		return scenario_within(err, "nodes", (size_t)((x > y ? x : y) - specs));
+	}
 	return 0;
 }
 
@@ -128,6 +133,32 @@ static int make_flavors(struct world *w, struct gpuq_err *err)
 	return 0;
 }
 
+static uint32_t parent_of(const struct world *w, uint32_t queue)
+{
+	const char *parent = w->queues[queue].parent;
+	uint32_t q = 0;
+
+	while (parent && q < w->n_queues && strcmp(w->queues[q].name, parent) != 0)
+		q++;
+	return parent ? q : w->n_queues;
+}
+
+/* Every way up ends at the root. */
+static int check_parent(const struct world *w, uint32_t queue, struct gpuq_err *err)
+{
+	const char *parent = w->queues[queue].parent;
+	uint32_t q = parent_of(w, queue), depth = 0;
+
+	if (q == w->n_queues && parent && strcmp(parent, "root") != 0)
+		return gpuq_fail_field(err, GPUQ_EINVAL, "parent", "queue %s: no parent %s",
+				       w->queues[queue].name, parent);
+	for (; q < w->n_queues; q = parent_of(w, q))
+		if (q == queue || ++depth > w->n_queues)
+			return gpuq_fail_field(err, GPUQ_EINVAL, "parent",
+					       "queue %s is its own ancestor", w->queues[q].name);
+	return 0;
+}
+
 static int make_queues(struct world *w, struct gpuq_err *err)
 {
 	static const struct sc_queue only = {
@@ -161,6 +192,10 @@ static int make_queues(struct world *w, struct gpuq_err *err)
 		return world_no_memory(err);
 	for (uint32_t q = 0; q < w->n_queues; q++)
 		w->shares[q].name = w->queues[q].name;
+	for (uint32_t q = 0; q < w->n_queues; q++) {
+		if (check_parent(w, q, err) < 0)
+			return scenario_within(err, "queues", q);
+	}
 	return 0;
 }
 

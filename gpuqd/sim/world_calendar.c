@@ -7,11 +7,14 @@
 
 /* A case's calendar, as the scheduler is shown it. */
 
-static int bad(const struct world *w, const struct sc_reservation *in, const char *what,
-	       const char *name, struct gpuq_err *err)
+static int bad(const struct world *w, const struct sc_reservation *in, const char *field,
+	       const char *what, const char *name, struct gpuq_err *err)
 {
-	return gpuq_fail_field(err, GPUQ_EINVAL, "config.reservations", "reservation %s: %s%s",
-			       in->name ? in->name : "(no name)", what, name);
+	const struct sc_reservation *all = w->c->config.reservations.items;
+
+	gpuq_fail_field(err, GPUQ_EINVAL, field, "reservation %s: %s%s",
+			in->name ? in->name : "(no name)", what, name);
+	return scenario_within(err, "config.reservations", (size_t)(in - all));
 }
 
 static int add_one(const struct world *w, struct snapshot *s, const struct sc_reservation *in,
@@ -31,25 +34,25 @@ static int add_one(const struct world *w, struct snapshot *s, const struct sc_re
 	uint32_t n;
 
 	if (!in->name)
-		return bad(w, in, "it has no name", "", err);
+		return bad(w, in, "", "it has no name", "", err);
 	if (in->duration <= 0)
-		return bad(w, in, "expected a duration above 0", "", err);
+		return bad(w, in, "duration", "expected a duration above 0", "", err);
 	if (in->every != 0 && in->every < in->duration)
-		return bad(w, in, "expected to come again when it is over", "", err);
+		return bad(w, in, "every", "expected to come again when it is over", "", err);
 	for (size_t i = 0; i < in->nodes.n + (in->node != NULL); i++) {
 		const char *name = i < in->nodes.n ? in->nodes.items[i] : in->node;
 
 		nodes[r.n_nodes] = world_node(w, name);
 		if (nodes[r.n_nodes++] == SNAP_NONE)
-			return bad(w, in, "unknown node ", name, err);
+			return bad(w, in, "nodes", "unknown node ", name, err);
 	}
 	if ((r.n_nodes == 0) == (in->gpus <= 0))
-		return bad(w, in, "expected either nodes or gpus", "", err);
+		return bad(w, in, "", "expected either nodes or gpus", "", err);
 	for (uint32_t q = 0; in->queue && q < w->n_queues; q++)
 		if (strcmp(w->queues[q].name, in->queue) == 0)
 			r.queue = q;
 	if (in->queue && r.queue == SNAP_NONE)
-		return bad(w, in, "unknown queue ", in->queue, err);
+		return bad(w, in, "queue", "unknown queue ", in->queue, err);
 	n = recur_starts(r.start_us, duration_us, world_us(w, in->every), w->now_us, starts);
 	for (uint32_t i = 0; i < n; i++) {
 		r.start_us = starts[i];
@@ -86,7 +89,7 @@ static int check_one(struct world *w, const struct calendar_node *nodes,
 		(double)lack.have_milli / 1000, (double)lack.need_milli / 1000,
 		(double)lack.at_us / (double)w->unit_us,
 		lack.with == CALENDAR_NONE ? "nothing" : in[lack.with].name);
-	return bad(w, &in[i], text ? text : "",
+	return bad(w, &in[i], "", text ? text : "",
 		   lack.earliest_us == GPUQ_UNLIMITED
 			   ? "none"
 			   : gpuq_arena_printf(&w->arena, "%g",

@@ -264,7 +264,7 @@ static int advance(struct world *w, int64_t to_us, struct gpuq_err *err)
 	int rc = 0;
 
 	if (to_us < w->now_us)
-		return gpuq_fail_field(err, GPUQ_EINVAL, "steps", "time does not run backwards");
+		return gpuq_fail_field(err, GPUQ_EINVAL, "to", "time does not run backwards");
 	while (rc == 0 && w->now_us < to_us) {
 		const int64_t next = next_instant(w);
 
@@ -325,22 +325,22 @@ static int change_jobs(struct world *w, const struct sc_step *s, struct gpuq_err
 	int n = 0;
 
 	if (!s->job)
-		return gpuq_fail_field(err, GPUQ_EINVAL, "steps", "a step names no job");
+		return gpuq_fail_field(err, GPUQ_EINVAL, "job", "a step names no job");
 	if (s->event == SC_SET_QUEUE) {
 		uint32_t q = 0;
 
 		while (s->queue && q < w->n_queues && strcmp(w->queues[q].name, s->queue) != 0)
 			q++;
 		if (!s->queue || q == w->n_queues)
-			return gpuq_fail_field(err, GPUQ_EINVAL, "steps", "unknown queue %s",
+			return gpuq_fail_field(err, GPUQ_EINVAL, "queue", "unknown queue %s",
 					       s->queue ? s->queue : "(none)");
 	}
 	for (uint32_t i = 0; i < w->n_jobs; i++)
 		if (meant(w, &w->jobs[i], s->job))
 			n += change_job(w, &w->jobs[i], s);
 	if (n == 0)
-		return gpuq_fail_field(err, GPUQ_EINVAL, "steps", "%s is not there or not %s",
-				       s->job, s->event == SC_FINISH ? "running" : "known");
+		return gpuq_fail_field(err, GPUQ_EINVAL, "job", "%s is not there or not %s", s->job,
+				       s->event == SC_FINISH ? "running" : "known");
 	return 0;
 }
 
@@ -349,7 +349,7 @@ static int change_node(struct world *w, const struct sc_step *s, struct gpuq_err
 	const uint32_t n = s->node ? world_node(w, s->node) : SNAP_NONE;
 
 	if (n == SNAP_NONE)
-		return gpuq_fail_field(err, GPUQ_EINVAL, "steps", "unknown node %s",
+		return gpuq_fail_field(err, GPUQ_EINVAL, "node", "unknown node %s",
 				       s->node ? s->node : "(none)");
 	w->nodes[n].state = s->event == SC_NODE_DOWN ? SNAP_DOWN : SNAP_READY;
 	return s->event == SC_NODE_DOWN ? lose_node(w, n, err) : 0;

@@ -450,7 +450,7 @@ int world_make_jobs(struct world *w, struct gpuq_err *err)
 				"job %s is submitted after now (config.now, 0 unless given): "
 				"make it a step, or set config.now",
 				l.spec->name);
-			return scenario_place(w->c, l.list, l.at, err);
+			return scenario_within(err, l.list, l.at);
 		}
 		if (submit[i] < earliest)
 			earliest = submit[i];
@@ -462,7 +462,7 @@ int world_make_jobs(struct world *w, struct gpuq_err *err)
 		if (rc == 0 && i < w->c->running.n)
 			rc = seat_job(w, l.spec, err);
 		if (rc < 0)
-			return scenario_place(w->c, l.list, l.at, err);
+			return scenario_within(err, l.list, l.at);
 	}
 	return 0;
 }

@@ -34,15 +34,16 @@ static int read_weights(struct world *w, struct gpuq_err *err)
 		while (weight_words[k] && strcmp(weight_words[k], in->keys[i]) != 0)
 			k++;
 		if (!weight_words[k])
-			return gpuq_fail_field(err, GPUQ_EINVAL, "config.priority_weights",
-					       "config.priority_weights.%s: expected age, "
-					       "fairshare, size, qos or stretch",
-					       in->keys[i]);
+			return gpuq_fail_field(
+				err, GPUQ_EINVAL, "config",
+				"priority_weights.%s: expected age, fairshare, size, qos or "
+				"stretch",
+				in->keys[i]);
 		if (end == in->vals[i] || *end || points < 0 || points > 1000000000000)
-			return gpuq_fail_field(err, GPUQ_EINVAL, "config.priority_weights",
-					       "config.priority_weights.%s: expected points "
-					       "from 0 to 10^12",
-					       in->keys[i]);
+			return gpuq_fail_field(
+				err, GPUQ_EINVAL, "config",
+				"priority_weights.%s: expected points from 0 to 10^12",
+				in->keys[i]);
 		*to[k] = points;
 		w->weighs_classes |= k == 3;
 	}
@@ -122,10 +123,11 @@ int world_make_usage(struct world *w, struct gpuq_err *err)
 		const uint32_t q = queue_ix(w, users[i].queue ? users[i].queue : w->queues[0].name);
 		struct sim_use *u;
 
-		if (q == w->n_queues)
-			return gpuq_fail_field(err, GPUQ_EINVAL, "users",
-					       "users[%zu].queue: no queue is named %s", i,
-					       users[i].queue);
+		if (q == w->n_queues) {
+			gpuq_fail_field(err, GPUQ_EINVAL, "queue", "no queue is named %s",
+					users[i].queue);
+			return scenario_within(err, "users", i);
+		}
 		u = use_of(w, q, users[i].name, err);
 		if (!u)
 			return GPUQ_ENOMEM;

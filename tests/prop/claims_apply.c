@@ -198,6 +198,29 @@ static int units_of(const struct pc_world *w, const struct plan *p, const struct
 	return n;
 }
 
+/* Those that are moved for a claim stand at their new places while its victims are looked at. */
+static void check_moved(struct pc_world *w, const struct snapshot *s, const struct plan *p,
+			uint32_t at, uint32_t end, int flavor, const struct pc_unit *victims, int n)
+{
+	static struct pc_live before[PC_JOBS];
+
+	memcpy(before, w->live, sizeof(before));
+	for (uint32_t i = at + 1; i < end; i++) {
+		struct pc_live *l = &w->live[p->actions[i].key.id - 1];
+		struct pc_pod to[PC_PODS];
+		const int n_to = p->actions[i].kind == PLAN_MOVE
+					 ? take_pods(w, s, p, &p->actions[i], to)
+					 : 0;
+
+		for (int k = 0; k < n_to && k < l->n_pods; k++) {
+			to[k].index = l->pods[k].index;
+			l->pods[k] = to[k];
+		}
+	}
+	pc_check_victims(w, (int)p->actions[at].key.id - 1, flavor, victims, n);
+	memcpy(w->live, before, sizeof(before));
+}
+
 /* A claim: what follows it makes it room. Returns how many actions that were. */
 static uint32_t nominate(struct pc_world *w, const struct snapshot *s, const struct plan *p,
 			 uint32_t at)
@@ -223,12 +246,12 @@ static uint32_t nominate(struct pc_world *w, const struct snapshot *s, const str
 			 w->pc->jobs[job].min, l->state);
 		return end - at;
 	}
-	if (moved > 4 || (moved && n))
-		pc_wrong(w, "24: %d are moved and %d evicted for job %d", moved, n, job + 1);
+	if (moved > 4)
+		pc_wrong(w, "24: %d are moved for job %d", moved, job + 1);
 	if (n == 0 && !pc_admissible(w, job, flavor, NULL, 0))
 		pc_wrong(w, "4: job %d is promised more than is allowed", job + 1);
 	if (n)
-		pc_check_victims(w, job, flavor, victims, n);
+		check_moved(w, s, p, at, end, flavor, victims, n);
 	memcpy(l->promise, pods, sizeof(pods));
 	l->n_promise = n_pods;
 	l->owns = n || moved;

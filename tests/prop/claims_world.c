@@ -151,6 +151,10 @@ int pc_room(const struct pc_world *w, int job, int flavor, const struct pc_unit 
 			for (int p = 0; p < l->n_promise; p++)
 				use(&l->promise[p], n, w->pc->jobs[o].cpu, device, &cpu);
 		}
+		/* Somebody is to be moved to where another stays. */
+		for (int d = 0; d < PC_DEVICES && !now; d++)
+			if (device[d] < 0 || (node->cpu && cpu < 0))
+				return 0;
 		while (fit < asks && (node->cpu == 0 || cpu >= j->cpu)) {
 			int want = j->milli;
 

@@ -54,6 +54,48 @@ say $? "shares --json prints the users' factors"
 "$sim" shares "$dir/priority.yaml" | grep -qx 'warning: quotas of default below root add up to 2, but there are 1'
 say $? "shares tells of quotas that promise more than there is"
 
+printf '%s\n' 'id: big' 'nodes: [{name: n, gpus: 1000, count: 2}]' 'queues: [{name: a, quota: 1250.5}]' \
+	'pending: [{job: x, queue: a, array: {size: 1234}, tasks: [{gpus: 1}]}]' | "$sim" shares - |
+	grep -qE '^a +1250.5 +1234 +- +1234$'
+say $? "shares prints large amounts digit by digit"
+
+cat >"$wrong" <<'END'
+id: told
+title: what happens
+config: {now: 10}
+nodes: [{name: n, gpus: 2}]
+pending:
+- {job: half, walltime: 5, tasks: [{gpus: 0.5}]}
+- {job: wide, tasks: [{gpus: 4}]}
+- {job: next, preemptible: false, tasks: [{gpus: 2}]}
+steps:
+- {event: advance, to: 15}
+END
+"$sim" run "$wrong" >"$out"
+grep -qx 'told: what happens' "$out" && grep -qE 'half +n\[0\]\*0.5$' "$out" &&
+	grep -qE 'wide +Unsatisfiable .*no node could ever hold it as it is' "$out" &&
+	grep -qE 'next +Resources gpus: have 1, need 2 \(not enough free' "$out" &&
+	grep -q 'planned to start at 15' "$out" && grep -qE 'queue +default +holds 0.5 \(share .*, quota unlimited\)' "$out" &&
+	grep -qx ' after advance at 15' "$out" && grep -qE 'ended +half +timeout \(limit\)' "$out"
+say $? "run says where, why not, until when, and what ended"
+
+printf '%s\n' 'id: told' 'nodes: [{name: n, gpus: 2}]' 'expect: {detail: 5, allocated: [1], pendin: [x]}' |
+	"$sim" check - >"$out"
+[ $? = 1 ] && [ "$(grep -cE 'expected a map|nobody knows how to judge' "$out")" = 3 ]
+say $? "what cannot be judged does not hold"
+
+printf '%s\n' 'config: {now: 3}' 'cases: [{id: a}]' | "$sim" check - >"$out"
+[ $? = 1 ] && grep -q ':1:9: config: belongs into a case, not beside cases' "$out"
+say $? "keys beside cases are refused"
+
+echo 'cases: []' | "$sim" run - 2>"$out"
+[ $? = 1 ] && grep -q 'there is no case in it' "$out"
+say $? "a file without a case is refused"
+
+"$sim" run --help >"$out" && grep -q '^usage: gpuq-sim check' "$out" &&
+	"$sim" frobnicate "$dir/life.yaml" 2>&1 >/dev/null | grep -q 'no command frobnicate'
+say $? "every command has help, and one that is not there is named"
+
 "$sim" frobnicate "$dir/life.yaml" 2>/dev/null
 [ $? = 2 ]
 say $? "wrong usage exits 2"

@@ -1,0 +1,270 @@
+#include "gpuqd/sim/print.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "libgpuq/names.h"
+
+static double number(const struct gpuq_val *v)
+{
+	return v && v->type == GPUQ_REAL ? v->d : v && v->type == GPUQ_INT ? (double)v->i : -1;
+}
+
+static bool is_number(const struct gpuq_val *v)
+{
+	return v && (v->type == GPUQ_INT || v->type == GPUQ_REAL);
+}
+
+struct text {
+	char s[32];
+};
+
+/* To the thousandth, without what says nothing: 3, 0.5, 1250. */
+static struct text digits(double d)
+{
+	struct text t;
+	size_t n = (size_t)snprintf(t.s, sizeof(t.s), "%.3f", d);
+
+	if (n >= sizeof(t.s)) {
+		snprintf(t.s, sizeof(t.s), "%.6g", d);
+		return t;
+	}
+	while (t.s[n - 1] == '0')
+		t.s[--n] = '\0';
+	if (t.s[n - 1] == '.')
+		t.s[n - 1] = '\0';
+	return t;
+}
+
+/* Null is what `none` says. */
+static struct text amount(const struct gpuq_val *v, const char *none)
+{
+	struct text t;
+
+	if (is_number(v))
+		return digits(number(v));
+	snprintf(t.s, sizeof(t.s), "%s", none);
+	return t;
+}
+
+/* ---- why ---- */
+
+static const char *doc_of(const char *code)
+{
+	for (int i = 0; i < N_GPUQ_REASONS; i++)
+		if (strcmp(code, gpuq_reason_word((enum gpuq_reason)i)) == 0)
+			return gpuq_reason_doc((enum gpuq_reason)i);
+	return "";
+}
+
+static void print_reason(const struct gpuq_val *reason)
+{
+	const struct gpuq_val *have = gpuq_get(reason, "have"), *need = gpuq_get(reason, "need");
+	const char *code = gpuq_get_str(reason, "code", "");
+	const char *object = gpuq_get_str(reason, "object", "");
+
+	printf("%s%s%s", code, *object ? " " : "", object);
+	/* Both 0 where numbers say nothing. */
+	if (is_number(have) && is_number(need) && (number(have) != 0 || number(need) != 0))
+		printf(": have %s, need %s", digits(number(have)).s, digits(number(need)).s);
+	printf(" (%s)\n", doc_of(code));
+}
+
+static void print_estimate(const struct gpuq_val *estimate)
+{
+	const struct gpuq_val *reasons = gpuq_get(estimate, "reasons");
+
+	if (!estimate)
+		return;
+	printf("            starts at %s at the latest\n",
+	       amount(gpuq_get(estimate, "start"), "unknown").s);
+	for (uint32_t i = 0; reasons && i < reasons->n; i++) {
+		printf("            from %s: ",
+		       amount(gpuq_get(reasons->items[i], "at"), "unknown").s);
+		print_reason(reasons->items[i]);
+	}
+}
+
+/* For whom the job had to leave, shrink or move, and by what right. */
+static void print_left(const struct gpuq_val *out, const char *name)
+{
+	static const struct {
+		const char *rule, *says;
+	} rules[] = {
+		{ "G", "its queue is guaranteed that much" },
+		{ "F", "it is inside the fair share of its queue" },
+		{ "B", "it may displace what others borrowed" },
+		{ "own", "it goes before it in their queue" },
+		{ "consolidation", "so that it fits, nothing being lost but a restart" },
+		{ "gang", "too few pods of its gang are left" },
+		{ "3.4", "it ran ahead of a planned start, whose places it had" },
+		{ "3.6", "a reservation begins on its nodes" },
+	};
+	const struct gpuq_val *list = gpuq_get(out, "evictions");
+
+	for (uint32_t i = 0; list && i < list->n; i++) {
+		const char *rule = gpuq_get_str(list->items[i], "rule", "");
+		const char *by = gpuq_get_str(list->items[i], "by", "");
+		const char *says = gpuq_get_str(list->items[i], "cause", "");
+
+		if (strcmp(gpuq_get_str(list->items[i], "job", ""), name) != 0)
+			continue;
+		for (size_t k = 0; k < sizeof(rules) / sizeof(rules[0]); k++)
+			if (strcmp(rules[k].rule, rule) == 0)
+				says = rules[k].says;
+		printf("            %s%s%s: %s%s%s%s\n", gpuq_get_str(list->items[i], "mode", ""),
+		       by[0] ? " for " : "", by, says, rule[0] ? " (" : "", rule,
+		       rule[0] ? ")" : "");
+	}
+}
+
+/* ---- who ---- */
+
+/* "n1[0,1]"; "n1[2]*0.5" is half of that device. */
+static void print_place(const struct gpuq_val *place)
+{
+	const struct gpuq_val *devices = gpuq_get(place, "devices");
+	const int64_t milli = gpuq_get_int(place, "milli", 0);
+
+	printf(" %s[", gpuq_get_str(place, "node", ""));
+	for (uint32_t d = 0; devices && d < devices->n; d++)
+		printf("%s%lld", d ? "," : "", (long long)devices->items[d]->i);
+	printf("]");
+	if (devices && devices->n && milli < SNAP_MILLI)
+		printf("*%s", digits((double)milli / SNAP_MILLI).s);
+}
+
+static void print_list(const struct gpuq_val *out, const char *key)
+{
+	const struct gpuq_val *list = gpuq_get(out, key), *jobs = gpuq_get(out, "jobs");
+
+	for (uint32_t i = 0; list && i < list->n; i++) {
+		const struct gpuq_val *job = gpuq_get(jobs, list->items[i]->s);
+		const struct gpuq_val *places = gpuq_get(job, "placement");
+		const struct gpuq_val *reasons = gpuq_get(job, "reasons");
+		const struct gpuq_val *planned = gpuq_get(job, "planned_start");
+
+		printf("  %-9s %-16s", key, list->items[i]->s);
+		for (uint32_t k = 0; places && k < places->n; k++)
+			print_place(places->items[k]);
+		if (reasons && reasons->n)
+			printf(" ");
+		for (uint32_t k = 0; reasons && k < reasons->n; k++) {
+			if (k)
+				printf("            and ");
+			print_reason(reasons->items[k]);
+		}
+		if (!reasons || reasons->n == 0)
+			printf("\n");
+		if (is_number(planned))
+			printf("            planned to start at %s\n", digits(number(planned)).s);
+		print_left(out, list->items[i]->s);
+		print_estimate(gpuq_get(job, "estimate"));
+	}
+}
+
+/* Those that have ended since `before`; NULL = since the beginning. */
+static void print_ended(const struct gpuq_val *out, const struct gpuq_val *before)
+{
+	const struct gpuq_val *ended = gpuq_get(out, "ended"), *cause = gpuq_get(out, "end_cause");
+	const struct gpuq_val *old = gpuq_get(before, "ended");
+
+	for (uint32_t i = 0; ended && i < ended->n; i++) {
+		const char *name = ended->pairs[i].key, *why = gpuq_get_str(cause, name, NULL);
+
+		if (!gpuq_get(old, name))
+			printf("  ended     %-16s %s%s%s%s\n", name, ended->pairs[i].val->s,
+			       why ? " (" : "", why ? why : "", why ? ")" : "");
+	}
+}
+
+/* What stood behind the claims: their queues, and those that lost. */
+static void print_claims(const struct gpuq_val *out)
+{
+	const struct gpuq_val *claims = gpuq_get(out, "claims");
+
+	for (uint32_t i = 0; claims && i < claims->n; i++) {
+		const struct gpuq_val *queues = gpuq_get(claims->items[i], "queues");
+
+		printf("  claim     %-16s of %s:", gpuq_get_str(claims->items[i], "job", ""),
+		       amount(gpuq_get(claims->items[i], "need"), "?").s);
+		for (uint32_t k = 0; queues && k < queues->n; k++) {
+			const struct gpuq_val *q = queues->items[k];
+
+			printf("%s %s %s -> %s (share %s, quota %s)", k ? ";" : "",
+			       gpuq_get_str(q, "queue", ""), amount(gpuq_get(q, "before"), "?").s,
+			       amount(gpuq_get(q, "after"), "?").s,
+			       amount(gpuq_get(q, "fair_share"), "unlimited").s,
+			       amount(gpuq_get(q, "quota"), "unlimited").s);
+		}
+		printf("\n");
+	}
+}
+
+static void print_queues(const struct gpuq_val *out)
+{
+	const struct gpuq_val *queues = gpuq_get(out, "queues");
+
+	for (uint32_t i = 0; queues && i < queues->n; i++) {
+		const struct gpuq_val *q = queues->pairs[i].val;
+
+		printf("  queue     %-16s holds %s (share %s, quota %s)\n", queues->pairs[i].key,
+		       amount(gpuq_get(q, "allocated"), "?").s,
+		       amount(gpuq_get(q, "fair_share"), "unlimited").s,
+		       amount(gpuq_get(q, "quota"), "unlimited").s);
+	}
+}
+
+static void print_outcome(const struct gpuq_val *out, const struct gpuq_val *before)
+{
+	static const char *const keys[] = { "started", "running",   "grown",
+					    "shrunk",  "preempted", "pending" };
+
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+		print_list(out, keys[i]);
+	print_ended(out, before);
+	print_claims(out);
+	print_queues(out);
+}
+
+void print_case(const struct sc_case *c, const struct gpuq_val *outcome)
+{
+	const struct gpuq_val *steps = gpuq_get(outcome, "steps"), *before = outcome;
+	const struct gpuq_val *stable = gpuq_get(outcome, "stable");
+
+	printf("%s%s%s\n", c->id, c->title ? ": " : "", c->title ? c->title : "");
+	print_outcome(outcome, NULL);
+	if (stable && !stable->b)
+		printf("  not at rest: further cycles change something\n");
+	for (uint32_t i = 0; steps && i < steps->n; i++) {
+		const struct gpuq_val *step = steps->items[i];
+
+		const char *of = gpuq_get_str(step, "of", "");
+
+		printf(" after %s%s%s at %s\n", gpuq_get_str(step, "event", ""), *of ? " " : "", of,
+		       amount(gpuq_get(step, "now"), "?").s);
+		print_outcome(step, before);
+		before = step;
+	}
+}
+
+/* ---- shares ---- */
+
+static struct text column(int64_t milli)
+{
+	struct text t = { "-" };
+
+	return milli == GPUQ_UNLIMITED ? t : digits((double)milli / 1000);
+}
+
+void print_shares(const struct world *w)
+{
+	printf("%-20s %10s %10s %10s %10s\n", "queue", "quota", "demand", "limit", "fair share");
+	for (uint32_t q = 0; q < w->n_queues; q++) {
+		const struct sim_queue *in = &w->shares[q];
+
+		printf("%-20s %10s %10s %10s %10s\n", in->name, column(in->quota_milli).s,
+		       column(in->demand_milli).s, column(in->limit_milli).s,
+		       column(in->fair_milli).s);
+	}
+}

@@ -1,0 +1,18 @@
+/* print.h - what became of a scenario, in words
+ *
+ * Owns     the text that gpuq-sim run and shares print.
+ * Touches  standard output.
+ * Used by  main.c. It prints the tree that --json prints (outcome.h).
+ */
+#ifndef GPUQD_SIM_PRINT_H
+#define GPUQD_SIM_PRINT_H
+
+#include "gpuqd/sim/world.h"
+#include "libgpuq/val.h"
+
+/* A case from beginning to end: the first rest, then each step. */
+void print_case(const struct sc_case *c, const struct gpuq_val *outcome);
+
+void print_shares(const struct world *w);
+
+#endif
