@@ -116,6 +116,26 @@ static void export_reservations(struct export *x, struct gpuq_val *config)
 		put(x, config, "reservations", list);
 }
 
+/* Points as a case has them: there the highest class of its jobs has all of them. */
+static void export_weights(struct export *x, struct gpuq_val *config)
+{
+	const struct snap_weights *w = &x->s->config.weights;
+	struct gpuq_val *v = gpuq_map(x->a);
+	int64_t highest = 0;
+
+	for (uint32_t i = 0; i < x->s->n_jobs; i++) {
+		const int64_t p = x->s->jobs[i].priority, size = p < 0 ? -p : p;
+
+		highest = size > highest ? size : highest;
+	}
+	put_int(x, v, "age", w->age);
+	put_int(x, v, "fairshare", w->fair_share);
+	put_int(x, v, "size", w->size);
+	put_int(x, v, "qos", highest < w->qos_full ? w->qos / w->qos_full * highest : w->qos);
+	put_int(x, v, "stretch", w->stretch);
+	put(x, config, "priority_weights", v);
+}
+
 static void export_config(struct export *x)
 {
 	const struct snap_config *c = &x->s->config;
@@ -142,6 +162,11 @@ static void export_config(struct export *x)
 	put_span(x, v, "gang_repair", c->gang_repair_us);
 	put_span(x, v, "preemption_delay", c->preemption_delay_us);
 	put_milli(x, v, "usage_k", c->usage_k_milli);
+	put_span(x, v, "starve_time", c->starve_us);
+	export_weights(x, v);
+	for (uint32_t i = 0; i < x->s->n_queues; i++)
+		if (x->s->queues[i].budget_hard)
+			put_str(x, v, "budget_mode", "hard");
 	put_strs(x, v, "topology_levels", c->levels, c->n_levels);
 	for (uint32_t f = 0; flavors && f < x->s->n_flavors; f++)
 		flavors[f] = x->s->flavors[f].name;
@@ -173,6 +198,32 @@ static void export_labels(struct export *x, struct gpuq_val *v, const struct nod
 		put(x, v, "taints", taints);
 }
 
+/* MIG instances, how devices are joined, and what is near them. */
+static void export_parts(struct export *x, struct gpuq_val *v, const struct snap_node *n)
+{
+	const struct snap_joint *j = n->joint == SNAP_NONE ? NULL : &x->s->joints[n->joint];
+	struct gpuq_val *mig = gpuq_map(x->a), *links = gpuq_list(x->a), *numa = gpuq_list(x->a);
+
+	for (uint32_t i = 0; i < n->n_mig; i++)
+		put_int(x, mig, n->mig[i].profile,
+			n->mig[i].count > n->mig[i].foreign ? n->mig[i].count - n->mig[i].foreign
+							    : 0);
+	if (n->n_mig)
+		put(x, v, "mig", mig);
+	for (uint32_t d = 0; j && j->links && d < j->n_devices; d++) {
+		struct gpuq_val *row = gpuq_add(x->a, links, gpuq_list(x->a));
+
+		for (uint32_t k = 0; k < j->n_devices; k++)
+			gpuq_add(x->a, row, gpuq_int(x->a, j->links[d * j->n_devices + k]));
+	}
+	if (j && j->links)
+		put(x, v, "links", links);
+	for (uint32_t d = 0; j && j->numa && d < j->n_devices; d++)
+		gpuq_add(x->a, numa, gpuq_int(x->a, j->numa[d]));
+	if (j && j->numa)
+		put(x, v, "numa", numa);
+}
+
 static void export_node(struct export *x, const struct snap_node *sn)
 {
 	const struct node *n = node_find(x->m, sn->name);
@@ -201,8 +252,9 @@ static void export_node(struct export *x, const struct snap_node *sn)
 			sn->pods > sn->foreign_pods ? sn->pods - sn->foreign_pods : 0);
 	if (sn->pool && *sn->pool)
 		put_str(x, v, "pool", sn->pool);
-	if (sn->n_devices)
+	if (sn->n_devices || sn->n_mig)
 		put_str(x, v, "flavor", x->s->flavors[sn->flavor].name);
+	export_parts(x, v, sn);
 	put_str(x, v, "state", states[sn->state]);
 	if (n)
 		export_labels(x, v, n);
@@ -244,6 +296,15 @@ static void export_queue(struct export *x, uint32_t ix)
 	put(x, v, "reclaimable", gpuq_bool(x->a, !q->not_reclaimable));
 	put(x, v, "fence", gpuq_bool(x->a, q->fence));
 	put(x, v, "stopped", gpuq_bool(x->a, q->stopped));
+	if (q->spread)
+		put(x, v, "spread", gpuq_bool(x->a, true));
+	if (q->borrow_preempt_max_priority != INT64_MIN)
+		put_int(x, v, "borrow_preempt_max_priority", q->borrow_preempt_max_priority);
+	if (q->budget_gpu_ms != GPUQ_UNLIMITED) {
+		put_milli(x, v, "budget_gpu_min", q->budget_gpu_ms / 60);
+		put_milli(x, v, "budget_used_gpu_min", q->budget_used_gpu_ms / 60);
+		put(x, v, "budget_demotes_guarantee", gpuq_bool(x->a, q->budget_demotes));
+	}
 	if (q->preempt_min_runtime_us >= 0)
 		put_span(x, v, "preempt_min_runtime", q->preempt_min_runtime_us);
 	if (q->reclaim_min_runtime_us >= 0)
@@ -262,12 +323,28 @@ static void export_queue(struct export *x, uint32_t ix)
 
 /* ---- jobs ---- */
 
+/* Labels that a node must have. Other constraints a case cannot say. */
+static void export_selector(struct export *x, struct gpuq_val *v, const struct snap_group *g)
+{
+	const struct gpuq_term *t = g->n_required == 1 ? g->required : NULL;
+	struct gpuq_val *map = gpuq_map(x->a);
+
+	for (size_t i = 0; t && i < t->n; i++)
+		if (t->all[i].op == GPUQ_OP_IN && t->all[i].values.n == 1)
+			put_str(x, map, t->all[i].key, t->all[i].values.items[0]);
+	if (map && map->n)
+		put(x, v, "selector", map);
+}
+
 static struct gpuq_val *export_task(struct export *x, const struct snap_request *r, uint32_t group)
 {
 	const struct snap_group *g = &r->groups[group];
 	struct gpuq_val *v = gpuq_map(x->a), *list = gpuq_list(x->a);
 
 	put_milli(x, v, "gpus", g->gpus_milli);
+	if (g->mig)
+		put_str(x, v, "mig", g->mig);
+	export_selector(x, v, g);
 	if (g->gpu_memory_bytes)
 		put_int(x, v, "gpu_mem_mb", g->gpu_memory_bytes >> 20);
 	if (g->cpu_milli)
@@ -291,7 +368,7 @@ static struct gpuq_val *export_task(struct export *x, const struct snap_request 
 
 static void export_topology(struct export *x, struct gpuq_val *v, const struct snap_request *r)
 {
-	struct gpuq_val *t = gpuq_map(x->a);
+	struct gpuq_val *t = gpuq_map(x->a), *slices = gpuq_list(x->a);
 
 	for (uint32_t g = r->n_groups; g-- > 0;) {
 		if (r->groups[g].topology_required)
@@ -301,8 +378,35 @@ static void export_topology(struct export *x, struct gpuq_val *v, const struct s
 			gpuq_set(x->a, t, "preferred",
 				 gpuq_str(x->a, r->groups[g].topology_preferred));
 	}
+	for (uint32_t i = 0; r->n_groups && i < r->groups[0].n_slices; i++) {
+		struct gpuq_val *slice = gpuq_add(x->a, slices, gpuq_map(x->a));
+
+		put_str(x, slice, "level", r->groups[0].slices[i].level);
+		put_int(x, slice, "size", r->groups[0].slices[i].size);
+	}
+	if (slices && slices->n)
+		put(x, t, "slices", slices);
 	if (t && t->n)
 		put(x, v, "topology", t);
+}
+
+/* How many pods must run: of each role, of sub-groups, or of all together. */
+static void export_minimum(struct export *x, struct gpuq_val *v, const struct snap_request *r,
+			   int64_t min_tasks)
+{
+	struct gpuq_val *roles = gpuq_map(x->a);
+
+	if (r->n_groups == 1 && r->groups[0].unit_pods) {
+		put_int(x, v, "group_size", r->groups[0].unit_pods);
+		put_int(x, v, "min_groups", r->groups[0].pods_min / r->groups[0].unit_pods);
+		return;
+	}
+	for (uint32_t g = 0; r->n_groups > 1 && g < r->n_groups; g++)
+		put_int(x, roles, r->groups[g].name, r->groups[g].pods_min);
+	if (roles && roles->n)
+		put(x, v, "role_min", roles);
+	else
+		put_int(x, v, "min_tasks", min_tasks);
 }
 
 /* What holds for a job wherever it stands. */
@@ -327,6 +431,18 @@ static struct gpuq_val *export_job(struct export *x, const struct snap_job *j, c
 		put_time(x, v, "begin", j->begin_us);
 	if (j->deadline_us)
 		put_time(x, v, "deadline", j->deadline_us);
+	if (j->nice)
+		put_int(x, v, "nice", j->nice);
+	if (j->boost)
+		put_int(x, v, "boost", j->boost);
+	if (j->fixed_priority)
+		put_int(x, v, "fixed_priority", j->fixed_priority);
+	if (j->charge_milli != SNAP_MILLI)
+		put_milli(x, v, "usage_factor", j->charge_milli);
+	if (j->spread)
+		put(x, v, "spread", gpuq_bool(x->a, true));
+	if (j->evict_last)
+		put(x, v, "evict_last", gpuq_bool(x->a, true));
 	if (r->exclusive)
 		put(x, v, "exclusive", gpuq_bool(x->a, true));
 	put_strs(x, v, "flavors", r->flavors, r->n_flavors);
@@ -358,7 +474,7 @@ static void export_waiting(struct export *x, const struct snap_job *j, uint32_t 
 	}
 	put(x, v, "tasks", tasks);
 	if (elastic)
-		put_int(x, v, "min_tasks", r->n_pods);
+		export_minimum(x, v, r, r->n_pods);
 	if (range < j->n_ranges) {
 		put_int(x, array, "first", j->ranges[range].first);
 		put_int(x, array, "last", j->ranges[range].last);
@@ -408,7 +524,7 @@ static void export_running(struct export *x, const struct snap_job *j)
 				r->groups[g].pods_max - n);
 	}
 	put(x, v, "tasks", tasks);
-	put_int(x, v, "min_tasks", j->n_allocs < r->n_pods ? j->n_allocs : r->n_pods);
+	export_minimum(x, v, r, j->n_allocs < r->n_pods ? j->n_allocs : r->n_pods);
 }
 
 /* ---- devices that are not ours to give ---- */

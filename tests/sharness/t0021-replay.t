@@ -17,7 +17,7 @@ test_expect_success 'a daemon that records, and something to decide' '
 	start_gpuqd --site "$PWD/site.yaml" --record "$PWD/cycles" &&
 	a=$(sh_job "exec sleep 600" --queue batch -g 1 --time 1h) && b=$(sh_job "exec sleep 600" --queue batch -g 3) &&
 	job_becomes "$a" RUNNING && job_becomes "$b" RUNNING &&
-	c=$(sh_job "exec sleep 600" --queue prod -g 2 --licenses matlab:2) && job_becomes "$c" RUNNING &&
+	c=$(sh_job "exec sleep 600" --queue prod -g 2 --licenses matlab:2 --nice=7) && job_becomes "$c" RUNNING &&
 	d=$(sh_job "exit 0" --queue prod -g 1 --hold --array 0-9) && wait_for 30 job_is "$d" reason HeldUser
 '
 
@@ -46,7 +46,7 @@ test_expect_success 'the live state as a scenario: the same jobs run, and wait f
 	gpuq export --scenario >now.yaml && "$sim" run now.yaml >out &&
 	says out "running +$a +" && says out "running +$c +" && says out "pending +$b +" && says out "pending +$d.*HeldUser" &&
 	gpuq export --scenario --json >now.json && "$sim" run now.json >out2 && test_cmp out out2 &&
-	"$sim" check now.yaml >judged && says judged "1 passed, 0 failed"
+	says now.yaml "nice: 7" && says now.yaml "priority_weights:" && "$sim" check now.yaml >judged && says judged "1 passed, 0 failed"
 '
 
 test_expect_success 'without --scenario it is the site' '
