@@ -33,5 +33,21 @@ test_expect_success 'when it can go after all, the node is used again and the cl
 	fault clear && job_becomes "$claimant" RUNNING && says gpuqd.log "node.unstuck" && job_is "$claimant" attempt 0 && wait_for 60 eval "test \$(n_pods $claimant) = 1" && gpuq cancel "$claimant" "$a" "$b"
 '
 
+test_expect_success 'what is taken back lies apart: one that may stay is moved, over a kill as well' '
+	cat >apart.yaml <<-\END &&
+	version: 1
+	queues:
+	- {name: prod, quota: 4}
+	- {name: batch, quota: 4}
+	- {name: guest, quota: 0}
+	END
+	gpuq apply -f apart.yaml && wait_for 30 eval "test \$(free_gpus) = 8" &&
+	ids= && for queue in batch guest batch guest; do
+		one=$(fake_job hang=true --queue $queue --qos quick -g 2) && job_becomes "$one" RUNNING && ids="$ids $one" || return 1
+	done && set -- $ids && claimant=$(fake_job hang=true --queue prod -g 4) &&
+	wait_for 30 job_is "$claimant" reason Victims && kill_gpuqd && start_fake_gpuqd && job_becomes "$claimant" RUNNING &&
+	wait_for 30 eval "job_is $1 state RUNNING && job_is $3 state RUNNING" && job_is "$2" state PENDING && job_is "$4" state PENDING
+'
+
 no_harm_was_done
 test_done
