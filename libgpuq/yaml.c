@@ -22,7 +22,7 @@ struct builder {
 	yaml_parser_t parser;
 	struct level levels[GPUQ_YAML_DEPTH_MAX];
 	unsigned depth;
-	size_t nodes;
+	size_t nodes, nodes_max;
 	struct gpuq_val *root; /* of the current document, once complete */
 	struct gpuq_val *docs; /* a list */
 };
@@ -130,8 +130,8 @@ static int check_node(struct builder *b, const yaml_event_t *e, const yaml_char_
 	if (tag)
 		return FAIL_EVENT(b, e, GPUQ_EINVAL, "the tag %.60s is not supported; leave it out",
 				  (const char *)tag);
-	if (++b->nodes > GPUQ_YAML_NODES_MAX)
-		return FAIL_EVENT(b, e, GPUQ_ETOOBIG, "more than %u values", GPUQ_YAML_NODES_MAX);
+	if (++b->nodes > b->nodes_max)
+		return FAIL_EVENT(b, e, GPUQ_ETOOBIG, "more than %zu values", b->nodes_max);
 	return 0;
 }
 
@@ -291,17 +291,19 @@ static int parse(struct builder *b)
 	return rc;
 }
 
-int gpuq_yaml_parse(struct gpuq_arena *a, const char *file, const char *text, size_t n,
-		    struct gpuq_val ***docs, size_t *n_docs, struct gpuq_err *err)
+int gpuq_yaml_parse_large(struct gpuq_arena *a, const char *file, const char *text, size_t n,
+			  size_t bytes_max, size_t values_max, struct gpuq_val ***docs,
+			  size_t *n_docs, struct gpuq_err *err)
 {
-	struct builder b = { .a = a, .file = file, .text = text, .n = n, .err = err };
+	struct builder b = {
+		.a = a, .file = file, .text = text, .n = n, .nodes_max = values_max, .err = err
+	};
 	int rc;
 
 	if (strcmp(file, "-") == 0)
 		b.file = "(standard input)";
-	if (n > GPUQ_YAML_BYTES_MAX)
-		return gpuq_fail(err, GPUQ_ETOOBIG, "%s: larger than %u bytes", b.file,
-				 GPUQ_YAML_BYTES_MAX);
+	if (n > bytes_max)
+		return gpuq_fail(err, GPUQ_ETOOBIG, "%s: larger than %zu bytes", b.file, bytes_max);
 	b.docs = gpuq_list(a);
 	if (!b.docs || !yaml_parser_initialize(&b.parser))
 		return no_memory(&b);
@@ -314,4 +316,11 @@ int gpuq_yaml_parse(struct gpuq_arena *a, const char *file, const char *text, si
 	*docs = b.docs->items;
 	*n_docs = b.docs->n;
 	return 0;
+}
+
+int gpuq_yaml_parse(struct gpuq_arena *a, const char *file, const char *text, size_t n,
+		    struct gpuq_val ***docs, size_t *n_docs, struct gpuq_err *err)
+{
+	return gpuq_yaml_parse_large(a, file, text, n, GPUQ_YAML_BYTES_MAX, GPUQ_YAML_NODES_MAX,
+				     docs, n_docs, err);
 }

@@ -25,4 +25,10 @@
 int gpuq_yaml_parse(struct gpuq_arena *a, const char *file, const char *text, size_t n,
 		    struct gpuq_val ***docs, size_t *n_docs, struct gpuq_err *err);
 
+/* The same, of text up to bytes_max with up to values_max values: for files that one's own
+ * programs may have written. */
+int gpuq_yaml_parse_large(struct gpuq_arena *a, const char *file, const char *text, size_t n,
+			  size_t bytes_max, size_t values_max, struct gpuq_val ***docs,
+			  size_t *n_docs, struct gpuq_err *err);
+
 #endif

@@ -76,8 +76,11 @@ static void print_estimate(const struct gpuq_val *estimate)
 
 	if (!estimate)
 		return;
-	printf("            starts at %s at the latest\n",
-	       amount(gpuq_get(estimate, "start"), "unknown").s);
+	if (is_number(gpuq_get(estimate, "start")))
+		printf("            starts at %s at the latest\n",
+		       digits(number(gpuq_get(estimate, "start"))).s);
+	else
+		printf("            nobody knows when it starts\n");
 	for (uint32_t i = 0; reasons && i < reasons->n; i++) {
 		printf("            from %s: ",
 		       amount(gpuq_get(reasons->items[i], "at"), "unknown").s);
@@ -134,33 +137,39 @@ static void print_place(const struct gpuq_val *place)
 		printf("*%s", digits((double)milli / SNAP_MILLI).s);
 }
 
+static void print_job(const struct gpuq_val *out, const char *key, const char *name,
+		      const struct gpuq_val *job)
+{
+	const struct gpuq_val *places = gpuq_get(job, "placement");
+	const struct gpuq_val *reasons = gpuq_get(job, "reasons");
+	const struct gpuq_val *planned = gpuq_get(job, "planned_start");
+
+	printf("  %-9s %-16s", key, name);
+	for (uint32_t k = 0; places && k < places->n; k++)
+		print_place(places->items[k]);
+	if (reasons && reasons->n)
+		printf(" ");
+	for (uint32_t k = 0; reasons && k < reasons->n; k++) {
+		if (k)
+			printf("            and ");
+		print_reason(reasons->items[k]);
+	}
+	if (!reasons || reasons->n == 0)
+		printf("\n");
+	if (is_number(planned))
+		printf("            planned to start at %s\n", digits(number(planned)).s);
+	print_left(out, name);
+	print_estimate(gpuq_get(job, "estimate"));
+}
+
+/* The jobs of one list. */
 static void print_list(const struct gpuq_val *out, const char *key)
 {
-	const struct gpuq_val *list = gpuq_get(out, key), *jobs = gpuq_get(out, "jobs");
+	const struct gpuq_val *jobs = gpuq_get(out, "jobs");
 
-	for (uint32_t i = 0; list && i < list->n; i++) {
-		const struct gpuq_val *job = gpuq_get(jobs, list->items[i]->s);
-		const struct gpuq_val *places = gpuq_get(job, "placement");
-		const struct gpuq_val *reasons = gpuq_get(job, "reasons");
-		const struct gpuq_val *planned = gpuq_get(job, "planned_start");
-
-		printf("  %-9s %-16s", key, list->items[i]->s);
-		for (uint32_t k = 0; places && k < places->n; k++)
-			print_place(places->items[k]);
-		if (reasons && reasons->n)
-			printf(" ");
-		for (uint32_t k = 0; reasons && k < reasons->n; k++) {
-			if (k)
-				printf("            and ");
-			print_reason(reasons->items[k]);
-		}
-		if (!reasons || reasons->n == 0)
-			printf("\n");
-		if (is_number(planned))
-			printf("            planned to start at %s\n", digits(number(planned)).s);
-		print_left(out, list->items[i]->s);
-		print_estimate(gpuq_get(job, "estimate"));
-	}
+	for (uint32_t i = 0; jobs && i < jobs->n; i++)
+		if (strcmp(gpuq_get_str(jobs->pairs[i].val, "state", ""), key) == 0)
+			print_job(out, key, jobs->pairs[i].key, jobs->pairs[i].val);
 }
 
 /* Those that have ended since `before`; NULL = since the beginning. */

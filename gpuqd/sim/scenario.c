@@ -289,7 +289,8 @@ int scenario_read(struct gpuq_arena *a, const char *file, const char *text, size
 	struct gpuq_val **docs, *cases;
 	struct sc_result *results;
 	size_t n_docs, n_cases = 0, at = 0;
-	int rc = gpuq_yaml_parse(a, file, text, n, &docs, &n_docs, err);
+	/* As large as what a busy daemon exports. */
+	int rc = gpuq_yaml_parse_large(a, file, text, n, n, SIZE_MAX, &docs, &n_docs, err);
 
 	if (rc < 0)
 		return rc;

@@ -1,5 +1,7 @@
 #include "gpuqd/sim/scenario_table.h"
 
+#include <string.h>
+
 #include "libgpuq/limits.h"
 
 /* Jobs and their tasks. */
@@ -58,7 +60,10 @@ static void tasks_defaults(void *obj)
 static int tasks_check(struct gpuq_reader *r, const struct gpuq_val *v, void *obj)
 {
 	const struct sc_tasks *t = obj;
+	const struct gpuq_val *gpus = gpuq_get(v, "gpus");
 
+	if (t->gpus == 0 && gpus && gpus->type == GPUQ_REAL && gpus->d != 0)
+		return gpuq_reader_fail(r, gpus, GPUQ_EINVAL, "gpus: less than a thousandth");
 	if (t->gpus < 0)
 		return gpuq_reader_fail(r, v, GPUQ_EINVAL, "gpus: less than none");
 	if (t->gpus > 1000 && t->gpus % 1000 != 0)
@@ -108,10 +113,21 @@ static const struct gpuq_field depend_fields[] = {
 	NUM(sc_depend, "delay", delay, "and how long ago"),
 	{ 0 },
 };
+
+static int depend_check(struct gpuq_reader *r, const struct gpuq_val *v, void *obj)
+{
+	const struct sc_depend *d = obj;
+
+	if (!d->job && d->type != GPUQ_DEP_SINGLETON)
+		return gpuq_reader_fail(r, v, GPUQ_EINVAL, "%s needs 'job'", depend_types[d->type]);
+	return 0;
+}
+
 static const struct gpuq_schema depend_schema = {
 	.name = "dependency",
 	.size = sizeof(struct sc_depend),
 	.fields = depend_fields,
+	.check = depend_check,
 };
 
 static const struct gpuq_field array_fields[] = {
@@ -220,6 +236,39 @@ static void job_defaults(void *obj)
 	j->use = j->idle_limit = SC_ABSENT;
 }
 
+/* Whole numbers from 0 on, such as "2". */
+static int check_counts(struct gpuq_reader *r, const struct gpuq_val *v, const char *what,
+			const struct gpuq_strmap *map)
+{
+	for (size_t i = 0; i < map->n; i++) {
+		const char *s = map->vals[i];
+		const size_t digits = strspn(s, "0123456789");
+
+		if (digits == 0 || digits > 9 || s[digits])
+			return gpuq_reader_fail(r, v, GPUQ_EINVAL,
+						"%s.%s: expected a whole number, found '%.40s'",
+						what, map->keys[i], s);
+	}
+	return 0;
+}
+
+static int check_roles(struct gpuq_reader *r, const struct gpuq_val *v, const struct sc_job *j)
+{
+	for (size_t i = 0; i < j->role_min.n; i++) {
+		const struct sc_tasks *tasks = j->tasks.items;
+		size_t t = 0;
+
+		while (t < j->tasks.n &&
+		       (!tasks[t].role || strcmp(tasks[t].role, j->role_min.keys[i]) != 0))
+			t++;
+		if (t == j->tasks.n)
+			return gpuq_reader_fail(r, v, GPUQ_EINVAL,
+						"role_min.%s: none of its tasks has this role",
+						j->role_min.keys[i]);
+	}
+	return check_counts(r, v, "role_min", &j->role_min);
+}
+
 static int job_check(struct gpuq_reader *r, const struct gpuq_val *v, void *obj)
 {
 	struct sc_job *j = obj;
@@ -244,6 +293,8 @@ static int job_check(struct gpuq_reader *r, const struct gpuq_val *v, void *obj)
 	if (j->idle_limit > 0 && j->walltime >= 0 && j->idle_limit >= j->walltime)
 		return gpuq_reader_fail(r, v, GPUQ_EINVAL,
 					"idle_limit: not shorter than its walltime");
+	if (check_roles(r, v, j) < 0 || check_counts(r, v, "licences", &j->licences) < 0)
+		return GPUQ_EINVAL;
 	if (j->topology.slices.n > GPUQ_SLICES_MAX)
 		return gpuq_reader_fail(r, v, GPUQ_EINVAL, "topology.slices: more than %u layers",
 					GPUQ_SLICES_MAX);

@@ -88,6 +88,14 @@ printf '%s\n' 'config: {now: 3}' 'cases: [{id: a}]' | "$sim" check - >"$out"
 [ $? = 1 ] && grep -q ':1:9: config: belongs into a case, not beside cases' "$out"
 say $? "keys beside cases are refused"
 
+awk 'BEGIN {
+	print "id: busy\nnodes: [{name: n, gpus: 8, count: 1000}]\npending:"
+	for (i = 0; i < 9000; i++)
+		print "- {job: j" i ", jobname: the-name-of-a-job-as-people-give-them-with-the-date-and-all-its-parameters-" i ", tasks: [{gpus: 1}]}"
+}' | "$sim" run - | grep -c '^  started' >"$out"
+grep -qx 8000 "$out"
+say $? "what a busy daemon exports can be read"
+
 echo 'cases: []' | "$sim" run - 2>"$out"
 [ $? = 1 ] && grep -q 'there is no case in it' "$out"
 say $? "a file without a case is refused"
