@@ -111,14 +111,18 @@ static bool own_and_others(struct cycle *c, struct claim *k)
 }
 
 /* What others may be made to leave is enough, but does not lie together: they leave, and
- * some who may stay are moved. */
+ * some who may stay are moved. Only for what its queue is guaranteed, which is not kept from
+ * it by where others happen to stand. */
 static bool with_moves(struct cycle *c, struct claim *k)
 {
 	if (!c->s->config.consolidation || c->failed)
 		return false;
-	k->others = k->movers = true;
+	k->others = k->only_quota = true;
 	k->own = false;
-	if (!claim_possible(c, k) || !victims_find(c, k)) {
+	if (!claim_possible(c, k))
+		return false;
+	k->movers = true;
+	if (!victims_find(c, k)) {
 		k->movers = false;
 		return false;
 	}

@@ -240,10 +240,12 @@ bool victims_find(struct cycle *c, struct claim *k)
 	const uint32_t before = k->n_victims;
 	bool found, astray;
 
-	if (!units_index(c))
+	/* Pods of one device at most find room wherever that much is free. */
+	if (!units_index(c) || (k->movers && !wants_node(r)))
 		return false;
 	k->n_packs = 0;
-	found = wants_node(r) && claim_clear_nodes(c, k);
+	/* Where others may be moved as well, no single node could be cleared. */
+	found = wants_node(r) && !k->movers && claim_clear_nodes(c, k);
 	if (!found) {
 		claim_drop_to(c, k, before);
 		k->n_packs = 0;
