@@ -4,7 +4,8 @@
 
 /* What is tried for a job that found no room: to wait for what is leaving anyway; to
  * move others, of whom nobody loses anything; to reclaim from other queues; to displace
- * jobs of its own queue; both. Nobody is told to leave unless the whole job then fits. */
+ * jobs of its own queue; both; to reclaim what is guaranteed and move others. Nobody is told
+ * to leave unless the whole job then fits. */
 
 #define OWN_MIXED_MAX 8 /* jobs of its own that go, so that others may be reclaimed from */
 

@@ -197,7 +197,7 @@ static void run_refused(struct run *r, const struct sc_result *res, const struct
 	gpuq_put(&a, out, "error", gpuq_str(&a, err->text));
 	if (r->json)
 		print_json(out);
-	else if (strncmp(err->text, res->id, strlen(res->id)) == 0) /* the file as a whole */
+	else if (!res->c && !res->err.code) /* the file as a whole, which the text names */
 		fprintf(stderr, "gpuq-sim: %s\n", err->text);
 	else
 		fprintf(stderr, "gpuq-sim: %s: %s\n", res->id, err->text);
