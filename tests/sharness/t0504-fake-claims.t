@@ -44,8 +44,8 @@ test_expect_success 'what is taken back lies apart: one that may stay is moved, 
 	gpuq apply -f apart.yaml && wait_for 30 eval "test \$(free_gpus) = 8" &&
 	ids= && for queue in batch guest batch guest; do
 		one=$(fake_job hang=true --queue $queue --qos quick -g 2) && job_becomes "$one" RUNNING && ids="$ids $one" || return 1
-	done && set -- $ids && claimant=$(fake_job hang=true --queue prod -g 4) &&
-	wait_for 30 job_is "$claimant" reason Victims && kill_gpuqd && start_fake_gpuqd && job_becomes "$claimant" RUNNING &&
+	done && set -- $ids && fault "on DELETE pods every=1 status=503" && claimant=$(fake_job hang=true --queue prod -g 4) &&
+	wait_for 30 job_is "$claimant" reason Victims && kill_gpuqd && fault clear && start_fake_gpuqd && job_becomes "$claimant" RUNNING &&
 	wait_for 30 eval "job_is $1 state RUNNING && job_is $3 state RUNNING" && job_is "$2" state PENDING && job_is "$4" state PENDING
 '
 
