@@ -552,8 +552,7 @@ int daemon_run(struct config *c, int argc, char **argv)
 		return exit_code_of(rc);
 	}
 	log_notice("daemon.ready", "version=%s state=%s cluster=%s id=%s jobs=%u", PACKAGE_VERSION,
-		   LOGS(c->state), d.cluster->ops->kind, d.model->cluster_id,
-		   HASH_COUNT(d.model->jobs));
+		   LOGS(c->state), d.cluster->ops->kind, d.model->cluster_id, d.model->n_jobs);
 	d.keys = loop_after(d.loop, KEYS_CHECK_US, on_keys_check, &d);
 	if (sdnotify_watchdog_us())
 		d.watchdog = loop_after(d.loop, sdnotify_watchdog_us() / 2, on_watchdog, &d);

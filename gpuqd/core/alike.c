@@ -6,13 +6,19 @@
 #include "gpuqd/core/model.h"
 #include "gpuqd/core/model_int.h"
 
+/* It has never been placed, nor held up by anything. */
+static bool is_untouched(const struct life *l)
+{
+	return l->n_evictions == 0 && !l->promise && !l->avoids && !l->blocked &&
+	       l->not_before_us == 0 && l->start_us == 0 && l->placed_us == 0 && l->leave_us == 0 &&
+	       l->shrunk_us == 0 && l->short_us == 0 && l->outcome == GPUQ_JOB_PENDING;
+}
+
 static bool is_plain(const struct job *j)
 {
 	return j->state == GPUQ_JOB_PENDING && !j->ended && j->key.index < 0 && !j->array &&
-	       j->n_deps == 0 && j->n_evictions == 0 && !j->promise && !j->pods && !j->avoids &&
-	       !j->blocked && j->begin_us == 0 && j->not_before_us == 0 && j->deadline_us == 0 &&
-	       j->start_us == 0 && j->placed_us == 0 && j->leave_us == 0 && j->shrunk_us == 0 &&
-	       j->short_us == 0 && j->outcome == GPUQ_JOB_PENDING && j->queue && j->request;
+	       !j->deps && !j->pods && j->wish->begin_us == 0 && j->wish->deadline_us == 0 &&
+	       j->queue && j->request && is_untouched(j->life);
 }
 
 static struct alike_key key_of(const struct job *j)
@@ -25,10 +31,10 @@ static struct alike_key key_of(const struct job *j)
 	key.user = j->user;
 	key.qos = j->qos;
 	key.time_limit_us = j->time_limit_us;
-	key.time_min_us = j->time_min_us;
-	key.nice = j->nice;
-	key.fixed_priority = j->fixed_priority;
-	key.grace_us = j->grace_us;
+	key.time_min_us = j->wish->time_min_us;
+	key.nice = j->wish->nice;
+	key.fixed_priority = j->wish->fixed_priority;
+	key.grace_us = j->wish->grace_us;
 	key.attempt = j->attempt;
 	key.held = (uint32_t)(j->held_user | j->held_admin << 1 | j->held_retries << 2);
 	return key;
@@ -42,7 +48,11 @@ struct alike *job_alike(struct model *m, struct job *j)
 	if (j->alike || !is_plain(j))
 		return j->alike;
 	key = key_of(j);
-	HASH_FIND(hh, m->alike_by_key, &key, sizeof(key), a);
+	/* Most are like the one before them. */
+	if (j->prev && j->prev->alike && memcmp(&j->prev->alike->key, &key, sizeof(key)) == 0)
+		a = j->prev->alike;
+	else
+		HASH_FIND(hh, m->alike_by_key, &key, sizeof(key), a);
 	if (!a) {
 		a = must(calloc(1, sizeof(*a)));
 		a->key = key;

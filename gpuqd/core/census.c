@@ -37,15 +37,15 @@ struct promised {
 static bool find_promised(const struct model *m, struct gpuq_arena *a, struct promised **list)
 {
 	*list = NULL;
-	for (struct job *j = m->n_promises ? m->jobs : NULL; j; j = j->hh.next) {
+	for (struct job *j = m->n_promises ? m->jobs : NULL; j; j = j->next) {
 		struct promised *one;
 
-		if (!j->promise)
+		if (!j->life->promise)
 			continue;
 		one = gpuq_arena_alloc(a, sizeof(*one));
 		if (!one)
 			return false;
-		*one = (struct promised){ *list, j->promise };
+		*one = (struct promised){ *list, j->life->promise };
 		*list = one;
 	}
 	return true;

@@ -3,23 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* FNV-1a over words, then a mixing step: keys here are small structs and names. */
-static uint32_t hash(const unsigned char *p, size_t n)
-{
-	uint64_t h = UINT64_C(0xcbf29ce484222325);
-	uint64_t word;
-
-	for (; n >= 8; p += 8, n -= 8) {
-		memcpy(&word, p, 8);
-		h = (h ^ word) * UINT64_C(0x9e3779b97f4a7c15);
-		h ^= h >> 29;
-	}
-	for (; n; p++, n--)
-		h = (h ^ *p) * UINT64_C(0x100000001b3);
-	h ^= h >> 32;
-	h *= UINT64_C(0xd6e8feb86659fd93);
-	return (uint32_t)(h >> 32);
-}
+#include "gpuqd/core/hash.h"
 
 static int grow(struct intern *t)
 {
@@ -50,7 +34,7 @@ static int grow(struct intern *t)
 
 uint32_t intern(struct intern *t, const void *bytes, size_t n, bool *fresh)
 {
-	const uint32_t h = hash(bytes, n);
+	const uint32_t h = hash_bytes(bytes, n);
 	uint32_t at;
 	void *copy;
 

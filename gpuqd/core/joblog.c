@@ -289,7 +289,9 @@ static void add_costs(struct gpuq_arena *a, struct gpuq_val *v, const struct job
 		milli += p->gpus_milli;
 	devices(a, v, "gpus", milli);
 	number(a, v, "ran_s",
-	       j->start_us && at_us > j->start_us ? (at_us - j->start_us) / GPUQ_US_PER_S : 0);
+	       j->life->start_us && at_us > j->life->start_us
+		       ? (at_us - j->life->start_us) / GPUQ_US_PER_S
+		       : 0);
 }
 
 void joblog_begin(struct model *m, const struct event *ev, struct joblog_entry *e)
@@ -358,16 +360,16 @@ void joblog_started(struct model *m, struct job *j, int64_t at_us)
 void joblog_ended(struct model *m, struct job *j)
 {
 	struct gpuq_arena a = GPUQ_ARENA_INIT(0);
-	struct event ev = { .type = EV_JOB_ENDED, .at_us = j->end_us, .job = j->key };
+	struct event ev = { .type = EV_JOB_ENDED, .at_us = j->life->end_us, .job = j->key };
 	struct gpuq_val *v;
 
 	ev.ended.state = j->state;
-	ev.ended.exit_code = j->exit_code;
-	ev.ended.message = j->message;
+	ev.ended.exit_code = j->life->exit_code;
+	ev.ended.message = j->life->message;
 	v = event_view(&a, &ev);
 	if (j->started_once)
 		number(&a, v, "attempt", j->attempt);
-	gpuq_put(&a, v, "gpu_seconds", gpuq_real(&a, (double)(j->gpu_us / 1000) / 1000));
+	gpuq_put(&a, v, "gpu_seconds", gpuq_real(&a, (double)(j->life->gpu_us / 1000) / 1000));
 	write_entry(m, j->key, j->n_log++, v);
 	gpuq_arena_done(&a);
 }

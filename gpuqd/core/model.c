@@ -53,19 +53,20 @@ struct model *model_new(const char *cluster_id)
 
 void model_free(struct model *m)
 {
-	struct job *j, *jt;
 	struct node *n, *nt;
 	struct request *r, *rt;
 	struct foreign *f, *ft;
-	struct idem_key *k, *kt;
 	struct usage *u, *ut;
 	struct str *s, *st;
 
 	if (!m)
 		return;
 	m->now_us = 0; /* what ends now was not over */
-	HASH_ITER (hh, m->jobs, j, jt)
-		job_free(m, j);
+	job_each(m, j) job_free(m, j);
+	slots_done(&m->jobs_by_key);
+	free(m->dirty_jobs);
+	shared_done(&m->shared);
+	free(m->pattern);
 	HASH_ITER (hh, m->nodes, n, nt)
 		node_free(m, n);
 	HASH_ITER (hh_bytes, m->requests_by_bytes, r, rt) {
@@ -77,10 +78,7 @@ void model_free(struct model *m)
 		HASH_DEL(m->foreigns, f);
 		free(f);
 	}
-	HASH_ITER (hh, m->keys, k, kt) {
-		HASH_DEL(m->keys, k);
-		free(k);
-	}
+	keys_done(&m->keys);
 	HASH_ITER (hh, m->usages, u, ut) {
 		HASH_DEL(m->usages, u);
 		free(u);
@@ -216,10 +214,11 @@ int model_apply(struct model *m, const struct event *ev, struct gpuq_err *err)
 
 struct job *job_find(const struct model *m, struct job_key key)
 {
-	struct job *j = NULL;
+	struct job *j;
 
-	HASH_FIND(hh, m->jobs, &key, sizeof(key), j);
-	return j;
+	slots_each(&m->jobs_by_key, job_key_hash(key),
+		   j) if (j->key.id == key.id && j->key.index == key.index) return j;
+	return NULL;
 }
 
 struct node *node_find(const struct model *m, const char *name)
@@ -251,19 +250,11 @@ struct pod *pod_find(const struct model *m, struct pod_key key)
 	return NULL;
 }
 
-static size_t idem_bytes(unsigned char *out, const char *user, const char *key)
-{
-	return key_strs(out, user, key, NULL);
-}
-
 struct idem_key *key_find(const struct model *m, const char *user, const char *key)
 {
 	unsigned char bytes[CHANGE_KEY_BYTES_MAX];
-	size_t n = idem_bytes(bytes, user, key);
-	struct idem_key *k = NULL;
 
-	HASH_FIND(hh, m->keys, bytes, n, k);
-	return k;
+	return keys_find(&m->keys, bytes, key_strs(bytes, user, key, NULL));
 }
 
 void pod_key_name(const char *cluster_id, struct pod_key key, char *out)
@@ -321,7 +312,7 @@ bool job_is_live(const struct job *j)
 
 bool job_is_over(const struct job *j)
 {
-	return j->leave_us || j->outcome != GPUQ_JOB_PENDING;
+	return j->life->leave_us || j->life->outcome != GPUQ_JOB_PENDING;
 }
 
 bool array_waits(const struct array *a, int64_t index)
@@ -361,21 +352,25 @@ void job_dirty(struct model *m, struct job *j)
 	job_unlike(m, j);
 	if (j->dirty)
 		return;
+	if (m->n_dirty_jobs == m->room_dirty_jobs) {
+		m->room_dirty_jobs = m->room_dirty_jobs ? 2 * m->room_dirty_jobs : 64;
+		m->dirty_jobs =
+			must(realloc(m->dirty_jobs, m->room_dirty_jobs * sizeof(*m->dirty_jobs)));
+	}
 	j->dirty = true;
-	DL_APPEND2(m->dirty_jobs, j, dirty_prev, dirty_next);
+	j->dirty_at = m->n_dirty_jobs;
+	m->dirty_jobs[m->n_dirty_jobs++] = j;
 }
 
 bool model_is_dirty(const struct model *m)
 {
-	return m->dirty_jobs || m->direct.n || m->meta_dirty || m->site_dirty || m->nodes_dirty ||
+	return m->n_dirty_jobs || m->direct.n || m->meta_dirty || m->site_dirty || m->nodes_dirty ||
 	       m->usages_dirty || m->dirty_accounts;
 }
 
 void model_collect(struct model *m, struct batch *out)
 {
-	struct job *j, *jt;
 	struct pod *p;
-	struct idem_key *k;
 	struct usage *u;
 
 	/* Objects that left memory first: a name may have come back since. */
@@ -387,8 +382,11 @@ void model_collect(struct model *m, struct batch *out)
 	out->failed |= m->direct.failed;
 	if (m->direct.n)
 		batch_done(&m->direct);
-	DL_FOREACH_SAFE2(m->dirty_jobs, j, jt, dirty_next)
-	{
+	for (uint32_t i = 0; i < m->n_dirty_jobs; i++) {
+		struct job *j = m->dirty_jobs[i];
+
+		if (!j)
+			continue;
 		if (j->request->dirty) {
 			record_request(m, j->request, out);
 			j->request->dirty = false;
@@ -400,19 +398,13 @@ void model_collect(struct model *m, struct batch *out)
 			p->dirty = false;
 		}
 		j->dirty = false;
-		DL_DELETE2(m->dirty_jobs, j, dirty_prev, dirty_next);
 	}
+	m->n_dirty_jobs = 0;
 	for (struct node *n = m->nodes_dirty ? m->nodes : NULL; n; n = n->hh.next)
 		if (n->dirty) {
 			record_node(m, n, out);
 			n->dirty = false;
 		}
-	/* New keys stand at the end of the table's order of insertion. */
-	for (k = m->keys ? ELMT_FROM_HH(m->keys->hh.tbl, m->keys->hh.tbl->tail) : NULL;
-	     k && k->dirty; k = k->hh.prev) {
-		record_key(m, k, out);
-		k->dirty = false;
-	}
 	for (u = m->usages_dirty ? m->usages : NULL; u; u = u->hh.next)
 		if (u->dirty) {
 			record_usage(m, u, out);

@@ -22,9 +22,12 @@
 #include "gpuqd/core/change.h"
 #include "gpuqd/core/event.h"
 #include "gpuqd/core/idle.h"
+#include "gpuqd/core/keys.h"
 #include "gpuqd/core/policy.h"
 #include "gpuqd/core/request.h"
+#include "gpuqd/core/shared.h"
 #include "gpuqd/core/site.h"
+#include "gpuqd/core/slots.h"
 #include "gpuqd/core/usage.h"
 
 struct queue {
@@ -63,6 +66,14 @@ struct dep {
 	int64_t delay_us;
 	enum { DEP_WAITING, DEP_DONE, DEP_NEVER } state;
 	int64_t at_us; /* of DEP_DONE: holds from then on */
+};
+
+/* All that a job waits for. */
+struct deps {
+	struct deps *prev, *next; /* of all jobs that name others */
+	struct job *job;
+	uint32_t n;
+	struct dep items[];
 };
 
 struct eviction {
@@ -164,71 +175,55 @@ struct job_load {
 	int32_t milli; /* then, on the average of those measured; 0 .. 1000 */
 };
 
-/* Whom its owner wants told, of what: enum gpuq_notify_on. */
-struct job_notify {
-	unsigned mail_on, web_on;
-	const char *mail, *web; /* interned; "" none */
-};
-
-struct job {
-	UT_hash_handle hh;
-	struct job_key key;
-	bool dirty, ended;
-	bool held_user, held_admin, held_retries, requeue, started_once;
-	bool cancel_asked, depends_any, kill_on_invalid_dep;
-	bool saves; /* JOB_EXIT_SAVED is no failure of it */
-	bool warned; /* this attempt was told that its time ends soon */
-	bool warn_sent; /* by this process; not stored */
-	bool ranked; /* its priority has been counted; not stored */
-	bool alone; /* shown by itself in the snapshot that is being taken; not stored */
-	bool nothing_beside; /* its pods need nothing but themselves; not stored */
-	uint8_t n_reasons;
-	enum gpuq_job_state state;
-	/* What is looked at of every job in every cycle stands together. */
-	uint32_t n_deps, n_evictions, attempt; /* attempts so far beyond the first */
-	int64_t deadline_us;
-	struct alike *alike; /* alike.h; NULL = not known, or like nobody; not stored */
-	struct reason *reasons;
-	int64_t planned_us; /* estimated start; not stored */
-	int64_t submit_us, eligible_us;
-	struct priority_terms terms; /* of priority, while it waits; not stored */
+/* What its owner asked for beside the request, the queue and the time. */
+struct wish {
+	const char *account; /* interned; "" none */
+	const char *mail, *web; /* whom its owner wants told; interned; "" nobody */
+	unsigned mail_on, web_on; /* of what: enum gpuq_notify_on */
 	uint32_t uid, gid;
-	uint32_t n_retries; /* used up */
-	uint32_t n_indexes; /* pod indexes that this attempt has used */
-	uint32_t n_log; /* entries that were written about it */
-	struct job *dirty_prev, *dirty_next, *dep_prev, *dep_next;
-	/* Lists that it is in: of its user's and its queue's jobs, of those in its state, and an
-	 * element's of those of its array. */
-	struct job *user_prev, *user_next, *queue_prev, *queue_next;
-	struct job *state_prev, *state_next, *kin_prev, *kin_next;
-	char *name;
-	char *labels; /* joblabel.h; NULL none */
-	const char *user, *account, *qos, *flavor; /* interned; account, flavor may be "" */
-	struct queue *queue;
-	struct request *request;
-	struct array *array; /* of an array's waiting part; else NULL */
-	struct dep *deps;
-	struct eviction *evictions;
-	struct promise *promise; /* NULL = none */
-	struct apart *apart; /* NULL = none */
-	struct pod *pods; /* all that are not gone, and those of the last attempt */
-	int64_t begin_us, time_limit_us;
+	int64_t begin_us, deadline_us;
 	/* Where an attempt may be given less than was asked for: how much that was, and the
 	 * least. 0 = it may not. */
 	int64_t time_asked_us, time_min_us;
-	int64_t start_us, end_us; /* of the last attempt: all its pods ran; 0 = not yet */
-	int64_t placed_us; /* of the last attempt */
-	int64_t nice, priority;
+	int64_t nice;
 	int64_t fixed_priority; /* said by an operator; 0 = not */
-	int64_t gpu_us; /* device-microseconds of ended pods */
-	int64_t not_before_us; /* after a requeue */
-	int64_t yield_us; /* of the attempt: when its places are somebody else's; 0 = never */
-	int64_t grace_us; /* that it asked for, from being evicted to the kill; 0 = nothing */
+	int64_t grace_us; /* from being evicted to the kill; 0 = nothing was said */
 	int64_t lease_us; /* it ends so long after its client is gone; 0 = never */
 	int64_t warn_lead_us; /* a signal comes so long before its time ends; 0 = none */
 	int64_t checkpoint_every_us; /* that often it saves itself; 0 = nobody said */
+	int64_t retry_limit; /* attempts beyond the first */
+	uint64_t retry_exits[4]; /* exit codes after which it is tried again, a bit for each */
+	unsigned retry_on; /* and what else: enum gpuq_retry_on, or'ed */
+	bool requeue, depends_any, kill_on_invalid_dep;
+	bool saves; /* JOB_EXIT_SAVED is no failure of it */
+};
+
+/* What the last cycle said of a job that waits: why, and when it may start. Not stored. */
+struct outlook {
+	int64_t planned_us; /* estimated start; 0 = not known */
+	struct priority_terms terms; /* of priority */
+	bool ranked; /* its priority has been counted */
+	uint8_t n_reasons;
+	struct reason reasons[];
+};
+
+/* What became of it: what only those have that were placed, told to leave or held up. */
+struct life {
+	const char *flavor; /* interned; "" none */
+	int64_t placed_us, start_us, end_us; /* of the last attempt; start: all its pods ran; 0 =
+					      * not yet */
+	int64_t gpu_us; /* device-microseconds of ended pods */
+	int64_t not_before_us; /* after a requeue */
+	int64_t yield_us; /* of the attempt: when its places are somebody else's; 0 = never */
 	int64_t shrunk_us; /* when this attempt last lost pods; 0 = never */
 	int64_t short_us; /* since when it has fewer pods than its minimum; 0 = it has them */
+	uint32_t n_retries; /* used up */
+	uint32_t n_indexes; /* pod indexes that this attempt has used */
+	uint32_t n_evictions;
+	unsigned told; /* of an array, or of this attempt: what has been; enum gpuq_notify_on */
+	struct eviction *evictions;
+	struct promise *promise; /* NULL = none */
+	struct apart *apart; /* NULL = none */
 	struct avoids *avoids; /* NULL = none */
 	struct blocked
 		*blocked; /* from outside the core (NamespaceQuota); NULL = not; not stored */
@@ -237,13 +232,47 @@ struct job {
 	enum gpuq_job_state outcome; /* GPUQ_JOB_PENDING = not known */
 	int outcome_exit;
 	enum gpuq_cause leave_cause; /* told to leave: why; NONE = not told */
-	int64_t leave_us, leave_grace_us;
 	int exit_code; /* of the ended job; -1 none */
+	int64_t leave_us, leave_grace_us;
 	char *message; /* why it ended as it did; NULL none */
 	char *token; /* of the attempt, 32 hex; NULL before the first */
-	struct gpuq_retry retry; /* exits on the heap */
-	struct job_notify *notify; /* NULL = nobody */
-	unsigned told; /* of an array, or of this attempt: what has been; enum gpuq_notify_on */
+	struct job *kin_prev, *kin_next; /* of an array's element: the others of it */
+};
+
+/* A job. There may be hundreds of thousands that wait, so that each has here what differs
+ * from one to the next; the rest is shared, or there only once there is something to say. */
+struct job {
+	/* What is looked at of every job in every cycle stands together. */
+	struct job_key key;
+	struct job *next; /* of all jobs, in the order in which they came */
+	const struct wish *wish; /* never NULL; shared.h, as name, labels and outlook */
+	const struct life *life; /* never NULL; job_life() to write */
+	struct pod *pods; /* all that are not gone, and those of the last attempt */
+	struct alike *alike; /* alike.h; NULL = not known, or like nobody; not stored */
+	enum gpuq_job_state state : 8;
+	bool dirty : 1, ended : 1;
+	bool held_user : 1, held_admin : 1, held_retries : 1, started_once : 1;
+	bool cancel_asked : 1;
+	bool warned : 1; /* this attempt was told that its time ends soon */
+	bool warn_sent : 1; /* by this process; not stored */
+	bool alone : 1; /* shown by itself in the snapshot that is being taken; not stored */
+	bool nothing_beside : 1; /* its pods need nothing but themselves; not stored */
+	uint32_t attempt; /* attempts so far beyond the first */
+	int64_t submit_us, eligible_us, time_limit_us;
+	const struct outlook *outlook; /* never NULL */
+	struct array *array; /* of an array's waiting part; else NULL */
+	struct deps *deps; /* NULL = it waits for nobody */
+	struct queue *queue;
+	struct request *request;
+	const char *user, *qos; /* interned */
+	const char *name;
+	const char *labels; /* joblabel.h; NULL none */
+	uint32_t n_log; /* entries that were written about it */
+	uint32_t dirty_at; /* among model.dirty_jobs */
+	/* Lists that it is in: of all, of its user's and its queue's jobs, and of those in its
+	 * state. */
+	struct job *prev, *user_prev, *user_next, *queue_prev, *queue_next;
+	struct job *state_prev, *state_next;
 };
 
 struct device {
@@ -291,16 +320,6 @@ struct foreign {
 	int32_t device; /* of a part of one, where the cluster tells; -1 = it does not */
 	struct mig_fact mig[FOREIGN_MIG_MAX]; /* profiles interned */
 	uint32_t n_mig;
-};
-
-struct idem_key {
-	UT_hash_handle hh;
-	uint64_t hash; /* of the request */
-	uint32_t first_id, n_jobs;
-	int64_t at_us;
-	bool dirty;
-	uint16_t len;
-	unsigned char bytes[]; /* user NUL key */
 };
 
 /* What devices were used for, or lost to. */
@@ -360,13 +379,18 @@ struct model {
 	uint32_t site_generation; /* counts the sites that were applied */
 	struct queue **queues; /* by ix: parents first, then as in the file */
 	uint32_t n_queues;
-	struct job *jobs; /* hash by key, in order of insertion */
-	struct job *dirty_jobs;
-	struct job *depending; /* those that name others: few, and looked at by all */
+	struct job *jobs; /* in the order in which they came */
+	struct slots jobs_by_key;
+	uint32_t n_jobs;
+	struct job **dirty_jobs; /* NULL = it has left since */
+	uint32_t n_dirty_jobs, room_dirty_jobs;
+	struct deps *depending; /* those that name others: few, and looked at by all */
+	struct shared shared; /* what many jobs have alike */
+	struct pattern *pattern; /* record_like.c */
 	struct node *nodes; /* hash by name */
 	struct request *requests_by_bytes, *requests_by_id;
 	struct foreign *foreigns;
-	struct idem_key *keys;
+	struct keys keys;
 	struct usage *usages;
 	struct account *accounts, *dirty_accounts;
 	struct alike *alike_by_key; /* alike.h */
@@ -377,7 +401,7 @@ struct model {
 	struct batch direct; /* records that no object stands for any more */
 	uint32_t n_jobs_by_state[N_GPUQ_JOB_STATES];
 	struct job *jobs_by_state[N_GPUQ_JOB_STATES]; /* state_next */
-	struct owner *owners; /* hash by name */
+	struct owner *owners, *last_owner; /* hash by user; the one that was needed last */
 	struct family *families; /* hash by id */
 	uint32_t n_promises; /* jobs that have one */
 	uint32_t n_apart; /* jobs that are charged for what lies apart */
@@ -449,8 +473,11 @@ bool model_is_dirty(const struct model *m);
  * below it. */
 int model_site_allowed(const struct model *m, const struct site *s, struct gpuq_err *err);
 
-/* One stored record into an empty model. Tables in the order of model_load_order.
- * Returns 0, GPUQ_ECORRUPT (names what), GPUQ_EVERSION, GPUQ_ENOMEM. */
+/* So many records are going to be loaded: room for them is made at once. */
+void model_expect(struct model *m, size_t n_jobs, size_t n_keys);
+/* One stored record into an empty model. Tables in the order of model_load_order; those of
+ * TABLE_KEY may come on a thread of their own. Returns 0, GPUQ_ECORRUPT (names what),
+ * GPUQ_EVERSION, GPUQ_ENOMEM. */
 int model_load(struct model *m, enum table t, const unsigned char *key, size_t key_len,
 	       const unsigned char *val, size_t val_len, struct gpuq_err *err);
 /* The namespace that a record of TABLE_BESIDE names. False: it is none. */
@@ -459,7 +486,8 @@ extern const enum table model_load_order[];
 extern const size_t model_load_order_n;
 
 struct job *job_find(const struct model *m, struct job_key key);
-/* The first of them, NULL = none; the others follow by user_next, kin_next. */
+/* The first of them, NULL = none; the others follow by user_next,
+ * life->kin_next. */
 struct job *jobs_of_user(const struct model *m, const char *user);
 struct job *jobs_elements(const struct model *m, uint32_t id); /* in memory; not the array itself */
 struct node *node_find(const struct model *m, const char *name);
@@ -477,6 +505,7 @@ const char *model_intern(struct model *m, const char *s); /* lasting copy; NULL 
 const char *model_interned(const struct model *m, const char *s); /* NULL: there is none */
 
 bool array_waits(const struct array *a, int64_t index); /* not split off yet */
+uint32_t job_n_deps(const struct job *j);
 bool job_is_live(const struct job *j); /* has an attempt under way */
 /* Are these the reasons that it has, whatever their times? */
 bool job_has_reasons(const struct job *j, const struct reason_fact *items, size_t n);
@@ -511,7 +540,7 @@ void job_verdict(const struct job *j, struct event *out);
 bool job_attempt_over(const struct job *j);
 
 #define job_each(m, it)                                                                            \
-	for (struct job *it = (m)->jobs, *it##_next; it && (it##_next = it->hh.next, 1);           \
+	for (struct job *it = (m)->jobs, *it##_next; it && (it##_next = it->next, 1);              \
 	     it = it##_next)
 #define node_each(m, it) for (struct node *it = (m)->nodes; it; it = it->hh.next)
 

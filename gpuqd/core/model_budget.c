@@ -31,7 +31,8 @@ static int64_t billed(const struct model *m, const struct job *j, int64_t us)
 {
 	const struct site_qos *qos = site_qos_find(m->site, j->qos);
 
-	return scaled(scaled(us, qos ? qos->usage_factor_milli : 1000), rate_of(m, j->flavor));
+	return scaled(scaled(us, qos ? qos->usage_factor_milli : 1000),
+		      rate_of(m, j->life->flavor));
 }
 
 static bool is_grant(const struct usage *u)
@@ -175,7 +176,7 @@ int64_t model_committed_ms(const struct model *m, const struct queue *q, const c
 		DL_FOREACH2(n->pods, p, node_next)
 		{
 			const struct job *j = p->job;
-			const int64_t start = j->start_us ? j->start_us : now_us;
+			const int64_t start = j->life->start_us ? j->life->start_us : now_us;
 
 			if (!pod_takes(p) || !p->gpus_milli || (user && j->user != user) ||
 			    !below(j->queue, q))

@@ -49,11 +49,13 @@ static bool is_short(const struct job *j)
 void job_leave(struct model *m, struct job *j, enum gpuq_cause cause, enum gpuq_job_state outcome,
 	       int64_t at_us, int64_t grace_us)
 {
-	if (j->outcome == GPUQ_JOB_PENDING)
-		j->outcome = outcome;
-	j->leave_cause = cause;
-	j->leave_us = at_us;
-	j->leave_grace_us = grace_us;
+	struct life *l = job_life(j);
+
+	if (l->outcome == GPUQ_JOB_PENDING)
+		l->outcome = outcome;
+	l->leave_cause = cause;
+	l->leave_us = at_us;
+	l->leave_grace_us = grace_us;
 	if (job_is_live(j))
 		job_set_state(m, j, GPUQ_JOB_COMPLETING);
 	job_dirty(m, j);
@@ -66,10 +68,12 @@ static char *text_or_none(const char *text)
 
 void note_eviction(struct model *m, struct job *j, enum gpuq_cause cause, const struct event *ev)
 {
+	struct life *l = job_life(j);
+
 	if (ev->at_us > m->evicted_us)
 		m->evicted_us = ev->at_us;
-	j->evictions = must(realloc(j->evictions, (j->n_evictions + 1) * sizeof(*j->evictions)));
-	j->evictions[j->n_evictions++] =
+	l->evictions = must(realloc(l->evictions, (l->n_evictions + 1) * sizeof(*l->evictions)));
+	l->evictions[l->n_evictions++] =
 		(struct eviction){ .at_us = ev->at_us,
 				   .cause = cause,
 				   .rule = model_intern(m, ev->evict.rule),
@@ -78,21 +82,12 @@ void note_eviction(struct model *m, struct job *j, enum gpuq_cause cause, const 
 				   .why = text_or_none(ev->evict.why) };
 }
 
-void evictions_free(struct job *j)
-{
-	for (uint32_t i = 0; i < j->n_evictions; i++)
-		free(j->evictions[i].why);
-	free(j->evictions);
-	j->evictions = NULL;
-	j->n_evictions = 0;
-}
-
 static int apply_evict(struct model *m, struct job *j, const struct event *ev, struct gpuq_err *err)
 {
 	enum gpuq_cause cause = ev->evict.cause;
 	const struct pod *p;
 
-	if (!job_is_live(j) || j->leave_us)
+	if (!job_is_live(j) || j->life->leave_us)
 		return gpuq_fail(err, GPUQ_EINVAL, "job %" PRIu32 " does not run", j->key.id);
 	if (cause == GPUQ_CAUSE_IDLE)
 		job_set_message(j, ev->evict.why);
@@ -141,7 +136,7 @@ static int apply_shrink(struct model *m, struct job *j, const struct event *ev,
 {
 	uint32_t n_left = 0;
 
-	if (!job_is_live(j) || j->leave_us)
+	if (!job_is_live(j) || j->life->leave_us)
 		return gpuq_fail(err, GPUQ_EINVAL, "job %" PRIu32 " does not run", j->key.id);
 	for (uint32_t g = 0; g < j->request->spec.n_groups; g++)
 		n_left += n_staying(j, g);
@@ -161,7 +156,7 @@ static int apply_shrink(struct model *m, struct job *j, const struct event *ev,
 		p->dirty = true;
 	}
 	note_eviction(m, j, GPUQ_CAUSE_SHRINK, ev);
-	j->shrunk_us = ev->at_us;
+	job_life(j)->shrunk_us = ev->at_us;
 	job_dirty(m, j);
 	job_start_if_all_run(m, j, ev->at_us);
 	return 0;
@@ -171,7 +166,7 @@ bool job_goes_on_without(struct model *m, struct job *j, struct pod *lost, int64
 {
 	uint32_t n_left = 0;
 
-	if (!job_is_elastic(j) || j->outcome != GPUQ_JOB_PENDING || j->leave_us ||
+	if (!job_is_elastic(j) || j->life->outcome != GPUQ_JOB_PENDING || j->life->leave_us ||
 	    (lost->fault != POD_FAULT_INFRA && lost->fault != POD_FAULT_REJECTED))
 		return false;
 	for (uint32_t g = 0; g < j->request->spec.n_groups; g++)
@@ -181,8 +176,8 @@ bool job_goes_on_without(struct model *m, struct job *j, struct pod *lost, int64
 		return false;
 	lost->dropped = true;
 	lost->dirty = true;
-	if (!j->short_us && is_short(j))
-		j->short_us = at_us;
+	if (!j->life->short_us && is_short(j))
+		job_life(j)->short_us = at_us;
 	job_dirty(m, j);
 	return true;
 }
@@ -207,8 +202,8 @@ static int apply_grown(struct model *m, struct job *j, const struct event *ev, s
 	const struct gpuq_spec *spec = &j->request->spec;
 	int rc;
 
-	if ((j->state != GPUQ_JOB_STARTING && j->state != GPUQ_JOB_RUNNING) || j->leave_us ||
-	    j->outcome != GPUQ_JOB_PENDING)
+	if ((j->state != GPUQ_JOB_STARTING && j->state != GPUQ_JOB_RUNNING) || j->life->leave_us ||
+	    j->life->outcome != GPUQ_JOB_PENDING)
 		return gpuq_fail(err, GPUQ_EINVAL, "job %" PRIu32 " does not run", j->key.id);
 	rc = placed_check(m, j, ev->grown.pods, ev->grown.n_pods, err);
 	if (rc < 0)
@@ -227,8 +222,8 @@ static int apply_grown(struct model *m, struct job *j, const struct event *ev, s
 
 		placed_add(m, j, &ev->grown.pods[i], ev->at_us)->group_index = ix;
 	}
-	if (j->short_us && !is_short(j))
-		j->short_us = 0;
+	if (j->life->short_us && !is_short(j))
+		job_life(j)->short_us = 0;
 	job_dirty(m, j);
 	return 0;
 }
@@ -258,15 +253,15 @@ int64_t promise_milli(const struct promise *p)
 
 void promise_count(struct model *m, const struct job *j)
 {
-	if (!j->promise)
+	if (!j->life->promise)
 		return;
 	m->n_promises++;
-	j->queue->held_milli += promise_milli(j->promise);
+	j->queue->held_milli += promise_milli(j->life->promise);
 }
 
 void job_set_promise(struct model *m, struct job *j, struct promise *p)
 {
-	struct promise *old = j->promise;
+	struct promise *old = j->life->promise;
 
 	if (old == p)
 		return;
@@ -281,7 +276,7 @@ void job_set_promise(struct model *m, struct job *j, struct promise *p)
 		free(old->why);
 		free(old);
 	}
-	j->promise = p;
+	job_life(j)->promise = p;
 	promise_count(m, j);
 	job_dirty(m, j);
 }
@@ -294,7 +289,7 @@ static bool is_leaving(const struct model *m, struct job_key victim)
 	if (!v)
 		return false;
 	DL_FOREACH2(v->pods, p, job_next)
-	if (pod_takes(p) && (v->leave_us || p->dropped || p->attempt != v->attempt))
+	if (pod_takes(p) && (v->life->leave_us || p->dropped || p->attempt != v->attempt))
 		return true;
 	return false;
 }
@@ -303,15 +298,15 @@ uint32_t job_victims_left(const struct model *m, const struct job *j)
 {
 	uint32_t n = 0;
 
-	for (uint32_t i = 0; j->promise && i < j->promise->n_victims; i++)
-		n += is_leaving(m, j->promise->victims[i]);
+	for (uint32_t i = 0; j->life->promise && i < j->life->promise->n_victims; i++)
+		n += is_leaving(m, j->life->promise->victims[i]);
 	return n;
 }
 
 bool job_victim_left(const struct model *m, const struct job *j, struct job_key *first)
 {
-	for (uint32_t i = 0; j->promise && i < j->promise->n_victims; i++) {
-		*first = j->promise->victims[i];
+	for (uint32_t i = 0; j->life->promise && i < j->life->promise->n_victims; i++) {
+		*first = j->life->promise->victims[i];
 		if (is_leaving(m, *first))
 			return true;
 	}
@@ -320,7 +315,7 @@ bool job_victim_left(const struct model *m, const struct job *j, struct job_key 
 
 static void tell_who_is_waited_for(struct model *m, struct job *j, int64_t at_us)
 {
-	const struct promise *p = j->promise;
+	const struct promise *p = j->life->promise;
 	char first[32] = "";
 	struct reason_fact fact = { .code = GPUQ_R_VICTIMS,
 				    .object = first,
@@ -356,7 +351,8 @@ static int apply_nominated(struct model *m, struct job *j, const struct event *e
 					 ev->job.index, ev->job.id);
 	}
 	/* One that runs is being moved, and was told to leave just now. */
-	if (j->ended || (job_is_live(j) && !(j->leave_us && cause_is_eviction(j->leave_cause))))
+	if (j->ended ||
+	    (job_is_live(j) && !(j->life->leave_us && cause_is_eviction(j->life->leave_cause))))
 		return gpuq_fail(err, GPUQ_EINVAL, "job %" PRIu32 " does not wait", j->key.id);
 	p = promise_new(ev->nominated.n_pods, ev->nominated.n_victims);
 	p->at_us = ev->at_us;
@@ -390,7 +386,7 @@ int model_apply_claim(struct model *m, struct job *j, const struct event *ev, st
 	case EV_JOB_NOMINATED:
 		return apply_nominated(m, j, ev, err);
 	case EV_JOB_RENOUNCED:
-		if (!j->promise)
+		if (!j->life->promise)
 			return gpuq_fail(err, GPUQ_EINVAL, "job %" PRIu32 " was promised nothing",
 					 j->key.id);
 		job_set_promise(m, j, NULL);

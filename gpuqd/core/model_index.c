@@ -9,7 +9,7 @@
 struct owner {
 	UT_hash_handle hh;
 	struct job *jobs;
-	char name[];
+	const char *user; /* interned, as that of its jobs */
 };
 
 struct family {
@@ -22,22 +22,22 @@ static struct owner *owner_find(const struct model *m, const char *user)
 {
 	struct owner *o = NULL;
 
-	HASH_FIND_STR(m->owners, user, o);
+	HASH_FIND_PTR(m->owners, &user, o);
 	return o;
 }
 
 static struct owner *owner_get(struct model *m, const char *user)
 {
-	struct owner *o = owner_find(m, user);
-	const size_t n = strlen(user);
+	struct owner *o = m->last_owner;
 
+	if (o && o->user == user)
+		return o; /* of the job before, too */
+	o = m->last_owner = owner_find(m, user);
 	if (o)
 		return o;
-	o = calloc(1, sizeof(*o) + n + 1);
-	if (!o)
-		abort(); /* the ledger is on disk: a restart is the recovery */
-	memcpy(o->name, user, n);
-	HASH_ADD_STR(m->owners, name, o);
+	o = m->last_owner = must(calloc(1, sizeof(*o)));
+	o->user = user;
+	HASH_ADD_PTR(m->owners, user, o);
 	return o;
 }
 
@@ -63,6 +63,34 @@ static struct family *family_get(struct model *m, uint32_t id)
 	return f;
 }
 
+/* As utlist has it: the first one's `prev` is the last one. */
+static void kin_add(struct family *f, struct job *j)
+{
+	struct life *own = job_life(j);
+
+	if (!f->elements) {
+		f->elements = own->kin_prev = j;
+		return;
+	}
+	own->kin_prev = f->elements->life->kin_prev;
+	job_life(own->kin_prev)->kin_next = j;
+	job_life(f->elements)->kin_prev = j;
+}
+
+static void kin_remove(struct family *f, const struct job *j)
+{
+	struct job *prev = j->life->kin_prev, *next = j->life->kin_next;
+
+	if (f->elements == j)
+		f->elements = next;
+	else
+		job_life(prev)->kin_next = next;
+	if (next)
+		job_life(next)->kin_prev = prev;
+	else if (f->elements)
+		job_life(f->elements)->kin_prev = prev;
+}
+
 void index_add(struct model *m, struct job *j)
 {
 	struct owner *o = owner_get(m, j->user);
@@ -70,11 +98,8 @@ void index_add(struct model *m, struct job *j)
 	DL_APPEND2(o->jobs, j, user_prev, user_next);
 	DL_APPEND2(j->queue->jobs, j, queue_prev, queue_next);
 	DL_APPEND2(m->jobs_by_state[j->state], j, state_prev, state_next);
-	if (j->key.index >= 0) {
-		struct family *f = family_get(m, j->key.id);
-
-		DL_APPEND2(f->elements, j, kin_prev, kin_next);
-	}
+	if (j->key.index >= 0)
+		kin_add(family_get(m, j->key.id), j);
 }
 
 void index_remove(struct model *m, struct job *j)
@@ -83,6 +108,8 @@ void index_remove(struct model *m, struct job *j)
 
 	DL_DELETE2(o->jobs, j, user_prev, user_next);
 	if (!o->jobs) {
+		if (m->last_owner == o)
+			m->last_owner = NULL;
 		HASH_DEL(m->owners, o);
 		free(o);
 	}
@@ -91,7 +118,7 @@ void index_remove(struct model *m, struct job *j)
 	if (j->key.index >= 0) {
 		struct family *f = family_find(m, j->key.id);
 
-		DL_DELETE2(f->elements, j, kin_prev, kin_next);
+		kin_remove(f, j);
 		if (!f->elements) {
 			HASH_DEL(m->families, f);
 			free(f);
@@ -115,7 +142,8 @@ void index_queue(struct job *j, struct queue *q)
 
 struct job *jobs_of_user(const struct model *m, const char *user)
 {
-	const struct owner *o = owner_find(m, user);
+	const char *known = model_interned(m, user);
+	const struct owner *o = known ? owner_find(m, known) : NULL;
 
 	return o ? o->jobs : NULL;
 }

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "gpuqd/core/hash.h"
 #include "gpuqd/core/model.h"
 
 /* One application per family; each leaves the model alone when it fails. */
@@ -15,13 +16,39 @@ int model_apply_charges_expired(struct model *m, const struct event *ev);
 int model_apply_notices(struct model *m, const struct event *ev, struct gpuq_err *err);
 int model_apply_audit(struct model *m, const struct event *ev, struct gpuq_err *err);
 
+/* Odd factors: jobs that come one after the other, and the elements of an array, never take
+ * one another's places. */
+static inline uint32_t job_key_hash(struct job_key key)
+{
+	return key.id * UINT32_C(0x9e3779b1) + (uint32_t)(key.index + 1) * UINT32_C(0x85ebca6b);
+}
+
 void job_dirty(struct model *m, struct job *j);
 /* A node failed it: others first, for a while. node is interned. */
 void job_avoid(struct model *m, struct job *j, const char *node, int64_t until_us);
 void job_set_state(struct model *m, struct job *j, enum gpuq_job_state s);
 void job_set_message(struct job *j, const char *text); /* "" or NULL: none */
+/* model_parts.c: what a job shares with others, or has only once there is something to say. */
+extern const struct life life_none;
+struct life *job_life(struct job *j); /* its own, to be written */
+void job_set_life(struct job *j, const struct life *l); /* of one that was loaded; takes it */
+void job_set_name(struct model *m, struct job *j, const char *name);
+void job_set_labels(struct model *m, struct job *j, const char *labels); /* "" or NULL: none */
+/* Equal ones are one: compared byte by byte, so that w was zeroed, or is a copy of another. */
+void job_set_wish(struct model *m, struct job *j, const struct wish *w);
+void wish_add_exit(struct wish *w, uint8_t code);
+bool wish_has_exit(const struct wish *w, int code);
+/* All but the reasons is taken from o, those from items; reasons that it had already keep
+ * their times. */
+void job_set_outlook(struct model *m, struct job *j, const struct outlook *o,
+		     const struct reason_fact *items, size_t n, int64_t at_us);
 void job_set_reasons(struct model *m, struct job *j, const struct reason_fact *items, size_t n,
 		     int64_t at_us);
+struct deps *deps_new(struct job *j, uint32_t n);
+void job_set_deps(struct model *m, struct job *j, struct deps *d); /* takes it; NULL = none */
+void job_parts_like(struct model *m, struct job *j,
+		    const struct job *from); /* an array's element */
+void job_parts_free(struct model *m, struct job *j);
 /* A lost allocation of our own sizes ends the process: the ledger is on disk, and a
  * restart is the recovery. */
 static inline void *must(void *p)
@@ -57,7 +84,6 @@ void job_leave(struct model *m, struct job *j, enum gpuq_cause cause, enum gpuq_
 	       int64_t at_us, int64_t grace_us);
 /* Of ev: who asks for it, by which rule and numbers. */
 void note_eviction(struct model *m, struct job *j, enum gpuq_cause cause, const struct event *ev);
-void evictions_free(struct job *j);
 void job_set_promise(struct model *m, struct job *j, struct promise *p); /* takes it; NULL = none */
 struct promise *promise_new(uint32_t n_pods, uint32_t n_victims);
 int64_t promise_milli(const struct promise *p); /* devices; NULL = none */

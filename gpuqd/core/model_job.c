@@ -19,32 +19,32 @@ void job_set_message(struct job *j, const char *text)
 {
 	char *fresh = dup_or_null(text);
 
-	free(j->message);
-	j->message = fresh;
+	if (!fresh && !j->life->message)
+		return;
+	free(j->life->message);
+	job_life(j)->message = fresh;
 }
 
 /* ---- jobs in the model ---- */
 
-struct job *job_new(struct model *m, struct job_key key)
+static uint32_t hash_of(const void *item)
 {
-	struct job *j = must(calloc(1, sizeof(*j)));
+	return job_key_hash(((const struct job *)item)->key);
+}
 
-	(void)m;
-	j->key = key;
-	j->exit_code = -1;
-	j->outcome_exit = -1;
-	j->user = j->account = j->qos = j->flavor = "";
-	j->requeue = true;
-	return j;
+void model_expect(struct model *m, size_t n_jobs, size_t n_keys)
+{
+	slots_reserve(&m->jobs_by_key, (uint32_t)n_jobs, hash_of);
+	keys_reserve(&m->keys, (uint32_t)n_keys);
 }
 
 void job_insert(struct model *m, struct job *j)
 {
-	HASH_ADD(hh, m->jobs, key, sizeof(j->key), j);
+	slots_add(&m->jobs_by_key, j, hash_of);
+	DL_APPEND(m->jobs, j);
+	m->n_jobs++;
 	m->n_jobs_by_state[j->state]++;
 	index_add(m, j);
-	if (j->n_deps)
-		DL_APPEND2(m->depending, j, dep_prev, dep_next);
 }
 
 static uint32_t n_elements(const struct job *j)
@@ -67,7 +67,7 @@ void job_set_state(struct model *m, struct job *j, enum gpuq_job_state s)
 {
 	if (j->state == s)
 		return;
-	if (j->apart)
+	if (j->life->apart)
 		job_set_apart(m, j, NULL, 0);
 	job_count(j, -1);
 	m->n_jobs_by_state[j->state]--;
@@ -97,75 +97,23 @@ void job_free(struct model *m, struct job *j)
 
 	job_unlike(m, j);
 	if (m->walk == j)
-		m->walk = j->hh.next;
+		m->walk = j->next;
 	job_set_promise(m, j, NULL);
 	DL_FOREACH_SAFE2(j->pods, p, pt, job_next) pod_free(m, p);
 	if (j->dirty)
-		DL_DELETE2(m->dirty_jobs, j, dirty_prev, dirty_next);
+		m->dirty_jobs[j->dirty_at] = NULL;
 	job_count(j, -1);
 	m->n_jobs_by_state[j->state]--;
 	index_remove(m, j);
-	if (j->n_deps)
-		DL_DELETE2(m->depending, j, dep_prev, dep_next);
-	HASH_DEL(m->jobs, j);
+	slots_remove(&m->jobs_by_key, j, hash_of);
+	DL_DELETE(m->jobs, j);
+	m->n_jobs--;
 	request_put(m, j->request);
 	array_free(j->array);
-	free(j->reasons);
-	free(j->deps);
-	evictions_free(j);
-	free(j->retry.exits);
-	free(j->name);
-	free(j->labels);
-	free(j->message);
-	free(j->blocked);
-	m->n_avoiding -= j->avoids != NULL;
-	free(j->avoids);
-	free(j->load);
-	m->n_apart -= j->apart != NULL;
-	free(j->apart);
-	free(j->notify);
-	free(j->token);
+	m->n_avoiding -= j->life->avoids != NULL;
+	m->n_apart -= j->life->apart != NULL;
+	job_parts_free(m, j);
 	free(j);
-}
-
-bool job_has_reasons(const struct job *j, const struct reason_fact *items, size_t n)
-{
-	bool same = n == j->n_reasons;
-
-	for (size_t i = 0; i < n && same; i++)
-		same = items[i].code == j->reasons[i].code && items[i].have == j->reasons[i].have &&
-		       items[i].need == j->reasons[i].need &&
-		       strcmp(items[i].object ? items[i].object : "", j->reasons[i].object) == 0;
-	return same;
-}
-
-void job_set_reasons(struct model *m, struct job *j, const struct reason_fact *items, size_t n,
-		     int64_t at_us)
-{
-	struct reason *fresh = NULL;
-
-	if (n > 16)
-		n = 16;
-	/* Most cycles find most jobs waiting for what they waited for. */
-	if (job_has_reasons(j, items, n))
-		return;
-	if (n)
-		fresh = must(calloc(n, sizeof(*fresh)));
-	for (size_t i = 0; i < n; i++) {
-		fresh[i] = (struct reason){ .code = (uint16_t)items[i].code,
-					    .unit = (uint16_t)items[i].unit,
-					    .object = model_intern(m, items[i].object),
-					    .have = items[i].have,
-					    .need = items[i].need,
-					    .since_us = at_us };
-		for (size_t k = 0; k < j->n_reasons; k++)
-			if (j->reasons[k].code == fresh[i].code &&
-			    j->reasons[k].object == fresh[i].object)
-				fresh[i].since_us = j->reasons[k].since_us;
-	}
-	free(j->reasons);
-	j->reasons = fresh;
-	j->n_reasons = (uint8_t)n;
 }
 
 /* ---- dependencies ---- */
@@ -188,14 +136,15 @@ static bool dep_names(const struct job *j, const struct dep *d, struct job_key k
 
 void model_dep_ended(struct model *m, struct job_key on, enum gpuq_job_state state, int64_t at_us)
 {
-	struct job *j;
+	struct deps *all;
 
-	DL_FOREACH2(m->depending, j, dep_next)
+	DL_FOREACH(m->depending, all)
 	{
+		struct job *j = all->job;
 		bool told = false, never;
 
-		for (uint32_t i = 0; i < j->n_deps; i++) {
-			struct dep *d = &j->deps[i];
+		for (uint32_t i = 0; i < all->n; i++) {
+			struct dep *d = &all->items[i];
 
 			if (d->state != DEP_WAITING || !dep_names(j, d, on))
 				continue;
@@ -224,14 +173,16 @@ static bool has_elder(const struct model *m, const struct job *j)
 
 void model_singletons(struct model *m, const struct job *of, int64_t at_us)
 {
-	struct job *j;
+	struct deps *all;
 
-	DL_FOREACH2(m->depending, j, dep_next)
+	DL_FOREACH(m->depending, all)
 	{
+		struct job *j = all->job;
+
 		if (j->user != of->user || strcmp(j->name, of->name) != 0)
 			continue;
-		for (uint32_t i = 0; i < j->n_deps; i++) {
-			struct dep *d = &j->deps[i];
+		for (uint32_t i = 0; i < all->n; i++) {
+			struct dep *d = &all->items[i];
 
 			if (d->type != GPUQ_DEP_SINGLETON || d->state != DEP_WAITING ||
 			    has_elder(m, j))
@@ -245,12 +196,14 @@ void model_singletons(struct model *m, const struct job *of, int64_t at_us)
 
 static void dep_started(struct model *m, const struct job *on, int64_t at_us)
 {
-	struct job *j;
+	struct deps *all;
 
-	DL_FOREACH2(m->depending, j, dep_next)
+	DL_FOREACH(m->depending, all)
 	{
-		for (uint32_t i = 0; i < j->n_deps; i++) {
-			struct dep *d = &j->deps[i];
+		struct job *j = all->job;
+
+		for (uint32_t i = 0; i < all->n; i++) {
+			struct dep *d = &all->items[i];
 
 			if (d->type != GPUQ_DEP_AFTER || d->state != DEP_WAITING ||
 			    d->on.id != on->key.id ||
@@ -265,18 +218,19 @@ static void dep_started(struct model *m, const struct job *on, int64_t at_us)
 
 bool job_waits_for_deps(const struct job *j, int64_t now_us, bool *never)
 {
+	const uint32_t n = job_n_deps(j);
 	uint32_t n_open = 0, n_never = 0;
 
-	for (uint32_t i = 0; i < j->n_deps; i++) {
-		const struct dep *d = &j->deps[i];
+	for (uint32_t i = 0; i < n; i++) {
+		const struct dep *d = &j->deps->items[i];
 
 		n_never += d->state == DEP_NEVER;
 		n_open += d->state == DEP_WAITING || (d->state == DEP_DONE && d->at_us > now_us);
 	}
-	*never = j->depends_any ? j->n_deps > 0 && n_never == j->n_deps : n_never > 0;
-	if (j->n_deps == 0)
+	*never = j->wish->depends_any ? n > 0 && n_never == n : n_never > 0;
+	if (n == 0)
 		return false;
-	return j->depends_any ? n_open + n_never == j->n_deps : n_open + n_never > 0;
+	return j->wish->depends_any ? n_open + n_never == n : n_open + n_never > 0;
 }
 
 /* ---- arrays ---- */
@@ -332,48 +286,17 @@ struct job *array_split(struct model *m, struct job *master, int32_t index)
 	job_dirty(m, master);
 
 	j = job_new(m, (struct job_key){ master->key.id, index });
-	j->name = dup_or_null(master->name);
 	j->user = master->user;
-	j->account = master->account;
 	j->qos = master->qos;
-	j->uid = master->uid;
-	j->gid = master->gid;
 	j->queue = master->queue;
 	j->request = master->request;
 	j->request->n_jobs++;
 	j->submit_us = master->submit_us;
 	j->eligible_us = master->eligible_us;
-	j->begin_us = master->begin_us;
-	j->deadline_us = master->deadline_us;
 	j->time_limit_us = master->time_limit_us;
-	j->time_asked_us = master->time_asked_us;
-	j->time_min_us = master->time_min_us;
-	j->fixed_priority = master->fixed_priority;
-	j->nice = master->nice;
-	j->priority = master->priority;
-	j->requeue = master->requeue;
 	j->held_user = master->held_user;
 	j->held_admin = master->held_admin;
-	j->depends_any = master->depends_any;
-	j->kill_on_invalid_dep = master->kill_on_invalid_dep;
-	j->saves = master->saves;
-	j->lease_us = master->lease_us;
-	j->warn_lead_us = master->warn_lead_us;
-	j->checkpoint_every_us = master->checkpoint_every_us;
-	j->grace_us = master->grace_us;
-	j->retry = master->retry;
-	j->retry.exits = NULL;
-	if (master->retry.n_exits) {
-		j->retry.exits = must(malloc(master->retry.n_exits));
-		memcpy(j->retry.exits, master->retry.exits, master->retry.n_exits);
-	}
-	j->labels = dup_or_null(master->labels);
-	notice_copy(j, master);
-	j->n_deps = master->n_deps;
-	if (j->n_deps) {
-		j->deps = must(calloc(j->n_deps, sizeof(*j->deps)));
-		memcpy(j->deps, master->deps, j->n_deps * sizeof(*j->deps));
-	}
+	job_parts_like(m, j, master);
 	job_insert(m, j);
 	job_count(j, 1);
 	job_dirty(m, j);
@@ -383,8 +306,8 @@ struct job *array_split(struct model *m, struct job *master, int32_t index)
 /* Not COMPLETED beats COMPLETED; among the others the first that ended so stays. */
 static void array_note_end(struct array *a, const struct job *child)
 {
-	if (child->exit_code > a->worst_exit)
-		a->worst_exit = child->exit_code;
+	if (child->life->exit_code > a->worst_exit)
+		a->worst_exit = child->life->exit_code;
 	if (a->worst == GPUQ_JOB_COMPLETED)
 		a->worst = child->state;
 }
@@ -395,8 +318,8 @@ static void array_end_if_done(struct model *m, struct job *master, int64_t at_us
 
 	if (a->n_waiting > 0 || a->n_live > 0 || master->ended)
 		return;
-	master->end_us = at_us;
-	master->exit_code = a->worst_exit;
+	job_life(master)->end_us = at_us;
+	job_life(master)->exit_code = a->worst_exit;
 	job_set_state(m, master, a->worst);
 	model_dep_ended(m, master->key, a->worst, at_us);
 	model_singletons(m, master, at_us);
@@ -429,7 +352,7 @@ bool job_archive_if_done(struct model *m, struct job *j)
 	if (!j->ended)
 		return false;
 	record_history(m, j, &m->direct);
-	if (m->has_besides && !j->nothing_beside && (j->token || j->array))
+	if (m->has_besides && !j->nothing_beside && (j->life->token || j->array))
 		record_beside(j, &m->direct);
 	batch_put(&m->direct, TABLE_JOB, key, key_job(key, j->key.id, j->key.index), NULL, 0);
 	DL_FOREACH_SAFE2(j->pods, p, pt, job_next) pod_remove(m, p);
@@ -468,11 +391,11 @@ static int apply_ended(struct model *m, struct job *j, const struct event *ev, s
 	}
 	if (ev->ended.state == GPUQ_JOB_PREEMPTED || ev->ended.state == GPUQ_JOB_NODE_FAIL)
 		charge_attempt_lost(m, j,
-				    j->leave_cause != GPUQ_CAUSE_NONE ? j->leave_cause
-								      : GPUQ_CAUSE_INFRA);
-	j->end_us = ev->at_us;
+				    j->life->leave_cause != GPUQ_CAUSE_NONE ? j->life->leave_cause
+									    : GPUQ_CAUSE_INFRA);
+	job_life(j)->end_us = ev->at_us;
 	job_set_promise(m, j, NULL);
-	j->exit_code = ev->ended.exit_code;
+	job_life(j)->exit_code = ev->ended.exit_code;
 	job_set_message(j, ev->ended.message);
 	job_set_reasons(m, j, NULL, 0, ev->at_us);
 	job_set_state(m, j, ev->ended.state);
@@ -490,14 +413,14 @@ static bool was_done_anyway(const struct job *j)
 	const struct pod *p;
 	bool any = false;
 
-	if (j->outcome != GPUQ_JOB_PREEMPTED)
+	if (j->life->outcome != GPUQ_JOB_PREEMPTED)
 		return false;
 	DL_FOREACH2(j->pods, p, job_next)
 	{
 		if (p->attempt != j->attempt || p->dropped)
 			continue;
 		if (p->exit_code != 0 || p->fault != POD_FAULT_NONE || !p->untold ||
-		    p->end_us >= j->leave_us)
+		    p->end_us >= j->life->leave_us)
 			return false;
 		any = true;
 	}
@@ -507,8 +430,8 @@ static bool was_done_anyway(const struct job *j)
 void job_verdict(const struct job *j, struct event *out)
 {
 	const struct pod *p, *first = NULL;
-	enum gpuq_job_state state = j->outcome;
-	int exit_code = j->outcome_exit;
+	enum gpuq_job_state state = j->life->outcome;
+	int exit_code = j->life->outcome_exit;
 	bool again = false, counts = true;
 	enum gpuq_cause cause = GPUQ_CAUSE_REQUEUE;
 	const char *late = NULL;
@@ -519,35 +442,32 @@ void job_verdict(const struct job *j, struct event *out)
 	if (p->attempt == j->attempt && p->message && !first)
 		first = p;
 	/* Pods that never ran have nothing to say. */
-	if (j->leave_cause == GPUQ_CAUSE_INFRA && j->n_evictions)
-		late = j->evictions[j->n_evictions - 1].why;
+	if (j->life->leave_cause == GPUQ_CAUSE_INFRA && j->life->n_evictions)
+		late = j->life->evictions[j->life->n_evictions - 1].why;
 	if (state == GPUQ_JOB_PENDING || was_done_anyway(j))
 		state = GPUQ_JOB_COMPLETED;
-	if (j->leave_cause != GPUQ_CAUSE_NONE && state == GPUQ_JOB_PREEMPTED) {
+	if (j->life->leave_cause != GPUQ_CAUSE_NONE && state == GPUQ_JOB_PREEMPTED) {
 		/* Whoever asked for it himself need not have allowed it before. */
-		again = j->requeue || j->leave_cause == GPUQ_CAUSE_REQUEUE;
+		again = j->wish->requeue || j->life->leave_cause == GPUQ_CAUSE_REQUEUE;
 		counts = false;
-		cause = j->leave_cause;
+		cause = j->life->leave_cause;
 	} else if (state == GPUQ_JOB_NODE_FAIL) {
 		/* The infrastructure's fault is not the owner's: always tried again, unless
 		 * the owner forbade requeueing. */
-		again = j->requeue && !j->cancel_asked;
+		again = j->wish->requeue && !j->cancel_asked;
 		counts = false;
 		cause = GPUQ_CAUSE_INFRA;
-	} else if (state == GPUQ_JOB_FAILED && exit_code == JOB_EXIT_SAVED && j->saves &&
+	} else if (state == GPUQ_JOB_FAILED && exit_code == JOB_EXIT_SAVED && j->wish->saves &&
 		   !j->cancel_asked) {
 		again = true; /* no failure: it saved itself and wants to go on */
 		counts = false;
-	} else if (j->retry.limit > j->n_retries && !j->cancel_asked && exit_code >= 0) {
-		bool listed = false;
-
-		for (size_t i = 0; i < j->retry.n_exits; i++)
-			listed |= j->retry.exits[i] == exit_code;
-		again = (state == GPUQ_JOB_FAILED &&
-			 (listed || (j->retry.on & GPUQ_RETRY_FAILURE))) ||
-			(state == GPUQ_JOB_OUT_OF_MEMORY && (j->retry.on & GPUQ_RETRY_OOM)) ||
-			(state == GPUQ_JOB_TIMEOUT && j->leave_cause != GPUQ_CAUSE_IDLE &&
-			 (j->retry.on & GPUQ_RETRY_TIMEOUT));
+	} else if (j->wish->retry_limit > j->life->n_retries && !j->cancel_asked &&
+		   exit_code >= 0) {
+		again = (state == GPUQ_JOB_FAILED && (wish_has_exit(j->wish, exit_code) ||
+						      (j->wish->retry_on & GPUQ_RETRY_FAILURE))) ||
+			(state == GPUQ_JOB_OUT_OF_MEMORY && (j->wish->retry_on & GPUQ_RETRY_OOM)) ||
+			(state == GPUQ_JOB_TIMEOUT && j->life->leave_cause != GPUQ_CAUSE_IDLE &&
+			 (j->wish->retry_on & GPUQ_RETRY_TIMEOUT));
 	}
 	if (again) {
 		out->type = EV_JOB_REQUEUED;
@@ -559,7 +479,10 @@ void job_verdict(const struct job *j, struct event *out)
 	out->type = EV_JOB_ENDED;
 	out->ended.state = state;
 	out->ended.exit_code = state == GPUQ_JOB_COMPLETED ? 0 : exit_code;
-	out->ended.message = j->message ? j->message : first ? first->message : late ? late : "";
+	out->ended.message = j->life->message ? j->life->message
+			     : first          ? first->message
+			     : late           ? late
+					      : "";
 }
 
 /* ---- placing and leaving ---- */
@@ -579,7 +502,7 @@ struct pod *placed_add(struct model *m, struct job *j, const struct placed_pod *
 	struct pod *p = pod_add(m, j, node_find(m, pp->node), pp->n_devices);
 
 	p->attempt = j->attempt;
-	p->index = j->n_indexes++;
+	p->index = job_life(j)->n_indexes++;
 	p->group = pp->group;
 	p->group_index = pp->group_index;
 	p->placed_us = at_us;
@@ -592,6 +515,39 @@ struct pod *placed_add(struct model *m, struct job *j, const struct placed_pod *
 	charge_strand(m, p->node);
 	p->strand_from_us = p->node->strand_us;
 	return p;
+}
+
+static void job_unblock(struct job *j)
+{
+	if (!j->life->blocked)
+		return;
+	free(j->life->blocked);
+	job_life(j)->blocked = NULL;
+}
+
+/* What is known of the attempt before is forgotten. */
+static void attempt_begin(struct model *m, struct job *j, const struct event *ev)
+{
+	struct life *l = job_life(j);
+
+	free(l->token);
+	l->token = must(strdup(ev->placed.token));
+	l->flavor = model_intern(m, ev->placed.flavor);
+	l->placed_us = ev->at_us;
+	l->start_us = l->end_us = 0;
+	l->outcome = GPUQ_JOB_PENDING;
+	l->outcome_exit = -1;
+	l->leave_cause = GPUQ_CAUSE_NONE;
+	l->leave_us = 0;
+	free(l->load);
+	l->load = NULL;
+	l->told &= ~(unsigned)GPUQ_NOTIFY_TIMES;
+	l->n_indexes = 0;
+	l->shrunk_us = l->short_us = 0;
+	l->yield_us = ev->placed.yield_us;
+	j->warned = j->warn_sent = false;
+	if (ev->placed.time_limit_us)
+		j->time_limit_us = ev->placed.time_limit_us;
 }
 
 static int apply_placed(struct model *m, struct job *j, const struct event *ev,
@@ -615,27 +571,9 @@ static int apply_placed(struct model *m, struct job *j, const struct event *ev,
 	if (j->started_once)
 		j->attempt++;
 	j->started_once = true;
-	free(j->token);
-	j->token = must(strdup(ev->placed.token));
-	j->flavor = model_intern(m, ev->placed.flavor);
-	j->placed_us = ev->at_us;
-	j->start_us = j->end_us = 0;
-	j->outcome = GPUQ_JOB_PENDING;
-	j->outcome_exit = -1;
-	j->leave_cause = GPUQ_CAUSE_NONE;
-	j->leave_us = 0;
-	free(j->load);
-	j->load = NULL;
-	j->warned = j->warn_sent = false;
-	j->told &= ~(unsigned)GPUQ_NOTIFY_TIMES;
-	free(j->blocked);
-	j->blocked = NULL;
+	job_unblock(j);
 	job_set_promise(m, j, NULL);
-	j->n_indexes = 0;
-	j->shrunk_us = j->short_us = 0;
-	j->yield_us = ev->placed.yield_us;
-	if (ev->placed.time_limit_us)
-		j->time_limit_us = ev->placed.time_limit_us;
+	attempt_begin(m, j, ev);
 	for (uint32_t i = 0; i < ev->placed.n_pods; i++)
 		placed_add(m, j, &ev->placed.pods[i], ev->at_us);
 	job_set_reasons(m, j, NULL, 0, ev->at_us);
@@ -659,8 +597,8 @@ static int apply_cancel(struct model *m, struct job *j, const struct event *ev,
 	}
 	j->cancel_asked = true;
 	/* It leaves for another already: it will not come back. */
-	if (j->outcome == GPUQ_JOB_PREEMPTED)
-		j->outcome = GPUQ_JOB_CANCELLED;
+	if (j->life->outcome == GPUQ_JOB_PREEMPTED)
+		job_life(j)->outcome = GPUQ_JOB_CANCELLED;
 	job_set_promise(m, j, NULL);
 	if (ev->cancel.why)
 		job_set_message(j, ev->cancel.why);
@@ -676,8 +614,9 @@ static void hold_if_it_never_runs(struct job *j)
 {
 	uint32_t n = 0;
 
-	while (n < j->n_evictions &&
-	       strcmp(j->evictions[j->n_evictions - 1 - n].rule, RULE_START_TIMEOUT) == 0)
+	while (n < j->life->n_evictions &&
+	       strcmp(j->life->evictions[j->life->n_evictions - 1 - n].rule, RULE_START_TIMEOUT) ==
+		       0)
 		n++;
 	j->held_retries |= n >= START_TIMEOUTS_MAX;
 }
@@ -686,27 +625,29 @@ static int apply_requeued(struct model *m, struct job *j, const struct event *ev
 			  struct gpuq_err *err)
 {
 	const struct event lost = { .at_us = ev->at_us, .evict.rule = "pod_lost" };
+	struct life *l;
 
 	if (!job_is_live(j) || !job_attempt_over(j))
 		return gpuq_fail(err, GPUQ_EINVAL, "job %u has no attempt that is over", j->key.id);
 	charge_attempt_lost(m, j, ev->requeued.cause);
 	if (ev->requeued.counts)
-		j->n_retries++;
+		job_life(j)->n_retries++;
 	/* It ran, and nobody here asked it to leave. */
-	if (ev->requeued.cause == GPUQ_CAUSE_INFRA && j->start_us &&
-	    j->leave_cause == GPUQ_CAUSE_NONE)
+	if (ev->requeued.cause == GPUQ_CAUSE_INFRA && j->life->start_us &&
+	    j->life->leave_cause == GPUQ_CAUSE_NONE)
 		note_eviction(m, j, GPUQ_CAUSE_INFRA, &lost);
 	/* What is being moved leaves in order to start on its new places. */
-	if (!cause_is_eviction(j->leave_cause))
+	if (!cause_is_eviction(j->life->leave_cause))
 		job_set_promise(m, j, NULL);
-	if (j->time_asked_us)
-		j->time_limit_us = j->time_asked_us;
-	j->not_before_us = ev->requeued.not_before_us;
-	j->outcome = GPUQ_JOB_PENDING;
-	j->outcome_exit = -1;
-	j->leave_cause = GPUQ_CAUSE_NONE;
-	j->leave_us = 0;
-	j->start_us = 0;
+	if (j->wish->time_asked_us)
+		j->time_limit_us = j->wish->time_asked_us;
+	l = job_life(j);
+	l->not_before_us = ev->requeued.not_before_us;
+	l->outcome = GPUQ_JOB_PENDING;
+	l->outcome_exit = -1;
+	l->leave_cause = GPUQ_CAUSE_NONE;
+	l->leave_us = 0;
+	l->start_us = 0;
 	if (ev->requeued.cause == GPUQ_CAUSE_INFRA)
 		hold_if_it_never_runs(j);
 	job_set_message(j, ev->requeued.message); /* it may be that of a pod that goes now */
@@ -718,15 +659,26 @@ static int apply_requeued(struct model *m, struct job *j, const struct event *ev
 	return 0;
 }
 
+static void apply_niced(struct model *m, struct job *j, int64_t nice)
+{
+	struct wish w = *j->wish;
+
+	w.nice = nice;
+	job_set_wish(m, j, &w);
+	job_dirty(m, j);
+}
+
 static void apply_blocked(struct model *m, struct job *j, const struct event *ev)
 {
+	struct life *l;
+
 	job_unlike(m, j);
-	free(j->blocked);
-	j->blocked = NULL;
+	job_unblock(j);
 	if (ev->blocked.reason.code == GPUQ_R_NONE)
 		return;
-	j->blocked = must(malloc(sizeof(*j->blocked)));
-	*j->blocked = (struct blocked){ ev->blocked.reason.code,
+	l = job_life(j);
+	l->blocked = must(malloc(sizeof(*l->blocked)));
+	*l->blocked = (struct blocked){ ev->blocked.reason.code,
 					model_intern(m, ev->blocked.reason.object),
 					ev->blocked.until_us };
 }
@@ -772,8 +724,7 @@ int model_apply_job(struct model *m, const struct event *ev, struct gpuq_err *er
 	case EV_JOB_UPDATED:
 		return model_apply_updated(m, j, ev, err);
 	case EV_JOB_NICED:
-		j->nice = ev->nice;
-		job_dirty(m, j);
+		apply_niced(m, j, ev->nice);
 		return 0;
 	case EV_JOB_WARNED:
 		j->warned = true;
@@ -782,7 +733,8 @@ int model_apply_job(struct model *m, const struct event *ev, struct gpuq_err *er
 	case EV_JOB_HELD:
 		if (j->ended)
 			return gpuq_fail(err, GPUQ_EINVAL, "job %u has ended", j->key.id);
-		*(ev->held.admin ? &j->held_admin : &j->held_user) = true;
+		j->held_admin |= ev->held.admin;
+		j->held_user |= !ev->held.admin;
 		job_set_promise(m, j, NULL); /* it does not start there */
 		job_dirty(m, j);
 		return 0;
@@ -812,11 +764,11 @@ int model_apply_job(struct model *m, const struct event *ev, struct gpuq_err *er
 		return apply_ended(m, j, ev, err);
 	case EV_JOB_REASONS:
 		if (j->state == GPUQ_JOB_PENDING) {
-			job_set_reasons(m, j, ev->reasons.items, ev->reasons.n, ev->at_us);
-			j->priority = ev->reasons.terms.total;
-			j->terms = ev->reasons.terms;
-			j->ranked = true;
-			j->planned_us = ev->reasons.planned_us;
+			const struct outlook o = { .planned_us = ev->reasons.planned_us,
+						   .terms = ev->reasons.terms,
+						   .ranked = true };
+
+			job_set_outlook(m, j, &o, ev->reasons.items, ev->reasons.n, ev->at_us);
 		}
 		return 0;
 	case EV_JOB_FRAGMENTED:
@@ -835,7 +787,7 @@ int model_apply_job(struct model *m, const struct event *ev, struct gpuq_err *er
 
 void job_note_started(struct model *m, struct job *j, int64_t at_us)
 {
-	j->start_us = at_us;
+	job_life(j)->start_us = at_us;
 	job_set_state(m, j, GPUQ_JOB_RUNNING);
 	joblog_started(m, j, at_us);
 	notice_started(m, j);

@@ -132,9 +132,9 @@ static struct spell spell_of(const struct model *m, const struct job *j, const s
 
 	return (struct spell){ j->queue->name,
 			       j->user,
-			       j->flavor,
+			       j->life->flavor,
 			       milli,
-			       n ? price_micro(m->site, n->pool, j->flavor) : 0,
+			       n ? price_micro(m->site, n->pool, j->life->flavor) : 0,
 			       qos ? qos->usage_factor_milli : 1000 };
 }
 
@@ -143,7 +143,7 @@ static struct spell spell_of(const struct model *m, const struct job *j, const s
 /* When all pods of its attempt ran, as far as this one is concerned; 0 = not yet. */
 static int64_t ran_us(const struct pod *p)
 {
-	const int64_t all = p->attempt == p->job->attempt ? p->job->start_us : p->start_us;
+	const int64_t all = p->attempt == p->job->attempt ? p->job->life->start_us : p->start_us;
 
 	if (!p->start_us || !all)
 		return 0;
@@ -227,12 +227,14 @@ void charge_pod_ended(struct model *m, struct pod *p, int64_t end_us)
 /* Since when what a pod did is lost; 0 = nothing is. */
 static int64_t lost_since(const struct job *j, const struct pod *p)
 {
-	const int64_t every = j->checkpoint_every_us;
-	const int64_t until = j->leave_us && j->leave_us < p->end_us ? j->leave_us : p->end_us;
-	int64_t from = j->start_us;
+	const int64_t every = j->wish->checkpoint_every_us;
+	const int64_t until =
+		j->life->leave_us && j->life->leave_us < p->end_us ? j->life->leave_us : p->end_us;
+	int64_t from = j->life->start_us;
 
 	/* Told to leave, it saved itself in the time that it had asked for. */
-	if (p->exit_code == CHECKPOINT_EXIT || (p->exit_code == 0 && j->leave_us && j->grace_us))
+	if (p->exit_code == CHECKPOINT_EXIT ||
+	    (p->exit_code == 0 && j->life->leave_us && j->wish->grace_us))
 		return 0;
 	if (every > 0 && from && until - from >= every)
 		from = until - (until - from) % every;
@@ -314,13 +316,13 @@ void charge_promise(struct model *m, const struct job *j)
 	struct spell s = spell_of(m, j, NULL, 0);
 	uint32_t n_records = 0;
 
-	s.flavor = j->promise->flavor;
-	for (uint32_t i = 0; m->now_us && i < j->promise->n_pods; i++) {
-		const struct promised_pod *pp = &j->promise->pods[i];
+	s.flavor = j->life->promise->flavor;
+	for (uint32_t i = 0; m->now_us && i < j->life->promise->n_pods; i++) {
+		const struct promised_pod *pp = &j->life->promise->pods[i];
 		const struct node *n = node_find(m, pp->node);
 
 		for (uint32_t k = 0; n && k < pp->n_devices; k++) {
-			const int64_t since = promised_since(j->promise, n, pp->devices[k]);
+			const int64_t since = promised_since(j->life->promise, n, pp->devices[k]);
 			struct charged *last = n_records ? &c[n_records - 1] : NULL;
 
 			s.milli = pp->gpus_milli / pp->n_devices;
@@ -334,31 +336,34 @@ void charge_promise(struct model *m, const struct job *j)
 					(struct charged){ CHARGE_HELD, s.milli, since, m->now_us };
 		}
 	}
-	record_waited(m, j, &s, j->promise->at_us, LEDGER_PROMISED, c, n_records);
+	record_waited(m, j, &s, j->life->promise->at_us, LEDGER_PROMISED, c, n_records);
 }
 
 void charge_apart(struct model *m, const struct job *j)
 {
-	const struct charged c = { CHARGE_FRAGMENTED, j->apart->milli, j->apart->since_us,
-				   m->now_us };
+	const struct charged c = { CHARGE_FRAGMENTED, j->life->apart->milli,
+				   j->life->apart->since_us, m->now_us };
 	struct spell s = spell_of(m, j, NULL, c.milli);
 
-	s.flavor = j->apart->flavor;
+	s.flavor = j->life->apart->flavor;
 	charge_spell(m, &s, c.kind, c.from_us, c.to_us);
 	record_waited(m, j, &s, c.from_us, LEDGER_APART, &c, c.to_us > c.from_us);
 }
 
 void job_set_apart(struct model *m, struct job *j, const char *flavor, int64_t milli)
 {
-	if (j->apart) {
+	struct life *l;
+
+	if (j->life->apart) {
 		charge_apart(m, j);
 		m->n_apart--;
 	}
-	free(j->apart);
-	j->apart = NULL;
+	l = job_life(j);
+	free(l->apart);
+	l->apart = NULL;
 	if (milli > 0) {
-		j->apart = must(malloc(sizeof(*j->apart)));
-		*j->apart = (struct apart){ model_intern(m, flavor), milli, m->now_us };
+		l->apart = must(malloc(sizeof(*l->apart)));
+		*l->apart = (struct apart){ model_intern(m, flavor), milli, m->now_us };
 		m->n_apart++;
 	}
 	job_dirty(m, j);

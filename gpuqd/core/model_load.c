@@ -6,7 +6,7 @@
 
 static struct idle_clock clock_of(const struct model *m, const struct job *j)
 {
-	return (struct idle_clock){ j->start_us, m->policy.idle_window_us };
+	return (struct idle_clock){ j->life->start_us, m->policy.idle_window_us };
 }
 
 void model_apply_measured(struct model *m, const struct event *ev)
@@ -18,12 +18,12 @@ void model_apply_measured(struct model *m, const struct event *ev)
 
 		if (!j || j->state != GPUQ_JOB_RUNNING)
 			continue;
-		if (!j->load)
-			j->load = must(calloc(1, sizeof(*j->load)));
+		if (!j->life->load)
+			job_life(j)->load = must(calloc(1, sizeof(*j->life->load)));
 		c = clock_of(m, j);
-		idle_measured(&j->load->idle, &c, ev->at_us, u->use);
-		j->load->at_us = ev->at_us;
-		j->load->milli = u->milli;
+		idle_measured(&j->life->load->idle, &c, ev->at_us, u->use);
+		j->life->load->at_us = ev->at_us;
+		j->life->load->milli = u->milli;
 	}
 }
 
@@ -31,7 +31,7 @@ int64_t job_idle_for_us(const struct model *m, const struct job *j, int64_t now_
 {
 	const struct idle_clock c = clock_of(m, j);
 
-	return j->load ? idle_for_us(&j->load->idle, &c, now_us) : 0;
+	return j->life->load ? idle_for_us(&j->life->load->idle, &c, now_us) : 0;
 }
 
 static void tighten(int64_t *limit_us, int64_t by_us, const char *kind, const char *name,

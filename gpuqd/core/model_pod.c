@@ -63,26 +63,27 @@ static const enum gpuq_job_state fault_state[] = {
  * told to leave (flow/dispatch sees the outcome). */
 static void note_outcome(struct model *m, struct job *j, const struct pod *p)
 {
-	if (j->outcome != GPUQ_JOB_PENDING) {
+	if (j->life->outcome != GPUQ_JOB_PENDING) {
 		/* Told to leave: the state is known, the code is what its first pod left with. */
-		if (j->outcome_exit < 0 && p->exit_code >= 0 && j->outcome != GPUQ_JOB_NODE_FAIL)
-			j->outcome_exit = p->exit_code;
+		if (j->life->outcome_exit < 0 && p->exit_code >= 0 &&
+		    j->life->outcome != GPUQ_JOB_NODE_FAIL)
+			job_life(j)->outcome_exit = p->exit_code;
 		return;
 	}
 	if (p->exit_code == 0 && p->fault == POD_FAULT_NONE)
 		return;
-	j->outcome = fault_state[p->fault];
-	j->outcome_exit = p->exit_code;
+	job_life(j)->outcome = fault_state[p->fault];
+	job_life(j)->outcome_exit = p->exit_code;
 	job_dirty(m, j);
 }
 
 void job_avoid(struct model *m, struct job *j, const char *node, int64_t until_us)
 {
-	struct avoids *a = j->avoids;
+	struct avoids *a = j->life->avoids;
 	uint32_t at = 0;
 
 	if (!a) { /* few jobs ever lose a pod so */
-		a = j->avoids = must(calloc(1, sizeof(*j->avoids)));
+		a = job_life(j)->avoids = must(calloc(1, sizeof(*a)));
 		m->n_avoiding++;
 	}
 	while (at < a->n && a->items[at].node != node)
@@ -108,7 +109,8 @@ static void end_pod(struct model *m, struct pod *p, int64_t at_us)
 
 	j->queue->allocated_milli -= p->gpus_milli;
 	p->end_us = at_us;
-	j->gpu_us += ledger_gpu_us(p->gpus_milli, p->start_us ? p->start_us : at_us, at_us);
+	job_life(j)->gpu_us +=
+		ledger_gpu_us(p->gpus_milli, p->start_us ? p->start_us : at_us, at_us);
 	if (p->attempt == j->attempt)
 		avoid_node(m, j, p, at_us);
 	if (p->attempt != j->attempt || p->dropped || job_goes_on_without(m, j, p, at_us))
@@ -140,8 +142,8 @@ static int apply_pod_ended(struct model *m, struct pod *p, const struct event *e
 
 	if (ev->pod_ended.start_us && p->start_us != ev->pod_ended.start_us)
 		p->start_us = ev->pod_ended.start_us;
-	if (p->start_us && !p->job->start_us && p->attempt == p->job->attempt)
-		p->job->start_us = p->start_us;
+	if (p->start_us && !p->job->life->start_us && p->attempt == p->job->attempt)
+		job_life(p->job)->start_us = p->start_us;
 	if (end < p->start_us)
 		end = p->start_us;
 	p->exit_code = ev->pod_ended.exit_code;

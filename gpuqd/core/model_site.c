@@ -53,7 +53,7 @@ static void queues_recount(struct model *m, struct queue **queues, uint32_t n)
 			j->queue->n_running++;
 		else if (!j->ended)
 			j->queue->n_pending += j->array ? (uint32_t)j->array->n_waiting : 1;
-		j->queue->held_milli += promise_milli(j->promise);
+		j->queue->held_milli += promise_milli(j->life->promise);
 		DL_FOREACH2(j->pods, p, job_next)
 		if (pod_takes(p))
 			j->queue->allocated_milli += p->gpus_milli;

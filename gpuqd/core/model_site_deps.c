@@ -29,8 +29,10 @@ static const char *lost_flavor(const struct site *old, const struct site *s, con
 	const struct gpuq_strlist *wanted = &j->request->spec.flavors;
 	const char *lost = NULL;
 
-	if (job_is_live(j) && j->flavor && *j->flavor)
-		return has_flavor(old, j->flavor) && !has_flavor(s, j->flavor) ? j->flavor : NULL;
+	if (job_is_live(j) && j->life->flavor && *j->life->flavor)
+		return has_flavor(old, j->life->flavor) && !has_flavor(s, j->life->flavor)
+			       ? j->life->flavor
+			       : NULL;
 	for (size_t i = 0; i < wanted->n; i++) {
 		if (has_flavor(s, wanted->items[i]))
 			return NULL;

@@ -9,54 +9,100 @@
 #include "libgpuq/limits.h"
 #include "libgpuq/units.h"
 
-static void set_name(struct job *j, const char *name)
-{
-	free(j->name);
-	j->name = must(strdup(name ? name : "job"));
-}
-
-/* What it is called by, how it is treated once it has been placed, and how nice it is. */
-static void take_rules(struct job *j, const struct gpuq_spec *spec)
+/* How it is treated once it has been placed, how nice it is, and whom to tell. */
+static void take_rules(struct model *m, const struct job *j, const struct gpuq_spec *spec,
+		       struct wish *w)
 {
 	const struct gpuq_checkpoint *save = &spec->checkpoint;
 
-	j->nice = spec->nice;
-	j->fixed_priority = spec->priority;
-	j->time_min_us = spec->time_min_us;
-	j->requeue = spec->requeue;
-	j->depends_any = spec->depends_any;
-	j->kill_on_invalid_dep = spec->kill_on_invalid_dep;
-	j->checkpoint_every_us = save->interval_us;
-	j->saves = save->signal || save->grace_us || save->interval_us;
-	j->warn_lead_us = spec->signal ? spec->signal_lead_us : 0;
-	j->grace_us = save->grace_us ? save->grace_us : spec->grace_us;
-	free(j->labels);
-	j->labels = joblabel_take(spec);
-	free(j->retry.exits);
-	j->retry = spec->retry;
-	j->retry.exits = NULL;
-	if (spec->retry.n_exits) {
-		j->retry.exits = must(malloc(spec->retry.n_exits));
-		memcpy(j->retry.exits, spec->retry.exits, spec->retry.n_exits);
-	}
+	w->nice = spec->nice;
+	w->fixed_priority = spec->priority;
+	w->time_min_us = spec->time_min_us;
+	w->requeue = spec->requeue;
+	w->depends_any = spec->depends_any;
+	w->kill_on_invalid_dep = spec->kill_on_invalid_dep;
+	w->checkpoint_every_us = save->interval_us;
+	w->saves = save->signal || save->grace_us || save->interval_us;
+	w->warn_lead_us = spec->signal ? spec->signal_lead_us : 0;
+	w->grace_us = save->grace_us ? save->grace_us : spec->grace_us;
+	w->retry_limit = spec->retry.limit;
+	w->retry_on = spec->retry.on;
+	memset(w->retry_exits, 0, sizeof(w->retry_exits));
+	for (size_t i = 0; i < spec->retry.n_exits; i++)
+		wish_add_exit(w, spec->retry.exits[i]);
+	notice_take(m, j, spec, w);
 }
 
-static void take_depends(struct job *j, const struct gpuq_spec *spec)
+static void take_labels(struct model *m, struct job *j, const struct gpuq_spec *spec)
 {
-	free(j->deps);
-	j->deps = NULL;
-	j->n_deps = (uint32_t)spec->n_depends;
-	if (j->n_deps)
-		j->deps = must(calloc(j->n_deps, sizeof(*j->deps)));
+	char *labels = joblabel_take(spec);
+
+	job_set_labels(m, j, labels);
+	free(labels);
+}
+
+static void take_name(struct model *m, struct job *j, const struct gpuq_spec *spec)
+{
+	job_set_name(m, j, spec->name ? spec->name : "job");
+}
+
+static void take_depends(struct model *m, struct job *j, const struct gpuq_spec *spec)
+{
+	struct deps *all = spec->n_depends ? deps_new(j, (uint32_t)spec->n_depends) : NULL;
+
 	for (size_t i = 0; i < spec->n_depends; i++) {
 		const struct gpuq_depend *d = &spec->depends[i];
 
-		j->deps[i] = (struct dep){ d->type,
-					   { (uint32_t)d->job, (int32_t)d->array_index },
-					   d->delay_us,
-					   DEP_WAITING,
-					   0 };
+		all->items[i] = (struct dep){ d->type,
+					      { (uint32_t)d->job, (int32_t)d->array_index },
+					      d->delay_us,
+					      DEP_WAITING,
+					      0 };
 	}
+	job_set_deps(m, j, all);
+}
+
+static void take_array(struct job *j, const struct gpuq_spec *spec)
+{
+	struct gpuq_buf text = GPUQ_BUF_INIT;
+	struct array *a = must(calloc(1, sizeof(*a)));
+
+	a->waiting = must(calloc(spec->array.n_ranges, sizeof(*a->waiting)));
+	memcpy(a->waiting, spec->array.ranges, spec->array.n_ranges * sizeof(*a->waiting));
+	a->n_waiting_ranges = spec->array.n_ranges;
+	a->n_waiting = a->size = spec->array.size;
+	a->throttle = spec->array.throttle;
+	a->worst = GPUQ_JOB_COMPLETED;
+	a->worst_exit = -1; /* none has ended with one */
+	gpuq_array_print(&spec->array, &text);
+	a->indices = must(strdup(gpuq_buf_str(&text)));
+	gpuq_buf_done(&text);
+	j->array = a;
+}
+
+/* Which call made it. */
+static void take_key(struct model *m, const struct job *j, const struct event *ev)
+{
+	unsigned char bytes[CHANGE_KEY_BYTES_MAX];
+	size_t n;
+	struct idem_key *k;
+
+	if (!ev->submitted.key || !*ev->submitted.key)
+		return;
+	n = key_strs(bytes, ev->submitted.user, ev->submitted.key, NULL);
+	k = keys_find(&m->keys, bytes, n);
+	if (!k) {
+		k = keys_add(&m->keys, bytes, n, ev->at_us);
+		k->hash = ev->submitted.key_hash;
+		k->first_id = j->key.id;
+	}
+	k->n_jobs++; /* of the same call */
+	record_key(m, k, &m->direct);
+}
+
+static int64_t eligible_from(const struct gpuq_spec *spec, int64_t now_us)
+{
+	return spec->begin_us > now_us ? spec->begin_us : now_us;
 }
 
 int model_apply_submitted(struct model *m, const struct event *ev, struct gpuq_err *err)
@@ -65,8 +111,10 @@ int model_apply_submitted(struct model *m, const struct event *ev, struct gpuq_e
 	unsigned char key[CHANGE_KEY_BYTES_MAX];
 	struct queue *q = queue_find(m, ev->submitted.queue);
 	struct request *r;
+	struct wish w;
 	struct job *j;
 
+	memset(&w, 0, sizeof(w)); /* compared byte by byte */
 	if (ev->job.id != m->next_job_id)
 		return gpuq_fail(err, GPUQ_EINTERNAL, "job ids must come in order");
 	if (!q)
@@ -79,65 +127,34 @@ int model_apply_submitted(struct model *m, const struct event *ev, struct gpuq_e
 	m->meta_dirty = true;
 	j = job_new(m, (struct job_key){ ev->job.id, -1 });
 	j->request = r;
-	set_name(j, spec->name);
+	take_name(m, j, spec);
 	j->user = model_intern(m, ev->submitted.user);
-	j->account = model_intern(m, spec->account);
 	j->qos = model_intern(m, ev->submitted.qos);
-	j->uid = ev->submitted.uid;
-	j->gid = ev->submitted.gid;
 	j->queue = q;
 	j->submit_us = ev->at_us;
-	j->begin_us = spec->begin_us;
-	j->eligible_us = spec->begin_us > ev->at_us ? spec->begin_us : ev->at_us;
-	j->deadline_us = spec->deadline_us;
+	j->eligible_us = eligible_from(spec, ev->at_us);
 	j->time_limit_us = ev->submitted.time_limit_us;
-	j->time_asked_us = spec->time_min_us ? j->time_limit_us : 0;
-	j->lease_us = ev->submitted.lease_us;
 	j->held_user = spec->hold;
-	take_rules(j, spec);
-	notice_take(m, j, spec);
-	take_depends(j, spec);
-	if (spec->array.n_ranges) {
-		struct gpuq_buf text = GPUQ_BUF_INIT;
-		struct array *a = must(calloc(1, sizeof(*a)));
-
-		a->waiting = must(calloc(spec->array.n_ranges, sizeof(*a->waiting)));
-		memcpy(a->waiting, spec->array.ranges, spec->array.n_ranges * sizeof(*a->waiting));
-		a->n_waiting_ranges = spec->array.n_ranges;
-		a->n_waiting = a->size = spec->array.size;
-		a->throttle = spec->array.throttle;
-		a->worst = GPUQ_JOB_COMPLETED;
-		a->worst_exit = -1; /* none has ended with one */
-		gpuq_array_print(&spec->array, &text);
-		a->indices = must(strdup(gpuq_buf_str(&text)));
-		gpuq_buf_done(&text);
-		j->array = a;
-	}
+	w.account = model_intern(m, spec->account);
+	w.uid = ev->submitted.uid;
+	w.gid = ev->submitted.gid;
+	w.begin_us = spec->begin_us;
+	w.deadline_us = spec->deadline_us;
+	w.time_asked_us = spec->time_min_us ? j->time_limit_us : 0;
+	w.lease_us = ev->submitted.lease_us;
+	take_rules(m, j, spec, &w);
+	job_set_wish(m, j, &w);
+	take_labels(m, j, spec);
+	take_depends(m, j, spec);
+	if (spec->array.n_ranges)
+		take_array(j, spec);
 	job_insert(m, j);
 	model_singletons(m, j, ev->at_us);
 	job_count(j, 1);
 	job_dirty(m, j);
 	batch_put(&m->direct, TABLE_SPEC, key, key_u32(key, j->key.id), ev->submitted.spec_bytes,
 		  ev->submitted.spec_len);
-	if (ev->submitted.key && *ev->submitted.key) {
-		size_t n = key_strs(key, ev->submitted.user, ev->submitted.key, NULL);
-		struct idem_key *k = key_find(m, ev->submitted.user, ev->submitted.key);
-
-		if (k) {
-			k->n_jobs++; /* another job of the same call */
-			record_key(m, k, &m->direct);
-		} else {
-			k = must(calloc(1, sizeof(*k) + n));
-			k->hash = ev->submitted.key_hash;
-			k->first_id = j->key.id;
-			k->n_jobs = 1;
-			k->at_us = ev->at_us;
-			k->dirty = true;
-			k->len = (uint16_t)n;
-			memcpy(k->bytes, key, n);
-			HASH_ADD_KEYPTR(hh, m->keys, k->bytes, n, k);
-		}
-	}
+	take_key(m, j, ev);
 	return 0;
 }
 
@@ -150,6 +167,7 @@ int model_apply_updated(struct model *m, struct job *j, const struct event *ev,
 	struct queue *q = queue_find(m, ev->updated.queue);
 	unsigned char key[CHANGE_KEY_BYTES_MAX];
 	struct request *r = NULL;
+	struct wish w = *j->wish;
 
 	if (j->ended)
 		return gpuq_fail(err, GPUQ_EINVAL, "job %u has ended", j->key.id);
@@ -165,32 +183,28 @@ int model_apply_updated(struct model *m, struct job *j, const struct event *ev,
 		index_queue(j, q);
 		job_count(j, 1);
 		j->qos = model_intern(m, ev->updated.qos);
-		j->account = model_intern(m, spec->account);
+		w.account = model_intern(m, spec->account);
 		if (ev->updated.begin) {
-			j->begin_us = spec->begin_us;
-			j->eligible_us = spec->begin_us > ev->at_us ? spec->begin_us : ev->at_us;
+			w.begin_us = spec->begin_us;
+			j->eligible_us = eligible_from(spec, ev->at_us);
 		}
-		if (ev->updated.depends) {
-			if (j->n_deps)
-				DL_DELETE2(m->depending, j, dep_prev, dep_next);
-			take_depends(j, spec);
-			if (j->n_deps)
-				DL_APPEND2(m->depending, j, dep_prev, dep_next);
-		}
+		if (ev->updated.depends)
+			take_depends(m, j, spec);
 		job_set_promise(m, j, NULL); /* it may fit there no more */
 	}
 	if (ev->updated.deadline)
-		j->deadline_us = spec->deadline_us;
-	set_name(j, spec->name);
-	model_singletons(m, j, ev->at_us);
+		w.deadline_us = spec->deadline_us;
 	/* What an attempt was given is no new wish. */
-	if (!spec->time_min_us || !j->time_asked_us)
-		j->time_asked_us = spec->time_min_us ? ev->updated.time_limit_us : 0;
+	if (!spec->time_min_us || !w.time_asked_us)
+		w.time_asked_us = spec->time_min_us ? ev->updated.time_limit_us : 0;
 	else if (ev->updated.time_limit_us != j->time_limit_us)
-		j->time_asked_us = ev->updated.time_limit_us;
+		w.time_asked_us = ev->updated.time_limit_us;
 	j->time_limit_us = ev->updated.time_limit_us;
-	take_rules(j, spec);
-	notice_take(m, j, spec);
+	take_rules(m, j, spec, &w);
+	job_set_wish(m, j, &w);
+	take_name(m, j, spec);
+	take_labels(m, j, spec);
+	model_singletons(m, j, ev->at_us);
 	if (j->array)
 		j->array->throttle = spec->array.throttle;
 	if (ev->updated.spec_bytes)
@@ -200,15 +214,14 @@ int model_apply_updated(struct model *m, struct job *j, const struct event *ev,
 	return 0;
 }
 
+static void key_gone(void *arg, const struct idem_key *k)
+{
+	struct model *m = arg;
+
+	batch_put(&m->direct, TABLE_KEY, k->bytes, k->len, NULL, 0);
+}
+
 void model_expire_keys(struct model *m, int64_t at_us)
 {
-	struct idem_key *k, *kt;
-
-	HASH_ITER (hh, m->keys, k, kt) {
-		if (k->at_us > at_us - GPUQ_KEY_KEEP_S * GPUQ_US_PER_S)
-			return; /* in order of age */
-		batch_put(&m->direct, TABLE_KEY, k->bytes, k->len, NULL, 0);
-		HASH_DEL(m->keys, k);
-		free(k);
-	}
+	keys_expire(&m->keys, at_us - GPUQ_KEY_KEEP_S * GPUQ_US_PER_S, key_gone, m);
 }

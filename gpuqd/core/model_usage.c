@@ -148,13 +148,13 @@ static void change_budget(struct model *m, const struct queue *q, const struct p
 			  enum turn what, int64_t at_us, int64_t now_us)
 {
 	unsigned char key[CHANGE_KEY_BYTES_MAX];
-	size_t n = key_strs(key, q->name, "", p->job->flavor, p->job->qos, NULL);
+	size_t n = key_strs(key, q->name, "", p->job->life->flavor, p->job->qos, NULL);
 	struct account *a = NULL;
 
 	HASH_FIND(hh, m->accounts, key, n, a);
 	/* It began when accounts of budgets did not tell one qos from another. */
 	if (what == ENDS && (!a || a->a.rate_milli < p->gpus_milli))
-		n = key_strs(key, q->name, "", p->job->flavor, "", NULL);
+		n = key_strs(key, q->name, "", p->job->life->flavor, "", NULL);
 	change_account(m, key, n, what, p->gpus_milli, at_us, now_us, budget_half_life(q));
 }
 
@@ -166,8 +166,9 @@ static void change_accounts(struct model *m, const struct pod *p, enum turn what
 
 	if (p->gpus_milli == 0)
 		return;
-	change_account(m, key, key_strs(key, j->queue->name, j->user, j->flavor, j->qos, NULL),
-		       what, p->gpus_milli, at_us, now_us, m->policy.usage_half_life_us);
+	change_account(m, key,
+		       key_strs(key, j->queue->name, j->user, j->life->flavor, j->qos, NULL), what,
+		       p->gpus_milli, at_us, now_us, m->policy.usage_half_life_us);
 	for (const struct queue *q = j->queue; q; q = q->parent)
 		if (budget_half_life(q))
 			change_budget(m, q, p, what, at_us, now_us);
@@ -219,8 +220,9 @@ void usage_refund(struct model *m, const struct pod *p, int64_t from_us, int64_t
 
 		if (!budget_half_life(q))
 			continue;
-		a = account_get(m, key,
-				key_strs(key, q->name, "", p->job->flavor, p->job->qos, NULL));
+		a = account_get(
+			m, key,
+			key_strs(key, q->name, "", p->job->life->flavor, p->job->qos, NULL));
 		usage_give_back(&a->a, p->gpus_milli, from_us, to_us, now_us, budget_half_life(q));
 		account_dirty(m, a);
 	}

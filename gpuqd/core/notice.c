@@ -12,26 +12,15 @@
 
 /* ---- who wants to hear ---- */
 
-void notice_take(struct model *m, struct job *j, const struct gpuq_spec *spec)
+void notice_take(struct model *m, const struct job *j, const struct gpuq_spec *spec, struct wish *w)
 {
 	struct gpuq_notify mail, web;
 
-	free(j->notify);
-	j->notify = NULL;
 	gpuq_spec_told(spec, j->user, &mail, &web);
-	if (!mail.on && !web.on)
-		return;
-	j->notify = must(malloc(sizeof(*j->notify)));
-	*j->notify = (struct job_notify){ mail.on, web.on, model_intern(m, mail.mail),
-					  model_intern(m, web.webhook) };
-}
-
-void notice_copy(struct job *to, const struct job *from)
-{
-	if (!from->notify)
-		return;
-	to->notify = must(malloc(sizeof(*to->notify)));
-	*to->notify = *from->notify;
+	w->mail_on = mail.on;
+	w->mail = model_intern(m, mail.mail);
+	w->web_on = web.on;
+	w->web = model_intern(m, web.webhook);
 }
 
 /* An end that is a failure is an end, too; who asked for requeues hears of evictions. */
@@ -62,8 +51,7 @@ static bool wants(unsigned on, const struct job *j, unsigned what)
 bool notice_wanted(const struct model *m, const struct job *j, unsigned on)
 {
 	const struct policy_notify *site = &m->policy.notify;
-	bool any =
-		j->notify && (wants(j->notify->mail_on, j, on) || wants(j->notify->web_on, j, on));
+	bool any = wants(j->wish->mail_on, j, on) || wants(j->wish->web_on, j, on);
 
 	for (unsigned i = 0; i < site->n_hooks && !any; i++)
 		any = wants(site->hooks[i].on, j, on);
@@ -136,10 +124,10 @@ static void tell(struct model *m, const struct job *j, unsigned what, enum gpuq_
 	if (cause != GPUQ_CAUSE_NONE)
 		gpuq_put(&a, v, "cause", gpuq_str(&a, gpuq_cause_word(cause)));
 	gpuq_put(&a, v, "job", job_of(&a, m, j));
-	if (j->notify && wants(j->notify->mail_on, j, what))
-		put(m, &a, v, "mail", j->notify->mail);
-	if (j->notify && wants(j->notify->web_on, j, what))
-		put(m, &a, v, "webhook", j->notify->web);
+	if (wants(j->wish->mail_on, j, what))
+		put(m, &a, v, "mail", j->wish->mail);
+	if (wants(j->wish->web_on, j, what))
+		put(m, &a, v, "webhook", j->wish->web);
 	for (unsigned i = 0; i < site->n_hooks; i++)
 		if (wants(site->hooks[i].on, j, what))
 			put(m, &a, v, "site", site->hooks[i].name);
@@ -154,9 +142,9 @@ void notice_started(struct model *m, struct job *j)
 		j->key.index < 0 ? NULL : job_find(m, (struct job_key){ j->key.id, -1 });
 
 	tell(m, j, GPUQ_NOTIFY_BEGIN, GPUQ_CAUSE_NONE);
-	if (!master || (master->told & GPUQ_NOTIFY_BEGIN))
+	if (!master || (master->life->told & GPUQ_NOTIFY_BEGIN))
 		return;
-	master->told |= GPUQ_NOTIFY_BEGIN; /* with its first element */
+	job_life(master)->told |= GPUQ_NOTIFY_BEGIN; /* with its first element */
 	job_dirty(m, master);
 	tell(m, master, GPUQ_NOTIFY_BEGIN, GPUQ_CAUSE_NONE);
 }
@@ -179,9 +167,9 @@ void notice_requeued(struct model *m, struct job *j, enum gpuq_cause cause)
 
 void notice_never(struct model *m, struct job *j)
 {
-	if (j->told & GPUQ_NOTIFY_INVALID_DEPEND)
+	if (j->life->told & GPUQ_NOTIFY_INVALID_DEPEND)
 		return;
-	j->told |= GPUQ_NOTIFY_INVALID_DEPEND;
+	job_life(j)->told |= GPUQ_NOTIFY_INVALID_DEPEND;
 	job_dirty(m, j);
 	tell(m, j, GPUQ_NOTIFY_INVALID_DEPEND, GPUQ_CAUSE_NONE);
 }
@@ -195,13 +183,13 @@ static const struct {
 
 int notice_time_due(const struct model *m, const struct job *j, int64_t now_us)
 {
-	if (!j->start_us || j->time_limit_us == GPUQ_UNLIMITED || job_is_over(j))
+	if (!j->life->start_us || j->time_limit_us == GPUQ_UNLIMITED || job_is_over(j))
 		return 0;
 	/* The latest: who slept over half of it hears what holds now. */
 	for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++) {
-		if ((now_us - j->start_us) / times[i].percent < j->time_limit_us / 100)
+		if ((now_us - j->life->start_us) / times[i].percent < j->time_limit_us / 100)
 			continue;
-		if (j->told & times[i].on)
+		if (j->life->told & times[i].on)
 			return 0;
 		if (notice_wanted(m, j, times[i].on))
 			return times[i].percent;
@@ -221,12 +209,12 @@ int model_apply_notices(struct model *m, const struct event *ev, struct gpuq_err
 		return 0;
 	}
 	j = job_find(m, ev->job);
-	if (!j || !j->start_us)
+	if (!j || !j->life->start_us)
 		return gpuq_fail(err, GPUQ_ENOENT, "job %u does not run", ev->job.id);
 	for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++) {
 		if (times[i].percent > ev->percent)
 			continue;
-		j->told |= times[i].on;
+		job_life(j)->told |= times[i].on;
 		if (times[i].percent == ev->percent)
 			tell(m, j, times[i].on, GPUQ_CAUSE_NONE);
 	}

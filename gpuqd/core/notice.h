@@ -17,8 +17,8 @@
 #include "gpuqd/core/model.h"
 
 /* Take whom to tell from the job's description; *spec as its owner wrote it. */
-void notice_take(struct model *m, struct job *j, const struct gpuq_spec *spec);
-void notice_copy(struct job *to, const struct job *from);
+void notice_take(struct model *m, const struct job *j, const struct gpuq_spec *spec,
+		 struct wish *w);
 
 /* Is there anybody who wants to hear one of these (enum gpuq_notify_on) of this job? */
 bool notice_wanted(const struct model *m, const struct job *j, unsigned on);

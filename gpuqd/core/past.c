@@ -109,9 +109,9 @@ void record_history(struct model *m, const struct job *j, struct batch *out)
 	struct gpuq_arena mem = GPUQ_ARENA_INIT(0);
 	unsigned char key[CHANGE_KEY_BYTES_MAX];
 	struct gpuq_buf b = GPUQ_BUF_INIT;
-	struct gpuq_val *v = view_job(&mem, m, j, j->end_us);
+	struct gpuq_val *v = view_job(&mem, m, j, j->life->end_us);
 
-	gpuq_put(&mem, v, "uid", gpuq_int(&mem, j->uid));
+	gpuq_put(&mem, v, "uid", gpuq_int(&mem, j->wish->uid));
 	gpuq_put(&mem, v, "n_log", gpuq_int(&mem, j->n_log));
 	if (v) {
 		gpuq_mp_write(&b, v);

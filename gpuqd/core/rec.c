@@ -80,12 +80,20 @@ static uint64_t get_be(struct rec *r, int bytes)
 
 	if (r->end - r->p < bytes)
 		return fail(r);
+	if (bytes == 8) { /* times: the rest of most records */
+		memcpy(&x, r->p, 8);
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+		x = __builtin_bswap64(x);
+#endif
+		r->p += 8;
+		return x;
+	}
 	for (int i = 0; i < bytes; i++)
 		x = x << 8 | *r->p++;
 	return x;
 }
 
-uint32_t rec_get_array(struct rec *r)
+uint32_t rec_get_long_array(struct rec *r)
 {
 	unsigned char h = (unsigned char)get_be(r, 1);
 	uint64_t n;
@@ -105,7 +113,7 @@ uint32_t rec_get_array(struct rec *r)
 	return (uint32_t)n;
 }
 
-int64_t rec_get_int(struct rec *r)
+int64_t rec_get_long_int(struct rec *r)
 {
 	unsigned char h = (unsigned char)get_be(r, 1);
 
@@ -145,7 +153,7 @@ bool rec_get_bool(struct rec *r)
 	return h == 0xc3;
 }
 
-const char *rec_get_str(struct rec *r, size_t *n)
+const char *rec_get_long_str(struct rec *r, size_t *n)
 {
 	unsigned char h = (unsigned char)get_be(r, 1);
 	const char *s;

@@ -33,11 +33,33 @@ struct rec {
 	bool bad;
 };
 
-uint32_t rec_get_array(struct rec *r); /* members; 0 when bad */
-int64_t rec_get_int(struct rec *r); /* nil reads as 0 */
+uint32_t rec_get_long_array(struct rec *r); /* one of any length */
+/* Members; 0 when bad. */
+static inline uint32_t rec_get_array(struct rec *r)
+{
+	return r->p < r->end && *r->p == 0x90 ? (r->p++, 0) : rec_get_long_array(r);
+}
+
+int64_t rec_get_long_int(struct rec *r); /* one of more than a byte */
+/* nil reads as 0 */
+static inline int64_t rec_get_int(struct rec *r)
+{
+	/* Most fields of most records are small, and this is all that a start does. */
+	return r->p < r->end && *r->p < 0x80 ? *r->p++ : rec_get_long_int(r);
+}
 bool rec_get_bool(struct rec *r);
+const char *rec_get_long_str(struct rec *r, size_t *n); /* one of any length */
 /* Bytes of a string or bin, borrowed; NULL for nil. */
-const char *rec_get_str(struct rec *r, size_t *n);
+static inline const char *rec_get_str(struct rec *r, size_t *n)
+{
+	const char *s = (const char *)r->p + 1;
+
+	if (r->p >= r->end || (*r->p & 0xe0) != 0xa0 || r->end - r->p <= (*r->p & 0x1f))
+		return rec_get_long_str(r, n);
+	*n = *r->p & 0x1f;
+	r->p += 1 + *n;
+	return s;
+}
 void rec_skip(struct rec *r);
 
 #endif

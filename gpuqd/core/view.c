@@ -90,9 +90,9 @@ static struct gpuq_val *view_reasons(struct gpuq_arena *a, const struct job *j,
 	*first = GPUQ_R_NONE;
 	if (j->state != GPUQ_JOB_PENDING && j->state != GPUQ_JOB_STARTING)
 		return list;
-	for (size_t i = 0; i < j->n_reasons || (i == 0 && !j->n_reasons); i++) {
-		struct reason now = { .since_us = j->placed_us };
-		const struct reason *r = i < j->n_reasons ? &j->reasons[i] : &now;
+	for (size_t i = 0; i < j->outlook->n_reasons || (i == 0 && !j->outlook->n_reasons); i++) {
+		struct reason now = { .since_us = j->life->placed_us };
+		const struct reason *r = i < j->outlook->n_reasons ? &j->outlook->reasons[i] : &now;
 		struct gpuq_val *v = gpuq_map(a);
 
 		if (r == &now) {
@@ -144,7 +144,7 @@ static struct gpuq_val *view_array(struct gpuq_arena *a, const struct model *m, 
 
 static int64_t used_us(const struct job *j, int64_t now_us)
 {
-	int64_t us = j->gpu_us;
+	int64_t us = j->life->gpu_us;
 	const struct pod *p;
 
 	DL_FOREACH2(j->pods, p, job_next)
@@ -165,11 +165,11 @@ static struct gpuq_val *view_promise(struct gpuq_arena *a, const struct model *m
 {
 	struct gpuq_val *v, *pods = gpuq_list(a), *victims = gpuq_list(a);
 
-	if (!j->promise)
+	if (!j->life->promise)
 		return gpuq_null(a);
 	v = gpuq_map(a);
-	for (uint32_t i = 0; i < j->promise->n_pods; i++) {
-		const struct promised_pod *pp = &j->promise->pods[i];
+	for (uint32_t i = 0; i < j->life->promise->n_pods; i++) {
+		const struct promised_pod *pp = &j->life->promise->pods[i];
 		struct gpuq_val *pv = gpuq_map(a), *devices_of = gpuq_list(a);
 
 		gpuq_put(a, pv, "group", gpuq_str(a, j->request->spec.groups[pp->group].name));
@@ -179,23 +179,23 @@ static struct gpuq_val *view_promise(struct gpuq_arena *a, const struct model *m
 		gpuq_put(a, pv, "devices", devices_of);
 		gpuq_add(a, pods, pv);
 	}
-	for (uint32_t i = 0; i < j->promise->n_victims; i++)
-		gpuq_add(a, victims, gpuq_str(a, key_text(a, j->promise->victims[i])));
-	gpuq_put(a, v, "since", instant(a, j->promise->at_us));
+	for (uint32_t i = 0; i < j->life->promise->n_victims; i++)
+		gpuq_add(a, victims, gpuq_str(a, key_text(a, j->life->promise->victims[i])));
+	gpuq_put(a, v, "since", instant(a, j->life->promise->at_us));
 	gpuq_put(a, v, "pods", pods);
 	gpuq_put(a, v, "victims", victims);
 	gpuq_put(a, v, "victims_left", gpuq_int(a, job_victims_left(m, j)));
-	gpuq_put(a, v, "rule", view_word(a, j->promise->rule));
-	gpuq_put(a, v, "why", view_word(a, j->promise->why));
+	gpuq_put(a, v, "rule", view_word(a, j->life->promise->rule));
+	gpuq_put(a, v, "why", view_word(a, j->life->promise->why));
 	return v;
 }
 
 /* What a waiting job's priority is made of; null before anybody has looked. */
 static struct gpuq_val *view_terms(struct gpuq_arena *a, const struct job *j)
 {
-	if (j->state != GPUQ_JOB_PENDING || !j->ranked)
+	if (j->state != GPUQ_JOB_PENDING || !j->outlook->ranked)
 		return gpuq_null(a);
-	return priority_terms_val(a, &j->terms);
+	return priority_terms_val(a, &j->outlook->terms);
 }
 
 /* What an elastic job has now may be more than one start of it takes. */
@@ -219,9 +219,9 @@ static void view_size(struct gpuq_arena *a, struct gpuq_val *v, const struct job
 /* Why an attempt was told to end; that somebody cancelled it is its state. */
 static struct gpuq_val *view_end_cause(struct gpuq_arena *a, const struct job *j)
 {
-	return j->leave_cause == GPUQ_CAUSE_NONE || j->cancel_asked
+	return j->life->leave_cause == GPUQ_CAUSE_NONE || j->cancel_asked
 		       ? gpuq_null(a)
-		       : gpuq_str(a, gpuq_cause_word(j->leave_cause));
+		       : gpuq_str(a, gpuq_cause_word(j->life->leave_cause));
 }
 
 /* What its devices did when they were last measured. */
@@ -232,12 +232,12 @@ static struct gpuq_val *view_use(struct gpuq_arena *a, const struct model *m, co
 	char rule[64];
 	int64_t limit_us;
 
-	if (!j->load || j->ended || j->state == GPUQ_JOB_PENDING)
+	if (!j->life->load || j->ended || j->state == GPUQ_JOB_PENDING)
 		return gpuq_null(a);
 	limit_us = job_idle_limit_us(m, j, rule);
 	v = gpuq_map(a);
-	gpuq_put(a, v, "time", instant(a, j->load->at_us));
-	gpuq_put(a, v, "percent", gpuq_real(a, (double)j->load->milli / 10));
+	gpuq_put(a, v, "time", instant(a, j->life->load->at_us));
+	gpuq_put(a, v, "percent", gpuq_real(a, (double)j->life->load->milli / 10));
 	gpuq_put(a, v, "idle_s", gpuq_int(a, job_idle_for_us(m, j, now_us) / GPUQ_US_PER_S));
 	gpuq_put(a, v, "idle_limit_s",
 		 limit_us ? gpuq_int(a, limit_us / GPUQ_US_PER_S) : gpuq_null(a));
@@ -258,7 +258,7 @@ struct gpuq_val *view_job(struct gpuq_arena *a, const struct model *m, const str
 	gpuq_put(a, v, "name", gpuq_str(a, j->name));
 	gpuq_put(a, v, "user", gpuq_str(a, j->user));
 	gpuq_put(a, v, "queue", gpuq_str(a, j->queue->name));
-	gpuq_put(a, v, "account", view_word(a, j->account));
+	gpuq_put(a, v, "account", view_word(a, j->wish->account));
 	gpuq_put(a, v, "qos", gpuq_str(a, j->qos));
 	gpuq_put(a, v, "labels", joblabel_view(a, j->labels));
 	gpuq_put(a, v, "state", gpuq_str(a, gpuq_job_state_word(j->state)));
@@ -267,22 +267,24 @@ struct gpuq_val *view_job(struct gpuq_arena *a, const struct model *m, const str
 		 first == GPUQ_R_NONE ? gpuq_null(a) : gpuq_str(a, gpuq_reason_word(first)));
 	gpuq_put(a, v, "reasons", list);
 	gpuq_put(a, v, "submit_time", instant(a, j->submit_us));
-	gpuq_put(a, v, "start_time", instant(a, j->start_us));
-	gpuq_put(a, v, "end_time", j->ended ? instant(a, j->end_us) : gpuq_null(a));
+	gpuq_put(a, v, "start_time", instant(a, j->life->start_us));
+	gpuq_put(a, v, "end_time", j->ended ? instant(a, j->life->end_us) : gpuq_null(a));
 	gpuq_put(a, v, "eligible_time", instant(a, j->eligible_us));
 	gpuq_put(a, v, "planned_time",
-		 instant(a, j->state == GPUQ_JOB_PENDING ? j->planned_us : 0));
+		 instant(a, j->state == GPUQ_JOB_PENDING ? j->outlook->planned_us : 0));
 	gpuq_put(a, v, "time_limit_s",
 		 j->time_limit_us == GPUQ_UNLIMITED
 			 ? gpuq_null(a)
 			 : gpuq_int(a, j->time_limit_us / GPUQ_US_PER_S));
 	gpuq_put(a, v, "time_min_s",
-		 j->time_min_us ? gpuq_int(a, j->time_min_us / GPUQ_US_PER_S) : gpuq_null(a));
+		 j->wish->time_min_us ? gpuq_int(a, j->wish->time_min_us / GPUQ_US_PER_S)
+				      : gpuq_null(a));
 	gpuq_put(a, v, "exit_code",
-		 j->ended && j->exit_code >= 0 ? gpuq_int(a, j->exit_code) : gpuq_null(a));
+		 j->ended && j->life->exit_code >= 0 ? gpuq_int(a, j->life->exit_code)
+						     : gpuq_null(a));
 	gpuq_put(a, v, "attempt", gpuq_int(a, j->attempt));
-	gpuq_put(a, v, "priority", gpuq_int(a, j->priority));
-	gpuq_put(a, v, "flavor", view_word(a, j->flavor));
+	gpuq_put(a, v, "priority", gpuq_int(a, j->outlook->terms.total));
+	gpuq_put(a, v, "flavor", view_word(a, j->life->flavor));
 	view_size(a, v, j);
 	list = gpuq_list(a);
 	DL_FOREACH2(j->pods, p, job_next)
@@ -291,34 +293,34 @@ struct gpuq_val *view_job(struct gpuq_arena *a, const struct model *m, const str
 	gpuq_put(a, v, "pods", list);
 	gpuq_put(a, v, "gpu_seconds", gpuq_real(a, (double)(used_us(j, now_us) / 1000) / 1000));
 	list = gpuq_list(a);
-	for (uint32_t i = 0; i < j->n_evictions; i++) {
+	for (uint32_t i = 0; i < j->life->n_evictions; i++) {
 		struct gpuq_val *e = gpuq_map(a);
 
-		gpuq_put(a, e, "time", instant(a, j->evictions[i].at_us));
-		gpuq_put(a, e, "cause", gpuq_str(a, gpuq_cause_word(j->evictions[i].cause)));
-		gpuq_put(a, e, "rule", view_word(a, j->evictions[i].rule));
-		gpuq_put(a, e, "by", view_word(a, j->evictions[i].by));
-		gpuq_put(a, e, "by_queue", view_word(a, j->evictions[i].by_queue));
-		gpuq_put(a, e, "why", view_word(a, j->evictions[i].why));
+		gpuq_put(a, e, "time", instant(a, j->life->evictions[i].at_us));
+		gpuq_put(a, e, "cause", gpuq_str(a, gpuq_cause_word(j->life->evictions[i].cause)));
+		gpuq_put(a, e, "rule", view_word(a, j->life->evictions[i].rule));
+		gpuq_put(a, e, "by", view_word(a, j->life->evictions[i].by));
+		gpuq_put(a, e, "by_queue", view_word(a, j->life->evictions[i].by_queue));
+		gpuq_put(a, e, "why", view_word(a, j->life->evictions[i].why));
 		gpuq_add(a, list, e);
 	}
 	gpuq_put(a, v, "evictions", list);
 	gpuq_put(a, v, "end_cause", view_end_cause(a, j));
 	gpuq_put(a, v, "use", view_use(a, m, j, now_us));
 	list = gpuq_list(a);
-	for (uint32_t i = 0; j->avoids && i < j->avoids->n && !j->ended; i++) {
+	for (uint32_t i = 0; j->life->avoids && i < j->life->avoids->n && !j->ended; i++) {
 		struct gpuq_val *e = gpuq_map(a);
 
-		if (j->avoids->items[i].until_us <= now_us)
+		if (j->life->avoids->items[i].until_us <= now_us)
 			continue;
-		gpuq_put(a, e, "node", gpuq_str(a, j->avoids->items[i].node));
-		gpuq_put(a, e, "until_time", instant(a, j->avoids->items[i].until_us));
+		gpuq_put(a, e, "node", gpuq_str(a, j->life->avoids->items[i].node));
+		gpuq_put(a, e, "until_time", instant(a, j->life->avoids->items[i].until_us));
 		gpuq_add(a, list, e);
 	}
 	gpuq_put(a, v, "avoids", list);
 	gpuq_put(a, v, "promise", view_promise(a, m, j));
 	gpuq_put(a, v, "priority_terms", view_terms(a, j));
-	gpuq_put(a, v, "message", view_word(a, j->message));
+	gpuq_put(a, v, "message", view_word(a, j->life->message));
 	return v;
 }
 

@@ -37,9 +37,9 @@ void apart_note(struct apart_choice *c, const struct job *j, uint32_t at, bool f
 	const struct snap_request *r = c ? &c->sn->requests[c->sn->jobs[at].request] : NULL;
 	struct of_flavor *f;
 
-	if (j->apart && c)
+	if (j->life->apart && c)
 		for (uint32_t i = 0; i < c->sn->n_flavors; i++)
-			if (strcmp(c->sn->flavors[i].name, j->apart->flavor) == 0)
+			if (strcmp(c->sn->flavors[i].name, j->life->apart->flavor) == 0)
 				c->of[i].was = j;
 	if (!c || !fragmented || r->n_flavor_ix == 0 || r->gpus_milli == 0)
 		return;
@@ -65,9 +65,9 @@ void apart_tell(const struct apart_choice *c, struct journal *journal)
 		const struct of_flavor *f = &c->of[i];
 		const char *name = c->sn->flavors[i].name;
 
-		if (f->was && (f->was != f->is || f->was->apart->milli != f->milli))
+		if (f->was && (f->was != f->is || f->was->life->apart->milli != f->milli))
 			charge(journal, f->was, name, 0);
-		if (f->is && !f->is->apart)
+		if (f->is && !f->is->life->apart)
 			charge(journal, f->is, name, f->milli);
 	}
 }

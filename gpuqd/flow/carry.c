@@ -207,7 +207,7 @@ static bool can_leave(const struct carry *c, const struct plan_action *a)
 {
 	const struct job *j = job_find(c->m, key_of(a));
 
-	return j && job_is_live(j) && !j->leave_us;
+	return j && job_is_live(j) && !j->life->leave_us;
 }
 
 static bool leaves(const struct plan_action *a)
@@ -346,7 +346,7 @@ void carry_renounce_lost(struct journal *j)
 	{
 		struct event ev = { .type = EV_JOB_RENOUNCED, .job = k->key };
 
-		if (!k->promise || !is_lost(m, k->promise))
+		if (!k->life->promise || !is_lost(m, k->life->promise))
 			continue;
 		log_notice("job.renounced", "job=%" PRIu32 ": a node that it was promised is gone",
 			   k->key.id);

@@ -232,7 +232,7 @@ static bool goes_by_itself(struct look *k, const struct pod *p, int64_t now)
 
 static bool keep_finished(const struct dispatch *d, const struct job *j, int64_t now)
 {
-	return j->ended && now < j->end_us + d->opts.finished_pod_keep_us &&
+	return j->ended && now < j->life->end_us + d->opts.finished_pod_keep_us &&
 	       journal_model(d->j)->n_jobs_by_state[GPUQ_JOB_COMPLETED] < KEPT_PODS_MAX;
 }
 
@@ -384,7 +384,7 @@ static bool stop_idle(struct dispatch *d, const struct job *j, int64_t now)
 	char rule[64], idle[32], limit[32], why[192];
 	int64_t idle_us, limit_us;
 
-	if (j->state != GPUQ_JOB_RUNNING || !j->load)
+	if (j->state != GPUQ_JOB_RUNNING || !j->life->load)
 		return false;
 	limit_us = job_idle_limit_us(journal_model(d->j), j, rule);
 	idle_us = job_idle_for_us(journal_model(d->j), j, now);
@@ -446,15 +446,16 @@ static void check_limits(struct dispatch *d, const struct job *j, int64_t now)
 		return;
 	ev.evict.by = ev.evict.rule = "";
 	ev.evict.grace_us = -1;
-	if (j->start_us && j->time_limit_us != GPUQ_UNLIMITED &&
-	    now - j->start_us >= j->time_limit_us) {
+	if (j->life->start_us && j->time_limit_us != GPUQ_UNLIMITED &&
+	    now - j->life->start_us >= j->time_limit_us) {
 		ev.evict.cause = GPUQ_CAUSE_LIMIT;
 		log_info("job.time_limit", "job=%" PRIu32, j->key.id);
 		journal_apply(d->j, &ev, NULL);
 		return;
 	}
-	if (j->start_us && j->warn_lead_us && !j->warned && j->time_limit_us != GPUQ_UNLIMITED &&
-	    now - j->start_us >= j->time_limit_us - j->warn_lead_us) {
+	if (j->life->start_us && j->wish->warn_lead_us && !j->warned &&
+	    j->time_limit_us != GPUQ_UNLIMITED &&
+	    now - j->life->start_us >= j->time_limit_us - j->wish->warn_lead_us) {
 		ev.type = EV_JOB_WARNED;
 		log_info("job.warn", "job=%" PRIu32, j->key.id);
 		journal_apply(d->j, &ev, NULL);
@@ -470,7 +471,7 @@ static void check_limits(struct dispatch *d, const struct job *j, int64_t now)
 		return;
 	}
 	timeout = start_timeout(d, j);
-	if (j->state == GPUQ_JOB_STARTING && timeout && now - j->placed_us >= timeout) {
+	if (j->state == GPUQ_JOB_STARTING && timeout && now - j->life->placed_us >= timeout) {
 		ev.evict.cause = GPUQ_CAUSE_INFRA;
 		ev.evict.rule = RULE_START_TIMEOUT;
 		say_late(j, timeout, why, sizeof(why));
@@ -488,8 +489,8 @@ static void renounce_on(struct dispatch *d, const char *node)
 		struct event ev = { .type = EV_JOB_RENOUNCED, .job = j->key };
 		bool waits = false;
 
-		for (uint32_t i = 0; j->promise && i < j->promise->n_pods; i++)
-			waits |= strcmp(j->promise->pods[i].node, node) == 0;
+		for (uint32_t i = 0; j->life->promise && i < j->life->promise->n_pods; i++)
+			waits |= strcmp(j->life->promise->pods[i].node, node) == 0;
 		if (waits)
 			journal_apply(d->j, &ev, NULL);
 	}

@@ -119,10 +119,10 @@ static void learn(struct past *p, const struct model *m, const struct event *ev)
 	int64_t ran;
 
 	if (!j || !pod || ev->pod.index != 0 || ev->pod.attempt != j->attempt ||
-	    ev->pod_ended.exit_code < 0 || j->leave_us || !j->start_us ||
+	    ev->pod_ended.exit_code < 0 || j->life->leave_us || !j->life->start_us ||
 	    j->time_limit_us == GPUQ_UNLIMITED || j->time_limit_us <= 0)
 		return;
-	ran = pod->end_us - j->start_us;
+	ran = pod->end_us - j->life->start_us;
 	if (ran < 0 || ran > j->time_limit_us)
 		ran = ran < 0 ? 0 : j->time_limit_us;
 	k = kind_of(p, key, kind_key(key, j->queue->name, j->user, j->name));
@@ -241,7 +241,7 @@ static void judge(struct past *p, const struct model *m, const struct event *ev)
 		return;
 	s = score_of(p, j->queue->name);
 	if (s)
-		count(s, w->start_us, j->placed_us);
+		count(s, w->start_us, j->life->placed_us);
 	unwatch(p, ev->job.id);
 }
 

@@ -452,7 +452,7 @@ static struct gpuq_val *export_job(struct export *x, const struct snap_job *j, c
 	if (r->n_licenses)
 		put(x, v, "licences", needs);
 	export_topology(x, v, r);
-	if (mj && !mj->requeue)
+	if (mj && !mj->wish->requeue)
 		put_str(x, v, "preempt_mode", "cancel");
 	return v;
 }

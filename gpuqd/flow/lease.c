@@ -52,7 +52,7 @@ void lease_renew(struct lease *l, uint32_t id)
 		return;
 	j = job_find(journal_model(l->j), (struct job_key){ id, -1 });
 	if (j)
-		x->until_us = loop_now_us(l->l) + j->lease_us;
+		x->until_us = loop_now_us(l->l) + j->wish->lease_us;
 }
 
 static void on_event(void *arg, const struct event *ev)
@@ -96,13 +96,13 @@ static void on_tick(void *arg)
 		const struct job *j = job_find(journal_model(l->j), (struct job_key){ x->id, -1 });
 
 		if (j && !j->ended && l->attended && l->attended(l->arg, j)) {
-			x->until_us = now + j->lease_us;
+			x->until_us = now + j->wish->lease_us;
 			continue;
 		}
 		if (j && !j->ended && now < x->until_us)
 			continue;
 		if (j && !j->ended)
-			cancel(l, x->id, j->lease_us);
+			cancel(l, x->id, j->wish->lease_us);
 		HASH_DEL(l->jobs, x);
 		free(x);
 	}
@@ -118,8 +118,8 @@ int lease_new(struct journal *j, struct lease **out, struct gpuq_err *err)
 	l->l = journal_loop(j);
 	job_each(journal_model(j), it)
 	{
-		if (it->lease_us && it->key.index < 0 && !it->ended)
-			add(l, it->key.id, it->lease_us);
+		if (it->wish->lease_us && it->key.index < 0 && !it->ended)
+			add(l, it->key.id, it->wish->lease_us);
 	}
 	journal_subscribe(j, on_event, l);
 	l->tick = loop_after(l->l, GPUQ_US_PER_S, on_tick, l);

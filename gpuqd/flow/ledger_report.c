@@ -181,8 +181,8 @@ static void note_live(struct ledger_report *r, const struct job *j, uint32_t att
 static void add_running(struct ledger_report *r, const struct model *m, const struct pod *p)
 {
 	const struct job *j = p->job;
-	const struct of of = { j->user, j->queue->name, j->flavor,
-			       price_micro(m->site, p->node->pool, j->flavor) };
+	const struct of of = { j->user, j->queue->name, j->life->flavor,
+			       price_micro(m->site, p->node->pool, j->life->flavor) };
 	struct charged c[N_CHARGES];
 	uint32_t n;
 
@@ -196,15 +196,15 @@ static void add_running(struct ledger_report *r, const struct model *m, const st
 
 static void add_promised(struct ledger_report *r, const struct model *m, const struct job *j)
 {
-	const struct of of = { j->user, j->queue->name, j->promise->flavor, 0 };
+	const struct of of = { j->user, j->queue->name, j->life->promise->flavor, 0 };
 
-	note_live(r, j, (uint32_t)(j->promise->at_us / GPUQ_US_PER_S), LEDGER_PROMISED);
-	for (uint32_t i = 0; i < j->promise->n_pods; i++) {
-		const struct promised_pod *pp = &j->promise->pods[i];
+	note_live(r, j, (uint32_t)(j->life->promise->at_us / GPUQ_US_PER_S), LEDGER_PROMISED);
+	for (uint32_t i = 0; i < j->life->promise->n_pods; i++) {
+		const struct promised_pod *pp = &j->life->promise->pods[i];
 		const struct node *n = node_find(m, pp->node);
 
 		for (uint32_t k = 0; n && k < pp->n_devices; k++) {
-			const int64_t since = promised_since(j->promise, n, pp->devices[k]);
+			const int64_t since = promised_since(j->life->promise, n, pp->devices[k]);
 			const struct charged c = { CHARGE_HELD, pp->gpus_milli / pp->n_devices,
 						   since, r->o.now_us };
 
@@ -216,9 +216,9 @@ static void add_promised(struct ledger_report *r, const struct model *m, const s
 
 static void add_apart(struct ledger_report *r, const struct job *j)
 {
-	const struct of of = { j->user, j->queue->name, j->apart->flavor, 0 };
-	const struct charged c = { CHARGE_FRAGMENTED, j->apart->milli, j->apart->since_us,
-				   r->o.now_us };
+	const struct of of = { j->user, j->queue->name, j->life->apart->flavor, 0 };
+	const struct charged c = { CHARGE_FRAGMENTED, j->life->apart->milli,
+				   j->life->apart->since_us, r->o.now_us };
 
 	note_live(r, j, (uint32_t)(c.from_us / GPUQ_US_PER_S), LEDGER_APART);
 	add(r, &of, &c);
@@ -237,9 +237,9 @@ static void add_live(struct ledger_report *r, const struct model *m)
 		return;
 	job_each(m, j)
 	{
-		if (j->promise)
+		if (j->life->promise)
 			add_promised(r, m, j);
-		if (j->apart)
+		if (j->life->apart)
 			add_apart(r, j);
 	}
 }

@@ -43,7 +43,7 @@ static int submitted(const struct draft *d, const struct scope *s, int64_t most,
 
 	if (most == GPUQ_UNLIMITED)
 		return 0;
-	for (const struct job *j = d->m->jobs; j; j = j->hh.next)
+	for (const struct job *j = d->m->jobs; j; j = j->next)
 		if (!j->ended && j != d->instead && counts(d->m, s, j))
 			have += j->array ? j->array->n_waiting : 1;
 	if (have + n <= most)

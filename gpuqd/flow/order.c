@@ -40,7 +40,7 @@ int order_spec(struct store *st, uint32_t job, struct gpuq_arena *a, struct gpuq
 
 bool order_is_evicted(const struct job *j)
 {
-	return j->leave_us && cause_is_eviction(j->leave_cause);
+	return j->life->leave_us && cause_is_eviction(j->life->leave_cause);
 }
 
 int64_t order_grace_most_us(const struct model *m, const struct job *j)
@@ -52,7 +52,7 @@ int64_t order_grace_most_us(const struct model *m, const struct job *j)
 
 int64_t order_evicted_us(const struct model *m, const struct job *j)
 {
-	const int64_t own = j->grace_us ? j->grace_us : GRACE_DEFAULT_US;
+	const int64_t own = j->wish->grace_us ? j->wish->grace_us : GRACE_DEFAULT_US;
 	const int64_t most = order_grace_most_us(m, j);
 
 	return own < most ? own : most;
@@ -64,8 +64,9 @@ int64_t order_grace_us(const struct job *j, bool evicted, const struct gpuq_spec
 
 	if (evicted && spec && spec->checkpoint.grace_us)
 		own = spec->checkpoint.grace_us;
-	return j->leave_us && j->leave_grace_us >= 0 && j->leave_grace_us < own ? j->leave_grace_us
-										: own;
+	return j->life->leave_us && j->life->leave_grace_us >= 0 && j->life->leave_grace_us < own
+		       ? j->life->leave_grace_us
+		       : own;
 }
 
 const char *order_namespace(const struct queue *q)
@@ -108,7 +109,8 @@ void order_ref(const struct model *m, const struct job *j, const struct pod *p, 
 	       struct pod_ref *ref)
 {
 	pod_name(m, p, name);
-	*ref = (struct pod_ref){ name, order_namespace(j->queue), p->uid, p->node->name, j->token };
+	*ref = (struct pod_ref){ name, order_namespace(j->queue), p->uid, p->node->name,
+				 j->life->token };
 }
 
 /* The nearest queue, from the job's own upwards, that says it. */
@@ -278,7 +280,7 @@ static void fill_env(struct env *e, const struct model *m, const struct job *j, 
 	set(e, "GPUQ_JOB_NAME", j->name);
 	set(e, "GPUQ_QUEUE", j->queue->name);
 	set(e, "GPUQ_USER", j->user);
-	set(e, "GPUQ_ACCOUNT", *j->account ? j->account : NULL);
+	set(e, "GPUQ_ACCOUNT", *j->wish->account ? j->wish->account : NULL);
 	set_int(e, "GPUQ_ATTEMPT", j->attempt);
 	set_int(e, "GPUQ_POD_INDEX", p->index);
 	set_int(e, "GPUQ_POD_COUNT", o->n_pods);
@@ -342,7 +344,7 @@ int order_fill(const struct model *m, const struct job *j, const struct pod *p,
 	for (uint32_t i = 0; i < p->n_devices; i++)
 		devices[i] = p->devices[i];
 	o.name = name;
-	o.token = j->token;
+	o.token = j->life->token;
 	o.cluster_id = m->cluster_id;
 	o.namespace_ = order_namespace(j->queue);
 	o.service_account = INHERIT(j->queue, service_account);
@@ -377,8 +379,8 @@ int order_fill(const struct model *m, const struct job *j, const struct pod *p,
 	o.pod_names = names;
 	o.queue = j->queue->name;
 	o.user = j->user;
-	o.uid = j->uid;
-	o.gid = j->gid;
+	o.uid = j->wish->uid;
+	o.gid = j->wish->gid;
 	o.time_limit_us = j->time_limit_us;
 	o.grace_us = spec->grace_us ? spec->grace_us : GRACE_DEFAULT_US;
 	fill_env(&(struct env){ a, &o.env }, m, j, p, spec, local, &o);

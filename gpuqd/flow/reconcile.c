@@ -137,7 +137,7 @@ static void verdict(struct reconcile *r, struct job_key key)
 
 		ev.requeued.not_before_us = now + (GPUQ_US_PER_S << shift);
 		/* What others had to leave for is not the job's doing. */
-		if ((j->blocked && j->blocked->until_us > now) ||
+		if ((j->life->blocked && j->life->blocked->until_us > now) ||
 		    cause_is_eviction(ev.requeued.cause))
 			ev.requeued.not_before_us = 0;
 		log_notice("job.requeued", "job=%" PRIu32 " index=%" PRId32 " cause=%s why=%s",
@@ -168,8 +168,8 @@ static bool told_to_leave(const struct pod *p)
 {
 	const struct job *j = p->job;
 
-	return p->attempt != j->attempt || p->dropped || !job_is_live(j) || j->leave_us ||
-	       j->outcome != GPUQ_JOB_PENDING;
+	return p->attempt != j->attempt || p->dropped || !job_is_live(j) || j->life->leave_us ||
+	       j->life->outcome != GPUQ_JOB_PENDING;
 }
 
 static void pod_ended(struct reconcile *r, struct pod *p, struct pod_key key,
@@ -243,8 +243,8 @@ static void on_pod_seen(void *arg, const struct pod_fact *f)
 		return;
 	}
 	p->seen = r->generation;
-	if (key.attempt == p->job->attempt && *f->token && p->job->token &&
-	    strcmp(f->token, p->job->token) != 0) {
+	if (key.attempt == p->job->attempt && *f->token && p->job->life->token &&
+	    strcmp(f->token, p->job->life->token) != 0) {
 		log_err("pod.conflict", "pod=%s: the name is taken by something that is not ours",
 			LOGS(f->name));
 		return;
@@ -275,7 +275,7 @@ static void on_pod_seen(void *arg, const struct pod_fact *f)
 	}
 	if (f->phase == POD_SUCCEEDED || f->phase == POD_FAILED) {
 		pod_ended(r, p, key, f);
-	} else if (f->waiting_bad && p->state < GPUQ_POD_RUNNING && p->job->leave_us == 0 &&
+	} else if (f->waiting_bad && p->state < GPUQ_POD_RUNNING && p->job->life->leave_us == 0 &&
 		   loop_now_us(r->l) - p->placed_us > CANNOT_START_US) {
 		struct pod_fact bad = *f;
 
@@ -355,7 +355,7 @@ static void on_list_done(void *arg)
 	}
 	r->generation++;
 	/* A verdict may have been cut off by a restart: every attempt that is over. */
-	job_each(m, k) verdict(r, k->key);
+	job_each(m, k) if (job_is_live(k)) verdict(r, k->key);
 	dispatch_touch_all(r->dispatch);
 	schedule_ready(r->schedule, true);
 }

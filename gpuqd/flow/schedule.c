@@ -88,7 +88,7 @@ static void end(struct schedule *s, const struct job *j, enum gpuq_job_state sta
 
 static bool is_mortal(const struct job *j)
 {
-	return j->deadline_us || j->kill_on_invalid_dep;
+	return j->wish->deadline_us || j->wish->kill_on_invalid_dep;
 }
 
 /* What can never start ends, where its owner asked for that. */
@@ -106,11 +106,11 @@ static void end_hopeless(struct schedule *s, int64_t now)
 		if (j->state != GPUQ_JOB_PENDING || !is_mortal(j))
 			continue;
 		s->mortals = true;
-		if (j->deadline_us && j->deadline_us <= now) {
+		if (j->wish->deadline_us && j->wish->deadline_us <= now) {
 			end(s, j, GPUQ_JOB_DEADLINE, "its deadline passed while it waited");
 			continue;
 		}
-		if (j->kill_on_invalid_dep)
+		if (j->wish->kill_on_invalid_dep)
 			job_waits_for_deps(j, now, &never);
 		if (never)
 			end(s, j, GPUQ_JOB_CANCELLED, "what it depends on cannot happen any more");
@@ -329,9 +329,9 @@ static void fire_unblock(void *arg)
 	int64_t now = loop_now_us(s->l), next = GPUQ_UNLIMITED;
 
 	s->unblock = NULL;
-	job_each(journal_model(s->j),
-		 j) if (j->blocked && j->blocked->until_us > now && j->blocked->until_us < next)
-		next = j->blocked->until_us;
+	job_each(journal_model(s->j), j) if (j->life->blocked && j->life->blocked->until_us > now &&
+					     j->life->blocked->until_us < next) next =
+		j->life->blocked->until_us;
 	if (next != GPUQ_UNLIMITED)
 		unblock_at(s, next);
 	schedule_kick(s);

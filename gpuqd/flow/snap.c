@@ -286,13 +286,13 @@ static uint32_t take_request(struct taking *t, const struct request *r)
 /* The first of those that decide: "afterok:17". */
 static const char *dependency(struct taking *t, const struct job *j, bool never)
 {
-	const struct dep *d = j->deps;
+	const struct dep *d = j->deps->items, *end = d + j->deps->n;
 	const char *word, *text;
 
-	while (d < j->deps + j->n_deps &&
+	while (d < end &&
 	       (never ? d->state != DEP_NEVER : d->state == DEP_DONE && d->at_us <= t->now_us))
 		d++;
-	if (d == j->deps + j->n_deps)
+	if (d == end)
 		return "";
 	word = gpuq_depend_word((enum gpuq_depend_type)d->type);
 	if (d->type == GPUQ_DEP_SINGLETON)
@@ -310,9 +310,9 @@ static void gate(struct taking *t, const struct job *j, struct snap_job *sj)
 	if (job_waits_for_deps(j, t->now_us, &never) || never) {
 		sj->gate = never ? GPUQ_R_DEPENDENCY_NEVER : GPUQ_R_DEPENDENCY;
 		sj->gate_object = dependency(t, j, never);
-	} else if (j->blocked && j->blocked->until_us > t->now_us) {
-		sj->gate = (uint8_t)j->blocked->code;
-		sj->gate_object = j->blocked->object;
+	} else if (j->life->blocked && j->life->blocked->until_us > t->now_us) {
+		sj->gate = (uint8_t)j->life->blocked->code;
+		sj->gate_object = j->life->blocked->object;
 	}
 }
 
@@ -335,8 +335,8 @@ static void take_allocs(struct taking *t, const struct job *j, uint32_t job)
 		a.node = p->node->snap_ix;
 		a.group = p->group;
 		a.index = p->index;
-		a.releasing = j->leave_us != 0 || p->leaving || p->dropped ||
-			      j->outcome != GPUQ_JOB_PENDING;
+		a.releasing = j->life->leave_us != 0 || p->leaving || p->dropped ||
+			      j->life->outcome != GPUQ_JOB_PENDING;
 		a.devices = devices;
 		a.n_devices = p->n_devices;
 		a.milli = p->n_devices ? (int32_t)(p->gpus_milli / p->n_devices) : 0;
@@ -347,8 +347,8 @@ static void take_allocs(struct taking *t, const struct job *j, uint32_t job)
 /* Places that it was promised. All of its nodes are there: carry_renounce_lost(). */
 static void take_promise(struct taking *t, const struct job *j, uint32_t job)
 {
-	for (uint32_t i = 0; i < j->promise->n_pods; i++) {
-		const struct promised_pod *pp = &j->promise->pods[i];
+	for (uint32_t i = 0; i < j->life->promise->n_pods; i++) {
+		const struct promised_pod *pp = &j->life->promise->pods[i];
 		const struct node *n = node_find(t->m, pp->node);
 		uint32_t *devices = gpuq_arena_calloc(&t->mem, pp->n_devices + 1, sizeof(*devices));
 		struct snap_alloc a = { .job = job, .group = pp->group, .index = i };
@@ -370,13 +370,15 @@ static int64_t eligible_since(const struct job *j)
 {
 	int64_t since = j->eligible_us, first = INT64_MAX, last = 0;
 
-	for (uint32_t i = 0; i < j->n_deps; i++) {
-		if (j->deps[i].state != DEP_DONE)
+	for (uint32_t i = 0; i < job_n_deps(j); i++) {
+		const struct dep *d = &j->deps->items[i];
+
+		if (d->state != DEP_DONE)
 			continue;
-		first = j->deps[i].at_us < first ? j->deps[i].at_us : first;
-		last = j->deps[i].at_us > last ? j->deps[i].at_us : last;
+		first = d->at_us < first ? d->at_us : first;
+		last = d->at_us > last ? d->at_us : last;
 	}
-	if (j->depends_any && last > 0)
+	if (j->wish->depends_any && last > 0)
 		last = first;
 	return last > since ? last : since;
 }
@@ -403,21 +405,22 @@ static uint32_t take_job(struct taking *t, const struct job *j, bool first)
 	sj.request = j->request->snap_ix;
 	sj.user = snapshot_user(t->s, j->user);
 	sj.state = !job_is_live(j) && !holds ? SNAP_PENDING
-		   : j->leave_us || j->outcome != GPUQ_JOB_PENDING || !job_is_live(j)
+		   : j->life->leave_us || j->life->outcome != GPUQ_JOB_PENDING || !job_is_live(j)
 			   ? SNAP_LEAVING
 			   : SNAP_RUNNING;
 	sj.attempt = j->attempt;
 	sj.priority = qos ? qos->priority : 0;
-	sj.nice = j->nice;
-	sj.fixed_priority = j->fixed_priority;
+	sj.nice = j->wish->nice;
+	sj.fixed_priority = j->wish->fixed_priority;
 	sj.eligible_us = eligible_since(j);
 	sj.submit_us = j->submit_us;
-	sj.begin_us = j->begin_us > j->not_before_us ? j->begin_us : j->not_before_us;
-	sj.deadline_us = j->deadline_us;
+	sj.begin_us = j->wish->begin_us > j->life->not_before_us ? j->wish->begin_us
+								 : j->life->not_before_us;
+	sj.deadline_us = j->wish->deadline_us;
 	sj.walltime_us = j->time_limit_us;
-	sj.walltime_min_us = job_is_live(j) ? 0 : j->time_min_us;
-	sj.start_us = j->start_us ? j->start_us : j->placed_us;
-	sj.starting = j->start_us == 0;
+	sj.walltime_min_us = job_is_live(j) ? 0 : j->wish->time_min_us;
+	sj.start_us = j->life->start_us ? j->life->start_us : j->life->placed_us;
+	sj.starting = j->life->start_us == 0;
 	if (sj.state == SNAP_PENDING)
 		sj.start_us = 0;
 	sj.spread = t->spread && spreads(t, &j->request->spec);
@@ -455,7 +458,7 @@ static uint32_t take_job(struct taking *t, const struct job *j, bool first)
 	job = snapshot_add_job(t->s, &sj);
 	if (holds && job != SNAP_NONE)
 		take_allocs(t, j, job);
-	if (j->promise && job != SNAP_NONE)
+	if (j->life->promise && job != SNAP_NONE)
 		take_promise(t, j, job);
 	return job;
 }
@@ -514,9 +517,9 @@ static void take_guest(struct taking *t, const struct start_guest *g, uint32_t i
 	const struct gpuq_spec *spec = g->spec;
 	const struct request r = { .spec = *spec };
 	const struct site_qos *qos = site_qos_find(t->m->site, g->qos);
-	const struct job like = { .qos = g->qos,
-				  .grace_us = spec->checkpoint.grace_us ? spec->checkpoint.grace_us
-									: spec->grace_us };
+	const struct wish wish = { .grace_us = spec->checkpoint.grace_us ? spec->checkpoint.grace_us
+									 : spec->grace_us };
+	const struct job like = { .qos = g->qos, .wish = &wish };
 	struct snap_range *ranges =
 		gpuq_arena_calloc(&t->mem, spec->array.n_ranges + 1, sizeof(*ranges));
 	struct snap_job sj;

@@ -26,8 +26,8 @@ const uint32_t *snap_claims(const struct model *m, int64_t now_us, struct gpuq_a
 		return n_claims;
 	job_each(m, j)
 	{
-		for (uint32_t i = j->n_evictions; i-- > 0;) {
-			const struct eviction *e = &j->evictions[i];
+		for (uint32_t i = j->life->n_evictions; i-- > 0;) {
+			const struct eviction *e = &j->life->evictions[i];
 
 			if (e->at_us <= now_us - HOUR_US)
 				break; /* in order of time */
@@ -59,8 +59,8 @@ void snap_losses(const struct snap_past *t, struct snapshot *s)
 		return;
 	job_each(t->m, j)
 	{
-		for (uint32_t i = j->n_evictions; i-- > 0 && n < SNAP_LOSSES_MOST;) {
-			const struct eviction *e = &j->evictions[i];
+		for (uint32_t i = j->life->n_evictions; i-- > 0 && n < SNAP_LOSSES_MOST;) {
+			const struct eviction *e = &j->life->evictions[i];
 			const struct queue *by =
 				*e->by_queue ? queue_find(t->m, e->by_queue) : NULL;
 			struct snap_loss l = { .at_us = e->at_us,
@@ -81,8 +81,9 @@ void snap_losses(const struct snap_past *t, struct snapshot *s)
 
 static bool is_avoided(const struct job *j, const struct node *n, int64_t now_us)
 {
-	for (uint32_t i = 0; i < j->avoids->n; i++)
-		if (j->avoids->items[i].until_us > now_us && j->avoids->items[i].node == n->name)
+	for (uint32_t i = 0; i < j->life->avoids->n; i++)
+		if (j->life->avoids->items[i].until_us > now_us &&
+		    j->life->avoids->items[i].node == n->name)
 			return true;
 	return false;
 }
@@ -140,8 +141,8 @@ static void take_avoided(const struct snap_past *t, const struct job *j, struct 
 {
 	uint32_t *exclude = gpuq_arena_calloc(t->mem, JOB_AVOIDS_MAX, sizeof(*exclude));
 
-	for (uint32_t i = 0; exclude && i < j->avoids->n; i++) {
-		const struct avoided *a = &j->avoids->items[i];
+	for (uint32_t i = 0; exclude && i < j->life->avoids->n; i++) {
+		const struct avoided *a = &j->life->avoids->items[i];
 		const struct node *n = node_find(t->m, a->node);
 
 		if (n && avoided_until(j, a) > t->now_us && has_others(t, j, n))
@@ -158,8 +159,8 @@ int64_t snap_avoided_end(const struct model *m, int64_t now_us)
 	if (m->n_avoiding == 0) /* nearly always */
 		return next;
 	DL_FOREACH2(m->jobs_by_state[GPUQ_JOB_PENDING], j, state_next)
-	for (uint32_t i = 0; j->avoids && i < j->avoids->n; i++) {
-		const int64_t end_us = avoided_until(j, &j->avoids->items[i]);
+	for (uint32_t i = 0; j->life->avoids && i < j->life->avoids->n; i++) {
+		const int64_t end_us = avoided_until(j, &j->life->avoids->items[i]);
 
 		if (end_us > now_us && end_us < next)
 			next = end_us;
@@ -170,8 +171,8 @@ int64_t snap_avoided_end(const struct model *m, int64_t now_us)
 /* What it lost, to whom, and how often of late. */
 static void take_evictions(const struct snap_past *t, const struct job *j, struct snap_job *sj)
 {
-	for (uint32_t i = 0; i < j->n_evictions; i++) {
-		const struct eviction *e = &j->evictions[i];
+	for (uint32_t i = 0; i < j->life->n_evictions; i++) {
+		const struct eviction *e = &j->life->evictions[i];
 		const struct queue *for_queue = *e->by_queue ? queue_find(t->m, e->by_queue) : NULL;
 		bool today = e->at_us > t->now_us - DAY_US;
 
@@ -189,18 +190,19 @@ void snap_past_fill(const struct snap_past *t, const struct job *j, struct snap_
 {
 	take_evictions(t, j, sj);
 	sj->grace_us = order_evicted_us(t->m, j);
-	sj->yield_us = job_is_live(j) ? j->yield_us : 0;
-	if (j->avoids)
+	sj->yield_us = job_is_live(j) ? j->life->yield_us : 0;
+	if (j->life->avoids)
 		take_avoided(t, j, sj);
-	sj->short_us = j->short_us;
-	sj->returns = j->leave_us && !j->cancel_asked &&
-		      (j->leave_cause == GPUQ_CAUSE_REQUEUE ||
-		       (j->requeue && j->leave_cause != GPUQ_CAUSE_LIMIT &&
-			j->leave_cause != GPUQ_CAUSE_IDLE));
+	sj->short_us = j->life->short_us;
+	sj->returns = j->life->leave_us && !j->cancel_asked &&
+		      (j->life->leave_cause == GPUQ_CAUSE_REQUEUE ||
+		       (j->wish->requeue && j->life->leave_cause != GPUQ_CAUSE_LIMIT &&
+			j->life->leave_cause != GPUQ_CAUSE_IDLE));
 	/* A job of which some pods have ended well does not grow any more; the pods that it
 	 * lacks look as if it had shrunk. */
-	sj->shrunk_us = j->state == GPUQ_JOB_COMPLETING ? t->now_us : j->shrunk_us;
-	if (j->checkpoint_every_us > 0 && j->start_us &&
-	    t->now_us - j->start_us >= j->checkpoint_every_us)
-		sj->checkpoint_us = t->now_us - (t->now_us - j->start_us) % j->checkpoint_every_us;
+	sj->shrunk_us = j->state == GPUQ_JOB_COMPLETING ? t->now_us : j->life->shrunk_us;
+	if (j->wish->checkpoint_every_us > 0 && j->life->start_us &&
+	    t->now_us - j->life->start_us >= j->wish->checkpoint_every_us)
+		sj->checkpoint_us =
+			t->now_us - (t->now_us - j->life->start_us) % j->wish->checkpoint_every_us;
 }

@@ -212,7 +212,8 @@ static int check_time(struct draft *d, struct gpuq_err *err)
 /* As in Slurm: to be less nice than everybody else takes a right. */
 static int check_nice(struct draft *d, struct gpuq_err *err)
 {
-	if (d->spec.nice >= 0 || d->manager || (d->instead && d->spec.nice >= d->instead->nice) ||
+	if (d->spec.nice >= 0 || d->manager ||
+	    (d->instead && d->spec.nice >= d->instead->wish->nice) ||
 	    access_manage(d->m, d->queue, d->who->user, d->who->operator_))
 		return 0;
 	return gpuq_fail_field(err, GPUQ_EPERM, "nice",
@@ -224,7 +225,7 @@ static int check_nice(struct draft *d, struct gpuq_err *err)
 static int check_priority(struct draft *d, struct gpuq_err *err)
 {
 	if (d->spec.priority == 0 || d->who->operator_ ||
-	    (d->instead && d->spec.priority == d->instead->fixed_priority))
+	    (d->instead && d->spec.priority == d->instead->wish->fixed_priority))
 		return 0;
 	return gpuq_fail_field(err, GPUQ_EPERM, "priority", "it is for operators; see nice");
 }

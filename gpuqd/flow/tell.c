@@ -36,21 +36,21 @@ static void name_victim(const struct model *m, const struct job *j, struct told 
 	struct reason_fact *fact = &t->facts[0];
 	struct job_key first;
 
-	if (fact->code != GPUQ_R_VICTIMS || !j->promise || *fact->object ||
+	if (fact->code != GPUQ_R_VICTIMS || !j->life->promise || *fact->object ||
 	    !job_victim_left(m, j, &first))
 		return;
 	snap_key_print((struct snap_key){ first.id, first.index }, text, room);
 	fact->object = text;
 	fact->unit = GPUQ_UNIT_COUNT;
-	fact->need = j->promise->n_victims;
+	fact->need = j->life->promise->n_victims;
 	fact->have = fact->need - job_victims_left(m, j);
 	t->from = NULL; /* its own alone */
 }
 
 static bool was_told(const struct job *j, enum gpuq_reason code)
 {
-	for (uint32_t i = 0; i < j->n_reasons; i++)
-		if (j->reasons[i].code == code)
+	for (uint32_t i = 0; i < j->outlook->n_reasons; i++)
+		if (j->outlook->reasons[i].code == code)
 			return true;
 	return false;
 }
@@ -74,8 +74,9 @@ static void tell(struct journal *journal, const struct job *j, const struct told
 {
 	struct event ev;
 
-	if (j->ranked && j->planned_us == planned_us &&
-	    memcmp(&j->terms, terms, sizeof(*terms)) == 0 && job_has_reasons(j, t->facts, t->n))
+	if (j->outlook->ranked && j->outlook->planned_us == planned_us &&
+	    memcmp(&j->outlook->terms, terms, sizeof(*terms)) == 0 &&
+	    job_has_reasons(j, t->facts, t->n))
 		return;
 	warn_of_rest(j, t);
 	ev = (struct event){ .type = EV_JOB_REASONS, .job = j->key };
@@ -146,21 +147,20 @@ static void note_apart(struct journal *journal, const struct snapshot *sn, const
 		if (!j || j->state != GPUQ_JOB_PENDING)
 			continue;
 		apart_note(c, j, i, fragmented);
-		n_charged += j->apart != NULL;
+		n_charged += j->life->apart != NULL;
 	}
 	/* Those who do not stand by themselves. */
 	if (n_charged < m->n_apart)
-		job_each(m, j) if (j->apart) apart_note(c, j, 0, false);
+		job_each(m, j) if (j->life->apart) apart_note(c, j, 0, false);
 	apart_tell(c, journal);
 }
 
 void tell_begin(struct tell *t, struct journal *journal, const struct snapshot *sn,
 		const struct plan *p, struct gpuq_arena *mem)
 {
-	*t = (struct tell){ .journal = journal,
-			    .sn = sn,
-			    .p = p,
-			    .n_left = HASH_COUNT(journal_model(journal)->jobs) };
+	*t = (struct tell){
+		.journal = journal, .sn = sn, .p = p, .n_left = journal_model(journal)->n_jobs
+	};
 	t->planned_us = gpuq_arena_calloc(mem, sn->n_jobs + 1, sizeof(*t->planned_us));
 	for (uint32_t i = 0; t->planned_us && i < p->n_actions; i++)
 		if (p->actions[i].kind == PLAN_RESERVE)
@@ -199,7 +199,7 @@ bool tell_some(struct tell *t, uint32_t most)
 
 		if (!j)
 			return true;
-		m->walk = j->hh.next;
+		m->walk = j->next;
 		look_at(t, m, j);
 	}
 	return t->n_left == 0;

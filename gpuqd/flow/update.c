@@ -140,9 +140,9 @@ static void put_own(struct gpuq_arena *a, const struct job *job, struct gpuq_val
 	gpuq_set(a, tree, "qos", gpuq_str(a, job->qos));
 	gpuq_duration_print(job->time_limit_us, text, sizeof(text));
 	gpuq_set(a, tree, "time", gpuq_str(a, text));
-	gpuq_set(a, tree, "nice", gpuq_int(a, job->nice));
-	if (job->fixed_priority)
-		gpuq_set(a, tree, "priority", gpuq_int(a, job->fixed_priority));
+	gpuq_set(a, tree, "nice", gpuq_int(a, job->wish->nice));
+	if (job->wish->fixed_priority)
+		gpuq_set(a, tree, "priority", gpuq_int(a, job->wish->fixed_priority));
 	else
 		gpuq_unset(tree, "priority");
 	gpuq_unset(tree, "hold");
@@ -268,8 +268,9 @@ static bool is_rival(const struct job *j, const struct job *than)
 {
 	return j != than && !j->ended && !job_is_live(j) && j->user == than->user &&
 	       j->queue == than->queue && !(j->array && j->array->n_waiting == 0) &&
-	       (j->priority > than->priority ||
-		(j->priority == than->priority && j->submit_us <= than->submit_us));
+	       (j->outlook->terms.total > than->outlook->terms.total ||
+		(j->outlook->terms.total == than->outlook->terms.total &&
+		 j->submit_us <= than->submit_us));
 }
 
 static int set_nice(struct journal *j, struct job_key key, int64_t nice, struct gpuq_err *err)
@@ -294,21 +295,21 @@ int update_top(struct journal *j, struct job_key key, struct gpuq_err *err)
 		if (!is_rival(it, top))
 			continue;
 		n++;
-		highest = it->priority > highest ? it->priority : highest;
+		highest = it->outlook->terms.total > highest ? it->outlook->terms.total : highest;
 	}
 	if (n == 0)
 		return 0;
 	/* The share is rounded up: together they lose at least what it gains. */
-	gain = highest - top->priority + 1;
+	gain = highest - top->outlook->terms.total + 1;
 	share = (gain + n - 1) / n;
-	if (top->nice - gain < -NICE_MOST)
+	if (top->wish->nice - gain < -NICE_MOST)
 		return gpuq_fail(err, GPUQ_ECONFLICT,
 				 "too much stands between it and the first of those jobs");
 	job_each(m, it)
 	{
 		if (!is_rival(it, top))
 			continue;
-		if (it->nice + share > NICE_MOST)
+		if (it->wish->nice + share > NICE_MOST)
 			return gpuq_fail(err, GPUQ_ECONFLICT,
 					 "job %" PRIu32 " is as nice as can be", it->key.id);
 	}
@@ -316,9 +317,9 @@ int update_top(struct journal *j, struct job_key key, struct gpuq_err *err)
 	{
 		if (!is_rival(it, top))
 			continue;
-		rc = set_nice(j, it->key, it->nice + share, err);
+		rc = set_nice(j, it->key, it->wish->nice + share, err);
 		if (rc < 0)
 			return rc;
 	}
-	return set_nice(j, key, top->nice - gain, err);
+	return set_nice(j, key, top->wish->nice - gain, err);
 }

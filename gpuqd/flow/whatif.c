@@ -163,10 +163,10 @@ static int64_t devices_told(const struct job *j, const struct event *ev)
 
 static int64_t lost_since(const struct whatif *w, const struct job *j, int64_t gpus_milli)
 {
-	int64_t us = j->start_us ? w->now_us - j->start_us : 0;
+	int64_t us = j->life->start_us ? w->now_us - j->life->start_us : 0;
 
-	if (us > 0 && j->checkpoint_every_us > 0)
-		us %= j->checkpoint_every_us;
+	if (us > 0 && j->wish->checkpoint_every_us > 0)
+		us %= j->wish->checkpoint_every_us;
 	return us > 0 ? us / 1000 * gpus_milli : 0; /* thousandths of devices x ms = device-us */
 }
 
@@ -176,7 +176,7 @@ static void note_victim(struct whatif *w, const struct event *ev)
 	struct whatif_victim *v;
 
 	/* What was started as if does not run. */
-	if (!j || !w->new_site || j->placed_us >= w->now_us)
+	if (!j || !w->new_site || j->life->placed_us >= w->now_us)
 		return;
 	if (w->n_victims == w->room_victims) {
 		const size_t room = w->room_victims ? w->room_victims * 2 : 64;
@@ -194,13 +194,14 @@ static void note_victim(struct whatif *w, const struct event *ev)
 				     .name = copy(w, j->name),
 				     .user = copy(w, j->user),
 				     .queue = copy(w, j->queue->name),
-				     .flavor = copy(w, j->flavor),
+				     .flavor = copy(w, j->life->flavor),
 				     .cause = ev->evict.cause,
 				     .rule = copy(w, ev->evict.rule),
 				     .by = copy(w, ev->evict.by),
 				     .by_queue = copy(w, ev->evict.by_queue),
 				     .gpus_milli = devices_told(j, ev),
-				     .ran_us = j->start_us ? w->now_us - j->start_us : 0,
+				     .ran_us =
+					     j->life->start_us ? w->now_us - j->life->start_us : 0,
 				     .shrinks = ev->type == EV_JOB_SHRINK_ASKED };
 	v->lost_us = v->shrinks ? 0 : lost_since(w, j, v->gpus_milli);
 	w->lost_us += v->lost_us;
@@ -279,11 +280,11 @@ static void obey(struct whatif *w)
 {
 	job_each(w->m, j)
 	{
-		if (j->leave_us || j->outcome != GPUQ_JOB_PENDING)
+		if (j->life->leave_us || j->life->outcome != GPUQ_JOB_PENDING)
 			end_pods(w, j, true);
-		else if (j->shrunk_us == w->now_us)
+		else if (j->life->shrunk_us == w->now_us)
 			end_pods(w, j, false);
-		else if (job_is_live(j) && j->placed_us == w->now_us)
+		else if (job_is_live(j) && j->life->placed_us == w->now_us)
 			start_pods(w, j);
 	}
 }

@@ -274,7 +274,7 @@ static bool act_on_whole(struct acting *x, uint32_t id)
 
 	/* Its elements first: with the last of them it may leave memory itself. */
 	x->whole = true;
-	DL_FOREACH_SAFE2(jobs_elements(model, id), next, j, kin_next)
+	DL_FOREACH_SAFE2(jobs_elements(model, id), next, j, life->kin_next)
 	{
 		if (next->ended)
 			continue;

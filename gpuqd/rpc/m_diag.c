@@ -103,8 +103,8 @@ static struct gpuq_val *queue_figures(const struct model *m, struct gpuq_arena *
 	{
 		const struct pod *p;
 
-		unevaluated += j->state == GPUQ_JOB_PENDING && j->n_reasons == 0;
-		promised += j->promise != NULL;
+		unevaluated += j->state == GPUQ_JOB_PENDING && j->outlook->n_reasons == 0;
+		promised += j->life->promise != NULL;
 		DL_FOREACH2(j->pods, p, job_next)
 		{
 			pods++;
@@ -119,9 +119,9 @@ static struct gpuq_val *queue_figures(const struct model *m, struct gpuq_arena *
 	PUT("pods", pods);
 	PUT("pods_to_create", planned);
 	PUT("pods_to_leave", leaving);
-	PUT("jobs_in_memory", HASH_COUNT(m->jobs));
+	PUT("jobs_in_memory", m->n_jobs);
 	PUT("requests", HASH_CNT(hh_id, m->requests_by_id));
-	PUT("keys", HASH_COUNT(m->keys));
+	PUT("keys", m->keys.slots.n);
 	PUT("queues", m->n_queues);
 	PUT("nodes", HASH_COUNT(m->nodes));
 	PUT("foreign_pods", HASH_COUNT(m->foreigns));

@@ -176,7 +176,7 @@ static void start(void *arg, int rc, const struct gpuq_err *failed)
 		if (gpuq_job_state_ended((enum gpuq_job_state)i))
 			DL_FOREACH2(model->jobs_by_state[i], j, state_next)
 		if (filter_job(f, j))
-			live[n++] = (struct history_live){ j->end_us, j->key };
+			live[n++] = (struct history_live){ j->life->end_us, j->key };
 	}
 	if (!live)
 		gpuq_fail(&err, GPUQ_ENOMEM, "out of memory");

@@ -82,7 +82,7 @@ static void get_answer(void *arg, int rc, const struct gpuq_err *failed)
 	if (j && !(j->array && j->array->n_waiting == 0 && !j->ended))
 		gpuq_add(a, list, view_job(a, model, j, now));
 	if (g->p.index < 0)
-		DL_FOREACH2(jobs_elements(model, (uint32_t)g->p.id), j, kin_next)
+		DL_FOREACH2(jobs_elements(model, (uint32_t)g->p.id), j, life->kin_next)
 	gpuq_add(a, list, view_job(a, model, j, now));
 	if (g->p.index >= 0 && list->n == 0) {
 		struct gpuq_val *old =

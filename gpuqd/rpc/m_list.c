@@ -64,7 +64,7 @@ bool filter_job(const struct job_filter *f, const struct job *j)
 	return on_node && one_of(&f->users, j->user) && one_of(&f->queues, j->queue->name) &&
 	       one_of(&f->names, j->name) && joblabel_match(j->labels, &f->labels) &&
 	       state_matches(&f->states, j->state) && id_matches(&f->ids, j->key) &&
-	       in_time(f, j->ended ? j->end_us : j->submit_us);
+	       in_time(f, j->ended ? j->life->end_us : j->submit_us);
 }
 
 /* Of a record older than labels: it has none. */

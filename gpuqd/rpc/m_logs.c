@@ -224,7 +224,7 @@ static void open_live(struct logs *l, const struct job *j)
 		struct pod_ref ref = { .namespace_ = order_namespace(j->queue),
 				       .uid = p->uid,
 				       .node = p->node->name,
-				       .token = j->token };
+				       .token = j->life->token };
 		char name[64];
 
 		if (p->attempt != j->attempt || p->state < GPUQ_POD_RUNNING)

@@ -61,11 +61,11 @@ static struct gpuq_val *view_prio(struct gpuq_arena *a, const struct model *m, c
 {
 	struct gpuq_val *job = view_job(a, m, j, 0), *v = gpuq_map(a);
 	static const char *const same[] = { "id", "array_index", "array", "name", "user", "queue" };
-	const struct gpuq_val *terms = priority_terms_val(a, &j->terms);
+	const struct gpuq_val *terms = priority_terms_val(a, &j->outlook->terms);
 
 	for (size_t i = 0; i < sizeof(same) / sizeof(same[0]); i++)
 		gpuq_put(a, v, same[i], gpuq_get(job, same[i]));
-	gpuq_put(a, v, "priority", gpuq_int(a, j->terms.total));
+	gpuq_put(a, v, "priority", gpuq_int(a, j->outlook->terms.total));
 	for (uint32_t i = 0; terms && i < terms->n; i++)
 		gpuq_put(a, v, terms->pairs[i].key, terms->pairs[i].val);
 	gpuq_put(a, v, "place", gpuq_int(a, p->place));
@@ -132,7 +132,7 @@ int m_prio_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_e
 	size_t kept = 0;
 
 	if (l)
-		l->jobs = gpuq_arena_calloc(a, HASH_COUNT(model->jobs) + 1, sizeof(*l->jobs));
+		l->jobs = gpuq_arena_calloc(a, model->n_jobs + 1, sizeof(*l->jobs));
 	if (!l || !l->jobs)
 		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
 	l->m = m;
@@ -140,11 +140,12 @@ int m_prio_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_e
 	l->limit = p->filter.limit;
 	job_each(model, j)
 	{
-		if (j->state != GPUQ_JOB_PENDING || !j->ranked ||
+		if (j->state != GPUQ_JOB_PENDING || !j->outlook->ranked ||
 		    (j->array && j->array->n_waiting == 0))
 			continue;
-		l->jobs[l->n++] =
-			(struct placed){ j->key, j->queue->ix, j->terms.total, j->submit_us, 0, 0 };
+		l->jobs[l->n++] = (struct placed){
+			j->key, j->queue->ix, j->outlook->terms.total, j->submit_us, 0, 0
+		};
 	}
 	number(l);
 	for (size_t i = 0; i < l->n; i++)

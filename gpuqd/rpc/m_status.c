@@ -21,7 +21,7 @@ static struct gpuq_val *oldest(struct gpuq_arena *a, const struct model *m, int6
 
 		if (j->state != GPUQ_JOB_PENDING || j->held_user || j->held_admin ||
 		    j->held_retries || (j->array && j->array->n_waiting == 0) ||
-		    j->begin_us > now_us)
+		    j->wish->begin_us > now_us)
 			continue;
 		if (first && j->eligible_us >= first->eligible_us)
 			continue;
@@ -37,8 +37,9 @@ static struct gpuq_val *oldest(struct gpuq_arena *a, const struct model *m, int6
 	gpuq_put(a, v, "queue", gpuq_str(a, first->queue->name));
 	gpuq_put(a, v, "eligible_time", gpuq_int(a, first->eligible_us));
 	gpuq_put(a, v, "reason",
-		 first->n_reasons
-			 ? gpuq_str(a, gpuq_reason_word((enum gpuq_reason)first->reasons[0].code))
+		 first->outlook->n_reasons
+			 ? gpuq_str(a, gpuq_reason_word(
+					       (enum gpuq_reason)first->outlook->reasons[0].code))
 			 : gpuq_null(a));
 	return v;
 }

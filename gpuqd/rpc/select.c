@@ -43,7 +43,7 @@ static void by_ids(struct collect *c, const struct model *m)
 			continue;
 		take(c, job_find(m, key));
 		if (key.index < 0)
-			DL_FOREACH2(jobs_elements(m, key.id), j, kin_next) take(c, j);
+			DL_FOREACH2(jobs_elements(m, key.id), j, life->kin_next) take(c, j);
 	}
 }
 

@@ -21,10 +21,10 @@ static void make_tables(void)
 }
 
 /* Slicing by eight: about 1.5 GB/s without any instruction set beyond the basic. */
-uint32_t crc32c(const void *bytes, size_t n)
+uint32_t crc32c_by_tables(const void *bytes, size_t n)
 {
 	const unsigned char *p = bytes;
-	uint32_t c = 0xffffffffu;
+	uint32_t c = UINT32_MAX;
 
 	pthread_once(&once, make_tables);
 	for (; n >= 8; n -= 8, p += 8) {
@@ -45,3 +45,30 @@ uint32_t crc32c(const void *bytes, size_t n)
 		c = table[0][(c ^ *p) & 0xff] ^ c >> 8;
 	return ~c;
 }
+
+#if defined(__x86_64__)
+/* Ten times as fast, and a start checks every record. */
+__attribute__((target("sse4.2"))) static uint32_t by_machine(const void *bytes, size_t n)
+{
+	const unsigned char *p = bytes;
+	uint64_t c = UINT32_MAX, word;
+
+	for (; n >= 8; n -= 8, p += 8) {
+		memcpy(&word, p, 8);
+		c = __builtin_ia32_crc32di(c, word);
+	}
+	for (; n; n--, p++)
+		c = __builtin_ia32_crc32qi((uint32_t)c, *p);
+	return ~(uint32_t)c;
+}
+
+uint32_t crc32c(const void *bytes, size_t n)
+{
+	return __builtin_cpu_supports("sse4.2") ? by_machine(bytes, n) : crc32c_by_tables(bytes, n);
+}
+#else
+uint32_t crc32c(const void *bytes, size_t n)
+{
+	return crc32c_by_tables(bytes, n);
+}
+#endif

@@ -1,6 +1,6 @@
 /* crc32c.h - CRC-32C (Castagnoli), the checksum of every stored record
  *
- * Source: RFC 3720 appendix B.4; the table is computed at first use. */
+ * Source: RFC 3720 appendix B.4; the tables are computed at first use. */
 #ifndef GPUQD_STORE_CRC32C_H
 #define GPUQD_STORE_CRC32C_H
 
@@ -8,5 +8,7 @@
 #include <stdint.h>
 
 uint32_t crc32c(const void *bytes, size_t n);
+/* The same where the machine has no instruction for it. */
+uint32_t crc32c_by_tables(const void *bytes, size_t n);
 
 #endif

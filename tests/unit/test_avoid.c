@@ -101,9 +101,9 @@ Test(avoid, the_last_four_each_once)
 	for (uint32_t i = 0; i < 6; i++)
 		attempt(m, i, nodes[i], POD_FAULT_INFRA);
 	j = job_find(m, J1);
-	cr_assert_eq(j->avoids->n, 4);
-	cr_expect_str_eq(j->avoids->items[0].node, "n0");
-	cr_expect_str_eq(j->avoids->items[3].node, "n4");
+	cr_assert_eq(j->life->avoids->n, 4);
+	cr_expect_str_eq(j->life->avoids->items[0].node, "n0");
+	cr_expect_str_eq(j->life->avoids->items[3].node, "n4");
 	cr_expect_str_eq(kept_off(m, T0 + 40), "n0 n2 n3 n4");
 	model_free(m);
 }
@@ -117,10 +117,10 @@ Test(avoid, not_after_a_failure_of_its_own)
 		m, "{gpus: 1, command: [a], retry: {limit: 2, on: [infra, \"exit:75\"]}}", NULL));
 	attempt(m, 0, "n0", POD_FAULT_NONE);
 	cr_expect_str_eq(kept_off(m, T0 + 40), "");
-	cr_expect_eq(job_find(m, J1)->n_retries, 1);
+	cr_expect_eq(job_find(m, J1)->life->n_retries, 1);
 	attempt(m, 1, "n0", POD_FAULT_INFRA);
 	cr_expect_str_eq(kept_off(m, T0 + 40), "n0");
-	cr_expect_eq(job_find(m, J1)->n_retries, 1, "a lost node uses up no retry");
+	cr_expect_eq(job_find(m, J1)->life->n_retries, 1, "a lost node uses up no retry");
 	model_free(m);
 }
 
@@ -189,8 +189,9 @@ Test(avoid, what_never_runs_is_held_with_the_reason)
 	cr_expect_eq(m->queues[0]->allocated_milli, 0, "its devices are given back");
 	start_too_late(m, 8, RULE_START_TIMEOUT);
 	cr_expect(j->held_retries);
-	cr_expect_str_eq(j->message, "not running 10m after it was placed: pod 0 on n0 (created)");
-	cr_expect_eq(j->n_retries, 0);
+	cr_expect_str_eq(j->life->message,
+			 "not running 10m after it was placed: pod 0 on n0 (created)");
+	cr_expect_eq(j->life->n_retries, 0);
 	cr_assert_eq(model_apply(m, &ev, &err), 0);
 	cr_expect_not(j->held_retries);
 	model_free(m);

@@ -109,24 +109,24 @@ Test(claim, it_is_stored_with_those_who_leave_for_it)
 	disk_write(&d, m);
 	again = disk_load(&d);
 	j = job_find(again, J2);
-	cr_assert_not_null(j->promise);
-	cr_expect_eq(j->promise->n_pods, 2);
-	cr_expect_str_eq(j->promise->pods[1].node, "n0");
-	cr_expect_eq(j->promise->pods[1].devices[0], 1);
-	cr_expect_eq(j->promise->pods[1].gpus_milli, 1000);
-	cr_expect_str_eq(j->promise->flavor, "default");
-	cr_expect_eq(j->promise->victims[0].id, 1);
+	cr_assert_not_null(j->life->promise);
+	cr_expect_eq(j->life->promise->n_pods, 2);
+	cr_expect_str_eq(j->life->promise->pods[1].node, "n0");
+	cr_expect_eq(j->life->promise->pods[1].devices[0], 1);
+	cr_expect_eq(j->life->promise->pods[1].gpus_milli, 1000);
+	cr_expect_str_eq(j->life->promise->flavor, "default");
+	cr_expect_eq(j->life->promise->victims[0].id, 1);
 	cr_expect_eq(job_victims_left(again, j), 1);
-	cr_expect_str_eq(j->promise->rule, "G");
-	cr_expect_str_eq(j->promise->why, "needs 2: a 0 -> 2 (share 2, quota 2)");
+	cr_expect_str_eq(j->life->promise->rule, "G");
+	cr_expect_str_eq(j->life->promise->why, "needs 2: a 0 -> 2 (share 2, quota 2)");
 	cr_expect_eq(queue_find(again, "default")->held_milli, 2000);
 	cr_expect_eq(again->n_promises, 1);
 	j = job_find(again, J1);
-	cr_expect_eq(j->leave_us, T0 + 50);
-	cr_expect_eq(j->leave_grace_us, 5000000);
-	cr_expect_str_eq(j->evictions[0].by_queue, "default");
-	cr_expect_str_eq(j->evictions[0].by, "2");
-	cr_expect_str_eq(j->evictions[0].why, "needs 2: a 0 -> 2 (share 2, quota 2)");
+	cr_expect_eq(j->life->leave_us, T0 + 50);
+	cr_expect_eq(j->life->leave_grace_us, 5000000);
+	cr_expect_str_eq(j->life->evictions[0].by_queue, "default");
+	cr_expect_str_eq(j->life->evictions[0].by, "2");
+	cr_expect_str_eq(j->life->evictions[0].why, "needs 2: a 0 -> 2 (share 2, quota 2)");
 	cr_expect(!model_is_dirty(again), "what was loaded is what is stored");
 	model_free(again);
 	model_free(m);
@@ -154,7 +154,7 @@ Test(claim, the_victim_is_requeued_and_shown_why)
 	cr_expect_eq(end, EV_JOB_REQUEUED);
 	cr_expect_eq(job_find(m, J1)->state, GPUQ_JOB_PENDING);
 	cr_expect_eq(job_find(m, J1)->submit_us, T0 + 1);
-	cr_expect_eq(job_find(m, J1)->n_retries, 0);
+	cr_expect_eq(job_find(m, J1)->life->n_retries, 0);
 	cr_expect_eq(job_victims_left(m, job_find(m, J2)), 0);
 	v = view_job(&a, m, job_find(m, J1), T0 + 95);
 	e = gpuq_get(v, "evictions")->items[0];
@@ -164,7 +164,7 @@ Test(claim, the_victim_is_requeued_and_shown_why)
 	cr_expect_str_eq(gpuq_get_str(e, "by_queue", ""), "default");
 	cr_expect_not_null(strstr(gpuq_get_str(e, "why", ""), "quota 2"));
 	cr_expect_eq(place(m, J2, 2, "n0", 0), 0);
-	cr_expect_null(job_find(m, J2)->promise, "it has what it was promised");
+	cr_expect_null(job_find(m, J2)->life->promise, "it has what it was promised");
 	cr_expect_eq(queue_find(m, "default")->held_milli, 0);
 	model_free(m);
 	gpuq_arena_done(&a);
@@ -240,7 +240,7 @@ Test(claim, a_victim_that_was_done_before_it_was_told_is_done)
 		cr_expect_eq(end, rows[i].end, "row %zu", i);
 		if (end == EV_JOB_ENDED) {
 			cr_expect_eq(job_find(m, J1)->state, GPUQ_JOB_COMPLETED);
-			cr_expect_eq(job_find(m, J1)->exit_code, 0);
+			cr_expect_eq(job_find(m, J1)->life->exit_code, 0);
 		}
 		model_free(m);
 	}
@@ -261,7 +261,7 @@ Test(claim, a_promise_ends_with_what_makes_it_void)
 		disk_write(&d, m);
 		cr_assert_eq(simple(m, ends[i], J2), 0);
 		j = job_find(m, J2);
-		cr_expect(!j || !j->promise, "row %zu", i);
+		cr_expect(!j || !j->life->promise, "row %zu", i);
 		cr_expect_eq(queue_find(m, "default")->held_milli, 0, "row %zu", i);
 		cr_expect_eq(m->n_promises, 0);
 		disk_write(&d, m);
@@ -290,19 +290,19 @@ Test(claim, what_is_moved_keeps_its_new_places_while_it_leaves_the_old)
 	cr_assert_eq(pod_event(m, EV_POD_ENDED, J1, 0, 0, T0 + 90, 143, 0), 0);
 	cr_assert_eq(verdict(m, J1, T0 + 91, &end), 0);
 	cr_expect_eq(end, EV_JOB_REQUEUED);
-	cr_assert_not_null(job_find(m, J1)->promise);
+	cr_assert_not_null(job_find(m, J1)->life->promise);
 	disk_write(&d, m);
 	model_free(m);
 	m = disk_load(&d);
-	cr_assert_not_null(job_find(m, J1)->promise);
+	cr_assert_not_null(job_find(m, J1)->life->promise);
 	cr_assert_eq(place(m, J1, 1, "n0", 0), 0);
-	cr_expect_null(job_find(m, J1)->promise);
+	cr_expect_null(job_find(m, J1)->life->promise);
 	cr_expect_eq(job_find(m, J1)->attempt, 1);
 	/* When the node is lost instead, it starts wherever there is room. */
 	cr_assert_eq(pod_event(m, EV_POD_STARTED, J1, 1, 0, T0 + 120, 0, 0), 0);
 	cr_assert_eq(pod_event(m, EV_POD_ENDED, J1, 1, 0, T0 + 130, -1, POD_FAULT_INFRA), 0);
 	cr_assert_eq(verdict(m, J1, T0 + 131, &end), 0);
-	cr_expect_eq(job_find(m, J1)->avoids->n, 1);
+	cr_expect_eq(job_find(m, J1)->life->avoids->n, 1);
 	model_free(m);
 	disk_free(&d);
 }
@@ -318,7 +318,7 @@ Test(claim, an_element_is_split_off_by_its_nomination)
 	cr_expect_eq(job_find(m, J1)->array->n_waiting, 10);
 	cr_expect_neq(nominate(m, J1, "n0", 1, NULL, 0), 0, "an array as a whole does not start");
 	cr_assert_eq(nominate(m, element, "n0", 1, NULL, 0), 0);
-	cr_assert_not_null(job_find(m, element)->promise);
+	cr_assert_not_null(job_find(m, element)->life->promise);
 	cr_expect_eq(job_find(m, J1)->array->n_waiting, 9);
 	cr_expect_eq(queue_find(m, "default")->n_pending, 10);
 	cr_assert_eq(place(m, element, 1, "n0", 0), 0);
@@ -340,18 +340,18 @@ Test(claim, an_elastic_job_shrinks_and_grows_within_its_attempt)
 	cr_expect_neq(shrink(m, J1, 7), 0, "no such pod");
 	cr_assert_eq(shrink(m, J1, 3), 0);
 	cr_expect_neq(shrink(m, J1, 3), 0, "it leaves already");
-	cr_expect_eq(j->shrunk_us, T0 + 60);
+	cr_expect_eq(j->life->shrunk_us, T0 + 60);
 	disk_write(&d, m);
 	again = disk_load(&d);
 	cr_expect(pod_find(again, (struct pod_key){ J1, 0, 3 })->dropped);
 	cr_expect(!pod_find(again, (struct pod_key){ J1, 0, 2 })->dropped);
-	cr_expect_eq(job_find(again, J1)->n_indexes, 4);
-	cr_expect_eq(job_find(again, J1)->shrunk_us, T0 + 60);
+	cr_expect_eq(job_find(again, J1)->life->n_indexes, 4);
+	cr_expect_eq(job_find(again, J1)->life->shrunk_us, T0 + 60);
 	model_free(again);
 	/* Its end is no failure, and its index is not used again. */
 	cr_assert_eq(pod_event(m, EV_POD_ENDED, J1, 0, 3, T0 + 90, 143, 0), 0);
 	cr_expect_eq(j->state, GPUQ_JOB_RUNNING);
-	cr_expect_eq(j->outcome, GPUQ_JOB_PENDING);
+	cr_expect_eq(j->life->outcome, GPUQ_JOB_PENDING);
 	cr_assert_eq(pod_event(m, EV_POD_GONE, J1, 0, 3, T0 + 91, 0, 0), 0);
 	cr_expect_null(pod_find(m, (struct pod_key){ J1, 0, 3 }));
 	cr_assert_eq(grow(m, J1, 6), 0);
@@ -375,15 +375,15 @@ Test(claim, an_elastic_job_outlives_a_lost_pod_and_is_repaired)
 
 	cr_assert_eq(pod_event(m, EV_POD_ENDED, J1, 0, 0, T0 + 90, -1, POD_FAULT_INFRA), 0);
 	cr_expect_eq(j->state, GPUQ_JOB_RUNNING);
-	cr_expect_eq(j->short_us, T0 + 90, "fewer than its minimum");
+	cr_expect_eq(j->life->short_us, T0 + 90, "fewer than its minimum");
 	cr_assert_eq(grow(m, J1, 5), 0);
-	cr_expect_eq(j->short_us, 0);
+	cr_expect_eq(j->life->short_us, 0);
 	/* A failure of its own is one as before. */
 	cr_assert_eq(pod_event(m, EV_POD_ENDED, J1, 0, 2, T0 + 95, 7, POD_FAULT_NONE), 0);
-	cr_expect_eq(j->outcome, GPUQ_JOB_FAILED);
+	cr_expect_eq(j->life->outcome, GPUQ_JOB_FAILED);
 	cr_assert_eq(pod_event(m, EV_POD_ENDED, J1, 0, 1, T0 + 96, 143, POD_FAULT_NONE), 0);
 	cr_assert_eq(verdict(m, J1, T0 + 97, &end), 0);
-	cr_expect_eq(j->exit_code, 7);
+	cr_expect_eq(j->life->exit_code, 7);
 	model_free(m);
 }
 
@@ -397,8 +397,8 @@ Test(claim, the_last_pod_that_is_lost_is_the_end_of_the_attempt)
 	cr_assert_eq(verdict(m, J1, T0 + 92, &end), 0);
 	cr_expect_eq(end, EV_JOB_REQUEUED);
 	cr_assert_eq(place(m, J1, 2, "n0", 0), 0);
-	cr_expect_eq(job_find(m, J1)->short_us, 0);
-	cr_expect_eq(job_find(m, J1)->n_indexes, 2);
+	cr_expect_eq(job_find(m, J1)->life->short_us, 0);
+	cr_expect_eq(job_find(m, J1)->life->n_indexes, 2);
 	model_free(m);
 }
 
@@ -422,9 +422,9 @@ Test(claim, a_record_of_an_earlier_release_has_none)
 		}
 	}
 	m = disk_load(&d);
-	cr_expect_null(job_find(m, J2)->promise);
-	cr_expect_eq(job_find(m, J1)->n_indexes, 2, "known from its pods");
-	cr_expect_str_eq(job_find(m, J1)->evictions[0].by_queue, "");
+	cr_expect_null(job_find(m, J2)->life->promise);
+	cr_expect_eq(job_find(m, J1)->life->n_indexes, 2, "known from its pods");
+	cr_expect_str_eq(job_find(m, J1)->life->evictions[0].by_queue, "");
 	model_free(m);
 	disk_free(&d);
 }
@@ -441,10 +441,10 @@ Test(claim, what_lies_apart_survives)
 	cr_assert_eq(model_apply(m, &ev, NULL), 0);
 	disk_write(&d, m);
 	again = disk_load(&d);
-	cr_assert_not_null(job_find(again, J1)->apart);
-	cr_expect_str_eq(job_find(again, J1)->apart->flavor, "default");
-	cr_expect_eq(job_find(again, J1)->apart->milli, 2000);
-	cr_expect_eq(job_find(again, J1)->apart->since_us, T0 + 20);
+	cr_assert_not_null(job_find(again, J1)->life->apart);
+	cr_expect_str_eq(job_find(again, J1)->life->apart->flavor, "default");
+	cr_expect_eq(job_find(again, J1)->life->apart->milli, 2000);
+	cr_expect_eq(job_find(again, J1)->life->apart->since_us, T0 + 20);
 	cr_expect_eq(again->n_apart, 1);
 	model_free(again);
 	model_free(m);

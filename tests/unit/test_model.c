@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gpuqd/core/model.h"
+#include "gpuqd/core/model_int.h"
 #include "gpuqd/core/view.h"
 #include "libgpuq/mp.h"
 #include "libgpuq/units.h"
@@ -32,7 +32,7 @@ Test(model, a_job_lives_and_becomes_history)
 	disk_write(&d, m);
 	cr_assert_eq(pod_event(m, EV_POD_ENDED, J1, 0, 0, T0 + 4000000, 3, 0), 0);
 	cr_expect_eq(queue_find(m, "default")->allocated_milli, 0);
-	cr_expect_eq(job_find(m, J1)->gpu_us, 3000000);
+	cr_expect_eq(job_find(m, J1)->life->gpu_us, 3000000);
 	cr_assert_neq(pod_event(m, EV_POD_ENDED, J1, 0, 0, T0 + 5000000, 0, 0), 0,
 		      "the first end wins");
 	cr_assert_eq(verdict(m, J1, T0 + 4000001, &end), 0);
@@ -62,12 +62,12 @@ Test(model, a_gang_fails_with_its_first_failing_pod)
 	}
 	cr_expect_eq(job_find(m, J1)->state, GPUQ_JOB_RUNNING);
 	cr_assert_eq(pod_event(m, EV_POD_ENDED, J1, 0, 1, T0 + 200, 9, 0), 0);
-	cr_expect_eq(job_find(m, J1)->outcome, GPUQ_JOB_FAILED);
+	cr_expect_eq(job_find(m, J1)->life->outcome, GPUQ_JOB_FAILED);
 	cr_expect_eq(job_find(m, J1)->state, GPUQ_JOB_COMPLETING);
 	cr_assert_eq(pod_event(m, EV_POD_ENDED, J1, 0, 0, T0 + 300, 143, 0), 0);
 	cr_assert_eq(pod_event(m, EV_POD_ENDED, J1, 0, 2, T0 + 300, 143, 0), 0);
 	cr_assert_eq(verdict(m, J1, T0 + 301, &end), 0);
-	cr_expect_eq(job_find(m, J1)->exit_code, 9);
+	cr_expect_eq(job_find(m, J1)->life->exit_code, 9);
 	model_free(m);
 }
 
@@ -129,7 +129,7 @@ Test(model, infrastructure_failures_do_not_use_up_retries)
 			     0);
 		cr_assert_eq(verdict(m, J1, T0 + 300, &end), 0);
 		cr_expect_eq(end, EV_JOB_REQUEUED);
-		cr_expect_eq(job_find(m, J1)->n_retries, 0);
+		cr_expect_eq(job_find(m, J1)->life->n_retries, 0);
 		cr_expect_eq(job_find(m, J1)->attempt, n);
 	}
 	model_free(m);
@@ -283,7 +283,7 @@ static void dump(const struct model *m, struct gpuq_buf *out)
 				continue;
 			gpuq_json_write(out, view_job(&a, m, j, T0), 0);
 			gpuq_buf_printf(out, " %d %d %" PRIu32 " %" PRId64 "\n", j->held_user,
-					j->cancel_asked, j->n_retries, j->leave_us);
+					j->cancel_asked, j->life->n_retries, j->life->leave_us);
 		}
 	model_spending(m, T0 + 5 * GPUQ_US_PER_S, spent);
 	for (uint32_t i = 0; i < m->n_queues; i++)
@@ -304,8 +304,7 @@ static void dump(const struct model *m, struct gpuq_buf *out)
 			gpuq_json_write(out, view_node(&a, m, node_find(m, name)), 0);
 	}
 	gpuq_json_write(out, view_status(&a, m, T0), 0);
-	gpuq_buf_printf(out, " %s %" PRIu32 " %u", m->cluster_id, m->next_job_id,
-			HASH_COUNT(m->keys));
+	gpuq_buf_printf(out, " %s %" PRIu32 " %u", m->cluster_id, m->next_job_id, m->keys.slots.n);
 	gpuq_arena_done(&a);
 }
 
@@ -390,7 +389,7 @@ static void check_sums(const struct model *m)
 	int64_t allocated = 0;
 	uint32_t pending = 0, running = 0;
 
-	for (const struct job *j = m->jobs; j; j = j->hh.next) {
+	for (const struct job *j = m->jobs; j; j = j->next) {
 		const struct pod *p;
 
 		if (job_is_live(j))
@@ -419,7 +418,7 @@ static void check_sums(const struct model *m)
 /* Every job is in the lists of its user, queue, state and array once, and in no other. */
 static void check_lists(const struct model *m)
 {
-	const uint32_t n = HASH_COUNT(m->jobs);
+	const uint32_t n = m->n_jobs;
 	uint32_t by_user = 0, by_queue = 0, by_state = 0, kin = 0, elements = 0;
 
 	for (uint32_t i = 0; i < m->n_queues; i++)
@@ -430,7 +429,7 @@ static void check_lists(const struct model *m)
 	{
 		bool first_of_user = true;
 
-		for (const struct job *k = m->jobs; k != j; k = k->hh.next)
+		for (const struct job *k = m->jobs; k != j; k = k->next)
 			first_of_user &= strcmp(k->user, j->user) != 0;
 		if (first_of_user)
 			COUNT(by_user, jobs_of_user(m, j->user), user_next,
@@ -438,7 +437,7 @@ static void check_lists(const struct model *m)
 		if (j->key.index >= 0)
 			elements++;
 		else
-			COUNT(kin, jobs_elements(m, j->key.id), kin_next,
+			COUNT(kin, jobs_elements(m, j->key.id), life->kin_next,
 			      it_->key.id == j->key.id && it_->key.index >= 0);
 	}
 	cr_assert_eq(by_user, n);
@@ -482,4 +481,76 @@ Test(model, any_history_survives_a_restart, .timeout = 300)
 		model_free(m);
 		model_free(again);
 	}
+}
+
+/* All jobs of m are written anew: the records must be those of d. */
+static void check_records(struct model *m, const struct disk *d)
+{
+	struct disk anew = { 0 };
+	size_t n = 0;
+
+	job_each(m, j) job_dirty(m, j);
+	disk_write(&anew, m);
+	for (size_t i = 0; i < d->n; i++) {
+		const struct record *x = &d->r[i];
+
+		if (x->table != TABLE_JOB)
+			continue;
+		n++;
+		for (size_t k = 0; k < anew.n; k++) {
+			const struct record *y = &anew.r[k];
+
+			if (y->table != x->table || y->key_len != x->key_len ||
+			    memcmp(y->key, x->key, x->key_len) != 0)
+				continue;
+			cr_assert_eq(y->val_len, x->val_len, "record %zu", i);
+			cr_assert_eq(memcmp(y->val, x->val, x->val_len), 0, "record %zu", i);
+			n--;
+		}
+	}
+	cr_expect_eq(n, 0, "each has come back");
+	disk_free(&anew);
+}
+
+Test(model, jobs_that_are_alike_come_back_as_they_were)
+{
+	static const char *const texts[] = {
+		"{command: [a], gpus: 1}",
+		"{command: [a], gpus: 1}",
+		"{command: [a], gpus: 1, name: other}",
+		"{command: [a], gpus: 1, name: other}",
+		"{command: [a], gpus: 1, name: others}",
+		"{command: [a], gpus: 1, nice: 5, hold: true, retry: {limit: 3, on: ['exit:75']}}",
+		"{command: [a], gpus: 1, nice: 5, hold: true, retry: {limit: 3, on: ['exit:75']}}",
+		"{command: [a], gpus: 2, labels: {x: y}}",
+		"{command: [a], gpus: 2, labels: {x: y}}",
+		"{command: [a], gpus: 2, array: 0-3}",
+		"{command: [a], gpus: 2, array: 0-3}",
+		"{command: [a], gpus: 2, depends: [afterok:1]}",
+		"{command: [a], gpus: 2, depends: [afterok:1]}",
+		"{command: [a], gpus: 2}",
+		"{command: [a], gpus: 2}",
+	};
+	struct model *m = fresh(1, 4), *again;
+	struct disk d = { 0 };
+	const struct job *first, *second;
+
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+		cr_assert_null(submit_text(m, texts[i], NULL), "%s", texts[i]);
+	place(m, (struct job_key){ 14, -1 }, 1, "n0", 0);
+	place(m, (struct job_key){ 10, 2 }, 1, "n0", 1);
+	disk_write(&d, m);
+	again = disk_load(&d);
+	check_sums(again);
+	check_lists(again);
+	check_records(again, &d);
+	first = job_find(again, J1);
+	second = job_find(again, (struct job_key){ 2, -1 });
+	cr_expect_eq(first->wish, second->wish, "they want the same");
+	cr_expect_eq(first->request->n_jobs, 7);
+	cr_expect(wish_has_exit(job_find(again, (struct job_key){ 7, -1 })->wish, 75));
+	cr_expect_not(wish_has_exit(first->wish, 75));
+	model_free(m);
+	model_free(again);
+	disk_free(&d);
 }

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "gpuqd/core/civil.h"
-#include "gpuqd/core/model.h"
+#include "gpuqd/core/model_int.h"
 #include "libgpuq/mp.h"
 #include "libgpuq/units.h"
 #include "libgpuq/yaml.h"
@@ -457,10 +457,15 @@ Test(ledger, what_is_lost_is_refunded_by_cause)
 Test(ledger, work_since_the_last_checkpoint_is_lost)
 {
 	struct rig r;
+	struct job *j;
+	struct wish w;
 
 	begin(&r, plain);
 	job(&r, "ann", "a1", 1, T0);
-	job_find(r.m, (struct job_key){ 1, -1 })->checkpoint_every_us = 10 * 60 * S;
+	j = job_find(r.m, (struct job_key){ 1, -1 });
+	w = *j->wish;
+	w.checkpoint_every_us = 10 * 60 * S;
+	job_set_wish(r.m, j, &w);
 	started(&r, 1, 0, T0, T0);
 	requeued(&r, 1, GPUQ_CAUSE_RECLAIM, T0 + HOUR + 61 * S); /* told to leave a second before */
 	cr_expect_eq(booked(&r, CHARGE_REFUNDED), 61 * S);

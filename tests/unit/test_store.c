@@ -200,3 +200,13 @@ Test(crc32c, known_values)
 	cr_expect_eq(crc32c("123456789", 9), 0xe3069283u);
 	cr_expect_eq(crc32c("", 0), 0u);
 }
+
+Test(crc32c, the_machine_counts_as_the_tables_do)
+{
+	unsigned char bytes[70];
+
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		bytes[i] = (unsigned char)(i * 37 + 11);
+	for (size_t n = 0; n <= sizeof(bytes); n++)
+		cr_expect_eq(crc32c(bytes, n), crc32c_by_tables(bytes, n), "%zu bytes", n);
+}

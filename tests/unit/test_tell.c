@@ -65,16 +65,16 @@ Test(tell, only_what_is_news)
 	submit_text(rig.model, "{command: [true], gpus: 1}", NULL);
 	cr_expect_eq(cycle(T0 + GPUQ_US_PER_S), 3);
 	for (uint32_t id = 1; id <= 3; id++) {
-		cr_assert_eq(job(id)->n_reasons, 1);
-		cr_expect_eq(job(id)->reasons[0].code, GPUQ_R_UNSATISFIABLE);
-		cr_expect(job(id)->ranked);
+		cr_assert_eq(job(id)->outlook->n_reasons, 1);
+		cr_expect_eq(job(id)->outlook->reasons[0].code, GPUQ_R_UNSATISFIABLE);
+		cr_expect(job(id)->outlook->ranked);
 	}
-	cr_expect_eq(job(4)->n_reasons, 0);
+	cr_expect_eq(job(4)->outlook->n_reasons, 0);
 	cr_expect_eq(cycle(T0 + 2 * GPUQ_US_PER_S), 0, "nothing has changed");
 	/* Points for waiting are whole: at 1,000 a day the first one comes within minutes. */
 	cr_expect_eq(cycle(T0 + 600 * GPUQ_US_PER_S), 3);
-	cr_expect_gt(job(1)->terms.age, 0);
-	cr_expect_eq(job(1)->priority, job(1)->terms.total);
+	cr_expect_gt(job(1)->outlook->terms.age, 0);
+	cr_expect_eq(job(1)->outlook->terms.total, job(1)->outlook->terms.total);
 }
 
 Test(tell, one_that_changes_among_many)
@@ -87,8 +87,8 @@ Test(tell, one_that_changes_among_many)
 	cr_expect_eq(cycle(T0 + GPUQ_US_PER_S), 5);
 	cr_assert_eq(journal_apply(rig.journal, &hold, &err), 0, "%s", err.text);
 	cr_expect_eq(cycle(T0 + GPUQ_US_PER_S), 1);
-	cr_expect_eq(job(2)->reasons[0].code, GPUQ_R_HELD_USER);
-	cr_expect_eq(job(3)->reasons[0].code, GPUQ_R_UNSATISFIABLE);
+	cr_expect_eq(job(2)->outlook->reasons[0].code, GPUQ_R_HELD_USER);
+	cr_expect_eq(job(3)->outlook->reasons[0].code, GPUQ_R_UNSATISFIABLE);
 }
 
 static int64_t fragmented_us(void)
@@ -129,16 +129,16 @@ Test(tell, devices_apart_are_charged_once)
 {
 	take_apart();
 	cycle(T0 + GPUQ_US_PER_S);
-	cr_expect_eq(job(3)->reasons[0].code, GPUQ_R_FRAGMENTED);
-	cr_expect_eq(job(4)->reasons[0].code, GPUQ_R_FRAGMENTED);
-	cr_assert_not_null(job(3)->apart, "it has waited longer");
-	cr_expect_null(job(4)->apart);
-	cr_expect_str_eq(job(3)->apart->flavor, "default");
-	cr_expect_eq(job(3)->apart->milli, 2000);
+	cr_expect_eq(job(3)->outlook->reasons[0].code, GPUQ_R_FRAGMENTED);
+	cr_expect_eq(job(4)->outlook->reasons[0].code, GPUQ_R_FRAGMENTED);
+	cr_assert_not_null(job(3)->life->apart, "it has waited longer");
+	cr_expect_null(job(4)->life->apart);
+	cr_expect_str_eq(job(3)->life->apart->flavor, "default");
+	cr_expect_eq(job(3)->life->apart->milli, 2000);
 	/* Once it has left, the next one is charged; once there is room, nobody. */
 	at(EV_JOB_ENDED, 3, T0 + 2 * GPUQ_US_PER_S, 0);
 	cycle(T0 + 2 * GPUQ_US_PER_S);
-	cr_assert_not_null(job(4)->apart);
+	cr_assert_not_null(job(4)->life->apart);
 	at(EV_JOB_ENDED, 4, T0 + 3 * GPUQ_US_PER_S, 0);
 	cycle(T0 + 3 * GPUQ_US_PER_S);
 	cr_expect_eq(rig.model->n_apart, 0);

@@ -1,0 +1,228 @@
+/* What a job shares with others, or has only once there is something to say. */
+#include "gpuqd/core/model_int.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define REASONS_MAX 16
+
+const struct life life_none = { .flavor = "", .exit_code = -1, .outcome_exit = -1 };
+static const struct outlook outlook_none;
+
+struct job *job_new(struct model *m, struct job_key key)
+{
+	struct job *j = must(calloc(1, sizeof(*j)));
+
+	(void)m;
+	j->key = key;
+	j->user = j->qos = "";
+	j->life = &life_none;
+	j->outlook = &outlook_none;
+	return j;
+}
+
+/* ---- what became of it ---- */
+
+struct life *job_life(struct job *j)
+{
+	struct life *own;
+
+	if (j->life != &life_none)
+		return (struct life *)(uintptr_t)j->life; /* made here, and its own */
+	own = must(malloc(sizeof(*own)));
+	*own = life_none;
+	j->life = own;
+	return own;
+}
+
+void job_set_life(struct job *j, const struct life *l)
+{
+	if (memcmp(l, &life_none, sizeof(*l)) != 0)
+		*job_life(j) = *l;
+}
+
+static void life_free(const struct life *l)
+{
+	if (l == &life_none)
+		return;
+	for (uint32_t i = 0; i < l->n_evictions; i++)
+		free(l->evictions[i].why);
+	free(l->evictions);
+	free(l->apart);
+	free(l->avoids);
+	free(l->blocked);
+	free(l->load);
+	free(l->message);
+	free(l->token);
+	free((void *)(uintptr_t)l);
+}
+
+/* ---- what it is called, and what was asked for ---- */
+
+static const char *shared_text(struct model *m, const char *text)
+{
+	return text && *text ? shared_get(&m->shared, text, strlen(text) + 1) : NULL;
+}
+
+void job_set_name(struct model *m, struct job *j, const char *name)
+{
+	const char *old = j->name;
+
+	j->name = shared_get(&m->shared, name, strlen(name) + 1);
+	shared_put(&m->shared, old);
+}
+
+void job_set_labels(struct model *m, struct job *j, const char *labels)
+{
+	const char *old = j->labels;
+
+	j->labels = shared_text(m, labels);
+	shared_put(&m->shared, old);
+}
+
+void job_set_wish(struct model *m, struct job *j, const struct wish *w)
+{
+	const struct job *last = m->jobs ? m->jobs->prev : NULL;
+	const struct wish *old = j->wish;
+
+	/* Most want what the one before them did. */
+	if (last && memcmp(last->wish, w, sizeof(*w)) == 0)
+		j->wish = shared_more(last->wish);
+	else
+		j->wish = shared_get(&m->shared, w, sizeof(*w));
+	shared_put(&m->shared, old);
+}
+
+void wish_add_exit(struct wish *w, uint8_t code)
+{
+	w->retry_exits[code / 64] |= UINT64_C(1) << code % 64;
+}
+
+bool wish_has_exit(const struct wish *w, int code)
+{
+	return code >= 0 && code < 256 && (w->retry_exits[code / 64] >> code % 64 & 1);
+}
+
+/* ---- what the last cycle said ---- */
+
+bool job_has_reasons(const struct job *j, const struct reason_fact *items, size_t n)
+{
+	const struct outlook *o = j->outlook;
+	bool same = n == o->n_reasons;
+
+	for (size_t i = 0; i < n && same; i++)
+		same = items[i].code == o->reasons[i].code && items[i].have == o->reasons[i].have &&
+		       items[i].need == o->reasons[i].need &&
+		       strcmp(items[i].object ? items[i].object : "", o->reasons[i].object) == 0;
+	return same;
+}
+
+static void put_outlook(struct model *m, const struct outlook *o)
+{
+	if (o != &outlook_none)
+		shared_put(&m->shared, o);
+}
+
+/* The times of reasons that it had already stay. */
+static void fill_reasons(struct model *m, const struct outlook *old,
+			 const struct reason_fact *items, size_t n, int64_t at_us,
+			 struct reason *out)
+{
+	for (size_t i = 0; i < n; i++) {
+		out[i].code = (uint16_t)items[i].code;
+		out[i].unit = (uint16_t)items[i].unit;
+		out[i].object = model_intern(m, items[i].object);
+		out[i].have = items[i].have;
+		out[i].need = items[i].need;
+		out[i].since_us = at_us;
+		for (size_t k = 0; k < old->n_reasons; k++)
+			if (old->reasons[k].code == out[i].code &&
+			    old->reasons[k].object == out[i].object)
+				out[i].since_us = old->reasons[k].since_us;
+	}
+}
+
+void job_set_outlook(struct model *m, struct job *j, const struct outlook *o,
+		     const struct reason_fact *items, size_t n, int64_t at_us)
+{
+	union {
+		struct outlook o;
+		unsigned char room[sizeof(struct outlook) + REASONS_MAX * sizeof(struct reason)];
+	} fresh;
+	const struct outlook *old = j->outlook;
+
+	if (n > REASONS_MAX)
+		n = REASONS_MAX;
+	memset(&fresh, 0, sizeof(fresh)); /* compared byte by byte, as reasons are */
+	fresh.o.planned_us = o->planned_us;
+	fresh.o.terms = o->terms;
+	fresh.o.ranked = o->ranked;
+	fresh.o.n_reasons = (uint8_t)n;
+	if (job_has_reasons(j, items, n))
+		memcpy(fresh.o.reasons, old->reasons, n * sizeof(old->reasons[0]));
+	else
+		fill_reasons(m, old, items, n, at_us, fresh.o.reasons);
+	j->outlook = shared_get(&m->shared, &fresh, sizeof(fresh.o) + n * sizeof(struct reason));
+	put_outlook(m, old);
+}
+
+void job_set_reasons(struct model *m, struct job *j, const struct reason_fact *items, size_t n,
+		     int64_t at_us)
+{
+	if (!job_has_reasons(j, items, n))
+		job_set_outlook(m, j, j->outlook, items, n, at_us);
+}
+
+/* ---- whom it waits for ---- */
+
+struct deps *deps_new(struct job *j, uint32_t n)
+{
+	struct deps *d = must(calloc(1, sizeof(*d) + n * sizeof(d->items[0])));
+
+	d->job = j;
+	d->n = n;
+	return d;
+}
+
+uint32_t job_n_deps(const struct job *j)
+{
+	return j->deps ? j->deps->n : 0;
+}
+
+void job_set_deps(struct model *m, struct job *j, struct deps *d)
+{
+	if (j->deps)
+		DL_DELETE(m->depending, j->deps);
+	free(j->deps);
+	j->deps = d;
+	if (d)
+		DL_APPEND(m->depending, d);
+}
+
+/* ---- all of it ---- */
+
+void job_parts_like(struct model *m, struct job *j, const struct job *from)
+{
+	struct outlook as_is = *from->outlook;
+
+	j->name = shared_more(from->name);
+	j->labels = shared_more(from->labels);
+	j->wish = shared_more(from->wish);
+	as_is.ranked = false; /* that was another's */
+	as_is.planned_us = 0;
+	job_set_outlook(m, j, &as_is, NULL, 0, 0);
+	if (!from->deps)
+		return;
+	job_set_deps(m, j, deps_new(j, from->deps->n));
+	memcpy(j->deps->items, from->deps->items, from->deps->n * sizeof(from->deps->items[0]));
+}
+
+void job_parts_free(struct model *m, struct job *j)
+{
+	job_set_deps(m, j, NULL);
+	life_free(j->life);
+	put_outlook(m, j->outlook);
+	shared_put(&m->shared, j->wish);
+	shared_put(&m->shared, j->labels);
+	shared_put(&m->shared, j->name);
+}
