@@ -5,15 +5,32 @@
 #include "gpuq/file.h"
 #include "gpuq/site_change.h"
 #include "libgpuq/limits.h"
+#include "libgpuq/utf8.h"
+
+/* The place of the first byte that is no text. */
+static int not_text(const char *path, const struct gpuq_buf *text, size_t at, struct gpuq_err *err)
+{
+	size_t line = 1, col = 1;
+
+	for (size_t i = 0; i < at; i++) {
+		col = text->data[i] == '\n' ? 1 : col + 1;
+		line += text->data[i] == '\n';
+	}
+	return gpuq_fail(err, GPUQ_EINVAL, "%s:%zu:%zu: not a text in UTF-8", path, line, col);
+}
 
 static int add_file(struct cli *c, struct gpuq_val *params, const char *path, struct gpuq_err *err)
 {
 	struct gpuq_buf text = GPUQ_BUF_INIT_MAX(GPUQ_YAML_BYTES_MAX);
 	struct gpuq_arena *a = &c->arena;
 	int rc = file_read(path, &text, err);
+	size_t text_len = rc == 0 && text.len ? gpuq_utf8_check(text.data, text.len) : 0;
 
-	if (rc == 0 && text.len && memchr(text.data, '\0', text.len))
-		rc = gpuq_fail(err, GPUQ_EINVAL, "%s: not a text", path);
+	if (text_len && memchr(text.data, '\0', text_len))
+		text_len = (size_t)((const char *)memchr(text.data, '\0', text_len) -
+				    (const char *)text.data);
+	if (rc == 0 && text_len < text.len)
+		rc = not_text(path, &text, text_len, err);
 	if (rc == 0) {
 		gpuq_put(a, params, "text", gpuq_str(a, gpuq_buf_str(&text)));
 		gpuq_put(a, params, "file", gpuq_str(a, path));

@@ -67,13 +67,7 @@ static double cost_rank(const struct row *r)
 
 static void cost_text(struct gpuq_buf *out, const struct row *r)
 {
-	const char *currency = gpuq_get_str(r->obj, "currency", "");
-
-	if (view_number(gpuq_get(r->obj, "cost"), -1) < 0)
-		gpuq_buf_addc(out, '-');
-	else
-		gpuq_buf_printf(out, "%.2f%s%s", seconds(r, "cost"), *currency ? " " : "",
-				currency);
+	view_money(out, r->obj);
 }
 
 /* clang-format off */

@@ -31,6 +31,16 @@ static double factor_rank(const struct row *r)
 	return view_number(gpuq_get(r->obj, "factor"), 2);
 }
 
+static void cost_text(struct gpuq_buf *out, const struct row *r)
+{
+	view_money(out, r->obj);
+}
+
+static double cost_rank(const struct row *r)
+{
+	return number(r, "cost");
+}
+
 static void reset_text(struct gpuq_buf *out, const struct row *r)
 {
 	view_time(out, gpuq_get(r->obj, "reset_time"));
@@ -51,13 +61,14 @@ static const struct column cols[] = {
 	{ "RESET", 0, 0, NULL, reset_text, NULL, "when the next period begins" },
 	{ "DECAYED", 0, COL_RIGHT, NULL, decayed_text, decayed_rank, "GPU-hours as they count for fair shares" },
 	{ "FACTOR", 0, COL_RIGHT, NULL, factor_text, factor_rank, "fair-share factor of the user: 1 is first in line" },
+	{ "COST", 0, COL_RIGHT, NULL, cost_text, cost_rank, "of what was used in the period, at the prices of the time; without a period: in this month" },
 	{ NULL, 0, 0, NULL, NULL, NULL, NULL },
 };
 /* clang-format on */
 
 static const struct out_def usage_list = {
 	.cols = cols,
-	.usual = "QUEUE,USER,BUDGET,USED,COMMITTED,LEFT,MODE,DECAYED,FACTOR",
+	.usual = "QUEUE,USER,BUDGET,USED,COMMITTED,LEFT,MODE,DECAYED,FACTOR,COST",
 	.sort = NULL,
 };
 

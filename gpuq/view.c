@@ -341,3 +341,14 @@ void view_time(struct gpuq_buf *out, const struct gpuq_val *us)
 		snprintf(text, sizeof(text), "?");
 	gpuq_buf_adds(out, text);
 }
+
+void view_money(struct gpuq_buf *out, const struct gpuq_val *row)
+{
+	const char *currency = gpuq_get_str(row, "currency", "");
+
+	if (view_number(gpuq_get(row, "cost"), -1) < 0)
+		gpuq_buf_addc(out, '-');
+	else
+		gpuq_buf_printf(out, "%.2f%s%s", view_number(gpuq_get(row, "cost"), 0),
+				*currency ? " " : "", currency);
+}

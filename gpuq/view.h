@@ -48,6 +48,9 @@ void view_job_place(struct gpuq_buf *out, const struct gpuq_val *job);
 /* Local time, "2026-11-21 15:26:29"; "-" for null or absent. */
 void view_time(struct gpuq_buf *out, const struct gpuq_val *us);
 
+/* "0.33 EUR", of the cost and the currency of a row; - where there are no prices. */
+void view_money(struct gpuq_buf *out, const struct gpuq_val *row);
+
 /* A number that may be an integer or a real; dflt for anything else. */
 double view_number(const struct gpuq_val *v, double dflt);
 

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "libgpuq/limits.h"
 #include "libgpuq/schema.h"
 
 int gpuq_reader_fail(struct gpuq_reader *r, const struct gpuq_val *v, int code, const char *fmt,
@@ -37,6 +38,20 @@ size_t gpuq_reader_enter_item(struct gpuq_reader *r, size_t ix)
 	const size_t mark = strlen(r->path);
 
 	snprintf(r->path + mark, sizeof(r->path) - mark, "[%zu]", ix);
+	return mark;
+}
+
+size_t gpuq_reader_enter_member(struct gpuq_reader *r, const struct gpuq_val *list, size_t ix)
+{
+	const size_t mark = strlen(r->path);
+	const struct gpuq_val *item = ix < list->n ? list->items[ix] : NULL;
+	const char *name = r->by_name && item && item->type == GPUQ_MAP
+				   ? gpuq_get_str(item, "name", NULL)
+				   : NULL;
+
+	if (!name || strlen(name) > GPUQ_NAME_BYTES_MAX)
+		return gpuq_reader_enter_item(r, ix);
+	snprintf(r->path + mark, sizeof(r->path) - mark, "[%s]", name);
 	return mark;
 }
 

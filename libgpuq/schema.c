@@ -90,6 +90,9 @@ static int check_range(struct gpuq_reader *r, const struct gpuq_field *f, const 
 	print_number(f->kind, f->min, low, sizeof(low));
 	print_number(f->kind, f->max, high, sizeof(high));
 	print_number(f->kind, i, got, sizeof(got));
+	if (f->min == f->max)
+		return gpuq_reader_fail(r, v, GPUQ_ERANGE, "expected %s%s, found %s", low, unit,
+					got);
 	if (f->max == INT64_MAX)
 		return gpuq_reader_fail(r, v, GPUQ_ERANGE, "expected at least %s%s, found %s", low,
 					unit, got);
@@ -425,7 +428,7 @@ static int check_keys(struct gpuq_reader *r, const struct gpuq_schema *s, const 
 	for (size_t i = 1; i < list->n; i++) {
 		if (strcmp(all[i - 1].key, all[i].key) != 0)
 			continue;
-		gpuq_reader_enter_item(r, all[i].ix);
+		gpuq_reader_enter_member(r, v, all[i].ix);
 		gpuq_reader_enter(r, f->key);
 		return gpuq_reader_fail(r, v->items[all[i].ix], GPUQ_EINVAL,
 					"'%.64s' names an earlier one of the list as well",
@@ -449,7 +452,7 @@ static int read_objects(struct gpuq_reader *r, const struct gpuq_field *f, const
 	if (!list.items)
 		return no_memory(r);
 	for (size_t i = 0; i < v->n; i++) {
-		const size_t mark = gpuq_reader_enter_item(r, i);
+		const size_t mark = gpuq_reader_enter_member(r, v, i);
 		void *obj = (char *)list.items + i * f->sub->size;
 
 		gpuq_schema_init(f->sub, obj);

@@ -103,6 +103,7 @@ struct gpuq_reader {
 	struct gpuq_arena *arena; /* where strings and arrays go */
 	const char *file; /* for messages; NULL = not a file: paths only */
 	int64_t now_us; /* for relative instants */
+	bool by_name; /* members of lists are told by their names: "queues[red]" */
 	bool lenient; /* skip unknown keys (the wire: newer clients) */
 	struct gpuq_err *err;
 	char path[160]; /* where the reader is: "groups[1].gpus" */
@@ -125,6 +126,7 @@ int gpuq_reader_fail(struct gpuq_reader *r, const struct gpuq_val *v, int code, 
 /* Step into a member while reading by hand; gpuq_reader_leave(r, mark) goes back. */
 size_t gpuq_reader_enter(struct gpuq_reader *r, const char *key);
 size_t gpuq_reader_enter_item(struct gpuq_reader *r, size_t ix);
+size_t gpuq_reader_enter_member(struct gpuq_reader *r, const struct gpuq_val *list, size_t ix);
 void gpuq_reader_leave(struct gpuq_reader *r, size_t mark);
 
 /* The known name nearest to `name` (Damerau-Levenshtein distance <= 2 and below half

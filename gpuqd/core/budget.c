@@ -61,19 +61,26 @@ static void hold(struct cycle *c, uint32_t job, int64_t milli, int64_t dt_us)
 	}
 }
 
+/* How long it may still run. */
+static int64_t time_left(const struct cycle *c, const struct snap_job *j)
+{
+	int64_t left = j->walltime_us;
+
+	if (left != GPUQ_UNLIMITED && !j->starting && j->state != SNAP_PENDING)
+		left = amount_less(amount_sum(j->start_us, left), c->s->config.now_us);
+	return left > 0 ? left : 0;
+}
+
 static void hold_running(struct cycle *c, uint32_t job)
 {
 	const struct snap_job *j = &c->s->jobs[job];
-	int64_t left = j->walltime_us;
 
-	if (left != GPUQ_UNLIMITED && !j->starting)
-		left = amount_less(amount_sum(j->start_us, left), c->s->config.now_us);
 	for (uint32_t a = j->alloc_first; a < j->alloc_first + j->n_allocs; a++) {
 		const struct snap_alloc *al = &c->s->allocs[a];
 		const struct snap_group *g = snap_group_of(c->s, al);
 
 		hold(c, job, charged(c, job, c->s->nodes[al->node].flavor, g->gpus_milli),
-		     left > 0 ? left : 0);
+		     time_left(c, j));
 	}
 }
 
@@ -134,15 +141,18 @@ void budget_start(struct cycle *c, uint32_t job, uint32_t flavor)
 		     j->walltime_us);
 }
 
-bool budget_admits(struct cycle *c, uint32_t job, uint32_t flavor, struct plan_reason *why)
+void budget_grow(struct cycle *c, uint32_t job, uint32_t flavor, int64_t gpus_milli)
 {
-	const struct snap_job *j = &c->s->jobs[job];
-	const int64_t need = cost(charged(c, job, flavor, c->s->requests[j->request].gpus_milli),
-				  j->walltime_us);
+	if (c->budgets)
+		hold(c, job, charged(c, job, flavor, gpus_milli), time_left(c, &c->s->jobs[job]));
+}
 
+/* GPU-milliseconds, of what its budgets have left. */
+static bool affords(struct cycle *c, uint32_t job, int64_t need, struct plan_reason *why)
+{
 	if (c->budgets && need > 0 && !caps_afford(c, job, need, why))
 		return false;
-	for (uint32_t q = j->queue; c->budgets && need > 0 && q != SNAP_NONE;
+	for (uint32_t q = c->s->jobs[job].queue; c->budgets && need > 0 && q != SNAP_NONE;
 	     q = c->s->queues[q].parent) {
 		const struct snap_queue *queue = &c->s->queues[q];
 		const int64_t unused = amount_less(queue->budget_gpu_ms, queue->budget_used_gpu_ms);
@@ -160,4 +170,20 @@ bool budget_admits(struct cycle *c, uint32_t job, uint32_t flavor, struct plan_r
 		return false;
 	}
 	return true;
+}
+
+bool budget_admits(struct cycle *c, uint32_t job, uint32_t flavor, struct plan_reason *why)
+{
+	const struct snap_job *j = &c->s->jobs[job];
+	const int64_t milli = c->s->requests[j->request].gpus_milli;
+
+	return affords(c, job, cost(charged(c, job, flavor, milli), j->walltime_us), why);
+}
+
+bool budget_admits_more(struct cycle *c, uint32_t job, uint32_t flavor, int64_t gpus_milli,
+			struct plan_reason *why)
+{
+	const int64_t left = time_left(c, &c->s->jobs[job]);
+
+	return affords(c, job, cost(charged(c, job, flavor, gpus_milli), left), why);
 }

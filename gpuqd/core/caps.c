@@ -10,8 +10,7 @@ struct cap_use {
 
 static const uint32_t *caps_of(const struct cycle *c, uint32_t job)
 {
-	static const uint32_t none[SNAP_CAPS_MAX] = { SNAP_NONE, SNAP_NONE, SNAP_NONE,
-						      SNAP_NONE, SNAP_NONE, SNAP_NONE };
+	static const uint32_t none[] = { SNAP_NONE };
 	const uint32_t set = c->s->jobs[job].capset;
 
 	return !c->cap_uses || set == SNAP_NONE ? none : c->s->capsets[set].caps;
@@ -23,14 +22,14 @@ void caps_init(struct cycle *c)
 		c->cap_uses = cycle_alloc(c, c->s->n_caps, sizeof(*c->cap_uses));
 }
 
-void caps_count(struct cycle *c, uint32_t job, int64_t gpus_milli)
+void caps_count(struct cycle *c, uint32_t job, int64_t gpus_milli, bool starts)
 {
 	const uint32_t *caps = caps_of(c, job);
 
 	for (int i = 0; i < SNAP_CAPS_MAX && caps[i] != SNAP_NONE; i++) {
 		struct cap_use *u = &c->cap_uses[caps[i]];
 
-		u->running++;
+		u->running += starts;
 		u->gpus_milli = amount_sum(u->gpus_milli, gpus_milli);
 	}
 }
@@ -73,6 +72,9 @@ bool caps_admit(struct cycle *c, uint32_t job, int64_t gpus_milli, bool starts,
 		const int64_t jobs = left_of(cap->max_running, u->running);
 		const int64_t gpus = left_of(cap->max_gpus_milli, u->gpus_milli);
 
+		if (starts && gpus_milli > cap->job_max_gpus_milli)
+			return refuse(why, cap, GPUQ_R_LIMIT_JOB, PLAN_GPUS,
+				      cap->job_max_gpus_milli, gpus_milli);
 		if (starts && jobs < 1)
 			return refuse(why, cap, (enum gpuq_reason)cap->code, PLAN_COUNT, jobs, 1);
 		if (gpus_milli > 0 && gpus < gpus_milli)

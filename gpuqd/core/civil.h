@@ -24,6 +24,8 @@ int64_t civil_from_date(struct civil_date d);
 int64_t civil_number(int64_t day); /* 20261121 */
 int64_t civil_from_number(int64_t number);
 
+#define CIVIL_MONTH 3 /* a period */
+
 /* Periods as struct site_budget names them. The one that day belongs to: its first day
  * and the first of the next. Period 0 (none) has neither: INT64_MIN and INT64_MAX. */
 void civil_period(int period, int64_t day, int64_t *first, int64_t *next);

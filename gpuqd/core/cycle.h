@@ -258,7 +258,7 @@ void nodes_fill_buckets(struct cycle *c); /* anew, from whole and usable */
 /* caps.c: what jobs of a qos, a user, a group may not pass together. `starts`: it is one job
  * more, else it grows. */
 void caps_init(struct cycle *c);
-void caps_count(struct cycle *c, uint32_t job, int64_t gpus_milli);
+void caps_count(struct cycle *c, uint32_t job, int64_t gpus_milli, bool starts);
 void caps_hold(struct cycle *c, uint32_t job, int64_t gpu_ms);
 bool caps_admit(struct cycle *c, uint32_t job, int64_t gpus_milli, bool starts,
 		struct plan_reason *why);
@@ -271,6 +271,10 @@ void budget_init(struct cycle *c);
 /* May it start, for as long as it may run, inside the hard budgets above it? */
 bool budget_admits(struct cycle *c, uint32_t job, uint32_t flavor, struct plan_reason *why);
 void budget_start(struct cycle *c, uint32_t job, uint32_t flavor);
+/* The same for devices that a running job gets beside its own. */
+bool budget_admits_more(struct cycle *c, uint32_t job, uint32_t flavor, int64_t gpus_milli,
+			struct plan_reason *why);
+void budget_grow(struct cycle *c, uint32_t job, uint32_t flavor, int64_t gpus_milli);
 /* Its rank for what is left over: out of budget it comes after all who are not. */
 int64_t budget_rank(const struct snapshot *s, uint32_t queue);
 /* Do longer jobs alone fail for this reason? */
@@ -411,7 +415,7 @@ void ledger_shares(struct cycle *c);
 void ledger_start(struct cycle *c, uint32_t job, uint32_t flavor);
 /* The same for pods beyond what a job must have: amounts by resource. */
 bool ledger_admits_more(struct cycle *c, uint32_t job, uint32_t flavor, const int64_t *amounts);
-void ledger_grow(struct cycle *c, uint32_t job, const int64_t *amounts);
+void ledger_grow(struct cycle *c, uint32_t job, uint32_t flavor, const int64_t *amounts);
 /* Amounts of a queue's work were told to leave; amounts by resource, negative = back. */
 void ledger_leaves(struct cycle *c, uint32_t queue, const int64_t *amounts, int64_t sign);
 void ledger_job_leaves(struct cycle *c, uint32_t queue, int64_t sign);

@@ -225,7 +225,7 @@ static bool grow(struct cycle *c, struct growth *all, struct grower *g)
 	    !place(c, all, g, group, g->next_index, pods))
 		return false;
 	sched_emit_places(c, PLAN_GROW, g->job, g->key, g->flavor);
-	ledger_grow(c, g->job, all->amounts);
+	ledger_grow(c, g->job, g->flavor, all->amounts);
 	g->have[group] += pods;
 	g->next_index += pods;
 	g->surplus++;
@@ -269,7 +269,6 @@ static struct stance stance_of(const struct cycle *c, uint32_t queue, const stru
  * not; then who stays inside its quota, the higher rank, the smaller part of the share. */
 static int cmp_queues(const struct cycle *c, const struct grower *g, const struct grower *h)
 {
-	const struct snap_queue *q = c->s->queues;
 	struct stance a, b;
 	__int128 part_a, part_b;
 	uint32_t x, y;
@@ -283,8 +282,8 @@ static int cmp_queues(const struct cycle *c, const struct grower *g, const struc
 		return a.over ? 1 : -1;
 	if (a.beyond_quota != b.beyond_quota)
 		return a.beyond_quota ? 1 : -1;
-	if (q[x].rank != q[y].rank)
-		return q[x].rank > q[y].rank ? -1 : 1;
+	if (budget_rank(c->s, x) != budget_rank(c->s, y))
+		return budget_rank(c->s, x) > budget_rank(c->s, y) ? -1 : 1;
 	part_a = (__int128)a.held * b.due;
 	part_b = (__int128)b.held * a.due;
 	if (part_a != part_b)
@@ -366,7 +365,7 @@ static bool repair_one(struct cycle *c, struct growth *all, struct grower *g, ui
 	    !place(c, all, g, group, missing_index(c, g, group), 1))
 		return false;
 	sched_emit_places(c, PLAN_GROW, g->job, g->key, g->flavor);
-	ledger_grow(c, g->job, all->amounts);
+	ledger_grow(c, g->job, g->flavor, all->amounts);
 	g->have[group]++;
 	return true;
 }
@@ -479,7 +478,7 @@ static bool grow_by_claim(struct cycle *c, struct growth *all, struct grower *g)
 	}
 	claim_let_go(c, &k);
 	claim_emit_victims(c, &k);
-	ledger_grow(c, g->job, all->amounts);
+	ledger_grow(c, g->job, g->flavor, all->amounts);
 	units_add_more(c, g->job, all->amounts, true);
 	return true;
 }

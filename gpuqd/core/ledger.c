@@ -98,7 +98,7 @@ static void init_users(struct cycle *c)
 	c->user_slots = cycle_alloc(c, room, sizeof(*c->user_slots));
 }
 
-static void count_user(struct cycle *c, uint32_t job, int64_t gpus_milli)
+static void count_user(struct cycle *c, uint32_t job, int64_t gpus_milli, bool starts)
 {
 	const struct snap_job *j = &c->s->jobs[job];
 
@@ -110,7 +110,7 @@ static void count_user(struct cycle *c, uint32_t job, int64_t gpus_milli)
 		u = user_use(c, q, j->user);
 		if (!u)
 			return;
-		u->running++;
+		u->running += starts;
 		add(&u->gpus_milli, gpus_milli);
 	}
 }
@@ -243,8 +243,8 @@ static void charge_held(struct cycle *c)
 		count_running(c, j->queue);
 		if (j->state == SNAP_LEAVING && !promised)
 			ledger_job_leaves(c, j->queue, 1);
-		count_user(c, i, gpus);
-		caps_count(c, i, gpus);
+		count_user(c, i, gpus, true);
+		caps_count(c, i, gpus, true);
 	}
 }
 
@@ -399,8 +399,8 @@ void ledger_start(struct cycle *c, uint32_t job, uint32_t flavor)
 	for (uint32_t res = 0; res < c->s->n_res; res++)
 		charge(c, j->queue, res, ledger_need(c, job, flavor, res), !j->preemptible);
 	count_running(c, j->queue);
-	count_user(c, job, r->gpus_milli);
-	caps_count(c, job, r->gpus_milli);
+	count_user(c, job, r->gpus_milli, true);
+	caps_count(c, job, r->gpus_milli, true);
 	budget_start(c, job, flavor);
 	for (uint32_t i = 0; i < r->n_licenses; i++)
 		c->license_free[r->licenses[i].license] -= r->licenses[i].count;
@@ -475,15 +475,31 @@ static bool user_admitted(struct cycle *c, uint32_t job, struct plan_reason *why
 	return true;
 }
 
+/* Devices of all flavors together. */
+static bool devices_admit(const struct cycle *c, uint32_t q, int64_t need, struct plan_reason *why)
+{
+	const struct snap_queue *queue = &c->s->queues[q];
+	int64_t sum = 0;
+
+	if (need == 0 || queue->max_gpus_milli == GPUQ_UNLIMITED)
+		return true;
+	for (uint32_t f = 0; f < c->s->n_flavors; f++)
+		add(&sum, used(c, q, f));
+	return within(why, GPUQ_R_LIMIT_QUEUE, PLAN_GPUS, queue->name, queue->max_gpus_milli, sum,
+		      need);
+}
+
 static bool queues_admit(struct cycle *c, uint32_t job, uint32_t flavor, struct plan_reason *why)
 {
 	const struct snap_job *j = &c->s->jobs[job];
+	const int64_t gpus = flavor == SNAP_NONE ? 0 : ledger_need(c, job, flavor, flavor);
 
 	for (uint32_t q = j->queue; q != SNAP_NONE; q = c->s->queues[q].parent) {
 		const struct snap_queue *queue = &c->s->queues[q];
 
 		if (!within(why, GPUQ_R_LIMIT_QUEUE, PLAN_COUNT, queue->name, queue->max_running,
-			    c->running[q] - (c->in_later ? c->parting[q] : 0), 1))
+			    c->running[q] - (c->in_later ? c->parting[q] : 0), 1) ||
+		    !devices_admit(c, q, gpus, why))
 			return false;
 		for (uint32_t res = 0; res < c->s->n_res; res++) {
 			const int64_t need = ledger_need(c, job, flavor, res);
@@ -565,38 +581,46 @@ static bool licenses_admit(struct cycle *c, uint32_t job, struct plan_reason *wh
 
 bool ledger_admits_more(struct cycle *c, uint32_t job, uint32_t flavor, const int64_t *amounts)
 {
+	const int64_t gpus = flavor == SNAP_NONE ? 0 : amounts[flavor];
 	struct plan_reason why = { .object = "" };
 	bool admitted = true;
 
 	c->more = amounts;
 	for (uint32_t q = c->s->jobs[job].queue; admitted && q != SNAP_NONE;
-	     q = c->s->queues[q].parent)
+	     q = c->s->queues[q].parent) {
+		admitted = devices_admit(c, q, gpus, &why);
 		for (uint32_t res = 0; admitted && res < c->s->n_res; res++)
 			admitted = amounts[res] == 0 ||
 				   within(&why, GPUQ_R_LIMIT_QUEUE, unit_of(c, res),
 					  c->s->queues[q].name, share_of(c, q, res)->limit,
 					  used(c, q, res), amounts[res]);
+	}
 	for (uint32_t q = c->s->jobs[job].queue; admitted && q != SNAP_NONE && c->per_user[q];
 	     q = c->s->queues[q].parent) {
 		const struct user_use *u = limits_users(&c->s->queues[q])
 						   ? user_use(c, q, c->s->jobs[job].user)
 						   : NULL;
 
-		admitted =
-			!u || flavor == SNAP_NONE ||
-			within(&why, GPUQ_R_LIMIT_USER, PLAN_GPUS, c->s->queues[q].name,
-			       c->s->queues[q].user_max_gpus_milli, u->gpus_milli, amounts[flavor]);
+		admitted = !u || gpus == 0 ||
+			   within(&why, GPUQ_R_LIMIT_USER, PLAN_GPUS, c->s->queues[q].name,
+				  c->s->queues[q].user_max_gpus_milli, u->gpus_milli, gpus);
 	}
 	admitted = admitted && lenders_admit(c, job, flavor, &why) &&
-		   caps_admit(c, job, flavor == SNAP_NONE ? 0 : amounts[flavor], false, &why);
+		   caps_admit(c, job, gpus, false, &why) &&
+		   budget_admits_more(c, job, flavor, gpus, &why);
 	c->more = NULL;
 	return admitted;
 }
 
-void ledger_grow(struct cycle *c, uint32_t job, const int64_t *amounts)
+void ledger_grow(struct cycle *c, uint32_t job, uint32_t flavor, const int64_t *amounts)
 {
+	const int64_t gpus = flavor == SNAP_NONE ? 0 : amounts[flavor];
+
 	for (uint32_t res = 0; res < c->s->n_res; res++)
 		charge(c, c->s->jobs[job].queue, res, amounts[res], false);
+	count_user(c, job, gpus, false);
+	caps_count(c, job, gpus, false);
+	budget_grow(c, job, flavor, gpus);
 }
 
 bool ledger_admits(struct cycle *c, uint32_t job, uint32_t flavor, struct plan_reason *why)

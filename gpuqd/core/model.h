@@ -442,9 +442,16 @@ struct spent {
 };
 
 void model_spending(const struct model *m, int64_t now_us, struct spent *out); /* by ix */
-/* Of one user in a queue and below, in the current period of the queue's budget. */
+/* Of one user in a queue and below, in the current period of the queue's budget, or as it has
+ * faded. */
 int64_t model_user_spent_ms(const struct model *m, const struct queue *q, const char *user,
 			    int64_t now_us);
+/* Thousandths of devices that are being charged to him there. */
+int64_t model_user_rate_milli(const struct model *m, const struct queue *q, const char *user);
+/* Millionths of the currency, for what it (user NULL: all) used there since the budget's period
+ * began; where there is no period, since the month began. */
+int64_t model_cost_micro(const struct model *m, const struct queue *q, const char *user,
+			 int64_t now_us);
 /* What runs may still use until its walltimes, the same way; GPUQ_UNLIMITED when something
  * has none. user NULL = all. */
 int64_t model_committed_ms(const struct model *m, const struct queue *q, const char *user,

@@ -4,6 +4,7 @@
 
 #include "gpuqd/core/amount.h"
 #include "gpuqd/core/civil.h"
+#include "gpuqd/core/price.h"
 #include "libgpuq/units.h"
 
 /* What budgets have left: the days of their period, or accounts that fade; with what was
@@ -150,6 +151,8 @@ int64_t model_user_spent_ms(const struct model *m, const struct queue *q, const 
 	const int64_t from = first == INT64_MIN ? 0 : first * CIVIL_DAY_US;
 	const struct pod *p;
 
+	if (budget_half_life(q) && q->budget->user_gpu_minutes != GPUQ_UNLIMITED)
+		return account_purse_ms(m, q, user, now_us);
 	user = model_interned(m, user);
 	for (const struct usage *u = m->usages; u && user; u = u->hh.next)
 		if (u->user == user && u->day >= first && below(u->queue, q))
@@ -162,6 +165,47 @@ int64_t model_user_spent_ms(const struct model *m, const struct queue *q, const 
 				     ledger_gpu_us(p->gpus_milli, since(p, from), now_us));
 	}
 	return us / 1000;
+}
+
+int64_t model_user_rate_milli(const struct model *m, const struct queue *q, const char *user)
+{
+	const struct pod *p;
+	int64_t milli = 0;
+
+	user = model_interned(m, user);
+	node_each(m, n)
+	{
+		DL_FOREACH2(n->pods, p, node_next)
+		if (pod_takes(p) && p->start_us && p->job->user == user && below(p->job->queue, q))
+			milli += billed(m, p->job, p->gpus_milli);
+	}
+	return milli;
+}
+
+int64_t model_cost_micro(const struct model *m, const struct queue *q, const char *user,
+			 int64_t now_us)
+{
+	int64_t first, next, micro = 0;
+	const struct pod *p;
+
+	civil_period(q->budget && q->budget->period ? q->budget->period : CIVIL_MONTH,
+		     civil_day(now_us), &first, &next);
+	user = user ? model_interned(m, user) : NULL;
+	for (const struct usage *u = m->usages; u; u = u->hh.next)
+		if (u->day >= first && (!user || u->user == user) && below(u->queue, q))
+			micro = amount_sum(micro, u->cost_micro);
+	node_each(m, n)
+	{
+		DL_FOREACH2(n->pods, p, node_next)
+		if (pod_takes(p) && p->start_us && (!user || p->job->user == user) &&
+		    below(p->job->queue, q))
+			micro = amount_sum(
+				micro,
+				price_cost(price_micro(m->site, n->pool, p->job->flavor),
+					   ledger_gpu_us(p->gpus_milli,
+							 since(p, first * CIVIL_DAY_US), now_us)));
+	}
+	return micro;
 }
 
 int64_t model_committed_ms(const struct model *m, const struct queue *q, const char *user,

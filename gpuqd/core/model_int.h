@@ -153,6 +153,9 @@ void charge_grant(struct model *m, const char *queue, int64_t gpu_us);
 
 /* What was granted to a budget that fades, as it stands. */
 int64_t account_granted_ms(const struct model *m, const struct queue *q, int64_t now_us);
+/* What a user has used of a queue's budget that fades and that gives a part to each user. */
+int64_t account_purse_ms(const struct model *m, const struct queue *q, const char *user,
+			 int64_t now_us);
 void account_grant(struct model *m, const struct queue *q, int64_t gpu_us, int64_t now_us);
 struct account *account_get(struct model *m, const unsigned char *bytes, size_t n);
 void accounts_collect(struct model *m, struct batch *out); /* those that changed */

@@ -96,7 +96,7 @@ static int apply_granted(struct model *m, const struct event *ev, struct gpuq_er
 
 	if (!q)
 		return gpuq_fail(err, GPUQ_ENOENT, "no queue is named %s", ev->granted.name);
-	if (!q->budget)
+	if (!q->budget || q->budget->gpu_minutes == GPUQ_UNLIMITED)
 		return gpuq_fail(err, GPUQ_EINVAL, "queue %s has no budget", q->name);
 	if (q->budget->half_life_us)
 		account_grant(m, q, ev->granted.gpu_minutes * 60 * GPUQ_US_PER_S, ev->at_us);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "gpuqd/core/civil.h"
+#include "libgpuq/units.h"
 
 /* One of two books (the other: model_ledger.c). Accounts: what counts for fair shares and
  * for budgets that fade; they know what runs, too. */
@@ -91,6 +92,15 @@ static bool account_is_users(const struct account *a)
 	return *user != '\0';
 }
 
+/* Of one user's part of a budget. */
+static bool account_is_purse(const struct account *a)
+{
+	char owner[CHANGE_KEY_BYTES_MAX];
+
+	key_part(a->bytes, a->len, 4, owner, sizeof(owner));
+	return *owner != '\0';
+}
+
 void accounts_expire(struct model *m, int64_t now_us)
 {
 	struct account *a, *at;
@@ -144,12 +154,27 @@ static void change_account(struct model *m, const unsigned char *key, size_t n, 
 		  half_life_us);
 }
 
+/* What its user has of such a budget alone. */
+static size_t purse_key(unsigned char *key, const struct queue *q, const struct job *j)
+{
+	return key_strs(key, q->name, "", j->flavor, j->qos, j->user, NULL);
+}
+
+static bool has_purses(const struct queue *q)
+{
+	return budget_half_life(q) && q->budget->user_gpu_minutes != GPUQ_UNLIMITED;
+}
+
 static void change_budget(struct model *m, const struct queue *q, const struct pod *p,
 			  enum turn what, int64_t at_us, int64_t now_us)
 {
 	unsigned char key[CHANGE_KEY_BYTES_MAX];
-	size_t n = key_strs(key, q->name, "", p->job->life->flavor, p->job->qos, NULL);
+	size_t n = purse_key(key, q, p->job);
 	struct account *a = NULL;
+
+	if (has_purses(q))
+		change_account(m, key, n, what, p->gpus_milli, at_us, now_us, budget_half_life(q));
+	n = key_strs(key, q->name, "", p->job->life->flavor, p->job->qos, NULL);
 
 	HASH_FIND(hh, m->accounts, key, n, a);
 	/* It began when accounts of budgets did not tell one qos from another. */
@@ -203,7 +228,8 @@ void usage_site_changed(struct model *m, int64_t now_us)
 
 	HASH_ITER (hh, m->accounts, a, at) {
 		a->queue = account_queue(m, a);
-		if (!account_is_users(a) && (!a->queue || !budget_half_life(a->queue)))
+		if (!account_is_users(a) && (!a->queue || !budget_half_life(a->queue) ||
+					     (account_is_purse(a) && !has_purses(a->queue))))
 			account_drop(m, a);
 	}
 	/* A new budget counts from now on. */
@@ -223,6 +249,11 @@ void usage_refund(struct model *m, const struct pod *p, int64_t from_us, int64_t
 		a = account_get(
 			m, key,
 			key_strs(key, q->name, "", p->job->life->flavor, p->job->qos, NULL));
+		usage_give_back(&a->a, p->gpus_milli, from_us, to_us, now_us, budget_half_life(q));
+		account_dirty(m, a);
+		if (!has_purses(q))
+			continue;
+		a = account_get(m, key, purse_key(key, q, p->job));
 		usage_give_back(&a->a, p->gpus_milli, from_us, to_us, now_us, budget_half_life(q));
 		account_dirty(m, a);
 	}
@@ -273,8 +304,8 @@ void model_each_account(const struct model *m, int64_t now_us, account_fn fn, vo
 		key_part(a->bytes, a->len, 1, user, sizeof(user));
 		key_part(a->bytes, a->len, 2, flavor, sizeof(flavor));
 		key_part(a->bytes, a->len, 3, qos, sizeof(qos));
-		if (!*user && !*flavor)
-			continue; /* a grant */
+		if ((!*user && !*flavor) || account_is_purse(a))
+			continue; /* a grant; counted with the budget */
 		how = site_qos_find(m->site, qos);
 		used = usage_at(&a->a, now_us,
 				*user ? m->policy.usage_half_life_us : budget_half_life(a->queue));
@@ -283,6 +314,29 @@ void model_each_account(const struct model *m, int64_t now_us, account_fn fn, vo
 			usage_scaled(used, how ? how->usage_factor_milli : 1000)))
 			return;
 	}
+}
+
+int64_t account_purse_ms(const struct model *m, const struct queue *q, const char *user,
+			 int64_t now_us)
+{
+	usage_q32 sum = 0;
+
+	for (const struct account *a = m->accounts; a; a = a->hh.next) {
+		char owner[CHANGE_KEY_BYTES_MAX], flavor[CHANGE_KEY_BYTES_MAX];
+		char qos[CHANGE_KEY_BYTES_MAX];
+		const struct site_qos *how;
+
+		key_part(a->bytes, a->len, 4, owner, sizeof(owner));
+		if (a->queue != q || strcmp(owner, user) != 0)
+			continue;
+		key_part(a->bytes, a->len, 2, flavor, sizeof(flavor));
+		key_part(a->bytes, a->len, 3, qos, sizeof(qos));
+		how = site_qos_find(m->site, qos);
+		sum += usage_scaled(usage_scaled(usage_at(&a->a, now_us, budget_half_life(q)),
+						 rate_of(m, flavor)),
+				    how ? how->usage_factor_milli : 1000);
+	}
+	return (int64_t)((sum >> 16) * 1000 >> 16);
 }
 
 /* ---- pods ---- */

@@ -403,6 +403,8 @@ int sched_cycle(const struct snapshot *in, struct gpuq_arena *mem, struct plan *
 
 	if (!in->sealed)
 		return gpuq_fail(err, GPUQ_EINVAL, "the snapshot has not been sealed");
+	if (in->config.wake_us > in->config.now_us)
+		c.wake_us = in->config.wake_us;
 	c.fits = cycle_alloc(&c, in->n_wheres, sizeof(*c.fits));
 	c.glances = cycle_alloc(&c, (size_t)in->n_wheres * (in->n_flavors + 1), sizeof(*c.glances));
 	c.verdicts = cycle_alloc(&c, in->n_requests, sizeof(*c.verdicts));

@@ -30,7 +30,7 @@ static int read_milli(struct gpuq_reader *r, const struct gpuq_val *v, int64_t *
 		return 0;
 	}
 	if (v->type == GPUQ_REAL && v->src && gpuq_milli_parse(v->src, &milli, NULL) == 0 &&
-	    milli >= 0) {
+	    milli >= 0 && milli <= 100000000 * INT64_C(1000)) {
 		*out = milli;
 		return 0;
 	}
@@ -121,20 +121,35 @@ static const struct gpuq_custom factor = { read_factor, write_factor };
 
 /* ---- caps: 20, {user: 20, job: 8, queue: 100} ---- */
 
-static int read_cap(struct gpuq_reader *r, const struct gpuq_val *v, void *out)
+#define CAP_MOST 1000000000
+
+static bool is_cap(const struct gpuq_val *v, int64_t *out)
 {
-	static const char *const keys[] = { "user", "job", "queue", NULL };
+	if (v->type == GPUQ_STR && strcmp(v->s, "unlimited") == 0)
+		*out = GPUQ_UNLIMITED;
+	else if (v->type == GPUQ_INT && v->i >= 0 && v->i <= CAP_MOST)
+		*out = v->i;
+	else
+		return false;
+	return true;
+}
+
+/* of_jobs: they are counted, so that there is none of a single one. */
+static int read_caps(struct gpuq_reader *r, const struct gpuq_val *v, bool of_jobs, void *out)
+{
+	static const char *const keys[] = { "user", "queue", "job", NULL };
 	struct site_cap *c = out;
-	int64_t *const to[] = { &c->user, &c->job, &c->queue };
+	int64_t *const to[] = { &c->user, &c->queue, &c->job };
+	const char *words = of_jobs ? "user or queue" : "user, queue or job";
 
 	c->user = c->job = c->queue = GPUQ_UNLIMITED;
-	if (v->type == GPUQ_INT && v->i >= 0) {
-		c->queue = v->i;
+	if (v->type != GPUQ_MAP && is_cap(v, &c->queue))
 		return 0;
-	}
 	if (v->type != GPUQ_MAP)
 		return gpuq_reader_fail(r, v, GPUQ_EINVAL,
-					"expected a number, or a map of user, job, queue");
+					"expected a number from 0 to %d, unlimited, or a map of "
+					"%s",
+					CAP_MOST, words);
 	for (uint32_t i = 0; i < v->n; i++) {
 		const struct gpuq_pair *p = &v->pairs[i];
 		size_t mark = gpuq_reader_enter(r, p->key);
@@ -142,19 +157,26 @@ static int read_cap(struct gpuq_reader *r, const struct gpuq_val *v, void *out)
 
 		while (keys[k] && strcmp(keys[k], p->key) != 0)
 			k++;
-		if (!keys[k])
+		if (!keys[k] || (of_jobs && to[k] == &c->job))
+			return gpuq_reader_fail(r, p->val, GPUQ_EINVAL, "unknown key: expected %s",
+						words);
+		if (!is_cap(p->val, to[k]))
 			return gpuq_reader_fail(r, p->val, GPUQ_EINVAL,
-						"unknown key: expected user, job or queue");
-		if (p->val->type == GPUQ_STR && strcmp(p->val->s, "unlimited") == 0)
-			*to[k] = GPUQ_UNLIMITED;
-		else if (p->val->type == GPUQ_INT && p->val->i >= 0)
-			*to[k] = p->val->i;
-		else
-			return gpuq_reader_fail(r, p->val, GPUQ_EINVAL,
-						"expected a number >= 0, or unlimited");
+						"expected a number from 0 to %d, or unlimited",
+						CAP_MOST);
 		gpuq_reader_leave(r, mark);
 	}
 	return 0;
+}
+
+static int read_cap(struct gpuq_reader *r, const struct gpuq_val *v, void *out)
+{
+	return read_caps(r, v, false, out);
+}
+
+static int read_count(struct gpuq_reader *r, const struct gpuq_val *v, void *out)
+{
+	return read_caps(r, v, true, out);
 }
 
 static struct gpuq_val *write_cap(struct gpuq_arena *mem, const void *in)
@@ -180,6 +202,7 @@ static struct gpuq_val *write_cap(struct gpuq_arena *mem, const void *in)
 	}
 static const struct site_cap no_cap = NO_CAP;
 static const struct gpuq_custom cap = { read_cap, write_cap };
+static const struct gpuq_custom count = { read_count, write_cap };
 
 /* ---- node_loss: strict, or {mode: available, after: 5m} ---- */
 
@@ -330,11 +353,11 @@ static const struct gpuq_field qos_fields[] = {
 	F(site_qos, "interactive", GPUQ_K_BOOL, interactive, .doc = "a person waits for it"),
 	F(site_qos, "idle", GPUQ_K_DURATION, idle_us,
 	  .doc = "stopped when all its devices were idle so long"),
-	F(site_qos, "max_running", GPUQ_K_CUSTOM, max_running, .custom = &cap,
+	F(site_qos, "max_running", GPUQ_K_CUSTOM, max_running, .custom = &count,
 	  .doc = "running jobs: of all, or {user: 4}"),
 	F(site_qos, "max_gpus", GPUQ_K_CUSTOM, max_gpus, .custom = &cap,
 	  .doc = "devices: of all, or {user: 8, job: 4}"),
-	F(site_qos, "max_submitted", GPUQ_K_CUSTOM, max_submitted, .custom = &cap,
+	F(site_qos, "max_submitted", GPUQ_K_CUSTOM, max_submitted, .custom = &count,
 	  .doc = "jobs waiting and running: of all, or {user: 100}"),
 	END,
 };
@@ -372,9 +395,9 @@ static const struct gpuq_schema qos_schema = { .name = "qos",
 					       .check = qos_check };
 
 static const struct gpuq_field budget_fields[] = {
-	F(site_budget, "gpu_minutes", GPUQ_K_INT, gpu_minutes, .flags = GPUQ_F_REQUIRED, .min = 0,
-	  .max = INT64_MAX / 60000000, .doc = "GPU-minutes"),
-	F(site_budget, "user_gpu_minutes", GPUQ_K_INT, user_gpu_minutes, .min = 0,
+	F(site_budget, "gpu_minutes", GPUQ_K_LIMIT, gpu_minutes, .max = INT64_MAX / 60000000,
+	  .doc = "GPU-minutes"),
+	F(site_budget, "user_gpu_minutes", GPUQ_K_LIMIT, user_gpu_minutes,
 	  .max = INT64_MAX / 60000000, .doc = "GPU-minutes of each user"),
 	F(site_budget, "period", GPUQ_K_ENUM, period, .names = periods, .doc = "starts anew each"),
 	F(site_budget, "half_life", GPUQ_K_DURATION, half_life_us, .doc = "use fades by half each"),
@@ -385,13 +408,29 @@ static const struct gpuq_field budget_fields[] = {
 
 static void budget_defaults(void *obj)
 {
-	((struct site_budget *)obj)->user_gpu_minutes = GPUQ_UNLIMITED;
+	struct site_budget *b = obj;
+
+	b->gpu_minutes = b->user_gpu_minutes = GPUQ_UNLIMITED;
+}
+
+static int budget_check(struct gpuq_reader *r, const struct gpuq_val *v, void *obj)
+{
+	const struct site_budget *b = obj;
+
+	if (b->gpu_minutes == GPUQ_UNLIMITED && b->user_gpu_minutes == GPUQ_UNLIMITED)
+		return gpuq_reader_fail(r, v, GPUQ_EINVAL,
+					"expected gpu_minutes, user_gpu_minutes or both");
+	if (b->half_life_us && b->period)
+		return gpuq_reader_fail(r, gpuq_get(v, "half_life"), GPUQ_EINVAL,
+					"expected either a period or a half_life");
+	return 0;
 }
 
 static const struct gpuq_schema budget_schema = { .name = "budget",
 						  .size = sizeof(struct site_budget),
 						  .fields = budget_fields,
-						  .defaults = budget_defaults };
+						  .defaults = budget_defaults,
+						  .check = budget_check };
 
 static const struct gpuq_field queue_fields[] = {
 	F(site_queue, "name", GPUQ_K_NAME, name, .flags = GPUQ_F_REQUIRED | GPUQ_F_KEY,
@@ -440,10 +479,10 @@ static const struct gpuq_field queue_fields[] = {
 	F(site_queue, "max_time", GPUQ_K_DURATION, max_time_us, .doc = "longest walltime"),
 	F(site_queue, "idle", GPUQ_K_DURATION, idle_us,
 	  .doc = "its jobs are stopped when all their devices were idle so long"),
-	F(site_queue, "max_running", GPUQ_K_CUSTOM, max_running, .custom = &cap,
+	F(site_queue, "max_running", GPUQ_K_CUSTOM, max_running, .custom = &count,
 	  .doc = "running jobs"),
 	F(site_queue, "max_gpus", GPUQ_K_CUSTOM, max_gpus, .custom = &cap, .doc = "devices"),
-	F(site_queue, "max_submitted", GPUQ_K_CUSTOM, max_submitted, .custom = &cap,
+	F(site_queue, "max_submitted", GPUQ_K_CUSTOM, max_submitted, .custom = &count,
 	  .doc = "jobs waiting and running"),
 	F(site_queue, "start_timeout", GPUQ_K_DURATION, start_timeout_us,
 	  .doc = "a job that was placed must run within"),
@@ -610,6 +649,7 @@ static int check_known(struct gpuq_reader *r, const struct gpuq_val *v, const ch
 		       const char *always)
 {
 	const char *names[512];
+	const struct gpuq_val *at;
 	size_t n = 0;
 	const char *near;
 	size_t m1, m2, m3;
@@ -626,12 +666,15 @@ static int check_known(struct gpuq_reader *r, const struct gpuq_val *v, const ch
 	names[n] = NULL;
 	near = gpuq_nearest(name, names);
 	m1 = gpuq_reader_enter(r, list);
-	m2 = gpuq_reader_enter_item(r, i);
+	m2 = gpuq_reader_enter_member(r, gpuq_get(v, list), i);
 	m3 = gpuq_reader_enter(r, key);
-	rc = gpuq_reader_fail(r, gpuq_path(gpuq_get(v, list)->items[i], key, NULL), GPUQ_EINVAL,
-			      "no %s is named %s%s%s%s", strcmp(key, "parent") == 0 ? "queue" : key,
-			      name, near ? " (did you mean " : "", near ? near : "",
-			      near ? "?)" : "");
+	at = gpuq_get(gpuq_get(v, list)->items[i], key);
+	for (size_t k = 0; at && at->type == GPUQ_LIST && k < at->n; k++)
+		if (at->items[k]->type == GPUQ_STR && strcmp(at->items[k]->s, name) == 0)
+			at = at->items[k];
+	rc = gpuq_reader_fail(r, at, GPUQ_EINVAL, "no %s is named %s%s%s%s",
+			      strcmp(key, "parent") == 0 ? "queue" : key, name,
+			      near ? " (did you mean " : "", near ? near : "", near ? "?)" : "");
 	gpuq_reader_leave(r, m3);
 	gpuq_reader_leave(r, m2);
 	gpuq_reader_leave(r, m1);
@@ -650,7 +693,7 @@ static int check_circle(struct gpuq_reader *r, const struct gpuq_val *v, const s
 	if (hops <= s->queues.n)
 		return 0;
 	m1 = gpuq_reader_enter(r, "queues");
-	m2 = gpuq_reader_enter_item(r, i);
+	m2 = gpuq_reader_enter_member(r, gpuq_get(v, "queues"), i);
 	m3 = gpuq_reader_enter(r, "parent");
 	gpuq_reader_fail(r, gpuq_get(gpuq_get(v, "queues")->items[i], "parent"), GPUQ_EINVAL,
 			 "the queues above it form a circle");
@@ -689,7 +732,9 @@ int site_read(const struct gpuq_val *v, const char *file, int64_t now_us, struct
 	      struct gpuq_err *err)
 {
 	struct gpuq_arena mem = GPUQ_ARENA_INIT(0);
-	struct gpuq_reader r = { .arena = &mem, .file = file, .now_us = now_us, .err = err };
+	struct gpuq_reader r = {
+		.arena = &mem, .file = file, .now_us = now_us, .by_name = true, .err = err
+	};
 	struct site *s = calloc(1, sizeof(*s));
 	int rc;
 

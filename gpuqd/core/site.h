@@ -80,7 +80,7 @@ struct site_qos {
 };
 
 struct site_budget {
-	int64_t gpu_minutes;
+	int64_t gpu_minutes; /* of all together; GPUQ_UNLIMITED = none */
 	int64_t user_gpu_minutes; /* of each user; GPUQ_UNLIMITED = none */
 	int period; /* 0 none, 1 day, 2 week, 3 month, 4 quarter, 5 year */
 	int64_t half_life_us;

@@ -2,8 +2,10 @@
 #include <string.h>
 
 #include "gpuqd/core/site_merge.h"
+#include "libgpuq/units.h"
 
 #define NAMES_MAX 512
+#define GROUPS_MAX 8
 
 struct checking {
 	struct gpuq_reader r;
@@ -52,8 +54,11 @@ static int check(struct checking *c, const char *list, size_t i, const char *key
 		return 0;
 	if (sub && gpuq_get(at, sub))
 		at = gpuq_get(at, sub);
+	for (uint32_t k = 0; at && at->type == GPUQ_LIST && k < at->n; k++)
+		if (at->items[k]->type == GPUQ_STR && strcmp(at->items[k]->s, name) == 0)
+			at = at->items[k];
 	mark = gpuq_reader_enter(&c->r, list);
-	gpuq_reader_enter_item(&c->r, i);
+	gpuq_reader_enter_member(&c->r, gpuq_get(c->v, list), i);
 	gpuq_reader_enter(&c->r, key);
 	if (sub)
 		gpuq_reader_enter(&c->r, sub);
@@ -94,9 +99,10 @@ static int wrong(struct checking *c, const char *list, size_t i, const char *key
 	const size_t mark = gpuq_reader_enter(&c->r, list);
 	int rc;
 
-	gpuq_reader_enter_item(&c->r, i);
+	gpuq_reader_enter_member(&c->r, gpuq_get(c->v, list), i);
 	gpuq_reader_enter(&c->r, key);
-	rc = gpuq_reader_fail(&c->r, gpuq_get(member, key), GPUQ_EINVAL, "%s", what);
+	rc = gpuq_reader_fail(&c->r, gpuq_get(member, key) ? gpuq_get(member, key) : member,
+			      GPUQ_EINVAL, "%s", what);
 	gpuq_reader_leave(&c->r, mark);
 	return rc;
 }
@@ -118,6 +124,18 @@ static int check_flags(struct checking *c, size_t i, const struct site_reservati
 	return 0;
 }
 
+static int check_extent(struct checking *c, size_t i, const struct site_reservation *r)
+{
+	if (r->duration_us <= 0)
+		return wrong(c, "reservations", i, "duration", "expected a duration above 0");
+	if (r->gpus_milli > 0 && r->nodes.n > 0)
+		return wrong(c, "reservations", i, "gpus", "expected either gpus or nodes");
+	if (r->gpus_milli <= 0 && r->nodes.n == 0 && !r->pool)
+		return wrong(c, "reservations", i, "gpus",
+			     "expected gpus, nodes or a pool: else it holds nothing");
+	return 0;
+}
+
 static int check_reservation(struct checking *c, size_t i, const struct site_reservation *r)
 {
 	int rc = check(c, "reservations", i, "queue", NULL, r->queue, "queues", "queue", NULL);
@@ -127,13 +145,30 @@ static int check_reservation(struct checking *c, size_t i, const struct site_res
 			   "default");
 	if (rc == 0)
 		rc = check(c, "reservations", i, "pool", NULL, r->pool, "pools", "pool", "default");
+	if (rc == 0)
+		rc = check_extent(c, i, r);
 	return rc == 0 ? check_flags(c, i, r) : rc;
+}
+
+/* More limits than one job can be held against (SNAP_CAPS_MAX). */
+static int check_groups(struct checking *c, size_t i, const struct site_user *u)
+{
+	size_t n = 0;
+
+	for (size_t k = 0; k < u->groups.n; k++) {
+		const struct site_group *g = site_group_find(c->s, u->groups.items[k]);
+
+		n += g && (g->max_running != GPUQ_UNLIMITED || g->max_gpus != GPUQ_UNLIMITED);
+	}
+	return n <= GROUPS_MAX ? 0
+			       : wrong(c, "users", i, "groups",
+				       "expected at most 8 groups that have limits");
 }
 
 int site_check_names(const struct site *s, const struct gpuq_val *v, const char *file,
 		     struct gpuq_err *err)
 {
-	struct checking c = { .r = { .file = file, .err = err }, .s = s, .v = v };
+	struct checking c = { .r = { .file = file, .by_name = true, .err = err }, .s = s, .v = v };
 	const struct site_queue *q = s->queues.items;
 	const struct site_reservation *r = s->reservations.items;
 	const struct site_user *u = s->users.items;
@@ -146,5 +181,7 @@ int site_check_names(const struct site *s, const struct gpuq_val *v, const char 
 	for (size_t i = 0; rc == 0 && i < s->users.n; i++)
 		rc = check(&c, "users", i, "default_queue", NULL, u[i].default_queue, "queues",
 			   "queue", NULL);
+	for (size_t i = 0; rc == 0 && i < s->users.n; i++)
+		rc = check_groups(&c, i, &u[i]);
 	return rc;
 }

@@ -59,6 +59,7 @@ void snap_queue_default(struct snap_queue *q)
 		.user_max_gpus_milli = GPUQ_UNLIMITED,
 		.max_running = GPUQ_UNLIMITED,
 		.job_max_gpus_milli = GPUQ_UNLIMITED,
+		.max_gpus_milli = GPUQ_UNLIMITED,
 		.budget_gpu_ms = GPUQ_UNLIMITED,
 		.parent = SNAP_NONE,
 	};

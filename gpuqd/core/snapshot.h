@@ -79,6 +79,7 @@ struct snap_config {
 	int64_t gang_repair_us; /* a gang that lost pods is kept as long */
 	int64_t usage_k_milli; /* k of the fair-share division, in thousandths */
 	int64_t usage_step_us; /* in which usage may change shares; 0 = it does not by itself */
+	int64_t wake_us; /* when budgets change what is said here, by time alone; 0 = never */
 	/* Labels from wide to narrow that topology levels are read from; borrowed until
 	 * sealed. A level is the label's key; "host" or the last one may be absent: the
 	 * node itself is always the narrowest level. */
@@ -220,6 +221,7 @@ struct snap_queue {
 	/* Limits of each user in this queue and below, and of one job. */
 	int64_t user_max_running, user_max_gpus_milli, max_running;
 	int64_t job_max_gpus_milli;
+	int64_t max_gpus_milli; /* of all together, of whatever flavor */
 	/* sealed */
 	uint32_t parent; /* SNAP_NONE = the root */
 	uint32_t depth; /* 0 below the root */
@@ -304,8 +306,9 @@ struct snap_cap {
 	int code; /* enum gpuq_reason that tells of it; a budget has codes of its own */
 	int64_t max_running, max_gpus_milli;
 	int64_t left_gpu_ms; /* of a hard budget: what running jobs may use of it counts */
+	int64_t job_max_gpus_milli; /* of each of them */
 };
-#define SNAP_CAPS_MAX 6
+#define SNAP_CAPS_MAX 16
 
 /* The caps that a job counts against: indexes, the rest SNAP_NONE. */
 struct snap_capset {

@@ -37,7 +37,7 @@ static const struct col config_cols[] = {
 	C(moves_per_day), C(grow_delay_us), C(gang_repair_us), C(usage_k_milli),
 	C(starve_us), C(exempt_evictions), C(weights.age), C(weights.fair_share), C(weights.size),
 	C(weights.qos), C(weights.qos_full), C(weights.max_age_us), C(weights.evict_step_milli),
-	C(usage_step_us), C(weights.stretch),
+	C(usage_step_us), C(weights.stretch), C(wake_us),
 };
 #undef C
 #define C(m) COL(struct snap_flavor, m)
@@ -47,7 +47,9 @@ static const struct col flavor_cols[] = { C(name), C(rank), C(rate_milli) };
 static const struct col license_cols[] = { C(name), C(count) };
 #undef C
 #define C(m) COL(struct snap_cap, m)
-static const struct col cap_cols[] = { C(name), C(code), C(max_running), C(max_gpus_milli), C(left_gpu_ms) };
+static const struct col cap_cols[] = {
+	C(name), C(code), C(max_running), C(max_gpus_milli), C(left_gpu_ms), C(job_max_gpus_milli),
+};
 #undef C
 #define C(m) COL(struct snap_share, m)
 static const struct col share_cols[] = { C(quota), C(shared), C(limit), C(lend) };
@@ -59,7 +61,7 @@ static const struct col queue_cols[] = {
 	C(preempt_min_runtime_us), C(reclaim_min_runtime_us), C(usage_micro), C(own_strict),
 	C(n_claims_hour), C(user_max_running), C(user_max_gpus_milli), C(max_running),
 	C(job_max_gpus_milli), C(budget_gpu_ms), C(budget_used_gpu_ms), C(budget_reset_us),
-	C(budget_hard), C(spread), C(budget_demotes),
+	C(budget_hard), C(spread), C(budget_demotes), C(max_gpus_milli),
 };
 #undef C
 #define C(m) COL(struct snap_taint, m)
@@ -696,7 +698,7 @@ static void unpack_license(struct unpack *u)
 
 static void unpack_cap(struct unpack *u)
 {
-	struct snap_cap c = { .code = GPUQ_R_LIMIT_QUEUE };
+	struct snap_cap c = { .code = GPUQ_R_LIMIT_QUEUE, .job_max_gpus_milli = GPUQ_UNLIMITED };
 
 	unpack_row(u, COLS(cap_cols), &c);
 	bad_unless(u, c.name && c.code > 0 && c.code < N_GPUQ_REASONS);

@@ -158,6 +158,18 @@ static void resolve_quotas(struct snapshot *s)
 	}
 }
 
+/* What all flavors together may not pass, none of them may. */
+static void resolve_limits(struct snapshot *s)
+{
+	for (uint32_t q = 0; q < s->n_queues; q++)
+		for (uint32_t f = 0; f < s->n_flavors; f++) {
+			struct snap_share *share = &s->shares[(size_t)q * s->n_res + f];
+
+			if (s->queues[q].max_gpus_milli < share->limit)
+				share->limit = s->queues[q].max_gpus_milli;
+		}
+}
+
 static int seal_queues(struct seal *w)
 {
 	struct snapshot *s = w->s;
@@ -189,6 +201,7 @@ static int seal_queues(struct seal *w)
 		}
 	}
 	resolve_quotas(s);
+	resolve_limits(s);
 	return 0;
 }
 

@@ -1,5 +1,6 @@
 #include "gpuqd/core/view.h"
 
+#include "gpuqd/core/amount.h"
 #include "gpuqd/core/census.h"
 #include "gpuqd/core/joblabel.h"
 #include "gpuqd/core/priority.h"
@@ -70,6 +71,8 @@ static struct gpuq_val *view_amount_of(struct gpuq_arena *a, const struct reason
 
 	if (r->have == 0 && r->need == 0)
 		return gpuq_null(a);
+	if (n == GPUQ_UNLIMITED)
+		return gpuq_str(a, "unlimited");
 	switch ((enum gpuq_unit)r->unit) {
 	case GPUQ_UNIT_GPUS:
 	case GPUQ_UNIT_CORES:
@@ -537,6 +540,40 @@ static struct gpuq_val *view_amount(struct gpuq_arena *a, const struct site_amou
 	return v;
 }
 
+/* What a queue is owed of a flavor: what the site says, else what those below it are. */
+static int64_t quota_of(const struct model *m, const struct queue *q, const char *flavor)
+{
+	const int64_t own = site_amount_of(&q->site->quota, flavor, -1);
+	int64_t sum = 0;
+
+	if (own >= 0)
+		return own;
+	for (uint32_t i = 0; i < m->n_queues; i++)
+		if (m->queues[i]->parent == q)
+			sum = amount_sum(sum, quota_of(m, m->queues[i], flavor));
+	return sum;
+}
+
+static struct gpuq_val *view_quota(struct gpuq_arena *a, const struct model *m,
+				   const struct queue *q)
+{
+	struct gpuq_val *v;
+	bool by_flavor = false;
+
+	if (q->site->quota.given || q->n_children == 0)
+		return view_amount(a, &q->site->quota, 0);
+	for (uint32_t i = 0; i < m->n_queues; i++)
+		by_flavor |= queue_under(m->queues[i], q) && m->queues[i]->site->quota.per_flavor;
+	if (!by_flavor)
+		return view_devices(a, quota_of(m, q, "default"));
+	v = gpuq_map(a);
+	site_each(site_flavor, m->site->flavors, f)
+		gpuq_put(a, v, f->name, view_devices(a, quota_of(m, q, f->name)));
+	if (!gpuq_get(v, "default") && quota_of(m, q, "default"))
+		gpuq_put(a, v, "default", view_devices(a, quota_of(m, q, "default")));
+	return v;
+}
+
 struct gpuq_val *view_queue(struct gpuq_arena *a, const struct model *m, const struct queue *q,
 			    int64_t used_ms)
 {
@@ -555,7 +592,7 @@ struct gpuq_val *view_queue(struct gpuq_arena *a, const struct model *m, const s
 	}
 	gpuq_put(a, v, "name", gpuq_str(a, q->name));
 	gpuq_put(a, v, "parent", q->parent ? gpuq_str(a, q->parent->name) : gpuq_null(a));
-	gpuq_put(a, v, "quota", view_amount(a, &q->site->quota, 0));
+	gpuq_put(a, v, "quota", view_quota(a, m, q));
 	gpuq_put(a, v, "limit", view_amount(a, &q->site->limit, GPUQ_UNLIMITED));
 	gpuq_put(a, v, "weight",
 		 q->site->weight % 1000 ? gpuq_real(a, (double)q->site->weight / 1000)
@@ -567,7 +604,9 @@ struct gpuq_val *view_queue(struct gpuq_arena *a, const struct model *m, const s
 	gpuq_put(a, v, "pending_jobs", gpuq_int(a, pending));
 	gpuq_put(a, v, "running_jobs", gpuq_int(a, running));
 	gpuq_put(a, v, "budget_gpu_minutes",
-		 q->budget ? gpuq_int(a, q->budget->gpu_minutes) : gpuq_null(a));
+		 q->budget && q->budget->gpu_minutes != GPUQ_UNLIMITED
+			 ? gpuq_int(a, q->budget->gpu_minutes)
+			 : gpuq_null(a));
 	gpuq_put(a, v, "used_gpu_minutes", gpuq_real(a, (double)(used_ms / 6) / 10000));
 	gpuq_put(a, v, "namespace", view_word(a, q->site->namespace_));
 	gpuq_put(a, v, "state",

@@ -18,6 +18,7 @@
 #include "libgpuq/yaml.h"
 
 #define US_PER_HOUR (3600 * GPUQ_US_PER_S)
+#define TRIES_MAX 20 /* while others change the site, too */
 
 struct apply {
 	struct journal *j;
@@ -34,6 +35,7 @@ struct pending {
 	struct gpuq_buf bytes; /* of the new site's tree */
 	uint32_t generation; /* that it was merged with */
 	struct whatif *whatif; /* NULL = it can evict nobody */
+	int tries;
 };
 
 int apply_new(struct journal *j, struct apply **out, struct gpuq_err *err)
@@ -121,6 +123,27 @@ static int check_actions(const struct apply_ask *ask, const struct gpuq_val *old
 	return 0;
 }
 
+/* Whoever takes a queue away says what becomes of those below it. */
+static int check_removed(const struct gpuq_val *merged, const struct gpuq_strlist *removed,
+			 struct gpuq_err *err)
+{
+	const struct gpuq_val *queues = gpuq_get(merged, "queues");
+
+	for (size_t i = 0; i < removed->n; i++)
+		for (uint32_t k = 0; queues && k < queues->n; k++) {
+			const char *parent = gpuq_get_str(queues->items[k], "parent", "");
+
+			if (strncmp(removed->items[i], "queue/", 6) == 0 &&
+			    strcmp(removed->items[i] + 6, parent) == 0)
+				return gpuq_fail(err, GPUQ_ECONFLICT,
+						 "queue %s has queues below it and cannot be "
+						 "removed without them (%s is one)",
+						 parent,
+						 gpuq_get_str(queues->items[k], "name", ""));
+		}
+	return 0;
+}
+
 static int merge(struct pending *p, struct gpuq_err *err)
 {
 	const struct model *m = journal_model(p->ap->j);
@@ -135,6 +158,8 @@ static int merge(struct pending *p, struct gpuq_err *err)
 		rc = site_merge(ask->arena, m->site->tree, file, ask->prune, &merged, err);
 	for (size_t i = 0; rc == 0 && i < ask->remove.n; i++)
 		rc = site_remove(merged, ask->remove.items[i], err);
+	if (rc == 0)
+		rc = check_removed(merged, &ask->remove, err);
 	if (rc == 0)
 		rc = site_read(merged, ask->text ? ask->file : NULL, now, &s, err);
 	if (rc == 0)
@@ -229,12 +254,25 @@ static void warn_nodes(const struct pending *p, struct gpuq_val *warnings)
 	}
 }
 
+/* Only who changes them wants to hear that quotas promise too much. */
+static bool is_about_quotas(const struct pending *p)
+{
+	for (uint32_t i = 0; i < p->changes->n; i++) {
+		const char *object = gpuq_get_str(p->changes->items[i], "object", "");
+
+		if (strncmp(object, "queue/", 6) == 0 || strncmp(object, "flavor/", 7) == 0 ||
+		    strncmp(object, "pool/", 5) == 0)
+			return true;
+	}
+	return false;
+}
+
 static struct gpuq_val *view(const struct pending *p, const struct whatif_result *r, bool applied)
 {
 	struct gpuq_arena *a = p->ask.arena;
 	struct gpuq_val *v = gpuq_map(a), *warnings = gpuq_list(a), *evictions = gpuq_list(a);
 
-	for (size_t i = 0; i < r->n_warnings; i++)
+	for (size_t i = 0; i < r->n_warnings && is_about_quotas(p); i++)
 		gpuq_add(a, warnings, gpuq_str(a, r->warnings[i]));
 	warn_nodes(p, warnings);
 	for (size_t i = 0; i < r->n_victims; i++)
@@ -301,6 +339,30 @@ static int check_evictions(const struct pending *p, const struct whatif_result *
 			 n, n == 1 ? "" : "s", tenths / 10, tenths % 10, n);
 }
 
+static void try_or_finish(struct pending *p);
+
+/* Others changed the site while this was tried: once more, with what it is now; unless it was
+ * asked for one generation alone. */
+static bool again(struct pending *p)
+{
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	int rc;
+
+	if (p->generation == journal_model(p->ap->j)->site_generation || p->ask.generation >= 0 ||
+	    ++p->tries >= TRIES_MAX)
+		return false;
+	whatif_free(p->whatif);
+	p->whatif = NULL;
+	rc = merge(p, &err);
+	if (rc == 0) {
+		try_or_finish(p);
+	} else {
+		p->fn(p->arg, rc, &err, NULL);
+		pending_free(p);
+	}
+	return true;
+}
+
 static void finish(struct pending *p)
 {
 	struct whatif_result r = { .victims = NULL };
@@ -334,7 +396,8 @@ static void try_it(void *arg)
 
 static void tried(void *arg)
 {
-	finish(arg);
+	if (!again(arg))
+		finish(arg);
 }
 
 static void when_durable(void *arg, int rc, const struct gpuq_err *failed)
@@ -355,6 +418,14 @@ static void when_durable(void *arg, int rc, const struct gpuq_err *failed)
 	}
 }
 
+static void try_or_finish(struct pending *p)
+{
+	if (apply_may_evict(p->changes))
+		journal_after(p->ap->j, when_durable, p);
+	else
+		finish(p);
+}
+
 int apply_start(struct apply *ap, const struct apply_ask *ask, apply_fn fn, void *arg,
 		struct gpuq_err *err)
 {
@@ -371,9 +442,6 @@ int apply_start(struct apply *ap, const struct apply_ask *ask, apply_fn fn, void
 		pending_free(p);
 		return rc;
 	}
-	if (apply_may_evict(p->changes))
-		journal_after(ap->j, when_durable, p);
-	else
-		finish(p);
+	try_or_finish(p);
 	return 0;
 }

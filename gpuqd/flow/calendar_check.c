@@ -1,5 +1,6 @@
 #include "gpuqd/flow/calendar_check.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -95,10 +96,29 @@ static int refuse(const struct checked *c, const struct calendar_misfit *lack, s
 		lack->with == CALENDAR_NONE ? "" : c->of[lack->with]->name, when);
 }
 
+/* Not even all devices of its kind are enough, whoever else wants them. */
+static bool is_too_much(const struct checked *c, const struct calendar_entry *e, int64_t *have)
+{
+	*have = 0;
+	for (uint32_t i = 0; i < c->n_nodes; i++)
+		if ((e->flavor == CALENDAR_NONE || e->flavor == c->nodes[i].flavor) &&
+		    (e->pool == CALENDAR_NONE || e->pool == c->nodes[i].pool))
+			*have += c->nodes[i].milli;
+	return c->n_nodes > 0 && e->maintenance && e->milli > *have;
+}
+
+static int refuse_amount(const struct site_reservation *r, int64_t have, struct gpuq_err *err)
+{
+	return gpuq_fail_field(err, GPUQ_ECONFLICT, "reservations",
+			       "%s: the cluster has no more than %" PRId64 " such devices", r->name,
+			       have / 1000);
+}
+
 static int check(struct checked *c, const struct site *s, const struct gpuq_val *changes,
 		 int64_t now_us, struct gpuq_err *err)
 {
 	struct calendar_misfit lack;
+	int64_t have;
 	int rc = 0;
 
 	for (int fresh = 0; fresh < 2; fresh++)
@@ -107,6 +127,9 @@ static int check(struct checked *c, const struct site *s, const struct gpuq_val 
 			if (is_changed(changes, r->name) != fresh)
 				continue;
 			rc = add(c, r, err);
+			if (rc == 0 && fresh &&
+			    is_too_much(c, &c->entries[c->n_entries - 1], &have))
+				rc = refuse_amount(r, have, err);
 			if (rc == 0 && fresh &&
 			    !calendar_fits(c->nodes, c->n_nodes, c->entries, c->n_entries - 1,
 					   now_us, &lack))

@@ -161,6 +161,7 @@ static void export_config(struct export *x)
 	put_span(x, v, "grow_delay", c->grow_delay_us);
 	put_span(x, v, "gang_repair", c->gang_repair_us);
 	put_span(x, v, "preemption_delay", c->preemption_delay_us);
+	put_span(x, v, "idle_window", x->m->policy.idle_window_us);
 	put_milli(x, v, "usage_k", c->usage_k_milli);
 	put_span(x, v, "starve_time", c->starve_us);
 	export_weights(x, v);
@@ -311,6 +312,13 @@ static void export_queue(struct export *x, uint32_t ix)
 		put_span(x, v, "reclaim_min_runtime", q->reclaim_min_runtime_us);
 	if (q->usage_micro)
 		put_milli(x, v, "usage", q->usage_micro / 1000);
+	if (q->budget_gpu_ms != GPUQ_UNLIMITED) {
+		put_milli(x, v, "budget_gpu_min", q->budget_gpu_ms / 60);
+		put_milli(x, v, "budget_used_gpu_min", q->budget_used_gpu_ms / 60);
+		put_str(x, v, "budget_mode", q->budget_hard ? "hard" : "soft");
+		if (q->budget_demotes)
+			put(x, v, "budget_demotes_guarantee", gpuq_bool(x->a, true));
+	}
 	if (q->user_max_running != GPUQ_UNLIMITED)
 		put_int(x, v, "user_max_running", q->user_max_running);
 	if (q->max_running != GPUQ_UNLIMITED)
@@ -319,6 +327,8 @@ static void export_queue(struct export *x, uint32_t ix)
 		put_milli(x, v, "user_max_gpus", q->user_max_gpus_milli);
 	if (q->job_max_gpus_milli != GPUQ_UNLIMITED)
 		put_milli(x, v, "job_max_gpus", q->job_max_gpus_milli);
+	if (q->max_gpus_milli != GPUQ_UNLIMITED)
+		put_milli(x, v, "max_gpus", q->max_gpus_milli);
 }
 
 /* ---- jobs ---- */
@@ -409,6 +419,19 @@ static void export_minimum(struct export *x, struct gpuq_val *v, const struct sn
 		put_int(x, v, "min_tasks", min_tasks);
 }
 
+/* What its devices do, and how long they may do nothing. */
+static void export_idle(struct export *x, struct gpuq_val *v, const struct snap_job *j,
+			const struct job *mj)
+{
+	char rule[64];
+	const int64_t limit_us = mj ? job_idle_limit_us(x->m, mj, rule) : 0;
+
+	if (limit_us && limit_us < j->walltime_us)
+		put_span(x, v, "idle_limit", limit_us);
+	if (mj && mj->load && mj->load->at_us)
+		put_milli(x, v, "use", mj->load->milli * INT64_C(100));
+}
+
 /* What holds for a job wherever it stands. */
 static struct gpuq_val *export_job(struct export *x, const struct snap_job *j, const char *part,
 				   const char *name)
@@ -445,6 +468,7 @@ static struct gpuq_val *export_job(struct export *x, const struct snap_job *j, c
 		put(x, v, "evict_last", gpuq_bool(x->a, true));
 	if (r->exclusive)
 		put(x, v, "exclusive", gpuq_bool(x->a, true));
+	export_idle(x, v, j, mj);
 	put_strs(x, v, "flavors", r->flavors, r->n_flavors);
 	for (uint32_t i = 0; i < r->n_licenses; i++)
 		put_int(x, needs, x->s->licenses[r->licenses[i].license].name,

@@ -75,15 +75,27 @@ static int64_t milli(int64_t n)
 	return n > INT64_MAX / 1000 ? GPUQ_UNLIMITED : n * 1000;
 }
 
-/* What a queue may have of the flavor that it has most of. */
-static int64_t largest(const struct site_amount *limit)
+static int64_t larger(int64_t x, int64_t y)
 {
+	return x > y ? x : y;
+}
+
+/* What a queue may have of the flavor that the job may use and that it has most of: those that
+ * the job names, else all that there are. */
+static int64_t largest(const struct draft *d, const struct site_amount *limit)
+{
+	const struct gpuq_strlist *wanted = &d->spec.flavors;
 	int64_t most = 0;
 
 	if (!limit->given || !limit->per_flavor || limit->n == 0)
 		return limit->given && !limit->per_flavor ? limit->all : GPUQ_UNLIMITED;
-	for (size_t i = 0; i < limit->n; i++)
-		most = limit->amounts[i] > most ? limit->amounts[i] : most;
+	for (size_t i = 0; i < wanted->n; i++)
+		most = larger(most, site_amount_of(limit, wanted->items[i], GPUQ_UNLIMITED));
+	for (size_t i = 0; wanted->n == 0 && i < limit->n; i++)
+		most = larger(most, limit->amounts[i]);
+	for (const struct node *n = d->m->nodes; wanted->n == 0 && n; n = n->hh.next)
+		if (n->n_devices)
+			most = larger(most, site_amount_of(limit, n->flavor, GPUQ_UNLIMITED));
 	return most;
 }
 
@@ -116,7 +128,7 @@ int limits_check(const struct draft *d, struct gpuq_err *err)
 
 		rc = of_caps(d, s, &q->site->max_gpus, &q->site->max_submitted, err);
 		if (rc == 0)
-			rc = devices(d, &s, largest(&q->site->limit), err);
+			rc = devices(d, &s, largest(d, &q->site->limit), err);
 	}
 	if (rc == 0) {
 		const struct scope s = { "qos", d->qos->name, "", NULL, NULL, d->qos->name, NULL };

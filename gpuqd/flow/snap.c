@@ -67,6 +67,11 @@ static void take_flavors(struct taking *t)
 		snapshot_add_license(t->s, l->name, l->count);
 }
 
+static int64_t milli(int64_t devices)
+{
+	return devices == GPUQ_UNLIMITED ? devices : devices * SNAP_MILLI;
+}
+
 static void take_queues(struct taking *t)
 {
 	struct snap_share *shares = gpuq_arena_calloc(&t->mem, t->n_flavors + 2, sizeof(*shares));
@@ -104,14 +109,11 @@ static void take_queues(struct taking *t)
 			sn.preempt_min_runtime_us = sq->preempt_min_runtime_us;
 		sn.user_max_running = sq->max_running.user;
 		sn.max_running = sq->max_running.queue;
-		sn.user_max_gpus_milli = sq->max_gpus.user == GPUQ_UNLIMITED
-						 ? GPUQ_UNLIMITED
-						 : sq->max_gpus.user * 1000;
-		sn.job_max_gpus_milli = sq->max_gpus.job == GPUQ_UNLIMITED
-						? GPUQ_UNLIMITED
-						: sq->max_gpus.job * 1000;
+		sn.user_max_gpus_milli = milli(sq->max_gpus.user);
+		sn.job_max_gpus_milli = milli(sq->max_gpus.job);
+		sn.max_gpus_milli = milli(sq->max_gpus.queue);
 		sn.n_claims_hour = n_claims[i];
-		snap_fill_usage(t->m, q, &usage[i], &sn);
+		snap_fill_usage(t->m, q, &usage[i], &t->s->config, &sn);
 		t->queue_of[i] = snapshot_add_queue(t->s, &sn);
 	}
 }

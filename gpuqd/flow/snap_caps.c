@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gpuqd/core/amount.h"
+#include "gpuqd/flow/snap_usage.h"
 #include "libgpuq/units.h"
 
 #define MILLI_MOST (INT64_MAX / 1000)
@@ -30,7 +32,7 @@ struct snap_caps {
 
 static bool limits(const struct site_cap *c)
 {
-	return c->user != GPUQ_UNLIMITED || c->queue != GPUQ_UNLIMITED;
+	return c->user != GPUQ_UNLIMITED || c->queue != GPUQ_UNLIMITED || c->job != GPUQ_UNLIMITED;
 }
 
 static bool any_limit(const struct model *m)
@@ -116,7 +118,7 @@ static void add(struct adding *x, const void *about, const char *user, const str
 
 	if (x->n == SNAP_CAPS_MAX ||
 	    (cap->max_running == GPUQ_UNLIMITED && cap->max_gpus_milli == GPUQ_UNLIMITED &&
-	     cap->left_gpu_ms == GPUQ_UNLIMITED))
+	     cap->left_gpu_ms == GPUQ_UNLIMITED && cap->job_max_gpus_milli == GPUQ_UNLIMITED))
 		return;
 	k = look(x->c, &x->c->caps, about, user, NULL, &fresh);
 	if (k && fresh)
@@ -128,25 +130,39 @@ static void add(struct adding *x, const void *about, const char *user, const str
 static void add_jobs_and_gpus(struct adding *x, const void *about, const char *user,
 			      const char *name, enum gpuq_reason code, int64_t jobs, int64_t gpus)
 {
-	const struct snap_cap cap = { name, (int)code, jobs, milli(gpus), GPUQ_UNLIMITED };
+	const struct snap_cap cap = { name,        (int)code,      jobs,
+				      milli(gpus), GPUQ_UNLIMITED, GPUQ_UNLIMITED };
 
 	add(x, about, user, &cap);
+}
+
+/* A soft one is used up while jobs of its user run. */
+static void wake_when_used_up(const struct snap_caps *c, const struct queue *q, const char *user,
+			      int64_t left_ms)
+{
+	const int64_t rate = left_ms > 0 ? model_user_rate_milli(c->m, q, user) : 0;
+
+	if (rate > 0)
+		snap_wake(&c->s->config,
+			  amount_sum(c->now_us, amount_times(left_ms, 1000000) / rate + 1));
 }
 
 static void add_budgets(struct adding *x, const struct queue *q, const char *user)
 {
 	for (; q; q = q->parent) {
 		const struct site_budget *b = q->budget;
-		struct snap_cap cap = { NULL, GPUQ_R_BUDGET, GPUQ_UNLIMITED, GPUQ_UNLIMITED, 0 };
+		struct snap_cap cap = { NULL, GPUQ_R_BUDGET, GPUQ_UNLIMITED, GPUQ_UNLIMITED,
+					0,    GPUQ_UNLIMITED };
 
 		if (!b || b->user_gpu_minutes == GPUQ_UNLIMITED)
 			continue;
 		cap.left_gpu_ms = b->user_gpu_minutes * 60000 -
 				  model_user_spent_ms(x->c->m, q, user, x->c->now_us);
 		cap.name = gpuq_arena_printf(x->c->mem, "%s/%s", q->name, user);
-		if (b->mode == 0)
+		if (b->mode == 0) {
 			x->demoted |= cap.left_gpu_ms <= 0;
-		else if (cap.name)
+			wake_when_used_up(x->c, q, user, cap.left_gpu_ms);
+		} else if (cap.name)
 			add(x, q, user, &cap);
 	}
 }
@@ -158,9 +174,18 @@ static void add_all(struct adding *x, const struct queue *q, const char *name, c
 	const struct site_qos *qos = site_qos_find(site, qos_name);
 	const struct site_user *user = site_user_find(site, name);
 
+	add_budgets(x, q, name);
 	if (qos) {
-		add_jobs_and_gpus(x, qos, NULL, gpuq_arena_printf(mem, "qos/%s", qos->name),
-				  GPUQ_R_LIMIT_QUEUE, qos->max_running.queue, qos->max_gpus.queue);
+		const struct snap_cap all = {
+			gpuq_arena_printf(mem, "qos/%s", qos->name),
+			GPUQ_R_LIMIT_QUEUE,
+			qos->max_running.queue,
+			milli(qos->max_gpus.queue),
+			GPUQ_UNLIMITED,
+			milli(qos->max_gpus.job),
+		};
+
+		add(x, qos, NULL, &all);
 		add_jobs_and_gpus(x, qos, name,
 				  gpuq_arena_printf(mem, "qos/%s/%s", qos->name, name),
 				  GPUQ_R_LIMIT_USER, qos->max_running.user, qos->max_gpus.user);
@@ -175,7 +200,6 @@ static void add_all(struct adding *x, const struct queue *q, const char *name, c
 			add_jobs_and_gpus(x, g, NULL, gpuq_arena_printf(mem, "group/%s", g->name),
 					  GPUQ_R_LIMIT_USER, g->max_running, g->max_gpus);
 	}
-	add_budgets(x, q, name);
 }
 
 void snap_caps_fill(struct snap_caps *c, const struct queue *q, const char *user, const char *qos,

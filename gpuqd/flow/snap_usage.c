@@ -1,5 +1,6 @@
 #include "gpuqd/flow/snap_usage.h"
 
+#include "gpuqd/core/amount.h"
 #include "libgpuq/units.h"
 
 /* Where nothing is forgotten, past use is measured by what the cluster gives in a month. */
@@ -51,8 +52,14 @@ struct queue_usage *snap_queue_usage(const struct model *m, int64_t now_us, stru
 	return out;
 }
 
+void snap_wake(struct snap_config *c, int64_t at_us)
+{
+	if (c->wake_us == 0 || at_us < c->wake_us)
+		c->wake_us = at_us;
+}
+
 void snap_fill_usage(const struct model *m, const struct queue *q, const struct queue_usage *u,
-		     struct snap_queue *out)
+		     struct snap_config *c, struct snap_queue *out)
 {
 	const struct site_budget *b = q->budget;
 
@@ -60,6 +67,12 @@ void snap_fill_usage(const struct model *m, const struct queue *q, const struct 
 		out->usage_micro = usage_micro(u->used, u->cluster_milli,
 					       m->policy.usage_half_life_us, WINDOW_US);
 	if (!b)
+		return;
+	if (b->half_life_us)
+		snap_wake(c, amount_sum(c->now_us, b->half_life_us / STEPS > STEP_LEAST_US
+							   ? b->half_life_us / STEPS
+							   : STEP_LEAST_US));
+	if (b->gpu_minutes == GPUQ_UNLIMITED)
 		return;
 	out->budget_gpu_ms = b->gpu_minutes * 60000 + u->spent.granted_ms;
 	if (out->budget_gpu_ms < 0)

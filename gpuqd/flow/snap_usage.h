@@ -1,7 +1,7 @@
 /* snap_usage.h - what was used, as a cycle is told of it
  *
  * Owns     nothing. Touches memory only.
- * Used by  snap.c alone.
+ * Used by  snap.c and snap_caps.c.
  */
 #ifndef GPUQD_FLOW_SNAP_USAGE_H
 #define GPUQD_FLOW_SNAP_USAGE_H
@@ -19,9 +19,12 @@ struct queue_usage {
 /* By queue ix, in mem; NULL when there is no memory. */
 struct queue_usage *snap_queue_usage(const struct model *m, int64_t now_us, struct gpuq_arena *mem);
 
-/* The fields of a queue that speak of usage and budget. */
+/* The fields of a queue that speak of usage and budget; in c, when they will have changed. */
 void snap_fill_usage(const struct model *m, const struct queue *q, const struct queue_usage *u,
-		     struct snap_queue *out);
+		     struct snap_config *c, struct snap_queue *out);
+
+/* By then time alone has changed what is said of a budget. */
+void snap_wake(struct snap_config *c, int64_t at_us);
 
 /* Users' accounts; queue_of: handles by queue ix. */
 void snap_add_usages(const struct model *m, int64_t now_us, const uint32_t *queue_of,

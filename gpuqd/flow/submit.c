@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "gpuqd/base/log.h"
@@ -176,19 +177,19 @@ static int check_qos(struct draft *d, struct gpuq_err *err)
 
 static int check_time(struct draft *d, struct gpuq_err *err)
 {
-	int64_t t = d->spec.time_us, max = GPUQ_UNLIMITED;
+	int64_t t = d->spec.time_us, usual = 0, max = GPUQ_UNLIMITED;
 	char a[32], b[32];
 
 	for (const struct queue *q = d->queue; q; q = q->parent) {
-		if (!t && q->site->default_time_us)
-			t = q->site->default_time_us;
+		if (!usual)
+			usual = q->site->default_time_us;
 		if (q->site->max_time_us && q->site->max_time_us < max)
 			max = q->site->max_time_us;
 	}
 	if (d->qos->max_time_us && d->qos->max_time_us < max)
 		max = d->qos->max_time_us;
 	if (!t)
-		t = max;
+		t = usual && usual < max ? usual : max;
 	if (t > max) {
 		gpuq_duration_print(t, a, sizeof(a));
 		gpuq_duration_print(max, b, sizeof(b));
@@ -292,6 +293,11 @@ static int check_licenses(struct draft *d, struct gpuq_err *err)
 			return gpuq_fail_field(
 				err, GPUQ_ENOENT, "licenses", "no license is named %s%s%s%s", name,
 				near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+		if (strtoll(d->spec.licenses.vals[i], NULL, 10) > known->count)
+			gpuq_buf_printf(&d->warnings,
+					"the job asks for %s of license %s, there are %" PRId64
+					": it waits until there are more\n",
+					d->spec.licenses.vals[i], name, known->count);
 	}
 	return 0;
 }

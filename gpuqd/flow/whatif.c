@@ -315,6 +315,31 @@ static void warn(struct whatif *w, const struct snapshot *s)
 	}
 }
 
+/* A queue owes and lends what it can never have. */
+static void warn_queues(struct whatif *w, const struct snapshot *s)
+{
+	char quota[32], other[32];
+
+	for (uint32_t q = 0; q < s->n_queues; q++)
+		for (uint32_t f = 0; f < s->n_flavors && w->n_warnings < WARNINGS_MAX; f++) {
+			const struct snap_share *x = &s->shares[(size_t)q * s->n_res + f];
+			const bool lends = x->lend != GPUQ_UNLIMITED && x->lend > x->quota;
+
+			if (s->capacity[f] == 0 || x->quota == GPUQ_UNLIMITED ||
+			    (!lends && x->quota <= x->limit))
+				continue;
+			gpuq_milli_print(x->quota, quota, sizeof(quota));
+			gpuq_milli_print(lends ? x->lend : x->limit, other, sizeof(other));
+			w->warnings[w->n_warnings] = gpuq_arena_printf(
+				&w->mem,
+				lends ? "queue %s has a quota of %s %s and is to lend %s"
+				      : "queue %s has a quota of %s %s, beyond its limit of %s",
+				s->queues[q].name, quota, s->flavors[f].name, other);
+			if (w->warnings[w->n_warnings])
+				w->n_warnings++;
+		}
+}
+
 static int cycle(struct whatif *w, bool tell)
 {
 	struct gpuq_arena mem = GPUQ_ARENA_INIT(0);
@@ -322,8 +347,10 @@ static int cycle(struct whatif *w, bool tell)
 	struct plan plan;
 	int rc = snapshot_take(w->m, w->now_us, &s, &w->err);
 
-	if (rc == 0 && tell)
+	if (rc == 0 && tell) {
 		warn(w, s);
+		warn_queues(w, s);
+	}
 	if (rc == 0)
 		rc = sched_cycle(s, &mem, &plan, &w->err);
 	w->decided = false;

@@ -132,7 +132,7 @@ static void lift_queues(struct snapshot *s, uint32_t queue, enum gpuq_reason cod
 		if (code == GPUQ_R_QUEUE_STOPPED)
 			q->stopped = false;
 		if (code == GPUQ_R_LIMIT_QUEUE || code == GPUQ_R_QUOTA) {
-			q->max_running = GPUQ_UNLIMITED;
+			q->max_running = q->max_gpus_milli = GPUQ_UNLIMITED;
 			for (uint32_t r = 0; r < s->n_res; r++) {
 				struct snap_share *share = &s->shares[(size_t)up * s->n_res + r];
 
@@ -148,6 +148,22 @@ static void lift_queues(struct snapshot *s, uint32_t queue, enum gpuq_reason cod
 		if (code == GPUQ_R_BUDGET || code == GPUQ_R_BUDGET_COMMITTED)
 			q->budget_gpu_ms = GPUQ_UNLIMITED;
 		next = q->parent_name ? snapshot_find_queue(s, q->parent_name) : SNAP_NONE;
+	}
+}
+
+/* Those that it shares with jobs of its qos, user and groups. */
+static void lift_caps(struct snapshot *s, uint32_t set, enum gpuq_reason code)
+{
+	for (uint32_t i = 0; set != SNAP_NONE && i < SNAP_CAPS_MAX; i++) {
+		const uint32_t ix = s->capsets[set].caps[i];
+		struct snap_cap *cap = ix == SNAP_NONE ? NULL : &s->caps[ix];
+
+		if (cap && cap->code == (int)code)
+			cap->max_running = cap->max_gpus_milli = GPUQ_UNLIMITED;
+		if (cap && code == GPUQ_R_LIMIT_JOB)
+			cap->job_max_gpus_milli = GPUQ_UNLIMITED;
+		if (cap && (code == GPUQ_R_BUDGET || code == GPUQ_R_BUDGET_COMMITTED))
+			cap->left_gpu_ms = GPUQ_UNLIMITED;
 	}
 }
 
@@ -184,6 +200,7 @@ static void lift(struct snapshot *s, struct snap_job *j, enum gpuq_reason code)
 		break;
 	default:
 		lift_queues(s, j->queue, code);
+		lift_caps(s, j->capset, code);
 	}
 }
 

@@ -375,7 +375,7 @@ static int run(struct rpc_call *call, const char *name, struct gpuq_err *err)
 	if (!call->method)
 		return gpuq_fail(err, GPUQ_ENOMETHOD, "this server has no method '%.64s'", name);
 	if (call->peer.role < call->method->least)
-		return gpuq_fail(err, GPUQ_EPERM, "%s is for a %s; %s is a %s", name,
+		return gpuq_fail(err, GPUQ_EPERM, "%s is for %ss; %s is a %s", name,
 				 rpc_role_word(call->method->least), call->peer.user,
 				 rpc_role_word(call->peer.role));
 	rc = read_meta(call, err);

@@ -44,7 +44,7 @@ static int64_t rate_milli(const struct model *m, const char *flavor)
 
 static struct gpuq_val *minutes(struct gpuq_arena *a, double n)
 {
-	return gpuq_real(a, (double)(int64_t)(n * 100) / 100);
+	return gpuq_real(a, (double)(int64_t)(n * 100 + (n < 0 ? -0.5 : 0.5)) / 100);
 }
 
 /* Of the nearest queue that has a budget. */
@@ -57,28 +57,61 @@ static struct gpuq_val *budget_val(const struct planning *x, struct gpuq_arena *
 	struct gpuq_val *v;
 	double left;
 
-	while (q && !q->site->budget)
+	while (q && (!q->budget || q->budget->gpu_minutes == GPUQ_UNLIMITED))
 		q = q->parent;
 	if (!q || !spent)
 		return gpuq_null(a);
 	model_spending(m, loop_now_us(journal_loop(x->m->j)), spent);
-	left = (double)q->site->budget->gpu_minutes +
+	left = (double)q->budget->gpu_minutes +
 	       (double)(spent[q->ix].granted_ms - spent[q->ix].used_ms) / 60000;
 	v = gpuq_map(a);
 	gpuq_put(a, v, "queue", gpuq_str(a, q->name));
-	gpuq_put(a, v, "gpu_minutes", gpuq_int(a, q->site->budget->gpu_minutes));
+	gpuq_put(a, v, "gpu_minutes", gpuq_int(a, q->budget->gpu_minutes));
 	gpuq_put(a, v, "left_gpu_minutes", minutes(a, left));
-	gpuq_put(a, v, "hard", gpuq_bool(a, q->site->budget->mode == 1));
+	gpuq_put(a, v, "hard", gpuq_bool(a, q->budget->mode == 1));
 	return v;
 }
 
-/* At the price of the pool where it would start. */
+/* What is charged for a device: the rate of its flavor, and its price in its pool. */
+struct tariff {
+	int64_t rate_milli, price_micro;
+};
+
+static bool may_use(const struct start_guest *g, const char *flavor)
+{
+	const struct gpuq_strlist *wanted = &g->spec->flavors;
+
+	for (size_t i = 0; i < wanted->n; i++)
+		if (strcmp(wanted->items[i], flavor) == 0)
+			return true;
+	return wanted->n == 0;
+}
+
+/* Of where it would start; where that is not known, the dearest of all that it may use. */
+static struct tariff tariff_of(const struct model *m, const struct start_guest *g,
+			       const struct start_answer *s)
+{
+	struct tariff t = { 0 };
+
+	node_each(m, n)
+	{
+		if (n->gone || n->n_devices == 0 ||
+		    (s->n_pods ? strcmp(n->name, s->pods[0].node) != 0 : !may_use(g, n->flavor)))
+			continue;
+		if (rate_milli(m, n->flavor) > t.rate_milli)
+			t.rate_milli = rate_milli(m, n->flavor);
+		if (price_micro(m->site, n->pool, n->flavor) > t.price_micro)
+			t.price_micro = price_micro(m->site, n->pool, n->flavor);
+	}
+	if (t.rate_milli == 0)
+		t.rate_milli = rate_milli(m, s->flavor);
+	return t;
+}
+
 static void put_money(const struct planning *x, struct gpuq_arena *a, struct gpuq_val *v,
-		      const struct start_answer *s, double gpu_us)
+		      int64_t micro, double gpu_us)
 {
 	const struct model *m = journal_model(x->m->j);
-	const struct node *n = s->n_pods ? node_find(m, s->pods[0].node) : NULL;
-	const int64_t micro = price_micro(m->site, n ? n->pool : "", s->flavor);
 	const bool known = micro > 0 && gpu_us < (double)(INT64_MAX / 2);
 
 	gpuq_put(a, v, "money",
@@ -96,7 +129,11 @@ static struct gpuq_val *cost_val(const struct planning *x, struct gpuq_arena *a,
 	const double elements = g->spec->array.n_ranges ? (double)g->spec->array.size : 1;
 	const double gpus = (double)gpuq_spec_gpus_milli(g->spec) / 1000 * elements;
 	const double min = (double)g->time_limit_us / (60.0 * (double)GPUQ_US_PER_S);
-	const double rate = (double)rate_milli(journal_model(x->m->j), s->flavor) / 1000;
+	const struct model *m = journal_model(x->m->j);
+	const struct site_qos *qos = site_qos_find(m->site, g->qos);
+	const struct tariff t = tariff_of(m, g, s);
+	const double rate =
+		(double)t.rate_milli / 1000 * (double)(qos ? qos->usage_factor_milli : 1000) / 1000;
 	struct gpuq_val *v = gpuq_map(a);
 	double lost = 0;
 
@@ -111,7 +148,7 @@ static struct gpuq_val *cost_val(const struct planning *x, struct gpuq_arena *a,
 	} else {
 		gpuq_put(a, v, "gpu_hours", minutes(a, gpus * min / 60));
 		gpuq_put(a, v, "gpu_minutes", minutes(a, gpus * min * rate));
-		put_money(x, a, v, s, gpus * (double)g->time_limit_us);
+		put_money(x, a, v, t.price_micro, gpus * (double)g->time_limit_us);
 	}
 	gpuq_put(a, v, "budget", budget_val(x, a, g->queue));
 	return v;

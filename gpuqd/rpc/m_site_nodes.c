@@ -131,7 +131,8 @@ static int drain(struct methods *m, struct rpc_call *c, const struct drain_param
 	for (size_t i = 0; rc == 0 && i < meant.n; i++) {
 		const struct node *n = meant.items[i];
 		struct gpuq_val *one = gpuq_map(a);
-		const bool changes = n->drain != on || (on && strcmp(n->drain_why, why) != 0);
+		const bool changes =
+			n->drain != on || (on && *why && strcmp(n->drain_why, why) != 0);
 
 		gpuq_put(a, one, "name", gpuq_str(a, n->name));
 		gpuq_put(a, one, "jobs", gpuq_int(a, jobs_on(n)));

@@ -59,6 +59,8 @@ static struct gpuq_val *amount(struct gpuq_arena *a, const struct reason_fact *r
 
 	if (r->have == 0 && r->need == 0)
 		return gpuq_null(a);
+	if (n == GPUQ_UNLIMITED)
+		return gpuq_str(a, "unlimited");
 	if (r->unit == GPUQ_UNIT_GPUS || r->unit == GPUQ_UNIT_CORES)
 		return view_devices(a, n);
 	if (r->unit != GPUQ_UNIT_TIME)

@@ -16,8 +16,6 @@
 #include "libgpuq/limits.h"
 #include "libgpuq/units.h"
 
-#define MONTH 3 /* of struct site_budget's periods */
-
 static struct gpuq_val *word(struct gpuq_arena *a, const char *s)
 {
 	return s ? gpuq_str(a, s) : gpuq_null(a);
@@ -187,7 +185,7 @@ int m_report_get(void *arg, struct rpc_call *c, const void *params, struct gpuq_
 
 	if (rc < 0)
 		return rc;
-	civil_period(MONTH, civil_day(o.now_us), &first, &next);
+	civil_period(CIVIL_MONTH, civil_day(o.now_us), &first, &next);
 	o.since_us = p->since_us ? p->since_us : first * CIVIL_DAY_US;
 	o.until_us = p->until_us ? p->until_us : o.now_us;
 	o.users = &p->users;
@@ -254,22 +252,34 @@ static void put_budget(struct gpuq_arena *a, struct gpuq_val *v, const struct bu
 	gpuq_put(a, v, "over_budget", gpuq_bool(a, any && left <= 0));
 }
 
-/* Of the snapshot's accounts: device-seconds as they fade, by queue and user. */
+static void put_money(struct gpuq_arena *a, struct gpuq_val *v, const struct model *m,
+		      const struct queue *q, const char *user, int64_t now_us)
+{
+	const char *currency = m->site->currency;
+	const int64_t micro = model_cost_micro(m, q, user, now_us);
+
+	gpuq_put(a, v, "cost", currency || micro ? parts(a, micro, 1000000) : gpuq_null(a));
+	gpuq_put(a, v, "currency", word(a, currency));
+}
+
+/* The queue's, else the nearest above that gives a part to each user; NULL. */
+static const struct queue *purse_of(const struct queue *q)
+{
+	while (q && (!q->budget || q->budget->user_gpu_minutes == GPUQ_UNLIMITED))
+		q = q->parent;
+	return q;
+}
+
+/* Device-seconds as they fade are of the snapshot's accounts: u NULL = he has none there. */
 static struct gpuq_val *view_user(struct gpuq_arena *a, const struct model *m,
-				  const struct snapshot *s, uint32_t ix, const uint32_t *ranks,
+				  const struct queue *q, const char *user,
+				  const struct snap_usage *u, double factor,
 				  const struct spent *spent, int64_t now_us)
 {
-	const struct snap_usage *u = &s->usages[ix];
-	const struct queue *q = queue_find(m, s->queues[u->queue].name), *b = q;
-	const char *user = s->users[u->user];
+	const struct queue *b = purse_of(q);
 	struct gpuq_val *v = gpuq_map(a);
 	struct budget_now n = { .gpu_minutes = GPUQ_UNLIMITED };
 
-	if (!q)
-		return NULL;
-	/* Its own, else the nearest above that gives one to each user. */
-	while (b && (!b->budget || b->budget->user_gpu_minutes == GPUQ_UNLIMITED))
-		b = b->parent;
 	if (b) {
 		n.b = b->budget;
 		n.gpu_minutes = b->budget->user_gpu_minutes;
@@ -281,9 +291,36 @@ static struct gpuq_val *view_user(struct gpuq_arena *a, const struct model *m,
 	gpuq_put(a, v, "user", gpuq_str(a, user));
 	put_budget(a, v, &n);
 	gpuq_put(a, v, "decayed_gpu_seconds",
-		 gpuq_real(a, (double)(u->used >> 10) / (double)(1 << 10)));
-	gpuq_put(a, v, "factor", gpuq_real(a, (double)ranks[ix] / (double)s->n_usages));
+		 gpuq_real(a, u ? (double)(u->used >> 10) / (double)(1 << 10) : 0));
+	gpuq_put(a, v, "factor", u ? gpuq_real(a, factor) : gpuq_null(a));
+	put_money(a, v, m, q, user, now_us);
 	return v;
+}
+
+/* Users who have used something in q; and those who were asked for and might. */
+static void add_users(struct gpuq_arena *a, struct gpuq_val *list, const struct model *m,
+		      const struct queue *q, const struct snapshot *s, const uint32_t *ranks,
+		      const struct gpuq_strlist *users, const struct spent *spent, int64_t now_us)
+{
+	bool *seen = gpuq_arena_calloc(a, users->n + 1, sizeof(*seen));
+
+	for (uint32_t k = 0; k < s->n_usages; k++) {
+		const char *user = s->users[s->usages[k].user];
+
+		if (strcmp(s->queues[s->usages[k].queue].name, q->name) != 0 ||
+		    !listed(users, user))
+			continue;
+		for (size_t i = 0; seen && i < users->n; i++)
+			seen[i] |= strcmp(users->items[i], user) == 0;
+		gpuq_add(a, list,
+			 view_user(a, m, q, user, &s->usages[k],
+				   (double)ranks[k] / (double)s->n_usages, spent, now_us));
+	}
+	for (size_t i = 0; seen && i < users->n; i++)
+		if (!seen[i] && q->n_children == 0 && purse_of(q) &&
+		    access_submit(m, q, users->items[i], false))
+			gpuq_add(a, list,
+				 view_user(a, m, q, users->items[i], NULL, 0, spent, now_us));
 }
 
 static struct gpuq_val *view_of_queue(struct gpuq_arena *a, const struct model *m,
@@ -308,6 +345,7 @@ static struct gpuq_val *view_of_queue(struct gpuq_arena *a, const struct model *
 	gpuq_put(a, v, "decayed_gpu_seconds",
 		 gpuq_real(a, (double)(used >> 10) / (double)(1 << 10)));
 	gpuq_put(a, v, "factor", gpuq_null(a));
+	put_money(a, v, m, q, NULL, now_us);
 	return v;
 }
 
@@ -342,10 +380,7 @@ int m_usage_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_
 			continue;
 		if (!p->users.n)
 			gpuq_add(a, list, view_of_queue(a, model, q, s, &spent[i], now));
-		for (uint32_t k = 0; k < s->n_usages; k++)
-			if (strcmp(s->queues[s->usages[k].queue].name, q->name) == 0 &&
-			    listed(&p->users, s->users[s->usages[k].user]))
-				gpuq_add(a, list, view_user(a, model, s, k, ranks, spent, now));
+		add_users(a, list, model, q, s, ranks, &p->users, spent, now);
 	}
 	snapshot_free(s);
 	return ranks ? rpc_send_items(c, list, err) : gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
@@ -391,7 +426,7 @@ int m_queue_grant(void *arg, struct rpc_call *c, const void *params, struct gpuq
 				 "only an operator, or who manages a queue above it, may grant "
 				 "minutes to queue %s",
 				 q->name);
-	if (!q->budget)
+	if (!q->budget || q->budget->gpu_minutes == GPUQ_UNLIMITED)
 		return gpuq_fail(err, GPUQ_EINVAL, "queue %s has no budget", q->name);
 	ev.granted.name = q->name;
 	ev.granted.gpu_minutes = p->gpu_minutes;

@@ -87,7 +87,8 @@ struct sc_queue {
 	bool reclaimable, fence, stopped, spread, budget_demotes;
 	int64_t preempt_min_runtime, reclaim_min_runtime, usage;
 	int64_t budget_gpu_min, budget_used_gpu_min;
-	int64_t user_max_running, user_max_gpus, job_max_gpus, max_running;
+	int budget_mode; /* 0 = the config's, else one more than there */
+	int64_t user_max_running, user_max_gpus, job_max_gpus, max_running, max_gpus;
 	int64_t idle_limit;
 	struct gpuq_strlist flavors;
 };

@@ -10,6 +10,7 @@
 static const char *const units[] = { "second", "minute", "hour", "day", NULL };
 static const char *const reclaim_tos[] = { "fair_share", "guarantee", NULL };
 static const char *const budget_modes[] = { "soft", "hard", NULL };
+static const char *const queue_budget_modes[] = { "config", "soft", "hard", NULL };
 static const char *const runtime_methods[] = { "lca", "queue", NULL };
 static const char *const reservation_kinds[] = { "user", "maintenance", NULL };
 static const char *const node_states[] = { "ready", "drained", "suspect", "down", NULL };
@@ -230,11 +231,13 @@ static const struct gpuq_field queue_fields[] = {
 	NUM(sc_queue, "usage", usage, "past usage, normalised"),
 	NUM(sc_queue, "budget_gpu_min", budget_gpu_min, "GPU-minutes"),
 	NUM(sc_queue, "budget_used_gpu_min", budget_used_gpu_min, "GPU-minutes"),
+	WORD(sc_queue, "budget_mode", budget_mode, queue_budget_modes, "absent: the config's"),
 	BOOL(sc_queue, "budget_demotes_guarantee", budget_demotes, "used up, its quota is none"),
 	NUM(sc_queue, "user_max_running", user_max_running, "jobs of one user at once"),
 	NUM(sc_queue, "user_max_gpus", user_max_gpus, "devices of one user at once"),
 	NUM(sc_queue, "job_max_gpus", job_max_gpus, "devices of one job"),
 	NUM(sc_queue, "max_running", max_running, "jobs at once"),
+	NUM(sc_queue, "max_gpus", max_gpus, "devices at once, of all flavors together"),
 	NUM(sc_queue, "idle_limit", idle_limit, "its jobs are stopped when idle so long"),
 	LIST(sc_queue, "flavors", flavors, "in order of preference"),
 	{ 0 },
@@ -253,7 +256,8 @@ static void queue_defaults(void *obj)
 	q->reclaimable = true;
 	q->preempt_min_runtime = q->reclaim_min_runtime = SC_ABSENT;
 	q->budget_gpu_min = SC_ABSENT;
-	q->user_max_running = q->user_max_gpus = q->job_max_gpus = q->max_running = SC_ABSENT;
+	q->user_max_running = q->user_max_gpus = q->job_max_gpus = SC_ABSENT;
+	q->max_running = q->max_gpus = SC_ABSENT;
 	q->idle_limit = SC_ABSENT;
 }
 

@@ -182,6 +182,7 @@ static int make_queues(struct world *w, struct gpuq_err *err)
 		.user_max_gpus = SC_ABSENT,
 		.job_max_gpus = SC_ABSENT,
 		.max_running = SC_ABSENT,
+		.max_gpus = SC_ABSENT,
 		.idle_limit = SC_ABSENT,
 	};
 

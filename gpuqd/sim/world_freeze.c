@@ -152,6 +152,7 @@ static void add_queues(const struct world *w, struct snapshot *s)
 		q.user_max_gpus_milli = or_unlimited(in->user_max_gpus);
 		q.job_max_gpus_milli = or_unlimited(in->job_max_gpus);
 		q.max_running = whole_units(in->max_running, GPUQ_UNLIMITED);
+		q.max_gpus_milli = or_unlimited(in->max_gpus);
 		snapshot_add_queue(s, &q);
 	}
 }

@@ -61,6 +61,47 @@ test_expect_success 'wrong files are refused with their places, and nothing chan
 	test "$(rpc site.get "{}" | json generation)" = 1
 '
 
+test_expect_success 'what is wrong is told by its name, wherever it stands in the site' '
+	printf "version: 1\nqueues:\n- {name: new, quota: -1}\n" >bad.yaml && exits 1 gpuq apply -f bad.yaml && says err "bad.yaml:3:22: queues.new..quota: expected" &&
+	printf "version: 1\nqueues:\n- {name: red, qos: [normal, urgnt]}\n" >bad.yaml && exits 1 gpuq apply -f bad.yaml &&
+	says err "bad.yaml:3:29: queues.red..qos: no qos is named urgnt .did you mean urgent" &&
+	exits 1 gpuq queues set red quota=x && says err "queues.red..quota" &&
+	printf "version: 1\nqueues:\n- {name: \"a\377\"}\n" >bad.yaml && exits 1 gpuq apply -f bad.yaml && says err "bad.yaml:3:12: not a text" &&
+	printf "version: 2\n" >bad.yaml && exits 1 gpuq apply -f bad.yaml && says err "bad.yaml:1:10: version: expected 1, found 2" &&
+	printf "version: 1\nqueues:\n- {name: red, quota: 1e9}\n" >bad.yaml && exits 1 gpuq apply -f bad.yaml && says err "bad.yaml:3:22" &&
+	printf "version: 1\nqueues:\n- {name: red, max_running: {job: 1}}\n" >bad.yaml && exits 1 gpuq apply -f bad.yaml && says err "bad.yaml:3:34.*user or queue" &&
+	exits 1 gpuq apply --remove queue/dept && says err "queue dept has queues below it.*red is one" &&
+	exits 1 gpuq reserve none -t 0 -g 1 && exits 1 gpuq reserve much -t 1h -g 9 && says err "no more than 4 such devices" &&
+	printf "version: 1\nreservations:\n- {name: r, start: now, duration: 1h}\n" >bad.yaml && exits 1 gpuq apply -f bad.yaml && says err "bad.yaml:3:3: .*holds nothing" &&
+	test "$(rpc site.get "{}" | json generation)" = 1
+'
+
+test_expect_success 'a queue that says no quota has the sum of those below it' '
+	printf "version: 1\nqueues:\n- {name: dept, quota: null}\n" | exits 0 gpuq apply -f - && test "$(gpuq queues dept --json | json quota)" = 4 &&
+	printf "version: 1\nqueues:\n- {name: blue, quota: {small: 1}}\n" | exits 0 gpuq apply -f - &&
+	test "$(gpuq queues dept --json | json quota.small)" = 3 && test "$(gpuq queues dept --json | json quota.big)" = 2 &&
+	printf "version: 1\nqueues:\n- {name: dept, quota: 4}\n- {name: blue, quota: 2}\n" | exits 0 gpuq apply -f -
+'
+
+test_expect_success 'what can never be had is warned of, and that where quotas change alone' '
+	exits 0 gpuq queues set red quota=2 limit=1 --dry-run && says err "red has a quota of 2 small, beyond its limit of 1" &&
+	exits 0 gpuq queues set red lend=3 --dry-run && says err "red has a quota of 2 small and is to lend 3" &&
+	exits 0 gpuq queues set red quota=9 && exits 0 gpuq reserve later --start now+9d -t 1h -g 1 && ! grep quotas err &&
+	exits 0 gpuq reserve --delete later && exits 0 gpuq queues set red quota=2 &&
+	printf "#!/bin/sh\n" >lic.sh && exits 0 gpuq submit -p red -L tool:4 --dry-run lic.sh && says err "asks for 4 of license tool, there are 3"
+'
+
+test_expect_success 'many who change the site at once all get what they asked for' '
+	pids= && before=$(rpc site.get "{}" | json generation) &&
+	for i in 1 2 3 4 5 6; do
+		printf "version: 1\nqueues:\n- {name: at%s, parent: dept, quota: 0}\n" $i >at$i.yaml
+		{ gpuq apply -f at$i.yaml >at$i.out 2>&1 3>&- 4>&- 5>&- & } && pids="$pids $!"
+		{ gpuq queues set red weight=$((i + 2)) >set$i.out 2>&1 3>&- 4>&- 5>&- & } && pids="$pids $!"
+	done && for pid in $pids; do wait $pid || { cat at?.out set?.out; return 1; }; done &&
+	test "$(gpuq queues -h -o name | grep -c "^at")" = 6 && test "$(rpc site.get "{}" | json generation)" = $((before + 12)) &&
+	exits 0 gpuq apply --remove queue/at1,queue/at2,queue/at3,queue/at4,queue/at5,queue/at6 && gpuq queues set red weight=null
+'
+
 test_expect_success 'keys that a file does not mention stay; null takes one away' '
 	printf "version: 1\nqueues:\n- {name: red, weight: 3, max_gpus: {user: 4}}\n" >a.yaml && exits 0 gpuq apply -f a.yaml &&
 	says out "queue/red changed" && has out "+ weight: 3" && gpuq export --json | json queues.2 >q &&
@@ -145,7 +186,8 @@ test_expect_success 'a kind of device that there is none of is told at once' '
 test_expect_success 'nodes are drained and used again; it is kept who did so' '
 	node=$(gpuq nodes --json | json name) && exits 0 gpuq drain "$node" --reason "bad fan" && says out "on which 3 jobs go on" &&
 	test "$(gpuq nodes --json | json state)" = drain && s=$(sh_job "exit 0" -p red) && exits 0 gpuq resume "*" && exits 0 gpuq wait "$s" &&
-	exits 1 gpuq drain nosuch && rpc audit.list "{\"objects\": [\"node/*\"]}" >got && test "$(head -n 1 got | json new.why)" = "bad fan" &&
+	gpuq drain "$node" --reason "bad fan" && exits 0 gpuq drain "$node" && says out "Drained 0 nodes" && test "$(gpuq nodes --json | json note)" = "bad fan" &&
+	gpuq resume "$node" && exits 1 gpuq drain nosuch && rpc audit.list "{\"objects\": [\"node/*\"]}" >got && test "$(head -n 1 got | json new.why)" = "bad fan" &&
 	test "$(sed -n 2p got | json action)" = node.resume
 '
 

@@ -46,14 +46,18 @@ static void begin(struct rig *r)
 static uint32_t cap(struct rig *r, const char *name, int64_t jobs, int64_t gpus_milli,
 		    int64_t left_ms)
 {
-	const struct snap_cap c = { name, GPUQ_R_LIMIT_USER, jobs, gpus_milli, left_ms };
+	const struct snap_cap c = { name,       GPUQ_R_LIMIT_USER, jobs,
+				    gpus_milli, left_ms,           GPUQ_UNLIMITED };
 
 	return snapshot_add_cap(r->s, &c);
 }
 
 static uint32_t set(struct rig *r, uint32_t a, uint32_t b)
 {
-	struct snap_capset s = { { a, b, SNAP_NONE, SNAP_NONE, SNAP_NONE, SNAP_NONE } };
+	struct snap_capset s;
+
+	for (int i = 0; i < SNAP_CAPS_MAX; i++)
+		s.caps[i] = i == 0 ? a : i == 1 ? b : SNAP_NONE;
 
 	return snapshot_add_capset(r->s, &s);
 }
@@ -146,6 +150,21 @@ Test(caps, count_devices_over_several)
 	cr_expect_eq(r.plan.started[1], 1);
 	waits(&r, 2, GPUQ_R_LIMIT_USER, "qos/high/ann", 0, 1000);
 	cr_expect_eq(r.plan.started[3], 1, "the third of three");
+	end(&r);
+}
+
+/* A job that was taken while more was allowed. */
+Test(caps, one_job_may_be_too_large)
+{
+	struct snap_cap c = { "qos/high",     GPUQ_R_LIMIT_QUEUE, GPUQ_UNLIMITED,
+			      GPUQ_UNLIMITED, GPUQ_UNLIMITED,     999 };
+	struct rig r;
+
+	begin(&r);
+	job(&r, 1, set(&r, snapshot_add_cap(r.s, &c), SNAP_NONE), 0);
+	decide(&r);
+	cr_expect_eq(r.plan.started[0], 0);
+	waits(&r, 0, GPUQ_R_LIMIT_JOB, "qos/high", 999, 1000);
 	end(&r);
 }
 

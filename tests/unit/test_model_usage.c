@@ -584,6 +584,43 @@ Test(ledger, users_are_told_apart)
 	end(&r);
 }
 
+Test(ledger, a_users_part_of_a_budget_fades_as_the_budget_does)
+{
+	static const char both[] =
+		"{version: 1, queues: [{name: a, budget: {gpu_minutes: 100, user_gpu_minutes: 50,"
+		" half_life: 1h}}, {name: a1, parent: a}]}";
+	static const char whole[] =
+		"{version: 1, queues: [{name: a, budget: {gpu_minutes: 100, half_life: 1h}},"
+		" {name: a1, parent: a}]}";
+	const struct queue *a;
+	struct rig r;
+	int64_t ms;
+
+	begin(&r, both);
+	job(&r, "ann", "a1", 2, T0);
+	job(&r, "bob", "a1", 1, T0);
+	started(&r, 1, 0, T0, T0);
+	started(&r, 1, 1, T0, T0);
+	started(&r, 2, 0, T0, T0);
+	a = queue_find(r.m, "a");
+	ms = model_user_spent_ms(r.m, a, "ann", T0 + HOUR);
+	cr_expect_eq(ms, (int64_t)((usage_of(2000, HOUR, HOUR) >> 16) * 1000 >> 16));
+	cr_expect_eq(model_user_rate_milli(r.m, a, "ann"), 2000);
+	cr_expect_eq(model_user_rate_milli(r.m, a, "eve"), 0);
+	cr_expect_eq(spent_ms(&r, "a", T0 + HOUR, NULL) / 10, (ms + ms / 2) / 10,
+		     "nothing counts twice");
+	ended(&r, 1, 0, 0, T0 + HOUR, T0 + HOUR);
+	ended(&r, 1, 1, 0, T0 + HOUR, T0 + HOUR);
+	restart(&r);
+	a = queue_find(r.m, "a");
+	cr_expect_eq(model_user_spent_ms(r.m, a, "ann", T0 + 2 * HOUR), ms / 2);
+	site(&r, whole, T0 + 2 * HOUR);
+	site(&r, both, T0 + 2 * HOUR);
+	a = queue_find(r.m, "a");
+	cr_expect_eq(model_user_spent_ms(r.m, a, "ann", T0 + 2 * HOUR), 0, "it went with its part");
+	end(&r);
+}
+
 /* What runs is charged to the budgets above it as they stand. */
 Test(model_usage, a_queue_may_move_while_its_jobs_run)
 {

@@ -194,14 +194,14 @@ Test(replay, every_field_is_written)
 		const char *table;
 		size_t is, was;
 	} rows[] = {
-		{ "config_cols", sizeof(struct snap_config), 216 },
-		{ "queue_cols", sizeof(struct snap_queue), 176 },
+		{ "config_cols", sizeof(struct snap_config), 224 },
+		{ "queue_cols", sizeof(struct snap_queue), 184 },
 		{ "node_cols", sizeof(struct snap_node), 216 },
 		{ "device_cols", sizeof(struct snap_device), 24 },
 		{ "group_cols", sizeof(struct snap_group), 176 },
 		{ "request_cols", sizeof(struct snap_request), 120 },
 		{ "job_cols", sizeof(struct snap_job), 296 },
-		{ "cap_cols", sizeof(struct snap_cap), 40 },
+		{ "cap_cols", sizeof(struct snap_cap), 48 },
 		{ "alloc_cols", sizeof(struct snap_alloc), 48 },
 		{ "flavor_cols", sizeof(struct snap_flavor), 40 },
 		{ "usage_cols", sizeof(struct snap_usage), 16 },

@@ -78,7 +78,7 @@ Test(rpc, answers_and_refuses)
 		  "method 'nothing'\"},null]" },
 		{ "hello", "{proto: [1, 0]}", "[1,1,{\"code\":10," },
 		{ "for.manager", "{}",
-		  "[1,1,{\"code\":4,\"name\":\"denied\",\"msg\":\"for.manager is for a manager; "
+		  "[1,1,{\"code\":4,\"name\":\"denied\",\"msg\":\"for.manager is for managers; "
 		  "ann is a user\"},null]" },
 		{ "for.operator", "{}", "[1,1,{\"code\":4,\"name\":\"denied\"" },
 		{ "big", "{}", "[1,1,{\"code\":8,\"name\":\"too_big\"" },

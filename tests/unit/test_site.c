@@ -210,17 +210,27 @@ static const struct {
 	  "flavors: [h]}]",
 	  NULL },
 	{ "version: 1\nflavors: [{name: h100}]\nqueues: [{name: q, quota: {h10: 1}}]",
-	  "f:3:33: queues[0].quota.h10: no flavor is named h10 (did you mean h100?)" },
+	  "f:3:33: queues[q].quota.h10: no flavor is named h10 (did you mean h100?)" },
 	{ "version: 1\nqueues: [{name: q, limit: {x: 1}}]", "limit" },
 	{ "version: 1\nqueues: [{name: q, lend: {x: 1}}]", "lend" },
 	{ "version: 1\nqueues: [{name: q, flavors: [x]}]", "flavors" },
-	{ "version: 1\nusers: [{name: u, default_queue: q}]", "users[0].default_queue" },
-	{ "version: 1\nreservations: [{name: r, start: now, duration: 1h, queue: q}]", "queue" },
+	{ "version: 1\nusers: [{name: u, default_queue: q}]", "users[u].default_queue" },
+	{ "version: 1\nreservations: [{name: r, start: now, duration: 1h, gpus: 1, queue: q}]",
+	  "queue" },
 	{ "version: 1\nreservations: [{name: r, start: now, duration: 1h, pool: p}]", "pool" },
-	{ "version: 1\nreservations: [{name: r, start: now, duration: 1h, flavor: p}]", "flavor" },
-	{ "version: 1\nreservations: [{name: r, start: now, duration: 1h, flags: [dialy]}]",
+	{ "version: 1\nreservations: [{name: r, start: now, duration: 1h, gpus: 1, flavor: p}]",
+	  "flavor" },
+	{ "version: 1\nreservations: [{name: r, start: now, duration: 1h, gpus: 1, flags: "
+	  "[dialy]}]",
 	  "flags" },
-	{ "version: 1\nreservations: [{name: r, start: now, duration: 1h, flags: [daily]}]", NULL },
+	{ "version: 1\nreservations: [{name: r, start: now, duration: 1h, gpus: 1, flags: "
+	  "[daily]}]",
+	  NULL },
+	{ "version: 1\nreservations: [{name: r, start: now, duration: 1h}]", "gpus" },
+	{ "version: 1\nreservations: [{name: r, start: now, duration: 0, gpus: 1}]", "duration" },
+	{ "version: 1\nqueues: [{name: q}]\nusers: [{name: u, default_queue: q}]", NULL },
+	{ "version: 1\nreservations: [{name: r, start: now, duration: 1h, gpus: 1, nodes: [n]}]",
+	  "gpus" },
 };
 
 Test(site, names_of_what_is_not_there)
@@ -300,7 +310,7 @@ static void random_queue(struct gpuq_buf *b, uint32_t i)
 	ADD("flavors", "[f0, default]");
 	ADD("default_time", "1h", "30");
 	ADD("max_time", "7d", "unlimited");
-	ADD("max_running", "20", "{user: 20}", "{user: unlimited, job: 3, queue: 0}");
+	ADD("max_running", "20", "{user: 20}", "{user: unlimited, queue: 0}");
 	ADD("max_gpus", "{job: 8}", "7");
 	ADD("node_loss", "strict", "available", "{mode: available, after: 90s}");
 	ADD("stopped", "true", "false");
