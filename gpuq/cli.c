@@ -14,6 +14,13 @@
 #include "gpuq/server.h"
 #include "gpuq/term.h"
 
+static const char *speaker = PACKAGE_NAME;
+
+void cli_say_as(const char *name)
+{
+	speaker = name;
+}
+
 static void vsay(const char *fmt, va_list ap) __attribute__((format(printf, 1, 0)));
 
 static void vsay(const char *fmt, va_list ap)
@@ -22,7 +29,7 @@ static void vsay(const char *fmt, va_list ap)
 	char text[2048];
 
 	vsnprintf(text, sizeof(text), fmt, ap);
-	gpuq_buf_adds(&clean, PACKAGE_NAME ": ");
+	gpuq_buf_printf(&clean, "%s: ", speaker);
 	term_clean_str(&clean, text);
 	gpuq_buf_addc(&clean, '\n');
 	fflush(stdout); /* in the order of events when both go to one place */
@@ -47,8 +54,8 @@ int cli_usage(const struct cli *c, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	cli_say("%s: %s; see %s%s --help", c->cmd->name, text, c->cmd->slurm ? "" : "gpuq ",
-		c->cmd->name);
+	cli_say("%s: %s; see %s%s --help", c->cmd->slurm ? "error" : c->cmd->name, text,
+		c->cmd->slurm ? "" : "gpuq ", c->cmd->name);
 	return c->cmd->waits || opt_given(&c->args, OPT_WAIT) ? EXIT_SERVER : EXIT_USAGE;
 }
 
@@ -71,7 +78,9 @@ int cli_exit_code(const struct gpuq_err *err, bool job_missing)
 
 int cli_fail(const struct gpuq_err *err, bool job_missing)
 {
-	cli_say("%s", err->text[0] ? err->text : gpuq_err_text(err->code));
+	/* Commands of Slurm say what is an error. */
+	cli_say("%s%s", strcmp(speaker, PACKAGE_NAME) ? "error: " : "",
+		err->text[0] ? err->text : gpuq_err_text(err->code));
 	return cli_exit_code(err, job_missing);
 }
 
@@ -89,6 +98,9 @@ int cli_connect(struct cli *c, struct gpuq_err *err)
 	 * exit code says so. */
 	if (rc < 0 && cli_exit_code(err, false) != EXIT_SERVER)
 		rc = err->code = GPUQ_EUNREACH;
+	/* Programs around Slurm's commands look for these words. */
+	if (rc < 0 && c->cmd->slurm)
+		gpuq_err_prefix(err, "Unable to contact slurm controller (connect failure)");
 	return rc;
 }
 

@@ -120,6 +120,9 @@ int queues_grant(struct cli *c);
 /* Help of one command, or of gpuq when cmd is NULL. */
 void help_print(const struct command *cmd);
 
+/* Say it in this name from now on, not gpuq's: commands of Slurm. It must stay. */
+void cli_say_as(const char *name);
+
 /* "gpuq: " and a line, on standard error, with what could harm a terminal escaped. */
 void cli_say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 

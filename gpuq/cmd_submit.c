@@ -97,6 +97,17 @@ static void print_taken(struct cli *c, const struct submission *s)
 	fflush(stdout);
 }
 
+/* What the script's own lines ask of us. */
+static void take_asks(struct cli *c, unsigned asks)
+{
+	if (asks & GPUQ_ASK_WAIT)
+		c->args.val[OPT_WAIT] = "";
+	if (asks & GPUQ_ASK_PARSABLE)
+		c->args.val[OPT_PARSABLE] = "";
+	if (asks & GPUQ_ASK_TEST_ONLY)
+		c->args.val[OPT_DRY_RUN] = "";
+}
+
 int cmd_submit(struct cli *c)
 {
 	struct submission s = { .jobs = NULL };
@@ -108,6 +119,7 @@ int cmd_submit(struct cli *c)
 	code = submission_read(c, &s);
 	if (code >= 0)
 		return code;
+	take_asks(c, s.specs.asks);
 	dry_run = opt_given(&c->args, OPT_DRY_RUN);
 	form = c->args.val[OPT_OUTPUT];
 	key = c->args.val[OPT_KEY];

@@ -394,6 +394,10 @@ static int run(struct cli *c, int argc, char **argv)
 		help_print(cmd);
 		return EXIT_DONE;
 	}
+	if (opt_given(&c->args, OPT_S_VERSION)) {
+		puts(PACKAGE_NAME " " PACKAGE_VERSION);
+		return EXIT_DONE;
+	}
 	if (c->args.n_rest < cmd->min_args)
 		return cli_usage(c, "expected %s", cmd->synopsis);
 	if (cmd->max_args >= 0 && c->args.n_rest > cmd->max_args)
@@ -421,12 +425,14 @@ static int main_of(struct cli *c, int argc, char **argv)
 
 int cli_main(int argc, char **argv)
 {
-	struct cli c = { .cmd = argc > 0 ? slurm_find(argv[0]) : NULL };
+	struct cli c = { .cmd = slurm_find(argc, argv) };
 	const char *server = NULL;
 	int at = 1;
 
-	if (c.cmd)
+	if (c.cmd) {
+		cli_say_as(c.cmd->name);
 		return main_of(&c, argc, argv);
+	}
 	for (; at < argc && argv[at][0] == '-'; at++) {
 		if (strcmp(argv[at], "--help") == 0 || strcmp(argv[at], "-h") == 0) {
 			help_print(NULL);
@@ -449,9 +455,17 @@ int cli_main(int argc, char **argv)
 		cli_say("expected a command; gpuq help lists them");
 		return EXIT_USAGE;
 	}
-	c.cmd = command_find(argv[at]);
+	c.args.val[OPT_SERVER] = server;
+	/* gpuq slurm squeue: without a link of that name. */
+	if (strcmp(argv[at], "slurm") == 0 && at + 1 < argc) {
+		at++;
+		c.cmd = slurm_find(argc - at, argv + at);
+		if (c.cmd)
+			cli_say_as(c.cmd->name);
+	} else {
+		c.cmd = command_find(argv[at]);
+	}
 	if (!c.cmd)
 		return no_command(argv[at]);
-	c.args.val[OPT_SERVER] = server;
 	return main_of(&c, argc - at, argv + at);
 }

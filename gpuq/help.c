@@ -24,10 +24,15 @@ static void print_option(void *arg, const struct opt *o)
 			     : o->metavar       ? o->metavar
 						: "VALUE",
 			     o->arg == ARG_OPTIONAL ? "]" : "");
-	if (n < OPTION_COLUMNS)
-		printf("%-*s %s\n", OPTION_COLUMNS, left, o->doc ? o->doc : "");
+	if (n >= OPTION_COLUMNS)
+		printf("%s\n%*s", left, OPTION_COLUMNS, "");
 	else
-		printf("%s\n%*s %s\n", left, OPTION_COLUMNS, "", o->doc ? o->doc : "");
+		printf("%-*s", OPTION_COLUMNS, left);
+	printf(" %s%s\n",
+	       o->id == OPT_S_IGNORED   ? "ignored: "
+	       : o->id == OPT_S_REFUSED ? "refused: "
+					: "",
+	       o->doc ? o->doc : "");
 }
 
 static void print_command(const struct command *cmd)

@@ -52,7 +52,7 @@ const struct opt opts_waiting[] = {
 };
 /* clang-format on */
 
-#define ALL_MAX 160
+#define ALL_MAX 224
 
 /* Every option of one command, in getopt's two forms. */
 struct table {
@@ -98,10 +98,10 @@ static void collect(const struct command *cmd, struct table *t)
 		return;
 	for (const struct gpuq_spec_option *s = gpuq_spec_options; s->name; s++)
 		add(t, (struct opt){ -1, s->name, s->letter, s->arg, s->metavar, s->doc });
-	/* Those are said to mean nothing when they are read. */
 	for (const struct gpuq_spec_option *s = gpuq_spec_unused; cmd->slurm && s->name; s++)
-		add(t,
-		    (struct opt){ -1, s->name, s->letter, s->arg, "VALUE", "is not used by gpuq" });
+		add(t, (struct opt){ OPT_S_IGNORED, s->name, s->letter, s->arg, "VALUE", s->doc });
+	for (const struct gpuq_spec_option *s = gpuq_spec_refused; cmd->slurm && s->name; s++)
+		add(t, (struct opt){ OPT_S_REFUSED, s->name, s->letter, s->arg, "VALUE", s->doc });
 }
 
 void opt_each(const struct command *cmd, opt_fn fn, void *arg)
@@ -137,6 +137,12 @@ static int keep(struct args *args, const struct opt *o, const char *value)
 {
 	if (o->id < 0)
 		return keep_job_option(args, o, value);
+	if (o->id == OPT_S_REFUSED) {
+		cli_say("error: --%s is not offered: %s", o->name, o->doc);
+		return -1;
+	}
+	if (o->id == OPT_S_IGNORED)
+		cli_say("warning: --%s is ignored: %s", o->name, o->doc);
 	if (o->arg == ARG_MANY && args->val[o->id]) {
 		value = gpuq_arena_printf(args->arena, "%s,%s", args->val[o->id], value);
 		if (!value)
@@ -152,6 +158,12 @@ static const char *ours(const struct command *cmd)
 	return cmd->slurm ? "" : "gpuq ";
 }
 
+/* Who says it stands in front already where a command has a name of its own. */
+static const char *blame(const struct command *cmd)
+{
+	return cmd->slurm ? "error" : cmd->name;
+}
+
 static void complain(const struct command *cmd, const struct table *t, const char *word, int c)
 {
 	const char *names[ALL_MAX + 1], *near;
@@ -159,12 +171,12 @@ static void complain(const struct command *cmd, const struct table *t, const cha
 	size_t n;
 
 	if (c == ':') {
-		cli_say("%s: option %s needs a value; see %s%s --help", cmd->name, word, ours(cmd),
+		cli_say("%s: option %s needs a value; see %s%s --help", blame(cmd), word, ours(cmd),
 			cmd->name);
 		return;
 	}
 	if (strncmp(word, "--", 2) != 0) {
-		cli_say("%s: no option -%c; see %s%s --help", cmd->name, optopt, ours(cmd),
+		cli_say("%s: no option -%c; see %s%s --help", blame(cmd), optopt, ours(cmd),
 			cmd->name);
 		return;
 	}
@@ -174,7 +186,7 @@ static void complain(const struct command *cmd, const struct table *t, const cha
 	memcpy(name, word + 2, n);
 	name[n] = '\0';
 	if (has_name(t, name)) {
-		cli_say("%s: option --%s takes no value; see %s%s --help", cmd->name, name,
+		cli_say("%s: option --%s takes no value; see %s%s --help", blame(cmd), name,
 			ours(cmd), cmd->name);
 		return;
 	}
@@ -183,16 +195,16 @@ static void complain(const struct command *cmd, const struct table *t, const cha
 	names[t->n] = NULL;
 	near = gpuq_nearest(name, names);
 	if (near)
-		cli_say("%s: no option --%s; did you mean --%s?", cmd->name, name, near);
+		cli_say("%s: no option --%s; did you mean --%s?", blame(cmd), name, near);
 	else
-		cli_say("%s: no option --%s; see %s%s --help", cmd->name, name, ours(cmd),
+		cli_say("%s: no option --%s; see %s%s --help", blame(cmd), name, ours(cmd),
 			cmd->name);
 }
 
 int opt_parse(const struct command *cmd, int argc, char **argv, bool stop_first, struct args *args)
 {
 	struct option longs[ALL_MAX] = { { NULL, 0, NULL, 0 } };
-	char shorts[3 * ALL_MAX], *p = shorts;
+	char shorts[3 * ALL_MAX + 3], *p = shorts;
 	struct table t;
 	int c, ix, at;
 
@@ -211,7 +223,9 @@ int opt_parse(const struct command *cmd, int argc, char **argv, bool stop_first,
 		if (!o->letter)
 			continue;
 		*p++ = o->letter;
-		if (o->arg == ARG_REQUIRED || o->arg == ARG_MANY)
+		if (o->arg != ARG_NONE)
+			*p++ = ':';
+		if (o->arg == ARG_OPTIONAL)
 			*p++ = ':';
 	}
 	*p = '\0';

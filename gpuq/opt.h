@@ -7,7 +7,8 @@
  *
  * An option is a row with a number of its own (enum opt_id); what was given on the
  * command line is looked up by that number. Options of a job (gpuq_spec_options of
- * libgpuq) have no number: they are handed on as "--name=value".
+ * libgpuq) have no number: they are handed on as "--name=value". Those of Slurm that do
+ * nothing here are rows as well, so that each is answered: OPT_S_IGNORED, OPT_S_REFUSED.
  */
 #ifndef GPUQ_OPT_H
 #define GPUQ_OPT_H
@@ -85,7 +86,10 @@ enum opt_id {
 	OPT_CONTAINER,
 	OPT_SERVER_PATH,
 	/* Of Slurm's names alone. */
-	OPT_S_NOTHING, /* is accepted */
+	OPT_S_NOTHING, /* is accepted: what it asks for is so anyway */
+	OPT_S_IGNORED, /* is accepted with a warning, which is its doc */
+	OPT_S_REFUSED, /* is not; its doc says what to do instead */
+	OPT_S_VERSION,
 	OPT_S_ACCOUNTS,
 	OPT_S_QOS,
 	OPT_S_FORMAT,
@@ -105,6 +109,23 @@ enum opt_id {
 	OPT_S_LABEL,
 	OPT_S_CHDIR,
 	OPT_S_GPUS_PER_TASK,
+	OPT_S_BATCH,
+	OPT_S_DEAD,
+	OPT_S_ERROR,
+	OPT_S_EXPORT,
+	OPT_S_FULL,
+	OPT_S_IMMEDIATE,
+	OPT_S_INPUT,
+	OPT_S_JOBID,
+	OPT_S_KILL_COMMAND,
+	OPT_S_KILL_ON_BAD_EXIT,
+	OPT_S_NODELIST,
+	OPT_S_NORMALISED,
+	OPT_S_NOTME,
+	OPT_S_NO_SHELL,
+	OPT_S_OUTPUT,
+	OPT_S_PTY,
+	OPT_S_RESPONDING,
 	N_OPTS,
 };
 
@@ -112,7 +133,7 @@ enum opt_id {
 enum opt_arg {
 	ARG_NONE = 'n',
 	ARG_REQUIRED = 'r',
-	ARG_OPTIONAL = 'o', /* only as --name=value */
+	ARG_OPTIONAL = 'o', /* only as --name=value or -Nvalue */
 	ARG_MANY = 'm', /* required; given again, the values are joined by commas */
 };
 

@@ -170,42 +170,170 @@ static void restarts_text(struct gpuq_buf *out, const struct line *l)
 	gpuq_buf_printf(out, "%" PRId64, gpuq_get_int(l->job, "attempt", 0));
 }
 
-/* As sacct has them: a width below 0 is set to the left. */
+static void cluster_text(struct gpuq_buf *out, const struct line *l)
+{
+	(void)l;
+	gpuq_buf_adds(out, "gpuq");
+}
+
+static void zero_text(struct gpuq_buf *out, const struct line *l)
+{
+	(void)l;
+	gpuq_buf_adds(out, "00:00:00");
+}
+
+static void asked_text(struct gpuq_buf *out, const struct line *l)
+{
+	nodes_text(out, l);
+}
+
+/* How long it waited from when it could have started. */
+static void planned_text(struct gpuq_buf *out, const struct line *l)
+{
+	const int64_t from_us = gpuq_get_int(l->job, "eligible_time", 0);
+	const int64_t to_us = gpuq_get_int(l->job, "start_time", 0);
+
+	if (!l->batch && from_us && to_us >= from_us)
+		slurm_elapsed(out, to_us - from_us);
+}
+
+static void limit_min_text(struct gpuq_buf *out, const struct line *l)
+{
+	const int64_t s = gpuq_get_int(l->job, "time_limit_s", -1);
+
+	if (!l->batch && s < 0)
+		gpuq_buf_adds(out, "UNLIMITED");
+	else if (!l->batch)
+		gpuq_buf_printf(out, "%" PRId64, s / 60);
+}
+
+/* As sacct has them: a width below 0 is set to the left. Those without a text are not
+ * measured here; scripts that ask for them as well get an empty cell, and a warning. */
 static const struct field {
 	const char *name;
 	int width;
 	text_fn text;
 } fields[] = {
 	{ "Account", 10, account_text },
+	{ "AdminComment", 19, NULL },
 	{ "AllocCPUS", 10, cpus_text },
 	{ "AllocNodes", 10, nodes_text },
 	{ "AllocTRES", 10, alloc_text },
+	{ "AssocID", 7, NULL },
+	{ "AveCPU", 10, NULL },
+	{ "AveCPUFreq", 10, NULL },
+	{ "AveDiskRead", 14, NULL },
+	{ "AveDiskWrite", 14, NULL },
+	{ "AvePages", 10, NULL },
+	{ "AveRSS", 10, NULL },
+	{ "AveVMSize", 10, NULL },
+	{ "Cluster", 10, cluster_text },
+	{ "Comment", 14, NULL },
+	{ "Constraints", 19, NULL },
+	{ "ConsumedEnergy", 14, NULL },
+	{ "ConsumedEnergyRaw", 17, NULL },
+	{ "Container", 19, NULL },
+	{ "CPUTime", 10, NULL },
+	{ "CPUTimeRAW", 10, NULL },
+	{ "DBIndex", 10, NULL },
 	{ "DerivedExitCode", 15, derived_text },
 	{ "Elapsed", 10, elapsed_text },
 	{ "ElapsedRaw", 10, elapsed_s_text },
 	{ "Eligible", 19, eligible_text },
 	{ "End", 19, end_text },
 	{ "ExitCode", 8, exit_text },
+	{ "ExtraInfo", 19, NULL },
+	{ "FailedNode", 15, NULL },
+	{ "Flags", 20, NULL },
+	{ "GID", 6, NULL },
+	{ "Group", 9, user_text },
 	{ "JobID", -12, id_text },
 	{ "JobIDRaw", -12, raw_text },
 	{ "JobName", 10, name_text },
+	{ "Layout", 9, NULL },
+	{ "MaxDiskRead", 12, NULL },
+	{ "MaxDiskReadNode", 15, NULL },
+	{ "MaxDiskReadTask", 15, NULL },
+	{ "MaxDiskWrite", 12, NULL },
+	{ "MaxDiskWriteNode", 16, NULL },
+	{ "MaxDiskWriteTask", 16, NULL },
+	{ "MaxPages", 8, NULL },
+	{ "MaxPagesNode", 12, NULL },
+	{ "MaxPagesTask", 14, NULL },
+	{ "MaxRSS", 10, NULL },
+	{ "MaxRSSNode", 10, NULL },
+	{ "MaxRSSTask", 10, NULL },
+	{ "MaxVMSize", 10, NULL },
+	{ "MaxVMSizeNode", 14, NULL },
+	{ "MaxVMSizeTask", 14, NULL },
+	{ "McsLabel", 9, NULL },
+	{ "MinCPU", 10, NULL },
+	{ "MinCPUNode", 10, NULL },
+	{ "MinCPUTask", 10, NULL },
 	{ "NCPUS", 10, cpus_text },
 	{ "NNodes", 8, nodes_text },
 	{ "NodeList", 15, nodelist_text },
+	{ "NTasks", 8, NULL },
 	{ "Partition", 10, queue_text },
+	{ "Planned", 10, planned_text },
+	{ "PlannedCPU", 10, NULL },
+	{ "PlannedCPURAW", 13, NULL },
 	{ "Priority", 10, priority_text },
 	{ "QOS", 10, qos_text },
+	{ "QOSRAW", 10, NULL },
+	{ "QOSREQ", 10, NULL },
 	{ "Reason", 22, reason_text },
+	{ "ReqCPUFreq", 10, NULL },
+	{ "ReqCPUFreqGov", 13, NULL },
+	{ "ReqCPUFreqMax", 13, NULL },
+	{ "ReqCPUFreqMin", 13, NULL },
+	{ "ReqCPUS", 8, asked_text },
+	{ "ReqMem", 10, NULL },
+	{ "ReqNodes", 8, nodes_text },
 	{ "ReqTRES", 10, tres_text },
+	{ "Reservation", 20, NULL },
+	{ "ReservationId", 15, NULL },
+	{ "Reserved", 10, planned_text },
 	{ "Restarts", 8, restarts_text },
+	{ "ResvCPU", 10, NULL },
+	{ "ResvCPURAW", 10, NULL },
+	{ "SLUID", 14, NULL },
 	{ "Start", 19, start_text },
 	{ "State", 10, state_text },
+	{ "StdErr", 20, NULL },
+	{ "StdIn", 20, NULL },
+	{ "StdOut", 20, NULL },
 	{ "Submit", 19, submit_text },
+	{ "SubmitLine", 20, NULL },
+	{ "Suspended", 10, zero_text },
+	{ "SystemComment", 19, NULL },
+	{ "SystemCPU", 10, NULL },
 	{ "Timelimit", 10, limit_text },
+	{ "TimelimitRaw", 12, limit_min_text },
+	{ "TotalCPU", 10, NULL },
+	{ "TRESUsageInAve", 14, NULL },
+	{ "TRESUsageInMax", 14, NULL },
+	{ "TRESUsageInMaxNode", 18, NULL },
+	{ "TRESUsageInMaxTask", 18, NULL },
+	{ "TRESUsageInMin", 14, NULL },
+	{ "TRESUsageInMinNode", 18, NULL },
+	{ "TRESUsageInMinTask", 18, NULL },
+	{ "TRESUsageInTot", 14, NULL },
+	{ "TRESUsageOutAve", 15, NULL },
+	{ "TRESUsageOutMax", 15, NULL },
+	{ "TRESUsageOutMaxNode", 19, NULL },
+	{ "TRESUsageOutMaxTask", 19, NULL },
+	{ "TRESUsageOutMin", 15, NULL },
+	{ "TRESUsageOutTot", 15, NULL },
+	{ "UID", 6, NULL },
 	{ "User", 9, user_text },
+	{ "UserCPU", 10, NULL },
+	{ "WCKey", 10, NULL },
+	{ "WCKeyID", 8, NULL },
+	{ "WorkDir", 20, NULL },
 };
 
-#define FIELDS_MAX 64
+#define FIELDS_MAX 128
 #define N_FIELDS (sizeof(fields) / sizeof(fields[0]))
 
 struct table {
@@ -234,10 +362,13 @@ static bool read_fields(struct table *t, const char *text)
 				names[k] = fields[k].name;
 			names[N_FIELDS] = NULL;
 			near = gpuq_nearest(word, names);
-			cli_say("sacct: no field %s%s%s; sacct --helpformat lists them", word,
+			cli_say("error: no field %s%s%s; sacct --helpformat lists them", word,
 				near ? "; did you mean " : "", near ? near : "");
 			return false;
 		}
+		if (!fields[i].text)
+			cli_say("warning: %s is not recorded: its column stays empty",
+				fields[i].name);
 		t->shown[t->n] = &fields[i];
 		t->width[t->n] = len < n ? (int)strtol(text + len + 1, NULL, 10) : fields[i].width;
 		if (t->width[t->n] == 0 || abs(t->width[t->n]) > 1000)
@@ -294,7 +425,8 @@ static void print_line(const struct table *t, const struct line *l)
 	for (size_t i = 0; i < t->n; i++) {
 		gpuq_buf_clear(&cell);
 		gpuq_buf_clear(&clean);
-		t->shown[i]->text(&cell, l);
+		if (t->shown[i]->text)
+			t->shown[i]->text(&cell, l);
 		if (!t->between) {
 			put_cell(gpuq_buf_str(&cell), t->width[i]);
 			continue;
@@ -311,7 +443,7 @@ static void take(void *arg, const struct gpuq_val *job)
 {
 	struct table *t = arg;
 
-	if (slurm_keep(t->c, job))
+	if (slurm_keep(t->c, job) && !slurm_is_spent_array(job))
 		gpuq_add(&t->c->arena, t->jobs, gpuq_val_copy(&t->c->arena, job));
 }
 

@@ -42,7 +42,7 @@ static void pick(void *arg, const struct gpuq_val *job)
 	gpuq_buf_done(&id);
 }
 
-static int complain(const struct cli *c, const struct gpuq_val *reply)
+static int complain(const struct gpuq_val *reply)
 {
 	const struct gpuq_val *errors = gpuq_get(reply, "errors");
 	int code = EXIT_DONE;
@@ -51,8 +51,10 @@ static int complain(const struct cli *c, const struct gpuq_val *reply)
 		struct gpuq_buf id = GPUQ_BUF_INIT;
 
 		view_cell(&id, gpuq_get(errors->items[i], "id"));
-		cli_say("%s: error: Kill job error on job id %s: %s", c->cmd->name,
-			gpuq_buf_str(&id),
+		cli_say("error: Kill job error on job id %s: %s%s", gpuq_buf_str(&id),
+			strcmp(gpuq_get_str(errors->items[i], "name", ""), "not_found") == 0
+				? "Invalid job id specified: "
+				: "",
 			gpuq_get_str(errors->items[i], "msg",
 				     gpuq_get_str(errors->items[i], "name", "?")));
 		gpuq_buf_done(&id);
@@ -101,6 +103,6 @@ int slurm_scancel(struct cli *c)
 	if (rc < 0)
 		return slurm_fail(&err);
 	if (opt_given(&c->args, OPT_VERBOSE))
-		cli_say("scancel: %" PRId64 " jobs", gpuq_get_int(reply, "matched", 0));
-	return complain(c, reply);
+		cli_say("%" PRId64 " jobs", gpuq_get_int(reply, "matched", 0));
+	return complain(reply);
 }

@@ -1,4 +1,6 @@
 /* scontrol: what scripts and people use of it for jobs and nodes. */
+#include "config.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,236 +18,9 @@
 #include "libgpuq/schema.h"
 #include "libgpuq/units.h"
 
-/* ---- show ---- */
-
-/* Key=value, several a line as scontrol has them; with -o all in one. */
-struct block {
-	bool one_line;
-	bool begun;
-};
-
-static void pair(struct block *b, bool new_line, const char *key, const char *value)
-{
-	struct gpuq_buf clean = GPUQ_BUF_INIT;
-
-	term_clean_str(&clean, value);
-	printf("%s%s=%s",
-	       !b->begun                  ? ""
-	       : new_line && !b->one_line ? "\n   "
-					  : " ",
-	       key, gpuq_buf_str(&clean));
-	b->begun = true;
-	gpuq_buf_done(&clean);
-}
-
-static void pair_int(struct block *b, bool new_line, const char *key, int64_t n)
-{
-	char text[24];
-
-	snprintf(text, sizeof(text), "%" PRId64, n);
-	pair(b, new_line, key, text);
-}
-
-static void pair_buf(struct block *b, bool new_line, const char *key, struct gpuq_buf *text)
-{
-	pair(b, new_line, key, gpuq_buf_str(text));
-	gpuq_buf_clear(text);
-}
-
-static void end_block(struct block *b)
-{
-	puts(b->one_line ? "" : "\n");
-	b->begun = false;
-}
-
-static int print_job(void *arg, const struct gpuq_val *job)
-{
-	struct block *b = arg;
-	struct gpuq_buf text = GPUQ_BUF_INIT;
-	const int64_t index = gpuq_get_int(job, "array_index", -1);
-	const int64_t min_s = gpuq_get_int(job, "time_min_s", -1);
-	char clock[48] = "N/A";
-
-	pair_int(b, false, "JobId", gpuq_get_int(job, "id", 0));
-	if (index >= 0 || gpuq_get_str(gpuq_get(job, "array"), "indices", NULL)) {
-		pair_int(b, false, "ArrayJobId", gpuq_get_int(job, "id", 0));
-		if (index >= 0)
-			pair_int(b, false, "ArrayTaskId", index);
-		else
-			pair(b, false, "ArrayTaskId",
-			     gpuq_get_str(gpuq_get(job, "array"), "indices", ""));
-	}
-	pair(b, false, "JobName", gpuq_get_str(job, "name", ""));
-	pair(b, true, "UserId", gpuq_get_str(job, "user", ""));
-	pair_int(b, true, "Priority", gpuq_get_int(job, "priority", 0));
-	pair(b, false, "Account", gpuq_get_str(job, "account", "(null)"));
-	pair(b, false, "QOS", gpuq_get_str(job, "qos", "(null)"));
-	pair(b, true, "JobState", slurm_state(job, false));
-	pair(b, false, "Reason", slurm_reason(job));
-	pair_int(b, true, "Restarts", gpuq_get_int(job, "attempt", 0));
-	slurm_exit(&text, job);
-	pair_buf(b, false, "ExitCode", &text);
-	slurm_elapsed(&text, view_job_elapsed_us(job, cli_now_us()));
-	pair_buf(b, true, "RunTime", &text);
-	slurm_limit(&text, job);
-	pair_buf(b, false, "TimeLimit", &text);
-	if (min_s > 0)
-		gpuq_duration_clock(min_s * GPUQ_US_PER_S, clock, sizeof(clock));
-	pair(b, false, "TimeMin", clock);
-	slurm_time(&text, gpuq_get(job, "submit_time"), "Unknown");
-	pair_buf(b, true, "SubmitTime", &text);
-	slurm_time(&text, gpuq_get(job, "eligible_time"), "Unknown");
-	pair_buf(b, false, "EligibleTime", &text);
-	slurm_time(&text, gpuq_get(job, "start_time"), "Unknown");
-	pair_buf(b, true, "StartTime", &text);
-	slurm_time(&text, gpuq_get(job, "end_time"), "Unknown");
-	pair_buf(b, false, "EndTime", &text);
-	pair(b, true, "Partition", gpuq_get_str(job, "queue", ""));
-	if (view_job_nodes(&text, job) == 0)
-		gpuq_buf_adds(&text, "(null)");
-	pair_buf(b, true, "NodeList", &text);
-	pair_int(b, true, "NumNodes", gpuq_get_int(job, "pod_count", 1));
-	gpuq_buf_printf(&text, "node=%" PRId64, gpuq_get_int(job, "pod_count", 1));
-	if (view_number(gpuq_get(job, "gpus"), 0) > 0) {
-		gpuq_buf_adds(&text, ",gres/gpu=");
-		view_cell(&text, gpuq_get(job, "gpus"));
-	}
-	pair(b, true, "ReqTRES", gpuq_buf_str(&text));
-	pair(b, true, "AllocTRES", view_job_started(job) ? gpuq_buf_str(&text) : "(null)");
-	end_block(b);
-	gpuq_buf_done(&text);
-	return 0;
-}
-
-static int show_jobs(struct cli *c, struct block *b, int n, char **ids)
-{
-	struct gpuq_err err = GPUQ_ERR_INIT;
-	int64_t id, index;
-	int rc = 0;
-
-	for (int i = 0; rc == 0 && i < n; i++) {
-		rc = filter_id(ids[i], &id, &index, &err);
-		if (rc == 0)
-			rc = job_each(c, id, index, print_job, b, &err);
-	}
-	return rc < 0 ? slurm_fail(&err) : EXIT_DONE;
-}
-
-static void print_each(void *arg, const struct gpuq_val *job)
-{
-	print_job(arg, job);
-}
-
-static void print_node(void *arg, const struct gpuq_val *n)
-{
-	struct block *b = arg;
-	const int64_t gpus = gpuq_get_int(n, "gpus", 0);
-	struct gpuq_buf text = GPUQ_BUF_INIT;
-
-	pair(b, false, "NodeName", gpuq_get_str(n, "name", ""));
-	pair_int(b, true, "CPUTot", gpuq_get_int(n, "cpu_milli", 0) / 1000);
-	pair_int(b, false, "RealMemory", gpuq_get_int(n, "memory_mib", 0));
-	gpuq_buf_printf(&text, "gpu:%s:%" PRId64, gpuq_get_str(n, "flavor", "none"), gpus);
-	pair_buf(b, true, "Gres", &text);
-	gpuq_buf_printf(&text, "gpu:%.0f", (double)gpus - view_number(gpuq_get(n, "free_gpus"), 0));
-	pair_buf(b, false, "GresUsed", &text);
-	for (const char *p = gpuq_get_str(n, "state", "unknown"); *p; p++)
-		gpuq_buf_addc(&text, *p >= 'a' && *p <= 'z' ? (char)(*p - 32) : *p);
-	pair_buf(b, true, "State", &text);
-	pair(b, false, "Partitions", "all");
-	if (gpuq_get_str(n, "note", NULL))
-		pair(b, true, "Reason", gpuq_get_str(n, "note", ""));
-	end_block(b);
-	gpuq_buf_done(&text);
-}
-
-static void print_queue(void *arg, const struct gpuq_val *q)
-{
-	struct block *b = arg;
-	struct gpuq_buf text = GPUQ_BUF_INIT;
-
-	pair(b, false, "PartitionName", gpuq_get_str(q, "name", ""));
-	pair(b, true, "Parent", gpuq_get_str(q, "parent", "(null)"));
-	for (const char *p = gpuq_get_str(q, "state", "up"); *p; p++)
-		gpuq_buf_addc(&text, *p >= 'a' && *p <= 'z' ? (char)(*p - 32) : *p);
-	pair_buf(b, true, "State", &text);
-	pair_int(b, true, "PendingJobs", gpuq_get_int(q, "pending_jobs", 0));
-	pair_int(b, false, "RunningJobs", gpuq_get_int(q, "running_jobs", 0));
-	end_block(b);
-	gpuq_buf_done(&text);
-}
-
-static int show_list(struct cli *c, struct block *b, const char *method, slurm_each_fn fn, int n,
-		     char **names)
-{
-	struct gpuq_val *params = gpuq_map(&c->arena), *list = gpuq_list(&c->arena);
-	struct gpuq_err err = GPUQ_ERR_INIT;
-	int rc = 0;
-
-	for (int i = 0; rc == 0 && i < n; i++)
-		rc = nodeset_expand(&c->arena, names[i], list, &err);
-	if (list->n)
-		gpuq_put(&c->arena, params, "names", list);
-	if (rc == 0)
-		rc = slurm_each(c, method, params, fn, b, &err);
-	return rc < 0 ? slurm_fail(&err) : EXIT_DONE;
-}
-
-/* n[01-03] as lines, and back. */
-static int show_names(struct cli *c, bool fold, int n, char **names)
-{
-	struct gpuq_val *list = gpuq_list(&c->arena);
-	struct gpuq_err err = GPUQ_ERR_INIT;
-	const char *all = getenv("SLURM_JOB_NODELIST"), **words;
-	struct gpuq_buf text = GPUQ_BUF_INIT;
-	int rc = 0;
-
-	if (n == 0 && !all)
-		return cli_usage(c, "expected names of nodes"), 1;
-	for (int i = 0; rc == 0 && i < (n ? n : 1); i++)
-		rc = nodeset_expand(&c->arena, n ? names[i] : all, list, &err);
-	if (rc < 0)
-		return slurm_fail(&err);
-	if (!fold) {
-		for (size_t i = 0; i < list->n; i++)
-			puts(list->items[i]->s);
-		return EXIT_DONE;
-	}
-	words = gpuq_arena_calloc(&c->arena, list->n + 1, sizeof(*words));
-	for (size_t i = 0; words && i < list->n; i++)
-		words[i] = list->items[i]->s;
-	if (words)
-		view_fold(&text, words, list->n);
-	puts(gpuq_buf_str(&text));
-	gpuq_buf_done(&text);
-	return EXIT_DONE;
-}
-
-static int show(struct cli *c, int n, char **words)
-{
-	struct block b = { .one_line = opt_given(&c->args, OPT_S_ONELINER) };
-	const char *what = n ? words[0] : "";
-
-	n--;
-	words++;
-	if (strncasecmp(what, "job", 3) == 0)
-		return n > 0 ? show_jobs(c, &b, n, words)
-			     : show_list(c, &b, "job.list", print_each, 0, NULL);
-	if (strncasecmp(what, "node", 4) == 0)
-		return show_list(c, &b, "node.list", print_node, n, words);
-	if (strncasecmp(what, "part", 4) == 0)
-		return show_list(c, &b, "queue.list", print_queue, n, words);
-	if (strcasecmp(what, "hostnames") == 0 || strcasecmp(what, "hostname") == 0)
-		return show_names(c, false, n, words);
-	if (strcasecmp(what, "hostlist") == 0 || strcasecmp(what, "hostlistsorted") == 0)
-		return show_names(c, true, n, words);
-	return cli_usage(c, "show %s: expected job, node, partition, hostnames or hostlist", what),
-	       1;
-}
-
 /* ---- acts ---- */
 
-static int complain(struct cli *c, const struct gpuq_val *reply)
+static int complain(const struct gpuq_val *reply)
 {
 	const struct gpuq_val *errors = gpuq_get(reply, "errors");
 	int code = EXIT_DONE;
@@ -253,7 +28,13 @@ static int complain(struct cli *c, const struct gpuq_val *reply)
 	for (size_t i = 0; errors && errors->type == GPUQ_LIST && i < errors->n; i++) {
 		const char *name = gpuq_get_str(errors->items[i], "name", "?");
 
-		cli_say("%s: %s", c->cmd->name, gpuq_get_str(errors->items[i], "msg", name));
+		struct gpuq_buf id = GPUQ_BUF_INIT;
+
+		view_cell(&id, gpuq_get(errors->items[i], "id"));
+		cli_say("error: job %s: %s%s", gpuq_buf_str(&id),
+			strcmp(name, "not_found") ? "" : "Invalid job id specified: ",
+			gpuq_get_str(errors->items[i], "msg", name));
+		gpuq_buf_done(&id);
 		code = 1;
 	}
 	return code;
@@ -261,19 +42,29 @@ static int complain(struct cli *c, const struct gpuq_val *reply)
 
 static int act(struct cli *c, const char *method, struct gpuq_val *params, int n, char **jobs)
 {
-	struct gpuq_val *ids = gpuq_list(&c->arena), *reply;
+	struct gpuq_val *ids = gpuq_list(&c->arena), *names = gpuq_list(&c->arena), *reply;
 	struct gpuq_err err = GPUQ_ERR_INIT;
 	int rc = 0;
 
 	if (n == 0)
 		return cli_usage(c, "expected jobs"), 1;
-	for (int i = 0; rc == 0 && i < n; i++)
-		rc = filter_ids(&c->arena, strncmp(jobs[i], "jobid=", 6) ? jobs[i] : jobs[i] + 6,
-				ids, &err);
-	gpuq_put(&c->arena, params, "ids", ids);
+	for (int i = 0; rc == 0 && i < n; i++) {
+		const char *eq = strchr(jobs[i], '=');
+
+		/* jobid=17, jobname=train, or 17 */
+		if (eq && (strncasecmp(jobs[i], "name=", 5) == 0 ||
+			   strncasecmp(jobs[i], "jobname=", 8) == 0))
+			gpuq_add(&c->arena, names, gpuq_str(&c->arena, eq + 1));
+		else
+			rc = filter_ids(&c->arena, eq ? eq + 1 : jobs[i], ids, &err);
+	}
+	if (ids->n)
+		gpuq_put(&c->arena, params, "ids", ids);
+	if (names->n)
+		gpuq_put(&c->arena, params, "names", names);
 	if (rc == 0)
 		rc = cli_call(c, method, params, NULL, &reply, &err);
-	return rc < 0 ? slurm_fail(&err) : complain(c, reply);
+	return rc < 0 ? slurm_fail(&err) : complain(reply);
 }
 
 static int requeue(struct cli *c, bool hold, int n, char **jobs)
@@ -283,6 +74,12 @@ static int requeue(struct cli *c, bool hold, int n, char **jobs)
 	if (hold)
 		gpuq_put(&c->arena, params, "hold", gpuq_bool(&c->arena, true));
 	return act(c, "job.requeue", params, n, jobs);
+}
+
+static int refuse(const char *what, const char *instead)
+{
+	cli_say("error: %s is not offered: %s", what, instead);
+	return 1;
 }
 
 /* ---- update ---- */
@@ -304,6 +101,17 @@ static const struct {
 	{ "Requeue", "requeue", FLAG },     { "ReservationName", "reservation", TEXT },
 	{ "StartTime", "begin", AT },       { "TimeLimit", "time", TIME },
 	{ "TimeMin", "time_min", TIME },
+};
+
+/* Those of Slurm that only a new submission changes. */
+static const char *const fixed[] = {
+	"AdminComment",  "BurstBuffer",    "Clusters",    "Contiguous",  "CoreSpec",
+	"DelayBoot",     "EndTime",        "ExcNodeList", "Extra",       "Features",
+	"Gres",          "Licenses",       "MailType",    "MinCPUsNode", "MinMemoryCPU",
+	"MinMemoryNode", "MinTmpDiskNode", "NumCPUs",     "NumTasks",    "OverSubscribe",
+	"ReqCores",      "ReqNodeList",    "ReqNodes",    "ReqProcs",    "ReqSockets",
+	"Shared",        "StdErr",         "StdIn",       "StdOut",      "Switches",
+	"TasksPerNode",  "TresPerNode",    "UserID",      "WCKey",       "WorkDir",
 };
 
 #define N_KEYS (sizeof(keys) / sizeof(keys[0]))
@@ -358,7 +166,7 @@ static int update_node(struct cli *c, const char *name, const char *state, const
 	return rc < 0 ? slurm_fail(&err) : EXIT_DONE;
 }
 
-static int no_key(const struct cli *c, const char *word)
+static int no_key(const char *word)
 {
 	const char *known[N_KEYS + 1], *near;
 
@@ -366,7 +174,14 @@ static int no_key(const struct cli *c, const char *word)
 		known[i] = keys[i].slurm;
 	known[N_KEYS] = NULL;
 	near = gpuq_nearest(word, known);
-	cli_say("%s: update: no key %s%s%s", c->cmd->name, word, near ? "; did you mean " : "",
+	for (size_t i = 0; i < sizeof(fixed) / sizeof(fixed[0]); i++)
+		if (strcasecmp(fixed[i], word) == 0) {
+			cli_say("error: update: %s stays as it was submitted: cancel the job and "
+				"submit it anew",
+				word);
+			return 1;
+		}
+	cli_say("error: update: no key %s%s%s", word, near ? "; did you mean " : "",
 		near ? near : "");
 	return 1;
 }
@@ -394,6 +209,12 @@ static int update(struct cli *c, int n, char **words)
 			job = eq + 1;
 		else if (strcasecmp(key, "NodeName") == 0)
 			node = eq + 1;
+		else if (strcasecmp(key, "PartitionName") == 0)
+			return refuse(
+				"update PartitionName",
+				"gpuq queues stop|start|open|close QUEUE, or gpuq queues set");
+		else if (strcasecmp(key, "ReservationName") == 0 && !job && i == 0)
+			return refuse("update ReservationName", "gpuq reserve NAME");
 		else if (strcasecmp(key, "State") == 0)
 			state = eq + 1;
 		else if (strcasecmp(key, "Reason") == 0)
@@ -402,7 +223,7 @@ static int update(struct cli *c, int n, char **words)
 			while (k < N_KEYS && strcasecmp(keys[k].slurm, key) != 0)
 				k++;
 			if (k == N_KEYS)
-				return no_key(c, key);
+				return no_key(key);
 			gpuq_set(&c->arena, set, keys[k].ours, value_of(c, keys[k].kind, eq + 1));
 		}
 	}
@@ -423,31 +244,122 @@ static int ping(struct cli *c)
 	return EXIT_DONE;
 }
 
+static int top(struct cli *c, int n, char **jobs)
+{
+	struct gpuq_val *params = gpuq_map(&c->arena);
+
+	gpuq_put(&c->arena, params, "top", gpuq_bool(&c->arena, true));
+	return act(c, "job.update", params, n, jobs);
+}
+
+static int hold(struct cli *c, int n, char **jobs)
+{
+	return act(c, "job.hold", gpuq_map(&c->arena), n, jobs);
+}
+
+static int release(struct cli *c, int n, char **jobs)
+{
+	return act(c, "job.release", gpuq_map(&c->arena), n, jobs);
+}
+
+static int requeue_only(struct cli *c, int n, char **jobs)
+{
+	return requeue(c, false, n, jobs);
+}
+
+static int requeue_held(struct cli *c, int n, char **jobs)
+{
+	return requeue(c, true, n, jobs);
+}
+
+static int say_ping(struct cli *c, int n, char **words)
+{
+	(void)n;
+	(void)words;
+	return ping(c);
+}
+
+/* scontrol wait_job 17: until it has started. */
+static int wait_job(struct cli *c, int n, char **words)
+{
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	int64_t id, index;
+	int code;
+
+	if (n != 1 || filter_id(words[0], &id, &index, &err) < 0)
+		return cli_usage(c, "expected a job"), 1;
+	return slurm_wait_start(c, id, 0, true, &code) ? EXIT_DONE : code ? code : 1;
+}
+
+static int version(struct cli *c, int n, char **words)
+{
+	(void)c;
+	(void)n;
+	(void)words;
+	puts(PACKAGE_NAME " " PACKAGE_VERSION);
+	return EXIT_DONE;
+}
+
+/* What becomes of each: run, or what to do instead. gpuq-slurm(7) has the table. */
+static const struct {
+	const char *verb;
+	int (*run)(struct cli *c, int n, char **words);
+	const char *instead;
+} verbs[] = {
+	{ "show", slurm_show, NULL },
+	{ "hold", hold, NULL },
+	{ "uhold", hold, NULL },
+	{ "release", release, NULL },
+	{ "requeue", requeue_only, NULL },
+	{ "requeuehold", requeue_held, NULL },
+	{ "top", top, NULL },
+	{ "update", update, NULL },
+	{ "wait_job", wait_job, NULL },
+	{ "ping", say_ping, NULL },
+	{ "version", version, NULL },
+	{ "suspend", NULL,
+	  "a suspended job keeps its devices: scontrol requeuehold gives them back" },
+	{ "resume", NULL, "scontrol release lets a held job go on" },
+	{ "abort", NULL, "end gpuqd with SIGTERM; jobs go on" },
+	{ "cancel_reboot", NULL, "nodes are not rebooted from here" },
+	{ "cluster", NULL, "--server names another server" },
+	{ "completing", NULL, "squeue -t CG" },
+	{ "create", NULL, "gpuq reserve, gpuq apply" },
+	{ "crontab", NULL, "there are no cron jobs" },
+	{ "delete", NULL, "gpuq reserve --delete, gpuq apply --remove" },
+	{ "errnumstr", NULL, "errors are said in words" },
+	{ "getaddrs", NULL, "kubectl get nodes -o wide" },
+	{ "listjobs", NULL, "squeue -w NODE" },
+	{ "listpids", NULL, "gpuq exec runs ps in a pod" },
+	{ "notify", NULL, "gpuq exec runs wall in a pod" },
+	{ "power", NULL, "pools that provision nodes do it" },
+	{ "reboot", NULL, "gpuq drain NODE, and reboot it by its own means" },
+	{ "reconfigure", NULL,
+	  "SIGHUP makes gpuqd read its file again, gpuq apply changes the site" },
+	{ "schedloglevel", NULL, "gpuqd.yaml(5) log" },
+	{ "setdebug", NULL, "gpuqd.yaml(5) log" },
+	{ "setdebugflags", NULL, "gpuqd.yaml(5) log" },
+	{ "shutdown", NULL, "end gpuqd with SIGTERM; jobs go on" },
+	{ "takeover", NULL, "a standby takes over by itself" },
+	{ "token", NULL, "gpuqd.yaml(5) says who may connect" },
+	{ "write", NULL, "the script stays with who submitted it" },
+};
+
+#define N_VERBS (sizeof(verbs) / sizeof(verbs[0]))
+
 int slurm_scontrol(struct cli *c)
 {
-	static const char *const verbs[] = { "show",        "hold",   "uhold", "release", "requeue",
-					     "requeuehold", "update", "ping",  "version", NULL };
-	const char *verb = c->args.rest[0], *near;
-	const int n = c->args.n_rest - 1;
-	char **words = c->args.rest + 1;
+	const char *verb = c->args.rest[0], *near, *known[N_VERBS + 1];
 
-	if (strcmp(verb, "show") == 0)
-		return show(c, n, words);
-	if (strcmp(verb, "hold") == 0 || strcmp(verb, "uhold") == 0)
-		return act(c, "job.hold", gpuq_map(&c->arena), n, words);
-	if (strcmp(verb, "release") == 0)
-		return act(c, "job.release", gpuq_map(&c->arena), n, words);
-	if (strcmp(verb, "requeue") == 0)
-		return requeue(c, false, n, words);
-	if (strcmp(verb, "requeuehold") == 0)
-		return requeue(c, true, n, words);
-	if (strcmp(verb, "update") == 0)
-		return update(c, n, words);
-	if (strcmp(verb, "ping") == 0)
-		return ping(c);
-	if (strcmp(verb, "version") == 0)
-		return puts("gpuq (slurm names)"), EXIT_DONE;
-	near = gpuq_nearest(verb, verbs);
+	for (size_t i = 0; i < N_VERBS; i++) {
+		known[i] = verbs[i].verb;
+		if (strcasecmp(verb, verbs[i].verb) != 0)
+			continue;
+		return verbs[i].run ? verbs[i].run(c, c->args.n_rest - 1, c->args.rest + 1)
+				    : refuse(verb, verbs[i].instead);
+	}
+	known[N_VERBS] = NULL;
+	near = gpuq_nearest(verb, known);
 	return cli_usage(c, "no command %s%s%s", verb, near ? "; did you mean " : "",
 			 near ? near : ""),
 	       1;

@@ -3,11 +3,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "gpuq/list.h"
 #include "gpuq/nodeset.h"
 #include "gpuq/slurm.h"
 #include "gpuq/view.h"
+#include "libgpuq/units.h"
 
 /* The lines are objects of our own: partition, avail, timelimit, nodes, state, nodelist... */
 
@@ -17,6 +19,7 @@ struct world {
 	struct cli *c;
 	struct gpuq_val *queues, *nodes; /* lists, copies */
 	const struct gpuq_val *wanted; /* names of nodes, or NULL */
+	const char *format;
 };
 
 static void take_queue(void *arg, const struct gpuq_val *q)
@@ -54,12 +57,36 @@ static bool is_in(const struct gpuq_val *list, const char *name)
 	return false;
 }
 
+/* -t idle,DRAIN,...: the words of a state in either form, and "drain" for both of its kinds. */
+static bool has_state(const char *words, const struct gpuq_val *n)
+{
+	const char *names[] = { state_of(n, true), state_of(n, false), "all",
+				strncmp(state_of(n, false), "drain", 5) == 0 ? "drain" : "all" };
+
+	for (; *words; words += strcspn(words, ","), words += *words == ',')
+		for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+			if (strcspn(words, ",") == strlen(names[i]) &&
+			    strncasecmp(words, names[i], strlen(names[i])) == 0)
+				return true;
+	return false;
+}
+
+static bool is_dead(const struct gpuq_val *n)
+{
+	const char *state = state_of(n, true);
+
+	return strcmp(state, "down") == 0 || strcmp(state, "unk") == 0;
+}
+
 static void take_node(void *arg, const struct gpuq_val *n)
 {
 	struct world *w = arg;
-	const char *states = w->c->args.val[OPT_STATES];
+	const struct args *args = &w->c->args;
 
-	if (states && !list_has(states, state_of(n, true)) && !list_has(states, state_of(n, false)))
+	if (args->val[OPT_STATES] && !has_state(args->val[OPT_STATES], n))
+		return;
+	if ((opt_given(args, OPT_S_DEAD) && !is_dead(n)) ||
+	    (opt_given(args, OPT_S_RESPONDING) && is_dead(n)))
 		return;
 	if (w->wanted && !is_in(w->wanted, gpuq_get_str(n, "name", "")))
 		return;
@@ -97,6 +124,48 @@ static void put_gres(struct gpuq_arena *a, struct gpuq_val *line, const struct g
 	gpuq_put(a, line, "memory", gpuq_int(a, gpuq_get_int(n, "memory_mib", 0)));
 }
 
+/* A walltime of the queue as sinfo has it: 2-00:00:00. */
+static void put_time(struct gpuq_arena *a, struct gpuq_val *line, const char *key,
+		     const struct gpuq_val *q, const char *of, const char *none)
+{
+	const int64_t s = q ? gpuq_get_int(q, of, -1) : -1;
+	char clock[48];
+
+	if (s >= 0)
+		gpuq_duration_clock(s * GPUQ_US_PER_S, clock, sizeof(clock));
+	gpuq_put(a, line, key, gpuq_str(a, s < 0 ? none : gpuq_arena_strdup(a, clock)));
+}
+
+/* What of a node the columns show that are not sums: nodes that differ have lines of their
+ * own. */
+static const char *likeness(struct world *w, const struct gpuq_val *n)
+{
+	struct gpuq_arena *a = &w->c->arena;
+	const char *gpus = "", *cpus = "", *memory = "", *why = "", *seen = "", *features = "";
+
+	for (const char *p = strchr(w->format, '%'); p; p = strchr(p, '%')) {
+		p++;
+		p += strspn(p, ".0123456789");
+		if (*p == 'G' || *p == '&')
+			gpus = gpuq_arena_printf(
+				a, "%s %" PRId64 " %f", gpuq_get_str(n, "flavor", ""),
+				gpuq_get_int(n, "gpus", 0),
+				*p == 'G' ? 0.0 : view_number(gpuq_get(n, "free_gpus"), 0));
+		else if (*p && strchr("cCXYzZ", *p))
+			cpus = gpuq_arena_printf(a, "%" PRId64, gpuq_get_int(n, "cpu_milli", 0));
+		else if (*p == 'm' || *p == 'e')
+			memory = gpuq_arena_printf(a, "%" PRId64, gpuq_get_int(n, "memory_mib", 0));
+		else if (*p == 'E')
+			why = gpuq_get_str(n, "note", gpuq_get_str(n, "cause", ""));
+		else if (*p == 'H')
+			seen = gpuq_arena_printf(a, "%" PRId64, gpuq_get_int(n, "last_seen", 0));
+		else if (*p == 'f' || *p == 'b')
+			features = gpuq_get_str(n, "flavor", "");
+	}
+	return gpuq_arena_printf(a, "%s|%s|%s|%s|%s|%s|%s", state_of(n, true), gpus, cpus, memory,
+				 why, seen, features);
+}
+
 /* One line: some nodes of a queue (NULL: of none in particular), alike by state. */
 static int add_line(struct world *w, struct out *out, const struct gpuq_val *q,
 		    const struct gpuq_val *const *nodes, size_t n)
@@ -104,7 +173,7 @@ static int add_line(struct world *w, struct out *out, const struct gpuq_val *q,
 	struct gpuq_arena *a = &w->c->arena;
 	struct gpuq_val *line = gpuq_map(a);
 	const char *name = q ? gpuq_get_str(q, "name", "") : "";
-	const char *stopped = q ? gpuq_get_str(q, "state", "") : "";
+	const char *state = q ? gpuq_get_str(q, "state", "") : "";
 	const char **names = gpuq_arena_calloc(a, n + 1, sizeof(*names));
 	int64_t alloc = 0, idle = 0, other = 0;
 	struct gpuq_buf list = GPUQ_BUF_INIT, counts = GPUQ_BUF_INIT;
@@ -126,14 +195,20 @@ static int add_line(struct world *w, struct out *out, const struct gpuq_val *q,
 	}
 	view_fold(&list, names, n);
 	gpuq_buf_printf(&counts, "%" PRId64 "/%" PRId64 "/%" PRId64 "/%zu", alloc, idle, other, n);
+	gpuq_put(a, line, "name", gpuq_str(a, name));
 	gpuq_put(a, line, "partition",
 		 gpuq_str(a, gpuq_arena_printf(a, "%s%s", name,
 					       strcmp(name, "default") == 0 ? "*" : "")));
+	/* Slurm's words: down starts nothing, drain takes nothing, inact neither. */
 	gpuq_put(a, line, "avail",
-		 gpuq_str(a, strcmp(stopped, "stopped") == 0 || strcmp(stopped, "closed") == 0
-				     ? "down"
-				     : "up"));
-	gpuq_put(a, line, "timelimit", gpuq_str(a, "infinite"));
+		 gpuq_str(a, strcmp(state, "stopped") == 0  ? "down"
+			     : strcmp(state, "closed") == 0 ? "drain"
+			     : strchr(state, ',')           ? "inact"
+							    : "up"));
+	put_time(a, line, "timelimit", q, "max_time_s", "infinite");
+	put_time(a, line, "defaulttime", q, "default_time_s", "n/a");
+	gpuq_put(a, line, "some",
+		 gpuq_str(a, gpuq_arena_printf(a, "%" PRId64 "/%" PRId64, alloc, idle)));
 	gpuq_put(a, line, "nodes", gpuq_int(a, (int64_t)n));
 	gpuq_put(a, line, "counts", text(a, &counts));
 	gpuq_put(a, line, "state", gpuq_str(a, first ? state_of(first, true) : "n/a"));
@@ -143,6 +218,8 @@ static int add_line(struct world *w, struct out *out, const struct gpuq_val *q,
 		 gpuq_str(a,
 			  first ? gpuq_get_str(first, "note", gpuq_get_str(first, "cause", "none"))
 				: "none"));
+	gpuq_put(a, line, "flavor",
+		 gpuq_str(a, first ? gpuq_get_str(first, "flavor", "(null)") : "(null)"));
 	gpuq_put(a, line, "last_seen", first ? gpuq_get(first, "last_seen") : gpuq_null(a));
 	if (first)
 		put_gres(a, line, first);
@@ -152,27 +229,29 @@ static int add_line(struct world *w, struct out *out, const struct gpuq_val *q,
 	return rc < 0 ? rc : 0;
 }
 
-/* Nodes of one state after the other, in the order of their first. */
-static int add_by_state(struct world *w, struct out *out, const struct gpuq_val *q)
+/* Nodes that are alike after the other, in the order of their first. */
+static int add_alike(struct world *w, struct out *out, const struct gpuq_val *q)
 {
 	const size_t n = w->nodes->n;
-	bool *done = gpuq_arena_calloc(&w->c->arena, n + 1, sizeof(*done));
+	const char **like = gpuq_arena_calloc(&w->c->arena, n + 1, sizeof(*like));
 	const struct gpuq_val **alike = gpuq_arena_calloc(&w->c->arena, n + 1, sizeof(*alike));
-	int rc = done && alike ? 0 : GPUQ_ENOMEM;
+	int rc = like && alike ? 0 : GPUQ_ENOMEM;
 
 	if (rc == 0 && n == 0)
 		return add_line(w, out, q, NULL, 0);
+	for (size_t i = 0; rc == 0 && i < n; i++)
+		like[i] = likeness(w, w->nodes->items[i]);
 	for (size_t i = 0; rc == 0 && i < n; i++) {
+		const char *of = like[i];
 		size_t k = 0;
 
-		if (done[i])
-			continue;
+		if (!of)
+			continue; /* has its line */
 		for (size_t j = i; j < n; j++) {
-			if (done[j] || strcmp(state_of(w->nodes->items[j], true),
-					      state_of(w->nodes->items[i], true)) != 0)
+			if (!like[j] || strcmp(like[j], of) != 0)
 				continue;
 			alike[k++] = w->nodes->items[j];
-			done[j] = true;
+			like[j] = NULL;
 		}
 		rc = add_line(w, out, q, alike, k);
 	}
@@ -215,7 +294,7 @@ static int add_all(struct world *w, struct out *out, bool singly)
 			continue;
 		}
 		if (!singly) {
-			rc = add_by_state(w, out, q);
+			rc = add_alike(w, out, q);
 			continue;
 		}
 		for (size_t k = 0; rc == 0 && k < w->nodes->n; k++) {
@@ -232,10 +311,21 @@ static void seen_text(struct gpuq_buf *out, const struct row *r)
 	slurm_time(out, gpuq_get(r->obj, "last_seen"), "Unknown");
 }
 
+#define CONSTANT(name, word)                                                                       \
+	static void name##_text(struct gpuq_buf *out, const struct row *r)                         \
+	{                                                                                          \
+		(void)r;                                                                           \
+		gpuq_buf_adds(out, word);                                                          \
+	}
+CONSTANT(all, "all")
+CONSTANT(no, "no")
+CONSTANT(size, "1-infinite")
+CONSTANT(unknown, "Unknown")
+
 /* clang-format off */
 static const struct column cols[] = {
 	{ "PARTITION", 'P', 0, "partition", NULL, NULL, "" },
-	{ "PARTITION", 'R', 0, "partition", NULL, NULL, "" },
+	{ "PARTITION", 'R', 0, "name", NULL, NULL, "" },
 	{ "AVAIL", 'a', 0, "avail", NULL, NULL, "" },
 	{ "TIMELIMIT", 'l', 0, "timelimit", NULL, NULL, "" },
 	{ "NODES", 'D', 0, "nodes", NULL, NULL, "" },
@@ -245,7 +335,17 @@ static const struct column cols[] = {
 	{ "NODELIST", 'N', 0, "nodelist", NULL, NULL, "" },
 	{ "HOSTNAMES", 'n', 0, "nodelist", NULL, NULL, "" },
 	{ "GRES", 'G', 0, "gres", NULL, NULL, "" },
-	{ "GRES_USED", 'U', 0, "gresused", NULL, NULL, "" },
+	{ "GRES_USED", '&', 0, "gresused", NULL, NULL, "" },
+	{ "NODES(A/I)", 'A', 0, "some", NULL, NULL, "" },
+	{ "DEFAULTTIME", 'L', 0, "defaulttime", NULL, NULL, "" },
+	{ "AVAIL_FEATURES", 'f', 0, "flavor", NULL, NULL, "" },
+	{ "ACTIVE_FEATURES", 'b', 0, "flavor", NULL, NULL, "" },
+	{ "GROUPS", 'g', 0, NULL, all_text, NULL, "" },
+	{ "ROOT", 'r', 0, NULL, no_text, NULL, "" },
+	{ "OVERSUBSCRIBE", 'h', 0, NULL, no_text, NULL, "" },
+	{ "JOB_SIZE", 's', 0, NULL, size_text, NULL, "" },
+	{ "USER", 'u', 0, NULL, unknown_text, NULL, "" },
+	{ "NODE_ADDR", 'o', 0, "nodelist", NULL, NULL, "" },
 	{ "CPUS", 'c', 0, "cpus", NULL, NULL, "" },
 	{ "MEMORY", 'm', 0, "memory", NULL, NULL, "" },
 	{ "REASON", 'E', 0, "reason", NULL, NULL, "" },
@@ -256,29 +356,48 @@ static const struct column cols[] = {
 static const struct slurm_field fields[] = {
 	{ "Partition", 'P' }, { "PartitionName", 'R' }, { "Available", 'a' }, { "Time", 'l' }, { "Nodes", 'D' },
 	{ "NodeAIOT", 'F' }, { "StateCompact", 't' }, { "StateLong", 'T' }, { "NodeList", 'N' }, { "NodeHost", 'n' },
-	{ "Gres", 'G' }, { "GresUsed", 'U' }, { "CPUs", 'c' }, { "Memory", 'm' }, { "Reason", 'E' }, { "Timestamp", 'H' },
+	{ "Gres", 'G' }, { "GresUsed", '&' }, { "NodeAI", 'A' }, { "DefaultTime", 'L' }, { "Features", 'f' }, { "features_act", 'b' },
+	{ "Groups", 'g' }, { "Root", 'r' }, { "OverSubscribe", 'h' }, { "Size", 's' }, { "User", 'u' }, { "NodeAddr", 'o' },
+	 { "CPUs", 'c' }, { "Memory", 'm' }, { "Reason", 'E' }, { "Timestamp", 'H' },
 	{ NULL, 0 },
 };
 /* clang-format on */
 
 static const struct out_def lines = { .cols = cols, .usual = "PARTITION", .sort = NULL };
 
-/* Does the format name nodes one by one, or their devices? Then each has a line. */
+/* Does the format name nodes one by one? Then each has a line. */
 static bool wants_nodes(const char *format)
 {
 	for (const char *p = strchr(format, '%'); p; p = strchr(p, '%')) {
 		p++;
 		p += strspn(p, ".0123456789");
-		if (*p && strchr("nGUcmE", *p))
+		if (*p && strchr("no", *p))
 			return true;
 	}
 	return false;
 }
 
+/* The names of nodes stand first, one a line: as wide as the longest. */
+static void fit_names(struct world *w)
+{
+	size_t widest = strlen("NODELIST");
+
+	for (size_t i = 0; i < w->nodes->n; i++) {
+		const size_t n = strlen(gpuq_get_str(w->nodes->items[i], "name", ""));
+
+		widest = n > widest ? n : widest;
+	}
+	w->format = gpuq_arena_printf(&w->c->arena, "%%%zuN%s", widest, w->format + 2);
+	w->c->args.val[OPT_FORMAT] = w->format;
+}
+
 static int print_once(struct cli *c)
 {
 	const struct args *args = &c->args;
-	struct world w = { .c = c, .queues = gpuq_list(&c->arena), .nodes = gpuq_list(&c->arena) };
+	struct world w = { .c = c,
+			   .queues = gpuq_list(&c->arena),
+			   .nodes = gpuq_list(&c->arena),
+			   .format = args->val[OPT_FORMAT] };
 	struct gpuq_val *none = gpuq_map(&c->arena), *wanted = gpuq_list(&c->arena);
 	struct gpuq_err err = GPUQ_ERR_INIT;
 	struct out *out = NULL;
@@ -289,11 +408,13 @@ static int print_once(struct cli *c)
 		w.wanted = wanted;
 	}
 	if (rc == 0)
-		rc = out_new(&lines, NULL, args, &out, &err);
-	if (rc == 0)
 		rc = slurm_each(c, "queue.list", none, take_queue, &w, &err);
 	if (rc == 0)
 		rc = slurm_each(c, "node.list", none, take_node, &w, &err);
+	if (rc == 0 && strncmp(w.format, "%N ", 3) == 0)
+		fit_names(&w);
+	if (rc == 0)
+		rc = out_new(&lines, NULL, &w.c->args, &out, &err);
 	if (rc == 0)
 		rc = add_all(&w, out,
 			     opt_given(args, OPT_S_BY_NODE) || wants_nodes(args->val[OPT_FORMAT]));
@@ -310,17 +431,20 @@ int slurm_sinfo(struct cli *c)
 	if (opt_given(&c->args, OPT_S_FORMAT))
 		*format = slurm_format(c, fields, c->args.val[OPT_S_FORMAT]);
 	else if (!*format && opt_given(&c->args, OPT_REASON))
-		*format = "%20E %.19H %N";
+		*format = "%20E %9u %19H %N";
 	else if (!*format && opt_given(&c->args, OPT_SUMMARY))
 		*format = "%9P %.5a %.10l %.16F %N";
 	else if (!*format && opt_given(&c->args, OPT_S_BY_NODE))
-		*format = opt_given(&c->args, OPT_LONG) ? "%N %.6D %.9P %.11T %.4c %.8m %G %20E"
+		*format = opt_given(&c->args, OPT_LONG) ? "%N %.6D %.9P %.11T %4c %.8m %G %20E"
 							: "%N %.6D %.9P %6t";
 	else if (!*format)
-		*format = getenv("SINFO_FORMAT")          ? getenv("SINFO_FORMAT")
-			  : opt_given(&c->args, OPT_LONG) ? "%9P %.5a %.10l %.6D %.11T %N"
-							  : "%9P %.5a %.10l %.6D %.6t %N";
+		*format = getenv("SINFO_FORMAT") ? getenv("SINFO_FORMAT")
+			  : opt_given(&c->args, OPT_LONG)
+				  ? "%9P %.5a %.10l %.8s %.4r %.8h %.10g %.6D %.11T %N"
+				  : "%9P %.5a %.10l %.6D %.6t %N";
 	if (!*format)
 		return 1;
+	if (opt_given(&c->args, OPT_LONG) && !opt_given(&c->args, OPT_NO_HEADER))
+		slurm_date();
 	return watch_run(c, print_once);
 }

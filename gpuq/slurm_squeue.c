@@ -132,6 +132,44 @@ static void planned_text(struct gpuq_buf *out, const struct row *r)
 	gpuq_buf_adds(out, "(null)");
 }
 
+static void nothing_text(struct gpuq_buf *out, const struct row *r)
+{
+	(void)out;
+	(void)r;
+}
+
+static void zero_text(struct gpuq_buf *out, const struct row *r)
+{
+	(void)r;
+	gpuq_buf_addc(out, '0');
+}
+
+static void one_text(struct gpuq_buf *out, const struct row *r)
+{
+	(void)r;
+	gpuq_buf_addc(out, '1');
+}
+
+static void yes_text(struct gpuq_buf *out, const struct row *r)
+{
+	(void)r;
+	gpuq_buf_adds(out, "OK");
+}
+
+static void sockets_text(struct gpuq_buf *out, const struct row *r)
+{
+	(void)r;
+	gpuq_buf_adds(out, "*:*:*");
+}
+
+/* That it waits for others is known here, for whom is not. */
+static void dependency_text(struct gpuq_buf *out, const struct row *r)
+{
+	const bool waits = strncmp(gpuq_get_str(r->obj, "reason", ""), "Dependency", 10) == 0;
+
+	gpuq_buf_adds(out, waits ? "(unfulfilled)" : "(null)");
+}
+
 /* Of a job that runs, when its time is over. */
 static void end_text(struct gpuq_buf *out, const struct row *r)
 {
@@ -200,6 +238,24 @@ static const struct column cols[] = {
 	{ "EXEC_HOST", 'B', 0, NULL, exec_text, NULL, "" },
 	{ "FEATURES", 'f', 0, "flavor", NULL, NULL, "" },
 	{ "RESTARTS", 'X', 0, "attempt", NULL, NULL, "" },
+	/* What lists do not tell, as squeue has it of a job that asked for none of it. */
+	{ "CPUS", 'C', 0, "pod_count", NULL, NULL, "" },
+	{ "COMMAND", 'o', 0, "id", planned_text, NULL, "" },
+	{ "MIN_CPUS", 'c', 0, "id", one_text, NULL, "" },
+	{ "MIN_MEMORY", 'm', 0, "id", zero_text, NULL, "" },
+	{ "MIN_TMP_DISK", 'd', 0, "id", zero_text, NULL, "" },
+	{ "NICE", 'y', 0, "id", zero_text, NULL, "" },
+	{ "WORK_DIR", 'Z', 0, "id", planned_text, NULL, "" },
+	{ "COMMENT", 'k', 0, "id", planned_text, NULL, "" },
+	{ "DEPENDENCY", 'E', 0, "reason", dependency_text, NULL, "" },
+	{ "EXC_NODES", 'x', 0, "id", nothing_text, NULL, "" },
+	{ "GROUP", 'g', 0, "user", NULL, NULL, "" },
+	{ "LICENSES", 'W', 0, "id", planned_text, NULL, "" },
+	{ "OVER_SUBSCRIBE", 'h', 0, "id", yes_text, NULL, "" },
+	{ "REQ_NODES", 'n', 0, "id", nothing_text, NULL, "" },
+	{ "RESERVATION", 'v', 0, "id", planned_text, NULL, "" },
+	{ "S:C:T", 'z', 0, "id", sockets_text, NULL, "" },
+	{ "WCKEY", 'w', 0, "id", planned_text, NULL, "" },
 	{ NULL, 0, 0, NULL, NULL, NULL, NULL },
 };
 
@@ -210,7 +266,9 @@ static const struct slurm_field fields[] = {
 	{ "NodeList", 'N' }, { "Reason", 'r' }, { "PriorityLong", 'Q' }, { "Priority", 'p' }, { "Account", 'a' },
 	{ "QOS", 'q' }, { "tres-per-node", 'b' }, { "Gres", 'b' }, { "tres-alloc", 'b' }, { "SubmitTime", 'V' },
 	{ "StartTime", 'S' }, { "EndTime", 'e' }, { "SchedNodes", 'Y' }, { "BatchHost", 'B' }, { "Feature", 'f' },
-	{ "RestartCnt", 'X' }, { NULL, 0 },
+	{ "RestartCnt", 'X' }, { "Comment", 'k' }, { "Dependency", 'E' }, { "ExcNodes", 'x' }, { "GroupName", 'g' },
+	{ "Licenses", 'W' }, { "OverSubscribe", 'h' }, { "ReqNodes", 'n' }, { "Reservation", 'v' }, { "WCKey", 'w' },
+	{ "UserID", 'u' }, { "NumCPUs", 'C' }, { "Command", 'o' }, { "MinCpus", 'c' }, { "MinMemory", 'm' }, { "Nice", 'y' }, { "WorkDir", 'Z' }, { "tres-per-job", 'b' }, { NULL, 0 },
 };
 /* clang-format on */
 
@@ -249,13 +307,18 @@ static const struct out_def jobs = {
 
 static bool keep(const struct cli *c, const struct gpuq_val *job)
 {
-	return slurm_keep(c, job) && (opt_given(&c->args, OPT_STATES) || !view_job_ended(job)) &&
+	return slurm_keep(c, job) && !slurm_is_spent_array(job) &&
+	       (opt_given(&c->args, OPT_STATES) || !view_job_ended(job)) &&
 	       (!opt_given(&c->args, OPT_START) || strcmp(slurm_state(job, true), "PD") == 0);
 }
 
 static int fill(struct cli *c, struct gpuq_val *params, struct gpuq_err *err)
 {
-	return filter_put_jobs(c, params, err);
+	const int rc = filter_put_jobs(c, params, err);
+
+	if (rc == GPUQ_ENOENT) /* programs look for these words */
+		gpuq_err_prefix(err, "slurm_load_jobs error: Invalid job id specified");
+	return rc;
 }
 
 int slurm_squeue(struct cli *c)
@@ -275,6 +338,9 @@ int slurm_squeue(struct cli *c)
 						  : "%.18i %.9P %.8j %.8u %.2t %.10M %.6D %R";
 	if (!*format)
 		return 1;
+	if (opt_given(&c->args, OPT_LONG) && !opt_given(&c->args, OPT_NO_HEADER) &&
+	    !opt_given(&c->args, OPT_JSON))
+		slurm_date();
 	code = list_run(c, "job.list", &jobs, NULL, fill, keep);
 	return code == EXIT_DONE || code == EXIT_SERVER ? code : 1;
 }

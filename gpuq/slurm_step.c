@@ -1,40 +1,36 @@
-/* srun inside a job: the tasks of this pod, side by side.
+/* srun in a job that runs: tasks side by side.
  *
- * A script runs once in every pod, so each pod starts its own part of the tasks. Their
- * output comes by lines, never mixed; when one of them fails the others are told to end,
- * and a little later made to. */
+ * Inside of a pod it starts the tasks of that pod: a script runs once in every pod, so each
+ * starts its own part. From outside, in what salloc runs or with --jobid, it starts the tasks
+ * of all pods, each in a session with its pod (gpuq exec), so that it ends with the job. */
 #include "config.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
+#include "gpuq/filter.h"
+#include "gpuq/job.h"
+#include "gpuq/nodeset.h"
 #include "gpuq/slurm.h"
+#include "gpuq/slurm_tasks.h"
+#include "gpuq/view.h"
 
-#define TASKS_MAX 1024
-#define KILL_AFTER_US 5000000
-#define LINE_MAX_BYTES 65536
+#define PODS_MAX 4096
 
-struct task {
-	pid_t pid; /* 0 = has ended */
-	int fd[2]; /* its output and errors; -1 = closed */
-	struct gpuq_buf line[2];
-	long rank;
-	int code;
-};
+extern char **environ;
 
-struct tasks {
-	struct task *items;
-	int n, n_alive, code;
-	bool label, failed;
-	int64_t kill_at_us; /* those that were told to end; 0 = none was */
+struct plan {
+	struct cli *c;
+	const char *job; /* from outside: its id; NULL = we are in one of its pods */
+	long pods, pod; /* of the job; ours, from inside */
+	long chosen[PODS_MAX], n_chosen; /* the pods that tasks start in */
+	long ntasks, per_pod, gpus_per_task;
+	bool local; /* from outside: its pods are processes of this machine */
+	char **command;
 };
 
 static long number(const char *text, long dflt)
@@ -45,112 +41,15 @@ static long number(const char *text, long dflt)
 	return n >= 0 && !*end ? n : dflt;
 }
 
-static void put_line(const struct tasks *t, struct task *k, int which, bool whole)
+/* A variable of the job: its own name, or Slurm's, which salloc sets. */
+static const char *of_job(const char *ours, const char *slurm)
 {
-	FILE *f = which ? stderr : stdout;
-	struct gpuq_buf *b = &k->line[which];
+	const char *text = getenv(ours);
 
-	if (!b->len)
-		return;
-	if (t->label)
-		fprintf(f, "%ld: ", k->rank);
-	fwrite(b->data, 1, b->len, f);
-	if (!whole)
-		fputc('\n', f);
-	fflush(f);
-	gpuq_buf_clear(b);
+	return text ? text : getenv(slurm);
 }
 
-static void read_some(struct tasks *t, struct task *k, int which)
-{
-	char bytes[8192];
-	const ssize_t n = read(k->fd[which], bytes, sizeof(bytes));
-
-	if (n < 0 && (errno == EINTR || errno == EAGAIN))
-		return;
-	if (n <= 0) {
-		put_line(t, k, which, false);
-		close(k->fd[which]);
-		k->fd[which] = -1;
-		return;
-	}
-	for (ssize_t at = 0; at < n;) {
-		const char *end = memchr(bytes + at, '\n', (size_t)(n - at));
-		const size_t len = end ? (size_t)(end + 1 - bytes - at) : (size_t)(n - at);
-
-		gpuq_buf_add(&k->line[which], bytes + at, len);
-		if (end || k->line[which].len > LINE_MAX_BYTES)
-			put_line(t, k, which, end != NULL);
-		at += (ssize_t)len;
-	}
-}
-
-static void tell_all(struct tasks *t, int signo)
-{
-	for (int i = 0; i < t->n; i++)
-		if (t->items[i].pid > 0)
-			kill(-t->items[i].pid, signo);
-}
-
-static void reap(struct tasks *t)
-{
-	for (int i = 0; i < t->n; i++) {
-		struct task *k = &t->items[i];
-		int status;
-
-		if (k->pid <= 0 || waitpid(k->pid, &status, WNOHANG) != k->pid)
-			continue;
-		k->pid = 0;
-		t->n_alive--;
-		k->code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-		/* Those that were made to end because of another say nothing of their own. */
-		if (!t->failed && k->code > t->code)
-			t->code = k->code;
-		if (k->code && !t->failed) {
-			t->failed = true;
-			t->kill_at_us = cli_mono_us() + KILL_AFTER_US;
-			if (t->n_alive)
-				cli_say("srun: task %ld ended with %d: the others end too", k->rank,
-					k->code);
-			tell_all(t, SIGTERM);
-		}
-	}
-}
-
-static bool any_open(const struct tasks *t)
-{
-	for (int i = 0; i < t->n; i++)
-		if (t->items[i].fd[0] >= 0 || t->items[i].fd[1] >= 0)
-			return true;
-	return false;
-}
-
-static void attend_all(struct tasks *t)
-{
-	struct pollfd *fds = calloc((size_t)t->n * 2, sizeof(*fds));
-	int signo;
-
-	while (fds && (t->n_alive > 0 || any_open(t))) {
-		for (int i = 0; i < t->n * 2; i++)
-			fds[i] = (struct pollfd){ t->items[i / 2].fd[i % 2], POLLIN, 0 };
-		poll(fds, (nfds_t)t->n * 2, 100);
-		for (int i = 0; i < t->n * 2; i++)
-			if (fds[i].fd >= 0 && fds[i].revents)
-				read_some(t, &t->items[i / 2], i % 2);
-		reap(t);
-		signo = cli_signals_take();
-		if (signo)
-			tell_all(t, signo);
-		if (t->kill_at_us && cli_mono_us() >= t->kill_at_us) {
-			tell_all(t, SIGKILL);
-			t->kill_at_us = 0;
-			/* What they have started and left behind may keep our pipes. */
-			if (t->n_alive == 0)
-				break;
-		}
-	}
-	free(fds);
-}
+/* ---- environment ---- */
 
 static void set_number(const char *name, long n)
 {
@@ -179,120 +78,429 @@ static void set_devices(long local, long each)
 	gpuq_buf_done(&mine);
 }
 
-struct plan {
-	long ntasks, local, first; /* of the job; of this pod; the first of this pod */
-	long pod, gpus_per_task;
-	const char *chdir;
-};
+/* What the job says and what programs cannot do without stays whatever --export says. */
+static bool is_kept(const char *entry)
+{
+	static const char *const kept[] = { "SLURM_", "GPUQ_", "CUDA_", "NVIDIA_",
+					    "PATH=",  "HOME=", "USER=", "LOGNAME=" };
 
-static void become(const struct plan *p, long local, char **command)
+	for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++)
+		if (strncmp(entry, kept[i], strlen(kept[i])) == 0)
+			return true;
+	return false;
+}
+
+/* Is it named in the list, by "NAME" or "NAME=VALUE"? */
+static bool is_named(const char *list, const char *entry)
+{
+	const size_t n = strcspn(entry, "=");
+
+	for (; *list; list += strcspn(list, ","), list += *list == ',')
+		if (strncmp(list, entry, n) == 0 &&
+		    (list[n] == ',' || list[n] == '=' || list[n] == '\0'))
+			return true;
+	return false;
+}
+
+/* --export=ALL,A=b | NONE | A,B=c on our own environment. */
+static void export_as(struct cli *c, const char *list)
+{
+	const bool all = !list || is_named(list, "ALL");
+	char **kept = environ;
+
+	if (!list)
+		return;
+	for (char **e = environ; *e && !all; e++)
+		if (is_kept(*e) || is_named(list, *e))
+			*kept++ = *e;
+	if (!all)
+		*kept = NULL;
+	while (*list) {
+		const size_t n = strcspn(list, ","), eq = strcspn(list, ",=");
+
+		if (list[eq] == '=')
+			setenv(gpuq_arena_strndup(&c->arena, list, eq),
+			       gpuq_arena_strndup(&c->arena, list + eq + 1, n - eq - 1), 1);
+		list += n + (list[n] == ',');
+	}
+}
+
+/* ---- one task ---- */
+
+static void set_task(const struct plan *p, long pod, long local, long rank)
 {
 	static const char *const places[][2] = { { "GPUQ_LOCALID", "SLURM_LOCALID" },
 						 { "GPUQ_PROCID", "SLURM_PROCID" } };
 
 	for (int i = 0; i < 2; i++) {
 		set_number(places[0][i], local);
-		set_number(places[1][i], p->first + local);
+		set_number(places[1][i], rank);
 	}
-	set_number("SLURM_NODEID", p->pod);
+	set_number("SLURM_NODEID", pod);
 	set_number("SLURM_NTASKS", p->ntasks);
 	set_number("SLURM_NPROCS", p->ntasks);
 	set_number("SLURM_STEP_NUM_TASKS", p->ntasks);
-	if (p->gpus_per_task > 0)
-		set_devices(local, p->gpus_per_task);
-	if (p->chdir && chdir(p->chdir) < 0) {
-		fprintf(stderr, "gpuq: srun: %s: %s\n", p->chdir, strerror(errno));
-		_exit(1);
-	}
-	setpgid(0, 0);
-	signal(SIGINT, SIG_DFL);
-	signal(SIGTERM, SIG_DFL);
+	set_number("SLURM_STEP_NUM_NODES", p->n_chosen);
+	setenv("SLURM_STEP_ID", "0", 0);
+	setenv("SLURM_STEPID", "0", 0);
+}
+
+static void __attribute__((noreturn)) become(char **command)
+{
 	execvp(command[0], command);
-	fprintf(stderr, "gpuq: srun: %s: %s\n", command[0], strerror(errno));
+	fprintf(stderr, "srun: error: %s: %s\n", command[0], strerror(errno));
 	_exit(errno == ENOENT ? 127 : 126);
 }
 
-static int start(struct tasks *t, const struct plan *p, char **command)
+static void move(const char *dir)
 {
-	for (long i = 0; i < p->local; i++) {
-		struct task *k = &t->items[i];
-		int out[2], err[2];
+	if (!dir || chdir(dir) == 0)
+		return;
+	fprintf(stderr, "srun: error: %s: %s\n", dir, strerror(errno));
+	_exit(1);
+}
 
-		*k = (struct task){ .fd = { -1, -1 }, .rank = p->first + i };
-		t->n++;
-		if (pipe2(out, O_CLOEXEC) < 0)
-			return -1;
-		if (pipe2(err, O_CLOEXEC) < 0) {
-			close(out[0]);
-			close(out[1]);
-			return -1;
-		}
-		fflush(NULL);
-		k->pid = fork();
-		if (k->pid == 0) {
-			/* Only the first task reads what comes in. */
-			const int in = i ? open("/dev/null", O_RDONLY | O_CLOEXEC) : 0;
+/* Which pod task i is started in (its place among the chosen), and its number there. */
+static void place_of(const struct plan *p, long i, long *pod, long *local)
+{
+	*pod = p->job ? p->chosen[i / p->per_pod] : p->pod;
+	*local = p->job ? i % p->per_pod : i;
+}
 
-			dup2(in, 0);
-			dup2(out[1], 1);
-			dup2(err[1], 2);
-			become(p, i, command);
+static long first_rank(const struct plan *p)
+{
+	long before = 0;
+
+	while (!p->job && before < p->n_chosen && p->chosen[before] < p->pod)
+		before++;
+	return p->job ? 0 : before * p->per_pod;
+}
+
+static void __attribute__((noreturn)) become_inside(void *arg, long i)
+{
+	const struct plan *p = arg;
+	long pod, local;
+
+	place_of(p, i, &pod, &local);
+	export_as(p->c, p->c->args.val[OPT_S_EXPORT]);
+	set_task(p, pod, local, first_rank(p) + i);
+	if (p->gpus_per_task > 0)
+		set_devices(local, p->gpus_per_task);
+	move(p->c->args.val[OPT_S_CHDIR]);
+	become(p->command);
+}
+
+/* What of our environment a session in a pod is given: on this machine all of it that is
+ * not the job's own, elsewhere what --export names, and what a task is. */
+static bool is_sent(const struct plan *p, const char *entry)
+{
+	static const char *const tasks[] = { "GPUQ_LOCALID=", "GPUQ_PROCID=",  "SLURM_LOCALID=",
+					     "SLURM_PROCID=", "SLURM_NODEID=", "SLURM_NTASKS=",
+					     "SLURM_NPROCS=", "SLURM_STEP",    "TERM=" };
+	static const char *const theirs[] = { "GPUQ_", "SLURM_",  "CUDA_",  "NVIDIA_",
+					      "PWD=",  "OLDPWD=", "SHLVL=", "_=" };
+	const char *list = p->c->args.val[OPT_S_EXPORT];
+
+	for (size_t i = 0; i < sizeof(tasks) / sizeof(tasks[0]); i++)
+		if (strncmp(entry, tasks[i], strlen(tasks[i])) == 0)
+			return true;
+	if (list && is_named(list, entry))
+		return true;
+	for (size_t i = 0; i < sizeof(theirs) / sizeof(theirs[0]); i++)
+		if (strncmp(entry, theirs[i], strlen(theirs[i])) == 0)
+			return false;
+	return p->local && strlen(entry) < 4096;
+}
+
+/* gpuq exec --pod=N JOB -- env NAME=VALUE... COMMAND */
+static void __attribute__((noreturn)) become_session(void *arg, long i)
+{
+	const struct plan *p = arg;
+	struct gpuq_arena *a = &p->c->arena;
+	const bool tty = opt_given(&p->c->args, OPT_S_PTY);
+	const char *dir = p->c->args.val[OPT_S_CHDIR], *server = p->c->args.val[OPT_SERVER];
+	size_t n_env = 0, n = 0, n_command = 0;
+	const char **argv;
+	char *cwd = NULL;
+	long pod, local;
+
+	place_of(p, i, &pod, &local);
+	export_as(p->c, p->c->args.val[OPT_S_EXPORT]);
+	set_task(p, pod, local, i);
+	while (environ[n_env])
+		n_env++;
+	while (p->command[n_command])
+		n_command++;
+	argv = gpuq_arena_calloc(a, n_env + n_command + 16, sizeof(*argv));
+	if (!argv)
+		_exit(1);
+	argv[n++] = "gpuq";
+	if (server)
+		argv[n++] = gpuq_arena_printf(a, "--server=%s", server);
+	argv[n++] = "exec";
+	if (tty)
+		argv[n++] = "-t";
+	if (tty || i == 0)
+		argv[n++] = "-i";
+	argv[n++] = gpuq_arena_printf(a, "--pod=%ld", pod);
+	argv[n++] = p->job;
+	argv[n++] = "--";
+	argv[n++] = "env";
+	if (!dir && p->local)
+		dir = cwd = getcwd(NULL, 0);
+	if (dir)
+		argv[n++] = gpuq_arena_printf(a, "--chdir=%s", dir);
+	for (size_t k = 0; k < n_env; k++)
+		if (is_sent(p, environ[k]))
+			argv[n++] = environ[k];
+	for (size_t k = 0; k < n_command; k++)
+		argv[n++] = p->command[k];
+	free(cwd);
+	execv("/proc/self/exe", (char *const *)(uintptr_t)argv);
+	_exit(127);
+}
+
+/* ---- the plan ---- */
+
+/* Marks of --output: as those of the job's own files, and of tasks. */
+static const char *path_of(void *arg, const char *pattern, long i)
+{
+	const struct plan *p = arg;
+	struct gpuq_buf out = GPUQ_BUF_INIT;
+	const char *element = getenv("SLURM_ARRAY_TASK_ID");
+	const char *id = p->job ? p->job : of_job("GPUQ_JOB_ID", "SLURM_JOB_ID"), *s;
+	const char *master = of_job("GPUQ_ARRAY_JOB_ID", "SLURM_ARRAY_JOB_ID");
+	long pod, local;
+
+	place_of(p, i, &pod, &local);
+	for (const char *q = pattern; *q; q++) {
+		if (*q != '%' || !q[1]) {
+			gpuq_buf_addc(&out, *q);
+			continue;
 		}
-		close(out[1]);
-		close(err[1]);
-		k->fd[0] = out[0];
-		k->fd[1] = err[0];
-		if (k->pid < 0)
-			return -1;
-		setpgid(k->pid, k->pid);
-		t->n_alive++;
+		switch (*++q) {
+		case 'j':
+		case 'J':
+			gpuq_buf_adds(&out, id ? id : "0");
+			if (*q == 'J')
+				gpuq_buf_adds(&out, ".0");
+			break;
+		case 'A':
+			gpuq_buf_adds(&out, master ? master : id ? id : "0");
+			break;
+		case 'a':
+			gpuq_buf_adds(&out, element ? element : "0");
+			break;
+		case 't':
+			gpuq_buf_printf(&out, "%ld", first_rank(p) + i);
+			break;
+		case 'n':
+			gpuq_buf_printf(&out, "%ld", pod);
+			break;
+		case 's':
+			gpuq_buf_adds(&out, "0");
+			break;
+		case 'N':
+			s = of_job("GPUQ_NODE_NAME", "SLURMD_NODENAME");
+			gpuq_buf_adds(&out, s ? s : "node");
+			break;
+		case 'x':
+			s = of_job("GPUQ_JOB_NAME", "SLURM_JOB_NAME");
+			gpuq_buf_adds(&out, s ? s : "job");
+			break;
+		case 'u':
+			s = of_job("GPUQ_USER", "SLURM_JOB_USER");
+			gpuq_buf_adds(&out, s ? s : getenv("USER") ? getenv("USER") : "user");
+			break;
+		case '%':
+			gpuq_buf_addc(&out, '%');
+			break;
+		default:
+			gpuq_buf_addc(&out, '%');
+			gpuq_buf_addc(&out, *q);
+		}
 	}
-	return 0;
+	s = gpuq_arena_strdup(&p->c->arena, gpuq_buf_str(&out));
+	gpuq_buf_done(&out);
+	return s ? s : pattern;
+}
+
+/* The pods that --nodes and --nodelist leave; nodes is the node of each, by commas. */
+static int choose(struct plan *p, const char *nodes)
+{
+	const struct args *args = &p->c->args;
+	const long some = number(args->val[OPT_S_NNODES], p->pods);
+	struct gpuq_val *wanted = gpuq_list(&p->c->arena);
+	struct gpuq_err err = GPUQ_ERR_INIT;
+
+	if (args->val[OPT_S_NODELIST] &&
+	    nodeset_expand(&p->c->arena, args->val[OPT_S_NODELIST], wanted, &err) < 0)
+		return slurm_fail(&err);
+	for (long i = 0; i < p->pods && i < PODS_MAX && p->n_chosen < some; i++) {
+		const size_t n = strcspn(nodes, ",");
+		bool take = !args->val[OPT_S_NODELIST];
+
+		for (size_t k = 0; k < wanted->n && !take; k++)
+			take = strlen(wanted->items[k]->s) == n &&
+			       strncmp(wanted->items[k]->s, nodes, n) == 0;
+		if (take)
+			p->chosen[p->n_chosen++] = i;
+		nodes += n + (nodes[n] == ',');
+	}
+	if (p->n_chosen > 0)
+		return 0;
+	cli_say("error: the job has no pod on %s",
+		args->val[OPT_S_NODELIST] ? args->val[OPT_S_NODELIST] : "that many nodes");
+	return 1;
+}
+
+static int count(struct plan *p)
+{
+	const char *const *val = p->c->args.val;
+	const char *of = of_job("GPUQ_NTASKS_PER_NODE", "SLURM_NTASKS_PER_NODE");
+	const char *all = of_job("GPUQ_NTASKS", "SLURM_NTASKS");
+
+	if (p->job && val[OPT_S_JOBID])
+		of = all = NULL; /* those of another job, if any */
+	p->ntasks = number(val[OPT_S_NTASKS], 0);
+	p->per_pod = number(val[OPT_S_PER_NODE], 0);
+	if (!p->per_pod && p->ntasks)
+		p->per_pod = (p->ntasks + p->n_chosen - 1) / p->n_chosen;
+	if (!p->per_pod && of)
+		p->per_pod = number(of, 1);
+	if (!p->per_pod)
+		p->per_pod = (number(all, p->pods) + p->pods - 1) / p->pods;
+	if (!p->ntasks)
+		p->ntasks = val[OPT_S_PER_NODE] || val[OPT_S_NNODES] || val[OPT_S_NODELIST]
+				    ? p->per_pod * p->n_chosen
+				    : number(all, p->per_pod * p->n_chosen);
+	if (opt_given(&p->c->args, OPT_S_PTY))
+		p->ntasks = 1;
+	if (p->ntasks >= 1 && p->per_pod >= 1 && p->per_pod <= TASKS_MAX)
+		return 0;
+	return cli_usage(p->c, "expected 1 to %d tasks in one pod", TASKS_MAX), 1;
+}
+
+/* How many tasks this srun starts. */
+static long ours(const struct plan *p)
+{
+	const long first = first_rank(p);
+	bool here = p->job != NULL;
+
+	for (long i = 0; i < p->n_chosen && !here; i++)
+		here = p->chosen[i] == p->pod;
+	if (!here || first >= p->ntasks)
+		return 0;
+	if (p->job)
+		return p->ntasks < p->per_pod * p->n_chosen ? p->ntasks : p->per_pod * p->n_chosen;
+	return first + p->per_pod > p->ntasks ? p->ntasks - first : p->per_pod;
+}
+
+struct pods {
+	struct gpuq_buf nodes;
+	long n;
+	const char *state;
+};
+
+static int take_pods(void *arg, const struct gpuq_val *job)
+{
+	struct pods *x = arg;
+	const struct gpuq_val *pods = gpuq_get(job, "pods");
+
+	for (size_t i = 0; pods && pods->type == GPUQ_LIST && i < pods->n; i++) {
+		gpuq_buf_printf(&x->nodes, "%s%s", x->n ? "," : "",
+				gpuq_get_str(pods->items[i], "node", "?"));
+		x->n++;
+	}
+	x->state = slurm_state(job, true);
+	return 1; /* the first alone */
+}
+
+static int plan_outside(struct plan *p)
+{
+	struct pods x = { .nodes = GPUQ_BUF_INIT, .state = "" };
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	int64_t id, index;
+	int rc = filter_id(p->job, &id, &index, &err);
+
+	if (rc == 0)
+		rc = job_each(p->c, id, index, take_pods, &x, &err);
+	if (rc < 0) {
+		gpuq_buf_done(&x.nodes);
+		return slurm_fail_job(&err);
+	}
+	p->local = slurm_is_local(p->c);
+	p->pods = x.n;
+	if (strcmp(x.state, "R") != 0 || x.n == 0) {
+		cli_say("error: job %s does not run: it is %s", p->job, x.state);
+		rc = 1;
+	} else if (p->c->args.val[OPT_S_GPUS_PER_TASK]) {
+		cli_say("error: --gpus-per-task works inside of a job only: submit it with sbatch");
+		rc = 1;
+	} else {
+		rc = choose(p, gpuq_buf_str(&x.nodes));
+	}
+	gpuq_buf_done(&x.nodes);
+	/* The sessions have connections of their own. */
+	cli_disconnect(p->c);
+	return rc;
+}
+
+static int plan_inside(struct plan *p)
+{
+	const char *nodes = of_job("GPUQ_NODELIST", "SLURM_JOB_NODELIST");
+
+	p->pods = number(getenv("GPUQ_NNODES"), 1);
+	p->pod = number(getenv("GPUQ_POD_INDEX"), 0);
+	p->gpus_per_task = number(p->c->args.val[OPT_S_GPUS_PER_TASK], 0);
+	return choose(p, nodes ? nodes : "");
 }
 
 int slurm_step(struct cli *c)
 {
 	const char *const *val = c->args.val;
-	const long pods = number(getenv("GPUQ_NNODES"), 1);
-	struct plan p = { .pod = number(getenv("GPUQ_POD_INDEX"), 0),
-			  .gpus_per_task = number(val[OPT_S_GPUS_PER_TASK], 0),
-			  .chdir = val[OPT_S_CHDIR] };
-	const long asked_pods = number(val[OPT_S_NNODES], pods);
-	const long some = asked_pods > 0 && asked_pods < pods ? asked_pods : pods;
-	struct tasks t = { .label = opt_given(&c->args, OPT_S_LABEL) };
-	long per_pod = number(val[OPT_S_PER_NODE], 0);
+	struct plan *p = gpuq_arena_calloc(&c->arena, 1, sizeof(*p));
+	struct tasks t = { .label = opt_given(&c->args, OPT_S_LABEL),
+			   .go_on = val[OPT_S_KILL_ON_BAD_EXIT] &&
+				    strcmp(val[OPT_S_KILL_ON_BAD_EXIT], "0") == 0,
+			   .quiet = opt_given(&c->args, OPT_S_QUIET),
+			   .input = val[OPT_S_INPUT],
+			   .output = val[OPT_S_OUTPUT],
+			   .error = val[OPT_S_ERROR],
+			   .path = path_of,
+			   .arg = p };
+	int rc;
 
-	p.ntasks = number(val[OPT_S_NTASKS], 0);
-	if (!per_pod && p.ntasks)
-		per_pod = (p.ntasks + some - 1) / some;
-	if (!per_pod)
-		per_pod = number(getenv("GPUQ_NTASKS_PER_NODE"), 1);
-	if (!p.ntasks)
-		p.ntasks = val[OPT_S_PER_NODE] || val[OPT_S_NNODES]
-				   ? per_pod * some
-				   : number(getenv("GPUQ_NTASKS"), per_pod * some);
-	p.first = p.pod * per_pod;
-	p.local = p.pod >= some || p.first >= p.ntasks ? 0
-		  : p.first + per_pod > p.ntasks       ? p.ntasks - p.first
-						       : per_pod;
-	if (p.local > TASKS_MAX)
-		return cli_usage(c, "expected at most %d tasks in one pod", TASKS_MAX), 1;
-	t.items = calloc((size_t)p.local + 1, sizeof(*t.items));
-	if (!t.items) {
-		cli_say("out of memory");
+	if (!p) {
+		cli_say("error: out of memory");
 		return 1;
 	}
-	cli_signals_catch();
-	if (start(&t, &p, c->args.rest) < 0) {
-		cli_say("srun: a task could not be started: %s", strerror(errno));
-		t.failed = true;
-		t.code = 1;
-		tell_all(&t, SIGKILL);
+	p->c = c;
+	p->command = c->args.rest;
+	p->job = val[OPT_S_JOBID]        ? val[OPT_S_JOBID]
+		 : getenv("GPUQ_JOB_ID") ? NULL
+					 : getenv(SLURM_ALLOCATION);
+	if (val[OPT_S_JOBID] && getenv("GPUQ_JOB_ID") &&
+	    strcmp(val[OPT_S_JOBID], getenv("GPUQ_JOB_ID")) == 0)
+		p->job = NULL; /* $SLURM_JOB_ID of the job that we are in */
+	if (t.input && strcmp(t.input, "all") == 0)
+		t.input = NULL;
+	if (t.output && strcmp(t.output, "all") == 0)
+		t.output = NULL;
+	if (t.error && strcmp(t.error, "all") == 0)
+		t.error = NULL;
+	rc = p->job ? plan_outside(p) : plan_inside(p);
+	if (rc == 0)
+		rc = count(p);
+	if (rc)
+		return rc;
+	t.n = ours(p);
+	t.first = first_rank(p);
+	t.truncate = t.first == 0;
+	t.become = p->job ? become_session : become_inside;
+	if (opt_given(&c->args, OPT_S_PTY) && t.n == 1) {
+		t.label = false;
+		t.become(t.arg, 0);
 	}
-	attend_all(&t);
-	for (int i = 0; i < t.n; i++)
-		for (int k = 0; k < 2; k++)
-			gpuq_buf_done(&t.items[i].line[k]);
-	free(t.items);
-	return t.code;
+	return t.n ? tasks_run(&t) : EXIT_DONE;
 }

@@ -31,6 +31,17 @@ void slurm_time(struct gpuq_buf *out, const struct gpuq_val *us, const char *non
 	gpuq_buf_adds(out, text);
 }
 
+void slurm_date(void)
+{
+	const time_t now = time(NULL);
+	char text[64];
+	struct tm tm;
+
+	localtime_r(&now, &tm);
+	strftime(text, sizeof(text), "%a %b %d %H:%M:%S %Y", &tm);
+	puts(text);
+}
+
 void slurm_limit(struct gpuq_buf *out, const struct gpuq_val *job)
 {
 	const int64_t s = gpuq_get_int(job, "time_limit_s", -1);
@@ -111,8 +122,8 @@ void slurm_gres(struct gpuq_buf *out, const struct gpuq_val *job)
 }
 
 /* One word of -O: "JobID:.18" */
-static bool one_field(const struct cli *c, const struct slurm_field *fields, const char *text,
-		      size_t n, struct gpuq_buf *out)
+static bool one_field(const struct slurm_field *fields, const char *text, size_t n,
+		      struct gpuq_buf *out)
 {
 	const char *known[64], *near, *colon = memchr(text, ':', n), *width = "20";
 	const size_t len = colon ? (size_t)(colon - text) : n;
@@ -138,8 +149,8 @@ static bool one_field(const struct cli *c, const struct slurm_field *fields, con
 	}
 	known[k < 63 ? k : 63] = NULL;
 	near = gpuq_nearest(word, known);
-	cli_say("%s: no field %s%s%s; see gpuq-slurm(7)", c->cmd->name, word,
-		near ? "; did you mean " : "", near ? near : "");
+	cli_say("error: no field %s%s%s; see gpuq-slurm(7)", word, near ? "; did you mean " : "",
+		near ? near : "");
 	return false;
 }
 
@@ -151,7 +162,7 @@ const char *slurm_format(const struct cli *c, const struct slurm_field *fields, 
 	while (*text) {
 		const size_t n = strcspn(text, ",");
 
-		if (n && !one_field(c, fields, text, n, &out))
+		if (n && !one_field(fields, text, n, &out))
 			goto out;
 		text += n + (text[n] == ',');
 	}
@@ -228,10 +239,28 @@ int slurm_fail(const struct gpuq_err *err)
 	return code == EXIT_SERVER ? code : 1;
 }
 
+int slurm_fail_job(struct gpuq_err *err)
+{
+	if (err->code == GPUQ_ENOENT)
+		gpuq_err_prefix(err, "slurm_load_jobs error: Invalid job id specified");
+	return slurm_fail(err);
+}
+
 bool slurm_keep(const struct cli *c, const struct gpuq_val *job)
 {
+	if (opt_given(&c->args, OPT_S_NOTME) && cli_user(c) &&
+	    strcmp(cli_user(c), gpuq_get_str(job, "user", "")) == 0)
+		return false;
 	return list_has(c->args.val[OPT_S_ACCOUNTS], gpuq_get_str(job, "account", "")) &&
 	       list_has(c->args.val[OPT_S_QOS], gpuq_get_str(job, "qos", ""));
+}
+
+bool slurm_is_spent_array(const struct gpuq_val *job)
+{
+	/* What was cancelled before it started has no other line. */
+	return gpuq_get_str(gpuq_get(job, "array"), "indices", NULL) &&
+	       gpuq_get_int(job, "array_index", -1) < 0 && view_job_ended(job) &&
+	       view_job_state(job) != GPUQ_JOB_CANCELLED;
 }
 
 struct each {

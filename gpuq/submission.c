@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "gpuq/file.h"
@@ -29,7 +30,8 @@ static int refuse(const struct cli *c, const struct gpuq_err *err)
 	const int code =
 		cli_exit_code(err, false) == EXIT_SERVER ? EXIT_SERVER : submission_refused(c);
 
-	cli_say("%s", err->text[0] ? err->text : gpuq_err_text(err->code));
+	cli_say("%s%s", c->cmd->slurm ? "error: Batch job submission failed: " : "",
+		err->text[0] ? err->text : gpuq_err_text(err->code));
 	return waits(c) ? result_none(NULL, gpuq_err_name(err->code), code) : code;
 }
 
@@ -153,7 +155,7 @@ static int read_command(struct cli *c, struct gpuq_spec_opts *opts, const char *
 	if (rc == 0)
 		rc = gpuq_spec_from_command(&c->arena, opts, command, spec, err);
 	if (rc == 0)
-		s->specs = (struct gpuq_specs){ spec, 1, GPUQ_FORM_JOB };
+		s->specs = (struct gpuq_specs){ spec, 1, GPUQ_FORM_JOB, 0 };
 	return rc;
 }
 
@@ -199,12 +201,35 @@ out:
 	return rc;
 }
 
+static int64_t to_wall(int64_t us)
+{
+	const int64_t part = us % 1000000;
+	const time_t t = (time_t)(us / 1000000);
+	struct tm tm;
+
+	localtime_r(&t, &tm);
+	return (int64_t)timegm(&tm) * 1000000 + part;
+}
+
+static int64_t from_wall(int64_t wall_us)
+{
+	const time_t t = (time_t)(wall_us / 1000000);
+	struct tm tm;
+
+	gmtime_r(&t, &tm);
+	tm.tm_isdst = -1; /* that of the day it is about */
+	return (int64_t)mktime(&tm) * 1000000 + wall_us % 1000000;
+}
+
 int submission_read(struct cli *c, struct submission *s)
 {
+	static const struct gpuq_zone zone = { to_wall, from_wall };
 	struct gpuq_buf warnings = GPUQ_BUF_INIT;
 	struct gpuq_err err = GPUQ_ERR_INIT;
 	struct gpuq_context *context = gpuq_arena_alloc(&c->arena, sizeof(*context));
-	struct gpuq_spec_opts opts = { .now_us = cli_now_us(), .context = context };
+	struct gpuq_spec_opts opts = {
+		.now_us = cli_now_us(), .context = context, .slurm = c->cmd->slurm, .zone = &zone
+	};
 	int rc, code = -1;
 
 	if (c->args.n_rest == 0 && !given_wrap(&c->args))

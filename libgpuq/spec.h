@@ -206,10 +206,27 @@ extern const struct gpuq_schema gpuq_spec_schema, gpuq_group_schema;
 
 enum gpuq_form { GPUQ_FORM_JOB, GPUQ_FORM_MANIFEST, GPUQ_FORM_SCRIPT };
 
+/* What the lines of a script ask of the program that submits it: #SBATCH --wait. */
+enum gpuq_ask {
+	GPUQ_ASK_WAIT = 1,
+	GPUQ_ASK_PARSABLE = 2,
+	GPUQ_ASK_QUIET = 4,
+	GPUQ_ASK_TEST_ONLY = 8,
+	GPUQ_ASK_VERBOSE = 16
+};
+
 struct gpuq_specs {
 	struct gpuq_spec *items;
 	size_t n;
 	enum gpuq_form form;
+	unsigned asks; /* enum gpuq_ask, or'ed */
+};
+
+/* The submitter's clock: between an instant and what the wall shows then, both as
+ * microseconds since 1970 (of the wall as if it were UTC's). */
+struct gpuq_zone {
+	int64_t (*to_wall)(int64_t us);
+	int64_t (*from_wall)(int64_t wall_us);
 };
 
 /* Options that go for every job of a file and win over it: `gpuq submit -p ml -g 4`.
@@ -219,6 +236,10 @@ struct gpuq_spec_opts {
 	const char *default_name; /* of a job that names none: the file's base name */
 	int64_t now_us;
 	bool ignore_unknown; /* unknown #SBATCH/#GPUQ directives are skipped */
+	bool slurm; /* argv is that of a command of Slurm's */
+	/* For times of day in Slurm's words, which #SBATCH lines and such an argv speak;
+	 * NULL: they mean UTC, as gpuq's do. */
+	const struct gpuq_zone *zone;
 	const char *const
 		*argv; /* command-line options, as "--gpus=4" ... NULL-terminated; may be NULL */
 	const char *const *args; /* the script's arguments; may be NULL */
@@ -250,7 +271,9 @@ struct gpuq_spec_option {
 	const char *metavar, *doc;
 };
 extern const struct gpuq_spec_option gpuq_spec_options[]; /* ends with name == NULL */
-extern const struct gpuq_spec_option gpuq_spec_unused[]; /* known, warned about, no effect */
+/* Options of sbatch's that have no effect, and those that are refused: doc says why, and
+ * what to do instead. */
+extern const struct gpuq_spec_option gpuq_spec_unused[], gpuq_spec_refused[];
 
 /* From and to the normalised tree (wire, store, --dry-run). Reading validates all
  * that can be known without a site; r->file NULL gives field paths. */

@@ -167,44 +167,29 @@ static int spec_opt_time_min(struct spec_opts_state *st, const char *v, struct g
 	return rc;
 }
 
-/* sbatch's own words, the rest is units.h: "now+2hours", "midnight", "tomorrow". */
+/* It says which instant it means wherever it is read: now+2h, @1764579600, ...Z, ...+02:00 */
+static bool is_absolute(const char *v)
+{
+	const char *t = strpbrk(v, "Tt");
+
+	return strncmp(v, "now", 3) == 0 || *v == '@' || v[strcspn(v, "zZ")] ||
+	       (isdigit((unsigned char)*v) && t && t[strcspn(t, "+-")]);
+}
+
+/* Slurm's commands and lines mean the clock on the submitter's wall, gpuq's UTC. */
 static int instant(struct spec_opts_state *st, const char *v, int64_t *out, struct gpuq_err *err)
 {
-	static const struct {
-		const char *word, *means;
-	} words[] = { { "midnight", "00:00" }, { "noon", "12:00" }, { "teatime", "16:00" } };
-	static const struct {
-		const char *unit;
-		int64_t seconds;
-	} units[] = { { "", 1 },         { "s", 1 },         { "second", 1 },    { "seconds", 1 },
-		      { "m", 60 },       { "minute", 60 },   { "minutes", 60 },  { "h", 3600 },
-		      { "hour", 3600 },  { "hours", 3600 },  { "d", 86400 },     { "day", 86400 },
-		      { "days", 86400 }, { "week", 604800 }, { "weeks", 604800 } };
-	const int64_t now = st->opts->now_us;
-	const char *p = v;
-	int64_t n;
+	const struct gpuq_zone *zone = st->slurm ? st->opts->zone : NULL;
+	const int64_t now_us = st->opts->now_us;
+	int64_t wall_us;
+	int rc;
 
-	if (strcmp(v, "now") == 0 || strcmp(v, "today") == 0) {
-		*out = now;
-		return 0;
-	}
-	if (strcmp(v, "tomorrow") == 0) {
-		*out = now + 86400 * GPUQ_US_PER_S;
-		return 0;
-	}
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-		if (strcmp(v, words[i].word) == 0)
-			return gpuq_instant_parse(words[i].means, now, out, err);
-	if (strncmp(v, "now+", 4) == 0) {
-		p = v + 4;
-		if (spec_digits(&p, 0, INT32_MAX, &n))
-			for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
-				if (strcmp(p, units[i].unit) == 0) {
-					*out = now + n * units[i].seconds * GPUQ_US_PER_S;
-					return 0;
-				}
-	}
-	return gpuq_instant_parse(v, now, out, err);
+	if (!zone || is_absolute(v))
+		return gpuq_instant_parse(v, now_us, out, err);
+	rc = gpuq_instant_parse(v, zone->to_wall(now_us), &wall_us, err);
+	if (rc == 0)
+		*out = zone->from_wall(wall_us);
+	return rc;
 }
 
 static int spec_opt_begin(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
@@ -453,6 +438,22 @@ static int spec_opt_constraint(struct spec_opts_state *st, const char *v, struct
 	return rc;
 }
 
+/* Alternatives that weigh alike: a node is preferred once for each that it meets. */
+static int spec_opt_prefer(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
+{
+	struct gpuq_term *terms;
+	size_t n;
+	int rc = spec_constraint_parse(st->arena, v, &terms, &n, err);
+
+	for (size_t i = 0; rc == 0 && i < n; i++)
+		terms[i].weight = 50;
+	for (size_t i = 0; rc == 0 && i < st->spec->n_groups; i++) {
+		st->spec->groups[i].preferred = terms;
+		st->spec->groups[i].n_preferred = n;
+	}
+	return rc;
+}
+
 static int spec_opt_nodelist(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
 {
 	struct gpuq_strlist l;
@@ -557,6 +558,7 @@ enum {
 	X(chdir, "chdir", 'D', 'r', "DIR", 0, "Working directory (local cluster)") \
 	X(comment, "comment", 0, 'r', "TEXT", 0, "Any text") \
 	X(constraint, "constraint", 'C', 'r', "LABELS", 0, "Nodes with these labels: a&b, a|b, key=value") \
+	X(cpus_per_gpu, "cpus-per-gpu", 0, 'r', "N", PODS, "CPUs for each device") \
 	X(cpus_per_task, "cpus-per-task", 'c', 'r', "N", PODS, "CPUs of each task") \
 	X(deadline, "deadline", 0, 'r', "TIME", 0, "Must have ended by then") \
 	X(dependency, "dependency", 'd', 'r', "LIST", 0, "Wait for jobs: afterok:12,afterany:13") \
@@ -583,15 +585,18 @@ enum {
 	X(nodelist, "nodelist", 'w', 'r', "NODES", 0, "Only these nodes: n[1-4],m1") \
 	X(nodes, "nodes", 'N', 'r', "N[-M]", PODS, "Pods, one a node") \
 	X(ntasks, "ntasks", 'n', 'r', "N", PODS, "Tasks of the whole job") \
+	X(ntasks_per_gpu, "ntasks-per-gpu", 0, 'r', "N", PODS, "Tasks for each device") \
 	X(ntasks_per_node, "ntasks-per-node", 0, 'r', "N", PODS, "Tasks of each pod") \
 	X(open_mode, "open-mode", 0, 'r', "append|truncate", 0, "How output files are opened") \
 	X(output, "output", 'o', 'r', "FILE", 0, "Standard output (local cluster)") \
 	X(queue, "partition", 'p', 'r', "QUEUE", 0, "Queue") \
+	X(prefer, "prefer", 0, 'r', "LABELS", 0, "Rather nodes with these labels, others if need be") \
 	X(priority, "priority", 0, 'r', "N", 0, "Its place in the line, for operators") \
 	X(qos, "qos", 'q', 'r', "NAME", 0, "Quality of service") \
 	X(requeue, "requeue", 0, 'n', NULL, 0, "Start again after an eviction (default)") \
 	X(reservation, "reservation", 0, 'r', "NAME", 0, "Run inside this reservation") \
 	X(signal, "signal", 0, 'r', "[B:]SIG[@S]", 0, "Signal before the time limit") \
+	X(ntasks_per_node, "tasks-per-node", 0, 'r', "N", PODS, "Same as --ntasks-per-node") \
 	X(time, "time", 't', 'r', "TIME", 0, "Time limit: 90m, 12h, D-HH:MM:SS, minutes") \
 	X(time_min, "time-min", 0, 'r', "TIME", 0, "May be given less time, down to this, to start sooner") \
 	X(wrap, "wrap", 0, 'r', "COMMAND", COMMAND_LINE | PODS, "Run this in a shell") \
@@ -633,41 +638,6 @@ static const struct {
 #undef X
 };
 
-/* Options of sbatch that have no meaning here: known, so that a script made for
- * another site still runs, and said, so that nobody believes in them. */
-const struct gpuq_spec_option gpuq_spec_unused[] = {
-	{ "acctg-freq", 0, 'r', NULL, NULL }, { "batch", 0, 'r', NULL, NULL },
-	{ "bb", 0, 'r', NULL, NULL }, { "bbf", 0, 'r', NULL, NULL },
-	{ "clusters", 'M', 'r', NULL, NULL }, { "contiguous", 0, 'n', NULL, NULL },
-	{ "core-spec", 'S', 'r', NULL, NULL }, { "cores-per-socket", 0, 'r', NULL, NULL },
-	{ "cpu-freq", 0, 'r', NULL, NULL }, { "cpus-per-gpu", 0, 'r', NULL, NULL },
-	{ "delay-boot", 0, 'r', NULL, NULL }, { "distribution", 'm', 'r', NULL, NULL },
-	{ "export-file", 0, 'r', NULL, NULL }, { "extra", 0, 'r', NULL, NULL },
-	{ "extra-node-info", 'B', 'r', NULL, NULL }, { "get-user-env", 0, 'o', NULL, NULL },
-	{ "gpu-bind", 0, 'r', NULL, NULL }, { "gpu-freq", 0, 'r', NULL, NULL },
-	{ "gres-flags", 0, 'r', NULL, NULL }, { "hint", 0, 'r', NULL, NULL },
-	{ "immediate", 'I', 'o', NULL, NULL }, { "mcs-label", 0, 'r', NULL, NULL },
-	{ "mem-bind", 0, 'r', NULL, NULL }, { "mincpus", 0, 'r', NULL, NULL },
-	{ "network", 0, 'r', NULL, NULL }, { "no-kill", 'k', 'o', NULL, NULL },
-	{ "nodefile", 'F', 'r', NULL, NULL }, { "ntasks-per-core", 0, 'r', NULL, NULL },
-	{ "ntasks-per-gpu", 0, 'r', NULL, NULL }, { "ntasks-per-socket", 0, 'r', NULL, NULL },
-	{ "overcommit", 'O', 'n', NULL, NULL }, { "oversubscribe", 's', 'n', NULL, NULL },
-	{ "parsable", 0, 'n', NULL, "is for the command line" }, { "power", 0, 'r', NULL, NULL },
-	{ "prefer", 0, 'r', NULL, NULL }, { "profile", 0, 'r', NULL, NULL }, { "propagate", 0, 'o', NULL, NULL },
-	{ "quiet", 'Q', 'n', NULL, "is for the command line" }, { "reboot", 0, 'n', NULL, NULL },
-	{ "resv-ports", 0, 'o', NULL, NULL }, { "segment", 0, 'r', NULL, NULL },
-	{ "sockets-per-node", 0, 'r', NULL, NULL }, { "spread-job", 0, 'n', NULL, NULL },
-	{ "switches", 0, 'r', NULL, NULL }, { "test-only", 0, 'n', NULL, "is for the command line (--dry-run)" },
-	{ "thread-spec", 0, 'r', NULL, NULL }, { "threads-per-core", 0, 'r', NULL, NULL },
-	{ "tmp", 0, 'r', NULL, NULL },
-	{ "tres-per-task", 0, 'r', NULL, NULL }, { "use-min-nodes", 0, 'n', NULL, NULL },
-	{ "verbose", 'v', 'n', NULL, NULL }, { "wait", 'W', 'n', NULL, "is for the command line" },
-	{ "wait-all-nodes", 0, 'r', NULL, NULL }, { "wckey", 0, 'r', NULL, NULL },
-	{ .name = NULL },
-};
-
-/* ...and what would give a job somebody else's rights. */
-static const char *const refused[] = { "uid", "gid", NULL };
 /* clang-format on */
 
 static const struct gpuq_spec_option *find_in(const struct gpuq_spec_option *table,
@@ -684,7 +654,11 @@ const struct gpuq_spec_option *spec_option_find(const char *name)
 {
 	const struct gpuq_spec_option *o = find_in(gpuq_spec_options, name);
 
-	return o ? o : find_in(gpuq_spec_unused, name);
+	if (!o)
+		o = find_in(spec_client_options, name);
+	if (!o)
+		o = find_in(gpuq_spec_unused, name);
+	return o ? o : find_in(gpuq_spec_refused, name);
 }
 
 int spec_option_unknown(const char *name, struct gpuq_err *err)
@@ -693,10 +667,6 @@ int spec_option_unknown(const char *name, struct gpuq_err *err)
 	const char *near;
 	size_t n = 0;
 
-	for (int i = 0; refused[i]; i++)
-		if (strcmp(refused[i], name) == 0)
-			return gpuq_fail(err, GPUQ_EINVAL,
-					 "a job runs as the user who submits it: leave it out");
 	for (const struct gpuq_spec_option *o = gpuq_spec_options; o->name; o++)
 		names[n++] = o->name;
 	names[n] = NULL;
@@ -706,21 +676,38 @@ int spec_option_unknown(const char *name, struct gpuq_err *err)
 	return gpuq_fail(err, GPUQ_ENOENT, "unknown option");
 }
 
+/* An option of sbatch that is about nothing that a job has. */
+static int no_field(struct spec_opts_state *st, const char *name, const char *value,
+		    struct gpuq_err *err)
+{
+	const struct gpuq_spec_option *o = find_in(spec_client_options, name);
+
+	if (o && value)
+		return gpuq_fail(err, GPUQ_EINVAL, "expected no value, not '%.80s'", value);
+	if (o) {
+		st->asks |= 1u << (o - spec_client_options);
+		return 0;
+	}
+	o = find_in(gpuq_spec_refused, name);
+	if (o)
+		return gpuq_fail(err, GPUQ_EINVAL, "is not offered: %s", o->doc);
+	o = find_in(gpuq_spec_unused, name);
+	if (!o)
+		return spec_option_unknown(name, err);
+	if (st->warnings)
+		gpuq_buf_printf(st->warnings, "%s%s%s is ignored: %s\n", st->place,
+				name[1] ? "--" : "-", name, o->doc);
+	return 0;
+}
+
 int spec_opts_apply(struct spec_opts_state *st, const char *name, const char *value,
 		    struct gpuq_err *err)
 {
 	const struct gpuq_spec_option *o = find_in(gpuq_spec_options, name);
 	const size_t ix = o ? (size_t)(o - gpuq_spec_options) : 0;
 
-	if (!o && find_in(gpuq_spec_unused, name)) {
-		spec_opt_warn(st, name,
-			      find_in(gpuq_spec_unused, name)->doc
-				      ? find_in(gpuq_spec_unused, name)->doc
-				      : "is not used by gpuq");
-		return 0;
-	}
 	if (!o)
-		return spec_option_unknown(name, err);
+		return no_field(st, name, value, err);
 	if (o->arg == 'r' && !value)
 		return gpuq_fail(err, GPUQ_EINVAL, "expected a value: %s", o->metavar);
 	if (o->arg == 'n' && value)

@@ -141,7 +141,10 @@ int spec_want_str(struct gpuq_reader *r, const struct gpuq_val *map, const char 
 int spec_want_int(struct gpuq_reader *r, const struct gpuq_val *map, const char *key, int64_t min,
 		  int64_t max, int64_t *out);
 
-/* ---- options and scripts (spec_options.c, spec_script.c) ---- */
+/* ---- options and scripts (spec_options.c, spec_unused.c, spec_script.c) ---- */
+
+/* What a script asks of who submits it, by the bits of enum gpuq_ask. */
+extern const struct gpuq_spec_option spec_client_options[]; /* ends with name == NULL */
 
 /* Options add up before they mean something: --gpus is per job, its pods may come
  * from --nodes of another line. */
@@ -153,12 +156,15 @@ struct spec_opts_state {
 	bool is_manifest; /* its own requests stand */
 	bool is_script; /* what it says comes from options alone */
 	bool from_file; /* a directive, not the command line */
+	bool slurm; /* an #SBATCH line, or the command line of a command of Slurm's */
 	bool skipped; /* the last one was unknown, and that is allowed */
+	unsigned asks; /* enum gpuq_ask, or'ed */
 	int level; /* counts sources: #SBATCH, #GPUQ, command line */
 	int devices_level; /* the source that spoke of devices last */
 	int64_t pods_min, pods_max; /* 0 = not given */
 	int64_t gpus_job_milli, gpus_pod_milli, gpus_task_milli; /* -1 = not given */
 	int64_t ntasks, ntasks_per_node, cpus_per_task; /* 0 = not given */
+	int64_t ntasks_per_gpu, cpus_per_gpu; /* 0 = not given */
 	int64_t mem_bytes, mem_cpu_bytes, mem_gpu_bytes; /* -1 = not given */
 	int64_t cpu_milli; /* -1 = not given */
 	bool environ_set; /* --export chose: only these go along */
@@ -173,9 +179,10 @@ void spec_opts_begin(struct spec_opts_state *st, struct gpuq_arena *a, struct gp
 typedef int spec_option_fn(struct spec_opts_state *st, const char *v, struct gpuq_err *err);
 
 /* spec_resources.c: the options about pods and what each of them has. */
-spec_option_fn spec_opt_nodes, spec_opt_ntasks, spec_opt_ntasks_per_node, spec_opt_cpus_per_task,
-	spec_opt_cpus, spec_opt_gpus, spec_opt_gpus_per_node, spec_opt_gpus_per_task, spec_opt_gres,
-	spec_opt_mem, spec_opt_mem_per_cpu, spec_opt_mem_per_gpu;
+spec_option_fn spec_opt_nodes, spec_opt_ntasks, spec_opt_ntasks_per_gpu, spec_opt_ntasks_per_node,
+	spec_opt_cpus_per_gpu, spec_opt_cpus_per_task, spec_opt_cpus, spec_opt_gpus,
+	spec_opt_gpus_per_node, spec_opt_gpus_per_task, spec_opt_gres, spec_opt_mem,
+	spec_opt_mem_per_cpu, spec_opt_mem_per_gpu;
 
 /* Shared by the functions of options: "expected X, not 'got'"; a number; a copy of a
  * text that is not empty; a warning with the option's place. */

@@ -60,6 +60,16 @@ int spec_opt_ntasks_per_node(struct spec_opts_state *st, const char *v, struct g
 	return spec_opt_count(v, 1, 100000, "a number of tasks", &st->ntasks_per_node, err);
 }
 
+int spec_opt_ntasks_per_gpu(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
+{
+	return spec_opt_count(v, 1, 1000, "a number of tasks", &st->ntasks_per_gpu, err);
+}
+
+int spec_opt_cpus_per_gpu(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
+{
+	return spec_opt_count(v, 1, 10000, "a number of CPUs", &st->cpus_per_gpu, err);
+}
+
 int spec_opt_cpus_per_task(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
 {
 	return spec_opt_count(v, 1, 100000, "a number of CPUs", &st->cpus_per_task, err);
@@ -150,8 +160,14 @@ int spec_opt_gres(struct spec_opts_state *st, const char *v, struct gpuq_err *er
 	const char *rest = v + 3;
 
 	new_devices(st);
+	if (strncmp(v, "gres/", 5) == 0 || strncmp(v, "gres:", 5) == 0)
+		return spec_opt_gres(st, v + 5, err);
 	if (strcmp(v, "none") == 0)
 		return st->gpus_pod_milli = 0, 0;
+	if (strncmp(v, "shard", 5) == 0 || strncmp(v, "mps", 3) == 0)
+		return gpuq_fail(err, GPUQ_EINVAL,
+				 "%.80s: part of a device is --gpus=0.5 or --gpu-memory=10G here",
+				 v);
 	if (strncmp(v, "gpu", 3) != 0 || (*rest && *rest != ':') || strchr(v, ','))
 		return spec_opt_bad(err, "gpu[:TYPE]:NUMBER", v);
 	if (!*rest)
@@ -258,6 +274,11 @@ static int devices_of(struct spec_opts_state *st, struct gpuq_group *g, int64_t 
 	return 0;
 }
 
+static int64_t gpus_of(const struct gpuq_group *g)
+{
+	return g->gpus_milli > 0 ? g->gpus_milli : 0;
+}
+
 /* n units of each bytes; a product that does not fit is no size at all. */
 static int times(int64_t n, int64_t each, const char *option, int64_t *out, struct gpuq_err *err)
 {
@@ -291,9 +312,13 @@ int spec_opts_end(struct spec_opts_state *st, struct gpuq_err *err)
 	rc = devices_of(st, g, tasks, err);
 	if (rc < 0)
 		return rc;
+	if (st->ntasks_per_gpu && !st->ntasks && !st->ntasks_per_node && g->gpus_milli >= 1000)
+		tasks = st->ntasks_per_node = st->ntasks_per_gpu * (g->gpus_milli / 1000);
 
 	if (st->cpu_milli >= 0)
 		g->cpu_milli = st->cpu_milli;
+	else if (st->cpus_per_gpu && !st->cpus_per_task)
+		g->cpu_milli = 1000 * st->cpus_per_gpu * ceil_div(gpus_of(g), 1000);
 	else if (st->cpus_per_task || st->ntasks || st->ntasks_per_node)
 		g->cpu_milli = 1000 * tasks * (st->cpus_per_task ? st->cpus_per_task : 1);
 
@@ -303,8 +328,8 @@ int spec_opts_end(struct spec_opts_state *st, struct gpuq_err *err)
 		rc = times(ceil_div(g->cpu_milli > 0 ? g->cpu_milli : 1000, 1000),
 			   st->mem_cpu_bytes, "--mem-per-cpu", &g->memory_bytes, err);
 	else if (st->mem_gpu_bytes >= 0)
-		rc = times(ceil_div(g->gpus_milli > 0 ? g->gpus_milli : 0, 1000), st->mem_gpu_bytes,
-			   "--mem-per-gpu", &g->memory_bytes, err);
+		rc = times(ceil_div(gpus_of(g), 1000), st->mem_gpu_bytes, "--mem-per-gpu",
+			   &g->memory_bytes, err);
 	if (rc < 0)
 		return rc;
 

@@ -102,6 +102,10 @@ static int one_option(struct spec_opts_state *st, const struct word *w, size_t n
 		}
 		return 1;
 	}
+	if (strcmp(text, "hetjob") == 0 || strcmp(text, "packjob") == 0)
+		return gpuq_fail(err, GPUQ_EINVAL,
+				 "%s%s: a job of several parts is a job file with groups here",
+				 st->place, text);
 	return gpuq_fail(err, GPUQ_EINVAL, "%sexpected an option, not '%.80s'", st->place, text);
 }
 
@@ -133,6 +137,7 @@ static int apply_words(struct spec_opts_state *st, const struct word *w, size_t 
 int spec_opts_argv(struct spec_opts_state *st, const char *const *argv, struct gpuq_err *err)
 {
 	st->from_file = false;
+	st->slurm = st->opts->slurm;
 	st->place = "";
 	st->level++;
 	for (size_t n = 0; argv && argv[n];) {
@@ -207,6 +212,7 @@ static int read_directives(struct spec_opts_state *st, const char *text, size_t 
 	uint32_t line_no = 0;
 
 	st->from_file = true;
+	st->slurm = mark[1] == 'S';
 	st->level++;
 	for (size_t at = 0; at < n;) {
 		const char *line = text + at;
@@ -223,7 +229,7 @@ static int read_directives(struct spec_opts_state *st, const char *text, size_t 
 			return 0;
 		if (!skip)
 			continue;
-		if (mark[1] == 'S')
+		if (st->slurm)
 			st->spec->slurm_env = true;
 		rc = cut(st, line, len, skip, line_no, w, &n_words, err);
 		if (rc == 0)

@@ -201,7 +201,7 @@ int64_t model_cost_micro(const struct model *m, const struct queue *q, const cha
 		    below(p->job->queue, q))
 			micro = amount_sum(
 				micro,
-				price_cost(price_micro(m->site, n->pool, p->job->flavor),
+				price_cost(price_micro(m->site, n->pool, p->job->life->flavor),
 					   ledger_gpu_us(p->gpus_milli,
 							 since(p, first * CIVIL_DAY_US), now_us)));
 	}

@@ -157,7 +157,7 @@ static void change_account(struct model *m, const unsigned char *key, size_t n, 
 /* What its user has of such a budget alone. */
 static size_t purse_key(unsigned char *key, const struct queue *q, const struct job *j)
 {
-	return key_strs(key, q->name, "", j->flavor, j->qos, j->user, NULL);
+	return key_strs(key, q->name, "", j->life->flavor, j->qos, j->user, NULL);
 }
 
 static bool has_purses(const struct queue *q)

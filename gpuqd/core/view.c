@@ -574,6 +574,25 @@ static struct gpuq_val *view_quota(struct gpuq_arena *a, const struct model *m,
 	return v;
 }
 
+/* The walltimes of its jobs, as they follow from it and the queues above it. */
+static void view_times(struct gpuq_arena *a, struct gpuq_val *v, const struct queue *q)
+{
+	int64_t dflt_us = 0, max_us = 0;
+
+	for (; q; q = q->parent) {
+		if (!dflt_us)
+			dflt_us = q->site->default_time_us;
+		if (q->site->max_time_us && (!max_us || q->site->max_time_us < max_us))
+			max_us = q->site->max_time_us;
+	}
+	gpuq_put(a, v, "default_time_s",
+		 dflt_us && dflt_us != GPUQ_UNLIMITED ? gpuq_int(a, dflt_us / GPUQ_US_PER_S)
+						      : gpuq_null(a));
+	gpuq_put(a, v, "max_time_s",
+		 max_us && max_us != GPUQ_UNLIMITED ? gpuq_int(a, max_us / GPUQ_US_PER_S)
+						    : gpuq_null(a));
+}
+
 struct gpuq_val *view_queue(struct gpuq_arena *a, const struct model *m, const struct queue *q,
 			    int64_t used_ms)
 {
@@ -608,6 +627,7 @@ struct gpuq_val *view_queue(struct gpuq_arena *a, const struct model *m, const s
 			 ? gpuq_int(a, q->budget->gpu_minutes)
 			 : gpuq_null(a));
 	gpuq_put(a, v, "used_gpu_minutes", gpuq_real(a, (double)(used_ms / 6) / 10000));
+	view_times(a, v, q);
 	gpuq_put(a, v, "namespace", view_word(a, q->site->namespace_));
 	gpuq_put(a, v, "state",
 		 gpuq_str(a, q->site->stopped && q->site->closed ? "stopped,closed"

@@ -15,7 +15,7 @@ test_expect_success 'start, with the commands of Slurm in the path' '
 	licenses: [{name: matlab, count: 1}]
 	END
 	start_gpuqd --site site.yaml && node=$(gpuq nodes --json | json name) && mkdir bin &&
-	for name in sbatch scancel scontrol sacct sinfo squeue srun; do
+	for name in sbatch salloc scancel scontrol sacct sinfo squeue srun; do
 		ln -s "$test_build/gpuq/gpuq" bin/$name || return 1
 	done &&
 	printf "#!/bin/sh\necho torchrun \"\$@\"\necho threads=\$OMP_NUM_THREADS\n" >bin/torchrun &&

@@ -3,7 +3,7 @@ test_description='squeue, scancel, sinfo, sacct, srun, scontrol: columns, filter
 . "$(dirname "$0")/lib.sh"
 
 test_expect_success 'start' '
-	mkdir bin && for name in sbatch scancel scontrol sacct sinfo squeue srun; do
+	mkdir bin && for name in sbatch salloc scancel scontrol sacct sacctmgr sinfo sprio squeue srun sshare; do
 		ln -s "$test_build/gpuq/gpuq" bin/$name || return 1
 	done && PATH=$PWD/bin:$PATH && export PATH && start_gpuqd && node=$(gpuq nodes --json | json name)
 '
@@ -101,6 +101,60 @@ test_expect_success 'srun inside of a job: tasks end together, lines are whole' 
 	id=$(sbatch --parsable tasks.sh) && exits 2 gpuq wait --timeout 60s $id &&
 	test "$(grep -c "^\([0-2]\): a line of \1$" tasks.out)" = 27 && says tasks.out "^code 9$" && says tasks.out "^code 127$" &&
 	says tasks.out "did you mean --ntasks"
+'
+
+test_expect_success 'each option of Slurm is answered, and the manual says how' '
+	/usr/bin/python3 "$test_source/tests/sharness/slurm_tables.py" "$test_source/man/gpuq-slurm.7"
+'
+
+test_expect_success 'each letter of the manual is a column' '
+	sed -n "s/^\\.Ql \\([iP] [A-Za-z ]*\\) [;.]$/\\1/p" "$test_source/man/gpuq-slurm.7" >letters && test "$(wc -l <letters)" = 2 &&
+	for letter in $(sed -n 1p letters); do exits 0 squeue -o "%$letter" || return 1; done &&
+	for letter in $(sed -n 2p letters); do exits 0 sinfo -o "%$letter" || return 1; done
+'
+
+test_expect_success 'what is ignored is said, what is refused says what to do' '
+	exits 0 squeue -M here && says err "^squeue: warning: --clusters is ignored: a server has one cluster" &&
+	exits 2 squeue --steps && says err "^squeue: error: --steps is not offered" && exits 1 scontrol suspend 1 && says err "requeuehold" &&
+	exits 1 scontrol show config && says err "gpuq export" && exits 1 scontrol update jobid=1 gres=gpu:2 && says err "submit it anew" &&
+	exits 1 sacctmgr show qos && says err "gpuq export" && exits 1 sbatch --gres=shard:1 --wrap true && says err "gpu-memory" &&
+	exits 255 squeue --server unix:/nowhere && says err "Unable to contact slurm controller" && exits 1 squeue -j 999 && says err "Invalid job id specified" &&
+	exits 0 squeue -V && says out "^gpuq " && exits 0 gpuq slurm squeue -h
+'
+
+test_expect_success 'sinfo: limits of time, states of queues, nodes that are alike' '
+	cat >site.yaml <<-\END && gpuq apply -f site.yaml >/dev/null && gpuq queues close slow >/dev/null &&
+	version: 1
+	queues: [{name: slow, max_time: 2d, default_time: 90m}]
+	END
+	test "$(sinfo -h -p slow -o "%R %a %l %L")" = "slow drain 2-00:00:00 1:30:00" && test "$(sinfo -h -p default -o "%P %l %t %G")" = "default* infinite idle gpu:default:4" &&
+	scontrol show partition slow >out && says out "DefaultTime=01:30:00 MaxTime=2-00:00:00" && says out "State=DRAIN" &&
+	test -n "$(sinfo -h -t IDLE -o %n)" && test -z "$(sinfo -h -t drain -N)" && test "$(sinfo -h -d -p slow -o %D)" = 0
+'
+
+test_expect_success 'lines of a script ask for --wait, --parsable, -Q and --test-only' '
+	printf "#!/bin/sh\n#SBATCH --wait --parsable\nexit 3\n" >ask.sh && exits 3 sbatch ask.sh && says out "^[0-9]*$" && test ! -s err &&
+	exits 3 gpuq submit ask.sh && says out "^[0-9]*$" && last_result FAILED 3 &&
+	printf "#!/bin/sh\n#SBATCH -Q\n" >ask.sh && exits 0 sbatch ask.sh && test ! -s out &&
+	before=$(squeue -h -t all -o %A | sort -n | tail -n 1) && printf "#!/bin/sh\n#SBATCH --test-only\n" >ask.sh && exits 0 sbatch ask.sh && says err "would start at" &&
+	test "$(squeue -h -t all -o %A | sort -n | tail -n 1)" = "$before"
+'
+
+test_expect_success 'a time of day is that of the clock here' '
+	printf "#!/bin/sh\n#SBATCH --begin=2030-01-01T09:00\n" >tokyo.sh && id=$(TZ=Asia/Tokyo sbatch --parsable tokyo.sh) &&
+	job_is $id eligible_time 2030-01-01T00:00:00.000Z && scancel $id &&
+	id=$(TZ=Asia/Tokyo sbatch --parsable --begin=2030-01-01T09:00Z --wrap true) && job_is $id eligible_time 2030-01-01T09:00:00.000Z && scancel $id
+'
+
+test_expect_success 'an array is its elements, and those that were never started' '
+	id=$(sbatch --parsable --wait -a 1-3 -o /dev/null --wrap "exit 0") && test "$(sacct -X -n -P -o JobID -j $id | tr "\n" " ")" = "${id}_1 ${id}_2 ${id}_3 " &&
+	test "$(squeue -h -t all -j $id -o %i | sort | tr "\n" " ")" = "${id}_1 ${id}_2 ${id}_3 " &&
+	id=$(sbatch --parsable -H -a 1-3 --wrap true) && scancel $id && job_becomes $id CANCELLED && test "$(sacct -X -n -P -o State -j $id)" = CANCELLED
+'
+
+test_expect_success 'sshare and sprio have columns; sacct takes those that are not recorded' '
+	exits 0 sshare && says out "FAIRSHARE" && exits 0 sprio && says out "JOBSIZE" &&
+	sacct -X -n -P -o JobID,MaxRSS,Cluster -j 1 >out 2>err && says out "^1\|\|gpuq$" && says err "MaxRSS is not recorded"
 '
 
 test_expect_success 'stop' '

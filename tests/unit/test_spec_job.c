@@ -638,7 +638,7 @@ static const struct spec_case refused[] = {
 	  .want = "env.NVIDIA_VISIBLE_DEVICES: is set by gpuqd to the devices it chose: leave it out",
 	  .argv = { "--env=NVIDIA_VISIBLE_DEVICES=all" } },
 	{ .text = "command: x\n",
-	  .want = "--uid: a job runs as the user who submits it: leave it out",
+	  .want = "--uid: is not offered: a job runs as the user who submits it",
 	  .argv = { "--uid=0" } },
 };
 /* clang-format on */

@@ -145,7 +145,7 @@ static const struct spec_case accepted[] = {
 	  .warns = "" },
 	{ .text = "#!/bin/bash\n"
 	  "#SBATCH --deadline=2027-03-01T00:00:00 --begin=tomorrow\n",
-	  .want = "{\"name\":\"noname\",\"begin\":\"2027-01-16T08:00:00.000Z\","
+	  .want = "{\"name\":\"noname\",\"begin\":\"2027-01-16T00:00:00.000Z\","
 	  "\"deadline\":\"2027-03-01T00:00:00.000Z\",\"cpus\":1}",
 	  .warns = "" },
 	{ .text = "#!/bin/bash\n"
@@ -202,20 +202,29 @@ static const struct spec_case accepted[] = {
 	  .warns = "",
 	  .argv = { "--gpus=1" } },
 	{ .text = "#!/bin/bash\n"
-	  "#SBATCH --cpu-freq=high --bb=x --hint nomultithread --wait --parsable -Q --get-user-env "
-	  "--switches=1@10 --tmp=5 -m block --propagate\n",
+	  "#SBATCH --cpu-freq=high --hint nomultithread --wait --parsable -Q --get-user-env "
+	  "--switches=1@10 -m block\n",
 	  .want = "{\"name\":\"noname\",\"cpus\":1}",
-	  .warns = "run.sh:2:9: --cpu-freq: is not used by gpuq\n"
-	  "run.sh:2:25: --bb: is not used by gpuq\n"
-	  "run.sh:2:32: --hint: is not used by gpuq\n"
-	  "run.sh:2:53: --wait: is for the command line\n"
-	  "run.sh:2:60: --parsable: is for the command line\n"
-	  "run.sh:2:71: -Q: is for the command line\n"
-	  "run.sh:2:74: --get-user-env: is not used by gpuq\n"
-	  "run.sh:2:89: --switches: is not used by gpuq\n"
-	  "run.sh:2:105: --tmp: is not used by gpuq\n"
-	  "run.sh:2:113: -m: is not used by gpuq\n"
-	  "run.sh:2:122: --propagate: is not used by gpuq\n" },
+	  .warns = "run.sh:2:9: --cpu-freq is ignored: clocks are left alone\n"
+	  "run.sh:2:25: --hint is ignored: tasks are not bound to cores\n"
+	  "run.sh:2:67: --get-user-env is ignored: the environment is that of who submits, as "
+	  "--export says\n"
+	  "run.sh:2:82: --switches is ignored: --topology keeps pods in one domain of the network\n"
+	  "run.sh:2:98: -m is ignored: tasks are numbered by blocks\n" },
+	{ .text = "#!/bin/sh\n"
+	  "#SBATCH --gpus=2 --cpus-per-gpu=3 --ntasks-per-gpu=2 --prefer=a|b --gres=gpu:2(S:0)\n",
+	  .want = "run.sh:2:67: --gres: expected [TYPE:]NUMBER of devices such as 4 or a100:4, not "
+	  "'2(S:0)'" },
+	{ .text = "#!/bin/sh\n"
+	  "#SBATCH --gres=gres/gpu:2 --cpus-per-gpu=3 --ntasks-per-gpu=2 --prefer=a|b\n",
+	  .want = "{\"name\":\"noname\",\"ntasks\":4,\"ntasks_per_node\":4,\"gpus\":2,\"cpus\":6,"
+	  "\"affinity\":{\"preferred\":[{\"weight\":50,\"match\":[{\"key\":\"a\",\"operator\":"
+	  "\"Exists\"}]},{\"weight\":50,\"match\":[{\"key\":\"b\",\"operator\":\"Exists\"}]}]}}",
+	  .warns = "" },
+	{ .text = "#!/bin/sh\n"
+	  "#SBATCH --bb=x\n",
+	  .want = "run.sh:2:9: --bb: is not offered: there are no burst buffers: copy what is needed "
+	  "in the script, or mount it with --volume" },
 	{ .text = "#!/bin/sh\n"
 	  "#SBATCH --time=2:00:00 --time-min 30 --priority=77\n",
 	  .want = "{\"name\":\"noname\",\"time\":\"2h\",\"time_min\":\"30m\",\"priority\":77,"
@@ -274,7 +283,7 @@ static const struct spec_case refused[] = {
 	  .want = "run.sh:2:9: --nodes: expected a number of pods (one a node) such as 4 or 2-8, not '9999'" },
 	{ .text = "#!/bin/bash\n"
 	  "#SBATCH --gres=shard:2\n",
-	  .want = "run.sh:2:9: --gres: expected gpu[:TYPE]:NUMBER, not 'shard:2'" },
+	  .want = "run.sh:2:9: --gres: shard:2: part of a device is --gpus=0.5 or --gpu-memory=10G here" },
 	{ .text = "#!/bin/bash\n"
 	  "#SBATCH --gres=gpu:x:y:1\n",
 	  .want = "run.sh:2:9: --gres: expected [TYPE:]NUMBER of devices such as 4 or a100:4, not 'x:y:1'" },
@@ -334,10 +343,10 @@ static const struct spec_case refused[] = {
 	  .want = "run.sh:2:9: --wrap: is for the command line only" },
 	{ .text = "#!/bin/bash\n"
 	  "#SBATCH --uid=0\n",
-	  .want = "run.sh:2:9: --uid: a job runs as the user who submits it: leave it out" },
+	  .want = "run.sh:2:9: --uid: is not offered: a job runs as the user who submits it" },
 	{ .text = "#!/bin/bash\n"
 	  "#SBATCH hetjob\n",
-	  .want = "run.sh:2:9: expected an option, not 'hetjob'" },
+	  .want = "run.sh:2:9: hetjob: a job of several parts is a job file with groups here" },
 	{ .text = "#!/bin/bash\n"
 	  "#SBATCH extra words\n",
 	  .want = "run.sh:2:9: expected an option, not 'extra'" },

@@ -9,6 +9,6 @@
 #SBATCH -o e.out
 echo understood
 # submit: --ignore-unknown
-# warns: --switches: is not used by gpuq
+# warns: --switches is ignored: --topology
 # warns: --site-flag.*skipped
 # check: grep -qx understood e.out && exits 1 gpuq submit "$script" && says err 'sh:8:9: --site-flag: unknown option'
