@@ -105,12 +105,7 @@ static int fill_audit(struct cli *c, struct gpuq_val *params, struct gpuq_err *e
 {
 	struct gpuq_arena *a = &c->arena;
 
-	if (opt_given(&c->args, OPT_USERS)) {
-		struct gpuq_val *users = gpuq_list(a);
-
-		gpuq_add(a, users, gpuq_str(a, c->args.val[OPT_USERS]));
-		gpuq_put(a, params, "users", users);
-	}
+	list_put(c, OPT_USERS, params, "users");
 	if (c->args.n_rest) {
 		struct gpuq_val *objects = gpuq_list(a);
 

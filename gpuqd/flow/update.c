@@ -72,6 +72,8 @@ static int check_keys(const struct job *j, bool element, bool whole, const struc
 		if (whole && strcmp(key, "array") == 0)
 			continue;
 		any = true;
+		if (!gpuq_spec_has_key(key))
+			continue; /* it is told when the whole is read */
 		if (job_is_live(j) && when != ALWAYS && whole)
 			return 1;
 		if (job_is_live(j) && when != ALWAYS)

@@ -42,6 +42,7 @@ test_expect_success 'what was changed is what starts, also after a kill' '
 
 test_expect_success 'what cannot change is refused, with its reason and whole' '
 	exits 1 gpuq update "$w" gpus=1 && says err "only while the job waits" &&
+	exits 1 gpuq update "$w" gpu=1 && says err "did you mean .gpus" &&
 	id=$(sh_job "exit 0" --hold) &&
 	exits 1 gpuq update "$id" name=x qos=hihg && says err "no qos" && job_is "$id" name stdin &&
 	exits 1 gpuq update "$id" namee=x && says err "name" &&
