@@ -186,10 +186,25 @@ static bool dep_names(const struct job *j, const struct dep *d, struct job_key k
 	return d->on.index == key.index;
 }
 
+static bool waits_for_like(const struct job *j, struct job_key on)
+{
+	if (!j->array || !array_waits(j->array, on.index))
+		return false;
+	for (uint32_t i = 0; i < j->n_deps; i++)
+		if (j->deps[i].type == GPUQ_DEP_AFTERCORR && j->deps[i].state == DEP_WAITING &&
+		    j->deps[i].on.id == on.id)
+			return true;
+	return false;
+}
+
 void model_dep_ended(struct model *m, struct job_key on, enum gpuq_job_state state, int64_t at_us)
 {
 	struct job *j;
 
+	/* An element that waited for its like goes its own way from then on. */
+	DL_FOREACH2(m->depending, j, dep_next)
+	if (on.index >= 0 && waits_for_like(j, on))
+		(void)array_split(m, j, on.index);
 	DL_FOREACH2(m->depending, j, dep_next)
 	{
 		bool told = false, never;
