@@ -132,8 +132,9 @@ struct ws *ws_upgrade(struct http_req *req, const char *protocol,
 
 void ws_send(struct ws *w, enum ws_op op, const void *p, size_t n)
 {
-	const unsigned char head[4] = { 0x80 | op, n < 126 ? (unsigned char)n : 126,
-					(unsigned char)(n >> 8), (unsigned char)n };
+	const unsigned char head[4] = { (unsigned char)(0x80 | op),
+					n < 126 ? (unsigned char)n : 126, (unsigned char)(n >> 8),
+					(unsigned char)n };
 	struct buf b = BUF_INIT;
 
 	buf_add(&b, head, n < 126 ? 2 : 4); /* none of ours is longer than 64 KiB */
