@@ -61,7 +61,7 @@ struct cluster_sink {
 	void (*measured)(void *arg, const struct use_round *r);
 	/* Nothing is left of what was made beside the pods of a job. */
 	void (*job_forgotten)(void *arg, uint32_t job, int64_t array_index);
-	/* How a pod_signal() ended: err NULL = it was sent. */
+	/* How a pod_signal() ended: err NULL = it was sent. NULL = nobody wants to know. */
 	void (*signalled)(void *arg, const char *pod, int signal, const struct gpuq_err *err);
 };
 

@@ -34,8 +34,10 @@ static void tell_answers(struct local *l)
 	while (a) {
 		struct local_answer *next = a->next;
 
-		if (a->signal)
+		if (a->signal && l->sink.signalled)
 			l->sink.signalled(l->sink.arg, a->pod, a->signal, NULL);
+		else if (a->signal)
+			; /* nobody wants to know */
 		else if (a->created)
 			l->sink.created(l->sink.arg, a->pod, a->outcome, a->uid, a->message);
 		else
