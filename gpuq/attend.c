@@ -328,6 +328,12 @@ static int print_one(void *arg, const struct gpuq_val *job)
 	return out_json(job);
 }
 
+static int ignore(void *arg, const struct gpuq_val *job)
+{
+	(void)arg, (void)job;
+	return 0;
+}
+
 static void print_json(struct stay *s)
 {
 	struct gpuq_err err;
@@ -336,6 +342,18 @@ static void print_json(struct stay *s)
 		if (job_each(s->c, s->t->targets[i].id, s->t->targets[i].index, print_one, NULL,
 			     &err) < 0)
 			cli_say("%s", err.text);
+}
+
+/* Of several, that which is not there. */
+static const struct target *missing(struct stay *s)
+{
+	struct gpuq_err err;
+
+	for (size_t i = 0; i < s->t->n_targets; i++)
+		if (job_each(s->c, s->t->targets[i].id, s->t->targets[i].index, ignore, NULL,
+			     &err) == GPUQ_ENOENT)
+			return &s->t->targets[i];
+	return &s->t->targets[0];
 }
 
 int attend(struct cli *c, const struct attend *t)
@@ -397,7 +415,8 @@ int attend(struct cli *c, const struct attend *t)
 	if (t->quiet && (code == EXIT_NO_JOB || code == EXIT_SERVER))
 		;
 	else if (code == EXIT_NO_JOB || (code == EXIT_SERVER && s.f.board.n == 0))
-		result_none(&t->targets[0], gpuq_err_name(err.code), code);
+		result_none(code == EXIT_NO_JOB && t->n_targets > 1 ? missing(&s) : &t->targets[0],
+			    gpuq_err_name(err.code), code);
 	else
 		code = report(&s, code);
 	logs_done(&s.logs);

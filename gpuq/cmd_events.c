@@ -7,6 +7,9 @@
 #include "gpuq/job.h"
 #include "gpuq/list.h"
 #include "gpuq/view.h"
+#include "libgpuq/units.h"
+
+#define TICK_US (GPUQ_US_PER_S / 5) /* a signal is heeded though nothing happens */
 
 static void time_text(struct gpuq_buf *out, const struct row *r)
 {
@@ -105,12 +108,7 @@ static int fill_audit(struct cli *c, struct gpuq_val *params, struct gpuq_err *e
 {
 	struct gpuq_arena *a = &c->arena;
 
-	if (opt_given(&c->args, OPT_USERS)) {
-		struct gpuq_val *users = gpuq_list(a);
-
-		gpuq_add(a, users, gpuq_str(a, c->args.val[OPT_USERS]));
-		gpuq_put(a, params, "users", users);
-	}
+	list_put(c, OPT_USERS, params, "users");
 	if (c->args.n_rest) {
 		struct gpuq_val *objects = gpuq_list(a);
 
@@ -178,7 +176,7 @@ static int stream(struct follower *f, const char *method, const struct gpuq_val 
 {
 	struct gpuq_arena a = GPUQ_ARENA_INIT(0);
 	struct gpuq_val *reply;
-	int rc = gpuq_stream(f->c->conn, method, params, 0, on_event, f, &a, &reply, err);
+	int rc = gpuq_stream(f->c->conn, method, params, TICK_US, on_event, f, &a, &reply, err);
 
 	gpuq_arena_done(&a);
 	return f->rc < 0 ? f->rc : rc;

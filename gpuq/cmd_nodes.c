@@ -1,11 +1,14 @@
 /* gpuq nodes: one line a device (or, with --summary, a node). */
 #include <inttypes.h>
 #include <string.h>
+#include <strings.h>
 
 #include "gpuq/cli.h"
 #include "gpuq/cols_job.h"
 #include "gpuq/list.h"
+#include "gpuq/nodeset.h"
 #include "gpuq/view.h"
+#include "libgpuq/names.h"
 #include "libgpuq/units.h"
 
 static void name_text(struct gpuq_buf *out, const struct row *r)
@@ -186,11 +189,48 @@ static const struct out_def by_node = {
 	.sort = "NODE",
 };
 
+/* A state that is none would select nothing, silently. */
+static int check_states(const char *words, struct gpuq_err *err)
+{
+	static const char *const known[] = {
+#define X(sym, word) word,
+		GPUQ_NODE_STATES(X)
+#undef X
+	};
+	const size_t n_known = sizeof(known) / sizeof(known[0]);
+
+	for (size_t n; *words; words += n + (words[n] == ',')) {
+		size_t i = 0;
+
+		n = strcspn(words, ",");
+		while (n && i < n_known &&
+		       (strlen(known[i]) != n || strncasecmp(known[i], words, n) != 0))
+			i++;
+		if (i == n_known)
+			return gpuq_fail(err, GPUQ_EINVAL,
+					 "--states %.*s: no such state of a node; see "
+					 "gpuq-nodes(1) for their names",
+					 (int)n, words);
+	}
+	return 0;
+}
+
 static int fill(struct cli *c, struct gpuq_val *params, struct gpuq_err *err)
 {
-	(void)err;
-	list_names(c, OPT_NODES, params);
-	return 0;
+	struct gpuq_arena *a = &c->arena;
+	const char *nodes = c->args.val[OPT_NODES], *states = c->args.val[OPT_STATES];
+	struct gpuq_val *names = gpuq_list(a);
+	int rc = 0;
+
+	for (int i = 0; i < c->args.n_rest && rc == 0; i++)
+		rc = nodeset_expand(a, c->args.rest[i], names, err);
+	if (rc == 0 && nodes)
+		rc = nodeset_expand(a, nodes, names, err);
+	if (rc == 0 && states)
+		rc = check_states(states, err);
+	if (names && names->n)
+		gpuq_put(a, params, "names", names);
+	return rc;
 }
 
 static bool keep(const struct cli *c, const struct gpuq_val *obj)

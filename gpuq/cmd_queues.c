@@ -23,13 +23,15 @@ static const struct column cols[] = {
 	{ "RUNNING", 0, COL_RIGHT, "running_jobs", NULL, NULL, "running jobs" },
 	{ "BUDGET", 0, COL_RIGHT, "budget_gpu_minutes", NULL, NULL, "GPU-minutes of the period" },
 	{ "USED", 0, COL_RIGHT, "used_gpu_minutes", NULL, NULL, "GPU-minutes used of them" },
+	{ "NAMESPACE", 0, COL_CUT, "namespace", NULL, NULL, "where its pods are" },
+	{ "STATE", 't', 0, "state", NULL, NULL, "open, stopped, closed, or both" },
 	{ NULL, 0, 0, NULL, NULL, NULL, NULL },
 };
 /* clang-format on */
 
 const struct out_def queue_list = {
 	.cols = cols,
-	.usual = "NAME,PARENT,QUOTA,LIMIT,WEIGHT,FAIR_SHARE,ALLOCATED,HELD,PENDING,RUNNING",
+	.usual = "NAME,PARENT,QUOTA,LIMIT,FAIR_SHARE,ALLOCATED,HELD,PENDING,RUNNING",
 	.sort = NULL,
 };
 

@@ -1,5 +1,6 @@
 /* gpuq report: what was used between two instants, by whom, where, of what. */
 #include <string.h>
+#include <strings.h>
 
 #include "gpuq/cli.h"
 #include "gpuq/filter.h"
@@ -97,10 +98,32 @@ static const struct out_def report = {
 	.sort = NULL,
 };
 
+static const char *const what[] = { "user", "queue", "flavor", "day" };
+#define N_WHAT (sizeof(what) / sizeof(what[0]))
+
+static int check_by(const char *words, struct gpuq_err *err)
+{
+	for (size_t n; *words; words += n + (words[n] == ',')) {
+		size_t i = 0;
+
+		n = strcspn(words, ",");
+		while (n && i < N_WHAT &&
+		       (strlen(what[i]) != n || strncasecmp(what[i], words, n) != 0))
+			i++;
+		if (i == N_WHAT)
+			return gpuq_fail(err, GPUQ_EINVAL,
+					 "--by %.*s: expected user, queue, flavor or day", (int)n,
+					 words);
+	}
+	return 0;
+}
+
 static int fill(struct cli *c, struct gpuq_val *params, struct gpuq_err *err)
 {
 	int rc = filter_put_times(&c->arena, params, &c->args, err);
 
+	if (rc == 0 && opt_given(&c->args, OPT_BY))
+		rc = check_by(c->args.val[OPT_BY], err);
 	list_put(c, OPT_BY, params, "by");
 	list_put(c, OPT_QUEUES, params, "queues");
 	list_users(c, params);

@@ -7,6 +7,7 @@
 #include <strings.h>
 
 #include "gpuq/job.h"
+#include "gpuq/nodeset.h"
 #include "libgpuq/limits.h"
 #include "libgpuq/names.h"
 #include "libgpuq/selector.h"
@@ -240,9 +241,12 @@ int filter_put(struct cli *c, struct gpuq_val *params, struct gpuq_err *err)
 		gpuq_put(a, params, "queues", words(a, args->val[OPT_QUEUES]));
 	if (opt_given(args, OPT_NAMES))
 		gpuq_put(a, params, "names", words(a, args->val[OPT_NAMES]));
-	if (opt_given(args, OPT_NODES))
-		gpuq_put(a, params, "nodes", words(a, args->val[OPT_NODES]));
-	if (opt_given(args, OPT_LABELS))
+	if (opt_given(args, OPT_NODES)) {
+		list = gpuq_list(a);
+		rc = nodeset_expand(a, args->val[OPT_NODES], list, err);
+		gpuq_put(a, params, "nodes", list);
+	}
+	if (rc == 0 && opt_given(args, OPT_LABELS))
 		rc = put_labels(a, params, args->val[OPT_LABELS], err);
 	if (rc == 0 && opt_given(args, OPT_STATES))
 		rc = put_states(a, params, args->val[OPT_STATES], err);

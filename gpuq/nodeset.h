@@ -1,7 +1,7 @@
 /* nodeset.h - names of nodes as lists are printed: n[01-04],x
  *
  * Touches  memory only.
- * Used by  cmd_drain.c, cmd_reserve.c.
+ * Used by  cmd_drain.c, cmd_nodes.c, cmd_reserve.c, filter.c.
  */
 #ifndef GPUQ_NODESET_H
 #define GPUQ_NODESET_H

@@ -93,7 +93,7 @@ static const struct gpuq_field fields[] = {
 	F("map_size", GPUQ_K_BYTES, map_bytes, .doc = "largest size of the database (address space)"),
 	F("adopt_cluster", GPUQ_K_BOOL, adopt_cluster, .doc = "go on with this cluster although the jobs of the store ran in another"),
 	F("unsafe_fs", GPUQ_K_BOOL, unsafe_fs, .doc = "allow a network or overlay filesystem for state"),
-	F("notify", GPUQ_K_OBJECT, notify, .sub = &config_notify_schema, .doc = "who may be told of jobs by mail and webhook, and how"),
+	F("notify", GPUQ_K_OBJECT, notify, .flags = GPUQ_F_LIVE, .sub = &config_notify_schema, .doc = "who may be told of jobs by mail and webhook, and how"),
 	F("priority_weights", GPUQ_K_OBJECT, policy.weights, .sub = &weights_schema, .doc = "what a job's place in its queue is made of: age, fairshare, size, qos, max_age"),
 	F("usage_half_life", GPUQ_K_DURATION, policy.usage_half_life_us, .doc = "past use counts half after; 0: it is never forgotten"),
 	F("usage_k", GPUQ_K_MILLI, policy.usage_k_milli, .doc = "weight of past use when queues share what is left over; 0: it does not count"),

@@ -43,8 +43,16 @@
 #define SPACE_CHECK_US GPUQ_US_PER_S
 #define KEYS_CHECK_US (3600 * GPUQ_US_PER_S)
 
+/* A file that was read again, and of which something is in use. It stays to the end: a copy of
+ * the model that thinks in a thread of its own may still look at words of an older one. */
+struct reread {
+	struct reread *next;
+	struct config config;
+};
+
 struct daemon {
 	struct config *config;
+	struct reread *reread;
 	int argc;
 	char **argv;
 	char self[PATH_MAX];
@@ -292,27 +300,85 @@ static const char *const *operator_names(const struct config *c, struct gpuq_are
 	return names;
 }
 
-/* SIGHUP: settings that may change while running; the others are named and stay. */
+static void outbox_opts_of(const struct config *c, struct gpuq_arena *a, struct outbox_opts *out)
+{
+	const struct config_notify *n = &c->notify;
+	const struct config_hook *hooks = n->hooks.items;
+	struct outbox_hook *list = gpuq_arena_calloc(a, n->hooks.n + 1, sizeof(*list));
+
+	if (!list)
+		abort(); /* a few words that were just read */
+	for (size_t i = 0; i < n->hooks.n; i++)
+		list[i] = (struct outbox_hook){ hooks[i].name, hooks[i].url };
+	*out = (struct outbox_opts){ .mail_command = n->mail_command,
+				     .mail_from = n->mail_from,
+				     .mail_timeout_us = n->mail_timeout_us,
+				     .webhook_timeout_us = n->webhook_timeout_us,
+				     .proxy = n->proxy,
+				     .keep_us = n->keep_us,
+				     .hooks = list,
+				     .n_hooks = n->hooks.n,
+				     .agent = "gpuqd/" PACKAGE_VERSION };
+}
+
+static bool same_text(const struct config *a, const struct config *b)
+{
+	struct gpuq_buf x = GPUQ_BUF_INIT, y = GPUQ_BUF_INIT;
+	bool same;
+
+	config_print(a, &x);
+	config_print(b, &y);
+	same = strcmp(gpuq_buf_str(&x), gpuq_buf_str(&y)) == 0;
+	gpuq_buf_done(&x);
+	gpuq_buf_done(&y);
+	return same;
+}
+
+/* What of r may change while the daemon runs takes effect; r is ours now. */
+static void take(struct daemon *d, struct reread *r)
+{
+	struct config *c = &r->config;
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	struct gpuq_arena mem = GPUQ_ARENA_INIT(0);
+	struct outbox_opts o;
+
+	log_set_level((enum log_level)log_level_parse(c->log_level));
+	if (rpc_server_set_operators(d->rpc, operator_names(c, &mem), &err) < 0)
+		log_err("config.reload", "error=%s", LOGS(err.text));
+	gpuq_arena_done(&mem);
+	log_notice("config.reload",
+		   "operators=%zu log_level=%s webhooks=%zu: other settings take effect at the "
+		   "next start",
+		   c->operators.n, c->log_level, c->notify.hooks.n);
+	if (same_text(d->config, c)) {
+		config_done(c);
+		free(r);
+		return;
+	}
+	d->config->notify = c->notify;
+	d->config->policy.notify = c->policy.notify;
+	journal_model(d->journal)->policy.notify = c->policy.notify;
+	outbox_opts_of(c, &c->arena, &o);
+	outbox_set_opts(d->outbox, &o);
+	r->next = d->reread;
+	d->reread = r;
+}
+
+/* SIGHUP: settings that may change while running; the others stay as they are. */
 static void on_hup(void *arg)
 {
 	struct daemon *d = arg;
 	struct gpuq_err err = GPUQ_ERR_INIT;
-	struct config fresh;
-	struct gpuq_arena mem = GPUQ_ARENA_INIT(0);
+	struct reread *r = calloc(1, sizeof(*r));
+	int rc = r ? config_read(&r->config, d->argc, d->argv, &err)
+		   : gpuq_fail(&err, GPUQ_ENOMEM, "out of memory");
 
 	sdnotify_reloading();
-	if (config_read(&fresh, d->argc, d->argv, &err) < 0) {
-		log_err("config.reload", "error=%s: the old settings stay", LOGS(err.text));
+	if (rc == 0) {
+		take(d, r);
 	} else {
-		log_set_level((enum log_level)log_level_parse(fresh.log_level));
-		if (rpc_server_set_operators(d->rpc, operator_names(&fresh, &mem), &err) < 0)
-			log_err("config.reload", "error=%s", LOGS(err.text));
-		log_notice("config.reload",
-			   "operators=%zu log_level=%s: other settings take effect "
-			   "at the next start",
-			   fresh.operators.n, fresh.log_level);
-		gpuq_arena_done(&mem);
-		config_done(&fresh);
+		log_err("config.reload", "error=%s: the old settings stay", LOGS(err.text));
+		free(r);
 	}
 	sdnotify_ready();
 }
@@ -396,24 +462,9 @@ static int open_sockets(struct daemon *d, struct gpuq_err *err)
 
 static int start_outbox(struct daemon *d, struct gpuq_err *err)
 {
-	const struct config_notify *c = &d->config->notify;
-	const struct config_hook *hooks = c->hooks.items;
-	struct outbox_hook *list =
-		gpuq_arena_calloc(&d->config->arena, c->hooks.n + 1, sizeof(*list));
-	struct outbox_opts o = { .mail_command = c->mail_command,
-				 .mail_from = c->mail_from,
-				 .mail_timeout_us = c->mail_timeout_us,
-				 .webhook_timeout_us = c->webhook_timeout_us,
-				 .proxy = c->proxy,
-				 .keep_us = c->keep_us,
-				 .hooks = list,
-				 .n_hooks = c->hooks.n,
-				 .agent = "gpuqd/" PACKAGE_VERSION };
+	struct outbox_opts o;
 
-	if (!list)
-		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
-	for (size_t i = 0; i < c->hooks.n; i++)
-		list[i] = (struct outbox_hook){ hooks[i].name, hooks[i].url };
+	outbox_opts_of(d->config, &d->config->arena, &o);
 	return outbox_new(d->journal, &o, &d->outbox, err);
 }
 
@@ -531,6 +582,13 @@ static void teardown(struct daemon *d)
 	store_close(d->store);
 	model_free(d->model);
 	loop_free(d->loop);
+	while (d->reread) {
+		struct reread *r = d->reread;
+
+		d->reread = r->next;
+		config_done(&r->config);
+		free(r);
+	}
 }
 
 int daemon_run(struct config *c, int argc, char **argv)

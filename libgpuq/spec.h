@@ -203,6 +203,7 @@ struct gpuq_spec {
 };
 
 extern const struct gpuq_schema gpuq_spec_schema, gpuq_group_schema;
+bool gpuq_spec_has_key(const char *key); /* of a job file */
 
 enum gpuq_form { GPUQ_FORM_JOB, GPUQ_FORM_MANIFEST, GPUQ_FORM_SCRIPT };
 

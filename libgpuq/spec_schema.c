@@ -200,6 +200,11 @@ static bool is_group_key(const char *key)
 	return strcmp(key, "name") != 0 && has_field(&gpuq_group_schema, key);
 }
 
+bool gpuq_spec_has_key(const char *key)
+{
+	return has_field(&gpuq_spec_schema, key) || is_group_key(key);
+}
+
 static int unknown_key(struct gpuq_reader *r, const struct gpuq_pair *p)
 {
 	const char *names[sizeof(spec_fields) / sizeof(spec_fields[0]) +

@@ -61,6 +61,8 @@ struct cluster_sink {
 	void (*measured)(void *arg, const struct use_round *r);
 	/* Nothing is left of what was made beside the pods of a job. */
 	void (*job_forgotten)(void *arg, uint32_t job, int64_t array_index);
+	/* How a pod_signal() ended: err NULL = it was sent. NULL = nobody wants to know. */
+	void (*signalled)(void *arg, const char *pod, int signal, const struct gpuq_err *err);
 };
 
 /* ---- what is asked ---- */
@@ -181,8 +183,10 @@ struct cluster_ops {
 	void (*pod_create)(struct cluster *c, const struct pod_order *order);
 	/* Ask it to leave within grace_us (signal first), with a uid precondition. */
 	void (*pod_delete)(struct cluster *c, const struct pod_ref *ref, int64_t grace_us);
-	/* Send a signal to it where the cluster can (checkpoint); false = it cannot. */
-	bool (*pod_signal)(struct cluster *c, const struct pod_ref *ref, int signal);
+	/* Send a signal to it; sink->signalled follows. < 0: it cannot even be tried, and err
+	 * says why. */
+	int (*pod_signal)(struct cluster *c, const struct pod_ref *ref, int signal,
+			  struct gpuq_err *err);
 	/* The ledger is done with it: finalizer, object, files may go (output is kept). */
 	void (*pod_forget)(struct cluster *c, const struct pod_ref *ref);
 	/* All pods of a job, or of one element of an array, are gone: what was made beside

@@ -59,6 +59,7 @@
 	X(JOB_FRAGMENTED, "job.fragmented", true)                                                  \
 	X(CHARGES_EXPIRED, "charges.expired", true)                                                \
 	X(NOTICES_DONE, "notices.done", true)                                                      \
+	X(POD_SIGNALLED, "pod.signalled", true)                                                    \
 	X(JOB_REASONS, "job.reasons", false)                                                       \
 	X(QUEUE_SHARE, "queue.share", false)                                                       \
 	X(JOB_BLOCKED, "job.blocked", false)                                                       \
@@ -224,6 +225,11 @@ struct event {
 			bool untold; /* the cluster had not told it to leave when it ended */
 			const char *message;
 		} pod_ended;
+		struct {
+			int signal;
+			bool sent;
+			const char *message; /* why not */
+		} signalled;
 		const struct node_fact *node;
 		struct {
 			const char *name;

@@ -100,7 +100,8 @@ static void view_nominated(struct gpuq_arena *a, struct gpuq_val *v, const struc
 
 static bool is_pod_event(enum event_type t)
 {
-	return t == EV_POD_CREATED || t == EV_POD_STARTED || t == EV_POD_ENDED || t == EV_POD_GONE;
+	return t == EV_POD_CREATED || t == EV_POD_STARTED || t == EV_POD_SIGNALLED ||
+	       t == EV_POD_ENDED || t == EV_POD_GONE;
 }
 
 struct job_key event_job(const struct event *ev)
@@ -171,6 +172,11 @@ struct gpuq_val *event_view(struct gpuq_arena *a, const struct event *ev)
 		if (ev->ended.exit_code >= 0)
 			number(a, v, "exit_code", ev->ended.exit_code);
 		text(a, v, "message", ev->ended.message);
+		break;
+	case EV_POD_SIGNALLED:
+		text(a, v, "signal", gpuq_signal_name(ev->signalled.signal));
+		gpuq_put(a, v, "sent", gpuq_bool(a, ev->signalled.sent));
+		text(a, v, "message", ev->signalled.message);
 		break;
 	case EV_POD_ENDED:
 		view_pod_ended(a, v, ev);
@@ -265,6 +271,7 @@ static bool is_logged(const struct model *m, const struct event *ev)
 		return false;
 	case EV_POD_CREATED:
 	case EV_POD_STARTED:
+	case EV_POD_SIGNALLED:
 		return ev->pod.index < JOBLOG_PODS;
 	case EV_POD_ENDED:
 		return ev->pod.index < JOBLOG_PODS || ev->pod_ended.exit_code != 0 ||
@@ -294,6 +301,15 @@ static void add_costs(struct gpuq_arena *a, struct gpuq_val *v, const struct job
 		       : 0);
 }
 
+/* Where it is, and what becomes of one that could not be told to save itself. */
+static void add_place(struct gpuq_arena *a, struct gpuq_val *v, const struct event *ev,
+		      const struct pod *p)
+{
+	text(a, v, "node", p->node->name);
+	if (ev->type == EV_POD_SIGNALLED && !ev->signalled.sent && p->leaving)
+		text(a, v, "instead", "TERM");
+}
+
 void joblog_begin(struct model *m, const struct event *ev, struct joblog_entry *e)
 {
 	const struct pod *p;
@@ -316,7 +332,7 @@ void joblog_begin(struct model *m, const struct event *ev, struct joblog_entry *
 	if (ev->type == EV_JOB_EVICT_ASKED)
 		add_costs(&e->mem, e->val, e->job, ev->at_us);
 	if (is_pod_event(ev->type) && (p = pod_find(m, ev->pod)) != NULL)
-		text(&e->mem, e->val, "node", p->node->name);
+		add_place(&e->mem, e->val, ev, p);
 	/* Now, since it may leave memory with what comes of this. */
 	e->n = e->job->n_log++;
 }

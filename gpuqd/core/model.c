@@ -174,6 +174,7 @@ int model_apply(struct model *m, const struct event *ev, struct gpuq_err *err)
 	case EV_POD_GONE:
 	case EV_POD_LEAVING:
 	case EV_POD_DEVICES:
+	case EV_POD_SIGNALLED:
 		rc = model_apply_pod(m, ev, err);
 		break;
 	case EV_NODE_SEEN:

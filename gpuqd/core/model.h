@@ -396,7 +396,8 @@ struct model {
 	struct alike *alike_by_key; /* alike.h */
 	uint64_t alike_turn[N_ALIKE_READERS]; /* of the last snapshot that did not show all */
 	struct job *walk; /* where a walk over all jobs goes on that takes several turns; NULL */
-	struct policy policy; /* set once, before the first event */
+	struct policy
+		policy; /* set once, before the first event; but for notify, which may change */
 	struct str *strs;
 	struct batch direct; /* records that no object stands for any more */
 	uint32_t n_jobs_by_state[N_GPUQ_JOB_STATES];

@@ -134,10 +134,25 @@ static bool dep_names(const struct job *j, const struct dep *d, struct job_key k
 	return d->on.index == key.index;
 }
 
+static bool waits_for_like(const struct deps *all, struct job_key on)
+{
+	if (!all->job->array || !array_waits(all->job->array, on.index))
+		return false;
+	for (uint32_t i = 0; i < all->n; i++)
+		if (all->items[i].type == GPUQ_DEP_AFTERCORR &&
+		    all->items[i].state == DEP_WAITING && all->items[i].on.id == on.id)
+			return true;
+	return false;
+}
+
 void model_dep_ended(struct model *m, struct job_key on, enum gpuq_job_state state, int64_t at_us)
 {
 	struct deps *all;
 
+	/* An element that waited for its like goes its own way from then on. */
+	DL_FOREACH(m->depending, all)
+	if (on.index >= 0 && waits_for_like(all, on))
+		(void)array_split(m, all->job, on.index);
 	DL_FOREACH(m->depending, all)
 	{
 		struct job *j = all->job;

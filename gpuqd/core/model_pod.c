@@ -250,6 +250,8 @@ int model_apply_pod(struct model *m, const struct event *ev, struct gpuq_err *er
 	case EV_POD_LEAVING:
 		p->leaving = true;
 		return 0;
+	case EV_POD_SIGNALLED: /* its log tells */
+		return 0;
 	case EV_POD_GONE:
 		if (p->state == GPUQ_POD_GONE)
 			return gpuq_fail(err, GPUQ_EINVAL, "the pod is gone already");

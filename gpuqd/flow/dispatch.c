@@ -163,6 +163,21 @@ static int first_signal(const struct look *k, bool evicted)
 	return k->have_spec && evicted ? k->spec.checkpoint.signal : 0;
 }
 
+/* How it fared is told later; what cannot be tried is told at once. */
+static void send_signal(struct look *k, const struct pod *p, const struct pod_ref *ref, int signal)
+{
+	struct event ev = { .type = EV_POD_SIGNALLED, .pod = { k->j->key, p->attempt, p->index } };
+	struct gpuq_err err = GPUQ_ERR_INIT;
+
+	if (k->d->cluster->ops->pod_signal(k->d->cluster, ref, signal, &err) == 0)
+		return;
+	log_notice("job.not_signalled", "job=%" PRIu32 " pod=%s signal=%d why=%s", k->j->key.id,
+		   ref->name, signal, LOGS(err.text));
+	ev.signalled.signal = signal;
+	ev.signalled.message = err.text;
+	journal_apply(k->d->j, &ev, NULL);
+}
+
 /* Its time ends soon: the signal that its owner asked for. It comes again after a restart,
  * rather than never. */
 static void warn(struct look *k, const struct pod *p)
@@ -173,9 +188,7 @@ static void warn(struct look *k, const struct pod *p)
 	if (p->state != GPUQ_POD_RUNNING || p->leaving || !need_spec(k) || !k->spec.signal)
 		return;
 	order_ref(k->m, k->j, p, name, &ref);
-	if (!k->d->cluster->ops->pod_signal(k->d->cluster, &ref, k->spec.signal))
-		log_notice("job.warn", "job=%" PRIu32 " pod=%s: this cluster sends no signals",
-			   k->j->key.id, name);
+	send_signal(k, p, &ref, k->spec.signal);
 }
 
 static void tell_to_leave(struct look *k, struct pod *p)
@@ -198,7 +211,7 @@ static void tell_to_leave(struct look *k, struct pod *p)
 		l->due_us = loop_now_us(k->d->l) + grace_us + OVERDUE_US;
 	(void)FAILPOINT("dispatch.delete");
 	if (signal)
-		k->d->cluster->ops->pod_signal(k->d->cluster, &ref, signal);
+		send_signal(k, p, &ref, signal);
 	(void)FAILPOINT("dispatch.signalled");
 	k->d->cluster->ops->pod_delete(k->d->cluster, &ref, grace_us);
 }

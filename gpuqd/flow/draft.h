@@ -43,6 +43,10 @@ struct draft {
 int draft_check(struct draft *d, const struct gpuq_val *spec, struct gpuq_err *err);
 void draft_done(struct draft *d);
 
+/* draft_ended.c: once the job is in the model, tell it of those that it waits for and that
+ * ended before it came, or was described anew. */
+void draft_tell_ended(struct draft *d);
+
 /* The warnings, a line each. */
 struct gpuq_val *draft_warnings(struct draft *d);
 

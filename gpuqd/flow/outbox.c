@@ -512,10 +512,28 @@ static void pump(struct outbox *o)
 
 /* ---- the whole ---- */
 
+static struct webhook_opts web_opts(const struct outbox_opts *o)
+{
+	return (struct webhook_opts){ o->webhook_timeout_us, o->proxy, o->agent };
+}
+
+void outbox_set_opts(struct outbox *o, const struct outbox_opts *opts)
+{
+	const struct webhook_opts wo = web_opts(opts);
+
+	o->opts = *opts;
+	webhook_set_opts(o->web, &wo);
+	for (struct receiver *r = o->receivers; r; r = r->hh.next)
+		if (r->state == PAUSED)
+			make_ready(r);
+	if (!o->more)
+		o->more = loop_after(o->l, 0, read_more, o);
+}
+
 int outbox_new(struct journal *j, const struct outbox_opts *opts, struct outbox **out,
 	       struct gpuq_err *err)
 {
-	struct webhook_opts wo = { opts->webhook_timeout_us, opts->proxy, opts->agent };
+	const struct webhook_opts wo = web_opts(opts);
 	struct outbox *o = calloc(1, sizeof(*o));
 	int rc;
 

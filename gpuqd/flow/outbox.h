@@ -39,6 +39,8 @@ struct outbox_opts {
 
 int outbox_new(struct journal *j, const struct outbox_opts *o, struct outbox **out,
 	       struct gpuq_err *err);
+/* Other settings from now on; who is waiting for a better time is tried at once. */
+void outbox_set_opts(struct outbox *o, const struct outbox_opts *opts);
 void outbox_free(struct outbox *o); /* what is under way is told again after the next start */
 /* The model was loaded anew: forget what is known and read on from the store. */
 void outbox_reload(struct outbox *o);

@@ -42,6 +42,8 @@ struct reconcile {
 	uint32_t generation; /* of the list that is coming in */
 	int64_t stale_since_us;
 	struct measure *measure;
+	reconcile_signalled_fn on_signalled; /* NULL = nobody waits for one */
+	void *on_signalled_arg;
 };
 
 static struct pod *ours(struct reconcile *r, const char *name, struct pod_key *key)
@@ -480,6 +482,27 @@ static void on_job_forgotten(void *arg, uint32_t job, int64_t array_index)
 	apply(arg, &ev);
 }
 
+static void on_signalled(void *arg, const char *pod, int signal, const struct gpuq_err *err)
+{
+	struct reconcile *r = arg;
+	struct event ev = { .type = EV_POD_SIGNALLED };
+
+	if (!pod_name_parse(journal_model(r->j), pod, &ev.pod))
+		return;
+	ev.signalled.signal = signal;
+	ev.signalled.sent = !err;
+	ev.signalled.message = err ? err->text : "";
+	apply(r, &ev);
+	if (r->on_signalled)
+		r->on_signalled(r->on_signalled_arg, ev.pod, signal, err);
+}
+
+void reconcile_on_signalled(struct reconcile *r, reconcile_signalled_fn fn, void *arg)
+{
+	r->on_signalled = fn;
+	r->on_signalled_arg = arg;
+}
+
 static void on_measured(void *arg, const struct use_round *round)
 {
 	measure_round(((struct reconcile *)arg)->measure, round);
@@ -520,10 +543,10 @@ const struct cluster_sink *reconcile_sink(struct reconcile *r, struct cluster *c
 {
 	r->cluster = c;
 	r->generation++;
-	r->sink =
-		(struct cluster_sink){ r,           on_node_seen, on_node_gone, on_pod_seen,
-				       on_pod_gone, on_list_done, on_stale,     on_created,
-				       on_deleted,  on_identity,  on_measured,  on_job_forgotten };
+	r->sink = (struct cluster_sink){ r,           on_node_seen, on_node_gone, on_pod_seen,
+					 on_pod_gone, on_list_done, on_stale,     on_created,
+					 on_deleted,  on_identity,  on_measured,  on_job_forgotten,
+					 on_signalled };
 	return &r->sink;
 }
 

@@ -14,6 +14,7 @@
 #define GPUQD_FLOW_RECONCILE_H
 
 #include "gpuqd/cluster/cluster.h"
+#include "gpuqd/core/event.h"
 #include "libgpuq/err.h"
 
 struct dispatch;
@@ -31,6 +32,11 @@ void reconcile_free(struct reconcile *r);
 
 /* The sink to start c with; c is asked to remove orphans. */
 const struct cluster_sink *reconcile_sink(struct reconcile *r, struct cluster *c);
+
+/* Who wants to know how signals to pods fared, err NULL = sent; it is in the job's log then. */
+typedef void (*reconcile_signalled_fn)(void *arg, struct pod_key pod, int signal,
+				       const struct gpuq_err *err);
+void reconcile_on_signalled(struct reconcile *r, reconcile_signalled_fn fn, void *arg);
 
 /* What devices do, as far as it is measured. */
 const struct measure *reconcile_measure(const struct reconcile *r);

@@ -528,15 +528,7 @@ static int emit(struct draft *d, const char *key, uint64_t hash, int64_t lease_u
 	if (rc < 0)
 		return rc;
 	*id = ev.job.id;
-	for (size_t i = 0; i < d->spec.n_depends; i++)
-		if (d->dep_ended[i]) {
-			struct event dep = { .type = EV_DEP_ENDED, .at_us = d->now_us };
-
-			dep.job = (struct job_key){ (uint32_t)d->spec.depends[i].job,
-						    (int32_t)d->spec.depends[i].array_index };
-			dep.dep_state = d->dep_state[i];
-			journal_apply(d->j, &dep, NULL);
-		}
+	draft_tell_ended(d);
 	log_info("job.submitted",
 		 "job=%" PRIu32 " user=%s queue=%s name=%s gpus_milli=%" PRId64 " pods=%" PRId64,
 		 *id, LOGS(d->who->user), d->queue->name, LOGS(d->spec.name),

@@ -72,6 +72,8 @@ static int check_keys(const struct job *j, bool element, bool whole, const struc
 		if (whole && strcmp(key, "array") == 0)
 			continue;
 		any = true;
+		if (!gpuq_spec_has_key(key))
+			continue; /* it is told when the whole is read */
 		if (job_is_live(j) && when != ALWAYS && whole)
 			return 1;
 		if (job_is_live(j) && when != ALWAYS)
@@ -154,21 +156,6 @@ static void put_own(struct gpuq_arena *a, const struct job *job, struct gpuq_val
 static bool given(const struct gpuq_val *set, const char *key)
 {
 	return gpuq_get(set, key) != NULL;
-}
-
-/* Those of a job's dependencies that ended before it was described anew. */
-static void tell_ended(struct draft *d)
-{
-	for (size_t i = 0; i < d->spec.n_depends; i++) {
-		struct event dep = { .type = EV_DEP_ENDED, .at_us = d->now_us };
-
-		if (!d->dep_ended[i])
-			continue;
-		dep.job = (struct job_key){ (uint32_t)d->spec.depends[i].job,
-					    (int32_t)d->spec.depends[i].array_index };
-		dep.dep_state = d->dep_state[i];
-		(void)journal_apply(d->j, &dep, NULL);
-	}
 }
 
 static const char *changes_text(struct gpuq_arena *a, const struct gpuq_val *set)
@@ -255,7 +242,7 @@ int update_job(struct journal *j, struct cluster *c, const struct submit_who *wh
 		ev.updated.changes = changes_text(a, set);
 		rc = journal_apply(j, &ev, err);
 		if (rc == 0 && ev.updated.depends)
-			tell_ended(&d);
+			draft_tell_ended(&d);
 	}
 	draft_done(&d);
 	return rc;

@@ -224,6 +224,11 @@ int webhook_new(struct loop *l, const struct webhook_opts *o, struct webhook **o
 	return 0;
 }
 
+void webhook_set_opts(struct webhook *w, const struct webhook_opts *o)
+{
+	w->opts = *o;
+}
+
 void webhook_free(struct webhook *w)
 {
 	if (!w)

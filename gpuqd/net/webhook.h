@@ -28,6 +28,7 @@ struct webhook_opts {
 
 int webhook_new(struct loop *l, const struct webhook_opts *o, struct webhook **out,
 		struct gpuq_err *err);
+void webhook_set_opts(struct webhook *w, const struct webhook_opts *o); /* of calls to come */
 void webhook_free(struct webhook *w); /* cancels what is under way; NULL is allowed */
 
 /* rc 0: taken (2xx). Else err says why, and final that it is no use to try again: the

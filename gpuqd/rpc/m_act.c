@@ -4,7 +4,6 @@
 
 #include "gpuqd/base/log.h"
 #include "gpuqd/base/loop.h"
-#include "gpuqd/cluster/cluster.h"
 #include "gpuqd/flow/access.h"
 #include "gpuqd/flow/audit.h"
 #include "gpuqd/flow/history.h"
@@ -60,6 +59,7 @@ struct acting {
 	struct job_filter besides; /* what a job has to match besides its id */
 	struct gpuq_val *jobs, *errors, *warnings;
 	int64_t matched; /* of which `jobs` names as many as an answer may hold */
+	size_t n_signals; /* on their way to as many jobs */
 	struct loop_timer *timer; /* the next piece */
 	struct job_keys keys; /* what a filter selected */
 	size_t id_at, key_at;
@@ -119,26 +119,6 @@ static const char *cannot(const struct acting *x, const struct job *j, bool mana
 	return NULL;
 }
 
-/* To every pod that runs; false: this cluster sends none. */
-static bool send_signal(const struct acting *x, const struct job *j)
-{
-	struct cluster *c = x->m->cluster;
-	const struct pod *p;
-	bool sent = true;
-
-	DL_FOREACH2(j->pods, p, job_next)
-	{
-		struct pod_ref ref;
-		char name[64];
-
-		if (p->attempt != j->attempt || p->state != GPUQ_POD_RUNNING || p->leaving)
-			continue;
-		order_ref(journal_model(x->m->j), j, p, name, &ref);
-		sent = sent && c && c->ops->pod_signal(c, &ref, x->p->signal);
-	}
-	return sent;
-}
-
 static int update(struct acting *x, struct job_key key, bool manager, bool dry_run,
 		  struct gpuq_err *err)
 {
@@ -152,6 +132,63 @@ static int update(struct acting *x, struct job_key key, bool manager, bool dry_r
 	if (rc == GPUQ_ENOENT && err->field[0])
 		err->code = GPUQ_EINVAL;
 	return rc;
+}
+
+static void act_go_on(void *arg);
+
+static void act_later(void *arg)
+{
+	struct acting *x = arg;
+
+	x->timer = NULL;
+	act_go_on(x);
+}
+
+static void acted(struct acting *x, struct job_key key, const struct audit_note *note)
+{
+	const char *who = rpc_call_peer(x->c)->user;
+	struct gpuq_arena *a = rpc_call_arena(x->c);
+	struct gpuq_val *v;
+
+	if (!x->p->dry_run && strcmp(note->owner, who) != 0)
+		audit_add(x->m->j, note, NULL);
+	if (!x->p->dry_run)
+		log_info("job.act", "job=%s act=%s by=%s", note->name, act_words[x->act],
+			 LOGS(who));
+	if (x->matched++ >= NAMED_MAX)
+		return;
+	v = gpuq_map(a);
+	gpuq_put(a, v, "id", gpuq_int(a, key.id));
+	gpuq_put(a, v, "array_index", key.index < 0 ? gpuq_null(a) : gpuq_int(a, key.index));
+	gpuq_add(a, x->jobs, v);
+}
+
+/* The answer says how it fared, which takes until the cluster has said so. */
+static void on_signalled(void *arg, struct job_key key, const struct gpuq_err *err)
+{
+	struct acting *x = arg;
+	const struct job *j = job_find(journal_model(x->m->j), key);
+	struct audit_note note;
+	char id[32];
+
+	job_id_print(key, id);
+	if (err) {
+		refuse(x, id, err->code, err->text);
+	} else if (j) {
+		note = note_of(x, id, j);
+		acted(x, key, &note);
+	}
+	if (--x->n_signals == 0 && !x->timer)
+		x->timer = loop_after(journal_loop(x->m->j), 0, act_later, x);
+}
+
+/* > 0: what comes of it is told later. */
+static int signal_pods(struct acting *x, const struct job *j, struct gpuq_err *err)
+{
+	int rc = job_signal_send(x->m, j, x->p->signal, on_signalled, x, err);
+
+	x->n_signals += rc == 0;
+	return rc < 0 ? rc : 1;
 }
 
 static int act_apply(struct acting *x, struct job_key key, const struct job *j, bool manager,
@@ -194,10 +231,7 @@ static int act_apply(struct acting *x, struct job_key key, const struct job *j, 
 		ev.evict.grace_us = -1;
 		break;
 	case ACT_SIGNAL:
-		if (!send_signal(x, j))
-			return gpuq_fail(err, GPUQ_ECONFLICT,
-					 "this cluster cannot send signals to its pods");
-		return 0;
+		return signal_pods(x, j, err);
 	case ACT_UPDATE:
 		return update(x, key, manager, false, err);
 	case ACT_TOP:
@@ -226,7 +260,6 @@ static void act_on(struct acting *x, struct job_key key, const struct job *j)
 	struct gpuq_err err = GPUQ_ERR_INIT;
 	struct audit_note note;
 	const char *why;
-	struct gpuq_val *v;
 	char id[32];
 	int rc = 0;
 
@@ -253,16 +286,7 @@ static void act_on(struct acting *x, struct job_key key, const struct job *j)
 		refuse(x, id, err.code, err_line(a, &err));
 	if (rc != 0)
 		return;
-	if (!x->p->dry_run && strcmp(note.owner, peer->user) != 0)
-		audit_add(x->m->j, &note, NULL);
-	if (!x->p->dry_run)
-		log_info("job.act", "job=%s act=%s by=%s", id, act_words[x->act], LOGS(peer->user));
-	if (x->matched++ >= NAMED_MAX)
-		return;
-	v = gpuq_map(a);
-	gpuq_put(a, v, "id", gpuq_int(a, key.id));
-	gpuq_put(a, v, "array_index", key.index < 0 ? gpuq_null(a) : gpuq_int(a, key.index));
-	gpuq_add(a, x->jobs, v);
+	acted(x, key, &note);
 }
 
 /* All of job `id`: an array's waiting part and each of its elements. */
@@ -329,16 +353,6 @@ static bool lives(const struct job_filter *f, const struct job *j)
 	return !j->ended && !(j->array && j->array->n_waiting == 0);
 }
 
-static void act_go_on(void *arg);
-
-static void act_later(void *arg)
-{
-	struct acting *x = arg;
-
-	x->timer = NULL;
-	act_go_on(x);
-}
-
 static void act_answer(struct acting *x)
 {
 	struct gpuq_arena *a = rpc_call_arena(x->c);
@@ -375,7 +389,8 @@ static void act_go_on(void *arg)
 				act_on(x, j->key, j);
 		}
 	}
-	act_answer(x);
+	if (x->n_signals == 0)
+		act_answer(x);
 }
 
 /* Who goes away meanwhile has changed his mind: what was done stays done. */
@@ -385,6 +400,7 @@ static void act_closed(void *arg, int why)
 	struct gpuq_err err;
 
 	loop_cancel(x->timer);
+	job_signals_forget(x->m, x);
 	job_keys_done(&x->keys);
 	gpuq_fail(&err, why, "cancelled");
 	rpc_fail(x->c, &err);

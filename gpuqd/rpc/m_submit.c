@@ -54,7 +54,7 @@ static int submit(struct methods *m, struct rpc_call *c, const struct submit_par
 	int rc;
 
 	if (p->lease_us && (p->lease_us < LEASE_LEAST_US || p->lease_us == GPUQ_UNLIMITED))
-		return gpuq_fail_field(err, GPUQ_EINVAL, "lease", "expected 5s or more");
+		return gpuq_fail_field(err, GPUQ_EINVAL, "lease", "expected a lease of 5s or more");
 	/* Once on the wire, however many jobs a file holds: an environment each would not
 	 * fit into a message. */
 	for (uint32_t i = 0; p->context && p->specs->type == GPUQ_LIST && i < p->specs->n; i++)

@@ -11,6 +11,7 @@
 #include "gpuqd/flow/apply.h"
 #include "gpuqd/flow/journal.h"
 #include "gpuqd/flow/lease.h"
+#include "gpuqd/flow/reconcile.h"
 #include "gpuqd/flow/schedule.h"
 #include "gpuqd/flow/why_log.h"
 #include "gpuqd/rpc/m_ask.h"
@@ -218,6 +219,7 @@ int methods_new(struct journal *j, struct reconcile *r, const char *cluster_kind
 	m->kind = cluster_kind;
 	lease_on_ask(m->lease, attended, m);
 	journal_subscribe(j, on_event, m);
+	reconcile_on_signalled(r, job_signals_on_told, m);
 	*out = m;
 	return 0;
 }
@@ -261,6 +263,7 @@ void methods_set_cluster(struct methods *m, struct cluster *c)
 		rights_drop_cluster(m);
 		logs_drop_cluster(m);
 		sessions_drop_cluster(m);
+		job_signals_drop_cluster(m);
 	}
 	m->cluster = c;
 	if (c)

@@ -184,6 +184,12 @@ static bool is_log(const struct call *call)
 	       strcmp(call->sub, "log") == 0;
 }
 
+static bool is_session(const struct call *call)
+{
+	return call->kind == &kinds[KIND_PODS] && call->verb == VERB_GET &&
+	       pods_session_kind(call->sub);
+}
+
 /* The faults that keep the request from being done. Returns true when done with. */
 static bool spoil_before(struct task *t)
 {
@@ -216,8 +222,10 @@ static void task_run(struct task *t)
 {
 	if (spoil_before(t))
 		return;
-	if (t->call.verb == VERB_WATCH || is_log(&t->call)) {
-		if (is_log(&t->call))
+	if (t->call.verb == VERB_WATCH || is_log(&t->call) || is_session(&t->call)) {
+		if (is_session(&t->call))
+			pods_session(&t->call, &t->fault, &t->reply);
+		else if (is_log(&t->call))
 			pods_log(&t->call, &t->fault, &t->reply);
 		else
 			watch_start(&t->call, &t->fault, &t->reply);

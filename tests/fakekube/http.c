@@ -35,6 +35,7 @@ struct conn {
 	struct event *pacer;
 
 	void (*on_close)(void *arg);
+	void (*on_data)(void *arg, struct evbuffer *in); /* of one that is no longer HTTP */
 	void *arg;
 };
 
@@ -348,6 +349,10 @@ static void on_read(struct bufferevent *bev, void *arg)
 {
 	struct conn *c = arg;
 
+	if (c->state == STREAMING && c->on_data && !c->frozen) {
+		c->on_data(c->arg, bufferevent_get_input(bev));
+		return;
+	}
 	if (c->state == DEAD || c->frozen || c->state == STREAMING) {
 		struct evbuffer *in = bufferevent_get_input(bev);
 
@@ -543,6 +548,28 @@ struct conn *http_stream(struct http_req *req, const char *type, const struct ht
 	evbuffer_add(conn_out(c), h.s, h.len);
 	buf_done(&h);
 	return c;
+}
+
+struct conn *http_upgrade(struct http_req *req, const char *headers,
+			  void (*on_data)(void *arg, struct evbuffer *in),
+			  void (*on_close)(void *arg), void *arg)
+{
+	struct conn *c = take_conn(req);
+
+	if (!c)
+		return NULL;
+	c->state = STREAMING;
+	c->on_data = on_data;
+	c->on_close = on_close;
+	c->arg = arg;
+	evbuffer_add_printf(conn_out(c), "HTTP/1.1 101 Switching Protocols\r\n%s\r\n", headers);
+	return c;
+}
+
+void http_send_raw(struct conn *c, const void *p, size_t n)
+{
+	if (!c->frozen && !c->gone)
+		evbuffer_add(conn_out(c), p, n);
 }
 
 void http_send(struct conn *c, const void *p, size_t n)

@@ -27,6 +27,7 @@
 #define HTTP_BACKLOG_MAX (256u * 1024 * 1024) /* unsent bytes of a stream */
 
 struct conn;
+struct evbuffer;
 
 struct http_param {
 	char *key, *value;
@@ -40,6 +41,7 @@ struct http_req {
 	struct http_param params[HTTP_PARAMS_MAX];
 	size_t n_params;
 	const char *content_type, *accept, *authorization; /* "" if not given */
+	const char *upgrade, *ws_key, *ws_protocol; /* the same */
 	char *body;
 	size_t body_len;
 };
@@ -78,6 +80,12 @@ void http_hang(struct http_req *req);
 struct conn *http_stream(struct http_req *req, const char *type, const struct http_fx *fx,
 			 void (*on_close)(void *arg), void *arg);
 void http_send(struct conn *c, const void *p, size_t n);
+/* A way out too: 101 with these headers (whole lines), and the connection is no longer HTTP.
+ * What comes is handed over to be taken off in. */
+struct conn *http_upgrade(struct http_req *req, const char *headers,
+			  void (*on_data)(void *arg, struct evbuffer *in),
+			  void (*on_close)(void *arg), void *arg);
+void http_send_raw(struct conn *c, const void *p, size_t n);
 /* End the stream properly; the connection lives on. on_close is not called. */
 void http_stream_end(struct conn *c);
 void http_stream_kill(struct conn *c, bool reset);

@@ -67,6 +67,9 @@ static int parse_header(char *line, struct http_req *req, struct http_framing *f
 		{ "content-type", &req->content_type },
 		{ "accept", &req->accept },
 		{ "authorization", &req->authorization },
+		{ "upgrade", &req->upgrade },
+		{ "sec-websocket-key", &req->ws_key },
+		{ "sec-websocket-protocol", &req->ws_protocol },
 	};
 
 	if (!value || value == line || value[-1] == ' ')
@@ -107,6 +110,7 @@ int http_parse_head(const char *head, size_t n, struct http_req *req, struct htt
 		return 400;
 	req->head = xstrndup(head, n);
 	req->content_type = req->accept = req->authorization = "";
+	req->upgrade = req->ws_key = req->ws_protocol = "";
 
 	p = req->head;
 	end = strpbrk(p, "\r\n");

@@ -13,6 +13,8 @@ void pods_bind(const struct call *call, struct reply *r);
 void pods_evict(const struct call *call, struct reply *r);
 /* Takes over the request unless it makes a reply. */
 void pods_log(const struct call *call, const struct fault *f, struct reply *r);
+void pods_session(const struct call *call, const struct fault *f, struct reply *r);
+bool pods_session_kind(const char *sub); /* "exec", "attach", "portforward" */
 
 /* DELETE. Returns true when the object is gone at once. */
 bool pods_delete(struct obj *o, const struct delete_options *opt);

@@ -1,4 +1,5 @@
 #include "faults.h"
+#include "pods.h"
 #include "script.h"
 
 #include <fnmatch.h>
@@ -233,8 +234,8 @@ static bool read_resource_word(struct rule *r, const char *word)
 static int check_sense(const struct rule *r, struct buf *why)
 {
 	const struct fault *f = &r->fault;
-	const bool log = r->sub && strcmp(r->sub, "log") == 0;
-	const bool stream = r->verb == VERB_WATCH || log;
+	const bool stream = r->verb == VERB_WATCH ||
+			    (r->sub && (strcmp(r->sub, "log") == 0 || pods_session_kind(r->sub)));
 
 	if (f->act == FAULT_NONE && !f->delay_us && !f->delay_after_us && !f->fx.slow_bytes &&
 	    !f->fx.truncate && !f->no_bookmarks) {
@@ -242,7 +243,9 @@ static int check_sense(const struct rule *r, struct buf *why)
 		return -1;
 	}
 	if ((f->act == FAULT_HALF_OPEN || f->act == FAULT_CLOSE) && !stream) {
-		buf_adds(why, "half-open and close are for WATCH, and for GET pods/log");
+		buf_adds(why,
+			 "half-open and close are for WATCH, and for GET of pods/log, exec, attach "
+			 "and portforward");
 		return -1;
 	}
 	if (f->act == FAULT_GONE && r->verb != VERB_WATCH && r->verb != VERB_LIST) {
@@ -250,7 +253,8 @@ static int check_sense(const struct rule *r, struct buf *why)
 		return -1;
 	}
 	if ((f->after_events || f->after_us) && !stream) {
-		buf_adds(why, "after= is for WATCH, and for GET pods/log");
+		buf_adds(why, "after= is for WATCH, and for GET of pods/log, exec, attach and "
+			      "portforward");
 		return -1;
 	}
 	if (stream &&

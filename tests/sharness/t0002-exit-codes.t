@@ -53,7 +53,8 @@ test_expect_success '253: the wait ran out and the job lives on' '
 '
 
 test_expect_success '254: no such job' '
-	exits 254 gpuq wait 99999 &&
+	exits 254 gpuq wait 99999 && done=$(sh_job true) && exits 254 gpuq wait "$done" 99999 &&
+	tail -n 1 err | grep "\"id\":99999," &&
 	exits 254 gpuq status 99999 && exits 254 gpuq cancel 99999 && exits 254 gpuq hold 99999 &&
 	exits 254 gpuq logs 99999 && says err "99999"
 '

@@ -42,6 +42,7 @@ test_expect_success 'what was changed is what starts, also after a kill' '
 
 test_expect_success 'what cannot change is refused, with its reason and whole' '
 	exits 1 gpuq update "$w" gpus=1 && says err "only while the job waits" &&
+	exits 1 gpuq update "$w" gpu=1 && says err "did you mean .gpus" &&
 	id=$(sh_job "exit 0" --hold) &&
 	exits 1 gpuq update "$id" name=x qos=hihg && says err "no qos" && job_is "$id" name stdin &&
 	exits 1 gpuq update "$id" namee=x && says err "name" &&
@@ -155,6 +156,19 @@ test_expect_success '--priority: an operator says whose turn it is' '
 	wait_for 10 job_is "$b" priority 4000000000 && gpuq update "$b" priority=5000000 nice=7 &&
 	gpuq cancel "$full" && job_becomes "$b" RUNNING && gpuq cancel "$b" && job_becomes "$a" RUNNING &&
 	job_is "$c" state PENDING && gpuq cancel "$a" "$c" && exits 1 gpuq submit --priority 0 --wrap true
+'
+
+test_expect_success 'aftercorr: each element waits for its like, before and after a restart' '
+	rm -f go && first=$(sh_job "test \$GPUQ_ARRAY_TASK_ID = 2 && until test -e go; do sleep 0.1; done; test \$GPUQ_ARRAY_TASK_ID != 1" --array 0-3) &&
+	after=$(sh_job true --array 0-3 --dependency "aftercorr:$first") && job_becomes "${after}_0" COMPLETED &&
+	wait_for 60 job_is "${after}_1" reason DependencyNever && job_is "${after}_2" reason Dependency &&
+	kill_gpuqd && start_gpuqd && job_is "${after}_1" reason DependencyNever && touch go &&
+	job_becomes "${after}_2" COMPLETED && job_becomes "${after}_3" COMPLETED && job_is "${after}_1" state PENDING
+'
+
+test_expect_success 'aftercorr: what ended before it came counts, too' '
+	late=$(sh_job true --array 1-2 --dependency "aftercorr:$first" --kill-on-invalid-dep yes) &&
+	job_becomes "${late}_2" COMPLETED && job_becomes "${late}_1" CANCELLED && gpuq cancel "$after"
 '
 
 test_expect_success 'stop' '

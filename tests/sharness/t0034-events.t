@@ -59,6 +59,12 @@ test_expect_success 'it outlives a kill, and goes with the job' '
 	wait_for 30 eval "test_expect_code 254 gpuq events $held" && stop_gpuqd
 '
 
+test_expect_success 'a signal ends --follow while nothing happens' '
+	start_gpuqd && for signal in INT TERM; do
+		exits 0 timeout --preserve-status -k 60 -s $signal 1 gpuq events -f || return 1
+	done && stop_gpuqd
+'
+
 test_expect_success 'wrong use' '
 	start_gpuqd && test_expect_code 254 gpuq events 999 && test_expect_code 2 gpuq events x &&
 	test_expect_code 2 gpuq events -f --audit && test_expect_code 2 gpuq events -u ann &&

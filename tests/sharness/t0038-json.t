@@ -26,6 +26,26 @@ test_expect_success 'the others' '
 	described Queue queues --json && described Status status --json
 '
 
+test_expect_success 'shares, priorities, use, reports, reservations' '
+	cat >site.yaml <<-\END &&
+	version: 1
+	queues: [{name: lab, budget: {gpu_minutes: 100, period: month}}, {name: tea, parent: lab, quota: 2}]
+	END
+	gpuq apply -f site.yaml >/dev/null && described Share shares --json && described Priority prio --json &&
+	described Usage usage --json && described Report report --json && described Report report --by day --json &&
+	described "Change of the site" reserve some --gpus 1 --duration 1h --start now+2h --json &&
+	gpuq reserve all --nodes "$(gpuq nodes -s -h -o NODE)" --duration 1h --start now+9h --queue lab >/dev/null &&
+	described Reservation reservations --json && described Audit events --audit --json
+'
+
+test_expect_success 'the answers of what is done' '
+	described "Act on jobs" hold --json --dry-run "$big" && described "Act on jobs" update --json "$big" nice=3 &&
+	{ gpuq cancel --json 999 "$array" >json.out || :; } &&
+	/usr/bin/python3 "$test_source/tests/sharness/check_json.py" "$test_source/man/gpuq-json.5" "Act on jobs" <json.out &&
+	described "Act on nodes" drain --json "$(gpuq nodes -s -h -o NODE)" && described "Act on nodes" resume --dry-run --json "*" &&
+	described "Change of the site" apply --json --dry-run -f site.yaml && described "Change of the site" queues stop lab --json
+'
+
 test_expect_success 'the check sees what is wrong' '
 	check="/usr/bin/python3 $test_source/tests/sharness/check_json.py $test_source/man/gpuq-json.5" &&
 	gpuq queues --json >good && $check Queue <good &&

@@ -179,6 +179,21 @@ test_expect_success 'somebody else may not come in' '
 	{ as_other gpuq exec "$id" -- true >out 2>err; test $? = 249; } && says err "somebody else"
 '
 
+test_expect_success 'run -it takes the first qos of its queue that is interactive, and no other job does' '
+	cat >qos.yaml <<-\END &&
+	version: 1
+	qos: [{name: shell, interactive: true, max_time: 8h}, {name: desk, interactive: true}]
+	queues: [{name: people, qos: [normal, shell, desk]}, {name: batch, qos: [normal]}]
+	END
+	gpuq apply -f qos.yaml &&
+	for where in "people:shell" "people:desk:--qos=desk" "batch:normal"; do
+		queue=${where%%:*} rest=${where#*:} && want=${rest%%:*} && extra=${rest#"$want"} &&
+		on_term "[]" gpuq run -it --queue="$queue" ${extra:+"${extra#:}"} -- true >out &&
+		n=$(sed -n "s/.*gpuq-result:.*\"id\":\([0-9]*\).*/\1/p" out) && test "$(job "$n" qos)" = "$want" || return 1
+	done &&
+	n=$(sh_job true --queue=people) && test "$(job "$n" qos)" = normal
+'
+
 test_expect_success 'the daemon ends with sessions open' '
 	id=$(sh_job "sleep 300") && job_becomes "$id" RUNNING 30 &&
 	{ gpuq exec "$id" -- "./here-$$" 300 2>open.err; echo $? >open; } &

@@ -166,6 +166,20 @@ test_expect_success 'doctor and export of the settings' '
 	exits 0 gpuq doctor && says out "notify" && gpuqd --config gpuqd.yaml --print-config >out && says out "webhook_allowed"
 '
 
+test_expect_success 'SIGHUP: another webhook, another command, other places that users may name' '
+	sed -e "s|^  - {name: pager.*|  - {name: other, url: \"http://127.0.0.1:$port/moved\", on: [fail]}|" \
+		-e "s|/user/|/people/|" gpuqd.yaml >gpuqd.new && mv gpuqd.new gpuqd.yaml && kill -HUP "$gpuqd_pid" &&
+	wait_for 30 grep -q "config.reload.*webhooks=1" gpuqd.log &&
+	exits 1 gpuq submit --notify end --webhook "http://127.0.0.1:$port/user/x" --wrap true && says err "webhook" &&
+	n=$(sh_job "exit 3" -J moved --notify end --webhook "http://127.0.0.1:$port/people/x") && job_becomes "$n" FAILED &&
+	wait_for 30 eval "got path | grep -x /moved" && wait_for 30 eval "got path | grep -x /people/x"
+'
+
+test_expect_success 'a file that is wrong changes nothing' '
+	echo "notify: {no_such: 1}" >>gpuqd.yaml && kill -HUP "$gpuqd_pid" && wait_for 30 grep -q "config.reload.*old settings stay" gpuqd.log &&
+	n=$(sh_job "exit 3" -J again) && job_becomes "$n" FAILED && wait_for 30 eval "test \$(got path | grep -cx /moved) = 2"
+'
+
 test_expect_success 'a site that sends no mail says so, and takes the job' '
 	stop_gpuqd && rm -rf state && start_gpuqd && id=$(sh_job "exit 0" --mail-type END 2>err) && says err "sends none" &&
 	exits 0 gpuq wait "$id" && figure waiting 0 && stop_gpuqd; stop_hook

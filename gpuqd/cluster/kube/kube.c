@@ -83,6 +83,14 @@ static void on_delete(void *arg, const struct pod_ref *ref, int64_t grace_us)
 	asks_delete(k->asks, ref, grace_us);
 }
 
+static void on_signalled(void *arg, const char *pod, int signal, const struct gpuq_err *err)
+{
+	struct kube *k = arg;
+
+	if (k->sink.signalled)
+		k->sink.signalled(k->sink.arg, pod, signal, err);
+}
+
 static int kube_start(struct cluster *c, const struct cluster_sink *sink, struct gpuq_err *err)
 {
 	struct kube *k = of(c);
@@ -92,7 +100,9 @@ static int kube_start(struct cluster *c, const struct cluster_sink *sink, struct
 	rc = asks_new(k->loop, k->http, k->namespace_, k->cluster_id, k->creates_per_s, &k->sink,
 		      &k->asks, err);
 	if (rc == 0)
-		rc = signals_new(k->loop, k->http, on_delete, k, &k->signals, err);
+		rc = signals_new(k->loop, k->http,
+				 &(struct signals_sink){ k, on_delete, on_signalled }, &k->signals,
+				 err);
 	if (rc == 0)
 		rc = watch_new(k->loop, k->http, k->cluster_id, &k->sink, &k->watch, err);
 	if (rc == 0 && k->sink.identity) {
@@ -132,11 +142,12 @@ static void kube_pod_delete(struct cluster *c, const struct pod_ref *ref, int64_
 		asks_delete(k->asks, ref, grace_us);
 }
 
-static bool kube_pod_signal(struct cluster *c, const struct pod_ref *ref, int signal)
+static int kube_pod_signal(struct cluster *c, const struct pod_ref *ref, int signal,
+			   struct gpuq_err *err)
 {
 	struct kube *k = of(c);
 
-	return signals_send(k->signals, namespace_of(k, ref), ref, signal);
+	return signals_send(k->signals, namespace_of(k, ref), ref, signal, err);
 }
 
 static void kube_pod_forget(struct cluster *c, const struct pod_ref *ref)

@@ -25,6 +25,7 @@ struct sending {
 	struct signals *owner;
 	char *pod, *namespace_, *uid, *node, *token;
 	int signal;
+	uint64_t more; /* bits of those that come after it; 1 << (number - 1) */
 	bool program; /* the second try, without a shell */
 	struct cluster_session *session; /* NULL = over, it got there */
 	struct loop_timer *timer;
@@ -32,13 +33,21 @@ struct sending {
 	int64_t grace_us;
 };
 
+/* A namespace where gpuqd may not run programs: asking again for each pod of a gang would only
+ * cost time that the pod could use. */
+struct denial {
+	UT_hash_handle hh; /* by namespace */
+	int64_t at_us;
+	char *text;
+	char namespace_[];
+};
+
 struct signals {
 	struct loop *loop;
 	struct http *http;
-	signals_delete_fn fn;
-	void *arg;
+	struct signals_sink sink;
 	struct sending *all;
-	int64_t denied_us; /* when; 0 = not */
+	struct denial *denials;
 };
 
 static void forget(struct sending *x)
@@ -64,8 +73,61 @@ static void let_delete(struct sending *x, int64_t grace_us)
 				     .token = x->token };
 
 	if (x->held)
-		x->owner->fn(x->owner->arg, &ref, grace_us);
+		x->owner->sink.remove(x->owner->sink.arg, &ref, grace_us);
 	forget(x);
+}
+
+/* ---- where it is not allowed ---- */
+
+static void deny(struct signals *s, const char *namespace_, const char *text)
+{
+	struct denial *d;
+
+	HASH_FIND_STR(s->denials, namespace_, d);
+	if (!d) {
+		d = calloc(1, sizeof(*d) + strlen(namespace_) + 1);
+		if (!d)
+			abort(); /* as loop_after() */
+		memcpy(d->namespace_, namespace_, strlen(namespace_) + 1);
+		HASH_ADD_STR(s->denials, namespace_, d);
+	}
+	free(d->text);
+	d->text = strdup(text);
+	d->at_us = loop_mono_us(s->loop);
+}
+
+static const char *denied(const struct signals *s, const char *namespace_)
+{
+	struct denial *d;
+
+	HASH_FIND_STR(s->denials, namespace_, d);
+	return d && d->text && loop_mono_us(s->loop) - d->at_us < DENIED_US ? d->text : NULL;
+}
+
+/* ---- how it fares ---- */
+
+static void start(struct sending *x);
+static void on_late(void *arg);
+
+/* The next of several becomes the one at hand. */
+static bool pop(struct sending *x)
+{
+	if (!x->more)
+		return false;
+	x->signal = __builtin_ctzll(x->more) + 1;
+	x->more &= x->more - 1;
+	return true;
+}
+
+static bool next(struct sending *x)
+{
+	if (!pop(x))
+		return false;
+	x->program = false;
+	loop_cancel(x->timer);
+	x->timer = loop_after(x->owner->loop, TRY_US, on_late, x);
+	start(x);
+	return true;
 }
 
 static void on_grace(void *arg)
@@ -80,26 +142,49 @@ static void on_grace(void *arg)
 static void sent(struct sending *x)
 {
 	log_info("kube.signalled", "pod=%s signal=%d", x->pod, x->signal);
+	x->owner->sink.told(x->owner->sink.arg, x->pod, x->signal, NULL);
+	if (next(x))
+		return;
 	loop_cancel(x->timer);
 	x->timer = loop_after(x->owner->loop, x->held ? x->grace_us : TOLD_US, on_grace, x);
 }
 
-static void not_sent(struct sending *x, const char *why)
+static void not_sent(struct sending *x, const struct gpuq_err *err)
 {
 	log_notice("kube.not_signalled", "pod=%s signal=%d instead=%s why=%s", x->pod, x->signal,
-		   x->held ? "TERM" : "none", LOGS(why));
-	let_delete(x, x->grace_us);
+		   x->held ? "TERM" : "none", LOGS(err->text));
+	x->owner->sink.told(x->owner->sink.arg, x->pod, x->signal, err);
+	if (!next(x))
+		let_delete(x, x->grace_us);
 }
 
 static void on_late(void *arg)
 {
 	struct sending *x = arg;
+	struct gpuq_err err = GPUQ_ERR_INIT;
 
 	x->timer = NULL;
-	not_sent(x, "it took too long");
+	if (x->session)
+		session_close(x->session);
+	x->session = NULL;
+	gpuq_fail(&err, GPUQ_EIO, "kill in the container did not end within 10 s");
+	not_sent(x, &err);
 }
 
-static void start(struct sending *x);
+/* It was removed first. */
+static void on_gone(void *arg)
+{
+	struct sending *x = arg;
+	struct gpuq_err err = GPUQ_ERR_INIT;
+
+	x->timer = NULL;
+	x->held = false;
+	gpuq_fail(&err, GPUQ_EGONE, "it has ended");
+	do
+		x->owner->sink.told(x->owner->sink.arg, x->pod, x->signal, &err);
+	while (pop(x));
+	forget(x);
+}
 
 static void on_opened(void *arg)
 {
@@ -115,22 +200,27 @@ static bool on_data(void *arg, enum session_stream s, const char *bytes, size_t 
 static void on_ended(void *arg, int exit_code, const struct gpuq_err *err)
 {
 	struct sending *x = arg;
-	char why[64];
+	struct gpuq_err failed = GPUQ_ERR_INIT;
 
 	session_close(x->session);
 	x->session = NULL;
 	if (err && err->code == GPUQ_EPERM)
-		x->owner->denied_us = loop_mono_us(x->owner->loop);
+		deny(x->owner, x->namespace_, err->text);
 	if (err) {
-		not_sent(x, err->text);
+		not_sent(x, err);
 	} else if (exit_code == 0) {
 		sent(x);
-	} else if (exit_code >= 126 && !x->program) {
+	} else if (exit_code >= 126 && !x->program) { /* no shell */
 		x->program = true;
 		start(x);
 	} else {
-		snprintf(why, sizeof(why), "kill ended with %d in the container", exit_code);
-		not_sent(x, why);
+		if (x->program)
+			gpuq_fail(&failed, GPUQ_ECONFLICT,
+				  "its image has neither a shell nor the program kill");
+		else
+			gpuq_fail(&failed, GPUQ_ECONFLICT, "kill ended with %d in the container",
+				  exit_code);
+		not_sent(x, &failed);
 	}
 }
 
@@ -158,17 +248,26 @@ static void start(struct sending *x)
 	x->session = session_open(x->owner->loop, x->owner->http, x->namespace_, x->pod, &o, &sink);
 }
 
-bool signals_send(struct signals *s, const char *namespace_, const struct pod_ref *ref, int signal)
+int signals_send(struct signals *s, const char *namespace_, const struct pod_ref *ref, int signal,
+		 struct gpuq_err *err)
 {
+	const char *why = denied(s, namespace_);
 	struct sending *x;
 
-	/* The first process of a container cannot be killed or stopped from within. */
-	if (signal == SIGKILL || signal == SIGSTOP ||
-	    (s->denied_us && loop_mono_us(s->loop) - s->denied_us < DENIED_US))
-		return false;
+	if (signal == SIGKILL || signal == SIGSTOP)
+		return gpuq_fail(err, GPUQ_ECONFLICT,
+				 "the first process of a container cannot be killed or stopped "
+				 "from within; gpuq cancel ends it");
+	if (why)
+		return gpuq_fail(err, GPUQ_EPERM, "%s", why);
 	HASH_FIND_STR(s->all, ref->name, x);
-	if (x && x->session)
-		return true; /* one is on its way */
+	if (x && x->held)
+		return gpuq_fail(err, GPUQ_ECONFLICT, "it is leaving");
+	if (x && x->session) { /* one is on its way */
+		if (signal != x->signal)
+			x->more |= UINT64_C(1) << (signal - 1);
+		return 0;
+	}
 	if (x)
 		forget(x);
 	x = calloc(1, sizeof(*x));
@@ -186,7 +285,7 @@ bool signals_send(struct signals *s, const char *namespace_, const struct pod_re
 	HASH_ADD_KEYPTR(hh, s->all, x->pod, strlen(x->pod), x);
 	x->timer = loop_after(s->loop, TRY_US, on_late, x);
 	start(x);
-	return true;
+	return 0;
 }
 
 bool signals_hold(struct signals *s, const struct pod_ref *ref, int64_t grace_us)
@@ -212,11 +311,17 @@ void signals_gone(struct signals *s, const char *pod)
 	struct sending *x;
 
 	HASH_FIND_STR(s->all, pod, x);
-	if (x)
+	if (x && !x->session) {
 		forget(x);
+	} else if (x) {
+		session_close(x->session);
+		x->session = NULL;
+		loop_cancel(x->timer);
+		x->timer = loop_after(s->loop, 0, on_gone, x);
+	}
 }
 
-int signals_new(struct loop *l, struct http *h, signals_delete_fn fn, void *arg,
+int signals_new(struct loop *l, struct http *h, const struct signals_sink *sink,
 		struct signals **out, struct gpuq_err *err)
 {
 	struct signals *s = calloc(1, sizeof(*s));
@@ -225,19 +330,24 @@ int signals_new(struct loop *l, struct http *h, signals_delete_fn fn, void *arg,
 		return gpuq_fail(err, GPUQ_ENOMEM, "no memory");
 	s->loop = l;
 	s->http = h;
-	s->fn = fn;
-	s->arg = arg;
+	s->sink = *sink;
 	*out = s;
 	return 0;
 }
 
 void signals_free(struct signals *s)
 {
-	struct sending *x, *next;
+	struct sending *x, *x_next;
+	struct denial *d, *d_next;
 
 	if (!s)
 		return;
-	HASH_ITER (hh, s->all, x, next)
+	HASH_ITER (hh, s->all, x, x_next)
 		forget(x);
+	HASH_ITER (hh, s->denials, d, d_next) {
+		HASH_DEL(s->denials, d);
+		free(d->text);
+		free(d);
+	}
 	free(s);
 }

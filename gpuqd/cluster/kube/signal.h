@@ -8,7 +8,7 @@
  *
  * A pod that was sent its checkpoint's signal has been told in its own way: it is deleted,
  * which sends TERM, when the grace is over. Where the signal cannot be sent it is deleted at
- * once, as one without a signal. Either is said in the log.
+ * once, as one without a signal.
  */
 #ifndef GPUQD_CLUSTER_KUBE_SIGNAL_H
 #define GPUQD_CLUSTER_KUBE_SIGNAL_H
@@ -18,16 +18,23 @@
 
 struct signals;
 
-/* Carry out a delete that was held back; grace_us is what is left of it. */
-typedef void (*signals_delete_fn)(void *arg, const struct pod_ref *ref, int64_t grace_us);
+/* Neither is called from inside the calls below. */
+struct signals_sink {
+	void *arg;
+	/* Carry out a delete that was held back; grace_us is what is left of it. */
+	void (*remove)(void *arg, const struct pod_ref *ref, int64_t grace_us);
+	/* How it fared; err NULL = it was sent. */
+	void (*told)(void *arg, const char *pod, int signal, const struct gpuq_err *err);
+};
 
-int signals_new(struct loop *l, struct http *h, signals_delete_fn fn, void *arg,
+int signals_new(struct loop *l, struct http *h, const struct signals_sink *sink,
 		struct signals **out, struct gpuq_err *err);
 void signals_free(struct signals *s); /* what is held back is not carried out */
 
-/* Begin. false: it cannot be: no signal for a container, or gpuqd has been refused the right
- * a moment ago. */
-bool signals_send(struct signals *s, const char *namespace_, const struct pod_ref *ref, int signal);
+/* Begin; told() follows. Several to one pod go one after the other. GPUQ_ECONFLICT: no signal
+ * for a container; GPUQ_EPERM: gpuqd was refused the right in this namespace a moment ago. */
+int signals_send(struct signals *s, const char *namespace_, const struct pod_ref *ref, int signal,
+		 struct gpuq_err *err);
 
 /* A delete of a pod that is being signalled, or was just now: true = it is kept until then.
  * A second one only shortens it. */

@@ -16,7 +16,8 @@
 
 /* How an ask ended, until it can be told. */
 struct local_answer {
-	bool created; /* else deleted */
+	bool created; /* else deleted, or */
+	int signal; /* sent */
 	enum ask_outcome outcome;
 	char *pod, *uid, *message;
 	struct local_answer *next;
@@ -33,7 +34,11 @@ static void tell_answers(struct local *l)
 	while (a) {
 		struct local_answer *next = a->next;
 
-		if (a->created)
+		if (a->signal && l->sink.signalled)
+			l->sink.signalled(l->sink.arg, a->pod, a->signal, NULL);
+		else if (a->signal)
+			; /* nobody wants to know */
+		else if (a->created)
 			l->sink.created(l->sink.arg, a->pod, a->outcome, a->uid, a->message);
 		else
 			l->sink.deleted(l->sink.arg, a->pod, a->outcome, a->message);
@@ -99,8 +104,8 @@ void local_pod_report(struct local *l, struct local_pod *p)
 	local_flush_soon(l);
 }
 
-void local_answer(struct local *l, bool created, const char *pod, enum ask_outcome o,
-		  const char *uid, const char *message)
+static struct local_answer *answer(struct local *l, const char *pod, enum ask_outcome o,
+				   const char *uid, const char *message)
 {
 	struct local_answer *a = calloc(1, sizeof(*a));
 
@@ -111,11 +116,22 @@ void local_answer(struct local *l, bool created, const char *pod, enum ask_outco
 	}
 	if (!a || !a->pod || !a->uid || !a->message)
 		abort(); /* as loop_after: a lost answer would be a silent stall */
-	a->created = created;
 	a->outcome = o;
 	*l->answers_tail = a;
 	l->answers_tail = &a->next;
 	local_flush_soon(l);
+	return a;
+}
+
+void local_answer(struct local *l, bool created, const char *pod, enum ask_outcome o,
+		  const char *uid, const char *message)
+{
+	answer(l, pod, o, uid, message)->created = created;
+}
+
+void local_answer_signal(struct local *l, const char *pod, int signal)
+{
+	answer(l, pod, ASK_OK, "", "")->signal = signal;
 }
 
 void local_answer_created(struct local *l, const struct local_pod *p, enum ask_outcome o,

@@ -118,6 +118,7 @@ void local_answer_created(struct local *l, const struct local_pod *p, enum ask_o
 			  const char *message);
 void local_answer(struct local *l, bool created, const char *pod, enum ask_outcome o,
 		  const char *uid, const char *message);
+void local_answer_signal(struct local *l, const char *pod, int signal); /* it was sent */
 void local_list(struct local *l); /* the first list, once the node is known */
 
 /* local_pod.c */
@@ -131,7 +132,8 @@ void local_pod_create(struct cluster *c, const struct pod_order *order);
 int local_spec_check(struct cluster *c, const struct gpuq_spec *spec, const char *queue_image,
 		     const char *pod_policy, struct gpuq_buf *warnings, struct gpuq_err *err);
 void local_pod_delete(struct cluster *c, const struct pod_ref *ref, int64_t grace_us);
-bool local_pod_signal(struct cluster *c, const struct pod_ref *ref, int signal);
+int local_pod_signal(struct cluster *c, const struct pod_ref *ref, int signal,
+		     struct gpuq_err *err);
 void local_pod_forget(struct cluster *c, const struct pod_ref *ref);
 int local_pod_running(struct local *l, const struct pod_ref *ref); /* its folder, or -1 */
 

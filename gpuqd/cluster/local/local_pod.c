@@ -502,18 +502,22 @@ int local_pod_running(struct local *l, const struct pod_ref *ref)
 	return pod_open(l, p);
 }
 
-bool local_pod_signal(struct cluster *c, const struct pod_ref *ref, int signal)
+int local_pod_signal(struct cluster *c, const struct pod_ref *ref, int signal, struct gpuq_err *err)
 {
-	int fd = local_pod_running((struct local *)c, ref);
+	struct local *l = (struct local *)c;
+	int fd = local_pod_running(l, ref);
 	char line[32];
 	bool ok;
 
 	if (fd < 0)
-		return false;
+		return gpuq_fail(err, GPUQ_ECONFLICT, "it does not run");
 	snprintf(line, sizeof(line), "signal %d\n", signal);
 	ok = local_files_tell(fd, line);
 	close(fd);
-	return ok;
+	if (!ok)
+		return gpuq_fail(err, GPUQ_ECONFLICT, "its shepherd does not listen");
+	local_answer_signal(l, ref->name, signal);
+	return 0;
 }
 
 void local_pod_forget(struct cluster *c, const struct pod_ref *ref)

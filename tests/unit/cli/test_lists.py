@@ -69,6 +69,8 @@ class Events(Case):
         out = self.ok("events", "--audit", "-h", "-u", "eve", "-o", "WHO,ACTION,OBJECT,OLD,NEW")
         self.assertEqual(out.split(), ["eve", "site.changed", "queue/a", "quota=1", "quota=2"])
         self.assertEqual(s.of("audit.list")[0].params, {"users": ["eve"]})
+        self.ok("events", "--audit", "-u", "eve,bob")
+        self.assertEqual(s.of("audit.list")[1].params, {"users": ["eve", "bob"]})
 
     def test_following_goes_on_where_the_list_ended(self):
         s = self.serve(
@@ -150,11 +152,11 @@ class Queue(Case):
 
     def test_filters_travel(self):
         s = self.serve(job_list=listing(), job_get=lambda call: {"jobs": [job()]})
-        self.ok("queue", "--me", "-q", "a,b", "-t", "pd,RUNNING", "-n", "x", "-w", "n1",
+        self.ok("queue", "--me", "-q", "a,b", "-t", "pd,RUNNING", "-n", "x", "-w", "n[1-2],m",
                 "-j", "17_[1-3:2],9")
         p = s.of("job.list")[0].params
         self.assertEqual(p, {"users": ["ann"], "queues": ["a", "b"],
-                             "states": ["PENDING", "RUNNING"], "names": ["x"], "nodes": ["n1"],
+                             "states": ["PENDING", "RUNNING"], "names": ["x"], "nodes": ["n1", "n2", "m"],
                              "ids": ["17_1", "17_3", "9"]})
         self.ok("queue", "-t", "all")
         self.assertEqual(s.of("job.list")[1].params, {"all": True})
@@ -243,6 +245,12 @@ class Others(Case):
         self.assertEqual(self.ok("nodes", "-h", "-s", "-t", "idle", "-o", "NODE"), "cpu\n")
         self.ok("nodes", "n1", "-w", "a,b")
         self.assertEqual(s.of("node.list")[-1].params, {"names": ["n1", "a", "b"]})
+        self.ok("nodes", "-w", "n[08-10],x")
+        self.assertEqual(s.of("node.list")[-1].params, {"names": ["n08", "n09", "n10", "x"]})
+        for wrong, why in ((("-t", "bussy"), "no such state"), (("-w", "n["), "expected a name")):
+            code, _, err = self.run_gpuq("nodes", *wrong)
+            self.assertEqual(code, 2)
+            self.assertIn(why, err)
 
     def test_queues(self):
         s = self.serve(queue_list=listing(
@@ -251,8 +259,9 @@ class Others(Case):
              "pending_jobs": 4, "running_jobs": 2, "budget_gpu_minutes": None,
              "used_gpu_minutes": 0}))
         self.assertEqual(self.ok("queues", "-h").split(),
-                         ["research", "-", "a100=32,h100=8", "unlimited", "2", "40.5", "3", "0",
+                         ["research", "-", "a100=32,h100=8", "unlimited", "40.5", "3", "0",
                           "4", "2"])
+        self.assertEqual(self.ok("queues", "-h", "-o", "WEIGHT,STATE"), "     2 -\n")
         self.ok("queues", "-q", "a", "b")
         self.assertEqual(s.of("queue.list")[-1].params, {"names": ["b", "a"]})
 

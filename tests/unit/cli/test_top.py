@@ -2,6 +2,7 @@
 import fcntl
 import os
 import pty
+import re
 import select
 import signal
 import struct
@@ -9,6 +10,7 @@ import subprocess
 import termios
 import time
 
+import test_hostile as hostile
 from fake import Case, GPUQ, job, main
 
 STATUS = {"gpus": 8, "devices": {"allocated": 3, "free": 5}, "jobs": {"PENDING": 1, "RUNNING": 2},
@@ -244,6 +246,29 @@ class Top(Case):
         self.assertNotIn(b"\033]0;", self.seen)
         self.press("q")
         self.ends()
+
+    def test_nothing_of_any_answer_acts_on_the_terminal(self):
+        ours = re.compile(rb"\x1b\[[0-9;?]*[A-Za-z]|\x1b[()][A-Z0-9]|\x1b[=>78M]|[\x0e\x0f\b\r\n]")
+        panes = (("1", "JOBID"), ("2", "DEVICE"), ("3", "FAIR_SHARE"), ("1", "JOBID"), ("\n", "Reason"))
+        for nasty, keys in ((hostile.NASTY, panes), (hostile.BROKEN, (("1", "not UTF-8"),))):
+            def bad(v):
+                return hostile.poisoned(v, nasty)
+            s = self.serve(status_get=lambda call: bad(hostile.STATUS),
+                           job_list=self.listing([bad(hostile.JOB), bad(hostile.WAITS)]),
+                           node_list=self.listing([bad(hostile.NODE)]),
+                           queue_list=self.listing([bad(hostile.QUEUE)]),
+                           job_why=lambda call: bad(hostile.WHY))
+            self.seen = b""
+            self.open(columns=250)
+            for key, wanted in keys:
+                self.press(key)
+                self.until(lambda text: wanted in text and (
+                    nasty == hostile.BROKEN or "\\x1b[2J" in text), wanted)
+            self.press("q")
+            self.ends()
+            left = ours.sub(b"", self.seen).decode("utf-8", "surrogateescape")
+            self.assertIsNone(hostile.ACTS.search(left) or re.search("[\udc80-\udcff]", left), repr(left))
+            s.stop()
 
     def test_follows_the_size_of_the_terminal(self):
         self.serve_all(self.JOBS)

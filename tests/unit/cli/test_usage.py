@@ -39,6 +39,9 @@ class Report(Case):
         self.assertEqual(self.table("--by", "day,queue", "-h")[0][:3],
                          ["vis", "2026-11-21", "2.00"])
         self.assertEqual(s.of("report.get")[0].params, {"by": ["day", "queue"]})
+        code, _, err = self.run_gpuq("report", "--by", "day,week")
+        self.assertEqual(code, 2)
+        self.assertIn("--by week: expected user, queue, flavor or day", err)
 
     def test_what_is_asked(self):
         s = self.serve(report_get=rows())
