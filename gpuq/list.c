@@ -55,7 +55,10 @@ int list_once(struct cli *c, const char *method, const struct gpuq_val *params, 
 			break;
 		r.now_us = cli_now_us();
 		r.n_items = 0;
-		rc = gpuq_stream(c->conn, method, params, 0, on_item, &r, &a, &reply, err);
+		rc = out_keys(out) ? gpuq_stream_rows(c->conn, method, params, out_keys(out), 0,
+						      on_item, &r, &a, &reply, err)
+				   : gpuq_stream(c->conn, method, params, 0, on_item, &r, &a,
+						 &reply, err);
 		if (!cli_broken(rc))
 			break;
 		cli_disconnect(c);
@@ -221,6 +224,8 @@ int list_run(struct cli *c, const char *method, const struct out_def *def, const
 		code = rc == GPUQ_EINVAL ? cli_usage(c, "%s", err.text) : cli_fail(&err, true);
 		goto out;
 	}
+	if (!keep)
+		out_ask(out, &c->arena, params);
 	for (bool first = true;; first = false) {
 		if (every_us)
 			watch_head(c, first);

@@ -133,6 +133,21 @@ static size_t columns(uint32_t cp)
 	return n < 0 ? 1 : (size_t)n;
 }
 
+size_t term_columns(const char *text)
+{
+	const size_t n = strlen(text);
+	size_t used = 0;
+	uint32_t cp = 0;
+
+	for (size_t at = 0; at < n;) {
+		const size_t len = gpuq_utf8_next(text + at, n - at, &cp);
+
+		used += len ? columns(cp) : 1;
+		at += len ? len : 1;
+	}
+	return used;
+}
+
 void term_fit(struct gpuq_buf *out, const char *text, size_t width, bool right)
 {
 	const size_t n = strlen(text);

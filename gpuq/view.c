@@ -81,7 +81,7 @@ void view_cell(struct gpuq_buf *out, const struct gpuq_val *v)
 		gpuq_buf_adds(out, v->b ? "yes" : "no");
 		break;
 	case GPUQ_INT:
-		gpuq_buf_printf(out, "%" PRId64, v->i);
+		gpuq_buf_addi(out, v->i);
 		break;
 	case GPUQ_REAL:
 		gpuq_buf_printf(out, "%.6g", v->d);
@@ -131,9 +131,10 @@ void view_job_id(struct gpuq_buf *out, const struct gpuq_val *job)
 		gpuq_buf_addc(out, '-');
 		return;
 	}
-	gpuq_buf_printf(out, "%" PRId64, gpuq_get_int(job, "id", 0));
+	gpuq_buf_addi(out, gpuq_get_int(job, "id", 0));
 	if (is_set(job, "array_index")) {
-		gpuq_buf_printf(out, "_%" PRId64, gpuq_get_int(job, "array_index", 0));
+		gpuq_buf_addc(out, '_');
+		gpuq_buf_addi(out, gpuq_get_int(job, "array_index", 0));
 		return;
 	}
 	if (!array || array->type != GPUQ_MAP)
@@ -288,21 +289,38 @@ size_t view_fold(struct gpuq_buf *out, const char **names, size_t n)
 	return kept;
 }
 
+size_t view_pods(const struct gpuq_val *job)
+{
+	const struct gpuq_val *list = gpuq_get(job, "pods.node");
+
+	list = list ? list : gpuq_get(job, "pods");
+	return list && list->type == GPUQ_LIST ? list->n : 0;
+}
+
+const char *view_pod_node(const struct gpuq_val *job, size_t i)
+{
+	const struct gpuq_val *nodes = gpuq_get(job, "pods.node");
+
+	if (!nodes)
+		return gpuq_get_str(gpuq_get(job, "pods")->items[i], "node", "");
+	return nodes->items[i]->type == GPUQ_STR ? nodes->items[i]->s : "";
+}
+
 size_t view_job_nodes(struct gpuq_buf *out, const struct gpuq_val *job)
 {
-	const struct gpuq_val *pods = gpuq_get(job, "pods");
+	const size_t n_pods = view_pods(job);
 	const char **names;
 	size_t n = 0, kept;
 
-	if (!pods || pods->type != GPUQ_LIST || pods->n == 0)
+	if (n_pods == 0)
 		return 0;
-	names = calloc(pods->n, sizeof(*names));
+	names = calloc(n_pods, sizeof(*names));
 	if (!names) {
 		out->failed = true;
 		return 0;
 	}
-	for (size_t i = 0; i < pods->n; i++) {
-		const char *node = gpuq_get_str(pods->items[i], "node", "");
+	for (size_t i = 0; i < n_pods; i++) {
+		const char *node = view_pod_node(job, i);
 
 		if (*node)
 			names[n++] = node;
@@ -320,10 +338,13 @@ void view_job_place(struct gpuq_buf *out, const struct gpuq_val *job)
 
 	if (!waiting && view_job_nodes(out, job) > 0)
 		return;
-	if (*reason)
-		gpuq_buf_printf(out, "(%s)", reason);
-	else if (waiting)
+	if (*reason) {
+		gpuq_buf_addc(out, '(');
+		gpuq_buf_adds(out, reason);
+		gpuq_buf_addc(out, ')');
+	} else if (waiting) {
 		gpuq_buf_adds(out, "(None)");
+	}
 }
 
 void view_time(struct gpuq_buf *out, const struct gpuq_val *us)

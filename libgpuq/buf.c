@@ -60,22 +60,40 @@ int gpuq_buf_addc(struct gpuq_buf *b, char c)
 	return gpuq_buf_add(b, &c, 1);
 }
 
+int gpuq_buf_addi(struct gpuq_buf *b, int64_t i)
+{
+	char digits[24], *p = digits + sizeof(digits);
+	uint64_t u = i < 0 ? -(uint64_t)i : (uint64_t)i;
+
+	do
+		*--p = (char)('0' + u % 10);
+	while (u /= 10);
+	if (i < 0)
+		*--p = '-';
+	return gpuq_buf_add(b, p, (size_t)(digits + sizeof(digits) - p));
+}
+
 int gpuq_buf_printf(struct gpuq_buf *b, const char *fmt, ...)
 {
+	const size_t most = b->max_bytes && b->max_bytes < b->room ? b->max_bytes : b->room;
+	const size_t room = b->data ? most - b->len : 0;
 	va_list ap;
 	int n, rc;
 
+	/* Nearly always it fits at once: room + 1 bytes are there. */
 	va_start(ap, fmt);
-	n = vsnprintf(NULL, 0, fmt, ap);
+	n = vsnprintf(room ? b->data + b->len : NULL, room ? room + 1 : 0, fmt, ap);
 	va_end(ap);
 	if (n < 0)
 		return failed(b, GPUQ_EINVAL);
-	rc = gpuq_buf_reserve(b, (size_t)n);
-	if (rc < 0)
-		return rc;
-	va_start(ap, fmt);
-	vsnprintf(b->data + b->len, (size_t)n + 1, fmt, ap); /* room + 1 bytes are there */
-	va_end(ap);
+	if (!room || (size_t)n > room) {
+		rc = gpuq_buf_reserve(b, (size_t)n);
+		if (rc < 0)
+			return rc;
+		va_start(ap, fmt);
+		vsnprintf(b->data + b->len, (size_t)n + 1, fmt, ap);
+		va_end(ap);
+	}
 	b->len += (size_t)n;
 	return 0;
 }

@@ -45,7 +45,7 @@ size_t gpuq_utf8_check(const char *s, size_t n)
 	size_t at = 0;
 
 	while (at < n) {
-		size_t len = gpuq_utf8_next(s + at, n - at, NULL);
+		size_t len = (unsigned char)s[at] < 0x80 ? 1 : gpuq_utf8_next(s + at, n - at, NULL);
 
 		if (len == 0)
 			break;

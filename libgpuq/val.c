@@ -149,7 +149,7 @@ static struct gpuq_pair *find(const struct gpuq_val *map, const char *key)
 	if (!map || map->type != GPUQ_MAP)
 		return NULL;
 	for (uint32_t i = 0; i < map->n; i++)
-		if (strcmp(map->pairs[i].key, key) == 0)
+		if (*map->pairs[i].key == *key && strcmp(map->pairs[i].key, key) == 0)
 			return &map->pairs[i];
 	return NULL;
 }
