@@ -34,7 +34,7 @@ void out_free(struct out *o)
 		return;
 	gpuq_arena_done(&o->arena);
 	gpuq_arena_done(&o->names);
-	gpuq_buf_done(&o->cells);
+	gpuq_buf_done(&o->text);
 	gpuq_buf_done(&o->cell);
 	gpuq_buf_done(&o->clean);
 	free(o->lines);
@@ -103,11 +103,11 @@ static int compare(const void *x, const void *y)
 	return a->at < b->at ? -1 : 1;
 }
 
-/* Keep a line: its cells are in o->cells. JSON has no widths. */
-static int keep_line(struct out *o, const struct key *keys, const uint32_t *wide)
+/* Keep a line: its cells, one after the other, are in o->text. JSON has none. */
+static int keep_line(struct out *o, const struct key *keys, const struct cell *cells)
 {
 	const size_t n_keys = o->n_sort * sizeof(*keys);
-	const size_t n_wide = wide ? o->n_shown * sizeof(*wide) : 0;
+	const size_t n_cells = cells ? o->n_shown * sizeof(*cells) : 0;
 	struct line *l;
 	char *p;
 
@@ -120,17 +120,17 @@ static int keep_line(struct out *o, const struct key *keys, const uint32_t *wide
 		o->lines = more;
 		o->room = room;
 	}
-	p = gpuq_arena_alloc(&o->arena, n_keys + n_wide + o->cells.len);
-	if (!p || o->cells.failed || o->cell.failed || o->clean.failed)
+	p = gpuq_arena_alloc(&o->arena, n_keys + n_cells + o->text.len);
+	if (!p || o->text.failed || o->cell.failed || o->clean.failed)
 		return GPUQ_ENOMEM;
 	memcpy(p, keys, n_keys);
-	if (n_wide)
-		memcpy(p + n_keys, wide, n_wide);
-	memcpy(p + n_keys + n_wide, o->cells.data, o->cells.len);
+	if (n_cells)
+		memcpy(p + n_keys, cells, n_cells);
+	memcpy(p + n_keys + n_cells, o->text.data, o->text.len);
 	l = &o->lines[o->n_lines];
-	*l = (struct line){ .text = p + n_keys + n_wide,
+	*l = (struct line){ .text = p + n_keys + n_cells,
 			    .keys = (const struct key *)(const void *)p,
-			    .wide = (const uint32_t *)(const void *)(p + n_keys),
+			    .cells = (const struct cell *)(const void *)(p + n_keys),
 			    .out = o,
 			    .at = o->n_lines };
 	o->mixed |= o->n_lines && o->n_sort && compare(l - 1, l) > 0;
@@ -180,49 +180,52 @@ static int fill_keys(struct out *o, struct key *keys, const struct row *r)
 
 static bool is_plain(const char *s, size_t n)
 {
+	bool plain = true;
+
 	for (size_t i = 0; i < n; i++)
-		if (s[i] < ' ' || s[i] > '~')
-			return false;
-	return true;
+		plain &= s[i] >= ' ' && s[i] <= '~';
+	return plain;
 }
 
-/* The text of a cell as it is shown, behind the others; returns the columns it takes. */
-static size_t add_cell(struct out *o, const struct shown *s, const struct row *r)
+/* The text of a cell as it is shown, behind the others. */
+static struct cell add_cell(struct out *o, const struct shown *s, const struct row *r)
 {
+	const size_t from = o->text.len;
 	struct gpuq_buf *b = &o->cell;
-	size_t wide;
+	size_t n, wide;
 
 	gpuq_buf_clear(b);
 	out_cell(s->col, r, b);
-	wide = strlen(gpuq_buf_str(b));
-	if (!is_plain(b->data ? b->data : "", wide)) {
+	n = wide = strlen(gpuq_buf_str(b));
+	if (!is_plain(gpuq_buf_str(b), n)) {
 		gpuq_buf_clear(&o->clean);
 		term_clean_str(&o->clean, gpuq_buf_str(b));
 		b = &o->clean;
+		n = b->len;
 		wide = term_columns(gpuq_buf_str(b));
 	}
 	if (s->width) {
-		term_fit(&o->cells, gpuq_buf_str(b), (size_t)s->width, s->right);
+		term_fit(&o->text, gpuq_buf_str(b), (size_t)s->width, s->right);
 		wide = (size_t)s->width;
 	} else {
-		gpuq_buf_adds(&o->cells, gpuq_buf_str(b));
+		gpuq_buf_add(&o->text, b->data, n);
 	}
-	gpuq_buf_addc(&o->cells, '\0');
-	return wide;
+	gpuq_buf_addc(&o->text, '\0');
+	return (struct cell){ (uint32_t)(o->text.len - from - 1), (uint32_t)wide };
 }
 
 int out_row(struct out *o, const struct gpuq_val *obj, const struct gpuq_val *sub)
 {
 	const struct row r = { obj, sub, o->now_us };
 	struct key keys[OUT_SORT_MAX];
-	uint32_t wide[OUT_COLS_MAX];
+	struct cell cells[OUT_COLS_MAX];
 
 	if (fill_keys(o, keys, &r) < 0)
 		return GPUQ_ENOMEM;
-	gpuq_buf_clear(&o->cells);
+	gpuq_buf_clear(&o->text);
 	for (size_t i = 0; i < o->n_shown; i++)
-		wide[i] = (uint32_t)add_cell(o, &o->shown[i], &r);
-	return keep_line(o, keys, wide);
+		cells[i] = add_cell(o, &o->shown[i], &r);
+	return keep_line(o, keys, cells);
 }
 
 static int keep_json(struct out *o, const struct gpuq_val *obj)
@@ -234,9 +237,9 @@ static int keep_json(struct out *o, const struct gpuq_val *obj)
 	int rc = v ? fill_keys(o, keys, &r) : GPUQ_ENOMEM;
 
 	if (rc == 0) {
-		gpuq_buf_clear(&o->cells);
-		gpuq_json_write(&o->cells, v, 0);
-		gpuq_buf_addc(&o->cells, '\0');
+		gpuq_buf_clear(&o->text);
+		gpuq_json_write(&o->text, v, 0);
+		gpuq_buf_addc(&o->text, '\0');
 		rc = keep_line(o, keys, NULL);
 	}
 	gpuq_arena_done(&a);

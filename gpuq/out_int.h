@@ -20,11 +20,14 @@ struct key {
 	double number;
 };
 
-/* One allocation: keys, widths and text follow it. */
+struct cell {
+	uint32_t len, wide; /* bytes, without its NUL, and columns of the terminal */
+};
+
 struct line {
 	const char *text; /* its cells, each ended by NUL; of JSON the whole line */
 	const struct key *keys; /* n_sort */
-	const uint32_t *wide; /* columns of the terminal that each cell takes; none of JSON */
+	const struct cell *cells; /* n_shown; none of JSON */
 	const struct out *out;
 	size_t at; /* keeps equal lines in the order they came */
 };
@@ -47,7 +50,7 @@ struct out {
 	bool json, csv, header;
 	bool mixed; /* the lines did not come in their order */
 	int64_t now_us;
-	struct gpuq_buf cells, cell, clean; /* of the line that is being made */
+	struct gpuq_buf text, cell, clean; /* of the line that is being made */
 };
 
 /* out_read.c: what -o and --sort say. 0, GPUQ_EINVAL, GPUQ_ENOMEM. */

@@ -38,58 +38,63 @@ static void heading(struct gpuq_buf *out, const struct shown *s)
 }
 
 
-static void pad(struct gpuq_buf *out, size_t n)
-{
-	static const char blanks[] = "                                ";
-
-	for (size_t k; n > 0; n -= k) {
-		k = n < sizeof(blanks) - 1 ? n : sizeof(blanks) - 1;
-		gpuq_buf_add(out, blanks, k);
-	}
-}
-
 static const char *next_cell(const char *cell)
 {
 	return cell + strlen(cell) + 1;
 }
 
-/* Lines as they are written: cells follow each other. widest is of tables alone. */
-typedef void (*put_fn)(const struct out *o, struct gpuq_buf *out, const char *cell,
-		       const uint32_t *wide, const uint32_t *widest);
+/* Lines as they are written: the cells of text. widest is of tables alone. */
+typedef void (*put_fn)(const struct out *o, struct gpuq_buf *out, const char *text,
+		       const struct cell *cells, const uint32_t *widest);
 
-static void put_table(const struct out *o, struct gpuq_buf *out, const char *cell,
-		      const uint32_t *wide, const uint32_t *widest)
+static char *blanks(char *p, size_t n)
 {
-	for (size_t i = 0; i < o->n_shown; i++, cell = next_cell(cell)) {
-		const bool right = o->shown[i].right, last = i + 1 == o->n_shown;
-
-		if (right)
-			pad(out, widest[i] - wide[i]);
-		gpuq_buf_adds(out, cell);
-		if (!right && !last)
-			pad(out, widest[i] - wide[i]);
-		if (!last)
-			gpuq_buf_addc(out, ' ');
-	}
+	memset(p, ' ', n);
+	return p + n;
 }
 
-static void put_formatted(const struct out *o, struct gpuq_buf *out, const char *cell,
-			  const uint32_t *wide, const uint32_t *widest)
+static void put_table(const struct out *o, struct gpuq_buf *out, const char *text,
+		      const struct cell *cells, const uint32_t *widest)
 {
-	(void)wide, (void)widest;
-	for (size_t i = 0; i < o->n_shown; i++, cell = next_cell(cell)) {
+	size_t n = 0;
+	char *p;
+
+	for (size_t i = 0; i < o->n_shown; i++)
+		n += cells[i].len + widest[i] + 1;
+	if (gpuq_buf_reserve(out, n) < 0)
+		return;
+	p = out->data + out->len;
+	for (size_t i = 0; i < o->n_shown; text += cells[i++].len + 1) {
+		const bool right = o->shown[i].right, last = i + 1 == o->n_shown;
+		const size_t room = widest[i] - cells[i].wide;
+
+		if (right)
+			p = blanks(p, room);
+		memcpy(p, text, cells[i].len);
+		p += cells[i].len;
+		if (!last)
+			p = blanks(p, right ? 1 : room + 1);
+	}
+	out->len = (size_t)(p - out->data);
+}
+
+static void put_formatted(const struct out *o, struct gpuq_buf *out, const char *text,
+			  const struct cell *cells, const uint32_t *widest)
+{
+	(void)widest;
+	for (size_t i = 0; i < o->n_shown; text += cells[i++].len + 1) {
 		gpuq_buf_adds(out, o->shown[i].before);
-		gpuq_buf_adds(out, cell);
+		gpuq_buf_add(out, text, cells[i].len);
 	}
 	gpuq_buf_adds(out, o->after);
 }
 
 /* As RFC 4180 has it, with the line's end of this system. */
 static void put_csv(const struct out *o, struct gpuq_buf *out, const char *cell,
-		    const uint32_t *wide, const uint32_t *widest)
+		    const struct cell *cells, const uint32_t *widest)
 {
-	(void)wide, (void)widest;
-	for (size_t i = 0; i < o->n_shown; i++, cell = next_cell(cell)) {
+	(void)widest;
+	for (size_t i = 0; i < o->n_shown; cell += cells[i++].len + 1) {
 		const bool quoted = strpbrk(cell, ",\"\r\n") || *cell == ' ';
 
 		if (i)
@@ -105,11 +110,11 @@ static void put_csv(const struct out *o, struct gpuq_buf *out, const char *cell,
 	}
 }
 
-static void put_json(const struct out *o, struct gpuq_buf *out, const char *cell,
-		     const uint32_t *wide, const uint32_t *widest)
+static void put_json(const struct out *o, struct gpuq_buf *out, const char *text,
+		     const struct cell *cells, const uint32_t *widest)
 {
-	(void)o, (void)wide, (void)widest;
-	gpuq_buf_adds(out, cell);
+	(void)o, (void)cells, (void)widest;
+	gpuq_buf_adds(out, text);
 }
 
 /* What is written leaves in large pieces. */
@@ -123,38 +128,40 @@ static void end_line(struct gpuq_buf *out)
 }
 
 /* The names of the columns as cells. */
-static void put_heads(const struct out *o, struct gpuq_buf *cells, uint32_t *wide)
+static void put_heads(const struct out *o, struct gpuq_buf *text, struct cell *cells)
 {
 	for (size_t i = 0; i < o->n_shown; i++) {
-		const size_t from = cells->len;
+		const size_t from = text->len;
 
 		if (o->csv)
-			gpuq_buf_adds(cells, o->shown[i].col->name);
+			gpuq_buf_adds(text, o->shown[i].col->name);
 		else
-			heading(cells, &o->shown[i]);
-		wide[i] = (uint32_t)(cells->len - from);
-		gpuq_buf_addc(cells, '\0');
+			heading(text, &o->shown[i]);
+		cells[i].len = cells[i].wide = (uint32_t)(text->len - from);
+		gpuq_buf_addc(text, '\0');
 	}
 }
 
 static int print_lines(const struct out *o, size_t n, put_fn put)
 {
 	struct gpuq_buf out = GPUQ_BUF_INIT, heads = GPUQ_BUF_INIT;
-	uint32_t wide[OUT_COLS_MAX], widest[OUT_COLS_MAX];
+	struct cell cells[OUT_COLS_MAX];
+	uint32_t widest[OUT_COLS_MAX];
 	bool failed;
 
-	put_heads(o, &heads, wide);
-	memcpy(widest, wide, sizeof(widest));
+	put_heads(o, &heads, cells);
+	for (size_t i = 0; i < o->n_shown; i++)
+		widest[i] = cells[i].wide;
 	for (size_t k = 0; put == put_table && k < n; k++)
 		for (size_t i = 0; i < o->n_shown; i++)
-			if (o->lines[k].wide[i] > widest[i])
-				widest[i] = o->lines[k].wide[i];
+			if (o->lines[k].cells[i].wide > widest[i])
+				widest[i] = o->lines[k].cells[i].wide;
 	if (o->header && !heads.failed && put != put_json) {
-		put(o, &out, heads.data, wide, widest);
+		put(o, &out, heads.data, cells, widest);
 		end_line(&out);
 	}
 	for (size_t k = 0; k < n; k++) {
-		put(o, &out, o->lines[k].text, o->lines[k].wide, widest);
+		put(o, &out, o->lines[k].text, o->lines[k].cells, widest);
 		end_line(&out);
 	}
 	fwrite(out.data, 1, out.len, stdout);

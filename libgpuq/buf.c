@@ -36,12 +36,23 @@ int gpuq_buf_reserve(struct gpuq_buf *b, size_t n)
 	return 0;
 }
 
+/* Room is there, as it nearly always is. */
+static bool has_room(const struct gpuq_buf *b, size_t n)
+{
+	return b->data && n <= b->room - b->len && !b->max_bytes;
+}
+
 int gpuq_buf_add(struct gpuq_buf *b, const void *bytes, size_t n)
 {
 	int rc;
 
 	if (n == 0)
 		return 0;
+	if (has_room(b, n)) {
+		memcpy(b->data + b->len, bytes, n);
+		b->len += n;
+		return 0;
+	}
 	rc = gpuq_buf_reserve(b, n);
 	if (rc < 0)
 		return rc;
@@ -57,7 +68,10 @@ int gpuq_buf_adds(struct gpuq_buf *b, const char *s)
 
 int gpuq_buf_addc(struct gpuq_buf *b, char c)
 {
-	return gpuq_buf_add(b, &c, 1);
+	if (!has_room(b, 1))
+		return gpuq_buf_add(b, &c, 1);
+	b->data[b->len++] = c;
+	return 0;
 }
 
 int gpuq_buf_addi(struct gpuq_buf *b, int64_t i)

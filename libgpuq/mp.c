@@ -64,6 +64,12 @@ static int ends_early(struct gpuq_err *err)
 	return gpuq_fail(err, GPUQ_EPROTO, "a message ends too early");
 }
 
+/* A small number, nil, or true or false. */
+static bool is_one_byte(unsigned char c)
+{
+	return c < 0x80 || c >= 0xe0 || c == 0xc0 || c == 0xc2 || c == 0xc3;
+}
+
 /* Read the head of the value at p: how many bytes it has in all when it is no
  * container (*bytes) or of its head alone, and its members. 0 = more bytes needed. */
 static int read_head(const unsigned char *p, size_t n, enum shape *shape, uint64_t *bytes,
@@ -119,12 +125,13 @@ int gpuq_mp_next(struct gpuq_mp_scan *scan, const struct gpuq_mp_limits *lim, co
 	/* scan->at always stands at the head of a value, so that a value that is
 	 * not complete is simply looked at again. */
 	while (scan->at < n) {
-		uint64_t size, members;
-		enum shape shape;
+		uint64_t size = 1, members = 0;
+		enum shape shape = SCALAR;
 
 		if (scan->at >= lim->max_bytes)
 			return too_big(lim, err);
-		if (!read_head(p + scan->at, n - scan->at, &shape, &size, &members))
+		if (!is_one_byte(p[scan->at]) &&
+		    !read_head(p + scan->at, n - scan->at, &shape, &size, &members))
 			break;
 		if (shape == NONE)
 			return gpuq_fail(err, GPUQ_EPROTO,
@@ -365,12 +372,14 @@ int gpuq_mp_take(struct gpuq_arena *a, const struct gpuq_mp_limits *lim, const c
 {
 	const unsigned char *s = (const unsigned char *)*p, c = *p < end ? *s : 0xc1;
 	const unsigned wide = c >= 0xc0 && c < 0xe0 ? heads[c - 0xc0].wide : 0;
-	uint64_t size, members, u = 0;
-	enum shape shape;
+	uint64_t size = 1, members, u = 0;
+	enum shape shape = SCALAR;
 	int rc = 0;
 
-	if (*p == end || !read_head(s, (size_t)(end - *p), &shape, &size, &members) ||
-	    size > (size_t)(end - *p))
+	if (*p == end)
+		return ends_early(err);
+	if (!is_one_byte(c) && (!read_head(s, (size_t)(end - *p), &shape, &size, &members) ||
+				size > (size_t)(end - *p)))
 		return ends_early(err);
 	for (unsigned i = 0; shape == SCALAR && i < wide && i < sizeof(u); i++)
 		u = u << 8 | s[1 + i];

@@ -146,11 +146,15 @@ struct gpuq_val *gpuq_put(struct gpuq_arena *a, struct gpuq_val *map, const char
 
 static struct gpuq_pair *find(const struct gpuq_val *map, const char *key)
 {
+	struct gpuq_pair *p, *end;
+
 	if (!map || map->type != GPUQ_MAP)
 		return NULL;
-	for (uint32_t i = 0; i < map->n; i++)
-		if (*map->pairs[i].key == *key && strcmp(map->pairs[i].key, key) == 0)
-			return &map->pairs[i];
+	p = map->pairs;
+	end = p + map->n;
+	for (; p < end; p++)
+		if (*p->key == *key && strcmp(p->key, key) == 0)
+			return p;
 	return NULL;
 }
 
