@@ -134,7 +134,7 @@ class Queue(Case):
                 job(5, array_index=-1, priority=-200, time_limit_s=70000, attempt=300,
                     evictions=[{}, {}], use={"percent": 12.5}),
                 job(6, name="n" * 300, pods=[{"node": "n%02d" % i} for i in range(40)])]
-        for args in ([], ["-l"], ["-o", "%.18i %9P %j %R"], ["--csv", "--sort=-NAME"],
+        for args in ([], ["--long"], ["-o", "%.18i %9P %j %R"], ["--csv", "--sort=-NAME"],
                      ["--limit=2", "--sort=GPUS,JOBID"],
                      ["-o", "+LABELS,ACCOUNT,EVICTIONS,USE,TIME_LEFT,NODELIST,GPU_SECONDS"]):
             s = self.serve(job_list=listing(*jobs))
