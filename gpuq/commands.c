@@ -421,7 +421,7 @@ static int main_of(struct cli *c, int argc, char **argv)
 
 int cli_main(int argc, char **argv)
 {
-	struct cli c = { .cmd = argc > 0 ? slurm_find(argv[0]) : NULL };
+	struct cli c = { .cmd = argc > 0 ? slurm_find(argv[0]) : NULL, .argv = argv };
 	const char *server = NULL;
 	int at = 1;
 

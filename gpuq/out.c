@@ -178,15 +178,6 @@ static int fill_keys(struct out *o, struct key *keys, const struct row *r)
 	return 0;
 }
 
-static bool is_plain(const char *s, size_t n)
-{
-	bool plain = true;
-
-	for (size_t i = 0; i < n; i++)
-		plain &= s[i] >= ' ' && s[i] <= '~';
-	return plain;
-}
-
 /* The text of a cell as it is shown, behind the others. */
 static struct cell add_cell(struct out *o, const struct shown *s, const struct row *r)
 {
@@ -197,7 +188,7 @@ static struct cell add_cell(struct out *o, const struct shown *s, const struct r
 	gpuq_buf_clear(b);
 	out_cell(s->col, r, b);
 	n = wide = strlen(gpuq_buf_str(b));
-	if (!is_plain(gpuq_buf_str(b), n)) {
+	if (!term_is_plain(gpuq_buf_str(b), n)) {
 		gpuq_buf_clear(&o->clean);
 		term_clean_str(&o->clean, gpuq_buf_str(b));
 		b = &o->clean;

@@ -1,25 +1,29 @@
 /* Lines of a list on standard output: a table, CSV, a format string, JSON. */
-#include <libsmartcols.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "gpuq/out_int.h"
 #include "gpuq/term.h"
 
 #define CHUNK_BYTES 65536
 
+#define RED "\033[31m"
+#define GREEN "\033[32m"
+#define BROWN "\033[33m"
+#define PLAIN "\033[0m"
+
+/* As a terminal takes it; NULL: none. */
 static const char *colour_of(const char *state)
 {
 	static const struct {
 		const char *word, *colour;
 	} colours[] = {
-		{ "R", "green" },       { "RUNNING", "green" }, { "PD", "brown" },
-		{ "PENDING", "brown" }, { "F", "red" },         { "FAILED", "red" },
-		{ "TO", "red" },        { "TIMEOUT", "red" },   { "NF", "red" },
-		{ "NODE_FAIL", "red" }, { "OOM", "red" },       { "OUT_OF_MEMORY", "red" },
-		{ "DL", "red" },        { "DEADLINE", "red" },  { "down", "red" },
-		{ "drain", "brown" },   { "drained", "brown" }, { "suspect", "brown" },
+		{ "R", GREEN },       { "RUNNING", GREEN }, { "PD", BROWN },
+		{ "PENDING", BROWN }, { "F", RED },         { "FAILED", RED },
+		{ "TO", RED },        { "TIMEOUT", RED },   { "NF", RED },
+		{ "NODE_FAIL", RED }, { "OOM", RED },       { "OUT_OF_MEMORY", RED },
+		{ "DL", RED },        { "DEADLINE", RED },  { "down", RED },
+		{ "drain", BROWN },   { "drained", BROWN }, { "suspect", BROWN },
 	};
 
 	for (size_t i = 0; i < sizeof(colours) / sizeof(colours[0]); i++)
@@ -35,12 +39,6 @@ static void heading(struct gpuq_buf *out, const struct shown *s)
 		term_fit(out, s->col->name, (size_t)s->width, s->right);
 	else
 		gpuq_buf_adds(out, s->col->name);
-}
-
-
-static const char *next_cell(const char *cell)
-{
-	return cell + strlen(cell) + 1;
 }
 
 /* Lines as they are written: the cells of text. widest is of tables alone. */
@@ -76,6 +74,52 @@ static void put_table(const struct out *o, struct gpuq_buf *out, const char *tex
 			p = blanks(p, right ? 1 : room + 1);
 	}
 	out->len = (size_t)(p - out->data);
+}
+
+/* On a terminal cells may be too wide, and states have colours. */
+static void put_terminal(const struct out *o, struct gpuq_buf *out, const char *text,
+			 const struct cell *cells, const uint32_t *widest)
+{
+	const bool colours = term_colours(stdout);
+
+	for (size_t i = 0; i < o->n_shown; text += cells[i++].len + 1) {
+		const bool last = i + 1 == o->n_shown;
+		const char *colour =
+			colours && o->shown[i].col->flags & COL_STATE ? colour_of(text) : NULL;
+
+		if (colour)
+			gpuq_buf_adds(out, colour);
+		if (last && !o->shown[i].right && cells[i].wide <= widest[i])
+			gpuq_buf_add(out, text, cells[i].len);
+		else
+			term_fit(out, text, widest[i], o->shown[i].right);
+		if (colour)
+			gpuq_buf_adds(out, PLAIN);
+		if (!last)
+			gpuq_buf_addc(out, ' ');
+	}
+}
+
+/* Where lines are wider than the terminal, the widest of those columns that may be cut get
+ * narrower, but not than their names. */
+static void narrow(const struct out *o, const struct cell *heads, uint32_t *widest, size_t room)
+{
+	size_t total = o->n_shown - 1;
+
+	for (size_t i = 0; i < o->n_shown; i++)
+		total += widest[i];
+	for (; room && total > room; total--) {
+		size_t most = o->n_shown;
+
+		for (size_t i = 0; i < o->n_shown; i++)
+			if (o->shown[i].col->flags & COL_CUT && !o->shown[i].width &&
+			    widest[i] > heads[i].wide &&
+			    (most == o->n_shown || widest[i] >= widest[most]))
+				most = i;
+		if (most == o->n_shown)
+			return;
+		widest[most]--;
+	}
 }
 
 static void put_formatted(const struct out *o, struct gpuq_buf *out, const char *text,
@@ -142,7 +186,7 @@ static void put_heads(const struct out *o, struct gpuq_buf *text, struct cell *c
 	}
 }
 
-static int print_lines(const struct out *o, size_t n, put_fn put)
+static int print_lines(const struct out *o, size_t n, put_fn put_line)
 {
 	struct gpuq_buf out = GPUQ_BUF_INIT, heads = GPUQ_BUF_INIT;
 	struct cell cells[OUT_COLS_MAX];
@@ -152,16 +196,18 @@ static int print_lines(const struct out *o, size_t n, put_fn put)
 	put_heads(o, &heads, cells);
 	for (size_t i = 0; i < o->n_shown; i++)
 		widest[i] = cells[i].wide;
-	for (size_t k = 0; put == put_table && k < n; k++)
+	for (size_t k = 0; (put_line == put_table || put_line == put_terminal) && k < n; k++)
 		for (size_t i = 0; i < o->n_shown; i++)
 			if (o->lines[k].cells[i].wide > widest[i])
 				widest[i] = o->lines[k].cells[i].wide;
-	if (o->header && !heads.failed && put != put_json) {
-		put(o, &out, heads.data, cells, widest);
+	if (put_line == put_terminal)
+		narrow(o, cells, widest, (size_t)term_width(stdout));
+	if (o->header && !heads.failed && put_line != put_json) {
+		put_line(o, &out, heads.data, cells, widest);
 		end_line(&out);
 	}
 	for (size_t k = 0; k < n; k++) {
-		put(o, &out, o->lines[k].text, o->lines[k].cells, widest);
+		put_line(o, &out, o->lines[k].text, o->lines[k].cells, widest);
 		end_line(&out);
 	}
 	fwrite(out.data, 1, out.len, stdout);
@@ -171,64 +217,12 @@ static int print_lines(const struct out *o, size_t n, put_fn put)
 	return failed ? GPUQ_ENOMEM : 0;
 }
 
-/* smartcols cuts what is too wide, and prints nothing at all for an empty table. */
-static int print_terminal(const struct out *o, size_t n)
-{
-	struct gpuq_buf head = GPUQ_BUF_INIT;
-	struct libscols_table *t = NULL;
-	const bool colours = term_colours(stdout);
-	int rc = GPUQ_ENOMEM;
-
-	scols_init_debug(0);
-	t = scols_new_table();
-	if (!t)
-		return rc;
-	scols_table_enable_noencoding(t, 1); /* term_clean did it, and better */
-	scols_table_enable_noheadings(t, !o->header);
-	scols_table_enable_colors(t, colours);
-	for (size_t i = 0; i < o->n_shown; i++) {
-		const struct shown *s = &o->shown[i];
-		const bool cut = s->col->flags & COL_CUT && s->width == 0;
-
-		gpuq_buf_clear(&head);
-		heading(&head, s);
-		if (!scols_table_new_column(t, gpuq_buf_str(&head), 0,
-					    (s->right ? SCOLS_FL_RIGHT : 0) |
-						    (cut ? SCOLS_FL_TRUNC : 0)))
-			goto out;
-	}
-	for (size_t k = 0; k < n; k++) {
-		struct libscols_line *l = scols_table_new_line(t, NULL);
-		const char *cell = o->lines[k].text;
-
-		if (!l)
-			goto out;
-		for (size_t i = 0; i < o->n_shown; i++, cell = next_cell(cell)) {
-			const char *colour;
-
-			if (scols_line_set_data(l, i, cell) != 0)
-				goto out;
-			colour = colours && o->shown[i].col->flags & COL_STATE ? colour_of(cell)
-									       : NULL;
-			if (colour)
-				scols_cell_set_color(scols_line_get_cell(l, i), colour);
-		}
-	}
-	if (scols_print_table(t) == 0)
-		rc = 0;
-out:
-	scols_unref_table(t);
-	gpuq_buf_done(&head);
-	return rc;
-}
-
 int out_print(const struct out *o, size_t n)
 {
-	if (o->json)
-		return print_lines(o, n, put_json);
-	if (o->csv)
-		return print_lines(o, n, put_csv);
-	if (o->format)
-		return print_lines(o, n, put_formatted);
-	return n && isatty(STDOUT_FILENO) ? print_terminal(o, n) : print_lines(o, n, put_table);
+	return print_lines(o, n,
+			   o->json              ? put_json
+			   : o->csv             ? put_csv
+			   : o->format          ? put_formatted
+			   : term_width(stdout) ? put_terminal
+						: put_table);
 }

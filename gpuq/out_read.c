@@ -149,8 +149,7 @@ void out_keys_add(struct out_keys *k, struct gpuq_arena *a, const char *words)
 		const size_t n = strcspn(words, " ");
 		size_t i = 0;
 
-		while (i < k->n &&
-		       (strncmp(k->names[i], words, n) != 0 || k->names[i][n] != '\0'))
+		while (i < k->n && (strncmp(k->names[i], words, n) != 0 || k->names[i][n] != '\0'))
 			i++;
 		if (i == k->n && i < OUT_KEYS_MAX)
 			k->names[k->n++] = gpuq_arena_strndup(a, words, n);

@@ -25,6 +25,12 @@ void term_clean(struct gpuq_buf *out, const char *text, size_t n, bool utf8);
 /* As above with the locale's answer, for a string. */
 void term_clean_str(struct gpuq_buf *out, const char *text);
 
+/* Printable ASCII and nothing else: clean as it is. */
+bool term_is_plain(const char *text, size_t n);
+
+/* Whether the locale writes UTF-8; it is read when first asked for. */
+bool term_utf8(void);
+
 /* Columns of the terminal that text, which is clean, takes. */
 size_t term_columns(const char *text);
 

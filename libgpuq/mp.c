@@ -330,8 +330,9 @@ int gpuq_mp_take_list(const char **p, const char *end, uint32_t *n, struct gpuq_
 	    !read_head((const unsigned char *)*p, (size_t)(end - *p), &shape, &size, &members))
 		return ends_early(err);
 	if (shape != ARRAY)
-		return gpuq_fail(err, GPUQ_EPROTO, "a message has something else where a list "
-						   "belongs");
+		return gpuq_fail(err, GPUQ_EPROTO,
+				 "a message has something else where a list "
+				 "belongs");
 	*p += size;
 	*n = (uint32_t)members;
 	return 0;

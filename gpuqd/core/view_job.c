@@ -302,11 +302,10 @@ KEY(end_cause, j->leave_cause == GPUQ_CAUSE_NONE || j->cancel_asked
 		       ? null
 		       : text(gpuq_cause_word(j->leave_cause)))
 /* What a waiting job's priority is made of; null before anybody has looked. */
-KEY(priority_terms, j->state != GPUQ_JOB_PENDING || !j->ranked
-			    ? null
-			    : tree(priority_terms_val(x->a, &j->terms)))
-KEY(gpu_seconds, (struct gpuq_val){ .type = GPUQ_REAL,
-				    .d = (double)(used_us(j, x->now_us) / 1000) / 1000 })
+KEY(priority_terms,
+    j->state != GPUQ_JOB_PENDING || !j->ranked ? null : tree(priority_terms_val(x->a, &j->terms)))
+KEY(gpu_seconds,
+    (struct gpuq_val){ .type = GPUQ_REAL, .d = (double)(used_us(j, x->now_us) / 1000) / 1000 })
 
 static struct gpuq_val of_reason(const struct of *x)
 {
@@ -466,8 +465,7 @@ struct view_row {
 
 struct view_row *view_row_new(struct gpuq_arena *a, const struct gpuq_strlist *names)
 {
-	struct view_row *r =
-		gpuq_arena_calloc(a, 1, sizeof(*r) + names->n * sizeof(r->cols[0]));
+	struct view_row *r = gpuq_arena_calloc(a, 1, sizeof(*r) + names->n * sizeof(r->cols[0]));
 
 	if (!r)
 		return NULL;

@@ -244,8 +244,8 @@ Test(mp, takes_what_it_reads)
 		memcpy(bytes, cases[i].bytes, cases[i].n);
 		rc = gpuq_mp_take_list(&p, end, &n, NULL);
 		if (cases[i].rc == 0)
-			cr_assert_eq(gpuq_mp_read(&arena, &lim, bytes, cases[i].n, &whole, NULL),
-				     0, "%s", cases[i].what);
+			cr_assert_eq(gpuq_mp_read(&arena, &lim, bytes, cases[i].n, &whole, NULL), 0,
+				     "%s", cases[i].what);
 		for (uint32_t k = 0; rc == 0 && k < n; k++) {
 			rc = gpuq_mp_take(&arena, &lim, &p, end, &v, NULL);
 			if (rc == 0 && cases[i].rc == 0)
