@@ -1,5 +1,10 @@
 """Lists: columns, order, limits, JSON, and strings that would act on a terminal."""
+import fcntl
 import json
+import os
+import pty
+import struct
+import termios
 
 from fake import Case, Refused, job, main
 
@@ -172,6 +177,37 @@ class Queue(Case):
             self.assertEqual(code, 255, item)
             self.assertNotEqual(err, "")
             s.stop()
+
+    def on_terminal(self, columns, *args, **env):
+        """What gpuq prints on a terminal of so many columns."""
+        ours, theirs = pty.openpty()
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+        p = self.start(*args, env=self.env(TERM="xterm", **env), stdout=theirs)
+        os.close(theirs)
+        out = b""
+        try:
+            while chunk := os.read(ours, 65536):
+                out += chunk
+        except OSError:
+            pass  # that is how a terminal ends
+        os.close(ours)
+        self.assertEqual(p.wait(60), 0)
+        return out.decode().replace("\r", "").splitlines()
+
+    def test_a_terminal_has_colours_and_an_edge(self):
+        self.serve(job_list=rows(job(17, "RUNNING", name="a" * 40, queue="größe" * 3),
+                                 job(18, "FAILED", name="b")))
+        args = ("queue", "-h", "-o", "JOBID,NAME,QUEUE,ST")
+        wide = ["   17 " + "a" * 40 + " " + "größe" * 3 + " R",
+                "   18 b" + " " * 39 + " default" + " " * 8 + " F"]
+        self.assertEqual(self.on_terminal(90, *args, NO_COLOR="1"), wide)
+        self.assertEqual(self.on_terminal(90, *args),
+                         [wide[0][:-1] + "\033[32mR\033[0m", wide[1][:-1] + "\033[31mF\033[0m"])
+        # The widest of those that may be cut give way, down to their names.
+        self.assertEqual(self.on_terminal(30, *args, NO_COLOR="1"),
+                         ["   17 aaaaaaaaaa größegröße R", "   18 b          default    F"])
+        self.assertEqual(self.on_terminal(5, *args, NO_COLOR="1"),
+                         ["   17 aaaa größe R", "   18 b    defau F"])
 
     def test_limit_counts_after_sorting(self):
         rows = self.table([job(1, priority=1), job(2, priority=2)], "-h", "-o", "JOBID",
