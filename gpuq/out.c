@@ -187,8 +187,8 @@ static struct cell add_cell(struct out *o, const struct shown *s, const struct r
 
 	gpuq_buf_clear(b);
 	out_cell(s->col, r, b);
-	n = wide = strlen(gpuq_buf_str(b));
-	if (!term_is_plain(gpuq_buf_str(b), n)) {
+	n = wide = b->len;
+	if (!term_is_plain(b->data, n)) {
 		gpuq_buf_clear(&o->clean);
 		term_clean_str(&o->clean, gpuq_buf_str(b));
 		b = &o->clean;

@@ -123,18 +123,19 @@ static bool is_set(const struct gpuq_val *map, const char *key)
 
 void view_job_id(struct gpuq_buf *out, const struct gpuq_val *job)
 {
+	const struct gpuq_val *id = gpuq_get(job, "id"), *index = gpuq_get(job, "array_index");
 	const struct gpuq_val *array = gpuq_get(job, "array");
 	const char *indices;
 	int64_t throttle;
 
-	if (!is_set(job, "id")) {
+	if (!id || id->type == GPUQ_NULL) {
 		gpuq_buf_addc(out, '-');
 		return;
 	}
-	gpuq_buf_addi(out, gpuq_get_int(job, "id", 0));
-	if (is_set(job, "array_index")) {
+	gpuq_buf_addi(out, id->type == GPUQ_INT ? id->i : 0);
+	if (index && index->type == GPUQ_INT) {
 		gpuq_buf_addc(out, '_');
-		gpuq_buf_addi(out, gpuq_get_int(job, "array_index", 0));
+		gpuq_buf_addi(out, index->i);
 		return;
 	}
 	if (!array || array->type != GPUQ_MAP)

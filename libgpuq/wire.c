@@ -179,7 +179,7 @@ const char *gpuq_wire_item_value(const char *bytes, size_t n, uint32_t id)
 {
 	struct gpuq_arena a = GPUQ_ARENA_INIT(0);
 	const char *p = bytes, *end = bytes + n;
-	struct gpuq_val type, name, of, seq;
+	struct gpuq_val type = { 0 }, name = { 0 }, of = { 0 }, seq = { 0 };
 	uint32_t outer, inner;
 	bool is = gpuq_mp_take_list(&p, end, &outer, NULL) == 0 && outer == 3 &&
 		  gpuq_mp_take(&a, &gpuq_wire_limits, &p, end, &type, NULL) == 0 &&

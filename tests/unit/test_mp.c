@@ -237,7 +237,7 @@ Test(mp, takes_what_it_reads)
 		/* A copy of just so many bytes, so that a look beyond is seen. */
 		char *bytes = malloc(cases[i].n + 1);
 		const char *p = bytes, *end = bytes + cases[i].n;
-		struct gpuq_val v, *whole;
+		struct gpuq_val v = { .type = GPUQ_NULL }, *whole;
 		uint32_t n = 0;
 		int rc;
 
