@@ -304,8 +304,7 @@ KEY(end_cause, j->leave_cause == GPUQ_CAUSE_NONE || j->cancel_asked
 /* What a waiting job's priority is made of; null before anybody has looked. */
 KEY(priority_terms,
     j->state != GPUQ_JOB_PENDING || !j->ranked ? null : tree(priority_terms_val(x->a, &j->terms)))
-KEY(gpu_seconds,
-    (struct gpuq_val){ .type = GPUQ_REAL, .d = (double)(used_us(j, x->now_us) / 1000) / 1000 })
+KEY(gpu_seconds, tree(gpuq_real(x->a, (double)(used_us(j, x->now_us) / 1000) / 1000)))
 
 static struct gpuq_val of_reason(const struct of *x)
 {

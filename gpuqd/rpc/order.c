@@ -21,7 +21,7 @@ static int64_t instant(int64_t us)
 		return value;                                                                      \
 	}
 /* Elements stand behind what is left of their array. */
-BY(id, (int64_t)j->key.id << 32 | (uint32_t)(j->key.index + 1))
+BY(id, (int64_t)j->key.id << 24 | (j->key.index + 1))
 BY(state, (int64_t)j->state)
 BY(priority, j->priority)
 BY(attempt, (int64_t)j->attempt)
