@@ -173,9 +173,9 @@ bool view_job_started(const struct gpuq_val *job)
 int64_t view_job_elapsed_us(const struct gpuq_val *job, int64_t now_us)
 {
 	const int64_t start_us = gpuq_get_int(job, "start_time", 0);
-	const int64_t end_us = gpuq_get_int(job, "end_time", now_us);
+	const int64_t end_us = start_us > 0 ? gpuq_get_int(job, "end_time", now_us) : 0;
 
-	return start_us > 0 && end_us > start_us ? end_us - start_us : 0;
+	return end_us > start_us ? end_us - start_us : 0;
 }
 
 int view_natural(const char *a, const char *b)
