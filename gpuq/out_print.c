@@ -210,7 +210,8 @@ static int print_lines(const struct out *o, size_t n, put_fn put_line)
 		put_line(o, &out, o->lines[k].text, o->lines[k].cells, widest);
 		end_line(&out);
 	}
-	fwrite(out.data, 1, out.len, stdout);
+	if (out.len)
+		fwrite(out.data, 1, out.len, stdout);
 	failed = out.failed || heads.failed;
 	gpuq_buf_done(&out);
 	gpuq_buf_done(&heads);
