@@ -39,6 +39,7 @@ enum cli_exit {
 
 struct cli {
 	const struct command *cmd;
+	char **argv; /* as it was called */
 	struct args args;
 	struct gpuq_arena arena; /* options, replies: until the process ends */
 	struct gpuq *conn; /* NULL until cli_connect */

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "gpuq/list.h"
+#include "gpuq/term.h"
 #include "gpuq/top.h"
 #include "libgpuq/units.h"
 
@@ -213,6 +214,7 @@ int cmd_top(struct cli *c)
 		return cli_usage(c, "it needs a terminal; gpuq queue --watch prints lists");
 	if (cli_connect(c, &err) < 0)
 		return cli_fail(&err, false);
+	(void)term_utf8(); /* ncurses draws what the locale writes */
 	screen = terminal_is_known() ? newterm(NULL, stdout, stdin) : NULL;
 	if (!screen)
 		return cli_usage(c, "the terminal is not known here (TERM)");

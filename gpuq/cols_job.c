@@ -116,7 +116,7 @@ static void node_count_text(struct gpuq_buf *out, const struct row *r)
 {
 	struct gpuq_buf names = GPUQ_BUF_INIT;
 
-	gpuq_buf_printf(out, "%zu", view_job_nodes(&names, r->obj));
+	gpuq_buf_addi(out, (int64_t)view_job_nodes(&names, r->obj));
 	gpuq_buf_done(&names);
 }
 
@@ -172,37 +172,37 @@ TIME_COLUMN(end_time)
 
 /* clang-format off */
 static const struct column cols[] = {
-	{ "JOBID", 'i', COL_RIGHT, NULL, id_text, id_rank, "17, 17_3 or 17_[4-99%10]" },
+	{ "JOBID", 'i', COL_RIGHT | COL_ORDER, "id array_index array", id_text, id_rank, "17, 17_3 or 17_[4-99%10]" },
 	{ "QUEUE", 'P', COL_CUT, "queue", NULL, NULL, "its queue" },
 	{ "NAME", 'j', COL_CUT, "name", NULL, NULL, "its name" },
 	{ "USER", 'u', COL_CUT, "user", NULL, NULL, "its owner" },
-	{ "ST", 't', COL_STATE, NULL, short_state, state_rank, "state in letters" },
-	{ "STATE", 'T', COL_STATE, "state", NULL, state_rank, "state as a word" },
-	{ "TIME", 'M', COL_RIGHT, NULL, elapsed_text, elapsed_rank, "how long it has run" },
-	{ "ELAPSED", 0, COL_RIGHT, NULL, elapsed_text, elapsed_rank, "the same as TIME" },
-	{ "WAIT", 0, COL_RIGHT, NULL, wait_text, wait_rank, "how long it waited before its last start" },
-	{ "TIME_LIMIT", 'l', COL_RIGHT, NULL, limit_text, limit_rank, "its walltime" },
-	{ "TIME_LEFT", 'L', COL_RIGHT, NULL, left_text, NULL, "walltime that is left" },
+	{ "ST", 't', COL_STATE | COL_ORDER, "state", short_state, state_rank, "state in letters" },
+	{ "STATE", 'T', COL_STATE | COL_ORDER, "state", NULL, state_rank, "state as a word" },
+	{ "TIME", 'M', COL_RIGHT, "start_time end_time", elapsed_text, elapsed_rank, "how long it has run" },
+	{ "ELAPSED", 0, COL_RIGHT, "start_time end_time", elapsed_text, elapsed_rank, "the same as TIME" },
+	{ "WAIT", 0, COL_RIGHT, "eligible_time end_time start_time", wait_text, wait_rank, "how long it waited before its last start" },
+	{ "TIME_LIMIT", 'l', COL_RIGHT | COL_ORDER, "time_limit_s", limit_text, limit_rank, "its walltime" },
+	{ "TIME_LEFT", 'L', COL_RIGHT, "time_limit_s start_time end_time", left_text, NULL, "walltime that is left" },
 	{ "GPUS", 'b', COL_RIGHT, "gpus", NULL, NULL, "devices, of all its pods" },
 	{ "PODS", 0, COL_RIGHT, "pod_count", NULL, NULL, "pods" },
-	{ "NODES", 'D', COL_RIGHT, NULL, node_count_text, node_count_rank, "number of nodes" },
-	{ "NODELIST(REASON)", 'R', COL_CUT, NULL, place_text, NULL, "nodes, or why it waits" },
-	{ "NODELIST", 'N', COL_CUT, NULL, nodes_text, NULL, "nodes" },
+	{ "NODES", 'D', COL_RIGHT, "pods.node", node_count_text, node_count_rank, "number of nodes" },
+	{ "NODELIST(REASON)", 'R', COL_CUT, "state reason pods.node", place_text, NULL, "nodes, or why it waits" },
+	{ "NODELIST", 'N', COL_CUT, "pods.node", nodes_text, NULL, "nodes" },
 	{ "REASON", 'r', 0, "reason", NULL, NULL, "why it waits" },
-	{ "PRIORITY", 'Q', COL_RIGHT, "priority", NULL, NULL, "larger is sooner" },
+	{ "PRIORITY", 'Q', COL_RIGHT | COL_ORDER, "priority", NULL, NULL, "larger is sooner" },
 	{ "ACCOUNT", 'a', COL_CUT, "account", NULL, NULL, "who is charged" },
 	{ "FLAVOR", 'f', COL_CUT, "flavor", NULL, NULL, "kind of device" },
-	{ "ATTEMPT", 0, COL_RIGHT, "attempt", NULL, NULL, "how often it was started again" },
-	{ "EVICTIONS", 0, COL_RIGHT, NULL, evictions_text, evictions_rank, "how often it had to leave for others" },
+	{ "ATTEMPT", 0, COL_RIGHT | COL_ORDER, "attempt", NULL, NULL, "how often it was started again" },
+	{ "EVICTIONS", 0, COL_RIGHT, "evictions", evictions_text, evictions_rank, "how often it had to leave for others" },
 	{ "QOS", 'q', COL_CUT, "qos", NULL, NULL, "its class" },
-	{ "LABELS", 0, COL_CUT, NULL, labels_text, NULL, "its labels" },
+	{ "LABELS", 0, COL_CUT, "labels", labels_text, NULL, "its labels" },
 	{ "MESSAGE", 0, COL_CUT, "message", NULL, NULL, "why it ended as it did" },
 	{ "END_CAUSE", 0, 0, "end_cause", NULL, NULL, "why it was told to end: limit, idle, reclaim, ..." },
-	{ "USE", 0, COL_RIGHT, NULL, use_text, use_rank, "percent of the time that its devices were busy of late" },
+	{ "USE", 0, COL_RIGHT, "use", use_text, use_rank, "percent of the time that its devices were busy of late" },
 	{ "EXIT_CODE", 'X', COL_RIGHT, "exit_code", NULL, NULL, "when it has ended" },
-	{ "SUBMIT_TIME", 'V', 0, "submit_time", submit_time_text, NULL, "when it was submitted" },
-	{ "ELIGIBLE_TIME", 'E', 0, "eligible_time", eligible_time_text, NULL, "when it could have started" },
-	{ "START_TIME", 'S', 0, "start_time", start_time_text, NULL, "when it started" },
+	{ "SUBMIT_TIME", 'V', COL_ORDER, "submit_time", submit_time_text, NULL, "when it was submitted" },
+	{ "ELIGIBLE_TIME", 'E', COL_ORDER, "eligible_time", eligible_time_text, NULL, "when it could have started" },
+	{ "START_TIME", 'S', COL_ORDER, "start_time", start_time_text, NULL, "when it started" },
 	{ "END_TIME", 'e', 0, "end_time", end_time_text, NULL, "when it ended" },
 	{ "GPU_SECONDS", 0, COL_RIGHT, "gpu_seconds", NULL, NULL, "what it has used" },
 	{ NULL, 0, 0, NULL, NULL, NULL, NULL },
@@ -211,12 +211,14 @@ static const struct column cols[] = {
 
 const struct out_def job_list = {
 	.cols = cols,
+	.keys = "",
 	.usual = "JOBID,QUEUE,NAME,USER,ST,TIME,GPUS,NODES,NODELIST(REASON)",
 	.sort = "STATE,-PRIORITY,JOBID",
 };
 
 const struct out_def job_history = {
 	.cols = cols,
+	.keys = "",
 	.usual = "JOBID,QUEUE,NAME,USER,STATE,EXIT_CODE,GPUS,WAIT,ELAPSED,GPU_SECONDS,END_TIME",
 	.sort = NULL,
 };

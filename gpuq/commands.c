@@ -425,7 +425,7 @@ static int main_of(struct cli *c, int argc, char **argv)
 
 int cli_main(int argc, char **argv)
 {
-	struct cli c = { .cmd = slurm_find(argc, argv) };
+	struct cli c = { .cmd = slurm_find(argc, argv), .argv = argv };
 	const char *server = NULL;
 	int at = 1;
 

@@ -272,9 +272,10 @@ static int ignore(void *arg, const struct gpuq_val *job)
 	return 1;
 }
 
-/* A list of nothing does not tell a job that is not there from one that never was. */
-static int check_ids(struct cli *c, const struct gpuq_val *ids, struct gpuq_err *err)
+int filter_check_ids(struct cli *c, const struct gpuq_val *params, struct gpuq_err *err)
 {
+	const struct gpuq_val *ids = gpuq_get(params, "ids");
+
 	for (size_t i = 0; ids && i < ids->n && i < CHECKED_MAX; i++) {
 		int64_t id, index;
 		int rc = filter_id(ids->items[i]->s, &id, &index, err);
@@ -289,6 +290,7 @@ static int check_ids(struct cli *c, const struct gpuq_val *ids, struct gpuq_err 
 
 int filter_put_jobs(struct cli *c, struct gpuq_val *params, struct gpuq_err *err)
 {
+	const struct gpuq_val *ids;
 	int rc;
 
 	for (int i = 0; i < c->args.n_rest; i++) {
@@ -298,5 +300,7 @@ int filter_put_jobs(struct cli *c, struct gpuq_val *params, struct gpuq_err *err
 			given ? gpuq_arena_printf(&c->arena, "%s,%s", given, more) : more;
 	}
 	rc = filter_put(c, params, err);
-	return rc < 0 ? rc : check_ids(c, gpuq_get(params, "ids"), err);
+	ids = gpuq_get(params, "ids");
+	/* Of one alone the list itself tells: filter_check_ids when it is empty. */
+	return rc == 0 && ids && ids->n > 1 ? filter_check_ids(c, params, err) : rc;
 }

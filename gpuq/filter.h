@@ -1,7 +1,7 @@
 /* filter.h - the options that say which jobs, as parameters of a call
  *
  * Touches  memory; the server, to see whether there are such jobs.
- * Used by  cmd_queue.c, cmd_history.c, act.c.
+ * Used by  list.c, cmd_queue.c, cmd_history.c, act.c.
  */
 #ifndef GPUQ_FILTER_H
 #define GPUQ_FILTER_H
@@ -14,9 +14,13 @@
  * GPUQ_EINVAL with what was expected. Needs a connection for --me. */
 int filter_put(struct cli *c, struct gpuq_val *params, struct gpuq_err *err);
 
-/* The same for a list of jobs: the arguments are ids too, and an id that is no job's is
- * GPUQ_ENOENT. */
+/* The same for a list of jobs: the arguments are ids too, and of several one that is no job's
+ * is GPUQ_ENOENT. */
 int filter_put_jobs(struct cli *c, struct gpuq_val *params, struct gpuq_err *err);
+
+/* A list of nothing does not tell a job that is not there from one that never was: ask.
+ * GPUQ_ENOENT for an id of params that is no job's. */
+int filter_check_ids(struct cli *c, const struct gpuq_val *params, struct gpuq_err *err);
 
 /* An instant of the past as the options --since and --until take it: "2026-12-01T09:00Z",
  * "09:00" (the last one), or a duration, so long ago. option is its name without dashes.

@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "gpuq/filter.h"
 #include "libgpuq/units.h"
 
 #define WATCH_US (2 * GPUQ_US_PER_S)
@@ -39,10 +40,10 @@ static int on_item(void *arg, const struct gpuq_val *item)
 	return rc ? ENOUGH : 0;
 }
 
-/* One time round. A connection that broke since the last turn (the daemon was
+/* One time round; *n_items came. A connection that broke since the last turn (the daemon was
  * restarted) is made anew, unless lines have been printed already. */
-int list_once(struct cli *c, const char *method, const struct gpuq_val *params, struct out *out,
-	      list_keep_fn keep, struct gpuq_err *err)
+static int read_list(struct cli *c, const char *method, const struct gpuq_val *params,
+		     struct out *out, list_keep_fn keep, size_t *n_items, struct gpuq_err *err)
 {
 	struct reader r = { .c = c, .out = out, .keep = keep };
 	struct gpuq_arena a = GPUQ_ARENA_INIT(0);
@@ -55,7 +56,10 @@ int list_once(struct cli *c, const char *method, const struct gpuq_val *params, 
 			break;
 		r.now_us = cli_now_us();
 		r.n_items = 0;
-		rc = gpuq_stream(c->conn, method, params, 0, on_item, &r, &a, &reply, err);
+		rc = out_keys(out) ? gpuq_stream_rows(c->conn, method, params, out_keys(out), 0,
+						      on_item, &r, &a, &reply, err)
+				   : gpuq_stream(c->conn, method, params, 0, on_item, &r, &a,
+						 &reply, err);
 		if (!cli_broken(rc))
 			break;
 		cli_disconnect(c);
@@ -63,9 +67,18 @@ int list_once(struct cli *c, const char *method, const struct gpuq_val *params, 
 			break;
 	}
 	gpuq_arena_done(&a);
+	*n_items = r.n_items;
 	if (r.failed)
 		return gpuq_fail(err, r.failed, "out of memory");
 	return rc < 0 ? rc : 0;
+}
+
+int list_once(struct cli *c, const char *method, const struct gpuq_val *params, struct out *out,
+	      list_keep_fn keep, struct gpuq_err *err)
+{
+	size_t n_items;
+
+	return read_list(c, method, params, out, keep, &n_items, err);
 }
 
 int64_t watch_us(const struct cli *c)
@@ -204,6 +217,7 @@ int list_run(struct cli *c, const char *method, const struct out_def *def, const
 	struct out *out;
 	const int64_t every_us = watch_us(c);
 	int rc, code = EXIT_DONE;
+	size_t n_items;
 
 	if (every_us < 0)
 		return EXIT_USAGE;
@@ -221,10 +235,14 @@ int list_run(struct cli *c, const char *method, const struct out_def *def, const
 		code = rc == GPUQ_EINVAL ? cli_usage(c, "%s", err.text) : cli_fail(&err, true);
 		goto out;
 	}
+	if (!keep)
+		out_ask(out, &c->arena, params);
 	for (bool first = true;; first = false) {
 		if (every_us)
 			watch_head(c, first);
-		rc = list_once(c, method, params, out, keep, &err);
+		rc = read_list(c, method, params, out, keep, &n_items, &err);
+		if (rc == 0 && first && n_items == 0)
+			rc = filter_check_ids(c, params, &err);
 		if (rc == 0)
 			rc = out_flush(out);
 		if (rc == 0 && every_us && watch_pause(every_us))

@@ -191,11 +191,9 @@ static void submit_text(struct gpuq_buf *out, const struct row *r)
 
 static void exec_text(struct gpuq_buf *out, const struct row *r)
 {
-	const struct gpuq_val *pods = gpuq_get(r->obj, "pods");
+	const char *node = view_pods(r->obj) ? view_pod_node(r->obj, 0) : "";
 
-	gpuq_buf_adds(out, pods && pods->type == GPUQ_LIST && pods->n
-				   ? gpuq_get_str(pods->items[0], "node", "n/a")
-				   : "n/a");
+	gpuq_buf_adds(out, *node ? node : "n/a");
 }
 
 static void priority_text(struct gpuq_buf *out, const struct row *r)
@@ -210,32 +208,32 @@ static double priority_rank(const struct row *r)
 
 /* clang-format off */
 static const struct column cols[] = {
-	{ "JOBID", 'i', 0, NULL, id_text, id_rank, "" },
+	{ "JOBID", 'i', 0, "id array_index array", id_text, id_rank, "" },
 	{ "JOBID", 'A', 0, "id", NULL, NULL, "" },
 	{ "ARRAY_JOB_ID", 'F', 0, "id", NULL, NULL, "" },
-	{ "ARRAY_TASK_ID", 'K', 0, NULL, index_text, NULL, "" },
+	{ "ARRAY_TASK_ID", 'K', 0, "array_index array", index_text, NULL, "" },
 	{ "PARTITION", 'P', 0, "queue", NULL, NULL, "" },
 	{ "NAME", 'j', 0, "name", NULL, NULL, "" },
 	{ "USER", 'u', 0, "user", NULL, NULL, "" },
-	{ "ST", 't', 0, NULL, letters_text, state_rank, "" },
-	{ "STATE", 'T', 0, NULL, state_text, state_rank, "" },
-	{ "TIME", 'M', 0, NULL, used_text, used_us, "" },
-	{ "TIME_LIMIT", 'l', 0, NULL, limit_text, NULL, "" },
-	{ "TIME_LEFT", 'L', 0, NULL, left_text, NULL, "" },
-	{ "NODES", 'D', 0, NULL, nodes_text, NULL, "" },
-	{ "NODELIST(REASON)", 'R', 0, NULL, place_text, NULL, "" },
-	{ "NODELIST", 'N', 0, NULL, nodelist_text, NULL, "" },
-	{ "REASON", 'r', 0, NULL, reason_text, NULL, "" },
+	{ "ST", 't', 0, "state", letters_text, state_rank, "" },
+	{ "STATE", 'T', 0, "state", state_text, state_rank, "" },
+	{ "TIME", 'M', 0, "start_time end_time", used_text, used_us, "" },
+	{ "TIME_LIMIT", 'l', 0, "time_limit_s", limit_text, NULL, "" },
+	{ "TIME_LEFT", 'L', 0, "time_limit_s start_time end_time", left_text, NULL, "" },
+	{ "NODES", 'D', 0, "pods.node pod_count", nodes_text, NULL, "" },
+	{ "NODELIST(REASON)", 'R', 0, "pods.node reason", place_text, NULL, "" },
+	{ "NODELIST", 'N', 0, "pods.node", nodelist_text, NULL, "" },
+	{ "REASON", 'r', 0, "reason", reason_text, NULL, "" },
 	{ "PRIORITY", 'Q', 0, "priority", NULL, NULL, "" },
-	{ "PRIORITY", 'p', 0, NULL, priority_text, priority_rank, "" },
-	{ "ACCOUNT", 'a', 0, NULL, account_text, NULL, "" },
+	{ "PRIORITY", 'p', 0, "priority", priority_text, priority_rank, "" },
+	{ "ACCOUNT", 'a', 0, "account", account_text, NULL, "" },
 	{ "QOS", 'q', 0, "qos", NULL, NULL, "" },
-	{ "TRES_PER_NODE", 'b', 0, NULL, gres_text, NULL, "" },
-	{ "SUBMIT_TIME", 'V', 0, NULL, submit_text, NULL, "" },
-	{ "START_TIME", 'S', 0, NULL, start_text, NULL, "" },
-	{ "END_TIME", 'e', 0, NULL, end_text, NULL, "" },
-	{ "SCHEDNODES", 'Y', 0, NULL, planned_text, NULL, "" },
-	{ "EXEC_HOST", 'B', 0, NULL, exec_text, NULL, "" },
+	{ "TRES_PER_NODE", 'b', 0, "gpus", gres_text, NULL, "" },
+	{ "SUBMIT_TIME", 'V', 0, "submit_time", submit_text, NULL, "" },
+	{ "START_TIME", 'S', 0, "start_time planned_time", start_text, NULL, "" },
+	{ "END_TIME", 'e', 0, "start_time time_limit_s end_time", end_text, NULL, "" },
+	{ "SCHEDNODES", 'Y', 0, "id", planned_text, NULL, "" },
+	{ "EXEC_HOST", 'B', 0, "pods.node", exec_text, NULL, "" },
 	{ "FEATURES", 'f', 0, "flavor", NULL, NULL, "" },
 	{ "RESTARTS", 'X', 0, "attempt", NULL, NULL, "" },
 	/* What lists do not tell, as squeue has it of a job that asked for none of it. */
@@ -300,6 +298,7 @@ static int rows(struct out *o, const struct gpuq_val *job)
 
 static const struct out_def jobs = {
 	.cols = cols,
+	.keys = "id array_index array account qos state", /* of rows and keep */
 	.usual = "JOBID",
 	.sort = "P,t,-Q",
 	.rows = rows,

@@ -7,6 +7,7 @@
 #include "gpuq/term.h"
 
 #include <langinfo.h>
+#include <locale.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -125,12 +126,53 @@ void term_clean(struct gpuq_buf *out, const char *text, size_t n, bool utf8)
 	}
 }
 
+bool term_utf8(void)
+{
+	static enum { UNKNOWN, OTHER, UTF8 } known;
+
+	/* Reading the locale costs a good part of a short command, and most need it not. Only
+	 * which bytes are characters: numbers and dates are the same everywhere. */
+	if (known == UNKNOWN) {
+		setlocale(LC_CTYPE, "");
+		known = strcmp(nl_langinfo(CODESET), "UTF-8") == 0 ? UTF8 : OTHER;
+	}
+	return known == UTF8;
+}
+
+bool term_is_plain(const char *text, size_t n)
+{
+	bool plain = true;
+
+	for (size_t i = 0; i < n; i++)
+		plain &= text[i] >= ' ' && text[i] <= '~';
+	return plain;
+}
+
 /* Columns of a character that has passed term_clean. */
 static size_t columns(uint32_t cp)
 {
-	const int n = is_mark(cp) ? 0 : cp < 0x80 ? 1 : wcwidth((wchar_t)cp);
+	int n = 1;
 
+	if (cp >= 0x80) {
+		(void)term_utf8(); /* wcwidth needs the locale */
+		n = is_mark(cp) ? 0 : wcwidth((wchar_t)cp);
+	}
 	return n < 0 ? 1 : (size_t)n;
+}
+
+size_t term_columns(const char *text)
+{
+	const size_t n = strlen(text);
+	size_t used = 0;
+	uint32_t cp = 0;
+
+	for (size_t at = 0; at < n;) {
+		const size_t len = gpuq_utf8_next(text + at, n - at, &cp);
+
+		used += len ? columns(cp) : 1;
+		at += len ? len : 1;
+	}
+	return used;
 }
 
 void term_fit(struct gpuq_buf *out, const char *text, size_t width, bool right)
@@ -155,14 +197,14 @@ void term_fit(struct gpuq_buf *out, const char *text, size_t width, bool right)
 		gpuq_buf_addc(out, ' ');
 }
 
-static bool locale_is_utf8(void)
-{
-	return strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
-}
-
 void term_clean_str(struct gpuq_buf *out, const char *text)
 {
-	term_clean(out, text, strlen(text), locale_is_utf8());
+	const size_t n = strlen(text);
+
+	if (term_is_plain(text, n))
+		gpuq_buf_add(out, text, n);
+	else
+		term_clean(out, text, n, term_utf8());
 }
 
 /* Bytes of a harmless escape sequence at s; 0 = it is none, -1 = it may become one. */
@@ -184,7 +226,7 @@ static int harmless(const char *s, size_t n)
 
 static void log_bytes(struct term_log *l, struct gpuq_buf *out, const char *s, size_t n, bool last)
 {
-	const bool utf8 = locale_is_utf8();
+	const bool utf8 = term_utf8();
 	uint32_t cp = 0;
 	int len;
 

@@ -25,6 +25,15 @@ void term_clean(struct gpuq_buf *out, const char *text, size_t n, bool utf8);
 /* As above with the locale's answer, for a string. */
 void term_clean_str(struct gpuq_buf *out, const char *text);
 
+/* Printable ASCII and nothing else: clean as it is. */
+bool term_is_plain(const char *text, size_t n);
+
+/* Whether the locale writes UTF-8; it is read when first asked for. */
+bool term_utf8(void);
+
+/* Columns of the terminal that text, which is clean, takes. */
+size_t term_columns(const char *text);
+
 /* Append text, which is clean, as exactly width columns of the terminal: cut, or filled
  * with spaces (before it when right). A wide character that would not fit is left out. */
 void term_fit(struct gpuq_buf *out, const char *text, size_t width, bool right);

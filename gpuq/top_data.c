@@ -144,14 +144,21 @@ static int on_item(void *arg, const struct gpuq_val *item)
 
 static int read_list(struct top *t, struct gpuq_err *err)
 {
+	const struct top_kind *k = &top_kinds[t->pane];
 	struct gpuq_arena mem = GPUQ_ARENA_INIT(0);
+	struct out_keys keys = { .n = 0 };
 	struct gpuq_val *reply;
 	int rc;
 
 	t->list.n_rows = 0;
 	t->list.cut = false;
-	rc = gpuq_stream(t->c->conn, top_kinds[t->pane].method, NULL, GPUQ_US_PER_S, on_item, t,
-			 &mem, &reply, err);
+	out_keys_add(&keys, &mem, k->def->keys);
+	for (size_t i = 0; i < t->list.n_cols; i++)
+		out_keys_add(&keys, &mem, t->list.cols[i]->key);
+	rc = keys.all ? gpuq_stream(t->c->conn, k->method, NULL, GPUQ_US_PER_S, on_item, t, &mem,
+				    &reply, err)
+		      : gpuq_stream_rows(t->c->conn, k->method, NULL, keys.names, GPUQ_US_PER_S,
+					 on_item, t, &mem, &reply, err);
 	gpuq_arena_done(&mem);
 	return rc < 0 ? rc : 0;
 }

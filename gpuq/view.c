@@ -81,7 +81,7 @@ void view_cell(struct gpuq_buf *out, const struct gpuq_val *v)
 		gpuq_buf_adds(out, v->b ? "yes" : "no");
 		break;
 	case GPUQ_INT:
-		gpuq_buf_printf(out, "%" PRId64, v->i);
+		gpuq_buf_addi(out, v->i);
 		break;
 	case GPUQ_REAL:
 		gpuq_buf_printf(out, "%.6g", v->d);
@@ -123,17 +123,19 @@ static bool is_set(const struct gpuq_val *map, const char *key)
 
 void view_job_id(struct gpuq_buf *out, const struct gpuq_val *job)
 {
+	const struct gpuq_val *id = gpuq_get(job, "id"), *index = gpuq_get(job, "array_index");
 	const struct gpuq_val *array = gpuq_get(job, "array");
 	const char *indices;
 	int64_t throttle;
 
-	if (!is_set(job, "id")) {
+	if (!id || id->type == GPUQ_NULL) {
 		gpuq_buf_addc(out, '-');
 		return;
 	}
-	gpuq_buf_printf(out, "%" PRId64, gpuq_get_int(job, "id", 0));
-	if (is_set(job, "array_index")) {
-		gpuq_buf_printf(out, "_%" PRId64, gpuq_get_int(job, "array_index", 0));
+	gpuq_buf_addi(out, id->type == GPUQ_INT ? id->i : 0);
+	if (index && index->type == GPUQ_INT) {
+		gpuq_buf_addc(out, '_');
+		gpuq_buf_addi(out, index->i);
 		return;
 	}
 	if (!array || array->type != GPUQ_MAP)
@@ -171,9 +173,9 @@ bool view_job_started(const struct gpuq_val *job)
 int64_t view_job_elapsed_us(const struct gpuq_val *job, int64_t now_us)
 {
 	const int64_t start_us = gpuq_get_int(job, "start_time", 0);
-	const int64_t end_us = gpuq_get_int(job, "end_time", now_us);
+	const int64_t end_us = start_us > 0 ? gpuq_get_int(job, "end_time", now_us) : 0;
 
-	return start_us > 0 && end_us > start_us ? end_us - start_us : 0;
+	return end_us > start_us ? end_us - start_us : 0;
 }
 
 int view_natural(const char *a, const char *b)
@@ -288,21 +290,38 @@ size_t view_fold(struct gpuq_buf *out, const char **names, size_t n)
 	return kept;
 }
 
+size_t view_pods(const struct gpuq_val *job)
+{
+	const struct gpuq_val *list = gpuq_get(job, "pods.node");
+
+	list = list ? list : gpuq_get(job, "pods");
+	return list && list->type == GPUQ_LIST ? list->n : 0;
+}
+
+const char *view_pod_node(const struct gpuq_val *job, size_t i)
+{
+	const struct gpuq_val *nodes = gpuq_get(job, "pods.node");
+
+	if (!nodes)
+		return gpuq_get_str(gpuq_get(job, "pods")->items[i], "node", "");
+	return nodes->items[i]->type == GPUQ_STR ? nodes->items[i]->s : "";
+}
+
 size_t view_job_nodes(struct gpuq_buf *out, const struct gpuq_val *job)
 {
-	const struct gpuq_val *pods = gpuq_get(job, "pods");
+	const size_t n_pods = view_pods(job);
 	const char **names;
 	size_t n = 0, kept;
 
-	if (!pods || pods->type != GPUQ_LIST || pods->n == 0)
+	if (n_pods == 0)
 		return 0;
-	names = calloc(pods->n, sizeof(*names));
+	names = calloc(n_pods, sizeof(*names));
 	if (!names) {
 		out->failed = true;
 		return 0;
 	}
-	for (size_t i = 0; i < pods->n; i++) {
-		const char *node = gpuq_get_str(pods->items[i], "node", "");
+	for (size_t i = 0; i < n_pods; i++) {
+		const char *node = view_pod_node(job, i);
 
 		if (*node)
 			names[n++] = node;
@@ -320,10 +339,13 @@ void view_job_place(struct gpuq_buf *out, const struct gpuq_val *job)
 
 	if (!waiting && view_job_nodes(out, job) > 0)
 		return;
-	if (*reason)
-		gpuq_buf_printf(out, "(%s)", reason);
-	else if (waiting)
+	if (*reason) {
+		gpuq_buf_addc(out, '(');
+		gpuq_buf_adds(out, reason);
+		gpuq_buf_addc(out, ')');
+	} else if (waiting) {
 		gpuq_buf_adds(out, "(None)");
+	}
 }
 
 void view_time(struct gpuq_buf *out, const struct gpuq_val *us)

@@ -36,12 +36,23 @@ int gpuq_buf_reserve(struct gpuq_buf *b, size_t n)
 	return 0;
 }
 
+/* Room is there, as it nearly always is. */
+static bool has_room(const struct gpuq_buf *b, size_t n)
+{
+	return b->data && n <= b->room - b->len && !b->max_bytes;
+}
+
 int gpuq_buf_add(struct gpuq_buf *b, const void *bytes, size_t n)
 {
 	int rc;
 
 	if (n == 0)
 		return 0;
+	if (has_room(b, n)) {
+		memcpy(b->data + b->len, bytes, n);
+		b->len += n;
+		return 0;
+	}
 	rc = gpuq_buf_reserve(b, n);
 	if (rc < 0)
 		return rc;
@@ -57,25 +68,46 @@ int gpuq_buf_adds(struct gpuq_buf *b, const char *s)
 
 int gpuq_buf_addc(struct gpuq_buf *b, char c)
 {
-	return gpuq_buf_add(b, &c, 1);
+	if (!has_room(b, 1))
+		return gpuq_buf_add(b, &c, 1);
+	b->data[b->len++] = c;
+	return 0;
+}
+
+int gpuq_buf_addi(struct gpuq_buf *b, int64_t i)
+{
+	char digits[24], *p = digits + sizeof(digits);
+	uint64_t u = i < 0 ? -(uint64_t)i : (uint64_t)i;
+
+	do
+		*--p = (char)('0' + u % 10);
+	while (u /= 10);
+	if (i < 0)
+		*--p = '-';
+	return gpuq_buf_add(b, p, (size_t)(digits + sizeof(digits) - p));
 }
 
 int gpuq_buf_printf(struct gpuq_buf *b, const char *fmt, ...)
 {
+	const size_t most = b->max_bytes && b->max_bytes < b->room ? b->max_bytes : b->room;
+	const size_t room = b->data ? most - b->len : 0;
 	va_list ap;
 	int n, rc;
 
+	/* Nearly always it fits at once: room + 1 bytes are there. */
 	va_start(ap, fmt);
-	n = vsnprintf(NULL, 0, fmt, ap);
+	n = vsnprintf(room ? b->data + b->len : NULL, room ? room + 1 : 0, fmt, ap);
 	va_end(ap);
 	if (n < 0)
 		return failed(b, GPUQ_EINVAL);
-	rc = gpuq_buf_reserve(b, (size_t)n);
-	if (rc < 0)
-		return rc;
-	va_start(ap, fmt);
-	vsnprintf(b->data + b->len, (size_t)n + 1, fmt, ap); /* room + 1 bytes are there */
-	va_end(ap);
+	if (!room || (size_t)n > room) {
+		rc = gpuq_buf_reserve(b, (size_t)n);
+		if (rc < 0)
+			return rc;
+		va_start(ap, fmt);
+		vsnprintf(b->data + b->len, (size_t)n + 1, fmt, ap);
+		va_end(ap);
+	}
 	b->len += (size_t)n;
 	return 0;
 }

@@ -171,6 +171,9 @@ int gpuq_client_next(struct gpuq *g, int64_t until_us, struct gpuq_arena *a,
 			continue;
 		if (rc <= 0)
 			return rc;
+		in->rows = g->rows && gpuq_rows_here(g->rows, in->bytes, in->n);
+		if (in->rows)
+			return 1;
 		rc = gpuq_mp_read(a, &gpuq_wire_limits, in->bytes, in->n, &v, err);
 		if (rc == 0)
 			rc = gpuq_wire_split(v, &in->msg, err);
@@ -377,20 +380,27 @@ struct stream {
 	int verdict; /* of the callback, once not 0: the call is cancelled */
 };
 
-/* Hand an item on, grant credit, or cancel when the callback has enough. */
-static int on_item(struct gpuq *g, struct stream *s, const struct gpuq_val *item,
+/* Hand on an item, or rows (NULL: it is a tick); grant credit, or cancel when the callback
+ * has enough. */
+static int on_item(struct gpuq *g, struct stream *s, const struct gpuq_val *item, bool rows,
 		   struct gpuq_err *err)
 {
 	struct gpuq_buf b = GPUQ_BUF_INIT;
+	int rc = 0;
 
 	if (s->verdict)
 		return 0; /* still under way when we cancelled */
 	g->streaming = true;
-	s->verdict = s->fn(s->arg, item);
+	if (rows)
+		rc = gpuq_rows_each(g->rows, s->fn, s->arg, &s->verdict, err);
+	else
+		s->verdict = s->fn(s->arg, item);
 	g->streaming = false;
+	if (rc < 0)
+		return rc;
 	if (s->verdict)
 		gpuq_wire_cancel(&b, s->id);
-	else if (item && ++s->used >= GPUQ_STREAM_CREDIT / 2)
+	else if ((item || rows) && ++s->used >= GPUQ_STREAM_CREDIT / 2)
 		gpuq_wire_credit(&b, s->id, s->used);
 	else
 		return 0;
@@ -410,7 +420,9 @@ static int stream_step(struct gpuq *g, struct stream *s, int64_t until_us, struc
 
 	if (rc == 0) {
 		rc = s->verdict ? gpuq_fail(err, GPUQ_ETIMEOUT, "the server does not let go")
-				: on_item(g, s, NULL, err);
+				: on_item(g, s, NULL, false, err);
+	} else if (rc == 1 && in.rows) {
+		rc = on_item(g, s, NULL, true, err);
 	} else if (rc == 1 && in.msg.type == GPUQ_WIRE_RESPONSE && in.msg.id == s->id) {
 		*end = gpuq_client_settle(&in.msg, &result, err);
 		if (*end == 0 && result && reply) {
@@ -420,7 +432,7 @@ static int stream_step(struct gpuq *g, struct stream *s, int64_t until_us, struc
 		}
 	} else if (rc == 1 && in.msg.type == GPUQ_WIRE_NOTE) {
 		rc = gpuq_wire_note_id(&in.msg, &id) && id == s->id && in.msg.params->n == 3
-			     ? on_item(g, s, in.msg.params->items[2], err)
+			     ? on_item(g, s, in.msg.params->items[2], false, err)
 			     : 0;
 	} else if (rc == 1) {
 		rc = gpuq_client_keep(g, &in, err);
@@ -429,19 +441,19 @@ static int stream_step(struct gpuq *g, struct stream *s, int64_t until_us, struc
 	return rc;
 }
 
-int gpuq_stream(struct gpuq *g, const char *method, const struct gpuq_val *params, int64_t tick_us,
-		gpuq_item_fn fn, void *arg, struct gpuq_arena *a, struct gpuq_val **reply,
-		struct gpuq_err *err)
+static int stream(struct gpuq *g, const char *method, const struct gpuq_val *params,
+		  int64_t tick_us, gpuq_item_fn fn, void *arg, struct gpuq_arena *a,
+		  struct gpuq_val **reply, struct gpuq_err *err)
 {
 	struct stream s = { .fn = fn, .arg = arg };
 	int64_t next_us;
-	int end = 0, rc = gpuq_client_busy(g, err);
+	int end = 0, rc = gpuq_client_send_request(g, method, params, NULL, 0, until(CONNECT_US),
+						   &s.id, err);
 
 	if (rc < 0)
 		return rc;
-	rc = gpuq_client_send_request(g, method, params, NULL, 0, until(CONNECT_US), &s.id, err);
-	if (rc < 0)
-		return rc;
+	if (g->rows)
+		g->rows->id = s.id;
 	next_us = until(tick_us);
 	do {
 		const bool was_over = s.verdict != 0;
@@ -460,6 +472,35 @@ int gpuq_stream(struct gpuq *g, const char *method, const struct gpuq_val *param
 		return s.verdict;
 	}
 	return rc < 0 ? gpuq_client_lost(g, rc, err) : end;
+}
+
+int gpuq_stream(struct gpuq *g, const char *method, const struct gpuq_val *params, int64_t tick_us,
+		gpuq_item_fn fn, void *arg, struct gpuq_arena *a, struct gpuq_val **reply,
+		struct gpuq_err *err)
+{
+	int rc = gpuq_client_busy(g, err);
+
+	return rc < 0 ? rc : stream(g, method, params, tick_us, fn, arg, a, reply, err);
+}
+
+int gpuq_stream_rows(struct gpuq *g, const char *method, const struct gpuq_val *params,
+		     const char *const *keys, int64_t tick_us, gpuq_item_fn fn, void *arg,
+		     struct gpuq_arena *a, struct gpuq_val **reply, struct gpuq_err *err)
+{
+	struct gpuq_val *with_keys = NULL;
+	struct gpuq_rows rows;
+	int rc = gpuq_client_busy(g, err);
+
+	if (rc < 0)
+		return rc;
+	rc = gpuq_rows_init(&rows, keys, params, &with_keys, err);
+	if (rc == 0) {
+		g->rows = &rows;
+		rc = stream(g, method, with_keys, tick_us, fn, arg, a, reply, err);
+		g->rows = NULL;
+	}
+	gpuq_rows_done(&rows);
+	return rc;
 }
 
 int gpuq_send(struct gpuq *g, const char *method, const struct gpuq_val *params, const char *key,

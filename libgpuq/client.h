@@ -55,6 +55,13 @@ int gpuq_stream(struct gpuq *g, const char *method, const struct gpuq_val *param
 		gpuq_item_fn fn, void *arg, struct gpuq_arena *a, struct gpuq_val **reply,
 		struct gpuq_err *err);
 
+/* The same of a list of jobs, of whose objects only the keys (ended by NULL) are wanted: fn
+ * is shown a map of them for each job. A key may be that of a part: "pods.node" is the list
+ * of each pod's node. A server that does not know this sends whole objects, which fn gets. */
+int gpuq_stream_rows(struct gpuq *g, const char *method, const struct gpuq_val *params,
+		     const char *const *keys, int64_t tick_us, gpuq_item_fn fn, void *arg,
+		     struct gpuq_arena *a, struct gpuq_val **reply, struct gpuq_err *err);
+
 /* For callers with many calls under way (benchmarks, event-driven programs): send
  * without waiting (*id identifies the answer), and take the next answer. */
 int gpuq_send(struct gpuq *g, const char *method, const struct gpuq_val *params, const char *key,

@@ -1,4 +1,4 @@
-/* client_priv.h - what client.c and duplex.c share; private to them */
+/* client_priv.h - what client.c, duplex.c and rows.c share; private to them */
 #ifndef LIBGPUQ_CLIENT_PRIV_H
 #define LIBGPUQ_CLIENT_PRIV_H
 
@@ -15,6 +15,14 @@ struct answer {
 	char bytes[];
 };
 
+/* A stream of rows under way. */
+struct gpuq_rows {
+	uint32_t id; /* of its call */
+	struct gpuq_val map, *vals; /* the row that is shown: keys, and what stands behind each */
+	const char *p, *end; /* of the message that has come: what is left of it */
+	struct gpuq_arena keep, one; /* as long as the stream, and the row */
+};
+
 struct gpuq {
 	struct gpuq_transport t;
 	uint32_t last_id;
@@ -22,6 +30,7 @@ struct gpuq {
 	size_t n_sent;
 	struct answer *answers, **last_answer;
 	bool streaming; /* inside gpuq_stream, or with a duplex open: no other call */
+	struct gpuq_rows *rows; /* of the stream, when that is one of rows */
 	/* Of a duplex: its call, items granted since it asked, and what has not left: whatever
 	 * is said meanwhile goes behind it. */
 	bool duplex;
@@ -32,10 +41,11 @@ struct gpuq {
 	struct gpuq_val *info;
 };
 
-/* One message and what it was made in. */
+/* One message. */
 struct gpuq_incoming {
 	const char *bytes;
 	size_t n;
+	bool rows; /* it is g->rows, and msg is not made */
 	struct gpuq_wire_msg msg;
 };
 
@@ -58,6 +68,17 @@ int gpuq_client_settle(const struct gpuq_wire_msg *m, struct gpuq_val **reply,
 
 /* Keep an answer to gpuq_send for gpuq_recv; drop what nobody waits for any more. */
 int gpuq_client_keep(struct gpuq *g, const struct gpuq_incoming *in, struct gpuq_err *err);
+
+/* keys ends with NULL and lives on. *out: params (may be NULL) with them, as long as r.
+ * 0 or GPUQ_ENOMEM; free it in either case. */
+int gpuq_rows_init(struct gpuq_rows *r, const char *const *keys, const struct gpuq_val *params,
+		   struct gpuq_val **out, struct gpuq_err *err);
+void gpuq_rows_done(struct gpuq_rows *r);
+/* The message is an item with rows: they are the next of gpuq_rows_each. */
+bool gpuq_rows_here(struct gpuq_rows *r, const char *bytes, size_t n);
+/* Show each to fn until its *verdict is not 0. 0, GPUQ_EPROTO, GPUQ_ENOMEM. */
+int gpuq_rows_each(struct gpuq_rows *r, gpuq_item_fn fn, void *arg, int *verdict,
+		   struct gpuq_err *err);
 
 int gpuq_client_busy(const struct gpuq *g, struct gpuq_err *err);
 

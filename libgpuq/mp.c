@@ -59,6 +59,23 @@ static int too_big(const struct gpuq_mp_limits *lim, struct gpuq_err *err)
 	return gpuq_fail(err, GPUQ_ETOOBIG, "a message is larger than %zu bytes", lim->max_bytes);
 }
 
+static int ends_early(struct gpuq_err *err)
+{
+	return gpuq_fail(err, GPUQ_EPROTO, "a message ends too early");
+}
+
+/* A small number, nil, or true or false. */
+static bool is_one_byte(unsigned char c)
+{
+	return c < 0x80 || c >= 0xe0 || c == 0xc0 || c == 0xc2 || c == 0xc3;
+}
+
+/* Bytes of a value that tells them by its first: one as above, or a short string; else 0. */
+static size_t small_size(unsigned char c)
+{
+	return is_one_byte(c) ? 1 : (c & 0xe0) == 0xa0 ? 1u + (c & 0x1f) : 0;
+}
+
 /* Read the head of the value at p: how many bytes it has in all when it is no
  * container (*bytes) or of its head alone, and its members. 0 = more bytes needed. */
 static int read_head(const unsigned char *p, size_t n, enum shape *shape, uint64_t *bytes,
@@ -103,6 +120,16 @@ static int read_head(const unsigned char *p, size_t n, enum shape *shape, uint64
 	return 1;
 }
 
+/* One more value without members; false when none is owed any more. */
+static bool step(struct gpuq_mp_scan *scan, size_t size)
+{
+	scan->at += size;
+	scan->items++;
+	while (scan->depth && --scan->left[scan->depth - 1] == 0)
+		scan->depth--;
+	return scan->depth > 0;
+}
+
 int gpuq_mp_next(struct gpuq_mp_scan *scan, const struct gpuq_mp_limits *lim, const void *bytes,
 		 size_t n, size_t *len_bytes, struct gpuq_err *err)
 {
@@ -114,11 +141,20 @@ int gpuq_mp_next(struct gpuq_mp_scan *scan, const struct gpuq_mp_limits *lim, co
 	/* scan->at always stands at the head of a value, so that a value that is
 	 * not complete is simply looked at again. */
 	while (scan->at < n) {
+		const size_t small = small_size(p[scan->at]);
 		uint64_t size, members;
 		enum shape shape;
 
 		if (scan->at >= lim->max_bytes)
 			return too_big(lim, err);
+		/* Most values of most messages, in short. */
+		if (small && small <= n - scan->at && small <= lim->max_bytes - scan->at &&
+		    scan->items < lim->max_items) {
+			if (step(scan, small))
+				continue;
+			*len_bytes = scan->at;
+			return 1;
+		}
 		if (!read_head(p + scan->at, n - scan->at, &shape, &size, &members))
 			break;
 		if (shape == NONE)
@@ -143,15 +179,11 @@ int gpuq_mp_next(struct gpuq_mp_scan *scan, const struct gpuq_mp_limits *lim, co
 			return too_big(lim, err);
 		if (size > n - scan->at)
 			break;
-		scan->at += (size_t)size;
-		scan->items++;
 		if (members) {
+			scan->at += (size_t)size;
+			scan->items++;
 			scan->left[scan->depth++] = (uint32_t)members;
-			continue;
-		}
-		while (scan->depth && --scan->left[scan->depth - 1] == 0)
-			scan->depth--;
-		if (scan->depth == 0) {
+		} else if (!step(scan, (size_t)size)) {
 			*len_bytes = scan->at;
 			return 1;
 		}
@@ -292,7 +324,7 @@ int gpuq_mp_read(struct gpuq_arena *a, const struct gpuq_mp_limits *lim, const v
 	if (rc < 0)
 		return rc;
 	if (rc == 0)
-		return gpuq_fail(err, GPUQ_EPROTO, "a message ends too early");
+		return ends_early(err);
 	if (len != n)
 		return gpuq_fail(err, GPUQ_EPROTO, "%zu bytes follow a message", n - len);
 
@@ -307,6 +339,91 @@ int gpuq_mp_read(struct gpuq_arena *a, const struct gpuq_mp_limits *lim, const v
 		return err->code;
 	*out = v;
 	return 0;
+}
+
+int gpuq_mp_take_list(const char **p, const char *end, uint32_t *n, struct gpuq_err *err)
+{
+	uint64_t size, members;
+	enum shape shape;
+
+	if (*p == end ||
+	    !read_head((const unsigned char *)*p, (size_t)(end - *p), &shape, &size, &members))
+		return ends_early(err);
+	if (shape != ARRAY)
+		return gpuq_fail(err, GPUQ_EPROTO,
+				 "a message has something else where a list "
+				 "belongs");
+	*p += size;
+	*n = (uint32_t)members;
+	return 0;
+}
+
+static int set_str(struct gpuq_arena *a, struct gpuq_val *v, const char *s, size_t n,
+		   struct gpuq_err *err)
+{
+	if (gpuq_utf8_check(s, n) != n)
+		return gpuq_fail(err, GPUQ_EPROTO, "a message holds a string that is not UTF-8");
+	v->type = GPUQ_STR;
+	v->n = (uint32_t)n;
+	v->s = gpuq_arena_strndup(a, s, n);
+	return v->s ? 0 : gpuq_fail(err, GPUQ_ENOMEM, "no memory for a message");
+}
+
+/* A list, a map, or something rare: as a message of its own. */
+static int take_tree(struct gpuq_arena *a, const struct gpuq_mp_limits *lim, const char **p,
+		     const char *end, struct gpuq_val *v, struct gpuq_err *err)
+{
+	struct gpuq_mp_scan scan = { 0 };
+	struct gpuq_val *tree;
+	size_t n;
+	int rc = gpuq_mp_next(&scan, lim, *p, (size_t)(end - *p), &n, err);
+
+	if (rc == 0)
+		return ends_early(err);
+	if (rc > 0)
+		rc = gpuq_mp_read(a, lim, *p, n, &tree, err);
+	if (rc < 0)
+		return rc;
+	*v = *tree;
+	*p += n;
+	return 0;
+}
+
+int gpuq_mp_take(struct gpuq_arena *a, const struct gpuq_mp_limits *lim, const char **p,
+		 const char *end, struct gpuq_val *v, struct gpuq_err *err)
+{
+	const unsigned char *s = (const unsigned char *)*p, c = *p < end ? *s : 0xc1;
+	const unsigned wide = c >= 0xc0 && c < 0xe0 ? heads[c - 0xc0].wide : 0;
+	uint64_t size = 1, members = 0, u = 0;
+	enum shape shape = SCALAR;
+	int rc = 0;
+
+	if (*p == end)
+		return ends_early(err);
+	if (!is_one_byte(c) && (!read_head(s, (size_t)(end - *p), &shape, &size, &members) ||
+				size > (size_t)(end - *p)))
+		return ends_early(err);
+	for (unsigned i = 0; shape == SCALAR && i < wide && i < sizeof(u); i++)
+		u = u << 8 | s[1 + i];
+	v->type = GPUQ_INT; /* mostly */
+	if (c < 0x80 || c >= 0xe0) {
+		v->i = (signed char)c;
+	} else if (c == 0xc0) {
+		v->type = GPUQ_NULL;
+	} else if ((c & 0xe0) == 0xa0 || (c >= 0xd9 && c <= 0xdb)) {
+		rc = set_str(a, v, (const char *)s + 1 + wide, (size_t)size - 1 - wide, err);
+	} else if (c >= 0xcc && c <= 0xcf && u <= INT64_MAX) {
+		v->i = (int64_t)u;
+	} else if (c >= 0xd0 && c <= 0xd3) {
+		/* The sign is the highest bit of those that are there. */
+		v->i = (int64_t)(u << (64 - 8 * wide)) >> (64 - 8 * wide);
+	} else if (shape == ARRAY && members == 0) {
+		*v = (struct gpuq_val){ .type = GPUQ_LIST };
+	} else {
+		return take_tree(a, lim, p, end, v, err);
+	}
+	*p += size;
+	return rc;
 }
 
 static int pack_bytes(void *data, const char *bytes, size_t n)
@@ -353,6 +470,14 @@ static void pack(msgpack_packer *p, const struct gpuq_val *v)
 		}
 		break;
 	}
+}
+
+void gpuq_mp_write_list(struct gpuq_buf *b, uint32_t n)
+{
+	msgpack_packer p;
+
+	msgpack_packer_init(&p, b, pack_bytes);
+	msgpack_pack_array(&p, n);
 }
 
 void gpuq_mp_write(struct gpuq_buf *b, const struct gpuq_val *v)

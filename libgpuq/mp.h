@@ -47,7 +47,16 @@ int gpuq_mp_next(struct gpuq_mp_scan *scan, const struct gpuq_mp_limits *lim, co
 int gpuq_mp_read(struct gpuq_arena *a, const struct gpuq_mp_limits *lim, const void *bytes,
 		 size_t n, struct gpuq_val **out, struct gpuq_err *err);
 
+/* For long lists, whose members need no tree of them all: take the next value, or the head of
+ * a list of *n values, from bytes that gpuq_mp_next has passed, at *p, which moves behind it.
+ * A number or a string is made in *v alone (zeroed at first, then the same again and again),
+ * with its bytes in a; what holds others as by gpuq_mp_read. Returns 0 or as that does. */
+int gpuq_mp_take(struct gpuq_arena *a, const struct gpuq_mp_limits *lim, const char **p,
+		 const char *end, struct gpuq_val *v, struct gpuq_err *err);
+int gpuq_mp_take_list(const char **p, const char *end, uint32_t *n, struct gpuq_err *err);
+
 /* Append v; b->failed tells of no memory. */
 void gpuq_mp_write(struct gpuq_buf *b, const struct gpuq_val *v);
+void gpuq_mp_write_list(struct gpuq_buf *b, uint32_t n); /* the head; its members follow */
 
 #endif

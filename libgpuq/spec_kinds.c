@@ -96,7 +96,7 @@ static struct gpuq_val *pods_write(struct gpuq_arena *a, const void *in)
 static int gpus_read(struct gpuq_reader *r, const struct gpuq_val *v, void *out)
 {
 	const int64_t most = GPUQ_GPUS_PER_POD_MAX;
-	int64_t milli = -1;
+	int64_t milli = -1, hundredths;
 	double d = -1;
 
 	if (v->type == GPUQ_INT && v->i >= 0 && v->i <= most)
@@ -106,8 +106,9 @@ static int gpus_read(struct gpuq_reader *r, const struct gpuq_val *v, void *out)
 	else if (v->type == GPUQ_STR && gpuq_milli_parse(v->s, &milli, NULL) == 0)
 		d = (double)milli / 1000; /* also "500m" */
 	/* A quantity finer than a hundredth would be rounded to more than was asked. */
-	if (d >= 0 && d <= (double)most && fabs(d * 100 - round(d * 100)) < 1e-6)
-		milli = 10 * llround(d * 100);
+	hundredths = d >= 0 && d <= (double)most ? (int64_t)(d * 100 + 0.5) : -1;
+	if (hundredths >= 0 && fabs(d * 100 - (double)hundredths) < 1e-6)
+		milli = 10 * hundredths;
 	else if (d != -1)
 		milli = -1;
 	if (milli < 0 || (milli > 1000 && milli % 1000))

@@ -172,22 +172,41 @@ void gpuq_duration_print(int64_t us, char *out, size_t room)
 	}
 }
 
+/* "5" or, where something stands before it, ":05". */
+static char *clock_part(char *p, const char *start, int n)
+{
+	if (p > start)
+		*p++ = ':';
+	if (p > start || n >= 10)
+		*p++ = (char)('0' + n / 10);
+	*p++ = (char)('0' + n % 10);
+	return p;
+}
+
 void gpuq_duration_clock(int64_t us, char *out, size_t room)
 {
-	int64_t s = us / GPUQ_US_PER_S;
-	long long d = s / 86400;
-	int h = (int)(s / 3600 % 24), m = (int)(s / 60 % 60);
+	const int64_t s = us < 0 ? 0 : us / GPUQ_US_PER_S;
+	const int h = (int)(s / 3600 % 24);
+	char text[16], *p = text;
 
-	if (us == GPUQ_UNLIMITED)
+	if (us == GPUQ_UNLIMITED) {
 		snprintf(out, room, "UNLIMITED");
-	else if (us < 0)
-		snprintf(out, room, "0:00");
-	else if (d)
-		snprintf(out, room, "%lld-%02d:%02d:%02d", d, h, m, (int)(s % 60));
-	else if (h)
-		snprintf(out, room, "%d:%02d:%02d", h, m, (int)(s % 60));
+		return;
+	}
+	if (s >= 86400) {
+		snprintf(out, room, "%lld-%02d:%02d:%02d", (long long)(s / 86400), h,
+			 (int)(s / 60 % 60), (int)(s % 60));
+		return;
+	}
+	if (h)
+		p = clock_part(p, text, h);
+	p = clock_part(p, text, (int)(s / 60 % 60));
+	p = clock_part(p, text, (int)(s % 60));
+	*p++ = '\0';
+	if ((size_t)(p - text) <= room)
+		memcpy(out, text, (size_t)(p - text));
 	else
-		snprintf(out, room, "%d:%02d", m, (int)(s % 60));
+		snprintf(out, room, "%s", text);
 }
 
 static const struct {

@@ -1,5 +1,7 @@
 #include "libgpuq/utf8.h"
 
+#include <string.h>
+
 /* By the lead byte: length, the bits it carries, and the least character that may
  * be written in so many bytes (a smaller one would be overlong). */
 static const struct lead {
@@ -43,9 +45,16 @@ size_t gpuq_utf8_next(const char *s, size_t n, uint32_t *code)
 size_t gpuq_utf8_check(const char *s, size_t n)
 {
 	size_t at = 0;
+	uint64_t eight;
 
+	/* Plain ASCII, which is nearly all there is. */
+	for (; at + sizeof(eight) <= n; at += sizeof(eight)) {
+		memcpy(&eight, s + at, sizeof(eight));
+		if (eight & UINT64_C(0x8080808080808080))
+			break;
+	}
 	while (at < n) {
-		size_t len = gpuq_utf8_next(s + at, n - at, NULL);
+		size_t len = (unsigned char)s[at] < 0x80 ? 1 : gpuq_utf8_next(s + at, n - at, NULL);
 
 		if (len == 0)
 			break;

@@ -144,13 +144,26 @@ struct gpuq_val *gpuq_put(struct gpuq_arena *a, struct gpuq_val *map, const char
 	return val;
 }
 
+/* Keys are short and mostly differ at once: less than a call of strcmp. */
+static bool same(const char *a, const char *b)
+{
+	for (; *a == *b; a++, b++)
+		if (!*a)
+			return true;
+	return false;
+}
+
 static struct gpuq_pair *find(const struct gpuq_val *map, const char *key)
 {
+	struct gpuq_pair *p, *end;
+
 	if (!map || map->type != GPUQ_MAP)
 		return NULL;
-	for (uint32_t i = 0; i < map->n; i++)
-		if (strcmp(map->pairs[i].key, key) == 0)
-			return &map->pairs[i];
+	p = map->pairs;
+	end = p + map->n;
+	for (; p < end; p++)
+		if (same(p->key, key))
+			return p;
 	return NULL;
 }
 

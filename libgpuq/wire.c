@@ -166,6 +166,35 @@ void gpuq_wire_item(struct gpuq_buf *b, uint32_t id, uint64_t seq, const struct 
 	gpuq_mp_write(b, value);
 }
 
+void gpuq_wire_item_bytes(struct gpuq_buf *b, uint32_t id, uint64_t seq, const void *value,
+			  size_t n)
+{
+	put_note(b, GPUQ_WIRE_ITEM, 3);
+	put_uint(b, id);
+	put_uint(b, seq);
+	gpuq_buf_add(b, value, n);
+}
+
+const char *gpuq_wire_item_value(const char *bytes, size_t n, uint32_t id)
+{
+	struct gpuq_arena a = GPUQ_ARENA_INIT(0);
+	const char *p = bytes, *end = bytes + n;
+	struct gpuq_val type = { 0 }, name = { 0 }, of = { 0 }, seq = { 0 };
+	uint32_t outer, inner;
+	bool is = gpuq_mp_take_list(&p, end, &outer, NULL) == 0 && outer == 3 &&
+		  gpuq_mp_take(&a, &gpuq_wire_limits, &p, end, &type, NULL) == 0 &&
+		  type.type == GPUQ_INT && type.i == GPUQ_WIRE_NOTE &&
+		  gpuq_mp_take(&a, &gpuq_wire_limits, &p, end, &name, NULL) == 0 &&
+		  name.type == GPUQ_STR && strcmp(name.s, GPUQ_WIRE_ITEM) == 0 &&
+		  gpuq_mp_take_list(&p, end, &inner, NULL) == 0 && inner == 3 &&
+		  gpuq_mp_take(&a, &gpuq_wire_limits, &p, end, &of, NULL) == 0 &&
+		  of.type == GPUQ_INT && of.i == id &&
+		  gpuq_mp_take(&a, &gpuq_wire_limits, &p, end, &seq, NULL) == 0;
+
+	gpuq_arena_done(&a);
+	return is ? p : NULL;
+}
+
 void gpuq_wire_credit(struct gpuq_buf *b, uint32_t id, uint32_t n)
 {
 	put_note(b, GPUQ_WIRE_CREDIT, 2);

@@ -14,6 +14,10 @@
  *                 [2, "$/cancel", [msgid]]             the client wants no more
  *                 [2, "$/ping", []]                    either end is alive
  *                 [2, "$/error", [error]]              why the server closes now
+ * Lists of jobs take {keys: [...]}: their items are then lists of rows, and a row is the list
+ * of the values of those keys, in their order (gpuqd/core/view.h). {order: [...], first: n}
+ * says what will be done with them: the server may leave out what is behind the first n in
+ * that order.
  * Items and credit go both ways. A server begins a stream with GPUQ_STREAM_CREDIT items'
  * credit; a client may send items of a call only when the server has given it credit.
  * The first call is hello {proto: [major, minor], client}. A reader skips keys and
@@ -70,6 +74,11 @@ void gpuq_wire_request(struct gpuq_buf *b, uint32_t id, const char *method,
 void gpuq_wire_response(struct gpuq_buf *b, uint32_t id, const struct gpuq_val *error,
 			const struct gpuq_val *result);
 void gpuq_wire_item(struct gpuq_buf *b, uint32_t id, uint64_t seq, const struct gpuq_val *value);
+/* The same of a value that is written already; and where that of an item of call id begins in a
+ * message that gpuq_mp_next has passed (NULL: it is none). */
+void gpuq_wire_item_bytes(struct gpuq_buf *b, uint32_t id, uint64_t seq, const void *value,
+			  size_t n);
+const char *gpuq_wire_item_value(const char *bytes, size_t n, uint32_t id);
 void gpuq_wire_credit(struct gpuq_buf *b, uint32_t id, uint32_t n);
 void gpuq_wire_cancel(struct gpuq_buf *b, uint32_t id);
 void gpuq_wire_ping(struct gpuq_buf *b);

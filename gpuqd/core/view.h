@@ -17,10 +17,25 @@
 struct gpuq_val *view_devices(struct gpuq_arena *a, int64_t milli);
 /* Null for NULL and "". */
 struct gpuq_val *view_word(struct gpuq_arena *a, const char *s);
+struct gpuq_val *view_instant(struct gpuq_arena *a, int64_t us); /* null for 0 */
+/* "17" or "17_3"; NULL when the arena is exhausted. */
+const char *view_key(struct gpuq_arena *a, struct job_key key);
 
 /* Trees in a; NULL when it is exhausted. now_us is for what still counts up. */
 struct gpuq_val *view_job(struct gpuq_arena *a, const struct model *m, const struct job *j,
 			  int64_t now_us);
+
+/* Jobs as rows: a list of the values of some keys, in their order, as MessagePack. A key may
+ * be that of a part ("pods.node": the node of each pod); one that there is not is null. */
+struct view_row;
+struct gpuq_strlist;
+/* In a, with the names as they are: both live as long as it. NULL: no memory. */
+struct view_row *view_row_new(struct gpuq_arena *a, const struct gpuq_strlist *keys);
+/* Append the row of a job, or of one's object; out->failed tells of no memory. */
+void view_row_job(const struct view_row *r, struct gpuq_buf *out, struct gpuq_arena *scratch,
+		  const struct model *m, const struct job *j, int64_t now_us);
+void view_row_object(const struct view_row *r, struct gpuq_buf *out, const struct gpuq_val *job);
+
 /* A job that was not stored (a dry run): id and state are null. */
 struct gpuq_val *view_spec(struct gpuq_arena *a, const struct gpuq_spec *spec, const char *user,
 			   int64_t time_limit_us);

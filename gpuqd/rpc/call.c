@@ -187,24 +187,45 @@ bool rpc_item_ready(struct rpc_call *call)
 	return !call->paused;
 }
 
+/* Send what is in b, the next item. */
+static void send_item(struct rpc_call *call, struct gpuq_buf *b)
+{
+	struct gpuq_err err = GPUQ_ERR_INIT;
+
+	if (!fits(b, &err)) {
+		gpuq_buf_done(b);
+		call_doom(call, &err);
+		return;
+	}
+	call->seq++;
+	call->credit--;
+	conn_send(call->conn, call, call->id, true, b);
+}
+
 bool rpc_item(struct rpc_call *call, const struct gpuq_val *item)
 {
 	struct gpuq_buf b = GPUQ_BUF_INIT;
-	struct gpuq_err err = GPUQ_ERR_INIT;
 
 	if (!rpc_item_ready(call))
 		return false;
 	if (!call->conn)
 		return true;
 	gpuq_wire_item(&b, call->id, call->seq + 1, item);
-	if (!fits(&b, &err)) {
-		gpuq_buf_done(&b);
-		call_doom(call, &err);
+	send_item(call, &b);
+	return true;
+}
+
+bool rpc_item_bytes(struct rpc_call *call, const struct gpuq_buf *value)
+{
+	struct gpuq_buf b = GPUQ_BUF_INIT;
+
+	if (!rpc_item_ready(call))
+		return false;
+	if (!call->conn)
 		return true;
-	}
-	call->seq++;
-	call->credit--;
-	conn_send(call->conn, call, call->id, true, &b);
+	gpuq_wire_item_bytes(&b, call->id, call->seq + 1, value->data, value->len);
+	b.failed |= value->failed;
+	send_item(call, &b);
 	return true;
 }
 

@@ -419,7 +419,7 @@ static void act_when_durable(void *arg, int rc, const struct gpuq_err *failed)
 	x->errors = gpuq_list(a);
 	x->quiet = x->p->filter.ids.n == 0;
 	if (x->quiet)
-		jobs_select(journal_model(x->m->j), &x->p->filter, lives, &x->keys);
+		jobs_select(journal_model(x->m->j), &x->p->filter, lives, NULL, &x->keys);
 	rpc_call_watch(x->c, NULL, act_closed, x);
 	act_go_on(x);
 }

@@ -8,13 +8,12 @@
 #include "gpuqd/flow/journal.h"
 #include "gpuqd/rpc/m_int.h"
 
-#define PIECE_US 5000 /* of one turn of the loop, for one list */
 #define MISSING_US 20000 /* between two looks for a job that is on its way to the disk */
 #define MISSING_MAX 100 /* such looks: then it was forgotten meanwhile */
 
 struct past {
 	struct methods *m;
-	struct rpc_call *c;
+	struct rows *rows;
 	const struct job_filter *f;
 	struct history_scan *scan;
 	struct loop_timer *timer;
@@ -23,11 +22,12 @@ struct past {
 	bool was_sent;
 	bool blocked; /* by the reader, who will ask */
 	bool missing; /* the next job is neither in memory nor on disk yet */
+	bool over; /* nothing more is to be scanned */
 };
 
-static int send(struct past *x, const struct gpuq_val *job)
+static int answer(struct past *x, bool sent)
 {
-	if (!rpc_item(x->c, job)) {
+	if (!sent) {
 		x->blocked = true;
 		return HISTORY_LATER;
 	}
@@ -35,15 +35,22 @@ static int send(struct past *x, const struct gpuq_val *job)
 	return x->max && x->sent >= x->max ? HISTORY_ENOUGH : HISTORY_NEXT;
 }
 
+static int send(struct past *x, const struct gpuq_val *job)
+{
+	return answer(x, rows_object(x->rows, job));
+}
+
 static int send_live(struct past *x, struct job_key key)
 {
 	struct model *model = journal_model(x->m->j);
 	struct gpuq_arena mem = GPUQ_ARENA_INIT(0);
 	const struct job *j = job_find(model, key);
-	struct gpuq_val *v = j ? view_job(&mem, model, j, loop_now_us(journal_loop(x->m->j)))
-			       : history_job(journal_store(x->m->j), key, &mem);
+	const struct gpuq_val *v;
 	int said = HISTORY_NEXT;
 
+	if (j)
+		return answer(x, rows_job(x->rows, model, j, loop_now_us(journal_loop(x->m->j))));
+	v = history_job(journal_store(x->m->j), key, &mem);
 	if (v) {
 		said = send(x, v);
 	} else if (x->n_missing++ < MISSING_MAX) {
@@ -77,17 +84,19 @@ static void go_on(void *arg)
 {
 	struct past *x = arg;
 	struct gpuq_err err = GPUQ_ERR_INIT;
-	int rc;
+	int rc = 0;
 
 	if (x->timer)
 		return; /* it has its turn */
 	x->blocked = x->missing = false;
-	rc = history_scan_run(journal_store(x->m->j), x->scan, PIECE_US, on_job, x, &err);
+	if (!x->over)
+		rc = history_scan_run(journal_store(x->m->j), x->scan, PIECE_US, on_job, x, &err);
+	x->over |= rc == 0;
 	if (rc < 0)
-		rpc_fail(x->c, &err);
-	else if (rc == 0)
-		rpc_end(x->c, NULL);
-	else if (!x->blocked)
+		rows_fail(x->rows, &err);
+	else if (x->over && rows_flush(x->rows))
+		rows_end(x->rows);
+	else if (!x->over && !x->blocked)
 		x->timer =
 			loop_after(journal_loop(x->m->j), x->missing ? MISSING_US : 0, on_timer, x);
 }
@@ -100,14 +109,14 @@ static void closed(void *arg, int why)
 	loop_cancel(x->timer);
 	x->timer = NULL;
 	gpuq_fail(&err, why, "cancelled");
-	rpc_fail(x->c, &err);
+	rows_fail(x->rows, &err);
 }
 
-int past_send(struct methods *m, struct rpc_call *c, const struct job_filter *f,
+int past_send(struct methods *m, struct rows *rows, const struct job_filter *f,
 	      struct history_live *live, size_t n_live, bool was_sent, size_t max,
 	      struct gpuq_err *err)
 {
-	struct gpuq_arena *a = rpc_call_arena(c);
+	struct gpuq_arena *a = rpc_call_arena(rows->c);
 	struct past *x = gpuq_arena_calloc(a, 1, sizeof(*x));
 	struct job_key *ids = gpuq_arena_calloc(a, f->ids.n + 1, sizeof(*ids));
 	const char **states = gpuq_arena_calloc(a, f->states.n + 1, sizeof(*states));
@@ -131,15 +140,13 @@ int past_send(struct methods *m, struct rpc_call *c, const struct job_filter *f,
 		if (s >= 0)
 			states[words.n++] = gpuq_job_state_word((enum gpuq_job_state)s);
 	}
-	*x = (struct past){ .m = m, .c = c, .f = f, .max = max, .was_sent = was_sent };
+	*x = (struct past){ .m = m, .rows = rows, .f = f, .max = max, .was_sent = was_sent };
 	x->scan = history_scan_new(a, &q, live, n_live);
 	if (!x->scan)
 		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
-	rpc_call_watch(c, go_on, closed, x);
-	if ((f->ids.n && !q.n_ids) || (f->states.n && !words.n))
-		rpc_end(c, NULL); /* nothing is called so */
-	else
-		go_on(x);
+	rpc_call_watch(rows->c, go_on, closed, x);
+	x->over = (f->ids.n && !q.n_ids) || (f->states.n && !words.n); /* nothing is called so */
+	go_on(x);
 	return 0;
 }
 
@@ -147,7 +154,7 @@ int past_send(struct methods *m, struct rpc_call *c, const struct job_filter *f,
 
 struct start {
 	struct methods *m;
-	struct rpc_call *c;
+	struct rows rows;
 	const struct job_list_params *p;
 };
 
@@ -162,13 +169,13 @@ static void start(void *arg, int rc, const struct gpuq_err *failed)
 	size_t n = 0;
 
 	if (rc < 0) {
-		rpc_fail(x->c, failed);
+		rows_fail(&x->rows, failed);
 		return;
 	}
 	for (int i = 0; i < N_GPUQ_JOB_STATES; i++)
 		if (gpuq_job_state_ended((enum gpuq_job_state)i))
 			n += model->n_jobs_by_state[i];
-	live = gpuq_arena_calloc(rpc_call_arena(x->c), n + 1, sizeof(*live));
+	live = gpuq_arena_calloc(rpc_call_arena(x->rows.c), n + 1, sizeof(*live));
 	n = 0;
 	for (int i = 0; live && i < N_GPUQ_JOB_STATES; i++) {
 		const struct job *j;
@@ -180,19 +187,22 @@ static void start(void *arg, int rc, const struct gpuq_err *failed)
 	}
 	if (!live)
 		gpuq_fail(&err, GPUQ_ENOMEM, "out of memory");
-	else if (past_send(x->m, x->c, f, live, n, false, (size_t)f->limit, &err) == 0)
+	else if (past_send(x->m, &x->rows, f, live, n, false, (size_t)f->limit, &err) == 0)
 		return;
-	rpc_fail(x->c, &err);
+	rows_fail(&x->rows, &err);
 }
 
 int m_history_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err)
 {
 	struct methods *m = arg;
 	struct start *x = gpuq_arena_alloc(rpc_call_arena(c), sizeof(*x));
+	int rc;
 
 	if (!x)
 		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
-	*x = (struct start){ m, c, params };
-	journal_after(m->j, start, x);
-	return 0;
+	*x = (struct start){ .m = m, .p = params };
+	rc = rows_init(&x->rows, c, &x->p->keys, err);
+	if (rc == 0)
+		journal_after(m->j, start, x);
+	return rc;
 }

@@ -8,7 +8,10 @@
 
 #include "gpuqd/core/model.h"
 #include "gpuqd/rpc/methods.h"
+#include "libgpuq/buf.h"
 #include "libgpuq/schema.h"
+
+#define PIECE_US 5000 /* of one turn of the loop, for one list */
 
 struct history_live;
 struct lease;
@@ -19,6 +22,7 @@ struct schedule;
 struct wait;
 struct logs;
 struct session;
+struct view_row;
 struct asking;
 struct watch;
 struct why_log;
@@ -64,14 +68,46 @@ struct job_filter {
 
 struct job_list_params {
 	struct job_filter filter;
+	struct gpuq_strlist keys; /* rows of these instead of objects; none = objects */
+	/* What is behind the first `first` in this order need not be sent: keys, "-" before one
+	 * that falls. */
+	struct gpuq_strlist order;
+	int64_t first;
 };
+
+/* rows.c: jobs on their way to a list, as objects or as rows. Lives as long as its call, which
+ * rows_end and rows_fail finish. */
+struct rows {
+	struct rpc_call *c;
+	const struct view_row *row; /* NULL = objects */
+	struct gpuq_buf b; /* rows that have not left */
+	struct gpuq_arena mem; /* of one job */
+	unsigned n;
+};
+int rows_init(struct rows *r, struct rpc_call *c, const struct gpuq_strlist *keys,
+	      struct gpuq_err *err);
+/* Take a job, or the object of one. false: not taken, as rpc_item. */
+bool rows_job(struct rows *r, const struct model *m, const struct job *j, int64_t now_us);
+bool rows_object(struct rows *r, const struct gpuq_val *job);
+bool rows_flush(struct rows *r); /* what was taken leaves; false as above */
+void rows_end(struct rows *r);
+void rows_fail(struct rows *r, const struct gpuq_err *err);
+
+/* order.c: the first so many of all jobs it is shown. NULL: all are wanted, or it knows no such
+ * order, or no memory. */
+struct job_order;
+struct job_order *job_order_new(struct gpuq_arena *a, const struct gpuq_strlist *by, int64_t first);
+void job_order_take(struct job_order *o, const struct job *j);
+size_t job_order_n(const struct job_order *o);
+struct job_key job_order_key(const struct job_order *o, size_t i); /* in no order */
 
 bool filter_job(const struct job_filter *f, const struct job *j);
 bool filter_val(const struct job_filter *f, const struct gpuq_val *job); /* of history */
 bool filter_any(const struct job_filter *f); /* does it select at all? */
 
 /* Jobs in memory that match, each once, in order of id (elements behind their array).
- * keep (may be NULL) says no to what the filter alone would take. */
+ * keep (may be NULL) says no to what the filter alone would take; order (may be NULL) may
+ * take the first of them only. */
 struct job_keys {
 	struct job_key *items;
 	size_t n, room;
@@ -79,7 +115,7 @@ struct job_keys {
 };
 void jobs_select(const struct model *m, const struct job_filter *f,
 		 bool (*keep)(const struct job_filter *f, const struct job *j),
-		 struct job_keys *out);
+		 struct job_order *order, struct job_keys *out);
 void job_keys_done(struct job_keys *k);
 
 /* "17" or "17_3". index -1 = the whole job. */
@@ -91,9 +127,9 @@ void job_id_print(struct job_key key, char out[32]);
 int rpc_send_items(struct rpc_call *c, struct gpuq_val *list, struct gpuq_err *err);
 
 /* Finish a stream with the ended jobs that match, newest first, at most max (0 = all of
- * them). live: such as are still in memory, sent with them, or (was_sent) sent already; it
- * lives as long as the call. */
-int past_send(struct methods *m, struct rpc_call *c, const struct job_filter *f,
+ * them). live: such as are still in memory, sent with them, or (was_sent) sent already; it and
+ * the rows live as long as the call. */
+int past_send(struct methods *m, struct rows *rows, const struct job_filter *f,
 	      struct history_live *live, size_t n_live, bool was_sent, size_t max,
 	      struct gpuq_err *err);
 

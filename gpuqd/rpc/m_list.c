@@ -118,16 +118,21 @@ static const struct gpuq_field list_fields[] = {
 	P(job_list_params, "until_us", GPUQ_K_INT, filter.until_us, .min = 0, .max = INT64_MAX),
 	P(job_list_params, "limit", GPUQ_K_INT, filter.limit, .min = 0, .max = INT64_MAX),
 	P(job_list_params, "all", GPUQ_K_BOOL, filter.all),
+	P(job_list_params, "keys", GPUQ_K_STRLIST, keys),
+	P(job_list_params, "order", GPUQ_K_STRLIST, order),
+	P(job_list_params, "first", GPUQ_K_INT, first, .min = 0, .max = INT64_MAX),
 	P_END,
 };
 const struct gpuq_schema p_job_list = P_SCHEMA(job_list_params, list_fields);
 
 #define OLD_MAX 10000 /* ended jobs that one list shows; history.list has them all */
+#define LOOK_EVERY 64 /* jobs between two looks at the clock */
 
 struct list {
 	struct methods *m;
-	struct rpc_call *c;
 	const struct job_list_params *p;
+	struct rows rows;
+	struct loop_timer *timer;
 	struct job_key *keys;
 	size_t n, at, sent;
 };
@@ -137,30 +142,48 @@ static bool full(const struct list *l)
 	return l->p->filter.limit && l->sent >= (size_t)l->p->filter.limit;
 }
 
+static void list_go_on(void *arg);
+
+static void list_on_timer(void *arg)
+{
+	struct list *l = arg;
+
+	l->timer = NULL;
+	list_go_on(l);
+}
+
+/* The job of a key. Nearly always it is the one behind the last in the model's own order, which
+ * is there without a search; that holds within one turn of the loop. */
+static const struct job *next_job(const struct model *m, const struct job *last, struct job_key key)
+{
+	const struct job *j = last ? last->hh.next : NULL;
+
+	return j && j->key.id == key.id && j->key.index == key.index ? j : job_find(m, key);
+}
+
 static bool send_live(struct list *l)
 {
 	struct model *model = journal_model(l->m->j);
-	int64_t now = loop_now_us(journal_loop(l->m->j));
-	struct gpuq_arena mem = GPUQ_ARENA_INIT(0);
-	bool ok = true;
+	struct loop *loop = journal_loop(l->m->j);
+	const int64_t now = loop_now_us(loop), until_us = loop_clock_us() + PIECE_US;
 
-	for (; ok && l->at < l->n && !full(l); l->at++) {
-		const struct job *j = job_find(model, l->keys[l->at]);
+	const struct job *j = NULL;
 
+	for (unsigned n = 1; l->at < l->n && !full(l); l->at++, n++) {
+		j = next_job(model, j, l->keys[l->at]);
 		if (!j) {
 			l->keys[l->at].id = 0; /* it ended and left since: the history has it */
 			continue;
 		}
-		gpuq_arena_reset(&mem);
-		if (!rpc_item_ready(l->c)) {
-			ok = false;
-			break;
+		if (n % LOOK_EVERY == 0 && loop_clock_us() > until_us) {
+			l->timer = loop_after(loop, 0, list_on_timer, l);
+			return false;
 		}
-		rpc_item(l->c, view_job(&mem, model, j, now));
+		if (!rows_job(&l->rows, model, j, now))
+			return false;
 		l->sent++;
 	}
-	gpuq_arena_done(&mem);
-	return ok;
+	return true;
 }
 
 /* What was sent from memory is not sent from the history again. */
@@ -168,13 +191,13 @@ static void send_old(void *arg, int rc, const struct gpuq_err *failed)
 {
 	struct list *l = arg;
 	struct history_live *sent =
-		gpuq_arena_calloc(rpc_call_arena(l->c), l->n + 1, sizeof(*sent));
+		gpuq_arena_calloc(rpc_call_arena(l->rows.c), l->n + 1, sizeof(*sent));
 	const size_t limit = l->p->filter.limit ? (size_t)l->p->filter.limit - l->sent : OLD_MAX;
 	struct gpuq_err err = GPUQ_ERR_INIT;
 	size_t n = 0;
 
 	if (rc < 0) {
-		rpc_fail(l->c, failed);
+		rows_fail(&l->rows, failed);
 		return;
 	}
 	for (size_t i = 0; sent && i < l->n; i++)
@@ -182,25 +205,25 @@ static void send_old(void *arg, int rc, const struct gpuq_err *failed)
 			sent[n++] = (struct history_live){ 0, l->keys[i] };
 	if (!sent)
 		gpuq_fail(&err, GPUQ_ENOMEM, "out of memory");
-	else if (past_send(l->m, l->c, &l->p->filter, sent, n, true,
+	else if (past_send(l->m, &l->rows, &l->p->filter, sent, n, true,
 			   limit < OLD_MAX ? limit : OLD_MAX, &err) == 0)
 		return;
-	rpc_fail(l->c, &err);
+	rows_fail(&l->rows, &err);
 }
 
 static void list_go_on(void *arg)
 {
 	struct list *l = arg;
 
-	if (!send_live(l))
+	if (l->timer || !send_live(l) || !rows_flush(&l->rows))
 		return;
 	if (!l->p->filter.all || full(l)) {
-		rpc_end(l->c, NULL);
+		rows_end(&l->rows);
 		return;
 	}
 	/* What has just left memory is in the history once it is durable. Until then there is
 	 * nothing to be asked, and no end to be told. */
-	rpc_call_watch(l->c, NULL, NULL, NULL);
+	rpc_call_watch(l->rows.c, NULL, NULL, NULL);
 	journal_after(l->m->j, send_old, l);
 }
 
@@ -209,8 +232,10 @@ static void list_closed(void *arg, int why)
 	struct list *l = arg;
 	struct gpuq_err err;
 
+	loop_cancel(l->timer);
+	l->timer = NULL;
 	gpuq_fail(&err, why, "cancelled");
-	rpc_fail(l->c, &err);
+	rows_fail(&l->rows, &err);
 }
 
 static bool is_listed(const struct job_filter *f, const struct job *j)
@@ -223,15 +248,22 @@ static bool is_listed(const struct job_filter *f, const struct job *j)
 int m_job_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err)
 {
 	struct methods *m = arg;
+	const struct job_list_params *p = params;
 	struct gpuq_arena *a = rpc_call_arena(c);
 	struct list *l = gpuq_arena_calloc(a, 1, sizeof(*l));
 	struct job_keys found = { .items = NULL };
 	bool no_memory;
+	int rc;
 
 	if (!l)
 		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
-	*l = (struct list){ .m = m, .c = c, .p = params };
-	jobs_select(journal_model(m->j), &l->p->filter, is_listed, &found);
+	*l = (struct list){ .m = m, .p = p };
+	rc = rows_init(&l->rows, c, &p->keys, err);
+	if (rc < 0)
+		return rc;
+	/* Those that have left memory are not compared with those that have not. */
+	jobs_select(journal_model(m->j), &p->filter, is_listed,
+		    p->filter.all ? NULL : job_order_new(a, &p->order, p->first), &found);
 	l->keys = gpuq_arena_calloc(a, found.n + 1, sizeof(*l->keys));
 	if (l->keys && found.n)
 		memcpy(l->keys, found.items, found.n * sizeof(*l->keys));

@@ -133,6 +133,8 @@ void rpc_fail(struct rpc_call *c, const struct gpuq_err *err);
  * too slowly; try the same item again when resume is called. Items for a client that
  * is gone are taken and dropped. */
 bool rpc_item(struct rpc_call *c, const struct gpuq_val *item);
+/* The same of a value that is MessagePack already. */
+bool rpc_item_bytes(struct rpc_call *c, const struct gpuq_buf *value);
 bool rpc_item_ready(struct rpc_call *c); /* as rpc_item, without an item; asks for resume too */
 
 /* Hear the items that the client sends, each as it comes; it lives until item returns,

@@ -9,15 +9,13 @@ struct collect {
 	const struct job_filter *f;
 	bool (*keep)(const struct job_filter *f, const struct job *j);
 	struct job_keys *out;
+	struct job_order *order; /* only the first of it; NULL = all */
+	bool narrow; /* the filter selects at all */
 	bool mixed; /* from several lists: not in order, and perhaps twice */
 };
 
-static void take(struct collect *c, const struct job *j)
+static void add(struct job_keys *k, struct job_key key)
 {
-	struct job_keys *k = c->out;
-
-	if (!j || (c->keep && !c->keep(c->f, j)) || !filter_job(c->f, j))
-		return;
 	if (k->n == k->room) {
 		const size_t room = k->room ? 2 * k->room : 64;
 		struct job_key *more = realloc(k->items, room * sizeof(*more));
@@ -29,7 +27,17 @@ static void take(struct collect *c, const struct job *j)
 		k->items = more;
 		k->room = room;
 	}
-	k->items[k->n++] = j->key;
+	k->items[k->n++] = key;
+}
+
+static void take(struct collect *c, const struct job *j)
+{
+	if (!j || (c->keep && !c->keep(c->f, j)) || (c->narrow && !filter_job(c->f, j)))
+		return;
+	if (c->order)
+		job_order_take(c->order, j);
+	else
+		add(c->out, j->key);
 }
 
 static void by_ids(struct collect *c, const struct model *m)
@@ -125,9 +133,15 @@ static void sort(struct job_keys *k)
 
 void jobs_select(const struct model *m, const struct job_filter *f,
 		 bool (*keep)(const struct job_filter *f, const struct job *j),
-		 struct job_keys *out)
+		 struct job_order *order, struct job_keys *out)
 {
-	struct collect c = { .f = f, .keep = keep, .out = out };
+	struct collect c = {
+		.f = f, .keep = keep, .out = out, .order = order, .narrow = filter_any(f)
+	};
+
+	/* A job may come twice from these: what is first cannot be told on the way. */
+	if (f->ids.n || f->nodes.n)
+		c.order = NULL;
 
 	/* The shortest list first; most jobs of a full cluster wait. */
 	if (f->ids.n)
@@ -142,7 +156,9 @@ void jobs_select(const struct model *m, const struct job_filter *f,
 		by_queues(&c, m);
 	else
 		job_each(m, j) take(&c, j);
-	if (c.mixed)
+	for (size_t i = 0; c.order && i < job_order_n(c.order); i++)
+		add(out, job_order_key(c.order, i));
+	if (c.mixed || c.order)
 		sort(out);
 }
 

@@ -184,6 +184,82 @@ Test(mp, reads_what_it_wrote)
 	gpuq_arena_done(&arena);
 }
 
+/* One value after the other, and a list's head by itself: as gpuq_mp_read has them. */
+Test(mp, takes_what_it_reads)
+{
+	static const struct {
+		const char *what, *bytes;
+		size_t n;
+		int rc;
+	} cases[] = {
+		{ "small numbers, nil, true and false", BYTES("\x96\x00\x7f\xe0\xff\xc0\xc3"), 0 },
+		{ "false", BYTES("\x91\xc2"), 0 },
+		{ "unsigned", BYTES("\x93\xcc\xff\xcd\xff\xfe\xce\xff\xff\xff\xfd"), 0 },
+		{ "the largest", BYTES("\x91\xcf\x7f\xff\xff\xff\xff\xff\xff\xff"), 0 },
+		{ "one more", BYTES("\x91\xcf\x80\0\0\0\0\0\0\0"), GPUQ_EPROTO },
+		{ "signed", BYTES("\x93\xd0\x80\xd1\x80\x01\xd2\x80\0\0\x02"), 0 },
+		{ "positive ones", BYTES("\x92\xd0\x7f\xd1\x7f\xff"), 0 },
+		{ "the least", BYTES("\x91\xd3\x80\0\0\0\0\0\0\0"), 0 },
+		{ "floats", BYTES("\x92\xca\x3f\x80\0\0\xcb\x3f\xf0\0\0\0\0\0\0"), 0 },
+		{ "NaN", BYTES("\x91\xcb\x7f\xf8\0\0\0\0\0\0"), GPUQ_EPROTO },
+		{ "strings",
+		  BYTES("\x94\xa0\xa3"
+			"abc\xd9\x02"
+			"de\xda\0\x01"
+			"f"),
+		  0 },
+		{ "a long one",
+		  BYTES("\x92\xdb\0\0\0\x0a"
+			"0123456789\xa2\xc3\xa4"),
+		  0 },
+		{ "bad UTF-8", BYTES("\x91\xa2\xff\xfe"), GPUQ_EPROTO },
+		{ "bad UTF-8 behind eight",
+		  BYTES("\x91\xaa"
+			"01234567\xff\xfe"),
+		  GPUQ_EPROTO },
+		{ "bin",
+		  BYTES("\x91\xc4\x03"
+			"abc"),
+		  0 },
+		{ "lists and maps", BYTES("\x95\x90\x92\x01\x91\x02\x80\x81\xa1x\x90\xdc\0\0"), 0 },
+		{ "a key twice", BYTES("\x91\x82\xa1x\x01\xa1x\x02"), GPUQ_EPROTO },
+		{ "ext", BYTES("\x91\xd4\x01\x02"), GPUQ_EPROTO },
+		{ "cut", BYTES("\x92\x01"), GPUQ_EPROTO },
+		{ "a cut string", BYTES("\x91\xa3x"), GPUQ_EPROTO },
+		{ "a cut number", BYTES("\x91\xcd\x01"), GPUQ_EPROTO },
+		{ "a cut list", BYTES("\x91\x92\x01"), GPUQ_EPROTO },
+		{ "the byte that is none", BYTES("\x91\xc1"), GPUQ_EPROTO },
+		{ "no list", BYTES("\x81\xa1x\x01"), GPUQ_EPROTO },
+		{ "nothing", BYTES(""), GPUQ_EPROTO },
+	};
+
+	for (size_t i = 0; i < N(cases); i++) {
+		/* A copy of just so many bytes, so that a look beyond is seen. */
+		char *bytes = malloc(cases[i].n + 1);
+		const char *p = bytes, *end = bytes + cases[i].n;
+		struct gpuq_val v = { .type = GPUQ_NULL }, *whole;
+		uint32_t n = 0;
+		int rc;
+
+		memcpy(bytes, cases[i].bytes, cases[i].n);
+		rc = gpuq_mp_take_list(&p, end, &n, NULL);
+		if (cases[i].rc == 0)
+			cr_assert_eq(gpuq_mp_read(&arena, &lim, bytes, cases[i].n, &whole, NULL), 0,
+				     "%s", cases[i].what);
+		for (uint32_t k = 0; rc == 0 && k < n; k++) {
+			rc = gpuq_mp_take(&arena, &lim, &p, end, &v, NULL);
+			if (rc == 0 && cases[i].rc == 0)
+				cr_expect(gpuq_val_equal(&v, whole->items[k]), "%s: %u",
+					  cases[i].what, k);
+		}
+		cr_expect_eq(rc, cases[i].rc, "%s: %d", cases[i].what, rc);
+		if (rc == 0)
+			cr_expect_eq(p, end, "%s", cases[i].what);
+		free(bytes);
+	}
+	gpuq_arena_done(&arena);
+}
+
 Test(mp, a_full_arena_is_an_error)
 {
 	static const char msg[] = "\x83\xa1x\x01\xa1y\x92\xc3\xc0\xa1z\xa3"

@@ -282,8 +282,9 @@ class Case(unittest.TestCase):
         return {k: v for k, v in e.items() if v is not None}
 
     def start(self, *args, stdin=subprocess.DEVNULL, env=None, program=GPUQ, **more):
-        p = subprocess.Popen([program, *args], stdin=stdin, stdout=subprocess.PIPE,
-                             stderr=subprocess.PIPE, env=env or self.env(), cwd=self.dir, **more)
+        more.setdefault("stdout", subprocess.PIPE)
+        p = subprocess.Popen([program, *args], stdin=stdin, stderr=subprocess.PIPE,
+                             env=env or self.env(), cwd=self.dir, **more)
         self.addCleanup(self.reap, p)
         return p
 

@@ -204,6 +204,26 @@ class Hostile(Case):
             {"object": NASTY, "action": NASTY, "old": {NASTY: NASTY}, "new": {NASTY: [NASTY]}}]},),
             "site_get": (SITE,)}, lambda v: v)
 
+    def test_rows(self):
+        """Lists of jobs as rows: any value behind any key."""
+        deep = [[NASTY, {NASTY: [NASTY]}], None, 5]
+        for value in (NASTY, BROKEN, [NASTY], deep, {NASTY: NASTY, "waiting": NASTY}, [], {}, None,
+                      True, -1, 1 << 62, -1.5):
+            def answer(call, value=value):
+                call.item([[value] * len(call.params["keys"])] * 3)
+                return {}
+            server = self.serve(job_list=answer)
+            for args in (["queue"], ["queue", "--long", "-o", "+MESSAGE,LABELS,EVICTIONS,USE,WAIT"],
+                         ["queue", "--csv"], ["queue", "-o", "%18i %R"]):
+                p = self.start(*args)
+                out, err = p.communicate(timeout=60)
+                for got in (out, err):
+                    text = got.decode("utf-8", "surrogateescape")
+                    self.assertIsNone(ACTS.search(text) or re.search("[\udc80-\udcff]", text),
+                                      (args, value, got))
+                self.assertGreaterEqual(p.returncode, 0, (args, value, err))
+            server.stop()
+
     def test_refusals(self):
         def refuse(call):
             raise Refused(3, NASTY, NASTY)

@@ -1,5 +1,10 @@
 """Lists: columns, order, limits, JSON, and strings that would act on a terminal."""
+import fcntl
 import json
+import os
+import pty
+import struct
+import termios
 
 from fake import Case, Refused, job, main
 
@@ -12,17 +17,37 @@ def listing(*jobs):
     return handler
 
 
+def rows(*jobs):
+    """The same from a server that sends rows: of what was asked for, two a message."""
+    def value(j, key):
+        if key == "pods.node":
+            return [p["node"] for p in j["pods"]]
+        return j.get(key)
+
+    def handler(call):
+        lines = [[value(j, k) for k in call.params["keys"]] for j in jobs]
+        for at in range(0, len(lines), 2):
+            call.item(lines[at:at + 2])
+        return {}
+    return handler
+
+
+def asked(call):
+    """What selects jobs, without what is wanted of them."""
+    return {k: v for k, v in call.params.items() if k not in ("keys", "order", "first")}
+
+
 class History(Case):
     def test_says_what_is_wanted(self):
         s = self.serve(history_list=listing(job(17, "COMPLETED", exit_code=0)))
         out = self.ok("history", "-h", "-u", "ann", "--since=@5", "--until=@7", "--limit=3",
                       "-o", "JOBID,STATE,EXIT_CODE")
         self.assertEqual(out.split(), ["17", "COMPLETED", "0"])
-        self.assertEqual(s.of("history.list")[0].params,
+        self.assertEqual(asked(s.of("history.list")[0]),
                          {"users": ["ann"], "since_us": 5000000, "until_us": 7000000,
                           "all": True, "limit": 3})
         self.ok("history", "--limit=3", "--sort=NAME")
-        self.assertEqual(s.of("history.list")[1].params, {})
+        self.assertEqual(asked(s.of("history.list")[1]), {})
 
     def test_waits_and_evictions(self):
         us = 1700000000000000
@@ -37,7 +62,7 @@ class History(Case):
         code, out, err = self.run_gpuq("history", "-h", "-o", "JOBID")
         self.assertEqual((code, len(out.splitlines())), (0, 1000))
         self.assertIn("newest 1000", err)
-        self.assertEqual(s.of("history.list")[0].params, {"limit": 1001})
+        self.assertEqual(asked(s.of("history.list")[0]), {"limit": 1001})
         code, out, err = self.run_gpuq("history", "-h", "-o", "JOBID", "-t", "F")
         self.assertEqual((code, len(out.splitlines()), err), (0, 1002, ""))
 
@@ -109,6 +134,83 @@ class Queue(Case):
         self.assertEqual(self.ok("queue", "-h", "-o", "jobid", "--sort=-jobid").split(),
                          ["10", "9"])
 
+    def test_rows_look_like_objects(self):
+        array = {"indices": "4-99", "size": 100, "throttle": 10, "waiting": "7-99"}
+        jobs = [job(1, "PENDING", name="größe", gpus=0.5), job(2), job(3, "FAILED", exit_code=3),
+                job(4, "PENDING", array=array, labels={"a": "b"}, account="x\x1b"),
+                job(5, array_index=-1, priority=-200, time_limit_s=70000, attempt=300,
+                    evictions=[{}, {}], use={"percent": 12.5}),
+                job(6, name="n" * 300, pods=[{"node": "n%02d" % i} for i in range(40)])]
+        for args in ([], ["--long"], ["-o", "%.18i %9P %j %R"], ["--csv", "--sort=-NAME"],
+                     ["--limit=2", "--sort=GPUS,JOBID"],
+                     ["-o", "+LABELS,ACCOUNT,EVICTIONS,USE,TIME_LEFT,NODELIST,GPU_SECONDS"]):
+            s = self.serve(job_list=listing(*jobs))
+            whole = self.ok("queue", *args)
+            s.stop()
+            s = self.serve(job_list=rows(*jobs))
+            self.assertEqual(self.ok("queue", *args), whole)
+            self.assertIn("id", s.of("job.list")[0].params["keys"])
+            s.stop()
+
+    def test_only_what_is_shown_is_asked_for(self):
+        s = self.serve(job_list=rows(job(17, "PENDING")))
+        self.assertEqual(self.ok("queue", "-h", "-o", "NAME,REASON", "--sort=USER"),
+                         "train Resources\n")
+        self.assertEqual(s.of("job.list")[0].params, {"keys": ["name", "reason", "user"]})
+        s.handlers["job.list"] = listing(job(17))
+        self.ok("queue", "--json")
+        self.assertEqual(s.of("job.list")[1].params, {})
+
+    def test_the_server_may_leave_out_what_is_behind_the_limit(self):
+        s = self.serve(job_list=listing(job(17)))
+        for args, order in ((["--limit=2"], ["state", "-priority", "id"]),
+                            (["--limit=2", "--sort=-JOBID"], ["-id"]),
+                            (["--limit=2", "--sort=-V", "--json"], ["-submit_time"]),
+                            (["--limit=2", "--sort=NAME"], None), ([], None)):
+            self.ok("queue", *args)
+            p = s.of("job.list")[-1].params
+            self.assertEqual((p.get("order"), p.get("first")), (order, order and 2))
+
+    def test_rows_that_are_none(self):
+        good = [1, None, None]
+        for item in ([good, [1, None]], [good, 5], [5], [[1, None, "\udcff"]], [good + good]):
+            s = self.serve(job_list=lambda call, item=item: call.item(item) or {})
+            code, _, err = self.run_gpuq("queue", "-h", "-o", "JOBID", "--sort=JOBID")
+            self.assertEqual(code, 255, item)
+            self.assertNotEqual(err, "")
+            s.stop()
+
+    def on_terminal(self, columns, *args, **env):
+        """What gpuq prints on a terminal of so many columns."""
+        ours, theirs = pty.openpty()
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+        p = self.start(*args, env=self.env(TERM="xterm", **env), stdout=theirs)
+        os.close(theirs)
+        out = b""
+        try:
+            while chunk := os.read(ours, 65536):
+                out += chunk
+        except OSError:
+            pass  # that is how a terminal ends
+        os.close(ours)
+        self.assertEqual(p.wait(60), 0)
+        return out.decode().replace("\r", "").splitlines()
+
+    def test_a_terminal_has_colours_and_an_edge(self):
+        self.serve(job_list=rows(job(17, "RUNNING", name="a" * 40, queue="größe" * 3),
+                                 job(18, "FAILED", name="b")))
+        args = ("queue", "-h", "-o", "JOBID,NAME,QUEUE,ST")
+        wide = ["   17 " + "a" * 40 + " " + "größe" * 3 + " R",
+                "   18 b" + " " * 39 + " default" + " " * 8 + " F"]
+        self.assertEqual(self.on_terminal(90, *args, NO_COLOR="1"), wide)
+        self.assertEqual(self.on_terminal(90, *args),
+                         [wide[0][:-1] + "\033[32mR\033[0m", wide[1][:-1] + "\033[31mF\033[0m"])
+        # The widest of those that may be cut give way, down to their names.
+        self.assertEqual(self.on_terminal(30, *args, NO_COLOR="1"),
+                         ["   17 aaaaaaaaaa größegröße R", "   18 b          default    F"])
+        self.assertEqual(self.on_terminal(5, *args, NO_COLOR="1"),
+                         ["   17 aaaa größe R", "   18 b    defau F"])
+
     def test_limit_counts_after_sorting(self):
         rows = self.table([job(1, priority=1), job(2, priority=2)], "-h", "-o", "JOBID",
                           "--limit=1")
@@ -154,16 +256,16 @@ class Queue(Case):
         s = self.serve(job_list=listing(), job_get=lambda call: {"jobs": [job()]})
         self.ok("queue", "--me", "-q", "a,b", "-t", "pd,RUNNING", "-n", "x", "-w", "n[1-2],m",
                 "-j", "17_[1-3:2],9")
-        p = s.of("job.list")[0].params
+        p = asked(s.of("job.list")[0])
         self.assertEqual(p, {"users": ["ann"], "queues": ["a", "b"],
                              "states": ["PENDING", "RUNNING"], "names": ["x"], "nodes": ["n1", "n2", "m"],
                              "ids": ["17_1", "17_3", "9"]})
         self.ok("queue", "-t", "all")
-        self.assertEqual(s.of("job.list")[1].params, {"all": True})
+        self.assertEqual(asked(s.of("job.list")[1]), {"all": True})
         self.ok("queue", "-t", "F")
-        self.assertEqual(s.of("job.list")[2].params, {"all": True, "states": ["FAILED"]})
+        self.assertEqual(asked(s.of("job.list")[2]), {"all": True, "states": ["FAILED"]})
         self.ok("queue", "--since=@1700000000")
-        self.assertEqual(s.of("job.list")[3].params, {"all": True, "since_us": 1700000000000000})
+        self.assertEqual(asked(s.of("job.list")[3]), {"all": True, "since_us": 1700000000000000})
 
     def test_wrong_filters_are_wrong_usage(self):
         self.serve(job_list=listing())
@@ -308,7 +410,7 @@ class Status(Case):
                                                        for i in range(3)]))
         out = self.ok("status", "17", "--json")
         self.assertEqual([json.loads(x)["array_index"] for x in out.splitlines()], [0, 1, 2])
-        self.assertEqual(s.of("job.list")[0].params, {"ids": ["17"], "all": True})
+        self.assertEqual(asked(s.of("job.list")[0]), {"ids": ["17"], "all": True})
 
     def test_no_such_job(self):
         def gone(call):
