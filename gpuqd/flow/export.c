@@ -165,9 +165,6 @@ static void export_config(struct export *x)
 	put_milli(x, v, "usage_k", c->usage_k_milli);
 	put_span(x, v, "starve_time", c->starve_us);
 	export_weights(x, v);
-	for (uint32_t i = 0; i < x->s->n_queues; i++)
-		if (x->s->queues[i].budget_hard)
-			put_str(x, v, "budget_mode", "hard");
 	put_strs(x, v, "topology_levels", c->levels, c->n_levels);
 	for (uint32_t f = 0; flavors && f < x->s->n_flavors; f++)
 		flavors[f] = x->s->flavors[f].name;
@@ -301,11 +298,6 @@ static void export_queue(struct export *x, uint32_t ix)
 		put(x, v, "spread", gpuq_bool(x->a, true));
 	if (q->borrow_preempt_max_priority != INT64_MIN)
 		put_int(x, v, "borrow_preempt_max_priority", q->borrow_preempt_max_priority);
-	if (q->budget_gpu_ms != GPUQ_UNLIMITED) {
-		put_milli(x, v, "budget_gpu_min", q->budget_gpu_ms / 60);
-		put_milli(x, v, "budget_used_gpu_min", q->budget_used_gpu_ms / 60);
-		put(x, v, "budget_demotes_guarantee", gpuq_bool(x->a, q->budget_demotes));
-	}
 	if (q->preempt_min_runtime_us >= 0)
 		put_span(x, v, "preempt_min_runtime", q->preempt_min_runtime_us);
 	if (q->reclaim_min_runtime_us >= 0)
@@ -428,8 +420,8 @@ static void export_idle(struct export *x, struct gpuq_val *v, const struct snap_
 
 	if (limit_us && limit_us < j->walltime_us)
 		put_span(x, v, "idle_limit", limit_us);
-	if (mj && mj->load && mj->load->at_us)
-		put_milli(x, v, "use", mj->load->milli * INT64_C(100));
+	if (mj && mj->life->load && mj->life->load->at_us)
+		put_milli(x, v, "use", mj->life->load->milli * INT64_C(100));
 }
 
 /* What holds for a job wherever it stands. */

@@ -156,7 +156,7 @@ static void list_on_timer(void *arg)
  * is there without a search; that holds within one turn of the loop. */
 static const struct job *next_job(const struct model *m, const struct job *last, struct job_key key)
 {
-	const struct job *j = last ? last->hh.next : NULL;
+	const struct job *j = last ? last->next : NULL;
 
 	return j && j->key.id == key.id && j->key.index == key.index ? j : job_find(m, key);
 }

@@ -23,11 +23,11 @@ static int64_t instant(int64_t us)
 /* Elements stand behind what is left of their array. */
 BY(id, (int64_t)j->key.id << 24 | (j->key.index + 1))
 BY(state, (int64_t)j->state)
-BY(priority, j->priority)
+BY(priority, j->outlook->terms.total)
 BY(attempt, (int64_t)j->attempt)
 BY(submit_time, instant(j->submit_us))
 BY(eligible_time, instant(j->eligible_us))
-BY(start_time, instant(j->start_us))
+BY(start_time, instant(j->life->start_us))
 BY(time_limit_s, j->time_limit_us)
 
 static const struct {
