@@ -84,6 +84,7 @@ enum opt_id {
 	OPT_TTY,
 	OPT_CONTAINER,
 	OPT_SERVER_PATH,
+	OPT_RESET,
 	/* Of Slurm's names alone. */
 	OPT_S_NOTHING, /* is accepted */
 	OPT_S_ACCOUNTS,

@@ -12,24 +12,27 @@ struct collect {
 	bool mixed; /* from several lists: not in order, and perhaps twice */
 };
 
-static void take(struct collect *c, const struct job *j)
+bool job_keys_add(struct job_keys *k, struct job_key key)
 {
-	struct job_keys *k = c->out;
-
-	if (!j || (c->keep && !c->keep(c->f, j)) || !filter_job(c->f, j))
-		return;
 	if (k->n == k->room) {
 		const size_t room = k->room ? 2 * k->room : 64;
 		struct job_key *more = realloc(k->items, room * sizeof(*more));
 
 		if (!more) {
 			k->failed = true;
-			return;
+			return false;
 		}
 		k->items = more;
 		k->room = room;
 	}
-	k->items[k->n++] = j->key;
+	k->items[k->n++] = key;
+	return true;
+}
+
+static void take(struct collect *c, const struct job *j)
+{
+	if (j && (!c->keep || c->keep(c->f, j)) && filter_job(c->f, j))
+		job_keys_add(c->out, j->key);
 }
 
 static void by_ids(struct collect *c, const struct model *m)
@@ -111,16 +114,24 @@ static int key_cmp(const void *pa, const void *pb)
 	return a->index == b->index ? 0 : a->index < b->index ? -1 : 1;
 }
 
-static void sort(struct job_keys *k)
+void job_keys_sort(struct job_keys *k)
 {
-	size_t n = 0;
+	size_t n = 0, sorted = 1;
 
-	if (k->n)
-		qsort(k->items, k->n, sizeof(*k->items), key_cmp);
+	while (sorted < k->n && key_cmp(&k->items[sorted - 1], &k->items[sorted]) < 0)
+		sorted++;
+	if (sorted >= k->n)
+		return; /* as mostly */
+	qsort(k->items, k->n, sizeof(*k->items), key_cmp);
 	for (size_t i = 0; i < k->n; i++)
 		if (i == 0 || key_cmp(&k->items[i], &k->items[i - 1]) != 0)
 			k->items[n++] = k->items[i];
 	k->n = n;
+}
+
+bool job_keys_has(const struct job_keys *k, struct job_key key)
+{
+	return k->n && bsearch(&key, k->items, k->n, sizeof(key), key_cmp);
 }
 
 void jobs_select(const struct model *m, const struct job_filter *f,
@@ -143,7 +154,7 @@ void jobs_select(const struct model *m, const struct job_filter *f,
 	else
 		job_each(m, j) take(&c, j);
 	if (c.mixed)
-		sort(out);
+		job_keys_sort(out);
 }
 
 void job_keys_done(struct job_keys *k)
