@@ -213,33 +213,47 @@ void model_dep_ended(struct model *m, struct job_key on, enum gpuq_job_state sta
 }
 
 /* Does a job of the same owner and name that came before it still wait or run? Jobs of one
- * user stand in the order in which they came. */
-static bool has_elder(const struct model *m, const struct job *j)
+ * user stand in the order in which they came, and such jobs mostly came one after the other.
+ * Before job `from` there are none. */
+static bool has_elder(const struct model *m, const struct job *j, uint32_t from)
 {
-	for (const struct job *it = jobs_of_user(m, j->user); it; it = it->user_next)
+	const struct job *first = jobs_of_user(m, j->user);
+
+	for (const struct job *it = j; it; it = it == first ? NULL : it->user_prev) {
+		if (it->key.index < 0 && it->key.id < from)
+			return false;
 		if (!it->ended && it->key.id < j->key.id && strcmp(it->name, j->name) == 0)
 			return true;
+	}
 	return false;
+}
+
+static struct dep *singleton(const struct job *j, unsigned state)
+{
+	for (uint32_t i = 0; i < j->n_deps; i++)
+		if (j->deps[i].type == GPUQ_DEP_SINGLETON && j->deps[i].state == state)
+			return &j->deps[i];
+	return NULL;
 }
 
 void model_singletons(struct model *m, const struct job *of, int64_t at_us)
 {
-	struct job *j;
+	struct job *j, *first = NULL;
+	struct dep *d;
 
+	/* Only the eldest of them can be the next: the others have it before them. */
 	DL_FOREACH2(m->depending, j, dep_next)
-	{
-		if (j->user != of->user || strcmp(j->name, of->name) != 0)
-			continue;
-		for (uint32_t i = 0; i < j->n_deps; i++) {
-			struct dep *d = &j->deps[i];
-
-			if (d->type != GPUQ_DEP_SINGLETON || d->state != DEP_WAITING ||
-			    has_elder(m, j))
-				continue;
-			d->state = DEP_DONE;
-			d->at_us = at_us;
-			job_dirty(m, j);
-		}
+	if (j->user == of->user && (!first || j->key.id < first->key.id) &&
+	    singleton(j, DEP_WAITING) && strcmp(j->name, of->name) == 0)
+		first = j;
+	if (!first || has_elder(m, first, singleton(of, DEP_DONE) ? of->key.id : 0))
+		return;
+	/* It, and what else there is of its array. */
+	DL_FOREACH2(m->depending, j, dep_next)
+	while (j->key.id == first->key.id && (d = singleton(j, DEP_WAITING)) != NULL) {
+		d->state = DEP_DONE;
+		d->at_us = at_us;
+		job_dirty(m, j);
 	}
 }
 
