@@ -56,9 +56,11 @@ static void section(const char *name, const struct gpuq_val *map)
 static int once(struct cli *c)
 {
 	struct gpuq_err err = GPUQ_ERR_INIT;
-	struct gpuq_val *v;
+	struct gpuq_val *params = gpuq_map(&c->arena), *v;
 
-	if (cli_call(c, "diag.get", NULL, "", &v, &err) < 0)
+	if (opt_given(&c->args, OPT_RESET))
+		gpuq_put(&c->arena, params, "reset", gpuq_bool(&c->arena, true));
+	if (cli_call(c, "diag.get", params, "", &v, &err) < 0)
 		return cli_fail(&err, false);
 	if (opt_given(&c->args, OPT_JSON))
 		return out_json(v) < 0 ? EXIT_REFUSED : EXIT_DONE;

@@ -344,11 +344,12 @@ static void check_scheduler(struct exam *x)
 static void check_loop(struct exam *x)
 {
 	const int64_t most_us = figure(x, "loop", "most_us", 0);
+	const char *part = gpuq_get_str(gpuq_get(x->diag, "loop"), "most_part", "");
 
 	if (most_us > TURN_LONG_US)
 		find(x, WARN, "load", "see gpuq diag; is the machine short of cores or memory?",
-		     "the daemon did not answer for %.1f s once",
-		     (double)most_us / (double)GPUQ_US_PER_S);
+		     "the daemon did not answer for %.1f s once%s%s",
+		     (double)most_us / (double)GPUQ_US_PER_S, *part ? ": " : "", part);
 	else
 		find(x, GOOD, "load", "", "the daemon answers within %.0f ms",
 		     (double)most_us / 1000);

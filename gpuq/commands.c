@@ -243,6 +243,7 @@ static const struct opt top_opts[] = {
 static const struct opt diag_opts[] = {
 	{ OPT_JSON, "json", 0, ARG_NONE, NULL, "print a JSON object" },
 	{ OPT_WATCH, "watch", 0, ARG_OPTIONAL, "SECONDS", "print it again every SECONDS (2)" },
+	{ OPT_RESET, "reset", 0, ARG_NONE, NULL, "count turns of the loop anew behind it" },
 	{ 0, NULL, 0, 0, NULL, NULL },
 };
 

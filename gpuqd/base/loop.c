@@ -1,13 +1,17 @@
-#include "gpuqd/base/loop.h"
+#include "gpuqd/base/loop_int.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 #include <time.h>
 
 #include <event2/event.h>
 
+#include "gpuqd/base/log.h"
+
 #define HOOKS_MAX 8
 #define SIGNALS_MAX 8
+#define LATE_US 20000
+#define SLOW_US 50000 /* a turn that everybody notices */
+#define SAY_AGAIN_US 1000000
 
 struct loop {
 	struct event_base *base;
@@ -15,6 +19,7 @@ struct loop {
 	int64_t now_us, mono_us;
 	bool fresh; /* the clocks were read in this turn */
 	struct {
+		const char *name;
 		loop_fn fn;
 		void *arg;
 	} hooks[HOOKS_MAX];
@@ -25,13 +30,18 @@ struct loop {
 		void *arg;
 	} signals[SIGNALS_MAX];
 	int n_signals;
-	bool stop;
+	bool stop, runs;
 	int code;
 	struct loop_stats stats;
+	struct parts *parts;
+	struct works *works;
+	int64_t logged_us; /* monotonic: when a slow turn was last told */
 };
 
 struct loop_timer {
+	struct loop *l;
 	struct event *ev;
+	const char *name;
 	loop_fn fn;
 	void *arg;
 };
@@ -70,7 +80,12 @@ int loop_new(struct loop **out, struct gpuq_err *err)
 		event_config_free(cfg);
 	if (l && l->base)
 		l->kick = event_new(l->base, -1, 0, on_kick, NULL);
-	if (!l || !l->base || !l->kick) {
+	if (l) {
+		l->parts = parts_new();
+		l->works = works_new(l);
+		l->stats.longest_part = "";
+	}
+	if (!l || !l->base || !l->kick || !l->parts || !l->works) {
 		loop_free(l);
 		return gpuq_fail(err, GPUQ_ENOMEM, "cannot make an event loop");
 	}
@@ -83,12 +98,14 @@ void loop_free(struct loop *l)
 {
 	if (!l)
 		return;
+	works_free(l->works);
 	for (int i = 0; i < l->n_signals; i++)
 		event_free(l->signals[i].ev);
 	if (l->kick)
 		event_free(l->kick);
 	if (l->base)
 		event_base_free(l->base);
+	parts_free(l->parts);
 	free(l);
 }
 
@@ -120,27 +137,34 @@ int64_t loop_mono_us(const struct loop *l)
 	return m->mono_us;
 }
 
-void loop_add_hook(struct loop *l, loop_fn fn, void *arg)
+bool loop_is_late(const struct loop *l)
+{
+	return l->runs && clock_us(CLOCK_MONOTONIC) - loop_mono_us(l) > LATE_US;
+}
+
+void loop_add_hook_as(struct loop *l, const char *name, loop_fn fn, void *arg)
 {
 	if (l->n_hooks == HOOKS_MAX)
 		abort(); /* our own bug: hooks are added at start by daemon.c alone */
+	l->hooks[l->n_hooks].name = name;
 	l->hooks[l->n_hooks].fn = fn;
 	l->hooks[l->n_hooks++].arg = arg;
 }
 
 static void on_timer(evutil_socket_t fd, short what, void *arg)
 {
-	struct loop_timer *t = arg;
-	loop_fn fn = t->fn;
-	void *fn_arg = t->arg;
+	const struct loop_timer t = *(struct loop_timer *)arg;
+	const char *before = loop_enter(t.l, t.name);
 
 	(void)fd, (void)what;
-	event_free(t->ev);
-	free(t);
-	fn(fn_arg);
+	event_free(t.ev);
+	free(arg);
+	t.fn(t.arg);
+	loop_leave(t.l, before);
 }
 
-struct loop_timer *loop_after(struct loop *l, int64_t delay_us, loop_fn fn, void *arg)
+struct loop_timer *loop_after_as(struct loop *l, const char *name, int64_t delay_us, loop_fn fn,
+				 void *arg)
 {
 	struct loop_timer *t = calloc(1, sizeof(*t));
 	struct timeval tv;
@@ -149,6 +173,8 @@ struct loop_timer *loop_after(struct loop *l, int64_t delay_us, loop_fn fn, void
 		abort(); /* a lost timer would be a silent stall; state is on disk */
 	if (delay_us < 0)
 		delay_us = 0;
+	t->l = l;
+	t->name = name;
 	t->fn = fn;
 	t->arg = arg;
 	t->ev = event_new(l->base, -1, 0, on_timer, t);
@@ -197,39 +223,90 @@ void loop_kick(struct loop *l)
 	event_active(l->kick, 0, 0);
 }
 
+const char *loop_enter(struct loop *l, const char *name)
+{
+	return parts_enter(l->parts, name);
+}
+
+void loop_leave(struct loop *l, const char *before)
+{
+	parts_enter(l->parts, before);
+}
+
+struct works *loop_works(struct loop *l)
+{
+	return l->works;
+}
+
+size_t loop_parts(const struct loop *l, struct loop_part *out, size_t room)
+{
+	return parts_list(l->parts, out, room);
+}
+
 void loop_stats(const struct loop *l, struct loop_stats *out)
 {
 	*out = l->stats;
 }
 
+void loop_reset_stats(struct loop *l)
+{
+	l->stats = (struct loop_stats){ .longest_part = "" };
+	parts_reset(l->parts);
+}
+
+/* At most once a second: where one turn is long, others often are. */
+static void tell_slow(struct loop *l, int64_t took_us, const char *part, int64_t part_us)
+{
+	const int64_t now_us = loop_mono_us(l);
+
+	if (l->logged_us && now_us - l->logged_us < SAY_AGAIN_US)
+		return;
+	l->logged_us = now_us;
+	log_notice("loop.slow", "took_ms=%.1f part=%s part_ms=%.1f", (double)took_us / 1000, part,
+		   (double)part_us / 1000);
+}
+
 static void note_turn(struct loop *l, int64_t took_us)
 {
 	struct loop_stats *s = &l->stats;
+	int64_t part_us;
+	const char *part = parts_turn(l->parts, took_us, &part_us);
 
 	s->turns++;
 	s->over_10ms += took_us > 10000;
-	s->over_50ms += took_us > 50000;
-	if (took_us > 50000)
+	s->over_50ms += took_us > SLOW_US;
+	if (took_us > SLOW_US) {
 		s->last_slow_us = loop_now_us(l);
-	if (took_us > s->longest_us)
+		tell_slow(l, took_us, part, part_us);
+	}
+	if (took_us > s->longest_us) {
 		s->longest_us = took_us;
+		s->longest_part = part;
+		s->longest_part_us = part_us;
+	}
 }
 
 int loop_run(struct loop *l)
 {
 	int64_t worked_us = clock_us(CLOCK_THREAD_CPUTIME_ID), now_us;
 
+	parts_begin(l->parts);
+	l->runs = true;
 	while (!l->stop) {
 		if (event_base_loop(l->base, EVLOOP_ONCE) != 0 && !l->stop)
 			return -1;
-		for (int i = 0; i < l->n_hooks; i++)
+		for (int i = 0; i < l->n_hooks; i++) {
+			const char *before = loop_enter(l, l->hooks[i].name);
+
 			l->hooks[i].fn(l->hooks[i].arg);
+			loop_leave(l, before);
+		}
 		now_us = clock_us(CLOCK_THREAD_CPUTIME_ID);
 		note_turn(l, now_us - worked_us);
 		worked_us = now_us;
 		l->fresh = false; /* the next turn's first reader takes the time after its wait */
 	}
-	l->stop = false; /* so that it may be run again */
+	l->stop = l->runs = false; /* so that it may be run again */
 	return l->code;
 }
 

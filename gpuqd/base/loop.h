@@ -11,6 +11,8 @@
 #ifndef GPUQD_BASE_LOOP_H
 #define GPUQD_BASE_LOOP_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "libgpuq/err.h"
@@ -36,17 +38,56 @@ struct loop_stats {
 	uint64_t turns;
 	uint64_t over_10ms, over_50ms; /* turns above that */
 	int64_t longest_us, last_slow_us; /* wall clock of the last one above 50 ms; 0 = never */
+	const char *longest_part; /* that had most of the longest one; "" = there was none */
+	int64_t longest_part_us; /* so much of it */
 };
 void loop_stats(const struct loop *l, struct loop_stats *out);
+void loop_reset_stats(struct loop *l); /* count anew */
+
+/* This turn has been long enough: what can wait for the next one should. */
+bool loop_is_late(const struct loop *l);
+
+/* Who has the loop: what is done until loop_leave() counts as name's (which lives on), as far
+ * as nobody enters in turn. A file's own name stands for it without ".c". Timers, works, hooks
+ * and what threads have finished are entered by themselves, as the file that asked for them. */
+const char *loop_enter(struct loop *l, const char *name);
+void loop_leave(struct loop *l, const char *before); /* what loop_enter() returned */
+#ifdef __FILE_NAME__
+#define LOOP_HERE __FILE_NAME__
+#else
+#define LOOP_HERE __FILE__
+#endif
+
+/* What a part of the daemon took of the turns. */
+struct loop_part {
+	const char *name;
+	uint64_t turns; /* that it had some of */
+	int64_t sum_us, most_us; /* of all of them; of one */
+};
+/* Into out, those first that had most of one turn; returns how many there are, at most room. */
+size_t loop_parts(const struct loop *l, struct loop_part *out, size_t room);
 
 /* Run fn at the end of each turn; hooks run in the order of registration. */
-void loop_add_hook(struct loop *l, loop_fn fn, void *arg);
+#define loop_add_hook(l, fn, arg) loop_add_hook_as(l, LOOP_HERE, fn, arg)
+void loop_add_hook_as(struct loop *l, const char *name, loop_fn fn, void *arg);
 
 /* Run fn(arg) once, after delay_us (>= 0). The handle may be cancelled until it ran;
  * fn must not free the loop. */
 struct loop_timer;
-struct loop_timer *loop_after(struct loop *l, int64_t delay_us, loop_fn fn, void *arg);
+#define loop_after(l, delay_us, fn, arg) loop_after_as(l, LOOP_HERE, delay_us, fn, arg)
+struct loop_timer *loop_after_as(struct loop *l, const char *name, int64_t delay_us, loop_fn fn,
+				 void *arg);
 void loop_cancel(struct loop_timer *t); /* NULL is fine */
+
+/* Work that is too long for one turn: step(arg) is called again and again, a few milliseconds
+ * of each turn, until it says that there is no more (false), or until it is cancelled; then
+ * the handle is gone. A step is short, and looks anew at what may have changed since the last
+ * one. All works share what a turn has for them. May be cancelled in its own step. */
+struct loop_work;
+typedef bool (*loop_step_fn)(void *arg);
+struct loop_work *loop_work_as(struct loop *l, const char *name, loop_step_fn step, void *arg);
+#define loop_work(l, step, arg) loop_work_as(l, LOOP_HERE, step, arg)
+void loop_work_cancel(struct loop_work *w); /* NULL is fine */
 
 /* Run fn in the loop whenever the process gets signo. Returns 0 or GPUQ_ENOMEM. */
 int loop_on_signal(struct loop *l, int signo, loop_fn fn, void *arg, struct gpuq_err *err);

@@ -10,16 +10,16 @@
 
 #include <event2/event.h>
 
-#include "gpuqd/base/loop.h"
-
 struct task {
 	struct task *next;
+	const char *name;
 	void (*work)(void *arg);
 	void (*done)(void *arg);
 	void *arg;
 };
 
 struct worker {
+	struct loop *l;
 	pthread_t thread;
 	bool running, quit;
 	pthread_mutex_t mu;
@@ -62,6 +62,7 @@ static void on_finished(evutil_socket_t fd, short what, void *arg)
 {
 	struct worker *w = arg;
 	struct task *t, *next;
+	const char *before;
 	uint64_t n;
 
 	(void)what;
@@ -74,7 +75,9 @@ static void on_finished(evutil_socket_t fd, short what, void *arg)
 	pthread_mutex_unlock(&w->mu);
 	for (; t; t = next) {
 		next = t->next;
+		before = loop_enter(w->l, t->name);
 		t->done(t->arg);
+		loop_leave(w->l, before);
 		free(t);
 	}
 }
@@ -85,6 +88,7 @@ int worker_new(struct loop *l, struct worker **out, struct gpuq_err *err)
 
 	if (!w)
 		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+	w->l = l;
 	w->todo_end = &w->todo;
 	w->finished_end = &w->finished;
 	pthread_mutex_init(&w->mu, NULL);
@@ -100,14 +104,14 @@ int worker_new(struct loop *l, struct worker **out, struct gpuq_err *err)
 	return 0;
 }
 
-int worker_run(struct worker *w, void (*work)(void *arg), void (*done)(void *arg), void *arg,
-	       struct gpuq_err *err)
+int worker_run_as(struct worker *w, const char *name, void (*work)(void *arg),
+		  void (*done)(void *arg), void *arg, struct gpuq_err *err)
 {
 	struct task *t = calloc(1, sizeof(*t));
 
 	if (!t)
 		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
-	*t = (struct task){ NULL, work, done, arg };
+	*t = (struct task){ NULL, name, work, done, arg };
 	if (!w->running && pthread_create(&w->thread, NULL, run, w) != 0) {
 		free(t);
 		return gpuq_fail(err, GPUQ_ENOMEM, "cannot start a thread");

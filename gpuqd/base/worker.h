@@ -10,17 +10,18 @@
 #ifndef GPUQD_BASE_WORKER_H
 #define GPUQD_BASE_WORKER_H
 
+#include "gpuqd/base/loop.h"
 #include "libgpuq/err.h"
 
-struct loop;
 struct worker;
 
 /* The thread is started by the first job. */
 int worker_new(struct loop *l, struct worker **out, struct gpuq_err *err);
 
 /* Do work(arg) on the thread, then done(arg) on the loop. */
-int worker_run(struct worker *w, void (*work)(void *arg), void (*done)(void *arg), void *arg,
-	       struct gpuq_err *err);
+#define worker_run(w, work, done, arg, err) worker_run_as(w, LOOP_HERE, work, done, arg, err)
+int worker_run_as(struct worker *w, const char *name, void (*work)(void *arg),
+		  void (*done)(void *arg), void *arg, struct gpuq_err *err);
 
 /* Waits for the job under way; for every job that was not finished dropped(arg) is called
  * instead of done. NULL is allowed. */

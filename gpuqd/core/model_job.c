@@ -177,35 +177,50 @@ void model_dep_ended(struct model *m, struct job_key on, enum gpuq_job_state sta
 }
 
 /* Does a job of the same owner and name that came before it still wait or run? Jobs of one
- * user stand in the order in which they came. */
-static bool has_elder(const struct model *m, const struct job *j)
+ * user stand in the order in which they came, and such jobs mostly came one after the other.
+ * Before job `from` there are none. */
+static bool has_elder(const struct model *m, const struct job *j, uint32_t from)
 {
-	for (const struct job *it = jobs_of_user(m, j->user); it; it = it->user_next)
+	const struct job *first = jobs_of_user(m, j->user);
+
+	for (const struct job *it = j; it; it = it == first ? NULL : it->user_prev) {
+		if (it->key.index < 0 && it->key.id < from)
+			return false;
 		if (!it->ended && it->key.id < j->key.id && strcmp(it->name, j->name) == 0)
 			return true;
+	}
 	return false;
+}
+
+/* NULL: none of that state among those, or none at all. */
+static struct dep *singleton(struct deps *all, unsigned state)
+{
+	for (uint32_t i = 0; all && i < all->n; i++)
+		if (all->items[i].type == GPUQ_DEP_SINGLETON && all->items[i].state == state)
+			return &all->items[i];
+	return NULL;
 }
 
 void model_singletons(struct model *m, const struct job *of, int64_t at_us)
 {
-	struct deps *all;
+	struct deps *all, *first = NULL;
+	struct dep *d;
 
+	/* Only the eldest of them can be the next: the others have it before them. */
 	DL_FOREACH(m->depending, all)
-	{
-		struct job *j = all->job;
-
-		if (j->user != of->user || strcmp(j->name, of->name) != 0)
-			continue;
-		for (uint32_t i = 0; i < all->n; i++) {
-			struct dep *d = &all->items[i];
-
-			if (d->type != GPUQ_DEP_SINGLETON || d->state != DEP_WAITING ||
-			    has_elder(m, j))
-				continue;
-			d->state = DEP_DONE;
-			d->at_us = at_us;
-			job_dirty(m, j);
-		}
+	if (all->job->user == of->user && (!first || all->job->key.id < first->job->key.id) &&
+	    singleton(all, DEP_WAITING) && strcmp(all->job->name, of->name) == 0)
+		first = all;
+	if (!first ||
+	    has_elder(m, first->job, singleton(of->deps, DEP_DONE) ? of->key.id : 0))
+		return;
+	/* It, and what else there is of its array. */
+	DL_FOREACH(m->depending, all)
+	while (all->job->key.id == first->job->key.id &&
+	       (d = singleton(all, DEP_WAITING)) != NULL) {
+		d->state = DEP_DONE;
+		d->at_us = at_us;
+		job_dirty(m, all->job);
 	}
 }
 

@@ -64,6 +64,7 @@ void model_set_site(struct model *m, struct site *s)
 {
 	uint32_t n = 0;
 	struct queue **queues = calloc(s->queues.n ? s->queues.n : 1, sizeof(*queues));
+	struct queue **now; /* by the number that it had */
 
 	if (!queues)
 		abort();
@@ -72,11 +73,17 @@ void model_set_site(struct model *m, struct site *s)
 		queues[i]->budget = queues[i]->site->budget ? queues[i]->site->budget
 				    : queues[i]->n_children ? NULL
 							    : s->default_budget;
+	now = calloc(m->n_queues + 1, sizeof(*now));
+	if (!now)
+		abort();
+	for (uint32_t i = 0; i < m->n_queues; i++)
+		now[i] = find_in(queues, n, m->queues[i]->name);
 	job_each(m, j)
 	{
 		job_unlike(m, j);
-		index_queue(j, find_in(queues, n, j->queue->name));
+		index_queue(j, now[j->queue->ix]);
 	}
+	free(now);
 	queues_recount(m, queues, n);
 	for (uint32_t i = 0; i < m->n_queues; i++)
 		free(m->queues[i]);

@@ -66,19 +66,18 @@ static bool has_children(const struct site *s, const char *queue)
 }
 
 /* A queue with jobs stays, and stays a leaf. */
-static int check_queue(const struct model *m, const struct site *s, const struct queue *q,
-		       struct gpuq_err *err)
+static int check_queue(const struct site *s, const struct queue *q, struct gpuq_err *err)
 {
 	const bool stays = site_queue_find(s, q->name);
 
 	if (stays && !has_children(s, q->name))
 		return 0;
-	job_each(m, j) if (j->queue == q) return gpuq_fail(
-		err, GPUQ_ECONFLICT,
-		stays ? "queue %s has jobs and cannot get queues below it (job %u is one)"
-		      : "queue %s has jobs and cannot be removed (job %u is one)",
-		q->name, j->key.id);
-	return 0;
+	if (!q->jobs)
+		return 0;
+	return gpuq_fail(err, GPUQ_ECONFLICT,
+			 stays ? "queue %s has jobs and cannot get queues below it (job %u is one)"
+			       : "queue %s has jobs and cannot be removed (job %u is one)",
+			 q->name, q->jobs->key.id);
 }
 
 int model_site_allowed(const struct model *m, const struct site *s, struct gpuq_err *err)
@@ -86,7 +85,7 @@ int model_site_allowed(const struct model *m, const struct site *s, struct gpuq_
 	int rc = 0;
 
 	for (uint32_t i = 0; rc == 0 && i < m->n_queues; i++)
-		rc = check_queue(m, s, m->queues[i], err);
+		rc = check_queue(s, m->queues[i], err);
 	job_each(m, j)
 	{
 		if (rc == 0 && !j->ended)

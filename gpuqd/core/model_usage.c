@@ -202,15 +202,15 @@ static void change_accounts(struct model *m, const struct pod *p, enum turn what
 /* Pods that run now, in the budgets of the queues above them. */
 static void change_running(struct model *m, enum turn what, int64_t now_us)
 {
-	struct pod *p;
+	const struct pod *p;
 
-	job_each(m, j)
+	node_each(m, n)
 	{
-		DL_FOREACH2(j->pods, p, job_next)
+		DL_FOREACH2(n->pods, p, node_next)
 		{
 			if (!pod_takes(p) || !p->start_us || p->gpus_milli == 0)
 				continue;
-			for (const struct queue *q = j->queue; q; q = q->parent)
+			for (const struct queue *q = p->job->queue; q; q = q->parent)
 				if (budget_half_life(q))
 					change_budget(m, q, p, what, now_us, now_us);
 		}

@@ -103,12 +103,15 @@ void dispatch_touch_all(struct dispatch *d)
 {
 	struct model *m = journal_model(d->j);
 
-	job_each(m, j)
+	node_each(m, n)
 	{
-		if (!j->pods)
-			continue;
-		live_add(d, j->key);
-		dispatch_touch(d, j->key);
+		const struct pod *p;
+
+		DL_FOREACH2(n->pods, p, node_next)
+		{
+			live_add(d, p->job->key);
+			dispatch_touch(d, p->job->key);
+		}
 	}
 	loop_kick(d->l);
 }

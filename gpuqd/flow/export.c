@@ -13,8 +13,10 @@ struct export
 {
 	const struct model *m;
 	const struct snapshot *s;
-	struct gpuq_arena *a;
-	struct gpuq_val *out;
+	struct gpuq_arena *a; /* of one item */
+	struct gpuq_val *item; /* NULL = none is being made */
+	export_fn fn;
+	void *arg;
 	int64_t t0_us; /* times are counted from there */
 	bool has_foreign;
 };
@@ -67,13 +69,24 @@ static void put_strs(struct export *x, struct gpuq_val *map, const char *key,
 		put(x, map, key, list);
 }
 
+/* The one before it is whole then. */
+static void hand_over(struct export *x)
+{
+	if (x->item)
+		x->fn(x->arg, x->item);
+	x->item = NULL;
+	gpuq_arena_reset(x->a);
+}
+
 static struct gpuq_val *add(struct export *x, const char *part)
 {
-	struct gpuq_val *item = gpuq_map(x->a), *value = gpuq_map(x->a);
+	struct gpuq_val *value;
 
-	put_str(x, item, "part", part);
-	put(x, item, "value", value);
-	gpuq_add(x->a, x->out, item);
+	hand_over(x);
+	x->item = gpuq_map(x->a);
+	value = gpuq_map(x->a);
+	put_str(x, x->item, "part", part);
+	put(x, x->item, "value", value);
 	return value;
 }
 
@@ -601,10 +614,11 @@ static void find_first_time(struct export *x)
 	}
 }
 
-int export_scenario(const struct model *m, int64_t now_us, struct gpuq_arena *a,
-		    struct gpuq_val **out, struct gpuq_err *err)
+int export_scenario(const struct model *m, int64_t now_us, export_fn fn, void *arg,
+		    struct gpuq_err *err)
 {
-	struct export x = { .m = m, .a = a, .out = gpuq_list(a) };
+	struct gpuq_arena mem = GPUQ_ARENA_INIT(0);
+	struct export x = { .m = m, .a = &mem, .fn = fn, .arg = arg };
 	struct snapshot *s = NULL;
 	uint8_t lost[SNAP_DEVICES_MAX];
 	int rc = snapshot_take(m, now_us, &s, err);
@@ -636,9 +650,8 @@ int export_scenario(const struct model *m, int64_t now_us, struct gpuq_arena *a,
 		for (uint32_t r = 0;
 		     s->jobs[i].state == SNAP_PENDING && (r < s->jobs[i].n_ranges || r == 0); r++)
 			export_waiting(&x, &s->jobs[i], r);
+	hand_over(&x);
 	snapshot_free(s);
-	if (!x.out)
-		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
-	*out = x.out;
+	gpuq_arena_done(&mem);
 	return 0;
 }

@@ -15,9 +15,11 @@
 #include "gpuqd/core/model.h"
 #include "libgpuq/val.h"
 
-/* *out: a list of {part, value}, in the order config, nodes, queues, running, pending: the
- * case has the value of part config, and lists of the others. Returns 0, GPUQ_ENOMEM. */
-int export_scenario(const struct model *m, int64_t now_us, struct gpuq_arena *a,
-		    struct gpuq_val **out, struct gpuq_err *err);
+/* Calls fn for maps {part, value}, in the order config, nodes, queues, running, pending: the
+ * case has the value of part config, and lists of the others. An item lives during its call;
+ * where there was no memory for it, gpuq_val_ok() says so. Returns 0, GPUQ_ENOMEM. */
+typedef void (*export_fn)(void *arg, const struct gpuq_val *item);
+int export_scenario(const struct model *m, int64_t now_us, export_fn fn, void *arg,
+		    struct gpuq_err *err);
 
 #endif

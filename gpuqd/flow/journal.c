@@ -105,10 +105,8 @@ static void count_batch(struct journal *j)
 		s->most_us = s->last_us;
 }
 
-static void on_written(void *arg, uint64_t seq, int rc, const struct gpuq_err *err)
+static void written(struct journal *j, uint64_t seq, int rc, const struct gpuq_err *err)
 {
-	struct journal *j = arg;
-
 	j->writing = 0;
 	if (rc == 0) {
 		count_batch(j);
@@ -124,6 +122,15 @@ static void on_written(void *arg, uint64_t seq, int rc, const struct gpuq_err *e
 	j->read_only = true;
 	run_waiters(j, UINT64_MAX, rc, err);
 	j->opts.no_space(j->opts.arg);
+}
+
+static void on_written(void *arg, uint64_t seq, int rc, const struct gpuq_err *err)
+{
+	struct journal *j = arg;
+	const char *before = loop_enter(j->loop, LOOP_HERE);
+
+	written(j, seq, rc, err);
+	loop_leave(j->loop, before);
 }
 
 int journal_new(struct loop *l, struct store *st, struct model *m, const struct journal_opts *o,

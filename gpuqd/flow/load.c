@@ -7,59 +7,53 @@
 struct load {
 	struct store *st;
 	struct model *m;
-	enum table table;
+	const enum table *tables;
+	size_t n;
 	struct gpuq_err *err;
 	int rc;
 };
 
-static int load_one(void *arg, const unsigned char *key, size_t key_len, const unsigned char *val,
-		    size_t val_len)
+static int load_one(void *arg, enum table t, const unsigned char *key, size_t key_len,
+		    const unsigned char *val, size_t val_len)
 {
 	struct load *l = arg;
 
-	return model_load(l->m, l->table, key, key_len, val, val_len, l->err);
+	return model_load(l->m, t, key, key_len, val, val_len, l->err);
 }
 
-static void *load_table(void *arg)
+static void *load_tables(void *arg)
 {
 	struct load *l = arg;
 
-	l->rc = store_each(l->st, l->table, NULL, 0, NULL, 0, false, 0, load_one, l, l->err);
+	l->rc = store_all(l->st, l->tables, l->n, load_one, l, l->err);
 	return NULL;
-}
-
-static int load_others(struct store *st, struct model *m, struct gpuq_err *err)
-{
-	struct load l = { .st = st, .m = m, .err = err };
-
-	for (size_t i = 0; i < model_load_order_n && l.rc == 0; i++) {
-		l.table = model_load_order[i];
-		if (l.table != TABLE_KEY)
-			load_table(&l);
-	}
-	return l.rc;
 }
 
 /* Idempotency keys stand by themselves, and each job may have brought one: they are read
  * beside all the rest. */
 int load_records(struct store *st, struct model *m, struct gpuq_err *err)
 {
+	static const enum table only_keys[] = { TABLE_KEY };
 	struct gpuq_err keys_err = GPUQ_ERR_INIT;
-	struct load keys = { .st = st, .m = m, .table = TABLE_KEY, .err = &keys_err };
+	enum table others[N_TABLES];
+	struct load all = { .st = st, .m = m, .tables = others, .err = err };
+	struct load keys = { .st = st, .m = m, .tables = only_keys, .n = 1, .err = &keys_err };
 	pthread_t beside;
 	bool has_thread;
-	int rc;
 
+	for (size_t i = 0; i < model_load_order_n; i++)
+		if (model_load_order[i] != TABLE_KEY)
+			others[all.n++] = model_load_order[i];
 	model_expect(m, store_count(st, TABLE_JOB), store_count(st, TABLE_KEY));
-	has_thread = pthread_create(&beside, NULL, load_table, &keys) == 0;
-	rc = load_others(st, m, err);
+	has_thread = pthread_create(&beside, NULL, load_tables, &keys) == 0;
+	load_tables(&all);
 	if (has_thread)
 		pthread_join(beside, NULL);
 	else
-		load_table(&keys);
-	if (rc == 0 && keys.rc != 0) {
+		load_tables(&keys);
+	if (all.rc == 0 && keys.rc != 0) {
 		*err = keys_err;
-		rc = keys.rc;
+		return keys.rc;
 	}
-	return rc;
+	return all.rc;
 }

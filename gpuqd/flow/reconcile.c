@@ -323,16 +323,18 @@ static void on_list_done(void *arg)
 {
 	struct reconcile *r = arg;
 	struct model *m = journal_model(r->j);
+	const char *before = loop_enter(r->l, LOOP_HERE);
 	struct gone {
 		struct gone *next;
 		struct pod_key key;
 	} *gone = NULL, *g;
 
-	job_each(m, j)
+	/* By node: most jobs wait, and have no pods to be looked at. */
+	node_each(m, n)
 	{
-		struct pod *p;
+		const struct pod *p;
 
-		DL_FOREACH2(j->pods, p, job_next)
+		DL_FOREACH2(n->pods, p, node_next)
 		{
 			if (p->seen == r->generation || p->state == GPUQ_POD_GONE ||
 			    p->state == GPUQ_POD_PLANNED)
@@ -340,7 +342,7 @@ static void on_list_done(void *arg)
 			g = calloc(1, sizeof(*g));
 			if (!g)
 				abort();
-			g->key = (struct pod_key){ j->key, p->attempt, p->index };
+			g->key = (struct pod_key){ p->job->key, p->attempt, p->index };
 			g->next = gone;
 			gone = g;
 		}
@@ -357,9 +359,16 @@ static void on_list_done(void *arg)
 	}
 	r->generation++;
 	/* A verdict may have been cut off by a restart: every attempt that is over. */
-	job_each(m, k) if (job_is_live(k)) verdict(r, k->key);
+	for (int s = 0; s < N_GPUQ_JOB_STATES; s++) {
+		struct job *k, *next;
+
+		if (s != GPUQ_JOB_PENDING)
+			DL_FOREACH_SAFE2(m->jobs_by_state[s], k, next, state_next)
+		verdict(r, k->key);
+	}
 	dispatch_touch_all(r->dispatch);
 	schedule_ready(r->schedule, true);
+	loop_leave(r->l, before);
 }
 
 static void on_stale(void *arg, int64_t since_us, const char *why)

@@ -34,8 +34,12 @@
 #define ALIKE_LEAST 64
 #define ALIKE_FACTOR 4
 #define ALIKE_LESS 16 /* one part in so many, each cycle */
-/* Jobs that are told in one turn what a cycle found out about them. */
-#define TELL_MOST 8192
+/* Jobs that are told what a cycle found out about them: in its own turn, and in one step of
+ * those behind it. */
+#define TELL_FIRST 1024
+#define TELL_STEP 64
+
+#define TELL "schedule.tell"
 
 struct schedule {
 	struct journal *j;
@@ -52,7 +56,7 @@ struct schedule {
 	struct snapshot *sn;
 	struct plan plan;
 	struct tell tell;
-	struct loop_timer *telling;
+	struct loop_work *telling;
 	struct spool *record_to; /* NULL = cycles are not recorded */
 	uint64_t n_cycles;
 	int64_t last_end_us, last_took_us; /* of the last cycle; monotonic */
@@ -179,8 +183,11 @@ static int decide(struct schedule *s, int64_t now, struct gpuq_buf *packed, stru
 	uint32_t most = s->alike_most;
 
 	for (;; most *= ALIKE_FACTOR) {
-		int rc = snapshot_take_few(m, now, most, packed, sn, err);
+		int rc;
 
+		loop_enter(s->l, "schedule.snapshot");
+		rc = snapshot_take_few(m, now, most, packed, sn, err);
+		loop_enter(s->l, "schedule.decide");
 		if (rc == 0)
 			rc = sched_cycle(*sn, &s->mem, plan, err);
 		if (rc < 0 || snapshot_few_enough(*sn, plan)) {
@@ -198,7 +205,7 @@ static int decide(struct schedule *s, int64_t now, struct gpuq_buf *packed, stru
 
 static void stop_telling(struct schedule *s)
 {
-	loop_cancel(s->telling);
+	loop_work_cancel(s->telling);
 	s->telling = NULL;
 	snapshot_free(s->sn);
 	s->sn = NULL;
@@ -206,15 +213,14 @@ static void stop_telling(struct schedule *s)
 }
 
 /* A long line hears of the cycle in several turns, so that nobody waits for all of it. */
-static void go_on_telling(void *arg)
+static bool go_on_telling(void *arg)
 {
 	struct schedule *s = arg;
+	const bool told = tell_some(&s->tell, TELL_STEP);
 
-	s->telling = NULL;
-	if (tell_some(&s->tell, TELL_MOST))
+	if (told)
 		stop_telling(s);
-	else
-		s->telling = loop_after(s->l, 0, go_on_telling, s);
+	return !told;
 }
 
 static void cycle(struct schedule *s)
@@ -248,6 +254,7 @@ static void cycle(struct schedule *s)
 	gpuq_buf_done(&packed);
 	if (s->ready && !s->site_told)
 		s->site_told = quota_warn(sn);
+	loop_enter(s->l, "schedule.carry");
 	if (s->ready)
 		carry_out(s->j, sn, &plan, &s->mem);
 	if (s->ready && s->on_plan)
@@ -265,8 +272,12 @@ static void cycle(struct schedule *s)
 	count(s, sn, &plan, wake);
 	s->sn = sn;
 	s->plan = plan;
+	loop_enter(s->l, TELL);
 	tell_begin(&s->tell, s->j, s->sn, &s->plan, &s->mem);
-	go_on_telling(s);
+	if (tell_some(&s->tell, TELL_FIRST))
+		stop_telling(s);
+	else
+		s->telling = loop_work_as(s->l, TELL, go_on_telling, s);
 }
 
 static void fire_soon(void *arg)
@@ -274,10 +285,12 @@ static void fire_soon(void *arg)
 	struct schedule *s = arg;
 
 	int64_t start = loop_clock_us();
+	const char *before = loop_enter(s->l, LOOP_HERE);
 
 	s->soon = NULL;
 	s->first_kick_us = 0;
 	cycle(s);
+	loop_leave(s->l, before);
 	s->last_end_us = loop_clock_us();
 	s->last_took_us = s->last_end_us - start;
 	s->stats.last_us = s->last_took_us;

@@ -1,6 +1,7 @@
 #include "gpuqd/flow/update.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "gpuqd/base/log.h"
@@ -260,53 +261,81 @@ static bool is_rival(const struct job *j, const struct job *than)
 		 j->submit_us <= than->submit_us));
 }
 
-static int set_nice(struct journal *j, struct job_key key, int64_t nice, struct gpuq_err *err)
+static bool add_rival(struct top *t, struct job_key key)
 {
-	struct event ev = { .type = EV_JOB_NICED, .job = key };
+	if (t->n == t->room) {
+		const size_t room = t->room ? 2 * t->room : 64;
+		struct job_key *more = realloc(t->rivals, room * sizeof(*more));
 
-	ev.nice = nice;
-	return journal_apply(j, &ev, err);
+		if (!more)
+			return false;
+		t->rivals = more;
+		t->room = room;
+	}
+	t->rivals[t->n++] = key;
+	return true;
 }
 
-int update_top(struct journal *j, struct job_key key, struct gpuq_err *err)
+int top_begin(struct journal *j, struct job_key key, struct top *t, struct gpuq_err *err)
 {
-	struct model *m = journal_model(j);
-	struct job *top = job_find(m, key);
-	int64_t highest = INT64_MIN, gain, share, n = 0;
-	int rc;
+	const struct model *m = journal_model(j);
+	const struct job *top = job_find(m, key), *it;
+	int64_t highest = INT64_MIN, nicest = INT64_MIN;
 
+	*t = (struct top){ .key = key };
 	if (!top || top->ended || job_is_live(top))
 		return gpuq_fail(err, GPUQ_ECONFLICT, "it does not wait");
-	job_each(m, it)
+	DL_FOREACH2(jobs_of_user(m, top->user), it, user_next)
 	{
 		if (!is_rival(it, top))
 			continue;
-		n++;
+		if (!add_rival(t, it->key))
+			return top_done(t), gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
 		highest = it->outlook->terms.total > highest ? it->outlook->terms.total : highest;
+		nicest = it->wish->nice > nicest ? it->wish->nice : nicest;
 	}
-	if (n == 0)
+	if (t->n == 0)
 		return 0;
 	/* The share is rounded up: together they lose at least what it gains. */
-	gain = highest - top->outlook->terms.total + 1;
-	share = (gain + n - 1) / n;
-	if (top->wish->nice - gain < -NICE_MOST)
-		return gpuq_fail(err, GPUQ_ECONFLICT,
+	t->gain = highest - top->outlook->terms.total + 1;
+	t->share = (t->gain + (int64_t)t->n - 1) / (int64_t)t->n;
+	if (top->wish->nice - t->gain < -NICE_MOST)
+		return top_done(t),
+		       gpuq_fail(err, GPUQ_ECONFLICT,
 				 "too much stands between it and the first of those jobs");
-	job_each(m, it)
-	{
-		if (!is_rival(it, top))
-			continue;
-		if (it->wish->nice + share > NICE_MOST)
-			return gpuq_fail(err, GPUQ_ECONFLICT,
-					 "job %" PRIu32 " is as nice as can be", it->key.id);
+	if (nicest + t->share > NICE_MOST)
+		return top_done(t),
+		       gpuq_fail(err, GPUQ_ECONFLICT, "one of those jobs is as nice as can be");
+	return 0;
+}
+
+static void add_nice(struct journal *j, struct job_key key, int64_t more)
+{
+	const struct job *it = job_find(journal_model(j), key);
+	struct event ev = { .type = EV_JOB_NICED, .job = key };
+
+	/* It may have started since, or was told something else. */
+	if (!it || it->ended || job_is_live(it) || it->wish->nice + more > NICE_MOST ||
+	    it->wish->nice + more < -NICE_MOST)
+		return;
+	ev.nice = it->wish->nice + more;
+	(void)journal_apply(j, &ev, NULL);
+}
+
+bool top_step(struct journal *j, struct top *t)
+{
+	if (t->n == 0)
+		return false;
+	if (t->at < t->n) {
+		add_nice(j, t->rivals[t->at++], t->share);
+		return true;
 	}
-	job_each(m, it)
-	{
-		if (!is_rival(it, top))
-			continue;
-		rc = set_nice(j, it->key, it->wish->nice + share, err);
-		if (rc < 0)
-			return rc;
-	}
-	return set_nice(j, key, top->wish->nice - gain, err);
+	add_nice(j, t->key, -t->gain);
+	return false;
+}
+
+void top_done(struct top *t)
+{
+	free(t->rivals);
+	*t = (struct top){ .n = 0 };
 }

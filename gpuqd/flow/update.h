@@ -30,8 +30,17 @@ int update_job(struct journal *j, struct cluster *c, const struct submit_who *wh
 
 /* Put a job that waits before all other waiting jobs of its owner in its queue: it becomes
  * less nice by as much as those before it become nicer together, so that nobody else is
- * passed over by more than before. Returns 0; GPUQ_ECONFLICT (it does not wait, or the nices
- * would leave their range). */
-int update_top(struct journal *j, struct job_key key, struct gpuq_err *err);
+ * passed over by more than before. Those may be many, so they are told one by one, a step
+ * each, and the job itself last. */
+struct top {
+	struct job_key key, *rivals;
+	size_t n, room, at;
+	int64_t gain, share; /* the job's; of each of the others */
+};
+/* Returns 0; GPUQ_ECONFLICT (it does not wait, or the nices would leave their range),
+ * GPUQ_ENOMEM; and then there is nothing for top_done(). */
+int top_begin(struct journal *j, struct job_key key, struct top *t, struct gpuq_err *err);
+bool top_step(struct journal *j, struct top *t); /* false: that was the last one */
+void top_done(struct top *t);
 
 #endif

@@ -8,9 +8,8 @@
 #include "gpuqd/core/sched.h"
 #include "gpuqd/flow/carry.h"
 #include "gpuqd/flow/journal.h"
-#include "gpuqd/flow/load.h"
 #include "gpuqd/flow/schedule.h"
-#include "gpuqd/store/store.h"
+#include "gpuqd/flow/twin.h"
 #include "libgpuq/limits.h"
 #include "libgpuq/units.h"
 
@@ -22,14 +21,10 @@
 
 struct whatif {
 	struct gpuq_arena mem;
-	struct store *st;
-	struct policy policy;
-	bool has_besides;
+	struct twin *twin;
 	int64_t now_us;
 	char *site;
 	size_t site_len;
-	struct event *facts; /* that the store does not hold */
-	size_t n_facts;
 	/* while it runs */
 	struct model *m;
 	bool new_site; /* the second part */
@@ -44,62 +39,17 @@ struct whatif {
 	struct gpuq_err err;
 };
 
-/* ---- taking down ---- */
-
-static int take_facts(struct whatif *w, const struct model *m)
-{
-	size_t room = HASH_COUNT(m->foreigns) + HASH_COUNT(m->nodes) + 1, n = 0;
-
-	w->facts = gpuq_arena_calloc(&w->mem, room, sizeof(*w->facts));
-	if (!w->facts)
-		return GPUQ_ENOMEM;
-	for (const struct foreign *f = m->foreigns; f; f = f->hh.next) {
-		struct pod_fact *fact = gpuq_arena_calloc(&w->mem, 1, sizeof(*fact));
-
-		if (!fact)
-			return GPUQ_ENOMEM;
-		fact->uid = gpuq_arena_strdup(&w->mem, f->uid);
-		fact->node = gpuq_arena_strdup(&w->mem, f->node);
-		fact->name = fact->namespace_ = fact->token = fact->reason = fact->message = "";
-		fact->phase = POD_RUNNING;
-		fact->cpu_milli = f->cpu_milli;
-		fact->memory_bytes = f->memory_bytes;
-		fact->gpus_milli = f->gpus_milli;
-		w->facts[n].type = EV_FOREIGN_SEEN;
-		w->facts[n++].foreign = fact;
-		if (!fact->uid || !fact->node)
-			return GPUQ_ENOMEM;
-	}
-	node_each(m, node)
-	{
-		if (!node->backoff_until_us && !node->suspect)
-			continue;
-		w->facts[n].type = EV_NODE_BACKOFF;
-		w->facts[n].backoff.name = gpuq_arena_strdup(&w->mem, node->name);
-		w->facts[n].backoff.until_us = node->backoff_until_us;
-		w->facts[n].backoff.suspect = node->suspect;
-		if (!w->facts[n++].backoff.name)
-			return GPUQ_ENOMEM;
-	}
-	w->n_facts = n;
-	return 0;
-}
-
 int whatif_new(const struct journal *j, int64_t now_us, const void *site, size_t len,
 	       struct whatif **out, struct gpuq_err *err)
 {
-	const struct model *m = journal_model(j);
 	struct whatif *w = calloc(1, sizeof(*w));
 
 	if (!w)
 		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
-	w->st = journal_store(j);
-	w->policy = m->policy;
-	w->has_besides = m->has_besides;
 	w->now_us = now_us;
 	w->site = gpuq_arena_strndup(&w->mem, site, len);
 	w->site_len = len;
-	if (!w->site || take_facts(w, m) < 0) {
+	if (!w->site || twin_new(j, &w->twin, err) < 0) {
 		whatif_free(w);
 		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
 	}
@@ -111,28 +61,10 @@ void whatif_free(struct whatif *w)
 {
 	if (!w)
 		return;
+	twin_free(w->twin);
 	gpuq_arena_done(&w->mem);
 	free(w->victims);
 	free(w);
-}
-
-/* ---- loading ---- */
-
-static int load(struct whatif *w)
-{
-	int rc;
-
-	w->m = model_new("00000000");
-	if (!w->m)
-		return gpuq_fail(&w->err, GPUQ_ENOMEM, "out of memory");
-	w->m->policy = w->policy;
-	rc = load_records(w->st, w->m, &w->err);
-	w->m->has_besides = w->has_besides;
-	for (size_t i = 0; rc == 0 && i < w->n_facts; i++) {
-		w->facts[i].at_us = w->now_us;
-		model_apply(w->m, &w->facts[i], NULL);
-	}
-	return rc;
 }
 
 /* ---- who leaves ---- */
@@ -388,7 +320,8 @@ void whatif_run(struct whatif *w)
 	ev.site.len = w->site_len;
 	ev.site.who = "";
 	w->warnings = gpuq_arena_calloc(&w->mem, WARNINGS_MAX, sizeof(*w->warnings));
-	w->rc = w->warnings ? load(w) : gpuq_fail(&w->err, GPUQ_ENOMEM, "out of memory");
+	w->rc = w->warnings ? twin_load(w->twin, &w->m, &w->err)
+			    : gpuq_fail(&w->err, GPUQ_ENOMEM, "out of memory");
 	if (w->rc == 0)
 		w->rc = cycles(w);
 	w->new_site = true;

@@ -1,111 +1,11 @@
 #include "gpuqd/flow/why.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "gpuqd/core/amount.h"
 #include "gpuqd/core/sched.h"
 #include "gpuqd/core/snapshot_pack.h"
 #include "gpuqd/core/view.h"
 #include "gpuqd/flow/why_change.h"
 #include "libgpuq/units.h"
-
-#define AHEAD_MAX 10u
-
-/* ---- in the line of its queue ---- */
-
-/* The terms by name, as they count towards the total. */
-static const struct {
-	const char *name;
-	size_t offset;
-	int sign;
-} terms[] = {
-	{ "qos", offsetof(struct priority_terms, qos), 1 },
-	{ "fairshare", offsetof(struct priority_terms, fair_share), 1 },
-	{ "age", offsetof(struct priority_terms, age), 1 },
-	{ "stretch", offsetof(struct priority_terms, stretch), 1 },
-	{ "size", offsetof(struct priority_terms, size), 1 },
-	{ "boost", offsetof(struct priority_terms, boost), 1 },
-	{ "nice", offsetof(struct priority_terms, nice), -1 },
-};
-
-static int64_t term(const struct priority_terms *t, size_t i)
-{
-	return terms[i].sign * *(const int64_t *)((const char *)t + terms[i].offset);
-}
-
-/* What puts one before the other most. Equal sums: who was submitted first. */
-static const char *deciding(const struct priority_terms *first, const struct priority_terms *then,
-			    int64_t *points)
-{
-	const char *name = "submit";
-
-	*points = 0;
-	for (size_t i = 0; i < sizeof(terms) / sizeof(terms[0]); i++) {
-		const int64_t more = amount_less(term(first, i), term(then, i));
-
-		if (first->total != then->total && more > *points) {
-			*points = more;
-			name = terms[i].name;
-		}
-	}
-	return name;
-}
-
-struct waiting {
-	const struct snapshot *s;
-	uint32_t job;
-	uint64_t key;
-};
-
-static int by_line(const void *x, const void *y)
-{
-	const struct waiting *a = x, *b = y;
-	const struct snap_job *p = &a->s->jobs[a->job], *q = &b->s->jobs[b->job];
-
-	if (a->key != b->key)
-		return a->key > b->key ? -1 : 1;
-	if (p->submit_us != q->submit_us)
-		return p->submit_us < q->submit_us ? -1 : 1;
-	return a->job < b->job ? -1 : a->job > b->job;
-}
-
-static void put_line(struct why_case *c, struct gpuq_val *v)
-{
-	const struct snapshot *s = c->s;
-	struct waiting *line = gpuq_arena_calloc(c->a, s->n_jobs + 1, sizeof(*line));
-	struct gpuq_val *ahead = gpuq_list(c->a), *own;
-	struct priority_terms mine, other;
-	uint32_t n = 0, at = 0;
-
-	for (uint32_t i = 0; line && i < s->n_jobs; i++)
-		if (s->jobs[i].n_waiting && s->jobs[i].queue == s->jobs[c->job].queue)
-			line[n++] = (struct waiting){ s, i, priority_key(c->p->priority, i) };
-	if (!line || n == 0)
-		return;
-	qsort(line, n, sizeof(*line), by_line);
-	while (at < n && line[at].job != c->job)
-		at++;
-	priority_terms(c->p->priority, c->job, &mine);
-	for (uint32_t i = at; i-- > 0 && at - i <= AHEAD_MAX;) {
-		struct gpuq_val *one = why_job(c->a, s, line[i].job);
-		const char *by;
-		int64_t points;
-
-		priority_terms(c->p->priority, line[i].job, &other);
-		by = deciding(&other, &mine, &points);
-		gpuq_put(c->a, one, "priority", gpuq_int(c->a, other.total));
-		gpuq_put(c->a, one, "by", gpuq_str(c->a, by));
-		gpuq_put(c->a, one, "points", gpuq_int(c->a, points));
-		gpuq_add(c->a, ahead, one);
-	}
-	own = priority_terms_val(c->a, &mine);
-	gpuq_put(c->a, own, "total", gpuq_int(c->a, mine.total));
-	gpuq_put(c->a, v, "place", gpuq_int(c->a, at + 1));
-	gpuq_put(c->a, v, "waiting", gpuq_int(c->a, n));
-	gpuq_put(c->a, v, "terms", own);
-	gpuq_put(c->a, v, "ahead", ahead);
-}
 
 /* ---- among the queues ---- */
 
@@ -204,7 +104,6 @@ static struct gpuq_val *explain(struct why_case *c)
 	const bool waits = why_outcome_of(c->p, c->tries->key) == WHY_WAITS;
 
 	put_next(c, v);
-	put_line(c, v);
 	put_queues(c, v);
 	/* Whoever has places already waits for those who leave them, and nothing helps. */
 	gpuq_put(c->a, v, "changes",

@@ -3,7 +3,7 @@
  * Owns     nothing. Touches memory only. Any thread.
  * Used by  rpc/m_why.c.
  *
- * The same predicates decide here as in earnest: a question is answered by running the
+ * Where it stands in line is told by line.h. The same predicates decide here as in earnest: a question is answered by running the
  * scheduler on a copy of the state, as it is and with one thing changed (why_try.h).
  */
 #ifndef GPUQD_FLOW_WHY_H
@@ -27,10 +27,6 @@ struct why_question {
 /* A map made in mem:
  *   next      what the scheduler would do with it now: "start", "claim" or "wait"
  *   victims   jobs that would leave for it: {job, user, queue, gpus, end_time, cause, rule}
- *   place, waiting   its place in the line of its queue, of so many
- *   terms     its priority's terms and their `total`
- *   ahead     up to ten before it, nearest first: {job, user, queue, gpus, priority, by:
- *             the term that puts it there, points: by how many}
  *   queues    of those with waiting jobs, and those above them: {name, depth, waiting,
  *             allocated, fair_share, quota, limit} in devices of the flavors that it may use
  *   changes   what would let it start, cheapest first: why_change.h

@@ -36,15 +36,18 @@ static void collect(struct http_multi *m)
 
 static void act(struct http_multi *m, curl_socket_t fd, int mask)
 {
+	struct loop *l = m->loop;
+	const char *before = loop_enter(l, LOOP_HERE);
 	int running;
 	CURLMcode rc = curl_multi_socket_action(m->multi, fd, mask, &running);
 
-	if (rc != CURLM_OK) {
+	if (rc == CURLM_OK) {
+		collect(m);
+	} else {
 		log_err("http.transport", "error=%s", LOGS(curl_multi_strerror(rc)));
 		m->sink.broken(m->sink.arg, m);
-		return;
 	}
-	collect(m);
+	loop_leave(l, before);
 }
 
 static void on_timer(evutil_socket_t fd, short what, void *arg)

@@ -231,9 +231,13 @@ bool rpc_item_bytes(struct rpc_call *call, const struct gpuq_buf *value)
 
 static void resume(struct rpc_call *call)
 {
+	struct loop *l = server_loop(call->server);
+	const char *before = loop_enter(l, call->method->name);
+
 	call->paused = false;
 	if (call->resume)
 		call->resume(call->watch_arg);
+	loop_leave(l, before);
 }
 
 void call_credit(struct rpc_call *call, int64_t n)
@@ -389,6 +393,8 @@ static int read_params(struct rpc_call *call, void **params, struct gpuq_err *er
 static int run(struct rpc_call *call, const char *name, struct gpuq_err *err)
 {
 	const struct rpc_opts *o = server_opts(call->server);
+	struct loop *l = server_loop(call->server);
+	const char *before;
 	void *params = NULL;
 	int rc;
 
@@ -399,10 +405,14 @@ static int run(struct rpc_call *call, const char *name, struct gpuq_err *err)
 		return gpuq_fail(err, GPUQ_EPERM, "%s is for %ss; %s is a %s", name,
 				 rpc_role_word(call->method->least), call->peer.user,
 				 rpc_role_word(call->peer.role));
+	before = loop_enter(l, call->method->name);
 	rc = read_meta(call, err);
 	if (rc == 0)
 		rc = read_params(call, &params, err);
-	return rc < 0 ? rc : call->method->fn(o->arg, call, params, err);
+	if (rc == 0)
+		rc = call->method->fn(o->arg, call, params, err);
+	loop_leave(l, before);
+	return rc;
 }
 
 static void refuse(struct rpc_conn *c, uint32_t id, const struct gpuq_err *err)

@@ -47,6 +47,7 @@ void conn_kill(struct rpc_conn *c)
 	server_conn_gone(c->server, c);
 	stop_timer(&c->hello_timer);
 	stop_timer(&c->frame_timer);
+	stop_timer(&c->more_timer);
 	stop_timer(&c->close_timer);
 	if (c->readable)
 		event_free(c->readable);
@@ -240,7 +241,11 @@ static void on_writable(evutil_socket_t fd, short what, void *arg)
 		gpuq_buf_drop(&c->out, c->sent);
 		c->sent = 0;
 	}
-	if (!conn_congested(c))
+	if (conn_congested(c))
+		return;
+	if (loop_is_late(server_loop(c->server)))
+		want_write(c);
+	else
 		call_resume_some(c);
 }
 
@@ -359,12 +364,24 @@ static void on_hello_timer(void *arg)
 	protocol_error(c, GPUQ_ETIMEOUT, "no hello came in time");
 }
 
+static void on_more(void *arg);
+
+/* Whoever asks much is answered over several turns. */
+static bool put_off(struct rpc_conn *c)
+{
+	if (c->fd < 0 || !loop_is_late(server_loop(c->server)))
+		return false;
+	if (!c->more_timer)
+		c->more_timer = loop_after(server_loop(c->server), 0, on_more, c);
+	return true;
+}
+
 /* Take the complete messages out of `in`. */
 static void parse(struct rpc_conn *c)
 {
 	struct gpuq_err err = GPUQ_ERR_INIT;
 
-	while (!c->close_timer && c->taken < c->in.len) {
+	while (!c->close_timer && c->taken < c->in.len && !put_off(c)) {
 		const char *p = c->in.data + c->taken;
 		size_t len = 0;
 		int rc = gpuq_mp_next(&c->scan,
@@ -386,9 +403,17 @@ static void parse(struct rpc_conn *c)
 	if (c->in.len == 0)
 		empty(&c->in);
 	/* The time to finish a message counts from its first byte, not from its last. */
-	else if (!c->close_timer && !c->frame_timer)
+	else if (!c->close_timer && !c->frame_timer && !c->more_timer)
 		c->frame_timer = loop_after(server_loop(c->server), GPUQ_FRAME_TIMEOUT_S * US,
 					    on_frame_timer, c);
+}
+
+static void on_more(void *arg)
+{
+	struct rpc_conn *c = arg;
+
+	c->more_timer = NULL;
+	parse(c);
 }
 
 void conn_feed(struct rpc_conn *c, const void *bytes, size_t n)
@@ -407,6 +432,9 @@ static void on_readable(evutil_socket_t fd, short what, void *arg)
 	ssize_t n;
 
 	(void)what;
+	/* What is there stays there, and what waits already comes first. */
+	if (c->more_timer || loop_is_late(server_loop(c->server)))
+		return;
 	if (gpuq_buf_reserve(&c->in, READ_BYTES) < 0) {
 		conn_kill(c);
 		return;

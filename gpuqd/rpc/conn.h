@@ -66,6 +66,7 @@ struct rpc_conn {
 	size_t taken; /* bytes of `in` that are dealt with */
 	struct gpuq_mp_scan scan;
 	struct loop_timer *hello_timer, *frame_timer;
+	struct loop_timer *more_timer; /* messages wait in `in` for the next turn */
 	int64_t active_us; /* last call or last byte, monotonic */
 	/* out */
 	struct gpuq_buf out; /* released bytes */

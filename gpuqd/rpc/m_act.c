@@ -2,6 +2,7 @@
  * update. */
 #include <string.h>
 
+#include "gpuqd/base/failpoint.h"
 #include "gpuqd/base/log.h"
 #include "gpuqd/base/loop.h"
 #include "gpuqd/flow/access.h"
@@ -49,22 +50,36 @@ static const char *const act_words[] = { "cancel", "hold",   "release", "requeue
 /* What is done is done to all; the answer names so many, since it is one message. */
 #define NAMED_MAX 5000
 #define ERRORS_MAX 1000
-#define PIECE_US 5000 /* of one turn of the loop */
+/* Jobs acted on before what was done is waited for: the records of one batch, behind which
+ * everybody else's wait for the disk. */
+#define BATCH_MAX 4096
 
+/* A job is a step of long work: others are served meanwhile, and things happen to jobs that
+ * were selected. So each is looked at anew when its turn comes, and of an array what has
+ * started since then is acted on with what waits of it. */
 struct acting {
 	struct methods *m;
 	struct rpc_call *c;
 	enum act act;
+	const char *action; /* "job.cancel", for the audit */
 	const struct act_params *p;
 	struct job_filter besides; /* what a job has to match besides its id */
 	struct gpuq_val *jobs, *errors, *warnings;
 	int64_t matched; /* of which `jobs` names as many as an answer may hold */
 	size_t n_signals; /* on their way to as many jobs */
-	struct loop_timer *timer; /* the next piece */
-	struct job_keys keys; /* what a filter selected */
-	size_t id_at, key_at;
+	struct gpuq_arena mem; /* of one job */
+	struct loop_work *work;
+	struct job_keys keys; /* what the filter selected, or belongs to the id at hand */
+	struct job_keys late; /* elements that have started since */
+	struct top top; /* of ACT_TOP: the others that are told, job by job */
+	size_t id_at, key_at, late_at;
+	size_t n_batch; /* acted on since anything was waited for */
+	bool waits; /* for the disk: whoever closes it is told then */
+	bool over; /* each has had its turn: only signals are not answered yet */
+	int why_closed;
 	bool whole; /* the job at hand is one of all parts of an array that was named */
 	bool quiet; /* jobs selected by a filter: those one may not touch are passed over */
+	bool selected; /* the filter has been asked */
 };
 
 static void refuse(struct acting *x, const char *id, int code, const char *text)
@@ -86,10 +101,8 @@ static void refuse(struct acting *x, const char *id, int code, const char *text)
  * may be gone once the act was applied. */
 static struct audit_note note_of(const struct acting *x, const char *id, const struct job *j)
 {
-	const char *action = gpuq_arena_printf(rpc_call_arena(x->c), "job.%s", act_words[x->act]);
-
 	return (struct audit_note){ .who = rpc_call_peer(x->c)->user,
-				    .action = action ? action : "job",
+				    .action = x->action,
 				    .kind = "job",
 				    .name = id,
 				    .owner = j->user,
@@ -124,24 +137,16 @@ static int update(struct acting *x, struct job_key key, bool manager, bool dry_r
 {
 	const struct rpc_peer *peer = rpc_call_peer(x->c);
 	const struct submit_who who = { peer->user, peer->uid, peer->gid, peer_is_operator(x->c) };
-
+	struct gpuq_val *warnings = NULL;
 	int rc = update_job(x->m->j, x->m->cluster, &who, manager, key, x->whole, x->p->set,
-			    dry_run, rpc_call_arena(x->c), &x->warnings, err);
+			    dry_run, &x->mem, &warnings, err);
 
+	if (warnings && (warnings->n || !x->warnings))
+		x->warnings = gpuq_val_copy(rpc_call_arena(x->c), warnings);
 	/* What is not there is the queue or qos that it names, not the job. */
 	if (rc == GPUQ_ENOENT && err->field[0])
 		err->code = GPUQ_EINVAL;
 	return rc;
-}
-
-static void act_go_on(void *arg);
-
-static void act_later(void *arg)
-{
-	struct acting *x = arg;
-
-	x->timer = NULL;
-	act_go_on(x);
 }
 
 static void acted(struct acting *x, struct job_key key, const struct audit_note *note)
@@ -163,6 +168,8 @@ static void acted(struct acting *x, struct job_key key, const struct audit_note 
 	gpuq_add(a, x->jobs, v);
 }
 
+static void answer(struct acting *x);
+
 /* The answer says how it fared, which takes until the cluster has said so. */
 static void on_signalled(void *arg, struct job_key key, const struct gpuq_err *err)
 {
@@ -178,8 +185,8 @@ static void on_signalled(void *arg, struct job_key key, const struct gpuq_err *e
 		note = note_of(x, id, j);
 		acted(x, key, &note);
 	}
-	if (--x->n_signals == 0 && !x->timer)
-		x->timer = loop_after(journal_loop(x->m->j), 0, act_later, x);
+	if (--x->n_signals == 0 && x->over)
+		answer(x);
 }
 
 /* > 0: what comes of it is told later. */
@@ -235,7 +242,7 @@ static int act_apply(struct acting *x, struct job_key key, const struct job *j, 
 	case ACT_UPDATE:
 		return update(x, key, manager, false, err);
 	case ACT_TOP:
-		return update_top(x->m->j, key, err);
+		return top_begin(x->m->j, key, &x->top, err);
 	}
 	return journal_apply(x->m->j, &ev, err);
 }
@@ -254,7 +261,6 @@ static const char *err_line(struct gpuq_arena *a, const struct gpuq_err *err)
 static void act_on(struct acting *x, struct job_key key, const struct job *j)
 {
 	const struct rpc_peer *peer = rpc_call_peer(x->c);
-	struct gpuq_arena *a = rpc_call_arena(x->c);
 	bool manager =
 		access_manage(journal_model(x->m->j), j->queue, peer->user, peer_is_operator(x->c));
 	struct gpuq_err err = GPUQ_ERR_INIT;
@@ -283,49 +289,62 @@ static void act_on(struct acting *x, struct job_key key, const struct job *j)
 	else if (x->act == ACT_UPDATE)
 		rc = update(x, key, manager, true, &err);
 	if (rc < 0)
-		refuse(x, id, err.code, err_line(a, &err));
+		refuse(x, id, err.code, err_line(&x->mem, &err));
 	if (rc != 0)
 		return;
+	x->n_batch += !x->p->dry_run;
 	acted(x, key, &note);
+	(void)FAILPOINT("act.done");
 }
 
-/* All of job `id`: an array's waiting part and each of its elements. */
-static bool act_on_whole(struct acting *x, uint32_t id)
-{
-	struct model *model = journal_model(x->m->j);
-	struct job *j = job_find(model, (struct job_key){ id, -1 }), *next;
-	bool found = false;
+/* ---- whose turn it is ---- */
 
-	/* Its elements first: with the last of them it may leave memory itself. */
-	x->whole = true;
-	DL_FOREACH_SAFE2(jobs_elements(model, id), next, j, life->kin_next)
-	{
-		if (next->ended)
-			continue;
-		found = true;
-		act_on(x, next->key, next);
-	}
-	x->whole = false;
-	j = job_find(model, (struct job_key){ id, -1 });
-	if (!j || j->ended)
-		return found;
-	if (!(j->array && j->array->n_waiting == 0))
-		act_on(x, j->key, j);
-	return true;
+static void add_key(struct job_keys *k, struct job_key key)
+{
+	if (!job_keys_add(k, key))
+		abort(); /* half a cancellation that says nothing of it is worse */
 }
 
-static void act_on_id(struct acting *x, const char *text)
+static bool is_live(const struct job *j)
 {
-	struct model *model = journal_model(x->m->j);
-	struct gpuq_arena *a = rpc_call_arena(x->c);
+	return !j->ended && !(j->array && j->array->n_waiting == 0);
+}
+
+static bool lives(const struct job_filter *f, const struct job *j)
+{
+	(void)f;
+	return is_live(j);
+}
+
+/* All of job `id`: what waits of an array, then its elements. */
+static bool take_whole(struct acting *x, uint32_t id)
+{
+	const struct model *model = journal_model(x->m->j);
+	const struct job *j = job_find(model, (struct job_key){ id, -1 });
+	const bool found = j && !j->ended;
+
+	if (found)
+		add_key(&x->keys, j->key);
+	DL_FOREACH2(jobs_elements(model, id), j, life->kin_next)
+	if (!j->ended)
+		add_key(&x->keys, j->key);
+	job_keys_sort(&x->keys);
+	return found || x->keys.n > 0;
+}
+
+static void take_id(struct acting *x, const char *text)
+{
+	const struct model *model = journal_model(x->m->j);
 	struct job_key key;
-	struct job *j;
+	const struct job *j;
 
+	job_keys_done(&x->keys);
+	x->key_at = 0;
 	if (!job_id_parse(text, &key)) {
 		refuse(x, text, GPUQ_EINVAL, "not a job id: expected 17 or 17_3");
 		return;
 	}
-	if (key.index < 0 && act_on_whole(x, key.id))
+	if (key.index < 0 && take_whole(x, key.id))
 		return;
 	if (key.index >= 0) {
 		j = job_find(model, key);
@@ -340,25 +359,52 @@ static void act_on_id(struct acting *x, const char *text)
 		}
 	}
 	/* Of whole jobs their numbers tell, also while one is on its way to the history. */
-	if (job_find(model, key) || history_job(journal_store(x->m->j), key, a) ||
+	if (job_find(model, key) || history_job(journal_store(x->m->j), key, &x->mem) ||
 	    (key.index < 0 && key.id > 0 && key.id < model->next_job_id))
 		refuse(x, text, GPUQ_EGONE, "it has ended already");
 	else
 		refuse(x, text, GPUQ_ENOENT, "no such job");
 }
 
-static bool lives(const struct job_filter *f, const struct job *j)
+/* Elements that waited when the array was selected, and do not any more. */
+static void take_late(struct acting *x, uint32_t id)
 {
-	(void)f;
-	return !j->ended && !(j->array && j->array->n_waiting == 0);
+	const struct job *j;
+
+	DL_FOREACH2(jobs_elements(journal_model(x->m->j), id), j, life->kin_next)
+	if (!j->ended && !job_keys_has(&x->keys, j->key))
+		add_key(&x->late, j->key);
 }
 
-static void act_answer(struct acting *x)
+static void act_on_key(struct acting *x, struct job_key key)
+{
+	const struct job *j = job_find(journal_model(x->m->j), key);
+	const bool of_array = j && j->array;
+
+	x->whole = x->p->filter.ids.n > 0 && key.index >= 0;
+	if (j && is_live(j))
+		act_on(x, key, j);
+	x->whole = false;
+	if (of_array)
+		take_late(x, key.id);
+}
+
+/* ---- its end ---- */
+
+static void done(struct acting *x)
+{
+	job_keys_done(&x->keys);
+	job_keys_done(&x->late);
+	top_done(&x->top);
+	gpuq_arena_done(&x->mem);
+}
+
+static void answer(struct acting *x)
 {
 	struct gpuq_arena *a = rpc_call_arena(x->c);
 	struct gpuq_val *v = gpuq_map(a);
 
-	job_keys_done(&x->keys);
+	done(x);
 	gpuq_put(a, v, "matched", gpuq_int(a, x->matched));
 	gpuq_put(a, v, "jobs", x->jobs);
 	gpuq_put(a, v, "errors", x->errors);
@@ -367,61 +413,97 @@ static void act_answer(struct acting *x)
 	rpc_reply(x->c, v);
 }
 
-/* Many jobs are many turns: others want to be served meanwhile. */
-static void act_go_on(void *arg)
+static void fail(struct acting *x, const struct gpuq_err *why)
 {
-	struct acting *x = arg;
-	struct model *model = journal_model(x->m->j);
-	const struct gpuq_strlist *ids = &x->p->filter.ids;
-	const int64_t begun_us = loop_clock_us();
-
-	while (x->id_at < ids->n || x->key_at < x->keys.n) {
-		if (loop_clock_us() - begun_us > PIECE_US) {
-			x->timer = loop_after(journal_loop(x->m->j), 0, act_later, x);
-			return;
-		}
-		if (x->id_at < ids->n) {
-			act_on_id(x, ids->items[x->id_at++]);
-		} else {
-			const struct job *j = job_find(model, x->keys.items[x->key_at++]);
-
-			if (j && lives(NULL, j))
-				act_on(x, j->key, j);
-		}
-	}
-	if (x->n_signals == 0)
-		act_answer(x);
+	done(x);
+	rpc_fail(x->c, why);
 }
 
 /* Who goes away meanwhile has changed his mind: what was done stays done. */
-static void act_closed(void *arg, int why)
+static void closed(void *arg, int why)
 {
 	struct acting *x = arg;
 	struct gpuq_err err;
 
-	loop_cancel(x->timer);
+	x->why_closed = why;
+	if (x->waits)
+		return;
+	loop_work_cancel(x->work);
 	job_signals_forget(x->m, x);
-	job_keys_done(&x->keys);
 	gpuq_fail(&err, why, "cancelled");
-	rpc_fail(x->c, &err);
+	fail(x, &err);
 }
 
-static void act_when_durable(void *arg, int rc, const struct gpuq_err *failed)
+/* ---- step by step ---- */
+
+static bool step(void *arg);
+
+static void when_durable(void *arg, int rc, const struct gpuq_err *failed)
 {
 	struct acting *x = arg;
-	struct gpuq_arena *a = rpc_call_arena(x->c);
 
-	if (rc < 0) {
-		rpc_fail(x->c, failed);
-		return;
+	x->waits = false;
+	x->n_batch = 0;
+	if (x->why_closed)
+		closed(x, x->why_closed);
+	else if (rc < 0)
+		fail(x, failed);
+	else
+		x->work = loop_work_as(journal_loop(x->m->j), rpc_call_method(x->c)->name, step, x);
+}
+
+static void wait_for_disk(struct acting *x)
+{
+	x->work = NULL;
+	x->waits = true;
+	journal_after(x->m->j, when_durable, x);
+}
+
+static bool take_filtered(struct acting *x)
+{
+	struct gpuq_err err;
+
+	x->selected = true;
+	jobs_select(journal_model(x->m->j), &x->p->filter, lives, NULL, &x->keys);
+	if (x->keys.failed) {
+		gpuq_fail(&err, GPUQ_ENOMEM, "out of memory");
+		fail(x, &err);
+		return false;
 	}
-	x->jobs = gpuq_list(a);
-	x->errors = gpuq_list(a);
-	x->quiet = x->p->filter.ids.n == 0;
-	if (x->quiet)
-		jobs_select(journal_model(x->m->j), &x->p->filter, lives, NULL, &x->keys);
-	rpc_call_watch(x->c, NULL, act_closed, x);
-	act_go_on(x);
+	job_keys_sort(&x->keys);
+	return true;
+}
+
+static bool step(void *arg)
+{
+	struct acting *x = arg;
+	const struct gpuq_strlist *ids = &x->p->filter.ids;
+
+	gpuq_arena_reset(&x->mem);
+	if (x->n_batch >= BATCH_MAX) {
+		wait_for_disk(x);
+		return false;
+	}
+	if (x->top.n) {
+		x->n_batch++;
+		if (!top_step(x->m->j, &x->top))
+			top_done(&x->top);
+	} else if (x->late_at < x->late.n) {
+		act_on_key(x, x->late.items[x->late_at++]);
+	} else if (x->key_at < x->keys.n) {
+		act_on_key(x, x->keys.items[x->key_at++]);
+	} else if (x->id_at < ids->n) {
+		take_id(x, ids->items[x->id_at++]);
+	} else if (x->quiet && !x->selected) {
+		return take_filtered(x);
+	} else {
+		x->work = NULL;
+		x->over = true;
+		if (x->n_signals == 0)
+			answer(x);
+		return false;
+	}
+	return true;
 }
 
 /* As for get: what has just ended is in history only once that is durable, and "it has
@@ -429,19 +511,26 @@ static void act_when_durable(void *arg, int rc, const struct gpuq_err *failed)
 static int act(struct methods *m, struct rpc_call *c, const struct act_params *p, enum act what,
 	       struct gpuq_err *err)
 {
-	struct acting *x = gpuq_arena_calloc(rpc_call_arena(c), 1, sizeof(*x));
+	struct gpuq_arena *a = rpc_call_arena(c);
+	struct acting *x = gpuq_arena_calloc(a, 1, sizeof(*x));
 
-	if (!x)
-		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
 	if (!filter_any(&p->filter))
 		return gpuq_fail(err, GPUQ_EINVAL, "which jobs? name ids or a filter");
-	x->m = m;
-	x->c = c;
-	x->act = what;
-	x->p = p;
-	x->besides = p->filter;
+	if (x)
+		*x = (struct acting){ .m = m,
+				      .c = c,
+				      .act = what,
+				      .action = gpuq_arena_printf(a, "job.%s", act_words[what]),
+				      .p = p,
+				      .besides = p->filter,
+				      .jobs = gpuq_list(a),
+				      .errors = gpuq_list(a),
+				      .quiet = p->filter.ids.n == 0 };
+	if (!x || !x->action || !x->jobs || !x->errors)
+		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
 	x->besides.ids = (struct gpuq_strlist){ NULL, 0 };
-	journal_after(m->j, act_when_durable, x);
+	rpc_call_watch(c, NULL, closed, x);
+	wait_for_disk(x);
 	return 0;
 }
 

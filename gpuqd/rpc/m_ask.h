@@ -24,16 +24,26 @@ struct ask {
 	int64_t now_us; /* when that was */
 	void *arg; /* the question's own, in mem */
 	ask_fn fn;
-	bool stream; /* the answer is a list of items */
+	bool stream; /* there are items, made by ask_item(), and no answer */
+	struct gpuq_buf items;
+	size_t items_at; /* so far they have been sent */
+	void (*drop_arg)(void *arg); /* NULL = arg needs nothing */
 	bool slow; /* it runs the scheduler many times */
+	/* What is done with what the thread made, instead of answering: a is its own again, to be
+	 * dropped by it. NULL: the answer is sent. */
+	void (*then)(struct ask *a);
 	struct gpuq_val *answer;
 	int rc;
 	struct gpuq_err err;
 };
 
-/* Begin: takes the state down. Where it is not about single jobs, those that wait and are
- * alike need not all stand there by themselves. NULL with *err: no memory. */
-struct ask *ask_new(struct methods *m, struct rpc_call *c, bool every_job, struct gpuq_err *err);
+/* Begin: takes the state down. Of jobs that wait and are alike not all stand there by
+ * themselves, but the one that it is about does (NULL = about none). NULL with *err: no memory. */
+struct ask *ask_new(struct methods *m, struct rpc_call *c, const struct job_key *about,
+		    struct gpuq_err *err);
+
+/* The same without the state: whoever asks takes down by himself what the thread looks at. */
+struct ask *ask_bare(struct methods *m, struct rpc_call *c, struct gpuq_err *err);
 
 /* It is not asked after all. */
 void ask_drop(struct ask *a);
@@ -42,6 +52,9 @@ void ask_dropped(void *ask); /* its thread has ended without it */
 /* Hand it to a thread; the call is finished when that is done. a is used up, also on
  * failure: GPUQ_EBUSY (too many questions wait), GPUQ_ENOMEM. */
 int ask_run(struct ask *a, ask_fn fn, struct gpuq_err *err);
+
+/* In the thread: v is sent, behind what was before it, once all of them are there. */
+void ask_item(struct ask *a, const struct gpuq_val *v);
 
 /* The state as a snapshot that is not sealed yet, or sealed; snapshot_free(). */
 int ask_open(const struct ask *a, struct snapshot **out, struct gpuq_err *err);

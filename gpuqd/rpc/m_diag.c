@@ -46,6 +46,26 @@ static struct gpuq_val *scheduler(const struct methods *m, struct gpuq_arena *a)
 	return v;
 }
 
+/* Those that had most of one turn. */
+#define PARTS_MAX 64
+
+static struct gpuq_val *parts(const struct loop *l, struct gpuq_arena *a)
+{
+	struct gpuq_val *all = gpuq_map(a);
+	struct loop_part p[PARTS_MAX];
+	const size_t n = loop_parts(l, p, PARTS_MAX);
+
+	for (size_t i = 0; i < n; i++) {
+		struct gpuq_val *v = gpuq_map(a);
+
+		PUT("most_us", p[i].most_us);
+		PUT("turns", p[i].turns);
+		PUT("sum_us", p[i].sum_us);
+		gpuq_put(a, all, gpuq_arena_strdup(a, p[i].name), v);
+	}
+	return all;
+}
+
 static struct gpuq_val *loop_figures(const struct methods *m, struct gpuq_arena *a)
 {
 	struct gpuq_val *v = gpuq_map(a);
@@ -54,9 +74,12 @@ static struct gpuq_val *loop_figures(const struct methods *m, struct gpuq_arena 
 	loop_stats(journal_loop(m->j), &s);
 	PUT("turns", s.turns);
 	PUT("most_us", s.longest_us);
+	gpuq_put(a, v, "most_part", *s.longest_part ? gpuq_str(a, s.longest_part) : gpuq_null(a));
+	PUT("most_part_us", s.longest_part_us);
 	PUT("over_10ms", s.over_10ms);
 	PUT("over_50ms", s.over_50ms);
 	PUT("beside_it", m->n_asked + m->n_copies);
+	gpuq_put(a, v, "parts", parts(journal_loop(m->j), a));
 	return v;
 }
 
@@ -178,16 +201,28 @@ static struct gpuq_val *process_figures(const struct methods *m, struct gpuq_are
 	return v;
 }
 
+struct diag_params {
+	bool reset;
+};
+
+static const struct gpuq_field diag_fields[] = {
+	P(diag_params, "reset", GPUQ_K_BOOL, reset, .doc = "count the loop's turns anew behind it"),
+	P_END,
+};
+const struct gpuq_schema p_diag_get = P_SCHEMA(diag_params, diag_fields);
+
 int m_diag_get(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err)
 {
+	const struct diag_params *p = params;
 	struct methods *m = arg;
 	struct gpuq_arena *a = rpc_call_arena(c);
 	struct gpuq_val *v = gpuq_map(a), *stored;
 	int rc = figures_store(m->j, a, &stored, err);
 
-	(void)params;
 	if (rc < 0)
 		return rc;
+	if (p->reset && !peer_is_operator(c))
+		return gpuq_fail(err, GPUQ_EPERM, "only an operator may have figures counted anew");
 	gpuq_put(a, v, "process", process_figures(m, a));
 	gpuq_put(a, v, "scheduler", scheduler(m, a));
 	gpuq_put(a, v, "loop", loop_figures(m, a));
@@ -198,6 +233,8 @@ int m_diag_get(void *arg, struct rpc_call *c, const void *params, struct gpuq_er
 	gpuq_put(a, v, "notify", notify_figures(m, a));
 	gpuq_put(a, v, "cluster", cluster_figures(m, a));
 	gpuq_put(a, v, "measured", view_measured(m, a));
+	if (p->reset)
+		loop_reset_stats(journal_loop(m->j));
 	rpc_reply(c, v);
 	return 0;
 }

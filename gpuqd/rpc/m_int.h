@@ -20,6 +20,7 @@ struct rpc_server;
 struct worker;
 struct schedule;
 struct wait;
+struct waited_job;
 struct logs;
 struct session;
 struct view_row;
@@ -45,6 +46,7 @@ struct methods {
 	const char *backup_dir; /* where operators may have copies written; NULL = nowhere */
 	struct rpc_server *server; /* NULL while there is none */
 	struct wait *waits;
+	struct waited_job *waited; /* who waits for what, by the job's number */
 	struct logs *logs;
 	struct session *sessions;
 	struct job_signal *signals; /* on their way */
@@ -116,6 +118,9 @@ struct job_keys {
 void jobs_select(const struct model *m, const struct job_filter *f,
 		 bool (*keep)(const struct job_filter *f, const struct job *j),
 		 struct job_order *order, struct job_keys *out);
+bool job_keys_add(struct job_keys *k, struct job_key key); /* false: out of memory */
+void job_keys_sort(struct job_keys *k); /* by id, an array before its elements; each once */
+bool job_keys_has(const struct job_keys *k, struct job_key key); /* sorted */
 void job_keys_done(struct job_keys *k);
 
 /* "17" or "17_3". index -1 = the whole job. */
@@ -212,6 +217,7 @@ int m_audit_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_
 
 extern const struct gpuq_schema p_audit_list;
 extern const struct gpuq_schema p_backup_write;
+extern const struct gpuq_schema p_diag_get;
 extern const struct gpuq_schema p_event_list;
 extern const struct gpuq_schema p_event_watch;
 extern const struct gpuq_schema p_job_act;

@@ -1,13 +1,12 @@
 /* prio.list: what every waiting job's place in the line of its queue is made of. */
-#include <stdlib.h>
-#include <string.h>
-
+#include "gpuqd/base/loop.h"
 #include "gpuqd/core/priority.h"
 #include "gpuqd/core/snapshot.h"
 #include "gpuqd/core/view.h"
 #include "gpuqd/flow/journal.h"
+#include "gpuqd/flow/line.h"
 #include "gpuqd/flow/snap_usage.h"
-#include "gpuqd/rpc/m_int.h"
+#include "gpuqd/rpc/m_ask.h"
 
 struct prio_params {
 	struct job_filter filter;
@@ -24,40 +23,20 @@ static const struct gpuq_field prio_fields[] = {
 };
 const struct gpuq_schema p_prio_list = P_SCHEMA(prio_params, prio_fields);
 
-/* A job, and where it stands among those that wait in its queue. */
-struct placed {
-	struct job_key key;
-	uint32_t queue;
-	int64_t total, submit_us;
-	uint32_t place, of;
-};
-
+/* Those who wait are taken down at once, put in order by a thread, and told step by step, as
+ * the client takes them. */
 struct lines {
-	struct methods *m;
-	struct rpc_call *c;
-	int64_t limit, sent;
-	struct placed *jobs; /* queue by queue, each in the order of its line */
+	struct ask *ask; /* whose memory this is */
+	const struct job_filter *f;
+	struct loop_work *work;
+	struct line_place *jobs; /* queue by queue, each in the order of its line */
 	size_t n, at;
+	int64_t sent;
 };
-
-static int by_place(const void *x, const void *y)
-{
-	const struct placed *a = x, *b = y;
-
-	if (a->queue != b->queue)
-		return a->queue < b->queue ? -1 : 1;
-	if (a->total != b->total)
-		return a->total > b->total ? -1 : 1;
-	if (a->submit_us != b->submit_us)
-		return a->submit_us < b->submit_us ? -1 : 1;
-	if (a->key.id != b->key.id)
-		return a->key.id < b->key.id ? -1 : 1;
-	return a->key.index == b->key.index ? 0 : a->key.index < b->key.index ? -1 : 1;
-}
 
 /* "[4-99]" of an array is told as in lists of jobs. */
 static struct gpuq_val *view_prio(struct gpuq_arena *a, const struct model *m, const struct job *j,
-				  const struct placed *p)
+				  const struct line_place *p)
 {
 	struct gpuq_val *job = view_job(a, m, j, 0), *v = gpuq_map(a);
 	static const char *const same[] = { "id", "array_index", "array", "name", "user", "queue" };
@@ -73,88 +52,95 @@ static struct gpuq_val *view_prio(struct gpuq_arena *a, const struct model *m, c
 	return v;
 }
 
-static bool full(const struct lines *l)
-{
-	return l->limit && l->sent >= l->limit;
-}
-
-static void go_on(void *arg)
-{
-	struct lines *l = arg;
-	const struct model *model = journal_model(l->m->j);
-	struct gpuq_arena mem = GPUQ_ARENA_INIT(0);
-
-	for (; l->at < l->n && !full(l); l->at++) {
-		const struct job *j = job_find(model, l->jobs[l->at].key);
-
-		if (!j || j->state != GPUQ_JOB_PENDING)
-			continue; /* it has started since */
-		if (!rpc_item_ready(l->c)) {
-			gpuq_arena_done(&mem);
-			return;
-		}
-		gpuq_arena_reset(&mem);
-		rpc_item(l->c, view_prio(&mem, model, j, &l->jobs[l->at]));
-		l->sent++;
-	}
-	gpuq_arena_done(&mem);
-	rpc_end(l->c, NULL);
-}
-
 static void closed(void *arg, int why)
 {
 	struct lines *l = arg;
 	struct gpuq_err err;
 
+	loop_work_cancel(l->work);
 	gpuq_fail(&err, why, "cancelled");
-	rpc_fail(l->c, &err);
+	rpc_fail(l->ask->call, &err);
+	ask_drop(l->ask);
 }
 
-/* Places are counted over all that wait, whatever was asked for. */
-static void number(struct lines *l)
+/* One job. */
+static bool step(void *arg)
 {
-	qsort(l->jobs, l->n, sizeof(*l->jobs), by_place);
-	for (size_t i = 0, end; i < l->n; i = end) {
-		for (end = i; end < l->n && l->jobs[end].queue == l->jobs[i].queue; end++)
-			l->jobs[end].place = (uint32_t)(end - i) + 1;
-		for (size_t k = i; k < end; k++)
-			l->jobs[k].of = (uint32_t)(end - i);
+	struct lines *l = arg;
+	struct rpc_call *call = l->ask->call;
+	const struct model *model = journal_model(l->ask->m->j);
+	struct gpuq_arena mem = GPUQ_ARENA_INIT(0);
+	const struct job *j;
+
+	if (l->at == l->n || (l->f->limit && l->sent >= l->f->limit)) {
+		ask_drop(l->ask);
+		rpc_end(call, NULL);
+		return false;
 	}
+	j = job_find(model, l->jobs[l->at].key);
+	/* It may have started since. */
+	if (j && j->state == GPUQ_JOB_PENDING && filter_job(l->f, j)) {
+		if (!rpc_item_ready(call)) {
+			l->work = NULL;
+			return false;
+		}
+		rpc_item(call, view_prio(&mem, model, j, &l->jobs[l->at]));
+		gpuq_arena_done(&mem);
+		l->sent++;
+	}
+	l->at++;
+	return true;
+}
+
+static void go_on(void *arg)
+{
+	struct lines *l = arg;
+
+	if (!l->work)
+		l->work = loop_work_as(journal_loop(l->ask->m->j), "prio.list", step, l);
+}
+
+static int sort(struct ask *ask, struct gpuq_err *err)
+{
+	struct lines *l = ask->arg;
+
+	(void)err;
+	line_number(l->jobs, l->n);
+	return 0;
+}
+
+static void sorted(struct ask *ask)
+{
+	rpc_call_watch(ask->call, go_on, closed, ask->arg);
+	go_on(ask->arg);
 }
 
 int m_prio_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err)
 {
 	struct methods *m = arg;
 	const struct prio_params *p = params;
-	struct model *model = journal_model(m->j);
-	struct gpuq_arena *a = rpc_call_arena(c);
-	struct lines *l = gpuq_arena_alloc(a, sizeof(*l));
-	size_t kept = 0;
+	const struct model *model = journal_model(m->j);
+	struct ask *ask = ask_bare(m, c, err);
+	struct lines *l = ask ? gpuq_arena_calloc(&ask->mem, 1, sizeof(*l)) : NULL;
+	const struct job *j;
 
 	if (l)
-		l->jobs = gpuq_arena_calloc(a, model->n_jobs + 1, sizeof(*l->jobs));
-	if (!l || !l->jobs)
+		l->jobs = gpuq_arena_calloc(&ask->mem, model->n_jobs_by_state[GPUQ_JOB_PENDING] + 1,
+					    sizeof(*l->jobs));
+	if (!l || !l->jobs) {
+		if (ask)
+			ask_drop(ask);
 		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
-	l->m = m;
-	l->c = c;
-	l->limit = p->filter.limit;
-	job_each(model, j)
-	{
-		if (j->state != GPUQ_JOB_PENDING || !j->outlook->ranked ||
-		    (j->array && j->array->n_waiting == 0))
-			continue;
-		l->jobs[l->n++] = (struct placed){
-			j->key, j->queue->ix, j->outlook->terms.total, j->submit_us, 0, 0
-		};
 	}
-	number(l);
-	for (size_t i = 0; i < l->n; i++)
-		if (filter_job(&p->filter, job_find(model, l->jobs[i].key)))
-			l->jobs[kept++] = l->jobs[i];
-	l->n = kept;
-	rpc_call_watch(c, go_on, closed, l);
-	go_on(l);
-	return 0;
+	l->ask = ask;
+	l->f = &p->filter;
+	/* Places are counted over all that wait, whatever was asked for. */
+	DL_FOREACH2(model->jobs_by_state[GPUQ_JOB_PENDING], j, state_next)
+	if (line_has(j))
+		line_stand(j, &l->jobs[l->n++]);
+	ask->arg = l;
+	ask->then = sorted;
+	return ask_run(ask, sort, err);
 }
 
 int m_prio_weights(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err)

@@ -236,7 +236,10 @@ static int shares(struct ask *ask, struct gpuq_err *err)
 	for (uint32_t q = 0; rc == 0 && q < s->n_queues; q++)
 		if (s->queues[q].parent == SNAP_NONE)
 			walk(&t, q);
-	ask->answer = t.list;
+	if (rc == 0 && !gpuq_val_ok(t.list))
+		rc = gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+	for (uint32_t i = 0; rc == 0 && i < t.list->n; i++)
+		ask_item(ask, t.list->items[i]);
 	snapshot_free(s);
 	gpuq_arena_done(&mem);
 	return rc;
@@ -255,7 +258,7 @@ static int copy_names(struct gpuq_arena *a, const struct gpuq_strlist *in, struc
 int m_shares_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err)
 {
 	const struct shares_params *in = params;
-	struct ask *ask = ask_new(arg, c, false, err);
+	struct ask *ask = ask_new(arg, c, NULL, err);
 	struct shares_params *p = ask ? gpuq_arena_alloc(&ask->mem, sizeof(*p)) : NULL;
 
 	if (!ask)

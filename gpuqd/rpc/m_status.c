@@ -53,6 +53,8 @@ static struct gpuq_val *view_loop(struct gpuq_arena *a, const struct loop *loop)
 	loop_stats(loop, &s);
 	gpuq_put(a, v, "turns", gpuq_int(a, (int64_t)s.turns));
 	gpuq_put(a, v, "longest_ms", gpuq_real(a, (double)s.longest_us / 1000));
+	gpuq_put(a, v, "longest_part",
+		 *s.longest_part ? gpuq_str(a, s.longest_part) : gpuq_null(a));
 	gpuq_put(a, v, "over_10ms", gpuq_int(a, (int64_t)s.over_10ms));
 	gpuq_put(a, v, "over_50ms", gpuq_int(a, (int64_t)s.over_50ms));
 	gpuq_put(a, v, "last_slow_time",

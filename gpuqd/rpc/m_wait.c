@@ -11,7 +11,8 @@
 
 /* job.wait: the state of each job now, each change, and at the end all of them. What
  * has just ended may have left memory: it is read from history, which holds it once
- * the turn's batch is durable, and only then does anybody look. */
+ * the turn's batch is durable, and only then does anybody look. Who waits for what is found
+ * by the job's number, and what changed is told step by step: thousands may be waited for. */
 
 struct wait_params {
 	struct gpuq_strlist ids;
@@ -27,39 +28,102 @@ static const struct gpuq_field wait_fields[] = {
 };
 const struct gpuq_schema p_job_wait = P_SCHEMA(wait_params, wait_fields);
 
+/* Of these the last answer tells, all in one message. */
+#define LISTED_MAX 500
+
 struct waited {
 	struct job_key key;
-	bool changed;
+	struct wait *of;
+	struct waited *prev, *next; /* all who wait for that job */
+	struct waited *next_changed;
+	uint64_t seq; /* what changed is on disk with this batch */
+	bool changed; /* in the list of its wait */
 	bool done;
 	char last[96]; /* what was sent last, to send only changes */
+};
+
+struct waited_job {
+	UT_hash_handle hh;
+	uint32_t id;
+	struct waited *list;
 };
 
 struct wait {
 	struct wait *prev, *next;
 	struct methods *m;
 	struct rpc_call *c;
+	struct loop_work *work;
 	bool until_start;
 	struct waited *jobs;
-	size_t n;
-	bool gone; /* nobody listens */
+	size_t n, n_done;
+	struct waited *changed, **changed_end; /* in the order of seq */
 };
+
+static struct waited *waited_by(const struct methods *m, uint32_t id)
+{
+	struct waited_job *x = NULL;
+
+	HASH_FIND(hh, m->waited, &id, sizeof(id), x);
+	return x ? x->list : NULL;
+}
+
+static void link_waited(struct methods *m, struct waited *x)
+{
+	struct waited_job *job = NULL;
+
+	HASH_FIND(hh, m->waited, &x->key.id, sizeof(x->key.id), job);
+	if (!job) {
+		job = calloc(1, sizeof(*job));
+		if (!job)
+			abort(); /* as loop_after(): nobody would be told */
+		job->id = x->key.id;
+		HASH_ADD(hh, m->waited, id, sizeof(job->id), job);
+	}
+	DL_APPEND(job->list, x);
+}
+
+static void unlink_waited(struct methods *m, struct waited *x)
+{
+	struct waited_job *job = NULL;
+
+	HASH_FIND(hh, m->waited, &x->key.id, sizeof(x->key.id), job);
+	DL_DELETE(job->list, x);
+	if (job->list)
+		return;
+	HASH_DEL(m->waited, job);
+	free(job);
+}
 
 static void unlink_wait(struct wait *w)
 {
+	loop_work_cancel(w->work);
+	for (size_t i = 0; i < w->n; i++)
+		unlink_waited(w->m, &w->jobs[i]);
 	DL_DELETE(w->m->waits, w);
 	free(w->jobs);
 	free(w);
 }
 
+static void note_changed(struct waited *x)
+{
+	struct wait *w = x->of;
+
+	x->seq = journal_seq(w->m->j);
+	if (x->changed || x->done)
+		return;
+	x->changed = true;
+	x->next_changed = NULL;
+	*w->changed_end = x;
+	w->changed_end = &x->next_changed;
+}
+
 bool waits_attend(const struct methods *m, const struct job *j)
 {
-	const struct wait *w;
+	const struct waited *x;
 
-	DL_FOREACH(m->waits, w)
-	for (size_t i = 0; i < w->n; i++)
-		if (!w->gone && w->jobs[i].key.id == j->key.id &&
-		    strcmp(rpc_call_peer(w->c)->user, j->user) == 0)
-			return true;
+	DL_FOREACH(waited_by(m, j->key.id), x)
+	if (strcmp(rpc_call_peer(x->of->c)->user, j->user) == 0)
+		return true;
 	return false;
 }
 
@@ -69,19 +133,15 @@ void waits_on_event(struct methods *m, const struct event *ev)
 	bool pod = ev->type == EV_POD_STARTED || ev->type == EV_POD_ENDED ||
 		   ev->type == EV_POD_GONE || ev->type == EV_POD_CREATED;
 	const struct job_key *key = pod ? &ev->pod.job : &ev->job;
-	struct wait *w;
-	bool any = false;
+	struct waited *x;
 
-	if (!m->waits || (!pod && key->id == 0))
+	if (!m->waited || (!pod && key->id == 0))
 		return;
-	DL_FOREACH(m->waits, w)
-	for (size_t i = 0; i < w->n; i++)
-		if (w->jobs[i].key.id == key->id && !w->jobs[i].done) {
-			w->jobs[i].changed = true;
-			any = true;
-		}
-	if (any)
+	DL_FOREACH(waited_by(m, key->id), x)
+	{
+		note_changed(x);
 		methods_look_again(m);
+	}
 }
 
 /* The job's object now, from memory or history; NULL when there is no such job. */
@@ -120,18 +180,14 @@ static bool has_started(const struct gpuq_val *v)
 	return gpuq_get_int(v, "start_time", 0) > 0;
 }
 
-/* Send what changed; false = no credit, come back. */
-static bool push(struct wait *w, struct waited *x)
+/* Tell what changed. */
+static void push(struct wait *w, struct waited *x)
 {
 	struct gpuq_arena mem = GPUQ_ARENA_INIT(0);
-	struct gpuq_val *v;
 	bool ended = false;
+	struct gpuq_val *v = current(w->m, x->key, &mem, &ended);
 	char now[96];
 
-	if (!rpc_item_ready(w->c))
-		return false;
-	v = current(w->m, x->key, &mem, &ended);
-	x->changed = false;
 	if (v) {
 		digest(v, now);
 		if (strcmp(now, x->last) != 0) {
@@ -142,8 +198,8 @@ static bool push(struct wait *w, struct waited *x)
 	} else {
 		x->done = true; /* pruned from history while we waited */
 	}
+	w->n_done += x->done;
 	gpuq_arena_done(&mem);
-	return true;
 }
 
 static void finish(struct wait *w)
@@ -152,32 +208,46 @@ static void finish(struct wait *w)
 	struct gpuq_val *v = gpuq_map(a), *list = gpuq_list(a);
 	bool ended;
 
-	for (size_t i = 0; i < w->n; i++)
+	for (size_t i = 0; i < w->n && w->n <= LISTED_MAX; i++)
 		gpuq_add(a, list, current(w->m, w->jobs[i].key, a, &ended));
 	gpuq_put(a, v, "jobs", list);
 	rpc_end(w->c, v);
+	w->work = NULL;
 	unlink_wait(w);
 }
 
-static void go_on(struct wait *w)
+/* The next one that changed. */
+static bool step(void *arg)
 {
-	bool all = true;
+	struct wait *w = arg;
+	struct waited *x = w->changed;
 
-	for (size_t i = 0; i < w->n; i++) {
-		if (w->jobs[i].changed && !push(w, &w->jobs[i]))
-			return;
-		all &= w->jobs[i].done;
-	}
-	if (all)
+	if (w->n_done == w->n) {
 		finish(w);
+		return false;
+	}
+	if (x && x->seq > journal_durable(w->m->j)) {
+		methods_look_again(w->m);
+		x = NULL;
+	}
+	if (!x || !rpc_item_ready(w->c)) {
+		w->work = NULL;
+		return false;
+	}
+	w->changed = x->next_changed;
+	if (!w->changed)
+		w->changed_end = &w->changed;
+	x->changed = false;
+	push(w, x);
+	return true;
 }
 
-static void on_resume(void *arg)
+static void go_on(void *arg)
 {
 	struct wait *w = arg;
 
-	(void)w;
-	methods_look_again(w->m);
+	if (!w->work && w->changed)
+		w->work = loop_work_as(journal_loop(w->m->j), "job.wait", step, w);
 }
 
 static void on_closed(void *arg, int why)
@@ -192,9 +262,9 @@ static void on_closed(void *arg, int why)
 
 void waits_flush(struct methods *m)
 {
-	struct wait *w, *next;
+	struct wait *w;
 
-	DL_FOREACH_SAFE(m->waits, w, next)
+	DL_FOREACH(m->waits, w)
 	go_on(w);
 }
 
@@ -206,13 +276,30 @@ void waits_free(struct methods *m)
 	unlink_wait(w);
 }
 
+static int read_ids(struct wait *w, const struct gpuq_strlist *ids, struct gpuq_err *err)
+{
+	const struct model *m = journal_model(w->m->j);
+
+	if (ids->n == 0)
+		return gpuq_fail(err, GPUQ_EINVAL, "which jobs? name ids");
+	for (size_t i = 0; i < ids->n; i++) {
+		struct job_key *key = &w->jobs[i].key;
+
+		if (!job_id_parse(ids->items[i], key))
+			return gpuq_fail(err, GPUQ_EINVAL,
+					 "%s is not a job id: expected 17 or 17_3", ids->items[i]);
+		if (key->id >= m->next_job_id)
+			return gpuq_fail(err, GPUQ_ENOENT, "no such job: %s", ids->items[i]);
+	}
+	return 0;
+}
+
 int m_job_wait(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err)
 {
 	struct methods *m = arg;
 	const struct wait_params *p = params;
 	struct wait *w = calloc(1, sizeof(*w));
-	struct gpuq_arena mem = GPUQ_ARENA_INIT(0);
-	int rc = 0;
+	int rc;
 
 	if (w)
 		w->jobs = calloc(p->ids.n ? p->ids.n : 1, sizeof(*w->jobs));
@@ -223,29 +310,20 @@ int m_job_wait(void *arg, struct rpc_call *c, const void *params, struct gpuq_er
 	w->m = m;
 	w->c = c;
 	w->until_start = p->until == 1;
-	for (size_t i = 0; i < p->ids.n && rc == 0; i++) {
-		struct waited *x = &w->jobs[w->n++];
-		bool ended;
-
-		x->changed = true;
-		if (!job_id_parse(p->ids.items[i], &x->key))
-			rc = gpuq_fail(err, GPUQ_EINVAL, "%s is not a job id: expected 17 or 17_3",
-				       p->ids.items[i]);
-		else if (!current(m, x->key, &mem, &ended) &&
-			 x->key.id >= journal_model(m->j)->next_job_id)
-			rc = gpuq_fail(err, GPUQ_ENOENT, "no such job: %s", p->ids.items[i]);
-		gpuq_arena_reset(&mem);
-	}
-	gpuq_arena_done(&mem);
-	if (rc == 0 && w->n == 0)
-		rc = gpuq_fail(err, GPUQ_EINVAL, "which jobs? name ids");
+	w->changed_end = &w->changed;
+	rc = read_ids(w, &p->ids, err);
 	if (rc < 0) {
 		free(w->jobs);
 		free(w);
 		return rc;
 	}
+	for (; w->n < p->ids.n; w->n++) {
+		w->jobs[w->n].of = w;
+		link_waited(m, &w->jobs[w->n]);
+		note_changed(&w->jobs[w->n]);
+	}
 	DL_APPEND(m->waits, w);
-	rpc_call_watch(c, on_resume, on_closed, w);
+	rpc_call_watch(c, go_on, on_closed, w);
 	methods_look_again(m);
 	return 0;
 }

@@ -5,6 +5,7 @@
 #include "gpuqd/core/view.h"
 #include "gpuqd/flow/history.h"
 #include "gpuqd/flow/journal.h"
+#include "gpuqd/flow/line.h"
 #include "gpuqd/flow/why.h"
 #include "gpuqd/flow/why_log.h"
 #include "gpuqd/rpc/m_ask.h"
@@ -31,6 +32,8 @@ const struct gpuq_schema p_job_why = { .name = "params",
 
 struct why {
 	struct snap_key key;
+	struct job_key stands; /* in line: an element that waits does with its array */
+	struct gpuq_val *line; /* NULL = it does not wait any more */
 	struct gpuq_val *v; /* the answer so far: the job, what was decided about it */
 	uint64_t ticket; /* of the estimate */
 };
@@ -51,6 +54,8 @@ static int explain(struct ask *ask, struct gpuq_err *err)
 	struct gpuq_val *v = NULL;
 	int rc = why_explain(&q, &ask->mem, &v, err);
 
+	for (uint32_t i = 0; rc == 0 && w->line && i < w->line->n; i++)
+		gpuq_put(&ask->mem, v, w->line->pairs[i].key, w->line->pairs[i].val);
 	gpuq_put(&ask->mem, w->v, "waiting", rc == 0 ? v : gpuq_null(&ask->mem));
 	ask->answer = w->v;
 	/* It was started between the question and the state it is answered from. */
@@ -61,14 +66,25 @@ static int explain(struct ask *ask, struct gpuq_err *err)
 static const struct job *find(const struct model *m, const struct why_params *p)
 {
 	const struct job *j = job_find(m, (struct job_key){ (uint32_t)p->id, (int32_t)p->index });
-	const struct job *master = job_find(m, (struct job_key){ (uint32_t)p->id, -1 });
+	const struct job *master = job_find(m, (struct job_key){ (uint32_t)p->id, -1 }), *one;
 
 	if (!j && p->index >= 0 && master && master->array && array_waits(master->array, p->index))
 		return master;
 	if (!j || !j->array || j->array->n_waiting > 0)
 		return j;
-	job_each(m, one) if (one->key.id == p->id && one->key.index >= 0 && !one->ended) return one;
+	DL_FOREACH2(jobs_elements(m, j->key.id), one, life->kin_next)
+	if (!one->ended)
+		return one;
 	return j;
+}
+
+/* Not in the turn in which the state is taken down: each looks at every job that waits. */
+static void take_line(struct ask *ask)
+{
+	struct why *w = ask->arg;
+	const struct job *j = job_find(journal_model(ask->m->j), w->stands);
+
+	w->line = j && j->state == GPUQ_JOB_PENDING ? line_view(j, &ask->mem) : NULL;
 }
 
 static struct gpuq_val *begin(struct methods *m, const struct why_params *p, struct gpuq_arena *a,
@@ -101,6 +117,7 @@ static void on_estimate(void *arg, int rc, const struct start_answer *answers, u
 		v = start_val(&ask->mem, &answers[0], assumed);
 	gpuq_put(&ask->mem, v, "record", start_record_val(&ask->mem, ask->m->estimator, queue));
 	gpuq_put(&ask->mem, w->v, "start", v ? v : gpuq_null(&ask->mem));
+	take_line(ask);
 	if (ask_run(ask, explain, &err) < 0)
 		rpc_fail(call, &err);
 }
@@ -120,7 +137,7 @@ static void on_closed(void *arg, int why)
 static int ask_waiting(struct methods *m, struct rpc_call *c, const struct why_params *p,
 		       const struct job *j, struct gpuq_err *err)
 {
-	struct ask *ask = ask_new(m, c, true, err);
+	struct ask *ask = ask_new(m, c, &j->key, err);
 	struct why *w = ask ? gpuq_arena_alloc(&ask->mem, sizeof(*w)) : NULL;
 
 	if (!ask)
@@ -130,6 +147,8 @@ static int ask_waiting(struct methods *m, struct rpc_call *c, const struct why_p
 		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
 	}
 	w->key = (struct snap_key){ (uint32_t)p->id, (int32_t)p->index };
+	w->stands = j->key;
+	w->line = NULL;
 	w->v = begin(m, p, &ask->mem, view_job(&ask->mem, journal_model(m->j), j, ask->now_us));
 	ask->arg = w;
 	ask->slow = true;
@@ -140,6 +159,7 @@ static int ask_waiting(struct methods *m, struct rpc_call *c, const struct why_p
 	}
 	/* Too many ask for estimates just now: the rest is worth having. */
 	gpuq_put(&ask->mem, w->v, "start", gpuq_null(&ask->mem));
+	take_line(ask);
 	return ask_run(ask, explain, err);
 }
 

@@ -27,7 +27,7 @@ static const struct rpc_method table[] = {
 	{ "backup.get",   RPC_ROLE_OPERATOR, false, true,  NULL,          m_backup_get,  "a copy of everything that is stored" },
 	{ "backup.write", RPC_ROLE_OPERATOR, false, false, &p_backup_write, m_backup_write, "the same as a new file of the server's machine" },
 	{ "cluster.rights", RPC_ROLE_OPERATOR, false, false, NULL,       m_cluster_rights, "what the cluster lets gpuqd do" },
-	{ "diag.get",     RPC_ROLE_USER,     false, false, NULL,          m_diag_get,    "the daemon's inner figures" },
+	{ "diag.get",     RPC_ROLE_USER,     false, false, &p_diag_get,   m_diag_get,    "the daemon's inner figures" },
 	{ "job.attach",   RPC_ROLE_USER,     true,  true,  &p_job_attach, m_job_attach,  "input and output of a job's main process" },
 	{ "job.cancel",   RPC_ROLE_USER,     true,  false, &p_job_act,    m_job_cancel,  "end jobs" },
 	{ "job.exec",     RPC_ROLE_USER,     true,  true,  &p_job_exec,   m_job_exec,    "run a program beside a job" },
@@ -111,11 +111,15 @@ static void on_event(void *arg, const struct event *ev)
 static void on_durable(void *arg, int rc, const struct gpuq_err *err)
 {
 	struct methods *m = arg;
+	struct loop *l = journal_loop(m->j);
+	const char *before = loop_enter(l, "job.wait");
 
 	(void)rc, (void)err;
 	m->flush_asked = false;
 	waits_flush(m);
+	loop_enter(l, "job.logs");
 	logs_flush(m);
+	loop_leave(l, before);
 }
 
 void methods_look_again(struct methods *m)

@@ -14,7 +14,7 @@ struct collect {
 	bool mixed; /* from several lists: not in order, and perhaps twice */
 };
 
-static void add(struct job_keys *k, struct job_key key)
+bool job_keys_add(struct job_keys *k, struct job_key key)
 {
 	if (k->n == k->room) {
 		const size_t room = k->room ? 2 * k->room : 64;
@@ -22,12 +22,13 @@ static void add(struct job_keys *k, struct job_key key)
 
 		if (!more) {
 			k->failed = true;
-			return;
+			return false;
 		}
 		k->items = more;
 		k->room = room;
 	}
 	k->items[k->n++] = key;
+	return true;
 }
 
 static void take(struct collect *c, const struct job *j)
@@ -37,7 +38,7 @@ static void take(struct collect *c, const struct job *j)
 	if (c->order)
 		job_order_take(c->order, j);
 	else
-		add(c->out, j->key);
+		job_keys_add(c->out, j->key);
 }
 
 static void by_ids(struct collect *c, const struct model *m)
@@ -119,16 +120,24 @@ static int key_cmp(const void *pa, const void *pb)
 	return a->index == b->index ? 0 : a->index < b->index ? -1 : 1;
 }
 
-static void sort(struct job_keys *k)
+void job_keys_sort(struct job_keys *k)
 {
-	size_t n = 0;
+	size_t n = 0, sorted = 1;
 
-	if (k->n)
-		qsort(k->items, k->n, sizeof(*k->items), key_cmp);
+	while (sorted < k->n && key_cmp(&k->items[sorted - 1], &k->items[sorted]) < 0)
+		sorted++;
+	if (sorted >= k->n)
+		return; /* as mostly */
+	qsort(k->items, k->n, sizeof(*k->items), key_cmp);
 	for (size_t i = 0; i < k->n; i++)
 		if (i == 0 || key_cmp(&k->items[i], &k->items[i - 1]) != 0)
 			k->items[n++] = k->items[i];
 	k->n = n;
+}
+
+bool job_keys_has(const struct job_keys *k, struct job_key key)
+{
+	return k->n && bsearch(&key, k->items, k->n, sizeof(key), key_cmp);
 }
 
 void jobs_select(const struct model *m, const struct job_filter *f,
@@ -157,9 +166,9 @@ void jobs_select(const struct model *m, const struct job_filter *f,
 	else
 		job_each(m, j) take(&c, j);
 	for (size_t i = 0; c.order && i < job_order_n(c.order); i++)
-		add(out, job_order_key(c.order, i));
+		job_keys_add(out, job_order_key(c.order, i));
 	if (c.mixed || c.order)
-		sort(out);
+		job_keys_sort(out);
 }
 
 void job_keys_done(struct job_keys *k)

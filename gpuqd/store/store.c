@@ -521,33 +521,38 @@ int store_get(struct store *st, enum table t, const void *key, size_t key_len, s
 	return rc;
 }
 
-int store_each(struct store *st, enum table t, const void *prefix, size_t prefix_len,
-	       const void *from, size_t from_len, bool backwards, size_t max, store_each_fn fn,
-	       void *arg, struct gpuq_err *err)
+/* What a walk through a table looks for. */
+struct range {
+	const void *prefix, *from;
+	size_t prefix_len, from_len, max;
+	bool backwards;
+};
+
+static int walk(struct store *st, MDB_txn *txn, enum table t, const struct range *r,
+		store_each_fn fn, void *arg, struct gpuq_err *err)
 {
-	MDB_val k = { from ? from_len : prefix_len, (void *)(from ? from : prefix) }, v;
+	MDB_val k = { r->from ? r->from_len : r->prefix_len,
+		      (void *)(r->from ? r->from : r->prefix) },
+		v;
 	MDB_cursor *cur = NULL;
-	MDB_txn *txn = NULL;
-	MDB_cursor_op op = k.mv_size == 0 ? (backwards ? MDB_LAST : MDB_FIRST) : MDB_SET_RANGE;
+	MDB_cursor_op op = k.mv_size == 0 ? (r->backwards ? MDB_LAST : MDB_FIRST) : MDB_SET_RANGE;
 	size_t n = 0;
 	int rc, answer = 0;
 
-	rc = mdb_txn_begin(st->env, NULL, MDB_RDONLY, &txn);
-	if (rc == 0)
-		rc = mdb_cursor_open(txn, st->dbi[t], &cur);
+	rc = mdb_cursor_open(txn, st->dbi[t], &cur);
 	if (rc == 0)
 		rc = mdb_cursor_get(cur, &k, &v, op);
 	/* SET_RANGE finds the first key at or above: going back starts one before. */
-	if (backwards && op == MDB_SET_RANGE) {
+	if (r->backwards && op == MDB_SET_RANGE) {
 		if (rc == MDB_NOTFOUND)
 			rc = mdb_cursor_get(cur, &k, &v, MDB_LAST);
 		else if (rc == 0 &&
-			 (k.mv_size != from_len || memcmp(k.mv_data, from, from_len) != 0))
+			 (k.mv_size != r->from_len || memcmp(k.mv_data, r->from, r->from_len) != 0))
 			rc = mdb_cursor_get(cur, &k, &v, MDB_PREV);
 	}
-	while (rc == 0 && answer == 0 && (max == 0 || n < max)) {
-		if (prefix_len &&
-		    (k.mv_size < prefix_len || memcmp(k.mv_data, prefix, prefix_len) != 0))
+	while (rc == 0 && answer == 0 && (r->max == 0 || n < r->max)) {
+		if (r->prefix_len &&
+		    (k.mv_size < r->prefix_len || memcmp(k.mv_data, r->prefix, r->prefix_len) != 0))
 			break;
 		if (!(t == TABLE_META && k.mv_size == 6 && memcmp(k.mv_data, "schema", 6) == 0)) {
 			rc = check_record(t, &k, &v, err);
@@ -560,15 +565,60 @@ int store_each(struct store *st, enum table t, const void *prefix, size_t prefix
 				   (unsigned char *)v.mv_data + HEAD_BYTES, v.mv_size - HEAD_BYTES);
 			n++;
 		}
-		rc = mdb_cursor_get(cur, &k, &v, backwards ? MDB_PREV : MDB_NEXT);
+		rc = mdb_cursor_get(cur, &k, &v, r->backwards ? MDB_PREV : MDB_NEXT);
 	}
 	if (cur)
 		mdb_cursor_close(cur);
-	if (txn)
-		mdb_txn_abort(txn);
 	if (answer != 0)
 		return answer;
 	return rc == 0 || rc == MDB_NOTFOUND ? 0 : store_fail(err, rc, table_names[t]);
+}
+
+int store_each(struct store *st, enum table t, const void *prefix, size_t prefix_len,
+	       const void *from, size_t from_len, bool backwards, size_t max, store_each_fn fn,
+	       void *arg, struct gpuq_err *err)
+{
+	const struct range r = { prefix, from, prefix_len, from_len, max, backwards };
+	MDB_txn *txn = NULL;
+	int rc = mdb_txn_begin(st->env, NULL, MDB_RDONLY, &txn);
+
+	if (rc != 0)
+		return store_fail(err, rc, table_names[t]);
+	rc = walk(st, txn, t, &r, fn, arg, err);
+	mdb_txn_abort(txn);
+	return rc;
+}
+
+struct all {
+	store_all_fn fn;
+	void *arg;
+	enum table table;
+};
+
+static int one_of_all(void *arg, const unsigned char *key, size_t key_len, const unsigned char *val,
+		      size_t val_len)
+{
+	const struct all *x = arg;
+
+	return x->fn(x->arg, x->table, key, key_len, val, val_len);
+}
+
+int store_all(struct store *st, const enum table *tables, size_t n, store_all_fn fn, void *arg,
+	      struct gpuq_err *err)
+{
+	static const struct range all = { .prefix = NULL };
+	struct all x = { fn, arg, TABLE_META };
+	MDB_txn *txn = NULL;
+	int rc = mdb_txn_begin(st->env, NULL, MDB_RDONLY, &txn);
+
+	if (rc != 0)
+		return store_fail(err, rc, "read");
+	for (size_t i = 0; i < n && rc == 0; i++) {
+		x.table = tables[i];
+		rc = walk(st, txn, x.table, &all, one_of_all, &x, err);
+	}
+	mdb_txn_abort(txn);
+	return rc;
 }
 
 size_t store_count(struct store *st, enum table t)

@@ -73,6 +73,13 @@ int store_each(struct store *st, enum table t, const void *prefix, size_t prefix
 	       const void *from, size_t from_len, bool backwards, size_t max, store_each_fn fn,
 	       void *arg, struct gpuq_err *err);
 
+/* All records of those tables, one table after the other, as they stand at one moment,
+ * whatever is written meanwhile. */
+typedef int (*store_all_fn)(void *arg, enum table t, const unsigned char *key, size_t key_len,
+			    const unsigned char *val, size_t val_len);
+int store_all(struct store *st, const enum table *tables, size_t n, store_all_fn fn, void *arg,
+	      struct gpuq_err *err);
+
 /* Records of a table, without looking at them. 0 when it cannot be read. */
 size_t store_count(struct store *st, enum table t);
 /* Take all records of a table away. Blocking, for the start. */

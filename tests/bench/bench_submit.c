@@ -4,6 +4,7 @@
  *                                        them (their records) in each commit
  *   bench_submit SERVER SECONDS OUT      submits per second through a running gpuqd with
  *                                        OUT calls under way (1: each waits for its answer)
+ *   bench_submit fill SERVER JOBS FILE   JOBS of those that FILE describes, as fast as may be
  *
  * Prints one number. Jobs are held, so that nothing but taking them is measured.
  */
@@ -67,27 +68,31 @@ static int raw(const char *dir, double seconds, int jobs)
 	return 0;
 }
 
-static struct gpuq_val *params(struct gpuq_arena *a)
+static const char held[] = "name: bench\ngpus: 1\nhold: true\ncommand: [sleep, '1']\n";
+
+static struct gpuq_val *params(struct gpuq_arena *a, const char *text)
 {
-	static const char text[] = "name: bench\ngpus: 1\nhold: true\ncommand: [sleep, '1']\n";
 	struct gpuq_spec_opts opts = { .file = "bench" };
 	struct gpuq_err err = GPUQ_ERR_INIT;
 	struct gpuq_specs specs;
 	struct gpuq_val *v = gpuq_map(a), *list = gpuq_list(a);
 
-	if (gpuq_specs_read(a, &opts, text, sizeof(text) - 1, &specs, NULL, &err) < 0)
+	if (gpuq_specs_read(a, &opts, text, strlen(text), &specs, NULL, &err) < 0)
 		die("spec", &err);
-	gpuq_add(a, list, gpuq_spec_write(a, &specs.items[0]));
+	for (size_t i = 0; i < specs.n; i++)
+		gpuq_add(a, list, gpuq_spec_write(a, &specs.items[i]));
 	gpuq_put(a, v, "specs", list);
 	return v;
 }
 
-static int through(const char *server, double seconds, unsigned out)
+/* Until the time is over, or so many calls were answered. */
+static int through(const char *server, const char *text, double seconds, uint64_t most,
+		   unsigned out)
 {
 	struct gpuq_arena a = GPUQ_ARENA_INIT(0), reply = GPUQ_ARENA_INIT(0);
 	struct gpuq_err err = GPUQ_ERR_INIT;
 	struct gpuq *g;
-	struct gpuq_val *p = params(&a), *v;
+	struct gpuq_val *p = params(&a, text), *v;
 	unsigned under_way = 0;
 	uint64_t n = 0, sent = 0;
 	double start, end;
@@ -96,8 +101,8 @@ static int through(const char *server, double seconds, unsigned out)
 	if (gpuq_connect(server, "bench_submit", 0, &g, &err) < 0)
 		die("connect", &err);
 	start = end = now_s();
-	while (end < start + seconds || under_way) {
-		while (under_way < out && end < start + seconds) {
+	while ((end < start + seconds && n < most) || under_way) {
+		while (under_way < out && end < start + seconds && sent < most) {
 			char key[32];
 
 			snprintf(key, sizeof(key), "b%" PRIu64 "-%.0f", sent++, start * 1e6);
@@ -121,13 +126,28 @@ static int through(const char *server, double seconds, unsigned out)
 	return 0;
 }
 
+static int fill(const char *server, uint64_t jobs, const char *file)
+{
+	char text[4096];
+	FILE *f = fopen(file, "r");
+	size_t n = f ? fread(text, 1, sizeof(text) - 1, f) : 0;
+
+	text[n] = '\0';
+	if (f)
+		fclose(f);
+	return through(server, text, 1e9, jobs, 128);
+}
+
 int main(int argc, char **argv)
 {
+	if (argc == 5 && strcmp(argv[1], "fill") == 0)
+		return fill(argv[2], strtoull(argv[3], NULL, 10), argv[4]);
 	if (argc == 5 && strcmp(argv[1], "raw") == 0)
 		return raw(argv[2], strtod(argv[3], NULL), (int)strtol(argv[4], NULL, 10));
 	if (argc == 4)
-		return through(argv[1], strtod(argv[2], NULL),
+		return through(argv[1], held, strtod(argv[2], NULL), UINT64_MAX,
 			       (unsigned)strtoul(argv[3], NULL, 10));
-	fprintf(stderr, "usage: bench_submit raw DIR SECONDS JOBS | SERVER SECONDS OUTSTANDING\n");
+	fprintf(stderr, "usage: bench_submit raw DIR SECONDS JOBS | SERVER SECONDS OUTSTANDING | "
+			"fill SERVER JOBS FILE\n");
 	return 2;
 }

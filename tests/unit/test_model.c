@@ -198,6 +198,45 @@ Test(model, dependencies_follow_the_end_of_the_other_job)
 	}
 }
 
+static int cancel(struct model *m, uint32_t id)
+{
+	struct event ev = { .type = EV_JOB_CANCEL_ASKED, .at_us = T0 + 100, .job = { id, -1 } };
+
+	ev.cancel.who = "ann";
+	return model_apply(m, &ev, NULL);
+}
+
+static bool is_held_up(struct model *m, uint32_t id)
+{
+	bool never;
+
+	return job_waits_for_deps(job_find(m, (struct job_key){ id, -1 }), T0 + 200, &never);
+}
+
+Test(model, singletons_follow_one_another)
+{
+	struct model *m = fresh(1, 1);
+
+	cr_assert_null(submit_text(m, "{name: x, command: [a]}", NULL));
+	cr_assert_null(submit_text(m, "{name: x, command: [a], depends: [singleton]}", NULL));
+	cr_assert_null(submit_text(m, "{name: y, command: [a], depends: [singleton]}", NULL));
+	cr_assert_null(submit_text(m, "{name: x, command: [a], depends: [singleton]}", NULL));
+	cr_assert_null(submit_text(m, "{name: x, command: [a]}", NULL));
+	cr_assert_null(submit_text(m, "{name: x, command: [a], depends: [singleton]}", NULL));
+	cr_expect(is_held_up(m, 2));
+	cr_expect(!is_held_up(m, 3), "nobody else is named so");
+	cr_assert_eq(cancel(m, 4), 0);
+	cr_expect(is_held_up(m, 2) && is_held_up(m, 6));
+	cr_assert_eq(cancel(m, 1), 0);
+	cr_expect(!is_held_up(m, 2));
+	cr_expect(is_held_up(m, 6));
+	cr_assert_eq(cancel(m, 2), 0);
+	cr_expect(is_held_up(m, 6), "one that came between waits for nobody, but still counts");
+	cr_assert_eq(cancel(m, 5), 0);
+	cr_expect(!is_held_up(m, 6));
+	model_free(m);
+}
+
 Test(model, a_pod_name_is_read_back)
 {
 	static const struct pod_key keys[] = { { { 17, -1 }, 0, 0 },
