@@ -14,11 +14,15 @@ static char *dup_or_null(const char *s)
 	return s && *s ? must(strdup(s)) : NULL;
 }
 
-/* The text may be the one that is there. */
+/* The text may be the one that is there: then it stays, as whoever hears of the event still
+ * reads it. */
 void job_set_message(struct job *j, const char *text)
 {
-	char *fresh = dup_or_null(text);
+	char *fresh;
 
+	if (text && text == j->life->message)
+		return;
+	fresh = dup_or_null(text);
 	if (!fresh && !j->life->message)
 		return;
 	free(j->life->message);
