@@ -142,9 +142,15 @@ static void job_forgotten(void *arg, uint32_t job, int64_t array_index)
 	printf("job-forgotten %" PRIu32 " %" PRId64 "\n", job, array_index);
 }
 
-static const struct cluster_sink sink = { NULL,     node_seen, node_gone, pod_seen,
-					  pod_gone, list_done, stale,     created,
-					  deleted,  NULL,      NULL,      job_forgotten };
+static const struct cluster_sink sink = { .node_seen = node_seen,
+					  .node_gone = node_gone,
+					  .pod_seen = pod_seen,
+					  .pod_gone = pod_gone,
+					  .list_done = list_done,
+					  .stale = stale,
+					  .created = created,
+					  .deleted = deleted,
+					  .job_forgotten = job_forgotten };
 
 static struct cluster_log *logs[256];
 static size_t n_logs;
