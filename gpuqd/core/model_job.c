@@ -215,8 +215,7 @@ void model_singletons(struct model *m, const struct job *of, int64_t at_us)
 	if (all->job->user == of->user && (!first || all->job->key.id < first->job->key.id) &&
 	    singleton(all, DEP_WAITING) && strcmp(all->job->name, of->name) == 0)
 		first = all;
-	if (!first ||
-	    has_elder(m, first->job, singleton(of->deps, DEP_DONE) ? of->key.id : 0))
+	if (!first || has_elder(m, first->job, singleton(of->deps, DEP_DONE) ? of->key.id : 0))
 		return;
 	/* It, and what else there is of its array. */
 	DL_FOREACH(m->depending, all)

@@ -304,8 +304,9 @@ KEY(end_cause, j->life->leave_cause == GPUQ_CAUSE_NONE || j->cancel_asked
 		       ? null
 		       : text(gpuq_cause_word(j->life->leave_cause)))
 /* What a waiting job's priority is made of; null before anybody has looked. */
-KEY(priority_terms,
-    j->state != GPUQ_JOB_PENDING || !j->outlook->ranked ? null : tree(priority_terms_val(x->a, &j->outlook->terms)))
+KEY(priority_terms, j->state != GPUQ_JOB_PENDING || !j->outlook->ranked
+			    ? null
+			    : tree(priority_terms_val(x->a, &j->outlook->terms)))
 KEY(gpu_seconds, tree(gpuq_real(x->a, (double)(used_us(j, x->now_us) / 1000) / 1000)))
 
 static struct gpuq_val of_reason(const struct of *x)

@@ -13,12 +13,14 @@
 
 bool line_has(const struct job *j)
 {
-	return j->state == GPUQ_JOB_PENDING && j->outlook->ranked && !(j->array && j->array->n_waiting == 0);
+	return j->state == GPUQ_JOB_PENDING && j->outlook->ranked &&
+	       !(j->array && j->array->n_waiting == 0);
 }
 
 void line_stand(const struct job *j, struct line_place *out)
 {
-	*out = (struct line_place){ j->key, j->queue->ix, j->outlook->terms.total, j->submit_us, 0, 0 };
+	*out = (struct line_place){ j->key, j->queue->ix, j->outlook->terms.total, j->submit_us, 0,
+				    0 };
 }
 
 int line_cmp(const struct line_place *a, const struct line_place *b)

@@ -251,7 +251,7 @@ Test(estimate, who_would_leave_is_named_with_the_rule)
 	borrowed = submit("other", GPUQ_UNLIMITED, ONE_POD);
 	run_on(borrowed, "n0", 4);
 	run_on(submit("other", GPUQ_UNLIMITED, ONE_POD), "n1", 4);
-	cr_expect_str_eq(ask(NULL, 0, &guest, 1), "3: claim 0/0 n0 -1(G 4);");
+	cr_expect_str_eq(ask(NULL, 0, &guest, 1), "3: claim 0/0 n1 -2(G 4);");
 	cr_expect_eq(heard.assumed.n_endless, 2);
 	gpuq_arena_done(&a);
 }

@@ -102,7 +102,7 @@ class Prio(Case):
         self.assertEqual(json.loads(self.ok("prio", "-w", "--json"))["qos"], 7)
 
     def test_filters_travel(self):
-        s = self.serve(prio_list=listing())
+        s = self.serve(prio_list=listing(), job_get=lambda call: {"jobs": [{"id": 17}]})
         self.ok("prio", "-u", "ann,bob", "-q", "lab", "17", "18_3")
         self.assertEqual(s.of("prio.list")[0].params,
                          {"users": ["ann", "bob"], "queues": ["lab"], "ids": ["17", "18_3"]})
