@@ -313,8 +313,10 @@ static bool keep(const struct cli *c, const struct gpuq_val *job)
 
 static int fill(struct cli *c, struct gpuq_val *params, struct gpuq_err *err)
 {
-	const int rc = filter_put_jobs(c, params, err);
+	int rc = filter_put_jobs(c, params, err);
 
+	if (rc == 0)
+		rc = filter_check_ids(c, params, err);
 	if (rc == GPUQ_ENOENT) /* programs look for these words */
 		gpuq_err_prefix(err, "slurm_load_jobs error: Invalid job id specified");
 	return rc;
