@@ -499,6 +499,9 @@ struct job *job_find(const struct model *m, struct job_key key);
 struct job *jobs_of_user(const struct model *m, const char *user);
 struct job *jobs_elements(const struct model *m, uint32_t id); /* in memory; not the array itself */
 struct node *node_find(const struct model *m, const char *name);
+/* Of f its links, NUMA nodes and MIG instances, which a store does not hold of a node;
+ * f->n_devices says how many the links are of. Copied. */
+void node_set_parts(struct model *m, struct node *n, const struct node_fact *f);
 struct queue *queue_find(const struct model *m, const char *name);
 struct pod *pod_find(const struct model *m, struct pod_key key);
 struct idem_key *key_find(const struct model *m, const char *user, const char *key);

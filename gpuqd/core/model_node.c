@@ -307,6 +307,12 @@ static void recount_foreign(struct model *m, struct node *n)
 			foreign_sum(m, f, 1);
 }
 
+void node_set_parts(struct model *m, struct node *n, const struct node_fact *f)
+{
+	keep_parts(m, n, f, n->n_devices);
+	recount_foreign(m, n);
+}
+
 static void touch(struct model *m, struct node *n)
 {
 	n->dirty = m->nodes_dirty = true;
