@@ -45,11 +45,13 @@ static bool fifty(void *arg)
 	return false;
 }
 
+static struct loop_timer *again;
+
 static void between(void *arg)
 {
 	(void)arg;
 	n_between++;
-	loop_after(loop, 0, between, NULL);
+	again = loop_after(loop, 0, between, NULL);
 }
 
 Test(loop, works_share_turns_and_others_have_theirs)
@@ -58,6 +60,7 @@ Test(loop, works_share_turns_and_others_have_theirs)
 	loop_work(loop, fifty, &steps[1]);
 	between(NULL);
 	cr_assert_eq(loop_run(loop), 7);
+	loop_cancel(again);
 	cr_expect_eq(steps[0], 50);
 	cr_expect_eq(steps[1], 50);
 	cr_expect_gt(n_between, 5);
