@@ -274,12 +274,13 @@ int lived_start(struct lived *l, uint32_t job, const struct plan *p, const struc
 void lived_evict(struct lived *l, uint32_t job)
 {
 	struct snap_job *j = &l->s.jobs[job];
+	const struct snap_job *was = &l->from->jobs[l->lives[job].origin];
 
 	use_licenses(l, job, -1);
 	j->state = SNAP_PENDING;
 	j->n_waiting = 1;
 	j->start_us = j->yield_us = 0;
-	j->walltime_us = l->from->jobs[l->lives[job].origin].walltime_us;
+	j->walltime_us = was->walltime_asked_us ? was->walltime_asked_us : was->walltime_us;
 	l->lives[job] = (struct life){ .origin = l->lives[job].origin, .end_us = GPUQ_UNLIMITED };
 }
 

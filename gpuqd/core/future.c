@@ -20,8 +20,10 @@ struct hold {
 
 int64_t future_least_us(const struct snap_job *j)
 {
-	return j->walltime_min_us && j->walltime_min_us < j->walltime_us ? j->walltime_min_us
-									 : j->walltime_us;
+	const bool less = j->state == SNAP_PENDING && j->walltime_min_us &&
+			  j->walltime_min_us < j->walltime_us;
+
+	return less ? j->walltime_min_us : j->walltime_us;
 }
 
 int64_t future_walltime(const struct cycle *c, uint32_t job, int64_t t)

@@ -343,8 +343,10 @@ struct snap_job {
 	int64_t eligible_us; /* since when it could have started; 0 = submit_us */
 	int64_t begin_us, deadline_us; /* 0 = none */
 	int64_t walltime_us; /* GPUQ_UNLIMITED = none */
-	int64_t walltime_min_us; /* of what waits: it may be given less, down to this, where
-				  * that lets it start; 0 = it may not */
+	int64_t walltime_min_us; /* where it waits, it may be given less, down to this, if that
+				  * lets it start; 0 = it may not */
+	int64_t walltime_asked_us; /* of what was given less: what it waits for again where it
+				    * has to leave; 0 = walltime_us */
 	int64_t grace_us; /* that it may take to leave once it was told to */
 	int64_t yield_us; /* of what runs: when its places are somebody else's, see plan.h; 0 */
 	int64_t start_us; /* of what runs; else 0 */

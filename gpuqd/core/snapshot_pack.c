@@ -107,7 +107,7 @@ static const struct col job_cols[] = {
 	C(shrunk_us), C(short_us), C(throttle),
 	C(nice), C(boost), C(eligible_us), C(grace_us), C(yield_us), C(spread),
 	C(starting), C(min_runtime_us), C(charge_milli), C(capset),
-	C(walltime_min_us), C(fixed_priority),
+	C(walltime_min_us), C(fixed_priority), C(walltime_asked_us),
 };
 #undef C
 #define C(m) COL(struct snap_usage, m)

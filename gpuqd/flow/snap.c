@@ -420,7 +420,9 @@ static uint32_t take_job(struct taking *t, const struct job *j, bool first)
 								 : j->life->not_before_us;
 	sj.deadline_us = j->wish->deadline_us;
 	sj.walltime_us = j->time_limit_us;
-	sj.walltime_min_us = job_is_live(j) ? 0 : j->wish->time_min_us;
+	sj.walltime_min_us = j->wish->time_min_us;
+	if (j->wish->time_asked_us != j->time_limit_us)
+		sj.walltime_asked_us = j->wish->time_asked_us;
 	sj.start_us = j->life->start_us ? j->life->start_us : j->life->placed_us;
 	sj.starting = j->life->start_us == 0;
 	if (sj.state == SNAP_PENDING)

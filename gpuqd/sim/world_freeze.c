@@ -280,7 +280,9 @@ static void fill_job(struct world *w, struct snapshot *s, const struct sim_job *
 	out->begin_us = t->begin_us;
 	out->deadline_us = t->deadline_us;
 	out->walltime_us = world_walltime_us(w, j);
-	out->walltime_min_us = j->state == SIM_PENDING ? t->walltime_min_us : 0;
+	out->walltime_min_us = t->walltime_min_us;
+	if (out->walltime_us != t->walltime_us)
+		out->walltime_asked_us = t->walltime_us;
 	out->start_us = j->start_us;
 	out->yield_us = j->state == SIM_RUNNING ? j->yield_us : 0;
 	out->preemptible = t->spec->preemptible;

@@ -185,10 +185,11 @@ static void add_job(struct snapshot *s, int ix)
 	j.preemptible = in->preemptible;
 	if (in->wall)
 		j.walltime_us = in->wall;
-	if (in->state != RUNNING)
-		j.walltime_min_us = in->least;
-	else if (in->given)
+	j.walltime_min_us = in->least;
+	if (in->state == RUNNING && in->given) {
+		j.walltime_asked_us = j.walltime_us;
 		j.walltime_us = in->given;
+	}
 	if (in->state == RUNNING) {
 		j.state = SNAP_RUNNING;
 		j.start_us = in->start;

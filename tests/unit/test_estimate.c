@@ -77,8 +77,9 @@ static struct job_key submit(const char *queue, int64_t limit_us, const char *te
 	return ev.job;
 }
 
-/* On the first devices of a node, its pod running at once. */
-static void run_on(struct job_key key, const char *node, uint32_t n_devices)
+/* On the first devices of a node, its pod running at once; given_us: for less time than it
+ * asked for, 0 = it is not. */
+static void run_for(struct job_key key, const char *node, uint32_t n_devices, int64_t given_us)
 {
 	uint16_t devices[4] = { 0, 1, 2, 3 };
 	struct placed_pod pod = { 0, 0, node, devices, n_devices, 1000 * (int64_t)n_devices };
@@ -88,6 +89,7 @@ static void run_on(struct job_key key, const char *node, uint32_t n_devices)
 	ev.placed.flavor = "default";
 	ev.placed.pods = &pod;
 	ev.placed.n_pods = 1;
+	ev.placed.time_limit_us = given_us;
 	happen(&ev);
 	ev = (struct event){ .type = EV_POD_CREATED,
 			     .pod = { key, job_find(rig.model, key)->attempt, 0 } };
@@ -97,6 +99,11 @@ static void run_on(struct job_key key, const char *node, uint32_t n_devices)
 			     .pod = { key, job_find(rig.model, key)->attempt, 0 } };
 	ev.started.start_us = loop_now_us(rig.loop);
 	happen(&ev);
+}
+
+static void run_on(struct job_key key, const char *node, uint32_t n_devices)
+{
+	run_for(key, node, n_devices, 0);
 }
 
 static void end(struct job_key key, int64_t after_us)
@@ -254,6 +261,21 @@ Test(estimate, who_would_leave_is_named_with_the_rule)
 	cr_expect_str_eq(ask(NULL, 0, &guest, 1), "3: claim 0/0 n1 -2(G 4);");
 	cr_expect_eq(heard.assumed.n_endless, 2);
 	gpuq_arena_done(&a);
+}
+
+Test(estimate, who_would_leave_waits_for_all_the_time_it_asked_for)
+{
+	struct job_key less, asked[2];
+
+	apply_site("version: 1\nqueues:\n- {name: owner, quota: 8}\n- {name: other, quota: 0}\n");
+	run_on(submit("other", GPUQ_UNLIMITED, ONE_POD), "n1", 4);
+	less = submit("other", 10 * HOUR, "time_min: 1h\n" ONE_POD);
+	run_for(less, "n0", 4, 2 * HOUR);
+	asked[0] = submit("owner", HOUR, ONE_POD);
+	asked[1] = submit("other", GPUQ_UNLIMITED, ONE_POD);
+	/* An hour, ten, and the time that each may take to leave. */
+	cr_expect_str_eq(ask(asked, 2, NULL, 0),
+			 "3: claim 0/0 n0 -2(G 4);4: simulation 661/661 n0;");
 }
 
 Test(estimate, what_is_usual_is_told_beside_what_is_allowed)
