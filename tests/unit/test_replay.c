@@ -200,7 +200,7 @@ Test(replay, every_field_is_written)
 		{ "device_cols", sizeof(struct snap_device), 24 },
 		{ "group_cols", sizeof(struct snap_group), 176 },
 		{ "request_cols", sizeof(struct snap_request), 120 },
-		{ "job_cols", sizeof(struct snap_job), 296 },
+		{ "job_cols", sizeof(struct snap_job), 304 },
 		{ "cap_cols", sizeof(struct snap_cap), 48 },
 		{ "alloc_cols", sizeof(struct snap_alloc), 48 },
 		{ "flavor_cols", sizeof(struct snap_flavor), 40 },
