@@ -31,18 +31,20 @@ static int compare(const char *a, const char *b)
 /* The time of a line is complete: is the line new? */
 static void begin_line(struct loglines *l, struct gpuq_buf *out)
 {
-	int c = *l->last ? compare(l->time, l->last) : 1;
+	const int c = *l->last ? compare(l->time, l->last) : 1;
 
 	l->state = LOGLINES_SKIP;
-	if (c < 0)
-		return;
-	if (c == 0) {
-		if (++l->repeats <= l->n_last)
+	if (c > 0) {
+		memcpy(l->last, l->time, sizeof(l->last));
+		l->n_last = 1;
+		l->catching_up = false;
+	} else if (l->catching_up) {
+		if (c < 0 || ++l->repeats <= l->n_last)
 			return;
 		l->n_last = l->repeats;
-	} else {
-		memcpy(l->last, l->time, sizeof(l->last));
-		l->n_last = l->repeats = 1;
+		l->catching_up = false;
+	} else if (c == 0) {
+		l->n_last++;
 	}
 	l->state = LOGLINES_TEXT;
 	if (l->keep_times) {
@@ -107,4 +109,5 @@ void loglines_resume(struct loglines *l)
 	l->state = LOGLINES_TIME;
 	l->n_time = 0;
 	l->repeats = 0;
+	l->catching_up = *l->last != '\0';
 }

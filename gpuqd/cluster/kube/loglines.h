@@ -7,7 +7,8 @@
  * The kubelet puts a time and a space in front of every line when it is asked to. A
  * log is taken up again at a whole second, so lines of that second come twice: those
  * older than the last one handed on, and as many of its very moment as were handed
- * on, are left out.
+ * on, are left out until a newer one comes. Else older ones are none that came already:
+ * standard output and error are written by two, and either may be the later one.
  */
 #ifndef GPUQD_CLUSTER_KUBE_LOGLINES_H
 #define GPUQD_CLUSTER_KUBE_LOGLINES_H
@@ -28,6 +29,7 @@ struct loglines {
 	char time[LOGLINES_TIME_MAX + 1];
 	size_t n_time;
 	uint64_t repeats; /* lines of `last` met since the last resuming */
+	bool catching_up; /* what comes may have come before that */
 	enum { LOGLINES_TIME, LOGLINES_TEXT, LOGLINES_SKIP } state;
 };
 
