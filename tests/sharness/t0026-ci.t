@@ -80,8 +80,9 @@ test_expect_success 'nothing of the output is lost or said twice, however often 
 	exit 7
 	END
 	{ seq 1 2000 | sed "s/^/line /"; printf "no end of line"; } >want && rm -f run.code wait.code logs.code &&
-	{ gpuq run many.sh >run.out 2>run.err; echo $? >run.code; } & { gpuq submit --wait many.sh >wait.out 2>wait.err; echo $? >wait.code; } &
-	wait_for 30 grep -q "line 50" run.out && id=$(sed -n "s/.*submitted job //p" run.err) && { gpuq logs -f "$id" >logs.out; echo $? >logs.code; } &
+	{ { gpuq run many.sh >run.out 2>run.err; echo $? >run.code; } & } &&
+	{ { gpuq submit --wait many.sh >wait.out 2>wait.err; echo $? >wait.code; } & } &&
+	wait_for 30 grep -q "line 50" run.out && id=$(sed -n "s/.*submitted job //p" run.err) && { { gpuq logs -f "$id" >logs.out; echo $? >logs.code; } & } &&
 	wait_for 30 grep -q "line 150" run.out && wait_for 30 test -s logs.out && kill_gpuqd && start_gpuqd && sleep 1 && kill_gpuqd && start_gpuqd &&
 	wait_for 60 test -s run.code && wait_for 60 test -s wait.code && wait_for 60 test -s logs.code &&
 	test "$(cat run.code wait.code logs.code | tr "\n" " ")" = "7 7 0 " && test_cmp want run.out && test_cmp want logs.out &&

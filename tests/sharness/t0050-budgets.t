@@ -71,7 +71,7 @@ assert not want, want
 '
 
 test_expect_success 'hard: nothing starts beyond it; what runs holds what it may still use, what ended does not' '
-	waits Budget hard 10 11 -p hard -g 1 -t 11 && runs -p hard -g 2 -t 4 && waits BudgetCommitted hard 1 5 -p hard -g 1 -t 5 &&
+	waits Budget hard 10 11 -p hard -g 1 -t 11 && runs -p hard -g 2 -t 4:15 && waits BudgetCommitted hard 1 5 -p hard -g 1 -t 5 &&
 	test "$(use hard budget_gpu_minutes)" = 10 && less 7 "$(use hard committed_gpu_minutes)" && none &&
 	id=$(sh_job "exit 0" -p hard -g 2 -t 4) && job_becomes "$id" COMPLETED && test "$(use hard committed_gpu_minutes)" = 0 &&
 	done_with gpu_minutes mode mode.hard
