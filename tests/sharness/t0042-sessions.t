@@ -106,7 +106,7 @@ test_expect_success 'a client that is killed: the program ends, even one that ig
 '
 
 test_expect_success 'port-forward: several connections, closed by halves' '
-	{ gpuq port-forward "$id" ":$(cat port)" >forward 2>forward.err & forward=$!; } && wait_for 30 test -s forward &&
+	rm -f forward && { gpuq port-forward "$id" ":$(cat port)" >forward 2>forward.err & forward=$!; } && wait_for 30 test -s forward &&
 	here=$(sed -n "s/^Forwarding 127.0.0.1:\([0-9]*\) -> [0-9]*$/\1/p" forward) && test -n "$here" &&
 	for n in 1 2 3; do forward_says "$here" "hello $n" >said.$n & said="$said $!"; done && wait $said &&
 	test "$(cat said.1 said.2 said.3)" = "HELLO 1HELLO 2HELLO 3" &&
@@ -114,7 +114,7 @@ test_expect_success 'port-forward: several connections, closed by halves' '
 '
 
 test_expect_success 'a port where nobody listens; ports that are none' '
-	{ gpuq port-forward "$id" :1 >forward 2>forward.err & forward=$!; } && wait_for 30 test -s forward &&
+	rm -f forward && { gpuq port-forward "$id" :1 >forward 2>forward.err & forward=$!; } && wait_for 30 test -s forward &&
 	here=$(sed -n "s/.*:\([0-9]*\) ->.*/\1/p" forward) && forward_says "$here" x >said; test ! -s said &&
 	wait_for 30 says forward.err "[Rr]efused" && kill "$forward" && wait "$forward" &&
 	exits 2 gpuq port-forward "$id" 70000 && exits 254 gpuq port-forward 999 80

@@ -64,7 +64,7 @@ test_expect_success 'a client that is killed: its shell ends' '
 '
 
 test_expect_success 'port-forward, again and again; a port where nobody listens' '
-	{ gpuq port-forward "$id" :8080 :9 >forward 2>forward.err & forward=$!; } && wait_for 60 test -s forward &&
+	rm -f forward && { gpuq port-forward "$id" :8080 :9 >forward 2>forward.err & forward=$!; } && wait_for 60 test -s forward &&
 	here=$(sed -n "s/^Forwarding 127.0.0.1:\([0-9]*\) -> 8080$/\1/p" forward) && test -n "$here" &&
 	nobody=$(sed -n "s/^Forwarding 127.0.0.1:\([0-9]*\) -> 9$/\1/p" forward) &&
 	for n in 1 2 3; do wait_for 60 eval "fetch $here | grep -x \"from the pod\"" || return 1; done &&
