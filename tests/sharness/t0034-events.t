@@ -42,7 +42,7 @@ test_expect_success 'following goes on until the job has ended' '
 '
 
 test_expect_success 'following a job that never starts ends with it, too' '
-	wait=$(sh_job "exit 0" -g 4 --hold) && { timeout 60 gpuq events -f "$wait" >followed & } && follower=$! &&
+	wait=$(sh_job "exit 0" -g 4 --hold) && rm followed && { timeout 60 gpuq events -f "$wait" >followed & } && follower=$! &&
 	wait_for 20 says followed job.submitted && gpuq cancel "$wait" && wait $follower &&
 	tail -n 1 followed | grep "job.ended .*state=CANCELLED" && gpuq events -f "$wait" | tail -n 1 | grep CANCELLED
 '
