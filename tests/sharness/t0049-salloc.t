@@ -53,7 +53,7 @@ test_expect_success 'who waits is told, and gives up as it is told' '
 test_expect_success 'a signal while it waits: no job is left' '
 	full=$(sbatch --parsable -G 4 --wrap "sleep 300") && job_becomes "$full" RUNNING && rm -f waited.err && { salloc -G 1 true 2>waited.err & } && waiter=$! &&
 	wait_for 30 says waited.err "waiting for resources" && kill -TERM $waiter && ! wait $waiter && says waited.err "revoked" &&
-	wait_for 30 test "$(in_queue)" = 1 && scancel "$full"
+	wait_for 30 eval "test \$(in_queue) = 1" && scancel "$full"
 '
 
 test_expect_success 'the end of the job is told to the command' '
