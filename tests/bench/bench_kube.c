@@ -487,10 +487,26 @@ static int jobs(const struct access *a, int n, const char *server)
 	return 0;
 }
 
+/* n one-device jobs of another queue run, which need all of their grace to leave. */
+static void fill_up(int n, const char *server, int grace_s)
+{
+	struct seen fill = { .begin = release, .want = n, .counted = "pod.started" };
+	char text[512];
+
+	seen_init(&fill, server);
+	snprintf(text, sizeof(text),
+		 "{name: fill, queue: batch, gpus: 1, image: busybox, command: [sleep, '600'], "
+		 "hold: true,"
+		 " grace: %ds, annotations: {gpuq.test/hang: 'true', gpuq.test/slow-exit: %ds}}",
+		 grace_s, grace_s);
+	submit(fill.g, text, n, &fill.mem, fill.ids);
+	watch(&fill, server);
+	seen_done(&fill);
+}
+
 /* Nobody needs less than all of the grace, so what is beyond it is ours. */
 static int gang(const struct access *a, int n, const char *server, int size, int grace_s)
 {
-	struct seen fill = { .begin = release, .want = n, .counted = "pod.started" };
 	struct mark marks[] = {
 		{ .event = "job.nominated", .words = "gang: claim decided", .gang = true },
 		{ .event = "job.evict_asked", .words = "others: told to leave" },
@@ -509,22 +525,14 @@ static int gang(const struct access *a, int n, const char *server, int size, int
 			     .marks = marks };
 	char text[512];
 
-	seen_init(&fill, server);
-	snprintf(text, sizeof(text),
-		 "{name: fill, queue: batch, gpus: 1, image: busybox, command: [sleep, '600'], "
-		 "hold: true,"
-		 " grace: %ds, annotations: {gpuq.test/hang: 'true', gpuq.test/slow-exit: %ds}}",
-		 grace_s, grace_s);
-	submit(fill.g, text, n, &fill.mem, fill.ids);
-	watch(&fill, server);
-	seen_done(&fill);
+	if (n > 0)
+		fill_up(n, server, grace_s);
 	wait_running(a);
 	seen_init(&take, server);
 	snprintf(text, sizeof(text),
-		 "{name: gang, queue: prod, pods: %d, gpus: 1, image: busybox, command: [sleep, "
-		 "'600'],"
+		 "{name: gang, %spods: %d, gpus: 1, image: busybox, command: [sleep, '600'],"
 		 " annotations: {gpuq.test/hang: 'true'}}",
-		 size);
+		 n > 0 ? "queue: prod, " : "", size);
 	take.text = text;
 	watch(&take, server);
 	marks_print(marks, take.first);
