@@ -45,6 +45,7 @@ int gpuq_array_parse(struct gpuq_arena *a, const char *text, struct gpuq_array *
 {
 	const char *p = text;
 	struct gpuq_array got = { 0 };
+	struct gpuq_range whole = { 0 };
 	uint32_t *ix = NULL;
 	size_t n = 0, room = 0, distinct = 0;
 	int rc;
@@ -73,6 +74,13 @@ int gpuq_array_parse(struct gpuq_arena *a, const char *text, struct gpuq_array *
 				       GPUQ_ARRAY_MAX);
 			goto out;
 		}
+		/* Most arrays are one range, and each element that starts reads it again. */
+		if (n == 0 && *p != ',' && (step == 1 || more != 2)) {
+			whole = (struct gpuq_range){ first, first + (int64_t)(more - 1) * step,
+						     more > 1 ? step : 1 };
+			distinct = more;
+			break;
+		}
 		if (n + more > room) {
 			uint32_t *grown;
 
@@ -98,7 +106,8 @@ int gpuq_array_parse(struct gpuq_arena *a, const char *text, struct gpuq_array *
 	if (*p)
 		goto bad;
 
-	qsort(ix, n, sizeof(*ix), cmp_u32);
+	if (n)
+		qsort(ix, n, sizeof(*ix), cmp_u32);
 	for (size_t i = 0; i < n; i++)
 		if (i == 0 || ix[i] != ix[i - 1])
 			ix[distinct++] = ix[i];
@@ -108,13 +117,16 @@ int gpuq_array_parse(struct gpuq_arena *a, const char *text, struct gpuq_array *
 		goto out;
 	}
 	got.size = (int64_t)distinct;
-	got.n_ranges = ranges_of(ix, distinct, NULL);
+	got.n_ranges = n ? ranges_of(ix, distinct, NULL) : 1;
 	got.ranges = gpuq_arena_calloc(a, got.n_ranges, sizeof(*got.ranges));
 	if (!got.ranges) {
 		rc = spec_nomem(err);
 		goto out;
 	}
-	ranges_of(ix, distinct, got.ranges);
+	if (n)
+		ranges_of(ix, distinct, got.ranges);
+	else
+		got.ranges[0] = whole;
 	*out = got;
 	rc = 0;
 	goto out;
