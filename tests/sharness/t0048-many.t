@@ -40,7 +40,7 @@ test_expect_success 'an array that is cancelled by name while its elements start
 '
 
 test_expect_success 'whoever waits for a thousand hears of all of them' '
-	held hear 1 && gpuq queue -h -n hear -o JOBID >hear.ids && (exits 252 gpuq wait $(cat hear.ids) && touch heard) & waiter=$! &&
+	held hear 1 && gpuq queue -h -n hear -o JOBID >hear.ids && { (exits 252 gpuq wait $(cat hear.ids) && touch heard) & } && waiter=$! &&
 	wait_for 30 eval "test \"\$(gpuq queue -h -n hear | wc -l)\" = 1000" && sleep 1 && gpuq cancel -n hear && wait $waiter && test -e heard
 '
 
