@@ -218,8 +218,18 @@ static void stand_moved(struct pc_world *w, const struct snapshot *s, const stru
 	}
 }
 
+static bool somebody_leaves(const struct pc_world *w)
+{
+	for (int j = 0; j < PC_JOBS; j++)
+		for (int k = 0; k < w->live[j].n_pods; k++)
+			if (w->live[j].pods[k].gone)
+				return true;
+	return false;
+}
+
 /* Nobody has to leave, and nobody is moved, who would be in nobody's way once the others have
- * gone where they are to be. */
+ * gone where they are to be. Where somebody leaves already another's start may be planned,
+ * and be what is in the way. */
 static void check_moved(struct pc_world *w, const struct snapshot *s, const struct plan *p,
 			uint32_t at, uint32_t end, int flavor, const struct pc_unit *victims, int n)
 {
@@ -232,8 +242,7 @@ static void check_moved(struct pc_world *w, const struct snapshot *s, const stru
 		pc_check_victims(w, job, flavor, victims, n);
 		memcpy(w->live, before, sizeof(before));
 	}
-	/* What was claimed for growth before in this cycle is held by nobody yet. */
-	for (uint32_t i = at + 1; i < end && w->growth_claims == 0; i++) {
+	for (uint32_t i = at + 1; i < end && !somebody_leaves(w); i++) {
 		if (p->actions[i].kind != PLAN_MOVE)
 			continue;
 		stand_moved(w, s, p, at, end, i);
