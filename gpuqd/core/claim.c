@@ -116,6 +116,8 @@ static bool own_and_others(struct cycle *c, struct claim *k)
  * it by where others happen to stand. */
 static bool with_moves(struct cycle *c, struct claim *k)
 {
+	bool found;
+
 	if (!c->s->config.consolidation || c->failed)
 		return false;
 	k->others = k->only_quota = true;
@@ -123,13 +125,17 @@ static bool with_moves(struct cycle *c, struct claim *k)
 	if (!claim_possible(c, k))
 		return false;
 	k->movers = true;
-	if (!victims_find(c, k)) {
-		k->movers = false;
-		return false;
-	}
+	found = victims_find(c, k);
 	k->movers = false;
-	k->movers = !claim_fits(c, k); /* else nobody needs to be moved after all */
-	return true;
+	/* Who need not leave stays, by whatever right the others do. */
+	k->only_quota = claim_only_quota(c, k->job);
+	if (!found || !claim_fits(c, k))
+		return k->movers = found;
+	/* Nobody needs to be moved after all. */
+	found = claim_improve(c, k);
+	if (!found)
+		claim_drop_all(c, k);
+	return found;
 }
 
 static bool waited_long(struct cycle *c, const struct claim *k)

@@ -200,6 +200,8 @@ void claim_drop_all(struct cycle *c, struct claim *k);
 /* Of victims with whom gone it fits give back whoever need not go, take cheaper ones where
  * they serve as well, and look at all rules once more. */
 bool claim_improve(struct cycle *c, struct claim *k);
+/* The first of that alone. False: no memory. */
+bool claim_fewer(struct cycle *c, struct claim *k);
 /* Does the gang fit now, with what leaves gone? */
 bool claim_fits(struct cycle *c, struct claim *k);
 

@@ -281,6 +281,8 @@ int64_t budget_rank(const struct snapshot *s, uint32_t queue);
 bool budget_refused(const struct plan_reason *why);
 /* A pod is gone from its node (sign 1), or is back there (-1): devices, amounts, tenants. */
 void nodes_shift(struct cycle *c, const struct snap_alloc *a, int sign);
+/* Take these very devices for a pod, if they and all else it needs are free. */
+bool nodes_hold(struct cycle *c, const struct snap_alloc *a);
 
 /* promise.c: places that are promised, and what nodes have once all that leaves has left */
 

@@ -1,4 +1,4 @@
-#include "gpuqd/core/claim.h"
+#include "gpuqd/core/move.h"
 
 #include <string.h>
 
@@ -11,90 +11,10 @@
  * are moved out of its way, each to a place that is free now, so that nobody loses one.
  * Only for a job that waits, and only where little work is done again. */
 
-#define MOVED_MAX 4 /* jobs */
 #define NODES_MAX 8 /* candidates to be cleared */
 #define PACKS_MAX 200
 /* A move saves no more waiting than this, and none beyond the mover's own end. */
 #define WAIT_SAVED_US (3600 * GPUQ_US_PER_S)
-
-/* Places of one job that are kept while those of others are looked for. */
-struct kept {
-	uint32_t unit; /* of a mover; SNAP_NONE = of the claimant */
-	uint32_t flavor;
-	struct snap_alloc *pods;
-	uint32_t n_pods;
-};
-
-struct moving {
-	struct claim *k;
-	uint32_t movers[MOVED_MAX]; /* units */
-	uint32_t n_movers;
-	struct kept kept[MOVED_MAX + 1];
-	uint32_t n_kept, n_packs;
-	int64_t lost;
-};
-
-/* ---- the places that were found for the job at hand, and are held ---- */
-
-static bool keep_places(struct cycle *c, struct moving *m, uint32_t job, uint32_t unit,
-			uint32_t flavor)
-{
-	struct kept *kept = &m->kept[m->n_kept];
-	struct snap_alloc *pods = cycle_scratch(c, c->n_places, sizeof(*pods));
-	uint32_t *devices = cycle_scratch(c, c->n_place_devices, sizeof(*devices));
-
-	if (!pods || !devices)
-		return false;
-	if (c->n_place_devices)
-		memcpy(devices, c->place_devices, c->n_place_devices * sizeof(*devices));
-	*kept = (struct kept){ unit, flavor, pods, c->n_places };
-	for (uint32_t i = 0; i < c->n_places; i++) {
-		const struct place *p = &c->places[i];
-
-		pods[i] = (struct snap_alloc){ .job = job,
-					       .node = p->node,
-					       .group = p->group,
-					       .index = p->index,
-					       .devices = devices + p->device_first,
-					       .n_devices = p->n_devices,
-					       .milli = p->milli };
-		nodes_shift(c, &pods[i], -1);
-	}
-	m->n_kept++;
-	return true;
-}
-
-static void give_up_places(struct cycle *c, struct moving *m)
-{
-	while (m->n_kept > 0) {
-		const struct kept *kept = &m->kept[--m->n_kept];
-
-		for (uint32_t i = 0; i < kept->n_pods; i++)
-			nodes_shift(c, &kept->pods[i], 1);
-	}
-}
-
-/* The places again as those of the job at hand. */
-static void recall_places(struct cycle *c, const struct kept *kept)
-{
-	c->n_places = c->n_place_devices = 0;
-	for (uint32_t i = 0; i < kept->n_pods; i++) {
-		const struct snap_alloc *p = &kept->pods[i];
-		struct place *at = CYCLE_PUSH(c, places, 1);
-		uint32_t *devices = CYCLE_PUSH(c, place_devices, p->n_devices);
-
-		if (!at || !devices)
-			return;
-		if (p->n_devices)
-			memcpy(devices, p->devices, p->n_devices * sizeof(*devices));
-		*at = (struct place){ .group = p->group,
-				      .index = p->index,
-				      .node = p->node,
-				      .device_first = c->n_place_devices - p->n_devices,
-				      .n_devices = p->n_devices,
-				      .milli = p->milli };
-	}
-}
 
 /* ---- who may be moved ---- */
 
@@ -170,7 +90,7 @@ static bool place_all(struct cycle *c, struct moving *m)
 {
 	uint32_t order[MOVED_MAX] = { 0 };
 
-	if (!claim_fits(c, m->k) || !keep_places(c, m, m->k->job, SNAP_NONE, m->k->flavor))
+	if (!claim_fits(c, m->k) || !move_keep_places(c, m, m->k->job, SNAP_NONE, m->k->flavor))
 		return false;
 	for (uint32_t i = 0; i < m->n_movers; i++) {
 		uint32_t at = i;
@@ -189,7 +109,7 @@ static bool place_all(struct cycle *c, struct moving *m)
 		if (!future_pack_strictly(c, job, flavor))
 			return false;
 		pack_undo(c, job);
-		if (!keep_places(c, m, job, unit, flavor))
+		if (!move_keep_places(c, m, job, unit, flavor))
 			return false;
 	}
 	return true;
@@ -313,56 +233,9 @@ static bool clear_by_moving(struct cycle *c, struct moving *m, uint32_t node,
 	return true;
 }
 
-static void emit_moves(struct cycle *c, struct moving *m)
-{
-	for (uint32_t i = 1; i < m->n_kept; i++) {
-		const uint32_t job = c->units->units[m->kept[i].unit].job;
-		struct plan_action *a;
-
-		recall_places(c, &m->kept[i]);
-		sched_emit(c, PLAN_MOVE, job, m->kept[i].flavor);
-		if (c->failed)
-			return;
-		a = &c->actions[c->n_actions - 1];
-		a->key = c->s->jobs[job].key;
-		a->cause = GPUQ_CAUSE_CONSOLIDATE;
-		a->claimant = m->k->job;
-		a->rule = "consolidation";
-		promise_places(c, job);
-	}
-}
-
-/* Movers leave, and what they are to have is promised to them; so do the claim's victims. */
-static void settle(struct cycle *c, struct moving *m)
-{
-	const struct kept claimant = m->kept[0];
-	const uint32_t n_kept = m->n_kept;
-
-	give_up_places(c, m);
-	m->n_kept = n_kept;
-	for (uint32_t i = 0; i < m->n_movers; i++) {
-		struct unit *u = &c->units->units[m->movers[i]];
-
-		unit_put_back(c, m->movers[i]);
-		u->fixed = true;
-	}
-	if (m->k->n_victims)
-		claim_let_go(c, m->k);
-	else
-		later_leave(c);
-	for (uint32_t i = 0; i < m->n_movers; i++)
-		claim_unit_leaves(c, m->movers[i]);
-	recall_places(c, &claimant);
-	sched_emit(c, PLAN_NOMINATE, m->k->job, m->k->flavor);
-	promise_places(c, m->k->job);
-	claim_emit_victims(c, m->k);
-	emit_moves(c, m);
-	recall_places(c, &claimant);
-}
-
 static void put_back_all(struct cycle *c, struct moving *m)
 {
-	give_up_places(c, m);
+	move_give_up_places(c, m);
 	while (m->n_movers > 0)
 		put_back_last(c, m);
 }
@@ -411,7 +284,7 @@ static bool search(struct cycle *c, struct moving *m)
 			continue;
 		if (place_all(c, m))
 			return true;
-		give_up_places(c, m);
+		move_give_up_places(c, m);
 		/* For a single pod another node may do better. */
 		while (r->n_pods == 1 && m->n_movers > before)
 			put_back_last(c, m);
@@ -441,6 +314,6 @@ bool move_for(struct cycle *c, struct claim *k)
 	k->movers = false;
 	if (!ledger_admits(c, k->job, k->flavor, &why) || !search(c, &m))
 		return false;
-	settle(c, &m);
+	move_settle(c, &m);
 	return !c->failed;
 }

@@ -505,3 +505,28 @@ void nodes_shift(struct cycle *c, const struct snap_alloc *a, int sign)
 	nodes_changed(c, a->node);
 	future_lift(c, a, sign);
 }
+
+bool nodes_hold(struct cycle *c, const struct snap_alloc *a)
+{
+	const struct snap_group *g = snap_group_of(c->s, a);
+	const uint32_t first = c->s->nodes[a->node].device_first;
+
+	for (uint32_t k = 0; k < a->n_devices; k++) {
+		const uint32_t d = first + a->devices[k];
+
+		if (c->device_free[d] < a->milli ||
+		    (c->s->devices[d].memory_bytes > 0 && !g->mig &&
+		     c->device_memory[d] < device_bytes(c, d, a->milli, g->gpu_memory_bytes)))
+			return false;
+	}
+	if (g->mig && c->mig_free[(size_t)a->node * c->s->n_profiles + g->profile] <
+			      g->gpus_milli / SNAP_MILLI)
+		return false;
+	if (c->cpu[a->node] < g->cpu_milli || c->memory[a->node] < g->memory_bytes ||
+	    c->pods[a->node] < 1)
+		return false;
+	if (c->s->requests[c->s->jobs[a->job].request].exclusive && !bits_has(c->vacant, a->node))
+		return false;
+	nodes_shift(c, a, -1);
+	return true;
+}

@@ -282,31 +282,11 @@ static struct plan_action *action(struct cycle *c, uint32_t job, enum plan_kind 
 	return a;
 }
 
-/* Take what a pod was promised, if it is free; false: it is not. */
-static bool take(struct cycle *c, const struct snap_alloc *p)
-{
-	const struct snap_group *g = snap_group_of(c->s, p);
-	const uint32_t first = c->s->nodes[p->node].device_first;
-
-	for (uint32_t k = 0; k < p->n_devices; k++)
-		if (c->device_free[first + p->devices[k]] < p->milli)
-			return false;
-	if (g->mig && c->mig_free[(size_t)p->node * c->s->n_profiles + g->profile] <
-			      g->gpus_milli / SNAP_MILLI)
-		return false;
-	if (c->cpu[p->node] < g->cpu_milli || c->memory[p->node] < g->memory_bytes ||
-	    c->pods[p->node] < 1)
-		return false;
-	if (c->s->requests[c->s->jobs[p->job].request].exclusive && !bits_has(c->vacant, p->node))
-		return false;
-	nodes_shift(c, p, -1);
-	return true;
-}
-
+/* Take what the job was promised, if all of it is free; false: it is not. */
 static bool take_all(struct cycle *c, const struct snap_job *j)
 {
 	for (uint32_t i = 0; i < j->n_promises; i++) {
-		if (take(c, &c->s->promises[j->promise_first + i]))
+		if (nodes_hold(c, &c->s->promises[j->promise_first + i]))
 			continue;
 		while (i-- > 0)
 			nodes_shift(c, &c->s->promises[j->promise_first + i], 1);

@@ -93,7 +93,8 @@ static bool give_back(struct cycle *c, struct claim *k, bool *again)
 		const uint32_t n = k->n_victims;
 		int64_t lost = 0;
 
-		if (n == 1)
+		/* Without any it was tried before, but not with just those moved. */
+		if (n == 1 && !k->movers)
 			break;
 		if (u->surplus && c->units->units[u->gang].gone)
 			continue;
@@ -123,7 +124,7 @@ static bool give_back(struct cycle *c, struct claim *k, bool *again)
 	return !c->failed;
 }
 
-static bool minimise(struct cycle *c, struct claim *k)
+bool claim_fewer(struct cycle *c, struct claim *k)
 {
 	bool again = true;
 
@@ -179,9 +180,9 @@ bool claim_improve(struct cycle *c, struct claim *k)
 	bool found;
 
 	k->n_packs = 0;
-	found = minimise(c, k);
+	found = claim_fewer(c, k);
 	/* What went with a gang that now stays need not go. */
 	if (exchange(c, k))
-		found = minimise(c, k);
+		found = claim_fewer(c, k);
 	return found && claim_valid(c, k) && claim_fits(c, k);
 }

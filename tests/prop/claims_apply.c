@@ -198,27 +198,59 @@ static int units_of(const struct pc_world *w, const struct plan *p, const struct
 	return n;
 }
 
-/* Those that are moved for a claim stand at their new places while its victims are looked at. */
+/* Those that are moved for a claim stand at their new places, all but one. */
+static void stand_moved(struct pc_world *w, const struct snapshot *s, const struct plan *p,
+			uint32_t at, uint32_t end, uint32_t but)
+{
+	for (uint32_t i = at + 1; i < end; i++) {
+		struct pc_live *l = &w->live[p->actions[i].key.id - 1];
+		struct pc_pod to[PC_PODS];
+		const int n_to = p->actions[i].kind == PLAN_MOVE && i != but
+					 ? take_pods(w, s, p, &p->actions[i], to)
+					 : 0;
+
+		for (int k = 0, moved = 0; k < l->n_pods && moved < n_to; k++) {
+			if (l->pods[k].gone)
+				continue;
+			to[moved].index = l->pods[k].index;
+			l->pods[k] = to[moved++];
+		}
+	}
+}
+
+static bool somebody_leaves(const struct pc_world *w)
+{
+	for (int j = 0; j < PC_JOBS; j++)
+		for (int k = 0; k < w->live[j].n_pods; k++)
+			if (w->live[j].pods[k].gone)
+				return true;
+	return false;
+}
+
+/* Nobody has to leave, and nobody is moved, who would be in nobody's way once the others have
+ * gone where they are to be. Where somebody leaves already another's start may be planned,
+ * and be what is in the way. */
 static void check_moved(struct pc_world *w, const struct snapshot *s, const struct plan *p,
 			uint32_t at, uint32_t end, int flavor, const struct pc_unit *victims, int n)
 {
 	static struct pc_live before[PC_JOBS];
+	const int job = (int)p->actions[at].key.id - 1;
 
 	memcpy(before, w->live, sizeof(before));
-	for (uint32_t i = at + 1; i < end; i++) {
-		struct pc_live *l = &w->live[p->actions[i].key.id - 1];
-		struct pc_pod to[PC_PODS];
-		const int n_to = p->actions[i].kind == PLAN_MOVE
-					 ? take_pods(w, s, p, &p->actions[i], to)
-					 : 0;
-
-		for (int k = 0; k < n_to && k < l->n_pods; k++) {
-			to[k].index = l->pods[k].index;
-			l->pods[k] = to[k];
-		}
+	if (n) {
+		stand_moved(w, s, p, at, end, at);
+		pc_check_victims(w, job, flavor, victims, n);
+		memcpy(w->live, before, sizeof(before));
 	}
-	pc_check_victims(w, (int)p->actions[at].key.id - 1, flavor, victims, n);
-	memcpy(w->live, before, sizeof(before));
+	for (uint32_t i = at + 1; i < end && !somebody_leaves(w); i++) {
+		if (p->actions[i].kind != PLAN_MOVE)
+			continue;
+		stand_moved(w, s, p, at, end, i);
+		if (pc_room(w, job, flavor, victims, n, false) >= pc_asks(w, job))
+			pc_wrong(w, "24: job %u is moved in vain for job %d", p->actions[i].key.id,
+				 job + 1);
+		memcpy(w->live, before, sizeof(before));
+	}
 }
 
 /* A claim: what follows it makes it room. Returns how many actions that were. */
@@ -250,8 +282,7 @@ static uint32_t nominate(struct pc_world *w, const struct snapshot *s, const str
 		pc_wrong(w, "24: %d are moved for job %d", moved, job + 1);
 	if (n == 0 && !pc_admissible(w, job, flavor, NULL, 0))
 		pc_wrong(w, "4: job %d is promised more than is allowed", job + 1);
-	if (n)
-		check_moved(w, s, p, at, end, flavor, victims, n);
+	check_moved(w, s, p, at, end, flavor, victims, n);
 	memcpy(l->promise, pods, sizeof(pods));
 	l->n_promise = n_pods;
 	l->owns = n || moved;

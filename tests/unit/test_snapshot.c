@@ -306,3 +306,72 @@ Test(sched, tells_when_time_alone_changes_the_answer)
 	gpuq_arena_done(&mem);
 	snapshot_free(s);
 }
+
+/* Thousandths of the device are free at once, its memory only when the other has left. */
+Test(sched, a_promise_waits_for_the_memory_of_its_device)
+{
+	const struct snap_device device = { .healthy = true, .memory_bytes = 80 };
+	const struct snap_group more = { .name = "main",
+					 .pods_min = 1,
+					 .pods_max = 1,
+					 .gpus_milli = 500,
+					 .gpu_part_milli = 500,
+					 .gpu_memory_bytes = 60 },
+				less = { .name = "main",
+					 .pods_min = 1,
+					 .pods_max = 1,
+					 .gpus_milli = 400,
+					 .gpu_part_milli = 400,
+					 .gpu_memory_bytes = 50 };
+	const char *const plans[] = { "place 2 on n[0]x400m\n",
+				      "wait 2 Victims 1 have=0 need=1\n" };
+
+	for (int leaving = 0; leaving < 2; leaving++) {
+		uint32_t r, q, held = 0;
+		struct snapshot *s = begin(&r);
+		struct gpuq_arena mem = GPUQ_ARENA_INIT(0);
+		struct gpuq_err err = GPUQ_ERR_INIT;
+		struct gpuq_buf text = GPUQ_BUF_INIT;
+		struct snap_alloc a = { .releasing = true,
+					.devices = &held,
+					.n_devices = 1,
+					.milli = 500,
+					.device_memory_bytes = 60 };
+		struct snap_job j;
+		struct snap_node n;
+		struct plan p;
+
+		q = queue(s, "a", NULL);
+		snap_node_default(&n);
+		n.name = "n";
+		n.flavor = 0;
+		n.n_devices = 1;
+		n.devices_in = &device;
+		snapshot_add_node(s, &n);
+		snap_job_default(&j);
+		j.key.id = 1;
+		j.queue = q;
+		j.request = snapshot_add_request(
+			s, &(struct snap_request){ .groups = &more, .n_groups = 1 });
+		j.user = 0;
+		j.state = SNAP_LEAVING;
+		if (leaving) {
+			a.job = snapshot_add_job(s, &j);
+			snapshot_add_alloc(s, &a);
+		}
+		a.job = job(s, 2, q,
+			    snapshot_add_request(
+				    s, &(struct snap_request){ .groups = &less, .n_groups = 1 }));
+		a.milli = 400;
+		a.device_memory_bytes = 50;
+		a.releasing = false;
+		snapshot_add_promise(s, &a);
+		cr_assert_eq(snapshot_seal(s, &err), 0, "%s", err.text);
+		cr_assert_eq(sched_cycle(s, &mem, &p, &err), 0);
+		plan_print(s, &p, &text);
+		cr_expect_str_eq(gpuq_buf_str(&text), plans[leaving]);
+		gpuq_buf_done(&text);
+		gpuq_arena_done(&mem);
+		snapshot_free(s);
+	}
+}
