@@ -74,7 +74,7 @@ class Doctor(Case):
         found = self.examine(measured={"source": "nvml", "trouble": None, "idle_rule": True,
                                        "devices": 3, "jobs": 2})[1]["measured"]
         self.assertEqual(found["result"], "ok")
-        self.assertIn("3 devices of 2 running jobs are measured (nvml)", found["text"])
+        self.assertIn("is measured (nvml): 3 devices of 2 jobs", found["text"])
 
     def test_messages_that_do_not_arrive(self):
         old = int((time.time() - 3600) * 1000000)
