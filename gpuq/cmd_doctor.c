@@ -242,8 +242,7 @@ static void check_nodes(struct exam *x)
 		if (k)
 			find(x, k == n && i != 3 ? BAD : WARN, "nodes", kinds[i].advice,
 			     "%" PRId64 " of %u node%s %s %s: %s", k, n, line_s(n),
-			     k == 1 ? "is" : "are", kinds[i].what,
-			     gpuq_buf_str(&names));
+			     k == 1 ? "is" : "are", kinds[i].what, gpuq_buf_str(&names));
 		well &= k == 0;
 		gpuq_buf_done(&names);
 	}

@@ -262,7 +262,7 @@ static void stranded_words(const struct gpuq_val *status, struct gpuq_buf *text)
 	static const struct {
 		const char *cause, *words;
 	} causes[] = {
-		{ "cpu", "without a free core" },	{ "memory", "without free memory" },
+		{ "cpu", "without a free core" },        { "memory", "without free memory" },
 		{ "pods", "where no pod more may run" }, { "suspect", "on suspect nodes" },
 		{ "frozen", "on frozen nodes" },
 	};

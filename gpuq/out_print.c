@@ -7,6 +7,7 @@
 
 #define CHUNK_BYTES 65536
 #define LEFT_OUT UINT32_MAX /* as the width of a column */
+#define SHORT 16 /* columns that cutting leaves where lines are too wide in any case */
 #define LEGIBLE 8 /* columns of the terminal that names should have at least */
 
 #define RED "\033[31m"
@@ -139,21 +140,38 @@ static void leave_out(const struct out *o, const struct cell *heads, uint32_t *w
 				least[i] = widest[i] = LEFT_OUT;
 }
 
+/* Could they be as narrow as their names, would lines fit? */
+static bool can_fit(const struct out *o, const struct cell *heads, const uint32_t *widest,
+		    size_t room)
+{
+	uint32_t least[OUT_COLS_MAX];
+
+	for (size_t i = 0; i < o->n_shown; i++) {
+		least[i] = widest[i];
+		if (may_be_cut(&o->shown[i]) && widest[i] != LEFT_OUT)
+			least[i] = heads[i].wide;
+	}
+	return width_of(o, least) <= room;
+}
+
 /* Where lines are wider than the terminal, the widest of those columns that may be cut get
- * narrower, but not than their names. */
+ * narrower, but not than their names; where that does not help, than names are short. */
 static void narrow(const struct out *o, const struct cell *heads, uint32_t *widest, size_t room)
 {
+	uint32_t least = 0;
 	size_t total;
 
 	if (room)
 		leave_out(o, heads, widest, room);
+	if (!can_fit(o, heads, widest, room))
+		least = SHORT;
 	total = width_of(o, widest);
 	for (; room && total > room; total--) {
 		size_t most = o->n_shown;
 
 		for (size_t i = 0; i < o->n_shown; i++)
 			if (may_be_cut(&o->shown[i]) && widest[i] != LEFT_OUT &&
-			    widest[i] > heads[i].wide &&
+			    widest[i] > heads[i].wide && widest[i] > least &&
 			    (most == o->n_shown || widest[i] >= widest[most]))
 				most = i;
 		if (most == o->n_shown)

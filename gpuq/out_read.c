@@ -1,5 +1,6 @@
 /* Which columns a list shows, and in which order: what -o and --sort say. */
 #include <ctype.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -27,6 +28,9 @@ static int no_column(const struct column *cols, const char *name, size_t n, stru
 	char upper[64];
 	size_t k = 0;
 
+	if (n == 0)
+		return gpuq_fail(err, GPUQ_EINVAL,
+				 "expected names of columns, one comma between two of them");
 	for (const struct column *c = cols; c->name && k < OUT_COLS_MAX; c++) {
 		names[k++] = c->name;
 		gpuq_buf_printf(&all, "%s%s", all.len ? " " : "", c->name);
@@ -200,9 +204,11 @@ int out_read(struct out *o, const char *shown, const struct args *args, struct g
 			       o->json ? "--json" : "a format such as %i: name columns");
 	if (limit) {
 		o->limit = strtoul(limit, &end, 10);
-		if (*end || !isdigit((unsigned char)*limit) || o->limit == 0)
-			rc = gpuq_fail(err, GPUQ_EINVAL, "--limit %s: expected a number from 1",
-				       limit);
+		if (*end || !isdigit((unsigned char)*limit) || o->limit == 0 ||
+		    o->limit > INT32_MAX)
+			rc = gpuq_fail(err, GPUQ_EINVAL,
+				       "--limit %s: expected a number from 1 to %d", limit,
+				       INT32_MAX);
 	}
 	if (rc == 0 && cols && strchr(cols, '%'))
 		rc = read_format(o, cols, err);
@@ -213,6 +219,8 @@ int out_read(struct out *o, const char *shown, const struct args *args, struct g
 				err);
 	if (rc == 0 && cols && *cols == '+')
 		rc = read_names(o, cols + 1, NULL, err);
+	if (rc == 0 && sort && !*sort)
+		rc = no_column(o->def->cols, sort, 0, err);
 	if (rc == 0 && (sort || (o->def->sort && !o->json)))
 		rc = read_sort(o, sort ? sort : o->def->sort, err);
 	if (rc == 0)

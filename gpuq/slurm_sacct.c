@@ -447,11 +447,11 @@ static void print_line(const struct table *t, const struct line *l)
 
 /* All that the columns look at, and who picks jobs. */
 static const char *const keys[] = {
-	"id",	       "array_index",	"array",      "name",	   "user",	   "queue",
-	"account",     "qos",		"state",      "reason",	   "submit_time",  "eligible_time",
-	"start_time",  "end_time",	"exit_code",  "attempt",   "time_limit_s", "priority",
-	"pod_count",   "gpus",		"pods.node",  "cpus",	   "memory_mib",   "comment",
-	"workdir",     NULL,
+	"id",         "array_index", "array",     "name",    "user",         "queue",
+	"account",    "qos",         "state",     "reason",  "submit_time",  "eligible_time",
+	"start_time", "end_time",    "exit_code", "attempt", "time_limit_s", "priority",
+	"pod_count",  "gpus",        "pods.node", "cpus",    "memory_mib",   "comment",
+	"workdir",    NULL,
 };
 
 static void take(void *arg, const struct gpuq_val *job)
@@ -547,8 +547,8 @@ int slurm_sacct(struct cli *c)
 	if (rc == 0)
 		rc = fill(c, params, &err);
 	if (rc == 0)
-		rc = slurm_each(c, "job.list", params,
-				opt_given(&c->args, OPT_JSON) ? NULL : keys, take, &t, &err);
+		rc = slurm_each(c, "job.list", params, opt_given(&c->args, OPT_JSON) ? NULL : keys,
+				take, &t, &err);
 	if (rc < 0 && rc != GPUQ_ENOENT)
 		return slurm_fail(&err);
 	if (t.jobs->n > 1)

@@ -120,9 +120,7 @@ int gpuq_transport_open(struct gpuq_transport *t, const char *addr, int stop_fd,
 			return stopped(err);
 		}
 	}
-	*t = (struct gpuq_transport){
-		.fd = fd, .stop_fd = stop_fd, .heard_us = gpuq_mono_us()
-	};
+	*t = (struct gpuq_transport){ .fd = fd, .stop_fd = stop_fd, .heard_us = gpuq_mono_us() };
 	return 0;
 }
 

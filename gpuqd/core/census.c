@@ -10,8 +10,7 @@ const char *const census_words[N_CENSUS_KINDS] = {
 	[CENSUS_LOST] = "lost",
 };
 
-const char *const census_causes[N_CENSUS_CAUSES] = { "cpu", "memory", "pods", "suspect",
-						     "frozen" };
+const char *const census_causes[N_CENSUS_CAUSES] = { "cpu", "memory", "pods", "suspect", "frozen" };
 
 void census_slots(const struct node *n, struct census_slot *slots)
 {

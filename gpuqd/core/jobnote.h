@@ -13,7 +13,8 @@
 #include "libgpuq/spec.h"
 
 #define JOBNOTE_COMMENT "comment"
-#define JOBNOTE_WORKDIR "workdir" /* where it runs; in a pod that says nothing, where it was submitted */
+#define JOBNOTE_WORKDIR                                                                            \
+	"workdir" /* where it runs; in a pod that says nothing, where it was submitted */
 #define JOBNOTE_STDOUT "stdout" /* absolute, its marks (libgpuq/pattern.h) as they were given */
 #define JOBNOTE_STDERR "stderr"
 

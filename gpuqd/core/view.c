@@ -153,7 +153,7 @@ static const char *node_cause(const struct node *n)
 	if (n->suspect)
 		return "pods failed there of late";
 	lacks = node_stranded(n, &milli);
-	return !lacks                     ? NULL
+	return !lacks                         ? NULL
 	       : strcmp(lacks, "cpu") == 0    ? "no core is left beside its free devices"
 	       : strcmp(lacks, "memory") == 0 ? "no memory is left beside its free devices"
 					      : "no pod more may run beside its free devices";
@@ -163,7 +163,7 @@ struct gpuq_val *view_node(struct gpuq_arena *a, const struct model *m, const st
 {
 	struct gpuq_val *v = gpuq_map(a), *list = gpuq_list(a), *labels = gpuq_map(a);
 	struct census_slot *slots = gpuq_arena_calloc(a, n->n_devices + 1, sizeof(*slots));
-	int64_t free_milli = 0, cpu_milli, memory_bytes, pods;
+	int64_t free_milli = 0, cpu_milli, memory_bytes, slots_left;
 
 	(void)m;
 	if (!slots || !v)
@@ -214,7 +214,7 @@ struct gpuq_val *view_node(struct gpuq_arena *a, const struct model *m, const st
 	gpuq_put(a, v, "free_gpus", view_devices(a, free_milli));
 	gpuq_put(a, v, "cpu_milli", gpuq_int(a, n->fact.cpu_milli));
 	gpuq_put(a, v, "memory_mib", gpuq_int(a, n->fact.memory_bytes >> 20));
-	node_left(n, &cpu_milli, &memory_bytes, &pods);
+	node_left(n, &cpu_milli, &memory_bytes, &slots_left);
 	gpuq_put(a, v, "free_cpu_milli", gpuq_int(a, cpu_milli > 0 ? cpu_milli : 0));
 	gpuq_put(a, v, "free_memory_mib", gpuq_int(a, memory_bytes > 0 ? memory_bytes >> 20 : 0));
 	gpuq_put(a, v, "foreign_pods", gpuq_int(a, n->foreign_pods));
@@ -368,8 +368,7 @@ struct gpuq_val *view_status(struct gpuq_arena *a, const struct model *m, int64_
 	gpuq_put(a, v, "devices", d);
 	for (int i = 0; i < N_CENSUS_CAUSES; i++)
 		if (all.stranded_milli[i])
-			gpuq_put(a, why, census_causes[i],
-				 view_devices(a, all.stranded_milli[i]));
+			gpuq_put(a, why, census_causes[i], view_devices(a, all.stranded_milli[i]));
 	gpuq_put(a, v, "stranded_by", why);
 	for (int i = 0; i < N_GPUQ_JOB_STATES; i++)
 		gpuq_put(a, jobs, gpuq_job_state_word((enum gpuq_job_state)i),

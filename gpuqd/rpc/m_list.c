@@ -206,8 +206,7 @@ static void send_old(void *arg, int rc, const struct gpuq_err *failed)
 			sent[n++] = (struct history_live){ 0, l->keys[i] };
 	if (!sent)
 		gpuq_fail(&err, GPUQ_ENOMEM, "out of memory");
-	else if (past_send(l->m, &l->rows, &l->p->filter, sent, n, true,
-			   limit, &err) == 0)
+	else if (past_send(l->m, &l->rows, &l->p->filter, sent, n, true, limit, &err) == 0)
 		return;
 	rows_fail(&l->rows, &err);
 }

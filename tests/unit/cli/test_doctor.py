@@ -106,11 +106,11 @@ class Doctor(Case):
         self.bad("nodes", "bad", "there are no nodes", nodes=())
 
     def test_some_nodes_down(self):
-        self.bad("nodes", "warning", "1 of 2 nodes are down: n2",
+        self.bad("nodes", "warning", "1 of 2 nodes is down: n2",
                  nodes=(node(), node("n2", state="down")))
 
     def test_all_nodes_down(self):
-        self.bad("nodes", "bad", "1 of 1 nodes are down", nodes=(node(state="down"),))
+        self.bad("nodes", "bad", "1 of 1 node is down", nodes=(node(state="down"),))
 
     def test_nodes_without_devices(self):
         self.bad("nodes", "warning", "2 of 3 nodes are without devices: n2, n3",

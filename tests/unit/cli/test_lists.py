@@ -210,11 +210,12 @@ class Queue(Case):
         self.assertEqual(self.on_terminal(90, *args, NO_COLOR="1"), wide)
         self.assertEqual(self.on_terminal(90, *args),
                          [wide[0][:-1] + "\033[32mR\033[0m", wide[1][:-1] + "\033[31mF\033[0m"])
-        # The widest of those that may be cut give way, down to their names.
+        # The widest of those that may be cut give way, down to their names where that helps.
         self.assertEqual(self.on_terminal(30, *args, NO_COLOR="1"),
                          ["   17 aaaaaaaaaa größegröße R", "   18 b          default    F"])
         self.assertEqual(self.on_terminal(5, *args, NO_COLOR="1"),
-                         ["   17 aaaa größe R", "   18 b    defau F"])
+                         ["   17 " + "a" * 16 + " " + "größe" * 3 + " R",
+                          "   18 b" + " " * 15 + " default" + " " * 8 + " F"])
 
     def test_what_has_no_room_is_left_out(self):
         ended = job(17, "COMPLETED", name="a" * 40, exit_code=0, start_time=US, end_time=US)
