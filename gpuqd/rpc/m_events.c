@@ -240,7 +240,7 @@ static void start(void *arg, int rc, const struct gpuq_err *failed)
 		    !job_had_element(job, key.index, rpc_call_arena(l->c)))
 			job = NULL;
 		if (!job) {
-			gpuq_fail(&err, GPUQ_ENOENT, "no such job: %u", key.id);
+			no_such_job(key, &err);
 			rpc_fail(l->c, &err);
 			return;
 		}

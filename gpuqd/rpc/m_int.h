@@ -129,6 +129,7 @@ void job_keys_done(struct job_keys *k);
 /* "17" or "17_3". index -1 = the whole job. */
 bool job_id_parse(const char *text, struct job_key *key);
 void job_id_print(struct job_key key, char out[32]);
+int no_such_job(struct job_key key, struct gpuq_err *err); /* GPUQ_ENOENT */
 
 /* Finish a stream with the items of a list that lives in the call's arena (NULL: no
  * memory). */

@@ -104,7 +104,7 @@ static void get_answer(void *arg, int rc, const struct gpuq_err *failed)
 		history_jobs(journal_store(g->m->j), (uint32_t)g->p.id, a, list);
 	}
 	if (!list || list->n == 0) {
-		gpuq_fail(&err, GPUQ_ENOENT, "no such job: %lld", (long long)g->p.id);
+		no_such_job((struct job_key){ (uint32_t)g->p.id, (int32_t)g->p.index }, &err);
 		rpc_fail(g->c, &err);
 		return;
 	}
