@@ -293,7 +293,8 @@ class Queue(Case):
     def test_wrong_filters_are_wrong_usage(self):
         self.serve(job_list=listing())
         for args in (["-t", "SLEEPING"], ["-j", "x"], ["--since", "yesterday"],
-                     ["--limit", "0"], ["--me", "-u", "bob"], ["--watch=x"], ["--nope"]):
+                     ["--limit", "0"], ["--limit", "9" * 30], ["--me", "-u", "bob"], ["--watch=x"], ["--nope"],
+                     ["-o", "JOBID,,NAME"], ["-o", ","], ["--sort", ""]):
             code, out, err = self.run_gpuq("queue", *args)
             self.assertEqual((code, out), (2, ""), args)
             self.assertTrue(err.startswith("gpuq: "), args)
