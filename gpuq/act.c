@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "gpuq/filter.h"
+#include "gpuq/lines.h"
 #include "gpuq/out.h"
 #include "gpuq/term.h"
 #include "gpuq/view.h"
@@ -95,7 +96,7 @@ int act(struct cli *c, const char *method, const struct gpuq_val *extra, const c
 	}
 	matched = gpuq_get_int(reply, "matched", 0);
 	jobs = gpuq_get(reply, "jobs");
-	printf("%s %" PRId64 " job%s\n", dry_run ? would : done, matched, matched == 1 ? "" : "s");
+	printf("%s %" PRId64 " job%s\n", dry_run ? would : done, matched, line_s(matched));
 	if ((dry_run || opt_given(&c->args, OPT_VERBOSE)) && jobs && jobs->type == GPUQ_LIST &&
 	    jobs->n > 0)
 		print_ids(jobs);

@@ -235,6 +235,7 @@ static int on_signal(struct stay *s)
 	struct gpuq_err err = GPUQ_ERR_INIT;
 	char text[48];
 
+	cli_disconnect(s->c); /* what was under way on it was given up with it */
 	job_name(s->t->targets[0].id, s->t->targets[0].index, text, sizeof(text));
 	follow_clear(&s->f);
 	if (s->detached) {

@@ -5,8 +5,10 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/random.h>
 #include <time.h>
 #include <unistd.h>
@@ -84,6 +86,9 @@ int cli_fail(const struct gpuq_err *err, bool job_missing)
 	return cli_exit_code(err, job_missing);
 }
 
+/* Can be read from a signal on, so that no silent server keeps us waiting; -1 = there is none. */
+static int stop_fd = -1;
+
 int cli_connect(struct cli *c, struct gpuq_err *err)
 {
 	struct server_places places;
@@ -92,11 +97,13 @@ int cli_connect(struct cli *c, struct gpuq_err *err)
 	if (c->conn)
 		return 0;
 	rc = server_find(&c->arena, c->args.val[OPT_SERVER], &places, err);
+	if (stop_fd < 0)
+		stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (rc == 0)
-		rc = server_connect(&places, &c->conn, err);
+		rc = server_connect(&places, stop_fd, &c->conn, err);
 	/* Whatever stood in the way, a wrong address too: there is no server, and the
 	 * exit code says so. */
-	if (rc < 0 && cli_exit_code(err, false) != EXIT_SERVER)
+	if (rc < 0 && rc != GPUQ_ECANCELED && cli_exit_code(err, false) != EXIT_SERVER)
 		rc = err->code = GPUQ_EUNREACH;
 	/* Programs around Slurm's commands look for these words. */
 	if (rc < 0 && c->cmd->slurm)
@@ -180,7 +187,12 @@ static volatile sig_atomic_t last_signal;
 
 static void on_signal(int signo)
 {
+	const int saved = errno;
+
 	last_signal = signo;
+	if (stop_fd >= 0)
+		(void)eventfd_write(stop_fd, 1);
+	errno = saved;
 }
 
 void cli_signals_catch(void)
@@ -200,7 +212,18 @@ int cli_signals_seen(void)
 int cli_signals_take(void)
 {
 	const int signo = last_signal;
+	eventfd_t n;
 
 	last_signal = 0;
+	if (stop_fd >= 0)
+		(void)eventfd_read(stop_fd, &n);
 	return signo;
+}
+
+void cli_signals_forked(void)
+{
+	last_signal = 0;
+	if (stop_fd >= 0)
+		close(stop_fd);
+	stop_fd = -1;
 }

@@ -158,9 +158,11 @@ int64_t cli_now_us(void); /* since 1970 */
 int64_t cli_mono_us(void); /* never runs back */
 
 /* SIGINT or SIGTERM since the last call of cli_signals_take (which resets it), after
- * cli_signals_catch. 0 = none. */
+ * cli_signals_catch. 0 = none. From the signal to that call every call of the server ends
+ * with GPUQ_ECANCELED, after which cli_disconnect. */
 void cli_signals_catch(void);
 int cli_signals_take(void);
 int cli_signals_seen(void);
+void cli_signals_forked(void); /* in a child: those of its parent are none of its own */
 
 #endif

@@ -151,6 +151,7 @@ static void check_measured(struct exam *x)
 	const struct gpuq_val *m = gpuq_get(x->diag, "measured");
 	const char *source = gpuq_get_str(m, "source", NULL);
 	const char *trouble = gpuq_get_str(m, "trouble", NULL);
+	const int64_t devices = gpuq_get_int(m, "devices", 0), jobs = gpuq_get_int(m, "jobs", 0);
 	const bool rule = gpuq_get_bool(m, "idle_rule", false);
 
 	if (rule && (trouble || !source))
@@ -160,8 +161,9 @@ static void check_measured(struct exam *x)
 		     trouble ? trouble : "nothing was measured yet");
 	else if (source)
 		find(x, GOOD, "measured", "",
-		     "%" PRId64 " devices of %" PRId64 " running jobs are measured (%s)",
-		     gpuq_get_int(m, "devices", 0), gpuq_get_int(m, "jobs", 0), source);
+		     "what devices of running jobs do is measured (%s): %" PRId64 " device%s of "
+		     "%" PRId64 " job%s",
+		     source, devices, line_s(devices), jobs, line_s(jobs));
 	else
 		find(x, GOOD, "measured", "",
 		     "what devices do is not measured, and no idle rule needs it");
@@ -239,13 +241,14 @@ static void check_nodes(struct exam *x)
 
 		if (k)
 			find(x, k == n && i != 3 ? BAD : WARN, "nodes", kinds[i].advice,
-			     "%" PRId64 " of %u nodes are %s: %s", k, n, kinds[i].what,
-			     gpuq_buf_str(&names));
+			     "%" PRId64 " of %u node%s %s %s: %s", k, n, line_s(n),
+			     k == 1 ? "is" : "are", kinds[i].what, gpuq_buf_str(&names));
 		well &= k == 0;
 		gpuq_buf_done(&names);
 	}
 	if (well)
-		find(x, GOOD, "nodes", "", "%u nodes, all ready and with devices", n);
+		find(x, GOOD, "nodes", "", "%u node%s, %sready and with devices", n, line_s(n),
+		     n == 1 ? "" : "all ");
 }
 
 /* What a right is called where it is given. */

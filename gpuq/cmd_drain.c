@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "gpuq/cli.h"
+#include "gpuq/lines.h"
 #include "gpuq/nodeset.h"
 #include "gpuq/out.h"
 #include "gpuq/term.h"
@@ -18,7 +19,7 @@ static void print_nodes(const struct gpuq_val *nodes)
 
 		gpuq_buf_printf(&line, "%s", gpuq_get_str(n, "name", ""));
 		if (jobs)
-			gpuq_buf_printf(&line, " (%" PRId64 " job%s)", jobs, jobs == 1 ? "" : "s");
+			gpuq_buf_printf(&line, " (%" PRId64 " job%s)", jobs, line_s(jobs));
 		if (!gpuq_get_bool(n, "changed", true))
 			gpuq_buf_adds(&line, ": is so already");
 		{
@@ -55,7 +56,7 @@ static int act_on_nodes(struct cli *c, const char *method, const char *done, con
 	matched = gpuq_get_int(reply, "matched", 0);
 	changed = gpuq_get_int(reply, "changed", 0);
 	jobs = gpuq_get_int(reply, "jobs", 0);
-	printf("%s %" PRId64 " node%s", dry_run ? would : done, changed, changed == 1 ? "" : "s");
+	printf("%s %" PRId64 " node%s", dry_run ? would : done, changed, line_s(changed));
 	if (matched != changed)
 		printf(" (%" PRId64 " %s so already)", matched - changed,
 		       matched - changed == 1 ? "is" : "are");

@@ -70,6 +70,7 @@ static const struct column audit_cols[] = {
 static const struct out_def event_list = {
 	.cols = event_cols,
 	.usual = "TIME,EVENT,JOB,WHO,ATTEMPT,POD,DETAIL",
+	.spare = "ATTEMPT,POD,WHO",
 	.sort = "TIME",
 };
 
@@ -79,6 +80,7 @@ static const char follow_cols[] = "TIME:19,EVENT:16,JOB:.8,WHO:10,ATTEMPT:.7,POD
 static const struct out_def audit_list = {
 	.cols = audit_cols,
 	.usual = "TIME,WHO,ACTION,OBJECT,OLD,NEW,NOTE",
+	.spare = "NOTE",
 	.sort = NULL,
 };
 

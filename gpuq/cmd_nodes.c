@@ -55,21 +55,57 @@ static double free_rank(const struct row *r)
 		      : view_number(gpuq_get(r->obj, "free_gpus"), 0);
 }
 
-static void mib_text(struct gpuq_buf *out, const struct gpuq_val *v)
+static void cores_text(struct gpuq_buf *out, const struct gpuq_val *milli)
 {
 	char text[32];
 
-	if (!v || v->type != GPUQ_INT || v->i < 0 || v->i > INT64_MAX >> 20) {
-		gpuq_buf_addc(out, '-');
-		return;
-	}
-	gpuq_bytes_print(v->i << 20, text, sizeof(text));
+	gpuq_milli_print(milli && milli->type == GPUQ_INT ? milli->i : 0, text, sizeof(text));
 	gpuq_buf_adds(out, text);
+}
+
+static void cpus_text(struct gpuq_buf *out, const struct row *r)
+{
+	cores_text(out, gpuq_get(r->obj, "cpu_milli"));
+}
+
+static double cpus_rank(const struct row *r)
+{
+	return view_number(gpuq_get(r->obj, "cpu_milli"), 0);
+}
+
+static void free_cpus_text(struct gpuq_buf *out, const struct row *r)
+{
+	cores_text(out, gpuq_get(r->obj, "free_cpu_milli"));
+}
+
+static double free_cpus_rank(const struct row *r)
+{
+	return view_number(gpuq_get(r->obj, "free_cpu_milli"), 0);
+}
+
+static void ram_text(struct gpuq_buf *out, const struct row *r)
+{
+	view_mib(out, gpuq_get(r->obj, "memory_mib"));
+}
+
+static double ram_rank(const struct row *r)
+{
+	return view_number(gpuq_get(r->obj, "memory_mib"), 0);
+}
+
+static void free_ram_text(struct gpuq_buf *out, const struct row *r)
+{
+	view_mib(out, gpuq_get(r->obj, "free_memory_mib"));
+}
+
+static double free_ram_rank(const struct row *r)
+{
+	return view_number(gpuq_get(r->obj, "free_memory_mib"), 0);
 }
 
 static void memory_text(struct gpuq_buf *out, const struct row *r)
 {
-	mib_text(out, r->sub ? gpuq_get(r->sub, "memory_mib") : NULL);
+	view_mib(out, r->sub ? gpuq_get(r->sub, "memory_mib") : NULL);
 }
 
 static double memory_rank(const struct row *r)
@@ -79,7 +115,7 @@ static double memory_rank(const struct row *r)
 
 static void free_memory_text(struct gpuq_buf *out, const struct row *r)
 {
-	mib_text(out, r->sub ? gpuq_get(r->sub, "free_memory_mib") : NULL);
+	view_mib(out, r->sub ? gpuq_get(r->sub, "free_memory_mib") : NULL);
 }
 
 static double free_memory_rank(const struct row *r)
@@ -109,7 +145,7 @@ static void jobs_text(struct gpuq_buf *out, const struct row *r)
 /* As much of it as pods were given, foreign ones too. */
 static void used_memory_text(struct gpuq_buf *out, const struct row *r)
 {
-	mib_text(out, r->sub ? gpuq_get(r->sub, "used_memory_mib") : NULL);
+	view_mib(out, r->sub ? gpuq_get(r->sub, "used_memory_mib") : NULL);
 }
 
 static double used_memory_rank(const struct row *r)
@@ -158,7 +194,11 @@ static const struct column cols[] = {
 	{ "USERS", 0, COL_CUT, NULL, users_text, NULL, "whose they are" },
 	{ "FOREIGN_PODS", 0, COL_RIGHT, "foreign_pods", NULL, NULL, "pods on the node that gpuq did not make" },
 	{ "FOREIGN_GPUS", 0, COL_RIGHT, "foreign_gpus", NULL, NULL, "devices of the node that those have" },
-	{ "CAUSE", 0, COL_CUT, "cause", NULL, NULL, "why the node is not in use" },
+	{ "CPUS", 0, COL_RIGHT, NULL, cpus_text, cpus_rank, "cores of the node" },
+	{ "FREE_CPUS", 0, COL_RIGHT, NULL, free_cpus_text, free_cpus_rank, "cores that no pod has" },
+	{ "RAM", 0, COL_RIGHT, NULL, ram_text, ram_rank, "memory of the node" },
+	{ "FREE_RAM", 0, COL_RIGHT, NULL, free_ram_text, free_ram_rank, "memory that no pod has" },
+	{ "CAUSE", 0, COL_CUT, "cause", NULL, NULL, "why the node, or what is free of it, is not in use" },
 	{ NULL, 0, 0, NULL, NULL, NULL, NULL },
 };
 /* clang-format on */
@@ -179,6 +219,7 @@ static int rows_by_device(struct out *o, const struct gpuq_val *node)
 const struct out_def node_list = {
 	.cols = cols,
 	.usual = "NODE,STATE,POOL,FLAVOR,GPU,PRODUCT,MEMORY,FREE,JOBS",
+	.spare = "POOL,MEMORY",
 	.sort = "NODE,GPU",
 	.rows = rows_by_device,
 };

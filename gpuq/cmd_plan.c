@@ -50,8 +50,7 @@ static void print_plan(const struct gpuq_val *plan)
 
 	gpuq_buf_printf(&text, "%s in queue %s, ", gpuq_get_str(job, "name", "?"),
 			gpuq_get_str(job, "queue", "?"));
-	view_cell(&text, gpuq_get(job, "gpus"));
-	line_pods(&text, gpuq_get_int(job, "pod_count", 1));
+	line_pods(&text, gpuq_get(job, "gpus"), gpuq_get_int(job, "pod_count", 1));
 	gpuq_buf_printf(&text, "%s%s", line_says(gpuq_get(job, "array")) ? ", array " : "",
 			gpuq_get_str(gpuq_get(job, "array"), "indices", ""));
 	line_print("Job", &text);

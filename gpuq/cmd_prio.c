@@ -70,6 +70,7 @@ static const struct column weight_cols[] = {
 static const struct out_def prio_list = {
 	.cols = cols,
 	.usual = "JOBID,QUEUE,USER,PLACE,PRIORITY,SITE,AGE,FAIRSHARE,JOBSIZE,QOS,STRETCH,NICE",
+	.spare = "QUEUE,USER,PLACE,SITE",
 	.sort = NULL,
 };
 

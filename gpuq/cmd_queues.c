@@ -32,6 +32,7 @@ static const struct column cols[] = {
 const struct out_def queue_list = {
 	.cols = cols,
 	.usual = "NAME,PARENT,QUOTA,LIMIT,FAIR_SHARE,ALLOCATED,HELD,PENDING,RUNNING",
+	.spare = "HELD,LIMIT,PARENT",
 	.sort = NULL,
 };
 

@@ -95,6 +95,7 @@ static const struct column cols[] = {
 static const struct out_def report = {
 	.cols = cols,
 	.usual = "USER,QUEUE,FLAVOR,GPU_HOURS,SHARE,REFUNDED,WASTE,PODS,COST",
+	.spare = "PODS,SHARE,REFUNDED",
 	.sort = NULL,
 };
 

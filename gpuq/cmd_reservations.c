@@ -73,6 +73,7 @@ static const struct column cols[] = {
 static const struct out_def reservation_list = {
 	.cols = cols,
 	.usual = "NAME,STATE,START,DURATION,GPUS,NODES,QUEUE,USERS,FLAGS",
+	.spare = "USERS,QUEUE,FLAGS",
 	.sort = "START",
 };
 

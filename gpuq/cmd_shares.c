@@ -115,6 +115,7 @@ static const struct out_def share_list = {
 	.cols = cols,
 	.usual = "QUEUE,USER,RAWSHARES,NORMSHARES,RAWUSAGE,EFFECTVUSAGE,FAIRSHARE,QUOTA,LIMIT,"
 		 "FAIR_SHARE,ALLOCATED",
+	.spare = "LIMIT,QUOTA,RAWSHARES,RAWUSAGE,ALLOCATED",
 	.sort = NULL,
 };
 

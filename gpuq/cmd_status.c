@@ -144,6 +144,23 @@ static void use_line(const struct gpuq_val *job, struct gpuq_buf *text)
 	line_print("Use", text);
 }
 
+/* What stands only where it is told: where it runs, where its output goes. */
+static void place_lines(const struct gpuq_val *job, struct gpuq_buf *text)
+{
+	static const struct {
+		const char *label, *key;
+	} files[] = { { "Output", "stdout" }, { "Errors", "stderr" } };
+
+	line_value("Work dir", job, "workdir", text);
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		if (!line_says(gpuq_get(job, files[i].key)))
+			continue;
+		view_job_file(text, job, files[i].key);
+		line_print(files[i].label, text);
+	}
+	line_value("Comment", job, "comment", text);
+}
+
 static void clock_line(const char *label, int64_t us, struct gpuq_buf *text)
 {
 	line_clock(text, us);
@@ -163,34 +180,25 @@ static void print_job(const struct gpuq_val *job, int64_t now_us)
 		{ "Planned", "planned_time" },	{ "Started", "start_time" },
 		{ "Ended", "end_time" },
 	}, sizes[] = {
-		{ "GPUs", "gpus" }, { "Flavor", "flavor" }, { "GPU seconds", "gpu_seconds" },
+		{ "GPUs", "gpus" },
+		{ "Flavor", "flavor" },
+		{ "GPU seconds", "gpu_seconds" },
+		{ "CPUs", "cpus" },
 	};
 	const int64_t limit_s = gpuq_get_int(job, "time_limit_s", -1);
 	struct gpuq_buf text = GPUQ_BUF_INIT;
 
 	view_job_id(&text, job);
 	line_print("Job", &text);
-	for (size_t i = 0; i < sizeof(plain) / sizeof(plain[0]); i++) {
-		if (!line_says(gpuq_get(job, plain[i].key)))
-			continue;
-		view_cell(&text, gpuq_get(job, plain[i].key));
-		line_print(plain[i].label, &text);
-	}
+	for (size_t i = 0; i < sizeof(plain) / sizeof(plain[0]); i++)
+		line_value(plain[i].label, job, plain[i].key, &text);
 	view_cell(&text, gpuq_get(job, "state"));
 	line_print("State", &text);
 	reason_lines(job, now_us, &text);
-	if (line_says(gpuq_get(job, "message"))) {
-		view_cell(&text, gpuq_get(job, "message"));
-		line_print("Message", &text);
-	}
-	if (line_says(gpuq_get(job, "end_cause"))) {
-		view_cell(&text, gpuq_get(job, "end_cause"));
-		line_print("End cause", &text);
-	}
-	if (line_says(gpuq_get(job, "exit_code"))) {
-		view_cell(&text, gpuq_get(job, "exit_code"));
-		line_print("Exit code", &text);
-	}
+	line_value("Depends on", job, "depends", &text);
+	line_value("Message", job, "message", &text);
+	line_value("End cause", job, "end_cause", &text);
+	line_value("Exit code", job, "exit_code", &text);
 	if (gpuq_get_int(job, "attempt", 0) > 0) {
 		view_cell(&text, gpuq_get(job, "attempt"));
 		line_print("Attempt", &text);
@@ -203,11 +211,11 @@ static void print_job(const struct gpuq_val *job, int64_t now_us)
 		view_time(&text, gpuq_get(job, times[i].key));
 		line_print(times[i].label, &text);
 	}
-	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
-		if (!line_says(gpuq_get(job, sizes[i].key)))
-			continue;
-		view_cell(&text, gpuq_get(job, sizes[i].key));
-		line_print(sizes[i].label, &text);
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
+		line_value(sizes[i].label, job, sizes[i].key, &text);
+	if (line_says(gpuq_get(job, "memory_mib"))) {
+		view_mib(&text, gpuq_get(job, "memory_mib"));
+		line_print("Memory", &text);
 	}
 	use_line(job, &text);
 	view_job_nodes(&text, job);
@@ -216,6 +224,7 @@ static void print_job(const struct gpuq_val *job, int64_t now_us)
 	promise_lines(job, &text);
 	avoid_lines(job, &text);
 	eviction_lines(job, &text);
+	place_lines(job, &text);
 	gpuq_buf_done(&text);
 }
 
@@ -247,6 +256,32 @@ static int job_status(struct cli *c, const char *word)
 	return job_each(c, id, index, show_job, &s, &err) < 0 ? cli_fail(&err, true) : EXIT_DONE;
 }
 
+/* " (2 without a free core, 1 on suspect nodes)" */
+static void stranded_words(const struct gpuq_val *status, struct gpuq_buf *text)
+{
+	static const struct {
+		const char *cause, *words;
+	} causes[] = {
+		{ "cpu", "without a free core" },        { "memory", "without free memory" },
+		{ "pods", "where no pod more may run" }, { "suspect", "on suspect nodes" },
+		{ "frozen", "on frozen nodes" },
+	};
+	const char *sep = " (";
+
+	for (size_t i = 0; i < sizeof(causes) / sizeof(causes[0]); i++) {
+		const struct gpuq_val *n = gpuq_path(status, "stranded_by", causes[i].cause, NULL);
+
+		if (view_number(n, 0) == 0)
+			continue;
+		gpuq_buf_adds(text, sep);
+		view_cell(text, n);
+		gpuq_buf_printf(text, " %s", causes[i].words);
+		sep = ", ";
+	}
+	if (sep[0] == ',')
+		gpuq_buf_addc(text, ')');
+}
+
 /* "8 gpus: 3 allocated, 5 free" */
 static void device_line(const struct gpuq_val *status, struct gpuq_buf *text)
 {
@@ -260,6 +295,8 @@ static void device_line(const struct gpuq_val *status, struct gpuq_buf *text)
 		gpuq_buf_adds(text, sep);
 		view_cell(text, devices->pairs[i].val);
 		gpuq_buf_printf(text, " %s", devices->pairs[i].key);
+		if (strcmp(devices->pairs[i].key, "stranded") == 0)
+			stranded_words(status, text);
 		sep = ", ";
 	}
 	if (sep[0] == ',')

@@ -69,6 +69,7 @@ static const struct column cols[] = {
 static const struct out_def usage_list = {
 	.cols = cols,
 	.usual = "QUEUE,USER,BUDGET,USED,COMMITTED,LEFT,MODE,DECAYED,FACTOR,COST",
+	.spare = "FACTOR,DECAYED,MODE,COST",
 	.sort = NULL,
 };
 

@@ -27,8 +27,7 @@ static void print_head(const struct gpuq_val *job, int64_t now_us, struct gpuq_b
 	view_job_id(text, job);
 	gpuq_buf_printf(text, " %s of %s in queue %s, ", gpuq_get_str(job, "name", "?"),
 			gpuq_get_str(job, "user", "?"), gpuq_get_str(job, "queue", "?"));
-	view_cell(text, gpuq_get(job, "gpus"));
-	line_pods(text, gpuq_get_int(job, "pod_count", 1));
+	line_pods(text, gpuq_get(job, "gpus"), gpuq_get_int(job, "pod_count", 1));
 	line_print("Job", text);
 	gpuq_buf_adds(text, gpuq_get_str(job, "state", "?"));
 	if (view_job_started(job) && !view_job_ended(job)) {
@@ -88,12 +87,13 @@ static void print_line(const struct gpuq_val *w, struct gpuq_buf *text)
 
 		gpuq_buf_printf(text, "%s of %s, ", gpuq_get_str(j, "job", "?"),
 				gpuq_get_str(j, "user", "?"));
-		view_cell(text, gpuq_get(j, "gpus"));
+		line_gpus(text, gpuq_get(j, "gpus"));
 		if (strcmp(by, "submit") == 0)
-			gpuq_buf_adds(text, " GPUs: submitted earlier");
+			gpuq_buf_adds(text, ": submitted earlier");
 		else
-			gpuq_buf_printf(text, " GPUs: %" PRId64 " points more by %s",
-					gpuq_get_int(j, "points", 0), by);
+			gpuq_buf_printf(text, ": %" PRId64 " point%s more by %s",
+					gpuq_get_int(j, "points", 0),
+					line_s(gpuq_get_int(j, "points", 0)), by);
 		line_print(line_label("Before it", i), text);
 	}
 	if (place > (int64_t)count(ahead) + 1) {
@@ -135,8 +135,8 @@ static void add_jobs(struct gpuq_buf *text, const struct gpuq_val *jobs)
 		gpuq_buf_printf(text, "%s%s (%s, ", i ? ", " : "",
 				gpuq_get_str(jobs->items[i], "job", "?"),
 				gpuq_get_str(jobs->items[i], "user", "?"));
-		view_cell(text, gpuq_get(jobs->items[i], "gpus"));
-		gpuq_buf_adds(text, " GPUs)");
+		line_gpus(text, gpuq_get(jobs->items[i], "gpus"));
+		gpuq_buf_addc(text, ')');
 	}
 }
 
@@ -153,7 +153,9 @@ static void change_text(struct gpuq_buf *text, const struct gpuq_val *c, int64_t
 	} else if (strcmp(what, "gpus") == 0 || strcmp(what, "pods") == 0) {
 		gpuq_buf_adds(text, "with ");
 		view_cell(text, gpuq_get(c, "to"));
-		gpuq_buf_printf(text, " %s instead of ", what[0] == 'g' ? "GPUs a pod" : "pods");
+		gpuq_buf_printf(text, " %s%s%s instead of ", what[0] == 'g' ? "GPU" : "pod",
+				view_number(gpuq_get(c, "to"), 0) == 1 ? "" : "s",
+				what[0] == 'g' ? " a pod" : "");
 		view_cell(text, gpuq_get(c, "from"));
 	} else if (strcmp(what, "flavor") == 0) {
 		gpuq_buf_printf(text, "on flavor %s", gpuq_get_str(c, "to", "?"));
@@ -228,8 +230,9 @@ static void print_starts(const struct gpuq_val *v, struct gpuq_buf *text)
 		view_cell(text, gpuq_get(s, "fair_share"));
 		gpuq_buf_adds(text, " (quota ");
 		view_cell(text, gpuq_get(s, "quota"));
-		gpuq_buf_printf(text, "); %" PRId64 " others waited in it",
-				gpuq_get_int(s, "jobs_behind", 0));
+		gpuq_buf_printf(text, "); %" PRId64 " other%s waited in it",
+				gpuq_get_int(s, "jobs_behind", 0),
+				line_s(gpuq_get_int(s, "jobs_behind", 0)));
 		line_print("", text);
 		if (line_says(gpuq_get(s, "yield_time"))) {
 			gpuq_buf_adds(text, "  its places are somebody else's from ");

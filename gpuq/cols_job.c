@@ -160,6 +160,27 @@ static void labels_text(struct gpuq_buf *out, const struct row *r)
 		gpuq_buf_addc(out, '-');
 }
 
+static void memory_text(struct gpuq_buf *out, const struct row *r)
+{
+	view_mib(out, gpuq_get(r->obj, "memory_mib"));
+}
+
+static double memory_rank(const struct row *r)
+{
+	return view_number(gpuq_get(r->obj, "memory_mib"), 0);
+}
+
+static void stdout_text(struct gpuq_buf *out, const struct row *r)
+{
+	view_job_file(out, r->obj, "stdout");
+}
+
+static void stderr_text(struct gpuq_buf *out, const struct row *r)
+{
+	view_job_file(out, r->obj, "stderr");
+}
+
+#define FILE_KEYS "id array_index array name user pods.node "
 #define TIME_COLUMN(key)                                                                           \
 	static void key##_text(struct gpuq_buf *out, const struct row *r)                          \
 	{                                                                                          \
@@ -184,6 +205,8 @@ static const struct column cols[] = {
 	{ "TIME_LIMIT", 'l', COL_RIGHT | COL_ORDER, "time_limit_s", limit_text, limit_rank, "its walltime" },
 	{ "TIME_LEFT", 'L', COL_RIGHT, "time_limit_s start_time end_time", left_text, NULL, "walltime that is left" },
 	{ "GPUS", 'b', COL_RIGHT, "gpus", NULL, NULL, "devices, of all its pods" },
+	{ "CPUS", 'C', COL_RIGHT, "cpus", NULL, NULL, "cores, of all its pods" },
+	{ "MEMORY", 'm', COL_RIGHT, "memory_mib", memory_text, memory_rank, "memory, of all its pods" },
 	{ "PODS", 0, COL_RIGHT, "pod_count", NULL, NULL, "pods" },
 	{ "NODES", 'D', COL_RIGHT, "pods.node", node_count_text, node_count_rank, "number of nodes" },
 	{ "NODELIST(REASON)", 'R', COL_CUT, "state reason pods.node", place_text, NULL, "nodes, or why it waits" },
@@ -205,6 +228,12 @@ static const struct column cols[] = {
 	{ "START_TIME", 'S', COL_ORDER, "start_time", start_time_text, NULL, "when it started" },
 	{ "END_TIME", 'e', 0, "end_time", end_time_text, NULL, "when it ended" },
 	{ "GPU_SECONDS", 0, COL_RIGHT, "gpu_seconds", NULL, NULL, "what it has used" },
+	{ "NICE", 'y', COL_RIGHT, "nice", NULL, NULL, "larger waits longer" },
+	{ "DEPENDS", 0, COL_CUT, "depends", NULL, NULL, "whom it waits for" },
+	{ "WORKDIR", 'Z', COL_CUT, "workdir", NULL, NULL, "where it runs" },
+	{ "STDOUT", 0, COL_CUT, FILE_KEYS "stdout", stdout_text, NULL, "the file of its output" },
+	{ "STDERR", 0, COL_CUT, FILE_KEYS "stderr", stderr_text, NULL, "the file of its errors" },
+	{ "COMMENT", 'k', COL_CUT, "comment", NULL, NULL, "what its owner said of it" },
 	{ NULL, 0, 0, NULL, NULL, NULL, NULL },
 };
 /* clang-format on */
@@ -213,6 +242,7 @@ const struct out_def job_list = {
 	.cols = cols,
 	.keys = "",
 	.usual = "JOBID,QUEUE,NAME,USER,ST,TIME,GPUS,NODES,NODELIST(REASON)",
+	.spare = "NODES,GPUS,QUEUE",
 	.sort = "STATE,-PRIORITY,JOBID",
 };
 
@@ -220,6 +250,7 @@ const struct out_def job_history = {
 	.cols = cols,
 	.keys = "",
 	.usual = "JOBID,QUEUE,NAME,USER,STATE,EXIT_CODE,GPUS,WAIT,ELAPSED,GPU_SECONDS,END_TIME",
+	.spare = "GPU_SECONDS,WAIT,USER,EXIT_CODE",
 	.sort = NULL,
 };
 

@@ -119,6 +119,10 @@ int follow_retry(struct follow *f, int code)
 	const int64_t now_us = cli_mono_us();
 	int rc;
 
+	if (cli_signals_seen()) {
+		cli_disconnect(f->c);
+		return FOLLOW_SIGNAL;
+	}
 	if ((!cli_broken(code) && !gpuq_err_retryable(code)) || !f->met)
 		return 0;
 	cli_disconnect(f->c);

@@ -62,9 +62,21 @@ void line_clock(struct gpuq_buf *text, int64_t us)
 	gpuq_buf_adds(text, clock);
 }
 
-void line_pods(struct gpuq_buf *text, int64_t n)
+const char *line_s(int64_t n)
 {
-	gpuq_buf_printf(text, " GPUs in %" PRId64 " pod%s", n, n == 1 ? "" : "s");
+	return n == 1 ? "" : "s";
+}
+
+void line_gpus(struct gpuq_buf *text, const struct gpuq_val *gpus)
+{
+	view_cell(text, gpus);
+	gpuq_buf_printf(text, " GPU%s", view_number(gpus, 0) == 1 ? "" : "s");
+}
+
+void line_pods(struct gpuq_buf *text, const struct gpuq_val *gpus, int64_t pods)
+{
+	line_gpus(text, gpus);
+	gpuq_buf_printf(text, " in %" PRId64 " pod%s", pods, line_s(pods));
 }
 
 void line_bytes(struct gpuq_buf *text, int64_t bytes)

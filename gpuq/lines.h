@@ -1,7 +1,7 @@
 /* lines.h - "Label   text" in two columns, for commands that describe one thing
  *
  * Touches  standard output.
- * Used by  cmd_status.c, cmd_why.c, cmd_plan.c, cmd_diag.c.
+ * Used by  cmd_status.c, cmd_why.c, cmd_plan.c, cmd_diag.c; its words by all.
  */
 #ifndef GPUQ_LINES_H
 #define GPUQ_LINES_H
@@ -29,8 +29,12 @@ void line_value(const char *label, const struct gpuq_val *map, const char *key,
 /* Neither absent nor null, and not an empty list or map. */
 bool line_says(const struct gpuq_val *v);
 
-/* Append " GPUs in 4 pods". */
-void line_pods(struct gpuq_buf *text, int64_t n);
+/* What makes of a word several of it, where n is not 1: "s". */
+const char *line_s(int64_t n);
+
+/* Append "1 GPU", "0.5 GPUs"; with the pods that have them: "8 GPUs in 4 pods". */
+void line_gpus(struct gpuq_buf *text, const struct gpuq_val *gpus);
+void line_pods(struct gpuq_buf *text, const struct gpuq_val *gpus, int64_t pods);
 
 /* Append a span of time as a clock, "1:05:00"; "unlimited". */
 void line_clock(struct gpuq_buf *text, int64_t us);

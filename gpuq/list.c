@@ -141,6 +141,8 @@ int watch_run(struct cli *c, int (*once)(struct cli *c))
 		if (every_us)
 			watch_head(c, first);
 		code = once(c);
+		if (every_us && cli_signals_seen())
+			return EXIT_DONE;
 		if (code != EXIT_DONE || !every_us || !watch_pause(every_us))
 			return code;
 		/* Watching may last for days; nothing of the last turn is needed. */
@@ -257,7 +259,7 @@ int list_run(struct cli *c, const char *method, const struct out_def *def, const
 		}
 		break;
 	}
-	if (rc < 0)
+	if (rc < 0 && !(every_us && cli_signals_seen()))
 		code = cli_fail(&err, opt_given(&c->args, OPT_JOBS) ||
 					      (c->cmd->takes_jobs && c->args.n_rest > 0));
 out:

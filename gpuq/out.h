@@ -53,6 +53,9 @@ struct out;
 struct out_def {
 	const struct column *cols;
 	const char *usual; /* names of the columns that are shown, by commas */
+	/* Those of them that are left out of a terminal on which not all have room, the first
+	 * first; NULL: none. */
+	const char *spare;
 	const char *sort; /* usual order, or NULL: as the server sends */
 	/* Keys that are needed beside those of the columns. NULL: the columns do not tell
 	 * theirs, or the server has no rows of such objects. */

@@ -5,7 +5,7 @@
 #include "gpuq/out.h"
 #include "libgpuq/arena.h"
 
-#define OUT_COLS_MAX 48
+#define OUT_COLS_MAX 64
 #define OUT_SORT_MAX 8
 
 struct shown {
@@ -13,6 +13,7 @@ struct shown {
 	const char *before; /* text before it, in squeue's format strings */
 	int width; /* columns of the terminal; 0 = as wide as it needs */
 	bool right;
+	unsigned leaves; /* among those left out of a narrow terminal, from 1; 0 = it stays */
 };
 
 struct key {

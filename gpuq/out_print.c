@@ -6,6 +6,9 @@
 #include "gpuq/term.h"
 
 #define CHUNK_BYTES 65536
+#define LEFT_OUT UINT32_MAX /* as the width of a column */
+#define SHORT 16 /* columns that cutting leaves where lines are too wide in any case */
+#define LEGIBLE 8 /* columns of the terminal that names should have at least */
 
 #define RED "\033[31m"
 #define GREEN "\033[32m"
@@ -82,11 +85,17 @@ static void put_terminal(const struct out *o, struct gpuq_buf *out, const char *
 {
 	const bool colours = term_colours(stdout);
 
-	for (size_t i = 0; i < o->n_shown; text += cells[i++].len + 1) {
-		const bool last = i + 1 == o->n_shown;
+	size_t n_shown = o->n_shown;
+
+	while (n_shown > 0 && widest[n_shown - 1] == LEFT_OUT)
+		n_shown--;
+	for (size_t i = 0; i < n_shown; text += cells[i++].len + 1) {
+		const bool last = i + 1 == n_shown;
 		const char *colour =
 			colours && o->shown[i].col->flags & COL_STATE ? colour_of(text) : NULL;
 
+		if (widest[i] == LEFT_OUT)
+			continue;
 		if (colour)
 			gpuq_buf_adds(out, colour);
 		if (last && !o->shown[i].right && cells[i].wide <= widest[i])
@@ -100,20 +109,69 @@ static void put_terminal(const struct out *o, struct gpuq_buf *out, const char *
 	}
 }
 
-/* Where lines are wider than the terminal, the widest of those columns that may be cut get
- * narrower, but not than their names. */
-static void narrow(const struct out *o, const struct cell *heads, uint32_t *widest, size_t room)
+static bool may_be_cut(const struct shown *s)
 {
-	size_t total = o->n_shown - 1;
+	return s->col->flags & COL_CUT && !s->width;
+}
+
+static size_t width_of(const struct out *o, const uint32_t *widest)
+{
+	size_t total = 0;
 
 	for (size_t i = 0; i < o->n_shown; i++)
-		total += widest[i];
+		if (widest[i] != LEFT_OUT)
+			total += 1 + widest[i];
+	return total ? total - 1 : 0; /* a blank between two */
+}
+
+/* Where cutting leaves too little of names, columns that are needed less are left out. */
+static void leave_out(const struct out *o, const struct cell *heads, uint32_t *widest, size_t room)
+{
+	uint32_t least[OUT_COLS_MAX];
+
+	for (size_t i = 0; i < o->n_shown; i++) {
+		const uint32_t n = heads[i].wide > LEGIBLE ? heads[i].wide : LEGIBLE;
+
+		least[i] = may_be_cut(&o->shown[i]) && widest[i] > n ? n : widest[i];
+	}
+	for (unsigned turn = 1; turn <= o->n_shown && width_of(o, least) > room; turn++)
+		for (size_t i = 0; i < o->n_shown; i++)
+			if (o->shown[i].leaves == turn)
+				least[i] = widest[i] = LEFT_OUT;
+}
+
+/* Could they be as narrow as their names, would lines fit? */
+static bool can_fit(const struct out *o, const struct cell *heads, const uint32_t *widest,
+		    size_t room)
+{
+	uint32_t least[OUT_COLS_MAX];
+
+	for (size_t i = 0; i < o->n_shown; i++) {
+		least[i] = widest[i];
+		if (may_be_cut(&o->shown[i]) && widest[i] != LEFT_OUT)
+			least[i] = heads[i].wide;
+	}
+	return width_of(o, least) <= room;
+}
+
+/* Where lines are wider than the terminal, the widest of those columns that may be cut get
+ * narrower, but not than their names; where that does not help, than names are short. */
+static void narrow(const struct out *o, const struct cell *heads, uint32_t *widest, size_t room)
+{
+	uint32_t least = 0;
+	size_t total;
+
+	if (room)
+		leave_out(o, heads, widest, room);
+	if (!can_fit(o, heads, widest, room))
+		least = SHORT;
+	total = width_of(o, widest);
 	for (; room && total > room; total--) {
 		size_t most = o->n_shown;
 
 		for (size_t i = 0; i < o->n_shown; i++)
-			if (o->shown[i].col->flags & COL_CUT && !o->shown[i].width &&
-			    widest[i] > heads[i].wide &&
+			if (may_be_cut(&o->shown[i]) && widest[i] != LEFT_OUT &&
+			    widest[i] > heads[i].wide && widest[i] > least &&
 			    (most == o->n_shown || widest[i] >= widest[most]))
 				most = i;
 		if (most == o->n_shown)

@@ -1,5 +1,6 @@
 /* Which columns a list shows, and in which order: what -o and --sort say. */
 #include <ctype.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -27,6 +28,9 @@ static int no_column(const struct column *cols, const char *name, size_t n, stru
 	char upper[64];
 	size_t k = 0;
 
+	if (n == 0)
+		return gpuq_fail(err, GPUQ_EINVAL,
+				 "expected names of columns, one comma between two of them");
 	for (const struct column *c = cols; c->name && k < OUT_COLS_MAX; c++) {
 		names[k++] = c->name;
 		gpuq_buf_printf(&all, "%s%s", all.len ? " " : "", c->name);
@@ -60,7 +64,25 @@ static int read_width(struct shown *s, const char *text, size_t n, struct gpuq_e
 	return 0;
 }
 
-static int read_names(struct out *o, const char *text, struct gpuq_err *err)
+/* Its place in the list of names, from 1; 0 = it is not there. */
+static unsigned place_in(const char *names, const char *name)
+{
+	const size_t len = strlen(name);
+	unsigned at = 0;
+
+	while (names && *names) {
+		const size_t n = strcspn(names, ",");
+
+		at++;
+		if (n == len && memcmp(names, name, n) == 0)
+			return at;
+		names += n + (names[n] == ',');
+	}
+	return 0;
+}
+
+/* spare: of out_def; NULL for columns that somebody named. */
+static int read_names(struct out *o, const char *text, const char *spare, struct gpuq_err *err)
 {
 	while (*text) {
 		const size_t n = strcspn(text, ","), name = strcspn(text, ",:");
@@ -70,6 +92,7 @@ static int read_names(struct out *o, const char *text, struct gpuq_err *err)
 		if (!s.col)
 			return no_column(o->def->cols, text, name, err);
 		s.right = s.col->flags & COL_RIGHT;
+		s.leaves = place_in(spare, s.col->name);
 		if (name < n)
 			rc = read_width(&s, text + name + 1, n - name - 1, err);
 		if (rc < 0)
@@ -181,18 +204,23 @@ int out_read(struct out *o, const char *shown, const struct args *args, struct g
 			       o->json ? "--json" : "a format such as %i: name columns");
 	if (limit) {
 		o->limit = strtoul(limit, &end, 10);
-		if (*end || !isdigit((unsigned char)*limit) || o->limit == 0)
-			rc = gpuq_fail(err, GPUQ_EINVAL, "--limit %s: expected a number from 1",
-				       limit);
+		if (*end || !isdigit((unsigned char)*limit) || o->limit == 0 ||
+		    o->limit > INT32_MAX)
+			rc = gpuq_fail(err, GPUQ_EINVAL,
+				       "--limit %s: expected a number from 1 to %d", limit,
+				       INT32_MAX);
 	}
 	if (rc == 0 && cols && strchr(cols, '%'))
 		rc = read_format(o, cols, err);
 	else if (rc == 0 && cols && *cols != '+')
-		rc = read_names(o, cols, err);
+		rc = read_names(o, cols, NULL, err);
 	else if (rc == 0)
-		rc = read_names(o, shown ? shown : o->def->usual, err);
+		rc = read_names(o, shown ? shown : o->def->usual, shown ? NULL : o->def->spare,
+				err);
 	if (rc == 0 && cols && *cols == '+')
-		rc = read_names(o, cols + 1, err);
+		rc = read_names(o, cols + 1, NULL, err);
+	if (rc == 0 && sort && !*sort)
+		rc = no_column(o->def->cols, sort, 0, err);
 	if (rc == 0 && (sort || (o->def->sort && !o->json)))
 		rc = read_sort(o, sort ? sort : o->def->sort, err);
 	if (rc == 0)

@@ -124,14 +124,15 @@ int server_find(struct gpuq_arena *a, const char *option, struct server_places *
 	return rc;
 }
 
-int server_connect(const struct server_places *places, struct gpuq **out, struct gpuq_err *err)
+int server_connect(const struct server_places *places, int stop_fd, struct gpuq **out,
+		   struct gpuq_err *err)
 {
 	struct gpuq_err first = GPUQ_ERR_INIT, next = GPUQ_ERR_INIT;
 	int rc = GPUQ_EUNREACH;
 
 	for (size_t i = 0; i < places->n && rc == GPUQ_EUNREACH; i++)
-		rc = gpuq_connect(places->addr[i], PACKAGE_NAME "/" PACKAGE_VERSION, 0, out,
-				  i == 0 ? &first : &next);
+		rc = gpuq_connect_stop(places->addr[i], PACKAGE_NAME "/" PACKAGE_VERSION, 0,
+				       stop_fd, out, i == 0 ? &first : &next);
 	if (rc == 0)
 		return 0;
 	if (rc != GPUQ_EUNREACH) {

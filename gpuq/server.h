@@ -31,8 +31,9 @@ struct server_places {
 int server_find(struct gpuq_arena *a, const char *option, struct server_places *out,
 		struct gpuq_err *err);
 
-/* Connect to the first of them that answers. Returns as gpuq_connect; GPUQ_EUNREACH
+/* Connect to the first of them that answers. Returns as gpuq_connect_stop; GPUQ_EUNREACH
  * says what was tried and how to start a server. */
-int server_connect(const struct server_places *places, struct gpuq **out, struct gpuq_err *err);
+int server_connect(const struct server_places *places, int stop_fd, struct gpuq **out,
+		   struct gpuq_err *err);
 
 #endif

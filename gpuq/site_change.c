@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gpuq/lines.h"
 #include "gpuq/out.h"
 #include "gpuq/term.h"
 #include "gpuq/view.h"
@@ -94,11 +95,6 @@ static void print_change(const struct gpuq_val *change)
 	print_keys('+', gpuq_get(change, "new"));
 }
 
-static const char *plural(int64_t n)
-{
-	return n == 1 ? "" : "s";
-}
-
 /* clang-format off */
 static void cell_for(struct gpuq_buf *out, const struct row *r)
 {
@@ -149,6 +145,7 @@ static const struct column cols[] = {
 static const struct out_def victims = {
 	.cols = cols,
 	.usual = "JOBID,USER,QUEUE,GPUS,RAN,LOSES,THEN,FOR,RULE",
+	.spare = "RULE,QUEUE",
 };
 
 static int print_victims(const struct gpuq_val *reply, bool dry_run)
@@ -169,7 +166,7 @@ static int print_victims(const struct gpuq_val *reply, bool dry_run)
 		return 0;
 	}
 	printf("%s %" PRId64 " job%s and lose%s %.2f GPU-hours:\n",
-	       dry_run ? "Would evict" : "Evicts", n, plural(n), dry_run ? "" : "s", hours);
+	       dry_run ? "Would evict" : "Evicts", n, line_s(n), dry_run ? "" : "s", hours);
 	rc = out_new(&victims, NULL, &none, &out, &err);
 	for (uint32_t i = 0; rc == 0 && list && i < list->n; i++)
 		rc = out_add(out, list->items[i], 0);
@@ -204,9 +201,9 @@ static int print(const struct gpuq_val *reply, bool dry_run, const char *done)
 		return EXIT_REFUSED;
 	if (dry_run)
 		printf("%u change%s, not applied; the site is at generation %" PRId64 "\n", n,
-		       plural(n), gpuq_get_int(reply, "generation", 0));
+		       line_s(n), gpuq_get_int(reply, "generation", 0));
 	else
-		printf("%s %u change%s\n", done ? done : "Applied", n, plural(n));
+		printf("%s %u change%s\n", done ? done : "Applied", n, line_s(n));
 	return EXIT_DONE;
 }
 

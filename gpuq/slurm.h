@@ -75,6 +75,15 @@ const char *slurm_state(const struct gpuq_val *job, bool letters);
 const char *slurm_reason(const struct gpuq_val *job);
 /* "code:signal". */
 void slurm_exit(struct gpuq_buf *out, const struct gpuq_val *job);
+/* Cores of all its pods; where none are counted, one for each. */
+void slurm_cpus(struct gpuq_buf *out, const struct gpuq_val *job);
+/* "16G", of all its pods and of one; "0" where none is counted. */
+void slurm_all_memory(struct gpuq_buf *out, const struct gpuq_val *job);
+void slurm_memory(struct gpuq_buf *out, const struct gpuq_val *job);
+/* "cpu=8,mem=16G,node=1,gres/gpu=4" of what is counted. */
+void slurm_tres(struct gpuq_buf *out, const struct gpuq_val *job);
+/* "afterok:12(unfulfilled)" and the like; "(null)". */
+void slurm_dependency(struct gpuq_buf *out, const struct gpuq_val *job);
 /* "gres/gpu:4", empty without devices. */
 void slurm_gres(struct gpuq_buf *out, const struct gpuq_val *job);
 
@@ -100,9 +109,10 @@ bool slurm_keep(const struct cli *c, const struct gpuq_val *job);
 /* It stands for an array whose elements have all ended, each with a line of its own. */
 bool slurm_is_spent_array(const struct gpuq_val *job);
 
-/* Call fn for the objects of a list, in order. Returns 0 or an error code. */
+/* Call fn for the objects of a list, in order; of jobs keys (NULL: all; ended by NULL) say what
+ * is wanted, as in gpuq_stream_rows. Returns 0 or an error code. */
 typedef void (*slurm_each_fn)(void *arg, const struct gpuq_val *obj);
-int slurm_each(struct cli *c, const char *method, const struct gpuq_val *params, slurm_each_fn fn,
-	       void *arg, struct gpuq_err *err);
+int slurm_each(struct cli *c, const char *method, const struct gpuq_val *params,
+	       const char *const *keys, slurm_each_fn fn, void *arg, struct gpuq_err *err);
 
 #endif

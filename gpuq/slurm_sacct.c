@@ -50,6 +50,8 @@ static void name_text(struct gpuq_buf *out, const struct line *l)
 OF_JOB(queue, "queue")
 OF_JOB(user, "user")
 OF_JOB(qos, "qos")
+OF_JOB(comment, "comment")
+OF_JOB(workdir, "workdir")
 
 static void account_text(struct gpuq_buf *out, const struct line *l)
 {
@@ -61,10 +63,18 @@ static bool began(const struct gpuq_val *job)
 	return view_job_started(job);
 }
 
-/* gpuqd does not tell CPUs: a pod counts as one. */
 static void cpus_text(struct gpuq_buf *out, const struct line *l)
 {
-	gpuq_buf_printf(out, "%" PRId64, began(l->job) ? gpuq_get_int(l->job, "pod_count", 1) : 0);
+	if (began(l->job))
+		slurm_cpus(out, l->job);
+	else
+		gpuq_buf_addc(out, '0');
+}
+
+static void memory_text(struct gpuq_buf *out, const struct line *l)
+{
+	if (!l->batch)
+		slurm_all_memory(out, l->job);
 }
 
 static void nodes_text(struct gpuq_buf *out, const struct line *l)
@@ -140,11 +150,7 @@ static void nodelist_text(struct gpuq_buf *out, const struct line *l)
 
 static void tres_text(struct gpuq_buf *out, const struct line *l)
 {
-	gpuq_buf_printf(out, "node=%" PRId64, gpuq_get_int(l->job, "pod_count", 1));
-	if (view_number(gpuq_get(l->job, "gpus"), 0) > 0) {
-		gpuq_buf_adds(out, ",gres/gpu=");
-		view_cell(out, gpuq_get(l->job, "gpus"));
-	}
+	slurm_tres(out, l->job);
 }
 
 static void alloc_text(struct gpuq_buf *out, const struct line *l)
@@ -228,7 +234,7 @@ static const struct field {
 	{ "AveRSS", 10, NULL },
 	{ "AveVMSize", 10, NULL },
 	{ "Cluster", 10, cluster_text },
-	{ "Comment", 14, NULL },
+	{ "Comment", 14, comment_text },
 	{ "Constraints", 19, NULL },
 	{ "ConsumedEnergy", 14, NULL },
 	{ "ConsumedEnergyRaw", 17, NULL },
@@ -288,7 +294,7 @@ static const struct field {
 	{ "ReqCPUFreqMax", 13, NULL },
 	{ "ReqCPUFreqMin", 13, NULL },
 	{ "ReqCPUS", 8, asked_text },
-	{ "ReqMem", 10, NULL },
+	{ "ReqMem", 10, memory_text },
 	{ "ReqNodes", 8, nodes_text },
 	{ "ReqTRES", 10, tres_text },
 	{ "Reservation", 20, NULL },
@@ -330,7 +336,7 @@ static const struct field {
 	{ "UserCPU", 10, NULL },
 	{ "WCKey", 10, NULL },
 	{ "WCKeyID", 8, NULL },
-	{ "WorkDir", 20, NULL },
+	{ "WorkDir", 20, workdir_text },
 };
 
 #define FIELDS_MAX 128
@@ -439,6 +445,15 @@ static void print_line(const struct table *t, const struct line *l)
 	gpuq_buf_done(&clean);
 }
 
+/* All that the columns look at, and who picks jobs. */
+static const char *const keys[] = {
+	"id",         "array_index", "array",     "name",    "user",         "queue",
+	"account",    "qos",         "state",     "reason",  "submit_time",  "eligible_time",
+	"start_time", "end_time",    "exit_code", "attempt", "time_limit_s", "priority",
+	"pod_count",  "gpus",        "pods.node", "cpus",    "memory_mib",   "comment",
+	"workdir",    NULL,
+};
+
 static void take(void *arg, const struct gpuq_val *job)
 {
 	struct table *t = arg;
@@ -488,6 +503,8 @@ static int fill(struct cli *c, struct gpuq_val *params, struct gpuq_err *err)
 		gpuq_set(a, params, times[i].key, gpuq_int(a, us > 0 ? us : 0));
 	}
 	gpuq_set(a, params, "all", gpuq_bool(a, true));
+	/* What sums are made of is whole: without a limit there were the newest ones alone. */
+	gpuq_set(a, params, "limit", gpuq_int(a, INT64_MAX));
 	/* Without being told whose, one's own; an operator everybody's. */
 	if (rc == 0 && !opt_given(&c->args, OPT_USERS) && !opt_given(&c->args, OPT_ME) &&
 	    !opt_given(&c->args, OPT_ALL) && !opt_given(&c->args, OPT_JOBS) && cli_user(c)) {
@@ -530,7 +547,8 @@ int slurm_sacct(struct cli *c)
 	if (rc == 0)
 		rc = fill(c, params, &err);
 	if (rc == 0)
-		rc = slurm_each(c, "job.list", params, take, &t, &err);
+		rc = slurm_each(c, "job.list", params, opt_given(&c->args, OPT_JSON) ? NULL : keys,
+				take, &t, &err);
 	if (rc < 0 && rc != GPUQ_ENOENT)
 		return slurm_fail(&err);
 	if (t.jobs->n > 1)

@@ -247,6 +247,7 @@ static pid_t watch(struct cli *c, int64_t id, pid_t command, int signo)
 		_exit(0);
 	signal(SIGINT, SIG_IGN);
 	signal(SIGTERM, SIG_DFL);
+	cli_signals_forked();
 	end = follow_wait(&f, false, &err);
 	if (end == FOLLOW_MET || end == FOLLOW_AGAIN) {
 		signal(SIGTERM, on_term);

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "gpuq/filter.h"
+#include "gpuq/lines.h"
 #include "gpuq/slurm.h"
 #include "gpuq/view.h"
 #include "libgpuq/units.h"
@@ -85,7 +86,7 @@ int slurm_scancel(struct cli *c)
 			opt_given(&c->args, OPT_S_INTERACTIVE))) {
 		struct picked p = { c, gpuq_list(a) };
 
-		rc = slurm_each(c, "job.list", params, pick, &p, &err);
+		rc = slurm_each(c, "job.list", params, NULL, pick, &p, &err);
 		if (rc == 0 && p.ids->n == 0)
 			return EXIT_DONE;
 		params = gpuq_map(a);
@@ -103,6 +104,7 @@ int slurm_scancel(struct cli *c)
 	if (rc < 0)
 		return slurm_fail(&err);
 	if (opt_given(&c->args, OPT_VERBOSE))
-		cli_say("%" PRId64 " jobs", gpuq_get_int(reply, "matched", 0));
+		cli_say("%" PRId64 " job%s", gpuq_get_int(reply, "matched", 0),
+			line_s(gpuq_get_int(reply, "matched", 0)));
 	return complain(reply);
 }

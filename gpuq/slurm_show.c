@@ -54,6 +54,22 @@ static void end_block(struct block *b)
 	b->begun = false;
 }
 
+/* Errors that have no file are in that of the output; where that has none, gpuqd keeps a log. */
+static void file_pair(struct block *b, const char *name, const struct gpuq_val *job,
+		      const char *key)
+{
+	struct gpuq_buf text = GPUQ_BUF_INIT;
+
+	if (!gpuq_get_str(job, key, NULL))
+		key = "stdout";
+	if (gpuq_get_str(job, key, NULL))
+		view_job_file(&text, job, key);
+	else
+		gpuq_buf_adds(&text, "(null)");
+	pair_buf(b, true, name, &text);
+	gpuq_buf_done(&text);
+}
+
 static int print_job(void *arg, const struct gpuq_val *job)
 {
 	struct block *b = arg;
@@ -74,10 +90,13 @@ static int print_job(void *arg, const struct gpuq_val *job)
 	pair(b, false, "JobName", gpuq_get_str(job, "name", ""));
 	pair(b, true, "UserId", gpuq_get_str(job, "user", ""));
 	pair_int(b, true, "Priority", gpuq_get_int(job, "priority", 0));
+	pair_int(b, false, "Nice", gpuq_get_int(job, "nice", 0));
 	pair(b, false, "Account", gpuq_get_str(job, "account", "(null)"));
 	pair(b, false, "QOS", gpuq_get_str(job, "qos", "(null)"));
 	pair(b, true, "JobState", slurm_state(job, false));
 	pair(b, false, "Reason", slurm_reason(job));
+	slurm_dependency(&text, job);
+	pair_buf(b, false, "Dependency", &text);
 	pair_int(b, true, "Restarts", gpuq_get_int(job, "attempt", 0));
 	slurm_exit(&text, job);
 	pair_buf(b, false, "ExitCode", &text);
@@ -101,13 +120,19 @@ static int print_job(void *arg, const struct gpuq_val *job)
 		gpuq_buf_adds(&text, "(null)");
 	pair_buf(b, true, "NodeList", &text);
 	pair_int(b, true, "NumNodes", gpuq_get_int(job, "pod_count", 1));
-	gpuq_buf_printf(&text, "node=%" PRId64, gpuq_get_int(job, "pod_count", 1));
-	if (view_number(gpuq_get(job, "gpus"), 0) > 0) {
-		gpuq_buf_adds(&text, ",gres/gpu=");
-		view_cell(&text, gpuq_get(job, "gpus"));
-	}
+	slurm_cpus(&text, job);
+	pair_buf(b, false, "NumCPUs", &text);
+	slurm_tres(&text, job);
 	pair(b, true, "ReqTRES", gpuq_buf_str(&text));
 	pair(b, true, "AllocTRES", view_job_started(job) ? gpuq_buf_str(&text) : "(null)");
+	gpuq_buf_clear(&text);
+	slurm_memory(&text, job);
+	pair_buf(b, true, "MinMemoryNode", &text);
+	if (gpuq_get_str(job, "comment", NULL))
+		pair(b, true, "Comment", gpuq_get_str(job, "comment", ""));
+	pair(b, true, "WorkDir", gpuq_get_str(job, "workdir", "(null)"));
+	file_pair(b, "StdErr", job, "stderr");
+	file_pair(b, "StdOut", job, "stdout");
 	end_block(b);
 	gpuq_buf_done(&text);
 	return 0;
@@ -139,8 +164,13 @@ static void print_node(void *arg, const struct gpuq_val *n)
 	struct gpuq_buf text = GPUQ_BUF_INIT;
 
 	pair(b, false, "NodeName", gpuq_get_str(n, "name", ""));
-	pair_int(b, true, "CPUTot", gpuq_get_int(n, "cpu_milli", 0) / 1000);
-	pair_int(b, false, "RealMemory", gpuq_get_int(n, "memory_mib", 0));
+	pair_int(b, true, "CPUAlloc",
+		 (gpuq_get_int(n, "cpu_milli", 0) - gpuq_get_int(n, "free_cpu_milli", 0) + 999) /
+			 1000);
+	pair_int(b, false, "CPUTot", gpuq_get_int(n, "cpu_milli", 0) / 1000);
+	pair_int(b, true, "RealMemory", gpuq_get_int(n, "memory_mib", 0));
+	pair_int(b, false, "AllocMem",
+		 gpuq_get_int(n, "memory_mib", 0) - gpuq_get_int(n, "free_memory_mib", 0));
 	gpuq_buf_printf(&text, "gpu:%s:%" PRId64, gpuq_get_str(n, "flavor", "none"), gpus);
 	pair_buf(b, true, "Gres", &text);
 	gpuq_buf_printf(&text, "gpu:%.0f", (double)gpus - view_number(gpuq_get(n, "free_gpus"), 0));
@@ -205,7 +235,7 @@ static int show_list(struct cli *c, struct block *b, const char *method, slurm_e
 	if (list->n)
 		gpuq_put(&c->arena, params, "names", list);
 	if (rc == 0)
-		rc = slurm_each(c, method, params, fn, b, &err);
+		rc = slurm_each(c, method, params, NULL, fn, b, &err);
 	return rc < 0 ? slurm_fail(&err) : EXIT_DONE;
 }
 

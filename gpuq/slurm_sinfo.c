@@ -122,6 +122,7 @@ static void put_gres(struct gpuq_arena *a, struct gpuq_val *line, const struct g
 						       view_number(gpuq_get(n, "free_gpus"), 0))));
 	gpuq_put(a, line, "cpus", gpuq_int(a, gpuq_get_int(n, "cpu_milli", 0) / 1000));
 	gpuq_put(a, line, "memory", gpuq_int(a, gpuq_get_int(n, "memory_mib", 0)));
+	gpuq_put(a, line, "freemem", gpuq_int(a, gpuq_get_int(n, "free_memory_mib", 0)));
 }
 
 /* A walltime of the queue as sinfo has it: 2-00:00:00. */
@@ -151,10 +152,12 @@ static const char *likeness(struct world *w, const struct gpuq_val *n)
 				a, "%s %" PRId64 " %f", gpuq_get_str(n, "flavor", ""),
 				gpuq_get_int(n, "gpus", 0),
 				*p == 'G' ? 0.0 : view_number(gpuq_get(n, "free_gpus"), 0));
-		else if (*p && strchr("cCXYzZ", *p))
+		else if (*p && strchr("cXYzZ", *p))
 			cpus = gpuq_arena_printf(a, "%" PRId64, gpuq_get_int(n, "cpu_milli", 0));
 		else if (*p == 'm' || *p == 'e')
-			memory = gpuq_arena_printf(a, "%" PRId64, gpuq_get_int(n, "memory_mib", 0));
+			memory = gpuq_arena_printf(
+				a, "%" PRId64 " %" PRId64, gpuq_get_int(n, "memory_mib", 0),
+				*p == 'm' ? 0 : gpuq_get_int(n, "free_memory_mib", 0));
 		else if (*p == 'E')
 			why = gpuq_get_str(n, "note", gpuq_get_str(n, "cause", ""));
 		else if (*p == 'H')
@@ -164,6 +167,31 @@ static const char *likeness(struct world *w, const struct gpuq_val *n)
 	}
 	return gpuq_arena_printf(a, "%s|%s|%s|%s|%s|%s|%s", state_of(n, true), gpus, cpus, memory,
 				 why, seen, features);
+}
+
+static bool is_used(const struct gpuq_val *n)
+{
+	static const char *const used[] = { "idle", "mix", "alloc", "resv", "plnd", NULL };
+
+	for (int i = 0; used[i]; i++)
+		if (strcmp(used[i], state_of(n, true)) == 0)
+			return true;
+	return false;
+}
+
+/* Whole ones; a part of one that a pod has counts as one. */
+struct cores {
+	int64_t alloc, other, total; /* other: idle on a node that starts nothing */
+};
+
+static void add_cores(struct cores *c, const struct gpuq_val *n)
+{
+	const int64_t all = gpuq_get_int(n, "cpu_milli", 0) / 1000;
+	const int64_t left = gpuq_get_int(n, "free_cpu_milli", 0) / 1000;
+
+	c->total += all;
+	c->alloc += all - left;
+	c->other += is_used(n) ? 0 : left;
 }
 
 /* One line: some nodes of a queue (NULL: of none in particular), alike by state. */
@@ -176,6 +204,7 @@ static int add_line(struct world *w, struct out *out, const struct gpuq_val *q,
 	const char *state = q ? gpuq_get_str(q, "state", "") : "";
 	const char **names = gpuq_arena_calloc(a, n + 1, sizeof(*names));
 	int64_t alloc = 0, idle = 0, other = 0;
+	struct cores cores = { 0 };
 	struct gpuq_buf list = GPUQ_BUF_INIT, counts = GPUQ_BUF_INIT;
 	const struct gpuq_val *first = n ? nodes[0] : NULL;
 	int rc;
@@ -186,6 +215,7 @@ static int add_line(struct world *w, struct out *out, const struct gpuq_val *q,
 		const char *s = state_of(nodes[i], true);
 
 		names[i] = gpuq_get_str(nodes[i], "name", "?");
+		add_cores(&cores, nodes[i]);
 		if (strcmp(s, "alloc") == 0 || strcmp(s, "mix") == 0)
 			alloc++;
 		else if (strcmp(s, "idle") == 0)
@@ -211,6 +241,10 @@ static int add_line(struct world *w, struct out *out, const struct gpuq_val *q,
 		 gpuq_str(a, gpuq_arena_printf(a, "%" PRId64 "/%" PRId64, alloc, idle)));
 	gpuq_put(a, line, "nodes", gpuq_int(a, (int64_t)n));
 	gpuq_put(a, line, "counts", text(a, &counts));
+	gpuq_put(a, line, "cores",
+		 gpuq_str(a, gpuq_arena_printf(a, "%" PRId64 "/%" PRId64 "/%" PRId64 "/%" PRId64,
+					       cores.alloc, cores.total - cores.alloc - cores.other,
+					       cores.other, cores.total)));
 	gpuq_put(a, line, "state", gpuq_str(a, first ? state_of(first, true) : "n/a"));
 	gpuq_put(a, line, "statelong", gpuq_str(a, first ? state_of(first, false) : "n/a"));
 	gpuq_put(a, line, "nodelist", text(a, &list));
@@ -256,16 +290,6 @@ static int add_alike(struct world *w, struct out *out, const struct gpuq_val *q)
 		rc = add_line(w, out, q, alike, k);
 	}
 	return rc;
-}
-
-static bool is_used(const struct gpuq_val *n)
-{
-	static const char *const used[] = { "idle", "mix", "alloc", "resv", "plnd", NULL };
-
-	for (int i = 0; used[i]; i++)
-		if (strcmp(used[i], state_of(n, true)) == 0)
-			return true;
-	return false;
 }
 
 static int add_all(struct world *w, struct out *out, bool singly)
@@ -347,7 +371,9 @@ static const struct column cols[] = {
 	{ "USER", 'u', 0, NULL, unknown_text, NULL, "" },
 	{ "NODE_ADDR", 'o', 0, "nodelist", NULL, NULL, "" },
 	{ "CPUS", 'c', 0, "cpus", NULL, NULL, "" },
+	{ "CPUS(A/I/O/T)", 'C', 0, "cores", NULL, NULL, "" },
 	{ "MEMORY", 'm', 0, "memory", NULL, NULL, "" },
+	{ "FREE_MEM", 'e', 0, "freemem", NULL, NULL, "" },
 	{ "REASON", 'E', 0, "reason", NULL, NULL, "" },
 	{ "TIMESTAMP", 'H', 0, NULL, seen_text, NULL, "" },
 	{ NULL, 0, 0, NULL, NULL, NULL, NULL },
@@ -358,7 +384,7 @@ static const struct slurm_field fields[] = {
 	{ "NodeAIOT", 'F' }, { "StateCompact", 't' }, { "StateLong", 'T' }, { "NodeList", 'N' }, { "NodeHost", 'n' },
 	{ "Gres", 'G' }, { "GresUsed", '&' }, { "NodeAI", 'A' }, { "DefaultTime", 'L' }, { "Features", 'f' }, { "features_act", 'b' },
 	{ "Groups", 'g' }, { "Root", 'r' }, { "OverSubscribe", 'h' }, { "Size", 's' }, { "User", 'u' }, { "NodeAddr", 'o' },
-	 { "CPUs", 'c' }, { "Memory", 'm' }, { "Reason", 'E' }, { "Timestamp", 'H' },
+	 { "CPUs", 'c' }, { "CPUsState", 'C' }, { "Memory", 'm' }, { "FreeMem", 'e' }, { "Reason", 'E' }, { "Timestamp", 'H' },
 	{ NULL, 0 },
 };
 /* clang-format on */
@@ -408,9 +434,9 @@ static int print_once(struct cli *c)
 		w.wanted = wanted;
 	}
 	if (rc == 0)
-		rc = slurm_each(c, "queue.list", none, take_queue, &w, &err);
+		rc = slurm_each(c, "queue.list", none, NULL, take_queue, &w, &err);
 	if (rc == 0)
-		rc = slurm_each(c, "node.list", none, take_node, &w, &err);
+		rc = slurm_each(c, "node.list", none, NULL, take_node, &w, &err);
 	if (rc == 0 && strncmp(w.format, "%N ", 3) == 0)
 		fit_names(&w);
 	if (rc == 0)

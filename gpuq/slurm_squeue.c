@@ -162,12 +162,29 @@ static void sockets_text(struct gpuq_buf *out, const struct row *r)
 	gpuq_buf_adds(out, "*:*:*");
 }
 
-/* That it waits for others is known here, for whom is not. */
+static void cpus_text(struct gpuq_buf *out, const struct row *r)
+{
+	slurm_cpus(out, r->obj);
+}
+
+static void memory_text(struct gpuq_buf *out, const struct row *r)
+{
+	slurm_memory(out, r->obj);
+}
+
 static void dependency_text(struct gpuq_buf *out, const struct row *r)
 {
-	const bool waits = strncmp(gpuq_get_str(r->obj, "reason", ""), "Dependency", 10) == 0;
+	slurm_dependency(out, r->obj);
+}
 
-	gpuq_buf_adds(out, waits ? "(unfulfilled)" : "(null)");
+static void workdir_text(struct gpuq_buf *out, const struct row *r)
+{
+	gpuq_buf_adds(out, gpuq_get_str(r->obj, "workdir", "(null)"));
+}
+
+static void comment_text(struct gpuq_buf *out, const struct row *r)
+{
+	gpuq_buf_adds(out, gpuq_get_str(r->obj, "comment", "(null)"));
 }
 
 /* Of a job that runs, when its time is over. */
@@ -237,15 +254,15 @@ static const struct column cols[] = {
 	{ "FEATURES", 'f', 0, "flavor", NULL, NULL, "" },
 	{ "RESTARTS", 'X', 0, "attempt", NULL, NULL, "" },
 	/* What lists do not tell, as squeue has it of a job that asked for none of it. */
-	{ "CPUS", 'C', 0, "pod_count", NULL, NULL, "" },
+	{ "CPUS", 'C', 0, "cpus pod_count", cpus_text, NULL, "" },
 	{ "COMMAND", 'o', 0, "id", planned_text, NULL, "" },
 	{ "MIN_CPUS", 'c', 0, "id", one_text, NULL, "" },
-	{ "MIN_MEMORY", 'm', 0, "id", zero_text, NULL, "" },
+	{ "MIN_MEMORY", 'm', 0, "memory_mib pod_count", memory_text, NULL, "" },
 	{ "MIN_TMP_DISK", 'd', 0, "id", zero_text, NULL, "" },
-	{ "NICE", 'y', 0, "id", zero_text, NULL, "" },
-	{ "WORK_DIR", 'Z', 0, "id", planned_text, NULL, "" },
-	{ "COMMENT", 'k', 0, "id", planned_text, NULL, "" },
-	{ "DEPENDENCY", 'E', 0, "reason", dependency_text, NULL, "" },
+	{ "NICE", 'y', 0, "nice", NULL, NULL, "" },
+	{ "WORK_DIR", 'Z', 0, "workdir", workdir_text, NULL, "" },
+	{ "COMMENT", 'k', 0, "comment", comment_text, NULL, "" },
+	{ "DEPENDENCY", 'E', 0, "depends", dependency_text, NULL, "" },
 	{ "EXC_NODES", 'x', 0, "id", nothing_text, NULL, "" },
 	{ "GROUP", 'g', 0, "user", NULL, NULL, "" },
 	{ "LICENSES", 'W', 0, "id", planned_text, NULL, "" },

@@ -121,6 +121,73 @@ void slurm_gres(struct gpuq_buf *out, const struct gpuq_val *job)
 	view_cell(out, gpuq_get(job, "gpus"));
 }
 
+static int64_t cores(const struct gpuq_val *job)
+{
+	const double n = view_number(gpuq_get(job, "cpus"), 0);
+
+	return (int64_t)n + (n > (double)(int64_t)n);
+}
+
+void slurm_cpus(struct gpuq_buf *out, const struct gpuq_val *job)
+{
+	const int64_t n = cores(job);
+
+	gpuq_buf_addi(out, n ? n : gpuq_get_int(job, "pod_count", 1));
+}
+
+static void put_mib(struct gpuq_buf *out, int64_t mib)
+{
+	if (mib <= 0)
+		gpuq_buf_addc(out, '0');
+	else if (mib % 1024 == 0)
+		gpuq_buf_printf(out, "%" PRId64 "G", mib / 1024);
+	else
+		gpuq_buf_printf(out, "%" PRId64 "M", mib);
+}
+
+void slurm_all_memory(struct gpuq_buf *out, const struct gpuq_val *job)
+{
+	put_mib(out, gpuq_get_int(job, "memory_mib", 0));
+}
+
+void slurm_memory(struct gpuq_buf *out, const struct gpuq_val *job)
+{
+	const int64_t pods = gpuq_get_int(job, "pod_count", 1);
+
+	put_mib(out, gpuq_get_int(job, "memory_mib", 0) / (pods > 0 ? pods : 1));
+}
+
+void slurm_tres(struct gpuq_buf *out, const struct gpuq_val *job)
+{
+	if (cores(job))
+		gpuq_buf_printf(out, "cpu=%" PRId64 ",", cores(job));
+	if (gpuq_get_int(job, "memory_mib", 0) > 0) {
+		gpuq_buf_adds(out, "mem=");
+		slurm_all_memory(out, job);
+		gpuq_buf_addc(out, ',');
+	}
+	gpuq_buf_printf(out, "node=%" PRId64, gpuq_get_int(job, "pod_count", 1));
+	if (view_number(gpuq_get(job, "gpus"), 0) > 0) {
+		gpuq_buf_adds(out, ",gres/gpu=");
+		view_cell(out, gpuq_get(job, "gpus"));
+	}
+}
+
+void slurm_dependency(struct gpuq_buf *out, const struct gpuq_val *job)
+{
+	const struct gpuq_val *list = gpuq_get(job, "depends");
+
+	if (!list || list->type != GPUQ_LIST || list->n == 0) {
+		gpuq_buf_adds(out, "(null)");
+		return;
+	}
+	for (uint32_t i = 0; i < list->n; i++) {
+		gpuq_buf_adds(out, i ? "," : "");
+		view_cell(out, list->items[i]);
+		gpuq_buf_adds(out, "(unfulfilled)");
+	}
+}
+
 /* One word of -O: "JobID:.18" */
 static bool one_field(const struct slurm_field *fields, const char *text, size_t n,
 		      struct gpuq_buf *out)
@@ -277,15 +344,18 @@ static int on_item(void *arg, const struct gpuq_val *item)
 	return 0;
 }
 
-int slurm_each(struct cli *c, const char *method, const struct gpuq_val *params, slurm_each_fn fn,
-	       void *arg, struct gpuq_err *err)
+int slurm_each(struct cli *c, const char *method, const struct gpuq_val *params,
+	       const char *const *keys, slurm_each_fn fn, void *arg, struct gpuq_err *err)
 {
 	struct each e = { fn, arg };
 	struct gpuq_arena a = GPUQ_ARENA_INIT(0);
 	struct gpuq_val *reply;
 	int rc = cli_connect(c, err);
 
-	if (rc == 0)
+	if (rc == 0 && keys)
+		rc = gpuq_stream_rows(c->conn, method, params, keys, 0, on_item, &e, &a, &reply,
+				      err);
+	else if (rc == 0)
 		rc = gpuq_stream(c->conn, method, params, 0, on_item, &e, &a, &reply, err);
 	gpuq_arena_done(&a);
 	return rc < 0 ? rc : 0;

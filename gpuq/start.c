@@ -72,8 +72,7 @@ static void place_lines(const struct gpuq_val *s, struct gpuq_buf *text)
 			view_cell(text, of);
 		} else if (view_number(gpuq_get(p, "gpus"), 0) > 0) {
 			gpuq_buf_adds(text, " with ");
-			view_cell(text, gpuq_get(p, "gpus"));
-			gpuq_buf_adds(text, " GPUs");
+			line_gpus(text, gpuq_get(p, "gpus"));
 		}
 		if (i == 0 && line_says(gpuq_get(s, "flavor")))
 			gpuq_buf_printf(text, " (%s)", gpuq_get_str(s, "flavor", ""));
@@ -100,8 +99,8 @@ static void victim_lines(const struct gpuq_val *s, struct gpuq_buf *text)
 
 		gpuq_buf_printf(text, "%s of %s in queue %s, ", gpuq_get_str(v, "job", "?"),
 				gpuq_get_str(v, "user", "?"), gpuq_get_str(v, "queue", "?"));
-		view_cell(text, gpuq_get(v, "gpus"));
-		gpuq_buf_printf(text, " GPUs%s; %.2f GPU-hours of work are lost",
+		line_gpus(text, gpuq_get(v, "gpus"));
+		gpuq_buf_printf(text, "%s; %.2f GPU-hours of work are lost",
 				gpuq_get_bool(v, "moves", false) ? ", moves to other places" : "",
 				view_number(gpuq_get(v, "lost_gpu_seconds"), 0) / 3600);
 		line_print(line_label("Leaving", i), text);

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "libgpuq/names.h"
+#include "libgpuq/pattern.h"
 #include "libgpuq/units.h"
 
 #define JSON_VERSION 1
@@ -346,6 +347,38 @@ void view_job_place(struct gpuq_buf *out, const struct gpuq_val *job)
 	} else if (waiting) {
 		gpuq_buf_adds(out, "(None)");
 	}
+}
+
+void view_job_file(struct gpuq_buf *out, const struct gpuq_val *job, const char *key)
+{
+	const char *path = gpuq_get_str(job, key, NULL);
+	const struct pattern_vars v = {
+		.job = (uint32_t)gpuq_get_int(job, "id", 0),
+		.array_index = gpuq_get_int(job, "array_index", -1),
+		.name = gpuq_get_str(job, "name", ""),
+		.user = gpuq_get_str(job, "user", ""),
+		.node = view_pods(job) ? view_pod_node(job, 0) : "%N",
+	};
+	const struct gpuq_val *array = gpuq_get(job, "array");
+
+	if (!path)
+		gpuq_buf_addc(out, '-');
+	else if (v.job == 0 || (v.array_index < 0 && array && array->type == GPUQ_MAP))
+		gpuq_buf_adds(out, path);
+	else
+		pattern_expand(path, &v, out);
+}
+
+void view_mib(struct gpuq_buf *out, const struct gpuq_val *mib)
+{
+	char text[32];
+
+	if (!mib || mib->type != GPUQ_INT || mib->i < 0 || mib->i > INT64_MAX >> 20) {
+		gpuq_buf_addc(out, '-');
+		return;
+	}
+	gpuq_bytes_print(mib->i << 20, text, sizeof(text));
+	gpuq_buf_adds(out, text);
 }
 
 void view_time(struct gpuq_buf *out, const struct gpuq_val *us)

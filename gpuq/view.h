@@ -50,6 +50,13 @@ size_t view_job_nodes(struct gpuq_buf *out, const struct gpuq_val *job);
 /* squeue's last column: the nodes, or "(Reason)". */
 void view_job_place(struct gpuq_buf *out, const struct gpuq_val *job);
 
+/* The file that key (stdout, stderr) of a job names, as far as it is known: of an array's
+ * waiting elements the marks stay. "-" where there is none. */
+void view_job_file(struct gpuq_buf *out, const struct gpuq_val *job, const char *key);
+
+/* So many MiB in their largest unit, "512Gi"; "-" for null or absent. */
+void view_mib(struct gpuq_buf *out, const struct gpuq_val *mib);
+
 /* Local time, "2026-11-21 15:26:29"; "-" for null or absent. */
 void view_time(struct gpuq_buf *out, const struct gpuq_val *us);
 

@@ -328,6 +328,12 @@ static int hello(struct gpuq *g, const char *client, int64_t timeout_us, int64_t
 int gpuq_connect(const char *addr, const char *client, int64_t timeout_us, struct gpuq **out,
 		 struct gpuq_err *err)
 {
+	return gpuq_connect_stop(addr, client, timeout_us, -1, out, err);
+}
+
+int gpuq_connect_stop(const char *addr, const char *client, int64_t timeout_us, int stop_fd,
+		      struct gpuq **out, struct gpuq_err *err)
+{
 	struct gpuq *g = calloc(1, sizeof(*g));
 	int64_t until_us;
 	int rc;
@@ -339,7 +345,7 @@ int gpuq_connect(const char *addr, const char *client, int64_t timeout_us, struc
 	until_us = until(timeout_us);
 	g->t.fd = -1;
 	g->last_answer = &g->answers;
-	rc = gpuq_transport_open(&g->t, addr, until_us, err);
+	rc = gpuq_transport_open(&g->t, addr, stop_fd, until_us, err);
 	if (rc == 0)
 		rc = hello(g, client, timeout_us, until_us, err);
 	if (rc < 0) {

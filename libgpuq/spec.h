@@ -116,6 +116,8 @@ struct gpuq_depend {
 };
 
 const char *gpuq_depend_word(enum gpuq_depend_type type); /* "afterok" */
+/* "afterok:12", "after:12_3+5", "singleton"; in a. NULL: no memory. */
+const char *gpuq_depend_print(struct gpuq_arena *a, const struct gpuq_depend *d);
 
 struct gpuq_range { /* first, first + step, ... <= last */
 	int64_t first, last, step;

@@ -472,7 +472,7 @@ static struct gpuq_val *depends_write(struct gpuq_arena *a, const void *in)
 	const char *any = "";
 
 	for (size_t i = 0; i < s->n_depends; i++) {
-		const char *text = spec_depend_print(a, &s->depends[i]);
+		const char *text = gpuq_depend_print(a, &s->depends[i]);
 
 		if (s->depends_any && any && text)
 			any = gpuq_arena_printf(a, "%s%s%s", any, *any ? "?" : "", text);

@@ -48,7 +48,6 @@ bool spec_name_ok(const char *name);
 
 int spec_depends_parse(struct gpuq_arena *a, const char *text, struct gpuq_spec *out,
 		       struct gpuq_err *err); /* appends */
-const char *spec_depend_print(struct gpuq_arena *a, const struct gpuq_depend *d);
 int spec_signal_parse(const char *text, struct gpuq_spec *out, struct gpuq_err *err);
 int spec_licenses_parse(struct gpuq_arena *a, const char *text, struct gpuq_strmap *out,
 			struct gpuq_err *err);

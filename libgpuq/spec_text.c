@@ -265,7 +265,7 @@ int spec_depends_parse(struct gpuq_arena *a, const char *text, struct gpuq_spec 
 	return 0;
 }
 
-const char *spec_depend_print(struct gpuq_arena *a, const struct gpuq_depend *d)
+const char *gpuq_depend_print(struct gpuq_arena *a, const struct gpuq_depend *d)
 {
 	char element[24] = "", delay[24] = "";
 

@@ -35,16 +35,20 @@ static int poll_ms(int64_t deadline_us)
 	return left > INT64_C(3600000000) ? 3600000 : (int)((left + 999) / 1000);
 }
 
-/* Wait for events. Returns what came, 0 when the deadline passed. */
-static short await(int fd, short events, int64_t deadline_us)
+#define STOPPED (-1)
+
+/* Wait for events. Returns what came, 0 when the deadline passed, STOPPED. */
+static int await(const struct gpuq_transport *t, short events, int64_t deadline_us)
 {
-	struct pollfd p = { .fd = fd, .events = events };
+	/* poll() passes over a descriptor below 0. */
+	struct pollfd p[] = { { .fd = t->fd, .events = events },
+			      { .fd = t->stop_fd, .events = POLLIN } };
 
 	for (;;) {
-		const int n = poll(&p, 1, poll_ms(deadline_us));
+		const int n = poll(p, 2, poll_ms(deadline_us));
 
 		if (n > 0)
-			return p.revents;
+			return p[1].revents ? STOPPED : p[0].revents;
 		if (n < 0 && errno != EINTR && errno != EAGAIN)
 			return POLLERR;
 		if (deadline_us != GPUQ_NO_DEADLINE && gpuq_mono_us() >= deadline_us)
@@ -82,9 +86,15 @@ static int connect_failed(const char *addr, int error, struct gpuq_err *err)
 	return gpuq_fail(err, GPUQ_EUNREACH, "cannot connect to %s: %s", addr, strerror(error));
 }
 
-int gpuq_transport_open(struct gpuq_transport *t, const char *addr, int64_t deadline_us,
-			struct gpuq_err *err)
+static int stopped(struct gpuq_err *err)
 {
+	return gpuq_fail(err, GPUQ_ECANCELED, "interrupted");
+}
+
+int gpuq_transport_open(struct gpuq_transport *t, const char *addr, int stop_fd,
+			int64_t deadline_us, struct gpuq_err *err)
+{
+	struct pollfd stop = { .fd = stop_fd, .events = POLLIN };
 	struct sockaddr_un un;
 	int rc = parse_address(addr, &un, err);
 	int fd;
@@ -105,9 +115,12 @@ int gpuq_transport_open(struct gpuq_transport *t, const char *addr, int64_t dead
 			close(fd);
 			return connect_failed(addr, error, err);
 		}
-		poll(NULL, 0, 20);
+		if (poll(&stop, 1, 20) > 0) {
+			close(fd);
+			return stopped(err);
+		}
 	}
-	*t = (struct gpuq_transport){ .fd = fd, .heard_us = gpuq_mono_us() };
+	*t = (struct gpuq_transport){ .fd = fd, .stop_fd = stop_fd, .heard_us = gpuq_mono_us() };
 	return 0;
 }
 
@@ -147,8 +160,7 @@ int gpuq_transport_write(struct gpuq_transport *t, const void *bytes, size_t n, 
 	*sent = 0;
 	while (*sent < n) {
 		const ssize_t k = t->fd < 0 ? -1 : send(t->fd, p + *sent, n - *sent, MSG_NOSIGNAL);
-		short got;
-		int rc;
+		int got, rc;
 
 		if (k >= 0) {
 			*sent += (size_t)k;
@@ -157,12 +169,14 @@ int gpuq_transport_write(struct gpuq_transport *t, const void *bytes, size_t n, 
 		if (t->fd < 0 || (errno != EAGAIN && errno != EINTR))
 			return gpuq_fail(err, GPUQ_EUNREACH,
 					 "the connection to the server is broken");
-		got = await(t->fd,
+		got = await(t,
 			    t->ended || t->in.len > GPUQ_OUTPUT_BYTES_MAX ? POLLOUT
 									  : POLLIN | POLLOUT,
 			    deadline_us);
 		if (got == 0)
 			return gpuq_fail(err, GPUQ_ETIMEOUT, "the server takes no more bytes");
+		if (got == STOPPED)
+			return stopped(err);
 		if (got & POLLIN) {
 			rc = read_some(t, err);
 			if (rc < 0)
@@ -175,7 +189,7 @@ int gpuq_transport_write(struct gpuq_transport *t, const void *bytes, size_t n, 
 int gpuq_transport_next(struct gpuq_transport *t, int64_t deadline_us, const char **bytes,
 			size_t *n, struct gpuq_err *err)
 {
-	int rc;
+	int rc, got;
 
 	for (;;) {
 		const char *p = t->in.data ? t->in.data + t->taken : "";
@@ -191,8 +205,13 @@ int gpuq_transport_next(struct gpuq_transport *t, int64_t deadline_us, const cha
 		}
 		if (t->fd < 0 || t->ended)
 			return gpuq_fail(err, GPUQ_EUNREACH, "the server closed the connection");
-		if (await(t->fd, POLLIN, deadline_us) == 0)
+		got = await(t, POLLIN, deadline_us);
+		if (got == 0)
 			return 0;
+		if (got == STOPPED) {
+			gpuq_transport_close(t);
+			return stopped(err);
+		}
 		rc = read_some(t, err);
 		if (rc < 0)
 			return rc;

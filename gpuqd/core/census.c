@@ -10,6 +10,8 @@ const char *const census_words[N_CENSUS_KINDS] = {
 	[CENSUS_LOST] = "lost",
 };
 
+const char *const census_causes[N_CENSUS_CAUSES] = { "cpu", "memory", "pods", "suspect", "frozen" };
+
 void census_slots(const struct node *n, struct census_slot *slots)
 {
 	const struct pod *p;
@@ -142,6 +144,13 @@ static enum census_kind kind_of(const struct model *m, const struct node *n, int
 						 : CENSUS_FREE;
 }
 
+static void add_stranded(struct census *out, const char *cause, int64_t milli)
+{
+	for (int i = 0; i < N_CENSUS_CAUSES; i++)
+		if (strcmp(census_causes[i], cause) == 0)
+			out->stranded_milli[i] += milli;
+}
+
 bool census_take(const struct model *m, int64_t now_us, struct gpuq_arena *a, struct census *out)
 {
 	struct promised *promised;
@@ -174,6 +183,8 @@ bool census_take(const struct model *m, int64_t now_us, struct gpuq_arena *a, st
 			out->milli[CENSUS_ALLOCATED] += taken;
 			out->milli[CENSUS_HELD] += held;
 			out->milli[rest] += 1000 - taken - held;
+			if (rest == CENSUS_STRANDED)
+				add_stranded(out, census_stranded(n, now_us), 1000 - taken - held);
 		}
 	}
 	reserve_amounts(m, now_us, out);

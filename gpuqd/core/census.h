@@ -28,9 +28,14 @@ enum census_kind {
 
 extern const char *const census_words[N_CENSUS_KINDS];
 
-/* In thousandths of devices; the kinds add up to total. */
+/* Why devices are stranded. */
+#define N_CENSUS_CAUSES 5
+extern const char *const census_causes[N_CENSUS_CAUSES];
+
+/* In thousandths of devices; the kinds add up to total, the causes to what is stranded. */
 struct census {
 	int64_t milli[N_CENSUS_KINDS], total_milli;
+	int64_t stranded_milli[N_CENSUS_CAUSES];
 };
 
 /* What stands on a device now; thousandths. */
@@ -46,8 +51,8 @@ void census_slots(const struct node *n, struct census_slot *slots);
 /* All nodes at now_us (for the calendar). False: no memory. */
 bool census_take(const struct model *m, int64_t now_us, struct gpuq_arena *a, struct census *out);
 
-/* Why free devices of a node are of no use: "cpu", "memory", "pods", "suspect", "frozen";
- * NULL = they are. */
+/* Why free devices of a node are of no use: "cpu", "memory" or "pods", of which none is left
+ * there for a pod that asks for some; "suspect", "frozen". NULL = they are of use. */
 const char *census_stranded(const struct node *n, int64_t now_us);
 
 /* Is each of its devices given away once at most, and does it exist? Returns 0, or

@@ -267,6 +267,7 @@ struct job {
 	const char *user, *qos; /* interned */
 	const char *name;
 	const char *labels; /* joblabel.h; NULL none */
+	const char *notes; /* jobnote.h; NULL none */
 	uint32_t n_log; /* entries that were written about it */
 	uint32_t dirty_at; /* among model.dirty_jobs */
 	/* Lists that it is in: of all, of its user's and its queue's jobs, and of those in its
@@ -430,6 +431,8 @@ uint32_t pod_charges(const struct pod *p, int64_t lost_us, int64_t end_us, bool 
 
 /* Since when a promised device is kept free; 0 = somebody is still on it. */
 int64_t promised_since(const struct promise *p, const struct node *n, uint16_t device);
+/* What its pods, and those of others, leave of it; below 0 where they take more than there is. */
+void node_left(const struct node *n, int64_t *cpu_milli, int64_t *memory_bytes, int64_t *pods);
 /* Devices that are free but of no use, as the node has less than a core, 1 GiB or a slot for
  * a pod left: which of them ("cpu", "memory", "pods"), or NULL and 0. */
 const char *node_stranded(const struct node *n, int64_t *milli);

@@ -34,6 +34,7 @@ struct life *job_life(struct job *j); /* its own, to be written */
 void job_set_life(struct job *j, const struct life *l); /* of one that was loaded; takes it */
 void job_set_name(struct model *m, struct job *j, const char *name);
 void job_set_labels(struct model *m, struct job *j, const char *labels); /* "" or NULL: none */
+void job_set_notes(struct model *m, struct job *j, const char *notes); /* the same */
 /* Equal ones are one: compared byte by byte, so that w was zeroed, or is a copy of another. */
 void job_set_wish(struct model *m, struct job *j, const struct wish *w);
 void wish_add_exit(struct wish *w, uint8_t code);

@@ -369,12 +369,24 @@ void job_set_apart(struct model *m, struct job *j, const char *flavor, int64_t m
 	job_dirty(m, j);
 }
 
+void node_left(const struct node *n, int64_t *cpu_milli, int64_t *memory_bytes, int64_t *pods)
+{
+	const struct pod *p;
+
+	*cpu_milli = n->fact.cpu_milli - n->foreign_cpu_milli;
+	*memory_bytes = n->fact.memory_bytes - n->foreign_memory_bytes;
+	*pods = n->fact.max_pods ? n->fact.max_pods - n->foreign_pods : INT64_MAX;
+	DL_FOREACH2(n->pods, p, node_next)
+	if (pod_takes(p)) {
+		*cpu_milli -= p->cpu_milli;
+		*memory_bytes -= p->memory_bytes;
+		--*pods;
+	}
+}
+
 const char *node_stranded(const struct node *n, int64_t *milli)
 {
-	int64_t cpu = n->fact.cpu_milli - n->foreign_cpu_milli;
-	int64_t memory = n->fact.memory_bytes - n->foreign_memory_bytes;
-	int64_t slots = n->fact.max_pods ? n->fact.max_pods - n->foreign_pods : INT64_MAX;
-	int64_t gpus = -n->foreign_gpus_milli;
+	int64_t cpu, memory, slots, gpus = -n->foreign_gpus_milli;
 	const struct pod *p;
 
 	*milli = 0;
@@ -383,14 +395,9 @@ const char *node_stranded(const struct node *n, int64_t *milli)
 	for (uint32_t i = 0; i < n->n_devices; i++)
 		gpus += n->devices[i].healthy ? 1000 : 0;
 	DL_FOREACH2(n->pods, p, node_next)
-	{
-		if (!pod_takes(p))
-			continue;
-		cpu -= p->cpu_milli;
-		memory -= p->memory_bytes;
+	if (pod_takes(p))
 		gpus -= p->n_devices ? p->gpus_milli : 0; /* instances are not devices */
-		slots--;
-	}
+	node_left(n, &cpu, &memory, &slots);
 	if (gpus <= 0 || (cpu >= STRAND_CORE_MILLI && memory >= STRAND_MEMORY_BYTES && slots > 0))
 		return NULL;
 	*milli = gpus;

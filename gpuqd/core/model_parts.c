@@ -80,6 +80,14 @@ void job_set_labels(struct model *m, struct job *j, const char *labels)
 	shared_put(&m->shared, old);
 }
 
+void job_set_notes(struct model *m, struct job *j, const char *notes)
+{
+	const char *old = j->notes;
+
+	j->notes = shared_text(m, notes);
+	shared_put(&m->shared, old);
+}
+
 void job_set_wish(struct model *m, struct job *j, const struct wish *w)
 {
 	const struct job *last = m->jobs ? m->jobs->prev : NULL;
@@ -207,6 +215,7 @@ void job_parts_like(struct model *m, struct job *j, const struct job *from)
 
 	j->name = shared_more(from->name);
 	j->labels = shared_more(from->labels);
+	j->notes = shared_more(from->notes);
 	j->wish = shared_more(from->wish);
 	as_is.ranked = false; /* that was another's */
 	as_is.planned_us = 0;
@@ -224,5 +233,6 @@ void job_parts_free(struct model *m, struct job *j)
 	put_outlook(m, j->outlook);
 	shared_put(&m->shared, j->wish);
 	shared_put(&m->shared, j->labels);
+	shared_put(&m->shared, j->notes);
 	shared_put(&m->shared, j->name);
 }

@@ -1,5 +1,6 @@
 /* How a job comes in, and is described anew. */
 #include "gpuqd/core/joblabel.h"
+#include "gpuqd/core/jobnote.h"
 #include "gpuqd/core/model_int.h"
 #include "gpuqd/core/notice.h"
 
@@ -39,6 +40,14 @@ static void take_labels(struct model *m, struct job *j, const struct gpuq_spec *
 
 	job_set_labels(m, j, labels);
 	free(labels);
+}
+
+static void take_notes(struct model *m, struct job *j, const struct gpuq_spec *spec)
+{
+	char *notes = jobnote_take(spec);
+
+	job_set_notes(m, j, notes);
+	free(notes);
 }
 
 static void take_name(struct model *m, struct job *j, const struct gpuq_spec *spec)
@@ -145,6 +154,7 @@ int model_apply_submitted(struct model *m, const struct event *ev, struct gpuq_e
 	take_rules(m, j, spec, &w);
 	job_set_wish(m, j, &w);
 	take_labels(m, j, spec);
+	take_notes(m, j, spec);
 	take_depends(m, j, spec);
 	if (spec->array.n_ranges)
 		take_array(j, spec);
@@ -204,6 +214,7 @@ int model_apply_updated(struct model *m, struct job *j, const struct event *ev,
 	job_set_wish(m, j, &w);
 	take_name(m, j, spec);
 	take_labels(m, j, spec);
+	take_notes(m, j, spec);
 	model_singletons(m, j, ev->at_us);
 	if (j->array)
 		j->array->throttle = spec->array.throttle;

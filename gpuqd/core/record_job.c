@@ -56,7 +56,7 @@ void record_job(struct model *m, const struct job *j, struct batch *out)
 	struct gpuq_buf b = GPUQ_BUF_INIT;
 
 	(void)m;
-	rec_array(&b, 60);
+	rec_array(&b, 61);
 	rec_str(&b, j->name);
 	rec_str(&b, j->user);
 	rec_str(&b, j->queue->name);
@@ -173,6 +173,7 @@ void record_job(struct model *m, const struct job *j, struct batch *out)
 		rec_str(&b, l->avoids->items[i].node);
 		rec_int(&b, l->avoids->items[i].until_us);
 	}
+	rec_str(&b, j->notes ? j->notes : "");
 	record_put(out, TABLE_JOB, key, key_job(key, j->key.id, j->key.index), &b);
 }
 
@@ -444,6 +445,14 @@ static void load_later(struct model *m, struct job *j, struct wish *w, struct li
 	}
 }
 
+static void load_notes(struct model *m, struct job *j, struct rec *r)
+{
+	char *notes = record_get_line(r);
+
+	job_set_notes(m, j, notes);
+	free(notes);
+}
+
 static void load_avoids(struct model *m, struct job *j, struct rec *r)
 {
 	for (uint32_t n = rec_get_array(r) / 2; n > 0 && !r->bad; n--) {
@@ -516,6 +525,8 @@ static void load_fields(struct model *m, struct job *j, struct rec *r)
 	m->n_apart += l.apart != NULL;
 	if (n_fields > 59)
 		load_avoids(m, j, r);
+	if (n_fields > 60)
+		load_notes(m, j, r);
 }
 
 /* Why it cannot be used; NULL: it can. */

@@ -13,7 +13,7 @@
 struct pattern {
 	const struct job *job; /* the last one that was loaded; NULL = it is no pattern */
 	size_t n_head, n_rest; /* bytes before those times, and behind them */
-	unsigned char bytes[512];
+	unsigned char bytes[1024];
 };
 
 /* Nothing but what is shared belongs to it. */
@@ -32,6 +32,7 @@ static struct job *copy_of(const struct job *from, struct job_key key)
 	shared_more(j->wish);
 	shared_more(j->name);
 	shared_more(j->labels);
+	shared_more(j->notes);
 	j->request->n_jobs++;
 	return j;
 }

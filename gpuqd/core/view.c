@@ -83,6 +83,7 @@ struct gpuq_val *view_spec(struct gpuq_arena *a, const struct gpuq_spec *spec, c
 	gpuq_put(a, v, "pod_count", gpuq_int(a, gpuq_spec_pods(spec)));
 	gpuq_put(a, v, "gpus", view_devices(a, gpuq_spec_gpus_milli(spec)));
 	gpuq_put(a, v, "gpu_seconds", gpuq_int(a, 0));
+	view_spec_facts(a, v, spec);
 	return v;
 }
 
@@ -132,6 +133,9 @@ static struct gpuq_val *view_tenant(struct gpuq_arena *a, const struct pod *p,
 /* Why a node is not as it should be; NULL: it is. */
 static const char *node_cause(const struct node *n)
 {
+	int64_t milli;
+	const char *lacks;
+
 	if (n->gone)
 		return "it is gone; its pods are not known to be";
 	if (n->drain && n->drain_why && *n->drain_why)
@@ -144,14 +148,22 @@ static const char *node_cause(const struct node *n)
 		return "drained by an operator";
 	if (n->fact.unschedulable)
 		return "the cluster says that it is unschedulable";
-	return n->suspect ? "pods failed there of late" : NULL;
+	if (n->frozen)
+		return n->frozen_why;
+	if (n->suspect)
+		return "pods failed there of late";
+	lacks = node_stranded(n, &milli);
+	return !lacks                         ? NULL
+	       : strcmp(lacks, "cpu") == 0    ? "no core is left beside its free devices"
+	       : strcmp(lacks, "memory") == 0 ? "no memory is left beside its free devices"
+					      : "no pod more may run beside its free devices";
 }
 
 struct gpuq_val *view_node(struct gpuq_arena *a, const struct model *m, const struct node *n)
 {
 	struct gpuq_val *v = gpuq_map(a), *list = gpuq_list(a), *labels = gpuq_map(a);
 	struct census_slot *slots = gpuq_arena_calloc(a, n->n_devices + 1, sizeof(*slots));
-	int64_t free_milli = 0;
+	int64_t free_milli = 0, cpu_milli, memory_bytes, slots_left;
 
 	(void)m;
 	if (!slots || !v)
@@ -202,6 +214,9 @@ struct gpuq_val *view_node(struct gpuq_arena *a, const struct model *m, const st
 	gpuq_put(a, v, "free_gpus", view_devices(a, free_milli));
 	gpuq_put(a, v, "cpu_milli", gpuq_int(a, n->fact.cpu_milli));
 	gpuq_put(a, v, "memory_mib", gpuq_int(a, n->fact.memory_bytes >> 20));
+	node_left(n, &cpu_milli, &memory_bytes, &slots_left);
+	gpuq_put(a, v, "free_cpu_milli", gpuq_int(a, cpu_milli > 0 ? cpu_milli : 0));
+	gpuq_put(a, v, "free_memory_mib", gpuq_int(a, memory_bytes > 0 ? memory_bytes >> 20 : 0));
 	gpuq_put(a, v, "foreign_pods", gpuq_int(a, n->foreign_pods));
 	gpuq_put(a, v, "foreign_gpus", view_devices(a, n->foreign_gpus_milli));
 	gpuq_put(a, v, "cause", view_word(a, node_cause(n)));
@@ -342,7 +357,7 @@ struct gpuq_val *view_queue(struct gpuq_arena *a, const struct model *m, const s
 struct gpuq_val *view_status(struct gpuq_arena *a, const struct model *m, int64_t now_us)
 {
 	struct gpuq_val *v = gpuq_map(a), *d = gpuq_map(a), *jobs = gpuq_map(a),
-			*frozen = gpuq_list(a);
+			*frozen = gpuq_list(a), *why = gpuq_map(a);
 	struct census all;
 
 	if (!census_take(m, now_us, a, &all))
@@ -351,6 +366,10 @@ struct gpuq_val *view_status(struct gpuq_arena *a, const struct model *m, int64_
 	for (int i = 0; i < N_CENSUS_KINDS; i++)
 		gpuq_put(a, d, census_words[i], view_devices(a, all.milli[i]));
 	gpuq_put(a, v, "devices", d);
+	for (int i = 0; i < N_CENSUS_CAUSES; i++)
+		if (all.stranded_milli[i])
+			gpuq_put(a, why, census_causes[i], view_devices(a, all.stranded_milli[i]));
+	gpuq_put(a, v, "stranded_by", why);
 	for (int i = 0; i < N_GPUQ_JOB_STATES; i++)
 		gpuq_put(a, jobs, gpuq_job_state_word((enum gpuq_job_state)i),
 			 gpuq_int(a, m->n_jobs_by_state[i]));

@@ -36,6 +36,9 @@ void view_row_job(const struct view_row *r, struct gpuq_buf *out, struct gpuq_ar
 		  const struct model *m, const struct job *j, int64_t now_us);
 void view_row_object(const struct view_row *r, struct gpuq_buf *out, const struct gpuq_val *job);
 
+/* Put the keys of a job that only its description decides into v: cores, comment and so on. */
+void view_spec_facts(struct gpuq_arena *a, struct gpuq_val *v, const struct gpuq_spec *spec);
+
 /* A job that was not stored (a dry run): id and state are null. */
 struct gpuq_val *view_spec(struct gpuq_arena *a, const struct gpuq_spec *spec, const char *user,
 			   int64_t time_limit_us);

@@ -2,8 +2,10 @@
 #include "gpuqd/core/view.h"
 
 #include "gpuqd/core/joblabel.h"
+#include "gpuqd/core/jobnote.h"
 #include "gpuqd/core/priority.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "libgpuq/mp.h"
@@ -228,6 +230,21 @@ static struct gpuq_val *view_avoids(struct gpuq_arena *a, const struct job *j, i
 	return list;
 }
 
+/* Whom it still waits for, in the words of a job file. */
+static struct gpuq_val *view_depends(struct gpuq_arena *a, const struct job *j)
+{
+	struct gpuq_val *list = gpuq_list(a);
+
+	for (uint32_t i = 0; i < job_n_deps(j) && !j->ended; i++) {
+		const struct dep *d = &j->deps->items[i];
+		const struct gpuq_depend said = { d->type, d->on.id, d->on.index, d->delay_us };
+
+		if (d->state != DEP_DONE)
+			gpuq_add(a, list, gpuq_str(a, gpuq_depend_print(a, &said)));
+	}
+	return list;
+}
+
 /* ---- the keys: each makes its value, whose text stays the model's, and trees in the arena ---- */
 
 struct of {
@@ -318,38 +335,74 @@ static struct gpuq_val of_reason(const struct of *x)
 					  : null;
 }
 
-/* What an elastic job has now may be more than one start of it takes. */
-static void size_of(const struct job *j, int64_t *pods, int64_t *milli)
+struct size {
+	int64_t pods, gpus_milli, cpu_milli, memory_bytes;
+};
+
+static struct size size_of_spec(const struct gpuq_spec *spec)
 {
+	struct size s = { gpuq_spec_pods(spec), gpuq_spec_gpus_milli(spec), 0, 0 };
+
+	for (size_t i = 0; i < spec->n_groups; i++) {
+		s.cpu_milli += spec->groups[i].pods_min * spec->groups[i].cpu_milli;
+		s.memory_bytes += spec->groups[i].pods_min * spec->groups[i].memory_bytes;
+	}
+	return s;
+}
+
+/* What an elastic job has now may be more than one start of it takes. */
+static struct size size_of(const struct job *j)
+{
+	struct size s = { 0 };
 	const struct pod *p;
 
-	*pods = job_pods(j);
-	*milli = job_gpus_milli(j);
 	if (!job_is_live(j) || !job_is_elastic(j))
-		return;
-	*pods = *milli = 0;
+		return size_of_spec(&j->request->spec);
 	DL_FOREACH2(j->pods, p, job_next)
 	if (p->attempt == j->attempt && !p->dropped) {
-		++*pods;
-		*milli += p->gpus_milli;
+		s.pods++;
+		s.gpus_milli += p->gpus_milli;
+		s.cpu_milli += p->cpu_milli;
+		s.memory_bytes += p->memory_bytes;
 	}
+	return s;
 }
 
-static struct gpuq_val of_pod_count(const struct of *x)
+/* Devices or cores. */
+static struct gpuq_val amount(struct gpuq_arena *a, int64_t milli)
 {
-	int64_t pods, milli;
-
-	size_of(x->j, &pods, &milli);
-	return number(pods);
+	return milli % 1000 == 0 ? number(milli / 1000) : tree(view_devices(a, milli));
 }
 
-static struct gpuq_val of_gpus(const struct of *x)
+/* What is not counted is not known. */
+static struct gpuq_val cpus(struct gpuq_arena *a, struct size s)
 {
-	int64_t pods, milli;
-
-	size_of(x->j, &pods, &milli);
-	return milli % 1000 == 0 ? number(milli / 1000) : tree(view_devices(x->a, milli));
+	return s.cpu_milli ? amount(a, s.cpu_milli) : null;
 }
+
+static struct gpuq_val memory_mib(struct size s)
+{
+	return s.memory_bytes ? number((s.memory_bytes + (1 << 20) - 1) >> 20) : null;
+}
+
+KEY(pod_count, number(job_is_elastic(j) ? size_of(j).pods : job_pods(j)))
+KEY(gpus, amount(x->a, job_is_elastic(j) ? size_of(j).gpus_milli : job_gpus_milli(j)))
+KEY(cpus, cpus(x->a, size_of(j)))
+KEY(memory_mib, memory_mib(size_of(j)))
+KEY(nice, number(j->wish->nice))
+KEY(depends, j->deps ? tree(view_depends(x->a, j)) : (struct gpuq_val){ .type = GPUQ_LIST })
+
+static struct gpuq_val note(const char *notes, const char *key)
+{
+	size_t n = 0;
+	const char *s = jobnote_find(notes, key, &n);
+
+	return s ? (struct gpuq_val){ .type = GPUQ_STR, .n = (uint32_t)n, .s = s } : null;
+}
+KEY(workdir, note(j->notes, JOBNOTE_WORKDIR))
+KEY(stdout, note(j->notes, JOBNOTE_STDOUT))
+KEY(stderr, note(j->notes, JOBNOTE_STDERR))
+KEY(comment, note(j->notes, JOBNOTE_COMMENT))
 
 static bool is_shown(const struct job *j, const struct pod *p)
 {
@@ -421,7 +474,15 @@ static const struct view_key {
 	{ "promise", of_promise },
 	{ "priority_terms", of_priority_terms },
 	{ "message", of_message },
-#define N_OBJECT 34
+	{ "cpus", of_cpus },
+	{ "memory_mib", of_memory_mib },
+	{ "nice", of_nice },
+	{ "depends", of_depends },
+	{ "workdir", of_workdir },
+	{ "stdout", of_stdout },
+	{ "stderr", of_stderr },
+	{ "comment", of_comment },
+#define N_OBJECT 42
 	{ "pods.node", of_pod_nodes },
 };
 
@@ -453,6 +514,33 @@ struct gpuq_val *view_job(struct gpuq_arena *a, const struct model *m, const str
 		gpuq_put(a, v, keys[i].name, keep(a, &val));
 	}
 	return v;
+}
+
+static void put_note(struct gpuq_arena *a, struct gpuq_val *v, const char *notes, const char *key)
+{
+	const struct gpuq_val val = note(notes, key);
+
+	gpuq_put(a, v, key, keep(a, &val));
+}
+
+void view_spec_facts(struct gpuq_arena *a, struct gpuq_val *v, const struct gpuq_spec *spec)
+{
+	const struct size s = size_of_spec(spec);
+	const struct gpuq_val cores = cpus(a, s), mib = memory_mib(s);
+	struct gpuq_val *depends = gpuq_list(a);
+	char *notes = jobnote_take(spec);
+
+	for (size_t i = 0; i < spec->n_depends; i++)
+		gpuq_add(a, depends, gpuq_str(a, gpuq_depend_print(a, &spec->depends[i])));
+	gpuq_put(a, v, "cpus", keep(a, &cores));
+	gpuq_put(a, v, "memory_mib", keep(a, &mib));
+	gpuq_put(a, v, "nice", gpuq_int(a, spec->nice));
+	gpuq_put(a, v, "depends", depends);
+	put_note(a, v, notes, JOBNOTE_WORKDIR);
+	put_note(a, v, notes, JOBNOTE_STDOUT);
+	put_note(a, v, notes, JOBNOTE_STDERR);
+	put_note(a, v, notes, JOBNOTE_COMMENT);
+	free(notes);
 }
 
 /* ---- rows ---- */

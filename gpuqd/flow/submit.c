@@ -356,6 +356,26 @@ static bool has_devices(const struct node *n, const struct gpuq_group *g)
 	return false;
 }
 
+/* What a pod asks for, so that who wrote it sees what is too much. */
+static void warn_of_size(struct draft *d, const struct gpuq_group *g, int64_t best_gpus)
+{
+	char gpus[32], cpus[32], memory[32];
+
+	gpuq_milli_print(g->gpus_milli, gpus, sizeof(gpus));
+	gpuq_milli_print(g->cpu_milli, cpus, sizeof(cpus));
+	gpuq_bytes_print(g->memory_bytes, memory, sizeof(memory));
+	gpuq_buf_printf(&d->warnings,
+			"no node could hold a pod of this job as it is (%s GPU%s%s%s%s%s%s asked, "
+			"the largest node has %" PRId64 " GPU%s): it waits until one can\n",
+			gpus, g->gpus_milli == 1000 ? "" : "s", g->cpu_milli ? ", " : "",
+			g->cpu_milli ? cpus : "",
+			!g->cpu_milli          ? ""
+			: g->cpu_milli == 1000 ? " core"
+					       : " cores",
+			g->memory_bytes ? ", " : "", g->memory_bytes ? memory : "", best_gpus,
+			best_gpus == 1 ? "" : "s");
+}
+
 /* Whether any node, empty, could hold each pod: nodes come and go, so it is only said. */
 static void warn_unsatisfiable(struct draft *d)
 {
@@ -373,11 +393,7 @@ static void warn_unsatisfiable(struct draft *d)
 			       n->fact.memory_bytes >= gr->memory_bytes;
 		}
 		if (!fits)
-			gpuq_buf_printf(&d->warnings,
-					"no node could hold a pod of this job as it is (%" PRId64
-					" GPUs asked, %" PRId64
-					" on the largest node): it waits until one can\n",
-					(gr->gpus_milli + 999) / 1000, best_gpus);
+			warn_of_size(d, gr, best_gpus);
 	}
 }
 

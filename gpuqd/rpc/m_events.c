@@ -236,8 +236,11 @@ static void start(void *arg, int rc, const struct gpuq_err *failed)
 		job = find_job(l, key);
 		if (!job && key.index >= 0)
 			job = find_job(l, (struct job_key){ key.id, -1 });
+		if (job && gpuq_get_int(job, "array_index", -1) != key.index &&
+		    !job_had_element(job, key.index, rpc_call_arena(l->c)))
+			job = NULL;
 		if (!job) {
-			gpuq_fail(&err, GPUQ_ENOENT, "no such job: %u", key.id);
+			no_such_job(key, &err);
 			rpc_fail(l->c, &err);
 			return;
 		}

@@ -103,6 +103,9 @@ void job_order_take(struct job_order *o, const struct job *j);
 size_t job_order_n(const struct job_order *o);
 struct job_key job_order_key(const struct job_order *o, size_t i); /* in no order */
 
+/* The array that this is the object of has, or had, such an element. One that never left it has
+ * no object but the array's. */
+bool job_had_element(const struct gpuq_val *job, int64_t index, struct gpuq_arena *a);
 bool filter_job(const struct job_filter *f, const struct job *j);
 bool filter_val(const struct job_filter *f, const struct gpuq_val *job); /* of history */
 bool filter_any(const struct job_filter *f); /* does it select at all? */
@@ -126,6 +129,7 @@ void job_keys_done(struct job_keys *k);
 /* "17" or "17_3". index -1 = the whole job. */
 bool job_id_parse(const char *text, struct job_key *key);
 void job_id_print(struct job_key key, char out[32]);
+int no_such_job(struct job_key key, struct gpuq_err *err); /* GPUQ_ENOENT */
 
 /* Finish a stream with the items of a list that lives in the call's arena (NULL: no
  * memory). */

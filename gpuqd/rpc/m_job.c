@@ -38,8 +38,7 @@ static int by_index(const void *a, const void *b)
 	return i < k ? -1 : i > k;
 }
 
-/* An element that never left its array has no object but the array's. */
-static bool had_element(const struct gpuq_val *job, int64_t index, struct gpuq_arena *a)
+bool job_had_element(const struct gpuq_val *job, int64_t index, struct gpuq_arena *a)
 {
 	const char *indices = gpuq_get_str(gpuq_get(job, "array"), "indices", NULL);
 	struct gpuq_array array = { 0 };
@@ -96,7 +95,7 @@ static void get_answer(void *arg, int rc, const struct gpuq_err *failed)
 		if (!old && !master) {
 			old = history_job(journal_store(g->m->j),
 					  (struct job_key){ (uint32_t)g->p.id, -1 }, a);
-			if (old && !had_element(old, g->p.index, a))
+			if (old && !job_had_element(old, g->p.index, a))
 				old = NULL;
 		}
 		if (old)
@@ -105,7 +104,7 @@ static void get_answer(void *arg, int rc, const struct gpuq_err *failed)
 		history_jobs(journal_store(g->m->j), (uint32_t)g->p.id, a, list);
 	}
 	if (!list || list->n == 0) {
-		gpuq_fail(&err, GPUQ_ENOENT, "no such job: %lld", (long long)g->p.id);
+		no_such_job((struct job_key){ (uint32_t)g->p.id, (int32_t)g->p.index }, &err);
 		rpc_fail(g->c, &err);
 		return;
 	}

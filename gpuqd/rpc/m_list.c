@@ -125,7 +125,8 @@ static const struct gpuq_field list_fields[] = {
 };
 const struct gpuq_schema p_job_list = P_SCHEMA(job_list_params, list_fields);
 
-#define OLD_MAX 10000 /* ended jobs that one list shows; history.list has them all */
+/* Ended jobs that a list shows without a limit of its own; history.list has them all. */
+#define OLD_MAX 10000
 #define LOOK_EVERY 64 /* jobs between two looks at the clock */
 
 struct list {
@@ -205,8 +206,7 @@ static void send_old(void *arg, int rc, const struct gpuq_err *failed)
 			sent[n++] = (struct history_live){ 0, l->keys[i] };
 	if (!sent)
 		gpuq_fail(&err, GPUQ_ENOMEM, "out of memory");
-	else if (past_send(l->m, &l->rows, &l->p->filter, sent, n, true,
-			   limit < OLD_MAX ? limit : OLD_MAX, &err) == 0)
+	else if (past_send(l->m, &l->rows, &l->p->filter, sent, n, true, limit, &err) == 0)
 		return;
 	rows_fail(&l->rows, &err);
 }

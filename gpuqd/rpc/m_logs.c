@@ -378,7 +378,7 @@ static int may_see(struct methods *m, struct rpc_call *c, const struct logs_para
 		const struct gpuq_val *old = history_job(journal_store(m->j), key, a);
 
 		if (!old)
-			return gpuq_fail(err, GPUQ_ENOENT, "no such job: %" PRId64, p->id);
+			return no_such_job(key, err);
 		owner = gpuq_get_str(old, "user", "");
 		q = queue_find(model, gpuq_get_str(old, "queue", ""));
 	}

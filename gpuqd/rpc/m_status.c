@@ -8,6 +8,15 @@
 #include "gpuqd/flow/reconcile.h"
 #include "gpuqd/rpc/m_int.h"
 
+/* Somebody else is in its way, not what its owner asked for. */
+static bool waits_for_others(const struct job *j)
+{
+	const struct outlook *o = j->outlook;
+
+	return !o->n_reasons ||
+	       strcmp(gpuq_reason_who((enum gpuq_reason)o->reasons[0].code), "user") != 0;
+}
+
 /* Of those that nothing but others stands in the way of. */
 static struct gpuq_val *oldest(struct gpuq_arena *a, const struct model *m, int64_t now_us)
 {
@@ -21,7 +30,7 @@ static struct gpuq_val *oldest(struct gpuq_arena *a, const struct model *m, int6
 
 		if (j->state != GPUQ_JOB_PENDING || j->held_user || j->held_admin ||
 		    j->held_retries || (j->array && j->array->n_waiting == 0) ||
-		    j->wish->begin_us > now_us)
+		    j->wish->begin_us > now_us || !waits_for_others(j))
 			continue;
 		if (first && j->eligible_us >= first->eligible_us)
 			continue;

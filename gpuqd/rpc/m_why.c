@@ -184,7 +184,7 @@ static void answer_old(void *arg, int rc, const struct gpuq_err *failed)
 	}
 	job = history_job(journal_store(x->m->j), key, a);
 	if (!job) {
-		gpuq_fail(&err, GPUQ_ENOENT, "no such job: %lld", (long long)x->p.id);
+		no_such_job(key, &err);
 		rpc_fail(x->c, &err);
 		return;
 	}

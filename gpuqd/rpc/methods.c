@@ -98,6 +98,14 @@ void job_id_print(struct job_key key, char out[32])
 		snprintf(out, 32, "%u", key.id);
 }
 
+int no_such_job(struct job_key key, struct gpuq_err *err)
+{
+	char id[32];
+
+	job_id_print(key, id);
+	return gpuq_fail(err, GPUQ_ENOENT, "no such job: %s", id);
+}
+
 static void on_event(void *arg, const struct event *ev)
 {
 	struct methods *m = arg;

@@ -53,7 +53,8 @@ test_expect_success 'all of it is cancelled' '
 '
 
 test_expect_success 'no such element' '
-	exits 254 gpuq status "${id}_77"
+	exits 254 gpuq status "${id}_77" && says err "no such job: ${id}_77" && exits 254 gpuq events "${id}_77" && says err "job: ${id}_77" &&
+	exits 0 gpuq events "${id}_1"
 '
 
 for bad in 0-99999999 5-1 a-b 1- 1-5%0 ''; do

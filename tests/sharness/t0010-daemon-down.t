@@ -46,11 +46,39 @@ test_expect_success 'a server that does not speak our language' '
 test_expect_success 'who waits does not notice that the daemon dies and comes back' '
 	start_gpuqd && id=$(sh_job "until [ -e \"$PWD/go\" ]; do sleep 0.05; done; exit 17") && job_becomes "$id" RUNNING &&
 	rm -f err && { ( exits 17 gpuq wait --verbose "$id" ) >waited 2>&1 & waiter=$!; } && wait_for 30 test -s err &&
-	kill_gpuqd && start_gpuqd && touch go && wait "$waiter"
+	kill_gpuqd && start_gpuqd && touch go && wait "$waiter" && ended=$id
+'
+
+# at_once COMMAND...: it ends by ^C with 0, or 253 where it waits, though the daemon is silent. Else a
+# daemon is given up after two minutes.
+at_once() {
+	rm -f at_once.out
+	"$@" >at_once.out 2>&1 &
+	at_once_pid=$!
+	wait_for 30 test -s at_once.out || return 1
+	kill -STOP $gpuqd_pid && sleep 0.5 && kill -INT $at_once_pid && wait_for 60 eval "! kill -0 $at_once_pid"
+	at_once_gone=$?
+	kill -CONT $gpuqd_pid
+	[ $at_once_gone = 0 ] || { kill $at_once_pid; return 1; }
+	wait $at_once_pid
+	at_once_code=$?
+	cat at_once.out
+	case $2 in
+	wait) test $at_once_code = 253 && says at_once.out "^gpuq-result: .*\"RUNNING\"" ;;
+	*) test $at_once_code = 0 ;;
+	esac
+}
+
+test_expect_success 'a daemon that does not answer keeps nobody from stopping to wait for it' '
+	id=$(sh_job "exec sleep 300") && job_becomes "$id" RUNNING &&
+	for verb in "queue --watch=0.1" "nodes --json --watch=0.1" "status --watch=0.1" "status $id --watch=0.1" "diag --watch=0.1" "events -f $id" \
+		"wait -v $id"; do
+		at_once gpuq $verb || return 1
+	done && gpuq cancel "$id"
 '
 
 test_expect_success 'where it was, it is found again' '
-	stop_gpuqd && start_gpuqd && job_is "$id" exit_code 17 && stop_gpuqd
+	stop_gpuqd && start_gpuqd && job_is "$ended" exit_code 17 && stop_gpuqd
 '
 
 test_done

@@ -8,8 +8,8 @@ told() {
 }
 
 test_expect_success 'from submission to end, with who and why' '
-	start_gpuqd && held=$(sh_job "exit 3" -g 1 --hold) && gpuq hold "$held" && gpuq release "$held" &&
-	job_becomes "$held" FAILED &&
+	start_gpuqd && held=$(sh_job "until [ -e seen ]; do sleep 0.1; done; exit 3" -g 1 --hold) &&
+	gpuq hold "$held" && gpuq release "$held" && job_becomes "$held" RUNNING && touch seen && job_becomes "$held" FAILED &&
 	cat >want <<-END &&
 	job.submitted
 	job.held

@@ -47,7 +47,7 @@ test_expect_success 'a job that does nothing with its devices is stopped by the 
 	b=$(sh_job "exec sleep 600" -p lab -g 1) && job_becomes "$b" RUNNING &&
 	use 0 40 && wait_for 20 job_is "$b" use.percent 40.0 && job_becomes "$a" TIMEOUT && job_is "$a" end_cause idle && says a.out told &&
 	exits 251 gpuq wait "$a" && job_is "$b" state RUNNING && test "$(measured source)" = nvml && test "$(measured trouble)" = null &&
-	exits 0 gpuq doctor && says out "measured .*1 devices of 1 running jobs are measured .nvml."
+	exits 0 gpuq doctor && says out "measured .*.nvml.: 1 device of 1 job\$"
 '
 
 test_expect_success 'a device that does not tell is not idle; nor is half of one whose other half works' '

@@ -56,9 +56,21 @@ test_expect_success 'scontrol shows, holds, changes' '
 	test "$(scontrol show hostlist n1,n2,n3)" = "n[1-3]" && scontrol ping && exits 1 scontrol showw && says err "show"
 '
 
+test_expect_success 'what a job asks for and says of itself is there, in lists and in full' '
+	sbatch --parsable -J facts -H -N 2 -c 3 --mem 2G --comment "a comment" -D "$PWD" -o "f-%j-%x.out" --nice=7 -d afterany:1 --wrap true >id && f=$(cat id) &&
+	squeue -h -j "$f" -o "%C|%m|%k|%Z|%y|%E" >out && says out "^6\|2G\|a comment\|$PWD\|7\|afterany:1\(unfulfilled\)$" &&
+	squeue -h -j 1 -o "%C|%m|%k|%y|%E" >out && says out "^1\|0\|\(null\)\|0\|\(null\)$" &&
+	scontrol show job "$f" >out && says out "NumNodes=2 NumCPUs=6$" && says out "ReqTRES=cpu=6,mem=4G,node=2$" && says out "MinMemoryNode=2G" &&
+	says out "Comment=a comment" && says out "WorkDir=$PWD$" && says out "StdOut=$PWD/f-$f-facts.out$" && says out "StdErr=$PWD/f-$f-facts.out$" &&
+	says out "Dependency=afterany:1\(unfulfilled\)$" && says out "Nice=7" && scontrol show job 3 >out && says out "StdOut=.*/slurm-%A_%a.out$" &&
+	scontrol update jobid="$f" comment=other && test "$(squeue -h -j "$f" -o %k)" = other && kill_gpuqd && start_gpuqd &&
+	test "$(squeue -h -j "$f" -o "%C %m %k %y")" = "6 2G other 7" && scancel "$f" && job_becomes "$f" CANCELLED &&
+	test "$(sacct -X -n -P -j "$f" -o ReqMem,Comment,WorkDir)" = "4G|other|$PWD"
+'
+
 test_expect_success 'sinfo: partitions, nodes, reasons' '
 	sinfo >out && says out "^PARTITION AVAIL  TIMELIMIT  NODES  STATE NODELIST$" && says out "^default\*     up   infinite      1    mix $node$" &&
-	test "$(sinfo -h -o "%n %t %D")" = "$node mix 1" && sinfo -N >out && says out "^$node +1 +default\* +mix" &&
+	test "$(sinfo -h -o "%n %t %D")" = "$node mix 1" && sinfo -h -o %C >out && says out "^[0-9]+/[0-9]+/0/$(sinfo -h -o %c)$" && sinfo -N >out && says out "^$node +1 +default\* +mix" &&
 	sinfo -s >out && says out "1/0/0/1 $node" && test -z "$(sinfo -h -t idle -o %n -N)" &&
 	scontrol update nodename="$node" state=drain reason="new fan" && sinfo -R >out && says out "new fan" &&
 	test "$(sinfo -h -o %t)" = drng && scontrol update nodename="$node" state=resume && test "$(sinfo -h -o %t)" = mix

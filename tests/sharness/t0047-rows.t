@@ -40,11 +40,13 @@ same() {
 keys=id,array_index,array,name,user,queue,account,qos,labels,state,reason,reasons,submit_time,start_time,end_time
 keys=$keys,eligible_time,planned_time,time_limit_s,time_min_s,exit_code,attempt,priority,flavor,pod_count,gpus
 keys=$keys,pods,evictions,end_cause,avoids,promise,message,pods.node,no_such_key
+keys=$keys,cpus,memory_mib,nice,depends,workdir,stdout,stderr,comment
 
 test_expect_success 'every key of every kind of job' '
 	start_gpuqd && ended=$(sh_job "exit 3" -g 1) && job_becomes "$ended" FAILED && run=$(sh_job "sleep 300" -g 2) &&
 	job_becomes "$run" RUNNING && array=$(sh_job "sleep 300" -g 1 --array 0-5%1) && job_becomes "${array}_0" RUNNING &&
-	sh_job "exit 0" -g 4 -t 10 -J "größe" >out && same job.list "" 4 "$keys" && same job.list "\"all\": true" 5 "$keys" &&
+	sh_job "exit 0" -g 4 -t 10 -J "größe" -c 2 --mem 3G --nice=4 -d "after:$run+5" -o "x%j" -e y --comment "a
+	b" >out && same job.list "" 4 "$keys" && same job.list "\"all\": true" 5 "$keys" &&
 	same history.list "" 1 "$keys" && same job.list "\"ids\": [\"$run\"]" 1 "$keys" && same job.list "\"users\": [\"nobody\"]" 0 id
 '
 

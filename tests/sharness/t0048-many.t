@@ -55,7 +55,12 @@ test_expect_success FAILPOINTS 'killed in the middle: what was done stays done, 
 	GPUQ_FAILPOINT="act.done:4500=kill" start_gpuqd --gpus 0 && held cut 5 && ! gpuq cancel -n cut &&
 	{ wait "$gpuqd_pid"; true; } && start_gpuqd --gpus 0 && left=$(gpuq queue -h -n cut | wc -l) && test "$left" -gt 0 &&
 	test "$left" -lt 1000 && test "$(in_history cut)" = "$((5000 - left)) 0" &&
-	test "$(gpuq cancel -n cut --json | json matched)" = "$left" && wait_for 30 eval "test \"\$(in_history cut)\" = \"5000 0\"" && stop_gpuqd
+	test "$(gpuq cancel -n cut --json | json matched)" = "$left" && wait_for 30 eval "test \"\$(in_history cut)\" = \"5000 0\""
+'
+
+test_expect_success FAILPOINTS 'what sums are made of is whole, however long it is' '
+	gpuq history -h --limit 100000 -o JOBID >all && test "$(wc -l <all)" -gt 10000 &&
+	test "$(gpuq slurm sacct -X -n -S now-1hours -o JobID | wc -l)" = "$(wc -l <all)" && stop_gpuqd
 '
 
 test_done

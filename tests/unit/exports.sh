@@ -13,7 +13,7 @@ nm -D --defined-only "$lib" | awk '$2 ~ /^[TDRB]$/ { sub(/@.*/, "", $3); print $
 # Declarations: comments and directives off, then a name before a parenthesis, or data.
 for h in "$srcdir"/libgpuq/*.h; do
 	case ${h##*/} in
-	duplex.h | mp.h | selector.h | wire.h | transport.h | utf8.h | yaml_plain.h | *_priv.h | *_kind.h | *_kinds.h) ;;
+	duplex.h | mp.h | pattern.h | selector.h | wire.h | transport.h | utf8.h | yaml_plain.h | *_priv.h | *_kind.h | *_kinds.h) ;;
 	*) sed -e '/^[[:space:]]*#/d' "$h" ;;
 	esac
 done | tr '\n' ' ' | sed -e 's:/\*[^*]*\*\+\([^/*][^*]*\*\+\)*/::g' | tr ';{}' '\n\n\n' |

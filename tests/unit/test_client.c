@@ -440,6 +440,42 @@ Test(client, hears_why_the_server_goes)
 	gpuq_arena_done(&got.arena);
 }
 
+static void be_stopped(void)
+{
+	int stop[2];
+	struct gpuq *late = NULL;
+
+	if (pipe(stop) != 0)
+		return;
+	got.rc[0] = gpuq_connect_stop(addr, "test/1", 0, stop[0], &got.g, &got.err[0]);
+	if (got.rc[0] == 0)
+		got.rc[1] = gpuq_call(got.g, "echo", NULL, NULL, 0, &got.arena, &got.reply[1],
+				      &got.err[1]);
+	got.ok = write(stop[1], "", 1) == 1;
+	if (got.rc[0] == 0 && got.ok) {
+		got.rc[2] = gpuq_call(got.g, "keep", NULL, NULL, 0, &got.arena, &got.reply[2],
+				      &got.err[2]);
+		got.rc[3] = gpuq_call(got.g, "echo", NULL, NULL, 0, &got.arena, &got.reply[3],
+				      &got.err[3]);
+		got.rc[4] = gpuq_connect_stop(addr, "test/1", 0, stop[0], &late, &got.err[4]);
+	}
+	close(stop[0]);
+	close(stop[1]);
+}
+
+Test(client, a_call_ends_when_its_caller_is_stopped)
+{
+	as_client(be_stopped);
+	cr_expect_eq(got.rc[0], 0, "%s", got.err[0].text);
+	cr_expect_eq(got.rc[1], 0, "%s", got.err[1].text);
+	cr_expect(got.ok);
+	cr_expect_eq(got.rc[2], GPUQ_ECANCELED, "%s", got.err[2].text);
+	cr_expect_eq(got.rc[3], GPUQ_EUNREACH, "its late answer would be another's");
+	cr_expect_eq(got.rc[4], GPUQ_ECANCELED, "%s", got.err[4].text);
+	gpuq_close(got.g);
+	gpuq_arena_done(&got.arena);
+}
+
 static void fill_up(void)
 {
 	static struct gpuq *all[GPUQ_CONNECTIONS_PER_UID + 1];

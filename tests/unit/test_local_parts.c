@@ -11,8 +11,8 @@
 
 #include "gpuqd/cluster/local/devices.h"
 #include "gpuqd/cluster/local/order.h"
-#include "gpuqd/cluster/local/pattern.h"
 #include "gpuqd/cluster/local/state.h"
+#include "libgpuq/pattern.h"
 
 static const struct {
 	const char *pattern;

@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include "gpuqd/cluster/local/local.h"
-#include "gpuqd/cluster/local/pattern.h"
 #include "gpuqd/cluster/local/shepherd_run.h"
+#include "libgpuq/pattern.h"
 
 struct variable {
 	const char *key, *val;

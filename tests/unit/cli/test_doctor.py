@@ -74,7 +74,7 @@ class Doctor(Case):
         found = self.examine(measured={"source": "nvml", "trouble": None, "idle_rule": True,
                                        "devices": 3, "jobs": 2})[1]["measured"]
         self.assertEqual(found["result"], "ok")
-        self.assertIn("3 devices of 2 running jobs are measured (nvml)", found["text"])
+        self.assertIn("is measured (nvml): 3 devices of 2 jobs", found["text"])
 
     def test_messages_that_do_not_arrive(self):
         old = int((time.time() - 3600) * 1000000)
@@ -106,11 +106,11 @@ class Doctor(Case):
         self.bad("nodes", "bad", "there are no nodes", nodes=())
 
     def test_some_nodes_down(self):
-        self.bad("nodes", "warning", "1 of 2 nodes are down: n2",
+        self.bad("nodes", "warning", "1 of 2 nodes is down: n2",
                  nodes=(node(), node("n2", state="down")))
 
     def test_all_nodes_down(self):
-        self.bad("nodes", "bad", "1 of 1 nodes are down", nodes=(node(state="down"),))
+        self.bad("nodes", "bad", "1 of 1 node is down", nodes=(node(state="down"),))
 
     def test_nodes_without_devices(self):
         self.bad("nodes", "warning", "2 of 3 nodes are without devices: n2, n3",

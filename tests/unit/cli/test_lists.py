@@ -210,11 +210,29 @@ class Queue(Case):
         self.assertEqual(self.on_terminal(90, *args, NO_COLOR="1"), wide)
         self.assertEqual(self.on_terminal(90, *args),
                          [wide[0][:-1] + "\033[32mR\033[0m", wide[1][:-1] + "\033[31mF\033[0m"])
-        # The widest of those that may be cut give way, down to their names.
+        # The widest of those that may be cut give way, down to their names where that helps.
         self.assertEqual(self.on_terminal(30, *args, NO_COLOR="1"),
                          ["   17 aaaaaaaaaa größegröße R", "   18 b          default    F"])
         self.assertEqual(self.on_terminal(5, *args, NO_COLOR="1"),
-                         ["   17 aaaa größe R", "   18 b    defau F"])
+                         ["   17 " + "a" * 16 + " " + "größe" * 3 + " R",
+                          "   18 b" + " " * 15 + " default" + " " * 8 + " F"])
+
+    def test_what_has_no_room_is_left_out(self):
+        ended = job(17, "COMPLETED", name="a" * 40, exit_code=0, start_time=US, end_time=US)
+        self.serve(history_list=rows(ended), job_list=rows(job(17, "RUNNING", name="a" * 40)))
+
+        def heads(columns, *args):
+            lines = self.on_terminal(columns, *args, NO_COLOR="1")
+            self.assertEqual([x for x in lines if len(x) > columns], [])
+            return lines[0].split()
+        every = heads(200, "history")
+        self.assertEqual(every, self.ok("history").splitlines()[0].split())
+        self.assertEqual(heads(80, "history"), [x for x in every if x not in ("GPU_SECONDS", "WAIT")])
+        self.assertEqual(heads(60, "history"), [x for x in every if x not in (
+            "GPU_SECONDS", "WAIT", "USER", "EXIT_CODE")])
+        self.assertEqual(heads(60, "queue")[-1], "NODELIST(REASON)")
+        # What was asked for by name is there.
+        self.assertEqual(self.on_terminal(60, "history", "-o", ",".join(every))[0].split(), every)
 
     def test_limit_counts_after_sorting(self):
         rows = self.table([job(1, priority=1), job(2, priority=2)], "-h", "-o", "JOBID",
@@ -275,7 +293,8 @@ class Queue(Case):
     def test_wrong_filters_are_wrong_usage(self):
         self.serve(job_list=listing())
         for args in (["-t", "SLEEPING"], ["-j", "x"], ["--since", "yesterday"],
-                     ["--limit", "0"], ["--me", "-u", "bob"], ["--watch=x"], ["--nope"]):
+                     ["--limit", "0"], ["--limit", "9" * 30], ["--me", "-u", "bob"], ["--watch=x"], ["--nope"],
+                     ["-o", "JOBID,,NAME"], ["-o", ","], ["--sort", ""]):
             code, out, err = self.run_gpuq("queue", *args)
             self.assertEqual((code, out), (2, ""), args)
             self.assertTrue(err.startswith("gpuq: "), args)

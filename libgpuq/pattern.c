@@ -1,4 +1,4 @@
-#include "gpuqd/cluster/local/pattern.h"
+#include "libgpuq/pattern.h"
 
 #include <inttypes.h>
 #include <stdbool.h>

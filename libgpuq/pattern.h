@@ -1,10 +1,11 @@
 /* pattern.h - file names with %j and the like, as sbatch has them
  *
  * Owns     nothing. Touches memory only.
- * Used by  the local cluster, for --output, --error and --input.
+ * Used by  the local cluster, for --output, --error and --input; the CLI, which tells where
+ *          they are. Not installed.
  */
-#ifndef GPUQD_CLUSTER_LOCAL_PATTERN_H
-#define GPUQD_CLUSTER_LOCAL_PATTERN_H
+#ifndef LIBGPUQ_PATTERN_H
+#define LIBGPUQ_PATTERN_H
 
 #include <stdint.h>
 
