@@ -49,9 +49,10 @@ static int submitted(const struct draft *d, const struct scope *s, int64_t most,
 	if (have + n <= most)
 		return 0;
 	return gpuq_fail_field(err, GPUQ_ELIMIT, "queue",
-			       "%s %s takes %" PRId64 " jobs%s: there are %" PRId64 ", and %" PRId64
-			       " more were to come",
-			       s->what, s->name, most, s->per, have, n);
+			       "%s %s takes %" PRId64 " job%s%s: there %s %" PRId64 ", and %" PRId64
+			       " more %s to come",
+			       s->what, s->name, most, most == 1 ? "" : "s", s->per,
+			       have == 1 ? "is" : "are", have, n, n == 1 ? "was" : "were");
 }
 
 /* Devices that one job asks for: more than it may ever have? */
