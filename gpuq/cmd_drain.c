@@ -33,6 +33,17 @@ static void print_nodes(const struct gpuq_val *nodes)
 	}
 }
 
+static void print_jobs(const struct cli *c, int64_t jobs)
+{
+	const bool one = jobs == 1;
+
+	printf(", on which %" PRId64 " job%s ", jobs, one ? "" : "s");
+	if (!opt_given(&c->args, OPT_REQUEUE))
+		printf("%s on", one ? "goes" : "go");
+	else
+		printf("%s to leave and wait%s again", one ? "has" : "have", one ? "s" : "");
+}
+
 static int act_on_nodes(struct cli *c, const char *method, const char *done, const char *would)
 {
 	const bool dry_run = opt_given(&c->args, OPT_DRY_RUN);
@@ -47,6 +58,8 @@ static int act_on_nodes(struct cli *c, const char *method, const char *done, con
 	gpuq_put(a, params, "names", names);
 	if (c->args.val[OPT_REASON])
 		gpuq_put(a, params, "why", gpuq_str(a, c->args.val[OPT_REASON]));
+	if (opt_given(&c->args, OPT_REQUEUE))
+		gpuq_put(a, params, "requeue", gpuq_bool(a, true));
 	if (dry_run)
 		gpuq_put(a, params, "dry_run", gpuq_bool(a, true));
 	if (cli_call(c, method, params, dry_run ? "" : NULL, &reply, &err) < 0)
@@ -61,7 +74,7 @@ static int act_on_nodes(struct cli *c, const char *method, const char *done, con
 		printf(" (%" PRId64 " %s so already)", matched - changed,
 		       matched - changed == 1 ? "is" : "are");
 	if (jobs && strcmp(method, "node.drain") == 0)
-		printf(", on which %" PRId64 " job%s on", jobs, jobs == 1 ? " goes" : "s go");
+		print_jobs(c, jobs);
 	putchar('\n');
 	if (dry_run || opt_given(&c->args, OPT_VERBOSE))
 		print_nodes(gpuq_get(reply, "nodes"));

@@ -188,6 +188,7 @@ static const struct opt apply_opts[] = {
 
 static const struct opt drain_opts[] = {
 	{ OPT_REASON, "reason", 'r', ARG_REQUIRED, "TEXT", "why, for gpuq nodes to show" },
+	{ OPT_REQUEUE, "requeue", 0, ARG_NONE, NULL, "what runs there leaves, and waits again" },
 	{ 0, NULL, 0, 0, NULL, NULL },
 };
 

@@ -4,27 +4,9 @@
 #include <string.h>
 
 #include "gpuq/import_fields.h"
-#include "libgpuq/units.h"
+#include "gpuq/import_int.h"
 
-enum { PRIORITY_MOST = 1000000000 };
-
-/* One object of Kueue. */
-struct object {
-	const char *file, *kind, *name, *namespace_;
-	const struct gpuq_val *v, *spec;
-	const char *called; /* the queue's name here */
-};
-
-struct import {
-	struct gpuq_arena *a;
-	struct object *items;
-	size_t n, room;
-	struct gpuq_val *site, *flavors, *pools, *qos, *queues;
-	import_note_fn note;
-	void *arg;
-	bool again; /* what is read was read before: its notes have been told */
-	struct gpuq_err *err;
-};
+enum { PRIORITY_MOST = 1000000000, NAME_MOST = 63 };
 
 static const char group[] = "kueue.x-k8s.io/";
 static const char *const kinds[] = {
@@ -42,7 +24,7 @@ static const char *place(struct import *im, const struct object *o, const struct
 				 o->name);
 }
 
-static void note(struct import *im, const struct object *o, const struct gpuq_val *v,
+void import_note(struct import *im, const struct object *o, const struct gpuq_val *v,
 		 const char *path, const char *why)
 {
 	const char *text = gpuq_arena_printf(im->a, "%s: %s: %s", place(im, o, v), path, why);
@@ -51,15 +33,42 @@ static void note(struct import *im, const struct object *o, const struct gpuq_va
 		im->note(im->arg, text);
 }
 
-static int fail(struct import *im, const struct object *o, const struct gpuq_val *v,
+int import_fail(struct import *im, const struct object *o, const struct gpuq_val *v,
 		const char *path, const char *what)
 {
 	return gpuq_fail(im->err, GPUQ_EINVAL, "%s: %s: %s", place(im, o, v), path, what);
 }
 
-static int no_memory(struct import *im)
+int import_no_memory(struct import *im)
 {
 	return gpuq_fail(im->err, GPUQ_ENOMEM, "out of memory");
+}
+
+struct object *import_find(const struct import *im, const char *kind, const char *name)
+{
+	for (size_t i = 0; i < im->n; i++)
+		if (strcmp(im->items[i].kind, kind) == 0 && strcmp(im->items[i].name, name) == 0)
+			return &im->items[i];
+	return NULL;
+}
+
+struct gpuq_val *import_member(struct import *im, struct gpuq_val *list, const char *name)
+{
+	struct gpuq_val *v = gpuq_map(im->a);
+
+	gpuq_put(im->a, v, "name", gpuq_str(im->a, name));
+	gpuq_add(im->a, list, v);
+	return v;
+}
+
+const char *import_cohort(const struct object *o)
+{
+	const char *name =
+		strcmp(o->kind, "Cohort") == 0
+			? gpuq_get_str(o->spec, "parentName", gpuq_get_str(o->spec, "parent", ""))
+			: gpuq_get_str(o->spec, "cohortName", gpuq_get_str(o->spec, "cohort", ""));
+
+	return *name ? name : NULL;
 }
 
 /* ---- finding out what there is ---- */
@@ -92,13 +101,13 @@ static int add_object(struct import *im, const char *file, const struct gpuq_val
 		if (strcmp(*k, kind) != 0 || strncmp(api, group, sizeof(group) - 1) != 0)
 			continue;
 		if (im->n == im->room)
-			return no_memory(im);
+			return import_no_memory(im);
 		im->items[im->n++] = o;
 		return 0;
 	}
-	note(im, &o, v, "kind",
-	     strncmp(api, group, sizeof(group) - 1) == 0 ? "there is nothing like it here"
-							 : "not an object of Kueue");
+	import_note(im, &o, v, "kind",
+		    strncmp(api, group, sizeof(group) - 1) == 0 ? "there is nothing like it here"
+								: "not an object of Kueue");
 	return 0;
 }
 
@@ -112,23 +121,6 @@ static size_t count(const struct gpuq_val *v)
 	return n;
 }
 
-static struct object *find(const struct import *im, const char *kind, const char *name)
-{
-	for (size_t i = 0; i < im->n; i++)
-		if (strcmp(im->items[i].kind, kind) == 0 && strcmp(im->items[i].name, name) == 0)
-			return &im->items[i];
-	return NULL;
-}
-
-static struct gpuq_val *member(struct import *im, struct gpuq_val *list, const char *name)
-{
-	struct gpuq_val *v = gpuq_map(im->a);
-
-	gpuq_put(im->a, v, "name", gpuq_str(im->a, name));
-	gpuq_add(im->a, list, v);
-	return v;
-}
-
 /* ---- flavors, qos, topology ---- */
 
 static void add_flavor(struct import *im, const struct object *o)
@@ -136,38 +128,82 @@ static void add_flavor(struct import *im, const struct object *o)
 	const struct gpuq_val *labels = gpuq_get(o->spec, "nodeLabels");
 	struct gpuq_val *pool;
 
-	member(im, im->flavors, o->name);
-	pool = member(im, im->pools, o->name);
+	import_member(im, im->flavors, o->name);
+	pool = import_member(im, im->pools, o->name);
 	if (labels && labels->type == GPUQ_MAP && labels->n)
 		gpuq_put(im->a, pool, "selector", gpuq_val_copy(im->a, labels));
 	gpuq_put(im->a, pool, "flavor", gpuq_str(im->a, o->name));
 }
 
-/* A node is in the first pool whose labels it has: the one for all comes last. */
+static uint32_t n_labels(const struct gpuq_val *pool)
+{
+	const struct gpuq_val *selector = gpuq_get(pool, "selector");
+
+	return selector ? selector->n : 0;
+}
+
+static bool same_labels(const struct gpuq_val *x, const struct gpuq_val *y)
+{
+	const struct gpuq_val *a = gpuq_get(x, "selector"), *b = gpuq_get(y, "selector");
+
+	return (!a && !b) || (a && b && gpuq_val_equal(a, b));
+}
+
+/* A node is in the first pool whose labels it has: those that ask for more come first. */
 static void pools_in_order(struct import *im)
 {
 	struct gpuq_val *sorted = gpuq_list(im->a);
+	uint32_t most = 0;
 
-	for (int all = 0; all < 2; all++)
+	for (uint32_t i = 0; i < im->pools->n; i++)
+		if (n_labels(im->pools->items[i]) > most)
+			most = n_labels(im->pools->items[i]);
+	for (uint32_t n = most + 1; n-- > 0;)
 		for (uint32_t i = 0; i < im->pools->n; i++)
-			if (!gpuq_get(im->pools->items[i], "selector") == (all == 1))
+			if (n_labels(im->pools->items[i]) == n)
 				gpuq_add(im->a, sorted, im->pools->items[i]);
 	im->pools = sorted;
 }
 
-static void add_class(struct import *im, const struct object *o)
+/* The pool of the later one never gets a node. */
+static void tell_same_labels(struct import *im)
+{
+	for (uint32_t i = 0; i < im->pools->n; i++)
+		for (uint32_t k = 0; k < i; k++) {
+			const char *first = gpuq_get_str(im->pools->items[k], "name", "");
+			const struct object *o;
+
+			if (!same_labels(im->pools->items[i], im->pools->items[k]))
+				continue;
+			o = import_find(im, "ResourceFlavor",
+					gpuq_get_str(im->pools->items[i], "name", ""));
+			import_note(
+				im, o, gpuq_get(o->spec, "nodeLabels"), "spec.nodeLabels",
+				gpuq_arena_printf(im->a,
+						  "those of %s: a node is of one flavor, and these "
+						  "are of that one",
+						  first));
+			break;
+		}
+}
+
+static int add_class(struct import *im, const struct object *o)
 {
 	const struct gpuq_val *value = gpuq_get(o->v, "value");
 	int64_t priority = value && value->type == GPUQ_INT ? value->i : 0;
-	struct gpuq_val *qos = member(im, im->qos, o->name);
+	struct gpuq_val *qos = import_member(im, im->qos, o->name);
 
+	if (!value || value->type != GPUQ_INT)
+		return import_fail(im, o, value, "value", "expected a whole number");
 	if (priority > PRIORITY_MOST || priority < -PRIORITY_MOST) {
-		note(im, o, value, "value", "a priority is at most 1000000000 here: it is cut");
+		import_note(im, o, value, "value",
+			    "a priority is at most 1000000000 here: it is cut");
 		priority = priority > 0 ? PRIORITY_MOST : -PRIORITY_MOST;
 	}
 	gpuq_put(im->a, qos, "priority", gpuq_int(im->a, priority));
 	if (*gpuq_get_str(o->v, "description", ""))
-		note(im, o, gpuq_get(o->v, "description"), "description", "a qos has none");
+		import_note(im, o, gpuq_get(o->v, "description"), "description", "a qos has none");
+	return 0;
 }
 
 static void add_topology(struct import *im, const struct object *o)
@@ -176,7 +212,8 @@ static void add_topology(struct import *im, const struct object *o)
 	struct gpuq_val *list = gpuq_list(im->a);
 
 	if (gpuq_get(im->site, "topology")) {
-		note(im, o, o->v, "spec.levels", "the site has one topology: the first is taken");
+		import_note(im, o, o->v, "spec.levels",
+			    "the site has one topology: the first is taken");
 		return;
 	}
 	for (uint32_t i = 0; levels && levels->type == GPUQ_LIST && i < levels->n; i++) {
@@ -186,253 +223,6 @@ static void add_topology(struct import *im, const struct object *o)
 			gpuq_add(im->a, list, gpuq_str(im->a, label));
 	}
 	gpuq_put(im->a, im->site, "topology", list);
-}
-
-/* ---- quotas ---- */
-
-struct quota {
-	const char *flavor;
-	int64_t nominal, borrow, lend; /* thousandths; -1 = not said */
-	struct quota *next;
-};
-
-static bool is_gpu(const char *resource)
-{
-	const size_t n = strlen(resource);
-
-	return n > 4 && strcmp(resource + n - 4, "/gpu") == 0;
-}
-
-static int milli_of(struct import *im, const struct object *o, const struct gpuq_val *v,
-		    const char *path, int64_t *out)
-{
-	const char *text = !v ? NULL : v->src ? v->src : v->type == GPUQ_STR ? v->s : NULL;
-
-	*out = -1;
-	if (!v || v->type == GPUQ_NULL)
-		return 0;
-	if (v->type == GPUQ_INT && v->i >= 0 && v->i < INT64_C(1000000000)) {
-		*out = v->i * 1000;
-		return 0;
-	}
-	if (text && gpuq_milli_parse(text, out, NULL) == 0 && *out >= 0)
-		return 0;
-	return fail(im, o, v, path, "expected a quantity such as 8");
-}
-
-static int read_resource(struct import *im, const struct object *o, const char *flavor,
-			 const struct gpuq_val *r, struct quota ***end)
-{
-	const char *path = "spec.resourceGroups[].flavors[].resources[]";
-	const char *name = gpuq_get_str(r, "name", "");
-	struct quota *q = gpuq_arena_calloc(im->a, 1, sizeof(*q));
-	int rc;
-
-	if (!q)
-		return no_memory(im);
-	if (!is_gpu(name)) {
-		note(im, o, r, path,
-		     gpuq_arena_printf(im->a, "%s: quotas count devices alone", name));
-		return 0;
-	}
-	q->flavor = flavor;
-	rc = milli_of(im, o, gpuq_get(r, "nominalQuota"), path, &q->nominal);
-	if (rc == 0)
-		rc = milli_of(im, o, gpuq_get(r, "borrowingLimit"), path, &q->borrow);
-	if (rc == 0)
-		rc = milli_of(im, o, gpuq_get(r, "lendingLimit"), path, &q->lend);
-	if (q->nominal < 0)
-		q->nominal = 0;
-	**end = q;
-	*end = &q->next;
-	return rc;
-}
-
-static int read_quotas(struct import *im, const struct object *o, struct quota **out)
-{
-	const struct gpuq_val *groups = gpuq_get(o->spec, "resourceGroups");
-	struct quota **end = out;
-	int rc = 0;
-
-	*out = NULL;
-	for (uint32_t g = 0; groups && groups->type == GPUQ_LIST && g < groups->n; g++) {
-		const struct gpuq_val *flavors = gpuq_get(groups->items[g], "flavors");
-
-		for (uint32_t f = 0; flavors && flavors->type == GPUQ_LIST && f < flavors->n; f++) {
-			const struct gpuq_val *rs = gpuq_get(flavors->items[f], "resources");
-			const char *name = gpuq_get_str(flavors->items[f], "name", "");
-
-			if (!find(im, "ResourceFlavor", name))
-				return fail(im, o, flavors->items[f],
-					    "spec.resourceGroups[].flavors[]",
-					    gpuq_arena_printf(im->a,
-							      "no ResourceFlavor is named %s: "
-							      "give its file too",
-							      name));
-			for (uint32_t i = 0; rc == 0 && rs && rs->type == GPUQ_LIST && i < rs->n;
-			     i++)
-				rc = read_resource(im, o, name, rs->items[i], &end);
-		}
-	}
-	return rc;
-}
-
-static const char *cohort_of(const struct object *o)
-{
-	const char *name =
-		strcmp(o->kind, "Cohort") == 0
-			? gpuq_get_str(o->spec, "parentName", gpuq_get_str(o->spec, "parent", ""))
-			: gpuq_get_str(o->spec, "cohortName", gpuq_get_str(o->spec, "cohort", ""));
-
-	return *name ? name : NULL;
-}
-
-/* What members of the cohort bring, level by level: its own quota comes on top of theirs.
- * Kueue refuses circles; here a depth ends them. */
-static int64_t members_bring(struct import *im, const char *cohort, const char *flavor, int depth)
-{
-	int64_t sum = 0;
-
-	im->again = true;
-	for (size_t i = 0; depth > 0 && i < im->n; i++) {
-		const struct object *o = &im->items[i];
-		const bool is_cohort = strcmp(o->kind, "Cohort") == 0;
-		const char *above =
-			is_cohort || strcmp(o->kind, "ClusterQueue") == 0 ? cohort_of(o) : NULL;
-		struct quota *q;
-
-		if (!above || strcmp(above, cohort) != 0 || read_quotas(im, o, &q) < 0)
-			continue;
-		for (; q; q = q->next)
-			if (strcmp(q->flavor, flavor) == 0)
-				sum += q->nominal;
-		if (is_cohort)
-			sum += members_bring(im, o->name, flavor, depth - 1);
-		im->again = true;
-	}
-	im->again = false;
-	return sum;
-}
-
-static struct gpuq_val *amount(struct import *im, int64_t milli)
-{
-	return milli % 1000 ? gpuq_real(im->a, (double)milli / 1000)
-			    : gpuq_int(im->a, milli / 1000);
-}
-
-static void put_map(struct import *im, struct gpuq_val *queue, const char *key,
-		    struct gpuq_val *map)
-{
-	if (map && map->n)
-		gpuq_put(im->a, queue, key, map);
-}
-
-/* ---- queues ---- */
-
-static void put_policy(struct import *im, const struct object *o, struct gpuq_val *queue)
-{
-	static const char *const words[][2] = {
-		{ "Never", "never" },
-		{ "LowerPriority", "lower" },
-		{ "Any", "any" },
-		{ "LowerOrNewerEqualPriority", "lower_or_newer" },
-	};
-	static const char *const keys[][2] = { { "reclaimWithinCohort", "reclaim" },
-					       { "withinClusterQueue", "preempt" } };
-	const struct gpuq_val *p = gpuq_get(o->spec, "preemption");
-
-	for (size_t k = 0; k < 2; k++) {
-		const char *word = gpuq_get_str(p, keys[k][0], "Never");
-
-		for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-			if (strcmp(words[i][0], word) == 0)
-				gpuq_put(im->a, queue, keys[k][1], gpuq_str(im->a, words[i][1]));
-	}
-}
-
-static int put_common(struct import *im, const struct object *o, struct gpuq_val *queue)
-{
-	const struct gpuq_val *weight = gpuq_path(o->spec, "fairSharing", "weight", NULL);
-	const struct gpuq_val *stop = gpuq_get(o->spec, "stopPolicy");
-	const char *policy = stop && stop->type == GPUQ_STR ? stop->s : "None";
-	int64_t milli;
-	int rc = milli_of(im, o, weight, "spec.fairSharing.weight", &milli);
-
-	if (milli >= 0 && milli != 1000)
-		gpuq_put(im->a, queue, "weight", amount(im, milli));
-	if (strcmp(policy, "Hold") == 0 || strcmp(policy, "HoldAndDrain") == 0)
-		gpuq_put(im->a, queue, "stopped", gpuq_bool(im->a, true));
-	if (strcmp(policy, "HoldAndDrain") == 0)
-		note(im, o, stop, "spec.stopPolicy",
-		     "a queue that is stopped lets what runs go on: cancel that by hand");
-	return rc;
-}
-
-static int put_quotas(struct import *im, const struct object *o, struct gpuq_val *queue)
-{
-	const bool is_cohort = strcmp(o->kind, "Cohort") == 0;
-	struct gpuq_val *quota = gpuq_map(im->a), *limit = gpuq_map(im->a), *lend = gpuq_map(im->a),
-			*order = gpuq_list(im->a);
-	struct quota *q;
-	int rc = read_quotas(im, o, &q);
-
-	for (; rc == 0 && q; q = q->next) {
-		const int64_t nominal =
-			q->nominal + (is_cohort ? members_bring(im, o->name, q->flavor, 16) : 0);
-
-		gpuq_put(im->a, quota, q->flavor, amount(im, nominal));
-		gpuq_add(im->a, order, gpuq_str(im->a, q->flavor));
-		/* Who is in no cohort has nobody to borrow from. */
-		if (!cohort_of(o) && !is_cohort)
-			gpuq_put(im->a, limit, q->flavor, amount(im, nominal));
-		else if (q->borrow >= 0)
-			gpuq_put(im->a, limit, q->flavor, amount(im, nominal + q->borrow));
-		if (q->lend >= 0)
-			gpuq_put(im->a, lend, q->flavor, amount(im, q->lend));
-	}
-	put_map(im, queue, "quota", quota);
-	put_map(im, queue, "limit", limit);
-	put_map(im, queue, "lend", lend);
-	if (order && order->n > 1 && !is_cohort)
-		gpuq_put(im->a, queue, "flavors", order);
-	return rc;
-}
-
-static const char *parent_of(struct import *im, const struct object *o)
-{
-	const char *cohort = cohort_of(o);
-	const struct object *above;
-
-	if (strcmp(o->kind, "LocalQueue") == 0) {
-		above = find(im, "ClusterQueue", gpuq_get_str(o->spec, "clusterQueue", ""));
-		return above ? above->called : NULL;
-	}
-	above = cohort ? find(im, "Cohort", cohort) : NULL;
-	return above ? above->called : NULL;
-}
-
-static int add_queue(struct import *im, const struct object *o)
-{
-	struct gpuq_val *queue = member(im, im->queues, o->called);
-	const char *parent = parent_of(im, o);
-	const bool is_local = strcmp(o->kind, "LocalQueue") == 0;
-	int rc;
-
-	if (is_local && !parent)
-		return fail(im, o, o->spec, "spec.clusterQueue",
-			    gpuq_arena_printf(im->a,
-					      "no ClusterQueue is named %s: give its file too",
-					      gpuq_get_str(o->spec, "clusterQueue", "(nothing)")));
-	if (parent)
-		gpuq_put(im->a, queue, "parent", gpuq_str(im->a, parent));
-	rc = put_quotas(im, o, queue);
-	if (rc == 0)
-		rc = put_common(im, o, queue);
-	if (strcmp(o->kind, "ClusterQueue") == 0)
-		put_policy(im, o, queue);
-	if (is_local)
-		gpuq_put(im->a, queue, "namespace", gpuq_str(im->a, o->namespace_));
-	return rc;
 }
 
 /* ---- names ---- */
@@ -474,12 +264,13 @@ static int name_queues(struct import *im, const char *kind)
 						      strcmp(kind, "Cohort") == 0 ? "cohort" : "cq",
 						      o->name);
 		if (!o->called)
-			return no_memory(im);
+			return import_no_memory(im);
 		if (strcmp(o->called, o->name) != 0)
-			note(im, o, o->v, "metadata.name",
-			     gpuq_arena_printf(im->a,
-					       "another queue has this name: this one is called %s",
-					       o->called));
+			import_note(im, o, o->v, "metadata.name",
+				    gpuq_arena_printf(
+					    im->a,
+					    "another queue has this name: this one is called %s",
+					    o->called));
 	}
 	return 0;
 }
@@ -491,17 +282,59 @@ static int add_implicit_cohorts(struct import *im)
 		const struct object *o = &im->items[i];
 		const char *name =
 			strcmp(o->kind, "ClusterQueue") == 0 || strcmp(o->kind, "Cohort") == 0
-				? cohort_of(o)
+				? import_cohort(o)
 				: NULL;
 		struct object cohort = { o->file, "Cohort", name, "", o->v, NULL, NULL };
 
-		if (!name || find(im, "Cohort", name))
+		if (!name || import_find(im, "Cohort", name))
 			continue;
 		if (im->n == im->room)
-			return no_memory(im);
+			return import_no_memory(im);
 		im->items[im->n++] = cohort;
 	}
 	return 0;
+}
+
+static int check_name(struct import *im, const struct object *o)
+{
+	const char *name = o->called ? o->called : o->name;
+
+	return strlen(name) <= NAME_MOST
+		       ? 0
+		       : import_fail(im, o, o->v, "metadata.name",
+				     gpuq_arena_printf(im->a,
+						       "%s: a name has at most %d characters here",
+						       name, NAME_MOST));
+}
+
+static int check_circle(struct import *im, const struct object *o)
+{
+	const struct object *up = o;
+	size_t hops = 0;
+
+	for (; up && import_cohort(up) && hops < im->n; hops++)
+		up = import_find(im, "Cohort", import_cohort(up));
+	if (hops < im->n)
+		return 0;
+	return import_fail(im, o, o->spec, "spec.parentName", "the cohorts above it form a circle");
+}
+
+static int check_objects(struct import *im)
+{
+	int rc = 0;
+
+	if (im->n == 0)
+		return gpuq_fail(im->err, GPUQ_EINVAL,
+				 "there is no ClusterQueue, nor anything else of Kueue that a "
+				 "site has");
+	for (size_t i = 0; rc == 0 && i < im->n; i++) {
+		const struct object *o = &im->items[i];
+
+		rc = check_name(im, o);
+		if (rc == 0 && strcmp(o->kind, "Cohort") == 0)
+			rc = check_circle(im, o);
+	}
+	return rc;
 }
 
 /* ---- all of it ---- */
@@ -515,7 +348,7 @@ static void tell_field(void *arg, const char *path, const struct gpuq_val *v, co
 {
 	const struct telling *t = arg;
 
-	note(t->im, t->o, v, path, why);
+	import_note(t->im, t->o, v, path, why);
 }
 
 static int convert(struct import *im, const char *kind)
@@ -531,11 +364,11 @@ static int convert(struct import *im, const char *kind)
 		if (o->spec)
 			import_fields(kind, o->v, tell_field, &t);
 		if (is_queue(o))
-			rc = add_queue(im, o);
+			rc = import_queue(im, o);
 		else if (strcmp(kind, "ResourceFlavor") == 0)
 			add_flavor(im, o);
 		else if (strcmp(kind, "WorkloadPriorityClass") == 0)
-			add_class(im, o);
+			rc = add_class(im, o);
 		else
 			add_topology(im, o);
 	}
@@ -550,8 +383,8 @@ static int check_repeats(struct import *im)
 			    strcmp(im->items[i].name, im->items[k].name) == 0 &&
 			    (strcmp(im->items[i].kind, "LocalQueue") != 0 ||
 			     strcmp(im->items[i].namespace_, im->items[k].namespace_) == 0))
-				return fail(im, &im->items[i], im->items[i].v, "metadata.name",
-					    "is there twice");
+				return import_fail(im, &im->items[i], im->items[i].v,
+						   "metadata.name", "is there twice");
 	return 0;
 }
 
@@ -573,7 +406,7 @@ int import_kueue(struct gpuq_arena *a, const struct import_doc *docs, size_t n,
 	im.qos = gpuq_list(a);
 	im.queues = gpuq_list(a);
 	if (!im.items || !im.queues)
-		return no_memory(&im);
+		return import_no_memory(&im);
 	gpuq_put(a, im.site, "version", gpuq_int(a, 1));
 	for (size_t i = 0; rc == 0 && i < n; i++)
 		rc = add_object(&im, docs[i].file, docs[i].v);
@@ -587,17 +420,20 @@ int import_kueue(struct gpuq_arena *a, const struct import_doc *docs, size_t n,
 		rc = name_queues(&im, "ClusterQueue");
 	if (rc == 0)
 		rc = name_queues(&im, "Cohort");
+	if (rc == 0)
+		rc = check_objects(&im);
 	for (size_t i = 0; rc == 0 && i < sizeof(order) / sizeof(order[0]); i++)
 		rc = convert(&im, order[i]);
 	if (rc < 0)
 		return rc;
 	pools_in_order(&im);
-	put_map(&im, im.site, "flavors", im.flavors);
-	put_map(&im, im.site, "pools", im.pools);
-	put_map(&im, im.site, "qos", im.qos);
-	put_map(&im, im.site, "queues", im.queues);
+	tell_same_labels(&im);
+	import_put_map(&im, im.site, "flavors", im.flavors);
+	import_put_map(&im, im.site, "pools", im.pools);
+	import_put_map(&im, im.site, "qos", im.qos);
+	import_put_map(&im, im.site, "queues", im.queues);
 	if (!gpuq_val_ok(im.site))
-		return no_memory(&im);
+		return import_no_memory(&im);
 	*site = im.site;
 	return 0;
 }

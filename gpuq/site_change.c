@@ -39,7 +39,13 @@ int site_put(struct gpuq_arena *a, struct gpuq_val *map, const char *text, struc
 		return rc;
 	if (n_docs > 1)
 		return gpuq_fail(err, GPUQ_EINVAL, "%s: expected one value", text);
-	v = n_docs ? docs[0] : gpuq_null(a);
+	if (n_docs == 0)
+		return gpuq_fail(err, GPUQ_EINVAL,
+				 "%s: expected a value; null puts the key back to its default",
+				 text);
+	v = docs[0];
+	if (strcmp(key, "name") == 0)
+		return gpuq_fail(err, GPUQ_EINVAL, "name: what is there keeps its name");
 	sub = strchr(key, '.');
 	if (sub) {
 		struct gpuq_val *inner;
@@ -48,10 +54,14 @@ int site_put(struct gpuq_arena *a, struct gpuq_val *map, const char *text, struc
 		inner = gpuq_get(map, key);
 		if (!inner || inner->type != GPUQ_MAP)
 			inner = gpuq_set(a, map, key, gpuq_map(a));
-		gpuq_set(a, inner, sub, v);
-	} else {
-		gpuq_set(a, map, key, v);
+		map = inner;
+		key = sub;
+	} else if (gpuq_get(map, key)) {
+		return gpuq_fail(err, GPUQ_EINVAL, "%s: it is given twice", key);
 	}
+	if (sub && gpuq_get(map, key))
+		return gpuq_fail(err, GPUQ_EINVAL, "%.*s: it is given twice", (int)n, text);
+	gpuq_set(a, map, key, v);
 	return 0;
 }
 

@@ -79,24 +79,24 @@ static const struct gpuq_field fields[] = {
 	F("site", GPUQ_K_STR, site, .doc = "site file applied at the first start of an empty store"),
 	F("operators", GPUQ_K_STRLIST, operators, .flags = GPUQ_F_LIVE, .doc = "users who may do everything"),
 	F("log_level", GPUQ_K_STR, log_level, .flags = GPUQ_F_LIVE, .doc = "err, warn, notice, info or debug"),
-	F("finished_pod_keep", GPUQ_K_DURATION, finished_pod_keep_us, .doc = "how long finished pods stay, for their logs"),
-	F("start_timeout", GPUQ_K_DURATION, start_timeout_us, .doc = "a job that was placed must run within; 0: for ever"),
+	F("finished_pod_keep", GPUQ_K_DURATION, finished_pod_keep_us, .flags = GPUQ_F_LIVE, .doc = "how long finished pods stay, for their logs"),
+	F("start_timeout", GPUQ_K_DURATION, start_timeout_us, .flags = GPUQ_F_LIVE, .doc = "a job that was placed must run within; 0: for ever"),
 	F("creates_per_second", GPUQ_K_INT, creates_per_s, .min = 0, .max = 1000000, .doc = "pods created per second at most; 0: no limit"),
 	F("metrics", GPUQ_K_STRLIST, metrics, .doc = "pages that say how busy devices of a Kubernetes cluster are: of DCGM exporters, or Prometheus' /federate"),
 	F("metrics_interval", GPUQ_K_DURATION, metrics_interval_us, .doc = "how often what devices do is measured; 0: never"),
 	F("idle_window", GPUQ_K_DURATION, policy.idle_window_us, .doc = "idle time is counted in whole pieces of this length"),
 	F("record_dir", GPUQ_K_STR, record_dir, .doc = "record every scheduling cycle there, for gpuq-sim replay"),
 	F("record_size", GPUQ_K_BYTES, record_bytes, .doc = "how much is kept there; the oldest is forgotten"),
-	F("backup_dir", GPUQ_K_STR, backup_dir, .doc = "where operators other than gpuqd itself may have backups written; absent: nowhere"),
-	F("history_keep", GPUQ_K_DURATION, history_keep_us, .doc = "ended jobs are kept so long; 0: for ever"),
-	F("history_max", GPUQ_K_INT, history_max, .min = 0, .max = INT64_C(100000000), .doc = "so many ended jobs are kept at most, the newest; 0: all"),
+	F("backup_dir", GPUQ_K_STR, backup_dir, .flags = GPUQ_F_LIVE, .doc = "where operators other than gpuqd itself may have backups written; absent: nowhere"),
+	F("history_keep", GPUQ_K_DURATION, history_keep_us, .flags = GPUQ_F_LIVE, .doc = "ended jobs are kept so long; 0: for ever"),
+	F("history_max", GPUQ_K_INT, history_max, .flags = GPUQ_F_LIVE, .min = 0, .max = INT64_C(100000000), .doc = "so many ended jobs are kept at most, the newest; 0: all"),
 	F("map_size", GPUQ_K_BYTES, map_bytes, .doc = "largest size of the database (address space)"),
 	F("adopt_cluster", GPUQ_K_BOOL, adopt_cluster, .doc = "go on with this cluster although the jobs of the store ran in another"),
 	F("unsafe_fs", GPUQ_K_BOOL, unsafe_fs, .doc = "allow a network or overlay filesystem for state"),
 	F("notify", GPUQ_K_OBJECT, notify, .flags = GPUQ_F_LIVE, .sub = &config_notify_schema, .doc = "who may be told of jobs by mail and webhook, and how"),
-	F("priority_weights", GPUQ_K_OBJECT, policy.weights, .sub = &weights_schema, .doc = "what a job's place in its queue is made of: age, fairshare, size, qos, max_age"),
+	F("priority_weights", GPUQ_K_OBJECT, policy.weights, .flags = GPUQ_F_LIVE, .sub = &weights_schema, .doc = "what a job's place in its queue is made of: age, fairshare, size, qos, max_age"),
 	F("usage_half_life", GPUQ_K_DURATION, policy.usage_half_life_us, .doc = "past use counts half after; 0: it is never forgotten"),
-	F("usage_k", GPUQ_K_MILLI, policy.usage_k_milli, .doc = "weight of past use when queues share what is left over; 0: it does not count"),
+	F("usage_k", GPUQ_K_MILLI, policy.usage_k_milli, .flags = GPUQ_F_LIVE, .doc = "weight of past use when queues share what is left over; 0: it does not count"),
 	{ .key = NULL },
 };
 /* clang-format on */
@@ -375,6 +375,23 @@ int config_read(struct config *c, int argc, char **argv, struct gpuq_err *err)
 	fill_places(c);
 	config_notify_policy(&c->notify, &c->policy.notify);
 	return 0;
+}
+
+void config_not_live(const struct config *was, const struct config *is, struct gpuq_buf *out)
+{
+	struct gpuq_arena mem = GPUQ_ARENA_INIT(0);
+	const struct gpuq_val *x = gpuq_schema_write(&mem, &config_schema, was);
+	const struct gpuq_val *y = gpuq_schema_write(&mem, &config_schema, is);
+
+	for (const struct gpuq_field *f = fields; f->key; f++) {
+		const struct gpuq_val *old = gpuq_get(x, f->key), *new_ = gpuq_get(y, f->key);
+
+		if (f->flags & GPUQ_F_LIVE || (!old && !new_) ||
+		    (old && new_ && gpuq_val_equal(old, new_)))
+			continue;
+		gpuq_buf_printf(out, "%s%s", out->len ? "," : "", f->key);
+	}
+	gpuq_arena_done(&mem);
 }
 
 void config_done(struct config *c)

@@ -56,6 +56,9 @@ struct config {
 int config_read(struct config *c, int argc, char **argv, struct gpuq_err *err);
 void config_done(struct config *c);
 
+/* Keys in which they differ and that take effect at the next start only, separated by commas. */
+void config_not_live(const struct config *was, const struct config *is, struct gpuq_buf *out);
+
 void config_usage(struct gpuq_buf *out);
 /* All keys with their values as YAML; where a value comes from as a comment. */
 void config_print(const struct config *c, struct gpuq_buf *out);

@@ -334,30 +334,71 @@ static bool same_text(const struct config *a, const struct config *b)
 	return same;
 }
 
+/* Keys that stay as they are, though the file says otherwise now. */
+static void tell_not_live(const struct daemon *d, const struct config *c)
+{
+	struct gpuq_buf keys = GPUQ_BUF_INIT;
+
+	config_not_live(d->config, c, &keys);
+	if (keys.len)
+		log_warn("config.reload", "keys=%s: these take effect at the next start",
+			 gpuq_buf_str(&keys));
+	gpuq_buf_done(&keys);
+}
+
+/* The settings that config.c calls live; what they point at belongs to c. */
+static void put_live(struct daemon *d, const struct config *c)
+{
+	struct config *is = d->config;
+
+	is->operators = c->operators;
+	is->log_level = c->log_level;
+	is->finished_pod_keep_us = c->finished_pod_keep_us;
+	is->start_timeout_us = c->start_timeout_us;
+	is->backup_dir = c->backup_dir;
+	is->history_keep_us = c->history_keep_us;
+	is->history_max = c->history_max;
+	is->notify = c->notify;
+	is->policy.notify = c->policy.notify;
+	is->policy.weights = c->policy.weights;
+	is->policy.usage_k_milli = c->policy.usage_k_milli;
+	journal_model(d->journal)->policy = is->policy;
+}
+
+static struct dispatch_opts dispatch_opts_of(const struct config *c)
+{
+	return (struct dispatch_opts){ .local = c->cluster == CLUSTER_LOCAL,
+				       .finished_pod_keep_us = c->finished_pod_keep_us,
+				       .start_timeout_us = c->start_timeout_us };
+}
+
 /* What of r may change while the daemon runs takes effect; r is ours now. */
 static void take(struct daemon *d, struct reread *r)
 {
 	struct config *c = &r->config;
 	struct gpuq_err err = GPUQ_ERR_INIT;
 	struct gpuq_arena mem = GPUQ_ARENA_INIT(0);
+	struct dispatch_opts dispatch;
 	struct outbox_opts o;
 
 	log_set_level((enum log_level)log_level_parse(c->log_level));
 	if (rpc_server_set_operators(d->rpc, operator_names(c, &mem), &err) < 0)
 		log_err("config.reload", "error=%s", LOGS(err.text));
 	gpuq_arena_done(&mem);
-	log_notice("config.reload",
-		   "operators=%zu log_level=%s webhooks=%zu: other settings take effect at the "
-		   "next start",
-		   c->operators.n, c->log_level, c->notify.hooks.n);
+	log_notice("config.reload", "operators=%zu log_level=%s webhooks=%zu", c->operators.n,
+		   c->log_level, c->notify.hooks.n);
+	tell_not_live(d, c);
 	if (same_text(d->config, c)) {
 		config_done(c);
 		free(r);
 		return;
 	}
-	d->config->notify = c->notify;
-	d->config->policy.notify = c->policy.notify;
-	journal_model(d->journal)->policy.notify = c->policy.notify;
+	put_live(d, c);
+	dispatch = dispatch_opts_of(d->config);
+	dispatch_set_opts(d->dispatch, &dispatch);
+	history_keep_set(d->history, c->history_keep_us, c->history_max);
+	methods_set_backup_dir(d->methods, c->backup_dir);
+	schedule_kick(d->schedule);
 	outbox_opts_of(c, &c->arena, &o);
 	outbox_set_opts(d->outbox, &o);
 	r->next = d->reread;
@@ -492,9 +533,7 @@ static int exit_code_of(int rc)
 static int build(struct daemon *d, struct gpuq_err *err)
 {
 	struct journal_opts jo = { on_no_space, on_broken, d };
-	struct dispatch_opts dopts = { .local = d->config->cluster == CLUSTER_LOCAL,
-				       .finished_pod_keep_us = d->config->finished_pod_keep_us,
-				       .start_timeout_us = d->config->start_timeout_us };
+	const struct dispatch_opts dopts = dispatch_opts_of(d->config);
 	struct rpc_opts ro = { .server = "gpuqd/" PACKAGE_VERSION,
 			       .version = PACKAGE_VERSION,
 			       .operators = operator_names(d->config, &d->config->arena) };

@@ -49,8 +49,11 @@ size_t gpuq_reader_enter_member(struct gpuq_reader *r, const struct gpuq_val *li
 				   ? gpuq_get_str(item, "name", NULL)
 				   : NULL;
 
-	if (!name || strlen(name) > GPUQ_NAME_BYTES_MAX)
+	if (!r->by_name)
 		return gpuq_reader_enter_item(r, ix);
+	/* A number would count members that are not in the file. */
+	if (!name || strlen(name) > GPUQ_NAME_BYTES_MAX)
+		name = "";
 	snprintf(r->path + mark, sizeof(r->path) - mark, "[%s]", name);
 	return mark;
 }

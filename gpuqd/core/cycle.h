@@ -440,6 +440,8 @@ void order_changed(struct cycle *c, uint32_t job); /* its queue holds something 
 
 /* why.c: why the job's gang found no place on any of its flavors. Adds reasons. */
 void why_no_place(struct cycle *c, uint32_t job, uint32_t flavor);
+/* No node of that flavor could hold it, not even if nothing ran. */
+bool why_never_there(struct cycle *c, uint32_t job, uint32_t flavor);
 /* Could it be placed if nothing ran? (all nodes, whatever their state) */
 bool why_never(struct cycle *c, uint32_t job, struct plan_reason *why);
 

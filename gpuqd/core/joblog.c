@@ -385,7 +385,8 @@ void joblog_ended(struct model *m, struct job *j)
 	v = event_view(&a, &ev);
 	if (j->started_once)
 		number(&a, v, "attempt", j->attempt);
-	gpuq_put(&a, v, "gpu_seconds", gpuq_real(&a, (double)(j->life->gpu_us / 1000) / 1000));
+	gpuq_put(&a, v, "gpu_seconds",
+		 gpuq_real(&a, (double)ledger_gpu_ms(j->life->gpu_us) / 1000));
 	write_entry(m, j->key, j->n_log++, v);
 	gpuq_arena_done(&a);
 }

@@ -421,6 +421,11 @@ struct charged {
 
 /* Device-us of an interval, rounded down; 0 when it ends before it begins. */
 int64_t ledger_gpu_us(int64_t gpus_milli, int64_t from_us, int64_t to_us);
+/* To the nearest, as people read it, so that those of many jobs still add up. */
+static inline int64_t ledger_gpu_ms(int64_t gpu_us)
+{
+	return (gpu_us + 500) / 1000;
+}
 /* What a pod was charged until end_us (of one that runs: now); lost_us: since when its work
  * is lost, 0 = it is not. Returns how many of out. */
 uint32_t pod_charges(const struct pod *p, int64_t lost_us, int64_t end_us, bool refunded,

@@ -272,6 +272,17 @@ static bool passes_turn(struct cycle *c, uint32_t job, uint32_t flavor_at)
 	return order_next(c) != job;
 }
 
+/* Told is what a flavor lacks on which it could be; of one that has no nodes for it, or none
+ * at all, there is only something to tell when no other is left. */
+static bool tell_lack(struct cycle *c, uint32_t job, uint32_t flavor, bool last)
+{
+	if (!last && why_never_there(c, job, flavor))
+		return false;
+	why_no_place(c, job, flavor);
+	why_beyond_share(c, job, flavor);
+	return true;
+}
+
 /* Start it on the first of its flavors that has room and where limits allow it; else
  * note why not: what the first flavor under its limits lacks, else what limits said
  * about the first of all. False: it has had its turn. */
@@ -284,8 +295,8 @@ static bool try_start(struct cycle *c, uint32_t job)
 	uint32_t claimed;
 	struct plan_reason refused = { .code = GPUQ_R_NONE };
 	struct future_bar bar = { SNAP_NONE, SNAP_NONE };
-	uint32_t lacking = 0;
-	bool behind = false, reserved = false;
+	uint32_t lacking = 0, first_lack = SNAP_NONE;
+	bool behind = false, reserved = false, told = false;
 
 	for (uint32_t i = 0; i < n && !c->failed; i++) {
 		const uint32_t flavor = r->gpus_milli > 0 ? r->flavor_ix[i] : SNAP_NONE;
@@ -309,11 +320,14 @@ static bool try_start(struct cycle *c, uint32_t job)
 			return true;
 		}
 		behind |= how == BEHIND;
-		if (how == NO_ROOM && lacking++ == 0) {
-			why_no_place(c, job, flavor);
-			why_beyond_share(c, job, flavor);
-		}
+		if (how != NO_ROOM)
+			continue;
+		if (lacking++ == 0)
+			first_lack = flavor;
+		told = told || tell_lack(c, job, flavor, n == 1);
 	}
+	if (lacking && !told)
+		tell_lack(c, job, first_lack, true);
 	if (behind)
 		why_behind(c, &bar);
 	if (refused.code != GPUQ_R_NONE) {

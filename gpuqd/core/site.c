@@ -320,6 +320,16 @@ static const struct gpuq_field pool_fields[] = {
 	END,
 };
 
+/* What is wrong with one key, looked at beside others. */
+static int wrong(struct gpuq_reader *r, const struct gpuq_val *v, const char *key, const char *what)
+{
+	const size_t mark = gpuq_reader_enter(r, key);
+	const int rc = gpuq_reader_fail(r, gpuq_get(v, key), GPUQ_EINVAL, "%s", what);
+
+	gpuq_reader_leave(r, mark);
+	return rc;
+}
+
 /* These need more than the words of a node, which is all that is read of it now. */
 static int pool_check(struct gpuq_reader *r, const struct gpuq_val *v, void *obj)
 {
@@ -327,10 +337,9 @@ static int pool_check(struct gpuq_reader *r, const struct gpuq_val *v, void *obj
 
 	if (p->sharing == SHARING_GPU_MANAGER || p->sharing == SHARING_HAMI ||
 	    p->sharing == SHARING_DRA)
-		return gpuq_reader_fail(r, gpuq_get(v, "sharing"), GPUQ_EINVAL,
-					"expected whole, mig, time-slicing or gpushare: jobs "
-					"cannot be placed by %s",
-					sharings[p->sharing]);
+		return wrong(r, v, "sharing",
+			     "expected whole, mig, time-slicing or gpushare: jobs cannot be "
+			     "placed by the other ways");
 	return 0;
 }
 
@@ -376,8 +385,7 @@ static int idle_check(struct gpuq_reader *r, const struct gpuq_val *v, int64_t i
 		      int64_t max_time_us)
 {
 	if (idle_us && max_time_us && idle_us >= max_time_us)
-		return gpuq_reader_fail(r, gpuq_get(v, "idle"), GPUQ_EINVAL,
-					"idle is not shorter than max_time: no job runs so long");
+		return wrong(r, v, "idle", "not shorter than max_time: no job runs so long");
 	return 0;
 }
 
@@ -421,8 +429,7 @@ static int budget_check(struct gpuq_reader *r, const struct gpuq_val *v, void *o
 		return gpuq_reader_fail(r, v, GPUQ_EINVAL,
 					"expected gpu_minutes, user_gpu_minutes or both");
 	if (b->half_life_us && b->period)
-		return gpuq_reader_fail(r, gpuq_get(v, "half_life"), GPUQ_EINVAL,
-					"expected either a period or a half_life");
+		return wrong(r, v, "half_life", "expected either a period or a half_life");
 	return 0;
 }
 
@@ -472,8 +479,9 @@ static const struct gpuq_field queue_fields[] = {
 	F(site_queue, "groups", GPUQ_K_STRLIST, groups, .doc = "groups that may submit"),
 	F(site_queue, "managers", GPUQ_K_STRLIST, managers, .doc = "who manages it and below"),
 	F(site_queue, "qos", GPUQ_K_STRLIST, qos,
-	  .doc = "qos that may be used; the first is the default"),
-	F(site_queue, "flavors", GPUQ_K_STRLIST, flavors, .doc = "flavors in order of preference"),
+	  .doc = "qos that may be used; the default is normal, or else the first of them"),
+	F(site_queue, "flavors", GPUQ_K_STRLIST, flavors,
+	  .doc = "for jobs that name none: which, in order of preference; absent: any"),
 	F(site_queue, "default_time", GPUQ_K_DURATION, default_time_us,
 	  .doc = "walltime of jobs that name none"),
 	F(site_queue, "max_time", GPUQ_K_DURATION, max_time_us, .doc = "longest walltime"),
@@ -492,7 +500,7 @@ static const struct gpuq_field queue_fields[] = {
 	  .doc = "pods carry a finalizer until their end is in the ledger"),
 	F(site_queue, "stopped", GPUQ_K_BOOL, stopped, .doc = "starts no jobs"),
 	F(site_queue, "closed", GPUQ_K_BOOL, closed, .doc = "takes no jobs"),
-	F(site_queue, "start", GPUQ_K_STR, start, .doc = "direct or bind"),
+	F(site_queue, "start", GPUQ_K_STR, start, .doc = "how pods come to their nodes: direct"),
 	END,
 };
 
@@ -511,13 +519,11 @@ static int queue_check(struct gpuq_reader *r, const struct gpuq_val *v, void *ob
 
 	if (q->pod_policy && strcmp(q->pod_policy, "baseline") != 0 &&
 	    strcmp(q->pod_policy, "restricted") != 0 && strcmp(q->pod_policy, "privileged") != 0)
-		return gpuq_reader_fail(r, gpuq_get(v, "pod_policy"), GPUQ_EINVAL,
-					"expected baseline, restricted or privileged");
+		return wrong(r, v, "pod_policy", "expected baseline, restricted or privileged");
 	if (q->start && strcmp(q->start, "direct") != 0)
-		return gpuq_reader_fail(r, gpuq_get(v, "start"), GPUQ_EINVAL, "expected direct");
+		return wrong(r, v, "start", "expected direct");
 	if (q->max_time_us && q->default_time_us > q->max_time_us)
-		return gpuq_reader_fail(r, gpuq_get(v, "default_time"), GPUQ_EINVAL,
-					"default_time is longer than max_time");
+		return wrong(r, v, "default_time", "longer than max_time");
 	return idle_check(r, v, q->idle_us, q->max_time_us);
 }
 

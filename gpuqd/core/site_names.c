@@ -78,20 +78,6 @@ static int check_amount(struct checking *c, size_t i, const char *key, const str
 	return rc;
 }
 
-static int check_queue(struct checking *c, size_t i, const struct site_queue *q)
-{
-	int rc = check_amount(c, i, "quota", &q->quota);
-
-	if (rc == 0)
-		rc = check_amount(c, i, "limit", &q->limit);
-	if (rc == 0)
-		rc = check_amount(c, i, "lend", &q->lend);
-	for (size_t k = 0; rc == 0 && k < q->flavors.n; k++)
-		rc = check(c, "queues", i, "flavors", NULL, q->flavors.items[k], "flavors",
-			   "flavor", "default");
-	return rc;
-}
-
 /* Something about member i that only a second look tells. */
 static int wrong(struct checking *c, const char *list, size_t i, const char *key, const char *what)
 {
@@ -105,6 +91,105 @@ static int wrong(struct checking *c, const char *list, size_t i, const char *key
 			      GPUQ_EINVAL, "%s", what);
 	gpuq_reader_leave(&c->r, mark);
 	return rc;
+}
+
+/* As Kubernetes has names: small letters, digits and - inside; with dots, several of them. */
+static bool is_dns(const char *s, bool dots)
+{
+	const size_t most = dots ? 253 : 63, n = strlen(s);
+	bool edge = true; /* a letter or digit must come */
+
+	for (size_t i = 0; i < n; i++) {
+		const bool plain = (s[i] >= 'a' && s[i] <= 'z') || (s[i] >= '0' && s[i] <= '9');
+
+		if (!plain && (edge || (s[i] != '-' && (s[i] != '.' || !dots || s[i - 1] == '-'))))
+			return false;
+		edge = s[i] == '.';
+	}
+	return n > 0 && n <= most && !edge && s[n - 1] != '-';
+}
+
+/* Found out when the first pod is made, they would be a job's trouble. */
+static int check_kube_names(struct checking *c, size_t i, const struct site_queue *q)
+{
+	const struct {
+		const char *key, *name;
+	} names[] = {
+		{ "service_account", q->service_account },
+		{ "priority_class", q->priority_class },
+	};
+	static const char of_dots[] = "expected a name as Kubernetes has them: a-z, 0-9, and - "
+				      "or . inside";
+
+	if (q->namespace_ && !is_dns(q->namespace_, false))
+		return wrong(c, "queues", i, "namespace",
+			     "expected a namespace as Kubernetes has them: a-z, 0-9, and - inside");
+	for (size_t k = 0; k < sizeof(names) / sizeof(names[0]); k++)
+		if (names[k].name && !is_dns(names[k].name, true))
+			return wrong(c, "queues", i, names[k].key, of_dots);
+	for (size_t k = 0; k < q->image_pull_secrets.n; k++)
+		if (!is_dns(q->image_pull_secrets.items[k], true))
+			return wrong(c, "queues", i, "image_pull_secrets", of_dots);
+	return 0;
+}
+
+/* Who takes the last name off a list does not mean to let everybody in. */
+static int check_users(struct checking *c, size_t i, const struct site_queue *q)
+{
+	static const char *const keys[] = { "users", "groups" };
+	const struct gpuq_val *member = gpuq_get(c->v, "queues")->items[i];
+
+	for (size_t k = 0; k < 2 && q->users.n + q->groups.n == 0; k++) {
+		const struct gpuq_val *list = gpuq_get(member, keys[k]);
+
+		if (list && list->type == GPUQ_LIST && list->n == 0)
+			return wrong(c, "queues", i, keys[k],
+				     "expected a name at least: without any, those of the queue "
+				     "above may submit, else everybody; say null for that");
+	}
+	return 0;
+}
+
+/* It would pass for a time that is not given. */
+static int check_times(struct checking *c, size_t i, const struct site_queue *q)
+{
+	const struct {
+		const char *key;
+		int64_t us;
+	} times[] = {
+		{ "default_time", q->default_time_us },
+		{ "max_time", q->max_time_us },
+		{ "idle", q->idle_us },
+		{ "start_timeout", q->start_timeout_us },
+	};
+	const struct gpuq_val *member = gpuq_get(c->v, "queues")->items[i];
+
+	for (size_t k = 0; k < sizeof(times) / sizeof(times[0]); k++) {
+		const struct gpuq_val *at = gpuq_get(member, times[k].key);
+
+		if (at && at->type != GPUQ_NULL && times[k].us == 0)
+			return wrong(c, "queues", i, times[k].key,
+				     "expected a time above 0; null takes the key away");
+	}
+	return 0;
+}
+
+static int check_queue(struct checking *c, size_t i, const struct site_queue *q)
+{
+	int rc = check_amount(c, i, "quota", &q->quota);
+
+	if (rc == 0)
+		rc = check_amount(c, i, "limit", &q->limit);
+	if (rc == 0)
+		rc = check_amount(c, i, "lend", &q->lend);
+	for (size_t k = 0; rc == 0 && k < q->flavors.n; k++)
+		rc = check(c, "queues", i, "flavors", NULL, q->flavors.items[k], "flavors",
+			   "flavor", "default");
+	if (rc == 0)
+		rc = check_users(c, i, q);
+	if (rc == 0)
+		rc = check_times(c, i, q);
+	return rc == 0 ? check_kube_names(c, i, q) : rc;
 }
 
 static int check_flags(struct checking *c, size_t i, const struct site_reservation *r)

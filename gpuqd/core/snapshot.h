@@ -230,7 +230,9 @@ struct snap_queue {
 	bool demoted; /* and that takes its guarantee */
 };
 
-/* What a user has used in a queue, in any unit that all share. */
+/* What a user has used in a queue, in any unit that all share: the daemon and the simulator
+ * hand over 2^-20 GPU-seconds, in which a century of 10,000 devices fits. */
+#define SNAP_USED_SHIFT 12 /* from usage_q32 to that */
 struct snap_usage {
 	uint32_t queue, user;
 	uint64_t used;

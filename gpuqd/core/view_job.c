@@ -324,7 +324,7 @@ KEY(end_cause, j->life->leave_cause == GPUQ_CAUSE_NONE || j->cancel_asked
 KEY(priority_terms, j->state != GPUQ_JOB_PENDING || !j->outlook->ranked
 			    ? null
 			    : tree(priority_terms_val(x->a, &j->outlook->terms)))
-KEY(gpu_seconds, tree(gpuq_real(x->a, (double)(used_us(j, x->now_us) / 1000) / 1000)))
+KEY(gpu_seconds, tree(gpuq_real(x->a, (double)ledger_gpu_ms(used_us(j, x->now_us)) / 1000)))
 
 static struct gpuq_val of_reason(const struct of *x)
 {

@@ -227,6 +227,13 @@ static bool flavor_never(struct cycle *c, uint32_t job, uint32_t flavor, struct 
 	return false;
 }
 
+bool why_never_there(struct cycle *c, uint32_t job, uint32_t flavor)
+{
+	struct plan_reason why;
+
+	return flavor_never(c, job, flavor, &why);
+}
+
 bool why_never(struct cycle *c, uint32_t job, struct plan_reason *why)
 {
 	const uint32_t request = c->s->jobs[job].request;

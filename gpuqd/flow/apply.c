@@ -254,14 +254,26 @@ static void warn_nodes(const struct pending *p, struct gpuq_val *warnings)
 	}
 }
 
+static bool moves_quota(const struct gpuq_val *change)
+{
+	static const char *const keys[] = { "quota", "limit", "lend", "parent" };
+	bool any = false;
+
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+		any |= gpuq_path(change, "old", keys[i], NULL) ||
+		       gpuq_path(change, "new", keys[i], NULL);
+	return any;
+}
+
 /* Only who changes them wants to hear that quotas promise too much. */
 static bool is_about_quotas(const struct pending *p)
 {
 	for (uint32_t i = 0; i < p->changes->n; i++) {
-		const char *object = gpuq_get_str(p->changes->items[i], "object", "");
+		const struct gpuq_val *c = p->changes->items[i];
+		const char *object = gpuq_get_str(c, "object", "");
 
-		if (strncmp(object, "queue/", 6) == 0 || strncmp(object, "flavor/", 7) == 0 ||
-		    strncmp(object, "pool/", 5) == 0)
+		if ((strncmp(object, "queue/", 6) == 0 && moves_quota(c)) ||
+		    strncmp(object, "flavor/", 7) == 0 || strncmp(object, "pool/", 5) == 0)
 			return true;
 	}
 	return false;

@@ -114,6 +114,12 @@ static int refuse_amount(const struct site_reservation *r, int64_t have, struct 
 			       have / 1000);
 }
 
+static bool is_over(const struct site_reservation *r, int64_t now_us)
+{
+	return site_reservation_every_us(r) == 0 && r->duration_us > 0 &&
+	       r->start_us <= now_us - r->duration_us;
+}
+
 static int check(struct checked *c, const struct site *s, const struct gpuq_val *changes,
 		 int64_t now_us, struct gpuq_err *err)
 {
@@ -127,6 +133,9 @@ static int check(struct checked *c, const struct site *s, const struct gpuq_val 
 			if (is_changed(changes, r->name) != fresh)
 				continue;
 			rc = add(c, r, err);
+			if (rc == 0 && fresh && is_over(r, now_us))
+				rc = gpuq_fail_field(err, GPUQ_EINVAL, "reservations",
+						     "%s: it would be over already", r->name);
 			if (rc == 0 && fresh &&
 			    is_too_much(c, &c->entries[c->n_entries - 1], &have))
 				rc = refuse_amount(r, have, err);

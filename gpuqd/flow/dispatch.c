@@ -634,6 +634,11 @@ int dispatch_new(struct journal *j, const struct dispatch_opts *o, struct dispat
 	return 0;
 }
 
+void dispatch_set_opts(struct dispatch *d, const struct dispatch_opts *o)
+{
+	d->opts = *o;
+}
+
 void dispatch_set_cluster(struct dispatch *d, struct cluster *c)
 {
 	d->cluster = c;

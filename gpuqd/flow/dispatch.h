@@ -32,6 +32,8 @@ struct dispatch_opts {
 int dispatch_new(struct journal *j, const struct dispatch_opts *o, struct dispatch **out,
 		 struct gpuq_err *err);
 void dispatch_free(struct dispatch *d);
+/* From now on; jobs that have been placed are measured by it, too. */
+void dispatch_set_opts(struct dispatch *d, const struct dispatch_opts *o);
 
 /* The cluster to act on; NULL = none for now. All jobs are looked at again. */
 void dispatch_set_cluster(struct dispatch *d, struct cluster *c);

@@ -43,6 +43,9 @@ struct draft {
 int draft_check(struct draft *d, const struct gpuq_val *spec, struct gpuq_err *err);
 void draft_done(struct draft *d);
 
+/* Of the queue, or the nearest above that says so; NULL = any flavor will do. */
+const struct gpuq_strlist *draft_queue_flavors(const struct queue *q);
+
 /* draft_ended.c: once the job is in the model, tell it of those that it waits for and that
  * ended before it came, or was described anew. */
 void draft_tell_ended(struct draft *d);

@@ -1,8 +1,10 @@
 #include "gpuqd/flow/export.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "gpuqd/core/plan.h"
+#include "gpuqd/core/usage.h"
 #include "gpuqd/flow/schedule.h"
 #include "libgpuq/units.h"
 
@@ -176,6 +178,10 @@ static void export_config(struct export *x)
 	put_span(x, v, "preemption_delay", c->preemption_delay_us);
 	put_span(x, v, "idle_window", x->m->policy.idle_window_us);
 	put_milli(x, v, "usage_k", c->usage_k_milli);
+	if (x->m->policy.usage_half_life_us)
+		put_span(x, v, "usage_half_life", x->m->policy.usage_half_life_us);
+	else
+		put_int(x, v, "usage_half_life", -1);
 	put_span(x, v, "starve_time", c->starve_us);
 	export_weights(x, v);
 	put_strs(x, v, "topology_levels", c->levels, c->n_levels);
@@ -334,6 +340,49 @@ static void export_queue(struct export *x, uint32_t ix)
 		put_milli(x, v, "job_max_gpus", q->job_max_gpus_milli);
 	if (q->max_gpus_milli != GPUQ_UNLIMITED)
 		put_milli(x, v, "max_gpus", q->max_gpus_milli);
+}
+
+/* ---- users ---- */
+
+/* What a case adds for a running job by itself, in the snapshot's unit. */
+static uint64_t used_by(const struct export *x, const struct snap_job *j)
+{
+	int64_t milli = 0;
+
+	if (j->state != SNAP_RUNNING || j->start_us >= x->s->config.now_us)
+		return 0;
+	for (uint32_t i = j->alloc_first; i < j->alloc_first + j->n_allocs; i++)
+		milli += (int64_t)x->s->allocs[i].n_devices * x->s->allocs[i].milli;
+	return (uint64_t)(usage_of(milli, x->s->config.now_us - j->start_us,
+				   x->m->policy.usage_half_life_us) >>
+			  SNAP_USED_SHIFT);
+}
+
+static void export_users(struct export *x)
+{
+	const struct snapshot *s = x->s;
+	uint64_t *running = calloc(s->n_usages + 1, sizeof(*running));
+
+	if (!running)
+		abort();
+	for (uint32_t i = 0; i < s->n_jobs; i++)
+		if (s->jobs[i].usage < s->n_usages)
+			running[s->jobs[i].usage] += used_by(x, &s->jobs[i]);
+	for (uint32_t i = 0; i < s->n_usages; i++) {
+		const struct snap_usage *u = &s->usages[i];
+		const uint64_t used = u->used > running[i] ? u->used - running[i] : 0;
+		struct gpuq_val *v;
+
+		/* Below a thousandth of a GPU-second. */
+		if (used >> (32 - SNAP_USED_SHIFT - 10) == 0)
+			continue;
+		v = add(x, "users");
+		put_str(x, v, "name", s->users[u->user]);
+		put_str(x, v, "queue", s->queues[u->queue].name);
+		put_milli(x, v, "used",
+			  (int64_t)((fixed_u128)used * 1000 >> (32 - SNAP_USED_SHIFT)));
+	}
+	free(running);
 }
 
 /* ---- jobs ---- */
@@ -641,6 +690,7 @@ int export_scenario(const struct model *m, int64_t now_us, export_fn fn, void *a
 		put_int(&x, v, "quota", -1);
 		put_int(&x, v, "weight", 0);
 	}
+	export_users(&x);
 	for (uint32_t i = 0; i < s->n_nodes; i++)
 		export_foreign(&x, &s->nodes[i]);
 	for (uint32_t i = 0; i < s->n_jobs; i++)

@@ -179,6 +179,12 @@ int history_keep_new(struct journal *j, int64_t keep_us, int64_t max, struct his
 	return 0;
 }
 
+void history_keep_set(struct history_keep *k, int64_t keep_us, int64_t max)
+{
+	k->keep_us = keep_us;
+	k->max = max;
+}
+
 void history_keep_free(struct history_keep *k)
 {
 	if (!k)

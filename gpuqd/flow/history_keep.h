@@ -24,6 +24,8 @@ int history_index(struct store *st, struct gpuq_err *err);
 /* keep_us: forget what ended so long ago; max: keep no more than so many. 0 = whatever. */
 int history_keep_new(struct journal *j, int64_t keep_us, int64_t max, struct history_keep **out,
 		     struct gpuq_err *err);
+/* From the next look on. */
+void history_keep_set(struct history_keep *k, int64_t keep_us, int64_t max);
 void history_keep_free(struct history_keep *k); /* NULL is fine */
 
 #endif

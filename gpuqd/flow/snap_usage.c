@@ -8,8 +8,6 @@
 /* Of a half-life: usage changes by a third of a percent in one. */
 #define STEPS 256
 #define STEP_LEAST_US (60 * GPUQ_US_PER_S)
-/* Users' usage is handed over in 2^-20 GPU-seconds: a century of 10,000 devices fits. */
-#define USED_SHIFT 12
 
 static bool add_to_queues(void *arg, struct queue *q, const char *user, usage_q32 used)
 {
@@ -93,7 +91,7 @@ static bool add_user(void *arg, struct queue *q, const char *user, usage_q32 use
 	const struct adding *a = arg;
 
 	return !*user || snapshot_add_usage(a->s, a->queue_of[q->ix], snapshot_user(a->s, user),
-					    (uint64_t)(used >> USED_SHIFT));
+					    (uint64_t)(used >> SNAP_USED_SHIFT));
 }
 
 void snap_add_usages(const struct model *m, int64_t now_us, const uint32_t *queue_of,

@@ -210,6 +210,28 @@ static int check_time(struct draft *d, struct gpuq_err *err)
 	return 0;
 }
 
+const struct gpuq_strlist *draft_queue_flavors(const struct queue *q)
+{
+	while (q && q->site->flavors.n == 0)
+		q = q->parent;
+	return q ? &q->site->flavors : NULL;
+}
+
+/* Who asks for devices and does not care which has what the queue says. What has started
+ * stays what it is. */
+static int check_flavors(struct draft *d, struct gpuq_err *err)
+{
+	const struct gpuq_strlist *flavors = draft_queue_flavors(d->queue);
+	bool asks = false;
+
+	(void)err;
+	for (size_t i = 0; i < d->spec.n_groups; i++)
+		asks |= d->spec.groups[i].gpus_milli > 0;
+	if (asks && flavors && d->spec.flavors.n == 0 && !(d->instead && job_is_live(d->instead)))
+		d->spec.flavors = *flavors;
+	return 0;
+}
+
 /* As in Slurm: to be less nice than everybody else takes a right. */
 static int check_nice(struct draft *d, struct gpuq_err *err)
 {
@@ -424,6 +446,7 @@ static const struct {
 	{ "namespace", check_namespace },
 	{ "qos", check_qos },
 	{ "time", check_time },
+	{ "flavors", check_flavors },
 	{ "nice", check_nice },
 	{ "priority", check_priority },
 	{ "limits", check_limits },

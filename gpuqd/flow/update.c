@@ -154,6 +154,24 @@ static void put_own(struct gpuq_arena *a, const struct job *job, struct gpuq_val
 	gpuq_unset(tree, "deadline");
 }
 
+static bool same_words(const struct gpuq_strlist *x, const struct gpuq_strlist *y)
+{
+	size_t i = 0;
+
+	while (x->n == y->n && i < x->n && strcmp(x->items[i], y->items[i]) == 0)
+		i++;
+	return x->n == y->n && i == x->n;
+}
+
+/* What its queue chose for it, the queue that it comes to chooses anew. */
+static void forget_choice(const struct job *job, struct gpuq_val *tree)
+{
+	const struct gpuq_strlist *chosen = draft_queue_flavors(job->queue);
+
+	if (chosen && same_words(&job->request->spec.flavors, chosen))
+		gpuq_unset(tree, "flavor");
+}
+
 static bool given(const struct gpuq_val *set, const char *key)
 {
 	return gpuq_get(set, key) != NULL;
@@ -203,6 +221,8 @@ int update_job(struct journal *j, struct cluster *c, const struct submit_who *wh
 	if (rc != 0)
 		return rc;
 	put_own(a, job, tree);
+	if (given(set, "queue"))
+		forget_choice(job, tree);
 	for (uint32_t i = 0; i < set->n; i++) {
 		if (set->pairs[i].val->type == GPUQ_NULL)
 			gpuq_unset(tree, set->pairs[i].key);

@@ -1,5 +1,5 @@
 /* node.drain and node.resume: nothing more is started on nodes, or is again. What runs
- * there goes on. */
+ * there goes on, unless it is to be requeued. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,12 +11,14 @@
 struct drain_params {
 	struct gpuq_strlist names; /* or globs */
 	const char *why;
+	bool requeue; /* of drain: what runs there leaves, and waits again */
 	bool dry_run;
 };
 
 static const struct gpuq_field drain_fields[] = {
 	P(drain_params, "names", GPUQ_K_STRLIST, names, .flags = GPUQ_F_REQUIRED),
 	P(drain_params, "why", GPUQ_K_STR, why),
+	P(drain_params, "requeue", GPUQ_K_BOOL, requeue),
 	P(drain_params, "dry_run", GPUQ_K_BOOL, dry_run),
 	P_END,
 };
@@ -100,22 +102,39 @@ static int apply(struct methods *m, struct rpc_call *c, const char *name, bool o
 	return rc;
 }
 
-static int64_t jobs_on(const struct node *n)
+/* Jobs with pods there, each once. */
+static void jobs_on(const struct node *n, struct job_keys *out)
 {
-	const struct pod *p, *before;
-	int64_t jobs = 0;
+	const struct pod *p;
 
 	DL_FOREACH2(n->pods, p, node_next)
-	{
-		bool again = false;
+	if (pod_takes(p) && !job_keys_add(out, p->job->key))
+		abort(); /* a few words for each */
+	job_keys_sort(out);
+}
 
-		if (!pod_takes(p))
+/* With its signals and its grace; those that leave already are left alone. */
+static int64_t requeue(struct methods *m, struct rpc_call *c, const struct node *n, const char *why,
+		       const struct job_keys *keys)
+{
+	const char *text = gpuq_arena_printf(rpc_call_arena(c), "node %s is drained%s%s", n->name,
+					     *why ? ": " : "", why);
+	int64_t told = 0;
+
+	for (size_t i = 0; i < keys->n; i++) {
+		const struct job *j = job_find(journal_model(m->j), keys->items[i]);
+		struct event ev = { .type = EV_JOB_EVICT_ASKED, .job = keys->items[i] };
+
+		if (!j || !job_is_live(j) || job_is_over(j) || j->life->leave_us)
 			continue;
-		for (before = n->pods; before != p && !again; before = before->node_next)
-			again = before->job == p->job && pod_takes(before);
-		jobs += !again;
+		ev.evict.cause = GPUQ_CAUSE_DRAIN;
+		ev.evict.rule = "drain";
+		ev.evict.by = rpc_call_peer(c)->user;
+		ev.evict.why = text ? text : "";
+		ev.evict.grace_us = -1;
+		told += journal_apply(m->j, &ev, NULL) == 0;
 	}
-	return jobs;
+	return told;
 }
 
 static int drain(struct methods *m, struct rpc_call *c, const struct drain_params *p, bool on,
@@ -125,29 +144,36 @@ static int drain(struct methods *m, struct rpc_call *c, const struct drain_param
 	struct gpuq_val *v = gpuq_map(a), *nodes = gpuq_list(a);
 	const char *why = p->why ? p->why : "";
 	struct meant meant = { NULL, 0 };
-	int64_t changed = 0, jobs = 0;
+	int64_t changed = 0, jobs = 0, told = 0;
 	int rc = find(journal_model(m->j), &p->names, a, &meant, err);
 
 	for (size_t i = 0; rc == 0 && i < meant.n; i++) {
 		const struct node *n = meant.items[i];
 		struct gpuq_val *one = gpuq_map(a);
+		struct job_keys keys = { 0 };
 		const bool changes =
 			n->drain != on || (on && *why && strcmp(n->drain_why, why) != 0);
 
+		jobs_on(n, &keys);
 		gpuq_put(a, one, "name", gpuq_str(a, n->name));
-		gpuq_put(a, one, "jobs", gpuq_int(a, jobs_on(n)));
+		gpuq_put(a, one, "jobs", gpuq_int(a, (int64_t)keys.n));
 		gpuq_put(a, one, "changed", gpuq_bool(a, changes));
 		gpuq_add(a, nodes, one);
-		jobs += jobs_on(n);
+		jobs += (int64_t)keys.n;
 		changed += changes;
 		if (changes && !p->dry_run)
 			rc = apply(m, c, n->name, on, why, err);
+		if (rc == 0 && on && p->requeue && !p->dry_run)
+			told += requeue(m, c, n, *why ? why : n->drain_why, &keys);
+		job_keys_done(&keys);
 	}
 	if (rc < 0)
 		return rc;
 	gpuq_put(a, v, "matched", gpuq_int(a, (int64_t)meant.n));
 	gpuq_put(a, v, "changed", gpuq_int(a, changed));
 	gpuq_put(a, v, "jobs", gpuq_int(a, jobs));
+	if (on && p->requeue)
+		gpuq_put(a, v, "requeued", gpuq_int(a, told));
 	gpuq_put(a, v, "nodes", nodes);
 	rpc_reply(c, v);
 	return 0;

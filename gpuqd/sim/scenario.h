@@ -96,6 +96,7 @@ struct sc_queue {
 struct sc_user {
 	const char *name, *queue;
 	int64_t usage; /* normalised, thousandths */
+	int64_t used; /* thousandths of GPU-seconds */
 };
 
 struct sc_toleration {

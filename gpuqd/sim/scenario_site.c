@@ -288,13 +288,16 @@ static const struct gpuq_field user_fields[] = {
 	  .doc = "as jobs name it" },
 	STR(sc_user, "queue", queue, "where; absent = the first queue"),
 	NUM(sc_user, "usage", usage, "past usage, normalised"),
+	NUM(sc_user, "used", used, "the same in GPU-seconds, as it counts now"),
 	{ 0 },
 };
 
 static int user_check(struct gpuq_reader *r, const struct gpuq_val *v, void *obj)
 {
-	if (((const struct sc_user *)obj)->usage < 0)
-		return gpuq_reader_fail(r, v, GPUQ_EINVAL, "usage is at least 0");
+	const struct sc_user *u = obj;
+
+	if (u->usage < 0 || u->used < 0)
+		return gpuq_reader_fail(r, v, GPUQ_EINVAL, "usage and used are at least 0");
 	return 0;
 }
 

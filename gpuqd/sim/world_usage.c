@@ -12,7 +12,6 @@
 /* Where nothing is forgotten, use is measured by what the cluster gives in a month. */
 #define WINDOW_US (30 * DAY_US)
 #define STEPS 256 /* of a half-life: shares are looked at again after each */
-#define USED_SHIFT 12 /* users' usage is handed over in 2^-20 GPU-seconds */
 
 static const char *const weight_words[] = { "age", "fairshare", "size", "qos", "stretch", NULL };
 
@@ -131,7 +130,8 @@ int world_make_usage(struct world *w, struct gpuq_err *err)
 		u = use_of(w, q, users[i].name, err);
 		if (!u)
 			return GPUQ_ENOMEM;
-		u->used += part_of_cluster(w, users[i].usage);
+		u->used += part_of_cluster(w, users[i].usage) +
+			   ((usage_q32)(uint64_t)users[i].used << 32) / 1000;
 	}
 	/* What runs when the case begins has run since its start. */
 	for (uint32_t i = 0; rc == 0 && i < w->n_jobs; i++) {
@@ -221,7 +221,7 @@ void world_add_usages(const struct world *w, struct snapshot *s)
 {
 	for (uint32_t i = 0; i < w->n_uses; i++)
 		snapshot_add_usage(s, w->uses[i].queue, snapshot_user(s, w->uses[i].user),
-				   (uint64_t)(w->uses[i].used >> USED_SHIFT));
+				   (uint64_t)(w->uses[i].used >> SNAP_USED_SHIFT));
 }
 
 /* Where the case weighs classes, the highest of its jobs has all the points. Priorities

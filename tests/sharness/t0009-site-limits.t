@@ -86,6 +86,18 @@ test_expect_success 'what ends makes room' '
 	gpuq cancel "$one" && job_becomes "$two" RUNNING
 '
 
+test_expect_success 'jobs that name no flavor have those of their queue, or of one above it' '
+	printf "version: 1\nflavors: [{name: gold, match: {product: \"*\"}}, {name: iron}]\nqueues: [{name: lab, flavors: [iron, gold]}, {name: one, flavors: [iron]}]\n" >f.yaml &&
+	gpuq cancel -q one && exits 0 gpuq apply -f f.yaml && printf "#!/bin/sh\n" >true.sh &&
+	gpuq submit --dry-run -o yaml -p big -g 1 true.sh >spec && says spec iron && says spec gold &&
+	gpuq submit --dry-run -o yaml -p big true.sh >spec && ! grep iron spec &&
+	gpuq submit --dry-run -o yaml -p big -g 1 --flavor gold true.sh >spec && ! grep iron spec &&
+	any=$(sh_job "exit 0" -p big -g 1) && exits 0 gpuq wait "$any" && job_is "$any" flavor gold &&
+	iron=$(sh_job "exit 0" -p one -g 1 -t 5) && wait_for 30 job_is "$iron" reason Unsatisfiable &&
+	exits 0 gpuq update "$iron" queue=big && exits 0 gpuq wait "$iron" && job_is "$iron" flavor gold &&
+	printf "version: 1\nqueues: [{name: lab, flavors: null}, {name: one, flavors: null}]\n" | exits 0 gpuq apply -f -
+'
+
 test_expect_success 'larger priority goes first' '
 	gpuq cancel "$two" && job_becomes "$two" CANCELLED &&
 	full=$(sh_job "sleep 300" -p big -g 2) && more=$(sh_job "sleep 300" -p one -g 2) &&

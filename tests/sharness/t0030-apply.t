@@ -70,6 +70,14 @@ test_expect_success 'what is wrong is told by its name, wherever it stands in th
 	printf "version: 2\n" >bad.yaml && exits 1 gpuq apply -f bad.yaml && says err "bad.yaml:1:10: version: expected 1, found 2" &&
 	printf "version: 1\nqueues:\n- {name: red, quota: 1e9}\n" >bad.yaml && exits 1 gpuq apply -f bad.yaml && says err "bad.yaml:3:22" &&
 	printf "version: 1\nqueues:\n- {name: red, max_running: {job: 1}}\n" >bad.yaml && exits 1 gpuq apply -f bad.yaml && says err "bad.yaml:3:34.*user or queue" &&
+	printf "version: 1\nqueues:\n- {name: red, namespace: Vision}\n" >bad.yaml && exits 1 gpuq apply -f bad.yaml && says err "bad.yaml:3:26: queues.red..namespace: expected a namespace" &&
+	exits 1 gpuq queues set red users="[]" && says err "else everybody; say null" &&
+	exits 1 gpuq queues set red service_account=a..b && exits 1 gpuq queues set red image_pull_secrets="[ok-1.x, -no]" && says err "queues.red..image_pull_secrets" &&
+	printf "version: 1\nqueues:\n- {name: red, pod_policy: open}\n" >bad.yaml && exits 1 gpuq apply -f bad.yaml && says err "bad.yaml:3:27: queues.red..pod_policy: expected baseline" &&
+	printf "version: 1\nqueues:\n- {quota: 1}\n" >bad.yaml && exits 1 gpuq apply -f bad.yaml && says err "bad.yaml:3:3: queues\[\].name: missing" &&
+	exits 1 gpuq queues set red max_time=0 && says err "a time above 0" && exits 2 gpuq queues set red quota= && says err "expected a value" &&
+	exits 2 gpuq queues set red quota=1 quota=2 && says err "quota: it is given twice" && exits 2 gpuq queues set red name=new && says err "keeps its name" &&
+	exits 1 gpuq reserve gone --start 2020-01-01T00:00Z -t 1h -g 1 && says err "gone: it would be over already" &&
 	exits 1 gpuq apply --remove queue/dept && says err "queue dept has queues below it.*red is one" &&
 	exits 1 gpuq reserve none -t 0 -g 1 && exits 1 gpuq reserve much -t 1h -g 9 && says err "no more than 4 such devices" &&
 	printf "version: 1\nreservations:\n- {name: r, start: now, duration: 1h}\n" >bad.yaml && exits 1 gpuq apply -f bad.yaml && says err "bad.yaml:3:3: .*holds nothing" &&
@@ -174,7 +182,9 @@ test_expect_success 'queues are stopped, started, closed and opened' '
 	wait_for 30 job_is "$s" reason QueueStopped && exits 0 gpuq queues start red blue && exits 0 gpuq wait "$s" &&
 	exits 0 gpuq queues close red && test_must_fail sh_job "exit 0" -p red && exits 0 gpuq queues open red &&
 	s=$(sh_job "exit 0" -p red) && exits 0 gpuq wait "$s" && exits 1 gpuq queues stop rde && says err "did you mean red" && exits 0 gpuq queues stop red &&
-	exits 0 gpuq queues stop red && says out "Nothing changes" && exits 0 gpuq queues start red
+	exits 0 gpuq queues stop red && says out "Nothing changes" && exits 0 gpuq queues start red &&
+	exits 0 gpuq queues set red quota=9 && says err "warning: .*quotas" && exits 0 gpuq queues stop red && test_must_be_empty err &&
+	exits 0 gpuq queues start red && exits 0 gpuq queues set red quota=1
 '
 
 test_expect_success 'a kind of device that there is none of is told at once' '
@@ -189,6 +199,15 @@ test_expect_success 'nodes are drained and used again; it is kept who did so' '
 	gpuq drain "$node" --reason "bad fan" && exits 0 gpuq drain "$node" && says out "Drained 0 nodes" && test "$(gpuq nodes --json | json note)" = "bad fan" &&
 	gpuq resume "$node" && exits 1 gpuq drain nosuch && rpc audit.list "{\"objects\": [\"node/*\"]}" >got && test "$(head -n 1 got | json new.why)" = "bad fan" &&
 	test "$(sed -n 2p got | json action)" = node.resume
+'
+
+test_expect_success 'what runs on a drained node may be told to leave, and is refunded' '
+	node=$(gpuq nodes --json | json name) && d=$g &&
+	exits 0 gpuq drain "$node" --requeue --dry-run && says out "Would drain 1 node, on which . jobs have to leave" && job_is "$d" state RUNNING &&
+	exits 0 gpuq drain "$node" --requeue -r "new driver" --json && test "$(json requeued <out)" = "$(json jobs <out)" &&
+	job_becomes "$d" PENDING && job_is "$d" evictions.0.cause drain && job_is "$d" evictions.0.by "$(id -un)" &&
+	job "$d" evictions.0.why | grep "node $node is drained: new driver" && wait_for 30 eval "test \$(gpuq nodes --json | json state) = drained" &&
+	gpuq resume "$node" && job_becomes "$d" RUNNING && job_becomes "$b1" RUNNING
 '
 
 test_expect_success 'reservations are made, listed and deleted' '

@@ -67,8 +67,12 @@ test_expect_success 'terms add up to the priority, and the line is numbered' '
 	test "$(gpuq prio --json "$second" | json id)" = "$second" && gpuq prio -w --json | json fairshare
 '
 
-test_expect_success 'nobody waits any more' '
-	gpuq cancel "$first" "$second" "$run" && test -z "$(gpuq prio -h)" && stop_gpuqd
+test_expect_success 'nobody waits any more; what was used stays, in an exported scenario, too' '
+	gpuq cancel "$first" "$second" "$run" && job_becomes "$run" CANCELLED && test -z "$(gpuq prio -h)" &&
+	gpuq export --scenario --json >now.json && used=$(json cases.0.users.0.used <now.json) &&
+	counts=$(gpuq usage --json -u "$(id -un)" big | json decayed_gpu_seconds) &&
+	awk "BEGIN { exit !($used > 0.5 && $used > $counts * 0.99 && $used < $counts * 1.01) }" &&
+	"$test_build/gpuqd/gpuq-sim" shares now.json >out && says out "$(id -un)" && stop_gpuqd
 '
 
 test_done

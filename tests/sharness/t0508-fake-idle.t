@@ -56,9 +56,9 @@ measured() {
 
 test_expect_success 'a rule that is no shorter than the time limit is refused where it stands' '
 	printf "version: 1\nqos:\n- {name: x, idle: 2h, max_time: 2h}\n" >bad.yaml &&
-	test_must_fail gpuqd --state bad --site bad.yaml --check 2>err && says err "bad.yaml:3:[0-9]+: qos\[x\]: idle is not shorter than max_time" &&
+	test_must_fail gpuqd --state bad --site bad.yaml --check 2>err && says err "bad.yaml:3:[0-9]+: qos\[x\].idle: not shorter than max_time" &&
 	printf "version: 1\nqueues:\n- {name: x, idle: 3h, max_time: 2h}\n" >bad.yaml &&
-	test_must_fail gpuqd --state bad --site bad.yaml --check 2>err && says err "bad.yaml:3:[0-9]+: queues\[x\]: idle is not shorter"
+	test_must_fail gpuqd --state bad --site bad.yaml --check 2>err && says err "bad.yaml:3:[0-9]+: queues\[x\].idle: not shorter"
 '
 
 test_expect_success 'start; a job at zero is stopped after its time, one that does something is not' '

@@ -24,4 +24,13 @@ test_expect_success 'what it avoided and that it is held outlive a kill; release
 	gpuq release "$id" && wait_for 60 job_is "$id" attempt 5 && gpuq cancel "$id" && job_becomes "$id" CANCELLED && kill_gpuqd
 '
 
+test_expect_success 'the time of queues that name none is read again at SIGHUP; what waits for a restart is named' '
+	echo "start_timeout: 1h" >gpuqd.yaml && start_fake_gpuqd --config gpuqd.yaml && gpuq queues set default start_timeout=null &&
+	id=$(fake_job start=10m -g 4) && job_becomes "$id" STARTING &&
+	printf "start_timeout: 1s\nusage_k: 2\npriority_weights: {age: 77}\nmap_size: 1Gi\ncreates_per_second: 9\n" >gpuqd.yaml &&
+	kill -HUP "$gpuqd_pid" && wait_for 60 job_is "$id" attempt 1 && job "$id" evictions.0.why | grep "not running 1s after" &&
+	says gpuqd.log "config.reload keys=creates_per_second,map_size: these take effect at the next start" &&
+	gpuq prio --weights >out && says out 77 && gpuq cancel "$id" && job_becomes "$id" CANCELLED && kill_gpuqd
+'
+
 test_done

@@ -1,4 +1,7 @@
 """gpuq import kueue: manifests as people write them, and what is said of the rest."""
+import os
+import re
+
 from fake import Case, main
 
 FLAVORS = """
@@ -64,6 +67,9 @@ pools:
     flavor: any
 queues:
   - name: org
+    limit:
+      any: 2
+      h100: 8
   - name: team
     parent: org
     quota:
@@ -110,11 +116,13 @@ spec:
         local = ("---\napiVersion: kueue.x-k8s.io/v1beta1\nkind: LocalQueue\n"
                  "metadata: {name: %s, namespace: %s}\nspec: {clusterQueue: team}\n")
         out, _ = self.convert(TEAM + local % ("main", "ml"))
-        self.assertIn("  - name: main\n    parent: team\n    namespace: ml\n", out)
-        out, notes = self.convert(TEAM + local % ("main", "ml") + local % ("main", "cv"), 2)
+        self.assertIn("  - name: main\n    parent: team\n    namespace: ml\n"
+                      "    reclaim: lower\n    preempt: lower_or_newer\n", out)
+        out, notes = self.convert(TEAM + local % ("main", "ml") + local % ("main", "cv"), 3)
         self.assertIn("  - name: ml.main\n", out)
         self.assertIn("  - name: cv.main\n", out)
         self.assertIn("called ml.main", notes[0])
+        self.assertIn("its LocalQueues are queues of their own", notes[2])
         out, notes = self.convert(TEAM + local % ("team", "ml"), 1)
         self.assertIn("  - name: cq-team\n", out)
         self.assertIn("  - name: team\n    parent: cq-team\n", out)
@@ -161,7 +169,52 @@ spec: {levels: [{nodeLabel: block}, {nodeLabel: rack}]}
         self.assertTrue(any("cpu: quotas count devices alone" in n for n in notes), notes)
         self.assertTrue(any("not an object of Kueue" in n for n in notes), notes)
 
+    def test_cohorts_lend_nothing_to_each_other(self):
+        cohort = ("---\napiVersion: kueue.x-k8s.io/v1beta2\nkind: Cohort\nmetadata: {name: %s}\n"
+                  "spec: {parentName: %s}\n")
+        out, _ = self.convert(TEAM + cohort % ("org", "all") + "---" + TEAM.split("---")[2]
+                              .replace("name: team", "name: other").replace("org", "alone"))
+        self.assertIn("  - name: all\n    limit:\n      any: 2\n      h100: 8\n", out)
+        self.assertIn("  - name: alone\n    limit:\n      any: 2\n      h100: 8\n", out)
+        self.assertIn("  - name: org\n    parent: all\n  - name", out)
+
+    def test_the_pool_with_more_labels_comes_first(self):
+        flavor = ("---\napiVersion: kueue.x-k8s.io/v1beta2\nkind: ResourceFlavor\n"
+                  "metadata: {name: %s}\nspec: {nodeLabels: {%s}}\n")
+        out, notes = self.convert(flavor % ("od", "gpu: a") + flavor % ("spot", "gpu: a, spot: 'true'") +
+                                  flavor % ("again", "gpu: a"), 1)
+        self.assertLess(out.index("    flavor: spot"), out.index("    flavor: od"))
+        self.assertIn("ResourceFlavor/again: spec.nodeLabels: those of od", notes[0])
+
+    def test_two_names_of_devices_are_one_number(self):
+        two = ("resources: [{name: nvidia.com/gpu, nominalQuota: 4}, "
+               "{name: amd.com/gpu, nominalQuota: 3, borrowingLimit: 1}]")
+        out, _ = self.convert(TEAM.replace(
+            'resources: [{name: nvidia.com/gpu, nominalQuota: "2"}]', two))
+        self.assertIn("    quota:\n      h100: 8\n      any: 7\n", out)
+        self.assertIn("    limit:\n      h100: 12\n      any: 8\n", out)
+
+    def test_the_manual_names_what_has_no_counterpart(self):
+        here = os.path.dirname(os.path.abspath(__file__))
+        top = os.path.join(here, "..", "..", "..")
+        rows = re.findall(r'\{ "(\w+)", "spec\.([\w.\[\]]+)", [^,]+,\s+"',
+                          open(os.path.join(top, "gpuq", "import_fields.c")).read())
+        page = open(os.path.join(top, "man", "gpuq-import.1.in")).read()
+        self.assertGreater(len(rows), 8)
+        for kind, path in rows:
+            parts = path.split(".")
+            self.assertIn(parts[1] if parts[0] == "preemption" else parts[0], page, (kind, path))
+
     def test_refusals_have_a_place(self):
+        cohort = ("apiVersion: kueue.x-k8s.io/v1beta2\nkind: Cohort\nmetadata: {name: %s}\n"
+                  "spec: {parentName: %s}\n---\n")
+        self.refused(cohort % ("a", "b") + cohort % ("b", "a"), "Cohort/a", "form a circle")
+        self.refused(cohort % ("a" * 64, "b"), "at most 63 characters")
+        self.refused(TEAM.replace("LowerPriority}", "Sometimes}"), "reclaimWithinCohort", "Kueue's words")
+        self.refused(TEAM.replace("cohortName: org", "stopPolicy: Later"), "spec.stopPolicy")
+        self.refused("apiVersion: kueue.x-k8s.io/v1beta1\nkind: WorkloadPriorityClass\n"
+                     "metadata: {name: x}\nvalue: many\n", "expected a whole number")
+        self.refused("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\n", "there is no ClusterQueue")
         self.refused("- 1\n", "-:1:1: expected an object with a kind")
         self.refused("kind: ClusterQueue\napiVersion: kueue.x-k8s.io/v1beta1\n", "metadata.name")
         self.refused(TEAM.replace("name: h100\n      res", "name: h101\n      res"),

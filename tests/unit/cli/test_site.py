@@ -150,6 +150,9 @@ class Nodes(Case):
         self.assertEqual(out, "Would drain 2 nodes (1 is so already), on which 1 job goes on\n"
                          "  n01 (1 job)\n  n02\n  x: is so already\n")
         self.assertTrue(f.of("node.drain")[1].params["dry_run"])
+        out = self.ok("drain", "n01", "--requeue")
+        self.assertEqual(out, "Drained 2 nodes (1 is so already), on which 1 job has to leave and waits again\n")
+        self.assertIs(f.of("node.drain")[2].params["requeue"], True)
 
     def test_resume(self):
         self.serve(node_resume=lambda call: self.ANSWER)
