@@ -302,36 +302,6 @@ static int check_licenses(struct draft *d, struct gpuq_err *err)
 	return 0;
 }
 
-static int check_depends(struct draft *d, struct gpuq_err *err)
-{
-	for (size_t i = 0; i < d->spec.n_depends; i++) {
-		const struct gpuq_depend *dep = &d->spec.depends[i];
-		struct job_key key = { (uint32_t)dep->job, (int32_t)dep->array_index };
-		struct job *on;
-
-		if (dep->type == GPUQ_DEP_SINGLETON)
-			continue;
-		on = job_find(d->m, key);
-		if (!on && key.index >= 0)
-			on = job_find(d->m, (struct job_key){ key.id, -1 });
-		if (on && !on->ended)
-			continue;
-		if (on) {
-			d->dep_ended[i] = true;
-			d->dep_state[i] = on->state;
-			continue;
-		}
-		if (dep->job <= 0 || dep->job >= d->m->next_job_id)
-			return gpuq_fail_field(err, GPUQ_ENOENT, "depends",
-					       "job %" PRId64 " does not exist", dep->job);
-		if (history_state(journal_store(d->j), key, &d->dep_state[i]) != 0)
-			return gpuq_fail_field(err, GPUQ_ENOENT, "depends",
-					       "job %" PRId64 " is not known any more", dep->job);
-		d->dep_ended[i] = true;
-	}
-	return 0;
-}
-
 static int check_cluster(struct draft *d, struct gpuq_err *err)
 {
 	const char *image = NULL, *policy = NULL;
@@ -412,7 +382,7 @@ static const struct {
 	{ "priority", check_priority },
 	{ "limits", check_limits },
 	{ "licenses", check_licenses },
-	{ "depends", check_depends },
+	{ "depends", draft_check_depends },
 	{ "cluster", check_cluster },
 	{ "notify", check_notify },
 	{ "encoding", check_encoding },
@@ -528,7 +498,7 @@ static int emit(struct draft *d, const char *key, uint64_t hash, int64_t lease_u
 	if (rc < 0)
 		return rc;
 	*id = ev.job.id;
-	draft_tell_ended(d);
+	draft_tell_past(d);
 	log_info("job.submitted",
 		 "job=%" PRIu32 " user=%s queue=%s name=%s gpus_milli=%" PRId64 " pods=%" PRId64,
 		 *id, LOGS(d->who->user), d->queue->name, LOGS(d->spec.name),

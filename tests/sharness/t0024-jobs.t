@@ -171,6 +171,37 @@ test_expect_success 'aftercorr: what ended before it came counts, too' '
 	job_becomes "${late}_2" COMPLETED && job_becomes "${late}_1" CANCELLED && gpuq cancel "$after"
 '
 
+test_expect_success 'elements: what ended before it came counts; what is not there is refused' '
+	rm -f go && first=$(sh_job "test \$GPUQ_ARRAY_TASK_ID = 2 && until test -e go; do sleep 0.1; done; test \$GPUQ_ARRAY_TASK_ID != 1" --array 0-3) &&
+	job_becomes "${first}_0" COMPLETED && job_becomes "${first}_1" FAILED && job_becomes "${first}_2" RUNNING &&
+	a=$(sh_job true -d "afterok:${first}_0") b=$(sh_job true -d "afterok:${first}_1") c=$(sh_job true -d "afterany:${first}_2") &&
+	job_becomes "$a" COMPLETED && wait_for 10 job_is "$b" reason DependencyNever && job_is "$c" reason Dependency &&
+	exits 1 gpuq submit -d "afterok:${first}_7" --wrap true && says err "array $first has no element 7" &&
+	touch go && job_becomes "$c" COMPLETED && job_becomes "$first" FAILED &&
+	exits 1 gpuq submit -d "afterok:${first}_7" --wrap true && says err "array $first has no element 7" && gpuq cancel "$b"
+'
+
+test_expect_success 'elements that are cancelled before they start have ended, for who waits and for who comes' '
+	first=$(sh_job true --array 0-3 --hold) && a=$(sh_job true -d "afterany:${first}_2") b=$(sh_job true -d "afterok:${first}_3") &&
+	gpuq cancel "$first" && job_becomes "$a" COMPLETED && wait_for 10 job_is "$b" reason DependencyNever &&
+	c=$(sh_job true -d "afternotok:${first}_1") && job_becomes "$c" COMPLETED && gpuq cancel "$b"
+'
+
+test_expect_success 'after: a start that has been; so long after it' '
+	first=$(sh_job "sleep 300") && job_becomes "$first" RUNNING && a=$(sh_job true -d "after:$first") && job_becomes "$a" COMPLETED &&
+	b=$(sh_job true -d "after:$first+60") && wait_for 10 job_is "$b" reason Dependency && gpuq update "$b" "depends=after:$first" &&
+	job_becomes "$b" COMPLETED && gpuq cancel "$first" && job_becomes "$first" CANCELLED &&
+	c=$(sh_job true -d "after:$first") && job_becomes "$c" COMPLETED
+'
+
+test_expect_success 'no job waits for itself' '
+	a=$(sh_job true --hold) b=$(sh_job true -d "afterok:$a") c=$(sh_job true -d "afterany:$b") &&
+	exits 1 gpuq update "$a" "depends=afterok:$a" && says err "wait for itself" &&
+	exits 1 gpuq update "$a" "depends=afterok:$c" && says err "wait for itself" &&
+	exits 1 gpuq submit -d "afterok:$((c + 1))" --wrap true && says err "does not exist" &&
+	gpuq release "$a" && job_becomes "$c" COMPLETED
+'
+
 test_expect_success 'stop' '
 	stop_gpuqd
 '
