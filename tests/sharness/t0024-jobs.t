@@ -89,11 +89,11 @@ test_expect_success 'a pod finds what says something of its job, and no more' '
 	for want in GPUQ_JOB_ID=$id GPUQ_ATTEMPT=0 GPUQ_POD_INDEX=0 GPUQ_POD_COUNT=1 GPUQ_NNODES=1 GPUQ_GPUS=0; do
 		grep -qxF "$want" out || { echo "no $want"; cat out; return 1; }
 	done &&
-	! grep -E "^(GPUQ_(NODELIST|NTASKS|QOS|GROUP)|RANK|WORLD_SIZE)=" out &&
+	! grep -E "^(GPUQ_(NODELIST|NTASKS|QOS|GROUP)|RANK|WORLD_SIZE|PET_.*)=" out &&
 	id=$(submit --ntasks-per-node=2 env.yaml) && exits 0 gpuq wait "$id" && gpuq logs "$id" >out &&
 	grep -qx GPUQ_NTASKS=2 out && grep -qx GPUQ_NNODES=1 out && grep -qx GPUQ_QOS=normal out && ! grep "^GPUQ_GROUP=" out &&
 	id=$(submit --pods 2 env.yaml) && exits 0 gpuq wait "$id" && gpuq logs "$id" >out &&
-	for want in GPUQ_GROUP=main GPUQ_GROUP_INDEX=0 GPUQ_NNODES=2 WORLD_SIZE=2 RANK=0; do
+	for want in GPUQ_GROUP=main GPUQ_GROUP_INDEX=0 GPUQ_NNODES=2 WORLD_SIZE=2 RANK=0 PET_NNODES=2 PET_NODE_RANK=1 PET_MASTER_ADDR=127.0.0.1; do
 		grep -q "$want\$" out || { echo "no $want"; cat out; return 1; }
 	done
 '
