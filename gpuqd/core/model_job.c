@@ -233,12 +233,15 @@ void array_child_ended(struct model *m, struct job *child, int64_t at_us)
 bool job_archive_if_done(struct model *m, struct job *j)
 {
 	unsigned char key[CHANGE_KEY_BYTES_MAX];
+	const struct job_key whole = { j->key.id, -1 };
+	struct job *master = j->key.index < 0 ? NULL : job_find(m, whole);
 	struct pod *p, *pt;
 
 	DL_FOREACH2(j->pods, p, job_next)
 	if (p->state != GPUQ_POD_GONE)
 		return false;
-	if (!j->ended)
+	/* An array is there as long as one of its elements: they say which. */
+	if (!j->ended || (j->array && jobs_elements(m, j->key.id)))
 		return false;
 	record_history(m, j, &m->direct);
 	if (m->has_besides && !j->nothing_beside && (j->life->token || j->array))
@@ -246,6 +249,8 @@ bool job_archive_if_done(struct model *m, struct job *j)
 	batch_put(&m->direct, TABLE_JOB, key, key_job(key, j->key.id, j->key.index), NULL, 0);
 	DL_FOREACH_SAFE2(j->pods, p, pt, job_next) pod_remove(m, p);
 	job_free(m, j);
+	if (master)
+		job_archive_if_done(m, master);
 	return true;
 }
 

@@ -16,12 +16,6 @@ static struct job *array_find(const struct model *m, uint32_t id)
 	return j && j->array ? j : NULL;
 }
 
-static int no_element(struct job_key key, struct gpuq_err *err)
-{
-	return gpuq_fail_field(err, GPUQ_ENOENT, "depends",
-			       "job %" PRIu32 " has no element %" PRId32, key.id, key.index);
-}
-
 /* The elements that the array has, or had; false: there is no such array. */
 static bool elements(const struct draft *d, uint32_t id, struct gpuq_array *out)
 {

@@ -177,7 +177,8 @@ test_expect_success 'elements: what ended before it came counts; what is not the
 	a=$(sh_job true -d "afterok:${first}_0") b=$(sh_job true -d "afterok:${first}_1") c=$(sh_job true -d "afterany:${first}_2") &&
 	job_becomes "$a" COMPLETED && wait_for 10 job_is "$b" reason DependencyNever && job_is "$c" reason Dependency &&
 	exits 1 gpuq submit -d "afterok:${first}_7" --wrap true && says err "array $first has no element 7" &&
-	touch go && job_becomes "$c" COMPLETED && job_becomes "$first" FAILED &&
+	touch go && job_becomes "$c" COMPLETED && exits 1 gpuq wait "$first" &&
+	test "$(gpuq history --json -j "$first" | json array.indices | sort | uniq -c | tr -d " \n")" = "50-3" &&
 	exits 1 gpuq submit -d "afterok:${first}_7" --wrap true && says err "array $first has no element 7" && gpuq cancel "$b"
 '
 
