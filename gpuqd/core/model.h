@@ -151,6 +151,8 @@ struct pod {
 
 /* The rule of evictions of what did not run in time. */
 #define RULE_START_TIMEOUT "start_timeout"
+/* The rule of a limit that was no span of time: it is to have ended by now. */
+#define RULE_DEADLINE "deadline"
 
 /* "I have saved myself: start me again", as HTCondor's checkpoint_exit_code has it. */
 #define JOB_EXIT_SAVED 85

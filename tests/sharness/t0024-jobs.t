@@ -195,6 +195,12 @@ test_expect_success 'after: a start that has been; so long after it' '
 	c=$(sh_job true -d "after:$first") && job_becomes "$c" COMPLETED
 '
 
+test_expect_success 'deadline: whoever runs or waits then has ended' '
+	a=$(sh_job "sleep 300") b=$(sh_job "sleep 300" --hold) && job_becomes "$a" RUNNING && gpuq update "$a" "$b" deadline=now+2 &&
+	exits 251 gpuq wait "$a" && last_result DEADLINE null && exits 248 gpuq wait "$b" && job_is "$b" state DEADLINE &&
+	exits 1 gpuq submit --deadline 2020-01-01 --wrap true && says err "deadline has passed"
+'
+
 test_expect_success 'no job waits for itself' '
 	a=$(sh_job true --hold) b=$(sh_job true -d "afterok:$a") c=$(sh_job true -d "afterany:$b") &&
 	exits 1 gpuq update "$a" "depends=afterok:$a" && says err "wait for itself" &&
