@@ -207,8 +207,7 @@ struct event {
 			const char *message;
 		} ended;
 		struct {
-			enum gpuq_job_state
-				state; /* how `job` ended, which left memory long ago */
+			enum gpuq_job_state state; /* how `job` ended, which left memory long ago */
 			int64_t start_us; /* it has not ended: since when it has started */
 		} dep;
 		struct {

@@ -87,7 +87,7 @@ static enum gpuq_job_state outcome_of(const struct event *ev)
 	switch (ev->evict.cause) {
 	case GPUQ_CAUSE_LIMIT:
 		return strcmp(ev->evict.rule, RULE_DEADLINE) == 0 ? GPUQ_JOB_DEADLINE
-								   : GPUQ_JOB_TIMEOUT;
+								  : GPUQ_JOB_TIMEOUT;
 	case GPUQ_CAUSE_IDLE:
 		return GPUQ_JOB_TIMEOUT;
 	case GPUQ_CAUSE_INFRA:

@@ -326,29 +326,66 @@ static bool has_devices(const struct node *n, const struct gpuq_group *g)
 	return false;
 }
 
+static int64_t most(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
+}
+
+/* What is more than the largest node has. */
+static void warn_much(struct gpuq_buf *out, int64_t asked, int64_t largest, int64_t unit,
+		      const char *of)
+{
+	if (asked > largest)
+		gpuq_buf_printf(out, "%s%.4g %s asked, %.4g on the largest node",
+				out->len ? "; " : " (", (double)asked / (double)unit, of,
+				(double)largest / (double)unit);
+}
+
 /* Whether any node, empty, could hold each pod: nodes come and go, so it is only said. */
 static void warn_unsatisfiable(struct draft *d)
 {
 	for (size_t g = 0; g < d->spec.n_groups; g++) {
 		const struct gpuq_group *gr = &d->spec.groups[g];
-		int64_t best_gpus = 0;
+		int64_t gpus_milli = 0, cpu_milli = 0, memory_bytes = 0;
+		struct gpuq_buf why = GPUQ_BUF_INIT;
 		bool fits = false;
 
 		for (const struct node *n = d->m->nodes; n && !fits; n = n->hh.next) {
 			if (n->gone)
 				continue;
-			if (n->n_devices > best_gpus)
-				best_gpus = n->n_devices;
+			gpus_milli = most(gpus_milli, (int64_t)n->n_devices * 1000);
+			cpu_milli = most(cpu_milli, n->fact.cpu_milli);
+			memory_bytes = most(memory_bytes, n->fact.memory_bytes);
 			fits = has_devices(n, gr) && n->fact.cpu_milli >= gr->cpu_milli &&
 			       n->fact.memory_bytes >= gr->memory_bytes;
 		}
-		if (!fits)
-			gpuq_buf_printf(&d->warnings,
-					"no node could hold a pod of this job as it is (%" PRId64
-					" GPUs asked, %" PRId64
-					" on the largest node): it waits until one can\n",
-					(gr->gpus_milli + 999) / 1000, best_gpus);
+		if (fits)
+			continue;
+		warn_much(&why, gr->gpus_milli, gpus_milli, 1000, "GPUs");
+		warn_much(&why, gr->cpu_milli, cpu_milli, 1000, "CPUs");
+		warn_much(&why, gr->memory_bytes, memory_bytes, 1 << 30, "GiB of memory");
+		gpuq_buf_printf(
+			&d->warnings,
+			"no node could hold a pod of this job as it is%s%s: it waits until one "
+			"can\n",
+			why.len ? gpuq_buf_str(&why) : "", why.len ? ")" : "");
+		gpuq_buf_done(&why);
 	}
+}
+
+/* It may come yet. */
+static void warn_reservation(struct draft *d)
+{
+	if (!d->spec.reservation)
+		return;
+	site_each(site_reservation, d->m->site->reservations, r)
+	{
+		if (strcmp(r->name, d->spec.reservation) == 0)
+			return;
+	}
+	gpuq_buf_printf(&d->warnings,
+			"no reservation is named %s: the job waits until there is one\n",
+			d->spec.reservation);
 }
 
 static int check_encoding(struct draft *d, struct gpuq_err *err)
@@ -397,6 +434,7 @@ int draft_check(struct draft *d, const struct gpuq_val *spec, struct gpuq_err *e
 		rc = checks[i].fn(d, err);
 	if (rc == 0) {
 		warn_unsatisfiable(d);
+		warn_reservation(d);
 		flavor_warn(d->m, &d->spec, &d->warnings);
 	}
 	return rc;

@@ -197,8 +197,15 @@ test_expect_success 'after: a start that has been; so long after it' '
 
 test_expect_success 'deadline: whoever runs or waits then has ended' '
 	a=$(sh_job "sleep 300") b=$(sh_job "sleep 300" --hold) && job_becomes "$a" RUNNING && gpuq update "$a" "$b" deadline=now+2 &&
-	exits 251 gpuq wait "$a" && last_result DEADLINE null && exits 248 gpuq wait "$b" && job_is "$b" state DEADLINE &&
+	exits 251 gpuq wait "$a" && last_result DEADLINE 143 && exits 248 gpuq wait "$b" && job_is "$b" state DEADLINE &&
 	exits 1 gpuq submit --deadline 2020-01-01 --wrap true && says err "deadline has passed"
+'
+
+test_expect_success 'what cannot start today waits, and that is said with what is asked for' '
+	a=$(sh_job true --cpus 4000 -g 9 2>err) && says err "9 GPUs asked, 4 on the largest node; 4000 CPUs asked, [0-9.]+ on" &&
+	b=$(sh_job true --reservation nope 2>err) && says err "no reservation is named nope" &&
+	wait_for 10 job_is "$b" reason Reservation && wait_for 10 job_is "$a" reason Unsatisfiable &&
+	gpuq update "$b" reservation= gpus=7 >out 2>err && says err "7 GPUs asked" && gpuq update "$b" gpus=1 && job_becomes "$b" COMPLETED && gpuq cancel "$a"
 '
 
 test_expect_success 'no job waits for itself' '

@@ -244,8 +244,9 @@ Test(model, who_has_left_is_not_the_next_of_a_name)
 	struct gpuq_spec spec = { .name = (char *)"y", .requeue = true };
 
 	for (int i = 0; i < 4; i++)
-		cr_assert_null(submit_text(m, i ? "{name: x, command: [a], depends: [singleton]}" :
-						  "{name: x, command: [a]}",
+		cr_assert_null(submit_text(m,
+					   i ? "{name: x, command: [a], depends: [singleton]}"
+					     : "{name: x, command: [a]}",
 					   NULL));
 	cr_assert_eq(cancel(m, 2), 0);
 	cr_expect(is_held_up(m, 3) && is_held_up(m, 4));
