@@ -45,6 +45,8 @@ struct draft {
 int draft_check(struct draft *d, const struct gpuq_val *spec, struct gpuq_err *err);
 void draft_done(struct draft *d);
 
+/* draft_reservation.c: the one that it names is there for it; it starts inside. */
+int draft_check_reservation(struct draft *d, struct gpuq_err *err);
 /* draft_depends.c: those that it waits for are there, and do not wait for it. */
 int draft_check_depends(struct draft *d, struct gpuq_err *err);
 /* Once the job is in the model: tell it of those that started or ended before it came, or was

@@ -373,21 +373,6 @@ static void warn_unsatisfiable(struct draft *d)
 	}
 }
 
-/* It may come yet. */
-static void warn_reservation(struct draft *d)
-{
-	if (!d->spec.reservation)
-		return;
-	site_each(site_reservation, d->m->site->reservations, r)
-	{
-		if (strcmp(r->name, d->spec.reservation) == 0)
-			return;
-	}
-	gpuq_buf_printf(&d->warnings,
-			"no reservation is named %s: the job waits until there is one\n",
-			d->spec.reservation);
-}
-
 static int check_encoding(struct draft *d, struct gpuq_err *err)
 {
 	struct gpuq_val *v = gpuq_spec_write(d->a, &d->spec);
@@ -419,6 +404,7 @@ static const struct {
 	{ "priority", check_priority },
 	{ "limits", check_limits },
 	{ "licenses", check_licenses },
+	{ "reservation", draft_check_reservation },
 	{ "depends", draft_check_depends },
 	{ "cluster", check_cluster },
 	{ "notify", check_notify },
@@ -434,7 +420,6 @@ int draft_check(struct draft *d, const struct gpuq_val *spec, struct gpuq_err *e
 		rc = checks[i].fn(d, err);
 	if (rc == 0) {
 		warn_unsatisfiable(d);
-		warn_reservation(d);
 		flavor_warn(d->m, &d->spec, &d->warnings);
 	}
 	return rc;

@@ -203,9 +203,18 @@ test_expect_success 'deadline: whoever runs or waits then has ended' '
 
 test_expect_success 'what cannot start today waits, and that is said with what is asked for' '
 	a=$(sh_job true --cpus 4000 -g 9 2>err) && says err "9 GPUs asked, 4 on the largest node; 4000 CPUs asked, [0-9.]+ on" &&
-	b=$(sh_job true --reservation nope 2>err) && says err "no reservation is named nope" &&
-	wait_for 10 job_is "$b" reason Reservation && wait_for 10 job_is "$a" reason Unsatisfiable &&
-	gpuq update "$b" reservation= gpus=7 >out 2>err && says err "7 GPUs asked" && gpuq update "$b" gpus=1 && job_becomes "$b" COMPLETED && gpuq cancel "$a"
+	wait_for 10 job_is "$a" reason Unsatisfiable && gpuq update "$a" gpus=7 cpus=1 >out 2>err && says err "7 GPUs asked" &&
+	gpuq update "$a" gpus=1 && job_becomes "$a" COMPLETED
+'
+
+test_expect_success 'a reservation: it is there, it is for the job, and the job waits for it' '
+	node=$(gpuq nodes --json | json name) && soon=$(date -u -d "+2 hours" +%Y-%m-%dT%H:%M:%SZ) &&
+	gpuq reserve mine --start "$soon" --duration 1h --nodes "$node" --users "$(id -un)" &&
+	gpuq reserve others --start "$(date -u -d "+5 hours" +%Y-%m-%dT%H:%M:%SZ)" --duration 1h --gpus 1 --users nobody-else &&
+	exits 1 gpuq submit --reservation mien --wrap true && says err "no reservation is named mien; did you mean mine" &&
+	exits 1 gpuq submit --reservation others --wrap true && says err "not for jobs of" &&
+	a=$(sh_job true --reservation mine) && wait_for 10 job_is "$a" reason BeginTime &&
+	gpuq reserve --delete mine others && gpuq update "$a" reservation= begin= nodes= && job_becomes "$a" COMPLETED
 '
 
 test_expect_success 'no job waits for itself' '
