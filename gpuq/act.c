@@ -22,6 +22,13 @@ static void print_ids(const struct gpuq_val *jobs)
 	gpuq_buf_done(&text);
 }
 
+static void warn(const struct gpuq_val *warnings)
+{
+	for (size_t i = 0; warnings && warnings->type == GPUQ_LIST && i < warnings->n; i++)
+		if (warnings->items[i]->type == GPUQ_STR)
+			cli_say("warning: %s", warnings->items[i]->s);
+}
+
 /* 254 when all that went wrong is that there are no such jobs. */
 static int complain(const struct gpuq_val *errors)
 {
@@ -100,5 +107,6 @@ int act(struct cli *c, const char *method, const struct gpuq_val *extra, const c
 	if ((dry_run || opt_given(&c->args, OPT_VERBOSE)) && jobs && jobs->type == GPUQ_LIST &&
 	    jobs->n > 0)
 		print_ids(jobs);
+	warn(gpuq_get(reply, "warnings"));
 	return complain(gpuq_get(reply, "errors"));
 }

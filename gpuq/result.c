@@ -19,11 +19,34 @@ void board_clear(struct board *b)
 	b->n = 0;
 }
 
+/* Where the first entry is that is not before this one. */
+static size_t place_of(const struct board *b, int64_t id, int64_t index)
+{
+	size_t from = 0, to = b->n;
+
+	while (from < to) {
+		const size_t mid = from + (to - from) / 2;
+		const struct board_job *j = &b->items[mid];
+
+		if (j->id < id || (j->id == id && j->index < index))
+			from = mid + 1;
+		else
+			to = mid;
+	}
+	return from;
+}
+
+static bool has(const struct board *b, size_t at, int64_t id, int64_t index)
+{
+	return at < b->n && b->items[at].id == id && b->items[at].index == index;
+}
+
 static struct board_job *entry(struct board *b, int64_t id, int64_t index)
 {
-	for (size_t i = 0; i < b->n; i++)
-		if (b->items[i].id == id && b->items[i].index == index)
-			return &b->items[i];
+	const size_t at = place_of(b, id, index);
+
+	if (has(b, at, id, index))
+		return &b->items[at];
 	if (b->n == b->room) {
 		const size_t room = b->room ? b->room * 2 : 8;
 		struct board_job *more = realloc(b->items, room * sizeof(*more));
@@ -33,8 +56,9 @@ static struct board_job *entry(struct board *b, int64_t id, int64_t index)
 		b->items = more;
 		b->room = room;
 	}
-	b->items[b->n] = (struct board_job){ .id = id, .index = index, .state = -1 };
-	return &b->items[b->n++];
+	memmove(&b->items[at + 1], &b->items[at], (b->n++ - at) * sizeof(b->items[0]));
+	b->items[at] = (struct board_job){ .id = id, .index = index, .state = -1 };
+	return &b->items[at];
 }
 
 struct board_job *board_update(struct board *b, const struct gpuq_val *job, bool *changed)
@@ -64,25 +88,28 @@ struct board_job *board_update(struct board *b, const struct gpuq_val *job, bool
 	return j;
 }
 
-bool board_covers(const struct board *b, const struct target *t, const struct board_job *j)
+/* Each entry that is of the target: the job, an element of it, or the element itself. The
+ * waiting line of an array stands for an element that has no object of its own (yet). */
+static struct board_job *next_of(const struct board *b, const struct target *t,
+				 const struct board_job *after)
 {
-	if (j->id != t->id)
-		return false;
-	if (t->index < 0 || t->index == j->index)
-		return true;
-	if (j->index >= 0)
-		return false;
-	for (size_t i = 0; i < b->n; i++)
-		if (b->items[i].id == t->id && b->items[i].index == t->index)
-			return false;
-	return true;
+	size_t at = after ? (size_t)(after - b->items) + 1 : place_of(b, t->id, -1);
+
+	if (t->index >= 0 && after)
+		return NULL;
+	if (t->index >= 0 && has(b, place_of(b, t->id, t->index), t->id, t->index))
+		at = place_of(b, t->id, t->index);
+	else if (t->index >= 0 && !has(b, at, t->id, -1))
+		return NULL;
+	return at < b->n && b->items[at].id == t->id ? &b->items[at] : NULL;
 }
+
+#define board_each(b, t, j)                                                                        \
+	for (const struct board_job *j = next_of(b, t, NULL); j; j = next_of(b, t, j))
 
 static bool started(const struct board *b, const struct target *t)
 {
-	for (size_t i = 0; i < b->n; i++)
-		if (board_covers(b, t, &b->items[i]) && b->items[i].started)
-			return true;
+	board_each(b, t, j) if (j->started) return true;
 	return false;
 }
 
@@ -90,11 +117,8 @@ static bool ended(const struct board *b, const struct target *t)
 {
 	bool any = false;
 
-	for (size_t i = 0; i < b->n; i++) {
-		const struct board_job *j = &b->items[i];
-
-		if (!board_covers(b, t, j))
-			continue;
+	board_each(b, t, j)
+	{
 		if (j->state < 0 || !gpuq_job_state_ended((enum gpuq_job_state)j->state))
 			return false;
 		any = true;
@@ -147,21 +171,14 @@ void result_of(const struct board *b, const struct target *t, struct result *out
 {
 	const struct board_job *worst = NULL;
 
-	for (size_t i = 0; i < b->n; i++) {
-		const struct board_job *j = &b->items[i];
-
-		if (board_covers(b, t, j) && (!worst || result_code(j) > result_code(worst)))
-			worst = j;
-	}
+	board_each(b, t, j) if (!worst || result_code(j) > result_code(worst)) worst = j;
 	*out = (struct result){
 		.has_id = true, .id = t->id, .index = t->index, .state = -1, .code = EXIT_LIVES_ON
 	};
 	if (!worst)
 		return;
 	/* Of an array that has not ended altogether, the result is that it lives on. */
-	for (size_t i = 0; i < b->n; i++)
-		if (board_covers(b, t, &b->items[i]) && result_code(&b->items[i]) == EXIT_LIVES_ON)
-			worst = &b->items[i];
+	board_each(b, t, j) if (result_code(j) == EXIT_LIVES_ON) worst = j;
 	out->state = worst->state;
 	out->has_exit = worst->has_exit;
 	out->exit_code = worst->exit_code;

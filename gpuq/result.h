@@ -27,7 +27,7 @@ struct board_job {
 };
 
 struct board {
-	struct board_job *items;
+	struct board_job *items; /* by id and index */
 	size_t n, room;
 };
 
@@ -42,9 +42,6 @@ void board_clear(struct board *b);
  * reason or attempt is new; NULL without memory. */
 struct board_job *board_update(struct board *b, const struct gpuq_val *job, bool *changed);
 
-/* j is of the target: the job, an element of it, or the element itself. The waiting
- * line of an array stands for an element that has no object of its own (yet). */
-bool board_covers(const struct board *b, const struct target *t, const struct board_job *j);
 bool board_started(const struct board *b, const struct target *targets, size_t n);
 bool board_ended(const struct board *b, const struct target *targets, size_t n);
 

@@ -206,8 +206,10 @@ struct event {
 			int exit_code; /* -1 = it never ran */
 			const char *message;
 		} ended;
-		enum gpuq_job_state
-			dep_state; /* DEP_ENDED: how `job`, which left memory long ago, ended */
+		struct {
+			enum gpuq_job_state state; /* how `job` ended, which left memory long ago */
+			int64_t start_us; /* it has not ended: since when it has started */
+		} dep;
 		struct {
 			const char *uid;
 		} created;

@@ -64,6 +64,7 @@ void model_free(struct model *m)
 	m->now_us = 0; /* what ends now was not over */
 	job_each(m, j) job_free(m, j);
 	slots_done(&m->jobs_by_key);
+	slots_done(&m->awaited);
 	free(m->dirty_jobs);
 	shared_done(&m->shared);
 	free(m->pattern);

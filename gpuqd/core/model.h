@@ -61,6 +61,8 @@ struct blocked {
 };
 
 struct dep {
+	struct dep *prev, *next; /* of all who wait for the same, while it does */
+	struct job *job; /* that waits */
 	int type; /* enum gpuq_depend_type */
 	struct job_key on;
 	int64_t delay_us;
@@ -70,8 +72,6 @@ struct dep {
 
 /* All that a job waits for. */
 struct deps {
-	struct deps *prev, *next; /* of all jobs that name others */
-	struct job *job;
 	uint32_t n;
 	struct dep items[];
 };
@@ -151,6 +151,8 @@ struct pod {
 
 /* The rule of evictions of what did not run in time. */
 #define RULE_START_TIMEOUT "start_timeout"
+/* The rule of a limit that was no span of time: it is to have ended by now. */
+#define RULE_DEADLINE "deadline"
 
 /* "I have saved myself: start me again", as HTCondor's checkpoint_exit_code has it. */
 #define JOB_EXIT_SAVED 85
@@ -385,7 +387,7 @@ struct model {
 	uint32_t n_jobs;
 	struct job **dirty_jobs; /* NULL = it has left since */
 	uint32_t n_dirty_jobs, room_dirty_jobs;
-	struct deps *depending; /* those that name others: few, and looked at by all */
+	struct slots awaited; /* the first struct dep of all who wait for the same */
 	struct shared shared; /* what many jobs have alike */
 	struct pattern *pattern; /* record_like.c */
 	struct node *nodes; /* hash by name */
@@ -523,6 +525,7 @@ bool pod_name_parse(const struct model *m, const char *name, struct pod_key *key
 const char *model_intern(struct model *m, const char *s); /* lasting copy; NULL gives "" */
 const char *model_interned(const struct model *m, const char *s); /* NULL: there is none */
 
+bool ranges_has(const struct gpuq_range *ranges, size_t n, int64_t index);
 bool array_waits(const struct array *a, int64_t index); /* not split off yet */
 uint32_t job_n_deps(const struct job *j);
 bool job_is_live(const struct job *j); /* has an attempt under way */
@@ -549,7 +552,7 @@ enum gpuq_node_state node_state(const struct node *n);
 void model_dep_ended(struct model *m, struct job_key on, enum gpuq_job_state state, int64_t at_us);
 /* That job has come, has ended or has another name now: singletons of its owner that are
  * called so may go on. */
-void model_singletons(struct model *m, const struct job *of, int64_t at_us);
+void model_singletons(struct model *m, struct job *of, int64_t at_us);
 
 /* May the ended attempt be tried again? Decides from its outcome and the retry rules:
  * the event that must follow (JOB_REQUEUED or JOB_ENDED) without its time. */

@@ -82,6 +82,21 @@ void note_eviction(struct model *m, struct job *j, enum gpuq_cause cause, const 
 				   .why = text_or_none(ev->evict.why) };
 }
 
+static enum gpuq_job_state outcome_of(const struct event *ev)
+{
+	switch (ev->evict.cause) {
+	case GPUQ_CAUSE_LIMIT:
+		return strcmp(ev->evict.rule, RULE_DEADLINE) == 0 ? GPUQ_JOB_DEADLINE
+								  : GPUQ_JOB_TIMEOUT;
+	case GPUQ_CAUSE_IDLE:
+		return GPUQ_JOB_TIMEOUT;
+	case GPUQ_CAUSE_INFRA:
+		return GPUQ_JOB_NODE_FAIL;
+	default:
+		return GPUQ_JOB_PREEMPTED;
+	}
+}
+
 static int apply_evict(struct model *m, struct job *j, const struct event *ev, struct gpuq_err *err)
 {
 	enum gpuq_cause cause = ev->evict.cause;
@@ -98,12 +113,7 @@ static int apply_evict(struct model *m, struct job *j, const struct event *ev, s
 		if (p->attempt == j->attempt && p->state < GPUQ_POD_RUNNING)
 			job_avoid(m, j, p->node->name, ev->at_us + JOB_AVOID_US);
 	}
-	job_leave(m, j, cause,
-		  cause == GPUQ_CAUSE_LIMIT   ? GPUQ_JOB_TIMEOUT
-		  : cause == GPUQ_CAUSE_IDLE  ? GPUQ_JOB_TIMEOUT
-		  : cause == GPUQ_CAUSE_INFRA ? GPUQ_JOB_NODE_FAIL
-					      : GPUQ_JOB_PREEMPTED,
-		  ev->at_us, ev->evict.grace_us);
+	job_leave(m, j, cause, outcome_of(ev), ev->at_us, ev->evict.grace_us);
 	return 0;
 }
 

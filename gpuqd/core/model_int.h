@@ -45,8 +45,6 @@ void job_set_outlook(struct model *m, struct job *j, const struct outlook *o,
 		     const struct reason_fact *items, size_t n, int64_t at_us);
 void job_set_reasons(struct model *m, struct job *j, const struct reason_fact *items, size_t n,
 		     int64_t at_us);
-struct deps *deps_new(struct job *j, uint32_t n);
-void job_set_deps(struct model *m, struct job *j, struct deps *d); /* takes it; NULL = none */
 void job_parts_like(struct model *m, struct job *j,
 		    const struct job *from); /* an array's element */
 void job_parts_free(struct model *m, struct job *j);
@@ -79,6 +77,20 @@ int model_apply_updated(struct model *m, struct job *j, const struct event *ev,
 /* model_load.c: what devices did. */
 void model_apply_measured(struct model *m, const struct event *ev);
 void model_expire_keys(struct model *m, int64_t at_us);
+/* model_deps.c: whom it waits for. Found by what that is while the job is in the model, has not
+ * ended and has this name. */
+struct deps *deps_new(uint32_t n); /* all of them waiting */
+void job_set_deps(struct model *m, struct job *j, struct deps *all); /* takes it; NULL = none */
+void job_deps_like(struct model *m, struct job *j, const struct job *from);
+void deps_link(struct model *m, struct job *j);
+void deps_unlink(struct model *m, struct job *j);
+/* The eldest of its owner and name that waits for those before it; NULL = none. */
+struct job *deps_namesake(const struct model *m, struct job *j);
+/* Elements of an array that still wait end together. */
+void deps_elements_ended(struct model *m, const struct job *master, enum gpuq_job_state state,
+			 int64_t at_us);
+/* It runs: whoever waits for its start may go on. */
+void model_dep_started(struct model *m, struct job_key on, int64_t at_us);
 /* model_claim.c: what the scheduler takes from one job for another. */
 int model_apply_claim(struct model *m, struct job *j, const struct event *ev, struct gpuq_err *err);
 void job_leave(struct model *m, struct job *j, enum gpuq_cause cause, enum gpuq_job_state outcome,
@@ -102,7 +114,6 @@ struct job *array_split(struct model *m, struct job *master, int32_t index);
 /* An element ended: the master's counters, and its own end. */
 void array_child_ended(struct model *m, struct job *child, int64_t at_us);
 bool ranges_remove(struct gpuq_range **ranges, size_t *n, int64_t index);
-bool ranges_has(const struct gpuq_range *ranges, size_t n, int64_t index);
 
 struct pod *pod_add(struct model *m, struct job *j, struct node *n, uint32_t n_devices);
 void pod_free(struct model *m, struct pod *p);

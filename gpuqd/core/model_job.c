@@ -49,6 +49,7 @@ void job_insert(struct model *m, struct job *j)
 	m->n_jobs++;
 	m->n_jobs_by_state[j->state]++;
 	index_add(m, j);
+	deps_link(m, j);
 }
 
 static uint32_t n_elements(const struct job *j)
@@ -79,6 +80,7 @@ void job_set_state(struct model *m, struct job *j, enum gpuq_job_state s)
 	m->n_jobs_by_state[s]++;
 	if (gpuq_job_state_ended(s)) {
 		j->ended = true;
+		deps_unlink(m, j);
 		joblog_ended(m, j);
 		notice_ended(m, j);
 	}
@@ -118,152 +120,6 @@ void job_free(struct model *m, struct job *j)
 	m->n_apart -= j->life->apart != NULL;
 	job_parts_free(m, j);
 	free(j);
-}
-
-/* ---- dependencies ---- */
-
-static bool dep_never(int type, enum gpuq_job_state state)
-{
-	return (type == GPUQ_DEP_AFTEROK && state != GPUQ_JOB_COMPLETED) ||
-	       (type == GPUQ_DEP_AFTERCORR && state != GPUQ_JOB_COMPLETED) ||
-	       (type == GPUQ_DEP_AFTERNOTOK && state == GPUQ_JOB_COMPLETED);
-}
-
-static bool dep_names(const struct job *j, const struct dep *d, struct job_key key)
-{
-	if (d->type == GPUQ_DEP_SINGLETON || d->on.id != key.id)
-		return false;
-	if (d->type == GPUQ_DEP_AFTERCORR && j->key.index >= 0)
-		return key.index == j->key.index || key.index == -1;
-	return d->on.index == key.index;
-}
-
-static bool waits_for_like(const struct deps *all, struct job_key on)
-{
-	if (!all->job->array || !array_waits(all->job->array, on.index))
-		return false;
-	for (uint32_t i = 0; i < all->n; i++)
-		if (all->items[i].type == GPUQ_DEP_AFTERCORR &&
-		    all->items[i].state == DEP_WAITING && all->items[i].on.id == on.id)
-			return true;
-	return false;
-}
-
-void model_dep_ended(struct model *m, struct job_key on, enum gpuq_job_state state, int64_t at_us)
-{
-	struct deps *all;
-
-	/* An element that waited for its like goes its own way from then on. */
-	DL_FOREACH(m->depending, all)
-	if (on.index >= 0 && waits_for_like(all, on))
-		(void)array_split(m, all->job, on.index);
-	DL_FOREACH(m->depending, all)
-	{
-		struct job *j = all->job;
-		bool told = false, never;
-
-		for (uint32_t i = 0; i < all->n; i++) {
-			struct dep *d = &all->items[i];
-
-			if (d->state != DEP_WAITING || !dep_names(j, d, on))
-				continue;
-			d->state = dep_never(d->type, state) ? DEP_NEVER : DEP_DONE;
-			d->at_us = at_us + d->delay_us;
-			job_dirty(m, j);
-			told |= d->state == DEP_NEVER;
-		}
-		if (told) {
-			job_waits_for_deps(j, at_us, &never);
-			if (never)
-				notice_never(m, j);
-		}
-	}
-}
-
-/* Does a job of the same owner and name that came before it still wait or run? Jobs of one
- * user stand in the order in which they came, and such jobs mostly came one after the other.
- * Before job `from` there are none. */
-static bool has_elder(const struct model *m, const struct job *j, uint32_t from)
-{
-	const struct job *first = jobs_of_user(m, j->user);
-
-	for (const struct job *it = j; it; it = it == first ? NULL : it->user_prev) {
-		if (it->key.index < 0 && it->key.id < from)
-			return false;
-		if (!it->ended && it->key.id < j->key.id && strcmp(it->name, j->name) == 0)
-			return true;
-	}
-	return false;
-}
-
-/* NULL: none of that state among those, or none at all. */
-static struct dep *singleton(struct deps *all, unsigned state)
-{
-	for (uint32_t i = 0; all && i < all->n; i++)
-		if (all->items[i].type == GPUQ_DEP_SINGLETON && all->items[i].state == state)
-			return &all->items[i];
-	return NULL;
-}
-
-void model_singletons(struct model *m, const struct job *of, int64_t at_us)
-{
-	struct deps *all, *first = NULL;
-	struct dep *d;
-
-	/* Only the eldest of them can be the next: the others have it before them. */
-	DL_FOREACH(m->depending, all)
-	if (all->job->user == of->user && (!first || all->job->key.id < first->job->key.id) &&
-	    singleton(all, DEP_WAITING) && strcmp(all->job->name, of->name) == 0)
-		first = all;
-	if (!first || has_elder(m, first->job, singleton(of->deps, DEP_DONE) ? of->key.id : 0))
-		return;
-	/* It, and what else there is of its array. */
-	DL_FOREACH(m->depending, all)
-	while (all->job->key.id == first->job->key.id &&
-	       (d = singleton(all, DEP_WAITING)) != NULL) {
-		d->state = DEP_DONE;
-		d->at_us = at_us;
-		job_dirty(m, all->job);
-	}
-}
-
-static void dep_started(struct model *m, const struct job *on, int64_t at_us)
-{
-	struct deps *all;
-
-	DL_FOREACH(m->depending, all)
-	{
-		struct job *j = all->job;
-
-		for (uint32_t i = 0; i < all->n; i++) {
-			struct dep *d = &all->items[i];
-
-			if (d->type != GPUQ_DEP_AFTER || d->state != DEP_WAITING ||
-			    d->on.id != on->key.id ||
-			    (d->on.index >= 0 && d->on.index != on->key.index))
-				continue;
-			d->state = DEP_DONE;
-			d->at_us = at_us + d->delay_us;
-			job_dirty(m, j);
-		}
-	}
-}
-
-bool job_waits_for_deps(const struct job *j, int64_t now_us, bool *never)
-{
-	const uint32_t n = job_n_deps(j);
-	uint32_t n_open = 0, n_never = 0;
-
-	for (uint32_t i = 0; i < n; i++) {
-		const struct dep *d = &j->deps->items[i];
-
-		n_never += d->state == DEP_NEVER;
-		n_open += d->state == DEP_WAITING || (d->state == DEP_DONE && d->at_us > now_us);
-	}
-	*never = j->wish->depends_any ? n > 0 && n_never == n : n_never > 0;
-	if (n == 0)
-		return false;
-	return j->wish->depends_any ? n_open + n_never == n : n_open + n_never > 0;
 }
 
 /* ---- arrays ---- */
@@ -377,12 +233,15 @@ void array_child_ended(struct model *m, struct job *child, int64_t at_us)
 bool job_archive_if_done(struct model *m, struct job *j)
 {
 	unsigned char key[CHANGE_KEY_BYTES_MAX];
+	const struct job_key whole = { j->key.id, -1 };
+	struct job *master = j->key.index < 0 ? NULL : job_find(m, whole);
 	struct pod *p, *pt;
 
 	DL_FOREACH2(j->pods, p, job_next)
 	if (p->state != GPUQ_POD_GONE)
 		return false;
-	if (!j->ended)
+	/* An array is there as long as one of its elements: they say which. */
+	if (!j->ended || (j->array && jobs_elements(m, j->key.id)))
 		return false;
 	record_history(m, j, &m->direct);
 	if (m->has_besides && !j->nothing_beside && (j->life->token || j->array))
@@ -390,6 +249,8 @@ bool job_archive_if_done(struct model *m, struct job *j)
 	batch_put(&m->direct, TABLE_JOB, key, key_job(key, j->key.id, j->key.index), NULL, 0);
 	DL_FOREACH_SAFE2(j->pods, p, pt, job_next) pod_remove(m, p);
 	job_free(m, j);
+	if (master)
+		job_archive_if_done(m, master);
 	return true;
 }
 
@@ -412,6 +273,7 @@ static int apply_ended(struct model *m, struct job *j, const struct event *ev, s
 		return gpuq_fail(err, GPUQ_EINVAL, "job %u still has pods", j->key.id);
 	if (j->array && j->array->n_waiting > 0) {
 		/* The waiting elements end as one: they share a record. */
+		deps_elements_ended(m, j, ev->ended.state, ev->at_us);
 		job_count(j, -1);
 		j->array->n_waiting = 0;
 		j->array->n_waiting_ranges = 0;
@@ -733,7 +595,10 @@ int model_apply_job(struct model *m, const struct event *ev, struct gpuq_err *er
 		return 0;
 	}
 	if (ev->type == EV_DEP_ENDED) {
-		model_dep_ended(m, ev->job, ev->dep_state, ev->at_us);
+		if (gpuq_job_state_ended(ev->dep.state))
+			model_dep_ended(m, ev->job, ev->dep.state, ev->at_us);
+		else
+			model_dep_started(m, ev->job, ev->dep.start_us);
 		return 0;
 	}
 	if (ev->type == EV_BESIDE_GONE) {
@@ -824,5 +689,5 @@ void job_note_started(struct model *m, struct job *j, int64_t at_us)
 	job_set_state(m, j, GPUQ_JOB_RUNNING);
 	joblog_started(m, j, at_us);
 	notice_started(m, j);
-	dep_started(m, j, at_us);
+	model_dep_started(m, j->key, at_us);
 }

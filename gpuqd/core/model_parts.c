@@ -68,7 +68,10 @@ void job_set_name(struct model *m, struct job *j, const char *name)
 {
 	const char *old = j->name;
 
+	deps_unlink(m, j);
 	j->name = shared_get(&m->shared, name, strlen(name) + 1);
+	if (j->prev)
+		deps_link(m, j);
 	shared_put(&m->shared, old);
 }
 
@@ -181,32 +184,6 @@ void job_set_reasons(struct model *m, struct job *j, const struct reason_fact *i
 		job_set_outlook(m, j, j->outlook, items, n, at_us);
 }
 
-/* ---- whom it waits for ---- */
-
-struct deps *deps_new(struct job *j, uint32_t n)
-{
-	struct deps *d = must(calloc(1, sizeof(*d) + n * sizeof(d->items[0])));
-
-	d->job = j;
-	d->n = n;
-	return d;
-}
-
-uint32_t job_n_deps(const struct job *j)
-{
-	return j->deps ? j->deps->n : 0;
-}
-
-void job_set_deps(struct model *m, struct job *j, struct deps *d)
-{
-	if (j->deps)
-		DL_DELETE(m->depending, j->deps);
-	free(j->deps);
-	j->deps = d;
-	if (d)
-		DL_APPEND(m->depending, d);
-}
-
 /* ---- all of it ---- */
 
 void job_parts_like(struct model *m, struct job *j, const struct job *from)
@@ -220,10 +197,7 @@ void job_parts_like(struct model *m, struct job *j, const struct job *from)
 	as_is.ranked = false; /* that was another's */
 	as_is.planned_us = 0;
 	job_set_outlook(m, j, &as_is, NULL, 0, 0);
-	if (!from->deps)
-		return;
-	job_set_deps(m, j, deps_new(j, from->deps->n));
-	memcpy(j->deps->items, from->deps->items, from->deps->n * sizeof(from->deps->items[0]));
+	job_deps_like(m, j, from);
 }
 
 void job_parts_free(struct model *m, struct job *j)

@@ -57,16 +57,14 @@ static void take_name(struct model *m, struct job *j, const struct gpuq_spec *sp
 
 static void take_depends(struct model *m, struct job *j, const struct gpuq_spec *spec)
 {
-	struct deps *all = spec->n_depends ? deps_new(j, (uint32_t)spec->n_depends) : NULL;
+	struct deps *all = spec->n_depends ? deps_new((uint32_t)spec->n_depends) : NULL;
 
 	for (size_t i = 0; i < spec->n_depends; i++) {
 		const struct gpuq_depend *d = &spec->depends[i];
 
-		all->items[i] = (struct dep){ d->type,
-					      { (uint32_t)d->job, (int32_t)d->array_index },
-					      d->delay_us,
-					      DEP_WAITING,
-					      0 };
+		all->items[i].type = d->type;
+		all->items[i].on = (struct job_key){ (uint32_t)d->job, (int32_t)d->array_index };
+		all->items[i].delay_us = d->delay_us;
 	}
 	job_set_deps(m, j, all);
 }
@@ -177,6 +175,7 @@ int model_apply_updated(struct model *m, struct job *j, const struct event *ev,
 	struct queue *q = queue_find(m, ev->updated.queue);
 	unsigned char key[CHANGE_KEY_BYTES_MAX];
 	struct request *r = NULL;
+	struct job *next;
 	struct wish w = *j->wish;
 
 	if (j->ended)
@@ -212,10 +211,13 @@ int model_apply_updated(struct model *m, struct job *j, const struct event *ev,
 	j->time_limit_us = ev->updated.time_limit_us;
 	take_rules(m, j, spec, &w);
 	job_set_wish(m, j, &w);
+	next = deps_namesake(m, j);
 	take_name(m, j, spec);
 	take_labels(m, j, spec);
 	take_notes(m, j, spec);
 	model_singletons(m, j, ev->at_us);
+	if (next) /* it may have waited for this one */
+		model_singletons(m, next, ev->at_us);
 	if (j->array)
 		j->array->throttle = spec->array.throttle;
 	if (ev->updated.spec_bytes)

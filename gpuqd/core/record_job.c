@@ -335,7 +335,7 @@ static void load_exits(struct wish *w, struct rec *r)
 static void load_deps(struct model *m, struct job *j, struct rec *r)
 {
 	const uint32_t n = rec_get_array(r) / 6;
-	struct deps *all = n ? deps_new(j, n) : NULL;
+	struct deps *all = n ? deps_new(n) : NULL;
 
 	for (uint32_t i = 0; i < n; i++) {
 		struct dep *d = &all->items[i];

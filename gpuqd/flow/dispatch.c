@@ -469,6 +469,13 @@ static void check_limits(struct dispatch *d, const struct job *j, int64_t now)
 		journal_apply(d->j, &ev, NULL);
 		return;
 	}
+	if (j->wish->deadline_us && now >= j->wish->deadline_us) {
+		ev.evict.cause = GPUQ_CAUSE_LIMIT;
+		ev.evict.rule = RULE_DEADLINE;
+		log_info("job.deadline", "job=%" PRIu32, j->key.id);
+		journal_apply(d->j, &ev, NULL);
+		return;
+	}
 	if (j->life->start_us && j->wish->warn_lead_us && !j->warned &&
 	    j->time_limit_us != GPUQ_UNLIMITED &&
 	    now - j->life->start_us >= j->time_limit_us - j->wish->warn_lead_us) {

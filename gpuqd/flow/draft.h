@@ -33,6 +33,8 @@ struct draft {
 	int64_t n_before;
 	/* given: the job that is described anew; NULL = a new one */
 	const struct job *instead;
+	/* given: whom it waits for stays as it is, though one of them may be forgotten by now */
+	bool depends_stay;
 	/* given: a manager or operator says so, whoever the owner is */
 	bool manager;
 };
@@ -46,9 +48,13 @@ void draft_done(struct draft *d);
 /* Of the queue, or the nearest above that says so; NULL = any flavor will do. */
 const struct gpuq_strlist *draft_queue_flavors(const struct queue *q);
 
-/* draft_ended.c: once the job is in the model, tell it of those that it waits for and that
- * ended before it came, or was described anew. */
-void draft_tell_ended(struct draft *d);
+/* draft_reservation.c: the one that it names is there for it; it starts inside. */
+int draft_check_reservation(struct draft *d, struct gpuq_err *err);
+/* draft_depends.c: those that it waits for are there, and do not wait for it. */
+int draft_check_depends(struct draft *d, struct gpuq_err *err);
+/* Once the job is in the model: tell it of those that started or ended before it came, or was
+ * described anew. */
+void draft_tell_past(struct draft *d);
 
 /* The warnings, a line each. */
 struct gpuq_val *draft_warnings(struct draft *d);

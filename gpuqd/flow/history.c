@@ -47,12 +47,13 @@ static int one(void *arg, const unsigned char *key, size_t key_len, const unsign
 	return 0;
 }
 
-int history_jobs(struct store *st, uint32_t id, struct gpuq_arena *a, struct gpuq_val *list)
+int history_jobs(struct store *st, uint32_t id, size_t max, struct gpuq_arena *a,
+		 struct gpuq_val *list)
 {
 	unsigned char k[CHANGE_KEY_BYTES_MAX];
 	struct collect c = { .a = a, .list = list };
 
-	store_each(st, TABLE_HISTORY, k, key_u32(k, id), NULL, 0, false, 0, one, &c, NULL);
+	store_each(st, TABLE_HISTORY, k, key_u32(k, id), NULL, 0, false, max, one, &c, NULL);
 	return c.n;
 }
 

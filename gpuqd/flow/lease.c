@@ -12,6 +12,9 @@
 #include "gpuqd/flow/journal.h"
 #include "libgpuq/units.h"
 
+#define PIECE 500u /* jobs ended at once */
+#define MORE_US (20 * 1000) /* between two pieces, so that others have their turns */
+
 struct leased {
 	UT_hash_handle hh;
 	uint32_t id;
@@ -63,25 +66,33 @@ static void on_event(void *arg, const struct event *ev)
 		add(l, ev->job.id, ev->submitted.lease_us);
 }
 
-/* All that is left of it: an array's waiting part and its elements. */
-static void cancel(struct lease *l, uint32_t id, int64_t lease_us)
+static void cancel_one(struct lease *l, const struct job *j, const char *why)
 {
+	struct event ev = { .type = EV_JOB_CANCEL_ASKED, .job = j->key };
+
+	if (j->ended || j->cancel_asked || (j->array && j->array->n_waiting == 0))
+		return;
+	ev.cancel.who = "";
+	ev.cancel.admin = true;
+	ev.cancel.why = why;
+	(void)journal_apply(l->j, &ev, NULL);
+}
+
+/* All that is left of it: an array's waiting part, and then the elements, with the last of
+ * which the whole ends. */
+static void cancel(struct lease *l, const struct job *j)
+{
+	const uint32_t id = j->key.id;
+	const struct job *it, *next;
 	char text[32], why[96];
 
-	gpuq_duration_print(lease_us, text, sizeof(text));
+	gpuq_duration_print(j->wish->lease_us, text, sizeof(text));
 	snprintf(why, sizeof(why), "its client has been gone for %s, as long as its lease", text);
 	log_notice("job.lease", "job=%" PRIu32 ": %s", id, why);
-	job_each(journal_model(l->j), j)
-	{
-		struct event ev = { .type = EV_JOB_CANCEL_ASKED, .job = j->key };
-
-		if (j->key.id != id || j->ended || j->cancel_asked ||
-		    (j->array && j->array->n_waiting == 0))
-			continue;
-		ev.cancel.who = "";
-		ev.cancel.admin = true;
-		ev.cancel.why = why;
-		(void)journal_apply(l->j, &ev, NULL);
+	cancel_one(l, j, why);
+	for (it = jobs_elements(journal_model(l->j), id); it; it = next) {
+		next = it->life->kin_next; /* it may be gone then */
+		cancel_one(l, it, why);
 	}
 }
 
@@ -90,8 +101,8 @@ static void on_tick(void *arg)
 	struct lease *l = arg;
 	const int64_t now = loop_now_us(l->l);
 	struct leased *x, *next;
+	unsigned n = 0;
 
-	l->tick = loop_after(l->l, GPUQ_US_PER_S, on_tick, l);
 	HASH_ITER (hh, l->jobs, x, next) {
 		const struct job *j = job_find(journal_model(l->j), (struct job_key){ x->id, -1 });
 
@@ -101,11 +112,16 @@ static void on_tick(void *arg)
 		}
 		if (j && !j->ended && now < x->until_us)
 			continue;
-		if (j && !j->ended)
-			cancel(l, x->id, j->wish->lease_us);
+		if (n == PIECE)
+			break;
+		if (j && !j->ended) {
+			cancel(l, j);
+			n++;
+		}
 		HASH_DEL(l->jobs, x);
 		free(x);
 	}
+	l->tick = loop_after(l->l, n == PIECE ? MORE_US : GPUQ_US_PER_S, on_tick, l);
 }
 
 int lease_new(struct journal *j, struct lease **out, struct gpuq_err *err)

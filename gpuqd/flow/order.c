@@ -244,8 +244,8 @@ static void set_array(struct env *e, const struct model *m, const struct job *j,
 	set_int(e, "GPUQ_ARRAY_TASK_STEP", ar->ranges[0].step);
 }
 
-/* Which pod of the job it is, and what torchrun and its like expect: one process a pod
- * unless they start more. */
+/* Which pod of the job it is; what programs of PyTorch expect, for one process a pod; and
+ * torchrun, which starts one for each device, in the place of its options. */
 static void set_gang(struct env *e, const struct pod *p, const struct gpuq_group *g, bool local,
 		     const struct pod_order *o)
 {
@@ -263,6 +263,12 @@ static void set_gang(struct env *e, const struct pod *p, const struct gpuq_group
 		set_int(e, "MASTER_PORT", local ? 20000 + o->job % 20000 : 29500);
 		set_int(e, "WORLD_SIZE", o->n_pods);
 		set_int(e, "RANK", p->index);
+		set(e, "PET_MASTER_ADDR", get(e, "MASTER_ADDR"));
+		set(e, "PET_MASTER_PORT", get(e, "MASTER_PORT"));
+		set_int(e, "PET_NNODES", o->n_pods);
+		set_int(e, "PET_NODE_RANK", p->index);
+		if (p->n_devices)
+			set_int(e, "PET_NPROC_PER_NODE", p->n_devices);
 	}
 }
 

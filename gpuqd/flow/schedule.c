@@ -28,6 +28,7 @@
 #define QUIET_US 2000
 #define AT_MOST_US 50000
 #define REST_FACTOR 4
+#define END_MOST 500 /* hopeless jobs, in one cycle */
 
 /* Of waiting jobs that are alike so many are shown to a cycle one by one: more where they were
  * not enough, and less again after a while. */
@@ -95,13 +96,15 @@ static bool is_mortal(const struct job *j)
 	return j->wish->deadline_us || j->wish->kill_on_invalid_dep;
 }
 
-/* What can never start ends, where its owner asked for that. */
-static void end_hopeless(struct schedule *s, int64_t now)
+/* What can never start ends, where its owner asked for that. Returns whether there may be more
+ * of them: each end asks for the next cycle. */
+static bool end_hopeless(struct schedule *s, int64_t now)
 {
 	struct model *m = journal_model(s->j);
+	const uint32_t n_before = m->n_jobs_by_state[GPUQ_JOB_PENDING];
 
 	if (!s->mortals)
-		return;
+		return false;
 	s->mortals = false;
 	job_each(m, j)
 	{
@@ -110,6 +113,8 @@ static void end_hopeless(struct schedule *s, int64_t now)
 		if (j->state != GPUQ_JOB_PENDING || !is_mortal(j))
 			continue;
 		s->mortals = true;
+		if (n_before - m->n_jobs_by_state[GPUQ_JOB_PENDING] >= END_MOST)
+			return true;
 		if (j->wish->deadline_us && j->wish->deadline_us <= now) {
 			end(s, j, GPUQ_JOB_DEADLINE, "its deadline passed while it waited");
 			continue;
@@ -119,6 +124,7 @@ static void end_hopeless(struct schedule *s, int64_t now)
 		if (never)
 			end(s, j, GPUQ_JOB_CANCELLED, "what it depends on cannot happen any more");
 	}
+	return false;
 }
 
 /* When a node that was left alone may be asked again, the core does not know. */
@@ -236,7 +242,8 @@ static void cycle(struct schedule *s)
 	stop_telling(s);
 	if (journal_read_only(s->j))
 		return;
-	end_hopeless(s, now);
+	if (end_hopeless(s, now))
+		return;
 	carry_renounce_lost(s->j);
 	census_watch(s->j);
 	rc = decide(s, now, s->record_to ? &packed : NULL, &sn, &plan, &err);

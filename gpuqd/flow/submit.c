@@ -324,36 +324,6 @@ static int check_licenses(struct draft *d, struct gpuq_err *err)
 	return 0;
 }
 
-static int check_depends(struct draft *d, struct gpuq_err *err)
-{
-	for (size_t i = 0; i < d->spec.n_depends; i++) {
-		const struct gpuq_depend *dep = &d->spec.depends[i];
-		struct job_key key = { (uint32_t)dep->job, (int32_t)dep->array_index };
-		struct job *on;
-
-		if (dep->type == GPUQ_DEP_SINGLETON)
-			continue;
-		on = job_find(d->m, key);
-		if (!on && key.index >= 0)
-			on = job_find(d->m, (struct job_key){ key.id, -1 });
-		if (on && !on->ended)
-			continue;
-		if (on) {
-			d->dep_ended[i] = true;
-			d->dep_state[i] = on->state;
-			continue;
-		}
-		if (dep->job <= 0 || dep->job >= d->m->next_job_id)
-			return gpuq_fail_field(err, GPUQ_ENOENT, "depends",
-					       "job %" PRId64 " does not exist", dep->job);
-		if (history_state(journal_store(d->j), key, &d->dep_state[i]) != 0)
-			return gpuq_fail_field(err, GPUQ_ENOENT, "depends",
-					       "job %" PRId64 " is not known any more", dep->job);
-		d->dep_ended[i] = true;
-	}
-	return 0;
-}
-
 static int check_cluster(struct draft *d, struct gpuq_err *err)
 {
 	const char *image = NULL, *policy = NULL;
@@ -378,24 +348,19 @@ static bool has_devices(const struct node *n, const struct gpuq_group *g)
 	return false;
 }
 
-/* What a pod asks for, so that who wrote it sees what is too much. */
-static void warn_of_size(struct draft *d, const struct gpuq_group *g, int64_t best_gpus)
+static int64_t most(int64_t a, int64_t b)
 {
-	char gpus[32], cpus[32], memory[32];
+	return a > b ? a : b;
+}
 
-	gpuq_milli_print(g->gpus_milli, gpus, sizeof(gpus));
-	gpuq_milli_print(g->cpu_milli, cpus, sizeof(cpus));
-	gpuq_bytes_print(g->memory_bytes, memory, sizeof(memory));
-	gpuq_buf_printf(&d->warnings,
-			"no node could hold a pod of this job as it is (%s GPU%s%s%s%s%s%s asked, "
-			"the largest node has %" PRId64 " GPU%s): it waits until one can\n",
-			gpus, g->gpus_milli == 1000 ? "" : "s", g->cpu_milli ? ", " : "",
-			g->cpu_milli ? cpus : "",
-			!g->cpu_milli          ? ""
-			: g->cpu_milli == 1000 ? " core"
-					       : " cores",
-			g->memory_bytes ? ", " : "", g->memory_bytes ? memory : "", best_gpus,
-			best_gpus == 1 ? "" : "s");
+/* What is more than the largest node has. */
+static void warn_much(struct gpuq_buf *out, int64_t asked, int64_t largest, int64_t unit,
+		      const char *of)
+{
+	if (asked > largest)
+		gpuq_buf_printf(out, "%s%.4g %s asked, %.4g on the largest node",
+				out->len ? "; " : " (", (double)asked / (double)unit, of,
+				(double)largest / (double)unit);
 }
 
 /* Whether any node, empty, could hold each pod: nodes come and go, so it is only said. */
@@ -403,19 +368,30 @@ static void warn_unsatisfiable(struct draft *d)
 {
 	for (size_t g = 0; g < d->spec.n_groups; g++) {
 		const struct gpuq_group *gr = &d->spec.groups[g];
-		int64_t best_gpus = 0;
+		int64_t gpus_milli = 0, cpu_milli = 0, memory_bytes = 0;
+		struct gpuq_buf why = GPUQ_BUF_INIT;
 		bool fits = false;
 
 		for (const struct node *n = d->m->nodes; n && !fits; n = n->hh.next) {
 			if (n->gone)
 				continue;
-			if (n->n_devices > best_gpus)
-				best_gpus = n->n_devices;
+			gpus_milli = most(gpus_milli, (int64_t)n->n_devices * 1000);
+			cpu_milli = most(cpu_milli, n->fact.cpu_milli);
+			memory_bytes = most(memory_bytes, n->fact.memory_bytes);
 			fits = has_devices(n, gr) && n->fact.cpu_milli >= gr->cpu_milli &&
 			       n->fact.memory_bytes >= gr->memory_bytes;
 		}
-		if (!fits)
-			warn_of_size(d, gr, best_gpus);
+		if (fits)
+			continue;
+		warn_much(&why, gr->gpus_milli, gpus_milli, 1000, "GPUs");
+		warn_much(&why, gr->cpu_milli, cpu_milli, 1000, "CPUs");
+		warn_much(&why, gr->memory_bytes, memory_bytes, 1 << 30, "GiB of memory");
+		gpuq_buf_printf(
+			&d->warnings,
+			"no node could hold a pod of this job as it is%s%s: it waits until one "
+			"can\n",
+			why.len ? gpuq_buf_str(&why) : "", why.len ? ")" : "");
+		gpuq_buf_done(&why);
 	}
 }
 
@@ -451,7 +427,8 @@ static const struct {
 	{ "priority", check_priority },
 	{ "limits", check_limits },
 	{ "licenses", check_licenses },
-	{ "depends", check_depends },
+	{ "reservation", draft_check_reservation },
+	{ "depends", draft_check_depends },
 	{ "cluster", check_cluster },
 	{ "notify", check_notify },
 	{ "encoding", check_encoding },
@@ -567,7 +544,7 @@ static int emit(struct draft *d, const char *key, uint64_t hash, int64_t lease_u
 	if (rc < 0)
 		return rc;
 	*id = ev.job.id;
-	draft_tell_ended(d);
+	draft_tell_past(d);
 	log_info("job.submitted",
 		 "job=%" PRIu32 " user=%s queue=%s name=%s gpus_milli=%" PRId64 " pods=%" PRId64,
 		 *id, LOGS(d->who->user), d->queue->name, LOGS(d->spec.name),

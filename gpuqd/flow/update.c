@@ -236,6 +236,7 @@ int update_job(struct journal *j, struct cluster *c, const struct submit_who *wh
 	owner.operator_ = who->operator_ && strcmp(who->user, job->user) == 0;
 	d.now_us = loop_now_us(journal_loop(j));
 	d.instead = job;
+	d.depends_stay = !given(set, "depends");
 	d.manager = manager;
 	if (rc == 0)
 		rc = draft_check(&d, tree, err);
@@ -263,7 +264,7 @@ int update_job(struct journal *j, struct cluster *c, const struct submit_who *wh
 		ev.updated.changes = changes_text(a, set);
 		rc = journal_apply(j, &ev, err);
 		if (rc == 0 && ev.updated.depends)
-			draft_tell_ended(&d);
+			draft_tell_past(&d);
 	}
 	draft_done(&d);
 	return rc;

@@ -5,8 +5,10 @@
 #include <unistd.h>
 
 #include "gpuqd/base/log.h"
+#include "gpuqd/base/loop.h"
 #include "gpuqd/base/worker.h"
 #include "gpuqd/flow/backup.h"
+#include "gpuqd/flow/journal.h"
 #include "gpuqd/rpc/m_int.h"
 
 #define PIECE_BYTES (128u << 10)
@@ -15,6 +17,7 @@
 struct sending {
 	struct methods *m;
 	struct rpc_call *call; /* NULL = nobody listens any more */
+	struct loop_work *work; /* NULL = nothing is being sent now */
 	struct backup *backup;
 	char *path; /* of backup.write; NULL: it is sent */
 	int64_t at;
@@ -26,6 +29,7 @@ struct sending {
 
 static void sending_free(struct sending *x)
 {
+	loop_work_cancel(x->work);
 	x->m->n_copies--;
 	backup_free(x->backup);
 	free(x->piece);
@@ -65,30 +69,42 @@ static void finish(struct sending *x)
 	sending_free(x);
 }
 
-static void go_on(void *arg)
+/* The next piece. */
+static bool step(void *arg)
 {
 	struct sending *x = arg;
 	struct gpuq_arena mem = GPUQ_ARENA_INIT(0);
-	int64_t n = 1;
+	struct gpuq_val *v;
+	int64_t n;
+
+	if (!rpc_item_ready(x->call)) {
+		x->work = NULL;
+		return false;
+	}
+	n = backup_read(x->backup, x->at, x->piece, PIECE_BYTES, &x->err);
+	if (n <= 0) {
+		x->work = NULL;
+		if (n < 0)
+			fail(x, &x->err);
+		else
+			finish(x);
+		return false;
+	}
+	v = gpuq_map(&mem);
+	gpuq_put(&mem, v, "data", gpuq_bin(&mem, x->piece, (size_t)n));
+	rpc_item(x->call, v);
+	x->at += n;
+	gpuq_arena_done(&mem);
+	return true;
+}
+
+static void go_on(void *arg)
+{
+	struct sending *x = arg;
 
 	/* Before it is made, credit is asked for nothing. */
-	while (x->made && rpc_item_ready(x->call)) {
-		struct gpuq_val *v;
-
-		n = backup_read(x->backup, x->at, x->piece, PIECE_BYTES, &x->err);
-		if (n <= 0)
-			break;
-		v = gpuq_map(&mem);
-		gpuq_put(&mem, v, "data", gpuq_bin(&mem, x->piece, (size_t)n));
-		rpc_item(x->call, v);
-		x->at += n;
-		gpuq_arena_reset(&mem);
-	}
-	gpuq_arena_done(&mem);
-	if (n < 0)
-		fail(x, &x->err);
-	else if (n == 0)
-		finish(x);
+	if (x->made && !x->work)
+		x->work = loop_work_as(journal_loop(x->m->j), "backup.get", step, x);
 }
 
 static void written(struct sending *x)

@@ -54,6 +54,9 @@ bool job_had_element(const struct gpuq_val *job, int64_t index, struct gpuq_aren
 	return false;
 }
 
+/* An array of more elements is a list to ask for, piece by piece. */
+#define GET_MAX 1000u
+
 /* A get that misses in memory must see what left memory in this very turn: it looks
  * at history once that is durable. */
 struct get {
@@ -80,9 +83,9 @@ static void get_answer(void *arg, int rc, const struct gpuq_err *failed)
 	/* Without waiting ones, all its elements stand for themselves. */
 	if (j && !(j->array && j->array->n_waiting == 0 && !j->ended))
 		gpuq_add(a, list, view_job(a, model, j, now));
-	if (g->p.index < 0)
-		DL_FOREACH2(jobs_elements(model, (uint32_t)g->p.id), j, life->kin_next)
-	gpuq_add(a, list, view_job(a, model, j, now));
+	for (j = g->p.index < 0 ? jobs_elements(model, (uint32_t)g->p.id) : NULL;
+	     j && list && list->n <= GET_MAX; j = j->life->kin_next)
+		gpuq_add(a, list, view_job(a, model, j, now));
 	if (g->p.index >= 0 && list->n == 0) {
 		struct gpuq_val *old =
 			history_job(journal_store(g->m->j),
@@ -100,8 +103,16 @@ static void get_answer(void *arg, int rc, const struct gpuq_err *failed)
 		}
 		if (old)
 			gpuq_add(a, list, old);
-	} else if (g->p.index < 0) {
-		history_jobs(journal_store(g->m->j), (uint32_t)g->p.id, a, list);
+	} else if (g->p.index < 0 && list && list->n <= GET_MAX) {
+		history_jobs(journal_store(g->m->j), (uint32_t)g->p.id, GET_MAX + 1 - list->n, a,
+			     list);
+	}
+	if (list && list->n > GET_MAX) {
+		gpuq_fail(&err, GPUQ_ETOOBIG,
+			  "array %lld has more elements than one answer holds: list them",
+			  (long long)g->p.id);
+		rpc_fail(g->c, &err);
+		return;
 	}
 	if (!list || list->n == 0) {
 		no_such_job((struct job_key){ (uint32_t)g->p.id, (int32_t)g->p.index }, &err);

@@ -89,11 +89,11 @@ test_expect_success 'a pod finds what says something of its job, and no more' '
 	for want in GPUQ_JOB_ID=$id GPUQ_ATTEMPT=0 GPUQ_POD_INDEX=0 GPUQ_POD_COUNT=1 GPUQ_NNODES=1 GPUQ_GPUS=0; do
 		grep -qxF "$want" out || { echo "no $want"; cat out; return 1; }
 	done &&
-	! grep -E "^(GPUQ_(NODELIST|NTASKS|QOS|GROUP)|RANK|WORLD_SIZE)=" out &&
+	! grep -E "^(GPUQ_(NODELIST|NTASKS|QOS|GROUP)|RANK|WORLD_SIZE|PET_.*)=" out &&
 	id=$(submit --ntasks-per-node=2 env.yaml) && exits 0 gpuq wait "$id" && gpuq logs "$id" >out &&
 	grep -qx GPUQ_NTASKS=2 out && grep -qx GPUQ_NNODES=1 out && grep -qx GPUQ_QOS=normal out && ! grep "^GPUQ_GROUP=" out &&
 	id=$(submit --pods 2 env.yaml) && exits 0 gpuq wait "$id" && gpuq logs "$id" >out &&
-	for want in GPUQ_GROUP=main GPUQ_GROUP_INDEX=0 GPUQ_NNODES=2 WORLD_SIZE=2 RANK=0; do
+	for want in GPUQ_GROUP=main GPUQ_GROUP_INDEX=0 GPUQ_NNODES=2 WORLD_SIZE=2 RANK=0 PET_NNODES=2 PET_NODE_RANK=1 PET_MASTER_ADDR=127.0.0.1; do
 		grep -q "$want\$" out || { echo "no $want"; cat out; return 1; }
 	done
 '
@@ -169,6 +169,60 @@ test_expect_success 'aftercorr: each element waits for its like, before and afte
 test_expect_success 'aftercorr: what ended before it came counts, too' '
 	late=$(sh_job true --array 1-2 --dependency "aftercorr:$first" --kill-on-invalid-dep yes) &&
 	job_becomes "${late}_2" COMPLETED && job_becomes "${late}_1" CANCELLED && gpuq cancel "$after"
+'
+
+test_expect_success 'elements: what ended before it came counts; what is not there is refused' '
+	rm -f go && first=$(sh_job "test \$GPUQ_ARRAY_TASK_ID = 2 && until test -e go; do sleep 0.1; done; test \$GPUQ_ARRAY_TASK_ID != 1" --array 0-3) &&
+	job_becomes "${first}_0" COMPLETED && job_becomes "${first}_1" FAILED && job_becomes "${first}_2" RUNNING &&
+	a=$(sh_job true -d "afterok:${first}_0") b=$(sh_job true -d "afterok:${first}_1") c=$(sh_job true -d "afterany:${first}_2") &&
+	job_becomes "$a" COMPLETED && wait_for 10 job_is "$b" reason DependencyNever && job_is "$c" reason Dependency &&
+	exits 1 gpuq submit -d "afterok:${first}_7" --wrap true && says err "array $first has no element 7" &&
+	touch go && job_becomes "$c" COMPLETED && exits 1 gpuq wait "$first" &&
+	test "$(gpuq history --json -j "$first" | json array.indices | sort | uniq -c | tr -d " \n")" = "50-3" &&
+	exits 1 gpuq submit -d "afterok:${first}_7" --wrap true && says err "array $first has no element 7" && gpuq cancel "$b"
+'
+
+test_expect_success 'elements that are cancelled before they start have ended, for who waits and for who comes' '
+	first=$(sh_job true --array 0-3 --hold) && a=$(sh_job true -d "afterany:${first}_2") b=$(sh_job true -d "afterok:${first}_3") &&
+	gpuq cancel "$first" && job_becomes "$a" COMPLETED && wait_for 10 job_is "$b" reason DependencyNever &&
+	c=$(sh_job true -d "afternotok:${first}_1") && job_becomes "$c" COMPLETED && gpuq cancel "$b"
+'
+
+test_expect_success 'after: a start that has been; so long after it' '
+	first=$(sh_job "sleep 300") && job_becomes "$first" RUNNING && a=$(sh_job true -d "after:$first") && job_becomes "$a" COMPLETED &&
+	b=$(sh_job true -d "after:$first+60") && wait_for 10 job_is "$b" reason Dependency && gpuq update "$b" "depends=after:$first" &&
+	job_becomes "$b" COMPLETED && gpuq cancel "$first" && job_becomes "$first" CANCELLED &&
+	c=$(sh_job true -d "after:$first") && job_becomes "$c" COMPLETED
+'
+
+test_expect_success 'deadline: whoever runs or waits then has ended' '
+	a=$(sh_job "sleep 300") b=$(sh_job "sleep 300" --hold) && job_becomes "$a" RUNNING && gpuq update "$a" "$b" deadline=now+2 &&
+	exits 251 gpuq wait "$a" && last_result DEADLINE 143 && exits 248 gpuq wait "$b" && job_is "$b" state DEADLINE &&
+	exits 1 gpuq submit --deadline 2020-01-01 --wrap true && says err "deadline has passed"
+'
+
+test_expect_success 'what cannot start today waits, and that is said with what is asked for' '
+	a=$(sh_job true --cpus 4000 -g 9 2>err) && says err "9 GPUs asked, 4 on the largest node; 4000 CPUs asked, [0-9.]+ on" &&
+	wait_for 10 job_is "$a" reason Unsatisfiable && gpuq update "$a" gpus=7 cpus=1 >out 2>err && says err "7 GPUs asked" &&
+	gpuq update "$a" gpus=1 && job_becomes "$a" COMPLETED
+'
+
+test_expect_success 'a reservation: it is there, it is for the job, and the job waits for it' '
+	node=$(gpuq nodes --json | json name) && soon=$(date -u -d "+2 hours" +%Y-%m-%dT%H:%M:%SZ) &&
+	gpuq reserve mine --start "$soon" --duration 1h --nodes "$node" --users "$(id -un)" &&
+	gpuq reserve others --start "$(date -u -d "+5 hours" +%Y-%m-%dT%H:%M:%SZ)" --duration 1h --gpus 1 --users nobody-else &&
+	exits 1 gpuq submit --reservation mien --wrap true && says err "no reservation is named mien; did you mean mine" &&
+	exits 1 gpuq submit --reservation others --wrap true && says err "not for jobs of" &&
+	a=$(sh_job true --reservation mine) && wait_for 10 job_is "$a" reason BeginTime &&
+	gpuq reserve --delete mine others && gpuq update "$a" reservation= begin= nodes= && job_becomes "$a" COMPLETED
+'
+
+test_expect_success 'no job waits for itself' '
+	a=$(sh_job true --hold) b=$(sh_job true -d "afterok:$a") c=$(sh_job true -d "afterany:$b") &&
+	exits 1 gpuq update "$a" "depends=afterok:$a" && says err "wait for itself" &&
+	exits 1 gpuq update "$a" "depends=afterok:$c" && says err "wait for itself" &&
+	exits 1 gpuq submit -d "afterok:$((c + 1))" --wrap true && says err "does not exist" &&
+	gpuq release "$a" && job_becomes "$c" COMPLETED
 '
 
 test_expect_success 'stop' '

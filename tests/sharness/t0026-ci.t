@@ -45,13 +45,15 @@ test_expect_success 'a step that is repeated finds its job' '
 test_expect_success 'GitHub Actions' '
 	export KEY=github-1-1 GITHUB_SHA=abc && exits 0 step 0 github-actions.yml run && says out "testing abc" &&
 	exits 0 step 1 github-actions.yml run && says out gpu-tests &&
-	id=$(submit --hold "$test_source/examples/ci/gpu-tests.sh") && exits 0 step 2 github-actions.yml run &&
-	job_is "$id" state CANCELLED
+	id=$(submit --hold --label "ci=$KEY" "$test_source/examples/ci/gpu-tests.sh") &&
+	other=$(submit --hold --label ci=github-1-2 "$test_source/examples/ci/gpu-tests.sh") &&
+	exits 0 step 2 github-actions.yml run && job_is "$id" state CANCELLED && job_is "$other" state PENDING && gpuq cancel "$other"
 '
 
 test_expect_success 'GitLab CI' '
 	export CI_JOB_ID=5 CI_COMMIT_SHA=def && exits 0 step 0 gitlab-ci.yml script && says out "testing def" &&
-	exits 0 step 0 gitlab-ci.yml after_script
+	mine=$(submit --hold --label ci=gitlab-5 --wrap true) other=$(submit --hold --label ci=gitlab-6 --wrap true) &&
+	exits 0 step 0 gitlab-ci.yml after_script && job_is "$mine" state CANCELLED && job_is "$other" state PENDING && gpuq cancel "$other"
 '
 
 test_expect_success 'a full cluster: 248 in time, and the job is cancelled' '

@@ -237,6 +237,55 @@ Test(model, singletons_follow_one_another)
 	model_free(m);
 }
 
+Test(model, who_has_left_is_not_the_next_of_a_name)
+{
+	struct model *m = fresh(1, 1);
+	struct event named = { .type = EV_JOB_UPDATED, .at_us = T0 + 100, .job = J1 };
+	struct gpuq_spec spec = { .name = (char *)"y", .requeue = true };
+
+	for (int i = 0; i < 4; i++)
+		cr_assert_null(submit_text(m,
+					   i ? "{name: x, command: [a], depends: [singleton]}"
+					     : "{name: x, command: [a]}",
+					   NULL));
+	cr_assert_eq(cancel(m, 2), 0);
+	cr_expect(is_held_up(m, 3) && is_held_up(m, 4));
+	named.updated.spec = &spec;
+	named.updated.queue = "default";
+	named.updated.qos = "normal";
+	named.updated.request_bytes = job_find(m, J1)->request->bytes;
+	named.updated.request_len = job_find(m, J1)->request->len;
+	named.updated.time_limit_us = GPUQ_UNLIMITED;
+	cr_assert_eq(model_apply(m, &named, NULL), 0);
+	cr_expect(!is_held_up(m, 3), "the first is called otherwise now");
+	cr_expect(is_held_up(m, 4));
+	model_free(m);
+}
+
+/* What still waits of an array ends as one; whoever waits for one of them is told. */
+Test(model, elements_that_never_started_end_for_others_too)
+{
+	struct model *m = fresh(1, 1);
+	struct disk d = { 0 };
+	bool never;
+
+	cr_assert_null(submit_text(m, "{command: [a], array: 0-9:3}", NULL));
+	cr_assert_null(submit_text(m, "{command: [a], depends: ['afterany:1_6']}", NULL));
+	cr_assert_null(submit_text(m, "{command: [a], depends: ['afterok:1_9']}", NULL));
+	cr_assert_null(submit_text(m, "{command: [a], depends: ['afterany:1_5']}", NULL));
+	disk_write(&d, m);
+	model_free(m);
+	m = disk_load(&d);
+	cr_expect(is_held_up(m, 2) && is_held_up(m, 3));
+	cr_assert_eq(cancel(m, 1), 0);
+	cr_expect(!is_held_up(m, 2));
+	cr_expect(job_waits_for_deps(job_find(m, (struct job_key){ 3, -1 }), T0 + 200, &never));
+	cr_expect(never);
+	cr_expect(is_held_up(m, 4), "there is no such element");
+	disk_free(&d);
+	model_free(m);
+}
+
 Test(model, a_pod_name_is_read_back)
 {
 	static const struct pod_key keys[] = { { { 17, -1 }, 0, 0 },

@@ -1,0 +1,62 @@
+/* A job that asks for a reservation: it is there, is its owner's to use, and the job starts on
+ * its nodes and not before it begins. */
+#include <string.h>
+
+#include "gpuqd/core/model.h"
+#include "gpuqd/flow/draft.h"
+
+static const struct site_reservation *find(const struct draft *d, struct gpuq_err *err)
+{
+	const char *name = d->spec.reservation, *names[128], *near;
+	size_t n = 0;
+
+	site_each(site_reservation, d->m->site->reservations, r)
+	{
+		if (strcmp(r->name, name) == 0)
+			return r;
+		if (n < 127)
+			names[n++] = r->name;
+	}
+	names[n] = NULL;
+	near = gpuq_nearest(name, names);
+	gpuq_fail_field(err, GPUQ_ENOENT, "reservation", "no reservation is named %s%s%s%s", name,
+			near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+	return NULL;
+}
+
+/* As calendar_owns() has it. */
+static bool may_use(const struct draft *d, const struct site_reservation *r)
+{
+	bool in_queue = !r->queue, named = r->users.n == 0;
+
+	if (site_reservation_has(r, "maintenance") || (in_queue && named))
+		return false;
+	for (const struct queue *q = d->queue; !in_queue && q; q = q->parent)
+		in_queue = strcmp(q->name, r->queue) == 0;
+	for (size_t i = 0; !named && i < r->users.n; i++)
+		named = strcmp(r->users.items[i], d->who->user) == 0;
+	return in_queue && named;
+}
+
+int draft_check_reservation(struct draft *d, struct gpuq_err *err)
+{
+	const struct site_reservation *r;
+	int64_t start_us;
+
+	if (!d->spec.reservation)
+		return 0;
+	r = find(d, err);
+	if (!r)
+		return err && err->code ? err->code : GPUQ_ENOENT;
+	if (!may_use(d, r))
+		return gpuq_fail_field(err, GPUQ_EPERM, "reservation",
+				       "reservation %s is not for jobs of %s in queue %s", r->name,
+				       d->who->user, d->queue->name);
+	start_us = site_reservation_start(r, d->now_us);
+	if (start_us > d->now_us && start_us > d->spec.begin_us)
+		d->spec.begin_us = start_us;
+	for (size_t i = 0; i < d->spec.n_groups && r->nodes.n; i++)
+		if (d->spec.groups[i].nodes.n == 0)
+			d->spec.groups[i].nodes = r->nodes;
+	return 0;
+}
