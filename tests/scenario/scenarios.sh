@@ -36,7 +36,7 @@ say $? "run --json prints one object a case"
 
 "$sim" run "$dir/../../examples/two-teams.yaml" >"$out"
 grep -q 'requeue for s1: its queue is guaranteed that much (G)' "$out" &&
-	grep -q 'claim  *s1 .*: speech 0 -> 2 (share 2, quota 4); vision 8 -> 6 (share 6, quota 4)' "$out"
+	grep -q 'claim  *s1 .*: speech 0 -> 2 (share 2, quota 4); vision 8 -> 6 (share 6, quota 4); spared: 2 due to their queue, or not needed$' "$out"
 say $? "run says who left, for whom, by what right and with which numbers"
 
 "$sim" shares --json "$dir/order.yaml" |
