@@ -123,13 +123,13 @@ static void print_left(const struct gpuq_val *out, const char *name)
 
 /* ---- who ---- */
 
-/* "n1[0,1]"; "n1[2]*0.5" is half of that device. */
+/* "n1[0,1]"; "n1[2]*0.5" is half of that device; "n1[1g.10gb]" an instance. */
 static void print_place(const struct gpuq_val *place)
 {
 	const struct gpuq_val *devices = gpuq_get(place, "devices");
 	const int64_t milli = gpuq_get_int(place, "milli", 0);
 
-	printf(" %s[", gpuq_get_str(place, "node", ""));
+	printf(" %s[%s", gpuq_get_str(place, "node", ""), gpuq_get_str(place, "mig", ""));
 	for (uint32_t d = 0; devices && d < devices->n; d++)
 		printf("%s%lld", d ? "," : "", (long long)devices->items[d]->i);
 	printf("]");

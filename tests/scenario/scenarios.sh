@@ -104,6 +104,10 @@ say $? "a file without a case is refused"
 	"$sim" frobnicate "$dir/life.yaml" 2>&1 >/dev/null | grep -q 'no command frobnicate'
 say $? "every command has help, and one that is not there is named"
 
+"$sim" pack --help >"$out" && grep -q '^usage: gpuq-sim pack' "$out" && "$sim" trace --help >"$out" &&
+	grep -q '^usage: gpuq-sim trace' "$out" && "$sim" run --jason "$dir/life.yaml" 2>&1 >/dev/null | grep -q 'run has no option --jason'
+say $? "so have pack and trace, and an option that is not there is named"
+
 "$sim" frobnicate "$dir/life.yaml" 2>/dev/null
 [ $? = 2 ]
 say $? "wrong usage exits 2"
