@@ -103,6 +103,42 @@ static void print_line(const struct gpuq_val *w, struct gpuq_buf *text)
 	}
 }
 
+static void print_standing(const struct gpuq_val *job, const struct gpuq_val *w,
+			   struct gpuq_buf *text)
+{
+	static const struct {
+		const char *standing, *where, *means;
+	} words[] = {
+		{ "quota", "inside the quota of queue",
+		  "owed to it, and taken back from others where they borrowed it" },
+		{ "fair_share", "inside the fair share of queue",
+		  "taken from queues that hold more than theirs, unless they are protected" },
+		{ "beyond", "beyond the fair share of queue",
+		  "it may have what nobody else wants" },
+	};
+	const char *standing = gpuq_get_str(w, "standing", "");
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		if (strcmp(words[i].standing, standing) != 0)
+			continue;
+		gpuq_buf_printf(text, "%s %s: %s", words[i].where, gpuq_get_str(job, "queue", "?"),
+				words[i].means);
+		line_print("Stands", text);
+	}
+}
+
+static void print_free(const struct gpuq_val *w, struct gpuq_buf *text)
+{
+	const struct gpuq_val *f = gpuq_get(w, "free");
+
+	if (!line_says(f))
+		return;
+	gpuq_buf_printf(text,
+			"%" PRId64 " GPUs of the flavors that it may use, %" PRId64 " on one node",
+			gpuq_get_int(f, "gpus", 0), gpuq_get_int(f, "largest", 0));
+	line_print("Free", text);
+}
+
 static void print_queues(const struct gpuq_val *w, struct gpuq_buf *text)
 {
 	const struct gpuq_val *queues = gpuq_get(w, "queues");
@@ -219,9 +255,16 @@ static void print_starts(const struct gpuq_val *v, struct gpuq_buf *text)
 		view_time(text, gpuq_get(s, "decided_time"));
 		gpuq_buf_adds(text, " after waiting ");
 		line_clock(text, gpuq_get_int(s, "waited_s", 0) * GPUQ_US_PER_S);
-		if (gpuq_get_bool(s, "backfilled", false))
-			gpuq_buf_adds(text, ", in a hole ahead of a planned start");
 		line_print(line_label("Decided", i), text);
+		if (line_says(gpuq_get(s, "ahead_of"))) {
+			gpuq_buf_printf(text, "  ahead of job %s, which is planned there for ",
+					gpuq_get_str(s, "ahead_of", "?"));
+			view_time(text, gpuq_get(s, "planned_time"));
+			line_print("", text);
+		} else if (gpuq_get_bool(s, "backfilled", false)) {
+			gpuq_buf_adds(text, "  in a hole ahead of a planned start");
+			line_print("", text);
+		}
 		if (!line_says(gpuq_get(s, "flavor")))
 			continue;
 		gpuq_buf_printf(text, "  queue %s then had ", gpuq_get_str(s, "queue", "?"));
@@ -335,6 +378,8 @@ void why_print(const struct gpuq_val *v, FILE *f)
 	print_head(job, now_us, &text);
 	print_reasons(job, now_us, &text);
 	if (line_says(w)) {
+		print_standing(job, w, &text);
+		print_free(w, &text);
 		start_lines(gpuq_get(v, "start"), now_us, &text);
 		print_changes(w, now_us, &text);
 		print_line(w, &text);

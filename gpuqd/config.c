@@ -10,6 +10,7 @@
 
 #include "gpuqd/base/log.h"
 #include "gpuqd/cluster/kube/metrics.h"
+#include "gpuqd/config_sched.h"
 #include "libgpuq/limits.h"
 #include "libgpuq/units.h"
 #include "libgpuq/yaml.h"
@@ -85,6 +86,7 @@ static const struct gpuq_field fields[] = {
 	F("metrics", GPUQ_K_STRLIST, metrics, .doc = "pages that say how busy devices of a Kubernetes cluster are: of DCGM exporters, or Prometheus' /federate"),
 	F("metrics_interval", GPUQ_K_DURATION, metrics_interval_us, .doc = "how often what devices do is measured; 0: never"),
 	F("idle_window", GPUQ_K_DURATION, policy.idle_window_us, .doc = "idle time is counted in whole pieces of this length"),
+	F("scheduler", GPUQ_K_OBJECT, policy.sched, .flags = GPUQ_F_LIVE, .sub = &config_sched_schema, .doc = "how far the scheduler goes, and what holds it back"),
 	F("record_dir", GPUQ_K_STR, record_dir, .doc = "record every scheduling cycle there, for gpuq-sim replay"),
 	F("record_size", GPUQ_K_BYTES, record_bytes, .doc = "how much is kept there; the oldest is forgotten"),
 	F("backup_dir", GPUQ_K_STR, backup_dir, .flags = GPUQ_F_LIVE, .doc = "where operators other than gpuqd itself may have backups written; absent: nowhere"),

@@ -362,6 +362,7 @@ static void put_live(struct daemon *d, const struct config *c)
 	is->policy.notify = c->policy.notify;
 	is->policy.weights = c->policy.weights;
 	is->policy.usage_k_milli = c->policy.usage_k_milli;
+	is->policy.sched = c->policy.sched;
 	journal_model(d->journal)->policy = is->policy;
 }
 

@@ -55,7 +55,7 @@ enum gpuq_job_state {
 	X(LIMIT_QUEUE, "LimitQueue", "manager", "the queue's limit")                               \
 	X(QUOTA, "Quota", "manager", "the queue's quota")                                          \
 	X(FAIR_SHARE, "FairShare", "nobody", "the queue has its fair share")                       \
-	X(BUDGET, "Budget", "manager", "the budget is used up")                                    \
+	X(BUDGET, "Budget", "manager", "what is left of the budget does not pay for it")          \
 	X(BUDGET_COMMITTED, "BudgetCommitted", "manager",                                          \
 	  "the budget is committed to running jobs")                                               \
 	X(DEADLINE, "Deadline", "user", "it cannot end before its deadline")                       \

@@ -293,18 +293,35 @@ static int64_t next_event(const struct lived *l, int64_t wake_us)
 	const int64_t now = l->s.config.now_us;
 	int64_t next = wake_us > now ? wake_us : GPUQ_UNLIMITED;
 
-	for (uint32_t i = 0; i < l->s.n_jobs; i++)
-		if (l->s.jobs[i].state != SNAP_PENDING && l->lives[i].end_us < next)
+	for (uint32_t i = 0; i < l->s.n_jobs; i++) {
+		if (l->s.jobs[i].state == SNAP_PENDING)
+			continue;
+		if (l->lives[i].end_us < next)
 			next = l->lives[i].end_us;
+		if (l->lives[i].shrinks && l->soon_us < next)
+			next = l->soon_us;
+	}
 	return next;
 }
 
+/* Who was told to leave and returns competes with all others from then on. */
 static int advance(struct lived *l, int64_t to_us)
 {
 	l->s.config.now_us = to_us;
-	for (uint32_t i = 0; i < l->s.n_jobs; i++)
-		if (l->s.jobs[i].state != SNAP_PENDING && l->lives[i].end_us <= to_us)
+	for (uint32_t i = 0; i < l->s.n_jobs; i++) {
+		const struct snap_job *j = &l->s.jobs[i];
+
+		if (j->state == SNAP_PENDING)
+			continue;
+		if (l->lives[i].shrinks && l->soon_us <= to_us)
+			lived_shed(l, i);
+		if (l->lives[i].end_us > to_us)
+			continue;
+		if (j->state == SNAP_LEAVING && j->returns)
+			lived_evict(l, i);
+		else
 			lived_end(l, i);
+	}
 	return lived_settle(l);
 }
 

@@ -20,6 +20,7 @@ struct life {
 	int64_t end_us; /* of what runs or leaves; GPUQ_UNLIMITED = never */
 	struct snap_alloc *pods;
 	uint32_t n_pods;
+	bool shrinks; /* it runs on, and some of its pods are gone at lived.soon_us */
 };
 
 struct lived {
@@ -34,6 +35,7 @@ struct lived {
 	uint32_t n_out, n_left;
 	uint64_t steps;
 	bool first; /* nothing has been decided yet */
+	int64_t soon_us; /* when those are gone that were told to leave before it began */
 	int64_t *grace_us; /* by job of the original: until its claim is free; -1 = none */
 	int64_t *planned_us; /* by job of the original: start as planned; GPUQ_UNLIMITED */
 	struct gpuq_err *err;
@@ -49,14 +51,16 @@ int lived_begin(struct lived *l);
 /* The table of pods, and what is free, after jobs have started or ended. */
 int lived_settle(struct lived *l);
 /* These leave the tables to be settled. A job (an element of an array) starts; one gets
- * more pods; one ends; one has to leave and waits again; one loses pods; one stands
- * elsewhere and begins anew; nobody keeps places for it any more. */
+ * more pods; one ends; one has to leave and waits again; one loses pods; one loses those
+ * that were told to leave; one stands elsewhere and begins anew; nobody keeps places for
+ * it any more. */
 int lived_start(struct lived *l, uint32_t job, const struct plan *p, const struct plan_action *a,
 		uint32_t *at); /* of s: the job, or its element */
 int lived_grow(struct lived *l, uint32_t job, const struct plan *p, const struct plan_action *a);
 void lived_end(struct lived *l, uint32_t job);
 void lived_evict(struct lived *l, uint32_t job);
 void lived_shrink(struct lived *l, uint32_t job, const struct plan *p, const struct plan_action *a);
+void lived_shed(struct lived *l, uint32_t job);
 int lived_move(struct lived *l, uint32_t job, const struct plan *p, const struct plan_action *a);
 void lived_drop_promises(struct lived *l, uint32_t job);
 

@@ -32,8 +32,7 @@ static int64_t runs_until(const struct lived *l, uint32_t job)
 
 static int begin_lives(struct lived *l)
 {
-	const int64_t soon = l->s.config.now_us + 60 * GPUQ_US_PER_S;
-
+	l->soon_us = l->s.config.now_us + 60 * GPUQ_US_PER_S;
 	for (uint32_t i = 0; i < l->s.n_jobs; i++) {
 		struct snap_job *j = &l->s.jobs[i];
 		struct life *life = &l->lives[i];
@@ -48,7 +47,9 @@ static int begin_lives(struct lived *l)
 			return lived_no_memory(l);
 		life->end_us = runs_until(l, i);
 		if (j->state == SNAP_LEAVING || life->end_us <= l->s.config.now_us)
-			life->end_us = soon;
+			life->end_us = l->soon_us;
+		for (uint32_t p = 0; p < life->n_pods; p++)
+			life->shrinks |= j->state == SNAP_RUNNING && life->pods[p].releasing;
 	}
 	return 0;
 }
@@ -297,6 +298,18 @@ void lived_shrink(struct lived *l, uint32_t job, const struct plan *p, const str
 	}
 	life->n_pods = kept;
 	l->s.jobs[job].shrunk_us = l->s.config.now_us;
+}
+
+void lived_shed(struct lived *l, uint32_t job)
+{
+	struct life *life = &l->lives[job];
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < life->n_pods; i++)
+		if (!life->pods[i].releasing)
+			life->pods[kept++] = life->pods[i];
+	life->n_pods = kept;
+	life->shrinks = false;
 }
 
 int lived_move(struct lived *l, uint32_t job, const struct plan *p, const struct plan_action *a)

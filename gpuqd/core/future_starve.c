@@ -10,8 +10,8 @@
  * waits longer, once what a job may run at most. Further ones, as many as others may have
  * planned starts, together have a small part of the flavor: more of them would leave no gap
  * for anything else on a crowded cluster.
- * A job that is more than the share of its queue has no such right while others want
- * theirs. */
+ * A job that is more than the share of its queue has no such right where it would stand on
+ * what others are owed and ask for. */
 
 #define FURTHER_PART 8 /* one in so many devices is planned for further ones */
 
@@ -83,6 +83,23 @@ static bool is_starving(const struct cycle *c, uint32_t job)
 	       (j->walltime_us == GPUQ_UNLIMITED || waited > j->walltime_us);
 }
 
+/* What others are owed of the flavor and ask for: queues beside its own, and beside those
+ * above it. */
+static int64_t owed_to_others(const struct cycle *c, uint32_t queue, uint32_t flavor)
+{
+	const uint32_t parent = c->s->queues[queue].parent;
+	int64_t sum = 0;
+
+	for (uint32_t q = 0; q < c->s->n_queues; q++) {
+		const size_t at = (size_t)q * c->s->n_res + flavor;
+		const int64_t quota = c->s->shares[at].quota;
+
+		if (q != queue && c->s->queues[q].parent == parent)
+			sum = amount_sum(sum, quota < c->demand[at] ? quota : c->demand[at]);
+	}
+	return parent == SNAP_NONE ? sum : amount_sum(sum, owed_to_others(c, parent, flavor));
+}
+
 /* May it have a planned start before all others on that flavor? */
 static bool has_right(const struct cycle *c, uint32_t job, uint32_t flavor)
 {
@@ -92,7 +109,8 @@ static bool has_right(const struct cycle *c, uint32_t job, uint32_t flavor)
 
 	if (flavor == SNAP_NONE)
 		return f->n_starving[c->s->n_flavors] < c->s->config.backfill_depth;
-	if (c->fair[(size_t)j->queue * c->s->n_res + flavor] < need)
+	if (c->fair[(size_t)j->queue * c->s->n_res + flavor] < need &&
+	    amount_sum(owed_to_others(c, j->queue, flavor), need) > c->s->capacity[flavor])
 		return false;
 	return f->n_starving[flavor] == 0 ||
 	       (f->n_starving[flavor] < c->s->config.backfill_depth &&

@@ -1,4 +1,5 @@
-/* policy.h - how a site weighs past use and waiting, and whom it lets be told of jobs
+/* policy.h - how a site weighs past use and waiting, how far its scheduler goes, and whom it
+ * lets be told of jobs
  *
  * Owns     the structs and their defaults. Touches nothing.
  * Used by  core/model (how usage is forgotten, who is told), flow/snap_usage (what a cycle is told),
@@ -37,10 +38,31 @@ struct policy_notify {
 	unsigned n_hooks;
 };
 
+/* A queue's jobs are safe from other queues for so long at most, whatever it says. */
+#define POLICY_SHIELD_MAX_US (INT64_C(4) * 3600 * 1000000)
+
+/* How far the scheduler goes, and what holds it back; see struct snap_config. */
+struct policy_sched {
+	int reclaim_to; /* enum snap_reclaim_to */
+	int min_runtime_method; /* enum snap_runtime_method */
+	bool consolidation;
+	int64_t backfill_depth; /* GPUQ_UNLIMITED = all */
+	int64_t max_job_test, claims_per_hour, claim_reversals, moves_per_day, exempt_evictions;
+	int64_t starve_us, preempt_min_runtime_us, reclaim_min_runtime_us;
+	int64_t cooldown_us, preemption_delay_us, grow_delay_us, gang_repair_us;
+};
+
+struct snap_config;
+
+/* policy_sched.c: what a snapshot has by itself, and a snapshot's part of it. */
+struct policy_sched policy_sched_default(void);
+void policy_sched_set(const struct policy_sched *p, struct snap_config *c);
+
 struct policy {
 	int64_t usage_half_life_us; /* 0 = usage is never forgotten */
 	int64_t usage_k_milli; /* weight of past usage between queues, in thousandths */
 	struct policy_weights weights;
+	struct policy_sched sched;
 	int64_t idle_window_us; /* > 0: idle time is counted in such pieces (idle.h) */
 	struct policy_notify notify;
 };
@@ -75,6 +97,7 @@ static inline struct policy policy_default(void)
 	return (struct policy){
 		.usage_half_life_us = INT64_C(7) * 24 * 3600 * 1000000,
 		.weights = policy_weights_default(),
+		.sched = policy_sched_default(),
 		.idle_window_us = INT64_C(30) * 1000000,
 	};
 }

@@ -326,7 +326,7 @@ static bool try_start(struct cycle *c, uint32_t job)
 			first_lack = flavor;
 		told = told || tell_lack(c, job, flavor, n == 1);
 	}
-	if (lacking && !told)
+	if (lacking && !told && !behind && refused.code == GPUQ_R_NONE)
 		tell_lack(c, job, first_lack, true);
 	if (behind)
 		why_behind(c, &bar);

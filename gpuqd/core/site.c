@@ -265,6 +265,7 @@ static const char *const sharings[] = { "whole",       "mig",  "time-slicing", "
 static const char *const placements[] = { "pack", "spread", NULL };
 static const char *const reclaims[] = { "any", "lower_or_equal", "lower", "never", NULL };
 static const char *const preempts[] = { "lower", "lower_or_newer", "never", NULL };
+static const char *const own_preempts[] = { "priority", "strict", NULL };
 static const char *const periods[] = { "none", "day", "week", "month", "quarter", "year", NULL };
 static const char *const budget_modes[] = { "soft", "hard", NULL };
 
@@ -449,6 +450,8 @@ static const struct gpuq_field queue_fields[] = {
 	  .doc = "devices it never passes"),
 	F(site_queue, "lend", GPUQ_K_CUSTOM, lend, .custom = &amount,
 	  .doc = "idle quota that others may use"),
+	F(site_queue, "shared_quota", GPUQ_K_CUSTOM, shared_quota, .custom = &amount,
+	  .doc = "without a quota: what the queues below share, beside the sum of theirs"),
 	F(site_queue, "weight", GPUQ_K_CUSTOM, weight, .custom = &factor,
 	  .doc = "its portion of what is left over"),
 	F(site_queue, "rank", GPUQ_K_INT, rank, .min = -1000000, .max = 1000000,
@@ -457,6 +460,16 @@ static const struct gpuq_field queue_fields[] = {
 	  .doc = "whom it may take from, in other queues"),
 	F(site_queue, "preempt", GPUQ_K_ENUM, preempt, .names = preempts,
 	  .doc = "whom it may take from, inside itself"),
+	F(site_queue, "own_preempt", GPUQ_K_ENUM, own_preempt, .names = own_preempts,
+	  .doc = "who takes from its equals inside it: of higher priority, or who also stands as "
+		 "well"),
+	F(site_queue, "borrow_preempt_max_priority", GPUQ_K_INT, borrow_preempt_max_priority,
+	  .min = -1000000000, .max = 1000000000,
+	  .doc = "when it borrows it may displace borrowers up to this priority, below the job's "
+		 "own"),
+	F(site_queue, "fence", GPUQ_K_BOOL, fence, .doc = "jobs in it take from nobody outside"),
+	F(site_queue, "reclaimable", GPUQ_K_BOOL, reclaimable,
+	  .doc = "false: other queues take nothing back from it"),
 	F(site_queue, "reclaim_min_runtime", GPUQ_K_DURATION, reclaim_min_runtime_us,
 	  .doc = "its jobs are safe from other queues for this long"),
 	F(site_queue, "preempt_min_runtime", GPUQ_K_DURATION, preempt_min_runtime_us,
@@ -509,6 +522,9 @@ static void queue_defaults(void *obj)
 	struct site_queue *q = obj;
 
 	q->weight = 1000;
+	q->reclaimable = true;
+	q->reclaim_min_runtime_us = q->preempt_min_runtime_us = -1;
+	q->borrow_preempt_max_priority = INT64_MIN;
 	q->max_running = q->max_gpus = q->max_submitted = no_cap;
 	node_loss_defaults(&q->node_loss);
 }
@@ -517,6 +533,9 @@ static int queue_check(struct gpuq_reader *r, const struct gpuq_val *v, void *ob
 {
 	const struct site_queue *q = obj;
 
+	if (q->quota.given && q->shared_quota.given)
+		return gpuq_reader_fail(r, gpuq_get(v, "shared_quota"), GPUQ_EINVAL,
+					"a queue with a quota of its own has no shared_quota");
 	if (q->pod_policy && strcmp(q->pod_policy, "baseline") != 0 &&
 	    strcmp(q->pod_policy, "restricted") != 0 && strcmp(q->pod_policy, "privileged") != 0)
 		return wrong(r, v, "pod_policy", "expected baseline, restricted or privileged");

@@ -95,10 +95,14 @@ struct site_node_loss {
 struct site_queue {
 	const char *name, *parent; /* parent NULL = at the top */
 	struct site_amount quota, limit, lend;
+	struct site_amount shared_quota; /* without quota: more than the children's sum */
 	int64_t weight; /* >= 0, thousandths */
 	int64_t rank;
 	int reclaim, preempt; /* see schema */
-	int64_t reclaim_min_runtime_us, preempt_min_runtime_us;
+	int own_preempt; /* 0 priority, 1 strict */
+	bool fence, reclaimable;
+	int64_t borrow_preempt_max_priority; /* INT64_MIN = none is displaced */
+	int64_t reclaim_min_runtime_us, preempt_min_runtime_us; /* -1 = not given */
 	struct site_budget *budget;
 	bool budget_demotes_guarantee; /* out of budget, its quota protects it no more */
 	const char *namespace_, *service_account, *priority_class, *image, *pod_policy;

@@ -261,6 +261,8 @@ int site_check_names(const struct site *s, const struct gpuq_val *v, const char 
 
 	for (size_t i = 0; rc == 0 && i < s->queues.n; i++)
 		rc = check_queue(&c, i, &q[i]);
+	for (size_t i = 0; rc == 0 && i < s->queues.n; i++)
+		rc = check_amount(&c, i, "shared_quota", &q[i].shared_quota);
 	for (size_t i = 0; rc == 0 && i < s->reservations.n; i++)
 		rc = check_reservation(&c, i, &r[i]);
 	for (size_t i = 0; rc == 0 && i < s->users.n; i++)

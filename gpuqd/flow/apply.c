@@ -279,6 +279,25 @@ static bool is_about_quotas(const struct pending *p)
 	return false;
 }
 
+/* Such a queue may keep for ever what others are owed. */
+static void warn_kept(const struct pending *p, struct gpuq_val *warnings)
+{
+	struct gpuq_arena *a = p->ask.arena;
+
+	for (uint32_t i = 0; i < p->changes->n; i++) {
+		const struct gpuq_val *change = p->changes->items[i];
+
+		if (!gpuq_get_bool(gpuq_get(change, "new"), "reclaimable", true))
+			gpuq_add(a, warnings,
+				 gpuq_str(a,
+					  gpuq_arena_printf(
+						  a,
+						  "%s: reclaimable is false: others have to wait "
+						  "for what it borrows, also those who are owed it",
+						  gpuq_get_str(change, "object", ""))));
+	}
+}
+
 static struct gpuq_val *view(const struct pending *p, const struct whatif_result *r, bool applied)
 {
 	struct gpuq_arena *a = p->ask.arena;
@@ -287,6 +306,7 @@ static struct gpuq_val *view(const struct pending *p, const struct whatif_result
 	for (size_t i = 0; i < r->n_warnings && is_about_quotas(p); i++)
 		gpuq_add(a, warnings, gpuq_str(a, r->warnings[i]));
 	warn_nodes(p, warnings);
+	warn_kept(p, warnings);
 	for (size_t i = 0; i < r->n_victims; i++)
 		gpuq_add(a, evictions, view_victim(a, &r->victims[i]));
 	gpuq_put(a, v, "applied", gpuq_bool(a, applied));

@@ -72,6 +72,12 @@ static int64_t milli(int64_t devices)
 	return devices == GPUQ_UNLIMITED ? devices : devices * SNAP_MILLI;
 }
 
+/* Who is owed devices waits no longer than this for those who may run on. */
+static int64_t shield(int64_t us)
+{
+	return us < POLICY_SHIELD_MAX_US ? us : POLICY_SHIELD_MAX_US;
+}
+
 static void take_queues(struct taking *t)
 {
 	struct snap_share *shares = gpuq_arena_calloc(&t->mem, t->n_flavors + 2, sizeof(*shares));
@@ -93,6 +99,7 @@ static void take_queues(struct taking *t)
 			shares[f].quota = site_amount_of(&sq->quota, t->flavors[f], SNAP_AUTO);
 			shares[f].limit = site_amount_of(&sq->limit, t->flavors[f], GPUQ_UNLIMITED);
 			shares[f].lend = site_amount_of(&sq->lend, t->flavors[f], GPUQ_UNLIMITED);
+			shares[f].shared = site_amount_of(&sq->shared_quota, t->flavors[f], 0);
 		}
 		sn.name = q->name;
 		sn.parent_name = q->parent ? q->parent->name : NULL;
@@ -103,10 +110,12 @@ static void take_queues(struct taking *t)
 		sn.stopped = sq->stopped;
 		sn.reclaim = sq->reclaim;
 		sn.preempt_within = sq->preempt;
-		if (sq->reclaim_min_runtime_us)
-			sn.reclaim_min_runtime_us = sq->reclaim_min_runtime_us;
-		if (sq->preempt_min_runtime_us)
-			sn.preempt_min_runtime_us = sq->preempt_min_runtime_us;
+		sn.own_strict = sq->own_preempt == 1;
+		sn.borrow_preempt_max_priority = sq->borrow_preempt_max_priority;
+		sn.fence = sq->fence;
+		sn.not_reclaimable = !sq->reclaimable;
+		sn.reclaim_min_runtime_us = shield(sq->reclaim_min_runtime_us);
+		sn.preempt_min_runtime_us = sq->preempt_min_runtime_us;
 		sn.user_max_running = sq->max_running.user;
 		sn.max_running = sq->max_running.queue;
 		sn.user_max_gpus_milli = milli(sq->max_gpus.user);

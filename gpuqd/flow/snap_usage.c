@@ -107,6 +107,7 @@ void snap_set_policy(const struct model *m, struct snap_config *c)
 	const struct policy *p = &m->policy;
 	struct snap_weights *w = &c->weights;
 
+	policy_sched_set(&p->sched, c);
 	c->usage_k_milli = p->usage_k_milli;
 	c->usage_step_us = p->usage_half_life_us / STEPS;
 	if (p->usage_half_life_us && c->usage_step_us < STEP_LEAST_US)

@@ -74,6 +74,81 @@ static void put_queues(struct why_case *c, struct gpuq_val *v)
 	gpuq_put(c->a, v, "queues", list);
 }
 
+/* ---- what it is owed ---- */
+
+enum standing { QUOTA, FAIR_SHARE, BEYOND };
+
+/* How it stands with all it asks for, on a flavor: a quota has to hold it on every level. */
+static enum standing standing_on(const struct why_case *c, uint32_t flavor)
+{
+	const struct snap_job *j = &c->s->jobs[c->job];
+	const int64_t asks = c->s->requests[j->request].gpus_milli;
+	const bool placed = why_outcome_of(c->p, c->tries->key) > WHY_WAITS;
+	const size_t leaf = (size_t)j->queue * c->s->n_res + flavor;
+	bool owed = true;
+
+	for (uint32_t q = j->queue; q != SNAP_NONE; q = c->s->queues[q].parent) {
+		const size_t at = (size_t)q * c->s->n_res + flavor;
+		const int64_t quota = c->s->shares[at].quota;
+
+		owed &= quota == GPUQ_UNLIMITED ||
+			c->p->allocated[at] + (placed ? 0 : asks) <= quota;
+	}
+	if (owed)
+		return QUOTA;
+	return c->p->allocated[leaf] + (placed ? 0 : asks) <= c->p->fair_share[leaf] ? FAIR_SHARE
+										     : BEYOND;
+}
+
+/* On the flavor where it stands best. */
+static void put_standing(const struct why_case *c, struct gpuq_val *v)
+{
+	static const char *const words[] = { "quota", "fair_share", "beyond" };
+	const struct snap_request *r = &c->s->requests[c->s->jobs[c->job].request];
+	enum standing best = BEYOND;
+	bool may = r->gpus_milli > 0;
+
+	for (uint32_t i = 0; i < r->n_flavor_ix; i++) {
+		const enum standing one = standing_on(c, r->flavor_ix[i]);
+
+		if (c->s->capacity[r->flavor_ix[i]] > 0 && one < best)
+			best = one;
+	}
+	/* What cannot be evicted has to stand inside the quota, or does not start at all. */
+	if (!c->s->jobs[c->job].preemptible && best != QUOTA)
+		may = false;
+	gpuq_put(c->a, v, "standing", may ? gpuq_str(c->a, words[best]) : gpuq_null(c->a));
+}
+
+/* ---- what is free ---- */
+
+/* Whole devices of the flavors that it may use, on nodes that may start pods: in sum, and
+ * most on one node. */
+static void put_free(const struct why_case *c, struct gpuq_val *v)
+{
+	const struct snap_request *r = &c->s->requests[c->s->jobs[c->job].request];
+	struct gpuq_val *free_ = gpuq_map(c->a);
+	int64_t sum = 0, largest = 0;
+
+	for (uint32_t n = 0; n < c->s->n_nodes; n++) {
+		const struct snap_node *node = &c->s->nodes[n];
+		int64_t here = -node->foreign_gpus;
+		bool may = false;
+
+		for (uint32_t f = 0; f < r->n_flavor_ix; f++)
+			may |= r->flavor_ix[f] == node->flavor;
+		for (uint32_t d = 0; d < node->n_devices; d++)
+			here += c->s->devices[node->device_first + d].free_milli == SNAP_MILLI;
+		if (!may || node->state != SNAP_READY || here <= 0)
+			continue;
+		sum += here;
+		largest = here > largest ? here : largest;
+	}
+	gpuq_put(c->a, free_, "gpus", gpuq_int(c->a, sum));
+	gpuq_put(c->a, free_, "largest", gpuq_int(c->a, largest));
+	gpuq_put(c->a, v, "free", r->gpus_milli > 0 ? free_ : gpuq_null(c->a));
+}
+
 /* ---- what would happen now ---- */
 
 static void put_next(struct why_case *c, struct gpuq_val *v)
@@ -104,6 +179,8 @@ static struct gpuq_val *explain(struct why_case *c)
 	const bool waits = why_outcome_of(c->p, c->tries->key) == WHY_WAITS;
 
 	put_next(c, v);
+	put_standing(c, v);
+	put_free(c, v);
 	put_queues(c, v);
 	/* Whoever has places already waits for those who leave them, and nothing helps. */
 	gpuq_put(c->a, v, "changes",

@@ -27,6 +27,11 @@ struct why_question {
 /* A map made in mem:
  *   next      what the scheduler would do with it now: "start", "claim" or "wait"
  *   victims   jobs that would leave for it: {job, user, queue, gpus, end_time, cause, rule}
+ *   standing  what it asks for is inside the "quota" of its queue and of those above, inside
+ *             the "fair_share" of its queue, or "beyond"; null = it asks for no devices, or has
+ *             to stand inside the quota and does not
+ *   free      {gpus, largest}: whole devices that it might have, most of them on one node;
+ *             null = it asks for none
  *   queues    of those with waiting jobs, and those above them: {name, depth, waiting,
  *             allocated, fair_share, quota, limit} in devices of the flavors that it may use
  *   changes   what would let it start, cheapest first: why_change.h

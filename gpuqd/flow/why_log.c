@@ -21,6 +21,8 @@ struct started {
 	int64_t allocated, fair_share, quota;
 	uint32_t n_behind;
 	bool backfilled;
+	struct snap_key ahead_of; /* the first that is planned where it starts, */
+	int64_t ahead_us; /* and when; 0 = nobody is */
 	name queue, flavor;
 };
 
@@ -77,6 +79,30 @@ static uint32_t waiting_in(const struct snapshot *s, uint32_t queue)
 	return n;
 }
 
+static bool share_a_node(const struct plan *p, const struct plan_action *a,
+			 const struct plan_action *b)
+{
+	for (uint32_t i = 0; i < a->n_pods; i++)
+		for (uint32_t k = 0; k < b->n_pods; k++)
+			if (p->pods[a->pod_first + i].node == p->pods[b->pod_first + k].node)
+				return true;
+	return false;
+}
+
+/* Who waits for places there, and is passed by it. */
+static void note_ahead(struct started *e, const struct plan *p, const struct plan_action *a)
+{
+	for (uint32_t i = 0; i < p->n_actions; i++) {
+		const struct plan_action *r = &p->actions[i];
+
+		if (r->kind != PLAN_RESERVE || (e->ahead_us && e->ahead_us <= r->start_us) ||
+		    !share_a_node(p, a, r))
+			continue;
+		e->ahead_of = r->key;
+		e->ahead_us = r->start_us;
+	}
+}
+
 static void note_start(struct why_log *l, const struct snapshot *s, const struct plan *p,
 		       const struct plan_action *a)
 {
@@ -95,6 +121,7 @@ static void note_start(struct why_log *l, const struct snapshot *s, const struct
 			       .quota = s->shares[at].quota,
 			       .n_behind = waiting_in(s, j->queue) };
 	e->n_behind -= e->n_behind > 0; /* itself */
+	note_ahead(e, p, a);
 	copy_name(e->queue, s->queues[j->queue].name);
 	copy_name(e->flavor, a->flavor == SNAP_NONE ? "" : s->flavors[a->flavor].name);
 }
@@ -160,6 +187,10 @@ static struct gpuq_val *view_start(struct gpuq_arena *a, const struct started *e
 	gpuq_put(a, v, "decided_time", gpuq_int(a, e->at_us));
 	gpuq_put(a, v, "waited_s", gpuq_int(a, (e->at_us - e->eligible_us) / 1000000));
 	gpuq_put(a, v, "backfilled", gpuq_bool(a, e->backfilled));
+	gpuq_put(a, v, "ahead_of",
+		 e->ahead_us ? gpuq_str(a, snap_key_print(e->ahead_of, id, sizeof(id)))
+			     : gpuq_null(a));
+	gpuq_put(a, v, "planned_time", e->ahead_us ? gpuq_int(a, e->ahead_us) : gpuq_null(a));
 	gpuq_put(a, v, "yield_time", e->yield_us ? gpuq_int(a, e->yield_us) : gpuq_null(a));
 	gpuq_put(a, v, "queue", gpuq_str(a, e->queue));
 	gpuq_put(a, v, "jobs_behind", gpuq_int(a, e->n_behind));

@@ -23,8 +23,8 @@ void why_log_free(struct why_log *l); /* NULL is fine */
 void why_log_note(struct why_log *l, const struct snapshot *s, const struct plan *p);
 
 /* Of one job, newest first, as lists:
- *   starts  {decided_time, waited_s, flavor, backfilled, yield_time, queue, allocated, fair_share,
- *           quota, jobs_behind: that waited in its queue} with its queue's devices of that
+ *   starts  {decided_time, waited_s, flavor, backfilled, ahead_of: whose start is planned where it
+ *           starts, planned_time: of that, yield_time, queue, allocated, fair_share, quota, jobs_behind: that waited in its queue} with its queue's devices of that
  *           flavor, itself included
  *   claims  on what others had, by it or at its cost: {decided_time, job, flavor, need, sides:
  *           [{queue, before, after, fair_share, quota}], passed {firm, busy, shielded,

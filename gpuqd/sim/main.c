@@ -315,6 +315,7 @@ int main(int argc, char **argv)
 {
 	const size_t n_verbs = sizeof(verbs) / sizeof(verbs[0]);
 	struct run r = { .json = false };
+	const char *wrong = NULL;
 	size_t v = 0;
 	int files = 0;
 
@@ -337,10 +338,14 @@ int main(int argc, char **argv)
 			r.json = true;
 		else if (strcmp(argv[i], "--estimate") == 0 && v < n_verbs && verbs[v].estimate)
 			r.estimate = true;
-		else if (argv[i][0] == '-' && argv[i][1] != '\0')
-			v = n_verbs;
-		else
+		else if (argv[i][0] != '-' || argv[i][1] == '\0')
 			files++;
+		else if (v < n_verbs)
+			wrong = argv[i];
+	}
+	if (wrong) {
+		fprintf(stderr, "gpuq-sim: %s has no option %s\n", verbs[v].name, wrong);
+		v = n_verbs;
 	}
 	if (argc < 3 || v == n_verbs || files == 0) {
 		fputs(usage, stderr);

@@ -359,7 +359,11 @@ int packing_main(int argc, char **argv)
 {
 	struct gpuq_err err = GPUQ_ERR_INIT;
 	struct options o = { .seed = 42, .load = 130 };
-	int status = read_options(argc, argv, &o);
+	int status;
+
+	if (argc == 3 && strcmp(argv[2], "--help") == 0)
+		return fputs("usage: " PACKING_USAGE, stdout) < 0;
+	status = read_options(argc, argv, &o);
 
 	if (status == 0 && pack(&o, &err) < 0) {
 		fprintf(stderr, "gpuq-sim: %s\n", err.text);

@@ -123,13 +123,13 @@ static void print_left(const struct gpuq_val *out, const char *name)
 
 /* ---- who ---- */
 
-/* "n1[0,1]"; "n1[2]*0.5" is half of that device. */
+/* "n1[0,1]"; "n1[2]*0.5" is half of that device; "n1[1g.10gb]" an instance. */
 static void print_place(const struct gpuq_val *place)
 {
 	const struct gpuq_val *devices = gpuq_get(place, "devices");
 	const int64_t milli = gpuq_get_int(place, "milli", 0);
 
-	printf(" %s[", gpuq_get_str(place, "node", ""));
+	printf(" %s[%s", gpuq_get_str(place, "node", ""), gpuq_get_str(place, "mig", ""));
 	for (uint32_t d = 0; devices && d < devices->n; d++)
 		printf("%s%lld", d ? "," : "", (long long)devices->items[d]->i);
 	printf("]");
@@ -187,6 +187,30 @@ static void print_ended(const struct gpuq_val *out, const struct gpuq_val *befor
 	}
 }
 
+/* Who else runs there and need not leave. */
+static void print_spared(const struct gpuq_val *claim)
+{
+	static const struct {
+		const char *key, *says;
+	} words[] = {
+		{ "firm", "cannot be evicted" },
+		{ "busy", "leaving or just started" },
+		{ "shielded", "protected" },
+		{ "not_needed", "due to their queue, or not needed" },
+	};
+	const struct gpuq_val *passed = gpuq_get(claim, "passed_over");
+	const char *sep = "; spared:";
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		const int64_t n = gpuq_get_int(passed, words[i].key, 0);
+
+		if (n == 0)
+			continue;
+		printf("%s %lld %s", sep, (long long)n, words[i].says);
+		sep = ",";
+	}
+}
+
 /* What stood behind the claims: their queues, and those that lost. */
 static void print_claims(const struct gpuq_val *out)
 {
@@ -206,6 +230,7 @@ static void print_claims(const struct gpuq_val *out)
 			       amount(gpuq_get(q, "fair_share"), "unlimited").s,
 			       amount(gpuq_get(q, "quota"), "unlimited").s);
 		}
+		print_spared(claims->items[i]);
 		printf("\n");
 	}
 }

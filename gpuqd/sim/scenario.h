@@ -148,6 +148,7 @@ struct sc_job {
 	int64_t last_checkpoint, restart_cost, begin, deadline;
 	int64_t use, idle_limit; /* use: percent of its devices in thousandths */
 	struct gpuq_objects tasks; /* struct sc_tasks */
+	struct sc_tasks alike; /* what it says itself, where all its tasks are alike */
 	struct gpuq_objects depends, depends_any; /* struct sc_depend */
 	struct sc_array *array; /* NULL = none */
 	struct gpuq_strlist flavors, exclude;

@@ -203,6 +203,13 @@ static const struct gpuq_field job_fields[] = {
 	BOOL(sc_job, "spread", spread, "prefers the emptiest nodes"),
 	BOOL(sc_job, "exclusive", exclusive, "has its nodes alone"),
 	MANY(sc_job, "tasks", tasks, &tasks_schema, "what runs"),
+	NUM(sc_job, "count", alike.count, "instead of tasks: so many alike"),
+	NUM(sc_job, "gpus", alike.gpus, "of each of them"),
+	NUM(sc_job, "gpu_mem_mb", alike.gpu_mem_mb, "of each of them"),
+	NUM(sc_job, "cpu", alike.cpu, "of each of them"),
+	NUM(sc_job, "mem_mb", alike.mem_mb, "of each of them"),
+	STR(sc_job, "mig", alike.mig, "of each of them"),
+	STR(sc_job, "node", alike.node, "where they run"),
 	MANY(sc_job, "depends", depends, &depend_schema, "all must hold"),
 	MANY(sc_job, "depends_any", depends_any, &depend_schema, "one must hold"),
 	{ .key = "array",
@@ -234,6 +241,7 @@ static void job_defaults(void *obj)
 	j->restart_cost = SC_ABSENT;
 	j->begin = j->deadline = SC_ABSENT;
 	j->use = j->idle_limit = SC_ABSENT;
+	tasks_defaults(&j->alike);
 }
 
 /* Whole numbers from 0 on, such as "2". */
@@ -269,18 +277,32 @@ static int check_roles(struct gpuq_reader *r, const struct gpuq_val *v, const st
 	return check_counts(r, v, "role_min", &j->role_min);
 }
 
+/* Tasks are listed, or the job says what one of them is. */
+static int check_alike(struct gpuq_reader *r, const struct gpuq_val *v, struct sc_job *j)
+{
+	static const char *const keys[] = { "count", "gpus",   "gpu_mem_mb", "cpu",
+					    "mig",   "mem_mb", "node" };
+
+	if (j->tasks.n == 0) {
+		j->tasks.items = &j->alike;
+		j->tasks.n = 1;
+		return tasks_check(r, v, &j->alike);
+	}
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+		if (gpuq_get(v, keys[i]))
+			return gpuq_reader_fail(
+				r, gpuq_get(v, keys[i]), GPUQ_EINVAL,
+				"%s: belongs into its tasks, where these are listed", keys[i]);
+	return 0;
+}
+
 static int job_check(struct gpuq_reader *r, const struct gpuq_val *v, void *obj)
 {
 	struct sc_job *j = obj;
 	int64_t tasks = 0;
 
-	if (j->tasks.n == 0) {
-		j->tasks.items = gpuq_arena_calloc(r->arena, 1, sizeof(struct sc_tasks));
-		if (!j->tasks.items)
-			return gpuq_fail(r->err, GPUQ_ENOMEM, "no memory");
-		tasks_defaults(j->tasks.items);
-		j->tasks.n = 1;
-	}
+	if (check_alike(r, v, j) < 0)
+		return GPUQ_EINVAL;
 	for (size_t i = 0; i < j->tasks.n; i++)
 		tasks += ((struct sc_tasks *)j->tasks.items)[i].count;
 	if (j->tasks.n > GPUQ_GROUPS_MAX * 64 || tasks > GPUQ_PODS_MAX * INT64_C(1000))

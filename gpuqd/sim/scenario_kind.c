@@ -2,14 +2,21 @@
 
 #include <string.h>
 
+#include "libgpuq/units.h"
+
 int scenario_number(struct gpuq_reader *r, const struct gpuq_val *v, int64_t *out)
 {
+	int64_t us;
 	double t;
 
 	if (v->type == GPUQ_INT && v->i > -INT64_C(1000000000) && v->i < INT64_C(1000000000)) {
 		*out = v->i * 1000;
 		return 0;
 	}
+	if (v->type == GPUQ_STR && gpuq_duration_parse(v->s, &us, NULL) == 0)
+		return gpuq_reader_fail(r, v, GPUQ_EINVAL,
+					"expected a number: times are in the case's unit, minutes "
+					"unless its config has another");
 	if (v->type != GPUQ_REAL || !(v->d > -1e9 && v->d < 1e9))
 		return gpuq_reader_fail(r, v, GPUQ_EINVAL, "expected a number, found %s",
 					v->type == GPUQ_INT || v->type == GPUQ_REAL

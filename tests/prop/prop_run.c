@@ -234,6 +234,8 @@ static uint32_t cycle(struct world *w, uint64_t *shuffle)
 			wrong(w, "round %d: another order of storage, another plan:\n%s---\n%s",
 			      w->round, gpuq_buf_str(&text), gpuq_buf_str(&again));
 		n = plain_starts(w, &p);
+		if (w->round == 0 && w->n_running == 0)
+			check_lifted(w, s, &p, (int)(w->pc->seed % PROP_JOBS));
 		apply(w, s, &p);
 		check_nodes(w);
 		check_limits(w);

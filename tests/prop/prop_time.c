@@ -1,6 +1,6 @@
 /* Random clusters of one queue through virtual time: planned starts, the calendar, and
  * jobs that run ahead of both. `prop_time [CASES [SEED]]`; prints the seed of a case
- * that fails, and the case when it is asked for alone. One queue, because the order of
+ * that fails, and the case, made smaller, when it is asked for alone. One queue, because the order of
  * service must stay as it is: then nothing but what is said here may move a planned
  * start to a later time. */
 #include <inttypes.h>
@@ -148,12 +148,14 @@ static void print_case(void)
 		       (w.slices[i].start - t0) / MINUTE, (w.slices[i].end - t0) / MINUTE,
 		       w.slices[i].nodes, w.slices[i].gpus, w.slices[i].user);
 	for (int i = 0; i < w.n_jobs; i++)
-		printf("  job %d submit=%" PRId64 " wall=%" PRId64 " least=%" PRId64
-		       " pods=%d milli=%d cpu=%d "
-		       "user=%d exclusive=%d preemptible=%d\n",
-		       i + 1, (w.jobs[i].submit - t0) / MINUTE, w.jobs[i].wall / MINUTE,
-		       w.jobs[i].least / MINUTE, w.jobs[i].pods, w.jobs[i].milli, w.jobs[i].cpu,
-		       w.jobs[i].user, w.jobs[i].exclusive, w.jobs[i].preemptible);
+		if (w.jobs[i].submit != INT64_MAX)
+			printf("  job %d submit=%" PRId64 " wall=%" PRId64 " least=%" PRId64
+			       " pods=%d milli=%d cpu=%d "
+			       "user=%d exclusive=%d preemptible=%d\n",
+			       i + 1, (w.jobs[i].submit - t0) / MINUTE, w.jobs[i].wall / MINUTE,
+			       w.jobs[i].least / MINUTE, w.jobs[i].pods, w.jobs[i].milli,
+			       w.jobs[i].cpu, w.jobs[i].user, w.jobs[i].exclusive,
+			       w.jobs[i].preemptible);
 }
 
 /* ---- the world as a snapshot ---- */
@@ -593,9 +595,15 @@ static int64_t next_event(void)
 	return next;
 }
 
-static const char *run(uint64_t seed, bool print)
+/* without: a set of jobs that never come. */
+static const char *run(uint64_t seed, uint32_t without, bool print)
 {
 	make_case(seed);
+	for (int i = 0; i < w.n_jobs; i++)
+		if (without >> i & 1) {
+			w.jobs[i].submit = INT64_MAX;
+			w.jobs[i].state = ENDED;
+		}
 	if (print)
 		print_case();
 	for (int step = 0; step < STEPS && !w.wrong[0]; step++) {
@@ -634,6 +642,17 @@ static const char *run(uint64_t seed, bool print)
 	return w.wrong[0] ? w.wrong : NULL;
 }
 
+/* The jobs that the failure does not need. */
+static uint32_t shrink(uint64_t seed)
+{
+	uint32_t without = 0;
+
+	for (int i = 0; i < JOBS; i++)
+		if (run(seed, without | UINT32_C(1) << i, false))
+			without |= UINT32_C(1) << i;
+	return without;
+}
+
 int main(int argc, char **argv)
 {
 	const long cases = argc > 1 ? strtol(argv[1], NULL, 10) : CASES;
@@ -642,13 +661,16 @@ int main(int argc, char **argv)
 
 	printf("prop_time: %ld cases from seed %" PRIu64 "\n", cases, seed);
 	for (long i = 0; i < cases; i++) {
-		const char *why = run(seed + (uint64_t)i, cases == 1);
+		const char *why = run(seed + (uint64_t)i, 0, false);
 
 		if (!why)
 			continue;
-		if (failed++ < 5)
-			printf("seed %" PRIu64 ": %s\nagain: prop_time 1 %" PRIu64 "\n",
-			       seed + (uint64_t)i, why, seed + (uint64_t)i);
+		if (failed++ >= 5)
+			continue;
+		printf("seed %" PRIu64 ": %s\nagain: prop_time 1 %" PRIu64 "\n", seed + (uint64_t)i,
+		       why, seed + (uint64_t)i);
+		if (cases == 1)
+			printf("smaller: %s\n", run(seed, shrink(seed), true));
 	}
 	printf("%ld displaced, %ld given less time\n", n_displaced, n_shorter);
 	if (n_shorter == 0 && cases >= CASES) {

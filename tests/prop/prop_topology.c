@@ -348,6 +348,20 @@ static const char *run(const struct tree_case *c)
 	return fault;
 }
 
+/* Nodes become as small as the failure lets them be. */
+static const char *shrink(struct tree_case *c)
+{
+	for (int i = 0; i < c->n_nodes; i++)
+		while (c->gpus[i] > 0) {
+			c->gpus[i]--;
+			if (!run(c)) {
+				c->gpus[i]++;
+				break;
+			}
+		}
+	return run(c);
+}
+
 int main(int argc, char **argv)
 {
 	const long cases = argc > 1 ? strtol(argv[1], NULL, 10) : CASES;
@@ -362,6 +376,7 @@ int main(int argc, char **argv)
 		what = run(&c);
 		if (!what)
 			continue;
+		what = shrink(&c);
 		printf("\nseed %" PRIu64 ": %s\n", seed + (uint64_t)i, what);
 		print(&c);
 		printf("again: prop_topology 1 %" PRIu64 "\n", seed + (uint64_t)i);

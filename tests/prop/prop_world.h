@@ -1,6 +1,6 @@
 /* prop_world.h - the world a case lives in, kept apart from the scheduler's own idea of it
  *
- * Used by prop_build.c, prop_check.c and prop_run.c only.
+ * Used by prop_build.c, prop_check.c, prop_lift.c and prop_run.c only.
  */
 #ifndef TESTS_PROP_PROP_WORLD_H
 #define TESTS_PROP_PROP_WORLD_H
@@ -61,5 +61,9 @@ int running_elements(const struct world *w, int job);
 /* Could this waiting job of one group start? An answer found in another way than the
  * scheduler's. */
 bool could_start(const struct world *w, int job);
+
+/* The other half of property 26, before the plan is carried out and while nothing runs:
+ * without what the job's first reason names, this is not its first reason any more. */
+void check_lifted(struct world *w, const struct snapshot *s, const struct plan *p, int job);
 
 #endif

@@ -36,7 +36,7 @@ say $? "run --json prints one object a case"
 
 "$sim" run "$dir/../../examples/two-teams.yaml" >"$out"
 grep -q 'requeue for s1: its queue is guaranteed that much (G)' "$out" &&
-	grep -q 'claim  *s1 .*: speech 0 -> 2 (share 2, quota 4); vision 8 -> 6 (share 6, quota 4)' "$out"
+	grep -q 'claim  *s1 .*: speech 0 -> 2 (share 2, quota 4); vision 8 -> 6 (share 6, quota 4); spared: 2 due to their queue, or not needed$' "$out"
 say $? "run says who left, for whom, by what right and with which numbers"
 
 "$sim" shares --json "$dir/order.yaml" |
@@ -103,6 +103,10 @@ say $? "a file without a case is refused"
 "$sim" run --help >"$out" && grep -q '^usage: gpuq-sim check' "$out" &&
 	"$sim" frobnicate "$dir/life.yaml" 2>&1 >/dev/null | grep -q 'no command frobnicate'
 say $? "every command has help, and one that is not there is named"
+
+"$sim" pack --help >"$out" && grep -q '^usage: gpuq-sim pack' "$out" && "$sim" trace --help >"$out" &&
+	grep -q '^usage: gpuq-sim trace' "$out" && "$sim" run --jason "$dir/life.yaml" 2>&1 >/dev/null | grep -q 'run has no option --jason'
+say $? "so have pack and trace, and an option that is not there is named"
 
 "$sim" frobnicate "$dir/life.yaml" 2>/dev/null
 [ $? = 2 ]

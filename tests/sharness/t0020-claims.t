@@ -139,9 +139,37 @@ test_expect_success 'a short job goes ahead of one that waits for the whole clus
 	all=$(sh_job "exec sleep 600" --queue batch -g 4 --time 1m) && wait_for 30 job_is "$all" reason Resources &&
 	wait_for 30 eval "test \$(job $all planned_time) != null" &&
 	later=$(sh_job "exec sleep 600" --queue batch -g 1 --time 1h) && short=$(sh_job "exit 0" --queue batch -g 1 --time 5m) &&
-	job_becomes "$short" COMPLETED && job_is "$later" state PENDING && job_is "$all" state PENDING &&
+	job_becomes "$short" COMPLETED && gpuq why "$short" >out && says out "ahead of job $all, which is planned there for" &&
+	job_is "$later" state PENDING && job_is "$all" state PENDING &&
 	gpuq cancel "$long" && job_becomes "$all" RUNNING && job_is "$later" state PENDING &&
 	gpuq cancel "$all" "$later" && wait_for 60 eval "test \$(free_gpus) = 4"
+'
+
+# ---- how far they go ----
+
+# evictions ARRAY: of its four elements
+evictions() {
+	for i in 0 1 2 3; do job "$1_$i" evictions || return 1; done
+}
+
+test_expect_success 'nobody leaves for a fair share where queues take back their quotas alone' '
+	printf "scheduler: {reclaim_to: guarantee, starve_time: 2d}\n" >far.yaml && stop_gpuqd && start_gpuqd --config far.yaml &&
+	gpuqd --config far.yaml --print-config | grep -q "reclaim_to: guarantee" &&
+	printf "version: 1\nqueues:\n- {name: prod, quota: 0}\n- {name: batch, quota: 0}\n" >none.yaml && gpuq apply -f none.yaml &&
+	all=$(sh_job "exec sleep 600" --queue batch -g 1 --array 0-3) && wait_for 60 eval "test \$(free_gpus) = 0" &&
+	claimant=$(sh_job "exit 0" --queue prod -g 1) && wait_for 30 eval "test \$(job $claimant reason) = Resources" &&
+	job_is "$claimant" state PENDING && evictions "$all" >got && printf "[]\n[]\n[]\n[]\n" >want && test_cmp want got
+'
+
+test_expect_success 'and somebody does where it is not said' '
+	echo "scheduler: {}" >far.yaml && kill -HUP "$gpuqd_pid" && job_becomes "$claimant" COMPLETED && evictions "$all" >got && test "$(grep -c "\"rule\": \"F\"" got)" = 1 &&
+	gpuq cancel "$all" && wait_for 60 eval "test \$(free_gpus) = 4"
+'
+
+test_expect_success 'what is no such setting is refused with its place' '
+	printf "scheduler:\n  reclaim_too: guarantee\n" >bad.yaml && test_must_fail gpuqd --config bad.yaml --check 2>err &&
+	says err "bad.yaml:2:3: .*reclaim_too.*reclaim_to" &&
+	printf "scheduler: {starve_time: 0s}\n" >bad.yaml && test_must_fail gpuqd --config bad.yaml --check 2>err && says err "bad.yaml:1:[0-9]+: .*starve_time"
 '
 
 test_expect_success 'nothing was lost or left' '

@@ -266,6 +266,24 @@ if grep -q "GPUQ_FAILPOINTS 1" "$test_build/config.h"; then
 	test_set_prereq FAILPOINTS
 fi
 
+test_expect_success 'how far claims of a queue go is said in its file, exported, and goes into scenarios' '
+	cat >far.yaml <<-END &&
+	version: 1
+	queues:
+	- {name: far, shared_quota: {big: 1, small: 1}}
+	- {name: near, parent: far, quota: 2, fence: true, own_preempt: strict, borrow_preempt_max_priority: 10, reclaimable: false}
+	END
+	exits 0 gpuq apply -f far.yaml && says err "queue/near: reclaimable is false" && gpuq export >far.out && has far.out "shared_quota" &&
+	for line in "borrow_preempt_max_priority: 10" "fence: true" "own_preempt: strict" "reclaimable: false"; do
+		has far.out "$line" || return 1
+	done && gpuq export --scenario >far.scenario && has far.scenario "borrow_preempt_max_priority: 10" &&
+	has far.scenario "fence: true" && gpuq-sim run far.scenario >sim.out && says sim.out "queue +far +holds 0 .share 0, quota 10" &&
+	printf "version: 1\nqueues:\n- {name: near, own_preempt: hard}\n" >bad.yaml && exits 1 gpuq apply -f bad.yaml &&
+	says err "bad.yaml:3:[0-9]+: .*own_preempt.*strict" &&
+	printf "version: 1\nqueues:\n- {name: near, quota: 2, shared_quota: 1}\n" >bad.yaml && exits 1 gpuq apply -f bad.yaml &&
+	says err "bad.yaml:3:[0-9]+: .*quota of its own" && exits 0 gpuq apply --remove queue/near,queue/far
+'
+
 test_expect_success FAILPOINTS 'a daemon killed in the middle of an apply has all of it or nothing' '
 	crash "site.applied=kill" >got && echo "0 0 0" >want && test_cmp want got &&
 	for point in "store.commit:*=delay:400" "store.committed:*=delay:400"; do

@@ -72,6 +72,13 @@ test_expect_success 'a job too large now: a smaller one would start' '
 	says got "^gpus now 2" && says got "^end .* $firm\$" && test "$(why "$big" waiting.place)" = 1 && gpuq cancel "$big"
 '
 
+test_expect_success 'what it may take from others is said first: inside the quota, or beyond the share' '
+	big=$(sh_job "sleep 600" -p lab -g 3) && held=$(sh_job "sleep 600" -p lab -g 2 --hold) && wait_for 30 job_is "$big" reason Resources &&
+	test "$(why "$big" waiting.standing)" = beyond && test "$(why "$held" waiting.standing)" = quota &&
+	gpuq why "$big" >out && says out "^Stands +beyond the fair share of queue lab" && says out "^Free +2 GPUs .* 2 on one node" && gpuq why "$held" >out &&
+	says out "^Stands +inside the quota of queue lab: owed to it" && gpuq cancel "$big" "$held"
+'
+
 test_expect_success 'who comes second is told behind whom, and by which term' '
 	first=$(sh_job "sleep 600" -p lab -g 3) && second=$(sh_job "sleep 600" -p lab -g 3 --nice=7) &&
 	wait_for 30 eval "why $second waiting.place | grep -x 2" && test "$(why "$second" waiting.ahead.0.job)" = "$first" &&

@@ -278,6 +278,24 @@ Test(estimate, who_would_leave_waits_for_all_the_time_it_asked_for)
 			 "3: claim 0/0 n0 -2(G 4);4: simulation 661/661 n0;");
 }
 
+/* Requeued by hand: it leaves, waits again, and is served before who came later. */
+Test(estimate, who_is_leaving_comes_back_and_competes)
+{
+	const struct job_key first = submit("default", 2 * HOUR, ONE_POD);
+	struct event ev = { .type = EV_JOB_EVICT_ASKED, .job = first };
+	struct job_key waits;
+
+	run_on(first, "n0", 4);
+	run_on(submit("default", 5 * HOUR, ONE_POD), "n1", 4);
+	waits = submit("default", HOUR, ONE_POD);
+	cr_expect_str_eq(ask(&waits, 1, NULL, 0), "3: reservation 120/120 n0;");
+	ev.evict.cause = GPUQ_CAUSE_REQUEUE;
+	ev.evict.rule = ev.evict.by = ev.evict.by_queue = ev.evict.why = "";
+	happen(&ev);
+	/* A minute to leave, and two hours again. */
+	cr_expect_str_eq(ask(&waits, 1, NULL, 0), "3: simulation 121/121 n0;");
+}
+
 Test(estimate, what_is_usual_is_told_beside_what_is_allowed)
 {
 	struct job_key waits;

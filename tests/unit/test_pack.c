@@ -309,44 +309,6 @@ Test(packer, never_more_than_there_is)
 	}
 }
 
-/* Thousandths that add up to 1000 lie on one device, in whatever order they come. */
-Test(packer, any_split_of_a_device_fits_it)
-{
-	static const int32_t tenths[] = { 1, 2, 3, 5, 7 };
-
-	for (uint32_t i = 0; i < 2000; i++) {
-		struct kind kinds[5];
-		uint32_t order[10], n = 0;
-		int32_t rest = 10;
-		struct gpuq_err err = GPUQ_ERR_INIT;
-		struct snapshot *s;
-		struct packer *p;
-
-		state = i;
-		for (uint32_t k = 0; k < 5; k++)
-			kinds[k] = (struct kind){ .gpus_milli = tenths[k] * 100, .count = 1 };
-		while (rest > 0) {
-			const uint32_t k = below(5);
-
-			if (tenths[k] > rest)
-				continue;
-			order[n++] = k;
-			rest -= tenths[k];
-		}
-		s = cluster(1, 1, 0, GPUQ_UNLIMITED, kinds, 5);
-		cr_assert_eq(packer_new(s, PACKER_DEFAULT, &p, &err), 0);
-		for (uint32_t k = 0; k < n; k++) {
-			const struct plan_pod *pod;
-			const uint32_t *devices;
-			uint32_t n_pods;
-
-			cr_assert_eq(packer_place(p, order[k], &pod, &n_pods, &devices, &err), 1);
-		}
-		packer_free(p);
-		snapshot_free(s);
-	}
-}
-
 /* What is placed does not depend on the order in which nodes were added, nor does the
  * number of pods that fit on the order in which they come. */
 Test(packer, equal_parts_fill_in_any_order)

@@ -68,35 +68,6 @@ Test(usage, without_a_half_life_nothing_is_forgotten)
 	cr_expect_eq((uint64_t)usage_left(ONE, 1000 * DAY, 0), (uint64_t)ONE);
 }
 
-Test(usage, composes_over_any_subdivision)
-{
-	uint64_t seed = 20190501;
-
-	for (int i = 0; i < 20000; i++) {
-		const int64_t h =
-			i % 7 == 0 ? 0 : 1 + (int64_t)(next(&seed) % (uint64_t)(60 * DAY));
-		const int64_t milli = (int64_t)(next(&seed) % 10000001);
-		const int64_t dt = (int64_t)(next(&seed) % (uint64_t)(i % 2 ? HOUR : 30 * DAY));
-		const usage_q32 start = next(&seed) >> (next(&seed) % 40);
-		const struct usage_account a = { start, 1000, milli };
-		struct usage_account b = a;
-		const unsigned n = 1 + (unsigned)(next(&seed) % 5);
-		int64_t at = a.at_us;
-
-		for (unsigned k = 1; k <= n; k++) {
-			at = k == n ? a.at_us + dt
-				    : at + (int64_t)(next(&seed) %
-						     (uint64_t)(a.at_us + dt - at + 1));
-			b.sum = usage_at(&b, at, h);
-			b.at_us = at;
-		}
-		/* A few units of rounding a step, and 2^-57 of what the rate leads to. */
-		expect_close(usage_at(&a, a.at_us + dt, h), b.sum,
-			     2 * n + (h ? (uint64_t)(usage_of(milli, 400 * DAY * 64, h) >> 57) : 0),
-			     "steps");
-	}
-}
-
 Test(usage, news_may_come_late)
 {
 	struct usage_account told = { 0 }, late = { 0 };
