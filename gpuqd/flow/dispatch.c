@@ -371,14 +371,17 @@ static void on_event(void *arg, const struct event *ev)
 	case EV_JOB_WARNED:
 		dispatch_touch(d, ev->job);
 		break;
-	case EV_JOB_ENDED: /* and with its last element an array */
+	case EV_JOB_ENDED:
 		dispatch_touch(d, ev->job);
 		dispatch_touch(d, (struct job_key){ ev->job.id, -1 });
 		break;
 	case EV_POD_CREATED:
 	case EV_POD_ENDED:
-	case EV_POD_GONE:
 		dispatch_touch(d, ev->pod.job);
+		break;
+	case EV_POD_GONE: /* and with its last element's an array leaves memory */
+		dispatch_touch(d, ev->pod.job);
+		dispatch_touch(d, (struct job_key){ ev->pod.job.id, -1 });
 		break;
 	default:
 		break;

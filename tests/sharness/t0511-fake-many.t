@@ -29,5 +29,16 @@ test_expect_success 'who was told to leave is asked for again only when its node
 	/usr/bin/curl -sSf -X PATCH -H "Content-Type: application/merge-patch+json" -d "{\"metadata\":{\"finalizers\":null}}" "$pods/$pod" >out
 '
 
+# maps: how many scripts the cluster has
+maps() {
+	/usr/bin/curl -sSf "http://127.0.0.1:$fake_port/api/v1/namespaces/default/configmaps" | grep -o 'name":"gpuq-[^"]*-script' | wc -l
+}
+
+test_expect_success 'the script of an array is taken away with the last of its pods, which may outlive its end' '
+	stop_gpuqd && echo "finished_pod_keep: 2s" >gpuqd.yaml && start_fake_gpuqd --config "$PWD/gpuqd.yaml" && printf "#!/bin/sh\n#SBATCH --array=0-3\ntrue\n" >array.sh &&
+	id=$(submit --image test --annotation gpuq.test/run=300ms array.sh) && wait_for 30 eval "test \$(n_pods $id) = 4" &&
+	test "$(maps)" -gt 0 && exits 0 gpuq wait "$id" && wait_for 60 eval "test \$(maps) = 0"
+'
+
 no_harm_was_done
 test_done
