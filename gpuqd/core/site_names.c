@@ -182,6 +182,8 @@ static int check_queue(struct checking *c, size_t i, const struct site_queue *q)
 		rc = check_amount(c, i, "limit", &q->limit);
 	if (rc == 0)
 		rc = check_amount(c, i, "lend", &q->lend);
+	if (rc == 0)
+		rc = check_amount(c, i, "shared_quota", &q->shared_quota);
 	for (size_t k = 0; rc == 0 && k < q->flavors.n; k++)
 		rc = check(c, "queues", i, "flavors", NULL, q->flavors.items[k], "flavors",
 			   "flavor", "default");
@@ -261,8 +263,6 @@ int site_check_names(const struct site *s, const struct gpuq_val *v, const char 
 
 	for (size_t i = 0; rc == 0 && i < s->queues.n; i++)
 		rc = check_queue(&c, i, &q[i]);
-	for (size_t i = 0; rc == 0 && i < s->queues.n; i++)
-		rc = check_amount(&c, i, "shared_quota", &q[i].shared_quota);
 	for (size_t i = 0; rc == 0 && i < s->reservations.n; i++)
 		rc = check_reservation(&c, i, &r[i]);
 	for (size_t i = 0; rc == 0 && i < s->users.n; i++)
