@@ -45,6 +45,11 @@ struct draft {
 int draft_check(struct draft *d, const struct gpuq_val *spec, struct gpuq_err *err);
 void draft_done(struct draft *d);
 
+/* GPUQ_ENOENT: no such thing has that name of the field; the nearest of the names (ends with
+ * NULL) is told. */
+int draft_unknown(const char *what, const char *field, const char *name, const char *const *names,
+		  struct gpuq_err *err);
+
 /* Of the queue, or the nearest above that says so; NULL = any flavor will do. */
 const struct gpuq_strlist *draft_queue_flavors(const struct queue *q);
 

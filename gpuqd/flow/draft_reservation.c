@@ -5,23 +5,22 @@
 #include "gpuqd/core/model.h"
 #include "gpuqd/flow/draft.h"
 
-static const struct site_reservation *find(const struct draft *d, struct gpuq_err *err)
+static int find(const struct draft *d, const struct site_reservation **out, struct gpuq_err *err)
 {
-	const char *name = d->spec.reservation, *names[128], *near;
+	const char *name = d->spec.reservation, *names[128];
 	size_t n = 0;
 
 	site_each(site_reservation, d->m->site->reservations, r)
 	{
-		if (strcmp(r->name, name) == 0)
-			return r;
+		if (strcmp(r->name, name) == 0) {
+			*out = r;
+			return 0;
+		}
 		if (n < 127)
 			names[n++] = r->name;
 	}
 	names[n] = NULL;
-	near = gpuq_nearest(name, names);
-	gpuq_fail_field(err, GPUQ_ENOENT, "reservation", "no reservation is named %s%s%s%s", name,
-			near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
-	return NULL;
+	return draft_unknown("reservation", "reservation", name, names, err);
 }
 
 /* As calendar_owns() has it. */
@@ -42,12 +41,13 @@ int draft_check_reservation(struct draft *d, struct gpuq_err *err)
 {
 	const struct site_reservation *r;
 	int64_t start_us;
+	int rc;
 
 	if (!d->spec.reservation)
 		return 0;
-	r = find(d, err);
-	if (!r)
-		return err && err->code ? err->code : GPUQ_ENOENT;
+	rc = find(d, &r, err);
+	if (rc < 0)
+		return rc;
 	if (!may_use(d, r))
 		return gpuq_fail_field(err, GPUQ_EPERM, "reservation",
 				       "reservation %s is not for jobs of %s in queue %s", r->name,

@@ -21,6 +21,15 @@
 #include "libgpuq/mp.h"
 #include "libgpuq/units.h"
 
+int draft_unknown(const char *what, const char *field, const char *name, const char *const *names,
+		  struct gpuq_err *err)
+{
+	const char *near = gpuq_nearest(name, names);
+
+	return gpuq_fail_field(err, GPUQ_ENOENT, field, "no %s is named %s%s%s%s", what, name,
+			       near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+}
+
 static int nearest_queue(const struct draft *d, const char *name, struct gpuq_err *err)
 {
 	const char *names[256];
@@ -55,7 +64,7 @@ static int nearest_queue(const struct draft *d, const char *name, struct gpuq_er
 /* Asked first: of -q prod, where prod is a queue, nobody wants to hear that no queue is named. */
 static int check_qos_exists(struct draft *d, struct gpuq_err *err)
 {
-	const char *name = d->spec.qos, *names[128], *near;
+	const char *name = d->spec.qos, *names[128];
 	size_t n = 0;
 
 	if (!name || site_qos_find(d->m->site, name))
@@ -67,9 +76,7 @@ static int check_qos_exists(struct draft *d, struct gpuq_err *err)
 	names[n++] = "normal";
 	site_each(site_qos, d->m->site->qos, q) if (n < 127) names[n++] = q->name;
 	names[n] = NULL;
-	near = gpuq_nearest(name, names);
-	return gpuq_fail_field(err, GPUQ_ENOENT, "qos", "no qos is named %s%s%s%s", name,
-			       near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+	return draft_unknown("qos", "qos", name, names, err);
 }
 
 /* Which queue: the job's, the user's default, `default`, the only one that may be used. */
@@ -299,7 +306,6 @@ static int check_licenses(struct draft *d, struct gpuq_err *err)
 		const char *name = d->spec.licenses.keys[i];
 		const char *names[128];
 		const struct site_license *known = NULL;
-		const char *near;
 		size_t n = 0;
 
 		site_each(site_license, d->m->site->licenses, l)
@@ -310,11 +316,8 @@ static int check_licenses(struct draft *d, struct gpuq_err *err)
 				names[n++] = l->name;
 		}
 		names[n] = NULL;
-		near = gpuq_nearest(name, names);
 		if (!known)
-			return gpuq_fail_field(
-				err, GPUQ_ENOENT, "licenses", "no license is named %s%s%s%s", name,
-				near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+			return draft_unknown("license", "licenses", name, names, err);
 		if (strtoll(d->spec.licenses.vals[i], NULL, 10) > known->count)
 			gpuq_buf_printf(&d->warnings,
 					"the job asks for %s of license %s, there are %" PRId64
