@@ -47,7 +47,7 @@ static bool has(const char *dir, const char *file)
 	return access(path, F_OK) == 0;
 }
 
-static bool try_flavour(const struct flavour *f, struct memlimit *m, const char *pod,
+static bool try_flavour(const struct flavour *f, struct memlimit *m, const char *uid,
 			const char *bytes, const char *pid)
 {
 	char parent[64];
@@ -59,7 +59,7 @@ static bool try_flavour(const struct flavour *f, struct memlimit *m, const char 
 		put(f->root, "cgroup.subtree_control", "+memory");
 	if (f->v2)
 		put(parent, "cgroup.subtree_control", "+memory");
-	snprintf(m->path, sizeof(m->path), "%s/%s", parent, pod);
+	snprintf(m->path, sizeof(m->path), "%s/%s", parent, uid);
 	mkdir(m->path, 0755);
 	if (put(m->path, f->limit, bytes)) {
 		/* Swap would turn a limit into a crawl; one process of a job killed alone
@@ -74,7 +74,7 @@ static bool try_flavour(const struct flavour *f, struct memlimit *m, const char 
 	return false;
 }
 
-bool memlimit_begin(struct memlimit *m, const char *pod, int64_t bytes, int pid)
+bool memlimit_begin(struct memlimit *m, const char *uid, int64_t bytes, int pid)
 {
 	char limit[32], member[32];
 
@@ -84,7 +84,7 @@ bool memlimit_begin(struct memlimit *m, const char *pod, int64_t bytes, int pid)
 	snprintf(limit, sizeof(limit), "%" PRId64, bytes);
 	snprintf(member, sizeof(member), "%d", pid);
 	for (size_t i = 0; i < N_FLAVOURS; i++)
-		if (try_flavour(&flavours[i], m, pod, limit, member))
+		if (try_flavour(&flavours[i], m, uid, limit, member))
 			return true;
 	return false;
 }
@@ -123,12 +123,12 @@ bool memlimit_hit(const struct memlimit *m)
 	return false;
 }
 
-void memlimit_end(const char *pod)
+void memlimit_end(const char *uid)
 {
 	char path[512];
 
 	for (size_t i = 0; i < N_FLAVOURS; i++) {
-		snprintf(path, sizeof(path), "%s/gpuq/%s", flavours[i].root, pod);
+		snprintf(path, sizeof(path), "%s/gpuq/%s", flavours[i].root, uid);
 		rmdir(path);
 	}
 }

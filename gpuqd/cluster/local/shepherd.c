@@ -97,7 +97,7 @@ static int bury(int pod_fd, const struct order *o, const struct pod_state *s)
 			return trouble("cannot end what is left of", o->pod, EBUSY);
 		nanosleep(&step, NULL);
 	}
-	memlimit_end(o->pod);
+	memlimit_end(o->uid);
 	fd = state_open(pod_fd);
 	if (fd < 0 || state_put_ended(fd, HOW_INFRA, 0, text) != 0)
 		return trouble("cannot write the end of", o->pod, errno);

@@ -289,7 +289,7 @@ static int make_process(struct run *r)
 		shepherd_child_run(&c);
 	}
 	(void)FAILPOINT("shepherd.forked");
-	memlimit_begin(&r->limit, r->o->pod, r->o->memory_bytes, r->main);
+	memlimit_begin(&r->limit, r->o->uid, r->o->memory_bytes, r->main);
 	if (state_put_started(r->state_fd, r->main, proctree_ticks(r->main), state_now_us()) != 0)
 		goto out; /* without `go` the child ends by itself */
 	(void)FAILPOINT("shepherd.started");
@@ -533,7 +533,7 @@ int shepherd_run(const struct order *order, const char *dir, int pod_fd, int loc
 	tend_job(&r);
 	how = how_it_ended(&r, &code, &text);
 	shepherd_log_close(&r.log);
-	memlimit_end(order->pod);
+	memlimit_end(order->uid);
 	write_end(&r, how, code, text);
 	shepherd_talk_close(&r.talk, how == HOW_SIGNAL ? 128 + code : code);
 	return 0;
