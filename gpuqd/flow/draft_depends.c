@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include "gpuqd/core/job_keys.h"
 #include "gpuqd/core/model.h"
 #include "gpuqd/flow/draft.h"
 #include "gpuqd/flow/history.h"
@@ -111,7 +112,7 @@ static int is_there(struct draft *d, struct job_key on, struct gpuq_err *err)
 struct walk {
 	const struct model *m;
 	unsigned char *seen; /* a bit for each id */
-	uint32_t *ids, n, room; /* still to be looked at */
+	struct job_keys left; /* still to be looked at; whole jobs */
 };
 
 static bool walk_add(struct walk *w, uint32_t id)
@@ -119,17 +120,7 @@ static bool walk_add(struct walk *w, uint32_t id)
 	if (id >= w->m->next_job_id || w->seen[id / 8] >> id % 8 & 1)
 		return true;
 	w->seen[id / 8] |= (unsigned char)(1u << id % 8);
-	if (w->n == w->room) {
-		const uint32_t room = w->room ? 2 * w->room : 64;
-		uint32_t *more = realloc(w->ids, room * sizeof(*more));
-
-		if (!more)
-			return false;
-		w->ids = more;
-		w->room = room;
-	}
-	w->ids[w->n++] = id;
-	return true;
+	return job_keys_add(&w->left, (struct job_key){ id, -1 });
 }
 
 static bool walk_job(struct walk *w, const struct job *j)
@@ -148,24 +139,26 @@ static int check_circle(struct draft *d, struct gpuq_err *err)
 	const uint32_t id = d->instead->key.id;
 	struct walk w = { .m = d->m, .seen = calloc(d->m->next_job_id / 8 + 1, 1) };
 	bool fits = w.seen != NULL;
+	int rc = 0;
 
 	for (size_t i = 0; i < d->spec.n_depends && fits; i++)
 		fits = walk_add(&w, (uint32_t)d->spec.depends[i].job);
-	while (fits && w.n > 0 && w.ids[w.n - 1] != id) {
-		const uint32_t next = w.ids[--w.n];
+	while (fits && w.left.n > 0 && w.left.items[w.left.n - 1].id != id) {
+		const struct job_key next = w.left.items[--w.left.n];
 
-		fits = walk_job(&w, job_find(d->m, (struct job_key){ next, -1 }));
-		for (const struct job *j = jobs_elements(d->m, next); j && fits;
+		fits = walk_job(&w, job_find(d->m, next));
+		for (const struct job *j = jobs_elements(d->m, next.id); j && fits;
 		     j = j->life->kin_next)
 			fits = walk_job(&w, j);
 	}
-	if (fits && w.n > 0)
-		gpuq_fail_field(err, GPUQ_EINVAL, "depends",
-				"job %" PRIu32 " would wait for itself", id);
-	fits = fits && w.n == 0;
-	free(w.ids);
+	if (!fits)
+		rc = gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+	else if (w.left.n > 0)
+		rc = gpuq_fail_field(err, GPUQ_EINVAL, "depends",
+				     "job %" PRIu32 " would wait for itself", id);
+	job_keys_done(&w.left);
 	free(w.seen);
-	return fits ? 0 : err && err->code ? err->code : GPUQ_ENOMEM;
+	return rc;
 }
 
 int draft_check_depends(struct draft *d, struct gpuq_err *err)

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "gpuqd/base/loop.h"
+#include "gpuqd/core/job_keys.h"
 #include "gpuqd/core/past.h"
 #include "gpuqd/flow/history.h"
 #include "gpuqd/store/store.h"
@@ -38,17 +39,10 @@ struct history_scan {
 	size_t from_len; /* 0 = the first of this id */
 };
 
-static int key_cmp(struct job_key a, struct job_key b)
-{
-	if (a.id != b.id)
-		return a.id < b.id ? -1 : 1;
-	return a.index == b.index ? 0 : a.index < b.index ? -1 : 1;
-}
-
 static int by_key(const void *a, const void *b)
 {
-	return key_cmp(((const struct history_live *)a)->key,
-		       ((const struct history_live *)b)->key);
+	return job_key_cmp(((const struct history_live *)a)->key,
+			   ((const struct history_live *)b)->key);
 }
 
 static int newest_first(const void *pa, const void *pb)
@@ -57,7 +51,7 @@ static int newest_first(const void *pa, const void *pb)
 
 	if (a->end_us != b->end_us)
 		return a->end_us > b->end_us ? -1 : 1;
-	return key_cmp(b->key, a->key);
+	return job_key_cmp(b->key, a->key);
 }
 
 static void stream_init(struct history_scan *s, enum past_by by, const char *word)
@@ -163,7 +157,7 @@ static int newest(struct store *store, struct history_scan *s, struct stream **o
 		e = &st->ahead[st->at];
 		b = best ? &best->ahead[best->at] : NULL;
 		if (!b || e->end_us > b->end_us ||
-		    (e->end_us == b->end_us && key_cmp(e->key, b->key) > 0))
+		    (e->end_us == b->end_us && job_key_cmp(e->key, b->key) > 0))
 			best = st;
 	}
 	*out = best;

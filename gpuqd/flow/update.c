@@ -1,7 +1,6 @@
 #include "gpuqd/flow/update.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "gpuqd/base/log.h"
@@ -282,21 +281,6 @@ static bool is_rival(const struct job *j, const struct job *than)
 		 j->submit_us <= than->submit_us));
 }
 
-static bool add_rival(struct top *t, struct job_key key)
-{
-	if (t->n == t->room) {
-		const size_t room = t->room ? 2 * t->room : 64;
-		struct job_key *more = realloc(t->rivals, room * sizeof(*more));
-
-		if (!more)
-			return false;
-		t->rivals = more;
-		t->room = room;
-	}
-	t->rivals[t->n++] = key;
-	return true;
-}
-
 int top_begin(struct journal *j, struct job_key key, struct top *t, struct gpuq_err *err)
 {
 	const struct model *m = journal_model(j);
@@ -310,16 +294,16 @@ int top_begin(struct journal *j, struct job_key key, struct top *t, struct gpuq_
 	{
 		if (!is_rival(it, top))
 			continue;
-		if (!add_rival(t, it->key))
+		if (!job_keys_add(&t->rivals, it->key))
 			return top_done(t), gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
 		highest = it->outlook->terms.total > highest ? it->outlook->terms.total : highest;
 		nicest = it->wish->nice > nicest ? it->wish->nice : nicest;
 	}
-	if (t->n == 0)
+	if (t->rivals.n == 0)
 		return 0;
 	/* The share is rounded up: together they lose at least what it gains. */
 	t->gain = highest - top->outlook->terms.total + 1;
-	t->share = (t->gain + (int64_t)t->n - 1) / (int64_t)t->n;
+	t->share = (t->gain + (int64_t)t->rivals.n - 1) / (int64_t)t->rivals.n;
 	if (top->wish->nice - t->gain < -NICE_MOST)
 		return top_done(t),
 		       gpuq_fail(err, GPUQ_ECONFLICT,
@@ -345,10 +329,10 @@ static void add_nice(struct journal *j, struct job_key key, int64_t more)
 
 bool top_step(struct journal *j, struct top *t)
 {
-	if (t->n == 0)
+	if (t->rivals.n == 0)
 		return false;
-	if (t->at < t->n) {
-		add_nice(j, t->rivals[t->at++], t->share);
+	if (t->at < t->rivals.n) {
+		add_nice(j, t->rivals.items[t->at++], t->share);
 		return true;
 	}
 	add_nice(j, t->key, -t->gain);
@@ -357,6 +341,5 @@ bool top_step(struct journal *j, struct top *t)
 
 void top_done(struct top *t)
 {
-	free(t->rivals);
-	*t = (struct top){ .n = 0 };
+	job_keys_done(&t->rivals);
 }

@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 
+#include "gpuqd/core/job_keys.h"
 #include "gpuqd/core/model.h"
 #include "gpuqd/flow/submit.h"
 
@@ -33,8 +34,9 @@ int update_job(struct journal *j, struct cluster *c, const struct submit_who *wh
  * passed over by more than before. Those may be many, so they are told one by one, a step
  * each, and the job itself last. */
 struct top {
-	struct job_key key, *rivals;
-	size_t n, room, at;
+	struct job_key key;
+	struct job_keys rivals; /* that stand before it */
+	size_t at; /* the next of them */
 	int64_t gain, share; /* the job's; of each of the others */
 };
 /* Returns 0; GPUQ_ECONFLICT (it does not wait, or the nices would leave their range),

@@ -484,7 +484,7 @@ static bool step(void *arg)
 		wait_for_disk(x);
 		return false;
 	}
-	if (x->top.n) {
+	if (x->top.rivals.n) {
 		x->n_batch++;
 		if (!top_step(x->m->j, &x->top))
 			top_done(&x->top);

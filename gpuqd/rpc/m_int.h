@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "gpuqd/core/job_keys.h"
 #include "gpuqd/core/model.h"
 #include "gpuqd/rpc/methods.h"
 #include "libgpuq/buf.h"
@@ -113,18 +114,9 @@ bool filter_any(const struct job_filter *f); /* does it select at all? */
 /* Jobs in memory that match, each once, in order of id (elements behind their array).
  * keep (may be NULL) says no to what the filter alone would take; order (may be NULL) may
  * take the first of them only. */
-struct job_keys {
-	struct job_key *items;
-	size_t n, room;
-	bool failed; /* out of memory: there would be more */
-};
 void jobs_select(const struct model *m, const struct job_filter *f,
 		 bool (*keep)(const struct job_filter *f, const struct job *j),
 		 struct job_order *order, struct job_keys *out);
-bool job_keys_add(struct job_keys *k, struct job_key key); /* false: out of memory */
-void job_keys_sort(struct job_keys *k); /* by id, an array before its elements; each once */
-bool job_keys_has(const struct job_keys *k, struct job_key key); /* sorted */
-void job_keys_done(struct job_keys *k);
 
 /* "17" or "17_3". index -1 = the whole job. */
 bool job_id_parse(const char *text, struct job_key *key);

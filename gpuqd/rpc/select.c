@@ -1,8 +1,5 @@
 /* Which jobs of those in memory a filter selects, without looking at all of them where some
  * list of the model is shorter. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "gpuqd/rpc/m_int.h"
 
 struct collect {
@@ -13,23 +10,6 @@ struct collect {
 	bool narrow; /* the filter selects at all */
 	bool mixed; /* from several lists: not in order, and perhaps twice */
 };
-
-bool job_keys_add(struct job_keys *k, struct job_key key)
-{
-	if (k->n == k->room) {
-		const size_t room = k->room ? 2 * k->room : 64;
-		struct job_key *more = realloc(k->items, room * sizeof(*more));
-
-		if (!more) {
-			k->failed = true;
-			return false;
-		}
-		k->items = more;
-		k->room = room;
-	}
-	k->items[k->n++] = key;
-	return true;
-}
 
 static void take(struct collect *c, const struct job *j)
 {
@@ -111,35 +91,6 @@ static bool waits(const struct job_filter *f)
 	return f->states.n == 0;
 }
 
-static int key_cmp(const void *pa, const void *pb)
-{
-	const struct job_key *a = pa, *b = pb;
-
-	if (a->id != b->id)
-		return a->id < b->id ? -1 : 1;
-	return a->index == b->index ? 0 : a->index < b->index ? -1 : 1;
-}
-
-void job_keys_sort(struct job_keys *k)
-{
-	size_t n = 0, sorted = 1;
-
-	while (sorted < k->n && key_cmp(&k->items[sorted - 1], &k->items[sorted]) < 0)
-		sorted++;
-	if (sorted >= k->n)
-		return; /* as mostly */
-	qsort(k->items, k->n, sizeof(*k->items), key_cmp);
-	for (size_t i = 0; i < k->n; i++)
-		if (i == 0 || key_cmp(&k->items[i], &k->items[i - 1]) != 0)
-			k->items[n++] = k->items[i];
-	k->n = n;
-}
-
-bool job_keys_has(const struct job_keys *k, struct job_key key)
-{
-	return k->n && bsearch(&key, k->items, k->n, sizeof(key), key_cmp);
-}
-
 void jobs_select(const struct model *m, const struct job_filter *f,
 		 bool (*keep)(const struct job_filter *f, const struct job *j),
 		 struct job_order *order, struct job_keys *out)
@@ -169,10 +120,4 @@ void jobs_select(const struct model *m, const struct job_filter *f,
 		job_keys_add(out, job_order_key(c.order, i));
 	if (c.mixed || c.order)
 		job_keys_sort(out);
-}
-
-void job_keys_done(struct job_keys *k)
-{
-	free(k->items);
-	*k = (struct job_keys){ .items = NULL };
 }
