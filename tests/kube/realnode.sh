@@ -146,7 +146,7 @@ real_start_node() {
 		sh "$dir/real/init" </dev/null >>"$dir/log/node.log" 2>&1 9>&- &
 	real_record node $! || return 1
 	exec 8>&-
-	if ! wait_for 10 "the node's namespaces" test -e "$dir/real/ready"; then
+	if ! wait_for 60 "the node's namespaces" test -e "$dir/real/ready"; then
 		tail -n 5 "$dir/log/node.log" >&2
 		return 1
 	fi
@@ -183,7 +183,7 @@ real_start_containerd() {
 		  "ipam": {"type": "host-local", "ranges": [[{"subnet": "10.77.0.0/24"}]]}}]}
 	EOF
 	real_proc_start containerd containerd --config "$dir/real/containerd.toml" || return 1
-	wait_for 20 containerd real_inside ctr -a $real_runtime version
+	wait_for 60 containerd real_inside ctr -a $real_runtime version
 }
 
 real_import() {
@@ -269,14 +269,14 @@ real_stop_all() {
 			while read -r namespace pod; do
 				kube delete "$namespace/pods/$pod" --grace 1
 			done
-		wait_for 15 "the end of the pods of $real_name" real_no_pods
+		wait_for 60 "the end of the pods of $real_name" real_no_pods
 	fi
 	for name in gpuplugin kubelet containerd; do
 		proc_stop "$dir" $name 5
 	done
 	if first=$(proc_pid "$dir" node); then
 		kill -KILL "$first"
-		wait_for 10 "the end of the node's processes" real_node_gone
+		wait_for 60 "the end of the node's processes" real_node_gone
 	fi
 	rm -f "$dir/run/node.pid"
 	real_cgroups "$real_cgroup" | while read -r folder; do

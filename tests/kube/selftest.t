@@ -195,7 +195,7 @@ with_real_node() {
 	pod second real1 3 >/dev/null
 	ok "the kubelet refuses what has no GPUs" kube wait default/pods/second \
 		status.phase=Failed,status.reason=UnexpectedAdmissionError
-	ok "the log is there" wait_for 20 log log_is first waiting
+	ok "the log is there" wait_for 60 log log_is first waiting
 	kube delete default/pods/first
 	ok "it leaves with grace" kube wait default/pods/first gone --timeout 60
 

@@ -14,11 +14,11 @@ start_fake() {
 	"$fakekube" --nodes 2 --gpus 4 --podgc-delay 1s --port-file "$PWD/fake.port" --kubeconfig "$PWD/kubeconfig" \
 		--audit "$PWD/audit" "$@" </dev/null >>fakekube.log 2>&1 3>&- 4>&- 5>&- &
 	fake_pid=$!
-	wait_for 30 test -s fake.port && fake_port=$(cat fake.port)
+	wait_for 60 test -s fake.port && fake_port=$(cat fake.port)
 }
 
 stop_fake() {
-	kill "$fake_pid" && wait_for 30 eval "! kill -0 $fake_pid"
+	kill "$fake_pid" && wait_for 60 eval "! kill -0 $fake_pid"
 }
 
 # start_fake_gpuqd [option...]

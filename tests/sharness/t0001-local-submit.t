@@ -84,14 +84,14 @@ test_expect_success 'jobs see their own devices only' '
 	one=$(sh_job "echo devices=\$CUDA_VISIBLE_DEVICES; sleep 100" -g 2) &&
 	two=$(sh_job "echo devices=\$CUDA_VISIBLE_DEVICES; sleep 100" -g 2) &&
 	job_becomes "$one" RUNNING && job_becomes "$two" RUNNING &&
-	wait_for 20 eval "gpuq logs $one | grep devices=" && wait_for 20 eval "gpuq logs $two | grep devices=" &&
+	wait_for 60 eval "gpuq logs $one | grep devices=" && wait_for 60 eval "gpuq logs $two | grep devices=" &&
 	{ gpuq logs "$one"; gpuq logs "$two"; } | sed -n "s/^devices=//p" | tr , "\n" | sort >got &&
 	printf "0\n1\n2\n3\n" >want && test_cmp want got
 '
 
 test_expect_success 'a third has to wait and says for what' '
 	three=$(sh_job "exit 0" -g 1) &&
-	wait_for 20 job_is "$three" reason Resources &&
+	wait_for 60 job_is "$three" reason Resources &&
 	job_is "$three" state PENDING &&
 	gpuq queue "$three" | tail -n 1 >out && says out "Resources"
 '
@@ -112,7 +112,7 @@ test_expect_success 'devices add up while they are in use' '
 test_expect_success 'what is cancelled frees them' '
 	gpuq cancel "$one" "$two" &&
 	job_becomes "$one" CANCELLED && job_becomes "$two" CANCELLED && job_becomes "$three" COMPLETED &&
-	wait_for 20 eval "test \$(free_gpus) = 4"
+	wait_for 60 eval "test \$(free_gpus) = 4"
 '
 
 test_expect_success 'a node has the fields of the contract' '
@@ -183,7 +183,7 @@ test_expect_success 'and what it prints is a job file that means the same' '
 test_expect_success 'what fits no node is taken with a warning and waits' '
 	printf "command: [\"true\"]\ngpus: 5\n" >big.yaml &&
 	gpuq submit --parsable big.yaml >ids 2>err && id=$(cat ids) && test -s err &&
-	wait_for 20 job_is "$id" reason Unsatisfiable && job_is "$id" state PENDING &&
+	wait_for 60 job_is "$id" reason Unsatisfiable && job_is "$id" state PENDING &&
 	gpuq cancel "$id" && job_becomes "$id" CANCELLED
 '
 

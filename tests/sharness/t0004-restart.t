@@ -13,7 +13,7 @@ once_more() {
 	test_expect_success "$1: a job runs and one waits" '
 		rm -f begun go &&
 		start_gpuqd &&
-		running=$(sh_job "$patient" -g 3) && job_becomes "$running" RUNNING && wait_for 20 test -s begun &&
+		running=$(sh_job "$patient" -g 3) && job_becomes "$running" RUNNING && wait_for 60 test -s begun &&
 		waiting=$(sh_job "exit 5" -g 2) && job_is "$waiting" state PENDING &&
 		gone=$(sh_job "exit 6") && job_becomes "$gone" FAILED
 	'
@@ -29,12 +29,12 @@ once_more() {
 		touch go &&
 		exits 7 gpuq wait "$running" && exits 5 gpuq wait "$waiting" &&
 		test "$(wc -l <begun)" = 1 && job_is "$running" attempt 0 &&
-		wait_for 20 eval "test \$(free_gpus) = 4"
+		wait_for 60 eval "test \$(free_gpus) = 4"
 	'
 	test_expect_success "$1: what ends while the daemon is away is not missed" '
 		rm -f begun go && away=$(sh_job "$patient; exit 9") && job_becomes "$away" RUNNING &&
-		wait_for 20 test -s begun && pid=$(cat begun) &&
-		$stop && touch go && wait_for 20 eval "! kill -0 $pid" &&
+		wait_for 60 test -s begun && pid=$(cat begun) &&
+		$stop && touch go && wait_for 60 eval "! kill -0 $pid" &&
 		start_gpuqd && exits 7 gpuq wait "$away" &&
 		job_is "$away" state FAILED && gpuq logs "$away"
 	'

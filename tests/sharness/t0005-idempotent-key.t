@@ -36,7 +36,7 @@ test_expect_success ROOT 'keys of different users are different keys' '
 
 test_expect_success 'at the same time, too' '
 	for n in 1 2 3 4 5 6 7 8; do submit --key race job.yaml >race.$n & done; wait_all= ;
-	for n in 1 2 3 4 5 6 7 8; do wait_for 30 test -s race.$n || break; done &&
+	for n in 1 2 3 4 5 6 7 8; do wait_for 60 test -s race.$n || break; done &&
 	test "$(cat race.? | sort -u | wc -l)" = 1 && stop_gpuqd
 '
 

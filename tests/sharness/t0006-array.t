@@ -32,7 +32,7 @@ test_expect_success 'an element is an object of its own' '
 
 test_expect_success 'the queue has one line for what waits and one for each that runs' '
 	id=$(printf "#!/bin/sh\nsleep 300\n" | submit --array 1-9%2 -g 1 -) &&
-	wait_for 30 eval "test \$(gpuq queue -h -t R | wc -l) = 2" &&
+	wait_for 60 eval "test \$(gpuq queue -h -t R | wc -l) = 2" &&
 	test "$(gpuq queue -h | wc -l)" = 3 &&
 	gpuq queue --json >q.json && test "$(wc -l <q.json)" = 3 &&
 	test "$(grep -c "\"state\":\"PENDING\"" q.json)" = 1 &&
@@ -48,7 +48,7 @@ test_expect_success 'one element is cancelled, another takes its place' '
 '
 
 test_expect_success 'all of it is cancelled' '
-	gpuq cancel "$id" && wait_for 30 eval "test \$(in_queue) = 0" && job_is "${id}_9" state CANCELLED &&
+	gpuq cancel "$id" && wait_for 60 eval "test \$(in_queue) = 0" && job_is "${id}_9" state CANCELLED &&
 	exits 252 gpuq wait "$id"
 '
 
@@ -66,7 +66,7 @@ done
 test_expect_success 'a restart knows which elements have run' '
 	mkdir again && id=$(printf "#!/bin/sh\necho x >>\"%s/again/\$GPUQ_ARRAY_TASK_ID\"; sleep 0.2\n" "$PWD" |
 		submit --array 0-19%4 -g 1 -) &&
-	wait_for 30 test -e again/3 && kill_gpuqd && start_gpuqd &&
+	wait_for 60 test -e again/3 && kill_gpuqd && start_gpuqd &&
 	exits 0 gpuq wait "$id" && test "$(ls again | wc -l)" = 20 && test "$(cat again/* | wc -l)" = 20 &&
 	stop_gpuqd
 '

@@ -43,8 +43,8 @@ test_expect_success 'the log of one pod' '
 
 test_expect_success 'none starts while one has no place' '
 	rm -f met/* && one=$(sh_job "sleep 300" -g 1) && job_becomes "$one" RUNNING &&
-	id=$(submit gang.yaml) && wait_for 30 job_is "$id" reason Resources &&
-	small=$(sh_job "exit 0" -g 1) && wait_for 10 job_is "$id" reason Resources && test -z "$(ls met)" &&
+	id=$(submit gang.yaml) && wait_for 60 job_is "$id" reason Resources &&
+	small=$(sh_job "exit 0" -g 1) && wait_for 60 job_is "$id" reason Resources && test -z "$(ls met)" &&
 	gpuq cancel "$one" && job_becomes "$id" COMPLETED && job_becomes "$small" COMPLETED
 '
 
@@ -55,7 +55,7 @@ test_expect_success 'the pod that failed first gives the code, and the others le
 	command: [sh, -c, "[ $RANK = 1 ] && exit 21; exec sleep 300"]
 	END
 	exits 21 gpuq submit --wait fails.yaml && says err "^gpuq-result: .*\"state\":\"FAILED\"" &&
-	wait_for 30 eval "test \$(free_gpus) = 4"
+	wait_for 60 eval "test \$(free_gpus) = 4"
 '
 
 test_expect_success 'a gang survives a kill of the daemon' '
@@ -65,7 +65,7 @@ test_expect_success 'a gang survives a kill of the daemon' '
 	command: [sh, -c, "echo x >>$(printf %s "$TMPDIR")/ran.\$RANK; until [ -e $TMPDIR/go ]; do sleep 0.05; done"]
 	END
 	id=$(submit long.yaml) && job_becomes "$id" RUNNING &&
-	wait_for 30 eval "test -e $TMPDIR/ran.0 -a -e $TMPDIR/ran.1 -a -e $TMPDIR/ran.2" &&
+	wait_for 60 eval "test -e $TMPDIR/ran.0 -a -e $TMPDIR/ran.1 -a -e $TMPDIR/ran.2" &&
 	kill_gpuqd && start_gpuqd && job_is "$id" state RUNNING && touch "$TMPDIR/go" &&
 	exits 0 gpuq wait "$id" && test "$(cat "$TMPDIR"/ran.* | wc -l)" = 3
 '
@@ -83,7 +83,7 @@ test_expect_success 'roles: groups of different pods in one gang' '
 
 test_expect_success 'one that can never fit says so' '
 	id=$(printf "pods: 5\ngpus: 1\ncommand: [\"true\"]\n" | submit - 2>err) &&
-	wait_for 30 job_is "$id" reason Unsatisfiable && gpuq cancel "$id" && stop_gpuqd
+	wait_for 60 job_is "$id" reason Unsatisfiable && gpuq cancel "$id" && stop_gpuqd
 '
 
 test_done

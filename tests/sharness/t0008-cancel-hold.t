@@ -8,7 +8,7 @@ test_expect_success 'start' '
 
 test_expect_success 'a job that is submitted held does not start' '
 	held=$(sh_job "exit 0" --hold) && after=$(sh_job "exit 0") && exits 0 gpuq wait "$after" &&
-	job_is "$held" state PENDING && wait_for 10 job_is "$held" reason HeldUser
+	job_is "$held" state PENDING && wait_for 60 job_is "$held" reason HeldUser
 '
 
 test_expect_success 'released, it does' '
@@ -18,7 +18,7 @@ test_expect_success 'released, it does' '
 test_expect_success 'a waiting job can be held, and others pass it' '
 	full=$(sh_job "sleep 300" -g 4) && job_becomes "$full" RUNNING &&
 	one=$(sh_job "exit 0" -g 4) && two=$(sh_job "exit 0" -g 4) &&
-	gpuq hold "$one" && wait_for 10 job_is "$one" reason HeldUser && gpuq cancel "$full" &&
+	gpuq hold "$one" && wait_for 60 job_is "$one" reason HeldUser && gpuq cancel "$full" &&
 	exits 0 gpuq wait "$two" && job_is "$one" state PENDING &&
 	gpuq release "$one" && exits 0 gpuq wait "$one"
 '
@@ -43,7 +43,7 @@ test_expect_success 'a running job gets TERM and time to leave' '
 	echo ready
 	while :; do sleep 0.05; done
 	END
-	id=$(submit polite.sh) && job_becomes "$id" RUNNING && wait_for 20 eval "gpuq logs $id | grep ready" &&
+	id=$(submit polite.sh) && job_becomes "$id" RUNNING && wait_for 60 eval "gpuq logs $id | grep ready" &&
 	gpuq cancel "$id" && job_becomes "$id" CANCELLED && gpuq logs "$id" >out && says out "^leaving$"
 '
 
@@ -55,8 +55,8 @@ test_expect_success 'one that does not listen is killed, with all of its childre
 	while :; do sleep 0.05; done
 	END
 	printf "command: [sh, \"%s/deaf.sh\"]\ngrace: 1s\n" "$PWD" >deaf.yaml &&
-	id=$(submit deaf.yaml) && job_becomes "$id" RUNNING && wait_for 20 test -s child &&
-	gpuq cancel "$id" && job_becomes "$id" CANCELLED && wait_for 20 eval "! kill -0 $(cat child)"
+	id=$(submit deaf.yaml) && job_becomes "$id" RUNNING && wait_for 60 test -s child &&
+	gpuq cancel "$id" && job_becomes "$id" CANCELLED && wait_for 60 eval "! kill -0 $(cat child)"
 '
 
 test_expect_success 'by filter: all of mine with a name' '
@@ -84,7 +84,7 @@ test_expect_success ROOT 'the jobs of others are not ours to cancel' '
 
 test_expect_success 'a cancelled job stays cancelled after a kill' '
 	id=$(sh_job "sleep 300") && job_becomes "$id" RUNNING && gpuq cancel "$id" && kill_gpuqd && start_gpuqd &&
-	job_becomes "$id" CANCELLED && wait_for 20 eval "test \$(free_gpus) = 4" && stop_gpuqd
+	job_becomes "$id" CANCELLED && wait_for 60 eval "test \$(free_gpus) = 4" && stop_gpuqd
 '
 
 test_done

@@ -67,18 +67,18 @@ test_expect_success 'a job that names no queue is told which there are' '
 
 test_expect_success 'a limit holds while there is room elsewhere' '
 	one=$(sh_job "sleep 300" -p small -g 1) && job_becomes "$one" RUNNING &&
-	two=$(sh_job "sleep 300" -p small -g 1) && wait_for 30 job_is "$two" reason LimitQueue && test "$(free_gpus)" = 3
+	two=$(sh_job "sleep 300" -p small -g 1) && wait_for 60 job_is "$two" reason LimitQueue && test "$(free_gpus)" = 3
 '
 
 test_expect_success 'so does a limit per user' '
 	three=$(sh_job "sleep 300" -p big -g 2) && job_becomes "$three" RUNNING &&
-	four=$(sh_job "sleep 300" -p big -g 2) && wait_for 30 job_is "$four" reason LimitUser &&
+	four=$(sh_job "sleep 300" -p big -g 2) && wait_for 60 job_is "$four" reason LimitUser &&
 	gpuq cancel "$four" "$three" && job_becomes "$three" CANCELLED
 '
 
 test_expect_success 'and one of running jobs' '
 	five=$(sh_job "sleep 300" -p one) && job_becomes "$five" RUNNING &&
-	six=$(sh_job "exit 0" -p one) && wait_for 30 job_is "$six" reason LimitUser &&
+	six=$(sh_job "exit 0" -p one) && wait_for 60 job_is "$six" reason LimitUser &&
 	gpuq cancel "$five" && exits 0 gpuq wait "$six"
 '
 
@@ -93,7 +93,7 @@ test_expect_success 'jobs that name no flavor have those of their queue, or of o
 	gpuq submit --dry-run -o yaml -p big true.sh >spec && ! grep iron spec &&
 	gpuq submit --dry-run -o yaml -p big -g 1 --flavor gold true.sh >spec && ! grep iron spec &&
 	any=$(sh_job "exit 0" -p big -g 1) && exits 0 gpuq wait "$any" && job_is "$any" flavor gold &&
-	iron=$(sh_job "exit 0" -p one -g 1 -t 5) && wait_for 30 job_is "$iron" reason Unsatisfiable &&
+	iron=$(sh_job "exit 0" -p one -g 1 -t 5) && wait_for 60 job_is "$iron" reason Unsatisfiable &&
 	exits 0 gpuq update "$iron" queue=big && exits 0 gpuq wait "$iron" && job_is "$iron" flavor gold &&
 	printf "version: 1\nqueues: [{name: lab, flavors: null}, {name: one, flavors: null}]\n" | exits 0 gpuq apply -f -
 '

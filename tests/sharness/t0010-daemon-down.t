@@ -39,13 +39,13 @@ test_expect_success 'a server that does not speak our language' '
 	    c.sendall(b"SSH-2.0-OpenSSH_9.2\r\n" * 100)
 	    c.close()
 	END
-	{ /usr/bin/python3 odd.py "$TMPDIR/odd" & odd=$!; } && wait_for 20 test -S "$TMPDIR/odd" &&
+	{ /usr/bin/python3 odd.py "$TMPDIR/odd" & odd=$!; } && wait_for 60 test -S "$TMPDIR/odd" &&
 	exits 255 gpuq --server "unix:$TMPDIR/odd" queue && test -s err && kill "$odd"
 '
 
 test_expect_success 'who waits does not notice that the daemon dies and comes back' '
 	start_gpuqd && id=$(sh_job "until [ -e \"$PWD/go\" ]; do sleep 0.05; done; exit 17") && job_becomes "$id" RUNNING &&
-	rm -f err && { ( exits 17 gpuq wait --verbose "$id" ) >waited 2>&1 & waiter=$!; } && wait_for 30 test -s err &&
+	rm -f err && { ( exits 17 gpuq wait --verbose "$id" ) >waited 2>&1 & waiter=$!; } && wait_for 60 test -s err &&
 	kill_gpuqd && start_gpuqd && touch go && wait "$waiter" && ended=$id
 '
 
@@ -55,7 +55,7 @@ at_once() {
 	rm -f at_once.out
 	"$@" >at_once.out 2>&1 &
 	at_once_pid=$!
-	wait_for 30 test -s at_once.out || return 1
+	wait_for 60 test -s at_once.out || return 1
 	kill -STOP $gpuqd_pid && sleep 0.5 && kill -INT $at_once_pid && wait_for 60 eval "! kill -0 $at_once_pid"
 	at_once_gone=$?
 	kill -CONT $gpuqd_pid

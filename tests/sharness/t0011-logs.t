@@ -17,12 +17,12 @@ test_expect_success 'byte for byte' '
 '
 
 test_expect_success 'of one that runs' '
-	id=$(sh_job "echo first; sleep 300") && wait_for 30 eval "gpuq logs $id | grep first"
+	id=$(sh_job "echo first; sleep 300") && wait_for 60 eval "gpuq logs $id | grep first"
 '
 
 test_expect_success 'following it to its end' '
 	follow=$(sh_job "echo first; until [ -e \"$PWD/go\" ]; do sleep 0.05; done; echo last; exit 4") &&
-	{ gpuq logs -f "$follow" >followed & follower=$!; } && wait_for 30 grep -q first followed &&
+	{ gpuq logs -f "$follow" >followed & follower=$!; } && wait_for 60 grep -q first followed &&
 	test_must_fail grep -q last followed && touch go && wait "$follower" &&
 	printf "first\nlast\n" >want && test_cmp want followed
 '

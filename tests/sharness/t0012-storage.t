@@ -22,7 +22,7 @@ test_expect_success SMALL_DISK 'reading goes on, and the daemon says that it is 
 '
 
 test_expect_success SMALL_DISK 'with space again it takes jobs, and no number is used twice' '
-	rm "$small_disk/fill" && wait_for 30 eval "submit job.yaml >second" &&
+	rm "$small_disk/fill" && wait_for 60 eval "submit job.yaml >second" &&
 	test "$(cat second)" = $((first + 1)) && test "$(in_queue)" = 2 &&
 	gpuq release "$(cat second)" && job_becomes "$(cat second)" RUNNING &&
 	gpuq cancel "$first" "$(cat second)" && job_becomes "$(cat second)" CANCELLED

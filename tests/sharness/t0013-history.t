@@ -45,13 +45,13 @@ test_expect_success 'as they are listed after a restart' '
 
 test_expect_success 'no more are kept than may be, the newest' '
 	echo "history_max: 150" >gpuqd.yaml && start_gpuqd --config gpuqd.yaml &&
-	wait_for 30 eval "past >left; test \$(wc -l <left) = 150" && tail -n 150 want | sort -nr | cmp - left &&
+	wait_for 60 eval "past >left; test \$(wc -l <left) = 150" && tail -n 150 want | sort -nr | cmp - left &&
 	test_expect_code 254 gpuq status "$(head -n 1 want)" && gpuq status "$(tail -n 1 want)"
 '
 
 test_expect_success 'nor longer than they may be, as the file says when it is read again' '
 	echo "history_keep: 1s" >gpuqd.yaml && kill -HUP "$gpuqd_pid" &&
-	wait_for 30 eval "past >left; test ! -s left" && test_expect_code 254 gpuq history "$(tail -n 1 want)" && stop_gpuqd
+	wait_for 60 eval "past >left; test ! -s left" && test_expect_code 254 gpuq history "$(tail -n 1 want)" && stop_gpuqd
 '
 
 grep -q "GPUQ_FAILPOINTS 1" "$test_build/config.h" && test_set_prereq FAILPOINTS

@@ -55,10 +55,10 @@ test_expect_success 'start; another queue uses what nobody else asks for' '
 '
 
 test_expect_success 'AC-VDK-8: a job inside its quota waits for victims, who are told to save themselves' '
-	wait_for 30 test -e "$TMPDIR/ran.$victim.0" -a -e "$TMPDIR/ran.$victim.1" &&
-	claimant=$(sh_job "exec sleep 600" --queue prod -g 2) && wait_for 30 job_is "$claimant" reason Victims &&
+	wait_for 60 test -e "$TMPDIR/ran.$victim.0" -a -e "$TMPDIR/ran.$victim.1" &&
+	claimant=$(sh_job "exec sleep 600" --queue prod -g 2) && wait_for 60 job_is "$claimant" reason Victims &&
 	job_is "$claimant" promise.victims "[\"$victim\"]" && job_is "$victim" state COMPLETING &&
-	wait_for 30 test -e "$TMPDIR/saved.$victim.1" && job_is "$old" state RUNNING &&
+	wait_for 60 test -e "$TMPDIR/saved.$victim.1" && job_is "$old" state RUNNING &&
 	job_is "$claimant" reasons.0.object "$victim" && gpuq status "$claimant" >out && says out "Promised" &&
 	says out "Leaving.*$victim" && gpuq status "$victim" >out && says out "reclaim under G by $claimant of prod" &&
 	says out "needs 2: prod 0 -> 2 .share 2, quota 2.; batch 4 -> 2 .share 2, quota 2." &&
@@ -68,8 +68,8 @@ test_expect_success 'AC-VDK-8: a job inside its quota waits for victims, who are
 '
 
 test_expect_success 'what is free of it already is kept for it' '
-	wait_for 30 eval "test \$(held_gpus) = 1" && third=$(sh_job "exit 0" --queue batch -g 1) &&
-	wait_for 30 eval "test \$(job $third reason) != NotEvaluated" && job_is "$third" state PENDING &&
+	wait_for 60 eval "test \$(held_gpus) = 1" && third=$(sh_job "exit 0" --queue batch -g 1) &&
+	wait_for 60 eval "test \$(job $third reason) != NotEvaluated" && job_is "$third" state PENDING &&
 	promised "$claimant" >places
 '
 
@@ -77,7 +77,7 @@ test_expect_success 'a kill of the daemon changes nothing of that' '
 	kill_gpuqd && start_gpuqd && promised "$claimant" >again && test_cmp places again &&
 	job_is "$claimant" promise.victims "[\"$victim\"]" && job_is "$third" state PENDING &&
 	job_is "$claimant" promise.rule G && job "$claimant" promise.why >again && test_cmp why again &&
-	wait_for 30 job_is "$claimant" reason Victims && test "$(held_gpus)" = 1 &&
+	wait_for 60 job_is "$claimant" reason Victims && test "$(held_gpus)" = 1 &&
 	job "$victim" evictions >evictions && test "$(grep -o cause evictions | wc -l)" = 1 && job_is "$old" evictions "[]"
 '
 
@@ -88,7 +88,7 @@ test_expect_success 'AC-VDK-8: it starts where it was promised, once they are go
 '
 
 test_expect_success 'the victim waits again, keeps its place in line, and shows why it had to go' '
-	wait_for 30 job_is "$victim" state PENDING && job_is "$victim" submit_time "$since" &&
+	wait_for 60 job_is "$victim" state PENDING && job_is "$victim" submit_time "$since" &&
 	job_is "$victim" evictions.0.cause reclaim && job_is "$victim" evictions.0.rule G &&
 	job_is "$victim" evictions.0.by "$claimant" && job_is "$victim" evictions.0.by_queue prod &&
 	job_is "$third" state PENDING
@@ -96,12 +96,12 @@ test_expect_success 'the victim waits again, keeps its place in line, and shows 
 
 test_expect_success 'it runs again, at nobody'\''s cost, when there is room' '
 	rm -f "$TMPDIR"/saved.* && gpuq cancel "$claimant" && job_becomes "$victim" RUNNING && job_is "$victim" attempt 1 &&
-	wait_for 30 grep -qx 1 "$TMPDIR/ran.$victim.0" && printf "0\n1\n" >want && test_cmp want "$TMPDIR/ran.$victim.0"
+	wait_for 60 grep -qx 1 "$TMPDIR/ran.$victim.0" && printf "0\n1\n" >want && test_cmp want "$TMPDIR/ran.$victim.0"
 '
 
 test_expect_success 'a claimant that is cancelled lets its victims and those behind it go on' '
 	rm -f "$TMPDIR/leave" && claimant=$(sh_job "exec sleep 600" --queue prod -g 2) &&
-	wait_for 30 job_is "$claimant" reason Victims && wait_for 30 test -e "$TMPDIR/saved.$victim.1" &&
+	wait_for 60 job_is "$claimant" reason Victims && wait_for 60 test -e "$TMPDIR/saved.$victim.1" &&
 	gpuq cancel "$claimant" && job_becomes "$claimant" CANCELLED && job_becomes "$third" COMPLETED &&
 	touch "$TMPDIR/leave" && rm -f "$TMPDIR"/saved.* && job_becomes "$victim" RUNNING && job_is "$victim" attempt 2 &&
 	gpuq cancel "$victim" "$old" && wait_for 60 eval "test \$(free_gpus) = 4"
@@ -109,7 +109,7 @@ test_expect_success 'a claimant that is cancelled lets its victims and those beh
 
 test_expect_success 'a job whose qos lets it run for a while first is left alone' '
 	id=$(sh_job "exec sleep 600" --queue batch -g 4 --qos settled) && job_becomes "$id" RUNNING &&
-	claimant=$(sh_job "exit 0" --queue prod -g 1) && wait_for 30 job_is "$claimant" reason Resources &&
+	claimant=$(sh_job "exit 0" --queue prod -g 1) && wait_for 60 job_is "$claimant" reason Resources &&
 	job_is "$id" state RUNNING && gpuq cancel "$id" && job_becomes "$claimant" COMPLETED && job_is "$id" evictions "[]" &&
 	wait_for 60 eval "test \$(free_gpus) = 4"
 '
@@ -122,7 +122,7 @@ test_expect_success 'a job that may not be requeued ends as PREEMPTED' '
 
 test_expect_success 'one that does not go is killed when its grace, or the most that its qos grants, is over' '
 	rm -f "$TMPDIR/stays" && stays=$(sh_job "trap : TERM USR1; touch $TMPDIR/stays; while :; do sleep 0.1; done" \
-		--queue batch -g 4 --grace 10m --qos short-grace --no-requeue) && wait_for 30 test -e "$TMPDIR/stays" &&
+		--queue batch -g 4 --grace 10m --qos short-grace --no-requeue) && wait_for 60 test -e "$TMPDIR/stays" &&
 	claimant=$(sh_job "exit 0" --queue prod -g 1) && job_becomes "$claimant" COMPLETED &&
 	job_is "$stays" state PREEMPTED && job_is "$stays" evictions.0.cause reclaim && wait_for 60 eval "test \$(free_gpus) = 4"
 '
@@ -136,8 +136,8 @@ test_expect_success 'the time limit ends a job' '
 
 test_expect_success 'a short job goes ahead of one that waits for the whole cluster, a long one does not' '
 	long=$(sh_job "exec sleep 600" --queue batch -g 3 --time 10m) && job_becomes "$long" RUNNING &&
-	all=$(sh_job "exec sleep 600" --queue batch -g 4 --time 1m) && wait_for 30 job_is "$all" reason Resources &&
-	wait_for 30 eval "test \$(job $all planned_time) != null" &&
+	all=$(sh_job "exec sleep 600" --queue batch -g 4 --time 1m) && wait_for 60 job_is "$all" reason Resources &&
+	wait_for 60 eval "test \$(job $all planned_time) != null" &&
 	later=$(sh_job "exec sleep 600" --queue batch -g 1 --time 1h) && short=$(sh_job "exit 0" --queue batch -g 1 --time 5m) &&
 	job_becomes "$short" COMPLETED && gpuq why "$short" >out && says out "ahead of job $all, which is planned there for" &&
 	job_is "$later" state PENDING && job_is "$all" state PENDING &&
@@ -157,7 +157,7 @@ test_expect_success 'nobody leaves for a fair share where queues take back their
 	gpuqd --config far.yaml --print-config | grep -q "reclaim_to: guarantee" &&
 	printf "version: 1\nqueues:\n- {name: prod, quota: 0}\n- {name: batch, quota: 0}\n" >none.yaml && gpuq apply -f none.yaml &&
 	all=$(sh_job "exec sleep 600" --queue batch -g 1 --array 0-3) && wait_for 60 eval "test \$(free_gpus) = 0" &&
-	claimant=$(sh_job "exit 0" --queue prod -g 1) && wait_for 30 eval "test \$(job $claimant reason) = Resources" &&
+	claimant=$(sh_job "exit 0" --queue prod -g 1) && wait_for 60 eval "test \$(job $claimant reason) = Resources" &&
 	job_is "$claimant" state PENDING && evictions "$all" >got && printf "[]\n[]\n[]\n[]\n" >want && test_cmp want got
 '
 
@@ -173,7 +173,7 @@ test_expect_success 'what is no such setting is refused with its place' '
 '
 
 test_expect_success 'nothing was lost or left' '
-	wait_for 30 eval "test \$(in_queue) = 0" && stop_gpuqd
+	wait_for 60 eval "test \$(in_queue) = 0" && stop_gpuqd
 '
 
 test_done

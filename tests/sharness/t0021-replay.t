@@ -18,7 +18,7 @@ test_expect_success 'a daemon that records, and something to decide' '
 	a=$(sh_job "exec sleep 600" --queue batch -g 1 --time 1h) && b=$(sh_job "exec sleep 600" --queue batch -g 3) &&
 	job_becomes "$a" RUNNING && job_becomes "$b" RUNNING &&
 	c=$(sh_job "exec sleep 600" --queue prod -g 2 --licenses matlab:2 --nice=7) && job_becomes "$c" RUNNING &&
-	d=$(sh_job "exit 0" --queue prod -g 1 --hold --array 0-9) && wait_for 30 job_is "$d" reason HeldUser
+	d=$(sh_job "exit 0" --queue prod -g 1 --hold --array 0-9) && wait_for 60 job_is "$d" reason HeldUser
 '
 
 test_expect_success 'the scheduler decides them again as it did' '
@@ -26,8 +26,8 @@ test_expect_success 'the scheduler decides them again as it did' '
 '
 
 test_expect_success 'a kill loses none that was written, and the next daemon goes on in another file' '
-	kill_gpuqd && start_gpuqd --record "$PWD/cycles" && wait_for 30 job_is "$d" reason HeldUser &&
-	wait_for 30 test -s cycles/cycles-00000002.mp && "$sim" replay cycles/*.mp >out && says out "^[1-9].* 0 different$"
+	kill_gpuqd && start_gpuqd --record "$PWD/cycles" && wait_for 60 job_is "$d" reason HeldUser &&
+	wait_for 60 test -s cycles/cycles-00000002.mp && "$sim" replay cycles/*.mp >out && says out "^[1-9].* 0 different$"
 '
 
 test_expect_success 'what is no record, or half of one, is told with its place' '

@@ -18,7 +18,7 @@ test_expect_success 'start with a reservation that has begun' '
 
 test_expect_success 'others have what is left, and are told what keeps the rest' '
 	small=$(sh_job "sleep 300" -p all -g 1 -t 10m) && job_becomes "$small" RUNNING &&
-	other=$(sh_job "exit 0" -p all -g 1 -t 10m) && wait_for 30 job_is "$other" reason Reservation &&
+	other=$(sh_job "exit 0" -p all -g 1 -t 10m) && wait_for 60 job_is "$other" reason Reservation &&
 	job "$other" reasons >out && says out demo
 '
 
@@ -36,7 +36,7 @@ later() {
 }
 
 test_expect_success 'AC-CAL-3: a second reservation of 16 of 24 is refused with the earliest start, one of 8 is not' '
-	stop_gpuqd && rm -r state && start_gpuqd --gpus 24 --site site.yaml && wait_for 30 eval "test \$(free_gpus) = 24" &&
+	stop_gpuqd && rm -r state && start_gpuqd --gpus 24 --site site.yaml && wait_for 60 eval "test \$(free_gpus) = 24" &&
 	gpuq reservations -h -o NAME >out && gpuq apply --prune -f /dev/stdin <<-END &&
 	{version: 1, queues: [{name: vip}, {name: all}]}
 	END

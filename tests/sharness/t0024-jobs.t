@@ -10,8 +10,8 @@ test_expect_success 'a requeued job starts again with its id, and uses up no ret
 	id=$(sh_job "sleep 300" --no-requeue) && job_becomes "$id" RUNNING &&
 	exits 1 gpuq requeue 999 || exits 254 gpuq requeue 999 &&
 	gpuq requeue "$id" >out && says out "Requeued 1 job" &&
-	wait_for 20 job_is "$id" attempt 1 && job_becomes "$id" RUNNING &&
-	gpuq requeue --hold "$id" && job_becomes "$id" PENDING && wait_for 10 job_is "$id" reason HeldUser &&
+	wait_for 60 job_is "$id" attempt 1 && job_becomes "$id" RUNNING &&
+	gpuq requeue --hold "$id" && job_becomes "$id" PENDING && wait_for 60 job_is "$id" reason HeldUser &&
 	exits 1 gpuq requeue "$id" && says err "waits already" && gpuq cancel "$id"
 '
 
@@ -22,8 +22,8 @@ test_expect_success 'a signal reaches the job and leaves it running' '
 	echo ready
 	while :; do sleep 0.05; done
 	END
-	id=$(submit deaf.sh) && wait_for 20 eval "gpuq logs $id | grep ready" &&
-	gpuq cancel -s USR1 "$id" && wait_for 20 eval "gpuq logs $id | grep heard" &&
+	id=$(submit deaf.sh) && wait_for 60 eval "gpuq logs $id | grep ready" &&
+	gpuq cancel -s USR1 "$id" && wait_for 60 eval "gpuq logs $id | grep heard" &&
 	job_is "$id" state RUNNING && gpuq cancel "$id"
 '
 
@@ -31,8 +31,8 @@ test_expect_success 'a waiting job can be described anew' '
 	id=$(sh_job "sleep 300" -g 4) && job_becomes "$id" RUNNING && w=$(sh_job "sleep 300" -g 4 -t 1h) &&
 	gpuq update "$w" gpus=2 time=2h name=renamed nice=5 depends=afterany:"$id" >out &&
 	says out "Updated 1 job" && job_is "$w" gpus 2 && job_is "$w" time_limit_s 7200 &&
-	job_is "$w" name renamed && wait_for 10 job_is "$w" reason Dependency &&
-	gpuq update "$w" depends= && wait_for 10 job_is "$w" reason Resources
+	job_is "$w" name renamed && wait_for 60 job_is "$w" reason Dependency &&
+	gpuq update "$w" depends= && wait_for 60 job_is "$w" reason Resources
 '
 
 test_expect_success 'what was changed is what starts, also after a kill' '
@@ -65,7 +65,7 @@ test_expect_success 'an array: its throttle, one element' '
 test_expect_success '--top puts a job before the others of its owner' '
 	full=$(sh_job "sleep 300" -g 4) && job_becomes "$full" RUNNING &&
 	a=$(sh_job "sleep 300" -g 4) b=$(sh_job "sleep 300" -g 4) c=$(sh_job "sleep 300" -g 4) &&
-	wait_for 10 job_is "$c" reason Resources && gpuq update --top "$c" && gpuq cancel "$full" &&
+	wait_for 60 job_is "$c" reason Resources && gpuq update --top "$c" && gpuq cancel "$full" &&
 	job_becomes "$c" RUNNING && job_is "$a" state PENDING && gpuq cancel "$a" "$b" "$c"
 '
 
@@ -131,14 +131,14 @@ test_expect_success 'singleton: one after the other of one owner and name, also 
 	one=$(sh_job "sleep 300" -g 1 -J alone) && two=$(sh_job "sleep 300" -g 1 -J alone -d singleton) &&
 	three=$(sh_job "sleep 300" -g 1 -J alone) && other=$(sh_job "exit 0" -g 1 -J other -d singleton) &&
 	job_becomes "$one" RUNNING && job_becomes "$three" RUNNING && job_becomes "$other" COMPLETED &&
-	wait_for 10 job_is "$two" reason Dependency && gpuq cancel "$one" && job_becomes "$two" RUNNING &&
+	wait_for 60 job_is "$two" reason Dependency && gpuq cancel "$one" && job_becomes "$two" RUNNING &&
 	four=$(sh_job "exit 0" -g 1 -J alone --hold) && gpuq update "$four" depends=singleton && gpuq release "$four" &&
-	wait_for 10 job_is "$four" reason Dependency && gpuq cancel "$two" "$three" && job_becomes "$four" COMPLETED
+	wait_for 60 job_is "$four" reason Dependency && gpuq cancel "$two" "$three" && job_becomes "$four" COMPLETED
 '
 
 test_expect_success '--time-min: the attempt is given what there is until a reservation, the next one looks anew' '
 	gpuq reserve upkeep --start "$(date -d "+2 hours" +%Y-%m-%dT%H:%M:%S%:z)" --duration 1h --nodes "$(gpuq nodes --json | json name)" --flags maintenance &&
-	long=$(sh_job "sleep 300" -t 5h --time-min 3h) && wait_for 20 job_is "$long" reason Reservation &&
+	long=$(sh_job "sleep 300" -t 5h --time-min 3h) && wait_for 60 job_is "$long" reason Reservation &&
 	id=$(sh_job "sleep 300" -t 5h --time-min 30) && job_becomes "$id" RUNNING && job_is "$id" time_min_s 1800 &&
 	given=$(job "$id" time_limit_s) && test "$given" -gt 1800 && test "$given" -le 7200 &&
 	gpuq update "$id" name=same && job_is "$id" time_limit_s "$given" &&
@@ -152,8 +152,8 @@ test_expect_success '--time-min: the attempt is given what there is until a rese
 test_expect_success '--priority: an operator says whose turn it is' '
 	full=$(sh_job "sleep 300" -g 4) && job_becomes "$full" RUNNING &&
 	a=$(sh_job "sleep 300" -g 4) b=$(sh_job "sleep 300" -g 4 --priority 4000000000) &&
-	c=$(sh_job "sleep 300" -g 4 --priority 1) && wait_for 10 job_is "$c" reason Resources &&
-	wait_for 10 job_is "$b" priority 4000000000 && gpuq update "$b" priority=5000000 nice=7 &&
+	c=$(sh_job "sleep 300" -g 4 --priority 1) && wait_for 60 job_is "$c" reason Resources &&
+	wait_for 60 job_is "$b" priority 4000000000 && gpuq update "$b" priority=5000000 nice=7 &&
 	gpuq cancel "$full" && job_becomes "$b" RUNNING && gpuq cancel "$b" && job_becomes "$a" RUNNING &&
 	job_is "$c" state PENDING && gpuq cancel "$a" "$c" && exits 1 gpuq submit --priority 0 --wrap true
 '
@@ -175,7 +175,7 @@ test_expect_success 'elements: what ended before it came counts; what is not the
 	rm -f go && first=$(sh_job "test \$GPUQ_ARRAY_TASK_ID = 2 && until test -e go; do sleep 0.1; done; test \$GPUQ_ARRAY_TASK_ID != 1" --array 0-3) &&
 	job_becomes "${first}_0" COMPLETED && job_becomes "${first}_1" FAILED && job_becomes "${first}_2" RUNNING &&
 	a=$(sh_job true -d "afterok:${first}_0") b=$(sh_job true -d "afterok:${first}_1") c=$(sh_job true -d "afterany:${first}_2") &&
-	job_becomes "$a" COMPLETED && wait_for 10 job_is "$b" reason DependencyNever && job_is "$c" reason Dependency &&
+	job_becomes "$a" COMPLETED && wait_for 60 job_is "$b" reason DependencyNever && job_is "$c" reason Dependency &&
 	exits 1 gpuq submit -d "afterok:${first}_7" --wrap true && says err "array $first has no element 7" &&
 	touch go && job_becomes "$c" COMPLETED && exits 1 gpuq wait "$first" &&
 	test "$(gpuq history --json -j "$first" | json array.indices | sort | uniq -c | tr -d " \n")" = "50-3" &&
@@ -184,13 +184,13 @@ test_expect_success 'elements: what ended before it came counts; what is not the
 
 test_expect_success 'elements that are cancelled before they start have ended, for who waits and for who comes' '
 	first=$(sh_job true --array 0-3 --hold) && a=$(sh_job true -d "afterany:${first}_2") b=$(sh_job true -d "afterok:${first}_3") &&
-	gpuq cancel "$first" && job_becomes "$a" COMPLETED && wait_for 10 job_is "$b" reason DependencyNever &&
+	gpuq cancel "$first" && job_becomes "$a" COMPLETED && wait_for 60 job_is "$b" reason DependencyNever &&
 	c=$(sh_job true -d "afternotok:${first}_1") && job_becomes "$c" COMPLETED && gpuq cancel "$b"
 '
 
 test_expect_success 'after: a start that has been; so long after it' '
 	first=$(sh_job "sleep 300") && job_becomes "$first" RUNNING && a=$(sh_job true -d "after:$first") && job_becomes "$a" COMPLETED &&
-	b=$(sh_job true -d "after:$first+60") && wait_for 10 job_is "$b" reason Dependency && gpuq update "$b" "depends=after:$first" &&
+	b=$(sh_job true -d "after:$first+60") && wait_for 60 job_is "$b" reason Dependency && gpuq update "$b" "depends=after:$first" &&
 	job_becomes "$b" COMPLETED && gpuq cancel "$first" && job_becomes "$first" CANCELLED &&
 	c=$(sh_job true -d "after:$first") && job_becomes "$c" COMPLETED
 '
@@ -203,7 +203,7 @@ test_expect_success 'deadline: whoever runs or waits then has ended' '
 
 test_expect_success 'what cannot start today waits, and that is said with what is asked for' '
 	a=$(sh_job true --cpus 4000 -g 9 2>err) && says err "9 GPUs asked, 4 on the largest node; 4000 CPUs asked, [0-9.]+ on" &&
-	wait_for 10 job_is "$a" reason Unsatisfiable && gpuq update "$a" gpus=7 cpus=1 >out 2>err && says err "7 GPUs asked" &&
+	wait_for 60 job_is "$a" reason Unsatisfiable && gpuq update "$a" gpus=7 cpus=1 >out 2>err && says err "7 GPUs asked" &&
 	gpuq update "$a" gpus=1 && job_becomes "$a" COMPLETED
 '
 
@@ -213,7 +213,7 @@ test_expect_success 'a reservation: it is there, it is for the job, and the job 
 	gpuq reserve others --start "$(date -u -d "+5 hours" +%Y-%m-%dT%H:%M:%SZ)" --duration 1h --gpus 1 --users nobody-else &&
 	exits 1 gpuq submit --reservation mien --wrap true && says err "no reservation is named mien; did you mean mine" &&
 	exits 1 gpuq submit --reservation others --wrap true && says err "not for jobs of" &&
-	a=$(sh_job true --reservation mine) && wait_for 10 job_is "$a" reason BeginTime &&
+	a=$(sh_job true --reservation mine) && wait_for 60 job_is "$a" reason BeginTime &&
 	gpuq reserve --delete mine others && gpuq update "$a" reservation= begin= nodes= && job_becomes "$a" COMPLETED
 '
 

@@ -69,7 +69,7 @@ test_expect_success 'output and the exit code survive a restart of the daemon' '
 	exit 5
 	END
 	{ gpuq run slow.sh >slow.out 2>slow.err; echo $? >slow.code; } &
-	wait_for 30 grep -q "line 2" slow.out && kill_gpuqd && start_gpuqd && wait_for 60 test -s slow.code &&
+	wait_for 60 grep -q "line 2" slow.out && kill_gpuqd && start_gpuqd && wait_for 60 test -s slow.code &&
 	test "$(cat slow.code)" = 5 && test "$(cat slow.out)" = "$(for i in 1 2 3 4 5 6 7 8; do echo "line $i"; done)" &&
 	cp slow.err err && last_result FAILED 5
 '
@@ -84,8 +84,8 @@ test_expect_success 'nothing of the output is lost or said twice, however often 
 	{ seq 1 2000 | sed "s/^/line /"; printf "no end of line"; } >want && rm -f run.code wait.code logs.code &&
 	{ { gpuq run many.sh >run.out 2>run.err; echo $? >run.code; } & } &&
 	{ { gpuq submit --wait many.sh >wait.out 2>wait.err; echo $? >wait.code; } & } &&
-	wait_for 30 grep -q "line 50" run.out && id=$(sed -n "s/.*submitted job //p" run.err) && { { gpuq logs -f "$id" >logs.out; echo $? >logs.code; } & } &&
-	wait_for 30 grep -q "line 150" run.out && wait_for 30 test -s logs.out && kill_gpuqd && start_gpuqd && sleep 1 && kill_gpuqd && start_gpuqd &&
+	wait_for 60 grep -q "line 50" run.out && id=$(sed -n "s/.*submitted job //p" run.err) && { { gpuq logs -f "$id" >logs.out; echo $? >logs.code; } & } &&
+	wait_for 60 grep -q "line 150" run.out && wait_for 60 test -s logs.out && kill_gpuqd && start_gpuqd && sleep 1 && kill_gpuqd && start_gpuqd &&
 	wait_for 60 test -s run.code && wait_for 60 test -s wait.code && wait_for 60 test -s logs.code &&
 	test "$(cat run.code wait.code logs.code | tr "\n" " ")" = "7 7 0 " && test_cmp want run.out && test_cmp want logs.out &&
 	cp wait.err err && last_result FAILED 7
@@ -96,7 +96,7 @@ test_expect_success 'a client that is killed leaves no job behind' '
 	#!/bin/sh
 	sleep 300
 	END
-	{ gpuq run --lease 5s long.sh >/dev/null 2>&1 & } && client=$! && wait_for 30 eval "gpuq queue -h -n long.sh -t R | grep -q ." &&
+	{ gpuq run --lease 5s long.sh >/dev/null 2>&1 & } && client=$! && wait_for 60 eval "gpuq queue -h -n long.sh -t R | grep -q ." &&
 	id=$(gpuq queue -h -n long.sh -o JOBID | tr -d " ") && kill -KILL $client &&
 	wait_for 60 grep -q "job.lease job=$id" gpuqd.log && job_becomes "$id" CANCELLED
 '

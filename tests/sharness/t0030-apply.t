@@ -137,7 +137,7 @@ test_expect_success 'a dry run changes nothing' '
 test_expect_success 'who would be evicted is told, and asked for' '
 	r1=$(sh_job "sleep 300" -p red -g 1) && r2=$(sh_job "sleep 300" -p red -g 1) && b1=$(sh_job "sleep 300" -p blue -g 2) &&
 	job_becomes "$r1" RUNNING && job_becomes "$r2" RUNNING && job_becomes "$b1" RUNNING &&
-	b2=$(sh_job "sleep 300" -p blue -g 1) && wait_for 30 evaluated "$b2" &&
+	b2=$(sh_job "sleep 300" -p blue -g 1) && wait_for 60 evaluated "$b2" &&
 	printf "version: 1\nqueues:\n- {name: red, quota: 1}\n- {name: blue, quota: 3}\n" >a.yaml &&
 	exits 0 gpuq apply -f a.yaml --dry-run && says out "Would evict 1 job" && says out "^ +($r1|$r2) .* red +1 .*waits +$b2 .blue." &&
 	exits 0 gpuq apply -f a.yaml --dry-run --json && test "$(json evictions.0.by <out)" = "$b2" &&
@@ -160,7 +160,7 @@ test_expect_success 'what jobs depend on cannot go' '
 	printf "version: 1\nqueues:\n- {name: dept}\n- {name: blue, parent: dept}\n" >a.yaml &&
 	exits 1 gpuq apply --prune -f a.yaml && says err "red has jobs|cannot be removed" &&
 	printf "version: 1\nqueues:\n- {name: sub, parent: blue}\n" >a.yaml && exits 1 gpuq apply -f a.yaml && says err "blue has jobs" &&
-	gpuq cancel "$u" && wait_for 30 exits 0 gpuq apply --remove qos/urgent,license/tool
+	gpuq cancel "$u" && wait_for 60 exits 0 gpuq apply --remove qos/urgent,license/tool
 '
 
 test_expect_success 'running jobs go on through changes of flavors, pools, users, parents' '
@@ -179,7 +179,7 @@ test_expect_success 'running jobs go on through changes of flavors, pools, users
 
 test_expect_success 'queues are stopped, started, closed and opened' '
 	exits 0 gpuq queues stop red blue && says out "2 changes" && s=$(sh_job "exit 0" -p red) &&
-	wait_for 30 job_is "$s" reason QueueStopped && exits 0 gpuq queues start red blue && exits 0 gpuq wait "$s" &&
+	wait_for 60 job_is "$s" reason QueueStopped && exits 0 gpuq queues start red blue && exits 0 gpuq wait "$s" &&
 	exits 0 gpuq queues close red && test_must_fail sh_job "exit 0" -p red && exits 0 gpuq queues open red &&
 	s=$(sh_job "exit 0" -p red) && exits 0 gpuq wait "$s" && exits 1 gpuq queues stop rde && says err "did you mean red" && exits 0 gpuq queues stop red &&
 	exits 0 gpuq queues stop red && says out "Nothing changes" && exits 0 gpuq queues start red &&
@@ -206,7 +206,7 @@ test_expect_success 'what runs on a drained node may be told to leave, and is re
 	exits 0 gpuq drain "$node" --requeue --dry-run && says out "Would drain 1 node, on which . jobs have to leave" && job_is "$d" state RUNNING &&
 	exits 0 gpuq drain "$node" --requeue -r "new driver" --json && test "$(json requeued <out)" = "$(json jobs <out)" &&
 	job_becomes "$d" PENDING && job_is "$d" evictions.0.cause drain && job_is "$d" evictions.0.by "$(id -un)" &&
-	job "$d" evictions.0.why | grep "node $node is drained: new driver" && wait_for 30 eval "test \$(gpuq nodes --json | json state) = drained" &&
+	job "$d" evictions.0.why | grep "node $node is drained: new driver" && wait_for 60 eval "test \$(gpuq nodes --json | json state) = drained" &&
 	gpuq resume "$node" && job_becomes "$d" RUNNING && job_becomes "$b1" RUNNING
 '
 
@@ -214,15 +214,15 @@ test_expect_success 'reservations are made, listed and deleted' '
 	exits 0 gpuq reserve later --start now+2h -t 1h -g 2 -q blue && exits 1 gpuq reserve later -t 1h -g 1 && says err "there already" &&
 	test "$(gpuq reservations -h -o name,state)" = "later planned" && node=$(gpuq nodes --json | json name) &&
 	exits 1 gpuq reserve now -t 1h -w "$node" -q blue && says err "would evict 1 job" && exits 0 gpuq reserve now -t 1h -w "$node" -q blue --yes-evict 1 &&
-	test "$(gpuq reservations --json now | json state)" = active && s=$(sh_job "exit 0" -p red) && wait_for 30 job_is "$s" reason Reservation &&
+	test "$(gpuq reservations --json now | json state)" = active && s=$(sh_job "exit 0" -p red) && wait_for 60 job_is "$s" reason Reservation &&
 	exits 0 gpuq reserve --delete now later && exits 0 gpuq wait "$s" && test "$(gpuq reservations -h)" = "" && exits 1 gpuq reserve --delete now
 '
 
 test_expect_success ROOT 'a manager changes what is below his queue, and no more' '
 	open_to_all && nobody() { as nobody env HOME=/ GPUQ_SERVER="$GPUQ_SERVER" gpuq "$@"; } &&
-	gpuq cancel -q red && wait_for 30 exits 0 gpuq queues set red quota=1 &&
+	gpuq cancel -q red && wait_for 60 exits 0 gpuq queues set red quota=1 &&
 	printf "version: 1\nqueues:\n- {name: red1, parent: red, quota: 1}\n- {name: red2, parent: red}\n" >a.yaml && chmod a+r a.yaml &&
-	wait_for 30 exits 0 nobody apply -f - <a.yaml && exits 0 nobody queues set red2 weight=3 && exits 0 nobody queues stop red1 &&
+	wait_for 60 exits 0 nobody apply -f - <a.yaml && exits 0 nobody queues set red2 weight=3 && exits 0 nobody queues stop red1 &&
 	exits 0 nobody queues set red users="[ann]" && exits 1 nobody queues set red quota=4 && says err "operator" &&
 	exits 1 nobody queues set blue weight=2 && says err "operator or a manager" && exits 1 nobody queues set red1 pod_policy=privileged &&
 	exits 1 nobody queues set red1 parent=blue && exits 1 nobody reserve x -t 1h -g 1 && exits 0 nobody apply --remove queue/red1 &&

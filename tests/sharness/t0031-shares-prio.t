@@ -14,7 +14,7 @@ test_expect_success 'start with a tree of queues' '
 	start_gpuqd --site site.yaml &&
 	run=$(sh_job "sleep 300" -p big -g 3) && job_becomes "$run" RUNNING &&
 	first=$(sh_job "sleep 300" -p big -g 2) && second=$(sh_job "sleep 300" -p big -g 2 --nice=5) &&
-	wait_for 30 job_is "$second" reason Resources
+	wait_for 60 job_is "$second" reason Resources
 '
 
 test_expect_success 'queues stand below their parents, users below their queues' '
@@ -46,7 +46,7 @@ test_expect_success 'portions of weights and of devices are those of the site' '
 '
 
 test_expect_success 'what was used is known for each user' '
-	wait_for 30 eval "gpuq shares --json big | json raw_usage | grep -v ^0" &&
+	wait_for 60 eval "gpuq shares --json big | json raw_usage | grep -v ^0" &&
 	test "$(gpuq shares --json --me big | tail -n 1 | json fair_share_factor)" = 1.0
 '
 

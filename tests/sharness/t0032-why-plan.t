@@ -51,7 +51,7 @@ test_expect_success 'a job that runs: what was so when it was decided' '
 
 test_expect_success 'a queue at its limit: named, with who may lift it and whose end would do' '
 	one=$(sh_job "sleep 600" -p small -g 1 -t 20) && job_becomes "$one" RUNNING && two=$(sh_job "sleep 600" -p small -g 1) &&
-	wait_for 30 job_is "$two" reason LimitQueue && changes "$two" >got && echo "lift now LimitQueue" >want && test_cmp want got &&
+	wait_for 60 job_is "$two" reason LimitQueue && changes "$two" >got && echo "lift now LimitQueue" >want && test_cmp want got &&
 	gpuq why "$two" >out && says out "^Would start +without LimitQueue .small., which is up to the manager"
 '
 
@@ -68,12 +68,12 @@ test_expect_success 'its start is estimated by the end of the other' '
 '
 
 test_expect_success 'a job too large now: a smaller one would start' '
-	big=$(sh_job "sleep 600" -p lab -g 3) && wait_for 30 job_is "$big" reason Resources && changes "$big" >got &&
+	big=$(sh_job "sleep 600" -p lab -g 3) && wait_for 60 job_is "$big" reason Resources && changes "$big" >got &&
 	says got "^gpus now 2" && says got "^end .* $firm\$" && test "$(why "$big" waiting.place)" = 1 && gpuq cancel "$big"
 '
 
 test_expect_success 'what it may take from others is said first: inside the quota, or beyond the share' '
-	big=$(sh_job "sleep 600" -p lab -g 3) && held=$(sh_job "sleep 600" -p lab -g 2 --hold) && wait_for 30 job_is "$big" reason Resources &&
+	big=$(sh_job "sleep 600" -p lab -g 3) && held=$(sh_job "sleep 600" -p lab -g 2 --hold) && wait_for 60 job_is "$big" reason Resources &&
 	test "$(why "$big" waiting.standing)" = beyond && test "$(why "$held" waiting.standing)" = quota &&
 	gpuq why "$big" >out && says out "^Stands +beyond the fair share of queue lab" && says out "^Free +2 GPUs .* 2 on one node" && gpuq why "$held" >out &&
 	says out "^Stands +inside the quota of queue lab: owed to it" && gpuq cancel "$big" "$held"
@@ -81,7 +81,7 @@ test_expect_success 'what it may take from others is said first: inside the quot
 
 test_expect_success 'who comes second is told behind whom, and by which term' '
 	first=$(sh_job "sleep 600" -p lab -g 3) && second=$(sh_job "sleep 600" -p lab -g 3 --nice=7) &&
-	wait_for 30 eval "why $second waiting.place | grep -x 2" && test "$(why "$second" waiting.ahead.0.job)" = "$first" &&
+	wait_for 60 eval "why $second waiting.place | grep -x 2" && test "$(why "$second" waiting.ahead.0.job)" = "$first" &&
 	test "$(why "$second" waiting.ahead.0.by)" = nice && test "$(why "$second" waiting.ahead.0.points)" = 7 &&
 	gpuq cancel "$first" "$second"
 '

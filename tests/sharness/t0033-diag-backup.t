@@ -4,7 +4,7 @@ test_description='gpuq diag, doctor and backup: figures, advice, and a copy from
 
 test_expect_success 'start; a job that has ended, one that runs, one that waits' '
 	start_gpuqd && done=$(sh_job "exit 3") && job_becomes "$done" FAILED && run=$(sh_job "sleep 300" -g 4) &&
-	job_becomes "$run" RUNNING && wait=$(sh_job "sleep 300" -g 4 -J a-name) && wait_for 30 job_is "$wait" reason Resources
+	job_becomes "$run" RUNNING && wait=$(sh_job "sleep 300" -g 4 -J a-name) && wait_for 60 job_is "$wait" reason Resources
 '
 
 test_expect_success 'figures that follow what happens' '

@@ -36,14 +36,14 @@ test_expect_success 'of an array, each element' '
 test_expect_success 'following goes on until the job has ended' '
 	live=$(sh_job "until [ -e go ]; do sleep 0.1; done" -g 1) && job_becomes "$live" RUNNING &&
 	{ timeout 60 gpuq events -f "$live" >followed & } && follower=$! &&
-	wait_for 20 says followed job.started && touch go && wait $follower &&
+	wait_for 60 says followed job.started && touch go && wait $follower &&
 	head -n 1 followed | grep "^TIME  *EVENT  *JOB" && tail -n 1 followed | grep "job.ended .*state=COMPLETED" &&
 	test "$(grep -c pod.started followed)" = 1
 '
 
 test_expect_success 'following a job that never starts ends with it, too' '
 	wait=$(sh_job "exit 0" -g 4 --hold) && rm followed && { timeout 60 gpuq events -f "$wait" >followed & } && follower=$! &&
-	wait_for 20 says followed job.submitted && gpuq cancel "$wait" && wait $follower &&
+	wait_for 60 says followed job.submitted && gpuq cancel "$wait" && wait $follower &&
 	tail -n 1 followed | grep "job.ended .*state=CANCELLED" && gpuq events -f "$wait" | tail -n 1 | grep CANCELLED
 '
 
@@ -56,7 +56,7 @@ test_expect_success 'of late, of everything' '
 test_expect_success 'it outlives a kill, and goes with the job' '
 	told "$held" >got && kill_gpuqd && start_gpuqd && told "$held" >again && test_cmp got again && stop_gpuqd &&
 	echo "history_keep: 1s" >gpuqd.yaml && start_gpuqd --config gpuqd.yaml &&
-	wait_for 30 eval "test_expect_code 254 gpuq events $held" && stop_gpuqd
+	wait_for 60 eval "test_expect_code 254 gpuq events $held" && stop_gpuqd
 '
 
 test_expect_success 'a signal ends --follow while nothing happens' '

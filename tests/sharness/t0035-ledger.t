@@ -103,7 +103,7 @@ test_expect_success 'the work of an eviction is lost and refunded' '
 test_expect_success 'AC-KGS-6: a grant is there at once, and after a restart' '
 	exits 1 gpuq queues grant nowhere 5 && exits 1 gpuq queues grant lab 5 && says err "queue lab has no budget" &&
 	exits 2 gpuq queues grant nlp && exits 2 gpuq queues grant nlp x &&
-	long=$(sh_job "exit 0" -p nlp -g 1 -t 5) && wait_for 20 job_is "$long" reason Budget && job_is "$long" reasons.0.object nlp &&
+	long=$(sh_job "exit 0" -p nlp -g 1 -t 5) && wait_for 60 job_is "$long" reason Budget && job_is "$long" reasons.0.object nlp &&
 	exits 0 gpuq queues grant nlp 10 --reason "paper deadline" && says out "^nlp: budget 1, granted 10, used 0 GPU-minutes$" &&
 	says gpuqd.log "queue.granted queue=nlp gpu_minutes=10 .*paper deadline" && job_becomes "$long" COMPLETED &&
 	kill_gpuqd && start_gpuqd && gpuq usage nlp --json | head -n 1 >nlp && test "$(json granted_gpu_minutes <nlp)" = 10 &&
@@ -113,7 +113,7 @@ test_expect_success 'AC-KGS-6: a grant is there at once, and after a restart' '
 grep -q "GPUQ_FAILPOINTS 1" "$test_build/config.h" && test_set_prereq FAILPOINTS
 test_expect_success FAILPOINTS 'a node whose devices do not add up is left alone, and says so' '
 	kill_gpuqd && rm -f gpuqd.log && GPUQ_FAILPOINT="census.check:*=eio" start_gpuqd &&
-	wait=$(sh_job "exit 0" -p vis -g 1) && wait_for 20 job_is "$wait" reason NodesUnavailable &&
+	wait=$(sh_job "exit 0" -p vis -g 1) && wait_for 60 job_is "$wait" reason NodesUnavailable &&
 	says gpuqd.log "node.frozen node=.*a test says so" && test "$(gpuq nodes --json | json state)" = suspect &&
 	test "$(gpuq nodes --json | json note)" = "a test says so" && test "$(gpuq status --json | json devices.stranded)" = 4 &&
 	test "$(gpuq status --json | json frozen_nodes)" != "[]" && kill_gpuqd && start_gpuqd && job_becomes "$wait" COMPLETED

@@ -57,7 +57,7 @@ waits() {
 	waits_id=$(sh_job "exit 0" "$@") && waits_for "$waits_id" && exits 0 gpuq cancel "$waits_id"
 }
 waits_for() {
-	wait_for 20 job_is "$1" reason "$waits_reason" &&
+	wait_for 60 job_is "$1" reason "$waits_reason" &&
 		job_is "$1" reasons.0.object "$waits_object" && job_is "$1" reasons.0.have "$waits_have" &&
 		job_is "$1" reasons.0.need "$waits_need" && gpuq why "$1" >why.out && says why.out "without $waits_reason"
 }
@@ -67,7 +67,7 @@ runs() {
 	runs_id=$(sh_job "exec sleep 600" "$@") && job_becomes "$runs_id" RUNNING
 }
 none() {
-	exits 0 gpuq cancel --me && wait_for 30 eval "test \$(in_queue) = 0"
+	exits 0 gpuq cancel --me && wait_for 60 eval "test \$(in_queue) = 0"
 }
 
 test_expect_success 'what could never start, or is too much, is refused and told by whom' '
@@ -123,7 +123,7 @@ test_expect_success 'a queue counts what everybody has submitted' '
 test_expect_success 'elastic jobs grow inside the limits of their user' '
 	gpuq queues set three max_gpus="{user: 3}" && echo "{queue: three, command: [sleep, \"600\"], gpus: 1, pods: {min: 1, max: 2}}" >elastic.yaml &&
 	a=$(submit elastic.yaml) && b=$(submit elastic.yaml) && job_becomes "$a" RUNNING && job_becomes "$b" RUNNING &&
-	wait_for 30 eval "test \$(gpuq queues three --json | json allocated) = 3" && sleep 0.5 && test "$(gpuq queues three --json | json allocated)" = 3 && none
+	wait_for 60 eval "test \$(gpuq queues three --json | json allocated) = 3" && sleep 0.5 && test "$(gpuq queues three --json | json allocated)" = 3 && none
 '
 
 test_expect_success 'each user has a purse of its own' '

@@ -12,7 +12,7 @@ described() {
 test_expect_success 'jobs of every kind' '
 	start_gpuqd && ended=$(sh_job "exit 3" -g 1) && job_becomes "$ended" FAILED &&
 	run=$(sh_job "sleep 300" -g 1) && job_becomes "$run" RUNNING && big=$(sh_job "exit 0" -g 4) &&
-	array=$(sh_job "exit 0" --array 0-3%2 --hold) && wait_for 20 eval "gpuq queue --json $big | grep -q code" &&
+	array=$(sh_job "exit 0" --array 0-3%2 --hold) && wait_for 60 eval "gpuq queue --json $big | grep -q code" &&
 	described Job queue --json && described Job queue -a --json && described Job history --json &&
 	described Job status --json "$run" && described Job queue --json -j "$array"
 '

@@ -22,7 +22,7 @@ test_expect_success 'sbatch says what it did; an option it does not know is told
 test_expect_success 'squeue has its columns' '
 	squeue >out && head -n 1 out >head &&
 	echo "             JOBID PARTITION     NAME     USER ST       TIME  NODES NODELIST(REASON)" | test_cmp - head &&
-	wait_for 20 eval "squeue -h -j 2 -o %R | grep -q Resources" && squeue -h -o "%i|%P|%j|%t|%D|%R" >out &&
+	wait_for 60 eval "squeue -h -j 2 -o %R | grep -q Resources" && squeue -h -o "%i|%P|%j|%t|%D|%R" >out &&
 	says out "^1\|default\|one\|R\|1\|$node$" && says out "^2\|default\|two\|PD\|1\|\(Resources\)$" &&
 	says out "^3_\[3,7-9%2\]\|default\|arr\|PD\|1\|\(JobHeldUser\)$" &&
 	squeue -h -o "[%.6i] [%6j] [%.2j]" -j 1 >out && says out "^\[     1\] \[one   \] \[on\]$" &&
@@ -48,7 +48,7 @@ test_expect_success 'a job that is not there, and a server that does not answer,
 test_expect_success 'scontrol shows, holds, changes' '
 	scontrol show job 1 >out && says out "^JobId=1 JobName=one$" && says out "JobState=RUNNING Reason=None" &&
 	says out "ReqTRES=node=1,gres/gpu=2" && scontrol -o show job 1 >out && test "$(wc -l <out)" -le 2 &&
-	scontrol hold 2 && wait_for 10 job_is 2 reason HeldUser && scontrol release 2 &&
+	scontrol hold 2 && wait_for 60 job_is 2 reason HeldUser && scontrol release 2 &&
 	scontrol update jobid=2 timelimit=1-00:00:00 name=renamed nice=3 && job_is 2 time_limit_s 86400 && job_is 2 name renamed &&
 	scontrol update job 3 ArrayTaskThrottle=1 && gpuq queue -h -j 3 -o JOBID >out && says out "%1" &&
 	exits 1 scontrol update jobid=2 timelimt=3 && says err "TimeLimit" && exits 1 scontrol requeue 999 &&

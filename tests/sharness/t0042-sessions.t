@@ -45,7 +45,7 @@ while True:
 END
 
 test_expect_success 'a daemon and a job with a device' '
-	start_gpuqd && id=$(sh_job "exec python3 echo.py" --gpus=1) && wait_for 30 test -e port
+	start_gpuqd && id=$(sh_job "exec python3 echo.py" --gpus=1) && wait_for 60 test -e port
 '
 
 test_expect_success 'exec: output, error and exit code, each its own' '
@@ -96,17 +96,17 @@ test_expect_success 'a terminal: its size and its changes, and ours as it was' '
 test_expect_success 'a signal to the client: the terminal is restored, the program ends' '
 	cp "$(command -v sleep)" here-$$ &&
 	on_term "[[\"ready\", {\"signal\": \"TERM\"}]]" gpuq exec -it "$id" -- sh -c "echo ready; ./here-$$ 300" >out &&
-	says out "^\[exit 143, restored\]$" && wait_for 30 gone "here-$$"
+	says out "^\[exit 143, restored\]$" && wait_for 60 gone "here-$$"
 '
 
 test_expect_success 'a client that is killed: the program ends, even one that ignores it' '
 	on_term "[[\"ready\", {\"hangup\": true}]]" gpuq exec -i "$id" -- \
 		sh -c "trap \"\" HUP TERM; ./here-$$ 300 & echo ready; ./here-$$ 301" >out &&
-	says out "exit -9" && wait_for 30 gone "here-$$" && job_is "$id" state RUNNING
+	says out "exit -9" && wait_for 60 gone "here-$$" && job_is "$id" state RUNNING
 '
 
 test_expect_success 'port-forward: several connections, closed by halves' '
-	rm -f forward && { gpuq port-forward "$id" ":$(cat port)" >forward 2>forward.err & forward=$!; } && wait_for 30 test -s forward &&
+	rm -f forward && { gpuq port-forward "$id" ":$(cat port)" >forward 2>forward.err & forward=$!; } && wait_for 60 test -s forward &&
 	here=$(sed -n "s/^Forwarding 127.0.0.1:\([0-9]*\) -> [0-9]*$/\1/p" forward) && test -n "$here" &&
 	for n in 1 2 3; do forward_says "$here" "hello $n" >said.$n & said="$said $!"; done && wait $said &&
 	test "$(cat said.1 said.2 said.3)" = "HELLO 1HELLO 2HELLO 3" &&
@@ -114,9 +114,9 @@ test_expect_success 'port-forward: several connections, closed by halves' '
 '
 
 test_expect_success 'a port where nobody listens; ports that are none' '
-	rm -f forward && { gpuq port-forward "$id" :1 >forward 2>forward.err & forward=$!; } && wait_for 30 test -s forward &&
+	rm -f forward && { gpuq port-forward "$id" :1 >forward 2>forward.err & forward=$!; } && wait_for 60 test -s forward &&
 	here=$(sed -n "s/.*:\([0-9]*\) ->.*/\1/p" forward) && forward_says "$here" x >said; test ! -s said &&
-	wait_for 30 says forward.err "[Rr]efused" && kill "$forward" && wait "$forward" &&
+	wait_for 60 says forward.err "[Rr]efused" && kill "$forward" && wait "$forward" &&
 	exits 2 gpuq port-forward "$id" 70000 && exits 254 gpuq port-forward 999 80
 '
 
@@ -127,13 +127,13 @@ test_expect_success 'who was there is in the audit, without their arguments' '
 
 test_expect_success 'the end of the job is the end of what runs beside it' '
 	{ gpuq exec "$id" -- "./here-$$" 300 2>beside.err; echo $? >beside; } &
-	wait_for 30 eval "! gone here-$$" && gpuq cancel "$id" && job_becomes "$id" CANCELLED 60 && wait_for 30 test -s beside &&
-	{ test "$(cat beside)" = 250 || { cat beside beside.err; return 1; }; } && wait_for 30 gone "here-$$"
+	wait_for 60 eval "! gone here-$$" && gpuq cancel "$id" && job_becomes "$id" CANCELLED 60 && wait_for 60 test -s beside &&
+	{ test "$(cat beside)" = 250 || { cat beside beside.err; return 1; }; } && wait_for 60 gone "here-$$"
 '
 
 test_expect_success 'attach shows a job without a terminal, and its end ends it' '
-	id=$(sh_job "echo begun; until [ -e \"$PWD/go\" ]; do sleep 0.05; done; echo last") && job_becomes "$id" RUNNING 30 &&
-	{ gpuq attach "$id" >attached & watcher=$!; } && wait_for 30 says attached "^begun$" && touch go && wait "$watcher" &&
+	id=$(sh_job "echo begun; until [ -e \"$PWD/go\" ]; do sleep 0.05; done; echo last") && job_becomes "$id" RUNNING 60 &&
+	{ gpuq attach "$id" >attached & watcher=$!; } && wait_for 60 says attached "^begun$" && touch go && wait "$watcher" &&
 	printf "begun\nlast\n" >want && test_cmp want attached
 '
 
@@ -168,14 +168,14 @@ test_expect_success 'a shell outlives the daemon; run -it comes back to it' '
 	on_term "[[\"# \", \"echo a\$((1+1))b; until [ -e back ]; do sleep 0.1; done; echo c\$((2+2))d\n\"],
 		[\"c4d\", \"exit 9\n\"]]" gpuq run -it -- env PS1="# " sh -i >out &
 	shell=$!
-	wait_for 30 eval "test \$(grep -c kind=attach gpuqd.log) -gt $before" && sleep 1 && stop_gpuqd &&
+	wait_for 60 eval "test \$(grep -c kind=attach gpuqd.log) -gt $before" && sleep 1 && stop_gpuqd &&
 	start_gpuqd && wait_for 60 eval "test \$(grep -c kind=attach gpuqd.log) -gt $((before + 1))" && touch back &&
 	wait "$shell" && says out "^c4d$" && says out "^\[exit 9, restored\]$"
 '
 
 test_expect_success 'somebody else may not come in' '
 	test -n "$as_user" || return 0
-	id=$(sh_job "sleep 300") && job_becomes "$id" RUNNING 30 && open_to_all &&
+	id=$(sh_job "sleep 300") && job_becomes "$id" RUNNING 60 && open_to_all &&
 	{ as_other gpuq exec "$id" -- true >out 2>err; test $? = 249; } && says err "somebody else"
 '
 
@@ -195,10 +195,10 @@ test_expect_success 'run -it takes the first qos of its queue that is interactiv
 '
 
 test_expect_success 'the daemon ends with sessions open' '
-	id=$(sh_job "sleep 300") && job_becomes "$id" RUNNING 30 &&
+	id=$(sh_job "sleep 300") && job_becomes "$id" RUNNING 60 &&
 	{ gpuq exec "$id" -- "./here-$$" 300 2>open.err; echo $? >open; } &
-	wait_for 30 eval "! gone here-$$" && stop_gpuqd && wait_for 30 test -s open && test "$(cat open)" = 250 &&
-	wait_for 30 gone "here-$$"
+	wait_for 60 eval "! gone here-$$" && stop_gpuqd && wait_for 60 test -s open && test "$(cat open)" = 250 &&
+	wait_for 60 gone "here-$$"
 '
 
 test_done

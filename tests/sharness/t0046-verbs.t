@@ -12,7 +12,7 @@ test_expect_success 'jobs with labels, that wait, run and have ended, and someth
 	a=$(sh_job "sleep 300" -g 4 -J run-a --label team=a --label stage=x) && job_becomes "$a" RUNNING &&
 	b=$(sh_job "sleep 300" -g 4 -J wait-b --label team=a --label stage=y) &&
 	c=$(sh_job "sleep 300" -g 4 -J wait-c --label team=b) && d=$(sh_job "sleep 300" -g 4 -J wait-d --hold) &&
-	wait_for 20 job_is "$c" reason Resources && test "$(job "$a" labels.team)" = a
+	wait_for 60 job_is "$c" reason Resources && test "$(job "$a" labels.team)" = a
 '
 
 # first_column VERB
@@ -48,7 +48,7 @@ assert rows[0][0] == \"$(first_column $verb)\", rows[0]"
 	'
 	test_expect_success "$verb: --watch" '
 		col=$(first_column $verb) && { gpuq $verb --watch=0.1 >watch.out 2>&1 & } && watching=$! &&
-		wait_for 20 eval "test \$(grep -c \"^ *$col\" watch.out) -ge 2"; seen=$?; kill $watching; wait $watching; test $seen = 0
+		wait_for 60 eval "test \$(grep -c \"^ *$col\" watch.out) -ge 2"; seen=$?; kill $watching; wait $watching; test $seen = 0
 	'
 done
 
@@ -98,7 +98,7 @@ test_expect_success 'acts on what is no job say whom they mean, too' '
 
 test_expect_success 'and then they do it, to those alone' '
 	gpuq cancel -l team=a,stage!=x && job_becomes "$b" CANCELLED && job_is "$a" state RUNNING && job_is "$c" state PENDING &&
-	gpuq hold -l team=b && wait_for 20 job_is "$c" reason HeldUser && gpuq release -l team=b && wait_for 20 job_is "$c" reason Resources &&
+	gpuq hold -l team=b && wait_for 60 job_is "$c" reason HeldUser && gpuq release -l team=b && wait_for 60 job_is "$c" reason Resources &&
 	gpuq requeue -l stage=x && job_becomes "$a" PENDING && job_becomes "$c" RUNNING && stop_gpuqd
 '
 

@@ -20,20 +20,20 @@ test_expect_success 'thousands are held, released and cancelled by name, each of
 	start_gpuqd --gpus 0 && held many 5 && test "$(gpuq release --dry-run -n many --json | json matched)" = 5000 &&
 	test "$(gpuq release -n many --json | json matched)" = 5000 && test "$(gpuq hold -n many --json | json matched)" = 5000 &&
 	test "$(gpuq cancel -n many --json | json matched)" = 5000 && test "$(gpuq queue -h -n many | wc -l)" = 0 &&
-	wait_for 30 eval "test \"\$(in_history many)\" = \"5000 0\""
+	wait_for 60 eval "test \"\$(in_history many)\" = \"5000 0\""
 '
 
 test_expect_success 'one goes before thousands of his own, who lose together what it gains' '
 	held rank 1 && last=$(gpuq queue -h -n rank -o JOBID | tail -n 1 | tr -d " ") &&
-	wait_for 30 eval "gpuq prio -h -j $last -o PLACE | grep -qw 1000" && gpuq update --top "$last" &&
-	wait_for 30 eval "gpuq prio -h -j $last -o PLACE | grep -qw 1" && gpuq cancel -n rank && stop_gpuqd
+	wait_for 60 eval "gpuq prio -h -j $last -o PLACE | grep -qw 1000" && gpuq update --top "$last" &&
+	wait_for 60 eval "gpuq prio -h -j $last -o PLACE | grep -qw 1" && gpuq cancel -n rank && stop_gpuqd
 '
 
 # Elements start and end all the time; whoever waited when the array was named is cancelled, also if
 # it has started by then.
 test_expect_success 'an array that is cancelled by name while its elements start and end' '
 	start_gpuqd --gpus 16 && echo "{name: busy, gpus: 1, array: 0-299, command: [sleep, \"0.05\"]}" >busy.yaml &&
-	id=$(gpuq submit --parsable busy.yaml) && wait_for 30 eval "gpuq history -h -n busy | grep -q COMPLETED" &&
+	id=$(gpuq submit --parsable busy.yaml) && wait_for 60 eval "gpuq history -h -n busy | grep -q COMPLETED" &&
 	gpuq cancel -n busy && wait_for 60 eval "! gpuq queue -h -n busy | grep -q ." &&
 	exits 252 gpuq wait "$id" &&
 	gpuq history -h -j "$id" -o JOBID --limit 99999 | sort | uniq -d >twice && test ! -s twice
@@ -41,7 +41,7 @@ test_expect_success 'an array that is cancelled by name while its elements start
 
 test_expect_success 'whoever waits for a thousand hears of all of them' '
 	held hear 1 && gpuq queue -h -n hear -o JOBID >hear.ids && { (exits 252 gpuq wait $(cat hear.ids) && touch heard) & } && waiter=$! &&
-	wait_for 30 eval "test \"\$(gpuq queue -h -n hear | wc -l)\" = 1000" && sleep 1 && gpuq cancel -n hear && wait $waiter && test -e heard
+	wait_for 60 eval "test \"\$(gpuq queue -h -n hear | wc -l)\" = 1000" && sleep 1 && gpuq cancel -n hear && wait $waiter && test -e heard
 '
 
 test_expect_success 'the longest turn is told with who had it, and is counted anew for an operator' '
@@ -55,7 +55,7 @@ test_expect_success FAILPOINTS 'killed in the middle: what was done stays done, 
 	GPUQ_FAILPOINT="act.done:4500=kill" start_gpuqd --gpus 0 && held cut 5 && ! gpuq cancel -n cut &&
 	{ wait "$gpuqd_pid"; true; } && start_gpuqd --gpus 0 && left=$(gpuq queue -h -n cut | wc -l) && test "$left" -gt 0 &&
 	test "$left" -lt 1000 && test "$(in_history cut)" = "$((5000 - left)) 0" &&
-	test "$(gpuq cancel -n cut --json | json matched)" = "$left" && wait_for 30 eval "test \"\$(in_history cut)\" = \"5000 0\""
+	test "$(gpuq cancel -n cut --json | json matched)" = "$left" && wait_for 60 eval "test \"\$(in_history cut)\" = \"5000 0\""
 '
 
 test_expect_success FAILPOINTS 'what sums are made of is whole, however long it is' '

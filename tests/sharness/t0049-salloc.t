@@ -46,23 +46,23 @@ test_expect_success 'who waits is told, and gives up as it is told' '
 	full=$(sbatch --parsable -G 4 --wrap "sleep 300") && job_becomes "$full" RUNNING && exits 1 salloc -G 1 --immediate=2 true &&
 	says err "^salloc: Pending job allocation" && says err "queued and waiting for resources" && says err "Requested nodes are busy" &&
 	test "$(in_queue)" = 1 && { salloc -G 1 echo it ran >waited 2>waited.err & } && waiter=$! &&
-	wait_for 30 says waited.err "waiting for resources" && scancel "$full" && wait $waiter && says waited "it ran" &&
+	wait_for 60 says waited.err "waiting for resources" && scancel "$full" && wait $waiter && says waited "it ran" &&
 	says waited.err "has been allocated resources"
 '
 
 test_expect_success 'a signal while it waits: no job is left' '
 	full=$(sbatch --parsable -G 4 --wrap "sleep 300") && job_becomes "$full" RUNNING && rm -f waited.err && { salloc -G 1 true 2>waited.err & } && waiter=$! &&
-	wait_for 30 says waited.err "waiting for resources" && kill -TERM $waiter && ! wait $waiter && says waited.err "revoked" &&
-	wait_for 30 eval "test \$(in_queue) = 1" && scancel "$full"
+	wait_for 60 says waited.err "waiting for resources" && kill -TERM $waiter && ! wait $waiter && says waited.err "revoked" &&
+	wait_for 60 eval "test \$(in_queue) = 1" && scancel "$full"
 '
 
 test_expect_success 'the end of the job is told to the command' '
-	{ salloc -J ended -G 1 sleep 300 2>ended.err & } && waiter=$! && wait_for 30 says ended.err "Granted" && scancel -n ended &&
+	{ salloc -J ended -G 1 sleep 300 2>ended.err & } && waiter=$! && wait_for 60 says ended.err "Granted" && scancel -n ended &&
 	{ wait $waiter; test $? = 143; } && says ended.err "revoked" && ! grep Relinquishing ended.err
 '
 
 test_expect_success 'a salloc that is killed leaves no job behind' '
-	{ salloc --lease=5s -J killed -G 1 sleep 20 2>killed.err & } && waiter=$! && wait_for 30 says killed.err "Granted" &&
+	{ salloc --lease=5s -J killed -G 1 sleep 20 2>killed.err & } && waiter=$! && wait_for 60 says killed.err "Granted" &&
 	id=$(squeue -h -n killed -o %A) && kill -KILL $waiter &&
 	wait_for 60 grep -q "job.lease job=$id" gpuqd.log && job_becomes "$id" CANCELLED
 '

@@ -25,7 +25,7 @@ done_with() {
 	for row; do echo "$row" >>met; done
 }
 none() {
-	exits 0 gpuq cancel --me && wait_for 30 eval "test \$(in_queue) = 0"
+	exits 0 gpuq cancel --me && wait_for 60 eval "test \$(in_queue) = 0"
 }
 # use QUEUE PATH: of the budget of the queue
 use() {
@@ -35,7 +35,7 @@ use() {
 waits() {
 	waits_reason=$1 waits_object=$2 waits_have=$3 waits_need=$4
 	shift 4
-	waits_id=$(sh_job "exit 0" "$@") && wait_for 20 job_is "$waits_id" reason "$waits_reason" &&
+	waits_id=$(sh_job "exit 0" "$@") && wait_for 60 job_is "$waits_id" reason "$waits_reason" &&
 		job_is "$waits_id" reasons.0.object "$waits_object" && job_is "$waits_id" reasons.0.have "$waits_have" &&
 		job_is "$waits_id" reasons.0.need "$waits_need" && exits 0 gpuq cancel "$waits_id"
 }
@@ -78,12 +78,12 @@ test_expect_success 'hard: nothing starts beyond it; what runs holds what it may
 '
 
 test_expect_success 'hard: a job without a time limit is told why it can never start' '
-	id=$(sh_job "exit 0" -p hard -g 1) && wait_for 20 job_is "$id" reason Budget && gpuq why "$id" >why && says why "Budget" && none
+	id=$(sh_job "exit 0" -p hard -g 1) && wait_for 60 job_is "$id" reason Budget && gpuq why "$id" >why && says why "Budget" && none
 '
 
 test_expect_success 'hard: what an elastic job grows by has to fit, too' '
 	echo "{queue: hard, command: [sleep, \"600\"], gpus: 1, time: 3m, pods: {min: 1, max: 4}}" >elastic.yaml &&
-	id=$(submit elastic.yaml) && job_becomes "$id" RUNNING && wait_for 30 eval "test \$(gpuq queues hard --json | json allocated) -ge 2" &&
+	id=$(submit elastic.yaml) && job_becomes "$id" RUNNING && wait_for 60 eval "test \$(gpuq queues hard --json | json allocated) -ge 2" &&
 	sleep 1 && less "$(gpuq queues hard --json | json allocated)" 4 && less "$(use hard committed_gpu_minutes)" 10 && none
 '
 
@@ -113,8 +113,8 @@ test_expect_success 'of each user alone' '
 
 test_expect_success 'what fades: of the queue and of each user' '
 	id=$(sh_job "sleep 2" -p fades -g 4) && job_becomes "$id" COMPLETED && was=$(use fades used_gpu_minutes) && less 0 "$was" &&
-	wait_for 30 eval "less \"\$(use fades used_gpu_minutes)\" $was/2" &&
-	wait_for 30 eval "less \"\$(gpuq usage fades -u $me --json | json used_gpu_minutes)\" $was/4" && test "$(use fades half_life_s)" = 2 && done_with half_life
+	wait_for 60 eval "less \"\$(use fades used_gpu_minutes)\" $was/2" &&
+	wait_for 60 eval "less \"\$(gpuq usage fades -u $me --json | json used_gpu_minutes)\" $was/4" && test "$(use fades half_life_s)" = 2 && done_with half_life
 '
 
 test_expect_success 'what makes no sense is refused, with its place' '

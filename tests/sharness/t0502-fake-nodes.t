@@ -8,15 +8,15 @@ test_expect_success 'start' '
 '
 
 test_expect_success 'pods of others take what they take' '
-	fault "foreign node-0000 gpus=3 name=f1" && wait_for 30 eval "test \$(free_gpus) = 5" &&
+	fault "foreign node-0000 gpus=3 name=f1" && wait_for 60 eval "test \$(free_gpus) = 5" &&
 	a=$(fake_job hang=true -g 4) && job_becomes "$a" RUNNING && job_is "$a" pods.0.node node-0001 &&
-	b=$(fake_job hang=true -g 2) && wait_for 20 job_is "$b" reason Resources &&
+	b=$(fake_job hang=true -g 2) && wait_for 60 job_is "$b" reason Resources &&
 	fault "delete-pod foreign/f1 grace=0" && job_becomes "$b" RUNNING && job_is "$b" pods.0.node node-0000 &&
 	gpuq cancel "$a" "$b" && wait_for 60 eval "test \$(free_gpus) = 8"
 '
 
 test_expect_success 'a node loses devices: nothing is placed on what is not there' '
-	fault "devices node-0000=2" "devices node-0001=1" && wait_for 30 eval "test \$(free_gpus) = 3" &&
+	fault "devices node-0000=2" "devices node-0001=1" && wait_for 60 eval "test \$(free_gpus) = 3" &&
 	a=$(fake_job hang=true -g 2) && b=$(fake_job hang=true -g 2) && job_becomes "$a" RUNNING &&
 	job_is "$a" pods.0.node node-0000 && job_is "$b" state PENDING && job_is "$b" reason Unsatisfiable ||
 	job_is "$b" reason Resources
@@ -29,13 +29,13 @@ test_expect_success 'it gets them back' '
 
 test_expect_success 'devices that go while a job has them: it runs on, and no more start there' '
 	a=$(fake_job hang=true -g 4) && job_becomes "$a" RUNNING && node=$(job "$a" pods.0.node) &&
-	fault "devices $node=2" && wait_for 30 eval "gpuq nodes --json | grep \"\\\"$node\\\"\" | json free_gpus | grep -qx 0" &&
+	fault "devices $node=2" && wait_for 60 eval "gpuq nodes --json | grep \"\\\"$node\\\"\" | json free_gpus | grep -qx 0" &&
 	b=$(fake_job run=1s -g 2) && exits 0 gpuq wait "$b" && job_is "$a" state RUNNING && job_is "$a" attempt 0 &&
 	fault "devices $node=4" && gpuq cancel "$a" && wait_for 60 eval "test \$(free_gpus) = 8"
 '
 
 test_expect_success 'a node goes down and comes back: nothing is placed on it meanwhile' '
-	fault "node-down node-0000" && wait_for 30 eval "gpuq nodes --json | grep node-0000 | json state | grep -qx down" &&
+	fault "node-down node-0000" && wait_for 60 eval "gpuq nodes --json | grep node-0000 | json state | grep -qx down" &&
 	a=$(fake_job run=300ms -g 4) && exits 0 gpuq wait "$a" && b=$(fake_job hang=true -g 4) && job_becomes "$b" RUNNING &&
 	job_is "$b" pods.0.node node-0001 && c=$(fake_job run=300ms -g 4) && job_is "$c" state PENDING &&
 	fault "node-up node-0000" && exits 0 gpuq wait "$c" && gpuq cancel "$b" && job_becomes "$b" CANCELLED

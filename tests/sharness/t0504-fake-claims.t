@@ -24,7 +24,7 @@ test_expect_success 'start; one queue has it all' '
 
 test_expect_success 'a victim that does not go: its node is left alone, and the claim does not wait for it' '
 	fault "on DELETE pods every=1 status=503" && claimant=$(fake_job hang=true --queue prod -g 4) &&
-	wait_for 30 job_is "$claimant" reason Victims && first=$(node_of "$claimant") &&
+	wait_for 60 job_is "$claimant" reason Victims && first=$(node_of "$claimant") &&
 	wait_for 90 eval "gpuq nodes --json | grep \"\\\"$first\\\"\" | json state | grep -qx suspect" &&
 	job_is "$claimant" promise null && says gpuqd.log "pod.overdue" && job_is "$claimant" state PENDING
 '
@@ -41,12 +41,12 @@ test_expect_success 'what is taken back lies apart: one that may stay is moved, 
 	- {name: batch, quota: 4}
 	- {name: guest, quota: 0}
 	END
-	gpuq apply -f apart.yaml && wait_for 30 eval "test \$(free_gpus) = 8" &&
+	gpuq apply -f apart.yaml && wait_for 60 eval "test \$(free_gpus) = 8" &&
 	ids= && for queue in batch guest batch guest; do
 		one=$(fake_job hang=true --queue $queue --qos quick -g 2) && job_becomes "$one" RUNNING && ids="$ids $one" || return 1
 	done && set -- $ids && fault "on DELETE pods every=1 status=503" && claimant=$(fake_job hang=true --queue prod -g 4) &&
-	wait_for 30 job_is "$claimant" reason Victims && kill_gpuqd && fault clear && start_fake_gpuqd && job_becomes "$claimant" RUNNING &&
-	wait_for 30 eval "job_is $1 state RUNNING && job_is $3 state RUNNING" && job_is "$2" state PENDING && job_is "$4" state PENDING
+	wait_for 60 job_is "$claimant" reason Victims && kill_gpuqd && fault clear && start_fake_gpuqd && job_becomes "$claimant" RUNNING &&
+	wait_for 60 eval "job_is $1 state RUNNING && job_is $3 state RUNNING" && job_is "$2" state PENDING && job_is "$4" state PENDING
 '
 
 no_harm_was_done

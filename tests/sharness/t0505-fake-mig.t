@@ -21,7 +21,7 @@ test_expect_success 'a node with two instances beside its devices' '
 	start_fake && start_fake_gpuqd && /usr/bin/curl -sSf -X PATCH -H "Content-Type: application/merge-patch+json" \
 		--data-binary "{\"status\": {\"allocatable\": {\"nvidia.com/mig-1g.10gb\": \"2\"}, \"capacity\": {\"nvidia.com/mig-1g.10gb\": \"2\"}}}" \
 		"http://127.0.0.1:$fake_port/api/v1/nodes/node-0000/status" >/dev/null &&
-	wait_for 30 has_instances "1g.10gb 2 2" && test "$(free_gpus)" = 8
+	wait_for 60 has_instances "1g.10gb 2 2" && test "$(free_gpus)" = 8
 '
 
 test_expect_success 'a job takes one where they are, and asks the device plugin for it by its name' '
@@ -33,8 +33,8 @@ test_expect_success 'a job takes one where they are, and asks the device plugin 
 
 test_expect_success 'a third waits until one is free; another profile is nowhere' '
 	b=$(fake_job hang=true --mig 1g.10gb) && job_becomes "$b" RUNNING && c=$(fake_job run=300ms --mig 1g.10gb) &&
-	wait_for 20 job_is "$c" reason Resources && has_instances "1g.10gb 2 0" &&
-	d=$(fake_job run=300ms --mig 3g.40gb 2>warned) && grep "no node could hold" warned && wait_for 20 job_is "$d" reason Unsatisfiable
+	wait_for 60 job_is "$c" reason Resources && has_instances "1g.10gb 2 0" &&
+	d=$(fake_job run=300ms --mig 3g.40gb 2>warned) && grep "no node could hold" warned && wait_for 60 job_is "$d" reason Unsatisfiable
 '
 
 test_expect_success 'the live state as a scenario has them as well' '
@@ -45,7 +45,7 @@ test_expect_success 'the live state as a scenario has them as well' '
 
 test_expect_success 'a restart finds who has which' '
 	b=$(fake_job hang=true --mig 1g.10gb) && job_becomes "$b" RUNNING && kill_gpuqd && start_fake_gpuqd &&
-	wait_for 30 has_instances "1g.10gb 2 1" && job_is "$b" state RUNNING && gpuq cancel "$b" &&
+	wait_for 60 has_instances "1g.10gb 2 1" && job_is "$b" state RUNNING && gpuq cancel "$b" &&
 	wait_for 60 has_instances "1g.10gb 2 2"
 '
 

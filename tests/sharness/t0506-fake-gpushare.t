@@ -38,7 +38,7 @@ test_expect_success 'a node with 60 units on four devices: 15 GiB each' '
 	start_fake --nodes 1 --gpus 0 && api PATCH /nodes/node-0000/status "{\"status\": {
 		\"capacity\": {\"aliyun.com/gpu-mem\": \"60\", \"aliyun.com/gpu-count\": \"4\"},
 		\"allocatable\": {\"aliyun.com/gpu-mem\": \"60\", \"aliyun.com/gpu-count\": \"4\"}}}" >/dev/null &&
-	start_fake_gpuqd && wait_for 30 eval "test \$(free_gpus) = 4" &&
+	start_fake_gpuqd && wait_for 60 eval "test \$(free_gpus) = 4" &&
 	gpuq nodes --json >nodes.out && test "$(json devices.3.memory_mib <nodes.out)" = 15360
 '
 
@@ -55,8 +55,8 @@ test_expect_success 'a device is filled to its last unit before the next is open
 '
 
 test_expect_success 'another of the same amount waits until the first has its part' '
-	slow=$(part 5 60s) && wait_for 20 has_notes "$slow" "0 15 5 false" && second=$(part 5) && third=$(part 4) &&
-	wait_for 20 has_notes "$third" "1 15 4 false" && test -z "$(the_pod "$second" | grep gpuq)" &&
+	slow=$(part 5 60s) && wait_for 60 has_notes "$slow" "0 15 5 false" && second=$(part 5) && third=$(part 4) &&
+	wait_for 60 has_notes "$third" "1 15 4 false" && test -z "$(the_pod "$second" | grep gpuq)" &&
 	serve "$slow" && job_becomes "$second" RUNNING && has_notes "$second" "0 15 5 false"
 '
 
@@ -65,7 +65,7 @@ test_expect_success 'what others hold on a device is not given away' '
 	api POST /namespaces/default/pods "{\"apiVersion\": \"v1\", \"kind\": \"Pod\", \"metadata\": {\"name\": \"theirs\",
 		\"annotations\": {\"gpuq.test/hang\": \"true\", \"ALIYUN_COM_GPU_MEM_IDX\": \"0\", \"ALIYUN_COM_GPU_MEM_DEV\": \"15\", \"ALIYUN_COM_GPU_MEM_POD\": \"9\",
 		\"ALIYUN_COM_GPU_MEM_ASSIGNED\": \"true\"}}, \"spec\": {\"nodeName\": \"node-0000\", \"containers\": [{\"name\": \"c\", \"image\": \"test\",
-		\"resources\": {\"limits\": {\"aliyun.com/gpu-mem\": \"9\"}}}]}}" >/dev/null && wait_for 30 eval "test \$(free_gpus) = 3.4" &&
+		\"resources\": {\"limits\": {\"aliyun.com/gpu-mem\": \"9\"}}}]}}" >/dev/null && wait_for 60 eval "test \$(free_gpus) = 3.4" &&
 	six=$(part 6) && job_becomes "$six" RUNNING && seven=$(part 7) && job_becomes "$seven" RUNNING &&
 	has_notes "$six" "0 15 6 false" && has_notes "$seven" "1 15 7 false" && gpuq cancel "$six" "$seven"
 '
@@ -87,8 +87,8 @@ test_expect_success 'a manifest that asks in its own dialect runs; so does a who
 '
 
 test_expect_success 'two devices for one pod, or more than a device has: not here, and it says so' '
-	two=$(fake_job hang=true -g 2) && wait_for 20 job_is "$two" reason Unsatisfiable && much=$(part 16) &&
-	wait_for 20 job_is "$much" reason Unsatisfiable && gpuq cancel "$two" "$much"
+	two=$(fake_job hang=true -g 2) && wait_for 60 job_is "$two" reason Unsatisfiable && much=$(part 16) &&
+	wait_for 60 job_is "$much" reason Unsatisfiable && gpuq cancel "$two" "$much"
 '
 
 test_done

@@ -16,7 +16,7 @@ test_expect_success 'the same cluster after a restart' '
 '
 
 test_expect_success 'another cluster: the job is not lost, nothing is done, and it says how to go on' '
-	stop_fake && start_fake --audit "$PWD/audit2" && start_gpuqd --kubeconfig "$PWD/kubeconfig" && wait_for 30 refused && grep -q -e --adopt-cluster gpuqd.log &&
+	stop_fake && start_fake --audit "$PWD/audit2" && start_gpuqd --kubeconfig "$PWD/kubeconfig" && wait_for 60 refused && grep -q -e --adopt-cluster gpuqd.log &&
 	sleep 1 && job_is "$a" state RUNNING && is_stale && b=$(fake_job run=300ms -g 1) && sleep 1 && job_is "$b" state PENDING &&
 	! grep "\"resource\":\"pods\"" audit2 && kill_gpuqd
 '

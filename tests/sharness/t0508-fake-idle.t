@@ -37,7 +37,7 @@ lasts() {
 start_metrics() {
 	rm -f metrics.port
 	/usr/bin/python3 "$test_source/tests/sharness/metrics_page.py" "$PWD/metrics.port" "$PWD/page" </dev/null >>metrics.log 2>&1 3>&- 4>&- 5>&- &
-	wait_for 30 test -s metrics.port && metrics_port=$(cat metrics.port)
+	wait_for 60 test -s metrics.port && metrics_port=$(cat metrics.port)
 }
 
 # conf PATH...: the endpoints that are asked
@@ -67,8 +67,8 @@ test_expect_success 'start; a job at zero is stopped after its time, one that do
 	other=$(fake_job hang=true --queue lab -g 1) &&
 	job_becomes "$idle" RUNNING && job_becomes "$busy" RUNNING && job_becomes "$other" RUNNING &&
 	page "0 $(pod_of "$idle" 0) 0" "1 $(pod_of "$busy" 0) 1" "0 $(pod_of "$other" 0) 2" &&
-	wait_for 20 job_is "$idle" use.percent 0.0 && job_is "$idle" use.idle_limit_s 6 && job_is "$idle" use.idle_rule qos/train &&
-	wait_for 20 eval "gpuq status $idle | grep -q \"^ *Use *0.0 %.* stopped when idle for .*6 (qos/train)\"" &&
+	wait_for 60 job_is "$idle" use.percent 0.0 && job_is "$idle" use.idle_limit_s 6 && job_is "$idle" use.idle_rule qos/train &&
+	wait_for 60 eval "gpuq status $idle | grep -q \"^ *Use *0.0 %.* stopped when idle for .*6 (qos/train)\"" &&
 	job_becomes "$idle" TIMEOUT && job_is "$busy" state RUNNING && job_is "$busy" use.percent 1.0 && job_is "$busy" use.idle_s 0 &&
 	job_is "$other" state RUNNING
 '
@@ -83,22 +83,22 @@ test_expect_success 'the end says why, wherever one looks; the exit code is that
 
 test_expect_success 'one busy window and it is counted from nothing; the tighter of two rules counts' '
 	a=$(fake_job hang=true --queue debug --qos train -g 1) && job_becomes "$a" RUNNING && p=$(pod_of "$a" 0) &&
-	page "0 $p 0" && wait_for 20 job_is "$a" use.idle_s 2 && job_is "$a" use.idle_limit_s 4 && job_is "$a" use.idle_rule queue/debug &&
-	page "3 $p 0" && wait_for 20 job_is "$a" use.idle_s 0 && lasts 5 job_is "$a" state RUNNING && page "0 $p 0" &&
+	page "0 $p 0" && wait_for 60 job_is "$a" use.idle_s 2 && job_is "$a" use.idle_limit_s 4 && job_is "$a" use.idle_rule queue/debug &&
+	page "3 $p 0" && wait_for 60 job_is "$a" use.idle_s 0 && lasts 5 job_is "$a" state RUNNING && page "0 $p 0" &&
 	job_becomes "$a" TIMEOUT && job_is "$a" end_cause idle
 '
 
 test_expect_success 'a gang is idle when all devices of all its pods are' '
 	g=$(fake_job hang=true --queue debug -N 2 --gpus-per-node=2) && job_becomes "$g" RUNNING &&
 	p0=$(pod_of "$g" 0) && p1=$(pod_of "$g" 1) &&
-	page "0 $p0 0" "0 $p0 1" "0 $p1 0" && wait_for 20 job_is "$g" use.percent 0.0 && lasts 7 job_is "$g" state RUNNING &&
-	page "0 $p0 0" "0 $p0 1" "0 $p1 0" "7 $p1 1" && wait_for 20 job_is "$g" use.percent 1.7 && lasts 6 job_is "$g" state RUNNING &&
+	page "0 $p0 0" "0 $p0 1" "0 $p1 0" && wait_for 60 job_is "$g" use.percent 0.0 && lasts 7 job_is "$g" state RUNNING &&
+	page "0 $p0 0" "0 $p0 1" "0 $p1 0" "7 $p1 1" && wait_for 60 job_is "$g" use.percent 1.7 && lasts 6 job_is "$g" state RUNNING &&
 	page "0 $p0 0" "0 $p0 1" "0 $p1 0" "0 $p1 1" && job_becomes "$g" TIMEOUT
 '
 
 test_expect_success 'an endpoint that is gone stops nobody, and is told of' '
 	a=$(fake_job hang=true --queue debug -g 1) && job_becomes "$a" RUNNING && page "0 $(pod_of "$a" 0) 0" &&
-	wait_for 20 job_is "$a" use.percent 0.0 && mv page gone && wait_for 20 eval "measured trouble | grep -q \"status 503\"" &&
+	wait_for 60 job_is "$a" use.percent 0.0 && mv page gone && wait_for 60 eval "measured trouble | grep -q \"status 503\"" &&
 	gpuq status >out && says out "Idle rules *not everywhere: http://.*status 503" &&
 	exits 0 gpuq doctor && says out "measured .*idle rules are not applied everywhere: .*status 503" &&
 	lasts 6 job_is "$a" state RUNNING && mv gone page && job_becomes "$a" TIMEOUT && test "$(measured trouble)" = null
@@ -106,8 +106,8 @@ test_expect_success 'an endpoint that is gone stops nobody, and is told of' '
 
 test_expect_success 'a restart of the daemon stops nobody early: windows are counted anew' '
 	a=$(fake_job hang=true --queue lab --qos train -g 1) && job_becomes "$a" RUNNING && page "0 $(pod_of "$a" 0) 0" &&
-	wait_for 20 job_is "$a" use.idle_s 4 && kill_gpuqd && sleep 3 && start_fake_gpuqd --config gpuqd.yaml &&
-	wait_for 20 eval "job $a use | grep -q percent" && job "$a" use.idle_s >idle && test "$(cat idle)" -lt 4 && job_is "$a" state RUNNING &&
+	wait_for 60 job_is "$a" use.idle_s 4 && kill_gpuqd && sleep 3 && start_fake_gpuqd --config gpuqd.yaml &&
+	wait_for 60 eval "job $a use | grep -q percent" && job "$a" use.idle_s >idle && test "$(cat idle)" -lt 4 && job_is "$a" state RUNNING &&
 	job_becomes "$a" TIMEOUT && job_is "$a" end_cause idle
 '
 

@@ -36,7 +36,7 @@ maps() {
 
 test_expect_success 'the script of an array is taken away with the last of its pods, which may outlive its end' '
 	stop_gpuqd && echo "finished_pod_keep: 2s" >gpuqd.yaml && start_fake_gpuqd --config "$PWD/gpuqd.yaml" && printf "#!/bin/sh\n#SBATCH --array=0-3\ntrue\n" >array.sh &&
-	id=$(submit --image test --annotation gpuq.test/run=300ms array.sh) && wait_for 30 eval "test \$(n_pods $id) = 4" &&
+	id=$(submit --image test --annotation gpuq.test/run=300ms array.sh) && wait_for 60 eval "test \$(n_pods $id) = 4" &&
 	test "$(maps)" -gt 0 && exits 0 gpuq wait "$id" && wait_for 60 eval "test \$(maps) = 0"
 '
 

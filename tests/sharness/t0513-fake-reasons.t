@@ -54,7 +54,7 @@ nobody() {
 }
 
 test_expect_success 'start' '
-	write_site && start_fake && start_fake_gpuqd --site "$PWD/site.yaml" && wait_for 30 eval "test \$(free_gpus) = 8"
+	write_site && start_fake && start_fake_gpuqd --site "$PWD/site.yaml" && wait_for 60 eval "test \$(free_gpus) = 8"
 '
 
 test_expect_success 'devices: too few, in pieces, never enough, on nodes that are out of use' '
@@ -80,7 +80,7 @@ test_expect_success 'other jobs: dependencies, an array, those ahead, those that
 	job_becomes "$bad" FAILED && j=$(fake_job hang=true -p wide -g 1 -d "afterok:$a") && meets "$j" Dependency "afterok:$a" - - user &&
 	k=$(fake_job hang=true -p wide -g 1 -d "afterok:$bad") && meets "$k" DependencyNever "afterok:$bad" - - user &&
 	r=$(fake_job hang=true -p wide -g 1 --array=0-3%1) && meets "$r" ArrayLimit - 1 2 user && gpuq cancel "$j" "$k" "$r" >out &&
-	wait_for 30 eval "test \$(in_queue) = 1" &&
+	wait_for 60 eval "test \$(in_queue) = 1" &&
 	big=$(fake_job hang=true -p wide -N 2 --gpus-per-node=4 -t 60) && meets "$big" Resources gpus 4 8 nobody &&
 	j=$(fake_job hang=true -p wide --qos firm -g 1 -t 600 --nice=100) && meets "$j" Priority "$big" - - nobody && nobody --me
 '

@@ -43,9 +43,9 @@ test_expect_success 'a ping of the server is answered' '
 test_expect_success 'a handshake that is refused names the right that is missing, and what gives it' '
 	fault "on GET pods/exec status=403" "on GET pods/attach status=403" "on GET pods/portforward status=403" &&
 	refused 249 pods/exec gpuq exec "$id" -- true && refused 1 pods/attach gpuq attach "$id" &&
-	rm -f forward && { gpuq port-forward "$id" :80 >forward 2>forward.err & forward=$!; } && wait_for 30 test -s forward &&
+	rm -f forward && { gpuq port-forward "$id" :80 >forward 2>forward.err & forward=$!; } && wait_for 60 test -s forward &&
 	here=$(sed -n "s/^Forwarding 127.0.0.1:\([0-9]*\) -> .*/\1/p" forward) && { connect "$here" || :; } &&
-	wait_for 30 says forward.err "create of pods/portforward .*etc/kubernetes/optional/exec.yaml" &&
+	wait_for 60 says forward.err "create of pods/portforward .*etc/kubernetes/optional/exec.yaml" &&
 	kill "$forward" && { wait "$forward" || :; }
 '
 
@@ -65,7 +65,7 @@ for end in "close after=1" "close after=1 reset" "close"; do
 done
 
 test_expect_success 'a port whose connection breaks off: the next one is another' '
-	rm -f forward && { gpuq port-forward "$id" :80 >forward 2>forward.err & forward=$!; } && wait_for 30 test -s forward &&
+	rm -f forward && { gpuq port-forward "$id" :80 >forward 2>forward.err & forward=$!; } && wait_for 60 test -s forward &&
 	here=$(sed -n "s/^Forwarding 127.0.0.1:\([0-9]*\) -> .*/\1/p" forward) && test "$(connect "$here")" = hello &&
 	fault "on GET pods/portforward close after=2 reset" && test -z "$(connect "$here")" &&
 	fault clear && test "$(connect "$here")" = hello && kill "$forward" && wait "$forward"

@@ -35,14 +35,14 @@ node_is() {
 
 test_expect_success 'start, with somebody who watches all the time' '
 	printf "version: 1\nqueues:\n- {name: left, quota: 4}\n- {name: right, quota: 4}\n" >site.yaml && touch seen &&
-	start_fake && start_fake_gpuqd --site "$PWD/site.yaml" && wait_for 30 eval "test \$(free_gpus) = 8" &&
-	{ /usr/bin/python3 watch.py >watch.out 2>&1 3>&- 4>&- 5>&- & } && watching=$! && wait_for 30 seen free
+	start_fake && start_fake_gpuqd --site "$PWD/site.yaml" && wait_for 60 eval "test \$(free_gpus) = 8" &&
+	{ /usr/bin/python3 watch.py >watch.out 2>&1 3>&- 4>&- 5>&- & } && watching=$! && wait_for 60 seen free
 '
 
 test_expect_success 'jobs that run, and others that claim their places' '
 	for i in 1 2 3 4 5 6 7 8; do fake_job "hang=true slow-exit=$((i * 400))ms" -p left -g 1 >>ids || return 1; done &&
-	job_becomes "$(tail -n 1 ids)" RUNNING && wait_for 30 seen allocated && r=$(fake_job "run=300ms" -p right -N 2 --gpus-per-node=2 -t 10) &&
-	wait_for 30 seen held && job_becomes "$r" COMPLETED
+	job_becomes "$(tail -n 1 ids)" RUNNING && wait_for 60 seen allocated && r=$(fake_job "run=300ms" -p right -N 2 --gpus-per-node=2 -t 10) &&
+	wait_for 60 seen held && job_becomes "$r" COMPLETED
 '
 
 test_expect_success 'half of a device' '
@@ -50,12 +50,12 @@ test_expect_success 'half of a device' '
 '
 
 test_expect_success 'nodes that are drained and used again' '
-	exits 0 gpuq drain node-0000 --reason fan && wait_for 30 node_is node-0000 "drain.*" && gpuq cancel -q left >out && wait_for 30 seen draining &&
+	exits 0 gpuq drain node-0000 --reason fan && wait_for 60 node_is node-0000 "drain.*" && gpuq cancel -q left >out && wait_for 60 seen draining &&
 	exits 0 gpuq resume node-0000
 '
 
 test_expect_success 'reservations: of a node, of an amount, for nobody and for a queue' '
-	wait_for 30 eval "test \$(in_queue) = 0" && exits 0 gpuq reserve whole --start now -t 1h -w node-0001 && wait_for 30 seen reserved &&
+	wait_for 60 eval "test \$(in_queue) = 0" && exits 0 gpuq reserve whole --start now -t 1h -w node-0001 && wait_for 60 seen reserved &&
 	exits 0 gpuq reserve --delete whole && exits 0 gpuq reserve some --start now -t 1h -g 3 -q right && a=$(fake_job run=500ms -p right -g 2 -t 10) &&
 	job_becomes "$a" COMPLETED && exits 0 gpuq reserve --delete some
 '
@@ -68,7 +68,7 @@ test_expect_success 'nodes that go down, come back, lose devices and are gone' '
 '
 
 test_expect_success 'devices beside which there is no core left' '
-	a=$(fake_job hang=true -p left -g 1 -c 64 -w node-0000) && job_becomes "$a" RUNNING && wait_for 30 seen stranded && gpuq cancel "$a"
+	a=$(fake_job hang=true -p left -g 1 -c 64 -w node-0000) && job_becomes "$a" RUNNING && wait_for 60 seen stranded && gpuq cancel "$a"
 '
 
 test_expect_success 'the daemon is killed in the middle of it' '

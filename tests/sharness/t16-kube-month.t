@@ -58,7 +58,7 @@ all_done() {
 
 test_expect_success 'three teams under two departments; somebody writes down what the pods say' '
 	start_kube_gpuqd --site "$PWD/site.yaml" && wait_for 60 node_is node4 idle &&
-	record_pods && wait_for 30 test -e pods.json
+	record_pods && wait_for 60 test -e pods.json
 '
 
 test_expect_success 'the first half of the month' 'days 1 15 && noon=$(date -u +%Y-%m-%dT%H:%M:%SZ)'
@@ -72,7 +72,7 @@ test_expect_success 'the second half, with another kill' '
 '
 
 test_expect_success 'the reports balance with the pods to the second, as a whole and in parts' '
-	sleep 1 && end=$(date -u +%Y-%m-%dT%H:%M:%SZ) && kill "$recorder" && wait_for 20 eval "! kill -0 $recorder" &&
+	sleep 1 && end=$(date -u +%Y-%m-%dT%H:%M:%SZ) && kill "$recorder" && wait_for 60 eval "! kill -0 $recorder" &&
 	month check pods.json queues && month check pods.json queues 2026-01-01T00:00:00Z "$noon" &&
 	month check pods.json queues "$noon" "$end" && gpuq report && gpuq usage
 '

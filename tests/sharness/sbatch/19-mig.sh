@@ -5,5 +5,5 @@
 echo never, where nothing is cut into instances
 # ends: no
 # warns: no node could hold
-# meanwhile: wait_for 20 job_is $id reason Unsatisfiable && gpuq cancel $id
+# meanwhile: wait_for 60 job_is $id reason Unsatisfiable && gpuq cancel $id
 # check: gpuq submit --dry-run -o json "$script" >dry.json && grep -q '"mig":"1g.10gb"' dry.json

@@ -7,5 +7,5 @@
 #SBATCH --time-min=10
 #SBATCH -o held.out
 echo ran
-# meanwhile: wait_for 20 job_is $id reason HeldUser && scontrol release $id
+# meanwhile: wait_for 60 job_is $id reason HeldUser && scontrol release $id
 # check: grep -qx ran held.out && job_is $id time_min_s 600

@@ -6,7 +6,7 @@ trap 'echo told; exit 9' TERM
 touch started
 sleep 300 &
 wait
-# meanwhile: wait_for 20 test -e started && scancel --name=cancelme --me
+# meanwhile: wait_for 60 test -e started && scancel --name=cancelme --me
 # exit: 252
 # state: CANCELLED
 # check: grep -qx told c.out
