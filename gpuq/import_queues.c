@@ -5,6 +5,7 @@
 #include "libgpuq/units.h"
 
 enum { DEPTH_MOST = 16 };
+#define PRIORITY_MOST INT64_C(1000000000) /* of a site's fields, both ways */
 
 /* ---- quotas ---- */
 
@@ -179,6 +180,36 @@ static const struct policy {
 	    { "LowerOrNewerEqualPriority", "lower_or_newer" } } },
 };
 
+/* Kubernetes gives no user a priority beyond this; NULL (none said) is the highest. */
+static int64_t within_range(const struct gpuq_val *priority)
+{
+	if (!priority || priority->type != GPUQ_INT || priority->i > PRIORITY_MOST)
+		return PRIORITY_MOST;
+	return priority->i < -PRIORITY_MOST ? -PRIORITY_MOST : priority->i;
+}
+
+/* Without a threshold a borrower displaces borrowers of any lower priority. */
+static int put_borrow(struct import *im, const struct object *o, const struct gpuq_val *borrow,
+		      struct gpuq_val *queue)
+{
+	const char *path = "spec.preemption.borrowWithinCohort";
+	const struct gpuq_val *most = gpuq_get(borrow, "maxPriorityThreshold");
+	const char *policy = gpuq_get_str(borrow, "policy", "Never");
+
+	if (strcmp(policy, "Never") != 0 && strcmp(policy, "LowerPriority") != 0)
+		return import_fail(im, o, gpuq_get(borrow, "policy"),
+				   gpuq_arena_printf(im->a, "%s.policy", path),
+				   "not one of Kueue's words");
+	if (most && most->type != GPUQ_NULL && most->type != GPUQ_INT)
+		return import_fail(im, o, most,
+				   gpuq_arena_printf(im->a, "%s.maxPriorityThreshold", path),
+				   "expected a whole number");
+	if (strcmp(policy, "Never") != 0)
+		gpuq_put(im->a, queue, "borrow_preempt_max_priority",
+			 gpuq_int(im->a, within_range(most)));
+	return 0;
+}
+
 static int put_policy(struct import *im, const struct object *o, struct gpuq_val *queue)
 {
 	const struct gpuq_val *p = gpuq_get(o->spec, "preemption");
@@ -197,7 +228,7 @@ static int put_policy(struct import *im, const struct object *o, struct gpuq_val
 				"not one of Kueue's words");
 		gpuq_put(im->a, queue, row->ours, gpuq_str(im->a, row->words[i].ours));
 	}
-	return 0;
+	return put_borrow(im, o, gpuq_get(p, "borrowWithinCohort"), queue);
 }
 
 /* Whom jobs may take from is said where they are, in the leaves. */
@@ -264,7 +295,7 @@ static int put_quotas(struct import *im, const struct object *o, struct gpuq_val
 			q->nominal +
 			(is_cohort ? members_bring(im, o->name, q->flavor, DEPTH_MOST) : 0);
 
-		gpuq_put(im->a, quota, q->flavor, amount(im, nominal));
+		gpuq_put(im->a, quota, q->flavor, amount(im, q->nominal));
 		gpuq_add(im->a, order, gpuq_str(im->a, q->flavor));
 		if (import_cohort(o) && q->borrow >= 0)
 			gpuq_put(im->a, limit, q->flavor, amount(im, nominal + q->borrow));
@@ -273,7 +304,8 @@ static int put_quotas(struct import *im, const struct object *o, struct gpuq_val
 		if (q->lend >= 0)
 			gpuq_put(im->a, lend, q->flavor, amount(im, q->lend));
 	}
-	import_put_map(im, queue, "quota", quota);
+	/* A cohort's own comes on top of what its members bring, whatever that will be. */
+	import_put_map(im, queue, is_cohort ? "shared_quota" : "quota", quota);
 	import_put_map(im, queue, "limit", limit);
 	import_put_map(im, queue, "lend", lend);
 	if (order && order->n && !is_cohort)

@@ -257,11 +257,12 @@ static struct gpuq_val *view_amount(struct gpuq_arena *a, const struct site_amou
 	return v;
 }
 
-/* What a queue is owed of a flavor: what the site says, else what those below it are. */
+/* What a queue is owed of a flavor: what the site says, else what those below it are and
+ * what they share beside that. */
 static int64_t quota_of(const struct model *m, const struct queue *q, const char *flavor)
 {
 	const int64_t own = site_amount_of(&q->site->quota, flavor, -1);
-	int64_t sum = 0;
+	int64_t sum = site_amount_of(&q->site->shared_quota, flavor, 0);
 
 	if (own >= 0)
 		return own;
@@ -277,10 +278,14 @@ static struct gpuq_val *view_quota(struct gpuq_arena *a, const struct model *m,
 	struct gpuq_val *v;
 	bool by_flavor = false;
 
-	if (q->site->quota.given || q->n_children == 0)
+	if (q->site->quota.given)
 		return view_amount(a, &q->site->quota, 0);
-	for (uint32_t i = 0; i < m->n_queues; i++)
-		by_flavor |= queue_under(m->queues[i], q) && m->queues[i]->site->quota.per_flavor;
+	for (uint32_t i = 0; i < m->n_queues; i++) {
+		const struct site_queue *s = m->queues[i]->site;
+
+		by_flavor |= queue_under(m->queues[i], q) &&
+			     (s->quota.per_flavor || s->shared_quota.per_flavor);
+	}
 	if (!by_flavor)
 		return view_devices(a, quota_of(m, q, "default"));
 	v = gpuq_map(a);

@@ -273,7 +273,8 @@ test_expect_success 'how far claims of a queue go is said in its file, exported,
 	- {name: far, shared_quota: {big: 1, small: 1}}
 	- {name: near, parent: far, quota: 2, fence: true, own_preempt: strict, borrow_preempt_max_priority: 10, reclaimable: false}
 	END
-	exits 0 gpuq apply -f far.yaml && says err "queue/near: reclaimable is false" && gpuq export >far.out && has far.out "shared_quota" &&
+	exits 0 gpuq apply -f far.yaml && says err "queue/near: reclaimable is false" &&
+	test "$(gpuq queues far --json | json quota.big)" = 3 && gpuq export >far.out && has far.out "shared_quota" &&
 	for line in "borrow_preempt_max_priority: 10" "fence: true" "own_preempt: strict" "reclaimable: false"; do
 		has far.out "$line" || return 1
 	done && gpuq export --scenario >far.scenario && has far.scenario "borrow_preempt_max_priority: 10" &&

@@ -109,8 +109,24 @@ spec:
   - coveredResources: [nvidia.com/gpu]
     flavors: [{name: h100, resources: [{name: nvidia.com/gpu, nominalQuota: 3}]}]
 """)
-        self.assertIn("  - name: org\n    parent: root\n    quota:\n      h100: 11\n", out)
-        self.assertIn("  - name: root\n", out)
+        self.assertIn("  - name: org\n    parent: root\n    shared_quota:\n      h100: 3\n", out)
+        self.assertIn("  - name: root\n    limit:\n      any: 2\n      h100: 11\n", out)
+
+    def test_borrowing_by_priority(self):
+        with_policy = lambda p: TEAM.replace("reclaimWithinCohort: LowerPriority",
+                                             "reclaimWithinCohort: Any, borrowWithinCohort: " + p)
+        for policy, most in (("{policy: LowerPriority, maxPriorityThreshold: 100}", "100"),
+                             ("{policy: LowerPriority, maxPriorityThreshold: -5}", "-5"),
+                             ("{policy: LowerPriority, maxPriorityThreshold: 2000001000}",
+                              "1000000000"),
+                             ("{policy: LowerPriority}", "1000000000")):
+            out, _ = self.convert(with_policy(policy))
+            self.assertIn("    borrow_preempt_max_priority: %s\n" % most, out)
+        out, _ = self.convert(with_policy("{policy: Never, maxPriorityThreshold: 7}"))
+        self.assertNotIn("borrow_preempt", out)
+        self.refused(with_policy("{policy: Always}"), "borrowWithinCohort.policy", "Kueue's words")
+        self.refused(with_policy("{policy: LowerPriority, maxPriorityThreshold: much}"),
+                     "maxPriorityThreshold", "whole number")
 
     def test_local_queues_keep_the_names_that_jobs_carry(self):
         local = ("---\napiVersion: kueue.x-k8s.io/v1beta1\nkind: LocalQueue\n"
