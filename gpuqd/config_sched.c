@@ -30,6 +30,7 @@ static const struct gpuq_field fields[] = {
 	SPAN("cooldown", cooldown_us, 0, "a job that had to leave takes nothing back from who took it, but what its queue is owed"),
 	COUNT("claims_per_hour", claims_per_hour, "of fair shares, against one queue; 0: no bound"),
 	COUNT("claim_reversals", claim_reversals, "of claims between two queues in an hour, then they rest; 0: no bound"),
+	S("claim_spare_max", GPUQ_K_LIMIT, claim_spare_max, .min = 0, .max = COUNT_MAX, .doc = "devices that those who leave for a job may hold beyond what it asks for"),
 	COUNT("exempt_evictions", exempt_evictions, "in a day; then a job leaves for no fair share for a while; 0: never"),
 	COUNT("moves_per_day", moves_per_day, "of one job"),
 	SPAN("grow_delay", grow_delay_us, 0, "an elastic job that shrank grows no sooner"),

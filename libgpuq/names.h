@@ -69,7 +69,9 @@ enum gpuq_job_state {
 	X(VICTIMS, "Victims", "nobody", "waits for jobs that were told to leave")                  \
 	X(PROVISIONING, "Provisioning", "nobody", "waits for nodes that were asked for")           \
 	X(STARTING, "Starting", "nobody", "its pods are being started")                            \
-	X(NOT_EVALUATED, "NotEvaluated", "nobody", "the scheduler has not looked at it yet")
+	X(NOT_EVALUATED, "NotEvaluated", "nobody", "the scheduler has not looked at it yet")        \
+	X(CLAIM_SPARE, "ClaimSpare", "operator",                                                   \
+	  "who could leave for it holds so much more that devices would be left over")
 
 enum gpuq_reason {
 #define X(sym, word, who, doc) GPUQ_R_##sym,

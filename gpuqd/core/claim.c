@@ -240,6 +240,19 @@ static void why_rests(struct cycle *c, const struct claim *k)
 					     .object = c->s->queues[k->rests_with].name };
 }
 
+/* Somebody might have left for it, but for what would then have been left over. */
+static void why_spare(struct cycle *c, const struct claim *k)
+{
+	struct plan_reason *why = k->spare_milli ? CYCLE_PUSH(c, whys, 1) : NULL;
+
+	if (why)
+		*why = (struct plan_reason){ .code = GPUQ_R_CLAIM_SPARE,
+					     .unit = PLAN_GPUS,
+					     .have = c->s->config.claim_spare_milli,
+					     .need = k->spare_milli,
+					     .object = "claim_spare_max" };
+}
+
 bool claim_job(struct cycle *c, uint32_t job, uint32_t *flavor)
 {
 	const struct snap_request *r = &c->s->requests[c->s->jobs[job].request];
@@ -282,5 +295,6 @@ bool claim_job(struct cycle *c, uint32_t job, uint32_t *flavor)
 		}
 	}
 	why_rests(c, &k);
+	why_spare(c, &k);
 	return false;
 }

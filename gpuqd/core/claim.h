@@ -121,6 +121,7 @@ struct claim {
 	void *fits_ctx;
 	uint32_t rests_with; /* queue that it may claim nothing from for a while; SNAP_NONE */
 	int64_t rests_until_us; /* the end of that */
+	int64_t spare_milli; /* the least that was too much to be left over; 0 = nothing was */
 	bool only_quota; /* its own eviction is so recent that it claims what it is owed only */
 };
 

@@ -48,6 +48,7 @@ struct policy_sched {
 	bool consolidation;
 	int64_t backfill_depth; /* GPUQ_UNLIMITED = all */
 	int64_t max_job_test, claims_per_hour, claim_reversals, moves_per_day, exempt_evictions;
+	int64_t claim_spare_max; /* devices; GPUQ_UNLIMITED */
 	int64_t starve_us, preempt_min_runtime_us, reclaim_min_runtime_us;
 	int64_t cooldown_us, preemption_delay_us, grow_delay_us, gang_repair_us;
 };

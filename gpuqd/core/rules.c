@@ -321,7 +321,20 @@ static bool leaves_enough(struct cycle *c, const struct claim *k, uint32_t unit)
 	return true;
 }
 
-enum claim_rule claim_legal(struct cycle *c, struct claim *k, uint32_t unit, struct victim *v)
+/* Would those who leave hold so much beyond what it asks for that it must not be left over? */
+static bool leaves_over(const struct cycle *c, struct claim *k, int64_t gone_milli)
+{
+	const int64_t most = c->s->config.claim_spare_milli;
+	const int64_t spare = gone_milli - (k->flavor == SNAP_NONE ? 0 : k->need[k->flavor]);
+
+	if (most == GPUQ_UNLIMITED || spare <= most)
+		return false;
+	if (k->spare_milli == 0 || spare < k->spare_milli)
+		k->spare_milli = spare;
+	return true;
+}
+
+static enum claim_rule rule_for(struct cycle *c, struct claim *k, uint32_t unit, struct victim *v)
 {
 	const struct unit *u = &c->units->units[unit];
 	const struct snap_config *config = &c->s->config;
@@ -355,17 +368,28 @@ enum claim_rule claim_legal(struct cycle *c, struct claim *k, uint32_t unit, str
 	return RULE_NONE;
 }
 
+enum claim_rule claim_legal(struct cycle *c, struct claim *k, uint32_t unit, struct victim *v)
+{
+	enum claim_rule rule = rule_for(c, k, unit, v);
+
+	if (rule != RULE_NONE && leaves_over(c, k, c->units->units[unit].gpus_milli))
+		rule = v->rule = RULE_NONE;
+	return rule;
+}
+
 /* ---- the plan as a whole ---- */
 
 static bool whole_valid(struct cycle *c, struct claim *k)
 {
 	struct plan_reason why;
+	int64_t gone_milli = 0;
 	bool by_share = false;
 
 	for (uint32_t i = 0; i < k->n_victims; i++) {
 		const struct victim *v = &k->victims[i];
 		uint32_t x, y;
 
+		gone_milli += c->units->units[v->unit].gpus_milli;
 		/* Once all are gone that it displaces, it must stand where it was thought to. */
 		if (v->rule == RULE_OWN && !own_stands(c, k, v->stood, true))
 			return false;
@@ -387,7 +411,7 @@ static bool whole_valid(struct cycle *c, struct claim *k)
 		if (larger_share(c, k, x, y, SNAP_NONE))
 			return false;
 	}
-	if (by_share && !stays_inside(c, k, k->leaf, false))
+	if ((by_share && !stays_inside(c, k, k->leaf, false)) || leaves_over(c, k, gone_milli))
 		return false;
 	return k->growth ? ledger_admits_more(c, k->job, k->flavor, k->need)
 			 : ledger_admits(c, k->job, k->flavor, &why);

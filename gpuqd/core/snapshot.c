@@ -33,6 +33,7 @@ void snap_config_default(struct snap_config *c)
 		.cooldown_us = 600 * GPUQ_US_PER_S,
 		.claims_per_hour = 20,
 		.claim_reversals = 2,
+		.claim_spare_milli = GPUQ_UNLIMITED,
 		.moves_per_day = 2,
 		.grow_delay_us = 60 * GPUQ_US_PER_S,
 		.gang_repair_us = 60 * GPUQ_US_PER_S,

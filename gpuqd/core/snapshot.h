@@ -74,6 +74,8 @@ struct snap_config {
 	uint32_t claims_per_hour; /* on fair shares, against one queue; 0 = no bound */
 	uint32_t claim_reversals; /* of claims between two queues in an hour; then they rest; 0 =
 				   * no bound: reversal.h */
+	int64_t claim_spare_milli; /* devices that those who leave for a job may hold beyond what
+				    * it asks for; GPUQ_UNLIMITED */
 	uint32_t moves_per_day; /* of one job */
 	int64_t grow_delay_us; /* an elastic job that shrank does not grow sooner */
 	int64_t gang_repair_us; /* a gang that lost pods is kept as long */

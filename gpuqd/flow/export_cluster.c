@@ -73,6 +73,8 @@ void export_config(struct export *x)
 	export_span(x, v, "cooldown", c->cooldown_us);
 	export_int(x, v, "claims_per_hour", c->claims_per_hour);
 	export_int(x, v, "claim_reversals", c->claim_reversals);
+	if (c->claim_spare_milli != GPUQ_UNLIMITED)
+		export_milli(x, v, "claim_spare_max", c->claim_spare_milli);
 	export_int(x, v, "moves_per_day", c->moves_per_day);
 	export_span(x, v, "grow_delay", c->grow_delay_us);
 	export_span(x, v, "gang_repair", c->gang_repair_us);

@@ -193,6 +193,9 @@ static void lift(struct snapshot *s, struct snap_job *j, enum gpuq_reason code)
 		for (uint32_t i = 0; i < s->n_licenses; i++)
 			s->licenses[i].count = INT64_MAX / 4;
 		break;
+	case GPUQ_R_CLAIM_SPARE:
+		s->config.claim_spare_milli = GPUQ_UNLIMITED;
+		break;
 	case GPUQ_R_NODES_UNAVAILABLE:
 		for (uint32_t i = 0; i < s->n_nodes; i++)
 			s->nodes[i].state = SNAP_READY;

@@ -56,6 +56,7 @@ struct sc_config {
 	/* What holds claims back in time; absent = nothing does. */
 	int64_t cooldown, claims_per_hour, claim_reversals, moves_per_day, grow_delay, gang_repair;
 	int64_t preemption_delay, idle_window;
+	int64_t claim_spare_max; /* absent = no bound */
 	struct gpuq_strmap priority_weights;
 	int64_t usage_k, usage_half_life;
 	struct gpuq_strlist topology_levels, flavors;

@@ -58,6 +58,7 @@ static const struct gpuq_field config_fields[] = {
 	NUM(sc_config, "cooldown", cooldown, "an evicted job's queue claims back no sooner"),
 	NUM(sc_config, "claims_per_hour", claims_per_hour, "on fair shares, against one queue"),
 	NUM(sc_config, "claim_reversals", claim_reversals, "between two queues in an hour"),
+	NUM(sc_config, "claim_spare_max", claim_spare_max, "devices that a claim may leave over"),
 	NUM(sc_config, "moves_per_day", moves_per_day, "of one job"),
 	NUM(sc_config, "grow_delay", grow_delay, "from shrinking to growing again"),
 	NUM(sc_config, "gang_repair", gang_repair, "how long a broken gang is kept"),
@@ -81,7 +82,7 @@ static void config_defaults(void *obj)
 	c->cycles = SC_ABSENT;
 	c->consolidation = true;
 	c->backfill_depth = c->max_job_test = c->starve_time = SC_ABSENT;
-	c->usage_half_life = SC_ABSENT;
+	c->usage_half_life = c->claim_spare_max = SC_ABSENT;
 	c->preempt_min_runtime = c->reclaim_min_runtime = SC_ABSENT;
 	c->cooldown = c->claims_per_hour = c->claim_reversals = c->moves_per_day = SC_ABSENT;
 	c->grow_delay = c->gang_repair = c->preemption_delay = c->idle_window = SC_ABSENT;

@@ -430,6 +430,7 @@ struct snapshot *world_freeze(struct world *w, struct gpuq_err *err)
 	config.gang_repair_us = runtime(w, c->gang_repair, 0);
 	config.claims_per_hour = (uint32_t)whole_units(c->claims_per_hour, 0);
 	config.claim_reversals = (uint32_t)whole_units(c->claim_reversals, 0);
+	config.claim_spare_milli = or_unlimited(c->claim_spare_max);
 	config.moves_per_day = (uint32_t)whole_units(c->moves_per_day, UINT32_MAX);
 	world_set_policy(w, &config);
 	if (c->backfill_depth != SC_ABSENT)

@@ -54,7 +54,8 @@ nobody() {
 }
 
 test_expect_success 'start' '
-	write_site && start_fake && start_fake_gpuqd --site "$PWD/site.yaml" && wait_for 60 eval "test \$(free_gpus) = 8"
+	printf "scheduler: {claim_spare_max: 1}\n" >gpuqd.yaml &&
+	write_site && start_fake && start_fake_gpuqd --config gpuqd.yaml --site "$PWD/site.yaml" && wait_for 60 eval "test \$(free_gpus) = 8"
 '
 
 test_expect_success 'devices: too few, in pieces, never enough, on nodes that are out of use' '
@@ -91,6 +92,13 @@ test_expect_success 'claims: victims that leave, a share that is exceeded' '
 	j=$(fake_job hang=true -p right -N 2 --gpus-per-node=3) && meets "$j" FairShare right 4 6 nobody && gpuq cancel "$j" >out &&
 	fault "on DELETE pods every=1 status=503" && k=$(fake_job hang=true -p wide -g 4) && meets "$k" Victims "*" "*" "*" nobody &&
 	fault clear && nobody --me
+'
+
+test_expect_success 'claims: what would be left over, until the daemon is told that it may be' '
+	nobody --me && a=$(fake_job hang=true -p left -g 4) && job_becomes "$a" RUNNING && b=$(fake_job hang=true -p left -g 4) &&
+	job_becomes "$b" RUNNING && j=$(fake_job hang=true -p right -g 2) && meets "$j" ClaimSpare claim_spare_max 1 2 operator &&
+	says why.out "Would start +without ClaimSpare .claim_spare_max.*operator" && gpuq export --scenario | grep "claim_spare_max: 1" &&
+	printf "scheduler: {claim_spare_max: 2}\n" >gpuqd.yaml && kill -HUP $gpuqd_pid && job_becomes "$j" RUNNING && nobody --me
 '
 
 test_expect_success 'people: holds of the owner and of an operator' '

@@ -194,7 +194,7 @@ Test(replay, every_field_is_written)
 		const char *table;
 		size_t is, was;
 	} rows[] = {
-		{ "config_cols", sizeof(struct snap_config), 224 },
+		{ "config_cols", sizeof(struct snap_config), 232 },
 		{ "queue_cols", sizeof(struct snap_queue), 184 },
 		{ "node_cols", sizeof(struct snap_node), 216 },
 		{ "device_cols", sizeof(struct snap_device), 24 },
