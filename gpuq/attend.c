@@ -163,7 +163,7 @@ static void feed(struct stay *s)
 	enum stdio_end end;
 
 	fflush(NULL);
-	s->feeder = fork();
+	s->feeder = cli_fork(SIG_IGN);
 	if (s->feeder != 0)
 		return;
 	prctl(PR_SET_PDEATHSIG, SIGTERM);

@@ -220,10 +220,24 @@ int cli_signals_take(void)
 	return signo;
 }
 
-void cli_signals_forked(void)
+pid_t cli_fork(void (*interrupt)(int signo))
 {
-	last_signal = 0;
-	if (stop_fd >= 0)
-		close(stop_fd);
-	stop_fd = -1;
+	sigset_t ours, before;
+	pid_t pid;
+
+	sigemptyset(&ours);
+	sigaddset(&ours, SIGINT);
+	sigaddset(&ours, SIGTERM);
+	sigprocmask(SIG_BLOCK, &ours, &before);
+	pid = fork();
+	if (pid == 0) {
+		signal(SIGINT, interrupt);
+		signal(SIGTERM, SIG_DFL);
+		last_signal = 0;
+		if (stop_fd >= 0)
+			close(stop_fd);
+		stop_fd = -1;
+	}
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	return pid;
 }

@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <sys/types.h>
 
 #include "gpuq/opt.h"
 #include "libgpuq/arena.h"
@@ -163,6 +164,9 @@ int64_t cli_mono_us(void); /* never runs back */
 void cli_signals_catch(void);
 int cli_signals_take(void);
 int cli_signals_seen(void);
-void cli_signals_forked(void); /* in a child: those of its parent are none of its own */
+
+/* fork(). SIGTERM ends the child, SIGINT does what is said, from its first moment on: none that
+ * is sent at once is lost to the handler of the parent. */
+pid_t cli_fork(void (*interrupt)(int signo));
 
 #endif

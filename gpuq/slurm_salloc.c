@@ -237,7 +237,7 @@ static pid_t watch(struct cli *c, int64_t id, pid_t command, int signo)
 		.c = c, .targets = &target, .n_targets = 1, .attempt = 0, .quiet = true
 	};
 	struct gpuq_err err = GPUQ_ERR_INIT;
-	const pid_t parent = getpid(), pid = fork();
+	const pid_t parent = getpid(), pid = cli_fork(SIG_IGN);
 	enum follow_end end;
 
 	if (pid != 0)
@@ -245,9 +245,6 @@ static pid_t watch(struct cli *c, int64_t id, pid_t command, int signo)
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	if (getppid() != parent)
 		_exit(0);
-	signal(SIGINT, SIG_IGN);
-	signal(SIGTERM, SIG_DFL);
-	cli_signals_forked();
 	end = follow_wait(&f, false, &err);
 	if (end == FOLLOW_MET || end == FOLLOW_AGAIN) {
 		signal(SIGTERM, on_term);
@@ -264,12 +261,10 @@ static pid_t watch(struct cli *c, int64_t id, pid_t command, int signo)
 
 static pid_t start(char **argv)
 {
-	const pid_t pid = fork();
+	const pid_t pid = cli_fork(SIG_DFL);
 
 	if (pid != 0)
 		return pid;
-	signal(SIGINT, SIG_DFL);
-	signal(SIGTERM, SIG_DFL);
 	signal(SIGQUIT, SIG_DFL);
 	execvp(argv[0], argv);
 	fprintf(stderr, "salloc: error: %s: %s\n", argv[0], strerror(errno));

@@ -212,8 +212,6 @@ static void child(const struct run *r, struct task *k, long i, int out[2], int e
 		dup2(errs, 2);
 	if (!r->alone)
 		setpgid(0, 0);
-	signal(SIGINT, SIG_DFL);
-	signal(SIGTERM, SIG_DFL);
 	r->t->become(r->t->arg, i);
 }
 
@@ -238,7 +236,7 @@ static int start_one(struct run *r, long i)
 		return -1;
 	}
 	fflush(NULL);
-	k->pid = fork();
+	k->pid = cli_fork(SIG_DFL);
 	if (k->pid == 0)
 		child(r, k, i, out, err, in);
 	if (!r->alone) {

@@ -20,6 +20,10 @@ test_expect_success 'a command has the job: its variables, its devices, its exit
 	job_becomes 1 FAILED && exits 0 salloc -Q sleep 3 && test ! -s err && job_becomes 2 COMPLETED
 '
 
+test_expect_success 'a command that ends before anybody has looked' '
+	for n in 1 2 3 4 5 6; do timeout 60 salloc -Q true || return 1; done && wait_for 60 eval "test \$(in_queue) = 0"
+'
+
 test_expect_success 'srun in it: in the pod, with our directory and variables' '
 	mkdir sub && cat >steps.sh <<-\END &&
 	cd sub && export MINE="a b"
@@ -32,7 +36,7 @@ test_expect_success 'srun in it: in the pod, with our directory and variables' '
 	echo "code $?"
 	srun --gpus-per-task=1 true
 	END
-	exits 1 salloc -G 1 sh steps.sh && says out "^in 3 0 a b$" && says out "^$PWD/sub$" && says out "^0: task 0 of 2$" &&
+	exits 1 salloc -G 1 sh steps.sh && says out "^in 9 0 a b$" && says out "^$PWD/sub$" && says out "^0: task 0 of 2$" &&
 	says out "^1: task 1 of 2$" && says out "^input$" && says out "^only this \.$" && says out "^code 7$" &&
 	test "$(cat sub/file-0 sub/file-1 | tr -d "\n")" = 01 && says err "gpus-per-task"
 '
