@@ -23,6 +23,7 @@ static const char *const methods[] = { "lca", "queue", NULL };
 static const struct gpuq_field fields[] = {
 	S("reclaim_to", GPUQ_K_ENUM, reclaim_to, .names = reclaim_tos, .doc = "up to what a queue takes from others: its fair share, or its quota alone"),
 	S("consolidation", GPUQ_K_BOOL, consolidation, .doc = "jobs are moved where one that waits would fit then"),
+	S("cross_queue_priority", GPUQ_K_BOOL, cross_queue_priority, .doc = "of queues alike in all else the one whose next job has the highest priority is served first, not the oldest"),
 	S("backfill_depth", GPUQ_K_LIMIT, backfill_depth, .min = 0, .max = COUNT_MAX, .doc = "blocked jobs of each flavor that get a planned start"),
 	COUNT("max_job_test", max_job_test, "blocked jobs that are looked at for one"),
 	SPAN("starve_time", starve_us, GPUQ_US_PER_S, "who waits longer is planned before all others"),

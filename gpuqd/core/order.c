@@ -1,6 +1,7 @@
 #include "gpuqd/core/amount.h"
 #include "gpuqd/core/cycle.h"
 #include "gpuqd/core/future.h"
+#include "gpuqd/core/priority.h"
 #include "gpuqd/core/sort.h"
 
 /* Whose turn it is. From the root down, the child that the rule of service picks; in
@@ -21,6 +22,7 @@ struct rank_key {
 	bool unentitled; /* neither share nor quota of the devices the head asks for */
 	struct ratio with, without; /* of held to entitlement, with and without the head */
 	int64_t fair;
+	uint64_t job; /* the head's priority, where the site wants it compared; else 0 */
 };
 
 /* The job of a run whose turn comes next. */
@@ -74,7 +76,9 @@ static int cmp_key(const struct rank_key *x, const struct rank_key *y)
 	c = cmp_ratio(x->with, y->with);
 	if (c == 0)
 		c = cmp_ratio(x->without, y->without);
-	return c ? c : sort_i64(x->fair, y->fair);
+	if (c == 0)
+		c = sort_i64(x->fair, y->fair);
+	return c ? c : (x->job < y->job) - (x->job > y->job);
 }
 
 /* What the head would be served in: the first of its flavors that may have room. */
@@ -133,6 +137,8 @@ static void make_key(struct cycle *c, uint32_t q)
 		      c->s->queues[c->s->jobs[t->head].queue].over_budget;
 	if (flavor != SNAP_NONE)
 		key.fair = c->fair[(size_t)q * c->s->n_res + flavor];
+	if (c->s->config.cross_queue_priority)
+		key.job = priority_key(c->priority, t->head);
 	t->key = key;
 }
 

@@ -45,7 +45,7 @@ struct policy_notify {
 struct policy_sched {
 	int reclaim_to; /* enum snap_reclaim_to */
 	int min_runtime_method; /* enum snap_runtime_method */
-	bool consolidation;
+	bool consolidation, cross_queue_priority;
 	int64_t backfill_depth; /* GPUQ_UNLIMITED = all */
 	int64_t max_job_test, claims_per_hour, claim_reversals, moves_per_day, exempt_evictions;
 	int64_t claim_spare_max; /* devices; GPUQ_UNLIMITED */

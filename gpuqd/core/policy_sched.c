@@ -16,6 +16,7 @@ struct policy_sched policy_sched_default(void)
 	return (struct policy_sched){ .reclaim_to = c.reclaim_to,
 				      .min_runtime_method = c.min_runtime_method,
 				      .consolidation = c.consolidation,
+				      .cross_queue_priority = c.cross_queue_priority,
 				      .backfill_depth = c.backfill_depth,
 				      .max_job_test = c.max_job_test,
 				      .claims_per_hour = c.claims_per_hour,
@@ -37,6 +38,7 @@ void policy_sched_set(const struct policy_sched *p, struct snap_config *c)
 	c->reclaim_to = p->reclaim_to;
 	c->min_runtime_method = p->min_runtime_method;
 	c->consolidation = p->consolidation;
+	c->cross_queue_priority = p->cross_queue_priority;
 	c->backfill_depth = count(p->backfill_depth);
 	c->max_job_test = count(p->max_job_test);
 	c->claims_per_hour = count(p->claims_per_hour);

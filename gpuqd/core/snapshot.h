@@ -65,6 +65,8 @@ struct snap_config {
 			    * others */
 	int reclaim_to; /* enum snap_reclaim_to */
 	bool reclaim, consolidation; /* evict for claims; move for claims */
+	bool cross_queue_priority; /* of queues alike in all else the one whose next job has the
+				    * highest priority is served first, not the oldest */
 	int min_runtime_method; /* enum snap_runtime_method */
 	int64_t preempt_min_runtime_us, reclaim_min_runtime_us; /* where no queue says so */
 	/* What was evicted for another queue does not make that queue lose something within

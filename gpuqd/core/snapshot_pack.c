@@ -38,6 +38,7 @@ static const struct col config_cols[] = {
 	C(starve_us), C(exempt_evictions), C(weights.age), C(weights.fair_share), C(weights.size),
 	C(weights.qos), C(weights.qos_full), C(weights.max_age_us), C(weights.evict_step_milli),
 	C(usage_step_us), C(weights.stretch), C(wake_us), C(claim_spare_milli),
+	C(cross_queue_priority),
 };
 #undef C
 #define C(m) COL(struct snap_flavor, m)

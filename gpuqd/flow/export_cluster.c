@@ -63,6 +63,8 @@ void export_config(struct export *x)
 	export_str(x, v, "reclaim_to",
 		   c->reclaim_to == SNAP_RECLAIM_GUARANTEE ? "guarantee" : "fair_share");
 	export_put(x, v, "consolidation", gpuq_bool(x->a, c->consolidation));
+	if (c->cross_queue_priority)
+		export_put(x, v, "cross_queue_priority", gpuq_bool(x->a, true));
 	export_int(x, v, "backfill_depth",
 		   c->backfill_depth == UINT32_MAX ? -1 : (int64_t)c->backfill_depth);
 	export_int(x, v, "max_job_test", c->max_job_test);

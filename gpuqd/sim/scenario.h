@@ -48,7 +48,7 @@ struct sc_config {
 	int64_t now, cycles; /* cycles in thousandths, too; SC_ABSENT = to rest */
 	int unit;
 	int reclaim_to, budget_mode, min_runtime_method;
-	bool consolidation;
+	bool consolidation, cross_queue_priority;
 	int64_t backfill_depth, max_job_test, starve_time;
 	struct gpuq_strmap licences;
 	struct gpuq_objects reservations; /* struct sc_reservation */

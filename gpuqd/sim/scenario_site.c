@@ -45,6 +45,7 @@ static const struct gpuq_field config_fields[] = {
 	NUM(sc_config, "cycles", cycles, "how many; absent = to rest"),
 	WORD(sc_config, "reclaim_to", reclaim_to, reclaim_tos, "what claims may reach"),
 	BOOL(sc_config, "consolidation", consolidation, "move jobs for blocked ones"),
+	BOOL(sc_config, "cross_queue_priority", cross_queue_priority, "between queues alike"),
 	NUM(sc_config, "backfill_depth", backfill_depth, "reservations; -1 = all"),
 	NUM(sc_config, "max_job_test", max_job_test, "blocked jobs looked at"),
 	NUM(sc_config, "starve_time", starve_time, "who waits longer is planned first"),

@@ -420,6 +420,7 @@ struct snapshot *world_freeze(struct world *w, struct gpuq_err *err)
 	config.now_us = w->now_us;
 	config.reclaim_to = c->reclaim_to;
 	config.consolidation = c->consolidation;
+	config.cross_queue_priority = c->cross_queue_priority;
 	config.min_runtime_method = c->min_runtime_method;
 	config.preempt_min_runtime_us = runtime(w, c->preempt_min_runtime, 0);
 	config.reclaim_min_runtime_us = runtime(w, c->reclaim_min_runtime, 0);

@@ -452,6 +452,9 @@ void any_make(struct any_source *from, struct any *out)
 		out->n_reservations = 1 + pick(from, 2);
 	for (int i = 0; i < out->n_reservations; i++)
 		make_reservation(from, out, i, &out->reservations[i]);
+	out->config.cross_queue_priority = rarely(from, 4);
+	if (rarely(from, 4))
+		out->config.claim_spare_milli = pick(from, 4) * (int64_t)SNAP_MILLI;
 }
 
 /* ---- the next cycle ---- */

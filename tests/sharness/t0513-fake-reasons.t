@@ -54,7 +54,7 @@ nobody() {
 }
 
 test_expect_success 'start' '
-	printf "scheduler: {claim_spare_max: 1}\n" >gpuqd.yaml &&
+	printf "scheduler: {claim_spare_max: 1, cross_queue_priority: true}\n" >gpuqd.yaml &&
 	write_site && start_fake && start_fake_gpuqd --config gpuqd.yaml --site "$PWD/site.yaml" && wait_for 60 eval "test \$(free_gpus) = 8"
 '
 
@@ -97,7 +97,7 @@ test_expect_success 'claims: victims that leave, a share that is exceeded' '
 test_expect_success 'claims: what would be left over, until the daemon is told that it may be' '
 	nobody --me && a=$(fake_job hang=true -p left -g 4) && job_becomes "$a" RUNNING && b=$(fake_job hang=true -p left -g 4) &&
 	job_becomes "$b" RUNNING && j=$(fake_job hang=true -p right -g 2) && meets "$j" ClaimSpare claim_spare_max 1 2 operator &&
-	says why.out "Would start +without ClaimSpare .claim_spare_max.*operator" && gpuq export --scenario | grep "claim_spare_max: 1" &&
+	says why.out "Would start +without ClaimSpare .claim_spare_max.*operator" && gpuq export --scenario >scenario.out && says scenario.out "claim_spare_max: 1" && says scenario.out "cross_queue_priority: true" &&
 	printf "scheduler: {claim_spare_max: 2}\n" >gpuqd.yaml && kill -HUP $gpuqd_pid && job_becomes "$j" RUNNING && nobody --me
 '
 
