@@ -172,16 +172,22 @@ static void forget_mover(struct moving *m, uint32_t i)
 	memmove(&m->movers[i], &m->movers[i + 1], (m->n_movers - i) * sizeof(m->movers[0]));
 }
 
-/* Nodes were cleared one after the other, and of a gang none may stand there in the end. */
+/* Nodes were cleared one after the other, and of a gang none may stand there in the end. Who
+ * is in the way may be so only as long as another is to stand where he is to. */
 static void spare_movers(struct cycle *c, struct moving *m)
 {
-	for (uint32_t i = m->n_movers; i-- > 0;) {
-		const struct moving before = *m;
+	uint32_t n;
 
-		forget_mover(m, i);
-		if (!fits_beside(c, m))
-			*m = before;
-	}
+	do {
+		n = m->n_movers;
+		for (uint32_t i = n; i-- > 0;) {
+			const struct moving before = *m;
+
+			forget_mover(m, i);
+			if (!fits_beside(c, m))
+				*m = before;
+		}
+	} while (m->n_movers < n);
 }
 
 void move_settle(struct cycle *c, struct moving *m)
