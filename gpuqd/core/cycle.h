@@ -166,6 +166,7 @@ struct cycle {
 	int64_t *leaving; /* the part of it that has been told to leave */
 	int64_t *firm; /* the part of it that cannot be evicted */
 	int64_t *demand; /* running and waiting, capped by limits */
+	int64_t *idle; /* by resource: held by no queue; what others use is not known here */
 	int64_t *fair;
 	int64_t *running; /* jobs, by queue: those that run or leave, or were promised a start */
 	int64_t *parting; /* those of them that leave */

@@ -1,3 +1,5 @@
+#include <string.h>
+
 #include "gpuqd/core/amount.h"
 #include "gpuqd/core/cost.h"
 #include "gpuqd/core/cycle.h"
@@ -119,6 +121,7 @@ static void count_user(struct cycle *c, uint32_t job, int64_t gpus_milli, bool s
 
 static void charge(struct cycle *c, uint32_t queue, uint32_t res, int64_t amount, bool firm)
 {
+	c->idle[res] = amount_less(c->idle[res], amount);
 	for (uint32_t q = queue; amount && q != SNAP_NONE; q = c->s->queues[q].parent) {
 		add(cell(c, c->held, q, res), amount);
 		if (firm)
@@ -361,6 +364,7 @@ void ledger_init(struct cycle *c)
 	c->firm = cycle_alloc(c, cells, sizeof(*c->firm));
 	c->demand = cycle_alloc(c, cells, sizeof(*c->demand));
 	c->fair = cycle_alloc(c, cells, sizeof(*c->fair));
+	c->idle = cycle_alloc(c, s->n_res, sizeof(*c->idle));
 	c->running = cycle_alloc(c, s->n_queues, sizeof(*c->running));
 	c->parting = cycle_alloc(c, s->n_queues, sizeof(*c->parting));
 	c->least_priority = cycle_alloc(c, s->n_queues, sizeof(*c->least_priority));
@@ -371,6 +375,8 @@ void ledger_init(struct cycle *c)
 	c->kid_next = cycle_alloc(c, s->n_queues, sizeof(*c->kid_next));
 	if (c->failed)
 		return;
+	if (s->n_res)
+		memcpy(c->idle, s->capacity, s->n_res * sizeof(*c->idle));
 	for (uint32_t q = 0; q < s->n_queues; q++)
 		c->least_priority[q] = INT64_MAX;
 	for (uint32_t l = 0; l < s->n_licenses; l++)

@@ -105,10 +105,35 @@ static bool measured(const struct cycle *c, uint32_t q, uint32_t res, bool bare,
 	return *by != GPUQ_UNLIMITED && (bare || c->s->shares[at].quota != GPUQ_UNLIMITED);
 }
 
+/* Is the head, which would pass the queue's fair share, larger than all that is idle when the
+ * key is made? It takes nothing of that, and must not keep smaller ones behind it, that are due
+ * it, from their turn: somebody beyond his share would start, and leave again for them. Then
+ * *flavor is the first it asks for. */
+static bool takes_nothing(const struct cycle *c, uint32_t q, uint32_t *flavor)
+{
+	const uint32_t head = c->turns[q].head;
+	const struct snap_request *r = &c->s->requests[c->s->jobs[head].request];
+	const size_t first = (size_t)q * c->s->n_res + (*flavor == SNAP_NONE ? 0 : r->flavor_ix[0]);
+	bool idle = false;
+
+	if (*flavor == SNAP_NONE || c->s->shares[first].quota == GPUQ_UNLIMITED ||
+	    c->fair[first] - (c->held[first] - c->leaving[first]) >= r->gpus_milli)
+		return false;
+	for (uint32_t i = 0; i < r->n_flavor_ix; i++) {
+		idle |= c->idle[r->flavor_ix[i]] >= SNAP_MILLI;
+		if (c->idle[r->flavor_ix[i]] >= r->gpus_milli)
+			return false;
+	}
+	if (idle)
+		*flavor = r->flavor_ix[0];
+	return idle;
+}
+
 static void make_key(struct cycle *c, uint32_t q)
 {
 	struct turn *t = &c->turns[q];
-	const uint32_t flavor = flavor_asked(c, t->head);
+	uint32_t flavor = flavor_asked(c, t->head);
+	const bool nothing = takes_nothing(c, q, &flavor);
 	struct rank_key key = { .rank = c->s->queues[q].rank,
 				.unentitled = flavor != SNAP_NONE,
 				.with = { 0, 1 },
@@ -129,7 +154,9 @@ static void make_key(struct cycle *c, uint32_t q)
 		if (res == flavor && by > 0)
 			key.unentitled = false;
 		if (held > 0 || need > 0)
-			key.with = larger(key.with, (struct ratio){ amount_sum(held, need), by });
+			key.with =
+				larger(key.with,
+				       (struct ratio){ amount_sum(held, nothing ? 0 : need), by });
 		if (held > 0)
 			key.without = larger(key.without, (struct ratio){ held, by });
 	}
