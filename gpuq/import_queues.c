@@ -192,17 +192,16 @@ static int64_t within_range(const struct gpuq_val *priority)
 static int put_borrow(struct import *im, const struct object *o, const struct gpuq_val *borrow,
 		      struct gpuq_val *queue)
 {
-	const char *path = "spec.preemption.borrowWithinCohort";
 	const struct gpuq_val *most = gpuq_get(borrow, "maxPriorityThreshold");
 	const char *policy = gpuq_get_str(borrow, "policy", "Never");
 
 	if (strcmp(policy, "Never") != 0 && strcmp(policy, "LowerPriority") != 0)
 		return import_fail(im, o, gpuq_get(borrow, "policy"),
-				   gpuq_arena_printf(im->a, "%s.policy", path),
+				   "spec.preemption.borrowWithinCohort.policy",
 				   "not one of Kueue's words");
 	if (most && most->type != GPUQ_NULL && most->type != GPUQ_INT)
 		return import_fail(im, o, most,
-				   gpuq_arena_printf(im->a, "%s.maxPriorityThreshold", path),
+				   "spec.preemption.borrowWithinCohort.maxPriorityThreshold",
 				   "expected a whole number");
 	if (strcmp(policy, "Never") != 0)
 		gpuq_put(im->a, queue, "borrow_preempt_max_priority",

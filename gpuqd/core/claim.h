@@ -198,6 +198,8 @@ bool victims_find(struct cycle *c, struct claim *k);
 bool claim_take(struct cycle *c, struct claim *k, uint32_t unit);
 void claim_drop_last(struct cycle *c, struct claim *k);
 void claim_drop_all(struct cycle *c, struct claim *k);
+/* Devices that its victims hold. */
+int64_t claim_gone_milli(const struct cycle *c, const struct claim *k);
 /* Of victims with whom gone it fits give back whoever need not go, take cheaper ones where
  * they serve as well, and look at all rules once more. */
 bool claim_improve(struct cycle *c, struct claim *k);

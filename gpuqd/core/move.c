@@ -240,16 +240,6 @@ static void put_back_all(struct cycle *c, struct moving *m)
 		put_back_last(c, m);
 }
 
-/* Devices that are free, those of the claim's victims included. */
-static int64_t free_with_victims(const struct cycle *c, const struct claim *k)
-{
-	int64_t milli = k->free_milli;
-
-	for (uint32_t i = 0; i < k->n_victims; i++)
-		milli += c->units->units[k->victims[i].unit].gpus_milli;
-	return milli;
-}
-
 /* Who is to be moved, and where to. True: m holds the places of all; else nothing has
  * changed. */
 static bool search(struct cycle *c, struct moving *m)
@@ -260,7 +250,8 @@ static bool search(struct cycle *c, struct moving *m)
 	uint32_t group = 0, n, tried = 0;
 	struct need one;
 
-	if (r->gpus_milli == 0 || r->exclusive || free_with_victims(c, m->k) < r->gpus_milli)
+	if (r->gpus_milli == 0 || r->exclusive ||
+	    m->k->free_milli + claim_gone_milli(c, m->k) < r->gpus_milli)
 		return false;
 	targets = cycle_scratch(c, c->s->n_nodes, sizeof(*targets));
 	order = cycle_scratch(c, c->s->n_nodes, sizeof(*order));

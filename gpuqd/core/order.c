@@ -107,33 +107,31 @@ static bool measured(const struct cycle *c, uint32_t q, uint32_t res, bool bare,
 
 /* Is the head, which would pass the queue's fair share, larger than all that is idle when the
  * key is made? It takes nothing of that, and must not keep smaller ones behind it, that are due
- * it, from their turn: somebody beyond his share would start, and leave again for them. Then
- * *flavor is the first it asks for. */
-static bool takes_nothing(const struct cycle *c, uint32_t q, uint32_t *flavor)
+ * it, from their turn: somebody beyond his share would start, and leave again for them. */
+static bool takes_nothing(const struct cycle *c, uint32_t q, const struct snap_request *r)
 {
-	const uint32_t head = c->turns[q].head;
-	const struct snap_request *r = &c->s->requests[c->s->jobs[head].request];
-	const size_t first = (size_t)q * c->s->n_res + (*flavor == SNAP_NONE ? 0 : r->flavor_ix[0]);
+	const size_t at = (size_t)q * c->s->n_res + r->flavor_ix[0];
 	bool idle = false;
 
-	if (*flavor == SNAP_NONE || c->s->shares[first].quota == GPUQ_UNLIMITED ||
-	    c->fair[first] - (c->held[first] - c->leaving[first]) >= r->gpus_milli)
+	if (c->s->shares[at].quota == GPUQ_UNLIMITED ||
+	    c->fair[at] - (c->held[at] - c->leaving[at]) >= r->gpus_milli)
 		return false;
 	for (uint32_t i = 0; i < r->n_flavor_ix; i++) {
 		idle |= c->idle[r->flavor_ix[i]] >= SNAP_MILLI;
 		if (c->idle[r->flavor_ix[i]] >= r->gpus_milli)
 			return false;
 	}
-	if (idle)
-		*flavor = r->flavor_ix[0];
 	return idle;
 }
 
 static void make_key(struct cycle *c, uint32_t q)
 {
 	struct turn *t = &c->turns[q];
-	uint32_t flavor = flavor_asked(c, t->head);
-	const bool nothing = takes_nothing(c, q, &flavor);
+	const struct snap_request *r = &c->s->requests[c->s->jobs[t->head].request];
+	const uint32_t asked = flavor_asked(c, t->head);
+	const bool nothing = asked != SNAP_NONE && takes_nothing(c, q, r);
+	/* Then it is compared where it was to be first. */
+	const uint32_t flavor = nothing ? r->flavor_ix[0] : asked;
 	struct rank_key key = { .rank = c->s->queues[q].rank,
 				.unentitled = flavor != SNAP_NONE,
 				.with = { 0, 1 },
@@ -143,6 +141,7 @@ static void make_key(struct cycle *c, uint32_t q)
 		const size_t at = (size_t)q * c->s->n_res + res;
 		const int64_t held = c->held[at] - c->leaving[at],
 			      need = ledger_need(c, t->head, flavor, res);
+		const int64_t takes = nothing ? 0 : need;
 		int64_t by;
 
 		if (need > 0 && c->s->shares[at].quota != GPUQ_UNLIMITED) {
@@ -154,9 +153,7 @@ static void make_key(struct cycle *c, uint32_t q)
 		if (res == flavor && by > 0)
 			key.unentitled = false;
 		if (held > 0 || need > 0)
-			key.with =
-				larger(key.with,
-				       (struct ratio){ amount_sum(held, nothing ? 0 : need), by });
+			key.with = larger(key.with, (struct ratio){ amount_sum(held, takes), by });
 		if (held > 0)
 			key.without = larger(key.without, (struct ratio){ held, by });
 	}

@@ -1,5 +1,6 @@
 #include "gpuqd/core/policy.h"
 
+#include "gpuqd/core/amount.h"
 #include "gpuqd/core/snapshot.h"
 
 /* Counts that a snapshot has in 32 bits: what is larger is no bound at all. */
@@ -21,7 +22,7 @@ struct policy_sched policy_sched_default(void)
 				      .max_job_test = c.max_job_test,
 				      .claims_per_hour = c.claims_per_hour,
 				      .claim_reversals = c.claim_reversals,
-				      .claim_spare_max = c.claim_spare_milli,
+				      .claim_spare_max = GPUQ_UNLIMITED,
 				      .moves_per_day = c.moves_per_day,
 				      .exempt_evictions = c.exempt_evictions,
 				      .starve_us = c.starve_us,
@@ -43,9 +44,7 @@ void policy_sched_set(const struct policy_sched *p, struct snap_config *c)
 	c->max_job_test = count(p->max_job_test);
 	c->claims_per_hour = count(p->claims_per_hour);
 	c->claim_reversals = count(p->claim_reversals);
-	c->claim_spare_milli = p->claim_spare_max == GPUQ_UNLIMITED
-				       ? GPUQ_UNLIMITED
-				       : p->claim_spare_max * SNAP_MILLI;
+	c->claim_spare_milli = amount_times(p->claim_spare_max, SNAP_MILLI);
 	c->moves_per_day = count(p->moves_per_day);
 	c->exempt_evictions = count(p->exempt_evictions);
 	c->starve_us = p->starve_us;

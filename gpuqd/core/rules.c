@@ -382,14 +382,12 @@ enum claim_rule claim_legal(struct cycle *c, struct claim *k, uint32_t unit, str
 static bool whole_valid(struct cycle *c, struct claim *k)
 {
 	struct plan_reason why;
-	int64_t gone_milli = 0;
 	bool by_share = false;
 
 	for (uint32_t i = 0; i < k->n_victims; i++) {
 		const struct victim *v = &k->victims[i];
 		uint32_t x, y;
 
-		gone_milli += c->units->units[v->unit].gpus_milli;
 		/* Once all are gone that it displaces, it must stand where it was thought to. */
 		if (v->rule == RULE_OWN && !own_stands(c, k, v->stood, true))
 			return false;
@@ -411,7 +409,8 @@ static bool whole_valid(struct cycle *c, struct claim *k)
 		if (larger_share(c, k, x, y, SNAP_NONE))
 			return false;
 	}
-	if ((by_share && !stays_inside(c, k, k->leaf, false)) || leaves_over(c, k, gone_milli))
+	if ((by_share && !stays_inside(c, k, k->leaf, false)) ||
+	    leaves_over(c, k, claim_gone_milli(c, k)))
 		return false;
 	return k->growth ? ledger_admits_more(c, k->job, k->flavor, k->need)
 			 : ledger_admits(c, k->job, k->flavor, &why);

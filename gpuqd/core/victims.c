@@ -89,12 +89,9 @@ static bool one_by_one(struct cycle *c, struct claim *k)
 {
 	const int64_t need = k->flavor == SNAP_NONE ? 0 : k->need[k->flavor];
 	const int64_t most = UNITS_MAX + 2 * (need / SNAP_MILLI);
-	int64_t have = k->free_milli;
+	int64_t have = k->free_milli + claim_gone_milli(c, k);
 
 	k->turn = ++c->units->n_claims;
-	for (uint32_t i = 0; i < k->n_victims; i++)
-		have += c->units->units[k->victims[i].unit].gpus_milli;
-
 	while (!c->failed && k->n_packs < PACKS_MAX) {
 		const uint32_t before = k->n_victims;
 		uint32_t unit;

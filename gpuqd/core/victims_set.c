@@ -51,6 +51,15 @@ void claim_drop_at(struct cycle *c, struct claim *k, uint32_t i)
 	k->n_victims--;
 }
 
+int64_t claim_gone_milli(const struct cycle *c, const struct claim *k)
+{
+	int64_t sum = 0;
+
+	for (uint32_t i = 0; i < k->n_victims; i++)
+		sum += c->units->units[k->victims[i].unit].gpus_milli;
+	return sum;
+}
+
 /* Exactly these again. */
 void claim_restore(struct cycle *c, struct claim *k, const struct victim *saved, uint32_t n)
 {
