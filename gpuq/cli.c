@@ -16,6 +16,9 @@
 #include "gpuq/server.h"
 #include "gpuq/term.h"
 
+#define BUSY_US INT64_C(10000000)
+#define BUSY_PAUSE_MS 500
+
 static const char *speaker = PACKAGE_NAME;
 
 void cli_say_as(const char *name)
@@ -89,6 +92,17 @@ int cli_fail(const struct gpuq_err *err, bool job_missing)
 /* Can be read from a signal on, so that no silent server keeps us waiting; -1 = there is none. */
 static int stop_fd = -1;
 
+/* As long as the server says, at most; false: a signal came. */
+static bool busy_pause(const struct gpuq_err *err)
+{
+	const int64_t ms =
+		err->retry_ms > 0 && err->retry_ms < BUSY_PAUSE_MS ? err->retry_ms : BUSY_PAUSE_MS;
+	const struct timespec t = { 0, ms * 1000000 };
+
+	nanosleep(&t, NULL);
+	return !cli_signals_seen();
+}
+
 int cli_connect(struct cli *c, struct gpuq_err *err)
 {
 	struct server_places places;
@@ -99,8 +113,13 @@ int cli_connect(struct cli *c, struct gpuq_err *err)
 	rc = server_find(&c->arena, c->args.val[OPT_SERVER], &places, err);
 	if (stop_fd < 0)
 		stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (rc == 0)
+	for (const int64_t until_us = cli_mono_us() + BUSY_US; rc == 0;) {
 		rc = server_connect(&places, stop_fd, &c->conn, err);
+		c->busy = rc == GPUQ_EBUSY;
+		if (!c->busy || cli_mono_us() >= until_us || !busy_pause(err))
+			break;
+		rc = 0;
+	}
 	/* Whatever stood in the way, a wrong address too: there is no server, and the
 	 * exit code says so. */
 	if (rc < 0 && rc != GPUQ_ECANCELED && cli_exit_code(err, false) != EXIT_SERVER)

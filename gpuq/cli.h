@@ -44,6 +44,7 @@ struct cli {
 	struct args args;
 	struct gpuq_arena arena; /* options, replies: until the process ends */
 	struct gpuq *conn; /* NULL until cli_connect */
+	bool busy; /* the server answered last that it takes no more of this user for now */
 };
 
 struct command {
@@ -70,54 +71,7 @@ extern const struct command commands[]; /* ends with name == NULL */
 /* By name or alias; NULL. */
 const struct command *command_find(const char *name);
 
-int cmd_apply(struct cli *c);
-int cmd_attach(struct cli *c);
-int cmd_backup(struct cli *c);
-int cmd_cancel(struct cli *c);
-int cmd_completion(struct cli *c);
-int cmd_diag(struct cli *c);
-int cmd_doctor(struct cli *c);
-int cmd_drain(struct cli *c);
-int cmd_events(struct cli *c);
 int cmd_help(struct cli *c);
-int cmd_history(struct cli *c);
-int cmd_hold(struct cli *c);
-int cmd_import(struct cli *c);
-int cmd_logs(struct cli *c);
-int cmd_nodes(struct cli *c);
-int cmd_plan(struct cli *c);
-int cmd_prio(struct cli *c);
-int cmd_queue(struct cli *c);
-int cmd_exec(struct cli *c);
-int cmd_export(struct cli *c);
-int cmd_forward(struct cli *c);
-int cmd_queues(struct cli *c);
-int cmd_report(struct cli *c);
-int cmd_release(struct cli *c);
-int cmd_requeue(struct cli *c);
-int cmd_reservations(struct cli *c);
-int cmd_reserve(struct cli *c);
-int cmd_resume(struct cli *c);
-int cmd_top(struct cli *c);
-int cmd_update(struct cli *c);
-int cmd_run(struct cli *c);
-int cmd_shares(struct cli *c);
-int cmd_status(struct cli *c);
-int cmd_submit(struct cli *c);
-int cmd_usage(struct cli *c);
-int cmd_version(struct cli *c);
-int cmd_wait(struct cli *c);
-int cmd_why(struct cli *c);
-
-/* A job in full, as gpuq why prints it: the server's answer, and it in words on f. */
-int why_get(struct cli *c, int64_t id, int64_t index, struct gpuq_val **v, struct gpuq_err *err);
-void why_print(const struct gpuq_val *v, FILE *f);
-
-/* The table of queues, for `gpuq status` too. Returns the exit code. */
-int queues_print(struct cli *c);
-
-/* gpuq queues grant QUEUE MINUTES. */
-int queues_grant(struct cli *c);
 
 /* Help of one command, or of gpuq when cmd is NULL. */
 void help_print(const struct command *cmd);
@@ -137,6 +91,7 @@ int cli_fail(const struct gpuq_err *err, bool job_missing);
 int cli_exit_code(const struct gpuq_err *err, bool job_missing);
 
 /* The connection, made on the first call. Returns 0 or an error code. */
+/* Connect, if need be. A server that is busy is asked again for some seconds. */
 int cli_connect(struct cli *c, struct gpuq_err *err);
 void cli_disconnect(struct cli *c);
 

@@ -7,7 +7,7 @@
 
 #include "gpuq/out.h"
 
-extern const struct out_def job_list, node_list, queue_list;
+extern const struct out_def job_list;
 extern const struct out_def job_history; /* those that have ended */
 extern const char job_history_long[];
 extern const char job_list_long[]; /* columns of --long */

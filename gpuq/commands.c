@@ -7,7 +7,12 @@
 #include <string.h>
 
 #include "gpuq/cli.h"
-#include "gpuq/slurm.h"
+#include "gpuq/cmd/job/cmd_int.h"
+#include "gpuq/cmd/see/cmd_int.h"
+#include "gpuq/cmd/site/cmd_int.h"
+#include "gpuq/import/cmd_import.h"
+#include "gpuq/slurm/slurm.h"
+#include "gpuq/top/cmd_top.h"
 #include "libgpuq/schema.h"
 
 /* clang-format off */
@@ -259,6 +264,12 @@ static const struct opt backup_opts[] = {
 	{ 0, NULL, 0, 0, NULL, NULL },
 };
 
+static const struct opt recover_opts[] = {
+	{ OPT_FINISH, "finish", 0, ARG_NONE, NULL, "end the recovery; what is held or kept stays so" },
+	{ OPT_JSON, "json", 0, ARG_NONE, NULL, "print the answer as a JSON object" },
+	{ 0, NULL, 0, 0, NULL, NULL },
+};
+
 static const struct opt version_opts[] = {
 	{ OPT_CLIENT, "client", 0, ARG_NONE, NULL, "do not ask the server" },
 	{ OPT_JSON, "json", 0, ARG_NONE, NULL, "print a JSON object" },
@@ -341,6 +352,8 @@ const struct command commands[] = {
 	  .opts = doctor_opts, .groups = { opts_help }, .run = cmd_doctor },
 	{ .name = "backup", .summary = "Copy everything that the server has stored to a file", .synopsis = "FILE|- | --server-path PATH",
 	  .opts = backup_opts, .groups = { opts_help }, .min_args = 0, .max_args = 1, .run = cmd_backup },
+	{ .name = "recover", .summary = "Show what a restore has left open, and end the recovery", .synopsis = "",
+	  .opts = recover_opts, .groups = { opts_help }, .run = cmd_recover },
 	{ .name = "version", .summary = "Print the versions of client and server", .synopsis = "",
 	  .opts = version_opts, .groups = { opts_help }, .run = cmd_version },
 	{ .name = "completion", .summary = "Print what makes a shell complete gpuq's words", .synopsis = "bash|zsh|fish",

@@ -281,7 +281,7 @@ int filter_check_ids(struct cli *c, const struct gpuq_val *params, struct gpuq_e
 		int rc = filter_id(ids->items[i]->s, &id, &index, err);
 
 		if (rc == 0)
-			rc = job_each(c, id, index, ignore, NULL, err);
+			rc = job_for_each(c, id, index, ignore, NULL, err);
 		if (rc < 0)
 			return rc;
 	}

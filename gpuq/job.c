@@ -42,7 +42,8 @@ static int stream(struct cli *c, int64_t id, int64_t index, struct each *e, stru
 	return rc < 0 ? rc : e->verdict;
 }
 
-int job_each(struct cli *c, int64_t id, int64_t index, job_fn fn, void *arg, struct gpuq_err *err)
+int job_for_each(struct cli *c, int64_t id, int64_t index, job_fn fn, void *arg,
+		 struct gpuq_err *err)
 {
 	struct gpuq_arena *a = &c->arena;
 	struct gpuq_val *params = gpuq_map(a), *reply;

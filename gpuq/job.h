@@ -12,7 +12,8 @@
  * its elements when index is -1. fn answers 0, or anything else to stop.
  * Returns 0, what fn answered, GPUQ_ENOENT (no such job) or another error. */
 typedef int (*job_fn)(void *arg, const struct gpuq_val *job);
-int job_each(struct cli *c, int64_t id, int64_t index, job_fn fn, void *arg, struct gpuq_err *err);
+int job_for_each(struct cli *c, int64_t id, int64_t index, job_fn fn, void *arg,
+		 struct gpuq_err *err);
 
 /* "17" or "17_3". */
 void job_name(int64_t id, int64_t index, char *out, size_t room);

@@ -87,6 +87,7 @@ enum opt_id {
 	OPT_CONTAINER,
 	OPT_SERVER_PATH,
 	OPT_RESET,
+	OPT_FINISH,
 	/* Of Slurm's names alone. */
 	OPT_S_NOTHING, /* is accepted: what it asks for is so anyway */
 	OPT_S_IGNORED, /* is accepted with a warning, which is its doc */

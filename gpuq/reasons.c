@@ -53,25 +53,3 @@ const char *reason_doc(const char *code)
 			return gpuq_reason_doc((enum gpuq_reason)i);
 	return "";
 }
-
-const char *rule_doc(const char *rule)
-{
-	static const struct {
-		const char *rule, *doc;
-	} docs[] = {
-		{ "G", "the claim lies within what its queue is guaranteed, this queue held more" },
-		{ "F", "the claim lies within its queue's fair share, this queue held more than "
-		       "its own" },
-		{ "B", "work of lower priority on devices that its queue had borrowed" },
-		{ "own", "a job of higher standing in the same queue" },
-		{ "gang", "it had lost pods and was below the least that it can run with" },
-		{ "consolidation", "it was moved so that a larger job fits" },
-		{ "3.4", "it ran ahead of a planned start, whose places it had" },
-		{ "3.6", "a reservation begins on its nodes" },
-	};
-
-	for (size_t i = 0; i < sizeof(docs) / sizeof(docs[0]); i++)
-		if (strcmp(rule, docs[i].rule) == 0)
-			return docs[i].doc;
-	return rule;
-}

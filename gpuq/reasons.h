@@ -16,8 +16,4 @@ void reason_text(struct gpuq_buf *out, const struct gpuq_val *reason, int64_t no
 
 const char *reason_doc(const char *code); /* one sentence; "" for an unknown one */
 
-/* What a rule by which a job was sent away says, such as "F"; its name where it is not
- * known. */
-const char *rule_doc(const char *rule);
-
 #endif

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <getopt.h>
+#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 #include "gpuqd/base/log.h"
 #include "gpuqd/cluster/kube/metrics.h"
 #include "gpuqd/config_sched.h"
+#include "gpuqd/snapshot/policy_sched.h"
 #include "libgpuq/limits.h"
 #include "libgpuq/units.h"
 #include "libgpuq/yaml.h"
@@ -77,11 +79,15 @@ static const struct gpuq_field fields[] = {
 	F("context", GPUQ_K_STR, context, .doc = "context of the kubeconfig; absent: its current one"),
 	F("namespace", GPUQ_K_NAME, namespace_, .doc = "namespace of queues that name none"),
 	F("gpus", GPUQ_K_INT, gpus, .min = -1, .max = 1024, .doc = "devices of the local cluster; -1: ask the driver"),
+	F("no_new_privs", GPUQ_K_BOOL, no_new_privs, .doc = "programs of local jobs gain no rights by setuid or file capabilities"),
+	F("device_cgroup", GPUQ_K_BOOL, device_cgroup, .doc = "local jobs open no NVIDIA devices but their own; needs root and control groups"),
 	F("site", GPUQ_K_STR, site, .doc = "site file applied at the first start of an empty store"),
 	F("operators", GPUQ_K_STRLIST, operators, .flags = GPUQ_F_LIVE, .doc = "users who may do everything"),
+	F("operators_act_as_user", GPUQ_K_BOOL, operators_act_as_user, .flags = GPUQ_F_LIVE, .doc = "operators may also do what is otherwise a job's owner's alone: exec, attach, change what runs"),
 	F("log_level", GPUQ_K_STR, log_level, .flags = GPUQ_F_LIVE, .doc = "err, warn, notice, info or debug"),
 	F("finished_pod_keep", GPUQ_K_DURATION, finished_pod_keep_us, .flags = GPUQ_F_LIVE, .doc = "how long finished pods stay, for their logs"),
 	F("start_timeout", GPUQ_K_DURATION, start_timeout_us, .flags = GPUQ_F_LIVE, .doc = "a job that was placed must run within; 0: for ever"),
+	F("connections_per_user", GPUQ_K_INT, connections_per_user, .flags = GPUQ_F_LIVE, .min = 1, .max = GPUQ_CONNECTIONS_MAX, .doc = "connections of one user; short calls and operators have a reserve beyond it"),
 	F("creates_per_second", GPUQ_K_INT, creates_per_s, .min = 0, .max = 1000000, .doc = "pods created per second at most; 0: no limit"),
 	F("metrics", GPUQ_K_STRLIST, metrics, .doc = "pages that say how busy devices of a Kubernetes cluster are: of DCGM exporters, or Prometheus' /federate"),
 	F("metrics_interval", GPUQ_K_DURATION, metrics_interval_us, .doc = "how often what devices do is measured; 0: never"),
@@ -109,6 +115,7 @@ static void defaults(void *obj)
 
 	c->gpus = -1;
 	c->policy = policy_default();
+	c->connections_per_user = GPUQ_CONNECTIONS_PER_UID;
 	config_notify_schema.defaults(&c->notify);
 	c->finished_pod_keep_us = -1;
 	c->start_timeout_us = 600 * GPUQ_US_PER_S;
@@ -180,9 +187,12 @@ static const struct {
 	{ "log-level", "LEVEL", "log_level", "err, warn, notice, info or debug" },
 	{ "record", "DIR", "record_dir",
 	  "record every scheduling cycle in DIR, for gpuq-sim replay" },
+	{ "restore", "FILE", NULL, "make a backup the database of an empty --state, and go on" },
 	{ "adopt-cluster", NULL, "adopt_cluster",
 	  "go on although the jobs of the store ran in another cluster" },
 	{ "unsafe-fs", NULL, "unsafe_fs", "allow a network or overlay filesystem for --state" },
+	{ "new-state", NULL, NULL, "begin anew beside jobs and logs whose database is missing" },
+	{ "audit", NULL, NULL, "check the database of --state (DIR or a backup), and exit" },
 	{ "check", NULL, NULL, "check the configuration and the site file, and exit" },
 	{ "print-config", NULL, NULL, "print all settings, and exit" },
 	{ "help", NULL, NULL, "print this, and exit" },
@@ -206,7 +216,8 @@ void config_usage(struct gpuq_buf *out)
 	}
 	gpuq_buf_adds(out,
 		      "\nExit status: 0 stopped as asked; 2 wrong usage; 78 wrong configuration; "
-		      "75 the state\ndirectory is in use; 74 the disk failed; 69 the cluster "
+		      "75 the state\ndirectory is in use; 74 the disk failed or the database is "
+		      "damaged; 69 the cluster "
 		      "cannot be used; 1 anything else.\nSee gpuqd(8) and gpuqd.yaml(5).\n");
 }
 
@@ -261,10 +272,13 @@ static int read_file(const char *path, struct gpuq_buf *out, struct gpuq_err *er
 static const char *home_state(struct gpuq_arena *a)
 {
 	const char *home = getenv("HOME");
+	const struct passwd *pw = home && *home ? NULL : getpwuid(geteuid());
 
 	if (geteuid() == 0)
 		return "/var/lib/gpuq";
-	return gpuq_arena_printf(a, "%s/.local/state/gpuq", home && *home ? home : "/tmp");
+	if (!home || !*home) /* not below /tmp, where other users can be first */
+		home = pw ? pw->pw_dir : "";
+	return gpuq_arena_printf(a, "%s/.local/state/gpuq", home);
 }
 
 static void fill_places(struct config *c)
@@ -325,6 +339,8 @@ int config_read(struct config *c, int argc, char **argv, struct gpuq_err *err)
 		flags[o - 256] = true;
 		if (strcmp(options[o - 256].name, "config") == 0)
 			file = optarg;
+		else if (strcmp(options[o - 256].name, "restore") == 0)
+			c->restore = optarg;
 		else if (options[o - 256].key && n_given < 64) {
 			given[n_given].option = o - 256;
 			given[n_given++].arg = optarg;
@@ -335,6 +351,8 @@ int config_read(struct config *c, int argc, char **argv, struct gpuq_err *err)
 				 argv[optind]);
 	for (int i = 0; i < N_OPTIONS; i++) {
 		c->check |= flags[i] && strcmp(options[i].name, "check") == 0;
+		c->new_state |= flags[i] && strcmp(options[i].name, "new-state") == 0;
+		c->audit |= flags[i] && strcmp(options[i].name, "audit") == 0;
 		c->print |= flags[i] && strcmp(options[i].name, "print-config") == 0;
 		c->help |= flags[i] && strcmp(options[i].name, "help") == 0;
 		c->version |= flags[i] && strcmp(options[i].name, "version") == 0;
@@ -358,13 +376,16 @@ int config_read(struct config *c, int argc, char **argv, struct gpuq_err *err)
 			gpuq_fail(err, rc, "out of memory");
 	}
 	if (rc == 0) {
-		bool was_check = c->check, was_print = c->print;
+		const struct config was = *c; /* reading fills all of it */
 
 		r.file = file;
 		rc = gpuq_schema_read(&r, &config_schema, tree, c);
 		if (rc == 0) {
-			c->check = was_check;
-			c->print = was_print;
+			c->check = was.check;
+			c->print = was.print;
+			c->new_state = was.new_state;
+			c->restore = was.restore;
+			c->audit = was.audit;
 			c->file = file ? gpuq_arena_strdup(&mem, file) : NULL;
 		}
 	}

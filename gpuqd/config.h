@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 #include "gpuqd/config_notify.h"
-#include "gpuqd/core/policy.h"
+#include "gpuqd/site/policy.h"
 #include "libgpuq/arena.h"
 #include "libgpuq/buf.h"
 #include "libgpuq/err.h"
@@ -36,6 +36,7 @@ struct config {
 	int64_t finished_pod_keep_us; /* -1 = the cluster's default */
 	int64_t start_timeout_us;
 	int64_t creates_per_s;
+	int64_t connections_per_user;
 	struct gpuq_strlist metrics; /* URLs of what devices do */
 	int64_t metrics_interval_us; /* 0 = it is not measured */
 	const char *backup_dir; /* NULL = none */
@@ -45,6 +46,11 @@ struct config {
 	int64_t history_keep_us, history_max; /* ended jobs; 0 = whatever */
 	bool adopt_cluster;
 	bool unsafe_fs;
+	bool operators_act_as_user;
+	const char *restore; /* a backup; NULL = none. An option alone, as the next */
+	bool new_state; /* options alone: what is said once must not stand in a file */
+	bool audit;
+	bool no_new_privs, device_cgroup; /* of jobs on the local cluster */
 	struct config_notify notify;
 	struct policy policy;
 	/* what was asked for on the command line */

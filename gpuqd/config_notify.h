@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-#include "gpuqd/core/policy.h"
+#include "gpuqd/site/policy.h"
 #include "libgpuq/schema.h"
 
 struct config_hook {

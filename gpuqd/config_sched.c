@@ -1,5 +1,6 @@
 #include "gpuqd/config_sched.h"
 
+#include "gpuqd/snapshot/policy_sched.h"
 #include "libgpuq/units.h"
 
 #define DAY_US (INT64_C(86400) * GPUQ_US_PER_S)

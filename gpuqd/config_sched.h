@@ -6,7 +6,7 @@
 #ifndef GPUQD_CONFIG_SCHED_H
 #define GPUQD_CONFIG_SCHED_H
 
-#include "gpuqd/core/policy.h"
+#include "gpuqd/site/policy.h"
 #include "libgpuq/schema.h"
 
 extern const struct gpuq_schema config_sched_schema; /* of struct policy_sched */

@@ -21,27 +21,30 @@
 #include "gpuqd/base/sdnotify.h"
 #include "gpuqd/base/spool.h"
 #include "gpuqd/cluster/cluster.h"
-#include "gpuqd/core/model.h"
-#include "gpuqd/core/site_merge.h"
+#include "gpuqd/state/model.h"
+#include "gpuqd/site/site_merge.h"
+#include "gpuqd/state/record/upgrade.h"
 #include "gpuqd/flow/audit.h"
 #include "gpuqd/flow/dispatch.h"
-#include "gpuqd/flow/estimate.h"
-#include "gpuqd/flow/history_keep.h"
+#include "gpuqd/flow/advise/estimate.h"
+#include "gpuqd/flow/report/history_keep.h"
 #include "gpuqd/flow/journal.h"
 #include "gpuqd/flow/load.h"
-#include "gpuqd/flow/outbox.h"
+#include "gpuqd/flow/notify/outbox.h"
 #include "gpuqd/flow/reconcile.h"
 #include "gpuqd/flow/schedule.h"
-#include "gpuqd/rpc/methods.h"
+#include "gpuqd/rpc/method/methods.h"
 #include "gpuqd/rpc/rpc.h"
 #include "gpuqd/store/store.h"
 #include "libgpuq/limits.h"
-#include "libgpuq/mp.h"
+#include "libgpuq/wire/mp.h"
 #include "libgpuq/units.h"
 #include "libgpuq/yaml.h"
 
 #define SPACE_CHECK_US GPUQ_US_PER_S
+#define PLACE_CHECK_US (2 * GPUQ_US_PER_S)
 #define KEYS_CHECK_US (3600 * GPUQ_US_PER_S)
+#define CLOCK_CHECK_US GPUQ_US_PER_S
 
 /* A file that was read again, and of which something is in use. It stays to the end: a copy of
  * the model that thinks in a thread of its own may still look at words of an older one. */
@@ -70,7 +73,8 @@ struct daemon {
 	struct cluster *cluster;
 	struct methods *methods;
 	struct rpc_server *rpc;
-	struct loop_timer *space, *keys, *watchdog, *reload;
+	struct loop_timer *space, *place, *keys, *watchdog, *reload, *clock;
+	int64_t asleep_us; /* as the clock said last */
 };
 
 /* ---- the site file ---- */
@@ -177,7 +181,9 @@ static int start_cluster(struct daemon *d, struct gpuq_err *err)
 						.shepherd = d->self,
 						.gpus = c->gpus,
 						.cluster_id = d->model->cluster_id,
-						.measure_every_us = c->metrics_interval_us };
+						.measure_every_us = c->metrics_interval_us,
+						.no_new_privs = c->no_new_privs,
+						.device_cgroup = c->device_cgroup };
 
 		rc = cluster_local_new(d->loop, &o, &d->cluster, err);
 	}
@@ -211,7 +217,7 @@ static void on_space_check(void *arg)
 	struct gpuq_err err = GPUQ_ERR_INIT;
 
 	d->space = NULL;
-	if (!store_has_space(d->store)) {
+	if (store_has_space(d->store, NULL) < 0) {
 		d->space = loop_after(d->loop, SPACE_CHECK_US, on_space_check, d);
 		return;
 	}
@@ -262,6 +268,19 @@ static void on_broken(void *arg, const struct gpuq_err *err)
 	loop_stop(d->loop, EXIT_IO);
 }
 
+/* The state directory may be removed or replaced while nothing is written to it. */
+static void on_place_check(void *arg)
+{
+	struct daemon *d = arg;
+	struct gpuq_err err = GPUQ_ERR_INIT;
+
+	d->place = NULL;
+	if (store_is_there(d->store, &err) < 0)
+		on_broken(d, &err);
+	else
+		d->place = loop_after(d->loop, PLACE_CHECK_US, on_place_check, d);
+}
+
 /* ---- clocks and signals ---- */
 
 static void on_keys_check(void *arg)
@@ -272,6 +291,83 @@ static void on_keys_check(void *arg)
 	journal_apply(d->journal, &ev, NULL);
 	audit_trim(d->journal, loop_now_us(d->loop));
 	d->keys = loop_after(d->loop, KEYS_CHECK_US, on_keys_check, d);
+}
+
+/* ---- the wall clock: base/clock.h ---- */
+
+static struct event clock_event(const struct loop *l)
+{
+	const struct clock *c = loop_clock(l);
+	struct event ev = { .type = EV_CLOCK_SET, .at_us = c->now_us };
+
+	ev.clock.boot = c->boot;
+	ev.clock.base_us = c->base_us;
+	ev.clock.ahead_us = c->ahead_us;
+	return ev;
+}
+
+/* The wall clock was found elsewhere than it should be: from now on it is right. */
+static void step_clock(struct loop *l)
+{
+	const int64_t off_us = clock_off_us(loop_clock(l));
+
+	if (off_us == 0)
+		return;
+	loop_clock_step(l, off_us);
+	if (llabs(off_us) > CLOCK_JUMP_US)
+		log_warn("clock.jump",
+			 "by_s=%" PRId64
+			 ": the wall clock was set; limits and charges go on by the "
+			 "boot clock",
+			 off_us / GPUQ_US_PER_S);
+	else
+		log_info("clock.step", "by_ms=%" PRId64, off_us / 1000);
+}
+
+/* Go on where the database was left, be it that the clock was set meanwhile. */
+static int resume_clock(struct daemon *d, bool empty, struct gpuq_err *err)
+{
+	struct model *m = d->model;
+	struct clock stored = { .base_us = m->clock_base_us, .ahead_us = m->ahead_us };
+	struct event ev;
+
+	memcpy(stored.boot, m->clock_boot, sizeof(stored.boot));
+	if (!empty)
+		loop_clock_resume(d->loop, &stored, m->newest_us);
+	step_clock(d->loop);
+	ev = clock_event(d->loop);
+	if (strcmp(ev.clock.boot, m->clock_boot) == 0 && ev.clock.base_us == m->clock_base_us &&
+	    ev.clock.ahead_us == m->ahead_us)
+		return 0;
+	return model_apply(m, &ev, err);
+}
+
+/* At the end of each turn, before what it changed is stored. */
+static void on_turn_clock(void *arg)
+{
+	struct daemon *d = arg;
+	struct event ev;
+
+	step_clock(d->loop);
+	if (journal_model(d->journal)->ahead_us == loop_ahead_us(d->loop))
+		return;
+	ev = clock_event(d->loop);
+	journal_apply(d->journal, &ev, NULL);
+}
+
+/* Timers stand still while the machine sleeps: let all that time alone decides be decided anew. */
+static void on_clock_check(void *arg)
+{
+	struct daemon *d = arg;
+	const int64_t asleep_us = loop_clock(d->loop)->asleep_us;
+
+	if (asleep_us - d->asleep_us >= CLOCK_SLACK_US) {
+		log_notice("clock.asleep", "for_s=%" PRId64,
+			   (asleep_us - d->asleep_us) / GPUQ_US_PER_S);
+		schedule_kick(d->schedule);
+	}
+	d->asleep_us = asleep_us;
+	d->clock = loop_after(d->loop, CLOCK_CHECK_US, on_clock_check, d);
 }
 
 static void on_watchdog(void *arg)
@@ -352,10 +448,12 @@ static void put_live(struct daemon *d, const struct config *c)
 	struct config *is = d->config;
 
 	is->operators = c->operators;
+	is->connections_per_user = c->connections_per_user;
 	is->log_level = c->log_level;
 	is->finished_pod_keep_us = c->finished_pod_keep_us;
 	is->start_timeout_us = c->start_timeout_us;
 	is->backup_dir = c->backup_dir;
+	is->operators_act_as_user = c->operators_act_as_user;
 	is->history_keep_us = c->history_keep_us;
 	is->history_max = c->history_max;
 	is->notify = c->notify;
@@ -399,6 +497,8 @@ static void take(struct daemon *d, struct reread *r)
 	dispatch_set_opts(d->dispatch, &dispatch);
 	history_keep_set(d->history, c->history_keep_us, c->history_max);
 	methods_set_backup_dir(d->methods, c->backup_dir);
+	methods_set_operators_act(d->methods, c->operators_act_as_user);
+	rpc_server_set_connections(d->rpc, (unsigned)c->connections_per_user);
 	schedule_kick(d->schedule);
 	outbox_opts_of(c, &c->arena, &o);
 	outbox_set_opts(d->outbox, &o);
@@ -447,21 +547,66 @@ static int apply_site_file(struct daemon *d, struct gpuq_err *err)
 	return rc;
 }
 
+/* An answer made without what is damaged would be a wrong one. */
+static void on_damaged(const struct gpuq_err *err)
+{
+	log_err("store.damaged", "error=%s", LOGS(err->text));
+	_exit(EXIT_IO);
+}
+
+static int restore(const struct config *c, const struct store_opts *o, struct gpuq_err *err)
+{
+	int rc = store_restore(c->state, c->restore, o, err);
+
+	if (rc == 0)
+		log_notice("store.restored", "file=%s state=%s", LOGS(c->restore), LOGS(c->state));
+	return rc;
+}
+
+/* What is stored may be older than what runs. That it is being recovered is written together
+ * with the new identity: from then on it is no copy any more. */
+static int begin_recovery(struct daemon *d, const char *why, struct gpuq_err *err)
+{
+	struct event ev = { .type = EV_RECOVERY_BEGUN, .at_us = loop_now_us(d->loop) };
+	int rc = model_apply(d->model, &ev, err);
+
+	if (rc == 0)
+		log_warn("recover.begun",
+			 "reason=%s next=%u: nothing is started or removed until the cluster was "
+			 "listed",
+			 LOGS(why), d->model->next_job_id);
+	return rc;
+}
+
 static int open_store(struct daemon *d, struct gpuq_err *err)
 {
+	struct upgrade upgrade = UPGRADE_INIT;
 	struct store_opts o = { .map_bytes = d->config->map_bytes,
-				.unsafe_fs = d->config->unsafe_fs };
+				.upgrade = upgrade_record,
+				.upgrade_arg = &upgrade,
+				.unsafe_fs = d->config->unsafe_fs,
+				.new_state = d->config->new_state,
+				.damaged = on_damaged };
+	const char *why_copy;
 	struct batch b;
-	bool fresh = false, empty = false;
-	int rc = store_open(d->config->state, &o, &d->store, &fresh, err);
+	bool fresh = false, empty = false, is_copy;
+	int rc = d->config->restore ? restore(d->config, &o, err) : 0;
 
+	if (rc == 0)
+		rc = store_open(d->config->state, &o, &d->store, &fresh, err);
+	upgrade_done(&upgrade);
 	if (rc == 0)
 		rc = history_index(d->store, err);
 	if (rc == 0)
 		rc = load_model(d->store, d->config, &d->model, &empty, err);
+	if (rc == 0)
+		rc = resume_clock(d, empty, err);
 	if (rc < 0)
 		return rc;
-	if (empty && d->config->site)
+	is_copy = store_is_copy(d->store, &why_copy);
+	if (is_copy)
+		rc = begin_recovery(d, why_copy, err);
+	else if (empty && d->config->site)
 		rc = apply_site_file(d, err);
 	else if (d->config->site)
 		log_notice("site.kept", "the store holds a site already: %s is not applied",
@@ -469,10 +614,12 @@ static int open_store(struct daemon *d, struct gpuq_err *err)
 	if (rc < 0)
 		return rc;
 	/* The identity is on disk before the first pod can carry it. */
-	batch_init(&b);
+	change_batch_init(&b);
 	model_collect(d->model, &b);
-	rc = b.n ? store_write_now(d->store, &b, err) : 0;
-	batch_done(&b);
+	rc = is_copy ? store_renew_identity(d->store, &b, err)
+	     : b.n   ? store_write_now(d->store, &b, err)
+		     : 0;
+	change_batch_done(&b);
 	return rc;
 }
 
@@ -510,15 +657,18 @@ static int start_outbox(struct daemon *d, struct gpuq_err *err)
 	return outbox_new(d->journal, &o, &d->outbox, err);
 }
 
-static int exit_code_of(int rc)
+int daemon_exit_of(int rc)
 {
 	switch (rc) {
+	case 0:
+		return EXIT_OK;
 	case GPUQ_EBUSY:
 		return EXIT_BUSY;
 	case GPUQ_EINVAL:
 	case GPUQ_ERANGE:
 	case GPUQ_ENOENT:
 	case GPUQ_EPERM:
+	case GPUQ_ECONFLICT:
 		return EXIT_CONFIG;
 	case GPUQ_EIO:
 	case GPUQ_ESTORAGE:
@@ -537,11 +687,14 @@ static int build(struct daemon *d, struct gpuq_err *err)
 	const struct dispatch_opts dopts = dispatch_opts_of(d->config);
 	struct rpc_opts ro = { .server = "gpuqd/" PACKAGE_VERSION,
 			       .version = PACKAGE_VERSION,
-			       .operators = operator_names(d->config, &d->config->arena) };
+			       .operators = operator_names(d->config, &d->config->arena),
+			       .connections_per_user = (unsigned)d->config->connections_per_user };
 	int rc = loop_new(&d->loop, err);
 
 	if (rc == 0)
 		rc = open_store(d, err);
+	if (rc == 0)
+		loop_add_hook(d->loop, on_turn_clock, d);
 	if (rc == 0)
 		rc = journal_new(d->loop, d->store, d->model, &jo, &d->journal, err);
 	if (rc == 0)
@@ -573,6 +726,7 @@ static int build(struct daemon *d, struct gpuq_err *err)
 		methods_set_estimator(d->methods, d->estimator);
 		methods_set_outbox(d->methods, d->outbox);
 		methods_set_backup_dir(d->methods, d->config->backup_dir);
+		methods_set_operators_act(d->methods, d->config->operators_act_as_user);
 		methods_opts(d->methods, &ro);
 		rc = rpc_server_new(d->loop, &ro, &d->rpc, err);
 	}
@@ -597,8 +751,10 @@ static void teardown(struct daemon *d)
 	struct gpuq_err err = GPUQ_ERR_INIT;
 
 	loop_cancel(d->space);
+	loop_cancel(d->place);
 	loop_cancel(d->keys);
 	loop_cancel(d->watchdog);
+	loop_cancel(d->clock);
 	loop_cancel(d->reload);
 	if (d->rpc)
 		rpc_server_stop(d->rpc);
@@ -647,11 +803,14 @@ int daemon_run(struct config *c, int argc, char **argv)
 	if (rc < 0) {
 		log_err("daemon.start", "error=%s", LOGS(err.text));
 		teardown(&d);
-		return exit_code_of(rc);
+		return daemon_exit_of(rc);
 	}
 	log_notice("daemon.ready", "version=%s state=%s cluster=%s id=%s jobs=%u", PACKAGE_VERSION,
 		   LOGS(c->state), d.cluster->ops->kind, d.model->cluster_id, d.model->n_jobs);
+	d.place = loop_after(d.loop, PLACE_CHECK_US, on_place_check, &d);
 	d.keys = loop_after(d.loop, KEYS_CHECK_US, on_keys_check, &d);
+	d.asleep_us = loop_clock(d.loop)->asleep_us;
+	d.clock = loop_after(d.loop, CLOCK_CHECK_US, on_clock_check, &d);
 	if (sdnotify_watchdog_us())
 		d.watchdog = loop_after(d.loop, sdnotify_watchdog_us() / 2, on_watchdog, &d);
 	sdnotify_ready();

@@ -28,4 +28,10 @@ int daemon_run(struct config *c, int argc, char **argv);
 /* --check: read the configuration and the site file. Returns an exit code. */
 int daemon_check(const struct config *c);
 
+/* The exit code of an error of the start. */
+int daemon_exit_of(int rc);
+
+/* --audit: check the database of c->state, changing nothing. Returns an exit code. */
+int daemon_audit(const struct config *c);
+
 #endif

@@ -8,7 +8,7 @@
 
 #include "gpuqd/base/failpoint.h"
 #include "gpuqd/base/log.h"
-#include "gpuqd/cluster/local/shepherd.h"
+#include "gpuqd/cluster/local/shepherd/shepherd.h"
 #include "gpuqd/config.h"
 #include "gpuqd/daemon.h"
 
@@ -52,6 +52,8 @@ int main(int argc, char **argv)
 		rc = EXIT_OK;
 	} else if (c.check) {
 		rc = daemon_check(&c);
+	} else if (c.audit) {
+		rc = daemon_audit(&c);
 	} else {
 		log_set_level((enum log_level)log_level_parse(c.log_level));
 		rc = daemon_run(&c, argc, argv);

@@ -16,8 +16,22 @@
 #define GPUQ_OUTPUT_BYTES_PAUSE (1u << 20) /* unsent bytes at which streams pause */
 #define GPUQ_STREAM_CREDIT 64u /* items a stream may send before the first grant */
 #define GPUQ_STREAM_CREDIT_MAX (1u << 20)
-#define GPUQ_CONNECTIONS_PER_UID 256u
+#define GPUQ_OUTPUT_BYTES_SMALL                                                                    \
+	(64u << 10) /* unsent bytes at which they do where bounds are full */
+#define GPUQ_MSG_BYTES_SMALL (16u << 10) /* messages up to this need no part of the bounds below */
+#define GPUQ_MSG_BYTES_PLAIN (64u << 10) /* of a method that takes no lists of names and no specs */
+#define GPUQ_MSG_BYTES_NAMES                                                                       \
+	(1u << 20) /* of one that takes names: ids of 65,536 jobs, 10,000 nodes */
+#define GPUQ_FLIGHT_BYTES_PER_USER (64u << 20) /* 16 of the longest messages at once */
+#define GPUQ_FLIGHT_BYTES_RESERVE (8u << 20) /* beyond that: for short calls and their replies */
+#define GPUQ_FLIGHT_BYTES_MAX                                                                      \
+	(256u << 20) /* of all users: a quarter of the memory of a small host */
+#define GPUQ_CONNECTIONS_PER_UID 256u /* unless gpuqd.yaml says another number */
+#define GPUQ_CONNECTIONS_RESERVE 8u /* beyond it, of each user: for short calls (status, cancel) */
+#define GPUQ_CONNECTIONS_RESERVE_OPERATOR                                                          \
+	32u /* of each operator, and of them all beyond the next */
 #define GPUQ_CONNECTIONS_MAX 4096u
+#define GPUQ_RESERVE_IDLE_S 5 /* a connection of the reserve without a call ends */
 #define GPUQ_HELLO_TIMEOUT_S 5
 #define GPUQ_FRAME_TIMEOUT_S 15 /* from a message's first byte to its last: no slow loris */
 #define GPUQ_IDLE_TIMEOUT_S 600 /* without a call or an open stream */

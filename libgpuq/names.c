@@ -1,6 +1,7 @@
 #include "libgpuq/names.h"
 
-#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
 #include <strings.h>
 
 static const struct {
@@ -29,6 +30,14 @@ static const char *const units[] = {
 static const char *const causes[] = {
 #define X(sym, word) word,
 	GPUQ_CAUSES(X)
+#undef X
+};
+
+static const struct {
+	const char *word, *before, *doc;
+} rules[] = {
+#define X(sym, word, before, doc) { word, before, doc },
+	GPUQ_RULES(X)
 #undef X
 };
 
@@ -91,6 +100,44 @@ const char *gpuq_unit_word(enum gpuq_unit u)
 const char *gpuq_cause_word(enum gpuq_cause c)
 {
 	return c < N_GPUQ_CAUSES ? causes[c] : "?";
+}
+
+const char *gpuq_rule_word(enum gpuq_rule r)
+{
+	return r < N_GPUQ_RULES ? rules[r].word : "?";
+}
+
+/* Return the index of the rule that is called so (n bytes), now or before; -1 for others. */
+static int rule_find(const char *word, size_t n)
+{
+	for (int i = 0; i < N_GPUQ_RULES; i++)
+		if ((strlen(rules[i].word) == n && memcmp(rules[i].word, word, n) == 0) ||
+		    (n && strlen(rules[i].before) == n && memcmp(rules[i].before, word, n) == 0))
+			return i;
+	return -1;
+}
+
+const char *gpuq_rule_doc(const char *word)
+{
+	const int i = rule_find(word, strlen(word));
+
+	return i < 0 ? word : rules[i].doc;
+}
+
+void gpuq_rules_now(const char *stored, char *out, size_t room)
+{
+	size_t at = 0;
+
+	out[0] = '\0';
+	for (const char *p = stored; *p && at < room;) {
+		const size_t n = strcspn(p, "+");
+		const int i = rule_find(p, n);
+		const int len = i < 0 ? (int)n : (int)strlen(rules[i].word);
+
+		at += (size_t)snprintf(out + at, room - at, "%s%.*s", at ? "+" : "", len,
+				       i < 0 ? p : rules[i].word);
+		p += n + (p[n] == '+');
+	}
 }
 
 const char *gpuq_pod_state_word(enum gpuq_pod_state s)

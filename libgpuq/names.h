@@ -8,6 +8,7 @@
 #define LIBGPUQ_NAMES_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 /* clang-format off */
 
@@ -71,7 +72,11 @@ enum gpuq_job_state {
 	X(STARTING, "Starting", "nobody", "its pods are being started")                            \
 	X(NOT_EVALUATED, "NotEvaluated", "nobody", "the scheduler has not looked at it yet")        \
 	X(CLAIM_SPARE, "ClaimSpare", "operator",                                                   \
-	  "who could leave for it holds so much more that devices would be left over")
+	  "who could leave for it holds so much more that devices would be left over")               \
+	X(RESTORED_UNKNOWN, "RestoredUnknown", "operator",                                         \
+	  "held: it ran before a restore, and may have ended since")                               \
+	X(RECOVERING, "Recovering", "operator",                                                    \
+	  "nothing starts until the cluster was listed after a restore")
 
 enum gpuq_reason {
 #define X(sym, word, who, doc) GPUQ_R_##sym,
@@ -116,6 +121,29 @@ enum gpuq_cause {
 	GPUQ_CAUSES(X)
 #undef X
 		N_GPUQ_CAUSES
+};
+
+/* The rule under which a job is preempted or relocated. X(symbol, word, word of earlier builds,
+ * doc): stored records, scenarios and recorded cycles may hold the earlier one, "" = none. */
+#define GPUQ_RULES(X)                                                                              \
+	X(RECLAIM_QUOTA, "reclaim-quota", "G",                                                     \
+	  "the preemptor is within its queue's quota, and the victim's queue was over its own")    \
+	X(RECLAIM_SHARE, "reclaim-share", "F",                                                     \
+	  "the preemptor is within its queue's fair share, and the victim's queue was over its own") \
+	X(RECLAIM_BORROWED, "reclaim-borrowed", "B",                                               \
+	  "the victim had a lower priority and ran on GPUs that its queue had borrowed")           \
+	X(OWN, "own", "", "the preemptor precedes it in the same queue")                           \
+	X(GANG, "gang", "", "it had lost pods and was below the minimum of its gang")              \
+	X(CONSOLIDATION, "consolidation", "", "it was relocated to make room for a larger job")    \
+	X(YIELD_PLANNED, "yield-to-planned-start", "3.4",                                          \
+	  "it was backfilled ahead of a planned start, which is due")                              \
+	X(YIELD_RESERVATION, "yield-to-reservation", "3.6", "a reservation begins on its nodes")
+
+enum gpuq_rule {
+#define X(sym, word, before, doc) GPUQ_RULE_##sym,
+	GPUQ_RULES(X)
+#undef X
+		N_GPUQ_RULES
 };
 
 /* X(symbol, word, doc) */
@@ -164,6 +192,11 @@ const char *gpuq_reason_who(enum gpuq_reason r);
 const char *gpuq_reason_doc(enum gpuq_reason r);
 const char *gpuq_unit_word(enum gpuq_unit u);
 const char *gpuq_cause_word(enum gpuq_cause c);
+const char *gpuq_rule_word(enum gpuq_rule r);
+/* The sentence about a rule; the word itself where there is none. Either word is known. */
+const char *gpuq_rule_doc(const char *word);
+/* Write words of rules, joined by "+", as this build calls them, at most room bytes. */
+void gpuq_rules_now(const char *stored, char *out, size_t room);
 const char *gpuq_pod_state_word(enum gpuq_pod_state s);
 const char *gpuq_node_state_word(enum gpuq_node_state s);
 

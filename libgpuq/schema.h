@@ -105,6 +105,7 @@ struct gpuq_reader {
 	int64_t now_us; /* for relative instants */
 	bool by_name; /* members of lists are told by their names: "queues[red]" */
 	bool lenient; /* skip unknown keys (the wire: newer clients) */
+	bool stored; /* was accepted before: rules added since then do not refuse it */
 	struct gpuq_err *err;
 	char path[160]; /* where the reader is: "groups[1].gpus" */
 };

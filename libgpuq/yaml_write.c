@@ -13,7 +13,8 @@ static bool may_be_plain(const char *s, size_t n)
 	static const char others[] = "+-@%=:~ ";
 	struct yaml_plain p;
 
-	if (n == 0 || strlen(s) != n || !strchr(letters, s[0]) || strcmp(s, "...") == 0)
+	/* At the start of a line "..." ends the document, whatever follows it. */
+	if (n == 0 || strlen(s) != n || !strchr(letters, s[0]) || strncmp(s, "...", 3) == 0)
 		return false;
 	for (size_t i = 0; i < n; i++) {
 		if (!strchr(letters, s[i]) && !strchr(others, s[i]))

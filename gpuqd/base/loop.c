@@ -16,7 +16,8 @@
 struct loop {
 	struct event_base *base;
 	struct event *kick;
-	int64_t now_us, mono_us;
+	struct clock clock;
+	int64_t mono_us;
 	bool fresh; /* the clocks were read in this turn */
 	struct {
 		const char *name;
@@ -46,18 +47,19 @@ struct loop_timer {
 	void *arg;
 };
 
-static int64_t clock_us(clockid_t id)
+static struct clock_reading read_clocks(void)
 {
-	struct timespec ts;
-
-	clock_gettime(id, &ts);
-	return (int64_t)ts.tv_sec * 1000000 + ts.tv_nsec / 1000;
+	return (struct clock_reading){ .wall_us = clock_us(CLOCK_REALTIME),
+				       .boot_us = clock_us(CLOCK_BOOTTIME),
+				       .mono_us = clock_us(CLOCK_MONOTONIC) };
 }
 
 static void new_turn(struct loop *l)
 {
-	l->now_us = clock_us(CLOCK_REALTIME);
-	l->mono_us = clock_us(CLOCK_MONOTONIC);
+	const struct clock_reading r = read_clocks();
+
+	clock_read(&l->clock, &r);
+	l->mono_us = r.mono_us;
 	l->fresh = true;
 }
 
@@ -70,6 +72,8 @@ int loop_new(struct loop **out, struct gpuq_err *err)
 {
 	struct loop *l = calloc(1, sizeof(*l));
 	struct event_config *cfg = event_config_new();
+	struct clock_reading r;
+	char boot[40];
 
 	if (l && cfg) {
 		event_config_set_flag(cfg, EVENT_BASE_FLAG_PRECISE_TIMER);
@@ -89,6 +93,9 @@ int loop_new(struct loop **out, struct gpuq_err *err)
 		loop_free(l);
 		return gpuq_fail(err, GPUQ_ENOMEM, "cannot make an event loop");
 	}
+	r = read_clocks();
+	clock_boot_id(boot);
+	clock_init(&l->clock, boot, &r);
 	new_turn(l);
 	*out = l;
 	return 0;
@@ -114,13 +121,42 @@ struct event_base *loop_base(struct loop *l)
 	return l->base;
 }
 
-int64_t loop_now_us(const struct loop *l)
+const struct clock *loop_clock(const struct loop *l)
 {
 	struct loop *m = (struct loop *)l;
 
 	if (!m->fresh)
 		new_turn(m);
-	return m->now_us;
+	return &m->clock;
+}
+
+void loop_clock_resume(struct loop *l, const struct clock *stored, int64_t newest_us)
+{
+	const struct clock_reading r = read_clocks();
+	char boot[40];
+
+	clock_boot_id(boot);
+	clock_resume(&l->clock, stored, newest_us, boot, &r);
+}
+
+void loop_clock_step(struct loop *l, int64_t by_us)
+{
+	clock_step(&l->clock, by_us);
+}
+
+int64_t loop_now_us(const struct loop *l)
+{
+	return loop_clock(l)->now_us;
+}
+
+int64_t loop_wall_us(const struct loop *l)
+{
+	return loop_now_us(l) + l->clock.ahead_us;
+}
+
+int64_t loop_ahead_us(const struct loop *l)
+{
+	return l->clock.ahead_us;
 }
 
 int64_t loop_clock_us(void)

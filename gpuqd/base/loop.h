@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "gpuqd/base/clock.h"
 #include "libgpuq/err.h"
 
 struct event_base;
@@ -26,8 +27,16 @@ int loop_new(struct loop **out, struct gpuq_err *err);
 void loop_free(struct loop *l); /* after everything registered with it */
 struct event_base *loop_base(struct loop *l);
 
-int64_t loop_now_us(const struct loop *l); /* wall clock of this turn, us since 1970 */
+int64_t loop_now_us(const struct loop *l); /* ledger time of this turn: clock.h */
+int64_t loop_wall_us(const struct loop *l); /* wall time of this turn, us since 1970 */
+int64_t loop_ahead_us(const struct loop *l); /* wall time less ledger time */
 int64_t loop_mono_us(const struct loop *l); /* monotonic clock of this turn */
+
+/* The relation of the clocks, read in this turn; what was stored is taken over by resume, and
+ * the wall clock's steps by step. */
+const struct clock *loop_clock(const struct loop *l);
+void loop_clock_resume(struct loop *l, const struct clock *stored, int64_t newest_us);
+void loop_clock_step(struct loop *l, int64_t by_us);
 
 /* The monotonic clock itself, for how long something took. */
 int64_t loop_clock_us(void);

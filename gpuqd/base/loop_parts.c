@@ -31,10 +31,7 @@ struct parts {
 
 static int64_t cpu_us(void)
 {
-	struct timespec ts;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
-	return (int64_t)ts.tv_sec * 1000000 + ts.tv_nsec / 1000;
+	return clock_us(CLOCK_THREAD_CPUTIME_ID);
 }
 
 static struct part *part_of(struct parts *p, const char *name)
@@ -160,7 +157,7 @@ void parts_free(struct parts *p)
 
 	if (!p)
 		return;
-	HASH_ITER (hh, p->all, x, next) {
+	HASH_ITER(hh, p->all, x, next) {
 		HASH_DEL(p->all, x);
 		free(x);
 	}

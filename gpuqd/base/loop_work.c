@@ -108,7 +108,7 @@ void works_free(struct works *ws)
 	if (!ws)
 		return;
 	DL_FOREACH_SAFE(ws->list, w, next)
-	free(w);
+		free(w);
 	loop_cancel(ws->timer);
 	free(ws);
 }

@@ -2,7 +2,7 @@
  *
  * Owns     the thread and the jobs handed to it, which it does one after another.
  * Touches  pthreads, an eventfd.
- * Used by  flow/apply (what a change of the site would evict).
+ * Used by  flow/admit/apply (what a change of the site would evict).
  *
  * What a job needs is its own: it shares nothing with the loop but what is made for
  * that (the store's reads). The outcome is told on the loop.

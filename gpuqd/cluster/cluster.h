@@ -22,11 +22,11 @@
 #include "libgpuq/err.h"
 #include "libgpuq/schema.h"
 #include "libgpuq/spec.h"
-#include "gpuqd/core/fact.h"
+#include "gpuqd/state/fact.h"
 
 struct loop;
 
-/* ---- what is heard: struct node_fact and struct pod_fact of core/fact.h ---- */
+/* ---- what is heard: struct node_fact and struct pod_fact of state/fact.h ---- */
 
 enum ask_outcome {
 	ASK_OK,
@@ -88,6 +88,7 @@ struct pod_order {
 	const char *const *pod_names; /* all names of the gang, by index: rendezvous */
 	const char *queue, *user;
 	uint32_t uid, gid; /* of the submitter: local runs as them under root */
+	const char *record; /* state/record/podrecord.h: kept with the pod, told with it; "" none */
 	const struct gpuq_spec *spec;
 	struct gpuq_strmap env; /* GPUQ_* and rendezvous variables, made by dispatch */
 	int64_t time_limit_us; /* GPUQ_UNLIMITED: none; a safety net above our own kill */
@@ -106,6 +107,9 @@ struct log_opts {
 	int64_t tail_lines; /* -1 = all */
 	const char *container; /* NULL = the only one */
 	bool timestamps;
+	/* The job's owner on this machine, by the ledger: the identity with which a file of the
+	 * job's own is read. UINT32_MAX = not known. */
+	uint32_t uid, gid;
 };
 
 /* Bytes of a log as they come; n == 0 and err == NULL: the end; err: it broke. A
@@ -195,6 +199,9 @@ struct cluster_ops {
 	 * restart. NULL = nothing is made beside pods. */
 	void (*job_forget)(struct cluster *c, uint32_t job, int64_t array_index,
 			   const char *namespace_);
+	/* The highest number of a job of which anything but pods is kept, such as output; 0 none.
+	 * Takes long: for the first list after a restore. NULL = nothing is. */
+	uint32_t (*highest_job)(struct cluster *c);
 	struct cluster_log *(*log_open)(struct cluster *c, const struct pod_ref *ref,
 					const struct log_opts *opts, log_fn fn, void *arg,
 					struct gpuq_err *err);
@@ -246,6 +253,8 @@ struct cluster_local_opts {
 	int64_t gpus; /* declared devices; -1 = ask the driver */
 	const char *cluster_id;
 	int64_t measure_every_us; /* what devices do; 0 = never */
+	bool no_new_privs; /* programs of a job gain no rights by exec */
+	bool device_cgroup; /* a job opens no NVIDIA device but its own; refused where it cannot be */
 };
 int cluster_local_new(struct loop *l, const struct cluster_local_opts *o, struct cluster **out,
 		      struct gpuq_err *err);

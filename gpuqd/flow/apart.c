@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "gpuqd/core/model.h"
+#include "gpuqd/state/model.h"
 #include "gpuqd/flow/journal.h"
 
 struct of_flavor {

@@ -1,7 +1,7 @@
 /* apart.h - free devices that are enough, but apart
  *
  * Owns     the choice of the job that they are charged to. Touches the journal.
- * Used by  tell.c, in every cycle.
+ * Used by  publish.c, in every cycle.
  *
  * Many jobs may wait for the same devices to lie together (reason Fragmented). They are
  * charged, as waste, to one: of each flavor the job that has waited longest, as long as it
@@ -10,7 +10,7 @@
 #ifndef GPUQD_FLOW_APART_H
 #define GPUQD_FLOW_APART_H
 
-#include "gpuqd/core/snapshot.h"
+#include "gpuqd/snapshot/snapshot.h"
 #include "libgpuq/arena.h"
 
 struct job;

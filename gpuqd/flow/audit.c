@@ -6,7 +6,7 @@
 #include "gpuqd/flow/journal.h"
 #include "gpuqd/store/store.h"
 #include "libgpuq/limits.h"
-#include "libgpuq/mp.h"
+#include "libgpuq/wire/mp.h"
 #include "libgpuq/units.h"
 
 #define TRIM_AT_ONCE 2000 /* records, so that the loop is not held */
@@ -78,7 +78,7 @@ static int step(void *arg, const unsigned char *key, size_t key_len, const unsig
 
 	if (key_len != AUDIT_KEY_BYTES)
 		return 0;
-	at_us = key_audit_time(key);
+	at_us = change_key_audit_time(key);
 	if (w->since_us && at_us < w->since_us)
 		return w->backwards ? PAST_THE_END : 0;
 	if (w->until_us && at_us >= w->until_us)
@@ -97,10 +97,10 @@ int audit_each(struct store *st, int64_t since_us, int64_t until_us, const unsig
 	int rc;
 
 	if (!from && !backwards && since_us) {
-		key_audit(key, since_us, 0);
+		change_key_audit(key, since_us, 0);
 		from = key;
 	} else if (!from && backwards && until_us) {
-		key_audit(key, until_us, 0);
+		change_key_audit(key, until_us, 0);
 		from = key;
 	}
 	rc = store_each(st, TABLE_AUDIT, NULL, 0, from, from ? AUDIT_KEY_BYTES : 0, backwards, max,
@@ -125,7 +125,7 @@ static int trim_one(void *arg, const unsigned char *key, size_t key_len, const u
 	(void)val, (void)val_len;
 	if (key_len != AUDIT_KEY_BYTES)
 		return 0;
-	if (t->n >= t->beyond && key_audit_time(key) >= t->before_us)
+	if (t->n >= t->beyond && change_key_audit_time(key) >= t->before_us)
 		return PAST_THE_END;
 	gpuq_buf_add(&t->keys, key, key_len);
 	t->n++;

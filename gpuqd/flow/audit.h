@@ -2,7 +2,7 @@
  *
  * Owns     the form of a record, and how long records are kept.
  * Touches  the journal (writes, in the transaction of the change itself), the store (reads).
- * Used by  flow/apply (site objects), rpc methods (acts on others' jobs, drains; audit.list),
+ * Used by  flow/admit/apply (site objects), rpc methods (acts on others' jobs, drains; audit.list),
  *          daemon.c (audit_trim, now and then).
  *
  * A record is a map: time (us), who, action ("site.changed", "job.cancel", "node.drain"...),

@@ -2,7 +2,7 @@
  *
  * Owns     the copy, a file without a name, until it has been read.
  * Touches  the store, the state directory; the file that is asked for.
- * Used by  rpc/m_backup.c.
+ * Used by  rpc/method/m_backup.c.
  *
  * The copy is made in a thread while the daemon goes on, and is as of one moment: what was
  * durable then is in it. It is a whole database: as data.mdb of an empty state directory

@@ -2,7 +2,7 @@
 
 #include "gpuqd/base/failpoint.h"
 #include "gpuqd/base/log.h"
-#include "gpuqd/core/census.h"
+#include "gpuqd/state/census.h"
 #include "gpuqd/flow/journal.h"
 
 static void freeze(struct journal *j, const struct node *n, const char *why)
@@ -22,8 +22,7 @@ static void freeze(struct journal *j, const struct node *n, const char *why)
 
 void census_watch(struct journal *j)
 {
-	node_each(journal_model(j), n)
-	{
+	node_each(journal_model(j), n) {
 		struct gpuq_err err = GPUQ_ERR_INIT;
 		int rc = census_check(n, &err);
 

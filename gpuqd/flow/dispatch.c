@@ -11,10 +11,11 @@
 #include "gpuqd/base/log.h"
 #include "gpuqd/base/loop.h"
 #include "gpuqd/cluster/cluster.h"
-#include "gpuqd/core/model.h"
-#include "gpuqd/core/notice.h"
+#include "gpuqd/state/model.h"
+#include "gpuqd/state/notify.h"
 #include "gpuqd/flow/journal.h"
 #include "gpuqd/flow/order.h"
+#include "gpuqd/state/record/record.h"
 #include "gpuqd/store/store.h"
 #include "libgpuq/units.h"
 
@@ -103,12 +104,10 @@ void dispatch_touch_all(struct dispatch *d)
 {
 	struct model *m = journal_model(d->j);
 
-	node_each(m, n)
-	{
+	node_each(m, n) {
 		const struct pod *p;
 
-		DL_FOREACH2(n->pods, p, node_next)
-		{
+		DL_FOREACH2(n->pods, p, node_next) {
 			live_add(d, p->job->key);
 			dispatch_touch(d, p->job->key);
 		}
@@ -256,19 +255,18 @@ static void look(struct dispatch *d, struct job *j)
 {
 	struct look k = { .d = d, .m = journal_model(d->j), .j = j };
 	int64_t now = loop_now_us(d->l);
-	bool leaving = job_is_over(j);
+	bool leaving = model_job_is_over(j);
 	bool keep = keep_finished(d, j, now);
 	struct pod *p, *next;
 	struct live *l;
 
 	/* A cluster never calls back from inside an ask, so the list holds still. */
-	DL_FOREACH_SAFE2(j->pods, p, next, job_next)
-	{
-		bool current = p->attempt == j->attempt && job_is_live(j);
+	DL_FOREACH_SAFE2(j->pods, p, next, job_next) {
+		bool current = p->attempt == j->attempt && model_job_is_live(j);
 
 		if (p->state == GPUQ_POD_GONE)
 			continue;
-		if (!pod_takes(p)) {
+		if (!model_pod_takes(p)) {
 			/* An attempt that will be tried again need not be kept; one whose verdict
 			 * is still out must be. */
 			if (((!current && !keep) || p->dropped) && !goes_by_itself(&k, p, now))
@@ -298,7 +296,8 @@ static int forget_one(void *arg, const unsigned char *key, size_t key_len, const
 	uint32_t id;
 	int64_t index;
 
-	if (key_job_read(key, key_len, &id, &index) && model_beside_read(val, val_len, namespace_))
+	if (change_key_job_read(key, key_len, &id, &index) &&
+	    record_beside_read(val, val_len, namespace_))
 		d->cluster->ops->job_forget(d->cluster, id, index, namespace_);
 	return 0;
 }
@@ -306,7 +305,7 @@ static int forget_one(void *arg, const unsigned char *key, size_t key_len, const
 static void forget_job(struct dispatch *d, struct job_key job)
 {
 	unsigned char key[CHANGE_KEY_BYTES_MAX];
-	size_t n = key_job(key, job.id, job.index);
+	size_t n = change_key_cluster(key, change_key_job(key, job.id, job.index), CLUSTER_DEFAULT);
 	struct gpuq_buf val = GPUQ_BUF_INIT;
 
 	if (!d->cluster->ops->job_forget)
@@ -332,10 +331,10 @@ static void on_durable(void *arg)
 	const struct cluster_ops *ops;
 	struct touched *t, *next;
 
-	if (!d->cluster)
+	if (!d->cluster || recovery_waits(journal_model(d->j)))
 		return;
 	ops = d->cluster->ops;
-	HASH_ITER (hh, d->todo, t, next) {
+	HASH_ITER(hh, d->todo, t, next) {
 		const struct job_key key = t->key;
 		struct job *j;
 
@@ -344,7 +343,7 @@ static void on_durable(void *arg)
 		/* The rest when some of it is answered, which is an event, or at the next tick. */
 		if (ops->busy && ops->busy(d->cluster))
 			break;
-		j = job_find(journal_model(d->j), key);
+		j = model_find_job(journal_model(d->j), key);
 		HASH_DEL(d->todo, t);
 		free(t);
 		if (j)
@@ -379,6 +378,16 @@ static void on_event(void *arg, const struct event *ev)
 	case EV_POD_ENDED:
 		dispatch_touch(d, ev->pod.job);
 		break;
+	case EV_JOB_RECOVERED:
+		live_add(d, ev->job);
+		dispatch_touch(d, ev->job);
+		break;
+	case EV_JOB_UNKNOWN:
+		dispatch_touch(d, ev->job);
+		break;
+	case EV_RECOVERY_LISTED:
+		forget_all(d);
+		break;
 	case EV_POD_GONE: /* and with its last element's an array leaves memory */
 		dispatch_touch(d, ev->pod.job);
 		dispatch_touch(d, (struct job_key){ ev->pod.job.id, -1 });
@@ -396,7 +405,7 @@ static int64_t start_timeout(const struct dispatch *d, const struct job *j)
 	return d->opts.start_timeout_us;
 }
 
-/* Nobody is stopped for what was not measured: see core/idle.h. */
+/* Nobody is stopped for what was not measured: see state/idle.h. */
 static bool stop_idle(struct dispatch *d, const struct job *j, int64_t now)
 {
 	struct event ev = { .type = EV_JOB_EVICT_ASKED, .job = j->key };
@@ -405,8 +414,8 @@ static bool stop_idle(struct dispatch *d, const struct job *j, int64_t now)
 
 	if (j->state != GPUQ_JOB_RUNNING || !j->life->load)
 		return false;
-	limit_us = job_idle_limit_us(journal_model(d->j), j, rule);
-	idle_us = job_idle_for_us(journal_model(d->j), j, now);
+	limit_us = load_idle_limit_us(journal_model(d->j), j, rule);
+	idle_us = load_idle_for_us(journal_model(d->j), j, now);
 	if (!limit_us || idle_us < limit_us)
 		return false;
 	gpuq_duration_print(idle_us, idle, sizeof(idle));
@@ -431,8 +440,7 @@ static void say_late(const struct job *j, int64_t timeout_us, char *out, size_t 
 	char timeout[32];
 	unsigned n = 0;
 
-	DL_FOREACH2(j->pods, p, job_next)
-	{
+	DL_FOREACH2(j->pods, p, job_next) {
 		if (p->attempt != j->attempt || p->state >= GPUQ_POD_RUNNING)
 			continue;
 		first = first ? first : p;
@@ -461,7 +469,7 @@ static void check_limits(struct dispatch *d, const struct job *j, int64_t now)
 		dispatch_touch(d, j->key);
 		return;
 	}
-	if (!job_is_live(j) || job_is_over(j))
+	if (!model_job_is_live(j) || model_job_is_over(j))
 		return;
 	ev.evict.by = ev.evict.rule = "";
 	ev.evict.grace_us = -1;
@@ -472,7 +480,7 @@ static void check_limits(struct dispatch *d, const struct job *j, int64_t now)
 		journal_apply(d->j, &ev, NULL);
 		return;
 	}
-	if (j->wish->deadline_us && now >= j->wish->deadline_us) {
+	if (j->wish->deadline_us && now >= clock_job_deadline_us(journal_model(d->j), j)) {
 		ev.evict.cause = GPUQ_CAUSE_LIMIT;
 		ev.evict.rule = RULE_DEADLINE;
 		log_info("job.deadline", "job=%" PRIu32, j->key.id);
@@ -489,7 +497,7 @@ static void check_limits(struct dispatch *d, const struct job *j, int64_t now)
 	}
 	if (stop_idle(d, j, now))
 		return;
-	percent = notice_time_due(journal_model(d->j), j, now);
+	percent = notify_time_due(journal_model(d->j), j, now);
 	if (percent) {
 		ev = (struct event){ .type = EV_JOB_TIME_PASSED, .job = j->key };
 		ev.percent = percent;
@@ -510,8 +518,7 @@ static void check_limits(struct dispatch *d, const struct job *j, int64_t now)
 /* Those who wait for a place on this node look for another one. */
 static void renounce_on(struct dispatch *d, const char *node)
 {
-	job_each(journal_model(d->j), j)
-	{
+	job_each(journal_model(d->j), j) {
 		struct event ev = { .type = EV_JOB_RENOUNCED, .job = j->key };
 		bool waits = false;
 
@@ -554,8 +561,8 @@ static bool is_stuck(const struct node *n)
 	const struct pod *p;
 
 	DL_FOREACH2(n->pods, p, node_next)
-	if (pod_takes(p) && p->leaving && (order_is_evicted(p->job) || p->dropped))
-		return true;
+		if (model_pod_takes(p) && p->leaving && (order_is_evicted(p->job) || p->dropped))
+			return true;
 	return false;
 }
 
@@ -565,7 +572,7 @@ static void check_stuck(struct dispatch *d)
 	struct stuck *s, **at = &d->stuck;
 
 	while ((s = *at) != NULL) {
-		const struct node *n = node_find(journal_model(d->j), s->node);
+		const struct node *n = model_find_node(journal_model(d->j), s->node);
 
 		if (n && is_stuck(n)) {
 			at = &s->next;
@@ -589,9 +596,8 @@ static void check_overdue(struct dispatch *d, struct live *l, const struct job *
 	if (!l->due_us || now < l->due_us)
 		return;
 	l->due_us = 0;
-	DL_FOREACH2(j->pods, p, job_next)
-	{
-		if (!p->leaving || !pod_takes(p))
+	DL_FOREACH2(j->pods, p, job_next) {
+		if (!p->leaving || !model_pod_takes(p))
 			continue;
 		l->due_us = now + STUCK_NODE_US;
 		log_warn("pod.overdue",
@@ -611,10 +617,12 @@ static void on_tick(void *arg)
 	struct live *l, *next;
 
 	d->tick = loop_after(d->l, TICK_US, on_tick, d);
+	if (recovery_waits(m))
+		return; /* what runs is not known */
 	on_durable(d); /* what the cluster was too busy for */
 	check_stuck(d);
-	HASH_ITER (hh, d->live, l, next) {
-		const struct job *j = job_find(m, l->key);
+	HASH_ITER(hh, d->live, l, next) {
+		const struct job *j = model_find_job(m, l->key);
 
 		if (!j || !j->pods) {
 			live_drop(d, l);
@@ -655,7 +663,8 @@ void dispatch_set_cluster(struct dispatch *d, struct cluster *c)
 	if (!c)
 		return;
 	dispatch_touch_all(d);
-	forget_all(d);
+	if (!recovery_waits(journal_model(d->j)))
+		forget_all(d);
 }
 
 void dispatch_free(struct dispatch *d)
@@ -670,11 +679,11 @@ void dispatch_free(struct dispatch *d)
 		d->stuck = s->next;
 		free(s);
 	}
-	HASH_ITER (hh, d->todo, t, next) {
+	HASH_ITER(hh, d->todo, t, next) {
 		HASH_DEL(d->todo, t);
 		free(t);
 	}
-	HASH_ITER (hh, d->live, l, lnext)
+	HASH_ITER(hh, d->live, l, lnext)
 		live_drop(d, l);
 	loop_cancel(d->tick);
 	free(d);

@@ -16,7 +16,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "gpuqd/core/event.h"
+#include "gpuqd/state/event.h"
 #include "libgpuq/err.h"
 
 struct cluster;

@@ -2,7 +2,7 @@
 
 #include "gpuqd/store/store.h"
 #include "libgpuq/limits.h"
-#include "libgpuq/mp.h"
+#include "libgpuq/wire/mp.h"
 #include "libgpuq/names.h"
 
 static const struct gpuq_mp_limits lim = { GPUQ_MSG_BYTES_MAX, GPUQ_MSG_DEPTH_MAX,
@@ -13,18 +13,6 @@ struct gpuq_val *history_read(struct gpuq_arena *a, const void *bytes, size_t n)
 	struct gpuq_val *v = NULL;
 
 	return gpuq_mp_read(a, &lim, bytes, n, &v, NULL) == 0 ? v : NULL;
-}
-
-struct gpuq_val *history_job(struct store *st, struct job_key key, struct gpuq_arena *a)
-{
-	unsigned char k[CHANGE_KEY_BYTES_MAX];
-	struct gpuq_buf val = GPUQ_BUF_INIT;
-	struct gpuq_val *v = NULL;
-
-	if (store_get(st, TABLE_HISTORY, k, key_job(k, key.id, key.index), &val, NULL) == 0)
-		v = history_read(a, val.data, val.len);
-	gpuq_buf_done(&val);
-	return v;
 }
 
 struct collect {
@@ -47,13 +35,25 @@ static int one(void *arg, const unsigned char *key, size_t key_len, const unsign
 	return 0;
 }
 
+struct gpuq_val *history_job(struct store *st, struct job_key key, struct gpuq_arena *a)
+{
+	unsigned char k[CHANGE_KEY_BYTES_MAX];
+	struct gpuq_val *list = gpuq_list(a);
+	struct collect c = { .a = a, .list = list };
+
+	/* In whatever cluster it ran: a job has one record. */
+	store_each(st, TABLE_HISTORY, k, change_key_job(k, key.id, key.index), NULL, 0, false, 1,
+		   one, &c, NULL);
+	return c.n && list && list->n ? list->items[0] : NULL;
+}
+
 int history_jobs(struct store *st, uint32_t id, size_t max, struct gpuq_arena *a,
 		 struct gpuq_val *list)
 {
 	unsigned char k[CHANGE_KEY_BYTES_MAX];
 	struct collect c = { .a = a, .list = list };
 
-	store_each(st, TABLE_HISTORY, k, key_u32(k, id), NULL, 0, false, max, one, &c, NULL);
+	store_each(st, TABLE_HISTORY, k, change_key_u32(k, id), NULL, 0, false, max, one, &c, NULL);
 	return c.n;
 }
 

@@ -1,12 +1,12 @@
 /* history.h - jobs that have ended and left memory
  *
  * Owns     nothing. Touches the store (reads committed records).
- * Used by  flow/submit (dependencies), rpc methods (job.get, job.wait, job.logs). Lists are
+ * Used by  flow/admit/submit (dependencies), rpc methods (job.get, job.wait, job.logs). Lists are
  * history_scan.h's. */
 #ifndef GPUQD_FLOW_HISTORY_H
 #define GPUQD_FLOW_HISTORY_H
 
-#include "gpuqd/core/event.h"
+#include "gpuqd/state/event.h"
 #include "libgpuq/arena.h"
 #include "libgpuq/err.h"
 #include "libgpuq/val.h"

@@ -70,11 +70,18 @@ static void advance(struct journal *j, uint64_t seq)
 static void on_turn(void *arg)
 {
 	struct journal *j = arg;
+	struct gpuq_err err;
 	struct batch b;
 
 	if (j->writing || j->failed)
 		return;
 	if (!model_is_dirty(j->model)) {
+		/* A repeated call is answered from memory: it must be on disk still. */
+		if (j->waiters && store_is_there(j->store, &err) < 0) {
+			j->failed = true;
+			j->opts.broken(j->opts.arg, &err);
+			return;
+		}
 		/* Nothing to write: what waits does so for what is durable already. Who was told
 		 * so may wait or change something in turn: then the next turn comes at once. */
 		advance(j, j->seq++);
@@ -82,7 +89,7 @@ static void on_turn(void *arg)
 			loop_kick(j->loop);
 		return;
 	}
-	batch_init(&b);
+	change_batch_init(&b);
 	model_collect(j->model, &b);
 	j->writing = j->seq++;
 	j->n_writing = b.n;
@@ -193,7 +200,7 @@ int journal_apply(struct journal *j, struct event *ev, struct gpuq_err *err)
 {
 	int rc;
 
-	if ((j->read_only || j->failed) && event_is_stored(ev->type))
+	if ((j->read_only || j->failed) && model_event_is_stored(ev->type))
 		return gpuq_fail(err, GPUQ_ESTORAGE,
 				 "no space left for the state directory: nothing can be changed "
 				 "until there is some");
@@ -266,6 +273,15 @@ bool journal_read_only(const struct journal *j)
 	return j->read_only;
 }
 
+int journal_has_space(const struct journal *j, struct gpuq_err *err)
+{
+	if (j->read_only)
+		return gpuq_fail(err, GPUQ_ESTORAGE,
+				 "no space left for the state directory: nothing can be changed "
+				 "until there is some");
+	return store_has_space(j->store, err);
+}
+
 void journal_writable(struct journal *j)
 {
 	j->read_only = false;
@@ -278,11 +294,11 @@ int journal_flush(struct journal *j, struct gpuq_err *err)
 
 	if (j->failed || j->read_only)
 		return 0;
-	batch_init(&b);
+	change_batch_init(&b);
 	model_collect(j->model, &b);
 	if (b.n)
 		rc = store_write_now(j->store, &b, err);
-	batch_done(&b);
+	change_batch_done(&b);
 	j->writing = 0;
 	run_waiters(j, UINT64_MAX, rc, err);
 	return rc;

@@ -17,8 +17,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "gpuqd/core/event.h"
-#include "gpuqd/core/model.h"
+#include "gpuqd/state/event.h"
+#include "gpuqd/state/model.h"
 #include "libgpuq/err.h"
 
 struct loop;
@@ -79,6 +79,9 @@ struct journal_stats {
 void journal_stats(const struct journal *j, struct journal_stats *out);
 
 bool journal_read_only(const struct journal *j);
+/* May something new be stored, a job or a description of one? 0, or GPUQ_ESTORAGE: what ends
+ * or cancels jobs may still be, unless it is read-only as well. */
+int journal_has_space(const struct journal *j, struct gpuq_err *err);
 void journal_writable(struct journal *j);
 /* Write what is left, wait for it, and let go what waited for that: at the end of the
  * daemon, when the writer is closed. */

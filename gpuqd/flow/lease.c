@@ -8,7 +8,7 @@
 
 #include "gpuqd/base/log.h"
 #include "gpuqd/base/loop.h"
-#include "gpuqd/core/model.h"
+#include "gpuqd/state/model.h"
 #include "gpuqd/flow/journal.h"
 #include "libgpuq/units.h"
 
@@ -53,7 +53,7 @@ void lease_renew(struct lease *l, uint32_t id)
 	HASH_FIND(hh, l->jobs, &id, sizeof(id), x);
 	if (!x)
 		return;
-	j = job_find(journal_model(l->j), (struct job_key){ id, -1 });
+	j = model_find_job(journal_model(l->j), (struct job_key){ id, -1 });
 	if (j)
 		x->until_us = loop_now_us(l->l) + j->wish->lease_us;
 }
@@ -90,7 +90,7 @@ static void cancel(struct lease *l, const struct job *j)
 	snprintf(why, sizeof(why), "its client has been gone for %s, as long as its lease", text);
 	log_notice("job.lease", "job=%" PRIu32 ": %s", id, why);
 	cancel_one(l, j, why);
-	for (it = jobs_elements(journal_model(l->j), id); it; it = next) {
+	for (it = index_elements(journal_model(l->j), id); it; it = next) {
 		next = it->life->kin_next; /* it may be gone then */
 		cancel_one(l, it, why);
 	}
@@ -103,8 +103,9 @@ static void on_tick(void *arg)
 	struct leased *x, *next;
 	unsigned n = 0;
 
-	HASH_ITER (hh, l->jobs, x, next) {
-		const struct job *j = job_find(journal_model(l->j), (struct job_key){ x->id, -1 });
+	HASH_ITER(hh, l->jobs, x, next) {
+		const struct job *j =
+			model_find_job(journal_model(l->j), (struct job_key){ x->id, -1 });
 
 		if (j && !j->ended && l->attended && l->attended(l->arg, j)) {
 			x->until_us = now + j->wish->lease_us;
@@ -132,8 +133,7 @@ int lease_new(struct journal *j, struct lease **out, struct gpuq_err *err)
 		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
 	l->j = j;
 	l->l = journal_loop(j);
-	job_each(journal_model(j), it)
-	{
+	job_each(journal_model(j), it) {
 		if (it->wish->lease_us && it->key.index < 0 && !it->ended)
 			add(l, it->key.id, it->wish->lease_us);
 	}
@@ -155,7 +155,7 @@ void lease_free(struct lease *l)
 
 	if (!l)
 		return;
-	HASH_ITER (hh, l->jobs, x, next) {
+	HASH_ITER(hh, l->jobs, x, next) {
 		HASH_DEL(l->jobs, x);
 		free(x);
 	}

@@ -3,10 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gpuqd/core/amount.h"
-#include "gpuqd/core/plan.h"
-#include "gpuqd/core/priority.h"
-#include "gpuqd/core/view.h"
+#include "gpuqd/util/amount.h"
+#include "gpuqd/sched/quota/plan.h"
+#include "gpuqd/sched/quota/priority.h"
+#include "gpuqd/state/view/view.h"
 #include "libgpuq/spec.h"
 
 #define AHEAD_MAX 10u
@@ -102,7 +102,7 @@ static struct gpuq_val *view_ahead(struct gpuq_arena *a, const struct job *j,
 	const char *by = deciding(&j->outlook->terms, &mine->outlook->terms, &points);
 	char id[32];
 
-	gpuq_put(a, v, "job", gpuq_str(a, snap_key_print(key, id, sizeof(id))));
+	gpuq_put(a, v, "job", gpuq_str(a, plan_key_print(key, id, sizeof(id))));
 	gpuq_put(a, v, "user", gpuq_str(a, j->user));
 	gpuq_put(a, v, "queue", gpuq_str(a, j->queue->name));
 	gpuq_put(a, v, "gpus", view_devices(a, gpuq_spec_gpus_milli(&j->request->spec)));
@@ -143,8 +143,7 @@ struct gpuq_val *line_view(const struct job *j, struct gpuq_arena *a)
 	const struct job *it;
 
 	line_stand(j, &mine);
-	DL_FOREACH2(j->queue->jobs, it, queue_next)
-	{
+	DL_FOREACH2(j->queue->jobs, it, queue_next) {
 		if (!known || !line_has(it))
 			continue;
 		waiting++;

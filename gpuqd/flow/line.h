@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "gpuqd/core/model.h"
+#include "gpuqd/state/model.h"
 #include "libgpuq/val.h"
 
 /* A job that waits, and where. */

@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 
+#include "gpuqd/state/record/record.h"
 #include "gpuqd/store/store.h"
 
 struct load {
@@ -18,7 +19,7 @@ static int load_one(void *arg, enum table t, const unsigned char *key, size_t ke
 {
 	struct load *l = arg;
 
-	return model_load(l->m, t, key, key_len, val, val_len, l->err);
+	return record_load(l->m, t, key, key_len, val, val_len, l->err);
 }
 
 static void *load_tables(void *arg)
@@ -44,7 +45,7 @@ int load_records(struct store *st, struct model *m, struct gpuq_err *err)
 	for (size_t i = 0; i < model_load_order_n; i++)
 		if (model_load_order[i] != TABLE_KEY)
 			others[all.n++] = model_load_order[i];
-	model_expect(m, store_count(st, TABLE_JOB), store_count(st, TABLE_KEY));
+	job_expect(m, store_count(st, TABLE_JOB), store_count(st, TABLE_KEY));
 	has_thread = pthread_create(&beside, NULL, load_tables, &keys) == 0;
 	load_tables(&all);
 	if (has_thread)

@@ -8,7 +8,7 @@
 
 #include "gpuqd/base/log.h"
 #include "gpuqd/base/loop.h"
-#include "gpuqd/core/model.h"
+#include "gpuqd/state/model.h"
 #include "gpuqd/flow/journal.h"
 
 struct measure {
@@ -75,11 +75,11 @@ static void index_uuids(struct round *r)
 {
 	size_t n = 0, i = 0;
 
-	node_each(r->m, node) n += node->n_devices;
+	node_each(r->m, node)
+		n += node->n_devices;
 	r->places = calloc(n + 1, sizeof(*r->places));
 	r->failed |= !r->places;
-	node_each(r->m, node)
-	{
+	node_each(r->m, node) {
 		for (uint32_t d = 0; r->places && d < node->n_devices; d++) {
 			const char *uuid = node->devices[d].uuid;
 			struct place *p = &r->places[i++];
@@ -94,7 +94,7 @@ static void index_uuids(struct round *r)
 /* The pods on a device whose pod was not told. */
 static void take_device(struct round *r, const struct use_fact *f)
 {
-	const struct node *node = *f->node ? node_find(r->m, f->node) : NULL;
+	const struct node *node = *f->node ? model_find_node(r->m, f->node) : NULL;
 	uint32_t index = (uint32_t)f->index;
 	const struct pod *p;
 
@@ -112,9 +112,9 @@ static void take_device(struct round *r, const struct use_fact *f)
 	if (!node || index >= node->n_devices)
 		return;
 	DL_FOREACH2(node->pods, p, node_next)
-	for (uint32_t k = 0; runs(p) && k < p->n_devices; k++)
-		if (p->devices[k] == index)
-			add(r, p, index, f->milli);
+		for (uint32_t k = 0; runs(p) && k < p->n_devices; k++)
+			if (p->devices[k] == index)
+				add(r, p, index, f->milli);
 }
 
 static void take(struct round *r, const struct use_fact *f)
@@ -126,8 +126,8 @@ static void take(struct round *r, const struct use_fact *f)
 		return;
 	if (!*f->pod) {
 		take_device(r, f);
-	} else if (pod_name_parse(r->m, f->pod, &key)) {
-		p = pod_find(r->m, key);
+	} else if (model_pod_name_parse(r->m, f->pod, &key)) {
+		p = model_find_pod(r->m, key);
 		if (p && runs(p))
 			add(r, p, device_of(f), f->milli);
 	}
@@ -154,8 +154,8 @@ static uint32_t devices_needed(const struct job *j)
 	uint32_t n = 0;
 
 	DL_FOREACH2(j->pods, p, job_next)
-	if (p->attempt == j->attempt && pod_takes(p) && p->gpus_milli > 0)
-		n += p->n_devices ? p->n_devices : (uint32_t)((p->gpus_milli + 999) / 1000);
+		if (p->attempt == j->attempt && model_pod_takes(p) && p->gpus_milli > 0)
+			n += p->n_devices ? p->n_devices : (uint32_t)((p->gpus_milli + 999) / 1000);
 	return n;
 }
 

@@ -13,7 +13,7 @@
 
 #include <stdint.h>
 
-#include "gpuqd/core/fact.h"
+#include "gpuqd/state/fact.h"
 #include "libgpuq/err.h"
 
 struct journal;

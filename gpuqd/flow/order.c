@@ -4,16 +4,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gpuqd/share/share.h"
+#include "gpuqd/base/log.h"
+#include "gpuqd/state/record/podrecord.h"
+#include "gpuqd/util/walltime.h"
+#include "gpuqd/devices/sharing.h"
 #include "gpuqd/store/store.h"
 #include "libgpuq/limits.h"
-#include "libgpuq/mp.h"
+#include "libgpuq/wire/mp.h"
 #include "libgpuq/units.h"
 
-#define GRACE_DEFAULT_US (30 * GPUQ_US_PER_S)
-/* Nobody who has to leave for others may take longer, whatever his job file says; a qos
- * may set another bound. */
-#define GRACE_MOST_US (300 * GPUQ_US_PER_S)
 #define ENV_MAX 96
 
 int order_spec(struct store *st, uint32_t job, struct gpuq_arena *a, struct gpuq_spec *out,
@@ -22,10 +21,10 @@ int order_spec(struct store *st, uint32_t job, struct gpuq_arena *a, struct gpuq
 	static const struct gpuq_mp_limits lim = { GPUQ_MSG_BYTES_MAX, GPUQ_MSG_DEPTH_MAX,
 						   GPUQ_MSG_ITEMS_MAX };
 	unsigned char key[CHANGE_KEY_BYTES_MAX];
-	struct gpuq_reader r = { .arena = a, .lenient = true, .err = err };
+	struct gpuq_reader r = { .arena = a, .lenient = true, .stored = true, .err = err };
 	struct gpuq_buf bytes = GPUQ_BUF_INIT;
 	struct gpuq_val *v;
-	int rc = store_get(st, TABLE_SPEC, key, key_u32(key, job), &bytes, err);
+	int rc = store_get(st, TABLE_SPEC, key, change_key_u32(key, job), &bytes, err);
 
 	if (rc == 0) {
 		/* Strings of a tree read from the wire point into the bytes: keep those. */
@@ -40,27 +39,12 @@ int order_spec(struct store *st, uint32_t job, struct gpuq_arena *a, struct gpuq
 
 bool order_is_evicted(const struct job *j)
 {
-	return j->life->leave_us && cause_is_eviction(j->life->leave_cause);
-}
-
-int64_t order_grace_most_us(const struct model *m, const struct job *j)
-{
-	const struct site_qos *q = site_qos_find(m->site, j->qos);
-
-	return q && q->grace_us ? q->grace_us : GRACE_MOST_US;
-}
-
-int64_t order_evicted_us(const struct model *m, const struct job *j)
-{
-	const int64_t own = j->wish->grace_us ? j->wish->grace_us : GRACE_DEFAULT_US;
-	const int64_t most = order_grace_most_us(m, j);
-
-	return own < most ? own : most;
+	return j->life->leave_us && job_cause_is_eviction(j->life->leave_cause);
 }
 
 int64_t order_grace_us(const struct job *j, bool evicted, const struct gpuq_spec *spec)
 {
-	int64_t own = spec && spec->grace_us ? spec->grace_us : GRACE_DEFAULT_US;
+	int64_t own = spec && spec->grace_us ? spec->grace_us : JOB_GRACE_DEFAULT_US;
 
 	if (evicted && spec && spec->checkpoint.grace_us)
 		own = spec->checkpoint.grace_us;
@@ -108,7 +92,7 @@ bool order_has_finalizer(const struct queue *q)
 void order_ref(const struct model *m, const struct job *j, const struct pod *p, char name[64],
 	       struct pod_ref *ref)
 {
-	pod_name(m, p, name);
+	model_pod_name(m, p, name);
 	*ref = (struct pod_ref){ name, order_namespace(j->queue), p->uid, p->node->name,
 				 j->life->token };
 }
@@ -223,8 +207,8 @@ static void set_nodelist(struct env *e, const struct job *j, const struct pod *p
 	const struct pod *other;
 
 	DL_FOREACH2(j->pods, other, job_next)
-	if (other->attempt == p->attempt && !other->dropped)
-		gpuq_buf_printf(&hosts, "%s%s", hosts.len ? "," : "", other->node->name);
+		if (other->attempt == p->attempt && !other->dropped)
+			gpuq_buf_printf(&hosts, "%s%s", hosts.len ? "," : "", other->node->name);
 	set(e, "GPUQ_NODELIST", gpuq_arena_strdup(e->a, gpuq_buf_str(&hosts)));
 	gpuq_buf_done(&hosts);
 }
@@ -232,7 +216,7 @@ static void set_nodelist(struct env *e, const struct job *j, const struct pod *p
 static void set_array(struct env *e, const struct model *m, const struct job *j,
 		      const struct gpuq_array *ar)
 {
-	const struct job *master = job_find(m, (struct job_key){ j->key.id, -1 });
+	const struct job *master = model_find_job(m, (struct job_key){ j->key.id, -1 });
 
 	set_int(e, "GPUQ_ARRAY_JOB_ID", j->key.id);
 	set_int(e, "GPUQ_ARRAY_TASK_ID", j->key.index);
@@ -315,6 +299,40 @@ static void fill_env(struct env *e, const struct model *m, const struct job *j, 
 		set_slurm(e);
 }
 
+/* A pod without one runs as well: only a restore knows less of it. */
+static const char *record_of(const struct job *j, const struct pod *p, uint32_t n_pods,
+			     struct gpuq_arena *a)
+{
+	const struct podrecord r = {
+		.user = j->user,
+		.queue = j->queue->name,
+		.qos = j->qos,
+		.name = j->name,
+		.account = j->wish->account,
+		.flavor = j->life->flavor,
+		.uid = j->wish->uid,
+		.gid = j->wish->gid,
+		.submit_us = j->submit_us,
+		.limit_us = j->time_limit_us,
+		.gpus_milli = p->gpus_milli,
+		.cpu_milli = p->cpu_milli,
+		.memory_bytes = p->memory_bytes,
+		.pods = n_pods,
+		.group = p->group,
+		.group_index = p->group_index,
+	};
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	struct gpuq_buf b = GPUQ_BUF_INIT;
+	const char *out = NULL;
+
+	if (podrecord_write(&r, &b, &err) == 0)
+		out = gpuq_arena_strndup(a, b.data, b.len);
+	else
+		log_warn("dispatch.record", "job=%" PRIu32 " error=%s", j->key.id, LOGS(err.text));
+	gpuq_buf_done(&b);
+	return out ? out : "";
+}
+
 int order_fill(const struct model *m, const struct job *j, const struct pod *p,
 	       const struct gpuq_spec *spec, bool local, struct gpuq_arena *a,
 	       struct pod_order *out, struct gpuq_err *err)
@@ -327,24 +345,23 @@ int order_fill(const struct model *m, const struct job *j, const struct pod *p,
 	char *name = gpuq_arena_alloc(a, 64);
 
 	DL_FOREACH2(j->pods, other, job_next)
-	n += other->attempt == p->attempt && !other->dropped;
+		n += other->attempt == p->attempt && !other->dropped;
 	names = gpuq_arena_calloc(a, n + 1, sizeof(*names));
 	devices = gpuq_arena_calloc(a, p->n_devices + 1, sizeof(*devices));
 	o.env.keys = gpuq_arena_calloc(a, ENV_MAX, sizeof(char *));
 	o.env.vals = gpuq_arena_calloc(a, ENV_MAX, sizeof(char *));
 	if (!name || !names || !devices || !o.env.keys || !o.env.vals)
 		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
-	pod_name(m, p, name);
+	model_pod_name(m, p, name);
 	n = 0;
-	DL_FOREACH2(j->pods, other, job_next)
-	{
+	DL_FOREACH2(j->pods, other, job_next) {
 		char *other_name = gpuq_arena_alloc(a, 64);
 
 		if (!other_name)
 			return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
 		if (other->attempt != p->attempt || other->dropped)
 			continue;
-		pod_name(m, other, other_name);
+		model_pod_name(m, other, other_name);
 		names[n++] = other_name;
 	}
 	for (uint32_t i = 0; i < p->n_devices; i++)
@@ -374,7 +391,7 @@ int order_fill(const struct model *m, const struct job *j, const struct pod *p,
 		if (p->devices[0] < p->node->n_devices)
 			o.device_mib = p->node->devices[p->devices[0]].memory_mib;
 	}
-	o.now_us = p->placed_us;
+	o.now_us = walltime_of(p->placed_us, m->ahead_us);
 	o.job = j->key.id;
 	o.attempt = p->attempt;
 	o.index = p->index;
@@ -387,8 +404,9 @@ int order_fill(const struct model *m, const struct job *j, const struct pod *p,
 	o.user = j->user;
 	o.uid = j->wish->uid;
 	o.gid = j->wish->gid;
+	o.record = record_of(j, p, n, a);
 	o.time_limit_us = j->time_limit_us;
-	o.grace_us = spec->grace_us ? spec->grace_us : GRACE_DEFAULT_US;
+	o.grace_us = spec->grace_us ? spec->grace_us : JOB_GRACE_DEFAULT_US;
 	fill_env(&(struct env){ a, &o.env }, m, j, p, spec, local, &o);
 	*out = o;
 	return 0;

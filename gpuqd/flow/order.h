@@ -9,7 +9,7 @@
 #include <stdbool.h>
 
 #include "gpuqd/cluster/cluster.h"
-#include "gpuqd/core/model.h"
+#include "gpuqd/state/model.h"
 #include "libgpuq/arena.h"
 
 struct store;
@@ -35,9 +35,6 @@ void order_ref(const struct model *m, const struct job *j, const struct pod *p, 
 
 /* Was it told to leave for others, not by its owner or its own limit? */
 bool order_is_evicted(const struct job *j);
-/* How long jobs like j may take at most when they are evicted; how long j would take. */
-int64_t order_grace_most_us(const struct model *m, const struct job *j);
-int64_t order_evicted_us(const struct model *m, const struct job *j);
 /* How long a pod of j may take to leave: what the job asked for (its checkpoint's grace
  * when it is evicted), and at most what it was given when it was told. */
 int64_t order_grace_us(const struct job *j, bool evicted, const struct gpuq_spec *spec);

@@ -3,7 +3,7 @@
 #include <inttypes.h>
 
 #include "gpuqd/base/log.h"
-#include "gpuqd/core/overcommit.h"
+#include "gpuqd/sched/quota/overcommit.h"
 
 bool quota_warn(const struct snapshot *s)
 {

@@ -6,7 +6,7 @@
 #ifndef GPUQD_FLOW_QUOTA_WARN_H
 #define GPUQD_FLOW_QUOTA_WARN_H
 
-#include "gpuqd/core/snapshot.h"
+#include "gpuqd/snapshot/snapshot.h"
 
 /* One line for every parent and flavor. False: no devices are known yet, ask again. */
 bool quota_warn(const struct snapshot *s);

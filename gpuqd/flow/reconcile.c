@@ -6,11 +6,13 @@
 
 #include "gpuqd/base/log.h"
 #include "gpuqd/base/loop.h"
-#include "gpuqd/core/model.h"
+#include "gpuqd/state/model.h"
+#include "gpuqd/util/walltime.h"
 #include "gpuqd/flow/dispatch.h"
 #include "gpuqd/flow/journal.h"
 #include "gpuqd/flow/measure.h"
 #include "gpuqd/flow/order.h"
+#include "gpuqd/flow/recover.h"
 #include "gpuqd/flow/schedule.h"
 #include "libgpuq/units.h"
 
@@ -42,6 +44,7 @@ struct reconcile {
 	uint32_t generation; /* of the list that is coming in */
 	int64_t stale_since_us;
 	struct measure *measure;
+	struct recover *recover;
 	reconcile_signalled_fn on_signalled; /* NULL = nobody waits for one */
 	void *on_signalled_arg;
 };
@@ -50,7 +53,23 @@ static struct pod *ours(struct reconcile *r, const char *name, struct pod_key *k
 {
 	struct model *m = journal_model(r->j);
 
-	return pod_name_parse(m, name, key) ? pod_find(m, *key) : NULL;
+	return model_pod_name_parse(m, name, key) ? model_find_pod(m, *key) : NULL;
+}
+
+/* Return the token that the cluster's pod must bear; NULL = not known (any more). */
+static const char *token_of(const struct pod *p, const struct pod_key *key)
+{
+	return key->attempt == p->job->attempt ? p->job->life->token : NULL;
+}
+
+/* True if the pod only has the name of one of ours: names can be foretold, and a
+ * pod of any namespace of the cluster can have such a name. As long as the uid of ours is
+ * not known, the token of its attempt tells. */
+static bool is_namesake(const struct pod *p, const struct pod_key *key, const struct pod_fact *f)
+{
+	const char *token = token_of(p, key);
+
+	return token && !(*f->uid && *p->uid) && strcmp(f->token, token) != 0;
 }
 
 static void apply(struct reconcile *r, struct event *ev)
@@ -116,8 +135,8 @@ static bool was_refused(const struct job *j)
 	const struct pod *p;
 
 	DL_FOREACH2(j->pods, p, job_next)
-	if (p->attempt == j->attempt && p->fault == POD_FAULT_REJECTED)
-		return true;
+		if (p->attempt == j->attempt && p->fault == POD_FAULT_REJECTED)
+			return true;
 	return false;
 }
 
@@ -125,12 +144,14 @@ static bool was_refused(const struct job *j)
 static void verdict(struct reconcile *r, struct job_key key)
 {
 	struct model *m = journal_model(r->j);
-	struct job *j = job_find(m, key);
+	struct job *j = model_find_job(m, key);
 	int64_t now = loop_now_us(r->l);
 	struct event ev;
 
-	if (!j || !job_is_live(j) || !job_attempt_over(j))
+	if (!j || !model_job_is_live(j) || !model_job_attempt_over(j))
 		return;
+	if (recovery_waits(m))
+		return; /* a later attempt of it may still be told */
 	job_verdict(j, &ev);
 	if (ev.type == EV_JOB_REQUEUED) {
 		/* A little longer each time, so that a broken job does not spin. A refusal is
@@ -140,7 +161,7 @@ static void verdict(struct reconcile *r, struct job_key key)
 		ev.requeued.not_before_us = now + (GPUQ_US_PER_S << shift);
 		/* What others had to leave for is not the job's doing. */
 		if ((j->life->blocked && j->life->blocked->until_us > now) ||
-		    cause_is_eviction(ev.requeued.cause))
+		    job_cause_is_eviction(ev.requeued.cause))
 			ev.requeued.not_before_us = 0;
 		log_notice("job.requeued", "job=%" PRIu32 " index=%" PRId32 " cause=%s why=%s",
 			   key.id, key.index, gpuq_cause_word(ev.requeued.cause),
@@ -153,7 +174,7 @@ static void verdict(struct reconcile *r, struct job_key key)
 	apply(r, &ev);
 }
 
-static void remove_orphan(struct reconcile *r, const struct pod_fact *p)
+static void delete_orphan(struct reconcile *r, const struct pod_fact *p)
 {
 	struct pod_ref ref = { p->name, p->namespace_, p->uid, p->node, p->token };
 
@@ -165,13 +186,20 @@ static void remove_orphan(struct reconcile *r, const struct pod_fact *p)
 		r->cluster->ops->pod_forget(r->cluster, &ref);
 }
 
+/* The ledger does not know it: nobody's, unless the ledger is an older copy. */
+static void remove_orphan(struct reconcile *r, const struct pod_fact *p, struct pod_key key)
+{
+	if (!recover_keeps(r->recover, p, key, r->generation))
+		delete_orphan(r, p);
+}
+
 /* Did we ask for its end? */
 static bool told_to_leave(const struct pod *p)
 {
 	const struct job *j = p->job;
 
-	return p->attempt != j->attempt || p->dropped || !job_is_live(j) || j->life->leave_us ||
-	       j->life->outcome != GPUQ_JOB_PENDING;
+	return p->attempt != j->attempt || p->dropped || !model_job_is_live(j) ||
+	       j->life->leave_us || j->life->outcome != GPUQ_JOB_PENDING;
 }
 
 static void pod_ended(struct reconcile *r, struct pod *p, struct pod_key key,
@@ -179,13 +207,14 @@ static void pod_ended(struct reconcile *r, struct pod *p, struct pod_key key,
 {
 	struct event ev = { .type = EV_POD_ENDED, .pod = key };
 	char node[256];
-	bool refused = f->fault == POD_FAULT_REJECTED;
+	const bool refused = f->fault == POD_FAULT_REJECTED;
+	const int64_t ahead_us = loop_ahead_us(r->l);
 
 	strncpy(node, p->node->name, sizeof(node) - 1);
 	node[sizeof(node) - 1] = '\0';
 	/* What a node refused never ran, whatever startTime the kubelet wrote. */
-	ev.pod_ended.start_us = refused ? 0 : f->start_us;
-	ev.pod_ended.end_us = f->end_us;
+	ev.pod_ended.start_us = refused ? 0 : walltime_to_ledger(f->start_us, ahead_us);
+	ev.pod_ended.end_us = walltime_to_ledger(f->end_us, ahead_us);
 	ev.pod_ended.untold = !f->leaving;
 	ev.pod_ended.exit_code = f->phase == POD_SUCCEEDED ? 0 : f->exit_code;
 	if (refused || (f->phase == POD_FAILED && f->exit_code == 0 && f->fault != POD_FAULT_NONE))
@@ -226,27 +255,56 @@ static void devices_told(struct reconcile *r, const struct pod *p, struct pod_ke
 			 LOGS(f->name), f->devices[0]);
 }
 
+/* Is it the very object that the ledger has in mind, as far as both tell? */
+static bool is_meant(const struct pod *p, const struct pod_key *key, const struct pod_fact *f)
+{
+	const char *token = token_of(p, key);
+
+	return (!*f->token || !token || strcmp(f->token, token) == 0) &&
+	       (!*f->uid || !*p->uid || strcmp(f->uid, p->uid) == 0);
+}
+
+/* True for a pod that runs, and for one whose start and end are first seen together. */
+static bool has_run(const struct pod_fact *f)
+{
+	return f->phase == POD_RUNNING ||
+	       (f->start_us && (f->phase == POD_SUCCEEDED ||
+				(f->phase == POD_FAILED && f->fault == POD_FAULT_NONE)));
+}
+
 static void on_pod_seen(void *arg, const struct pod_fact *f)
 {
 	struct reconcile *r = arg;
 	struct model *m = journal_model(r->j);
 	struct pod_key key;
 	struct pod *p;
+	const char *token;
 
-	if (!pod_name_parse(m, f->name, &key)) {
+	if (!model_pod_name_parse(m, f->name, &key)) {
 		struct event ev = { .type = EV_FOREIGN_SEEN, .foreign = f };
 
 		apply(r, &ev);
 		return;
 	}
-	p = pod_find(m, key);
+	p = model_find_pod(m, key);
 	if (!p) {
-		remove_orphan(r, f);
+		remove_orphan(r, f, key);
+		return;
+	}
+	if (recovery_waits(m) && !is_meant(p, &key, f)) {
+		recover_keeps(r->recover, f, key, r->generation);
+		return;
+	}
+	if (is_namesake(p, &key, f)) {
+		log_err("pod.conflict",
+			"pod=%s namespace=%s: the name is taken by something that "
+			"is not ours",
+			LOGS(f->name), LOGS(f->namespace_));
 		return;
 	}
 	p->seen = r->generation;
-	if (key.attempt == p->job->attempt && *f->token && p->job->life->token &&
-	    strcmp(f->token, p->job->life->token) != 0) {
+	token = token_of(p, &key);
+	if (token && *f->token && strcmp(f->token, token) != 0) {
 		log_err("pod.conflict", "pod=%s: the name is taken by something that is not ours",
 			LOGS(f->name));
 		return;
@@ -258,10 +316,10 @@ static void on_pod_seen(void *arg, const struct pod_fact *f)
 		apply(r, &ev);
 	}
 	if (*f->uid && *p->uid && strcmp(f->uid, p->uid) != 0) {
-		remove_orphan(r, f); /* another object under the same name */
+		remove_orphan(r, f, key); /* another object under the same name */
 		return;
 	}
-	if (!pod_takes(p))
+	if (!model_pod_takes(p))
 		return;
 	devices_told(r, p, key, f);
 	if (f->leaving && !p->leaving) {
@@ -269,10 +327,10 @@ static void on_pod_seen(void *arg, const struct pod_fact *f)
 
 		apply(r, &ev);
 	}
-	if (f->phase == POD_RUNNING && p->state < GPUQ_POD_RUNNING) {
+	if (has_run(f) && p->state < GPUQ_POD_RUNNING) {
 		struct event ev = { .type = EV_POD_STARTED, .pod = key };
 
-		ev.started.start_us = f->start_us;
+		ev.started.start_us = walltime_to_ledger(f->start_us, loop_ahead_us(r->l));
 		apply(r, &ev);
 	}
 	if (f->phase == POD_SUCCEEDED || f->phase == POD_FAILED) {
@@ -294,21 +352,23 @@ static void on_pod_gone(void *arg, const struct pod_fact *f)
 	struct pod_key key;
 	struct pod *p = ours(r, f->name, &key);
 
-	if (!pod_name_parse(journal_model(r->j), f->name, &key)) {
+	if (!model_pod_name_parse(journal_model(r->j), f->name, &key)) {
 		struct event ev = { .type = EV_FOREIGN_GONE, .foreign = f };
 
 		apply(r, &ev);
 		return;
 	}
-	if (!p || (*f->uid && *p->uid && strcmp(f->uid, p->uid) != 0))
+	if (!p)
+		recover_gone(r->recover, f->name);
+	if (!p || is_namesake(p, &key, f) || (*f->uid && *p->uid && strcmp(f->uid, p->uid) != 0))
 		return;
 	/* The last thing that was known of it may hold its end. */
-	if (pod_takes(p) && (f->phase == POD_SUCCEEDED || f->phase == POD_FAILED))
+	if (model_pod_takes(p) && (f->phase == POD_SUCCEEDED || f->phase == POD_FAILED))
 		pod_ended(r, p, key, f);
 	if (ours(r, f->name, &key)) {
 		struct event ev = { .type = EV_POD_GONE, .pod = key };
 
-		if (pod_takes(p)) {
+		if (model_pod_takes(p)) {
 			log_notice("pod.gone", "pod=%s: it left without an end", LOGS(f->name));
 			schedule_kick(r->schedule); /* there is room, whatever becomes of the job */
 		}
@@ -319,23 +379,20 @@ static void on_pod_gone(void *arg, const struct pod_fact *f)
 
 /* ---- the list as a whole ---- */
 
-static void on_list_done(void *arg)
+/* What the list did not name is gone. */
+static void not_listed(struct reconcile *r)
 {
-	struct reconcile *r = arg;
 	struct model *m = journal_model(r->j);
-	const char *before = loop_enter(r->l, LOOP_HERE);
 	struct gone {
 		struct gone *next;
 		struct pod_key key;
 	} *gone = NULL, *g;
 
 	/* By node: most jobs wait, and have no pods to be looked at. */
-	node_each(m, n)
-	{
+	node_each(m, n) {
 		const struct pod *p;
 
-		DL_FOREACH2(n->pods, p, node_next)
-		{
+		DL_FOREACH2(n->pods, p, node_next) {
 			if (p->seen == r->generation || p->state == GPUQ_POD_GONE ||
 			    p->state == GPUQ_POD_PLANNED)
 				continue;
@@ -357,6 +414,19 @@ static void on_list_done(void *arg)
 		verdict(r, gone->key.job);
 		free(gone);
 	}
+}
+
+static void on_list_done(void *arg)
+{
+	struct reconcile *r = arg;
+	struct model *m = journal_model(r->j);
+	const struct cluster_ops *ops = r->cluster->ops;
+	const char *before = loop_enter(r->l, LOOP_HERE);
+
+	if (!recovery_waits(m))
+		not_listed(r);
+	recover_listed(r->recover, r->generation,
+		       ops->highest_job && recovery_waits(m) ? ops->highest_job(r->cluster) : 0);
 	r->generation++;
 	/* A verdict may have been cut off by a restart: every attempt that is over. */
 	for (int s = 0; s < N_GPUQ_JOB_STATES; s++) {
@@ -364,7 +434,7 @@ static void on_list_done(void *arg)
 
 		if (s != GPUQ_JOB_PENDING)
 			DL_FOREACH_SAFE2(m->jobs_by_state[s], k, next, state_next)
-		verdict(r, k->key);
+				verdict(r, k->key);
 	}
 	dispatch_touch_all(r->dispatch);
 	schedule_ready(r->schedule, true);
@@ -388,7 +458,7 @@ static void on_stale(void *arg, int64_t since_us, const char *why)
 
 static const char *namespace_of(struct reconcile *r, struct job_key key)
 {
-	const struct job *j = job_find(journal_model(r->j), key);
+	const struct job *j = model_find_job(journal_model(r->j), key);
 
 	return j ? order_namespace(j->queue) : "";
 }
@@ -496,7 +566,7 @@ static void on_signalled(void *arg, const char *pod, int signal, const struct gp
 	struct reconcile *r = arg;
 	struct event ev = { .type = EV_POD_SIGNALLED };
 
-	if (!pod_name_parse(journal_model(r->j), pod, &ev.pod))
+	if (!model_pod_name_parse(journal_model(r->j), pod, &ev.pod))
 		return;
 	ev.signalled.signal = signal;
 	ev.signalled.sent = !err;
@@ -552,11 +622,17 @@ const struct cluster_sink *reconcile_sink(struct reconcile *r, struct cluster *c
 {
 	r->cluster = c;
 	r->generation++;
+	recover_drop(r->recover);
 	r->sink = (struct cluster_sink){ r,           on_node_seen, on_node_gone, on_pod_seen,
 					 on_pod_gone, on_list_done, on_stale,     on_created,
 					 on_deleted,  on_identity,  on_measured,  on_job_forgotten,
 					 on_signalled };
 	return &r->sink;
+}
+
+struct recover *reconcile_recover(const struct reconcile *r)
+{
+	return r->recover;
 }
 
 const struct measure *reconcile_measure(const struct reconcile *r)
@@ -582,7 +658,9 @@ int reconcile_new(struct journal *j, struct dispatch *d, struct schedule *s, str
 	r->schedule = s;
 	r->generation = 1;
 	r->stale_since_us = loop_now_us(r->l);
-	if (measure_new(j, &r->measure, err) < 0) {
+	if (measure_new(j, &r->measure, err) < 0 ||
+	    recover_new(j, on_pod_seen, r, &r->recover, err) < 0) {
+		measure_free(r->measure);
 		free(r);
 		return GPUQ_ENOMEM;
 	}
@@ -596,10 +674,11 @@ void reconcile_free(struct reconcile *r)
 
 	if (!r)
 		return;
-	HASH_ITER (hh, r->refusals, f, next) {
+	HASH_ITER(hh, r->refusals, f, next) {
 		HASH_DEL(r->refusals, f);
 		free(f);
 	}
+	recover_free(r->recover);
 	measure_free(r->measure);
 	free(r);
 }

@@ -7,19 +7,20 @@
  *
  * After an attempt's last pod has ended it draws the verdict: the job ends, or goes
  * back to its queue. A pod that carries our cluster's name but that the ledger does
- * not know is removed on sight. After a complete list, what the ledger holds and the
+ * not know is removed on sight, unless the ledger is an older copy (recover.h). After a complete list, what the ledger holds and the
  * list does not have is gone.
  */
 #ifndef GPUQD_FLOW_RECONCILE_H
 #define GPUQD_FLOW_RECONCILE_H
 
 #include "gpuqd/cluster/cluster.h"
-#include "gpuqd/core/event.h"
+#include "gpuqd/state/event.h"
 #include "libgpuq/err.h"
 
 struct dispatch;
 struct journal;
 struct measure;
+struct recover;
 struct reconcile;
 struct schedule;
 
@@ -37,6 +38,9 @@ const struct cluster_sink *reconcile_sink(struct reconcile *r, struct cluster *c
 typedef void (*reconcile_signalled_fn)(void *arg, struct pod_key pod, int signal,
 				       const struct gpuq_err *err);
 void reconcile_on_signalled(struct reconcile *r, reconcile_signalled_fn fn, void *arg);
+
+/* What a restore has left open; never NULL. */
+struct recover *reconcile_recover(const struct reconcile *r);
 
 /* What devices do, as far as it is measured. */
 const struct measure *reconcile_measure(const struct reconcile *r);

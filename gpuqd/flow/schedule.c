@@ -12,14 +12,15 @@
 #include "gpuqd/base/log.h"
 #include "gpuqd/base/loop.h"
 #include "gpuqd/base/spool.h"
-#include "gpuqd/core/cycle_record.h"
-#include "gpuqd/core/sched.h"
-#include "gpuqd/flow/carry.h"
+#include "gpuqd/sched/cycle_record.h"
+#include "gpuqd/sched/sched.h"
+#include "gpuqd/flow/carry_out.h"
 #include "gpuqd/flow/census_watch.h"
 #include "gpuqd/flow/journal.h"
 #include "gpuqd/flow/quota_warn.h"
-#include "gpuqd/flow/snap_past.h"
-#include "gpuqd/flow/tell.h"
+#include "gpuqd/snapshot/snapshot_take_past.h"
+#include "gpuqd/flow/publish.h"
+#include "gpuqd/snapshot/snapshot_take.h"
 #include "libgpuq/limits.h"
 
 /* A burst of submissions is one decision; a single one does not wait noticeably. On a
@@ -106,8 +107,7 @@ static bool end_hopeless(struct schedule *s, int64_t now)
 	if (!s->mortals)
 		return false;
 	s->mortals = false;
-	job_each(m, j)
-	{
+	job_each(m, j) {
 		bool never = false;
 
 		if (j->state != GPUQ_JOB_PENDING || !is_mortal(j))
@@ -115,12 +115,12 @@ static bool end_hopeless(struct schedule *s, int64_t now)
 		s->mortals = true;
 		if (n_before - m->n_jobs_by_state[GPUQ_JOB_PENDING] >= END_MOST)
 			return true;
-		if (j->wish->deadline_us && j->wish->deadline_us <= now) {
+		if (j->wish->deadline_us && clock_job_deadline_us(m, j) <= now) {
 			end(s, j, GPUQ_JOB_DEADLINE, "its deadline passed while it waited");
 			continue;
 		}
 		if (j->wish->kill_on_invalid_dep)
-			job_waits_for_deps(j, now, &never);
+			deps_are_awaited(j, now, &never);
 		if (never)
 			end(s, j, GPUQ_JOB_CANCELLED, "what it depends on cannot happen any more");
 	}
@@ -132,8 +132,9 @@ static int64_t next_backoff_end(struct model *m, int64_t now)
 {
 	int64_t next = GPUQ_UNLIMITED;
 
-	node_each(m, n) if (n->backoff_until_us > now && n->backoff_until_us < next) next =
-		n->backoff_until_us;
+	node_each(m, n)
+		if (n->backoff_until_us > now && n->backoff_until_us < next)
+			next = n->backoff_until_us;
 	return next;
 }
 
@@ -196,7 +197,7 @@ static int decide(struct schedule *s, int64_t now, struct gpuq_buf *packed, stru
 		loop_enter(s->l, "schedule.decide");
 		if (rc == 0)
 			rc = sched_cycle(*sn, &s->mem, plan, err);
-		if (rc < 0 || snapshot_few_enough(*sn, plan)) {
+		if (rc < 0 || plan_few_enough(*sn, plan)) {
 			most -= most / ALIKE_LESS;
 			s->alike_most = most > ALIKE_LEAST ? most : ALIKE_LEAST;
 			return rc;
@@ -244,7 +245,7 @@ static void cycle(struct schedule *s)
 		return;
 	if (end_hopeless(s, now))
 		return;
-	carry_renounce_lost(s->j);
+	carry_out_renounce_lost(s->j);
 	census_watch(s->j);
 	rc = decide(s, now, s->record_to ? &packed : NULL, &sn, &plan, &err);
 	if (rc < 0) {
@@ -270,8 +271,8 @@ static void cycle(struct schedule *s)
 	loop_cancel(s->later);
 	s->later = NULL;
 	wake = next_backoff_end(m, now);
-	if (snap_avoided_end(m, now) < wake)
-		wake = snap_avoided_end(m, now);
+	if (snapshot_avoided_end(m, now) < wake)
+		wake = snapshot_avoided_end(m, now);
 	if (plan.wake_us > now && plan.wake_us < wake)
 		wake = plan.wake_us;
 	if (wake != GPUQ_UNLIMITED)
@@ -349,9 +350,10 @@ static void fire_unblock(void *arg)
 	int64_t now = loop_now_us(s->l), next = GPUQ_UNLIMITED;
 
 	s->unblock = NULL;
-	job_each(journal_model(s->j), j) if (j->life->blocked && j->life->blocked->until_us > now &&
-					     j->life->blocked->until_us < next) next =
-		j->life->blocked->until_us;
+	job_each(journal_model(s->j), j)
+		if (j->life->blocked && j->life->blocked->until_us > now &&
+		    j->life->blocked->until_us < next)
+			next = j->life->blocked->until_us;
 	if (next != GPUQ_UNLIMITED)
 		unblock_at(s, next);
 	schedule_kick(s);
@@ -410,7 +412,7 @@ static void on_event(void *arg, const struct event *ev)
 		schedule_kick(s);
 		return;
 	default:
-		j = ev->job.id ? job_find(journal_model(s->j), ev->job) : NULL;
+		j = ev->job.id ? model_find_job(journal_model(s->j), ev->job) : NULL;
 		s->mortals |= j && is_mortal(j);
 		schedule_kick(s);
 	}
@@ -427,8 +429,9 @@ int schedule_new(struct journal *j, struct schedule **out, struct gpuq_err *err)
 	s->alike_most = ALIKE_LEAST;
 	s->mortals = true; /* for all that is known */
 	/* Found out now, so that the first cycle need not. */
-	job_each(journal_model(j), one) if (one->state == GPUQ_JOB_PENDING)
-		job_alike(journal_model(j), one);
+	job_each(journal_model(j), one)
+		if (one->state == GPUQ_JOB_PENDING)
+			equivalent_of(journal_model(j), one);
 	journal_subscribe(j, on_event, s);
 	*out = s;
 	return 0;

@@ -10,9 +10,9 @@
 
 #include <stdbool.h>
 
-#include "gpuqd/core/model.h"
-#include "gpuqd/core/plan.h"
-#include "gpuqd/core/snapshot.h"
+#include "gpuqd/state/model.h"
+#include "gpuqd/sched/quota/plan.h"
+#include "gpuqd/snapshot/snapshot.h"
 #include "libgpuq/err.h"
 
 struct journal;
@@ -46,22 +46,5 @@ void schedule_stats(const struct schedule *s, struct schedule_stats *out);
 
 /* From now on every cycle is recorded there; NULL = none is. It must outlive the schedule. */
 void schedule_record(struct schedule *s, struct spool *to);
-
-/* The model as a sealed snapshot; free with snapshot_free(). packed: what was sealed is
- * appended there (snapshot_pack.h); NULL = nowhere. out may be NULL where that is enough. Pure. */
-int snapshot_take_packed(const struct model *m, int64_t now_us, struct gpuq_buf *packed,
-			 struct snapshot **out, struct gpuq_err *err);
-int snapshot_take(const struct model *m, int64_t now_us, struct snapshot **out,
-		  struct gpuq_err *err);
-/* The same, but of waiting jobs that are alike the first `most` stand by themselves and all
- * others in one entry, like the elements of an array (snap_job.alike). A plan made on it is
- * the one that would be made on the whole as long as nothing is decided about such an entry:
- * then all those behind it wait for what the last one before it waits for. */
-int snapshot_take_few(struct model *m, int64_t now_us, uint32_t most, struct gpuq_buf *packed,
-		      struct snapshot **out, struct gpuq_err *err);
-bool snapshot_few_enough(const struct snapshot *s, const struct plan *p);
-/* The queues and what their users have used, without nodes and jobs. */
-int snapshot_take_usage(const struct model *m, int64_t now_us, struct snapshot **out,
-			struct gpuq_err *err);
 
 #endif

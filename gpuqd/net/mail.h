@@ -2,7 +2,7 @@
  *
  * Owns     each child process and its pipes, until its callback or its cancelling.
  * Touches  one child a call, in a process group of its own; no shell.
- * Used by  flow/outbox.
+ * Used by  flow/notify/outbox.
  *
  * The message is the command's standard input. What it prints is kept so far as to say why
  * it failed.

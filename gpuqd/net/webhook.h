@@ -2,7 +2,7 @@
  *
  * Owns     the HTTP client for it, and each call until its callback or its cancelling.
  * Touches  sockets through libcurl.
- * Used by  flow/outbox.
+ * Used by  flow/notify/outbox.
  *
  * No redirect is followed, no proxy taken from the environment, no password from a file;
  * only http and https are spoken. What the receiver answers beyond its status is not kept.

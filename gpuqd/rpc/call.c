@@ -1,6 +1,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gpuqd/util/walltime.h"
 #include "gpuqd/rpc/conn.h"
 #include "libgpuq/limits.h"
 
@@ -24,6 +25,11 @@ const char *rpc_call_key(const struct rpc_call *c)
 int64_t rpc_call_deadline_us(const struct rpc_call *c)
 {
 	return c->deadline_us;
+}
+
+int64_t rpc_call_ahead_us(const struct rpc_call *c)
+{
+	return loop_ahead_us(server_loop(c->server));
 }
 
 const struct gpuq_val *rpc_call_params(const struct rpc_call *c)
@@ -96,6 +102,7 @@ static void release(struct rpc_call *call)
 {
 	if (!call->finished || call->in_fn)
 		return;
+	flight_drop(call->server, call->share, call->bytes);
 	gpuq_arena_done(&call->arena);
 	free(call);
 }
@@ -150,7 +157,9 @@ void rpc_reply(struct rpc_call *call, const struct gpuq_val *result)
 	struct gpuq_err err = GPUQ_ERR_INIT;
 
 	if (call->conn) {
-		gpuq_wire_response(&b, call->id, NULL, result);
+		gpuq_wire_response(
+			&b, call->id, NULL,
+			walltime_tree(&call->arena, NULL, result, rpc_call_ahead_us(call)));
 		if (!fits(&b, &err)) {
 			rpc_fail(call, &err);
 			gpuq_buf_done(&b);
@@ -204,13 +213,16 @@ static void send_item(struct rpc_call *call, struct gpuq_buf *b)
 
 bool rpc_item(struct rpc_call *call, const struct gpuq_val *item)
 {
+	struct gpuq_arena a = GPUQ_ARENA_INIT(0);
 	struct gpuq_buf b = GPUQ_BUF_INIT;
 
 	if (!rpc_item_ready(call))
 		return false;
 	if (!call->conn)
 		return true;
-	gpuq_wire_item(&b, call->id, call->seq + 1, item);
+	gpuq_wire_item(&b, call->id, call->seq + 1,
+		       walltime_tree(&a, NULL, item, rpc_call_ahead_us(call)));
+	gpuq_arena_done(&a);
 	send_item(call, &b);
 	return true;
 }
@@ -371,15 +383,25 @@ static int read_meta(struct rpc_call *call, struct gpuq_err *err)
 	return 0;
 }
 
+static void to_ledger(struct rpc_call *call, const char *key)
+{
+	struct gpuq_val *v = gpuq_get(call->params, key);
+
+	if (v && v->type == GPUQ_INT)
+		v->i = walltime_to_ledger(v->i, rpc_call_ahead_us(call));
+}
+
 static int read_params(struct rpc_call *call, void **params, struct gpuq_err *err)
 {
 	const struct gpuq_schema *schema = call->method->params;
 	struct gpuq_reader r = { .arena = &call->arena,
-				 .now_us = loop_now_us(server_loop(call->server)),
+				 .now_us = loop_wall_us(server_loop(call->server)),
 				 .lenient = true,
 				 .err = err };
 
 	*params = NULL;
+	to_ledger(call, "since_us");
+	to_ledger(call, "until_us");
 	if (!schema)
 		return 0;
 	*params = gpuq_arena_alloc(&call->arena, schema->size);
@@ -406,7 +428,9 @@ static int run(struct rpc_call *call, const char *name, struct gpuq_err *err)
 				 rpc_role_word(call->method->least), call->peer.user,
 				 rpc_role_word(call->peer.role));
 	before = loop_enter(l, call->method->name);
-	rc = read_meta(call, err);
+	rc = call->method->lasts ? server_may_last(call->server, call->conn, err) : 0;
+	if (rc == 0)
+		rc = read_meta(call, err);
 	if (rc == 0)
 		rc = read_params(call, &params, err);
 	if (rc == 0)
@@ -441,7 +465,19 @@ static void link_call(struct rpc_call *call)
 	*all = call;
 }
 
-void call_start(struct rpc_conn *c, const struct gpuq_wire_msg *m, struct gpuq_arena *a)
+/* A message that was admitted is taken. A connection without a call may make a small one though the
+ * bounds are full: what it costs has a bound of its own. */
+static bool is_too_much(const struct rpc_conn *c, size_t n_bytes)
+{
+	if (c->granted)
+		return false;
+	if (c->n_calls == 0 && n_bytes <= GPUQ_MSG_BYTES_SMALL)
+		return c->share->bytes > GPUQ_FLIGHT_BYTES_PER_USER + GPUQ_FLIGHT_BYTES_RESERVE;
+	return !flight_fits(c, n_bytes);
+}
+
+void call_start(struct rpc_conn *c, const struct gpuq_wire_msg *m, struct gpuq_arena *a,
+		size_t n_bytes)
 {
 	struct gpuq_err err = GPUQ_ERR_INIT;
 	struct rpc_call *call;
@@ -459,6 +495,16 @@ void call_start(struct rpc_conn *c, const struct gpuq_wire_msg *m, struct gpuq_a
 		refuse(c, m->id, &err);
 		return;
 	}
+	if (is_too_much(c, n_bytes)) {
+		gpuq_fail(&err, GPUQ_EBUSY,
+			  "calls and replies of user %s that are under way hold too many bytes "
+			  "(limit %u MiB a user, %u MiB in all); repeat later",
+			  c->peer.user, GPUQ_FLIGHT_BYTES_PER_USER >> 20,
+			  GPUQ_FLIGHT_BYTES_MAX >> 20);
+		err.retry_ms = 1000;
+		refuse(c, m->id, &err);
+		return;
+	}
 	call = calloc(1, sizeof(*call));
 	if (!call) {
 		gpuq_fail(&err, GPUQ_ENOMEM, "no memory for a call");
@@ -471,6 +517,9 @@ void call_start(struct rpc_conn *c, const struct gpuq_wire_msg *m, struct gpuq_a
 	call->credit = GPUQ_STREAM_CREDIT;
 	call->arena = *a;
 	*a = (struct gpuq_arena)GPUQ_ARENA_INIT(0);
+	call->share = c->share;
+	call->bytes = n_bytes;
+	flight_add(c->server, call->share, n_bytes);
 	call->peer = c->peer;
 	call->peer.role = server_role(c->server, &c->peer);
 	call->params = m->params ? (struct gpuq_val *)m->params : gpuq_map(&call->arena);

@@ -12,12 +12,14 @@
 
 #define US INT64_C(1000000)
 #define READ_BYTES 65536
-#define KEEP_BYTES 65536 /* a buffer beyond this is given back when it is empty */
+#define READ_BYTES_SMALL GPUQ_MSG_BYTES_SMALL /* while its message needs no admission */
+#define KEEP_BYTES 4096 /* a buffer beyond this is given back when it is empty */
+#define METHOD_BYTES_MAX 64
 #define CLOSE_US (2 * US) /* for the last words */
 
 bool conn_congested(const struct rpc_conn *c)
 {
-	return c->out.len - c->sent + c->held_bytes > GPUQ_OUTPUT_BYTES_PAUSE;
+	return flight_output_full(c);
 }
 
 static void stop_timer(struct loop_timer **t)
@@ -45,6 +47,9 @@ void conn_kill(struct rpc_conn *c)
 	struct rpc_frame *f, *next;
 
 	server_conn_gone(c->server, c);
+	flight_leave(c);
+	c->out.len = c->sent = c->held_bytes = 0;
+	flight_output(c);
 	stop_timer(&c->hello_timer);
 	stop_timer(&c->frame_timer);
 	stop_timer(&c->more_timer);
@@ -101,6 +106,7 @@ void conn_close(struct rpc_conn *c, const struct gpuq_err *why)
 	}
 	stop_timer(&c->hello_timer);
 	stop_timer(&c->frame_timer);
+	flight_leave(c);
 	if (c->readable)
 		event_del(c->readable);
 	c->close_timer = loop_after(server_loop(c->server), CLOSE_US, on_close_timer, c);
@@ -140,6 +146,7 @@ static void move_released(struct rpc_conn *c)
 			c->out.failed = true;
 		frame_free(f);
 	}
+	flight_output(c);
 	if (c->out.failed) {
 		conn_doom(c); /* no memory: a gap in the stream cannot be mended */
 		return;
@@ -182,7 +189,9 @@ void conn_send(struct rpc_conn *c, struct rpc_call *call, uint32_t id, bool item
 	       struct gpuq_buf *bytes)
 {
 	const struct rpc_opts *o = server_opts(c->server);
-	const bool full = c->out.len - c->sent + c->held_bytes > GPUQ_OUTPUT_BYTES_MAX;
+	/* Items wait by themselves (conn_congested); replies that are not read do not. */
+	const bool full = c->out.len - c->sent + c->held_bytes > GPUQ_OUTPUT_BYTES_MAX ||
+			  (call && !item && flight_output_over(c));
 	struct rpc_frame *f = full ? NULL : calloc(1, sizeof(*f));
 
 	if (full)
@@ -202,6 +211,7 @@ void conn_send(struct rpc_conn *c, struct rpc_call *call, uint32_t id, bool item
 	*c->last_frame = f;
 	c->last_frame = &f->next;
 	c->held_bytes += f->bytes.len;
+	flight_output(c);
 	if (call && o->before_send)
 		o->before_send(o->arg, call, on_release, f);
 	else
@@ -233,13 +243,17 @@ static void on_writable(evutil_socket_t fd, short what, void *arg)
 	if (c->sent == c->out.len) {
 		c->sent = 0;
 		empty(&c->out);
+		flight_output(c);
 		if (c->close_timer && !c->frames) {
 			conn_kill(c);
 			return;
 		}
-	} else if (c->sent > READ_BYTES) {
-		gpuq_buf_drop(&c->out, c->sent);
-		c->sent = 0;
+	} else {
+		if (c->sent > READ_BYTES) {
+			gpuq_buf_drop(&c->out, c->sent);
+			c->sent = 0;
+		}
+		flight_output(c);
 	}
 	if (conn_congested(c))
 		return;
@@ -340,7 +354,7 @@ static void on_message(struct rpc_conn *c, const char *bytes, size_t n)
 	else if (!c->client)
 		on_hello(c, &m);
 	else if (m.type == GPUQ_WIRE_REQUEST)
-		call_start(c, &m, &a); /* the arena is the call's now */
+		call_start(c, &m, &a, n); /* the arena is the call's now */
 	else if (m.type == GPUQ_WIRE_NOTE)
 		on_note(c, &m);
 	else
@@ -376,12 +390,75 @@ static bool put_off(struct rpc_conn *c)
 	return true;
 }
 
+/* Return how long the message that begins at p may become, by its method; 0: it is no message, and the
+ * connection ends. */
+static size_t may_have(struct rpc_conn *c, const char *p, size_t n)
+{
+	const struct rpc_method *m = NULL;
+	char name[METHOD_BYTES_MAX];
+
+	if (!c->client)
+		return GPUQ_MSG_BYTES_MAX_HELLO;
+	if (gpuq_wire_peek(p, n, name, sizeof(name)))
+		m = server_method(c->server, name);
+	return m && m->max_bytes ? m->max_bytes : GPUQ_MSG_BYTES_PLAIN;
+}
+
+/* True if a message of n bytes so far, whole or not, is no longer than its method allows, and has its
+ * part of the bounds where it needs one. */
+static bool may_go_on(struct rpc_conn *c, const char *p, size_t n)
+{
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	size_t most;
+
+	if (n <= GPUQ_MSG_BYTES_SMALL || (c->granted && n <= c->granted))
+		return true;
+	most = may_have(c, p, n);
+	if (n > most) {
+		gpuq_fail(&err, GPUQ_ETOOBIG, "a message of this method has at most %zu bytes",
+			  most);
+		conn_close(c, &err);
+		return false;
+	}
+	if (c->granted || flight_admit(c, most))
+		return true;
+	/* It is not read until it is admitted, and then looked at from its beginning. */
+	memset(&c->scan, 0, sizeof(c->scan));
+	stop_timer(&c->frame_timer);
+	if (c->readable)
+		event_del(c->readable);
+	return false;
+}
+
+void conn_admitted(struct rpc_conn *c)
+{
+	if (c->close_timer)
+		return;
+	if (c->readable)
+		event_add(c->readable, NULL);
+	/* Not from here: whatever made room may stand on a connection. */
+	if (!c->more_timer)
+		c->more_timer = loop_after(server_loop(c->server), 0, on_more, c);
+}
+
+/* Give back what is not needed for the few bytes that are there. */
+static void shrink(struct gpuq_buf *b)
+{
+	struct gpuq_buf small = GPUQ_BUF_INIT;
+
+	if (b->room <= KEEP_BYTES || b->len > b->room / 2 || b->len > GPUQ_MSG_BYTES_SMALL ||
+	    gpuq_buf_add(&small, b->data, b->len) < 0)
+		return;
+	gpuq_buf_done(b);
+	*b = small;
+}
+
 /* Take the complete messages out of `in`. */
 static void parse(struct rpc_conn *c)
 {
 	struct gpuq_err err = GPUQ_ERR_INIT;
 
-	while (!c->close_timer && c->taken < c->in.len && !put_off(c)) {
+	while (!c->close_timer && !c->waits && c->taken < c->in.len && !put_off(c)) {
 		const char *p = c->in.data + c->taken;
 		size_t len = 0;
 		int rc = gpuq_mp_next(&c->scan,
@@ -390,20 +467,25 @@ static void parse(struct rpc_conn *c)
 
 		if (rc < 0)
 			conn_close(c, &err);
-		if (rc <= 0)
+		if (rc < 0 || !may_go_on(c, p, rc ? len : c->in.len - c->taken) || rc == 0)
 			break;
 		memset(&c->scan, 0, sizeof(c->scan));
 		c->taken += len;
 		stop_timer(&c->frame_timer);
 		c->active_us = loop_mono_us(server_loop(c->server));
 		on_message(c, p, len);
+		flight_leave(c);
 	}
 	gpuq_buf_drop(&c->in, c->taken);
 	c->taken = 0;
 	if (c->in.len == 0)
 		empty(&c->in);
+	else
+		shrink(&c->in);
+	if (c->in.len == 0 || c->waits)
+		return;
 	/* The time to finish a message counts from its first byte, not from its last. */
-	else if (!c->close_timer && !c->frame_timer && !c->more_timer)
+	if (!c->close_timer && !c->frame_timer && !c->more_timer)
 		c->frame_timer = loop_after(server_loop(c->server), GPUQ_FRAME_TIMEOUT_S * US,
 					    on_frame_timer, c);
 }
@@ -429,17 +511,18 @@ void conn_feed(struct rpc_conn *c, const void *bytes, size_t n)
 static void on_readable(evutil_socket_t fd, short what, void *arg)
 {
 	struct rpc_conn *c = arg;
+	const size_t room = c->granted ? READ_BYTES : READ_BYTES_SMALL;
 	ssize_t n;
 
 	(void)what;
 	/* What is there stays there, and what waits already comes first. */
-	if (c->more_timer || loop_is_late(server_loop(c->server)))
+	if (c->more_timer || c->waits || loop_is_late(server_loop(c->server)))
 		return;
-	if (gpuq_buf_reserve(&c->in, READ_BYTES) < 0) {
+	if (gpuq_buf_reserve(&c->in, room) < 0) {
 		conn_kill(c);
 		return;
 	}
-	n = recv(fd, c->in.data + c->in.len, READ_BYTES, MSG_DONTWAIT);
+	n = recv(fd, c->in.data + c->in.len, room, MSG_DONTWAIT);
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (n <= 0) {
@@ -456,7 +539,10 @@ void conn_sweep(struct rpc_conn *c, int64_t now_us)
 
 	if (c->close_timer || !c->client)
 		return;
-	if (c->n_calls == 0 && now_us - c->active_us >= GPUQ_IDLE_TIMEOUT_S * US) {
+	if (c->n_calls == 0 && c->reserve && now_us - c->active_us >= GPUQ_RESERVE_IDLE_S * US) {
+		protocol_error(c, GPUQ_ETIMEOUT,
+			       "a connection beyond the limit of its user was idle");
+	} else if (c->n_calls == 0 && now_us - c->active_us >= GPUQ_IDLE_TIMEOUT_S * US) {
 		protocol_error(c, GPUQ_ETIMEOUT, "the connection was idle for too long");
 	} else if (c->n_calls > 0 && now_us - c->wrote_us >= GPUQ_PING_S * US) {
 		c->wrote_us = now_us;
@@ -475,6 +561,11 @@ struct rpc_conn *conn_new(struct rpc_server *s, int fd, const struct rpc_peer *p
 	c->server = s;
 	c->fd = fd;
 	c->peer = *peer;
+	c->share = server_share(s, peer);
+	if (!c->share) {
+		free(c);
+		return NULL;
+	}
 	c->last_frame = &c->frames;
 	c->active_us = c->wrote_us = loop_mono_us(server_loop(s));
 	if (fd >= 0) {

@@ -9,10 +9,11 @@
 #include <stdint.h>
 
 #include "gpuqd/base/loop.h"
+#include "gpuqd/rpc/flight.h"
 #include "gpuqd/rpc/rpc.h"
 #include "libgpuq/buf.h"
-#include "libgpuq/mp.h"
-#include "libgpuq/wire.h"
+#include "libgpuq/wire/mp.h"
+#include "libgpuq/wire/wire.h"
 
 struct event;
 struct rpc_conn;
@@ -35,6 +36,8 @@ struct rpc_call {
 	uint32_t id;
 	const struct rpc_method *method;
 	struct gpuq_arena arena;
+	struct flight_user *share;
+	size_t bytes; /* of its message */
 	struct gpuq_val *params;
 	struct rpc_peer peer;
 	const char *key;
@@ -61,6 +64,12 @@ struct rpc_conn {
 	struct event *readable, *writable;
 	struct rpc_peer peer;
 	char *client; /* what it calls itself, once it said hello */
+	struct flight_user *share; /* of its user */
+	size_t granted; /* bytes that its unfinished message may have; 0 = none were asked for */
+	size_t waits; /* so many it waits for; 0 = it does not */
+	unsigned long turn; /* since when, as a number */
+	size_t counted; /* bytes of output that are counted */
+	bool reserve; /* beyond the user's bound: for short calls */
 	/* in */
 	struct gpuq_buf in;
 	size_t taken; /* bytes of `in` that are dealt with */
@@ -99,11 +108,15 @@ void conn_sweep(struct rpc_conn *c, int64_t now_us);
 void conn_send(struct rpc_conn *c, struct rpc_call *call, uint32_t id, bool item,
 	       struct gpuq_buf *bytes);
 
+/* Its message may grow again: flight.h. */
+void conn_admitted(struct rpc_conn *c);
+
 /* Unsent bytes are so many that streams should wait. */
 bool conn_congested(const struct rpc_conn *c);
 
 /* call.c, for conn.c. call_start takes over the arena. */
-void call_start(struct rpc_conn *c, const struct gpuq_wire_msg *m, struct gpuq_arena *a);
+void call_start(struct rpc_conn *c, const struct gpuq_wire_msg *m, struct gpuq_arena *a,
+		size_t n_bytes);
 struct rpc_call *call_find(const struct rpc_conn *c, uint32_t id);
 void call_credit(struct rpc_call *call, int64_t n);
 void call_cancel(struct rpc_call *call);
@@ -120,6 +133,11 @@ const struct rpc_opts *server_opts(const struct rpc_server *s);
 const struct rpc_method *server_method(const struct rpc_server *s, const char *name);
 enum rpc_role server_role(const struct rpc_server *s, const struct rpc_peer *peer);
 struct rpc_call **server_calls(struct rpc_server *s);
+struct flight *server_flight(struct rpc_server *s);
+struct flight_user *server_share(struct rpc_server *s, const struct rpc_peer *peer);
+struct rpc_conn *server_conns(struct rpc_server *s);
+/* Whether c may begin a call that lasts: 0, or GPUQ_EBUSY. */
+int server_may_last(const struct rpc_server *s, struct rpc_conn *c, struct gpuq_err *err);
 void server_count_call(struct rpc_server *s, bool failed);
 void server_conn_opened(struct rpc_server *s, struct rpc_conn *c);
 void server_conn_gone(struct rpc_server *s, struct rpc_conn *c);
@@ -132,7 +150,7 @@ struct rpc_users *users_new(void);
 void users_free(struct rpc_users *u);
 /* The name of uid; lives as long as u. NULL without memory. */
 const char *users_name(struct rpc_users *u, uid_t uid, int64_t now_us);
-unsigned *users_connections(struct rpc_users *u, uid_t uid); /* counter of a known uid */
+struct flight_user *users_share(struct rpc_users *u, uid_t uid); /* NULL without memory */
 int peer_of_socket(int fd, struct rpc_users *u, int64_t now_us, struct rpc_peer *out);
 
 #endif

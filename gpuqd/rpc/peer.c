@@ -20,7 +20,7 @@ struct user {
 	uid_t uid;
 	const char *name; /* in the arena */
 	int64_t until_us;
-	unsigned connections;
+	struct flight_user share;
 	UT_hash_handle hh;
 };
 
@@ -40,7 +40,7 @@ void users_free(struct rpc_users *u)
 
 	if (!u)
 		return;
-	HASH_ITER (hh, u->by_uid, x, next) {
+	HASH_ITER(hh, u->by_uid, x, next) {
 		HASH_DEL(u->by_uid, x);
 		free(x);
 	}
@@ -92,11 +92,11 @@ const char *users_name(struct rpc_users *u, uid_t uid, int64_t now_us)
 	return x->name;
 }
 
-unsigned *users_connections(struct rpc_users *u, uid_t uid)
+struct flight_user *users_share(struct rpc_users *u, uid_t uid)
 {
 	struct user *x = find(u, uid);
 
-	return x ? &x->connections : NULL;
+	return x ? &x->share : NULL;
 }
 
 int peer_of_socket(int fd, struct rpc_users *u, int64_t now_us, struct rpc_peer *out)

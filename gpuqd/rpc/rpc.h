@@ -8,9 +8,11 @@
  * call now or in any later turn by exactly one rpc_reply or rpc_fail; until then the
  * call and its memory live, even when its connection is long gone. What was answered
  * leaves when the daemon's before_send hook says that everything it may rest on is
- * durable. Per connection, messages leave in the order in which they were made.
+ * durable. Per connection, messages leave in the order in which they were made. Methods deal
+ * in ledger time (base/clock.h): what they reply becomes wall time here, and so does since_us and
+ * until_us among the params the other way round.
  *
- * Limits and their reasons stand in libgpuq/limits.h, the protocol in libgpuq/wire.h.
+ * Limits and their reasons stand in libgpuq/limits.h, the protocol in libgpuq/wire/wire.h.
  */
 #ifndef GPUQD_RPC_RPC_H
 #define GPUQD_RPC_RPC_H
@@ -60,6 +62,8 @@ struct rpc_method {
 	const struct gpuq_schema *params; /* NULL = taken as they are */
 	rpc_fn fn;
 	const char *doc; /* one sentence */
+	size_t max_bytes; /* of its message; 0 = GPUQ_MSG_BYTES_PLAIN */
+	bool lasts; /* as long as the client likes: not on a connection of the reserve */
 };
 
 /* rc is 0, or why what the message rests on is not stored: then the error goes out
@@ -74,6 +78,7 @@ struct rpc_opts {
 	/* Names (or numeric uids) of operators besides gpuqd's own uid; may be NULL.
 	 * Copied. Ends with NULL. */
 	const char *const *operators;
+	unsigned connections_per_user; /* 0 = GPUQ_CONNECTIONS_PER_UID */
 	/* Hold each message back until it may leave; NULL = it may at once. call is
 	 * valid during the call only. */
 	void (*before_send)(void *arg, struct rpc_call *call, rpc_release_fn release,
@@ -95,6 +100,9 @@ int rpc_server_listen(struct rpc_server *s, const char *addr, mode_t mode, struc
 /* As given to rpc_server_new; holds for open connections too. */
 int rpc_server_set_operators(struct rpc_server *s, const char *const *names, struct gpuq_err *err);
 
+/* The bound on connections of one user, the reserve beside it; of new connections. */
+void rpc_server_set_connections(struct rpc_server *s, unsigned per_user);
+
 /* Take no more connections, remove the socket files, tell clients and let go of them
  * once what may leave has left. */
 void rpc_server_stop(struct rpc_server *s);
@@ -107,6 +115,8 @@ struct rpc_stats {
 	uint64_t accepted, refused; /* connections */
 	uint64_t calls, failed; /* finished calls, and those with an error */
 	unsigned connections, open_calls; /* now */
+	uint64_t flight_bytes; /* unfinished messages, calls under way, unread replies; now */
+	unsigned waiting; /* connections whose message waits for a part of the bound on them */
 };
 void rpc_server_stats(const struct rpc_server *s, struct rpc_stats *out);
 
@@ -115,6 +125,7 @@ const struct rpc_peer *rpc_call_peer(const struct rpc_call *c);
 const struct rpc_method *rpc_call_method(const struct rpc_call *c);
 const char *rpc_call_key(const struct rpc_call *c); /* idempotency key, or NULL */
 int64_t rpc_call_deadline_us(const struct rpc_call *c); /* loop_mono_us clock; 0 = none */
+int64_t rpc_call_ahead_us(const struct rpc_call *c); /* wall time less ledger time */
 const struct gpuq_val *rpc_call_params(const struct rpc_call *c); /* a map; without "$" */
 struct gpuq_arena *rpc_call_arena(struct rpc_call *c);
 

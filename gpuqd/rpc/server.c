@@ -20,7 +20,7 @@
 #define BACKLOG 4096
 #define ACCEPTS_PER_TURN 64 /* a flood of connects must not starve the rest */
 #define NO_FD_WAIT_US (US / 5) /* the socket stays readable: do not spin on it */
-#define SWEEP_US (10 * US)
+#define SWEEP_US (2 * US)
 #define LOG_US US
 
 struct listener {
@@ -45,6 +45,7 @@ struct rpc_server {
 	struct loop_timer *sweep;
 	int reserve_fd; /* given up for a moment to turn a connection away */
 	struct rpc_stats stats;
+	struct flight flight;
 	int64_t logged_us;
 	unsigned not_logged;
 };
@@ -64,6 +65,21 @@ struct loop *server_loop(const struct rpc_server *s)
 const struct rpc_opts *server_opts(const struct rpc_server *s)
 {
 	return &s->opts;
+}
+
+struct flight *server_flight(struct rpc_server *s)
+{
+	return &s->flight;
+}
+
+struct rpc_conn *server_conns(struct rpc_server *s)
+{
+	return s->conns;
+}
+
+struct flight_user *server_share(struct rpc_server *s, const struct rpc_peer *peer)
+{
+	return users_share(s->users, peer->uid);
 }
 
 struct rpc_call **server_calls(struct rpc_server *s)
@@ -100,10 +116,41 @@ void server_count_call(struct rpc_server *s, bool failed)
 	s->stats.failed += failed;
 }
 
+static unsigned per_user(const struct rpc_server *s)
+{
+	return s->opts.connections_per_user ? s->opts.connections_per_user
+					    : GPUQ_CONNECTIONS_PER_UID;
+}
+
+/* True if a connection beside so many of its user, and so many in all, is one of a reserve. */
+static bool is_beyond(const struct rpc_server *s, unsigned of_user, unsigned in_all)
+{
+	return of_user >= per_user(s) || in_all >= GPUQ_CONNECTIONS_MAX;
+}
+
+int server_may_last(const struct rpc_server *s, struct rpc_conn *c, struct gpuq_err *err)
+{
+	c->reserve =
+		c->reserve && is_beyond(s, c->share->connections - 1, s->stats.connections - 1);
+	if (!c->reserve)
+		return 0;
+	gpuq_fail(err, GPUQ_EBUSY,
+		  "user %s has %u connections already (connections_per_user); further ones are for "
+		  "calls that end by themselves",
+		  c->peer.user, c->share->connections - 1);
+	if (err)
+		err->retry_ms = 1000;
+	return GPUQ_EBUSY;
+}
+
+void rpc_server_set_connections(struct rpc_server *s, unsigned per_user)
+{
+	s->opts.connections_per_user = per_user;
+}
+
 void server_conn_opened(struct rpc_server *s, struct rpc_conn *c)
 {
-	unsigned *n = users_connections(s->users, c->peer.uid);
-
+	c->reserve = is_beyond(s, c->share->connections, s->stats.connections);
 	c->next = s->conns;
 	c->link = &s->conns;
 	if (c->next)
@@ -111,20 +158,16 @@ void server_conn_opened(struct rpc_server *s, struct rpc_conn *c)
 	s->conns = c;
 	s->stats.connections++;
 	s->stats.accepted++;
-	if (n)
-		++*n;
+	c->share->connections++;
 }
 
 void server_conn_gone(struct rpc_server *s, struct rpc_conn *c)
 {
-	unsigned *n = users_connections(s->users, c->peer.uid);
-
 	*c->link = c->next;
 	if (c->next)
 		c->next->link = c->link;
 	s->stats.connections--;
-	if (n)
-		--*n;
+	c->share->connections--;
 }
 
 /* At most one line a second; the next one says how many there were. */
@@ -158,6 +201,8 @@ void rpc_server_stats(const struct rpc_server *s, struct rpc_stats *out)
 	out->open_calls = 0;
 	for (const struct rpc_call *c = s->calls; c; c = c->all_next)
 		out->open_calls++;
+	out->flight_bytes = s->flight.bytes;
+	out->waiting = s->flight.n_waiting;
 }
 
 /* Turn a connection away, saying why as far as one write goes. */
@@ -180,19 +225,23 @@ static void refuse(struct rpc_server *s, int fd, const struct gpuq_err *err)
 
 static int check_limits(struct rpc_server *s, const struct rpc_peer *peer, struct gpuq_err *err)
 {
-	const unsigned *n = users_connections(s->users, peer->uid);
+	const struct flight_user *u = users_share(s->users, peer->uid);
+	/* Operators may still come in, to see what is wrong. */
+	const bool is_operator = server_role(s, peer) == RPC_ROLE_OPERATOR;
+	const unsigned reserve =
+		is_operator ? GPUQ_CONNECTIONS_RESERVE_OPERATOR : GPUQ_CONNECTIONS_RESERVE;
+	const unsigned most = GPUQ_CONNECTIONS_MAX + (is_operator ? reserve : 0);
 
-	if (!n || *n >= GPUQ_CONNECTIONS_PER_UID) {
-		gpuq_fail(err, GPUQ_EBUSY, "user %s has %u connections already", peer->user,
-			  GPUQ_CONNECTIONS_PER_UID);
-	} else if (s->stats.connections >= GPUQ_CONNECTIONS_MAX &&
-		   server_role(s, peer) != RPC_ROLE_OPERATOR) {
-		/* Operators may still come in, to see what is wrong. */
+	if (!u || u->connections >= per_user(s) + reserve)
+		gpuq_fail(err, GPUQ_EBUSY,
+			  "user %s has %u connections already (connections_per_user, and %u for "
+			  "short calls)",
+			  peer->user, u ? u->connections : 0, reserve);
+	else if (s->stats.connections >= most)
 		gpuq_fail(err, GPUQ_EBUSY, "the server has %u connections already",
-			  GPUQ_CONNECTIONS_MAX);
-	} else {
+			  s->stats.connections);
+	else
 		return 0;
-	}
 	if (err)
 		err->retry_ms = 1000;
 	return GPUQ_EBUSY;

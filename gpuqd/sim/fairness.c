@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "gpuqd/core/fairtree.h"
-#include "gpuqd/core/overcommit.h"
+#include "gpuqd/sched/quota/fairtree.h"
+#include "gpuqd/sched/quota/overcommit.h"
 
 /* To the fourth digit, so that thirds are readable. */
 static double rounded(uint32_t rank, uint32_t n)

@@ -6,13 +6,13 @@
 
 #include "config.h"
 #include "gpuqd/sim/fairness.h"
-#include "gpuqd/sim/file.h"
+#include "gpuqd/sim/pack/file.h"
 #include "gpuqd/sim/outcome.h"
-#include "gpuqd/sim/packing.h"
+#include "gpuqd/sim/pack/packing.h"
 #include "gpuqd/sim/print.h"
 #include "gpuqd/sim/replay.h"
-#include "gpuqd/sim/scenario.h"
-#include "gpuqd/sim/trace.h"
+#include "gpuqd/sim/scenario/scenario.h"
+#include "gpuqd/sim/trace/trace.h"
 #include "gpuqd/sim/world.h"
 
 #define FILE_BYTES_MAX (64u << 20)

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "gpuqd/core/priority.h"
+#include "gpuqd/sched/quota/priority.h"
 
 static struct gpuq_val *milli(struct gpuq_arena *a, int64_t m)
 {

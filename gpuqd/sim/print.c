@@ -88,21 +88,9 @@ static void print_estimate(const struct gpuq_val *estimate)
 	}
 }
 
-/* For whom the job had to leave, shrink or move, and by what right. */
+/* Print the preemptor of each eviction of the job, with the rule. */
 static void print_left(const struct gpuq_val *out, const char *name)
 {
-	static const struct {
-		const char *rule, *says;
-	} rules[] = {
-		{ "G", "its queue is guaranteed that much" },
-		{ "F", "it is inside the fair share of its queue" },
-		{ "B", "it may displace what others borrowed" },
-		{ "own", "it goes before it in their queue" },
-		{ "consolidation", "so that it fits, nothing being lost but a restart" },
-		{ "gang", "too few pods of its gang are left" },
-		{ "3.4", "it ran ahead of a planned start, whose places it had" },
-		{ "3.6", "a reservation begins on its nodes" },
-	};
 	const struct gpuq_val *list = gpuq_get(out, "evictions");
 
 	for (uint32_t i = 0; list && i < list->n; i++) {
@@ -112,9 +100,8 @@ static void print_left(const struct gpuq_val *out, const char *name)
 
 		if (strcmp(gpuq_get_str(list->items[i], "job", ""), name) != 0)
 			continue;
-		for (size_t k = 0; k < sizeof(rules) / sizeof(rules[0]); k++)
-			if (strcmp(rules[k].rule, rule) == 0)
-				says = rules[k].says;
+		if (rule[0])
+			says = gpuq_rule_doc(rule);
 		printf("            %s%s%s: %s%s%s%s\n", gpuq_get_str(list->items[i], "mode", ""),
 		       by[0] ? " for " : "", by, says, rule[0] ? " (" : "", rule,
 		       rule[0] ? ")" : "");

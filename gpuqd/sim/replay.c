@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gpuqd/core/cycle_record.h"
-#include "gpuqd/core/sched.h"
+#include "gpuqd/sched/cycle_record.h"
+#include "gpuqd/sched/sched.h"
 
 struct line {
 	const char *text;
@@ -85,12 +85,12 @@ static void print_only(const char *mark, struct line *lines, size_t n, const str
 	*n_printed += n_only;
 }
 
-static int print_difference(const struct cycle_record *rec, const char *now, size_t now_len,
+static int print_difference(struct gpuq_buf *recorded, const char *now, size_t now_len,
 			    struct gpuq_err *err)
 {
 	struct gpuq_arena a = GPUQ_ARENA_INIT(0);
 	size_t n_then, n_now;
-	struct line *then = lines_of(&a, rec->plan, rec->plan_len, &n_then);
+	struct line *then = lines_of(&a, gpuq_buf_str(recorded), recorded->len, &n_then);
 	struct line *lines = lines_of(&a, now, now_len, &n_now);
 	struct line *kept = gpuq_arena_calloc(&a, n_then + 1, sizeof(*kept));
 	unsigned long n = 0;
@@ -114,7 +114,7 @@ static int run_again(struct replay *r, const char *name, struct cycle_record *re
 		     struct gpuq_err *err)
 {
 	struct gpuq_arena mem = GPUQ_ARENA_INIT(0);
-	struct gpuq_buf text = GPUQ_BUF_INIT;
+	struct gpuq_buf text = GPUQ_BUF_INIT, recorded = GPUQ_BUF_INIT;
 	struct plan plan;
 	int rc = snapshot_seal(rec->snapshot, err);
 
@@ -122,19 +122,21 @@ static int run_again(struct replay *r, const char *name, struct cycle_record *re
 		rc = sched_cycle(rec->snapshot, &mem, &plan, err);
 	if (rc == 0) {
 		cycle_text(rec->snapshot, &plan, &text);
-		if (text.failed)
+		cycle_text_now(rec->plan, rec->plan_len, &recorded);
+		if (text.failed || recorded.failed)
 			rc = gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
 	}
-	if (rc == 0 && text.len == rec->plan_len &&
-	    (text.len == 0 || memcmp(text.data, rec->plan, text.len) == 0)) {
+	if (rc == 0 && text.len == recorded.len &&
+	    (text.len == 0 || memcmp(text.data, recorded.data, text.len) == 0)) {
 		r->n_same++;
 	} else if (rc == 0) {
 		r->n_different++;
 		printf("%s: cycle %" PRIu64 " (release %s) is decided differently\n", name,
 		       rec->number, rec->release);
-		rc = print_difference(rec, gpuq_buf_str(&text), text.len, err);
+		rc = print_difference(&recorded, gpuq_buf_str(&text), text.len, err);
 	}
 	gpuq_buf_done(&text);
+	gpuq_buf_done(&recorded);
 	gpuq_arena_done(&mem);
 	snapshot_free(rec->snapshot);
 	return rc;

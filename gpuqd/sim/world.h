@@ -12,11 +12,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "gpuqd/core/idle.h"
-#include "gpuqd/core/plan.h"
-#include "gpuqd/core/snapshot.h"
-#include "gpuqd/core/usage.h"
-#include "gpuqd/sim/scenario.h"
+#include "gpuqd/state/idle.h"
+#include "gpuqd/sched/quota/plan.h"
+#include "gpuqd/snapshot/snapshot.h"
+#include "gpuqd/state/usage.h"
+#include "gpuqd/sim/scenario/scenario.h"
 #include "libgpuq/arena.h"
 #include "libgpuq/err.h"
 #include "libgpuq/limits.h"

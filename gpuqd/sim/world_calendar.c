@@ -1,8 +1,8 @@
 #include <string.h>
 
-#include "gpuqd/core/amount.h"
-#include "gpuqd/core/calendar_fit.h"
-#include "gpuqd/core/recur.h"
+#include "gpuqd/util/amount.h"
+#include "gpuqd/sched/timeline/reservations_fit.h"
+#include "gpuqd/util/recur.h"
 #include "gpuqd/sim/world_int.h"
 
 /* A case's calendar, as the scheduler is shown it. */
@@ -82,7 +82,7 @@ static int check_one(struct world *w, const struct calendar_node *nodes,
 	struct calendar_misfit lack;
 	const char *text;
 
-	if (calendar_fits(nodes, w->n_nodes, entries, i, w->now_us, &lack))
+	if (reservations_fits(nodes, w->n_nodes, entries, i, w->now_us, &lack))
 		return 0;
 	text = gpuq_arena_printf(
 		&w->arena, "%g of %g devices are left at %g beside %s; earliest start that fits: ",

@@ -1,6 +1,6 @@
 #include <string.h>
 
-#include "gpuqd/core/sched.h"
+#include "gpuqd/sched/sched.h"
 #include "gpuqd/sim/world_int.h"
 
 /* One cycle of the world: world -> snapshot -> plan -> world. */

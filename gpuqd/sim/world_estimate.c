@@ -1,4 +1,4 @@
-#include "gpuqd/core/estimate.h"
+#include "gpuqd/sched/estimate/estimate.h"
 #include "gpuqd/sim/world_int.h"
 
 /* When those who wait will start: the world as it is, lived on without events. */

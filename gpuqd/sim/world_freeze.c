@@ -19,7 +19,7 @@ static void add_nodes(const struct world *w, struct snapshot *s)
 		const struct sc_node *spec = w->nodes[i].spec;
 		struct snap_node n;
 
-		snap_node_default(&n);
+		snapshot_node_default(&n);
 		n.name = w->nodes[i].name;
 		n.pool = spec->pool;
 		n.state = w->nodes[i].state;
@@ -71,7 +71,7 @@ static struct snap_share gpu_share(const struct sc_queue *q, const char *flavor)
 	const int64_t borrow = amount(&q->borrow_limit, flavor);
 	struct snap_share out;
 
-	snap_share_default(&out);
+	snapshot_share_default(&out);
 	if (quota != SC_ABSENT)
 		out.quota = or_unlimited(quota);
 	if (shared != SC_ABSENT && shared > 0)
@@ -98,7 +98,8 @@ static uint32_t claims_against(const struct world *w, const char *queue)
 	for (uint32_t i = 0; i < w->n_evictions; i++) {
 		const struct sim_eviction *e = &w->evictions[i], *last = i ? e - 1 : NULL;
 
-		if (!e->by || !e->rule || strcmp(e->rule, "F") != 0 ||
+		if (!e->by || !e->rule ||
+		    strcmp(e->rule, gpuq_rule_word(GPUQ_RULE_RECLAIM_SHARE)) != 0 ||
 		    strcmp(w->jobs[e->job].queue, queue) != 0 ||
 		    e->at_us <= w->now_us - 3600 * GPUQ_US_PER_S)
 			continue;
@@ -114,11 +115,11 @@ static void add_queues(const struct world *w, struct snapshot *s)
 		struct snap_share shares[WORLD_FLAVORS_MAX + 2], *cpu = &shares[w->n_flavors];
 		struct snap_queue q;
 
-		snap_queue_default(&q);
+		snapshot_queue_default(&q);
 		for (uint32_t f = 0; f < w->n_flavors; f++)
 			shares[f] = gpu_share(in, w->flavors[f]);
-		snap_share_default(&cpu[0]);
-		snap_share_default(&cpu[1]);
+		snapshot_share_default(&cpu[0]);
+		snapshot_share_default(&cpu[1]);
 		if (in->quota_cpu != SC_ABSENT)
 			cpu[0].quota = in->quota_cpu < 0 ? GPUQ_UNLIMITED : in->quota_cpu / 1000;
 		if (in->limit_cpu != SC_ABSENT && in->limit_cpu >= 0)
@@ -265,7 +266,7 @@ static void fill_job(struct world *w, struct snapshot *s, const struct sim_job *
 	const char *on = "";
 	int depends;
 
-	snap_job_default(out);
+	snapshot_job_default(out);
 	out->key = (struct snap_key){ t->id, j->element };
 	out->queue = queue_handle(w, j->queue);
 	out->request = add_request(w, s, t);
@@ -416,7 +417,7 @@ struct snapshot *world_freeze(struct world *w, struct gpuq_err *err)
 	struct snap_config config;
 	struct snapshot *s;
 
-	snap_config_default(&config);
+	snapshot_config_default(&config);
 	config.now_us = w->now_us;
 	config.reclaim_to = c->reclaim_to;
 	config.consolidation = c->consolidation;

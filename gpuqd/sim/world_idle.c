@@ -1,8 +1,9 @@
 /* Devices of running jobs that do nothing, and jobs that are stopped for it. */
 #include <string.h>
 
-#include "gpuqd/core/policy.h"
+#include "gpuqd/site/policy.h"
 #include "gpuqd/sim/world_int.h"
+#include "gpuqd/snapshot/policy_sched.h"
 
 static struct idle_clock clock_of(const struct world *w, const struct sim_job *j)
 {

@@ -1,12 +1,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gpuqd/core/amount.h"
+#include "gpuqd/util/amount.h"
 #include "gpuqd/sim/world_int.h"
 
 /* What was used in a world: by users in their queues, as it fades; by queues, for shares
  * and budgets. What a case says holds at its `now`; from then on running jobs add to it.
- * The same arithmetic as the daemon's (core/usage.h). */
+ * The same arithmetic as the daemon's (state/usage.h). */
 
 #define DAY_US (86400 * GPUQ_US_PER_S)
 /* Where nothing is forgotten, use is measured by what the cluster gives in a month. */
@@ -21,7 +21,7 @@ static int read_weights(struct world *w, struct gpuq_err *err)
 	int64_t *const to[] = { &w->weights.age, &w->weights.fair_share, &w->weights.size,
 				&w->weights.qos, &w->weights.stretch };
 
-	snap_weights_default(&w->weights);
+	snapshot_weights_default(&w->weights);
 	/* Who says what counts leaves this out by not naming it. */
 	if (in->n)
 		w->weights.stretch = 0;

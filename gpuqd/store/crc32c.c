@@ -21,10 +21,10 @@ static void make_tables(void)
 }
 
 /* Slicing by eight: about 1.5 GB/s without any instruction set beyond the basic. */
-uint32_t crc32c_by_tables(const void *bytes, size_t n)
+uint32_t crc32c_by_tables(uint32_t crc, const void *bytes, size_t n)
 {
 	const unsigned char *p = bytes;
-	uint32_t c = UINT32_MAX;
+	uint32_t c = ~crc;
 
 	pthread_once(&once, make_tables);
 	for (; n >= 8; n -= 8, p += 8) {
@@ -48,10 +48,11 @@ uint32_t crc32c_by_tables(const void *bytes, size_t n)
 
 #if defined(__x86_64__)
 /* Ten times as fast, and a start checks every record. */
-__attribute__((target("sse4.2"))) static uint32_t by_machine(const void *bytes, size_t n)
+__attribute__((target("sse4.2"))) static uint32_t by_machine(uint32_t crc, const void *bytes,
+							     size_t n)
 {
 	const unsigned char *p = bytes;
-	uint64_t c = UINT32_MAX, word;
+	uint64_t c = (uint32_t)~crc, word;
 
 	for (; n >= 8; n -= 8, p += 8) {
 		memcpy(&word, p, 8);
@@ -62,13 +63,19 @@ __attribute__((target("sse4.2"))) static uint32_t by_machine(const void *bytes, 
 	return ~(uint32_t)c;
 }
 
-uint32_t crc32c(const void *bytes, size_t n)
+uint32_t crc32c_more(uint32_t crc, const void *bytes, size_t n)
 {
-	return __builtin_cpu_supports("sse4.2") ? by_machine(bytes, n) : crc32c_by_tables(bytes, n);
+	return __builtin_cpu_supports("sse4.2") ? by_machine(crc, bytes, n)
+						: crc32c_by_tables(crc, bytes, n);
 }
 #else
-uint32_t crc32c(const void *bytes, size_t n)
+uint32_t crc32c_more(uint32_t crc, const void *bytes, size_t n)
 {
-	return crc32c_by_tables(bytes, n);
+	return crc32c_by_tables(crc, bytes, n);
 }
 #endif
+
+uint32_t crc32c(const void *bytes, size_t n)
+{
+	return crc32c_more(0, bytes, n);
+}

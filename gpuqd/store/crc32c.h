@@ -8,7 +8,9 @@
 #include <stdint.h>
 
 uint32_t crc32c(const void *bytes, size_t n);
+/* The checksum of what crc is that of, followed by these bytes. */
+uint32_t crc32c_more(uint32_t crc, const void *bytes, size_t n);
 /* The same where the machine has no instruction for it. */
-uint32_t crc32c_by_tables(const void *bytes, size_t n);
+uint32_t crc32c_by_tables(uint32_t crc, const void *bytes, size_t n);
 
 #endif

@@ -3,7 +3,7 @@
  * judges nothing. bench_claim ROW measures one of them, from 1: for counting instructions. */
 #include <stdlib.h>
 
-#include "gpuqd/core/sched.h"
+#include "gpuqd/sched/sched.h"
 #include "tests/bench/bench_core.h"
 
 #define MINUTE_US (60 * GPUQ_US_PER_S)
@@ -24,7 +24,7 @@ static struct snapshot *new_site(const struct site *b)
 	struct snapshot *s;
 	char name[32];
 
-	snap_config_default(&config);
+	snapshot_config_default(&config);
 	config.now_us = 600 * MINUTE_US;
 	s = snapshot_new(&config);
 	snapshot_add_flavor(s, "gpu", 0);
@@ -33,9 +33,9 @@ static struct snapshot *new_site(const struct site *b)
 		struct snap_share shares[3];
 		struct snap_queue q;
 
-		snap_queue_default(&q);
+		snapshot_queue_default(&q);
 		for (int r = 0; r < 3; r++)
-			snap_share_default(&shares[r]);
+			snapshot_share_default(&shares[r]);
 		if (i + 1 == b->queues)
 			shares[0].quota = (int64_t)b->quota * SNAP_MILLI;
 		q.shares = shares;
@@ -59,7 +59,7 @@ static void add_jobs(struct snapshot *s, const struct site *b)
 					.milli = SNAP_MILLI };
 		struct snap_job j;
 
-		snap_job_default(&j);
+		snapshot_job_default(&j);
 		j.key.id = id++;
 		j.user = user;
 		j.queue = i % lenders;
@@ -79,7 +79,7 @@ static void add_jobs(struct snapshot *s, const struct site *b)
 	for (uint32_t i = 0; i < b->waiting + (b->gang > 0); i++) {
 		struct snap_job j;
 
-		snap_job_default(&j);
+		snapshot_job_default(&j);
 		j.key.id = id++;
 		j.user = user;
 		j.submit_us = 500 * MINUTE_US + i;

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <time.h>
 
-#include "gpuqd/core/snapshot.h"
+#include "gpuqd/snapshot/snapshot.h"
 
 /* Of the processor: other work on the machine does not count. */
 static inline double bench_seconds(void)
@@ -40,7 +40,7 @@ static inline void bench_nodes(struct snapshot *s, uint32_t n_nodes)
 		struct snap_node n;
 		char name[32];
 
-		snap_node_default(&n);
+		snapshot_node_default(&n);
 		snprintf(name, sizeof(name), "node-%05" PRIu32, i);
 		n.name = name;
 		n.flavor = 0;

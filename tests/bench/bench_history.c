@@ -10,9 +10,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "gpuqd/core/past.h"
+#include "gpuqd/state/record/history_index.h"
 #include "gpuqd/store/store.h"
-#include "libgpuq/mp.h"
+#include "libgpuq/wire/mp.h"
 #include "libgpuq/units.h"
 
 static void die(const char *what, const struct gpuq_err *err)
@@ -93,7 +93,7 @@ int main(int argc, char **argv)
 	for (uint32_t id = 1; id <= n;) {
 		struct batch b;
 
-		batch_init(&b);
+		change_batch_init(&b);
 		for (uint32_t k = 0; k < 10000 && id <= n; k++, id++) {
 			struct gpuq_arena a = GPUQ_ARENA_INIT(0);
 			struct gpuq_buf bytes = GPUQ_BUF_INIT;
@@ -101,15 +101,16 @@ int main(int argc, char **argv)
 			struct gpuq_val *v = job(&a, id, begin_us + id * GPUQ_US_PER_S);
 
 			gpuq_mp_write(&bytes, v);
-			batch_put(&b, TABLE_HISTORY, key, key_job(key, id, -1), bytes.data,
-				  bytes.len);
-			past_index(&b, v);
+			change_batch_put(&b, TABLE_HISTORY, key,
+					 history_record_key(key, (struct job_key){ id, -1 }),
+					 bytes.data, bytes.len);
+			history_index_entry(&b, v);
 			gpuq_buf_done(&bytes);
 			gpuq_arena_done(&a);
 		}
 		if (store_write_now(st, &b, &err) < 0)
 			die("write", &err);
-		batch_done(&b);
+		change_batch_done(&b);
 	}
 	store_close(st);
 	return 0;

@@ -3,7 +3,7 @@
  * bench_sched ROW measures one of them, from 1: for counting instructions. */
 #include <stdlib.h>
 
-#include "gpuqd/core/sched.h"
+#include "gpuqd/sched/sched.h"
 #include "tests/bench/bench_core.h"
 
 #define QUEUES 50
@@ -41,7 +41,7 @@ static struct snapshot *build(const struct bench *b)
 	uint32_t user;
 	char name[32];
 
-	snap_config_default(&config);
+	snapshot_config_default(&config);
 	config.now_us = 1;
 	s = snapshot_new(&config);
 	snapshot_add_flavor(s, "gpu", 0);
@@ -50,7 +50,7 @@ static struct snapshot *build(const struct bench *b)
 	for (uint32_t i = 0; i < QUEUES; i++) {
 		struct snap_queue q;
 
-		snap_queue_default(&q);
+		snapshot_queue_default(&q);
 		snprintf(name, sizeof(name), "queue-%03" PRIu32, i);
 		q.name = name;
 		q.age = i;
@@ -61,7 +61,7 @@ static struct snapshot *build(const struct bench *b)
 		struct snap_alloc a = { .devices = all, .n_devices = 8, .milli = SNAP_MILLI };
 		struct snap_job j;
 
-		snap_job_default(&j);
+		snapshot_job_default(&j);
 		j.key.id = i + 1;
 		j.user = user;
 		j.submit_us = i;

@@ -16,7 +16,7 @@
 
 #include "gpuqd/store/store.h"
 #include "libgpuq/client.h"
-#include "libgpuq/mp.h"
+#include "libgpuq/wire/mp.h"
 #include "libgpuq/spec.h"
 
 static double now_s(void)
@@ -51,17 +51,17 @@ static int raw(const char *dir, double seconds, int jobs)
 	while ((end = now_s()) < start + seconds) {
 		struct batch b;
 
-		batch_init(&b);
+		change_batch_init(&b);
 		for (int i = 0; i < jobs; i++) {
 			id++;
-			batch_put(&b, TABLE_JOB, key, key_job(key, id, -1), val, 170);
-			batch_put(&b, TABLE_SPEC, key, key_u32(key, id), val, 140);
-			batch_put(&b, TABLE_KEY, key, key_u32(key, id), val, 24);
+			change_batch_put(&b, TABLE_JOB, key, change_key_job(key, id, -1), val, 170);
+			change_batch_put(&b, TABLE_SPEC, key, change_key_u32(key, id), val, 140);
+			change_batch_put(&b, TABLE_KEY, key, change_key_u32(key, id), val, 24);
 		}
-		batch_put(&b, TABLE_META, "model", 5, val, 16);
+		change_batch_put(&b, TABLE_META, "model", 5, val, 16);
 		if (store_write_now(st, &b, &err) < 0)
 			die("commit", &err);
-		batch_done(&b);
+		change_batch_done(&b);
 	}
 	store_close(st);
 	printf("%.0f\n", id / (end - start));

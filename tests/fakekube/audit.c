@@ -312,7 +312,7 @@ static void on_reset(void)
 	struct life *l, *tmp;
 	struct obj *o, *otmp;
 
-	HASH_ITER (hh, au.lives, l, tmp) {
+	HASH_ITER(hh, au.lives, l, tmp) {
 		l->object = false;
 		if (!store_by_uid(l->uid))
 			life_settle(l, &(struct facts){ .ns = "",
@@ -320,7 +320,7 @@ static void on_reset(void)
 							.uid = l->uid,
 							.gpuq_annotations = "{}" });
 	}
-	HASH_ITER (hh, kinds[KIND_PODS].objs, o, otmp) {
+	HASH_ITER(hh, kinds[KIND_PODS].objs, o, otmp) {
 		l = life_get(o->v->facts);
 		l->object = true;
 		l->terminal = phase_terminal(o->v->phase);
@@ -448,7 +448,7 @@ static json_t *jobs_json(void)
 	json_t *list = json_array();
 	struct job *j, *tmp;
 
-	HASH_ITER (hh, au.jobs, j, tmp)
+	HASH_ITER(hh, au.jobs, j, tmp)
 		json_array_append_new(
 			list,
 			json_pack("{s:s,s:I,s:I,s:I,s:i,s:i,s:i,s:i}", "job", j->key, "creates",
@@ -465,7 +465,7 @@ static json_t *slots_json(void)
 	json_t *list = json_array();
 	struct slot *s, *tmp;
 
-	HASH_ITER (hh, au.slots, s, tmp)
+	HASH_ITER(hh, au.slots, s, tmp)
 		json_array_append_new(
 			list, json_pack("{s:s,s:i,s:i,s:I,s:I,s:I}", "slot", s->key, "live",
 					(int)s->live, "max_live", (int)s->max_live, "creates",
@@ -481,7 +481,7 @@ json_t *audit_json(bool jobs)
 
 	for (size_t i = 0; i < N_COUNT; i++)
 		json_object_set_new(j, counter_names[i], json_integer(au.n[i]));
-	HASH_ITER (hh, au.tallies, t, tmp)
+	HASH_ITER(hh, au.tallies, t, tmp)
 		json_object_set_new(tallies, t->key, json_integer((json_int_t)t->n));
 	json_object_set_new(j, "by_verb", tallies);
 	if (jobs) {
@@ -571,15 +571,15 @@ void audit_done(void)
 		event_free(au.flush);
 		fclose(au.file);
 	}
-	HASH_ITER (hh, au.lives, l, ltmp) {
+	HASH_ITER(hh, au.lives, l, ltmp) {
 		HASH_DEL(au.lives, l);
 		free(l);
 	}
-	HASH_ITER (hh, au.slots, s, stmp) {
+	HASH_ITER(hh, au.slots, s, stmp) {
 		HASH_DEL(au.slots, s);
 		free(s);
 	}
-	HASH_ITER (hh, au.jobs, j, jtmp) {
+	HASH_ITER(hh, au.jobs, j, jtmp) {
 		struct attempt *next;
 
 		for (struct attempt *a = j->attempts; a; a = next) {
@@ -589,7 +589,7 @@ void audit_done(void)
 		HASH_DEL(au.jobs, j);
 		free(j);
 	}
-	HASH_ITER (hh, au.tallies, t, ttmp) {
+	HASH_ITER(hh, au.tallies, t, ttmp) {
 		HASH_DEL(au.tallies, t);
 		free(t);
 	}

@@ -117,7 +117,7 @@ static void orphan_pods(const char *node)
 {
 	struct obj *o, *tmp;
 
-	HASH_ITER (hh, kinds[KIND_PODS].objs, o, tmp) {
+	HASH_ITER(hh, kinds[KIND_PODS].objs, o, tmp) {
 		if (strcmp(o->v->facts->pod.node, node) == 0)
 			queue_add(&gc.orphans, o->v->facts->uid, gc.orphan_us);
 	}
@@ -159,12 +159,12 @@ static void on_reset(void)
 {
 	struct owner *owner, *otmp;
 
-	HASH_ITER (hh, gc.owners, owner, otmp)
+	HASH_ITER(hh, gc.owners, owner, otmp)
 		owner_free(owner);
 	for (size_t i = 0; i < KIND_COUNT; i++) {
 		struct obj *o, *tmp;
 
-		HASH_ITER (hh, kinds[i].objs, o, tmp) {
+		HASH_ITER(hh, kinds[i].objs, o, tmp) {
 			add_owners(o->v);
 			gc_check_owners(o->v);
 			if (node_missing(o->v))
@@ -254,7 +254,7 @@ static bool namespace_purge(const char *ns)
 	for (size_t i = 0; i < KIND_COUNT; i++) {
 		struct obj *o, *tmp;
 
-		HASH_ITER (hh, kinds[i].objs, o, tmp) {
+		HASH_ITER(hh, kinds[i].objs, o, tmp) {
 			if (!kinds[i].namespaced || strcmp(o->v->facts->ns, ns) != 0)
 				continue;
 			if (o->v->deletion_us || !write_delete_object(o, &opt))
@@ -324,7 +324,7 @@ void gc_done(void)
 {
 	struct owner *o, *tmp;
 
-	HASH_ITER (hh, gc.owners, o, tmp)
+	HASH_ITER(hh, gc.owners, o, tmp)
 		owner_free(o);
 	queue_done(&gc.dependents);
 	queue_done(&gc.orphans);

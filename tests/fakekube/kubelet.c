@@ -394,7 +394,7 @@ static void node_read(struct knode *n, const struct version *v)
 	}
 	json_decref(j);
 	if (was_down && !n->down) {
-		LIST_FOREACH (p, &n->pods, link)
+		LIST_FOREACH(p, &n->pods, link)
 			kpod_kick(p);
 	}
 }
@@ -405,7 +405,7 @@ static void node_gone(struct knode *n)
 	struct kpod *p;
 
 	n->present = false;
-	LIST_FOREACH (p, &n->pods, link) {
+	LIST_FOREACH(p, &n->pods, link) {
 		if (p->state != K_DONE)
 			kpod_stopped(p, PHASE_FAILED, 137, "ContainerStatusUnknown");
 		p->unreported = true; /* nobody is there to tell */
@@ -449,7 +449,7 @@ static void on_scan(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	(void)arg;
-	HASH_ITER (hh, kinds[KIND_PODS].objs, o, tmp)
+	HASH_ITER(hh, kinds[KIND_PODS].objs, o, tmp)
 		see_pod(o->v);
 }
 
@@ -462,7 +462,7 @@ static void on_reset(void)
 	struct knode *n, *ntmp;
 	struct kpod *p, *ptmp;
 
-	HASH_ITER (hh, kl.nodes, n, ntmp) {
+	HASH_ITER(hh, kl.nodes, n, ntmp) {
 		const struct obj *node = store_find(&kinds[KIND_NODES], "", n->name);
 
 		if (!node && n->present)
@@ -470,13 +470,13 @@ static void on_reset(void)
 		else if (node)
 			node_read(n, node->v);
 	}
-	HASH_ITER (hh, kinds[KIND_NODES].objs, o, tmp) {
+	HASH_ITER(hh, kinds[KIND_NODES].objs, o, tmp) {
 		n = knode_get(o->v->facts->name);
 		if (!n->present)
 			node_read(n, o->v);
 		n->present = true;
 	}
-	HASH_ITER (hh, kl.pods, p, ptmp) {
+	HASH_ITER(hh, kl.pods, p, ptmp) {
 		o = kpod_obj(p);
 		if (!o || o->v->phase != p->st.phase) {
 			p->unreported = p->st.phase != PHASE_NONE;
@@ -502,7 +502,7 @@ void kubelet_resume(void)
 {
 	struct obj *o, *tmp;
 
-	HASH_ITER (hh, kinds[KIND_PODS].objs, o, tmp) {
+	HASH_ITER(hh, kinds[KIND_PODS].objs, o, tmp) {
 		struct knode *n;
 		struct kpod *p;
 
@@ -528,7 +528,7 @@ int kubelet_node_reboot(const char *name)
 	HASH_FIND_STR(kl.nodes, name, n);
 	if (!n || !n->present)
 		return -1;
-	LIST_FOREACH (p, &n->pods, link) {
+	LIST_FOREACH(p, &n->pods, link) {
 		if (p->state == K_DONE || p->state == K_SEEN)
 			continue;
 		kpod_stopped(p, PHASE_FAILED, 137, "ContainerStatusUnknown");
@@ -571,9 +571,9 @@ void kubelet_done(void)
 	struct knode *n, *ntmp;
 	struct kpod *p, *tmp;
 
-	HASH_ITER (hh, kl.pods, p, tmp)
+	HASH_ITER(hh, kl.pods, p, tmp)
 		kpod_free(p);
-	HASH_ITER (hh, kl.nodes, n, ntmp) {
+	HASH_ITER(hh, kl.nodes, n, ntmp) {
 		HASH_DEL(kl.nodes, n);
 		free(n);
 	}

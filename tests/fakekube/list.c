@@ -34,7 +34,7 @@ struct version **list_sorted(struct kind *kind, size_t *n)
 	struct obj *o, *tmp;
 
 	*n = 0;
-	HASH_ITER (hh, kind->objs, o, tmp)
+	HASH_ITER(hh, kind->objs, o, tmp)
 		v[(*n)++] = o->v;
 	qsort(v, *n, sizeof(*v), by_key);
 	return v;

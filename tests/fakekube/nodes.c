@@ -151,7 +151,7 @@ void nodes_add_foreign(unsigned n, unsigned gpus)
 	struct obj *o, *tmp, **all = xmalloc(store_count(&kinds[KIND_NODES]) * sizeof(*all));
 	size_t n_nodes = 0;
 
-	HASH_ITER (hh, kinds[KIND_NODES].objs, o, tmp)
+	HASH_ITER(hh, kinds[KIND_NODES].objs, o, tmp)
 		all[n_nodes++] = o;
 	for (unsigned i = 0; n_nodes && i < n; i++) {
 		const unsigned round = (unsigned)(i / n_nodes);
@@ -215,7 +215,7 @@ static void plan_evictions(const char *node)
 {
 	struct obj *o, *tmp;
 
-	HASH_ITER (hh, kinds[KIND_PODS].objs, o, tmp) {
+	HASH_ITER(hh, kinds[KIND_PODS].objs, o, tmp) {
 		const int64_t wait_s = o->v->facts->pod.unreachable_s;
 		const struct timeval tv = { wait_s, 0 };
 		struct eviction *e;

@@ -74,9 +74,9 @@ static void on_reset(void)
 	struct usage *u, *tmp;
 	struct obj *o, *otmp;
 
-	HASH_ITER (hh, usages, u, tmp)
+	HASH_ITER(hh, usages, u, tmp)
 		u->used.n = 0;
-	HASH_ITER (hh, kinds[KIND_PODS].objs, o, otmp) {
+	HASH_ITER(hh, kinds[KIND_PODS].objs, o, otmp) {
 		if (charge_of(o->v))
 			charge(usage_get(o->v->facts->ns), charge_of(o->v), 1);
 	}
@@ -164,7 +164,7 @@ int quota_check(const char *ns, const char *pod, const struct res *want, struct 
 	struct obj *o, *tmp;
 
 	res_set(&all, RES_PODS, 1);
-	HASH_ITER (hh, kinds[KIND_QUOTAS].objs, o, tmp) {
+	HASH_ITER(hh, kinds[KIND_QUOTAS].objs, o, tmp) {
 		if (strcmp(o->v->facts->ns, ns) == 0 && check_one(o, pod, &all, r) != 0)
 			return -1;
 	}
@@ -212,11 +212,11 @@ static void on_sync(evutil_socket_t fd, short what, void *arg)
 	(void)fd;
 	(void)what;
 	(void)arg;
-	HASH_ITER (hh, kinds[KIND_QUOTAS].objs, o, tmp) {
+	HASH_ITER(hh, kinds[KIND_QUOTAS].objs, o, tmp) {
 		if (usage_get(o->v->facts->ns)->dirty)
 			sync_one(o);
 	}
-	HASH_ITER (hh, usages, u, utmp)
+	HASH_ITER(hh, usages, u, utmp)
 		u->dirty = false;
 	evtimer_del(sync_timer); /* sync_one's own event marked it */
 }
@@ -231,7 +231,7 @@ void quota_done(void)
 {
 	struct usage *u, *tmp;
 
-	HASH_ITER (hh, usages, u, tmp) {
+	HASH_ITER(hh, usages, u, tmp) {
 		HASH_DEL(usages, u);
 		free(u);
 	}

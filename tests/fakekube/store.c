@@ -234,7 +234,7 @@ void store_done(void)
 	for (size_t i = 0; i < KIND_COUNT; i++) {
 		struct obj *o, *tmp;
 
-		HASH_ITER (hh, kinds[i].objs, o, tmp)
+		HASH_ITER(hh, kinds[i].objs, o, tmp)
 			obj_unlink(o);
 	}
 	store_compact(st.rv);

@@ -264,7 +264,7 @@ static bool send_initial_state(struct watcher *w)
 {
 	struct obj *o, *tmp;
 
-	HASH_ITER (hh, w->kind->objs, o, tmp) {
+	HASH_ITER(hh, w->kind->objs, o, tmp) {
 		if ((!*w->ns || strcmp(o->v->facts->ns, w->ns) == 0) &&
 		    selector_match(w->sel, o->v) && send_event(w, "ADDED", o->v))
 			return true;

@@ -2,7 +2,7 @@
  * that `make check` sees a little more, a fixed number of mutations of each.
  *
  *	fuzz_NAME [FILE...]         files instead of $srcdir/tests/fuzz/seeds/NAME
- *	GPUQ_FUZZ_ROUNDS=N          mutations of each seed, default 300
+ *	GPUQ_FUZZ_ROUNDS=N          mutations of each seed, default FUZZ_ROUNDS (300)
  *
  * Mutations follow from the seed alone, so that a failure can be repeated. */
 #include <dirent.h>
@@ -11,6 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#ifndef FUZZ_ROUNDS
+#define FUZZ_ROUNDS 300 /* fewer for a target that takes milliseconds an input */
+#endif
 #define INPUT_BYTES_MAX (1u << 20)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
@@ -106,7 +109,7 @@ static int replay(const char *path, long rounds)
 int main(int argc, char **argv)
 {
 	const char *srcdir = getenv("srcdir"), *env = getenv("GPUQ_FUZZ_ROUNDS");
-	const long rounds = env ? strtol(env, NULL, 10) : 300;
+	const long rounds = env ? strtol(env, NULL, 10) : FUZZ_ROUNDS;
 	struct dirent **names = NULL;
 	char dir[1024], path[2048];
 	int n, done = 0;

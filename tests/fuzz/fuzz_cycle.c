@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gpuqd/core/cycle_record.h"
-#include "gpuqd/core/sched.h"
-#include "gpuqd/core/snapshot_pack.h"
+#include "gpuqd/sched/cycle_record.h"
+#include "gpuqd/sched/sched.h"
+#include "gpuqd/snapshot/snapshot_pack.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 

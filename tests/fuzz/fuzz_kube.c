@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gpuqd/cluster/kube/decode.h"
-#include "gpuqd/cluster/kube/split.h"
-#include "gpuqd/cluster/kube/status.h"
+#include "gpuqd/cluster/kube/watch/decode.h"
+#include "gpuqd/cluster/kube/watch/split.h"
+#include "gpuqd/cluster/kube/http/status.h"
 #include "libgpuq/limits.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);

@@ -6,7 +6,7 @@
 #include <msgpack.h>
 
 #include "libgpuq/limits.h"
-#include "libgpuq/mp.h"
+#include "libgpuq/wire/mp.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 

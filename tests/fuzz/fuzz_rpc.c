@@ -1,100 +1,21 @@
-/* What a peer sends to the daemon: framing, hello, dispatch, credit and cancel, without
- * a socket. The first byte says how the rest is cut into pieces; a zero bit in it gives
- * the connection its hello for free, so that the fuzzer gets to the calls. */
+/* What a peer sends to the daemon, through framing, hello and dispatch into the real methods on
+ * a real model, without a socket; what the model then is must be what is on the disk.
+ *
+ * Byte 0 says which user calls (bits 0-1: ann, bob, root; 3: ann, without hello) and whether the
+ * rest are bytes of the wire (bit 2), cut into pieces (bits 3-7), or choices from which calls are
+ * made: a method's row, then for each parameter of its schema whether it is given, and which
+ * value it gets. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <event2/event.h>
+#include "libgpuq/yaml.h"
+#include "tests/fuzz/inside.h"
 
-#include "gpuqd/base/log.h"
-#include "gpuqd/rpc/conn.h"
+#define CALLS_MAX 12
+#define DEPTH_MAX 3
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
-
-static struct rpc_call *kept[64];
-static size_t n_kept;
-
-struct params {
-	int64_t n, time_us;
-	const char *name;
-	struct gpuq_strlist list;
-	struct gpuq_strmap map;
-	struct gpuq_val *any;
-};
-
-static const struct gpuq_field fields[] = {
-	{ .key = "n", .kind = GPUQ_K_INT, .offset = offsetof(struct params, n) },
-	{ .key = "time", .kind = GPUQ_K_DURATION, .offset = offsetof(struct params, time_us) },
-	{ .key = "name", .kind = GPUQ_K_NAME, .offset = offsetof(struct params, name) },
-	{ .key = "list", .kind = GPUQ_K_STRLIST, .offset = offsetof(struct params, list) },
-	{ .key = "map", .kind = GPUQ_K_STRMAP, .offset = offsetof(struct params, map) },
-	{ .key = "any", .kind = GPUQ_K_VAL, .offset = offsetof(struct params, any) },
-	{ .key = NULL },
-};
-static const struct gpuq_schema schema = { .name = "call",
-					   .size = sizeof(struct params),
-					   .fields = fields };
-
-static int on_echo(void *arg, struct rpc_call *call, const void *params, struct gpuq_err *err)
-{
-	const struct params *p = params;
-
-	(void)arg, (void)err;
-	rpc_reply(call, gpuq_schema_write(rpc_call_arena(call), &schema, p));
-	return 0;
-}
-
-static void forget(struct rpc_call *call)
-{
-	for (size_t i = 0; i < n_kept; i++)
-		if (kept[i] == call)
-			kept[i] = kept[--n_kept];
-}
-
-static void on_closed(void *arg, int why)
-{
-	struct gpuq_err err = GPUQ_ERR_INIT;
-
-	gpuq_fail(&err, why, "gone");
-	forget(arg);
-	rpc_fail(arg, &err);
-}
-
-static void on_resume(void *arg)
-{
-	while (rpc_item(arg, NULL))
-		;
-}
-
-static int on_stream(void *arg, struct rpc_call *call, const void *params, struct gpuq_err *err)
-{
-	(void)arg, (void)params, (void)err;
-	if (n_kept == sizeof(kept) / sizeof(kept[0]))
-		return gpuq_fail(err, GPUQ_EBUSY, "enough");
-	kept[n_kept++] = call;
-	rpc_call_watch(call, on_resume, on_closed, call);
-	on_resume(call);
-	return 0;
-}
-
-/* Ends the stream that was begun last. */
-static int on_end(void *arg, struct rpc_call *call, const void *params, struct gpuq_err *err)
-{
-	(void)arg, (void)params, (void)err;
-	if (n_kept > 0)
-		rpc_end(kept[--n_kept], NULL);
-	rpc_reply(call, rpc_call_params(call));
-	return 0;
-}
-
-static const struct rpc_method methods[] = {
-	{ .name = "e", .params = &schema, .fn = on_echo },
-	{ .name = "s", .stream = true, .fn = on_stream },
-	{ .name = "x", .fn = on_end },
-	{ .name = "o", .least = RPC_ROLE_OPERATOR, .fn = on_end },
-	{ .name = NULL },
-};
 
 /* Everything that is answered must be sound messages, one behind the other. */
 static void check_output(const struct rpc_conn *c)
@@ -116,35 +37,235 @@ static void check_output(const struct rpc_conn *c)
 	}
 }
 
+/* ---- choices into calls ---- */
+
+struct dice {
+	const uint8_t *p, *end;
+	struct gpuq_arena *a;
+};
+
+static unsigned roll(struct dice *d, unsigned below)
+{
+	return d->p < d->end ? *d->p++ % below : 0;
+}
+
+/* Texts that mean something somewhere: jobs, queues, nodes, users, states, keys. */
+static const char *const words[] = {
+	"1",
+	"2",
+	"3",
+	"5",
+	"5_0",
+	"5_9",
+	"8",
+	"99",
+	"0",
+	"-1",
+	"default",
+	"lab",
+	"research",
+	"n0",
+	"n1",
+	"n[0-1]",
+	"ann",
+	"bob",
+	"root",
+	"runs",
+	"many",
+	"PENDING",
+	"running",
+	"CANCELLED",
+	"team=a",
+	"state",
+	"pods.node",
+	"-id",
+	"user",
+	"queue",
+	"1h",
+	"now+1h",
+	"USR1",
+	"",
+	"\x1b[2J",
+	"a\nb",
+	"matlab",
+	"build",
+	"demo",
+	"%j/../x",
+	"2030-01-01T00:00Z",
+};
+
+static const int64_t numbers[] = { 0, 1, 2, 5, 8, -1, 100, 1000000, INT64_MAX, INT64_MIN };
+
+/* Values of a form that some method looks into: specs, changes, sites, contexts. */
+static const char *const trees[] = {
+	"[{name: a, command: [x], gpus: 1}]",
+	"[{command: [x], gpus: 0.5, queue: lab, time: 5}, {script: '#!/bin/sh', pods: {min: 1, "
+	"max: 3}}]",
+	"[{command: [x], array: 0-99999%1, depends: ['afterok:1', 'after:5'], licenses: {matlab: "
+	"2}}]",
+	"[{groups: [{name: w, pods: 2, command: [a], gpus: 1}, {name: l, command: [b]}], begin: "
+	"now}]",
+	"{time: 2h}",
+	"{priority: 9, queue: lab, gpus: 2}",
+	"{command: [y], env: {A: b}, name: z}",
+	"{array: 0-5, throttle: 3, pods: 3, depends: []}",
+	"{queues: [{name: new, parent: research, quota: 1}]}",
+	"{queues: [{name: lab, limit: 1, users: [ann]}], reservations: [{name: r, start: "
+	"2030-01-01T00:00Z, duration: 1h, gpus: 2}]}",
+	"{flavors: [{name: a100, match: {product: 'NVIDIA*'}}], pools: [{name: default, flavor: "
+	"a100}]}",
+	"{uid: 77777, cwd: /tmp, env: {HOME: /}}",
+};
+
+static struct gpuq_val *tree(struct dice *d)
+{
+	const char *text = trees[roll(d, sizeof(trees) / sizeof(trees[0]))];
+	struct gpuq_val **docs;
+	size_t n;
+
+	if (gpuq_yaml_parse(d->a, "t", text, strlen(text), &docs, &n, NULL) != 0 || n != 1)
+		abort(); /* the table above is wrong */
+	return docs[0];
+}
+
+static struct gpuq_val *word(struct dice *d)
+{
+	return gpuq_str(d->a, words[roll(d, sizeof(words) / sizeof(words[0]))]);
+}
+
+static struct gpuq_val *any_value(struct dice *d, int depth);
+
+static struct gpuq_val *list(struct dice *d, int depth)
+{
+	struct gpuq_val *v = gpuq_list(d->a);
+
+	for (unsigned n = roll(d, 4); n > 0; n--)
+		gpuq_add(d->a, v, depth < DEPTH_MAX ? any_value(d, depth + 1) : word(d));
+	return v;
+}
+
+static struct gpuq_val *any_value(struct dice *d, int depth)
+{
+	switch (roll(d, 7)) {
+	case 0:
+		return gpuq_int(d->a, numbers[roll(d, sizeof(numbers) / sizeof(numbers[0]))]);
+	case 1:
+		return gpuq_bool(d->a, roll(d, 2));
+	case 2:
+		return list(d, depth);
+	case 3:
+		return NULL;
+	case 4:
+		return tree(d);
+	default:
+		return word(d);
+	}
+}
+
+/* A value of the kind that the row wants; now and then another. */
+static struct gpuq_val *value_of(struct dice *d, const struct gpuq_field *f)
+{
+	struct gpuq_val *v;
+
+	if (roll(d, 16) == 15)
+		return any_value(d, 0);
+	switch (f->kind) {
+	case GPUQ_K_BOOL:
+		return gpuq_bool(d->a, roll(d, 2));
+	case GPUQ_K_INT:
+	case GPUQ_K_LIMIT:
+		return gpuq_int(d->a, numbers[roll(d, sizeof(numbers) / sizeof(numbers[0]))]);
+	case GPUQ_K_STRLIST:
+		v = gpuq_list(d->a);
+		for (unsigned n = 1 + roll(d, 3); n > 0; n--)
+			gpuq_add(d->a, v, word(d));
+		return v;
+	case GPUQ_K_ENUM: {
+		unsigned n = 0;
+
+		while (f->names[n])
+			n++;
+		return gpuq_str(d->a, f->names[roll(d, n)]);
+	}
+	case GPUQ_K_VAL:
+		return tree(d);
+	default:
+		return word(d);
+	}
+}
+
+static struct gpuq_val *params_of(struct dice *d, const struct rpc_method *m)
+{
+	struct gpuq_val *v = gpuq_map(d->a), *meta;
+
+	for (const struct gpuq_field *f = m->params ? m->params->fields : NULL; f && f->key; f++)
+		if ((f->flags & GPUQ_F_REQUIRED) ? roll(d, 16) != 15 : roll(d, 3) == 2)
+			gpuq_put(d->a, v, f->key, value_of(d, f));
+	if (m->mutates && roll(d, 4) == 3) {
+		meta = gpuq_put(d->a, v, GPUQ_WIRE_META, gpuq_map(d->a));
+		gpuq_put(d->a, meta, GPUQ_WIRE_KEY, word(d));
+	}
+	return v;
+}
+
+static void feed_call(struct dice *d, struct rpc_conn *c, const struct rpc_method *table,
+		      uint32_t id)
+{
+	struct gpuq_val *m = gpuq_list(d->a), *args = gpuq_list(d->a);
+	struct gpuq_buf b = GPUQ_BUF_INIT;
+	unsigned n = 0;
+
+	while (table[n].name)
+		n++;
+	table += roll(d, n);
+	gpuq_add(d->a, m, gpuq_int(d->a, GPUQ_WIRE_REQUEST));
+	gpuq_add(d->a, m, gpuq_int(d->a, id));
+	gpuq_add(d->a, m, gpuq_str(d->a, table->name));
+	gpuq_add(d->a, args, params_of(d, table));
+	gpuq_add(d->a, m, args);
+	gpuq_mp_write(&b, m);
+	conn_feed(c, b.data, b.len);
+	gpuq_buf_done(&b);
+}
+
+static void feed_calls(struct inside *in, struct rpc_conn *c, const uint8_t *p, size_t n)
+{
+	struct gpuq_arena a = GPUQ_ARENA_INIT(0);
+	struct dice d = { p, p + n, &a };
+
+	for (uint32_t id = 1; id <= CALLS_MAX && d.p < d.end; id++) {
+		feed_call(&d, c, inside_methods(in), id);
+		if (roll(&d, 2))
+			inside_settle(in);
+	}
+	gpuq_arena_done(&a);
+}
+
+/* ---- bytes ---- */
+
+static void feed_bytes(struct rpc_conn *c, const uint8_t *p, size_t n, size_t step)
+{
+	for (size_t at = 0; at < n; at += step)
+		conn_feed(c, p + at, n - at < step ? n - at : step);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
-	static const uint8_t hello[] = "\x94\x00\x00\xa5hello\x91\x81\xa5proto\x92\x01\x00";
-	static const struct rpc_peer who = { .uid = 77777, .gid = 77777, .pid = 1, .user = "u" };
-	const struct rpc_opts o = { .methods = methods, .server = "f", .version = "1" };
-	static struct loop *loop;
-	struct rpc_server *server;
+	struct inside *in;
 	struct rpc_conn *c;
-	size_t step;
 
 	if (n == 0)
 		return 0;
-	log_init(LOG_L_ERR);
-	if (!loop && loop_new(&loop, NULL) < 0)
-		abort();
-	n_kept = 0;
-	if (rpc_server_new(loop, &o, &server, NULL) < 0)
-		return 0;
-	c = conn_new(server, -1, &who);
-	if (!(data[0] & 1))
-		conn_feed(c, hello, sizeof(hello) - 1);
-	step = data[0] & 2 ? 1u + (data[0] >> 2) : n;
-	data++;
-	n--;
-	for (size_t at = 0; at < n; at += step)
-		conn_feed(c, data + at, n - at < step ? n - at : step);
+	in = inside_new();
+	c = inside_connect(in, (data[0] & 3) % 3, (data[0] & 3) != 3);
+	if (data[0] & 4)
+		feed_bytes(c, data + 1, n - 1, data[0] >> 3 ? data[0] >> 3 : n);
+	else
+		feed_calls(in, c, data + 1, n - 1);
+	inside_settle(in);
 	check_output(c);
-	rpc_server_free(server);
-	if (n_kept != 0)
-		abort(); /* a stream that was not told of its end */
+	inside_check(in);
+	conn_kill(c);
+	inside_done(in);
 	return 0;
 }

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "gpuqd/sim/outcome.h"
-#include "gpuqd/sim/scenario.h"
+#include "gpuqd/sim/scenario/scenario.h"
 #include "gpuqd/sim/world.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);

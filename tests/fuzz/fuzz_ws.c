@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gpuqd/cluster/kube/ws_frame.h"
-#include "gpuqd/cluster/local/talk.h"
+#include "gpuqd/cluster/kube/http/ws_frame.h"
+#include "gpuqd/cluster/local/shepherd/talk.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 

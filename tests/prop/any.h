@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "gpuqd/core/sched.h"
+#include "gpuqd/sched/sched.h"
 
 #define ANY_NODES 7
 #define ANY_DEVICES 9

@@ -44,7 +44,7 @@ static void make_node(struct any_source *from, const struct any *a, int ix, stru
 	static const int sizes[] = { 4, 8, 2, 1, 0, 9, 8, 3 };
 	struct snap_node *n = &out->node;
 
-	snap_node_default(n);
+	snapshot_node_default(n);
 	n->name = node_names[ix];
 	n->n_devices = (uint32_t)sizes[pick(from, 8)];
 	n->flavor = n->n_devices ? (uint32_t)pick(from, a->n_flavors) : SNAP_NONE;
@@ -94,13 +94,13 @@ static void make_queue(struct any_source *from, int n_flavors, int ix, struct an
 	struct snap_queue *q = &out->queue;
 	const int parent = ix ? pick(from, ix + 1) - 1 : -1;
 
-	snap_queue_default(q);
+	snapshot_queue_default(q);
 	q->name = queue_names[ix];
 	q->parent_name = parent >= 0 ? queue_names[parent] : NULL;
 	for (int r = 0; r < n_flavors + 2; r++) {
 		struct snap_share *s = &out->shares[r];
 
-		snap_share_default(s);
+		snapshot_share_default(s);
 		if (r >= n_flavors)
 			continue;
 		if (!rarely(from, 4))
@@ -212,7 +212,7 @@ static void make_job(struct any_source *from, const struct any *a, int ix, struc
 {
 	struct snap_job *j = &out->job;
 
-	snap_job_default(j);
+	snapshot_job_default(j);
 	j->key.id = (uint32_t)ix + 1;
 	out->queue = pick(from, a->n_queues);
 	out->request = pick(from, a->n_requests);
@@ -418,7 +418,7 @@ void any_make(struct any_source *from, struct any *out)
 	struct left left[ANY_NODES];
 
 	memset(out, 0, sizeof(*out));
-	snap_config_default(&out->config);
+	snapshot_config_default(&out->config);
 	out->config.now_us = NOW;
 	out->config.levels = levels;
 	out->config.n_levels = 2;

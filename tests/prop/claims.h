@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "gpuqd/core/sched.h"
+#include "gpuqd/sched/sched.h"
 
 #define PC_NODES 8
 #define PC_QUEUES 8
@@ -178,6 +178,8 @@ void pc_check_reasons(struct pc_world *w, const struct snapshot *s, const struct
 void pc_check_shares(struct pc_world *w, const struct snapshot *s, const struct plan *p); /* 18 */
 void pc_check_order(struct pc_world *w, const struct plan *p); /* 28 */
 void pc_check_rest(struct pc_world *w); /* 8, 14 */
+/* owed: all of them leave for what a queue is owed, or in the claimant's own queue. */
+void pc_check_spare(struct pc_world *w, int job, const struct pc_unit *victims, int n, bool owed);
 void pc_check_victims(struct pc_world *w, int job, int flavor, const struct pc_unit *victims,
 		      int n); /* 9, 11, 29 */
 

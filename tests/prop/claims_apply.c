@@ -263,15 +263,20 @@ static uint32_t nominate(struct pc_world *w, const struct snapshot *s, const str
 	struct pc_unit victims[PC_UNITS];
 	struct pc_pod pods[PC_PODS];
 	int n = 0, moved = 0;
+	bool owed = true;
 	uint32_t end = at + 1;
 	const int n_pods = take_pods(w, s, p, a, pods);
 	const int flavor = w->pc->nodes[pods[0].node].flavor;
 
 	for (; end < p->n_actions && p->actions[end].claimant == a->job; end++) {
-		if (p->actions[end].kind == PLAN_MOVE)
+		if (p->actions[end].kind == PLAN_MOVE) {
 			moved++;
-		else
-			n += units_of(w, p, &p->actions[end], &victims[n]);
+			continue;
+		}
+		n += units_of(w, p, &p->actions[end], &victims[n]);
+		owed &= strcmp(p->actions[end].rule, gpuq_rule_word(GPUQ_RULE_RECLAIM_QUOTA)) ==
+				0 ||
+			strcmp(p->actions[end].rule, "own") == 0;
 	}
 	if (l->state != PC_PENDING || l->n_promise || n_pods != w->pc->jobs[job].min) {
 		pc_wrong(w, "7: job %d is promised %d pods of %d, in state %d", job + 1, n_pods,
@@ -282,6 +287,7 @@ static uint32_t nominate(struct pc_world *w, const struct snapshot *s, const str
 		pc_wrong(w, "24: %d are moved for job %d", moved, job + 1);
 	if (n == 0 && !pc_admissible(w, job, flavor, NULL, 0))
 		pc_wrong(w, "4: job %d is promised more than is allowed", job + 1);
+	pc_check_spare(w, job, victims, n, owed);
 	check_moved(w, s, p, at, end, flavor, victims, n);
 	memcpy(l->promise, pods, sizeof(pods));
 	l->n_promise = n_pods;

@@ -198,15 +198,75 @@ static int without(const struct pc_unit *victims, int n, int v, struct pc_unit *
 	return n - 1;
 }
 
+static int64_t milli_of(const struct pc_world *w, const struct pc_unit *victims, int n)
+{
+	int64_t sum = 0;
+
+	for (int v = 0; v < n; v++) {
+		const struct pc_job *j = &w->pc->jobs[victims[v].job];
+
+		sum += (int64_t)j->milli * (victims[v].pod < 0 ? j->min : 1);
+	}
+	return sum;
+}
+
+static int64_t asked_milli(const struct pc_world *w, int job)
+{
+	return (int64_t)pc_asks(w, job) * w->pc->jobs[job].milli;
+}
+
+/* Are devices idle beside a victim's queue that ends below its quota? Such a plan may be refused
+ * though a larger one, which leaves enough for another job, is not. */
+static bool may_waste(const struct pc_world *w, int job, int flavor, const struct pc_unit *victims,
+		      int n)
+{
+	int64_t idle = milli_of(w, victims, n) - asked_milli(w, job);
+
+	for (int i = 0; i < PC_NODES; i++)
+		if (w->pc->nodes[i].flavor == flavor)
+			idle += (int64_t)w->pc->nodes[i].gpus * SNAP_MILLI;
+	for (int q = 0; q < PC_QUEUES; q++)
+		if (w->pc->queues[q].there && w->pc->queues[q].parent < 0)
+			idle -= pc_held(w, q, flavor, false);
+	for (int q = 0; q < PC_QUEUES && idle >= SNAP_MILLI; q++) {
+		int64_t lost = 0;
+
+		for (int v = 0; w->pc->queues[q].there && v < n; v++)
+			if (pc_below(w->pc, w->pc->jobs[victims[v].job].queue, q))
+				lost += milli_of(w, &victims[v], 1);
+		if (lost > 0 && pc_held(w, q, flavor, false) - lost < w->quota[q][flavor])
+			return true;
+	}
+	return false;
+}
+
 static bool works(const struct pc_world *w, int job, int flavor, const struct pc_unit *v, int n)
 {
 	return pc_room(w, job, flavor, v, n, false) >= pc_asks(w, job) &&
+	       !may_waste(w, job, flavor, v, n) &&
 	       (n ? pc_lawful(w, job, flavor, v, n, true) : pc_admissible(w, job, flavor, v, n));
+}
+
+/* The first of the searches that may leave over so much: nothing, as much as is asked for, any
+ * amount. */
+static int search_of(const struct pc_world *w, int job, const struct pc_unit *victims, int n)
+{
+	const int64_t milli = milli_of(w, victims, n), asked = asked_milli(w, job);
+
+	return milli <= asked ? 0 : milli <= 2 * asked ? 1 : 2;
+}
+
+void pc_check_spare(struct pc_world *w, int job, const struct pc_unit *victims, int n, bool owed)
+{
+	if (!owed && milli_of(w, victims, n) > 2 * asked_milli(w, job))
+		pc_wrong(w, "4.3a.1: for job %d, of %lld/1000 devices, jobs with %lld leave",
+			 job + 1, (long long)asked_milli(w, job),
+			 (long long)milli_of(w, victims, n));
 }
 
 /* Surplus of no higher priority that would have done instead of a gang, in the same queue:
  * which queue is asked first is another matter. */
-static void check_surplus(struct pc_world *w, int job, int flavor, int gang)
+static void check_surplus(struct pc_world *w, int job, int flavor, int gang, int search)
 {
 	const int priority = w->pc->jobs[gang].priority, leaf = w->pc->jobs[gang].queue;
 	struct pc_unit u[PC_UNITS], less[PC_UNITS];
@@ -232,7 +292,7 @@ static void check_surplus(struct pc_world *w, int job, int flavor, int gang)
 			n = m;
 		}
 	}
-	if (n && works(w, job, flavor, u, n))
+	if (n && search_of(w, job, u, n) <= search && works(w, job, flavor, u, n))
 		pc_wrong(w, "29: for job %d gang %d has to leave, though surplus would do", job + 1,
 			 gang + 1);
 }
@@ -264,5 +324,6 @@ void pc_check_victims(struct pc_world *w, int job, int flavor, const struct pc_u
 				 victims[v].job + 1, list);
 	for (int v = 0; v < n && !lends; v++)
 		if (victims[v].pod < 0)
-			check_surplus(w, job, flavor, victims[v].job);
+			check_surplus(w, job, flavor, victims[v].job,
+				      search_of(w, job, victims, n));
 }

@@ -423,6 +423,16 @@ static bool cools_down(const struct law *law)
 	       law->w->now - l->evicted < PC_COOLDOWN_MINUTES * PC_MINUTE;
 }
 
+/* Not more than twice what is asked for, but for what is owed and in the claimant's own queue. */
+static bool too_large(const struct law *law)
+{
+	int64_t sum = 0;
+
+	for (int v = 0; v < law->n_victims; v++)
+		sum += law->items[law->victims[v]].amount;
+	return sum > 2 * law->need;
+}
+
 static bool may_take(struct law *law, int u, int justifier[2])
 {
 	const struct pc_case *pc = law->w->pc;
@@ -440,7 +450,7 @@ static bool may_take(struct law *law, int u, int justifier[2])
 	if (!pc->reclaim || !reclaim_allows(law, unit, x, y) ||
 	    held(law, y) <= line_of(law, y, GUARANTEE))
 		return false;
-	if (!law->grows && !cools_down(law) && borrow >= unit->priority &&
+	if (!law->grows && !cools_down(law) && !too_large(law) && borrow >= unit->priority &&
 	    unit->priority < priority && borrow_free(law, u, y, justifier))
 		return true; /* B */
 	justifier[0] = justifier[1] = -1;
@@ -450,7 +460,7 @@ static bool may_take(struct law *law, int u, int justifier[2])
 	    is_free(law, u, y, GUARANTEE, &justifier[0]))
 		return true; /* G */
 	justifier[0] = justifier[1] = -1;
-	return !cools_down(law) && !exempt(law, unit) &&
+	return !cools_down(law) && !exempt(law, unit) && !too_large(law) &&
 	       pc->reclaim_to == SNAP_RECLAIM_FAIR_SHARE && held(law, y) > line_of(law, y, SHARE) &&
 	       is_free(law, u, y, SHARE, &justifier[1]) &&
 	       is_free(law, u, y, GUARANTEE, &justifier[0]); /* F */

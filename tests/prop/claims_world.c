@@ -327,9 +327,9 @@ static void add_queue(const struct pc_world *w, struct snapshot *s, int i, uint3
 	struct snap_share shares[PC_FLAVORS + 2];
 	struct snap_queue q;
 
-	snap_queue_default(&q);
+	snapshot_queue_default(&q);
 	for (int r = 0; r < PC_FLAVORS + 2; r++) {
-		snap_share_default(&shares[r]);
+		snapshot_share_default(&shares[r]);
 		shares[r].quota = GPUQ_UNLIMITED;
 	}
 	for (int f = 0; f < PC_FLAVORS; f++) {
@@ -363,7 +363,7 @@ static void add_node(const struct pc_world *w, struct snapshot *s, int i, uint32
 	const struct pc_node *p = &w->pc->nodes[i];
 	struct snap_node n;
 
-	snap_node_default(&n);
+	snapshot_node_default(&n);
 	n.name = node_names[i];
 	n.flavor = (uint32_t)p->flavor;
 	n.n_devices = (uint32_t)p->gpus;
@@ -404,7 +404,7 @@ static void add_job(const struct pc_world *w, struct snapshot *s, int i, const u
 		r.flavors = &flavors[p->flavor];
 		r.n_flavors = 1;
 	}
-	snap_job_default(&j);
+	snapshot_job_default(&j);
 	j.key.id = (uint32_t)i + 1;
 	j.queue = queues[p->queue];
 	j.request = snapshot_add_request(s, &r);
@@ -457,7 +457,7 @@ struct snapshot *pc_build(struct pc_world *w, uint64_t *shuffle)
 	struct snapshot *s;
 	int order[PC_JOBS];
 
-	snap_config_default(&config);
+	snapshot_config_default(&config);
 	config.now_us = w->now;
 	config.reclaim = w->pc->reclaim;
 	config.consolidation = w->pc->consolidation;

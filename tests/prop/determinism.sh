@@ -9,9 +9,9 @@ dir=$(mktemp -d) || exit 99
 trap 'rm -rf "$dir"' EXIT
 
 # What decides; the state of the daemon is another matter, and needs more libraries.
-core=$(sed -n '/^core_decision = /,/[^\\]$/p' "$src/gpuqd/core/Makefile.inc" | grep -oE '[a-z_]+\.c' |
-	grep -vE '^(cycle_record|snapshot_pack)\.c$' | sed "s|^|$src/gpuqd/core/|")
-core="$core $src/gpuqd/core/civil.c $src/gpuqd/core/usage.c"
+core=$(find "$src/gpuqd/util" "$src/gpuqd/snapshot" "$src/gpuqd/sched" -name '*.c' |
+	grep -vE '/(cycle_record|snapshot_pack|snapshot_take(_[a-z]+)?|policy_sched)\.c$')
+core="$core $src/gpuqd/state/usage.c"
 n=0 first=
 say() { # STATUS WHAT
 	n=$((n + 1))

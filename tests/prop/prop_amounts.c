@@ -13,8 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gpuqd/core/sched.h"
-#include "gpuqd/core/usage.h"
+#include "gpuqd/sched/sched.h"
+#include "gpuqd/state/usage.h"
 #include "tests/prop/prop.h"
 
 #define CASES 3000
@@ -83,9 +83,9 @@ static void add_queue(struct snapshot *s, const struct a_queue *in, int q, uint3
 	struct snap_share shares[3];
 	struct snap_queue out;
 
-	snap_queue_default(&out);
+	snapshot_queue_default(&out);
 	for (int i = 0; i < 3; i++)
-		snap_share_default(&shares[i]);
+		snapshot_share_default(&shares[i]);
 	if (in->quota != AUTO)
 		shares[0].quota = in->quota * INT64_C(1000);
 	if (in->limit != NO_LIMIT)
@@ -125,7 +125,7 @@ static void add_jobs(struct snapshot *s, const struct a_tree *t, const uint32_t 
 						.milli = half ? SNAP_MILLI / 2 : SNAP_MILLI };
 			struct snap_job j;
 
-			snap_job_default(&j);
+			snapshot_job_default(&j);
 			j.key.id = ++id;
 			j.queue = queues[q];
 			j.user = snapshot_user(s, "ann");
@@ -151,13 +151,13 @@ static bool divide(const struct a_tree *t, uint64_t *hold, struct division *out)
 	uint32_t queues[QUEUES];
 	bool ok;
 
-	snap_config_default(&config);
+	snapshot_config_default(&config);
 	config.reclaim = config.consolidation = false;
 	s = snapshot_new(&config);
 	snapshot_add_flavor(s, "gpu", 0);
 	for (int q = 0; q < QUEUES; q++)
 		add_queue(s, &t->queues[q], q, &queues[q]);
-	snap_node_default(&node);
+	snapshot_node_default(&node);
 	node.name = "n";
 	node.n_devices = (uint32_t)t->devices;
 	node.flavor = 0;
@@ -327,17 +327,17 @@ static bool parts_hold(uint64_t seed)
 	int rest = 10;
 	bool ok;
 
-	snap_config_default(&config);
+	snapshot_config_default(&config);
 	s = snapshot_new(&config);
 	snapshot_add_flavor(s, "gpu", 0);
-	snap_queue_default(&queue);
+	snapshot_queue_default(&queue);
 	for (int i = 0; i < 3; i++)
-		snap_share_default(&all[i]);
+		snapshot_share_default(&all[i]);
 	all[0].quota = GPUQ_UNLIMITED;
 	queue.name = "q";
 	queue.shares = all;
 	leaf = snapshot_add_queue(s, &queue);
-	snap_node_default(&node);
+	snapshot_node_default(&node);
 	node.name = "n";
 	node.n_devices = 1;
 	node.flavor = 0;
@@ -354,7 +354,7 @@ static bool parts_hold(uint64_t seed)
 		if (tenth > rest)
 			continue;
 		rest -= tenth;
-		snap_job_default(&j);
+		snapshot_job_default(&j);
 		j.key.id = id++;
 		j.queue = leaf;
 		j.user = snapshot_user(s, "ann");

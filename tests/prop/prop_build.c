@@ -29,7 +29,7 @@ static void add_node(const struct world *w, struct snapshot *s, int i, uint32_t 
 	const struct prop_node *p = &w->pc->nodes[i];
 	struct snap_node n;
 
-	snap_node_default(&n);
+	snapshot_node_default(&n);
 	n.name = node_names[i];
 	n.flavor = p->gpus ? (uint32_t)p->flavor : SNAP_NONE;
 	n.state = p->state;
@@ -53,9 +53,9 @@ static void add_queue(const struct world *w, struct snapshot *s, int i, uint32_t
 	struct snap_share shares[4];
 	struct snap_queue q;
 
-	snap_queue_default(&q);
+	snapshot_queue_default(&q);
 	for (int r = 0; r < 4; r++)
-		snap_share_default(&shares[r]);
+		snapshot_share_default(&shares[r]);
 	for (int f = 0; f < 2; f++) {
 		shares[f].quota = p->quota[f] < 0     ? SNAP_AUTO
 				  : p->quota[f] == 99 ? GPUQ_UNLIMITED
@@ -122,7 +122,7 @@ static void fill_job(const struct world *w, struct snapshot *s, int job, const u
 {
 	const struct prop_job *p = &w->pc->jobs[job];
 
-	snap_job_default(j);
+	snapshot_job_default(j);
 	j->key.id = (uint32_t)job + 1;
 	j->queue = queues[p->queue];
 	j->request = add_request(w, s, job);
@@ -199,7 +199,7 @@ struct snapshot *world_build(struct world *w, uint64_t *shuffle)
 	uint32_t nodes[PROP_NODES], queues[PROP_QUEUES];
 	int order[INSTANCES];
 
-	snap_config_default(&config);
+	snapshot_config_default(&config);
 	config.reclaim = config.consolidation = false; /* what may be taken: prop_claims */
 	config.now_us = now(w);
 	s = snapshot_new(&config);

@@ -129,13 +129,13 @@ static uint32_t n_reserved(const struct plan *p)
 }
 
 /* What a node carries at a moment when everything ends in time and all planned starts
- * happen; a part of a device counts as one where it is planned. */
+ * happen. */
 static void check_moment(struct world *w, const struct snapshot *s, const struct plan *p, int node,
 			 int64_t t)
 {
 	const struct prop_node *n = &w->pc->nodes[node];
-	int cpu = 0, mem = 0, pods = 0, devices = n->foreign;
-	bool used[10] = { false };
+	int cpu = 0, mem = 0, pods = 0, devices = n->foreign, parts = 0;
+	int used[10] = { 0 };
 
 	for (int i = 0; i < w->n_running; i++) {
 		const struct instance *in = &w->running[i];
@@ -150,11 +150,13 @@ static void check_moment(struct world *w, const struct snapshot *s, const struct
 			mem += g->mem;
 			pods++;
 			for (int d = 0; d < in->pods[k].n_devices; d++)
-				used[in->pods[k].devices[d]] = true;
+				used[in->pods[k].devices[d]] += in->pods[k].milli;
 		}
 	}
-	for (int d = 0; d < 10; d++)
-		devices += used[d];
+	for (int d = 0; d < 10; d++) {
+		devices += used[d] > 0;
+		parts -= used[d] > 0 ? SNAP_MILLI - used[d] : 0;
+	}
 	for (uint32_t i = 0; i < p->n_actions; i++) {
 		const struct plan_action *a = &p->actions[i];
 		const struct prop_job *j = &w->pc->jobs[a->key.id - 1];
@@ -171,9 +173,12 @@ static void check_moment(struct world *w, const struct snapshot *s, const struct
 			cpu += g->cpu;
 			mem += g->mem;
 			pods++;
-			devices += (g->milli + SNAP_MILLI - 1) / SNAP_MILLI;
+			devices += g->milli / SNAP_MILLI;
+			parts += g->milli % SNAP_MILLI;
 		}
 	}
+	/* Parts that are more than what devices in use have left need further ones. */
+	devices += parts > 0 ? (parts + SNAP_MILLI - 1) / SNAP_MILLI : 0;
 	if ((n->cpu && cpu > n->cpu) || (n->mem && mem > n->mem) || (n->pods && pods > n->pods) ||
 	    devices > n->gpus)
 		wrong(w,

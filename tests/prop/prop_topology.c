@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gpuqd/core/sched.h"
+#include "gpuqd/sched/sched.h"
 #include "tests/prop/prop.h"
 
 #define CASES 20000
@@ -268,19 +268,19 @@ static struct snapshot *build(const struct tree_case *c)
 	struct snap_job job;
 	struct snapshot *s;
 
-	snap_config_default(&config);
+	snapshot_config_default(&config);
 	config.levels = levels;
 	config.n_levels = 2;
 	s = snapshot_new(&config);
 	snapshot_add_flavor(s, "gpu", 0);
-	snap_queue_default(&queue);
+	snapshot_queue_default(&queue);
 	queue.name = "q";
 	for (int r = 0; r < 3; r++) {
-		snap_share_default(&any[r]);
+		snapshot_share_default(&any[r]);
 		any[r].quota = GPUQ_UNLIMITED;
 	}
 	queue.shares = any;
-	snap_job_default(&job);
+	snapshot_job_default(&job);
 	job.key.id = 1;
 	job.queue = snapshot_add_queue(s, &queue);
 	for (int i = 0; i < c->n_nodes; i++) {
@@ -291,7 +291,7 @@ static struct snapshot *build(const struct tree_case *c)
 		snprintf(name, sizeof(name), "n%02d", i);
 		snprintf(block, sizeof(block), "b%d", c->at[i][BLOCK]);
 		snprintf(rack, sizeof(rack), "r%d", c->at[i][RACK]);
-		snap_node_default(&n);
+		snapshot_node_default(&n);
 		n.name = gpuq_arena_strdup(&s->arena, name);
 		n.flavor = 0;
 		n.n_devices = (uint32_t)c->gpus[i];

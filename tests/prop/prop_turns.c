@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gpuqd/core/sched.h"
+#include "gpuqd/sched/sched.h"
 #include "tests/prop/prop.h"
 
 #define CASES 3000
@@ -111,9 +111,9 @@ static void add_queues(const struct a_case *c, struct snapshot *s, uint32_t *han
 		struct snap_share shares[3];
 		struct snap_queue sq;
 
-		snap_queue_default(&sq);
+		snapshot_queue_default(&sq);
 		for (int i = 0; i < 3; i++)
-			snap_share_default(&shares[i]);
+			snapshot_share_default(&shares[i]);
 		shares[0].quota = c->queues[q].quota * INT64_C(1000);
 		snprintf(name, sizeof(name), "q%d", q);
 		snprintf(parent, sizeof(parent), "q%d", parent_of(c, q));
@@ -139,7 +139,7 @@ static struct snapshot *freeze(const struct a_case *c, int64_t now_us, bool turn
 	struct gpuq_err err = GPUQ_ERR_INIT;
 	struct snapshot *s;
 
-	snap_config_default(&config);
+	snapshot_config_default(&config);
 	config.weights.stretch = 0; /* nobody overtakes by waiting */
 	config.now_us = now_us;
 	config.reclaim = config.consolidation = false;
@@ -177,7 +177,7 @@ static struct snapshot *freeze(const struct a_case *c, int64_t now_us, bool turn
 		char name[8];
 		struct snap_node node;
 
-		snap_node_default(&node);
+		snapshot_node_default(&node);
 		snprintf(name, sizeof(name), "n%d", n);
 		node.name = name;
 		node.flavor = 0;
@@ -194,7 +194,7 @@ static struct snapshot *freeze(const struct a_case *c, int64_t now_us, bool turn
 
 		if (!j->there || j->ended || T0 + j->submit * ROUND_US > now_us)
 			continue;
-		snap_job_default(&sj);
+		snapshot_job_default(&sj);
 		sj.key.id = (uint32_t)i + 1;
 		sj.queue = queues[leaf_of(c, j)];
 		sj.user = name_of[j->user];

@@ -4,8 +4,8 @@
 
 #include <stddef.h>
 
-#include "gpuqd/core/plan.h"
-#include "gpuqd/core/snapshot.h"
+#include "gpuqd/sched/quota/plan.h"
+#include "gpuqd/snapshot/snapshot.h"
 
 /* told[id - 1] becomes how many reasons the jobs of that id have. True: each of them is about
  * something, and what it needs is more than there is; else text says of which it is not. */

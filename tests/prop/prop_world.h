@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "gpuqd/core/sched.h"
+#include "gpuqd/sched/sched.h"
 #include "tests/prop/prop.h"
 
 #define ELEMENTS 8

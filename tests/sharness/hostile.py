@@ -229,6 +229,60 @@ def crowd():
         raise SystemExit("%d of 300 were refused; 256 may come" % refused)
 
 
-ATTACKS = {f.__name__: f for f in (noise, cut, bombs, flood, wrong, loris, crowd)}
+def hoard():
+    """250 connections, each with an unfinished message of nearly 4 MiB; as much of it as is read in 12 s."""
+    size = (4 << 20) - 1000
+    head = b"\x94\x00\x01\xaajob.submit\x91\x81\xa5specs\xc6" + struct.pack(">I", size)
+    piece = b"x" * 65536
+    socks = {}
+    for _ in range(250):
+        s = greeted()
+        s.sendall(head)
+        s.setblocking(False)
+        socks[s] = size - 1
+    until = time.time() + 12
+    while time.time() < until and socks:
+        moved = 0
+        for s in list(socks):
+            try:
+                n = s.send(piece[:socks[s]]) if socks[s] else 0
+            except BlockingIOError:
+                continue
+            except (BrokenPipeError, ConnectionResetError):
+                del socks[s]
+                continue
+            socks[s] -= n
+            moved += n
+        if not moved:
+            time.sleep(0.05)
+    for s in socks:
+        slam(s)
+
+
+def waiters():
+    """WAITERS N JOB: N connections that wait for a job, until stdin ends; then what became of them."""
+    socks, taken = [], 0
+    for _ in range(int(sys.argv[3])):
+        s = connect()
+        socks.append(s)
+        send(s, HELLO + pack([0, 2, "job.wait", [{"ids": [sys.argv[4]], "until": "end"}]]))
+        try:
+            taken += b"$/error" not in s.recv(65536)
+        except ConnectionResetError:
+            pass
+    print(taken, flush=True)
+    sys.stdin.read()
+
+
+def idle():
+    """IDLE N: N connections that say hello and no more, until stdin ends."""
+    socks = []
+    for _ in range(int(sys.argv[3])):
+        socks.append(greeted())
+    print(len(socks), flush=True)
+    sys.stdin.read()
+
+
+ATTACKS = {f.__name__: f for f in (noise, cut, bombs, flood, wrong, loris, crowd, hoard, waiters, idle)}
 if __name__ == "__main__":
     ATTACKS[sys.argv[2]]()

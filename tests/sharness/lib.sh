@@ -44,6 +44,20 @@ export GPUQ_KUBE_CACHE
 set -- --verbose --no-color --root="$TMPDIR" "$@"
 . "$sharness"
 
+test_cluster=
+# Run the body of a test as sharness does, but stop at a variable that nothing sets: as an empty word
+# it makes assertions that cannot fail. A body may return.
+test_body() {
+	eval </dev/null >&3 2>&4 "$*"
+}
+test_eval_() {
+	set -u
+	test_body "$@"
+	set -- $?
+	set +u
+	return "$1"
+}
+
 GPUQ_TEST_TAG=$TMPDIR-$$
 export GPUQ_TEST_TAG
 gpuqd_socket=$TMPDIR/s

@@ -107,6 +107,7 @@ def lines(*args):
 
 def check(path, queues, since=None, until=None):
     queue_of = dict(line.split() for line in open(queues))
+    outages = [tuple(map(float, line.split())) for line in open("outages")]
     lo = seconds(since) if since else 0
     hi = seconds(until) if until else 1 << 40
     want, slack, bad, n, n_gone = {q: 0 for q in QUEUES}, {q: 0 for q in QUEUES}, [], 0, 0
@@ -115,6 +116,8 @@ def check(path, queues, since=None, until=None):
             continue
         queue, end = queue_of[p["job"]], p["end"]
         n += 1
+        if p.get("gone") and end is not None:  # it went during an outage: charged until it is missed
+            slack[queue] += p["gpus"] * max([b - end for a, b in outages if a <= p["gone"] <= b], default=0)
         if end is None:  # gone without an end of its own: when we saw it go, they did, too
             n_gone += 1
             end = p["gone"]

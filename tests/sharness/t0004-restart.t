@@ -48,10 +48,10 @@ once_more 'SIGKILL' kill_gpuqd
 
 test_expect_success 'a submission that was answered survives a kill at once' '
 	start_gpuqd &&
-	for n in 1 2 3 4 5 6 7 8 9 10; do sh_job "exit $n" --hold || break; done >ids &&
+	for n in 1 2 3 4 5 6 7 8 9 10; do sh_job "exit $n" --hold || return 1; done >ids &&
 	kill_gpuqd && test "$(wc -l <ids)" = 10 &&
 	start_gpuqd &&
-	for id in $(cat ids); do job_is "$id" state PENDING || break; done &&
+	for id in $(cat ids); do job_is "$id" state PENDING || return 1; done &&
 	test "$(in_queue)" = 10 && gpuq cancel $(cat ids)
 '
 

@@ -23,6 +23,13 @@ test_expect_success 'several documents under one key are the same several jobs' 
 	test_cmp first second && test "$(sort -u first | wc -l)" = 2
 '
 
+test_expect_success 'a key that was used for another request is refused, whatever differs' '
+	last=$(submit job.yaml) && echo "command: [\"false\"]" >other.yaml && exits 1 submit --key build-7 other.yaml && says err "used for another request .job $one" &&
+	exits 1 submit --key build-7 --nice=1 job.yaml && says err "another request" && exits 1 submit --key build-7 two.yaml && says err "another request" &&
+	exits 1 submit --key pair job.yaml && says err "another request" && test "$(submit --key build-7 job.yaml)" = "$one" &&
+	test "$(submit job.yaml)" = $((last + 1))
+'
+
 test_expect_success 'a key of 128 bytes is the longest' '
 	long=$(printf "%0128d" 7) && submit --key "$long" job.yaml &&
 	exits 2 gpuq submit --key "${long}x" job.yaml
@@ -35,8 +42,8 @@ test_expect_success ROOT 'keys of different users are different keys' '
 '
 
 test_expect_success 'at the same time, too' '
-	for n in 1 2 3 4 5 6 7 8; do submit --key race job.yaml >race.$n & done; wait_all= ;
-	for n in 1 2 3 4 5 6 7 8; do wait_for 60 test -s race.$n || break; done &&
+	racers= && for n in 1 2 3 4 5 6 7 8; do { submit --key race job.yaml >race.$n & racers="$racers $!"; } || return 1; done &&
+	for n in $racers; do wait "$n" || return 1; done &&
 	test "$(cat race.? | sort -u | wc -l)" = 1 && stop_gpuqd
 '
 

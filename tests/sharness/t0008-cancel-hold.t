@@ -60,9 +60,9 @@ test_expect_success 'one that does not listen is killed, with all of its childre
 '
 
 test_expect_success 'by filter: all of mine with a name' '
-	for n in 1 2 3; do sh_job "exit 0" --hold --name many || break; done >ids && other=$(sh_job "exit 0" --hold --name few) &&
+	for n in 1 2 3; do sh_job "exit 0" --hold --name many || return 1; done >ids && other=$(sh_job "exit 0" --hold --name few) &&
 	gpuq cancel --dry-run -n many >out && says out "3" && test "$(gpuq queue -h -n many | wc -l)" = 3 &&
-	gpuq cancel -n many >out && says out "3" && test "$(gpuq queue -h -n many | wc -l)" = 0 &&
+	gpuq cancel -n many >out && says out "3" && gpuq queue -h -n many >out && test_must_be_empty out &&
 	job_is "$other" state PENDING && gpuq cancel "$other"
 '
 
@@ -80,6 +80,18 @@ test_expect_success ROOT 'the jobs of others are not ours to cancel' '
 	exits 1 as nobody env HOME=/ gpuq cancel "$id" && job_is "$id" state PENDING &&
 	theirs=$(printf "command: [\"true\"]\nhold: true\n" | as nobody env HOME=/ gpuq submit --parsable -) &&
 	job_is "$theirs" user nobody && gpuq cancel "$theirs" "$id" && job_is "$theirs" state CANCELLED
+'
+
+test_expect_success ROOT 'a hold of an operator or a manager is not its owner s to release' '
+	mine() { as nobody env HOME=/ gpuq "$@"; } && held_by_them() { job "$theirs" reasons | grep -q HeldAdmin; } &&
+	printf "version: 1\nqueues: [{name: led, managers: [games]}]\n" >led.yaml && gpuq apply -f led.yaml &&
+	theirs=$(printf "command: [sleep, \"300\"]\nhold: true\nqueue: led\n" | mine submit --parsable --chdir=/ -) &&
+	exits 0 gpuq hold "$theirs" && wait_for 60 held_by_them &&
+	exits 1 mine release "$theirs" && says err "a manager or operator holds it" && exits 1 mine release --me && held_by_them &&
+	exits 0 mine hold "$theirs" && exits 1 mine release "$theirs" && job_is "$theirs" state PENDING &&
+	exits 0 as games env HOME=/ gpuq release "$theirs" && job_becomes "$theirs" RUNNING &&
+	exits 0 as games env HOME=/ gpuq requeue --hold "$theirs" && wait_for 60 held_by_them && exits 1 mine release "$theirs" &&
+	exits 0 gpuq release "$theirs" && job_becomes "$theirs" RUNNING && exits 0 mine cancel "$theirs" && job_becomes "$theirs" CANCELLED
 '
 
 test_expect_success 'a cancelled job stays cancelled after a kill' '

@@ -60,10 +60,10 @@ test_expect_success 'AC-VDK-8: a job inside its quota waits for victims, who are
 	job_is "$claimant" promise.victims "[\"$victim\"]" && job_is "$victim" state COMPLETING &&
 	wait_for 60 test -e "$TMPDIR/saved.$victim.1" && job_is "$old" state RUNNING &&
 	job_is "$claimant" reasons.0.object "$victim" && gpuq status "$claimant" >out && says out "Promised" &&
-	says out "Leaving.*$victim" && gpuq status "$victim" >out && says out "reclaim under G by $claimant of prod" &&
+	says out "Leaving.*$victim" && gpuq status "$victim" >out && says out "reclaim under reclaim-quota by $claimant of prod" &&
 	says out "needs 2: prod 0 -> 2 .share 2, quota 2.; batch 4 -> 2 .share 2, quota 2." &&
-	gpuq status "$claimant" >out && says out "Leaving.*$victim under G" && says out "needs 2: prod 0 -> 2" &&
-	job_is "$claimant" promise.rule G && job "$claimant" promise.why >why && job "$victim" evictions.0.why >whyv &&
+	gpuq status "$claimant" >out && says out "Leaving.*$victim under reclaim-quota" && says out "needs 2: prod 0 -> 2" &&
+	job_is "$claimant" promise.rule reclaim-quota && job "$claimant" promise.why >why && job "$victim" evictions.0.why >whyv &&
 	test_cmp why whyv
 '
 
@@ -76,7 +76,7 @@ test_expect_success 'what is free of it already is kept for it' '
 test_expect_success 'a kill of the daemon changes nothing of that' '
 	kill_gpuqd && start_gpuqd && promised "$claimant" >again && test_cmp places again &&
 	job_is "$claimant" promise.victims "[\"$victim\"]" && job_is "$third" state PENDING &&
-	job_is "$claimant" promise.rule G && job "$claimant" promise.why >again && test_cmp why again &&
+	job_is "$claimant" promise.rule reclaim-quota && job "$claimant" promise.why >again && test_cmp why again &&
 	wait_for 60 job_is "$claimant" reason Victims && test "$(held_gpus)" = 1 &&
 	job "$victim" evictions >evictions && test "$(grep -o cause evictions | wc -l)" = 1 && job_is "$old" evictions "[]"
 '
@@ -89,7 +89,7 @@ test_expect_success 'AC-VDK-8: it starts where it was promised, once they are go
 
 test_expect_success 'the victim waits again, keeps its place in line, and shows why it had to go' '
 	wait_for 60 job_is "$victim" state PENDING && job_is "$victim" submit_time "$since" &&
-	job_is "$victim" evictions.0.cause reclaim && job_is "$victim" evictions.0.rule G &&
+	job_is "$victim" evictions.0.cause reclaim && job_is "$victim" evictions.0.rule reclaim-quota &&
 	job_is "$victim" evictions.0.by "$claimant" && job_is "$victim" evictions.0.by_queue prod &&
 	job_is "$third" state PENDING
 '
@@ -162,7 +162,7 @@ test_expect_success 'nobody leaves for a fair share where queues take back their
 '
 
 test_expect_success 'and somebody does where it is not said' '
-	echo "scheduler: {}" >far.yaml && kill -HUP "$gpuqd_pid" && job_becomes "$claimant" COMPLETED && evictions "$all" >got && test "$(grep -c "\"rule\": \"F\"" got)" = 1 &&
+	echo "scheduler: {}" >far.yaml && kill -HUP "$gpuqd_pid" && job_becomes "$claimant" COMPLETED && evictions "$all" >got && test "$(grep -c "\"rule\": \"reclaim-share\"" got)" = 1 &&
 	gpuq cancel "$all" && wait_for 60 eval "test \$(free_gpus) = 4"
 '
 

@@ -54,8 +54,8 @@ test_expect_success 'without --scenario it is the site' '
 '
 
 test_expect_success 'a folder that cannot be made is refused at the start' '
-	stop_gpuqd && echo >file && gpuqd --state "$PWD/state" --listen "$GPUQ_SERVER" --cluster local --gpus 1 --record "$PWD/file/x" >out 2>&1;
-	test $? != 0 && says out "file/x"
+	stop_gpuqd && echo >file && test_must_fail gpuqd --state "$PWD/state" --listen "$GPUQ_SERVER" --cluster local --gpus 1 --record "$PWD/file/x" >out 2>&1 &&
+	says out "file/x"
 '
 
 test_done

@@ -30,6 +30,13 @@ test_expect_success 'what others leave is not its own' '
 	gpuq cancel "$small" && job_becomes "$other" COMPLETED
 '
 
+test_expect_success ROOT 'of users: only they may use it' '
+	gpuq reserve theirs -t 30m -g 1 --users nobody && open_to_all &&
+	mine=$(sh_job "exit 0" -p all -g 1 -t 10m) && wait_for 60 job_is "$mine" reason Reservation &&
+	theirs=$(printf "command: [\"true\"]\nqueue: all\ngpus: 1\ntime: 10m\nchdir: /\n" | as nobody env HOME=/ gpuq submit --parsable -) &&
+	job_becomes "$theirs" COMPLETED && job_is "$mine" reason Reservation && gpuq reserve --delete theirs && job_becomes "$mine" COMPLETED
+'
+
 # What the calendar promises has to be there.
 later() {
 	date -u -d "$1" +%Y-%m-%dT%H:%M:00Z

@@ -68,7 +68,7 @@ test_expect_success 'output and the exit code survive a restart of the daemon' '
 	for i in 1 2 3 4 5 6 7 8; do echo "line $i"; sleep 0.4; done
 	exit 5
 	END
-	{ gpuq run slow.sh >slow.out 2>slow.err; echo $? >slow.code; } &
+	{ { gpuq run slow.sh >slow.out 2>slow.err; echo $? >slow.code; } & } &&
 	wait_for 60 grep -q "line 2" slow.out && kill_gpuqd && start_gpuqd && wait_for 60 test -s slow.code &&
 	test "$(cat slow.code)" = 5 && test "$(cat slow.out)" = "$(for i in 1 2 3 4 5 6 7 8; do echo "line $i"; done)" &&
 	cp slow.err err && last_result FAILED 5

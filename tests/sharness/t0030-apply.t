@@ -102,9 +102,9 @@ test_expect_success 'what can never be had is warned of, and that where quotas c
 test_expect_success 'many who change the site at once all get what they asked for' '
 	pids= && before=$(rpc site.get "{}" | json generation) &&
 	for i in 1 2 3 4 5 6; do
-		printf "version: 1\nqueues:\n- {name: at%s, parent: dept, quota: 0}\n" $i >at$i.yaml
-		{ gpuq apply -f at$i.yaml >at$i.out 2>&1 3>&- 4>&- 5>&- & } && pids="$pids $!"
-		{ gpuq queues set red weight=$((i + 2)) >set$i.out 2>&1 3>&- 4>&- 5>&- & } && pids="$pids $!"
+		printf "version: 1\nqueues:\n- {name: at%s, parent: dept, quota: 0}\n" $i >at$i.yaml &&
+		{ gpuq apply -f at$i.yaml >at$i.out 2>&1 3>&- 4>&- 5>&- & } && pids="$pids $!" &&
+		{ gpuq queues set red weight=$((i + 2)) >set$i.out 2>&1 3>&- 4>&- 5>&- & } && pids="$pids $!" || return 1
 	done && for pid in $pids; do wait $pid || { cat at?.out set?.out; return 1; }; done &&
 	test "$(gpuq queues -h -o name | grep -c "^at")" = 6 && test "$(rpc site.get "{}" | json generation)" = $((before + 12)) &&
 	exits 0 gpuq apply --remove queue/at1,queue/at2,queue/at3,queue/at4,queue/at5,queue/at6 && gpuq queues set red weight=null

@@ -89,8 +89,8 @@ test_expect_success 'who comes second is told behind whom, and by which term' '
 test_expect_success 'whose devices are claimed is told before it happens' '
 	guest=$(sh_job "sleep 600" -p guest -g 2) && job_becomes "$guest" RUNNING &&
 	gpuq plan -p lab -g 2 --json job >plan.json && test "$(json start.by <plan.json)" = claim &&
-	test "$(json start.victims.0.job <plan.json)" = "$guest" && test "$(json start.victims.0.rule <plan.json)" = G &&
-	gpuq plan -p lab -g 2 job >out && says out "^Leaving +$guest of " && says out "rule G: the claim lies within"
+	test "$(json start.victims.0.job <plan.json)" = "$guest" && test "$(json start.victims.0.rule <plan.json)" = reclaim-quota &&
+	gpuq plan -p lab -g 2 job >out && says out "^Leaving +$guest of " && says out "rule reclaim-quota: the preemptor is within"
 '
 
 test_expect_success 'and explained to both sides afterwards' '
@@ -99,7 +99,7 @@ test_expect_success 'and explained to both sides afterwards' '
 		gpuq why "$id" >out && says out "^Claim .* job $claimant needed 2 of default" && says out "queue guest: 2 -> 0, due 0, quota 0" ||
 			return 1
 	done &&
-	gpuq why "$guest" >out && says out "^Evicted .* reclaim for job $claimant of queue lab" && says out "rule G:"
+	gpuq why "$guest" >out && says out "^Evicted .* reclaim for job $claimant of queue lab" && says out "rule reclaim-quota:"
 '
 
 test_expect_success 'jobs that are not there, and those that have ended' '

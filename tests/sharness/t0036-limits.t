@@ -147,7 +147,7 @@ test_expect_success 'of a user and of a group, in all queues' '
 '
 
 test_expect_success 'somebody in more groups than can be counted is refused' '
-	{ echo "version: 1" && echo "groups:" && for i in 1 2 3 4 5 6 7 8 9; do echo "- {name: g$i, max_gpus: $i}"; done &&
+	{ echo "version: 1" && echo "groups:" && for i in 1 2 3 4 5 6 7 8 9; do echo "- {name: g$i, max_gpus: $i}" || return 1; done &&
 		echo "users: [{name: $me, groups: [g1, g2, g3, g4, g5, g6, g7, g8, g9]}]"; } >many.yaml && exits 1 gpuq apply -f many.yaml &&
 	says err "many.yaml:12:.*at most 8 groups" && sed -i "s/, g9\]/]/" many.yaml && exits 0 gpuq apply -f many.yaml &&
 	runs -p a -g 1 && waits LimitUser group/g1 0 1 -p a -g 1 && none
@@ -158,7 +158,7 @@ test_expect_success 'somebody in more groups than can be counted is refused' '
 test_expect_success 'no limit is left out' '
 	grep -q "idle: " "$test_source/tests/sharness/t0039-idle.t" && met qos.idle queue.idle &&
 	grep -q "start_timeout" "$test_source/tests/sharness/t0512-fake-start.t" && met queue.start_timeout &&
-	/usr/bin/python3 - "$test_source/gpuqd/core/site.c" >all <<-\END &&
+	/usr/bin/python3 - "$test_source/gpuqd/site/site.c" >all <<-\END &&
 	import re, sys
 	parts = {"cap": ("user", "queue", "job"), "count": ("user", "queue")}
 	text = open(sys.argv[1]).read()

@@ -32,6 +32,11 @@ measured() {
 	gpuq status --json | json "measured.$1"
 }
 
+# Its figures are those of the last round of measuring.
+doctor_says() {
+	exits 0 gpuq doctor && says out "$1"
+}
+
 lasts() {
 	lasts_until=$(($(date +%s) + $1))
 	shift
@@ -47,14 +52,14 @@ test_expect_success 'a job that does nothing with its devices is stopped by the 
 	b=$(sh_job "exec sleep 600" -p lab -g 1) && job_becomes "$b" RUNNING &&
 	use 0 40 && wait_for 60 job_is "$b" use.percent 40.0 && job_becomes "$a" TIMEOUT && job_is "$a" end_cause idle && says a.out told &&
 	exits 251 gpuq wait "$a" && job_is "$b" state RUNNING && test "$(measured source)" = nvml && test "$(measured trouble)" = null &&
-	exits 0 gpuq doctor && says out "measured .*.nvml.: 1 device of 1 job\$"
+	wait_for 60 doctor_says "measured .*.nvml.: 1 device of 1 job\$"
 '
 
 test_expect_success 'a device that does not tell is not idle; nor is half of one whose other half works' '
 	use 0 - && wait_for 60 eval "gpuq status $b --json | json use.idle_s | grep -qx 0" && lasts 6 job_is "$b" state RUNNING &&
 	use 5 0 && half=$(sh_job "exec sleep 600" -p lab -g 0.5) && other=$(sh_job "exec sleep 600" -p lab -g 0.5) &&
 	job_becomes "$half" RUNNING && job_becomes "$other" RUNNING && job_becomes "$b" TIMEOUT &&
-	job_is "$half" use.percent 5.0 && job_is "$other" use.percent 5.0 && use 0 0 && job_becomes "$half" TIMEOUT && job_becomes "$other" TIMEOUT
+	wait_for 60 job_is "$half" use.percent 5.0 && wait_for 60 job_is "$other" use.percent 5.0 && use 0 0 && job_becomes "$half" TIMEOUT && job_becomes "$other" TIMEOUT
 '
 
 test_expect_success 'a retry for time limits is none for idle devices, and a job without devices is never idle' '

@@ -84,7 +84,7 @@ test_expect_success 'scancel is silent, asks, picks by account, signals' '
 '
 
 test_expect_success 'sacct: columns, code and signal, the line of the script' '
-	id=$(sbatch --parsable --wait --wrap "exit 5"); test $? = 5 && sacct -j $id,2 >out && head -n 2 out >head &&
+	exits 5 sbatch --parsable --wait --wrap "exit 5" && id=$(cat out) && sacct -j $id,2 >out && head -n 2 out >head &&
 	printf "%s\n%s\n" "JobID           JobName  Partition    Account  AllocCPUS      State ExitCode " \
 		"------------ ---------- ---------- ---------- ---------- ---------- -------- " | test_cmp - head &&
 	says out "^$id +wrap +default +1 +FAILED +5:0 $" && says out "^$id.batch +batch +1 +FAILED +5:0 $" && says out "^2 .* FAILED +0:9 $" &&
@@ -96,7 +96,7 @@ test_expect_success 'sacct: columns, code and signal, the line of the script' '
 '
 
 test_expect_success 'srun outside of a job is a job' '
-	srun -Q -J step -G 1 sh -c "echo \$SLURM_JOB_NAME; exit 3" >out 2>err; test $? = 3 && says out "^step$"
+	exits 3 srun -Q -J step -G 1 sh -c "echo \$SLURM_JOB_NAME; exit 3" && says out "^step$"
 '
 
 test_expect_success 'srun inside of a job: tasks end together, lines are whole' '

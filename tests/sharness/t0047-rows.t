@@ -83,7 +83,7 @@ test_expect_success 'what is too much is refused' '
 '
 
 test_expect_success 'a reader who goes away leaves nothing behind' '
-	for i in 1 2 3; do gpuq queue | head -n 1 >out; done && gpuq queue -h | wc -l >out && test "$(cat out)" -gt 3000 &&
+	for i in 1 2 3; do gpuq queue | head -n 1 >out && test -s out || return 1; done && gpuq queue -h | wc -l >out && test "$(cat out)" -gt 3000 &&
 	gpuq cancel "$run" "$array" && stop_gpuqd
 '
 

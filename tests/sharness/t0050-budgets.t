@@ -93,11 +93,11 @@ test_expect_success 'what an eviction lost is given back' '
 '
 
 test_expect_success 'the factor of a qos counts' '
-	waits Budget hard "*" "*" -p hard -g 1 -t 21 --qos cheap || job_is "$waits_id" reasons.0.need 11
+	id=$(sh_job "exit 0" -p hard -g 1 -t 21 --qos cheap) && wait_for 60 job_is "$id" reason Budget && job_is "$id" reasons.0.need 11
 '
 
 test_expect_success 'soft: used up it lowers the standing, takes nothing away, and yields to who is in budget' '
-	none; runs -p late -g 4 && late=$runs_id && test "$(use late over_budget)" = true && job_is "$late" state RUNNING &&
+	none && runs -p late -g 4 && late=$runs_id && test "$(use late over_budget)" = true && job_is "$late" state RUNNING &&
 	runs -p early -g 4 && job_is "$late" state PENDING && job_is "$late" evictions.0.cause reclaim && none && done_with mode.soft
 '
 
@@ -125,11 +125,11 @@ test_expect_success 'what makes no sense is refused, with its place' '
 
 # The keys of `budget` and their words, and what else the site says of budgets: whoever adds one shows it above.
 test_expect_success 'no key and no word of budgets is left out' '
-	site=$test_source/gpuqd/core/site.c &&
+	site=$test_source/gpuqd/site/site.c &&
 	{
 		sed -n "/^static const struct gpuq_field budget_fields/,/END/s/.*F(site_budget, \"\([a-z_]*\)\".*/\1/p" "$site" &&
 		for list in periods:period budget_modes:mode; do
-			awk -v list="${list%:*}[]" "index(\$0, \" *const \" list) { on = 1 } on; on && /;/ { exit }" "$site" | grep -o "\"[a-z]*\"" | tr -d "\"" | sed "s/^/${list#*:}./"
+			awk -v list="${list%:*}[]" "index(\$0, \" *const \" list) { on = 1 } on; on && /;/ { exit }" "$site" | grep -o "\"[a-z]*\"" | tr -d "\"" | sed "s/^/${list#*:}./" || return 1
 		done && grep -o "\"[a-z_]*budget[a-z_]*\"" "$site" | tr -d "\"" | grep -v "^budget$"
 	} | sort -u >all && test -s all && sort -u met >got && test_cmp all got
 '

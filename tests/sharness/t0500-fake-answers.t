@@ -80,5 +80,16 @@ json.dump({\"apiVersion\": \"v1\", \"kind\": \"Pod\", \"spec\": o[\"spec\"], \"m
 	job_is "$a" state RUNNING && gpuq cancel "$a" && job_becomes "$a" CANCELLED
 '
 
+# While the removal is on its way, its pod goes by itself and another of that name comes.
+test_expect_success 'a pod that took the name of ours is not removed in its place' '
+	fault clear "on DELETE pods nth=1 delay=2s" &&
+	a=$(fake_job hang=true) && job_becomes "$a" RUNNING && own=$(job "$a" pods.0.name) && gpuq cancel "$a" &&
+	wait_for 60 eval "test \$(fake /fake/state faults.0.hits) = 1" && fault "delete-pod default/$own grace=0" &&
+	printf "{\"apiVersion\": \"v1\", \"kind\": \"Pod\", \"metadata\": {\"name\": \"%s\"}, \"spec\": {\"containers\": [{\"name\": \"a\", \"image\": \"a\"}]}}" "$own" >theirs.json &&
+	/usr/bin/curl -sSf -H "Content-Type: application/json" --data-binary @theirs.json "http://127.0.0.1:$fake_port/api/v1/namespaces/default/pods" >/dev/null &&
+	job_becomes "$a" CANCELLED && sleep 3 &&
+	/usr/bin/curl -sSf "http://127.0.0.1:$fake_port/api/v1/namespaces/default/pods/$own" >theirs.out && ! grep deletionTimestamp theirs.out
+'
+
 no_harm_was_done
 test_done

@@ -44,11 +44,11 @@ test_expect_success 'the apiserver goes away: jobs are taken, and what is known 
 
 test_expect_success 'it comes back: they run, once' '
 	exits 0 gpuq wait "$run" "$id" "$id2" && wait_for 60 is_fresh &&
-	for j in "$run" "$id" "$id2"; do test "$(n_pods "$j")" = 1 || break; done
+	for j in "$run" "$id" "$id2"; do test "$(n_pods "$j")" = 1 || return 1; done
 '
 
 test_expect_success 'its store is restored to an earlier state: a pod that is not there any more is tried again' '
-	before=$(fake /fake/state version) && a=$(fake_job hang=true) && job_becomes "$a" RUNNING && fault "rewind to=$before" &&
+	before=$(fake /fake/state resourceVersion) && a=$(fake_job hang=true) && job_becomes "$a" RUNNING && fault "rewind to=$before" &&
 	wait_for 90 job_is "$a" attempt 1 && job_becomes "$a" RUNNING && gpuq cancel "$a" && job_becomes "$a" CANCELLED &&
 	wait_for 60 is_fresh
 '

@@ -50,7 +50,7 @@ test_expect_success 'a part is asked for in units, and the pod carries what the 
 
 test_expect_success 'a device is filled to its last unit before the next is opened' '
 	for i in 1 2 3; do serve "$a" && more=$(part 5) && job_becomes "$more" RUNNING && serve "$more" && echo "$more" || return 1; done >ids &&
-	for i in $(cat ids); do notes "$i"; done | cut -d" " -f1 | tr "\\n" " " >index && test "$(cat index)" = "0 0 1 " &&
+	for i in $(cat ids); do notes "$i" || return 1; done >all && cut -d" " -f1 all | tr "\\n" " " >index && test "$(cat index)" = "0 0 1 " &&
 	gpuq cancel $(cat ids) && wait_for 60 eval "gpuq nodes --json | json free_gpus | grep -q ^3.6"
 '
 

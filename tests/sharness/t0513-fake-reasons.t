@@ -149,7 +149,7 @@ test_expect_success 'the cluster: a quota of the namespace, pods that are being 
 # pods that never run, again and again; nothing asks for nodes yet.
 test_expect_success 'no reason is left out' '
 	sed -n "/define GPUQ_REASONS/,/^$/s/.*X([A-Z_]*, \"\([A-Za-z]*\)\".*/\1/p" "$test_source/libgpuq/names.h" | sort >all &&
-	printf "%s\n" ClaimsRest HeldRetries None Provisioning >>met && { test_have_prereq ROOT || echo HeldAdmin >>met; } &&
+	printf "%s\n" ClaimsRest HeldRetries None Provisioning Recovering RestoredUnknown >>met && { test_have_prereq ROOT || echo HeldAdmin >>met; } &&
 	sort -u met >got && test_cmp all got
 '
 

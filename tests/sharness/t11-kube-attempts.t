@@ -77,8 +77,8 @@ version_now() {
 
 test_expect_success FAILPOINTS 'killed when the decision is stored, before the pod is asked for: one pod' '
 	stop_gpuqd && before=$(version_now) && start_kube_gpuqd && id=$(fake_job "gpus: 1" --hold) && stop_gpuqd &&
-	GPUQ_FAILPOINT=dispatch.create=kill && export GPUQ_FAILPOINT && start_kube_gpuqd && gpuq release "$id";
-	unset GPUQ_FAILPOINT
+	GPUQ_FAILPOINT=dispatch.create=kill && export GPUQ_FAILPOINT && start_kube_gpuqd && { gpuq release "$id" || :; } &&
+	unset GPUQ_FAILPOINT &&
 	wait_for 60 eval "! kill -0 $gpuqd_pid" && start_kube_gpuqd &&
 	job_becomes "$id" COMPLETED 120 && job_is "$id" attempt 0 && created_once "$id"
 '
@@ -86,8 +86,8 @@ test_expect_success FAILPOINTS 'killed when the decision is stored, before the p
 test_expect_success FAILPOINTS 'killed before a cancelled pod is told to leave: it leaves' '
 	id=$(fake_job "gpus: 1\n$(fate hang=true)" --hold) && stop_gpuqd &&
 	GPUQ_FAILPOINT=dispatch.delete=kill && export GPUQ_FAILPOINT && start_kube_gpuqd && gpuq release "$id" &&
-	job_becomes "$id" RUNNING 120 && gpuq cancel "$id";
-	unset GPUQ_FAILPOINT
+	job_becomes "$id" RUNNING 120 && { gpuq cancel "$id" || :; } &&
+	unset GPUQ_FAILPOINT &&
 	wait_for 60 eval "! kill -0 $gpuqd_pid" && start_kube_gpuqd &&
 	job_becomes "$id" CANCELLED 120 && wait_for 60 n_pods "$id" 0
 '
@@ -95,13 +95,13 @@ test_expect_success FAILPOINTS 'killed before a cancelled pod is told to leave: 
 test_expect_success 'killed at any moment: every job once' '
 	before=$(version_now) && : >ids &&
 	for round in 1 2 3 4 5 6; do
-		for n in 1 2 3; do fake_job "gpus: 1\n$(fate run=500ms)" >>ids || break 2; done
-		sleep "0.$((round * 13 % 10))$round"
-		kill_gpuqd && start_kube_gpuqd || break
+		for n in 1 2 3; do fake_job "gpus: 1\n$(fate run=500ms)" >>ids || return 1; done &&
+		sleep "0.$((round * 13 % 10))$round" &&
+		kill_gpuqd && start_kube_gpuqd || return 1
 	done && test "$(wc -l <ids)" = 18 &&
 	for id in $(cat ids); do
-		job_becomes "$id" COMPLETED 120 && job_is "$id" attempt 0 || break
-	done && job_is "$id" state COMPLETED &&
+		job_becomes "$id" COMPLETED 120 && job_is "$id" attempt 0 || return 1
+	done &&
 	created_once $(cat ids)
 '
 

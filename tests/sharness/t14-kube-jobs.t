@@ -216,7 +216,7 @@ test_expect_success 'the time limit ends a job' '
 test_expect_success 'a queue may ask for a finalizer: the pod goes only when its end is in the books' '
 	id=$(fake_job "queue: careful\ngpus: 1\n$(fate hang=true)") && job_becomes "$id" RUNNING 120 && pod=$(the_pod "$id") &&
 	kube get "$pod" metadata.finalizers >finalizers && says finalizers "gpuq.io/" &&
-	kill_gpuqd && kube delete "$pod" --grace 0; kube get "$pod" metadata.deletionTimestamp >deleted && says deleted 20 &&
+	kill_gpuqd && kube delete "$pod" --grace 0 && kube get "$pod" metadata.deletionTimestamp >deleted && says deleted 20 &&
 	start_kube_gpuqd --config "$PWD/gpuqd.yaml" && wait_for 120 job_is "$id" attempt 1 && kube wait "$pod" gone --timeout 60 &&
 	gpuq cancel "$id" && job_becomes "$id" CANCELLED 120 && wait_for 60 n_pods "$id" 0
 '

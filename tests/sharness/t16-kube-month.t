@@ -56,6 +56,13 @@ all_done() {
 	gpuq queue && test "$(in_queue)" = 0
 }
 
+# outage SECONDS: the daemon is killed, and is there again after so long; the file has its beginning and end
+outage() {
+	date +%s.%N >outage.from && kill_gpuqd && sleep "$1" && start_kube_gpuqd && sleep 1 &&
+	echo "$(cat outage.from) $(date +%s.%N)" >>outages
+}
+: >outages
+
 test_expect_success 'three teams under two departments; somebody writes down what the pods say' '
 	start_kube_gpuqd --site "$PWD/site.yaml" && wait_for 60 node_is node4 idle &&
 	record_pods && wait_for 60 test -e pods.json
@@ -64,11 +71,11 @@ test_expect_success 'three teams under two departments; somebody writes down wha
 test_expect_success 'the first half of the month' 'days 1 15 && noon=$(date -u +%Y-%m-%dT%H:%M:%SZ)'
 
 test_expect_success 'the daemon is killed with pods in every state, and comes back' '
-	kill_gpuqd && sleep 1.5 && start_kube_gpuqd
+	outage 1.5
 '
 
 test_expect_success 'the second half, with another kill' '
-	days 16 22 && kill_gpuqd && start_kube_gpuqd && days 23 30 && wait_for 150 all_done
+	days 16 22 && outage 0 && days 23 30 && wait_for 150 all_done
 '
 
 test_expect_success 'the reports balance with the pods to the second, as a whole and in parts' '
@@ -78,7 +85,7 @@ test_expect_success 'the reports balance with the pods to the second, as a whole
 '
 
 test_expect_success 'and still do after one more kill' '
-	gpuq report --json >before && kill_gpuqd && start_kube_gpuqd && gpuq report --json >after && test_cmp before after &&
+	gpuq report --json >before && outage 0 && gpuq report --json >after && test_cmp before after &&
 	month check pods.json queues "$noon" "$end"
 '
 

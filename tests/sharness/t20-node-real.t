@@ -70,9 +70,7 @@ test_expect_success 'a command that is not there: the job fails and says why' '
 test_expect_success 'cancel lets it leave with grace' '
 	id=$(real_job "trap \"echo leaving; sleep 2; echo saved; exit 0\" TERM; echo ready; while :; do sleep 0.2; done" "gpus: 4
 grace: 30s") && job_becomes "$id" RUNNING 120 && wait_for 60 eval "gpuq logs $id | grep -x ready" &&
-	next=$(real_job "exit 0" "gpus: 4") || return 1
-	timeout 120 gpuq logs -f "$id" >followed 3>&- 4>&- &
-	follow=$!
+	next=$(real_job "exit 0" "gpus: 4") && { timeout 120 gpuq logs -f "$id" >followed 3>&- 4>&- & follow=$!; } &&
 	wait_for 60 grep -x ready followed &&
 	gpuq cancel "$id" && job_becomes "$id" CANCELLED 120 && wait $follow &&
 	says followed "^leaving$" && says followed "^saved$"
@@ -89,7 +87,7 @@ grace: 2s") && job_becomes "$id" RUNNING 120 && wait_for 60 eval "gpuq logs $id 
 '
 
 test_expect_success 'the kubelet refuses what another took a moment before: tried again, then run' '
-	kill -STOP $gpuqd_pid && foreign_command="sleep 8" && foreign_pod race real1 4 >/dev/null; kill -CONT $gpuqd_pid &&
+	kill -STOP $gpuqd_pid && foreign_command="sleep 8" && foreign_pod race real1 4 >/dev/null && kill -CONT $gpuqd_pid &&
 	id=$(real_job "exit 0" "gpus: 4") && job_becomes "$id" COMPLETED 180
 '
 

@@ -29,6 +29,7 @@ int nvmlDeviceGetMemoryInfo(void *d, unsigned long long out[3]);
 int nvmlDeviceGetUtilizationRates(void *d, unsigned out[2]);
 int nvmlDeviceGetTopologyCommonAncestor(void *a, void *b, int *level);
 int nvmlDeviceGetP2PStatus(void *a, void *b, int what, int *status);
+int nvmlDeviceGetMinorNumber(void *d, unsigned *out);
 
 /* Devices of a product with SXM in its name are joined in pairs: 0 and 2, 1 and 3, ... */
 EXPORT int nvmlDeviceGetP2PStatus(void *a, void *b, int what, int *status)
@@ -46,6 +47,13 @@ EXPORT int nvmlDeviceGetTopologyCommonAncestor(void *a, void *b, int *level)
 {
 	(void)a, (void)b;
 	*level = 50;
+	return 0;
+}
+
+/* The driver numbers devices as it finds them, here from the last to the first. */
+EXPORT int nvmlDeviceGetMinorNumber(void *d, unsigned *out)
+{
+	*out = n_fakes - 1 - (unsigned)((struct fake *)d - fakes);
 	return 0;
 }
 

@@ -23,7 +23,8 @@ void journal_rig_open(struct journal_rig *r, struct model *m)
 
 void journal_rig_close(struct journal_rig *r)
 {
-	static const char *const files[] = { "data.mdb", "lock.mdb", "gpuqd.lock" };
+	static const char *const files[] = { "data.mdb", "lock.mdb", "gpuqd.lock", "mark",
+					     "ballast" };
 	char path[128];
 
 	store_close_writer(r->store);

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "gpuqd/base/failpoint.h"
-#include "gpuqd/cluster/local/shepherd.h"
+#include "gpuqd/cluster/local/shepherd/shepherd.h"
 
 static void print_name(void *arg, const char *name)
 {

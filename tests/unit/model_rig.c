@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libgpuq/mp.h"
+#include "gpuqd/state/record/record.h"
+#include "libgpuq/wire/mp.h"
 
 /* ---- a store in memory ---- */
 
@@ -23,7 +24,7 @@ void disk_write(struct disk *d, struct model *m)
 {
 	struct batch b;
 
-	batch_init(&b);
+	change_batch_init(&b);
 	model_collect(m, &b);
 	cr_assert(!b.failed);
 	for (size_t i = 0; i < b.n; i++) {
@@ -47,7 +48,7 @@ void disk_write(struct disk *d, struct model *m)
 		memcpy(d->r[d->n].val, c->val, c->val_len);
 		d->r[d->n++].val_len = c->val_len;
 	}
-	batch_done(&b);
+	change_batch_done(&b);
 	cr_assert(!model_is_dirty(m));
 }
 
@@ -60,9 +61,9 @@ struct model *disk_load(struct disk *d)
 	for (size_t t = 0; t < model_load_order_n; t++)
 		for (size_t i = 0; i < d->n; i++)
 			if (d->r[i].table == model_load_order[t])
-				cr_assert_eq(model_load(m, d->r[i].table, d->r[i].key,
-							d->r[i].key_len, d->r[i].val,
-							d->r[i].val_len, &err),
+				cr_assert_eq(record_load(m, d->r[i].table, d->r[i].key,
+							 d->r[i].key_len, d->r[i].val,
+							 d->r[i].val_len, &err),
 					     0, "%s", err.text);
 	return m;
 }
@@ -70,7 +71,7 @@ struct model *disk_load(struct disk *d)
 bool disk_has(const struct disk *d, enum table t, uint32_t id, int64_t index)
 {
 	unsigned char key[CHANGE_KEY_BYTES_MAX];
-	size_t n = key_job(key, id, index);
+	size_t n = change_key_job(key, id, index);
 
 	for (size_t i = 0; i < d->n; i++)
 		if (d->r[i].table == t && d->r[i].key_len >= n && memcmp(d->r[i].key, key, n) == 0)
@@ -151,9 +152,15 @@ const char *submit_text(struct model *m, const char *text, const char *key)
 
 int place(struct model *m, struct job_key key, uint32_t n_pods, const char *node, uint16_t device)
 {
+	return place_at(m, key, n_pods, node, device, T0 + 10);
+}
+
+int place_at(struct model *m, struct job_key key, uint32_t n_pods, const char *node,
+	     uint16_t device, int64_t at_us)
+{
 	struct placed_pod pods[8];
 	uint16_t devices[8];
-	struct event ev = { .type = EV_JOB_PLACED, .at_us = T0 + 10, .job = key };
+	struct event ev = { .type = EV_JOB_PLACED, .at_us = at_us, .job = key };
 
 	for (uint32_t i = 0; i < n_pods; i++) {
 		devices[i] = (uint16_t)(device + i);
@@ -186,10 +193,10 @@ int pod_event(struct model *m, enum event_type t, struct job_key key, uint32_t a
 
 int verdict(struct model *m, struct job_key key, int64_t at_us, enum event_type *type)
 {
-	struct job *j = job_find(m, key);
+	struct job *j = model_find_job(m, key);
 	struct event ev;
 
-	cr_assert(j && job_attempt_over(j));
+	cr_assert(j && model_job_attempt_over(j));
 	job_verdict(j, &ev);
 	ev.at_us = at_us;
 	*type = ev.type;

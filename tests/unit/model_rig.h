@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "gpuqd/core/model.h"
+#include "gpuqd/state/model.h"
 #include "libgpuq/units.h"
 
 #define T0 (INT64_C(1700000000) * GPUQ_US_PER_S)
@@ -34,6 +34,8 @@ void disk_free(struct disk *d);
 struct model *fresh(int n_nodes, int n_devices);
 const char *submit_text(struct model *m, const char *text, const char *key);
 int place(struct model *m, struct job_key key, uint32_t n_pods, const char *node, uint16_t device);
+int place_at(struct model *m, struct job_key key, uint32_t n_pods, const char *node,
+	     uint16_t device, int64_t at_us);
 int pod_event(struct model *m, enum event_type t, struct job_key key, uint32_t attempt,
 	      uint32_t index, int64_t at_us, int exit_code, enum pod_fault fault);
 int verdict(struct model *m, struct job_key key, int64_t at_us, enum event_type *type);

@@ -155,9 +155,12 @@ static int on_big(void *arg, struct rpc_call *call, const void *params, struct g
 }
 
 static const struct rpc_method methods[] = {
-	{ .name = "echo", .fn = on_echo },
+	{ .name = "echo", .fn = on_echo, .max_bytes = GPUQ_MSG_BYTES_MAX },
+	{ .name = "plain", .fn = on_echo },
+	{ .name = "lasting", .fn = on_later, .lasts = true },
+	{ .name = "heavy", .fn = on_later, .max_bytes = GPUQ_MSG_BYTES_MAX },
 	{ .name = "who", .least = RPC_ROLE_USER, .fn = on_who },
-	{ .name = "add", .params = &add_schema, .fn = on_add },
+	{ .name = "add", .params = &add_schema, .fn = on_add, .max_bytes = GPUQ_MSG_BYTES_MAX },
 	{ .name = "later", .fn = on_later },
 	{ .name = "count", .stream = true, .fn = on_count },
 	{ .name = "flood", .stream = true, .fn = on_flood },

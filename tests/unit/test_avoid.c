@@ -5,10 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "gpuqd/core/snapshot.h"
-#include "gpuqd/core/view.h"
-#include "gpuqd/flow/snap_past.h"
-#include "gpuqd/flow/schedule.h"
+#include "gpuqd/snapshot/snapshot.h"
+#include "gpuqd/state/view/view.h"
+#include "gpuqd/snapshot/snapshot_take_past.h"
+#include "gpuqd/snapshot/snapshot_take.h"
 #include "tests/unit/model_rig.h"
 
 #define MINUTE_US (60 * GPUQ_US_PER_S)
@@ -50,14 +50,14 @@ Test(avoid, for_a_while_where_others_would_do)
 	cr_assert_null(submit_text(m, "{gpus: 2, command: [a]}", NULL));
 	attempt(m, 0, "n0", POD_FAULT_INFRA);
 	cr_expect_str_eq(kept_off(m, T0 + 40), "n0");
-	cr_expect_eq(snap_avoided_end(m, T0 + 40), T0 + 30 + JOB_AVOID_US);
+	cr_expect_eq(snapshot_avoided_end(m, T0 + 40), T0 + 30 + JOB_AVOID_US);
 	attempt(m, 1, "n1", POD_FAULT_INFRA);
 	cr_expect_str_eq(kept_off(m, T0 + 40), "n0 n1");
 	/* All three failed it: it takes what there is. */
 	attempt(m, 2, "n2", POD_FAULT_INFRA);
 	cr_expect_str_eq(kept_off(m, T0 + 40), "");
 	cr_expect_str_eq(kept_off(m, T0 + 30 + JOB_AVOID_US), "");
-	cr_expect_eq(snap_avoided_end(m, T0 + 30 + JOB_AVOID_US), GPUQ_UNLIMITED);
+	cr_expect_eq(snapshot_avoided_end(m, T0 + 30 + JOB_AVOID_US), GPUQ_UNLIMITED);
 	model_free(m);
 }
 
@@ -74,7 +74,7 @@ Test(avoid, a_gang_needs_as_many_others)
 	}
 	cr_assert_eq(verdict(m, J1, T0 + 30, &type), 0);
 	cr_expect_str_eq(kept_off(m, T0 + 40), "n0");
-	node_find(m, "n2")->drain = true;
+	model_find_node(m, "n2")->drain = true;
 	cr_expect_str_eq(kept_off(m, T0 + 40), "", "one other is not enough");
 	model_free(m);
 }
@@ -87,7 +87,7 @@ Test(avoid, a_narrow_job_only_for_a_minute)
 	attempt(m, 0, "n0", POD_FAULT_INFRA);
 	cr_expect_str_eq(kept_off(m, T0 + 40), "n0");
 	cr_expect_str_eq(kept_off(m, T0 + 30 + MINUTE_US), "");
-	cr_expect_eq(snap_avoided_end(m, T0 + 40), T0 + 30 + MINUTE_US);
+	cr_expect_eq(snapshot_avoided_end(m, T0 + 40), T0 + 30 + MINUTE_US);
 	model_free(m);
 }
 
@@ -100,7 +100,7 @@ Test(avoid, the_last_four_each_once)
 	cr_assert_null(submit_text(m, "{gpus: 1, command: [a]}", NULL));
 	for (uint32_t i = 0; i < 6; i++)
 		attempt(m, i, nodes[i], POD_FAULT_INFRA);
-	j = job_find(m, J1);
+	j = model_find_job(m, J1);
 	cr_assert_eq(j->life->avoids->n, 4);
 	cr_expect_str_eq(j->life->avoids->items[0].node, "n0");
 	cr_expect_str_eq(j->life->avoids->items[3].node, "n4");
@@ -117,10 +117,10 @@ Test(avoid, not_after_a_failure_of_its_own)
 		m, "{gpus: 1, command: [a], retry: {limit: 2, on: [infra, \"exit:75\"]}}", NULL));
 	attempt(m, 0, "n0", POD_FAULT_NONE);
 	cr_expect_str_eq(kept_off(m, T0 + 40), "");
-	cr_expect_eq(job_find(m, J1)->life->n_retries, 1);
+	cr_expect_eq(model_find_job(m, J1)->life->n_retries, 1);
 	attempt(m, 1, "n0", POD_FAULT_INFRA);
 	cr_expect_str_eq(kept_off(m, T0 + 40), "n0");
-	cr_expect_eq(job_find(m, J1)->life->n_retries, 1, "a lost node uses up no retry");
+	cr_expect_eq(model_find_job(m, J1)->life->n_retries, 1, "a lost node uses up no retry");
 	model_free(m);
 }
 
@@ -139,11 +139,11 @@ Test(avoid, outlives_a_restart_and_is_shown)
 	cr_assert_not_null(m);
 	cr_expect_eq(m->n_avoiding, 1);
 	cr_expect_str_eq(kept_off(m, T0 + 40), "n1");
-	list = gpuq_get(view_job(&a, m, job_find(m, J1), T0 + 40), "avoids");
+	list = gpuq_get(view_job(&a, m, model_find_job(m, J1), T0 + 40), "avoids");
 	cr_assert_eq(list->n, 1);
 	cr_expect_str_eq(gpuq_get_str(list->items[0], "node", "?"), "n1");
 	cr_expect_eq(gpuq_get_int(list->items[0], "until_time", 0), T0 + 30 + JOB_AVOID_US);
-	list = gpuq_get(view_job(&a, m, job_find(m, J1), T0 + 30 + JOB_AVOID_US), "avoids");
+	list = gpuq_get(view_job(&a, m, model_find_job(m, J1), T0 + 30 + JOB_AVOID_US), "avoids");
 	cr_expect_eq(list->n, 0, "forgotten");
 	gpuq_arena_done(&a);
 	model_free(m);
@@ -178,7 +178,7 @@ Test(avoid, what_never_runs_is_held_with_the_reason)
 	const struct job *j;
 
 	cr_assert_null(submit_text(m, "{gpus: 1, command: [a]}", NULL));
-	j = job_find(m, J1);
+	j = model_find_job(m, J1);
 	for (uint32_t n = 0; n < 3; n++)
 		start_too_late(m, n, RULE_START_TIMEOUT);
 	cr_expect_str_eq(kept_off(m, T0 + 70), "n0 n1");

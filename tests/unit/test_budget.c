@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "gpuqd/core/sched.h"
+#include "gpuqd/sched/sched.h"
 
 #define MINUTE (60 * GPUQ_US_PER_S)
 #define GPU_MINUTE INT64_C(60000) /* in GPU-milliseconds */
@@ -26,13 +26,13 @@ static void begin(struct rig *r, uint32_t devices)
 	struct snap_node n;
 
 	*r = (struct rig){ .mem = GPUQ_ARENA_INIT(0) };
-	snap_config_default(&config);
+	snapshot_config_default(&config);
 	config.now_us = NOW;
 	r->s = snapshot_new(&config);
 	snapshot_add_flavor(r->s, "gpu", 0);
 	snapshot_user(r->s, "ann");
 	r->request = snapshot_add_request(r->s, &req);
-	snap_node_default(&n);
+	snapshot_node_default(&n);
 	n.name = "n1";
 	n.flavor = 0;
 	n.n_devices = devices;
@@ -45,9 +45,9 @@ static uint32_t queue(struct rig *r, const char *name, const char *parent, int64
 	struct snap_share shares[3];
 	struct snap_queue q;
 
-	snap_queue_default(&q);
+	snapshot_queue_default(&q);
 	for (int i = 0; i < 3; i++)
-		snap_share_default(&shares[i]);
+		snapshot_share_default(&shares[i]);
 	shares[0].quota = quota_milli;
 	q.shares = shares;
 	q.name = name;
@@ -68,7 +68,7 @@ static void job(struct rig *r, uint32_t q, int64_t walltime, int64_t ran)
 	};
 	struct snap_job j;
 
-	snap_job_default(&j);
+	snapshot_job_default(&j);
 	j.key.id = r->jobs + 1;
 	j.queue = q;
 	j.request = r->request;

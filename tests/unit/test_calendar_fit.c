@@ -2,7 +2,7 @@
 #include <criterion/criterion.h>
 #include <inttypes.h>
 
-#include "gpuqd/core/calendar_fit.h"
+#include "gpuqd/sched/timeline/reservations_fit.h"
 #include "libgpuq/units.h"
 #include "tests/prop/prop.h"
 
@@ -75,7 +75,7 @@ Test(calendar_fit, amounts_are_what_adding_them_up_gives)
 			if (prop_random(&r) % 4 == 0)
 				e[i].every_us = e[i].duration_us + 20;
 		}
-		fits = calendar_fits(nodes, NODES, e, ENTRIES - 1, now, &got);
+		fits = reservations_fits(nodes, NODES, e, ENTRIES - 1, now, &got);
 		want = e[ENTRIES - 1].milli > total ? GPUQ_UNLIMITED
 						    : first_lack(nodes, e, ENTRIES - 1, now);
 		cr_assert_eq(fits, want == GPUQ_UNLIMITED, "seed %" PRIu64, seed);
@@ -115,12 +115,12 @@ Test(calendar_fit, kinds_stand_inside_one_another)
 	};
 	struct calendar_misfit lack;
 
-	cr_expect(calendar_fits(nodes, 2, e, 1, 0, &lack), "the first takes the other pool");
+	cr_expect(reservations_fits(nodes, 2, e, 1, 0, &lack), "the first takes the other pool");
 	e[1].milli = 9000;
-	cr_expect(calendar_fits(nodes, 2, e, 1, 0, &lack), "waits for machines to come");
+	cr_expect(reservations_fits(nodes, 2, e, 1, 0, &lack), "waits for machines to come");
 	e[0].milli = 9000;
 	e[1].milli = 8000;
-	cr_assert_not(calendar_fits(nodes, 2, e, 1, 0, &lack));
+	cr_assert_not(reservations_fits(nodes, 2, e, 1, 0, &lack));
 	cr_expect_eq(lack.have_milli, 7000);
 	cr_expect_eq(lack.earliest_us, 10);
 }
@@ -137,12 +137,12 @@ Test(calendar_fit, whole_nodes)
 	};
 	struct calendar_misfit lack;
 
-	cr_expect(calendar_fits(nodes, NODES, e, 1, 0, &lack));
-	cr_assert_not(calendar_fits(nodes, NODES, e, 2, 0, &lack));
+	cr_expect(reservations_fits(nodes, NODES, e, 1, 0, &lack));
+	cr_assert_not(reservations_fits(nodes, NODES, e, 2, 0, &lack));
 	cr_expect_eq(lack.at_us, 5);
 	cr_expect_eq(lack.with, 1);
 	cr_expect_eq(lack.have_milli, 0, "node 1 is taken, and the amount needs the others");
 	cr_expect_eq(lack.earliest_us, 10, "two nodes are free then for the amount, two for it");
 	e[2].maintenance = true;
-	cr_expect(calendar_fits(nodes, NODES, e, 2, 0, &lack));
+	cr_expect(reservations_fits(nodes, NODES, e, 2, 0, &lack));
 }

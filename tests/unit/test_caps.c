@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "gpuqd/core/sched.h"
-#include "gpuqd/core/snapshot_pack.h"
+#include "gpuqd/sched/sched.h"
+#include "gpuqd/snapshot/snapshot_pack.h"
 
 #define MINUTE (60 * GPUQ_US_PER_S)
 
@@ -27,16 +27,16 @@ static void begin(struct rig *r)
 	struct snap_node n;
 
 	memset(r, 0, sizeof(*r));
-	snap_config_default(&config);
+	snapshot_config_default(&config);
 	config.now_us = 100 * MINUTE;
 	r->s = snapshot_new(&config);
 	snapshot_add_flavor(r->s, "gpu", 0);
 	snapshot_user(r->s, "ann");
 	r->request = snapshot_add_request(r->s, &request);
-	snap_queue_default(&q);
+	snapshot_queue_default(&q);
 	q.name = "a";
 	r->queue = snapshot_add_queue(r->s, &q);
-	snap_node_default(&n);
+	snapshot_node_default(&n);
 	n.name = "n1";
 	n.flavor = 0;
 	n.n_devices = 8;
@@ -70,7 +70,7 @@ static uint32_t job(struct rig *r, uint32_t id, uint32_t capset, int64_t start_u
 	};
 	struct snap_job j;
 
-	snap_job_default(&j);
+	snapshot_job_default(&j);
 	j.key.id = id;
 	j.queue = r->queue;
 	j.request = r->request;

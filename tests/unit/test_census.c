@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "gpuqd/core/census.h"
-#include "libgpuq/mp.h"
+#include "gpuqd/state/census.h"
+#include "libgpuq/wire/mp.h"
 #include "libgpuq/yaml.h"
 #include "model_rig.h"
 
@@ -60,7 +60,7 @@ static void site(struct model *m, const char *text)
 Test(census, counts_every_device_once)
 {
 	struct model *m = fresh(2, 4);
-	struct node *n0 = node_find(m, "n0");
+	struct node *n0 = model_find_node(m, "n0");
 
 	cr_expect_str_eq(taken(m, T0), "free=8000");
 	submit_text(m, "{gpus: 1, pods: 2, command: [a]}", NULL);
@@ -112,7 +112,7 @@ Test(census, a_device_that_is_given_away_twice_is_found)
 	struct gpuq_err err = GPUQ_ERR_INIT;
 	struct event ev = { .type = EV_NODE_FROZEN, .at_us = T0 };
 	struct model *m = fresh(1, 4);
-	struct node *n0 = node_find(m, "n0");
+	struct node *n0 = model_find_node(m, "n0");
 
 	submit_text(m, "{gpus: 1, pods: 2, command: [a]}", NULL);
 	submit_text(m, "{gpus: 1, command: [a]}", NULL);

@@ -3,9 +3,9 @@
 
 #include <stdio.h>
 
-#include "gpuqd/core/civil.h"
-#include "gpuqd/flow/charge_keep.h"
-#include "gpuqd/flow/ledger_report.h"
+#include "gpuqd/util/civil.h"
+#include "gpuqd/flow/report/charge_keep.h"
+#include "gpuqd/flow/report/ledger_report.h"
 #include "tests/unit/journal_rig.h"
 
 #define HOUR_US (3600 * GPUQ_US_PER_S)
@@ -20,10 +20,10 @@ static void settle(void)
 	struct batch b;
 	struct gpuq_err err = GPUQ_ERR_INIT;
 
-	batch_init(&b);
+	change_batch_init(&b);
 	model_collect(rig.model, &b);
 	cr_assert_eq(b.n ? store_write_now(rig.store, &b, &err) : 0, 0, "%s", err.text);
-	batch_done(&b);
+	change_batch_done(&b);
 }
 
 /* A job of one device from then until then. */
@@ -33,7 +33,7 @@ static void ran(uint32_t id, int64_t from_us, int64_t to_us)
 	enum event_type type;
 
 	cr_assert_null(submit_text(rig.model, "{gpus: 1, command: [a]}", NULL));
-	cr_assert_eq(place(rig.model, key, 1, "n0", 0), 0);
+	cr_assert_eq(place_at(rig.model, key, 1, "n0", 0, from_us), 0);
 	cr_assert_eq(pod_event(rig.model, EV_POD_STARTED, key, 0, 0, from_us, 0, 0), 0);
 	cr_assert_eq(pod_event(rig.model, EV_POD_ENDED, key, 0, 0, to_us, 0, 0), 0);
 	cr_assert_eq(pod_event(rig.model, EV_POD_GONE, key, 0, 0, to_us, 0, 0), 0);
@@ -107,7 +107,7 @@ Test(charge_keep, reports_stay_as_they_are)
 Test(charge_keep, half_a_day_forgotten_counts_once)
 {
 	struct event ev = { .type = EV_CHARGES_EXPIRED };
-	unsigned char key[CHANGE_KEY_BYTES_MAX];
+	struct charge_key key;
 	struct gpuq_err err = GPUQ_ERR_INIT;
 	int64_t now;
 
@@ -115,12 +115,14 @@ Test(charge_keep, half_a_day_forgotten_counts_once)
 	now = loop_now_us(rig.loop);
 	ran(1, OLD + 6 * HOUR_US, OLD + 8 * HOUR_US);
 	ran(2, OLD + 10 * HOUR_US, OLD + 12 * HOUR_US);
-	const size_t n = key_u32(key, (uint32_t)civil_number(civil_day(OLD)));
+	size_t n = change_key_u32(key.bytes, (uint32_t)civil_number(civil_day(OLD)));
 
-	cr_assert_eq(n + key_pod(key + n, 1, -1, 0, 0), CHARGE_KEY_BYTES);
+	n += change_key_pod(key.bytes + n, 1, -1, 0, 0);
+	cr_assert_eq(n, CHARGE_KEY_BYTES);
+	key.len = (uint8_t)change_key_cluster(key.bytes, n, CLUSTER_DEFAULT);
 	ev.at_us = now;
 	ev.charges.first_day = civil_day(now) - 366;
-	ev.charges.keys = key;
+	ev.charges.keys = &key;
 	ev.charges.n = 1;
 	cr_assert_eq(model_apply(rig.model, &ev, &err), 0);
 	settle();

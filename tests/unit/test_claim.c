@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gpuqd/core/view.h"
+#include "gpuqd/state/view/view.h"
 #include "tests/unit/model_rig.h"
 
 static const struct job_key J2 = { 2, -1 };
@@ -25,7 +25,7 @@ static int nominate(struct model *m, struct job_key key, const char *node, uint3
 	ev.nominated.n_pods = n_pods;
 	ev.nominated.victims = victims;
 	ev.nominated.n_victims = n_victims;
-	ev.nominated.rule = n_victims ? "G" : "";
+	ev.nominated.rule = n_victims ? "G" : ""; /* as earlier builds called it */
 	ev.nominated.why = n_victims ? "needs 2: a 0 -> 2 (share 2, quota 2)" : "";
 	return model_apply(m, &ev, NULL);
 }
@@ -108,7 +108,7 @@ Test(claim, it_is_stored_with_those_who_leave_for_it)
 	claim(m);
 	disk_write(&d, m);
 	again = disk_load(&d);
-	j = job_find(again, J2);
+	j = model_find_job(again, J2);
 	cr_assert_not_null(j->life->promise);
 	cr_expect_eq(j->life->promise->n_pods, 2);
 	cr_expect_str_eq(j->life->promise->pods[1].node, "n0");
@@ -117,11 +117,11 @@ Test(claim, it_is_stored_with_those_who_leave_for_it)
 	cr_expect_str_eq(j->life->promise->flavor, "default");
 	cr_expect_eq(j->life->promise->victims[0].id, 1);
 	cr_expect_eq(job_victims_left(again, j), 1);
-	cr_expect_str_eq(j->life->promise->rule, "G");
+	cr_expect_str_eq(j->life->promise->rule, "reclaim-quota");
 	cr_expect_str_eq(j->life->promise->why, "needs 2: a 0 -> 2 (share 2, quota 2)");
-	cr_expect_eq(queue_find(again, "default")->held_milli, 2000);
+	cr_expect_eq(model_find_queue(again, "default")->held_milli, 2000);
 	cr_expect_eq(again->n_promises, 1);
-	j = job_find(again, J1);
+	j = model_find_job(again, J1);
 	cr_expect_eq(j->life->leave_us, T0 + 50);
 	cr_expect_eq(j->life->leave_grace_us, 5000000);
 	cr_expect_str_eq(j->life->evictions[0].by_queue, "default");
@@ -141,22 +141,22 @@ Test(claim, the_victim_is_requeued_and_shown_why)
 	enum event_type end;
 
 	claim(m);
-	v = view_job(&a, m, job_find(m, J2), T0 + 55);
+	v = view_job(&a, m, model_find_job(m, J2), T0 + 55);
 	cr_expect_str_eq(gpuq_get_str(v, "reason", ""), "Victims");
 	cr_expect_str_eq(gpuq_path(v, "promise", "victims", NULL)->items[0]->s, "1");
 	cr_expect_eq(gpuq_path(v, "promise", "victims_left", NULL)->i, 1);
 	cr_expect_str_eq(gpuq_path(v, "promise", "rule", NULL)->s, "G");
 	cr_expect_not_null(strstr(gpuq_path(v, "promise", "why", NULL)->s, "0 -> 2"));
-	cr_expect_eq(job_find(m, J1)->state, GPUQ_JOB_COMPLETING);
+	cr_expect_eq(model_find_job(m, J1)->state, GPUQ_JOB_COMPLETING);
 	cr_assert_eq(pod_event(m, EV_POD_ENDED, J1, 0, 0, T0 + 90, 143, 0), 0);
 	cr_assert_eq(pod_event(m, EV_POD_ENDED, J1, 0, 1, T0 + 90, 0, 0), 0);
 	cr_assert_eq(verdict(m, J1, T0 + 91, &end), 0);
 	cr_expect_eq(end, EV_JOB_REQUEUED);
-	cr_expect_eq(job_find(m, J1)->state, GPUQ_JOB_PENDING);
-	cr_expect_eq(job_find(m, J1)->submit_us, T0 + 1);
-	cr_expect_eq(job_find(m, J1)->life->n_retries, 0);
-	cr_expect_eq(job_victims_left(m, job_find(m, J2)), 0);
-	v = view_job(&a, m, job_find(m, J1), T0 + 95);
+	cr_expect_eq(model_find_job(m, J1)->state, GPUQ_JOB_PENDING);
+	cr_expect_eq(model_find_job(m, J1)->submit_us, T0 + 1);
+	cr_expect_eq(model_find_job(m, J1)->life->n_retries, 0);
+	cr_expect_eq(job_victims_left(m, model_find_job(m, J2)), 0);
+	v = view_job(&a, m, model_find_job(m, J1), T0 + 95);
 	e = gpuq_get(v, "evictions")->items[0];
 	cr_expect_str_eq(gpuq_get_str(e, "cause", ""), "reclaim");
 	cr_expect_str_eq(gpuq_get_str(e, "rule", ""), "guarantee");
@@ -164,8 +164,8 @@ Test(claim, the_victim_is_requeued_and_shown_why)
 	cr_expect_str_eq(gpuq_get_str(e, "by_queue", ""), "default");
 	cr_expect_not_null(strstr(gpuq_get_str(e, "why", ""), "quota 2"));
 	cr_expect_eq(place(m, J2, 2, "n0", 0), 0);
-	cr_expect_null(job_find(m, J2)->life->promise, "it has what it was promised");
-	cr_expect_eq(queue_find(m, "default")->held_milli, 0);
+	cr_expect_null(model_find_job(m, J2)->life->promise, "it has what it was promised");
+	cr_expect_eq(model_find_queue(m, "default")->held_milli, 0);
 	model_free(m);
 	gpuq_arena_done(&a);
 }
@@ -180,7 +180,7 @@ Test(claim, a_victim_that_may_not_be_requeued_ends_preempted)
 	cr_assert_eq(pod_event(m, EV_POD_ENDED, J1, 0, 0, T0 + 90, 143, 0), 0);
 	cr_assert_eq(verdict(m, J1, T0 + 91, &end), 0);
 	cr_expect_eq(end, EV_JOB_ENDED);
-	cr_expect_eq(job_find(m, J1)->state, GPUQ_JOB_PREEMPTED);
+	cr_expect_eq(model_find_job(m, J1)->state, GPUQ_JOB_PREEMPTED);
 	model_free(m);
 }
 
@@ -195,7 +195,7 @@ Test(claim, a_victim_that_is_cancelled_meanwhile_does_not_come_back)
 	cr_assert_eq(pod_event(m, EV_POD_ENDED, J1, 0, 1, T0 + 90, 143, 0), 0);
 	cr_assert_eq(verdict(m, J1, T0 + 91, &end), 0);
 	cr_expect_eq(end, EV_JOB_ENDED);
-	cr_expect_eq(job_find(m, J1)->state, GPUQ_JOB_CANCELLED);
+	cr_expect_eq(model_find_job(m, J1)->state, GPUQ_JOB_CANCELLED);
 	model_free(m);
 }
 
@@ -239,8 +239,8 @@ Test(claim, a_victim_that_was_done_before_it_was_told_is_done)
 		cr_assert_eq(verdict(m, J1, T0 + 91, &end), 0);
 		cr_expect_eq(end, rows[i].end, "row %zu", i);
 		if (end == EV_JOB_ENDED) {
-			cr_expect_eq(job_find(m, J1)->state, GPUQ_JOB_COMPLETED);
-			cr_expect_eq(job_find(m, J1)->life->exit_code, 0);
+			cr_expect_eq(model_find_job(m, J1)->state, GPUQ_JOB_COMPLETED);
+			cr_expect_eq(model_find_job(m, J1)->life->exit_code, 0);
 		}
 		model_free(m);
 	}
@@ -260,9 +260,9 @@ Test(claim, a_promise_ends_with_what_makes_it_void)
 		claim(m);
 		disk_write(&d, m);
 		cr_assert_eq(simple(m, ends[i], J2), 0);
-		j = job_find(m, J2);
+		j = model_find_job(m, J2);
 		cr_expect(!j || !j->life->promise, "row %zu", i);
-		cr_expect_eq(queue_find(m, "default")->held_milli, 0, "row %zu", i);
+		cr_expect_eq(model_find_queue(m, "default")->held_milli, 0, "row %zu", i);
 		cr_expect_eq(m->n_promises, 0);
 		disk_write(&d, m);
 		model_free(m);
@@ -290,19 +290,19 @@ Test(claim, what_is_moved_keeps_its_new_places_while_it_leaves_the_old)
 	cr_assert_eq(pod_event(m, EV_POD_ENDED, J1, 0, 0, T0 + 90, 143, 0), 0);
 	cr_assert_eq(verdict(m, J1, T0 + 91, &end), 0);
 	cr_expect_eq(end, EV_JOB_REQUEUED);
-	cr_assert_not_null(job_find(m, J1)->life->promise);
+	cr_assert_not_null(model_find_job(m, J1)->life->promise);
 	disk_write(&d, m);
 	model_free(m);
 	m = disk_load(&d);
-	cr_assert_not_null(job_find(m, J1)->life->promise);
+	cr_assert_not_null(model_find_job(m, J1)->life->promise);
 	cr_assert_eq(place(m, J1, 1, "n0", 0), 0);
-	cr_expect_null(job_find(m, J1)->life->promise);
-	cr_expect_eq(job_find(m, J1)->attempt, 1);
+	cr_expect_null(model_find_job(m, J1)->life->promise);
+	cr_expect_eq(model_find_job(m, J1)->attempt, 1);
 	/* When the node is lost instead, it starts wherever there is room. */
 	cr_assert_eq(pod_event(m, EV_POD_STARTED, J1, 1, 0, T0 + 120, 0, 0), 0);
 	cr_assert_eq(pod_event(m, EV_POD_ENDED, J1, 1, 0, T0 + 130, -1, POD_FAULT_INFRA), 0);
 	cr_assert_eq(verdict(m, J1, T0 + 131, &end), 0);
-	cr_expect_eq(job_find(m, J1)->life->avoids->n, 1);
+	cr_expect_eq(model_find_job(m, J1)->life->avoids->n, 1);
 	model_free(m);
 	disk_free(&d);
 }
@@ -314,13 +314,13 @@ Test(claim, an_element_is_split_off_by_its_nomination)
 
 	cr_assert_null(submit_text(m, "{gpus: 1, array: 0-9, command: [a]}", NULL));
 	cr_expect_neq(nominate(m, element, "n7", 1, NULL, 0), 0, "no such node");
-	cr_expect_null(job_find(m, element), "what is refused changes nothing");
-	cr_expect_eq(job_find(m, J1)->array->n_waiting, 10);
+	cr_expect_null(model_find_job(m, element), "what is refused changes nothing");
+	cr_expect_eq(model_find_job(m, J1)->array->n_waiting, 10);
 	cr_expect_neq(nominate(m, J1, "n0", 1, NULL, 0), 0, "an array as a whole does not start");
 	cr_assert_eq(nominate(m, element, "n0", 1, NULL, 0), 0);
-	cr_assert_not_null(job_find(m, element)->life->promise);
-	cr_expect_eq(job_find(m, J1)->array->n_waiting, 9);
-	cr_expect_eq(queue_find(m, "default")->n_pending, 10);
+	cr_assert_not_null(model_find_job(m, element)->life->promise);
+	cr_expect_eq(model_find_job(m, J1)->array->n_waiting, 9);
+	cr_expect_eq(model_find_queue(m, "default")->n_pending, 10);
 	cr_assert_eq(place(m, element, 1, "n0", 0), 0);
 	model_free(m);
 }
@@ -329,11 +329,11 @@ Test(claim, an_elastic_job_shrinks_and_grows_within_its_attempt)
 {
 	struct model *m = two_jobs(ELASTIC, ONE, 2), *again;
 	struct disk d = { 0 };
-	const struct job *j = job_find(m, J1);
+	const struct job *j = model_find_job(m, J1);
 	enum event_type end;
 
 	cr_assert_eq(grow(m, J1, 4), 0);
-	cr_expect_eq(pod_find(m, (struct pod_key){ J1, 0, 2 })->group_index, 2);
+	cr_expect_eq(model_find_pod(m, (struct pod_key){ J1, 0, 2 })->group_index, 2);
 	cr_assert_eq(grow(m, J1, 5), 0);
 	cr_expect_neq(grow(m, J1, 6), 0, "as many as it may have");
 	cr_expect_eq(j->state, GPUQ_JOB_RUNNING, "it runs meanwhile");
@@ -343,26 +343,26 @@ Test(claim, an_elastic_job_shrinks_and_grows_within_its_attempt)
 	cr_expect_eq(j->life->shrunk_us, T0 + 60);
 	disk_write(&d, m);
 	again = disk_load(&d);
-	cr_expect(pod_find(again, (struct pod_key){ J1, 0, 3 })->dropped);
-	cr_expect(!pod_find(again, (struct pod_key){ J1, 0, 2 })->dropped);
-	cr_expect_eq(job_find(again, J1)->life->n_indexes, 4);
-	cr_expect_eq(job_find(again, J1)->life->shrunk_us, T0 + 60);
+	cr_expect(model_find_pod(again, (struct pod_key){ J1, 0, 3 })->dropped);
+	cr_expect(!model_find_pod(again, (struct pod_key){ J1, 0, 2 })->dropped);
+	cr_expect_eq(model_find_job(again, J1)->life->n_indexes, 4);
+	cr_expect_eq(model_find_job(again, J1)->life->shrunk_us, T0 + 60);
 	model_free(again);
 	/* Its end is no failure, and its index is not used again. */
 	cr_assert_eq(pod_event(m, EV_POD_ENDED, J1, 0, 3, T0 + 90, 143, 0), 0);
 	cr_expect_eq(j->state, GPUQ_JOB_RUNNING);
 	cr_expect_eq(j->life->outcome, GPUQ_JOB_PENDING);
 	cr_assert_eq(pod_event(m, EV_POD_GONE, J1, 0, 3, T0 + 91, 0, 0), 0);
-	cr_expect_null(pod_find(m, (struct pod_key){ J1, 0, 3 }));
+	cr_expect_null(model_find_pod(m, (struct pod_key){ J1, 0, 3 }));
 	cr_assert_eq(grow(m, J1, 6), 0);
-	cr_assert_not_null(pod_find(m, (struct pod_key){ J1, 0, 4 }));
-	cr_expect_eq(pod_find(m, (struct pod_key){ J1, 0, 4 })->group_index, 3);
+	cr_assert_not_null(model_find_pod(m, (struct pod_key){ J1, 0, 4 }));
+	cr_expect_eq(model_find_pod(m, (struct pod_key){ J1, 0, 4 })->group_index, 3);
 	for (uint32_t i = 0; i < 5; i++)
 		if (i != 3)
 			cr_assert_eq(pod_event(m, EV_POD_ENDED, J1, 0, i, T0 + 99, 0, 0), 0);
 	cr_assert_eq(verdict(m, J1, T0 + 100, &end), 0);
 	cr_expect_eq(j->state, GPUQ_JOB_COMPLETED);
-	cr_expect_eq(queue_find(m, "default")->allocated_milli, 0);
+	cr_expect_eq(model_find_queue(m, "default")->allocated_milli, 0);
 	model_free(m);
 	disk_free(&d);
 }
@@ -370,7 +370,7 @@ Test(claim, an_elastic_job_shrinks_and_grows_within_its_attempt)
 Test(claim, an_elastic_job_outlives_a_lost_pod_and_is_repaired)
 {
 	struct model *m = two_jobs(ELASTIC, ONE, 2);
-	const struct job *j = job_find(m, J1);
+	const struct job *j = model_find_job(m, J1);
 	enum event_type end;
 
 	cr_assert_eq(pod_event(m, EV_POD_ENDED, J1, 0, 0, T0 + 90, -1, POD_FAULT_INFRA), 0);
@@ -397,36 +397,9 @@ Test(claim, the_last_pod_that_is_lost_is_the_end_of_the_attempt)
 	cr_assert_eq(verdict(m, J1, T0 + 92, &end), 0);
 	cr_expect_eq(end, EV_JOB_REQUEUED);
 	cr_assert_eq(place(m, J1, 2, "n0", 0), 0);
-	cr_expect_eq(job_find(m, J1)->life->short_us, 0);
-	cr_expect_eq(job_find(m, J1)->life->n_indexes, 2);
+	cr_expect_eq(model_find_job(m, J1)->life->short_us, 0);
+	cr_expect_eq(model_find_job(m, J1)->life->n_indexes, 2);
 	model_free(m);
-}
-
-/* A record as it was before there were promises: its array says so, and what follows is
- * not read. */
-Test(claim, a_record_of_an_earlier_release_has_none)
-{
-	struct model *m = two_jobs(TWO, TWO, 2);
-	struct disk d = { 0 };
-
-	claim(m);
-	disk_write(&d, m);
-	model_free(m);
-	for (size_t i = 0; i < d.n; i++) {
-		if (d.r[i].table == TABLE_JOB) {
-			cr_assert_eq(d.r[i].val[0], 0xdc);
-			d.r[i].val[2] = 40;
-		} else if (d.r[i].table == TABLE_POD) {
-			cr_assert_eq(d.r[i].val[0], 0xdc);
-			d.r[i].val[2] = 15;
-		}
-	}
-	m = disk_load(&d);
-	cr_expect_null(job_find(m, J2)->life->promise);
-	cr_expect_eq(job_find(m, J1)->life->n_indexes, 2, "known from its pods");
-	cr_expect_str_eq(job_find(m, J1)->life->evictions[0].by_queue, "");
-	model_free(m);
-	disk_free(&d);
 }
 
 Test(claim, what_lies_apart_survives)
@@ -441,10 +414,10 @@ Test(claim, what_lies_apart_survives)
 	cr_assert_eq(model_apply(m, &ev, NULL), 0);
 	disk_write(&d, m);
 	again = disk_load(&d);
-	cr_assert_not_null(job_find(again, J1)->life->apart);
-	cr_expect_str_eq(job_find(again, J1)->life->apart->flavor, "default");
-	cr_expect_eq(job_find(again, J1)->life->apart->milli, 2000);
-	cr_expect_eq(job_find(again, J1)->life->apart->since_us, T0 + 20);
+	cr_assert_not_null(model_find_job(again, J1)->life->apart);
+	cr_expect_str_eq(model_find_job(again, J1)->life->apart->flavor, "default");
+	cr_expect_eq(model_find_job(again, J1)->life->apart->milli, 2000);
+	cr_expect_eq(model_find_job(again, J1)->life->apart->since_us, T0 + 20);
 	cr_expect_eq(again->n_apart, 1);
 	model_free(again);
 	model_free(m);

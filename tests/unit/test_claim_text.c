@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "gpuqd/core/snapshot.h"
-#include "gpuqd/flow/claim_text.h"
+#include "gpuqd/snapshot/snapshot.h"
+#include "gpuqd/carry/claim_text.h"
 #include "libgpuq/limits.h"
 
 #define LONG "a-queue-with-a-name-that-leaves-no-room-for-many-others-"
@@ -70,10 +70,10 @@ Test(claim_text, what_is_too_long_ends_at_a_whole_part)
 Test(claim_text, each_rule_once)
 {
 	const struct plan_action actions[] = {
-		{ .rule = "own" }, { .rule = "G" }, { .rule = NULL }, { .rule = "own" }
+		{ .rule = "own" }, { .rule = "reclaim-quota" }, { .rule = NULL }, { .rule = "own" }
 	};
-	char out[32];
+	char out[CLAIM_RULES_MAX];
 
-	cr_expect_str_eq(claim_rules(actions, 4, out), "own+G");
+	cr_expect_str_eq(claim_rules(actions, 4, out), "own+reclaim-quota");
 	cr_expect_str_eq(claim_rules(actions, 0, out), "");
 }

@@ -4,7 +4,7 @@
 
 #include "gpuq/cli.h"
 #include "gpuq/filter.h"
-#include "gpuq/result.h"
+#include "gpuq/cmd/job/result.h"
 #include "gpuq/view.h"
 #include "libgpuq/names.h"
 

@@ -4,10 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "gpuqd/core/hash.h"
-#include "gpuqd/core/keys.h"
-#include "gpuqd/core/shared.h"
-#include "gpuqd/core/slots.h"
+#include "gpuqd/util/hash.h"
+#include "gpuqd/state/record/keys.h"
+#include "gpuqd/util/blob.h"
+#include "gpuqd/util/table.h"
 
 #define N_THINGS 5000u
 
@@ -33,7 +33,9 @@ static const struct thing *look_up(const struct slots *s, uint32_t key, slots_ha
 {
 	const struct thing like = { key, true }, *it;
 
-	slots_each(s, hash(&like), it) if (it->key == key) return it;
+	table_each(s, hash(&like), it)
+		if (it->key == key)
+			return it;
 	return NULL;
 }
 
@@ -51,9 +53,9 @@ static void come_and_go(slots_hash_fn hash, uint32_t n, int rounds)
 		seed = seed * UINT64_C(6364136223846793005) + 1442695040888963407;
 		t = &things[(seed >> 33) % n];
 		if (t->there)
-			slots_remove(&s, t, hash);
+			table_remove(&s, t, hash);
 		else
-			slots_add(&s, t, hash);
+			table_add(&s, t, hash);
 		t->there = !t->there;
 		n_there += t->there ? 1 : UINT32_MAX;
 		cr_assert_eq(s.n, n_there);
@@ -61,7 +63,7 @@ static void come_and_go(slots_hash_fn hash, uint32_t n, int rounds)
 			cr_assert_eq(look_up(&s, things[k].key, hash) == &things[k],
 				     things[k].there, "thing %u after %d steps", k, i);
 	}
-	slots_done(&s);
+	table_done(&s);
 }
 
 Test(slots, those_that_are_there_are_found)
@@ -76,14 +78,14 @@ Test(slots, room_that_was_made_is_kept)
 	uint32_t room;
 
 	cr_expect_null(look_up(&s, 1, spread), "there is no table yet");
-	slots_reserve(&s, 1000, spread);
+	table_reserve(&s, 1000, spread);
 	room = s.room;
 	for (uint32_t i = 0; i < 1000; i++) {
 		things[i] = (struct thing){ i, true };
-		slots_add(&s, &things[i], spread);
+		table_add(&s, &things[i], spread);
 	}
 	cr_expect_eq(s.room, room);
-	slots_done(&s);
+	table_done(&s);
 }
 
 /* ---- keys ---- */
@@ -151,22 +153,22 @@ Test(keys, are_found_until_they_expire)
 Test(shared, equal_ones_that_come_close_together_are_one)
 {
 	struct shared s = { NULL };
-	const char *a = shared_get(&s, "name", 5), *b = shared_get(&s, "name", 5);
-	const char *c = shared_get(&s, "names", 6);
+	const char *a = blob_get(&s, "name", 5), *b = blob_get(&s, "name", 5);
+	const char *c = blob_get(&s, "names", 6);
 
 	cr_expect_eq(a, b);
 	cr_expect_neq(a, c);
 	cr_expect_str_eq(c, "names");
 	cr_expect_eq((uintptr_t)a % 8, 0, "a struct may stand there");
-	shared_put(&s, a);
+	blob_put(&s, a);
 	cr_expect_str_eq(b, "name", "it stays until the last has put it");
-	cr_expect_eq(shared_more(b), b);
-	shared_put(&s, b);
-	shared_put(&s, b);
-	shared_put(&s, c);
-	shared_put(&s, NULL);
-	cr_expect_null(shared_more(NULL));
-	shared_done(&s);
+	cr_expect_eq(blob_more(b), b);
+	blob_put(&s, b);
+	blob_put(&s, b);
+	blob_put(&s, c);
+	blob_put(&s, NULL);
+	cr_expect_null(blob_more(NULL));
+	blob_done(&s);
 }
 
 /* Many more than are remembered: each is given back once, whoever took its place. */
@@ -176,10 +178,10 @@ Test(shared, those_that_are_forgotten_are_given_back)
 	const uint32_t *all[20000];
 
 	for (uint32_t i = 0; i < 20000; i++)
-		all[i] = shared_get(&s, &i, sizeof(i));
+		all[i] = blob_get(&s, &i, sizeof(i));
 	for (uint32_t i = 0; i < 20000; i++) {
 		cr_assert_eq(*all[i], i);
-		shared_put(&s, all[i]);
+		blob_put(&s, all[i]);
 	}
-	shared_done(&s);
+	blob_done(&s);
 }

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gpuqd/flow/estimate.h"
-#include "libgpuq/mp.h"
+#include "gpuqd/flow/advise/estimate.h"
+#include "libgpuq/wire/mp.h"
 #include "libgpuq/yaml.h"
 #include "tests/unit/journal_rig.h"
 
@@ -92,11 +92,11 @@ static void run_for(struct job_key key, const char *node, uint32_t n_devices, in
 	ev.placed.time_limit_us = given_us;
 	happen(&ev);
 	ev = (struct event){ .type = EV_POD_CREATED,
-			     .pod = { key, job_find(rig.model, key)->attempt, 0 } };
+			     .pod = { key, model_find_job(rig.model, key)->attempt, 0 } };
 	ev.created.uid = "uid";
 	happen(&ev);
 	ev = (struct event){ .type = EV_POD_STARTED,
-			     .pod = { key, job_find(rig.model, key)->attempt, 0 } };
+			     .pod = { key, model_find_job(rig.model, key)->attempt, 0 } };
 	ev.started.start_us = loop_now_us(rig.loop);
 	happen(&ev);
 }
@@ -109,9 +109,9 @@ static void run_on(struct job_key key, const char *node, uint32_t n_devices)
 static void end(struct job_key key, int64_t after_us)
 {
 	struct event ev = { .type = EV_POD_ENDED,
-			    .pod = { key, job_find(rig.model, key)->attempt, 0 } };
+			    .pod = { key, model_find_job(rig.model, key)->attempt, 0 } };
 
-	ev.pod_ended.end_us = loop_now_us(rig.loop) + after_us;
+	ev.at_us = ev.pod_ended.end_us = loop_now_us(rig.loop) + after_us;
 	ev.pod_ended.message = "";
 	happen(&ev);
 	ev = (struct event){ .type = EV_JOB_ENDED, .job = key };
@@ -119,7 +119,7 @@ static void end(struct job_key key, int64_t after_us)
 	ev.ended.message = "";
 	happen(&ev);
 	ev = (struct event){ .type = EV_POD_GONE,
-			     .pod = { key, job_find(rig.model, key)->attempt, 0 } };
+			     .pod = { key, model_find_job(rig.model, key)->attempt, 0 } };
 	happen(&ev);
 }
 
@@ -258,7 +258,7 @@ Test(estimate, who_would_leave_is_named_with_the_rule)
 	borrowed = submit("other", GPUQ_UNLIMITED, ONE_POD);
 	run_on(borrowed, "n0", 4);
 	run_on(submit("other", GPUQ_UNLIMITED, ONE_POD), "n1", 4);
-	cr_expect_str_eq(ask(NULL, 0, &guest, 1), "3: claim 0/0 n1 -2(G 4);");
+	cr_expect_str_eq(ask(NULL, 0, &guest, 1), "3: claim 0/0 n1 -2(reclaim-quota 4);");
 	cr_expect_eq(heard.assumed.n_endless, 2);
 	gpuq_arena_done(&a);
 }
@@ -275,7 +275,7 @@ Test(estimate, who_would_leave_waits_for_all_the_time_it_asked_for)
 	asked[1] = submit("other", GPUQ_UNLIMITED, ONE_POD);
 	/* An hour, ten, and the time that each may take to leave. */
 	cr_expect_str_eq(ask(asked, 2, NULL, 0),
-			 "3: claim 0/0 n0 -2(G 4);4: simulation 661/661 n0;");
+			 "3: claim 0/0 n0 -2(reclaim-quota 4);4: simulation 661/661 n0;");
 }
 
 /* Requeued by hand: it leaves, waits again, and is served before who came later. */

@@ -6,11 +6,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "gpuqd/core/past.h"
-#include "gpuqd/flow/history_keep.h"
-#include "gpuqd/flow/history_scan.h"
+#include "gpuqd/state/record/history_index.h"
+#include "gpuqd/flow/report/history_keep.h"
+#include "gpuqd/flow/report/history_scan.h"
 #include "gpuqd/store/store.h"
-#include "libgpuq/mp.h"
+#include "libgpuq/wire/mp.h"
 
 #define N_JOBS 600
 
@@ -30,7 +30,8 @@ static void open_it(void)
 
 static void remove_it(void)
 {
-	static const char *const names[] = { "data.mdb", "lock.mdb", "gpuqd.lock" };
+	static const char *const names[] = { "data.mdb", "lock.mdb", "gpuqd.lock", "mark",
+					     "ballast" };
 	char path[128];
 
 	store_close(st);
@@ -88,7 +89,7 @@ static void make_jobs(bool indexed)
 
 	memset(long_a, 'l', sizeof(long_a) - 1);
 	memset(long_b, 'l', sizeof(long_b) - 2);
-	batch_init(&b);
+	change_batch_init(&b);
 	for (uint32_t i = 0; i < N_JOBS; i++) {
 		struct gpuq_arena a = GPUQ_ARENA_INIT(0);
 		struct gpuq_buf bytes = GPUQ_BUF_INIT;
@@ -104,15 +105,15 @@ static void make_jobs(bool indexed)
 					   states[any(3)] };
 		v = object(&a, &jobs[i]);
 		gpuq_mp_write(&bytes, v);
-		batch_put(&b, TABLE_HISTORY, key, key_job(key, jobs[i].key.id, jobs[i].key.index),
-			  bytes.data, bytes.len);
+		change_batch_put(&b, TABLE_HISTORY, key, history_record_key(key, jobs[i].key),
+				 bytes.data, bytes.len);
 		if (indexed)
-			past_index(&b, v);
+			history_index_entry(&b, v);
 		gpuq_buf_done(&bytes);
 		gpuq_arena_done(&a);
 	}
 	cr_assert_eq(store_write_now(st, &b, &err), 0, "%s", err.text);
-	batch_done(&b);
+	change_batch_done(&b);
 }
 
 struct told {
@@ -274,15 +275,15 @@ Test(history, what_is_forgotten_leaves_nothing)
 	struct batch b;
 
 	make_jobs(true);
-	batch_init(&b);
+	change_batch_init(&b);
 	for (size_t i = 0; i < N_JOBS; i++) {
 		struct gpuq_arena a = GPUQ_ARENA_INIT(0);
 
-		past_forget(&b, object(&a, &jobs[i]));
+		history_forget(&b, object(&a, &jobs[i]));
 		gpuq_arena_done(&a);
 	}
 	cr_assert_eq(store_write_now(st, &b, &err), 0, "%s", err.text);
-	batch_done(&b);
+	change_batch_done(&b);
 	cr_expect_eq(store_count(st, TABLE_HISTORY), 0u);
 	cr_expect_eq(store_count(st, TABLE_PAST), 0u);
 }

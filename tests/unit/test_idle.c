@@ -2,7 +2,7 @@
 #include <criterion/criterion.h>
 #include <inttypes.h>
 
-#include "gpuqd/core/idle.h"
+#include "gpuqd/state/idle.h"
 #include "libgpuq/units.h"
 #include "tests/prop/prop.h"
 

@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gpuqd/core/joblog.h"
-#include "gpuqd/core/model_int.h"
-#include "gpuqd/core/past.h"
-#include "libgpuq/mp.h"
+#include "gpuqd/state/view/joblog.h"
+#include "gpuqd/state/model_int.h"
+#include "gpuqd/state/record/history_index.h"
+#include "libgpuq/wire/mp.h"
 #include "tests/unit/model_rig.h"
 
 static const struct gpuq_mp_limits lim = { 1 << 20, 16, 1 << 16 };
@@ -90,7 +90,7 @@ Test(joblog, a_life_from_hold_to_end)
 			 "job.evict_asked pod.ended job.requeued");
 	cr_assert_eq(pod_event(m, EV_POD_GONE, J1, 0, 0, T0 + 70, 0, 0), 0);
 	cr_assert_eq(act(m, EV_JOB_CANCEL_ASKED, J1), 0);
-	cr_assert_null(job_find(m, J1), "it has left memory");
+	cr_assert_null(model_find_job(m, J1), "it has left memory");
 	disk_write(&d, m);
 	cr_expect_str_eq(words(&d, J1, 11),
 			 "job.held job.released job.placed pod.created pod.started job.started "
@@ -115,7 +115,7 @@ Test(joblog, an_eviction_has_its_numbers)
 		cr_assert_eq(pod_event(m, EV_POD_STARTED, J1, 0, i, T0 - 90000000, 0, 0), 0);
 	cr_assert_eq(act(m, EV_JOB_EVICT_ASKED, J1), 0);
 	disk_write(&d, m);
-	r = entry(&d, J1, job_find(m, J1)->n_log - 1);
+	r = entry(&d, J1, model_find_job(m, J1)->n_log - 1);
 	cr_assert_not_null(r);
 	cr_assert_eq(gpuq_mp_read(&a, &lim, r->val, r->val_len, &v, NULL), 0);
 	cr_expect_str_eq(gpuq_get_str(v, "event", ""), "job.evict_asked");
@@ -175,7 +175,7 @@ Test(joblog, a_long_life_is_cut_in_the_middle)
 	cr_expect_not_null(entry(&d, J1, n - 1));
 	gpuq_put(&a, v, "id", gpuq_int(&a, 1));
 	gpuq_put(&a, v, "n_log", gpuq_int(&a, n));
-	past_forget(&m->direct, v);
+	history_forget(&m->direct, v);
 	disk_write(&d, m);
 	for (uint32_t i = 0; i < n; i++)
 		cr_expect_null(entry(&d, J1, i), "%u", i);

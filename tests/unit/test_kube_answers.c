@@ -2,11 +2,11 @@
 
 #include <string.h>
 
-#include "gpuqd/cluster/kube/backoff.h"
-#include "gpuqd/cluster/kube/known.h"
+#include "gpuqd/cluster/kube/http/backoff.h"
+#include "gpuqd/cluster/kube/watch/known.h"
 #include "gpuqd/cluster/kube/loglines.h"
-#include "gpuqd/cluster/kube/status.h"
-#include "gpuqd/cluster/kube/url.h"
+#include "gpuqd/cluster/kube/http/status.h"
+#include "gpuqd/cluster/kube/http/url.h"
 
 #define N(a) (sizeof(a) / sizeof((a)[0]))
 #define STATUS(reason, message)                                                                    \

@@ -8,9 +8,9 @@
 
 #include "gpuqd/base/log.h"
 #include "gpuqd/base/loop.h"
-#include "gpuqd/cluster/kube/config.h"
-#include "gpuqd/cluster/kube/creds.h"
-#include "gpuqd/cluster/kube/exec_plugin.h"
+#include "gpuqd/cluster/kube/auth/config.h"
+#include "gpuqd/cluster/kube/auth/creds.h"
+#include "gpuqd/cluster/kube/auth/exec_plugin.h"
 
 #define N(a) (sizeof(a) / sizeof((a)[0]))
 

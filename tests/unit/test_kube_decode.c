@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "gpuqd/cluster/kube/decode.h"
+#include "gpuqd/cluster/kube/watch/decode.h"
 #include "libgpuq/limits.h"
 
 #define N(a) (sizeof(a) / sizeof((a)[0]))
@@ -135,7 +135,8 @@ Test(kube_decode, reads_a_pod_of_ours)
 		"-17-0-0\",\"namespace\":\"ml\",\"uid\":\"u-1\","
 		"\"deletionTimestamp\":\"2026-11-20T08:00:00Z\",\"labels\":{\"gpuq.io/"
 		"cluster\":\"" ID "\"},"
-		"\"annotations\":{\"gpuq.io/token\":\"abcd\",\"gpuq.io/devices\":\"3,0\"}},"
+		"\"annotations\":{\"gpuq.io/token\":\"abcd\",\"gpuq.io/devices\":\"3,0\","
+		"\"gpuq.io/record\":\"{}\"}},"
 		"\"spec\":{\"nodeName\":\"n1\",\"containers\":[{\"name\":\"c\",\"resources\":{"
 		"\"limits\":"
 		"{\"nvidia.com/gpu\":\"2\",\"cpu\":\"1500m\",\"memory\":\"1.5Gi\"}}}]},"
@@ -145,6 +146,7 @@ Test(kube_decode, reads_a_pod_of_ours)
 
 	cr_assert_eq(pod(json, &p, &err), 0, "%s", err.text);
 	cr_expect_str_eq(p.token, "abcd");
+	cr_expect_str_eq(p.record, "{}");
 	cr_expect_str_eq(p.node, "n1");
 	cr_expect_str_eq(p.uid, "u-1");
 	cr_expect(p.leaving);

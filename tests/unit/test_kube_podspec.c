@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gpuqd/cluster/kube/decode.h"
-#include "gpuqd/cluster/kube/podspec.h"
-#include "gpuqd/cluster/kube/policy.h"
+#include "gpuqd/cluster/kube/watch/decode.h"
+#include "gpuqd/cluster/kube/pods/podspec.h"
+#include "gpuqd/cluster/kube/pods/policy.h"
 #include "libgpuq/units.h"
 #include "libgpuq/yaml.h"
 
@@ -25,6 +25,7 @@ static void init(void)
 	order = (struct pod_order){
 		.name = names[0],
 		.token = "00112233445566778899aabbccddeeff",
+		.record = "{\"v\":1}",
 		.cluster_id = "0123abcd",
 		.namespace_ = "ml",
 		.service_account = "",
@@ -132,6 +133,7 @@ Test(kube_podspec, own_form, .init = init)
 	expect(pod, "metadata|labels|gpuq.io/cluster", "\"0123abcd\"");
 	expect(pod, "metadata|annotations|gpuq.io/token", "\"00112233445566778899aabbccddeeff\"");
 	expect(pod, "metadata|annotations|gpuq.io/devices", "\"0,3\"");
+	expect(pod, "metadata|annotations|gpuq.io/record", "\"{\\\"v\\\":1}\"");
 	expect(pod, "metadata|finalizers", "(none)");
 	expect(pod, "spec|nodeName", "\"n1\"");
 	expect(pod, "spec|schedulerName", "\"gpuqd\"");
@@ -188,7 +190,8 @@ Test(kube_podspec, a_manifest_goes_through, .init = init)
 		     "  generateName: x-\n"
 		     "  namespace: elsewhere\n"
 		     "  labels: {app: a, gpuq.io/job: '1', gpuq.io/queue: q}\n"
-		     "  annotations: {note: n, gpuq.io/token: stolen, gpuq.io/devices: '7'}\n"
+		     "  annotations: {note: n, gpuq.io/token: stolen, gpuq.io/devices: '7',"
+		     " gpuq.io/record: forged}\n"
 		     "  ownerReferences: [{kind: Pod}]\n"
 		     "spec:\n"
 		     "  nodeName: other\n"
@@ -212,6 +215,7 @@ Test(kube_podspec, a_manifest_goes_through, .init = init)
 		     "    image: side:1\n");
 	group.gpus_milli = 4000;
 	order.image = "mine:1";
+	order.record = ""; /* none could be written: then the owner's is not taken for it */
 	order.accounting_finalizer = true;
 	pod = made();
 	expect(pod, "metadata|generateName", "(none)");
@@ -224,6 +228,7 @@ Test(kube_podspec, a_manifest_goes_through, .init = init)
 	expect(pod, "metadata|annotations|note", "\"n\"");
 	expect(pod, "metadata|annotations|gpuq.io/token", "\"00112233445566778899aabbccddeeff\"");
 	expect(pod, "metadata|annotations|gpuq.io/devices", "(none)");
+	expect(pod, "metadata|annotations|gpuq.io/record", "(none)");
 	expect(pod, "spec|nodeName", "\"n1\"");
 	expect(pod, "spec|serviceAccountName", "(none)");
 	expect(pod, "spec|priority", "(none)");

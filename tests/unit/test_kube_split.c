@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gpuqd/cluster/kube/split.h"
+#include "gpuqd/cluster/kube/watch/split.h"
 #include "libgpuq/limits.h"
 
 #define N(a) (sizeof(a) / sizeof((a)[0]))

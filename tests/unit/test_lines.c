@@ -1,7 +1,7 @@
 #include <criterion/criterion.h>
 
-#include "gpuqd/core/priority.h"
-#include "gpuqd/core/snapshot.h"
+#include "gpuqd/sched/quota/priority.h"
+#include "gpuqd/snapshot/snapshot.h"
 
 /* Lines of a sealed snapshot: who waits, as runs of alike jobs, and who is busy. */
 
@@ -25,7 +25,7 @@ static struct snapshot *begin(uint32_t requests[2])
 	struct snapshot *s;
 	struct snap_node n;
 
-	snap_config_default(&config);
+	snapshot_config_default(&config);
 	config.now_us = NOW_US;
 	config.weights.size = 500;
 	s = snapshot_new(&config);
@@ -35,14 +35,14 @@ static struct snapshot *begin(uint32_t requests[2])
 	for (int i = 0; i < 2; i++) {
 		struct snap_queue q;
 
-		snap_queue_default(&q);
+		snapshot_queue_default(&q);
 		q.name = i ? "b" : "a";
 		q.age = i;
 		snapshot_add_queue(s, &q);
 		requests[i] = snapshot_add_request(s, &r);
 		g.gpus_milli = 2000;
 	}
-	snap_node_default(&n);
+	snapshot_node_default(&n);
 	n.name = "n1";
 	n.flavor = 0;
 	n.n_devices = 8;
@@ -55,7 +55,7 @@ static struct snap_job any_job(uint32_t id, const uint32_t *requests)
 	static const struct snap_range elements = { 0, 2, 1 };
 	struct snap_job j;
 
-	snap_job_default(&j);
+	snapshot_job_default(&j);
 	j.key.id = id;
 	j.queue = below(2);
 	j.request = requests[below(2)];
@@ -184,7 +184,7 @@ Test(lines, what_is_alike_is_one)
 	for (uint32_t i = 0; i < 1000; i++) {
 		struct snap_job j;
 
-		snap_job_default(&j);
+		snapshot_job_default(&j);
 		j.key.id = i + 1;
 		j.queue = i % 2;
 		j.request = requests[i / 2 % 2];
@@ -210,7 +210,7 @@ Test(lines, arrays_with_a_throttle_are_numbered)
 	struct snap_job j;
 
 	for (uint32_t id = 1; id <= 3; id++) {
-		snap_job_default(&j);
+		snapshot_job_default(&j);
 		j.key = (struct snap_key){ id, -1 };
 		j.request = requests[0];
 		j.queue = 0;

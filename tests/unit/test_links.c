@@ -2,7 +2,7 @@
 #include <criterion/criterion.h>
 #include <inttypes.h>
 
-#include "gpuqd/core/links.h"
+#include "gpuqd/snapshot/links.h"
 #include "tests/prop/prop.h"
 
 struct worth {

@@ -10,7 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "gpuqd/cluster/local/shepherd_log.h"
+#include "gpuqd/cluster/local/shepherd/log_reader.h"
+#include "gpuqd/cluster/local/shepherd/shepherd_log.h"
 #include "tests/unit/local_world.h"
 
 static struct world w;
@@ -59,8 +60,11 @@ static bool on_log(void *arg, const char *bytes, size_t n, const struct gpuq_err
 
 static void open_log(bool follow, int64_t tail)
 {
-	const struct pod_ref ref = { .name = wish.name };
-	const struct log_opts opts = { .follow = follow, .tail_lines = tail };
+	const struct pod_ref ref = { .name = wish.name, .token = wish.token };
+	const struct log_opts opts = { .follow = follow,
+				       .tail_lines = tail,
+				       .uid = (uint32_t)getuid(),
+				       .gid = (uint32_t)getgid() };
 	struct gpuq_err err = GPUQ_ERR_INIT;
 
 	r.log = w.c->ops->log_open(w.c, &ref, &opts, on_log, &r, &err);
@@ -230,6 +234,173 @@ Test(local_log, a_path_that_leads_elsewhere_by_now_is_not_followed)
 	cr_expect_str_eq(r.text, "", "%s", r.text);
 }
 
+/* A job stored by an earlier version may have anything in these; what it wants to be read as a
+ * line of the shepherd's names a file of the same user, so that the file's mode does not help. */
+Test(local_log, no_word_of_an_order_names_another_file_as_the_output)
+{
+	enum { CWD, CHDIR, OUTPUT, ERROR, INPUT, COMMAND, N };
+	FILE *f = fopen(world_path(&w, "secret"), "w");
+	char text[512], at[640], own[128];
+	struct stat st;
+
+	fputs("topsecret\n", f);
+	fclose(f);
+	cr_assert_eq(stat(world_path(&w, "secret"), &st), 0);
+	snprintf(text, sizeof(text), "x\nT%ju %ju %ju 0 %s\nx", (uintmax_t)st.st_dev,
+		 (uintmax_t)st.st_ino, (uintmax_t)st.st_uid, world_path(&w, "secret"));
+	snprintf(at, sizeof(at), "/%s", text);
+	for (int i = 0; i < N; i++) {
+		wish_init(&wish, &w, 10 + (uint32_t)i, "echo own");
+		snprintf(own, sizeof(own), "own.%d", i);
+		wish.spec.output = i == COMMAND ? NULL : own;
+		if (i == CWD)
+			wish.spec.context.cwd = at;
+		if (i == CHDIR)
+			wish.spec.chdir = at;
+		if (i == OUTPUT)
+			wish.spec.output = text;
+		if (i == ERROR)
+			wish.spec.error = text;
+		if (i == INPUT)
+			wish.spec.input = text;
+		if (i == COMMAND)
+			wish.argv[0] = text;
+		world_create(&w, &wish);
+		cr_assert(world_wait_ended(&w, wish.name));
+		read_all(false, -1);
+		cr_expect_null(strstr(r.text, "topsecret"), "%d: %s", i, r.text);
+		f = fopen(world_path(&w, "logs/%s.to", wish.name), "r");
+		if (f) {
+			uintmax_t dev, ino;
+
+			cr_expect_eq(fscanf(f, "%ju %ju", &dev, &ino), 2);
+			cr_expect_neq(ino, (uintmax_t)st.st_ino, "%d", i);
+			fclose(f);
+		}
+		cr_expect_str_neq(world_pod(&w, wish.name)->message, "", "%d: it ran", i);
+	}
+}
+
+Test(local_log, a_path_with_a_newline_is_read_all_the_same)
+{
+	run("true");
+	wish_init(&wish, &w, 2, "echo one; echo two");
+	wish.spec.output = "a\nb";
+	world_create(&w, &wish);
+	cr_assert(world_wait_ended(&w, wish.name));
+	read_all(true, -1);
+	cr_expect_str_eq(r.text, "one\ntwo\n", "%s", r.text);
+}
+
+/* Without the owner's identity no file of the job's own is opened. */
+Test(local_log, without_a_known_owner_no_file_is_opened)
+{
+	const struct pod_ref ref = { .name = wish.name, .token = wish.token };
+	const struct log_opts opts = { .tail_lines = -1, .uid = UINT32_MAX, .gid = UINT32_MAX };
+	struct gpuq_err err = GPUQ_ERR_INIT;
+
+	wish_init(&wish, &w, 1, "echo one");
+	wish.spec.output = "out.txt";
+	world_create(&w, &wish);
+	cr_assert(world_wait_ended(&w, wish.name));
+	memset(&r, 0, sizeof(r));
+	r.log = w.c->ops->log_open(w.c, &ref, &opts, on_log, &r, &err);
+	cr_assert(r.log);
+	cr_assert(world_wait(&w, log_ended, NULL));
+	w.c->ops->log_close(r.log);
+	cr_expect_str_eq(r.text, "");
+}
+
+Test(local_log, a_large_file_of_the_jobs_own_comes_whole_to_a_slow_reader)
+{
+	int calls = 1;
+
+	wish_init(&wish, &w, 1, "head -c 500000 /dev/zero | tr '\\000' x");
+	wish.spec.output = "out.txt";
+	world_create(&w, &wish);
+	cr_assert(world_wait_ended(&w, wish.name));
+	memset(&r, 0, sizeof(r));
+	r.refuse = true;
+	open_log(true, -1);
+	while (!r.ended) {
+		cr_assert(world_wait(&w, has_calls, &calls));
+		cr_assert_eq(r.calls, calls, "called while it was paused");
+		calls++;
+		w.c->ops->log_resume(r.log);
+	}
+	cr_expect_eq(r.n, 500000);
+	w.c->ops->log_close(r.log);
+}
+
+Test(local_log, what_is_asked_of_a_reader_is_read_back_and_nothing_else_is)
+{
+	const struct log_request q = {
+		.uid = 1000,
+		.gid = LOG_READER_NO_ID,
+		.target = { .dev = 5, .ino = UINT64_MAX, .offset = 7, .path = "/a b\n" },
+		.tail_lines = -1
+	};
+	static const struct {
+		const char *text;
+		size_t n;
+	} bad[] = {
+#define T(s) { s, sizeof(s) - 1 }
+		T(""),
+		T("1 0 0 0 0 0 -1"),
+		T("1 0 0 0 0 0 -1\0"),
+		T("1 0 0 0 0 0 -1\0/x"),
+		T("2 0 0 0 0 0 -1\0/x\0"),
+		T("1 0 0 0 0 0\0/x\0"),
+		T("1 0 0 0 0 0 -1\0x\0"),
+		T("1 0 0 0 0 -1 -1\0/x\0"),
+		T("1 4294967295 0 0 0 0 -1\0/x\0"),
+		T("1 0 0 0 0 0 -1 \0/x\0"),
+#undef T
+	};
+	struct gpuq_buf b = GPUQ_BUF_INIT;
+	struct log_request got = { 0 };
+
+	log_request_write(&b, &q);
+	for (size_t n = 0; n < b.len; n++)
+		cr_expect_not(log_request_read(b.data, n, &got), "%zu of %zu bytes", n, b.len);
+	cr_assert(log_request_read(b.data, b.len, &got));
+	cr_expect(got.uid == 1000 && got.gid == LOG_READER_NO_ID && got.target.dev == 5 &&
+		  got.target.ino == UINT64_MAX && got.target.offset == 7 && got.tail_lines == -1);
+	cr_expect_str_eq(got.target.path, "/a b\n");
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		cr_expect_not(log_request_read(bad[i].text, bad[i].n, &got), "row %zu", i);
+	gpuq_buf_done(&b);
+}
+
+/* A pod of the same name may have been another job's, before the database was restored. */
+Test(local_log, whose_pod_it_was_is_checked)
+{
+	static const struct {
+		const char *uid, *token;
+		uint32_t owner;
+	} bad[] = {
+		{ "", "", UINT32_MAX }, /* a job that has ended, of which no uid is known */
+		{ "", "ffffffffffffffffffffffffffffffff", UINT32_MAX },
+		{ "ffffffffffffffffffffffffffffffff", wish.token, UINT32_MAX },
+		{ "", wish.token, 4294967294 },
+	};
+	struct gpuq_err err = GPUQ_ERR_INIT;
+
+	run("echo secret");
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		const struct pod_ref ref = { .name = wish.name,
+					     .uid = bad[i].uid,
+					     .token = bad[i].token };
+		const struct log_opts opts = { .tail_lines = -1, .uid = bad[i].owner };
+
+		cr_expect_null(w.c->ops->log_open(w.c, &ref, &opts, on_log, &r, &err), "row %zu",
+			       i);
+		cr_expect_eq(err.code, GPUQ_ENOENT, "row %zu", i);
+	}
+	read_all(false, -1);
+	cr_expect_str_eq(r.text, "secret\n");
+}
+
 Test(local_log, no_such_pod_and_no_times_are_errors)
 {
 	const struct pod_ref none = { .name = "gpuq-00c0ffee-9-0-0" };
@@ -244,7 +415,7 @@ Test(local_log, no_such_pod_and_no_times_are_errors)
 	cr_expect_eq(err.code, GPUQ_EINVAL);
 	run("true");
 	{
-		const struct pod_ref ref = { .name = wish.name };
+		const struct pod_ref ref = { .name = wish.name, .token = wish.token };
 
 		cr_expect_null(w.c->ops->log_open(w.c, &ref, &times, on_log, &r, &err));
 		cr_expect_eq(err.code, GPUQ_EINVAL);

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "gpuqd/cluster/local/local.h"
+#include "gpuqd/cluster/local/local_int.h"
 #include "tests/unit/local_world.h"
 
 static struct world w;
@@ -88,6 +88,19 @@ Test(local_node, devices_are_the_drivers)
 	cr_expect(w.devices[0].healthy);
 	cr_expect_not(w.devices[1].healthy);
 	cr_expect_str_eq(w.products[2], "Tesla-T4");
+}
+
+Test(local_node, minors_are_the_drivers_and_not_the_order)
+{
+	const struct local *l;
+
+	have("GPU-a 1024 X\nlost\nGPU-c 1024 X\n");
+	world_open(&w, NULL, -1);
+	l = (const struct local *)w.c;
+	cr_assert_eq(l->node.n_devices, 3);
+	cr_expect_eq(l->node.devices[0].minor, 2);
+	cr_expect_eq(l->node.devices[1].minor, -1);
+	cr_expect_eq(l->node.devices[2].minor, 0);
 }
 
 Test(local_node, links_are_the_drivers)

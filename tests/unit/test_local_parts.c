@@ -6,12 +6,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <signal.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
-#include "gpuqd/cluster/local/devices.h"
-#include "gpuqd/cluster/local/order.h"
-#include "gpuqd/cluster/local/state.h"
+#include "gpuqd/cluster/local/shepherd/devices.h"
+#include "gpuqd/cluster/local/shepherd/order.h"
+#include "gpuqd/cluster/local/shepherd/proctree.h"
+#include "gpuqd/cluster/local/shepherd/state.h"
 #include "libgpuq/pattern.h"
 
 static const struct {
@@ -34,6 +38,65 @@ static const struct {
 	{ "%12", -1, "%12" },
 	{ "", -1, "" },
 };
+
+/* ---- processes ---- */
+
+static pid_t sleeper(void)
+{
+	const pid_t pid = fork();
+
+	if (pid == 0) {
+		setsid();
+		pause();
+		_exit(0);
+	}
+	cr_assert_gt(pid, 0);
+	return pid;
+}
+
+Test(local_parts, a_signal_reaches_the_process_that_was_meant_and_not_its_number)
+{
+	const pid_t pid = sleeper();
+	const uint64_t ticks = proctree_ticks(pid);
+
+	cr_assert_neq(ticks, 0);
+	cr_expect_not(proctree_send(pid, ticks + 1, SIGKILL));
+	cr_expect_not(proctree_send(pid, ticks - 1, SIGKILL));
+	cr_expect_eq(waitpid(pid, NULL, WNOHANG), 0, "it was ended");
+	cr_expect(proctree_send(pid, ticks, SIGKILL));
+	cr_expect_eq(waitpid(pid, NULL, 0), pid);
+	cr_expect_not(proctree_send(pid, ticks, SIGKILL));
+}
+
+/* The number of the session may have been given to another user's by then. */
+Test(local_parts, what_is_left_of_a_job_is_its_users)
+{
+	uint64_t ticks;
+	int left = 0;
+	pid_t member, pid;
+
+	/* Before there is anybody: who loses his parent earlier becomes a child of process 1. */
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	member = fork();
+	if (member == 0) { /* a session whose leader has gone */
+		setsid();
+		pid = fork();
+		if (pid == 0) {
+			pause();
+			_exit(0);
+		}
+		_exit(pid > 0 ? 0 : 1);
+	}
+	cr_assert_gt(member, 0);
+	ticks = proctree_ticks(member);
+	cr_assert_eq(waitpid(member, NULL, 0), member);
+	cr_expect_eq(proctree_kill_stray(member, ticks, getuid() + 1, "NO=MARK"), 0);
+	cr_expect_eq(proctree_kill_stray(member, ticks + 1000, getuid(), "NO=MARK"), 0);
+	cr_expect_eq(proctree_kill_stray(member, ticks, getuid(), "NO=MARK"), 1);
+	while (waitpid(-1, NULL, 0) > 0)
+		left++;
+	cr_expect_eq(left, 1);
+}
 
 Test(local_parts, patterns_are_sbatchs)
 {
@@ -81,6 +144,7 @@ Test(local_parts, an_order_reads_back_as_written_and_not_when_cut)
 		.error = "",
 		.input = "",
 		.devices = "0,3",
+		.record = "{\"v\":1,\"user\":\"a=b\"}",
 		.job_uid = 4294967294,
 		.job_gid = 100,
 		.file_mask = -1,
@@ -109,6 +173,7 @@ Test(local_parts, an_order_reads_back_as_written_and_not_when_cut)
 		} else {
 			cr_assert_eq(rc, 0);
 			cr_expect_eq(back.job_uid, o.job_uid);
+			cr_expect_str_eq(back.record, o.record);
 			cr_expect_eq(back.file_mask, -1);
 			cr_expect_eq(back.time_limit_us, INT64_MAX);
 			cr_expect(back.script && !back.append);
@@ -146,9 +211,35 @@ Test(local_parts, a_state_is_the_sum_of_its_whole_lines)
 	cr_expect_eq(s.pid, 77);
 	cr_expect_eq(s.ticks, 1234567890123u);
 	cr_expect_eq(s.started_us, 5);
+	cr_expect_gt(s.started_up_us, 0);
+	cr_expect_geq(s.ended_up_us, s.started_up_us);
 	cr_expect_eq(s.how, HOW_SIGNAL);
 	cr_expect_eq(state_exit_code(&s), 137);
 	cr_expect_str_eq(s.text, "why?not");
+	close(fd);
+	unlinkat(dir, "state", 0);
+	close(dir);
+	rmdir(scratch);
+}
+
+/* Those of shepherds that were started before gpuqd was upgraded. */
+Test(local_parts, a_state_without_the_clock_of_the_boot_is_read)
+{
+	static const char text[] = "\nstarting boot=b at=1\n\nstarted pid=7 ticks=8 at=9\n"
+				   "\nended how=exit code=3 at=10 text=up=1 and more\n";
+	int dir = open_scratch(), fd = state_open(dir);
+	struct pod_state s;
+
+	cr_assert_eq(write(fd, text, sizeof(text) - 1), (ssize_t)sizeof(text) - 1);
+	cr_assert_eq(state_read(dir, &s, NULL), 0);
+	cr_expect_eq(s.pid, 7);
+	cr_expect_eq(s.started_us, 9);
+	cr_expect_eq(s.started_up_us, 0);
+	cr_expect_eq(s.how, HOW_EXIT);
+	cr_expect_eq(s.code, 3);
+	cr_expect_eq(s.ended_us, 10);
+	cr_expect_eq(s.ended_up_us, 0);
+	cr_expect_str_eq(s.text, "up=1 and more");
 	close(fd);
 	unlinkat(dir, "state", 0);
 	close(dir);
@@ -174,7 +265,8 @@ Test(local_parts, a_lock_is_seen_without_being_taken)
 Test(local_parts, devices_are_read_from_the_drivers_directory)
 {
 	static const char one[] = "Model: \t\t NVIDIA A100-SXM4-80GB\nIRQ:   \t\t 1\n"
-				  "GPU UUID: \t GPU-1111\nBus Location: \t 0000:3b:00.0\n";
+				  "GPU UUID: \t GPU-1111\nBus Location: \t 0000:3b:00.0\n"
+				  "Device Minor: \t 7\n";
 	static const char two[] = "Model: \t\t Tesla V100 (32GB)\nGPU UUID: \t GPU-????????\n";
 	char path[64], *text = NULL;
 	size_t n = 0;
@@ -192,8 +284,8 @@ Test(local_parts, devices_are_read_from_the_drivers_directory)
 	out = open_memstream(&text, &n);
 	cr_expect_eq(devices_print_proc(scratch, out), 2);
 	fclose(out);
-	cr_expect_str_eq(text, "GPU-1111\tNVIDIA-A100-SXM4-80GB\t0\t1\t\n"
-			       "\tTesla-V100--32GB-\t0\t1\t\n");
+	cr_expect_str_eq(text, "GPU-1111\tNVIDIA-A100-SXM4-80GB\t0\t1\t\t7\n"
+			       "\tTesla-V100--32GB-\t0\t1\t\t-1\n");
 	free(text);
 	snprintf(path, sizeof(path), "%s/none", scratch);
 	out = fopen("/dev/null", "w");

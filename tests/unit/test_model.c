@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gpuqd/core/model_int.h"
-#include "gpuqd/core/view.h"
-#include "libgpuq/mp.h"
+#include "gpuqd/state/model_int.h"
+#include "gpuqd/state/view/view.h"
+#include "libgpuq/wire/mp.h"
 #include "libgpuq/units.h"
 #include "tests/unit/model_rig.h"
 
@@ -21,31 +21,47 @@ Test(model, a_job_lives_and_becomes_history)
 	enum event_type end;
 
 	cr_assert_null(submit_text(m, "{gpus: 1, command: [a]}", NULL));
-	cr_expect_eq(job_find(m, J1)->state, GPUQ_JOB_PENDING);
-	cr_expect_eq(queue_find(m, "default")->n_pending, 1);
+	cr_expect_eq(model_find_job(m, J1)->state, GPUQ_JOB_PENDING);
+	cr_expect_eq(model_find_queue(m, "default")->n_pending, 1);
 	cr_assert_eq(place(m, J1, 1, "n0", 2), 0);
-	cr_expect_eq(job_find(m, J1)->state, GPUQ_JOB_STARTING);
-	cr_expect_eq(queue_find(m, "default")->allocated_milli, 1000);
+	cr_expect_eq(model_find_job(m, J1)->state, GPUQ_JOB_STARTING);
+	cr_expect_eq(model_find_queue(m, "default")->allocated_milli, 1000);
 	cr_assert_eq(pod_event(m, EV_POD_CREATED, J1, 0, 0, T0 + 20, 0, 0), 0);
 	cr_assert_eq(pod_event(m, EV_POD_STARTED, J1, 0, 0, T0 + 1000000, 0, 0), 0);
-	cr_expect_eq(job_find(m, J1)->state, GPUQ_JOB_RUNNING);
+	cr_expect_eq(model_find_job(m, J1)->state, GPUQ_JOB_RUNNING);
 	disk_write(&d, m);
 	cr_assert_eq(pod_event(m, EV_POD_ENDED, J1, 0, 0, T0 + 4000000, 3, 0), 0);
-	cr_expect_eq(queue_find(m, "default")->allocated_milli, 0);
-	cr_expect_eq(job_find(m, J1)->life->gpu_us, 3000000);
+	cr_expect_eq(model_find_queue(m, "default")->allocated_milli, 0);
+	cr_expect_eq(model_find_job(m, J1)->life->gpu_us, 3000000);
 	cr_assert_neq(pod_event(m, EV_POD_ENDED, J1, 0, 0, T0 + 5000000, 0, 0), 0,
 		      "the first end wins");
 	cr_assert_eq(verdict(m, J1, T0 + 4000001, &end), 0);
 	cr_expect_eq(end, EV_JOB_ENDED);
-	cr_expect_eq(job_find(m, J1)->state, GPUQ_JOB_FAILED);
+	cr_expect_eq(model_find_job(m, J1)->state, GPUQ_JOB_FAILED);
 	cr_assert_eq(pod_event(m, EV_POD_GONE, J1, 0, 0, T0 + 5000000, 0, 0), 0);
-	cr_expect_null(job_find(m, J1), "it has left memory");
+	cr_expect_null(model_find_job(m, J1), "it has left memory");
 	disk_write(&d, m);
 	cr_expect(disk_has(&d, TABLE_HISTORY, 1, -1));
 	cr_expect(!disk_has(&d, TABLE_JOB, 1, -1));
 	cr_expect(!disk_has(&d, TABLE_POD, 1, -1));
 	cr_expect_eq(m->usages->us[CHARGE_USED], 3000000);
 	disk_free(&d);
+	model_free(m);
+}
+
+Test(model, a_job_does_not_end_before_it_started)
+{
+	struct model *m = fresh(1, 4);
+	enum event_type end;
+
+	cr_assert_null(submit_text(m, "{gpus: 1, command: [a]}", NULL));
+	cr_assert_eq(place(m, J1, 1, "n0", 2), 0);
+	cr_assert_eq(pod_event(m, EV_POD_CREATED, J1, 0, 0, T0 + 20, 0, 0), 0);
+	cr_assert_eq(pod_event(m, EV_POD_STARTED, J1, 0, 0, T0 + 5000, 0, 0), 0);
+	cr_assert_eq(pod_event(m, EV_POD_ENDED, J1, 0, 0, T0 + 6000, 0, 0), 0);
+	cr_assert_eq(verdict(m, J1, T0 + 4000, &end), 0);
+	cr_expect_eq(model_find_job(m, J1)->life->start_us, T0 + 5000);
+	cr_expect_eq(model_find_job(m, J1)->life->end_us, T0 + 5000);
 	model_free(m);
 }
 
@@ -57,17 +73,17 @@ Test(model, a_gang_fails_with_its_first_failing_pod)
 	cr_assert_null(submit_text(m, "{gpus: 1, pods: 3, command: [a]}", NULL));
 	cr_assert_eq(place(m, J1, 3, "n0", 0), 0);
 	for (uint32_t i = 0; i < 3; i++) {
-		cr_expect_eq(job_find(m, J1)->state, GPUQ_JOB_STARTING, "not all run yet");
+		cr_expect_eq(model_find_job(m, J1)->state, GPUQ_JOB_STARTING, "not all run yet");
 		cr_assert_eq(pod_event(m, EV_POD_STARTED, J1, 0, i, T0 + 100, 0, 0), 0);
 	}
-	cr_expect_eq(job_find(m, J1)->state, GPUQ_JOB_RUNNING);
+	cr_expect_eq(model_find_job(m, J1)->state, GPUQ_JOB_RUNNING);
 	cr_assert_eq(pod_event(m, EV_POD_ENDED, J1, 0, 1, T0 + 200, 9, 0), 0);
-	cr_expect_eq(job_find(m, J1)->life->outcome, GPUQ_JOB_FAILED);
-	cr_expect_eq(job_find(m, J1)->state, GPUQ_JOB_COMPLETING);
+	cr_expect_eq(model_find_job(m, J1)->life->outcome, GPUQ_JOB_FAILED);
+	cr_expect_eq(model_find_job(m, J1)->state, GPUQ_JOB_COMPLETING);
 	cr_assert_eq(pod_event(m, EV_POD_ENDED, J1, 0, 0, T0 + 300, 143, 0), 0);
 	cr_assert_eq(pod_event(m, EV_POD_ENDED, J1, 0, 2, T0 + 300, 143, 0), 0);
 	cr_assert_eq(verdict(m, J1, T0 + 301, &end), 0);
-	cr_expect_eq(job_find(m, J1)->life->exit_code, 9);
+	cr_expect_eq(model_find_job(m, J1)->life->exit_code, 9);
 	model_free(m);
 }
 
@@ -112,7 +128,7 @@ Test(model, an_attempt_is_tried_again_when_its_rules_say_so)
 				cr_expect_eq(end, retries[i].first, "row %zu", i);
 		}
 		cr_expect_eq(n, retries[i].attempts, "row %zu: %u attempts", i, n);
-		cr_expect_eq(job_find(m, J1)->state, retries[i].finally, "row %zu", i);
+		cr_expect_eq(model_find_job(m, J1)->state, retries[i].finally, "row %zu", i);
 		model_free(m);
 	}
 }
@@ -129,8 +145,51 @@ Test(model, infrastructure_failures_do_not_use_up_retries)
 			     0);
 		cr_assert_eq(verdict(m, J1, T0 + 300, &end), 0);
 		cr_expect_eq(end, EV_JOB_REQUEUED);
-		cr_expect_eq(job_find(m, J1)->life->n_retries, 0);
-		cr_expect_eq(job_find(m, J1)->attempt, n);
+		cr_expect_eq(model_find_job(m, J1)->life->n_retries, 0);
+		cr_expect_eq(model_find_job(m, J1)->attempt, n);
+	}
+	model_free(m);
+}
+
+Test(model, a_job_that_is_cancelled_while_it_fails_is_not_tried_again)
+{
+	struct model *m = fresh(1, 2);
+	struct event ev = { .type = EV_JOB_CANCEL_ASKED, .at_us = T0 + 250, .job = J1 };
+	enum event_type end;
+
+	cr_assert_null(submit_text(m, "{command: [a], pods: 2}", NULL));
+	cr_assert_eq(place(m, J1, 2, "n0", 0), 0);
+	cr_assert_eq(pod_event(m, EV_POD_ENDED, J1, 0, 0, T0 + 200, -1, POD_FAULT_INFRA), 0);
+	ev.cancel.who = "ann";
+	ev.cancel.why = "";
+	cr_assert_eq(model_apply(m, &ev, NULL), 0);
+	cr_assert_eq(pod_event(m, EV_POD_ENDED, J1, 0, 1, T0 + 260, -1, POD_FAULT_INFRA), 0);
+	cr_assert_eq(verdict(m, J1, T0 + 300, &end), 0);
+	cr_expect_eq(end, EV_JOB_ENDED);
+	model_free(m);
+}
+
+Test(model, a_node_that_gets_or_loses_devices_is_known_by_what_it_has)
+{
+	static const size_t counts[] = { 4, 1, 3 };
+	struct model *m = fresh(1, 2);
+	struct device_fact devices[4];
+
+	for (size_t i = 0; i < 4; i++)
+		devices[i] = (struct device_fact){ "GPU-x", "TEST", 1024, true };
+	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
+		struct node_fact f = { .name = "n0",
+				       .cpu_milli = 64000,
+				       .memory_bytes = INT64_C(1) << 38,
+				       .max_pods = 110,
+				       .devices = devices,
+				       .n_devices = counts[i],
+				       .ready = true,
+				       .note = "" };
+		struct event ev = { .type = EV_NODE_SEEN, .at_us = T0, .node = &f };
+
+		cr_assert_eq(model_apply(m, &ev, NULL), 0);
+		cr_expect_eq(m->nodes->n_devices, counts[i]);
 	}
 	model_free(m);
 }
@@ -142,7 +201,7 @@ Test(model, an_array_splits_and_ends_with_its_worst_code)
 	enum event_type end;
 
 	cr_assert_null(submit_text(m, "{gpus: 1, array: 0-3, command: [a]}", NULL));
-	cr_expect_eq(queue_find(m, "default")->n_pending, 4);
+	cr_expect_eq(model_find_queue(m, "default")->n_pending, 4);
 	for (int i = 0; i < 4; i++) {
 		struct job_key k = { 1, i };
 
@@ -154,10 +213,10 @@ Test(model, an_array_splits_and_ends_with_its_worst_code)
 	}
 	cr_assert_neq(place(m, (struct job_key){ 1, 2 }, 1, "n0", 0), 0, "each element once");
 	disk_write(&d, m);
-	cr_expect_null(job_find(m, J1), "the whole array is history");
+	cr_expect_null(model_find_job(m, J1), "the whole array is history");
 	cr_expect(disk_has(&d, TABLE_HISTORY, 1, -1) && disk_has(&d, TABLE_HISTORY, 1, 3));
-	cr_expect_eq(queue_find(m, "default")->n_pending, 0);
-	cr_expect_eq(queue_find(m, "default")->n_running, 0);
+	cr_expect_eq(model_find_queue(m, "default")->n_pending, 0);
+	cr_expect_eq(model_find_queue(m, "default")->n_running, 0);
 	disk_free(&d);
 	model_free(m);
 }
@@ -183,15 +242,16 @@ Test(model, dependencies_follow_the_end_of_the_other_job)
 		cr_assert_null(submit_text(m, "{command: [a]}", NULL));
 		snprintf(text, sizeof(text), "{command: [a], depends: ['%s']}", deps[i].dep);
 		cr_assert_null(submit_text(m, text, NULL));
-		cr_expect(job_waits_for_deps(job_find(m, (struct job_key){ 2, -1 }), T0, &never));
+		cr_expect(
+			deps_are_awaited(model_find_job(m, (struct job_key){ 2, -1 }), T0, &never));
 		cr_expect(!never);
 		cr_assert_eq(place(m, J1, 1, "n0", 0), 0);
 		cr_assert_eq(pod_event(m, EV_POD_STARTED, J1, 0, 0, T0 + 100, 0, 0), 0);
 		cr_assert_eq(pod_event(m, EV_POD_ENDED, J1, 0, 0, T0 + 200, deps[i].exit_code, 0),
 			     0);
 		cr_assert_eq(verdict(m, J1, T0 + 300, &end), 0);
-		cr_expect_eq(job_waits_for_deps(job_find(m, (struct job_key){ 2, -1 }), T0 + 400,
-						&never),
+		cr_expect_eq(deps_are_awaited(model_find_job(m, (struct job_key){ 2, -1 }),
+					      T0 + 400, &never),
 			     deps[i].waits, "row %zu", i);
 		cr_expect_eq(never, deps[i].never, "row %zu", i);
 		model_free(m);
@@ -210,7 +270,7 @@ static bool is_held_up(struct model *m, uint32_t id)
 {
 	bool never;
 
-	return job_waits_for_deps(job_find(m, (struct job_key){ id, -1 }), T0 + 200, &never);
+	return deps_are_awaited(model_find_job(m, (struct job_key){ id, -1 }), T0 + 200, &never);
 }
 
 Test(model, singletons_follow_one_another)
@@ -253,8 +313,8 @@ Test(model, who_has_left_is_not_the_next_of_a_name)
 	named.updated.spec = &spec;
 	named.updated.queue = "default";
 	named.updated.qos = "normal";
-	named.updated.request_bytes = job_find(m, J1)->request->bytes;
-	named.updated.request_len = job_find(m, J1)->request->len;
+	named.updated.request_bytes = model_find_job(m, J1)->request->bytes;
+	named.updated.request_len = model_find_job(m, J1)->request->len;
 	named.updated.time_limit_us = GPUQ_UNLIMITED;
 	cr_assert_eq(model_apply(m, &named, NULL), 0);
 	cr_expect(!is_held_up(m, 3), "the first is called otherwise now");
@@ -279,7 +339,7 @@ Test(model, elements_that_never_started_end_for_others_too)
 	cr_expect(is_held_up(m, 2) && is_held_up(m, 3));
 	cr_assert_eq(cancel(m, 1), 0);
 	cr_expect(!is_held_up(m, 2));
-	cr_expect(job_waits_for_deps(job_find(m, (struct job_key){ 3, -1 }), T0 + 200, &never));
+	cr_expect(deps_are_awaited(model_find_job(m, (struct job_key){ 3, -1 }), T0 + 200, &never));
 	cr_expect(never);
 	cr_expect(is_held_up(m, 4), "there is no such element");
 	disk_free(&d);
@@ -303,12 +363,12 @@ Test(model, a_pod_name_is_read_back)
 	char name[64];
 
 	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
-		pod_key_name(CLUSTER, keys[i], name);
-		cr_assert(pod_name_parse(m, name, &got), "%s", name);
+		model_pod_key_name(CLUSTER, keys[i], name);
+		cr_assert(model_pod_name_parse(m, name, &got), "%s", name);
 		cr_expect_eq(memcmp(&got, &keys[i], sizeof(got)), 0, "%s", name);
 	}
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
-		cr_expect(!pod_name_parse(m, others[i], &got), "%s", others[i]);
+		cr_expect(!model_pod_name_parse(m, others[i], &got), "%s", others[i]);
 	model_free(m);
 }
 
@@ -330,7 +390,7 @@ Test(model, a_site_with_jobs_in_a_queue_cannot_lose_it)
 	ev.site.len = b.len;
 	cr_assert_null(submit_text(m, "{command: [a]}", NULL));
 	cr_expect_eq(model_apply(m, &ev, &err), GPUQ_ECONFLICT);
-	cr_expect_not_null(queue_find(m, "default"));
+	cr_expect_not_null(model_find_queue(m, "default"));
 	cr_expect_not_null(strstr(err.text, "default"));
 	gpuq_buf_done(&b);
 	gpuq_arena_done(&a);
@@ -365,7 +425,7 @@ static void dump(const struct model *m, struct gpuq_buf *out)
 
 	for (key.id = 1; key.id < m->next_job_id; key.id++)
 		for (key.index = -1; key.index < 8; key.index++) {
-			const struct job *j = job_find(m, key);
+			const struct job *j = model_find_job(m, key);
 
 			if (!j)
 				continue;
@@ -373,7 +433,7 @@ static void dump(const struct model *m, struct gpuq_buf *out)
 			gpuq_buf_printf(out, " %d %d %" PRIu32 " %" PRId64 "\n", j->held_user,
 					j->cancel_asked, j->life->n_retries, j->life->leave_us);
 		}
-	model_spending(m, T0 + 5 * GPUQ_US_PER_S, spent);
+	budget_spending(m, T0 + 5 * GPUQ_US_PER_S, spent);
 	for (uint32_t i = 0; i < m->n_queues; i++)
 		gpuq_json_write(out, view_queue(&a, m, m->queues[i], spent[i].used_ms), 0);
 	for (const struct account *u = m->accounts; u; u = u->hh.next) {
@@ -388,8 +448,8 @@ static void dump(const struct model *m, struct gpuq_buf *out)
 		char name[16];
 
 		snprintf(name, sizeof(name), "n%d", i);
-		if (node_find(m, name))
-			gpuq_json_write(out, view_node(&a, m, node_find(m, name)), 0);
+		if (model_find_node(m, name))
+			gpuq_json_write(out, view_node(&a, m, model_find_node(m, name)), 0);
 	}
 	gpuq_json_write(out, view_status(&a, m, T0), 0);
 	gpuq_buf_printf(out, " %s %" PRIu32 " %u", m->cluster_id, m->next_job_id, m->keys.slots.n);
@@ -400,10 +460,10 @@ static bool device_free(const struct model *m, const char *node, unsigned device
 {
 	const struct pod *p;
 
-	DL_FOREACH2(node_find(m, node)->pods, p, node_next)
-	for (uint32_t i = 0; pod_takes(p) && i < p->n_devices; i++)
-		if (p->devices[i] == device)
-			return false;
+	DL_FOREACH2(model_find_node(m, node)->pods, p, node_next)
+		for (uint32_t i = 0; model_pod_takes(p) && i < p->n_devices; i++)
+			if (p->devices[i] == device)
+				return false;
 	return true;
 }
 
@@ -424,10 +484,10 @@ static void random_event(struct model *m, int64_t at)
 	if (rng(6) == 0) {
 		snprintf(text, sizeof(text), "key-%u", rng(50));
 		submit_text(m, specs[rng(m->next_job_id > 1 ? 4 : 3)],
-			    key_find(m, "ann", text) ? NULL : text);
+			    model_find_key(m, "ann", text) ? NULL : text);
 		return;
 	}
-	j = job_find(m, key);
+	j = model_find_job(m, key);
 	switch (rng(9)) {
 	case 0:
 	case 1: {
@@ -435,7 +495,7 @@ static void random_event(struct model *m, int64_t at)
 		uint16_t device = (uint16_t)rng(3);
 
 		if (device_free(m, node, device) && device_free(m, node, device + 1u))
-			place(m, key, j ? job_pods(j) : 1, node, device);
+			place(m, key, j ? model_job_pods(j) : 1, node, device);
 		return;
 	}
 	case 2:
@@ -453,10 +513,10 @@ static void random_event(struct model *m, int64_t at)
 		ev.job = key;
 		ev.evict.cause = rng(2) ? GPUQ_CAUSE_LIMIT : GPUQ_CAUSE_RECLAIM;
 		ev.evict.by = "job 9";
-		ev.evict.rule = "G";
+		ev.evict.rule = "reclaim-quota";
 		break;
 	case 5:
-		if (j && job_is_live(j) && job_attempt_over(j))
+		if (j && model_job_is_live(j) && model_job_attempt_over(j))
 			verdict(m, key, at, &t);
 		return;
 	default: {
@@ -480,13 +540,13 @@ static void check_sums(const struct model *m)
 	for (const struct job *j = m->jobs; j; j = j->next) {
 		const struct pod *p;
 
-		if (job_is_live(j))
+		if (model_job_is_live(j))
 			running++;
 		else if (!j->ended)
 			pending += j->array ? (uint32_t)j->array->n_waiting : 1;
 		DL_FOREACH2(j->pods, p, job_next)
-		if (pod_takes(p))
-			allocated += p->gpus_milli;
+			if (model_pod_takes(p))
+				allocated += p->gpus_milli;
 	}
 	cr_assert_eq(m->queues[0]->allocated_milli, allocated);
 	cr_assert_eq(m->queues[0]->n_pending, pending);
@@ -496,8 +556,7 @@ static void check_sums(const struct model *m)
 #define COUNT(n, head, next_, ok)                                                                  \
 	do {                                                                                       \
 		const struct job *it_;                                                             \
-		DL_FOREACH2(head, it_, next_)                                                      \
-		{                                                                                  \
+		DL_FOREACH2(head, it_, next_) {                                                    \
 			cr_assert(ok);                                                             \
 			n++;                                                                       \
 		}                                                                                  \
@@ -513,27 +572,26 @@ static void check_lists(const struct model *m)
 		COUNT(by_queue, m->queues[i]->jobs, queue_next, it_->queue == m->queues[i]);
 	for (int s = 0; s < N_GPUQ_JOB_STATES; s++)
 		COUNT(by_state, m->jobs_by_state[s], state_next, (int)it_->state == s);
-	job_each(m, j)
-	{
+	job_each(m, j) {
 		bool first_of_user = true;
 
 		for (const struct job *k = m->jobs; k != j; k = k->next)
 			first_of_user &= strcmp(k->user, j->user) != 0;
 		if (first_of_user)
-			COUNT(by_user, jobs_of_user(m, j->user), user_next,
+			COUNT(by_user, index_of_user(m, j->user), user_next,
 			      strcmp(it_->user, j->user) == 0);
 		if (j->key.index >= 0)
 			elements++;
 		else
-			COUNT(kin, jobs_elements(m, j->key.id), life->kin_next,
+			COUNT(kin, index_elements(m, j->key.id), life->kin_next,
 			      it_->key.id == j->key.id && it_->key.index >= 0);
 	}
 	cr_assert_eq(by_user, n);
 	cr_assert_eq(by_queue, n);
 	cr_assert_eq(by_state, n);
 	cr_assert_leq(kin, elements, "an array may have left before its elements");
-	cr_assert_null(jobs_of_user(m, "nobody"));
-	cr_assert_null(jobs_elements(m, 4000000000u));
+	cr_assert_null(index_of_user(m, "nobody"));
+	cr_assert_null(index_elements(m, 4000000000u));
 }
 
 Test(model, any_history_survives_a_restart, .timeout = 300)
@@ -577,7 +635,8 @@ static void check_records(struct model *m, const struct disk *d)
 	struct disk anew = { 0 };
 	size_t n = 0;
 
-	job_each(m, j) job_dirty(m, j);
+	job_each(m, j)
+		model_job_dirty(m, j);
 	disk_write(&anew, m);
 	for (size_t i = 0; i < d->n; i++) {
 		const struct record *x = &d->r[i];
@@ -632,12 +691,12 @@ Test(model, jobs_that_are_alike_come_back_as_they_were)
 	check_sums(again);
 	check_lists(again);
 	check_records(again, &d);
-	first = job_find(again, J1);
-	second = job_find(again, (struct job_key){ 2, -1 });
+	first = model_find_job(again, J1);
+	second = model_find_job(again, (struct job_key){ 2, -1 });
 	cr_expect_eq(first->wish, second->wish, "they want the same");
 	cr_expect_eq(first->request->n_jobs, 7);
-	cr_expect(wish_has_exit(job_find(again, (struct job_key){ 7, -1 })->wish, 75));
-	cr_expect_not(wish_has_exit(first->wish, 75));
+	cr_expect(job_wish_has_exit(model_find_job(again, (struct job_key){ 7, -1 })->wish, 75));
+	cr_expect_not(job_wish_has_exit(first->wish, 75));
 	model_free(m);
 	model_free(again);
 	disk_free(&d);

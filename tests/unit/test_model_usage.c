@@ -5,9 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gpuqd/core/civil.h"
-#include "gpuqd/core/model_int.h"
-#include "libgpuq/mp.h"
+#include "gpuqd/state/record/record.h"
+#include "gpuqd/util/civil.h"
+#include "gpuqd/state/model_int.h"
+#include "libgpuq/wire/mp.h"
 #include "libgpuq/units.h"
 #include "libgpuq/yaml.h"
 
@@ -32,7 +33,7 @@ static void apply(struct rig *r, struct event *ev)
 
 	cr_assert_eq(model_apply(r->m, ev, &err), 0, "%s", err.text);
 	cr_assert_lt(r->n, BATCHES_MAX);
-	batch_init(&r->disk[r->n]);
+	change_batch_init(&r->disk[r->n]);
 	model_collect(r->m, &r->disk[r->n++]);
 }
 
@@ -66,8 +67,8 @@ static void restart(struct rig *r)
 
 				if (c->table != model_load_order[t] || !c->val || newer(r, b, i))
 					continue;
-				cr_assert_eq(model_load(r->m, c->table, c->key, c->key_len, c->val,
-							c->val_len, &err),
+				cr_assert_eq(record_load(r->m, c->table, c->key, c->key_len, c->val,
+							 c->val_len, &err),
 					     0, "%s", err.text);
 			}
 }
@@ -116,7 +117,7 @@ static void end(struct rig *r)
 {
 	model_free(r->m);
 	while (r->n > 0)
-		batch_done(&r->disk[--r->n]);
+		change_batch_done(&r->disk[--r->n]);
 }
 
 /* A job of so many pods, one device each; placed, and its pods created. */
@@ -206,16 +207,16 @@ static usage_q32 used(const struct rig *r, const char *queue, const char *user, 
 {
 	struct sum s = { .queue = queue, .user = user };
 
-	model_each_account(r->m, now_us, add, &s);
+	account_each(r->m, now_us, add, &s);
 	return s.used;
 }
 
 static int64_t spent_ms(const struct rig *r, const char *queue, int64_t now_us, int64_t *reset_us)
 {
 	struct spent out[8];
-	const uint32_t ix = queue_find(r->m, queue)->ix;
+	const uint32_t ix = model_find_queue(r->m, queue)->ix;
 
-	model_spending(r->m, now_us, out);
+	budget_spending(r->m, now_us, out);
 	if (reset_us)
 		*reset_us = out[ix].reset_us;
 	return out[ix].used_ms;
@@ -251,6 +252,93 @@ Test(model_usage, running_pods_are_charged_all_the_time)
 			    usage_left(usage_of(1000, 2 * HOUR - 20 * S, HOUR), 2 * HOUR, HOUR),
 		    "it fades when it has ended");
 	cr_expect_eq((uint64_t)used(&r, "a1", "bob", T0 + HOUR), 0);
+	end(&r);
+}
+
+/* ---- other machines' clocks ---- */
+
+static int64_t ran_for(const struct rig *r)
+{
+	const struct job *j = model_find_job(r->m, (struct job_key){ 1, -1 });
+
+	return j->pods->end_us - j->pods->start_us;
+}
+
+/* That of a node is off by `off`: a job of an hour is charged an hour, between what we saw. */
+static void hour_with_clock_off(int64_t off)
+{
+	const int64_t placed = T0 + 5 * S, start = T0 + 10 * S, end_us = start + HOUR;
+	const struct pod *p;
+	struct rig r;
+
+	begin(&r, plain);
+	job(&r, "ann", "a1", 1, placed);
+	started(&r, 1, 0, start + off, start + S);
+	p = model_find_job(r.m, (struct job_key){ 1, -1 })->pods;
+	cr_expect_geq(p->start_us, placed);
+	cr_expect_leq(p->start_us, start + S, "not in the future");
+	ended(&r, 1, 0, start + off, end_us + off, end_us + S);
+	cr_expect_geq(p->start_us, placed);
+	cr_expect_leq(p->end_us, end_us + S, "not in the future");
+	cr_expect_leq(llabs(ran_for(&r) - HOUR), 6 * S, "%" PRId64 " s", ran_for(&r) / S);
+	end(&r);
+}
+
+Test(model_usage, clocks_of_nodes_are_bracketed_by_ours)
+{
+	static const int64_t offs[] = { 0,    S,     -S,       600 * S,  -600 * S,
+					HOUR, -HOUR, 30 * DAY, -30 * DAY };
+
+	for (size_t i = 0; i < sizeof(offs) / sizeof(offs[0]); i++)
+		hour_with_clock_off(offs[i]);
+}
+
+Test(model_usage, an_end_before_its_start_is_nothing)
+{
+	struct rig r;
+
+	begin(&r, plain);
+	job(&r, "ann", "a1", 1, T0);
+	started(&r, 1, 0, T0 + 10 * S, T0 + 10 * S);
+	ended(&r, 1, 0, T0 + 10 * S, T0 - DAY, T0 + HOUR);
+	cr_expect_eq(ran_for(&r), 0);
+	end(&r);
+}
+
+/* ---- our own wall clock ---- */
+
+static void clock_set(struct rig *r, int64_t ahead_us, int64_t at_us)
+{
+	struct event ev = { .type = EV_CLOCK_SET, .at_us = at_us };
+
+	ev.clock.boot = "b";
+	ev.clock.base_us = 17;
+	ev.clock.ahead_us = ahead_us;
+	apply(r, &ev);
+}
+
+/* Two days of the wall clock, one hour of ledger time: charged once, on the days of then. */
+Test(model_usage, the_wall_clock_decides_about_days_not_about_amounts)
+{
+	struct rig r;
+	int64_t reset;
+
+	begin(&r, "{version: 1, queues: [{name: a, budget: {gpu_minutes: 600, period: day}}]}");
+	job(&r, "ann", "a", 1, T0);
+	started(&r, 1, 0, T0, T0);
+	clock_set(&r, DAY, T0 + HOUR / 2);
+	restart(&r);
+	cr_expect_eq(r.m->ahead_us, DAY);
+	cr_expect_str_eq(r.m->clock_boot, "b");
+	cr_expect_eq(r.m->clock_base_us, 17);
+	cr_expect_geq(r.m->newest_us, T0);
+	ended(&r, 1, 0, T0, T0 + HOUR, T0 + HOUR);
+	expect_used(used(&r, "a", "ann", T0 + HOUR), usage_of(1000, HOUR, 7 * DAY), "an hour");
+	cr_expect_eq(spent_ms(&r, "a", T0 + HOUR, &reset), HOUR / 1000);
+	cr_expect_eq(reset, T0 + DAY, "midnight of the wall clock, as ledger time");
+	cr_expect_eq(clock_day(r.m, T0), civil_day(T0) + 1);
+	clock_set(&r, 6 * HOUR, T0 + HOUR);
+	cr_expect_eq(clock_day_begins(r.m, civil_day(T0)), T0 - 6 * HOUR);
 	end(&r);
 }
 
@@ -462,7 +550,7 @@ Test(ledger, work_since_the_last_checkpoint_is_lost)
 
 	begin(&r, plain);
 	job(&r, "ann", "a1", 1, T0);
-	j = job_find(r.m, (struct job_key){ 1, -1 });
+	j = model_find_job(r.m, (struct job_key){ 1, -1 });
 	w = *j->wish;
 	w.checkpoint_every_us = 10 * 60 * S;
 	job_set_wish(r.m, j, &w);
@@ -485,6 +573,30 @@ Test(ledger, a_refund_of_what_fades_fades_as_well)
 	cr_expect_leq(spent_ms(&r, "a", T0 + HOUR, NULL), 1);
 	restart(&r);
 	cr_expect_leq(spent_ms(&r, "a", T0 + 2 * HOUR, NULL), 1);
+	end(&r);
+}
+
+Test(ledger, a_refund_is_given_once_and_leaves_what_others_used)
+{
+	const int64_t hour = (int64_t)((usage_of(1000, HOUR, HOUR) >> 16) * 1000 >> 16);
+	struct rig r;
+
+	begin(&r, "{version: 1, queues: [{name: a, budget: {gpu_minutes: 100, user_gpu_minutes: 90,"
+		  " half_life: 1h}}]}");
+	for (uint32_t id = 1; id <= 3; id++) {
+		job(&r, "ann", "a", 1, T0);
+		started(&r, id, 0, T0, T0);
+	}
+	requeued(&r, 1, GPUQ_CAUSE_INFRA, T0 + HOUR);
+	ended(&r, 2, 0, 0, T0 + HOUR, T0 + HOUR);
+	ended(&r, 3, 0, 0, T0 + HOUR, T0 + HOUR);
+	cr_expect_leq(llabs(spent_ms(&r, "a", T0 + HOUR, NULL) - 2 * hour), 4);
+	cr_expect_leq(
+		llabs(budget_user_spent_ms(r.m, model_find_queue(r.m, "a"), "ann", T0 + HOUR) -
+		      2 * hour),
+		4);
+	restart(&r);
+	cr_expect_leq(llabs(spent_ms(&r, "a", T0 + HOUR, NULL) - 2 * hour), 4);
 	end(&r);
 }
 
@@ -526,8 +638,8 @@ static int64_t granted_ms(const struct rig *r, const char *queue, int64_t now_us
 {
 	struct spent out[8];
 
-	model_spending(r->m, now_us, out);
-	return out[queue_find(r->m, queue)->ix].granted_ms;
+	budget_spending(r->m, now_us, out);
+	return out[model_find_queue(r->m, queue)->ix].granted_ms;
 }
 
 /* AC-KGS-6: what was granted is there at once. */
@@ -558,9 +670,9 @@ Test(ledger, a_default_budget_is_for_leaves)
 
 	begin(&r, "{version: 1, default_budget: {gpu_minutes: 7}, queues: [{name: a},"
 		  " {name: a1, parent: a}, {name: b, budget: {gpu_minutes: 9}}]}");
-	cr_expect_null(queue_find(r.m, "a")->budget);
-	cr_expect_eq(queue_find(r.m, "a1")->budget->gpu_minutes, 7);
-	cr_expect_eq(queue_find(r.m, "b")->budget->gpu_minutes, 9);
+	cr_expect_null(model_find_queue(r.m, "a")->budget);
+	cr_expect_eq(model_find_queue(r.m, "a1")->budget->gpu_minutes, 7);
+	cr_expect_eq(model_find_queue(r.m, "b")->budget->gpu_minutes, 9);
 	end(&r);
 }
 
@@ -572,15 +684,16 @@ Test(ledger, users_are_told_apart)
 		  " {name: a1, parent: a}]}");
 	job(&r, "ann", "a1", 1, T0);
 	started(&r, 1, 0, T0 + 23 * HOUR, T0 + 23 * HOUR);
-	cr_expect_eq(model_user_spent_ms(r.m, queue_find(r.m, "a"), "ann", T0 + DAY + HOUR),
+	cr_expect_eq(budget_user_spent_ms(r.m, model_find_queue(r.m, "a"), "ann", T0 + DAY + HOUR),
 		     3600000, "of this day");
-	cr_expect_eq(model_user_spent_ms(r.m, queue_find(r.m, "a"), "bob", T0 + DAY), 0);
-	cr_expect_eq(model_committed_ms(r.m, queue_find(r.m, "a"), "ann", T0 + DAY), GPUQ_UNLIMITED,
-		     "it has no walltime");
+	cr_expect_eq(budget_user_spent_ms(r.m, model_find_queue(r.m, "a"), "bob", T0 + DAY), 0);
+	cr_expect_eq(budget_committed_ms(r.m, model_find_queue(r.m, "a"), "ann", T0 + DAY),
+		     GPUQ_UNLIMITED, "it has no walltime");
 	ended(&r, 1, 0, 0, T0 + DAY + 2 * HOUR, T0 + DAY + 2 * HOUR);
-	cr_expect_eq(model_user_spent_ms(r.m, queue_find(r.m, "a"), "ann", T0 + DAY + 3 * HOUR),
-		     7200000);
-	cr_expect_eq(model_committed_ms(r.m, queue_find(r.m, "a"), NULL, T0 + DAY), 0);
+	cr_expect_eq(
+		budget_user_spent_ms(r.m, model_find_queue(r.m, "a"), "ann", T0 + DAY + 3 * HOUR),
+		7200000);
+	cr_expect_eq(budget_committed_ms(r.m, model_find_queue(r.m, "a"), NULL, T0 + DAY), 0);
 	end(&r);
 }
 
@@ -602,22 +715,23 @@ Test(ledger, a_users_part_of_a_budget_fades_as_the_budget_does)
 	started(&r, 1, 0, T0, T0);
 	started(&r, 1, 1, T0, T0);
 	started(&r, 2, 0, T0, T0);
-	a = queue_find(r.m, "a");
-	ms = model_user_spent_ms(r.m, a, "ann", T0 + HOUR);
+	a = model_find_queue(r.m, "a");
+	ms = budget_user_spent_ms(r.m, a, "ann", T0 + HOUR);
 	cr_expect_eq(ms, (int64_t)((usage_of(2000, HOUR, HOUR) >> 16) * 1000 >> 16));
-	cr_expect_eq(model_user_rate_milli(r.m, a, "ann"), 2000);
-	cr_expect_eq(model_user_rate_milli(r.m, a, "eve"), 0);
+	cr_expect_eq(budget_user_rate_milli(r.m, a, "ann"), 2000);
+	cr_expect_eq(budget_user_rate_milli(r.m, a, "eve"), 0);
 	cr_expect_eq(spent_ms(&r, "a", T0 + HOUR, NULL) / 10, (ms + ms / 2) / 10,
 		     "nothing counts twice");
 	ended(&r, 1, 0, 0, T0 + HOUR, T0 + HOUR);
 	ended(&r, 1, 1, 0, T0 + HOUR, T0 + HOUR);
 	restart(&r);
-	a = queue_find(r.m, "a");
-	cr_expect_eq(model_user_spent_ms(r.m, a, "ann", T0 + 2 * HOUR), ms / 2);
+	a = model_find_queue(r.m, "a");
+	cr_expect_eq(budget_user_spent_ms(r.m, a, "ann", T0 + 2 * HOUR), ms / 2);
 	site(&r, whole, T0 + 2 * HOUR);
 	site(&r, both, T0 + 2 * HOUR);
-	a = queue_find(r.m, "a");
-	cr_expect_eq(model_user_spent_ms(r.m, a, "ann", T0 + 2 * HOUR), 0, "it went with its part");
+	a = model_find_queue(r.m, "a");
+	cr_expect_eq(budget_user_spent_ms(r.m, a, "ann", T0 + 2 * HOUR), 0,
+		     "it went with its part");
 	end(&r);
 }
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "libgpuq/limits.h"
-#include "libgpuq/mp.h"
+#include "libgpuq/wire/mp.h"
 
 #define N(a) (sizeof(a) / sizeof((a)[0]))
 #define BYTES(s) (s), sizeof(s) - 1

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "gpuqd/flow/outbox_text.h"
-#include "libgpuq/mp.h"
+#include "gpuqd/flow/notify/outbox_text.h"
+#include "libgpuq/wire/mp.h"
 #include "libgpuq/notify.h"
 #include "libgpuq/schema.h"
 #include "tests/unit/model_rig.h"
@@ -237,7 +237,7 @@ static const char *waiting(const struct disk *d)
 		cr_assert_eq(gpuq_mp_read(&a, &lim, d->r[i].val, d->r[i].val_len, &v, NULL), 0);
 		n += (size_t)snprintf(
 			text + n, sizeof(text) - n, "%s%llu %s %s %s %lld", n ? "; " : "",
-			(unsigned long long)key_outbox_number(d->r[i].key),
+			(unsigned long long)change_key_outbox_number(d->r[i].key),
 			gpuq_get_str(v, "event", "?"), gpuq_get_str(v, "to", "?"),
 			gpuq_get_str(v, "address", "?"),
 			(long long)gpuq_get_int(gpuq_get(v, "job"), "array_index", -1));

@@ -4,10 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "gpuqd/core/cost.h"
-#include "gpuqd/core/fgd.h"
-#include "gpuqd/core/packer.h"
-#include "gpuqd/core/sched.h"
+#include "gpuqd/snapshot/cost.h"
+#include "gpuqd/sched/place/fgd.h"
+#include "gpuqd/sched/place/packer.h"
+#include "gpuqd/sched/sched.h"
 
 /* ---- what is wasted ---- */
 
@@ -171,8 +171,8 @@ struct kind {
 	uint32_t count;
 };
 
-static struct snapshot *cluster(uint32_t nodes, uint32_t devices, int64_t device_bytes, int64_t cpu,
-				const struct kind *kinds, uint32_t n)
+static struct snapshot *cluster(uint32_t nodes, uint32_t devices, int64_t devices_bytes,
+				int64_t cpu, const struct kind *kinds, uint32_t n)
 {
 	struct snap_device device[16];
 	struct gpuq_err err = GPUQ_ERR_INIT;
@@ -181,19 +181,19 @@ static struct snapshot *cluster(uint32_t nodes, uint32_t devices, int64_t device
 	struct snapshot *s;
 	char name[16];
 
-	snap_config_default(&config);
+	snapshot_config_default(&config);
 	s = snapshot_new(&config);
 	snapshot_add_flavor(s, "gpu", 0);
 	snapshot_user(s, "ann");
-	snap_queue_default(&q);
+	snapshot_queue_default(&q);
 	q.name = "q";
 	snapshot_add_queue(s, &q);
 	for (uint32_t d = 0; d < devices; d++)
-		device[d] = (struct snap_device){ .healthy = true, .memory_bytes = device_bytes };
+		device[d] = (struct snap_device){ .healthy = true, .memory_bytes = devices_bytes };
 	for (uint32_t i = 0; i < nodes; i++) {
 		struct snap_node node;
 
-		snap_node_default(&node);
+		snapshot_node_default(&node);
 		snprintf(name, sizeof(name), "n%03u", i);
 		node.name = name;
 		node.flavor = 0;
@@ -213,7 +213,7 @@ static struct snapshot *cluster(uint32_t nodes, uint32_t devices, int64_t device
 		const struct snap_range range = { 0, (int32_t)kinds[i].count - 1, 1 };
 		struct snap_job j;
 
-		snap_job_default(&j);
+		snapshot_job_default(&j);
 		j.key = (struct snap_key){ i + 1, -1 };
 		j.queue = 0;
 		j.user = 0;
@@ -236,7 +236,7 @@ static uint32_t below(uint32_t n)
 
 /* Places pods of random kinds until nothing fits any more; checks that no device, cpu or
  * memory is given twice. Returns how many were placed. */
-static uint32_t fill(const struct snapshot *s, enum packer_policy policy, int64_t device_bytes,
+static uint32_t fill(const struct snapshot *s, enum packer_policy policy, int64_t devices_bytes,
 		     int64_t cpu)
 {
 	int32_t used[64 * 16] = { 0 };
@@ -273,7 +273,7 @@ static uint32_t fill(const struct snapshot *s, enum packer_policy policy, int64_
 			used[at] += pod->milli;
 			bytes[at] += g->gpu_memory_bytes;
 			cr_assert_leq(used[at], 1000);
-			cr_assert_leq(bytes[at], device_bytes);
+			cr_assert_leq(bytes[at], devices_bytes);
 			if (g->gpu_memory_bytes == 0 && g->gpus_milli >= 1000)
 				cr_assert_eq(used[at], 1000,
 					     "a whole device is shared with nobody");
@@ -330,7 +330,7 @@ Test(packer, refuses_what_is_not_sealed)
 	struct snapshot *s;
 	struct packer *p;
 
-	snap_config_default(&config);
+	snapshot_config_default(&config);
 	s = snapshot_new(&config);
 	cr_expect_eq(packer_new(s, PACKER_DEFAULT, &p, &err), GPUQ_EINVAL);
 	snapshot_free(s);
@@ -437,12 +437,12 @@ static struct snapshot *snapshot_of(const struct shape *shape, const struct held
 	struct snapshot *s;
 	char name[16];
 
-	snap_config_default(&config);
+	snapshot_config_default(&config);
 	config.now_us = 1000;
 	s = snapshot_new(&config);
 	snapshot_add_flavor(s, "gpu", 0);
 	snapshot_user(s, "ann");
-	snap_queue_default(&q);
+	snapshot_queue_default(&q);
 	q.name = "q";
 	snapshot_add_queue(s, &q);
 	for (uint32_t n = 0; n < shape->nodes; n++) {
@@ -450,7 +450,7 @@ static struct snapshot *snapshot_of(const struct shape *shape, const struct held
 		struct snap_mig mig[PROFILES];
 		struct snap_node node;
 
-		snap_node_default(&node);
+		snapshot_node_default(&node);
 		snprintf(name, sizeof(name), "n%u", n);
 		node.name = name;
 		node.flavor = 0;
@@ -472,7 +472,7 @@ static struct snapshot *snapshot_of(const struct shape *shape, const struct held
 		struct snap_job j;
 		uint32_t handle;
 
-		snap_job_default(&j);
+		snapshot_job_default(&j);
 		j.key.id = i + 1;
 		j.queue = 0;
 		j.user = 0;

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "gpuqd/core/site.h"
+#include "gpuqd/site/site.h"
 #include "libgpuq/yaml.h"
 
 static struct gpuq_arena mem;

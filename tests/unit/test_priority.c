@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "gpuqd/core/fairtree.h"
-#include "gpuqd/core/priority.h"
-#include "gpuqd/core/sort.h"
+#include "gpuqd/sched/quota/fairtree.h"
+#include "gpuqd/sched/quota/priority.h"
+#include "gpuqd/util/sort.h"
 
 #define HOUR (3600 * GPUQ_US_PER_S)
 #define NOW (INT64_C(1000) * HOUR)
@@ -16,7 +16,7 @@ static struct snapshot *begin(const struct snap_weights *weights)
 	struct snap_config config;
 	struct snapshot *s;
 
-	snap_config_default(&config);
+	snapshot_config_default(&config);
 	config.now_us = NOW;
 	if (weights)
 		config.weights = *weights;
@@ -29,7 +29,7 @@ static uint32_t queue(struct snapshot *s, const char *name, const char *parent, 
 {
 	struct snap_queue q;
 
-	snap_queue_default(&q);
+	snapshot_queue_default(&q);
 	q.name = name;
 	q.parent_name = parent;
 	q.weight_milli = weight;
@@ -40,7 +40,7 @@ static void node(struct snapshot *s, uint32_t devices)
 {
 	struct snap_node n;
 
-	snap_node_default(&n);
+	snapshot_node_default(&n);
 	n.name = "n1";
 	n.flavor = 0;
 	n.n_devices = devices;
@@ -234,7 +234,7 @@ static struct snap_job waiting(int64_t since_us)
 {
 	struct snap_job j;
 
-	snap_job_default(&j);
+	snapshot_job_default(&j);
 	j.submit_us = 1;
 	j.eligible_us = since_us;
 	return j;
@@ -339,7 +339,7 @@ Test(priority, class_then_fair_share_then_age)
 	struct snap_job low = waiting(1), high = waiting(NOW);
 	struct priority_terms first, last;
 
-	snap_weights_default(&w);
+	snapshot_weights_default(&w);
 	high.priority = 1;
 	first = terms_of(&w, &high, 1);
 	last = terms_of(&w, &low, 0);

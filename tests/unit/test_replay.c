@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "gpuqd/core/cycle_record.h"
-#include "gpuqd/core/sched.h"
-#include "gpuqd/core/snapshot_pack.h"
+#include "gpuqd/sched/cycle_record.h"
+#include "gpuqd/sched/sched.h"
+#include "gpuqd/snapshot/snapshot_pack.h"
 #include "gpuqd/sim/replay.h"
 
 static const char *label_keys[] = { "zone", "rack" }, *label_vals[] = { "z1", "r7" };
@@ -20,10 +20,10 @@ static void add_queue(struct snapshot *s, const char *name, const char *parent, 
 	struct snap_queue q;
 
 	for (int i = 0; i < 4; i++)
-		snap_share_default(&shares[i]);
+		snapshot_share_default(&shares[i]);
 	shares[0].quota = quota;
 	shares[0].lend = 3000;
-	snap_queue_default(&q);
+	snapshot_queue_default(&q);
 	q.name = name;
 	q.parent_name = parent;
 	q.shares = shares;
@@ -44,7 +44,7 @@ static void add_node(struct snapshot *s, const char *name)
 					  { .healthy = false } };
 	struct snap_node n;
 
-	snap_node_default(&n);
+	snapshot_node_default(&n);
 	n.name = name;
 	n.pool = "dgx";
 	n.flavor = 0;
@@ -113,7 +113,7 @@ static struct snapshot *sample(void)
 	struct snap_job j;
 	struct snapshot *s;
 
-	snap_config_default(&config);
+	snapshot_config_default(&config);
 	config.now_us = INT64_C(1700000000000000);
 	config.levels = levels;
 	config.n_levels = 2;
@@ -131,7 +131,7 @@ static struct snapshot *sample(void)
 	snapshot_set_rate(s, 1, 2000);
 	snapshot_add_usage(s, 1, 1, 12345);
 	snapshot_add_reservation(s, &demo);
-	snap_job_default(&j);
+	snapshot_job_default(&j);
 	j.request = add_request(s);
 	j.queue = 1;
 	for (uint32_t id = 1; id <= 4; id++) {

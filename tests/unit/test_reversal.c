@@ -1,8 +1,8 @@
 /* Queues that take the same places back and forth: when they are to leave one another alone. */
 #include <criterion/criterion.h>
 
-#include "gpuqd/core/cycle.h"
-#include "gpuqd/core/reversal.h"
+#include "gpuqd/sched/quota/cycle.h"
+#include "gpuqd/sched/preempt/oscillation.h"
 #include "libgpuq/units.h"
 
 #define MINUTE (60 * GPUQ_US_PER_S)
@@ -43,7 +43,7 @@ static int64_t rests(const struct row *rows, uint32_t n, uint32_t most, uint32_t
 						.job = { rows[i].job, -1 },
 						.by = { rows[i].by, -1 },
 						.at_us = NOW - rows[i].minutes_ago * MINUTE };
-	until = reversal_rests(&c, x, y, owed);
+	until = oscillation_rests(&c, x, y, owed);
 	gpuq_arena_done(&mem);
 	return until ? (until - NOW) / MINUTE : 0;
 }

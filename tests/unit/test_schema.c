@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "libgpuq/mp.h"
+#include "libgpuq/wire/mp.h"
 #include "libgpuq/schema.h"
 #include "libgpuq/units.h"
 #include "libgpuq/yaml.h"

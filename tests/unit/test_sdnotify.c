@@ -59,11 +59,13 @@ static void tell_all(const char *name)
 
 Test(sdnotify, by_path)
 {
-	char path[64];
+	char dir[] = "/tmp/gpuq-sdnotify.XXXXXX", path[64];
 
-	snprintf(path, sizeof(path), "/tmp/gpuq-sdnotify-%d", (int)getpid());
+	cr_assert(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/socket", dir);
 	tell_all(path);
 	unlink(path);
+	rmdir(dir);
 }
 
 Test(sdnotify, by_abstract_name)

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gpuqd/core/joblabel.h"
+#include "gpuqd/state/joblabel.h"
 #include "libgpuq/selector.h"
 #include "tests/unit/model_rig.h"
 
@@ -80,9 +80,9 @@ Test(selector, where_labels_come_from)
 	disk_write(&d, m);
 	again = disk_load(&d);
 	cr_assert_not_null(again);
-	cr_expect_str_eq(job_find(again, J1)->labels, "team=a\nx.io/n=1");
-	cr_expect_str_eq(job_find(again, (struct job_key){ 2, -1 })->labels, "team=b");
-	cr_expect_null(job_find(again, (struct job_key){ 3, -1 })->labels);
+	cr_expect_str_eq(model_find_job(again, J1)->labels, "team=a\nx.io/n=1");
+	cr_expect_str_eq(model_find_job(again, (struct job_key){ 2, -1 })->labels, "team=b");
+	cr_expect_null(model_find_job(again, (struct job_key){ 3, -1 })->labels);
 	model_free(m);
 	model_free(again);
 	disk_free(&d);

@@ -3,8 +3,8 @@
 
 #include <stdlib.h>
 
-#include "gpuqd/core/overcommit.h"
-#include "gpuqd/core/share.h"
+#include "gpuqd/sched/quota/overcommit.h"
+#include "gpuqd/sched/quota/fairshare.h"
 #include "libgpuq/units.h"
 
 #define QUEUES 5
@@ -206,7 +206,7 @@ ParameterizedTest(size_t *ix, share, divides_as_published)
 	struct share_child c[QUEUES];
 	const uint32_t n = fill(*ix, c);
 
-	share_divide(c, n, cases[*ix].total, 1000, cases[*ix].k);
+	fairshare_divide(c, n, cases[*ix].total, 1000, cases[*ix].k);
 	for (uint32_t i = 0; i < n; i++)
 		cr_expect_eq(c[i].fair, cases[*ix].want[i], "%s: queue %u gets %lld, not %lld",
 			     cases[*ix].name, i, (long long)c[i].fair,
@@ -257,8 +257,8 @@ Test(share, many_at_once_is_one_by_one)
 	for (int64_t seed = 0; seed < 20000; seed++) {
 		struct sample x = sample(seed, seed % 50 ? 40 : 4000), y = x;
 
-		share_divide(x.c, x.n, x.total, 1000, x.k);
-		share_divide_plainly(y.c, y.n, y.total, 1000, y.k);
+		fairshare_divide(x.c, x.n, x.total, 1000, x.k);
+		fairshare_divide_plainly(y.c, y.n, y.total, 1000, y.k);
 		for (uint32_t i = 0; i < x.n; i++)
 			cr_assert_eq(x.c[i].fair, y.c[i].fair, "seed %lld, queue %u",
 				     (long long)seed, i);
@@ -277,7 +277,7 @@ Test(share, stays_between_owed_and_wanted_and_leaves_nothing)
 		int64_t sum = 0, owed = 0;
 		bool hungry = false;
 
-		share_divide(s.c, s.n, s.total, 1000, 0);
+		fairshare_divide(s.c, s.n, s.total, 1000, 0);
 		for (uint32_t i = 0; i < s.n; i++) {
 			const int64_t floor = min_i64(s.c[i].quota, s.c[i].demand);
 
@@ -310,8 +310,8 @@ Test(share, is_monotone)
 		c->rank += what == 2;
 		c->demand += what == 3 ? 1000 : 0;
 		after.total += what == 4 ? 1000 : 0;
-		share_divide(before.c, before.n, before.total, 1000, 0);
-		share_divide(after.c, after.n, after.total, 1000, 0);
+		fairshare_divide(before.c, before.n, before.total, 1000, 0);
+		fairshare_divide(after.c, after.n, after.total, 1000, 0);
 		for (uint32_t i = 0; i < (what == 4 ? before.n : 1); i++)
 			cr_assert_geq(after.c[i].fair, before.c[i].fair,
 				      "seed %lld: change %lld costs queue %u", (long long)seed,
@@ -326,9 +326,9 @@ static uint32_t owed(struct snapshot *s, const char *name, const char *parent, i
 	struct snap_share shares[4];
 	struct snap_queue q;
 
-	snap_queue_default(&q);
+	snapshot_queue_default(&q);
 	for (int i = 0; i < 4; i++)
-		snap_share_default(&shares[i]);
+		snapshot_share_default(&shares[i]);
 	shares[0].quota = a;
 	shares[1].quota = b;
 	q.shares = shares;
@@ -344,11 +344,11 @@ Test(share, overcommitted_quotas_are_found)
 	struct snapshot *s;
 	struct snap_node n;
 
-	snap_config_default(&config);
+	snapshot_config_default(&config);
 	s = snapshot_new(&config);
 	snapshot_add_flavor(s, "a100", 0);
 	snapshot_add_flavor(s, "h100", 1);
-	snap_node_default(&n);
+	snapshot_node_default(&n);
 	n.name = "n1";
 	n.n_devices = 8;
 	n.flavor = 0;

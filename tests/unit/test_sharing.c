@@ -3,19 +3,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gpuqd/share/share.h"
+#include "gpuqd/devices/sharing.h"
 
 #define N(a) (sizeof(a) / sizeof((a)[0]))
 #define GIB (INT64_C(1) << 30)
 
 Test(sharing, words_of_nodes)
 {
-	cr_expect_eq(share_kind_of("whole"), SHARE_WHOLE);
-	cr_expect_eq(share_kind_of("gpushare"), SHARE_GPUSHARE);
-	cr_expect_eq(share_kind_of("gpushare-mib"), SHARE_GPUSHARE_MIB);
-	cr_expect_eq(share_kind_of(""), SHARE_ANY);
-	cr_expect_eq(share_kind_of("somebody's own"), SHARE_ANY);
-	cr_expect_str_eq(share_word(SHARE_GPUSHARE), "gpushare");
+	cr_expect_eq(sharing_kind_of("whole"), SHARE_WHOLE);
+	cr_expect_eq(sharing_kind_of("gpushare"), SHARE_GPUSHARE);
+	cr_expect_eq(sharing_kind_of("gpushare-mib"), SHARE_GPUSHARE_MIB);
+	cr_expect_eq(sharing_kind_of(""), SHARE_ANY);
+	cr_expect_eq(sharing_kind_of("somebody's own"), SHARE_ANY);
+	cr_expect_str_eq(sharing_word(SHARE_GPUSHARE), "gpushare");
 }
 
 /* Which nodes a pod cannot stand on: the first word of each that is barred. */
@@ -42,7 +42,7 @@ Test(sharing, who_cannot_stand_where)
 					      .gpu_memory_bytes = asks[i].memory,
 					      .gpu_cores = asks[i].cores,
 					      .mig = asks[i].mig };
-		const char *const *barred = share_barred(&g);
+		const char *const *barred = sharing_barred(&g);
 		char text[64] = "";
 
 		for (; barred && *barred; barred++) {
@@ -57,16 +57,17 @@ Test(sharing, units_of_a_node)
 {
 	int64_t mib = 0;
 
-	cr_expect_eq(gpushare_node(60, 4, &mib), SHARE_GPUSHARE);
+	cr_expect_eq(sharing_gpushare(60, 4, &mib), SHARE_GPUSHARE);
 	cr_expect_eq(mib, 15 * 1024);
-	cr_expect_eq(gpushare_node(4 * 16276, 4, &mib), SHARE_GPUSHARE_MIB);
+	cr_expect_eq(sharing_gpushare(4 * 16276, 4, &mib), SHARE_GPUSHARE_MIB);
 	cr_expect_eq(mib, 16276);
-	cr_expect_eq(gpushare_node(15, 0, &mib), SHARE_GPUSHARE, "one device when nobody counts");
-	cr_expect_eq(gpushare_node(0, 4, &mib), SHARE_ANY);
-	cr_expect_eq(gpushare_node(3, 4, &mib), SHARE_ANY);
+	cr_expect_eq(sharing_gpushare(15, 0, &mib), SHARE_GPUSHARE,
+		     "one device when nobody counts");
+	cr_expect_eq(sharing_gpushare(0, 4, &mib), SHARE_ANY);
+	cr_expect_eq(sharing_gpushare(3, 4, &mib), SHARE_ANY);
 }
 
-static const char *note(const struct share_place *p, const char *key)
+static const char *note(const struct sharing_place *p, const char *key)
 {
 	for (size_t i = 0; i < p->n_notes; i++)
 		if (strcmp(p->notes[i].key, key) == 0)
@@ -98,8 +99,8 @@ Test(sharing, what_the_plugin_reads)
 					       places[i].device_mib, places[i].milli,
 					       places[i].memory,     1000000 };
 		struct gpuq_err err = GPUQ_ERR_INIT;
-		struct share_place p = { .units = -7 };
-		const int rc = share_place(&ask, &p, &err);
+		struct sharing_place p = { .units = -7 };
+		const int rc = sharing_place(&ask, &p, &err);
 
 		cr_expect_eq(rc, places[i].units < 0 ? GPUQ_EINVAL : 0, "%s", places[i].name);
 		cr_expect_eq(p.units, places[i].units < 0 ? -7 : places[i].units, "%s",
@@ -119,10 +120,10 @@ Test(sharing, times_rise_when_the_clock_does_not)
 	long long last = 0;
 
 	for (int i = 0; i < 5; i++) {
-		struct share_place p;
+		struct sharing_place p;
 		long long now;
 
-		cr_assert_eq(share_place(&ask, &p, &err), 0);
+		cr_assert_eq(sharing_place(&ask, &p, &err), 0);
 		now = strtoll(note(&p, GPUSHARE_TIME), NULL, 10);
 		cr_expect_gt(now, last);
 		last = now;

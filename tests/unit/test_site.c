@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "gpuqd/core/site_merge.h"
-#include "gpuqd/flow/apply.h"
+#include "gpuqd/site/site_merge.h"
+#include "gpuqd/flow/admit/apply.h"
 #include "libgpuq/units.h"
 #include "libgpuq/yaml.h"
 
@@ -421,7 +421,8 @@ static const struct {
 } acts[] = {
 	{ "queues: [{name: a, quota: 6, weight: 2, max_gpus: 3}, {name: b, stopped: true}]", true },
 	{ "queues: [{name: a1, quota: 2}, {name: a2, parent: a, users: [x]}]", true },
-	{ "queues: [{name: mine, users: [x], closed: true, image: i, default_time: 1h}]", true },
+	{ "queues: [{name: mine, users: [x], closed: true, default_time: 1h}]", true },
+	{ "queues: [{name: mine, image: i}]", false }, /* it would run in pods of others */
 	{ "queues: [{name: a1, parent: b}]", true },
 	{ "queues: [{name: mine, quota: 9}]", false },
 	{ "queues: [{name: mine, weight: 9}]", false },

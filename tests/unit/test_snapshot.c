@@ -2,7 +2,7 @@
 
 #include <stdio.h>
 
-#include "gpuqd/core/sched.h"
+#include "gpuqd/sched/sched.h"
 
 /* A snapshot with one flavor, one user and a request of one device. */
 static struct snapshot *begin(uint32_t *request)
@@ -14,7 +14,7 @@ static struct snapshot *begin(uint32_t *request)
 	struct snap_config config;
 	struct snapshot *s;
 
-	snap_config_default(&config);
+	snapshot_config_default(&config);
 	config.now_us = 1000;
 	s = snapshot_new(&config);
 	snapshot_add_flavor(s, "gpu", 0);
@@ -28,7 +28,7 @@ static uint32_t queue(struct snapshot *s, const char *name, const char *parent)
 {
 	struct snap_queue q;
 
-	snap_queue_default(&q);
+	snapshot_queue_default(&q);
 	q.name = name;
 	q.parent_name = parent;
 	return snapshot_add_queue(s, &q);
@@ -38,7 +38,7 @@ static uint32_t node(struct snapshot *s, const char *name, uint32_t devices)
 {
 	struct snap_node n;
 
-	snap_node_default(&n);
+	snapshot_node_default(&n);
 	n.name = name;
 	n.flavor = 0;
 	n.n_devices = devices;
@@ -49,7 +49,7 @@ static uint32_t job(struct snapshot *s, uint32_t id, uint32_t q, uint32_t reques
 {
 	struct snap_job j;
 
-	snap_job_default(&j);
+	snapshot_job_default(&j);
 	j.key.id = id;
 	j.queue = q;
 	j.request = request;
@@ -80,7 +80,7 @@ Test(snapshot, sorts_and_derives)
 	n2 = node(s, "n2", 4);
 	node(s, "n1", 8);
 	job(s, 7, child, request);
-	snap_job_default(&running);
+	snapshot_job_default(&running);
 	running.key.id = 3;
 	running.queue = child;
 	running.request = request;
@@ -154,7 +154,7 @@ Test(snapshot, what_nobody_knows_the_place_of_is_the_highest_devices)
 					       { .healthy = true } };
 	struct snap_node n;
 
-	snap_node_default(&n);
+	snapshot_node_default(&n);
 	n.name = "n";
 	n.flavor = 0;
 	n.n_devices = 5;
@@ -181,7 +181,7 @@ Test(snapshot, a_device_that_went_away_holds_nothing)
 
 	q = queue(s, "a", NULL);
 	node(s, "n", 2);
-	snap_job_default(&j);
+	snapshot_job_default(&j);
 	j.key.id = 1;
 	j.queue = q;
 	j.request = r;
@@ -293,7 +293,7 @@ Test(sched, tells_when_time_alone_changes_the_answer)
 
 	q = queue(s, "a", NULL);
 	node(s, "n", 4);
-	snap_job_default(&j);
+	snapshot_job_default(&j);
 	j.key.id = 1;
 	j.queue = q;
 	j.request = r;
@@ -342,13 +342,13 @@ Test(sched, a_promise_waits_for_the_memory_of_its_device)
 		struct plan p;
 
 		q = queue(s, "a", NULL);
-		snap_node_default(&n);
+		snapshot_node_default(&n);
 		n.name = "n";
 		n.flavor = 0;
 		n.n_devices = 1;
 		n.devices_in = &device;
 		snapshot_add_node(s, &n);
-		snap_job_default(&j);
+		snapshot_job_default(&j);
 		j.key.id = 1;
 		j.queue = q;
 		j.request = snapshot_add_request(

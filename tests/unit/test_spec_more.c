@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "libgpuq/limits.h"
-#include "libgpuq/spec_priv.h"
+#include "libgpuq/spec/spec_int.h"
 #include "libgpuq/units.h"
 #include "libgpuq/yaml.h"
 
@@ -357,6 +357,51 @@ Test(spec_more, a_refusal_on_the_wire_names_the_field)
 		GPUQ_EINVAL);
 	cr_expect_str_eq(err.field, "groups[1].gpus");
 	cr_expect_eq(s.n_groups, 77);
+}
+
+/* A path or a program is one line: a file, the wire and an update say so, and what an earlier
+ * version has stored is still read. */
+Test(spec_more, paths_and_programs_have_no_control_characters)
+{
+	static const struct {
+		const char *json, *field, *text;
+	} cases[] = {
+		{ "{\"command\":[\"a\\nb\"]}", "command", "byte 2 is 0x0a" },
+		{ "{\"command\":[\"x\"],\"workdir\":\"/a\\u007f\"}", "workdir", "byte 3 is 0x7f" },
+		{ "{\"command\":[\"x\"],\"chdir\":\"\\ta\"}", "chdir", "byte 1 is 0x09" },
+		{ "{\"command\":[\"x\"],\"output\":\"\u00e9\\u0085\"}", "output",
+		  "byte 3 is 0xc2" },
+		{ "{\"command\":[\"x\"],\"error\":\"a\\u001b\"}", "error", "byte 2 is 0x1b" },
+		{ "{\"command\":[\"x\"],\"input\":\"a\\r\"}", "input", "byte 2 is 0x0d" },
+		{ "{\"command\":[\"x\"],\"context\":{\"cwd\":\"/a\\n\"}}", "context",
+		  "byte 3 is 0x0a" },
+		{ "{\"groups\":[{\"name\":\"a\",\"command\":[\"x\"]},{\"name\":\"b\",\"command\":["
+		  "\"y\\n\"]}]}",
+		  "groups[1].command", "byte 2 is 0x0a" },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct gpuq_reader r = { .arena = &arena, .now_us = NOW_US };
+		struct gpuq_err err = GPUQ_ERR_INIT;
+		struct gpuq_spec spec;
+		struct gpuq_val **docs;
+		size_t n;
+
+		cr_assert_eq(gpuq_yaml_parse(&arena, "x", cases[i].json, strlen(cases[i].json),
+					     &docs, &n, &err),
+			     0, "%s", err.text);
+		r.err = &err;
+		cr_expect_eq(gpuq_spec_read(&r, docs[0], &spec), GPUQ_EINVAL, "%s", cases[i].json);
+		cr_expect_str_eq(err.field, cases[i].field);
+		cr_expect_not_null(strstr(err.text, cases[i].text), "%s", err.text);
+		r.path[0] = '\0';
+		r.stored = true;
+		cr_expect_eq(gpuq_spec_read(&r, docs[0], &spec), 0, "%s", err.text);
+	}
+	/* Later words, and what others are for, may have them. */
+	read_one("a.yaml", "command: [sh, -c, \"a\\nb\"]\nargs: [\"\\n\"]\ncomment: \"a\\nb\"\n",
+		 NULL);
+	read_one("a.yaml", "command: |\n  echo a\n  echo b\noutput: \u00fc\u4e2d.txt\n", NULL);
 }
 
 Test(spec_more, newer_clients_may_say_more)

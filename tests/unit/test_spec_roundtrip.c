@@ -8,7 +8,8 @@
 #include <time.h>
 
 #include "libgpuq/limits.h"
-#include "libgpuq/mp.h"
+#include "libgpuq/wire/mp.h"
+#include "libgpuq/spec/spec_int.h"
 #include "libgpuq/units.h"
 #include "libgpuq/yaml.h"
 
@@ -62,6 +63,17 @@ static const char *text(struct dice *d)
 					     "\x01" };
 
 	return texts[roll(d, sizeof(texts) / sizeof(texts[0]))];
+}
+
+/* As a path or a program may be. */
+static const char *line(struct dice *d)
+{
+	const char *t;
+
+	do
+		t = text(d);
+	while (spec_line_ok(t, NULL) < 0);
+	return t;
 }
 
 static struct gpuq_strlist list(struct dice *d, const char *(*item)(struct dice *), size_t most)
@@ -155,7 +167,7 @@ static void make_group(struct dice *d, struct gpuq_group *g, const char *group_n
 	if (!script) {
 		do
 			g->command = list(d, text, 4);
-		while (g->command.n == 0);
+		while (g->command.n == 0 || spec_line_ok(g->command.items[0], NULL) < 0);
 		g->args = list(d, text, 3);
 	}
 	g->env = map(d, "VAR_", text);
@@ -238,8 +250,8 @@ static void make_spec(struct dice *d, struct gpuq_spec *s)
 	*s = (struct gpuq_spec){ .name = name(d), .requeue = !maybe(d), .context.umask = -1 };
 	const char **const names[] = { &s->queue, &s->account, &s->qos, &s->reservation,
 				       &s->namespace_ };
-	const char **const texts[] = { &s->comment, &s->chdir, &s->output,
-				       &s->error,   &s->input, &s->mail_user };
+	const char **const texts[] = { &s->comment, &s->mail_user };
+	const char **const lines[] = { &s->chdir, &s->output, &s->error, &s->input };
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (maybe(d))
@@ -247,6 +259,9 @@ static void make_spec(struct dice *d, struct gpuq_spec *s)
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
 		if (maybe(d))
 			*texts[i] = text(d);
+	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
+		if (maybe(d))
+			*lines[i] = line(d);
 	s->time_us = maybe(d) ? us(d) : maybe(d) ? GPUQ_UNLIMITED : 0;
 	s->begin_us = maybe(d) ? NOW_US + us(d) : 0;
 	s->deadline_us = maybe(d) ? NOW_US * 2 + us(d) : 0;

@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "libgpuq/limits.h"
-#include "libgpuq/spec_priv.h"
+#include "libgpuq/spec/spec_int.h"
 #include "libgpuq/units.h"
 
 #define N(a) (sizeof(a) / sizeof((a)[0]))

@@ -2,7 +2,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "gpuqd/cluster/local/talk.h"
+#include "gpuqd/cluster/local/shepherd/talk.h"
 
 Test(talk, frames_come_back_as_they_were)
 {

@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gpuqd/core/sched.h"
-#include "gpuqd/flow/schedule.h"
-#include "gpuqd/flow/snap_guest.h"
-#include "gpuqd/flow/tell.h"
+#include "gpuqd/sched/sched.h"
+#include "gpuqd/snapshot/snapshot_take.h"
+#include "gpuqd/snapshot/snapshot_take_guest.h"
+#include "gpuqd/flow/publish.h"
 #include "tests/unit/journal_rig.h"
 
 static struct journal_rig rig;
@@ -51,7 +51,7 @@ static uint32_t cycle(int64_t now_us)
 
 static const struct job *job(uint32_t id)
 {
-	const struct job *j = job_find(rig.model, (struct job_key){ id, -1 });
+	const struct job *j = model_find_job(rig.model, (struct job_key){ id, -1 });
 
 	cr_assert_not_null(j);
 	return j;
@@ -192,7 +192,7 @@ static void happen(uint64_t *seed, int64_t now_us)
 
 		journal_apply(rig.journal, &ev, NULL); /* refused where there is no such job */
 	}
-	cr_assert(alike_holds(rig.model));
+	cr_assert(equivalent_holds(rig.model));
 }
 
 static void start_first(const struct snapshot *s, const struct plan *p)
@@ -278,11 +278,11 @@ Test(tell, a_few_of_those_that_are_alike_are_enough)
 			cr_assert_eq(snapshot_take_few(rig.model, now, most, NULL, &few, &err), 0,
 				     "%s", err.text);
 			cr_assert_eq(sched_cycle(few, &mem, &p, &err), 0, "%s", err.text);
-			if (snapshot_few_enough(few, &p))
+			if (plan_few_enough(few, &p))
 				break;
 			snapshot_free(few);
 		}
-		cr_assert(alike_holds(rig.model));
+		cr_assert(equivalent_holds(rig.model));
 		cr_assert_eq(snapshot_take(rig.model, now, &all, &err), 0, "%s", err.text);
 		cr_assert_eq(sched_cycle(all, &all_mem, &all_p, &err), 0, "%s", err.text);
 		n_shared += few->n_jobs < all->n_jobs;

@@ -3,8 +3,8 @@
 
 #include <inttypes.h>
 
-#include "gpuqd/core/fixed.h"
-#include "gpuqd/core/usage.h"
+#include "gpuqd/util/fixed.h"
+#include "gpuqd/state/usage.h"
 #include "libgpuq/units.h"
 
 #define MINUTE (60 * GPUQ_US_PER_S)

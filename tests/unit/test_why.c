@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "gpuqd/core/snapshot_pack.h"
-#include "gpuqd/flow/why.h"
+#include "gpuqd/snapshot/snapshot_pack.h"
+#include "gpuqd/flow/advise/why.h"
 #include "libgpuq/units.h"
 
 #define NOW (INT64_C(1700000000) * GPUQ_US_PER_S)
@@ -23,9 +23,9 @@ static uint32_t add_queue(struct snapshot *s, const char *name, int64_t limit_mi
 	struct snap_share shares[4];
 	struct snap_queue q;
 
-	snap_queue_default(&q);
+	snapshot_queue_default(&q);
 	for (int i = 0; i < 4; i++)
-		snap_share_default(&shares[i]);
+		snapshot_share_default(&shares[i]);
 	shares[0].limit = limit_milli;
 	q.name = name;
 	q.shares = shares;
@@ -36,7 +36,7 @@ static void add_node(struct snapshot *s, const char *name, uint32_t flavor, uint
 {
 	struct snap_node node;
 
-	snap_node_default(&node);
+	snapshot_node_default(&node);
 	node.name = name;
 	node.pool = "default";
 	node.flavor = flavor;
@@ -50,7 +50,7 @@ static struct cluster setup(int64_t lab_limit_milli)
 	struct cluster c = { .mem = GPUQ_ARENA_INIT(0) };
 	struct snap_config config;
 
-	snap_config_default(&config);
+	snapshot_config_default(&config);
 	config.now_us = NOW;
 	c.s = snapshot_new(&config);
 	snapshot_add_flavor(c.s, "a100", 0);
@@ -75,7 +75,7 @@ static uint32_t add_job(struct cluster *c, uint32_t id, uint32_t queue, int gpus
 	g.gpus_milli = gpus * 1000;
 	r.flavors = &flavor;
 	r.n_flavors = flavor ? 1 : 0;
-	snap_job_default(&j);
+	snapshot_job_default(&j);
 	j.key = (struct snap_key){ id, -1 };
 	j.queue = queue;
 	j.user = c->user;

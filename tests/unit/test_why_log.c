@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-#include "gpuqd/core/sched.h"
-#include "gpuqd/flow/why_log.h"
+#include "gpuqd/sched/sched.h"
+#include "gpuqd/flow/advise/why_log.h"
 #include "libgpuq/units.h"
 
 #define NOW (INT64_C(1700000000) * GPUQ_US_PER_S)
@@ -24,21 +24,21 @@ static struct snapshot *world(void)
 	struct snapshot *s;
 	uint32_t request;
 
-	snap_config_default(&config);
+	snapshot_config_default(&config);
 	config.now_us = NOW;
 	s = snapshot_new(&config);
 	snapshot_add_flavor(s, "a100", 0);
 	for (int i = 0; i < 3; i++)
-		snap_share_default(&shares[i]);
+		snapshot_share_default(&shares[i]);
 	for (int i = 0; i < 2; i++) {
-		snap_queue_default(&q);
+		snapshot_queue_default(&q);
 		shares[0].quota = i ? 2000 : 0;
 		q.name = i ? "owner" : "guest";
 		q.shares = shares;
 		q.age = i;
 		snapshot_add_queue(s, &q);
 	}
-	snap_node_default(&n);
+	snapshot_node_default(&n);
 	n.name = "n0";
 	n.cpu_milli = n.memory_bytes = n.pods = GPUQ_UNLIMITED;
 	n.flavor = 0;
@@ -49,7 +49,7 @@ static struct snapshot *world(void)
 		const uint32_t device = i;
 		struct snap_alloc a = { .devices = &device, .n_devices = 1, .milli = 1000 };
 
-		snap_job_default(&j);
+		snapshot_job_default(&j);
 		j.key = (struct snap_key){ i + 1, -1 };
 		j.queue = i == 2;
 		j.user = snapshot_user(s, "ann");

@@ -151,7 +151,7 @@ static void claim(struct rig *r)
 	a = act(r, PLAN_EVICT, 1);
 	a->claimant = at(r, 2);
 	a->cause = GPUQ_CAUSE_RECLAIM;
-	a->rule = "G";
+	a->rule = "reclaim-quota";
 	cr_assert(world_changes(&r->p));
 	apply(r);
 }
@@ -174,7 +174,7 @@ Test(world, a_claim_is_started_on_places_that_others_leave)
 	holds(&r, "{started: [b], preempted: [a], preempted_from: {qa: 1}, capacity_safe: true,"
 		  " preempted_gpus_min: 4, node_free_sorted: [0, 4], detail: {b: {nodes: [n1]}}}");
 	cr_assert(lists(&r, "\"evictions\":[{\"job\":\"a\",\"mode\":\"requeue\",\"cause\":"
-			    "\"reclaim\",\"by\":\"b\",\"rule\":\"G\"}],\"moves\":[]"));
+			    "\"reclaim\",\"by\":\"b\",\"rule\":\"reclaim-quota\"}],\"moves\":[]"));
 	cr_assert_eq(r.s->jobs[at(&r, 1)].state, SNAP_PENDING);
 	cr_assert_eq(r.s->jobs[at(&r, 1)].attempt, 1);
 	cr_assert_eq(r.s->jobs[at(&r, 1)].checkpoint_us, 0);

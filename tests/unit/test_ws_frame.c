@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gpuqd/cluster/kube/ws_frame.h"
+#include "gpuqd/cluster/kube/http/ws_frame.h"
 
 static const unsigned char mask[4] = { 0x37, 0xfa, 0x21, 0x3d };
 

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "gpuqd/cluster/kube/policy.h"
+#include "gpuqd/cluster/kube/pods/policy.h"
 
 int kube_spec_check(struct cluster *c, const struct gpuq_spec *spec, const char *queue_image,
 		    const char *pod_policy, struct gpuq_buf *warnings, struct gpuq_err *err)

@@ -5,8 +5,8 @@
 
 #include "gpuqd/base/log.h"
 #include "gpuqd/base/loop.h"
-#include "gpuqd/cluster/kube/backoff.h"
-#include "gpuqd/cluster/kube/decode.h"
+#include "gpuqd/cluster/kube/http/backoff.h"
+#include "gpuqd/cluster/kube/watch/decode.h"
 
 #define PATH "/api/v1/namespaces/kube-system"
 #define FIRST_US INT64_C(500000)

@@ -9,7 +9,7 @@
 #ifndef GPUQD_CLUSTER_KUBE_IDENTITY_H
 #define GPUQD_CLUSTER_KUBE_IDENTITY_H
 
-#include "gpuqd/cluster/kube/http.h"
+#include "gpuqd/cluster/kube/http/http.h"
 
 struct identity;
 

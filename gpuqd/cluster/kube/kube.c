@@ -4,17 +4,17 @@
 #include "gpuqd/base/log.h"
 #include "gpuqd/base/loop.h"
 #include "gpuqd/cluster/cluster.h"
-#include "gpuqd/cluster/kube/api.h"
+#include "gpuqd/cluster/kube/pods/api.h"
 #include "gpuqd/cluster/kube/check.h"
-#include "gpuqd/cluster/kube/config.h"
-#include "gpuqd/cluster/kube/http.h"
+#include "gpuqd/cluster/kube/auth/config.h"
+#include "gpuqd/cluster/kube/http/http.h"
 #include "gpuqd/cluster/kube/identity.h"
 #include "gpuqd/cluster/kube/logs.h"
 #include "gpuqd/cluster/kube/metrics.h"
 #include "gpuqd/cluster/kube/rights.h"
 #include "gpuqd/cluster/kube/session.h"
 #include "gpuqd/cluster/kube/signal.h"
-#include "gpuqd/cluster/kube/watch.h"
+#include "gpuqd/cluster/kube/watch/watch.h"
 
 /* The Kubernetes cluster: credentials, connections, what is heard, what is asked. Each
  * part has its own file; here they are put together and taken apart. */

@@ -5,10 +5,10 @@
 #include <string.h>
 
 #include "gpuqd/base/loop.h"
-#include "gpuqd/cluster/kube/backoff.h"
+#include "gpuqd/cluster/kube/http/backoff.h"
 #include "gpuqd/cluster/kube/loglines.h"
-#include "gpuqd/cluster/kube/status.h"
-#include "gpuqd/cluster/kube/url.h"
+#include "gpuqd/cluster/kube/http/status.h"
+#include "gpuqd/cluster/kube/http/url.h"
 
 #define FIRST_US INT64_C(300000)
 #define MAX_US INT64_C(5000000) /* somebody is watching the screen */

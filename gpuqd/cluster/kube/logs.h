@@ -12,8 +12,8 @@
 #define GPUQD_CLUSTER_KUBE_LOGS_H
 
 #include "gpuqd/cluster/cluster.h"
-#include "gpuqd/cluster/kube/http.h"
-#include "gpuqd/cluster/kube/watch.h"
+#include "gpuqd/cluster/kube/http/http.h"
+#include "gpuqd/cluster/kube/watch/watch.h"
 
 /* watch tells whether the pod still runs; NULL = not known yet. */
 int logs_open(struct loop *l, struct http *h, const struct watch *watch, const char *namespace_,

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "gpuqd/base/loop.h"
-#include "gpuqd/cluster/kube/http.h"
+#include "gpuqd/cluster/kube/http/http.h"
 #include "gpuqd/cluster/kube/metrics_text.h"
 #include "libgpuq/arena.h"
 #include "libgpuq/limits.h"
@@ -147,7 +147,7 @@ static void begin(void *arg)
 						.arg = t };
 
 		t->n_bytes = 0;
-		metrics_text_init(&t->text, loop_now_us(m->loop), on_fact, m);
+		metrics_text_init(&t->text, loop_wall_us(m->loop), on_fact, m);
 		t->req = http_start(t->http, &call);
 	}
 }

@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "gpuqd/core/fact.h"
+#include "gpuqd/state/fact.h"
 #include "libgpuq/buf.h"
 
 #define METRICS_LINE_BYTES_MAX 8192 /* longer ones are left out */

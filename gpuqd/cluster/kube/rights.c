@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gpuqd/cluster/kube/decode.h"
+#include "gpuqd/cluster/kube/watch/decode.h"
 
 #define PATH "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 #define AT_ONCE 4u

@@ -8,7 +8,7 @@
 #define GPUQD_CLUSTER_KUBE_RIGHTS_H
 
 #include "gpuqd/cluster/cluster.h"
-#include "gpuqd/cluster/kube/http.h"
+#include "gpuqd/cluster/kube/http/http.h"
 
 struct rights;
 

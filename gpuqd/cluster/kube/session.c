@@ -7,10 +7,10 @@
 #include <string.h>
 
 #include "gpuqd/base/loop.h"
-#include "gpuqd/cluster/kube/decode.h"
-#include "gpuqd/cluster/kube/status.h"
-#include "gpuqd/cluster/kube/url.h"
-#include "gpuqd/cluster/kube/websocket.h"
+#include "gpuqd/cluster/kube/watch/decode.h"
+#include "gpuqd/cluster/kube/http/status.h"
+#include "gpuqd/cluster/kube/http/url.h"
+#include "gpuqd/cluster/kube/http/websocket.h"
 
 #define REMOTE "v5.channel.k8s.io, v4.channel.k8s.io"
 #define PORTS "v4.channel.k8s.io"

@@ -13,7 +13,7 @@
 #define GPUQD_CLUSTER_KUBE_SESSION_H
 
 #include "gpuqd/cluster/cluster.h"
-#include "gpuqd/cluster/kube/http.h"
+#include "gpuqd/cluster/kube/http/http.h"
 
 /* Never NULL. */
 struct cluster_session *session_open(struct loop *l, struct http *h, const char *namespace_,

@@ -342,9 +342,9 @@ void signals_free(struct signals *s)
 
 	if (!s)
 		return;
-	HASH_ITER (hh, s->all, x, x_next)
+	HASH_ITER(hh, s->all, x, x_next)
 		forget(x);
-	HASH_ITER (hh, s->denials, d, d_next) {
+	HASH_ITER(hh, s->denials, d, d_next) {
 		HASH_DEL(s->denials, d);
 		free(d->text);
 		free(d);

@@ -14,7 +14,7 @@
 #define GPUQD_CLUSTER_KUBE_SIGNAL_H
 
 #include "gpuqd/cluster/cluster.h"
-#include "gpuqd/cluster/kube/http.h"
+#include "gpuqd/cluster/kube/http/http.h"
 
 struct signals;
 

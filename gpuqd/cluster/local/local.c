@@ -12,7 +12,8 @@
 #include <event2/event.h>
 
 #include "gpuqd/base/log.h"
-#include "gpuqd/cluster/local/local.h"
+#include "gpuqd/cluster/local/shepherd/devlimit.h"
+#include "gpuqd/cluster/local/local_int.h"
 
 /* How an ask ended, until it can be told. */
 struct local_answer {
@@ -147,7 +148,7 @@ void local_list(struct local *l)
 	if (l->listed)
 		return;
 	l->listed = true;
-	HASH_ITER (hh, l->pods, p, tmp) {
+	HASH_ITER(hh, l->pods, p, tmp) {
 		struct pod_fact fact;
 
 		if (!p->on_disk)
@@ -166,7 +167,7 @@ static void advance_all(struct local *l)
 {
 	struct local_pod *p, *tmp;
 
-	HASH_ITER (hh, l->pods, p, tmp)
+	HASH_ITER(hh, l->pods, p, tmp)
 		local_pod_advance(l, p);
 }
 
@@ -209,7 +210,7 @@ static void on_tick(void *arg)
 
 	l->tick = loop_after(l->loop, LOCAL_TICK_US, on_tick, l);
 	l->ticks++;
-	HASH_ITER (hh, l->pods, p, tmp) {
+	HASH_ITER(hh, l->pods, p, tmp) {
 		const bool ended = p->state.how != HOW_NOT;
 
 		if (ended ? p->forget
@@ -219,6 +220,7 @@ static void on_tick(void *arg)
 		i++;
 	}
 	local_log_poke(l, NULL);
+	local_own_reap(l, false);
 	if (loop_mono_us(l->loop) >= l->node.check_at_us)
 		local_node_check(l);
 	if (l->trim_due && loop_mono_us(l->loop) >= l->trim_at_us) {
@@ -265,6 +267,7 @@ static void local_free(struct cluster *c)
 	loop_cancel(l->tick);
 	while (l->logs)
 		local_log_close(l->logs);
+	local_own_reap(l, true);
 	local_launch_free_all(l);
 	local_use_free(l);
 	local_node_free(l);
@@ -273,7 +276,7 @@ static void local_free(struct cluster *c)
 		if (p->gone)
 			local_pod_free(l, p);
 	}
-	HASH_ITER (hh, l->pods, p, tmp) {
+	HASH_ITER(hh, l->pods, p, tmp) {
 		HASH_DELETE(hh, l->pods, p);
 		local_pod_free(l, p);
 	}
@@ -307,6 +310,7 @@ static const struct cluster_ops ops = {
 	.pod_delete = local_pod_delete,
 	.pod_signal = local_pod_signal,
 	.pod_forget = local_pod_forget,
+	.highest_job = local_kept_highest_job,
 	.log_open = local_log_open,
 	.log_resume = local_log_resume,
 	.log_close = local_log_close,
@@ -333,10 +337,35 @@ static int open_dir(const char *dir, const char *name, mode_t mode, int *out, st
 	return 0;
 }
 
+/* Refuse a state directory that other users than root can write to, under root: orders, scripts
+ * and records in it are believed, and programs are run as any user because of them. */
+static int check_dir(const char *dir, struct gpuq_err *err)
+{
+	struct stat st;
+
+	if (geteuid() != 0)
+		return 0;
+	if (stat(dir, &st) != 0)
+		return gpuq_fail(err, GPUQ_EIO, "cannot look at %s: %s", dir, strerror(errno));
+	if (st.st_uid != 0)
+		return gpuq_fail(err, GPUQ_EPERM,
+				 "the state directory %s belongs to user %u: its files could be "
+				 "replaced; expected a directory of root (chown root)",
+				 dir, (unsigned)st.st_uid);
+	if ((st.st_mode & S_IWOTH) || ((st.st_mode & S_IWGRP) && st.st_gid != 0))
+		return gpuq_fail(
+			err, GPUQ_EPERM,
+			"the state directory %s has mode %04o: its files could be replaced; "
+			"expected 0755 or less (chmod go-w)",
+			dir, (unsigned)st.st_mode & 07777);
+	return 0;
+}
+
 int cluster_local_new(struct loop *l, const struct cluster_local_opts *o, struct cluster **out,
 		      struct gpuq_err *err)
 {
 	struct local *c = calloc(1, sizeof(*c));
+	char why[200];
 	int rc;
 
 	if (!c)
@@ -344,7 +373,10 @@ int cluster_local_new(struct loop *l, const struct cluster_local_opts *o, struct
 	c->base.ops = &ops;
 	c->loop = l;
 	c->gpus = o->gpus;
+	snprintf(c->cluster_id, sizeof(c->cluster_id), "%s", o->cluster_id ? o->cluster_id : "");
 	c->measure_every_us = o->measure_every_us;
+	c->no_new_privs = o->no_new_privs;
+	c->device_cgroup = o->device_cgroup;
 	c->local_fd = c->logs_fd = c->inotify_fd = -1;
 	c->dirty_tail = &c->dirty;
 	c->answers_tail = &c->answers;
@@ -353,6 +385,17 @@ int cluster_local_new(struct loop *l, const struct cluster_local_opts *o, struct
 	if (!c->dir || !c->shepherd) {
 		rc = gpuq_fail(err, GPUQ_EIO, "cannot find the directory %s: %s", o->dir,
 			       strerror(errno));
+		goto fail;
+	}
+	rc = check_dir(c->dir, err);
+	if (rc != 0)
+		goto fail;
+	if (c->device_cgroup && !devlimit_check(why)) {
+		rc = gpuq_fail(
+			err, GPUQ_EINVAL,
+			"device_cgroup: %s; without the key jobs open all devices that their "
+			"user can",
+			why);
 		goto fail;
 	}
 	/* Users pass through the first to their scripts; nobody reads another's output. */

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -14,7 +15,7 @@
 
 #include "gpuqd/base/failpoint.h"
 #include "gpuqd/base/log.h"
-#include "gpuqd/cluster/local/local.h"
+#include "gpuqd/cluster/local/local_int.h"
 
 /* One shepherd between its spawn and its answer. */
 struct local_launch {
@@ -28,23 +29,27 @@ struct local_launch {
 	struct local_launch *next;
 };
 
-pid_t local_spawn(const struct local *l, const char *const *argv, int *out_fd)
+/* Start the shepherd program with these as its standard input and output; -1 = /dev/null. */
+static pid_t spawn(const struct local *l, const char *const *argv, int in, int out)
 {
 	posix_spawn_file_actions_t fa;
 	posix_spawnattr_t attr;
 	sigset_t none, all;
-	int p[2], rc;
 	pid_t pid = -1;
+	int rc;
 
-	if (pipe2(p, O_CLOEXEC) != 0)
-		return -1;
 	sigemptyset(&none);
 	sigfillset(&all);
 	posix_spawn_file_actions_init(&fa);
 	posix_spawnattr_init(&attr);
-	posix_spawn_file_actions_addopen(&fa, STDIN_FILENO, "/dev/null", O_RDWR, 0);
-	posix_spawn_file_actions_adddup2(&fa, p[1], STDOUT_FILENO);
-	posix_spawn_file_actions_addopen(&fa, STDERR_FILENO, "/dev/null", O_RDWR, 0);
+	for (int fd = 0; fd < 3; fd++) {
+		const int ours = fd == STDIN_FILENO ? in : fd == STDOUT_FILENO ? out : -1;
+
+		if (ours >= 0)
+			posix_spawn_file_actions_adddup2(&fa, ours, fd);
+		else
+			posix_spawn_file_actions_addopen(&fa, fd, "/dev/null", O_RDWR, 0);
+	}
 	posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSID | POSIX_SPAWN_SETSIGMASK |
 						POSIX_SPAWN_SETSIGDEF);
 	posix_spawnattr_setsigmask(&attr, &none);
@@ -52,15 +57,42 @@ pid_t local_spawn(const struct local *l, const char *const *argv, int *out_fd)
 	rc = posix_spawn(&pid, l->shepherd, &fa, &attr, (char *const *)argv, environ);
 	posix_spawn_file_actions_destroy(&fa);
 	posix_spawnattr_destroy(&attr);
-	close(p[1]);
-	if (rc != 0) {
-		close(p[0]);
-		errno = rc;
+	errno = rc;
+	return rc == 0 ? pid : -1;
+}
+
+/* Take ours from the pair once the child has its own. */
+static pid_t keep_end(pid_t pid, const int pair[2], int *out_fd)
+{
+	const int why = errno;
+
+	close(pair[1]);
+	if (pid < 0) {
+		close(pair[0]);
+		errno = why;
 		return -1;
 	}
-	fcntl(p[0], F_SETFL, O_NONBLOCK);
-	*out_fd = p[0];
+	fcntl(pair[0], F_SETFL, O_NONBLOCK);
+	*out_fd = pair[0];
 	return pid;
+}
+
+pid_t local_spawn(const struct local *l, const char *const *argv, int *out_fd)
+{
+	int p[2];
+
+	if (pipe2(p, O_CLOEXEC) != 0)
+		return -1;
+	return keep_end(spawn(l, argv, -1, p[1]), p, out_fd);
+}
+
+pid_t local_spawn_pair(const struct local *l, const char *const *argv, int *fd)
+{
+	int p[2];
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, p) != 0)
+		return -1;
+	return keep_end(spawn(l, argv, p[1], -1), p, fd);
 }
 
 static void unlink_launch(struct local_launch *la)

@@ -3,7 +3,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,25 +11,29 @@
 #include <unistd.h>
 
 #include "gpuqd/base/log.h"
-#include "gpuqd/cluster/local/local.h"
-#include "gpuqd/cluster/local/shepherd_log.h"
+#include "gpuqd/cluster/local/local_int.h"
+#include "gpuqd/cluster/local/shepherd/log_reader.h"
+#include "gpuqd/cluster/local/shepherd/shepherd_log.h"
 
 #define CHUNK_BYTES 32768
 #define CHUNKS_A_TURN 8 /* then others have their turn */
-#define TAIL_BYTES_MAX (INT64_C(64) << 20) /* looked at backwards for tail_lines */
 
 /* One reader. It reads POD.log and then, when the job sent its output to a file of its
- * own, that file; which is found out when the pod has begun. */
+ * own, that file, through a process of its owner's; which is found out when the pod has
+ * begun. */
 struct cluster_log {
 	struct local *l;
 	char *pod;
-	bool follow, paused, own; /* own: reading the job's own file */
+	char stem[LOG_STEM_BYTES]; /* of its files */
+	bool follow, paused;
 	bool done; /* the end or an error was told */
 	bool telling, closed; /* fn runs; it closed us meanwhile */
 	int64_t tail_lines;
+	uint32_t uid, gid; /* of the job's owner */
 	log_fn fn;
 	void *arg;
 	int fd; /* -1 = not there yet */
+	struct local_own *own; /* reads the job's own file; NULL = POD.log is read */
 	int64_t offset;
 	int wd;
 	struct loop_timer *turn;
@@ -45,64 +48,12 @@ static void pump_soon(struct cluster_log *log)
 		log->turn = loop_after(log->l->loop, 0, pump, log);
 }
 
-static int open_kept(const struct local *l, const char *pod)
+static int open_kept(const struct cluster_log *log)
 {
 	char name[300];
 
-	snprintf(name, sizeof(name), "%s.log", pod);
-	return openat(l->logs_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-}
-
-/* Where the job sends its output; false when it is POD.log. */
-static bool read_target(const struct local *l, const char *pod, struct stat *is, int64_t *offset,
-			char path[4096])
-{
-	char name[300], text[8192];
-	uintmax_t dev, ino, uid;
-	int64_t from;
-	int fd, at = 0;
-	ssize_t n;
-
-	snprintf(name, sizeof(name), "%s.to", pod);
-	fd = openat(l->logs_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-	if (fd < 0)
-		return false;
-	n = read(fd, text, sizeof(text) - 1);
-	close(fd);
-	text[n > 0 ? n : 0] = '\0';
-	if (sscanf(text, "%" SCNuMAX " %" SCNuMAX " %" SCNuMAX " %" SCNd64 " %n", &dev, &ino, &uid,
-		   &from, &at) != 4 ||
-	    at == 0)
-		return false;
-	is->st_dev = (dev_t)dev;
-	is->st_ino = (ino_t)ino;
-	is->st_uid = (uid_t)uid;
-	*offset = from;
-	snprintf(path, 4096, "%s", text + at);
-	return true;
-}
-
-/* The job's own file, if the path still leads to the file that was opened for it: its
- * user may have put anything there since, and we may read more than they. */
-static int open_target(const struct local *l, const char *pod, int64_t *offset)
-{
-	struct stat want, have;
-	char path[4096];
-	int fd;
-
-	if (!read_target(l, pod, &want, offset, path))
-		return -1;
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
-	if (fd < 0)
-		return -1;
-	if (fstat(fd, &have) == 0 && S_ISREG(have.st_mode) && have.st_dev == want.st_dev &&
-	    have.st_ino == want.st_ino && have.st_uid == want.st_uid) {
-		if (have.st_size < *offset)
-			*offset = 0;
-		return fd;
-	}
-	close(fd);
-	return -1;
+	snprintf(name, sizeof(name), "%s.log", log->stem);
+	return openat(log->l->logs_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 }
 
 static void watch(struct cluster_log *log)
@@ -133,37 +84,9 @@ static void let_go(struct cluster_log *log)
 	if (log->fd >= 0)
 		close(log->fd);
 	log->fd = -1;
-}
-
-/* Move offset to where the last n lines begin. A newline at the very end ends a line
- * and begins none. */
-static void go_to_tail(struct cluster_log *log, int64_t from, int64_t n)
-{
-	char chunk[CHUNK_BYTES];
-	struct stat st;
-	int64_t at, low, lines = 0;
-
-	if (fstat(log->fd, &st) != 0)
-		return;
-	at = st.st_size;
-	low = at - TAIL_BYTES_MAX > from ? at - TAIL_BYTES_MAX : from;
-	log->offset = n == 0 ? at : low;
-	while (n > 0 && at > low) {
-		int64_t begin = at - CHUNK_BYTES > low ? at - CHUNK_BYTES : low;
-		ssize_t k = pread(log->fd, chunk, (size_t)(at - begin), begin);
-
-		if (k <= 0)
-			return;
-		for (ssize_t i = k - 1; i >= 0; i--) {
-			if (chunk[i] != '\n' || begin + i == st.st_size - 1)
-				continue;
-			if (++lines == n) {
-				log->offset = begin + i + 1;
-				return;
-			}
-		}
-		at = begin;
-	}
+	if (log->own)
+		local_own_free(log->own);
+	log->own = NULL;
 }
 
 /* Nothing more will be written: the pod has ended, or is here no more. */
@@ -174,27 +97,19 @@ static bool is_over(const struct cluster_log *log)
 	return !p || p->state.how != HOW_NOT;
 }
 
-/* Open what is to be read now. False: not there (yet). */
-static bool open_next(struct cluster_log *log)
+/* Open the kept file. False: not there (yet). */
+static bool open_log(struct cluster_log *log)
 {
-	int64_t from = 0;
+	char text[LOG_TARGET_BYTES_MAX];
+	struct log_target unused;
 
-	if (!log->own)
-		log->fd = open_kept(log->l, log->pod);
-	else
-		log->fd = open_target(log->l, log->pod, &from);
+	log->fd = open_kept(log);
 	if (log->fd < 0)
 		return false;
-	log->offset = from;
+	log->offset = 0;
 	/* With a file of the job's own the kept one is empty or holds one message. */
-	if (log->tail_lines >= 0) {
-		struct stat is;
-		int64_t unused;
-		char path[4096];
-
-		if (log->own || !read_target(log->l, log->pod, &is, &unused, path))
-			go_to_tail(log, from, log->tail_lines);
-	}
+	if (log->tail_lines >= 0 && !shepherd_log_target(log->l->logs_fd, log->stem, text, &unused))
+		log->offset = log_tail(log->fd, 0, log->tail_lines);
 	watch(log);
 	return true;
 }
@@ -237,7 +152,7 @@ static enum sent send_chunk(struct cluster_log *log)
 	if (fstat(log->fd, &st) == 0 && st.st_size < log->offset)
 		log->offset = 0; /* it was emptied and begins anew */
 	data = lseek(log->fd, log->offset, SEEK_DATA);
-	if (!log->own && data > log->offset) {
+	if (data > log->offset) {
 		n = snprintf(chunk, sizeof(chunk),
 			     "[gpuq: %lld bytes of older output are no longer kept]\n",
 			     (long long)(data - log->offset));
@@ -256,19 +171,44 @@ static enum sent send_chunk(struct cluster_log *log)
 	return STOP;
 }
 
+static void on_own(void *arg)
+{
+	pump_soon(arg);
+}
+
+/* One chunk of the job's own file. A file that is not there any more is an empty one. */
+static enum sent send_own(struct cluster_log *log, bool over)
+{
+	char chunk[CHUNK_BYTES];
+	ssize_t n = local_own_read(log->own, chunk, sizeof(chunk));
+
+	if (n > 0)
+		return tell(log, chunk, (size_t)n, NULL) ? SENT : STOP;
+	if (n == 0)
+		return tell(log, NULL, 0, NULL), STOP;
+	if (over)
+		local_own_last(log->own);
+	return NOTHING;
+}
+
 /* The kept file is read so far. Go on with the job's own, if it has one: then it
  * writes nothing more to the kept one. */
-static bool turn_to_own(struct cluster_log *log)
+static enum sent turn_to_own(struct cluster_log *log)
 {
-	struct stat is;
-	int64_t unused;
-	char path[4096];
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	char text[LOG_TARGET_BYTES_MAX];
+	struct log_request r = { .uid = log->uid, .gid = log->gid, .tail_lines = log->tail_lines };
 
-	if (log->own || !read_target(log->l, log->pod, &is, &unused, path))
-		return false;
+	if (log->uid == LOG_READER_NO_ID ||
+	    !shepherd_log_target(log->l->logs_fd, log->stem, text, &r.target))
+		return NOTHING;
 	let_go(log);
-	log->own = true;
-	return true;
+	log->own = local_own_open(log->l, &r, log->follow, on_own, log);
+	if (log->own)
+		return SENT;
+	gpuq_fail(&err, GPUQ_EIO, "cannot start a process that reads the output of %s", log->pod);
+	tell(log, NULL, 0, &err);
+	return STOP;
 }
 
 static void pump(void *arg)
@@ -278,18 +218,22 @@ static void pump(void *arg)
 	log->turn = NULL;
 	for (int i = 0; i < CHUNKS_A_TURN; i++) {
 		/* Asked before reading: what was written until then is read below. */
-		const bool over = is_over(log);
+		const bool over = is_over(log) || !log->follow;
 		enum sent sent = NOTHING;
 
-		if (log->fd >= 0 || open_next(log))
+		if (log->own)
+			sent = send_own(log, over);
+		else if (log->fd >= 0 || open_log(log))
 			sent = send_chunk(log);
+		if (sent == NOTHING && !log->own)
+			sent = turn_to_own(log);
 		if (sent == STOP)
 			return;
-		if (sent == SENT || turn_to_own(log))
+		if (sent == SENT)
 			continue;
-		if (over || !log->follow)
+		if (over && !log->own)
 			tell(log, NULL, 0, NULL);
-		return; /* else inotify or the tick calls again */
+		return; /* else inotify, the owner's process or the tick calls again */
 	}
 	pump_soon(log);
 }
@@ -319,19 +263,17 @@ struct cluster_log *local_log_open(struct cluster *c, const struct pod_ref *ref,
 		gpuq_fail(err, GPUQ_ENOMEM, "no memory to read the output of %s", ref->name);
 		return NULL;
 	}
-	log->fd = open_kept(l, ref->name);
-	if (log->fd < 0 && !local_pod_find(l, ref->name)) {
-		gpuq_fail(err, GPUQ_ENOENT, "no output of pod %s is kept", ref->name);
+	if (local_kept_stem(l, ref, opts->uid, log->stem, err) < 0) {
 		free(log->pod);
 		free(log);
 		return NULL;
 	}
-	if (log->fd >= 0)
-		close(log->fd);
 	log->fd = -1;
 	log->l = l;
 	log->follow = opts->follow;
 	log->tail_lines = opts->tail_lines;
+	log->uid = opts->uid;
+	log->gid = opts->gid;
 	log->fn = fn;
 	log->arg = arg;
 	log->wd = -1;
@@ -409,7 +351,7 @@ static void drop_oldest(struct local *l, struct kept *all, size_t n, int64_t byt
 	for (size_t i = 0; i < n; i++) {
 		if (bytes <= LOCAL_LOGS_BYTES_MAX && left <= LOCAL_LOGS_FILES_MAX)
 			break;
-		if (local_pod_find(l, all[i].pod))
+		if (local_kept_in_use(l, all[i].pod))
 			continue;
 		drop(l, all[i].pod);
 		bytes -= all[i].bytes;

@@ -15,7 +15,7 @@
 #include <event2/event.h>
 
 #include "gpuqd/base/log.h"
-#include "gpuqd/cluster/local/local.h"
+#include "gpuqd/cluster/local/local_int.h"
 
 #define PROBE_BYTES_MAX 65536
 
@@ -266,10 +266,10 @@ static void take_devices(struct local_node *n, struct local_device *found, size_
 
 static bool parse_device(char *line, struct local_device *d)
 {
-	char *save = NULL, *field[5];
+	char *save = NULL, *field[6];
 
 	/* Fields may be empty, which strtok would skip. */
-	for (int i = 0; i < 5; i++) {
+	for (int i = 0; i < 6; i++) {
 		field[i] = i == 0 ? line : save;
 		if (!field[i])
 			return false;
@@ -282,6 +282,7 @@ static bool parse_device(char *line, struct local_device *d)
 	d->memory_mib = strtoll(field[2], NULL, 10);
 	d->healthy = field[3][0] == '1';
 	snprintf(d->links, sizeof(d->links), "%s", field[4]);
+	d->minor = (int)strtol(field[5], NULL, 10);
 	return true;
 }
 
@@ -404,8 +405,10 @@ int local_node_init(struct local *l, struct gpuq_err *err)
 		return gpuq_fail(err, GPUQ_ENOMEM, "no memory for %lld devices",
 				 (long long)l->gpus);
 	n->n_devices = (size_t)l->gpus;
-	for (size_t i = 0; i < n->n_devices; i++)
+	for (size_t i = 0; i < n->n_devices; i++) {
 		n->devices[i].healthy = true;
+		n->devices[i].minor = (int)i;
+	}
 	return 0;
 }
 

@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "gpuqd/cluster/local/local.h"
-#include "gpuqd/cluster/local/shepherd_run.h"
+#include "gpuqd/cluster/local/local_int.h"
+#include "gpuqd/cluster/local/shepherd/shepherd_run.h"
 #include "libgpuq/pattern.h"
 
 struct variable {
@@ -131,6 +131,32 @@ static const char *device_list(struct gpuq_arena *a, const struct pod_order *in)
 	return out;
 }
 
+/* The minor numbers of these devices: bus order, which indexes follow, is not theirs. */
+static int minor_list(const struct local *l, struct gpuq_arena *a, const struct pod_order *in,
+		      const char **list, struct gpuq_err *err)
+{
+	char *out = gpuq_arena_alloc(a, in->n_devices * 12 + 1);
+	size_t n = 0;
+
+	if (!out)
+		return gpuq_fail(err, GPUQ_ENOMEM, "no memory for the devices");
+	out[0] = '\0';
+	for (size_t i = 0; i < in->n_devices; i++) {
+		const int index = in->devices[i];
+		const bool known = index >= 0 && (size_t)index < l->node.n_devices;
+
+		if (!known || l->node.devices[index].minor < 0)
+			return gpuq_fail(err, GPUQ_EINVAL,
+					 "device_cgroup: the NVIDIA driver does not say which of "
+					 "/dev/nvidia* device %d is",
+					 index);
+		n += (size_t)snprintf(out + n, 12, "%s%d", i ? "," : "",
+				      l->node.devices[index].minor);
+	}
+	*list = out;
+	return 0;
+}
+
 int local_order_build(const struct local *l, const struct pod_order *in, const char *uid,
 		      struct gpuq_arena *a, struct order *out, struct gpuq_err *err)
 {
@@ -150,6 +176,7 @@ int local_order_build(const struct local *l, const struct pod_order *in, const c
 		.uid = uid,
 		.node = l->node.name,
 		.user = in->user,
+		.record = in->record,
 		.job_uid = in->uid,
 		.job_gid = in->gid,
 		.file_mask = spec->context.umask,
@@ -159,6 +186,9 @@ int local_order_build(const struct local *l, const struct pod_order *in, const c
 		.append = spec->append || in->n_pods > 1 || in->array_index >= 0 || in->attempt > 0,
 		.input_open = spec->input_open,
 		.tty = spec->tty,
+		.no_new_privs = l->no_new_privs,
+		.device_cgroup = l->device_cgroup,
+		.minors = "",
 		.time_limit_us = in->time_limit_us,
 		.grace_us = in->grace_us,
 		.warn_signal = spec->signal,
@@ -178,6 +208,8 @@ int local_order_build(const struct local *l, const struct pod_order *in, const c
 				 "start it as root, or submit as the same user",
 				 (unsigned)geteuid(), in->uid);
 	rc = build_argv(a, spec, g, &o, err);
+	if (rc == 0 && l->device_cgroup)
+		rc = minor_list(l, a, in, &o.minors, err);
 	if (rc != 0)
 		return rc;
 	o.gpus_milli = g->gpus_milli;

@@ -12,7 +12,7 @@
 
 #include "gpuqd/base/failpoint.h"
 #include "gpuqd/base/log.h"
-#include "gpuqd/cluster/local/local.h"
+#include "gpuqd/cluster/local/local_int.h"
 #include "libgpuq/units.h"
 
 /* ---- making and freeing ---- */
@@ -51,8 +51,9 @@ static struct local_pod *pod_new(struct local *l, const struct order *o)
 	p->name = strdup(o->pod);
 	p->token = strdup(o->token);
 	p->uid = strdup(o->uid);
+	p->note = strdup(o->record ? o->record : "");
 	p->devices = parse_devices(o->devices, &p->n_devices);
-	if (!p->name || !p->token || !p->uid || (*o->devices && !p->devices)) {
+	if (!p->name || !p->token || !p->uid || !p->note || (*o->devices && !p->devices)) {
 		local_pod_free(l, p);
 		return NULL;
 	}
@@ -101,6 +102,7 @@ void local_pod_free(struct local *l, struct local_pod *p)
 	free(p->name);
 	free(p->token);
 	free(p->uid);
+	free(p->note);
 	free(p->devices);
 	free(p);
 }
@@ -138,6 +140,18 @@ static const struct {
 	[HOW_INFRA] = { POD_FAULT_INFRA, "ShepherdLost" },
 };
 
+/* Return the wall time of what a shepherd wrote down, as it is known now: its boot's clock
+ * counts where that is ours. */
+static int64_t wall_us(const struct local *l, const struct pod_state *s, int64_t at_us,
+		       int64_t up_us)
+{
+	const struct clock *c = loop_clock(l->loop);
+
+	if (up_us == 0 || strcmp(s->boot, c->boot) != 0)
+		return at_us;
+	return c->base_us + up_us + c->ahead_us;
+}
+
 void local_pod_fact(const struct local *l, const struct local_pod *p, struct pod_fact *out)
 {
 	const struct pod_state *s = &p->state;
@@ -147,13 +161,14 @@ void local_pod_fact(const struct local *l, const struct local_pod *p, struct pod
 		.namespace_ = "",
 		.uid = p->uid,
 		.token = p->token,
+		.record = p->note,
 		.node = l->node.name,
 		.phase = s->started_us ? POD_RUNNING : POD_PENDING,
 		.leaving = p->leaving,
 		.reason = s->started_us ? "" : "Starting",
 		.message = p->message,
-		.start_us = s->started_us,
-		.end_us = s->ended_us,
+		.start_us = wall_us(l, s, s->started_us, s->started_up_us),
+		.end_us = wall_us(l, s, s->ended_us, s->ended_up_us),
 		.gpus_milli = p->gpus_milli,
 		.cpu_milli = p->cpu_milli,
 		.memory_bytes = p->memory_bytes,
@@ -456,8 +471,7 @@ void local_pod_create(struct cluster *c, const struct pod_order *order)
 	local_pod_advance(l, p);
 }
 
-/* The pod that ref means: its uid when that is known, else its token. */
-static bool is_meant(const struct local_pod *p, const struct pod_ref *ref)
+bool local_pod_meant(const struct local_pod *p, const struct pod_ref *ref)
 {
 	if (ref->uid && *ref->uid)
 		return strcmp(ref->uid, p->uid) == 0;
@@ -473,7 +487,7 @@ void local_pod_delete(struct cluster *c, const struct pod_ref *ref, int64_t grac
 		local_answer(l, false, ref->name, ASK_OK, "", "there is no such pod");
 		return;
 	}
-	if (!is_meant(p, ref)) {
+	if (!local_pod_meant(p, ref)) {
 		local_answer(l, false, ref->name, ASK_CONFLICT, "", "another pod has this name");
 		return;
 	}
@@ -497,7 +511,7 @@ int local_pod_running(struct local *l, const struct pod_ref *ref)
 {
 	struct local_pod *p = local_pod_find(l, ref->name);
 
-	if (!p || !is_meant(p, ref) || !p->state.started_us || p->state.how != HOW_NOT)
+	if (!p || !local_pod_meant(p, ref) || !p->state.started_us || p->state.how != HOW_NOT)
 		return -1;
 	return pod_open(l, p);
 }
@@ -540,7 +554,7 @@ void local_pod_forget(struct cluster *c, const struct pod_ref *ref)
 		pod_gone(l, p);
 		return;
 	}
-	if (!is_meant(p, ref))
+	if (!local_pod_meant(p, ref))
 		return;
 	p->forget = true;
 	if (!p->on_disk) {

@@ -13,8 +13,8 @@
 
 #include <event2/event.h>
 
-#include "gpuqd/cluster/local/local.h"
-#include "gpuqd/cluster/local/talk.h"
+#include "gpuqd/cluster/local/local_int.h"
+#include "gpuqd/cluster/local/shepherd/talk.h"
 
 struct cluster_session {
 	struct local *l;

@@ -214,7 +214,7 @@ spec: {levels: [{nodeLabel: block}, {nodeLabel: rack}]}
         here = os.path.dirname(os.path.abspath(__file__))
         top = os.path.join(here, "..", "..", "..")
         rows = re.findall(r'\{ "(\w+)", "spec\.([\w.\[\]]+)", [^,]+,\s+"',
-                          open(os.path.join(top, "gpuq", "import_fields.c")).read())
+                          open(os.path.join(top, "gpuq", "import", "import_fields.c")).read())
         page = open(os.path.join(top, "man", "gpuq-import.1.in")).read()
         self.assertGreater(len(rows), 8)
         for kind, path in rows:

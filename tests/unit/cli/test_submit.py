@@ -366,13 +366,11 @@ class Waiting(Case):
         self.assertEqual(err.splitlines()[:2], ["gpuq: job 17 PENDING (Resources) in queue default",
                                                 "gpuq: job 17 RUNNING on n1"])
 
-    def interrupt(self, *args):
-        came = threading.Event()
+    def interrupt(self, command, *args):
         cancelled = threading.Event()
 
         def wait(call):
             call.item(job(17, "PENDING"))
-            came.set()
             if cancelled.is_set():
                 return {"jobs": [job(17, "CANCELLED")]}
             call.until_cancelled()
@@ -381,11 +379,16 @@ class Waiting(Case):
             cancelled.set()
             return {"matched": 1, "jobs": [], "errors": []}
         s = self.serve(job_submit=taken(), job_wait=wait, job_cancel=cancel)
-        p = self.start(*args)
-        self.assertTrue(came.wait(60))
+        p = self.start(command, "-v", *args)
+        # Sent is not read: the signal waits until the client says that it knows the state.
+        said = b""
+        while b"job 17 PENDING" not in said:
+            line = p.stderr.readline()
+            self.assertTrue(line, said)
+            said += line
         p.send_signal(signal.SIGINT)
         out, err = p.communicate(timeout=120)
-        return s, p.returncode, err.decode()
+        return s, p.returncode, (said + err).decode()
 
     def test_interrupted_wait_leaves_the_job_alone(self):
         s, code, err = self.interrupt("submit", "--wait", self.path("j.yaml", SPEC))

@@ -1,0 +1,30 @@
+/* gpuq attach: the input and output of a job that runs; leaving it leaves the job alone. */
+#include "gpuq/cli.h"
+#include "gpuq/cmd/job/cmd_int.h"
+#include "gpuq/cmd/job/stdio.h"
+#include "gpuq/cmd/job/target.h"
+
+int cmd_attach(struct cli *c)
+{
+	struct stdio io = { .method = "job.attach", .keys = true };
+	int code = EXIT_USAGE;
+
+	if (!stdio_options(c, &io, &code))
+		return code;
+	io.params = target_params(c, c->args.rest[0], &code);
+	if (!io.params)
+		return code;
+	gpuq_put(&c->arena, io.params, "replay", gpuq_bool(&c->arena, true));
+	switch (stdio_run(c, &io)) {
+	case STDIO_ENDED:
+		return EXIT_DONE;
+	case STDIO_DETACHED:
+	case STDIO_SIGNAL:
+		cli_say("detached; job %s goes on", c->args.rest[0]);
+		return EXIT_DONE;
+	case STDIO_LOST:
+	case STDIO_FAILED:
+		break;
+	}
+	return cli_fail(&io.err, true);
+}

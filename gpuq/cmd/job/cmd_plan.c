@@ -1,0 +1,93 @@
+/* gpuq plan: when and where a job would start, whom it would move, what it would cost. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "gpuq/cli.h"
+#include "gpuq/cmd/job/cmd_int.h"
+#include "gpuq/lines.h"
+#include "gpuq/out.h"
+#include "gpuq/cmd/job/start.h"
+#include "gpuq/cmd/job/submission.h"
+#include "gpuq/view.h"
+
+static void cost_lines(const struct gpuq_val *cost, struct gpuq_buf *text)
+{
+	const struct gpuq_val *budget = gpuq_get(cost, "budget");
+
+	if (line_says(gpuq_get(cost, "gpu_hours"))) {
+		gpuq_buf_adds(text, "at most ");
+		view_cell(text, gpuq_get(cost, "gpu_hours"));
+		gpuq_buf_adds(text, " GPU-hours, charged as ");
+		view_cell(text, gpuq_get(cost, "gpu_minutes"));
+		gpuq_buf_adds(text, " GPU-minutes");
+	} else {
+		gpuq_buf_adds(text, "without a time limit nobody knows");
+	}
+	if (line_says(gpuq_get(cost, "money")))
+		gpuq_buf_printf(text, ", %.2f %s", view_number(gpuq_get(cost, "money"), 0),
+				gpuq_get_str(cost, "currency", ""));
+	line_print("Costs", text);
+	if (line_says(budget)) {
+		gpuq_buf_printf(text, "queue %s has ", gpuq_get_str(budget, "queue", "?"));
+		view_cell(text, gpuq_get(budget, "left_gpu_minutes"));
+		gpuq_buf_adds(text, " of ");
+		view_cell(text, gpuq_get(budget, "gpu_minutes"));
+		gpuq_buf_printf(text, " GPU-minutes left%s",
+				gpuq_get_bool(budget, "hard", false) ? "; nothing starts beyond it"
+								     : "");
+		line_print("Budget", text);
+	}
+	if (view_number(gpuq_get(cost, "lost_gpu_hours"), 0) > 0) {
+		gpuq_buf_printf(text, "%.2f GPU-hours of work of others are lost",
+				view_number(gpuq_get(cost, "lost_gpu_hours"), 0));
+		line_print("", text);
+	}
+}
+
+static void print_plan(const struct gpuq_val *plan)
+{
+	const struct gpuq_val *job = gpuq_get(plan, "job"), *w = gpuq_get(job, "warnings");
+	struct gpuq_buf text = GPUQ_BUF_INIT;
+
+	gpuq_buf_printf(&text, "%s in queue %s, ", gpuq_get_str(job, "name", "?"),
+			gpuq_get_str(job, "queue", "?"));
+	line_pods(&text, gpuq_get(job, "gpus"), gpuq_get_int(job, "pod_count", 1));
+	gpuq_buf_printf(&text, "%s%s", line_says(gpuq_get(job, "array")) ? ", array " : "",
+			gpuq_get_str(gpuq_get(job, "array"), "indices", ""));
+	line_print("Job", &text);
+	for (size_t i = 0; w && w->type == GPUQ_LIST && i < w->n; i++) {
+		view_cell(&text, w->items[i]);
+		line_print(line_label("Warning", i), &text);
+	}
+	start_lines(gpuq_get(plan, "start"), cli_now_us(), &text);
+	cost_lines(gpuq_get(plan, "cost"), &text);
+	gpuq_buf_done(&text);
+}
+
+int cmd_plan(struct cli *c)
+{
+	struct submission s = { .jobs = NULL };
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	const struct gpuq_val *plans;
+	struct gpuq_val *params, *reply;
+	int code = submission_read(c, &s);
+
+	if (code >= 0)
+		return code;
+	params = submission_params(c, &s, &err);
+	if (!params || cli_call(c, "plan.get", params, "", &reply, &err) < 0)
+		return cli_fail(&err, false);
+	plans = gpuq_get(reply, "plans");
+	for (size_t i = 0; plans && plans->type == GPUQ_LIST && i < plans->n; i++) {
+		/* What it was asked from is no part of what it would be. */
+		gpuq_unset(gpuq_get(gpuq_get(plans->items[i], "job"), "spec"), "context");
+		if (opt_given(&c->args, OPT_JSON)) {
+			out_json(plans->items[i]);
+			continue;
+		}
+		if (i)
+			putchar('\n');
+		print_plan(plans->items[i]);
+	}
+	return EXIT_DONE;
+}

@@ -1,0 +1,57 @@
+/* session.h - one session with a job's pod: descriptors of ours on one side, the server on
+ * the other
+ *
+ * Owns     a connection to the server and what is on its way in both directions; never
+ *          more than what the two sides have asked for.
+ * Touches  the server, the descriptors; waits for nothing.
+ * Used by  stdio.c (exec, attach), cmd_forward.c.
+ */
+#ifndef GPUQ_CMD_JOB_SESSION_H
+#define GPUQ_CMD_JOB_SESSION_H
+
+#include <poll.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "gpuq/cli.h"
+#include "gpuq/term.h"
+#include "libgpuq/wire/duplex.h"
+
+#define SESSION_POLLS 4
+
+enum session_way { SESSION_ON, SESSION_ENDED, SESSION_DETACHED };
+
+struct session {
+	struct gpuq *conn;
+	struct gpuq_duplex d;
+	struct gpuq_arena mem; /* of the reply */
+	int in_fd, out_fd, err_fd; /* -1 = none; in_fd and out_fd may be one socket */
+	bool socket; /* they are: its halves are shut down, not closed */
+	bool keys; /* ctrl-p ctrl-q in the input leaves it */
+	bool clean; /* output passes term_log */
+	/* What it came to. */
+	bool open, tty, takes_input; /* the other side is there, as it says */
+	int code; /* of the call: 0, or an error's, with err */
+	int exit_code;
+	bool heard; /* something came from the other side */
+	bool lost; /* the connection broke: nobody knows what became of it */
+	struct gpuq_err err;
+	/* Inside. */
+	struct gpuq_buf out, errs;
+	struct term_log out_log, err_log;
+	uint32_t taken; /* items whose bytes are not all written yet */
+	bool in_end, out_end, ctrl_p, ended, detached;
+};
+
+/* Begin. Returns 0 or an error code. */
+int session_begin(struct session *s, struct cli *c, const char *method,
+		  const struct gpuq_val *params, struct gpuq_err *err);
+void session_done(struct session *s); /* hangs up where it has not ended */
+
+/* What to wait for, always SESSION_POLLS of them; and what to do then, or once a second. */
+void session_polls(const struct session *s, struct pollfd p[SESSION_POLLS]);
+enum session_way session_turn(struct session *s, const struct pollfd p[SESSION_POLLS]);
+
+void session_resize(struct session *s, int cols, int rows);
+
+#endif

@@ -1,0 +1,374 @@
+#include "gpuq/cmd/job/submission.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "gpuq/file.h"
+#include "libgpuq/limits.h"
+
+extern char **environ;
+
+#define WHOLE_MAX 20 /* jobs that are answered with whole objects */
+
+static bool waits(const struct cli *c)
+{
+	return c->cmd->waits || opt_given(&c->args, OPT_WAIT);
+}
+
+int submission_refused(const struct cli *c)
+{
+	return waits(c) ? EXIT_REJECTED : EXIT_REFUSED;
+}
+
+static int refuse(const struct cli *c, const struct gpuq_err *err)
+{
+	const int code =
+		cli_exit_code(err, false) == EXIT_SERVER ? EXIT_SERVER : submission_refused(c);
+
+	cli_say("%s%s", c->cmd->slurm ? "error: Batch job submission failed: " : "",
+		err->text[0] ? err->text : gpuq_err_text(err->code));
+	return waits(c) ? result_none(NULL, gpuq_err_name(err->code), code) : code;
+}
+
+/* One warning a line. */
+static void warn_lines(const char *text)
+{
+	while (*text) {
+		const size_t n = strcspn(text, "\n");
+
+		if (n)
+			cli_say("warning: %.*s", (int)n, text);
+		text += n + (text[n] == '\n');
+	}
+}
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	if (strcmp(path, "-") == 0)
+		return "stdin";
+	return slash ? slash + 1 : path;
+}
+
+static bool given_wrap(const struct args *args)
+{
+	for (size_t i = 0; i < args->n_job; i++)
+		if (strncmp(args->job[i], "--wrap=", 7) == 0)
+			return true;
+	return false;
+}
+
+/* -o means the form of a dry run's output where it says yaml or json, and the job's
+ * output file everywhere else, as for sbatch. */
+static int sort_output(struct cli *c, struct gpuq_err *err)
+{
+	struct args *args = &c->args;
+	const char *o = args->val[OPT_OUTPUT];
+	const char **more;
+
+	if (!o ||
+	    (opt_given(args, OPT_DRY_RUN) && (strcmp(o, "yaml") == 0 || strcmp(o, "json") == 0)))
+		return 0;
+	more = gpuq_arena_calloc(&c->arena, args->n_job + 2, sizeof(*more));
+	if (!more)
+		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+	for (size_t i = 0; i < args->n_job; i++)
+		more[i] = args->job[i];
+	more[args->n_job++] = gpuq_arena_printf(&c->arena, "--output=%s", o);
+	args->job = more;
+	args->val[OPT_OUTPUT] = NULL;
+	return 0;
+}
+
+/* The local cluster runs a job where and as it was submitted. Elsewhere the
+ * submitter's environment means nothing, and may hold secrets; without a server
+ * nobody knows, and nothing will be sent. */
+static bool wants_environ(struct cli *c)
+{
+	struct gpuq_err err;
+	const char *kind;
+
+	if (cli_connect(c, &err) < 0)
+		return false;
+	kind = gpuq_get_str(gpuq_get(gpuq_server_info(c->conn), "cluster"), "kind", "");
+	return strcmp(kind, "local") == 0;
+}
+
+static int read_environ(struct gpuq_arena *a, struct gpuq_strmap *out, struct gpuq_err *err)
+{
+	size_t n = 0;
+
+	while (environ[n])
+		n++;
+	out->keys = gpuq_arena_calloc(a, n, sizeof(*out->keys));
+	out->vals = gpuq_arena_calloc(a, n, sizeof(*out->vals));
+	if (!out->keys || !out->vals)
+		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+	for (size_t i = 0; i < n; i++) {
+		const char *eq = strchr(environ[i], '=');
+
+		if (!eq || eq == environ[i])
+			continue;
+		out->keys[out->n] = gpuq_arena_strndup(a, environ[i], (size_t)(eq - environ[i]));
+		out->vals[out->n] = eq + 1;
+		if (!out->keys[out->n++])
+			return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+	}
+	return 0;
+}
+
+static int read_context(struct cli *c, struct gpuq_context *x, struct gpuq_err *err)
+{
+	const mode_t mask = umask(0);
+	char *cwd = getcwd(NULL, 0);
+
+	umask(mask);
+	x->umask = mask;
+	x->cwd = cwd ? gpuq_arena_strdup(&c->arena, cwd) : NULL;
+	free(cwd);
+	return wants_environ(c) ? read_environ(&c->arena, &x->environ, err) : 0;
+}
+
+/* Behind "--" stands a command of its own, where a command is as good as a file. */
+static bool takes_command(const struct cli *c)
+{
+	return c->cmd->slurm || strstr(c->cmd->synopsis, "-- COMMAND") != NULL;
+}
+
+/* gpuq run -- COMMAND, or --wrap: no file. */
+static int read_command(struct cli *c, struct gpuq_spec_opts *opts, const char *const *command,
+			struct submission *s, struct gpuq_err *err)
+{
+	struct gpuq_spec *spec = gpuq_arena_calloc(&c->arena, 1, sizeof(*spec));
+	int rc;
+
+	if (!spec)
+		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+	rc = sort_output(c, err);
+	opts->argv = c->args.job;
+	if (rc == 0)
+		rc = gpuq_spec_from_command(&c->arena, opts, command, spec, err);
+	if (rc == 0)
+		s->specs = (struct gpuq_specs){ spec, 1, GPUQ_FORM_JOB, 0 };
+	return rc;
+}
+
+/* A file: what stands behind a script is the script's, behind others it is ours. */
+static int read_file(struct cli *c, struct gpuq_spec_opts *opts, struct submission *s,
+		     struct gpuq_buf *warnings, int *code, struct gpuq_err *err)
+{
+	struct gpuq_buf text = GPUQ_BUF_INIT_MAX(GPUQ_YAML_BYTES_MAX);
+	const char *path = c->args.rest[0];
+	bool script;
+	int rc = file_read(path, &text, err);
+
+	script = rc == 0 && text.len >= 2 && memcmp(text.data, "#!", 2) == 0;
+	if (!script && c->args.n_rest > 1) {
+		/* rest[0] takes the place of the program's name. */
+		if (opt_parse(c->cmd, c->args.n_rest, c->args.rest, false, &c->args) < 0) {
+			*code = waits(c) ? EXIT_SERVER : EXIT_USAGE;
+			goto out;
+		}
+		if (opt_given(&c->args, OPT_HELP)) {
+			help_print(c->cmd);
+			*code = EXIT_DONE;
+			goto out;
+		}
+		if (c->args.n_rest > 0) {
+			*code = cli_usage(c, "%s: only a script takes arguments", c->args.rest[0]);
+			goto out;
+		}
+	} else if (script) {
+		opts->args = (const char *const *)c->args.rest + 1;
+	}
+	if (rc == 0)
+		rc = sort_output(c, err);
+	opts->argv = c->args.job;
+	opts->ignore_unknown = opt_given(&c->args, OPT_IGNORE_UNKNOWN);
+	opts->file = path;
+	opts->default_name = base_name(path);
+	if (rc == 0)
+		rc = gpuq_specs_read(&c->arena, opts, text.data ? text.data : "", text.len,
+				     &s->specs, warnings, err);
+out:
+	gpuq_buf_done(&text);
+	return rc;
+}
+
+static int64_t to_wall(int64_t us)
+{
+	const int64_t part = us % 1000000;
+	const time_t t = (time_t)(us / 1000000);
+	struct tm tm;
+
+	localtime_r(&t, &tm);
+	return (int64_t)timegm(&tm) * 1000000 + part;
+}
+
+static int64_t from_wall(int64_t wall_us)
+{
+	const time_t t = (time_t)(wall_us / 1000000);
+	struct tm tm;
+
+	gmtime_r(&t, &tm);
+	tm.tm_isdst = -1; /* that of the day it is about */
+	return (int64_t)mktime(&tm) * 1000000 + wall_us % 1000000;
+}
+
+int submission_read(struct cli *c, struct submission *s)
+{
+	static const struct gpuq_zone zone = { to_wall, from_wall };
+	struct gpuq_buf warnings = GPUQ_BUF_INIT;
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	struct gpuq_context *context = gpuq_arena_alloc(&c->arena, sizeof(*context));
+	struct gpuq_spec_opts opts = {
+		.now_us = cli_now_us(), .context = context, .slurm = c->cmd->slurm, .zone = &zone
+	};
+	int rc, code = -1;
+
+	if (c->args.n_rest == 0 && !given_wrap(&c->args))
+		return cli_usage(c, takes_command(c) ? "expected FILE, or -- and a command"
+						     : "expected FILE, or - for standard input");
+	if (!context)
+		rc = gpuq_fail(&err, GPUQ_ENOMEM, "out of memory");
+	else
+		rc = read_context(c, context, &err);
+	if (rc < 0)
+		return refuse(c, &err);
+	if (c->args.dashes && takes_command(c) && c->args.n_rest > 0)
+		rc = read_command(c, &opts, (const char *const *)c->args.rest, s, &err);
+	else if (c->args.n_rest == 0)
+		rc = read_command(c, &opts, NULL, s, &err);
+	else
+		rc = read_file(c, &opts, s, &warnings, &code, &err);
+	if (code < 0) {
+		warn_lines(gpuq_buf_str(&warnings));
+		if (rc < 0)
+			code = refuse(c, &err);
+	}
+	gpuq_buf_done(&warnings);
+	return code;
+}
+
+/* Several jobs of one file have the same surroundings: they travel once. */
+static void share_context(struct gpuq_arena *a, struct gpuq_val *map, struct gpuq_val *specs)
+{
+	struct gpuq_val *context = gpuq_get(specs->items[0], "context");
+
+	if (!context || specs->n < 2)
+		return;
+	for (size_t i = 1; i < specs->n; i++)
+		if (!gpuq_val_equal(context, gpuq_get(specs->items[i], "context")))
+			return;
+	for (size_t i = 0; i < specs->n; i++)
+		gpuq_unset(specs->items[i], "context");
+	gpuq_put(a, map, "context", context);
+}
+
+/* The call for n of the jobs, from the first-th on. */
+static int params(struct cli *c, const struct submission *s, size_t first, size_t n, bool dry_run,
+		  struct gpuq_val **out, struct gpuq_err *err)
+{
+	struct gpuq_arena *a = &c->arena;
+	struct gpuq_val *map = gpuq_map(a), *list = gpuq_list(a);
+
+	for (size_t i = first; i < first + n; i++) {
+		struct gpuq_val *tree = gpuq_spec_write(a, &s->specs.items[i]);
+
+		if (!tree)
+			return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		gpuq_add(a, list, tree);
+	}
+	share_context(a, map, list);
+	gpuq_put(a, map, "specs", list);
+	gpuq_put(a, map, "dry_run", gpuq_bool(a, dry_run));
+	if (c->args.val[OPT_LEASE])
+		gpuq_put(a, map, "lease", gpuq_str(a, c->args.val[OPT_LEASE]));
+	/* Whole objects of many jobs would be no message. */
+	if (n > WHOLE_MAX)
+		gpuq_put(a, map, "brief", gpuq_bool(a, true));
+	*out = map;
+	return 0;
+}
+
+struct gpuq_val *submission_params(struct cli *c, const struct submission *s, struct gpuq_err *err)
+{
+	struct gpuq_val *map = NULL;
+
+	if (params(c, s, 0, s->specs.n, true, &map, err) < 0)
+		return NULL;
+	gpuq_unset(map, "dry_run");
+	gpuq_unset(map, "brief");
+	return map;
+}
+
+/* What is to be said of many jobs alike is said once. */
+static void warn_jobs(const struct gpuq_val *jobs)
+{
+	const char *last = "";
+
+	for (size_t i = 0; i < jobs->n; i++) {
+		const struct gpuq_val *w = gpuq_get(jobs->items[i], "warnings");
+
+		for (size_t k = 0; w && w->type == GPUQ_LIST && k < w->n; k++) {
+			if (w->items[k]->type != GPUQ_STR || strcmp(last, w->items[k]->s) == 0)
+				continue;
+			last = w->items[k]->s;
+			cli_say("warning: %s", last);
+		}
+	}
+}
+
+static int send_some(struct cli *c, struct submission *s, size_t first, size_t n, bool dry_run,
+		     struct gpuq_val *jobs, struct gpuq_err *err)
+{
+	struct gpuq_val *map = NULL, *reply;
+	const struct gpuq_val *got;
+	int rc = params(c, s, first, n, dry_run, &map, err);
+
+	if (rc == 0)
+		rc = cli_call(c, "job.submit", map, dry_run ? "" : c->args.val[OPT_KEY], &reply,
+			      err);
+	if (rc < 0)
+		return rc;
+	got = gpuq_get(reply, "jobs");
+	if (!got || got->type != GPUQ_LIST || got->n == 0)
+		return gpuq_fail(err, GPUQ_EPROTO, "the server's answer names no job");
+	for (size_t i = 0; i < got->n; i++)
+		gpuq_add(&c->arena, jobs, got->items[i]);
+	return 0;
+}
+
+int submission_send(struct cli *c, struct submission *s, bool dry_run)
+{
+	struct gpuq_val *jobs = gpuq_list(&c->arena);
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	int rc = cli_connect(c, &err);
+	size_t n;
+
+	/* All or none is one call; a dry run may as well be several. */
+	n = dry_run && s->specs.n > WHOLE_MAX ? 1 : s->specs.n;
+	for (size_t i = 0; rc == 0 && i < s->specs.n; i += n)
+		rc = send_some(c, s, i, n, dry_run, jobs, &err);
+	if (rc < 0)
+		return refuse(c, &err);
+	s->jobs = jobs;
+	warn_jobs(s->jobs);
+	return -1;
+}
+
+struct target *submission_targets(struct cli *c, const struct submission *s, size_t *n)
+{
+	struct target *t = gpuq_arena_calloc(&c->arena, s->jobs->n, sizeof(*t));
+
+	for (size_t i = 0; t && i < s->jobs->n; i++)
+		t[i] = (struct target){ gpuq_get_int(s->jobs->items[i], "id", 0), -1 };
+	*n = s->jobs->n;
+	return t;
+}

@@ -1,0 +1,288 @@
+/* gpuq nodes: one line a device (or, with --summary, a node). */
+#include <inttypes.h>
+#include <string.h>
+#include <strings.h>
+
+#include "gpuq/cli.h"
+#include "gpuq/cmd/see/cmd_int.h"
+#include "gpuq/cols_job.h"
+#include "gpuq/list.h"
+#include "gpuq/nodeset.h"
+#include "gpuq/view.h"
+#include "libgpuq/names.h"
+#include "libgpuq/units.h"
+
+static void name_text(struct gpuq_buf *out, const struct row *r)
+{
+	gpuq_buf_adds(out, gpuq_get_str(r->obj, "name", "-"));
+}
+
+static void state_text(struct gpuq_buf *out, const struct row *r)
+{
+	gpuq_buf_adds(out, gpuq_get_str(r->obj, "state", "-"));
+}
+
+/* The device's own, where it says one. */
+static void device_state_text(struct gpuq_buf *out, const struct row *r)
+{
+	gpuq_buf_adds(out, r->sub ? gpuq_get_str(r->sub, "state", "-") : "-");
+}
+
+static void index_text(struct gpuq_buf *out, const struct row *r)
+{
+	view_cell(out, r->sub ? gpuq_get(r->sub, "index") : NULL);
+}
+
+static double index_rank(const struct row *r)
+{
+	return r->sub ? view_number(gpuq_get(r->sub, "index"), -1) : -1;
+}
+
+static void free_text(struct gpuq_buf *out, const struct row *r)
+{
+	char text[32];
+
+	if (!r->sub) {
+		view_cell(out, gpuq_get(r->obj, "free_gpus"));
+		return;
+	}
+	gpuq_milli_print(gpuq_get_int(r->sub, "free_milli", 0), text, sizeof(text));
+	gpuq_buf_adds(out, text);
+}
+
+static double free_rank(const struct row *r)
+{
+	return r->sub ? view_number(gpuq_get(r->sub, "free_milli"), 0) / 1000
+		      : view_number(gpuq_get(r->obj, "free_gpus"), 0);
+}
+
+static void cores_text(struct gpuq_buf *out, const struct gpuq_val *milli)
+{
+	char text[32];
+
+	gpuq_milli_print(milli && milli->type == GPUQ_INT ? milli->i : 0, text, sizeof(text));
+	gpuq_buf_adds(out, text);
+}
+
+static void cpus_text(struct gpuq_buf *out, const struct row *r)
+{
+	cores_text(out, gpuq_get(r->obj, "cpu_milli"));
+}
+
+static double cpus_rank(const struct row *r)
+{
+	return view_number(gpuq_get(r->obj, "cpu_milli"), 0);
+}
+
+static void free_cpus_text(struct gpuq_buf *out, const struct row *r)
+{
+	cores_text(out, gpuq_get(r->obj, "free_cpu_milli"));
+}
+
+static double free_cpus_rank(const struct row *r)
+{
+	return view_number(gpuq_get(r->obj, "free_cpu_milli"), 0);
+}
+
+static void ram_text(struct gpuq_buf *out, const struct row *r)
+{
+	view_mib(out, gpuq_get(r->obj, "memory_mib"));
+}
+
+static double ram_rank(const struct row *r)
+{
+	return view_number(gpuq_get(r->obj, "memory_mib"), 0);
+}
+
+static void free_ram_text(struct gpuq_buf *out, const struct row *r)
+{
+	view_mib(out, gpuq_get(r->obj, "free_memory_mib"));
+}
+
+static double free_ram_rank(const struct row *r)
+{
+	return view_number(gpuq_get(r->obj, "free_memory_mib"), 0);
+}
+
+static void memory_text(struct gpuq_buf *out, const struct row *r)
+{
+	view_mib(out, r->sub ? gpuq_get(r->sub, "memory_mib") : NULL);
+}
+
+static double memory_rank(const struct row *r)
+{
+	return r->sub ? view_number(gpuq_get(r->sub, "memory_mib"), 0) : 0;
+}
+
+static void free_memory_text(struct gpuq_buf *out, const struct row *r)
+{
+	view_mib(out, r->sub ? gpuq_get(r->sub, "free_memory_mib") : NULL);
+}
+
+static double free_memory_rank(const struct row *r)
+{
+	return r->sub ? view_number(gpuq_get(r->sub, "free_memory_mib"), 0) : 0;
+}
+
+/* Ids, or objects that have one. */
+static void jobs_text(struct gpuq_buf *out, const struct row *r)
+{
+	const struct gpuq_val *jobs = r->sub ? gpuq_get(r->sub, "jobs") : NULL;
+
+	if (!jobs || jobs->type != GPUQ_LIST || jobs->n == 0) {
+		gpuq_buf_addc(out, '-');
+		return;
+	}
+	for (size_t i = 0; i < jobs->n; i++) {
+		if (i)
+			gpuq_buf_addc(out, ',');
+		if (jobs->items[i]->type == GPUQ_MAP)
+			view_job_id(out, jobs->items[i]);
+		else
+			view_cell(out, jobs->items[i]);
+	}
+}
+
+/* As much of it as pods were given, foreign ones too. */
+static void used_memory_text(struct gpuq_buf *out, const struct row *r)
+{
+	view_mib(out, r->sub ? gpuq_get(r->sub, "used_memory_mib") : NULL);
+}
+
+static double used_memory_rank(const struct row *r)
+{
+	return r->sub ? view_number(gpuq_get(r->sub, "used_memory_mib"), 0) : 0;
+}
+
+/* Each once, in the order of their pods. */
+static void users_text(struct gpuq_buf *out, const struct row *r)
+{
+	const struct gpuq_val *pods = r->sub ? gpuq_get(r->sub, "pods") : NULL;
+	bool any = false;
+
+	for (size_t i = 0; pods && pods->type == GPUQ_LIST && i < pods->n; i++) {
+		const char *user = gpuq_get_str(pods->items[i], "user", "?");
+		bool known = false;
+
+		for (size_t k = 0; k < i; k++)
+			known |= strcmp(user, gpuq_get_str(pods->items[k], "user", "?")) == 0;
+		if (known)
+			continue;
+		gpuq_buf_printf(out, "%s%s", any ? "," : "", user);
+		any = true;
+	}
+	if (!any)
+		gpuq_buf_addc(out, '-');
+}
+
+/* clang-format off */
+static const struct column cols[] = {
+	{ "NODE", 'n', COL_CUT, NULL, name_text, NULL, "the node" },
+	{ "STATE", 't', COL_STATE, NULL, state_text, NULL, "state of the node" },
+	{ "POOL", 0, COL_CUT, "pool", NULL, NULL, "its pool" },
+	{ "FLAVOR", 'f', COL_CUT, "flavor", NULL, NULL, "kind of its devices" },
+	{ "GPUS", 0, COL_RIGHT, "gpus", NULL, NULL, "devices of the node" },
+	{ "FREE_GPUS", 0, COL_RIGHT, "free_gpus", NULL, NULL, "free devices of the node" },
+	{ "GPU", 0, COL_RIGHT, NULL, index_text, index_rank, "index of the device" },
+	{ "PRODUCT", 0, COL_CUT, "product", NULL, NULL, "what the device is" },
+	{ "MEMORY", 0, COL_RIGHT, NULL, memory_text, memory_rank, "memory of the device" },
+	{ "FREE_MEMORY", 0, COL_RIGHT, NULL, free_memory_text, free_memory_rank, "free memory of the device" },
+	{ "USED_MEMORY", 0, COL_RIGHT, NULL, used_memory_text, used_memory_rank, "memory of the device that pods were given" },
+	{ "FREE", 0, COL_RIGHT, NULL, free_text, free_rank, "free part of the device" },
+	{ "DEVICE_STATE", 0, COL_STATE, NULL, device_state_text, NULL, "state of the device" },
+	{ "UUID", 0, COL_CUT, "uuid", NULL, NULL, "the device's own name" },
+	{ "JOBS", 0, COL_CUT, NULL, jobs_text, NULL, "jobs on the device" },
+	{ "USERS", 0, COL_CUT, NULL, users_text, NULL, "whose they are" },
+	{ "FOREIGN_PODS", 0, COL_RIGHT, "foreign_pods", NULL, NULL, "pods on the node that gpuq did not make" },
+	{ "FOREIGN_GPUS", 0, COL_RIGHT, "foreign_gpus", NULL, NULL, "devices of the node that those have" },
+	{ "CPUS", 0, COL_RIGHT, NULL, cpus_text, cpus_rank, "cores of the node" },
+	{ "FREE_CPUS", 0, COL_RIGHT, NULL, free_cpus_text, free_cpus_rank, "cores that no pod has" },
+	{ "RAM", 0, COL_RIGHT, NULL, ram_text, ram_rank, "memory of the node" },
+	{ "FREE_RAM", 0, COL_RIGHT, NULL, free_ram_text, free_ram_rank, "memory that no pod has" },
+	{ "CAUSE", 0, COL_CUT, "cause", NULL, NULL, "why the node, or what is free of it, is not in use" },
+	{ NULL, 0, 0, NULL, NULL, NULL, NULL },
+};
+/* clang-format on */
+
+/* A node without devices has a line too. */
+static int rows_by_device(struct out *o, const struct gpuq_val *node)
+{
+	const struct gpuq_val *devices = gpuq_get(node, "devices");
+	int rc = 0;
+
+	if (!devices || devices->type != GPUQ_LIST || devices->n == 0)
+		return out_row(o, node, NULL);
+	for (size_t i = 0; i < devices->n && rc == 0; i++)
+		rc = out_row(o, node, devices->items[i]);
+	return rc;
+}
+
+const struct out_def node_list = {
+	.cols = cols,
+	.usual = "NODE,STATE,POOL,FLAVOR,GPU,PRODUCT,MEMORY,FREE,JOBS",
+	.spare = "POOL,MEMORY",
+	.sort = "NODE,GPU",
+	.rows = rows_by_device,
+};
+
+static const struct out_def by_node = {
+	.cols = cols,
+	.usual = "NODE,STATE,POOL,FLAVOR,GPUS,FREE_GPUS",
+	.sort = "NODE",
+};
+
+/* A state that is none would select nothing, silently. */
+static int check_states(const char *words, struct gpuq_err *err)
+{
+	static const char *const known[] = {
+#define X(sym, word) word,
+		GPUQ_NODE_STATES(X)
+#undef X
+	};
+	const size_t n_known = sizeof(known) / sizeof(known[0]);
+
+	for (size_t n; *words; words += n + (words[n] == ',')) {
+		size_t i = 0;
+
+		n = strcspn(words, ",");
+		while (n && i < n_known &&
+		       (strlen(known[i]) != n || strncasecmp(known[i], words, n) != 0))
+			i++;
+		if (i == n_known)
+			return gpuq_fail(err, GPUQ_EINVAL,
+					 "--states %.*s: no such state of a node; see "
+					 "gpuq-nodes(1) for their names",
+					 (int)n, words);
+	}
+	return 0;
+}
+
+static int fill(struct cli *c, struct gpuq_val *params, struct gpuq_err *err)
+{
+	struct gpuq_arena *a = &c->arena;
+	const char *nodes = c->args.val[OPT_NODES], *states = c->args.val[OPT_STATES];
+	struct gpuq_val *names = gpuq_list(a);
+	int rc = 0;
+
+	for (int i = 0; i < c->args.n_rest && rc == 0; i++)
+		rc = nodeset_expand(a, c->args.rest[i], names, err);
+	if (rc == 0 && nodes)
+		rc = nodeset_expand(a, nodes, names, err);
+	if (rc == 0 && states)
+		rc = check_states(states, err);
+	if (names && names->n)
+		gpuq_put(a, params, "names", names);
+	return rc;
+}
+
+static bool keep(const struct cli *c, const struct gpuq_val *obj)
+{
+	return list_has(c->args.val[OPT_STATES], gpuq_get_str(obj, "state", ""));
+}
+
+int cmd_nodes(struct cli *c)
+{
+	const struct out_def *def = opt_given(&c->args, OPT_SUMMARY) ? &by_node : &node_list;
+
+	return list_run(c, "node.list", def, NULL, fill, keep);
+}

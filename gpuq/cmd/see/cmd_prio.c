@@ -1,0 +1,121 @@
+/* gpuq prio: what the priorities of waiting jobs are made of, as sprio prints it. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "gpuq/cli.h"
+#include "gpuq/cmd/see/cmd_int.h"
+#include "gpuq/filter.h"
+#include "gpuq/list.h"
+#include "gpuq/out.h"
+#include "gpuq/view.h"
+
+static void id_text(struct gpuq_buf *out, const struct row *r)
+{
+	view_job_id(out, r->obj);
+}
+
+static double id_rank(const struct row *r)
+{
+	return (double)gpuq_get_int(r->obj, "id", 0) +
+	       (double)(gpuq_get_int(r->obj, "array_index", -1) + 1) / 8388608.0;
+}
+
+/* Of how many. */
+static void place_text(struct gpuq_buf *out, const struct row *r)
+{
+	gpuq_buf_printf(out, "%" PRId64 "/%" PRId64, gpuq_get_int(r->obj, "place", 0),
+			gpuq_get_int(r->obj, "waiting", 0));
+}
+
+static double place_rank(const struct row *r)
+{
+	return (double)gpuq_get_int(r->obj, "place", 0);
+}
+
+/* sprio shows what is taken off. */
+static void nice_text(struct gpuq_buf *out, const struct row *r)
+{
+	gpuq_buf_printf(out, "%" PRId64, gpuq_get_int(r->obj, "nice", 0));
+}
+
+/* clang-format off */
+static const struct column cols[] = {
+	{ "JOBID", 'i', COL_RIGHT, NULL, id_text, id_rank, "17, 17_3 or 17_[4-99%10]" },
+	{ "QUEUE", 'r', COL_CUT, "queue", NULL, NULL, "its queue" },
+	{ "USER", 'u', COL_CUT, "user", NULL, NULL, "its owner" },
+	{ "NAME", 0, COL_CUT, "name", NULL, NULL, "its name" },
+	{ "PLACE", 0, COL_RIGHT, NULL, place_text, place_rank, "in the line of its queue, of so many" },
+	{ "PRIORITY", 'Y', COL_RIGHT, "priority", NULL, NULL, "all terms together; larger is sooner" },
+	{ "SITE", 'S', COL_RIGHT, "boost", NULL, NULL, "points given by the site" },
+	{ "AGE", 'A', COL_RIGHT, "age", NULL, NULL, "for the time it has waited" },
+	{ "FAIRSHARE", 'F', COL_RIGHT, "fairshare", NULL, NULL, "for its user's place in the fair tree" },
+	{ "JOBSIZE", 'J', COL_RIGHT, "size", NULL, NULL, "for the devices it asks for" },
+	{ "QOS", 'Q', COL_RIGHT, "qos", NULL, NULL, "for its class" },
+	{ "STRETCH", 0, COL_RIGHT, "stretch", NULL, NULL, "for waiting longer than it may run" },
+	{ "NICE", 'N', COL_RIGHT, "nice", nice_text, NULL, "points taken off by its owner" },
+	{ NULL, 0, 0, NULL, NULL, NULL, NULL },
+};
+
+/* -w: one line of weights under the names of the terms. */
+static const struct column weight_cols[] = {
+	{ "JOBID", 'i', 0, "what", NULL, NULL, "" },
+	{ "AGE", 'A', COL_RIGHT, "age", NULL, NULL, "" },
+	{ "FAIRSHARE", 'F', COL_RIGHT, "fairshare", NULL, NULL, "" },
+	{ "JOBSIZE", 'J', COL_RIGHT, "size", NULL, NULL, "" },
+	{ "QOS", 'Q', COL_RIGHT, "qos", NULL, NULL, "" },
+	{ "STRETCH", 0, COL_RIGHT, "stretch", NULL, NULL, "" },
+	{ NULL, 0, 0, NULL, NULL, NULL, NULL },
+};
+/* clang-format on */
+
+static const struct out_def prio_list = {
+	.cols = cols,
+	.usual = "JOBID,QUEUE,USER,PLACE,PRIORITY,SITE,AGE,FAIRSHARE,JOBSIZE,QOS,STRETCH,NICE",
+	.spare = "QUEUE,USER,PLACE,SITE",
+	.sort = NULL,
+};
+
+static const struct out_def weight_list = {
+	.cols = weight_cols,
+	.usual = "JOBID,AGE,FAIRSHARE,JOBSIZE,QOS,STRETCH",
+	.sort = NULL,
+};
+
+static int weights(struct cli *c)
+{
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	struct gpuq_val *v;
+	struct out *out;
+	int rc;
+
+	if (out_new(&weight_list, NULL, &c->args, &out, &err) < 0)
+		return cli_usage(c, "%s", err.text);
+	rc = cli_call(c, "prio.weights", NULL, "", &v, &err);
+	if (rc == 0) {
+		if (!opt_given(&c->args, OPT_JSON))
+			gpuq_put(&c->arena, v, "what", gpuq_str(&c->arena, "Weights"));
+		rc = out_add(out, v, cli_now_us());
+	}
+	if (rc >= 0)
+		rc = out_flush(out);
+	out_free(out);
+	return rc < 0 ? cli_fail(&err, false) : EXIT_DONE;
+}
+
+static int fill(struct cli *c, struct gpuq_val *params, struct gpuq_err *err)
+{
+	for (int i = 0; i < c->args.n_rest; i++) {
+		const char *more = c->args.rest[i], *given = c->args.val[OPT_JOBS];
+
+		c->args.val[OPT_JOBS] =
+			given ? gpuq_arena_printf(&c->arena, "%s,%s", given, more) : more;
+	}
+	return filter_put(c, params, err);
+}
+
+int cmd_prio(struct cli *c)
+{
+	if (opt_given(&c->args, OPT_WEIGHTS))
+		return weights(c);
+	return list_run(c, "prio.list", &prio_list, NULL, fill, NULL);
+}

@@ -1,0 +1,71 @@
+/* gpuq queues: quota, fair share and use, one line a queue. */
+#include <inttypes.h>
+#include <string.h>
+
+#include "gpuq/cli.h"
+#include "gpuq/cmd/see/cmd_int.h"
+#include "gpuq/cmd/site/cmd_int.h"
+#include "gpuq/cols_job.h"
+#include "gpuq/list.h"
+#include "gpuq/cmd/site/queues_act.h"
+#include "gpuq/view.h"
+#include "libgpuq/units.h"
+
+/* clang-format off */
+static const struct column cols[] = {
+	{ "NAME", 'P', COL_CUT, "name", NULL, NULL, "the queue" },
+	{ "PARENT", 0, COL_CUT, "parent", NULL, NULL, "the queue above it" },
+	{ "QUOTA", 0, COL_RIGHT, "quota", NULL, NULL, "devices it is owed" },
+	{ "LIMIT", 0, COL_RIGHT, "limit", NULL, NULL, "devices it never passes" },
+	{ "WEIGHT", 0, COL_RIGHT, "weight", NULL, NULL, "portion of what is left over" },
+	{ "FAIR_SHARE", 0, COL_RIGHT, "fair_share", NULL, NULL, "devices it may expect now" },
+	{ "ALLOCATED", 0, COL_RIGHT, "allocated", NULL, NULL, "devices its jobs have" },
+	{ "HELD", 0, COL_RIGHT, "held", NULL, NULL, "devices kept for coming starts" },
+	{ "PENDING", 0, COL_RIGHT, "pending_jobs", NULL, NULL, "waiting jobs, array elements counted" },
+	{ "RUNNING", 0, COL_RIGHT, "running_jobs", NULL, NULL, "running jobs" },
+	{ "BUDGET", 0, COL_RIGHT, "budget_gpu_minutes", NULL, NULL, "GPU-minutes of the period" },
+	{ "USED", 0, COL_RIGHT, "used_gpu_minutes", NULL, NULL, "GPU-minutes used of them" },
+	{ "NAMESPACE", 0, COL_CUT, "namespace", NULL, NULL, "where its pods are" },
+	{ "STATE", 't', 0, "state", NULL, NULL, "open, stopped, closed, or both" },
+	{ NULL, 0, 0, NULL, NULL, NULL, NULL },
+};
+/* clang-format on */
+
+const struct out_def queue_list = {
+	.cols = cols,
+	.usual = "NAME,PARENT,QUOTA,LIMIT,FAIR_SHARE,ALLOCATED,HELD,PENDING,RUNNING",
+	.spare = "HELD,LIMIT,PARENT",
+	.sort = NULL,
+};
+
+static int fill(struct cli *c, struct gpuq_val *params, struct gpuq_err *err)
+{
+	(void)err;
+	list_names(c, OPT_QUEUES, params);
+	return 0;
+}
+
+int queues_print(struct cli *c)
+{
+	static const struct args none;
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	struct out *out;
+	int rc = out_new(&queue_list, NULL, &none, &out, &err);
+
+	if (rc == 0) {
+		rc = list_once(c, "queue.list", NULL, out, NULL, &err);
+		if (rc == 0)
+			rc = out_flush(out);
+		out_free(out);
+	}
+	return rc < 0 ? cli_fail(&err, false) : EXIT_DONE;
+}
+
+int cmd_queues(struct cli *c)
+{
+	if (c->args.n_rest > 0 && strcmp(c->args.rest[0], "grant") == 0)
+		return queues_grant(c);
+	if (c->args.n_rest > 0 && queues_is_verb(c->args.rest[0]))
+		return queues_act(c);
+	return list_run(c, "queue.list", &queue_list, NULL, fill, NULL);
+}

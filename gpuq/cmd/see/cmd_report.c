@@ -1,0 +1,159 @@
+/* gpuq report: what was used between two instants, by whom, where, of what. */
+#include <string.h>
+#include <strings.h>
+
+#include "gpuq/cli.h"
+#include "gpuq/cmd/see/cmd_int.h"
+#include "gpuq/filter.h"
+#include "gpuq/list.h"
+#include "gpuq/view.h"
+
+static double seconds(const struct row *r, const char *key)
+{
+	return view_number(gpuq_get(r->obj, key), 0);
+}
+
+static double wasted(const struct row *r, const char *key)
+{
+	return view_number(gpuq_path(r->obj, "wasted_gpu_seconds", key, NULL), 0);
+}
+
+static void hours(struct gpuq_buf *out, double s)
+{
+	gpuq_buf_printf(out, "%.2f", s / 3600);
+}
+
+#define HOURS(name, from, key)                                                                     \
+	static double name##_rank(const struct row *r)                                             \
+	{                                                                                          \
+		return from(r, key);                                                               \
+	}                                                                                          \
+	static void name##_text(struct gpuq_buf *out, const struct row *r)                         \
+	{                                                                                          \
+		hours(out, from(r, key));                                                          \
+	}
+
+HOURS(used, seconds, "gpu_seconds")
+HOURS(refunded, seconds, "refunded_gpu_seconds")
+HOURS(evicted, wasted, "evicted")
+HOURS(starting, wasted, "starting")
+HOURS(held, wasted, "held")
+HOURS(stranded, wasted, "stranded")
+HOURS(fragmented, wasted, "fragmented")
+
+static double waste_rank(const struct row *r)
+{
+	return wasted(r, "evicted") + wasted(r, "starting") + wasted(r, "held") +
+	       wasted(r, "stranded") + wasted(r, "fragmented");
+}
+
+static void waste_text(struct gpuq_buf *out, const struct row *r)
+{
+	hours(out, waste_rank(r));
+}
+
+static double share_rank(const struct row *r)
+{
+	return seconds(r, "share");
+}
+
+static void share_text(struct gpuq_buf *out, const struct row *r)
+{
+	gpuq_buf_printf(out, "%.1f%%", 100 * seconds(r, "share"));
+}
+
+static double cost_rank(const struct row *r)
+{
+	return seconds(r, "cost");
+}
+
+static void cost_text(struct gpuq_buf *out, const struct row *r)
+{
+	view_money(out, r->obj);
+}
+
+/* clang-format off */
+static const struct column cols[] = {
+	{ "USER", 'u', COL_CUT, "user", NULL, NULL, "who used it" },
+	{ "QUEUE", 'P', COL_CUT, "queue", NULL, NULL, "in which queue" },
+	{ "FLAVOR", 'f', COL_CUT, "flavor", NULL, NULL, "kind of devices" },
+	{ "DAY", 0, 0, "day", NULL, NULL, "the day, in UTC" },
+	{ "GPU_HOURS", 0, COL_RIGHT, NULL, used_text, used_rank, "devices x hours, from the start of each pod to its end" },
+	{ "SHARE", 0, COL_RIGHT, NULL, share_text, share_rank, "of all rows" },
+	{ "REFUNDED", 0, COL_RIGHT, NULL, refunded_text, refunded_rank, "hours of them that budgets got back" },
+	{ "EVICTED", 0, COL_RIGHT, NULL, evicted_text, evicted_rank, "hours of them whose work was lost, since the last checkpoint" },
+	{ "STARTING", 0, COL_RIGHT, NULL, starting_text, starting_rank, "hours from being placed until all pods ran" },
+	{ "HELD", 0, COL_RIGHT, NULL, held_text, held_rank, "hours kept free for starts that were promised" },
+	{ "STRANDED", 0, COL_RIGHT, NULL, stranded_text, stranded_rank, "hours free beside them, on nodes without cores, memory or pods left" },
+	{ "FRAGMENTED", 0, COL_RIGHT, NULL, fragmented_text, fragmented_rank, "hours free and enough while jobs waited, but apart" },
+	{ "WASTE", 0, COL_RIGHT, NULL, waste_text, waste_rank, "evicted, starting, held, stranded and fragmented together" },
+	{ "PODS", 0, COL_RIGHT, "pods", NULL, NULL, "pods that ended" },
+	{ "COST", 0, COL_RIGHT, NULL, cost_text, cost_rank, "at the prices of the time" },
+	{ NULL, 0, 0, NULL, NULL, NULL, NULL },
+};
+/* clang-format on */
+
+static const struct out_def report = {
+	.cols = cols,
+	.usual = "USER,QUEUE,FLAVOR,GPU_HOURS,SHARE,REFUNDED,WASTE,PODS,COST",
+	.spare = "PODS,SHARE,REFUNDED",
+	.sort = NULL,
+};
+
+static const char *const what[] = { "user", "queue", "flavor", "day" };
+#define N_WHAT (sizeof(what) / sizeof(what[0]))
+
+static int check_by(const char *words, struct gpuq_err *err)
+{
+	for (size_t n; *words; words += n + (words[n] == ',')) {
+		size_t i = 0;
+
+		n = strcspn(words, ",");
+		while (n && i < N_WHAT &&
+		       (strlen(what[i]) != n || strncasecmp(what[i], words, n) != 0))
+			i++;
+		if (i == N_WHAT)
+			return gpuq_fail(err, GPUQ_EINVAL,
+					 "--by %.*s: expected user, queue, flavor or day", (int)n,
+					 words);
+	}
+	return 0;
+}
+
+static int fill(struct cli *c, struct gpuq_val *params, struct gpuq_err *err)
+{
+	int rc = filter_put_times(&c->arena, params, &c->args, err);
+
+	if (rc == 0 && opt_given(&c->args, OPT_BY))
+		rc = check_by(c->args.val[OPT_BY], err);
+	list_put(c, OPT_BY, params, "by");
+	list_put(c, OPT_QUEUES, params, "queues");
+	list_users(c, params);
+	return rc;
+}
+
+/* The columns that tell rows apart, then the figures. */
+static const char *shown(struct cli *c)
+{
+	static const char *const names[][2] = { { "user", "USER," },
+						{ "queue", "QUEUE," },
+						{ "flavor", "FLAVOR," },
+						{ "day", "DAY," } };
+	struct gpuq_buf out = GPUQ_BUF_INIT;
+	const char *text;
+
+	if (!opt_given(&c->args, OPT_BY))
+		return NULL;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (list_has(c->args.val[OPT_BY], names[i][0]))
+			gpuq_buf_adds(&out, names[i][1]);
+	gpuq_buf_adds(&out, "GPU_HOURS,SHARE,REFUNDED,WASTE,PODS,COST");
+	text = gpuq_arena_strdup(&c->arena, gpuq_buf_str(&out));
+	gpuq_buf_done(&out);
+	return text;
+}
+
+int cmd_report(struct cli *c)
+{
+	return list_run(c, "report.get", &report, shown(c), fill, NULL);
+}

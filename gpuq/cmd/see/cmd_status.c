@@ -1,0 +1,422 @@
+/* gpuq status: one job in full, or the cluster and its queues at a glance. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "gpuq/cli.h"
+#include "gpuq/cmd/see/cmd_int.h"
+#include "gpuq/filter.h"
+#include "gpuq/job.h"
+#include "gpuq/lines.h"
+#include "gpuq/list.h"
+#include "gpuq/out.h"
+#include "gpuq/reasons.h"
+#include "gpuq/view.h"
+#include "libgpuq/names.h"
+#include "libgpuq/units.h"
+
+static void reason_lines(const struct gpuq_val *job, int64_t now_us, struct gpuq_buf *text)
+{
+	const struct gpuq_val *reasons = gpuq_get(job, "reasons");
+
+	for (size_t i = 0; reasons && reasons->type == GPUQ_LIST && i < reasons->n; i++) {
+		reason_text(text, reasons->items[i], now_us);
+		line_print(line_label("Reason", i), text);
+	}
+}
+
+static void pod_lines(const struct gpuq_val *job, struct gpuq_buf *text)
+{
+	const struct gpuq_val *pods = gpuq_get(job, "pods");
+
+	for (size_t i = 0; pods && pods->type == GPUQ_LIST && i < pods->n; i++) {
+		const struct gpuq_val *p = pods->items[i], *devices = gpuq_get(p, "devices");
+
+		view_cell(text, gpuq_get(p, "index"));
+		gpuq_buf_printf(text, " %s %s on ", gpuq_get_str(p, "name", ""),
+				gpuq_get_str(p, "state", "?"));
+		view_cell(text, gpuq_get(p, "node"));
+		for (size_t k = 0; devices && devices->type == GPUQ_LIST && k < devices->n; k++) {
+			const int64_t milli = gpuq_get_int(devices->items[k], "milli", 1000);
+			char part[32];
+
+			gpuq_buf_adds(text, k ? "," : " gpu ");
+			view_cell(text, gpuq_get(devices->items[k], "index"));
+			if (milli == 1000)
+				continue;
+			gpuq_milli_print(milli, part, sizeof(part));
+			gpuq_buf_printf(text, "(%s)", part);
+		}
+		line_print(line_label("Pods", i), text);
+	}
+}
+
+static void eviction_lines(const struct gpuq_val *job, struct gpuq_buf *text)
+{
+	const struct gpuq_val *list = gpuq_get(job, "evictions");
+
+	for (size_t i = 0; list && list->type == GPUQ_LIST && i < list->n; i++) {
+		view_time(text, gpuq_get(list->items[i], "time"));
+		gpuq_buf_printf(text, " %s", gpuq_get_str(list->items[i], "cause", "?"));
+		if (line_says(gpuq_get(list->items[i], "rule"))) {
+			gpuq_buf_adds(text, " under ");
+			view_cell(text, gpuq_get(list->items[i], "rule"));
+		}
+		if (line_says(gpuq_get(list->items[i], "by"))) {
+			gpuq_buf_adds(text, " by ");
+			view_cell(text, gpuq_get(list->items[i], "by"));
+		}
+		if (line_says(gpuq_get(list->items[i], "by_queue"))) {
+			gpuq_buf_adds(text, " of ");
+			view_cell(text, gpuq_get(list->items[i], "by_queue"));
+		}
+		line_print(line_label("Evictions", i), text);
+		if (!line_says(gpuq_get(list->items[i], "why")))
+			continue;
+		view_cell(text, gpuq_get(list->items[i], "why"));
+		line_print("", text);
+	}
+}
+
+static void avoid_lines(const struct gpuq_val *job, struct gpuq_buf *text)
+{
+	const struct gpuq_val *list = gpuq_get(job, "avoids");
+
+	for (size_t i = 0; list && list->type == GPUQ_LIST && i < list->n; i++) {
+		view_cell(text, gpuq_get(list->items[i], "node"));
+		gpuq_buf_adds(text, " until ");
+		view_time(text, gpuq_get(list->items[i], "until_time"));
+		line_print(line_label("Avoids", i), text);
+	}
+}
+
+/* Where it will start, and who has to leave there first. */
+static void promise_lines(const struct gpuq_val *job, struct gpuq_buf *text)
+{
+	const struct gpuq_val *p = gpuq_get(job, "promise"), *pods = gpuq_get(p, "pods");
+	const struct gpuq_val *victims = gpuq_get(p, "victims");
+
+	for (size_t i = 0; pods && pods->type == GPUQ_LIST && i < pods->n; i++) {
+		const struct gpuq_val *devices = gpuq_get(pods->items[i], "devices");
+
+		view_cell(text, gpuq_get(pods->items[i], "node"));
+		for (size_t k = 0; devices && k < devices->n; k++) {
+			gpuq_buf_adds(text, k ? "," : " ");
+			view_cell(text, devices->items[k]);
+		}
+		line_print(line_label("Promised", i), text);
+	}
+	for (size_t i = 0; victims && victims->type == GPUQ_LIST && i < victims->n; i++) {
+		gpuq_buf_adds(text, i ? ", " : "");
+		view_cell(text, victims->items[i]);
+	}
+	if (!text->len)
+		return;
+	if (line_says(gpuq_get(p, "rule"))) {
+		gpuq_buf_adds(text, " under ");
+		view_cell(text, gpuq_get(p, "rule"));
+	}
+	line_print("Leaving", text);
+	if (!line_says(gpuq_get(p, "why")))
+		return;
+	view_cell(text, gpuq_get(p, "why"));
+	line_print("", text);
+}
+
+/* "35 % of its devices", "0 %, idle for 8:00 of 10:00 (queue/lab)" */
+static void use_line(const struct gpuq_val *job, struct gpuq_buf *text)
+{
+	const struct gpuq_val *use = gpuq_get(job, "use");
+	const int64_t idle_s = gpuq_get_int(use, "idle_s", 0);
+	const int64_t limit_s = gpuq_get_int(use, "idle_limit_s", 0);
+
+	if (!line_says(use))
+		return;
+	gpuq_buf_printf(text, "%.1f %%", view_number(gpuq_get(use, "percent"), 0));
+	if (idle_s) {
+		gpuq_buf_adds(text, ", idle for ");
+		line_clock(text, idle_s * GPUQ_US_PER_S);
+	}
+	if (limit_s) {
+		gpuq_buf_adds(text, ", stopped when idle for ");
+		line_clock(text, limit_s * GPUQ_US_PER_S);
+		gpuq_buf_printf(text, " (%s)", gpuq_get_str(use, "idle_rule", "?"));
+	}
+	line_print("Use", text);
+}
+
+/* What stands only where it is told: where it runs, where its output goes. */
+static void place_lines(const struct gpuq_val *job, struct gpuq_buf *text)
+{
+	static const struct {
+		const char *label, *key;
+	} files[] = { { "Output", "stdout" }, { "Errors", "stderr" } };
+
+	line_value("Work dir", job, "workdir", text);
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		if (!line_says(gpuq_get(job, files[i].key)))
+			continue;
+		view_job_file(text, job, files[i].key);
+		line_print(files[i].label, text);
+	}
+	line_value("Comment", job, "comment", text);
+}
+
+static void clock_line(const char *label, int64_t us, struct gpuq_buf *text)
+{
+	line_clock(text, us);
+	line_print(label, text);
+}
+
+/* The order is that of scontrol show job. */
+static void print_job(const struct gpuq_val *job, int64_t now_us)
+{
+	static const struct {
+		const char *label, *key;
+	} plain[] = {
+		{ "Name", "name" },	  { "User", "user" },	  { "Account", "account" },
+		{ "Queue", "queue" },	  { "QoS", "qos" },	  { "Priority", "priority" },
+	}, times[] = {
+		{ "Submitted", "submit_time" }, { "Eligible", "eligible_time" },
+		{ "Planned", "planned_time" },	{ "Started", "start_time" },
+		{ "Ended", "end_time" },
+	}, sizes[] = {
+		{ "GPUs", "gpus" },
+		{ "Flavor", "flavor" },
+		{ "GPU seconds", "gpu_seconds" },
+		{ "CPUs", "cpus" },
+	};
+	const int64_t limit_s = gpuq_get_int(job, "time_limit_s", -1);
+	struct gpuq_buf text = GPUQ_BUF_INIT;
+
+	view_job_id(&text, job);
+	line_print("Job", &text);
+	for (size_t i = 0; i < sizeof(plain) / sizeof(plain[0]); i++)
+		line_value(plain[i].label, job, plain[i].key, &text);
+	view_cell(&text, gpuq_get(job, "state"));
+	line_print("State", &text);
+	reason_lines(job, now_us, &text);
+	line_value("Depends on", job, "depends", &text);
+	line_value("Message", job, "message", &text);
+	line_value("End cause", job, "end_cause", &text);
+	line_value("Exit code", job, "exit_code", &text);
+	if (gpuq_get_int(job, "attempt", 0) > 0) {
+		view_cell(&text, gpuq_get(job, "attempt"));
+		line_print("Attempt", &text);
+	}
+	clock_line("Run time", view_job_elapsed_us(job, now_us), &text);
+	clock_line("Time limit", limit_s < 0 ? GPUQ_UNLIMITED : limit_s * GPUQ_US_PER_S, &text);
+	for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++) {
+		if (!line_says(gpuq_get(job, times[i].key)))
+			continue;
+		view_time(&text, gpuq_get(job, times[i].key));
+		line_print(times[i].label, &text);
+	}
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
+		line_value(sizes[i].label, job, sizes[i].key, &text);
+	if (line_says(gpuq_get(job, "memory_mib"))) {
+		view_mib(&text, gpuq_get(job, "memory_mib"));
+		line_print("Memory", &text);
+	}
+	use_line(job, &text);
+	view_job_nodes(&text, job);
+	line_print("Nodes", &text);
+	pod_lines(job, &text);
+	promise_lines(job, &text);
+	avoid_lines(job, &text);
+	eviction_lines(job, &text);
+	place_lines(job, &text);
+	gpuq_buf_done(&text);
+}
+
+struct shown {
+	bool json, more;
+};
+
+static int show_job(void *arg, const struct gpuq_val *job)
+{
+	struct shown *s = arg;
+
+	if (s->json)
+		return out_json(job);
+	if (s->more)
+		putchar('\n');
+	s->more = true;
+	print_job(job, cli_now_us());
+	return 0;
+}
+
+static int job_status(struct cli *c, const char *word)
+{
+	struct shown s = { opt_given(&c->args, OPT_JSON), false };
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	int64_t id, index;
+
+	if (filter_id(word, &id, &index, &err) < 0)
+		return cli_usage(c, "%s", err.text);
+	return job_for_each(c, id, index, show_job, &s, &err) < 0 ? cli_fail(&err, true)
+								  : EXIT_DONE;
+}
+
+/* " (2 without a free core, 1 on suspect nodes)" */
+static void stranded_words(const struct gpuq_val *status, struct gpuq_buf *text)
+{
+	static const struct {
+		const char *cause, *words;
+	} causes[] = {
+		{ "cpu", "without a free core" },        { "memory", "without free memory" },
+		{ "pods", "where no pod more may run" }, { "suspect", "on suspect nodes" },
+		{ "frozen", "on frozen nodes" },
+	};
+	const char *sep = " (";
+
+	for (size_t i = 0; i < sizeof(causes) / sizeof(causes[0]); i++) {
+		const struct gpuq_val *n = gpuq_path(status, "stranded_by", causes[i].cause, NULL);
+
+		if (view_number(n, 0) == 0)
+			continue;
+		gpuq_buf_adds(text, sep);
+		view_cell(text, n);
+		gpuq_buf_printf(text, " %s", causes[i].words);
+		sep = ", ";
+	}
+	if (sep[0] == ',')
+		gpuq_buf_addc(text, ')');
+}
+
+/* "8 gpus: 3 allocated, 5 free" */
+static void device_line(const struct gpuq_val *status, struct gpuq_buf *text)
+{
+	const struct gpuq_val *devices = gpuq_get(status, "devices");
+	const char *sep = " (";
+
+	view_cell(text, gpuq_get(status, "gpus"));
+	for (size_t i = 0; devices && devices->type == GPUQ_MAP && i < devices->n; i++) {
+		if (view_number(devices->pairs[i].val, 0) == 0)
+			continue;
+		gpuq_buf_adds(text, sep);
+		view_cell(text, devices->pairs[i].val);
+		gpuq_buf_printf(text, " %s", devices->pairs[i].key);
+		if (strcmp(devices->pairs[i].key, "stranded") == 0)
+			stranded_words(status, text);
+		sep = ", ";
+	}
+	if (sep[0] == ',')
+		gpuq_buf_addc(text, ')');
+	line_print("GPUs", text);
+}
+
+/* "17 of ann in lab, for 2:13:00 (Resources)" */
+static void oldest_line(const struct gpuq_val *status, struct gpuq_buf *text)
+{
+	const struct gpuq_val *o = gpuq_get(status, "oldest_waiting");
+	const int64_t since_us = gpuq_get_int(o, "eligible_time", 0), now_us = cli_now_us();
+
+	if (!line_says(o))
+		return;
+	gpuq_buf_printf(text, "%s of %s in %s, for ", gpuq_get_str(o, "job", "?"),
+			gpuq_get_str(o, "user", "?"), gpuq_get_str(o, "queue", "?"));
+	line_clock(text, now_us > since_us ? now_us - since_us : 0);
+	if (line_says(gpuq_get(o, "reason")))
+		gpuq_buf_printf(text, " (%s)", gpuq_get_str(o, "reason", ""));
+	line_print("Waits longest", text);
+}
+
+static void jobs_line(const struct gpuq_val *status, struct gpuq_buf *text)
+{
+	const struct gpuq_val *jobs = gpuq_get(status, "jobs");
+
+	for (size_t i = 0; jobs && jobs->type == GPUQ_MAP && i < jobs->n; i++) {
+		if (view_number(jobs->pairs[i].val, 0) == 0)
+			continue;
+		if (text->len)
+			gpuq_buf_adds(text, ", ");
+		view_cell(text, jobs->pairs[i].val);
+		gpuq_buf_printf(text, " %s", jobs->pairs[i].key);
+	}
+	if (!text->len)
+		gpuq_buf_adds(text, "none");
+	line_print("Jobs", text);
+}
+
+/* Only where it matters: somebody is to be stopped for what is not measured. */
+static void measured_line(const struct gpuq_val *status, struct gpuq_buf *text)
+{
+	const struct gpuq_val *m = gpuq_get(status, "measured");
+
+	if (!gpuq_get_bool(m, "idle_rule", false) || !line_says(gpuq_get(m, "trouble")))
+		return;
+	gpuq_buf_adds(text,
+		      line_says(gpuq_get(m, "source")) ? "not everywhere: " : "not applied: ");
+	view_cell(text, gpuq_get(m, "trouble"));
+	line_print("Idle rules", text);
+}
+
+static void recovering_line(const struct gpuq_val *status, struct gpuq_buf *text)
+{
+	const struct gpuq_val *r = gpuq_get(status, "recovering");
+
+	if (!r || r->type != GPUQ_MAP)
+		return;
+	gpuq_buf_adds(text, "since ");
+	view_time(text, gpuq_get(r, "since"));
+	if (gpuq_get_bool(r, "listed", false))
+		gpuq_buf_printf(text, ", %" PRId64 " adopted, %" PRId64 " unknown: gpuq recover",
+				gpuq_get_int(r, "adopted", 0), gpuq_get_int(r, "unknown", 0));
+	else
+		gpuq_buf_adds(text, ", nothing starts until the cluster was listed");
+	line_print("Recovering", text);
+}
+
+static void print_cluster(struct cli *c, const struct gpuq_val *status)
+{
+	const struct gpuq_val *info = gpuq_server_info(c->conn);
+	const struct gpuq_val *cluster = gpuq_get(status, "cluster");
+	struct gpuq_buf text = GPUQ_BUF_INIT;
+
+	gpuq_buf_printf(&text, "gpuqd %s", gpuq_get_str(info, "version", "?"));
+	if (cli_user(c))
+		gpuq_buf_printf(&text, ", you are %s (%s)", cli_user(c),
+				gpuq_get_str(info, "role", "user"));
+	line_print("Server", &text);
+	view_cell(&text, gpuq_get(cluster, "kind"));
+	if (line_says(gpuq_get(cluster, "stale_since"))) {
+		gpuq_buf_adds(&text, ", stale since ");
+		view_time(&text, gpuq_get(cluster, "stale_since"));
+	}
+	if (gpuq_get_bool(cluster, "read_only", false))
+		gpuq_buf_adds(&text, ", read only: no space on the server's disk");
+	else if (gpuq_get_bool(cluster, "no_new_jobs", false))
+		gpuq_buf_adds(&text, ", no new jobs: the server's disk is full");
+	line_print("Cluster", &text);
+	recovering_line(status, &text);
+	device_line(status, &text);
+	jobs_line(status, &text);
+	oldest_line(status, &text);
+	measured_line(status, &text);
+	gpuq_buf_done(&text);
+}
+
+static int cluster_once(struct cli *c)
+{
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	struct gpuq_val *status;
+
+	if (cli_call(c, "status.get", NULL, "", &status, &err) < 0)
+		return cli_fail(&err, false);
+	if (opt_given(&c->args, OPT_JSON))
+		return out_json(status) < 0 ? EXIT_REFUSED : EXIT_DONE;
+	print_cluster(c, status);
+	putchar('\n');
+	return queues_print(c);
+}
+
+static int once(struct cli *c)
+{
+	return c->args.n_rest ? job_status(c, c->args.rest[0]) : cluster_once(c);
+}
+
+int cmd_status(struct cli *c)
+{
+	return watch_run(c, once);
+}

@@ -1,0 +1,88 @@
+/* gpuq usage: budgets and use, one line a queue and one for each of its users. */
+#include "gpuq/cli.h"
+#include "gpuq/cmd/see/cmd_int.h"
+#include "gpuq/list.h"
+#include "gpuq/view.h"
+
+static double number(const struct row *r, const char *key)
+{
+	return view_number(gpuq_get(r->obj, key), 0);
+}
+
+static void decayed_text(struct gpuq_buf *out, const struct row *r)
+{
+	gpuq_buf_printf(out, "%.2f", number(r, "decayed_gpu_seconds") / 3600);
+}
+
+static double decayed_rank(const struct row *r)
+{
+	return number(r, "decayed_gpu_seconds");
+}
+
+static void factor_text(struct gpuq_buf *out, const struct row *r)
+{
+	if (view_number(gpuq_get(r->obj, "factor"), -1) < 0)
+		gpuq_buf_addc(out, '-');
+	else
+		gpuq_buf_printf(out, "%.6f", number(r, "factor"));
+}
+
+static double factor_rank(const struct row *r)
+{
+	return view_number(gpuq_get(r->obj, "factor"), 2);
+}
+
+static void cost_text(struct gpuq_buf *out, const struct row *r)
+{
+	view_money(out, r->obj);
+}
+
+static double cost_rank(const struct row *r)
+{
+	return number(r, "cost");
+}
+
+static void reset_text(struct gpuq_buf *out, const struct row *r)
+{
+	view_time(out, gpuq_get(r->obj, "reset_time"));
+}
+
+/* clang-format off */
+static const struct column cols[] = {
+	{ "QUEUE", 'P', COL_CUT, "queue", NULL, NULL, "the queue" },
+	{ "USER", 'u', COL_CUT, "user", NULL, NULL, "the user; - for the queue and all below it" },
+	{ "BUDGET", 0, COL_RIGHT, "budget_gpu_minutes", NULL, NULL, "GPU-minutes of the period" },
+	{ "GRANTED", 0, COL_RIGHT, "granted_gpu_minutes", NULL, NULL, "GPU-minutes granted beside them" },
+	{ "USED", 0, COL_RIGHT, "used_gpu_minutes", NULL, NULL, "GPU-minutes charged, without what was refunded" },
+	{ "COMMITTED", 0, COL_RIGHT, "committed_gpu_minutes", NULL, NULL, "GPU-minutes that running jobs may still use; - without a walltime" },
+	{ "LEFT", 0, COL_RIGHT, "left_gpu_minutes", NULL, NULL, "GPU-minutes left; below 0 they are overdrawn" },
+	{ "MODE", 0, 0, "mode", NULL, NULL, "soft: used up it lowers the standing; hard: nothing starts beyond it" },
+	{ "PERIOD", 0, 0, "period", NULL, NULL, "when it begins anew" },
+	{ "HALF_LIFE", 0, COL_RIGHT, "half_life_s", NULL, NULL, "seconds in which use fades by half" },
+	{ "RESET", 0, 0, NULL, reset_text, NULL, "when the next period begins" },
+	{ "DECAYED", 0, COL_RIGHT, NULL, decayed_text, decayed_rank, "GPU-hours as they count for fair shares" },
+	{ "FACTOR", 0, COL_RIGHT, NULL, factor_text, factor_rank, "fair-share factor of the user: 1 is first in line" },
+	{ "COST", 0, COL_RIGHT, NULL, cost_text, cost_rank, "of what was used in the period, at the prices of the time; without a period: in this month" },
+	{ NULL, 0, 0, NULL, NULL, NULL, NULL },
+};
+/* clang-format on */
+
+static const struct out_def usage_list = {
+	.cols = cols,
+	.usual = "QUEUE,USER,BUDGET,USED,COMMITTED,LEFT,MODE,DECAYED,FACTOR,COST",
+	.spare = "FACTOR,DECAYED,MODE,COST",
+	.sort = NULL,
+};
+
+static int fill(struct cli *c, struct gpuq_val *params, struct gpuq_err *err)
+{
+	(void)err;
+	list_names(c, OPT_QUEUES, params);
+	list_users(c, params);
+	return 0;
+}
+
+int cmd_usage(struct cli *c)
+{
+	return list_run(c, "usage.list", &usage_list, NULL, fill, NULL);
+}

@@ -1,0 +1,522 @@
+/* gpuq doctor: is this set up well, and what to do where it is not. */
+#include "config.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gpuq/cli.h"
+#include "gpuq/cmd/site/cmd_int.h"
+#include "gpuq/lines.h"
+#include "gpuq/out.h"
+#include "gpuq/term.h"
+#include "gpuq/view.h"
+#include "libgpuq/units.h"
+
+#define CLOCK_US (2 * GPUQ_US_PER_S)
+#define CLOCK_AHEAD_S 60
+#define STALE_US (60 * GPUQ_US_PER_S)
+#define DISK_LOW (INT64_C(1) << 30)
+#define TURN_LONG_US GPUQ_US_PER_S
+#define NAMED 3 /* nodes that a finding names */
+
+enum verdict { GOOD, WARN, BAD };
+
+/* What was asked, and what is known to judge by. */
+struct exam {
+	struct cli *c;
+	const struct gpuq_val *diag, *status;
+	struct gpuq_val *nodes, *findings;
+	int64_t asked_us, answered_us;
+	bool bad;
+};
+
+static void find(struct exam *x, enum verdict verdict, const char *check, const char *advice,
+		 const char *fmt, ...) __attribute__((format(printf, 5, 6)));
+
+static void find(struct exam *x, enum verdict verdict, const char *check, const char *advice,
+		 const char *fmt, ...)
+{
+	static const char *const words[] = { "ok", "warning", "bad" };
+	struct gpuq_arena *a = &x->c->arena;
+	struct gpuq_val *v = gpuq_map(a);
+	char text[600];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	gpuq_put(a, v, "check", gpuq_str(a, check));
+	gpuq_put(a, v, "result", gpuq_str(a, words[verdict]));
+	gpuq_put(a, v, "text", gpuq_str(a, text));
+	gpuq_put(a, v, "advice", verdict == GOOD ? gpuq_null(a) : gpuq_str(a, advice));
+	gpuq_add(a, x->findings, v);
+	x->bad |= verdict == BAD;
+}
+
+static int64_t figure(const struct exam *x, const char *section, const char *key, int64_t dflt)
+{
+	return gpuq_get_int(gpuq_get(x->diag, section), key, dflt);
+}
+
+/* ---- the checks ---- */
+
+static void check_version(struct exam *x)
+{
+	const char *server = gpuq_get_str(gpuq_server_info(x->c->conn), "version", "?");
+
+	if (strcmp(server, PACKAGE_VERSION) == 0)
+		find(x, GOOD, "version", "", "client and server are %s", server);
+	else
+		find(x, WARN, "version", "install the same release on both sides",
+		     "the client is %s, the server %s", PACKAGE_VERSION, server);
+}
+
+static void check_rights(struct exam *x)
+{
+	const char *user = cli_user(x->c);
+
+	if (user)
+		find(x, GOOD, "identity", "", "the server knows you as %s, %s", user,
+		     gpuq_get_str(gpuq_server_info(x->c->conn), "role", "user"));
+	else
+		find(x, BAD, "identity", "talk to it over its unix socket",
+		     "the server does not know who you are");
+}
+
+static void check_clock(struct exam *x)
+{
+	const int64_t now_us = figure(x, "process", "now_time", 0);
+	const int64_t early = now_us - x->asked_us, late = now_us - x->answered_us;
+	/* Between question and answer any time is right. */
+	const int64_t off_us = early < 0 ? -early : late > 0 ? late : 0;
+
+	if (off_us < CLOCK_US)
+		find(x, GOOD, "clock", "", "the clocks agree");
+	else
+		find(x, WARN, "clock", "let both machines keep time by NTP",
+		     "the clocks are %.1f s apart: times that are shown are the server's",
+		     (double)off_us / (double)GPUQ_US_PER_S);
+}
+
+/* A wall clock that was set; no finding where it never was. */
+static void check_jumps(struct exam *x)
+{
+	const int64_t jumps = figure(x, "clock", "jumps", 0);
+	const int64_t ahead_s = figure(x, "clock", "ahead_s", 0);
+
+	if (jumps)
+		find(x, WARN, "jumps", "let the server's machine keep time by NTP",
+		     "the server's wall clock jumped %" PRId64 " times, last by %+" PRId64
+		     " s: times that are shown moved with it, limits and charges did not",
+		     jumps, figure(x, "clock", "jump_s", 0));
+	else if (ahead_s > CLOCK_AHEAD_S || ahead_s < -CLOCK_AHEAD_S)
+		find(x, GOOD, "jumps", "",
+		     "the server's wall clock was set by %+" PRId64
+		     " s since the first job: times that are shown moved with it",
+		     ahead_s);
+}
+
+static void check_disk(struct exam *x)
+{
+	const int64_t free_bytes = figure(x, "store", "disk_free_bytes", 0);
+	const int64_t used = figure(x, "store", "bytes", 0);
+	const int64_t map = figure(x, "store", "map_bytes", INT64_MAX);
+	struct gpuq_buf has = GPUQ_BUF_INIT;
+
+	gpuq_buf_adds(&has, "the database has ");
+	line_bytes(&has, used);
+	gpuq_buf_adds(&has, ", ");
+	line_bytes(&has, free_bytes);
+	gpuq_buf_adds(&has, " are free");
+	if (gpuq_get_bool(gpuq_get(x->diag, "journal"), "read_only", false))
+		find(x, BAD, "disk", "make room on the disk of the state directory",
+		     "there is no space and nothing can be changed: %s", gpuq_buf_str(&has));
+	else if (gpuq_get_bool(gpuq_get(x->diag, "journal"), "no_new_jobs", false))
+		find(x, BAD, "disk", "make room on the disk of the state directory",
+		     "it is full and no jobs are taken: %s", gpuq_buf_str(&has));
+	else if (free_bytes < DISK_LOW || free_bytes < used)
+		find(x, WARN, "disk", "make room: a backup takes as much again", "%s",
+		     gpuq_buf_str(&has));
+	else if (used > map / 10 * 9)
+		find(x, WARN, "disk", "raise map_size in gpuqd.yaml and restart gpuqd",
+		     "it may not grow much more: %s", gpuq_buf_str(&has));
+	else
+		find(x, GOOD, "disk", "", "%s", gpuq_buf_str(&has));
+	gpuq_buf_done(&has);
+}
+
+static void check_cluster(struct exam *x)
+{
+	const struct gpuq_val *cluster = gpuq_get(x->diag, "cluster");
+	const char *kind = gpuq_get_str(cluster, "kind", "?");
+	const int64_t since_us = gpuq_get_int(cluster, "stale_since", 0);
+	const int64_t now_us = figure(x, "process", "now_time", 0);
+
+	if (!gpuq_get_bool(cluster, "connected", false))
+		find(x, BAD, "cluster", "see the log of gpuqd for the reason",
+		     "there is no cluster (%s): nothing starts", kind);
+	else if (since_us && now_us - since_us > STALE_US)
+		find(x, BAD, "cluster",
+		     "see whether the apiserver answers, and whether the account of gpuqd may list "
+		     "and watch pods and nodes (gpuqd(8) names the rights)",
+		     "nothing has been heard of the cluster (%s) for %" PRId64 " s", kind,
+		     (now_us - since_us) / GPUQ_US_PER_S);
+	else
+		find(x, GOOD, "cluster", "", "the cluster (%s) is in view", kind);
+}
+
+/* Without measurements nobody is stopped for being idle. */
+static void check_measured(struct exam *x)
+{
+	const struct gpuq_val *m = gpuq_get(x->diag, "measured");
+	const char *source = gpuq_get_str(m, "source", NULL);
+	const char *trouble = gpuq_get_str(m, "trouble", NULL);
+	const int64_t devices = gpuq_get_int(m, "devices", 0), jobs = gpuq_get_int(m, "jobs", 0);
+	const bool rule = gpuq_get_bool(m, "idle_rule", false);
+
+	if (rule && (trouble || !source))
+		find(x, WARN, "measured",
+		     "see metrics in gpuqd.yaml(5); on this machine the driver's library is asked",
+		     "idle rules are not applied%s: %s", source ? " everywhere" : "",
+		     trouble ? trouble : "nothing was measured yet");
+	else if (source)
+		find(x, GOOD, "measured", "",
+		     "what devices of running jobs do is measured (%s): %" PRId64 " device%s of "
+		     "%" PRId64 " job%s",
+		     source, devices, line_s(devices), jobs, line_s(jobs));
+	else
+		find(x, GOOD, "measured", "",
+		     "what devices do is not measured, and no idle rule needs it");
+}
+
+/* Names of the nodes that a test is true of; how many there are. */
+static int64_t name_nodes(const struct exam *x, bool (*is)(const struct gpuq_val *node),
+			  struct gpuq_buf *names)
+{
+	int64_t n = 0;
+
+	for (uint32_t i = 0; i < x->nodes->n; i++) {
+		if (!is(x->nodes->items[i]) || ++n > NAMED)
+			continue;
+		gpuq_buf_printf(names, "%s%s", n > 1 ? ", " : "",
+				gpuq_get_str(x->nodes->items[i], "name", "?"));
+	}
+	if (n > NAMED)
+		gpuq_buf_adds(names, ", ...");
+	return n;
+}
+
+static bool has_no_gpus(const struct gpuq_val *node)
+{
+	return gpuq_get_int(node, "gpus", 0) == 0;
+}
+
+static bool is_down(const struct gpuq_val *node)
+{
+	return strcmp(gpuq_get_str(node, "state", ""), "down") == 0;
+}
+
+static bool is_suspect(const struct gpuq_val *node)
+{
+	return strcmp(gpuq_get_str(node, "state", ""), "suspect") == 0;
+}
+
+static bool has_ill_gpus(const struct gpuq_val *node)
+{
+	const struct gpuq_val *devices = gpuq_get(node, "devices");
+
+	for (uint32_t i = 0; devices && devices->type == GPUQ_LIST && i < devices->n; i++)
+		if (strcmp(gpuq_get_str(devices->items[i], "state", ""), "unhealthy") == 0)
+			return true;
+	return false;
+}
+
+static void check_nodes(struct exam *x)
+{
+	static const struct {
+		bool (*is)(const struct gpuq_val *node);
+		const char *what, *advice;
+	} kinds[] = {
+		{ is_down, "down",
+		  "see why they are not ready: kubectl describe node, or the machine" },
+		{ is_suspect, "suspect: pods failed there of late",
+		  "look at the events of those pods" },
+		{ has_ill_gpus, "with devices that are not healthy",
+		  "look at the driver's log; gpuq drain keeps jobs off meanwhile" },
+		{ has_no_gpus, "without devices",
+		  "if they have any, see that the device plugin runs there (local: gpuqd --gpus "
+		  "N)" },
+	};
+	const uint32_t n = x->nodes->n;
+	bool well = true;
+
+	if (n == 0) {
+		find(x, BAD, "nodes", "see that gpuqd may list nodes, and that pools select them",
+		     "there are no nodes");
+		return;
+	}
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		struct gpuq_buf names = GPUQ_BUF_INIT;
+		const int64_t k = name_nodes(x, kinds[i].is, &names);
+
+		if (k)
+			find(x, k == n && i != 3 ? BAD : WARN, "nodes", kinds[i].advice,
+			     "%" PRId64 " of %u node%s %s %s: %s", k, n, line_s(n),
+			     k == 1 ? "is" : "are", kinds[i].what, gpuq_buf_str(&names));
+		well &= k == 0;
+		gpuq_buf_done(&names);
+	}
+	if (well)
+		find(x, GOOD, "nodes", "", "%u node%s, %sready and with devices", n, line_s(n),
+		     n == 1 ? "" : "all ");
+}
+
+/* What a right is called where it is given. */
+static void name_right(struct gpuq_buf *out, const struct gpuq_val *r)
+{
+	const char *ns = gpuq_get_str(r, "namespace", "");
+
+	gpuq_buf_printf(out, "%s%s %s", out->len ? ", " : "", gpuq_get_str(r, "verb", "?"),
+			gpuq_get_str(r, "resource", "?"));
+	if (*ns)
+		gpuq_buf_printf(out, " in %s", ns);
+}
+
+/* A finding for each feature that lacks something. */
+static bool check_feature(struct exam *x, const struct gpuq_val *rows, uint32_t first)
+{
+	const char *feature = gpuq_get_str(rows->items[first], "feature", "?");
+	const bool needed = gpuq_get_bool(rows->items[first], "needed", true);
+	struct gpuq_buf missing = GPUQ_BUF_INIT, unknown = GPUQ_BUF_INIT;
+	bool well;
+
+	for (uint32_t i = first; i < rows->n; i++) {
+		const struct gpuq_val *r = rows->items[i];
+
+		if (strcmp(gpuq_get_str(r, "feature", "?"), feature) != 0)
+			continue;
+		if (!gpuq_get_bool(r, "asked", false))
+			name_right(&unknown, r);
+		else if (!gpuq_get_bool(r, "allowed", false))
+			name_right(&missing, r);
+	}
+	well = missing.len == 0 && unknown.len == 0;
+	if (missing.len)
+		find(x, needed ? BAD : WARN, "rights",
+		     needed ? "kubectl apply -f etc/kubernetes/base, with a RoleBinding for each "
+			      "namespace of jobs"
+			    : "give them where the feature is wanted: etc/kubernetes/optional",
+		     "%s: the account of gpuqd may not %s", feature, gpuq_buf_str(&missing));
+	else if (unknown.len)
+		find(x, WARN, "rights", "see whether the apiserver answers",
+		     "%s: not known whether the account of gpuqd may %s", feature,
+		     gpuq_buf_str(&unknown));
+	gpuq_buf_done(&missing);
+	gpuq_buf_done(&unknown);
+	return well;
+}
+
+static void check_account(struct exam *x)
+{
+	const struct gpuq_val *rows;
+	struct gpuq_val *reply;
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	bool well = true;
+
+	if (strcmp(gpuq_get_str(gpuq_get(x->diag, "cluster"), "kind", ""), "kube") != 0 ||
+	    strcmp(gpuq_get_str(gpuq_server_info(x->c->conn), "role", ""), "operator") != 0)
+		return; /* others may not ask */
+	if (cli_call(x->c, "cluster.rights", NULL, "", &reply, &err) < 0) {
+		find(x, WARN, "rights", "is it of the same release? see gpuq version", "%s",
+		     err.text);
+		return;
+	}
+	rows = gpuq_get(reply, "rights");
+	for (uint32_t i = 0; rows && rows->type == GPUQ_LIST && i < rows->n; i++) {
+		bool seen = false;
+
+		for (uint32_t k = 0; k < i && !seen; k++)
+			seen = strcmp(gpuq_get_str(rows->items[k], "feature", "?"),
+				      gpuq_get_str(rows->items[i], "feature", "?")) == 0;
+		if (!seen)
+			well &= check_feature(x, rows, i);
+	}
+	if (well)
+		find(x, GOOD, "rights", "", "the account of gpuqd has all rights of all features");
+}
+
+/* Pods that a restored ledger does not know take devices, and nobody ends them. */
+static void check_recovery(struct exam *x)
+{
+	const struct gpuq_val *r, *pods;
+	struct gpuq_buf names = GPUQ_BUF_INIT;
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	struct gpuq_val *reply;
+	int64_t n, held;
+
+	if (strcmp(gpuq_get_str(gpuq_server_info(x->c->conn), "role", ""), "operator") != 0 ||
+	    cli_call(x->c, "recover.get", NULL, "", &reply, &err) < 0)
+		return; /* others may not ask, and older servers do not know */
+	r = gpuq_get(reply, "recovering");
+	pods = gpuq_get(reply, "pods");
+	n = gpuq_get_int(reply, "n_pods", 0);
+	held = gpuq_get_int(r, "held", 0);
+	for (uint32_t i = 0; pods && pods->type == GPUQ_LIST && i < pods->n && i < NAMED; i++)
+		gpuq_buf_printf(&names, "%s%s (%s)", i ? ", " : "",
+				gpuq_get_str(pods->items[i], "name", "?"),
+				gpuq_get_str(pods->items[i], "why", "?"));
+	if (n > NAMED)
+		gpuq_buf_adds(&names, ", ...");
+	if (n)
+		find(x, WARN, "recovery",
+		     "see gpuq recover; delete those that nobody needs: kubectl delete pod, or "
+		     "kill",
+		     "%" PRId64 " pod%s no job of the ledger, and %s kept: %s", n,
+		     n == 1 ? " belongs to" : "s belong to", n == 1 ? "is" : "are",
+		     gpuq_buf_str(&names));
+	if (held)
+		find(x, WARN, "recovery", "see gpuq recover, then gpuq release or gpuq cancel",
+		     "%" PRId64 " job%s may have ended before the restore, and %s held", held,
+		     line_s(held), held == 1 ? "is" : "are");
+	if (r && r->type == GPUQ_MAP && !gpuq_get_bool(r, "listed", false))
+		find(x, WARN, "recovery", "see whether the apiserver answers",
+		     "after a restore nothing starts until the cluster was listed");
+	gpuq_buf_done(&names);
+}
+
+static void check_scheduler(struct exam *x)
+{
+	const int64_t failed = figure(x, "scheduler", "failed", 0);
+	const int64_t cycles = figure(x, "scheduler", "cycles", 0);
+	const int64_t cut = figure(x, "scheduler", "cut_short", 0);
+
+	if (failed)
+		find(x, BAD, "scheduler", "see the log of gpuqd for schedule.cycle",
+		     "%" PRId64 " cycles failed, %" PRId64 " did not", failed, cycles);
+	else if (cut)
+		find(x, WARN, "scheduler",
+		     "some jobs are looked at later than others: see gpuq diag",
+		     "%" PRId64 " of %" PRId64 " cycles reached the bound on their work", cut,
+		     cycles);
+	else
+		find(x, GOOD, "scheduler", "", "%" PRId64 " cycles, the longest took %.1f ms",
+		     cycles, (double)figure(x, "scheduler", "most_us", 0) / 1000);
+}
+
+static void check_loop(struct exam *x)
+{
+	const int64_t most_us = figure(x, "loop", "most_us", 0);
+	const char *part = gpuq_get_str(gpuq_get(x->diag, "loop"), "most_part", "");
+
+	if (most_us > TURN_LONG_US)
+		find(x, WARN, "load", "see gpuq diag; is the machine short of cores or memory?",
+		     "the daemon did not answer for %.1f s once%s%s",
+		     (double)most_us / (double)GPUQ_US_PER_S, *part ? ": " : "", part);
+	else
+		find(x, GOOD, "load", "", "the daemon answers within %.0f ms",
+		     (double)most_us / 1000);
+}
+
+static void check_notify(struct exam *x)
+{
+	const int64_t waiting = figure(x, "notify", "waiting", 0);
+	const int64_t given_up = figure(x, "notify", "given_up", 0);
+	const int64_t oldest_us = figure(x, "notify", "oldest_time", 0);
+	const int64_t now_us = figure(x, "process", "now_time", 0);
+	const char *why = gpuq_get_str(gpuq_get(x->diag, "notify"), "last_error", "");
+
+	if (waiting && oldest_us && now_us - oldest_us > STALE_US && *why)
+		find(x, WARN, "notify",
+		     "see notify in gpuqd.yaml, and whether the receiver answers",
+		     "%" PRId64 " messages wait, the oldest for %" PRId64 " s; last error: %s",
+		     waiting, (now_us - oldest_us) / GPUQ_US_PER_S, why);
+	else if (given_up)
+		find(x, WARN, "notify", "see gpuq events --audit for notify.given_up",
+		     "%" PRId64 " messages were given up%s%s", given_up,
+		     *why ? "; last error: " : "", why);
+	else
+		find(x, GOOD, "notify", "", "%" PRId64 " mails and %" PRId64 " webhooks were taken",
+		     figure(x, "notify", "mails", 0), figure(x, "notify", "webhooks", 0));
+}
+
+/* ---- the examination ---- */
+
+static int on_node(void *arg, const struct gpuq_val *item)
+{
+	struct exam *x = arg;
+
+	if (item)
+		gpuq_add(&x->c->arena, x->nodes, gpuq_val_copy(&x->c->arena, item));
+	return 0;
+}
+
+static int ask(struct exam *x, struct gpuq_err *err)
+{
+	struct gpuq_val *diag, *reply;
+	int rc;
+
+	x->asked_us = cli_now_us();
+	rc = cli_call(x->c, "diag.get", NULL, "", &diag, err);
+	x->answered_us = cli_now_us();
+	if (rc < 0)
+		return rc;
+	x->diag = diag;
+	return gpuq_stream(x->c->conn, "node.list", NULL, 0, on_node, x, &x->c->arena, &reply, err);
+}
+
+static void examine(struct exam *x)
+{
+	static void (*const checks[])(struct exam *) = {
+		check_version, check_rights,  check_clock,     check_jumps, check_disk,
+		check_cluster, check_nodes,   check_scheduler, check_loop,  check_measured,
+		check_notify,  check_account, check_recovery,
+	};
+	struct gpuq_err err = GPUQ_ERR_INIT;
+
+	if (cli_connect(x->c, &err) < 0) {
+		find(x, BAD, "server",
+		     "start gpuqd, or name the right address: --server, $GPUQ_SERVER", "%s",
+		     err.text);
+		return;
+	}
+	find(x, GOOD, "server", "", "%s answers",
+	     gpuq_get_str(gpuq_server_info(x->c->conn), "server", "gpuqd"));
+	if (ask(x, &err) < 0) {
+		find(x, BAD, "server", "is it of the same release? see gpuq version", "%s",
+		     err.text);
+		return;
+	}
+	for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++)
+		checks[i](x);
+}
+
+static void print_finding(const struct gpuq_val *v)
+{
+	const char *result = gpuq_get_str(v, "result", "");
+	const bool colours = term_colours(stdout) && strcmp(result, "ok") != 0;
+	struct gpuq_buf text = GPUQ_BUF_INIT;
+
+	gpuq_buf_printf(&text, "%-10s ", gpuq_get_str(v, "check", ""));
+	term_clean_str(&text, gpuq_get_str(v, "text", ""));
+	printf("%s%-8s%s %s\n", colours ? result[0] == 'b' ? "\033[31m" : "\033[33m" : "", result,
+	       colours ? "\033[m" : "", gpuq_buf_str(&text));
+	if (gpuq_get_str(v, "advice", NULL))
+		printf("%-8s %-10s -> %s\n", "", "", gpuq_get_str(v, "advice", ""));
+	gpuq_buf_done(&text);
+}
+
+int cmd_doctor(struct cli *c)
+{
+	struct exam x = { .c = c, .nodes = gpuq_list(&c->arena), .findings = gpuq_list(&c->arena) };
+
+	examine(&x);
+	for (uint32_t i = 0; i < x.findings->n; i++)
+		if (opt_given(&c->args, OPT_JSON))
+			out_json(x.findings->items[i]);
+		else
+			print_finding(x.findings->items[i]);
+	return x.bad ? EXIT_REFUSED : EXIT_DONE;
+}

@@ -1,0 +1,97 @@
+/* gpuq reservations: the calendar. */
+#include <string.h>
+
+#include "gpuq/cli.h"
+#include "gpuq/cmd/site/cmd_int.h"
+#include "gpuq/list.h"
+#include "gpuq/view.h"
+#include "libgpuq/units.h"
+
+static void cell_start(struct gpuq_buf *out, const struct row *r)
+{
+	view_time(out, gpuq_get(r->obj, "start_time"));
+}
+
+static void cell_end(struct gpuq_buf *out, const struct row *r)
+{
+	view_time(out, gpuq_get(r->obj, "end_time"));
+}
+
+static double rank_start(const struct row *r)
+{
+	return view_number(gpuq_get(r->obj, "start_time"), 0);
+}
+
+static double rank_end(const struct row *r)
+{
+	return view_number(gpuq_get(r->obj, "end_time"), 0);
+}
+
+static void cell_duration(struct gpuq_buf *out, const struct row *r)
+{
+	char text[32];
+
+	gpuq_duration_print(gpuq_get_int(r->obj, "duration_s", 0) * GPUQ_US_PER_S, text,
+			    sizeof(text));
+	gpuq_buf_adds(out, text);
+}
+
+static void cell_nodes(struct gpuq_buf *out, const struct row *r)
+{
+	const struct gpuq_val *nodes = gpuq_get(r->obj, "nodes");
+	struct gpuq_arena a = GPUQ_ARENA_INIT(0);
+	const char **names = gpuq_arena_calloc(&a, nodes ? nodes->n + 1 : 1, sizeof(*names));
+	size_t n = 0;
+
+	for (uint32_t i = 0; names && nodes && nodes->type == GPUQ_LIST && i < nodes->n; i++)
+		if (nodes->items[i]->type == GPUQ_STR)
+			names[n++] = nodes->items[i]->s;
+	if (n == 0)
+		gpuq_buf_addc(out, '-');
+	else
+		view_fold(out, names, n);
+	gpuq_arena_done(&a);
+}
+
+/* clang-format off */
+static const struct column cols[] = {
+	{ "NAME", 0, COL_CUT, "name", NULL, NULL, "the reservation" },
+	{ "STATE", 0, COL_STATE, "state", NULL, NULL, "planned, active or over" },
+	{ "START", 0, 0, NULL, cell_start, rank_start, "when it begins; of one that recurs the coming or present one" },
+	{ "END", 0, 0, NULL, cell_end, rank_end, "when it ends" },
+	{ "DURATION", 0, COL_RIGHT, NULL, cell_duration, NULL, "how long it lasts" },
+	{ "GPUS", 0, COL_RIGHT, "gpus", NULL, NULL, "devices that are reserved" },
+	{ "FLAVOR", 0, 0, "flavor", NULL, NULL, "of which flavor" },
+	{ "POOL", 0, 0, "pool", NULL, NULL, "of which pool" },
+	{ "NODES", 0, COL_CUT, NULL, cell_nodes, NULL, "whole nodes that are reserved" },
+	{ "QUEUE", 0, COL_CUT, "queue", NULL, NULL, "whose jobs may use it" },
+	{ "USERS", 0, COL_CUT, "users", NULL, NULL, "whose jobs may use it" },
+	{ "FLAGS", 0, COL_CUT, "flags", NULL, NULL, "maintenance, daily, weekly, release-unused" },
+	{ NULL, 0, 0, NULL, NULL, NULL, NULL },
+};
+/* clang-format on */
+
+static const struct out_def reservation_list = {
+	.cols = cols,
+	.usual = "NAME,STATE,START,DURATION,GPUS,NODES,QUEUE,USERS,FLAGS",
+	.spare = "USERS,QUEUE,FLAGS",
+	.sort = "START",
+};
+
+static int fill(struct cli *c, struct gpuq_val *params, struct gpuq_err *err)
+{
+	(void)err;
+	list_names(c, OPT_NAMES, params);
+	return 0;
+}
+
+static bool keep(const struct cli *c, const struct gpuq_val *obj)
+{
+	return opt_given(&c->args, OPT_ALL) || c->args.n_rest > 0 ||
+	       strcmp(gpuq_get_str(obj, "state", ""), "over") != 0;
+}
+
+int cmd_reservations(struct cli *c)
+{
+	return list_run(c, "reservation.list", &reservation_list, NULL, fill, keep);
+}

@@ -1,0 +1,51 @@
+/* import_int.h - what an import is while it is made; inside of import_kueue.c and import_queues.c
+ *
+ * Owns     struct import and struct object.
+ * Touches  memory only.
+ */
+#ifndef GPUQ_IMPORT_IMPORT_INT_H
+#define GPUQ_IMPORT_IMPORT_INT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "gpuq/import/import_kueue.h"
+
+/* One object of Kueue. */
+struct object {
+	const char *file, *kind, *name, *namespace_;
+	const struct gpuq_val *v, *spec;
+	const char *called; /* the queue's name here */
+};
+
+struct import {
+	struct gpuq_arena *a;
+	struct object *items;
+	size_t n, room;
+	struct gpuq_val *site, *flavors, *pools, *qos, *queues;
+	import_note_fn note;
+	void *arg;
+	bool again; /* what is read was read before: its notes have been told */
+	struct gpuq_err *err;
+};
+
+/* Tell of a field without a counterpart; where v has no place, the object's is told. */
+void import_note(struct import *im, const struct object *o, const struct gpuq_val *v,
+		 const char *path, const char *why);
+int import_fail(struct import *im, const struct object *o, const struct gpuq_val *v,
+		const char *path, const char *what);
+int import_no_memory(struct import *im);
+
+/* NULL: there is none. */
+struct object *import_find(const struct import *im, const char *kind, const char *name);
+/* A new member of a list, with this name. */
+struct gpuq_val *import_member(struct import *im, struct gpuq_val *list, const char *name);
+/* Unless it is empty. */
+void import_put_map(struct import *im, struct gpuq_val *to, const char *key, struct gpuq_val *map);
+/* The cohort above a Cohort or ClusterQueue; NULL = none. */
+const char *import_cohort(const struct object *o);
+
+/* The queue of a Cohort, ClusterQueue or LocalQueue; all have their names. */
+int import_queue(struct import *im, const struct object *o);
+
+#endif

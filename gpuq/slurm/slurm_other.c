@@ -1,0 +1,82 @@
+/* sshare, sprio and sacctmgr: the first two are gpuq shares and gpuq prio, whose columns are
+ * theirs; of the third it is said which command of gpuq does what it does. */
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "gpuq/cmd/see/cmd_int.h"
+#include "gpuq/slurm/slurm.h"
+
+static int slurm_code(int code)
+{
+	return code == EXIT_DONE || code == EXIT_SERVER ? code : 1;
+}
+
+int slurm_sshare(struct cli *c)
+{
+	/* Without being told whose: one's own. */
+	if (!opt_given(&c->args, OPT_ALL) && !opt_given(&c->args, OPT_USERS))
+		c->args.val[OPT_ME] = "";
+	return slurm_code(cmd_shares(c));
+}
+
+int slurm_sprio(struct cli *c)
+{
+	return slurm_code(cmd_prio(c));
+}
+
+/* ---- sacctmgr ---- */
+
+static const struct {
+	const char *entity; /* as many letters as tell it apart */
+	const char *show, *change;
+} entities[] = {
+	{ "acc", "gpuq queues",
+	  "gpuq apply changes queues; an account is recorded with a job and needs no record of its "
+	  "own" },
+	{ "ass", "gpuq shares, gpuq queues",
+	  "gpuq apply changes who may use which queue, and with what limits" },
+	{ "clus", "gpuq status", "a server has one cluster" },
+	{ "conf", "gpuqd --print-config", "gpuqd.yaml(5)" },
+	{ "coord", "gpuq export", "gpuq apply changes the managers of queues" },
+	{ "event", "gpuq nodes, gpuq events --audit", "gpuq drain and gpuq resume" },
+	{ "job", "gpuq history", "gpuq update changes jobs that have not ended" },
+	{ "prob", "gpuq doctor", "gpuq doctor says what to do" },
+	{ "qos", "gpuq export", "gpuq apply changes qos" },
+	{ "reso", "gpuq export", "gpuq apply changes licenses" },
+	{ "reser", "gpuq reservations", "gpuq reserve" },
+	{ "runaway", "gpuq doctor", "there are none: a job ends when its pods are gone" },
+	{ "stats", "gpuq diag", "gpuq diag" },
+	{ "trans", "gpuq events --audit", "it is written by what is changed" },
+	{ "tres", "gpuq nodes, gpuq export", "gpuq apply changes flavors" },
+	{ "user", "gpuq shares, gpuq export", "gpuq apply changes users" },
+	{ "wckey", "gpuq history --labels", "labels need no record of their own" },
+};
+
+int slurm_sacctmgr(struct cli *c)
+{
+	const char *verb = c->args.n_rest > 0 ? c->args.rest[0] : "";
+	const char *entity = c->args.n_rest > 1 ? c->args.rest[1] : "";
+	const bool shows = strcasecmp(verb, "show") == 0 || strcasecmp(verb, "list") == 0;
+
+	if (strcasecmp(verb, "dump") == 0)
+		cli_say("error: gpuq export prints the site as a file");
+	else if (strcasecmp(verb, "load") == 0)
+		cli_say("error: gpuq apply -f FILE changes the site as a file says");
+	else if (strcasecmp(verb, "ping") == 0)
+		cli_say("error: gpuq version asks the server; scontrol ping as well");
+	else {
+		for (size_t i = 0; i < sizeof(entities) / sizeof(entities[0]); i++) {
+			if (!*entity || strncasecmp(entities[i].entity, entity,
+						    strlen(entities[i].entity)) != 0)
+				continue;
+			cli_say("error: there are no associations: see %s",
+				shows ? entities[i].show : entities[i].change);
+			return 1;
+		}
+		cli_say("error: there are no associations: gpuq queues, gpuq shares and gpuq "
+			"export "
+			"show what queues and users may have, gpuq apply changes it");
+	}
+	return 1;
+}

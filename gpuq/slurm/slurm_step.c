@@ -1,0 +1,506 @@
+/* srun in a job that runs: tasks side by side.
+ *
+ * Inside of a pod it starts the tasks of that pod: a script runs once in every pod, so each
+ * starts its own part. From outside, in what salloc runs or with --jobid, it starts the tasks
+ * of all pods, each in a session with its pod (gpuq exec), so that it ends with the job. */
+#include "config.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "gpuq/filter.h"
+#include "gpuq/job.h"
+#include "gpuq/nodeset.h"
+#include "gpuq/slurm/slurm.h"
+#include "gpuq/slurm/slurm_tasks.h"
+#include "gpuq/view.h"
+
+#define PODS_MAX 4096
+
+extern char **environ;
+
+struct plan {
+	struct cli *c;
+	const char *job; /* from outside: its id; NULL = we are in one of its pods */
+	long pods, pod; /* of the job; ours, from inside */
+	long chosen[PODS_MAX], n_chosen; /* the pods that tasks start in */
+	long ntasks, per_pod, gpus_per_task;
+	bool local; /* from outside: its pods are processes of this machine */
+	char **command;
+};
+
+static long number(const char *text, long dflt)
+{
+	char *end;
+	const long n = text && *text ? strtol(text, &end, 10) : -1;
+
+	return n >= 0 && !*end ? n : dflt;
+}
+
+/* A variable of the job: its own name, or Slurm's, which salloc sets. */
+static const char *of_job(const char *ours, const char *slurm)
+{
+	const char *text = getenv(ours);
+
+	return text ? text : getenv(slurm);
+}
+
+/* ---- environment ---- */
+
+static void set_number(const char *name, long n)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "%ld", n);
+	setenv(name, text, 1);
+}
+
+/* Its share of the devices that this pod sees. */
+static void set_devices(long local, long each)
+{
+	const char *all = getenv("CUDA_VISIBLE_DEVICES");
+	struct gpuq_buf mine = GPUQ_BUF_INIT;
+	long at = 0;
+
+	while (all && *all) {
+		const size_t n = strcspn(all, ",");
+
+		if (at >= local * each && at < (local + 1) * each)
+			gpuq_buf_printf(&mine, "%s%.*s", mine.len ? "," : "", (int)n, all);
+		at++;
+		all += n + (all[n] == ',');
+	}
+	setenv("CUDA_VISIBLE_DEVICES", gpuq_buf_str(&mine), 1);
+	gpuq_buf_done(&mine);
+}
+
+/* What the job says and what programs cannot do without stays whatever --export says. */
+static bool is_kept(const char *entry)
+{
+	static const char *const kept[] = { "SLURM_", "GPUQ_", "CUDA_", "NVIDIA_",
+					    "PATH=",  "HOME=", "USER=", "LOGNAME=" };
+
+	for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++)
+		if (strncmp(entry, kept[i], strlen(kept[i])) == 0)
+			return true;
+	return false;
+}
+
+/* Is it named in the list, by "NAME" or "NAME=VALUE"? */
+static bool is_named(const char *list, const char *entry)
+{
+	const size_t n = strcspn(entry, "=");
+
+	for (; *list; list += strcspn(list, ","), list += *list == ',')
+		if (strncmp(list, entry, n) == 0 &&
+		    (list[n] == ',' || list[n] == '=' || list[n] == '\0'))
+			return true;
+	return false;
+}
+
+/* --export=ALL,A=b | NONE | A,B=c on our own environment. */
+static void export_as(struct cli *c, const char *list)
+{
+	const bool all = !list || is_named(list, "ALL");
+	char **kept = environ;
+
+	if (!list)
+		return;
+	for (char **e = environ; *e && !all; e++)
+		if (is_kept(*e) || is_named(list, *e))
+			*kept++ = *e;
+	if (!all)
+		*kept = NULL;
+	while (*list) {
+		const size_t n = strcspn(list, ","), eq = strcspn(list, ",=");
+
+		if (list[eq] == '=')
+			setenv(gpuq_arena_strndup(&c->arena, list, eq),
+			       gpuq_arena_strndup(&c->arena, list + eq + 1, n - eq - 1), 1);
+		list += n + (list[n] == ',');
+	}
+}
+
+/* ---- one task ---- */
+
+static void set_task(const struct plan *p, long pod, long local, long rank)
+{
+	static const char *const places[][2] = { { "GPUQ_LOCALID", "SLURM_LOCALID" },
+						 { "GPUQ_PROCID", "SLURM_PROCID" } };
+
+	for (int i = 0; i < 2; i++) {
+		set_number(places[0][i], local);
+		set_number(places[1][i], rank);
+	}
+	set_number("SLURM_NODEID", pod);
+	set_number("SLURM_NTASKS", p->ntasks);
+	set_number("SLURM_NPROCS", p->ntasks);
+	set_number("SLURM_STEP_NUM_TASKS", p->ntasks);
+	set_number("SLURM_STEP_NUM_NODES", p->n_chosen);
+	setenv("SLURM_STEP_ID", "0", 0);
+	setenv("SLURM_STEPID", "0", 0);
+}
+
+static void __attribute__((noreturn)) become(char **command)
+{
+	execvp(command[0], command);
+	fprintf(stderr, "srun: error: %s: %s\n", command[0], strerror(errno));
+	_exit(errno == ENOENT ? 127 : 126);
+}
+
+static void move(const char *dir)
+{
+	if (!dir || chdir(dir) == 0)
+		return;
+	fprintf(stderr, "srun: error: %s: %s\n", dir, strerror(errno));
+	_exit(1);
+}
+
+/* Which pod task i is started in (its place among the chosen), and its number there. */
+static void place_of(const struct plan *p, long i, long *pod, long *local)
+{
+	*pod = p->job ? p->chosen[i / p->per_pod] : p->pod;
+	*local = p->job ? i % p->per_pod : i;
+}
+
+static long first_rank(const struct plan *p)
+{
+	long before = 0;
+
+	while (!p->job && before < p->n_chosen && p->chosen[before] < p->pod)
+		before++;
+	return p->job ? 0 : before * p->per_pod;
+}
+
+static void __attribute__((noreturn)) become_inside(void *arg, long i)
+{
+	const struct plan *p = arg;
+	long pod, local;
+
+	place_of(p, i, &pod, &local);
+	export_as(p->c, p->c->args.val[OPT_S_EXPORT]);
+	set_task(p, pod, local, first_rank(p) + i);
+	if (p->gpus_per_task > 0)
+		set_devices(local, p->gpus_per_task);
+	move(p->c->args.val[OPT_S_CHDIR]);
+	become(p->command);
+}
+
+/* What of our environment a session in a pod is given: on this machine all of it that is
+ * not the job's own, elsewhere what --export names, and what a task is. */
+static bool is_sent(const struct plan *p, const char *entry)
+{
+	static const char *const tasks[] = { "GPUQ_LOCALID=", "GPUQ_PROCID=",  "SLURM_LOCALID=",
+					     "SLURM_PROCID=", "SLURM_NODEID=", "SLURM_NTASKS=",
+					     "SLURM_NPROCS=", "SLURM_STEP",    "TERM=" };
+	static const char *const theirs[] = { "GPUQ_", "SLURM_",  "CUDA_",  "NVIDIA_",
+					      "PWD=",  "OLDPWD=", "SHLVL=", "_=" };
+	const char *list = p->c->args.val[OPT_S_EXPORT];
+
+	for (size_t i = 0; i < sizeof(tasks) / sizeof(tasks[0]); i++)
+		if (strncmp(entry, tasks[i], strlen(tasks[i])) == 0)
+			return true;
+	if (list && is_named(list, entry))
+		return true;
+	for (size_t i = 0; i < sizeof(theirs) / sizeof(theirs[0]); i++)
+		if (strncmp(entry, theirs[i], strlen(theirs[i])) == 0)
+			return false;
+	return p->local && strlen(entry) < 4096;
+}
+
+/* gpuq exec --pod=N JOB -- env NAME=VALUE... COMMAND */
+static void __attribute__((noreturn)) become_session(void *arg, long i)
+{
+	const struct plan *p = arg;
+	struct gpuq_arena *a = &p->c->arena;
+	const bool tty = opt_given(&p->c->args, OPT_S_PTY);
+	const char *dir = p->c->args.val[OPT_S_CHDIR], *server = p->c->args.val[OPT_SERVER];
+	size_t n_env = 0, n = 0, n_command = 0;
+	const char **argv;
+	char *cwd = NULL;
+	long pod, local;
+
+	place_of(p, i, &pod, &local);
+	export_as(p->c, p->c->args.val[OPT_S_EXPORT]);
+	set_task(p, pod, local, i);
+	while (environ[n_env])
+		n_env++;
+	while (p->command[n_command])
+		n_command++;
+	argv = gpuq_arena_calloc(a, n_env + n_command + 16, sizeof(*argv));
+	if (!argv)
+		_exit(1);
+	argv[n++] = "gpuq";
+	if (server)
+		argv[n++] = gpuq_arena_printf(a, "--server=%s", server);
+	argv[n++] = "exec";
+	if (tty)
+		argv[n++] = "-t";
+	if (tty || i == 0)
+		argv[n++] = "-i";
+	argv[n++] = gpuq_arena_printf(a, "--pod=%ld", pod);
+	argv[n++] = p->job;
+	argv[n++] = "--";
+	argv[n++] = "env";
+	if (!dir && p->local)
+		dir = cwd = getcwd(NULL, 0);
+	if (dir)
+		argv[n++] = gpuq_arena_printf(a, "--chdir=%s", dir);
+	for (size_t k = 0; k < n_env; k++)
+		if (is_sent(p, environ[k]))
+			argv[n++] = environ[k];
+	for (size_t k = 0; k < n_command; k++)
+		argv[n++] = p->command[k];
+	free(cwd);
+	execv("/proc/self/exe", (char *const *)(uintptr_t)argv);
+	_exit(127);
+}
+
+/* ---- the plan ---- */
+
+/* Marks of --output: as those of the job's own files, and of tasks. */
+static const char *path_of(void *arg, const char *pattern, long i)
+{
+	const struct plan *p = arg;
+	struct gpuq_buf out = GPUQ_BUF_INIT;
+	const char *element = getenv("SLURM_ARRAY_TASK_ID");
+	const char *id = p->job ? p->job : of_job("GPUQ_JOB_ID", "SLURM_JOB_ID"), *s;
+	const char *master = of_job("GPUQ_ARRAY_JOB_ID", "SLURM_ARRAY_JOB_ID");
+	long pod, local;
+
+	place_of(p, i, &pod, &local);
+	for (const char *q = pattern; *q; q++) {
+		if (*q != '%' || !q[1]) {
+			gpuq_buf_addc(&out, *q);
+			continue;
+		}
+		switch (*++q) {
+		case 'j':
+		case 'J':
+			gpuq_buf_adds(&out, id ? id : "0");
+			if (*q == 'J')
+				gpuq_buf_adds(&out, ".0");
+			break;
+		case 'A':
+			gpuq_buf_adds(&out, master ? master : id ? id : "0");
+			break;
+		case 'a':
+			gpuq_buf_adds(&out, element ? element : "0");
+			break;
+		case 't':
+			gpuq_buf_printf(&out, "%ld", first_rank(p) + i);
+			break;
+		case 'n':
+			gpuq_buf_printf(&out, "%ld", pod);
+			break;
+		case 's':
+			gpuq_buf_adds(&out, "0");
+			break;
+		case 'N':
+			s = of_job("GPUQ_NODE_NAME", "SLURMD_NODENAME");
+			gpuq_buf_adds(&out, s ? s : "node");
+			break;
+		case 'x':
+			s = of_job("GPUQ_JOB_NAME", "SLURM_JOB_NAME");
+			gpuq_buf_adds(&out, s ? s : "job");
+			break;
+		case 'u':
+			s = of_job("GPUQ_USER", "SLURM_JOB_USER");
+			gpuq_buf_adds(&out, s ? s : getenv("USER") ? getenv("USER") : "user");
+			break;
+		case '%':
+			gpuq_buf_addc(&out, '%');
+			break;
+		default:
+			gpuq_buf_addc(&out, '%');
+			gpuq_buf_addc(&out, *q);
+		}
+	}
+	s = gpuq_arena_strdup(&p->c->arena, gpuq_buf_str(&out));
+	gpuq_buf_done(&out);
+	return s ? s : pattern;
+}
+
+/* The pods that --nodes and --nodelist leave; nodes is the node of each, by commas. */
+static int choose(struct plan *p, const char *nodes)
+{
+	const struct args *args = &p->c->args;
+	const long some = number(args->val[OPT_S_NNODES], p->pods);
+	struct gpuq_val *wanted = gpuq_list(&p->c->arena);
+	struct gpuq_err err = GPUQ_ERR_INIT;
+
+	if (args->val[OPT_S_NODELIST] &&
+	    nodeset_expand(&p->c->arena, args->val[OPT_S_NODELIST], wanted, &err) < 0)
+		return slurm_fail(&err);
+	for (long i = 0; i < p->pods && i < PODS_MAX && p->n_chosen < some; i++) {
+		const size_t n = strcspn(nodes, ",");
+		bool take = !args->val[OPT_S_NODELIST];
+
+		for (size_t k = 0; k < wanted->n && !take; k++)
+			take = strlen(wanted->items[k]->s) == n &&
+			       strncmp(wanted->items[k]->s, nodes, n) == 0;
+		if (take)
+			p->chosen[p->n_chosen++] = i;
+		nodes += n + (nodes[n] == ',');
+	}
+	if (p->n_chosen > 0)
+		return 0;
+	cli_say("error: the job has no pod on %s",
+		args->val[OPT_S_NODELIST] ? args->val[OPT_S_NODELIST] : "that many nodes");
+	return 1;
+}
+
+static int count(struct plan *p)
+{
+	const char *const *val = p->c->args.val;
+	const char *of = of_job("GPUQ_NTASKS_PER_NODE", "SLURM_NTASKS_PER_NODE");
+	const char *all = of_job("GPUQ_NTASKS", "SLURM_NTASKS");
+
+	if (p->job && val[OPT_S_JOBID])
+		of = all = NULL; /* those of another job, if any */
+	p->ntasks = number(val[OPT_S_NTASKS], 0);
+	p->per_pod = number(val[OPT_S_PER_NODE], 0);
+	if (!p->per_pod && p->ntasks)
+		p->per_pod = (p->ntasks + p->n_chosen - 1) / p->n_chosen;
+	if (!p->per_pod && of)
+		p->per_pod = number(of, 1);
+	if (!p->per_pod)
+		p->per_pod = (number(all, p->pods) + p->pods - 1) / p->pods;
+	if (!p->ntasks)
+		p->ntasks = val[OPT_S_PER_NODE] || val[OPT_S_NNODES] || val[OPT_S_NODELIST]
+				    ? p->per_pod * p->n_chosen
+				    : number(all, p->per_pod * p->n_chosen);
+	if (opt_given(&p->c->args, OPT_S_PTY))
+		p->ntasks = 1;
+	if (p->ntasks >= 1 && p->per_pod >= 1 && p->per_pod <= TASKS_MAX)
+		return 0;
+	return cli_usage(p->c, "expected 1 to %d tasks in one pod", TASKS_MAX), 1;
+}
+
+/* How many tasks this srun starts. */
+static long ours(const struct plan *p)
+{
+	const long first = first_rank(p);
+	bool here = p->job != NULL;
+
+	for (long i = 0; i < p->n_chosen && !here; i++)
+		here = p->chosen[i] == p->pod;
+	if (!here || first >= p->ntasks)
+		return 0;
+	if (p->job)
+		return p->ntasks < p->per_pod * p->n_chosen ? p->ntasks : p->per_pod * p->n_chosen;
+	return first + p->per_pod > p->ntasks ? p->ntasks - first : p->per_pod;
+}
+
+struct pods {
+	struct gpuq_buf nodes;
+	long n;
+	const char *state;
+};
+
+static int take_pods(void *arg, const struct gpuq_val *job)
+{
+	struct pods *x = arg;
+	const struct gpuq_val *pods = gpuq_get(job, "pods");
+
+	for (size_t i = 0; pods && pods->type == GPUQ_LIST && i < pods->n; i++) {
+		gpuq_buf_printf(&x->nodes, "%s%s", x->n ? "," : "",
+				gpuq_get_str(pods->items[i], "node", "?"));
+		x->n++;
+	}
+	x->state = slurm_state(job, true);
+	return 1; /* the first alone */
+}
+
+static int plan_outside(struct plan *p)
+{
+	struct pods x = { .nodes = GPUQ_BUF_INIT, .state = "" };
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	int64_t id, index;
+	int rc = filter_id(p->job, &id, &index, &err);
+
+	if (rc == 0)
+		rc = job_for_each(p->c, id, index, take_pods, &x, &err);
+	if (rc < 0) {
+		gpuq_buf_done(&x.nodes);
+		return slurm_fail_job(&err);
+	}
+	p->local = slurm_is_local(p->c);
+	p->pods = x.n;
+	if (strcmp(x.state, "R") != 0 || x.n == 0) {
+		cli_say("error: job %s does not run: it is %s", p->job, x.state);
+		rc = 1;
+	} else if (p->c->args.val[OPT_S_GPUS_PER_TASK]) {
+		cli_say("error: --gpus-per-task works inside of a job only: submit it with sbatch");
+		rc = 1;
+	} else {
+		rc = choose(p, gpuq_buf_str(&x.nodes));
+	}
+	gpuq_buf_done(&x.nodes);
+	/* The sessions have connections of their own. */
+	cli_disconnect(p->c);
+	return rc;
+}
+
+static int plan_inside(struct plan *p)
+{
+	const char *nodes = of_job("GPUQ_NODELIST", "SLURM_JOB_NODELIST");
+
+	p->pods = number(getenv("GPUQ_NNODES"), 1);
+	p->pod = number(getenv("GPUQ_POD_INDEX"), 0);
+	p->gpus_per_task = number(p->c->args.val[OPT_S_GPUS_PER_TASK], 0);
+	return choose(p, nodes ? nodes : "");
+}
+
+int slurm_step(struct cli *c)
+{
+	const char *const *val = c->args.val;
+	struct plan *p = gpuq_arena_calloc(&c->arena, 1, sizeof(*p));
+	struct tasks t = { .label = opt_given(&c->args, OPT_S_LABEL),
+			   .go_on = val[OPT_S_KILL_ON_BAD_EXIT] &&
+				    strcmp(val[OPT_S_KILL_ON_BAD_EXIT], "0") == 0,
+			   .quiet = opt_given(&c->args, OPT_S_QUIET),
+			   .input = val[OPT_S_INPUT],
+			   .output = val[OPT_S_OUTPUT],
+			   .error = val[OPT_S_ERROR],
+			   .path = path_of,
+			   .arg = p };
+	int rc;
+
+	if (!p) {
+		cli_say("error: out of memory");
+		return 1;
+	}
+	p->c = c;
+	p->command = c->args.rest;
+	p->job = val[OPT_S_JOBID]        ? val[OPT_S_JOBID]
+		 : getenv("GPUQ_JOB_ID") ? NULL
+					 : getenv(SLURM_ALLOCATION);
+	if (val[OPT_S_JOBID] && getenv("GPUQ_JOB_ID") &&
+	    strcmp(val[OPT_S_JOBID], getenv("GPUQ_JOB_ID")) == 0)
+		p->job = NULL; /* $SLURM_JOB_ID of the job that we are in */
+	if (t.input && strcmp(t.input, "all") == 0)
+		t.input = NULL;
+	if (t.output && strcmp(t.output, "all") == 0)
+		t.output = NULL;
+	if (t.error && strcmp(t.error, "all") == 0)
+		t.error = NULL;
+	rc = p->job ? plan_outside(p) : plan_inside(p);
+	if (rc == 0)
+		rc = count(p);
+	if (rc)
+		return rc;
+	t.n = ours(p);
+	t.first = first_rank(p);
+	t.truncate = t.first == 0;
+	t.become = p->job ? become_session : become_inside;
+	if (opt_given(&c->args, OPT_S_PTY) && t.n == 1) {
+		t.label = false;
+		t.become(t.arg, 0);
+	}
+	return t.n ? tasks_run(&t) : EXIT_DONE;
+}

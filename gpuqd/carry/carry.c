@@ -1,0 +1,260 @@
+#include "gpuqd/carry/carry.h"
+
+#include "gpuqd/carry/claim_text.h"
+#include "gpuqd/snapshot/cost.h"
+#include "libgpuq/limits.h"
+
+struct carry {
+	const struct carry_to *to;
+	const struct model *m;
+	const struct snapshot *s;
+	const struct plan *p;
+	struct gpuq_arena *mem;
+};
+
+static struct job_key key_of(const struct plan_action *a)
+{
+	return (struct job_key){ a->key.id, a->key.index };
+}
+
+static const char *flavor_of(const struct carry *c, const struct plan_action *a)
+{
+	return a->flavor == SNAP_NONE ? "" : c->s->flavors[a->flavor].name;
+}
+
+static void report(const struct carry *c, enum carry_news news, const struct plan_action *a,
+		   const struct event *ev, const struct gpuq_err *err)
+{
+	if (c->to->news)
+		c->to->news(c->to->arg, news, a, ev, err);
+}
+
+/* Apply the event, and report the news that is, or that it was refused. */
+static bool apply(const struct carry *c, const struct plan_action *a, struct event *ev,
+		  enum carry_news news)
+{
+	struct gpuq_err err = GPUQ_ERR_INIT;
+
+	if (c->to->apply(c->to->arg, ev, &err) < 0) {
+		report(c, CARRY_REFUSED, a, ev, &err);
+		return false;
+	}
+	report(c, news, a, ev, NULL);
+	return true;
+}
+
+/* Instances are no devices, but are charged as the part of one that they are. */
+static int64_t milli_of(const struct carry *c, const struct plan_action *a,
+			const struct plan_pod *pp)
+{
+	const struct snap_group *g = &c->s->requests[c->s->jobs[a->job].request].groups[pp->group];
+
+	return g->mig ? cost_of_pod(c->s, g, SNAP_NONE) : (int64_t)pp->n_devices * pp->milli;
+}
+
+/* The places of an action; NULL when there is no memory. */
+static struct placed_pod *places(const struct carry *c, const struct plan_action *a)
+{
+	struct placed_pod *pods = gpuq_arena_calloc(c->mem, a->n_pods + 1, sizeof(*pods));
+	uint32_t in_group[GPUQ_GROUPS_MAX] = { 0 };
+
+	for (uint32_t i = 0; pods && i < a->n_pods; i++) {
+		const struct plan_pod *pp = &c->p->pods[a->pod_first + i];
+		uint16_t *devices = gpuq_arena_calloc(c->mem, pp->n_devices + 1, sizeof(*devices));
+
+		if (!devices)
+			return NULL;
+		for (uint32_t k = 0; k < pp->n_devices; k++)
+			devices[k] = (uint16_t)c->p->devices[pp->device_first + k];
+		pods[i] = (struct placed_pod){ .group = pp->group,
+					       .group_index = in_group[pp->group]++,
+					       .node = c->s->nodes[pp->node].name,
+					       .devices = devices,
+					       .n_devices = pp->n_devices,
+					       .gpus_milli = milli_of(c, a, pp) };
+	}
+	return pods;
+}
+
+static void place(const struct carry *c, const struct plan_action *a)
+{
+	struct event ev = { .type = EV_JOB_PLACED, .job = key_of(a) };
+	char token[33];
+
+	c->to->token(token);
+	ev.placed.token = token;
+	ev.placed.flavor = flavor_of(c, a);
+	ev.placed.pods = places(c, a);
+	ev.placed.n_pods = a->n_pods;
+	ev.placed.yield_us = a->yield_us;
+	ev.placed.time_limit_us = a->walltime_us;
+	if (ev.placed.pods)
+		apply(c, a, &ev, CARRY_PLACED);
+}
+
+static void grow(const struct carry *c, const struct plan_action *a)
+{
+	struct event ev = { .type = EV_JOB_GROWN, .job = key_of(a) };
+
+	ev.grown.pods = places(c, a);
+	ev.grown.n_pods = a->n_pods;
+	if (ev.grown.pods)
+		apply(c, a, &ev, CARRY_GROWN);
+}
+
+static void release(const struct carry *c, const struct plan_action *a)
+{
+	struct event ev = { .type = EV_JOB_RENOUNCED, .job = key_of(a) };
+
+	apply(c, a, &ev, CARRY_RENOUNCED);
+}
+
+/* leaving: the actions by which others leave for it; NULL = nobody does. */
+static void nominate(const struct carry *c, const struct plan_action *a,
+		     const struct job_key *victims, uint32_t n, const struct plan_action *leaving,
+		     uint32_t n_leaving)
+{
+	struct event ev = { .type = EV_JOB_NOMINATED, .job = key_of(a) };
+	char rules[CLAIM_RULES_MAX], why[CLAIM_TEXT_MAX];
+
+	ev.nominated.flavor = flavor_of(c, a);
+	ev.nominated.pods = places(c, a);
+	ev.nominated.n_pods = a->n_pods;
+	ev.nominated.victims = victims;
+	ev.nominated.n_victims = n;
+	ev.nominated.rule = claim_rules(leaving, n_leaving, rules);
+	ev.nominated.why = leaving ? claim_text(c->s, c->p, a->key, why) : "";
+	if (ev.nominated.pods)
+		apply(c, a, &ev, CARRY_NOMINATED);
+}
+
+/* One that leaves, for the job of `claim`; NULL = for one that was promised nothing (it
+ * grows, or its reservation begins), or for nobody. */
+static void send_away(const struct carry *c, const struct plan_action *a,
+		      const struct plan_action *claim)
+{
+	struct event ev = { .type = a->kind == PLAN_SHRINK ? EV_JOB_SHRINK_ASKED
+							   : EV_JOB_EVICT_ASKED,
+			    .job = key_of(a) };
+	const struct job *j = model_find_job(c->m, ev.job);
+	uint32_t *pods = gpuq_arena_calloc(c->mem, a->n_pods + 1, sizeof(*pods));
+	char by[32] = "", why[CLAIM_TEXT_MAX] = "";
+
+	if (!j || !pods)
+		return;
+	if (a->claimant != SNAP_NONE) {
+		const struct snap_job *claimant = &c->s->jobs[a->claimant];
+		const struct snap_key key = claim ? claim->key : claimant->key;
+
+		plan_key_print(key, by, sizeof(by));
+		claim_text(c->s, c->p, key, why);
+		ev.evict.by_queue = c->s->queues[claimant->queue].name;
+	}
+	ev.evict.why = why;
+	ev.evict.cause = a->cause;
+	ev.evict.by = by;
+	ev.evict.rule = a->rule ? a->rule : "";
+	ev.evict.grace_us = job_grace_most_us(c->m, j);
+	for (uint32_t i = 0; a->kind == PLAN_SHRINK && i < a->n_pods; i++)
+		pods[i] = c->p->pods[a->pod_first + i].index;
+	ev.evict.pods = pods;
+	ev.evict.n_pods = a->kind == PLAN_SHRINK ? a->n_pods : 0;
+	if (!apply(c, a, &ev, CARRY_EVICTED))
+		return;
+	/* It owns its new places before its old ones are given away. */
+	if (a->kind == PLAN_MOVE)
+		nominate(c, a, NULL, 0, NULL, 0);
+}
+
+/* ---- claims ---- */
+
+static bool waits(const struct carry *c, struct job_key key)
+{
+	const struct job *j = model_find_job(c->m, key);
+
+	if (!j && key.index >= 0) {
+		j = model_find_job(c->m, (struct job_key){ key.id, -1 });
+		return j && j->array && model_element_waits(j->array, key.index);
+	}
+	return j && j->state == GPUQ_JOB_PENDING;
+}
+
+static bool can_leave(const struct carry *c, const struct plan_action *a)
+{
+	const struct job *j = model_find_job(c->m, key_of(a));
+
+	return j && model_job_is_live(j) && !j->life->leave_us;
+}
+
+static bool leaves(const struct plan_action *a)
+{
+	return a->kind == PLAN_EVICT || a->kind == PLAN_SHRINK || a->kind == PLAN_MOVE;
+}
+
+/* Each once: a job may lose several pods. */
+static uint32_t add_victim(struct job_key *victims, uint32_t n, struct job_key key)
+{
+	for (uint32_t i = 0; i < n; i++)
+		if (victims[i].id == key.id && victims[i].index == key.index)
+			return n;
+	victims[n] = key;
+	return n + 1;
+}
+
+/* A nomination and those who leave for it, which follow it. Returns how many those are. */
+static uint32_t claim(const struct carry *c, const struct plan_action *a, uint32_t n_left)
+{
+	struct job_key *victims;
+	bool sound = waits(c, key_of(a));
+	uint32_t n = 0, n_victims = 0;
+
+	while (n < n_left && leaves(&a[1 + n]) && a[1 + n].claimant == a->job)
+		sound &= can_leave(c, &a[1 + n++]);
+	if (n == 0)
+		return 0; /* it waits for what leaves anyway: nothing to remember (plan.h) */
+	victims = gpuq_arena_calloc(c->mem, n, sizeof(*victims));
+	if (!sound || !victims) {
+		report(c, CARRY_STALE, a, NULL, NULL);
+		return n;
+	}
+	for (uint32_t i = 0; i < n; i++)
+		n_victims = add_victim(victims, n_victims, key_of(&a[1 + i]));
+	nominate(c, a, victims, n_victims, &a[1], n);
+	report(c, CARRY_CLAIMED, a, NULL, NULL);
+	for (uint32_t i = 0; i < n; i++)
+		send_away(c, &a[1 + i], a);
+	return n;
+}
+
+void carry_plan(const struct carry_to *to, const struct model *m, const struct snapshot *s,
+		const struct plan *p, struct gpuq_arena *mem)
+{
+	const struct carry c = { to, m, s, p, mem };
+
+	for (uint32_t i = 0; i < p->n_actions; i++) {
+		const struct plan_action *a = &p->actions[i];
+
+		switch (a->kind) {
+		case PLAN_PLACE:
+			place(&c, a);
+			break;
+		case PLAN_NOMINATE:
+			i += claim(&c, a, p->n_actions - i - 1);
+			break;
+		case PLAN_RELEASE:
+			release(&c, a);
+			break;
+		case PLAN_EVICT:
+		case PLAN_SHRINK:
+		case PLAN_MOVE:
+			if (can_leave(&c, a))
+				send_away(&c, a, NULL);
+			break;
+		case PLAN_GROW:
+			grow(&c, a);
+			break;
+		case PLAN_RESERVE:
+			break; /* it shows as the planned start */
+		}
+	}
+}

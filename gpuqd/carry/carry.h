@@ -1,0 +1,44 @@
+/* carry.h - a plan becomes events
+ *
+ * Owns     nothing.
+ * Touches  memory only; what is done with the events is the caller's.
+ * Used by  flow/carry_out (the daemon), flow/advise/whatif (a model that is nobody's).
+ *
+ * A claim (its nomination and the evictions for it) is applied whole or not at all: what the
+ * model would refuse is looked for first.
+ */
+#ifndef GPUQD_CARRY_CARRY_H
+#define GPUQD_CARRY_CARRY_H
+
+#include "gpuqd/state/event.h"
+#include "gpuqd/state/model.h"
+#include "gpuqd/sched/quota/plan.h"
+#include "libgpuq/arena.h"
+
+/* What becomes of an action, in the order in which it happens. */
+enum carry_news {
+	CARRY_PLACED,
+	CARRY_GROWN,
+	CARRY_RENOUNCED,
+	CARRY_NOMINATED,
+	CARRY_EVICTED, /* or shrunk, or moved: by the action's kind */
+	CARRY_CLAIMED, /* a nomination stands, the evictions for it follow; no event */
+	CARRY_STALE, /* the model would refuse part of a claim: none of it is applied; no event */
+	CARRY_REFUSED, /* the event was refused, err says why; the next action follows */
+};
+
+/* Where the events go. */
+struct carry_to {
+	int (*apply)(void *arg, struct event *ev, struct gpuq_err *err); /* 0, or refused */
+	void (*token)(char out[33]); /* of a new attempt, that none can guess */
+	/* NULL = the caller needs no news */
+	void (*news)(void *arg, enum carry_news news, const struct plan_action *a,
+		     const struct event *ev, const struct gpuq_err *err);
+	void *arg;
+};
+
+/* Turn all actions of the plan into events. What memory is needed comes from mem. */
+void carry_plan(const struct carry_to *to, const struct model *m, const struct snapshot *s,
+		const struct plan *p, struct gpuq_arena *mem);
+
+#endif

@@ -1,0 +1,200 @@
+#include "gpuqd/cluster/kube/pods/api_int.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "gpuqd/cluster/kube/pods/podspec.h"
+#include "gpuqd/cluster/kube/http/url.h"
+
+#define SECOND_US INT64_C(1000000)
+#define BURST_US SECOND_US /* creates of one second may go at once */
+
+struct made {
+	UT_hash_handle hh;
+	struct made_key key;
+	bool script, service;
+};
+
+/* What a job leaves, while it is being removed. */
+struct rest {
+	UT_hash_handle hh;
+	struct made_key key;
+	struct asks *asks;
+	struct loop_timer *begun; /* counts as one that is waited for */
+	unsigned waiting;
+	bool failed;
+};
+
+int asks_new(struct loop *l, struct http *h, const char *namespace_, const char *cluster_id,
+	     int64_t creates_per_s, const struct cluster_sink *sink, struct asks **out,
+	     struct gpuq_err *err)
+{
+	struct asks *a = calloc(1, sizeof(*a));
+
+	if (!a)
+		return gpuq_fail(err, GPUQ_ENOMEM, "no memory");
+	a->loop = l;
+	a->http = h;
+	a->namespace_ = namespace_;
+	a->cluster_id = cluster_id;
+	a->sink = sink;
+	a->gap_us = creates_per_s > 0 ? SECOND_US / creates_per_s : 0;
+	*out = a;
+	return 0;
+}
+
+void asks_free(struct asks *a)
+{
+	struct made *m, *next;
+	struct rest *r, *next_rest;
+
+	if (!a)
+		return;
+	create_free_all(a);
+	removal_free_all(a);
+	beside_free_all(a);
+	turn_free_all(a);
+	HASH_ITER(hh, a->rests, r, next_rest) {
+		HASH_DEL(a->rests, r);
+		loop_cancel(r->begun);
+		free(r);
+	}
+	HASH_ITER(hh, a->made, m, next) {
+		HASH_DEL(a->made, m);
+		free(m);
+	}
+	free(a);
+}
+
+int64_t asks_pause_us(const struct asks *a)
+{
+	int64_t left = a->pause_us - loop_mono_us(a->loop);
+
+	/* Not all in the same moment afterwards. */
+	return left > 0 ? left + random_between(0, SECOND_US / 2) : 0;
+}
+
+void asks_paused(struct asks *a, const struct http_answer *answer)
+{
+	int64_t until;
+
+	if (answer->status != 429 && !(answer->status == 503 && answer->retry_us))
+		return;
+	until = loop_mono_us(a->loop) + (answer->retry_us ? answer->retry_us : SECOND_US);
+	if (until > a->pause_us)
+		a->pause_us = until;
+}
+
+int64_t asks_turn_us(struct asks *a)
+{
+	int64_t now = loop_mono_us(a->loop), wait;
+
+	if (!a->gap_us)
+		return 0;
+	if (a->next_us < now - BURST_US)
+		a->next_us = now - BURST_US;
+	a->next_us += a->gap_us;
+	wait = a->next_us - now;
+	return wait > 0 ? wait : 0;
+}
+
+static struct made *find(struct asks *a, const struct made_key *key)
+{
+	struct made *m;
+
+	HASH_FIND(hh, a->made, key, sizeof(*key), m);
+	return m;
+}
+
+void made_note(struct asks *a, uint32_t job, int64_t array_index, bool script, bool service)
+{
+	struct made_key key = { .job = job, .array_index = array_index };
+	struct made *m = find(a, &key);
+
+	if (!m) {
+		m = calloc(1, sizeof(*m));
+		if (!m)
+			abort();
+		m->key = key;
+		HASH_ADD(hh, a->made, key, sizeof(m->key), m);
+	}
+	m->script |= script;
+	m->service |= service;
+}
+
+/* What could not be removed is asked for again by the next process. */
+void rest_done(struct rest *r, bool gone)
+{
+	struct asks *a = r->asks;
+	struct made_key key = r->key;
+	bool failed = r->failed |= !gone;
+
+	if (--r->waiting > 0)
+		return;
+	HASH_DEL(a->rests, r);
+	free(r);
+	if (!failed)
+		a->sink->job_forgotten(a->sink->arg, (uint32_t)key.job, key.array_index);
+}
+
+static void on_begun(void *arg)
+{
+	struct rest *r = arg;
+
+	r->begun = NULL;
+	rest_done(r, true);
+}
+
+static void remove_beside(struct rest *r, const char *namespace_, const char *plural,
+			  const char *name)
+{
+	struct gpuq_buf path = GPUQ_BUF_INIT;
+
+	url_object(&path, namespace_, plural, name);
+	r->waiting++;
+	if (!beside_forget(r->asks, gpuq_buf_str(&path), r))
+		removal_path(r->asks, gpuq_buf_str(&path), r);
+	gpuq_buf_done(&path);
+}
+
+/* The script belongs to all elements of an array, so it goes with the array. A job
+ * that another process started is asked for both: it may have had them. */
+void asks_job_forget(struct asks *a, uint32_t job, int64_t array_index, const char *namespace_)
+{
+	struct made_key key = { .job = job, .array_index = array_index };
+	struct made *m = find(a, &key);
+	const char *ns = namespace_ && *namespace_ ? namespace_ : a->namespace_;
+	char name[PODSPEC_NAME_ROOM];
+	struct rest *r;
+
+	HASH_FIND(hh, a->rests, &key, sizeof(key), r);
+	if (r) /* asked again: it is being seen to */
+		return;
+	r = calloc(1, sizeof(*r));
+	if (!r)
+		abort();
+	r->key = key;
+	r->asks = a;
+	r->waiting = 1;
+	r->begun = loop_after(a->loop, 0, on_begun, r);
+	HASH_ADD(hh, a->rests, key, sizeof(r->key), r);
+	if (!m || m->service) {
+		podspec_service_name(a->cluster_id, job, array_index, name);
+		remove_beside(r, ns, "services", name);
+	}
+	if (array_index < 0 && (!m || m->script)) {
+		podspec_script_name(a->cluster_id, job, name);
+		remove_beside(r, ns, "configmaps", name);
+	}
+	if (m) {
+		HASH_DEL(a->made, m);
+		free(m);
+	}
+}
+
+void asks_shown(struct asks *a, const struct pod_fact *f, bool gone)
+{
+	create_shown(a, f);
+	if (gone || f->phase != POD_PENDING || !f->unserved)
+		turn_over(a, f->name);
+}

@@ -1,0 +1,37 @@
+/* api.h - what is asked of the cluster, carried through
+ *
+ * Owns     every ask that has not ended yet, and the back-off between its tries.
+ * Touches  the apiserver through http.h.
+ * Used by  kube.c.
+ *
+ * A pod is made exactly once: its name says which attempt it is, its token says that
+ * it is ours. An answer that was lost is looked for under that name before the same
+ * request is sent again, and what the watch has shown is never asked for again, as it may
+ * have ended and gone by then; a name that is taken by another token is a conflict. Deletes
+ * carry the uid, so that they never meet a pod that took the name later.
+ */
+#ifndef GPUQD_CLUSTER_KUBE_PODS_API_H
+#define GPUQD_CLUSTER_KUBE_PODS_API_H
+
+#include "gpuqd/cluster/cluster.h"
+#include "gpuqd/cluster/kube/http/http.h"
+
+struct asks;
+
+/* namespace_ is that of orders and references which name none; it and sink must
+ * outlive the result. creates_per_s: 0 = as fast as the server takes them. */
+int asks_new(struct loop *l, struct http *h, const char *namespace_, const char *cluster_id,
+	     int64_t creates_per_s, const struct cluster_sink *sink, struct asks **out,
+	     struct gpuq_err *err);
+void asks_free(struct asks *a); /* nothing is reported any more */
+
+void asks_create(struct asks *a, const struct pod_order *order);
+/* A pod of ours was seen, or has gone. Whatever becomes of the request that made it, there is
+ * nothing to be made any more; and what shares the devices of its node may have served it. */
+void asks_shown(struct asks *a, const struct pod_fact *f, bool gone);
+
+void asks_delete(struct asks *a, const struct pod_ref *ref, int64_t grace_us);
+void asks_forget(struct asks *a, const struct pod_ref *ref);
+void asks_job_forget(struct asks *a, uint32_t job, int64_t array_index, const char *namespace_);
+
+#endif

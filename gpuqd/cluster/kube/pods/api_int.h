@@ -1,0 +1,126 @@
+/* api_int.h - what the files of api.h share; private to them
+ *
+ * api.c        the set of asks, the pace, what was made for a job
+ * api_post.c   one object, created exactly once
+ * api_create.c a pod and what it needs beside it
+ * api_remove.c deleting, forgetting
+ */
+#ifndef GPUQD_CLUSTER_KUBE_PODS_API_INT_H
+#define GPUQD_CLUSTER_KUBE_PODS_API_INT_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#define uthash_fatal(msg) abort() /* as loop_after(): the caller waits for an end */
+#include <uthash.h>
+
+#include "gpuqd/base/loop.h"
+#include "gpuqd/cluster/kube/pods/api.h"
+#include "gpuqd/cluster/kube/http/backoff.h"
+#include "gpuqd/cluster/kube/http/status.h"
+
+#define ASK_FIRST_US INT64_C(200000)
+#define ASK_MAX_US INT64_C(30000000)
+#define FORBIDDEN_TRIES 8 /* about a minute */
+
+struct create;
+struct removal;
+struct beside;
+struct made;
+struct rest;
+struct turn;
+
+struct made_key {
+	int64_t array_index;
+	uint64_t job;
+};
+
+struct asks {
+	struct loop *loop;
+	struct http *http;
+	const char *namespace_, *cluster_id;
+	const struct cluster_sink *sink;
+	int64_t gap_us; /* between two creates; 0 = none */
+	int64_t next_us; /* monotonic: when the next create may go */
+	int64_t pause_us; /* monotonic: the server wants no writes before */
+	struct create *creates; /* by "NAMESPACE/NAME" */
+	struct removal *removals; /* by path */
+	struct beside *besides; /* by path: ConfigMaps and Services */
+	struct made *made; /* by job and element */
+	struct rest *rests; /* by job and element: being removed */
+	struct turn *turns; /* pods that their node's plugin has not served yet */
+};
+
+/* How long a write has to wait for the server's sake; 0 = none. */
+int64_t asks_pause_us(const struct asks *a);
+void asks_paused(struct asks *a, const struct http_answer *answer);
+
+/* How long this create has to wait for our own rate's sake; takes its turn. */
+int64_t asks_turn_us(struct asks *a);
+
+/* ---- api_turn.c ---- */
+
+/* May a pod that asks for units on node be created now? Then it holds that turn, until it is
+ * over. */
+bool turn_take(struct asks *a, const char *node, int64_t units, const char *pod);
+void turn_over(struct asks *a, const char *pod); /* also of a pod that holds none */
+void turn_free_all(struct asks *a);
+
+/* Creates that wait for a turn look again. */
+void creates_go_on(struct asks *a);
+
+/* ---- api_post.c ---- */
+
+struct post;
+
+struct post_call {
+	const char *namespace_, *plural, *name;
+	const char *body; /* JSON; must outlive the post */
+	bool paced; /* counts against creates_per_s */
+	bool metadata; /* all that `ours` and `done` look at is the object's metadata */
+	/* Is the object under this name the one that was meant? */
+	bool (*ours)(void *arg, const json_t *object);
+	/* It goes on trying: ASK_RETRY or ASK_UNKNOWN, each at most once. */
+	void (*trying)(void *arg, enum ask_outcome o, const char *message);
+	/* object is NULL unless ASK_OK, may be NULL after post_made(), and lives until the
+	 * callback returns. */
+	void (*done)(void *arg, enum ask_outcome o, const json_t *object, const char *message);
+	void *arg;
+};
+
+struct post *post_start(struct asks *a, const struct post_call *call);
+void post_cancel(struct post *p); /* NULL is allowed; what was sent may still happen */
+
+/* Do not send it (again); find out whether it is there. done follows: ASK_OK, or
+ * ASK_REFUSED when it is not. */
+void post_abandon(struct post *p);
+
+/* It is known that the server made it, by whatever answer: it is not sent again, and done
+ * follows: ASK_OK, without an object where no answer has one. */
+void post_made(struct post *p);
+
+/* ---- api_create.c ---- */
+
+/* The pod of a create was seen, or has gone already. */
+void create_shown(struct asks *a, const struct pod_fact *f);
+
+/* A pod that is being created is to leave: true = seen to, sink->deleted will follow. */
+bool create_leave(struct asks *a, const struct pod_ref *ref, int64_t grace_us);
+void create_free_all(struct asks *a);
+/* It is not wanted any more. true: it is being made, and is removed for rest after that. */
+bool beside_forget(struct asks *a, const char *path, struct rest *rest);
+void beside_free_all(struct asks *a);
+
+/* ---- api_remove.c ---- */
+
+void removal_free_all(struct asks *a);
+
+/* Delete one object by path, whatever its uid; rest is told. */
+void removal_path(struct asks *a, const char *path, struct rest *rest);
+
+/* What a job has beside its pods, as far as this process made it. */
+void made_note(struct asks *a, uint32_t job, int64_t array_index, bool script, bool service);
+
+/* One of the things that are to go with rest's job has gone, or will not. */
+void rest_done(struct rest *rest, bool gone);
+
+#endif

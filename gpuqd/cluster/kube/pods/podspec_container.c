@@ -1,0 +1,318 @@
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gpuqd/cluster/kube/watch/decode.h"
+#include "gpuqd/cluster/kube/pods/podspec_int.h"
+#include "libgpuq/buf.h"
+
+#define VISIBLE "NVIDIA_VISIBLE_DEVICES"
+
+static void set(json_t *obj, const char *key, const char *value)
+{
+	json_object_set_new(obj, key, json_string(value));
+}
+
+/* ---- environment ---- */
+
+static void drop_env(json_t *env, const char *name)
+{
+	for (size_t i = json_array_size(env); i > 0; i--)
+		if (strcmp(kube_str(json_array_get(env, i - 1), "name"), name) == 0)
+			json_array_remove(env, i - 1);
+}
+
+/* Replace or append, so that no name stands twice: which of two wins is a matter of
+ * the runtime's. */
+static void set_env(json_t *env, const char *name, const char *value)
+{
+	drop_env(env, name);
+	json_array_append_new(env, json_pack("{s:s, s:s}", "name", name, "value", value));
+}
+
+static size_t word(const char *s)
+{
+	size_t n = 0;
+
+	while ((s[n] >= 'a' && s[n] <= 'z') || (s[n] >= '0' && s[n] <= '9') || s[n] == '-')
+		n++;
+	return n;
+}
+
+/* Dispatch writes pods' names where addresses are meant (MASTER_ADDR and its like),
+ * with or without a domain behind; here a pod's address is NAME.SERVICE. */
+static void put_addresses(const struct pod_order *o, const char *value, struct gpuq_buf *out)
+{
+	char service[PODSPEC_NAME_ROOM];
+
+	podspec_service_name(o->cluster_id, o->job, o->array_index, service);
+	while (*value) {
+		size_t n = word(value);
+		bool ours = false;
+
+		for (uint32_t i = 0; i < o->n_pods && n > 0 && !ours; i++)
+			ours = strlen(o->pod_names[i]) == n &&
+			       memcmp(o->pod_names[i], value, n) == 0;
+		gpuq_buf_add(out, value, n ? n : 1);
+		value += n ? n : 1;
+		if (!ours)
+			continue;
+		gpuq_buf_printf(out, ".%s", service);
+		while (*value == '.' && word(value + 1))
+			value += 1 + word(value + 1);
+	}
+}
+
+static void put_order_env(const struct pod_order *o, json_t *env)
+{
+	struct gpuq_buf value = GPUQ_BUF_INIT;
+	/* How all pods of the gang are called; few values hold that. */
+	const char *last = strrchr(o->name, '-');
+	char stem[PODSPEC_NAME_ROOM];
+
+	snprintf(stem, sizeof(stem), "%.*s", last ? (int)(last + 1 - o->name) : 0, o->name);
+	for (size_t i = 0; i < o->env.n; i++) {
+		gpuq_buf_clear(&value);
+		if (podspec_has_service(o) && o->pod_names && strstr(o->env.vals[i], stem) &&
+		    strcmp(o->env.keys[i], "GPUQ_POD_NAME") != 0)
+			put_addresses(o, o->env.vals[i], &value);
+		else
+			gpuq_buf_adds(&value, o->env.vals[i]);
+		set_env(env, o->env.keys[i], gpuq_buf_str(&value));
+	}
+	gpuq_buf_done(&value);
+}
+
+/* Which devices a container sees is for the device plugin to say. Without any it must
+ * see none: images bake "all" into their environment. */
+static void put_env(const struct pod_order *o, const struct gpuq_group *g, json_t *container,
+		    bool no_gpus)
+{
+	json_t *env = podspec_array(container, "env");
+
+	for (size_t i = 0; i < g->env.n; i++)
+		set_env(env, g->env.keys[i], g->env.vals[i]);
+	put_order_env(o, env);
+	drop_env(env, VISIBLE);
+	if (no_gpus)
+		set_env(env, VISIBLE, "void");
+}
+
+/* ---- resources ---- */
+
+static void milli(char *out, size_t room, int64_t n)
+{
+	if (n % 1000 == 0)
+		snprintf(out, room, "%" PRId64, n / 1000);
+	else
+		snprintf(out, room, "%" PRId64 "m", n);
+}
+
+static void set_both(json_t *resources, const char *key, const char *value)
+{
+	set(podspec_object(resources, "limits"), key, value);
+	set(podspec_object(resources, "requests"), key, value);
+}
+
+static void put_resources(const struct gpuq_group *g, json_t *container)
+{
+	json_t *res = podspec_object(container, "resources");
+	char text[32], key[80];
+
+	if (g->gpus_milli) {
+		snprintf(text, sizeof(text), "%" PRId64, g->gpus_milli / 1000);
+		snprintf(key, sizeof(key), "%s%s", g->mig ? "nvidia.com/mig-" : KUBE_GPU,
+			 g->mig ? g->mig : "");
+		for (char *p = key; *p; p++)
+			if (*p == '+') /* not a letter of resource names */
+				*p = '.';
+		set(podspec_object(res, "limits"), key, text);
+	}
+	if (g->cpu_milli) {
+		milli(text, sizeof(text), g->cpu_milli);
+		set_both(res, "cpu", text);
+	}
+	if (g->memory_bytes) {
+		snprintf(text, sizeof(text), "%" PRId64, g->memory_bytes);
+		set_both(res, "memory", text);
+	}
+}
+
+/* ---- one container in gpuq's own form ---- */
+
+static json_t *strings(const struct gpuq_strlist *list)
+{
+	json_t *out = json_array();
+
+	for (size_t i = 0; i < list->n; i++)
+		json_array_append_new(out, json_string(list->items[i]));
+	return out;
+}
+
+static void put_volumes(const struct gpuq_group *g, json_t *spec, json_t *container)
+{
+	for (size_t i = 0; i < g->n_volumes; i++) {
+		const struct gpuq_volume *v = &g->volumes[i];
+		json_t *vol, *mount;
+		char name[24];
+
+		snprintf(name, sizeof(name), "v%zu", i);
+		vol = json_pack("{s:s}", "name", name);
+		mount = json_pack("{s:s, s:s}", "name", name, "mountPath", v->path);
+		if (v->read_only)
+			json_object_set_new(mount, "readOnly", json_true());
+		if (v->claim)
+			json_object_set_new(vol, "persistentVolumeClaim",
+					    json_pack("{s:s}", "claimName", v->claim));
+		else if (v->config_map)
+			json_object_set_new(vol, "configMap",
+					    json_pack("{s:s}", "name", v->config_map));
+		else if (v->secret)
+			json_object_set_new(vol, "secret",
+					    json_pack("{s:s}", "secretName", v->secret));
+		else if (v->host_path)
+			json_object_set_new(vol, "hostPath",
+					    json_pack("{s:s}", "path", v->host_path));
+		else {
+			char bytes[24];
+
+			snprintf(bytes, sizeof(bytes), "%" PRId64, v->memory_bytes);
+			json_object_set_new(
+				vol, "emptyDir",
+				json_pack("{s:s, s:s}", "medium", "Memory", "sizeLimit", bytes));
+		}
+		json_array_append_new(podspec_array(spec, "volumes"), vol);
+		json_array_append_new(podspec_array(container, "volumeMounts"), mount);
+	}
+}
+
+/* A script without a #! line cannot be executed by the kernel, only read by a shell. */
+static void put_script(const struct pod_order *o, json_t *container)
+{
+	const char *s = o->spec->script;
+	bool runs = o->spec->script_bytes >= 2 && s[0] == '#' && s[1] == '!';
+
+	json_object_set_new(container, "command",
+			    runs ? json_pack("[s]", SCRIPT_DIR "/script")
+				 : json_pack("[s, s]", "/bin/sh", SCRIPT_DIR "/script"));
+	json_object_set_new(container, "args", strings(&o->spec->script_args));
+	json_array_append_new(podspec_array(container, "volumeMounts"),
+			      json_pack("{s:s, s:s, s:b}", "name", SCRIPT_VOLUME, "mountPath",
+					SCRIPT_DIR, "readOnly", 1));
+}
+
+/* Whoever attaches may come again to a terminal; other input ends with the first. */
+static void put_terminal(const struct pod_order *o, json_t *container)
+{
+	if (o->spec->input_open || o->spec->tty)
+		json_object_set_new(container, "stdin", json_true());
+	if (o->spec->tty)
+		json_object_set_new(container, "tty", json_true());
+	else if (o->spec->input_open)
+		json_object_set_new(container, "stdinOnce", json_true());
+}
+
+static int own_container(const struct pod_order *o, const struct gpuq_group *g, json_t *spec,
+			 struct gpuq_err *err)
+{
+	char path[32];
+	json_t *c;
+
+	snprintf(path, sizeof(path), "groups[%u]", o->group);
+	if (!o->image || !*o->image)
+		return gpuq_fail_field(err, GPUQ_EINVAL, path,
+				       "%s: no image: the job names none and its queue has none",
+				       path);
+	if (!podspec_share_units(o) &&
+	    (g->gpus_milli % 1000 || (!g->mig && (g->gpu_memory_bytes || g->gpu_cores))))
+		return gpuq_fail_field(err, GPUQ_EINVAL, path,
+				       "%s: a share of a device: this node hands out whole ones",
+				       path);
+	c = json_pack("{s:s}", "name", "main");
+	json_array_append_new(podspec_array(spec, "containers"), c);
+	if (g->command.n)
+		json_object_set_new(c, "command", strings(&g->command));
+	if (g->args.n)
+		json_object_set_new(c, "args", strings(&g->args));
+	if (g->workdir)
+		set(c, "workingDir", g->workdir);
+	put_volumes(g, spec, c);
+	return 0;
+}
+
+/* ---- containers of a template ---- */
+
+static int64_t gpus_of(const json_t *container)
+{
+	const json_t *res = json_object_get(container, "resources");
+	const json_t *limits = json_object_get(res, "limits"),
+		     *v = json_object_get(limits, KUBE_GPU);
+
+	if (json_is_integer(v))
+		return json_integer_value(v);
+	return json_is_string(v) ? strtoll(json_string_value(v), NULL, 10) : 0;
+}
+
+/* The group's figures were read from the template; where an option changed them since,
+ * the first container that has devices (else the first) gets the difference right. */
+static void fit_resources(const struct gpuq_group *g, json_t *containers)
+{
+	json_t *c, *at = json_array_get(containers, 0);
+	int64_t sum = 0, others;
+	bool found = false;
+	char text[24];
+	size_t i;
+
+	json_array_foreach(containers, i, c)
+	{
+		int64_t n = gpus_of(c);
+
+		if (n > 0 && !found) {
+			at = c;
+			found = true;
+		}
+		sum += n;
+	}
+	if (g->mig || g->gpus_milli % 1000 || sum * 1000 == g->gpus_milli ||
+	    (!sum && !g->gpus_milli))
+		return;
+	others = sum - gpus_of(at);
+	if (others * 1000 > g->gpus_milli)
+		return;
+	snprintf(text, sizeof(text), "%" PRId64, g->gpus_milli / 1000 - others);
+	set(podspec_object(podspec_object(at, "resources"), "limits"), KUBE_GPU, text);
+	json_object_del(json_object_get(json_object_get(at, "resources"), "requests"), KUBE_GPU);
+}
+
+int podspec_containers(const struct pod_order *o, const struct gpuq_group *g, json_t *spec,
+		       struct gpuq_err *err)
+{
+	json_t *list = podspec_array(spec, "containers"), *first, *c;
+	bool no_gpus;
+	size_t i;
+	int rc;
+
+	if (!g->template_) {
+		rc = own_container(o, g, spec, err);
+		if (rc != 0)
+			return rc;
+		put_resources(g, json_array_get(list, 0));
+	} else if (!podspec_share_units(o)) {
+		fit_resources(g, list);
+	}
+	first = json_array_get(list, 0);
+	if (!json_is_object(first))
+		return gpuq_fail_field(err, GPUQ_EINVAL, "template.spec.containers",
+				       "template.spec.containers: expected at least one container");
+	if (o->image && *o->image)
+		set(first, "image", o->image);
+	if (podspec_has_script(o))
+		put_script(o, first);
+	put_terminal(o, first);
+	no_gpus = g->gpus_milli == 0 && !g->mig && !podspec_asks_devices(list);
+	json_array_foreach(list, i, c) put_env(o, g, c, no_gpus);
+	json_array_foreach(json_object_get(spec, "initContainers"), i, c)
+		drop_env(json_object_get(c, "env"), VISIBLE);
+	return 0;
+}

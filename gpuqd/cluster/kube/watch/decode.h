@@ -1,0 +1,87 @@
+/* decode.h - one JSON object of the apiserver to what gpuq keeps of it
+ *
+ * Owns     the parsed object behind a fact, until kube_object_done().
+ * Touches  memory only.
+ * Used by  watch.c, api.c; tests and fuzz targets.
+ *
+ * Facts point into the parsed object, so nothing is copied that is not kept. An
+ * unknown field is nothing; null is absent; a field of the wrong type is absent,
+ * except the name, without which an object is refused.
+ * Resource arithmetic: kube-scheduler's, as documented under "Pod resources" and
+ * "Sidecar containers" of the Kubernetes documentation.
+ */
+#ifndef GPUQD_CLUSTER_KUBE_WATCH_DECODE_H
+#define GPUQD_CLUSTER_KUBE_WATCH_DECODE_H
+
+#include <jansson.h>
+
+#include "gpuqd/cluster/cluster.h"
+#include "libgpuq/arena.h"
+#include "libgpuq/err.h"
+
+#define KUBE_GPU "nvidia.com/gpu"
+
+/* Labels and annotations of our own. */
+#define KUBE_L_JOB "gpuq.io/job"
+#define KUBE_L_ARRAY_INDEX "gpuq.io/array-index"
+#define KUBE_L_ATTEMPT "gpuq.io/attempt"
+#define KUBE_L_INDEX "gpuq.io/index"
+#define KUBE_L_CLUSTER "gpuq.io/cluster"
+#define KUBE_A_TOKEN "gpuq.io/token"
+#define KUBE_A_DEVICES "gpuq.io/devices"
+#define KUBE_A_RECORD "gpuq.io/record"
+#define KUBE_FINALIZER "gpuq.io/accounting"
+
+enum kube_event { KUBE_ADDED, KUBE_MODIFIED, KUBE_DELETED, KUBE_BOOKMARK, KUBE_ERROR };
+
+struct kube_object {
+	json_t *root; /* what was parsed; NULL = nothing */
+	json_t *object; /* the node, pod or Status; borrowed from root */
+	enum kube_event event;
+	const char *version; /* metadata.resourceVersion, "" when it has none */
+	struct gpuq_arena arena;
+};
+
+#define KUBE_OBJECT_INIT                                                                           \
+	{                                                                                          \
+		.root = NULL                                                                       \
+	}
+
+/* Parse one object as it stands in a LIST. Returns 0; GPUQ_EINVAL with what is wrong. */
+int kube_parse_item(const char *json, size_t n, struct kube_object *out, struct gpuq_err *err);
+
+/* Parse one line of a watch: {"type": ..., "object": ...}. */
+int kube_parse_event(const char *json, size_t n, struct kube_object *out, struct gpuq_err *err);
+
+void kube_object_done(struct kube_object *o);
+
+/* Read o->object. cluster_id tells our own pods from those of another gpuqd.
+ * Returns 0; GPUQ_EINVAL (no name), GPUQ_ENOMEM. The fact lives as long as o. */
+int kube_read_node(struct kube_object *o, struct node_fact *out, struct gpuq_err *err);
+int kube_read_pod(struct kube_object *o, const char *cluster_id, struct pod_fact *out,
+		  struct gpuq_err *err);
+
+/* Parts of the two, for their own files and for tests. */
+const char *kube_str(const json_t *obj, const char *key); /* "" when absent */
+json_t *kube_path(const json_t *obj, const char *a, const char *b); /* NULL when absent */
+int64_t kube_time_us(const char *rfc3339); /* 0 when absent or wrong */
+
+/* The quantity list[key], written as a string or a number; 0 when absent, negative or
+ * unreadable. fn is gpuq_milli_parse or gpuq_bytes_parse. */
+typedef int (*kube_quantity_fn)(const char *text, int64_t *out, struct gpuq_err *err);
+int64_t kube_quantity(const json_t *list, const char *key, kube_quantity_fn fn);
+
+struct kube_amount {
+	int64_t cpu_milli, memory_bytes, gpus; /* gpus: whole devices */
+};
+struct kube_amount kube_pod_request(const json_t *pod);
+
+/* Instances of MIG profiles: what a node has, what a pod asks. In o's arena. 0 or GPUQ_ENOMEM. */
+int kube_read_node_mig(struct kube_object *o, struct node_fact *out);
+int kube_read_pod_mig(struct kube_object *o, struct pod_fact *out);
+
+/* How a pod ended or why it cannot start: fault, reason, message, exit_code,
+ * waiting_bad and end_us of out, from status (and phase of out). */
+void kube_read_outcome(const json_t *status, struct pod_fact *out);
+
+#endif

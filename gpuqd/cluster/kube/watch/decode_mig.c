@@ -1,0 +1,77 @@
+#include "gpuqd/cluster/kube/watch/decode.h"
+
+#include <string.h>
+
+#include "libgpuq/units.h"
+
+/* The device plugin's names: "nvidia.com/mig-1g.10gb". Where every device is cut alike it
+ * may call the instances nvidia.com/gpu: those are devices to everybody, to us as well. */
+#define MIG "nvidia.com/mig-"
+
+#define COUNT_MAX 65536
+
+static int64_t count_of(const json_t *list, const char *key)
+{
+	int64_t milli = kube_quantity(list, key, gpuq_milli_parse);
+
+	return milli / 1000 < COUNT_MAX ? milli / 1000 : COUNT_MAX;
+}
+
+static size_t add(struct mig_fact *facts, size_t n, const json_t *list)
+{
+	const char *key;
+	json_t *v;
+
+	/* jansson's objects are walked, never changed */
+	json_object_foreach((json_t *)list, key, v)
+	{
+		const char *profile = key + sizeof(MIG) - 1;
+		int64_t count;
+		size_t i = 0;
+
+		if (strncmp(key, MIG, sizeof(MIG) - 1) != 0)
+			continue;
+		count = count_of(list, key);
+		if (count == 0)
+			continue;
+		while (i < n && strcmp(facts[i].profile, profile) != 0)
+			i++;
+		if (i == n)
+			facts[n++] = (struct mig_fact){ .profile = profile };
+		facts[i].count += (uint32_t)count;
+	}
+	return n;
+}
+
+int kube_read_node_mig(struct kube_object *o, struct node_fact *out)
+{
+	const json_t *alloc = kube_path(o->object, "status", "allocatable");
+	struct mig_fact *facts =
+		gpuq_arena_calloc(&o->arena, json_object_size(alloc) + 1, sizeof(*facts));
+
+	if (!facts)
+		return GPUQ_ENOMEM;
+	out->mig = facts;
+	out->n_mig = add(facts, 0, alloc);
+	return 0;
+}
+
+static const json_t *limits_of(const json_t *container)
+{
+	return kube_path(json_object_get(container, "resources"), "limits", NULL);
+}
+
+int kube_read_pod_mig(struct kube_object *o, struct pod_fact *out)
+{
+	const json_t *list = kube_path(o->object, "spec", "containers"), *c;
+	struct mig_fact *facts;
+	size_t i, room = 1;
+
+	json_array_foreach(list, i, c) room += json_object_size(limits_of(c));
+	facts = gpuq_arena_calloc(&o->arena, room, sizeof(*facts));
+	if (!facts)
+		return GPUQ_ENOMEM;
+	out->mig = facts;
+	json_array_foreach(list, i, c) out->n_mig = add(facts, out->n_mig, limits_of(c));
+	return 0;
+}

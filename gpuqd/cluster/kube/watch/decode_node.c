@@ -1,0 +1,202 @@
+#include "gpuqd/cluster/kube/watch/decode.h"
+
+#include <string.h>
+
+#include "gpuqd/devices/sharing.h"
+#include "libgpuq/limits.h"
+#include "libgpuq/units.h"
+
+static int read_labels(struct kube_object *o, struct gpuq_strmap *out)
+{
+	json_t *labels = kube_path(o->object, "metadata", "labels"), *v;
+	size_t n = json_object_size(labels), at = 0;
+	const char *key;
+
+	/* Room for one more: see tell_sharing(). */
+	out->keys = gpuq_arena_calloc(&o->arena, n + 1, sizeof(*out->keys));
+	out->vals = gpuq_arena_calloc(&o->arena, n + 1, sizeof(*out->vals));
+	if (!out->keys || !out->vals)
+		return GPUQ_ENOMEM;
+	json_object_foreach(labels, key, v)
+	{
+		if (!json_is_string(v))
+			continue;
+		out->keys[at] = key;
+		out->vals[at++] = json_string_value(v);
+	}
+	out->n = at;
+	return 0;
+}
+
+static int read_taints(struct kube_object *o, struct node_fact *out)
+{
+	json_t *taints = kube_path(o->object, "spec", "taints"), *t;
+	size_t n = json_array_size(taints), i;
+	struct taint_fact *facts;
+
+	if (n == 0)
+		return 0;
+	facts = gpuq_arena_calloc(&o->arena, n, sizeof(*facts));
+	if (!facts)
+		return GPUQ_ENOMEM;
+	json_array_foreach(taints, i, t)
+	{
+		facts[i].key = kube_str(t, "key");
+		facts[i].value = kube_str(t, "value");
+		facts[i].effect = kube_str(t, "effect");
+	}
+	out->taints = facts;
+	out->n_taints = n;
+	return 0;
+}
+
+static const char *label(const struct node_fact *n, const char *key)
+{
+	for (size_t i = 0; i < n->labels.n; i++)
+		if (strcmp(n->labels.keys[i], key) == 0)
+			return n->labels.vals[i];
+	return "";
+}
+
+static int64_t small_number(const char *text)
+{
+	int64_t v = 0;
+
+	for (; *text >= '0' && *text <= '9' && v < INT64_C(1000000000); text++)
+		v = v * 10 + (*text - '0');
+	return *text ? 0 : v;
+}
+
+static int64_t count_of(const json_t *list, const char *key)
+{
+	return kube_quantity(list, key, gpuq_milli_parse) / 1000;
+}
+
+/* gpushare's plugin in the place of the usual one: the node has units of memory. */
+static enum share_kind shared_devices(struct kube_object *o, int64_t *there, int64_t *works,
+				      int64_t *memory_mib)
+{
+	const json_t *capacity = kube_path(o->object, "status", "capacity");
+	int64_t total = count_of(capacity, GPUSHARE_RESOURCE);
+	int64_t count = count_of(capacity, GPUSHARE_COUNT);
+	enum share_kind kind = sharing_gpushare(total, count, memory_mib);
+
+	if (kind == SHARE_ANY)
+		return kind;
+	*there = count > 0 ? count : 1;
+	*works = count_of(kube_path(o->object, "status", "allocatable"), GPUSHARE_RESOURCE) > 0
+			 ? *there
+			 : 0;
+	return kind;
+}
+
+static void tell_sharing(struct node_fact *n, enum share_kind kind)
+{
+	if (kind == SHARE_ANY || *label(n, SHARE_LABEL))
+		return;
+	n->labels.keys[n->labels.n] = SHARE_LABEL;
+	n->labels.vals[n->labels.n++] = sharing_word(kind);
+}
+
+/* Devices are counted, not named, by the API: capacity says how many there are,
+ * allocatable how many work. Which ones do not is not told, so the last ones are
+ * taken to be the sick ones. A dead device plugin leaves allocatable at 0. */
+static int read_devices(struct kube_object *o, struct node_fact *out)
+{
+	int64_t works_milli = kube_quantity(kube_path(o->object, "status", "allocatable"), KUBE_GPU,
+					    gpuq_milli_parse);
+	int64_t there_milli = kube_quantity(kube_path(o->object, "status", "capacity"), KUBE_GPU,
+					    gpuq_milli_parse);
+	int64_t works = works_milli / 1000, there = there_milli / 1000;
+	int64_t memory_mib = small_number(label(out, "nvidia.com/gpu.memory"));
+	enum share_kind kind = there > 0 ? SHARE_WHOLE : SHARE_ANY;
+	struct device_fact *d;
+
+	if (there == 0 && works == 0)
+		kind = shared_devices(o, &there, &works, &memory_mib);
+	tell_sharing(out, kind);
+	if (there < works)
+		there = works;
+	if (there > GPUQ_GPUS_PER_POD_MAX)
+		there = GPUQ_GPUS_PER_POD_MAX;
+	if (there == 0)
+		return 0;
+	d = gpuq_arena_calloc(&o->arena, (size_t)there, sizeof(*d));
+	if (!d)
+		return GPUQ_ENOMEM;
+	for (int64_t i = 0; i < there; i++) {
+		d[i].uuid = "";
+		d[i].product = label(out, "nvidia.com/gpu.product");
+		d[i].memory_mib = memory_mib;
+		d[i].healthy = i < works;
+	}
+	out->devices = d;
+	out->n_devices = (size_t)there;
+	return 0;
+}
+
+static void not_ready(struct kube_object *o, struct node_fact *out, const json_t *cond)
+{
+	const char *type = kube_str(cond, "type"), *state = kube_str(cond, "status");
+	const char *words = kube_str(cond, "message");
+
+	out->ready = false;
+	out->note = gpuq_arena_printf(&o->arena, "%s=%s: %.200s", type, state,
+				      *words ? words : kube_str(cond, "reason"));
+	if (!out->note)
+		out->note = type;
+}
+
+static void read_conditions(struct kube_object *o, struct node_fact *out)
+{
+	static const char *const pressures[] = { "MemoryPressure", "DiskPressure", "PIDPressure",
+						 "NetworkUnavailable" };
+	json_t *list = kube_path(o->object, "status", "conditions"), *c;
+	bool said = false;
+	size_t i;
+
+	out->note = "";
+	json_array_foreach(list, i, c)
+	{
+		if (strcmp(kube_str(c, "type"), "Ready") != 0)
+			continue;
+		said = true;
+		out->ready = strcmp(kube_str(c, "status"), "True") == 0;
+		if (!out->ready)
+			not_ready(o, out, c);
+	}
+	if (!said)
+		out->note = "the node has not said that it is ready";
+	json_array_foreach(list, i, c)
+	{
+		if (!out->ready || strcmp(kube_str(c, "status"), "True") != 0)
+			continue;
+		for (size_t k = 0; k < sizeof(pressures) / sizeof(pressures[0]); k++)
+			if (strcmp(kube_str(c, "type"), pressures[k]) == 0)
+				not_ready(o, out, c);
+	}
+	if (kube_path(o->object, "metadata", "deletionTimestamp")) {
+		out->ready = false;
+		out->note = "the node is being deleted";
+	}
+}
+
+int kube_read_node(struct kube_object *o, struct node_fact *out, struct gpuq_err *err)
+{
+	const json_t *alloc = kube_path(o->object, "status", "allocatable");
+	struct node_fact n = { .name = kube_str(json_object_get(o->object, "metadata"), "name") };
+
+	if (!*n.name)
+		return gpuq_fail(err, GPUQ_EINVAL, "a node without a name");
+	if (read_labels(o, &n.labels) != 0 || read_taints(o, &n) != 0)
+		return gpuq_fail(err, GPUQ_ENOMEM, "node %s: no memory", n.name);
+	n.cpu_milli = kube_quantity(alloc, "cpu", gpuq_milli_parse);
+	n.memory_bytes = kube_quantity(alloc, "memory", gpuq_bytes_parse);
+	n.max_pods = kube_quantity(alloc, "pods", gpuq_bytes_parse);
+	if (read_devices(o, &n) != 0 || kube_read_node_mig(o, &n) != 0)
+		return gpuq_fail(err, GPUQ_ENOMEM, "node %s: no memory", n.name);
+	n.unschedulable = json_is_true(kube_path(o->object, "spec", "unschedulable"));
+	read_conditions(o, &n);
+	*out = n;
+	return 0;
+}

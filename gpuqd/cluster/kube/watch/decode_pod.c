@@ -1,0 +1,366 @@
+#include "gpuqd/cluster/kube/watch/decode.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "gpuqd/devices/sharing.h"
+#include "libgpuq/limits.h"
+
+/* Words of status.reason of a failed pod: the kubelet's admission, its eviction
+ * manager and the node's shutdown. Anything that begins with OutOf is a refusal. */
+static const struct {
+	const char *reason;
+	enum pod_fault fault;
+} reasons[] = {
+	{ "UnexpectedAdmissionError", POD_FAULT_REJECTED },
+	{ "NodeAffinity", POD_FAULT_REJECTED },
+	{ "NodePorts", POD_FAULT_REJECTED },
+	{ "HostPortConflict", POD_FAULT_REJECTED },
+	{ "TaintToleration", POD_FAULT_REJECTED },
+	{ "TopologyAffinityError", POD_FAULT_REJECTED },
+	{ "NodeShutdown", POD_FAULT_REJECTED },
+	{ "PodOSNotSupported", POD_FAULT_REJECTED },
+	{ "PodOSSelectorNodeLabelDoesNotMatch", POD_FAULT_REJECTED },
+	{ "InvalidNodeInfo", POD_FAULT_REJECTED },
+	{ "SysctlForbidden", POD_FAULT_REJECTED },
+	{ "AppArmor", POD_FAULT_REJECTED },
+	{ "UnknownReason", POD_FAULT_REJECTED },
+	{ "PodLevelResourcesNotSupported", POD_FAULT_REJECTED },
+	{ "PodFeatureUnsupported", POD_FAULT_REJECTED },
+	{ "VolumeAttachmentLimitExceeded", POD_FAULT_REJECTED },
+	{ "PreStartContainerCheckErr", POD_FAULT_REJECTED }, /* gpu-manager's plugin */
+	{ "DeadlineExceeded", POD_FAULT_DEADLINE },
+	{ "Terminated", POD_FAULT_INFRA }, /* the node was shut down */
+	{ "Shutdown", POD_FAULT_INFRA },
+	{ "NodeLost", POD_FAULT_INFRA },
+	{ "Preempting", POD_FAULT_INFRA },
+	{ "Preempted", POD_FAULT_INFRA },
+};
+
+/* Words of a waiting container that does not get better by itself. */
+static const char *const waiting[] = {
+	"ErrImagePull",
+	"ImagePullBackOff",
+	"InvalidImageName",
+	"ErrImageNeverPull",
+	"ImageInspectError",
+	"RegistryUnavailable",
+	"SignatureValidationFailed",
+	"CreateContainerConfigError",
+	"CreateContainerError",
+	"RunContainerError",
+	"CrashLoopBackOff",
+};
+
+static const json_t *condition(const json_t *status, const char *type)
+{
+	size_t i;
+	json_t *c;
+
+	json_array_foreach(json_object_get(status, "conditions"), i,
+			   c) if (strcmp(kube_str(c, "type"), type) == 0 &&
+				  strcmp(kube_str(c, "status"), "True") == 0) return c;
+	return NULL;
+}
+
+struct ends {
+	const json_t *first; /* state.terminated of the container that failed first */
+	int64_t first_us, last_us;
+	size_t n_states; /* containers of which anything is known */
+};
+
+static void look_at_ends(const json_t *statuses, struct ends *e)
+{
+	size_t i;
+	json_t *c;
+
+	json_array_foreach(statuses, i, c)
+	{
+		const json_t *t = kube_path(c, "state", "terminated");
+		int64_t at_us;
+
+		e->n_states++;
+		if (!t)
+			continue;
+		at_us = kube_time_us(kube_str(t, "finishedAt"));
+		if (at_us > e->last_us)
+			e->last_us = at_us;
+		if (json_integer_value(json_object_get(t, "exitCode")) == 0)
+			continue;
+		if (!e->first || at_us < e->first_us) {
+			e->first = t;
+			e->first_us = at_us;
+		}
+	}
+}
+
+/* The eviction manager names what ran short. A pod that outgrew its own limits for
+ * local storage has itself to blame; older servers set no condition to tell. */
+static enum pod_fault evicted(const char *message)
+{
+	static const char *const own[] = { "exceeds the limit", "exceeds the total limit",
+					   "exceeded its local ephemeral storage limit" };
+
+	for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
+		if (strstr(message, own[i]))
+			return POD_FAULT_NONE;
+	return POD_FAULT_INFRA;
+}
+
+static enum pod_fault fault_of_reason(const char *reason, const char *message, bool *known)
+{
+	*known = true;
+	if (strcmp(reason, "Evicted") == 0)
+		return evicted(message);
+	if (strncmp(reason, "OutOf", 5) == 0)
+		return POD_FAULT_REJECTED;
+	for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++)
+		if (strcmp(reason, reasons[i].reason) == 0)
+			return reasons[i].fault;
+	*known = false;
+	return POD_FAULT_NONE;
+}
+
+static enum pod_fault fault_of_container(const json_t *t)
+{
+	const char *reason = kube_str(t, "reason");
+
+	if (strcmp(reason, "OOMKilled") == 0)
+		return POD_FAULT_OOM;
+	if (strcmp(reason, "StartError") == 0 || strcmp(reason, "ContainerCannotRun") == 0)
+		return POD_FAULT_IMAGE;
+	if (strcmp(reason, "ContainerStatusUnknown") == 0)
+		return POD_FAULT_INFRA;
+	if (strcmp(reason, "DeadlineExceeded") == 0)
+		return POD_FAULT_DEADLINE;
+	return POD_FAULT_NONE;
+}
+
+static int exit_code_of(const json_t *t)
+{
+	json_int_t code = json_integer_value(json_object_get(t, "exitCode"));
+	json_int_t sig = json_integer_value(json_object_get(t, "signal"));
+
+	if (sig > 0 && sig <= 64)
+		return 128 + (int)sig;
+	return code < 0 || code > 255 ? 255 : (int)code;
+}
+
+static void failed(const json_t *status, const struct ends *e, struct pod_fact *out)
+{
+	const json_t *disrupted = condition(status, "DisruptionTarget");
+	bool known = false;
+
+	out->fault = fault_of_reason(out->reason, out->message, &known);
+	if (known && out->fault == POD_FAULT_REJECTED && e->last_us) {
+		/* It had run: the node came back and does not know it any more. */
+		out->fault = POD_FAULT_INFRA;
+	}
+	if (e->first) {
+		out->exit_code = exit_code_of(e->first);
+		if (!known)
+			out->fault = fault_of_container(e->first);
+		if (!*out->reason)
+			out->reason = kube_str(e->first, "reason");
+		if (!*out->message)
+			out->message = kube_str(e->first, "message");
+	} else {
+		/* No container says how it failed, and 0 would read as success. */
+		out->exit_code = 1;
+		if (!known && *out->reason)
+			out->fault = e->n_states ? POD_FAULT_INFRA : POD_FAULT_REJECTED;
+	}
+	if (disrupted) {
+		out->fault = POD_FAULT_INFRA;
+		if (!*out->reason)
+			out->reason = kube_str(disrupted, "reason");
+		if (!*out->message)
+			out->message = kube_str(disrupted, "message");
+	}
+}
+
+static bool cannot_start(const json_t *statuses, struct pod_fact *out)
+{
+	size_t i;
+	json_t *c;
+
+	json_array_foreach(statuses, i, c)
+	{
+		const json_t *w = kube_path(c, "state", "waiting");
+		const char *reason = kube_str(w, "reason");
+
+		for (size_t k = 0; k < sizeof(waiting) / sizeof(waiting[0]); k++) {
+			if (strcmp(reason, waiting[k]) != 0)
+				continue;
+			out->waiting_bad = true;
+			out->reason = reason;
+			out->message = kube_str(w, "message");
+			return true;
+		}
+	}
+	return false;
+}
+
+void kube_read_outcome(const json_t *status, struct pod_fact *out)
+{
+	const json_t *init = json_object_get(status, "initContainerStatuses");
+	const json_t *main_ = json_object_get(status, "containerStatuses");
+	struct ends e = { 0 };
+
+	out->reason = kube_str(status, "reason");
+	out->message = kube_str(status, "message");
+	if (out->phase == POD_PENDING || out->phase == POD_RUNNING) {
+		if (!cannot_start(init, out))
+			cannot_start(main_, out);
+		return;
+	}
+	look_at_ends(init, &e);
+	look_at_ends(main_, &e);
+	out->end_us = e.last_us;
+	if (out->phase == POD_FAILED)
+		failed(status, &e, out);
+}
+
+static enum pod_phase phase_of(const char *word)
+{
+	if (strcmp(word, "Succeeded") == 0)
+		return POD_SUCCEEDED;
+	if (strcmp(word, "Failed") == 0)
+		return POD_FAILED;
+	/* Unknown: its node does not answer, so it may well still run. */
+	if (strcmp(word, "Running") == 0 || strcmp(word, "Unknown") == 0)
+		return POD_RUNNING;
+	return POD_PENDING;
+}
+
+/* Append the indexes of "0,2,3" to what was read so far. */
+static bool indexes(const char *text, int *out, size_t *n, size_t max)
+{
+	while (*text) {
+		char *end;
+		long v = strtol(text, &end, 10);
+
+		if (end == text || v < 0 || v > (long)GPUQ_GPUS_PER_POD_MAX || *n == max)
+			return false;
+		out[(*n)++] = (int)v;
+		text = end;
+		if (*text == ',')
+			text++;
+		else if (*text)
+			return false;
+	}
+	return true;
+}
+
+static int by_number(const void *x, const void *y)
+{
+	int a = *(const int *)x, b = *(const int *)y;
+
+	return (a > b) - (a < b);
+}
+
+/* What a device plugin wrote about its choice goes before what we had planned. */
+static int read_devices(struct kube_object *o, struct pod_fact *out)
+{
+	static const char tencent[] = "tencent.com/predicate-gpu-idx-";
+	static const char *const keys[] = { GPUSHARE_INDEX, KUBE_A_DEVICES };
+	json_t *notes = kube_path(o->object, "metadata", "annotations"), *v;
+	size_t max = GPUQ_GPUS_PER_POD_MAX, n = 0, kept = 0;
+	bool told = false;
+	const char *key;
+	int *list;
+
+	if (json_object_size(notes) == 0)
+		return 0;
+	list = gpuq_arena_calloc(&o->arena, max, sizeof(*list));
+	if (!list)
+		return GPUQ_ENOMEM;
+	json_object_foreach(notes, key, v)
+	{
+		if (strncmp(key, tencent, sizeof(tencent) - 1) != 0 || !json_is_string(v))
+			continue;
+		told = true;
+		if (!indexes(json_string_value(v), list, &n, max))
+			return 0;
+	}
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]) && !told; i++) {
+		const char *text = kube_str(notes, keys[i]);
+
+		told = *text != '\0';
+		if (told && !indexes(text, list, &n, max))
+			return 0;
+	}
+	qsort(list, n, sizeof(*list), by_number);
+	for (size_t i = 0; i < n; i++)
+		if (i == 0 || list[i] != list[kept - 1])
+			list[kept++] = list[i];
+	out->devices = list;
+	out->n_devices = kept;
+	return 0;
+}
+
+/* Ours: it carries a token and belongs to this gpuqd. The label can be edited away
+ * by others, the name cannot. */
+static const char *our_token(const json_t *meta, const char *name, const char *cluster_id)
+{
+	const char *token = kube_str(json_object_get(meta, "annotations"), KUBE_A_TOKEN);
+	const char *label = kube_str(json_object_get(meta, "labels"), KUBE_L_CLUSTER);
+	size_t n = strlen(cluster_id);
+
+	if (!*token || n == 0)
+		return "";
+	if (strcmp(label, cluster_id) == 0)
+		return token;
+	if (strncmp(name, "gpuq-", 5) == 0 && strncmp(name + 5, cluster_id, n) == 0 &&
+	    name[5 + n] == '-')
+		return token;
+	return "";
+}
+
+/* A part of a device, as its scheduler wrote it down for gpushare's plugin. */
+static void read_share(struct kube_object *o, struct pod_fact *out)
+{
+	json_t *notes = kube_path(o->object, "metadata", "annotations");
+	int64_t pod = strtoll(kube_str(notes, GPUSHARE_POD), NULL, 10);
+	int64_t device = strtoll(kube_str(notes, GPUSHARE_DEVICE), NULL, 10);
+
+	out->unserved = strcmp(kube_str(notes, GPUSHARE_ASSIGNED), "false") == 0;
+	if (pod > 0 && device > 0 && pod <= device && pod < (1 << 30))
+		out->gpus_milli = pod * 1000 / device > 0 ? pod * 1000 / device : 1;
+}
+
+int kube_read_pod(struct kube_object *o, const char *cluster_id, struct pod_fact *out,
+		  struct gpuq_err *err)
+{
+	const json_t *meta = json_object_get(o->object, "metadata");
+	const json_t *status = json_object_get(o->object, "status");
+	struct kube_amount asks;
+	struct pod_fact p = {
+		.name = kube_str(meta, "name"),
+		.namespace_ = kube_str(meta, "namespace"),
+		.uid = kube_str(meta, "uid"),
+		.node = kube_str(json_object_get(o->object, "spec"), "nodeName"),
+		.phase = phase_of(kube_str(status, "phase")),
+		.leaving = kube_path(meta, "deletionTimestamp", NULL) != NULL,
+		.start_us = kube_time_us(kube_str(status, "startTime")),
+	};
+
+	if (!*p.name || !*p.namespace_)
+		return gpuq_fail(err, GPUQ_EINVAL, "a pod without a name");
+	p.token = our_token(meta, p.name, cluster_id);
+	if (*p.token)
+		p.record = kube_str(json_object_get(meta, "annotations"), KUBE_A_RECORD);
+	kube_read_outcome(status, &p);
+	asks = kube_pod_request(o->object);
+	read_share(o, &p);
+	p.gpus_milli = p.gpus_milli                   ? p.gpus_milli
+		       : asks.gpus > INT64_MAX / 1000 ? INT64_MAX
+						      : asks.gpus * 1000;
+	p.cpu_milli = asks.cpu_milli;
+	p.memory_bytes = asks.memory_bytes;
+	if (read_devices(o, &p) != 0 || kube_read_pod_mig(o, &p) != 0)
+		return gpuq_fail(err, GPUQ_ENOMEM, "pod %s: no memory", p.name);
+	*out = p;
+	return 0;
+}

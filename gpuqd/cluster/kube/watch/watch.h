@@ -1,0 +1,34 @@
+/* watch.h - what the cluster has, kept up to date
+ *
+ * Owns     two lists-and-watches (nodes, pods) and what is known of their objects.
+ * Touches  the apiserver through http.h.
+ * Used by  kube.c.
+ *
+ * List once in pages, then follow the changes from the list's version on; a broken
+ * stream is taken up at the last version heard; a version that the server has
+ * forgotten, or one that it has never had (its store was restored), means one new
+ * list, whose differences are reported as changes. Algorithm: the Kubernetes
+ * documentation, "Efficient detection of changes".
+ */
+#ifndef GPUQD_CLUSTER_KUBE_WATCH_WATCH_H
+#define GPUQD_CLUSTER_KUBE_WATCH_WATCH_H
+
+#include "gpuqd/cluster/cluster.h"
+#include "gpuqd/cluster/kube/http/http.h"
+#include "gpuqd/cluster/kube/watch/known.h"
+
+struct watch;
+
+/* Begin; sink and cluster_id must outlive the result. */
+int watch_new(struct loop *l, struct http *h, const char *cluster_id,
+	      const struct cluster_sink *sink, struct watch **out, struct gpuq_err *err);
+void watch_free(struct watch *w);
+
+/* Called for each pod of ours, before the sink is, whenever it is seen or has gone. */
+typedef void (*watch_own_fn)(void *arg, const struct pod_fact *f, bool gone);
+void watch_on_own(struct watch *w, watch_own_fn fn, void *arg);
+
+const struct known_thing *watch_pod(const struct watch *w, const char *namespace_,
+				    const char *name);
+
+#endif

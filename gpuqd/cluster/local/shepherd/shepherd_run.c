@@ -1,0 +1,584 @@
+#include "config.h"
+
+#include "gpuqd/cluster/local/shepherd/shepherd_run.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pty.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "gpuqd/base/clock.h"
+#include "gpuqd/base/failpoint.h"
+#include "gpuqd/cluster/local/shepherd/devlimit.h"
+#include "gpuqd/cluster/local/shepherd/memlimit.h"
+#include "gpuqd/cluster/local/shepherd/proctree.h"
+#include "gpuqd/cluster/local/shepherd/shepherd_child.h"
+#include "gpuqd/cluster/local/shepherd/shepherd_log.h"
+#include "gpuqd/cluster/local/shepherd/shepherd_talk.h"
+#include "gpuqd/cluster/local/shepherd/state.h"
+
+#define NEVER INT64_MAX
+#define ROUND_US INT64_C(50000) /* between looks at what refuses to die */
+#define FORK_TRIES 10
+#define LAST_READS_MAX 256 /* more than a pipe or a terminal holds */
+#define TOLD_US INT64_C(2000000) /* a signal and a request this close are one message */
+
+struct run {
+	const struct order *o;
+	const char *dir;
+	int pod_fd, lock_fd, logs_fd, state_fd, ctl_fd, sig_fd;
+	char stem[256]; /* of the files of its output */
+	int out_fd; /* the job's output comes here; -1 after its end */
+	int tell_fd; /* takes struct tell from the child until it is the job; -1 */
+	int in_fd; /* the other end of its input, until `talk` has it; -1 */
+	struct shepherd_talk talk;
+	struct shepherd_log log;
+	struct memlimit limit;
+	struct devlimit devices;
+	pid_t main;
+	bool ended; /* main has; status is its wait status */
+	int status;
+	bool leaving; /* was told to go, by anybody */
+	bool overtime; /* by the safety net */
+	int told_by_signal; /* by a signal to this shepherd */
+	int64_t kill_at_us; /* boot clock; NEVER */
+	int64_t overtime_at_us; /* boot clock; NEVER */
+	int64_t warn_at_us; /* boot clock; NEVER */
+	int64_t passed_on_at_us; /* when a signal was last passed on; 0 = never */
+	char why[256]; /* it could not start */
+	bool redirected; /* the file of its output is known */
+};
+
+static int64_t boot_us(void)
+{
+	return clock_us(CLOCK_BOOTTIME);
+}
+
+static int64_t earlier(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+static int64_t after(int64_t now_us, int64_t delay_us)
+{
+	return delay_us > NEVER - now_us ? NEVER : now_us + delay_us;
+}
+
+/* ---- being told ---- */
+
+/* TERM to the whole group, then time to obey it. A stopped job is woken: it could not
+ * obey otherwise. A second request can only shorten the time.
+ *
+ * A job that was just sent its checkpoint signal has been told in its own way: TERM on
+ * top would end it in the middle of what the signal and the grace are for. */
+static void begin_leaving(struct run *r, int64_t grace_us)
+{
+	const int64_t now = boot_us();
+	const int64_t at = after(now, grace_us < 0 ? 0 : grace_us);
+	const bool told = r->passed_on_at_us && now - r->passed_on_at_us < TOLD_US;
+
+	if (!r->leaving && r->main > 0 && !r->ended) {
+		if (!told)
+			kill(-r->main, SIGTERM);
+		kill(-r->main, SIGCONT);
+	}
+	r->leaving = true;
+	if (at < r->kill_at_us)
+		r->kill_at_us = at;
+}
+
+/* The file `leave` holds the grace in us. False when there is none. */
+static bool asked_to_leave(const struct run *r, int64_t *grace_us)
+{
+	char text[32];
+	ssize_t n;
+	int fd = openat(r->pod_fd, "leave", O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+
+	if (fd < 0)
+		return false;
+	n = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	text[n > 0 ? n : 0] = '\0';
+	*grace_us = strtoll(text, NULL, 10);
+	return true;
+}
+
+/* To end, stop or continue a job is never meant for a part of it. */
+static bool means_all(int signal)
+{
+	return signal == SIGKILL || signal == SIGTERM || signal == SIGSTOP || signal == SIGTSTP ||
+	       signal == SIGCONT;
+}
+
+/* A signal that is meant for the job's programs. The shell of a script gets it only if
+ * it has a handler: without one it would die of it and take the programs along, which
+ * is what sbatch avoids by not signalling the batch shell. */
+static void pass_on(struct run *r, int signal)
+{
+	if (r->main <= 0 || r->ended || signal < 1 || signal >= NSIG)
+		return;
+	if (!means_all(signal))
+		r->passed_on_at_us = boot_us();
+	/* With guests beside the job, only what is below its first process is surely its own. */
+	if (r->o->batch_only)
+		kill(r->main, signal);
+	else if (r->o->script && !means_all(signal) && !proctree_catches(r->main, signal) &&
+		 proctree_signal(r->talk.n_attendants ? r->main : getpid(), r->main, signal) > 0)
+		return;
+	else
+		kill(-r->main, signal);
+}
+
+static void on_control(struct run *r)
+{
+	char text[1024];
+	ssize_t n = read(r->ctl_fd, text, sizeof(text) - 1);
+
+	if (n <= 0)
+		return;
+	text[n] = '\0';
+	for (char *save, *line = strtok_r(text, "\n", &save); line;
+	     line = strtok_r(NULL, "\n", &save)) {
+		int64_t grace_us;
+
+		if (strncmp(line, "signal ", 7) == 0)
+			pass_on(r, (int)strtol(line + 7, NULL, 10));
+		else if (strcmp(line, "leave") == 0 && asked_to_leave(r, &grace_us))
+			begin_leaving(r, grace_us);
+	}
+}
+
+/* ---- the job's words ---- */
+
+/* Keep what the child says before it becomes the job. The first file that it names for its
+ * output is the only one. */
+static void on_message(struct run *r, const struct tell *t)
+{
+	if (t->type == TELL_WHY) {
+		snprintf(r->why, sizeof(r->why), "%.255s", t->text);
+	} else if (t->type == TELL_TARGET && !r->redirected && t->text[0] == '/') {
+		const struct log_target to = { .dev = t->dev,
+					       .ino = t->ino,
+					       .uid = (uint32_t)r->o->job_uid,
+					       .offset = t->size,
+					       .path = t->text };
+
+		r->redirected = true;
+		shepherd_log_redirect(r->logs_fd, r->stem, &to);
+	}
+}
+
+/* One packet is one message; all are there when the other end is closed. */
+static void on_tell(struct run *r)
+{
+	static struct tell t;
+	ssize_t n;
+
+	while ((n = recv(r->tell_fd, &t, sizeof(t), MSG_DONTWAIT)) > 0) {
+		if ((size_t)n <= offsetof(struct tell, text))
+			continue;
+		((char *)&t)[n - 1] = '\0';
+		on_message(r, &t);
+	}
+	if (n < 0 && (errno == EAGAIN || errno == EINTR) && !r->ended)
+		return;
+	close(r->tell_fd);
+	r->tell_fd = -1;
+}
+
+/* Move output to the log; false when the pipe has nothing for now or ended. */
+static bool pump(struct run *r)
+{
+	static char chunk[65536];
+	ssize_t n = r->out_fd < 0 ? 0 : read(r->out_fd, chunk, sizeof(chunk));
+
+	if (n > 0) {
+		(void)FAILPOINT("shepherd.output"); /* a disk that is slower than the job */
+		shepherd_log_write(&r->log, chunk, (size_t)n);
+		shepherd_talk_output(&r->talk, chunk, (size_t)n, boot_us());
+		return true;
+	}
+	if (n < 0 && errno == EINTR)
+		return true;
+	/* A terminal that nobody has open any more says EIO. */
+	if ((n == 0 || errno != EAGAIN) && r->out_fd >= 0) {
+		close(r->out_fd);
+		r->out_fd = -1;
+	}
+	return false;
+}
+
+/* Keep what the job has written before its last process ended. Its output may have been passed
+ * to a process that is none of its own and that goes on writing: that does not hold up the end. */
+static void drain(struct run *r)
+{
+	for (int i = 0; i < LAST_READS_MAX && pump(r); i++)
+		;
+}
+
+/* ---- start ---- */
+
+static int open_all(struct run *r)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGCHLD);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGHUP);
+	if (sigprocmask(SIG_BLOCK, &set, NULL) != 0)
+		return -1;
+	r->sig_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	r->ctl_fd = openat(r->pod_fd, "ctl", O_RDWR | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
+	r->logs_fd = openat(r->pod_fd, "../../logs", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	r->state_fd = state_open(r->pod_fd);
+	if (r->sig_fd < 0 || r->ctl_fd < 0 || r->state_fd < 0)
+		return -1;
+	shepherd_log_stem(r->o->pod, *r->o->record ? r->o->uid : "", r->stem);
+	shepherd_log_open(&r->log, r->logs_fd, r->stem);
+	return prctl(PR_SET_CHILD_SUBREAPER, 1);
+}
+
+/* What the job reads and writes: a terminal, or pipes. *out is our end of its output. */
+static int make_streams(struct run *r, struct shepherd_child *c, int *out)
+{
+	const uid_t uid = (uid_t)r->o->job_uid;
+	const gid_t gid = (gid_t)r->o->job_gid;
+	int p[2], in[2];
+
+	if (r->o->tty) {
+		if (openpty(out, &c->tty_fd, NULL, NULL, NULL) != 0)
+			return -1;
+		fcntl(*out, F_SETFD, FD_CLOEXEC);
+		r->in_fd = fcntl(*out, F_DUPFD_CLOEXEC, 3);
+		return geteuid() == 0 ? fchown(c->tty_fd, uid, gid) : 0;
+	}
+	if (pipe2(p, O_CLOEXEC) != 0)
+		return -1;
+	*out = p[0];
+	c->out_fd = p[1];
+	if (r->o->input_open) {
+		if (pipe2(in, O_CLOEXEC) != 0)
+			return -1;
+		c->in_fd = in[0];
+		r->in_fd = in[1];
+	}
+	/* Programs open /dev/stdout by name: it must be theirs. */
+	return geteuid() == 0 ? fchown(c->out_fd, uid, gid) : 0;
+}
+
+/* False, and r->why, when the rule cannot be set: then the pod does not run, as the key promises. */
+static bool limit_devices(struct run *r)
+{
+	char why[200] = "Input/output error";
+
+	if (!FAILPOINT("shepherd.devices") &&
+	    devlimit_begin(&r->devices, r->o->uid, r->o->minors, r->main, why))
+		return true;
+	snprintf(r->why, sizeof(r->why), "its devices could not be set (device_cgroup): %s", why);
+	return false;
+}
+
+/* Make the process; it waits for `go` until its number is written down. */
+static int make_process(struct run *r)
+{
+	int out = -1, tell[2] = { -1, -1 }, go[2] = { -1, -1 };
+	const struct timespec second = { 1, 0 };
+	struct shepherd_child c = {
+		.order = r->o,
+		.pod_dir = r->dir,
+		.pod_fd = r->pod_fd,
+		.lock_fd = r->lock_fd,
+		.tty_fd = -1,
+		.in_fd = -1,
+		.out_fd = -1,
+		.err_fd = -1,
+		.shepherd = getpid(),
+	};
+	int rc = -1;
+
+	if (make_streams(r, &c, &out) != 0 ||
+	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, tell) != 0 ||
+	    pipe2(go, O_CLOEXEC) != 0)
+		goto out;
+	c.go_fd = go[0];
+	c.tell_fd = tell[1];
+	for (int i = 0; i < FORK_TRIES; i++) {
+		r->main = fork();
+		if (r->main >= 0 || errno != EAGAIN)
+			break;
+		nanosleep(&second, NULL);
+	}
+	if (r->main < 0)
+		goto out;
+	if (r->main == 0) {
+		close(go[1]);
+		shepherd_child_run(&c);
+	}
+	(void)FAILPOINT("shepherd.forked");
+	memlimit_begin(&r->limit, r->o->uid, r->o->memory_bytes, r->main);
+	if (r->o->device_cgroup && !limit_devices(r))
+		goto out;
+	if (state_put_started(r->state_fd, r->main, proctree_ticks(r->main), state_now_us()) != 0)
+		goto out; /* without `go` the child ends by itself */
+	(void)FAILPOINT("shepherd.started");
+	if (write(go[1], "g", 1) != 1)
+		goto out;
+	fcntl(out, F_SETFL, O_NONBLOCK);
+	r->out_fd = out;
+	r->tell_fd = tell[0];
+	out = tell[0] = -1;
+	rc = 0;
+out:
+	for (int i = 0; i < 4; i++) {
+		const int theirs[] = { c.tty_fd, c.in_fd, c.out_fd, out };
+
+		if (theirs[i] >= 0)
+			close(theirs[i]);
+	}
+	for (int i = 0; i < 2; i++) {
+		if (tell[i] >= 0)
+			close(tell[i]);
+		if (go[i] >= 0)
+			close(go[i]);
+	}
+	return rc;
+}
+
+/* ---- end ---- */
+
+static void reap(struct run *r)
+{
+	int status;
+	pid_t pid;
+
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+		if (shepherd_talk_reaped(&r->talk, pid) || pid != r->main)
+			continue; /* an orphan of the job that came to us */
+		r->ended = true;
+		r->status = status;
+		(void)FAILPOINT("shepherd.exited");
+		shepherd_talk_main_ended(&r->talk);
+		if (!r->leaving)
+			r->kill_at_us = 0; /* a job's end is the end of all its processes */
+	}
+}
+
+/* Main has ended: what about the rest? True when nothing is left. Told to leave, the
+ * rest has its grace too: a shell dies of TERM at once while the program that it ran
+ * still saves its work. */
+static bool nothing_left(struct run *r)
+{
+	if (waitpid(-1, NULL, WNOHANG) < 0 && errno == ECHILD)
+		return true;
+	if (boot_us() >= r->kill_at_us)
+		return proctree_signal(getpid(), 0, SIGKILL) == 0;
+	return proctree_signal(getpid(), 0, 0) == 0;
+}
+
+static enum pod_how how_it_ended(const struct run *r, int *code, const char **text)
+{
+	static char words[160];
+	const bool by_signal = WIFSIGNALED(r->status);
+	const int exit_code = by_signal ? 128 + WTERMSIG(r->status) : WEXITSTATUS(r->status);
+
+	*text = r->why;
+	*code = exit_code;
+	if (r->told_by_signal) {
+		snprintf(words, sizeof(words), "its shepherd was told to stop by signal %d",
+			 r->told_by_signal);
+		*text = words;
+		return HOW_INFRA;
+	}
+	if (r->overtime) {
+		*text = "it ran beyond its time limit and nobody stopped it";
+		return HOW_DEADLINE;
+	}
+	if (exit_code == 128 + SIGKILL && memlimit_hit(&r->limit)) {
+		snprintf(words, sizeof(words), "killed at its memory limit of %lld bytes",
+			 (long long)r->o->memory_bytes);
+		*text = words;
+		return HOW_OOM;
+	}
+	if (by_signal) {
+		*code = WTERMSIG(r->status);
+		return HOW_SIGNAL;
+	}
+	return HOW_EXIT;
+}
+
+/* The end has to be written; a full disk makes it late, never lost. Until then the lock
+ * is held and the pod counts as running. */
+static void write_end(struct run *r, enum pod_how how, int code, const char *text)
+{
+	const struct timespec second = { 1, 0 };
+
+	(void)FAILPOINT("shepherd.ending");
+	while (state_put_ended(r->state_fd, how, code, text) != 0)
+		nanosleep(&second, NULL);
+	(void)FAILPOINT("shepherd.ended");
+}
+
+static void on_signal(struct run *r)
+{
+	struct signalfd_siginfo si;
+
+	while (read(r->sig_fd, &si, sizeof(si)) == (ssize_t)sizeof(si)) {
+		if (si.ssi_signo == SIGCHLD)
+			continue;
+		r->told_by_signal = (int)si.ssi_signo;
+		begin_leaving(r, r->o->grace_us);
+	}
+}
+
+static void wait_a_turn(struct run *r)
+{
+	const int64_t now = boot_us();
+	int64_t until = earlier(r->kill_at_us, earlier(r->overtime_at_us, r->warn_at_us));
+	const bool room = shepherd_talk_room(&r->talk, now, &until);
+	struct pollfd p[4 + TALK_POLLS_MAX] = {
+		{ .fd = r->sig_fd, .events = POLLIN },
+		{ .fd = r->ctl_fd, .events = POLLIN },
+		{ .fd = room ? r->out_fd : -1, .events = POLLIN },
+		{ .fd = r->tell_fd, .events = POLLIN },
+	};
+	const size_t n = shepherd_talk_polls(&r->talk, p + 4);
+	struct timespec ts;
+
+	if ((r->ended || now >= r->kill_at_us) && until > now + ROUND_US)
+		until = now + ROUND_US;
+	if (until <= now)
+		until = now + (r->ended || now >= r->kill_at_us ? ROUND_US : 0);
+	ts.tv_sec = (until - now) / 1000000;
+	ts.tv_nsec = (until - now) % 1000000 * 1000;
+	if (ppoll(p, 4 + n, until == NEVER ? NULL : &ts, NULL) <= 0)
+		return;
+	if (p[0].revents)
+		on_signal(r);
+	if (p[3].revents)
+		on_tell(r);
+	if (p[2].revents)
+		pump(r);
+	if (p[1].revents)
+		on_control(r);
+	shepherd_talk_turn(&r->talk, p + 4, n, boot_us());
+}
+
+static void tend_job(struct run *r)
+{
+	for (;;) {
+		const int64_t now = boot_us();
+
+		reap(r);
+		if (r->ended && nothing_left(r))
+			break;
+		if (now >= r->warn_at_us) {
+			r->warn_at_us = NEVER;
+			pass_on(r, (int)r->o->warn_signal);
+			r->passed_on_at_us = 0; /* the end itself comes with a TERM of its own */
+		}
+		if (!r->ended && now >= r->overtime_at_us) {
+			r->overtime = true;
+			r->overtime_at_us = NEVER;
+			begin_leaving(r, r->o->grace_us);
+		}
+		if (!r->ended && now >= r->kill_at_us)
+			proctree_signal(getpid(), 0, SIGKILL);
+		wait_a_turn(r);
+	}
+	if (r->tell_fd >= 0)
+		on_tell(r);
+	drain(r);
+}
+
+static void to_null(void)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	for (int fd = 0; null >= 0 && fd < 3; fd++)
+		dup2(null, fd);
+	if (null > 2)
+		close(null);
+}
+
+/* The warning that the job asked for (--signal) and the safety net. */
+static void set_alarms(struct run *r)
+{
+	const struct order *o = r->o;
+	const int64_t now = boot_us();
+
+	if (o->time_limit_us >= NEVER - SHEPHERD_OVERTIME_US)
+		return;
+	r->overtime_at_us = after(now, o->time_limit_us + SHEPHERD_OVERTIME_US);
+	if (o->warn_signal > 0)
+		r->warn_at_us = after(now, o->time_limit_us > o->warn_lead_us
+						   ? o->time_limit_us - o->warn_lead_us
+						   : 0);
+}
+
+int shepherd_run(const struct order *order, const char *dir, int pod_fd, int lock_fd)
+{
+	struct run r = {
+		.o = order,
+		.dir = dir,
+		.pod_fd = pod_fd,
+		.lock_fd = lock_fd,
+		.out_fd = -1,
+		.tell_fd = -1,
+		.in_fd = -1,
+		.kill_at_us = NEVER,
+		.overtime_at_us = NEVER,
+		.warn_at_us = NEVER,
+	};
+	enum pod_how how;
+	const char *text;
+	int64_t grace_us;
+	int code;
+
+	to_null();
+	if (open_all(&r) != 0)
+		return 71; /* nothing was begun: the daemon will find that and try again */
+	if (asked_to_leave(&r, &grace_us)) {
+		write_end(&r, HOW_DELETED, 128 + SIGTERM, "told to leave before it began");
+		return 0;
+	}
+	(void)FAILPOINT("shepherd.before_starting");
+	if (state_put_starting(r.state_fd) != 0)
+		return 71;
+	(void)FAILPOINT("shepherd.starting");
+	shepherd_talk_open(&r.talk, order, dir, pod_fd, &r.limit, &r.devices);
+	if (make_process(&r) != 0) {
+		if (r.main > 0)
+			waitpid(r.main, NULL, 0);
+		memlimit_end(order->uid);
+		devlimit_end(order->uid);
+		write_end(&r, HOW_INFRA, 0,
+			  r.why[0] ? r.why : "this machine could not make a process for it");
+		return 0;
+	}
+	shepherd_talk_started(&r.talk, r.in_fd, shepherd_log_reader(r.logs_fd, r.stem));
+	set_alarms(&r);
+	if (asked_to_leave(&r, &grace_us))
+		begin_leaving(&r, grace_us); /* while it was being made */
+	tend_job(&r);
+	how = how_it_ended(&r, &code, &text);
+	shepherd_log_close(&r.log);
+	memlimit_end(order->uid);
+	devlimit_end(order->uid);
+	write_end(&r, how, code, text);
+	shepherd_talk_close(&r.talk, how == HOW_SIGNAL ? 128 + code : code);
+	return 0;
+}

@@ -1,0 +1,209 @@
+/* Who may change what of the site, and which changes may cost anybody his devices. */
+#include <string.h>
+
+#include "gpuqd/site/site.h"
+#include "gpuqd/flow/admit/access.h"
+#include "gpuqd/flow/admit/apply.h"
+
+enum {
+	OWN = 1, /* a manager may change it of the queue that he manages */
+	BELOW = 2, /* and of those below it */
+	CALM = 4, /* running jobs do not feel it */
+};
+
+/* Keys of a queue that are not here are the operators' alone and may move jobs. What
+ * divides a queue among those below it (quota, weight...) is its manager's business; what
+ * it is given is not. Nor is what pods may do, nor how its work is shielded from others. */
+static const struct {
+	const char *key;
+	unsigned may;
+} queue_keys[] = {
+	{ "users", OWN | BELOW | CALM },
+	{ "groups", OWN | BELOW | CALM },
+	{ "default_time", OWN | BELOW | CALM },
+	{ "closed", OWN | BELOW | CALM },
+	{ "stopped", OWN | BELOW },
+	{ "flavors", OWN | BELOW },
+	{ "managers", BELOW | CALM },
+	{ "max_time", BELOW | CALM },
+	{ "idle", BELOW | CALM },
+	{ "max_submitted", BELOW | CALM },
+	{ "start_timeout", BELOW | CALM },
+	{ "max_running", BELOW },
+	{ "max_gpus", BELOW },
+	{ "quota", BELOW },
+	{ "limit", BELOW },
+	{ "lend", BELOW },
+	{ "shared_quota", BELOW },
+	{ "weight", BELOW },
+	{ "rank", BELOW },
+	{ "preempt", BELOW },
+	{ "own_preempt", BELOW },
+	{ "preempt_min_runtime", BELOW },
+	{ "budget", BELOW },
+	{ "parent", BELOW },
+	{ "image", CALM }, /* a program in pods of others */
+	{ "namespace", CALM },
+	{ "service_account", CALM },
+	{ "priority_class", CALM },
+	{ "image_pull_secrets", CALM },
+	{ "pod_policy", CALM },
+	{ "qos", CALM },
+	{ "node_loss", CALM },
+	{ "accounting_finalizer", CALM },
+	{ "start", CALM },
+};
+
+static unsigned of_key(const char *key)
+{
+	for (size_t i = 0; i < sizeof(queue_keys) / sizeof(queue_keys[0]); i++)
+		if (strcmp(queue_keys[i].key, key) == 0)
+			return queue_keys[i].may;
+	return 0;
+}
+
+static bool manages(const struct site *s, const struct site_queue *q, const char *who)
+{
+	for (size_t hops = 0; q && hops <= s->queues.n; hops++) {
+		for (size_t i = 0; i < q->managers.n; i++)
+			if (strcmp(q->managers.items[i], who) == 0)
+				return true;
+		q = q->parent ? site_queue_find(s, q->parent) : NULL;
+	}
+	return false;
+}
+
+/* The highest queue above q, itself included, that who manages. */
+static const struct site_queue *realm(const struct site *s, const struct site_queue *q,
+				      const char *who)
+{
+	const struct site_queue *found = NULL;
+
+	for (; q && manages(s, q, who); q = q->parent ? site_queue_find(s, q->parent) : NULL)
+		found = q;
+	return found;
+}
+
+/* Quotas below a queue without one of its own add up to its own: raising them takes from
+ * others. */
+static bool quota_is_own(const struct site *s, const struct site_queue *q, const char *who)
+{
+	const struct site_queue *top = realm(s, q, who);
+
+	return top && top->quota.given;
+}
+
+static int check_keys(const struct site *s, const struct site_queue *q, const char *who,
+		      const struct gpuq_val *keys, unsigned need, struct gpuq_err *err)
+{
+	for (uint32_t i = 0; keys && i < keys->n; i++) {
+		const char *key = keys->pairs[i].key;
+
+		if (!(of_key(key) & need))
+			return gpuq_fail(err, GPUQ_EPERM,
+					 "queue %s: only an operator may change %s", q->name, key);
+		if (strcmp(key, "quota") == 0 && !quota_is_own(s, q, who))
+			return gpuq_fail(
+				err, GPUQ_EPERM,
+				"queue %s: an operator has to give a quota to the queue that "
+				"you manage, before you can divide it",
+				q->name);
+	}
+	return 0;
+}
+
+/* Strictly below a queue that who manages, in the old site or the new one. */
+static bool is_below(const struct site *s, const struct site_queue *q, const char *who)
+{
+	const struct site_queue *above = q && q->parent ? site_queue_find(s, q->parent) : NULL;
+
+	return above && manages(s, above, who);
+}
+
+static int check_queue(const struct site *old, const struct site *new_,
+		       const struct gpuq_val *change, const char *who, struct gpuq_err *err)
+{
+	const char *name = strchr(gpuq_get_str(change, "object", "/"), '/') + 1;
+	const struct site_queue *was = site_queue_find(old, name),
+				*is = site_queue_find(new_, name);
+	/* What he may do he may do by the old site: nobody makes himself a manager. */
+	const struct site_queue *parent =
+		!was && is && is->parent ? site_queue_find(old, is->parent) : NULL;
+	const struct site_queue *new_parent =
+		is && is->parent ? site_queue_find(old, is->parent) : NULL;
+	const bool below = was ? is_below(old, was, who) : parent && manages(old, parent, who);
+	unsigned need = below ? BELOW : OWN;
+	int rc;
+
+	if (was ? !manages(old, was, who) : !below)
+		return gpuq_fail(
+			err, GPUQ_EPERM,
+			"queue %s: only an operator or a manager of a queue above it may do "
+			"that",
+			name);
+	if (!is && !below)
+		return gpuq_fail(
+			err, GPUQ_EPERM,
+			"queue %s: only an operator, or a manager of a queue above it, may "
+			"remove it",
+			name);
+	if (was && is && gpuq_get(gpuq_get(change, "new"), "parent") &&
+	    !(new_parent && manages(old, new_parent, who)))
+		return gpuq_fail(err, GPUQ_EPERM, "queue %s: you do not manage queue %s", name,
+				 is->parent);
+	if (was && is && gpuq_get(gpuq_get(change, "new"), "parent") &&
+	    !access_same_pods(old, name, new_, name))
+		return gpuq_fail(
+			err, GPUQ_EPERM,
+			"queue %s: only an operator may put it below queue %s: its pods would "
+			"get another namespace, service account, image, pull secrets or pod "
+			"policy",
+			name, is->parent);
+	if (was && is && !is->parent && was->parent)
+		return gpuq_fail(err, GPUQ_EPERM,
+				 "queue %s: only an operator may put it at the top", name);
+	rc = check_keys(old, was ? was : parent, who, gpuq_get(change, "old"), need, err);
+	return rc < 0 ? rc
+		      : check_keys(old, was ? was : parent, who, gpuq_get(change, "new"), need,
+				   err);
+}
+
+int apply_allowed(const struct site *old, const struct site *new_, const struct gpuq_val *changes,
+		  const char *who, bool operator_, struct gpuq_err *err)
+{
+	for (uint32_t i = 0; !operator_ && i < changes->n; i++) {
+		const char *object = gpuq_get_str(changes->items[i], "object", "");
+		int rc;
+
+		if (strncmp(object, "queue/", 6) != 0)
+			return gpuq_fail(err, GPUQ_EPERM, "%s: only an operator may change it",
+					 object);
+		rc = check_queue(old, new_, changes->items[i], who, err);
+		if (rc < 0)
+			return rc;
+	}
+	return 0;
+}
+
+static bool all_calm(const struct gpuq_val *keys)
+{
+	for (uint32_t i = 0; keys && i < keys->n; i++)
+		if (!(of_key(keys->pairs[i].key) & CALM))
+			return false;
+	return true;
+}
+
+bool apply_may_evict(const struct gpuq_val *changes)
+{
+	for (uint32_t i = 0; i < changes->n; i++) {
+		const struct gpuq_val *c = changes->items[i];
+		const char *object = gpuq_get_str(c, "object", "");
+
+		if (strncmp(object, "user/", 5) == 0 || strncmp(object, "group/", 6) == 0)
+			continue;
+		if (strncmp(object, "queue/", 6) != 0 || !all_calm(gpuq_get(c, "old")) ||
+		    !all_calm(gpuq_get(c, "new")))
+			return true;
+	}
+	return false;
+}

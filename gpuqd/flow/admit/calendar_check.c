@@ -1,0 +1,184 @@
+#include "gpuqd/flow/admit/calendar_check.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "gpuqd/sched/timeline/reservations_fit.h"
+#include "gpuqd/state/model.h"
+#include "libgpuq/units.h"
+
+struct checked {
+	const struct model *m;
+	struct gpuq_arena mem;
+	const char **names; /* of flavors and pools, by number */
+	uint32_t n_names, room_names;
+	struct calendar_node *nodes;
+	const struct node **node_of;
+	uint32_t n_nodes;
+	struct calendar_entry *entries;
+	const struct site_reservation **of;
+	uint32_t n_entries;
+};
+
+static uint32_t number(struct checked *c, const char *name)
+{
+	uint32_t i = 0;
+
+	if (!name)
+		return CALENDAR_NONE;
+	while (i < c->n_names && strcmp(c->names[i], name) != 0)
+		i++;
+	if (i == c->n_names && c->n_names < c->room_names)
+		c->names[c->n_names++] = name;
+	return i;
+}
+
+static bool names_node(const struct site_reservation *r, const struct node *n)
+{
+	for (size_t i = 0; i < r->nodes.n; i++)
+		if (strcmp(r->nodes.items[i], n->name) == 0)
+			return true;
+	return r->nodes.n == 0 && r->pool && strcmp(r->pool, n->pool) == 0;
+}
+
+static int add(struct checked *c, const struct site_reservation *r, struct gpuq_err *err)
+{
+	struct calendar_entry *e = &c->entries[c->n_entries];
+	uint32_t *nodes = gpuq_arena_calloc(&c->mem, c->n_nodes + 1, sizeof(*nodes));
+	const bool amount = r->nodes.n == 0 && r->gpus_milli > 0;
+
+	if (!nodes)
+		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+	*e = (struct calendar_entry){ .start_us = r->start_us,
+				      .duration_us = r->duration_us,
+				      .every_us = site_reservation_every_us(r),
+				      .milli = amount ? r->gpus_milli : 0,
+				      .flavor = number(c, r->flavor),
+				      .pool = number(c, r->pool),
+				      .nodes = nodes,
+				      .maintenance = site_reservation_has(r, "maintenance") ||
+						     (!r->queue && r->users.n == 0) };
+	for (uint32_t i = 0; !amount && i < c->n_nodes; i++)
+		if (names_node(r, c->node_of[i]))
+			nodes[e->n_nodes++] = i;
+	c->of[c->n_entries++] = r;
+	return 0;
+}
+
+static bool is_changed(const struct gpuq_val *changes, const char *name)
+{
+	for (uint32_t i = 0; i < changes->n; i++) {
+		const char *object = gpuq_get_str(changes->items[i], "object", "");
+
+		if (strncmp(object, "reservation/", 12) == 0 && strcmp(object + 12, name) == 0)
+			return true;
+	}
+	return false;
+}
+
+static int refuse(const struct checked *c, const struct calendar_misfit *lack, struct gpuq_err *err)
+{
+	const struct site_reservation *r = c->of[c->n_entries - 1];
+	const struct calendar_entry *e = &c->entries[c->n_entries - 1];
+	char have[32], need[32], at[64], when[64] = "none was found";
+
+	gpuq_milli_print(lack->have_milli, have, sizeof(have));
+	gpuq_milli_print(lack->need_milli, need, sizeof(need));
+	gpuq_instant_print(lack->at_us, at, sizeof(at));
+	if (lack->earliest_us != GPUQ_UNLIMITED)
+		gpuq_instant_print(lack->earliest_us, when, sizeof(when));
+	return gpuq_fail_field(
+		err, GPUQ_ECONFLICT, "reservations",
+		"%s: %s of %s %s are left for it at %s%s%s; earliest start that fits: %s", r->name,
+		have, need, e->milli ? "devices" : "devices of its nodes", at,
+		lack->with == CALENDAR_NONE ? "" : " beside ",
+		lack->with == CALENDAR_NONE ? "" : c->of[lack->with]->name, when);
+}
+
+/* Not even all devices of its kind are enough, whoever else wants them. */
+static bool is_too_much(const struct checked *c, const struct calendar_entry *e, int64_t *have)
+{
+	*have = 0;
+	for (uint32_t i = 0; i < c->n_nodes; i++)
+		if ((e->flavor == CALENDAR_NONE || e->flavor == c->nodes[i].flavor) &&
+		    (e->pool == CALENDAR_NONE || e->pool == c->nodes[i].pool))
+			*have += c->nodes[i].milli;
+	return c->n_nodes > 0 && e->maintenance && e->milli > *have;
+}
+
+static int refuse_amount(const struct site_reservation *r, int64_t have, struct gpuq_err *err)
+{
+	return gpuq_fail_field(err, GPUQ_ECONFLICT, "reservations",
+			       "%s: the cluster has no more than %" PRId64 " such devices", r->name,
+			       have / 1000);
+}
+
+static bool is_over(const struct site_reservation *r, int64_t now_us)
+{
+	return site_reservation_every_us(r) == 0 && r->duration_us > 0 &&
+	       r->start_us <= now_us - r->duration_us;
+}
+
+static int check(struct checked *c, const struct site *s, const struct gpuq_val *changes,
+		 int64_t now_us, struct gpuq_err *err)
+{
+	struct calendar_misfit lack;
+	int64_t have;
+	int rc = 0;
+
+	for (int fresh = 0; fresh < 2; fresh++)
+		site_each(site_reservation, s->reservations, r) {
+			if (is_changed(changes, r->name) != fresh)
+				continue;
+			rc = add(c, r, err);
+			if (rc == 0 && fresh && is_over(r, now_us))
+				rc = gpuq_fail_field(err, GPUQ_EINVAL, "reservations",
+						     "%s: it would be over already", r->name);
+			if (rc == 0 && fresh &&
+			    is_too_much(c, &c->entries[c->n_entries - 1], &have))
+				rc = refuse_amount(r, have, err);
+			if (rc == 0 && fresh &&
+			    !reservations_fits(c->nodes, c->n_nodes, c->entries, c->n_entries - 1,
+					       now_us, &lack))
+				rc = refuse(c, &lack, err);
+			if (rc < 0)
+				return rc;
+		}
+	return 0;
+}
+
+int calendar_check(const struct model *m, const struct site *s, const struct gpuq_val *changes,
+		   int64_t now_us, struct gpuq_err *err)
+{
+	struct checked c = { .m = m, .mem = GPUQ_ARENA_INIT(0) };
+	const size_t n_nodes = HASH_COUNT(m->nodes), n = s->reservations.n;
+	bool any = false;
+	int rc = 0;
+
+	site_each(site_reservation, s->reservations, r)
+		any |= is_changed(changes, r->name);
+	if (!any)
+		return 0;
+	c.room_names = (uint32_t)(2 * (n_nodes + n));
+	c.names = gpuq_arena_calloc(&c.mem, c.room_names + 1, sizeof(*c.names));
+	c.nodes = gpuq_arena_calloc(&c.mem, n_nodes + 1, sizeof(*c.nodes));
+	c.node_of = gpuq_arena_calloc(&c.mem, n_nodes + 1, sizeof(*c.node_of));
+	c.entries = gpuq_arena_calloc(&c.mem, n + 1, sizeof(*c.entries));
+	c.of = gpuq_arena_calloc(&c.mem, n + 1, sizeof(*c.of));
+	if (!c.names || !c.nodes || !c.node_of || !c.entries || !c.of)
+		rc = gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+	for (const struct node *node = m->nodes; rc == 0 && node; node = node->hh.next) {
+		if (node->gone)
+			continue;
+		c.node_of[c.n_nodes] = node;
+		c.nodes[c.n_nodes++] =
+			(struct calendar_node){ .flavor = number(&c, node->flavor),
+						.pool = number(&c, node->pool),
+						.milli = (int64_t)node->n_devices * 1000 };
+	}
+	if (rc == 0)
+		rc = check(&c, s, changes, now_us, err);
+	gpuq_arena_done(&c.mem);
+	return rc;
+}

@@ -1,0 +1,63 @@
+/* A job that asks for a reservation: it is there, is its owner's to use, and the job starts on
+ * its nodes and not before it begins. */
+#include <string.h>
+
+#include "gpuqd/state/model.h"
+#include "gpuqd/util/walltime.h"
+#include "gpuqd/flow/admit/draft_int.h"
+
+static int find(const struct draft *d, const struct site_reservation **out, struct gpuq_err *err)
+{
+	const char *name = d->spec.reservation, *names[128];
+	size_t n = 0;
+
+	site_each(site_reservation, d->m->site->reservations, r) {
+		if (strcmp(r->name, name) == 0) {
+			*out = r;
+			return 0;
+		}
+		if (n < 127)
+			names[n++] = r->name;
+	}
+	names[n] = NULL;
+	return draft_unknown("reservation", "reservation", name, names, err);
+}
+
+/* As reservations_owns() has it. */
+static bool may_use(const struct draft *d, const struct site_reservation *r)
+{
+	bool in_queue = !r->queue, named = r->users.n == 0;
+
+	if (site_reservation_has(r, "maintenance") || (in_queue && named))
+		return false;
+	for (const struct queue *q = d->queue; !in_queue && q; q = q->parent)
+		in_queue = strcmp(q->name, r->queue) == 0;
+	for (size_t i = 0; !named && i < r->users.n; i++)
+		named = strcmp(r->users.items[i], d->who->user) == 0;
+	return in_queue && named;
+}
+
+int draft_check_reservation(struct draft *d, struct gpuq_err *err)
+{
+	const struct site_reservation *r;
+	const int64_t wall_us = walltime_of(d->now_us, d->m->ahead_us);
+	int64_t start_us;
+	int rc;
+
+	if (!d->spec.reservation)
+		return 0;
+	rc = find(d, &r, err);
+	if (rc < 0)
+		return rc;
+	if (!may_use(d, r))
+		return gpuq_fail_field(err, GPUQ_EPERM, "reservation",
+				       "reservation %s is not for jobs of %s in queue %s", r->name,
+				       d->who->user, d->queue->name);
+	start_us = site_reservation_start(r, wall_us);
+	if (start_us > wall_us && start_us > d->spec.begin_us)
+		d->spec.begin_us = start_us;
+	for (size_t i = 0; i < d->spec.n_groups && r->nodes.n; i++)
+		if (d->spec.groups[i].nodes.n == 0)
+			d->spec.groups[i].nodes = r->nodes;
+	return 0;
+}

@@ -1,0 +1,659 @@
+#include "gpuqd/flow/admit/submit.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gpuqd/base/log.h"
+#include "gpuqd/base/loop.h"
+#include "gpuqd/cluster/cluster.h"
+#include "gpuqd/snapshot/snapshot.h"
+#include "gpuqd/state/view/view.h"
+#include "gpuqd/util/walltime.h"
+#include "gpuqd/flow/admit/access.h"
+#include "gpuqd/flow/admit/draft_int.h"
+#include "gpuqd/flow/advise/estimate.h"
+#include "gpuqd/flow/admit/flavor_warn.h"
+#include "gpuqd/flow/history.h"
+#include "gpuqd/flow/journal.h"
+#include "gpuqd/flow/admit/limits.h"
+#include "libgpuq/limits.h"
+#include "libgpuq/wire/mp.h"
+#include "libgpuq/units.h"
+
+int draft_unknown(const char *what, const char *field, const char *name, const char *const *names,
+		  struct gpuq_err *err)
+{
+	const char *near = gpuq_nearest(name, names);
+
+	return gpuq_fail_field(err, GPUQ_ENOENT, field, "no %s is named %s%s%s%s", what, name,
+			       near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+}
+
+static int nearest_queue(const struct draft *d, const char *name, struct gpuq_err *err)
+{
+	const char *names[256];
+	struct gpuq_buf list = GPUQ_BUF_INIT;
+	const char *near;
+	size_t n = 0;
+
+	for (uint32_t i = 0; i < d->m->n_queues && n < 255; i++)
+		if (!d->m->queues[i]->n_children &&
+		    access_submit(d->m, d->m->queues[i], d->who->user, d->who->operator_))
+			names[n++] = d->m->queues[i]->name;
+	names[n] = NULL;
+	near = name ? gpuq_nearest(name, names) : NULL;
+	for (size_t i = 0; i < n && list.len < 200; i++)
+		gpuq_buf_printf(&list, "%s%s", i ? ", " : "", names[i]);
+	if (near)
+		gpuq_fail_field(err, GPUQ_ENOENT, "queue", "no queue is named %s; did you mean %s?",
+				name, near);
+	else if (name)
+		gpuq_fail_field(err, GPUQ_ENOENT, "queue", "no queue is named %s; you may use: %s",
+				name, n ? gpuq_buf_str(&list) : "none");
+	else if (n)
+		gpuq_fail_field(err, GPUQ_EINVAL, "queue", "which queue? name one of: %s",
+				gpuq_buf_str(&list));
+	else
+		gpuq_fail_field(err, GPUQ_EPERM, "queue", "there is no queue that %s may use",
+				d->who->user);
+	gpuq_buf_done(&list);
+	return err ? err->code : GPUQ_ENOENT;
+}
+
+/* Asked first: of -q prod, where prod is a queue, nobody wants to hear that no queue is named. */
+static int check_qos_exists(struct draft *d, struct gpuq_err *err)
+{
+	const char *name = d->spec.qos, *names[128];
+	size_t n = 0;
+
+	if (!name || site_qos_find(d->m->site, name))
+		return 0;
+	if (model_find_queue(d->m, name))
+		return gpuq_fail_field(err, GPUQ_ENOENT, "qos",
+				       "no qos is named %s, it is a queue: -p %s, or queue: %s",
+				       name, name, name);
+	names[n++] = "normal";
+	site_each(site_qos, d->m->site->qos, q)
+		if (n < 127)
+			names[n++] = q->name;
+	names[n] = NULL;
+	return draft_unknown("qos", "qos", name, names, err);
+}
+
+/* Which queue: the job's, the user's default, `default`, the only one that may be used. */
+static int check_queue(struct draft *d, struct gpuq_err *err)
+{
+	const char *name = d->spec.queue;
+	struct queue *only = NULL;
+	uint32_t n = 0;
+
+	if (!name) {
+		site_each(site_user, d->m->site->users, u)
+			if (strcmp(u->name, d->who->user) == 0)
+				name = u->default_queue;
+	}
+	if (!name && model_find_queue(d->m, "default"))
+		name = "default";
+	if (!name) {
+		for (uint32_t i = 0; i < d->m->n_queues; i++)
+			if (!d->m->queues[i]->n_children &&
+			    access_submit(d->m, d->m->queues[i], d->who->user, d->who->operator_)) {
+				only = d->m->queues[i];
+				n++;
+			}
+		if (n != 1)
+			return nearest_queue(d, NULL, err);
+		name = only->name;
+	}
+	d->queue = model_find_queue(d->m, name);
+	if (!d->queue)
+		return nearest_queue(d, name, err);
+	if (d->queue->n_children)
+		return gpuq_fail_field(err, GPUQ_EINVAL, "queue",
+				       "queue %s has queues below it: jobs go into those", name);
+	d->spec.queue = d->queue->name;
+	return 0;
+}
+
+static int check_user(struct draft *d, struct gpuq_err *err)
+{
+	if (!access_submit(d->m, d->queue, d->who->user, d->who->operator_))
+		return gpuq_fail_field(err, GPUQ_EPERM, "queue", "%s may not use queue %s",
+				       d->who->user, d->queue->name);
+	for (const struct queue *q = d->queue; q; q = q->parent)
+		if (q->site->closed)
+			return gpuq_fail_field(err, GPUQ_EPERM, "queue",
+					       "queue %s is closed: it takes no jobs", q->name);
+	return 0;
+}
+
+static int check_namespace(struct draft *d, struct gpuq_err *err)
+{
+	const char *own = NULL, *asked = d->spec.namespace_;
+
+	for (const struct queue *q = d->queue; q && !own; q = q->parent)
+		own = q->site->namespace_;
+	if (!own && d->cluster)
+		own = d->cluster->namespace_;
+	if (asked && own && strcmp(asked, own) != 0)
+		return gpuq_fail_field(
+			err, GPUQ_EPERM, "metadata.namespace",
+			"namespace %s is not the one of queue %s, which is %s: leave it "
+			"out, or name the queue of that namespace",
+			asked, d->queue->name, own);
+	return 0;
+}
+
+static bool listed(const struct gpuq_strlist *l, const char *name)
+{
+	for (size_t i = 0; i < l->n; i++)
+		if (strcmp(l->items[i], name) == 0)
+			return true;
+	return false;
+}
+
+/* Somebody sits before it: the first of the queue's qos that are made for that. */
+static const char *interactive_qos(const struct draft *d, const struct gpuq_strlist *allowed)
+{
+	for (size_t i = 0; allowed && i < allowed->n; i++) {
+		const struct site_qos *q = site_qos_find(d->m->site, allowed->items[i]);
+
+		if (q && q->interactive)
+			return q->name;
+	}
+	return NULL;
+}
+
+static int check_qos(struct draft *d, struct gpuq_err *err)
+{
+	const struct gpuq_strlist *allowed = NULL;
+	const char *name = d->spec.qos;
+
+	for (const struct queue *q = d->queue; q && !allowed; q = q->parent)
+		if (q->site->qos.n)
+			allowed = &q->site->qos;
+	if (!name && d->spec.tty)
+		name = interactive_qos(d, allowed);
+	if (!name)
+		name = allowed && !listed(allowed, "normal") ? allowed->items[0] : "normal";
+	d->qos = site_qos_find(d->m->site, name);
+	if (allowed && !listed(allowed, name))
+		return gpuq_fail_field(err, GPUQ_EPERM, "qos", "queue %s does not take qos %s",
+				       d->queue->name, name);
+	d->spec.qos = d->qos->name;
+	return 0;
+}
+
+static int check_time(struct draft *d, struct gpuq_err *err)
+{
+	int64_t t = d->spec.time_us, usual = 0, max = GPUQ_UNLIMITED;
+	char a[32], b[32];
+
+	for (const struct queue *q = d->queue; q; q = q->parent) {
+		if (!usual)
+			usual = q->site->default_time_us;
+		if (q->site->max_time_us && q->site->max_time_us < max)
+			max = q->site->max_time_us;
+	}
+	if (d->qos->max_time_us && d->qos->max_time_us < max)
+		max = d->qos->max_time_us;
+	if (!t)
+		t = usual && usual < max ? usual : max;
+	if (t > max) {
+		gpuq_duration_print(t, a, sizeof(a));
+		gpuq_duration_print(max, b, sizeof(b));
+		return gpuq_fail_field(err, GPUQ_ELIMIT, "time",
+				       "%s is longer than queue %s and qos %s allow, which is %s",
+				       a, d->queue->name, d->qos->name, b);
+	}
+	if (d->spec.time_min_us > t) {
+		gpuq_duration_print(d->spec.time_min_us, a, sizeof(a));
+		gpuq_duration_print(t, b, sizeof(b));
+		return gpuq_fail_field(err, GPUQ_EINVAL, "time_min",
+				       "time_min is %s, more than the job's time, which is %s", a,
+				       b);
+	}
+	d->time_limit_us = t;
+	if (d->spec.deadline_us && d->spec.deadline_us <= walltime_of(d->now_us, d->m->ahead_us))
+		return gpuq_fail_field(err, GPUQ_EINVAL, "deadline", "the deadline has passed");
+	return 0;
+}
+
+const struct gpuq_strlist *draft_queue_flavors(const struct queue *q)
+{
+	while (q && q->site->flavors.n == 0)
+		q = q->parent;
+	return q ? &q->site->flavors : NULL;
+}
+
+/* Who asks for devices and does not care which has what the queue says. What has started
+ * stays what it is. */
+static int check_flavors(struct draft *d, struct gpuq_err *err)
+{
+	const struct gpuq_strlist *flavors = draft_queue_flavors(d->queue);
+	bool asks = false;
+
+	(void)err;
+	for (size_t i = 0; i < d->spec.n_groups; i++)
+		asks |= d->spec.groups[i].gpus_milli > 0;
+	if (asks && flavors && d->spec.flavors.n == 0 &&
+	    !(d->instead && model_job_is_live(d->instead)))
+		d->spec.flavors = *flavors;
+	return 0;
+}
+
+/* As in Slurm: a nice below 0 takes a right over the queue, which a job does not carry into
+ * another queue. */
+static int check_nice(struct draft *d, struct gpuq_err *err)
+{
+	const struct submit_who *by = d->by ? d->by : d->who;
+
+	if (d->spec.nice >= 0 ||
+	    (d->instead && d->instead->queue == d->queue &&
+	     d->spec.nice >= d->instead->wish->nice) ||
+	    access_manage(d->m, d->queue, by->user, by->operator_))
+		return 0;
+	return gpuq_fail_field(err, GPUQ_EPERM, "nice",
+			       "less than 0 is for managers of queue %s and operators",
+			       d->queue->name);
+}
+
+/* As in Slurm, too: it replaces the computed priority. An update has checked it already. */
+static int check_priority(struct draft *d, struct gpuq_err *err)
+{
+	if (d->spec.priority == 0 || d->who->operator_ || d->instead)
+		return 0;
+	return gpuq_fail_field(err, GPUQ_EPERM, "priority", "it is for operators; see nice");
+}
+
+/* A script that asks for mail runs where nobody sends any; what it names must be allowed. */
+static int check_notify(struct draft *d, struct gpuq_err *err)
+{
+	const struct policy_notify *site = &d->m->policy.notify;
+	const char *owner = d->instead ? d->instead->user : d->who->user;
+	struct gpuq_notify mail, web;
+
+	gpuq_spec_told(&d->spec, owner, &mail, &web);
+	if (mail.on && !site->mail) {
+		gpuq_buf_adds(&d->warnings,
+			      "mail: this site sends none (notify.mail_command of gpuqd.yaml)\n");
+	} else if (mail.on) {
+		if (gpuq_mail_check(mail.mail, err) < 0) {
+			gpuq_err_prefix(err, "whom to mail (mail_user): '%.80s'", mail.mail);
+			return err->code;
+		}
+		if (site->mail_to.n && strcmp(mail.mail, owner) != 0 &&
+		    !gpuq_mail_allowed(mail.mail, &site->mail_to))
+			return gpuq_fail_field(
+				err, GPUQ_EPERM, "mail_user",
+				"mail to %s is not allowed here: its end must be one "
+				"of notify.mail_allowed, such as %s",
+				mail.mail, site->mail_to.items[0]);
+	}
+	if (web.on && !gpuq_url_allowed(web.webhook, &site->urls))
+		return gpuq_fail_field(err, GPUQ_EPERM, "notify.webhook",
+				       "this URL is not allowed here: %s%s",
+				       site->urls.n ? "it must begin with one of "
+						      "notify.webhook_allowed, such as "
+						    : "the site names none (notify."
+						      "webhook_allowed of gpuqd.yaml)",
+				       site->urls.n ? site->urls.items[0] : "");
+	return 0;
+}
+
+static int check_limits(struct draft *d, struct gpuq_err *err)
+{
+	return limits_check(d, err);
+}
+
+static int check_licenses(struct draft *d, struct gpuq_err *err)
+{
+	for (size_t i = 0; i < d->spec.licenses.n; i++) {
+		const char *name = d->spec.licenses.keys[i];
+		const char *names[128];
+		const struct site_license *known = NULL;
+		size_t n = 0;
+
+		site_each(site_license, d->m->site->licenses, l) {
+			if (strcmp(l->name, name) == 0)
+				known = l;
+			if (n < 127)
+				names[n++] = l->name;
+		}
+		names[n] = NULL;
+		if (!known)
+			return draft_unknown("license", "licenses", name, names, err);
+		if (strtoll(d->spec.licenses.vals[i], NULL, 10) > known->count)
+			gpuq_buf_printf(&d->warnings,
+					"the job asks for %s of license %s, there are %" PRId64
+					": it waits until there are more\n",
+					d->spec.licenses.vals[i], name, known->count);
+	}
+	return 0;
+}
+
+static int check_cluster(struct draft *d, struct gpuq_err *err)
+{
+	const char *image = NULL, *policy = NULL;
+
+	if (!d->cluster || !d->cluster->ops->spec_check)
+		return 0;
+	for (const struct queue *q = d->queue; q; q = q->parent) {
+		image = image ? image : q->site->image;
+		policy = policy ? policy : q->site->pod_policy;
+	}
+	return d->cluster->ops->spec_check(d->cluster, &d->spec, image ? image : "",
+					   policy ? policy : "baseline", &d->warnings, err);
+}
+
+static bool has_devices(const struct node *n, const struct gpuq_group *g)
+{
+	if (!g->mig)
+		return (int64_t)n->n_devices * 1000 >= g->gpus_milli;
+	for (size_t i = 0; i < n->fact.n_mig; i++)
+		if (snap_profile_same(n->fact.mig[i].profile, g->mig))
+			return n->fact.mig[i].count * INT64_C(1000) >= g->gpus_milli;
+	return false;
+}
+
+static int64_t most(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
+}
+
+/* What is more than the largest node has. */
+static void warn_much(struct gpuq_buf *out, int64_t asked, int64_t largest, int64_t unit,
+		      const char *of)
+{
+	if (asked > largest)
+		gpuq_buf_printf(out, "%s%.4g %s asked, %.4g on the largest node",
+				out->len ? "; " : " (", (double)asked / (double)unit, of,
+				(double)largest / (double)unit);
+}
+
+/* Whether any node, empty, could hold each pod: nodes come and go, so it is only said. */
+static void warn_unsatisfiable(struct draft *d)
+{
+	for (size_t g = 0; g < d->spec.n_groups; g++) {
+		const struct gpuq_group *gr = &d->spec.groups[g];
+		int64_t gpus_milli = 0, cpu_milli = 0, memory_bytes = 0;
+		struct gpuq_buf why = GPUQ_BUF_INIT;
+		bool fits = false;
+
+		for (const struct node *n = d->m->nodes; n && !fits; n = n->hh.next) {
+			if (n->gone)
+				continue;
+			gpus_milli = most(gpus_milli, (int64_t)n->n_devices * 1000);
+			cpu_milli = most(cpu_milli, n->fact.cpu_milli);
+			memory_bytes = most(memory_bytes, n->fact.memory_bytes);
+			fits = has_devices(n, gr) && n->fact.cpu_milli >= gr->cpu_milli &&
+			       n->fact.memory_bytes >= gr->memory_bytes;
+		}
+		if (fits)
+			continue;
+		warn_much(&why, gr->gpus_milli, gpus_milli, 1000, "GPUs");
+		warn_much(&why, gr->cpu_milli, cpu_milli, 1000, "CPUs");
+		warn_much(&why, gr->memory_bytes, memory_bytes, 1 << 30, "GiB of memory");
+		gpuq_buf_printf(
+			&d->warnings,
+			"no node could hold a pod of this job as it is%s%s: it waits until one "
+			"can\n",
+			why.len ? gpuq_buf_str(&why) : "", why.len ? ")" : "");
+		gpuq_buf_done(&why);
+	}
+}
+
+static int check_encoding(struct draft *d, struct gpuq_err *err)
+{
+	struct gpuq_val *v = gpuq_spec_write(d->a, &d->spec);
+	int rc;
+
+	if (!v)
+		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+	gpuq_mp_write(&d->bytes, v);
+	if (d->bytes.len > GPUQ_SPEC_BYTES_MAX)
+		return gpuq_fail(err, GPUQ_ETOOBIG,
+				 "the job takes %zu bytes with its script and environment, %u are "
+				 "allowed: put large data in a file or volume",
+				 d->bytes.len, GPUQ_SPEC_BYTES_MAX);
+	rc = request_encode(&d->spec, &d->request, err);
+	return rc;
+}
+
+static int check_stored(struct draft *d, struct gpuq_err *err)
+{
+	return limits_check_stored(d, err);
+}
+
+static const struct {
+	const char *name;
+	int (*fn)(struct draft *d, struct gpuq_err *err);
+} checks[] = {
+	{ "qos-exists", check_qos_exists },
+	{ "queue", check_queue },
+	{ "user", check_user },
+	{ "namespace", check_namespace },
+	{ "qos", check_qos },
+	{ "time", check_time },
+	{ "flavors", check_flavors },
+	{ "nice", check_nice },
+	{ "priority", check_priority },
+	{ "limits", check_limits },
+	{ "licenses", check_licenses },
+	{ "reservation", draft_check_reservation },
+	{ "depends", draft_check_depends },
+	{ "cluster", check_cluster },
+	{ "notify", check_notify },
+	{ "encoding", check_encoding },
+	{ "stored", check_stored },
+};
+
+int draft_check(struct draft *d, const struct gpuq_val *spec, struct gpuq_err *err)
+{
+	struct gpuq_reader r = { .arena = d->a,
+				 .now_us = walltime_of(d->now_us, d->m->ahead_us),
+				 .err = err };
+	int rc = gpuq_spec_read(&r, spec, &d->spec);
+
+	for (size_t i = 0; rc == 0 && i < sizeof(checks) / sizeof(checks[0]); i++)
+		rc = checks[i].fn(d, err);
+	if (rc == 0) {
+		warn_unsatisfiable(d);
+		flavor_warn(d->m, &d->spec, &d->warnings);
+	}
+	return rc;
+}
+
+struct gpuq_val *draft_warnings(struct draft *d)
+{
+	struct gpuq_val *list = gpuq_list(d->a);
+	const char *s = gpuq_buf_str(&d->warnings);
+
+	while (*s) {
+		size_t n = strcspn(s, "\n");
+
+		if (n)
+			gpuq_add(d->a, list, gpuq_strn(d->a, s, n));
+		s += n + (s[n] == '\n');
+	}
+	return list;
+}
+
+/* FNV-1a: tells whether a repeated key comes with the same request. Source: RFC draft
+ * "The FNV Non-Cryptographic Hash Algorithm". */
+static uint64_t fnv1a(uint64_t h, const void *bytes, size_t n)
+{
+	const unsigned char *p = bytes;
+
+	for (size_t i = 0; i < n; i++)
+		h = (h ^ p[i]) * UINT64_C(1099511628211);
+	return h;
+}
+
+/* The submitter's surroundings differ from one CI step to the next and are not part of
+ * what was asked for. */
+static uint64_t spec_hash(uint64_t h, const struct gpuq_val *spec)
+{
+	struct gpuq_buf raw = GPUQ_BUF_INIT;
+
+	for (uint32_t i = 0; spec->type == GPUQ_MAP && i < spec->n; i++)
+		if (strcmp(spec->pairs[i].key, "context") != 0) {
+			gpuq_buf_adds(&raw, spec->pairs[i].key);
+			gpuq_mp_write(&raw, spec->pairs[i].val);
+		}
+	h = fnv1a(h, raw.data, raw.len);
+	gpuq_buf_done(&raw);
+	return h;
+}
+
+static int repeat(struct journal *j, const struct idem_key *k, uint64_t hash, const char *key,
+		  struct gpuq_arena *a, struct submit_result *out, struct gpuq_err *err)
+{
+	struct model *m = journal_model(j);
+	int64_t now = loop_now_us(journal_loop(j));
+
+	if (k->hash != hash)
+		return gpuq_fail(err, GPUQ_ECONFLICT,
+				 "key %s was used for another request (job %" PRIu32 ")", key,
+				 k->first_id);
+	out->first_id = k->first_id;
+	out->n_jobs = k->n_jobs;
+	out->repeated = true;
+	out->jobs = gpuq_list(a);
+	for (uint32_t i = 0; i < k->n_jobs; i++) {
+		struct job_key jk = { k->first_id + i, -1 };
+		struct job *job = model_find_job(m, jk);
+		struct gpuq_val *v =
+			job ? view_job(a, m, job, now) : history_job(journal_store(j), jk, a);
+
+		if (!v) /* it is on its way there: look again when it has arrived */
+			return gpuq_fail_field(err, GPUQ_ENOENT, "depends",
+					       "job %" PRIu32 " is not known any more", jk.id);
+		gpuq_set(a, v, "warnings", gpuq_list(a));
+		gpuq_add(a, out->jobs, v);
+	}
+	return 0;
+}
+
+static int emit(struct draft *d, const char *key, uint64_t hash, int64_t lease_us, uint32_t *id,
+		struct gpuq_err *err)
+{
+	struct event ev = { .type = EV_JOB_SUBMITTED, .at_us = d->now_us };
+	int rc;
+
+	ev.job = (struct job_key){ d->m->next_job_id, -1 };
+	ev.submitted.spec = &d->spec;
+	ev.submitted.spec_bytes = d->bytes.data;
+	ev.submitted.spec_len = d->bytes.len;
+	ev.submitted.request_bytes = d->request.data;
+	ev.submitted.request_len = d->request.len;
+	ev.submitted.user = d->who->user;
+	ev.submitted.uid = d->who->uid;
+	ev.submitted.gid = d->who->gid;
+	ev.submitted.queue = d->queue->name;
+	ev.submitted.qos = d->qos->name;
+	ev.submitted.time_limit_us = d->time_limit_us;
+	ev.submitted.key = key;
+	ev.submitted.key_hash = hash;
+	ev.submitted.lease_us = lease_us;
+	rc = journal_apply(d->j, &ev, err);
+	if (rc < 0)
+		return rc;
+	*id = ev.job.id;
+	draft_tell_past(d);
+	log_info("job.submitted",
+		 "job=%" PRIu32 " user=%s queue=%s name=%s gpus_milli=%" PRId64 " pods=%" PRId64,
+		 *id, LOGS(d->who->user), d->queue->name, LOGS(d->spec.name),
+		 gpuq_spec_gpus_milli(&d->spec), gpuq_spec_pods(&d->spec));
+	return 0;
+}
+
+void draft_done(struct draft *d)
+{
+	gpuq_buf_done(&d->bytes);
+	gpuq_buf_done(&d->request);
+	gpuq_buf_done(&d->warnings);
+}
+
+int submit_jobs(struct journal *j, struct cluster *c, const struct submit_who *who,
+		const struct gpuq_val *specs, const char *key, int64_t lease_us, bool dry_run,
+		struct gpuq_arena *a, struct submit_result *out, struct gpuq_err *err)
+{
+	struct model *m = journal_model(j);
+	uint64_t hash = UINT64_C(14695981039346656037);
+	int64_t now = loop_now_us(journal_loop(j)), n_before = 0;
+	const struct idem_key *known = NULL;
+	struct stored before = { 0, 0 };
+	struct draft *drafts;
+	size_t n = 0;
+	int rc = 0;
+
+	memset(out, 0, sizeof(*out));
+	if (!specs || specs->type != GPUQ_LIST || specs->n == 0 || specs->n > GPUQ_DOCS_MAX)
+		return gpuq_fail_field(err, GPUQ_EINVAL, "specs", "expected a list of 1 to %u jobs",
+				       GPUQ_DOCS_MAX);
+	if (!dry_run && journal_has_space(j, err) < 0)
+		return GPUQ_ESTORAGE;
+	if (recovery_waits(m) && !dry_run)
+		return gpuq_fail(err, GPUQ_EBUSY,
+				 "gpuqd was restored from a backup and has not listed the cluster "
+				 "yet: a number might be given twice; try again");
+	drafts = gpuq_arena_calloc(a, specs->n, sizeof(*drafts));
+	if (!drafts)
+		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+	for (uint32_t i = 0; i < specs->n; i++)
+		hash = spec_hash(hash, specs->items[i]);
+	/* Before the checks: what they look at may have changed since the first time. */
+	known = key && !dry_run ? model_find_key(m, who->user, key) : NULL;
+	if (known)
+		return repeat(j, known, hash, key, a, out, err);
+	for (; n < specs->n && rc == 0; n++) {
+		struct draft *d = &drafts[n];
+
+		d->j = j;
+		d->m = m;
+		d->cluster = c;
+		d->who = who;
+		d->now_us = now;
+		d->a = a;
+		d->n_before = n_before;
+		d->stored_before = before;
+		rc = draft_check(d, specs->items[n], err);
+		n_before += rc == 0 && d->spec.array.n_ranges ? d->spec.array.size : 1;
+		before.n_jobs++;
+		before.bytes += (int64_t)d->bytes.len;
+		if (rc != 0 && specs->n > 1)
+			gpuq_err_prefix(err, "job %zu of %u", n + 1, specs->n);
+	}
+	if (rc == 0)
+		out->jobs = gpuq_list(a);
+	if (rc == 0 && dry_run && !(out->guests = gpuq_arena_calloc(a, n, sizeof(*out->guests))))
+		rc = gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+	for (size_t i = 0; rc == 0 && i < n; i++) {
+		struct draft *d = &drafts[i];
+		struct gpuq_val *v;
+		uint32_t id = 0;
+
+		if (!dry_run) {
+			rc = emit(d, key, hash, lease_us, &id, err);
+			if (rc < 0)
+				break;
+			out->first_id = out->first_id ? out->first_id : id;
+			out->n_jobs++;
+			v = view_job(a, m, model_find_job(m, (struct job_key){ id, -1 }), now);
+		} else {
+			v = view_spec(a, &d->spec, who->user, d->time_limit_us);
+			gpuq_put(a, v, "spec", gpuq_spec_write(a, &d->spec));
+			out->guests[out->n_guests++] =
+				(struct start_guest){ &d->spec, who->user, d->queue->name,
+						      d->qos->name, d->time_limit_us };
+		}
+		gpuq_set(a, v, "warnings", draft_warnings(d));
+		gpuq_add(a, out->jobs, v);
+	}
+	for (size_t i = 0; i < n; i++)
+		draft_done(&drafts[i]);
+	return rc;
+}

@@ -1,0 +1,158 @@
+#include "gpuqd/flow/advise/twin.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "gpuqd/base/loop.h"
+#include "gpuqd/flow/journal.h"
+#include "gpuqd/flow/load.h"
+#include "gpuqd/store/store.h"
+#include "libgpuq/arena.h"
+
+struct twin {
+	struct gpuq_arena mem;
+	struct store *st;
+	struct policy policy;
+	bool has_besides;
+	int64_t at_us;
+	struct event *facts; /* that the store does not hold */
+	size_t n_facts;
+	struct node_fact *parts; /* likewise: how nodes' devices are cut and joined */
+	size_t n_parts;
+	bool failed; /* out of memory */
+};
+
+static const void *copy(struct twin *t, const void *bytes, size_t n)
+{
+	void *to = bytes ? gpuq_arena_alloc(&t->mem, n + 1) : NULL;
+
+	t->failed |= bytes && !to;
+	if (to)
+		memcpy(to, bytes, n);
+	return to;
+}
+
+static void take_foreign(struct twin *t, const struct foreign *f)
+{
+	struct pod_fact *fact = gpuq_arena_calloc(&t->mem, 1, sizeof(*fact));
+	struct event *ev = &t->facts[t->n_facts++];
+
+	t->failed |= !fact;
+	if (!fact)
+		return;
+	fact->uid = gpuq_arena_strdup(&t->mem, f->uid);
+	fact->node = gpuq_arena_strdup(&t->mem, f->node);
+	fact->name = fact->namespace_ = fact->token = fact->reason = fact->message = "";
+	fact->phase = POD_RUNNING;
+	fact->cpu_milli = f->cpu_milli;
+	fact->memory_bytes = f->memory_bytes;
+	fact->gpus_milli = f->gpus_milli;
+	fact->mig = copy(t, f->mig, f->n_mig * sizeof(*f->mig)); /* interned words stay */
+	fact->n_mig = f->n_mig;
+	if (f->n_devices) {
+		int devices[FOREIGN_DEVICES_MAX];
+
+		for (uint32_t i = 0; i < f->n_devices; i++)
+			devices[i] = f->devices[i];
+		fact->devices = copy(t, devices, f->n_devices * sizeof(devices[0]));
+		fact->n_devices = f->n_devices;
+		fact->token = f->n_devices > 1 ? "ours" : "";
+	}
+	t->failed |= !fact->uid || !fact->node;
+	ev->type = EV_FOREIGN_SEEN;
+	ev->foreign = fact;
+}
+
+static void take_node(struct twin *t, const struct node *n)
+{
+	struct event *ev = &t->facts[t->n_facts++];
+
+	ev->type = EV_NODE_BACKOFF;
+	ev->backoff.name = gpuq_arena_strdup(&t->mem, n->name);
+	ev->backoff.until_us = n->backoff_until_us;
+	ev->backoff.suspect = n->suspect;
+	t->failed |= !ev->backoff.name;
+}
+
+static void take_parts(struct twin *t, const struct node *n)
+{
+	struct node_fact *f = &t->parts[t->n_parts++];
+
+	f->name = gpuq_arena_strdup(&t->mem, n->name);
+	t->failed |= !f->name;
+	f->n_devices = n->n_devices;
+	f->links = copy(t, n->fact.links, (size_t)n->n_devices * n->n_devices);
+	f->numa = copy(t, n->fact.numa, n->n_devices);
+	f->mig = copy(t, n->fact.mig, n->fact.n_mig * sizeof(*n->fact.mig));
+	f->n_mig = n->fact.n_mig;
+}
+
+int twin_new(const struct journal *j, struct twin **out, struct gpuq_err *err)
+{
+	const struct model *m = journal_model(j);
+	const size_t room = HASH_COUNT(m->foreigns) + HASH_COUNT(m->nodes) + 1;
+	struct twin *t = calloc(1, sizeof(*t));
+
+	if (t) {
+		t->facts = gpuq_arena_calloc(&t->mem, room, sizeof(*t->facts));
+		t->parts = gpuq_arena_calloc(&t->mem, HASH_COUNT(m->nodes) + 1, sizeof(*t->parts));
+	}
+	if (!t || !t->facts || !t->parts) {
+		twin_free(t);
+		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+	}
+	t->st = journal_store(j);
+	t->policy = m->policy;
+	t->has_besides = m->has_besides;
+	t->at_us = loop_now_us(journal_loop(j));
+	for (const struct foreign *f = m->foreigns; f; f = f->hh.next)
+		take_foreign(t, f);
+	node_each(m, n) {
+		if (n->backoff_until_us || n->suspect)
+			take_node(t, n);
+		if (n->fact.n_mig || n->fact.links || n->fact.numa)
+			take_parts(t, n);
+	}
+	if (t->failed) {
+		twin_free(t);
+		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+	}
+	*out = t;
+	return 0;
+}
+
+void twin_free(struct twin *t)
+{
+	if (!t)
+		return;
+	gpuq_arena_done(&t->mem);
+	free(t);
+}
+
+int twin_load(struct twin *t, struct model **out, struct gpuq_err *err)
+{
+	struct model *m = model_new("00000000");
+	int rc;
+
+	if (!m)
+		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+	m->policy = t->policy;
+	rc = load_records(t->st, m, err);
+	if (rc < 0) {
+		model_free(m);
+		return rc;
+	}
+	m->has_besides = t->has_besides;
+	for (size_t i = 0; i < t->n_parts; i++) {
+		struct node *n = model_find_node(m, t->parts[i].name);
+
+		if (n)
+			node_set_parts(m, n, &t->parts[i]);
+	}
+	for (size_t i = 0; i < t->n_facts; i++) {
+		t->facts[i].at_us = t->at_us;
+		model_apply(m, &t->facts[i], NULL);
+	}
+	*out = m;
+	return 0;
+}

@@ -1,0 +1,231 @@
+#include "gpuqd/flow/advise/why.h"
+
+#include "gpuqd/util/amount.h"
+#include "gpuqd/sched/sched.h"
+#include "gpuqd/snapshot/snapshot_pack.h"
+#include "gpuqd/state/view/view.h"
+#include "gpuqd/flow/advise/why_change.h"
+#include "libgpuq/units.h"
+
+/* ---- among the queues ---- */
+
+/* The sum over the flavors that the job may use; those of which there is nothing say
+ * nothing, as long as there are others. */
+static int64_t over_flavors(const struct why_case *c, const int64_t *first, size_t step)
+{
+	const struct snap_request *r = &c->s->requests[c->s->jobs[c->job].request];
+	bool any = false;
+	int64_t sum = 0;
+
+	for (uint32_t i = 0; i < r->n_flavor_ix; i++)
+		any |= c->s->capacity[r->flavor_ix[i]] > 0;
+	for (uint32_t i = 0; i < r->n_flavor_ix; i++)
+		if (!any || c->s->capacity[r->flavor_ix[i]] > 0)
+			sum = amount_sum(sum, first[r->flavor_ix[i] * step]);
+	return sum;
+}
+
+static struct gpuq_val *queue_val(const struct why_case *c, uint32_t q, uint32_t waiting)
+{
+	const struct snapshot *s = c->s;
+	const size_t at = (size_t)q * s->n_res;
+	const struct snap_share *share = &s->shares[at];
+	const size_t step = sizeof(*share) / sizeof(int64_t);
+	struct gpuq_val *v = gpuq_map(c->a);
+
+	gpuq_put(c->a, v, "name", gpuq_str(c->a, s->queues[q].name));
+	gpuq_put(c->a, v, "depth", gpuq_int(c->a, s->queues[q].depth));
+	gpuq_put(c->a, v, "waiting", gpuq_int(c->a, waiting));
+	gpuq_put(c->a, v, "allocated",
+		 view_devices(c->a, over_flavors(c, &c->p->allocated[at], 1)));
+	gpuq_put(c->a, v, "fair_share",
+		 view_devices(c->a, over_flavors(c, &c->p->fair_share[at], 1)));
+	gpuq_put(c->a, v, "quota", view_devices(c->a, over_flavors(c, &share->quota, step)));
+	gpuq_put(c->a, v, "limit", view_devices(c->a, over_flavors(c, &share->limit, step)));
+	return v;
+}
+
+/* A tree, children behind their parent; SNAP_NONE: below the root. */
+static void put_below(const struct why_case *c, uint32_t parent, const uint32_t *waiting,
+		      struct gpuq_val *list)
+{
+	for (uint32_t q = parent == SNAP_NONE ? 0 : parent + 1; q < c->s->n_queues; q++) {
+		if (c->s->queues[q].parent != parent || !waiting[q])
+			continue;
+		gpuq_add(c->a, list, queue_val(c, q, waiting[q]));
+		put_below(c, q, waiting, list);
+	}
+}
+
+static void put_queues(struct why_case *c, struct gpuq_val *v)
+{
+	const struct snapshot *s = c->s;
+	uint32_t *waiting = gpuq_arena_calloc(c->a, s->n_queues + 1, sizeof(*waiting));
+	struct gpuq_val *list = gpuq_list(c->a);
+
+	for (uint32_t i = 0; waiting && i < s->n_jobs; i++)
+		waiting[s->jobs[i].queue] += s->jobs[i].n_waiting;
+	/* Children stand behind their parents. */
+	for (uint32_t q = s->n_queues; waiting && q-- > 0;)
+		if (s->queues[q].parent != SNAP_NONE)
+			waiting[s->queues[q].parent] += waiting[q];
+	if (waiting)
+		put_below(c, SNAP_NONE, waiting, list);
+	gpuq_put(c->a, v, "queues", list);
+}
+
+/* ---- what it is owed ---- */
+
+enum standing { QUOTA, FAIR_SHARE, BEYOND };
+
+/* How it stands with all it asks for, on a flavor: a quota has to hold it on every level. */
+static enum standing standing_on(const struct why_case *c, uint32_t flavor)
+{
+	const struct snap_job *j = &c->s->jobs[c->job];
+	const int64_t asks = c->s->requests[j->request].gpus_milli;
+	const bool placed = why_outcome_of(c->p, c->tries->key) > WHY_WAITS;
+	const size_t leaf = (size_t)j->queue * c->s->n_res + flavor;
+	bool owed = true;
+
+	for (uint32_t q = j->queue; q != SNAP_NONE; q = c->s->queues[q].parent) {
+		const size_t at = (size_t)q * c->s->n_res + flavor;
+		const int64_t quota = c->s->shares[at].quota;
+
+		owed &= quota == GPUQ_UNLIMITED ||
+			c->p->allocated[at] + (placed ? 0 : asks) <= quota;
+	}
+	if (owed)
+		return QUOTA;
+	return c->p->allocated[leaf] + (placed ? 0 : asks) <= c->p->fair_share[leaf] ? FAIR_SHARE
+										     : BEYOND;
+}
+
+/* On the flavor where it stands best. */
+static void put_standing(const struct why_case *c, struct gpuq_val *v)
+{
+	static const char *const words[] = { "quota", "fair_share", "beyond" };
+	const struct snap_request *r = &c->s->requests[c->s->jobs[c->job].request];
+	enum standing best = BEYOND;
+	bool may = r->gpus_milli > 0;
+
+	for (uint32_t i = 0; i < r->n_flavor_ix; i++) {
+		const enum standing one = standing_on(c, r->flavor_ix[i]);
+
+		if (c->s->capacity[r->flavor_ix[i]] > 0 && one < best)
+			best = one;
+	}
+	/* What cannot be evicted has to stand inside the quota, or does not start at all. */
+	if (!c->s->jobs[c->job].preemptible && best != QUOTA)
+		may = false;
+	gpuq_put(c->a, v, "standing", may ? gpuq_str(c->a, words[best]) : gpuq_null(c->a));
+}
+
+/* ---- what is free ---- */
+
+/* Whole devices of the flavors that it may use, on nodes that may start pods: in sum, and
+ * most on one node. */
+static void put_free(const struct why_case *c, struct gpuq_val *v)
+{
+	const struct snap_request *r = &c->s->requests[c->s->jobs[c->job].request];
+	struct gpuq_val *free_ = gpuq_map(c->a);
+	int64_t sum = 0, largest = 0;
+
+	for (uint32_t n = 0; n < c->s->n_nodes; n++) {
+		const struct snap_node *node = &c->s->nodes[n];
+		int64_t here = -node->foreign_gpus;
+		bool may = false;
+
+		for (uint32_t f = 0; f < r->n_flavor_ix; f++)
+			may |= r->flavor_ix[f] == node->flavor;
+		for (uint32_t d = 0; d < node->n_devices; d++)
+			here += c->s->devices[node->device_first + d].free_milli == SNAP_MILLI;
+		if (!may || node->state != SNAP_READY || here <= 0)
+			continue;
+		sum += here;
+		largest = here > largest ? here : largest;
+	}
+	gpuq_put(c->a, free_, "gpus", gpuq_int(c->a, sum));
+	gpuq_put(c->a, free_, "largest", gpuq_int(c->a, largest));
+	gpuq_put(c->a, v, "free", r->gpus_milli > 0 ? free_ : gpuq_null(c->a));
+}
+
+/* ---- what would happen now ---- */
+
+static void put_next(struct why_case *c, struct gpuq_val *v)
+{
+	static const char *const outcomes[] = { "wait", "wait", "start", "claim" };
+	const enum why_outcome out = why_outcome_of(c->p, c->tries->key);
+	struct gpuq_val *victims = gpuq_list(c->a);
+
+	gpuq_put(c->a, v, "next", gpuq_str(c->a, outcomes[out]));
+	for (uint32_t i = 0; i < c->p->n_actions; i++) {
+		const struct plan_action *a = &c->p->actions[i];
+		struct gpuq_val *one;
+
+		if ((a->kind != PLAN_EVICT && a->kind != PLAN_SHRINK && a->kind != PLAN_MOVE) ||
+		    a->claimant != c->job)
+			continue;
+		one = why_job(c->a, c->s, a->job);
+		gpuq_put(c->a, one, "cause", gpuq_str(c->a, gpuq_cause_word(a->cause)));
+		gpuq_put(c->a, one, "rule", gpuq_str(c->a, a->rule ? a->rule : ""));
+		gpuq_add(c->a, victims, one);
+	}
+	gpuq_put(c->a, v, "victims", victims);
+}
+
+static struct gpuq_val *explain(struct why_case *c)
+{
+	struct gpuq_val *v = gpuq_map(c->a);
+	const bool waits = why_outcome_of(c->p, c->tries->key) == WHY_WAITS;
+
+	put_next(c, v);
+	put_standing(c, v);
+	put_free(c, v);
+	put_queues(c, v);
+	/* Whoever has places already waits for those who leave them, and nothing helps. */
+	gpuq_put(c->a, v, "changes",
+		 waits && !c->s->jobs[c->job].n_promises ? why_changes(c) : gpuq_list(c->a));
+	gpuq_put(c->a, v, "tries", gpuq_int(c->a, c->tries->n));
+	gpuq_put(c->a, v, "cut_short", gpuq_bool(c->a, c->tries->cut_short));
+	return v;
+}
+
+int why_explain(const struct why_question *q, struct gpuq_arena *mem, struct gpuq_val **out,
+		struct gpuq_err *err)
+{
+	struct rec r = { (const unsigned char *)q->packed->data,
+			 (const unsigned char *)q->packed->data + q->packed->len, false };
+	struct gpuq_arena scratch = GPUQ_ARENA_INIT(0);
+	struct why_tries tries = { .packed = q->packed,
+				   .key = q->key,
+				   .stop = q->stop,
+				   .stop_arg = q->stop_arg,
+				   .err = err };
+	struct why_case c = { .tries = &tries, .a = mem };
+	struct snapshot *s = NULL;
+	struct gpuq_val *v = NULL;
+	struct plan p;
+	int rc = snapshot_unpack(&r, &s, err);
+
+	if (rc == 0)
+		rc = snapshot_seal(s, err);
+	if (rc == 0) {
+		c.job = why_find(s, q->key);
+		if (c.job == SNAP_NONE || s->jobs[c.job].state != SNAP_PENDING)
+			rc = gpuq_fail(err, GPUQ_ENOENT, "the job does not wait");
+	}
+	if (rc == 0)
+		rc = sched_cycle(s, &scratch, &p, err);
+	if (rc == 0) {
+		c.s = s;
+		c.p = &p;
+		tries.most = why_most_tries(s);
+		v = explain(&c);
+		rc = tries.rc;
+	}
+	if (rc == 0)
+		*out = v;
+	snapshot_free(s);
+	gpuq_arena_done(&scratch);
+	return rc;
+}

@@ -1,0 +1,204 @@
+#include "gpuqd/flow/notify/outbox_text.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "libgpuq/units.h"
+
+#define LINE_BYTES_MAX 400 /* of a value in a mail */
+
+void outbox_id(const char *cluster_id, uint64_t number, char *id)
+{
+	snprintf(id, 64, "%s-%" PRIu64, cluster_id, number);
+}
+
+/* ---- JSON ---- */
+
+static bool is_instant(const char *key)
+{
+	const size_t n = strlen(key);
+
+	return strcmp(key, "time") == 0 || (n > 5 && strcmp(key + n - 5, "_time") == 0);
+}
+
+/* Instants as text, as everywhere in JSON. */
+static struct gpuq_val *for_people(struct gpuq_arena *a, const struct gpuq_val *map)
+{
+	struct gpuq_val *out = gpuq_map(a);
+	char text[32];
+
+	for (uint32_t i = 0; i < map->n; i++) {
+		const struct gpuq_pair *p = &map->pairs[i];
+
+		if (p->val->type == GPUQ_INT && is_instant(p->key)) {
+			gpuq_instant_print(p->val->i, text, sizeof(text));
+			gpuq_put(a, out, p->key, gpuq_str(a, text));
+		} else {
+			gpuq_put(a, out, p->key, gpuq_val_copy(a, p->val));
+		}
+	}
+	return out;
+}
+
+void outbox_json(const struct gpuq_val *msg, const char *id, const char *cluster_id,
+		 struct gpuq_buf *out)
+{
+	static const char *const kept[] = { "time", "event", "cause" };
+	struct gpuq_arena a = GPUQ_ARENA_INIT(0);
+	struct gpuq_val *v = gpuq_map(&a), *top, *job = gpuq_get(msg, "job");
+
+	for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++) {
+		struct gpuq_val *one = gpuq_get(msg, kept[i]);
+
+		gpuq_put(&a, v, kept[i], one ? gpuq_val_copy(&a, one) : gpuq_null(&a));
+	}
+	top = for_people(&a, v);
+	v = gpuq_map(&a);
+	gpuq_put(&a, v, "version", gpuq_int(&a, 1));
+	gpuq_put(&a, v, "id", gpuq_str(&a, id));
+	gpuq_put(&a, v, "cluster", gpuq_str(&a, cluster_id));
+	for (uint32_t i = 0; top && i < top->n; i++)
+		gpuq_put(&a, v, top->pairs[i].key, top->pairs[i].val);
+	gpuq_put(&a, v, "job", job && job->type == GPUQ_MAP ? for_people(&a, job) : gpuq_null(&a));
+	if (gpuq_val_ok(v))
+		gpuq_json_write(out, v, 0);
+	else
+		out->failed = true;
+	gpuq_arena_done(&a);
+}
+
+/* ---- mail ---- */
+
+/* One line of printable ASCII: whatever else a text holds becomes '?'. */
+static void clean(struct gpuq_buf *out, const char *s)
+{
+	for (size_t n = 0; *s && n < LINE_BYTES_MAX; s++, n++)
+		gpuq_buf_addc(out, *s >= ' ' && *s <= '~' ? *s : '?');
+}
+
+static void header(struct gpuq_buf *out, const char *name, const char *value)
+{
+	gpuq_buf_printf(out, "%s: ", name);
+	clean(out, value);
+	gpuq_buf_addc(out, '\n');
+}
+
+static void date(struct gpuq_buf *out, int64_t at_us)
+{
+	static const char *const days[] = { "Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat" };
+	static const char *const months[] = { "Jan", "Feb", "Mar", "Apr", "May", "Jun",
+					      "Jul", "Aug", "Sep", "Oct", "Nov", "Dec" };
+	const time_t t = at_us / GPUQ_US_PER_S;
+	struct tm tm;
+
+	if (gmtime_r(&t, &tm)) /* not strftime: the locale's words are not RFC 5322's */
+		gpuq_buf_printf(out, "Date: %s, %d %s %d %02d:%02d:%02d +0000\n", days[tm.tm_wday],
+				tm.tm_mday, months[tm.tm_mon], tm.tm_year + 1900, tm.tm_hour,
+				tm.tm_min, tm.tm_sec);
+}
+
+static void print_val(struct gpuq_buf *out, const char *key, const struct gpuq_val *v)
+{
+	char text[32];
+
+	if (v->type == GPUQ_STR) {
+		clean(out, v->s);
+	} else if (v->type == GPUQ_INT && is_instant(key)) {
+		gpuq_instant_print(v->i, text, sizeof(text));
+		gpuq_buf_adds(out, text);
+	} else if (v->type == GPUQ_LIST) {
+		for (uint32_t i = 0; i < v->n; i++) {
+			gpuq_buf_adds(out, i ? ", " : "");
+			print_val(out, "", v->items[i]);
+		}
+	} else {
+		gpuq_json_write(out, v, 0); /* numbers */
+	}
+}
+
+static void row(struct gpuq_buf *out, const char *label, const char *key, const struct gpuq_val *in)
+{
+	const struct gpuq_val *v = gpuq_get(in, key);
+
+	if (!v || v->type == GPUQ_NULL || (v->type == GPUQ_LIST && v->n == 0))
+		return;
+	gpuq_buf_printf(out, "%-10s ", label);
+	print_val(out, key, v);
+	gpuq_buf_addc(out, '\n');
+}
+
+/* "gpuq: job 17_3 (train) FAILED, exit code 1"; of a state that goes on: what happened. */
+static void subject(struct gpuq_buf *out, const struct gpuq_val *msg, const struct gpuq_val *job)
+{
+	static const struct {
+		const char *event, *text;
+	} words[] = { { "begin", "has started" },
+		      { "requeue", "waits again" },
+		      { "preempt", "was evicted and waits again" },
+		      { "invalid_depend", "waits for what cannot happen any more" },
+		      { "time_90", "has used 90% of its time" },
+		      { "time_80", "has used 80% of its time" },
+		      { "time_50", "has used 50% of its time" } };
+	const char *event = gpuq_get_str(msg, "event", "");
+	const int64_t index = gpuq_get_int(job, "array_index", -1);
+	const int64_t code = gpuq_get_int(job, "exit_code", -1);
+	const char *what = NULL;
+
+	gpuq_buf_printf(out, "gpuq: job %" PRId64, gpuq_get_int(job, "id", 0));
+	if (index >= 0)
+		gpuq_buf_printf(out, "_%" PRId64, index);
+	gpuq_buf_adds(out, " (");
+	clean(out, gpuq_get_str(job, "name", ""));
+	gpuq_buf_adds(out, ") ");
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (strcmp(event, words[i].event) == 0)
+			what = words[i].text;
+	clean(out, what ? what : gpuq_get_str(job, "state", ""));
+	if (!what && code >= 0)
+		gpuq_buf_printf(out, ", exit code %" PRId64, code);
+}
+
+void outbox_mail(const struct gpuq_val *msg, const char *id, const char *cluster_id,
+		 const char *from, struct gpuq_buf *out)
+{
+	static const struct {
+		const char *label, *key;
+	} rows[] = {
+		{ "Name:", "name" },
+		{ "User:", "user" },
+		{ "Queue:", "queue" },
+		{ "State:", "state" },
+		{ "Exit code:", "exit_code" },
+		{ "Message:", "message" },
+		{ "Submitted:", "submit_time" },
+		{ "Started:", "start_time" },
+		{ "Ended:", "end_time" },
+		{ "Attempt:", "attempt" },
+		{ "Flavor:", "flavor" },
+		{ "GPUs:", "gpus" },
+		{ "Nodes:", "nodes" },
+	};
+	const struct gpuq_val *job = gpuq_get(msg, "job");
+	const char *at = strchr(from, '@');
+	struct gpuq_buf text = GPUQ_BUF_INIT;
+
+	header(out, "To", gpuq_get_str(msg, "address", ""));
+	header(out, "From", from);
+	subject(&text, msg, job);
+	header(out, "Subject", gpuq_buf_str(&text));
+	date(out, gpuq_get_int(msg, "time", 0));
+	gpuq_buf_printf(out, "Message-ID: <gpuq-%s@%s>\n", id, at ? at + 1 : "gpuq");
+	header(out, "Auto-Submitted", "auto-generated");
+	header(out, "X-Gpuq-Cluster", cluster_id);
+	header(out, "MIME-Version", "1.0");
+	header(out, "Content-Type", "text/plain; charset=us-ascii");
+	gpuq_buf_addc(out, '\n');
+	gpuq_buf_adds(out, gpuq_buf_str(&text) + strlen("gpuq: "));
+	gpuq_buf_adds(out, ".\n\n");
+	row(out, "Cause:", "cause", msg);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		row(out, rows[i].label, rows[i].key, job);
+	gpuq_buf_done(&text);
+}

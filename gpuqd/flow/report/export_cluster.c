@@ -1,0 +1,183 @@
+#include "gpuqd/flow/report/export_int.h"
+
+#include "libgpuq/units.h"
+
+static const char *const states[] = { "ready", "drained", "suspect", "down" };
+
+static void export_reservations(struct export *x, struct gpuq_val *config)
+{
+	struct gpuq_val *list = gpuq_list(x->a);
+
+	for (uint32_t i = 0; i < x->s->n_reservations; i++) {
+		const struct snap_reservation *r = &x->s->reservations[i];
+		struct gpuq_val *v = gpuq_add(x->a, list, gpuq_map(x->a));
+		struct gpuq_val *nodes = gpuq_list(x->a);
+
+		export_str(x, v, "name", r->name);
+		export_time(x, v, "start", r->start_us);
+		export_span(x, v, "duration", r->end_us - r->start_us);
+		for (uint32_t k = 0; k < r->n_nodes; k++)
+			gpuq_add(x->a, nodes, gpuq_str(x->a, x->s->nodes[r->nodes[k]].name));
+		if (r->n_nodes)
+			export_put(x, v, "nodes", nodes);
+		else
+			export_milli(x, v, "gpus", r->gpus_milli);
+		if (r->queue != SNAP_NONE)
+			export_str(x, v, "queue", x->s->queues[r->queue].name);
+		if (r->release_us)
+			export_span(x, v, "release_after", r->release_us);
+		export_str(x, v, "kind", r->maintenance ? "maintenance" : "user");
+	}
+	if (x->s->n_reservations)
+		export_put(x, config, "reservations", list);
+}
+
+/* Points as a case has them: there the highest class of its jobs has all of them. */
+static void export_weights(struct export *x, struct gpuq_val *config)
+{
+	const struct snap_weights *w = &x->s->config.weights;
+	struct gpuq_val *v = gpuq_map(x->a);
+	int64_t highest = 0;
+
+	for (uint32_t i = 0; i < x->s->n_jobs; i++) {
+		const int64_t p = x->s->jobs[i].priority, size = p < 0 ? -p : p;
+
+		highest = size > highest ? size : highest;
+	}
+	export_int(x, v, "age", w->age);
+	export_int(x, v, "fairshare", w->fair_share);
+	export_int(x, v, "size", w->size);
+	export_int(x, v, "qos", highest < w->qos_full ? w->qos / w->qos_full * highest : w->qos);
+	export_int(x, v, "stretch", w->stretch);
+	export_put(x, config, "priority_weights", v);
+}
+
+void export_config(struct export *x)
+{
+	const struct snap_config *c = &x->s->config;
+	struct gpuq_val *v = export_add(x, "config"), *map = gpuq_map(x->a);
+	const char **flavors = gpuq_arena_calloc(x->a, x->s->n_flavors + 1, sizeof(*flavors));
+
+	export_str(x, v, "unit", "second");
+	export_time(x, v, "now", c->now_us);
+	export_str(x, v, "reclaim_to",
+		   c->reclaim_to == SNAP_RECLAIM_GUARANTEE ? "guarantee" : "fair_share");
+	export_put(x, v, "consolidation", gpuq_bool(x->a, c->consolidation));
+	if (c->cross_queue_priority)
+		export_put(x, v, "cross_queue_priority", gpuq_bool(x->a, true));
+	export_int(x, v, "backfill_depth",
+		   c->backfill_depth == UINT32_MAX ? -1 : (int64_t)c->backfill_depth);
+	export_int(x, v, "max_job_test", c->max_job_test);
+	export_str(x, v, "min_runtime_method",
+		   c->min_runtime_method == SNAP_RUNTIME_QUEUE ? "queue" : "lca");
+	export_span(x, v, "preempt_min_runtime", c->preempt_min_runtime_us);
+	export_span(x, v, "reclaim_min_runtime", c->reclaim_min_runtime_us);
+	export_span(x, v, "cooldown", c->cooldown_us);
+	export_int(x, v, "claims_per_hour", c->claims_per_hour);
+	export_int(x, v, "claim_reversals", c->claim_reversals);
+	if (c->claim_spare_milli != GPUQ_UNLIMITED)
+		export_milli(x, v, "claim_spare_max", c->claim_spare_milli);
+	export_int(x, v, "moves_per_day", c->moves_per_day);
+	export_span(x, v, "grow_delay", c->grow_delay_us);
+	export_span(x, v, "gang_repair", c->gang_repair_us);
+	export_span(x, v, "preemption_delay", c->preemption_delay_us);
+	export_span(x, v, "idle_window", x->m->policy.idle_window_us);
+	export_milli(x, v, "usage_k", c->usage_k_milli);
+	if (x->m->policy.usage_half_life_us)
+		export_span(x, v, "usage_half_life", x->m->policy.usage_half_life_us);
+	else
+		export_int(x, v, "usage_half_life", -1);
+	export_span(x, v, "starve_time", c->starve_us);
+	export_weights(x, v);
+	export_strs(x, v, "topology_levels", c->levels, c->n_levels);
+	for (uint32_t f = 0; flavors && f < x->s->n_flavors; f++)
+		flavors[f] = x->s->flavors[f].name;
+	if (flavors)
+		export_strs(x, v, "flavors", flavors, x->s->n_flavors);
+	for (uint32_t i = 0; i < x->s->n_licenses; i++)
+		export_int(x, map, x->s->licenses[i].name, x->s->licenses[i].count);
+	if (x->s->n_licenses)
+		export_put(x, v, "licences", map);
+	export_reservations(x, v);
+}
+
+static void export_labels(struct export *x, struct gpuq_val *v, const struct node *n)
+{
+	struct gpuq_val *labels = gpuq_map(x->a), *taints = gpuq_list(x->a);
+
+	for (size_t i = 0; i < n->fact.labels.n; i++)
+		export_str(x, labels, n->fact.labels.keys[i], n->fact.labels.vals[i]);
+	if (n->fact.labels.n)
+		export_put(x, v, "labels", labels);
+	for (size_t i = 0; i < n->fact.n_taints; i++) {
+		struct gpuq_val *t = gpuq_add(x->a, taints, gpuq_map(x->a));
+
+		export_str(x, t, "key", n->fact.taints[i].key);
+		export_str(x, t, "value", n->fact.taints[i].value);
+		export_str(x, t, "effect", n->fact.taints[i].effect);
+	}
+	if (n->fact.n_taints)
+		export_put(x, v, "taints", taints);
+}
+
+/* MIG instances, how devices are joined, and what is near them. */
+static void export_parts(struct export *x, struct gpuq_val *v, const struct snap_node *n)
+{
+	const struct snap_joint *j = n->joint == SNAP_NONE ? NULL : &x->s->joints[n->joint];
+	struct gpuq_val *mig = gpuq_map(x->a), *links = gpuq_list(x->a), *numa = gpuq_list(x->a);
+
+	for (uint32_t i = 0; i < n->n_mig; i++)
+		export_int(x, mig, n->mig[i].profile,
+			   n->mig[i].count > n->mig[i].foreign ? n->mig[i].count - n->mig[i].foreign
+							       : 0);
+	if (n->n_mig)
+		export_put(x, v, "mig", mig);
+	for (uint32_t d = 0; j && j->links && d < j->n_devices; d++) {
+		struct gpuq_val *row = gpuq_add(x->a, links, gpuq_list(x->a));
+
+		for (uint32_t k = 0; k < j->n_devices; k++)
+			gpuq_add(x->a, row, gpuq_int(x->a, j->links[d * j->n_devices + k]));
+	}
+	if (j && j->links)
+		export_put(x, v, "links", links);
+	for (uint32_t d = 0; j && j->numa && d < j->n_devices; d++)
+		gpuq_add(x->a, numa, gpuq_int(x->a, j->numa[d]));
+	if (j && j->numa)
+		export_put(x, v, "numa", numa);
+}
+
+void export_node(struct export *x, const struct snap_node *sn)
+{
+	const struct node *n = model_find_node(x->m, sn->name);
+	struct gpuq_val *v = export_add(x, "nodes");
+	int64_t memory = 0;
+
+	export_str(x, v, "name", sn->name);
+	export_int(x, v, "gpus", sn->n_devices);
+	for (uint32_t d = 0; d < sn->n_devices; d++)
+		if (x->s->devices[sn->device_first + d].memory_bytes > memory)
+			memory = x->s->devices[sn->device_first + d].memory_bytes;
+	if (memory)
+		export_int(x, v, "gpu_mem_mb", memory >> 20);
+	if (sn->cpu_milli != GPUQ_UNLIMITED)
+		export_int(x, v, "cpu",
+			   sn->cpu_milli > sn->foreign_cpu_milli
+				   ? sn->cpu_milli - sn->foreign_cpu_milli
+				   : 0);
+	if (sn->memory_bytes != GPUQ_UNLIMITED)
+		export_int(x, v, "mem_mb",
+			   sn->memory_bytes > sn->foreign_memory_bytes
+				   ? (sn->memory_bytes - sn->foreign_memory_bytes) >> 20
+				   : 0);
+	if (sn->pods != GPUQ_UNLIMITED)
+		export_int(x, v, "max_pods",
+			   sn->pods > sn->foreign_pods ? sn->pods - sn->foreign_pods : 0);
+	if (sn->pool && *sn->pool)
+		export_str(x, v, "pool", sn->pool);
+	if (sn->n_devices || sn->n_mig)
+		export_str(x, v, "flavor", x->s->flavors[sn->flavor].name);
+	export_parts(x, v, sn);
+	export_str(x, v, "state", states[sn->state]);
+	if (n)
+		export_labels(x, v, n);
+}

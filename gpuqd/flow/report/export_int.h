@@ -1,0 +1,61 @@
+/* export_int.h - what the parts of a scenario are written with
+ *
+ * Owns     nothing: an item lives in x->a until the next one is begun.
+ * Touches  memory only.
+ * Used by  export*.c only: export.c has the order and the numbers, the others what a case
+ *          says of the cluster, its queues, its jobs, and of what others hold.
+ */
+#ifndef GPUQD_FLOW_REPORT_EXPORT_INT_H
+#define GPUQD_FLOW_REPORT_EXPORT_INT_H
+
+#include "gpuqd/snapshot/snapshot.h"
+#include "gpuqd/flow/report/export.h"
+
+/* Of devices and ill devices of others; a queue that owes nobody anything. */
+#define EXPORT_FOREIGN "foreign"
+
+struct export
+{
+	const struct model *m;
+	const struct snapshot *s;
+	struct gpuq_arena *a; /* of one item */
+	struct gpuq_val *item; /* NULL = none is being made */
+	export_fn fn;
+	void *arg;
+	int64_t t0_us; /* times are counted from there */
+	bool has_foreign;
+};
+
+/* A new item of that part, to be filled; the one before it is handed over. */
+struct gpuq_val *export_add(struct export *x, const char *part);
+
+/* Into a map: any value; thousandths as a number, whole ones as integers; a length of time
+ * in seconds; a time, in seconds since t0; strings, when there are any. */
+void export_put(struct export *x, struct gpuq_val *map, const char *key, struct gpuq_val *v);
+void export_milli(struct export *x, struct gpuq_val *map, const char *key, int64_t milli);
+void export_int(struct export *x, struct gpuq_val *map, const char *key, int64_t i);
+void export_str(struct export *x, struct gpuq_val *map, const char *key, const char *s);
+void export_span(struct export *x, struct gpuq_val *map, const char *key, int64_t us);
+void export_time(struct export *x, struct gpuq_val *map, const char *key, int64_t us);
+void export_strs(struct export *x, struct gpuq_val *map, const char *key, const char *const *items,
+		 size_t n);
+
+/* export_cluster.c */
+void export_config(struct export *x);
+void export_node(struct export *x, const struct snap_node *n);
+
+/* export_queue.c: a queue; what users have used in all of them. */
+void export_queue(struct export *x, uint32_t queue);
+void export_users(struct export *x);
+
+/* export_job.c: one that runs or leaves; one that waits, or one range of a waiting array. */
+void export_running(struct export *x, const struct snap_job *j);
+void export_waiting(struct export *x, const struct snap_job *j, uint32_t range);
+
+/* export_foreign.c: does anybody else hold devices of the node; a job that stands for them,
+ * where there are; and the queue of these jobs. */
+bool export_is_shared(const struct export *x, const struct snap_node *n);
+void export_foreign(struct export *x, const struct snap_node *n);
+void export_foreign_queue(struct export *x);
+
+#endif

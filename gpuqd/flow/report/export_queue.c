@@ -1,0 +1,115 @@
+#include "gpuqd/flow/report/export_int.h"
+
+#include <stdlib.h>
+
+#include "gpuqd/state/usage.h"
+#include "libgpuq/units.h"
+
+static const char *const reclaims[] = { "any", "lower_or_equal", "lower", "never" };
+static const char *const preempts[] = { "lower", "lower_or_newer", "never" };
+
+static void export_amount(struct export *x, struct gpuq_val *v, const char *flavor, int64_t milli)
+{
+	export_milli(x, v, flavor, milli == GPUQ_UNLIMITED ? -1000 : milli);
+}
+
+void export_queue(struct export *x, uint32_t ix)
+{
+	const struct snap_queue *q = &x->s->queues[ix];
+	const struct snap_share *shares = x->s->shares + (size_t)ix * x->s->n_res;
+	struct gpuq_val *v = export_add(x, "queues");
+	struct gpuq_val *quota = gpuq_map(x->a), *limit = gpuq_map(x->a), *lend = gpuq_map(x->a);
+	bool lends_all = true;
+
+	export_str(x, v, "name", q->name);
+	export_str(x, v, "parent", q->parent == SNAP_NONE ? "root" : x->s->queues[q->parent].name);
+	for (uint32_t f = 0; f < x->s->n_flavors; f++) {
+		export_amount(x, quota, x->s->flavors[f].name, shares[f].quota);
+		export_amount(x, limit, x->s->flavors[f].name, shares[f].limit);
+		export_amount(x, lend, x->s->flavors[f].name, shares[f].lend);
+		lends_all &= shares[f].lend == GPUQ_UNLIMITED;
+	}
+	export_put(x, v, "quota", quota);
+	export_put(x, v, "limit", limit);
+	if (!lends_all)
+		export_put(x, v, "lend_limit", lend);
+	export_milli(x, v, "weight", q->weight_milli);
+	export_int(x, v, "priority", q->rank);
+	export_str(x, v, "preempt_within", preempts[q->preempt_within]);
+	export_str(x, v, "reclaim", reclaims[q->reclaim]);
+	if (q->own_strict)
+		export_str(x, v, "own_preempt", "strict");
+	export_put(x, v, "reclaimable", gpuq_bool(x->a, !q->not_reclaimable));
+	export_put(x, v, "fence", gpuq_bool(x->a, q->fence));
+	export_put(x, v, "stopped", gpuq_bool(x->a, q->stopped));
+	if (q->spread)
+		export_put(x, v, "spread", gpuq_bool(x->a, true));
+	if (q->borrow_preempt_max_priority != INT64_MIN)
+		export_int(x, v, "borrow_preempt_max_priority", q->borrow_preempt_max_priority);
+	if (q->preempt_min_runtime_us >= 0)
+		export_span(x, v, "preempt_min_runtime", q->preempt_min_runtime_us);
+	if (q->reclaim_min_runtime_us >= 0)
+		export_span(x, v, "reclaim_min_runtime", q->reclaim_min_runtime_us);
+	if (q->usage_micro)
+		export_milli(x, v, "usage", q->usage_micro / 1000);
+	if (q->budget_gpu_ms != GPUQ_UNLIMITED) {
+		export_milli(x, v, "budget_gpu_min", q->budget_gpu_ms / 60);
+		export_milli(x, v, "budget_used_gpu_min", q->budget_used_gpu_ms / 60);
+		export_str(x, v, "budget_mode", q->budget_hard ? "hard" : "soft");
+		if (q->budget_demotes)
+			export_put(x, v, "budget_demotes_guarantee", gpuq_bool(x->a, true));
+	}
+	if (q->user_max_running != GPUQ_UNLIMITED)
+		export_int(x, v, "user_max_running", q->user_max_running);
+	if (q->max_running != GPUQ_UNLIMITED)
+		export_int(x, v, "max_running", q->max_running);
+	if (q->user_max_gpus_milli != GPUQ_UNLIMITED)
+		export_milli(x, v, "user_max_gpus", q->user_max_gpus_milli);
+	if (q->job_max_gpus_milli != GPUQ_UNLIMITED)
+		export_milli(x, v, "job_max_gpus", q->job_max_gpus_milli);
+	if (q->max_gpus_milli != GPUQ_UNLIMITED)
+		export_milli(x, v, "max_gpus", q->max_gpus_milli);
+}
+
+/* ---- users ---- */
+
+/* What a case adds for a running job by itself, in the snapshot's unit. */
+static uint64_t used_by(const struct export *x, const struct snap_job *j)
+{
+	int64_t milli = 0;
+
+	if (j->state != SNAP_RUNNING || j->start_us >= x->s->config.now_us)
+		return 0;
+	for (uint32_t i = j->alloc_first; i < j->alloc_first + j->n_allocs; i++)
+		milli += (int64_t)x->s->allocs[i].n_devices * x->s->allocs[i].milli;
+	return (uint64_t)(usage_of(milli, x->s->config.now_us - j->start_us,
+				   x->m->policy.usage_half_life_us) >>
+			  SNAP_USED_SHIFT);
+}
+
+void export_users(struct export *x)
+{
+	const struct snapshot *s = x->s;
+	uint64_t *running = calloc(s->n_usages + 1, sizeof(*running));
+
+	if (!running)
+		abort();
+	for (uint32_t i = 0; i < s->n_jobs; i++)
+		if (s->jobs[i].usage < s->n_usages)
+			running[s->jobs[i].usage] += used_by(x, &s->jobs[i]);
+	for (uint32_t i = 0; i < s->n_usages; i++) {
+		const struct snap_usage *u = &s->usages[i];
+		const uint64_t used = u->used > running[i] ? u->used - running[i] : 0;
+		struct gpuq_val *v;
+
+		/* Below a thousandth of a GPU-second. */
+		if (used >> (32 - SNAP_USED_SHIFT - 10) == 0)
+			continue;
+		v = export_add(x, "users");
+		export_str(x, v, "name", s->users[u->user]);
+		export_str(x, v, "queue", s->queues[u->queue].name);
+		export_milli(x, v, "used",
+			     (int64_t)((fixed_u128)used * 1000 >> (32 - SNAP_USED_SHIFT)));
+	}
+	free(running);
+}

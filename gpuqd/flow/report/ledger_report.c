@@ -1,0 +1,437 @@
+#include "gpuqd/flow/report/ledger_report.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "gpuqd/util/civil.h"
+#include "gpuqd/util/varint.h"
+#include "gpuqd/store/store.h"
+#include "libgpuq/units.h"
+
+#define RECORDS_PER_STEP 2000 /* some milliseconds */
+#define NAME_MAX_BYTES 128
+
+struct sum {
+	UT_hash_handle hh;
+	struct ledger_row row;
+	char user[NAME_MAX_BYTES], queue[NAME_MAX_BYTES], flavor[NAME_MAX_BYTES];
+	unsigned char key[]; /* user NUL queue NUL flavor NUL day */
+};
+
+/* A day that the report begins or ends in. */
+struct edge {
+	int64_t day;
+	bool any; /* it has records of pods */
+};
+
+/* A pod that ran when the report was asked for: what was recorded since is not its own. */
+struct live {
+	UT_hash_handle hh;
+	unsigned char key[16];
+};
+
+struct ledger_report {
+	struct ledger_report_opts o;
+	int64_t ahead_us; /* days are those of the wall clock */
+	struct store *store;
+	struct sum *sums;
+	struct live *lives;
+	const struct ledger_row **rows;
+	struct edge edges[2];
+	int n_edges, at_edge;
+	unsigned char last[CHANGE_KEY_BYTES_MAX]; /* key that was read last */
+	size_t last_len;
+	size_t n_step;
+	bool failed;
+};
+
+static int64_t day_at(const struct ledger_report *r, int64_t us)
+{
+	return civil_day(us + r->ahead_us);
+}
+
+static int64_t day_begins(const struct ledger_report *r, int64_t day)
+{
+	return day * CIVIL_DAY_US - r->ahead_us;
+}
+
+static bool listed(const struct gpuq_strlist *l, const char *s)
+{
+	for (size_t i = 0; l && i < l->n; i++)
+		if (strcmp(l->items[i], s) == 0)
+			return true;
+	return !l || l->n == 0;
+}
+
+static const char *keep(char to[NAME_MAX_BYTES], bool wanted, const char *s, size_t n)
+{
+	if (!wanted)
+		return NULL;
+	n = n < NAME_MAX_BYTES - 1 ? n : NAME_MAX_BYTES - 1;
+	memcpy(to, s, n);
+	to[n] = '\0';
+	return to;
+}
+
+static struct ledger_row *row_of(struct ledger_report *r, const char *user, const char *queue,
+				 const char *flavor, int64_t day)
+{
+	const unsigned by = r->o.by;
+	unsigned char key[CHANGE_KEY_BYTES_MAX + 8];
+	const int64_t of_day = by & REPORT_BY_DAY ? day : INT64_MIN;
+	size_t n = change_key_strs(key, by & REPORT_BY_USER ? user : "",
+				   by & REPORT_BY_QUEUE ? queue : "",
+				   by & REPORT_BY_FLAVOR ? flavor : "", NULL);
+	struct sum *s = NULL;
+
+	if (!listed(r->o.users, user) || !listed(r->o.queues, queue) || !*user)
+		return NULL;
+	memcpy(key + n, &of_day, sizeof(of_day));
+	n += sizeof(of_day);
+	HASH_FIND(hh, r->sums, key, n, s);
+	if (s)
+		return &s->row;
+	s = calloc(1, sizeof(*s) + n);
+	if (!s) {
+		r->failed = true;
+		return NULL;
+	}
+	memcpy(s->key, key, n);
+	s->row.user = keep(s->user, by & REPORT_BY_USER, user, strlen(user));
+	s->row.queue = keep(s->queue, by & REPORT_BY_QUEUE, queue, strlen(queue));
+	s->row.flavor = keep(s->flavor, by & REPORT_BY_FLAVOR, flavor, strlen(flavor));
+	s->row.day = of_day;
+	HASH_ADD_KEYPTR(hh, r->sums, s->key, n, s);
+	return &s->row;
+}
+
+/* ---- an interval ---- */
+
+struct of {
+	const char *user, *queue, *flavor;
+	int64_t price_micro;
+};
+
+/* The part of it that lies in the report, day by day. */
+static void add(struct ledger_report *r, const struct of *of, const struct charged *c)
+{
+	int64_t from = c->from_us > r->o.since_us ? c->from_us : r->o.since_us;
+	const int64_t to = c->to_us < r->o.until_us ? c->to_us : r->o.until_us;
+
+	while (from < to) {
+		const int64_t day = day_at(r, from);
+		const int64_t next = day_begins(r, day + 1);
+		const int64_t end = next < to ? next : to;
+		const int64_t us = accounting_gpu_us(c->milli, from, end);
+		struct ledger_row *row = row_of(r, of->user, of->queue, of->flavor, day);
+
+		if (row && c->kind < N_CHARGES) {
+			row->us[c->kind] += us;
+			if (c->kind == CHARGE_USED)
+				row->cost_micro += price_cost(of->price_micro, us);
+		}
+		from = end;
+	}
+}
+
+/* ---- whole days ---- */
+
+static bool is_edge(const struct ledger_report *r, int64_t day)
+{
+	const int64_t begins = day_begins(r, day), ends = begins + CIVIL_DAY_US;
+	const bool right = r->o.until_us >= ends || r->o.until_us >= r->o.now_us;
+
+	return begins < r->o.until_us && ends > r->o.since_us &&
+	       !(r->o.since_us <= begins && right);
+}
+
+static bool in_whole_day(const struct ledger_report *r, int64_t day)
+{
+	for (int i = 0; i < r->n_edges; i++)
+		if (r->edges[i].day == day)
+			return false;
+	return day_begins(r, day) < r->o.until_us && day_begins(r, day + 1) > r->o.since_us;
+}
+
+/* Whole days; or that one. */
+static void add_days(struct ledger_report *r, const struct model *m, const struct edge *one)
+{
+	for (const struct usage *u = m->usages; u; u = u->hh.next) {
+		char queue[NAME_MAX_BYTES];
+		struct ledger_row *row;
+
+		/* The queue may be gone: its name is the first part of the key. */
+		keep(queue, true, (const char *)u->bytes, strnlen((const char *)u->bytes, u->len));
+		row = (one ? u->day == one->day : in_whole_day(r, u->day))
+			      ? row_of(r, u->user, queue, u->flavor, u->day)
+			      : NULL;
+		if (!row)
+			continue;
+		for (int i = 0; i < N_CHARGES; i++)
+			row->us[i] += u->us[i];
+		row->cost_micro += u->cost_micro;
+		row->n_pods += u->n_pods;
+	}
+}
+
+/* ---- what goes on ---- */
+
+static void note_live(struct ledger_report *r, const struct job *j, uint32_t attempt,
+		      uint32_t index)
+{
+	struct live *l = r->n_edges ? calloc(1, sizeof(*l)) : NULL;
+	unsigned char key[CHANGE_KEY_BYTES_MAX];
+
+	if (!l) {
+		r->failed |= r->n_edges > 0;
+		return;
+	}
+	change_key_pod(key, j->key.id, j->key.index, attempt, index);
+	memcpy(l->key, key, sizeof(l->key));
+	HASH_ADD(hh, r->lives, key, sizeof(l->key), l);
+}
+
+static void add_running(struct ledger_report *r, const struct model *m, const struct pod *p)
+{
+	const struct job *j = p->job;
+	const struct of of = { j->user, j->queue->name, j->life->flavor,
+			       price_micro(m->site, p->node->pool, j->life->flavor) };
+	struct charged c[N_CHARGES];
+	uint32_t n;
+
+	if (!model_pod_takes(p) || !p->gpus_milli)
+		return;
+	note_live(r, j, p->attempt, p->index);
+	n = accounting_of_pod(p, 0, r->o.now_us, false, c);
+	for (uint32_t i = 0; i < n; i++)
+		add(r, &of, &c[i]);
+}
+
+static void add_promised(struct ledger_report *r, const struct model *m, const struct job *j)
+{
+	const struct of of = { j->user, j->queue->name, j->life->promise->flavor, 0 };
+
+	note_live(r, j, (uint32_t)(j->life->promise->at_us / GPUQ_US_PER_S), LEDGER_PROMISED);
+	for (uint32_t i = 0; i < j->life->promise->n_pods; i++) {
+		const struct promised_pod *pp = &j->life->promise->pods[i];
+		const struct node *n = model_find_node(m, pp->node);
+
+		for (uint32_t k = 0; n && k < pp->n_devices; k++) {
+			const int64_t since =
+				accounting_promised_since(j->life->promise, n, pp->devices[k]);
+			const struct charged c = { CHARGE_HELD, pp->gpus_milli / pp->n_devices,
+						   since, r->o.now_us };
+
+			if (since)
+				add(r, &of, &c);
+		}
+	}
+}
+
+static void add_apart(struct ledger_report *r, const struct job *j)
+{
+	const struct of of = { j->user, j->queue->name, j->life->apart->flavor, 0 };
+	const struct charged c = { CHARGE_FRAGMENTED, j->life->apart->milli,
+				   j->life->apart->since_us, r->o.now_us };
+
+	note_live(r, j, (uint32_t)(c.from_us / GPUQ_US_PER_S), LEDGER_APART);
+	add(r, &of, &c);
+}
+
+static void add_live(struct ledger_report *r, const struct model *m)
+{
+	const struct pod *p;
+
+	node_each(m, n) {
+		DL_FOREACH2(n->pods, p, node_next)
+			add_running(r, m, p);
+	}
+	if (!m->n_promises && !m->n_apart)
+		return;
+	job_each(m, j) {
+		if (j->life->promise)
+			add_promised(r, m, j);
+		if (j->life->apart)
+			add_apart(r, j);
+	}
+}
+
+/* ---- single pods ---- */
+
+static const char *get_name(struct rec *in, char to[NAME_MAX_BYTES])
+{
+	size_t n = 0;
+	const char *s = rec_get_str(in, &n);
+
+	return keep(to, true, s ? s : "", s ? n : 0);
+}
+
+static int on_record(void *arg, const unsigned char *key, size_t key_len, const unsigned char *val,
+		     size_t val_len)
+{
+	struct ledger_report *r = arg;
+	struct edge *e = &r->edges[r->at_edge];
+	struct rec in = { val, val + val_len, false };
+	char user[NAME_MAX_BYTES], queue[NAME_MAX_BYTES], flavor[NAME_MAX_BYTES];
+	struct live *live = NULL;
+	int64_t ended = 0;
+	struct of of;
+	uint32_t n;
+
+	/* The walk begins with the one that was read last. */
+	if (key_len == r->last_len && memcmp(key, r->last, key_len) == 0)
+		return 0;
+	memcpy(r->last, key, key_len);
+	r->last_len = key_len;
+	e->any = true;
+	r->n_step++;
+	if (key_len >= 4 + sizeof(live->key))
+		HASH_FIND(hh, r->lives, key + 4, sizeof(live->key), live);
+	if (live)
+		return 0;
+	rec_get_row(&in, 5);
+	of.queue = get_name(&in, queue);
+	of.user = get_name(&in, user);
+	of.flavor = get_name(&in, flavor);
+	of.price_micro = rec_get_int(&in);
+	n = rec_get_array(&in);
+	for (uint32_t i = 0; i < n && !in.bad; i++) {
+		const uint32_t more = rec_get_row(&in, 4);
+		struct charged c = { .kind = (enum charge)rec_get_int(&in) };
+
+		c.milli = rec_get_int(&in);
+		c.from_us = rec_get_int(&in);
+		c.to_us = rec_get_int(&in);
+		varint_skip_more(&in, more);
+		if (in.bad)
+			break;
+		add(r, &of, &c);
+		ended = c.to_us > ended ? c.to_us : ended;
+	}
+	if (ended > r->o.since_us && ended <= r->o.until_us && ended < day_begins(r, e->day + 1)) {
+		struct ledger_row *row = row_of(r, user, queue, flavor, e->day);
+
+		if (row)
+			row->n_pods++;
+	}
+	return 0;
+}
+
+/* 1: there is more of this day. */
+static int read_edge(struct ledger_report *r, struct gpuq_err *err)
+{
+	unsigned char day[8];
+	const size_t n = change_key_u32(day, (uint32_t)civil_number(r->edges[r->at_edge].day));
+	int rc;
+
+	r->n_step = 0;
+	rc = store_each(r->store, TABLE_CHARGE, day, n, r->last_len ? r->last : NULL, r->last_len,
+			false, RECORDS_PER_STEP, on_record, r, err);
+	if (rc < 0)
+		return rc;
+	return r->n_step > 0;
+}
+
+/* ---- the whole ---- */
+
+struct ledger_report *ledger_report_new(const struct model *m, struct store *st,
+					const struct ledger_report_opts *o)
+{
+	struct ledger_report *r = calloc(1, sizeof(*r));
+	int64_t days[2];
+
+	if (!r)
+		return NULL;
+	r->o = *o;
+	r->ahead_us = m->ahead_us;
+	r->store = st;
+	days[0] = day_at(r, o->since_us);
+	days[1] = day_at(r, o->until_us < o->now_us ? o->until_us - 1 : o->now_us);
+	for (int i = 0; st && i < 2; i++)
+		/* Of older days nothing but the whole is known. */
+		if (days[i] >= m->charges_from && is_edge(r, days[i]) &&
+		    (i == 0 || days[0] != days[1]))
+			r->edges[r->n_edges++].day = days[i];
+	add_days(r, m, NULL);
+	add_live(r, m);
+	/* What comes later is another report's. */
+	if (r->o.until_us > o->now_us)
+		r->o.until_us = o->now_us;
+	return r;
+}
+
+void ledger_report_free(struct ledger_report *r)
+{
+	struct sum *s, *at;
+	struct live *l, *next;
+
+	if (!r)
+		return;
+	HASH_ITER(hh, r->lives, l, next) {
+		HASH_DEL(r->lives, l);
+		free(l);
+	}
+	HASH_ITER(hh, r->sums, s, at) {
+		HASH_DEL(r->sums, s);
+		free(s);
+	}
+	free(r->rows);
+	free(r);
+}
+
+int ledger_report_step(struct ledger_report *r, const struct model *m, struct gpuq_err *err)
+{
+	int rc = 0;
+
+	if (r->at_edge < r->n_edges) {
+		rc = read_edge(r, err);
+		if (rc < 0)
+			return rc;
+		if (rc == 0) {
+			/* A day from before there were records of single pods. */
+			if (!r->edges[r->at_edge].any)
+				add_days(r, m, &r->edges[r->at_edge]);
+			r->at_edge++;
+			r->last_len = 0;
+		}
+		if (r->at_edge < r->n_edges)
+			return 1;
+	}
+	return r->failed ? gpuq_fail(err, GPUQ_ENOMEM, "out of memory") : 0;
+}
+
+static int compare(const char *a, const char *b)
+{
+	return strcmp(a ? a : "", b ? b : "");
+}
+
+static int by_names(const void *pa, const void *pb)
+{
+	const struct ledger_row *a = *(const struct ledger_row *const *)pa;
+	const struct ledger_row *b = *(const struct ledger_row *const *)pb;
+	int c = compare(a->user, b->user);
+
+	c = c ? c : compare(a->queue, b->queue);
+	c = c ? c : compare(a->flavor, b->flavor);
+	return c ? c : (a->day > b->day) - (a->day < b->day);
+}
+
+const struct ledger_row *const *ledger_report_rows(struct ledger_report *r, size_t *n)
+{
+	size_t n_rows = 0;
+
+	free(r->rows);
+	r->rows = calloc(HASH_COUNT(r->sums) + 1, sizeof(*r->rows));
+	for (struct sum *s = r->sums; r->rows && s; s = s->hh.next) {
+		bool any = s->row.n_pods > 0;
+
+		for (int i = 0; i < N_CHARGES; i++)
+			any |= s->row.us[i] != 0;
+		if (any)
+			r->rows[n_rows++] = &s->row;
+	}
+	if (r->rows)
+		qsort(r->rows, n_rows, sizeof(*r->rows), by_names);
+	*n = n_rows;
+	return r->rows;
+}

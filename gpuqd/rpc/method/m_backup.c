@@ -1,0 +1,221 @@
+/* backup.get: everything that is stored, as one file in pieces; backup.write: as a file of the
+ * daemon's own machine. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "gpuqd/base/log.h"
+#include "gpuqd/base/loop.h"
+#include "gpuqd/base/worker.h"
+#include "gpuqd/flow/backup.h"
+#include "gpuqd/flow/journal.h"
+#include "gpuqd/rpc/method/m_int.h"
+
+#define PIECE_BYTES (128u << 10)
+#define COPIES_MAX 2u /* at a time: each takes as much disk as the database */
+
+struct sending {
+	struct methods *m;
+	struct rpc_call *call; /* NULL = nobody listens any more */
+	struct loop_work *work; /* NULL = nothing is being sent now */
+	struct backup *backup;
+	char *path; /* of backup.write; NULL: it is sent */
+	int64_t at;
+	unsigned char *piece;
+	int rc;
+	bool made;
+	struct gpuq_err err;
+};
+
+static void sending_free(struct sending *x)
+{
+	loop_work_cancel(x->work);
+	x->m->n_copies--;
+	backup_free(x->backup);
+	free(x->piece);
+	free(x->path);
+	free(x);
+}
+
+void backup_dropped(void *arg)
+{
+	sending_free(arg);
+}
+
+static void make(void *arg)
+{
+	struct sending *x = arg;
+
+	x->rc = backup_make(x->backup, &x->err);
+	if (x->rc == 0 && x->path)
+		x->rc = backup_keep(x->backup, &x->err);
+}
+
+static void fail(struct sending *x, const struct gpuq_err *err)
+{
+	rpc_fail(x->call, err);
+	sending_free(x);
+}
+
+static void finish(struct sending *x)
+{
+	struct gpuq_arena *a = rpc_call_arena(x->call);
+	struct gpuq_val *v = gpuq_map(a);
+
+	gpuq_put(a, v, "bytes", gpuq_int(a, x->at));
+	log_notice("backup.sent", "bytes=%lld user=%s", (long long)x->at,
+		   LOGS(rpc_call_peer(x->call)->user));
+	rpc_end(x->call, v);
+	sending_free(x);
+}
+
+/* The next piece. */
+static bool step(void *arg)
+{
+	struct sending *x = arg;
+	struct gpuq_arena mem = GPUQ_ARENA_INIT(0);
+	struct gpuq_val *v;
+	int64_t n;
+
+	if (!rpc_item_ready(x->call)) {
+		x->work = NULL;
+		return false;
+	}
+	n = backup_read(x->backup, x->at, x->piece, PIECE_BYTES, &x->err);
+	if (n <= 0) {
+		x->work = NULL;
+		if (n < 0)
+			fail(x, &x->err);
+		else
+			finish(x);
+		return false;
+	}
+	v = gpuq_map(&mem);
+	gpuq_put(&mem, v, "data", gpuq_bin(&mem, x->piece, (size_t)n));
+	rpc_item(x->call, v);
+	x->at += n;
+	gpuq_arena_done(&mem);
+	return true;
+}
+
+static void go_on(void *arg)
+{
+	struct sending *x = arg;
+
+	/* Before it is made, credit is asked for nothing. */
+	if (x->made && !x->work)
+		x->work = loop_work_as(journal_loop(x->m->j), "backup.get", step, x);
+}
+
+static void written(struct sending *x)
+{
+	struct gpuq_arena *a = rpc_call_arena(x->call);
+	struct gpuq_val *v = gpuq_map(a);
+
+	gpuq_put(a, v, "file", gpuq_str(a, x->path));
+	gpuq_put(a, v, "bytes", gpuq_int(a, backup_bytes(x->backup)));
+	log_notice("backup.written", "file=%s bytes=%lld user=%s", LOGS(x->path),
+		   (long long)backup_bytes(x->backup), LOGS(rpc_call_peer(x->call)->user));
+	rpc_reply(x->call, v);
+	sending_free(x);
+}
+
+static void made(void *arg)
+{
+	struct sending *x = arg;
+
+	if (!x->call) {
+		sending_free(x);
+		return;
+	}
+	x->made = true;
+	if (x->rc < 0)
+		fail(x, &x->err);
+	else if (x->path)
+		written(x);
+	else
+		go_on(x);
+}
+
+static void on_closed(void *arg, int why)
+{
+	struct sending *x = arg;
+	struct gpuq_err err;
+
+	gpuq_fail(&err, why, "cancelled");
+	rpc_fail(x->call, &err);
+	x->call = NULL;
+	if (x->made) /* else the thread has it still */
+		sending_free(x);
+}
+
+/* path NULL: it is sent. */
+static int begin(struct methods *m, struct rpc_call *c, const char *path, struct gpuq_err *err)
+{
+	struct sending *x;
+	int rc;
+
+	if (m->n_copies >= COPIES_MAX)
+		return gpuq_fail(err, GPUQ_EBUSY, "%u copies are under way already", m->n_copies);
+	x = calloc(1, sizeof(*x));
+	if (x && !path)
+		x->piece = malloc(PIECE_BYTES);
+	if (x && path)
+		x->path = strdup(path);
+	if (!x || (!x->piece && !x->path)) {
+		free(x);
+		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+	}
+	x->m = m;
+	x->call = c;
+	m->n_copies++;
+	rc = path ? backup_new_at(m->j, path, &x->backup, err) : backup_new(m->j, &x->backup, err);
+	if (rc == 0)
+		rc = worker_run(m->copies, make, made, x, err);
+	if (rc < 0) {
+		sending_free(x);
+		return rc;
+	}
+	rpc_call_watch(c, path ? NULL : go_on, on_closed, x);
+	return 0;
+}
+
+int m_backup_get(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err)
+{
+	(void)params;
+	return begin(arg, c, NULL, err);
+}
+
+struct write_params {
+	const char *path;
+};
+
+static const struct gpuq_field write_fields[] = {
+	P(write_params, "path", GPUQ_K_STR, path, .flags = GPUQ_F_REQUIRED, .min = 2, .max = 4000),
+	P_END,
+};
+const struct gpuq_schema p_backup_write = P_SCHEMA(write_params, write_fields);
+
+/* gpuqd may be root: an operator who is not must not make files wherever root can. */
+static bool is_allowed(const struct methods *m, const struct rpc_call *c, const char *path)
+{
+	const size_t n = m->backup_dir ? strlen(m->backup_dir) : 0;
+
+	if (rpc_call_peer(c)->uid == geteuid())
+		return true;
+	return n && strncmp(path, m->backup_dir, n) == 0 && path[n] == '/' && path[n + 1] &&
+	       !strchr(path + n + 1, '/');
+}
+
+int m_backup_write(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err)
+{
+	const struct write_params *p = params;
+	const struct methods *m = arg;
+
+	if (is_allowed(m, c, p->path))
+		return begin(arg, c, p->path, err);
+	return gpuq_fail(err, GPUQ_EPERM,
+			 "%s: gpuqd writes for you only directly into backup_dir of gpuqd.yaml%s%s",
+			 p->path, m->backup_dir ? ", which is " : ", which names none",
+			 m->backup_dir ? m->backup_dir : "");
+}

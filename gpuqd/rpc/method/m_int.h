@@ -1,0 +1,263 @@
+/* m_int.h - what the files of methods share; inside the room */
+#ifndef GPUQD_RPC_METHOD_M_INT_H
+#define GPUQD_RPC_METHOD_M_INT_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "gpuqd/state/job_keys.h"
+#include "gpuqd/state/model.h"
+#include "gpuqd/flow/admit/submit.h"
+#include "gpuqd/rpc/method/methods.h"
+#include "libgpuq/buf.h"
+#include "libgpuq/schema.h"
+
+#define PIECE_US 5000 /* of one turn of the loop, for one list */
+
+struct history_live;
+struct lease;
+struct recent;
+struct rpc_server;
+struct worker;
+struct schedule;
+struct wait;
+struct waited_job;
+struct logs;
+struct session;
+struct view_row;
+struct asking;
+struct watch;
+struct why_log;
+
+struct methods {
+	struct journal *j;
+	struct reconcile *reconcile;
+	struct cluster *cluster; /* NULL while there is none */
+	struct estimator *estimator;
+	struct apply *apply;
+	const char *kind;
+	struct lease *lease;
+	struct worker *quick, *slow, *copies; /* questions, those that take long, backups */
+	unsigned n_asked, n_copies; /* under way */
+	atomic_bool ends; /* the daemon is stopping; threads look at it */
+	struct why_log *why; /* the numbers behind decisions */
+	struct schedule *schedule;
+	const struct outbox *outbox; /* NULL while there is none */
+	int64_t start_us; /* of the daemon */
+	const char *backup_dir; /* where operators may have copies written; NULL = nowhere */
+	struct rpc_server *server; /* NULL while there is none */
+	struct wait *waits;
+	struct waited_job *waited; /* who waits for what, by the job's number */
+	struct logs *logs;
+	struct session *sessions;
+	struct job_signal *signals; /* on their way */
+	struct watch *watches;
+	struct recent *recent; /* NULL = nothing has happened */
+	struct asking *rights; /* NULL = nobody asks what the cluster allows */
+	bool operators_act_as_user; /* as gpuqd.yaml says */
+	bool flush_asked; /* waits and logs will look again when durable */
+};
+
+/* m_status.c: what devices do, and who says so. */
+struct gpuq_val *view_measured(const struct methods *m, struct gpuq_arena *a);
+/* m_recover.c: null, or how far the recovery after a restore has come. */
+struct gpuq_val *view_recovering(const struct methods *m, struct gpuq_arena *a);
+
+/* What selects jobs: members that are not given select all. */
+struct job_filter {
+	struct gpuq_strlist ids, users, queues, states, names, nodes;
+	struct gpuq_strlist labels; /* selectors: all of them hold */
+	int64_t since_us, until_us; /* of the end, else of the beginning; 0 = whenever */
+	int64_t limit;
+	bool all; /* ended jobs, too */
+};
+
+struct job_list_params {
+	struct job_filter filter;
+	struct gpuq_strlist keys; /* rows of these instead of objects; none = objects */
+	/* What is behind the first `first` in this order need not be sent: keys, "-" before one
+	 * that falls. */
+	struct gpuq_strlist order;
+	int64_t first;
+};
+
+/* rows.c: jobs on their way to a list, as objects or as rows. Lives as long as its call, which
+ * rows_end and rows_fail finish. */
+struct rows {
+	struct rpc_call *c;
+	const struct view_row *row; /* NULL = objects */
+	struct gpuq_buf b; /* rows that have not left */
+	struct gpuq_arena mem; /* of one job */
+	unsigned n;
+};
+int rows_init(struct rows *r, struct rpc_call *c, const struct gpuq_strlist *keys,
+	      struct gpuq_err *err);
+/* Take a job, or the object of one. false: not taken, as rpc_item. */
+bool rows_job(struct rows *r, const struct model *m, const struct job *j, int64_t now_us);
+bool rows_object(struct rows *r, const struct gpuq_val *job);
+bool rows_flush(struct rows *r); /* what was taken leaves; false as above */
+void rows_end(struct rows *r);
+void rows_fail(struct rows *r, const struct gpuq_err *err);
+
+/* order.c: the first so many of all jobs it is shown. NULL: all are wanted, or it knows no such
+ * order, or no memory. */
+struct job_order;
+struct job_order *job_order_new(struct gpuq_arena *a, const struct gpuq_strlist *by, int64_t first);
+void job_order_take(struct job_order *o, const struct job *j);
+size_t job_order_n(const struct job_order *o);
+struct job_key job_order_key(const struct job_order *o, size_t i); /* in no order */
+
+/* The array that this is the object of has, or had, such an element. One that never left it has
+ * no object but the array's. */
+bool job_had_element(const struct gpuq_val *job, int64_t index, struct gpuq_arena *a);
+bool filter_job(const struct job_filter *f, const struct job *j);
+bool filter_val(const struct job_filter *f, const struct gpuq_val *job); /* of history */
+bool filter_any(const struct job_filter *f); /* does it select at all? */
+
+/* Jobs in memory that match, each once, in order of id (elements behind their array).
+ * keep (may be NULL) says no to what the filter alone would take; order (may be NULL) may
+ * take the first of them only. */
+void jobs_select(const struct model *m, const struct job_filter *f,
+		 bool (*keep)(const struct job_filter *f, const struct job *j),
+		 struct job_order *order, struct job_keys *out);
+
+/* "17" or "17_3". index -1 = the whole job. */
+bool job_id_parse(const char *text, struct job_key *key);
+void job_id_print(struct job_key key, char out[32]);
+int no_such_job(struct job_key key, struct gpuq_err *err); /* GPUQ_ENOENT */
+
+/* Finish a stream with the items of a list that lives in the call's arena (NULL: no
+ * memory). */
+int rpc_send_items(struct rpc_call *c, struct gpuq_val *list, struct gpuq_err *err);
+
+/* Finish a stream with the ended jobs that match, newest first, at most max (0 = all of
+ * them). live: such as are still in memory, sent with them, or (was_sent) sent already; it and
+ * the rows live as long as the call. */
+int past_send(struct methods *m, struct rows *rows, const struct job_filter *f,
+	      struct history_live *live, size_t n_live, bool was_sent, size_t max,
+	      struct gpuq_err *err);
+
+bool peer_is_operator(const struct rpc_call *c);
+/* Return the caller as the checks of flow/ know it; its name lives as long as the call. */
+struct submit_who peer_who(const struct methods *m, const struct rpc_call *c);
+
+void backup_dropped(void *arg); /* of its thread: nobody waits for the copy any more */
+
+/* Look at waits and logs again once everything applied so far is durable. */
+void methods_look_again(struct methods *m);
+void waits_flush(struct methods *m);
+void waits_on_event(struct methods *m, const struct event *ev);
+void logs_flush(struct methods *m);
+void logs_on_event(struct methods *m, const struct event *ev);
+void watches_on_event(struct methods *m, const struct event *ev);
+/* Does the owner of j hold a stream of it? */
+bool waits_attend(const struct methods *m, const struct job *j);
+bool logs_attend(const struct methods *m, const struct job *j);
+void waits_free(struct methods *m);
+void logs_free(struct methods *m);
+void logs_drop_cluster(struct methods *m); /* its logs are gone; they are opened again */
+void sessions_drop_cluster(struct methods *m); /* they end: the server stops */
+void sessions_free(struct methods *m);
+
+/* m_signal.c: a signal to each pod of a job that runs. Returns 0, and fn is called later, once:
+ * err NULL = all of them were sent it; or < 0 and err, when no pod could be sent any. */
+typedef void (*job_signal_fn)(void *arg, struct job_key job, const struct gpuq_err *err);
+int job_signal_send(struct methods *m, const struct job *j, int signal, job_signal_fn fn, void *arg,
+		    struct gpuq_err *err);
+void job_signals_forget(struct methods *m, const void *arg); /* fn is not called any more */
+void job_signals_on_told(void *arg, struct pod_key pod, int signal, const struct gpuq_err *err);
+void job_signals_drop_cluster(struct methods *m); /* nobody tells any more */
+void rights_drop_cluster(struct methods *m); /* nobody answers any more */
+void watches_free(struct methods *m);
+void recent_on_event(struct methods *m, const struct event *ev);
+void recent_free(struct methods *m);
+/* What happened after since_us, as far as it is remembered. */
+void recent_each(struct methods *m, int64_t since_us,
+		 void (*fn)(void *arg, struct job_key job, const struct gpuq_val *event),
+		 void *arg);
+
+int m_event_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+int m_history_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+int m_job_submit(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+int m_job_get(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+int m_job_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+int m_job_cancel(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+int m_job_hold(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+int m_job_release(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+int m_job_requeue(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+int m_job_update(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+int m_job_wait(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+int m_job_why(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+int m_job_attach(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+int m_job_exec(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+int m_job_forward(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+int m_job_logs(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+int m_node_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+int m_node_drain(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+int m_node_resume(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+int m_queue_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+int m_queue_grant(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+int m_recover_finish(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+int m_recover_get(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+int m_report_get(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+int m_usage_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+int m_status_get(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+int m_scenario_export(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+int m_backup_write(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+int m_backup_get(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+int m_cluster_rights(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+int m_diag_get(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+int m_plan_get(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+int m_prio_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+int m_prio_weights(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+int m_shares_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+int m_event_watch(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+
+int m_reservation_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+int m_site_apply(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+int m_site_get(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+int m_audit_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err);
+
+extern const struct gpuq_schema p_audit_list;
+extern const struct gpuq_schema p_backup_write;
+extern const struct gpuq_schema p_diag_get;
+extern const struct gpuq_schema p_event_list;
+extern const struct gpuq_schema p_event_watch;
+extern const struct gpuq_schema p_job_act;
+extern const struct gpuq_schema p_job_attach;
+extern const struct gpuq_schema p_job_exec;
+extern const struct gpuq_schema p_job_forward;
+extern const struct gpuq_schema p_job_get;
+extern const struct gpuq_schema p_job_list;
+extern const struct gpuq_schema p_job_logs;
+extern const struct gpuq_schema p_job_submit;
+extern const struct gpuq_schema p_job_wait;
+extern const struct gpuq_schema p_job_why;
+extern const struct gpuq_schema p_node_drain;
+extern const struct gpuq_schema p_node_list;
+extern const struct gpuq_schema p_plan_get;
+extern const struct gpuq_schema p_prio_list;
+extern const struct gpuq_schema p_queue_grant;
+extern const struct gpuq_schema p_queue_list;
+extern const struct gpuq_schema p_report_get;
+extern const struct gpuq_schema p_reservation_list;
+extern const struct gpuq_schema p_shares_list;
+extern const struct gpuq_schema p_site_apply;
+extern const struct gpuq_schema p_usage_list;
+
+#define P(type_, key_, kind_, member_, ...)                                                        \
+	{                                                                                          \
+		.key = (key_), .kind = (kind_), .offset = offsetof(struct type_, member_),         \
+		__VA_ARGS__                                                                        \
+	}
+#define P_END                                                                                      \
+	{                                                                                          \
+		.key = NULL                                                                        \
+	}
+#define P_SCHEMA(type_, fields_)                                                                   \
+	{                                                                                          \
+		.name = "params", .size = sizeof(struct type_), .fields = (fields_)                \
+	}
+
+#endif

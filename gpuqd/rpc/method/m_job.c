@@ -1,0 +1,139 @@
+/* job.get: one job and its elements. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "gpuqd/base/loop.h"
+#include "gpuqd/state/view/view.h"
+#include "gpuqd/flow/history.h"
+#include "gpuqd/flow/journal.h"
+#include "gpuqd/flow/lease.h"
+#include "gpuqd/rpc/method/m_int.h"
+#include "libgpuq/limits.h"
+#include "libgpuq/units.h"
+
+struct get_params {
+	int64_t id, index;
+};
+
+static void get_defaults(void *obj)
+{
+	((struct get_params *)obj)->index = -1;
+}
+
+static const struct gpuq_field get_fields[] = {
+	P(get_params, "id", GPUQ_K_INT, id, .flags = GPUQ_F_REQUIRED, .min = 1, .max = UINT32_MAX),
+	P(get_params, "index", GPUQ_K_INT, index, .min = -1, .max = INT32_MAX),
+	P_END,
+};
+const struct gpuq_schema p_job_get = { .name = "params",
+				       .size = sizeof(struct get_params),
+				       .fields = get_fields,
+				       .defaults = get_defaults };
+
+static int by_index(const void *a, const void *b)
+{
+	const struct gpuq_val *const *x = a, *const *y = b;
+	int64_t i = gpuq_get_int(*x, "array_index", -1), k = gpuq_get_int(*y, "array_index", -1);
+
+	return i < k ? -1 : i > k;
+}
+
+bool job_had_element(const struct gpuq_val *job, int64_t index, struct gpuq_arena *a)
+{
+	const char *indices = gpuq_get_str(gpuq_get(job, "array"), "indices", NULL);
+	struct gpuq_array array = { 0 };
+
+	if (!indices || gpuq_array_parse(a, indices, &array, NULL) < 0)
+		return false;
+	for (size_t i = 0; i < array.n_ranges; i++) {
+		const struct gpuq_range *r = &array.ranges[i];
+
+		if (index >= r->first && index <= r->last && (index - r->first) % r->step == 0)
+			return true;
+	}
+	return false;
+}
+
+/* An array of more elements is a list to ask for, piece by piece. */
+#define GET_MAX 1000u
+
+/* A get that misses in memory must see what left memory in this very turn: it looks
+ * at history once that is durable. */
+struct get {
+	struct methods *m;
+	struct rpc_call *c;
+	struct get_params p;
+};
+
+static void get_answer(void *arg, int rc, const struct gpuq_err *failed)
+{
+	struct get *g = arg;
+	struct model *model = journal_model(g->m->j);
+	int64_t now = loop_now_us(journal_loop(g->m->j));
+	struct gpuq_arena *a = rpc_call_arena(g->c);
+	struct gpuq_val *list = gpuq_list(a), *v = gpuq_map(a);
+	const struct job *j;
+	struct gpuq_err err;
+
+	if (rc < 0) {
+		rpc_fail(g->c, failed);
+		return;
+	}
+	j = model_find_job(model, (struct job_key){ (uint32_t)g->p.id, (int32_t)g->p.index });
+	/* Without waiting ones, all its elements stand for themselves. */
+	if (j && !(j->array && j->array->n_waiting == 0 && !j->ended))
+		gpuq_add(a, list, view_job(a, model, j, now));
+	for (j = g->p.index < 0 ? index_elements(model, (uint32_t)g->p.id) : NULL;
+	     j && list && list->n <= GET_MAX; j = j->life->kin_next)
+		gpuq_add(a, list, view_job(a, model, j, now));
+	if (g->p.index >= 0 && list->n == 0) {
+		struct gpuq_val *old =
+			history_job(journal_store(g->m->j),
+				    (struct job_key){ (uint32_t)g->p.id, (int32_t)g->p.index }, a);
+		const struct job *master =
+			model_find_job(model, (struct job_key){ (uint32_t)g->p.id, -1 });
+
+		if (!old && master && master->array &&
+		    model_element_waits(master->array, g->p.index))
+			old = view_job(a, model, master, now);
+		if (!old && !master) {
+			old = history_job(journal_store(g->m->j),
+					  (struct job_key){ (uint32_t)g->p.id, -1 }, a);
+			if (old && !job_had_element(old, g->p.index, a))
+				old = NULL;
+		}
+		if (old)
+			gpuq_add(a, list, old);
+	} else if (g->p.index < 0 && list && list->n <= GET_MAX) {
+		history_jobs(journal_store(g->m->j), (uint32_t)g->p.id, GET_MAX + 1 - list->n, a,
+			     list);
+	}
+	if (list && list->n > GET_MAX) {
+		gpuq_fail(&err, GPUQ_ETOOBIG,
+			  "array %lld has more elements than one answer holds: list them",
+			  (long long)g->p.id);
+		rpc_fail(g->c, &err);
+		return;
+	}
+	if (!list || list->n == 0) {
+		no_such_job((struct job_key){ (uint32_t)g->p.id, (int32_t)g->p.index }, &err);
+		rpc_fail(g->c, &err);
+		return;
+	}
+	if (strcmp(gpuq_get_str(list->items[0], "user", ""), rpc_call_peer(g->c)->user) == 0)
+		lease_renew(g->m->lease, (uint32_t)g->p.id);
+	qsort(list->items, list->n, sizeof(*list->items), by_index);
+	gpuq_put(a, v, "jobs", list);
+	rpc_reply(g->c, v);
+}
+
+int m_job_get(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err)
+{
+	struct get *g = gpuq_arena_alloc(rpc_call_arena(c), sizeof(*g));
+
+	if (!g)
+		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+	*g = (struct get){ arg, c, *(const struct get_params *)params };
+	journal_after(g->m->j, get_answer, g);
+	return 0;
+}

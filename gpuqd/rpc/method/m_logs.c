@@ -1,0 +1,443 @@
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gpuqd/base/log.h"
+#include "gpuqd/cluster/cluster.h"
+#include "gpuqd/state/model.h"
+#include "gpuqd/flow/admit/access.h"
+#include "gpuqd/flow/history.h"
+#include "gpuqd/flow/journal.h"
+#include "gpuqd/flow/order.h"
+#include "gpuqd/rpc/method/m_int.h"
+#include "libgpuq/units.h"
+
+/* job.logs: items {pod, attempt, offset, bytes}. With follow it lasts as long as the
+ * job: pods that start later join, a new attempt's pods, too. offset is where in that
+ * pod's log the bytes begin, so that a client whose connection broke asks to go on. */
+
+struct logs_params {
+	int64_t id, index, pod, tail_lines;
+	bool follow;
+	struct gpuq_val *offsets; /* {"0": 1234}: by pod index, of the current attempt */
+};
+
+static void logs_defaults(void *obj)
+{
+	struct logs_params *p = obj;
+
+	p->index = p->pod = p->tail_lines = -1;
+}
+
+static const struct gpuq_field logs_fields[] = {
+	P(logs_params, "id", GPUQ_K_INT, id, .flags = GPUQ_F_REQUIRED, .min = 1, .max = UINT32_MAX),
+	P(logs_params, "index", GPUQ_K_INT, index, .min = -1, .max = INT32_MAX),
+	P(logs_params, "pod", GPUQ_K_INT, pod, .min = -1, .max = INT32_MAX),
+	P(logs_params, "tail_lines", GPUQ_K_INT, tail_lines, .min = -1, .max = INT32_MAX),
+	P(logs_params, "follow", GPUQ_K_BOOL, follow),
+	P(logs_params, "offsets", GPUQ_K_VAL, offsets),
+	P_END,
+};
+const struct gpuq_schema p_job_logs = { .name = "params",
+					.size = sizeof(struct logs_params),
+					.fields = logs_fields,
+					.defaults = logs_defaults };
+
+struct pod_log {
+	struct pod_log *prev, *next;
+	struct logs *owner;
+	struct cluster_log *log; /* NULL = ended */
+	uint32_t attempt, index;
+	int64_t at, skip; /* bytes seen of it; bytes the client has */
+	char *held; /* not sent for want of credit */
+	size_t n_held;
+	bool paused, ended;
+};
+
+struct logs {
+	struct logs *prev, *next;
+	struct methods *m;
+	struct rpc_call *c;
+	const struct logs_params *p;
+	struct job_key key;
+	struct pod_log *pods;
+	uint32_t first_attempt; /* that offsets speak of */
+	bool job_over, looked;
+	char *error;
+};
+
+static void pod_log_free(struct pod_log *pl)
+{
+	DL_DELETE(pl->owner->pods, pl);
+	if (pl->log && pl->owner->m->cluster)
+		pl->owner->m->cluster->ops->log_close(pl->log);
+	free(pl->held);
+	free(pl);
+}
+
+static void logs_unlink(struct logs *l)
+{
+	struct pod_log *pl, *next;
+
+	DL_FOREACH_SAFE(l->pods, pl, next)
+		pod_log_free(pl);
+	DL_DELETE(l->m->logs, l);
+	free(l->error);
+	free(l);
+}
+
+bool logs_attend(const struct methods *m, const struct job *j)
+{
+	const struct logs *l;
+
+	DL_FOREACH(m->logs, l)
+		if (l->key.id == j->key.id && strcmp(rpc_call_peer(l->c)->user, j->user) == 0)
+			return true;
+	return false;
+}
+
+static bool send_bytes(struct pod_log *pl, const char *bytes, size_t n)
+{
+	struct gpuq_arena mem = GPUQ_ARENA_INIT(0);
+	struct gpuq_val *v = gpuq_map(&mem);
+	bool ok;
+
+	gpuq_put(&mem, v, "pod", gpuq_int(&mem, pl->index));
+	gpuq_put(&mem, v, "attempt", gpuq_int(&mem, pl->attempt));
+	gpuq_put(&mem, v, "offset", gpuq_int(&mem, pl->at - (int64_t)n));
+	gpuq_put(&mem, v, "bytes", gpuq_bin(&mem, bytes, n));
+	ok = rpc_item(pl->owner->c, v);
+	gpuq_arena_done(&mem);
+	return ok;
+}
+
+/* What is handed over counts as taken, also when we then ask for a pause: it is held
+ * here until there is credit. */
+static bool on_bytes(void *arg, const char *bytes, size_t n, const struct gpuq_err *err)
+{
+	struct pod_log *pl = arg;
+	int64_t skip;
+
+	if (n == 0) {
+		pl->ended = true;
+		if (err && !pl->owner->error)
+			pl->owner->error = strdup(err->text);
+		methods_look_again(pl->owner->m);
+		return false;
+	}
+	pl->at += (int64_t)n;
+	skip = pl->skip - (pl->at - (int64_t)n);
+	if (skip >= (int64_t)n)
+		return true;
+	if (skip > 0) {
+		bytes += skip;
+		n -= (size_t)skip;
+	}
+	if (send_bytes(pl, bytes, n))
+		return true;
+	pl->held = malloc(n);
+	if (!pl->held)
+		abort();
+	memcpy(pl->held, bytes, n);
+	pl->n_held = n;
+	pl->paused = true;
+	return false;
+}
+
+static void on_resume(void *arg)
+{
+	struct logs *l = arg;
+	struct pod_log *pl;
+
+	DL_FOREACH(l->pods, pl) {
+		if (!pl->paused)
+			continue;
+		if (!send_bytes(pl, pl->held, pl->n_held))
+			return;
+		free(pl->held);
+		pl->held = NULL;
+		pl->paused = false;
+		if (pl->log && !pl->ended && l->m->cluster)
+			l->m->cluster->ops->log_resume(pl->log);
+	}
+	methods_look_again(l->m);
+}
+
+static void on_closed(void *arg, int why)
+{
+	struct logs *l = arg;
+	struct gpuq_err err;
+
+	gpuq_fail(&err, why, "cancelled");
+	rpc_fail(l->c, &err);
+	logs_unlink(l);
+}
+
+static struct pod_log *find(struct logs *l, uint32_t attempt, uint32_t index)
+{
+	struct pod_log *pl;
+
+	DL_FOREACH(l->pods, pl)
+		if (pl->attempt == attempt && pl->index == index)
+			return pl;
+	return NULL;
+}
+
+static void open_log(struct logs *l, const struct pod_ref *ref, uint32_t uid, uint32_t gid,
+		     uint32_t attempt, uint32_t index)
+{
+	struct log_opts o = {
+		.follow = l->p->follow, .tail_lines = l->p->tail_lines, .uid = uid, .gid = gid
+	};
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	struct pod_log *pl;
+	char text[16];
+
+	if ((l->p->pod >= 0 && index != l->p->pod) || find(l, attempt, index) || !l->m->cluster)
+		return;
+	pl = calloc(1, sizeof(*pl));
+	if (!pl)
+		abort();
+	pl->owner = l;
+	pl->attempt = attempt;
+	pl->index = index;
+	snprintf(text, sizeof(text), "%" PRIu32, index);
+	if (attempt == l->first_attempt)
+		pl->skip = gpuq_get_int(l->p->offsets, text, 0);
+	DL_APPEND(l->pods, pl);
+	pl->log = l->m->cluster->ops->log_open(l->m->cluster, ref, &o, on_bytes, pl, &err);
+	if (!pl->log) {
+		pl->ended = true;
+		if (!l->error)
+			l->error = strdup(err.text);
+	}
+}
+
+static void open_live(struct logs *l, const struct job *j)
+{
+	struct model *m = journal_model(l->m->j);
+	const struct pod *p;
+
+	if (!l->looked)
+		l->first_attempt = j->attempt;
+	DL_FOREACH2(j->pods, p, job_next) {
+		struct pod_ref ref = { .namespace_ = order_namespace(j->queue),
+				       .uid = p->uid,
+				       .node = p->node->name,
+				       .token = j->life->token };
+		char name[64];
+
+		if (p->attempt != j->attempt || p->state < GPUQ_POD_RUNNING)
+			continue;
+		model_pod_name(m, p, name);
+		ref.name = name;
+		open_log(l, &ref, j->wish->uid, j->wish->gid, p->attempt, p->index);
+	}
+}
+
+static void open_old(struct logs *l, const struct gpuq_val *job)
+{
+	const struct gpuq_val *pods = gpuq_get(job, "pods");
+	const struct queue *q =
+		model_find_queue(journal_model(l->m->j), gpuq_get_str(job, "queue", ""));
+	uint32_t attempt = (uint32_t)gpuq_get_int(job, "attempt", 0);
+	const uint32_t uid = (uint32_t)gpuq_get_int(job, "uid", UINT32_MAX);
+
+	if (!l->looked)
+		l->first_attempt = attempt;
+	for (uint32_t i = 0; pods && i < pods->n; i++) {
+		struct pod_ref ref = { .name = gpuq_get_str(pods->items[i], "name", ""),
+				       .namespace_ = q ? order_namespace(q) : "",
+				       .uid = gpuq_get_str(pods->items[i], "uid", ""),
+				       .node = gpuq_get_str(pods->items[i], "node", ""),
+				       .token = "" };
+
+		open_log(l, &ref, uid, UINT32_MAX, attempt,
+			 (uint32_t)gpuq_get_int(pods->items[i], "index", 0));
+	}
+}
+
+static bool all_read(const struct logs *l)
+{
+	const struct pod_log *pl;
+
+	DL_FOREACH(l->pods, pl)
+		if (!pl->ended || pl->paused)
+			return false;
+	return true;
+}
+
+static void finish(struct logs *l)
+{
+	struct gpuq_err err;
+	bool got = false;
+	struct pod_log *pl;
+
+	DL_FOREACH(l->pods, pl)
+		got |= pl->at > 0;
+	if (l->error && !got) {
+		gpuq_fail(&err, GPUQ_EGONE, "%s", l->error);
+		rpc_fail(l->c, &err);
+	} else {
+		rpc_end(l->c, NULL);
+	}
+	logs_unlink(l);
+}
+
+static void look(struct logs *l)
+{
+	struct model *m = journal_model(l->m->j);
+	const struct job *j = model_find_job(m, l->key);
+	struct gpuq_arena mem = GPUQ_ARENA_INIT(0);
+	struct gpuq_val *old;
+
+	if (!l->m->cluster)
+		return;
+	if (j) {
+		open_live(l, j);
+		l->job_over = j->ended;
+	} else {
+		old = history_job(journal_store(l->m->j), l->key, &mem);
+		if (old)
+			open_old(l, old);
+		/* An element that still waits inside its array is not over. */
+		j = model_find_job(m, (struct job_key){ l->key.id, -1 });
+		l->job_over =
+			old || !j || !j->array || !model_element_waits(j->array, l->key.index);
+	}
+	gpuq_arena_done(&mem);
+	l->looked = true;
+	if (all_read(l) && (l->job_over || !l->p->follow))
+		finish(l);
+}
+
+void logs_flush(struct methods *m)
+{
+	struct logs *l, *next;
+
+	DL_FOREACH_SAFE(m->logs, l, next)
+		look(l);
+}
+
+void logs_on_event(struct methods *m, const struct event *ev)
+{
+	uint32_t id =
+		ev->type == EV_POD_STARTED || ev->type == EV_POD_ENDED || ev->type == EV_POD_GONE
+			? ev->pod.job.id
+		: ev->type == EV_JOB_ENDED || ev->type == EV_JOB_REQUEUED ||
+				ev->type == EV_JOB_CANCEL_ASKED
+			? ev->job.id
+			: 0;
+	struct logs *l;
+
+	if (!id)
+		return;
+	DL_FOREACH(m->logs, l)
+		if (l->key.id == id) {
+			methods_look_again(m);
+			return;
+		}
+}
+
+void logs_drop_cluster(struct methods *m)
+{
+	struct logs *l;
+	struct pod_log *pl;
+
+	DL_FOREACH(m->logs, l) {
+		DL_FOREACH(l->pods, pl) {
+			if (pl->log && m->cluster)
+				m->cluster->ops->log_close(pl->log);
+			pl->log = NULL;
+			pl->ended = true;
+		}
+	}
+}
+
+void logs_free(struct methods *m)
+{
+	struct logs *l, *next;
+
+	DL_FOREACH_SAFE(m->logs, l, next)
+		logs_unlink(l);
+}
+
+static int may_see(struct methods *m, struct rpc_call *c, const struct logs_params *p,
+		   struct gpuq_err *err)
+{
+	struct model *model = journal_model(m->j);
+	struct gpuq_arena *a = rpc_call_arena(c);
+	struct job_key key = { (uint32_t)p->id, (int32_t)p->index };
+	const struct job *j = model_find_job(model, key);
+	const char *owner = NULL;
+	const struct queue *q = NULL;
+	const struct submit_who who = peer_who(m, c);
+
+	if (!j && key.index >= 0)
+		j = model_find_job(model, (struct job_key){ key.id, -1 });
+	if (j) {
+		owner = j->user;
+		q = j->queue;
+	} else {
+		const struct gpuq_val *old = history_job(journal_store(m->j), key, a);
+
+		if (!old)
+			return no_such_job(key, err);
+		owner = gpuq_get_str(old, "user", "");
+		q = model_find_queue(model, gpuq_get_str(old, "queue", ""));
+	}
+	if (!access_job(model, q, owner, &who))
+		return gpuq_fail(err, GPUQ_EPERM, "job %" PRId64 " belongs to somebody else",
+				 p->id);
+	if (j && j->array && p->index < 0)
+		return gpuq_fail(err, GPUQ_EINVAL,
+				 "job %" PRId64 " is an array: name an element, such as %" PRId64
+				 "_0",
+				 p->id, p->id);
+	return 0;
+}
+
+/* A job that ends in this very turn is in history only once that is durable. */
+struct opening {
+	struct methods *m;
+	struct rpc_call *c;
+	const struct logs_params *p;
+};
+
+static void begin(void *arg, int rc, const struct gpuq_err *failed)
+{
+	struct opening *o = arg;
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	struct logs *l;
+
+	if (rc == 0)
+		rc = may_see(o->m, o->c, o->p, &err);
+	else
+		err = *failed;
+	if (rc < 0) {
+		rpc_fail(o->c, &err);
+		return;
+	}
+	l = calloc(1, sizeof(*l));
+	if (!l)
+		abort();
+	l->m = o->m;
+	l->c = o->c;
+	l->p = o->p;
+	l->key = (struct job_key){ (uint32_t)o->p->id, (int32_t)o->p->index };
+	DL_APPEND(o->m->logs, l);
+	rpc_call_watch(o->c, on_resume, on_closed, l);
+	methods_look_again(o->m);
+}
+
+int m_job_logs(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err)
+{
+	struct opening *o = gpuq_arena_alloc(rpc_call_arena(c), sizeof(*o));
+
+	if (!o)
+		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+	*o = (struct opening){ arg, c, params };
+	journal_after(o->m->j, begin, o);
+	return 0;
+}

@@ -1,0 +1,125 @@
+/* cluster.rights: what the cluster lets gpuqd do, by feature. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "gpuqd/cluster/cluster.h"
+#include "gpuqd/flow/journal.h"
+#include "gpuqd/rpc/method/m_int.h"
+
+#define SPACES_MAX 16u /* namespaces that are asked about */
+
+struct asking {
+	struct methods *m;
+	struct rpc_call *call; /* NULL = nobody listens any more */
+};
+
+/* One review at a time is plenty. */
+static void finished(struct asking *x)
+{
+	x->m->rights = NULL;
+	free(x);
+}
+
+static void on_rights(void *arg, const struct cluster_right *list, size_t n)
+{
+	struct asking *x = arg;
+	struct gpuq_arena *a;
+	struct gpuq_val *v, *rows;
+
+	if (x->call) {
+		a = rpc_call_arena(x->call);
+		v = gpuq_map(a);
+		rows = gpuq_list(a);
+		for (size_t i = 0; i < n; i++) {
+			struct gpuq_val *row = gpuq_map(a);
+
+			gpuq_put(a, row, "feature", gpuq_str(a, list[i].feature));
+			gpuq_put(a, row, "verb", gpuq_str(a, list[i].verb));
+			gpuq_put(a, row, "resource", gpuq_str(a, list[i].resource));
+			gpuq_put(a, row, "namespace", gpuq_str(a, list[i].namespace_));
+			gpuq_put(a, row, "needed", gpuq_bool(a, list[i].needed));
+			gpuq_put(a, row, "asked", gpuq_bool(a, list[i].asked));
+			gpuq_put(a, row, "allowed", gpuq_bool(a, list[i].allowed));
+			gpuq_put(a, row, "why", gpuq_str(a, list[i].why));
+			gpuq_add(a, rows, row);
+		}
+		gpuq_put(a, v, "rights", rows);
+		rpc_reply(x->call, v);
+	}
+	finished(x);
+}
+
+static void on_closed(void *arg, int why)
+{
+	struct asking *x = arg;
+	struct gpuq_err err;
+
+	gpuq_fail(&err, why, "cancelled");
+	rpc_fail(x->call, &err);
+	x->call = NULL;
+}
+
+/* The cluster goes, and its answers with it. */
+void rights_drop_cluster(struct methods *m)
+{
+	struct asking *x = m->rights;
+	struct gpuq_err err;
+
+	if (!x)
+		return;
+	gpuq_fail(&err, GPUQ_EUNREACH, "the cluster is not there any more");
+	if (x->call)
+		rpc_fail(x->call, &err);
+	finished(x);
+}
+
+static bool known(const char *const *list, size_t n, const char *ns)
+{
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(list[i], ns) == 0)
+			return true;
+	return false;
+}
+
+int m_cluster_rights(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err)
+{
+	struct methods *m = arg;
+	const struct model *model = journal_model(m->j);
+	const char *spaces[SPACES_MAX];
+	struct asking *x;
+	size_t n = 0;
+	int rc;
+
+	(void)params;
+	if (!m->cluster || !m->cluster->ops->rights) {
+		struct gpuq_arena *a = rpc_call_arena(c);
+		struct gpuq_val *v = gpuq_map(a);
+
+		gpuq_put(a, v, "rights", gpuq_list(a)); /* none are needed here */
+		rpc_reply(c, v);
+		return 0;
+	}
+	if (m->rights)
+		return gpuq_fail(err, GPUQ_EBUSY, "the rights are being asked for already");
+	if (m->cluster->namespace_)
+		spaces[n++] = m->cluster->namespace_;
+	for (uint32_t i = 0; i < model->n_queues && n < SPACES_MAX; i++) {
+		const char *ns = model->queues[i]->site->namespace_;
+
+		if (ns && !known(spaces, n, ns))
+			spaces[n++] = ns;
+	}
+	x = calloc(1, sizeof(*x));
+	if (!x)
+		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+	x->m = m;
+	x->call = c;
+	m->rights = x;
+	rpc_call_watch(c, NULL, on_closed, x);
+	rc = m->cluster->ops->rights(m->cluster, spaces, n, on_rights, x, err);
+	if (rc < 0) {
+		rpc_call_watch(c, NULL, NULL, NULL);
+		finished(x);
+	}
+	return rc;
+}

@@ -1,0 +1,102 @@
+/* reservation.list: the calendar as it stands. */
+#include <string.h>
+
+#include "gpuqd/base/loop.h"
+#include "gpuqd/site/site_merge.h"
+#include "gpuqd/util/walltime.h"
+#include "gpuqd/flow/journal.h"
+#include "gpuqd/rpc/method/m_int.h"
+#include "libgpuq/units.h"
+
+struct calendar_params {
+	struct gpuq_strlist names;
+};
+
+static const struct gpuq_field calendar_fields[] = {
+	P(calendar_params, "names", GPUQ_K_STRLIST, names),
+	P_END,
+};
+const struct gpuq_schema p_reservation_list = P_SCHEMA(calendar_params, calendar_fields);
+
+static struct gpuq_val *strings(struct gpuq_arena *a, const struct gpuq_strlist *l)
+{
+	struct gpuq_val *v = gpuq_list(a);
+
+	for (size_t i = 0; i < l->n; i++)
+		gpuq_add(a, v, gpuq_str(a, l->items[i]));
+	return v;
+}
+
+/* Those it names; of a pool without a number, those of the pool. */
+static struct gpuq_val *nodes_of(struct gpuq_arena *a, const struct model *m,
+				 const struct site_reservation *r)
+{
+	struct gpuq_val *v = strings(a, &r->nodes);
+
+	if (r->nodes.n || r->gpus_milli || !r->pool)
+		return v;
+	node_each(m, n)
+		if (strcmp(n->pool, r->pool) == 0)
+			gpuq_add(a, v, gpuq_str(a, n->name));
+	return v;
+}
+
+static struct gpuq_val *view(struct gpuq_arena *a, const struct model *m,
+			     const struct site_reservation *r, int64_t now)
+{
+	const int64_t start = site_reservation_start(r, now);
+	struct gpuq_val *v = gpuq_map(a), *nodes = nodes_of(a, m, r);
+	int64_t milli = r->gpus_milli, end;
+
+	if (__builtin_add_overflow(start, r->duration_us, &end))
+		end = GPUQ_UNLIMITED;
+	for (uint32_t i = 0; nodes && r->gpus_milli == 0 && i < nodes->n; i++) {
+		const struct node *n = model_find_node(m, nodes->items[i]->s);
+
+		milli += n ? (int64_t)n->n_devices * 1000 : 0;
+	}
+	gpuq_put(a, v, "name", gpuq_str(a, r->name));
+	gpuq_put(a, v, "state",
+		 gpuq_str(a, now < start ? "planned"
+			     : now < end ? "active"
+					 : "over"));
+	/* These are wall time, as those of all replies become: walltime.h. */
+	gpuq_put(a, v, "start_time", gpuq_int(a, walltime_to_ledger(start, m->ahead_us)));
+	gpuq_put(a, v, "end_time",
+		 end == GPUQ_UNLIMITED ? gpuq_null(a)
+				       : gpuq_int(a, walltime_to_ledger(end, m->ahead_us)));
+	gpuq_put(a, v, "duration_s", gpuq_int(a, r->duration_us / GPUQ_US_PER_S));
+	gpuq_put(a, v, "gpus",
+		 milli % 1000 ? gpuq_real(a, (double)milli / 1000) : gpuq_int(a, milli / 1000));
+	gpuq_put(a, v, "flavor", gpuq_str(a, r->flavor));
+	gpuq_put(a, v, "pool", gpuq_str(a, r->pool));
+	gpuq_put(a, v, "nodes", nodes);
+	gpuq_put(a, v, "queue", gpuq_str(a, r->queue));
+	gpuq_put(a, v, "users", strings(a, &r->users));
+	gpuq_put(a, v, "flags", strings(a, &r->flags));
+	return v;
+}
+
+int m_reservation_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err)
+{
+	struct methods *m = arg;
+	const struct calendar_params *p = params;
+	const struct model *model = journal_model(m->j);
+	const int64_t now = loop_wall_us(journal_loop(m->j));
+	struct gpuq_arena *a = rpc_call_arena(c);
+	struct gpuq_val *list = gpuq_list(a);
+
+	for (size_t i = 0; i < p->names.n; i++)
+		if (!site_member(model->site->tree, "reservations", p->names.items[i]))
+			return gpuq_fail(err, GPUQ_ENOENT, "no reservation is named %s",
+					 p->names.items[i]);
+	site_each(site_reservation, model->site->reservations, r) {
+		bool is = p->names.n == 0;
+
+		for (size_t i = 0; i < p->names.n; i++)
+			is |= strcmp(p->names.items[i], r->name) == 0;
+		if (is)
+			gpuq_add(a, list, view(a, model, r, now));
+	}
+	return rpc_send_items(c, list, err);
+}

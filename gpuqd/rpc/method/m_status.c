@@ -1,0 +1,122 @@
+/* status.get: the cluster at a glance. */
+#include <string.h>
+
+#include "gpuqd/base/loop.h"
+#include "gpuqd/state/view/view.h"
+#include "gpuqd/flow/journal.h"
+#include "gpuqd/flow/measure.h"
+#include "gpuqd/flow/reconcile.h"
+#include "gpuqd/rpc/method/m_int.h"
+
+/* Somebody else is in its way, not what its owner asked for. */
+static bool waits_for_others(const struct job *j)
+{
+	const struct outlook *o = j->outlook;
+
+	return !o->n_reasons ||
+	       strcmp(gpuq_reason_who((enum gpuq_reason)o->reasons[0].code), "user") != 0;
+}
+
+/* Of those that nothing but others stands in the way of. */
+static struct gpuq_val *oldest(struct gpuq_arena *a, const struct model *m, int64_t now_us)
+{
+	const struct job *first = NULL;
+	struct gpuq_val *v;
+	char id[32];
+
+	job_each(m, j) {
+		bool never;
+
+		if (j->state != GPUQ_JOB_PENDING || j->held_user || j->held_admin ||
+		    j->held_retries || j->held_restore || (j->array && j->array->n_waiting == 0) ||
+		    clock_job_begin_us(m, j) > now_us || !waits_for_others(j))
+			continue;
+		if (first && j->eligible_us >= first->eligible_us)
+			continue;
+		if (!deps_are_awaited(j, now_us, &never))
+			first = j;
+	}
+	if (!first)
+		return gpuq_null(a);
+	v = gpuq_map(a);
+	job_id_print(first->key, id);
+	gpuq_put(a, v, "job", gpuq_str(a, id));
+	gpuq_put(a, v, "user", gpuq_str(a, first->user));
+	gpuq_put(a, v, "queue", gpuq_str(a, first->queue->name));
+	gpuq_put(a, v, "eligible_time", gpuq_int(a, first->eligible_us));
+	gpuq_put(a, v, "reason",
+		 first->outlook->n_reasons
+			 ? gpuq_str(a, gpuq_reason_word(
+					       (enum gpuq_reason)first->outlook->reasons[0].code))
+			 : gpuq_null(a));
+	return v;
+}
+
+/* Whether anything holds up everybody else. */
+static struct gpuq_val *view_loop(struct gpuq_arena *a, const struct loop *loop)
+{
+	struct gpuq_val *v = gpuq_map(a);
+	struct loop_stats s;
+
+	loop_stats(loop, &s);
+	gpuq_put(a, v, "turns", gpuq_int(a, (int64_t)s.turns));
+	gpuq_put(a, v, "longest_ms", gpuq_real(a, (double)s.longest_us / 1000));
+	gpuq_put(a, v, "longest_part",
+		 *s.longest_part ? gpuq_str(a, s.longest_part) : gpuq_null(a));
+	gpuq_put(a, v, "over_10ms", gpuq_int(a, (int64_t)s.over_10ms));
+	gpuq_put(a, v, "over_50ms", gpuq_int(a, (int64_t)s.over_50ms));
+	gpuq_put(a, v, "last_slow_time",
+		 s.last_slow_us ? gpuq_int(a, s.last_slow_us) : gpuq_null(a));
+	return v;
+}
+
+/* Does any queue or qos have an idle rule? */
+static bool has_idle_rule(const struct model *m)
+{
+	site_each(site_qos, m->site->qos, q)
+		if (q->idle_us)
+			return true;
+	site_each(site_queue, m->site->queues, q)
+		if (q->idle_us)
+			return true;
+	return false;
+}
+
+struct gpuq_val *view_measured(const struct methods *m, struct gpuq_arena *a)
+{
+	const struct measure_state s = measure_state(reconcile_measure(m->reconcile));
+	struct gpuq_val *v = gpuq_map(a);
+
+	gpuq_put(a, v, "source", *s.source ? gpuq_str(a, s.source) : gpuq_null(a));
+	gpuq_put(a, v, "time", s.at_us ? gpuq_int(a, s.at_us) : gpuq_null(a));
+	gpuq_put(a, v, "jobs", gpuq_int(a, s.n_jobs));
+	gpuq_put(a, v, "devices", gpuq_int(a, s.n_devices));
+	gpuq_put(a, v, "trouble", *s.why ? gpuq_str(a, s.why) : gpuq_null(a));
+	gpuq_put(a, v, "idle_rule", gpuq_bool(a, has_idle_rule(journal_model(m->j))));
+	return v;
+}
+
+int m_status_get(void *arg, struct rpc_call *c, const void *params, struct gpuq_err *err)
+{
+	struct methods *m = arg;
+	const struct model *model = journal_model(m->j);
+	const int64_t now_us = loop_now_us(journal_loop(m->j));
+	struct gpuq_arena *a = rpc_call_arena(c);
+	struct gpuq_val *v = view_status(a, model, now_us), *cluster = gpuq_map(a);
+	int64_t stale = reconcile_stale_since_us(m->reconcile);
+
+	(void)params;
+	if (!v)
+		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+	gpuq_put(a, v, "oldest_waiting", oldest(a, model, now_us));
+	gpuq_put(a, cluster, "kind", gpuq_str(a, m->kind));
+	gpuq_put(a, cluster, "stale_since", stale ? gpuq_int(a, stale) : gpuq_null(a));
+	gpuq_put(a, cluster, "read_only", gpuq_bool(a, journal_read_only(m->j)));
+	gpuq_put(a, cluster, "no_new_jobs", gpuq_bool(a, journal_has_space(m->j, NULL) < 0));
+	gpuq_put(a, v, "cluster", cluster);
+	gpuq_put(a, v, "recovering", view_recovering(m, a));
+	gpuq_put(a, v, "measured", view_measured(m, a));
+	gpuq_put(a, v, "loop", view_loop(a, journal_loop(m->j)));
+	rpc_reply(c, v);
+	return 0;
+}

@@ -1,0 +1,42 @@
+/* methods.h - the table of methods and what they need
+ *
+ * Owns     the streams under way (wait, logs, watch); not the connections (rpc.h).
+ * Touches  flow's entry points; reads the model; never changes it by itself.
+ * Used by  daemon.c.
+ *
+ * One file per noun: m_submit.c m_job.c m_list.c m_wait.c m_logs.c.
+ */
+#ifndef GPUQD_RPC_METHOD_METHODS_H
+#define GPUQD_RPC_METHOD_METHODS_H
+
+#include "gpuqd/rpc/rpc.h"
+#include "libgpuq/err.h"
+
+struct cluster;
+struct estimator;
+struct journal;
+struct methods;
+struct outbox;
+struct reconcile;
+struct schedule;
+
+int methods_new(struct journal *j, struct reconcile *r, const char *cluster_kind,
+		struct methods **out, struct gpuq_err *err);
+void methods_free(struct methods *m);
+void methods_set_cluster(struct methods *m, struct cluster *c);
+void methods_set_estimator(struct methods *m, struct estimator *e); /* before the first call */
+
+/* Whose decisions are remembered and whose figures are told; both outlive m's calls. */
+void methods_set_schedule(struct methods *m, struct schedule *s);
+/* Without a '/' at its end; NULL = none. */
+void methods_set_backup_dir(struct methods *m, const char *dir);
+/* Let operators do what only a job's owner may: run programs in the job, attach to it, change
+ * what it runs. The user that gpuqd runs as always may. */
+void methods_set_operators_act(struct methods *m, bool act);
+void methods_set_outbox(struct methods *m, const struct outbox *o);
+void methods_set_server(struct methods *m, struct rpc_server *s);
+
+/* Fill what a server needs: table, hooks and arg. */
+void methods_opts(struct methods *m, struct rpc_opts *out);
+
+#endif

@@ -1,0 +1,567 @@
+#include "gpuqd/sched/elastic.h"
+
+#include <string.h>
+
+#include "gpuqd/sched/place/nodes.h"
+#include "gpuqd/sched/place/topology_tree.h"
+#include "gpuqd/sched/preempt/entitlement.h"
+#include "gpuqd/sched/preempt/gangs.h"
+#include "gpuqd/sched/preempt/minimise.h"
+#include "gpuqd/sched/preempt/rules.h"
+#include "gpuqd/sched/preempt/search_set.h"
+#include "gpuqd/sched/quota/budget.h"
+#include "gpuqd/sched/quota/holdings.h"
+#include "gpuqd/sched/quota/plan.h"
+#include "gpuqd/sched/timeline/nominated.h"
+#include "gpuqd/sched/timeline/timeline_pack.h"
+#include "gpuqd/util/amount.h"
+#include "gpuqd/sched/preempt/preempt.h"
+#include "gpuqd/snapshot/cost.h"
+#include "gpuqd/sched/place/pack.h"
+#include "gpuqd/sched/place/topology.h"
+#include "libgpuq/limits.h"
+
+/* After all jobs had their turn: gangs that lost pods get them back or, after a time,
+ * leave; elastic jobs take what is idle, a pod (or a group of pods that stand together)
+ * at a time, always the one with the least surplus of the queue that has least of its
+ * share. Nothing that is promised or planned is touched. What does not fit may take
+ * surplus of others by the rules of claims; a gang is never broken for it. */
+
+#define CLAIMS_MAX 64 /* elastic jobs that claim in one cycle */
+
+/* A job that may get more pods. */
+struct grower {
+	uint32_t job, flavor;
+	struct snap_key key;
+	uint32_t have[GPUQ_GROUPS_MAX]; /* pods, by group */
+	uint32_t next_index; /* of a pod beyond the gang */
+	uint32_t surplus; /* sets of pods beyond the gang */
+	bool started; /* in this cycle */
+	bool done; /* it cannot grow any more */
+};
+
+struct growth {
+	struct grower *growers;
+	struct grower **heads; /* by queue */
+	uint32_t n, room;
+	uint64_t *off; /* nodes that somebody counts on */
+	uint64_t *domain;
+	int64_t *amounts; /* of the set of pods at hand, by resource */
+	uint64_t *leaving; /* jobs that were told to leave or move in this cycle */
+};
+
+static const struct snap_request *request_of(const struct cycle *c, const struct grower *g)
+{
+	return &c->s->requests[c->s->jobs[g->job].request];
+}
+
+static uint32_t set_of(const struct snap_group *g)
+{
+	return g->unit_pods > 1 ? g->unit_pods : 1;
+}
+
+/* ---- who may grow ---- */
+
+static bool is_elastic(const struct snap_request *r)
+{
+	for (uint32_t g = 0; g < r->n_groups; g++)
+		if (r->groups[g].pods_max > r->groups[g].pods_min)
+			return true;
+	return false;
+}
+
+static struct grower *add(struct cycle *c, struct growth *all, uint32_t job, struct snap_key key,
+			  uint32_t flavor)
+{
+	struct grower *g = cycle_push(c, &all->growers, &all->n, &all->room, sizeof(*g), 1);
+
+	if (!g)
+		return NULL;
+	memset(g, 0, sizeof(*g));
+	g->job = job;
+	g->key = key;
+	g->flavor = flavor;
+	g->next_index = c->s->requests[c->s->jobs[job].request].n_pods;
+	return g;
+}
+
+static void add_running(struct cycle *c, struct growth *all, uint32_t job)
+{
+	const struct snap_job *j = &c->s->jobs[job];
+	const struct snap_request *r = &c->s->requests[j->request];
+	const struct snap_alloc *a = &c->s->allocs[j->alloc_first];
+	struct grower *g = add(c, all, job, j->key, cost_flavor(c->s, a, j->n_allocs));
+
+	for (uint32_t i = 0; g && i < j->n_allocs; i++) {
+		if (a[i].index >= g->next_index)
+			g->next_index = a[i].index + 1;
+		if (a[i].releasing || a[i].group >= r->n_groups)
+			continue;
+		g->have[a[i].group]++;
+	}
+	for (uint32_t k = 0; g && k < r->n_groups; k++)
+		if (g->have[k] > r->groups[k].pods_min)
+			g->surplus += (g->have[k] - r->groups[k].pods_min) / set_of(&r->groups[k]);
+}
+
+static void add_started(struct cycle *c, struct growth *all, const struct plan_action *a)
+{
+	const struct snap_request *r = &c->s->requests[c->s->jobs[a->job].request];
+	struct grower *g = add(c, all, a->job, a->key, a->flavor);
+
+	for (uint32_t k = 0; g && k < r->n_groups; k++)
+		g->have[k] = r->groups[k].pods_min;
+	if (g)
+		g->started = true;
+}
+
+static bool short_of_pods(const struct cycle *c, const struct grower *g)
+{
+	const struct snap_request *r = request_of(c, g);
+
+	for (uint32_t k = 0; k < r->n_groups; k++)
+		if (g->have[k] < r->groups[k].pods_min)
+			return true;
+	return false;
+}
+
+/* Who shrank a moment ago does not grow at once. */
+static bool rests(struct cycle *c, const struct grower *g)
+{
+	const int64_t until = amount_sum(c->s->jobs[g->job].shrunk_us, c->s->config.grow_delay_us);
+
+	if (c->s->config.grow_delay_us == 0 || c->s->jobs[g->job].shrunk_us == 0 ||
+	    until <= c->s->config.now_us)
+		return false;
+	if (until < c->wake_us)
+		c->wake_us = until;
+	return true;
+}
+
+static void find_growers(struct cycle *c, struct growth *all)
+{
+	for (uint32_t i = 0; i < c->n_actions; i++)
+		if (c->actions[i].kind == PLAN_EVICT || c->actions[i].kind == PLAN_MOVE ||
+		    c->actions[i].kind == PLAN_SHRINK)
+			bits_add(all->leaving, c->actions[i].job);
+	for (uint32_t k = 0; !c->failed && k < c->s->lines.n_busy; k++) {
+		const uint32_t i = c->s->lines.busy[k];
+		const struct snap_job *j = &c->s->jobs[i];
+		const struct snap_request *r = &c->s->requests[j->request];
+
+		if (j->state == SNAP_RUNNING && !bits_has(all->leaving, i) && !r->exclusive &&
+		    (is_elastic(r) || j->short_us))
+			add_running(c, all, i);
+	}
+	for (uint32_t i = 0; !c->failed && i < c->n_actions; i++)
+		if (c->actions[i].kind == PLAN_PLACE &&
+		    is_elastic(&c->s->requests[c->s->jobs[c->actions[i].job].request]) &&
+		    !c->s->requests[c->s->jobs[c->actions[i].job].request].exclusive)
+			add_started(c, all, &c->actions[i]);
+}
+
+/* ---- more pods ---- */
+
+/* Pods of a group that requires a domain stand where the others of it do. */
+static const uint64_t *domain_of(struct cycle *c, struct growth *all, const struct grower *g,
+				 const struct snap_group *group)
+{
+	const struct level *l =
+		group->topology_required ? topology_level(c, group->topology_required) : NULL;
+	uint32_t node = SNAP_NONE;
+
+	if (!l)
+		return NULL;
+	if (g->started) {
+		for (uint32_t i = 0; node == SNAP_NONE && i < c->n_actions; i++)
+			if (c->actions[i].kind == PLAN_PLACE && c->actions[i].job == g->job &&
+			    c->actions[i].key.index == g->key.index)
+				node = c->plan_pods[c->actions[i].pod_first].node;
+	} else {
+		node = c->s->allocs[c->s->jobs[g->job].alloc_first].node;
+	}
+	if (node == SNAP_NONE)
+		return NULL;
+	memset(all->domain, 0, c->n_words * sizeof(*all->domain));
+	for (uint32_t n = 0; n < c->s->n_nodes; n++)
+		if (l->domain_of[n] == l->domain_of[node])
+			bits_add(all->domain, n);
+	return all->domain;
+}
+
+static void measure(struct cycle *c, struct growth *all, const struct grower *g,
+		    const struct snap_group *group, uint32_t pods)
+{
+	memset(all->amounts, 0, c->s->n_res * sizeof(*all->amounts));
+	if (g->flavor != SNAP_NONE)
+		all->amounts[g->flavor] = amount_times(cost_of_pod(c->s, group, g->flavor), pods);
+	all->amounts[snap_cpu(c->s)] = amount_times(group->cpu_milli, pods);
+	all->amounts[snap_memory(c->s)] = amount_times(group->memory_bytes, pods);
+}
+
+static bool place(struct cycle *c, struct growth *all, const struct grower *g, uint32_t group,
+		  uint32_t index, uint32_t pods)
+{
+	const struct snap_group *of = &request_of(c, g)->groups[group];
+	const uint64_t *domain = domain_of(c, all, g, of);
+	bool placed;
+
+	timeline_keep_off(c, g->job, all->off);
+	c->barred = all->off;
+	placed = pack_more(c, g->job, g->flavor, group, index, pods, domain);
+	c->barred = NULL;
+	return placed;
+}
+
+/* The next group of which it may have more; SNAP_NONE. */
+static uint32_t group_to_grow(const struct cycle *c, const struct grower *g)
+{
+	const struct snap_request *r = request_of(c, g);
+
+	for (uint32_t k = 0; k < r->n_groups; k++)
+		if (g->have[k] + set_of(&r->groups[k]) <= r->groups[k].pods_max)
+			return k;
+	return SNAP_NONE;
+}
+
+static bool grow(struct cycle *c, struct growth *all, struct grower *g)
+{
+	const struct snap_request *r = request_of(c, g);
+	const uint32_t group = group_to_grow(c, g);
+	uint32_t pods;
+
+	if (group == SNAP_NONE)
+		return false;
+	pods = set_of(&r->groups[group]);
+	measure(c, all, g, &r->groups[group], pods);
+	c->steps++;
+	if (!holdings_admits_more(c, g->job, g->flavor, all->amounts) ||
+	    !place(c, all, g, group, g->next_index, pods))
+		return false;
+	plan_emit_places(c, PLAN_GROW, g->job, g->key, g->flavor);
+	holdings_grow(c, g->job, g->flavor, all->amounts);
+	g->have[group] += pods;
+	g->next_index += pods;
+	g->surplus++;
+	return !c->failed;
+}
+
+/* ---- whose turn it is ---- */
+
+/* What one more set of pods would add to what quotas count. */
+static int64_t step_of(const struct cycle *c, const struct grower *g)
+{
+	const uint32_t group = group_to_grow(c, g);
+	const struct snap_group *of;
+
+	if (group == SNAP_NONE)
+		return 0;
+	of = &request_of(c, g)->groups[group];
+	return amount_times(g->flavor == SNAP_NONE ? of->cpu_milli
+						   : cost_of_pod(c->s, of, g->flavor),
+			    set_of(of));
+}
+
+/* How a queue would stand with one more set of pods. */
+struct stance {
+	bool over, beyond_quota; /* its share; its quota */
+	int64_t held, due;
+};
+
+static struct stance stance_of(const struct cycle *c, uint32_t queue, const struct grower *g)
+{
+	const uint32_t res = g->flavor == SNAP_NONE ? snap_cpu(c->s) : g->flavor;
+	struct stance s = { .held = amount_sum(entitlement_stays(c, queue, res), step_of(c, g)),
+			    .due = entitlement_line_of(c, queue, res, LINE_SHARE) };
+
+	s.over = s.held > s.due;
+	s.beyond_quota = s.held > entitlement_line_of(c, queue, res, LINE_QUOTA);
+	return s;
+}
+
+/* As for starts: who stays inside its share goes first, as it could take from whoever does
+ * not; then who stays inside its quota, the higher rank, the smaller part of the share. */
+static int cmp_queues(const struct cycle *c, const struct grower *g, const struct grower *h)
+{
+	struct stance a, b;
+	__int128 part_a, part_b;
+	uint32_t x, y;
+
+	rules_below_common(c, c->s->jobs[g->job].queue, c->s->jobs[h->job].queue, &x, &y);
+	if (x == y)
+		return 0;
+	a = stance_of(c, x, g);
+	b = stance_of(c, y, h);
+	if (a.over != b.over)
+		return a.over ? 1 : -1;
+	if (a.beyond_quota != b.beyond_quota)
+		return a.beyond_quota ? 1 : -1;
+	if (budget_rank(c->s, x) != budget_rank(c->s, y))
+		return budget_rank(c->s, x) > budget_rank(c->s, y) ? -1 : 1;
+	part_a = (__int128)a.held * b.due;
+	part_b = (__int128)b.held * a.due;
+	if (part_a != part_b)
+		return part_a < part_b ? -1 : 1;
+	return x < y ? -1 : 1;
+}
+
+/* Inside a queue the higher priority, the smaller surplus, the older job. */
+static bool before(const struct cycle *c, const struct grower *x, const struct grower *y)
+{
+	const struct snap_job *a = &c->s->jobs[x->job], *b = &c->s->jobs[y->job];
+	int d = (a->priority < b->priority) - (a->priority > b->priority);
+
+	if (d == 0)
+		d = (x->surplus > y->surplus) - (x->surplus < y->surplus);
+	if (d == 0)
+		d = (a->submit_us > b->submit_us) - (a->submit_us < b->submit_us);
+	if (d == 0)
+		d = (a->key.id > b->key.id) - (a->key.id < b->key.id);
+	return d ? d < 0 : x->key.index < y->key.index;
+}
+
+/* With one more set of pods, does its leaf stay inside its share? Who does may claim what he
+ * does not get, so he is asked before who does not. */
+static bool stays_due(const struct cycle *c, const struct grower *g)
+{
+	return !stance_of(c, c->s->jobs[g->job].queue, g).over;
+}
+
+/* The first of each queue, and of those the one whose queue is first: what another of the
+ * queue would ask for does not count. */
+static struct grower *next_of(const struct cycle *c, struct growth *all, bool due)
+{
+	struct grower *best = NULL;
+
+	memset(all->heads, 0, c->s->n_queues * sizeof(*all->heads));
+	for (uint32_t i = 0; i < all->n; i++) {
+		struct grower *g = &all->growers[i];
+		struct grower **head = &all->heads[c->s->jobs[g->job].queue];
+
+		if (!g->done && (!*head || before(c, g, *head)) && (!due || stays_due(c, g)))
+			*head = g;
+	}
+	for (uint32_t q = 0; q < c->s->n_queues; q++)
+		if (all->heads[q] && (!best || cmp_queues(c, all->heads[q], best) < 0))
+			best = all->heads[q];
+	return best;
+}
+
+static struct grower *next(const struct cycle *c, struct growth *all)
+{
+	struct grower *g = next_of(c, all, true);
+
+	return g ? g : next_of(c, all, false);
+}
+
+/* ---- gangs that lost pods ---- */
+
+/* The lowest index of the group's gang that no pod has. */
+static uint32_t missing_index(const struct cycle *c, const struct grower *g, uint32_t group)
+{
+	const struct snap_request *r = request_of(c, g);
+	const struct snap_job *j = &c->s->jobs[g->job];
+	uint32_t index = 0;
+
+	for (uint32_t k = 0; k < group; k++)
+		index += r->groups[k].pods_min;
+	for (uint32_t i = 0; i < j->n_allocs; i++)
+		if (c->s->allocs[j->alloc_first + i].index == index)
+			index++;
+	return index;
+}
+
+/* One pod of its gang; again until it has them all. */
+static bool repair_one(struct cycle *c, struct growth *all, struct grower *g, uint32_t group)
+{
+	measure(c, all, g, &request_of(c, g)->groups[group], 1);
+	if (!holdings_admits_more(c, g->job, g->flavor, all->amounts) ||
+	    !place(c, all, g, group, missing_index(c, g, group), 1))
+		return false;
+	plan_emit_places(c, PLAN_GROW, g->job, g->key, g->flavor);
+	holdings_grow(c, g->job, g->flavor, all->amounts);
+	g->have[group]++;
+	return true;
+}
+
+static void evict_broken(struct cycle *c, struct grower *g)
+{
+	const struct snap_job *j = &c->s->jobs[g->job];
+	const int64_t since = j->short_us ? j->short_us : c->s->config.now_us;
+	const int64_t until = amount_sum(since, c->s->config.gang_repair_us);
+	struct plan_action *a;
+
+	if (until > c->s->config.now_us) {
+		if (until < c->wake_us)
+			c->wake_us = until;
+		return;
+	}
+	a = CYCLE_PUSH(c, actions, 1);
+	if (!a)
+		return;
+	*a = (struct plan_action){ .kind = PLAN_EVICT,
+				   .job = g->job,
+				   .key = g->key,
+				   .flavor = SNAP_NONE,
+				   .start_us = c->s->config.now_us,
+				   .cause = GPUQ_CAUSE_INFRA,
+				   .claimant = SNAP_NONE,
+				   .rule = gpuq_rule_word(GPUQ_RULE_GANG) };
+}
+
+static void repair(struct cycle *c, struct growth *all, struct grower *g)
+{
+	const struct snap_request *r = request_of(c, g);
+
+	g->done = true;
+	for (uint32_t k = 0; k < r->n_groups; k++)
+		while (g->have[k] < r->groups[k].pods_min)
+			if (c->failed || !repair_one(c, all, g, k)) {
+				evict_broken(c, g);
+				return;
+			}
+}
+
+/* ---- surplus of others ---- */
+
+/* The set of pods that somebody claims room for. */
+struct wanted {
+	struct growth *all;
+	struct grower *g;
+	uint32_t group, pods;
+};
+
+static bool wanted_fits(struct cycle *c, void *ctx)
+{
+	const struct wanted *w = ctx;
+	const struct need one = nodes_need(&request_of(c, w->g)->groups[w->group]);
+
+	if (!holdings_admits_more(c, w->g->job, w->g->flavor, w->all->amounts) ||
+	    !place(c, w->all, w->g, w->group, w->g->next_index, w->pods))
+		return false;
+	while (c->n_places > 0)
+		nodes_undo(c, &one);
+	return true;
+}
+
+/* What others, also of lower priority in its own queue, have beyond their gangs, one after the other, until a set of pods fits. */
+static bool claim_surplus(struct cycle *c, struct claim *k)
+{
+	const struct units *u = c->units;
+
+	for (uint32_t i = 0; i < u->n_by_rank && !c->failed; i++) {
+		const struct unit *unit = &u->units[u->by_rank[i]];
+
+		if (unit->surplus && !unit->gone && unit->job != k->job &&
+		    (unit->queue != k->leaf || unit->priority < k->priority) &&
+		    search_take(c, k, u->by_rank[i]) && search_fits(c, k))
+			return minimise_improve(c, k);
+	}
+	return false;
+}
+
+static bool grow_by_claim(struct cycle *c, struct growth *all, struct grower *g)
+{
+	const struct snap_job *j = &c->s->jobs[g->job];
+	struct wanted wanted = { all, g, group_to_grow(c, g), 0 };
+	struct claim k = { .job = g->job,
+			   .flavor = g->flavor,
+			   .leaf = j->queue,
+			   .priority = j->priority,
+			   .need = all->amounts,
+			   .number = ++c->units->n_claims,
+			   .only_quota = preempt_only_quota(c, g->job),
+			   .rests_with = SNAP_NONE,
+			   .spare_max = GPUQ_UNLIMITED,
+			   .growth = true,
+			   .others = true,
+			   .own = true,
+			   .fits = wanted_fits,
+			   .fits_ctx = &wanted };
+	const struct snap_group *of;
+	bool found;
+
+	if (wanted.group == SNAP_NONE)
+		return false;
+	of = &request_of(c, g)->groups[wanted.group];
+	wanted.pods = set_of(of);
+	measure(c, all, g, of, wanted.pods);
+	nominated_later_enter(c);
+	found = rules_possible(c, &k) && claim_surplus(c, &k);
+	if (!found) {
+		search_drop_all(c, &k);
+		nominated_later_leave(c);
+		return false;
+	}
+	preempt_let_go(c, &k);
+	preempt_emit_victims(c, &k);
+	holdings_grow(c, g->job, g->flavor, all->amounts);
+	gangs_add_more(c, g->job, all->amounts, true);
+	return true;
+}
+
+/* What was given to jobs that run stands in their queues as well. */
+static void count_grown(struct cycle *c, struct growth *all)
+{
+	for (uint32_t i = 0; i < c->n_actions && !c->failed; i++) {
+		const struct plan_action *a = &c->actions[i];
+		const struct snap_request *r = &c->s->requests[c->s->jobs[a->job].request];
+		const struct plan_pod *first = &c->plan_pods[a->pod_first];
+		const struct grower g = { .job = a->job, .flavor = a->flavor };
+
+		if (a->kind != PLAN_GROW)
+			continue;
+		measure(c, all, &g, &r->groups[first->group], a->n_pods);
+		gangs_add_more(c, a->job, all->amounts, first->index >= r->n_pods);
+	}
+}
+
+static void claim_growth(struct cycle *c, struct growth *all)
+{
+	uint32_t claims = 0;
+
+	if (!c->s->config.reclaim || nominated_later_differs(c) || !gangs_make(c) ||
+	    !gangs_index(c))
+		return;
+	count_grown(c, all);
+	for (uint32_t i = 0; i < all->n && !c->failed && claims < CLAIMS_MAX; i++) {
+		struct grower *g = &all->growers[i];
+
+		if (g->started || short_of_pods(c, g) || rests(c, g))
+			continue;
+		gpuq_arena_reset(&c->scratch);
+		claims += grow_by_claim(c, all, g);
+	}
+}
+
+void elastic_serve(struct cycle *c)
+{
+	struct growth all = { 0 };
+	struct grower *g;
+
+	all.leaving = cycle_alloc(c, bits_words(c->s->n_jobs), sizeof(*all.leaving));
+	all.heads = cycle_alloc(c, c->s->n_queues, sizeof(struct grower *));
+	all.off = cycle_alloc(c, c->n_words, sizeof(*all.off));
+	all.domain = cycle_alloc(c, c->n_words, sizeof(*all.domain));
+	all.amounts = cycle_alloc(c, c->s->n_res, sizeof(*all.amounts));
+	if (!c->failed)
+		find_growers(c, &all);
+	for (uint32_t i = 0; i < all.n && !c->failed; i++) {
+		gpuq_arena_reset(&c->scratch);
+		/* Some pods of a gang may have ended well before the others: those it does not
+		 * lack. */
+		if (short_of_pods(c, &all.growers[i]) && !c->s->jobs[all.growers[i].job].short_us)
+			all.growers[i].done = true;
+		else if (short_of_pods(c, &all.growers[i]))
+			repair(c, &all, &all.growers[i]);
+		else if (!is_elastic(request_of(c, &all.growers[i])) || rests(c, &all.growers[i]))
+			all.growers[i].done = true;
+	}
+	while (!c->failed && (g = next(c, &all)) != NULL) {
+		gpuq_arena_reset(&c->scratch);
+		if (!grow(c, &all, g))
+			g->done = true;
+	}
+	if (!c->failed && all.n > 0)
+		claim_growth(c, &all);
+}

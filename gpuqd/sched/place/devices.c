@@ -1,0 +1,130 @@
+#include "gpuqd/sched/place/devices.h"
+
+#include "gpuqd/sched/quota/cycle.h"
+
+/* Parts of devices: thousandths of it, and bytes of its memory, of which neither may exceed
+ * what the device has. Who asks for memory alone gets as many thousandths as the memory is
+ * of a device of the node, rounded up, and so not the same everywhere; who asks for
+ * thousandths alone gets memory in proportion. Parts go to the fullest device that has
+ * room, and all parts of one pod to different devices. */
+
+int32_t devices_part(const struct cycle *c, uint32_t node, const struct need *n)
+{
+	const int64_t memory = c->s->nodes[node].device_memory_bytes;
+
+	if (n->part_memory == 0)
+		return n->part;
+	/* Where nobody knows a device's memory, none of it can be promised. */
+	if (n->part_memory > memory)
+		return SNAP_MILLI + 1;
+	return n->part ? n->part : snap_memory_milli(n->part_memory, memory);
+}
+
+int64_t devices_bytes(const struct cycle *c, uint32_t device, int32_t milli, int64_t asked)
+{
+	const int64_t memory = c->s->devices[device].memory_bytes;
+
+	return asked ? asked
+		     : memory / SNAP_MILLI * milli + memory % SNAP_MILLI * milli / SNAP_MILLI;
+}
+
+void devices_shift(struct cycle *c, uint32_t device, int32_t milli, int64_t asked, int sign)
+{
+	c->device_free[device] = (int16_t)(c->device_free[device] + sign * milli);
+	c->device_memory[device] += sign * devices_bytes(c, device, milli, asked);
+}
+
+/* How many such parts the device has room for, up to max. */
+static uint32_t of_device(const struct cycle *c, uint32_t device, int32_t part, int64_t asked,
+			  uint32_t max)
+{
+	const int32_t free_milli = c->device_free[device];
+	uint32_t n;
+
+	if (free_milli < part)
+		return 0;
+	n = (uint32_t)free_milli / (uint32_t)part;
+	if (c->s->devices[device].memory_bytes > 0) {
+		const int64_t bytes = devices_bytes(c, device, part, asked);
+		const int64_t left = c->device_memory[device];
+
+		if (left < bytes)
+			return 0;
+		if (bytes > 0 && left / bytes < n)
+			n = (uint32_t)(left / bytes);
+	}
+	return n < max ? n : max;
+}
+
+uint32_t devices_room(const struct cycle *c, uint32_t node, const struct need *n, uint32_t max)
+{
+	const struct snap_node *at = &c->s->nodes[node];
+	const int32_t part = devices_part(c, node, n);
+	uint32_t pods = max;
+
+	if (part > SNAP_MILLI)
+		return 0;
+	/* n pods with k parts each fit when the devices have room for n*k parts and none
+	 * counts for more than n: each pod's parts lie on different devices. */
+	while (pods > 0) {
+		uint64_t sum = 0;
+
+		for (uint32_t d = 0; d < at->n_devices && sum < (uint64_t)pods * n->parts; d++)
+			sum += of_device(c, at->device_first + d, part, n->part_memory, pods);
+		if (sum >= (uint64_t)pods * n->parts)
+			break;
+		/* Fewer pods never make more room. */
+		pods = sum / n->parts < pods ? (uint32_t)(sum / n->parts) : pods - 1;
+	}
+	return pods;
+}
+
+/* The fullest device with room that is not among those taken; SNAP_NONE. */
+static uint32_t fullest(const struct cycle *c, uint32_t node, int32_t part, int64_t asked,
+			const uint32_t *taken, uint32_t n_taken)
+{
+	const struct snap_node *n = &c->s->nodes[node];
+	const int16_t *free_milli = &c->device_free[n->device_first];
+	uint32_t best = SNAP_NONE;
+
+	for (uint32_t d = 0; d < n->n_devices; d++) {
+		uint32_t t = 0;
+
+		if (free_milli[d] < part ||
+		    of_device(c, n->device_first + d, part, asked, 1) == 0 ||
+		    (best != SNAP_NONE && free_milli[d] >= free_milli[best]))
+			continue;
+		while (t < n_taken && taken[t] != d)
+			t++;
+		if (t == n_taken)
+			best = d;
+	}
+	return best;
+}
+
+uint32_t devices_pick(const struct cycle *c, uint32_t node, const struct need *n,
+		      const uint32_t *taken, uint32_t n_taken)
+{
+	return fullest(c, node, devices_part(c, node, n), n->part_memory, taken, n_taken);
+}
+
+bool devices_parts(const struct cycle *c, uint32_t node, const struct need *n, struct parts *out)
+{
+	const struct snap_node *at = &c->s->nodes[node];
+	uint32_t taken[SNAP_DEVICES_MAX];
+
+	out->part = devices_part(c, node, n);
+	out->opened = 0;
+	out->left = 0;
+	if (out->part > SNAP_MILLI || n->parts > at->n_devices)
+		return false;
+	for (uint32_t i = 0; i < n->parts; i++) {
+		taken[i] = fullest(c, node, out->part, n->part_memory, taken, i);
+		if (taken[i] == SNAP_NONE)
+			return false;
+		out->from = c->device_free[at->device_first + taken[i]];
+		out->opened += out->from == SNAP_MILLI;
+		out->left += out->from - out->part;
+	}
+	return true;
+}

@@ -1,0 +1,277 @@
+#include "gpuqd/sched/place/feasibility.h"
+
+#include "gpuqd/sched/quota/cycle.h"
+
+#include <string.h>
+
+/* Where a pod may stand by its own wishes: names, labels, taints. What is free there is
+ * another matter. Evaluated once per node class, per node only where a node is meant by
+ * name. Semantics: Kubernetes, "Assigning Pods to Nodes" and "Taints and Tolerations". */
+
+#define NAME_KEY "metadata.name"
+
+static bool listed(const struct gpuq_strlist *l, const char *s)
+{
+	for (size_t i = 0; i < l->n; i++)
+		if (strcmp(l->items[i], s) == 0)
+			return true;
+	return false;
+}
+
+/* Decimal integer with sign; false when it is not one. */
+static bool to_int(const char *s, int64_t *out)
+{
+	bool negative = *s == '-';
+	int64_t v = 0;
+
+	s += negative;
+	if (!*s)
+		return false;
+	for (; *s; s++) {
+		if (*s < '0' || *s > '9' || __builtin_mul_overflow(v, 10, &v) ||
+		    __builtin_add_overflow(v, *s - '0', &v))
+			return false;
+	}
+	*out = negative ? -v : v;
+	return true;
+}
+
+static const char *value_of(const struct cycle *c, uint32_t node, const char *key)
+{
+	const struct snapshot *s = c->s;
+
+	if (strcmp(key, NAME_KEY) == 0)
+		return s->nodes[node].name;
+	for (uint32_t k = 0; k < s->n_label_keys; k++)
+		if (strcmp(s->label_keys[k], key) == 0)
+			return s->classes[s->nodes[node].cls].values[k];
+	return NULL;
+}
+
+static bool require_holds(const struct gpuq_require *r, const char *value)
+{
+	int64_t have, want;
+
+	switch (r->op) {
+	case GPUQ_OP_IN:
+		return value && listed(&r->values, value);
+	case GPUQ_OP_NOT_IN:
+		return !value || !listed(&r->values, value);
+	case GPUQ_OP_EXISTS:
+		return value != NULL;
+	case GPUQ_OP_NOT_EXISTS:
+		return value == NULL;
+	default:
+		break;
+	}
+	if (!value || r->values.n != 1 || !to_int(value, &have) ||
+	    !to_int(r->values.items[0], &want))
+		return false;
+	return r->op == GPUQ_OP_GT ? have > want : have < want;
+}
+
+static bool term_holds(const struct cycle *c, uint32_t node, const struct gpuq_term *t)
+{
+	for (size_t i = 0; i < t->n; i++)
+		if (!require_holds(&t->all[i], value_of(c, node, t->all[i].key)))
+			return false;
+	return t->n > 0; /* a term without requirements means no node */
+}
+
+bool feasibility_tolerates(const struct snap_group *g, const struct snap_taint *t)
+{
+	/* Who asks for devices tolerates the taint that keeps others off them, as the
+	 * apiserver's ExtendedResourceToleration would have it. */
+	if (g->gpus_milli > 0 && strcmp(t->key, "nvidia.com/gpu") == 0)
+		return true;
+	for (uint32_t i = 0; i < g->n_tolerations; i++) {
+		const struct gpuq_toleration *o = &g->tolerations[i];
+
+		if (o->effect && *o->effect && strcmp(o->effect, t->effect) != 0)
+			continue;
+		if (o->key && *o->key && strcmp(o->key, t->key) != 0)
+			continue;
+		if (o->exists ||
+		    (o->key && *o->key && strcmp(o->value ? o->value : "", t->value) == 0))
+			return true;
+	}
+	return false;
+}
+
+/* Labels and hard taints of the node's class (and its name, where terms speak of it). */
+static bool allowed(const struct cycle *c, const struct snap_group *g, uint32_t node)
+{
+	const struct snap_class *cls = &c->s->classes[c->s->nodes[node].cls];
+	bool any = g->n_required == 0;
+
+	for (uint32_t t = 0; t < cls->n_taints; t++)
+		if (strcmp(cls->taints[t].effect, "PreferNoSchedule") != 0 &&
+		    !feasibility_tolerates(g, &cls->taints[t]))
+			return false;
+	for (uint32_t t = 0; !any && t < g->n_required; t++)
+		any = term_holds(c, node, &g->required[t]);
+	return any;
+}
+
+/* Points of preferred terms; an untolerated soft taint outweighs all of them. */
+static int64_t preference(const struct cycle *c, const struct snap_group *g, uint32_t node)
+{
+	const struct snap_class *cls = &c->s->classes[c->s->nodes[node].cls];
+	int64_t points = 0;
+
+	for (uint32_t t = 0; t < g->n_preferred; t++)
+		if (term_holds(c, node, &g->preferred[t]))
+			points += g->preferred[t].weight;
+	for (uint32_t t = 0; t < cls->n_taints; t++)
+		if (strcmp(cls->taints[t].effect, "PreferNoSchedule") == 0 &&
+		    !feasibility_tolerates(g, &cls->taints[t]))
+			points -= 1000000;
+	return points;
+}
+
+static bool speaks_of_names(const struct gpuq_term *terms, uint32_t n)
+{
+	for (uint32_t t = 0; t < n; t++)
+		for (size_t i = 0; i < terms[t].n; i++)
+			if (strcmp(terms[t].all[i].key, NAME_KEY) == 0)
+				return true;
+	return false;
+}
+
+/* Sort the group's nodes into tiers of equal preference; one tier is none. */
+static void make_tiers(struct cycle *c, const struct snap_group *g, struct group_fit *fit,
+		       const int64_t *points)
+{
+	int64_t above = INT64_MAX;
+
+	for (;;) {
+		int64_t level = INT64_MIN;
+		uint64_t *tier, **tiers;
+
+		for (uint32_t n = 0; n < c->s->n_nodes; n++)
+			if (bits_has(fit->nodes, n) && points[n] < above && points[n] > level)
+				level = points[n];
+		if (level == INT64_MIN)
+			return;
+		tier = cycle_alloc(c, c->n_words, sizeof(*tier));
+		tiers = cycle_alloc(c, fit->n_tiers + 1, sizeof(*tiers));
+		if (!tier || !tiers)
+			return;
+		for (uint32_t n = 0; n < c->s->n_nodes; n++)
+			if (bits_has(fit->nodes, n) && points[n] == level)
+				bits_add(tier, n);
+		if (fit->n_tiers)
+			memcpy(tiers, fit->tiers, fit->n_tiers * sizeof(*tiers));
+		tiers[fit->n_tiers++] = tier;
+		fit->tiers = tiers;
+		above = level;
+	}
+}
+
+static void prefer(struct cycle *c, const struct snap_group *g, struct group_fit *fit)
+{
+	const struct snapshot *s = c->s;
+	const bool by_name = speaks_of_names(g->preferred, g->n_preferred);
+	int64_t *points, *of_class;
+	bool *done, soft = g->n_preferred > 0;
+
+	for (uint32_t k = 0; !soft && k < s->n_classes; k++)
+		for (uint32_t t = 0; t < s->classes[k].n_taints; t++)
+			soft |= strcmp(s->classes[k].taints[t].effect, "PreferNoSchedule") == 0;
+	if (!soft)
+		return;
+	points = cycle_alloc(c, s->n_nodes, sizeof(*points));
+	of_class = cycle_alloc(c, s->n_classes, sizeof(*of_class));
+	done = cycle_alloc(c, s->n_classes, sizeof(*done));
+	if (c->failed)
+		return;
+	for (uint32_t n = 0; n < s->n_nodes; n++) {
+		const uint32_t k = s->nodes[n].cls;
+
+		if (!done[k] || by_name)
+			of_class[k] = preference(c, g, n);
+		done[k] = true;
+		points[n] = of_class[k];
+	}
+	make_tiers(c, g, fit, points);
+	if (fit->n_tiers < 2)
+		fit->n_tiers = 0;
+}
+
+const struct group_fit *feasibility_of(struct cycle *c, uint32_t request, uint32_t group)
+{
+	const struct snapshot *s = c->s;
+	const struct snap_group *g = &s->requests[request].groups[group];
+	struct group_fit *fit = &c->fits[s->requests[request].where[group]];
+	enum { UNKNOWN, YES, NO };
+	uint8_t *verdict;
+	bool by_name;
+
+	if (fit->nodes)
+		return fit;
+	by_name = speaks_of_names(g->required, g->n_required);
+	verdict = cycle_alloc(c, s->n_classes, sizeof(*verdict));
+	fit->nodes = cycle_alloc(c, c->n_words, sizeof(*fit->nodes));
+	if (!verdict || !fit->nodes)
+		return fit;
+	for (uint32_t n = 0; n < s->n_nodes; n++) {
+		const uint32_t k = s->nodes[n].cls;
+
+		if (g->nodes.n && !listed(&g->nodes, s->nodes[n].name))
+			continue;
+		if (g->exclude.n && listed(&g->exclude, s->nodes[n].name))
+			continue;
+		if (verdict[k] == UNKNOWN || by_name)
+			verdict[k] = allowed(c, g, n) ? YES : NO;
+		if (verdict[k] == YES) {
+			bits_add(fit->nodes, n);
+			fit->n_nodes++;
+		}
+	}
+	prefer(c, g, fit);
+	return fit;
+}
+
+static struct glance *glance_at(const struct cycle *c, uint32_t request, uint32_t group,
+				uint32_t flavor)
+{
+	const uint32_t where = c->s->requests[request].where[group];
+
+	return &c->glances[(size_t)where * (c->s->n_flavors + 1) +
+			   (flavor == SNAP_NONE ? c->s->n_flavors : flavor)];
+}
+
+/* Free devices only become fewer in a cycle: what was seen last is still a bound. */
+int64_t feasibility_glance_bound(const struct cycle *c, uint32_t request, uint32_t group,
+				 uint32_t flavor)
+{
+	const struct glance *g = glance_at(c, request, group, flavor);
+
+	return g->generation ? g->devices : INT64_MAX;
+}
+
+const struct glance *feasibility_glance(struct cycle *c, uint32_t request, uint32_t group,
+					uint32_t flavor)
+{
+	struct glance *g = glance_at(c, request, group, flavor);
+	const struct group_fit *fit = feasibility_of(c, request, group);
+
+	if (g->generation == c->n_actions + 1 || c->failed)
+		return g;
+	*g = (struct glance){ .generation = c->n_actions + 1 };
+	for (uint32_t w = 0; w < c->n_words; w++) {
+		uint64_t word = fit->nodes[w] & c->usable[w];
+
+		if (flavor != SNAP_NONE)
+			word &= c->flavors[flavor][w];
+		while (word) {
+			const uint32_t node = bits_pop(&word, w * 64);
+
+			c->steps++;
+			g->devices += c->whole[node];
+			if (g->largest < c->whole[node])
+				g->largest = c->whole[node];
+		}
+	}
+	return g;
+}

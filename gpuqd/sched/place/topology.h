@@ -1,0 +1,80 @@
+/* topology.h - domains: racks, blocks, zones, and how many pods they hold
+ *
+ * Owns     the domains of each level that a request speaks of, and the trees they form.
+ * Touches  memory only.
+ * Used by  pack.c, roles.c, search_node.c, reasons.c, topology*.c only.
+ *
+ * A gang that must share a domain gets the tightest that holds it; one that should share
+ * one gets the narrowest level at which it can. Below that: the fewest domains, level by
+ * level, the roomiest first until the rest fits in one, and for that the tightest. Pods
+ * of one group are alike, so that what a domain holds is a number, and every greedy
+ * choice can be completed.
+ */
+#ifndef GPUQD_SCHED_PLACE_TOPOLOGY_H
+#define GPUQD_SCHED_PLACE_TOPOLOGY_H
+
+#include "gpuqd/sched/place/pack.h"
+
+/* One kind of domain: nodes with the same label, and the same labels of all wider
+ * levels. */
+struct level {
+	const char *name;
+	uint32_t *domain_of; /* by node, in order of names; SNAP_NONE = in none */
+	uint32_t n_domains;
+};
+
+/* One level of a tree: each domain lies in one domain of the rung above. */
+struct rung {
+	const struct level *level;
+	uint32_t *domain_of; /* by node; children of one domain have neighbouring numbers */
+	uint32_t n_domains;
+	uint32_t *child_first; /* by domain of the rung above (one before the first rung),
+				* and one more: its first child here */
+	bool *loose; /* by domain: its nodes carry no such label */
+};
+
+/* Levels from wide to narrow. */
+struct tree {
+	struct rung *rungs;
+	uint32_t n_rungs;
+	uint32_t *nodes; /* by domain of the last rung, then name */
+	uint32_t *node_first; /* by domain of the last rung, and one more */
+};
+
+/* A tree as one group's pods see it, and how many of them each domain holds. */
+struct domain {
+	uint64_t room; /* pods that fit, in whole slices; 0 when it has been used */
+	uint64_t raw; /* pods that fit, slices or not */
+	uint64_t free; /* whole devices */
+};
+
+struct measure {
+	const struct tree *tree;
+	uint32_t *size; /* by rung: so many pods stand together; 0 = no slices there */
+	struct domain **at; /* by rung, domain */
+};
+
+/* Does the group say anything about domains? */
+static inline bool topology_asked(const struct snap_group *g)
+{
+	return g->topology_required || g->topology_preferred || g->n_slices;
+}
+
+/* As pack_pods, within one domain of a level that g requires, slices each in one of
+ * theirs, and within as few and as tight domains as g prefers. */
+bool topology_pack(struct cycle *c, const struct snap_group *g, const struct batch *b,
+		   struct masks *m);
+
+/* Nodes of the domains of one level that hold all of b's pods, the tightest first. */
+struct candidates {
+	struct measure measure;
+	uint32_t n_tried;
+};
+
+bool topology_candidates_init(struct cycle *c, const struct snap_group *g, const char *level,
+			      const struct batch *b, const struct masks *m, struct candidates *out);
+/* The next of them in set, c->n_words words. False: there is none. */
+bool topology_candidates_next(struct cycle *c, struct candidates *k, const struct batch *b,
+			      const struct masks *m, uint64_t *set);
+
+#endif

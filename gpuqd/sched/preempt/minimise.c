@@ -1,0 +1,195 @@
+#include "gpuqd/sched/preempt/minimise.h"
+
+#include "gpuqd/sched/place/feasibility.h"
+#include "gpuqd/sched/place/nodes.h"
+#include "gpuqd/sched/preempt/gangs.h"
+#include "gpuqd/sched/preempt/rules.h"
+#include "gpuqd/sched/preempt/search.h"
+
+#include <string.h>
+
+#include "gpuqd/sched/place/pack.h"
+#include "gpuqd/sched/preempt/search_set.h"
+
+/* No more victims than needed, and none dearer: what turns out not to be needed is given
+ * back, and a cheaper one of the same queue is taken where one serves as well. An exact
+ * minimum would be a knapsack with placement. */
+
+#define EXCHANGED_MAX 32 /* larger sets of victims are not improved upon */
+
+/* Room for pods of the only group, over all nodes it may stand on. */
+static int64_t rooms(struct cycle *c, const struct claim *k, const struct need *one)
+{
+	const uint32_t request = c->s->jobs[k->job].request;
+	const struct group_fit *fit = feasibility_of(c, request, 0);
+	int64_t sum = 0;
+
+	for (uint32_t w = 0; fit && w < c->n_words; w++) {
+		uint64_t word = fit->nodes[w] & c->usable[w];
+
+		if (k->flavor != SNAP_NONE)
+			word &= c->flavors[k->flavor][w];
+		while (word)
+			sum += nodes_room(c, bits_pop(&word, w * 64), one, UINT32_MAX);
+	}
+	return sum;
+}
+
+/* What putting the unit back takes from those rooms. */
+static int64_t rooms_lost(struct cycle *c, const struct claim *k, uint32_t unit,
+			  const struct need *one)
+{
+	const struct unit *u = &c->units->units[unit];
+	const struct group_fit *fit = feasibility_of(c, c->s->jobs[k->job].request, 0);
+	uint64_t *seen = u->n_pods > 1 ? cycle_scratch(c, c->n_words, sizeof(*seen)) : NULL;
+	int64_t before = 0, after = 0;
+
+	for (int turn = 0; turn < 2; turn++) {
+		if (seen)
+			memset(seen, 0, c->n_words * sizeof(*seen));
+		for (uint32_t p = 0; fit && p < u->n_pods; p++) {
+			const uint32_t node = c->s->allocs[c->units->pods[u->pod_first + p]].node;
+
+			/* The same nodes that rooms() counts on, each once. */
+			if ((seen && bits_has(seen, node)) || !bits_has(fit->nodes, node) ||
+			    !bits_has(c->usable, node) ||
+			    (k->flavor != SNAP_NONE && !bits_has(c->flavors[k->flavor], node)))
+				continue;
+			if (seen)
+				bits_add(seen, node);
+			*(turn ? &after : &before) += nodes_room(c, node, one, UINT32_MAX);
+		}
+		if (turn == 0)
+			gangs_put_back(c, unit);
+	}
+	gangs_take(c, unit);
+	return before - after;
+}
+
+/* Is the set allowed? It is left as it is either way. */
+static bool valid_or_restored(struct cycle *c, struct claim *k, const struct victim *set,
+			      uint32_t n)
+{
+	if (rules_valid(c, k))
+		return true;
+	search_restore(c, k, set, n);
+	return false;
+}
+
+/* Give back, the last taken first, whoever need not go. As long as the set as a whole is
+ * not allowed, less of it may be. *again = some could stay only because of what was given
+ * back after they were asked, or changed places: to be asked once more. */
+static bool give_back(struct cycle *c, struct claim *k, bool *again)
+{
+	const struct snap_request *r = &c->s->requests[c->s->jobs[k->job].request];
+	const struct need one = nodes_need(&r->groups[0]);
+	const bool countable = !k->fits && !k->movers && r->n_groups == 1 && !r->exclusive;
+	int64_t spare = countable ? rooms(c, k, &one) - r->groups[0].pods_min : 0;
+	struct victim *saved = cycle_scratch(c, k->n_victims, sizeof(*saved));
+	struct victim *fewer = cycle_scratch(c, k->n_victims, sizeof(*fewer));
+	bool refused = false, allowed;
+
+	*again = false;
+	k->reordered = false;
+	if (!saved || !fewer)
+		return false;
+	memcpy(saved, k->victims, k->n_victims * sizeof(*saved));
+	allowed = valid_or_restored(c, k, saved, k->n_victims);
+	for (uint32_t i = k->n_victims; i-- > 0 && !c->failed && k->n_packs < PACKS_MAX;) {
+		const struct unit *u = &c->units->units[k->victims[i].unit];
+		const uint32_t n = k->n_victims;
+		int64_t lost = 0;
+
+		/* Without any it was tried before, but not with just those moved. */
+		if (n == 1 && !k->movers)
+			break;
+		if (u->surplus && c->units->units[u->gang].gone)
+			continue;
+		if (countable) {
+			lost = rooms_lost(c, k, k->victims[i].unit, &one);
+			if (lost > spare)
+				continue;
+		}
+		memcpy(saved, k->victims, n * sizeof(*saved));
+		search_drop_at(c, k, i);
+		memcpy(fewer, k->victims, (n - 1) * sizeof(*fewer));
+		if (!search_fits(c, k)) {
+			search_restore(c, k, saved, n);
+			continue;
+		}
+		if (valid_or_restored(c, k, fewer, n - 1)) {
+			allowed = true;
+		} else if (allowed) {
+			/* Without others that are given back later it may be different. */
+			refused = true;
+			search_restore(c, k, saved, n);
+			continue;
+		}
+		spare -= lost;
+		*again = refused || k->reordered;
+	}
+	return !c->failed;
+}
+
+bool minimise_fewer(struct cycle *c, struct claim *k)
+{
+	bool again = true;
+
+	while (again)
+		if (!give_back(c, k, &again))
+			return false;
+	return true;
+}
+
+/* A unit that costs less and would serve as well; from unit `after` on in the line. */
+static bool exchange_one(struct cycle *c, struct claim *k, uint32_t i, struct victim *saved)
+{
+	const struct units *all = c->units;
+	const uint32_t n = k->n_victims, unit = k->victims[i].unit;
+	const struct unit *u = &all->units[unit];
+
+	if (u->surplus && all->units[u->gang].gone)
+		return false;
+	for (uint32_t o = all->line_first[u->queue]; o < all->line_first[u->queue + 1]; o++) {
+		const struct unit *other = &all->units[all->line_units[o]];
+
+		if (!search_looks_at(k, other) || other->surplus != u->surplus ||
+		    other->evict_last > u->evict_last || other->priority > u->priority ||
+		    other->lost >= u->lost || other->in_line_us < u->in_line_us ||
+		    (!other->surplus && other->surplus_left > 0))
+			continue;
+		if (k->n_packs >= PACKS_MAX)
+			return false;
+		memcpy(saved, k->victims, n * sizeof(*saved));
+		search_drop_at(c, k, i);
+		if (search_take(c, k, all->line_units[o]) && search_fits(c, k) && rules_valid(c, k))
+			return true;
+		search_restore(c, k, saved, n);
+	}
+	return false;
+}
+
+/* True = some were. */
+static bool exchange(struct cycle *c, struct claim *k)
+{
+	struct victim *saved = cycle_scratch(c, (size_t)k->n_victims + 1, sizeof(*saved));
+	bool any = false;
+
+	if (!saved || k->n_victims > EXCHANGED_MAX)
+		return false;
+	for (uint32_t i = 0; i < k->n_victims && !c->failed; i++)
+		any |= exchange_one(c, k, i, saved);
+	return any;
+}
+
+bool minimise_improve(struct cycle *c, struct claim *k)
+{
+	bool found;
+
+	k->n_packs = 0;
+	found = minimise_fewer(c, k);
+	/* What went with a gang that now stays need not go. */
+	if (exchange(c, k))
+		found = minimise_fewer(c, k);
+	return found && rules_valid(c, k) && search_fits(c, k);
+}

@@ -1,0 +1,332 @@
+#include "gpuqd/sched/preempt/preempt.h"
+
+#include <string.h>
+
+#include "gpuqd/sched/preempt/gangs.h"
+#include "gpuqd/sched/preempt/minimise.h"
+#include "gpuqd/sched/preempt/preempt_why.h"
+#include "gpuqd/sched/preempt/relocate.h"
+#include "gpuqd/sched/preempt/rules.h"
+#include "gpuqd/sched/preempt/search.h"
+#include "gpuqd/sched/preempt/search_set.h"
+#include "gpuqd/sched/quota/holdings.h"
+#include "gpuqd/sched/timeline/emit.h"
+#include "gpuqd/sched/timeline/nominated.h"
+#include "gpuqd/sched/timeline/timeline.h"
+
+/* What is tried for a job that found no room: to wait for what is leaving anyway; to
+ * move others, of whom nobody loses anything; to reclaim from other queues; to displace
+ * jobs of its own queue; both; to reclaim what is guaranteed and move others. Nobody is told
+ * to leave unless the whole job then fits. */
+
+#define OWN_MIXED_MAX 8 /* jobs of its own that go, so that others may be reclaimed from */
+
+void preempt_emit_victims(struct cycle *c, const struct claim *k)
+{
+	for (uint32_t i = 0; i < k->n_victims; i++) {
+		const struct victim *v = &k->victims[i];
+		const struct unit *u = &c->units->units[v->unit];
+		const bool own = v->rule == RULE_OWN;
+		struct plan_action *a;
+		struct plan_pod *pods;
+
+		/* One eviction says it all when the gang goes as well. */
+		if (u->surplus && c->units->units[u->gang].gone)
+			continue;
+		a = CYCLE_PUSH(c, actions, 1);
+		if (!a)
+			return;
+		*a = (struct plan_action){
+			.kind = u->surplus ? PLAN_SHRINK : PLAN_EVICT,
+			.job = u->job,
+			.key = c->s->jobs[u->job].key,
+			.flavor = k->flavor,
+			.start_us = c->s->config.now_us,
+			.cause = own ? GPUQ_CAUSE_PREEMPT : GPUQ_CAUSE_RECLAIM,
+			.claimant = k->job,
+			.rule = rules_rule_word(v->rule),
+		};
+		if (!u->surplus)
+			continue;
+		pods = CYCLE_PUSH(c, plan_pods, u->n_pods);
+		if (!pods)
+			return;
+		a->pod_first = c->n_plan_pods - u->n_pods;
+		a->n_pods = u->n_pods;
+		for (uint32_t p = 0; p < u->n_pods; p++) {
+			const struct snap_alloc *al =
+				&c->s->allocs[c->units->pods[u->pod_first + p]];
+
+			pods[p] = (struct plan_pod){ .group = al->group,
+						     .index = al->index,
+						     .node = al->node };
+		}
+	}
+}
+
+void preempt_unit_leaves(struct cycle *c, uint32_t unit)
+{
+	const struct unit *u = &c->units->units[unit];
+
+	for (uint32_t p = 0; p < u->n_pods; p++)
+		nominated_later_pod_leaves(c, &c->s->allocs[c->units->pods[u->pod_first + p]]);
+}
+
+void preempt_let_go(struct cycle *c, const struct claim *k)
+{
+	preempt_explain(c, k);
+	for (uint32_t i = 0; i < k->n_victims; i++) {
+		const struct unit *u = &c->units->units[k->victims[i].unit];
+
+		for (uint32_t p = 0; p < u->n_pods; p++)
+			timeline_shift(c, &c->s->allocs[c->units->pods[u->pod_first + p]], -1);
+	}
+	nominated_later_leave(c);
+	for (uint32_t i = 0; i < k->n_victims; i++)
+		preempt_unit_leaves(c, k->victims[i].unit);
+}
+
+/* The claim is decided: what its victims leave is promised to it. */
+static bool settle(struct cycle *c, struct claim *k)
+{
+	if (k->movers)
+		return relocate_for(c, k);
+	preempt_let_go(c, k);
+	emit_next(c, PLAN_NOMINATE, k->job, k->flavor);
+	nominated_places(c, k->job);
+	preempt_emit_victims(c, k);
+	return true;
+}
+
+static bool own_and_others(struct cycle *c, struct claim *k)
+{
+	k->own = k->others = true;
+	for (uint32_t tries = 0; tries < OWN_MIXED_MAX && !c->failed; tries++) {
+		const struct units *all = c->units;
+		const uint32_t before = k->n_victims;
+
+		for (uint32_t i = all->line_first[k->leaf];
+		     k->n_victims == before && i < all->line_first[k->leaf + 1]; i++)
+			if (!all->units[all->line_units[i]].gone)
+				search_take(c, k, all->line_units[i]);
+		if (k->n_victims == before)
+			break;
+		k->own = false;
+		if (search_victims(c, k))
+			return true;
+		k->own = true;
+		/* The search gave back what it took; what it was given stays. */
+		if (k->n_victims <= before)
+			break;
+	}
+	search_drop_all(c, k);
+	return false;
+}
+
+/* What others may be made to leave is enough, but does not lie together: they leave, and
+ * some who may stay are moved. Only for what its queue is guaranteed, which is not kept from
+ * it by where others happen to stand. */
+static bool with_moves(struct cycle *c, struct claim *k)
+{
+	bool found;
+
+	if (!c->s->config.consolidation || c->failed)
+		return false;
+	k->others = k->only_quota = true;
+	k->own = false;
+	if (!rules_possible(c, k))
+		return false;
+	k->movers = true;
+	found = search_victims(c, k);
+	k->movers = false;
+	/* Who need not leave stays, by whatever right the others do. */
+	k->only_quota = preempt_only_quota(c, k->job);
+	if (!found || !search_fits(c, k))
+		return k->movers = found;
+	/* Nobody needs to be moved after all. */
+	found = minimise_improve(c, k);
+	if (!found)
+		search_drop_all(c, k);
+	return found;
+}
+
+static bool waited_long(struct cycle *c, const struct claim *k)
+{
+	const struct snap_job *j = &c->s->jobs[k->job];
+	const int64_t from = j->begin_us > j->submit_us ? j->begin_us : j->submit_us;
+	int64_t until;
+
+	if (c->s->config.preemption_delay_us == 0)
+		return true;
+	if (__builtin_add_overflow(from, c->s->config.preemption_delay_us, &until))
+		return false;
+	if (until > c->s->config.now_us && until < c->wake_us)
+		c->wake_us = until;
+	return until <= c->s->config.now_us;
+}
+
+/* By whatever right, with no more devices left over than the search at hand may. */
+static bool within_spare(struct cycle *c, struct claim *k)
+{
+	static const struct {
+		bool others, own;
+	} ways[] = { { true, false }, { false, true } };
+
+	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+		k->others = ways[i].others;
+		k->own = ways[i].own;
+		if (rules_possible(c, k) && search_victims(c, k))
+			return true;
+	}
+	/* Its own go first, so that it stands where it may reclaim from others. */
+	return (rules_possible(c, k) && own_and_others(c, k)) || with_moves(c, k);
+}
+
+/* First what leaves nothing over, then what leaves no more than is asked for; more than that
+ * only for what its queue is owed, and in its own queue. */
+static bool by_eviction(struct cycle *c, struct claim *k)
+{
+	const int64_t need = k->flavor == SNAP_NONE ? 0 : k->need[k->flavor];
+	const int64_t spares[] = { 0, need, GPUQ_UNLIMITED };
+	bool found = false;
+
+	k->over_spare = true;
+	for (size_t i = 0; !found && i < sizeof(spares) / sizeof(spares[0]) && !c->failed; i++) {
+		/* The next search would find as little. */
+		if (!k->over_spare || !gangs_index(c))
+			break;
+		k->over_spare = false;
+		k->spare_max = spares[i];
+		k->owed_alone = spares[i] == GPUQ_UNLIMITED;
+		found = within_spare(c, k);
+	}
+	return found;
+}
+
+enum way { WAIT, MOVE, EVICT, N_WAYS };
+
+/* Nodes stand as they will be, and are left so unless it worked. */
+static bool try_way(struct cycle *c, struct claim *k, enum way way)
+{
+	switch (way) {
+	case WAIT:
+		return nominated_later_differs(c) && search_fits(c, k);
+	case MOVE:
+		return c->s->config.consolidation && relocate_for(c, k);
+	default:
+		return by_eviction(c, k);
+	}
+}
+
+bool preempt_only_quota(const struct cycle *c, uint32_t job)
+{
+	const int64_t evicted_us = c->s->jobs[job].evicted_us;
+
+	return evicted_us && c->s->config.now_us - evicted_us < c->s->config.cooldown_us;
+}
+
+static void prepare(struct cycle *c, struct claim *k)
+{
+	const struct snap_job *j = &c->s->jobs[k->job];
+
+	k->leaf = j->queue;
+	k->priority = j->priority;
+	k->need = cycle_scratch(c, c->s->n_res, sizeof(*k->need));
+	for (uint32_t res = 0; k->need && res < c->s->n_res; res++)
+		k->need[res] = holdings_need(c, k->job, k->flavor, res);
+	k->only_quota = preempt_only_quota(c, k->job);
+}
+
+/* Is it known without looking at who runs that nothing can be moved or taken for it?
+ * Mostly, when the cluster is full and everybody has his share. */
+static bool hopeless(struct cycle *c, const struct claim *k)
+{
+	const struct snap_job *j = &c->s->jobs[k->job];
+	const struct snap_queue *q = &c->s->queues[j->queue];
+
+	if (c->s->config.consolidation && k->flavor != SNAP_NONE &&
+	    k->free_milli >= c->s->requests[j->request].gpus_milli)
+		return false;
+	if (!c->s->config.reclaim)
+		return true;
+	if (rules_on_others_possible(c, k))
+		return false;
+	return q->preempt_within == SNAP_PREEMPT_NEVER ||
+	       c->least_priority[j->queue] >
+		       j->priority - (q->preempt_within == SNAP_PREEMPT_LOWER);
+}
+
+/* Some of what it might have claimed is with a queue that it may claim nothing from now. */
+static void why_rests(struct cycle *c, const struct claim *k)
+{
+	struct plan_reason *why;
+
+	if (k->rests_with == SNAP_NONE)
+		return;
+	why = CYCLE_PUSH(c, whys, 1);
+	if (why)
+		*why = (struct plan_reason){ .code = GPUQ_R_CLAIMS_REST,
+					     .unit = PLAN_TIME,
+					     .have = c->s->config.now_us,
+					     .need = k->rests_until_us,
+					     .object = c->s->queues[k->rests_with].name };
+}
+
+/* Somebody might have left for it, but for what would then have been left over. */
+static void why_spare(struct cycle *c, const struct claim *k)
+{
+	struct plan_reason *why = k->spare_milli ? CYCLE_PUSH(c, whys, 1) : NULL;
+
+	if (why)
+		*why = (struct plan_reason){ .code = GPUQ_R_CLAIM_SPARE,
+					     .unit = PLAN_GPUS,
+					     .have = c->s->config.claim_spare_milli,
+					     .need = k->spare_milli,
+					     .object = "claim_spare_max" };
+}
+
+bool preempt_job(struct cycle *c, uint32_t job, uint32_t *flavor)
+{
+	const struct snap_request *r = &c->s->requests[c->s->jobs[job].request];
+	const uint32_t n = r->gpus_milli > 0 ? r->n_flavor_ix : 1;
+	struct claim k = { .job = job, .rests_with = SNAP_NONE, .spare_max = GPUQ_UNLIMITED };
+	bool all_hopeless = true;
+
+	if (!c->s->config.reclaim && !c->s->config.consolidation)
+		return false;
+	for (int way = 0; way < N_WAYS; way++) {
+		if (way == MOVE && all_hopeless)
+			return false;
+		if (way == MOVE && !gangs_make(c))
+			return false;
+		if (way == EVICT && (!c->s->config.reclaim || !waited_long(c, &k)))
+			return false;
+		for (uint32_t i = 0; i < n && !c->failed; i++) {
+			bool found;
+
+			k.flavor = r->gpus_milli > 0 ? r->flavor_ix[i] : SNAP_NONE;
+			prepare(c, &k);
+			if (c->failed)
+				return false;
+			if (c->units)
+				k.number = ++c->units->n_claims;
+			nominated_later_enter(c);
+			k.free_milli = nominated_later_free_milli(c, k.flavor);
+			all_hopeless &= hopeless(c, &k);
+			found = try_way(c, &k, (enum way)way);
+			if (found && way != MOVE && !settle(c, &k)) {
+				search_drop_all(c, &k);
+				found = false;
+			}
+			if (!found)
+				nominated_later_leave(c);
+			if (found) {
+				*flavor = k.flavor;
+				return !c->failed;
+			}
+		}
+	}
+	why_rests(c, &k);
+	why_spare(c, &k);
+	return false;
+}

@@ -1,0 +1,101 @@
+#include "gpuqd/sched/preempt/preempt_why.h"
+
+#include "gpuqd/sched/preempt/entitlement.h"
+#include "gpuqd/sched/preempt/gangs.h"
+#include "gpuqd/sched/preempt/preempt.h"
+
+#include "gpuqd/sched/preempt/rules.h"
+#include "gpuqd/sched/quota/plan.h"
+#include "gpuqd/util/amount.h"
+
+/* Why a claim could be made, in numbers: what the queues on both sides held, would hold
+ * and are due; and who else runs there but was passed over at once. */
+
+/* What the units taken from the subtree of a queue held. */
+static int64_t taken_from(const struct cycle *c, const struct claim *k, uint32_t queue)
+{
+	int64_t sum = 0;
+
+	for (uint32_t i = 0; i < k->n_victims; i++) {
+		uint32_t q = c->units->units[k->victims[i].unit].queue;
+
+		while (q != SNAP_NONE && q != queue)
+			q = c->s->queues[q].parent;
+		if (q == queue)
+			sum = amount_sum(sum, gangs_amount(c, k->victims[i].unit, k->flavor));
+	}
+	return sum;
+}
+
+static struct plan_side side_of(const struct cycle *c, const struct claim *k, uint32_t queue,
+				int64_t gains)
+{
+	const size_t at = (size_t)queue * c->s->n_res + k->flavor;
+	const int64_t held = entitlement_stays(c, queue, k->flavor);
+
+	return (struct plan_side){ .queue = queue,
+				   .before = amount_sum(held, taken_from(c, k, queue)),
+				   .after = amount_sum(held, gains),
+				   .fair_share = c->fair[at],
+				   .quota = c->s->shares[at].quota };
+}
+
+static bool is_told(const struct cycle *c, const struct plan_claim *claim, uint32_t queue)
+{
+	for (uint32_t i = 0; i < claim->n_sides; i++)
+		if (c->claim_sides[claim->side_first + i].queue == queue)
+			return true;
+	return false;
+}
+
+/* Who is never asked, or not by this claimant; the others were asked when their turn came. */
+static void count_passed(const struct cycle *c, const struct claim *k, uint32_t *passed)
+{
+	for (uint32_t u = 0; u < c->units->n_units; u++) {
+		const struct unit *unit = &c->units->units[u];
+
+		if (unit->gone || gangs_amount(c, u, k->flavor) == 0)
+			continue;
+		if (unit->firm)
+			passed[PLAN_PASSED_FIRM]++;
+		else if (unit->fixed)
+			passed[PLAN_PASSED_BUSY]++;
+		else if (rules_shielded(c, k, u))
+			passed[PLAN_PASSED_SHIELDED]++;
+		else
+			passed[PLAN_PASSED_NOT_NEEDED]++;
+	}
+}
+
+void preempt_explain(struct cycle *c, const struct claim *k)
+{
+	struct plan_claim *claim;
+	struct plan_side *side;
+
+	if (k->n_victims == 0 || k->flavor == SNAP_NONE)
+		return;
+	claim = CYCLE_PUSH(c, claims, 1);
+	side = CYCLE_PUSH(c, claim_sides, 1);
+	if (!claim || !side)
+		return;
+	*claim = (struct plan_claim){ .job = k->job,
+				      .key = { c->s->jobs[k->job].key.id,
+					       plan_next_element(c, k->job) },
+				      .flavor = k->flavor,
+				      .need = k->need[k->flavor],
+				      .side_first = c->n_claim_sides - 1,
+				      .n_sides = 1 };
+	*side = side_of(c, k, k->leaf, k->need[k->flavor]);
+	for (uint32_t i = 0; i < k->n_victims && !c->failed; i++) {
+		const uint32_t queue = k->victims[i].side;
+
+		if (is_told(c, claim, queue))
+			continue;
+		side = CYCLE_PUSH(c, claim_sides, 1);
+		if (!side)
+			return;
+		*side = side_of(c, k, queue, 0);
+		claim->n_sides++;
+	}
+	count_passed(c, k, claim->passed);
+}

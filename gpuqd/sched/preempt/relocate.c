@@ -1,0 +1,333 @@
+#include "gpuqd/sched/preempt/relocate.h"
+
+#include <string.h>
+
+#include "gpuqd/sched/place/feasibility.h"
+#include "gpuqd/sched/place/nodes.h"
+#include "gpuqd/sched/preempt/gangs.h"
+#include "gpuqd/sched/preempt/rules.h"
+#include "gpuqd/sched/preempt/search_set.h"
+#include "gpuqd/sched/quota/holdings.h"
+#include "gpuqd/sched/timeline/timeline_pack.h"
+#include "gpuqd/util/amount.h"
+#include "gpuqd/snapshot/cost.h"
+#include "gpuqd/sched/place/pack.h"
+#include "gpuqd/util/sort.h"
+
+/* Consolidation: enough is free in sum, but not where the job could stand. Some others
+ * are moved out of its way, each to a place that is free now, so that nobody loses one.
+ * Only for a job that waits, and only where little work is done again. */
+
+#define NODES_MAX 8 /* candidates to be cleared */
+#define PACKS_MAX 200
+/* A move saves no more waiting than this, and none beyond the mover's own end. */
+#define WAIT_SAVED_US (3600 * GPUQ_US_PER_S)
+
+/* ---- who may be moved ---- */
+
+/* The wait that moving a job saves: without a walltime nobody knows when it would have made
+ * room by itself. */
+static int64_t wait_saved(const struct cycle *c, const struct snap_job *j)
+{
+	const int64_t left =
+		amount_less(amount_sum(j->start_us, j->walltime_us), c->s->config.now_us);
+
+	if (j->walltime_us == GPUQ_UNLIMITED)
+		return GPUQ_UNLIMITED;
+	if (left <= 0)
+		return 0;
+	return left < WAIT_SAVED_US ? left : WAIT_SAVED_US;
+}
+
+/* Whoever loses pods to the claim is not moved for it as well. */
+static bool shrinks(const struct cycle *c, const struct claim *k, uint32_t gang)
+{
+	for (uint32_t i = 0; i < k->n_victims; i++)
+		if (c->units->units[k->victims[i].unit].job == c->units->units[gang].job)
+			return true;
+	return false;
+}
+
+/* Worth it is what does less work again (device-milliseconds) than the job that waits
+ * could do meanwhile. */
+static bool movable(struct cycle *c, const struct moving *m, uint32_t unit)
+{
+	const struct unit *u = &c->units->units[unit];
+	const struct snap_job *j = &c->s->jobs[u->job];
+	const int64_t devices_milli =
+		m->k->flavor == SNAP_NONE ? SNAP_MILLI : m->k->need[m->k->flavor];
+	const int64_t saved = wait_saved(c, j);
+
+	for (uint32_t i = 0; i < m->n_homeless; i++)
+		if (m->homeless[i] == unit)
+			return false;
+	if (u->gone || u->fixed || u->surplus || u->surplus_left > 0 ||
+	    c->s->requests[j->request].exclusive || shrinks(c, m->k, unit))
+		return false;
+	if (c->s->config.moves_per_day && j->n_moved_day >= c->s->config.moves_per_day)
+		return false;
+	if (j->start_us > 0 && rules_too_young(c, unit))
+		return false;
+	return saved == GPUQ_UNLIMITED ||
+	       amount_sum(m->lost, u->lost) <=
+		       amount_times(saved / 1000, devices_milli) / SNAP_MILLI;
+}
+
+static void take_mover(struct cycle *c, struct moving *m, uint32_t unit)
+{
+	m->movers[m->n_movers++] = unit;
+	m->lost = amount_sum(m->lost, c->units->units[unit].lost);
+	gangs_take(c, unit);
+}
+
+static void put_back_last(struct cycle *c, struct moving *m)
+{
+	const uint32_t unit = m->movers[--m->n_movers];
+
+	m->lost -= c->units->units[unit].lost;
+	gangs_put_back(c, unit);
+}
+
+static uint32_t flavor_of(const struct cycle *c, uint32_t unit)
+{
+	const struct snap_job *j = &c->s->jobs[c->units->units[unit].job];
+
+	return cost_flavor(c->s, &c->s->allocs[j->alloc_first], j->n_allocs);
+}
+
+/* The claimant where it fits now, then every mover, the largest first. */
+static bool place_all(struct cycle *c, struct moving *m)
+{
+	uint32_t order[MOVED_MAX] = { 0 };
+
+	m->without_place = SNAP_NONE;
+	if (!search_fits(c, m->k) ||
+	    !relocate_keep_places(c, m, m->k->job, SNAP_NONE, m->k->flavor))
+		return false;
+	for (uint32_t i = 0; i < m->n_movers; i++) {
+		uint32_t at = i;
+
+		for (; at > 0 && c->units->units[m->movers[i]].gpus_milli >
+					 c->units->units[m->movers[order[at - 1]]].gpus_milli;
+		     at--)
+			order[at] = order[at - 1];
+		order[at] = i;
+	}
+	for (uint32_t i = 0; i < m->n_movers; i++) {
+		const uint32_t unit = m->movers[order[i]], job = c->units->units[unit].job;
+		const uint32_t flavor = flavor_of(c, unit);
+
+		m->n_packs++;
+		m->without_place = unit;
+		if (!timeline_pack_strictly(c, job, flavor))
+			return false;
+		m->without_place = SNAP_NONE;
+		pack_undo(c, job);
+		if (!relocate_keep_places(c, m, job, unit, flavor))
+			return false;
+	}
+	return true;
+}
+
+/* ---- which nodes are cleared ---- */
+
+struct target {
+	uint32_t node;
+	int64_t missing; /* of what one pod needs there, thousandths of devices */
+	int64_t lost; /* by the first that would have to go */
+	uint32_t rank; /* of that one among victims: the newest has the least right to stay */
+};
+
+static int cmp_target(const void *ctx, uint32_t x, uint32_t y)
+{
+	const struct target *t = ctx;
+	int d = sort_i64(t[x].missing, t[y].missing);
+
+	if (d == 0)
+		d = sort_i64(t[x].lost, t[y].lost);
+	if (d == 0)
+		d = sort_i64(t[x].rank, t[y].rank);
+	return d ? d : sort_i64(t[x].node, t[y].node);
+}
+
+static int64_t free_on(const struct cycle *c, uint32_t node)
+{
+	const struct snap_node *n = &c->s->nodes[node];
+	int64_t sum = 0;
+
+	for (uint32_t d = 0; d < n->n_devices; d++)
+		if (c->device_free[n->device_first + d] > 0)
+			sum += c->device_free[n->device_first + d];
+	return sum;
+}
+
+/* The movable unit on the node that costs least; SNAP_NONE. */
+static uint32_t cheapest_on(struct cycle *c, const struct moving *m, uint32_t node)
+{
+	const struct units *all = c->units;
+	uint32_t best = SNAP_NONE;
+
+	for (uint32_t i = all->node_first[node]; i < all->node_first[node + 1]; i++) {
+		const uint32_t unit = all->node_units[i];
+
+		if (movable(c, m, unit) &&
+		    (best == SNAP_NONE || all->units[unit].lost < all->units[best].lost))
+			best = unit; /* of equals the first that victims are taken from */
+	}
+	return best;
+}
+
+/* Nodes of the flavor on which the job's largest pods could stand if they were empty,
+ * with somebody to be moved. */
+static uint32_t find_targets(struct cycle *c, const struct moving *m, uint32_t group,
+			     struct target *out)
+{
+	const struct claim *k = m->k;
+	const uint32_t request = c->s->jobs[k->job].request;
+	const struct group_fit *fit = feasibility_of(c, request, group);
+	const struct need one = nodes_need(&c->s->requests[request].groups[group]);
+	uint32_t n = 0;
+
+	for (uint32_t w = 0; fit && w < c->n_words; w++) {
+		uint64_t word = fit->nodes[w] & c->usable[w];
+
+		if (k->flavor != SNAP_NONE)
+			word &= c->flavors[k->flavor][w];
+		while (word) {
+			const uint32_t node = bits_pop(&word, w * 64);
+			uint32_t first;
+
+			if (nodes_room(c, node, &one, 1) > 0 ||
+			    nodes_room_empty(c, node, &one, 1) == 0)
+				continue;
+			first = cheapest_on(c, m, node);
+			if (first == SNAP_NONE)
+				continue;
+			out[n++] = (struct target){
+				.node = node,
+				.missing = (int64_t)one.whole * SNAP_MILLI + one.part -
+					   free_on(c, node),
+				.lost = c->units->units[first].lost,
+				.rank = c->units->units[first].rank,
+			};
+		}
+	}
+	return n;
+}
+
+/* Take movers off the node until it has room for one more pod, none in vain. */
+static bool clear_by_moving(struct cycle *c, struct moving *m, uint32_t node,
+			    const struct need *one)
+{
+	const uint32_t before = m->n_movers;
+
+	while (nodes_room(c, node, one, 1) == 0) {
+		const uint32_t unit = m->n_movers < MOVED_MAX ? cheapest_on(c, m, node) : SNAP_NONE;
+
+		if (unit == SNAP_NONE) {
+			while (m->n_movers > before)
+				put_back_last(c, m);
+			return false;
+		}
+		take_mover(c, m, unit);
+	}
+	for (uint32_t i = m->n_movers; i-- > before;) {
+		const uint32_t unit = m->movers[i];
+
+		gangs_put_back(c, unit);
+		if (nodes_room(c, node, one, 1) == 0) {
+			gangs_take(c, unit);
+			continue;
+		}
+		m->lost -= c->units->units[unit].lost;
+		memmove(&m->movers[i], &m->movers[i + 1],
+			(m->n_movers - i - 1) * sizeof(m->movers[0]));
+		m->n_movers--;
+	}
+	return true;
+}
+
+static void put_back_all(struct cycle *c, struct moving *m)
+{
+	relocate_give_up_places(c, m);
+	while (m->n_movers > 0)
+		put_back_last(c, m);
+}
+
+/* Who is to be moved, and where to. True: m holds the places of all; else nothing has
+ * changed. */
+static bool search(struct cycle *c, struct moving *m)
+{
+	const struct snap_request *r = &c->s->requests[c->s->jobs[m->k->job].request];
+	struct target *targets;
+	uint32_t *order, *scratch;
+	uint32_t group = 0, n, tried = 0, sets = 0;
+	struct need one;
+
+	if (r->gpus_milli == 0 || r->exclusive ||
+	    m->k->free_milli + search_gone_milli(c, m->k) < r->gpus_milli)
+		return false;
+	targets = cycle_scratch(c, c->s->n_nodes, sizeof(*targets));
+	order = cycle_scratch(c, c->s->n_nodes, sizeof(*order));
+	scratch = cycle_scratch(c, c->s->n_nodes, sizeof(*scratch));
+	if (!targets || !order || !scratch || !gangs_index(c))
+		return false;
+	for (uint32_t g = 1; g < r->n_groups; g++)
+		if (r->groups[g].gpus_milli > r->groups[group].gpus_milli)
+			group = g;
+	one = nodes_need(&r->groups[group]);
+	n = find_targets(c, m, group, targets);
+	for (uint32_t i = 0; i < n; i++)
+		order[i] = i;
+	sort_ix(order, scratch, n, cmp_target, targets);
+	/* One node after the other is cleared; those cleared stay so for a gang's next pod. */
+	for (uint32_t i = 0; i < n && tried < NODES_MAX && m->n_packs < PACKS_MAX; i++) {
+		const uint32_t before = m->n_movers;
+
+		tried++;
+		m->n_homeless = 0;
+		while (sets++ < SETS_MAX && clear_by_moving(c, m, targets[order[i]].node, &one)) {
+			const bool placed = place_all(c, m);
+
+			if (placed)
+				return true;
+			relocate_give_up_places(c, m);
+			/* For a single pod another node may do better; first others of this one. */
+			if (r->n_pods > 1)
+				break;
+			while (m->n_movers > before)
+				put_back_last(c, m);
+			if (m->without_place == SNAP_NONE)
+				break;
+			m->homeless[m->n_homeless++] = m->without_place;
+		}
+	}
+	m->n_homeless = 0;
+	put_back_all(c, m);
+	return false;
+}
+
+bool relocate_fits(struct cycle *c, struct claim *k)
+{
+	struct moving m = { .k = k };
+	bool found;
+
+	k->movers = false; /* they are being looked for */
+	found = search(c, &m);
+	k->movers = true;
+	if (found)
+		put_back_all(c, &m);
+	return found;
+}
+
+bool relocate_for(struct cycle *c, struct claim *k)
+{
+	struct moving m = { .k = k };
+	struct plan_reason why;
+
+	k->movers = false;
+	if (!holdings_admits(c, k->job, k->flavor, &why) || !search(c, &m))
+		return false;
+	relocate_settle(c, &m);
+	return !c->failed;
+}

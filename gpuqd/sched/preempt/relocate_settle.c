@@ -1,0 +1,223 @@
+#include "gpuqd/sched/place/nodes.h"
+#include "gpuqd/sched/place/pack.h"
+#include "gpuqd/sched/preempt/gangs.h"
+#include "gpuqd/sched/preempt/minimise.h"
+#include "gpuqd/sched/preempt/relocate.h"
+
+#include <string.h>
+
+#include "gpuqd/sched/timeline/emit.h"
+#include "gpuqd/sched/timeline/nominated.h"
+#include "gpuqd/sched/timeline/timeline_pack.h"
+
+/* What becomes of moves that were found: everybody's places are kept, and promised in the
+ * end. */
+
+/* ---- places ---- */
+
+bool relocate_keep_places(struct cycle *c, struct moving *m, uint32_t job, uint32_t unit,
+			  uint32_t flavor)
+{
+	struct kept *kept = &m->kept[m->n_kept];
+	struct snap_alloc *pods = cycle_scratch(c, c->n_places, sizeof(*pods));
+	uint32_t *devices = cycle_scratch(c, c->n_place_devices, sizeof(*devices));
+
+	if (!pods || !devices)
+		return false;
+	if (c->n_place_devices)
+		memcpy(devices, c->place_devices, c->n_place_devices * sizeof(*devices));
+	*kept = (struct kept){ unit, flavor, pods, c->n_places };
+	for (uint32_t i = 0; i < c->n_places; i++) {
+		const struct place *p = &c->places[i];
+
+		pods[i] = (struct snap_alloc){ .job = job,
+					       .node = p->node,
+					       .group = p->group,
+					       .index = p->index,
+					       .devices = devices + p->device_first,
+					       .n_devices = p->n_devices,
+					       .milli = p->milli };
+		nodes_shift(c, &pods[i], -1);
+	}
+	m->n_kept++;
+	return true;
+}
+
+static void let_go(struct cycle *c, const struct kept *kept)
+{
+	for (uint32_t i = 0; i < kept->n_pods; i++)
+		nodes_shift(c, &kept->pods[i], 1);
+}
+
+/* The same places as before; false: somebody is there, and nothing has changed. */
+static bool hold(struct cycle *c, const struct kept *kept)
+{
+	struct kept held = *kept;
+
+	for (held.n_pods = 0; held.n_pods < kept->n_pods; held.n_pods++)
+		if (!nodes_hold(c, &kept->pods[held.n_pods])) {
+			let_go(c, &held);
+			return false;
+		}
+	return true;
+}
+
+void relocate_give_up_places(struct cycle *c, struct moving *m)
+{
+	while (m->n_kept > 0)
+		let_go(c, &m->kept[--m->n_kept]);
+}
+
+/* The places again as those of the job at hand. */
+static void recall_places(struct cycle *c, const struct kept *kept)
+{
+	c->n_places = c->n_place_devices = 0;
+	for (uint32_t i = 0; i < kept->n_pods; i++) {
+		const struct snap_alloc *p = &kept->pods[i];
+		struct place *at = CYCLE_PUSH(c, places, 1);
+		uint32_t *devices = CYCLE_PUSH(c, place_devices, p->n_devices);
+
+		if (!at || !devices)
+			return;
+		if (p->n_devices)
+			memcpy(devices, p->devices, p->n_devices * sizeof(*devices));
+		*at = (struct place){ .group = p->group,
+				      .index = p->index,
+				      .node = p->node,
+				      .device_first = c->n_place_devices - p->n_devices,
+				      .n_devices = p->n_devices,
+				      .milli = p->milli };
+	}
+}
+
+/* ---- the decision ---- */
+
+static void emit_moves(struct cycle *c, struct moving *m)
+{
+	for (uint32_t i = 1; i < m->n_kept; i++) {
+		const uint32_t job = c->units->units[m->kept[i].unit].job;
+		struct plan_action *a;
+
+		recall_places(c, &m->kept[i]);
+		emit_next(c, PLAN_MOVE, job, m->kept[i].flavor);
+		if (c->failed)
+			return;
+		a = &c->actions[c->n_actions - 1];
+		a->key = c->s->jobs[job].key;
+		a->cause = GPUQ_CAUSE_CONSOLIDATE;
+		a->claimant = m->k->job;
+		a->rule = gpuq_rule_word(GPUQ_RULE_CONSOLIDATION);
+		nominated_places(c, job);
+	}
+}
+
+/* Everybody is back where he runs; m remembers who is to be where. */
+static void stand_back(struct cycle *c, struct moving *m)
+{
+	const uint32_t n_kept = m->n_kept;
+
+	relocate_give_up_places(c, m);
+	m->n_kept = n_kept;
+	for (uint32_t i = 0; i < m->n_movers; i++)
+		gangs_put_back(c, m->movers[i]);
+}
+
+/* With the movers where they are to be, has the claimant room beside all who now stay? Then
+ * that is where it is to be. */
+static bool fits_beside(struct cycle *c, void *ctx)
+{
+	struct moving *m = ctx;
+	const struct claim *k = m->k;
+	const uint32_t n_kept = m->n_kept;
+	uint32_t held = 1;
+	bool fits;
+
+	for (uint32_t i = 0; i < m->n_movers; i++)
+		gangs_take(c, m->movers[i]);
+	while (held < n_kept && hold(c, &m->kept[held]))
+		held++;
+	fits = held == n_kept && timeline_pack_strictly(c, k->job, k->flavor);
+	if (fits) {
+		pack_undo(c, k->job);
+		m->n_kept = 0;
+		fits = relocate_keep_places(c, m, k->job, SNAP_NONE, k->flavor);
+		relocate_give_up_places(c, m);
+		m->n_kept = n_kept;
+	}
+	while (held > 1)
+		let_go(c, &m->kept[--held]);
+	for (uint32_t i = 0; i < m->n_movers; i++)
+		gangs_put_back(c, m->movers[i]);
+	return fits;
+}
+
+/* Others than those looked for first may have been moved in the end: of the claim's victims
+ * those stay who are in nobody's way then. */
+static void spare_victims(struct cycle *c, struct moving *m)
+{
+	struct claim *k = m->k;
+
+	if (k->n_victims == 0)
+		return;
+	k->fits = fits_beside;
+	k->fits_ctx = m;
+	k->movers = true;
+	k->n_packs = 0;
+	minimise_fewer(c, k);
+	k->movers = false;
+	k->fits = NULL;
+}
+
+static void forget_mover(struct moving *m, uint32_t i)
+{
+	uint32_t kept = 1;
+
+	while (m->kept[kept].unit != m->movers[i])
+		kept++;
+	m->n_kept--;
+	m->n_movers--;
+	memmove(&m->kept[kept], &m->kept[kept + 1], (m->n_kept - kept) * sizeof(m->kept[0]));
+	memmove(&m->movers[i], &m->movers[i + 1], (m->n_movers - i) * sizeof(m->movers[0]));
+}
+
+/* Nodes were cleared one after the other, and of a gang none may stand there in the end. Who
+ * is in the way may be so only as long as another is to stand where he is to. */
+static void spare_movers(struct cycle *c, struct moving *m)
+{
+	uint32_t n;
+
+	do {
+		n = m->n_movers;
+		for (uint32_t i = n; i-- > 0;) {
+			const struct moving before = *m;
+
+			forget_mover(m, i);
+			if (!fits_beside(c, m))
+				*m = before;
+		}
+	} while (m->n_movers < n);
+}
+
+void relocate_settle(struct cycle *c, struct moving *m)
+{
+	struct kept claimant;
+
+	stand_back(c, m);
+	spare_victims(c, m);
+	spare_movers(c, m);
+	claimant = m->kept[0];
+	for (uint32_t i = 0; i < m->n_movers; i++)
+		c->units->units[m->movers[i]].fixed = true;
+	if (m->k->n_victims)
+		preempt_let_go(c, m->k);
+	else
+		nominated_later_leave(c);
+	for (uint32_t i = 0; i < m->n_movers; i++)
+		preempt_unit_leaves(c, m->movers[i]);
+	recall_places(c, &claimant);
+	emit_next(c, PLAN_NOMINATE, m->k->job, m->k->flavor);
+	nominated_places(c, m->k->job);
+	preempt_emit_victims(c, m->k);
+	emit_moves(c, m);
+	recall_places(c, &claimant);
+}

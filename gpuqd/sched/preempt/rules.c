@@ -1,0 +1,664 @@
+#include "gpuqd/sched/preempt/rules.h"
+
+#include "gpuqd/sched/preempt/entitlement.h"
+#include "gpuqd/sched/preempt/gangs.h"
+#include "gpuqd/sched/preempt/preempt.h"
+
+#include "gpuqd/sched/preempt/search_set.h"
+#include "gpuqd/sched/quota/holdings.h"
+#include "gpuqd/sched/timeline/reservations.h"
+#include "gpuqd/util/amount.h"
+#include "gpuqd/sched/timeline/timeline.h"
+#include "gpuqd/sched/quota/priority.h"
+#include "gpuqd/sched/preempt/oscillation.h"
+
+/* Who may take from whom. All tests are made at x and y, the queues below the nearest
+ * common ancestor of claimant and victim on either side, and at the claimant's leaf;
+ * always with the victims that are gone already left out. */
+
+const char *rules_rule_word(enum claim_rule rule)
+{
+	static const enum gpuq_rule rules[] = {
+		[RULE_QUOTA] = GPUQ_RULE_RECLAIM_QUOTA,
+		[RULE_SHARE] = GPUQ_RULE_RECLAIM_SHARE,
+		[RULE_BORROW] = GPUQ_RULE_RECLAIM_BORROWED,
+		[RULE_OWN] = GPUQ_RULE_OWN,
+	};
+
+	return rule == RULE_NONE ? "" : gpuq_rule_word(rules[rule]);
+}
+
+void rules_below_common(const struct cycle *c, uint32_t a, uint32_t b, uint32_t *x, uint32_t *y)
+{
+	const struct snap_queue *q = c->s->queues;
+
+	while (q[a].depth > q[b].depth)
+		a = q[a].parent;
+	while (q[b].depth > q[a].depth)
+		b = q[b].parent;
+	while (q[a].parent != q[b].parent) {
+		a = q[a].parent;
+		b = q[b].parent;
+	}
+	*x = a;
+	*y = b;
+}
+
+/* Would the queue stay inside the amounts with the claimant? */
+static bool stays_inside(const struct cycle *c, const struct claim *k, uint32_t queue, bool quota)
+{
+	for (uint32_t res = 0; res < c->s->n_res; res++) {
+		const size_t at = (size_t)queue * c->s->n_res + res;
+		const int64_t line = quota ? c->s->shares[at].quota : c->fair[at];
+
+		if (k->need[res] == 0 || c->s->shares[at].quota == GPUQ_UNLIMITED)
+			continue;
+		if (amount_sum(entitlement_stays(c, queue, res), k->need[res]) > line)
+			return false;
+	}
+	return true;
+}
+
+static bool is_below(const struct cycle *c, uint32_t queue, uint32_t top)
+{
+	while (queue != SNAP_NONE && queue != top)
+		queue = c->s->queues[queue].parent;
+	return queue == top;
+}
+
+/* Would a, with the claimant, hold more of its share than b, without the unit (SNAP_NONE =
+ * none), of its own? Of two that are due nothing, more. */
+static bool larger_share(const struct cycle *c, const struct claim *k, uint32_t a, uint32_t b,
+			 uint32_t unit)
+{
+	for (uint32_t res = 0; res < c->s->n_res; res++) {
+		const size_t n_res = c->s->n_res;
+		const int64_t fair_a = c->fair[a * n_res + res], fair_b = c->fair[b * n_res + res];
+		const int64_t held_a = amount_sum(entitlement_stays(c, a, res), k->need[res]);
+		const int64_t held_b = entitlement_stays(c, b, res) -
+				       (unit == SNAP_NONE ? 0 : gangs_amount(c, unit, res));
+
+		if (k->need[res] == 0 || c->s->shares[a * n_res + res].quota == GPUQ_UNLIMITED)
+			continue;
+		if (held_a <= fair_a)
+			continue;
+		if (fair_a == 0 && fair_b == 0
+			    ? held_a > held_b
+			    : (__int128)held_a * fair_b > (__int128)held_b * fair_a)
+			return true;
+	}
+	return false;
+}
+
+/* ---- protection of victims ---- */
+
+/* The time a victim is left alone after its start, as the queue or one above it says. */
+static int64_t min_runtime(const struct cycle *c, uint32_t queue, bool own)
+{
+	const struct snap_queue *q = c->s->queues;
+
+	for (; queue != SNAP_NONE; queue = q[queue].parent) {
+		const int64_t us =
+			own ? q[queue].preempt_min_runtime_us : q[queue].reclaim_min_runtime_us;
+
+		if (us >= 0)
+			return us;
+	}
+	return own ? c->s->config.preempt_min_runtime_us : c->s->config.reclaim_min_runtime_us;
+}
+
+/* When that time is over; surplus is never protected. */
+static int64_t young_until(const struct cycle *c, const struct unit *u, uint32_t queue, bool own)
+{
+	const int64_t queues = min_runtime(c, queue, own), its = c->s->jobs[u->job].min_runtime_us;
+
+	return u->surplus ? INT64_MIN : amount_sum(u->start_us, queues > its ? queues : its);
+}
+
+/* Who would take it may do so then: there is to be a cycle. */
+static bool too_soon(struct cycle *c, int64_t until)
+{
+	if (until <= c->s->config.now_us)
+		return false;
+	if (until < c->wake_us)
+		c->wake_us = until;
+	return true;
+}
+
+static bool too_young(struct cycle *c, const struct unit *u, uint32_t queue, bool own)
+{
+	return too_soon(c, young_until(c, u, queue, own));
+}
+
+bool rules_too_young(struct cycle *c, uint32_t unit)
+{
+	const struct unit *u = &c->units->units[unit];
+
+	return too_young(c, u, u->queue, true);
+}
+
+static bool protected(const struct cycle *c, const struct unit *u, uint32_t side)
+{
+	for (uint32_t q = u->queue;; q = c->s->queues[q].parent) {
+		if (c->s->queues[q].not_reclaimable)
+			return true;
+		if (q == side)
+			return false;
+	}
+}
+
+/* The claimant never leaves the subtree that is fenced; a fence around a leaf is that of
+ * its parent. x is the claimant's queue below the common ancestor. */
+static bool fenced(const struct cycle *c, uint32_t leaf, uint32_t x)
+{
+	bool around = c->s->queues[leaf].fence;
+
+	for (uint32_t q = c->s->queues[leaf].parent; q != SNAP_NONE; q = c->s->queues[q].parent) {
+		around |= c->s->queues[q].fence;
+		if (around && c->s->queues[q].depth >= c->s->queues[x].depth)
+			return true;
+		around = false;
+	}
+	return false;
+}
+
+static bool policy_allows(const struct cycle *c, const struct claim *k, const struct unit *u)
+{
+	switch (c->s->queues[k->leaf].reclaim) {
+	case SNAP_RECLAIM_NEVER:
+		return false;
+	case SNAP_RECLAIM_LOWER:
+		return u->priority < k->priority;
+	case SNAP_RECLAIM_LOWER_OR_EQUAL:
+		return u->priority <= k->priority;
+	default:
+		return true;
+	}
+}
+
+/* ---- the rules ---- */
+
+bool rules_goes_before(const struct cycle *c, const struct claim *k, const struct unit *u)
+{
+	switch (c->s->queues[k->leaf].preempt_within) {
+	case SNAP_PREEMPT_NEVER:
+		return false;
+	case SNAP_PREEMPT_LOWER:
+		return u->priority < k->priority;
+	default:
+		return u->priority < k->priority ||
+		       (u->priority == k->priority &&
+			c->s->jobs[u->job].submit_us > c->s->jobs[k->job].submit_us);
+	}
+}
+
+/* Who would stand beyond the fair share can be reclaimed from at once: he must not
+ * displace work that is due to the queue. */
+static bool own_stands(struct cycle *c, const struct claim *k, uint8_t stood, bool all)
+{
+	const uint8_t class = entitlement_claimant_stands(c, k, all);
+
+	if (class == 2 && stood & 1u << LINE_SHARE)
+		return false;
+	return !c->s->queues[k->leaf].own_strict || class == 0 ||
+	       !(stood & 1u << (class == 1 ? LINE_QUOTA : LINE_SHARE));
+}
+
+static bool own_legal(struct cycle *c, const struct claim *k, uint32_t unit, struct victim *v)
+{
+	const struct unit *u = &c->units->units[unit];
+	uint8_t stood;
+
+	if (!rules_goes_before(c, k, u) || too_young(c, u, k->leaf, true))
+		return false;
+	stood = (uint8_t)(entitlement_stands_inside(c, unit, k->leaf, LINE_QUOTA) << LINE_QUOTA |
+			  entitlement_stands_inside(c, unit, k->leaf, LINE_SHARE) << LINE_SHARE);
+	v->stood = stood;
+	return own_stands(c, k, stood, false);
+}
+
+static bool free_on(struct cycle *c, const struct claim *k, struct victim *v, enum line line)
+{
+	bool must_keep;
+
+	if (!entitlement_is_free(c, k, v->unit, v->side, line, &must_keep, &v->instead[line]))
+		return false;
+	if (must_keep)
+		v->must_keep |= (uint8_t)(1u << line);
+	if (must_keep || entitlement_stands_inside(c, v->unit, v->side, line))
+		v->simple = false;
+	return true;
+}
+
+static void forget_lines(struct victim *v)
+{
+	v->must_keep = 0;
+	v->simple = true;
+	v->instead[LINE_QUOTA] = v->instead[LINE_SHARE] = SNAP_NONE;
+}
+
+static bool quota_legal(struct cycle *c, const struct claim *k, struct victim *v, uint32_t x)
+{
+	forget_lines(v);
+	return stays_inside(c, k, k->leaf, false) && stays_inside(c, k, x, true) &&
+	       entitlement_beyond(c, k, v->side, LINE_QUOTA) && free_on(c, k, v, LINE_QUOTA);
+}
+
+/* Who ends above his share takes from nobody who then has less of his: not now, that is,
+ * but perhaps when others of his side have gone. */
+static bool share_legal(struct cycle *c, const struct claim *k, const struct unit *u, uint32_t x,
+			struct victim *v)
+{
+	forget_lines(v);
+	return c->s->config.reclaim_to == SNAP_RECLAIM_FAIR_SHARE &&
+	       stays_inside(c, k, k->leaf, false) &&
+	       !priority_exempt(c->s, u->job, min_runtime(c, u->queue, false)) &&
+	       entitlement_beyond(c, k, v->side, LINE_SHARE) &&
+	       !larger_share(c, k, x, v->side, v->unit) && free_on(c, k, v, LINE_SHARE) &&
+	       free_on(c, k, v, LINE_QUOTA);
+}
+
+/* A borrower of high priority before borrowers of low priority, though it takes more than
+ * its fair share. What it takes could be claimed back at once, and taken again, for ever,
+ * if it stood inside a guarantee or a fair share. A queue whose own claims yield to
+ * priority (reclaim: lower and the like) claims nothing back from who goes before it. Nor
+ * does growth take anything this way: who grows next goes by shares, and that is the one
+ * it was taken from. */
+static bool borrow_legal(struct cycle *c, const struct claim *k, const struct unit *u,
+			 struct victim *v)
+{
+	const bool claims_back = c->s->config.reclaim_to == SNAP_RECLAIM_FAIR_SHARE &&
+				 c->s->queues[u->queue].reclaim == SNAP_RECLAIM_ANY;
+
+	forget_lines(v);
+	return !k->growth && c->s->queues[k->leaf].borrow_preempt_max_priority >= u->priority &&
+	       u->priority < k->priority && entitlement_beyond(c, k, v->side, LINE_QUOTA) &&
+	       free_on(c, k, v, LINE_QUOTA) &&
+	       (!claims_back ||
+		(entitlement_beyond(c, k, u->queue, LINE_SHARE) &&
+		 entitlement_beyond(c, k, v->side, LINE_SHARE) && free_on(c, k, v, LINE_SHARE)));
+}
+
+/* Out of reach from the other side of the nearest common ancestor; *side = that side. If
+ * it is not, *until = when its first time of peace is over. */
+static bool shielded(const struct cycle *c, const struct claim *k, const struct unit *u,
+		     uint32_t *x, uint32_t *side, int64_t *until)
+{
+	const bool lca = c->s->config.min_runtime_method == SNAP_RUNTIME_LCA;
+
+	if (!policy_allows(c, k, u))
+		return true;
+	rules_below_common(c, k->leaf, u->queue, x, side);
+	if (fenced(c, k->leaf, *x) || protected(c, u, *side))
+		return true;
+	*until = young_until(c, u, lca ? *side : u->queue, false);
+	return false;
+}
+
+bool rules_shielded(const struct cycle *c, const struct claim *k, uint32_t unit)
+{
+	const struct unit *u = &c->units->units[unit];
+	int64_t until = young_until(c, u, k->leaf, true);
+	uint32_t x, side;
+
+	if (u->queue == k->leaf ? !rules_goes_before(c, k, u)
+				: shielded(c, k, u, &x, &side, &until))
+		return true;
+	return until > c->s->config.now_us;
+}
+
+/* Do x and y leave one another alone for a while, as they took the same places back and forth? */
+static bool rests(struct cycle *c, struct claim *k, uint32_t x, uint32_t y, bool owed)
+{
+	const int64_t until = oscillation_rests(c, x, y, owed);
+
+	if (!too_soon(c, until))
+		return false;
+	k->rests_with = y;
+	k->rests_until_us = until;
+	return true;
+}
+
+/* May it go without its queue falling below what was to be left to it when others went? */
+static bool leaves_enough(struct cycle *c, const struct claim *k, uint32_t unit)
+{
+	for (uint32_t i = 0; i < k->n_victims; i++) {
+		const struct victim *v = &k->victims[i];
+
+		if (!v->must_keep || !is_below(c, c->units->units[unit].queue, v->side))
+			continue;
+		for (int line = 0; line < N_LINES; line++)
+			if (v->must_keep & (1u << line) &&
+			    !entitlement_line_kept(c, k, v->side, (enum line)line, unit))
+				return false;
+	}
+	return true;
+}
+
+/* Would the victims hold so much beyond the request that it must not be left over? By the fair
+ * share, or from borrowers, a claim never takes more than twice what it asks for. */
+static bool leaves_over(const struct cycle *c, struct claim *k, int64_t gone_milli, bool owed)
+{
+	const int64_t most = c->s->config.claim_spare_milli;
+	const int64_t need = k->flavor == SNAP_NONE ? 0 : k->need[k->flavor];
+	const int64_t spare = gone_milli - need;
+
+	if (most != GPUQ_UNLIMITED && spare > most) {
+		if (k->spare_milli == 0 || spare < k->spare_milli)
+			k->spare_milli = spare;
+		return true;
+	}
+	if (spare <= k->spare_max && (owed || spare <= need))
+		return false;
+	k->over_spare = true;
+	return true;
+}
+
+bool rules_leaves_over(const struct cycle *c, struct claim *k)
+{
+	return leaves_over(c, k, search_gone_milli(c, k), true);
+}
+
+static enum claim_rule rule_for(struct cycle *c, struct claim *k, uint32_t unit, struct victim *v)
+{
+	const struct unit *u = &c->units->units[unit];
+	const struct snap_config *config = &c->s->config;
+	uint32_t x;
+	int64_t until;
+
+	*v = (struct victim){ .unit = unit, .simple = true, .instead = { SNAP_NONE, SNAP_NONE } };
+	if (u->fixed || u->gone || u->job == k->job || (k->growth && !u->surplus) ||
+	    !entitlement_concerns(c, k, unit) || reservations_shields(c, u->job, k->job))
+		return RULE_NONE;
+	if (u->queue == k->leaf) {
+		v->simple = false;
+		v->side = k->leaf;
+		v->rule = own_legal(c, k, unit, v) ? RULE_OWN : RULE_NONE;
+		return v->rule;
+	}
+	if (shielded(c, k, u, &x, &v->side, &until) || too_soon(c, until) ||
+	    rests(c, k, x, v->side, true) || !leaves_enough(c, k, unit))
+		return RULE_NONE;
+	if (quota_legal(c, k, v, x))
+		return v->rule = RULE_QUOTA;
+	if (k->only_quota || k->owed_alone ||
+	    (config->claims_per_hour != 0 &&
+	     c->s->queues[u->queue].n_claims_hour >= config->claims_per_hour))
+		return RULE_NONE;
+	if (rests(c, k, x, v->side, false))
+		return RULE_NONE;
+	if (borrow_legal(c, k, u, v))
+		return v->rule = RULE_BORROW;
+	if (share_legal(c, k, u, x, v))
+		return v->rule = RULE_SHARE;
+	return RULE_NONE;
+}
+
+enum claim_rule rules_legal(struct cycle *c, struct claim *k, uint32_t unit, struct victim *v)
+{
+	enum claim_rule rule;
+
+	/* By itself it holds too much for the search at hand: no need to look at rules. */
+	if (k->spare_max != GPUQ_UNLIMITED &&
+	    leaves_over(c, k, c->units->units[unit].gpus_milli, true)) {
+		*v = (struct victim){ .unit = unit, .instead = { SNAP_NONE, SNAP_NONE } };
+		return RULE_NONE;
+	}
+	rule = rule_for(c, k, unit, v);
+	if (rule != RULE_NONE && leaves_over(c, k, c->units->units[unit].gpus_milli,
+					     rule == RULE_QUOTA || rule == RULE_OWN))
+		rule = v->rule = RULE_NONE;
+	return rule;
+}
+
+/* ---- the plan as a whole ---- */
+
+/* The least that another pending job asks for of the flavor. What a victim could start on again
+ * does not count: then it need not have been one. */
+static int64_t least_wanted(struct cycle *c, const struct claim *k)
+{
+	const struct snap_lines *lines = &c->s->lines;
+	int64_t least = INT64_MAX;
+
+	for (uint32_t i = 0; i < lines->n_runs; i++) {
+		const uint32_t job = lines->runs[i].first;
+		const struct snap_request *r = &c->s->requests[c->s->jobs[job].request];
+
+		c->steps++;
+		/* The claimant is served, and so is what this cycle has started. */
+		if (c->class_of[i] == SNAP_NONE || r->gpus_milli >= least ||
+		    ((job == k->job || c->started[job] == c->s->jobs[job].n_waiting) &&
+		     lines->behind[job] == SNAP_NONE))
+			continue;
+		for (uint32_t f = 0; f < r->n_flavor_ix; f++)
+			if (r->flavor_ix[f] == k->flavor)
+				least = r->gpus_milli;
+	}
+	return least;
+}
+
+/* Does the queue, or one above it up to that on the victims' side, hold less than its quota, as
+ * far as the quotas above it go? */
+static bool below_quota(const struct cycle *c, uint32_t queue, uint32_t side, uint32_t flavor)
+{
+	for (uint32_t q = queue;; q = c->s->queues[q].parent) {
+		int64_t quota = GPUQ_UNLIMITED;
+
+		for (uint32_t up = q;; up = c->s->queues[up].parent) {
+			const int64_t its = c->s->shares[(size_t)up * c->s->n_res + flavor].quota;
+
+			quota = its < quota ? its : quota;
+			if (up == side)
+				break;
+		}
+		if (quota != GPUQ_UNLIMITED && entitlement_stays(c, q, flavor) < quota)
+			return true;
+		if (q == side)
+			return false;
+	}
+}
+
+/* Would a queue that lost something be below its quota, while devices are idle that nothing
+ * pending is small enough for? */
+static bool wastes(struct cycle *c, const struct claim *k)
+{
+	const int64_t idle = k->flavor == SNAP_NONE
+				     ? 0
+				     : k->free_milli + search_gone_milli(c, k) - k->need[k->flavor];
+	bool below = false;
+
+	for (uint32_t i = 0; idle >= SNAP_MILLI && !below && i < k->n_victims; i++)
+		below = k->victims[i].rule != RULE_OWN &&
+			below_quota(c, c->units->units[k->victims[i].unit].queue,
+				    k->victims[i].side, k->flavor);
+	return below && idle < least_wanted(c, k);
+}
+
+static bool whole_valid(struct cycle *c, struct claim *k)
+{
+	struct plan_reason why;
+	bool by_share = false, owed = true;
+
+	for (uint32_t i = 0; i < k->n_victims; i++) {
+		const struct victim *v = &k->victims[i];
+		uint32_t x, y;
+
+		/* Once all are gone that it displaces, it must stand where it was thought to. */
+		if (v->rule == RULE_OWN && !own_stands(c, k, v->stood, true))
+			return false;
+		if (v->rule == RULE_OWN)
+			continue;
+		owed &= v->rule == RULE_QUOTA;
+		/* What let it be taken by standing outside is spared for that. */
+		for (int line = 0; line < N_LINES; line++)
+			if (v->instead[line] != SNAP_NONE && c->units->units[v->instead[line]].gone)
+				return false;
+		for (int line = 0; line < N_LINES; line++)
+			if (v->must_keep & (1u << line) &&
+			    !entitlement_line_kept(c, k, v->side, (enum line)line, SNAP_NONE))
+				return false;
+		if (v->rule == RULE_BORROW)
+			continue;
+		by_share = true;
+		/* Who ends above his share takes from nobody who then has less of his. */
+		rules_below_common(c, k->leaf, c->units->units[v->unit].queue, &x, &y);
+		if (larger_share(c, k, x, y, SNAP_NONE))
+			return false;
+	}
+	if ((by_share && !stays_inside(c, k, k->leaf, false)) ||
+	    leaves_over(c, k, search_gone_milli(c, k), owed) || (!owed && wastes(c, k)))
+		return false;
+	return k->growth ? holdings_admits_more(c, k->job, k->flavor, k->need)
+			 : holdings_admits(c, k->job, k->flavor, &why);
+}
+
+/* Jobs of its own that were to leave as well may have been what let it claim its quota. */
+static bool inside_quota(const struct cycle *c, const struct claim *k, const struct victim *v)
+{
+	uint32_t x, y;
+
+	rules_below_common(c, k->leaf, c->units->units[v->unit].queue, &x, &y);
+	return stays_inside(c, k, x, true);
+}
+
+/* One after the other; who may not go yet may when others have. *n = who is left. */
+static void take_each(struct cycle *c, struct claim *k, uint32_t *units, uint32_t *n)
+{
+	uint32_t before = *n + 1;
+
+	while (*n > 0 && *n < before) {
+		before = *n;
+		*n = 0;
+		for (uint32_t i = 0; i < before; i++)
+			if (!c->units->units[units[i]].gone && !search_take(c, k, units[i]))
+				units[(*n)++] = units[i];
+		k->reordered |= *n > 0;
+	}
+}
+
+/* All of the set again, in the order given or in the opposite one. */
+static bool take_again(struct cycle *c, struct claim *k, uint32_t n)
+{
+	uint32_t *units = cycle_scratch(c, (size_t)n * 2, sizeof(*units));
+	uint32_t left = n;
+
+	if (!units)
+		return false;
+	/* Who goes as well lets nobody be taken by staying. */
+	k->plan = ++c->units->n_claims;
+	for (uint32_t i = 0; i < n; i++) {
+		units[i] = units[2 * n - 1 - i] = k->victims[i].unit;
+		c->units->units[units[i]].planned = k->plan;
+	}
+	search_drop_all(c, k);
+	take_each(c, k, units, &left);
+	if (left > 0) {
+		left = n;
+		search_drop_all(c, k);
+		take_each(c, k, units + n, &left);
+	}
+	k->plan = 0;
+	return left == 0;
+}
+
+bool rules_valid(struct cycle *c, struct claim *k)
+{
+	const uint32_t n = k->n_victims;
+	bool simple = !k->tangled;
+
+	for (uint32_t i = 0; i < n; i++)
+		simple &= k->victims[i].simple &&
+			  (k->victims[i].rule != RULE_QUOTA || inside_quota(c, k, &k->victims[i]));
+	if (simple)
+		return whole_valid(c, k);
+	k->tangled = false;
+	if (take_again(c, k, n))
+		return whole_valid(c, k);
+	k->tangled = true; /* nor may it be taken for allowed later */
+	return false;
+}
+
+/* Is there anybody of its own queue whom it may displace at all? Those of the lowest
+ * priority stand first. */
+static bool own_possible(const struct cycle *c, const struct claim *k)
+{
+	const struct units *all = c->units;
+	const struct snap_queue *q = &c->s->queues[k->leaf];
+
+	if (q->preempt_within == SNAP_PREEMPT_NEVER)
+		return false;
+	for (uint32_t i = all->line_first[k->leaf]; i < all->line_first[k->leaf + 1]; i++) {
+		const struct unit *u = &all->units[all->line_units[i]];
+
+		if (!u->gone && !u->fixed)
+			return u->priority < k->priority ||
+			       (u->priority == k->priority &&
+				q->preempt_within == SNAP_PREEMPT_LOWER_OR_NEWER);
+	}
+	return false;
+}
+
+bool rules_exceeds_share(const struct cycle *c, uint32_t job, uint32_t flavor,
+			 struct plan_reason *why)
+{
+	const uint32_t leaf = c->s->jobs[job].queue, n_res = c->s->n_res;
+	const int64_t need = flavor == SNAP_NONE ? 0 : holdings_need(c, job, flavor, flavor);
+	int64_t have, others = 0;
+
+	if (need == 0 || c->s->shares[(size_t)leaf * n_res + flavor].quota == GPUQ_UNLIMITED)
+		return false;
+	have = c->fair[(size_t)leaf * n_res + flavor] - entitlement_stays(c, leaf, flavor);
+	for (uint32_t q = c->kid_first[c->s->n_queues]; q != SNAP_NONE; q = c->kid_next[q])
+		others = amount_sum(others, entitlement_stays(c, q, flavor));
+	if (have >= need || others == entitlement_stays(c, leaf, flavor))
+		return false;
+	*why = (struct plan_reason){ .code = GPUQ_R_FAIR_SHARE,
+				     .unit = PLAN_GPUS,
+				     .have = have > 0 ? have : 0,
+				     .need = need,
+				     .object = c->s->queues[leaf].name };
+	return true;
+}
+
+/* Does any queue beside the claimant's, or beside one above it, hold more than its quota? By
+ * every rule only those lose something. */
+static bool somebody_borrows(const struct cycle *c, const struct claim *k)
+{
+	for (uint32_t q = k->leaf; q != SNAP_NONE; q = c->s->queues[q].parent) {
+		const uint32_t parent = c->s->queues[q].parent;
+
+		for (uint32_t y = c->kid_first[parent == SNAP_NONE ? c->s->n_queues : parent];
+		     y != SNAP_NONE; y = c->kid_next[y])
+			if (y != q && entitlement_beyond(c, k, y, LINE_QUOTA))
+				return true;
+	}
+	return false;
+}
+
+/* Is there a queue above the claimant that stays inside its quota with it? Only there is it owed
+ * anything. */
+static bool owed_anything(const struct cycle *c, const struct claim *k)
+{
+	for (uint32_t q = k->leaf; q != SNAP_NONE; q = c->s->queues[q].parent)
+		if (stays_inside(c, k, q, true))
+			return true;
+	return false;
+}
+
+bool rules_on_others_possible(const struct cycle *c, const struct claim *k)
+{
+	const struct snap_queue *q = &c->s->queues[k->leaf];
+
+	/* Jobs of its own that leave may change that. */
+	if (k->owed_alone && !k->own && !owed_anything(c, k))
+		return false;
+	return q->reclaim != SNAP_RECLAIM_NEVER &&
+	       (stays_inside(c, k, k->leaf, false) ||
+		q->borrow_preempt_max_priority != INT64_MIN) &&
+	       somebody_borrows(c, k);
+}
+
+bool rules_possible(const struct cycle *c, const struct claim *k)
+{
+	return (k->others && rules_on_others_possible(c, k)) || (k->own && own_possible(c, k));
+}

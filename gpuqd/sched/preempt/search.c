@@ -1,0 +1,287 @@
+#include "gpuqd/sched/preempt/search.h"
+
+#include <string.h>
+
+#include "gpuqd/sched/preempt/entitlement.h"
+#include "gpuqd/sched/preempt/gangs.h"
+#include "gpuqd/sched/preempt/minimise.h"
+#include "gpuqd/sched/preempt/rules.h"
+#include "gpuqd/sched/preempt/search_set.h"
+#include "gpuqd/util/amount.h"
+#include "gpuqd/util/sort.h"
+
+/* The search for victims. Two ways: one after the other from the queue that is most over
+ * its share, until the claimant fits; or node by node (search_node.c). What was found is
+ * then made smaller (minimise.c). */
+
+#define UNITS_MAX 64 /* units taken one by one, beyond two for each device asked for */
+#define ASIDE_MAX 64 /* units of a queue that are asked in vain, one after the other */
+
+/* ---- one after the other ---- */
+
+/* How much of its share a queue holds: is x to lose something before y? */
+static int cmp_loser(const struct cycle *c, const struct claim *k, uint32_t x, uint32_t y)
+{
+	const uint32_t res = k->flavor == SNAP_NONE ? snap_cpu(c->s) : k->flavor;
+	const int64_t held_x = entitlement_stays(c, x, res), held_y = entitlement_stays(c, y, res);
+	const int64_t due_x = entitlement_line_of(c, x, res, LINE_SHARE);
+	const int64_t due_y = entitlement_line_of(c, y, res, LINE_SHARE);
+	const bool over_x = held_x > c->fair[(size_t)x * c->s->n_res + res];
+	const bool over_y = held_y > c->fair[(size_t)y * c->s->n_res + res];
+	__int128 a = (__int128)held_x * due_y, b = (__int128)held_y * due_x;
+
+	if (over_x != over_y)
+		return over_x ? -1 : 1;
+	if (c->s->queues[x].rank != c->s->queues[y].rank)
+		return sort_i64(c->s->queues[x].rank, c->s->queues[y].rank);
+	return (a < b) - (a > b);
+}
+
+/* The leaf that loses next, going down from the root; of two leaves, the queues below
+ * their nearest common ancestor are compared. 0: they stand equal. */
+static int cmp_leaves(const struct cycle *c, const struct claim *k, uint32_t a, uint32_t b)
+{
+	uint32_t x, y;
+
+	rules_below_common(c, a, b, &x, &y);
+	return cmp_loser(c, k, x, y);
+}
+
+/* Of units of two leaves that stand equal: is y to be taken before x? What is to be evicted last
+ * goes after the other, else that of the younger queue goes first. */
+static bool goes_first(const struct cycle *c, uint32_t y, uint32_t x)
+{
+	const struct unit *a = &c->units->units[x], *b = &c->units->units[y];
+	uint32_t side_a, side_b;
+
+	if (a->evict_last != b->evict_last)
+		return a->evict_last;
+	rules_below_common(c, a->queue, b->queue, &side_a, &side_b);
+	return side_b > side_a;
+}
+
+/* The first of the leaf's units that may go; SNAP_NONE. */
+static uint32_t first_legal(struct cycle *c, struct claim *k, uint32_t leaf)
+{
+	const struct units *all = c->units;
+	uint32_t aside = 0;
+
+	for (uint32_t i = all->line_first[leaf]; i < all->line_first[leaf + 1]; i++) {
+		struct victim v;
+
+		if (!search_looks_at(k, &all->units[all->line_units[i]]) ||
+		    all->units[all->line_units[i]].refused == k->turn)
+			continue;
+		if (rules_legal(c, k, all->line_units[i], &v) != RULE_NONE &&
+		    (v.simple || !k->outside || leaf == k->leaf))
+			return all->line_units[i];
+		if (++aside == ASIDE_MAX)
+			break;
+	}
+	return SNAP_NONE;
+}
+
+static uint32_t next_victim(struct cycle *c, struct claim *k)
+{
+	uint32_t best = SNAP_NONE, leaf = SNAP_NONE;
+
+	for (uint32_t q = 0; q < c->s->n_queues; q++) {
+		uint32_t unit;
+		int d = 1;
+
+		if (c->units->line_first[q] == c->units->line_first[q + 1] ||
+		    (q == k->leaf ? !k->own : !k->others))
+			continue;
+		if (leaf != SNAP_NONE)
+			d = cmp_leaves(c, k, leaf, q);
+		if (d < 0)
+			continue;
+		unit = first_legal(c, k, q);
+		if (unit == SNAP_NONE || (d == 0 && !goes_first(c, unit, best)))
+			continue;
+		best = unit;
+		leaf = q;
+	}
+	return best;
+}
+
+static bool one_by_one(struct cycle *c, struct claim *k)
+{
+	const int64_t need = k->flavor == SNAP_NONE ? 0 : k->need[k->flavor];
+	const int64_t most = UNITS_MAX + 2 * (need / SNAP_MILLI);
+	int64_t have = k->free_milli + search_gone_milli(c, k);
+
+	k->turn = ++c->units->n_claims;
+	while (!c->failed && k->n_packs < PACKS_MAX) {
+		const uint32_t before = k->n_victims;
+		uint32_t unit;
+
+		if (k->n_victims > 0 && have >= need && search_fits(c, k))
+			return true;
+		/* Much more than it asks for did not help: it does not lie there. */
+		if (k->n_victims > most)
+			return false;
+		unit = next_victim(c, k);
+		if (unit == SNAP_NONE)
+			return false;
+		/* Aside until another has been taken: its surplus may not go, say. */
+		if (!search_take(c, k, unit)) {
+			c->units->units[unit].refused = k->turn;
+			continue;
+		}
+		k->turn = ++c->units->n_claims;
+		for (uint32_t i = before; i < k->n_victims; i++)
+			have += c->units->units[k->victims[i].unit].gpus_milli;
+	}
+	return false;
+}
+
+/* ---- the search ---- */
+
+static bool wants_node(const struct snap_request *r)
+{
+	for (uint32_t g = 0; g < r->n_groups; g++)
+		if (r->groups[g].gpus_milli > SNAP_MILLI)
+			return true;
+	return r->exclusive || search_required_level(r);
+}
+
+static bool all_outside(const struct claim *k, uint32_t from)
+{
+	for (uint32_t i = from; i < k->n_victims; i++)
+		if (!k->victims[i].simple && k->victims[i].rule != RULE_OWN)
+			return false;
+	return true;
+}
+
+/* The leaf of the first gang to leave, from victim *at on, and the highest priority of its
+ * gangs that do; false: there is none. */
+static bool next_broken(const struct cycle *c, const struct victim *set, uint32_t n, uint32_t *at,
+			uint32_t *leaf, int64_t *priority)
+{
+	const struct units *all = c->units;
+	bool known;
+
+	do {
+		while (*at < n && all->units[set[*at].unit].surplus)
+			++*at;
+		if (*at == n)
+			return false;
+		*leaf = all->units[set[(*at)++].unit].queue;
+		known = false;
+		for (uint32_t i = 0; i + 1 < *at; i++)
+			known |= !all->units[set[i].unit].surplus &&
+				 all->units[set[i].unit].queue == *leaf;
+	} while (known);
+	*priority = INT64_MIN;
+	for (uint32_t i = 0; i < n; i++) {
+		const struct unit *u = &all->units[set[i].unit];
+
+		if (!u->surplus && u->queue == *leaf && u->priority > *priority)
+			*priority = u->priority;
+	}
+	return true;
+}
+
+static bool has_surplus(const struct cycle *c, uint32_t leaf, int64_t priority)
+{
+	const struct units *all = c->units;
+
+	for (uint32_t i = all->line_first[leaf]; i < all->line_first[leaf + 1]; i++) {
+		const struct unit *u = &all->units[all->line_units[i]];
+
+		if (u->surplus && u->priority <= priority)
+			return true;
+	}
+	return false;
+}
+
+/* One after the other; only those that stand outside; node by node, the small ones first or
+ * the large ones. */
+static bool find_surplus(struct cycle *c, struct claim *k, uint32_t from)
+{
+	static const struct {
+		bool outside, by_node, largest;
+	} ways[] = {
+		{ 0 },
+		{ .outside = true },
+		{ .by_node = true },
+		{ .by_node = true, .largest = true },
+	};
+	bool found = false;
+
+	for (size_t i = 0; !found && i < sizeof(ways) / sizeof(ways[0]) && !c->failed; i++) {
+		search_drop_to(c, k, k->n_victims < from ? k->n_victims : from);
+		k->n_packs = 0;
+		k->outside = ways[i].outside;
+		k->largest = ways[i].largest;
+		found = (ways[i].by_node ? search_clear_nodes(c, k) : one_by_one(c, k)) &&
+			minimise_improve(c, k);
+	}
+	k->outside = k->largest = false;
+	return found;
+}
+
+/* No gang is broken where surplus of no higher priority in the same queue would do. */
+static void spare_gangs(struct cycle *c, struct claim *k, uint32_t from)
+{
+	const uint32_t n = k->n_victims;
+	struct victim *saved = NULL;
+	uint32_t at = from;
+	bool found = false;
+
+	while (!found && !c->failed &&
+	       next_broken(c, saved ? saved : k->victims, n, &at, &k->surplus_leaf,
+			   &k->surplus_priority)) {
+		if (!has_surplus(c, k->surplus_leaf, k->surplus_priority))
+			continue;
+		if (!saved) {
+			saved = cycle_scratch(c, n, sizeof(*saved));
+			if (!saved)
+				return;
+			memcpy(saved, k->victims, n * sizeof(*saved));
+		}
+		k->surplus = true;
+		found = find_surplus(c, k, from);
+		k->surplus = false;
+	}
+	if (found || !saved)
+		return;
+	search_restore(c, k, saved, n);
+	search_fits(c, k); /* places as they are now */
+}
+
+bool search_victims(struct cycle *c, struct claim *k)
+{
+	const struct snap_request *r = &c->s->requests[c->s->jobs[k->job].request];
+	const uint32_t before = k->n_victims;
+	bool found, astray;
+
+	/* Pods of one device at most find room wherever that much is free. */
+	if (!gangs_index(c) || (k->movers && !wants_node(r)))
+		return false;
+	k->n_packs = 0;
+	/* Where others may be moved as well, no single node could be cleared. */
+	found = wants_node(r) && !k->movers && search_clear_nodes(c, k);
+	if (!found) {
+		search_drop_to(c, k, before);
+		k->n_packs = 0;
+		found = one_by_one(c, k);
+	}
+	astray = k->others && !all_outside(k, before);
+	found = found && minimise_improve(c, k);
+	/* What stands inside may have gone first, and left its queue too little for more:
+	 * once more without. */
+	if (!found && astray) {
+		search_drop_to(c, k, k->n_victims < before ? k->n_victims : before);
+		k->n_packs = 0;
+		k->outside = true;
+		found = one_by_one(c, k) && minimise_improve(c, k);
+		k->outside = false;
+	}
+	if (found && k->n_victims > before)
+		spare_gangs(c, k, before);
+	else if (!found)
+		search_drop_to(c, k, k->n_victims < before ? k->n_victims : before);
+	return found;
+}

@@ -1,0 +1,23 @@
+/* search_set.h - the set of victims
+ *
+ * Owns     nothing.
+ * Touches  memory only.
+ * Used by  elastic.c, minimise.c, preempt.c, relocate.c, rules.c and others.
+ */
+#ifndef GPUQD_SCHED_PREEMPT_SEARCH_SET_H
+#define GPUQD_SCHED_PREEMPT_SEARCH_SET_H
+
+#include "gpuqd/sched/preempt/preempt.h"
+
+bool search_take(struct cycle *c, struct claim *k, uint32_t unit);
+void search_drop_last(struct cycle *c, struct claim *k);
+void search_drop_all(struct cycle *c, struct claim *k);
+/* Devices that its victims hold. */
+int64_t search_gone_milli(const struct cycle *c, const struct claim *k);
+/* What the victims from that one on cost; < 0: x is cheaper. */
+struct claim_cost search_cost_since(const struct cycle *c, const struct claim *k, uint32_t first);
+int search_cmp_cost(const struct claim_cost *x, const struct claim_cost *y);
+/* Does the gang fit now, with what leaves gone? */
+bool search_fits(struct cycle *c, struct claim *k);
+
+#endif

@@ -1,0 +1,125 @@
+#include "gpuqd/sched/quota/caps.h"
+
+#include "gpuqd/util/amount.h"
+#include "gpuqd/snapshot/cost.h"
+#include "gpuqd/sched/quota/cycle.h"
+
+/* Caps: what several jobs together may not pass, whatever their queues say. */
+
+struct cap_use {
+	int64_t running, gpus_milli, held_ms; /* held: what running jobs may still use */
+};
+
+static const uint32_t *caps_of(const struct cycle *c, uint32_t job)
+{
+	static const uint32_t none[] = { SNAP_NONE };
+	const uint32_t set = c->s->jobs[job].capset;
+
+	return !c->cap_uses || set == SNAP_NONE ? none : c->s->capsets[set].caps;
+}
+
+void caps_init(struct cycle *c)
+{
+	if (c->s->n_caps && !c->failed)
+		c->cap_uses = cycle_alloc(c, c->s->n_caps, sizeof(*c->cap_uses));
+}
+
+void caps_count(struct cycle *c, uint32_t job, int64_t gpus_milli, bool starts)
+{
+	const uint32_t *caps = caps_of(c, job);
+
+	for (int i = 0; i < SNAP_CAPS_MAX && caps[i] != SNAP_NONE; i++) {
+		struct cap_use *u = &c->cap_uses[caps[i]];
+
+		u->running += starts;
+		u->gpus_milli = amount_sum(u->gpus_milli, gpus_milli);
+	}
+}
+
+void caps_hold(struct cycle *c, uint32_t job, int64_t gpu_ms)
+{
+	const uint32_t *caps = caps_of(c, job);
+
+	for (int i = 0; i < SNAP_CAPS_MAX && caps[i] != SNAP_NONE; i++) {
+		struct cap_use *u = &c->cap_uses[caps[i]];
+
+		u->held_ms = amount_sum(u->held_ms, gpu_ms);
+	}
+}
+
+static bool refuse(struct plan_reason *why, const struct snap_cap *cap, enum gpuq_reason code,
+		   enum plan_unit unit, int64_t have, int64_t need)
+{
+	why->code = code;
+	why->unit = unit;
+	why->object = cap->name;
+	why->have = have > 0 ? have : 0;
+	why->need = need;
+	return false;
+}
+
+static int64_t left_of(int64_t limit, int64_t used)
+{
+	return limit == GPUQ_UNLIMITED ? limit : amount_less(limit, used);
+}
+
+bool caps_admit(struct cycle *c, uint32_t job, int64_t gpus_milli, bool starts,
+		struct plan_reason *why)
+{
+	const uint32_t *caps = caps_of(c, job);
+
+	for (int i = 0; i < SNAP_CAPS_MAX && caps[i] != SNAP_NONE; i++) {
+		const struct snap_cap *cap = &c->s->caps[caps[i]];
+		const struct cap_use *u = &c->cap_uses[caps[i]];
+		const int64_t jobs = left_of(cap->max_running, u->running);
+		const int64_t gpus = left_of(cap->max_gpus_milli, u->gpus_milli);
+
+		if (starts && gpus_milli > cap->job_max_gpus_milli)
+			return refuse(why, cap, GPUQ_R_LIMIT_JOB, PLAN_GPUS,
+				      cap->job_max_gpus_milli, gpus_milli);
+		if (starts && jobs < 1)
+			return refuse(why, cap, (enum gpuq_reason)cap->code, PLAN_COUNT, jobs, 1);
+		if (gpus_milli > 0 && gpus < gpus_milli)
+			return refuse(why, cap, (enum gpuq_reason)cap->code, PLAN_GPUS, gpus,
+				      gpus_milli);
+	}
+	return true;
+}
+
+bool caps_afford(struct cycle *c, uint32_t job, int64_t gpu_ms, struct plan_reason *why)
+{
+	const uint32_t *caps = caps_of(c, job);
+
+	for (int i = 0; i < SNAP_CAPS_MAX && caps[i] != SNAP_NONE; i++) {
+		const struct snap_cap *cap = &c->s->caps[caps[i]];
+		const int64_t left = left_of(cap->left_gpu_ms, c->cap_uses[caps[i]].held_ms);
+		const bool ever = gpu_ms <= cap->left_gpu_ms;
+
+		if (cap->left_gpu_ms == GPUQ_UNLIMITED || gpu_ms <= left)
+			continue;
+		return refuse(why, cap, ever ? GPUQ_R_BUDGET_COMMITTED : GPUQ_R_BUDGET, PLAN_COUNT,
+			      (ever ? left : cap->left_gpu_ms) / MS_PER_MINUTE,
+			      gpu_ms == GPUQ_UNLIMITED
+				      ? gpu_ms
+				      : (gpu_ms + MS_PER_MINUTE - 1) / MS_PER_MINUTE);
+	}
+	return true;
+}
+
+bool caps_array_full(struct cycle *c, uint32_t job, struct plan_reason *why)
+{
+	const struct snap_job *j = &c->s->jobs[job];
+	int64_t running;
+
+	if (j->throttle == 0)
+		return false;
+	running = c->array_running[c->s->lines.array_of[job]];
+	if (running < j->throttle)
+		return false;
+	*why = (struct plan_reason){ .code = GPUQ_R_ARRAY_LIMIT,
+				     .unit = PLAN_COUNT,
+				     .have = j->throttle,
+				     .need = running + 1,
+				     .object = "" };
+	return true;
+}

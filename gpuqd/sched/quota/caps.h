@@ -1,0 +1,23 @@
+/* caps.h - what jobs of a qos, a user or a group may not exceed together
+ *
+ * Owns     nothing.
+ * Touches  memory only.
+ * Used by  budget.c, eligibility.c, holdings.c, sched.c, timeline_starve.c.
+ */
+#ifndef GPUQD_SCHED_QUOTA_CAPS_H
+#define GPUQD_SCHED_QUOTA_CAPS_H
+
+#include "gpuqd/sched/quota/cycle.h"
+
+/* What jobs of a qos, a user, a group may not pass together. `starts`: it is one job
+ * more, else it grows. */
+void caps_init(struct cycle *c);
+void caps_count(struct cycle *c, uint32_t job, int64_t gpus_milli, bool starts);
+void caps_hold(struct cycle *c, uint32_t job, int64_t gpu_ms);
+bool caps_admit(struct cycle *c, uint32_t job, int64_t gpus_milli, bool starts,
+		struct plan_reason *why);
+/* The throttle of the job's array lets no more of its elements run. */
+bool caps_array_full(struct cycle *c, uint32_t job, struct plan_reason *why);
+bool caps_afford(struct cycle *c, uint32_t job, int64_t gpu_ms, struct plan_reason *why);
+
+#endif

@@ -1,0 +1,161 @@
+/* plan.h - what a scheduling cycle decided, as data
+ *
+ * Owns     nothing: a plan lives in the arena given to sched_cycle().
+ * Touches  memory only.
+ * Used by  flow/schedule (plan -> events), gpuq-sim, tests.
+ *
+ * Indexes are those of the snapshot the plan was made from; keys stand beside them so
+ * that a plan can be applied to a model. Actions stand in the order in which they were
+ * decided and are to be applied in that order. A plan promises nothing about the
+ * world: whoever applies one must check that its subject is still what it was.
+ */
+#ifndef GPUQD_SCHED_QUOTA_PLAN_H
+#define GPUQD_SCHED_QUOTA_PLAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "gpuqd/sched/quota/priority.h"
+#include "gpuqd/snapshot/snapshot.h"
+#include "libgpuq/buf.h"
+#include "libgpuq/names.h"
+
+enum plan_kind {
+	PLAN_PLACE, /* start it on these pods' places now */
+	PLAN_NOMINATE, /* these places are its own once their holders have left. Those that
+			* leave for it follow, with it as claimant; when none does, it
+			* only waits for what is leaving anyway, and the next cycle may
+			* decide differently: nothing needs to be remembered */
+	PLAN_RELEASE, /* what it was promised is promised no more */
+	PLAN_EVICT, /* all pods of a running job leave */
+	PLAN_SHRINK, /* these pods of an elastic job leave */
+	PLAN_GROW, /* these pods join an elastic job that runs or was placed before */
+	PLAN_MOVE, /* it leaves, and these places are its own: it starts there again */
+	PLAN_RESERVE, /* planned start at start_us on these places; nothing to do */
+};
+
+/* A pod and its place. */
+struct plan_pod {
+	uint32_t group; /* of the job's request */
+	uint32_t index; /* over all groups of the job, from 0 */
+	uint32_t node;
+	uint32_t device_first, n_devices; /* into plan.devices; ascending, of that node */
+	int32_t milli; /* of each device; 0 when there is none */
+};
+
+struct plan_action {
+	enum plan_kind kind;
+	uint32_t job; /* index; an array's entry when an element of it starts */
+	struct snap_key key; /* index = the element that starts */
+	uint32_t flavor; /* that it is charged to; SNAP_NONE without GPUs */
+	uint32_t pod_first, n_pods; /* into plan.pods; by index */
+	int64_t start_us; /* PLAN_RESERVE: when; else now */
+	bool backfilled; /* PLAN_PLACE: started ahead of a reservation */
+	int64_t yield_us; /* PLAN_PLACE: when its places are somebody else's; 0 = never. To
+			   * be kept with the job: snap_job.yield_us */
+	int64_t walltime_us; /* PLAN_PLACE: what it is given, when that is less than it asked
+			      * for (snap_job.walltime_min_us); 0 = what it asked for */
+	enum gpuq_cause cause; /* of an evict, shrink or move */
+	uint32_t claimant; /* whose claim it serves (job index), SNAP_NONE */
+	const char *rule; /* the paragraph that allows it, or NULL */
+};
+
+/* How have and need are to be printed. */
+enum plan_unit {
+	PLAN_COUNT,
+	PLAN_GPUS /* thousandths of a device */,
+	PLAN_CPU /* thousandths of a core */,
+	PLAN_BYTES,
+	PLAN_TIME /* us since 1970 */
+};
+
+/* Why a pending job did not start. have < need, both 0 where numbers say nothing.
+ * For times have is now. */
+struct plan_reason {
+	enum gpuq_reason code;
+	enum plan_unit unit;
+	int64_t have, need;
+	const char *object; /* queue, node, user, resource, job...: what it is about; "" */
+};
+
+/* Some reasons that follow one another in plan.reasons. */
+struct plan_why {
+	uint32_t first, n;
+};
+
+/* What a queue held, holds once a claim is carried out, and is due, in thousandths of
+ * devices of the claim's flavor. */
+struct plan_side {
+	uint32_t queue;
+	int64_t before, after, fair_share, quota;
+};
+
+/* Running work that a claim did not take. */
+enum plan_passed {
+	PLAN_PASSED_FIRM, /* it cannot be evicted */
+	PLAN_PASSED_BUSY, /* it leaves already, or was started or moved just now */
+	PLAN_PASSED_SHIELDED, /* started too lately, fenced off, or its queue yields to nobody */
+	PLAN_PASSED_NOT_NEEDED, /* its queue is due it, or others served better */
+	N_PLAN_PASSED
+};
+
+/* Why others leave for a job: the numbers behind the rules of its victims' actions. */
+struct plan_claim {
+	uint32_t job, flavor;
+	struct snap_key key; /* index = the element that claims */
+	int64_t need; /* thousandths of devices */
+	uint32_t side_first, n_sides; /* into plan.claim_sides: its own queue, then the losers */
+	uint32_t passed[N_PLAN_PASSED]; /* units: gangs, and pods beyond them */
+};
+
+struct plan {
+	const struct plan_action *actions;
+	const struct plan_pod *pods;
+	const uint32_t *devices; /* device indexes on their node */
+	/* Jobs that are alike have their reasons in common: plan_reasons(). */
+	const struct plan_reason *reasons;
+	const struct plan_why *why_of_run; /* by snapshot.lines.runs */
+	const struct plan_why *why_of_job; /* n 0 = those of its run */
+	const uint32_t *started; /* by job: elements that start now, or were promised to */
+	const struct plan_claim *claims; /* in the order of their nominations */
+	const struct plan_side *claim_sides;
+	uint32_t n_actions, n_pods, n_devices, n_claims;
+	/* Queue q, resource r: [q * n_res + r]. allocated is what queues hold with the plan
+	 * applied; fair_share and demand do not depend on it. */
+	const int64_t *fair_share, *allocated, *demand;
+	const struct priority *priority; /* what jobs' places are made of: priority_terms() */
+	int64_t wake_us; /* the next instant at which another plan may come out by time
+			   * alone (a begin time, a walltime); GPUQ_UNLIMITED = none */
+	uint64_t steps; /* work done, in node visits */
+	bool cut_short; /* max_steps was reached; what was not looked at has reason
+			   * NotEvaluated */
+};
+
+/* Why a job waits: so many reasons from *first on, the first of which explains it. Every
+ * pending job of which something still waits after the plan has at least one; no other has
+ * any. */
+uint32_t plan_reasons(const struct snapshot *s, const struct plan *p, uint32_t job,
+		      const struct plan_reason **first);
+
+/* "place 17 on n1[0-3]": one line an action, then one line a reason
+ * ("wait 18 Resources gpus have=2 need=8"). For tests and debugging. */
+void plan_print(const struct snapshot *s, const struct plan *p, struct gpuq_buf *out);
+
+/* "17" or "17_3". Returns out. */
+const char *plan_key_print(struct snap_key key, char *out, size_t room);
+
+/* True if nothing is decided about an entry of several jobs that are alike: the plan is then the
+ * one of the whole (snapshot_take_few). */
+bool plan_few_enough(const struct snapshot *s, const struct plan *p);
+
+struct cycle;
+
+/* Index of the element that would start next; -1 = no array. */
+int32_t plan_next_element(const struct cycle *c, uint32_t job);
+/* The places of the job at hand, whose indexes follow one another, as an action, pods by index;
+ * NULL without memory. */
+struct plan_action *plan_emit_places(struct cycle *c, enum plan_kind kind, uint32_t job,
+				     struct snap_key key, uint32_t flavor);
+
+#endif

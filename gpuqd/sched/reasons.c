@@ -1,0 +1,377 @@
+#include "gpuqd/sched/reasons.h"
+
+#include "gpuqd/sched/place/devices.h"
+#include "gpuqd/sched/place/feasibility.h"
+#include "gpuqd/sched/place/nodes.h"
+#include "gpuqd/sched/place/topology_count.h"
+#include "gpuqd/sched/place/topology_why.h"
+#include "gpuqd/util/amount.h"
+#include "gpuqd/snapshot/cost.h"
+#include "gpuqd/sched/place/topology.h"
+
+/* Why a gang has no place, in the numbers that decided it. Looks at one group after the
+ * other, as packing does, and asks: is there such a node at all; is it in service; is
+ * enough free in sum; is enough free in one piece. */
+
+/* Over the nodes where a group may stand. */
+struct survey {
+	uint32_t nodes; /* how many there are */
+	uint64_t room; /* pods that would fit, up to what is asked for */
+	int64_t devices, largest; /* whole devices: in sum, on one node */
+	int64_t parts, part; /* thousandths of devices: in sum, of one device */
+	int64_t migs, mig; /* instances of the profile: in sum, on one node */
+	int64_t device_memory; /* the largest device */
+	int64_t bytes, byte; /* memory of devices: in sum, of one device */
+	uint64_t pods_by_devices; /* pods that would fit if only devices counted */
+	int64_t cpu, memory, pods; /* the largest of one node, among those with devices enough */
+	uint32_t first; /* the first node with room for a pod; SNAP_NONE */
+	uint32_t vacant;
+};
+
+enum view {
+	AS_BUILT /* empty, in service or not */,
+	IN_SERVICE /* empty, ready */,
+	AS_IT_IS /* what is free now */,
+	OUT_OF_SERVICE
+};
+
+static int64_t larger(int64_t x, int64_t y)
+{
+	return x > y ? x : y;
+}
+
+/* Is the node part of this view? */
+static bool seen(const struct cycle *c, uint32_t node, enum view view)
+{
+	switch (view) {
+	case AS_BUILT:
+		return true;
+	case IN_SERVICE:
+		return bits_has(c->ready, node);
+	case OUT_OF_SERVICE:
+		return !bits_has(c->ready, node);
+	default:
+		return bits_has(c->usable, node);
+	}
+}
+
+/* What there is of devices in pieces, where pieces are asked for. */
+static void look_at_pieces(const struct cycle *c, uint32_t node, bool now, const struct need *one,
+			   uint32_t pods, struct survey *out)
+{
+	const struct snap_node *n = &c->s->nodes[node];
+	const size_t at = (size_t)node * c->s->n_profiles + one->profile;
+
+	if (one->migs) {
+		const int64_t have = larger(now ? c->mig_free[at] : c->s->mig_total[at], 0);
+
+		out->migs += have;
+		out->mig = larger(out->mig, have);
+		out->pods_by_devices += (uint64_t)(have / one->migs);
+		return;
+	}
+	for (uint32_t d = n->device_first; d < n->device_first + n->n_devices; d++) {
+		const int64_t have = now ? c->device_free[d] : SNAP_MILLI;
+
+		out->parts += larger(have, 0);
+		out->part = larger(out->part, have);
+		out->device_memory = larger(out->device_memory, c->s->devices[d].memory_bytes);
+		out->bytes = amount_sum(out->bytes, larger(c->device_memory[d], 0));
+		out->byte = larger(out->byte, c->device_memory[d]);
+	}
+	if (now)
+		out->pods_by_devices += devices_room(c, node, one, pods);
+	else
+		out->pods_by_devices += pods;
+}
+
+static void look_at(const struct cycle *c, uint32_t node, enum view view, const struct need *one,
+		    uint32_t pods, struct survey *out)
+{
+	const struct snap_node *n = &c->s->nodes[node];
+	const bool now = view == AS_IT_IS;
+	const int64_t whole = now ? c->whole[node] : n->n_devices;
+	const uint32_t room =
+		now ? nodes_room(c, node, one, pods) : nodes_room_empty(c, node, one, pods);
+
+	out->nodes++;
+	out->room += room;
+	out->vacant += bits_has(c->vacant, node);
+	if (room && out->first == SNAP_NONE)
+		out->first = node;
+	out->devices += whole;
+	out->largest = larger(out->largest, whole);
+	if (whole < one->whole)
+		return;
+	if (one->parts || one->migs)
+		look_at_pieces(c, node, now, one, pods, out);
+	else
+		out->pods_by_devices += one->whole ? (uint64_t)(whole / one->whole) : pods;
+	out->cpu = larger(out->cpu, now ? c->cpu[node] : n->cpu_milli);
+	out->memory = larger(out->memory, now ? c->memory[node] : n->memory_bytes);
+	out->pods = larger(out->pods, now ? c->pods[node] : n->pods);
+}
+
+/* enough: stop as soon as the pods fit (the other numbers are then incomplete). */
+static struct survey survey(struct cycle *c, uint32_t job, uint32_t group, uint32_t flavor,
+			    enum view view, bool enough)
+{
+	const struct snap_job *j = &c->s->jobs[job];
+	const struct snap_group *g = &c->s->requests[j->request].groups[group];
+	const struct group_fit *fit = feasibility_of(c, j->request, group);
+	const struct need one = nodes_need(g);
+	struct survey out = { .first = SNAP_NONE };
+	const bool by_flavor = g->gpus_milli > 0 && flavor != SNAP_NONE;
+
+	for (uint32_t w = 0; !c->failed && w < c->n_words; w++) {
+		uint64_t word = fit->nodes[w];
+
+		if (by_flavor)
+			word &= c->flavors[flavor][w];
+		while (word) {
+			const uint32_t node = bits_pop(&word, w * 64);
+
+			if (!seen(c, node, view))
+				continue;
+			c->steps++;
+			look_at(c, node, view, &one, g->pods_min, &out);
+			if (enough && out.room >= g->pods_min)
+				return out;
+		}
+	}
+	return out;
+}
+
+static void say(struct plan_reason *why, enum gpuq_reason code, enum plan_unit unit, int64_t have,
+		int64_t need, const char *object)
+{
+	why->code = code;
+	why->unit = unit;
+	why->have = have;
+	why->need = need;
+	why->object = object;
+}
+
+/* Which of a pod's needs no node meets, or how many pods there are too many. */
+static void say_shortest(const struct cycle *c, const struct snap_group *g, const struct survey *v,
+			 enum gpuq_reason code, struct plan_reason *why)
+{
+	const struct need one = nodes_need(g);
+
+	if (v->largest < one.whole)
+		say(why, code, PLAN_GPUS, v->largest * SNAP_MILLI, g->gpus_milli, "gpus");
+	else if (one.part_memory > v->device_memory)
+		say(why, code, PLAN_BYTES, v->device_memory, one.part_memory, "gpu_memory");
+	else if (one.parts && v->part == 0)
+		say(why, code, PLAN_GPUS, 0, cost_of_pod(c->s, g, SNAP_NONE), "gpus");
+	else if (v->mig < one.migs)
+		say(why, code, PLAN_COUNT, v->mig, one.migs, g->mig);
+	else if (v->cpu < one.cpu)
+		say(why, code, PLAN_CPU, larger(v->cpu, 0), one.cpu, "cpu");
+	else if (v->memory < one.memory)
+		say(why, code, PLAN_BYTES, larger(v->memory, 0), one.memory, "memory");
+	else
+		say(why, code, PLAN_COUNT, (int64_t)v->room, g->pods_min, "pods");
+}
+
+/* Is no domain of the level that the group requires large enough in this view, or do its
+ * slices not fit into theirs? more: every level that lacks some gets a reason. */
+static bool no_domain(struct cycle *c, uint32_t job, uint32_t group, uint32_t flavor,
+		      enum view view, enum gpuq_reason code, struct plan_reason *why, bool more)
+{
+	const uint32_t request = c->s->jobs[job].request;
+	const struct snap_group *g = &c->s->requests[request].groups[group];
+	const struct group_fit *fit = feasibility_of(c, request, group);
+	const struct need one = nodes_need(g);
+	struct measure m;
+
+	if ((!g->topology_required && !g->n_slices) || !topology_survey(c, g, &m))
+		return false;
+	for (uint32_t n = 0; n < c->s->n_nodes; n++) {
+		if (!bits_has(fit->nodes, n) || !seen(c, n, view) ||
+		    (g->gpus_milli > 0 && c->s->nodes[n].flavor != flavor))
+			continue;
+		c->steps++;
+		topology_measure_node(&m, n,
+				      view == AS_IT_IS ? nodes_room(c, n, &one, g->pods_min)
+						       : nodes_room_empty(c, n, &one, g->pods_min),
+				      0);
+	}
+	topology_measure_sum(&m);
+	return topology_lacks(c, g, &m, code, why, more);
+}
+
+/* Could this group stand on nodes of that flavor if nothing ran? */
+static bool group_never(struct cycle *c, uint32_t job, uint32_t group, uint32_t flavor,
+			struct plan_reason *why)
+{
+	const struct snap_request *r = &c->s->requests[c->s->jobs[job].request];
+	const struct snap_group *g = &r->groups[group];
+	struct survey v;
+
+	if (g->gpus_milli > SNAP_MILLI && g->gpus_milli % SNAP_MILLI != 0) {
+		say(why, GPUQ_R_UNSATISFIABLE, PLAN_COUNT, 0, 0, g->mig ? g->mig : "gpus");
+		return true;
+	}
+	v = survey(c, job, group, flavor, AS_BUILT, true);
+	if (v.room >= g->pods_min)
+		return no_domain(c, job, group, flavor, AS_BUILT, GPUQ_R_UNSATISFIABLE, why, false);
+	if (v.nodes == 0)
+		say(why, GPUQ_R_UNSATISFIABLE, PLAN_COUNT, 0, 1,
+		    feasibility_of(c, c->s->jobs[job].request, group)->n_nodes ? "flavor"
+									       : "nodes");
+	else
+		say_shortest(c, g, &v, GPUQ_R_UNSATISFIABLE, why);
+	return true;
+}
+
+static bool flavor_never(struct cycle *c, uint32_t job, uint32_t flavor, struct plan_reason *why)
+{
+	const struct snap_request *r = &c->s->requests[c->s->jobs[job].request];
+
+	for (uint32_t g = 0; g < r->n_groups; g++)
+		if (group_never(c, job, g, flavor, why))
+			return true;
+	return false;
+}
+
+bool reasons_never_there(struct cycle *c, uint32_t job, uint32_t flavor)
+{
+	struct plan_reason why;
+
+	return flavor_never(c, job, flavor, &why);
+}
+
+bool reasons_never(struct cycle *c, uint32_t job, struct plan_reason *why)
+{
+	const uint32_t request = c->s->jobs[job].request;
+	const struct snap_request *r = &c->s->requests[request];
+	struct request_verdict *verdict = &c->verdicts[request];
+
+	if (!verdict->known) {
+		verdict->known = true;
+		verdict->why = (struct plan_reason){ .object = "" };
+		if (r->gpus_milli == 0) {
+			verdict->never = flavor_never(c, job, SNAP_NONE, &verdict->why);
+		} else {
+			verdict->never = true;
+			say(&verdict->why, GPUQ_R_UNSATISFIABLE, PLAN_COUNT, 0, 1,
+			    r->n_flavors ? r->flavors[0] : "flavor");
+			/* The last flavor's words stand, unless one of them would do. */
+			for (uint32_t f = r->n_flavor_ix; verdict->never && f-- > 0;)
+				verdict->never =
+					flavor_never(c, job, r->flavor_ix[f], &verdict->why);
+		}
+	}
+	if (verdict->never)
+		*why = verdict->why;
+	return verdict->never;
+}
+
+/* Does the group lack whole devices, or whole devices in one piece? */
+static bool devices_lack(struct cycle *c, uint32_t job, uint32_t group, uint32_t flavor,
+			 struct plan_reason *why)
+{
+	const uint32_t request = c->s->jobs[job].request;
+	const struct snap_group *g = &c->s->requests[request].groups[group];
+	const struct need one = nodes_need(g);
+	const struct glance *free =
+		one.whole ? feasibility_glance(c, request, group, flavor) : NULL;
+
+	if (!free)
+		return false;
+	if (free->devices < (int64_t)one.whole * g->pods_min)
+		say(why, GPUQ_R_RESOURCES, PLAN_GPUS, free->devices * SNAP_MILLI,
+		    amount_times(g->gpus_milli, g->pods_min), "gpus");
+	else if (free->largest < one.whole)
+		say(why, GPUQ_R_FRAGMENTED, PLAN_GPUS, free->largest * SNAP_MILLI, g->gpus_milli,
+		    "gpus");
+	else
+		return false;
+	return true;
+}
+
+/* The same for parts of devices and for instances. */
+static bool pieces_lack(const struct cycle *c, const struct snap_group *g, uint32_t flavor,
+			const struct survey *v, struct plan_reason *why)
+{
+	const struct need one = nodes_need(g);
+	const int64_t pod = cost_of_pod(c->s, g, flavor), all = amount_times(pod, g->pods_min);
+	const int64_t bytes = amount_times(amount_times(one.part_memory, one.parts), g->pods_min);
+
+	if ((one.parts == 0 && one.migs == 0) || v->pods_by_devices >= g->pods_min)
+		return false;
+	if (one.migs && v->migs < amount_times(one.migs, g->pods_min))
+		say(why, GPUQ_R_RESOURCES, PLAN_COUNT, v->migs, amount_times(one.migs, g->pods_min),
+		    g->mig);
+	else if (one.migs)
+		say(why, GPUQ_R_FRAGMENTED, PLAN_COUNT, v->mig, one.migs, g->mig);
+	else if (v->parts < all)
+		say(why, GPUQ_R_RESOURCES, PLAN_GPUS, v->parts, all, "gpus");
+	else if (v->part < pod / one.parts)
+		say(why, GPUQ_R_FRAGMENTED, PLAN_GPUS, v->part, pod / one.parts, "gpus");
+	else if (v->bytes < bytes)
+		say(why, GPUQ_R_RESOURCES, PLAN_BYTES, v->bytes, bytes, "gpu_memory");
+	else if (v->byte < one.part_memory)
+		say(why, GPUQ_R_FRAGMENTED, PLAN_BYTES, v->byte, one.part_memory, "gpu_memory");
+	else
+		return false;
+	return true;
+}
+
+/* What one group lacks now. False: nothing, taken for itself. */
+static bool group_lacks(struct cycle *c, uint32_t job, uint32_t group, uint32_t flavor,
+			struct plan_reason *why)
+{
+	const struct snap_request *r = &c->s->requests[c->s->jobs[job].request];
+	const struct snap_group *g = &r->groups[group];
+	struct survey v = survey(c, job, group, flavor, IN_SERVICE, true);
+
+	if (v.room < g->pods_min) {
+		struct survey out = survey(c, job, group, flavor, OUT_OF_SERVICE, false);
+
+		say(why, GPUQ_R_NODES_UNAVAILABLE, PLAN_COUNT, (int64_t)v.room, g->pods_min,
+		    out.first != SNAP_NONE ? c->s->nodes[out.first].name : "");
+		return true;
+	}
+	if (no_domain(c, job, group, flavor, IN_SERVICE, GPUQ_R_NODES_UNAVAILABLE, why, true))
+		return true;
+	if (!r->exclusive && devices_lack(c, job, group, flavor, why))
+		return true;
+	v = survey(c, job, group, flavor, AS_IT_IS, false);
+	if (r->exclusive && v.vacant < g->pods_min) {
+		say(why, GPUQ_R_RESOURCES, PLAN_COUNT, v.vacant, g->pods_min, "nodes");
+		return true;
+	}
+	if (v.room >= g->pods_min)
+		return no_domain(c, job, group, flavor, AS_IT_IS, GPUQ_R_FRAGMENTED, why, true);
+	if (pieces_lack(c, g, flavor, &v, why))
+		return true;
+	if (v.pods_by_devices < g->pods_min)
+		say(why, GPUQ_R_FRAGMENTED, PLAN_COUNT, (int64_t)v.pods_by_devices, g->pods_min,
+		    "pods");
+	else
+		say_shortest(c, g, &v, GPUQ_R_RESOURCES, why);
+	return true;
+}
+
+void reasons_no_place(struct cycle *c, uint32_t job, uint32_t flavor)
+{
+	const struct snap_job *j = &c->s->jobs[job];
+	const struct snap_request *r = &c->s->requests[j->request];
+	struct plan_reason *why = CYCLE_PUSH(c, whys, 1);
+
+	if (!why)
+		return;
+	*why = (struct plan_reason){ .object = "" };
+	for (uint32_t g = 0; g < r->n_groups; g++)
+		if (group_lacks(c, job, g, flavor, why))
+			return;
+	/* Each group for itself would go: either together they are too much, or the
+	 * nodes that would do are those it failed on. */
+	if (j->n_exclude && r->n_groups == 1)
+		say(why, GPUQ_R_NODES_UNAVAILABLE, PLAN_COUNT, 0, r->groups[0].pods_min,
+		    c->s->nodes[j->exclude[0]].name);
+	else
+		say(why, GPUQ_R_RESOURCES, PLAN_COUNT, 0, r->n_pods, "pods");
+}

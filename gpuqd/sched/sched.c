@@ -1,0 +1,426 @@
+#include "gpuqd/sched/sched.h"
+
+#include <string.h>
+
+#include "gpuqd/sched/elastic.h"
+#include "gpuqd/sched/eligibility.h"
+#include "gpuqd/sched/order.h"
+#include "gpuqd/sched/place/nodes.h"
+#include "gpuqd/sched/place/pack.h"
+#include "gpuqd/sched/preempt/gangs.h"
+#include "gpuqd/sched/preempt/preempt.h"
+#include "gpuqd/sched/preempt/rules.h"
+#include "gpuqd/sched/quota/budget.h"
+#include "gpuqd/sched/quota/caps.h"
+#include "gpuqd/sched/quota/cycle.h"
+#include "gpuqd/sched/quota/holdings.h"
+#include "gpuqd/sched/reasons.h"
+#include "gpuqd/sched/timeline/emit.h"
+#include "gpuqd/sched/timeline/nominated.h"
+#include "gpuqd/sched/timeline/reservations.h"
+#include "gpuqd/sched/timeline/timeline.h"
+#include "gpuqd/sched/timeline/timeline_displace.h"
+#include "gpuqd/sched/timeline/timeline_pack.h"
+#include "gpuqd/sched/timeline/timeline_plan.h"
+#include "gpuqd/sched/timeline/timeline_starve.h"
+#include "gpuqd/util/intern.h"
+
+/* ---- jobs: eligible or not, and of which class ---- */
+
+static void count_arrays(struct cycle *c)
+{
+	const struct snap_lines *lines = &c->s->lines;
+
+	c->array_running = cycle_alloc(c, lines->n_arrays, sizeof(*c->array_running));
+	for (uint32_t i = 0; !c->failed && lines->n_arrays && i < lines->n_busy; i++) {
+		const uint32_t job = lines->busy[i];
+
+		if (lines->array_of[job] != SNAP_NONE && c->s->jobs[job].key.index >= 0 &&
+		    (c->s->jobs[job].state != SNAP_PENDING || bits_has(c->promised, job)))
+			c->array_running[lines->array_of[job]]++;
+	}
+}
+
+/* Jobs of one class ask for the same, in the same queue and, where users are limited, for
+ * the same user, and count against the same caps: when one cannot start, none of them can,
+ * until the next cycle. */
+static uint32_t class_of(struct cycle *c, struct intern *seen, uint32_t job)
+{
+	const struct snap_job *j = &c->s->jobs[job];
+	struct {
+		uint32_t queue, request, user, alone;
+		uint32_t preemptible, capset;
+		int64_t charge_milli; /* what a hard budget refuses one it may grant another */
+	} key;
+	uint32_t cls;
+
+	memset(&key, 0, sizeof(key));
+	key.queue = j->queue;
+	key.request = j->request;
+	key.user = c->per_user[j->queue] || c->s->n_reservations > 0 ? j->user : SNAP_NONE;
+	key.alone = j->n_exclude ? job : SNAP_NONE;
+	key.preemptible = j->preemptible;
+	key.capset = j->capset;
+	key.charge_milli = j->charge_milli;
+	cls = intern(seen, &key, sizeof(key), NULL);
+	c->failed |= cls == INTERN_FAILED;
+	return cls;
+}
+
+static void classify(struct cycle *c)
+{
+	const struct snapshot *s = c->s;
+	struct intern seen = INTERN_INIT(c->mem);
+
+	c->class_of = cycle_alloc(c, s->lines.n_runs, sizeof(*c->class_of));
+	c->why_of_run = cycle_alloc(c, s->lines.n_runs, sizeof(*c->why_of_run));
+	c->started = cycle_alloc(c, s->n_jobs, sizeof(*c->started));
+	c->why_of_job = cycle_alloc(c, s->n_jobs, sizeof(*c->why_of_job));
+	for (uint32_t i = 0; !c->failed && i < s->lines.n_runs; i++) {
+		const uint32_t job = s->lines.runs[i].first;
+		const uint32_t why_first = c->n_whys;
+
+		c->class_of[i] = SNAP_NONE;
+		if (bits_has(c->promised, job))
+			continue;
+		if (eligibility_closed(c, job)) {
+			c->why_of_run[i] = (struct plan_why){ why_first, c->n_whys - why_first };
+			continue;
+		}
+		timeline_note_waiting(c, job);
+		c->class_of[i] = class_of(c, &seen, job);
+	}
+	c->classes = cycle_alloc(c, seen.n, sizeof(*c->classes));
+	c->n_classes = seen.n;
+	intern_done(&seen);
+}
+
+/* ---- what is decided ---- */
+
+/* Nobody of its class that runs as long can start either. */
+static void block_class(struct cycle *c, uint32_t job, uint32_t why_first, int64_t from_walltime_us)
+{
+	struct job_class *cls = &c->classes[cycle_class(c, job)];
+
+	cls->blocked = true;
+	cls->from_walltime_us = from_walltime_us;
+	cls->from_least_us = timeline_least_us(&c->s->jobs[job]);
+	cls->why = (struct plan_why){ why_first, c->n_whys - why_first };
+}
+
+static void own_reasons(struct cycle *c, uint32_t job, uint32_t why_first)
+{
+	c->why_of_job[job] = (struct plan_why){ why_first, c->n_whys - why_first };
+}
+
+static void own_reason(struct cycle *c, uint32_t job, const struct plan_reason *why)
+{
+	struct plan_reason *own = CYCLE_PUSH(c, whys, 1);
+
+	if (own)
+		*own = *why;
+	own_reasons(c, job, c->n_whys - 1);
+}
+
+/* One element has its places: it starts on them, or was promised them. */
+static void served_one(struct cycle *c, uint32_t job, uint32_t flavor)
+{
+	const struct snap_job *j = &c->s->jobs[job];
+	struct plan_reason why;
+
+	emit_count(c, job, flavor);
+	gangs_add_started(c, job, flavor);
+	if (c->started[job] == j->n_waiting) {
+		order_done(c, job);
+	} else if (caps_array_full(c, job, &why)) {
+		own_reason(c, job, &why);
+		order_done(c, job);
+	} else {
+		order_changed(c, job);
+	}
+}
+
+/* How an attempt to place a job on one flavor ended. */
+enum attempt { PLACED, NO_ROOM, BEHIND /* room, but for a planned start */ };
+
+static enum attempt attempt(struct cycle *c, uint32_t job, uint32_t flavor, struct future_bar *bar)
+{
+	/* Asked first: it may plan again, and places are those of the job at hand. */
+	const bool binds = timeline_binds(c, job);
+
+	if (!pack_job(c, job, flavor))
+		return NO_ROOM;
+	if (!binds)
+		return PLACED;
+	pack_undo(c, job);
+	return timeline_pack(c, job, flavor, bar) || timeline_displace(c, job, flavor) ? PLACED
+										       : BEHIND;
+}
+
+static void why_behind(struct cycle *c, const struct future_bar *bar)
+{
+	struct plan_reason *why = CYCLE_PUSH(c, whys, 1);
+	char key[32];
+
+	if (!why)
+		return;
+	*why = (struct plan_reason){ .code = GPUQ_R_PRIORITY };
+	if (bar->reservation != SNAP_NONE) {
+		reservations_name(c, bar->reservation, why);
+		return;
+	}
+	why->object = gpuq_arena_strdup(c->mem,
+					plan_key_print(c->s->jobs[bar->job].key, key, sizeof(key)));
+	if (!why->object)
+		c->failed = true;
+}
+
+/* Inside its share it could have what others hold. */
+static void why_beyond_share(struct cycle *c, uint32_t job, uint32_t flavor)
+{
+	struct plan_reason why, *at;
+
+	if (!c->s->config.reclaim || !rules_exceeds_share(c, job, flavor, &why))
+		return;
+	at = CYCLE_PUSH(c, whys, 1);
+	if (at)
+		*at = why;
+}
+
+/* What was promised a job is not yet its own: it waits for its victims, the first named. */
+static void tell_victims(struct cycle *c, uint32_t job)
+{
+	struct plan_reason why = { .code = GPUQ_R_VICTIMS, .object = "" };
+	const struct plan_action *first = NULL;
+	char key[32];
+
+	for (uint32_t i = c->n_actions; i-- > 0 && c->actions[i].claimant == job; why.need++)
+		first = &c->actions[i];
+	if (first)
+		why.object =
+			gpuq_arena_strdup(c->mem, plan_key_print(first->key, key, sizeof(key)));
+	if (!why.object)
+		c->failed = true;
+	else
+		own_reason(c, job, &why);
+}
+
+/* It goes on to the flavor after those that were full: there others may be before it. */
+static bool passes_turn(struct cycle *c, uint32_t job, uint32_t flavor_at)
+{
+	struct job_class *cls = &c->classes[cycle_class(c, job)];
+
+	if (cls->flavor_at >= flavor_at)
+		return false;
+	cls->flavor_at = flavor_at;
+	order_changed(c, job);
+	return order_next(c) != job;
+}
+
+/* Told is what a flavor lacks on which it could be; of one that has no nodes for it, or none
+ * at all, there is only something to tell when no other is left. */
+static bool tell_lack(struct cycle *c, uint32_t job, uint32_t flavor, bool last)
+{
+	if (!last && reasons_never_there(c, job, flavor))
+		return false;
+	reasons_no_place(c, job, flavor);
+	why_beyond_share(c, job, flavor);
+	return true;
+}
+
+/* Start it on the first of its flavors that has room and where limits allow it; else
+ * note why not: what the first flavor under its limits lacks, else what limits said
+ * about the first of all. False: it has had its turn. */
+static bool try_start(struct cycle *c, uint32_t job)
+{
+	const struct snap_job *j = &c->s->jobs[job];
+	const struct snap_request *r = &c->s->requests[j->request];
+	const uint32_t n = r->gpus_milli > 0 ? r->n_flavor_ix : 1;
+	const uint32_t why_first = c->n_whys;
+	uint32_t claimed;
+	struct plan_reason refused = { .code = GPUQ_R_NONE };
+	struct future_bar bar = { SNAP_NONE, SNAP_NONE };
+	uint32_t lacking = 0, first_lack = SNAP_NONE;
+	bool behind = false, reserved = false, told = false;
+
+	for (uint32_t i = 0; i < n && !c->failed; i++) {
+		const uint32_t flavor = r->gpus_milli > 0 ? r->flavor_ix[i] : SNAP_NONE;
+		struct plan_reason why;
+		enum attempt how;
+
+		if (passes_turn(c, job, i)) {
+			c->n_whys = why_first;
+			return true;
+		}
+		if (!holdings_admits(c, job, flavor, &why)) {
+			if (refused.code == GPUQ_R_NONE)
+				refused = why;
+			continue;
+		}
+		how = attempt(c, job, flavor, &bar);
+		if (how == PLACED) {
+			c->n_whys = why_first;
+			emit_next(c, PLAN_PLACE, job, flavor);
+			served_one(c, job, flavor);
+			return true;
+		}
+		behind |= how == BEHIND;
+		if (how != NO_ROOM)
+			continue;
+		if (lacking++ == 0)
+			first_lack = flavor;
+		told = told || tell_lack(c, job, flavor, n == 1);
+	}
+	if (lacking && !told && !behind && refused.code == GPUQ_R_NONE)
+		tell_lack(c, job, first_lack, true);
+	if (behind)
+		why_behind(c, &bar);
+	if (refused.code != GPUQ_R_NONE) {
+		struct plan_reason *why = CYCLE_PUSH(c, whys, 1);
+
+		if (why)
+			*why = refused;
+	}
+	timeline_refresh(c);
+	/* Who only has to leave what is planned alone makes nobody leave. */
+	if (!behind && !budget_refused(&refused) && preempt_job(c, job, &claimed)) {
+		c->n_whys = why_first;
+		served_one(c, job, claimed);
+		timeline_changed(c);
+		if (j->n_ranges == 0 || c->started[job] == j->n_waiting)
+			tell_victims(c, job);
+		return true;
+	}
+	for (uint32_t i = 0;
+	     (lacking || behind || refused.code == GPUQ_R_LICENSE) && !reserved && i < n; i++) {
+		const uint32_t flavor = r->gpus_milli > 0 ? r->flavor_ix[i] : SNAP_NONE;
+		struct plan_reason why;
+
+		reserved =
+			timeline_may_plan(c, job, flavor, &why) && timeline_reserve(c, job, flavor);
+	}
+	/* The next of its class may get a planned start as well, or fit a budget; where this one
+	 * got none for its length, a shorter one may. */
+	if (reserved || (budget_refused(&refused) && !lacking && !behind))
+		own_reasons(c, job, why_first);
+	else
+		block_class(c, job, why_first,
+			    behind || budget_refused(&refused) ||
+					    (lacking && !timeline_full(c, job))
+				    ? c->s->jobs[job].walltime_us
+				    : 0);
+	return false;
+}
+
+static void serve(struct cycle *c)
+{
+	const uint64_t max_steps = c->s->config.max_steps;
+	uint32_t job;
+
+	while (!c->failed && (job = order_next(c)) != SNAP_NONE) {
+		struct plan_reason why;
+
+		if (max_steps && c->steps >= max_steps) {
+			c->cut_short = true;
+			return;
+		}
+		c->steps++;
+		gpuq_arena_reset(&c->scratch);
+		/* Another entry of the same array may have used up the throttle. */
+		if (caps_array_full(c, job, &why)) {
+			own_reason(c, job, &why);
+			order_done(c, job);
+		} else if (!try_start(c, job)) {
+			order_done(c, job);
+		}
+	}
+}
+
+/* ---- reasons ---- */
+
+/* What the jobs of every run are told that are told nothing of their own. */
+static void explain(struct cycle *c)
+{
+	struct plan_reason *none = CYCLE_PUSH(c, whys, 1);
+	const struct plan_why not_looked_at = { c->n_whys - 1, 1 };
+
+	if (!none)
+		return;
+	*none = (struct plan_reason){ .code = GPUQ_R_NOT_EVALUATED, .object = "" };
+	for (uint32_t i = 0; i < c->s->lines.n_runs; i++) {
+		const uint32_t cls = c->class_of[i];
+
+		if (c->why_of_run[i].n == 0)
+			c->why_of_run[i] = cls != SNAP_NONE && c->classes[cls].blocked
+						   ? c->classes[cls].why
+						   : not_looked_at;
+	}
+}
+
+int sched_cycle(const struct snapshot *in, struct gpuq_arena *mem, struct plan *out,
+		struct gpuq_err *err)
+{
+	struct cycle c = { .s = in, .mem = mem, .wake_us = GPUQ_UNLIMITED };
+	struct plan plan = { 0 };
+
+	if (!in->sealed)
+		return gpuq_fail(err, GPUQ_EINVAL, "the snapshot has not been sealed");
+	if (in->config.wake_us > in->config.now_us)
+		c.wake_us = in->config.wake_us;
+	c.fits = cycle_alloc(&c, in->n_wheres, sizeof(*c.fits));
+	c.glances = cycle_alloc(&c, (size_t)in->n_wheres * (in->n_flavors + 1), sizeof(*c.glances));
+	c.verdicts = cycle_alloc(&c, in->n_requests, sizeof(*c.verdicts));
+	nodes_init(&c);
+	if (!c.failed)
+		nominated_init(&c);
+	if (!c.failed)
+		holdings_init(&c);
+	count_arrays(&c);
+	if (!c.failed)
+		classify(&c);
+	if (!c.failed)
+		holdings_shares(&c);
+	c.priority = c.failed ? NULL : priority_new(in, mem);
+	c.failed |= !c.priority;
+	if (!c.failed)
+		nominated_serve(&c);
+	if (!c.failed)
+		reservations_begin(&c);
+	if (!c.failed)
+		order_init(&c);
+	if (!c.failed)
+		serve(&c);
+	if (!c.failed)
+		elastic_serve(&c);
+	if (!c.failed)
+		timeline_finish(&c);
+	if (!c.failed)
+		explain(&c);
+	gpuq_arena_done(&c.scratch);
+	if (c.failed)
+		return gpuq_fail(err, GPUQ_ENOMEM, "no memory for a scheduling cycle");
+	plan.actions = c.actions;
+	plan.n_actions = c.n_actions;
+	plan.pods = c.plan_pods;
+	plan.n_pods = c.n_plan_pods;
+	plan.devices = c.plan_devices;
+	plan.reasons = c.whys;
+	plan.why_of_run = c.why_of_run;
+	plan.why_of_job = c.why_of_job;
+	plan.started = c.started;
+	plan.n_devices = c.n_plan_devices;
+	plan.fair_share = c.fair;
+	for (size_t i = 0; i < (size_t)in->n_queues * in->n_res; i++)
+		c.held[i] -= c.leaving[i]; /* all is decided: what leaves is as good as gone */
+	plan.allocated = c.held;
+	plan.demand = c.demand;
+	plan.priority = c.priority;
+	plan.claims = c.claims;
+	plan.n_claims = c.n_claims;
+	plan.claim_sides = c.claim_sides;
+	plan.wake_us = c.wake_us;
+	plan.steps = c.steps;
+	plan.cut_short = c.cut_short;
+	*out = plan;
+	return 0;
+}

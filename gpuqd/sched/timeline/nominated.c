@@ -1,0 +1,399 @@
+#include "gpuqd/sched/timeline/nominated.h"
+
+#include <string.h>
+
+#include "gpuqd/sched/place/devices.h"
+#include "gpuqd/sched/place/nodes.h"
+#include "gpuqd/sched/quota/cycle.h"
+#include "gpuqd/sched/timeline/timeline.h"
+#include "gpuqd/sched/timeline/timeline_pack.h"
+
+/* Promised places. Whoever made others leave owns what they leave from the moment they
+ * were told, whatever else might fit there meanwhile: otherwise a third job would slip
+ * in and they would have left for nothing.
+ *
+ * Nodes can be seen as they are, where a promise takes what is free already; and as
+ * they will be once all that leaves has left, where it takes the rest as well. Only the
+ * difference of the two is kept. */
+
+struct later {
+	uint64_t *nodes; /* where there is a difference */
+	int16_t *device; /* by device: later minus now */
+	int64_t *device_memory; /* the same of its bytes */
+	int64_t *cpu, *memory; /* by node */
+	int32_t *pods, *tenants;
+	int32_t *mig; /* as cycle.mig_free */
+	uint64_t *opened; /* closed now by an exclusive tenant that leaves */
+	uint64_t *owned; /* promised to an exclusive tenant: closed now and then */
+	uint32_t n_leaving; /* pods */
+	uint32_t *left; /* those of them that were told so in earlier cycles: allocs, by job */
+	uint32_t n_left;
+};
+
+static struct later *later_of(struct cycle *c)
+{
+	const uint32_t n = c->s->n_nodes;
+	struct later *l;
+
+	if (c->later)
+		return c->later;
+	l = cycle_alloc(c, 1, sizeof(*l));
+	if (!l)
+		return NULL;
+	l->nodes = cycle_alloc(c, c->n_words, sizeof(*l->nodes));
+	l->opened = cycle_alloc(c, c->n_words, sizeof(*l->opened));
+	l->owned = cycle_alloc(c, c->n_words, sizeof(*l->owned));
+	l->device = cycle_alloc(c, c->s->n_devices, sizeof(*l->device));
+	l->device_memory = cycle_alloc(c, c->s->n_devices, sizeof(*l->device_memory));
+	l->cpu = cycle_alloc(c, n, sizeof(*l->cpu));
+	l->memory = cycle_alloc(c, n, sizeof(*l->memory));
+	l->pods = cycle_alloc(c, n, sizeof(*l->pods));
+	l->tenants = cycle_alloc(c, n, sizeof(*l->tenants));
+	l->mig = cycle_alloc(c, (size_t)n * c->s->n_profiles, sizeof(*l->mig));
+	if (c->failed)
+		return NULL;
+	c->later = l;
+	return l;
+}
+
+static void shift_node(struct cycle *c, uint32_t node, int sign)
+{
+	const struct later *l = c->later;
+	const struct snap_node *n = &c->s->nodes[node];
+
+	nodes_change(c, node);
+	for (uint32_t d = n->device_first; d < n->device_first + n->n_devices; d++) {
+		c->device_free[d] = (int16_t)(c->device_free[d] + sign * l->device[d]);
+		c->device_memory[d] += sign * l->device_memory[d];
+	}
+	for (uint32_t m = node * c->s->n_profiles; m < (node + 1) * c->s->n_profiles; m++)
+		c->mig_free[m] += sign * l->mig[m];
+	if (c->cpu[node] != GPUQ_UNLIMITED)
+		c->cpu[node] += sign * l->cpu[node];
+	if (c->memory[node] != GPUQ_UNLIMITED)
+		c->memory[node] += sign * l->memory[node];
+	if (c->pods[node] != GPUQ_UNLIMITED)
+		c->pods[node] += sign * l->pods[node];
+	c->tenants[node] = (uint16_t)(c->tenants[node] + sign * l->tenants[node]);
+	if (c->tenants[node] == 0)
+		bits_add(c->vacant, node);
+	else
+		bits_del(c->vacant, node);
+	if (bits_has(l->opened, node) && !bits_has(l->owned, node) && bits_has(c->ready, node)) {
+		if (sign > 0)
+			bits_add(c->usable, node);
+		else
+			bits_del(c->usable, node);
+	}
+	nodes_changed(c, node);
+}
+
+static void shift_all(struct cycle *c, int sign)
+{
+	for (uint32_t w = 0; c->later && w < c->n_words; w++)
+		for (uint64_t word = c->later->nodes[w]; word;)
+			shift_node(c, bits_pop(&word, w * 64), sign);
+}
+
+void nominated_later_enter(struct cycle *c)
+{
+	shift_all(c, 1);
+	c->in_later = true;
+}
+
+void nominated_later_leave(struct cycle *c)
+{
+	shift_all(c, -1);
+	c->in_later = false;
+}
+
+int64_t nominated_later_free_milli(struct cycle *c, uint32_t flavor)
+{
+	int64_t sum = 0;
+
+	if (flavor == SNAP_NONE)
+		return 0;
+	if (c->free_counted[flavor] == c->n_actions + 1)
+		return c->free_milli[flavor];
+	for (uint32_t w = 0; w < c->n_words; w++)
+		for (uint64_t word = c->flavors[flavor][w] & c->usable[w]; word;) {
+			const struct snap_node *n = &c->s->nodes[bits_pop(&word, w * 64)];
+
+			for (uint32_t d = n->device_first; d < n->device_first + n->n_devices; d++)
+				if (c->device_free[d] > 0)
+					sum += c->device_free[d];
+		}
+	c->free_counted[flavor] = c->n_actions + 1;
+	return c->free_milli[flavor] = sum;
+}
+
+bool nominated_later_differs(const struct cycle *c)
+{
+	return c->later && c->later->n_leaving > 0;
+}
+
+void nominated_later_pod_leaves(struct cycle *c, const struct snap_alloc *a)
+{
+	const struct snap_node *n = &c->s->nodes[a->node];
+	const struct snap_request *r = &c->s->requests[c->s->jobs[a->job].request];
+	const struct snap_group *g = snap_group_of(c->s, a);
+	struct later *l = later_of(c);
+
+	if (!l)
+		return;
+	bits_add(l->nodes, a->node);
+	for (uint32_t k = 0; k < a->n_devices; k++) {
+		const uint32_t d = n->device_first + a->devices[k];
+
+		if (a->devices[k] >= n->n_devices || !c->s->devices[d].healthy)
+			continue;
+		l->device[d] = (int16_t)(l->device[d] + a->milli);
+		l->device_memory[d] += devices_bytes(c, d, a->milli, g->gpu_memory_bytes);
+	}
+	if (g->mig)
+		l->mig[a->node * c->s->n_profiles + g->profile] +=
+			(int32_t)(g->gpus_milli / SNAP_MILLI);
+	l->cpu[a->node] += g->cpu_milli;
+	l->memory[a->node] += g->memory_bytes;
+	l->pods[a->node]++;
+	l->tenants[a->node]--;
+	if (r->exclusive)
+		bits_add(l->opened, a->node);
+	l->n_leaving++;
+}
+
+/* Take an amount from what is free now; the rest is owed until later. */
+static void owe(int64_t *now, int64_t *later, int64_t amount)
+{
+	const int64_t taken = *now < 0 ? 0 : *now < amount ? *now : amount;
+
+	if (*now == GPUQ_UNLIMITED)
+		return;
+	*now -= taken;
+	*later -= amount - taken;
+}
+
+static void promise_pod(struct cycle *c, uint32_t node, const struct snap_group *g,
+			const uint32_t *devices, uint32_t n_devices, int32_t milli, bool exclusive)
+{
+	const struct snap_node *n = &c->s->nodes[node];
+	struct later *l = later_of(c);
+	int64_t pods;
+
+	if (!l)
+		return;
+	bits_add(l->nodes, node);
+	nodes_change(c, node);
+	for (uint32_t k = 0; k < n_devices; k++) {
+		const uint32_t d = n->device_first + devices[k];
+		const int16_t free_milli = c->device_free[d] > 0 ? c->device_free[d] : 0;
+		const int16_t taken = free_milli < milli ? free_milli : (int16_t)milli;
+
+		c->device_free[d] = (int16_t)(c->device_free[d] - taken);
+		l->device[d] = (int16_t)(l->device[d] - (milli - taken));
+		owe(&c->device_memory[d], &l->device_memory[d],
+		    devices_bytes(c, d, milli, g->gpu_memory_bytes));
+	}
+	if (g->mig) {
+		const size_t m = (size_t)node * c->s->n_profiles + g->profile;
+		int64_t now = c->mig_free[m], later = l->mig[m];
+
+		owe(&now, &later, g->gpus_milli / SNAP_MILLI);
+		c->mig_free[m] = (int32_t)now;
+		l->mig[m] = (int32_t)later;
+	}
+	owe(&c->cpu[node], &l->cpu[node], g->cpu_milli);
+	owe(&c->memory[node], &l->memory[node], g->memory_bytes);
+	pods = l->pods[node];
+	owe(&c->pods[node], &pods, 1);
+	l->pods[node] = (int32_t)pods;
+	c->tenants[node]++;
+	bits_del(c->vacant, node);
+	if (exclusive) {
+		bits_del(c->usable, node);
+		bits_add(l->owned, node);
+	}
+	nodes_changed(c, node);
+}
+
+void nominated_places(struct cycle *c, uint32_t job)
+{
+	const struct snap_request *r = &c->s->requests[c->s->jobs[job].request];
+
+	for (uint32_t i = 0; i < c->n_places; i++) {
+		const struct place *p = &c->places[i];
+		/* The table is there only if somebody ever took a device. */
+		const uint32_t *devices = p->n_devices ? c->place_devices + p->device_first : NULL;
+
+		promise_pod(c, p->node, &r->groups[p->group], devices, p->n_devices, p->milli,
+			    r->exclusive);
+	}
+}
+
+/* ---- promises of earlier cycles ---- */
+
+/* Can it still be kept? The node may be gone, a device may be ill, the job may be held. */
+static bool tenable(const struct cycle *c, const struct snap_job *j)
+{
+	for (uint32_t i = j->promise_first; i < j->promise_first + j->n_promises; i++) {
+		const struct snap_alloc *p = &c->s->promises[i];
+		const struct snap_node *n = &c->s->nodes[p->node];
+
+		if (!bits_has(c->ready, p->node))
+			return false;
+		for (uint32_t k = 0; k < p->n_devices; k++)
+			if (p->devices[k] >= n->n_devices ||
+			    !c->s->devices[n->device_first + p->devices[k]].healthy)
+				return false;
+	}
+	return j->state == SNAP_LEAVING ||
+	       (j->state == SNAP_PENDING && !j->held && j->gate == GPUQ_R_NONE);
+}
+
+void nominated_init(struct cycle *c)
+{
+	const struct snapshot *s = c->s;
+
+	c->free_milli = cycle_alloc(c, s->n_flavors, sizeof(*c->free_milli));
+	c->free_counted = cycle_alloc(c, s->n_flavors, sizeof(*c->free_counted));
+	c->promised = cycle_alloc(c, bits_words(s->n_jobs), sizeof(*c->promised));
+	for (uint32_t i = 0; !c->failed && i < s->n_allocs; i++) {
+		if (!s->allocs[i].releasing && s->jobs[s->allocs[i].job].state != SNAP_LEAVING)
+			continue;
+		nominated_later_pod_leaves(c, &s->allocs[i]);
+		if (c->later && !c->later->left)
+			c->later->left = cycle_alloc(c, s->n_allocs - i, sizeof(*c->later->left));
+		if (!c->failed)
+			c->later->left[c->later->n_left++] = i;
+	}
+	for (uint32_t k = 0; !c->failed && s->n_promises && k < s->lines.n_busy; k++) {
+		const uint32_t i = s->lines.busy[k];
+
+		if (s->jobs[i].n_promises && tenable(c, &s->jobs[i]))
+			bits_add(c->promised, i);
+	}
+}
+
+static struct plan_action *action(struct cycle *c, uint32_t job, enum plan_kind kind)
+{
+	struct plan_action *a = CYCLE_PUSH(c, actions, 1);
+
+	if (a)
+		*a = (struct plan_action){ .kind = kind,
+					   .job = job,
+					   .key = c->s->jobs[job].key,
+					   .flavor = SNAP_NONE,
+					   .start_us = c->s->config.now_us,
+					   .claimant = SNAP_NONE };
+	return a;
+}
+
+/* Take what the job was promised, if all of it is free; false: it is not. */
+static bool take_all(struct cycle *c, const struct snap_job *j)
+{
+	for (uint32_t i = 0; i < j->n_promises; i++) {
+		if (nodes_hold(c, &c->s->promises[j->promise_first + i]))
+			continue;
+		while (i-- > 0)
+			nodes_shift(c, &c->s->promises[j->promise_first + i], 1);
+		return false;
+	}
+	return true;
+}
+
+static void start(struct cycle *c, uint32_t job)
+{
+	const struct snap_job *j = &c->s->jobs[job];
+	struct plan_action *a = action(c, job, PLAN_PLACE);
+	struct plan_pod *pods = CYCLE_PUSH(c, plan_pods, j->n_promises);
+
+	if (!a || !pods)
+		return;
+	a->pod_first = c->n_plan_pods - j->n_promises;
+	a->n_pods = j->n_promises;
+	a->walltime_us = timeline_given_us(c, job);
+	for (uint32_t i = 0; i < j->n_promises; i++) {
+		const struct snap_alloc *p = &c->s->promises[j->promise_first + i];
+		const uint32_t device_first = c->n_plan_devices;
+		uint32_t *devices = CYCLE_PUSH(c, plan_devices, p->n_devices);
+
+		if (!devices)
+			return;
+		if (p->n_devices)
+			memcpy(devices, p->devices, p->n_devices * sizeof(*devices));
+		pods[i] = (struct plan_pod){ .group = p->group,
+					     .index = p->index,
+					     .node = p->node,
+					     .device_first = device_first,
+					     .n_devices = p->n_devices,
+					     .milli = p->n_devices ? p->milli : 0 };
+		if (p->n_devices || a->flavor == SNAP_NONE)
+			a->flavor = c->s->requests[j->request].gpus_milli
+					    ? c->s->nodes[p->node].flavor
+					    : SNAP_NONE;
+	}
+	c->started[job] = 1;
+	timeline_started(c, a);
+}
+
+/* How many jobs that leave stand where it is to stand, and the first of them. */
+static void tell_waiting(struct cycle *c, uint32_t job)
+{
+	const struct snapshot *s = c->s;
+	const struct snap_job *j = &s->jobs[job];
+	struct plan_reason *why = CYCLE_PUSH(c, whys, 1);
+	uint32_t first = SNAP_NONE, last = SNAP_NONE;
+	char key[32];
+
+	if (!why)
+		return;
+	*why = (struct plan_reason){ .code = GPUQ_R_VICTIMS, .object = "" };
+	for (uint32_t i = 0; c->later && i < c->later->n_left; i++) {
+		const struct snap_alloc *a = &s->allocs[c->later->left[i]];
+		bool there = false;
+
+		if (a->job == last)
+			continue;
+		for (uint32_t p = 0; !there && p < j->n_promises; p++)
+			there = s->promises[j->promise_first + p].node == a->node;
+		if (!there)
+			continue;
+		last = a->job;
+		first = first == SNAP_NONE ? last : first;
+		why->need++;
+	}
+	if (first != SNAP_NONE)
+		why->object = gpuq_arena_strdup(
+			c->mem, plan_key_print(s->jobs[first].key, key, sizeof(key)));
+	if (!why->object)
+		c->failed = true;
+	c->why_of_job[job] = (struct plan_why){ c->n_whys - 1, 1 };
+}
+
+void nominated_serve(struct cycle *c)
+{
+	const struct snapshot *s = c->s;
+
+	for (uint32_t k = 0; !c->failed && s->n_promises && k < s->lines.n_busy; k++) {
+		const uint32_t i = s->lines.busy[k];
+		const struct snap_job *j = &s->jobs[i];
+
+		if (j->n_promises == 0)
+			continue;
+		if (!bits_has(c->promised, i)) {
+			action(c, i, PLAN_RELEASE);
+			continue;
+		}
+		/* One that is being moved starts when it has left. */
+		if (j->state == SNAP_PENDING && take_all(c, j)) {
+			start(c, i);
+			continue;
+		}
+		for (uint32_t p = j->promise_first; p < j->promise_first + j->n_promises; p++)
+			promise_pod(c, s->promises[p].node, snap_group_of(c->s, &s->promises[p]),
+				    s->promises[p].devices, s->promises[p].n_devices,
+				    s->promises[p].milli, s->requests[j->request].exclusive);
+		if (j->state == SNAP_PENDING)
+			tell_waiting(c, i);
+	}
+}

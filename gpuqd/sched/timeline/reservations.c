@@ -1,0 +1,401 @@
+#include "gpuqd/sched/timeline/reservations.h"
+
+#include "gpuqd/sched/timeline/timeline.h"
+
+#include <string.h>
+
+#include "gpuqd/sched/timeline/timeline_free.h"
+#include "gpuqd/sched/timeline/timeline_pack.h"
+#include "gpuqd/sched/timeline/timeline_parts.h"
+#include "gpuqd/sched/timeline/timeline_starve.h"
+#include "gpuqd/util/amount.h"
+
+/* The calendar: reservations of whole nodes, and of an amount anywhere. Whole nodes are
+ * kept as sets that a job at hand may not look at while they are not its own. An amount
+ * is a hold of devices on nodes that are chosen anew in every cycle until it begins, and
+ * afterwards for as much as its owners have not taken yet. Nodes are chosen where most
+ * is free then. */
+
+static const struct snap_reservation *slice(const struct cycle *c, uint32_t i)
+{
+	return &c->s->reservations[i];
+}
+
+static bool is_amount(const struct snap_reservation *r)
+{
+	return r->gpus_milli > 0;
+}
+
+static bool ended(const struct cycle *c, const struct snap_reservation *r)
+{
+	return r->end_us <= c->s->config.now_us;
+}
+
+/* It keeps no more than what its owners use. */
+static bool released(const struct cycle *c, const struct snap_reservation *r)
+{
+	return r->release_us > 0 && c->s->config.now_us >= amount_sum(r->start_us, r->release_us);
+}
+
+/* Did the job start while all of it was kept for its owners, or before? */
+static bool in_time(const struct snap_reservation *r, const struct snap_job *j)
+{
+	return r->release_us <= 0 || j->start_us < amount_sum(r->start_us, r->release_us);
+}
+
+/* It keeps nothing any more. */
+static bool over(const struct cycle *c, uint32_t i)
+{
+	const struct snap_reservation *r = slice(c, i);
+
+	if (ended(c, r))
+		return true;
+	if (!released(c, r))
+		return false;
+	return is_amount(r) || (c->future->slices && !c->future->slices[i]);
+}
+
+bool reservations_owns(const struct cycle *c, uint32_t reservation, uint32_t job)
+{
+	const struct snap_reservation *r = slice(c, reservation);
+	bool in_queue = r->queue == SNAP_NONE, named = r->n_users == 0;
+
+	if (job == SNAP_NONE || r->maintenance || (in_queue && named))
+		return false;
+	for (uint32_t q = c->s->jobs[job].queue; !in_queue && q != SNAP_NONE;
+	     q = c->s->queues[q].parent)
+		in_queue = q == r->queue;
+	for (uint32_t i = 0; !named && i < r->n_users; i++)
+		named = r->users[i] == c->s->jobs[job].user;
+	return in_queue && named;
+}
+
+/* Does the reservation keep its nodes from a job that runs during [t, end)? Its owners
+ * may start inside, once it has begun. */
+static bool keeps(const struct cycle *c, uint32_t i, uint32_t job, int64_t t, int64_t end)
+{
+	const struct snap_reservation *r = slice(c, i);
+
+	return !is_amount(r) && r->start_us < end && r->end_us > t &&
+	       (t < r->start_us || !reservations_owns(c, i, job));
+}
+
+uint32_t reservations_bars(const struct cycle *c, uint32_t job, int64_t t, int64_t end,
+			   uint64_t *out)
+{
+	uint32_t first = SNAP_NONE;
+
+	if (out)
+		memset(out, 0, c->n_words * sizeof(*out));
+	for (uint32_t i = 0; i < c->s->n_reservations; i++) {
+		if (over(c, i) || !keeps(c, i, job, t, end))
+			continue;
+		/* The one to be named is that which ends first: with it something changes. */
+		if (first == SNAP_NONE || slice(c, i)->end_us < slice(c, first)->end_us)
+			first = i;
+		for (uint32_t w = 0; out && w < c->n_words; w++)
+			out[w] |= c->future->slices[i][w];
+	}
+	return first;
+}
+
+int64_t reservations_takes(const struct cycle *c, uint32_t job, uint32_t node, int64_t before)
+{
+	const int64_t now = c->s->config.now_us;
+
+	for (uint32_t i = 0; i < c->s->n_reservations; i++)
+		if (!over(c, i) && keeps(c, i, job, now, before) &&
+		    bits_has(c->future->slices[i], node))
+			before = slice(c, i)->start_us > now ? slice(c, i)->start_us : now;
+	return before;
+}
+
+int64_t reservations_next(const struct cycle *c, int64_t t, int64_t next)
+{
+	for (uint32_t i = 0; i < c->s->n_reservations; i++) {
+		const struct snap_reservation *r = slice(c, i);
+
+		/* Owners may begin with it, others when it is over. */
+		if (r->start_us > t && r->start_us < next)
+			next = r->start_us;
+		if (r->end_us > t && r->end_us < next)
+			next = r->end_us;
+	}
+	return next;
+}
+
+void reservations_name(struct cycle *c, uint32_t reservation, struct plan_reason *why)
+{
+	const struct snap_reservation *r = slice(c, reservation);
+	const int64_t now = c->s->config.now_us;
+
+	why->code = GPUQ_R_RESERVATION;
+	why->unit = PLAN_TIME;
+	why->have = now;
+	why->need = r->start_us > now ? r->start_us : r->end_us;
+	why->object = r->name;
+}
+
+/* ---- amounts ---- */
+
+static bool counts_there(const struct cycle *c, const struct snap_reservation *r, uint32_t node)
+{
+	return bits_has(c->ready, node) && c->s->nodes[node].n_devices > 0 &&
+	       (r->flavor == SNAP_NONE || c->s->nodes[node].flavor == r->flavor) &&
+	       (!r->pool || strcmp(c->s->nodes[node].pool, r->pool) == 0);
+}
+
+/* Does what the pod holds count for an amount that its job owns? */
+static bool counts_for(const struct cycle *c, uint32_t i, const struct snap_alloc *al)
+{
+	const struct snap_reservation *r = slice(c, i);
+
+	return c->s->jobs[al->job].start_us >= r->start_us && in_time(r, &c->s->jobs[al->job]) &&
+	       counts_there(c, r, al->node) && reservations_owns(c, i, al->job);
+}
+
+bool reservations_shields(const struct cycle *c, uint32_t job, uint32_t claimant)
+{
+	const struct snap_job *j = &c->s->jobs[job];
+
+	for (uint32_t i = 0; i < c->s->n_reservations; i++) {
+		const struct snap_reservation *r = slice(c, i);
+
+		if (ended(c, r) || r->start_us > c->s->config.now_us ||
+		    !reservations_owns(c, i, job) || reservations_owns(c, i, claimant))
+			continue;
+		for (uint32_t a = j->alloc_first; a < j->alloc_first + j->n_allocs; a++)
+			if (is_amount(r) ? counts_for(c, i, &c->s->allocs[a])
+					 : c->future->slices[i] && bits_has(c->future->slices[i],
+									    c->s->allocs[a].node))
+				return true;
+	}
+	return false;
+}
+
+/* Devices that owners have taken since it began. */
+static int64_t taken(const struct cycle *c, uint32_t i)
+{
+	const struct snap_reservation *r = slice(c, i);
+	int64_t n = 0;
+
+	for (uint32_t a = 0; a < c->s->n_allocs; a++) {
+		const struct snap_alloc *al = &c->s->allocs[a];
+
+		if (counts_for(c, i, al))
+			n += al->n_devices;
+	}
+	for (uint32_t a = 0; a < c->n_actions; a++) {
+		const struct plan_action *act = &c->actions[a];
+
+		for (uint32_t p = 0; act->kind == PLAN_PLACE && p < act->n_pods; p++)
+			if (counts_there(c, r, c->plan_pods[act->pod_first + p].node) &&
+			    reservations_owns(c, i, act->job))
+				n += c->plan_pods[act->pod_first + p].n_devices;
+	}
+	return n;
+}
+
+/* Of what a node has, the part that goes with n of its devices, and no more than is free:
+ * a device without cpu and memory is of no use to anybody. */
+static int64_t goes_with(int64_t has, int64_t free, uint32_t n, uint32_t n_devices)
+{
+	const int64_t part = has / n_devices * n;
+
+	if (has == GPUQ_UNLIMITED || free == GPUQ_UNLIMITED || free < 0)
+		return 0;
+	return part < free ? part : free;
+}
+
+static void keep(struct cycle *c, uint32_t i, uint32_t node, int64_t start, uint32_t whole)
+{
+	struct future *f = c->future;
+	struct booked *b = cycle_push(c, &f->booked, &f->n_booked, &f->room_booked, sizeof(*b), 1);
+	const struct snap_node *n = &c->s->nodes[node];
+	const int64_t cpu = goes_with(n->cpu_milli, f->at.cpu[node], whole, n->n_devices);
+	const int64_t memory = goes_with(n->memory_bytes, f->at.memory[node], whole, n->n_devices);
+
+	if (b)
+		*b = (struct booked){ .node = node,
+				      .job = SNAP_NONE,
+				      .reservation = i,
+				      .start_us = start,
+				      .end_us = slice(c, i)->end_us,
+				      .need = { .whole = whole, .cpu = cpu, .memory = memory },
+				      .whole = f->by_device ? INT32_MAX
+							    : f->least.whole[node] - (int64_t)whole,
+				      .cpu = f->least.cpu[node] - cpu,
+				      .memory = f->least.memory[node] - memory,
+				      .pods = f->least.pods[node] };
+	timeline_parts_keep(c, i, node, start, whole);
+}
+
+static void enter_amount(struct cycle *c, uint32_t i)
+{
+	const struct snap_reservation *r = slice(c, i);
+	const int64_t now = c->s->config.now_us;
+	const int64_t start = r->start_us > now ? r->start_us : now;
+	int64_t left = r->gpus_milli / SNAP_MILLI;
+
+	if (r->start_us <= now)
+		left -= taken(c, i);
+	if (left <= 0)
+		return;
+	timeline_free_at(c, SNAP_NONE, start, &c->future->at);
+	timeline_free_before_amounts(c, SNAP_NONE, start, &c->future->least);
+	/* No set of nodes with equal room is large enough to matter which of them. */
+	for (uint32_t room = c->max_whole; room > 0 && left > 0 && !c->failed; room--)
+		for (uint32_t n = 0; n < c->s->n_nodes && left > 0; n++) {
+			const uint32_t have = c->future->at.whole[n];
+			const uint32_t whole = (int64_t)have < left ? have : (uint32_t)left;
+
+			if (have != room || !counts_there(c, r, n) ||
+			    !bits_has(c->future->at.usable, n))
+				continue;
+			keep(c, i, n, start, whole);
+			left -= whole;
+		}
+}
+
+void reservations_used(struct cycle *c, uint32_t job, uint32_t node, uint32_t whole)
+{
+	struct future *f = c->future;
+
+	/* From its own node first, from any other then. */
+	for (int here = 1; here >= 0 && whole > 0; here--)
+		for (uint32_t i = 0; i < f->n_booked && whole > 0; i++) {
+			struct booked *b = &f->booked[i];
+			int64_t cpu, memory;
+			uint32_t n;
+
+			if (b->reservation == SNAP_NONE || (b->node == node) != here ||
+			    slice(c, b->reservation)->start_us > c->s->config.now_us ||
+			    !counts_there(c, slice(c, b->reservation), node) ||
+			    !reservations_owns(c, b->reservation, job))
+				continue;
+			n = b->need.whole < whole ? b->need.whole : whole;
+			if (n == 0)
+				continue;
+			cpu = b->need.cpu / b->need.whole * n;
+			memory = b->need.memory / b->need.whole * n;
+			b->need.whole -= n;
+			b->need.cpu -= cpu;
+			b->need.memory -= memory;
+			b->whole += n;
+			timeline_parts_used(c, b->reservation, b->node, n);
+			b->cpu = amount_sum(b->cpu, cpu);
+			b->memory = amount_sum(b->memory, memory);
+			whole -= n;
+		}
+}
+
+/* ---- entering ---- */
+
+/* Does an owner stand on the node who has been there since it was kept for him? */
+static bool used(const struct cycle *c, uint32_t i, uint32_t node)
+{
+	for (uint32_t a = 0; a < c->s->n_allocs; a++) {
+		const struct snap_alloc *al = &c->s->allocs[a];
+
+		if (al->node == node && in_time(slice(c, i), &c->s->jobs[al->job]) &&
+		    reservations_owns(c, i, al->job))
+			return true;
+	}
+	return false;
+}
+
+/* Its nodes; none at all where everything has been released. */
+static void enter_nodes(struct cycle *c, uint32_t i)
+{
+	const struct snap_reservation *r = slice(c, i);
+	const bool less = released(c, r);
+	uint64_t *set = cycle_alloc(c, c->n_words, sizeof(*set));
+	bool any = is_amount(r);
+
+	for (uint32_t k = 0; set && k < r->n_nodes; k++) {
+		if (less && !used(c, i, r->nodes[k]))
+			continue;
+		bits_add(set, r->nodes[k]);
+		any = true;
+	}
+	c->future->slices[i] = any || !less ? set : NULL;
+}
+
+void reservations_enter_nodes(struct cycle *c)
+{
+	c->future->slices = cycle_alloc(c, c->s->n_reservations, sizeof(*c->future->slices));
+	for (uint32_t i = 0; !c->failed && i < c->s->n_reservations; i++)
+		enter_nodes(c, i);
+}
+
+void reservations_enter_amounts(struct cycle *c)
+{
+	for (uint32_t i = 0; !c->failed && i < c->s->n_reservations; i++)
+		if (is_amount(slice(c, i)) && !over(c, i))
+			enter_amount(c, i);
+}
+
+/* ---- beginning ---- */
+
+/* Does the reservation of whole nodes tell a job there to leave when it begins? */
+static bool clears(const struct cycle *c, uint32_t i, uint32_t job)
+{
+	const struct snap_reservation *r = slice(c, i);
+	const struct snap_job *j = &c->s->jobs[job];
+
+	if (is_amount(r) || over(c, i) || (!r->maintenance && !j->preemptible) ||
+	    reservations_owns(c, i, job))
+		return false;
+	for (uint32_t a = j->alloc_first; a < j->alloc_first + j->n_allocs; a++)
+		if (bits_has(c->future->slices[i], c->s->allocs[a].node))
+			return true;
+	return false;
+}
+
+int64_t reservations_clears(const struct cycle *c, uint32_t job)
+{
+	const int64_t now = c->s->config.now_us;
+
+	/* They stand by their start. */
+	for (uint32_t i = 0; i < c->s->n_reservations; i++)
+		if (clears(c, i, job))
+			return slice(c, i)->start_us > now ? slice(c, i)->start_us : now;
+	return GPUQ_UNLIMITED;
+}
+
+/* Who is still there when a reservation begins is told to leave. */
+static void clear_nodes(struct cycle *c)
+{
+	const int64_t now = c->s->config.now_us;
+
+	for (uint32_t i = 0; i < c->s->n_reservations && slice(c, i)->start_us <= now; i++)
+		for (uint32_t k = 0; k < c->s->lines.n_busy && !c->failed; k++) {
+			const uint32_t j = c->s->lines.busy[k];
+
+			if (c->s->jobs[j].state != SNAP_RUNNING || !clears(c, i, j) ||
+			    timeline_leaves(c, j))
+				continue;
+			timeline_evict(c, j,
+				       slice(c, i)->maintenance ? GPUQ_CAUSE_DRAIN
+								: GPUQ_CAUSE_YIELD,
+				       SNAP_NONE, gpuq_rule_word(GPUQ_RULE_YIELD_RESERVATION));
+			c->future->stale = true;
+		}
+}
+
+void reservations_begin(struct cycle *c)
+{
+	for (uint32_t i = 0; i < c->s->n_reservations; i++) {
+		timeline_wake(c, slice(c, i)->start_us);
+		if (slice(c, i)->release_us)
+			timeline_wake(c,
+				      amount_sum(slice(c, i)->start_us, slice(c, i)->release_us));
+		timeline_wake(c, slice(c, i)->end_us);
+	}
+	if (c->s->n_reservations > 0) {
+		if (!timeline_look_ahead(c))
+			return;
+		clear_nodes(c);
+	}
+	timeline_starving(c);
+}

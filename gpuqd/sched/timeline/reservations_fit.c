@@ -1,0 +1,267 @@
+#include "gpuqd/sched/timeline/reservations_fit.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "gpuqd/util/amount.h"
+#include "libgpuq/units.h"
+
+#define OCCURRENCES_MAX 53 /* of one that comes again: a year of weeks */
+#define TRIES_MAX 512 /* starts that are tried for the earliest that fits */
+#define STEPS_MAX 1024 /* beginnings of others within one occurrence */
+#define FILTERS_MAX 64 /* amounts of different kinds at one time; others count as of any kind */
+
+struct fit {
+	const struct calendar_node *nodes;
+	uint32_t n_nodes;
+	const struct calendar_entry *entries;
+	uint32_t which;
+	int64_t now_us;
+	bool *taken; /* scratch, by node */
+};
+
+/* Amounts of one kind that are promised at one time. */
+struct demand {
+	uint32_t flavor, pool;
+	int64_t milli, room; /* room: devices of that kind */
+	bool own; /* that of the entry that is looked at */
+};
+
+/* The start of the occurrence of e that covers t, or of the first one after t. */
+static int64_t occurrence(const struct calendar_entry *e, int64_t t)
+{
+	const int64_t past = amount_less(t, amount_sum(e->start_us, e->duration_us));
+
+	if (past < 0 || e->every_us <= 0)
+		return past < 0 ? e->start_us : GPUQ_UNLIMITED;
+	return amount_sum(e->start_us, amount_times(past / e->every_us + 1, e->every_us));
+}
+
+static bool covers(const struct calendar_entry *e, int64_t t)
+{
+	return occurrence(e, t) <= t;
+}
+
+static bool is_kind(const struct calendar_node *n, uint32_t flavor, uint32_t pool)
+{
+	return (flavor == CALENDAR_NONE || n->flavor == flavor) &&
+	       (pool == CALENDAR_NONE || n->pool == pool);
+}
+
+static void add_demand(struct demand *d, uint32_t *n, const struct calendar_entry *e, bool own)
+{
+	uint32_t i = 0;
+
+	while (i < *n && (d[i].own != own || d[i].flavor != e->flavor || d[i].pool != e->pool))
+		i++;
+	if (i == FILTERS_MAX)
+		i--;
+	else if (i == *n)
+		d[(*n)++] = (struct demand){ .flavor = e->flavor, .pool = e->pool, .own = own };
+	d[i].milli = amount_sum(d[i].milli, e->milli);
+}
+
+/* What is left at t of what an amount asks for, when others that are there take theirs. The
+ * more special is served first, the own last: kinds stand inside one another. */
+static int64_t left_of(const struct fit *f, const struct calendar_entry *e, int64_t t)
+{
+	struct demand d[FILTERS_MAX];
+	int64_t *left = calloc(f->n_nodes + 1, sizeof(*left)), own = 0;
+	uint32_t n = 0;
+
+	if (!left)
+		return INT64_MAX; /* nothing is known: nobody is refused */
+	for (uint32_t i = 0; i < f->which; i++)
+		if (f->entries[i].milli > 0 && covers(&f->entries[i], t))
+			add_demand(d, &n, &f->entries[i], false);
+	for (uint32_t i = 0; i < f->n_nodes; i++)
+		left[i] = f->taken[i] ? 0 : f->nodes[i].milli;
+	for (uint32_t k = 0; k < n; k++)
+		for (uint32_t i = 0; i < f->n_nodes; i++)
+			d[k].room += is_kind(&f->nodes[i], d[k].flavor, d[k].pool) ? left[i] : 0;
+	for (uint32_t done = 0; done < n; done++) {
+		uint32_t least = 0;
+
+		for (uint32_t k = 1; k < n; k++)
+			if (d[k].room < d[least].room)
+				least = k;
+		/* From nodes that are of no use to the one that is looked at, first. */
+		for (int mine = 0; mine < 2; mine++)
+			for (uint32_t i = 0; i < f->n_nodes && d[least].milli > 0; i++) {
+				const struct calendar_node *node = &f->nodes[i];
+				const int64_t part =
+					left[i] < d[least].milli ? left[i] : d[least].milli;
+
+				if (!is_kind(node, d[least].flavor, d[least].pool) ||
+				    is_kind(node, e->flavor, e->pool) != mine)
+					continue;
+				left[i] -= part;
+				d[least].milli -= part;
+			}
+		d[least].room = INT64_MAX;
+	}
+	for (uint32_t i = 0; i < f->n_nodes; i++)
+		own += is_kind(&f->nodes[i], e->flavor, e->pool) ? left[i] : 0;
+	free(left);
+	return own;
+}
+
+/* Nodes that others have at t. */
+static void take_nodes(const struct fit *f, int64_t t)
+{
+	memset(f->taken, 0, f->n_nodes * sizeof(*f->taken));
+	for (uint32_t i = 0; i < f->which; i++)
+		for (uint32_t k = 0; covers(&f->entries[i], t) && k < f->entries[i].n_nodes; k++)
+			f->taken[f->entries[i].nodes[k]] = true;
+}
+
+static int64_t sum_nodes(const struct fit *f, const struct calendar_entry *e, bool free_only)
+{
+	int64_t n = 0;
+
+	for (uint32_t k = 0; k < e->n_nodes; k++)
+		n += free_only && f->taken[e->nodes[k]] ? 0 : f->nodes[e->nodes[k]].milli;
+	return n;
+}
+
+/* Whole nodes that leave too little for amounts that were promised before. */
+static int64_t spared(const struct fit *f, const struct calendar_entry *e, int64_t t)
+{
+	int64_t need = 0, room = 0, own = sum_nodes(f, e, true);
+
+	for (uint32_t i = 0; i < f->which; i++)
+		need += f->entries[i].milli > 0 && covers(&f->entries[i], t) ? f->entries[i].milli
+									     : 0;
+	for (uint32_t i = 0; i < f->n_nodes; i++)
+		room += f->taken[i] ? 0 : f->nodes[i].milli;
+	return room - need < own ? room - need : own;
+}
+
+/* What there is at t of what e asks for. */
+static int64_t have_at(const struct fit *f, const struct calendar_entry *e, int64_t t)
+{
+	take_nodes(f, t);
+	return e->milli > 0 ? left_of(f, e, t) : spared(f, e, t);
+}
+
+/* The first moment of [from, to) at which too little is left; GPUQ_UNLIMITED = none. What is
+ * left changes for the worse only where an occurrence begins. */
+static int64_t first_lack(const struct fit *f, const struct calendar_entry *e, int64_t from,
+			  int64_t to, int64_t need)
+{
+	int64_t t = from;
+
+	for (int steps = 0; t < to && steps < STEPS_MAX; steps++) {
+		int64_t next = GPUQ_UNLIMITED;
+
+		if (have_at(f, e, t) < need)
+			return t;
+		for (uint32_t i = 0; i < f->which; i++) {
+			const struct calendar_entry *o = &f->entries[i];
+			int64_t start = occurrence(o, t);
+
+			if (start <= t)
+				start = o->every_us > 0 ? amount_sum(start, o->every_us)
+							: GPUQ_UNLIMITED;
+			next = start < next ? start : next;
+		}
+		t = next;
+	}
+	return GPUQ_UNLIMITED;
+}
+
+/* The same for all occurrences of one that begins at start_us. */
+static int64_t lack_from(const struct fit *f, int64_t start_us, int64_t need)
+{
+	struct calendar_entry e = f->entries[f->which];
+	int64_t t;
+
+	e.start_us = start_us;
+	t = f->now_us;
+	for (int i = 0; i < OCCURRENCES_MAX; i++) {
+		const int64_t begin = occurrence(&e, t), end = amount_sum(begin, e.duration_us);
+		int64_t lack;
+
+		if (begin == GPUQ_UNLIMITED)
+			break;
+		lack = first_lack(f, &e, begin > f->now_us ? begin : f->now_us, end, need);
+		if (lack != GPUQ_UNLIMITED)
+			return lack;
+		t = end;
+	}
+	return GPUQ_UNLIMITED;
+}
+
+/* Where something ends, something may fit. */
+static int64_t next_end(const struct fit *f, int64_t t)
+{
+	int64_t next = GPUQ_UNLIMITED;
+
+	for (uint32_t i = 0; i < f->which; i++) {
+		const struct calendar_entry *o = &f->entries[i];
+		const int64_t start = occurrence(o, t);
+		const int64_t end = start == GPUQ_UNLIMITED ? GPUQ_UNLIMITED
+							    : amount_sum(start, o->duration_us);
+
+		next = end > t && end < next ? end : next;
+	}
+	return next;
+}
+
+static uint32_t in_the_way(const struct fit *f, int64_t t)
+{
+	uint32_t with = CALENDAR_NONE;
+
+	for (uint32_t i = 0; i < f->which; i++)
+		if (covers(&f->entries[i], t) &&
+		    (with == CALENDAR_NONE ||
+		     occurrence(&f->entries[i], t) > occurrence(&f->entries[with], t)))
+			with = i;
+	return with;
+}
+
+static bool look(const struct fit *f, struct calendar_misfit *out)
+{
+	const struct calendar_entry *e = &f->entries[f->which];
+	int64_t all = sum_nodes(f, e, false), need = e->milli, lack;
+
+	for (uint32_t i = 0; e->milli > 0 && i < f->n_nodes; i++)
+		all += is_kind(&f->nodes[i], e->flavor, e->pool) ? f->nodes[i].milli : 0;
+	if (e->milli == 0)
+		need = all;
+	if (e->maintenance || all < need || need <= 0)
+		return true;
+	lack = lack_from(f, e->start_us, need);
+	if (lack == GPUQ_UNLIMITED)
+		return true;
+	*out = (struct calendar_misfit){ .with = in_the_way(f, lack),
+					 .at_us = lack,
+					 .have_milli = have_at(f, e, lack),
+					 .need_milli = need,
+					 .earliest_us = GPUQ_UNLIMITED };
+	if (out->have_milli < 0)
+		out->have_milli = 0;
+	for (int64_t t = e->start_us > f->now_us ? e->start_us : f->now_us, i = 0;
+	     i < TRIES_MAX && (t = next_end(f, t)) != GPUQ_UNLIMITED; i++)
+		if (lack_from(f, t, need) == GPUQ_UNLIMITED) {
+			out->earliest_us = t;
+			break;
+		}
+	return false;
+}
+
+bool reservations_fits(const struct calendar_node *nodes, uint32_t n_nodes,
+		       const struct calendar_entry *entries, uint32_t which, int64_t now_us,
+		       struct calendar_misfit *out)
+{
+	struct fit f = { .nodes = nodes,
+			 .n_nodes = n_nodes,
+			 .entries = entries,
+			 .which = which,
+			 .now_us = now_us,
+			 .taken = calloc(n_nodes + 1, sizeof(*f.taken)) };
+	bool fits = !f.taken || look(&f, out);
+
+	free(f.taken);
+	return fits;
+}

@@ -1,0 +1,637 @@
+#include "gpuqd/sched/timeline/timeline.h"
+
+#include <string.h>
+
+#include "gpuqd/sched/place/nodes.h"
+#include "gpuqd/sched/timeline/reservations.h"
+#include "gpuqd/sched/timeline/timeline_licenses.h"
+#include "gpuqd/sched/timeline/timeline_parts.h"
+#include "gpuqd/sched/timeline/timeline_plan.h"
+#include "gpuqd/util/amount.h"
+
+/* The timeline: when what is held now is given back. What that leaves at a moment is the
+ * business of timeline_free.c.
+ * Walltimes are believed and grace is added to them. What others have to leave for is
+ * held by its new owner from the moment they are gone. */
+
+/* What one pod holds, or will. */
+struct hold {
+	int64_t end_us;
+	uint32_t job, node, group;
+	const uint32_t *devices;
+	uint32_t n_devices;
+	int32_t milli; /* of each */
+	bool promised; /* it takes its amounts when those before it are gone */
+};
+
+int64_t timeline_least_us(const struct snap_job *j)
+{
+	const bool less = j->state == SNAP_PENDING && j->walltime_min_us &&
+			  j->walltime_min_us < j->walltime_us;
+
+	return less ? j->walltime_min_us : j->walltime_us;
+}
+
+int64_t timeline_walltime(const struct cycle *c, uint32_t job, int64_t t)
+{
+	const struct snap_job *j = &c->s->jobs[job];
+	const int64_t least = timeline_least_us(j), left = amount_less(j->deadline_us, t);
+
+	if (least == j->walltime_us || j->deadline_us == 0 || left >= j->walltime_us)
+		return j->walltime_us;
+	return left > least ? left : least;
+}
+
+/* When a job is gone that starts at t and was given so much; 0 = what it asked for. */
+static int64_t end_of_given(const struct cycle *c, uint32_t job, int64_t t, int64_t given_us)
+{
+	if (!given_us)
+		return timeline_end(c, job, t);
+	return amount_later(amount_later(t, given_us), c->s->jobs[job].grace_us);
+}
+
+int64_t timeline_end(const struct cycle *c, uint32_t job, int64_t t)
+{
+	return amount_later(amount_later(t, timeline_walltime(c, job, t)),
+			    c->s->jobs[job].grace_us);
+}
+
+static int64_t told_to_leave(const struct cycle *c)
+{
+	return c->s->config.now_us + FUTURE_OVERRUN_US;
+}
+
+/* When a running job gives back what it holds. */
+static int64_t end_of_running(const struct cycle *c, uint32_t job, bool leaving)
+{
+	const struct snap_job *j = &c->s->jobs[job];
+	const int64_t now = c->s->config.now_us;
+	int64_t end = timeline_end(c, job, j->start_us), yield;
+	const int64_t cleared = amount_later(reservations_clears(c, job), j->grace_us);
+
+	if (leaving)
+		return told_to_leave(c);
+	if (end <= now)
+		end = told_to_leave(c);
+	end = cleared < end ? cleared : end;
+	if (j->yield_us == 0 || now - j->yield_us > FUTURE_OVERRUN_US)
+		return end;
+	/* It runs where somebody else has the right to start. Where nobody took it up in
+	 * time, it runs as everybody does. */
+	yield = amount_later(now, j->grace_us);
+	yield = yield > j->yield_us ? yield : j->yield_us;
+	return yield < end ? yield : end;
+}
+
+static const struct snap_group *group_of(const struct cycle *c, uint32_t job, uint32_t group)
+{
+	const struct snap_request *r = &c->s->requests[c->s->jobs[job].request];
+
+	return &r->groups[group < r->n_groups ? group : 0];
+}
+
+static bool is_alone(const struct cycle *c, uint32_t job)
+{
+	return c->s->requests[c->s->jobs[job].request].exclusive;
+}
+
+/* ---- what is held, from the snapshot and from what was decided since ---- */
+
+struct holds {
+	struct hold *items;
+	uint32_t n;
+	uint8_t *gone; /* by job: 1 all of it was told to leave, 2 its promises are void */
+	uint8_t *shrunk; /* by alloc: told to leave */
+	bool any_promise;
+};
+
+static void hold_alloc(const struct cycle *c, struct holds *h, const struct snap_alloc *a,
+		       int64_t end, bool promised)
+{
+	/* A node that shrank names devices no more. */
+	const uint32_t n = c->s->nodes[a->node].n_devices;
+	uint32_t k = 0;
+
+	while (k < a->n_devices && a->devices[k] < n)
+		k++;
+	h->items[h->n++] = (struct hold){ .end_us = end,
+					  .job = a->job,
+					  .node = a->node,
+					  .group = a->group,
+					  .devices = a->devices,
+					  .n_devices = k,
+					  .milli = a->milli,
+					  .promised = promised };
+	h->any_promise |= promised;
+}
+
+static void shrink(const struct cycle *c, struct holds *h, const struct plan_action *a)
+{
+	const struct snap_job *j = &c->s->jobs[a->job];
+
+	for (uint32_t i = 0; i < a->n_pods; i++)
+		for (uint32_t k = j->alloc_first; k < j->alloc_first + j->n_allocs; k++)
+			if (c->s->allocs[k].index == c->plan_pods[a->pod_first + i].index)
+				h->shrunk[k] = 1;
+}
+
+/* What the actions so far did to those who run or have a promise. */
+static void note_actions(const struct cycle *c, struct holds *h)
+{
+	for (uint32_t i = 0; i < c->n_actions; i++) {
+		const struct plan_action *a = &c->actions[i];
+
+		if (a->kind == PLAN_EVICT || a->kind == PLAN_MOVE)
+			h->gone[a->job] |= 1;
+		else if (a->kind == PLAN_SHRINK)
+			shrink(c, h, a);
+		else if (a->kind == PLAN_RELEASE || a->kind == PLAN_PLACE ||
+			 a->kind == PLAN_NOMINATE)
+			h->gone[a->job] |= 2;
+		if (a->kind == PLAN_MOVE)
+			h->gone[a->job] |= 2;
+	}
+}
+
+static void hold_action(const struct cycle *c, struct holds *h, const struct plan_action *a)
+{
+	const int64_t now = c->s->config.now_us;
+	const bool promised = a->kind == PLAN_NOMINATE || a->kind == PLAN_MOVE;
+	int64_t start = promised ? told_to_leave(c) : now;
+	int64_t end;
+
+	if (a->kind != PLAN_PLACE && a->kind != PLAN_GROW && !promised)
+		return;
+	if (a->kind == PLAN_GROW && c->s->jobs[a->job].state == SNAP_RUNNING)
+		start = c->s->jobs[a->job].start_us;
+	end = end_of_given(c, a->job, start, a->walltime_us);
+	if (a->yield_us && a->yield_us < end)
+		end = a->yield_us;
+	for (uint32_t i = 0; i < a->n_pods; i++) {
+		const struct plan_pod *p = &c->plan_pods[a->pod_first + i];
+
+		h->items[h->n++] = (struct hold){ .end_us = end,
+						  .job = a->job,
+						  .node = p->node,
+						  .group = p->group,
+						  .devices = &c->plan_devices[p->device_first],
+						  .n_devices = p->n_devices,
+						  .milli = p->milli,
+						  .promised = promised };
+	}
+	h->any_promise |= promised;
+}
+
+static void collect_holds(struct cycle *c, struct holds *h)
+{
+	const struct snapshot *s = c->s;
+
+	h->items = cycle_scratch(c, (size_t)s->n_allocs + s->n_promises + c->n_plan_pods,
+				 sizeof(*h->items));
+	h->gone = cycle_scratch(c, s->n_jobs, sizeof(*h->gone));
+	h->shrunk = cycle_scratch(c, s->n_allocs, sizeof(*h->shrunk));
+	if (c->failed)
+		return;
+	note_actions(c, h);
+	for (uint32_t i = 0; i < s->n_allocs; i++) {
+		const struct snap_alloc *a = &s->allocs[i];
+		const bool leaving = a->releasing || s->jobs[a->job].state == SNAP_LEAVING ||
+				     (h->gone[a->job] & 1) || h->shrunk[i];
+
+		hold_alloc(c, h, a, end_of_running(c, a->job, leaving), false);
+	}
+	for (uint32_t i = 0; i < s->n_promises; i++) {
+		const struct snap_alloc *a = &s->promises[i];
+
+		if (!(h->gone[a->job] & 2))
+			hold_alloc(c, h, a, timeline_end(c, a->job, told_to_leave(c)), true);
+	}
+	for (uint32_t i = 0; i < c->n_actions; i++)
+		hold_action(c, h, &c->actions[i]);
+}
+
+/* ---- devices ---- */
+
+static uint32_t device_of(const struct cycle *c, const struct hold *h, uint32_t d)
+{
+	return c->s->nodes[h->node].device_first + h->devices[d];
+}
+
+static void time_devices(struct cycle *c, const struct holds *h)
+{
+	const struct snapshot *s = c->s;
+	struct future *f = c->future;
+
+	memset(f->until, 0, s->n_devices * sizeof(*f->until));
+	for (uint32_t i = 0; i < h->n; i++) {
+		const struct hold *hold = &h->items[i];
+
+		for (uint32_t d = 0; d < hold->n_devices; d++) {
+			int64_t *until = &f->until[device_of(c, hold, d)];
+
+			*until = hold->end_us > *until ? hold->end_us : *until;
+		}
+	}
+	/* Devices that are not free although no pod of ours is known to hold them. */
+	for (uint32_t d = 0; d < s->n_devices; d++)
+		if (c->device_free[d] != SNAP_MILLI &&
+		    (f->until[d] == 0 || !s->devices[d].healthy || s->devices[d].foreign_milli > 0))
+			f->until[d] = GPUQ_UNLIMITED;
+	for (uint32_t n = 0; n < s->n_nodes; n++) {
+		const int64_t *until = &f->until[s->nodes[n].device_first];
+
+		f->whole_now[n] = 0;
+		for (uint32_t d = 0; d < s->nodes[n].n_devices; d++)
+			f->whole_now[n] += until[d] == 0;
+	}
+}
+
+/* ---- what is given back ---- */
+
+static struct release *add_release(struct cycle *c, int64_t end_us, uint32_t node)
+{
+	struct release *r = cycle_push(c, &c->future->releases, &c->future->n_releases,
+				       &c->future->room_releases, sizeof(*r), 1);
+
+	c->future->sorted = false;
+	if (r)
+		*r = (struct release){ .end_us = end_us, .node = node };
+	return r;
+}
+
+/* claimed: devices that another pod gives back, each of which is so only once. */
+static void add_end(struct cycle *c, const struct hold *h, uint64_t *claimed)
+{
+	const struct snap_group *g = group_of(c, h->job, h->group);
+	const struct need one = nodes_need(g);
+	struct release *r;
+
+	if (h->end_us == GPUQ_UNLIMITED)
+		return;
+	r = add_release(c, h->end_us, h->node);
+	if (!r)
+		return;
+	r->pods = 1;
+	r->closers = is_alone(c, h->job);
+	r->cpu = one.cpu;
+	r->memory = one.memory;
+	for (uint32_t d = 0; d < h->n_devices; d++) {
+		const uint32_t ix = device_of(c, h, d);
+
+		if (c->future->by_device)
+			timeline_parts_end(c, ix, h->milli,
+					   timeline_parts_bytes(c, ix, h->milli, g), h->end_us);
+		if (c->future->until[ix] != h->end_us || bits_has(claimed, ix))
+			continue;
+		bits_add(claimed, ix);
+		r->whole++;
+	}
+}
+
+/* A promised pod takes its amounts when those who leave for it are gone. What the cycle
+ * keeps free for it already until then is free no more and no less. */
+static void add_promises(struct cycle *c, const struct holds *h)
+{
+	const struct snapshot *s = c->s;
+	struct taken {
+		int64_t cpu, memory, pods;
+		bool promised;
+	} *taken = cycle_scratch(c, s->n_nodes, sizeof(*taken));
+
+	for (uint32_t i = 0; taken && i < h->n; i++) {
+		const struct hold *hold = &h->items[i];
+		const struct need one = nodes_need(group_of(c, hold->job, hold->group));
+		struct release *r;
+
+		/* Holds of the snapshot that are no promises stand in what it has free. */
+		if (hold->promised) {
+			taken[hold->node].promised = true;
+			r = add_release(c, told_to_leave(c), hold->node);
+			if (!r)
+				return;
+			r->cpu = -one.cpu;
+			r->memory = -one.memory;
+			r->pods = -1;
+		} else if (i >= s->n_allocs) {
+			taken[hold->node].cpu = amount_sum(taken[hold->node].cpu, one.cpu);
+			taken[hold->node].memory = amount_sum(taken[hold->node].memory, one.memory);
+			taken[hold->node].pods++;
+		}
+	}
+	for (uint32_t n = 0; taken && n < s->n_nodes; n++) {
+		const struct snap_node *node = &s->nodes[n];
+		struct release *r;
+
+		if (!taken[n].promised)
+			continue;
+		r = add_release(c, told_to_leave(c), n);
+		if (!r)
+			return;
+		if (c->cpu[n] != GPUQ_UNLIMITED)
+			r->cpu = node->cpu_free - taken[n].cpu - c->cpu[n];
+		if (c->memory[n] != GPUQ_UNLIMITED)
+			r->memory = node->memory_free - taken[n].memory - c->memory[n];
+		if (c->pods[n] != GPUQ_UNLIMITED)
+			r->pods = (int32_t)(node->pods_free - taken[n].pods - c->pods[n]);
+	}
+}
+
+/* The same of devices: a promised pod takes them when those who leave for it are gone. */
+static void promise_devices(struct cycle *c, const struct holds *h)
+{
+	const struct snapshot *s = c->s;
+	struct taken {
+		int32_t milli;
+		int64_t bytes;
+		bool promised;
+	} *taken = c->future->by_device ? cycle_scratch(c, s->n_devices, sizeof(*taken)) : NULL;
+
+	for (uint32_t i = 0; taken && i < h->n; i++) {
+		const struct hold *hold = &h->items[i];
+		const struct snap_group *g = group_of(c, hold->job, hold->group);
+
+		for (uint32_t d = 0; d < hold->n_devices; d++) {
+			const uint32_t ix = device_of(c, hold, d);
+			const int64_t bytes = timeline_parts_bytes(c, ix, hold->milli, g);
+
+			if (hold->promised) {
+				taken[ix].promised = true;
+				timeline_parts_end(c, ix, -hold->milli, -bytes, told_to_leave(c));
+			} else if (i >= s->n_allocs) {
+				taken[ix].milli += hold->milli;
+				taken[ix].bytes += bytes;
+			}
+		}
+	}
+	for (uint32_t d = 0; taken && d < s->n_devices; d++)
+		if (taken[d].promised)
+			timeline_parts_end(
+				c, d, s->devices[d].free_milli - taken[d].milli - c->device_free[d],
+				s->devices[d].free_memory_bytes - taken[d].bytes -
+					c->device_memory[d],
+				told_to_leave(c));
+}
+
+static struct amounts new_amounts(struct cycle *c, bool by_device)
+{
+	const uint32_t n = c->s->n_nodes, d = by_device ? c->s->n_devices : 0;
+
+	return (struct amounts){
+		.cpu = cycle_alloc(c, n, sizeof(int64_t)),
+		.memory = cycle_alloc(c, n, sizeof(int64_t)),
+		.pods = cycle_alloc(c, n, sizeof(int64_t)),
+		.whole = cycle_alloc(c, n, sizeof(uint16_t)),
+		.tenants = cycle_alloc(c, n, sizeof(uint16_t)),
+		.usable = cycle_alloc(c, c->n_words, sizeof(uint64_t)),
+		.vacant = cycle_alloc(c, c->n_words, sizeof(uint64_t)),
+		.buckets = cycle_alloc(c, c->max_whole + 1, sizeof(struct bucket)),
+		.device_free = by_device ? cycle_alloc(c, d, sizeof(int16_t)) : NULL,
+		.device_memory = by_device ? cycle_alloc(c, d, sizeof(int64_t)) : NULL,
+		.parted = by_device ? cycle_alloc(c, c->n_words, sizeof(uint64_t)) : NULL,
+		.withheld = by_device ? cycle_alloc(c, n, sizeof(uint16_t)) : NULL,
+	};
+}
+
+static struct future *new_future(struct cycle *c)
+{
+	const struct snapshot *s = c->s;
+	struct future *f = cycle_alloc(c, 1, sizeof(*f));
+
+	if (!f)
+		return NULL;
+	f->until = cycle_alloc(c, s->n_devices, sizeof(*f->until));
+	f->whole_now = cycle_alloc(c, s->n_nodes, sizeof(*f->whole_now));
+	f->seated = cycle_alloc(c, s->n_nodes, sizeof(*f->seated));
+	f->closers = cycle_alloc(c, s->n_nodes, sizeof(*f->closers));
+	f->closed = cycle_alloc(c, s->n_nodes, sizeof(*f->closed));
+	f->rooms = cycle_alloc(c, s->n_nodes, sizeof(*f->rooms));
+	f->n_of_flavor = cycle_alloc(c, (size_t)s->n_flavors + 1, sizeof(*f->n_of_flavor));
+	f->starving_held = cycle_alloc(c, (size_t)s->n_flavors + 2, sizeof(*f->starving_held));
+	f->n_starving = cycle_alloc(c, (size_t)s->n_flavors + 1, sizeof(*f->n_starving));
+	f->barred = cycle_alloc(c, c->n_words, sizeof(*f->barred));
+	f->by_device = timeline_parts_asked(s);
+	f->at = new_amounts(c, f->by_device);
+	f->least = new_amounts(c, f->by_device);
+	return c->failed ? NULL : f;
+}
+
+static void add_closer(struct cycle *c, uint32_t node, uint32_t job)
+{
+	if (!is_alone(c, job))
+		return;
+	c->future->closers[node]++;
+	c->future->any_closer = true;
+}
+
+/* Licenses of what runs, leaves, or was started or promised. */
+static void time_licenses(struct cycle *c, const struct holds *h)
+{
+	const struct snapshot *s = c->s;
+
+	c->future->n_license_ends = 0;
+	for (uint32_t k = 0; s->n_licenses && k < s->lines.n_busy; k++) {
+		const uint32_t i = s->lines.busy[k];
+
+		if (s->jobs[i].state != SNAP_PENDING && s->jobs[i].n_allocs)
+			timeline_licenses_end(c, i,
+					      end_of_running(c, i,
+							     s->jobs[i].state == SNAP_LEAVING ||
+								     (h->gone[i] & 1)));
+		else if (bits_has(c->promised, i))
+			timeline_licenses_end(c, i, timeline_end(c, i, told_to_leave(c)));
+	}
+	for (uint32_t i = 0; s->n_licenses && i < c->n_actions; i++) {
+		const struct plan_action *a = &c->actions[i];
+		const int64_t end = end_of_given(c, a->job, s->config.now_us, a->walltime_us);
+
+		if ((a->kind == PLAN_PLACE && !bits_has(c->promised, a->job)) ||
+		    a->kind == PLAN_NOMINATE)
+			timeline_licenses_end(c, a->job,
+					      a->yield_us && a->yield_us < end ? a->yield_us : end);
+	}
+}
+
+static void build(struct cycle *c)
+{
+	struct future *f = c->future;
+	struct holds h = { 0 };
+	uint64_t *claimed = cycle_scratch(c, bits_words(c->s->n_devices), sizeof(*claimed));
+
+	collect_holds(c, &h);
+	if (c->failed)
+		return;
+	f->n_releases = f->n_part_ends = 0;
+	f->stale = false;
+	memset(f->seated, 0, c->s->n_nodes * sizeof(*f->seated));
+	memset(f->closers, 0, c->s->n_nodes * sizeof(*f->closers));
+	time_devices(c, &h);
+	time_licenses(c, &h);
+	for (uint32_t i = 0; i < h.n; i++) {
+		f->seated[h.items[i].node]++;
+		add_closer(c, h.items[i].node, h.items[i].job);
+		add_end(c, &h.items[i], claimed);
+	}
+	if (h.any_promise) {
+		add_promises(c, &h);
+		promise_devices(c, &h);
+	}
+}
+
+static bool has_promise(const struct cycle *c, uint32_t job)
+{
+	for (uint32_t i = 0; i < c->n_actions; i++)
+		if (c->actions[i].kind == PLAN_NOMINATE && c->actions[i].job == job)
+			return true;
+	return false;
+}
+
+/* Everything that was planned, once more in the same order. */
+static void plan_again(struct cycle *c)
+{
+	struct future *f = c->future;
+	const struct planned *before = f->planned;
+	const uint32_t n = f->n_planned;
+
+	f->planned = NULL;
+	f->n_planned = f->room_planned = f->n_booked = f->n_marks = f->n_places = 0;
+	memset(f->n_of_flavor, 0, ((size_t)c->s->n_flavors + 1) * sizeof(*f->n_of_flavor));
+	reservations_enter_amounts(c);
+	for (uint32_t i = 0; i < n && !c->failed; i++)
+		if (c->started[before[i].job] < c->s->jobs[before[i].job].n_waiting &&
+		    !has_promise(c, before[i].job))
+			timeline_plan(c, before[i].job, before[i].flavor, before[i].starving);
+}
+
+bool timeline_look_ahead(struct cycle *c)
+{
+	if (!c->future) {
+		c->future = new_future(c);
+		if (!c->future)
+			return false;
+		reservations_enter_nodes(c);
+		build(c);
+		reservations_enter_amounts(c);
+	} else if (c->future->stale) {
+		build(c);
+		plan_again(c);
+	}
+	return !c->failed;
+}
+
+void timeline_changed(struct cycle *c)
+{
+	if (c->future)
+		c->future->stale = true;
+}
+
+/* ---- what starts ---- */
+
+void timeline_spend(struct cycle *c, uint32_t node, int64_t start, int64_t end,
+		    const struct need *n, int sign)
+{
+	for (uint32_t i = 0; i < c->future->n_booked; i++) {
+		struct booked *b = &c->future->booked[i];
+
+		if (b->node != node || b->start_us < start || b->start_us >= end)
+			continue;
+		b->whole -= sign * (int64_t)n->whole;
+		if (b->cpu != GPUQ_UNLIMITED)
+			b->cpu = amount_sum(b->cpu, -sign * n->cpu);
+		if (b->memory != GPUQ_UNLIMITED)
+			b->memory = amount_sum(b->memory, -sign * n->memory);
+		if (b->pods != GPUQ_UNLIMITED)
+			b->pods -= sign * n->pods;
+	}
+}
+
+void timeline_refresh(struct cycle *c)
+{
+	if (c->future && c->future->stale)
+		timeline_look_ahead(c);
+}
+
+void timeline_shift(struct cycle *c, const struct snap_alloc *a, int sign)
+{
+	const struct snapshot *s = c->s;
+	const struct future *f = c->future;
+	struct need one;
+
+	nodes_shift(c, a, sign);
+	if (!f || f->stale || f->n_booked == 0)
+		return;
+	one = nodes_need(group_of(c, a->job, a->group));
+	timeline_spend(c, a->node, s->config.now_us, end_of_running(c, a->job, false), &one, -sign);
+	for (uint32_t d = 0; f->by_device && d < a->n_devices; d++) {
+		const uint32_t ix = s->nodes[a->node].device_first + a->devices[d];
+
+		if (a->devices[d] < s->nodes[a->node].n_devices)
+			timeline_parts_spend(c, ix, s->config.now_us,
+					     end_of_running(c, a->job, false), a->milli,
+					     timeline_parts_bytes(c, ix, a->milli,
+								  group_of(c, a->job, a->group)),
+					     -sign);
+	}
+}
+
+/* The device is held until end. */
+static void hold_device(struct cycle *c, uint32_t node, uint32_t device, int64_t end)
+{
+	struct future *f = c->future;
+	int64_t *until = &f->until[device];
+	struct release *r;
+
+	if (end <= *until)
+		return;
+	if (*until == 0)
+		f->whole_now[node]--;
+	else if ((r = add_release(c, *until, node)) != NULL)
+		r->whole = -1; /* it was shared, and is free no sooner than the last is gone */
+	*until = end;
+	if (end != GPUQ_UNLIMITED && (r = add_release(c, end, node)) != NULL)
+		r->whole = 1;
+}
+
+void timeline_started(struct cycle *c, const struct plan_action *a)
+{
+	const struct snap_job *j = &c->s->jobs[a->job];
+	int64_t end = end_of_given(c, a->job, c->s->config.now_us, a->walltime_us);
+
+	if (!c->future || a->kind != PLAN_PLACE)
+		return;
+	if (j->n_promises)
+		c->future->stale = true;
+	if (a->yield_us && a->yield_us < end)
+		end = a->yield_us;
+	c->future->yield_us = c->future->given_us = 0;
+	timeline_unplan(c, a->job);
+	timeline_licenses_end(c, a->job, end);
+	for (uint32_t i = 0; i < a->n_pods; i++) {
+		const struct plan_pod *p = &c->plan_pods[a->pod_first + i];
+		const struct snap_group *g = group_of(c, a->job, p->group);
+		const struct need one = nodes_need(g);
+		const uint32_t first = c->s->nodes[p->node].device_first;
+		struct release *r = end != GPUQ_UNLIMITED ? add_release(c, end, p->node) : NULL;
+
+		c->future->seated[p->node]++;
+		add_closer(c, p->node, a->job);
+		if (r) {
+			r->pods = 1;
+			r->closers = is_alone(c, a->job);
+			r->cpu = one.cpu;
+			r->memory = one.memory;
+		}
+		for (uint32_t d = 0; d < p->n_devices; d++) {
+			const uint32_t ix = first + c->plan_devices[p->device_first + d];
+			int64_t bytes;
+
+			hold_device(c, p->node, ix, end);
+			if (!c->future->by_device)
+				continue;
+			bytes = timeline_parts_bytes(c, ix, p->milli, g);
+			timeline_parts_end(c, ix, p->milli, bytes, end);
+			timeline_parts_spend(c, ix, c->s->config.now_us, end, p->milli, bytes, 1);
+		}
+		reservations_used(c, a->job, p->node, one.whole + one.parts);
+		timeline_spend(c, p->node, c->s->config.now_us, end, &one, 1);
+	}
+}

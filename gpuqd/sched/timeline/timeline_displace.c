@@ -1,0 +1,270 @@
+#include "gpuqd/sched/timeline/timeline_displace.h"
+
+#include "gpuqd/sched/place/nodes.h"
+#include "gpuqd/sched/place/pack.h"
+#include "gpuqd/sched/timeline/timeline.h"
+#include "gpuqd/sched/timeline/timeline_free.h"
+#include "gpuqd/sched/timeline/timeline_pack.h"
+#include "gpuqd/sched/timeline/timeline_parts.h"
+#include "gpuqd/sched/timeline/timeline_plan.h"
+
+#include <string.h>
+
+/* Starting where others have their planned starts, when those can have theirs at the same
+ * time elsewhere. A planned start names nodes, and sometimes devices; what it is owed is its
+ * time. So a job that would start but for those names is started in thought, and what it
+ * stands in the way of is planned once more: if all of that keeps its time, the job starts,
+ * and if not, nothing has changed. */
+
+#define DISPLACED_MAX 16 /* planned starts that are planned once more for one job */
+#define ATTEMPTS_MAX 64 /* in a cycle */
+
+/* What is planned, as it was. */
+struct before {
+	struct booked *booked;
+	struct planned *planned;
+	struct mark *marks;
+	uint32_t n_booked, n_planned, n_marks, n_places;
+	struct planned moved[DISPLACED_MAX];
+	uint32_t n_moved;
+};
+
+/* The places of the job at hand, while others are placed. */
+struct seats {
+	struct place *places;
+	uint32_t *devices;
+	uint32_t n_places, n_devices;
+};
+
+static void *copy(struct cycle *c, const void *items, uint32_t n, size_t size)
+{
+	void *p = cycle_scratch(c, (size_t)n + 1, size);
+
+	if (p && n)
+		memcpy(p, items, n * size);
+	return p;
+}
+
+static void put_back(void *to, const void *from, uint32_t n, size_t size)
+{
+	if (n)
+		memcpy(to, from, n * size);
+}
+
+static struct before save(struct cycle *c)
+{
+	const struct future *f = c->future;
+
+	return (struct before){ .booked = copy(c, f->booked, f->n_booked, sizeof(*f->booked)),
+				.planned = copy(c, f->planned, f->n_planned, sizeof(*f->planned)),
+				.marks = copy(c, f->marks, f->n_marks, sizeof(*f->marks)),
+				.n_booked = f->n_booked,
+				.n_planned = f->n_planned,
+				.n_marks = f->n_marks,
+				.n_places = f->n_places };
+}
+
+static void restore(struct cycle *c, const struct before *was)
+{
+	struct future *f = c->future;
+
+	put_back(f->booked, was->booked, was->n_booked, sizeof(*f->booked));
+	put_back(f->planned, was->planned, was->n_planned, sizeof(*f->planned));
+	put_back(f->marks, was->marks, was->n_marks, sizeof(*f->marks));
+	f->n_booked = was->n_booked;
+	f->n_planned = was->n_planned;
+	f->n_marks = was->n_marks;
+	f->n_places = was->n_places;
+}
+
+/* Take the places of the job from what the timeline has from now on, or give them back. */
+static void hold_places(struct cycle *c, uint32_t job, int64_t end, const struct seats *seats,
+			int sign)
+{
+	const struct snap_request *r = &c->s->requests[c->s->jobs[job].request];
+	const int64_t now = c->s->config.now_us;
+	struct future *f = c->future;
+
+	for (uint32_t i = 0; i < seats->n_places; i++) {
+		const struct place *p = &seats->places[i];
+		const struct need one = nodes_need(&r->groups[p->group]);
+		const uint32_t first = c->s->nodes[p->node].device_first;
+
+		f->seated[p->node] = (uint16_t)(f->seated[p->node] + sign);
+		f->whole_now[p->node] = (uint16_t)(f->whole_now[p->node] - sign * (int)one.whole);
+		if (r->exclusive) {
+			f->closers[p->node] = (uint16_t)(f->closers[p->node] + sign);
+			f->any_closer = true;
+		}
+		timeline_spend(c, p->node, now, end, &one, sign);
+		for (uint32_t d = 0; d < p->n_devices; d++) {
+			const uint32_t ix = first + seats->devices[p->device_first + d];
+
+			timeline_parts_spend(
+				c, ix, now, end, p->milli,
+				timeline_parts_bytes(c, ix, p->milli, &r->groups[p->group]), sign);
+		}
+	}
+}
+
+/* Note the planned start of that job as one in the way; false: there are too many. */
+static bool note(const struct cycle *c, struct before *was, uint32_t job)
+{
+	for (uint32_t i = 0; i < was->n_moved; i++)
+		if (was->moved[i].job == job)
+			return true;
+	if (was->n_moved == DISPLACED_MAX || !timeline_planned(c->future, job))
+		return false;
+	was->moved[was->n_moved++] = *timeline_planned(c->future, job);
+	return true;
+}
+
+/* Note what the places at hand stand in the way of. */
+static bool note_all(const struct cycle *c, struct before *was, uint32_t job, int64_t end)
+{
+	const struct snap_request *r = &c->s->requests[c->s->jobs[job].request];
+	const int64_t now = c->s->config.now_us;
+	const struct future *f = c->future;
+
+	for (uint32_t i = 0; i < f->n_booked; i++)
+		if (f->booked[i].start_us < end && timeline_bars(c, &f->booked[i], job, now) &&
+		    !timeline_spares(c, &f->booked[i], job) && !note(c, was, f->booked[i].job))
+			return false;
+	for (uint32_t i = 0; i < f->n_marks; i++) {
+		const struct mark *m = &f->marks[i];
+		int64_t bytes;
+		int32_t milli;
+
+		if (m->start_us >= end || !timeline_parts_bars(c, m, job, now))
+			continue;
+		timeline_parts_at_hand(c, r, m->device, &milli, &bytes);
+		if (milli > 0 && (m->left < milli || m->bytes_left < bytes) &&
+		    !note(c, was, m->job))
+			return false;
+	}
+	return true;
+}
+
+/* Planned starts stand in the order in which they were made. */
+static void order(struct cycle *c, const struct before *was, uint32_t job)
+{
+	struct future *f = c->future;
+	struct planned *now = copy(c, f->planned, f->n_planned, sizeof(*now));
+	const uint32_t n = f->n_planned;
+	uint32_t to = 0;
+
+	for (uint32_t i = 0; now && i < was->n_planned; i++)
+		for (uint32_t k = 0; was->planned[i].job != job && k < n; k++)
+			if (now[k].job == was->planned[i].job)
+				f->planned[to++] = now[k];
+}
+
+static void sort_moved(struct before *was)
+{
+	uint32_t n = 0;
+
+	/* The table of what was planned tells their order. */
+	for (uint32_t i = 0; i < was->n_planned; i++)
+		for (uint32_t k = n; k < was->n_moved; k++)
+			if (was->moved[k].job == was->planned[i].job) {
+				const struct planned p = was->moved[k];
+
+				was->moved[k] = was->moved[n];
+				was->moved[n++] = p;
+			}
+}
+
+/* Plan all that was in the way once more, for the same time. */
+static bool plan_moved(struct cycle *c, const struct before *was)
+{
+	for (uint32_t i = 0; i < was->n_moved; i++)
+		timeline_unplan(c, was->moved[i].job);
+	for (uint32_t i = 0; i < was->n_moved; i++) {
+		const struct planned *p = &was->moved[i];
+		const uint32_t kind = p->flavor == SNAP_NONE ? c->s->n_flavors : p->flavor;
+
+		if (!timeline_plan_at(c, p->job, p->flavor, p->start_us, p->starving))
+			return false;
+		c->future->n_of_flavor[kind] -= !p->starving; /* it was counted before */
+	}
+	return true;
+}
+
+static struct seats keep_seats(struct cycle *c)
+{
+	return (struct seats){ .places = copy(c, c->places, c->n_places, sizeof(*c->places)),
+			       .devices = copy(c, c->place_devices, c->n_place_devices,
+					       sizeof(*c->place_devices)),
+			       .n_places = c->n_places,
+			       .n_devices = c->n_place_devices };
+}
+
+static void take_seats(struct cycle *c, const struct seats *seats)
+{
+	put_back(c->places, seats->places, seats->n_places, sizeof(*c->places));
+	put_back(c->place_devices, seats->devices, seats->n_devices, sizeof(*c->place_devices));
+	c->n_places = seats->n_places;
+	c->n_place_devices = seats->n_devices;
+}
+
+/* Plan what was noted elsewhere while the job holds its places; false: nothing has changed. */
+static bool move_noted(struct cycle *c, struct before *was, uint32_t job, int64_t end,
+		       const struct seats *seats)
+{
+	bool moved;
+
+	sort_moved(was);
+	hold_places(c, job, end, seats, 1);
+	moved = plan_moved(c, was);
+	take_seats(c, seats);
+	hold_places(c, job, end, seats, -1);
+	if (!moved) {
+		restore(c, was);
+		timeline_unplan(c, job);
+	}
+	return moved;
+}
+
+/* Note all that is planned beside: one of them may make room for another. False: there are
+ * too many, or no more than were noted. */
+static bool note_rest(const struct cycle *c, struct before *was, uint32_t job)
+{
+	const uint32_t n = was->n_moved;
+
+	for (uint32_t i = 0; i < was->n_planned; i++)
+		if (was->planned[i].job != job && !note(c, was, was->planned[i].job))
+			return false;
+	return was->n_moved > n;
+}
+
+bool timeline_displace(struct cycle *c, uint32_t job, uint32_t flavor)
+{
+	struct future *f = c->future;
+	const int64_t end = timeline_end(c, job, c->s->config.now_us);
+	struct before was;
+	struct seats seats;
+	bool moved;
+
+	f->yield_us = f->given_us = 0;
+	if (f->n_displacing++ >= ATTEMPTS_MAX)
+		return false;
+	was = save(c);
+	if (c->failed)
+		return false;
+	timeline_unplan(c, job);
+	if (!timeline_pack_on_planned(c, job, flavor)) {
+		restore(c, &was);
+		return false;
+	}
+	seats = keep_seats(c);
+	moved = !c->failed && note_all(c, &was, job, end) &&
+		(move_noted(c, &was, job, end, &seats) ||
+		 (note_rest(c, &was, job) && move_noted(c, &was, job, end, &seats)));
+	if (moved) {
+		order(c, &was, job);
+		return true;
+	}
+	restore(c, &was);
+	pack_undo(c, job);
+	return false;
+}

@@ -1,0 +1,188 @@
+#include "gpuqd/sched/timeline/timeline_free.h"
+
+#include "gpuqd/sched/timeline/reservations.h"
+#include "gpuqd/sched/timeline/timeline.h"
+
+#include <string.h>
+
+#include "gpuqd/sched/timeline/timeline_parts.h"
+#include "gpuqd/util/amount.h"
+#include "gpuqd/util/sort.h"
+
+/* What is free at a moment to come: what is free now, what has been given back until
+ * then, and what planned starts and the calendar have taken by then. */
+
+void timeline_sort(struct cycle *c)
+{
+	struct future *f = c->future;
+	struct sort_pair *ends, *scratch;
+	struct release *sorted;
+
+	if (f->sorted)
+		return;
+	ends = cycle_scratch(c, f->n_releases, sizeof(*ends));
+	scratch = cycle_scratch(c, f->n_releases, sizeof(*scratch));
+	sorted = cycle_alloc(c, f->n_releases, sizeof(*sorted));
+	if (c->failed)
+		return;
+	for (uint32_t i = 0; i < f->n_releases; i++)
+		ends[i] = (struct sort_pair){ (uint64_t)f->releases[i].end_us ^ UINT64_C(1) << 63,
+					      i };
+	sort_pairs(ends, scratch, f->n_releases);
+	for (uint32_t i = 0; i < f->n_releases; i++)
+		sorted[i] = f->releases[ends[i].ix];
+	f->releases = sorted;
+	f->room_releases = f->n_releases;
+	f->sorted = true;
+}
+
+static void give(int64_t *amount, int64_t more)
+{
+	if (*amount != GPUQ_UNLIMITED)
+		*amount = amount_sum(*amount, more);
+}
+
+static void take_whole(uint16_t *have, int64_t n)
+{
+	*have = (uint16_t)(*have > n ? *have - n : 0);
+}
+
+static void release_until(const struct cycle *c, int64_t t, struct amounts *out)
+{
+	const struct future *f = c->future;
+
+	for (uint32_t i = 0; i < f->n_releases && f->releases[i].end_us <= t; i++) {
+		const struct release *r = &f->releases[i];
+
+		give(&out->cpu[r->node], r->cpu);
+		give(&out->memory[r->node], r->memory);
+		give(&out->pods[r->node], r->pods);
+		out->whole[r->node] = (uint16_t)(out->whole[r->node] + r->whole);
+		if (r->pods > 0)
+			out->tenants[r->node] -= out->tenants[r->node] > 0;
+	}
+}
+
+bool timeline_bars(const struct cycle *c, const struct booked *b, uint32_t job, int64_t t)
+{
+	if (b->reservation == SNAP_NONE)
+		return b->job != job && !c->future->over_planned;
+	return b->start_us > t || !reservations_owns(c, b->reservation, job);
+}
+
+/* Nodes that nobody has for itself at t. */
+static void open_nodes(const struct cycle *c, int64_t t, struct amounts *out)
+{
+	const struct future *f = c->future;
+
+	memcpy(out->usable, c->ready, c->n_words * sizeof(*out->usable));
+	if (!f->any_closer)
+		return;
+	memcpy(f->closed, f->closers, c->s->n_nodes * sizeof(*f->closed));
+	for (uint32_t i = 0; i < f->n_releases && f->releases[i].end_us <= t; i++)
+		f->closed[f->releases[i].node] =
+			(uint16_t)(f->closed[f->releases[i].node] - f->releases[i].closers);
+	for (uint32_t n = 0; n < c->s->n_nodes; n++)
+		if (f->closed[n] > 0)
+			bits_del(out->usable, n);
+}
+
+static void free_at(struct cycle *c, uint32_t job, int64_t t, bool amounts, struct amounts *out)
+{
+	const struct snapshot *s = c->s;
+	const struct future *f = c->future;
+
+	timeline_sort(c);
+	memcpy(out->cpu, c->cpu, s->n_nodes * sizeof(*out->cpu));
+	memcpy(out->memory, c->memory, s->n_nodes * sizeof(*out->memory));
+	memcpy(out->pods, c->pods, s->n_nodes * sizeof(*out->pods));
+	memcpy(out->whole, f->whole_now, s->n_nodes * sizeof(*out->whole));
+	memcpy(out->tenants, f->seated, s->n_nodes * sizeof(*out->tenants));
+	open_nodes(c, t, out);
+	release_until(c, t, out);
+	for (uint32_t i = 0; i < f->n_booked; i++) {
+		const struct booked *b = &f->booked[i];
+
+		if (b->start_us > t || b->end_us <= t || !timeline_bars(c, b, job, t) ||
+		    (!amounts && b->reservation != SNAP_NONE))
+			continue;
+		give(&out->cpu[b->node], -b->need.cpu);
+		give(&out->memory[b->node], -b->need.memory);
+		give(&out->pods[b->node], -b->need.pods);
+		take_whole(&out->whole[b->node], b->need.whole);
+		out->tenants[b->node] = (uint16_t)(out->tenants[b->node] + b->need.pods);
+		if (b->alone)
+			bits_del(out->usable, b->node);
+	}
+	timeline_parts_free_at(c, job, t, amounts, out);
+	for (uint32_t n = 0; n < s->n_nodes; n++) {
+		if (out->tenants[n] == 0)
+			bits_add(out->vacant, n);
+		else
+			bits_del(out->vacant, n);
+	}
+	c->steps += s->n_nodes;
+}
+
+void timeline_free_at(struct cycle *c, uint32_t job, int64_t t, struct amounts *out)
+{
+	free_at(c, job, t, true, out);
+}
+
+void timeline_free_before_amounts(struct cycle *c, uint32_t job, int64_t t, struct amounts *out)
+{
+	free_at(c, job, t, false, out);
+}
+
+struct spare timeline_spare(const struct cycle *c, const struct booked *b, uint32_t job, int64_t t)
+{
+	const struct future *f = c->future;
+	struct spare left = { b->whole, b->cpu, b->memory };
+
+	for (uint32_t i = 0; c->s->n_reservations > 0 && i < f->n_booked; i++) {
+		const struct booked *r = &f->booked[i];
+
+		if (r == b || r->reservation == SNAP_NONE || r->node != b->node ||
+		    r->start_us > b->start_us || r->end_us <= b->start_us ||
+		    !timeline_bars(c, r, job, t))
+			continue;
+		left.whole -= r->need.whole;
+		give(&left.cpu, -r->need.cpu);
+		give(&left.memory, -r->need.memory);
+	}
+	return left;
+}
+
+static void lower(int64_t *to, int64_t bound)
+{
+	*to = *to < bound ? *to : bound;
+}
+
+void timeline_free_throughout(struct cycle *c, uint32_t job, int64_t t, int64_t end,
+			      struct amounts *least)
+{
+	struct future *f = c->future;
+
+	timeline_free_at(c, job, t, least);
+	for (uint32_t i = 0; i < f->n_booked; i++) {
+		const struct booked *b = &f->booked[i];
+		struct spare spare;
+
+		if (b->start_us <= t || b->start_us >= end || !timeline_bars(c, b, job, t))
+			continue;
+		spare = timeline_spare(c, b, job, t);
+		lower(&least->cpu[b->node], spare.cpu);
+		lower(&least->memory[b->node], spare.memory);
+		lower(&least->pods[b->node], b->pods);
+		if (least->whole[b->node] > spare.whole)
+			least->whole[b->node] = (uint16_t)(spare.whole > 0 ? spare.whole : 0);
+		bits_del(least->vacant, b->node);
+		if (b->alone)
+			bits_del(least->usable, b->node);
+	}
+	timeline_parts_least(c, job, t, end, least);
+	if (reservations_bars(c, job, t, end, f->barred) == SNAP_NONE)
+		return;
+	for (uint32_t w = 0; w < c->n_words; w++)
+		least->usable[w] &= ~f->barred[w];
+}

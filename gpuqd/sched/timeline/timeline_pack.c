@@ -1,0 +1,590 @@
+#include "gpuqd/sched/timeline/timeline_pack.h"
+
+#include "gpuqd/sched/place/nodes.h"
+#include "gpuqd/sched/place/pack.h"
+#include "gpuqd/sched/timeline/reservations.h"
+#include "gpuqd/sched/timeline/timeline.h"
+
+#include <string.h>
+
+#include "gpuqd/sched/timeline/timeline_free.h"
+#include "gpuqd/sched/timeline/timeline_licenses.h"
+#include "gpuqd/sched/timeline/timeline_parts.h"
+#include "gpuqd/sched/timeline/timeline_plan.h"
+#include "gpuqd/util/amount.h"
+#include "gpuqd/util/sort.h"
+
+/* Starting beside what is planned, and ahead of it. A job that ends in time, or leaves
+ * planned starts what they count on, simply starts. One that can do with less time than it
+ * asks for is given what there is until then. One that may be evicted and has no
+ * walltime may start ahead of them: it leaves in time. */
+
+#define WORTH_US (60 * GPUQ_US_PER_S) /* nobody starts who has to leave sooner */
+
+bool timeline_binds(struct cycle *c, uint32_t job)
+{
+	const int64_t now = c->s->config.now_us, end = timeline_end(c, job, now);
+
+	if (!c->future || !timeline_look_ahead(c))
+		return false;
+	for (uint32_t i = 0; i < c->future->n_booked; i++)
+		if (c->future->booked[i].start_us < end &&
+		    timeline_bars(c, &c->future->booked[i], job, now))
+			return true;
+	return reservations_bars(c, job, now, end, NULL) != SNAP_NONE ||
+	       timeline_licenses_clash(c, job, now, end);
+}
+
+/* Leave a node what one planned start there counts on. */
+static void withhold(struct cycle *c, const struct booked *b, uint32_t job, bool exclusive)
+{
+	const struct spare left = timeline_spare(c, b, job, c->s->config.now_us);
+	const uint32_t n = b->node;
+	const int64_t spare = left.whole > 0 ? left.whole : 0;
+	int64_t pods = b->pods;
+
+	nodes_change(c, n);
+	c->cpu[n] = left.cpu < c->cpu[n] ? left.cpu : c->cpu[n];
+	c->memory[n] = left.memory < c->memory[n] ? left.memory : c->memory[n];
+	if (exclusive || b->alone)
+		pods = 0;
+	c->pods[n] = pods < c->pods[n] ? pods : c->pods[n];
+	if (c->whole[n] > spare)
+		c->withheld[n] = (uint16_t)(c->withheld[n] + c->whole[n] - spare);
+	nodes_changed(c, n);
+}
+
+/* What is kept from a job of an amount; what is not counted is not counted afterwards. */
+static int64_t held_back(int64_t before, int64_t now)
+{
+	return before == GPUQ_UNLIMITED ? GPUQ_UNLIMITED : before - now;
+}
+
+static void give_back(int64_t *amount, int64_t kept)
+{
+	*amount = kept == GPUQ_UNLIMITED ? GPUQ_UNLIMITED : *amount + kept;
+}
+
+static void add_need(struct need *sum, const struct snap_group *g)
+{
+	const struct need one = nodes_need(g);
+
+	sum->whole += one.whole;
+	sum->cpu = amount_sum(sum->cpu, one.cpu);
+	sum->memory = amount_sum(sum->memory, one.memory);
+	sum->pods++;
+}
+
+/* Is what stands on the node of a hold (nothing counts as nothing) no more than it has
+ * to spare when it begins? */
+static bool spares(const struct cycle *c, const struct booked *b, uint32_t job,
+		   const struct need *n)
+{
+	struct spare left;
+
+	if (n->pods == 0)
+		return true;
+	left = timeline_spare(c, b, job, c->s->config.now_us);
+	return !b->alone && !c->s->requests[c->s->jobs[job].request].exclusive &&
+	       (n->whole == 0 || n->whole <= left.whole) && (n->cpu == 0 || n->cpu <= left.cpu) &&
+	       (n->memory == 0 || n->memory <= left.memory) && n->pods <= b->pods;
+}
+
+/* All that the places at hand take of a node. */
+static struct need taken_of(const struct cycle *c, const struct snap_request *r, uint32_t node)
+{
+	struct need all = { 0 };
+
+	for (uint32_t k = 0; k < c->n_places; k++)
+		if (c->places[k].node == node)
+			add_need(&all, &r->groups[c->places[k].group]);
+	return all;
+}
+
+bool timeline_spares(const struct cycle *c, const struct booked *b, uint32_t job)
+{
+	const struct need all = taken_of(c, &c->s->requests[c->s->jobs[job].request], b->node);
+
+	return spares(c, b, job, &all);
+}
+
+/* What is kept from a job of single devices. */
+struct kept_device {
+	uint32_t mark;
+	int16_t milli;
+	int64_t bytes;
+};
+
+/* Leave devices what planned starts there count on. Returns what to give back. */
+static struct kept_device *withhold_devices(struct cycle *c, uint32_t job, int64_t end, uint32_t *n)
+{
+	const struct future *f = c->future;
+	const int64_t now = c->s->config.now_us;
+	struct kept_device *kept = f->n_marks ? cycle_scratch(c, f->n_marks, sizeof(*kept)) : NULL;
+
+	*n = 0;
+	for (uint32_t i = 0; kept && i < f->n_marks; i++) {
+		const struct mark *m = &f->marks[i];
+		int32_t milli;
+		int64_t bytes;
+
+		if (m->start_us >= end || !timeline_parts_bars(c, m, job, now))
+			continue;
+		timeline_parts_spare(c, m, job, now, &milli, &bytes);
+		if (milli >= c->device_free[m->device] && bytes >= c->device_memory[m->device])
+			continue;
+		milli = milli < c->device_free[m->device] ? c->device_free[m->device] - milli : 0;
+		bytes = bytes < c->device_memory[m->device] ? c->device_memory[m->device] - bytes
+							    : 0;
+		kept[(*n)++] = (struct kept_device){ i, (int16_t)milli, bytes };
+		nodes_change(c, m->node);
+		c->device_free[m->device] = (int16_t)(c->device_free[m->device] - milli);
+		c->device_memory[m->device] -= bytes;
+		nodes_changed(c, m->node);
+	}
+	return kept;
+}
+
+static void release_devices(struct cycle *c, const struct kept_device *kept, uint32_t n)
+{
+	while (n-- > 0) {
+		const struct mark *m = &c->future->marks[kept[n].mark];
+
+		nodes_change(c, m->node);
+		c->device_free[m->device] = (int16_t)(c->device_free[m->device] + kept[n].milli);
+		c->device_memory[m->device] += kept[n].bytes;
+		nodes_changed(c, m->node);
+	}
+}
+
+/* pack_job on what is left when all holds that begin before end are honoured. */
+static bool pack_beside(struct cycle *c, uint32_t job, uint32_t flavor, int64_t end,
+			uint32_t *behind)
+{
+	struct future *f = c->future;
+	const int64_t now = c->s->config.now_us;
+	const struct snap_request *r = &c->s->requests[c->s->jobs[job].request];
+	struct kept_device *devices;
+	uint32_t n_kept;
+	struct kept {
+		int64_t cpu, memory, pods;
+		uint16_t withheld;
+		bool touched;
+	} *kept = cycle_scratch(c, f->n_booked, sizeof(*kept));
+	bool placed;
+
+	*behind = SNAP_NONE;
+	if (!kept)
+		return false;
+	devices = withhold_devices(c, job, end, &n_kept);
+	for (uint32_t i = 0; i < f->n_booked; i++) {
+		const struct booked *b = &f->booked[i];
+		const uint32_t n = b->node;
+
+		if (b->start_us >= end || !timeline_bars(c, b, job, now))
+			continue;
+		kept[i] =
+			(struct kept){ c->cpu[n], c->memory[n], c->pods[n], c->withheld[n], true };
+		if (*behind == SNAP_NONE)
+			*behind = i;
+		withhold(c, b, job, r->exclusive);
+		kept[i].cpu = held_back(kept[i].cpu, c->cpu[n]);
+		kept[i].memory = held_back(kept[i].memory, c->memory[n]);
+		kept[i].pods = held_back(kept[i].pods, c->pods[n]);
+	}
+	c->withholding = true;
+	placed = pack_job(c, job, flavor);
+	c->withholding = false;
+	for (uint32_t i = f->n_booked; i-- > 0;) {
+		const uint32_t n = f->booked[i].node;
+
+		if (!kept[i].touched)
+			continue;
+		nodes_change(c, n);
+		give_back(&c->cpu[n], kept[i].cpu);
+		give_back(&c->memory[n], kept[i].memory);
+		give_back(&c->pods[n], kept[i].pods);
+		c->withheld[n] = kept[i].withheld;
+		nodes_changed(c, n);
+	}
+	release_devices(c, devices, n_kept);
+	return placed;
+}
+
+/* As before, and off the nodes that the calendar keeps from it. */
+static bool pack_within(struct cycle *c, uint32_t job, uint32_t flavor, int64_t end,
+			struct future_bar *bar)
+{
+	struct future *f = c->future;
+	const uint32_t by = reservations_bars(c, job, c->s->config.now_us, end, f->barred);
+	const struct planned *licensed = timeline_licenses_clash(c, job, c->s->config.now_us, end);
+	uint32_t behind;
+	bool placed;
+
+	*bar = (struct future_bar){ SNAP_NONE, SNAP_NONE };
+	if (licensed) {
+		bar->job = licensed->job;
+		return false;
+	}
+	c->barred = by != SNAP_NONE ? f->barred : NULL;
+	if (c->barred && !pack_job(c, job, flavor)) {
+		c->barred = NULL;
+		bar->reservation = by;
+		return false;
+	}
+	if (c->barred)
+		pack_undo(c, job);
+	timeline_own(c, job, -1);
+	placed = pack_beside(c, job, flavor, end, &behind);
+	timeline_own(c, job, 1);
+	c->barred = NULL;
+	if (behind != SNAP_NONE) {
+		bar->job = f->booked[behind].job;
+		bar->reservation = f->booked[behind].reservation;
+	}
+	return placed;
+}
+
+/* ---- for a shorter time than it asked for ---- */
+
+static int cmp_limit(const void *ctx, uint32_t x, uint32_t y)
+{
+	const int64_t *limits = ctx;
+
+	return sort_i64(limits[x], limits[y]);
+}
+
+/* How long the job may be given so that it is gone when something begins that is planned or
+ * reserved: each such length between what it can do with and what it asked for, ascending
+ * by *order. NULL: no memory. */
+static int64_t *lengths(struct cycle *c, uint32_t job, uint32_t *n, uint32_t **order)
+{
+	const struct future *f = c->future;
+	const struct snap_job *j = &c->s->jobs[job];
+	const int64_t now = c->s->config.now_us, least = timeline_least_us(j);
+	const int64_t most = timeline_walltime(c, job, now);
+	const uint32_t room = f->n_booked + c->s->n_reservations;
+	int64_t *out = cycle_scratch(c, (size_t)room + 1, sizeof(*out));
+	uint32_t *ix = cycle_scratch(c, (size_t)room + 1, sizeof(*ix));
+	uint32_t *scratch = cycle_scratch(c, (size_t)room + 1, sizeof(*scratch));
+
+	*n = 0;
+	if (!out || !ix || !scratch)
+		return NULL;
+	out[(*n)++] = least;
+	for (uint32_t i = 0; i < room; i++) {
+		const int64_t start = i < f->n_booked
+					      ? f->booked[i].start_us
+					      : c->s->reservations[i - f->n_booked].start_us;
+		int64_t us = amount_less(amount_less(start, now), j->grace_us);
+
+		us -= us % GPUQ_US_PER_S; /* limits are told in seconds */
+		if (us > least && us < most)
+			out[(*n)++] = us;
+	}
+	for (uint32_t i = 0; i < *n; i++)
+		ix[i] = i;
+	sort_ix(ix, scratch, *n, cmp_limit, out);
+	*order = ix;
+	return out;
+}
+
+static bool pack_for(struct cycle *c, uint32_t job, uint32_t flavor, int64_t us)
+{
+	struct future_bar bar;
+
+	return pack_within(
+		c, job, flavor,
+		amount_later(amount_later(c->s->config.now_us, us), c->s->jobs[job].grace_us),
+		&bar);
+}
+
+/* The longest of the lengths for which it may start now. The fewer there are planned starts
+ * and reservations that begin before its end, the more is free: so halves are enough. */
+static bool pack_shorter(struct cycle *c, uint32_t job, uint32_t flavor)
+{
+	const struct snap_job *j = &c->s->jobs[job];
+	uint32_t n, fits = 0, fails, *order;
+	int64_t *us;
+
+	if (timeline_least_us(j) >= timeline_walltime(c, job, c->s->config.now_us) ||
+	    !pack_for(c, job, flavor, timeline_least_us(j)))
+		return false;
+	us = lengths(c, job, &n, &order);
+	if (!us)
+		return false;
+	fails = n;
+	while (fails - fits > 1) {
+		const uint32_t at = fits + (fails - fits) / 2;
+
+		pack_undo(c, job);
+		if (pack_for(c, job, flavor, us[order[at]])) {
+			fits = at;
+			continue;
+		}
+		fails = at;
+		if (!pack_for(c, job, flavor, us[order[fits]]))
+			return false;
+	}
+	c->future->given_us = us[order[fits]];
+	return true;
+}
+
+int64_t timeline_given_us(const struct cycle *c, uint32_t job)
+{
+	const int64_t most = timeline_walltime(c, job, c->s->config.now_us);
+
+	if (c->future && c->future->given_us)
+		return c->future->given_us;
+	return most < c->s->jobs[job].walltime_us ? most : 0;
+}
+
+/* When the places at hand have to be left for somebody: before the first hold there that
+ * does not have enough to spare, and before the calendar takes the node. */
+static int64_t time_of_yield(struct cycle *c, uint32_t job)
+{
+	const struct future *f = c->future;
+	const struct snap_request *r = &c->s->requests[c->s->jobs[job].request];
+	const int64_t now = c->s->config.now_us;
+	const struct planned *licensed;
+	int64_t first = GPUQ_UNLIMITED;
+
+	timeline_own(c, job, -1);
+	for (uint32_t i = 0; i < f->n_booked; i++) {
+		const struct booked *b = &f->booked[i];
+		struct need all;
+
+		if (b->start_us >= first || !timeline_bars(c, b, job, now))
+			continue;
+		all = taken_of(c, r, b->node);
+		if (!spares(c, b, job, &all))
+			first = b->start_us;
+	}
+	for (uint32_t k = 0; k < c->n_places; k++) {
+		const struct place *p = &c->places[k];
+
+		for (uint32_t d = 0; f->by_device && d < p->n_devices; d++) {
+			const uint32_t ix = c->s->nodes[p->node].device_first +
+					    c->place_devices[p->device_first + d];
+			const struct mark *m;
+			int32_t milli;
+			int64_t bytes;
+
+			timeline_parts_at_hand(c, r, ix, &milli, &bytes);
+			m = timeline_parts_clash(c, job, ix, milli, bytes);
+			if (m && m->start_us < first)
+				first = m->start_us;
+		}
+		first = reservations_takes(c, job, p->node, first);
+	}
+	timeline_own(c, job, 1);
+	licensed = timeline_licenses_clash(c, job, now, first);
+	return licensed ? licensed->start_us : first;
+}
+
+/* Ahead of what is planned, when it may be told to leave and no end of it is known. */
+static bool pack_ahead(struct cycle *c, uint32_t job, uint32_t flavor)
+{
+	const struct snap_job *j = &c->s->jobs[job];
+	struct future_bar bar;
+
+	if (!j->preemptible || j->walltime_us != GPUQ_UNLIMITED)
+		return false;
+	if (!pack_within(c, job, flavor,
+			 amount_later(c->s->config.now_us, amount_later(j->grace_us, WORTH_US)),
+			 &bar))
+		return false;
+	c->future->yield_us = time_of_yield(c, job);
+	return true;
+}
+
+bool timeline_pack_strictly(struct cycle *c, uint32_t job, uint32_t flavor)
+{
+	struct future_bar bar;
+
+	if (!timeline_binds(c, job))
+		return pack_job(c, job, flavor);
+	return pack_within(c, job, flavor, timeline_end(c, job, c->s->config.now_us), &bar);
+}
+
+void timeline_keep_off(struct cycle *c, uint32_t job, uint64_t *set)
+{
+	memset(set, 0, c->n_words * sizeof(*set));
+	if (!c->future || !timeline_look_ahead(c))
+		return;
+	reservations_bars(c, job, c->s->config.now_us, GPUQ_UNLIMITED, set);
+	for (uint32_t i = 0; i < c->future->n_booked; i++)
+		bits_add(set, c->future->booked[i].node);
+}
+
+bool timeline_pack_on_planned(struct cycle *c, uint32_t job, uint32_t flavor)
+{
+	struct future_bar bar;
+	bool placed;
+
+	c->future->over_planned = true;
+	placed = pack_within(c, job, flavor, timeline_end(c, job, c->s->config.now_us), &bar);
+	c->future->over_planned = false;
+	return placed;
+}
+
+bool timeline_pack(struct cycle *c, uint32_t job, uint32_t flavor, struct future_bar *bar)
+{
+	c->future->yield_us = c->future->given_us = 0;
+	return pack_within(c, job, flavor, timeline_end(c, job, c->s->config.now_us), bar) ||
+	       pack_shorter(c, job, flavor) || pack_ahead(c, job, flavor);
+}
+
+int64_t timeline_yield_us(const struct cycle *c)
+{
+	return c->future && c->future->yield_us != GPUQ_UNLIMITED ? c->future->yield_us : 0;
+}
+
+/* ---- leaving in time ---- */
+
+void timeline_wake(struct cycle *c, int64_t t)
+{
+	if (t > c->s->config.now_us && t < c->wake_us)
+		c->wake_us = t;
+}
+
+void timeline_evict(struct cycle *c, uint32_t job, enum gpuq_cause cause, uint32_t claimant,
+		    const char *rule)
+{
+	struct plan_action *a = CYCLE_PUSH(c, actions, 1);
+
+	if (!a)
+		return;
+	*a = (struct plan_action){ .kind = PLAN_EVICT,
+				   .job = job,
+				   .key = c->s->jobs[job].key,
+				   .flavor = SNAP_NONE,
+				   .start_us = c->s->config.now_us,
+				   .cause = cause,
+				   .claimant = claimant,
+				   .rule = rule };
+}
+
+/* May the job stay when what is held at b begins? */
+static bool can_stay(const struct cycle *c, const struct booked *b, uint32_t job)
+{
+	const struct snap_job *j = &c->s->jobs[job];
+	struct need all = { 0 };
+
+	for (uint32_t i = j->alloc_first; i < j->alloc_first + j->n_allocs; i++) {
+		const struct snap_alloc *a = &c->s->allocs[i];
+
+		if (a->node == b->node)
+			add_need(&all, snap_group_of(c->s, a));
+	}
+	return spares(c, b, job, &all);
+}
+
+static void spend_all(struct cycle *c, uint32_t job)
+{
+	const struct snap_job *j = &c->s->jobs[job];
+
+	for (uint32_t i = j->alloc_first; i < j->alloc_first + j->n_allocs; i++) {
+		const struct snap_alloc *a = &c->s->allocs[i];
+		const struct need one = nodes_need(snap_group_of(c->s, a));
+
+		timeline_spend(c, a->node, c->s->config.now_us, GPUQ_UNLIMITED, &one, 1);
+		for (uint32_t d = 0; d < a->n_devices; d++) {
+			const uint32_t ix = c->s->nodes[a->node].device_first + a->devices[d];
+
+			timeline_parts_spend(
+				c, ix, c->s->config.now_us, GPUQ_UNLIMITED, a->milli,
+				timeline_parts_bytes(c, ix, a->milli, snap_group_of(c->s, a)), 1);
+		}
+	}
+}
+
+/* The first hold that begins on a device of the job and needs it. */
+static const struct mark *device_in_the_way(const struct cycle *c, uint32_t job)
+{
+	const struct snap_job *j = &c->s->jobs[job];
+	const struct mark *first = NULL;
+
+	for (uint32_t i = j->alloc_first; i < j->alloc_first + j->n_allocs; i++) {
+		const struct snap_alloc *a = &c->s->allocs[i];
+
+		for (uint32_t d = 0; c->future->by_device && d < a->n_devices; d++) {
+			const uint32_t ix = c->s->nodes[a->node].device_first + a->devices[d];
+			const struct mark *m;
+			int32_t milli;
+			int64_t bytes;
+
+			timeline_parts_held(c, job, ix, &milli, &bytes);
+			m = timeline_parts_clash(c, job, ix, milli, bytes);
+
+			if (m && (!first || m->start_us < first->start_us))
+				first = m;
+		}
+	}
+	return first;
+}
+
+/* True if it stands in the way of something planned; *by = the job that begins first of
+ * those, SNAP_NONE = a reservation does. */
+static bool in_the_way(const struct cycle *c, uint32_t job, uint32_t *by)
+{
+	const struct future *f = c->future;
+	const struct booked *first = NULL;
+	const struct mark *device = device_in_the_way(c, job);
+	const struct planned *licensed = timeline_licenses_wanted(c, job);
+
+	for (uint32_t i = 0; i < f->n_booked; i++)
+		if (timeline_bars(c, &f->booked[i], job, c->s->config.now_us) &&
+		    !can_stay(c, &f->booked[i], job) &&
+		    (!first || f->booked[i].start_us < first->start_us))
+			first = &f->booked[i];
+	*by = first ? first->job : SNAP_NONE;
+	if (device && (!first || device->start_us < first->start_us))
+		*by = device->job;
+	if (licensed && *by == SNAP_NONE)
+		*by = licensed->job;
+	return first || device || licensed;
+}
+
+bool timeline_leaves(const struct cycle *c, uint32_t job)
+{
+	for (uint32_t i = 0; i < c->n_actions; i++)
+		if (c->actions[i].job == job &&
+		    (c->actions[i].kind == PLAN_EVICT || c->actions[i].kind == PLAN_MOVE))
+			return true;
+	return false;
+}
+
+void timeline_yield(struct cycle *c)
+{
+	const int64_t now = c->s->config.now_us;
+
+	for (uint32_t k = 0; k < c->s->lines.n_busy && !c->failed; k++) {
+		const uint32_t i = c->s->lines.busy[k];
+		const struct snap_job *j = &c->s->jobs[i];
+		uint32_t by;
+		bool blocks;
+		int64_t takes = GPUQ_UNLIMITED;
+
+		if (j->state != SNAP_RUNNING || j->yield_us == 0 ||
+		    now - j->yield_us > FUTURE_OVERRUN_US || timeline_leaves(c, i))
+			continue;
+		if (j->yield_us - j->grace_us > now) {
+			timeline_wake(c, j->yield_us - j->grace_us);
+			continue;
+		}
+		for (uint32_t a = j->alloc_first; a < j->alloc_first + j->n_allocs; a++)
+			takes = reservations_takes(c, i, c->s->allocs[a].node, takes);
+		blocks = in_the_way(c, i, &by);
+		if (blocks || takes != GPUQ_UNLIMITED)
+			timeline_evict(c, i, GPUQ_CAUSE_YIELD, by,
+				       gpuq_rule_word(GPUQ_RULE_YIELD_PLANNED));
+		else
+			spend_all(c, i); /* it stays: who comes behind it may have to go */
+	}
+	/* Those who have just been started leave, too. */
+	for (uint32_t i = 0; i < c->n_actions; i++)
+		if (c->actions[i].kind == PLAN_PLACE && c->actions[i].yield_us)
+			timeline_wake(c, c->actions[i].yield_us -
+						 c->s->jobs[c->actions[i].job].grace_us);
+}

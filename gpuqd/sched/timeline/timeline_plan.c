@@ -1,0 +1,481 @@
+#include "gpuqd/sched/timeline/timeline_plan.h"
+
+#include "gpuqd/sched/place/feasibility.h"
+#include "gpuqd/sched/place/nodes.h"
+#include "gpuqd/sched/place/pack.h"
+#include "gpuqd/sched/quota/holdings.h"
+#include "gpuqd/sched/quota/plan.h"
+#include "gpuqd/sched/timeline/reservations.h"
+#include "gpuqd/sched/timeline/timeline.h"
+
+#include <string.h>
+
+#include "gpuqd/sched/timeline/timeline_free.h"
+#include "gpuqd/sched/timeline/timeline_licenses.h"
+#include "gpuqd/sched/timeline/timeline_pack.h"
+#include "gpuqd/sched/timeline/timeline_parts.h"
+#include "gpuqd/util/amount.h"
+
+/* Planned starts: jobs that are blocked get one, the first ones in order of service and
+ * before them those that have waited too long, and nobody who starts now may make it
+ * later. They are made anew in every cycle, in the same order, so that one moves later
+ * only when something came before it.
+ * Source: D. Lifka, "The ANL/IBM SP Scheduling System", 1995; Mu'alem and Feitelson,
+ * IEEE TPDS 12(6), 2001. */
+
+#define TIMES_TRIED 64 /* moments beyond those at which planned starts end */
+#define TRIES_MAX 4096 /* for all jobs of a cycle */
+
+/* Nodes as they will be, and back again. */
+static void look_ahead_at(struct cycle *c, struct amounts *a)
+{
+	struct amounts mine = *a;
+
+	mine.cpu = c->cpu;
+	mine.memory = c->memory;
+	mine.pods = c->pods;
+	mine.whole = c->whole;
+	mine.tenants = c->tenants;
+	mine.usable = c->usable;
+	mine.vacant = c->vacant;
+	mine.buckets = c->buckets;
+	c->cpu = a->cpu;
+	c->memory = a->memory;
+	c->pods = a->pods;
+	c->whole = a->whole;
+	c->tenants = a->tenants;
+	c->usable = a->usable;
+	c->vacant = a->vacant;
+	c->buckets = a->buckets;
+	c->planning = !c->planning;
+	c->counting = c->planning && !c->future->by_device;
+	if (c->future->by_device) {
+		mine.device_free = c->device_free;
+		mine.device_memory = c->device_memory;
+		mine.parted = c->parted;
+		mine.withheld = c->withheld;
+		c->device_free = a->device_free;
+		c->device_memory = a->device_memory;
+		c->parted = a->parted;
+		c->withheld = a->withheld;
+	}
+	*a = mine;
+}
+
+/* ---- holding places ---- */
+
+/* The hold on one node that the job has already, or a new one. */
+static struct booked *booking(struct cycle *c, uint32_t first, uint32_t job, uint32_t node,
+			      int64_t t, int64_t end)
+{
+	struct future *f = c->future;
+	struct booked *b;
+
+	for (uint32_t i = first; i < f->n_booked; i++)
+		if (f->booked[i].node == node)
+			return &f->booked[i];
+	b = cycle_push(c, &f->booked, &f->n_booked, &f->room_booked, sizeof(*b), 1);
+	if (b)
+		*b = (struct booked){ .node = node,
+				      .job = job,
+				      .reservation = SNAP_NONE,
+				      .start_us = t,
+				      .end_us = end,
+				      .alone = c->s->requests[c->s->jobs[job].request].exclusive,
+				      .whole = f->by_device ? INT32_MAX : f->at.whole[node],
+				      .cpu = f->at.cpu[node],
+				      .memory = f->at.memory[node],
+				      .pods = f->at.pods[node] };
+	return b;
+}
+
+/* Note which devices one of the job's places takes. */
+static void book_devices(struct cycle *c, uint32_t job, const struct place *p, int64_t t,
+			 int64_t end)
+{
+	const struct snap_group *g = &c->s->requests[c->s->jobs[job].request].groups[p->group];
+	const struct future *f = c->future;
+
+	for (uint32_t d = 0; f->by_device && d < p->n_devices; d++) {
+		const uint32_t ix =
+			c->s->nodes[p->node].device_first + c->place_devices[p->device_first + d];
+		const int64_t bytes = timeline_parts_bytes(c, ix, p->milli, g);
+
+		timeline_parts_hold(c, &(struct mark){ .job = job,
+						       .reservation = SNAP_NONE,
+						       .node = p->node,
+						       .device = ix,
+						       .start_us = t,
+						       .end_us = end,
+						       .milli = p->milli,
+						       .bytes = bytes,
+						       .left = f->at.device_free[ix],
+						       .bytes_left = f->at.device_memory[ix] });
+		timeline_parts_spend(c, ix, t, end, p->milli, bytes, 1);
+	}
+}
+
+/* Note what the job's places take, node by node, and what is then left there. */
+static void book(struct cycle *c, uint32_t job, int64_t t, int64_t end)
+{
+	struct future *f = c->future;
+	const struct snap_request *r = &c->s->requests[c->s->jobs[job].request];
+	const uint32_t first = f->n_booked;
+
+	timeline_free_before_amounts(c, job, t, &f->at);
+	for (uint32_t i = 0; i < c->n_places; i++) {
+		const struct place *p = &c->places[i];
+		const struct need one = nodes_need(&r->groups[p->group]);
+		struct booked *b = booking(c, first, job, p->node, t, end);
+
+		if (!b)
+			return;
+		b->need.whole += one.whole;
+		b->need.cpu = amount_sum(b->need.cpu, one.cpu);
+		b->need.memory = amount_sum(b->need.memory, one.memory);
+		b->need.pods++;
+		/* Of its own and of every other planned start that begins meanwhile. */
+		timeline_spend(c, p->node, t, end, &one, 1);
+		book_devices(c, job, p, t, end);
+	}
+}
+
+static void remember(struct cycle *c, uint32_t job, uint32_t flavor, int64_t t, bool starving)
+{
+	const uint32_t kind = flavor == SNAP_NONE ? c->s->n_flavors : flavor;
+	struct future *f = c->future;
+	struct planned *p =
+		cycle_push(c, &f->planned, &f->n_planned, &f->room_planned, sizeof(*p), 1);
+	struct place *places = cycle_push(c, &f->places, &f->n_places, &f->room_places,
+					  sizeof(*places), c->n_places);
+
+	if (!p || !places)
+		return;
+	if (c->n_places)
+		memcpy(places, c->places, c->n_places * sizeof(*places));
+	*p = (struct planned){ .job = job,
+			       .flavor = flavor,
+			       .start_us = t,
+			       .place_first = f->n_places - c->n_places,
+			       .n_places = c->n_places,
+			       .starving = starving };
+	if (!starving)
+		f->n_of_flavor[kind]++;
+}
+
+const struct planned *timeline_planned(const struct future *f, uint32_t job)
+{
+	for (uint32_t i = 0; i < f->n_planned; i++)
+		if (f->planned[i].job == job)
+			return &f->planned[i];
+	return NULL;
+}
+
+void timeline_unplan(struct cycle *c, uint32_t job)
+{
+	struct future *f = c->future;
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < f->n_planned; i++)
+		if (f->planned[i].job != job)
+			f->planned[kept++] = f->planned[i];
+	if (kept == f->n_planned)
+		return;
+	f->n_planned = kept;
+	kept = 0;
+	for (uint32_t i = 0; i < f->n_booked; i++) {
+		const struct booked b = f->booked[i];
+
+		if (b.reservation == SNAP_NONE && b.job == job)
+			timeline_spend(c, b.node, b.start_us, b.end_us, &b.need, -1);
+	}
+	for (uint32_t i = 0; i < f->n_booked; i++)
+		if (f->booked[i].reservation != SNAP_NONE || f->booked[i].job != job)
+			f->booked[kept++] = f->booked[i];
+	f->n_booked = kept;
+	timeline_parts_unplan(c, job);
+}
+
+void timeline_own(struct cycle *c, uint32_t job, int sign)
+{
+	const struct future *f = c->future;
+
+	if (!timeline_planned(f, job))
+		return;
+	for (uint32_t i = 0; i < f->n_booked; i++) {
+		const struct booked b = f->booked[i];
+
+		if (b.reservation == SNAP_NONE && b.job == job)
+			timeline_spend(c, b.node, b.start_us, b.end_us, &b.need, sign);
+	}
+	for (uint32_t i = 0; i < f->n_marks; i++) {
+		const struct mark m = f->marks[i];
+
+		if (m.reservation == SNAP_NONE && m.job == job)
+			timeline_parts_spend(c, m.device, m.start_us, m.end_us, m.milli, m.bytes,
+					     sign);
+	}
+}
+
+/* ---- when ---- */
+
+bool timeline_plan_at(struct cycle *c, uint32_t job, uint32_t flavor, int64_t t, bool starving)
+{
+	struct future *f = c->future;
+	const int64_t end = timeline_end(c, job, t);
+	bool placed;
+
+	if (!timeline_licenses_fit(c, job, t, end))
+		return false;
+	timeline_free_throughout(c, job, t, end, &f->least);
+	if (c->failed)
+		return false;
+	look_ahead_at(c, &f->least);
+	nodes_fill_buckets(c);
+	placed = pack_job(c, job, flavor);
+	if (placed)
+		pack_undo(c, job); /* the places stay known, see pack_undo */
+	look_ahead_at(c, &f->least);
+	if (!placed)
+		return false;
+	book(c, job, t, end);
+	remember(c, job, flavor, t, starving);
+	return true;
+}
+
+/* The next moment after t at which something ends, of what runs, of what is planned, or
+ * in the calendar; *release = the first release behind it. */
+static int64_t next_end(const struct cycle *c, int64_t t, uint32_t *release)
+{
+	const struct future *f = c->future;
+	int64_t next = GPUQ_UNLIMITED;
+
+	while (*release < f->n_releases && f->releases[*release].end_us <= t)
+		(*release)++;
+	if (*release < f->n_releases)
+		next = f->releases[*release].end_us;
+	for (uint32_t b = 0; b < f->n_booked; b++)
+		if (f->booked[b].end_us > t && f->booked[b].end_us < next)
+			next = f->booked[b].end_us;
+	return reservations_next(c, t, next);
+}
+
+/* A count that must be reached before the job can start, and is cheap to follow as time
+ * goes on: pods of its largest kind that devices allow, planned starts left aside. */
+struct gauge {
+	uint32_t whole; /* of one pod; 0 = no such count */
+	int64_t pods, need;
+	const uint64_t *fit, *flavor;
+};
+
+static struct gauge gauge_new(struct cycle *c, uint32_t job, uint32_t flavor)
+{
+	const uint32_t request = c->s->jobs[job].request;
+	const struct snap_request *r = &c->s->requests[request];
+	struct future *f = c->future;
+	struct gauge g = { 0 };
+	uint32_t group = 0;
+
+	if (flavor == SNAP_NONE)
+		return g;
+	for (uint32_t i = 1; i < r->n_groups; i++)
+		if (r->groups[i].gpus_milli > r->groups[group].gpus_milli)
+			group = i;
+	g.whole = nodes_need(&r->groups[group]).whole;
+	g.need = r->groups[group].pods_min;
+	g.fit = feasibility_of(c, request, group)->nodes;
+	g.flavor = c->flavors[flavor];
+	if (g.whole == 0 || c->failed)
+		return g;
+	memcpy(f->rooms, f->whole_now, c->s->n_nodes * sizeof(*f->rooms));
+	for (uint32_t w = 0; w < c->n_words; w++) {
+		uint64_t word = g.fit[w] & g.flavor[w] & c->ready[w];
+
+		while (word) {
+			const uint32_t n = bits_pop(&word, w * 64);
+
+			if (f->rooms[n] >= g.whole)
+				g.pods += f->rooms[n] / g.whole;
+		}
+	}
+	return g;
+}
+
+static void gauge_add(struct cycle *c, struct gauge *g, const struct release *r)
+{
+	uint16_t *room = &c->future->rooms[r->node];
+
+	if (g->whole == 0 || r->whole == 0)
+		return;
+	if (bits_has(g->fit, r->node) && bits_has(g->flavor, r->node) &&
+	    bits_has(c->ready, r->node))
+		g->pods += (*room + r->whole) / (int64_t)g->whole - *room / (int64_t)g->whole;
+	*room = (uint16_t)(*room + r->whole);
+}
+
+/* Moments at which nothing would have room by devices alone; left out. */
+static bool first_chance(struct cycle *c, struct gauge *g, int64_t t, uint32_t *counted)
+{
+	const struct future *f = c->future;
+
+	for (; *counted < f->n_releases && f->releases[*counted].end_us <= t; (*counted)++)
+		gauge_add(c, g, &f->releases[*counted]);
+	return g->whole == 0 || g->pods >= g->need;
+}
+
+/* Something may leave this very moment, when asked to. */
+static bool yields_now(const struct cycle *c)
+{
+	const struct future *f = c->future;
+
+	return f->n_releases > 0 && f->releases[0].end_us <= c->s->config.now_us;
+}
+
+/* Instances are not counted ahead of time. */
+static bool asks_for_instances(const struct snap_request *r)
+{
+	for (uint32_t g = 0; g < r->n_groups; g++)
+		if (r->groups[g].mig)
+			return true;
+	return false;
+}
+
+bool timeline_plan(struct cycle *c, uint32_t job, uint32_t flavor, bool starving)
+{
+	struct future *f = c->future;
+	const int64_t now = c->s->config.now_us;
+	uint32_t release = 0, counted = 0, tries = TIMES_TRIED + f->n_planned;
+	struct gauge g;
+	int64_t t = now;
+
+	timeline_sort(c);
+	if (c->failed || asks_for_instances(&c->s->requests[c->s->jobs[job].request]))
+		return false;
+	if (!yields_now(c))
+		t = next_end(c, t, &release);
+	if (t == GPUQ_UNLIMITED)
+		return false;
+	g = gauge_new(c, job, flavor);
+	for (; t != GPUQ_UNLIMITED && tries > 0 && !c->failed; t = next_end(c, t, &release)) {
+		if (!first_chance(c, &g, t, &counted))
+			continue;
+		tries--;
+		f->n_tries++;
+		if (timeline_plan_at(c, job, flavor, t, starving))
+			return true;
+	}
+	return false;
+}
+
+/* Moments that may be tried for all jobs together: what D jobs of each flavor may need,
+ * within reason. */
+static uint32_t max_tries(const struct cycle *c)
+{
+	const uint64_t n = (uint64_t)TIMES_TRIED * c->s->config.backfill_depth *
+			   ((uint64_t)c->s->n_flavors + 1);
+
+	return n < TRIES_MAX ? (uint32_t)n : TRIES_MAX;
+}
+
+static bool exhausted(const struct cycle *c)
+{
+	return c->future->n_tests >= c->s->config.max_job_test ||
+	       c->future->n_tries >= max_tries(c);
+}
+
+/* Nothing ever ends, and nothing is planned: no need to look ahead. */
+static bool nothing_ends(struct cycle *c)
+{
+	const struct snapshot *s = c->s;
+
+	if (c->future || s->n_reservations > 0 || s->n_promises > 0)
+		return false;
+	if (c->idle_future == c->n_actions + 1)
+		return true;
+	for (uint32_t i = 0; i < s->n_allocs; i++) {
+		const struct snap_job *j = &s->jobs[s->allocs[i].job];
+
+		if (j->walltime_us != GPUQ_UNLIMITED || j->yield_us || s->allocs[i].releasing ||
+		    j->state == SNAP_LEAVING)
+			return false;
+	}
+	for (uint32_t i = 0; i < c->n_actions; i++)
+		if (c->actions[i].kind != PLAN_PLACE ||
+		    s->jobs[c->actions[i].job].walltime_us != GPUQ_UNLIMITED ||
+		    c->actions[i].walltime_us)
+			return false;
+	c->idle_future = c->n_actions + 1;
+	return true;
+}
+
+bool timeline_may_plan(struct cycle *c, uint32_t job, uint32_t flavor, struct plan_reason *why)
+{
+	/* Licenses are asked for last, and come back. */
+	return holdings_admits(c, job, flavor, why) || why->code == GPUQ_R_LICENSE;
+}
+
+bool timeline_reserve(struct cycle *c, uint32_t job, uint32_t flavor)
+{
+	const struct snap_config *config = &c->s->config;
+	const uint32_t kind = flavor == SNAP_NONE ? c->s->n_flavors : flavor;
+
+	if (config->backfill_depth == 0 || nothing_ends(c) || !timeline_look_ahead(c))
+		return false;
+	if (timeline_planned(c->future, job))
+		return true;
+	if (c->future->n_of_flavor[kind] >= config->backfill_depth || exhausted(c))
+		return false;
+	c->future->n_tests++;
+	return timeline_plan(c, job, flavor, false);
+}
+
+bool timeline_full(const struct cycle *c, uint32_t job)
+{
+	const struct snap_config *config = &c->s->config;
+	const struct snap_request *r = &c->s->requests[c->s->jobs[job].request];
+	const struct future *f = c->future;
+
+	if (!f || exhausted(c))
+		return true;
+	if (r->gpus_milli == 0)
+		return f->n_of_flavor[c->s->n_flavors] >= config->backfill_depth;
+	for (uint32_t i = 0; i < r->n_flavor_ix; i++)
+		if (f->n_of_flavor[r->flavor_ix[i]] < config->backfill_depth)
+			return false;
+	return true;
+}
+
+/* ---- the plan ---- */
+
+static void emit_reserve(struct cycle *c, const struct planned *p)
+{
+	struct plan_action *a = CYCLE_PUSH(c, actions, 1);
+	struct plan_pod *pods = CYCLE_PUSH(c, plan_pods, p->n_places);
+	const struct place *places = &c->future->places[p->place_first];
+
+	if (!a || !pods)
+		return;
+	for (uint32_t i = 0; i < p->n_places; i++)
+		pods[places[i].index] = (struct plan_pod){ .group = places[i].group,
+							   .index = places[i].index,
+							   .node = places[i].node };
+	*a = (struct plan_action){
+		.kind = PLAN_RESERVE,
+		.job = p->job,
+		.key = { c->s->jobs[p->job].key.id, plan_next_element(c, p->job) },
+		.flavor = p->flavor,
+		.pod_first = c->n_plan_pods - p->n_places,
+		.n_pods = p->n_places,
+		.start_us = p->start_us,
+		.claimant = SNAP_NONE,
+	};
+}
+
+void timeline_finish(struct cycle *c)
+{
+	if (!c->future || !timeline_look_ahead(c))
+		return;
+	timeline_yield(c);
+	for (uint32_t i = 0; i < c->future->n_planned; i++)
+		emit_reserve(c, &c->future->planned[i]);
+}

@@ -1,0 +1,209 @@
+#include "gpuqd/sched/timeline/timeline_starve.h"
+
+#include "gpuqd/sched/quota/caps.h"
+#include "gpuqd/sched/quota/holdings.h"
+#include "gpuqd/sched/timeline/timeline_pack.h"
+#include "gpuqd/sched/timeline/timeline_plan.h"
+#include "gpuqd/util/amount.h"
+#include "gpuqd/sched/timeline/emit.h"
+#include "gpuqd/sched/timeline/timeline.h"
+
+#include "gpuqd/util/sort.h"
+
+/* Jobs that have waited too long start, or have their planned starts, before all others, by
+ * how long they wait: then what is small and comes often cannot keep what is large waiting
+ * for ever. What fits now starts at once: a place that was only held for it would keep others
+ * from it, should the job's own turn find a limit reached. The one that waits longest for a flavor has its planned start however large
+ * it is, so each of them has one in the end: no later than starve_us and, for each that
+ * waits longer, once what a job may run at most. Further ones, as many as others may have
+ * planned starts, together have a small part of the flavor: more of them would leave no gap
+ * for anything else on a crowded cluster. Jobs without devices stand under the same bound by cpu
+ * and memory.
+ * A job that is more than the share of its queue has no such right where it would stand on
+ * what others are owed and ask for. */
+
+#define FURTHER_PART 8 /* one in so many devices is planned for further ones */
+
+struct line {
+	const struct snapshot *s;
+	uint32_t *jobs; /* a heap, the youngest on top; then in order */
+	uint32_t n, room;
+};
+
+static int64_t waits_since(const struct snap_job *j)
+{
+	return j->begin_us > j->eligible_us ? j->begin_us : j->eligible_us;
+}
+
+void timeline_note_waiting(struct cycle *c, uint32_t job)
+{
+	if (c->s->config.now_us - waits_since(&c->s->jobs[job]) > c->s->config.starve_us)
+		c->any_starving = true;
+}
+
+/* < 0: x has waited longer */
+static int cmp_wait(const void *ctx, uint32_t x, uint32_t y)
+{
+	const struct snap_job *jobs = ctx;
+	int d = sort_i64(waits_since(&jobs[x]), waits_since(&jobs[y]));
+
+	return d ? d : sort_i64(x, y);
+}
+
+static void sift_down(struct line *l, uint32_t at)
+{
+	for (;;) {
+		const uint32_t job = l->jobs[at];
+		uint32_t top = at;
+
+		for (uint32_t kid = 2 * at + 1; kid <= 2 * at + 2 && kid < l->n; kid++)
+			if (cmp_wait(l->s->jobs, l->jobs[kid], l->jobs[top]) > 0)
+				top = kid;
+		if (top == at)
+			return;
+		l->jobs[at] = l->jobs[top];
+		l->jobs[top] = job;
+		at = top;
+	}
+}
+
+/* Keep the longest waiting ones. */
+static void offer(struct line *l, uint32_t job)
+{
+	if (l->n < l->room) {
+		l->jobs[l->n++] = job;
+		for (uint32_t i = l->n == l->room ? l->n / 2 : 0; i-- > 0;)
+			sift_down(l, i);
+	} else if (cmp_wait(l->s->jobs, job, l->jobs[0]) < 0) {
+		l->jobs[0] = job;
+		sift_down(l, 0);
+	}
+}
+
+/* For so long, and for longer than it may run: on a busy cluster many jobs of days wait a
+ * day, and planned starts for all of them would leave no gap for the short ones. */
+static bool is_starving(const struct cycle *c, uint32_t job)
+{
+	const struct snap_job *j = &c->s->jobs[job];
+	const int64_t waited = amount_less(c->s->config.now_us, waits_since(j));
+
+	return j->state == SNAP_PENDING && cycle_class(c, job) != SNAP_NONE && j->n_promises == 0 &&
+	       waited > c->s->config.starve_us &&
+	       (j->walltime_us == GPUQ_UNLIMITED || waited > j->walltime_us);
+}
+
+/* What others are owed of the flavor and ask for: queues beside its own, and beside those
+ * above it. */
+static int64_t owed_to_others(const struct cycle *c, uint32_t queue, uint32_t flavor)
+{
+	const uint32_t parent = c->s->queues[queue].parent;
+	int64_t sum = 0;
+
+	for (uint32_t q = 0; q < c->s->n_queues; q++) {
+		const size_t at = (size_t)q * c->s->n_res + flavor;
+		const int64_t quota = c->s->shares[at].quota;
+
+		if (q != queue && c->s->queues[q].parent == parent)
+			sum = amount_sum(sum, quota < c->demand[at] ? quota : c->demand[at]);
+	}
+	return parent == SNAP_NONE ? sum : amount_sum(sum, owed_to_others(c, parent, flavor));
+}
+
+/* Amounts of it that count, by resource: of the flavor, or without devices of cpu and memory. */
+static bool is_small(const struct cycle *c, uint32_t job, uint32_t flavor)
+{
+	const uint32_t first = flavor == SNAP_NONE ? c->s->n_flavors : flavor;
+	const uint32_t n = flavor == SNAP_NONE ? 2 : 1;
+
+	for (uint32_t res = first; res < first + n; res++) {
+		const int64_t sum = amount_sum(c->future->starving_held[res],
+					       holdings_need(c, job, flavor, res));
+
+		if (c->s->capacity[res] != GPUQ_UNLIMITED &&
+		    sum > c->s->capacity[res] / FURTHER_PART)
+			return false;
+	}
+	return true;
+}
+
+/* True if it may start, or have a planned start, before all others on that flavor. */
+static bool has_right(const struct cycle *c, uint32_t job, uint32_t flavor)
+{
+	const struct snap_job *j = &c->s->jobs[job];
+	const int64_t need = c->s->requests[j->request].gpus_milli;
+	const uint32_t n = c->future->n_starving[flavor == SNAP_NONE ? c->s->n_flavors : flavor];
+
+	if (flavor != SNAP_NONE && c->fair[(size_t)j->queue * c->s->n_res + flavor] < need &&
+	    amount_sum(owed_to_others(c, j->queue, flavor), need) > c->s->capacity[flavor])
+		return false;
+	return n == 0 || (n < c->s->config.backfill_depth && is_small(c, job, flavor));
+}
+
+static void count_one(struct cycle *c, uint32_t job, uint32_t flavor)
+{
+	struct future *f = c->future;
+
+	if (flavor != SNAP_NONE) {
+		f->n_starving[flavor]++;
+		f->starving_held[flavor] += holdings_need(c, job, flavor, flavor);
+		return;
+	}
+	f->n_starving[c->s->n_flavors]++;
+	for (uint32_t res = c->s->n_flavors; res < c->s->n_flavors + 2; res++)
+		f->starving_held[res] =
+			amount_sum(f->starving_held[res], holdings_need(c, job, flavor, res));
+}
+
+/* Start it now where it fits beside those before it, on any of its flavors; else plan it. */
+static void serve_one(struct cycle *c, uint32_t job)
+{
+	const struct snap_job *j = &c->s->jobs[job];
+	const struct snap_request *r = &c->s->requests[j->request];
+	const uint32_t n = r->gpus_milli > 0 ? r->n_flavor_ix : 1;
+
+	for (int now = 1; now >= 0; now--)
+		for (uint32_t i = 0; i < n && !c->failed; i++) {
+			const uint32_t flavor = r->gpus_milli > 0 ? r->flavor_ix[i] : SNAP_NONE;
+			struct plan_reason why;
+
+			if (caps_array_full(c, job, &why) || !has_right(c, job, flavor) ||
+			    !(now ? holdings_admits(c, job, flavor, &why)
+				  : timeline_may_plan(c, job, flavor, &why)) ||
+			    !timeline_look_ahead(c))
+				continue;
+			if (now ? !timeline_pack_strictly(c, job, flavor)
+				: !timeline_plan(c, job, flavor, true))
+				continue;
+			count_one(c, job, flavor);
+			if (now)
+				emit_start(c, job, flavor);
+			return;
+		}
+}
+
+void timeline_starving(struct cycle *c)
+{
+	struct line l = { .s = c->s };
+	uint32_t *scratch;
+
+	if (c->s->config.backfill_depth == 0 || !c->any_starving)
+		return;
+	for (uint32_t i = 0; i < c->s->n_jobs; i++)
+		l.room += is_starving(c, i);
+	if (l.room == 0 || !timeline_look_ahead(c))
+		return;
+	if (l.room > c->s->config.max_job_test)
+		l.room = c->s->config.max_job_test;
+	l.jobs = cycle_alloc(c, l.room, sizeof(*l.jobs));
+	scratch = cycle_alloc(c, l.room, sizeof(*scratch));
+	if (c->failed)
+		return;
+	for (uint32_t i = 0; l.room > 0 && i < c->s->n_jobs; i++)
+		if (is_starving(c, i))
+			offer(&l, i);
+	sort_ix(l.jobs, scratch, l.n, cmp_wait, c->s->jobs);
+	for (uint32_t i = 0; i < l.n && !c->failed; i++) {
+		gpuq_arena_reset(&c->scratch);
+		serve_one(c, l.jobs[i]);
+	}
+}

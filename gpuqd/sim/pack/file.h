@@ -1,0 +1,19 @@
+/* file.h - files that are read whole
+ *
+ * Owns     nothing.
+ * Touches  the file it is given.
+ * Used by  gpuq-sim (scenarios, records, lists of pods and nodes).
+ */
+#ifndef GPUQD_SIM_PACK_FILE_H
+#define GPUQD_SIM_PACK_FILE_H
+
+#include <stdio.h>
+
+#include "libgpuq/buf.h"
+#include "libgpuq/err.h"
+
+/* Add the rest of f, which messages call name, to out. Returns 0; GPUQ_EIO; what
+ * gpuq_buf_reserve() says when it is larger than out may become. f stays open. */
+int file_read(FILE *f, const char *name, struct gpuq_buf *out, struct gpuq_err *err);
+
+#endif

@@ -1,0 +1,218 @@
+/* scenario.h - a cluster and its queues as text
+ *
+ * Owns     the form of scenario files: what may stand in one, its defaults.
+ * Touches  memory only.
+ * Used by  gpuq-sim (check, run, shares).
+ *
+ * Numbers are kept as the file has them: amounts of devices and times in thousandths
+ * (SC_ABSENT = not written), times in the case's unit. world.c gives them a meaning.
+ */
+#ifndef GPUQD_SIM_SCENARIO_SCENARIO_H
+#define GPUQD_SIM_SCENARIO_SCENARIO_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "gpuqd/snapshot/snapshot.h"
+#include "libgpuq/arena.h"
+#include "libgpuq/err.h"
+#include "libgpuq/schema.h"
+#include "libgpuq/val.h"
+
+#define SC_ABSENT INT64_MIN
+#define SC_NONE INT64_C(-1000) /* -1 as written: unlimited */
+
+/* By flavor: a plain number stands for each of them. */
+struct sc_amounts {
+	int64_t all; /* SC_ABSENT where a map was written */
+	const char **flavors; /* of the map */
+	int64_t *amounts;
+	size_t n;
+};
+
+enum { SC_USER, SC_MAINTENANCE }; /* kinds of reservations */
+
+struct sc_reservation {
+	const char *name, *queue;
+	int64_t start, duration, gpus, every, release_after;
+	struct gpuq_strlist nodes;
+	const char *node;
+	int kind; /* SC_USER, SC_MAINTENANCE */
+};
+
+enum { SC_UNIT_SECOND, SC_UNIT_MINUTE, SC_UNIT_HOUR, SC_UNIT_DAY };
+
+enum { SC_BUDGET_SOFT, SC_BUDGET_HARD };
+
+struct sc_config {
+	int64_t now, cycles; /* cycles in thousandths, too; SC_ABSENT = to rest */
+	int unit;
+	int reclaim_to, budget_mode, min_runtime_method;
+	bool consolidation, cross_queue_priority;
+	int64_t backfill_depth, max_job_test, starve_time;
+	struct gpuq_strmap licences;
+	struct gpuq_objects reservations; /* struct sc_reservation */
+	int64_t preempt_min_runtime, reclaim_min_runtime;
+	/* What holds claims back in time; absent = nothing does. */
+	int64_t cooldown, claims_per_hour, claim_reversals, moves_per_day, grow_delay, gang_repair;
+	int64_t preemption_delay, idle_window;
+	int64_t claim_spare_max; /* absent = no bound */
+	struct gpuq_strmap priority_weights;
+	int64_t usage_k, usage_half_life;
+	struct gpuq_strlist topology_levels, flavors;
+};
+
+/* Small numbers, one after the other. */
+struct sc_bytes {
+	uint8_t *items;
+	size_t n;
+};
+
+struct sc_node {
+	const char *name, *pool, *flavor;
+	int64_t gpus, cpu, mem_mb, gpu_mem_mb, max_pods, count; /* thousandths */
+	struct sc_bytes links, numa; /* classes row by row; by device */
+	struct gpuq_strmap labels, mig;
+	struct gpuq_objects taints; /* struct snap_taint */
+	int state; /* enum snap_node_state */
+};
+
+enum { SC_OWN_PRIORITY, SC_OWN_STRICT };
+
+struct sc_queue {
+	const char *name, *parent;
+	struct sc_amounts quota, shared_quota, limit, borrow_limit, lend_limit;
+	int64_t weight, priority, quota_cpu, limit_cpu, quota_mem_mb, limit_mem_mb;
+	int preempt_within, reclaim, own_preempt;
+	int64_t borrow_preempt_max_priority;
+	bool reclaimable, fence, stopped, spread, budget_demotes;
+	int64_t preempt_min_runtime, reclaim_min_runtime, usage;
+	int64_t budget_gpu_min, budget_used_gpu_min;
+	int budget_mode; /* 0 = the config's, else one more than there */
+	int64_t user_max_running, user_max_gpus, job_max_gpus, max_running, max_gpus;
+	int64_t idle_limit;
+	struct gpuq_strlist flavors;
+};
+
+struct sc_user {
+	const char *name, *queue;
+	int64_t usage; /* normalised, thousandths */
+	int64_t used; /* thousandths of GPU-seconds */
+};
+
+struct sc_toleration {
+	const char *key, *value, *effect, *op;
+};
+
+struct sc_tasks {
+	int64_t count, gpus, gpu_mem_mb, cpu, mem_mb, rank; /* thousandths */
+	const char *node, *mig, *role, *group;
+	int64_t *gpu_index; /* of a running task */
+	size_t n_gpu_index;
+	bool releasing;
+	struct gpuq_strmap selector; /* labels its nodes must have */
+	struct gpuq_objects tolerations; /* struct sc_toleration */
+};
+
+#define SC_MIG_MAX 32 /* profiles of a node; more are refused */
+
+struct sc_slice {
+	const char *level;
+	int64_t size;
+};
+
+struct sc_topology {
+	const char *required, *preferred;
+	struct gpuq_objects slices; /* struct sc_slice */
+};
+
+struct sc_depend {
+	int type; /* enum gpuq_depend_type */
+	const char *job;
+	int64_t delay;
+};
+
+struct sc_array {
+	int64_t size, first, last, step, throttle; /* thousandths */
+};
+
+enum { SC_PREEMPT_REQUEUE, SC_PREEMPT_CANCEL };
+
+struct sc_job {
+	const char *name, *queue, *user, *jobname;
+	int64_t priority, nice, boost, usage_factor, submit, start, walltime, walltime_min,
+		fixed_priority, min_tasks, group_size, min_groups;
+	bool preemptible, evict_last, stale, hold, exclusive, spread;
+	struct gpuq_strmap role_min, licences;
+	struct sc_topology topology;
+	int preempt_mode;
+	int64_t last_checkpoint, restart_cost, begin, deadline;
+	int64_t use, idle_limit; /* use: percent of its devices in thousandths */
+	struct gpuq_objects tasks; /* struct sc_tasks */
+	struct sc_tasks alike; /* what it says itself, where all its tasks are alike */
+	struct gpuq_objects depends, depends_any; /* struct sc_depend */
+	struct sc_array *array; /* NULL = none */
+	struct gpuq_strlist flavors, exclude;
+};
+
+enum sc_event {
+	SC_FINISH,
+	SC_CANCEL,
+	SC_SUBMIT,
+	SC_ADVANCE,
+	SC_NODE_DOWN,
+	SC_NODE_UP,
+	SC_HOLD,
+	SC_RELEASE,
+	SC_SET_PRIORITY,
+	SC_SET_QUEUE,
+	SC_USE
+};
+
+struct sc_step {
+	int event; /* enum sc_event */
+	const char *job, *node, *queue;
+	int64_t at, to, priority, exit_code, use;
+	struct sc_job *submit; /* of a submit */
+	const struct gpuq_val *then; /* NULL = nothing is expected */
+};
+
+struct sc_case {
+	const char *id, *title;
+	const char *file; /* that it stands in */
+	const struct gpuq_val *src; /* as it stands there */
+	struct sc_config config;
+	struct gpuq_objects nodes, queues; /* struct sc_node, sc_queue */
+	struct gpuq_objects users; /* struct sc_user */
+	struct gpuq_objects running, pending; /* struct sc_job */
+	struct sc_step *steps;
+	size_t n_steps;
+	const struct gpuq_val *expect; /* NULL = nothing is expected */
+};
+
+/* A case as far as it could be read. */
+struct sc_result {
+	const char *id;
+	struct sc_case *c; /* NULL = refused */
+	struct gpuq_err err; /* why; expect may ask for it */
+	const struct gpuq_val *expect;
+};
+
+extern const char *const scenario_events[]; /* by enum sc_event; ends with NULL */
+const char *scenario_subject(const struct sc_step *s); /* the job or node it is about; "" */
+
+/* Read every case of a file's text. A case that is refused leaves its err and the
+ * others readable. Returns 0; GPUQ_EINVAL when the text is no scenario file at all,
+ * GPUQ_ETOOBIG, GPUQ_ENOMEM. */
+int scenario_read(struct gpuq_arena *a, const char *file, const char *text, size_t n,
+		  struct sc_result **out, size_t *n_out, struct gpuq_err *err);
+
+/* Says that err's field is one of entry i of that list: "queue" becomes "pending[2].queue".
+ * Returns err's code. */
+int scenario_within(struct gpuq_err *err, const char *list, size_t i);
+
+/* Put the place in the file in front of a failure that names a field of the case: that of
+ * the field, or of what it would stand in. Returns err's code. */
+int scenario_place(const struct sc_case *c, struct gpuq_err *err);
+
+#endif

@@ -1,0 +1,92 @@
+/* policy.h - how a site weighs past use and waiting, how far its scheduler goes, and whom it
+ * lets be told of jobs
+ *
+ * Owns     the structs and their defaults. Touches nothing.
+ * Used by  state/model (how usage is forgotten, who is told), snapshot/snapshot_take_usage (what a cycle is told),
+ *          gpuqd/config (where it comes from).
+ */
+#ifndef GPUQD_SITE_POLICY_H
+#define GPUQD_SITE_POLICY_H
+
+#include <stdint.h>
+
+#include "libgpuq/schema.h"
+
+#define POLICY_DEFAULT INT64_C(-1) /* of a weight: the product's own */
+
+/* What a job's place in the line of its queue is made of: points, or POLICY_DEFAULT. */
+struct policy_weights {
+	int64_t age, fair_share, size, stretch;
+	int64_t qos; /* of the highest class of the site; by default every class stands above
+		      * all below it, whatever else they have */
+	int64_t max_age_us; /* a job that waited as long has all points of its age; > 0 */
+};
+
+/* What the site itself wants to hear of every job, under a name of its own. */
+#define POLICY_HOOKS_MAX 8
+struct policy_hook {
+	const char *name;
+	unsigned on; /* enum gpuq_notify_on */
+};
+
+/* Who may be told of jobs, and how. */
+struct policy_notify {
+	bool mail; /* there is a command that sends it */
+	struct gpuq_strlist mail_to; /* ends of addresses; none = anybody */
+	struct gpuq_strlist urls; /* beginnings of URLs that users may name; none = none */
+	struct policy_hook hooks[POLICY_HOOKS_MAX];
+	unsigned n_hooks;
+};
+
+/* A queue's jobs are safe from other queues for so long at most, whatever it says. */
+#define POLICY_SHIELD_MAX_US (INT64_C(4) * 3600 * 1000000)
+
+/* How far the scheduler goes, and what holds it back; see struct snap_config. */
+struct policy_sched {
+	int reclaim_to; /* enum snap_reclaim_to */
+	int min_runtime_method; /* enum snap_runtime_method */
+	bool consolidation, cross_queue_priority;
+	int64_t backfill_depth; /* GPUQ_UNLIMITED = all */
+	int64_t max_job_test, claims_per_hour, claim_reversals, moves_per_day, exempt_evictions;
+	int64_t claim_spare_max; /* devices; GPUQ_UNLIMITED */
+	int64_t starve_us, preempt_min_runtime_us, reclaim_min_runtime_us;
+	int64_t cooldown_us, preemption_delay_us, grow_delay_us, gang_repair_us;
+};
+
+struct snap_config;
+
+struct policy {
+	int64_t usage_half_life_us; /* 0 = usage is never forgotten */
+	int64_t usage_k_milli; /* weight of past usage between queues, in thousandths */
+	struct policy_weights weights;
+	struct policy_sched sched;
+	int64_t idle_window_us; /* > 0: idle time is counted in such pieces (idle.h) */
+	struct policy_notify notify;
+};
+
+/* What that place is: points that add up, as they stood when it was last looked at. */
+struct priority_terms {
+	int64_t age; /* weight x eligible wait / max_age, evictions count as waiting; <= weight */
+	int64_t fair_share; /* weight x rank of its user in the fair tree / users */
+	int64_t size; /* weight x its devices / all devices */
+	int64_t qos; /* weight x class / qos_full */
+	int64_t stretch; /* weight x whole times that it waited as long as its walltime (an hour at
+			  * least; none without one), 100 times at most; all of them once it starves */
+	int64_t boost; /* given by the site; all of it, where an operator has said how much */
+	int64_t nice; /* taken off by its owner */
+	int64_t total; /* age + fair_share + size + qos + stretch + boost - nice */
+};
+
+static inline struct policy_weights policy_weights_default(void)
+{
+	return (struct policy_weights){
+		.age = POLICY_DEFAULT,
+		.fair_share = POLICY_DEFAULT,
+		.size = POLICY_DEFAULT,
+		.stretch = POLICY_DEFAULT,
+		.qos = POLICY_DEFAULT,
+		.max_age_us = INT64_C(24) * 3600 * 1000000,
+	};
+}
+
+#endif

@@ -1,0 +1,44 @@
+/* price.h - what a device costs an hour, and what use costs
+ *
+ * Owns     the form of a price in a site file, and the arithmetic.
+ * Touches  memory only.
+ * Used by  site/site.c (the form), state/accounting.c (what use costs), rpc/, gpuq plan.
+ *
+ * Money is an integer of millionths of the site's currency (its `currency`, a text
+ * that is only shown). A pool is billed by what was committed for it, or on demand; its
+ * own price comes before that of the flavor.
+ */
+#ifndef GPUQD_SITE_PRICE_H
+#define GPUQD_SITE_PRICE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "libgpuq/schema.h"
+
+enum price_kind { PRICE_ON_DEMAND, PRICE_COMMITTED, N_PRICES };
+
+/* The words of enum price_kind; ends with NULL. */
+extern const char *const price_kinds[];
+
+/* In millionths of the currency for one device and hour; up to 10^12. */
+struct price {
+	bool given;
+	int64_t micro[N_PRICES];
+};
+
+/* `2.50` (both alike) or `{on_demand: 3.10, committed: 1.20}`; of one word that is not
+ * given, the other's counts. */
+extern const struct gpuq_custom price_custom;
+
+struct site;
+
+/* Of one device in a pool and of a flavor (either may be unknown to the site);
+ * 0 = nobody said. */
+int64_t price_micro(const struct site *s, const char *pool, const char *flavor);
+
+/* What so many device-microseconds (>= 0) cost, in millionths, rounded to the nearest;
+ * stops at INT64_MAX. */
+int64_t price_cost(int64_t micro_per_hour, int64_t gpu_us);
+
+#endif

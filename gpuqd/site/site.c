@@ -1,0 +1,943 @@
+#include "gpuqd/site/site.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "libgpuq/units.h"
+
+#define F(type_, key_, kind_, member_, ...)                                                        \
+	{                                                                                          \
+		.key = (key_), .kind = (kind_), .offset = offsetof(struct type_, member_),         \
+		__VA_ARGS__                                                                        \
+	}
+#define END                                                                                        \
+	{                                                                                          \
+		.key = NULL                                                                        \
+	}
+
+/* ---- amounts: 8, unlimited, {a100: 32, h100: 8} ---- */
+
+static int read_milli(struct gpuq_reader *r, const struct gpuq_val *v, int64_t *out)
+{
+	int64_t milli;
+
+	if (v->type == GPUQ_STR && (strcmp(v->s, "unlimited") == 0)) {
+		*out = GPUQ_UNLIMITED;
+		return 0;
+	}
+	if (v->type == GPUQ_INT && v->i >= 0 && v->i <= 100000000) {
+		*out = v->i * 1000;
+		return 0;
+	}
+	if (v->type == GPUQ_REAL && v->src && gpuq_milli_parse(v->src, &milli, NULL) == 0 &&
+	    milli >= 0 && milli <= 100000000 * INT64_C(1000)) {
+		*out = milli;
+		return 0;
+	}
+	if (v->type == GPUQ_REAL && v->d >= 0 && v->d < 1e8) {
+		*out = (int64_t)(v->d * 1000 + 0.5);
+		return 0;
+	}
+	return gpuq_reader_fail(r, v, GPUQ_EINVAL,
+				"expected a number of devices >= 0, or unlimited");
+}
+
+static int read_amount(struct gpuq_reader *r, const struct gpuq_val *v, void *out)
+{
+	struct site_amount *a = out;
+	int rc;
+
+	memset(a, 0, sizeof(*a));
+	a->given = true;
+	if (v->type != GPUQ_MAP)
+		return read_milli(r, v, &a->all);
+	a->per_flavor = true;
+	a->n = v->n;
+	a->flavors = gpuq_arena_calloc(r->arena, v->n ? v->n : 1, sizeof(*a->flavors));
+	a->amounts = gpuq_arena_calloc(r->arena, v->n ? v->n : 1, sizeof(*a->amounts));
+	if (!a->flavors || !a->amounts)
+		return gpuq_reader_fail(r, v, GPUQ_ENOMEM, "out of memory");
+	for (uint32_t i = 0; i < v->n; i++) {
+		size_t mark = gpuq_reader_enter(r, v->pairs[i].key);
+
+		rc = read_milli(r, v->pairs[i].val, &a->amounts[i]);
+		if (rc < 0)
+			return rc;
+		gpuq_reader_leave(r, mark);
+		a->flavors[i] = gpuq_arena_strdup(r->arena, v->pairs[i].key);
+		if (!a->flavors[i])
+			return gpuq_reader_fail(r, v, GPUQ_ENOMEM, "out of memory");
+	}
+	return 0;
+}
+
+static struct gpuq_val *write_milli(struct gpuq_arena *mem, int64_t milli)
+{
+	if (milli == GPUQ_UNLIMITED)
+		return gpuq_str(mem, "unlimited");
+	if (milli % 1000 == 0)
+		return gpuq_int(mem, milli / 1000);
+	return gpuq_real(mem, (double)milli / 1000);
+}
+
+static struct gpuq_val *write_amount(struct gpuq_arena *mem, const void *in)
+{
+	const struct site_amount *a = in;
+	struct gpuq_val *v;
+
+	if (!a->given)
+		return NULL;
+	if (!a->per_flavor)
+		return write_milli(mem, a->all);
+	v = gpuq_map(mem);
+	for (size_t i = 0; i < a->n; i++)
+		gpuq_put(mem, v, a->flavors[i], write_milli(mem, a->amounts[i]));
+	return v;
+}
+
+static const struct gpuq_custom amount = { read_amount, write_amount };
+
+/* ---- a weight or rate: a number >= 0, in thousandths ---- */
+
+static int read_factor(struct gpuq_reader *r, const struct gpuq_val *v, void *out)
+{
+	int64_t milli;
+	int rc = read_milli(r, v, &milli);
+
+	if (rc < 0 || milli == GPUQ_UNLIMITED)
+		return gpuq_reader_fail(r, v, GPUQ_EINVAL, "expected a number >= 0");
+	*(int64_t *)out = milli;
+	return 0;
+}
+
+static struct gpuq_val *write_factor(struct gpuq_arena *mem, const void *in)
+{
+	int64_t milli = *(const int64_t *)in;
+
+	return milli == 1000 ? NULL : write_milli(mem, milli);
+}
+
+static const struct gpuq_custom factor = { read_factor, write_factor };
+
+/* ---- caps: 20, {user: 20, job: 8, queue: 100} ---- */
+
+#define CAP_MOST 1000000000
+
+static bool is_cap(const struct gpuq_val *v, int64_t *out)
+{
+	if (v->type == GPUQ_STR && strcmp(v->s, "unlimited") == 0)
+		*out = GPUQ_UNLIMITED;
+	else if (v->type == GPUQ_INT && v->i >= 0 && v->i <= CAP_MOST)
+		*out = v->i;
+	else
+		return false;
+	return true;
+}
+
+/* of_jobs: they are counted, so that there is none of a single one. */
+static int read_caps(struct gpuq_reader *r, const struct gpuq_val *v, bool of_jobs, void *out)
+{
+	static const char *const keys[] = { "user", "queue", "job", NULL };
+	struct site_cap *c = out;
+	int64_t *const to[] = { &c->user, &c->queue, &c->job };
+	const char *words = of_jobs ? "user or queue" : "user, queue or job";
+
+	c->user = c->job = c->queue = GPUQ_UNLIMITED;
+	if (v->type != GPUQ_MAP && is_cap(v, &c->queue))
+		return 0;
+	if (v->type != GPUQ_MAP)
+		return gpuq_reader_fail(r, v, GPUQ_EINVAL,
+					"expected a number from 0 to %d, unlimited, or a map of "
+					"%s",
+					CAP_MOST, words);
+	for (uint32_t i = 0; i < v->n; i++) {
+		const struct gpuq_pair *p = &v->pairs[i];
+		size_t mark = gpuq_reader_enter(r, p->key);
+		int k = 0;
+
+		while (keys[k] && strcmp(keys[k], p->key) != 0)
+			k++;
+		if (!keys[k] || (of_jobs && to[k] == &c->job))
+			return gpuq_reader_fail(r, p->val, GPUQ_EINVAL, "unknown key: expected %s",
+						words);
+		if (!is_cap(p->val, to[k]))
+			return gpuq_reader_fail(r, p->val, GPUQ_EINVAL,
+						"expected a number from 0 to %d, or unlimited",
+						CAP_MOST);
+		gpuq_reader_leave(r, mark);
+	}
+	return 0;
+}
+
+static int read_cap(struct gpuq_reader *r, const struct gpuq_val *v, void *out)
+{
+	return read_caps(r, v, false, out);
+}
+
+static int read_count(struct gpuq_reader *r, const struct gpuq_val *v, void *out)
+{
+	return read_caps(r, v, true, out);
+}
+
+static struct gpuq_val *write_cap(struct gpuq_arena *mem, const void *in)
+{
+	const struct site_cap *c = in;
+	struct gpuq_val *v;
+
+	if (c->user == GPUQ_UNLIMITED && c->job == GPUQ_UNLIMITED && c->queue == GPUQ_UNLIMITED)
+		return NULL;
+	v = gpuq_map(mem);
+	if (c->user != GPUQ_UNLIMITED)
+		gpuq_put(mem, v, "user", gpuq_int(mem, c->user));
+	if (c->job != GPUQ_UNLIMITED)
+		gpuq_put(mem, v, "job", gpuq_int(mem, c->job));
+	if (c->queue != GPUQ_UNLIMITED)
+		gpuq_put(mem, v, "queue", gpuq_int(mem, c->queue));
+	return v;
+}
+
+#define NO_CAP                                                                                     \
+	{                                                                                          \
+		GPUQ_UNLIMITED, GPUQ_UNLIMITED, GPUQ_UNLIMITED                                     \
+	}
+static const struct site_cap no_cap = NO_CAP;
+static const struct gpuq_custom cap = { read_cap, write_cap };
+static const struct gpuq_custom count = { read_count, write_cap };
+
+/* ---- node_loss: strict, or {mode: available, after: 5m} ---- */
+
+static const char *const node_loss_modes[] = { "strict", "available", NULL };
+
+static const struct gpuq_field node_loss_fields[] = {
+	F(site_node_loss, "mode", GPUQ_K_ENUM, mode, .names = node_loss_modes,
+	  .doc = "what happens to a job whose node is lost"),
+	F(site_node_loss, "after", GPUQ_K_DURATION, after_us, .doc = "available: requeue after"),
+	END,
+};
+
+static void node_loss_defaults(void *obj)
+{
+	((struct site_node_loss *)obj)->after_us = 5 * 60 * GPUQ_US_PER_S;
+}
+
+static const struct gpuq_schema node_loss_schema = { .name = "node_loss",
+						     .size = sizeof(struct site_node_loss),
+						     .fields = node_loss_fields,
+						     .defaults = node_loss_defaults };
+
+static int read_node_loss(struct gpuq_reader *r, const struct gpuq_val *v, void *out)
+{
+	struct site_node_loss *n = out;
+
+	if (v->type == GPUQ_MAP)
+		return gpuq_schema_read(r, &node_loss_schema, v, n);
+	node_loss_defaults(n);
+	for (int i = 0; node_loss_modes[i]; i++)
+		if (v->type == GPUQ_STR && strcmp(v->s, node_loss_modes[i]) == 0) {
+			n->mode = i;
+			return 0;
+		}
+	return gpuq_reader_fail(r, v, GPUQ_EINVAL,
+				"expected strict, available or {mode: available, after: 5m}");
+}
+
+static struct gpuq_val *write_node_loss(struct gpuq_arena *mem, const void *in)
+{
+	const struct site_node_loss *n = in;
+	struct gpuq_val *v;
+	char text[32];
+
+	if (n->mode == 0)
+		return NULL;
+	v = gpuq_map(mem);
+	gpuq_duration_print(n->after_us, text, sizeof(text));
+	gpuq_put(mem, v, "mode", gpuq_str(mem, node_loss_modes[n->mode]));
+	gpuq_put(mem, v, "after", gpuq_str(mem, text));
+	return v;
+}
+
+static const struct gpuq_custom node_loss = { read_node_loss, write_node_loss };
+
+/* ---- tables ---- */
+
+static const char *const sharings[] = { "whole",       "mig",  "time-slicing", "gpushare",
+					"gpu-manager", "hami", "dra",          NULL };
+static const char *const placements[] = { "pack", "spread", NULL };
+static const char *const reclaims[] = { "any", "lower_or_equal", "lower", "never", NULL };
+static const char *const preempts[] = { "lower", "lower_or_newer", "never", NULL };
+static const char *const own_preempts[] = { "priority", "strict", NULL };
+static const char *const periods[] = { "none", "day", "week", "month", "quarter", "year", NULL };
+static const char *const budget_modes[] = { "soft", "hard", NULL };
+
+static const struct gpuq_field match_fields[] = {
+	F(site_match, "product", GPUQ_K_STR, product,
+	  .doc = "glob over the product name of the device"),
+	F(site_match, "memory", GPUQ_K_BYTES, memory_min_bytes,
+	  .doc = "least memory of the device"),
+	END,
+};
+
+static const struct gpuq_schema match_schema = { .name = "match",
+						 .size = sizeof(struct site_match),
+						 .fields = match_fields };
+
+static const struct gpuq_field flavor_fields[] = {
+	F(site_flavor, "name", GPUQ_K_NAME, name, .flags = GPUQ_F_REQUIRED | GPUQ_F_KEY,
+	  .doc = "the word that quotas and jobs use"),
+	F(site_flavor, "match", GPUQ_K_OBJECT, match, .sub = &match_schema,
+	  .doc = "which devices are of this flavor"),
+	F(site_flavor, "rate", GPUQ_K_CUSTOM, rate_milli, .custom = &factor,
+	  .doc = "billing weight of one device"),
+	F(site_flavor, "price", GPUQ_K_CUSTOM, price, .custom = &price_custom,
+	  .doc = "of a device and hour: 2.50, or {on_demand: 3.10, committed: 1.20}"),
+	END,
+};
+
+static void flavor_defaults(void *obj)
+{
+	((struct site_flavor *)obj)->rate_milli = 1000;
+}
+
+static const struct gpuq_schema flavor_schema = { .name = "flavor",
+						  .size = sizeof(struct site_flavor),
+						  .fields = flavor_fields,
+						  .defaults = flavor_defaults };
+
+static const struct gpuq_field pool_fields[] = {
+	F(site_pool, "name", GPUQ_K_NAME, name, .flags = GPUQ_F_REQUIRED | GPUQ_F_KEY,
+	  .doc = "name of the pool"),
+	F(site_pool, "selector", GPUQ_K_STRMAP, selector, .doc = "labels of its nodes"),
+	F(site_pool, "flavor", GPUQ_K_NAME, flavor, .doc = "flavor of all its devices"),
+	F(site_pool, "sharing", GPUQ_K_ENUM, sharing, .names = sharings,
+	  .doc = "how its devices may be shared"),
+	F(site_pool, "placement", GPUQ_K_ENUM, placement, .names = placements,
+	  .doc = "fill nodes, or spread over them"),
+	F(site_pool, "spot", GPUQ_K_BOOL, spot, .doc = "its nodes may be taken away"),
+	F(site_pool, "billing", GPUQ_K_ENUM, billing, .names = price_kinds,
+	  .doc = "which of the prices counts"),
+	F(site_pool, "price", GPUQ_K_CUSTOM, price, .custom = &price_custom,
+	  .doc = "of a device and hour; absent: the flavor's"),
+	F(site_pool, "provisioning", GPUQ_K_VAL, provisioning, .doc = "how nodes are asked for"),
+	END,
+};
+
+/* What is wrong with one key, looked at beside others. */
+static int wrong(struct gpuq_reader *r, const struct gpuq_val *v, const char *key, const char *what)
+{
+	const size_t mark = gpuq_reader_enter(r, key);
+	const int rc = gpuq_reader_fail(r, gpuq_get(v, key), GPUQ_EINVAL, "%s", what);
+
+	gpuq_reader_leave(r, mark);
+	return rc;
+}
+
+/* These need more than the words of a node, which is all that is read of it now. */
+static int pool_check(struct gpuq_reader *r, const struct gpuq_val *v, void *obj)
+{
+	const struct site_pool *p = obj;
+
+	if (p->sharing == SHARING_GPU_MANAGER || p->sharing == SHARING_HAMI ||
+	    p->sharing == SHARING_DRA)
+		return wrong(r, v, "sharing",
+			     "expected whole, mig, time-slicing or gpushare: jobs cannot be "
+			     "placed by the other ways");
+	return 0;
+}
+
+static const struct gpuq_schema pool_schema = {
+	.name = "pool", .size = sizeof(struct site_pool), .fields = pool_fields, .check = pool_check
+};
+
+static const struct gpuq_field qos_fields[] = {
+	F(site_qos, "name", GPUQ_K_NAME, name, .flags = GPUQ_F_REQUIRED | GPUQ_F_KEY,
+	  .doc = "name of the qos"),
+	F(site_qos, "preemptible", GPUQ_K_BOOL, preemptible, .doc = "may its jobs be evicted"),
+	F(site_qos, "priority", GPUQ_K_INT, priority, .min = -1000000000, .max = 1000000000,
+	  .doc = "priority class; larger is sooner"),
+	F(site_qos, "max_time", GPUQ_K_DURATION, max_time_us, .doc = "longest walltime"),
+	F(site_qos, "min_runtime", GPUQ_K_DURATION, min_runtime_us,
+	  .doc = "not evicted before it ran this long"),
+	F(site_qos, "grace", GPUQ_K_DURATION, grace_us, .doc = "between signal and kill"),
+	F(site_qos, "usage_factor", GPUQ_K_CUSTOM, usage_factor_milli, .custom = &factor,
+	  .doc = "how much its use counts"),
+	F(site_qos, "interactive", GPUQ_K_BOOL, interactive, .doc = "a person waits for it"),
+	F(site_qos, "idle", GPUQ_K_DURATION, idle_us,
+	  .doc = "stopped when all its devices were idle so long"),
+	F(site_qos, "max_running", GPUQ_K_CUSTOM, max_running, .custom = &count,
+	  .doc = "running jobs: of all, or {user: 4}"),
+	F(site_qos, "max_gpus", GPUQ_K_CUSTOM, max_gpus, .custom = &cap,
+	  .doc = "devices: of all, or {user: 8, job: 4}"),
+	F(site_qos, "max_submitted", GPUQ_K_CUSTOM, max_submitted, .custom = &count,
+	  .doc = "jobs waiting and running: of all, or {user: 100}"),
+	END,
+};
+
+static void qos_defaults(void *obj)
+{
+	struct site_qos *q = obj;
+
+	q->preemptible = true;
+	q->usage_factor_milli = 1000;
+	q->max_running = q->max_gpus = q->max_submitted = no_cap;
+}
+
+/* A rule that can never apply is a mistake. */
+static int idle_check(struct gpuq_reader *r, const struct gpuq_val *v, int64_t idle_us,
+		      int64_t max_time_us)
+{
+	if (idle_us && max_time_us && idle_us >= max_time_us)
+		return wrong(r, v, "idle", "not shorter than max_time: no job runs so long");
+	return 0;
+}
+
+static int qos_check(struct gpuq_reader *r, const struct gpuq_val *v, void *obj)
+{
+	const struct site_qos *q = obj;
+
+	return idle_check(r, v, q->idle_us, q->max_time_us);
+}
+
+static const struct gpuq_schema qos_schema = { .name = "qos",
+					       .size = sizeof(struct site_qos),
+					       .fields = qos_fields,
+					       .defaults = qos_defaults,
+					       .check = qos_check };
+
+static const struct gpuq_field budget_fields[] = {
+	F(site_budget, "gpu_minutes", GPUQ_K_LIMIT, gpu_minutes, .max = INT64_MAX / 60000000,
+	  .doc = "GPU-minutes"),
+	F(site_budget, "user_gpu_minutes", GPUQ_K_LIMIT, user_gpu_minutes,
+	  .max = INT64_MAX / 60000000, .doc = "GPU-minutes of each user"),
+	F(site_budget, "period", GPUQ_K_ENUM, period, .names = periods, .doc = "starts anew each"),
+	F(site_budget, "half_life", GPUQ_K_DURATION, half_life_us, .doc = "use fades by half each"),
+	F(site_budget, "mode", GPUQ_K_ENUM, mode, .names = budget_modes,
+	  .doc = "soft: lower standing when used up; hard: no start"),
+	END,
+};
+
+static void budget_defaults(void *obj)
+{
+	struct site_budget *b = obj;
+
+	b->gpu_minutes = b->user_gpu_minutes = GPUQ_UNLIMITED;
+}
+
+static int budget_check(struct gpuq_reader *r, const struct gpuq_val *v, void *obj)
+{
+	const struct site_budget *b = obj;
+
+	if (b->gpu_minutes == GPUQ_UNLIMITED && b->user_gpu_minutes == GPUQ_UNLIMITED)
+		return gpuq_reader_fail(r, v, GPUQ_EINVAL,
+					"expected gpu_minutes, user_gpu_minutes or both");
+	if (b->half_life_us && b->period)
+		return wrong(r, v, "half_life", "expected either a period or a half_life");
+	return 0;
+}
+
+static const struct gpuq_schema budget_schema = { .name = "budget",
+						  .size = sizeof(struct site_budget),
+						  .fields = budget_fields,
+						  .defaults = budget_defaults,
+						  .check = budget_check };
+
+static const struct gpuq_field queue_fields[] = {
+	F(site_queue, "name", GPUQ_K_NAME, name, .flags = GPUQ_F_REQUIRED | GPUQ_F_KEY,
+	  .doc = "name of the queue"),
+	F(site_queue, "parent", GPUQ_K_NAME, parent, .doc = "the queue above it"),
+	F(site_queue, "quota", GPUQ_K_CUSTOM, quota, .custom = &amount,
+	  .doc = "devices it is owed"),
+	F(site_queue, "limit", GPUQ_K_CUSTOM, limit, .custom = &amount,
+	  .doc = "devices it never passes"),
+	F(site_queue, "lend", GPUQ_K_CUSTOM, lend, .custom = &amount,
+	  .doc = "idle quota that others may use"),
+	F(site_queue, "shared_quota", GPUQ_K_CUSTOM, shared_quota, .custom = &amount,
+	  .doc = "without a quota: what the queues below share, beside the sum of theirs"),
+	F(site_queue, "weight", GPUQ_K_CUSTOM, weight, .custom = &factor,
+	  .doc = "its portion of what is left over"),
+	F(site_queue, "rank", GPUQ_K_INT, rank, .min = -1000000, .max = 1000000,
+	  .doc = "whose turn comes first for what is left over"),
+	F(site_queue, "reclaim", GPUQ_K_ENUM, reclaim, .names = reclaims,
+	  .doc = "whom it may take from, in other queues"),
+	F(site_queue, "preempt", GPUQ_K_ENUM, preempt, .names = preempts,
+	  .doc = "whom it may take from, inside itself"),
+	F(site_queue, "own_preempt", GPUQ_K_ENUM, own_preempt, .names = own_preempts,
+	  .doc = "who takes from its equals inside it: of higher priority, or who also stands as "
+		 "well"),
+	F(site_queue, "borrow_preempt_max_priority", GPUQ_K_INT, borrow_preempt_max_priority,
+	  .min = -1000000000, .max = 1000000000,
+	  .doc = "when it borrows it may displace borrowers up to this priority, below the job's "
+		 "own"),
+	F(site_queue, "fence", GPUQ_K_BOOL, fence, .doc = "jobs in it take from nobody outside"),
+	F(site_queue, "reclaimable", GPUQ_K_BOOL, reclaimable,
+	  .doc = "false: other queues take nothing back from it"),
+	F(site_queue, "reclaim_min_runtime", GPUQ_K_DURATION, reclaim_min_runtime_us,
+	  .doc = "its jobs are safe from other queues for this long"),
+	F(site_queue, "preempt_min_runtime", GPUQ_K_DURATION, preempt_min_runtime_us,
+	  .doc = "its jobs are safe from each other for this long"),
+	F(site_queue, "budget", GPUQ_K_OBJECT_PTR, budget, .sub = &budget_schema,
+	  .doc = "GPU-minutes to spend"),
+	F(site_queue, "budget_demotes_guarantee", GPUQ_K_BOOL, budget_demotes_guarantee,
+	  .doc = "out of budget, its quota protects it no more"),
+	F(site_queue, "namespace", GPUQ_K_NAME, namespace_, .doc = "Kubernetes namespace"),
+	F(site_queue, "service_account", GPUQ_K_NAME, service_account,
+	  .doc = "service account of its pods"),
+	F(site_queue, "priority_class", GPUQ_K_NAME, priority_class,
+	  .doc = "Kubernetes PriorityClass of its pods"),
+	F(site_queue, "image", GPUQ_K_STR, image, .doc = "image of scripts that name none"),
+	F(site_queue, "image_pull_secrets", GPUQ_K_STRLIST, image_pull_secrets,
+	  .doc = "secrets to pull images with"),
+	F(site_queue, "pod_policy", GPUQ_K_STR, pod_policy,
+	  .doc = "baseline, restricted or privileged"),
+	F(site_queue, "users", GPUQ_K_STRLIST, users, .doc = "who may submit; absent: everybody"),
+	F(site_queue, "groups", GPUQ_K_STRLIST, groups, .doc = "groups that may submit"),
+	F(site_queue, "managers", GPUQ_K_STRLIST, managers, .doc = "who manages it and below"),
+	F(site_queue, "qos", GPUQ_K_STRLIST, qos,
+	  .doc = "qos that may be used; the default is normal, or else the first of them"),
+	F(site_queue, "flavors", GPUQ_K_STRLIST, flavors,
+	  .doc = "for jobs that name none: which, in order of preference; absent: any"),
+	F(site_queue, "default_time", GPUQ_K_DURATION, default_time_us,
+	  .doc = "walltime of jobs that name none"),
+	F(site_queue, "max_time", GPUQ_K_DURATION, max_time_us, .doc = "longest walltime"),
+	F(site_queue, "idle", GPUQ_K_DURATION, idle_us,
+	  .doc = "its jobs are stopped when all their devices were idle so long"),
+	F(site_queue, "max_running", GPUQ_K_CUSTOM, max_running, .custom = &count,
+	  .doc = "running jobs"),
+	F(site_queue, "max_gpus", GPUQ_K_CUSTOM, max_gpus, .custom = &cap, .doc = "devices"),
+	F(site_queue, "max_submitted", GPUQ_K_CUSTOM, max_submitted, .custom = &count,
+	  .doc = "jobs waiting and running"),
+	F(site_queue, "start_timeout", GPUQ_K_DURATION, start_timeout_us,
+	  .doc = "a job that was placed must run within"),
+	F(site_queue, "node_loss", GPUQ_K_CUSTOM, node_loss, .custom = &node_loss,
+	  .doc = "strict, or {mode: available, after: TIME}"),
+	F(site_queue, "accounting_finalizer", GPUQ_K_BOOL, accounting_finalizer,
+	  .doc = "pods carry a finalizer until their end is in the ledger"),
+	F(site_queue, "stopped", GPUQ_K_BOOL, stopped, .doc = "starts no jobs"),
+	F(site_queue, "closed", GPUQ_K_BOOL, closed, .doc = "takes no jobs"),
+	F(site_queue, "start", GPUQ_K_STR, start, .doc = "how pods come to their nodes: direct"),
+	END,
+};
+
+static void queue_defaults(void *obj)
+{
+	struct site_queue *q = obj;
+
+	q->weight = 1000;
+	q->reclaimable = true;
+	q->reclaim_min_runtime_us = q->preempt_min_runtime_us = -1;
+	q->borrow_preempt_max_priority = INT64_MIN;
+	q->max_running = q->max_gpus = q->max_submitted = no_cap;
+	node_loss_defaults(&q->node_loss);
+}
+
+static int queue_check(struct gpuq_reader *r, const struct gpuq_val *v, void *obj)
+{
+	const struct site_queue *q = obj;
+
+	if (q->quota.given && q->shared_quota.given)
+		return gpuq_reader_fail(r, gpuq_get(v, "shared_quota"), GPUQ_EINVAL,
+					"a queue with a quota of its own has no shared_quota");
+	if (q->pod_policy && strcmp(q->pod_policy, "baseline") != 0 &&
+	    strcmp(q->pod_policy, "restricted") != 0 && strcmp(q->pod_policy, "privileged") != 0)
+		return wrong(r, v, "pod_policy", "expected baseline, restricted or privileged");
+	if (q->start && strcmp(q->start, "direct") != 0)
+		return wrong(r, v, "start", "expected direct");
+	if (q->max_time_us && q->default_time_us > q->max_time_us)
+		return wrong(r, v, "default_time", "longer than max_time");
+	return idle_check(r, v, q->idle_us, q->max_time_us);
+}
+
+static const struct gpuq_schema queue_schema = { .name = "queue",
+						 .size = sizeof(struct site_queue),
+						 .fields = queue_fields,
+						 .defaults = queue_defaults,
+						 .check = queue_check };
+
+#define CAPS(type)                                                                                 \
+	F(type, "max_running", GPUQ_K_LIMIT, max_running, .max = INT64_MAX,                        \
+	  .doc = "running jobs, in all queues"),                                                   \
+		F(type, "max_gpus", GPUQ_K_LIMIT, max_gpus, .max = 100000000,                      \
+		  .doc = "devices, in all queues"),                                                \
+		F(type, "max_submitted", GPUQ_K_LIMIT, max_submitted, .max = INT64_MAX,            \
+		  .doc = "jobs waiting and running, in all queues")
+
+static const struct gpuq_field user_fields[] = {
+	F(site_user, "name", GPUQ_K_STR, name, .flags = GPUQ_F_REQUIRED | GPUQ_F_KEY,
+	  .doc = "login name"),
+	F(site_user, "groups", GPUQ_K_STRLIST, groups, .doc = "groups of gpuq"),
+	F(site_user, "default_queue", GPUQ_K_NAME, default_queue, .doc = "where jobs go"),
+	CAPS(site_user),
+	END,
+};
+
+static void user_defaults(void *obj)
+{
+	struct site_user *u = obj;
+
+	u->max_running = u->max_gpus = u->max_submitted = GPUQ_UNLIMITED;
+}
+
+static const struct gpuq_schema user_schema = { .name = "user",
+						.size = sizeof(struct site_user),
+						.fields = user_fields,
+						.defaults = user_defaults };
+
+static const struct gpuq_field group_fields[] = {
+	F(site_group, "name", GPUQ_K_NAME, name, .flags = GPUQ_F_REQUIRED | GPUQ_F_KEY,
+	  .doc = "as users name it"),
+	CAPS(site_group),
+	END,
+};
+
+static void group_defaults(void *obj)
+{
+	struct site_group *g = obj;
+
+	g->max_running = g->max_gpus = g->max_submitted = GPUQ_UNLIMITED;
+}
+
+static const struct gpuq_schema group_schema = { .name = "group",
+						 .size = sizeof(struct site_group),
+						 .fields = group_fields,
+						 .defaults = group_defaults };
+
+static const struct gpuq_field license_fields[] = {
+	F(site_license, "name", GPUQ_K_NAME, name, .flags = GPUQ_F_REQUIRED | GPUQ_F_KEY,
+	  .doc = "name of the license"),
+	F(site_license, "count", GPUQ_K_INT, count, .flags = GPUQ_F_REQUIRED, .min = 0,
+	  .max = 1000000000, .doc = "how many there are"),
+	END,
+};
+
+static const struct gpuq_schema license_schema = { .name = "license",
+						   .size = sizeof(struct site_license),
+						   .fields = license_fields };
+
+static const struct gpuq_field reservation_fields[] = {
+	F(site_reservation, "name", GPUQ_K_NAME, name, .flags = GPUQ_F_REQUIRED | GPUQ_F_KEY,
+	  .doc = "name of the reservation"),
+	F(site_reservation, "start", GPUQ_K_INSTANT, start_us, .flags = GPUQ_F_REQUIRED,
+	  .doc = "when it begins"),
+	F(site_reservation, "duration", GPUQ_K_DURATION, duration_us, .flags = GPUQ_F_REQUIRED,
+	  .doc = "how long it lasts"),
+	F(site_reservation, "every", GPUQ_K_DURATION, every_us,
+	  .doc = "it comes again after so long; with the flag recurring: a week"),
+	F(site_reservation, "release_after", GPUQ_K_DURATION, release_after_us,
+	  .doc = "what its owners do not use by then is everybody's; with the flag "
+		 "release-unused: 15 minutes"),
+	F(site_reservation, "gpus", GPUQ_K_MILLI, gpus_milli, .doc = "devices, anywhere"),
+	F(site_reservation, "nodes", GPUQ_K_STRLIST, nodes, .doc = "whole nodes"),
+	F(site_reservation, "flavor", GPUQ_K_NAME, flavor, .doc = "of the devices"),
+	F(site_reservation, "pool", GPUQ_K_NAME, pool, .doc = "of the devices"),
+	F(site_reservation, "queue", GPUQ_K_NAME, queue, .doc = "who may use it"),
+	F(site_reservation, "users", GPUQ_K_STRLIST, users, .doc = "who may use it"),
+	F(site_reservation, "flags", GPUQ_K_STRLIST, flags,
+	  .doc = "maintenance (nobody may use it), daily, weekly or recurring (weekly), "
+		 "release-unused"),
+	END,
+};
+
+static const struct gpuq_schema reservation_schema = { .name = "reservation",
+						       .size = sizeof(struct site_reservation),
+						       .fields = reservation_fields };
+
+/* ---- what one user may have stored ---- */
+
+static int read_stored(struct gpuq_reader *r, const struct gpuq_val *v, void *out)
+{
+	int64_t *bytes = out;
+
+	if (v->type == GPUQ_STR && strcmp(v->s, "unlimited") == 0) {
+		*bytes = GPUQ_UNLIMITED;
+		return 0;
+	}
+	if (v->type == GPUQ_INT && v->i >= 0)
+		*bytes = v->i;
+	else if (v->type != GPUQ_STR || gpuq_bytes_parse(v->s, bytes, NULL) < 0 || *bytes < 0)
+		return gpuq_reader_fail(r, v, GPUQ_EINVAL,
+					"expected a size such as 512Mi or 1Gi, or unlimited");
+	return 0;
+}
+
+static struct gpuq_val *write_stored(struct gpuq_arena *mem, const void *in)
+{
+	const int64_t bytes = *(const int64_t *)in;
+	char text[32];
+
+	if (bytes == SITE_MAX_STORED_BYTES)
+		return NULL;
+	if (bytes == GPUQ_UNLIMITED)
+		return gpuq_str(mem, "unlimited");
+	gpuq_bytes_print(bytes, text, sizeof(text));
+	return gpuq_str(mem, gpuq_arena_strdup(mem, text));
+}
+
+static const struct gpuq_custom stored = { read_stored, write_stored };
+
+static void site_defaults(void *obj)
+{
+	struct site *s = obj;
+
+	s->max_submitted = SITE_MAX_SUBMITTED;
+	s->max_stored_bytes = SITE_MAX_STORED_BYTES;
+}
+
+static const struct gpuq_field site_fields[] = {
+	F(site, "version", GPUQ_K_INT, version, .flags = GPUQ_F_REQUIRED, .min = 1, .max = 1,
+	  .doc = "of this form: 1"),
+	F(site, "topology", GPUQ_K_STRLIST, topology,
+	  .doc = "node labels that topology levels are read from, from wide to narrow"),
+	F(site, "currency", GPUQ_K_STR, currency, .min = 1, .max = 16, .doc = "of prices"),
+	F(site, "default_budget", GPUQ_K_OBJECT_PTR, default_budget, .sub = &budget_schema,
+	  .doc = "GPU-minutes of every queue that has no budget and no queue below it"),
+	F(site, "max_submitted", GPUQ_K_LIMIT, max_submitted, .max = CAP_MOST,
+	  .doc = "jobs of one user that have not ended; an array is one"),
+	F(site, "max_stored", GPUQ_K_CUSTOM, max_stored_bytes, .custom = &stored,
+	  .doc = "bytes of what one user submitted and has not ended"),
+	F(site, "flavors", GPUQ_K_OBJECTS, flavors, .sub = &flavor_schema,
+	  .doc = "kinds of devices"),
+	F(site, "pools", GPUQ_K_OBJECTS, pools, .sub = &pool_schema, .doc = "sets of nodes"),
+	F(site, "qos", GPUQ_K_OBJECTS, qos, .sub = &qos_schema, .doc = "policy bundles"),
+	F(site, "queues", GPUQ_K_OBJECTS, queues, .sub = &queue_schema, .doc = "where jobs go"),
+	F(site, "users", GPUQ_K_OBJECTS, users, .sub = &user_schema, .doc = "people"),
+	F(site, "groups", GPUQ_K_OBJECTS, groups, .sub = &group_schema,
+	  .doc = "limits of groups of users"),
+	F(site, "licenses", GPUQ_K_OBJECTS, licenses, .sub = &license_schema, .doc = "counters"),
+	F(site, "reservations", GPUQ_K_OBJECTS, reservations, .sub = &reservation_schema,
+	  .doc = "the calendar"),
+	END,
+};
+
+/* ---- checks across objects ---- */
+
+static const char *member_name(const struct gpuq_val *list, size_t i)
+{
+	return gpuq_get_str(list->items[i], "name", "");
+}
+
+static int check_known(struct gpuq_reader *r, const struct gpuq_val *v, const char *list, size_t i,
+		       const char *key, const char *name, const struct gpuq_val *among,
+		       const char *always)
+{
+	const char *names[512];
+	const struct gpuq_val *at;
+	size_t n = 0;
+	const char *near;
+	size_t m1, m2, m3;
+	int rc;
+
+	if (!name || (always && strcmp(name, always) == 0))
+		return 0;
+	for (size_t k = 0; among && k < among->n; k++) {
+		if (strcmp(member_name(among, k), name) == 0)
+			return 0;
+		if (n < 511)
+			names[n++] = member_name(among, k);
+	}
+	names[n] = NULL;
+	near = gpuq_nearest(name, names);
+	m1 = gpuq_reader_enter(r, list);
+	m2 = gpuq_reader_enter_member(r, gpuq_get(v, list), i);
+	m3 = gpuq_reader_enter(r, key);
+	at = gpuq_get(gpuq_get(v, list)->items[i], key);
+	for (size_t k = 0; at && at->type == GPUQ_LIST && k < at->n; k++)
+		if (at->items[k]->type == GPUQ_STR && strcmp(at->items[k]->s, name) == 0)
+			at = at->items[k];
+	rc = gpuq_reader_fail(r, at, GPUQ_EINVAL, "no %s is named %s%s%s%s",
+			      strcmp(key, "parent") == 0 ? "queue" : key, name,
+			      near ? " (did you mean " : "", near ? near : "", near ? "?)" : "");
+	gpuq_reader_leave(r, m3);
+	gpuq_reader_leave(r, m2);
+	gpuq_reader_leave(r, m1);
+	return rc;
+}
+
+static int check_circle(struct gpuq_reader *r, const struct gpuq_val *v, const struct site *s,
+			size_t i)
+{
+	const struct site_queue *q = (const struct site_queue *)s->queues.items + i;
+	size_t hops = 0;
+	size_t m1, m2, m3;
+
+	while (q && q->parent && hops++ <= s->queues.n)
+		q = site_queue_find(s, q->parent);
+	if (hops <= s->queues.n)
+		return 0;
+	m1 = gpuq_reader_enter(r, "queues");
+	m2 = gpuq_reader_enter_member(r, gpuq_get(v, "queues"), i);
+	m3 = gpuq_reader_enter(r, "parent");
+	gpuq_reader_fail(r, gpuq_get(gpuq_get(v, "queues")->items[i], "parent"), GPUQ_EINVAL,
+			 "the queues above it form a circle");
+	gpuq_reader_leave(r, m3);
+	gpuq_reader_leave(r, m2);
+	gpuq_reader_leave(r, m1);
+	return GPUQ_EINVAL;
+}
+
+static int site_check(struct gpuq_reader *r, const struct gpuq_val *v, void *obj)
+{
+	const struct site *s = obj;
+	const struct gpuq_val *queues = gpuq_get(v, "queues"), *flavors = gpuq_get(v, "flavors");
+	const struct site_queue *q = s->queues.items;
+	const struct site_pool *p = s->pools.items;
+	int rc = 0;
+
+	for (size_t i = 0; rc == 0 && i < s->queues.n; i++) {
+		rc = check_known(r, v, "queues", i, "parent", q[i].parent, queues, NULL);
+		if (rc == 0)
+			rc = check_circle(r, v, s, i);
+		for (size_t k = 0; rc == 0 && k < q[i].qos.n; k++)
+			rc = check_known(r, v, "queues", i, "qos", q[i].qos.items[k],
+					 gpuq_get(v, "qos"), "normal");
+	}
+	for (size_t i = 0; rc == 0 && i < s->pools.n; i++)
+		rc = check_known(r, v, "pools", i, "flavor", p[i].flavor, flavors, "default");
+	return rc;
+}
+
+const struct gpuq_schema site_schema = { .name = "site",
+					 .size = sizeof(struct site),
+					 .fields = site_fields,
+					 .defaults = site_defaults,
+					 .check = site_check };
+
+static int read_site(const struct gpuq_val *v, const char *file, int64_t now_us, bool lenient,
+		     struct site **out, struct gpuq_err *err)
+{
+	struct gpuq_arena mem = GPUQ_ARENA_INIT(0);
+	struct gpuq_reader r = { .arena = &mem,
+				 .file = file,
+				 .now_us = now_us,
+				 .by_name = true,
+				 .lenient = lenient,
+				 .err = err };
+	struct site *s = calloc(1, sizeof(*s));
+	int rc;
+
+	if (!s)
+		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+	rc = gpuq_schema_read(&r, &site_schema, v, s);
+	if (rc == 0) {
+		s->tree = gpuq_schema_write(&mem, &site_schema, s);
+		if (!s->tree)
+			rc = gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+	}
+	s->arena = mem;
+	if (rc != 0) {
+		site_free(s);
+		return rc;
+	}
+	*out = s;
+	return 0;
+}
+
+int site_read(const struct gpuq_val *v, const char *file, int64_t now_us, struct site **out,
+	      struct gpuq_err *err)
+{
+	return read_site(v, file, now_us, false, out, err);
+}
+
+int site_read_stored(const struct gpuq_val *v, int64_t now_us, struct site **out,
+		     struct gpuq_err *err)
+{
+	return read_site(v, NULL, now_us, true, out, err);
+}
+
+struct site *site_default(void)
+{
+	struct gpuq_arena mem = GPUQ_ARENA_INIT(0);
+	struct gpuq_val *v = gpuq_map(&mem), *q = gpuq_map(&mem), *list = gpuq_list(&mem);
+	struct site *s = NULL;
+
+	gpuq_put(&mem, v, "version", gpuq_int(&mem, 1));
+	gpuq_put(&mem, q, "name", gpuq_str(&mem, "default"));
+	gpuq_put(&mem, q, "quota", gpuq_str(&mem, "unlimited"));
+	gpuq_put(&mem, q, "limit", gpuq_str(&mem, "unlimited"));
+	gpuq_add(&mem, list, q);
+	gpuq_put(&mem, v, "queues", list);
+	if (!v || site_read(v, NULL, 0, &s, NULL) != 0)
+		s = NULL;
+	gpuq_arena_done(&mem);
+	return s;
+}
+
+void site_free(struct site *s)
+{
+	if (!s)
+		return;
+	gpuq_arena_done(&s->arena);
+	free(s);
+}
+
+const struct site_queue *site_queue_find(const struct site *s, const char *name)
+{
+	site_each(site_queue, s->queues, q)
+		if (strcmp(q->name, name) == 0)
+			return q;
+	return NULL;
+}
+
+const struct site_user *site_user_find(const struct site *s, const char *name)
+{
+	site_each(site_user, s->users, u)
+		if (strcmp(u->name, name) == 0)
+			return u;
+	return NULL;
+}
+
+const struct site_group *site_group_find(const struct site *s, const char *name)
+{
+	site_each(site_group, s->groups, g)
+		if (strcmp(g->name, name) == 0)
+			return g;
+	return NULL;
+}
+
+const struct site_qos *site_qos_find(const struct site *s, const char *name)
+{
+	static const struct site_qos normal = { .name = "normal",
+						.preemptible = true,
+						.usage_factor_milli = 1000,
+						.max_running = NO_CAP,
+						.max_gpus = NO_CAP,
+						.max_submitted = NO_CAP };
+
+	site_each(site_qos, s->qos, q)
+		if (strcmp(q->name, name) == 0)
+			return q;
+	return strcmp(name, "normal") == 0 ? &normal : NULL;
+}
+
+int64_t site_amount_of(const struct site_amount *a, const char *flavor, int64_t dflt)
+{
+	if (!a->given)
+		return dflt;
+	if (!a->per_flavor)
+		return a->all;
+	for (size_t i = 0; i < a->n; i++)
+		if (strcmp(a->flavors[i], flavor) == 0)
+			return a->amounts[i];
+	return dflt;
+}
+
+bool site_glob(const char *pattern, const char *text)
+{
+	const char *star = NULL, *back = NULL;
+
+	while (*text) {
+		if (*pattern == '*') {
+			star = pattern++;
+			back = text;
+		} else if (*pattern == '?' || *pattern == *text) {
+			pattern++;
+			text++;
+		} else if (star) {
+			pattern = star + 1;
+			text = ++back;
+		} else {
+			return false;
+		}
+	}
+	while (*pattern == '*')
+		pattern++;
+	return *pattern == '\0';
+}

@@ -1,0 +1,202 @@
+/* site.h - queues, pools, flavors, qos and the like, as a site file has them
+ *
+ * Owns     struct site, its schema (model.md section 7) and its checks.
+ * Touches  memory only.
+ * Used by  state/model (the tree of queues), flow/admit/submit (policy), gpuqd --site,
+ *          rpc (site.apply, queue.list).
+ *
+ * A site is read from the tree of one document and lives in one arena.
+ */
+#ifndef GPUQD_SITE_SITE_H
+#define GPUQD_SITE_SITE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "gpuqd/site/price.h"
+#include "libgpuq/arena.h"
+#include "libgpuq/err.h"
+#include "libgpuq/schema.h"
+#include "libgpuq/val.h"
+
+/* Devices in thousandths, for all flavors alike or flavor by flavor. */
+struct site_amount {
+	bool given; /* the key was there */
+	bool per_flavor; /* else `all` counts for each flavor alike */
+	int64_t all; /* GPUQ_UNLIMITED possible */
+	const char **flavors;
+	int64_t *amounts;
+	size_t n;
+};
+
+struct site_match {
+	const char *product; /* glob over the device's product; NULL = none by itself */
+	int64_t memory_min_bytes; /* of a device, 0 = any */
+};
+
+struct site_flavor {
+	const char *name;
+	struct site_match match;
+	int64_t rate_milli; /* billing weight, default 1000 */
+	struct price price;
+};
+
+enum site_placement { SITE_PLACEMENT_PACK, SITE_PLACEMENT_SPREAD };
+
+enum site_sharing {
+	SHARING_WHOLE,
+	SHARING_MIG,
+	SHARING_TIME_SLICING,
+	SHARING_GPUSHARE,
+	SHARING_GPU_MANAGER,
+	SHARING_HAMI,
+	SHARING_DRA
+};
+
+struct site_pool {
+	const char *name;
+	struct gpuq_strmap selector; /* node labels; all must match */
+	const char *flavor;
+	int sharing; /* enum site_sharing */
+	int placement; /* enum site_placement */
+	bool spot;
+	int billing; /* enum price_kind */
+	struct price price; /* before that of its flavor */
+	struct gpuq_val *provisioning;
+};
+
+struct site_cap { /* of jobs or devices: a user's, one job's, all; GPUQ_UNLIMITED = none */
+	int64_t user, job, queue;
+};
+
+struct site_qos {
+	const char *name;
+	bool preemptible;
+	int64_t priority, max_time_us, min_runtime_us, grace_us, usage_factor_milli;
+	bool interactive;
+	struct site_cap max_running, max_gpus, max_submitted; /* queue: of all its jobs */
+	int64_t idle_us; /* 0 = no rule */
+};
+
+struct site_budget {
+	int64_t gpu_minutes; /* of all together; GPUQ_UNLIMITED = none */
+	int64_t user_gpu_minutes; /* of each user; GPUQ_UNLIMITED = none */
+	int period; /* 0 none, 1 day, 2 week, 3 month, 4 quarter, 5 year */
+	int64_t half_life_us;
+	int mode; /* 0 soft, 1 hard */
+};
+
+struct site_node_loss {
+	int mode; /* 0 strict, 1 available */
+	int64_t after_us;
+};
+
+struct site_queue {
+	const char *name, *parent; /* parent NULL = at the top */
+	struct site_amount quota, limit, lend;
+	struct site_amount shared_quota; /* without quota: more than the children's sum */
+	int64_t weight; /* >= 0, thousandths */
+	int64_t rank;
+	int reclaim, preempt; /* see schema */
+	int own_preempt; /* 0 priority, 1 strict */
+	bool fence, reclaimable;
+	int64_t borrow_preempt_max_priority; /* INT64_MIN = none is displaced */
+	int64_t reclaim_min_runtime_us, preempt_min_runtime_us; /* -1 = not given */
+	struct site_budget *budget;
+	bool budget_demotes_guarantee; /* out of budget, its quota protects it no more */
+	const char *namespace_, *service_account, *priority_class, *image, *pod_policy;
+	struct gpuq_strlist image_pull_secrets, users, groups, managers, qos, flavors;
+	int64_t default_time_us, max_time_us; /* 0 = not given */
+	int64_t idle_us; /* 0 = no rule of its own */
+	struct site_cap max_running, max_gpus, max_submitted;
+	int64_t start_timeout_us;
+	struct site_node_loss node_loss;
+	bool accounting_finalizer, stopped, closed;
+	const char *start; /* "direct" or "bind" */
+};
+
+struct site_user {
+	const char *name, *default_queue;
+	struct gpuq_strlist groups;
+	int64_t max_running, max_gpus, max_submitted; /* GPUQ_UNLIMITED = none */
+};
+
+/* Of all users in it together. Groups that are not listed have no limits. */
+struct site_group {
+	const char *name;
+	int64_t max_running, max_gpus, max_submitted;
+};
+
+struct site_license {
+	const char *name;
+	int64_t count;
+};
+
+struct site_reservation {
+	const char *name, *queue, *flavor, *pool;
+	int64_t start_us, duration_us, gpus_milli;
+	int64_t every_us, release_after_us; /* 0 = as the flags say */
+	struct gpuq_strlist nodes, users, flags;
+};
+
+#define SITE_MAX_SUBMITTED 100000
+#define SITE_MAX_STORED_BYTES (INT64_C(1) << 30)
+
+struct site {
+	struct gpuq_arena arena;
+	int64_t version;
+	struct gpuq_strlist topology; /* node labels from wide to narrow: the levels of placement */
+	const char *currency; /* of prices; NULL = nobody said */
+	struct site_budget *default_budget; /* of leaves that have none of their own */
+	int64_t max_submitted, max_stored_bytes; /* of one user, struct stored; GPUQ_UNLIMITED */
+	struct gpuq_objects flavors, pools, qos, queues, users, groups, licenses, reservations;
+	struct gpuq_val *tree; /* normalised: what `export` prints and the store keeps */
+};
+
+extern const struct gpuq_schema site_schema;
+
+/* Read one document. file NULL = not a file. *out is on the heap: site_free().
+ * Checks names, parents (known, no circle), flavors and qos that are named.
+ * Returns 0, GPUQ_EINVAL with "file:line:col: queues[2].parent: ...", GPUQ_ENOMEM. */
+int site_read(const struct gpuq_val *v, const char *file, int64_t now_us, struct site **out,
+	      struct gpuq_err *err);
+
+/* The same of one that passed site_read when it was applied: keys that are not known are
+ * skipped, since a newer gpuqd may have stored it. */
+int site_read_stored(const struct gpuq_val *v, int64_t now_us, struct site **out,
+		     struct gpuq_err *err);
+
+/* What holds without any site: queue `default` without quota or limit. */
+struct site *site_default(void);
+void site_free(struct site *s);
+
+#define site_each(type, list, it)                                                                  \
+	for (struct type *it = (list).items, *it##_end = it ? it + (list).n : NULL;                \
+	     it != it##_end; it++)
+
+const struct site_queue *site_queue_find(const struct site *s, const char *name);
+/* NULL: it is not listed. */
+const struct site_user *site_user_find(const struct site *s, const char *name);
+const struct site_group *site_group_find(const struct site *s, const char *name);
+const struct site_qos *site_qos_find(const struct site *s, const char *name);
+
+/* The amount for one flavor; dflt when nothing is said of it. */
+int64_t site_amount_of(const struct site_amount *a, const char *flavor, int64_t dflt);
+
+/* Flags that a reservation may carry; ends with NULL. maintenance: nobody may use it; daily
+ * and weekly (or recurring): it comes again each UTC day, each seven; release-unused: it is
+ * given up when nobody uses it. */
+extern const char *const site_reservation_flags[];
+bool site_reservation_has(const struct site_reservation *r, const char *flag);
+/* When it begins; of one that recurs, the one that is now or else the next. */
+int64_t site_reservation_start(const struct site_reservation *r, int64_t now_us);
+/* How often it comes again, and how long nobody may leave it unused before it is given up:
+ * numbers of its own, else what its flags say; 0 = never. */
+int64_t site_reservation_every_us(const struct site_reservation *r);
+int64_t site_reservation_release_us(const struct site_reservation *r);
+
+/* Shell-like glob with * and ?, whole string. */
+bool site_glob(const char *pattern, const char *text);
+
+#endif

@@ -1,0 +1,102 @@
+#include "gpuqd/snapshot/cost.h"
+
+#include <string.h>
+
+#include "gpuqd/util/amount.h"
+
+/* Devices with four compute slices. All others are taken to have seven. */
+static const struct {
+	const char *profile;
+	int64_t milli;
+} quarters[] = {
+	{ "1g.6gb", 250 },   { "1g.6gb+me", 250 }, { "2g.12gb", 500 },    { "2g.12gb+me", 500 },
+	{ "4g.24gb", 1000 }, { "1g.6gb.me", 250 }, { "2g.12gb.me", 500 },
+};
+
+int64_t cost_of_profile(const char *profile)
+{
+	int64_t slices = 0;
+	const char *p = profile;
+
+	for (size_t i = 0; i < sizeof(quarters) / sizeof(quarters[0]); i++)
+		if (strcmp(quarters[i].profile, profile) == 0)
+			return quarters[i].milli;
+	while (*p >= '0' && *p <= '9' && slices < 100)
+		slices = slices * 10 + (*p++ - '0');
+	/* 1g.10gb; 1c.3g.20gb is one of the three slices of another. */
+	if (slices < 1 || slices > 7 || (*p != 'g' && *p != 'c'))
+		return SNAP_MILLI;
+	return (slices * SNAP_MILLI + 6) / 7;
+}
+
+/* The least memory of a device on the flavor, or on any; 0 = not known. */
+static int64_t device_memory(const struct snapshot *s, uint32_t flavor)
+{
+	int64_t least = 0;
+
+	for (uint32_t f = 0; f < s->n_flavors; f++) {
+		const int64_t m = s->flavors[f].device_memory_bytes;
+
+		if ((flavor == SNAP_NONE || f == flavor) && m > 0 && (least == 0 || m < least))
+			least = m;
+	}
+	return least;
+}
+
+int64_t cost_of_pod(const struct snapshot *s, const struct snap_group *g, uint32_t flavor)
+{
+	int64_t memory, part;
+
+	if (g->mig)
+		return amount_times(cost_of_profile(g->mig), g->gpus_milli / SNAP_MILLI);
+	if (g->gpu_memory_bytes == 0 && g->gpu_part_milli == 0)
+		return g->gpus_milli;
+	memory = g->gpu_memory_bytes ? device_memory(s, flavor) : 0;
+	part = g->gpus_milli % SNAP_MILLI;
+	if (g->gpu_part_milli > part)
+		part = g->gpu_part_milli;
+	if (part == 0) /* larger than a device: it fits nowhere */
+		part = memory <= 0 || g->gpu_memory_bytes > memory
+			       ? SNAP_MILLI
+			       : snap_memory_milli(g->gpu_memory_bytes, memory);
+	return amount_times(part, snap_group_parts(g));
+}
+
+int64_t cost_of_request(const struct snapshot *s, const struct snap_request *r, uint32_t flavor)
+{
+	int64_t sum = 0;
+
+	for (uint32_t g = 0; g < r->n_groups; g++)
+		sum = amount_sum(sum, amount_times(cost_of_pod(s, &r->groups[g], flavor),
+						   r->groups[g].pods_min));
+	return sum;
+}
+
+int64_t cost_of_alloc(const struct snapshot *s, const struct snap_alloc *a)
+{
+	const struct snap_group *g = snap_group_of(s, a);
+
+	if (!g->mig && snap_group_parts(g) && a->n_devices && a->milli)
+		return (int64_t)a->n_devices * a->milli;
+	return cost_of_pod(s, g, s->nodes[a->node].flavor);
+}
+
+uint32_t cost_flavor(const struct snapshot *s, const struct snap_alloc *pods, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		const struct snap_request *r = &s->requests[s->jobs[pods[i].job].request];
+
+		if (r->groups[pods[i].group < r->n_groups ? pods[i].group : 0].gpus_milli > 0)
+			return s->nodes[pods[i].node].flavor;
+	}
+	return SNAP_NONE;
+}
+
+int64_t cost_of_loss(const struct snapshot *s, const struct snap_job *j, int64_t gpus_milli)
+{
+	const int64_t from = j->checkpoint_us > j->start_us ? j->checkpoint_us : j->start_us;
+	const int64_t now = s->config.now_us;
+	const int64_t us = amount_sum(now > from ? now - from : 0, j->restart_cost_us);
+
+	return amount_times(us / 1000, (gpus_milli + 99) / 100) / 10;
+}

@@ -1,0 +1,698 @@
+#include "gpuqd/snapshot/snapshot_take.h"
+#include "gpuqd/snapshot/snapshot_take_calendar.h"
+#include "gpuqd/snapshot/snapshot_take_caps.h"
+#include "gpuqd/snapshot/snapshot_take_guest.h"
+#include "gpuqd/snapshot/snapshot_take_past.h"
+#include "gpuqd/snapshot/snapshot_take_usage.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gpuqd/snapshot/snapshot_pack.h"
+#include "gpuqd/util/walltime.h"
+#include "gpuqd/devices/sharing.h"
+#include "libgpuq/units.h"
+
+/* Of jobs that are alike so many stand by themselves in a snapshot for a question. */
+#define QUESTION_ALIKE 256
+
+/* What the model's objects became in the snapshot under construction. */
+struct taking {
+	const struct model *m;
+	struct snapshot *s;
+	int64_t now_us;
+	uint32_t *queue_of; /* by queue ix */
+	uint32_t n_flavors;
+	const char **flavors;
+	struct snap_caps *caps;
+	struct gpuq_arena mem;
+	bool spread; /* some pool does */
+	bool *packs; /* by flavor: some node of it is in a pool that fills its nodes */
+	int64_t gpushare_bytes; /* memory of the largest device that is shared by memory; 0 none */
+	struct model *few; /* of jobs that are alike `most` are shown by themselves; NULL = all */
+	uint32_t most;
+	enum alike_reader reader;
+};
+
+static uint32_t flavor_ix(struct taking *t, const char *name)
+{
+	for (uint32_t i = 0; i < t->n_flavors; i++)
+		if (strcmp(t->flavors[i], name) == 0)
+			return i;
+	return SNAP_NONE;
+}
+
+/* Flavors of the site in its order, `default` last. Handles count from 0. */
+static void take_flavors(struct taking *t)
+{
+	uint32_t n = 0;
+
+	t->flavors = gpuq_arena_calloc(&t->mem, t->m->site->flavors.n + 1, sizeof(char *));
+	if (!t->flavors)
+		return;
+	site_each(site_flavor, t->m->site->flavors, f) {
+		snapshot_set_rate(t->s, snapshot_add_flavor(t->s, f->name, n), f->rate_milli);
+		t->flavors[n++] = f->name;
+	}
+	t->n_flavors = n;
+	if (flavor_ix(t, "default") == SNAP_NONE) {
+		snapshot_add_flavor(t->s, "default", n);
+		t->flavors[n++] = "default";
+	}
+	t->n_flavors = n;
+	t->packs = gpuq_arena_calloc(&t->mem, n, sizeof(*t->packs));
+	site_each(site_license, t->m->site->licenses, l)
+		snapshot_add_license(t->s, l->name, l->count);
+}
+
+static int64_t milli(int64_t devices)
+{
+	return devices == GPUQ_UNLIMITED ? devices : devices * SNAP_MILLI;
+}
+
+/* Who is owed devices waits no longer than this for those who may run on. */
+static int64_t shield(int64_t us)
+{
+	return us < POLICY_SHIELD_MAX_US ? us : POLICY_SHIELD_MAX_US;
+}
+
+static void take_queues(struct taking *t)
+{
+	struct snap_share *shares = gpuq_arena_calloc(&t->mem, t->n_flavors + 2, sizeof(*shares));
+	const uint32_t *n_claims = snapshot_claims(t->m, t->now_us, &t->mem);
+	const struct queue_usage *usage = snapshot_queue_usage(t->m, t->now_us, &t->mem);
+
+	t->queue_of = gpuq_arena_calloc(&t->mem, t->m->n_queues + 1, sizeof(*t->queue_of));
+	if (!shares || !t->queue_of || !n_claims || !usage)
+		return;
+	for (uint32_t i = 0; i < t->m->n_queues; i++) {
+		const struct queue *q = t->m->queues[i];
+		const struct site_queue *sq = q->site;
+		struct snap_queue sn;
+
+		snapshot_queue_default(&sn);
+		for (uint32_t r = 0; r < t->n_flavors + 2; r++)
+			snapshot_share_default(&shares[r]);
+		for (uint32_t f = 0; f < t->n_flavors; f++) {
+			shares[f].quota = site_amount_of(&sq->quota, t->flavors[f], SNAP_AUTO);
+			shares[f].limit = site_amount_of(&sq->limit, t->flavors[f], GPUQ_UNLIMITED);
+			shares[f].lend = site_amount_of(&sq->lend, t->flavors[f], GPUQ_UNLIMITED);
+			shares[f].shared = site_amount_of(&sq->shared_quota, t->flavors[f], 0);
+		}
+		sn.name = q->name;
+		sn.parent_name = q->parent ? q->parent->name : NULL;
+		sn.shares = shares;
+		sn.weight_milli = sq->weight;
+		sn.rank = sq->rank;
+		sn.age = i;
+		sn.stopped = sq->stopped;
+		sn.reclaim = sq->reclaim;
+		sn.preempt_within = sq->preempt;
+		sn.own_strict = sq->own_preempt == 1;
+		sn.borrow_preempt_max_priority = sq->borrow_preempt_max_priority;
+		sn.fence = sq->fence;
+		sn.not_reclaimable = !sq->reclaimable;
+		sn.reclaim_min_runtime_us = shield(sq->reclaim_min_runtime_us);
+		sn.preempt_min_runtime_us = sq->preempt_min_runtime_us;
+		sn.user_max_running = sq->max_running.user;
+		sn.max_running = sq->max_running.queue;
+		sn.user_max_gpus_milli = milli(sq->max_gpus.user);
+		sn.job_max_gpus_milli = milli(sq->max_gpus.job);
+		sn.max_gpus_milli = milli(sq->max_gpus.queue);
+		sn.n_claims_hour = n_claims[i];
+		snapshot_fill_usage(t->m, q, &usage[i], &t->s->config, &sn);
+		t->queue_of[i] = snapshot_add_queue(t->s, &sn);
+	}
+}
+
+static bool pool_spreads(const struct model *m, const char *pool)
+{
+	site_each(site_pool, m->site->pools, p)
+		if (strcmp(p->name, pool) == 0)
+			return p->placement == SITE_PLACEMENT_SPREAD;
+	return false;
+}
+
+/* A job is spread where every pool that it may come to is. */
+static bool spreads(const struct taking *t, const struct gpuq_spec *spec)
+{
+	bool any = false;
+
+	for (uint32_t f = 0; t->packs && f < t->n_flavors; f++) {
+		bool wanted = spec->flavors.n == 0;
+
+		for (size_t i = 0; i < spec->flavors.n && !wanted; i++)
+			wanted = strcmp(spec->flavors.items[i], t->flavors[f]) == 0;
+		if (wanted && t->packs[f])
+			return false;
+		any |= wanted;
+	}
+	return any;
+}
+
+static void take_node(struct taking *t, const struct node *n, uint32_t *handle)
+{
+	struct snap_device *devices =
+		gpuq_arena_calloc(&t->mem, n->n_devices + 1, sizeof(*devices));
+	struct snap_taint *taints =
+		gpuq_arena_calloc(&t->mem, n->fact.n_taints + 1, sizeof(*taints));
+	struct snap_mig *mig = gpuq_arena_calloc(&t->mem, n->fact.n_mig + 1, sizeof(*mig));
+	struct snap_node sn;
+
+	*handle = SNAP_NONE;
+	if (!devices || !taints || !mig)
+		return;
+	snapshot_node_default(&sn);
+	sn.name = n->name;
+	sn.pool = n->pool;
+	sn.flavor = flavor_ix(t, n->flavor);
+	if (sn.flavor == SNAP_NONE)
+		sn.flavor = flavor_ix(t, "default");
+	sn.state = n->gone || !n->fact.ready                      ? SNAP_DOWN
+		   : n->drain || n->fact.unschedulable            ? SNAP_DRAINED
+		   : n->frozen || n->backoff_until_us > t->now_us ? SNAP_SUSPECT
+								  : SNAP_READY;
+	sn.cpu_milli = n->fact.cpu_milli;
+	sn.memory_bytes = n->fact.memory_bytes;
+	sn.pods = n->fact.max_pods ? n->fact.max_pods : GPUQ_UNLIMITED;
+	sn.foreign_cpu_milli = n->foreign_cpu_milli;
+	sn.foreign_memory_bytes = n->foreign_memory_bytes;
+	sn.foreign_pods = n->foreign_pods;
+	sn.foreign_gpus = (n->foreign_gpus_milli + 999) / 1000;
+	sn.n_devices = n->n_devices < SNAP_DEVICES_MAX ? n->n_devices : SNAP_DEVICES_MAX;
+	for (uint32_t i = 0; i < sn.n_devices; i++) {
+		devices[i].healthy = n->devices[i].healthy;
+		devices[i].memory_bytes = n->devices[i].memory_mib << 20;
+		devices[i].foreign_milli =
+			(int16_t)(n->foreign_milli[i] < SNAP_MILLI ? n->foreign_milli[i]
+								   : SNAP_MILLI);
+	}
+	sn.devices_in = devices;
+	if (sn.n_devices == n->n_devices) {
+		sn.links = n->fact.links;
+		sn.numa = n->fact.numa;
+	}
+	for (size_t i = 0; i < n->fact.n_mig; i++)
+		mig[i] = (struct snap_mig){ .profile = n->fact.mig[i].profile,
+					    .count = n->fact.mig[i].count,
+					    .foreign = n->foreign_mig[i] };
+	sn.mig = mig;
+	sn.n_mig = (uint32_t)n->fact.n_mig;
+	sn.labels = n->fact.labels;
+	for (size_t i = 0; i < n->fact.n_taints; i++)
+		taints[i] = (struct snap_taint){ n->fact.taints[i].key, n->fact.taints[i].value,
+						 n->fact.taints[i].effect };
+	sn.taints = taints;
+	sn.n_taints = (uint32_t)n->fact.n_taints;
+	if (t->packs && n->n_devices && !pool_spreads(t->m, n->pool))
+		t->packs[sn.flavor] = true;
+	for (size_t i = 0; i < sn.labels.n; i++)
+		if (strcmp(sn.labels.keys[i], SHARE_LABEL) == 0 && n->n_devices &&
+		    sharing_by_memory(sharing_kind_of(sn.labels.vals[i])) &&
+		    devices[0].memory_bytes > t->gpushare_bytes)
+			t->gpushare_bytes = devices[0].memory_bytes;
+	*handle = snapshot_add_node(t->s, &sn);
+}
+
+/* Units of memory fill a device to the last one: three thirds must be no more than one, which
+ * thousandths rounded up are. The memory itself is counted beside them. */
+static void round_down(const struct taking *t, const struct gpuq_group *g, struct snap_group *out)
+{
+	int64_t part;
+
+	if (!t->gpushare_bytes || g->gpu_memory_bytes <= 0 || out->gpu_part_milli ||
+	    g->gpus_milli != SNAP_MILLI || g->gpu_memory_bytes >= t->gpushare_bytes)
+		return;
+	part = (g->gpu_memory_bytes >> 20) * SNAP_MILLI / (t->gpushare_bytes >> 20);
+	out->gpu_part_milli = part > 0 ? (int32_t)part : 1;
+}
+
+/* Not on nodes that cannot hand out what it asks for: in each of its terms. */
+static void bar_sharing(struct taking *t, const struct gpuq_group *g, struct snap_group *out)
+{
+	const char *const *barred = sharing_barred(g);
+	const size_t n = g->n_required ? g->n_required : 1;
+	struct gpuq_term *terms;
+	size_t n_barred = 0;
+
+	if (!barred)
+		return;
+	while (barred[n_barred])
+		n_barred++;
+	terms = gpuq_arena_calloc(&t->mem, n, sizeof(*terms));
+	for (size_t i = 0; terms && i < n; i++) {
+		const size_t had = g->n_required ? g->required[i].n : 0;
+		struct gpuq_require *all = gpuq_arena_calloc(&t->mem, had + 1, sizeof(*all));
+
+		if (!all)
+			return;
+		for (size_t k = 0; k < had; k++)
+			all[k] = g->required[i].all[k];
+		all[had] = (struct gpuq_require){ SHARE_LABEL,
+						  GPUQ_OP_NOT_IN,
+						  { (const char **)(uintptr_t)barred, n_barred } };
+		terms[i] = (struct gpuq_term){ .all = all, .n = had + 1 };
+	}
+	out->required = terms;
+	out->n_required = terms ? (uint32_t)n : 0;
+}
+
+static uint32_t take_request(struct taking *t, const struct request *r)
+{
+	const struct gpuq_spec *spec = &r->spec;
+	struct snap_group *groups = gpuq_arena_calloc(&t->mem, spec->n_groups, sizeof(*groups));
+	struct snap_license_need *needs =
+		gpuq_arena_calloc(&t->mem, spec->licenses.n + 1, sizeof(*needs));
+	struct snap_request sr = { .groups = groups };
+
+	if (!groups || !needs)
+		return SNAP_NONE;
+	for (size_t i = 0; i < spec->n_groups; i++) {
+		snapshot_group_from_spec(&spec->groups[i], &groups[i]);
+		bar_sharing(t, &spec->groups[i], &groups[i]);
+		round_down(t, &spec->groups[i], &groups[i]);
+	}
+	sr.n_groups = (uint32_t)spec->n_groups;
+	sr.flavors = spec->flavors.items;
+	sr.n_flavors = (uint32_t)spec->flavors.n;
+	for (size_t i = 0; i < spec->licenses.n; i++) {
+		uint32_t ix = 0;
+
+		site_each(site_license, t->m->site->licenses, l) {
+			if (strcmp(l->name, spec->licenses.keys[i]) == 0) {
+				needs[sr.n_licenses].license = ix;
+				needs[sr.n_licenses++].count =
+					strtoll(spec->licenses.vals[i], NULL, 10);
+			}
+			ix++;
+		}
+	}
+	sr.licenses = needs;
+	sr.exclusive = spec->exclusive;
+	return snapshot_add_request(t->s, &sr);
+}
+
+/* The first of those that decide: "afterok:17". */
+static const char *dependency(struct taking *t, const struct job *j, bool never)
+{
+	const struct dep *d = j->deps->items, *end = d + j->deps->n;
+	const char *word, *text;
+
+	while (d < end &&
+	       (never ? d->state != DEP_NEVER : d->state == DEP_DONE && d->at_us <= t->now_us))
+		d++;
+	if (d == end)
+		return "";
+	word = gpuq_depend_word((enum gpuq_depend_type)d->type);
+	if (d->type == GPUQ_DEP_SINGLETON)
+		return word;
+	text = d->on.index < 0 ? gpuq_arena_printf(&t->mem, "%s:%" PRIu32, word, d->on.id)
+			       : gpuq_arena_printf(&t->mem, "%s:%" PRIu32 "_%" PRId32, word,
+						   d->on.id, d->on.index);
+	return text ? text : "";
+}
+
+static void gate(struct taking *t, const struct job *j, struct snap_job *sj)
+{
+	bool never;
+
+	if (recovery_waits(t->m)) {
+		sj->gate = GPUQ_R_RECOVERING;
+		sj->gate_object = "";
+	} else if (deps_are_awaited(j, t->now_us, &never) || never) {
+		sj->gate = never ? GPUQ_R_DEPENDENCY_NEVER : GPUQ_R_DEPENDENCY;
+		sj->gate_object = dependency(t, j, never);
+	} else if (j->life->blocked && j->life->blocked->until_us > t->now_us) {
+		sj->gate = (uint8_t)j->life->blocked->code;
+		sj->gate_object = j->life->blocked->object;
+	}
+}
+
+static void take_allocs(struct taking *t, const struct job *j, uint32_t job)
+{
+	const struct pod *p;
+
+	DL_FOREACH2(j->pods, p, job_next) {
+		uint32_t *devices;
+		struct snap_alloc a = { .job = job };
+
+		if (!model_pod_takes(p))
+			continue;
+		devices = gpuq_arena_calloc(&t->mem, p->n_devices + 1, sizeof(*devices));
+		if (!devices)
+			return;
+		for (uint32_t i = 0; i < p->n_devices; i++)
+			devices[i] = p->devices[i];
+		a.node = p->node->snap_ix;
+		a.group = p->group;
+		a.index = p->index;
+		a.releasing = j->life->leave_us != 0 || p->leaving || p->dropped ||
+			      j->life->outcome != GPUQ_JOB_PENDING;
+		a.devices = devices;
+		a.n_devices = p->n_devices;
+		a.milli = p->n_devices ? (int32_t)(p->gpus_milli / p->n_devices) : 0;
+		snapshot_add_alloc(t->s, &a);
+	}
+}
+
+/* Places that it was promised. All of its nodes are there: carry_out_renounce_lost(). */
+static void take_promise(struct taking *t, const struct job *j, uint32_t job)
+{
+	for (uint32_t i = 0; i < j->life->promise->n_pods; i++) {
+		const struct promised_pod *pp = &j->life->promise->pods[i];
+		const struct node *n = model_find_node(t->m, pp->node);
+		uint32_t *devices = gpuq_arena_calloc(&t->mem, pp->n_devices + 1, sizeof(*devices));
+		struct snap_alloc a = { .job = job, .group = pp->group, .index = i };
+
+		if (!devices || !n)
+			return;
+		for (uint32_t k = 0; k < pp->n_devices; k++)
+			devices[k] = pp->devices[k];
+		a.node = n->snap_ix;
+		a.devices = devices;
+		a.n_devices = pp->n_devices;
+		a.milli = pp->n_devices ? (int32_t)(pp->gpus_milli / pp->n_devices) : 0;
+		snapshot_add_promise(t->s, &a);
+	}
+}
+
+/* Waiting counts from when nothing but others stood in its way. */
+static int64_t eligible_since(const struct job *j)
+{
+	int64_t since = j->eligible_us, first = INT64_MAX, last = 0;
+
+	for (uint32_t i = 0; i < deps_count(j); i++) {
+		const struct dep *d = &j->deps->items[i];
+
+		if (d->state != DEP_DONE)
+			continue;
+		first = d->at_us < first ? d->at_us : first;
+		last = d->at_us > last ? d->at_us : last;
+	}
+	if (j->wish->depends_any && last > 0)
+		last = first;
+	return last > since ? last : since;
+}
+
+/* first: of others that are like it and stand behind it. Returns its handle. */
+static uint32_t take_job(struct taking *t, const struct job *j, bool first)
+{
+	static const struct snap_range only = { 0, 0, 1 };
+	const struct site_qos *qos = site_qos_find(t->m->site, j->qos);
+	struct snap_range *ranges = NULL;
+	struct snap_job sj;
+	const struct pod *p;
+	bool holds = false;
+	uint32_t job;
+
+	DL_FOREACH2(j->pods, p, job_next)
+		holds |= model_pod_takes(p);
+	if (j->array && j->array->n_waiting == 0)
+		return SNAP_NONE;
+	if (j->ended && !holds)
+		return SNAP_NONE;
+	snapshot_job_default(&sj);
+	sj.key = (struct snap_key){ j->key.id, j->key.index };
+	sj.queue = t->queue_of[j->queue->ix];
+	sj.request = j->request->snap_ix;
+	sj.user = snapshot_user(t->s, j->user);
+	sj.state =
+		!model_job_is_live(j) && !holds ? SNAP_PENDING
+		: j->life->leave_us || j->life->outcome != GPUQ_JOB_PENDING || !model_job_is_live(j)
+			? SNAP_LEAVING
+			: SNAP_RUNNING;
+	sj.attempt = j->attempt;
+	sj.priority = qos ? qos->priority : 0;
+	sj.nice = j->wish->nice;
+	sj.fixed_priority = j->wish->fixed_priority;
+	sj.eligible_us = eligible_since(j);
+	sj.submit_us = j->submit_us;
+	sj.begin_us = clock_job_begin_us(t->m, j);
+	if (sj.begin_us < j->life->not_before_us)
+		sj.begin_us = j->life->not_before_us;
+	sj.deadline_us = clock_job_deadline_us(t->m, j);
+	sj.walltime_us = j->time_limit_us;
+	sj.walltime_min_us = j->wish->time_min_us;
+	if (j->wish->time_asked_us != j->time_limit_us)
+		sj.walltime_asked_us = j->wish->time_asked_us;
+	sj.start_us = j->life->start_us ? j->life->start_us : j->life->placed_us;
+	sj.starting = j->life->start_us == 0;
+	if (sj.state == SNAP_PENDING)
+		sj.start_us = 0;
+	sj.spread = t->spread && spreads(t, &j->request->spec);
+	sj.preemptible = !qos || qos->preemptible;
+	sj.min_runtime_us = qos ? qos->min_runtime_us : 0;
+	sj.held = (uint8_t)((j->held_user ? SNAP_HELD_USER : 0) |
+			    (j->held_admin ? SNAP_HELD_ADMIN : 0) |
+			    (j->held_retries ? SNAP_HELD_RETRIES : 0) |
+			    (j->held_restore ? SNAP_HELD_RESTORE : 0));
+	gate(t, j, &sj);
+	if (j->array) {
+		ranges = gpuq_arena_calloc(&t->mem, j->array->n_waiting_ranges, sizeof(*ranges));
+		if (!ranges)
+			return SNAP_NONE;
+		for (size_t i = 0; i < j->array->n_waiting_ranges; i++)
+			ranges[i] = (struct snap_range){ (int32_t)j->array->waiting[i].first,
+							 (int32_t)j->array->waiting[i].last,
+							 (int32_t)j->array->waiting[i].step };
+		sj.ranges = ranges;
+		sj.n_ranges = (uint32_t)j->array->n_waiting_ranges;
+		sj.throttle = (uint32_t)j->array->throttle;
+	} else if (j->key.index >= 0) {
+		const struct job *master = model_find_job(t->m, (struct job_key){ j->key.id, -1 });
+
+		if (master && master->array)
+			sj.throttle = (uint32_t)master->array->throttle;
+	}
+	if (first) {
+		sj.alike = true;
+		sj.ranges = &only;
+		sj.n_ranges = 1;
+	}
+	snapshot_past_fill(&(struct snap_past){ t->m, t->now_us, t->queue_of, &t->mem }, j, &sj);
+	if (t->caps)
+		snapshot_caps_fill(t->caps, j->queue, j->user, j->qos, &sj);
+	job = snapshot_add_job(t->s, &sj);
+	if (holds && job != SNAP_NONE)
+		take_allocs(t, j, job);
+	if (j->life->promise && job != SNAP_NONE)
+		take_promise(t, j, job);
+	return job;
+}
+
+/* Enough of those that are like it stand by themselves: it stands in the entry behind them.
+ * There all are younger than any before them; who is not stands by himself. */
+static bool stands_behind(struct taking *t, struct job *j)
+{
+	struct alike *like = j->state == GPUQ_JOB_PENDING ? equivalent_of(t->few, j) : NULL;
+	const uint64_t turn = t->few->alike_turn[t->reader];
+	struct alike_shown *a;
+
+	if (!like)
+		return false;
+	a = &like->shown[t->reader];
+	if (a->turn != turn)
+		*a = (struct alike_shown){ .turn = turn,
+					   .rest = SNAP_NONE,
+					   .eligible_us = INT64_MIN,
+					   .submit_us = INT64_MIN };
+	if (j->eligible_us < a->eligible_us || j->submit_us < a->submit_us || j->key.id < a->id) {
+		a->odd = true;
+		return false;
+	}
+	a->eligible_us = j->eligible_us;
+	a->submit_us = j->submit_us;
+	a->id = j->key.id;
+	if (a->n_shown < t->most) {
+		a->n_shown++;
+		return false;
+	}
+	/* Those behind it stand in an entry of their own. */
+	if (j->alone) {
+		a->n_rest = 0;
+		return false;
+	}
+	if (a->n_rest++ > 0) {
+		snapshot_add_alike(t->s, a->rest);
+	} else {
+		a->rest = take_job(t, j, true);
+		a->rest_id = j->key.id;
+	}
+	return true;
+}
+
+static void take_jobs(struct taking *t)
+{
+	if (t->few)
+		t->few->alike_turn[t->reader]++;
+	job_each(t->m, j)
+		if (!t->few || !stands_behind(t, j))
+			take_job(t, j, false);
+}
+
+/* A job that is not there, as it would stand in line. */
+static void take_guest(struct taking *t, const struct start_guest *g, uint32_t id)
+{
+	const struct gpuq_spec *spec = g->spec;
+	const struct request r = { .spec = *spec };
+	const struct site_qos *qos = site_qos_find(t->m->site, g->qos);
+	const struct wish wish = { .grace_us = spec->checkpoint.grace_us ? spec->checkpoint.grace_us
+									 : spec->grace_us };
+	const struct job like = { .qos = g->qos, .wish = &wish };
+	struct snap_range *ranges =
+		gpuq_arena_calloc(&t->mem, spec->array.n_ranges + 1, sizeof(*ranges));
+	struct snap_job sj;
+
+	if (!ranges)
+		return;
+	snapshot_job_default(&sj);
+	sj.key = (struct snap_key){ id, -1 };
+	sj.queue = t->queue_of[model_find_queue(t->m, g->queue)->ix];
+	sj.request = take_request(t, &r);
+	sj.user = snapshot_user(t->s, g->user);
+	sj.priority = qos ? qos->priority : 0;
+	sj.nice = spec->nice;
+	sj.fixed_priority = spec->priority;
+	sj.submit_us = sj.eligible_us = t->now_us;
+	sj.begin_us = walltime_to_ledger(spec->begin_us, t->m->ahead_us);
+	sj.deadline_us = walltime_to_ledger(spec->deadline_us, t->m->ahead_us);
+	sj.walltime_us = g->time_limit_us;
+	sj.walltime_min_us = spec->time_min_us;
+	sj.grace_us = job_evicted_us(t->m, &like);
+	sj.preemptible = !qos || qos->preemptible;
+	sj.min_runtime_us = qos ? qos->min_runtime_us : 0;
+	for (size_t i = 0; i < spec->array.n_ranges; i++)
+		ranges[i] = (struct snap_range){ (int32_t)spec->array.ranges[i].first,
+						 (int32_t)spec->array.ranges[i].last,
+						 (int32_t)spec->array.ranges[i].step };
+	sj.ranges = ranges;
+	sj.n_ranges = (uint32_t)spec->array.n_ranges;
+	sj.throttle = (uint32_t)spec->array.throttle;
+	if (t->caps)
+		snapshot_caps_fill(t->caps, model_find_queue(t->m, g->queue), g->user, g->qos, &sj);
+	snapshot_add_job(t->s, &sj);
+}
+
+static int take(struct taking *t, const struct start_guest *guests, uint32_t n_guests,
+		struct gpuq_buf *packed, struct snapshot **out, struct gpuq_err *err)
+{
+	const struct model *m = t->m;
+	struct snap_config config;
+	int rc;
+
+	snapshot_config_default(&config);
+	config.now_us = t->now_us;
+	config.levels = m->site->topology.items;
+	config.n_levels = (uint32_t)m->site->topology.n;
+	snapshot_set_policy(m, &config);
+	t->s = snapshot_new(&config);
+	if (!t->s)
+		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+	take_flavors(t);
+	take_queues(t);
+	for (struct node *n = m->nodes; n; n = n->hh.next)
+		take_node(t, n, &n->snap_ix);
+	for (struct request *r = m->requests_by_id; r; r = r->hh_id.next)
+		r->snap_ix = take_request(t, r);
+	if (t->queue_of)
+		snapshot_add_usages(m, t->now_us, t->queue_of, t->s);
+	if (t->queue_of)
+		snapshot_add_calendar(m, t->now_us, t->queue_of, t->s);
+	t->caps = snapshot_caps_new(m, t->s, t->now_us, &t->mem);
+	take_jobs(t);
+	if (t->queue_of)
+		snapshot_losses(&(struct snap_past){ m, t->now_us, t->queue_of, &t->mem }, t->s);
+	for (uint32_t i = 0; t->queue_of && i < n_guests; i++)
+		take_guest(t, &guests[i], m->next_job_id + i);
+	snapshot_caps_done(t->caps);
+	if (packed)
+		snapshot_pack(t->s, packed);
+	rc = out ? snapshot_seal(t->s, err) : 0;
+	gpuq_arena_done(&t->mem);
+	if (rc < 0 || !out) {
+		snapshot_free(t->s);
+		return rc;
+	}
+	*out = t->s;
+	return 0;
+}
+
+int snapshot_take_usage(const struct model *m, int64_t now_us, struct snapshot **out,
+			struct gpuq_err *err)
+{
+	struct taking t = { .m = m, .now_us = now_us };
+	struct snap_config config;
+	int rc;
+
+	site_each(site_pool, m->site->pools, p)
+		t.spread |= p->placement == SITE_PLACEMENT_SPREAD;
+	snapshot_config_default(&config);
+	config.now_us = now_us;
+	t.s = snapshot_new(&config);
+	if (!t.s)
+		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+	take_flavors(&t);
+	take_queues(&t);
+	if (t.queue_of)
+		snapshot_add_usages(m, now_us, t.queue_of, t.s);
+	rc = snapshot_seal(t.s, err);
+	gpuq_arena_done(&t.mem);
+	if (rc < 0) {
+		snapshot_free(t.s);
+		return rc;
+	}
+	*out = t.s;
+	return 0;
+}
+
+int snapshot_take_packed(const struct model *m, int64_t now_us, struct gpuq_buf *packed,
+			 struct snapshot **out, struct gpuq_err *err)
+{
+	struct taking t = { .m = m, .now_us = now_us };
+
+	return take(&t, NULL, 0, packed, out, err);
+}
+
+int snapshot_take_few(struct model *m, int64_t now_us, uint32_t most, struct gpuq_buf *packed,
+		      struct snapshot **out, struct gpuq_err *err)
+{
+	struct taking t = { .m = m, .now_us = now_us, .few = m, .most = most };
+
+	return take(&t, NULL, 0, packed, out, err);
+}
+
+static void set_alone(const struct model *m, const struct start_question *q, bool alone)
+{
+	for (uint32_t i = 0; i < q->n_jobs; i++) {
+		struct job *j = model_find_job(m, q->jobs[i]);
+
+		if (j)
+			j->alone = alone;
+	}
+}
+
+int snapshot_take_question(struct model *m, int64_t now_us, const struct start_question *q,
+			   struct gpuq_buf *packed, struct snapshot **out, struct gpuq_err *err)
+{
+	struct taking t = { .m = m,
+			    .now_us = now_us,
+			    .few = m,
+			    .most = q->most ? q->most : QUESTION_ALIKE,
+			    .reader = ALIKE_QUESTION };
+	int rc;
+
+	for (uint32_t i = 0; i < q->n_guests; i++)
+		if (!model_find_queue(m, q->guests[i].queue))
+			return gpuq_fail(err, GPUQ_ENOENT, "no such queue: %s", q->guests[i].queue);
+	set_alone(m, q, true);
+	rc = take(&t, q->guests, q->n_guests, packed, out, err);
+	set_alone(m, q, false);
+	return rc;
+}
+
+int snapshot_take(const struct model *m, int64_t now_us, struct snapshot **out,
+		  struct gpuq_err *err)
+{
+	return snapshot_take_packed(m, now_us, NULL, out, err);
+}

@@ -1,0 +1,78 @@
+#include "gpuqd/snapshot/snapshot_take_calendar.h"
+
+#include <string.h>
+
+#include "gpuqd/util/recur.h"
+#include "gpuqd/util/walltime.h"
+
+/* Those that it names; without names and an amount, those of its pool. */
+static uint32_t take_nodes(const struct model *m, const struct site_reservation *in,
+			   uint32_t *nodes)
+{
+	uint32_t n = 0;
+
+	for (size_t i = 0; i < in->nodes.n; i++) {
+		const struct node *node = model_find_node(m, in->nodes.items[i]);
+
+		if (node && node->snap_ix != SNAP_NONE)
+			nodes[n++] = node->snap_ix;
+	}
+	if (in->nodes.n > 0 || in->gpus_milli > 0 || !in->pool)
+		return n;
+	for (const struct node *node = m->nodes; node; node = node->hh.next)
+		if (node->snap_ix != SNAP_NONE && node->pool && strcmp(node->pool, in->pool) == 0)
+			nodes[n++] = node->snap_ix;
+	return n;
+}
+
+static void take(const struct model *m, const struct site_reservation *in, int64_t start_us,
+		 const uint32_t *queue_of, struct snapshot *s, struct gpuq_arena *mem)
+{
+	const size_t room = in->nodes.n + HASH_COUNT(m->nodes) + 1;
+	uint32_t *nodes = gpuq_arena_calloc(mem, room, sizeof(*nodes));
+	uint32_t *users = gpuq_arena_calloc(mem, in->users.n + 1, sizeof(*users));
+	const struct queue *q = in->queue ? model_find_queue(m, in->queue) : NULL;
+	struct snap_reservation r = { .name = in->name,
+				      .start_us = start_us,
+				      .release_us = site_reservation_release_us(in),
+				      .nodes = nodes,
+				      .users = users,
+				      .flavor = SNAP_NONE,
+				      .queue = q ? queue_of[q->ix] : SNAP_NONE };
+
+	if (!nodes || !users || __builtin_add_overflow(start_us, in->duration_us, &r.end_us))
+		return;
+	r.n_nodes = take_nodes(m, in, nodes);
+	if (in->nodes.n == 0 && r.n_nodes == 0) {
+		r.gpus_milli = in->gpus_milli;
+		r.pool = in->pool;
+		r.flavor = in->flavor ? snapshot_find_flavor(s, in->flavor) : SNAP_NONE;
+		if (in->flavor && r.flavor == SNAP_NONE)
+			return;
+	}
+	if (r.end_us <= r.start_us || (r.n_nodes == 0 && r.gpus_milli <= 0))
+		return;
+	for (size_t i = 0; i < in->users.n; i++)
+		users[r.n_users++] = snapshot_user(s, in->users.items[i]);
+	/* A queue that is gone leaves the reservation to nobody. */
+	r.maintenance = site_reservation_has(in, "maintenance") || (in->queue && !q) ||
+			(!in->queue && in->users.n == 0);
+	snapshot_add_reservation(s, &r);
+}
+
+void snapshot_add_calendar(const struct model *m, int64_t now_us, const uint32_t *queue_of,
+			   struct snapshot *s)
+{
+	struct gpuq_arena mem = GPUQ_ARENA_INIT(0);
+
+	site_each(site_reservation, m->site->reservations, r) {
+		int64_t starts[RECUR_MAX];
+		const uint32_t n =
+			recur_starts(r->start_us, r->duration_us, site_reservation_every_us(r),
+				     walltime_of(now_us, m->ahead_us), starts);
+
+		for (uint32_t i = 0; i < n; i++)
+			take(m, r, walltime_to_ledger(starts[i], m->ahead_us), queue_of, s, &mem);
+	}
+	gpuq_arena_done(&mem);
+}

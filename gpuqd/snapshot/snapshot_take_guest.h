@@ -1,0 +1,38 @@
+/* snapshot_take_guest.h - a snapshot for a question about some jobs, there or not
+ *
+ * Owns     nothing.
+ * Touches  memory only.
+ * Used by  flow/advise/estimate (what would become of this job?), rpc (shares).
+ */
+#ifndef GPUQD_SNAPSHOT_SNAPSHOT_TAKE_GUEST_H
+#define GPUQD_SNAPSHOT_SNAPSHOT_TAKE_GUEST_H
+
+#include "gpuqd/state/model.h"
+#include "gpuqd/snapshot/snapshot.h"
+
+struct gpuq_spec;
+
+/* A job that is not there: what would become of it? All is borrowed during the call. */
+struct start_guest {
+	const struct gpuq_spec *spec; /* checked; its array, groups, flavors, licenses count */
+	const char *user, *queue, *qos; /* that exist; qos "" = none */
+	int64_t time_limit_us; /* resolved; GPUQ_UNLIMITED */
+};
+
+/* What is asked about: jobs that are there, each of which stands by itself, and guests. */
+struct start_question {
+	const struct job_key *jobs;
+	uint32_t n_jobs;
+	const struct start_guest *guests;
+	uint32_t n_guests;
+	uint32_t most; /* of jobs that are alike stand by themselves; 0 = as is usual */
+};
+
+/* As snapshot_take(), with the guests behind all jobs: guest i has the id next_job_id + i of the
+ * model, and index -1. Of other waiting jobs that are alike the first ones stand by themselves,
+ * the others in one entry (snapshot_take_few). packed: NULL, or what is to be sealed elsewhere:
+ * then out may be NULL. Returns 0; GPUQ_ENOENT (no such queue), GPUQ_ENOMEM. */
+int snapshot_take_question(struct model *m, int64_t now_us, const struct start_question *q,
+			   struct gpuq_buf *packed, struct snapshot **out, struct gpuq_err *err);
+
+#endif

@@ -1,0 +1,457 @@
+#include "gpuqd/state/model_int.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gpuqd/state/record/record_usage.h"
+#include "gpuqd/util/civil.h"
+#include "gpuqd/util/fixed.h"
+#include "libgpuq/units.h"
+
+/* The book of days: what pods were charged once they had ended, and what devices were lost
+ * to. Every amount is thousandths of devices x us / 1000, rounded down over the whole of an
+ * interval; the days that it touches add up to it exactly. A pod's days are also written
+ * down one by one (TABLE_CHARGE), so that a report may begin at any instant. */
+
+#define CHECKPOINT_EXIT 85 /* "I saved myself: start me again" */
+#define PROMISED_RECORDS_MAX 32 /* instants at which its devices came free that are told apart */
+#define STRAND_CORE_MILLI 1000
+#define STRAND_MEMORY_BYTES (INT64_C(1) << 30)
+
+int64_t accounting_gpu_us(int64_t gpus_milli, int64_t from_us, int64_t to_us)
+{
+	const int64_t dt = to_us > from_us ? to_us - from_us : 0;
+
+	return dt / 1000 * gpus_milli + dt % 1000 * gpus_milli / 1000;
+}
+
+struct usage *accounting_get(struct model *m, const unsigned char *bytes, size_t n)
+{
+	char part[CHANGE_KEY_BYTES_MAX];
+	struct usage *u = NULL;
+
+	HASH_FIND(hh, m->usages, bytes, n, u);
+	if (u)
+		return u;
+	u = calloc(1, sizeof(*u) + n);
+	if (!u)
+		abort();
+	u->len = (uint16_t)n;
+	memcpy(u->bytes, bytes, n);
+	account_key_part(bytes, n, 0, part, sizeof(part));
+	u->queue = model_find_queue(m, part);
+	account_key_part(bytes, n, 1, part, sizeof(part));
+	u->user = model_intern(m, part);
+	account_key_part(bytes, n, 2, part, sizeof(part));
+	u->flavor = model_intern(m, part);
+	account_key_part(bytes, n, 3, part, sizeof(part));
+	u->day = civil_from_number(strtoll(part, NULL, 10));
+	HASH_ADD_KEYPTR(hh, m->usages, u->bytes, n, u);
+	return u;
+}
+
+void accounting_charge_site_changed(struct model *m)
+{
+	char name[CHANGE_KEY_BYTES_MAX];
+
+	for (struct usage *u = m->usages; u; u = u->hh.next) {
+		account_key_part(u->bytes, u->len, 0, name, sizeof(name));
+		u->queue = model_find_queue(m, name);
+	}
+}
+
+/* ---- one interval ---- */
+
+struct spell {
+	const char *queue, *user, *flavor, *cluster;
+	int64_t milli, price_micro, factor_milli;
+};
+
+static struct usage *day_of(struct model *m, const struct spell *s, int64_t day)
+{
+	unsigned char key[CHANGE_KEY_BYTES_MAX];
+	char text[24];
+	struct usage *u;
+
+	snprintf(text, sizeof(text), "%08" PRId64, civil_number(day));
+	u = accounting_get(
+		m, key, change_key_strs(key, s->queue, s->user, s->flavor, text, s->cluster, NULL));
+	u->dirty = m->usages_dirty = true;
+	return u;
+}
+
+static int64_t scaled(int64_t us, int64_t milli)
+{
+	return milli == 1000 ? us : us / 1000 * milli + us % 1000 * milli / 1000;
+}
+
+static void bill(const struct model *m, struct usage *u, int64_t us)
+{
+	u->billed_us += us;
+	for (struct queue *q = u->queue; q; q = q->parent)
+		if (q->spent_known && u->day >= q->spent_from)
+			q->spent_us += scaled(us, account_rate_of(m, u->flavor));
+}
+
+static void charge_day(struct model *m, const struct spell *s, enum charge kind, int64_t day,
+		       int64_t gpu_us)
+{
+	struct usage *u = gpu_us > 0 ? day_of(m, s, day) : NULL;
+
+	if (!u)
+		return;
+	u->us[kind] += gpu_us;
+	if (kind == CHARGE_USED) {
+		u->cost_micro += price_cost(s->price_micro, gpu_us);
+		bill(m, u, scaled(gpu_us, s->factor_milli));
+	} else if (kind == CHARGE_REFUNDED) {
+		bill(m, u, -scaled(gpu_us, s->factor_milli));
+	}
+}
+
+/* Every day is charged its own part. */
+static void charge_spell(struct model *m, const struct spell *s, enum charge kind, int64_t from_us,
+			 int64_t to_us)
+{
+	const int64_t total = accounting_gpu_us(s->milli, from_us, to_us);
+	int64_t charged = 0, day = clock_day(m, from_us);
+
+	for (; total && day < clock_day(m, to_us); day++) {
+		const int64_t until =
+			accounting_gpu_us(s->milli, from_us, clock_day_begins(m, day + 1));
+
+		charge_day(m, s, kind, day, until - charged);
+		charged = until;
+	}
+	charge_day(m, s, kind, day, total - charged);
+}
+
+static struct spell spell_of(const struct model *m, const struct job *j, const struct node *n,
+			     int64_t milli)
+{
+	const struct site_qos *qos = site_qos_find(m->site, j->qos);
+
+	return (struct spell){ j->queue->name,
+			       j->user,
+			       j->life->flavor,
+			       n ? n->cluster : CLUSTER_DEFAULT,
+			       milli,
+			       n ? price_micro(m->site, n->pool, j->life->flavor) : 0,
+			       qos ? qos->usage_factor_milli : 1000 };
+}
+
+/* ---- a pod's own record ---- */
+
+/* When all pods of its attempt ran, as far as this one is concerned; 0 = not yet. */
+static int64_t ran_us(const struct pod *p)
+{
+	const int64_t all = p->attempt == p->job->attempt ? p->job->life->start_us : p->start_us;
+
+	if (!p->start_us || !all)
+		return 0;
+	return all > p->start_us ? all : p->start_us;
+}
+
+/* Devices that lay idle beside it, on the average. */
+static int64_t strand_milli(const struct pod *p, int64_t to_us)
+{
+	const int64_t us = p->node->strand_us - p->strand_from_us, dt = to_us - p->placed_us;
+
+	return us > 0 && dt > 0 ? (int64_t)fixed_div((fixed_u128)(uint64_t)us * 1000, (uint64_t)dt)
+				: 0;
+}
+
+uint32_t accounting_of_pod(const struct pod *p, int64_t lost_us, int64_t end_us, bool refunded,
+			   struct charged out[N_CHARGES])
+{
+	const int64_t ran = ran_us(p), starting = ran && ran < end_us ? ran : end_us;
+	const struct charged all[] = {
+		{ CHARGE_USED, p->gpus_milli, p->start_us, p->start_us ? end_us : 0 },
+		{ CHARGE_REFUNDED, p->gpus_milli, lost_us, refunded && lost_us ? end_us : 0 },
+		{ CHARGE_EVICTED, p->gpus_milli, lost_us, lost_us ? end_us : 0 },
+		{ CHARGE_STARTING, p->gpus_milli, p->placed_us, starting },
+		{ CHARGE_STRANDED, strand_milli(p, end_us), p->placed_us, end_us },
+	};
+	uint32_t n = 0;
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		if (all[i].milli > 0 && all[i].to_us > all[i].from_us)
+			out[n++] = all[i];
+	return n;
+}
+
+static size_t key_charge(unsigned char *out, int64_t day, struct job_key job, uint32_t attempt,
+			 uint32_t index, const char *cluster)
+{
+	const size_t n = change_key_u32(out, (uint32_t)civil_number(day));
+
+	return change_key_cluster(
+		out, n + change_key_pod(out + n, job.id, job.index, attempt, index), cluster);
+}
+
+/* One record for each day that it touches. */
+static void record_charges(struct model *m, const struct pod *p, const struct charged *c,
+			   uint32_t n)
+{
+	const struct spell s = spell_of(m, p->job, p->node, p->gpus_milli);
+	unsigned char key[CHANGE_KEY_BYTES_MAX];
+	int64_t first = INT64_MAX, last = INT64_MIN;
+
+	for (uint32_t i = 0; i < n; i++) {
+		first = clock_day(m, c[i].from_us) < first ? clock_day(m, c[i].from_us) : first;
+		last = clock_day(m, c[i].to_us - 1) > last ? clock_day(m, c[i].to_us - 1) : last;
+	}
+	for (int64_t day = first; n && day <= last; day++) {
+		const size_t len =
+			key_charge(key, day, p->job->key, p->attempt, p->index, s.cluster);
+
+		record_charge(m, key, len, s.queue, s.user, s.flavor, s.price_micro, day, c, n);
+	}
+}
+
+void accounting_charge_pod_ended(struct model *m, struct pod *p, int64_t end_us)
+{
+	struct charged c[N_CHARGES];
+	struct spell s = spell_of(m, p->job, p->node, 0);
+	uint32_t n;
+
+	accounting_charge_strand(m, p->node);
+	if (p->gpus_milli == 0)
+		return;
+	n = accounting_of_pod(p, 0, end_us, false, c);
+	for (uint32_t i = 0; i < n; i++) {
+		s.milli = c[i].milli;
+		charge_spell(m, &s, c[i].kind, c[i].from_us, c[i].to_us);
+	}
+	if (n)
+		day_of(m, &s, clock_day(m, end_us - 1))->n_pods++;
+	record_charges(m, p, c, n);
+	for (uint32_t i = 0; i < p->n_devices; i++)
+		if (p->devices[i] < p->node->n_devices)
+			p->node->devices[p->devices[i]].freed_us = end_us;
+}
+
+/* ---- what is lost with an attempt ---- */
+
+/* Since when what a pod did is lost; 0 = nothing is. */
+static int64_t lost_since(const struct job *j, const struct pod *p)
+{
+	const int64_t every = j->wish->checkpoint_every_us;
+	const int64_t until =
+		j->life->leave_us && j->life->leave_us < p->end_us ? j->life->leave_us : p->end_us;
+	int64_t from = j->life->start_us;
+
+	/* Told to leave, it saved itself in the time that it had asked for. */
+	if (p->exit_code == CHECKPOINT_EXIT ||
+	    (p->exit_code == 0 && j->life->leave_us && j->wish->grace_us))
+		return 0;
+	if (every > 0 && from && until - from >= every)
+		from = until - (until - from) % every;
+	return from > p->start_us ? from : p->start_us;
+}
+
+static bool is_refunded(enum gpuq_cause c)
+{
+	return job_cause_is_eviction(c) || c == GPUQ_CAUSE_INFRA || c == GPUQ_CAUSE_YIELD ||
+	       c == GPUQ_CAUSE_ADMIN;
+}
+
+void accounting_charge_attempt_lost(struct model *m, const struct job *j, enum gpuq_cause cause)
+{
+	struct pod *p;
+
+	if (!is_refunded(cause))
+		return;
+	DL_FOREACH2(j->pods, p, job_next) {
+		struct spell s = spell_of(m, j, p->node, p->gpus_milli);
+		struct charged c[N_CHARGES];
+		int64_t since;
+
+		if (p->attempt != j->attempt || p->dropped || !p->start_us || !p->gpus_milli)
+			continue;
+		since = lost_since(j, p);
+		if (!since || since >= p->end_us)
+			continue;
+		charge_spell(m, &s, CHARGE_EVICTED, since, p->end_us);
+		charge_spell(m, &s, CHARGE_REFUNDED, since, p->end_us);
+		account_refund(m, p, since, p->end_us, m->now_us);
+		record_charges(m, p, c, accounting_of_pod(p, since, p->end_us, true, c));
+	}
+}
+
+/* ---- what waits ---- */
+
+static bool is_taken(const struct node *n, uint16_t device)
+{
+	const struct pod *p;
+
+	DL_FOREACH2(n->pods, p, node_next)
+		for (uint32_t i = 0; model_pod_takes(p) && i < p->n_devices; i++)
+			if (p->devices[i] == device)
+				return true;
+	return false;
+}
+
+int64_t accounting_promised_since(const struct promise *p, const struct node *n, uint16_t device)
+{
+	int64_t freed;
+
+	if (device >= n->n_devices || is_taken(n, device))
+		return 0;
+	freed = n->devices[device].freed_us;
+	return freed > p->at_us ? freed : p->at_us;
+}
+
+/* Since then, under a number that no pod has. */
+static void record_waited(struct model *m, const struct job *j, const struct spell *s,
+			  int64_t since_us, uint32_t number, const struct charged *c, uint32_t n)
+{
+	unsigned char key[CHANGE_KEY_BYTES_MAX];
+
+	for (int64_t day = clock_day(m, since_us); n && day <= clock_day(m, m->now_us); day++) {
+		const size_t len = key_charge(
+			key, day, j->key, (uint32_t)(since_us / GPUQ_US_PER_S), number, s->cluster);
+
+		record_charge(m, key, len, s->queue, s->user, s->flavor, 0, day, c, n);
+	}
+}
+
+void accounting_charge_promise(struct model *m, const struct job *j)
+{
+	struct charged c[PROMISED_RECORDS_MAX];
+	struct spell s = spell_of(m, j, NULL, 0);
+	uint32_t n_records = 0;
+
+	s.flavor = j->life->promise->flavor;
+	for (uint32_t i = 0; m->now_us && i < j->life->promise->n_pods; i++) {
+		const struct promised_pod *pp = &j->life->promise->pods[i];
+		const struct node *n = model_find_node(m, pp->node);
+
+		for (uint32_t k = 0; n && k < pp->n_devices; k++) {
+			const int64_t since =
+				accounting_promised_since(j->life->promise, n, pp->devices[k]);
+			struct charged *last = n_records ? &c[n_records - 1] : NULL;
+
+			s.milli = pp->gpus_milli / pp->n_devices;
+			if (!since || since >= m->now_us)
+				continue;
+			charge_spell(m, &s, CHARGE_HELD, since, m->now_us);
+			if (last && (last->from_us == since || n_records == PROMISED_RECORDS_MAX))
+				last->milli += s.milli;
+			else
+				c[n_records++] =
+					(struct charged){ CHARGE_HELD, s.milli, since, m->now_us };
+		}
+	}
+	record_waited(m, j, &s, j->life->promise->at_us, LEDGER_PROMISED, c, n_records);
+}
+
+void accounting_charge_apart(struct model *m, const struct job *j)
+{
+	const struct charged c = { CHARGE_FRAGMENTED, j->life->apart->milli,
+				   j->life->apart->since_us, m->now_us };
+	struct spell s = spell_of(m, j, NULL, c.milli);
+
+	s.flavor = j->life->apart->flavor;
+	charge_spell(m, &s, c.kind, c.from_us, c.to_us);
+	record_waited(m, j, &s, c.from_us, LEDGER_APART, &c, c.to_us > c.from_us);
+}
+
+void accounting_set_apart(struct model *m, struct job *j, const char *flavor, int64_t milli)
+{
+	struct life *l;
+
+	if (j->life->apart) {
+		accounting_charge_apart(m, j);
+		m->n_apart--;
+	}
+	l = job_life(j);
+	free(l->apart);
+	l->apart = NULL;
+	if (milli > 0) {
+		l->apart = must(malloc(sizeof(*l->apart)));
+		*l->apart = (struct apart){ model_intern(m, flavor), milli, m->now_us };
+		m->n_apart++;
+	}
+	model_job_dirty(m, j);
+}
+
+void accounting_node_left(const struct node *n, int64_t *cpu_milli, int64_t *memory_bytes,
+			  int64_t *pods)
+{
+	const struct pod *p;
+
+	*cpu_milli = n->fact.cpu_milli - n->foreign_cpu_milli;
+	*memory_bytes = n->fact.memory_bytes - n->foreign_memory_bytes;
+	*pods = n->fact.max_pods ? n->fact.max_pods - n->foreign_pods : INT64_MAX;
+	DL_FOREACH2(n->pods, p, node_next)
+		if (model_pod_takes(p)) {
+			*cpu_milli -= p->cpu_milli;
+			*memory_bytes -= p->memory_bytes;
+			--*pods;
+		}
+}
+
+const char *accounting_node_stranded(const struct node *n, int64_t *milli)
+{
+	int64_t cpu, memory, slots, gpus = -n->foreign_gpus_milli;
+	const struct pod *p;
+
+	*milli = 0;
+	if (n->gone || !n->fact.ready || n->drain || n->fact.unschedulable)
+		return NULL;
+	for (uint32_t i = 0; i < n->n_devices; i++)
+		gpus += n->devices[i].healthy ? 1000 : 0;
+	DL_FOREACH2(n->pods, p, node_next)
+		if (model_pod_takes(p))
+			gpus -= p->n_devices ? p->gpus_milli : 0; /* instances are not devices */
+	accounting_node_left(n, &cpu, &memory, &slots);
+	if (gpus <= 0 || (cpu >= STRAND_CORE_MILLI && memory >= STRAND_MEMORY_BYTES && slots > 0))
+		return NULL;
+	*milli = gpus;
+	return slots <= 0 ? "pods" : cpu < STRAND_CORE_MILLI ? "cpu" : "memory";
+}
+
+void accounting_charge_strand(struct model *m, struct node *n)
+{
+	const int64_t dt = m->now_us - n->strand_at_us;
+	const struct pod *p;
+
+	if (n->strand_at_us && dt > 0 && n->n_strands && n->stranded_milli)
+		n->strand_us += accounting_gpu_us(n->stranded_milli, n->strand_at_us, m->now_us) /
+				n->n_strands;
+	n->strand_at_us = m->now_us;
+	n->n_strands = 0;
+	DL_FOREACH2(n->pods, p, node_next)
+		n->n_strands += model_pod_takes(p);
+	if (n->n_strands == 0 || !accounting_node_stranded(n, &n->stranded_milli))
+		n->stranded_milli = 0;
+}
+
+/* ---- grants ---- */
+
+void accounting_charge_grant(struct model *m, const char *queue, int64_t gpu_us)
+{
+	/* To the queue, wherever its jobs run. */
+	const struct spell s = { .queue = queue, .user = "", .flavor = "", .cluster = "" };
+	struct usage *u = day_of(m, &s, clock_day(m, m->now_us));
+
+	u->billed_us -= gpu_us;
+	if (u->queue && u->queue->spent_known && u->day >= u->queue->spent_from)
+		u->queue->granted_us += gpu_us;
+}
+
+int accounting_apply_expired(struct model *m, const struct event *ev)
+{
+	for (size_t i = 0; i < ev->charges.n; i++)
+		change_batch_put(&m->direct, TABLE_CHARGE, ev->charges.keys[i].bytes,
+				 ev->charges.keys[i].len, NULL, 0);
+	/* With the first of them: a day is read either record by record or as a whole. */
+	if (ev->charges.first_day > m->charges_from) {
+		m->charges_from = ev->charges.first_day;
+		m->meta_dirty = true;
+	}
+	return 0;
+}

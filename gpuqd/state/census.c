@@ -1,0 +1,223 @@
+#include "gpuqd/state/census.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+const char *const census_words[N_CENSUS_KINDS] = {
+	[CENSUS_ALLOCATED] = "allocated", [CENSUS_HELD] = "held",
+	[CENSUS_RESERVED] = "reserved",   [CENSUS_FREE] = "free",
+	[CENSUS_STRANDED] = "stranded",   [CENSUS_DRAINING] = "draining",
+	[CENSUS_LOST] = "lost",
+};
+
+const char *const census_causes[N_CENSUS_CAUSES] = { "cpu", "memory", "pods", "suspect", "frozen" };
+
+void census_slots(const struct node *n, struct census_slot *slots)
+{
+	const struct pod *p;
+	int64_t foreign = n->foreign_gpus_milli;
+
+	DL_FOREACH2(n->pods, p, node_next)
+		for (uint32_t i = 0; model_pod_takes(p) && i < p->n_devices; i++)
+			if (p->devices[i] < n->n_devices)
+				slots[p->devices[i]].taken_milli += p->gpus_milli / p->n_devices;
+	for (uint32_t i = 0; i < n->n_devices; i++)
+		slots[i].taken_milli += n->foreign_milli[i];
+	for (uint32_t i = n->n_devices; i-- > 0 && foreign > 0;)
+		if (slots[i].taken_milli == 0) {
+			slots[i].taken_milli = foreign < 1000 ? foreign : 1000;
+			foreign -= slots[i].taken_milli;
+		}
+}
+
+/* Jobs that are promised places: few. */
+struct promised {
+	struct promised *next;
+	const struct promise *promise;
+};
+
+static bool find_promised(const struct model *m, struct gpuq_arena *a, struct promised **list)
+{
+	*list = NULL;
+	for (struct job *j = m->n_promises ? m->jobs : NULL; j; j = j->next) {
+		struct promised *one;
+
+		if (!j->life->promise)
+			continue;
+		one = gpuq_arena_alloc(a, sizeof(*one));
+		if (!one)
+			return false;
+		*one = (struct promised){ *list, j->life->promise };
+		*list = one;
+	}
+	return true;
+}
+
+static void fill_promised(const struct promised *list, const struct node *n,
+			  struct census_slot *slots)
+{
+	for (; list; list = list->next)
+		for (uint32_t i = 0; i < list->promise->n_pods; i++) {
+			const struct promised_pod *pp = &list->promise->pods[i];
+
+			if (strcmp(pp->node, n->name) != 0)
+				continue;
+			for (uint32_t k = 0; k < pp->n_devices; k++)
+				if (pp->devices[k] < n->n_devices)
+					slots[pp->devices[k]].promised_milli +=
+						pp->gpus_milli / pp->n_devices;
+		}
+}
+
+/* ---- the calendar ---- */
+
+static bool is_on(const struct site_reservation *r, int64_t now_us)
+{
+	const int64_t start_us = site_reservation_start(r, now_us);
+
+	return now_us >= start_us && now_us - start_us < r->duration_us;
+}
+
+static bool named(const struct site_reservation *r, const struct node *n)
+{
+	for (size_t i = 0; i < r->nodes.n; i++)
+		if (strcmp(r->nodes.items[i], n->name) == 0)
+			return true;
+	return r->nodes.n == 0 && r->gpus_milli <= 0 && r->pool && strcmp(r->pool, n->pool) == 0;
+}
+
+static bool node_is_reserved(const struct model *m, const struct node *n, int64_t now_us)
+{
+	site_each(site_reservation, m->site->reservations, r) {
+		if (is_on(r, now_us) && named(r, n))
+			return true;
+	}
+	return false;
+}
+
+static bool below(const struct queue *q, const char *top)
+{
+	while (q && strcmp(q->name, top) != 0)
+		q = q->parent;
+	return q != NULL;
+}
+
+/* Amounts anywhere: what the queue that they are for does not have yet, out of what is free. */
+static void reserve_amounts(const struct model *m, int64_t now_us, struct census *out)
+{
+	site_each(site_reservation, m->site->reservations, r) {
+		int64_t left = r->gpus_milli;
+
+		if (!is_on(r, now_us) || r->nodes.n > 0 || left <= 0)
+			continue;
+		for (uint32_t i = 0; r->queue && i < m->n_queues; i++)
+			left -= below(m->queues[i], r->queue) ? m->queues[i]->allocated_milli : 0;
+		if (left > out->milli[CENSUS_FREE])
+			left = out->milli[CENSUS_FREE];
+		if (left <= 0)
+			continue;
+		out->milli[CENSUS_FREE] -= left;
+		out->milli[CENSUS_RESERVED] += left;
+	}
+}
+
+/* ---- the count ---- */
+
+const char *census_stranded(const struct node *n, int64_t now_us)
+{
+	int64_t milli;
+
+	if (n->frozen)
+		return "frozen";
+	if (n->backoff_until_us > now_us)
+		return "suspect";
+	return accounting_node_stranded(n, &milli);
+}
+
+static enum census_kind kind_of(const struct model *m, const struct node *n, int64_t now_us)
+{
+	return n->drain || n->fact.unschedulable ? CENSUS_DRAINING
+	       : census_stranded(n, now_us)      ? CENSUS_STRANDED
+	       : node_is_reserved(m, n, now_us)  ? CENSUS_RESERVED
+						 : CENSUS_FREE;
+}
+
+static void add_stranded(struct census *out, const char *cause, int64_t milli)
+{
+	for (int i = 0; i < N_CENSUS_CAUSES; i++)
+		if (strcmp(census_causes[i], cause) == 0)
+			out->stranded_milli[i] += milli;
+}
+
+bool census_take(const struct model *m, int64_t now_us, struct gpuq_arena *a, struct census *out)
+{
+	struct promised *promised;
+
+	memset(out, 0, sizeof(*out));
+	if (!find_promised(m, a, &promised))
+		return false;
+	node_each(m, n) {
+		struct census_slot *slots = gpuq_arena_calloc(a, n->n_devices + 1, sizeof(*slots));
+		const enum census_kind rest = kind_of(m, n, now_us);
+
+		if (!slots)
+			return false;
+		census_slots(n, slots);
+		fill_promised(promised, n, slots);
+		for (uint32_t i = 0; i < n->n_devices; i++) {
+			const int64_t taken =
+				slots[i].taken_milli > 1000 ? 1000 : slots[i].taken_milli;
+			int64_t held = slots[i].promised_milli;
+
+			held = held > 1000 - taken ? 1000 - taken : held;
+			out->total_milli += 1000;
+			if (n->gone || !n->fact.ready || !n->devices[i].healthy) {
+				out->milli[CENSUS_LOST] += 1000;
+				continue;
+			}
+			if (rest == CENSUS_DRAINING)
+				held = 0;
+			out->milli[CENSUS_ALLOCATED] += taken;
+			out->milli[CENSUS_HELD] += held;
+			out->milli[rest] += 1000 - taken - held;
+			if (rest == CENSUS_STRANDED)
+				add_stranded(out, census_stranded(n, now_us), 1000 - taken - held);
+		}
+	}
+	reserve_amounts(m, now_us, out);
+	return true;
+}
+
+int census_check(const struct node *n, struct gpuq_err *err)
+{
+	const struct pod *p, *o;
+
+	DL_FOREACH2(n->pods, p, node_next) {
+		if (!model_pod_takes(p) || p->n_devices == 0)
+			continue;
+		if (p->gpus_milli <= 0 || p->gpus_milli / p->n_devices > 1000)
+			return gpuq_fail(err, GPUQ_ECORRUPT,
+					 "job %" PRIu32 " has %" PRId64 " thousandths of %" PRIu32
+					 " devices",
+					 p->job->key.id, p->gpus_milli, p->n_devices);
+		for (uint32_t i = 0; i < p->n_devices; i++) {
+			int64_t sum = 0;
+
+			if (p->devices[i] >= n->n_devices)
+				return gpuq_fail(err, GPUQ_ECORRUPT,
+						 "job %" PRIu32 " has device %u of %" PRIu32,
+						 p->job->key.id, p->devices[i], n->n_devices);
+			DL_FOREACH2(n->pods, o, node_next)
+				for (uint32_t k = 0; model_pod_takes(o) && k < o->n_devices; k++)
+					if (o->devices[k] == p->devices[i])
+						sum += o->gpus_milli / o->n_devices;
+			if (sum > 1000)
+				return gpuq_fail(err, GPUQ_ECORRUPT,
+						 "device %u is given away more than once: %" PRId64
+						 " thousandths of it, to job %" PRIu32
+						 " and others",
+						 p->devices[i], sum, p->job->key.id);
+		}
+	}
+	return 0;
+}

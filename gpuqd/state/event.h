@@ -1,0 +1,338 @@
+/* event.h - what can happen
+ *
+ * Owns     the list of events and what each carries.
+ * Touches  nothing.
+ * Used by  flow/ (makes them), state/model (applies them), tests and replay.
+ *
+ * An event carries everything that its application needs: the time, random tokens,
+ * chosen devices. Applying the same events to the same model gives the same model.
+ * What an event points at is borrowed until model_apply() returns.
+ */
+#ifndef GPUQD_STATE_EVENT_H
+#define GPUQD_STATE_EVENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "gpuqd/state/record/change.h"
+#include "gpuqd/state/fact.h"
+#include "gpuqd/state/idle.h"
+#include "gpuqd/site/policy.h"
+#include "libgpuq/names.h"
+#include "libgpuq/spec.h"
+
+/* X(symbol, word, stored) - the last group is known, never stored. */
+#define EVENTS(X)                                                                                  \
+	X(JOB_SUBMITTED, "job.submitted", true)                                                    \
+	X(JOB_UPDATED, "job.updated", true)                                                        \
+	X(JOB_NICED, "job.niced", true)                                                            \
+	X(JOB_WARNED, "job.warned", true)                                                          \
+	X(JOB_TIME_PASSED, "job.time_passed", true)                                                \
+	X(JOB_HELD, "job.held", true)                                                              \
+	X(JOB_RELEASED, "job.released", true)                                                      \
+	X(JOB_CANCEL_ASKED, "job.cancel_asked", true)                                              \
+	X(JOB_NOMINATED, "job.nominated", true)                                                    \
+	X(JOB_PLACED, "job.placed", true)                                                          \
+	X(JOB_EVICT_ASKED, "job.evict_asked", true)                                                \
+	X(JOB_SHRINK_ASKED, "job.shrink_asked", true)                                              \
+	X(JOB_GROWN, "job.grown", true)                                                            \
+	X(JOB_RENOUNCED, "job.renounced", true)                                                    \
+	X(JOB_REQUEUED, "job.requeued", true)                                                      \
+	X(JOB_ENDED, "job.ended", true)                                                            \
+	X(POD_CREATED, "pod.created", true)                                                        \
+	X(POD_STARTED, "pod.started", true)                                                        \
+	X(POD_ENDED, "pod.ended", true)                                                            \
+	X(POD_GONE, "pod.gone", true)                                                              \
+	X(NODE_SEEN, "node.seen", true)                                                            \
+	X(NODE_GONE, "node.gone", true)                                                            \
+	X(NODE_DRAIN, "node.drain", true)                                                          \
+	X(QUEUE_GRANTED, "queue.granted", true)                                                    \
+	X(SITE_APPLIED, "site.applied", true)                                                      \
+	X(KEYS_EXPIRED, "keys.expired", true)                                                      \
+	X(DEP_ENDED, "dep.ended", true)                                                            \
+	X(BESIDE_GONE, "beside.gone", true)                                                        \
+	X(HISTORY_EXPIRED, "history.expired", true)                                                \
+	X(CLUSTER_KNOWN, "cluster.known", true)                                                    \
+	X(POD_DEVICES, "pod.devices", true)                                                        \
+	X(AUDITED, "audit.noted", true)                                                            \
+	X(AUDIT_DROPPED, "audit.dropped", true)                                                    \
+	X(JOB_FRAGMENTED, "job.fragmented", true)                                                  \
+	X(CHARGES_EXPIRED, "charges.expired", true)                                                \
+	X(NOTICES_DONE, "notices.done", true)                                                      \
+	X(POD_SIGNALLED, "pod.signalled", true)                                                    \
+	X(RECOVERY_BEGUN, "recovery.begun", true)                                                  \
+	X(RECOVERY_LISTED, "recovery.listed", true)                                                \
+	X(RECOVERY_ENDED, "recovery.ended", true)                                                  \
+	X(JOB_RECOVERED, "job.recovered", true)                                                    \
+	X(JOB_UNKNOWN, "job.unknown", true)                                                        \
+	X(CLOCK_SET, "clock.set", true)                                                            \
+	X(JOB_REASONS, "job.reasons", false)                                                       \
+	X(QUEUE_SHARE, "queue.share", false)                                                       \
+	X(JOB_BLOCKED, "job.blocked", false)                                                       \
+	X(POD_LEAVING, "pod.leaving", false)                                                       \
+	X(NODE_FROZEN, "node.frozen", false)                                                       \
+	X(NODE_BACKOFF, "node.backoff", false)                                                     \
+	X(FOREIGN_SEEN, "foreign.seen", false)                                                     \
+	X(FOREIGN_GONE, "foreign.gone", false)                                                     \
+	X(USE_MEASURED, "use.measured", false)
+
+enum event_type {
+#define X(sym, word, stored) EV_##sym,
+	EVENTS(X)
+#undef X
+		N_EVENTS
+};
+
+extern const char *const event_words[N_EVENTS];
+bool model_event_is_stored(enum event_type t);
+
+/* A job (index -1), or one element of an array. */
+struct job_key {
+	uint32_t id;
+	int32_t index;
+};
+
+struct pod_key {
+	struct job_key job;
+	uint32_t attempt, index;
+};
+
+struct gpuq_val;
+
+struct reason_fact {
+	enum gpuq_reason code;
+	const char *object; /* what stands in the way: a queue, a license, a job; "" none */
+	enum gpuq_unit unit;
+	int64_t have,
+		need; /* devices and cores in thousandths, times in us; 0 0 when it has none */
+};
+
+/* What the devices of a running job did of late. */
+struct job_use {
+	struct job_key job;
+	enum idle_use use;
+	int32_t milli; /* on the average of those that were measured, 0 .. 1000 */
+};
+
+/* A key of TABLE_CHARGE. */
+struct charge_key {
+	uint8_t len;
+	unsigned char bytes[CHARGE_KEY_BYTES + CLUSTER_BYTES_MAX];
+};
+
+struct placed_pod {
+	uint32_t group, group_index; /* which pod of which group */
+	const char *node;
+	const uint16_t *devices; /* ascending */
+	uint32_t n_devices;
+	int64_t gpus_milli; /* taken of each device x 1000 = whole */
+};
+
+/* A pod that the cluster has and the ledger did not know. */
+struct recovered_pod {
+	struct placed_pod place;
+	uint32_t index;
+	const char *uid;
+	int64_t cpu_milli, memory_bytes; /* that it takes */
+};
+
+struct event {
+	enum event_type type;
+	int64_t at_us;
+	struct job_key job; /* of JOB_* events and BESIDE_GONE */
+	struct pod_key pod; /* of POD_* events */
+	union {
+		struct {
+			const struct gpuq_spec *spec;
+			const void *spec_bytes; /* MessagePack of its normalised tree */
+			size_t spec_len;
+			const void *request_bytes; /* of its stripped twin: request.h */
+			size_t request_len;
+			const char *user, *queue, *qos;
+			uint32_t uid, gid;
+			int64_t time_limit_us; /* resolved; GPUQ_UNLIMITED */
+			const char *key; /* idempotency, NULL none; jobs of one call share it */
+			uint64_t key_hash; /* of the request */
+			int64_t lease_us; /* it outlives its client by that long; 0 = for ever */
+		} submitted; /* job.id = model_next_job_id() */
+		struct { /* described anew: what runs keeps its pods */
+			const struct gpuq_spec *spec;
+			const void *spec_bytes; /* NULL: an element, what is stored stays */
+			size_t spec_len;
+			const void *request_bytes;
+			size_t request_len;
+			const char *queue, *qos, *who;
+			const char *changes; /* for people: "time=2h gpus=4" */
+			int64_t time_limit_us;
+			bool depends, begin, deadline; /* were changed */
+		} updated;
+		int64_t nice; /* JOB_NICED */
+		struct { /* it waits though enough devices are free, as they lie apart */
+			const char *flavor;
+			int64_t milli; /* that it could have had; 0 = it is over */
+		} fragmented;
+		int percent; /* JOB_TIME_PASSED: of its time limit; 50, 80 or 90 */
+		struct {
+			bool admin;
+			const char *who;
+		} held;
+		struct {
+			const char *who;
+			bool admin;
+			const char *why; /* becomes the job's message; NULL none */
+		} cancel;
+		struct {
+			const char *token; /* 32 hex */
+			const char *flavor;
+			const struct placed_pod *pods; /* in order of pod index */
+			uint32_t n_pods;
+			int64_t yield_us; /* its places are somebody else's from then on; 0 = never */
+			int64_t time_limit_us; /* of the attempt, less than asked for; 0 = that */
+		} placed; /* of an array: job.index is the element, split off here */
+		/* Places that are its own from now on, though others may still stand on them.
+		 * Stored with the evictions that make room there. A later one takes the place
+		 * of an earlier one. JOB_RENOUNCED (nothing more) gives them up. */
+		struct {
+			const char *flavor;
+			const struct placed_pod *pods;
+			uint32_t n_pods;
+			const struct job_key *victims; /* who leaves for it; may be none */
+			uint32_t n_victims;
+			const char *rule; /* by which they leave; NULL or "" none */
+			const char *why; /* the numbers behind it, one line; NULL or "" none */
+		} nominated; /* of an array: job.index is the element, split off here */
+		struct {
+			enum gpuq_cause cause;
+			const char *by, *rule; /* "" none; by: the job that it leaves for */
+			const char *by_queue; /* whose job that is; NULL or "" none */
+			const char *why; /* the numbers behind it, one line; NULL or "" none */
+			int64_t grace_us; /* at most; -1 = what the job asked for */
+			/* JOB_SHRINK_ASKED: pod indexes of the attempt that leave, ascending */
+			const uint32_t *pods;
+			uint32_t n_pods;
+		} evict; /* and of JOB_SHRINK_ASKED */
+		struct {
+			const struct placed_pod *pods;
+			uint32_t n_pods;
+		} grown; /* pods with new indexes join the attempt */
+		struct {
+			enum gpuq_cause cause;
+			bool counts; /* uses up one of the owner's retries */
+			int64_t not_before_us; /* 0 = at once */
+			const char *message;
+		} requeued;
+		struct {
+			enum gpuq_job_state state;
+			int exit_code; /* -1 = it never ran */
+			const char *message;
+		} ended;
+		struct {
+			enum gpuq_job_state state; /* how `job` ended, which left memory long ago */
+			int64_t start_us; /* it has not ended: since when it has started */
+		} dep;
+		struct {
+			const char *uid;
+		} created;
+		struct {
+			int64_t start_us;
+		} started;
+		struct { /* POD_DEVICES: which it really has, ascending; as many as it was given */
+			const int *items;
+			size_t n;
+		} devices;
+		struct {
+			int64_t start_us, end_us; /* 0 = not known: the ledger's own times count */
+			int exit_code; /* -1 = it never ran */
+			enum pod_fault fault;
+			bool untold; /* the cluster had not told it to leave when it ended */
+			const char *message;
+		} pod_ended;
+		struct {
+			int signal;
+			bool sent;
+			const char *message; /* why not */
+		} signalled;
+		struct { /* CLOCK_SET: how ledger time and the clocks are related: base/clock.h */
+			const char *boot;
+			int64_t base_us, ahead_us;
+		} clock;
+		const struct node_fact *node;
+		struct {
+			const char *name;
+			bool on;
+			const char *why, *who;
+		} drain; /* and of NODE_FROZEN */
+		struct {
+			const char *name;
+			int64_t fair_milli; /* of all flavors */
+		} share;
+		struct {
+			uint32_t highest; /* number of a job that anything in the cluster names */
+		} listed; /* RECOVERY_LISTED: all of the cluster has been seen once */
+		const char *by; /* RECOVERY_ENDED: an operator; "" by itself */
+		struct {
+			/* JOB_SUBMITTED of a job that is not known, with at_us of its submission;
+			 * NULL: the job is known, and these are pods of it. */
+			const struct event *as;
+			const char *token, *flavor; /* of the attempt */
+			uint32_t attempt;
+			const struct recovered_pod *pods; /* ascending by index */
+			uint32_t n_pods;
+		} recovered;
+		struct {
+			const char *name;
+			int64_t gpu_minutes; /* may be below 0: taken back */
+			const char *why, *who;
+		} granted; /* beside the budget of its current period */
+		const char *name; /* NODE_GONE */
+		struct { /* HISTORY_EXPIRED: records of the history that are forgotten */
+			const struct gpuq_val *const *jobs;
+			size_t n;
+		} expired;
+		struct {
+			const void *bytes; /* MessagePack of what is noted, see flow/audit.h */
+			size_t len;
+		} audited;
+		struct {
+			const unsigned char *keys; /* n of AUDIT_KEY_BYTES */
+			size_t n;
+		} audit_dropped;
+		struct {
+			int64_t first_day; /* of which single pods are still known */
+			const struct charge_key *keys; /* n, of days before */
+			size_t n;
+		} charges;
+		struct {
+			const uint64_t *numbers; /* of messages that were told, or given up */
+			size_t n;
+		} notices;
+		struct {
+			const void *bytes; /* MessagePack of the normalised tree */
+			size_t len;
+			const char *who;
+		} site;
+		struct {
+			const struct reason_fact *items;
+			size_t n;
+			struct priority_terms terms; /* of its place in the line */
+			int64_t planned_us; /* estimated start, 0 = unknown */
+		} reasons;
+		struct {
+			struct reason_fact reason; /* code NONE = blocked no longer */
+			int64_t until_us;
+		} blocked;
+		struct {
+			const char *name;
+			int64_t until_us; /* nothing is placed there before; 0 = clear */
+			bool suspect;
+		} backoff;
+		const struct pod_fact *foreign;
+		struct {
+			const struct job_use *items;
+			size_t n;
+		} measured; /* USE_MEASURED */
+	};
+};
+
+#endif

@@ -1,0 +1,59 @@
+#include "gpuqd/state/jobnote.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "gpuqd/state/joblabel.h"
+
+static void add(struct gpuq_buf *out, const char *key, const char *folder, const char *value)
+{
+	size_t from;
+
+	if (!value || !*value)
+		return;
+	gpuq_buf_printf(out, "%s%s=", out->len ? "\n" : "", key);
+	from = out->len;
+	if (folder && *folder && *value != '/')
+		gpuq_buf_printf(out, "%s/", folder);
+	gpuq_buf_adds(out, value);
+	for (size_t i = from; !out->failed && i < out->len; i++)
+		if (out->data[i] == '\n')
+			out->data[i] = ' ';
+}
+
+/* As the local cluster has it, and of a pod what its first group says. */
+static void add_workdir(struct gpuq_buf *out, const struct gpuq_spec *spec)
+{
+	const char *from = spec->context.cwd, *to = spec->chdir;
+
+	if ((!to || !*to) && spec->n_groups)
+		to = spec->groups[0].workdir;
+	add(out, JOBNOTE_WORKDIR, from, to && *to ? to : from);
+}
+
+char *jobnote_take(const struct gpuq_spec *spec)
+{
+	struct gpuq_buf text = GPUQ_BUF_INIT, folder = GPUQ_BUF_INIT;
+	const char *found;
+	char *out;
+	size_t n = 0;
+
+	add_workdir(&text, spec);
+	found = jobnote_find(gpuq_buf_str(&text), JOBNOTE_WORKDIR, &n);
+	if (found)
+		gpuq_buf_add(&folder, found, n);
+	add(&text, JOBNOTE_STDOUT, gpuq_buf_str(&folder), spec->output);
+	add(&text, JOBNOTE_STDERR, gpuq_buf_str(&folder), spec->error);
+	add(&text, JOBNOTE_COMMENT, NULL, spec->comment);
+	if (text.failed || folder.failed)
+		abort(); /* the ledger is on disk: a restart is the recovery */
+	out = text.len ? strdup(gpuq_buf_str(&text)) : NULL;
+	gpuq_buf_done(&folder);
+	gpuq_buf_done(&text);
+	return out;
+}
+
+const char *jobnote_find(const char *notes, const char *key, size_t *n)
+{
+	return joblabel_find(notes, key, strlen(key), n);
+}

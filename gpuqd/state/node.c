@@ -1,0 +1,429 @@
+#include "gpuqd/state/model_int.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static char *adup(struct node *n, const char *s)
+{
+	char *p = gpuq_arena_strdup(&n->arena, s ? s : "");
+
+	if (!p)
+		abort();
+	return p;
+}
+
+struct node *node_get(struct model *m, const char *cluster, const char *name)
+{
+	struct node *n = model_find_node(m, name);
+
+	if (n)
+		return n;
+	n = calloc(1, sizeof(*n));
+	if (!n)
+		abort();
+	n->name = model_intern(m, name);
+	n->cluster = model_intern(m, cluster);
+	n->flavor = "default";
+	n->pool = "default";
+	n->drain_why = n->frozen_why = "";
+	HASH_ADD_KEYPTR(hh, m->nodes, n->name, strlen(n->name), n);
+	return n;
+}
+
+void node_free(struct model *m, struct node *n)
+{
+	HASH_DEL(m->nodes, n);
+	gpuq_arena_done(&n->arena);
+	free(n->devices);
+	free(n);
+}
+
+void node_drop_if_empty(struct model *m, struct node *n)
+{
+	unsigned char key[CHANGE_KEY_BYTES_MAX];
+	struct pod *p;
+
+	if (!n->gone)
+		return;
+	DL_FOREACH2(n->pods, p, node_next)
+		if (p->state < GPUQ_POD_GONE)
+			return;
+	if (n->pods)
+		return; /* pods of jobs that are still read name it */
+	change_batch_put(&m->direct, TABLE_NODE, key, change_key_node(key, n->cluster, n->name),
+			 NULL, 0);
+	node_free(m, n);
+}
+
+static bool strmap_same(const struct gpuq_strmap *a, const struct gpuq_strmap *b)
+{
+	if (a->n != b->n)
+		return false;
+	for (size_t i = 0; i < a->n; i++)
+		if (strcmp(a->keys[i], b->keys[i]) != 0 || strcmp(a->vals[i], b->vals[i]) != 0)
+			return false;
+	return true;
+}
+
+static bool bytes_same(const uint8_t *a, const uint8_t *b, size_t n)
+{
+	return a && b ? memcmp(a, b, n) == 0 : !a && !b;
+}
+
+static bool fact_same(const struct node *n, const struct node_fact *f)
+{
+	const struct node_fact *o = &n->fact;
+
+	if (n->gone || o->cpu_milli != f->cpu_milli || o->memory_bytes != f->memory_bytes ||
+	    o->max_pods != f->max_pods || o->ready != f->ready ||
+	    o->unschedulable != f->unschedulable || o->n_taints != f->n_taints ||
+	    n->n_devices != f->n_devices ||
+	    strcmp(o->note ? o->note : "", f->note ? f->note : "") ||
+	    !strmap_same(&o->labels, &f->labels))
+		return false;
+	for (size_t i = 0; i < f->n_taints; i++)
+		if (strcmp(o->taints[i].key, f->taints[i].key) ||
+		    strcmp(o->taints[i].value, f->taints[i].value) ||
+		    strcmp(o->taints[i].effect, f->taints[i].effect))
+			return false;
+	if (o->n_mig != f->n_mig || !bytes_same(o->links, f->links, f->n_devices * f->n_devices) ||
+	    !bytes_same(o->numa, f->numa, f->n_devices))
+		return false;
+	for (size_t i = 0; i < f->n_mig; i++)
+		if (o->mig[i].count != f->mig[i].count ||
+		    strcmp(o->mig[i].profile, f->mig[i].profile) != 0)
+			return false;
+	for (size_t i = 0; i < f->n_devices; i++)
+		if (n->devices[i].healthy != f->devices[i].healthy ||
+		    n->devices[i].memory_mib != f->devices[i].memory_mib ||
+		    strcmp(n->devices[i].uuid, f->devices[i].uuid) ||
+		    strcmp(n->devices[i].product, f->devices[i].product))
+			return false;
+	return true;
+}
+
+/* Pool: the first whose selector holds. Flavor: the pool's, else the first whose match
+ * fits the first device, else `default`. */
+void node_classify(struct model *m, struct node *n)
+{
+	n->pool = n->flavor = "default";
+	site_each(site_pool, m->site->pools, p) {
+		size_t i = 0;
+
+		for (; i < p->selector.n; i++) {
+			size_t k = 0;
+
+			while (k < n->fact.labels.n &&
+			       (strcmp(n->fact.labels.keys[k], p->selector.keys[i]) != 0 ||
+				strcmp(n->fact.labels.vals[k], p->selector.vals[i]) != 0))
+				k++;
+			if (k == n->fact.labels.n)
+				break;
+		}
+		if (i == p->selector.n) {
+			n->pool = model_intern(m, p->name);
+			if (p->flavor) {
+				n->flavor = model_intern(m, p->flavor);
+				return;
+			}
+			break;
+		}
+	}
+	if (n->n_devices == 0)
+		return;
+	site_each(site_flavor, m->site->flavors, f) {
+		if ((f->match.product || f->match.memory_min_bytes) &&
+		    (!f->match.product || site_glob(f->match.product, n->devices[0].product)) &&
+		    f->match.memory_min_bytes <= n->devices[0].memory_mib << 20) {
+			n->flavor = model_intern(m, f->name);
+			return;
+		}
+	}
+}
+
+/* Of the devices that the fact names; devices that stay for their pods have no links. */
+static const uint8_t *keep_bytes(struct node *n, const uint8_t *bytes, size_t len, bool whole)
+{
+	uint8_t *copy;
+
+	if (!bytes || !whole)
+		return NULL;
+	copy = gpuq_arena_alloc(&n->arena, len + 1);
+	if (!copy)
+		abort();
+	memcpy(copy, bytes, len);
+	return copy;
+}
+
+static void keep_parts(struct model *m, struct node *n, const struct node_fact *f,
+		       uint32_t n_devices)
+{
+	const bool whole = n_devices == f->n_devices;
+	struct mig_fact *mig = gpuq_arena_calloc(&n->arena, f->n_mig + 1, sizeof(*mig));
+
+	n->foreign_milli = gpuq_arena_calloc(&n->arena, n_devices + 1, sizeof(*n->foreign_milli));
+	n->foreign_mig = gpuq_arena_calloc(&n->arena, f->n_mig + 1, sizeof(*n->foreign_mig));
+	if (!mig || !n->foreign_mig || !n->foreign_milli)
+		abort();
+	for (size_t i = 0; i < f->n_mig; i++)
+		mig[i] = (struct mig_fact){ model_intern(m, f->mig[i].profile), f->mig[i].count };
+	n->fact.mig = mig;
+	n->fact.n_mig = f->n_mig;
+	n->fact.links = keep_bytes(n, f->links, f->n_devices * f->n_devices, whole);
+	n->fact.numa = keep_bytes(n, f->numa, f->n_devices, whole);
+}
+
+int node_set_fact(struct model *m, struct node *n, const struct node_fact *f)
+{
+	struct gpuq_arena old = n->arena;
+	struct taint_fact *taints;
+	struct device *devices;
+	uint32_t n_old = n->n_devices;
+
+	/* Devices that pods still name stay, as unhealthy, when a node shows fewer. */
+	uint32_t n_new = (uint32_t)f->n_devices;
+	struct pod *p;
+
+	DL_FOREACH2(n->pods, p, node_next)
+		for (uint32_t i = 0; model_pod_takes(p) && i < p->n_devices; i++)
+			if (p->devices[i] >= n_new && p->devices[i] < n_old)
+				n_new = p->devices[i] + 1u;
+
+	devices = calloc(n_new ? n_new : 1, sizeof(*devices));
+	if (!devices)
+		abort();
+	for (uint32_t i = 0; i < n_new; i++) {
+		if (i < f->n_devices)
+			devices[i] =
+				(struct device){ model_intern(m, f->devices[i].uuid),
+						 model_intern(m, f->devices[i].product),
+						 f->devices[i].memory_mib, f->devices[i].healthy,
+						 i < n_old ? n->devices[i].freed_us : 0 };
+		else
+			devices[i] = (struct device){ n->devices[i].uuid, n->devices[i].product,
+						      n->devices[i].memory_mib, false, 0 };
+	}
+	memset(&n->arena, 0, sizeof(n->arena));
+	taints = gpuq_arena_calloc(&n->arena, f->n_taints ? f->n_taints : 1, sizeof(*taints));
+	n->fact.name = n->name;
+	n->fact.cpu_milli = f->cpu_milli;
+	n->fact.memory_bytes = f->memory_bytes;
+	n->fact.max_pods = f->max_pods;
+	n->fact.ready = f->ready;
+	n->fact.unschedulable = f->unschedulable;
+	n->fact.note = adup(n, f->note);
+	n->fact.labels.keys = gpuq_arena_calloc(&n->arena, f->labels.n + 1, sizeof(char *));
+	n->fact.labels.vals = gpuq_arena_calloc(&n->arena, f->labels.n + 1, sizeof(char *));
+	if (!taints || !n->fact.labels.keys || !n->fact.labels.vals)
+		abort();
+	n->fact.labels.n = f->labels.n;
+	for (size_t i = 0; i < f->labels.n; i++) {
+		n->fact.labels.keys[i] = adup(n, f->labels.keys[i]);
+		n->fact.labels.vals[i] = adup(n, f->labels.vals[i]);
+	}
+	for (size_t i = 0; i < f->n_taints; i++)
+		taints[i] =
+			(struct taint_fact){ adup(n, f->taints[i].key), adup(n, f->taints[i].value),
+					     adup(n, f->taints[i].effect) };
+	n->fact.taints = taints;
+	n->fact.n_taints = f->n_taints;
+	keep_parts(m, n, f, n_new);
+	free(n->devices);
+	n->devices = devices;
+	n->n_devices = n_new;
+	n->fact.devices = NULL;
+	n->fact.n_devices = 0;
+	n->gone = false;
+	gpuq_arena_done(&old);
+	node_classify(m, n);
+	return 0;
+}
+
+static void foreign_sum(struct model *m, const struct foreign *f, int sign)
+{
+	struct node *n = model_find_node(m, f->node);
+
+	if (!n)
+		return;
+	n->foreign_cpu_milli += sign * f->cpu_milli;
+	n->foreign_memory_bytes += sign * f->memory_bytes;
+	for (uint32_t i = 0; i < f->n_devices; i++) {
+		const int64_t milli = f->gpus_milli / f->n_devices;
+
+		if (f->devices[i] < n->n_devices)
+			n->foreign_milli[f->devices[i]] += (uint32_t)sign * (uint32_t)milli;
+		else
+			n->foreign_gpus_milli += sign * milli;
+	}
+	if (f->n_devices == 0)
+		n->foreign_gpus_milli += sign * f->gpus_milli;
+	n->foreign_pods += sign;
+	for (uint32_t i = 0; i < f->n_mig; i++)
+		for (size_t k = 0; k < n->fact.n_mig; k++)
+			if (n->fact.mig[k].profile == f->mig[i].profile)
+				n->foreign_mig[k] += (uint32_t)sign * f->mig[i].count;
+}
+
+static void foreign_drop(struct model *m, struct foreign *f)
+{
+	foreign_sum(m, f, -1);
+	HASH_DEL(m->foreigns, f);
+	free(f);
+}
+
+/* Which devices it has, where that is to be believed. */
+static void foreign_devices(struct foreign *f, const struct pod_fact *p)
+{
+	const size_t most = *p->token ? FOREIGN_DEVICES_MAX : 1;
+
+	if (p->n_devices == 0 || p->n_devices > most || p->gpus_milli <= 0 ||
+	    p->gpus_milli > 1000 * (int64_t)p->n_devices)
+		return;
+	for (size_t i = 0; i < p->n_devices; i++) {
+		if (p->devices[i] < 0 || p->devices[i] > UINT16_MAX)
+			return;
+		f->devices[i] = (uint16_t)p->devices[i];
+	}
+	f->n_devices = (uint32_t)p->n_devices;
+}
+
+/* A pod of another's: counted where it runs for as long as it takes something. */
+static void apply_foreign(struct model *m, const struct pod_fact *p, bool gone)
+{
+	struct foreign *f = NULL;
+
+	HASH_FIND_STR(m->foreigns, p->uid, f);
+	if (f)
+		foreign_drop(m, f);
+	if (gone || !*p->node || p->phase == POD_SUCCEEDED || p->phase == POD_FAILED)
+		return;
+	f = calloc(1, sizeof(*f));
+	if (!f)
+		abort();
+	snprintf(f->uid, sizeof(f->uid), "%s", p->uid);
+	f->node = model_intern(m, p->node);
+	f->cpu_milli = p->cpu_milli;
+	f->memory_bytes = p->memory_bytes;
+	f->gpus_milli = p->gpus_milli;
+	foreign_devices(f, p);
+	for (size_t i = 0; i < p->n_mig && f->n_mig < FOREIGN_MIG_MAX; i++)
+		f->mig[f->n_mig++] =
+			(struct mig_fact){ model_intern(m, p->mig[i].profile), p->mig[i].count };
+	HASH_ADD_STR(m->foreigns, uid, f);
+	foreign_sum(m, f, 1);
+}
+
+/* A node that comes (back) finds the foreign pods that were told before it. */
+static void recount_foreign(struct model *m, struct node *n)
+{
+	n->foreign_cpu_milli = n->foreign_memory_bytes = n->foreign_gpus_milli = n->foreign_pods =
+		0;
+	for (size_t i = 0; i < n->fact.n_mig; i++)
+		n->foreign_mig[i] = 0;
+	for (uint32_t i = 0; i < n->n_devices; i++)
+		n->foreign_milli[i] = 0;
+	for (struct foreign *f = m->foreigns; f; f = f->hh.next)
+		if (f->node == n->name)
+			foreign_sum(m, f, 1);
+}
+
+void node_set_parts(struct model *m, struct node *n, const struct node_fact *f)
+{
+	keep_parts(m, n, f, n->n_devices);
+	recount_foreign(m, n);
+}
+
+static void touch(struct model *m, struct node *n)
+{
+	n->dirty = m->nodes_dirty = true;
+}
+
+int node_apply(struct model *m, const struct event *ev, struct gpuq_err *err)
+{
+	struct node *n;
+
+	switch (ev->type) {
+	case EV_NODE_SEEN:
+		n = model_find_node(m, ev->node->name);
+		if (n && fact_same(n, ev->node)) {
+			n->seen_us = ev->at_us;
+			return 0;
+		}
+		if (!n)
+			n = node_get(m, CLUSTER_DEFAULT, ev->node->name);
+		accounting_charge_strand(m, n);
+		node_set_fact(m, n, ev->node);
+		recount_foreign(m, n);
+		accounting_charge_strand(m, n);
+		n->seen_us = ev->at_us;
+		touch(m, n);
+		return 0;
+	case EV_NODE_GONE:
+		n = model_find_node(m, ev->name);
+		if (!n)
+			return gpuq_fail(err, GPUQ_ENOENT, "no node is named %s", ev->name);
+		accounting_charge_strand(m, n);
+		n->gone = true;
+		n->fact.ready = false;
+		touch(m, n);
+		node_drop_if_empty(m, n);
+		return 0;
+	case EV_NODE_DRAIN:
+		n = model_find_node(m, ev->drain.name);
+		if (!n)
+			return gpuq_fail(err, GPUQ_ENOENT, "no node is named %s", ev->drain.name);
+		accounting_charge_strand(m, n);
+		n->drain = ev->drain.on;
+		n->drain_why = ev->drain.on ? model_intern(m, ev->drain.why) : "";
+		touch(m, n);
+		return 0;
+	case EV_NODE_FROZEN:
+		n = model_find_node(m, ev->drain.name);
+		if (!n)
+			return gpuq_fail(err, GPUQ_ENOENT, "no node is named %s", ev->drain.name);
+		n->frozen = ev->drain.on;
+		n->frozen_why = ev->drain.on ? model_intern(m, ev->drain.why) : "";
+		return 0;
+	case EV_NODE_BACKOFF:
+		n = model_find_node(m, ev->backoff.name);
+		if (!n)
+			return gpuq_fail(err, GPUQ_ENOENT, "no node is named %s", ev->backoff.name);
+		n->backoff_until_us = ev->backoff.until_us;
+		n->suspect = ev->backoff.suspect;
+		return 0;
+	case EV_FOREIGN_SEEN:
+		apply_foreign(m, ev->foreign, false);
+		return 0;
+	case EV_FOREIGN_GONE:
+		apply_foreign(m, ev->foreign, true);
+		return 0;
+	default:
+		return gpuq_fail(err, GPUQ_EINTERNAL, "not a node's event");
+	}
+}
+
+enum gpuq_node_state node_state(const struct node *n)
+{
+	int64_t taken = n->foreign_gpus_milli;
+	bool busy = false;
+	struct pod *p;
+
+	for (uint32_t i = 0; i < n->n_devices; i++)
+		taken += n->foreign_milli[i];
+	DL_FOREACH2(n->pods, p, node_next)
+		if (model_pod_takes(p)) {
+			taken += p->n_devices ? p->gpus_milli
+					      : 0; /* instances are not among the devices */
+			busy = true;
+		}
+	if (n->gone || !n->fact.ready)
+		return GPUQ_NODE_DOWN;
+	if (n->drain || n->fact.unschedulable)
+		return busy ? GPUQ_NODE_DRAIN : GPUQ_NODE_DRAINED;
+	if (n->suspect || n->frozen)
+		return GPUQ_NODE_SUSPECT;
+	if (n->n_devices ? taken >= (int64_t)n->n_devices * 1000 : false)
+		return GPUQ_NODE_ALLOC;
+	return busy || taken > 0 ? GPUQ_NODE_MIXED : GPUQ_NODE_IDLE;
+}

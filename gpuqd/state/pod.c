@@ -1,0 +1,289 @@
+#include "gpuqd/state/model_int.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gpuqd/state/record/record.h"
+#include "libgpuq/units.h"
+
+struct pod *pod_add(struct model *m, struct job *j, struct node *n, uint32_t n_devices)
+{
+	struct pod *p = calloc(1, sizeof(*p) + n_devices * sizeof(*p->devices));
+
+	if (!p)
+		abort();
+	(void)m;
+	p->job = j;
+	p->node = n;
+	p->exit_code = -1;
+	p->n_devices = n_devices;
+	p->dirty = true;
+	DL_APPEND2(j->pods, p, job_prev, job_next);
+	DL_APPEND2(n->pods, p, node_prev, node_next);
+	return p;
+}
+
+void pod_free(struct model *m, struct pod *p)
+{
+	struct node *n = p->node;
+
+	if (model_pod_takes(p))
+		p->job->queue->allocated_milli -= p->gpus_milli;
+	DL_DELETE2(p->job->pods, p, job_prev, job_next);
+	DL_DELETE2(n->pods, p, node_prev, node_next);
+	free(p->message);
+	free(p);
+	(void)m;
+}
+
+void pod_remove(struct model *m, struct pod *p)
+{
+	unsigned char key[CHANGE_KEY_BYTES_MAX];
+	struct node *n = p->node;
+
+	change_batch_put(&m->direct, TABLE_POD, key, record_pod_key(p, key), NULL, 0);
+	pod_free(m, p);
+	node_drop_if_empty(m, n);
+}
+
+static void touch(struct model *m, struct pod *p)
+{
+	p->dirty = true;
+	model_job_dirty(m, p->job);
+}
+
+static const enum gpuq_job_state fault_state[] = {
+	[POD_FAULT_NONE] = GPUQ_JOB_FAILED,        [POD_FAULT_OOM] = GPUQ_JOB_OUT_OF_MEMORY,
+	[POD_FAULT_REJECTED] = GPUQ_JOB_NODE_FAIL, [POD_FAULT_INFRA] = GPUQ_JOB_NODE_FAIL,
+	[POD_FAULT_IMAGE] = GPUQ_JOB_FAILED,       [POD_FAULT_DEADLINE] = GPUQ_JOB_TIMEOUT,
+};
+
+/* The first pod that does not end well decides how the attempt ends; the others are
+ * told to leave (flow/dispatch sees the outcome). */
+static void note_outcome(struct model *m, struct job *j, const struct pod *p)
+{
+	if (j->life->outcome != GPUQ_JOB_PENDING) {
+		/* Told to leave: the state is known, the code is what its first pod left with. */
+		if (j->life->outcome_exit < 0 && p->exit_code >= 0 &&
+		    j->life->outcome != GPUQ_JOB_NODE_FAIL)
+			job_life(j)->outcome_exit = p->exit_code;
+		return;
+	}
+	if (p->exit_code == 0 && p->fault == POD_FAULT_NONE)
+		return;
+	job_life(j)->outcome = fault_state[p->fault];
+	job_life(j)->outcome_exit = p->exit_code;
+	model_job_dirty(m, j);
+}
+
+void pod_avoid(struct model *m, struct job *j, const char *node, int64_t until_us)
+{
+	struct avoids *a = j->life->avoids;
+	uint32_t at = 0;
+
+	if (!a) { /* few jobs ever lose a pod so */
+		a = job_life(j)->avoids = must(calloc(1, sizeof(*a)));
+		m->n_avoiding++;
+	}
+	while (at < a->n && a->items[at].node != node)
+		at++;
+	if (at == a->n && a->n == JOB_AVOIDS_MAX)
+		at = 0; /* the oldest */
+	if (at < a->n)
+		memmove(&a->items[at], &a->items[at + 1], (--a->n - at) * sizeof(a->items[0]));
+	a->items[a->n++] = (struct avoided){ node, until_us };
+}
+
+/* What a node lost is tried elsewhere first, where there is an elsewhere. A node that
+ * refuses pods is left alone by everybody (EV_NODE_BACKOFF). */
+static void avoid_node(struct model *m, struct job *j, const struct pod *p, int64_t at_us)
+{
+	if (p->fault == POD_FAULT_INFRA)
+		pod_avoid(m, j, p->node->name, at_us + JOB_AVOID_US);
+}
+
+static void end_pod(struct model *m, struct pod *p, int64_t at_us)
+{
+	struct job *j = p->job;
+
+	j->queue->allocated_milli -= p->gpus_milli;
+	p->end_us = at_us;
+	job_life(j)->gpu_us +=
+		accounting_gpu_us(p->gpus_milli, p->start_us ? p->start_us : at_us, at_us);
+	if (p->attempt == j->attempt)
+		avoid_node(m, j, p, at_us);
+	if (p->attempt != j->attempt || p->dropped || job_goes_on_without(m, j, p, at_us))
+		return;
+	/* An ended pod that was told to leave ended because of that, not by itself. */
+	note_outcome(m, j, p);
+	if (model_job_is_live(j))
+		job_set_state(m, j, GPUQ_JOB_COMPLETING);
+}
+
+/* Clusters tell whole seconds, so that an instant may seem to lie before one in the same second. */
+#define TOLD_STEP_US GPUQ_US_PER_S
+
+/* Another machine's clock tells when a pod started and ended. It is believed between what our
+ * own says: not before the pod was placed, not after its start or its end was seen. */
+static int64_t between(int64_t least_us, int64_t us, int64_t most_us)
+{
+	return us > most_us ? most_us : us > least_us - TOLD_STEP_US ? us : least_us;
+}
+
+/* When it can have started at the earliest: one that was recovered had been placed before. */
+static int64_t earliest(const struct pod *p)
+{
+	return p->recovered && p->job->submit_us < p->placed_us ? p->job->submit_us : p->placed_us;
+}
+
+static int apply_started(struct model *m, struct pod *p, const struct event *ev)
+{
+	struct job *j = p->job;
+
+	p->start_us = ev->started.start_us ? between(earliest(p), ev->started.start_us, ev->at_us)
+					   : ev->at_us;
+	if (p->recovered && p->start_us < p->placed_us)
+		p->placed_us = p->start_us;
+	p->state = GPUQ_POD_RUNNING;
+	p->node->suspect = false;
+	account_pod_started(m, p, ev->at_us);
+	touch(m, p);
+	/* It started long before that was heard of, and its time limit with it. */
+	if (p->attempt == j->attempt)
+		job_start_if_all_run(m, j, p->recovered ? p->start_us : ev->at_us);
+	return 0;
+}
+
+static int apply_pod_ended(struct model *m, struct pod *p, const struct event *ev)
+{
+	int64_t end = ev->pod_ended.end_us ? ev->pod_ended.end_us : ev->at_us;
+	const int64_t counted = p->start_us, told = ev->pod_ended.start_us;
+
+	if (told) {
+		p->start_us = between(earliest(p), told,
+				      counted && end > ev->at_us ? counted : ev->at_us);
+		/* A start that cannot be shows how far off that clock is: how long the pod ran
+		 * holds all the same. */
+		if (ev->pod_ended.end_us >= told)
+			end += p->start_us - told;
+	}
+	end = between(earliest(p), end, ev->at_us);
+	if (p->start_us && !p->job->life->start_us && p->attempt == p->job->attempt)
+		job_life(p->job)->start_us = p->start_us;
+	if (end < p->start_us)
+		end = p->start_us;
+	p->exit_code = ev->pod_ended.exit_code;
+	p->fault = ev->pod_ended.fault;
+	p->untold = ev->pod_ended.untold;
+	free(p->message);
+	p->message = ev->pod_ended.message && *ev->pod_ended.message ? strdup(ev->pod_ended.message)
+								     : NULL;
+	account_pod_ended(m, p, counted, end, ev->at_us);
+	accounting_charge_pod_ended(m, p, end);
+	end_pod(m, p, end);
+	p->state = GPUQ_POD_ENDED;
+	accounting_charge_strand(m, p->node);
+	touch(m, p);
+	return 0;
+}
+
+static int apply_gone(struct model *m, struct pod *p, const struct event *ev)
+{
+	struct job *j = p->job;
+
+	if (model_pod_takes(p)) {
+		/* Gone without having been seen to end: nobody's exit code. */
+		p->exit_code = -1;
+		p->fault = POD_FAULT_INFRA;
+		account_pod_ended(m, p, p->start_us, ev->at_us, ev->at_us);
+		accounting_charge_pod_ended(m, p, ev->at_us);
+		end_pod(m, p, ev->at_us);
+	}
+	p->state = GPUQ_POD_GONE;
+	accounting_charge_strand(m, p->node);
+	/* The last attempt's pods stay readable until the job leaves memory. */
+	if (p->attempt != j->attempt || j->state == GPUQ_JOB_PENDING || p->dropped) {
+		pod_remove(m, p);
+		model_job_dirty(m, j);
+	} else {
+		touch(m, p);
+	}
+	job_archive_if_done(m, j);
+	return 0;
+}
+
+static bool has_device(const struct pod *p, int device)
+{
+	for (uint32_t i = 0; i < p->n_devices; i++)
+		if (p->devices[i] == device)
+			return true;
+	return false;
+}
+
+/* What a device plugin chose instead of what was planned. Two pods cannot have the
+ * same device: who says so is not believed. */
+static int apply_devices(struct model *m, struct pod *p, const struct event *ev,
+			 struct gpuq_err *err)
+{
+	const struct pod *o;
+
+	if (ev->devices.n != p->n_devices || !model_pod_takes(p))
+		return gpuq_fail(err, GPUQ_EINVAL, "%u devices are its own, not %zu", p->n_devices,
+				 ev->devices.n);
+	for (size_t i = 0; i < ev->devices.n; i++) {
+		const int d = ev->devices.items[i];
+
+		if (d < 0 || (uint32_t)d >= p->node->n_devices ||
+		    (i > 0 && d <= ev->devices.items[i - 1]))
+			return gpuq_fail(err, GPUQ_EINVAL, "device %d is not there", d);
+		if (p->gpus_milli < 1000)
+			continue; /* a share: others may be on the same device */
+		DL_FOREACH2(p->node->pods, o, node_next)
+			if (o != p && model_pod_takes(o) && has_device(o, d))
+				return gpuq_fail(err, GPUQ_EINVAL, "device %d is job %u's", d,
+						 o->job->key.id);
+	}
+	for (size_t i = 0; i < ev->devices.n; i++)
+		p->devices[i] = (uint16_t)ev->devices.items[i];
+	touch(m, p);
+	return 0;
+}
+
+int pod_apply(struct model *m, const struct event *ev, struct gpuq_err *err)
+{
+	struct pod *p = model_find_pod(m, ev->pod);
+
+	if (!p)
+		return gpuq_fail(err, GPUQ_ENOENT, "no such pod of job %u", ev->pod.job.id);
+	switch (ev->type) {
+	case EV_POD_CREATED:
+		if (p->state != GPUQ_POD_PLANNED)
+			return gpuq_fail(err, GPUQ_EINVAL, "the pod exists already");
+		p->state = GPUQ_POD_CREATED;
+		snprintf(p->uid, sizeof(p->uid), "%s", ev->created.uid);
+		touch(m, p);
+		return 0;
+	case EV_POD_STARTED:
+		if (p->state >= GPUQ_POD_RUNNING)
+			return gpuq_fail(err, GPUQ_EINVAL, "the pod runs already");
+		return apply_started(m, p, ev);
+	case EV_POD_ENDED:
+		if (!model_pod_takes(p)) /* the first end that was told wins */
+			return gpuq_fail(err, GPUQ_EINVAL, "the pod has ended already");
+		return apply_pod_ended(m, p, ev);
+	case EV_POD_DEVICES:
+		return apply_devices(m, p, ev, err);
+	case EV_POD_LEAVING:
+		p->leaving = true;
+		return 0;
+	case EV_POD_SIGNALLED: /* its log tells */
+		return 0;
+	case EV_POD_GONE:
+		if (p->state == GPUQ_POD_GONE)
+			return gpuq_fail(err, GPUQ_EINVAL, "the pod is gone already");
+		return apply_gone(m, p, ev);
+	default:
+		return gpuq_fail(err, GPUQ_EINTERNAL, "not a pod's event");
+	}
+}

@@ -1,0 +1,105 @@
+/* change.h - what one turn of the loop changed, as records for the store
+ *
+ * Owns     the list of tables and the batch of changes.
+ * Touches  memory only.
+ * Used by  state/record/record.c (fills), flow/journal (hands over), store/ (writes).
+ *
+ * Keys are big-endian so that bytes sort as numbers do. A batch is all or nothing.
+ *
+ * What belongs to a cluster has the cluster's name in its key: before the name of a node,
+ * so that the nodes of a cluster are neighbors, and behind the number of a job or the names
+ * of a usage record, so that all of a job, a day or a user are. The name of a cluster is the
+ * whole rest of such a key. A table that is added needs no new schema; rows are appended, as
+ * the number of a table is in each of its records.
+ */
+#ifndef GPUQD_STATE_RECORD_CHANGE_H
+#define GPUQD_STATE_RECORD_CHANGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "libgpuq/arena.h"
+
+/* X(symbol, name in the database, key, what a record is) */
+#define TABLES(X)                                                                                  \
+	X(META, "meta", "name", "schema version, cluster identity, counters")                      \
+	X(JOB, "job", "id, array index", "a job that has not ended, or whose pods are not gone")   \
+	X(SPEC, "spec", "id", "the job as its owner wrote it, script and environment included")    \
+	X(REQUEST, "request", "request id", "what a class of jobs asks of the cluster")            \
+	X(POD, "pod", "id, array index, attempt, index, cluster", "a pod that may exist")          \
+	X(NODE, "node", "cluster, name", "a node: devices, labels, drain, last seen")              \
+	X(KEY, "key", "user, key", "idempotency keys of the last days")                            \
+	X(SITE, "site", "name", "queues, pools and the like, as applied")                          \
+	X(USAGE, "usage", "queue, user, flavor, day, cluster", "GPU-seconds charged")              \
+	X(CHARGE, "charge", "day, id, array index, attempt, index, cluster",                       \
+	  "a day of what a pod that ended was charged")                                            \
+	X(ACCOUNT, "account", "queue, user, flavor, qos",                                          \
+	  "what was used, forgotten by half-lives")                                                \
+	X(HISTORY, "history", "id, array index, cluster", "a job that has ended")                  \
+	X(PAST, "past", "letter, word, end, id, array index", "where to find what has ended")      \
+	X(LOG, "log", "id, array index, number", "what happened to a job")                         \
+	X(BESIDE, "beside", "id, array index, cluster",                                            \
+	  "what a job that left may have left in the cluster")                                     \
+	X(AUDIT, "audit", "time, number", "who changed what")                                      \
+	X(OUTBOX, "outbox", "number", "what is to be told of a job, until it has been")            \
+	X(TEXT, "text", "hash, 0 or 1", "0: a part that specs have alike, 1: how many have it")
+
+enum table {
+#define X(sym, name, key, doc) TABLE_##sym,
+	TABLES(X)
+#undef X
+		N_TABLES
+};
+
+extern const char *const table_names[N_TABLES];
+
+#define CHANGE_KEY_BYTES_MAX 256
+#define AUDIT_KEY_BYTES 12
+#define OUTBOX_KEY_BYTES 8
+#define POD_KEY_BYTES 16 /* without the cluster, as the next */
+#define CHARGE_KEY_BYTES 20
+#define CLUSTER_DEFAULT "default" /* the one cluster that there is */
+#define CLUSTER_BYTES_MAX 32
+
+struct change {
+	enum table table;
+	uint16_t key_len;
+	const unsigned char *key;
+	const unsigned char *val; /* NULL = remove the record */
+	size_t val_len;
+};
+
+struct batch {
+	struct gpuq_arena mem; /* keys and values */
+	struct change *items;
+	size_t n, room;
+	bool failed; /* out of memory while filling: must not be written */
+};
+
+void change_batch_init(struct batch *b);
+void change_batch_done(struct batch *b);
+/* Copies key and val (val NULL = remove). */
+void change_batch_put(struct batch *b, enum table t, const void *key, size_t key_len,
+		      const void *val, size_t val_len);
+
+/* Keys. Each writes at out (CHANGE_KEY_BYTES_MAX bytes) and returns the length. */
+size_t change_key_u32(unsigned char *out, uint32_t x);
+uint32_t change_key_read_u32(const unsigned char *key);
+size_t change_key_job(unsigned char *out, uint32_t id, int64_t index); /* index -1 sorts first */
+size_t change_key_pod(unsigned char *out, uint32_t id, int64_t index, uint32_t attempt,
+		      uint32_t pod);
+/* The same with the name of a cluster behind the n bytes that it has; "" adds nothing. */
+size_t change_key_cluster(unsigned char *out, size_t n, const char *cluster);
+/* The name behind the first `from` bytes; out: CLUSTER_BYTES_MAX + 1 bytes. */
+void change_key_cluster_read(const unsigned char *key, size_t n, size_t from, char *out);
+size_t change_key_node(unsigned char *out, const char *cluster, const char *name);
+size_t change_key_audit(unsigned char *out, int64_t at_us, uint32_t number); /* AUDIT_KEY_BYTES */
+size_t change_key_outbox(unsigned char *out, uint64_t number); /* OUTBOX_KEY_BYTES */
+uint64_t change_key_outbox_number(const unsigned char *key);
+int64_t change_key_audit_time(const unsigned char *key);
+/* Strings joined by NUL; NULL ends the list; cut at the maximum. */
+size_t change_key_strs(unsigned char *out, ...) __attribute__((sentinel));
+bool change_key_job_read(const unsigned char *key, size_t n, uint32_t *id, int64_t *index);
+
+#endif

@@ -1,0 +1,509 @@
+#include "gpuqd/state/record/record.h"
+
+#include "gpuqd/state/model_int.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gpuqd/state/record/record_usage.h"
+#include "gpuqd/util/varint.h"
+#include "gpuqd/state/record/record_int.h"
+#include "gpuqd/state/view/view.h"
+#include "libgpuq/wire/mp.h"
+
+/* Positions are fixed for ever: append, never insert (varint.h). A field count below is
+ * the number of rec_ calls of its record. */
+
+void record_put(struct batch *out, enum table t, const unsigned char *key, size_t n,
+		struct gpuq_buf *b)
+{
+	change_batch_put(out, t, key, n, b->data ? b->data : "", b->len);
+	out->failed |= b->failed;
+	gpuq_buf_done(b);
+}
+
+const char *record_get_name(struct model *m, struct rec *r, const char *last)
+{
+	char text[1100];
+	size_t n;
+	const char *s = rec_get_str(r, &n);
+
+	if (!s)
+		return "";
+	if (last && strlen(last) == n && memcmp(last, s, n) == 0)
+		return last;
+	if (n >= sizeof(text))
+		n = sizeof(text) - 1;
+	memcpy(text, s, n);
+	text[n] = '\0';
+	return model_intern(m, text);
+}
+
+char *record_get_dup(struct rec *r)
+{
+	size_t n;
+	const char *s = rec_get_str(r, &n);
+	char *p = s ? record_alloc(n + 1, 1) : NULL;
+
+	if (p)
+		memcpy(p, s, n);
+	return p;
+}
+
+char *record_get_line(struct rec *r)
+{
+	size_t n;
+	const char *s = rec_get_str(r, &n);
+	char *p = n ? record_alloc(n + 1, 1) : NULL;
+
+	if (p)
+		memcpy(p, s, n);
+	return p;
+}
+
+void record_get_text(struct rec *r, char *out, size_t room)
+{
+	size_t n;
+	const char *s = rec_get_str(r, &n);
+
+	if (n >= room)
+		n = room - 1;
+	if (n)
+		memcpy(out, s, n);
+	out[n] = '\0';
+}
+
+void *record_alloc(size_t n, size_t size)
+{
+	return must(calloc(n ? n : 1, size));
+}
+
+size_t record_pod_key(const struct pod *p, unsigned char *out)
+{
+	const struct job_key job = p->job->key;
+
+	return change_key_cluster(out, change_key_pod(out, job.id, job.index, p->attempt, p->index),
+				  p->node->cluster);
+}
+
+void record_pod(struct model *m, const struct pod *p, struct batch *out)
+{
+	unsigned char key[CHANGE_KEY_BYTES_MAX];
+	struct gpuq_buf b = GPUQ_BUF_INIT;
+
+	(void)m;
+	varint_array(&b, 16);
+	varint_str(&b, p->node->name);
+	varint_int(&b, p->group);
+	varint_int(&b, p->group_index);
+	varint_int(&b, p->state);
+	varint_int(&b, p->fault);
+	varint_int(&b, p->exit_code);
+	varint_int(&b, p->placed_us);
+	varint_int(&b, p->start_us);
+	varint_int(&b, p->end_us);
+	varint_int(&b, p->cpu_milli);
+	varint_int(&b, p->memory_bytes);
+	varint_int(&b, p->gpus_milli);
+	varint_str(&b, p->uid);
+	varint_str(&b, p->message);
+	varint_array(&b, p->n_devices);
+	for (uint32_t i = 0; i < p->n_devices; i++)
+		varint_int(&b, p->devices[i]);
+	varint_bool(&b, p->dropped);
+	record_put(out, TABLE_POD, key, record_pod_key(p, key), &b);
+}
+
+static int load_pod(struct model *m, const unsigned char *key, size_t key_len, struct rec *r,
+		    struct gpuq_err *err)
+{
+	static const struct node_fact bare = { .note = "not seen since the daemon started" };
+	struct job_key jk;
+	int64_t index;
+	char cluster[CLUSTER_BYTES_MAX + 1];
+	uint32_t id, n;
+	struct job *j;
+	struct pod *p;
+	struct pod t = { .node = NULL };
+	struct node *node;
+	const char *name;
+
+	change_key_job_read(key, 8, &id, &index);
+	jk = (struct job_key){ id, (int32_t)index };
+	j = model_find_job(m, jk);
+	if (!j)
+		return gpuq_fail(err, GPUQ_ECORRUPT, "a pod of job %u, which is not there", id);
+	change_key_cluster_read(key, key_len, POD_KEY_BYTES, cluster);
+	rec_get_row(r, 16);
+	name = record_get_name(m, r, NULL);
+	t.group = (uint32_t)rec_get_int(r);
+	t.group_index = (uint32_t)rec_get_int(r);
+	t.state = (enum gpuq_pod_state)rec_get_int(r);
+	t.fault = (enum pod_fault)rec_get_int(r);
+	t.exit_code = (int)rec_get_int(r);
+	t.placed_us = rec_get_int(r);
+	t.start_us = rec_get_int(r);
+	t.end_us = rec_get_int(r);
+	t.cpu_milli = rec_get_int(r);
+	t.memory_bytes = rec_get_int(r);
+	t.gpus_milli = rec_get_int(r);
+	record_get_text(r, t.uid, sizeof(t.uid));
+	t.message = record_get_dup(r);
+	n = rec_get_array(r);
+	if (r->bad || t.group >= j->request->spec.n_groups || t.state >= N_GPUQ_POD_STATES) {
+		free(t.message);
+		return gpuq_fail(err, GPUQ_ECORRUPT, "a pod of job %u is not whole", id);
+	}
+	node = model_find_node(m, name);
+	if (!node) {
+		struct node_fact f = bare;
+
+		f.name = name;
+		node = node_get(m, cluster, name);
+		node_set_fact(m, node, &f);
+		node->gone = true;
+	}
+	p = pod_add(m, j, node, n);
+	p->attempt =
+		(uint32_t)key[8] << 24 | (uint32_t)key[9] << 16 | (uint32_t)key[10] << 8 | key[11];
+	p->index = (uint32_t)key[12] << 24 | (uint32_t)key[13] << 16 | (uint32_t)key[14] << 8 |
+		   key[15];
+	p->group = t.group;
+	p->group_index = t.group_index;
+	p->state = t.state;
+	p->fault = t.fault;
+	p->exit_code = t.exit_code;
+	p->placed_us = t.placed_us;
+	p->start_us = t.start_us;
+	p->end_us = t.end_us;
+	clock_seen(m, p->placed_us);
+	clock_seen(m, p->start_us);
+	clock_seen(m, p->end_us);
+	p->cpu_milli = t.cpu_milli;
+	p->memory_bytes = t.memory_bytes;
+	p->gpus_milli = t.gpus_milli;
+	memcpy(p->uid, t.uid, sizeof(p->uid));
+	p->message = t.message;
+	p->dirty = false;
+	for (uint32_t i = 0; i < n; i++)
+		p->devices[i] = (uint16_t)rec_get_int(r);
+	p->dropped = varint_get_bool(r);
+	if (p->attempt == j->attempt && p->index >= j->life->n_indexes)
+		job_life(j)->n_indexes = p->index + 1; /* of a record that did not tell */
+	if (model_pod_takes(p))
+		j->queue->allocated_milli += p->gpus_milli;
+	return 0;
+}
+
+void record_node(struct model *m, const struct node *n, struct batch *out)
+{
+	unsigned char key[CHANGE_KEY_BYTES_MAX];
+	struct gpuq_buf b = GPUQ_BUF_INIT;
+
+	(void)m;
+	varint_array(&b, 13);
+	varint_int(&b, n->fact.cpu_milli);
+	varint_int(&b, n->fact.memory_bytes);
+	varint_int(&b, n->fact.max_pods);
+	varint_bool(&b, n->fact.ready);
+	varint_bool(&b, n->fact.unschedulable);
+	varint_str(&b, n->fact.note);
+	varint_bool(&b, n->gone);
+	varint_bool(&b, n->drain);
+	varint_str(&b, n->drain_why);
+	varint_int(&b, n->seen_us);
+	varint_array(&b, (uint32_t)n->fact.labels.n);
+	for (size_t i = 0; i < n->fact.labels.n; i++) {
+		varint_array(&b, 2);
+		varint_str(&b, n->fact.labels.keys[i]);
+		varint_str(&b, n->fact.labels.vals[i]);
+	}
+	varint_array(&b, (uint32_t)n->fact.n_taints);
+	for (size_t i = 0; i < n->fact.n_taints; i++) {
+		varint_array(&b, 3);
+		varint_str(&b, n->fact.taints[i].key);
+		varint_str(&b, n->fact.taints[i].value);
+		varint_str(&b, n->fact.taints[i].effect);
+	}
+	varint_array(&b, n->n_devices);
+	for (uint32_t i = 0; i < n->n_devices; i++) {
+		varint_array(&b, 4);
+		varint_str(&b, n->devices[i].uuid);
+		varint_str(&b, n->devices[i].product);
+		varint_int(&b, n->devices[i].memory_mib);
+		varint_bool(&b, n->devices[i].healthy);
+	}
+	record_put(out, TABLE_NODE, key, change_key_node(key, n->cluster, n->name), &b);
+}
+
+static int load_node(struct model *m, const char *cluster, const char *name, struct rec *r,
+		     struct gpuq_err *err)
+{
+	struct node_fact f = { .name = name };
+	struct taint_fact *taints;
+	struct device_fact *devices;
+	bool gone, drain;
+	const char *why;
+	int64_t seen;
+	struct node *n;
+	uint32_t k, more;
+
+	rec_get_row(r, 13);
+	f.cpu_milli = rec_get_int(r);
+	f.memory_bytes = rec_get_int(r);
+	f.max_pods = rec_get_int(r);
+	f.ready = varint_get_bool(r);
+	f.unschedulable = varint_get_bool(r);
+	f.note = record_get_name(m, r, NULL);
+	gone = varint_get_bool(r);
+	drain = varint_get_bool(r);
+	why = record_get_name(m, r, NULL);
+	seen = rec_get_int(r);
+	k = rec_get_array(r);
+	f.labels.n = k;
+	f.labels.keys = record_alloc(k, sizeof(char *));
+	f.labels.vals = record_alloc(k, sizeof(char *));
+	for (uint32_t i = 0; i < k; i++) {
+		more = rec_get_row(r, 2);
+		f.labels.keys[i] = record_get_name(m, r, NULL);
+		f.labels.vals[i] = record_get_name(m, r, NULL);
+		varint_skip_more(r, more);
+	}
+	k = rec_get_array(r);
+	taints = record_alloc(k, sizeof(*taints));
+	for (uint32_t i = 0; i < k; i++) {
+		more = rec_get_row(r, 3);
+		taints[i].key = record_get_name(m, r, NULL);
+		taints[i].value = record_get_name(m, r, NULL);
+		taints[i].effect = record_get_name(m, r, NULL);
+		varint_skip_more(r, more);
+	}
+	f.taints = taints;
+	f.n_taints = k;
+	k = rec_get_array(r);
+	devices = record_alloc(k, sizeof(*devices));
+	for (uint32_t i = 0; i < k; i++) {
+		more = rec_get_row(r, 4);
+		devices[i].uuid = record_get_name(m, r, NULL);
+		devices[i].product = record_get_name(m, r, NULL);
+		devices[i].memory_mib = rec_get_int(r);
+		devices[i].healthy = varint_get_bool(r);
+		varint_skip_more(r, more);
+	}
+	f.devices = devices;
+	f.n_devices = k;
+	if (!r->bad) {
+		n = node_get(m, cluster, name);
+		node_set_fact(m, n, &f);
+		n->gone = gone;
+		n->drain = drain;
+		n->drain_why = why;
+		n->seen_us = seen;
+	}
+	free(f.labels.keys);
+	free(f.labels.vals);
+	free(taints);
+	free(devices);
+	return r->bad ? gpuq_fail(err, GPUQ_ECORRUPT, "node %s is not whole", name) : 0;
+}
+
+void record_request(struct model *m, const struct request *r, struct batch *out)
+{
+	unsigned char key[CHANGE_KEY_BYTES_MAX];
+
+	(void)m;
+	change_batch_put(out, TABLE_REQUEST, key, change_key_u32(key, r->id), r->bytes, r->len);
+}
+
+static int load_request(struct model *m, uint32_t id, const void *bytes, size_t n,
+			struct gpuq_err *err)
+{
+	struct request *r;
+	int rc = request_decode(bytes, n, &r, err);
+
+	if (rc != 0) {
+		gpuq_err_prefix(err, "request %u", id);
+		return GPUQ_ECORRUPT;
+	}
+	r->id = id;
+	HASH_ADD_KEYPTR(hh_bytes, m->requests_by_bytes, r->bytes, r->len, r);
+	HASH_ADD(hh_id, m->requests_by_id, id, sizeof(r->id), r);
+	return 0;
+}
+
+void record_key(struct model *m, const struct idem_key *k, struct batch *out)
+{
+	struct gpuq_buf b = GPUQ_BUF_INIT;
+
+	(void)m;
+	varint_array(&b, 4);
+	varint_int(&b, (int64_t)k->hash);
+	varint_int(&b, k->first_id);
+	varint_int(&b, k->n_jobs);
+	varint_int(&b, k->at_us);
+	record_put(out, TABLE_KEY, k->bytes, k->len, &b);
+}
+
+static int load_key(struct model *m, const unsigned char *key, size_t n, struct rec *r,
+		    struct gpuq_err *err)
+{
+	struct idem_key read, *k;
+
+	rec_get_array(r);
+	read.hash = (uint64_t)rec_get_int(r);
+	read.first_id = (uint32_t)rec_get_int(r);
+	read.n_jobs = (uint32_t)rec_get_int(r);
+	read.at_us = rec_get_int(r);
+	if (r->bad || n > CHANGE_KEY_BYTES_MAX)
+		return gpuq_fail(err, GPUQ_ECORRUPT, "a key is not whole");
+	k = keys_add(&m->keys, key, n, read.at_us);
+	k->hash = read.hash;
+	k->first_id = read.first_id;
+	k->n_jobs = read.n_jobs;
+	return 0;
+}
+
+void record_meta(struct model *m, struct batch *out)
+{
+	struct gpuq_buf b = GPUQ_BUF_INIT;
+
+	varint_array(&b, 11);
+	varint_str(&b, m->cluster_id);
+	varint_int(&b, m->next_job_id);
+	varint_int(&b, m->next_request_id);
+	varint_int(&b, m->site_generation);
+	varint_str(&b, m->cluster_uid);
+	varint_int(&b, (int64_t)m->next_notice);
+	varint_int(&b, m->charges_from);
+	varint_str(&b, m->clock_boot);
+	varint_int(&b, m->clock_base_us);
+	varint_int(&b, m->ahead_us);
+	varint_int(&b, m->now_us > m->newest_us ? m->now_us : m->newest_us);
+	record_put(out, TABLE_META, (const unsigned char *)"model", 5, &b);
+}
+
+void record_site(struct model *m, struct batch *out)
+{
+	struct gpuq_buf b = GPUQ_BUF_INIT;
+
+	gpuq_mp_write(&b, m->site->tree);
+	record_put(out, TABLE_SITE, (const unsigned char *)"site", 4, &b);
+}
+
+void record_beside(const struct job *j, struct batch *out)
+{
+	unsigned char key[CHANGE_KEY_BYTES_MAX];
+	struct gpuq_buf b = GPUQ_BUF_INIT;
+	const struct queue *q = j->queue;
+
+	while (q && !q->site->namespace_)
+		q = q->parent;
+	varint_array(&b, 1);
+	varint_str(&b, q ? q->site->namespace_ : "");
+	record_put(out, TABLE_BESIDE, key,
+		   change_key_cluster(key, change_key_job(key, j->key.id, j->key.index),
+				      CLUSTER_DEFAULT),
+		   &b);
+}
+
+bool record_beside_read(const unsigned char *val, size_t n, char namespace_[64])
+{
+	struct rec r = { val, val + n, false };
+
+	rec_get_array(&r);
+	record_get_text(&r, namespace_, 64);
+	return !r.bad;
+}
+
+const enum table model_load_order[] = { TABLE_META,    TABLE_SITE,  TABLE_NODE,
+					TABLE_REQUEST, TABLE_JOB,   TABLE_POD,
+					TABLE_KEY,     TABLE_USAGE, TABLE_ACCOUNT };
+const size_t model_load_order_n = sizeof(model_load_order) / sizeof(model_load_order[0]);
+
+static int load_meta(struct model *m, struct rec *r, struct gpuq_err *err)
+{
+	const uint32_t n = rec_get_array(r);
+
+	record_get_text(r, m->cluster_id, sizeof(m->cluster_id));
+	m->next_job_id = (uint32_t)rec_get_int(r);
+	m->next_request_id = (uint32_t)rec_get_int(r);
+	if (n > 3)
+		m->site_generation = (uint32_t)rec_get_int(r);
+	if (n > 4)
+		record_get_text(r, m->cluster_uid, sizeof(m->cluster_uid));
+	if (n > 5)
+		m->next_notice = (uint64_t)rec_get_int(r);
+	if (n > 6)
+		m->charges_from = rec_get_int(r);
+	if (n > 10) {
+		record_get_text(r, m->clock_boot, sizeof(m->clock_boot));
+		m->clock_base_us = rec_get_int(r);
+		m->ahead_us = rec_get_int(r);
+		clock_seen(m, rec_get_int(r));
+	}
+	m->meta_dirty = false;
+	return r->bad || m->next_job_id == 0
+		       ? gpuq_fail(err, GPUQ_ECORRUPT, "the counters are not whole")
+		       : 0;
+}
+
+int record_load(struct model *m, enum table t, const unsigned char *key, size_t key_len,
+		const unsigned char *val, size_t val_len, struct gpuq_err *err)
+{
+	struct rec r = { val, val + val_len, false };
+	struct job_key jk;
+	char cluster[CHANGE_KEY_BYTES_MAX], name[CHANGE_KEY_BYTES_MAX];
+	int64_t index;
+	uint32_t id;
+	int rc;
+
+	switch (t) {
+	case TABLE_META:
+		if (key_len == strlen(RECOVERY_KEY) && memcmp(key, RECOVERY_KEY, key_len) == 0)
+			return recover_load(m, &r, err);
+		return key_len == 5 && memcmp(key, "model", 5) == 0 ? load_meta(m, &r, err) : 0;
+	case TABLE_SITE: {
+		struct event ev = { .type = EV_SITE_APPLIED };
+
+		ev.site.bytes = val;
+		ev.site.len = val_len;
+		id = m->site_generation; /* it was counted when it was applied */
+		rc = model_apply(m, &ev, err);
+		m->site_generation = id;
+		m->site_dirty = m->meta_dirty = false;
+		return rc;
+	}
+	case TABLE_NODE:
+		account_key_part(key, key_len, 0, cluster, sizeof(cluster));
+		account_key_part(key, key_len, 1, name, sizeof(name));
+		if (!*cluster || !*name)
+			break;
+		return load_node(m, cluster, name, &r, err);
+	case TABLE_REQUEST:
+		if (key_len != 4)
+			break;
+		id = (uint32_t)key[0] << 24 | (uint32_t)key[1] << 16 | (uint32_t)key[2] << 8 |
+		     key[3];
+		return load_request(m, id, val, val_len, err);
+	case TABLE_JOB:
+		if (!change_key_job_read(key, key_len, &id, &index))
+			break;
+		jk = (struct job_key){ id, (int32_t)index };
+		return record_load_job(m, jk, &r, err);
+	case TABLE_POD:
+		if (key_len <= POD_KEY_BYTES)
+			break;
+		return load_pod(m, key, key_len, &r, err);
+	case TABLE_KEY:
+		return load_key(m, key, key_len, &r, err);
+	case TABLE_USAGE:
+		return record_load_usage(accounting_get(m, key, key_len), &r, err);
+	case TABLE_ACCOUNT:
+		return record_load_account(m, key, key_len, &r, err);
+	default:
+		return 0;
+	}
+	return gpuq_fail(err, GPUQ_ECORRUPT, "a key of table %s is not of its form",
+			 table_names[t]);
+}

@@ -1,0 +1,403 @@
+#include "gpuqd/state/view/joblog.h"
+
+#include <string.h>
+
+#include "gpuqd/state/model_int.h"
+#include "libgpuq/wire/mp.h"
+#include "libgpuq/units.h"
+
+#define NODES_MAX 16 /* that an entry names */
+
+/* ---- the form ---- */
+
+static void text(struct gpuq_arena *a, struct gpuq_val *v, const char *key, const char *s)
+{
+	if (s && *s)
+		gpuq_put(a, v, key, gpuq_str(a, s));
+}
+
+static void number(struct gpuq_arena *a, struct gpuq_val *v, const char *key, int64_t i)
+{
+	gpuq_put(a, v, key, gpuq_int(a, i));
+}
+
+/* Devices as people count them. */
+static void devices(struct gpuq_arena *a, struct gpuq_val *v, const char *key, int64_t milli)
+{
+	gpuq_put(a, v, key,
+		 milli % 1000 == 0 ? gpuq_int(a, milli / 1000)
+				   : gpuq_real(a, (double)milli / 1000));
+}
+
+static const char *key_text(struct gpuq_arena *a, struct job_key key)
+{
+	return key.index >= 0 ? gpuq_arena_printf(a, "%u_%d", key.id, key.index)
+			      : gpuq_arena_printf(a, "%u", key.id);
+}
+
+static void places(struct gpuq_arena *a, struct gpuq_val *v, const struct placed_pod *pods,
+		   uint32_t n)
+{
+	struct gpuq_val *nodes = gpuq_list(a);
+	int64_t milli = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		bool known = false;
+
+		milli += pods[i].gpus_milli;
+		for (size_t k = 0; nodes && k < nodes->n; k++)
+			known |= strcmp(nodes->items[k]->s, pods[i].node) == 0;
+		if (!known && nodes && nodes->n < NODES_MAX)
+			gpuq_add(a, nodes, gpuq_str(a, pods[i].node));
+	}
+	number(a, v, "pods", n);
+	devices(a, v, "gpus", milli);
+	gpuq_put(a, v, "nodes", nodes);
+}
+
+static void view_evict(struct gpuq_arena *a, struct gpuq_val *v, const struct event *ev)
+{
+	text(a, v, "cause", gpuq_cause_word(ev->evict.cause));
+	text(a, v, "rule", ev->evict.rule);
+	text(a, v, "why", ev->evict.why);
+	text(a, v, "by", ev->evict.by);
+	text(a, v, "by_queue", ev->evict.by_queue);
+	if (ev->type == EV_JOB_SHRINK_ASKED)
+		number(a, v, "pods", ev->evict.n_pods);
+	else if (ev->evict.grace_us >= 0)
+		number(a, v, "grace_s", ev->evict.grace_us / GPUQ_US_PER_S);
+}
+
+static void view_pod_ended(struct gpuq_arena *a, struct gpuq_val *v, const struct event *ev)
+{
+	static const char *const faults[] = {
+		[POD_FAULT_OOM] = "out_of_memory", [POD_FAULT_REJECTED] = "rejected",
+		[POD_FAULT_INFRA] = "infra",       [POD_FAULT_IMAGE] = "image",
+		[POD_FAULT_DEADLINE] = "deadline",
+	};
+	const unsigned fault = ev->pod_ended.fault;
+
+	if (ev->pod_ended.exit_code >= 0)
+		number(a, v, "exit_code", ev->pod_ended.exit_code);
+	if (fault < sizeof(faults) / sizeof(faults[0]))
+		text(a, v, "fault", faults[fault]);
+	text(a, v, "message", ev->pod_ended.message);
+}
+
+static void view_nominated(struct gpuq_arena *a, struct gpuq_val *v, const struct event *ev)
+{
+	struct gpuq_val *victims = gpuq_list(a);
+
+	text(a, v, "flavor", ev->nominated.flavor);
+	text(a, v, "rule", ev->nominated.rule);
+	text(a, v, "why", ev->nominated.why);
+	places(a, v, ev->nominated.pods, ev->nominated.n_pods);
+	for (uint32_t i = 0; i < ev->nominated.n_victims && i < NODES_MAX; i++)
+		gpuq_add(a, victims, gpuq_str(a, key_text(a, ev->nominated.victims[i])));
+	number(a, v, "n_victims", ev->nominated.n_victims);
+	gpuq_put(a, v, "victims", victims);
+}
+
+static bool is_pod_event(enum event_type t)
+{
+	return t == EV_POD_CREATED || t == EV_POD_STARTED || t == EV_POD_SIGNALLED ||
+	       t == EV_POD_ENDED || t == EV_POD_GONE;
+}
+
+struct job_key joblog_event_job(const struct event *ev)
+{
+	return is_pod_event(ev->type) || ev->type == EV_POD_DEVICES ? ev->pod.job : ev->job;
+}
+
+struct gpuq_val *joblog_event_view(struct gpuq_arena *a, const struct event *ev)
+{
+	struct gpuq_val *v = gpuq_map(a);
+	const bool pod = is_pod_event(ev->type);
+	const struct job_key key = joblog_event_job(ev);
+
+	number(a, v, "time", ev->at_us);
+	text(a, v, "event", event_words[ev->type]);
+	if (key.id)
+		text(a, v, "job", key_text(a, key));
+	if (pod) {
+		number(a, v, "attempt", ev->pod.attempt);
+		number(a, v, "pod", ev->pod.index);
+	}
+	switch (ev->type) {
+	case EV_JOB_SUBMITTED:
+		text(a, v, "who", ev->submitted.user);
+		text(a, v, "queue", ev->submitted.queue);
+		break;
+	case EV_JOB_UPDATED:
+		text(a, v, "who", ev->updated.who);
+		text(a, v, "changes", ev->updated.changes);
+		break;
+	case EV_JOB_NICED:
+		number(a, v, "nice", ev->nice);
+		break;
+	case EV_JOB_TIME_PASSED:
+		number(a, v, "percent", ev->percent);
+		break;
+	case EV_JOB_HELD:
+	case EV_JOB_RELEASED:
+		text(a, v, "who", ev->held.who);
+		break;
+	case EV_JOB_CANCEL_ASKED:
+		text(a, v, "who", ev->cancel.who);
+		text(a, v, "message", ev->cancel.why);
+		break;
+	case EV_JOB_NOMINATED:
+		view_nominated(a, v, ev);
+		break;
+	case EV_JOB_PLACED:
+		text(a, v, "flavor", ev->placed.flavor);
+		if (ev->placed.time_limit_us)
+			number(a, v, "time_limit_s", ev->placed.time_limit_us / GPUQ_US_PER_S);
+		places(a, v, ev->placed.pods, ev->placed.n_pods);
+		break;
+	case EV_JOB_EVICT_ASKED:
+	case EV_JOB_SHRINK_ASKED:
+		view_evict(a, v, ev);
+		break;
+	case EV_JOB_GROWN:
+		places(a, v, ev->grown.pods, ev->grown.n_pods);
+		break;
+	case EV_JOB_RECOVERED:
+		if (ev->recovered.as) {
+			text(a, v, "who", ev->recovered.as->submitted.user);
+			text(a, v, "queue", ev->recovered.as->submitted.queue);
+		}
+		number(a, v, "pods", ev->recovered.n_pods);
+		break;
+	case EV_RECOVERY_ENDED:
+		text(a, v, "who", ev->by);
+		break;
+	case EV_JOB_REQUEUED:
+		text(a, v, "cause", gpuq_cause_word(ev->requeued.cause));
+		gpuq_put(a, v, "counts", gpuq_bool(a, ev->requeued.counts));
+		text(a, v, "message", ev->requeued.message);
+		break;
+	case EV_JOB_ENDED:
+		text(a, v, "state", gpuq_job_state_word(ev->ended.state));
+		if (ev->ended.exit_code >= 0)
+			number(a, v, "exit_code", ev->ended.exit_code);
+		text(a, v, "message", ev->ended.message);
+		break;
+	case EV_POD_SIGNALLED:
+		text(a, v, "signal", gpuq_signal_name(ev->signalled.signal));
+		gpuq_put(a, v, "sent", gpuq_bool(a, ev->signalled.sent));
+		text(a, v, "message", ev->signalled.message);
+		break;
+	case EV_POD_ENDED:
+		view_pod_ended(a, v, ev);
+		break;
+	case EV_NODE_SEEN:
+		text(a, v, "node", ev->node->name);
+		break;
+	case EV_NODE_GONE:
+		text(a, v, "node", ev->name);
+		break;
+	case EV_NODE_DRAIN:
+		text(a, v, "who", ev->drain.who);
+		text(a, v, "node", ev->drain.name);
+		gpuq_put(a, v, "drain", gpuq_bool(a, ev->drain.on));
+		text(a, v, "message", ev->drain.why);
+		break;
+	case EV_SITE_APPLIED:
+		text(a, v, "who", ev->site.who);
+		break;
+	default:
+		break;
+	}
+	return v;
+}
+
+struct gpuq_val *joblog_submitted(struct gpuq_arena *a, const struct gpuq_val *job)
+{
+	static const char *const kept[] = { "queue", "qos", "pod_count", "gpus", "time_limit_s" };
+	const struct job_key key = { (uint32_t)gpuq_get_int(job, "id", 0),
+				     (int32_t)gpuq_get_int(job, "array_index", -1) };
+	struct gpuq_val *v = gpuq_map(a);
+
+	number(a, v, "time", gpuq_get_int(job, "submit_time", 0));
+	text(a, v, "event", event_words[EV_JOB_SUBMITTED]);
+	text(a, v, "job", key_text(a, key));
+	text(a, v, "who", gpuq_get_str(job, "user", ""));
+	for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++) {
+		struct gpuq_val *one = gpuq_get(job, kept[i]);
+
+		if (one && one->type != GPUQ_NULL)
+			gpuq_put(a, v, kept[i], one);
+	}
+	return v;
+}
+
+/* ---- the records ---- */
+
+size_t joblog_key(unsigned char *out, struct job_key job, uint32_t n)
+{
+	const size_t len = change_key_job(out, job.id, job.index);
+
+	return len + change_key_u32(out + len, n);
+}
+
+static void write_entry(struct model *m, struct job_key job, uint32_t n, const struct gpuq_val *v)
+{
+	unsigned char key[CHANGE_KEY_BYTES_MAX];
+	struct gpuq_buf b = GPUQ_BUF_INIT;
+
+	if (v)
+		gpuq_mp_write(&b, v);
+	if (!v || b.failed)
+		m->direct.failed = true;
+	else
+		change_batch_put(&m->direct, TABLE_LOG, key, joblog_key(key, job, n), b.data,
+				 b.len);
+	gpuq_buf_done(&b);
+	if (n >= JOBLOG_MAX)
+		change_batch_put(&m->direct, TABLE_LOG, key,
+				 joblog_key(key, job, n - (JOBLOG_MAX - JOBLOG_FIRST)), NULL, 0);
+}
+
+void joblog_forget(struct batch *out, struct job_key job, uint32_t n)
+{
+	unsigned char key[CHANGE_KEY_BYTES_MAX];
+
+	for (uint32_t i = 0; i < n; i++) {
+		if (i == JOBLOG_FIRST && n > JOBLOG_MAX)
+			i = n - (JOBLOG_MAX - JOBLOG_FIRST);
+		change_batch_put(out, TABLE_LOG, key, joblog_key(key, job, i), NULL, 0);
+	}
+}
+
+/* ---- what is written down ---- */
+
+static bool is_logged(const struct model *m, const struct event *ev)
+{
+	const struct pod *p;
+
+	switch (ev->type) {
+	case EV_JOB_SUBMITTED: /* its record says so */
+	case EV_JOB_ENDED: /* joblog_ended, however it came to it */
+		return false;
+	case EV_POD_CREATED:
+	case EV_POD_STARTED:
+	case EV_POD_SIGNALLED:
+		return ev->pod.index < JOBLOG_PODS;
+	case EV_POD_ENDED:
+		return ev->pod.index < JOBLOG_PODS || ev->pod_ended.exit_code != 0 ||
+		       ev->pod_ended.fault != POD_FAULT_NONE;
+	case EV_POD_GONE: /* only where nobody saw how it ended */
+		p = model_find_pod(m, ev->pod);
+		return p && model_pod_takes(p);
+	default:
+		return ev->job.id && model_event_is_stored(ev->type) && ev->type != EV_DEP_ENDED &&
+		       ev->type != EV_BESIDE_GONE && ev->type != EV_JOB_FRAGMENTED;
+	}
+}
+
+/* What an eviction costs: how long it ran, on what. */
+static void add_costs(struct gpuq_arena *a, struct gpuq_val *v, const struct job *j, int64_t at_us)
+{
+	const struct pod *p;
+	int64_t milli = 0;
+
+	DL_FOREACH2(j->pods, p, job_next)
+		if (p->attempt == j->attempt && model_pod_takes(p))
+			milli += p->gpus_milli;
+	devices(a, v, "gpus", milli);
+	number(a, v, "ran_s",
+	       j->life->start_us && at_us > j->life->start_us
+		       ? (at_us - j->life->start_us) / GPUQ_US_PER_S
+		       : 0);
+}
+
+/* Where it is, and what becomes of one that could not be told to save itself. */
+static void add_place(struct gpuq_arena *a, struct gpuq_val *v, const struct event *ev,
+		      const struct pod *p)
+{
+	text(a, v, "node", p->node->name);
+	if (ev->type == EV_POD_SIGNALLED && !ev->signalled.sent && p->leaving)
+		text(a, v, "instead", "TERM");
+}
+
+void joblog_begin(struct model *m, const struct event *ev, struct joblog_entry *e)
+{
+	const struct pod *p;
+
+	e->val = NULL;
+	if (ev->type >= EV_JOB_REASONS || !is_logged(m, ev))
+		return;
+	e->mem = (struct gpuq_arena)GPUQ_ARENA_INIT(0);
+	e->val = joblog_event_view(&e->mem, ev);
+	e->key = joblog_event_job(ev);
+	e->job = model_find_job(m, e->key);
+	/* An element that leaves its array with this, and perhaps memory: the array's log has it. */
+	if (!e->job && e->key.index >= 0 && ev->type != EV_JOB_PLACED &&
+	    ev->type != EV_JOB_NOMINATED && ev->type != EV_JOB_RECOVERED) {
+		e->key.index = -1;
+		e->job = model_find_job(m, e->key);
+	}
+	if (!e->val || !e->job)
+		return;
+	if (ev->type == EV_JOB_EVICT_ASKED)
+		add_costs(&e->mem, e->val, e->job, ev->at_us);
+	if (is_pod_event(ev->type) && (p = model_find_pod(m, ev->pod)) != NULL)
+		add_place(&e->mem, e->val, ev, p);
+	/* Now, since it may leave memory with what comes of this. */
+	e->n = e->job->n_log++;
+}
+
+void joblog_end(struct model *m, struct joblog_entry *e, bool applied)
+{
+	if (!e->val)
+		return;
+	if (!applied && e->job)
+		e->job->n_log--;
+	if (applied && !e->job) {
+		e->job = model_find_job(m, e->key); /* an element that was placed just now */
+		if (e->job)
+			e->n = e->job->n_log++;
+	}
+	if (applied && e->job) {
+		const struct job *j = model_find_job(m, e->key); /* it may have left */
+
+		if (j && j->started_once && !gpuq_get(e->val, "attempt"))
+			number(&e->mem, e->val, "attempt", j->attempt);
+		write_entry(m, e->key, e->n, e->val);
+	}
+	gpuq_arena_done(&e->mem);
+}
+
+void joblog_started(struct model *m, struct job *j, int64_t at_us)
+{
+	struct gpuq_arena a = GPUQ_ARENA_INIT(0);
+	struct gpuq_val *v = gpuq_map(&a);
+
+	number(&a, v, "time", at_us);
+	text(&a, v, "event", "job.started");
+	text(&a, v, "job", key_text(&a, j->key));
+	number(&a, v, "attempt", j->attempt);
+	number(&a, v, "waited_s",
+	       at_us > j->eligible_us ? (at_us - j->eligible_us) / GPUQ_US_PER_S : 0);
+	write_entry(m, j->key, j->n_log++, v);
+	gpuq_arena_done(&a);
+}
+
+void joblog_ended(struct model *m, struct job *j)
+{
+	struct gpuq_arena a = GPUQ_ARENA_INIT(0);
+	struct event ev = { .type = EV_JOB_ENDED, .at_us = j->life->end_us, .job = j->key };
+	struct gpuq_val *v;
+
+	ev.ended.state = j->state;
+	ev.ended.exit_code = j->life->exit_code;
+	ev.ended.message = j->life->message;
+	v = joblog_event_view(&a, &ev);
+	if (j->started_once)
+		number(&a, v, "attempt", j->attempt);
+	gpuq_put(&a, v, "gpu_seconds",
+		 gpuq_real(&a, (double)ledger_gpu_ms(j->life->gpu_us) / 1000));
+	write_entry(m, j->key, j->n_log++, v);
+	gpuq_arena_done(&a);
+}

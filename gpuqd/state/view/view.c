@@ -1,0 +1,386 @@
+#include "gpuqd/state/view/view.h"
+
+#include "gpuqd/util/amount.h"
+#include "gpuqd/state/census.h"
+#include "gpuqd/state/joblabel.h"
+#include "gpuqd/sched/quota/priority.h"
+#include "gpuqd/snapshot/snapshot.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libgpuq/units.h"
+
+struct gpuq_val *view_instant(struct gpuq_arena *a, int64_t us)
+{
+	return us > 0 ? gpuq_int(a, us) : gpuq_null(a);
+}
+
+struct gpuq_val *view_word(struct gpuq_arena *a, const char *s)
+{
+	return s && *s ? gpuq_str(a, s) : gpuq_null(a);
+}
+
+struct gpuq_val *view_devices(struct gpuq_arena *a, int64_t milli)
+{
+	if (milli == GPUQ_UNLIMITED)
+		return gpuq_str(a, "unlimited");
+	return milli % 1000 == 0 ? gpuq_int(a, milli / 1000) : gpuq_real(a, (double)milli / 1000);
+}
+
+const char *view_key(struct gpuq_arena *a, struct job_key key)
+{
+	return key.index >= 0 ? gpuq_arena_printf(a, "%u_%d", key.id, key.index)
+			      : gpuq_arena_printf(a, "%u", key.id);
+}
+
+struct gpuq_val *view_spec(struct gpuq_arena *a, const struct gpuq_spec *spec, const char *user,
+			   int64_t time_limit_us)
+{
+	static const char *const nulls[] = { "reason",       "submit_time",   "start_time",
+					     "end_time",     "eligible_time", "exit_code",
+					     "flavor",       "promise",       "priority_terms",
+					     "planned_time", "message",       "end_cause",
+					     "use" };
+	static const char *const lists[] = { "reasons", "pods", "evictions", "avoids" };
+	struct gpuq_val *v = gpuq_map(a), *ar = gpuq_null(a);
+	char *labels = joblabel_take(spec);
+
+	if (spec->array.n_ranges) {
+		struct gpuq_buf text = GPUQ_BUF_INIT;
+
+		gpuq_array_print(&spec->array, &text);
+		ar = gpuq_map(a);
+		gpuq_put(a, ar, "indices", gpuq_str(a, gpuq_buf_str(&text)));
+		gpuq_put(a, ar, "size", gpuq_int(a, spec->array.size));
+		gpuq_put(a, ar, "throttle",
+			 spec->array.throttle ? gpuq_int(a, spec->array.throttle) : gpuq_null(a));
+		gpuq_buf_done(&text);
+	}
+	gpuq_put(a, v, "id", gpuq_null(a));
+	gpuq_put(a, v, "array_index", gpuq_null(a));
+	gpuq_put(a, v, "array", ar);
+	gpuq_put(a, v, "name", gpuq_str(a, spec->name));
+	gpuq_put(a, v, "user", gpuq_str(a, user));
+	gpuq_put(a, v, "queue", gpuq_str(a, spec->queue));
+	gpuq_put(a, v, "account", view_word(a, spec->account));
+	gpuq_put(a, v, "qos", view_word(a, spec->qos));
+	gpuq_put(a, v, "labels", joblabel_view(a, labels));
+	free(labels);
+	gpuq_put(a, v, "state", gpuq_null(a));
+	for (size_t i = 0; i < sizeof(nulls) / sizeof(nulls[0]); i++)
+		gpuq_put(a, v, nulls[i], gpuq_null(a));
+	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
+		gpuq_put(a, v, lists[i], gpuq_list(a));
+	gpuq_put(a, v, "time_limit_s",
+		 time_limit_us == GPUQ_UNLIMITED ? gpuq_null(a)
+						 : gpuq_int(a, time_limit_us / GPUQ_US_PER_S));
+	gpuq_put(a, v, "time_min_s",
+		 spec->time_min_us ? gpuq_int(a, spec->time_min_us / GPUQ_US_PER_S) : gpuq_null(a));
+	gpuq_put(a, v, "attempt", gpuq_int(a, 0));
+	gpuq_put(a, v, "priority", gpuq_int(a, 0));
+	gpuq_put(a, v, "pod_count", gpuq_int(a, gpuq_spec_pods(spec)));
+	gpuq_put(a, v, "gpus", view_devices(a, gpuq_spec_gpus_milli(spec)));
+	gpuq_put(a, v, "gpu_seconds", gpuq_int(a, 0));
+	view_spec_facts(a, v, spec);
+	return v;
+}
+
+/* Instances of MIG profiles: how many there are, and that nobody has. */
+static struct gpuq_val *view_mig(struct gpuq_arena *a, const struct node *n)
+{
+	struct gpuq_val *list = gpuq_list(a);
+
+	for (size_t i = 0; i < n->fact.n_mig; i++) {
+		const struct mig_fact *f = &n->fact.mig[i];
+		int64_t left = (int64_t)f->count - n->foreign_mig[i];
+		struct gpuq_val *v = gpuq_map(a);
+		const struct pod *p;
+
+		DL_FOREACH2(n->pods, p, node_next) {
+			const struct gpuq_group *g = &p->job->request->spec.groups[p->group];
+
+			if (model_pod_takes(p) && g->mig && snap_profile_same(g->mig, f->profile))
+				left -= g->gpus_milli / 1000;
+		}
+		gpuq_put(a, v, "profile", gpuq_str(a, f->profile));
+		gpuq_put(a, v, "count", gpuq_int(a, f->count));
+		gpuq_put(a, v, "free", gpuq_int(a, left > 0 && !n->gone ? left : 0));
+		gpuq_add(a, list, v);
+	}
+	return list;
+}
+
+/* Who is on a device, and with how much of it. */
+static struct gpuq_val *view_tenant(struct gpuq_arena *a, const struct pod *p,
+				    const struct device *d)
+{
+	const int64_t milli = p->gpus_milli / p->n_devices;
+	struct gpuq_val *v = gpuq_map(a);
+
+	gpuq_put(a, v, "job", gpuq_str(a, view_key(a, p->job->key)));
+	gpuq_put(a, v, "pod", gpuq_int(a, p->index));
+	gpuq_put(a, v, "user", gpuq_str(a, p->job->user));
+	gpuq_put(a, v, "queue", gpuq_str(a, p->job->queue->name));
+	gpuq_put(a, v, "milli", gpuq_int(a, milli));
+	gpuq_put(a, v, "memory_mib",
+		 d->memory_mib ? gpuq_int(a, d->memory_mib * milli / 1000) : gpuq_null(a));
+	return v;
+}
+
+/* Why a node is not as it should be; NULL: it is. */
+static const char *node_cause(const struct node *n)
+{
+	int64_t milli;
+	const char *lacks;
+
+	if (n->gone)
+		return "it is gone; its pods are not known to be";
+	if (n->drain && n->drain_why && *n->drain_why)
+		return n->drain_why;
+	if (n->fact.note && *n->fact.note)
+		return n->fact.note;
+	if (!n->fact.ready)
+		return "it is not ready";
+	if (n->drain)
+		return "drained by an operator";
+	if (n->fact.unschedulable)
+		return "the cluster says that it is unschedulable";
+	if (n->frozen)
+		return n->frozen_why;
+	if (n->suspect)
+		return "pods failed there of late";
+	lacks = accounting_node_stranded(n, &milli);
+	return !lacks                         ? NULL
+	       : strcmp(lacks, "cpu") == 0    ? "no core is left beside its free devices"
+	       : strcmp(lacks, "memory") == 0 ? "no memory is left beside its free devices"
+					      : "no pod more may run beside its free devices";
+}
+
+struct gpuq_val *view_node(struct gpuq_arena *a, const struct model *m, const struct node *n)
+{
+	struct gpuq_val *v = gpuq_map(a), *list = gpuq_list(a), *labels = gpuq_map(a);
+	struct census_slot *slots = gpuq_arena_calloc(a, n->n_devices + 1, sizeof(*slots));
+	int64_t free_milli = 0, cpu_milli, memory_bytes, slots_left;
+
+	(void)m;
+	if (!slots || !v)
+		return NULL;
+	census_slots(n, slots);
+	for (uint32_t i = 0; i < n->n_devices; i++) {
+		const struct device *d = &n->devices[i];
+		struct gpuq_val *dv = gpuq_map(a), *jobs = gpuq_list(a), *pods = gpuq_list(a);
+		int64_t left = 1000 - slots[i].taken_milli;
+		const int64_t taken = left < 0 ? 1000 : slots[i].taken_milli;
+		const struct pod *p;
+
+		if (left < 0 || !d->healthy || n->gone)
+			left = 0;
+		free_milli += left;
+		gpuq_put(a, dv, "index", gpuq_int(a, i));
+		gpuq_put(a, dv, "uuid", view_word(a, d->uuid));
+		gpuq_put(a, dv, "product", view_word(a, d->product));
+		gpuq_put(a, dv, "memory_mib",
+			 d->memory_mib ? gpuq_int(a, d->memory_mib) : gpuq_null(a));
+		gpuq_put(a, dv, "free_milli", gpuq_int(a, left));
+		gpuq_put(a, dv, "free_memory_mib",
+			 d->memory_mib ? gpuq_int(a, d->memory_mib * left / 1000) : gpuq_null(a));
+		DL_FOREACH2(n->pods, p, node_next)
+			for (uint32_t k = 0; model_pod_takes(p) && k < p->n_devices; k++)
+				if (p->devices[k] == i) {
+					gpuq_add(a, jobs, gpuq_str(a, view_key(a, p->job->key)));
+					gpuq_add(a, pods, view_tenant(a, p, d));
+				}
+		gpuq_put(a, dv, "used_memory_mib",
+			 d->memory_mib ? gpuq_int(a, d->memory_mib * taken / 1000) : gpuq_null(a));
+		gpuq_put(a, dv, "jobs", jobs);
+		gpuq_put(a, dv, "pods", pods);
+		gpuq_put(a, dv, "state",
+			 gpuq_str(a, n->gone           ? "lost"
+				     : !d->healthy     ? "unhealthy"
+				     : left == 1000    ? "free"
+				     : left > 0        ? "shared"
+				     : jobs && jobs->n ? "allocated"
+						       : "foreign"));
+		gpuq_add(a, list, dv);
+	}
+	gpuq_put(a, v, "name", gpuq_str(a, n->name));
+	gpuq_put(a, v, "pool", gpuq_str(a, n->pool));
+	gpuq_put(a, v, "flavor", n->n_devices ? gpuq_str(a, n->flavor) : gpuq_null(a));
+	gpuq_put(a, v, "state", gpuq_str(a, gpuq_node_state_word(node_state(n))));
+	gpuq_put(a, v, "gpus", gpuq_int(a, n->n_devices));
+	gpuq_put(a, v, "free_gpus", view_devices(a, free_milli));
+	gpuq_put(a, v, "cpu_milli", gpuq_int(a, n->fact.cpu_milli));
+	gpuq_put(a, v, "memory_mib", gpuq_int(a, n->fact.memory_bytes >> 20));
+	accounting_node_left(n, &cpu_milli, &memory_bytes, &slots_left);
+	gpuq_put(a, v, "free_cpu_milli", gpuq_int(a, cpu_milli > 0 ? cpu_milli : 0));
+	gpuq_put(a, v, "free_memory_mib", gpuq_int(a, memory_bytes > 0 ? memory_bytes >> 20 : 0));
+	gpuq_put(a, v, "foreign_pods", gpuq_int(a, n->foreign_pods));
+	gpuq_put(a, v, "foreign_gpus", view_devices(a, n->foreign_gpus_milli));
+	gpuq_put(a, v, "cause", view_word(a, node_cause(n)));
+	gpuq_put(a, v, "note",
+		 view_word(a, n->frozen  ? n->frozen_why
+			      : n->drain ? n->drain_why
+					 : n->fact.note));
+	gpuq_put(a, v, "last_seen", view_instant(a, n->seen_us));
+	for (size_t i = 0; i < n->fact.labels.n; i++)
+		gpuq_put(a, labels, n->fact.labels.keys[i], gpuq_str(a, n->fact.labels.vals[i]));
+	gpuq_put(a, v, "labels", labels);
+	gpuq_put(a, v, "devices", list);
+	if (n->fact.n_mig)
+		gpuq_put(a, v, "mig", view_mig(a, n));
+	return v;
+}
+
+static bool queue_under(const struct queue *q, const struct queue *top)
+{
+	for (; q; q = q->parent)
+		if (q == top)
+			return true;
+	return false;
+}
+
+static struct gpuq_val *view_amount(struct gpuq_arena *a, const struct site_amount *am,
+				    int64_t dflt)
+{
+	struct gpuq_val *v;
+
+	if (!am->given)
+		return view_devices(a, dflt);
+	if (!am->per_flavor)
+		return view_devices(a, am->all);
+	v = gpuq_map(a);
+	for (size_t i = 0; i < am->n; i++)
+		gpuq_put(a, v, am->flavors[i], view_devices(a, am->amounts[i]));
+	return v;
+}
+
+/* What a queue is owed of a flavor: what the site says, else what those below it are and
+ * what they share beside that. */
+static int64_t quota_of(const struct model *m, const struct queue *q, const char *flavor)
+{
+	const int64_t own = site_amount_of(&q->site->quota, flavor, -1);
+	int64_t sum = site_amount_of(&q->site->shared_quota, flavor, 0);
+
+	if (own >= 0)
+		return own;
+	for (uint32_t i = 0; i < m->n_queues; i++)
+		if (m->queues[i]->parent == q)
+			sum = amount_sum(sum, quota_of(m, m->queues[i], flavor));
+	return sum;
+}
+
+static struct gpuq_val *view_quota(struct gpuq_arena *a, const struct model *m,
+				   const struct queue *q)
+{
+	struct gpuq_val *v;
+	bool by_flavor = false;
+
+	if (q->site->quota.given)
+		return view_amount(a, &q->site->quota, 0);
+	for (uint32_t i = 0; i < m->n_queues; i++) {
+		const struct site_queue *s = m->queues[i]->site;
+
+		by_flavor |= queue_under(m->queues[i], q) &&
+			     (s->quota.per_flavor || s->shared_quota.per_flavor);
+	}
+	if (!by_flavor)
+		return view_devices(a, quota_of(m, q, "default"));
+	v = gpuq_map(a);
+	site_each(site_flavor, m->site->flavors, f)
+		gpuq_put(a, v, f->name, view_devices(a, quota_of(m, q, f->name)));
+	if (!gpuq_get(v, "default") && quota_of(m, q, "default"))
+		gpuq_put(a, v, "default", view_devices(a, quota_of(m, q, "default")));
+	return v;
+}
+
+/* The walltimes of its jobs, as they follow from it and the queues above it. */
+static void view_times(struct gpuq_arena *a, struct gpuq_val *v, const struct queue *q)
+{
+	int64_t dflt_us = 0, max_us = 0;
+
+	for (; q; q = q->parent) {
+		if (!dflt_us)
+			dflt_us = q->site->default_time_us;
+		if (q->site->max_time_us && (!max_us || q->site->max_time_us < max_us))
+			max_us = q->site->max_time_us;
+	}
+	gpuq_put(a, v, "default_time_s",
+		 dflt_us && dflt_us != GPUQ_UNLIMITED ? gpuq_int(a, dflt_us / GPUQ_US_PER_S)
+						      : gpuq_null(a));
+	gpuq_put(a, v, "max_time_s",
+		 max_us && max_us != GPUQ_UNLIMITED ? gpuq_int(a, max_us / GPUQ_US_PER_S)
+						    : gpuq_null(a));
+}
+
+struct gpuq_val *view_queue(struct gpuq_arena *a, const struct model *m, const struct queue *q,
+			    int64_t used_ms)
+{
+	struct gpuq_val *v = gpuq_map(a);
+	int64_t allocated = 0, held = 0, pending = 0, running = 0;
+
+	for (uint32_t i = 0; i < m->n_queues; i++) {
+		const struct queue *c = m->queues[i];
+
+		if (!queue_under(c, q))
+			continue;
+		allocated += c->allocated_milli;
+		held += c->held_milli;
+		pending += c->n_pending;
+		running += c->n_running;
+	}
+	gpuq_put(a, v, "name", gpuq_str(a, q->name));
+	gpuq_put(a, v, "parent", q->parent ? gpuq_str(a, q->parent->name) : gpuq_null(a));
+	gpuq_put(a, v, "quota", view_quota(a, m, q));
+	gpuq_put(a, v, "limit", view_amount(a, &q->site->limit, GPUQ_UNLIMITED));
+	gpuq_put(a, v, "weight",
+		 q->site->weight % 1000 ? gpuq_real(a, (double)q->site->weight / 1000)
+					: gpuq_int(a, q->site->weight / 1000));
+	gpuq_put(a, v, "fair_share",
+		 q->fair_milli < 0 ? gpuq_null(a) : view_devices(a, q->fair_milli));
+	gpuq_put(a, v, "allocated", view_devices(a, allocated));
+	gpuq_put(a, v, "held", view_devices(a, held));
+	gpuq_put(a, v, "pending_jobs", gpuq_int(a, pending));
+	gpuq_put(a, v, "running_jobs", gpuq_int(a, running));
+	gpuq_put(a, v, "budget_gpu_minutes",
+		 q->budget && q->budget->gpu_minutes != GPUQ_UNLIMITED
+			 ? gpuq_int(a, q->budget->gpu_minutes)
+			 : gpuq_null(a));
+	gpuq_put(a, v, "used_gpu_minutes", gpuq_real(a, (double)(used_ms / 6) / 10000));
+	view_times(a, v, q);
+	gpuq_put(a, v, "namespace", view_word(a, q->site->namespace_));
+	gpuq_put(a, v, "state",
+		 gpuq_str(a, q->site->stopped && q->site->closed ? "stopped,closed"
+			     : q->site->stopped                  ? "stopped"
+			     : q->site->closed                   ? "closed"
+								 : "open"));
+	return v;
+}
+
+struct gpuq_val *view_status(struct gpuq_arena *a, const struct model *m, int64_t now_us)
+{
+	struct gpuq_val *v = gpuq_map(a), *d = gpuq_map(a), *jobs = gpuq_map(a),
+			*frozen = gpuq_list(a), *why = gpuq_map(a);
+	struct census all;
+
+	if (!census_take(m, now_us, a, &all))
+		return NULL;
+	gpuq_put(a, v, "gpus", view_devices(a, all.total_milli));
+	for (int i = 0; i < N_CENSUS_KINDS; i++)
+		gpuq_put(a, d, census_words[i], view_devices(a, all.milli[i]));
+	gpuq_put(a, v, "devices", d);
+	for (int i = 0; i < N_CENSUS_CAUSES; i++)
+		if (all.stranded_milli[i])
+			gpuq_put(a, why, census_causes[i], view_devices(a, all.stranded_milli[i]));
+	gpuq_put(a, v, "stranded_by", why);
+	for (int i = 0; i < N_GPUQ_JOB_STATES; i++)
+		gpuq_put(a, jobs, gpuq_job_state_word((enum gpuq_job_state)i),
+			 gpuq_int(a, m->n_jobs_by_state[i]));
+	gpuq_put(a, v, "jobs", jobs);
+	node_each(m, n)
+		if (n->frozen)
+			gpuq_add(a, frozen, gpuq_str(a, n->name));
+	gpuq_put(a, v, "frozen_nodes", frozen);
+	return v;
+}

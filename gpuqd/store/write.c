@@ -1,0 +1,420 @@
+#include "gpuqd/store/store_int.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <event2/event.h>
+
+#include "gpuqd/base/failpoint.h"
+#include "gpuqd/base/log.h"
+#include "gpuqd/base/loop.h"
+#include "gpuqd/store/mark.h"
+#include "gpuqd/store/place.h"
+
+static int map_full(const struct store *st, struct gpuq_err *err)
+{
+	MDB_envinfo info = { 0 };
+
+	mdb_env_info(st->env, &info);
+	return gpuq_fail(
+		err, GPUQ_ESTORAGE,
+		"the database has come to its largest size, map_size: %zu MiB; start gpuqd "
+		"with a larger one",
+		info.me_mapsize >> 20);
+}
+
+int store_has_space(const struct store *st, struct gpuq_err *err)
+{
+	MDB_envinfo info = { 0 };
+	MDB_stat stat = { 0 };
+
+	if (!ballast_ready(st->ballast))
+		return gpuq_fail(err, GPUQ_ESTORAGE,
+				 "no space left in %s: %d MiB must be free for what ends and "
+				 "cancels jobs before others are taken",
+				 st->dir, BALLAST_BYTES >> 20);
+	if (mdb_env_info(st->env, &info) != 0 || mdb_env_stat(st->env, &stat) != 0)
+		return 0;
+	/* Free pages inside the file are used before it grows; they are not counted here. */
+	if (st->ballast &&
+	    (info.me_last_pgno + 1) * stat.ms_psize + BALLAST_BYTES > info.me_mapsize)
+		return map_full(st, err);
+	return 0;
+}
+
+/* LMDB turns a short write into EIO, so a full disk looks like a broken one: the
+ * filesystem itself tells which it was. A failed data write leaves the last commit
+ * intact; a failed meta write does not tell, and LMDB then answers MDB_PANIC. */
+static int commit_fail(const struct store *st, struct gpuq_err *err, int rc)
+{
+	const char *dir = st->dir ? st->dir : "the directory of the copy";
+	struct statvfs v;
+
+	if (rc == MDB_PANIC)
+		return gpuq_fail(err, GPUQ_EUNKNOWN, "store: commit: %s", mdb_strerror(rc));
+	if (rc == EIO && statvfs(dir, &v) == 0 && (uint64_t)v.f_bavail * v.f_frsize < (1u << 20)) {
+		unsigned flags = 0;
+
+		mdb_env_get_flags(st->env, &flags);
+		if (!(flags & 0x80000000u)) /* MDB_FATAL_ERROR: the meta page failed */
+			return gpuq_fail(err, GPUQ_ESTORAGE, "no space left in %s", dir);
+	}
+	if (rc == MDB_MAP_FULL)
+		return map_full(st, err);
+	if (rc == ENOSPC || rc == EDQUOT)
+		return gpuq_fail(err, GPUQ_ESTORAGE, "no space left in %s", dir);
+	return gpuq_fail(err, GPUQ_EIO, "store: commit: %s", mdb_strerror(rc));
+}
+
+/* ---- one transaction ---- */
+
+/* Cursors find their place again quickly, and keys of a table often come in a row. */
+struct writing {
+	struct store *st;
+	MDB_txn *txn;
+	MDB_cursor *cursors[N_TABLES]; /* freed by the end of txn */
+	struct store_meta *next;
+	int rc; /* of LMDB, behind an error of one of the functions for parts */
+	int code; /* 0, or what they found; err says it */
+	struct gpuq_err *err;
+};
+
+static int cursor_of(struct writing *w, enum table t, MDB_cursor **out)
+{
+	int rc = w->cursors[t] ? 0 : mdb_cursor_open(w->txn, w->st->dbi[t], &w->cursors[t]);
+
+	*out = w->cursors[t];
+	return rc;
+}
+
+static int put(struct writing *w, const struct change *c)
+{
+	struct seal_sum *sum = &w->next->sums[c->table];
+	MDB_val k = { c->key_len, (void *)c->key };
+	MDB_val v = { SEAL_BYTES + c->val_len, NULL };
+	MDB_cursor *cur;
+	int rc = cursor_of(w, c->table, &cur);
+
+	if (rc == 0)
+		rc = mdb_cursor_put(cur, &k, &v, MDB_RESERVE | MDB_NOOVERWRITE);
+	if (rc == MDB_KEYEXIST) {
+		seal_remove(sum, seal_crc(v.mv_data, v.mv_size));
+		v = (MDB_val){ SEAL_BYTES + c->val_len, NULL };
+		rc = mdb_cursor_put(cur, &k, &v, MDB_RESERVE);
+	}
+	if (rc != 0)
+		return rc;
+	seal_add(sum, seal_write(v.mv_data, w->st->seeds[c->table], c->key, c->key_len, c->val,
+				 c->val_len));
+	memcpy((unsigned char *)v.mv_data + SEAL_BYTES, c->val, c->val_len);
+	return 0;
+}
+
+static int take_away(struct writing *w, const struct change *c)
+{
+	MDB_val k = { c->key_len, (void *)c->key }, v;
+	MDB_cursor *cur;
+	int rc = cursor_of(w, c->table, &cur);
+
+	if (rc == 0)
+		rc = mdb_cursor_get(cur, &k, &v, MDB_SET_KEY);
+	if (rc == MDB_NOTFOUND)
+		return 0;
+	if (rc != 0)
+		return rc;
+	seal_remove(&w->next->sums[c->table], seal_crc(v.mv_data, v.mv_size));
+	return mdb_cursor_del(cur, 0);
+}
+
+/* ---- specs ---- */
+
+static int part_fail(struct writing *w, int rc, struct gpuq_err *err)
+{
+	w->rc = rc;
+	return store_fail(err, rc, "parts");
+}
+
+static int get_part(void *arg, enum table t, const void *key, size_t key_len,
+		    const unsigned char **val, size_t *val_len, struct gpuq_err *err)
+{
+	struct writing *w = arg;
+	MDB_val k = { key_len, (void *)key }, v;
+	MDB_cursor *cur;
+	uint32_t crc;
+	int rc = cursor_of(w, t, &cur);
+
+	if (rc == 0)
+		rc = mdb_cursor_get(cur, &k, &v, MDB_SET_KEY);
+	if (rc == MDB_NOTFOUND)
+		return GPUQ_ENOENT;
+	if (rc != 0)
+		return part_fail(w, rc, err);
+	if (!seal_holds(w->st->seeds[t], key, key_len, v.mv_data, v.mv_size, &crc))
+		return gpuq_fail(err, GPUQ_ECORRUPT,
+				 "store: a record of table %s is damaged: keep the files and "
+				 "restore a backup",
+				 table_names[t]);
+	*val = (unsigned char *)v.mv_data + SEAL_BYTES;
+	*val_len = v.mv_size - SEAL_BYTES;
+	return 0;
+}
+
+static int put_part(void *arg, enum table t, const void *key, size_t key_len, const void *val,
+		    size_t val_len, struct gpuq_err *err)
+{
+	const struct change c = { t, (uint16_t)key_len, key, val, val_len };
+	struct writing *w = arg;
+	int rc = val ? put(w, &c) : take_away(w, &c);
+
+	return rc == 0 ? 0 : part_fail(w, rc, err);
+}
+
+/* Its parts, and their counts, with it. Returns as the functions above do. */
+static int put_spec(struct writing *w, const struct change *c)
+{
+	const struct spec_parts_io io = { get_part, put_part, w };
+	struct store *st = w->st;
+
+	if (!st->parts && !(st->parts = spec_parts_new()))
+		return ENOMEM;
+	w->rc = 0;
+	w->code = spec_parts_put(st->parts, &io, c->key, c->key_len, c->val, c->val_len, w->err);
+	if (w->rc != 0)
+		w->code = 0; /* an error of LMDB: a full disk is one that goes by */
+	return w->code ? EIO : w->rc;
+}
+
+static int change(struct writing *w, const struct change *c)
+{
+	guard_here.table = table_names[c->table];
+	if (c->table == TABLE_SPEC)
+		return put_spec(w, c);
+	return c->val ? put(w, c) : take_away(w, c);
+}
+
+int store_put_state(struct store *st, MDB_txn *txn, struct store_meta *next)
+{
+	unsigned char schema[SCHEMA_BYTES];
+	MDB_val k = { strlen(SCHEMA_KEY), (void *)SCHEMA_KEY }, v = { sizeof(schema), schema };
+	struct gpuq_buf b = GPUQ_BUF_INIT;
+	int rc = 0;
+
+	if (next->txn == 0) {
+		schema_write(schema, STORE_SCHEMA);
+		rc = mdb_put(txn, st->dbi[TABLE_META], &k, &v, 0);
+	}
+	next->txn = mdb_txn_id(txn);
+	meta_write(next, &b);
+	k = (MDB_val){ strlen(META_KEY), (void *)META_KEY };
+	v = (MDB_val){ SEAL_BYTES + b.len, NULL };
+	if (rc == 0 && b.failed)
+		rc = ENOMEM;
+	if (rc == 0)
+		rc = mdb_put(txn, st->dbi[TABLE_META], &k, &v, MDB_RESERVE);
+	if (rc == 0) {
+		seal_write(v.mv_data, st->seeds[TABLE_META], k.mv_data, k.mv_size, b.data, b.len);
+		memcpy((unsigned char *)v.mv_data + SEAL_BYTES, b.data, b.len);
+	}
+	gpuq_buf_done(&b);
+	return rc;
+}
+
+static int fill(struct writing *w, const struct batch *b, enum table clear)
+{
+	int rc = 0;
+
+	if (clear != N_TABLES) {
+		guard_here.table = table_names[clear];
+		rc = mdb_drop(w->txn, w->st->dbi[clear], 0);
+		w->next->sums[clear] = (struct seal_sum){ 0 };
+		if (clear == TABLE_META)
+			w->next->txn = 0; /* the schema is written again, too */
+	}
+	for (size_t i = 0; b && rc == 0 && i < b->n; i++)
+		rc = change(w, &b->items[i]);
+	guard_here.table = table_names[TABLE_META];
+	return rc == 0 ? store_put_state(w->st, w->txn, w->next) : rc;
+}
+
+int store_commit(struct store *st, const struct batch *b, enum table clear, struct store_meta *next,
+		 struct gpuq_err *err)
+{
+	struct writing w = { .st = st, .next = next, .err = err };
+	int rc;
+
+	if (b && b->failed)
+		return gpuq_fail(err, GPUQ_EUNKNOWN,
+				 "store: out of memory while collecting changes");
+	rc = check_wait(st->check, N_TABLES, err);
+	if (rc < 0)
+		return rc;
+	next->id.seq++;
+	guard_here.inside = true;
+	rc = mdb_txn_begin(st->env, NULL, 0, &w.txn);
+	if (rc == 0) {
+		rc = fill(&w, b, clear);
+		if (rc == 0) {
+			(void)FAILPOINT("store.commit");
+			rc = mdb_txn_commit(w.txn); /* frees txn also when it fails */
+			(void)FAILPOINT("store.committed");
+		} else {
+			mdb_txn_abort(w.txn);
+		}
+	}
+	guard_here.inside = false;
+	st->map_full = rc == MDB_MAP_FULL;
+	if (rc != 0)
+		return w.code ? w.code : commit_fail(st, err, rc);
+	pthread_mutex_lock(&st->mu);
+	st->state = *next;
+	pthread_mutex_unlock(&st->mu);
+	return 0;
+}
+
+static void keep_mark(struct store *st)
+{
+	if (st->mark_fd < 0 || mark_write(st->mark_fd, &st->state.id)) {
+		st->mark_failed = false;
+		return;
+	}
+	if (!st->mark_failed)
+		log_warn("store.mark", "error=%s: the mark beside the database stays behind",
+			 strerror(errno));
+	st->mark_failed = true;
+}
+
+static int write_and_mark(struct store *st, const struct batch *b, enum table clear,
+			  struct gpuq_err *err)
+{
+	struct store_meta next = st->state;
+	int rc = store_commit(st, b, clear, &next, err);
+
+	if (rc == GPUQ_ESTORAGE && !st->map_full && ballast_release(st->ballast)) {
+		next = st->state;
+		rc = store_commit(st, b, clear, &next, err);
+	}
+	if (rc < 0)
+		return rc;
+	keep_mark(st);
+	return store_is_there(st, err);
+}
+
+int store_write_now(struct store *st, const struct batch *b, struct gpuq_err *err)
+{
+	return write_and_mark(st, b, N_TABLES, err);
+}
+
+int store_clear(struct store *st, enum table t, struct gpuq_err *err)
+{
+	return write_and_mark(st, NULL, t, err);
+}
+
+int store_is_there(const struct store *st, struct gpuq_err *err)
+{
+	int rc = place_is_file(st->dir, DATA_FILE, st->env_fd, err);
+
+	return rc == 0 ? place_is_file(st->dir, LOCK_FILE, st->lock_fd, err) : rc;
+}
+
+/* ---- the writer ---- */
+
+static void *writer(void *arg)
+{
+	struct store *st = arg;
+	struct pending *j;
+	uint64_t one = 1;
+
+	pthread_mutex_lock(&st->mu);
+	for (;;) {
+		while (!st->todo && !st->quit)
+			pthread_cond_wait(&st->wake, &st->mu);
+		j = st->todo;
+		if (!j)
+			break;
+		st->todo = j->next;
+		if (!st->todo)
+			st->todo_end = &st->todo;
+		pthread_mutex_unlock(&st->mu);
+
+		j->rc = store_write_now(st, &j->batch, &j->err);
+		change_batch_done(&j->batch);
+
+		pthread_mutex_lock(&st->mu);
+		j->next = NULL;
+		*st->done_end = j;
+		st->done_end = &j->next;
+		if (write(st->done_fd, &one, sizeof(one)) < 0 && errno != EAGAIN)
+			break;
+	}
+	pthread_mutex_unlock(&st->mu);
+	return NULL;
+}
+
+static void on_done(evutil_socket_t fd, short what, void *arg)
+{
+	struct store *st = arg;
+	struct pending *list, *next;
+	uint64_t n;
+
+	(void)what;
+	if (read(fd, &n, sizeof(n)) < 0 && errno != EAGAIN)
+		log_err("store.eventfd", "error=%s", strerror(errno));
+	pthread_mutex_lock(&st->mu);
+	list = st->done;
+	st->done = NULL;
+	st->done_end = &st->done;
+	pthread_mutex_unlock(&st->mu);
+	for (; list; list = next) {
+		next = list->next;
+		st->fn(st->arg, list->seq, list->rc, &list->err);
+		free(list);
+	}
+}
+
+int store_attach(struct store *st, struct loop *l, store_done_fn fn, void *arg,
+		 struct gpuq_err *err)
+{
+	st->fn = fn;
+	st->arg = arg;
+	st->done_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (st->done_fd >= 0)
+		st->ev = event_new(loop_base(l), st->done_fd, EV_READ | EV_PERSIST, on_done, st);
+	if (!st->ev || event_add(st->ev, NULL) != 0)
+		return gpuq_fail(err, GPUQ_ENOMEM, "store: cannot watch the writer");
+	if (pthread_create(&st->thread, NULL, writer, st) != 0)
+		return gpuq_fail(err, GPUQ_ENOMEM, "store: cannot start the writer");
+	st->running = true;
+	return 0;
+}
+
+void store_write(struct store *st, struct batch *b, uint64_t seq)
+{
+	struct pending *j = calloc(1, sizeof(*j));
+
+	if (!j)
+		abort(); /* a lost batch must not look like a stored one */
+	j->batch = *b;
+	j->seq = seq;
+	change_batch_init(b);
+	pthread_mutex_lock(&st->mu);
+	*st->todo_end = j;
+	st->todo_end = &j->next;
+	pthread_cond_signal(&st->wake);
+	pthread_mutex_unlock(&st->mu);
+}
+
+void store_close_writer(struct store *st)
+{
+	if (!st || !st->running)
+		return;
+	pthread_mutex_lock(&st->mu);
+	st->quit = true;
+	pthread_cond_signal(&st->wake);
+	pthread_mutex_unlock(&st->mu);
+	pthread_join(st->thread, NULL);
+	st->running = false;
+}

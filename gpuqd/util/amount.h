@@ -1,0 +1,40 @@
+/* amount.h - sums of amounts that somebody else chose
+ *
+ * Users may ask for as much as a number holds; sums stop at the largest (which is
+ * GPUQ_UNLIMITED) instead of turning over.
+ */
+#ifndef GPUQD_UTIL_AMOUNT_H
+#define GPUQD_UTIL_AMOUNT_H
+
+#include <stdint.h>
+
+static inline int64_t amount_sum(int64_t x, int64_t y)
+{
+	int64_t sum;
+
+	return __builtin_add_overflow(x, y, &sum) ? INT64_MAX : sum;
+}
+
+/* x >= 0, n >= 0 */
+static inline int64_t amount_times(int64_t x, int64_t n)
+{
+	int64_t product;
+
+	return __builtin_mul_overflow(x, n, &product) ? INT64_MAX : product;
+}
+
+/* An instant and a time after it, either of which may be GPUQ_UNLIMITED: the sum is then. */
+static inline int64_t amount_later(int64_t t, int64_t d)
+{
+	return t == INT64_MAX || d == INT64_MAX ? INT64_MAX : amount_sum(t, d);
+}
+
+/* What is left of x; may be below 0. */
+static inline int64_t amount_less(int64_t x, int64_t y)
+{
+	int64_t rest;
+
+	return __builtin_sub_overflow(x, y, &rest) ? INT64_MIN / 2 : rest;
+}
+
+#endif

@@ -1,0 +1,423 @@
+/* Defaults that depend on other fields, and what must hold across fields. */
+#include "libgpuq/spec/spec_int.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "libgpuq/limits.h"
+#include "libgpuq/units.h"
+#include "libgpuq/utf8.h"
+
+int spec_fail(struct gpuq_reader *r, const struct gpuq_val *v, int code, const char *fmt, ...)
+{
+	static const struct gpuq_val nowhere = { .type = GPUQ_NULL };
+	char text[sizeof(r->err->text)];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	return gpuq_reader_fail(r, v ? v : &nowhere, code, "%s", text);
+}
+
+/* The value of a group's or job's field, for its place; the map's own place when the
+ * field is not written there. The reader steps into it and is not led back: this is
+ * for refusals only. */
+static const struct gpuq_val *field_at(struct gpuq_reader *r, const struct gpuq_val *v,
+				       const char *key)
+{
+	const struct gpuq_val *f = v ? gpuq_get(v, key) : NULL;
+
+	gpuq_reader_enter(r, key);
+	return f ? f : v;
+}
+
+void spec_group_defaults(void *group)
+{
+	struct gpuq_group *g = group;
+
+	g->pods_min = g->pods_max = 1;
+	g->gpus_milli = -1; /* -1: depends on what else is asked, options included */
+	g->cpu_milli = -1;
+}
+
+void spec_group_settle(struct gpuq_group *g)
+{
+	if (g->gpus_milli < 0)
+		g->gpus_milli = g->mig || g->gpu_memory_bytes || g->gpu_cores ? 1000 : 0;
+	if (g->cpu_milli < 0)
+		g->cpu_milli = g->gpus_milli ? 0 : 1000;
+}
+
+void spec_defaults(void *spec)
+{
+	struct gpuq_spec *s = spec;
+
+	s->requeue = true;
+	s->context.umask = -1;
+}
+
+/* ---- paths and programs ---- */
+
+/* The offset of the first control character of text, C0, DEL or C1; -1 without one. */
+static int64_t control_at(const char *text)
+{
+	const size_t n = strlen(text);
+
+	for (size_t i = 0; i < n;) {
+		uint32_t code = (unsigned char)text[i];
+		const size_t step = gpuq_utf8_next(text + i, n - i, &code);
+
+		if (code < 0x20 || code == 0x7f || (step > 1 && code < 0xa0))
+			return (int64_t)i;
+		i += step ? step : 1;
+	}
+	return -1;
+}
+
+int spec_line_ok(const char *text, struct gpuq_err *err)
+{
+	const int64_t at = text ? control_at(text) : -1;
+
+	if (at < 0)
+		return 0;
+	return gpuq_fail(err, GPUQ_EINVAL,
+			 "expected no control characters: byte %" PRId64 " is 0x%02x", at + 1,
+			 (unsigned char)text[at]);
+}
+
+static int check_line(struct gpuq_reader *r, const struct gpuq_val *v, const char *key,
+		      const char *text)
+{
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	int rc = r->stored ? 0 : spec_line_ok(text, &err);
+
+	return rc == 0 ? 0 : spec_fail(r, field_at(r, v, key), rc, "%s", err.text);
+}
+
+/* ---- maps whose keys other systems read ---- */
+
+static bool label_part(const char *s, size_t n)
+{
+	if (n == 0 || n > 63 || !isalnum((unsigned char)s[0]) || !isalnum((unsigned char)s[n - 1]))
+		return false;
+	for (size_t i = 0; i < n; i++)
+		if (!isalnum((unsigned char)s[i]) && !strchr("._-", s[i]))
+			return false;
+	return true;
+}
+
+static bool label_key(const char *key)
+{
+	const char *slash = strchr(key, '/');
+
+	if (!slash)
+		return label_part(key, strlen(key));
+	for (const char *p = key; p < slash; p++)
+		if (!islower((unsigned char)*p) && !isdigit((unsigned char)*p) && *p != '.' &&
+		    *p != '-')
+			return false;
+	return slash != key && slash - key <= 253 && label_part(slash + 1, strlen(slash + 1));
+}
+
+/* What gpuqd and the device systems write themselves: a job that brings it along
+ * would pretend that a device had been given to it. */
+static const char *const reserved[] = {
+	"gpuq.io/",
+	"tencent.com/predicate-",
+	"tencent.com/gpu-assigned",
+	"tencent.com/vcuda-device",
+	"ALIYUN_COM_GPU_MEM_",
+	"scheduler.framework.gpushare.allocation",
+	"hami.io/vgpu-",
+	"hami.io/bind-",
+	NULL,
+};
+
+/* ...except what a job may say to gpuqd. */
+static const char *const ours[] = { "gpuq.io/queue", "gpuq.io/account", "gpuq.io/qos",
+				    "gpuq.io/time",  "gpuq.io/flavor",  NULL };
+
+static bool is_reserved(const char *key)
+{
+	for (int i = 0; ours[i]; i++)
+		if (strcmp(ours[i], key) == 0)
+			return false;
+	for (int i = 0; reserved[i]; i++)
+		if (strncmp(key, reserved[i], strlen(reserved[i])) == 0)
+			return true;
+	return false;
+}
+
+int spec_check_labels(struct gpuq_reader *r, const struct gpuq_val *at, const char *field,
+		      const struct gpuq_strmap *m, bool values)
+{
+	size_t bytes = 0;
+
+	for (size_t i = 0; i < m->n; i++) {
+		const char *problem = NULL;
+
+		bytes += strlen(m->keys[i]) + strlen(m->vals[i]);
+		if (!label_key(m->keys[i]))
+			problem = "expected a key such as team or example.com/team";
+		else if (is_reserved(m->keys[i]))
+			problem = "is set by gpuqd: leave it out";
+		else if (values && *m->vals[i] && !label_part(m->vals[i], strlen(m->vals[i])))
+			problem =
+				"expected a label value: at most 63 of A-Z a-z 0-9 . _ -, letters "
+				"or digits at both ends";
+		if (problem) {
+			const struct gpuq_val *map = field_at(r, at, field);
+			const struct gpuq_val *pair = gpuq_get(map, m->keys[i]);
+
+			gpuq_reader_enter(r, m->keys[i]);
+			return spec_fail(r, pair ? pair : map, GPUQ_EINVAL, "%s", problem);
+		}
+	}
+	if (bytes > 256u << 10)
+		return spec_fail(r, field_at(r, at, field), GPUQ_ERANGE,
+				 "expected at most 256 KiB of keys and values");
+	return 0;
+}
+
+/* Which devices a pod sees is what gpuqd decides; "void" and "none" ask for less. */
+static const char *const device_env[] = { "NVIDIA_VISIBLE_DEVICES", NULL };
+
+int spec_check_env(struct gpuq_reader *r, const struct gpuq_val *at, const struct gpuq_strmap *env)
+{
+	for (size_t i = 0; i < env->n; i++) {
+		const char *key = env->keys[i], *val = env->vals[i], *problem = NULL;
+
+		if (!*key || isdigit((unsigned char)*key) ||
+		    strspn(key, "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				"abcdefghijklmnopqrstuvwxyz"
+				"0123456789._-") != strlen(key))
+			problem = "expected a variable's name: letters, digits, '_', '.', '-', no "
+				  "digit first";
+		for (int k = 0; device_env[k]; k++)
+			if (strcmp(key, device_env[k]) == 0 && strcmp(val, "void") != 0 &&
+			    strcmp(val, "none") != 0)
+				problem = "is set by gpuqd to the devices it chose: leave it out";
+		if (problem) {
+			const struct gpuq_val *map = field_at(r, at, "env");
+			const struct gpuq_val *pair = gpuq_get(map, key);
+
+			gpuq_reader_enter(r, key);
+			return spec_fail(r, pair ? pair : map, GPUQ_EINVAL, "%s", problem);
+		}
+	}
+	return 0;
+}
+
+/* ---- one group ---- */
+
+static int check_devices(struct gpuq_reader *r, const struct gpuq_val *v,
+			 const struct gpuq_group *g)
+{
+	const int64_t milli = g->gpus_milli;
+	const bool share = g->gpu_memory_bytes || g->gpu_cores;
+
+	if (milli < 0 || milli > 1000 * (int64_t)GPUQ_GPUS_PER_POD_MAX ||
+	    (milli < 1000 ? milli % 10 : milli % 1000))
+		return spec_fail(r, field_at(r, v, "gpus"), GPUQ_EINVAL,
+				 "expected whole devices (0 to %u) or a part of one in hundredths "
+				 "(0.01 to 0.99)",
+				 GPUQ_GPUS_PER_POD_MAX);
+	if (g->mig && !spec_mig_ok(g->mig))
+		return spec_fail(r, field_at(r, v, "mig"), GPUQ_EINVAL,
+				 "expected a MIG profile such as 1g.10gb, not '%.40s'", g->mig);
+	if (g->mig && (milli == 0 || milli % 1000))
+		return spec_fail(r, field_at(r, v, "gpus"), GPUQ_EINVAL,
+				 "expected a whole number of MIG instances, at least 1");
+	if (g->mig && share)
+		return spec_fail(
+			r, field_at(r, v, "mig"), GPUQ_EINVAL,
+			"expected either mig or gpu_memory and gpu_cores: a profile has its "
+			"own");
+	if (share && milli == 0)
+		return spec_fail(r, field_at(r, v, "gpus"), GPUQ_EINVAL,
+				 "expected at least a part of a device with %s",
+				 g->gpu_memory_bytes ? "gpu_memory" : "gpu_cores");
+	return 0;
+}
+
+/* A template came from a manifest, or over the wire from anybody: what it asks for
+ * must be what the group says it asks for, or the cluster would give away devices
+ * that nobody counted. */
+static int check_template(struct gpuq_reader *r, const struct gpuq_val *v,
+			  const struct gpuq_group *g)
+{
+	struct gpuq_group said = { 0 };
+	const size_t mark = gpuq_reader_enter(r, "template");
+	int rc = spec_template_read(r, NULL, g->template_, &said);
+
+	if (rc < 0)
+		return rc;
+	if (said.gpus_milli != g->gpus_milli || said.gpu_memory_bytes != g->gpu_memory_bytes ||
+	    said.gpu_cores != g->gpu_cores || said.cpu_milli != g->cpu_milli ||
+	    said.memory_bytes != g->memory_bytes || !said.mig != !g->mig ||
+	    (g->mig && strcmp(said.mig, g->mig) != 0))
+		return spec_fail(r, g->template_, GPUQ_EINVAL,
+				 "expected the template to ask for what gpus, mig, gpu_memory, "
+				 "gpu_cores, cpus and memory say");
+	gpuq_reader_leave(r, mark);
+	return 0;
+}
+
+int spec_check_group(struct gpuq_reader *r, const struct gpuq_val *v, void *group)
+{
+	struct gpuq_group settled = *(const struct gpuq_group *)group;
+	const struct gpuq_group *g = &settled;
+	int rc;
+
+	spec_group_settle(&settled);
+	rc = check_devices(r, v, g);
+	if (rc < 0)
+		return rc;
+	if (g->image && (!*g->image || strpbrk(g->image, " \t\n\r")))
+		return spec_fail(r, field_at(r, v, "image"), GPUQ_EINVAL,
+				 "expected an image such as registry.example/name:tag");
+	if (g->workdir && g->workdir[0] != '/')
+		return spec_fail(r, field_at(r, v, "workdir"), GPUQ_EINVAL,
+				 "expected a directory that begins with '/', not '%.80s'",
+				 g->workdir);
+	for (size_t i = 0; i < g->nodes.n; i++)
+		for (size_t k = 0; k < g->exclude.n; k++)
+			if (strcmp(g->nodes.items[i], g->exclude.items[k]) == 0)
+				return spec_fail(r, field_at(r, v, "exclude"), GPUQ_EINVAL,
+						 "node '%.80s' is both wanted and excluded",
+						 g->nodes.items[i]);
+	if (g->n_slices && (g->pods_min % g->slices[0].size || g->pods_max % g->slices[0].size))
+		return spec_fail(r, field_at(r, v, "topology"), GPUQ_EINVAL,
+				 "expected pods in multiples of %lld, the size of a slice",
+				 (long long)g->slices[0].size);
+	rc = check_line(r, v, "workdir", g->workdir);
+	if (rc == 0 && g->command.n)
+		rc = check_line(r, v, "command", g->command.items[0]);
+	if (rc == 0)
+		rc = spec_check_env(r, v, &g->env);
+	if (rc == 0 && g->template_)
+		rc = check_template(r, v, g);
+	return rc;
+}
+
+/* ---- the job ---- */
+
+static int check_cwd(struct gpuq_reader *r, const struct gpuq_val *v, const char *cwd)
+{
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	int rc = r->stored ? 0 : spec_line_ok(cwd, &err);
+
+	if (rc == 0)
+		return 0;
+	return spec_fail(r, field_at(r, v, "context"), rc,
+			 "cwd: %s (submit from another directory)", err.text);
+}
+
+int spec_check(struct gpuq_reader *r, const struct gpuq_val *v, void *spec)
+{
+	struct gpuq_spec *s = spec;
+	const struct {
+		const char *key, *text;
+	} lines[] = {
+		{ "chdir", s->chdir },
+		{ "output", s->output },
+		{ "error", s->error },
+		{ "input", s->input },
+	};
+	int rc = 0;
+
+	if (s->comment && strlen(s->comment) > GPUQ_TEXT_BYTES_MAX)
+		return spec_fail(r, field_at(r, v, "comment"), GPUQ_ERANGE,
+				 "expected at most %u bytes", GPUQ_TEXT_BYTES_MAX);
+	if (s->deadline_us && s->begin_us && s->deadline_us <= s->begin_us)
+		return spec_fail(r, field_at(r, v, "deadline"), GPUQ_EINVAL,
+				 "expected a time after begin");
+	for (size_t i = 0; i < s->flavors.n; i++)
+		if (!spec_name_ok(s->flavors.items[i]))
+			return spec_fail(r, field_at(r, v, "flavor"), GPUQ_EINVAL,
+					 "expected names of flavors such as a100, not '%.80s'",
+					 s->flavors.items[i]);
+	for (size_t i = 0; i < s->n_depends; i++)
+		if (s->depends[i].type == GPUQ_DEP_AFTERCORR && s->array.n_ranges == 0)
+			return spec_fail(r, field_at(r, v, "depends"), GPUQ_EINVAL,
+					 "expected an array with aftercorr: it goes element by "
+					 "element");
+	if (s->context.cwd && s->context.cwd[0] != '/')
+		return spec_fail(r, field_at(r, v, "context"), GPUQ_EINVAL,
+				 "expected cwd to begin with '/'");
+	for (size_t i = 0; rc == 0 && i < sizeof(lines) / sizeof(lines[0]); i++)
+		rc = check_line(r, v, lines[i].key, lines[i].text);
+	if (rc == 0)
+		rc = check_cwd(r, v, s->context.cwd);
+	if (rc == 0)
+		rc = spec_check_labels(r, v, "labels", &s->labels, true);
+	if (rc == 0)
+		rc = spec_check_labels(r, v, "annotations", &s->annotations, false);
+	return rc;
+}
+
+int spec_check_whole(struct gpuq_reader *r, const struct gpuq_val *v, struct gpuq_spec *s)
+{
+	const struct gpuq_val *groups = v ? gpuq_get(v, "groups") : NULL;
+	int64_t pods = 0;
+
+	if (s->n_groups < 1 || s->n_groups > GPUQ_GROUPS_MAX)
+		return spec_fail(r, field_at(r, v, "groups"), GPUQ_ERANGE,
+				 "expected 1 to %u groups", GPUQ_GROUPS_MAX);
+	for (size_t i = 0; i < s->n_groups; i++) {
+		struct gpuq_group *g = &s->groups[i];
+		const struct gpuq_val *at = v;
+		const size_t mark = groups ? gpuq_reader_enter(r, "groups") : 0;
+
+		if (groups) {
+			gpuq_reader_enter_item(r, i);
+			at = i < groups->n ? groups->items[i] : groups;
+		}
+		if (!g->name && s->n_groups > 1)
+			return spec_fail(r, field_at(r, at, "name"), GPUQ_EINVAL,
+					 "expected a name: there are several groups");
+		if (!g->name)
+			g->name = "main";
+		if (s->script && g->command.n)
+			return spec_fail(r, field_at(r, at, "command"), GPUQ_EINVAL,
+					 "expected either a command or a script, not both");
+		if (!s->script && !g->command.n && !g->template_)
+			return spec_fail(
+				r, field_at(r, at, "command"), GPUQ_EINVAL,
+				"expected a command (or a script): there is nothing to run");
+		pods += g->pods_max;
+		if (groups)
+			gpuq_reader_leave(r, mark);
+	}
+	if (pods > (int64_t)GPUQ_PODS_MAX)
+		return spec_fail(r, field_at(r, v, groups ? "groups" : "pods"), GPUQ_ERANGE,
+				 "expected at most %u pods, these are %lld", GPUQ_PODS_MAX,
+				 (long long)pods);
+	if (s->script_args.n && !s->script)
+		return spec_fail(r, field_at(r, v, "script_args"), GPUQ_EINVAL,
+				 "expected a script that these are for");
+	return 0;
+}
+
+/* ---- totals ---- */
+
+int64_t gpuq_spec_pods(const struct gpuq_spec *spec)
+{
+	int64_t n = 0;
+
+	for (size_t i = 0; i < spec->n_groups; i++)
+		n += spec->groups[i].pods_min;
+	return n;
+}
+
+int64_t gpuq_spec_gpus_milli(const struct gpuq_spec *spec)
+{
+	int64_t n = 0;
+
+	for (size_t i = 0; i < spec->n_groups; i++)
+		n += spec->groups[i].pods_min * spec->groups[i].gpus_milli;
+	return n;
+}

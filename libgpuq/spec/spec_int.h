@@ -1,0 +1,213 @@
+/* spec_int.h - what the files of the job spec share among themselves
+ *
+ * Owns     nothing; not installed, included by spec_*.c and their tests only.
+ * Touches  memory only.
+ * Used by  spec_*.c.
+ *
+ * The small languages (arrays, dependencies, host lists...) are parsed from plain text
+ * with an err that says only what is wrong; the caller, who knows the place, puts it
+ * in front.
+ */
+#ifndef LIBGPUQ_SPEC_SPEC_INT_H
+#define LIBGPUQ_SPEC_SPEC_INT_H
+
+#include "libgpuq/spec.h"
+
+/* A list that grows; what it holds is handed over as a gpuq_strlist at the end. */
+struct spec_list {
+	const char **items;
+	size_t n, room;
+};
+
+int spec_list_add(struct gpuq_arena *a, struct spec_list *l, const char *s);
+struct gpuq_strlist spec_list_end(const struct spec_list *l);
+
+/* Set key in m (a copy with one more pair when it is new). Returns 0, GPUQ_ENOMEM, or
+ * GPUQ_ETOOBIG past GPUQ_MAP_MAX pairs; spec_map_failed says it in words. */
+int spec_map_set(struct gpuq_arena *a, struct gpuq_strmap *m, const char *key, const char *val);
+int spec_map_failed(struct gpuq_err *err, int code);
+const char *spec_map_get(const struct gpuq_strmap *m, const char *key);
+
+int spec_nomem(struct gpuq_err *err);
+
+/* A whole decimal number in [min, max] at *at, which moves behind it. */
+bool spec_digits(const char **at, int64_t min, int64_t max, int64_t *out);
+
+/* The text of a scalar as its author wrote it, NULL when v is none (or null). */
+const char *spec_scalar(struct gpuq_arena *a, const struct gpuq_val *v);
+
+/* Cut text at sep into trimmed, non-empty words. */
+int spec_split(struct gpuq_arena *a, const char *text, char sep, struct gpuq_strlist *out);
+
+/* A name made of anything: other bytes become '-', ends are letters or digits, at
+ * most 63 bytes; "job" when nothing is left. NULL without memory. */
+const char *spec_name_from(struct gpuq_arena *a, const char *text);
+bool spec_name_ok(const char *name);
+
+/* ---- small languages (spec_text.c, spec_place.c) ---- */
+
+int spec_depends_parse(struct gpuq_arena *a, const char *text, struct gpuq_spec *out,
+		       struct gpuq_err *err); /* appends */
+int spec_signal_parse(const char *text, struct gpuq_spec *out, struct gpuq_err *err);
+int spec_licenses_parse(struct gpuq_arena *a, const char *text, struct gpuq_strmap *out,
+			struct gpuq_err *err);
+/* One word of retry's `on` list into out. */
+int spec_retry_word(struct gpuq_arena *a, const char *word, struct gpuq_retry *out,
+		    struct gpuq_err *err);
+extern const char *const spec_retry_words[]; /* names of the bits, in order; NULL at the end */
+/* Words of notify's `on`, or with slurm of --mail-type, as bits (spec_notify.c). */
+int spec_notify_words(const struct gpuq_strlist *words, bool slurm, unsigned *on,
+		      struct gpuq_err *err);
+bool spec_mig_ok(const char *text);
+
+/* "n[1-3,7],m1" -> n1 n2 n3 n7 m1. */
+int spec_hostlist(struct gpuq_arena *a, const char *text, struct gpuq_strlist *out,
+		  struct gpuq_err *err);
+
+/* Slurm's --constraint: words, "key=value", "!word", '&', '|', parentheses; a word
+ * asks that a node has a label of that name. */
+int spec_constraint_parse(struct gpuq_arena *a, const char *text, struct gpuq_term **terms,
+			  size_t *n, struct gpuq_err *err);
+
+/* group's required terms := required AND (one of terms). */
+int spec_require(struct gpuq_arena *a, struct gpuq_group *g, const struct gpuq_term *terms,
+		 size_t n, struct gpuq_err *err);
+
+/* Kubernetes' nodeSelector map and affinity in Kubernetes' own words, shared by
+ * manifests and the job file (which spells keys with underscores). */
+int spec_read_selector(struct gpuq_reader *r, const struct gpuq_val *v, struct gpuq_group *g);
+int spec_read_node_affinity(struct gpuq_reader *r, const struct gpuq_val *v, struct gpuq_group *g);
+extern const char *const spec_op_names[]; /* "In", ... by enum gpuq_op */
+extern const struct gpuq_schema spec_toleration_schema, spec_require_schema;
+
+/* gpuq_spec_read without a name for jobs that have none. */
+int spec_tree_read(struct gpuq_reader *r, const struct gpuq_val *v, struct gpuq_spec *out);
+
+/* ---- checks (spec_check.c) ---- */
+
+/* Labels (values = true) or annotations m of field, a member of the map at. */
+int spec_check_labels(struct gpuq_reader *r, const struct gpuq_val *at, const char *field,
+		      const struct gpuq_strmap *m, bool values);
+int spec_check_env(struct gpuq_reader *r, const struct gpuq_val *at, const struct gpuq_strmap *env);
+/* A path or a program's name is one line without control characters; NULL is none. */
+int spec_line_ok(const char *text, struct gpuq_err *err);
+/* Defaults that depend on other fields: once everything has been said. */
+void spec_group_settle(struct gpuq_group *g);
+
+/* The rules across fields. v is for the place and may be NULL. */
+int spec_check_group(struct gpuq_reader *r, const struct gpuq_val *v, void *group);
+int spec_check(struct gpuq_reader *r, const struct gpuq_val *v, void *spec);
+/* Rules over groups and job together. */
+int spec_check_whole(struct gpuq_reader *r, const struct gpuq_val *v, struct gpuq_spec *spec);
+void spec_group_defaults(void *group);
+void spec_defaults(void *spec);
+
+/* gpuq_reader_fail that accepts no value. */
+int spec_fail(struct gpuq_reader *r, const struct gpuq_val *v, int code, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
+
+/* ---- manifests (spec_manifest.c, spec_devices.c) ---- */
+
+/* A line "file:line:col: path: text" to `to` (may be NULL). */
+void spec_warn(struct gpuq_reader *r, struct gpuq_buf *to, const struct gpuq_val *v,
+	       const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+
+/* Is this document a manifest? */
+bool spec_is_manifest(const struct gpuq_val *doc);
+bool spec_is_list(const struct gpuq_val *doc);
+/* How many jobs a document is (items of a List, else 1). */
+size_t spec_manifest_count(const struct gpuq_val *doc);
+int spec_manifest_read(struct gpuq_reader *r, struct gpuq_buf *warnings, const struct gpuq_val *doc,
+		       struct gpuq_spec *out);
+
+/* Check a pod template (metadata + spec) and read the group's fields from it. */
+int spec_template_read(struct gpuq_reader *r, struct gpuq_buf *warnings,
+		       const struct gpuq_val *tmpl, struct gpuq_group *g);
+
+/* Labels and annotations: strings, with keys that are not gpuqd's. r stands at
+ * metadata, which may be NULL. */
+int spec_read_metadata(struct gpuq_reader *r, const struct gpuq_val *meta);
+
+/* What the pod asks for: gpus_milli, gpu_memory_bytes, gpu_cores, mig, cpu_milli,
+ * memory_bytes of g. r stands at the template, meta and spec are its members. */
+int spec_devices_read(struct gpuq_reader *r, const struct gpuq_val *meta,
+		      const struct gpuq_val *spec, struct gpuq_group *g);
+
+/* Members of a map by type; *out stays when one is absent or null, other types are
+ * refused (spec_want_type: *out is NULL then). */
+int spec_want_type(struct gpuq_reader *r, const struct gpuq_val *map, const char *key,
+		   enum gpuq_type type, const struct gpuq_val **out);
+int spec_want_str(struct gpuq_reader *r, const struct gpuq_val *map, const char *key,
+		  const char **out);
+int spec_want_int(struct gpuq_reader *r, const struct gpuq_val *map, const char *key, int64_t min,
+		  int64_t max, int64_t *out);
+
+/* ---- options and scripts (spec_options.c, spec_unused.c, spec_script.c) ---- */
+
+/* What a script asks of who submits it, by the bits of enum gpuq_ask. */
+extern const struct gpuq_spec_option spec_client_options[]; /* ends with name == NULL */
+
+/* Options add up before they mean something: --gpus is per job, its pods may come
+ * from --nodes of another line. */
+struct spec_opts_state {
+	struct gpuq_arena *arena;
+	struct gpuq_spec *spec; /* with at least one group */
+	const struct gpuq_spec_opts *opts;
+	struct gpuq_buf *warnings;
+	bool is_manifest; /* its own requests stand */
+	bool is_script; /* what it says comes from options alone */
+	bool from_file; /* a directive, not the command line */
+	bool slurm; /* an #SBATCH line, or the command line of a command of Slurm's */
+	bool skipped; /* the last one was unknown, and that is allowed */
+	unsigned asks; /* enum gpuq_ask, or'ed */
+	int level; /* counts sources: #SBATCH, #GPUQ, command line */
+	int devices_level; /* the source that spoke of devices last */
+	int64_t pods_min, pods_max; /* 0 = not given */
+	int64_t gpus_job_milli, gpus_pod_milli, gpus_task_milli; /* -1 = not given */
+	int64_t ntasks, ntasks_per_node, cpus_per_task; /* 0 = not given */
+	int64_t ntasks_per_gpu, cpus_per_gpu; /* 0 = not given */
+	int64_t mem_bytes, mem_cpu_bytes, mem_gpu_bytes; /* -1 = not given */
+	int64_t cpu_milli; /* -1 = not given */
+	bool environ_set; /* --export chose: only these go along */
+	struct gpuq_strmap environ;
+	const char *place; /* "train.sh:3:9: " of the option being applied, or "" */
+};
+
+void spec_opts_begin(struct spec_opts_state *st, struct gpuq_arena *a, struct gpuq_spec *spec,
+		     const struct gpuq_spec_opts *opts, struct gpuq_buf *warnings);
+
+/* What one option does; v is NULL for one without a value. */
+typedef int spec_option_fn(struct spec_opts_state *st, const char *v, struct gpuq_err *err);
+
+/* spec_resources.c: the options about pods and what each of them has. */
+spec_option_fn spec_opt_nodes, spec_opt_ntasks, spec_opt_ntasks_per_gpu, spec_opt_ntasks_per_node,
+	spec_opt_cpus_per_gpu, spec_opt_cpus_per_task, spec_opt_cpus, spec_opt_gpus,
+	spec_opt_gpus_per_node, spec_opt_gpus_per_task, spec_opt_gres, spec_opt_mem,
+	spec_opt_mem_per_cpu, spec_opt_mem_per_gpu;
+
+/* Shared by the functions of options: "expected X, not 'got'"; a number; a copy of a
+ * text that is not empty; a warning with the option's place. */
+int spec_opt_bad(struct gpuq_err *err, const char *expected, const char *got);
+int spec_opt_count(const char *text, int64_t min, int64_t max, const char *what, int64_t *out,
+		   struct gpuq_err *err);
+int spec_opt_set_text(struct spec_opts_state *st, const char *v, const char **out,
+		      struct gpuq_err *err);
+void spec_opt_warn(struct spec_opts_state *st, const char *name, const char *text);
+
+/* One option by its long name, or by its letter (a name of one byte); value NULL when
+ * none was given. GPUQ_ENOENT when it is unknown; err does not name the option. */
+int spec_opts_apply(struct spec_opts_state *st, const char *name, const char *value,
+		    struct gpuq_err *err);
+int spec_option_unknown(const char *name, struct gpuq_err *err);
+const struct gpuq_spec_option *spec_option_find(const char *name);
+
+/* The command line's options; argv may be NULL. */
+int spec_opts_argv(struct spec_opts_state *st, const char *const *argv, struct gpuq_err *err);
+
+/* Directives of a script into st, its text into the spec. */
+int spec_script_read(struct spec_opts_state *st, const char *text, size_t n, struct gpuq_err *err);
+
+/* Turn what was gathered into fields of the spec. */
+int spec_opts_end(struct spec_opts_state *st, struct gpuq_err *err);
+
+#endif

@@ -1,0 +1,27 @@
+/* spec_kinds.h - the kinds of value in a job that are more than a scalar
+ *
+ * Owns     nothing; private to spec_kinds.c and spec_schema.c.
+ * Touches  memory only.
+ *
+ * Each is given the address of the field it is named after; some fill its neighbours
+ * in struct gpuq_spec or gpuq_group as well, which is why they must stand there and
+ * nowhere else.
+ */
+#ifndef LIBGPUQ_SPEC_SPEC_KINDS_H
+#define LIBGPUQ_SPEC_SPEC_KINDS_H
+
+#include "libgpuq/spec/spec_int.h"
+
+/* At group.required: all three add to what is required, in any order. */
+extern const struct gpuq_custom spec_selector_kind, spec_affinity_kind, spec_constraint_kind;
+
+/* At the group's field of the same name; pods at pods_min, topology at
+ * topology_required. */
+extern const struct gpuq_custom spec_pods_kind, spec_gpus_kind, spec_command_kind, spec_hosts_kind,
+	spec_topology_kind;
+
+/* At the job's field of the same name. */
+extern const struct gpuq_custom spec_array_kind, spec_depends_kind, spec_signal_kind,
+	spec_licenses_kind, spec_notify_kind, spec_retry_kind, spec_script_kind;
+
+#endif

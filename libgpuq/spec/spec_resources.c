@@ -1,0 +1,343 @@
+/* What options add up to: pods, devices, CPUs and memory of each pod (model.md
+ * section 6: a pod is a node's worth, tasks are started inside it). */
+#include "libgpuq/spec/spec_int.h"
+
+#include <ctype.h>
+#include <string.h>
+
+#include "libgpuq/limits.h"
+#include "libgpuq/units.h"
+
+void spec_opts_begin(struct spec_opts_state *st, struct gpuq_arena *a, struct gpuq_spec *spec,
+		     const struct gpuq_spec_opts *opts, struct gpuq_buf *warnings)
+{
+	*st = (struct spec_opts_state){
+		.arena = a,
+		.spec = spec,
+		.opts = opts,
+		.warnings = warnings,
+		.gpus_job_milli = -1,
+		.gpus_pod_milli = -1,
+		.gpus_task_milli = -1,
+		.mem_bytes = -1,
+		.mem_cpu_bytes = -1,
+		.mem_gpu_bytes = -1,
+		.cpu_milli = -1,
+		.place = "",
+	};
+}
+
+/* ---- the options ---- */
+
+int spec_opt_nodes(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
+{
+	const char *p = v;
+	int64_t min, max;
+
+	if (!spec_digits(&p, 1, GPUQ_PODS_MAX, &min))
+		return spec_opt_bad(err, "a number of pods (one a node) such as 4 or 2-8", v);
+	max = min;
+	if (*p == '-') {
+		p++;
+		if (!spec_digits(&p, min, GPUQ_PODS_MAX, &max))
+			return spec_opt_bad(err, "a number of pods (one a node) such as 4 or 2-8",
+					    v);
+	}
+	if (*p)
+		return spec_opt_bad(err, "a number of pods (one a node) such as 4 or 2-8", v);
+	st->pods_min = min;
+	st->pods_max = max;
+	return 0;
+}
+
+int spec_opt_ntasks(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
+{
+	return spec_opt_count(v, 1, 1000000, "a number of tasks", &st->ntasks, err);
+}
+
+int spec_opt_ntasks_per_node(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
+{
+	return spec_opt_count(v, 1, 100000, "a number of tasks", &st->ntasks_per_node, err);
+}
+
+int spec_opt_ntasks_per_gpu(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
+{
+	return spec_opt_count(v, 1, 1000, "a number of tasks", &st->ntasks_per_gpu, err);
+}
+
+int spec_opt_cpus_per_gpu(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
+{
+	return spec_opt_count(v, 1, 10000, "a number of CPUs", &st->cpus_per_gpu, err);
+}
+
+int spec_opt_cpus_per_task(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
+{
+	return spec_opt_count(v, 1, 100000, "a number of CPUs", &st->cpus_per_task, err);
+}
+
+int spec_opt_cpus(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
+{
+	int64_t milli;
+
+	if (gpuq_milli_parse(v, &milli, NULL) < 0 || milli < 0)
+		return spec_opt_bad(err, "CPUs of each pod such as 8 or 500m", v);
+	st->cpu_milli = milli;
+	return 0;
+}
+
+/* "4", "a100:4", "1g.10gb:1", "a100" -> devices, with the type as flavor or MIG
+ * profile. `0.5` is a part of a device. */
+static int devices(struct spec_opts_state *st, const char *v, int64_t *milli, struct gpuq_err *err)
+{
+	const char *colon = strrchr(v, ':'), *number = colon ? colon + 1 : v;
+	const char *type = NULL;
+	int64_t n = 1000;
+
+	if (colon)
+		type = gpuq_arena_strndup(st->arena, v, (size_t)(colon - v));
+	else if (!isdigit((unsigned char)*v) || spec_mig_ok(v))
+		type = v;
+	if (colon && !type)
+		return spec_nomem(err);
+	if (type != v && (gpuq_milli_parse(number, &n, NULL) < 0 || n < 0 || n > INT32_MAX ||
+			  (n < 1000 ? n % 10 : n % 1000)))
+		return spec_opt_bad(err, "[TYPE:]NUMBER of devices such as 4 or a100:4", v);
+	if (type) {
+		struct gpuq_strlist *flavors = &st->spec->flavors;
+
+		if (spec_mig_ok(type))
+			return *milli = n,
+			       spec_opt_set_text(st, type, &st->spec->groups[0].mig, err);
+		if (!spec_name_ok(type))
+			return spec_opt_bad(err, "[TYPE:]NUMBER of devices such as 4 or a100:4", v);
+		flavors->items = gpuq_arena_calloc(st->arena, 1, sizeof(*flavors->items));
+		if (!flavors->items)
+			return spec_nomem(err);
+		flavors->items[0] = gpuq_arena_strdup(st->arena, type);
+		flavors->n = 1;
+		if (!flavors->items[0])
+			return spec_nomem(err);
+	}
+	*milli = n;
+	return 0;
+}
+
+/* What one source says about devices stands in place of what an earlier one said:
+ * `-G 8` in the script and `-g 2` on the command line do not multiply. */
+static void new_devices(struct spec_opts_state *st)
+{
+	if (st->devices_level != st->level) {
+		st->gpus_job_milli = st->gpus_pod_milli = st->gpus_task_milli = -1;
+		st->devices_level = st->level;
+	}
+}
+
+static void new_memory(struct spec_opts_state *st)
+{
+	st->mem_bytes = st->mem_cpu_bytes = st->mem_gpu_bytes = -1;
+}
+
+int spec_opt_gpus(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
+{
+	new_devices(st);
+	return devices(st, v, &st->gpus_job_milli, err);
+}
+
+int spec_opt_gpus_per_node(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
+{
+	new_devices(st);
+	return devices(st, v, &st->gpus_pod_milli, err);
+}
+
+int spec_opt_gpus_per_task(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
+{
+	new_devices(st);
+	return devices(st, v, &st->gpus_task_milli, err);
+}
+
+int spec_opt_gres(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
+{
+	const char *rest = v + 3;
+
+	new_devices(st);
+	if (strncmp(v, "gres/", 5) == 0 || strncmp(v, "gres:", 5) == 0)
+		return spec_opt_gres(st, v + 5, err);
+	if (strcmp(v, "none") == 0)
+		return st->gpus_pod_milli = 0, 0;
+	if (strncmp(v, "shard", 5) == 0 || strncmp(v, "mps", 3) == 0)
+		return gpuq_fail(err, GPUQ_EINVAL,
+				 "%.80s: part of a device is --gpus=0.5 or --gpu-memory=10G here",
+				 v);
+	if (strncmp(v, "gpu", 3) != 0 || (*rest && *rest != ':') || strchr(v, ','))
+		return spec_opt_bad(err, "gpu[:TYPE]:NUMBER", v);
+	if (!*rest)
+		return st->gpus_pod_milli = 1000, 0;
+	return devices(st, rest + 1, &st->gpus_pod_milli, err);
+}
+
+int spec_opt_mem(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
+{
+	int64_t n;
+	int rc = gpuq_slurm_mem_parse(v, &n, err);
+
+	if (rc < 0)
+		return rc;
+	if (n == 0)
+		spec_opt_warn(st, "mem", "0 means all memory of a node: it is not counted");
+	new_memory(st);
+	st->mem_bytes = n;
+	return 0;
+}
+
+int spec_opt_mem_per_cpu(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
+{
+	int64_t n;
+	int rc = gpuq_slurm_mem_parse(v, &n, err);
+
+	if (rc < 0)
+		return rc;
+	new_memory(st);
+	st->mem_cpu_bytes = n;
+	return 0;
+}
+
+int spec_opt_mem_per_gpu(struct spec_opts_state *st, const char *v, struct gpuq_err *err)
+{
+	int64_t n;
+	int rc = gpuq_slurm_mem_parse(v, &n, err);
+
+	if (rc < 0)
+		return rc;
+	new_memory(st);
+	st->mem_gpu_bytes = n;
+	return 0;
+}
+
+/* ---- the sum ---- */
+
+static int64_t ceil_div(int64_t n, int64_t d)
+{
+	return n / d + (n % d != 0);
+}
+
+/* How many pods, where that follows from tasks or from devices. */
+static int pods_of(struct spec_opts_state *st, struct gpuq_group *g, struct gpuq_err *err)
+{
+	int64_t pods = 0;
+
+	if (st->pods_min) {
+		g->pods_min = st->pods_min;
+		g->pods_max = st->pods_max;
+		return 0;
+	}
+	if (st->ntasks && st->ntasks_per_node)
+		pods = ceil_div(st->ntasks, st->ntasks_per_node);
+	else if (st->gpus_job_milli > 0 && st->gpus_pod_milli > 0 &&
+		 st->gpus_job_milli % st->gpus_pod_milli == 0)
+		pods = st->gpus_job_milli / st->gpus_pod_milli;
+	if (pods > (int64_t)GPUQ_PODS_MAX)
+		return gpuq_fail(err, GPUQ_ERANGE, "expected at most %u pods, these are %lld",
+				 GPUQ_PODS_MAX, (long long)pods);
+	if (pods)
+		g->pods_min = g->pods_max = pods;
+	return 0;
+}
+
+static int devices_of(struct spec_opts_state *st, struct gpuq_group *g, int64_t tasks_per_pod,
+		      struct gpuq_err *err)
+{
+	const int64_t pods = g->pods_min;
+
+	if (st->gpus_pod_milli >= 0) {
+		if (st->gpus_job_milli >= 0 && st->gpus_job_milli != pods * st->gpus_pod_milli)
+			return gpuq_fail(err, GPUQ_EINVAL,
+					 "--gpus: expected %lld pods times --gpus-per-node",
+					 (long long)pods);
+		g->gpus_milli = st->gpus_pod_milli;
+	} else if (st->gpus_job_milli >= 0) {
+		if (st->gpus_job_milli % pods || (pods > 1 && st->gpus_job_milli / pods % 1000))
+			return gpuq_fail(
+				err, GPUQ_EINVAL,
+				"--gpus: expected a multiple of the %lld pods: each has the "
+				"same number of devices",
+				(long long)pods);
+		g->gpus_milli = st->gpus_job_milli / pods;
+	} else if (st->gpus_task_milli >= 0) {
+		if (st->gpus_task_milli > INT64_C(1000) * GPUQ_GPUS_PER_POD_MAX)
+			return gpuq_fail(err, GPUQ_ERANGE,
+					 "--gpus-per-task: expected at most %u devices",
+					 GPUQ_GPUS_PER_POD_MAX);
+		g->gpus_milli = st->gpus_task_milli * tasks_per_pod;
+	}
+	if (g->gpus_milli <= 0 && (g->mig || g->gpu_memory_bytes || g->gpu_cores))
+		g->gpus_milli = 1000;
+	return 0;
+}
+
+static int64_t gpus_of(const struct gpuq_group *g)
+{
+	return g->gpus_milli > 0 ? g->gpus_milli : 0;
+}
+
+/* n units of each bytes; a product that does not fit is no size at all. */
+static int times(int64_t n, int64_t each, const char *option, int64_t *out, struct gpuq_err *err)
+{
+	if (__builtin_mul_overflow(n, each, out))
+		return gpuq_fail(err, GPUQ_ERANGE, "%s: more than can be counted", option);
+	return 0;
+}
+
+int spec_opts_end(struct spec_opts_state *st, struct gpuq_err *err)
+{
+	struct gpuq_spec *s = st->spec;
+	struct gpuq_group *g = &s->groups[0];
+	int64_t tasks = 1;
+	int rc;
+
+	if (st->opts->context) {
+		s->context = *st->opts->context;
+		if (st->environ_set)
+			s->context.environ = st->environ;
+	}
+	if (st->is_manifest || s->n_groups > 1)
+		return 0; /* nothing else was let through */
+
+	rc = pods_of(st, g, err);
+	if (rc < 0)
+		return rc;
+	if (st->ntasks_per_node)
+		tasks = st->ntasks_per_node;
+	else if (st->ntasks)
+		tasks = ceil_div(st->ntasks, g->pods_min);
+	rc = devices_of(st, g, tasks, err);
+	if (rc < 0)
+		return rc;
+	if (st->ntasks_per_gpu && !st->ntasks && !st->ntasks_per_node && g->gpus_milli >= 1000)
+		tasks = st->ntasks_per_node = st->ntasks_per_gpu * (g->gpus_milli / 1000);
+
+	if (st->cpu_milli >= 0)
+		g->cpu_milli = st->cpu_milli;
+	else if (st->cpus_per_gpu && !st->cpus_per_task)
+		g->cpu_milli = 1000 * st->cpus_per_gpu * ceil_div(gpus_of(g), 1000);
+	else if (st->cpus_per_task || st->ntasks || st->ntasks_per_node)
+		g->cpu_milli = 1000 * tasks * (st->cpus_per_task ? st->cpus_per_task : 1);
+
+	if (st->mem_bytes >= 0)
+		g->memory_bytes = st->mem_bytes;
+	else if (st->mem_cpu_bytes >= 0)
+		rc = times(ceil_div(g->cpu_milli > 0 ? g->cpu_milli : 1000, 1000),
+			   st->mem_cpu_bytes, "--mem-per-cpu", &g->memory_bytes, err);
+	else if (st->mem_gpu_bytes >= 0)
+		rc = times(ceil_div(gpus_of(g), 1000), st->mem_gpu_bytes, "--mem-per-gpu",
+			   &g->memory_bytes, err);
+	if (rc < 0)
+		return rc;
+
+	if (st->ntasks || st->ntasks_per_node)
+		s->ntasks = st->ntasks ? st->ntasks : g->pods_min * st->ntasks_per_node;
+	if (st->ntasks_per_node)
+		s->ntasks_per_node = st->ntasks_per_node;
+	if (st->cpus_per_task)
+		s->cpus_per_task = st->cpus_per_task;
+	return 0;
+}

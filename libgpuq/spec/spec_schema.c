@@ -1,0 +1,390 @@
+/* gpuq's own form of a job (model.md section 2): the tables. Values that are more than
+ * a scalar are read in spec_kinds.c, checks across fields are in spec_check.c. */
+#include "libgpuq/spec/spec_kinds.h"
+
+#include <string.h>
+
+#include "libgpuq/limits.h"
+
+static int volume_check(struct gpuq_reader *r, const struct gpuq_val *v, void *obj)
+{
+	const struct gpuq_volume *o = obj;
+	const int n =
+		!!o->claim + !!o->config_map + !!o->secret + !!o->host_path + (o->memory_bytes > 0);
+
+	if (n != 1)
+		return spec_fail(
+			r, v, GPUQ_EINVAL,
+			"expected exactly one of claim, config_map, secret, host_path, memory");
+	if (o->path[0] != '/')
+		return spec_fail(r, v, GPUQ_EINVAL, "expected path to begin with '/', not '%.80s'",
+				 o->path);
+	return 0;
+}
+
+/* clang-format off */
+#define G(name, kind_, member, ...) \
+	{ .key = name, .kind = GPUQ_K_##kind_, .offset = offsetof(struct gpuq_group, member), __VA_ARGS__ }
+#define C(name, kind_, member, ...) \
+	{ .key = name, .kind = GPUQ_K_CUSTOM, .custom = &spec_##kind_##_kind, \
+	  .offset = offsetof(struct gpuq_group, member), __VA_ARGS__ }
+#define V(name, kind_, member, ...) \
+	{ .key = name, .kind = GPUQ_K_##kind_, .offset = offsetof(struct gpuq_volume, member), __VA_ARGS__ }
+#define J(name, kind_, member, ...) \
+	{ .key = name, .kind = GPUQ_K_##kind_, .offset = offsetof(struct gpuq_spec, member), __VA_ARGS__ }
+#define K(name, kind_, member, ...) \
+	{ .key = name, .kind = GPUQ_K_CUSTOM, .custom = &spec_##kind_##_kind, \
+	  .offset = offsetof(struct gpuq_spec, member), __VA_ARGS__ }
+
+static const struct gpuq_field volume_fields[] = {
+	V("claim", STR, claim, .doc = "A PersistentVolumeClaim of the queue's namespace."),
+	V("config_map", STR, config_map, .doc = "A ConfigMap of the queue's namespace."),
+	V("secret", STR, secret, .doc = "A Secret of the queue's namespace."),
+	V("host_path", STR, host_path, .doc = "A directory of the node, where the queue allows it."),
+	V("memory", BYTES, memory_bytes, .min = 1, .max = INT64_MAX,
+	  .doc = "Memory of this size as a file system, for /dev/shm."),
+	V("path", STR, path, .flags = GPUQ_F_REQUIRED, .doc = "Where the pod sees it."),
+	V("read_only", BOOL, read_only, .doc = "The pod may not write to it."),
+	{ .key = NULL },
+};
+
+static const struct gpuq_schema volume_schema = {
+	.name = "volume", .size = sizeof(struct gpuq_volume), .fields = volume_fields,
+	.check = volume_check,
+};
+
+static const struct gpuq_field group_fields[] = {
+	G("name", NAME, name, .flags = GPUQ_F_KEY, .doc = "Name of the group; main when there is only one."),
+	C("pods", pods, pods_min, .doc = "Pods that start together; {min, max} may grow and shrink."),
+	C("gpus", gpus, gpus_milli, .doc = "Devices of each pod; 0.5 is half of one."),
+	G("gpu_memory", BYTES, gpu_memory_bytes, .min = 1, .max = INT64_MAX,
+	  .doc = "Memory of each device; alone it asks for a share of one device."),
+	G("gpu_cores", INT, gpu_cores, .min = 1, .max = 100, .doc = "Percent of each device's cores."),
+	G("mig", STR, mig, .doc = "MIG profile, such as 1g.10gb; gpus counts instances then."),
+	G("cpus", MILLI, cpu_milli, .min = 0, .max = INT64_MAX,
+	  .doc = "CPUs of each pod; default 1, not counted for pods with devices."),
+	G("memory", BYTES, memory_bytes, .min = 0, .max = INT64_MAX, .doc = "Memory of each pod; not counted when absent."),
+	G("image", STR, image, .doc = "Container image; the queue may have a default."),
+	C("command", command, command, .doc = "Program and arguments; a string is run by /bin/sh -c."),
+	G("args", STRLIST, args, .doc = "More arguments, behind the command."),
+	G("env", STRMAP, env, .doc = "Environment variables."),
+	G("volumes", OBJECTS, volumes, .sub = &volume_schema, .doc = "What is mounted into each pod."),
+	G("workdir", STR, workdir, .doc = "Working directory in the container."),
+	C("topology", topology, topology_required, .doc = "{required: LEVEL, preferred: LEVEL, slices: [...]}: keep the pods close."),
+	C("node_selector", selector, required, .doc = "Labels a node must have."),
+	C("affinity", affinity, required, .doc = "{required, preferred}: terms over node labels."),
+	C("constraint", constraint, required, .doc = "As sbatch --constraint: a&b, a|b, key=value."),
+	G("tolerations", OBJECTS, tolerations, .sub = &spec_toleration_schema, .doc = "Taints it does not mind."),
+	C("nodes", hosts, nodes, .doc = "Only these nodes; n[1-4] is four."),
+	C("exclude", hosts, exclude, .doc = "None of these nodes."),
+	G("template", VAL, template_, .flags = GPUQ_F_HIDDEN,
+	  .doc = "Pod template of a manifest; the fields above are read from it."),
+	{ .key = NULL },
+};
+
+const struct gpuq_schema gpuq_group_schema = {
+	.name = "group", .size = sizeof(struct gpuq_group), .fields = group_fields,
+	.defaults = spec_group_defaults, .check = spec_check_group,
+};
+
+static const struct gpuq_field checkpoint_fields[] = {
+	{ .key = "signal", .kind = GPUQ_K_SIGNAL, .offset = offsetof(struct gpuq_checkpoint, signal),
+	  .doc = "Sent when the job must leave." },
+	{ .key = "grace", .kind = GPUQ_K_DURATION, .offset = offsetof(struct gpuq_checkpoint, grace_us),
+	  .doc = "Time between that signal and the end." },
+	{ .key = "interval", .kind = GPUQ_K_DURATION,
+	  .offset = offsetof(struct gpuq_checkpoint, interval_us), .doc = "How often it saves itself." },
+	{ .key = NULL },
+};
+static const struct gpuq_schema checkpoint_schema = {
+	.name = "checkpoint", .size = sizeof(struct gpuq_checkpoint), .fields = checkpoint_fields,
+};
+
+static void context_defaults(void *obj)
+{
+	((struct gpuq_context *)obj)->umask = -1;
+}
+
+static const struct gpuq_field context_fields[] = {
+	{ .key = "cwd", .kind = GPUQ_K_STR, .offset = offsetof(struct gpuq_context, cwd),
+	  .doc = "Where it was submitted." },
+	{ .key = "environ", .kind = GPUQ_K_STRMAP, .offset = offsetof(struct gpuq_context, environ),
+	  .doc = "The submitter's environment." },
+	{ .key = "umask", .kind = GPUQ_K_INT, .min = -1, .max = 0777,
+	  .offset = offsetof(struct gpuq_context, umask), .doc = "The submitter's umask." },
+	{ .key = NULL },
+};
+static const struct gpuq_schema context_schema = {
+	.name = "context", .size = sizeof(struct gpuq_context), .fields = context_fields,
+	.defaults = context_defaults,
+};
+
+static const struct gpuq_field spec_fields[] = {
+	J("name", NAME, name, .doc = "Name of the job; default: the file's or the command's."),
+	J("queue", NAME, queue, .doc = "Queue; default: the user's, else `default`."),
+	J("account", NAME, account, .doc = "Recorded with the job, for reports."),
+	J("namespace", NAME, namespace_, .doc = "Must be the queue's when it is given."),
+	J("qos", NAME, qos, .doc = "Quality of service; default: normal."),
+	J("time", DURATION, time_us, .min = 1000000, .max = INT64_MAX, .doc = "Walltime; default: the queue's."),
+	J("time_min", DURATION, time_min_us, .min = 1000000, .max = INT64_MAX,
+	  .doc = "May be given less time, down to this, where that lets it start sooner."),
+	J("begin", INSTANT, begin_us, .doc = "Not before this time."),
+	J("deadline", INSTANT, deadline_us, .doc = "Must have ended by then."),
+	J("nice", INT, nice, .min = -1000000, .max = 1000000, .doc = "Larger waits longer."),
+	J("priority", INT, priority, .min = 1, .max = GPUQ_PRIORITY_MAX,
+	  .doc = "Its place in the line whatever it has earned; for operators."),
+	J("hold", BOOL, hold, .doc = "Waits until it is released."),
+	J("requeue", BOOL, requeue, .doc = "May start again after an eviction; default true."),
+	J("reservation", NAME, reservation, .doc = "Runs inside this reservation."),
+	J("flavor", STRLIST, flavors, .doc = "Kinds of device, in order of preference."),
+	K("licenses", licenses, licenses, .doc = "Licenses it takes: {NAME: COUNT}."),
+	J("exclusive", BOOL, exclusive, .doc = "Whole nodes for itself."),
+	K("array", array, array, .doc = "One job for each index: 0-99%10 (at most 10 at once)."),
+	K("depends", depends, depends, .doc = "Jobs it waits for: [afterok:123]."),
+	J("kill_on_invalid_dep", BOOL, kill_on_invalid_dep,
+	  .doc = "Cancelled when what it waits for cannot happen any more."),
+	K("retry", retry, retry, .doc = "{limit: N, on: [...]}: start again after a failure."),
+	J("checkpoint", OBJECT, checkpoint, .sub = &checkpoint_schema, .doc = "How it saves itself."),
+	J("grace", DURATION, grace_us, .doc = "Between TERM and KILL; default 30s."),
+	K("signal", signal, signal, .doc = "[B:]SIGNAL[@SECONDS] before the walltime ends."),
+	K("script", script, script, .doc = "Text of a script to run; /bin/sh without a #! line."),
+	J("script_args", STRLIST, script_args, .doc = "The script's arguments."),
+	J("ntasks", INT, ntasks, .min = 0, .max = INT32_MAX, .doc = "Becomes GPUQ_NTASKS."),
+	J("ntasks_per_node", INT, ntasks_per_node, .min = 0, .max = INT32_MAX,
+	  .doc = "Becomes GPUQ_NTASKS_PER_NODE."),
+	J("cpus_per_task", INT, cpus_per_task, .min = 0, .max = INT32_MAX,
+	  .doc = "Becomes GPUQ_CPUS_PER_TASK."),
+	J("chdir", STR, chdir, .doc = "Working directory on the local cluster."),
+	J("output", STR, output, .doc = "Output file there; sbatch's patterns (%j, %x...)."),
+	J("error", STR, error, .doc = "Error file there."),
+	J("input", STR, input, .doc = "Input file there."),
+	J("append", BOOL, append, .doc = "Append to these files."),
+	J("stdin", BOOL, input_open, .doc = "Standard input stays open for whoever attaches."),
+	J("tty", BOOL, tty, .doc = "Standard input and output are a terminal."),
+	J("slurm_env", BOOL, slurm_env, .doc = "SLURM_* variables beside GPUQ_* ones; scripts with #SBATCH lines have them."),
+	J("comment", STR, comment, .doc = "Any text."),
+	J("mail_type", STRLIST, mail_type, .doc = "When to tell mail_user: BEGIN, END, FAIL..."),
+	J("mail_user", STR, mail_user, .doc = "Whom to tell; default: the submitter."),
+	K("notify", notify, notify, .doc = "[end, fail, preempt, time_80...], or {on: [...], mail: ADDRESS, webhook: URL}."),
+	J("labels", STRMAP, labels, .doc = "Put on the pods."),
+	J("annotations", STRMAP, annotations, .doc = "Put on the pods."),
+	J("context", OBJECT, context, .sub = &context_schema, .flags = GPUQ_F_HIDDEN,
+	  .doc = "How it was submitted; written by gpuq."),
+	J("groups", OBJECTS, groups, .sub = &gpuq_group_schema,
+	  .doc = "Several kinds of pods; fields of a group at top level go for all of them."),
+	{ .key = NULL },
+};
+/* clang-format on */
+
+const struct gpuq_schema gpuq_spec_schema = {
+	.name = "job",
+	.size = sizeof(struct gpuq_spec),
+	.fields = spec_fields,
+	.defaults = spec_defaults,
+	.check = spec_check,
+};
+
+/* ---- both tables as one map ---- */
+
+static bool has_field(const struct gpuq_schema *schema, const char *key)
+{
+	for (const struct gpuq_field *f = schema->fields; f->key; f++)
+		if (strcmp(f->key, key) == 0)
+			return true;
+	return false;
+}
+
+/* "name" at top level is the job's. */
+static bool is_group_key(const char *key)
+{
+	return strcmp(key, "name") != 0 && has_field(&gpuq_group_schema, key);
+}
+
+bool gpuq_spec_has_key(const char *key)
+{
+	return has_field(&gpuq_spec_schema, key) || is_group_key(key);
+}
+
+static int unknown_key(struct gpuq_reader *r, const struct gpuq_pair *p)
+{
+	const char *names[sizeof(spec_fields) / sizeof(spec_fields[0]) +
+			  sizeof(group_fields) / sizeof(group_fields[0])];
+	const struct gpuq_val at = { .at = p->at };
+	const char *near;
+	size_t n = 0;
+
+	for (const struct gpuq_field *f = spec_fields; f->key; f++)
+		names[n++] = f->key;
+	for (const struct gpuq_field *f = group_fields; f->key; f++)
+		names[n++] = f->key;
+	names[n] = NULL;
+	near = gpuq_nearest(p->key, names);
+	gpuq_reader_enter(r, p->key);
+	if (near)
+		return spec_fail(r, &at, GPUQ_EINVAL, "unknown key; did you mean '%s'?", near);
+	return spec_fail(r, &at, GPUQ_EINVAL, "unknown key of a job (gpuq-job(5) lists them)");
+}
+
+/* A key without a value in a file is a line that was not finished: taken as "not
+ * given" it would start a job without what its owner was about to ask for. */
+static int check_values(struct gpuq_reader *r, const struct gpuq_val *map)
+{
+	for (size_t i = 0; r->file && map->type == GPUQ_MAP && i < map->n; i++) {
+		const struct gpuq_val at = { .at = map->pairs[i].at };
+
+		if (map->pairs[i].val->type != GPUQ_NULL)
+			continue;
+		gpuq_reader_enter(r, map->pairs[i].key);
+		return spec_fail(r, &at, GPUQ_EINVAL,
+				 "expected a value (leave the key out for its default)");
+	}
+	return 0;
+}
+
+/* Each item of list with what the top level says for all groups behind it. */
+static struct gpuq_val *groups_with(struct gpuq_arena *a, const struct gpuq_val *list,
+				    const struct gpuq_val *common)
+{
+	struct gpuq_val *out = gpuq_list(a);
+
+	for (size_t i = 0; i < list->n; i++) {
+		const struct gpuq_val *item = list->items[i];
+		struct gpuq_val *merged = gpuq_map(a);
+
+		if (item->type != GPUQ_MAP || !merged) {
+			gpuq_add(a, out, list->items[i]);
+			continue;
+		}
+		merged->at = item->at;
+		for (size_t k = 0; k < item->n; k++) {
+			gpuq_put(a, merged, item->pairs[k].key, item->pairs[k].val);
+			merged->pairs[merged->n - 1].at = item->pairs[k].at;
+		}
+		for (size_t k = 0; k < common->n; k++)
+			if (!gpuq_get(item, common->pairs[k].key))
+				gpuq_put(a, merged, common->pairs[k].key, common->pairs[k].val);
+		gpuq_add(a, out, merged);
+	}
+	if (out)
+		out->at = list->at;
+	return out;
+}
+
+static int put_pair(struct gpuq_arena *a, struct gpuq_val *map, const struct gpuq_pair *p)
+{
+	if (!gpuq_put(a, map, p->key, p->val))
+		return GPUQ_ENOMEM;
+	map->pairs[map->n - 1].at = p->at;
+	return 0;
+}
+
+int spec_tree_read(struct gpuq_reader *r, const struct gpuq_val *v, struct gpuq_spec *out)
+{
+	struct gpuq_val *job = gpuq_map(r->arena), *group = gpuq_map(r->arena);
+	const struct gpuq_val *groups = gpuq_get(v, "groups");
+	struct gpuq_spec spec;
+	int rc;
+
+	if (!v || v->type != GPUQ_MAP)
+		return spec_fail(r, v, GPUQ_EINVAL,
+				 "expected a job: a map of keys such as command");
+	if (!job || !group)
+		return spec_nomem(r->err);
+	job->at = group->at = v->at;
+	rc = check_values(r, v);
+	if (rc < 0)
+		return rc;
+	for (size_t i = 0; i < v->n; i++) {
+		const struct gpuq_pair *p = &v->pairs[i];
+
+		if (p->val == groups)
+			continue;
+		if (is_group_key(p->key))
+			rc = put_pair(r->arena, group, p);
+		else if (has_field(&gpuq_spec_schema, p->key))
+			rc = put_pair(r->arena, job, p);
+		else if (r->lenient)
+			rc = 0;
+		else
+			return unknown_key(r, p);
+		if (rc < 0)
+			return spec_nomem(r->err);
+	}
+	if (groups && groups->type == GPUQ_LIST && groups->n > GPUQ_GROUPS_MAX) {
+		gpuq_reader_enter(r, "groups");
+		return spec_fail(r, groups, GPUQ_ERANGE, "expected 1 to %u groups",
+				 GPUQ_GROUPS_MAX);
+	}
+	for (size_t i = 0; groups && groups->type == GPUQ_LIST && i < groups->n; i++) {
+		const struct gpuq_val *item = groups->items[i];
+		const size_t mark = gpuq_reader_enter(r, "groups");
+
+		gpuq_reader_enter_item(r, i);
+		rc = check_values(r, item);
+		if (rc < 0)
+			return rc;
+		if (groups->n > 1 && item->type == GPUQ_MAP && !gpuq_get(item, "name"))
+			return spec_fail(r, item, GPUQ_EINVAL,
+					 "expected a name: there are several groups");
+		gpuq_reader_leave(r, mark);
+	}
+	if (groups && groups->type == GPUQ_LIST && groups->n) {
+		struct gpuq_val *list = groups_with(r->arena, groups, group);
+
+		if (!list || list->n != groups->n || !gpuq_put(r->arena, job, "groups", list))
+			return spec_nomem(r->err);
+	} else if (groups) {
+		gpuq_reader_enter(r, "groups");
+		return spec_fail(r, groups, GPUQ_EINVAL, "expected a list of groups, at least one");
+	}
+	rc = gpuq_schema_read(r, &gpuq_spec_schema, job, &spec);
+	if (rc < 0)
+		return rc;
+	if (spec.n_groups == 0) {
+		spec.groups = gpuq_arena_calloc(r->arena, 1, sizeof(*spec.groups));
+		if (!spec.groups)
+			return spec_nomem(r->err);
+		rc = gpuq_schema_read(r, &gpuq_group_schema, group, &spec.groups[0]);
+		if (rc < 0)
+			return rc;
+		spec.n_groups = 1;
+	}
+	rc = spec_check_whole(r, v, &spec);
+	if (rc < 0)
+		return rc;
+	*out = spec;
+	return 0;
+}
+
+int gpuq_spec_read(struct gpuq_reader *r, const struct gpuq_val *v, struct gpuq_spec *out)
+{
+	int rc = spec_tree_read(r, v, out);
+
+	if (rc < 0)
+		return rc;
+	if (!out->name)
+		out->name = "job";
+	for (size_t i = 0; i < out->n_groups; i++)
+		spec_group_settle(&out->groups[i]);
+	return 0;
+}
+
+struct gpuq_val *gpuq_spec_write(struct gpuq_arena *a, const struct gpuq_spec *spec)
+{
+	struct gpuq_spec top = *spec;
+	struct gpuq_val *v, *group;
+
+	if (spec->n_groups != 1 || strcmp(spec->groups[0].name, "main") != 0)
+		return gpuq_schema_write(a, &gpuq_spec_schema, spec);
+	top.groups = NULL;
+	top.n_groups = 0;
+	v = gpuq_schema_write(a, &gpuq_spec_schema, &top);
+	group = gpuq_schema_write(a, &gpuq_group_schema, &spec->groups[0]);
+	if (!v || !group)
+		return NULL;
+	gpuq_unset(group, "name");
+	for (size_t i = 0; i < group->n; i++)
+		if (put_pair(a, v, &group->pairs[i]) < 0)
+			return NULL;
+	return v;
+}

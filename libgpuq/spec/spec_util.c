@@ -1,0 +1,179 @@
+#include "libgpuq/spec/spec_int.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "libgpuq/limits.h"
+
+int spec_nomem(struct gpuq_err *err)
+{
+	return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+}
+
+int spec_list_add(struct gpuq_arena *a, struct spec_list *l, const char *s)
+{
+	if (!s)
+		return GPUQ_ENOMEM;
+	if (l->n == l->room) {
+		const size_t room = l->room ? 2 * l->room : 8;
+		const char **items = gpuq_arena_calloc(a, room, sizeof(*items));
+
+		if (!items)
+			return GPUQ_ENOMEM;
+		if (l->n)
+			memcpy(items, l->items, l->n * sizeof(*items));
+		l->items = items;
+		l->room = room;
+	}
+	l->items[l->n++] = s;
+	return 0;
+}
+
+struct gpuq_strlist spec_list_end(const struct spec_list *l)
+{
+	return (struct gpuq_strlist){ l->items, l->n };
+}
+
+int spec_map_set(struct gpuq_arena *a, struct gpuq_strmap *m, const char *key, const char *val)
+{
+	const char **keys, **vals;
+
+	if (!key || !val)
+		return GPUQ_ENOMEM;
+	if (m->n >= GPUQ_MAP_MAX)
+		return GPUQ_ETOOBIG;
+	keys = gpuq_arena_calloc(a, m->n + 1, sizeof(*keys));
+	vals = gpuq_arena_calloc(a, m->n + 1, sizeof(*vals));
+	if (!keys || !vals)
+		return GPUQ_ENOMEM;
+	if (m->n) {
+		memcpy(keys, m->keys, m->n * sizeof(*keys));
+		memcpy(vals, m->vals, m->n * sizeof(*vals));
+	}
+	m->keys = keys;
+	m->vals = vals;
+	for (size_t i = 0; i < m->n; i++) {
+		if (strcmp(keys[i], key) == 0) {
+			vals[i] = val;
+			return 0;
+		}
+	}
+	keys[m->n] = key;
+	vals[m->n++] = val;
+	return 0;
+}
+
+int spec_map_failed(struct gpuq_err *err, int code)
+{
+	if (code == GPUQ_ETOOBIG)
+		return gpuq_fail(err, GPUQ_ERANGE, "expected at most %u of them", GPUQ_MAP_MAX);
+	return spec_nomem(err);
+}
+
+const char *spec_map_get(const struct gpuq_strmap *m, const char *key)
+{
+	for (size_t i = 0; i < m->n; i++)
+		if (strcmp(m->keys[i], key) == 0)
+			return m->vals[i];
+	return NULL;
+}
+
+bool spec_digits(const char **at, int64_t min, int64_t max, int64_t *out)
+{
+	const char *p = *at;
+	int64_t n = 0;
+
+	if (!isdigit((unsigned char)*p))
+		return false;
+	for (; isdigit((unsigned char)*p); p++) {
+		if (n > (INT64_MAX - 9) / 10)
+			return false;
+		n = 10 * n + (*p - '0');
+	}
+	if (n < min || n > max)
+		return false;
+	*at = p;
+	*out = n;
+	return true;
+}
+
+const char *spec_scalar(struct gpuq_arena *a, const struct gpuq_val *v)
+{
+	struct gpuq_buf b = GPUQ_BUF_INIT;
+	const char *s = NULL;
+
+	if (!v)
+		return NULL;
+	switch (v->type) {
+	case GPUQ_STR:
+		return v->s;
+	case GPUQ_BOOL:
+	case GPUQ_INT:
+	case GPUQ_REAL:
+		if (v->src)
+			return v->src;
+		gpuq_json_write(&b, v, 0);
+		if (!b.failed)
+			s = gpuq_arena_strndup(a, b.data, b.len);
+		gpuq_buf_done(&b);
+		return s;
+	default:
+		return NULL;
+	}
+}
+
+int spec_split(struct gpuq_arena *a, const char *text, char sep, struct gpuq_strlist *out)
+{
+	struct spec_list l = { 0 };
+
+	while (*text) {
+		const char *end = strchr(text, sep);
+		size_t n = end ? (size_t)(end - text) : strlen(text);
+		const char *s = text;
+
+		text += n + (end != NULL);
+		while (n && isspace((unsigned char)*s)) {
+			s++;
+			n--;
+		}
+		while (n && isspace((unsigned char)s[n - 1]))
+			n--;
+		if (n && spec_list_add(a, &l, gpuq_arena_strndup(a, s, n)) < 0)
+			return GPUQ_ENOMEM;
+	}
+	*out = spec_list_end(&l);
+	return 0;
+}
+
+static bool name_byte(char c)
+{
+	return isalnum((unsigned char)c) || c == '.' || c == '_' || c == '-';
+}
+
+bool spec_name_ok(const char *name)
+{
+	const size_t n = strlen(name);
+
+	if (n == 0 || n > GPUQ_NAME_BYTES_MAX || !isalnum((unsigned char)name[0]) ||
+	    !isalnum((unsigned char)name[n - 1]))
+		return false;
+	for (size_t i = 0; i < n; i++)
+		if (!name_byte(name[i]))
+			return false;
+	return true;
+}
+
+const char *spec_name_from(struct gpuq_arena *a, const char *text)
+{
+	char name[GPUQ_NAME_BYTES_MAX + 1];
+	size_t n = 0;
+
+	while (*text && !isalnum((unsigned char)*text))
+		text++;
+	for (; *text && n < GPUQ_NAME_BYTES_MAX; text++)
+		name[n++] = name_byte(*text) ? *text : '-';
+	while (n && !isalnum((unsigned char)name[n - 1]))
+		n--;
+	return n ? gpuq_arena_strndup(a, name, n) : gpuq_arena_strdup(a, "job");
+}

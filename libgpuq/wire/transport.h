@@ -1,0 +1,48 @@
+/* transport.h - a blocking connection that ends with its deadlines
+ *
+ * Owns     one socket and the bytes that came but were not taken.
+ * Touches  the socket and the monotonic clock; raises no signal.
+ * Used by  client.c. Not installed.
+ */
+#ifndef LIBGPUQ_WIRE_TRANSPORT_H
+#define LIBGPUQ_WIRE_TRANSPORT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "libgpuq/wire/mp.h"
+
+#define GPUQ_NO_DEADLINE INT64_MAX
+
+struct gpuq_transport {
+	int fd; /* -1 = closed */
+	int stop_fd; /* waiting ends once it can be read; -1 = there is none */
+	struct gpuq_buf in;
+	size_t taken; /* of `in`, by the messages that were handed out */
+	struct gpuq_mp_scan scan;
+	int64_t heard_us; /* when bytes came last */
+	bool ended; /* the peer has closed, or reading failed */
+};
+
+int64_t gpuq_mono_us(void);
+
+/* Connect to "unix:/path". deadline_us is on the clock of gpuq_mono_us.
+ * Returns 0, GPUQ_EINVAL (address), GPUQ_EUNREACH, GPUQ_EPERM, GPUQ_ETIMEOUT, GPUQ_ECANCELED
+ * (stop_fd). */
+int gpuq_transport_open(struct gpuq_transport *t, const char *addr, int stop_fd,
+			int64_t deadline_us, struct gpuq_err *err);
+void gpuq_transport_close(struct gpuq_transport *t);
+
+/* Send n bytes. *sent (always set) tells how many left, also on failure. Reads what
+ * comes meanwhile, so that two full pipes do not wait for each other.
+ * Returns 0, GPUQ_EUNREACH, GPUQ_ETIMEOUT or GPUQ_ECANCELED (stop_fd). */
+int gpuq_transport_write(struct gpuq_transport *t, const void *bytes, size_t n, int64_t deadline_us,
+			 size_t *sent, struct gpuq_err *err);
+
+/* The next message: 1 and its bytes, valid until the next call; 0 when the deadline
+ * passed; GPUQ_EUNREACH when the peer is gone; GPUQ_EPROTO, GPUQ_ETOOBIG; GPUQ_ECANCELED
+ * (stop_fd), with which the connection is closed: an answer to nobody may be on its way. */
+int gpuq_transport_next(struct gpuq_transport *t, int64_t deadline_us, const char **bytes,
+			size_t *n, struct gpuq_err *err);
+
+#endif
