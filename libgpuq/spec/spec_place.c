@@ -5,91 +5,28 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "libgpuq/hostlist.h"
 #include "libgpuq/limits.h"
 
 #define TERMS_MAX 64u /* of one group: each is tried on each node */
 
 /* ---- host lists ---- */
 
-/* Expand text[0..n) behind prefix: the first bracket, then the rest by recursion. */
-static int host_expand(struct gpuq_arena *a, struct spec_list *l, const char *prefix,
-		       const char *text, size_t n, int depth, struct gpuq_err *err)
-{
-	const char *open = memchr(text, '[', n), *close, *p;
-	int rc = 0;
-
-	if (l->n >= GPUQ_PODS_MAX || depth > 4)
-		return gpuq_fail(err, GPUQ_ERANGE, "expected at most %u node names", GPUQ_PODS_MAX);
-	if (!open) {
-		const char *name = gpuq_arena_printf(a, "%s%.*s", prefix, (int)n, text);
-
-		if (!name)
-			return spec_nomem(err);
-		if (!*name || strlen(name) > 253 ||
-		    strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-				 "0123456789.-_") != strlen(name))
-			return gpuq_fail(err, GPUQ_EINVAL, "'%.80s' is no node name", name);
-		return spec_list_add(a, l, name) < 0 ? spec_nomem(err) : 0;
-	}
-	close = memchr(open, ']', n - (size_t)(open - text));
-	p = open + 1;
-	while (close && rc == 0) {
-		const char *const digits = p;
-		int64_t first, last;
-		int width;
-
-		if (!spec_digits(&p, 0, 1000000, &first))
-			break;
-		width = (int)(p - digits); /* n[08-10] keeps its zeros */
-		last = first;
-		if (*p == '-') {
-			p++;
-			if (!spec_digits(&p, first, 1000000, &last))
-				break;
-		}
-		if (last - first >= (int64_t)GPUQ_PODS_MAX)
-			return gpuq_fail(err, GPUQ_ERANGE, "expected at most %u node names",
-					 GPUQ_PODS_MAX);
-		for (int64_t i = first; i <= last && rc == 0; i++) {
-			const char *head =
-				gpuq_arena_printf(a, "%s%.*s%0*lld", prefix, (int)(open - text),
-						  text, width, (long long)i);
-
-			if (!head)
-				return spec_nomem(err);
-			rc = host_expand(a, l, head, close + 1, n - (size_t)(close + 1 - text),
-					 depth + 1, err);
-		}
-		if (p == close || rc < 0)
-			return rc;
-		if (*p++ != ',')
-			break;
-	}
-	return gpuq_fail(err, GPUQ_EINVAL,
-			 "expected node names such as n1,n2 or n[01-04,7], not '%.*s'", (int)n,
-			 text);
-}
-
 int spec_hostlist(struct gpuq_arena *a, const char *text, struct gpuq_strlist *out,
 		  struct gpuq_err *err)
 {
-	struct spec_list l = { 0 };
-	const char *p = text;
+	struct gpuq_val *list = gpuq_list(a);
+	const char **names;
+	int rc = hostlist_expand(a, text, HOSTLIST_NAMES, list, err);
 
-	while (*p) {
-		const char *end = p;
-		int rc;
-
-		for (bool inside = false; *end && (inside || *end != ','); end++)
-			inside = *end == '[' || (inside && *end != ']');
-		rc = host_expand(a, &l, "", p, (size_t)(end - p), 0, err);
-		if (rc < 0)
-			return rc;
-		p = *end ? end + 1 : end;
-	}
-	if (l.n == 0)
-		return gpuq_fail(err, GPUQ_EINVAL, "expected at least one node name");
-	*out = spec_list_end(&l);
+	if (rc < 0)
+		return rc;
+	names = gpuq_arena_calloc(a, list->n, sizeof(*names));
+	if (!names)
+		return spec_nomem(err);
+	for (uint32_t i = 0; i < list->n; i++)
+		names[i] = list->items[i]->s;
+	*out = (struct gpuq_strlist){ names, list->n };
 	return 0;
 }
 
