@@ -10,6 +10,7 @@
 #include "gpuqd/base/loop.h"
 #include "gpuqd/state/model.h"
 #include "gpuqd/flow/journal.h"
+#include "gpuqd/util/hash.h"
 
 struct measure {
 	struct journal *j;
@@ -62,13 +63,10 @@ static void add(struct round *r, const struct pod *p, uint64_t device, int32_t m
 /* Tells the devices of one pod apart. */
 static uint64_t device_of(const struct use_fact *f)
 {
-	uint64_t h = UINT64_C(14695981039346656037);
+	const uint64_t h = *f->uuid ? hash_fnv(HASH_FNV_START, f->uuid, strlen(f->uuid))
+				    : hash_fnv(HASH_FNV_START, &f->index, sizeof(f->index));
 
-	for (const char *s = f->uuid; *s; s++)
-		h = (h ^ (unsigned char)*s) * UINT64_C(1099511628211);
-	if (!*f->uuid)
-		h = (uint64_t)(int64_t)f->index;
-	return (h ^ f->part) * UINT64_C(1099511628211);
+	return hash_fnv(h, &f->part, sizeof(f->part));
 }
 
 static void index_uuids(struct round *r)

@@ -10,6 +10,7 @@
 #include "gpuqd/cluster/cluster.h"
 #include "gpuqd/snapshot/snapshot.h"
 #include "gpuqd/state/view/view.h"
+#include "gpuqd/util/hash.h"
 #include "gpuqd/util/walltime.h"
 #include "gpuqd/flow/admit/access.h"
 #include "gpuqd/flow/admit/draft_int.h"
@@ -481,18 +482,8 @@ struct gpuq_val *draft_warnings(struct draft *d)
 	return list;
 }
 
-/* FNV-1a: tells whether a repeated key comes with the same request. Source: RFC draft
- * "The FNV Non-Cryptographic Hash Algorithm". */
-static uint64_t fnv1a(uint64_t h, const void *bytes, size_t n)
-{
-	const unsigned char *p = bytes;
-
-	for (size_t i = 0; i < n; i++)
-		h = (h ^ p[i]) * UINT64_C(1099511628211);
-	return h;
-}
-
-/* The submitter's surroundings differ from one CI step to the next and are not part of
+/* The sum that tells whether a repeated key comes with the same request.
+ * The submitter's surroundings differ from one CI step to the next and are not part of
  * what was asked for. */
 static uint64_t spec_hash(uint64_t h, const struct gpuq_val *spec)
 {
@@ -503,7 +494,7 @@ static uint64_t spec_hash(uint64_t h, const struct gpuq_val *spec)
 			gpuq_buf_adds(&raw, spec->pairs[i].key);
 			gpuq_mp_write(&raw, spec->pairs[i].val);
 		}
-	h = fnv1a(h, raw.data, raw.len);
+	h = hash_fnv(h, raw.data, raw.len);
 	gpuq_buf_done(&raw);
 	return h;
 }
@@ -582,7 +573,7 @@ int submit_jobs(struct journal *j, struct cluster *c, const struct submit_who *w
 		struct gpuq_arena *a, struct submit_result *out, struct gpuq_err *err)
 {
 	struct model *m = journal_model(j);
-	uint64_t hash = UINT64_C(14695981039346656037);
+	uint64_t hash = HASH_FNV_START;
 	int64_t now = loop_now_us(journal_loop(j)), n_before = 0;
 	const struct idem_key *known = NULL;
 	struct stored before = { 0, 0 };
