@@ -11,6 +11,7 @@
 #include "gpuqd/state/model.h"
 #include "gpuqd/flow/journal.h"
 #include "gpuqd/util/hash.h"
+#include "libgpuq/grow.h"
 
 struct measure {
 	struct journal *j;
@@ -47,15 +48,9 @@ static bool runs(const struct pod *p)
 
 static void add(struct round *r, const struct pod *p, uint64_t device, int32_t milli)
 {
-	if (r->n == r->room) {
-		const size_t room = r->room ? 2 * r->room : 256;
-		struct sample *more = realloc(r->items, room * sizeof(*more));
-
-		r->failed |= !more;
-		if (!more)
-			return;
-		r->items = more;
-		r->room = room;
+	if (!grow_to(&r->items, &r->room, r->n + 1)) {
+		r->failed = true;
+		return;
 	}
 	r->items[r->n++] = (struct sample){ p, device, milli };
 }

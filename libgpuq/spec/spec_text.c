@@ -1,4 +1,5 @@
 /* The small languages inside a spec: array sets, dependencies, signals, retries. */
+#include "libgpuq/grow.h"
 #include "libgpuq/spec/spec_int.h"
 
 #include <ctype.h>
@@ -81,16 +82,9 @@ int gpuq_array_parse(struct gpuq_arena *a, const char *text, struct gpuq_array *
 			distinct = more;
 			break;
 		}
-		if (n + more > room) {
-			uint32_t *grown;
-
-			room = 2 * (n + more);
-			grown = realloc(ix, room * sizeof(*ix));
-			if (!grown) {
-				rc = spec_nomem(err);
-				goto out;
-			}
-			ix = grown;
+		if (!grow_to(&ix, &room, n + more)) {
+			rc = spec_nomem(err);
+			goto out;
 		}
 		for (int64_t i = first; i <= last; i += step)
 			ix[n++] = (uint32_t)i;

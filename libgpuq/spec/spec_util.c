@@ -1,3 +1,4 @@
+#include "libgpuq/grow.h"
 #include "libgpuq/spec/spec_int.h"
 
 #include <ctype.h>
@@ -15,17 +16,8 @@ int spec_list_add(struct gpuq_arena *a, struct spec_list *l, const char *s)
 {
 	if (!s)
 		return GPUQ_ENOMEM;
-	if (l->n == l->room) {
-		const size_t room = l->room ? 2 * l->room : 8;
-		const char **items = gpuq_arena_calloc(a, room, sizeof(*items));
-
-		if (!items)
-			return GPUQ_ENOMEM;
-		if (l->n)
-			memcpy(items, l->items, l->n * sizeof(*items));
-		l->items = items;
-		l->room = room;
-	}
+	if (!grow_arena(a, &l->items, &l->room, l->n + 1, sizeof(*l->items)))
+		return GPUQ_ENOMEM;
 	l->items[l->n++] = s;
 	return 0;
 }

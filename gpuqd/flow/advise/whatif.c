@@ -11,6 +11,7 @@
 #include "gpuqd/flow/journal.h"
 #include "gpuqd/snapshot/snapshot_take.h"
 #include "gpuqd/flow/advise/twin.h"
+#include "libgpuq/grow.h"
 #include "libgpuq/limits.h"
 #include "libgpuq/units.h"
 
@@ -110,16 +111,9 @@ static void note_victim(struct whatif *w, const struct event *ev)
 	/* What was started as if does not run. */
 	if (!j || !w->new_site || j->life->placed_us >= w->now_us)
 		return;
-	if (w->n_victims == w->room_victims) {
-		const size_t room = w->room_victims ? w->room_victims * 2 : 64;
-
-		v = realloc(w->victims, room * sizeof(*v));
-		if (!v) {
-			w->rc = gpuq_fail(&w->err, GPUQ_ENOMEM, "out of memory");
-			return;
-		}
-		w->victims = v;
-		w->room_victims = room;
+	if (!grow_to(&w->victims, &w->room_victims, w->n_victims + 1)) {
+		w->rc = gpuq_fail(&w->err, GPUQ_ENOMEM, "out of memory");
+		return;
 	}
 	v = &w->victims[w->n_victims++];
 	*v = (struct whatif_victim){ .key = ev->job,

@@ -5,6 +5,7 @@
 
 #include "gpuqd/state/model_int.h"
 #include "gpuqd/util/varint.h"
+#include "libgpuq/grow.h"
 #include "libgpuq/limits.h"
 #include "libgpuq/wire/mp.h"
 #include "libgpuq/names.h"
@@ -228,15 +229,8 @@ static void object(struct conversion *c)
 
 static int note_spec(struct upgrade *u, uint32_t id, size_t bytes)
 {
-	if (u->n_specs == u->room_specs) {
-		const size_t room = u->room_specs ? 2 * u->room_specs : 1024;
-		struct upgrade_spec *p = realloc(u->specs, room * sizeof(*p));
-
-		if (!p)
-			return -1;
-		u->specs = p;
-		u->room_specs = room;
-	}
+	if (!grow_to(&u->specs, &u->room_specs, u->n_specs + 1))
+		return -1;
 	u->specs[u->n_specs++] = (struct upgrade_spec){ id, (uint32_t)bytes };
 	return 0;
 }
