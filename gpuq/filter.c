@@ -84,7 +84,7 @@ static int one_id(struct gpuq_arena *a, const char *text, size_t n, struct gpuq_
 	int rc;
 
 	if (!word)
-		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		return gpuq_no_memory(err);
 	if (!strchr(word, '[')) {
 		rc = filter_id(word, &id, &index, err);
 		if (rc == 0)

@@ -16,7 +16,7 @@ int out_new(const struct out_def *def, const char *shown, const struct args *arg
 	int rc;
 
 	if (!o)
-		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		return gpuq_no_memory(err);
 	o->def = def;
 	o->json = opt_given(args, OPT_JSON);
 	o->csv = opt_given(args, OPT_CSV);

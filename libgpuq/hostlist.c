@@ -15,11 +15,6 @@ struct word {
 	struct gpuq_err *err;
 };
 
-static int no_memory(struct word *w)
-{
-	return gpuq_fail(w->err, GPUQ_ENOMEM, "out of memory");
-}
-
 static int malformed(struct word *w)
 {
 	return gpuq_fail(w->err, GPUQ_EINVAL,
@@ -34,12 +29,12 @@ static int too_many(struct word *w)
 static int add(struct word *w, const char *name)
 {
 	if (!name)
-		return no_memory(w);
+		return gpuq_no_memory(w->err);
 	if (strlen(name) > NODE_BYTES_MAX || strspn(name, w->allowed) != strlen(name))
 		return gpuq_fail(w->err, GPUQ_EINVAL, "'%.80s' is no node name", name);
 	if (w->list && w->list->n >= HOSTLIST_NAMES_MAX)
 		return too_many(w);
-	return gpuq_add(w->a, w->list, gpuq_str(w->a, name)) ? 0 : no_memory(w);
+	return gpuq_add(w->a, w->list, gpuq_str(w->a, name)) ? 0 : gpuq_no_memory(w->err);
 }
 
 /* Read a decimal number at *at, which moves behind it. Returns its digits, 0 = none or too many. */
@@ -83,8 +78,8 @@ static int expand(struct word *w, const char *prefix, const char *rest, unsigned
 			const char *head =
 				gpuq_arena_printf(w->a, "%s%.*s%0*u", prefix, (int)(open - rest),
 						  rest, (int)width, i);
-			const int rc =
-				head ? expand(w, head, close + 1, brackets + 1) : no_memory(w);
+			const int rc = head ? expand(w, head, close + 1, brackets + 1)
+					    : gpuq_no_memory(w->err);
 
 			if (rc < 0)
 				return rc;
@@ -111,7 +106,7 @@ int hostlist_expand(struct gpuq_arena *a, const char *text, enum hostlist_kind k
 		if (n) {
 			any = true;
 			w.text = gpuq_arena_strndup(a, text, n);
-			rc = w.text ? expand(&w, "", w.text, 0) : no_memory(&w);
+			rc = w.text ? expand(&w, "", w.text, 0) : gpuq_no_memory(err);
 		}
 		text += n + (text[n] == ',');
 	}

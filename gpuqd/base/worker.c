@@ -92,7 +92,7 @@ int worker_new(struct loop *l, struct worker **out, struct gpuq_err *err)
 	struct worker *w = calloc(1, sizeof(*w));
 
 	if (!w)
-		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		return gpuq_no_memory(err);
 	w->l = l;
 	w->todo_end = &w->todo;
 	w->finished_end = &w->finished;
@@ -123,7 +123,7 @@ int worker_run_as(struct worker *w, const char *name, void (*work)(void *arg),
 	struct task *t = calloc(1, sizeof(*t));
 
 	if (!t)
-		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		return gpuq_no_memory(err);
 	*t = (struct task){ NULL, name, work, done, arg };
 	if (w->end == END_NOT && worker_start(w, err) < 0) {
 		free(t);

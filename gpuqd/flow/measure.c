@@ -246,7 +246,7 @@ int measure_new(struct journal *j, struct measure **out, struct gpuq_err *err)
 	struct measure *m = calloc(1, sizeof(*m));
 
 	if (!m)
-		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		return gpuq_no_memory(err);
 	m->j = j;
 	*out = m;
 	return 0;

@@ -464,7 +464,7 @@ int recover_new(struct journal *j, recover_again_fn again, void *arg, struct rec
 	struct recover *r = calloc(1, sizeof(*r));
 
 	if (!r)
-		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		return gpuq_no_memory(err);
 	r->j = j;
 	r->again = again;
 	r->arg = arg;

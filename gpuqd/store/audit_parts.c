@@ -36,7 +36,7 @@ static int on_spec(void *arg, const unsigned char *key, size_t key_len, const un
 	(void)key, (void)key_len;
 	if (spec_parts_refs(val, val_len, note, a) < 0)
 		return gpuq_fail(a->err, GPUQ_ECORRUPT, "store: a spec is not whole");
-	return a->no_memory ? gpuq_fail(a->err, GPUQ_ENOMEM, "out of memory") : 0;
+	return a->no_memory ? gpuq_no_memory(a->err) : 0;
 }
 
 static int by_bytes(const void *x, const void *y)

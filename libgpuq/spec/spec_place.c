@@ -23,7 +23,7 @@ int spec_hostlist(struct gpuq_arena *a, const char *text, struct gpuq_strlist *o
 		return rc;
 	names = gpuq_arena_calloc(a, list->n, sizeof(*names));
 	if (!names)
-		return spec_nomem(err);
+		return gpuq_no_memory(err);
 	for (uint32_t i = 0; i < list->n; i++)
 		names[i] = list->items[i]->s;
 	*out = (struct gpuq_strlist){ names, list->n };
@@ -45,14 +45,14 @@ static int terms_and(struct gpuq_arena *a, const struct gpuq_term *x, size_t nx,
 			TERMS_MAX, nx * ny);
 	t = gpuq_arena_calloc(a, nx * ny, sizeof(*t));
 	if (!t)
-		return spec_nomem(err);
+		return gpuq_no_memory(err);
 	for (size_t i = 0; i < nx * ny; i++) {
 		const struct gpuq_term *l = &x[i / ny], *r = &y[i % ny];
 
 		t[i].n = l->n + r->n;
 		t[i].all = gpuq_arena_calloc(a, t[i].n, sizeof(*t[i].all));
 		if (!t[i].all)
-			return spec_nomem(err);
+			return gpuq_no_memory(err);
 		if (l->n)
 			memcpy(t[i].all, l->all, l->n * sizeof(*l->all));
 		if (r->n)
@@ -75,7 +75,7 @@ static int terms_or(struct gpuq_arena *a, const struct gpuq_term *x, size_t nx,
 				 TERMS_MAX);
 	t = gpuq_arena_calloc(a, nx + ny, sizeof(*t));
 	if (!t)
-		return spec_nomem(err);
+		return gpuq_no_memory(err);
 	memcpy(t, x, nx * sizeof(*t));
 	memcpy(t + nx, y, ny * sizeof(*t));
 	*out = t;
@@ -156,7 +156,7 @@ static int constraint_word(struct constraint *c, struct terms *out)
 	out->t = gpuq_arena_calloc(c->a, 1, sizeof(*out->t));
 	r = gpuq_arena_calloc(c->a, 1, sizeof(*r));
 	if (!out->t || !r)
-		return spec_nomem(c->err);
+		return gpuq_no_memory(c->err);
 	r->key = gpuq_arena_strndup(c->a, start, n);
 	r->op = not ? GPUQ_OP_NOT_EXISTS : GPUQ_OP_EXISTS;
 	if (*c->p == '=') {
@@ -168,11 +168,11 @@ static int constraint_word(struct constraint *c, struct terms *out)
 		r->op = not ? GPUQ_OP_NOT_IN : GPUQ_OP_IN;
 		if (spec_list_add(c->a, &l,
 				  gpuq_arena_strndup(c->a, start, (size_t)(c->p - start))) < 0)
-			return spec_nomem(c->err);
+			return gpuq_no_memory(c->err);
 		r->values = spec_list_end(&l);
 	}
 	if (!r->key)
-		return spec_nomem(c->err);
+		return gpuq_no_memory(c->err);
 	*out->t = (struct gpuq_term){ .all = r, .n = 1 };
 	out->n = 1;
 	while (isspace((unsigned char)*c->p))
@@ -308,7 +308,7 @@ int spec_read_selector(struct gpuq_reader *r, const struct gpuq_val *v, struct g
 				 gpuq_type_name(v->type));
 	term.all = gpuq_arena_calloc(r->arena, v->n, sizeof(*term.all));
 	if (!term.all)
-		return spec_nomem(r->err);
+		return gpuq_no_memory(r->err);
 	for (; term.n < v->n; term.n++) {
 		const struct gpuq_pair *p = &v->pairs[term.n];
 		const size_t mark = gpuq_reader_enter(r, p->key);
@@ -319,7 +319,7 @@ int spec_read_selector(struct gpuq_reader *r, const struct gpuq_val *v, struct g
 			return spec_fail(r, p->val, GPUQ_EINVAL, "expected a string, not %s",
 					 gpuq_type_name(p->val->type));
 		if (spec_list_add(r->arena, &l, text) < 0)
-			return spec_nomem(r->err);
+			return gpuq_no_memory(r->err);
 		term.all[term.n].key = p->key;
 		term.all[term.n].op = GPUQ_OP_IN;
 		term.all[term.n].values = spec_list_end(&l);
@@ -348,7 +348,7 @@ static int read_kube_term(struct gpuq_reader *r, const struct gpuq_val *v, struc
 	}
 	out->all = gpuq_arena_calloc(r->arena, n, sizeof(*out->all));
 	if (!out->all)
-		return spec_nomem(r->err);
+		return gpuq_no_memory(r->err);
 	for (int k = 0; keys[k]; k++) {
 		const struct gpuq_val *list = gpuq_get(v, keys[k]);
 		const size_t mark = gpuq_reader_enter(r, keys[k]);
@@ -389,7 +389,7 @@ static int read_required(struct gpuq_reader *r, const struct gpuq_val *v, struct
 	mark = gpuq_reader_enter(r, "nodeSelectorTerms");
 	terms = gpuq_arena_calloc(r->arena, list->n, sizeof(*terms));
 	if (!terms)
-		return spec_nomem(r->err);
+		return gpuq_no_memory(r->err);
 	for (size_t i = 0; i < list->n; i++) {
 		const size_t item = gpuq_reader_enter_item(r, i);
 
@@ -419,7 +419,7 @@ static int read_preferred(struct gpuq_reader *r, const struct gpuq_val *v, struc
 		return spec_fail(r, v, GPUQ_ERANGE, "expected at most %u preferences", TERMS_MAX);
 	g->preferred = gpuq_arena_calloc(r->arena, v->n, sizeof(*g->preferred));
 	if (!g->preferred)
-		return spec_nomem(r->err);
+		return gpuq_no_memory(r->err);
 	for (size_t i = 0; i < v->n; i++) {
 		const size_t item = gpuq_reader_enter_item(r, i);
 		const struct gpuq_val *term = gpuq_get(v->items[i], "preference");

@@ -7,11 +7,6 @@
 
 #include "libgpuq/limits.h"
 
-int spec_nomem(struct gpuq_err *err)
-{
-	return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
-}
-
 int spec_list_add(struct gpuq_arena *a, struct spec_list *l, const char *s)
 {
 	if (!s)
@@ -60,7 +55,7 @@ int spec_map_failed(struct gpuq_err *err, int code)
 {
 	if (code == GPUQ_ETOOBIG)
 		return gpuq_fail(err, GPUQ_ERANGE, "expected at most %u of them", GPUQ_MAP_MAX);
-	return spec_nomem(err);
+	return gpuq_no_memory(err);
 }
 
 const char *spec_map_get(const struct gpuq_strmap *m, const char *key)

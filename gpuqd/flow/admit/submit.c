@@ -412,7 +412,7 @@ static int check_encoding(struct draft *d, struct gpuq_err *err)
 	int rc;
 
 	if (!v)
-		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		return gpuq_no_memory(err);
 	gpuq_mp_write(&d->bytes, v);
 	if (d->bytes.len > GPUQ_SPEC_BYTES_MAX)
 		return gpuq_fail(err, GPUQ_ETOOBIG,
@@ -593,7 +593,7 @@ int submit_jobs(struct journal *j, struct cluster *c, const struct submit_who *w
 				 "yet: a number might be given twice; try again");
 	drafts = gpuq_arena_calloc(a, specs->n, sizeof(*drafts));
 	if (!drafts)
-		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		return gpuq_no_memory(err);
 	for (uint32_t i = 0; i < specs->n; i++)
 		hash = spec_hash(hash, specs->items[i]);
 	/* Before the checks: what they look at may have changed since the first time. */
@@ -621,7 +621,7 @@ int submit_jobs(struct journal *j, struct cluster *c, const struct submit_who *w
 	if (rc == 0)
 		out->jobs = gpuq_list(a);
 	if (rc == 0 && dry_run && !(out->guests = gpuq_arena_calloc(a, n, sizeof(*out->guests))))
-		rc = gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		rc = gpuq_no_memory(err);
 	for (size_t i = 0; rc == 0 && i < n; i++) {
 		struct draft *d = &drafts[i];
 		struct gpuq_val *v;

@@ -323,7 +323,7 @@ int upgrade_record(void *arg, unsigned from, enum table t, const unsigned char *
 		break;
 	case TABLE_SPEC:
 		if (key_len == 4 && note_spec(u, change_key_read_u32(key), val_len) < 0)
-			return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+			return gpuq_no_memory(err);
 		change_batch_put(out, t, key, key_len, val, val_len);
 		return 0;
 	case TABLE_JOB:
