@@ -146,7 +146,7 @@ static int load_model(struct store *st, const struct config *c, struct model **o
 	snprintf(id, sizeof(id), "%02x%02x%02x%02x", raw[0], raw[1], raw[2], raw[3]);
 	m = model_new(id); /* a stored identity replaces this one */
 	if (!m)
-		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		return gpuq_no_memory(err);
 	m->policy = c->policy;
 	rc = load_records(st, m, err);
 	if (rc != 0) {
@@ -512,8 +512,7 @@ static void on_hup(void *arg)
 	struct daemon *d = arg;
 	struct gpuq_err err = GPUQ_ERR_INIT;
 	struct reread *r = calloc(1, sizeof(*r));
-	int rc = r ? config_read(&r->config, d->argc, d->argv, &err)
-		   : gpuq_fail(&err, GPUQ_ENOMEM, "out of memory");
+	int rc = r ? config_read(&r->config, d->argc, d->argv, &err) : gpuq_no_memory(&err);
 
 	sdnotify_reloading();
 	if (rc == 0) {

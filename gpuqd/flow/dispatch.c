@@ -641,7 +641,7 @@ int dispatch_new(struct journal *j, const struct dispatch_opts *o, struct dispat
 	struct dispatch *d = calloc(1, sizeof(*d));
 
 	if (!d)
-		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		return gpuq_no_memory(err);
 	d->j = j;
 	d->l = journal_loop(j);
 	d->opts = *o;

@@ -147,7 +147,7 @@ int journal_new(struct loop *l, struct store *st, struct model *m, const struct 
 	int rc;
 
 	if (!j)
-		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		return gpuq_no_memory(err);
 	j->loop = l;
 	j->store = st;
 	j->model = m;

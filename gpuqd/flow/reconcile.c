@@ -651,7 +651,7 @@ int reconcile_new(struct journal *j, struct dispatch *d, struct schedule *s, str
 	struct reconcile *r = calloc(1, sizeof(*r));
 
 	if (!r)
-		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		return gpuq_no_memory(err);
 	r->j = j;
 	r->l = journal_loop(j);
 	r->dispatch = d;

@@ -16,6 +16,7 @@
 #include "gpuqd/flow/history.h"
 #include "gpuqd/flow/journal.h"
 #include "gpuqd/flow/recover_job.h"
+#include "libgpuq/grow.h"
 #include "libgpuq/units.h"
 
 #define LOOK_US GPUQ_US_PER_S /* kept pods are tried again, and the end is looked for */
@@ -323,12 +324,8 @@ static void first_list(struct recover *r, uint32_t generation, uint32_t highest)
 			highest = p->job->key.id > highest ? p->job->key.id : highest;
 			if (is_there(p, generation))
 				continue;
-			if (n == room) {
-				room = room ? 2 * room : 64;
-				left = realloc(left, room * sizeof(*left));
-				if (!left)
-					abort();
-			}
+			if (!grow_to(&left, &room, n + 1))
+				abort();
 			left[n++] = (struct left){ { p->job->key, p->attempt, p->index },
 						   model_job_is_over(p->job) };
 		}
@@ -467,7 +464,7 @@ int recover_new(struct journal *j, recover_again_fn again, void *arg, struct rec
 	struct recover *r = calloc(1, sizeof(*r));
 
 	if (!r)
-		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		return gpuq_no_memory(err);
 	r->j = j;
 	r->again = again;
 	r->arg = arg;

@@ -150,7 +150,7 @@ static void record(struct schedule *s, const struct snapshot *sn, const struct g
 	cycle_text(sn, plan, &text);
 	cycle_record_write(&bytes, PACKAGE_VERSION, s->n_cycles, packed, gpuq_buf_str(&text),
 			   text.len);
-	rc = bytes.failed || text.failed ? gpuq_fail(&err, GPUQ_ENOMEM, "out of memory")
+	rc = bytes.failed || text.failed ? gpuq_no_memory(&err)
 					 : spool_add(s->record_to, bytes.data, bytes.len, &err);
 	if (rc < 0) {
 		log_err("schedule.record", "error=%s: cycles are not recorded any more",
@@ -423,7 +423,7 @@ int schedule_new(struct journal *j, struct schedule **out, struct gpuq_err *err)
 	struct schedule *s = calloc(1, sizeof(*s));
 
 	if (!s)
-		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		return gpuq_no_memory(err);
 	s->j = j;
 	s->l = journal_loop(j);
 	s->alike_most = ALIKE_LEAST;

@@ -588,7 +588,7 @@ static int take(struct taking *t, const struct start_guest *guests, uint32_t n_g
 	snapshot_set_policy(m, &config);
 	t->s = snapshot_new(&config);
 	if (!t->s)
-		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		return gpuq_no_memory(err);
 	take_flavors(t);
 	take_queues(t);
 	for (struct node *n = m->nodes; n; n = n->hh.next)
@@ -631,7 +631,7 @@ int snapshot_take_usage(const struct model *m, int64_t now_us, struct snapshot *
 	config.now_us = now_us;
 	t.s = snapshot_new(&config);
 	if (!t.s)
-		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		return gpuq_no_memory(err);
 	take_flavors(&t);
 	take_queues(&t);
 	if (t.queue_of)

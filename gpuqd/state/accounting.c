@@ -15,7 +15,6 @@
  * interval; the days that it touches add up to it exactly. A pod's days are also written
  * down one by one (TABLE_CHARGE), so that a report may begin at any instant. */
 
-#define CHECKPOINT_EXIT 85 /* "I saved myself: start me again" */
 #define PROMISED_RECORDS_MAX 32 /* instants at which its devices came free that are told apart */
 #define STRAND_CORE_MILLI 1000
 #define STRAND_MEMORY_BYTES (INT64_C(1) << 30)
@@ -244,7 +243,7 @@ static int64_t lost_since(const struct job *j, const struct pod *p)
 	int64_t from = j->life->start_us;
 
 	/* Told to leave, it saved itself in the time that it had asked for. */
-	if (p->exit_code == CHECKPOINT_EXIT ||
+	if (p->exit_code == JOB_EXIT_SAVED ||
 	    (p->exit_code == 0 && j->life->leave_us && j->wish->grace_us))
 		return 0;
 	if (every > 0 && from && until - from >= every)

@@ -48,7 +48,7 @@ static void print_reasons(const struct gpuq_val *job, int64_t now_us, struct gpu
 	const struct gpuq_val *reasons = gpuq_get(job, "reasons");
 
 	for (size_t i = 0; i < count(reasons); i++) {
-		const char *doc = reason_doc(gpuq_get_str(reasons->items[i], "code", ""));
+		const char *doc = gpuq_reason_doc_of(gpuq_get_str(reasons->items[i], "code", ""));
 
 		reason_text(text, reasons->items[i], now_us);
 		line_print(line_label("Reason", i), text);

@@ -99,7 +99,7 @@ int twin_new(const struct journal *j, struct twin **out, struct gpuq_err *err)
 	}
 	if (!t || !t->facts || !t->parts) {
 		twin_free(t);
-		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		return gpuq_no_memory(err);
 	}
 	t->st = journal_store(j);
 	t->policy = m->policy;
@@ -115,7 +115,7 @@ int twin_new(const struct journal *j, struct twin **out, struct gpuq_err *err)
 	}
 	if (t->failed) {
 		twin_free(t);
-		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		return gpuq_no_memory(err);
 	}
 	*out = t;
 	return 0;
@@ -135,7 +135,7 @@ int twin_load(struct twin *t, struct model **out, struct gpuq_err *err)
 	int rc;
 
 	if (!m)
-		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		return gpuq_no_memory(err);
 	m->policy = t->policy;
 	rc = load_records(t->st, m, err);
 	if (rc < 0) {

@@ -258,7 +258,7 @@ int m_event_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_
 	struct listing *l = gpuq_arena_calloc(rpc_call_arena(c), 1, sizeof(*l));
 
 	if (!l)
-		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		return gpuq_no_memory(err);
 	l->m = m;
 	l->c = c;
 	l->p = params;

@@ -132,7 +132,7 @@ int m_job_get(void *arg, struct rpc_call *c, const void *params, struct gpuq_err
 	struct get *g = gpuq_arena_alloc(rpc_call_arena(c), sizeof(*g));
 
 	if (!g)
-		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		return gpuq_no_memory(err);
 	*g = (struct get){ arg, c, *(const struct get_params *)params };
 	journal_after(g->m->j, get_answer, g);
 	return 0;

@@ -436,7 +436,7 @@ int m_job_logs(void *arg, struct rpc_call *c, const void *params, struct gpuq_er
 	struct opening *o = gpuq_arena_alloc(rpc_call_arena(c), sizeof(*o));
 
 	if (!o)
-		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		return gpuq_no_memory(err);
 	*o = (struct opening){ arg, c, params };
 	journal_after(o->m->j, begin, o);
 	return 0;

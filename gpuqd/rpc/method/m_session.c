@@ -531,7 +531,7 @@ static int begin_session(const struct opening *o, const struct job *j, const str
 
 	if (!x || rc < 0) {
 		free(x);
-		return rc < 0 ? rc : gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		return rc < 0 ? rc : gpuq_no_memory(err);
 	}
 	x->m = o->m;
 	x->input = input;
@@ -616,7 +616,7 @@ static int open_session(struct methods *m, struct rpc_call *c, enum session_kind
 	int rc;
 
 	if (!o)
-		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		return gpuq_no_memory(err);
 	*o = (struct opening){ m, c, params, kind };
 	if (kind == SESSION_EXEC && o->p->command.n == 0)
 		return gpuq_fail_field(err, GPUQ_EINVAL, "command", "expected a program to run");

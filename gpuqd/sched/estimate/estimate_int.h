@@ -42,7 +42,6 @@ struct lived {
 };
 
 /* Keeps l->err and returns GPUQ_ENOMEM. */
-int estimate_lived_no_memory(const struct lived *l);
 /* n items with zeroed room for more, in l->mem; NULL: no memory. */
 void *estimate_lived_copy(struct lived *l, const void *items, size_t n, size_t room, size_t size);
 
