@@ -142,7 +142,7 @@ static const struct opt queues_opts[] = {
 static const struct opt usage_opts[] = {
 	{ OPT_QUEUES, "queues", 'q', ARG_MANY, "QUEUES", "only these queues" },
 	{ OPT_USERS, "users", 'u', ARG_MANY, "USERS", "only these users, without totals of queues" },
-	{ OPT_ME, "me", 0, ARG_NONE, NULL, "only my own use" },
+	{ OPT_ME, "me", 0, ARG_NONE, NULL, "only the caller's use" },
 	{ 0, NULL, 0, 0, NULL, NULL },
 };
 
@@ -152,7 +152,7 @@ static const struct opt report_opts[] = {
 	{ OPT_BY, "by", 0, ARG_MANY, "WHAT", "group by user, queue, flavor, day, or several of these" },
 	{ OPT_QUEUES, "queues", 'q', ARG_MANY, "QUEUES", "only these queues" },
 	{ OPT_USERS, "users", 'u', ARG_MANY, "USERS", "only these users" },
-	{ OPT_ME, "me", 0, ARG_NONE, NULL, "only my own use" },
+	{ OPT_ME, "me", 0, ARG_NONE, NULL, "only the caller's use" },
 	{ 0, NULL, 0, 0, NULL, NULL },
 };
 
@@ -219,7 +219,7 @@ static const struct opt shares_opts[] = {
 	{ OPT_LONG, "long", 'l', ARG_NONE, NULL, "print more columns" },
 	{ OPT_SUMMARY, "summary", 's', ARG_NONE, NULL, "queues without their users" },
 	{ OPT_USERS, "users", 'u', ARG_MANY, "USERS", "only these users" },
-	{ OPT_ME, "me", 0, ARG_NONE, NULL, "only my own rows of users" },
+	{ OPT_ME, "me", 0, ARG_NONE, NULL, "only the caller's rows of users" },
 	{ OPT_QUEUES, "queues", 'q', ARG_MANY, "QUEUES", "only these queues, with their parents and children" },
 	{ 0, NULL, 0, 0, NULL, NULL },
 };
@@ -227,7 +227,7 @@ static const struct opt shares_opts[] = {
 static const struct opt prio_opts[] = {
 	{ OPT_WEIGHTS, "weights", 'w', ARG_NONE, NULL, "print the weights of the terms instead of jobs" },
 	{ OPT_USERS, "users", 'u', ARG_MANY, "USERS", "jobs of these users" },
-	{ OPT_ME, "me", 0, ARG_NONE, NULL, "my own jobs" },
+	{ OPT_ME, "me", 0, ARG_NONE, NULL, "the caller's jobs" },
 	{ OPT_QUEUES, "queues", 'q', ARG_MANY, "QUEUES", "jobs of these queues" },
 	{ OPT_NAMES, "names", 'n', ARG_MANY, "NAMES", "jobs with these names" },
 	{ OPT_LABELS, "labels", 'l', ARG_MANY, "LABELS", "jobs with these labels: team=a,stage!=b,has,!lacks" },

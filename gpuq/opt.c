@@ -33,7 +33,7 @@ const struct opt opts_list[] = {
 
 const struct opt opts_filter[] = {
 	{ OPT_USERS, "users", 'u', ARG_MANY, "USERS", "jobs of these users" },
-	{ OPT_ME, "me", 0, ARG_NONE, NULL, "my own jobs" },
+	{ OPT_ME, "me", 0, ARG_NONE, NULL, "the caller's jobs" },
 	{ OPT_QUEUES, "queues", 'q', ARG_MANY, "QUEUES", "jobs of these queues" },
 	{ OPT_STATES, "states", 't', ARG_MANY, "STATES", "jobs in these states, long or short words, or \"all\"" },
 	{ OPT_NAMES, "names", 'n', ARG_MANY, "NAMES", "jobs with these names" },
