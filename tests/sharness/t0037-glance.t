@@ -41,7 +41,7 @@ test_expect_success 'and one of those it is for' '
 test_expect_success 'who waits longest, those on hold not counted' '
 	held=$(sh_job "sleep 300" -p lab -g 4 --hold) && old=$(sh_job "sleep 300" -p lab -g 4) && new=$(sh_job "sleep 300" -p lab -g 4) &&
 	wait_for 60 eval "gpuq status --json | json oldest_waiting.job | grep -x $old" &&
-	gpuq status >out && says out "^Waits longest +$old of .* in lab, for" && gpuq cancel "$old" "$new" "$held"
+	gpuq status >out && says out "^Longest wait +$old of .* in lab, for" && gpuq cancel "$old" "$new" "$held"
 '
 
 test_expect_success 'who is on a device' '
