@@ -28,7 +28,7 @@ static int host_expand(struct gpuq_arena *a, struct spec_list *l, const char *pr
 		if (!*name || strlen(name) > 253 ||
 		    strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 				 "0123456789.-_") != strlen(name))
-			return gpuq_fail(err, GPUQ_EINVAL, "'%.80s' is no node name", name);
+			return gpuq_fail(err, GPUQ_EINVAL, "'%.80s' is not a node name", name);
 		return spec_list_add(a, l, name) < 0 ? spec_nomem(err) : 0;
 	}
 	close = memchr(open, ']', n - (size_t)(open - text));
