@@ -41,7 +41,8 @@ static const struct gpuq_field weight_fields[] = {
 	WEIGHT("age", age, "points of a job pending for max_age"),
 	WEIGHT("fairshare", fair_share, "points of the user with the least use"),
 	WEIGHT("size", size, "points of a job that requests all devices"),
-	WEIGHT("stretch", stretch, "points for each multiple of its time limit that a job is pending"),
+	WEIGHT("stretch", stretch,
+	       "points for each multiple of its time limit that a job is pending"),
 	WEIGHT("qos", qos, "points of the highest qos priority; absent: qos ranks first"),
 	{ .key = "max_age",
 	  .kind = GPUQ_K_DURATION,
@@ -214,11 +215,12 @@ void config_usage(struct gpuq_buf *out)
 			 options[i].metavar ? options[i].metavar : "");
 		gpuq_buf_printf(out, "  %-24s %s\n", left, options[i].doc);
 	}
-	gpuq_buf_adds(out,
-		      "\nExit status: 0 shut down as requested; 2 wrong usage; 78 wrong configuration; "
-		      "75 the state\ndirectory is in use; 74 the disk failed or the database is "
-		      "damaged; 69 the cluster "
-		      "cannot be used; 1 anything else.\nSee gpuqd(8) and gpuqd.yaml(5).\n");
+	gpuq_buf_adds(
+		out,
+		"\nExit status: 0 shut down as requested; 2 wrong usage; 78 wrong configuration; "
+		"75 the state\ndirectory is in use; 74 the disk failed or the database is "
+		"damaged; 69 the cluster "
+		"cannot be used; 1 anything else.\nSee gpuqd(8) and gpuqd.yaml(5).\n");
 }
 
 /* An option is a line of the file that wins: it is put into the tree before the schema
@@ -265,7 +267,8 @@ static int read_file(const char *path, struct gpuq_buf *out, struct gpuq_err *er
 	if (n)
 		return gpuq_fail(err, GPUQ_EIO, "%s: cannot be read", path);
 	if (out->failed)
-		return gpuq_fail(err, GPUQ_ETOOBIG, "%s: larger than the limit for a configuration", path);
+		return gpuq_fail(err, GPUQ_ETOOBIG, "%s: larger than the limit for a configuration",
+				 path);
 	return 0;
 }
 

@@ -71,8 +71,9 @@ static int check(struct gpuq_reader *r, const struct gpuq_val *v, void *obj)
 		return gpuq_reader_fail(r, gpuq_get(v, "mail_from"), GPUQ_EINVAL, "%s", err.text);
 	for (size_t i = 0; i < c->mail_allowed.n; i++)
 		if (c->mail_allowed.items[i][0] != '@')
-			return gpuq_reader_fail(r, gpuq_get(v, "mail_allowed"), GPUQ_EINVAL,
-						"expected suffixes of addresses such as @example.org");
+			return gpuq_reader_fail(
+				r, gpuq_get(v, "mail_allowed"), GPUQ_EINVAL,
+				"expected suffixes of addresses such as @example.org");
 	for (size_t i = 0; i < c->webhook_allowed.n; i++)
 		if (gpuq_url_check(c->webhook_allowed.items[i], &err) < 0)
 			return gpuq_reader_fail(r, gpuq_get(v, "webhook_allowed"), GPUQ_EINVAL,

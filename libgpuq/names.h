@@ -153,7 +153,7 @@ enum gpuq_rule {
 	X(RUNNING, "running", "its process runs")                                                  \
 	X(LEAVING, "leaving", "told to leave")                                                     \
 	X(ENDED, "ended", "its process has ended; devices are free")                               \
-	X(GONE, "gone", "the cluster has it no more")
+	X(GONE, "gone", "it is gone from the cluster")
 
 enum gpuq_pod_state {
 #define X(sym, word, doc) GPUQ_POD_##sym,

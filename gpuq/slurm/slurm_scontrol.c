@@ -144,7 +144,7 @@ static int update_job(struct cli *c, char *id, struct gpuq_val *set)
 	struct gpuq_val *params = gpuq_map(&c->arena);
 
 	if (set->n == 0)
-		return cli_usage(c, "expected what to change"), 1;
+		return cli_usage(c, "expected a change"), 1;
 	gpuq_put(&c->arena, params, "set", set);
 	return act(c, "job.update", params, 1, &id);
 }
@@ -176,7 +176,7 @@ static int no_key(const char *word)
 	near = gpuq_nearest(word, known);
 	for (size_t i = 0; i < sizeof(fixed) / sizeof(fixed[0]); i++)
 		if (strcasecmp(fixed[i], word) == 0) {
-			cli_say("error: update: %s stays as it was submitted: cancel the job and "
+			cli_say("error: update: %s cannot be changed: cancel the job and "
 				"submit it anew",
 				word);
 			return 1;
@@ -317,8 +317,7 @@ static const struct {
 	{ "wait_job", wait_job, NULL },
 	{ "ping", say_ping, NULL },
 	{ "version", version, NULL },
-	{ "suspend", NULL,
-	  "use scontrol requeuehold, which also releases the devices" },
+	{ "suspend", NULL, "use scontrol requeuehold, which also releases the devices" },
 	{ "resume", NULL, "use scontrol release for held jobs" },
 	{ "abort", NULL, "send SIGTERM to gpuqd; jobs keep running" },
 	{ "cancel_reboot", NULL, "nodes are not rebooted from here" },
@@ -334,8 +333,7 @@ static const struct {
 	{ "notify", NULL, "gpuq exec runs wall in a pod" },
 	{ "power", NULL, "use pools that provision nodes" },
 	{ "reboot", NULL, "use gpuq drain NODE, then reboot it" },
-	{ "reconfigure", NULL,
-	  "use SIGHUP to reload gpuqd.yaml, gpuq apply to change the site" },
+	{ "reconfigure", NULL, "use SIGHUP to reload gpuqd.yaml, gpuq apply to change the site" },
 	{ "schedloglevel", NULL, "gpuqd.yaml(5) log" },
 	{ "setdebug", NULL, "gpuqd.yaml(5) log" },
 	{ "setdebugflags", NULL, "gpuqd.yaml(5) log" },

@@ -601,7 +601,7 @@ static void check_overdue(struct dispatch *d, struct live *l, const struct job *
 			continue;
 		l->due_us = now + STUCK_NODE_US;
 		log_warn("pod.overdue",
-			 "job=%" PRIu32 " index=%" PRIu32 " node=%s: told to leave and still there",
+			 "job=%" PRIu32 " index=%" PRIu32 " node=%s: evicted, but still there",
 			 j->key.id, p->index, LOGS(p->node->name));
 		note_stuck(d, p->node->name);
 		leave_alone(d, p->node->name, true);

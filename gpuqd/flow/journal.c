@@ -170,7 +170,7 @@ void journal_free(struct journal *j)
 
 	if (!j)
 		return;
-	gpuq_fail(&err, GPUQ_EGONE, "the daemon is stopping");
+	gpuq_fail(&err, GPUQ_EGONE, "the daemon is shutting down");
 	run_waiters(j, UINT64_MAX, GPUQ_EGONE, &err);
 	free(j);
 }
@@ -203,7 +203,7 @@ int journal_apply(struct journal *j, struct event *ev, struct gpuq_err *err)
 	if ((j->read_only || j->failed) && model_event_is_stored(ev->type))
 		return gpuq_fail(err, GPUQ_ESTORAGE,
 				 "no space left for the state directory: nothing can be changed "
-				 "until there is some");
+				 "until space is free");
 	if (ev->at_us == 0)
 		ev->at_us = loop_now_us(j->loop);
 	rc = model_apply(j->model, ev, err);
@@ -278,7 +278,7 @@ int journal_has_space(const struct journal *j, struct gpuq_err *err)
 	if (j->read_only)
 		return gpuq_fail(err, GPUQ_ESTORAGE,
 				 "no space left for the state directory: nothing can be changed "
-				 "until there is some");
+				 "until space is free");
 	return store_has_space(j->store, err);
 }
 

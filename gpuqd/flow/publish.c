@@ -63,7 +63,7 @@ static void warn_of_rest(const struct job *j, const struct told *t)
 		if (t->facts[i].code == GPUQ_R_CLAIMS_REST && !was_told(j, GPUQ_R_CLAIMS_REST))
 			log_warn("schedule.claims_rest",
 				 "job=%" PRIu32 " queue=%s other=%s seconds=%" PRId64
-				 ": they took the same places back and forth",
+				 ": they reclaimed the same devices from each other",
 				 j->key.id, LOGS(j->queue->name), LOGS(t->facts[i].object),
 				 (t->facts[i].need - t->facts[i].have) / GPUQ_US_PER_S);
 }

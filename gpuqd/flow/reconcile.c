@@ -225,7 +225,7 @@ static void pod_ended(struct reconcile *r, struct pod *p, struct pod_key key,
 	if (f->leaving && !told_to_leave(p) && ev.pod_ended.fault == POD_FAULT_NONE &&
 	    f->phase == POD_FAILED) {
 		ev.pod_ended.fault = POD_FAULT_INFRA;
-		ev.pod_ended.message = "its pod was deleted by somebody else";
+		ev.pod_ended.message = "its pod was deleted by another client";
 	}
 	apply(r, &ev);
 	if (refused)
@@ -297,15 +297,14 @@ static void on_pod_seen(void *arg, const struct pod_fact *f)
 	}
 	if (is_namesake(p, &key, f)) {
 		log_err("pod.conflict",
-			"pod=%s namespace=%s: the name is taken by something that "
-			"is not ours",
-			LOGS(f->name), LOGS(f->namespace_));
+			"pod=%s namespace=%s: the name is taken by a foreign object", LOGS(f->name),
+			LOGS(f->namespace_));
 		return;
 	}
 	p->seen = r->generation;
 	token = token_of(p, &key);
 	if (token && *f->token && strcmp(f->token, token) != 0) {
-		log_err("pod.conflict", "pod=%s: the name is taken by something that is not ours",
+		log_err("pod.conflict", "pod=%s: the name is taken by a foreign object",
 			LOGS(f->name));
 		return;
 	}
@@ -369,7 +368,7 @@ static void on_pod_gone(void *arg, const struct pod_fact *f)
 		struct event ev = { .type = EV_POD_GONE, .pod = key };
 
 		if (model_pod_takes(p)) {
-			log_notice("pod.gone", "pod=%s: it left without an end", LOGS(f->name));
+			log_notice("pod.gone", "pod=%s: gone without an end", LOGS(f->name));
 			schedule_kick(r->schedule); /* there is room, whatever becomes of the job */
 		}
 		apply(r, &ev);
@@ -408,8 +407,8 @@ static void not_listed(struct reconcile *r)
 		struct event ev = { .type = EV_POD_GONE, .pod = gone->key };
 
 		g = gone->next;
-		log_notice("pod.gone", "job=%" PRIu32 " index=%" PRIu32 ": not there any more",
-			   gone->key.job.id, gone->key.index);
+		log_notice("pod.gone", "job=%" PRIu32 " index=%" PRIu32 ": gone", gone->key.job.id,
+			   gone->key.index);
 		apply(r, &ev);
 		verdict(r, gone->key.job);
 		free(gone);
@@ -598,12 +597,10 @@ static bool on_identity(void *arg, const char *uid)
 		return true;
 	if (*m->cluster_uid && !r->adopt) {
 		log_err("cluster.other",
-			"uid=%s expected=%s: the credentials lead to another cluster than the one "
-			"in "
-			"which the jobs of this store run; nothing is done there. Give the right "
+			"uid=%s expected=%s: the credentials are of another cluster than that of "
+			"the jobs in this database; no action is taken there. Give the right "
 			"--kubeconfig or --context, or another --state; if the cluster was made "
-			"anew "
-			"and the jobs of the old one are gone for good, start once with "
+			"anew and the jobs of the old one are gone for good, start once with "
 			"--adopt-cluster",
 			LOGS(uid), LOGS(m->cluster_uid));
 		return false;

@@ -244,7 +244,7 @@ bool recover_keeps(struct recover *r, const struct pod_fact *f, struct pod_key k
 	if (m->recovery.since_us && m->recovery.listed)
 		adopt(r, &s, 1);
 	else if (!m->recovery.since_us)
-		keep(r, s, "it came before the restore, and its job is not known");
+		keep(r, s, "created before the restore, by an unknown job");
 	look_later(r);
 	return true;
 }
@@ -362,7 +362,7 @@ static int finish(struct recover *r, const char *by, struct gpuq_err *err)
 					 .action = "recovery.finish",
 					 .kind = "store",
 					 .name = journal_model(r->j)->cluster_id,
-					 .note = *by ? NULL : "nothing of it was left" };
+					 .note = *by ? NULL : "no pod of it was left" };
 	struct event ev = { .type = EV_RECOVERY_ENDED };
 	struct stray *s, *next;
 	int rc;

@@ -116,13 +116,13 @@ static bool end_hopeless(struct schedule *s, int64_t now)
 		if (n_before - m->n_jobs_by_state[GPUQ_JOB_PENDING] >= END_MOST)
 			return true;
 		if (j->wish->deadline_us && clock_job_deadline_us(m, j) <= now) {
-			end(s, j, GPUQ_JOB_DEADLINE, "its deadline passed while it waited");
+			end(s, j, GPUQ_JOB_DEADLINE, "its deadline passed while it was pending");
 			continue;
 		}
 		if (j->wish->kill_on_invalid_dep)
 			deps_are_awaited(j, now, &never);
 		if (never)
-			end(s, j, GPUQ_JOB_CANCELLED, "what it depends on cannot happen any more");
+			end(s, j, GPUQ_JOB_CANCELLED, "its dependency can no longer be met");
 	}
 	return false;
 }

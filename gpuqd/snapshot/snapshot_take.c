@@ -356,7 +356,7 @@ static void take_allocs(struct taking *t, const struct job *j, uint32_t job)
 	}
 }
 
-/* Places that it was promised. All of its nodes are there: carry_out_renounce_lost(). */
+/* Places that it was nominated. All of its nodes are there: carry_out_renounce_lost(). */
 static void take_promise(struct taking *t, const struct job *j, uint32_t job)
 {
 	for (uint32_t i = 0; i < j->life->promise->n_pods; i++) {

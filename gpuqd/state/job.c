@@ -277,7 +277,7 @@ static int apply_ended(struct model *m, struct job *j, const struct event *ev, s
 	if (j->ended)
 		return gpuq_fail(err, GPUQ_EINVAL, "job %u has ended already", j->key.id);
 	if (!gpuq_job_state_ended(ev->ended.state))
-		return gpuq_fail(err, GPUQ_EINTERNAL, "no final state");
+		return gpuq_fail(err, GPUQ_EINTERNAL, "not a final state");
 	if (!model_job_attempt_over(j))
 		return gpuq_fail(err, GPUQ_EINVAL, "job %u still has pods", j->key.id);
 	if (j->array && j->array->n_waiting > 0) {
@@ -470,11 +470,11 @@ static int apply_placed(struct model *m, struct job *j, const struct event *ev,
 
 		j = job_array_split(m, master, ev->job.index);
 		if (!j)
-			return gpuq_fail(err, GPUQ_EINVAL, "element %d of job %u does not wait",
+			return gpuq_fail(err, GPUQ_EINVAL, "element %d of job %u is not pending",
 					 ev->job.index, ev->job.id);
 	}
 	if (j->state != GPUQ_JOB_PENDING && j->state != GPUQ_JOB_PROVISIONING)
-		return gpuq_fail(err, GPUQ_EINVAL, "job %u does not wait", j->key.id);
+		return gpuq_fail(err, GPUQ_EINVAL, "job %u is not pending", j->key.id);
 	if (j->started_once)
 		j->attempt++;
 	j->started_once = true;
@@ -690,14 +690,14 @@ int job_apply(struct model *m, const struct event *ev, struct gpuq_err *err)
 		return 0;
 	case EV_JOB_FRAGMENTED:
 		if (j->state != GPUQ_JOB_PENDING && ev->fragmented.milli)
-			return gpuq_fail(err, GPUQ_EINVAL, "job %u does not wait", j->key.id);
+			return gpuq_fail(err, GPUQ_EINVAL, "job %u is not pending", j->key.id);
 		accounting_set_apart(m, j, ev->fragmented.flavor, ev->fragmented.milli);
 		return 0;
 	case EV_JOB_BLOCKED:
 		apply_blocked(m, j, ev);
 		return 0;
 	default:
-		return gpuq_fail(err, GPUQ_EINTERNAL, "%s: no such thing happens yet",
+		return gpuq_fail(err, GPUQ_EINTERNAL, "%s: event not applicable to a job",
 				 event_words[ev->type]);
 	}
 }

@@ -381,13 +381,13 @@ static int apply_nominated(struct model *m, struct job *j, const struct event *e
 		j = ev->job.index < 0 ? NULL : job_array_split(m, master, ev->job.index);
 		if (!j)
 			return gpuq_fail(err, GPUQ_EINVAL,
-					 "element %" PRId32 " of job %" PRIu32 " does not wait",
+					 "element %" PRId32 " of job %" PRIu32 " is not pending",
 					 ev->job.index, ev->job.id);
 	}
 	/* One that runs is being moved, and was told to leave just now. */
 	if (j->ended || (model_job_is_live(j) &&
 			 !(j->life->leave_us && job_cause_is_eviction(j->life->leave_cause))))
-		return gpuq_fail(err, GPUQ_EINVAL, "job %" PRIu32 " does not wait", j->key.id);
+		return gpuq_fail(err, GPUQ_EINVAL, "job %" PRIu32 " is not pending", j->key.id);
 	p = job_promise_new(ev->nominated.n_pods, ev->nominated.n_victims);
 	p->at_us = ev->at_us;
 	p->flavor = model_intern(m, ev->nominated.flavor);
@@ -421,8 +421,8 @@ int job_preempt_apply(struct model *m, struct job *j, const struct event *ev, st
 		return apply_nominated(m, j, ev, err);
 	case EV_JOB_RENOUNCED:
 		if (!j->life->promise)
-			return gpuq_fail(err, GPUQ_EINVAL, "job %" PRIu32 " was promised nothing",
-					 j->key.id);
+			return gpuq_fail(err, GPUQ_EINVAL,
+					 "job %" PRIu32 " has no nominated placement", j->key.id);
 		job_set_promise(m, j, NULL);
 		return 0;
 	case EV_JOB_EVICT_ASKED:

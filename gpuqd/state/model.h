@@ -449,7 +449,7 @@ struct charged {
 	int64_t milli, from_us, to_us;
 };
 
-/* Device-us of an interval, rounded down; 0 when it ends before it begins. */
+/* Device-us of an interval, rounded down; 0 when the end is before the start. */
 int64_t accounting_gpu_us(int64_t gpus_milli, int64_t from_us, int64_t to_us);
 /* To the nearest, as people read it, so that those of many jobs still add up. */
 static inline int64_t ledger_gpu_ms(int64_t gpu_us)

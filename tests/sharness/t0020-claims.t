@@ -81,7 +81,7 @@ test_expect_success 'a kill of the daemon changes nothing of that' '
 	job "$victim" evictions >evictions && test "$(grep -o cause evictions | wc -l)" = 1 && job_is "$old" evictions "[]"
 '
 
-test_expect_success 'AC-VDK-8: it starts where it was promised, once they are gone' '
+test_expect_success 'AC-VDK-8: it starts where it was nominated, once they are gone' '
 	touch "$TMPDIR/leave" && job_becomes "$claimant" RUNNING && placed "$claimant" >got &&
 	sed "s/ //g" places >want && sed "s/ //g" got >got1 && test_cmp want got1 && test "$(held_gpus)" = 0 &&
 	job_is "$claimant" promise null

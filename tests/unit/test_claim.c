@@ -164,7 +164,7 @@ Test(claim, the_victim_is_requeued_and_shown_why)
 	cr_expect_str_eq(gpuq_get_str(e, "by_queue", ""), "default");
 	cr_expect_not_null(strstr(gpuq_get_str(e, "why", ""), "quota 2"));
 	cr_expect_eq(place(m, J2, 2, "n0", 0), 0);
-	cr_expect_null(model_find_job(m, J2)->life->promise, "it has what it was promised");
+	cr_expect_null(model_find_job(m, J2)->life->promise, "it has what it was nominated");
 	cr_expect_eq(model_find_queue(m, "default")->held_milli, 0);
 	model_free(m);
 	gpuq_arena_done(&a);

@@ -264,8 +264,8 @@ static void stranded_words(const struct gpuq_val *status, struct gpuq_buf *text)
 	static const struct {
 		const char *cause, *words;
 	} causes[] = {
-		{ "cpu", "without a free core" },        { "memory", "without free memory" },
-		{ "pods", "without a free pod slot" },   { "suspect", "on suspect nodes" },
+		{ "cpu", "without a free core" },      { "memory", "without free memory" },
+		{ "pods", "without a free pod slot" }, { "suspect", "on suspect nodes" },
 		{ "frozen", "on frozen nodes" },
 	};
 	const char *sep = " (";
@@ -364,7 +364,7 @@ static void recovering_line(const struct gpuq_val *status, struct gpuq_buf *text
 		gpuq_buf_printf(text, ", %" PRId64 " adopted, %" PRId64 " unknown: gpuq recover",
 				gpuq_get_int(r, "adopted", 0), gpuq_get_int(r, "unknown", 0));
 	else
-		gpuq_buf_adds(text, ", nothing starts until the cluster was listed");
+		gpuq_buf_adds(text, ", no job starts until the cluster has been listed");
 	line_print("Recovering", text);
 }
 

@@ -132,8 +132,7 @@ static void print_free(const struct gpuq_val *w, struct gpuq_buf *text)
 
 	if (!line_says(f))
 		return;
-	gpuq_buf_printf(text,
-			"%" PRId64 " GPUs of its flavors, at most %" PRId64 " on one node",
+	gpuq_buf_printf(text, "%" PRId64 " GPUs of its flavors, at most %" PRId64 " on one node",
 			gpuq_get_int(f, "gpus", 0), gpuq_get_int(f, "largest", 0));
 	line_print("Free", text);
 }

@@ -585,7 +585,7 @@ int estimator_ask(struct estimator *e, const struct job_key *jobs, uint32_t n_jo
 		if (!model_find_queue(journal_model(e->j), guests[i].queue))
 			return gpuq_fail(err, GPUQ_ENOENT, "no such queue: %s", guests[i].queue);
 	if (e->n_asked == ESTIMATE_QUESTIONS_MAX)
-		return gpuq_fail(err, GPUQ_EBUSY, "too many estimates are asked for: try later");
+		return gpuq_fail(err, GPUQ_EBUSY, "too many estimates in progress: retry later");
 	q = calloc(1, sizeof(*q));
 	if (!q)
 		return gpuq_no_memory(err);

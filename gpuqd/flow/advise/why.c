@@ -212,7 +212,7 @@ int why_explain(const struct why_question *q, struct gpuq_arena *mem, struct gpu
 	if (rc == 0) {
 		c.job = why_find(s, q->key);
 		if (c.job == SNAP_NONE || s->jobs[c.job].state != SNAP_PENDING)
-			rc = gpuq_fail(err, GPUQ_ENOENT, "the job does not wait");
+			rc = gpuq_fail(err, GPUQ_ENOENT, "the job is not pending");
 	}
 	if (rc == 0)
 		rc = sched_cycle(s, &scratch, &p, err);

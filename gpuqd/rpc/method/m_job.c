@@ -110,7 +110,7 @@ static void get_answer(void *arg, int rc, const struct gpuq_err *failed)
 	}
 	if (list && list->n > GET_MAX) {
 		gpuq_fail(&err, GPUQ_ETOOBIG,
-			  "array %lld has more elements than one answer holds: list them",
+			  "array %lld has more elements than fit in one reply: list them",
 			  (long long)g->p.id);
 		rpc_fail(g->c, &err);
 		return;

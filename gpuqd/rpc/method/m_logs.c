@@ -388,8 +388,7 @@ static int may_see(struct methods *m, struct rpc_call *c, const struct logs_para
 		q = model_find_queue(model, gpuq_get_str(old, "queue", ""));
 	}
 	if (!access_job(model, q, owner, &who))
-		return gpuq_fail(err, GPUQ_EPERM, "job %" PRId64 " belongs to somebody else",
-				 p->id);
+		return gpuq_fail(err, GPUQ_EPERM, "job %" PRId64 " belongs to another user", p->id);
 	if (j && j->array && p->index < 0)
 		return gpuq_fail(err, GPUQ_EINVAL,
 				 "job %" PRId64 " is an array: name an element, such as %" PRId64
