@@ -33,6 +33,17 @@ void job_set_message(struct job *j, const char *text)
 
 /* ---- jobs in the model ---- */
 
+void job_set_name(struct model *m, struct job *j, const char *name)
+{
+	const char *old = j->name;
+
+	deps_unlink(m, j);
+	j->name = blob_get(&m->shared, name, strlen(name) + 1);
+	if (j->prev)
+		deps_link(m, j);
+	blob_put(&m->shared, old);
+}
+
 static uint32_t hash_of(const void *item)
 {
 	return job_key_hash(((const struct job *)item)->key);
@@ -124,20 +135,12 @@ void job_free(struct model *m, struct job *j)
 	array_free(j->array);
 	m->n_avoiding -= j->life->avoids != NULL;
 	m->n_apart -= j->life->apart != NULL;
+	deps_set(m, j, NULL);
 	job_parts_free(m, j);
 	free(j);
 }
 
 /* ---- arrays ---- */
-
-bool job_ranges_has(const struct gpuq_range *r, size_t n, int64_t index)
-{
-	for (size_t i = 0; i < n; i++)
-		if (index >= r[i].first && index <= r[i].last &&
-		    (index - r[i].first) % r[i].step == 0)
-			return true;
-	return false;
-}
 
 bool job_ranges_remove(struct gpuq_range **ranges, size_t *n, int64_t index)
 {
@@ -192,6 +195,7 @@ struct job *job_array_split(struct model *m, struct job *master, int32_t index)
 	j->held_user = master->held_user;
 	j->held_admin = master->held_admin;
 	job_parts_like(m, j, master);
+	deps_like(m, j, master);
 	job_insert(m, j);
 	job_count(j, 1);
 	model_job_dirty(m, j);
@@ -310,84 +314,6 @@ static int apply_ended(struct model *m, struct job *j, const struct event *ev, s
 	job_array_child_ended(m, j, ev->at_us);
 	job_archive_if_done(m, j);
 	return 0;
-}
-
-/* It was to be evicted, but all of it had come to its end well by then. Whoever leaves
- * with 0 because he was told to may have saved himself only. */
-static bool was_done_anyway(const struct job *j)
-{
-	const struct pod *p;
-	bool any = false;
-
-	if (j->life->outcome != GPUQ_JOB_PREEMPTED)
-		return false;
-	DL_FOREACH2(j->pods, p, job_next) {
-		if (p->attempt != j->attempt || p->dropped)
-			continue;
-		if (p->exit_code != 0 || p->fault != POD_FAULT_NONE || !p->untold ||
-		    p->end_us >= j->life->leave_us)
-			return false;
-		any = true;
-	}
-	return any;
-}
-
-void job_verdict(const struct job *j, struct event *out)
-{
-	const struct pod *p, *first = NULL;
-	enum gpuq_job_state state = j->life->outcome;
-	int exit_code = j->life->outcome_exit;
-	bool again = false, counts = true;
-	enum gpuq_cause cause = GPUQ_CAUSE_REQUEUE;
-	const char *late = NULL;
-
-	memset(out, 0, sizeof(*out));
-	out->job = j->key;
-	DL_FOREACH2(j->pods, p, job_next)
-		if (p->attempt == j->attempt && p->message && !first)
-			first = p;
-	/* Pods that never ran have nothing to say. */
-	if (j->life->leave_cause == GPUQ_CAUSE_INFRA && j->life->n_evictions)
-		late = j->life->evictions[j->life->n_evictions - 1].why;
-	if (state == GPUQ_JOB_PENDING || was_done_anyway(j))
-		state = GPUQ_JOB_COMPLETED;
-	if (j->life->leave_cause != GPUQ_CAUSE_NONE && state == GPUQ_JOB_PREEMPTED) {
-		/* Whoever asked for it himself need not have allowed it before. */
-		again = j->wish->requeue || j->life->leave_cause == GPUQ_CAUSE_REQUEUE;
-		counts = false;
-		cause = j->life->leave_cause;
-	} else if (state == GPUQ_JOB_NODE_FAIL) {
-		/* The infrastructure's fault is not the owner's: always tried again, unless
-		 * the owner forbade requeueing. */
-		again = j->wish->requeue && !j->cancel_asked;
-		counts = false;
-		cause = GPUQ_CAUSE_INFRA;
-	} else if (state == GPUQ_JOB_FAILED && exit_code == JOB_EXIT_SAVED && j->wish->saves &&
-		   !j->cancel_asked) {
-		again = true; /* no failure: it saved itself and wants to go on */
-		counts = false;
-	} else if (j->wish->retry_limit > j->life->n_retries && !j->cancel_asked &&
-		   exit_code >= 0) {
-		again = (state == GPUQ_JOB_FAILED && (job_wish_has_exit(j->wish, exit_code) ||
-						      (j->wish->retry_on & GPUQ_RETRY_FAILURE))) ||
-			(state == GPUQ_JOB_OUT_OF_MEMORY && (j->wish->retry_on & GPUQ_RETRY_OOM)) ||
-			(state == GPUQ_JOB_TIMEOUT && j->life->leave_cause != GPUQ_CAUSE_IDLE &&
-			 (j->wish->retry_on & GPUQ_RETRY_TIMEOUT));
-	}
-	if (again) {
-		out->type = EV_JOB_REQUEUED;
-		out->requeued.cause = cause;
-		out->requeued.counts = counts;
-		out->requeued.message = first ? first->message : late ? late : "";
-		return;
-	}
-	out->type = EV_JOB_ENDED;
-	out->ended.state = state;
-	out->ended.exit_code = state == GPUQ_JOB_COMPLETED ? 0 : exit_code;
-	out->ended.message = j->life->message ? j->life->message
-			     : first          ? first->message
-			     : late           ? late
-					      : "";
 }
 
 /* ---- placing and leaving ---- */

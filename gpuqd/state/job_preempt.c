@@ -9,41 +9,6 @@
 
 #include "libgpuq/units.h"
 
-/* Nobody who has to leave for others may take longer, whatever his job file says; a qos
- * may set another bound. */
-#define GRACE_MOST_US (300 * GPUQ_US_PER_S)
-
-bool job_cause_is_eviction(enum gpuq_cause c)
-{
-	return c == GPUQ_CAUSE_RECLAIM || c == GPUQ_CAUSE_PREEMPT || c == GPUQ_CAUSE_CONSOLIDATE ||
-	       c == GPUQ_CAUSE_SHRINK || c == GPUQ_CAUSE_DRAIN;
-}
-
-int64_t job_grace_most_us(const struct model *m, const struct job *j)
-{
-	const struct site_qos *q = site_qos_find(m->site, j->qos);
-
-	return q && q->grace_us ? q->grace_us : GRACE_MOST_US;
-}
-
-int64_t job_evicted_us(const struct model *m, const struct job *j)
-{
-	const int64_t own = j->wish->grace_us ? j->wish->grace_us : JOB_GRACE_DEFAULT_US;
-	const int64_t most = job_grace_most_us(m, j);
-
-	return own < most ? own : most;
-}
-
-bool job_is_elastic(const struct job *j)
-{
-	const struct gpuq_spec *spec = &j->request->spec;
-
-	for (size_t i = 0; i < spec->n_groups; i++)
-		if (spec->groups[i].pods_max > spec->groups[i].pods_min)
-			return true;
-	return false;
-}
-
 /* Pods of the attempt that are there to stay. */
 static uint32_t n_staying(const struct job *j, uint32_t group)
 {
@@ -275,15 +240,6 @@ struct promise *job_promise_new(uint32_t n_pods, uint32_t n_victims)
 	return p;
 }
 
-int64_t job_promise_milli(const struct promise *p)
-{
-	int64_t sum = 0;
-
-	for (uint32_t i = 0; p && i < p->n_pods; i++)
-		sum += p->pods[i].gpus_milli;
-	return sum;
-}
-
 void job_promise_count(struct model *m, const struct job *j)
 {
 	if (!j->life->promise)
@@ -312,39 +268,6 @@ void job_set_promise(struct model *m, struct job *j, struct promise *p)
 	job_life(j)->promise = p;
 	job_promise_count(m, j);
 	model_job_dirty(m, j);
-}
-
-static bool is_leaving(const struct model *m, struct job_key victim)
-{
-	const struct job *v = model_find_job(m, victim);
-	const struct pod *p;
-
-	if (!v)
-		return false;
-	DL_FOREACH2(v->pods, p, job_next)
-		if (model_pod_takes(p) &&
-		    (v->life->leave_us || p->dropped || p->attempt != v->attempt))
-			return true;
-	return false;
-}
-
-uint32_t job_victims_left(const struct model *m, const struct job *j)
-{
-	uint32_t n = 0;
-
-	for (uint32_t i = 0; j->life->promise && i < j->life->promise->n_victims; i++)
-		n += is_leaving(m, j->life->promise->victims[i]);
-	return n;
-}
-
-bool job_victim_left(const struct model *m, const struct job *j, struct job_key *first)
-{
-	for (uint32_t i = 0; j->life->promise && i < j->life->promise->n_victims; i++) {
-		*first = j->life->promise->victims[i];
-		if (is_leaving(m, *first))
-			return true;
-	}
-	return false;
 }
 
 static void tell_who_is_waited_for(struct model *m, struct job *j, int64_t at_us)

@@ -20,6 +20,13 @@ int notify_apply(struct model *m, const struct event *ev, struct gpuq_err *err);
 int audit_apply(struct model *m, const struct event *ev, struct gpuq_err *err);
 int recover_apply(struct model *m, const struct event *ev, struct gpuq_err *err);
 
+/* A name that many objects have: model_intern(). */
+struct str {
+	UT_hash_handle hh;
+	size_t len;
+	char s[];
+};
+
 /* Odd factors: jobs that come one after the other, and the elements of an array, never take
  * one another's places. */
 static inline uint32_t job_key_hash(struct job_key key)
@@ -31,12 +38,12 @@ void model_job_dirty(struct model *m, struct job *j);
 /* A node failed it: others first, for a while. node is interned. */
 void pod_avoid(struct model *m, struct job *j, const char *node, int64_t until_us);
 void job_set_state(struct model *m, struct job *j, enum gpuq_job_state s);
+void job_set_name(struct model *m, struct job *j, const char *name);
 void job_set_message(struct job *j, const char *text); /* "" or NULL: none */
 /* job_parts.c: what a job shares with others, or has only once there is something to say. */
 extern const struct life life_none;
 struct life *job_life(struct job *j); /* its own, to be written */
 void job_set_life(struct job *j, const struct life *l); /* of one that was loaded; takes it */
-void job_set_name(struct model *m, struct job *j, const char *name);
 void job_set_labels(struct model *m, struct job *j, const char *labels); /* "" or NULL: none */
 void job_set_notes(struct model *m, struct job *j, const char *notes); /* the same */
 /* Equal ones are one: compared byte by byte, so that w was zeroed, or is a copy of another. */
