@@ -443,8 +443,9 @@ void accounting_charge_grant(struct model *m, const char *queue, int64_t gpu_us)
 		u->queue->granted_us += gpu_us;
 }
 
-int accounting_apply_expired(struct model *m, const struct event *ev)
+int accounting_apply_expired(struct model *m, const struct event *ev, struct gpuq_err *err)
 {
+	(void)err;
 	for (size_t i = 0; i < ev->charges.n; i++)
 		change_batch_put(&m->direct, TABLE_CHARGE, ev->charges.keys[i].bytes,
 				 ev->charges.keys[i].len, NULL, 0);

@@ -202,6 +202,20 @@ struct job *job_array_split(struct model *m, struct job *master, int32_t index)
 	return j;
 }
 
+struct job *job_of_event(struct model *m, const struct event *ev, struct gpuq_err *err)
+{
+	struct job *j = model_find_job(m, ev->job);
+
+	if (!j && ev->job.index >= 0) {
+		struct job *master = model_find_job(m, (struct job_key){ ev->job.id, -1 });
+
+		j = master ? job_array_split(m, master, ev->job.index) : NULL;
+	}
+	if (!j)
+		gpuq_fail(err, GPUQ_ENOENT, "no such job: %u", ev->job.id);
+	return j;
+}
+
 /* Not COMPLETED beats COMPLETED; among the others the first that ended so stays. */
 static void array_note_end(struct array *a, const struct job *child)
 {
@@ -276,7 +290,7 @@ void job_drop_gone_pods(struct model *m, struct job *j)
 			pod_remove(m, p);
 }
 
-static int apply_ended(struct model *m, struct job *j, const struct event *ev, struct gpuq_err *err)
+static int end_job(struct model *m, struct job *j, const struct event *ev, struct gpuq_err *err)
 {
 	if (j->ended)
 		return gpuq_fail(err, GPUQ_EINVAL, "job %u has ended already", j->key.id);
@@ -314,6 +328,13 @@ static int apply_ended(struct model *m, struct job *j, const struct event *ev, s
 	job_array_child_ended(m, j, ev->at_us);
 	job_archive_if_done(m, j);
 	return 0;
+}
+
+int job_apply_ended(struct model *m, const struct event *ev, struct gpuq_err *err)
+{
+	struct job *j = job_of_event(m, ev, err);
+
+	return j ? end_job(m, j, ev, err) : GPUQ_ENOENT;
 }
 
 /* ---- placing and leaving ---- */
@@ -383,17 +404,19 @@ void job_attempt_begin(struct model *m, struct job *j, const char *token, const 
 	j->warned = j->warn_sent = false;
 }
 
-static int apply_placed(struct model *m, struct job *j, const struct event *ev,
-			struct gpuq_err *err)
+/* An element of an array is split off by itself, once nothing can fail any more. */
+int job_apply_placed(struct model *m, const struct event *ev, struct gpuq_err *err)
 {
-	int rc = job_placed_check(m, j ? j : model_find_job(m, (struct job_key){ ev->job.id, -1 }),
-				  ev->placed.pods, ev->placed.n_pods, err);
+	struct job *j = model_find_job(m, ev->job);
+	struct job *master = j ? j : model_find_job(m, (struct job_key){ ev->job.id, -1 });
+	int rc;
 
+	if (!master)
+		return gpuq_fail(err, GPUQ_ENOENT, "no such job: %u", ev->job.id);
+	rc = job_placed_check(m, master, ev->placed.pods, ev->placed.n_pods, err);
 	if (rc < 0)
 		return rc;
 	if (!j) {
-		struct job *master = model_find_job(m, (struct job_key){ ev->job.id, -1 });
-
 		j = job_array_split(m, master, ev->job.index);
 		if (!j)
 			return gpuq_fail(err, GPUQ_EINVAL, "element %d of job %u does not wait",
@@ -416,9 +439,12 @@ static int apply_placed(struct model *m, struct job *j, const struct event *ev,
 	return 0;
 }
 
-static int apply_cancel(struct model *m, struct job *j, const struct event *ev,
-			struct gpuq_err *err)
+int job_apply_cancel(struct model *m, const struct event *ev, struct gpuq_err *err)
 {
+	struct job *j = job_of_event(m, ev, err);
+
+	if (!j)
+		return GPUQ_ENOENT;
 	if (j->ended || j->cancel_asked)
 		return gpuq_fail(err, GPUQ_EINVAL, "job %u has ended already", j->key.id);
 	if (!model_job_is_live(j)) {
@@ -427,7 +453,7 @@ static int apply_cancel(struct model *m, struct job *j, const struct event *ev,
 		end.ended.state = GPUQ_JOB_CANCELLED;
 		end.ended.exit_code = -1;
 		end.ended.message = ev->cancel.why ? ev->cancel.why : "";
-		return apply_ended(m, j, &end, err);
+		return end_job(m, j, &end, err);
 	}
 	j->cancel_asked = true;
 	/* It leaves for another already: it will not come back. */
@@ -455,12 +481,14 @@ static void hold_if_it_never_runs(struct job *j)
 	j->held_retries |= n >= START_TIMEOUTS_MAX;
 }
 
-static int apply_requeued(struct model *m, struct job *j, const struct event *ev,
-			  struct gpuq_err *err)
+int job_apply_requeued(struct model *m, const struct event *ev, struct gpuq_err *err)
 {
 	const struct event lost = { .at_us = ev->at_us, .evict.rule = "pod_lost" };
+	struct job *j = job_of_event(m, ev, err);
 	struct life *l;
 
+	if (!j)
+		return GPUQ_ENOENT;
 	if (!model_job_is_live(j) || !model_job_attempt_over(j))
 		return gpuq_fail(err, GPUQ_EINVAL, "job %u has no attempt that is over", j->key.id);
 	accounting_charge_attempt_lost(m, j, ev->requeued.cause);
@@ -493,139 +521,111 @@ static int apply_requeued(struct model *m, struct job *j, const struct event *ev
 	return 0;
 }
 
-static void apply_niced(struct model *m, struct job *j, int64_t nice)
+int job_apply_blocked(struct model *m, const struct event *ev, struct gpuq_err *err)
 {
-	struct wish w = *j->wish;
-
-	w.nice = nice;
-	job_set_wish(m, j, &w);
-	model_job_dirty(m, j);
-}
-
-static void apply_blocked(struct model *m, struct job *j, const struct event *ev)
-{
+	struct job *j = job_of_event(m, ev, err);
 	struct life *l;
 
+	if (!j)
+		return GPUQ_ENOENT;
 	equivalent_forget(m, j);
 	job_unblock(j);
 	if (ev->blocked.reason.code == GPUQ_R_NONE)
-		return;
+		return 0;
 	l = job_life(j);
 	l->blocked = must(malloc(sizeof(*l->blocked)));
 	*l->blocked = (struct blocked){ ev->blocked.reason.code,
 					model_intern(m, ev->blocked.reason.object),
 					ev->blocked.until_us };
+	return 0;
 }
 
-int job_apply(struct model *m, const struct event *ev, struct gpuq_err *err)
+/* ---- what is said about it ---- */
+
+int job_apply_niced(struct model *m, const struct event *ev, struct gpuq_err *err)
 {
-	struct job *j;
-	bool splits; /* by itself, once nothing can fail any more */
+	struct job *j = job_of_event(m, ev, err);
+	struct wish w;
 
-	if (ev->type == EV_JOB_SUBMITTED)
-		return job_submit_apply(m, ev, err);
-	if (ev->type == EV_KEYS_EXPIRED) {
-		job_submit_expire_keys(m, ev->at_us);
-		account_expire_all(m, ev->at_us);
-		return 0;
-	}
-	if (ev->type == EV_USE_MEASURED) {
-		load_apply(m, ev);
-		return 0;
-	}
-	if (ev->type == EV_DEP_ENDED) {
-		if (gpuq_job_state_ended(ev->dep.state))
-			deps_ended(m, ev->job, ev->dep.state, ev->at_us);
-		else
-			deps_started(m, ev->job, ev->dep.start_us);
-		return 0;
-	}
-	if (ev->type == EV_BESIDE_GONE) {
-		unsigned char key[CHANGE_KEY_BYTES_MAX];
+	if (!j)
+		return GPUQ_ENOENT;
+	w = *j->wish;
+	w.nice = ev->nice;
+	job_set_wish(m, j, &w);
+	model_job_dirty(m, j);
+	return 0;
+}
 
-		change_batch_put(&m->direct, TABLE_BESIDE, key,
-				 change_key_cluster(key,
-						    change_key_job(key, ev->job.id, ev->job.index),
-						    CLUSTER_DEFAULT),
-				 NULL, 0);
-		return 0;
-	}
-	j = model_find_job(m, ev->job);
-	splits = ev->type == EV_JOB_PLACED || ev->type == EV_JOB_NOMINATED;
-	if (!j && ev->job.index >= 0 && !splits) {
-		struct job *master = model_find_job(m, (struct job_key){ ev->job.id, -1 });
+int job_apply_warned(struct model *m, const struct event *ev, struct gpuq_err *err)
+{
+	struct job *j = job_of_event(m, ev, err);
 
-		j = master ? job_array_split(m, master, ev->job.index) : NULL;
-	}
-	if (!j && !(splits && model_find_job(m, (struct job_key){ ev->job.id, -1 })))
-		return gpuq_fail(err, GPUQ_ENOENT, "no such job: %u", ev->job.id);
+	if (!j)
+		return GPUQ_ENOENT;
+	j->warned = true;
+	model_job_dirty(m, j);
+	return 0;
+}
 
-	switch (ev->type) {
-	case EV_JOB_UPDATED:
-		return job_submit_apply_update(m, j, ev, err);
-	case EV_JOB_NICED:
-		apply_niced(m, j, ev->nice);
-		return 0;
-	case EV_JOB_WARNED:
-		j->warned = true;
-		model_job_dirty(m, j);
-		return 0;
-	case EV_JOB_HELD:
-		if (j->ended)
-			return gpuq_fail(err, GPUQ_EINVAL, "job %u has ended", j->key.id);
-		j->held_admin |= ev->held.admin;
-		j->held_user |= !ev->held.admin;
-		job_set_promise(m, j, NULL); /* it does not start there */
-		model_job_dirty(m, j);
-		return 0;
-	case EV_JOB_RELEASED:
-		if (j->ended)
-			return gpuq_fail(err, GPUQ_EINVAL, "job %u has ended", j->key.id);
-		j->held_user = j->held_retries = false;
-		if (ev->held.admin) {
-			job_count(j, -1);
-			j->held_admin = j->held_restore = false;
-			job_count(j, 1);
-		}
-		if (j->eligible_us < ev->at_us && j->state == GPUQ_JOB_PENDING)
-			j->eligible_us = ev->at_us;
-		model_job_dirty(m, j);
-		return 0;
-	case EV_JOB_CANCEL_ASKED:
-		return apply_cancel(m, j, ev, err);
-	case EV_JOB_PLACED:
-		return apply_placed(m, j, ev, err);
-	case EV_JOB_NOMINATED:
-	case EV_JOB_RENOUNCED:
-	case EV_JOB_EVICT_ASKED:
-	case EV_JOB_SHRINK_ASKED:
-	case EV_JOB_GROWN:
-		return job_preempt_apply(m, j, ev, err);
-	case EV_JOB_REQUEUED:
-		return apply_requeued(m, j, ev, err);
-	case EV_JOB_ENDED:
-		return apply_ended(m, j, ev, err);
-	case EV_JOB_REASONS:
-		if (j->state == GPUQ_JOB_PENDING) {
-			const struct outlook o = { .planned_us = ev->reasons.planned_us,
-						   .terms = ev->reasons.terms,
-						   .ranked = true };
+int job_apply_held(struct model *m, const struct event *ev, struct gpuq_err *err)
+{
+	struct job *j = job_of_event(m, ev, err);
 
-			job_set_outlook(m, j, &o, ev->reasons.items, ev->reasons.n, ev->at_us);
-		}
-		return 0;
-	case EV_JOB_FRAGMENTED:
-		if (j->state != GPUQ_JOB_PENDING && ev->fragmented.milli)
-			return gpuq_fail(err, GPUQ_EINVAL, "job %u does not wait", j->key.id);
-		accounting_set_apart(m, j, ev->fragmented.flavor, ev->fragmented.milli);
-		return 0;
-	case EV_JOB_BLOCKED:
-		apply_blocked(m, j, ev);
-		return 0;
-	default:
-		return gpuq_fail(err, GPUQ_EINTERNAL, "%s: no such thing happens yet",
-				 event_words[ev->type]);
+	if (!j)
+		return GPUQ_ENOENT;
+	if (j->ended)
+		return gpuq_fail(err, GPUQ_EINVAL, "job %u has ended", j->key.id);
+	j->held_admin |= ev->held.admin;
+	j->held_user |= !ev->held.admin;
+	job_set_promise(m, j, NULL); /* it does not start there */
+	model_job_dirty(m, j);
+	return 0;
+}
+
+int job_apply_released(struct model *m, const struct event *ev, struct gpuq_err *err)
+{
+	struct job *j = job_of_event(m, ev, err);
+
+	if (!j)
+		return GPUQ_ENOENT;
+	if (j->ended)
+		return gpuq_fail(err, GPUQ_EINVAL, "job %u has ended", j->key.id);
+	j->held_user = j->held_retries = false;
+	if (ev->held.admin) {
+		job_count(j, -1);
+		j->held_admin = j->held_restore = false;
+		job_count(j, 1);
 	}
+	if (j->eligible_us < ev->at_us && j->state == GPUQ_JOB_PENDING)
+		j->eligible_us = ev->at_us;
+	model_job_dirty(m, j);
+	return 0;
+}
+
+int job_apply_reasons(struct model *m, const struct event *ev, struct gpuq_err *err)
+{
+	const struct outlook o = { .planned_us = ev->reasons.planned_us,
+				   .terms = ev->reasons.terms,
+				   .ranked = true };
+	struct job *j = job_of_event(m, ev, err);
+
+	if (!j)
+		return GPUQ_ENOENT;
+	if (j->state == GPUQ_JOB_PENDING)
+		job_set_outlook(m, j, &o, ev->reasons.items, ev->reasons.n, ev->at_us);
+	return 0;
+}
+
+int job_apply_fragmented(struct model *m, const struct event *ev, struct gpuq_err *err)
+{
+	struct job *j = job_of_event(m, ev, err);
+
+	if (!j)
+		return GPUQ_ENOENT;
+	if (j->state != GPUQ_JOB_PENDING && ev->fragmented.milli)
+		return gpuq_fail(err, GPUQ_EINVAL, "job %u does not wait", j->key.id);
+	accounting_set_apart(m, j, ev->fragmented.flavor, ev->fragmented.milli);
+	return 0;
 }
 
 void job_note_started(struct model *m, struct job *j, int64_t at_us)

@@ -85,11 +85,14 @@ static enum gpuq_job_state outcome_of(const struct event *ev)
 	}
 }
 
-static int apply_evict(struct model *m, struct job *j, const struct event *ev, struct gpuq_err *err)
+int job_preempt_apply_evict(struct model *m, const struct event *ev, struct gpuq_err *err)
 {
+	struct job *j = job_of_event(m, ev, err);
 	enum gpuq_cause cause = ev->evict.cause;
 	const struct pod *p;
 
+	if (!j)
+		return GPUQ_ENOENT;
 	if (!model_job_is_live(j) || j->life->leave_us)
 		return gpuq_fail(err, GPUQ_EINVAL, "job %" PRIu32 " does not run", j->key.id);
 	if (cause == GPUQ_CAUSE_IDLE)
@@ -129,11 +132,13 @@ void job_start_if_all_run(struct model *m, struct job *j, int64_t at_us)
 	job_note_started(m, j, at_us);
 }
 
-static int apply_shrink(struct model *m, struct job *j, const struct event *ev,
-			struct gpuq_err *err)
+int job_preempt_apply_shrink(struct model *m, const struct event *ev, struct gpuq_err *err)
 {
+	struct job *j = job_of_event(m, ev, err);
 	uint32_t n_left = 0;
 
+	if (!j)
+		return GPUQ_ENOENT;
 	if (!model_job_is_live(j) || j->life->leave_us)
 		return gpuq_fail(err, GPUQ_EINVAL, "job %" PRIu32 " does not run", j->key.id);
 	for (uint32_t g = 0; g < j->request->spec.n_groups; g++)
@@ -195,11 +200,15 @@ static uint32_t free_group_index(const struct job *j, uint32_t group)
 	return ix;
 }
 
-static int apply_grown(struct model *m, struct job *j, const struct event *ev, struct gpuq_err *err)
+int job_preempt_apply_grown(struct model *m, const struct event *ev, struct gpuq_err *err)
 {
-	const struct gpuq_spec *spec = &j->request->spec;
+	struct job *j = job_of_event(m, ev, err);
+	const struct gpuq_spec *spec;
 	int rc;
 
+	if (!j)
+		return GPUQ_ENOENT;
+	spec = &j->request->spec;
 	if ((j->state != GPUQ_JOB_STARTING && j->state != GPUQ_JOB_RUNNING) || j->life->leave_us ||
 	    j->life->outcome != GPUQ_JOB_PENDING)
 		return gpuq_fail(err, GPUQ_EINVAL, "job %" PRIu32 " does not run", j->key.id);
@@ -287,10 +296,10 @@ static void tell_who_is_waited_for(struct model *m, struct job *j, int64_t at_us
 	job_set_reasons(m, j, &fact, 1, at_us);
 }
 
-/* j is NULL for an element that has not been split off yet. */
-static int apply_nominated(struct model *m, struct job *j, const struct event *ev,
-			   struct gpuq_err *err)
+/* An element of an array is split off by itself, once nothing can fail any more. */
+int job_preempt_apply_nominated(struct model *m, const struct event *ev, struct gpuq_err *err)
 {
+	struct job *j = model_find_job(m, ev->job);
 	struct job *master = j ? j : model_find_job(m, (struct job_key){ ev->job.id, -1 });
 	struct promise *p;
 	int rc;
@@ -337,24 +346,15 @@ static int apply_nominated(struct model *m, struct job *j, const struct event *e
 	return 0;
 }
 
-int job_preempt_apply(struct model *m, struct job *j, const struct event *ev, struct gpuq_err *err)
+int job_preempt_apply_renounced(struct model *m, const struct event *ev, struct gpuq_err *err)
 {
-	switch (ev->type) {
-	case EV_JOB_NOMINATED:
-		return apply_nominated(m, j, ev, err);
-	case EV_JOB_RENOUNCED:
-		if (!j->life->promise)
-			return gpuq_fail(err, GPUQ_EINVAL, "job %" PRIu32 " was promised nothing",
-					 j->key.id);
-		job_set_promise(m, j, NULL);
-		return 0;
-	case EV_JOB_EVICT_ASKED:
-		return apply_evict(m, j, ev, err);
-	case EV_JOB_SHRINK_ASKED:
-		return apply_shrink(m, j, ev, err);
-	case EV_JOB_GROWN:
-		return apply_grown(m, j, ev, err);
-	default:
-		return gpuq_fail(err, GPUQ_EINTERNAL, "%s is no claim", event_words[ev->type]);
-	}
+	struct job *j = job_of_event(m, ev, err);
+
+	if (!j)
+		return GPUQ_ENOENT;
+	if (!j->life->promise)
+		return gpuq_fail(err, GPUQ_EINVAL, "job %" PRIu32 " was promised nothing",
+				 j->key.id);
+	job_set_promise(m, j, NULL);
+	return 0;
 }

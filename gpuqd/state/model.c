@@ -12,7 +12,7 @@
 #include <string.h>
 
 const char *const event_words[N_EVENTS] = {
-#define X(sym, word, stored) word,
+#define X(sym, word, stored, apply) word,
 	EVENTS(X)
 #undef X
 };
@@ -20,7 +20,7 @@ const char *const event_words[N_EVENTS] = {
 bool model_event_is_stored(enum event_type t)
 {
 	static const bool stored[N_EVENTS] = {
-#define X(sym, word, is) [EV_##sym] = is,
+#define X(sym, word, is, apply) [EV_##sym] = is,
 		EVENTS(X)
 #undef X
 	};
@@ -96,6 +96,21 @@ void model_free(struct model *m)
 	free(m);
 }
 
+int model_apply_cluster(struct model *m, const struct event *ev, struct gpuq_err *err)
+{
+	(void)err;
+	snprintf(m->cluster_uid, sizeof(m->cluster_uid), "%s", ev->name);
+	m->meta_dirty = true;
+	return 0;
+}
+
+static int (*const appliers[N_EVENTS])(struct model *m, const struct event *ev,
+				       struct gpuq_err *err) = {
+#define X(sym, word, stored, apply) [EV_##sym] = apply,
+	EVENTS(X)
+#undef X
+};
+
 int model_apply(struct model *m, const struct event *ev, struct gpuq_err *err)
 {
 	struct joblog_entry log;
@@ -103,89 +118,10 @@ int model_apply(struct model *m, const struct event *ev, struct gpuq_err *err)
 
 	m->now_us = ev->at_us;
 	joblog_begin(m, ev, &log);
-	switch (ev->type) {
-	case EV_JOB_SUBMITTED:
-	case EV_JOB_UPDATED:
-	case EV_JOB_NICED:
-	case EV_JOB_WARNED:
-	case EV_JOB_HELD:
-	case EV_JOB_RELEASED:
-	case EV_JOB_CANCEL_ASKED:
-	case EV_JOB_NOMINATED:
-	case EV_JOB_PLACED:
-	case EV_JOB_EVICT_ASKED:
-	case EV_JOB_SHRINK_ASKED:
-	case EV_JOB_GROWN:
-	case EV_JOB_RENOUNCED:
-	case EV_JOB_REQUEUED:
-	case EV_JOB_ENDED:
-	case EV_JOB_REASONS:
-	case EV_JOB_FRAGMENTED:
-	case EV_JOB_BLOCKED:
-	case EV_KEYS_EXPIRED:
-	case EV_USE_MEASURED:
-	case EV_DEP_ENDED:
-	case EV_BESIDE_GONE:
-		rc = job_apply(m, ev, err);
-		break;
-	case EV_CLUSTER_KNOWN:
-		snprintf(m->cluster_uid, sizeof(m->cluster_uid), "%s", ev->name);
-		m->meta_dirty = true;
-		rc = 0;
-		break;
-	case EV_CLOCK_SET:
-		clock_apply_clock(m, ev);
-		rc = 0;
-		break;
-	case EV_HISTORY_EXPIRED:
-		for (size_t i = 0; i < ev->expired.n; i++)
-			history_forget(&m->direct, ev->expired.jobs[i]);
-		rc = 0;
-		break;
-	case EV_POD_CREATED:
-	case EV_POD_STARTED:
-	case EV_POD_ENDED:
-	case EV_POD_GONE:
-	case EV_POD_LEAVING:
-	case EV_POD_DEVICES:
-	case EV_POD_SIGNALLED:
-		rc = pod_apply(m, ev, err);
-		break;
-	case EV_NODE_SEEN:
-	case EV_NODE_GONE:
-	case EV_NODE_DRAIN:
-	case EV_NODE_BACKOFF:
-	case EV_NODE_FROZEN:
-	case EV_FOREIGN_SEEN:
-	case EV_FOREIGN_GONE:
-		rc = node_apply(m, ev, err);
-		break;
-	case EV_SITE_APPLIED:
-	case EV_QUEUE_SHARE:
-	case EV_QUEUE_GRANTED:
-		rc = queue_apply_site(m, ev, err);
-		break;
-	case EV_CHARGES_EXPIRED:
-		rc = accounting_apply_expired(m, ev);
-		break;
-	case EV_JOB_TIME_PASSED:
-	case EV_NOTICES_DONE:
-		rc = notify_apply(m, ev, err);
-		break;
-	case EV_RECOVERY_BEGUN:
-	case EV_RECOVERY_LISTED:
-	case EV_RECOVERY_ENDED:
-	case EV_JOB_RECOVERED:
-	case EV_JOB_UNKNOWN:
-		rc = recover_apply(m, ev, err);
-		break;
-	case EV_AUDITED:
-	case EV_AUDIT_DROPPED:
-		rc = audit_apply(m, ev, err);
-		break;
-	default:
+	if (ev->type < N_EVENTS)
+		rc = appliers[ev->type](m, ev, err);
+	else
 		rc = gpuq_fail(err, GPUQ_EINTERNAL, "unknown event %d", (int)ev->type);
-	}
 	joblog_end(m, &log, rc == 0);
 	if (rc == 0)
 		m->n_events++;

@@ -7,18 +7,14 @@
 #include "gpuqd/util/hash.h"
 #include "gpuqd/state/model.h"
 
-/* One application per family; each leaves the model alone when it fails. */
-int job_apply(struct model *m, const struct event *ev, struct gpuq_err *err);
-int pod_apply(struct model *m, const struct event *ev, struct gpuq_err *err);
-int node_apply(struct model *m, const struct event *ev, struct gpuq_err *err);
-int queue_apply_site(struct model *m, const struct event *ev, struct gpuq_err *err);
-int accounting_apply_expired(struct model *m, const struct event *ev);
-void clock_apply_clock(struct model *m, const struct event *ev);
+/* What applies each kind of event. It leaves the model alone when it fails. */
+#define X(sym, word, stored, apply)                                                                \
+	int apply(struct model *m, const struct event *ev, struct gpuq_err *err);
+EVENTS(X)
+#undef X
+
 int64_t clock_job_eligible_from(const struct model *m, int64_t begin_us, int64_t now_us);
 void clock_seen(struct model *m, int64_t us); /* an instant that was read from the database */
-int notify_apply(struct model *m, const struct event *ev, struct gpuq_err *err);
-int audit_apply(struct model *m, const struct event *ev, struct gpuq_err *err);
-int recover_apply(struct model *m, const struct event *ev, struct gpuq_err *err);
 
 /* A name that many objects have: model_intern(). */
 struct str {
@@ -81,6 +77,9 @@ void index_state(struct model *m, struct job *j, enum gpuq_job_state s); /* sets
 void index_queue(struct job *j, struct queue *q); /* sets it */
 /* All pods of the attempt run for the first time. */
 void job_note_started(struct model *m, struct job *j, int64_t at_us);
+/* The job that befalls what ev tells, split off its array where need be; NULL = there is none,
+ * and err says so. */
+struct job *job_of_event(struct model *m, const struct event *ev, struct gpuq_err *err);
 /* Ended, and none of its pods is left: history, and out of memory. True if so. */
 bool job_archive_if_done(struct model *m, struct job *j);
 /* An attempt begins: what is known of the one before is forgotten. */
@@ -90,12 +89,6 @@ void job_drop_gone_pods(struct model *m, struct job *j);
 /* job_submit.c: how a job comes in, and is described anew. */
 /* A job as JOB_SUBMITTED describes it, whatever its number. */
 int job_submit(struct model *m, const struct event *ev, struct job **out, struct gpuq_err *err);
-int job_submit_apply(struct model *m, const struct event *ev, struct gpuq_err *err);
-int job_submit_apply_update(struct model *m, struct job *j, const struct event *ev,
-			    struct gpuq_err *err);
-/* load.c: what devices did. */
-void load_apply(struct model *m, const struct event *ev);
-void job_submit_expire_keys(struct model *m, int64_t at_us);
 /* deps.c: whom it waits for. Found by what that is while the job is in the model, has not
  * ended and has this name. */
 struct deps *deps_new(uint32_t n); /* all of them waiting */
@@ -111,7 +104,6 @@ void deps_elements_ended(struct model *m, const struct job *master, enum gpuq_jo
 /* It runs: whoever waits for its start may go on. */
 void deps_started(struct model *m, struct job_key on, int64_t at_us);
 /* job_preempt.c: what the scheduler takes from one job for another. */
-int job_preempt_apply(struct model *m, struct job *j, const struct event *ev, struct gpuq_err *err);
 void job_leave(struct model *m, struct job *j, enum gpuq_cause cause, enum gpuq_job_state outcome,
 	       int64_t at_us, int64_t grace_us);
 /* Of ev: who asks for it, by which rule and numbers. */

@@ -196,18 +196,10 @@ int notify_time_due(const struct model *m, const struct job *j, int64_t now_us)
 	return 0;
 }
 
-int notify_apply(struct model *m, const struct event *ev, struct gpuq_err *err)
+int notify_apply_time_passed(struct model *m, const struct event *ev, struct gpuq_err *err)
 {
-	unsigned char key[CHANGE_KEY_BYTES_MAX];
-	struct job *j;
+	struct job *j = model_find_job(m, ev->job);
 
-	if (ev->type == EV_NOTICES_DONE) {
-		for (size_t i = 0; i < ev->notices.n; i++)
-			change_batch_put(&m->direct, TABLE_OUTBOX, key,
-					 change_key_outbox(key, ev->notices.numbers[i]), NULL, 0);
-		return 0;
-	}
-	j = model_find_job(m, ev->job);
 	if (!j || !j->life->start_us)
 		return gpuq_fail(err, GPUQ_ENOENT, "job %u does not run", ev->job.id);
 	for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++) {
