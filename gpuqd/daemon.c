@@ -24,6 +24,7 @@
 #include "gpuqd/state/model.h"
 #include "gpuqd/site/site_merge.h"
 #include "gpuqd/state/record/upgrade.h"
+#include "gpuqd/state/record/model_apply.h"
 #include "gpuqd/flow/audit.h"
 #include "gpuqd/flow/dispatch.h"
 #include "gpuqd/flow/advise/estimate.h"

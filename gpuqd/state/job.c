@@ -1,6 +1,3 @@
-#include "gpuqd/state/record/history_index.h"
-#include "gpuqd/state/record/record.h"
-#include "gpuqd/state/view/joblog.h"
 #include "gpuqd/state/model_int.h"
 #include "gpuqd/state/notify.h"
 
@@ -97,7 +94,7 @@ void job_set_state(struct model *m, struct job *j, enum gpuq_job_state s)
 		index_stored(m, j, -1);
 		j->ended = true;
 		deps_unlink(m, j);
-		joblog_ended(m, j);
+		marks_ended(m, j);
 		notify_ended(m, j);
 	}
 	job_count(j, 1);
@@ -236,7 +233,7 @@ static void array_end_if_done(struct model *m, struct job *master, int64_t at_us
 	job_set_state(m, master, a->worst);
 	deps_ended(m, master->key, a->worst, at_us);
 	deps_singletons(m, master, at_us);
-	job_archive_if_done(m, master);
+	marks_done(m, master);
 }
 
 void job_array_child_ended(struct model *m, struct job *child, int64_t at_us)
@@ -255,30 +252,30 @@ void job_array_child_ended(struct model *m, struct job *child, int64_t at_us)
 
 /* ---- the end ---- */
 
-bool job_archive_if_done(struct model *m, struct job *j)
+bool job_is_done(const struct model *m, const struct job *j)
 {
-	unsigned char key[CHANGE_KEY_BYTES_MAX];
-	const struct job_key whole = { j->key.id, -1 };
-	struct job *master = j->key.index < 0 ? NULL : model_find_job(m, whole);
-	struct pod *p, *pt;
+	const struct pod *p;
 
 	DL_FOREACH2(j->pods, p, job_next)
 		if (p->state != GPUQ_POD_GONE)
 			return false;
 	/* An array is there as long as one of its elements: they say which. */
-	if (!j->ended || (j->array && index_elements(m, j->key.id)))
-		return false;
-	history_record(m, j, &m->direct);
-	if (m->has_besides && !j->nothing_beside && (j->life->token || j->array))
-		record_beside(j, &m->direct);
+	return j->ended && !(j->array && index_elements(m, j->key.id));
+}
+
+struct job *job_depart(struct model *m, struct job *j)
+{
+	const struct job_key whole = { j->key.id, -1 };
+	struct job *master = j->key.index < 0 ? NULL : model_find_job(m, whole);
+	unsigned char key[CHANGE_KEY_BYTES_MAX];
+	struct pod *p, *pt;
+
 	change_batch_put(&m->direct, TABLE_JOB, key, change_key_job(key, j->key.id, j->key.index),
 			 NULL, 0);
 	DL_FOREACH_SAFE2(j->pods, p, pt, job_next)
 		pod_remove(m, p);
 	job_free(m, j);
-	if (master)
-		job_archive_if_done(m, master);
-	return true;
+	return master;
 }
 
 void job_drop_gone_pods(struct model *m, struct job *j)
@@ -326,7 +323,7 @@ static int end_job(struct model *m, struct job *j, const struct event *ev, struc
 	deps_ended(m, j->key, j->state, ev->at_us);
 	deps_singletons(m, j, ev->at_us);
 	job_array_child_ended(m, j, ev->at_us);
-	job_archive_if_done(m, j);
+	marks_done(m, j);
 	return 0;
 }
 
@@ -632,7 +629,7 @@ void job_note_started(struct model *m, struct job *j, int64_t at_us)
 {
 	job_life(j)->start_us = at_us;
 	job_set_state(m, j, GPUQ_JOB_RUNNING);
-	joblog_started(m, j, at_us);
+	marks_started(m, j, at_us);
 	notify_started(m, j);
 	deps_started(m, j->key, at_us);
 }

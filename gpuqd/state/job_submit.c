@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gpuqd/state/record/record.h"
 #include "libgpuq/limits.h"
 #include "libgpuq/units.h"
 
@@ -105,7 +104,7 @@ static void take_key(struct model *m, const struct job *j, const struct event *e
 		k->first_id = j->key.id;
 	}
 	k->n_jobs++; /* of the same call */
-	record_key(m, k, &m->direct);
+	marks_key(m, k);
 }
 
 int job_submit_apply(struct model *m, const struct event *ev, struct gpuq_err *err)

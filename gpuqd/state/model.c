@@ -1,12 +1,6 @@
 #include "gpuqd/snapshot/policy_sched.h"
-#include "gpuqd/state/record/record.h"
-#include "gpuqd/state/record/record_job.h"
-#include "gpuqd/state/record/record_usage.h"
-#include "gpuqd/state/view/joblog.h"
 #include "gpuqd/state/model_int.h"
-#include "gpuqd/state/record/history_index.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -93,6 +87,8 @@ void model_free(struct model *m)
 		free(s);
 	}
 	change_batch_done(&m->direct);
+	marks_clear(m);
+	free(m->marks.items);
 	free(m);
 }
 
@@ -111,74 +107,16 @@ static int (*const appliers[N_EVENTS])(struct model *m, const struct event *ev,
 #undef X
 };
 
-int model_apply(struct model *m, const struct event *ev, struct gpuq_err *err)
+int model_change(struct model *m, const struct event *ev, struct gpuq_err *err)
 {
-	struct joblog_entry log;
 	int rc;
 
 	m->now_us = ev->at_us;
-	joblog_begin(m, ev, &log);
 	if (ev->type < N_EVENTS)
 		rc = appliers[ev->type](m, ev, err);
 	else
 		rc = gpuq_fail(err, GPUQ_EINTERNAL, "unknown event %d", (int)ev->type);
-	joblog_end(m, &log, rc == 0);
 	if (rc == 0)
 		m->n_events++;
 	return rc;
-}
-
-/* ---- changes ---- */
-
-void model_collect(struct model *m, struct batch *out)
-{
-	struct pod *p;
-	struct usage *u;
-
-	/* Objects that left memory first: a name may have come back since. */
-	for (size_t i = 0; i < m->direct.n; i++) {
-		const struct change *c = &m->direct.items[i];
-
-		change_batch_put(out, c->table, c->key, c->key_len, c->val, c->val_len);
-	}
-	out->failed |= m->direct.failed;
-	if (m->direct.n)
-		change_batch_done(&m->direct);
-	for (uint32_t i = 0; i < m->n_dirty_jobs; i++) {
-		struct job *j = m->dirty_jobs[i];
-
-		if (!j)
-			continue;
-		if (j->request->dirty) {
-			record_request(m, j->request, out);
-			j->request->dirty = false;
-		}
-		record_job(m, j, out);
-		DL_FOREACH2(j->pods, p, job_next)
-			if (p->dirty) {
-				record_pod(m, p, out);
-				p->dirty = false;
-			}
-		j->dirty = false;
-	}
-	m->n_dirty_jobs = 0;
-	for (struct node *n = m->nodes_dirty ? m->nodes : NULL; n; n = n->hh.next)
-		if (n->dirty) {
-			record_node(m, n, out);
-			n->dirty = false;
-		}
-	for (u = m->usages_dirty ? m->usages : NULL; u; u = u->hh.next)
-		if (u->dirty) {
-			record_usage(m, u, out);
-			u->dirty = false;
-		}
-	account_collect_all(m, out);
-	if (m->site_dirty)
-		record_site(m, out);
-	if (m->meta_dirty)
-		record_meta(m, out);
-	if (m->recovery_dirty)
-		recover_record(m, out);
-	m->recovery_dirty = false;
-	m->site_dirty = m->meta_dirty = m->nodes_dirty = m->usages_dirty = false;
 }

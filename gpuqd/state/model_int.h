@@ -16,6 +16,53 @@ EVENTS(X)
 int64_t clock_job_eligible_from(const struct model *m, int64_t begin_us, int64_t now_us);
 void clock_seen(struct model *m, int64_t us); /* an instant that was read from the database */
 
+/* Apply ev to the objects, and mark what is to be written down: the ground of model_apply(). */
+int model_change(struct model *m, const struct event *ev, struct gpuq_err *err);
+
+/* ---- what an event leaves to be written down ---- */
+
+enum mark_kind {
+	MARK_STARTED, /* an entry of the job's log: all its pods run */
+	MARK_ENDED, /* and: it has ended */
+	MARK_NOTICE, /* a message to the outside */
+	MARK_KEY, /* the record of an idempotency key */
+	MARK_CHARGES, /* the records of what a pod, a promise or a wait was charged */
+	MARK_DONE /* the job may be over and leave */
+};
+
+/* What a pod was charged, or devices that were kept for a job: a record for each day. */
+struct charges {
+	struct job_key job;
+	uint32_t attempt, index;
+	const char *queue, *user, *flavor, *cluster; /* interned */
+	int64_t price_micro;
+	int64_t first_day, last_day; /* that it touches */
+	uint32_t n;
+	struct charged items[];
+};
+
+struct mark {
+	enum mark_kind kind;
+	enum gpuq_cause cause; /* of a notice; NONE = it has none */
+	uint32_t number; /* of the entry; of a notice: enum gpuq_notify_on */
+	int64_t at_us; /* of MARK_STARTED */
+	union {
+		const struct job *job; /* it stays until all marks of the event are written */
+		struct job_key done;
+		const struct idem_key *key;
+		struct charges *charges; /* owned */
+	};
+};
+
+void marks_started(struct model *m, struct job *j, int64_t at_us);
+void marks_ended(struct model *m, struct job *j);
+void marks_notice(struct model *m, const struct job *j, unsigned what, enum gpuq_cause cause);
+void marks_key(struct model *m, const struct idem_key *key);
+void marks_charges(struct model *m, const struct charges *c,
+		   const struct charged *items); /* copied */
+void marks_done(struct model *m, const struct job *j);
+void marks_clear(struct model *m); /* they are written */
+
 /* A name that many objects have: model_intern(). */
 struct str {
 	UT_hash_handle hh;
@@ -80,8 +127,11 @@ void job_note_started(struct model *m, struct job *j, int64_t at_us);
 /* The job that befalls what ev tells, split off its array where need be; NULL = there is none,
  * and err says so. */
 struct job *job_of_event(struct model *m, const struct event *ev, struct gpuq_err *err);
-/* Ended, and none of its pods is left: history, and out of memory. True if so. */
-bool job_archive_if_done(struct model *m, struct job *j);
+/* Has it ended, and is none of its pods left? An array stays as long as one of its elements. */
+bool job_is_done(const struct model *m, const struct job *j);
+/* Take it and its pods out of memory and of what is stored. Returns the array that it was an
+ * element of; NULL = none. */
+struct job *job_depart(struct model *m, struct job *j);
 /* An attempt begins: what is known of the one before is forgotten. */
 void job_attempt_begin(struct model *m, struct job *j, const char *token, const char *flavor,
 		       int64_t at_us);
@@ -128,6 +178,7 @@ struct job *job_array_split(struct model *m, struct job *master, int32_t index);
 void job_array_child_ended(struct model *m, struct job *child, int64_t at_us);
 bool job_ranges_remove(struct gpuq_range **ranges, size_t *n, int64_t index);
 
+size_t pod_key(const struct pod *p, unsigned char *out); /* of TABLE_POD */
 struct pod *pod_add(struct model *m, struct job *j, struct node *n, uint32_t n_devices);
 void pod_free(struct model *m, struct pod *p);
 void pod_remove(struct model *m, struct pod *p); /* with its record */
@@ -185,13 +236,7 @@ int64_t account_purse_ms(const struct model *m, const struct queue *q, const cha
 			 int64_t now_us);
 void account_grant(struct model *m, const struct queue *q, int64_t gpu_us, int64_t now_us);
 struct account *account_get(struct model *m, const unsigned char *bytes, size_t n);
-void account_collect_all(struct model *m, struct batch *out); /* those that changed */
 void account_expire_all(struct model *m, int64_t now_us); /* what has faded to nothing */
 void account_free_all(struct model *m);
-
-struct rec;
-#define RECOVERY_KEY "recovery" /* in TABLE_META */
-void recover_record(const struct model *m, struct batch *out);
-int recover_load(struct model *m, struct rec *r, struct gpuq_err *err);
 
 #endif

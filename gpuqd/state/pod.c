@@ -4,8 +4,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gpuqd/state/record/record.h"
 #include "libgpuq/units.h"
+
+size_t pod_key(const struct pod *p, unsigned char *out)
+{
+	const struct job_key job = p->job->key;
+
+	return change_key_cluster(out, change_key_pod(out, job.id, job.index, p->attempt, p->index),
+				  p->node->cluster);
+}
 
 struct pod *pod_add(struct model *m, struct job *j, struct node *n, uint32_t n_devices)
 {
@@ -42,7 +49,7 @@ void pod_remove(struct model *m, struct pod *p)
 	unsigned char key[CHANGE_KEY_BYTES_MAX];
 	struct node *n = p->node;
 
-	change_batch_put(&m->direct, TABLE_POD, key, record_pod_key(p, key), NULL, 0);
+	change_batch_put(&m->direct, TABLE_POD, key, pod_key(p, key), NULL, 0);
 	pod_free(m, p);
 	node_drop_if_empty(m, n);
 }
@@ -207,7 +214,7 @@ static void gone(struct model *m, struct pod *p, const struct event *ev)
 	} else {
 		touch(m, p);
 	}
-	job_archive_if_done(m, j);
+	marks_done(m, j);
 }
 
 /* ---- events ---- */

@@ -5,8 +5,6 @@
 #include <string.h>
 
 #include "gpuqd/state/model_int.h"
-#include "gpuqd/state/record/record.h"
-#include "gpuqd/state/record/record_int.h"
 
 void recover_count(const struct model *m, uint32_t *n_unknown, uint32_t *n_recovered)
 {
@@ -235,39 +233,5 @@ int recover_apply_ended(struct model *m, const struct event *ev, struct gpuq_err
 		return gpuq_fail(err, GPUQ_EINVAL, "the cluster has not been listed yet");
 	m->recovery.since_us = 0;
 	m->recovery_dirty = true;
-	return 0;
-}
-
-/* ---- its record ---- */
-
-void recover_record(const struct model *m, struct batch *out)
-{
-	const struct recovery *r = &m->recovery;
-	struct gpuq_buf b = GPUQ_BUF_INIT;
-
-	varint_array(&b, 6);
-	varint_int(&b, r->since_us);
-	varint_int(&b, r->copied_us);
-	varint_int(&b, r->floor);
-	varint_bool(&b, r->listed);
-	varint_int(&b, r->n_adopted);
-	varint_int(&b, r->listed_us);
-	record_put(out, TABLE_META, (const unsigned char *)RECOVERY_KEY, strlen(RECOVERY_KEY), &b);
-}
-
-int recover_load(struct model *m, struct rec *r, struct gpuq_err *err)
-{
-	struct recovery got;
-
-	rec_get_row(r, 6);
-	got.since_us = rec_get_int(r);
-	got.copied_us = rec_get_int(r);
-	got.floor = (uint32_t)rec_get_int(r);
-	got.listed = varint_get_bool(r);
-	got.n_adopted = (uint32_t)rec_get_int(r);
-	got.listed_us = rec_get_int(r);
-	if (r->bad)
-		return gpuq_fail(err, GPUQ_ECORRUPT, "the state of the recovery is not whole");
-	m->recovery = got;
 	return 0;
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "gpuqd/state/record/record.h"
+#include "gpuqd/state/record/model_apply.h"
 #include "libgpuq/wire/mp.h"
 
 /* ---- a store in memory ---- */

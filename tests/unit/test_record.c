@@ -9,6 +9,7 @@
 #include "gpuqd/state/record/record.h"
 #include "gpuqd/util/varint.h"
 #include "gpuqd/state/record/upgrade.h"
+#include "gpuqd/state/record/model_apply.h"
 #include "libgpuq/wire/mp.h"
 #include "libgpuq/units.h"
 #include "libgpuq/wire/wire.h"

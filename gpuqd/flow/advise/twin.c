@@ -8,6 +8,7 @@
 #include "gpuqd/flow/load.h"
 #include "gpuqd/store/store.h"
 #include "libgpuq/arena.h"
+#include "gpuqd/state/record/model_apply.h"
 
 struct twin {
 	struct gpuq_arena mem;
