@@ -76,7 +76,8 @@
 	X(NODE_BACKOFF, "node.backoff", false, node_apply_backoff)                                 \
 	X(FOREIGN_SEEN, "foreign.seen", false, node_apply_foreign_seen)                            \
 	X(FOREIGN_GONE, "foreign.gone", false, node_apply_foreign_gone)                            \
-	X(USE_MEASURED, "use.measured", false, load_apply)
+	X(USE_MEASURED, "use.measured", false, load_apply)                                         \
+	X(JOB_NOTHING_BESIDE, "job.nothing_beside", false, job_apply_nothing_beside)
 
 enum event_type {
 #define X(sym, word, stored, apply) EV_##sym,
@@ -173,6 +174,8 @@ struct event {
 			const char *flavor;
 			int64_t milli; /* that it could have had; 0 = it is over */
 		} fragmented;
+		bool nothing_beside; /* JOB_NOTHING_BESIDE: its pods need nothing but themselves */
+		bool told; /* POD_LEAVING: by us, since its job, or its part in it, ends */
 		int percent; /* JOB_TIME_PASSED: of its time limit; 50, 80 or 90 */
 		struct {
 			bool admin;

@@ -115,8 +115,8 @@ void job_free(struct model *m, struct job *j)
 	struct pod *p, *pt;
 
 	equivalent_forget(m, j);
-	if (m->walk == j)
-		m->walk = j->next;
+	if (m->readers->walk == j)
+		m->readers->walk = j->next;
 	job_set_promise(m, j, NULL);
 	DL_FOREACH_SAFE2(j->pods, p, pt, job_next)
 		pod_free(m, p);
@@ -398,7 +398,7 @@ void job_attempt_begin(struct model *m, struct job *j, const char *token, const 
 	l->n_indexes = 0;
 	l->shrunk_us = l->short_us = 0;
 	l->yield_us = 0;
-	j->warned = j->warn_sent = false;
+	j->warned = false;
 }
 
 /* An element of an array is split off by itself, once nothing can fail any more. */
@@ -550,6 +550,16 @@ int job_apply_niced(struct model *m, const struct event *ev, struct gpuq_err *er
 	w.nice = ev->nice;
 	job_set_wish(m, j, &w);
 	model_job_dirty(m, j);
+	return 0;
+}
+
+int job_apply_nothing_beside(struct model *m, const struct event *ev, struct gpuq_err *err)
+{
+	struct job *j = job_of_event(m, ev, err);
+
+	if (!j)
+		return GPUQ_ENOENT;
+	j->nothing_beside = ev->nothing_beside;
 	return 0;
 }
 

@@ -27,8 +27,11 @@ struct model *model_new(const char *cluster_id)
 	struct model *m = calloc(1, sizeof(*m));
 	struct site *s = site_default();
 
-	if (!m || !s) {
+	if (m)
+		m->readers = calloc(1, sizeof(*m->readers));
+	if (!m || !s || !m->readers) {
 		site_free(s);
+		free(m ? m->readers : NULL);
 		free(m);
 		return NULL;
 	}
@@ -89,6 +92,7 @@ void model_free(struct model *m)
 	change_batch_done(&m->direct);
 	marks_clear(m);
 	free(m->marks.items);
+	free(m->readers);
 	free(m);
 }
 

@@ -139,9 +139,6 @@ struct pod {
 	bool dropped;
 	bool untold; /* it ended before the cluster told it to leave; not stored */
 	bool recovered; /* it ran before this ledger knew it; not stored */
-	bool asked; /* its creation was asked for by this process; not stored */
-	bool forgotten; /* the cluster was told that it may go; not stored */
-	uint32_t seen; /* list generation in which the cluster last named it; not stored */
 	int exit_code; /* -1 until it ended, or when it never ran */
 	int64_t placed_us, start_us, end_us;
 	int64_t strand_from_us; /* the node's strand_us when it came; not stored */
@@ -261,7 +258,6 @@ struct job {
 	bool held_restore : 1; /* it ran when the store was copied; what became of it is not known */
 	bool recovered : 1; /* made from its pods: what it runs is not known, so it is never retried */
 	bool warned : 1; /* this attempt was told that its time ends soon */
-	bool warn_sent : 1; /* by this process; not stored */
 	bool alone : 1; /* shown by itself in the snapshot that is being taken; not stored */
 	bool nothing_beside : 1; /* its pods need nothing but themselves; not stored */
 	uint32_t attempt; /* attempts so far beyond the first */
@@ -428,9 +424,7 @@ struct model {
 	struct keys keys;
 	struct usage *usages;
 	struct account *accounts, *dirty_accounts;
-	struct alike *alike_by_key; /* equivalent.h */
-	uint64_t alike_turn[N_ALIKE_READERS]; /* of the last snapshot that did not show all */
-	struct job *walk; /* where a walk over all jobs goes on that takes several turns; NULL */
+	struct readers *readers; /* equivalent.h */
 	struct policy
 		policy; /* set once, before the first event; but for notify, which may change */
 	struct str *strs;
@@ -524,6 +518,10 @@ void recover_count(const struct model *m, uint32_t *n_unknown, uint32_t *n_recov
 struct model *model_new(const char *cluster_id);
 void model_free(struct model *m);
 
+/* By which it decides; before the first event, but for notify, which may change. */
+void model_set_policy(struct model *m, const struct policy *p);
+/* Does the cluster make things beside the pods? Before the first event. */
+void model_set_besides(struct model *m, bool has);
 bool model_is_dirty(const struct model *m); /* has anything to be stored? */
 
 /* Could this site take the place of the one there is? GPUQ_ECONFLICT when jobs depend on a

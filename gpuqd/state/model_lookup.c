@@ -193,6 +193,16 @@ void model_job_dirty(struct model *m, struct job *j)
 	m->dirty_jobs[m->n_dirty_jobs++] = j;
 }
 
+void model_set_policy(struct model *m, const struct policy *p)
+{
+	m->policy = *p;
+}
+
+void model_set_besides(struct model *m, bool has)
+{
+	m->has_besides = has;
+}
+
 bool model_is_dirty(const struct model *m)
 {
 	return m->n_dirty_jobs || m->direct.n || m->meta_dirty || m->site_dirty || m->nodes_dirty ||
