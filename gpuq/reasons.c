@@ -4,6 +4,7 @@
 
 #include "gpuq/lines.h"
 #include "gpuq/view.h"
+#include "libgpuq/names.h"
 #include "libgpuq/units.h"
 
 /* Numbers of a reason in the units people use. */

@@ -8,6 +8,7 @@
 
 #include "gpuqd/state/model_audit.h"
 #include "gpuqd/state/record/record.h"
+#include "gpuqd/state/record/model_apply.h"
 #include "libgpuq/wire/mp.h"
 
 /* ---- a store in memory ---- */

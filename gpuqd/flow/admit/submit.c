@@ -498,7 +498,7 @@ static uint64_t spec_hash(uint64_t h, const struct gpuq_val *spec)
 static int repeat(struct journal *j, const struct idem_key *k, uint64_t hash, const char *key,
 		  struct gpuq_arena *a, struct submit_result *out, struct gpuq_err *err)
 {
-	struct model *m = journal_model(j);
+	const struct model *m = journal_model(j);
 	int64_t now = loop_now_us(journal_loop(j));
 
 	if (k->hash != hash)
@@ -568,7 +568,7 @@ int submit_jobs(struct journal *j, struct cluster *c, const struct submit_who *w
 		const struct gpuq_val *specs, const char *key, int64_t lease_us, bool dry_run,
 		struct gpuq_arena *a, struct submit_result *out, struct gpuq_err *err)
 {
-	struct model *m = journal_model(j);
+	const struct model *m = journal_model(j);
 	uint64_t hash = HASH_FNV_START;
 	int64_t now = loop_now_us(journal_loop(j)), n_before = 0;
 	const struct idem_key *known = NULL;

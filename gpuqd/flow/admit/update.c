@@ -187,7 +187,7 @@ int update_job(struct journal *j, struct cluster *c, const struct submit_who *wh
 	       struct job_key key, bool whole, const struct gpuq_val *set, bool dry_run,
 	       struct gpuq_arena *a, struct gpuq_val **warnings, struct gpuq_err *err)
 {
-	struct model *m = journal_model(j);
+	const struct model *m = journal_model(j);
 	struct job *master = model_find_job(m, (struct job_key){ key.id, -1 });
 	struct job *job = model_find_job(m, key);
 	const bool element = key.index >= 0;

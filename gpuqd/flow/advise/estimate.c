@@ -333,7 +333,7 @@ static uint32_t n_asked_jobs(const struct run *r)
 /* Numbers everything that is asked for; the guests stand at the end of the snapshot. */
 static int prepare(struct run *r, uint32_t *fresh, uint32_t n_fresh)
 {
-	struct model *m = journal_model(r->e->j);
+	const struct model *m = journal_model(r->e->j);
 	const uint32_t n = n_guests(r), n_jobs = n_asked_jobs(r) + n_fresh;
 	struct start_guest *guests = gpuq_arena_calloc(&r->mem, n + 1, sizeof(*guests));
 	struct job_key *jobs = gpuq_arena_calloc(&r->mem, n_jobs + 1, sizeof(*jobs));

@@ -68,7 +68,7 @@ struct get {
 static void get_answer(void *arg, int rc, const struct gpuq_err *failed)
 {
 	struct get *g = arg;
-	struct model *model = journal_model(g->m->j);
+	const struct model *model = journal_model(g->m->j);
 	int64_t now = loop_now_us(journal_loop(g->m->j));
 	struct gpuq_arena *a = rpc_call_arena(g->c);
 	struct gpuq_val *list = gpuq_list(a), *v = gpuq_map(a);

@@ -384,7 +384,7 @@ static int check_access(const struct opening *o, const struct queue *q, const ch
 /* Find the job that is named, if the caller may enter it and it runs. */
 static int find_job(const struct opening *o, const struct job **out, struct gpuq_err *err)
 {
-	struct model *m = journal_model(o->m->j);
+	const struct model *m = journal_model(o->m->j);
 	const struct job_key key = { (uint32_t)o->p->id, (int32_t)o->p->index };
 	const struct job *j = model_find_job(m, key);
 	const struct gpuq_val *old;

@@ -353,7 +353,7 @@ int m_usage_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_
 {
 	struct methods *m = arg;
 	const struct usage_params *p = params;
-	struct model *model = journal_model(m->j);
+	const struct model *model = journal_model(m->j);
 	struct gpuq_arena *a = rpc_call_arena(c);
 	struct gpuq_val *list = gpuq_list(a);
 	const int64_t now = loop_now_us(journal_loop(m->j));
@@ -408,7 +408,7 @@ int m_queue_grant(void *arg, struct rpc_call *c, const void *params, struct gpuq
 {
 	struct methods *m = arg;
 	const struct grant_params *p = params;
-	struct model *model = journal_model(m->j);
+	const struct model *model = journal_model(m->j);
 	struct gpuq_arena *a = rpc_call_arena(c);
 	const struct queue *q = model_find_queue(model, p->name);
 	const char *who = rpc_call_peer(c)->user;

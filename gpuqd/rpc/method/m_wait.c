@@ -147,7 +147,7 @@ void waits_on_event(struct methods *m, const struct event *ev)
 static struct gpuq_val *current(struct methods *m, struct job_key key, struct gpuq_arena *a,
 				bool *ended)
 {
-	struct model *model = journal_model(m->j);
+	const struct model *model = journal_model(m->j);
 	const struct job *j = model_find_job(model, key);
 	struct gpuq_val *v;
 
