@@ -134,12 +134,11 @@ static bool with_moves(struct cycle *c, struct claim *k)
 		return false;
 	k->others = k->only_quota = true;
 	k->own = false;
-	if (!rules_possible(c, k))
-		return false;
 	k->movers = true;
-	found = search_victims(c, k);
+	found = rules_possible(c, k) && search_victims(c, k);
 	k->movers = false;
-	/* Who need not leave stays, by whatever right the others do. */
+	/* Who need not leave stays, by whatever right the others do; nor is the next search
+	 * one for what is guaranteed alone. */
 	k->only_quota = preempt_only_quota(c, k->job);
 	if (!found || !search_fits(c, k))
 		return k->movers = found;
