@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "gpuqd/sched/preempt/entitlement.h"
 #include "gpuqd/sched/preempt/gangs.h"
 #include "gpuqd/sched/preempt/minimise.h"
 #include "gpuqd/sched/preempt/preempt_why.h"
@@ -9,6 +10,7 @@
 #include "gpuqd/sched/preempt/rules.h"
 #include "gpuqd/sched/preempt/search.h"
 #include "gpuqd/sched/preempt/search_set.h"
+#include "gpuqd/sched/preempt/shortage.h"
 #include "gpuqd/sched/quota/holdings.h"
 #include "gpuqd/sched/timeline/emit.h"
 #include "gpuqd/sched/timeline/nominated.h"
@@ -189,6 +191,7 @@ static bool by_eviction(struct cycle *c, struct claim *k)
 	const int64_t spares[] = { 0, need, GPUQ_UNLIMITED };
 	bool found = false;
 
+	entitlement_set_lacks(c, shortage_of(c, k));
 	k->over_spare = true;
 	for (size_t i = 0; !found && i < sizeof(spares) / sizeof(spares[0]) && !c->failed; i++) {
 		/* The next search would find as little. */
@@ -248,7 +251,7 @@ static bool hopeless(struct cycle *c, const struct claim *k)
 		return false;
 	if (!c->s->config.reclaim)
 		return true;
-	if (rules_on_others_possible(c, k))
+	if (rules_on_others_possible(c, k) || shortage_possible(c, k))
 		return false;
 	return q->preempt_within == SNAP_PREEMPT_NEVER ||
 	       c->least_priority[j->queue] >
@@ -317,6 +320,7 @@ bool preempt_job(struct cycle *c, uint32_t job, uint32_t *flavor)
 				search_drop_all(c, &k);
 				found = false;
 			}
+			entitlement_set_lacks(c, 0);
 			if (!found)
 				nominated_later_leave(c);
 			if (found) {

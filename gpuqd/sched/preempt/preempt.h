@@ -76,12 +76,16 @@ struct units {
 	uint32_t n_depths;
 	struct standing *standings; /* by queue */
 	bool any_soft;
+	uint8_t lacks; /* what the claimant at hand lacks and its devices are not; enum claim_short */
 	uint32_t n_claims; /* numbers for justifies, refused and planned */
 	int64_t *left; /* scratch: what is left of a line, by resource; for each line */
 };
 
 /* Which of the rules of preemption a victim is taken by; gpuqd-scheduling(7) has them. */
 enum claim_rule { RULE_NONE, RULE_QUOTA, RULE_SHARE, RULE_BORROW, RULE_OWN };
+
+/* Cpu, memory: what a claimant may lack on nodes where it has devices. */
+enum claim_short { SHORT_CPU = 1, SHORT_MEMORY = 2 };
 
 /* How a unit stands in its leaf. */
 enum claim_depth { DEPTH_QUOTA, DEPTH_SHARE, DEPTH_BEYOND };

@@ -22,7 +22,7 @@
 /* How much of its share a queue holds: is x to lose something before y? */
 static int cmp_loser(const struct cycle *c, const struct claim *k, uint32_t x, uint32_t y)
 {
-	const uint32_t res = k->flavor == SNAP_NONE ? snap_cpu(c->s) : k->flavor;
+	const uint32_t res = entitlement_measure(c, k);
 	const int64_t held_x = entitlement_stays(c, x, res), held_y = entitlement_stays(c, y, res);
 	const int64_t due_x = entitlement_line_of(c, x, res, LINE_SHARE);
 	const int64_t due_y = entitlement_line_of(c, y, res, LINE_SHARE);
