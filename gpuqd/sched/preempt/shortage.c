@@ -20,9 +20,16 @@ static bool over_share(const struct cycle *c, const struct claim *k, uint32_t qu
 	return false;
 }
 
+/* Without looking at nodes: it may be anything but devices that the claimant lacks. */
+static bool has_devices(const struct cycle *c, const struct claim *k)
+{
+	return k->flavor == SNAP_NONE ||
+	       k->free_milli >= c->s->requests[c->s->jobs[k->job].request].gpus_milli;
+}
+
 bool shortage_possible(const struct cycle *c, const struct claim *k)
 {
-	if (c->s->config.reclaim_to != SNAP_RECLAIM_FAIR_SHARE || k->growth ||
+	if (!has_devices(c, k) || c->s->config.reclaim_to != SNAP_RECLAIM_FAIR_SHARE || k->growth ||
 	    c->s->queues[k->leaf].reclaim == SNAP_RECLAIM_NEVER)
 		return false;
 	for (uint32_t q = k->leaf; q != SNAP_NONE; q = c->s->queues[q].parent) {
@@ -74,7 +81,7 @@ uint8_t shortage_of(struct cycle *c, const struct claim *k)
 {
 	uint8_t lacks = 0;
 
-	if (c->s->config.reclaim_to != SNAP_RECLAIM_FAIR_SHARE ||
+	if (!has_devices(c, k) || c->s->config.reclaim_to != SNAP_RECLAIM_FAIR_SHARE ||
 	    (k->need[snap_cpu(c->s)] == 0 && k->need[snap_memory(c->s)] == 0) ||
 	    !all_have_rooms(c, k, 0))
 		return 0;
