@@ -70,6 +70,7 @@ struct amounts {
 	int64_t *device_memory;
 	uint64_t *parted;
 	uint16_t *withheld; /* nothing */
+	int32_t *migs; /* as cycle.mig_free, where they matter (future.by_profile) */
 };
 
 /* A part of a device, or all of it, that is given back at some moment; below 0: taken. */
@@ -91,6 +92,20 @@ struct mark {
 	int64_t bytes_left;
 };
 
+/* MIG instances of one profile on one node, which is a slot of cycle.mig_free: given back at
+ * some moment (n < 0: taken); held by a planned start, and to spare when that begins. */
+struct instance_end {
+	int64_t end_us;
+	uint32_t slot;
+	int32_t n;
+};
+
+struct instance_hold {
+	uint32_t job, slot;
+	int64_t start_us, end_us;
+	int32_t n, left;
+};
+
 struct future {
 	/* timeline: timeline.c, timeline_free.c */
 	struct release *releases; /* by end */
@@ -110,6 +125,13 @@ struct future {
 	uint32_t n_part_ends, room_part_ends;
 	struct mark *marks;
 	uint32_t n_marks, room_marks;
+
+	/* MIG instances, when some job asks for them: timeline_instances.c */
+	bool by_profile;
+	struct instance_end *instance_ends;
+	uint32_t n_instance_ends, room_instance_ends;
+	struct instance_hold *instances;
+	uint32_t n_instances, room_instances;
 
 	/* licenses: timeline_licenses.c */
 	struct license_end *license_ends;
