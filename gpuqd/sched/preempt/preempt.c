@@ -291,7 +291,10 @@ bool preempt_job(struct cycle *c, uint32_t job, uint32_t *flavor)
 {
 	const struct snap_request *r = &c->s->requests[c->s->jobs[job].request];
 	const uint32_t n = r->gpus_milli > 0 ? r->n_flavor_ix : 1;
-	struct claim k = { .job = job, .rests_with = SNAP_NONE, .spare_max = GPUQ_UNLIMITED };
+	struct claim k = { .job = job,
+			   .rests_with = SNAP_NONE,
+			   .spare_max = GPUQ_UNLIMITED,
+			   .bound = N_PLAN_BOUNDS };
 	bool all_hopeless = true;
 
 	if (!c->s->config.reclaim && !c->s->config.consolidation)
@@ -331,5 +334,7 @@ bool preempt_job(struct cycle *c, uint32_t job, uint32_t *flavor)
 	}
 	why_rests(c, &k);
 	why_spare(c, &k);
+	if (k.bound != N_PLAN_BOUNDS)
+		cycle_bounded(c, job, k.bound, k.bound_most);
 	return false;
 }

@@ -142,6 +142,8 @@ struct claim {
 	int64_t rests_until_us; /* the end of that */
 	int64_t spare_milli; /* the least that was too much to be left over; 0 = nothing was */
 	int64_t spare_max; /* devices that victims may hold beyond the request in this search */
+	enum plan_bounded bound; /* that ended a search; N_PLAN_BOUNDS = none did */
+	int64_t bound_most;
 	bool over_spare; /* something could not be taken for that */
 	bool owed_alone; /* of others only what the quota of its queue is owed */
 	bool only_quota; /* its own eviction is so recent that it claims what it is owed only */

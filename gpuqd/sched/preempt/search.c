@@ -119,8 +119,11 @@ static bool one_by_one(struct cycle *c, struct claim *k)
 		if (k->n_victims > 0 && have >= need && search_fits(c, k))
 			return true;
 		/* Much more than it asks for did not help: it does not lie there. */
-		if (k->n_victims > most)
+		if (k->n_victims > most) {
+			k->bound = PLAN_BOUND_VICTIMS;
+			k->bound_most = most;
 			return false;
+		}
 		unit = next_victim(c, k);
 		if (unit == SNAP_NONE)
 			return false;
@@ -133,6 +136,8 @@ static bool one_by_one(struct cycle *c, struct claim *k)
 		for (uint32_t i = before; i < k->n_victims; i++)
 			have += c->units->units[k->victims[i].unit].gpus_milli;
 	}
+	k->bound = PLAN_BOUND_PLACEMENTS;
+	k->bound_most = PACKS_MAX;
 	return false;
 }
 

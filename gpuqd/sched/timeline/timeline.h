@@ -150,6 +150,7 @@ struct future {
 	uint32_t *n_starving;
 	int64_t *starving_held;
 	uint32_t n_tests, n_tries; /* jobs that asked for one; moments that were tried */
+	bool told_full; /* that one of these is as many as may be */
 	uint16_t *rooms; /* scratch: whole devices by node as time goes on */
 
 	/* starting beside it: timeline_pack.c */

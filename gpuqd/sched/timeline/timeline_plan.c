@@ -363,6 +363,8 @@ bool timeline_plan(struct cycle *c, uint32_t job, uint32_t flavor, bool starving
 		if (timeline_plan_at(c, job, flavor, t, starving))
 			return true;
 	}
+	if (tries == 0 && t != GPUQ_UNLIMITED)
+		cycle_bounded(c, job, PLAN_BOUND_OWN_MOMENTS, TIMES_TRIED + f->n_planned);
 	return false;
 }
 
@@ -380,6 +382,18 @@ static bool exhausted(const struct cycle *c)
 {
 	return c->future->n_tests >= c->s->config.max_job_test ||
 	       c->future->n_tries >= max_tries(c);
+}
+
+/* Told once in a cycle: it is so for all that come after. */
+static void tell_full(struct cycle *c)
+{
+	const bool tests = c->future->n_tests >= c->s->config.max_job_test;
+
+	if (c->future->told_full)
+		return;
+	c->future->told_full = true;
+	cycle_bounded(c, SNAP_NONE, tests ? PLAN_BOUND_JOBS : PLAN_BOUND_MOMENTS,
+		      tests ? c->s->config.max_job_test : max_tries(c));
 }
 
 /* Nothing ever ends, and nothing is planned: no need to look ahead. */
@@ -422,8 +436,12 @@ bool timeline_reserve(struct cycle *c, uint32_t job, uint32_t flavor)
 		return false;
 	if (timeline_planned(c->future, job))
 		return true;
-	if (c->future->n_of_flavor[kind] >= config->backfill_depth || exhausted(c))
+	if (c->future->n_of_flavor[kind] >= config->backfill_depth)
 		return false;
+	if (exhausted(c)) {
+		tell_full(c);
+		return false;
+	}
 	c->future->n_tests++;
 	return timeline_plan(c, job, flavor, false);
 }
