@@ -144,6 +144,26 @@ static bool was_refused(const struct job *j)
 	return false;
 }
 
+/* When a requeued job may start again; 0 = at once. A job that failed waits a little longer each
+ * time, so that it does not spin. A job that lost its places through no failure of its own keeps
+ * its turn: no other is started there, only to be preempted a second later. Its wait counts from
+ * the start of the attempt, and holds it back only where one short attempt follows another. */
+static int64_t not_before(const struct job *j, const struct event *ev, int64_t now)
+{
+	/* A refusal is its node's affair, which is left alone for longer each time. */
+	const unsigned shift = was_refused(j) ? 0 : j->attempt < 6 ? j->attempt : 6;
+	const int64_t wait_us = GPUQ_US_PER_S << shift;
+
+	/* What others had to leave for is not the job's doing. */
+	if ((j->life->blocked && j->life->blocked->until_us > now) ||
+	    job_cause_is_eviction(ev->requeued.cause))
+		return 0;
+	if (ev->requeued.counts)
+		return now + wait_us;
+	return j->attempt > 0 && j->life->placed_us + wait_us > now ? j->life->placed_us + wait_us
+								    : 0;
+}
+
 /* When the last pod of an attempt is over: end, or back to the queue. */
 static void verdict(struct reconcile *r, struct job_key key)
 {
@@ -158,15 +178,7 @@ static void verdict(struct reconcile *r, struct job_key key)
 		return; /* a later attempt of it may still be told */
 	job_verdict(j, &ev);
 	if (ev.type == EV_JOB_REQUEUED) {
-		/* A little longer each time, so that a broken job does not spin. A refusal is
-		 * its node's affair, which is left alone for longer each time. */
-		unsigned shift = was_refused(j) ? 0 : j->attempt < 6 ? j->attempt : 6;
-
-		ev.requeued.not_before_us = now + (GPUQ_US_PER_S << shift);
-		/* What others had to leave for is not the job's doing. */
-		if ((j->life->blocked && j->life->blocked->until_us > now) ||
-		    job_cause_is_eviction(ev.requeued.cause))
-			ev.requeued.not_before_us = 0;
+		ev.requeued.not_before_us = not_before(j, &ev, now);
 		log_notice("job.requeued", "job=%" PRIu32 " index=%" PRId32 " cause=%s why=%s",
 			   key.id, key.index, gpuq_cause_word(ev.requeued.cause),
 			   LOGS(ev.requeued.message));
