@@ -2,7 +2,9 @@
  *
  * Owns     the thread and the jobs handed to it, which it does one after another.
  * Touches  pthreads, an eventfd.
- * Used by  flow/admit/apply (what a change of the site would evict).
+ * Used by  flow (what if, estimates), rpc/method (questions, backups).
+ *
+ * Left idle, it gives the memory that its jobs took back to the system.
  *
  * What a job needs is its own: it shares nothing with the loop but what is made for
  * that (the store's reads). The outcome is told on the loop.
