@@ -251,6 +251,9 @@ int methods_new(struct journal *j, struct reconcile *r, const char *cluster_kind
 		methods_free(m);
 		return rc;
 	}
+	worker_give_back(m->quick);
+	worker_give_back(m->slow);
+	worker_give_back(m->copies);
 	m->start_us = loop_now_us(journal_loop(j));
 	m->reconcile = r;
 	m->kind = cluster_kind;
