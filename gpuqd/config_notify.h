@@ -28,7 +28,7 @@ struct config_notify {
 
 extern const struct gpuq_schema config_notify_schema;
 
-/* What the model has to know of it; its strings are the configuration's. */
+/* The part of it that the model needs; its strings belong to the configuration. */
 void config_notify_policy(const struct config_notify *c, struct policy_notify *out);
 
 #endif

@@ -44,9 +44,9 @@ const char *const *sharing_barred(const struct gpuq_group *g);
 #define GPUSHARE_ASSIGNED "ALIYUN_COM_GPU_MEM_ASSIGNED"
 #define GPUSHARE_TIME "ALIYUN_COM_GPU_MEM_ASSUME_TIME"
 
-/* What a node with `total` units on `count` devices has: the memory of one device in MiB and
- * the kind. count 0 = 1. SHARE_ANY when it has none. More than 1,024 units on one device are
- * taken to be MiB, as no device has as many GiB. */
+/* Return what a node with `total` units on `count` devices offers: the memory of one device in
+ * MiB and the kind. count 0 = 1. SHARE_ANY without any units. More than 1,024 units on one
+ * device are read as MiB, as no device has as many GiB. */
 enum share_kind sharing_gpushare(int64_t total, int64_t count, int64_t *device_mib);
 
 struct share_ask {

@@ -19,7 +19,7 @@
 struct loop;
 struct mail_call;
 
-/* Of a message: fits a pipe, so that writing it never waits. */
+/* Fits a pipe, so that writing a message never blocks. */
 #define MAIL_BYTES_MAX 16384u
 
 /* rc 0: the command took it (exit 0). */

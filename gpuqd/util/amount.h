@@ -29,7 +29,7 @@ static inline int64_t amount_later(int64_t t, int64_t d)
 	return t == INT64_MAX || d == INT64_MAX ? INT64_MAX : amount_sum(t, d);
 }
 
-/* What is left of x; may be below 0. */
+/* Return the rest of x; may be below 0. */
 static inline int64_t amount_less(int64_t x, int64_t y)
 {
 	int64_t rest;

@@ -97,7 +97,7 @@ Test(spec_more, arguments_are_for_scripts)
 	cr_expect_str_eq(s.script_args.items[1], "3");
 	cr_expect_eq(gpuq_specs_read(&arena, &opts, "command: x\n", 11, &specs, NULL, &err),
 		     GPUQ_EINVAL);
-	cr_expect_str_eq(err.text, "arguments are for a script, and a.yaml is none");
+	cr_expect_str_eq(err.text, "only a script takes arguments, and a.yaml is not a script");
 }
 
 Test(spec_more, unknown_directives_are_skipped_on_request)

@@ -162,7 +162,7 @@ static void check_cluster(struct exam *x)
 		find(x, BAD, "cluster",
 		     "see whether the apiserver answers, and whether the account of gpuqd may list "
 		     "and watch pods and nodes (gpuqd(8) names the rights)",
-		     "the cluster (%s) has not answered for % " PRId64 " s", kind,
+		     "the cluster (%s) has not answered for %" PRId64 " s", kind,
 		     (now_us - since_us) / GPUQ_US_PER_S);
 	else
 		find(x, GOOD, "cluster", "", "the cluster (%s) is reachable", kind);

@@ -20,8 +20,8 @@ struct metrics;
 /* Is it one: http[s]://host[:port][/path][?query]? Returns 0, or GPUQ_EINVAL. */
 int metrics_url_check(const char *url, struct gpuq_err *err);
 
-/* sink->measured is called after each round; with no URLs once, to say that nobody
- * measures. */
+/* sink->measured is called after each round; without URLs once, to report that there is no
+ * measurement. */
 int metrics_new(struct loop *l, const struct gpuq_strlist *urls, int64_t every_us,
 		const struct cluster_sink *sink, struct metrics **out, struct gpuq_err *err);
 void metrics_free(struct metrics *m); /* NULL is allowed */

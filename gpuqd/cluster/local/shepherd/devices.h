@@ -17,15 +17,14 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#define DEVICES_LINKED_MAX 64 /* with more nobody looks at links */
+#define DEVICES_LINKED_MAX 64 /* links are not read beyond this number */
 
 /* Print all devices to out. Returns how many; 0 also when there is no driver. */
 int devices_print(FILE *out);
 
-/* Print what they do, again and again until nobody reads it any more: of each device that
- * answers its uuid, a TAB and the most that it did since the last time, in thousandths
- * (below 0: it is not told), then an empty line. Returns -1 at once when the driver cannot
- * be asked. every_us: 1 ms or more. */
+/* Print utilization repeatedly until the reader is gone: for each device that answers its uuid,
+ * a TAB and its maximum since the last report, in thousandths (below 0: not measured), then an
+ * empty line. Returns -1 at once when the driver is not available. every_us: 1 ms or more. */
 int devices_watch(FILE *out, int64_t every_us);
 
 /* The list of devices from a directory like /proc/driver/nvidia/gpus alone. */
