@@ -54,7 +54,7 @@ void view_job_place(struct gpuq_buf *out, const struct gpuq_val *job);
  * waiting elements the marks stay. "-" where there is none. */
 void view_job_file(struct gpuq_buf *out, const struct gpuq_val *job, const char *key);
 
-/* So many MiB in their largest unit, "512Gi"; "-" for null or absent. */
+/* Print MiB in the largest unit, "512Gi"; "-" for null or absent. */
 void view_mib(struct gpuq_buf *out, const struct gpuq_val *mib);
 
 /* Local time, "2026-11-21 15:26:29"; "-" for null or absent. */

@@ -14,7 +14,7 @@
 
 #define TASKS_MAX 1024
 
-/* What a task is to become; it does not come back. Runs in the new process. */
+/* Become a task; never returns. Runs in the new process. */
 typedef void (*task_fn)(void *arg, long i) __attribute__((noreturn));
 
 struct tasks {

@@ -18,7 +18,7 @@ typedef int (*ask_fn)(struct ask *a, struct gpuq_err *err);
 
 struct ask {
 	struct methods *m;
-	struct rpc_call *call; /* NULL = nobody listens any more */
+	struct rpc_call *call; /* NULL = the client is gone */
 	struct gpuq_buf packed; /* the state: snapshot_pack.h */
 	struct gpuq_arena mem;
 	int64_t now_us; /* when that was */
@@ -29,8 +29,8 @@ struct ask {
 	size_t items_at; /* so far they have been sent */
 	void (*drop_arg)(void *arg); /* NULL = arg needs nothing */
 	bool slow; /* it runs the scheduler many times */
-	/* What is done with what the thread made, instead of answering: a is its own again, to be
-	 * dropped by it. NULL: the answer is sent. */
+	/* Use the thread's result instead of replying with it; takes over a. NULL: the reply is
+	 * sent. */
 	void (*then)(struct ask *a);
 	struct gpuq_val *answer;
 	int rc;
