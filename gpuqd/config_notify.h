@@ -1,4 +1,4 @@
-/* config_notify.h - `notify` of gpuqd.yaml: who may be told of jobs, and how
+/* config_notify.h - `notify` of gpuqd.yaml: allowed recipients and delivery of notifications
  *
  * Owns     its keys, defaults and checks. Touches nothing.
  * Used by  config.c, daemon.c.

@@ -1,9 +1,9 @@
-/* notify.h - of what a job's owner wants to be told, and where
+/* notify.h - events that a job reports, and to whom
  *
- * Owns     the words for what can be told, struct gpuq_notify, and which addresses are fit
- *          to be written to.
+ * Owns     the names of the events, struct gpuq_notify, and the checks of addresses
+ *          and URLs.
  * Touches  memory only.
- * Used by  spec.h (job files, options), the daemon (whom to tell, what a site allows).
+ * Used by  spec.h (job files, options), the daemon (recipients, limits of the site).
  */
 #ifndef LIBGPUQ_NOTIFY_H
 #define LIBGPUQ_NOTIFY_H

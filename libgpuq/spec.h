@@ -6,7 +6,7 @@
  *          (validates again what came over the wire), the cluster adapters.
  *
  * All front ends end in one struct gpuq_spec; gpuq_spec_write prints it in gpuq's
- * own form (model.md section 2), which reads back to the same struct. Memory of a
+ * own form (gpuq-job(5)), which reads back to the same struct. Memory of a
  * spec belongs to the arena it was read into.
  */
 #ifndef LIBGPUQ_SPEC_H

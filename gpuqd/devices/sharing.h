@@ -1,14 +1,14 @@
-/* sharing.h - how a part of a device is asked for where a cluster's plugin shares devices
+/* sharing.h - requests for a share of a device where a cluster's plugin shares devices
  *
- * Owns     the names and numbers of the sharing systems. Touches memory only: what has to be
- *          written on a pod is returned as data.
- * Used by  cluster/kube (reads nodes, writes pods), snapshot/snapshot_take (who may stand where).
+ * Owns     the names and numbers of the sharing systems. Touches memory only: keys of pods
+ *          are returned as data.
+ * Used by  cluster/kube (reads nodes, writes pods), snapshot/snapshot_take (placement).
  *
- * A node says by the label SHARE_LABEL how its devices are handed out; the cluster's side puts
- * it there, from the resources that the node allocates:
+ * A node says by the label SHARE_LABEL how its devices are allocated; the cluster's side sets
+ * it, from the resources that the node allocates:
  *   whole         nvidia.com/gpu: whole devices only
  *   gpushare      aliyun.com/gpu-mem, in GiB; gpushare-mib: in MiB (Aliyun's gpushare)
- * A node without the label hands out any part of a device.
+ * A node without the label offers any share of a device.
  */
 #ifndef GPUQD_DEVICES_SHARING_H
 #define GPUQD_DEVICES_SHARING_H

@@ -1,18 +1,18 @@
-/* rpc.h - who asks: sockets, identity, roles, one table of methods
+/* rpc.h - requests of clients: sockets, identity, roles, one table of methods
  *
- * Owns     the listening sockets, the connections and the calls under way.
+ * Owns     the listening sockets, the connections and the open calls.
  * Touches  unix sockets, the loop, the passwd database (names of users).
  * Used by  daemon.c, which gives the table; the methods, which answer.
  *
  * A method answers when it can: it gets a struct rpc_call, returns, and finishes the
  * call now or in any later turn by exactly one rpc_reply or rpc_fail; until then the
- * call and its memory live, even when its connection is long gone. What was answered
- * leaves when the daemon's before_send hook says that everything it may rest on is
- * durable. Per connection, messages leave in the order in which they were made. Methods deal
+ * call and its memory live, even when its connection is long gone. A reply
+ * is sent when the daemon's before_send hook says that everything it may depend on is
+ * durable. Per connection, messages leave in order of creation. Methods deal
  * in ledger time (base/clock.h): what they reply becomes wall time here, and so does since_us and
  * until_us among the params the other way round.
  *
- * Limits and their reasons stand in libgpuq/limits.h, the protocol in libgpuq/wire/wire.h.
+ * Limits and their reasons are in libgpuq/limits.h, the protocol in libgpuq/wire/wire.h.
  */
 #ifndef GPUQD_RPC_RPC_H
 #define GPUQD_RPC_RPC_H

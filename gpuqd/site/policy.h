@@ -1,9 +1,9 @@
-/* policy.h - how a site weighs past use and waiting, how far its scheduler goes, and whom it
- * lets be told of jobs
+/* policy.h - a site's weights of past use and age, settings of its scheduler, and limits of
+ * notifications
  *
  * Owns     the structs and their defaults. Touches nothing.
- * Used by  state/model (how usage is forgotten, who is told), snapshot/snapshot_take_usage (what a cycle is told),
- *          gpuqd/config (where it comes from).
+ * Used by  state/model (decay of usage, notifications), snapshot/snapshot_take_usage (input of a cycle),
+ *          gpuqd/config (its source).
  */
 #ifndef GPUQD_SITE_POLICY_H
 #define GPUQD_SITE_POLICY_H

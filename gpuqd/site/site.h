@@ -1,6 +1,6 @@
 /* site.h - queues, pools, flavors, qos and the like, as a site file has them
  *
- * Owns     struct site, its schema (model.md section 7) and its checks.
+ * Owns     struct site, its schema (gpuq-site(5)) and its checks.
  * Touches  memory only.
  * Used by  state/model (the tree of queues), flow/admit/submit (policy), gpuqd --site,
  *          rpc (site.apply, queue.list).

@@ -1,7 +1,7 @@
-/* amount.h - sums of amounts that somebody else chose
+/* amount.h - saturating sums of amounts that users chose
  *
- * Users may ask for as much as a number holds; sums stop at the largest (which is
- * GPUQ_UNLIMITED) instead of turning over.
+ * Users may request as much as a number holds; sums stop at the largest (which is
+ * GPUQ_UNLIMITED) instead of overflowing.
  */
 #ifndef GPUQD_UTIL_AMOUNT_H
 #define GPUQD_UTIL_AMOUNT_H

@@ -1,4 +1,4 @@
-/* What a Kubernetes pod asks for, in each dialect of GPU sharing that people use.
+/* The requests of a Kubernetes pod, in each dialect of GPU sharing.
  *
  * Sources: the request of a pod is component-helpers' resource/helpers.go (sum of
  * containers, against the largest init container, sidecars added to both). Dialects:

@@ -1,12 +1,11 @@
-/* spec_int.h - what the files of the job spec share among themselves
+/* spec_int.h - declarations shared by the files of the job spec
  *
  * Owns     nothing; not installed, included by spec_*.c and their tests only.
  * Touches  memory only.
  * Used by  spec_*.c.
  *
  * The small languages (arrays, dependencies, host lists...) are parsed from plain text
- * with an err that says only what is wrong; the caller, who knows the place, puts it
- * in front.
+ * with an err that says only what is wrong; the caller adds the place in front.
  */
 #ifndef LIBGPUQ_SPEC_SPEC_INT_H
 #define LIBGPUQ_SPEC_SPEC_INT_H

@@ -31,7 +31,7 @@ struct gpuq {
 	struct answer *answers, **last_answer;
 	bool streaming; /* inside gpuq_stream, or with a duplex open: no other call */
 	struct gpuq_rows *rows; /* of the stream, when that is one of rows */
-	/* Of a duplex call: its id, items granted since the start, and unsent data, behind which
+	/* For a duplex call: its id, items granted since the start, and unsent data, behind which
 	 * further data queues. */
 	bool duplex;
 	uint32_t credit_id, credit;

@@ -129,7 +129,7 @@ test_expect_success 'and people can read it' '
 
 test_expect_success 'a dry run changes nothing' '
 	gpuq export >before && printf "version: 1\nqueues:\n- {name: red, weight: 9}\n- {name: green, parent: dept}\n" >a.yaml &&
-	exits 0 gpuq apply -f a.yaml --dry-run && has out "+ weight: 9" && says out "queue/green added" && says out "evict nobody" &&
+	exits 0 gpuq apply -f a.yaml --dry-run && has out "+ weight: 9" && says out "queue/green added" && says out "evict no jobs" &&
 	gpuq export >after && test_cmp before after && exits 1 gpuq apply -f a.yaml --generation 1 && says err "generation" &&
 	exits 0 gpuq apply -f a.yaml --generation "$(rpc site.get "{}" | json generation)"
 '

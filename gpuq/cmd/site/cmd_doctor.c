@@ -373,7 +373,7 @@ static void check_recovery(struct exam *x)
 		gpuq_buf_adds(&names, ", ...");
 	if (n)
 		find(x, WARN, "recovery",
-		     "see gpuq recover; delete those that nobody needs: kubectl delete pod, or "
+		     "see gpuq recover; delete those that are not needed: kubectl delete pod, or "
 		     "kill",
 		     "%" PRId64 " pod%s no job of the ledger, and %s kept: %s", n,
 		     n == 1 ? " belongs to" : "s belong to", n == 1 ? "is" : "are",

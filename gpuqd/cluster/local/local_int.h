@@ -3,13 +3,13 @@
  * Owns     DIR/local (a directory per pod, see shepherd.h) and DIR/logs (see
  *          shepherd_log.h); no process: shepherds own those.
  * Touches  these files, inotify, posix_spawn.
- * Used by  only the files of this folder; everybody else sees cluster.h.
+ * Used by  only the files of this directory; others use cluster.h.
  *
- * The daemon's side keeps nothing that it could lose. A pod exists from the moment
- * its directory is renamed into place, and all that is known of it is read from there.
+ * The daemon's side keeps no state of its own. A pod exists from the moment
+ * its directory is renamed into place, and its state is read from there.
  * One rule drives every pod, at its creation, after a restart and after an accident:
- * if its end is not written and its lock is free, a shepherd is sent. The shepherd
- * decides what that means (shepherd.h).
+ * if its end is not written and its lock is free, a shepherd is started. The shepherd
+ * decides the rest (shepherd.h).
  */
 #ifndef GPUQD_CLUSTER_LOCAL_LOCAL_INT_H
 #define GPUQD_CLUSTER_LOCAL_LOCAL_INT_H

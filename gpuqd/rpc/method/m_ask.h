@@ -37,12 +37,12 @@ struct ask {
 	struct gpuq_err err;
 };
 
-/* Begin: takes the state down. Of jobs that wait and are alike not all stand there by
- * themselves, but the one that it is about does (NULL = about none). NULL with *err: no memory. */
+/* Begin: copies the state. Identical pending jobs may be merged there, but not the one that it
+ * is about (NULL = about none). NULL with *err: no memory. */
 struct ask *ask_new(struct methods *m, struct rpc_call *c, const struct job_key *about,
 		    struct gpuq_err *err);
 
-/* The same without the state: whoever asks takes down by himself what the thread looks at. */
+/* The same without the state: the caller copies the thread's input itself. */
 struct ask *ask_bare(struct methods *m, struct rpc_call *c, struct gpuq_err *err);
 
 /* It is not asked after all. */

@@ -1,13 +1,13 @@
-/* shepherd_talk.h - who else speaks with a job while it runs
+/* shepherd_talk.h - sessions with a job while it runs
  *
  * Owns     the two sockets of a pod's directory (talk.h), what is attached to the job's own
  *          input and output, and the attendants (attendant.h) of programs beside it.
  * Touches  these sockets, processes.
  * Used by  shepherd_run.c.
  *
- * The job's output goes to its log whether anybody is attached or not. To those who are it
- * goes as fast as the slowest reads: more is not read from the job meanwhile, as from a
- * terminal that was stopped. Who takes nothing for TALK_STALL_US is shown out.
+ * The job's output goes to its log in any case. Attached clients get it at the speed of the
+ * slowest: no more is read from the job meanwhile, as with a stopped terminal. A client that
+ * reads nothing for TALK_STALL_US is disconnected.
  */
 #ifndef GPUQD_CLUSTER_LOCAL_SHEPHERD_SHEPHERD_TALK_H
 #define GPUQD_CLUSTER_LOCAL_SHEPHERD_SHEPHERD_TALK_H
