@@ -1,4 +1,4 @@
-/* What the tables of cases do not say: contexts, commands, limits, templates that lie. */
+/* Cases beyond the tables: contexts, commands, limits, templates that contradict the group. */
 #include "tests/unit/spec_help.h"
 
 #include <stdio.h>
@@ -222,7 +222,7 @@ Test(spec_more, a_file_holds_so_many_jobs)
 	gpuq_buf_done(&b);
 }
 
-/* What costs the square of its length is bounded, whoever sends it. */
+/* Input whose cost grows with the square of its length is bounded, whatever its source. */
 Test(spec_more, what_grows_is_bounded)
 {
 	static const struct {
