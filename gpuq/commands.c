@@ -427,7 +427,7 @@ static int main_of(struct cli *c, int argc, char **argv)
 
 	c->args.arena = &c->arena;
 	code = run(c, argc, argv);
-	/* What could not be written is a failure, but not over a job's own code. */
+	/* A failed write is a failure, but it does not replace a job's own exit code. */
 	if (fflush(stdout) != 0 || ferror(stdout)) {
 		cli_say("standard output: could not be written");
 		if (code == EXIT_DONE)

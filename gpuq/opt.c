@@ -158,7 +158,7 @@ static const char *ours(const struct command *cmd)
 	return cmd->slurm ? "" : "gpuq ";
 }
 
-/* Who says it stands in front already where a command has a name of its own. */
+/* Return the prefix of messages; empty where a command's own name already precedes them. */
 static const char *blame(const struct command *cmd)
 {
 	return cmd->slurm ? "error" : cmd->name;

@@ -36,7 +36,7 @@ static const char *const cluster_words[] = { "auto", "local", "kube", NULL };
 		.max = INT64_C(1000000000000), .doc = (doc_)                                       \
 	}
 
-/* What a job's place in the line of its queue is made of. */
+/* Weights of the terms of a job's priority. */
 static const struct gpuq_field weight_fields[] = {
 	WEIGHT("age", age, "points of a job pending for max_age"),
 	WEIGHT("fairshare", fair_share, "points of the user with the least use"),

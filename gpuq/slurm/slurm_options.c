@@ -1,7 +1,8 @@
-/* What becomes of each option of Slurm's commands: it works, and is the row of one of gpuq's;
- * it is so anyway (ANYWAY), is ignored with a warning (IGNORED) or refused (REFUSED), and the
- * row says why, or what to do instead. Options of jobs are in libgpuq/spec/spec_options.c and
- * spec_unused.c. gpuq-slurm(7) has these tables; tests/lint/slurm-options compares. */
+/* The handling of each option of Slurm's commands: it works, as the row of one of gpuq's; it has
+ * no effect to begin with (ANYWAY), is ignored with a warning (IGNORED) or refused (REFUSED),
+ * and the row says why, or names an alternative. Options of jobs are in
+ * libgpuq/spec/spec_options.c and spec_unused.c. gpuq-slurm(7) has these tables;
+ * tests/sharness/slurm_tables.py compares. */
 #include "gpuq/slurm/slurm.h"
 
 /* clang-format off */
@@ -181,7 +182,7 @@ const struct opt scontrol_opts[] = {
 	END
 };
 
-/* What the two forms of srun have in common. */
+/* Options that both forms of srun share. */
 #define SRUN_IGNORED \
 	IGNORED("accel-bind", 0, ARG_REQUIRED, "tasks see the devices of their pod"), \
 	IGNORED("compress", 0, ARG_OPTIONAL, "nothing is copied"), \

@@ -300,7 +300,7 @@ static int version(struct cli *c, int n, char **words)
 	return EXIT_DONE;
 }
 
-/* What becomes of each: run, or what to do instead. gpuq-slurm(7) has the table. */
+/* Handling of each verb: a function, or an alternative. gpuq-slurm(7) has the table. */
 static const struct {
 	const char *verb;
 	int (*run)(struct cli *c, int n, char **words);

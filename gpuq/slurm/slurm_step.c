@@ -78,7 +78,7 @@ static void set_devices(long local, long each)
 	gpuq_buf_done(&mine);
 }
 
-/* What the job says and what programs cannot do without stays whatever --export says. */
+/* Variables of the job, and those that programs cannot do without, stay whatever --export says. */
 static bool is_kept(const char *entry)
 {
 	static const char *const kept[] = { "SLURM_", "GPUQ_", "CUDA_", "NVIDIA_",
@@ -190,8 +190,8 @@ static void __attribute__((noreturn)) become_inside(void *arg, long i)
 	become(p->command);
 }
 
-/* What of our environment a session in a pod is given: on this machine all of it that is
- * not the job's own, elsewhere what --export names, and what a task is. */
+/* True if a variable is passed to a session in a pod: on the local cluster all but the job's
+ * own, elsewhere those that --export names, and those of the task. */
 static bool is_sent(const struct plan *p, const char *entry)
 {
 	static const char *const tasks[] = { "GPUQ_LOCALID=", "GPUQ_PROCID=",  "SLURM_LOCALID=",

@@ -14,7 +14,7 @@
 #include "gpuq/cmd/job/submission.h"
 #include "gpuq/view.h"
 
-/* What the environment says stands behind what the command line says. */
+/* Variables precede the options of the command line. */
 static const struct {
 	const char *variable, *option;
 	bool flag;
@@ -151,7 +151,7 @@ static void name_outputs(struct cli *c, struct submission *s)
 							   : "slurm-%j.out";
 }
 
-/* What the script's own lines ask of us. */
+/* Take the options of the script's own lines. */
 static void take_asks(struct cli *c, unsigned asks)
 {
 	static const struct {

@@ -10,7 +10,7 @@
 #define HOOKS_MAX 8
 #define SIGNALS_MAX 8
 #define LATE_US 20000
-#define SLOW_US 50000 /* a turn that everybody notices */
+#define SLOW_US 50000 /* a turn that delays every client noticeably */
 #define SAY_AGAIN_US 1000000
 #define READING_MAX_US 1000
 #define READING_TRIES 8

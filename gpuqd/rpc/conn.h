@@ -30,7 +30,7 @@ struct rpc_frame {
 
 struct rpc_call {
 	struct rpc_server *server;
-	struct rpc_conn *conn; /* NULL = nobody listens any more */
+	struct rpc_conn *conn; /* NULL = the client is gone */
 	struct rpc_call *next, **link; /* of the connection's calls */
 	struct rpc_call *all_next, **all_link; /* of the server's */
 	uint32_t id;
@@ -53,7 +53,7 @@ struct rpc_call {
 	uint64_t taken; /* items that came */
 	uint32_t granted; /* items that may still come */
 	void *watch_arg;
-	struct loop_timer *tell_timer; /* closed is to be called when nobody stands on it */
+	struct loop_timer *tell_timer; /* closed is to be called once no function runs on it */
 	int tell_why;
 };
 
@@ -103,8 +103,8 @@ void conn_close(struct rpc_conn *c, const struct gpuq_err *why);
 /* Once in a while: idle connections end, open streams hear a ping. */
 void conn_sweep(struct rpc_conn *c, int64_t now_us);
 
-/* Put a message behind the others; takes over bytes. call is who it is from; NULL for
- * what rests on nothing and need not be held back. */
+/* Queue a message after the others; takes over bytes. call is the origin; NULL for a message
+ * that depends on no change and need not be held back. */
 void conn_send(struct rpc_conn *c, struct rpc_call *call, uint32_t id, bool item,
 	       struct gpuq_buf *bytes);
 

@@ -321,7 +321,7 @@ static const struct gpuq_field pool_fields[] = {
 	END,
 };
 
-/* What is wrong with one key, looked at beside others. */
+/* Report an error in one key that conflicts with others. */
 static int wrong(struct gpuq_reader *r, const struct gpuq_val *v, const char *key, const char *what)
 {
 	const size_t mark = gpuq_reader_enter(r, key);

@@ -1,6 +1,6 @@
 /* site.h - queues, pools, flavors, qos and the like, as a site file has them
  *
- * Owns     struct site, its schema (model.md section 7) and its checks.
+ * Owns     struct site, its schema (gpuq-site(5)) and its checks.
  * Touches  memory only.
  * Used by  state/model (the tree of queues), flow/admit/submit (policy), gpuqd --site,
  *          rpc (site.apply, queue.list).
@@ -122,7 +122,7 @@ struct site_user {
 	int64_t max_running, max_gpus, max_submitted; /* GPUQ_UNLIMITED = none */
 };
 
-/* Of all users in it together. Groups that are not listed have no limits. */
+/* Limits of all users of the group together. Groups that are not listed have no limits. */
 struct site_group {
 	const char *name;
 	int64_t max_running, max_gpus, max_submitted;
@@ -147,7 +147,7 @@ struct site {
 	struct gpuq_arena arena;
 	int64_t version;
 	struct gpuq_strlist topology; /* node labels from wide to narrow: the levels of placement */
-	const char *currency; /* of prices; NULL = nobody said */
+	const char *currency; /* of prices; NULL = unnamed */
 	struct site_budget *default_budget; /* of leaves that have none of their own */
 	int64_t max_submitted, max_stored_bytes; /* of one user, struct stored; GPUQ_UNLIMITED */
 	struct gpuq_objects flavors, pools, qos, queues, users, groups, licenses, reservations;
@@ -167,7 +167,7 @@ int site_read(const struct gpuq_val *v, const char *file, int64_t now_us, struct
 int site_read_stored(const struct gpuq_val *v, int64_t now_us, struct site **out,
 		     struct gpuq_err *err);
 
-/* What holds without any site: queue `default` without quota or limit. */
+/* Return the site of an empty database: queue `default` without quota or limit. */
 struct site *site_default(void);
 void site_free(struct site *s);
 
@@ -184,15 +184,14 @@ const struct site_qos *site_qos_find(const struct site *s, const char *name);
 /* The amount for one flavor; dflt when nothing is said of it. */
 int64_t site_amount_of(const struct site_amount *a, const char *flavor, int64_t dflt);
 
-/* Flags that a reservation may carry; ends with NULL. maintenance: nobody may use it; daily
- * and weekly (or recurring): it comes again each UTC day, each seven; release-unused: it is
- * given up when nobody uses it. */
+/* Flags of a reservation; ends with NULL. maintenance: no job may use it; daily and weekly (or
+ * recurring): it repeats each UTC day or each seven; release-unused: it is released when unused. */
 extern const char *const site_reservation_flags[];
 bool site_reservation_has(const struct site_reservation *r, const char *flag);
 /* When it begins; of one that recurs, the one that is now or else the next. */
 int64_t site_reservation_start(const struct site_reservation *r, int64_t now_us);
-/* How often it comes again, and how long nobody may leave it unused before it is given up:
- * numbers of its own, else what its flags say; 0 = never. */
+/* Return the period of a reservation, and the time after which it is released if unused: its own
+ * numbers, else those of its flags; 0 = never. */
 int64_t site_reservation_every_us(const struct site_reservation *r);
 int64_t site_reservation_release_us(const struct site_reservation *r);
 

@@ -188,7 +188,7 @@ static int open_data(struct store *st, bool *fresh, struct gpuq_err *err)
 	if (rc < 0)
 		return rc;
 	make = *fresh || lacks_a_table(&st->state);
-	/* What is written must not be written over pages that are in use. */
+	/* The new database must not overwrite pages that are in use. */
 	if (make && !*fresh)
 		rc = check_wait(st->check, N_TABLES, err);
 	if (rc == 0)

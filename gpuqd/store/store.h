@@ -174,16 +174,17 @@ size_t store_count(struct store *st, enum table t);
 /* Take all records of a table away. Blocking, for the start. */
 int store_clear(struct store *st, enum table t, struct gpuq_err *err);
 
-/* Space for new work: 0, or GPUQ_ESTORAGE and what must be made room in. What ends or cancels
- * old work is written in 8 MiB that are kept for it (ballast.h), and while this fails it may
- * go on; it heals by itself. */
+/* Space for new work: 0, or GPUQ_ESTORAGE and the required free space. Ends and cancellations of
+ * old work use the reserve of 8 MiB (ballast.h) and may continue while this fails; it recovers
+ * automatically. */
 int store_has_space(const struct store *st, struct gpuq_err *err);
 
-/* What it takes. */
+/* Sizes of the database. */
 struct store_stats {
 	uint64_t bytes; /* of the file that are in use */
 	uint64_t map_bytes; /* that it may grow to */
-	uint64_t free_bytes, disk_bytes; /* of its filesystem, for those who are not root; in all */
+	uint64_t free_bytes,
+		disk_bytes; /* of its filesystem: free for other users than root; in total */
 	uint64_t n_records[N_TABLES];
 };
 int store_stats(struct store *st, struct store_stats *out, struct gpuq_err *err);

@@ -139,7 +139,7 @@ test_expect_success 'a short job goes ahead of one that waits for the whole clus
 	all=$(sh_job "exec sleep 600" --queue batch -g 4 --time 1m) && wait_for 60 job_is "$all" reason Resources &&
 	wait_for 60 eval "test \$(job $all planned_time) != null" &&
 	later=$(sh_job "exec sleep 600" --queue batch -g 1 --time 1h) && short=$(sh_job "exit 0" --queue batch -g 1 --time 5m) &&
-	job_becomes "$short" COMPLETED && gpuq why "$short" >out && says out "ahead of job $all, which is planned there for" &&
+	job_becomes "$short" COMPLETED && gpuq why "$short" >out && says out "ahead of job $all, which is planned for" &&
 	job_is "$later" state PENDING && job_is "$all" state PENDING &&
 	gpuq cancel "$long" && job_becomes "$all" RUNNING && job_is "$later" state PENDING &&
 	gpuq cancel "$all" "$later" && wait_for 60 eval "test \$(free_gpus) = 4"

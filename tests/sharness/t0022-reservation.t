@@ -49,7 +49,7 @@ test_expect_success 'AC-CAL-3: a second reservation of 16 of 24 is refused with 
 	END
 	exits 0 gpuq reserve first --start "$(later "+2 days")" --duration 4h --gpus 16 --queue vip &&
 	exits 1 gpuq reserve second --start "$(later "+2 days +1 hour")" --duration 4h --gpus 16 --queue all &&
-	says err "second: 8 of 16 devices are left for it at $(later "+2 days +1 hour" | sed "s/Z$//").* beside first" &&
+	says err "second: 8 of 16 devices are free at $(later "+2 days +1 hour" | sed "s/Z$//").* beside first" &&
 	says err "earliest start that fits: $(later "+2 days +4 hours" | sed "s/:[0-9][0-9]Z$//")" &&
 	exits 0 gpuq reserve second --start "$(later "+2 days +1 hour")" --duration 4h --gpus 8 --queue all
 '

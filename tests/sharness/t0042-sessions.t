@@ -174,9 +174,9 @@ test_expect_success 'a shell outlives the daemon; run -it comes back to it' '
 
 test_expect_success ROOT 'somebody else may not come in' '
 	id=$(sh_job "sleep 300") && job_becomes "$id" RUNNING 60 && open_to_all &&
-	exits 249 as nobody env HOME=/ gpuq exec "$id" -- true && says err "somebody else" &&
-	exits 1 as nobody env HOME=/ gpuq attach "$id" && says err "somebody else" &&
-	exits 1 as nobody env HOME=/ gpuq port-forward "$id" :80 && says err "somebody else"
+	exits 249 as nobody env HOME=/ gpuq exec "$id" -- true && says err "another user" &&
+	exits 1 as nobody env HOME=/ gpuq attach "$id" && says err "another user" &&
+	exits 1 as nobody env HOME=/ gpuq port-forward "$id" :80 && says err "another user"
 '
 
 test_expect_success 'run -it takes the first qos of its queue that is interactive, and no other job does' '

@@ -1,4 +1,4 @@
-/* What single pods were charged is forgotten; what reports say is not. */
+/* Charges of single pods are deleted; the sums of reports are not. */
 #include <criterion/criterion.h>
 
 #include <stdio.h>

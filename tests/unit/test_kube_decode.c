@@ -160,7 +160,7 @@ Test(kube_decode, reads_a_pod_of_ours)
 	cr_expect_eq(p.devices[1], 3);
 }
 
-/* Whose pod is it? Another gpuqd's token must not be taken for ours. */
+/* Attribute a pod: another gpuqd's token must not be taken for this one's. */
 static const struct {
 	const char *what, *name, *labels, *notes, *token;
 } owners[] = {

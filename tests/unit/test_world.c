@@ -6,7 +6,7 @@
 #include "gpuqd/sim/outcome.h"
 #include "gpuqd/sim/world.h"
 
-/* What a world does with plans, whoever made them. */
+/* Effects of plans on a world, whatever their source. */
 
 struct rig {
 	struct gpuq_arena arena;

@@ -158,7 +158,7 @@ static int pump(struct forward *f)
 	return EXIT_DONE;
 }
 
-/* Wrong jobs and missing rights are told before anybody connects. */
+/* Report wrong jobs and missing rights before a client connects. */
 static int probe(struct forward *f)
 {
 	struct gpuq_err err = GPUQ_ERR_INIT;

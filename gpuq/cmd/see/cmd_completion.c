@@ -39,7 +39,7 @@ static void bash_option(void *arg, const struct opt *o)
 	printf(" --%s%s", o->name, o->arg == ARG_REQUIRED || o->arg == ARG_MANY ? "=" : "");
 }
 
-/* What the arguments of a command may be, for bash to find out. */
+/* Kinds of arguments, for bash to complete. */
 static const struct {
 	int (*run)(struct cli *c);
 	const char *words;

@@ -1,4 +1,4 @@
-/* gpuq report: what was used between two instants, by whom, where, of what. */
+/* gpuq report: use between two instants, by user, queue and flavor. */
 #include <string.h>
 #include <strings.h>
 

@@ -339,7 +339,7 @@ static void jobs_line(const struct gpuq_val *status, struct gpuq_buf *text)
 	line_print("Jobs", text);
 }
 
-/* Only where it matters: somebody is to be stopped for what is not measured. */
+/* Only where it matters: an idle rule exists but utilization is not measured. */
 static void measured_line(const struct gpuq_val *status, struct gpuq_buf *text)
 {
 	const struct gpuq_val *m = gpuq_get(status, "measured");

@@ -3,13 +3,13 @@
  * Owns     DIR/local (a directory per pod, see shepherd.h) and DIR/logs (see
  *          shepherd_log.h); no process: shepherds own those.
  * Touches  these files, inotify, posix_spawn.
- * Used by  only the files of this folder; everybody else sees cluster.h.
+ * Used by  only the files of this directory; others use cluster.h.
  *
- * The daemon's side keeps nothing that it could lose. A pod exists from the moment
- * its directory is renamed into place, and all that is known of it is read from there.
+ * The daemon's side keeps no state of its own. A pod exists from the moment
+ * its directory is renamed into place, and its state is read from there.
  * One rule drives every pod, at its creation, after a restart and after an accident:
- * if its end is not written and its lock is free, a shepherd is sent. The shepherd
- * decides what that means (shepherd.h).
+ * if its end is not written and its lock is free, a shepherd is started. The shepherd
+ * decides the rest (shepherd.h).
  */
 #ifndef GPUQD_CLUSTER_LOCAL_LOCAL_INT_H
 #define GPUQD_CLUSTER_LOCAL_LOCAL_INT_H
@@ -97,7 +97,7 @@ struct local {
 	int64_t gpus; /* declared; -1 = ask the driver */
 	int64_t measure_every_us; /* what devices do; 0 = never */
 	bool no_new_privs, device_cgroup;
-	struct local_use *use; /* NULL = nobody measures */
+	struct local_use *use; /* NULL = not measured */
 	int local_fd, logs_fd;
 	struct cluster_sink sink;
 	bool started, listed;
@@ -154,7 +154,7 @@ int local_order_build(const struct local *l, const struct pod_order *in, const c
 bool local_name_ok(const char *name);
 int local_files_create(int local_fd, const struct local_pod *p, struct gpuq_err *err);
 int local_files_leave(int pod_fd, int64_t grace_us, struct gpuq_err *err);
-bool local_files_tell(int pod_fd, const char *line); /* false = nobody listens */
+bool local_files_tell(int pod_fd, const char *line); /* false = no receiver */
 /* Remove the directory. GPUQ_EBUSY while a shepherd has it. */
 int local_files_remove(int local_fd, const char *name, struct gpuq_err *err);
 void local_files_sweep(int local_fd); /* what a crash left half made or half removed */

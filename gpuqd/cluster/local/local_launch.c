@@ -20,7 +20,7 @@
 /* One shepherd between its spawn and its answer. */
 struct local_launch {
 	struct local *l;
-	struct local_pod *p; /* NULL: nobody wants to know any more */
+	struct local_pod *p; /* NULL: not wanted any more */
 	pid_t pid;
 	int fd;
 	struct event *ev;

@@ -121,8 +121,8 @@ static void log_free(struct cluster_log *log)
 	free(log);
 }
 
-/* Hand something to the reader, who may close the log from inside: true when it wants
- * more and is still there. */
+/* Pass data to the reader, which may close the log from inside: true if it wants more and still
+ * exists. */
 static bool tell(struct cluster_log *log, const char *bytes, size_t n, const struct gpuq_err *err)
 {
 	bool more;

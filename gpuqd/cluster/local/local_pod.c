@@ -126,7 +126,7 @@ static void pod_gone(struct local *l, struct local_pod *p)
 
 /* ---- what is said of it ---- */
 
-/* What an end means to the ledger, by enum pod_how; an exit with 0 is told apart. */
+/* The meaning of an end for the ledger, by enum pod_how; an exit with 0 is handled apart. */
 static const struct {
 	enum pod_fault fault;
 	const char *reason;
@@ -211,7 +211,7 @@ void local_pod_trouble(struct local *l, struct local_pod *p, const char *why)
 	local_pod_report(l, p);
 }
 
-/* What its end was, in words, where the shepherd had nothing to add. */
+/* Describe the end in words if the shepherd did not. */
 static void describe_end(struct local_pod *p)
 {
 	const struct pod_state *s = &p->state;

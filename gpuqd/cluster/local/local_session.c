@@ -1,5 +1,5 @@
 /* The daemon's end of a session: a connection to the pod's shepherd, which does the rest
- * (talk.h). What happens to the connection happens to the session. */
+ * (talk.h). The session ends with the connection. */
 #include "config.h"
 
 #include <errno.h>

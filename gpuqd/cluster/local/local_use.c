@@ -18,8 +18,8 @@
 #define DEVICES_MAX 512
 #define AGAIN_US (60 * INT64_C(1000000))
 
-/* A process of ours that asks the driver all the time what devices do; see devices.h. It
- * ends when nobody reads what it says. */
+/* A process of gpuqd that polls the driver for utilization; see devices.h. It ends when its
+ * output is no longer read. */
 struct local_use {
 	struct local *l;
 	pid_t pid; /* 0 = there is none */

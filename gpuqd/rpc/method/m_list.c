@@ -67,7 +67,7 @@ bool filter_job(const struct job_filter *f, const struct job *j)
 	       in_time(f, j->ended ? j->life->end_us : j->submit_us);
 }
 
-/* Of a record older than labels: it has none. */
+/* A record older than labels has none. */
 static bool labels_match(const struct gpuq_val *map, const struct gpuq_strlist *selectors)
 {
 	for (size_t i = 0; i < selectors->n; i++) {
@@ -187,7 +187,7 @@ static bool send_live(struct list *l)
 	return true;
 }
 
-/* What was sent from memory is not sent from the history again. */
+/* Jobs sent from memory are not sent again from the history. */
 static void send_old(void *arg, int rc, const struct gpuq_err *failed)
 {
 	struct list *l = arg;
@@ -221,8 +221,8 @@ static void list_go_on(void *arg)
 		rows_end(&l->rows);
 		return;
 	}
-	/* What has just left memory is in the history once it is durable. Until then there is
-	 * nothing to be asked, and no end to be told. */
+	/* Jobs that just left memory are in the history once that is durable. Until then the
+	 * call has no callbacks. */
 	rpc_call_watch(l->rows.c, NULL, NULL, NULL);
 	journal_after(l->m->j, send_old, l);
 }

@@ -404,7 +404,7 @@ class Waiting(Case):
     def test_interrupted_wait_leaves_the_job_alone(self):
         s, code, err = self.interrupt("submit", "--wait", self.path("j.yaml", SPEC))
         self.assertEqual((code, s.of("job.cancel")), (253, []))
-        self.assertIn("job 17 goes on", err)
+        self.assertIn("job 17 keeps running", err)
         self.assertEqual(result(err)["state"], "PENDING")
 
     def test_interrupted_run_cancels(self):

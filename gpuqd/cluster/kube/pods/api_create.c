@@ -161,8 +161,8 @@ static void beside_done(void *arg, enum ask_outcome o, const json_t *object, con
 	}
 }
 
-/* Someone who may write to the namespace could have put another script under the
- * name, to have it run in a job of ours: the content decides. */
+/* A user who may write to the namespace could have put another script under the name, to have it
+ * run in a job of ours: the content decides. */
 static bool beside_ours(void *arg, const json_t *object)
 {
 	static const char *const keys[] = { "data", "binaryData" };

@@ -117,7 +117,7 @@ void removal_free_all(struct asks *a);
 /* Delete one object by path, whatever its uid; rest is told. */
 void removal_path(struct asks *a, const char *path, struct rest *rest);
 
-/* What a job has beside its pods, as far as this process made it. */
+/* Objects of a job beside its pods, as far as this process created them. */
 void made_note(struct asks *a, uint32_t job, int64_t array_index, bool script, bool service);
 
 /* One of the things that are to go with rest's job has gone, or will not. */
