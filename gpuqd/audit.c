@@ -8,6 +8,7 @@
 #include "gpuqd/state/model.h"
 #include "gpuqd/flow/load.h"
 #include "gpuqd/store/store.h"
+#include "gpuqd/store/audit_parts.h"
 
 /* Load all as a start does: each record is of its form, and what it refers to is there. */
 static int load(struct store *st, const struct config *c, struct gpuq_err *err)

@@ -7,6 +7,7 @@
 #include "gpuqd/base/log.h"
 #include "gpuqd/base/loop.h"
 #include "gpuqd/store/store.h"
+#include "gpuqd/store/write.h"
 
 #define SUBSCRIBERS_MAX 8
 

@@ -1,3 +1,4 @@
+#include "gpuqd/store/read.h"
 #include "gpuqd/store/store_int.h"
 
 #include <stdio.h>
