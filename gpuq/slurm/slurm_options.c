@@ -2,7 +2,7 @@
  * it is so anyway (ANYWAY), is ignored with a warning (IGNORED) or refused (REFUSED), and the
  * row says why, or what to do instead. Options of jobs are in libgpuq/spec/spec_options.c and
  * spec_unused.c. gpuq-slurm(7) has these tables; tests/lint/slurm-options compares. */
-#include "gpuq/slurm/slurm.h"
+#include "gpuq/slurm/slurm_options.h"
 
 /* clang-format off */
 #define END { 0, NULL, 0, 0, NULL, NULL }
