@@ -7,12 +7,9 @@
 #include <string.h>
 
 #include "gpuq/cli.h"
-#include "gpuq/cmd/job/cmd_int.h"
-#include "gpuq/cmd/see/cmd_int.h"
-#include "gpuq/cmd/site/cmd_int.h"
-#include "gpuq/import/cmd_import.h"
+#include "gpuq/help.h"
+#include "gpuq/command.h"
 #include "gpuq/slurm/slurm.h"
-#include "gpuq/top/cmd_top.h"
 #include "libgpuq/schema.h"
 
 /* clang-format off */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "gpuq/cli.h"
+#include "gpuq/command.h"
 #include "libgpuq/schema.h"
 #include "libgpuq/spec.h"
 

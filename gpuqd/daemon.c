@@ -37,6 +37,8 @@
 #include "gpuqd/rpc/method/methods.h"
 #include "gpuqd/rpc/rpc.h"
 #include "gpuqd/store/store.h"
+#include "gpuqd/store/write.h"
+#include "gpuqd/store/upgrade.h"
 #include "libgpuq/limits.h"
 #include "libgpuq/wire/mp.h"
 #include "libgpuq/units.h"

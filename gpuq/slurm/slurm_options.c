@@ -3,7 +3,7 @@
  * and the row says why, or names an alternative. Options of jobs are in
  * libgpuq/spec/spec_options.c and spec_unused.c. gpuq-slurm(7) has these tables;
  * tests/sharness/slurm_tables.py compares. */
-#include "gpuq/slurm/slurm.h"
+#include "gpuq/slurm/slurm_options.h"
 
 /* clang-format off */
 #define END { 0, NULL, 0, 0, NULL, NULL }

@@ -8,7 +8,8 @@
 
 #include "gpuq/filter.h"
 #include "gpuq/out.h"
-#include "gpuq/slurm/slurm.h"
+#include "gpuq/slurm/slurm_command.h"
+#include "gpuq/slurm/slurm_words.h"
 #include "gpuq/term.h"
 #include "gpuq/view.h"
 #include "libgpuq/names.h"

@@ -4,6 +4,7 @@
  * is ours, so it runs where salloc does, with the variables of the job; where jobs are
  * processes of this machine it sees the job's devices as well. A second process stays with
  * the job: that keeps its lease, and tells the command when the job has ended. */
+#include "gpuq/slurm/slurm_salloc.h"
 #include "config.h"
 
 #include <errno.h>
@@ -18,8 +19,12 @@
 #include <unistd.h>
 
 #include "gpuq/cmd/job/follow.h"
+#include "gpuq/command.h"
 #include "gpuq/job.h"
 #include "gpuq/slurm/slurm.h"
+#include "gpuq/slurm/slurm_command.h"
+#include "gpuq/slurm/slurm_words.h"
+#include "gpuq/slurm/slurm_submit.h"
 #include "gpuq/cmd/job/submission.h"
 #include "gpuq/view.h"
 #include "libgpuq/units.h"

@@ -10,7 +10,10 @@
 
 #include "gpuq/filter.h"
 #include "gpuq/job.h"
-#include "gpuq/slurm/slurm.h"
+#include "gpuq/slurm/slurm_command.h"
+#include "gpuq/slurm/slurm_words.h"
+#include "gpuq/slurm/slurm_show.h"
+#include "gpuq/slurm/slurm_salloc.h"
 #include "gpuq/term.h"
 #include "gpuq/view.h"
 #include "libgpuq/hostlist.h"

@@ -6,7 +6,8 @@
 #include <strings.h>
 
 #include "gpuq/list.h"
-#include "gpuq/slurm/slurm.h"
+#include "gpuq/slurm/slurm_command.h"
+#include "gpuq/slurm/slurm_words.h"
 #include "gpuq/view.h"
 #include "libgpuq/hostlist.h"
 #include "libgpuq/units.h"

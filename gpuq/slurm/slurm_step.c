@@ -3,6 +3,7 @@
  * Inside of a pod it starts the tasks of that pod: a script runs once in every pod, so each
  * starts its own part. From outside, in what salloc runs or with --jobid, it starts the tasks
  * of all pods, each in a session with its pod (gpuq exec), so that it ends with the job. */
+#include "gpuq/slurm/slurm_step.h"
 #include "config.h"
 
 #include <errno.h>
@@ -15,6 +16,8 @@
 #include "gpuq/filter.h"
 #include "gpuq/job.h"
 #include "gpuq/slurm/slurm.h"
+#include "gpuq/slurm/slurm_words.h"
+#include "gpuq/slurm/slurm_submit.h"
 #include "gpuq/slurm/slurm_tasks.h"
 #include "gpuq/view.h"
 #include "libgpuq/hostlist.h"

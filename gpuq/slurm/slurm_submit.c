@@ -1,4 +1,5 @@
 /* sbatch, and srun outside of a job: gpuq submit and gpuq run in Slurm's words. */
+#include "gpuq/slurm/slurm_submit.h"
 #include "config.h"
 
 #include <inttypes.h>
@@ -9,7 +10,11 @@
 #include <unistd.h>
 
 #include "gpuq/cmd/job/attend.h"
+#include "gpuq/command.h"
 #include "gpuq/slurm/slurm.h"
+#include "gpuq/slurm/slurm_command.h"
+#include "gpuq/slurm/slurm_words.h"
+#include "gpuq/slurm/slurm_salloc.h"
 #include "gpuq/cmd/job/stdio.h"
 #include "gpuq/cmd/job/submission.h"
 #include "gpuq/view.h"

@@ -1,5 +1,5 @@
 /* Slurm's words for what gpuq says in others. */
-#include "gpuq/slurm/slurm.h"
+#include "gpuq/slurm/slurm_words.h"
 
 #include <ctype.h>
 #include <inttypes.h>

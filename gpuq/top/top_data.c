@@ -7,7 +7,9 @@
 #include <strings.h>
 #include <time.h>
 
-#include "gpuq/cmd/see/cmd_int.h"
+#include "gpuq/cmd/see/cmd_why.h"
+#include "gpuq/cmd/see/cmd_queues.h"
+#include "gpuq/cmd/see/cmd_nodes.h"
 #include "gpuq/cols_job.h"
 #include "gpuq/filter.h"
 #include "gpuq/term.h"

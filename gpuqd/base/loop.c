@@ -1,4 +1,6 @@
 #include "gpuqd/base/loop_int.h"
+#include "gpuqd/base/loop_work.h"
+#include "gpuqd/base/loop_parts.h"
 
 #include <stdlib.h>
 #include <time.h>

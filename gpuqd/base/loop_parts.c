@@ -1,6 +1,6 @@
 /* Account the turns of the loop to parts of the daemon. Time counts for the part entered last;
  * the rest is "other". A part keeps its row for good: names are few and fixed. */
-#include "gpuqd/base/loop_int.h"
+#include "gpuqd/base/loop_parts.h"
 
 #include <stdlib.h>
 #include <string.h>

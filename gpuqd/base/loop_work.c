@@ -1,5 +1,7 @@
 /* Long work in small steps: those that are under way take turns, and share what a turn of the
  * loop has for them, so that ten of them hold it no longer than one. */
+#include "gpuqd/base/loop_work.h"
+
 #include "gpuqd/base/loop_int.h"
 
 #include <stdlib.h>

@@ -4,6 +4,7 @@
 
 #include "gpuqd/state/record/record.h"
 #include "gpuqd/store/store.h"
+#include "gpuqd/store/read.h"
 
 struct load {
 	struct store *st;

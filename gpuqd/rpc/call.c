@@ -1,8 +1,11 @@
+#include "gpuqd/rpc/call.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "gpuqd/util/walltime.h"
 #include "gpuqd/rpc/conn.h"
+#include "gpuqd/rpc/server.h"
 #include "libgpuq/limits.h"
 
 #define DEADLINE_MS_MAX (INT64_C(366) * 86400 * 1000)

@@ -1,4 +1,6 @@
 #include "gpuqd/rpc/conn.h"
+#include "gpuqd/rpc/server.h"
+#include "gpuqd/rpc/call.h"
 
 #include <errno.h>
 #include <stdlib.h>

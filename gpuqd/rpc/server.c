@@ -1,4 +1,6 @@
 #define _GNU_SOURCE /* accept4 */
+#include "gpuqd/rpc/server.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -14,6 +16,8 @@
 
 #include "gpuqd/base/log.h"
 #include "gpuqd/rpc/conn.h"
+#include "gpuqd/rpc/peer.h"
+#include "gpuqd/rpc/call.h"
 #include "libgpuq/limits.h"
 
 #define US INT64_C(1000000)

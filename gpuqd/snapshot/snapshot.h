@@ -582,14 +582,9 @@ bool snapshot_add_loss(struct snapshot *s, const struct snap_loss *l); /* false:
  * nothing, a job whose queue got children waits. */
 int snapshot_seal(struct snapshot *s, struct gpuq_err *err);
 
-/* Make the lines again, after jobs of a sealed snapshot were changed (estimate.c alone does
- * that, to a copy). Their tables are used again; new ones live in mem. False: no memory. */
-bool snapshot_line_up(struct snapshot *s, struct gpuq_arena *mem);
-
 /* Index in a sealed snapshot, by binary search; SNAP_NONE unknown. */
 uint32_t snapshot_find_node(const struct snapshot *s, const char *name);
 uint32_t snapshot_find_queue(const struct snapshot *s, const char *name); /* linear */
 uint32_t snapshot_find_flavor(const struct snapshot *s, const char *name); /* linear */
-uint32_t snapshot_find_job(const struct snapshot *s, struct snap_key key); /* the first of them */
-
+uint32_t snapshot_find_job(const struct snapshot *s, struct snap_key key);
 #endif

@@ -1,5 +1,7 @@
+#include "gpuqd/snapshot/snapshot_usage.h"
 #include "gpuqd/snapshot/snapshot.h"
 #include "gpuqd/snapshot/snapshot_build.h"
+#include "gpuqd/snapshot/snapshot_seal.h"
 
 /* Sealing: what users have used in queues, and which budgets are used up. */
 

@@ -1,4 +1,5 @@
 #include "gpuqd/store/store_int.h"
+#include "gpuqd/store/upgrade.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,6 +12,7 @@
 #include "gpuqd/base/log.h"
 #include "gpuqd/store/mark.h"
 #include "gpuqd/store/place.h"
+#include "gpuqd/store/write.h"
 
 int store_fail(struct gpuq_err *err, int rc, const char *what)
 {

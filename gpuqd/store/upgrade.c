@@ -1,4 +1,7 @@
+#include "gpuqd/store/upgrade.h"
 #include "gpuqd/store/store_int.h"
+#include "gpuqd/store/write.h"
+#include "gpuqd/store/copy.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -12,6 +12,7 @@
 
 #include "gpuqd/state/record/history_index.h"
 #include "gpuqd/store/store.h"
+#include "gpuqd/store/write.h"
 #include "libgpuq/wire/mp.h"
 #include "libgpuq/units.h"
 

@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "gpuqd/cluster/kube/watch/decode.h"
+#include "gpuqd/cluster/kube/watch/decode_pod.h"
+#include "gpuqd/cluster/kube/watch/decode_node.h"
 #include "gpuqd/cluster/kube/watch/split.h"
 #include "gpuqd/cluster/kube/http/status.h"
 #include "libgpuq/limits.h"

@@ -10,6 +10,8 @@
 #include "gpuqd/flow/report/history_keep.h"
 #include "gpuqd/flow/report/history_scan.h"
 #include "gpuqd/store/store.h"
+#include "gpuqd/store/write.h"
+#include "gpuqd/store/read.h"
 #include "libgpuq/wire/mp.h"
 
 #define N_JOBS 600

@@ -3,6 +3,8 @@
 #include <string.h>
 
 #include "gpuqd/cluster/kube/watch/decode.h"
+#include "gpuqd/cluster/kube/watch/decode_pod.h"
+#include "gpuqd/cluster/kube/watch/decode_node.h"
 #include "libgpuq/limits.h"
 
 #define N(a) (sizeof(a) / sizeof((a)[0]))

@@ -18,6 +18,10 @@
 #include "gpuqd/store/meta.h"
 #include "gpuqd/store/seal.h"
 #include "gpuqd/store/store.h"
+#include "gpuqd/store/write.h"
+#include "gpuqd/store/upgrade.h"
+#include "gpuqd/store/read.h"
+#include "gpuqd/store/copy.h"
 
 #define N_OLD 30000u
 

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "gpuq/cli.h"
-#include "gpuq/cmd/job/cmd_int.h"
+#include "gpuq/command.h"
 #include "gpuq/cmd/job/session.h"
 #include "gpuq/cmd/job/target.h"
 #include "gpuq/tty.h"

@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "gpuq/cli.h"
-#include "gpuq/cmd/job/cmd_int.h"
+#include "gpuq/command.h"
 #include "gpuq/lines.h"
 #include "gpuq/out.h"
 #include "gpuq/cmd/job/start.h"

@@ -5,7 +5,7 @@
 
 #include "gpuq/cmd/job/attend.h"
 #include "gpuq/cli.h"
-#include "gpuq/cmd/job/cmd_int.h"
+#include "gpuq/command.h"
 #include "gpuq/job.h"
 #include "gpuq/out.h"
 #include "gpuq/cmd/job/submission.h"

@@ -8,7 +8,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "gpuq/command.h"
 #include "gpuq/file.h"
+#include "gpuq/help.h"
 #include "libgpuq/limits.h"
 
 extern char **environ;

@@ -3,9 +3,7 @@
 #include <string.h>
 
 #include "gpuq/cli.h"
-#include "gpuq/cmd/see/cmd_int.h"
-#include "gpuq/cmd/site/cmd_int.h"
-#include "gpuq/import/cmd_import.h"
+#include "gpuq/command.h"
 
 /* text with a backslash before each byte of special; ' as a shell wants it. */
 static void quoted(const char *text, const char *special)

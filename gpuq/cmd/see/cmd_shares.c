@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "gpuq/cli.h"
-#include "gpuq/cmd/see/cmd_int.h"
+#include "gpuq/command.h"
 #include "gpuq/filter.h"
 #include "gpuq/list.h"
 #include "gpuq/view.h"

@@ -4,7 +4,8 @@
 #include <string.h>
 
 #include "gpuq/cli.h"
-#include "gpuq/cmd/see/cmd_int.h"
+#include "gpuq/cmd/see/cmd_queues.h"
+#include "gpuq/command.h"
 #include "gpuq/filter.h"
 #include "gpuq/job.h"
 #include "gpuq/lines.h"

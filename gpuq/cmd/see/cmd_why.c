@@ -1,10 +1,12 @@
 /* gpuq why: why a job waits and what would let it start; why it started, or had to leave. */
+#include "gpuq/cmd/see/cmd_why.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "gpuq/cli.h"
-#include "gpuq/cmd/see/cmd_int.h"
+#include "gpuq/command.h"
 #include "gpuq/filter.h"
 #include "gpuq/lines.h"
 #include "gpuq/out.h"

@@ -5,6 +5,8 @@
 #include "gpuqd/base/loop.h"
 #include "gpuqd/cluster/cluster.h"
 #include "gpuqd/cluster/kube/pods/api.h"
+#include "gpuqd/cluster/kube/pods/api_remove.h"
+#include "gpuqd/cluster/kube/pods/api_create.h"
 #include "gpuqd/cluster/kube/check.h"
 #include "gpuqd/cluster/kube/auth/config.h"
 #include "gpuqd/cluster/kube/http/http.h"

@@ -1,4 +1,8 @@
 #include "gpuqd/flow/report/export_int.h"
+#include "gpuqd/flow/report/export_queue.h"
+#include "gpuqd/flow/report/export_job.h"
+#include "gpuqd/flow/report/export_foreign.h"
+#include "gpuqd/flow/report/export_cluster.h"
 
 #include <string.h>
 

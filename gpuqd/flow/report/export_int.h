@@ -40,22 +40,4 @@ void export_time(struct export *x, struct gpuq_val *map, const char *key, int64_
 void export_strs(struct export *x, struct gpuq_val *map, const char *key, const char *const *items,
 		 size_t n);
 
-/* export_cluster.c */
-void export_config(struct export *x);
-void export_node(struct export *x, const struct snap_node *n);
-
-/* export_queue.c: a queue; what users have used in all of them. */
-void export_queue(struct export *x, uint32_t queue);
-void export_users(struct export *x);
-
-/* export_job.c: one that runs or leaves; one that waits, or one range of a waiting array. */
-void export_running(struct export *x, const struct snap_job *j);
-void export_waiting(struct export *x, const struct snap_job *j, uint32_t range);
-
-/* export_foreign.c: does anybody else hold devices of the node; a job that stands for them,
- * where there are; and the queue of these jobs. */
-bool export_is_shared(const struct export *x, const struct snap_node *n);
-void export_foreign(struct export *x, const struct snap_node *n);
-void export_foreign_queue(struct export *x);
-
 #endif

@@ -1,4 +1,4 @@
-#include "gpuqd/flow/report/export_int.h"
+#include "gpuqd/flow/report/export_queue.h"
 
 #include <stdlib.h>
 

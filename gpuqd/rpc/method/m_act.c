@@ -23,15 +23,7 @@ struct act_params {
 };
 
 static const struct gpuq_field act_fields[] = {
-	P(act_params, "ids", GPUQ_K_STRLIST, filter.ids),
-	P(act_params, "users", GPUQ_K_STRLIST, filter.users),
-	P(act_params, "queues", GPUQ_K_STRLIST, filter.queues),
-	P(act_params, "states", GPUQ_K_STRLIST, filter.states),
-	P(act_params, "names", GPUQ_K_STRLIST, filter.names),
-	P(act_params, "nodes", GPUQ_K_STRLIST, filter.nodes),
-	P(act_params, "labels", GPUQ_K_STRLIST, filter.labels),
-	P(act_params, "since_us", GPUQ_K_INT, filter.since_us, .min = 0, .max = INT64_MAX),
-	P(act_params, "until_us", GPUQ_K_INT, filter.until_us, .min = 0, .max = INT64_MAX),
+	FILTER_FIELDS(act_params),
 	P(act_params, "all", GPUQ_K_BOOL, filter.all),
 	P(act_params, "signal", GPUQ_K_SIGNAL, signal),
 	P(act_params, "hold", GPUQ_K_BOOL, hold),

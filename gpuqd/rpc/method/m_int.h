@@ -251,6 +251,19 @@ extern const struct gpuq_schema p_usage_list;
 		.key = (key_), .kind = (kind_), .offset = offsetof(struct type_, member_),         \
 		__VA_ARGS__                                                                        \
 	}
+
+/* What selects jobs, as members of filter in type_. */
+#define FILTER_FIELDS(type_)                                                                       \
+	P(type_, "ids", GPUQ_K_STRLIST, filter.ids),                                               \
+		P(type_, "users", GPUQ_K_STRLIST, filter.users),                                   \
+		P(type_, "queues", GPUQ_K_STRLIST, filter.queues),                                 \
+		P(type_, "states", GPUQ_K_STRLIST, filter.states),                                 \
+		P(type_, "names", GPUQ_K_STRLIST, filter.names),                                   \
+		P(type_, "nodes", GPUQ_K_STRLIST, filter.nodes),                                   \
+		P(type_, "labels", GPUQ_K_STRLIST, filter.labels),                                 \
+		P(type_, "since_us", GPUQ_K_INT, filter.since_us, .min = 0, .max = INT64_MAX),     \
+		P(type_, "until_us", GPUQ_K_INT, filter.until_us, .min = 0, .max = INT64_MAX)
+
 #define P_END                                                                                      \
 	{                                                                                          \
 		.key = NULL                                                                        \

@@ -107,15 +107,7 @@ bool filter_val(const struct job_filter *f, const struct gpuq_val *v)
 /* ---- job.list: the keys are taken down first, then each is sent when there is credit ---- */
 
 static const struct gpuq_field list_fields[] = {
-	P(job_list_params, "ids", GPUQ_K_STRLIST, filter.ids),
-	P(job_list_params, "users", GPUQ_K_STRLIST, filter.users),
-	P(job_list_params, "queues", GPUQ_K_STRLIST, filter.queues),
-	P(job_list_params, "states", GPUQ_K_STRLIST, filter.states),
-	P(job_list_params, "names", GPUQ_K_STRLIST, filter.names),
-	P(job_list_params, "nodes", GPUQ_K_STRLIST, filter.nodes),
-	P(job_list_params, "labels", GPUQ_K_STRLIST, filter.labels),
-	P(job_list_params, "since_us", GPUQ_K_INT, filter.since_us, .min = 0, .max = INT64_MAX),
-	P(job_list_params, "until_us", GPUQ_K_INT, filter.until_us, .min = 0, .max = INT64_MAX),
+	FILTER_FIELDS(job_list_params),
 	P(job_list_params, "limit", GPUQ_K_INT, filter.limit, .min = 0, .max = INT64_MAX),
 	P(job_list_params, "all", GPUQ_K_BOOL, filter.all),
 	P(job_list_params, "keys", GPUQ_K_STRLIST, keys),

@@ -49,6 +49,11 @@ struct kube_config {
 	struct kube_exec exec;
 };
 
+/* What stands where nothing is given. */
+#define KUBE_CONFIG_NONE                                                                           \
+	.namespace_ = "", .tls_server_name = "", .proxy_url = "", .token = "", .username = "",     \
+	.password = "", .as_user = "", .as_uid = ""
+
 /* Find and read the credentials.
  *
  * path NULL: $KUBECONFIG (a colon-separated list, merged), then a pod's own

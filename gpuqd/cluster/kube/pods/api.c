@@ -1,4 +1,7 @@
 #include "gpuqd/cluster/kube/pods/api_int.h"
+#include "gpuqd/cluster/kube/pods/api_turn.h"
+#include "gpuqd/cluster/kube/pods/api_remove.h"
+#include "gpuqd/cluster/kube/pods/api_create.h"
 
 #include <stdlib.h>
 #include <string.h>

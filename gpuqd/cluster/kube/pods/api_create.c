@@ -1,12 +1,17 @@
+#include "gpuqd/cluster/kube/pods/api_create.h"
+
 #include <config.h>
 
 #include "gpuqd/cluster/kube/pods/api_int.h"
+#include "gpuqd/cluster/kube/pods/api_turn.h"
+#include "gpuqd/cluster/kube/pods/api_post.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>
 
+#include "gpuqd/cluster/kube/pods/api_remove.h"
 #include "gpuqd/cluster/kube/watch/decode.h"
 #include "gpuqd/cluster/kube/pods/podspec.h"
 #include "gpuqd/cluster/kube/http/url.h"

@@ -1,4 +1,4 @@
-#include "gpuqd/cluster/kube/pods/api_int.h"
+#include "gpuqd/cluster/kube/pods/api_post.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,6 @@
+#include "gpuqd/cluster/kube/pods/api_remove.h"
 #include "gpuqd/cluster/kube/pods/api_int.h"
+#include "gpuqd/cluster/kube/pods/api_create.h"
 
 #include <stdio.h>
 #include <stdlib.h>

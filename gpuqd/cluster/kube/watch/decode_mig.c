@@ -1,4 +1,4 @@
-#include "gpuqd/cluster/kube/watch/decode.h"
+#include "gpuqd/cluster/kube/watch/decode_mig.h"
 
 #include <string.h>
 

@@ -1,4 +1,5 @@
-#include "gpuqd/cluster/kube/watch/decode.h"
+#include "gpuqd/cluster/kube/watch/decode_pod.h"
+#include "gpuqd/cluster/kube/watch/decode_mig.h"
 
 #include <stdlib.h>
 #include <string.h>

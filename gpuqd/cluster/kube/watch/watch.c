@@ -8,6 +8,8 @@
 #include "gpuqd/base/loop.h"
 #include "gpuqd/cluster/kube/http/backoff.h"
 #include "gpuqd/cluster/kube/watch/decode.h"
+#include "gpuqd/cluster/kube/watch/decode_pod.h"
+#include "gpuqd/cluster/kube/watch/decode_node.h"
 #include "gpuqd/cluster/kube/watch/missing.h"
 #include "gpuqd/cluster/kube/watch/split.h"
 #include "gpuqd/cluster/kube/http/status.h"
