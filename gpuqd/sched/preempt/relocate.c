@@ -62,7 +62,7 @@ static int64_t lost_of(const struct cycle *c, uint32_t gang)
 }
 
 /* Is all of it there that it has beyond its gang? It goes with the gang, which grows again on its
- * new places; beside victims nobody is made smaller as well. */
+ * new places; beside victims no job is made smaller as well. */
 static bool is_whole(const struct cycle *c, const struct claim *k, uint32_t gang)
 {
 	if (c->units->units[gang].surplus_left > 0 && k->n_victims > 0)

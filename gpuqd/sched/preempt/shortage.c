@@ -4,8 +4,8 @@
 #include "gpuqd/sched/place/nodes.h"
 
 /* Cpu and memory mostly have no quota: then queues are due their fair share of them, as of
- * devices without a quota. That counts for a job that lacks cpu or memory and not devices; for
- * a job that lacks devices it is nobody's affair how much cpu the others hold. */
+ * devices without a quota. That counts for a job that lacks cpu or memory and not devices; to a
+ * job that lacks devices it is all the same how much cpu other queues hold. */
 
 static bool over_share(const struct cycle *c, const struct claim *k, uint32_t queue)
 {
