@@ -18,7 +18,7 @@ static void apply(struct world *w, const struct snapshot *s, const struct plan *
 			continue;
 		if (a->kind != PLAN_PLACE || (a->key.index >= 0) != (j->size > 0) ||
 		    !w->waiting[job][element]) {
-			wrong(w, "action %u starts job %d element %d, which does not wait", i,
+			wrong(w, "action %u starts job %d element %d, which is not pending", i,
 			      job + 1, element);
 			return;
 		}

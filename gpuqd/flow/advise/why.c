@@ -5,6 +5,7 @@
 #include "gpuqd/snapshot/snapshot_pack.h"
 #include "gpuqd/state/view/view.h"
 #include "gpuqd/flow/advise/why_change.h"
+#include "gpuqd/flow/advise/why_near.h"
 #include "libgpuq/units.h"
 
 /* ---- among the queues ---- */
@@ -228,6 +229,7 @@ int why_explain(const struct why_question *q, struct gpuq_arena *mem, struct gpu
 	struct rec r = { (const unsigned char *)q->packed->data,
 			 (const unsigned char *)q->packed->data + q->packed->len, false };
 	struct gpuq_arena scratch = GPUQ_ARENA_INIT(0);
+	struct gpuq_buf near = GPUQ_BUF_INIT;
 	struct why_tries tries = { .packed = q->packed,
 				   .key = q->key,
 				   .stop = q->stop,
@@ -237,6 +239,7 @@ int why_explain(const struct why_question *q, struct gpuq_arena *mem, struct gpu
 	struct snapshot *s = NULL;
 	struct gpuq_val *v = NULL;
 	struct plan p;
+	uint32_t n_objects;
 	int rc = snapshot_unpack(&r, &s, err);
 
 	if (rc == 0)
@@ -244,20 +247,24 @@ int why_explain(const struct why_question *q, struct gpuq_arena *mem, struct gpu
 	if (rc == 0) {
 		c.job = why_find(s, q->key);
 		if (c.job == SNAP_NONE || s->jobs[c.job].state != SNAP_PENDING)
-			rc = gpuq_fail(err, GPUQ_ENOENT, "the job does not wait");
+			rc = gpuq_fail(err, GPUQ_ENOENT, "the job is not pending");
 	}
 	if (rc == 0)
 		rc = sched_cycle(s, &scratch, &p, err);
+	if (rc == 0)
+		rc = why_near(s, &p, c.job, q->packed, &near, &n_objects, err);
 	if (rc == 0) {
 		c.s = s;
 		c.p = &p;
-		tries.most = why_most_tries(s);
+		tries.near = near.len ? &near : NULL;
+		tries.most = why_most_tries(n_objects);
 		v = explain(&c);
 		rc = tries.rc;
 	}
 	if (rc == 0)
 		*out = v;
 	snapshot_free(s);
+	gpuq_buf_done(&near);
 	gpuq_arena_done(&scratch);
 	return rc;
 }

@@ -321,7 +321,7 @@ bool rules_shielded(const struct cycle *c, const struct claim *k, uint32_t unit)
 	return until > c->s->config.now_us;
 }
 
-/* Do x and y leave one another alone for a while, as they took the same places back and forth? */
+/* Do x and y leave one another alone for a while, as they reclaimed the same devices from each other? */
 static bool rests(struct cycle *c, struct claim *k, uint32_t x, uint32_t y, bool owed)
 {
 	const int64_t until = oscillation_rests(c, x, y, owed);

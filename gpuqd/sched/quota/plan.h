@@ -27,7 +27,7 @@ enum plan_kind {
 			* leave for it follow, with it as claimant; when none does, it
 			* only waits for what is leaving anyway, and the next cycle may
 			* decide differently: nothing needs to be remembered */
-	PLAN_RELEASE, /* what it was promised is promised no more */
+	PLAN_RELEASE, /* what it was nominated is promised no more */
 	PLAN_EVICT, /* all pods of a running job leave */
 	PLAN_SHRINK, /* these pods of an elastic job leave */
 	PLAN_GROW, /* these pods join an elastic job that runs or was placed before */
