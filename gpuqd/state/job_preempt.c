@@ -36,7 +36,7 @@ int64_t job_evicted_us(const struct model *m, const struct job *j)
 
 bool job_is_elastic(const struct job *j)
 {
-	const struct gpuq_spec *spec = &j->request->spec;
+	const struct request_spec *spec = &j->request->spec;
 
 	for (size_t i = 0; i < spec->n_groups; i++)
 		if (spec->groups[i].pods_max > spec->groups[i].pods_min)
@@ -58,7 +58,7 @@ static uint32_t n_staying(const struct job *j, uint32_t group)
 
 static bool is_short(const struct job *j)
 {
-	const struct gpuq_spec *spec = &j->request->spec;
+	const struct request_spec *spec = &j->request->spec;
 
 	for (uint32_t g = 0; g < spec->n_groups; g++)
 		if (n_staying(j, g) < (uint64_t)spec->groups[g].pods_min)
@@ -232,7 +232,7 @@ static uint32_t free_group_index(const struct job *j, uint32_t group)
 
 static int apply_grown(struct model *m, struct job *j, const struct event *ev, struct gpuq_err *err)
 {
-	const struct gpuq_spec *spec = &j->request->spec;
+	const struct request_spec *spec = &j->request->spec;
 	int rc;
 
 	if ((j->state != GPUQ_JOB_STARTING && j->state != GPUQ_JOB_RUNNING) || j->life->leave_us ||

@@ -58,7 +58,6 @@ struct model *model_new(const char *cluster_id)
 void model_free(struct model *m)
 {
 	struct node *n, *nt;
-	struct request *r, *rt;
 	struct foreign *f, *ft;
 	struct usage *u, *ut;
 	struct str *s, *st;
@@ -75,11 +74,7 @@ void model_free(struct model *m)
 	free(m->pattern);
 	HASH_ITER(hh, m->nodes, n, nt)
 		node_free(m, n);
-	HASH_ITER(hh_bytes, m->requests_by_bytes, r, rt) {
-		HASH_DELETE(hh_bytes, m->requests_by_bytes, r);
-		HASH_DELETE(hh_id, m->requests_by_id, r);
-		request_free(r);
-	}
+	requests_done(&m->requests);
 	HASH_ITER(hh, m->foreigns, f, ft) {
 		HASH_DEL(m->foreigns, f);
 		free(f);
@@ -446,9 +441,8 @@ void model_collect(struct model *m, struct batch *out)
 struct request *model_request_intern(struct model *m, const void *bytes, size_t n,
 				     struct gpuq_err *err)
 {
-	struct request *r = NULL;
+	struct request *r = requests_find_bytes(&m->requests, bytes, n);
 
-	HASH_FIND(hh_bytes, m->requests_by_bytes, bytes, n, r);
 	if (r) {
 		r->n_jobs++;
 		return r;
@@ -459,8 +453,7 @@ struct request *model_request_intern(struct model *m, const void *bytes, size_t 
 	r->n_jobs = 1;
 	r->dirty = true;
 	m->meta_dirty = true;
-	HASH_ADD_KEYPTR(hh_bytes, m->requests_by_bytes, r->bytes, r->len, r);
-	HASH_ADD(hh_id, m->requests_by_id, id, sizeof(r->id), r);
+	requests_add(&m->requests, r);
 	return r;
 }
 
@@ -471,7 +464,5 @@ void model_request_put(struct model *m, struct request *r)
 	if (!r || --r->n_jobs > 0)
 		return;
 	change_batch_put(&m->direct, TABLE_REQUEST, key, change_key_u32(key, r->id), NULL, 0);
-	HASH_DELETE(hh_bytes, m->requests_by_bytes, r);
-	HASH_DELETE(hh_id, m->requests_by_id, r);
-	request_free(r);
+	requests_remove(&m->requests, r);
 }

@@ -327,8 +327,7 @@ static int load_request(struct model *m, uint32_t id, const void *bytes, size_t 
 		return GPUQ_ECORRUPT;
 	}
 	r->id = id;
-	HASH_ADD_KEYPTR(hh_bytes, m->requests_by_bytes, r->bytes, r->len, r);
-	HASH_ADD(hh_id, m->requests_by_id, id, sizeof(r->id), r);
+	requests_add(&m->requests, r);
 	return 0;
 }
 

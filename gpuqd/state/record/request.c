@@ -3,6 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <utlist.h>
+
+#include "gpuqd/util/hash.h"
 #include "libgpuq/limits.h"
 #include "libgpuq/wire/mp.h"
 
@@ -51,41 +54,243 @@ out:
 	return rc;
 }
 
+/* ---- one block of it ---- */
+
+/* Where the next piece of a block goes; NULL: nothing is written, sizes are added up. */
+struct block {
+	unsigned char *at;
+	size_t n;
+};
+
+static void *take(struct block *b, const void *from, size_t n)
+{
+	void *to = b->at ? b->at + b->n : NULL;
+
+	if (to && from)
+		memcpy(to, from, n);
+	b->n += (n + 7) & ~(size_t)7;
+	return to;
+}
+
+static const char *take_str(struct block *b, const char *s)
+{
+	return s ? take(b, s, strlen(s) + 1) : NULL;
+}
+
+static const char **take_strs(struct block *b, const char *const *items, size_t n)
+{
+	const char **to = n ? take(b, NULL, n * sizeof(*to)) : NULL;
+
+	for (size_t i = 0; i < n; i++) {
+		const char *s = take_str(b, items[i]);
+
+		if (to)
+			to[i] = s;
+	}
+	return to;
+}
+
+static bool says_where(const struct gpuq_group *g)
+{
+	return g->n_required || g->n_preferred || g->n_tolerations || g->nodes.n || g->exclude.n ||
+	       g->topology_required || g->topology_preferred || g->n_slices;
+}
+
+/* Most are called so: the word is there once. */
+static const char *take_name(struct block *b, const char *name)
+{
+	static const char usual[] = "main";
+
+	return strcmp(name, usual) == 0 ? usual : take_str(b, name);
+}
+
+static struct request_group amounts_of(const struct gpuq_group *g)
+{
+	return (struct request_group){ .name = g->name ? g->name : "main",
+				       .mig = g->mig,
+				       .where = says_where(g) ? g : NULL,
+				       .pods_min = g->pods_min,
+				       .pods_max = g->pods_max,
+				       .gpus_milli = g->gpus_milli,
+				       .gpu_memory_bytes = g->gpu_memory_bytes,
+				       .gpu_cores = g->gpu_cores,
+				       .cpu_milli = g->cpu_milli,
+				       .memory_bytes = g->memory_bytes };
+}
+
+static void take_groups(struct block *b, const struct gpuq_spec *spec, struct request *r)
+{
+	struct request_group *to = take(b, NULL, spec->n_groups * sizeof(*to));
+
+	for (size_t i = 0; i < spec->n_groups; i++) {
+		struct request_group one = amounts_of(&spec->groups[i]);
+
+		one.name = take_name(b, one.name);
+		one.mig = take_str(b, one.mig);
+		if (to)
+			to[i] = one;
+	}
+	r->spec.groups = to;
+	r->spec.n_groups = (uint32_t)spec->n_groups;
+}
+
+/* Twice: for its size, and into it. */
+static struct request *fill(struct block *b, const struct gpuq_spec *spec, const void *bytes,
+			    size_t n)
+{
+	struct request head = { .len = (uint32_t)n };
+	struct request *r = take(b, NULL, sizeof(head));
+
+	take_groups(b, spec, &head);
+	head.spec.flavors.items = take_strs(b, spec->flavors.items, spec->flavors.n);
+	head.spec.flavors.n = spec->flavors.n;
+	head.spec.licenses.keys = take_strs(b, spec->licenses.keys, spec->licenses.n);
+	head.spec.licenses.vals = take_strs(b, spec->licenses.vals, spec->licenses.n);
+	head.spec.licenses.n = spec->licenses.n;
+	head.spec.exclusive = spec->exclusive;
+	head.bytes = take(b, bytes, n);
+	head.n_pods = (uint32_t)gpuq_spec_pods(spec);
+	head.gpus_milli = gpuq_spec_gpus_milli(spec);
+	if (r)
+		*r = head;
+	return r;
+}
+
 int request_decode(const void *bytes, size_t n, struct request **out, struct gpuq_err *err)
 {
 	static const struct gpuq_mp_limits lim = { GPUQ_MSG_BYTES_MAX, GPUQ_MSG_DEPTH_MAX,
 						   GPUQ_MSG_ITEMS_MAX };
-	struct request *r = calloc(1, sizeof(*r));
-	struct gpuq_reader rd = { .err = err, .lenient = true, .stored = true };
+	struct gpuq_arena mem = GPUQ_ARENA_INIT(0);
+	struct gpuq_reader rd = { .arena = &mem, .err = err, .lenient = true, .stored = true };
+	struct block b = { 0 };
+	struct gpuq_spec spec = { 0 };
 	struct gpuq_val *v;
-	int rc;
+	struct request *r = NULL;
+	bool where = false;
+	int rc = gpuq_mp_read(&mem, &lim, bytes, n, &v, err);
 
-	if (!r)
-		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
-	rd.arena = &r->arena;
-	rc = gpuq_mp_read(&r->arena, &lim, bytes, n, &v, err);
 	if (rc == 0)
-		rc = gpuq_spec_read(&rd, v, &r->spec);
-	r->bytes = rc == 0 ? malloc(n ? n : 1) : NULL;
-	if (rc == 0 && !r->bytes)
-		rc = gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
-	if (rc != 0) {
-		request_free(r);
-		return rc;
+		rc = gpuq_spec_read(&rd, v, &spec);
+	if (rc == 0) {
+		fill(&b, &spec, bytes, n);
+		b = (struct block){ .at = calloc(1, b.n) };
+		if (!b.at)
+			rc = gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
 	}
-	memcpy(r->bytes, bytes, n);
-	r->len = n;
-	r->n_pods = (uint32_t)gpuq_spec_pods(&r->spec);
-	r->gpus_milli = gpuq_spec_gpus_milli(&r->spec);
-	*out = r;
-	return 0;
+	if (rc == 0) {
+		r = fill(&b, &spec, bytes, n);
+		for (size_t i = 0; i < spec.n_groups; i++)
+			where |= says_where(&spec.groups[i]);
+		*out = r;
+	}
+	if (where)
+		r->arena = mem;
+	else
+		gpuq_arena_done(&mem);
+	return rc;
 }
 
-void request_free(struct request *r)
+bool request_spec_of(struct gpuq_arena *a, const struct gpuq_spec *spec, struct request_spec *out)
 {
-	if (!r)
-		return;
+	struct request_group *groups = gpuq_arena_calloc(a, spec->n_groups, sizeof(*groups));
+
+	for (size_t i = 0; groups && i < spec->n_groups; i++)
+		groups[i] = amounts_of(&spec->groups[i]);
+	*out = (struct request_spec){ .flavors = spec->flavors,
+				      .licenses = spec->licenses,
+				      .groups = groups,
+				      .n_groups = (uint32_t)spec->n_groups,
+				      .exclusive = spec->exclusive };
+	return groups != NULL;
+}
+
+void request_group_of(const struct request_group *g, struct gpuq_group *out)
+{
+	*out = g->where ? *g->where
+			: (struct gpuq_group){ .name = g->name,
+					       .mig = g->mig,
+					       .pods_min = g->pods_min,
+					       .pods_max = g->pods_max,
+					       .gpus_milli = g->gpus_milli,
+					       .gpu_memory_bytes = g->gpu_memory_bytes,
+					       .gpu_cores = g->gpu_cores,
+					       .cpu_milli = g->cpu_milli,
+					       .memory_bytes = g->memory_bytes };
+}
+
+/* ---- all of them ---- */
+
+static uint32_t hash_id(uint32_t id)
+{
+	return hash_mix(id * UINT64_C(0x9e3779b97f4a7c15));
+}
+
+static uint32_t hash_of_id(const void *item)
+{
+	return hash_id(((const struct request *)item)->id);
+}
+
+static uint32_t hash_of_bytes(const void *item)
+{
+	const struct request *r = item;
+
+	return hash_bytes(r->bytes, r->len);
+}
+
+struct request *requests_find(const struct requests *all, uint32_t id)
+{
+	struct request *r;
+
+	table_each(&all->by_id, hash_id(id), r)
+		if (r->id == id)
+			return r;
+	return NULL;
+}
+
+struct request *requests_find_bytes(const struct requests *all, const void *bytes, size_t n)
+{
+	struct request *r;
+
+	table_each(&all->by_bytes, hash_bytes(bytes, n), r)
+		if (r->len == n && memcmp(r->bytes, bytes, n) == 0)
+			return r;
+	return NULL;
+}
+
+void requests_add(struct requests *all, struct request *r)
+{
+	DL_APPEND(all->list, r);
+	table_add(&all->by_id, r, hash_of_id);
+	table_add(&all->by_bytes, r, hash_of_bytes);
+}
+
+static void request_free(struct request *r)
+{
 	gpuq_arena_done(&r->arena);
-	free(r->bytes);
 	free(r);
+}
+
+void requests_remove(struct requests *all, struct request *r)
+{
+	DL_DELETE(all->list, r);
+	table_remove(&all->by_id, r, hash_of_id);
+	table_remove(&all->by_bytes, r, hash_of_bytes);
+	request_free(r);
+}
+
+void requests_expect(struct requests *all, size_t n)
+{
+	table_reserve(&all->by_id, (uint32_t)n, hash_of_id);
+	table_reserve(&all->by_bytes, (uint32_t)n, hash_of_bytes);
+}
+
+void requests_done(struct requests *all)
+{
+	struct request *r, *next;
+
+	DL_FOREACH_SAFE(all->list, r, next)
+		request_free(r);
+	table_done(&all->by_id);
+	table_done(&all->by_bytes);
+	all->list = NULL;
 }
