@@ -447,7 +447,7 @@ struct request *model_request_intern(struct model *m, const void *bytes, size_t 
 		r->n_jobs++;
 		return r;
 	}
-	if (request_decode(bytes, n, &r, err) != 0)
+	if (requests_decode(&m->requests, bytes, n, &r, err) != 0)
 		return NULL;
 	r->id = m->next_request_id++;
 	r->n_jobs = 1;

@@ -320,7 +320,7 @@ static int load_request(struct model *m, uint32_t id, const void *bytes, size_t 
 			struct gpuq_err *err)
 {
 	struct request *r;
-	int rc = request_decode(bytes, n, &r, err);
+	int rc = requests_decode(&m->requests, bytes, n, &r, err);
 
 	if (rc != 0) {
 		gpuq_err_prefix(err, "request %u", id);

@@ -6,7 +6,9 @@
 #include <utlist.h>
 
 #include "gpuqd/util/hash.h"
+#include "gpuqd/util/varint.h"
 #include "libgpuq/limits.h"
+#include "libgpuq/units.h"
 #include "libgpuq/wire/mp.h"
 
 /* What does not bear on where and when a job can run is left out, so that jobs which
@@ -216,6 +218,129 @@ void request_group_of(const struct request_group *g, struct gpuq_group *out)
 					       .gpu_cores = g->gpu_cores,
 					       .cpu_milli = g->cpu_milli,
 					       .memory_bytes = g->memory_bytes };
+}
+
+/* ---- a request like the one before it ---- */
+
+/* Bytes of the value that comes next. */
+static size_t value_at(struct rec *r, const unsigned char **from)
+{
+	*from = r->p;
+	varint_skip(r);
+	return r->bad ? 0 : (size_t)(r->p - *from);
+}
+
+static bool is_key(const unsigned char *p, size_t n, const char *key)
+{
+	return n == strlen(key) + 1 && p[0] == (0xa0 | (n - 1)) && memcmp(p + 1, key, n - 1) == 0;
+}
+
+/* The text of a value that is one, with room for its end. */
+static bool text_of(const unsigned char *p, size_t n, char out[32])
+{
+	struct rec r = { p, p + n, false };
+	size_t len;
+	const char *s;
+
+	if (n == 0 || (p[0] & 0xe0) != 0xa0)
+		return false;
+	s = rec_get_str(&r, &len);
+	if (r.bad || len >= 32)
+		return false;
+	memcpy(out, s, len);
+	out[len] = '\0';
+	return true;
+}
+
+/* Thousandths as gpuq_spec_write() has them: a whole number, or a binary fraction of 64 bits, of
+ * which those are read that are a thousandth but for the last bits. */
+static bool milli_at(const unsigned char *p, size_t n, int64_t *out)
+{
+	struct rec r = { p, p + n, false };
+	uint64_t bits = 0, times, milli, rest;
+	int shift;
+
+	if (n > 0 && p[0] < 0x80) {
+		*out = rec_get_int(&r) * 1000;
+		return true;
+	}
+	if (n != 9 || p[0] != 0xcb)
+		return false;
+	for (int i = 1; i < 9; i++)
+		bits = bits << 8 | p[i];
+	/* Its value: 53 bits, shifted to the right. A sign makes that a shift to the left. */
+	shift = 1075 - (int)(bits >> 52);
+	if (shift < 22 || shift > 62)
+		return false;
+	times = ((bits & ((UINT64_C(1) << 52) - 1)) | UINT64_C(1) << 52) * 1000;
+	milli = (times + (UINT64_C(1) << (shift - 1))) >> shift;
+	rest = milli << shift > times ? (milli << shift) - times : times - (milli << shift);
+	*out = (int64_t)milli;
+	return rest <= (UINT64_C(1) << shift) / 1000000;
+}
+
+/* Most requests of many different ones differ from the last in nothing but cpus and memory. Are
+ * these bytes such, then g, which is the last one's only group, gets theirs. */
+static bool differs_in_amounts(const struct request *last, const void *bytes, size_t n,
+			       struct gpuq_group *g)
+{
+	struct rec a = { last->bytes, last->bytes + last->len, false };
+	struct rec b = { bytes, (const unsigned char *)bytes + n, false };
+	struct gpuq_err err;
+	char text[32];
+	uint32_t left;
+
+	/* A map of few keys is one byte. */
+	if (n == 0 || *a.p != *b.p || (*a.p & 0xf0) != 0x80)
+		return false;
+	left = *a.p++ & 0x0f;
+	b.p++;
+	while (left-- > 0) {
+		const unsigned char *key, *key_b, *x, *y;
+		const size_t n_key = value_at(&a, &key), n_key_b = value_at(&b, &key_b);
+		const size_t n_x = value_at(&a, &x), n_y = value_at(&b, &y);
+
+		if (a.bad || b.bad || n_key != n_key_b || memcmp(key, key_b, n_key) != 0)
+			return false;
+		if (n_x == n_y && memcmp(x, y, n_x) == 0)
+			continue;
+		if (is_key(key, n_key, "cpus")
+			    ? !milli_at(y, n_y, &g->cpu_milli)
+			    : !is_key(key, n_key, "memory") || !text_of(y, n_y, text) ||
+				      gpuq_bytes_parse(text, &g->memory_bytes, &err) != 0)
+			return false;
+	}
+	return a.p == a.end && b.p == b.end;
+}
+
+static struct request *like_last(const struct request *last, const void *bytes, size_t n)
+{
+	struct gpuq_group g;
+	struct gpuq_spec spec = { .groups = &g, .n_groups = 1 };
+	struct block b = { 0 };
+
+	if (!last || last->spec.n_groups != 1 || last->spec.groups[0].where)
+		return NULL;
+	request_group_of(&last->spec.groups[0], &g);
+	if (!differs_in_amounts(last, bytes, n, &g))
+		return NULL;
+	spec.flavors = last->spec.flavors;
+	spec.licenses = last->spec.licenses;
+	spec.exclusive = last->spec.exclusive;
+	fill(&b, &spec, bytes, n);
+	b = (struct block){ .at = calloc(1, b.n) };
+	return b.at ? fill(&b, &spec, bytes, n) : NULL;
+}
+
+int requests_decode(const struct requests *all, const void *bytes, size_t n, struct request **out,
+		    struct gpuq_err *err)
+{
+	struct request *r = like_last(all->list ? all->list->prev : NULL, bytes, n);
+
+	if (!r)
+		return request_decode(bytes, n, out, err);
+	*out = r;
+	return 0;
 }
 
 /* ---- all of them ---- */

@@ -76,5 +76,8 @@ int request_encode(const struct gpuq_spec *spec, struct gpuq_buf *out, struct gp
 
 /* A request from its bytes; on the heap, for requests_add(). */
 int request_decode(const void *bytes, size_t n, struct request **out, struct gpuq_err *err);
+/* The same, sooner where it is much like the last one that was added. */
+int requests_decode(const struct requests *all, const void *bytes, size_t n, struct request **out,
+		    struct gpuq_err *err);
 
 #endif
