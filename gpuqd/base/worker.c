@@ -28,9 +28,15 @@ struct task {
 struct worker {
 	struct loop *l;
 	pthread_t thread;
-	bool running, quit;
+	bool running;
+	enum {
+		END_NOT,
+		END_DONE,
+		END_NOW
+	} end; /* when to end: END_DONE, once nothing is left to do */
 	pthread_mutex_t mu;
 	pthread_cond_t wake;
+	bool gives_back;
 	struct task *todo, **todo_end, *finished, **finished_end;
 	int fd;
 	struct event *ev;
@@ -54,8 +60,8 @@ static void await(struct worker *w, bool *used)
 	until.tv_nsec += REST_MS * 1000000L;
 	until.tv_sec += until.tv_nsec / 1000000000L;
 	until.tv_nsec %= 1000000000L;
-	while (!w->todo && !w->quit) {
-		if (!*used) {
+	while (!w->todo && w->end == END_NOT) {
+		if (!*used || !w->gives_back) {
 			pthread_cond_wait(&w->wake, &w->mu);
 		} else if (pthread_cond_timedwait(&w->wake, &w->mu, &until) == ETIMEDOUT) {
 			*used = false;
@@ -76,7 +82,7 @@ static void *run(void *arg)
 	pthread_mutex_lock(&w->mu);
 	for (;;) {
 		await(w, &used);
-		if (w->quit)
+		if (w->end == END_NOW || !w->todo)
 			break;
 		t = w->todo;
 		w->todo = t->next;
@@ -120,13 +126,18 @@ static void on_finished(evutil_socket_t fd, short what, void *arg)
 	}
 }
 
+void worker_give_back(struct worker *w)
+{
+	w->gives_back = true;
+}
+
 int worker_new(struct loop *l, struct worker **out, struct gpuq_err *err)
 {
 	struct worker *w = calloc(1, sizeof(*w));
 	pthread_condattr_t monotonic;
 
 	if (!w)
-		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		return gpuq_no_memory(err);
 	w->l = l;
 	w->todo_end = &w->todo;
 	w->finished_end = &w->finished;
@@ -146,19 +157,26 @@ int worker_new(struct loop *l, struct worker **out, struct gpuq_err *err)
 	return 0;
 }
 
+int worker_start(struct worker *w, struct gpuq_err *err)
+{
+	if (!w->running && pthread_create(&w->thread, NULL, run, w) != 0)
+		return gpuq_fail(err, GPUQ_ENOMEM, "cannot start a thread");
+	w->running = true;
+	return 0;
+}
+
 int worker_run_as(struct worker *w, const char *name, void (*work)(void *arg),
 		  void (*done)(void *arg), void *arg, struct gpuq_err *err)
 {
 	struct task *t = calloc(1, sizeof(*t));
 
 	if (!t)
-		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		return gpuq_no_memory(err);
 	*t = (struct task){ NULL, name, work, done, arg };
-	if (!w->running && pthread_create(&w->thread, NULL, run, w) != 0) {
+	if (w->end == END_NOT && worker_start(w, err) < 0) {
 		free(t);
-		return gpuq_fail(err, GPUQ_ENOMEM, "cannot start a thread");
+		return GPUQ_ENOMEM;
 	}
-	w->running = true;
 	pthread_mutex_lock(&w->mu);
 	*w->todo_end = t;
 	w->todo_end = &t->next;
@@ -179,17 +197,28 @@ static void drop(struct task *t, void (*dropped)(void *arg))
 	}
 }
 
+static void end(struct worker *w, int when)
+{
+	pthread_mutex_lock(&w->mu);
+	w->end = when;
+	pthread_cond_signal(&w->wake);
+	pthread_mutex_unlock(&w->mu);
+	if (w->running)
+		pthread_join(w->thread, NULL);
+	w->running = false;
+}
+
+void worker_finish(struct worker *w)
+{
+	if (w)
+		end(w, END_DONE);
+}
+
 void worker_free(struct worker *w, void (*dropped)(void *arg))
 {
 	if (!w)
 		return;
-	if (w->running) {
-		pthread_mutex_lock(&w->mu);
-		w->quit = true;
-		pthread_cond_signal(&w->wake);
-		pthread_mutex_unlock(&w->mu);
-		pthread_join(w->thread, NULL);
-	}
+	end(w, END_NOW);
 	drop(w->finished, dropped);
 	drop(w->todo, dropped);
 	if (w->ev)

@@ -268,6 +268,26 @@ Test(why, says_when_it_would_start_anyway)
 	done(&c);
 }
 
+Test(why, tells_of_the_bound_that_left_it_without_a_planned_start)
+{
+	struct cluster c = half_full(GPUQ_UNLIMITED, GPUQ_UNLIMITED);
+	struct gpuq_val *v;
+
+	c.s->config.max_job_test = 1;
+	for (uint32_t i = 0; i < c.s->n_jobs; i++)
+		c.s->jobs[i].preemptible = i > 1;
+	c.s->jobs[add_job(&c, 10, c.lab, 3, 60 * MIN, "a100")].submit_us = NOW - MIN;
+	c.s->jobs[2].priority = 5; /* before the other */
+	cr_assert_eq(explain(&c, 9, &v), 0);
+	cr_expect_eq(gpuq_get(v, "bounds")->n, 0, "it has one");
+	cr_assert_eq(explain(&c, 10, &v), 0);
+	cr_assert_eq(gpuq_get(v, "bounds")->n, 1);
+	cr_expect_str_eq(gpuq_get_str(gpuq_get(v, "bounds")->items[0], "bound", ""),
+			 "max_job_test");
+	cr_expect_eq(gpuq_get_int(gpuq_get(v, "bounds")->items[0], "most", 0), 1);
+	done(&c);
+}
+
 Test(why, is_about_jobs_that_wait)
 {
 	struct cluster c = half_full(GPUQ_UNLIMITED, GPUQ_UNLIMITED);

@@ -174,6 +174,37 @@ static void put_next(struct why_case *c, struct gpuq_val *v)
 	gpuq_put(c->a, v, "victims", victims);
 }
 
+/* Does what ended a search concern the job? Jobs that are alike are tried once. */
+static bool concerns(const struct why_case *c, const struct plan_bound *b)
+{
+	const struct snap_job *j = &c->s->jobs[c->job];
+
+	for (uint32_t i = 0; b->job == SNAP_NONE && i < c->p->n_actions; i++)
+		if (c->p->actions[i].kind == PLAN_RESERVE && c->p->actions[i].job == c->job)
+			return false;
+	return b->job == SNAP_NONE || b->job == c->job ||
+	       (c->s->jobs[b->job].request == j->request && c->s->jobs[b->job].queue == j->queue);
+}
+
+/* Where the scheduler stopped short of what it might have found for the job. */
+static struct gpuq_val *bounds_of(const struct why_case *c)
+{
+	struct gpuq_val *list = gpuq_list(c->a);
+
+	for (uint32_t i = 0; i < c->p->n_bounds; i++) {
+		const struct plan_bound *b = &c->p->bounds[i];
+		struct gpuq_val *one;
+
+		if (!concerns(c, b))
+			continue;
+		one = gpuq_map(c->a);
+		gpuq_put(c->a, one, "bound", gpuq_str(c->a, plan_bound_word(b->what)));
+		gpuq_put(c->a, one, "most", gpuq_int(c->a, b->most));
+		gpuq_add(c->a, list, one);
+	}
+	return list;
+}
+
 static struct gpuq_val *explain(struct why_case *c)
 {
 	struct gpuq_val *v = gpuq_map(c->a);
@@ -188,6 +219,7 @@ static struct gpuq_val *explain(struct why_case *c)
 		 waits && !c->s->jobs[c->job].n_promises ? why_changes(c) : gpuq_list(c->a));
 	gpuq_put(c->a, v, "tries", gpuq_int(c->a, c->tries->n));
 	gpuq_put(c->a, v, "cut_short", gpuq_bool(c->a, c->tries->cut_short));
+	gpuq_put(c->a, v, "bounds", waits ? bounds_of(c) : gpuq_list(c->a));
 	return v;
 }
 
@@ -215,7 +247,7 @@ int why_explain(const struct why_question *q, struct gpuq_arena *mem, struct gpu
 	if (rc == 0) {
 		c.job = why_find(s, q->key);
 		if (c.job == SNAP_NONE || s->jobs[c.job].state != SNAP_PENDING)
-			rc = gpuq_fail(err, GPUQ_ENOENT, "the job does not wait");
+			rc = gpuq_fail(err, GPUQ_ENOENT, "the job is not pending");
 	}
 	if (rc == 0)
 		rc = sched_cycle(s, &scratch, &p, err);

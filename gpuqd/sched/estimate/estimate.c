@@ -28,13 +28,13 @@ static int note_reason(struct lived *l, struct estimate *e, const struct plan_re
 		changes = estimate_lived_copy(l, e->changes, n, n ? 2 * (size_t)n : 1,
 					      sizeof(*changes));
 		if (!changes)
-			return estimate_lived_no_memory(l);
+			return gpuq_no_memory(l->err);
 		e->changes = changes;
 	}
 	e->changes[n] = (struct estimate_change){ l->s.config.now_us, *why };
 	e->changes[n].why.object = gpuq_arena_strdup(l->mem, why->object);
 	e->n_changes++;
-	return e->changes[n].why.object ? 0 : estimate_lived_no_memory(l);
+	return e->changes[n].why.object ? 0 : gpuq_no_memory(l->err);
 }
 
 static const struct plan_reason *reason_of(const struct snapshot *s, const struct plan *p,
@@ -133,7 +133,7 @@ static int note_victims(struct lived *l, const struct plan *p, struct estimate *
 		n += leaves_for(&p->actions[i], e->job);
 	victims = estimate_lived_copy(l, NULL, 0, n, sizeof(*victims));
 	if (!victims)
-		return estimate_lived_no_memory(l);
+		return gpuq_no_memory(l->err);
 	n = 0;
 	for (uint32_t i = 0; i < p->n_actions; i++) {
 		if (!leaves_for(&p->actions[i], e->job))
@@ -169,7 +169,7 @@ static int note_first(struct lived *l, const struct plan *p)
 	l->grace_us = estimate_lived_copy(l, NULL, 0, l->s.n_jobs, sizeof(*l->grace_us));
 	l->planned_us = estimate_lived_copy(l, NULL, 0, l->s.n_jobs, sizeof(*l->planned_us));
 	if (!l->grace_us || !l->planned_us)
-		return estimate_lived_no_memory(l);
+		return gpuq_no_memory(l->err);
 	for (uint32_t i = 0; i < l->s.n_jobs; i++) {
 		l->grace_us[i] = -1;
 		l->planned_us[i] = GPUQ_UNLIMITED;
@@ -257,7 +257,7 @@ static int apply(struct lived *l, const struct plan *p, bool *changed)
 	int rc = 0;
 
 	if (!ix || !scratch)
-		return estimate_lived_no_memory(l);
+		return gpuq_no_memory(l->err);
 	for (uint32_t i = 0; i < p->n_actions; i++)
 		ix[i] = i;
 	sort_ix(ix, scratch, p->n_actions, cmp_action, p->actions);
@@ -390,7 +390,7 @@ int estimate_starts(const struct snapshot *s, const struct estimate_config *conf
 			return gpuq_fail(err, GPUQ_EINVAL, "an estimate for a job that waits not");
 	l.out = estimate_lived_copy(&l, NULL, 0, n, sizeof(*l.out));
 	if (!l.out)
-		return estimate_lived_no_memory(&l);
+		return gpuq_no_memory(l.err);
 	for (uint32_t i = 0; i < n; i++)
 		l.out[i] = (struct estimate){ .job = jobs[i],
 					      .start_us = GPUQ_UNLIMITED,

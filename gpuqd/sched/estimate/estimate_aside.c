@@ -97,7 +97,7 @@ static int rebuild(struct lived *l, const uint32_t *coming, uint32_t n)
 	uint32_t to = 0, c = 0;
 
 	if (!jobs || !lives || !moved)
-		return estimate_lived_no_memory(l);
+		return gpuq_no_memory(l->err);
 	for (uint32_t i = 0; i <= s->n_jobs; i++) {
 		while (c < n && (i == s->n_jobs ||
 				 comes_first(l->from->jobs[coming[c]].key, s->jobs[i].key))) {
@@ -239,7 +239,7 @@ int estimate_aside_begin(struct lived *l, const struct priority *p)
 		return 0;
 	a = estimate_lived_copy(l, NULL, 0, 1, sizeof(*a));
 	if (!a)
-		return estimate_lived_no_memory(l);
+		return gpuq_no_memory(l->err);
 	a->turns = estimate_lived_copy(l, NULL, 0, s->n_jobs, sizeof(*a->turns));
 	a->coming = estimate_lived_copy(l, NULL, 0, s->n_jobs, sizeof(*a->coming));
 	a->is_in = estimate_lived_copy(l, NULL, 0, s->n_jobs, sizeof(*a->is_in));
@@ -247,7 +247,7 @@ int estimate_aside_begin(struct lived *l, const struct priority *p)
 	a->end = estimate_lived_copy(l, NULL, 0, s->n_queues, sizeof(*a->end));
 	a->fronts = estimate_lived_copy(l, NULL, 0, s->n_queues, sizeof(*a->fronts));
 	if (!a->turns || !a->coming || !a->is_in || !a->at || !a->end || !a->fronts)
-		return estimate_lived_no_memory(l);
+		return gpuq_no_memory(l->err);
 	a->most = most_of(s, l->config->front);
 	l->aside = a;
 	line_up(l, p);

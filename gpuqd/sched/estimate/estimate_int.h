@@ -36,14 +36,13 @@ struct lived {
 	uint32_t n_out, n_left;
 	uint64_t steps;
 	bool first; /* nothing has been decided yet */
-	int64_t soon_us; /* when those are gone that were told to leave before it began */
+	int64_t soon_us; /* when those are gone that were evicted before it began */
 	int64_t *grace_us; /* by job of the original: until its claim is free; -1 = none */
 	int64_t *planned_us; /* by job of the original: start as planned; GPUQ_UNLIMITED */
 	struct gpuq_err *err;
 };
 
 /* Keeps l->err and returns GPUQ_ENOMEM. */
-int estimate_lived_no_memory(const struct lived *l);
 /* n items with zeroed room for more, in l->mem; NULL: no memory. */
 void *estimate_lived_copy(struct lived *l, const void *items, size_t n, size_t room, size_t size);
 

@@ -28,7 +28,7 @@ int request_encode(const struct gpuq_spec *spec, struct gpuq_buf *out, struct gp
 	bare.context.umask = -1;
 	bare.groups = gpuq_arena_calloc(&mem, spec->n_groups, sizeof(*bare.groups));
 	if (!bare.groups) {
-		rc = gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		rc = gpuq_no_memory(err);
 		goto out;
 	}
 	for (size_t i = 0; i < spec->n_groups; i++) {
@@ -50,7 +50,7 @@ int request_encode(const struct gpuq_spec *spec, struct gpuq_buf *out, struct gp
 	if (v)
 		gpuq_mp_write(out, v);
 	if (!v || out->failed)
-		rc = gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		rc = gpuq_no_memory(err);
 out:
 	gpuq_arena_done(&mem);
 	return rc;
@@ -177,7 +177,7 @@ int request_decode(const void *bytes, size_t n, struct request **out, struct gpu
 		fill(&b, &spec, bytes, n);
 		b = (struct block){ .at = calloc(1, b.n) };
 		if (!b.at)
-			rc = gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+			rc = gpuq_no_memory(err);
 	}
 	if (rc == 0) {
 		r = fill(&b, &spec, bytes, n);
