@@ -99,7 +99,7 @@ static struct gpuq_val *view_mig(struct gpuq_arena *a, const struct node *n)
 		const struct pod *p;
 
 		DL_FOREACH2(n->pods, p, node_next) {
-			const struct gpuq_group *g = &p->job->request->spec.groups[p->group];
+			const struct request_group *g = &p->job->request->spec.groups[p->group];
 
 			if (model_pod_takes(p) && g->mig && snap_profile_same(g->mig, f->profile))
 				left -= g->gpus_milli / 1000;
