@@ -1,4 +1,4 @@
-#include "gpuqd/snapshot/policy_sched.h"
+#include "gpuqd/site/policy.h"
 #include "gpuqd/state/record/record.h"
 #include "gpuqd/state/record/record_job.h"
 #include "gpuqd/state/record/record_usage.h"
