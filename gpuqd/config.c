@@ -161,7 +161,7 @@ static int check(struct gpuq_reader *r, const struct gpuq_val *v, void *obj)
 	    (c->backup_dir[0] != '/' || c->backup_dir[strlen(c->backup_dir) - 1] == '/'))
 		return gpuq_reader_fail(
 			r, gpuq_get(v, "backup_dir"), GPUQ_EINVAL,
-			"expected a folder with its whole path, without a / at its end");
+			"expected the absolute path of a directory, without a trailing /");
 	for (size_t i = 0; i < c->listen.n; i++)
 		if (strncmp(c->listen.items[i], "unix:/", 6) != 0)
 			return gpuq_reader_fail(r, gpuq_get(v, "listen"), GPUQ_EINVAL,
@@ -182,21 +182,21 @@ static const struct {
 } options[] = {
 	{ "config", "FILE", NULL, "read FILE instead of " SYSTEM_FILE },
 	{ "state", "DIR", "state", "keep the database in DIR" },
-	{ "listen", "unix:PATH", "listen", "listen there; may be given several times" },
-	{ "cluster", "local|kube", "cluster", "which cluster to run jobs on" },
+	{ "listen", "unix:PATH", "listen", "listen on this socket; may be given several times" },
+	{ "cluster", "local|kube", "cluster", "cluster that runs the jobs" },
 	{ "kubeconfig", "FILE", "kubeconfig", "credentials of the Kubernetes cluster" },
 	{ "context", "NAME", "context", "context of the kubeconfig" },
-	{ "namespace", "NS", "namespace", "namespace of queues that name none" },
-	{ "gpus", "N", "gpus", "devices of the local cluster (default: ask the driver)" },
-	{ "site", "FILE", "site", "apply a site file at the first start of an empty store" },
+	{ "namespace", "NS", "namespace", "default namespace of queues" },
+	{ "gpus", "N", "gpus", "devices of the local cluster (default: query the driver)" },
+	{ "site", "FILE", "site", "apply a site file at the first start of an empty database" },
 	{ "log-level", "LEVEL", "log_level", "err, warn, notice, info or debug" },
 	{ "record", "DIR", "record_dir",
 	  "record every scheduling cycle in DIR, for gpuq-sim replay" },
-	{ "restore", "FILE", NULL, "make a backup the database of an empty --state, and go on" },
+	{ "restore", "FILE", NULL, "restore a backup into an empty --state, and continue" },
 	{ "adopt-cluster", NULL, "adopt_cluster",
-	  "go on although the jobs of the store ran in another cluster" },
+	  "accept a cluster other than that of the database's jobs" },
 	{ "unsafe-fs", NULL, "unsafe_fs", "allow a network or overlay filesystem for --state" },
-	{ "new-state", NULL, NULL, "begin anew beside jobs and logs whose database is missing" },
+	{ "new-state", NULL, NULL, "start with an empty database beside jobs and logs" },
 	{ "audit", NULL, NULL, "check the database of --state (DIR or a backup), and exit" },
 	{ "check", NULL, NULL, "check the configuration and the site file, and exit" },
 	{ "print-config", NULL, NULL, "print all settings, and exit" },
@@ -220,11 +220,12 @@ void config_usage(struct gpuq_buf *out)
 			 options[i].metavar ? options[i].metavar : "");
 		gpuq_buf_printf(out, "  %-24s %s\n", left, options[i].doc);
 	}
-	gpuq_buf_adds(out,
-		      "\nExit status: 0 stopped as asked; 2 wrong usage; 78 wrong configuration; "
-		      "75 the state\ndirectory is in use; 74 the disk failed or the database is "
-		      "damaged; 69 the cluster "
-		      "cannot be used; 1 anything else.\nSee gpuqd(8) and gpuqd.yaml(5).\n");
+	gpuq_buf_adds(
+		out,
+		"\nExit status: 0 shut down as requested; 2 wrong usage; 78 wrong configuration; "
+		"75 the state\ndirectory is in use; 74 the disk failed or the database is "
+		"damaged; 69 the cluster "
+		"cannot be used; 1 anything else.\nSee gpuqd(8) and gpuqd.yaml(5).\n");
 }
 
 /* An option is a line of the file that wins: it is put into the tree before the schema
@@ -271,7 +272,8 @@ static int read_file(const char *path, struct gpuq_buf *out, struct gpuq_err *er
 	if (n)
 		return gpuq_fail(err, GPUQ_EIO, "%s: cannot be read", path);
 	if (out->failed)
-		return gpuq_fail(err, GPUQ_ETOOBIG, "%s: larger than a configuration can be", path);
+		return gpuq_fail(err, GPUQ_ETOOBIG, "%s: larger than the limit for a configuration",
+				 path);
 	return 0;
 }
 

@@ -36,9 +36,9 @@ static int hook_check(struct gpuq_reader *r, const struct gpuq_val *v, void *obj
 
 /* clang-format off */
 static const struct gpuq_field hook_fields[] = {
-	HOOK("name", GPUQ_K_NAME, name, .flags = GPUQ_F_KEY | GPUQ_F_REQUIRED, .doc = "what it is called in messages that wait"),
-	HOOK("url", GPUQ_K_STR, url, .flags = GPUQ_F_REQUIRED, .doc = "where messages of all jobs go"),
-	HOOK("on", GPUQ_K_STRLIST, on, .doc = "of what, in the words of a job's notify; default: end, fail"),
+	HOOK("name", GPUQ_K_NAME, name, .flags = GPUQ_F_KEY | GPUQ_F_REQUIRED, .doc = "name of the webhook in pending messages"),
+	HOOK("url", GPUQ_K_STR, url, .flags = GPUQ_F_REQUIRED, .doc = "URL for messages of all jobs"),
+	HOOK("on", GPUQ_K_STRLIST, on, .doc = "events, as in a job's notify; default: end, fail"),
 	{ .key = NULL },
 };
 /* clang-format on */
@@ -65,19 +65,19 @@ static int check(struct gpuq_reader *r, const struct gpuq_val *v, void *obj)
 
 	if (c->mail_command.n && c->mail_command.items[0][0] != '/')
 		return gpuq_reader_fail(r, gpuq_get(v, "mail_command"), GPUQ_EINVAL,
-					"expected a command with its whole path, then its "
-					"arguments: no shell looks for it");
+					"expected the absolute path of a command, then its "
+					"arguments; no shell is involved");
 	if (gpuq_mail_check(c->mail_from, &err) < 0)
 		return gpuq_reader_fail(r, gpuq_get(v, "mail_from"), GPUQ_EINVAL, "%s", err.text);
 	for (size_t i = 0; i < c->mail_allowed.n; i++)
 		if (c->mail_allowed.items[i][0] != '@')
-			return gpuq_reader_fail(r, gpuq_get(v, "mail_allowed"), GPUQ_EINVAL,
-						"expected ends of addresses such as @example.org");
+			return gpuq_reader_fail(
+				r, gpuq_get(v, "mail_allowed"), GPUQ_EINVAL,
+				"expected suffixes of addresses such as @example.org");
 	for (size_t i = 0; i < c->webhook_allowed.n; i++)
 		if (gpuq_url_check(c->webhook_allowed.items[i], &err) < 0)
 			return gpuq_reader_fail(r, gpuq_get(v, "webhook_allowed"), GPUQ_EINVAL,
-						"%s (the '/' behind the host is needed: it is its "
-						"end)",
+						"%s (the '/' after the host is required)",
 						err.text);
 	if (c->hooks.n > POLICY_HOOKS_MAX)
 		return gpuq_reader_fail(r, gpuq_get(v, "webhooks"), GPUQ_ERANGE,
