@@ -11,6 +11,7 @@
 #include "gpuqd/site/site.h"
 #include "gpuqd/snapshot/snapshot_pack.h"
 #include "gpuqd/snapshot/snapshot_take.h"
+#include "gpuqd/state/record/model_apply.h"
 #include "libgpuq/wire/mp.h"
 #include "libgpuq/yaml.h"
 #include "tests/unit/model_rig.h"
