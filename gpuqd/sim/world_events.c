@@ -163,7 +163,7 @@ static void time_out(struct world *w, struct sim_job *j, enum gpuq_cause cause)
  * time. */
 static int lose_node(struct world *w, uint32_t node, struct gpuq_err *err)
 {
-	const bool repairs = w->c->config.gang_repair != SC_ABSENT && w->c->config.gang_repair > 0;
+	const bool repairs = w->c->config.gang_repair_us > 0;
 	const struct sim_eviction e = { .mode = "requeue", .cause = "infra" };
 	int rc = 0;
 

@@ -133,20 +133,9 @@ static void add_queues(const struct world *w, struct snapshot *s)
 		q.name = in->name;
 		if (in->parent && strcmp(in->parent, "root") != 0)
 			q.parent_name = in->parent;
-		q.weight_milli = in->weight;
-		q.rank = in->priority;
+		q.policy = in->policy;
 		q.age = i;
-		q.stopped = in->stopped;
 		q.spread = in->spread;
-		q.reclaim = in->reclaim;
-		q.preempt_within = in->preempt_within;
-		q.fence = in->fence;
-		q.not_reclaimable = !in->reclaimable;
-		q.own_strict = in->own_preempt == SC_OWN_STRICT;
-		if (in->borrow_preempt_max_priority != SC_ABSENT)
-			q.borrow_preempt_max_priority = in->borrow_preempt_max_priority;
-		q.preempt_min_runtime_us = runtime(w, in->preempt_min_runtime, -1);
-		q.reclaim_min_runtime_us = runtime(w, in->reclaim_min_runtime, -1);
 		q.n_claims_hour = claims_against(w, in->name);
 		world_fill_usage(w, i, &q);
 		q.user_max_running = whole_units(in->user_max_running, GPUQ_UNLIMITED);
@@ -419,28 +408,8 @@ struct snapshot *world_freeze(struct world *w, struct gpuq_err *err)
 
 	snapshot_config_default(&config);
 	config.now_us = w->now_us;
-	config.reclaim_to = c->reclaim_to;
-	config.consolidation = c->consolidation;
-	config.cross_queue_priority = c->cross_queue_priority;
-	config.min_runtime_method = c->min_runtime_method;
-	config.preempt_min_runtime_us = runtime(w, c->preempt_min_runtime, 0);
-	config.reclaim_min_runtime_us = runtime(w, c->reclaim_min_runtime, 0);
-	/* On paper nothing is held back in time unless the case says so. */
-	config.cooldown_us = runtime(w, c->cooldown, 0);
-	config.preemption_delay_us = runtime(w, c->preemption_delay, 0);
-	config.grow_delay_us = runtime(w, c->grow_delay, 0);
-	config.gang_repair_us = runtime(w, c->gang_repair, 0);
-	config.claims_per_hour = (uint32_t)whole_units(c->claims_per_hour, 0);
-	config.claim_reversals = (uint32_t)whole_units(c->claim_reversals, 0);
-	config.claim_spare_milli = or_unlimited(c->claim_spare_max);
-	config.moves_per_day = (uint32_t)whole_units(c->moves_per_day, UINT32_MAX);
+	config.sched = c->sched;
 	world_set_policy(w, &config);
-	if (c->backfill_depth != SC_ABSENT)
-		config.backfill_depth = (uint32_t)(c->backfill_depth / 1000);
-	if (c->max_job_test != SC_ABSENT)
-		config.max_job_test = (uint32_t)(c->max_job_test / 1000);
-	if (c->starve_time != SC_ABSENT)
-		config.starve_us = world_us(w, c->starve_time);
 	config.levels = c->topology_levels.items;
 	config.n_levels = (uint32_t)c->topology_levels.n;
 	s = snapshot_new(&config);

@@ -3,7 +3,6 @@
 
 #include "gpuqd/site/policy.h"
 #include "gpuqd/sim/world_int.h"
-#include "gpuqd/snapshot/policy_sched.h"
 
 static struct idle_clock clock_of(const struct world *w, const struct sim_job *j)
 {

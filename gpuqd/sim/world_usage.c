@@ -212,7 +212,6 @@ void world_fill_usage(const struct world *w, uint32_t queue, struct snap_queue *
 		return;
 	out->budget_gpu_ms = budget * 60;
 	out->budget_used_gpu_ms = amount_sum(in->budget_used_gpu_min * 60, spent_us / 1000);
-	out->budget_demotes = in->budget_demotes;
 	out->budget_hard = in->budget_mode ? in->budget_mode - 1 == SC_BUDGET_HARD
 					   : w->c->config.budget_mode == SC_BUDGET_HARD;
 }

@@ -10,6 +10,7 @@
 
 #include <stdint.h>
 
+#include "gpuqd/site/policy_sched.h"
 #include "libgpuq/schema.h"
 
 #define POLICY_DEFAULT INT64_C(-1) /* of a weight: the product's own */
@@ -38,23 +39,6 @@ struct policy_notify {
 	unsigned n_hooks;
 };
 
-/* A queue's jobs are safe from other queues for so long at most, whatever it says. */
-#define POLICY_SHIELD_MAX_US (INT64_C(4) * 3600 * 1000000)
-
-/* How far the scheduler goes, and what holds it back; see struct snap_config. */
-struct policy_sched {
-	int reclaim_to; /* enum snap_reclaim_to */
-	int min_runtime_method; /* enum snap_runtime_method */
-	bool consolidation, cross_queue_priority;
-	int64_t backfill_depth; /* GPUQ_UNLIMITED = all */
-	int64_t max_job_test, claims_per_hour, claim_reversals, moves_per_day, exempt_evictions;
-	int64_t claim_spare_max; /* devices; GPUQ_UNLIMITED */
-	int64_t starve_us, preempt_min_runtime_us, reclaim_min_runtime_us;
-	int64_t cooldown_us, preemption_delay_us, grow_delay_us, gang_repair_us;
-};
-
-struct snap_config;
-
 struct policy {
 	int64_t usage_half_life_us; /* 0 = usage is never forgotten */
 	int64_t usage_k_milli; /* weight of past usage between queues, in thousandths */
@@ -76,6 +60,8 @@ struct priority_terms {
 	int64_t nice; /* taken off by its owner */
 	int64_t total; /* age + fair_share + size + qos + stretch + boost - nice */
 };
+
+struct policy policy_default(void);
 
 static inline struct policy_weights policy_weights_default(void)
 {

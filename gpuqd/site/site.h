@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "gpuqd/site/policy_queue.h"
 #include "gpuqd/site/price.h"
 #include "libgpuq/arena.h"
 #include "libgpuq/err.h"
@@ -96,15 +97,8 @@ struct site_queue {
 	const char *name, *parent; /* parent NULL = at the top */
 	struct site_amount quota, limit, lend;
 	struct site_amount shared_quota; /* without quota: more than the children's sum */
-	int64_t weight; /* >= 0, thousandths */
-	int64_t rank;
-	int reclaim, preempt; /* see schema */
-	int own_preempt; /* 0 priority, 1 strict */
-	bool fence, reclaimable;
-	int64_t borrow_preempt_max_priority; /* INT64_MIN = none is displaced */
-	int64_t reclaim_min_runtime_us, preempt_min_runtime_us; /* -1 = not given */
+	POLICY_QUEUE_GROUP(policy);
 	struct site_budget *budget;
-	bool budget_demotes_guarantee; /* out of budget, its quota protects it no more */
 	const char *namespace_, *service_account, *priority_class, *image, *pod_policy;
 	struct gpuq_strlist image_pull_secrets, users, groups, managers, qos, flavors;
 	int64_t default_time_us, max_time_us; /* 0 = not given */
@@ -112,7 +106,7 @@ struct site_queue {
 	struct site_cap max_running, max_gpus, max_submitted;
 	int64_t start_timeout_us;
 	struct site_node_loss node_loss;
-	bool accounting_finalizer, stopped, closed;
+	bool accounting_finalizer, closed;
 	const char *start; /* "direct" or "bind" */
 };
 
@@ -155,6 +149,7 @@ struct site {
 };
 
 extern const struct gpuq_schema site_schema;
+extern const struct gpuq_custom site_devices; /* int64_t: devices in thousandths, or unlimited */
 
 /* Read one document. file NULL = not a file. *out is on the heap: site_free().
  * Checks names, parents (known, no circle), flavors and qos that are named.

@@ -1,4 +1,4 @@
-#include "gpuqd/snapshot/policy_sched.h"
+#include "gpuqd/site/policy.h"
 #include "gpuqd/state/model_int.h"
 
 #include <stdio.h>

@@ -31,6 +31,16 @@ void export_str(struct export *x, struct gpuq_val *map, const char *key, const c
 	export_put(x, map, key, gpuq_str(x->a, s));
 }
 
+void export_count(struct export *x, struct gpuq_val *map, const char *key, int64_t n)
+{
+	export_int(x, map, key, n == GPUQ_UNLIMITED ? -1 : n);
+}
+
+void export_devices(struct export *x, struct gpuq_val *map, const char *key, int64_t milli)
+{
+	export_milli(x, map, key, milli == GPUQ_UNLIMITED ? -1000 : milli);
+}
+
 /* A length of time, in seconds. */
 void export_span(struct export *x, struct gpuq_val *map, const char *key, int64_t us)
 {

@@ -40,4 +40,20 @@ void export_time(struct export *x, struct gpuq_val *map, const char *key, int64_
 void export_strs(struct export *x, struct gpuq_val *map, const char *key, const char *const *items,
 		 size_t n);
 
+/* A number of things; devices in thousandths. Unlimited is -1. */
+void export_count(struct export *x, struct gpuq_val *map, const char *key, int64_t n);
+void export_devices(struct export *x, struct gpuq_val *map, const char *key, int64_t milli);
+
+/* A key of the site by its kind (policy_rows.h), as a scenario has it. Left out is what no scenario says: a
+ * queue without a runtime or priority of its own. What is at its default is not, so that the case means the
+ * same to a later gpuq-sim. */
+#define EXPORT_FACTOR(x, map, key, v, names) export_milli(x, map, key, v)
+#define EXPORT_INT(x, map, key, v, names) ((v) != INT64_MIN ? export_int(x, map, key, v) : (void)0)
+#define EXPORT_WORD(x, map, key, v, names) export_str(x, map, key, (names)[v])
+#define EXPORT_FLAG(x, map, key, v, names) export_put(x, map, key, gpuq_bool((x)->a, v))
+#define EXPORT_SPAN(x, map, key, v, names) ((v) >= 0 ? export_span(x, map, key, v) : (void)0)
+#define EXPORT_COUNT(x, map, key, v, names) export_count(x, map, key, v)
+#define EXPORT_LIMIT(x, map, key, v, names) export_count(x, map, key, v)
+#define EXPORT_DEVICES(x, map, key, v, names) export_devices(x, map, key, v)
+
 #endif

@@ -8,6 +8,7 @@
 #include "gpuqd/sched/preempt/gangs.h"
 #include "gpuqd/sched/preempt/rules.h"
 #include "gpuqd/sched/preempt/search.h"
+#include "gpuqd/sched/preempt/search_node.h"
 #include "gpuqd/sched/preempt/search_set.h"
 #include "gpuqd/sched/quota/holdings.h"
 #include "gpuqd/sched/timeline/timeline_pack.h"

@@ -335,8 +335,8 @@ struct gpuq_val *view_queue(struct gpuq_arena *a, const struct model *m, const s
 	gpuq_put(a, v, "quota", view_quota(a, m, q));
 	gpuq_put(a, v, "limit", view_amount(a, &q->site->limit, GPUQ_UNLIMITED));
 	gpuq_put(a, v, "weight",
-		 q->site->weight % 1000 ? gpuq_real(a, (double)q->site->weight / 1000)
-					: gpuq_int(a, q->site->weight / 1000));
+		 q->site->weight_milli % 1000 ? gpuq_real(a, (double)q->site->weight_milli / 1000)
+					      : gpuq_int(a, q->site->weight_milli / 1000));
 	gpuq_put(a, v, "fair_share",
 		 q->fair_milli < 0 ? gpuq_null(a) : view_devices(a, q->fair_milli));
 	gpuq_put(a, v, "allocated", view_devices(a, allocated));
