@@ -229,8 +229,7 @@ int filter_put(struct cli *c, struct gpuq_val *params, struct gpuq_err *err)
 
 		if (!me)
 			return gpuq_fail(err, GPUQ_EINVAL,
-					 "--me: the server does not say who you "
-					 "are; use --users");
+					 "--me: the server does not report the user; use --users");
 		list = gpuq_list(a);
 		gpuq_add(a, list, gpuq_str(a, me));
 		gpuq_put(a, params, "users", list);

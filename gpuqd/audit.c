@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "gpuqd/state/model_audit.h"
+#include "gpuqd/state/audit/model_audit.h"
 #include "gpuqd/flow/load.h"
 #include "gpuqd/store/store.h"
 #include "gpuqd/store/audit_parts.h"

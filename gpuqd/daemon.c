@@ -24,6 +24,7 @@
 #include "gpuqd/state/model.h"
 #include "gpuqd/site/site_merge.h"
 #include "gpuqd/state/record/upgrade.h"
+#include "gpuqd/state/record/model_apply.h"
 #include "gpuqd/flow/audit.h"
 #include "gpuqd/flow/dispatch.h"
 #include "gpuqd/flow/advise/estimate.h"
@@ -149,14 +150,14 @@ static int load_model(struct store *st, const struct config *c, struct model **o
 	m = model_new(id); /* a stored identity replaces this one */
 	if (!m)
 		return gpuq_no_memory(err);
-	m->policy = c->policy;
+	model_set_policy(m, &c->policy);
 	rc = load_records(st, m, err);
 	if (rc != 0) {
 		model_free(m);
 		return rc;
 	}
 	*empty = strcmp(m->cluster_id, id) == 0;
-	m->has_besides = c->cluster == CLUSTER_KUBE;
+	model_set_besides(m, c->cluster == CLUSTER_KUBE);
 	*out = m;
 	return 0;
 }
@@ -463,7 +464,7 @@ static void put_live(struct daemon *d, const struct config *c)
 	is->policy.weights = c->policy.weights;
 	is->policy.usage_k_milli = c->policy.usage_k_milli;
 	is->policy.sched = c->policy.sched;
-	journal_model(d->journal)->policy = is->policy;
+	journal_set_policy(d->journal, &is->policy);
 }
 
 static struct dispatch_opts dispatch_opts_of(const struct config *c)

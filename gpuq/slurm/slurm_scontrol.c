@@ -147,7 +147,7 @@ static int update_job(struct cli *c, char *id, struct gpuq_val *set)
 	struct gpuq_val *params = gpuq_map(&c->arena);
 
 	if (set->n == 0)
-		return cli_usage(c, "expected what to change"), 1;
+		return cli_usage(c, "expected a change"), 1;
 	gpuq_put(&c->arena, params, "set", set);
 	return act(c, "job.update", params, 1, &id);
 }
@@ -179,7 +179,7 @@ static int no_key(const char *word)
 	near = gpuq_nearest(word, known);
 	for (size_t i = 0; i < sizeof(fixed) / sizeof(fixed[0]); i++)
 		if (strcasecmp(fixed[i], word) == 0) {
-			cli_say("error: update: %s stays as it was submitted: cancel the job and "
+			cli_say("error: update: %s cannot be changed: cancel the job and "
 				"submit it anew",
 				word);
 			return 1;
@@ -320,32 +320,30 @@ static const struct {
 	{ "wait_job", wait_job, NULL },
 	{ "ping", say_ping, NULL },
 	{ "version", version, NULL },
-	{ "suspend", NULL,
-	  "a suspended job keeps its devices: scontrol requeuehold gives them back" },
-	{ "resume", NULL, "scontrol release lets a held job go on" },
-	{ "abort", NULL, "end gpuqd with SIGTERM; jobs go on" },
+	{ "suspend", NULL, "use scontrol requeuehold, which also releases the devices" },
+	{ "resume", NULL, "use scontrol release for held jobs" },
+	{ "abort", NULL, "send SIGTERM to gpuqd; jobs keep running" },
 	{ "cancel_reboot", NULL, "nodes are not rebooted from here" },
 	{ "cluster", NULL, "--server names another server" },
 	{ "completing", NULL, "squeue -t CG" },
 	{ "create", NULL, "gpuq reserve, gpuq apply" },
 	{ "crontab", NULL, "there are no cron jobs" },
 	{ "delete", NULL, "gpuq reserve --delete, gpuq apply --remove" },
-	{ "errnumstr", NULL, "errors are said in words" },
+	{ "errnumstr", NULL, "error messages are text" },
 	{ "getaddrs", NULL, "kubectl get nodes -o wide" },
 	{ "listjobs", NULL, "squeue -w NODE" },
 	{ "listpids", NULL, "gpuq exec runs ps in a pod" },
 	{ "notify", NULL, "gpuq exec runs wall in a pod" },
-	{ "power", NULL, "pools that provision nodes do it" },
-	{ "reboot", NULL, "gpuq drain NODE, and reboot it by its own means" },
-	{ "reconfigure", NULL,
-	  "SIGHUP makes gpuqd read its file again, gpuq apply changes the site" },
+	{ "power", NULL, "use pools that provision nodes" },
+	{ "reboot", NULL, "use gpuq drain NODE, then reboot it" },
+	{ "reconfigure", NULL, "use SIGHUP to reload gpuqd.yaml, gpuq apply to change the site" },
 	{ "schedloglevel", NULL, "gpuqd.yaml(5) log" },
 	{ "setdebug", NULL, "gpuqd.yaml(5) log" },
 	{ "setdebugflags", NULL, "gpuqd.yaml(5) log" },
-	{ "shutdown", NULL, "end gpuqd with SIGTERM; jobs go on" },
-	{ "takeover", NULL, "a standby takes over by itself" },
-	{ "token", NULL, "gpuqd.yaml(5) says who may connect" },
-	{ "write", NULL, "the script stays with who submitted it" },
+	{ "shutdown", NULL, "send SIGTERM to gpuqd; jobs keep running" },
+	{ "takeover", NULL, "a standby takes over automatically" },
+	{ "token", NULL, "see gpuqd.yaml(5)" },
+	{ "write", NULL, "use the file that was submitted" },
 };
 
 #define N_VERBS (sizeof(verbs) / sizeof(verbs[0]))

@@ -285,7 +285,7 @@ static const struct {
 	{ "licenses", "gpuq export" },
 	{ "reservations", "gpuq reservations" },
 	{ "slurmd", "gpuq nodes" },
-	{ "steps", "steps are processes of the job, gpuqd does not know them" },
+	{ "steps", "steps are not known to gpuqd" },
 	{ "topology", "gpuq nodes --json has the labels of nodes" },
 };
 

@@ -1,14 +1,21 @@
 #include "gpuqd/base/worker.h"
 
 #include <errno.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <event2/event.h>
+
+/* Idle for so long, a worker gives back what its work took. */
+#define REST_MS 200
 
 struct task {
 	struct task *next;
@@ -29,21 +36,52 @@ struct worker {
 	} end; /* when to end: END_DONE, once nothing is left to do */
 	pthread_mutex_t mu;
 	pthread_cond_t wake;
+	bool gives_back;
 	struct task *todo, **todo_end, *finished, **finished_end;
 	int fd;
 	struct event *ev;
 };
 
+/* Memory of a thread's that was freed stays with the process, as much as its largest task ever
+ * took: a copy of all jobs, mostly. */
+static void give_back(void)
+{
+#ifdef __GLIBC__
+	malloc_trim(0);
+#endif
+}
+
+/* Waits for a task, with the lock. used: something was done since memory was given back. */
+static void await(struct worker *w, bool *used)
+{
+	struct timespec until;
+
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_nsec += REST_MS * 1000000L;
+	until.tv_sec += until.tv_nsec / 1000000000L;
+	until.tv_nsec %= 1000000000L;
+	while (!w->todo && w->end == END_NOT) {
+		if (!*used || !w->gives_back) {
+			pthread_cond_wait(&w->wake, &w->mu);
+		} else if (pthread_cond_timedwait(&w->wake, &w->mu, &until) == ETIMEDOUT) {
+			*used = false;
+			pthread_mutex_unlock(&w->mu);
+			give_back();
+			pthread_mutex_lock(&w->mu);
+		}
+	}
+}
+
 static void *run(void *arg)
 {
 	struct worker *w = arg;
 	struct task *t;
+	bool used = false;
 	uint64_t one = 1;
 
 	pthread_mutex_lock(&w->mu);
 	for (;;) {
-		while (!w->todo && w->end == END_NOT)
-			pthread_cond_wait(&w->wake, &w->mu);
+		await(w, &used);
 		if (w->end == END_NOW || !w->todo)
 			break;
 		t = w->todo;
@@ -52,6 +90,7 @@ static void *run(void *arg)
 			w->todo_end = &w->todo;
 		pthread_mutex_unlock(&w->mu);
 		t->work(t->arg);
+		used = true;
 		pthread_mutex_lock(&w->mu);
 		t->next = NULL;
 		*w->finished_end = t;
@@ -87,9 +126,15 @@ static void on_finished(evutil_socket_t fd, short what, void *arg)
 	}
 }
 
+void worker_give_back(struct worker *w)
+{
+	w->gives_back = true;
+}
+
 int worker_new(struct loop *l, struct worker **out, struct gpuq_err *err)
 {
 	struct worker *w = calloc(1, sizeof(*w));
+	pthread_condattr_t monotonic;
 
 	if (!w)
 		return gpuq_no_memory(err);
@@ -97,7 +142,10 @@ int worker_new(struct loop *l, struct worker **out, struct gpuq_err *err)
 	w->todo_end = &w->todo;
 	w->finished_end = &w->finished;
 	pthread_mutex_init(&w->mu, NULL);
-	pthread_cond_init(&w->wake, NULL);
+	pthread_condattr_init(&monotonic);
+	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+	pthread_cond_init(&w->wake, &monotonic);
+	pthread_condattr_destroy(&monotonic);
 	w->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (w->fd >= 0)
 		w->ev = event_new(loop_base(l), w->fd, EV_READ | EV_PERSIST, on_finished, w);

@@ -17,6 +17,9 @@ struct worker;
 
 /* The thread is started by the first job, or by worker_start. */
 int worker_new(struct loop *l, struct worker **out, struct gpuq_err *err);
+/* From the first job on: left idle for a moment, return the memory that jobs took and freed to
+ * the system. For those whose jobs take much and come seldom: the next one pays for it again. */
+void worker_give_back(struct worker *w);
 int worker_start(struct worker *w, struct gpuq_err *err);
 
 /* Do work(arg) on the thread, then done(arg) on the loop. */

@@ -57,8 +57,8 @@ void backup_free(struct backup *b)
 
 static int taken(const char *path, struct gpuq_err *err)
 {
-	return gpuq_fail(err, GPUQ_ECONFLICT,
-			 "%s is there already: nothing is overwritten; name another file", path);
+	return gpuq_fail(err, GPUQ_ECONFLICT, "%s exists and is not overwritten: name another file",
+			 path);
 }
 
 /* The folder stays open, so that what its name leads to later is all the same. */
@@ -69,8 +69,7 @@ static int open_at(struct backup *b, const char *path, struct gpuq_err *err)
 	char *slash;
 
 	if (path[0] != '/' || strlen(path) >= sizeof(dir) || path[strlen(path) - 1] == '/')
-		return gpuq_fail(err, GPUQ_EINVAL, "%.200s: expected a file with its whole path",
-				 path);
+		return gpuq_fail(err, GPUQ_EINVAL, "%.200s: expected an absolute path", path);
 	snprintf(dir, sizeof(dir), "%s", path);
 	slash = strrchr(dir, '/');
 	b->name = strdup(slash + 1);

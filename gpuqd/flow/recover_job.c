@@ -37,7 +37,7 @@ static int same_job(const struct making *k, const struct job *j, struct gpuq_err
 		if (k->pods[i]->has_record &&
 		    (strcmp(r->user, j->user) != 0 || r->submit_us != j->submit_us))
 			return gpuq_fail(err, GPUQ_ECONFLICT,
-					 "its record names another job %" PRIu32 ", of %s",
+					 "its record is of another job %" PRIu32 ", of %s",
 					 j->key.id, r->user);
 	}
 	return 0;
@@ -55,7 +55,7 @@ static int need_records(const struct making *k, struct gpuq_err *err)
 		if (!s->has_record)
 			return gpuq_fail(err, GPUQ_EINVAL, "%s",
 					 *s->fact.record ? s->record_err.text
-							 : "it carries no gpuq.io/record");
+							 : "no annotation gpuq.io/record");
 		if (strcmp(s->record.user, first->user) != 0 ||
 		    strcmp(s->record.queue, first->queue) != 0 ||
 		    s->record.submit_us != first->submit_us)
@@ -204,7 +204,7 @@ static int take_pod(struct making *k, const struct stray *s, struct recovered_po
 	if (!devices)
 		return gpuq_no_memory(err);
 	if (!*s->fact.node || !*s->fact.token)
-		return gpuq_fail(err, GPUQ_EINVAL, "it names no node, or has no token");
+		return gpuq_fail(err, GPUQ_EINVAL, "no node or no token");
 	for (size_t i = 0; i < s->fact.n_devices; i++) {
 		const int d = s->fact.devices[i];
 

@@ -173,9 +173,9 @@ static void print_spared(const struct gpuq_val *claim)
 		const char *key, *says;
 	} words[] = {
 		{ "firm", "cannot be evicted" },
-		{ "busy", "leaving or just started" },
+		{ "busy", "ending or just started" },
 		{ "shielded", "protected" },
-		{ "not_needed", "due to their queue, or not needed" },
+		{ "not_needed", "within their queue's entitlement, or not needed" },
 	};
 	const struct gpuq_val *passed = gpuq_get(claim, "passed_over");
 	const char *sep = "; spared:";

@@ -209,18 +209,18 @@ static const char *why_copy(const struct store *st)
 	int rc;
 
 	if (is->flagged_copy)
-		return "it is a copy that gpuq backup made";
+		return "the database is a copy made by gpuq backup";
 	if (!st->state.marked)
 		return NULL;
 	rc = mark_read(st->dir, &mark);
 	if (rc == GPUQ_ENOENT)
-		return "the mark that should stand beside it is missing";
+		return "its mark is missing";
 	if (rc < 0)
-		return "the mark beside it is damaged";
+		return "its mark is damaged";
 	if (strcmp(mark.store_id, is->store_id) != 0)
-		return "the mark beside it is of another database";
+		return "its mark is that of another database";
 	if (mark.epoch > is->epoch || (mark.epoch == is->epoch && mark.seq > is->seq))
-		return "the mark beside it is newer: batches are missing";
+		return "its mark is newer: batches are missing";
 	return NULL;
 }
 

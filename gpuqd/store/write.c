@@ -19,8 +19,7 @@ static int map_full(const struct store *st, struct gpuq_err *err)
 	mdb_env_info(st->env, &info);
 	return gpuq_fail(
 		err, GPUQ_ESTORAGE,
-		"the database has come to its largest size, map_size: %zu MiB; start gpuqd "
-		"with a larger one",
+		"the database has reached map_size, %zu MiB: restart gpuqd with a larger one",
 		info.me_mapsize >> 20);
 }
 
@@ -30,10 +29,10 @@ int store_has_space(const struct store *st, struct gpuq_err *err)
 	MDB_stat stat = { 0 };
 
 	if (!ballast_ready(st->ballast))
-		return gpuq_fail(err, GPUQ_ESTORAGE,
-				 "no space left in %s: %d MiB must be free for what ends and "
-				 "cancels jobs before others are taken",
-				 st->dir, BALLAST_BYTES >> 20);
+		return gpuq_fail(
+			err, GPUQ_ESTORAGE,
+			"no space left in %s: %d MiB must be free before jobs are accepted",
+			st->dir, BALLAST_BYTES >> 20);
 	if (mdb_env_info(st->env, &info) != 0 || mdb_env_stat(st->env, &stat) != 0)
 		return 0;
 	/* Free pages inside the file are used before it grows; they are not counted here. */

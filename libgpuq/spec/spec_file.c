@@ -73,7 +73,8 @@ static int finish(struct gpuq_reader *r, struct spec_opts_state *st, struct gpuq
 
 		if (!spec->script)
 			return gpuq_fail(r->err, GPUQ_EINVAL,
-					 "arguments are for a script, and %s is none", opts->file);
+					 "only a script takes arguments, and %s is not a script",
+					 opts->file);
 		for (size_t i = 0; opts->args[i]; i++)
 			if (spec_list_add(r->arena, &l,
 					  gpuq_arena_strdup(r->arena, opts->args[i])) < 0)

@@ -183,7 +183,7 @@ int spec_opt_mem(struct spec_opts_state *st, const char *v, struct gpuq_err *err
 	if (rc < 0)
 		return rc;
 	if (n == 0)
-		spec_opt_warn(st, "mem", "0 means all memory of a node: it is not counted");
+		spec_opt_warn(st, "mem", "0 means all memory of a node; memory is not counted");
 	new_memory(st);
 	st->mem_bytes = n;
 	return 0;

@@ -170,8 +170,7 @@ static int read_env(struct gpuq_reader *r, const struct gpuq_val *container,
 			return spec_fail(r, e, GPUQ_EINVAL, "expected a name");
 		if (strcmp(name, "NVIDIA_VISIBLE_DEVICES") == 0 &&
 		    (!value || (strcmp(value, "void") != 0 && strcmp(value, "none") != 0)))
-			return spec_fail(r, e, GPUQ_EINVAL,
-					 "is set by gpuqd to the devices it chose: leave it out");
+			return spec_fail(r, e, GPUQ_EINVAL, "is set by gpuqd: omit it");
 		if (out && !gpuq_get(e, "valueFrom"))
 			rc = spec_map_set(r->arena, out, name, value ? value : "");
 		if (rc < 0)

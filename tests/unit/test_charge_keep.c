@@ -9,6 +9,7 @@
 #include "gpuqd/store/read.h"
 #include "gpuqd/store/write.h"
 #include "tests/unit/journal_rig.h"
+#include "gpuqd/state/record/model_apply.h"
 
 #define HOUR_US (3600 * GPUQ_US_PER_S)
 #define KEEP_US (366 * CIVIL_DAY_US)

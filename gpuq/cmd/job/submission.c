@@ -341,7 +341,7 @@ static int send_some(struct cli *c, struct submission *s, size_t first, size_t n
 		return rc;
 	got = gpuq_get(reply, "jobs");
 	if (!got || got->type != GPUQ_LIST || got->n == 0)
-		return gpuq_fail(err, GPUQ_EPROTO, "the server's answer names no job");
+		return gpuq_fail(err, GPUQ_EPROTO, "the server's reply has no job");
 	for (size_t i = 0; i < got->n; i++)
 		gpuq_add(&c->arena, jobs, got->items[i]);
 	return 0;

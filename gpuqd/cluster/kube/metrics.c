@@ -70,7 +70,7 @@ static void on_fact(void *arg, const struct use_fact *f)
 	struct use_fact copy = *f;
 
 	if (m->n_facts == GPUQ_METRICS_DEVICES_MAX) {
-		snprintf(m->why, sizeof(m->why), "more than %u devices: the others are left out",
+		snprintf(m->why, sizeof(m->why), "more than %u devices: the others are skipped",
 			 GPUQ_METRICS_DEVICES_MAX);
 		return;
 	}
@@ -88,7 +88,7 @@ static void end_round(struct metrics *m)
 	const int64_t took_us = loop_mono_us(m->loop) - m->begun_us;
 
 	if (!*m->why && m->n_facts == 0)
-		snprintf(m->why, sizeof(m->why), "the metrics tell of no device");
+		snprintf(m->why, sizeof(m->why), "no device in the metrics");
 	m->next = loop_after(m->loop, took_us < m->every_us ? m->every_us - took_us : 0, begin, m);
 	m->sink->measured(m->sink->arg, &r);
 	m->n_facts = 0;

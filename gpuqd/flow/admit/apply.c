@@ -192,7 +192,7 @@ static int check_generation(const struct pending *p, struct gpuq_err *err)
 	if (asked >= 0 && asked != m->site_generation)
 		return gpuq_fail(err, GPUQ_ECONFLICT,
 				 "the site is at generation %" PRIu32 ", not %" PRId64
-				 ": it was changed meanwhile; look at --dry-run again",
+				 ": it was changed meanwhile; run --dry-run again",
 				 m->site_generation, asked);
 	if (p->generation != m->site_generation)
 		return gpuq_fail(err, GPUQ_ECONFLICT, "the site was changed meanwhile: try again");
@@ -289,12 +289,11 @@ static void warn_kept(const struct pending *p, struct gpuq_val *warnings)
 
 		if (!gpuq_get_bool(gpuq_get(change, "new"), "reclaimable", true))
 			gpuq_add(a, warnings,
-				 gpuq_str(a,
-					  gpuq_arena_printf(
-						  a,
-						  "%s: reclaimable is false: others have to wait "
-						  "for what it borrows, also those who are owed it",
-						  gpuq_get_str(change, "object", ""))));
+				 gpuq_str(a, gpuq_arena_printf(
+						     a,
+						     "%s: reclaimable is false: the owners of "
+						     "borrowed devices wait until its jobs end",
+						     gpuq_get_str(change, "object", ""))));
 	}
 }
 
@@ -367,7 +366,7 @@ static int check_evictions(const struct pending *p, const struct whatif_result *
 		return 0;
 	return gpuq_fail(err, GPUQ_ECONFLICT,
 			 "this would evict %" PRId64 " job%s and lose %" PRId64 ".%" PRId64
-			 " GPU-hours: look at them with --dry-run, then say --yes-evict %" PRId64,
+			 " GPU-hours: list them with --dry-run, then use --yes-evict %" PRId64,
 			 n, n == 1 ? "" : "s", tenths / 10, tenths % 10, n);
 }
 

@@ -88,12 +88,11 @@ static int refuse(const struct checked *c, const struct calendar_misfit *lack, s
 	gpuq_instant_print(lack->at_us, at, sizeof(at));
 	if (lack->earliest_us != GPUQ_UNLIMITED)
 		gpuq_instant_print(lack->earliest_us, when, sizeof(when));
-	return gpuq_fail_field(
-		err, GPUQ_ECONFLICT, "reservations",
-		"%s: %s of %s %s are left for it at %s%s%s; earliest start that fits: %s", r->name,
-		have, need, e->milli ? "devices" : "devices of its nodes", at,
-		lack->with == CALENDAR_NONE ? "" : " beside ",
-		lack->with == CALENDAR_NONE ? "" : c->of[lack->with]->name, when);
+	return gpuq_fail_field(err, GPUQ_ECONFLICT, "reservations",
+			       "%s: %s of %s %s are free at %s%s%s; earliest start that fits: %s",
+			       r->name, have, need, e->milli ? "devices" : "devices of its nodes",
+			       at, lack->with == CALENDAR_NONE ? "" : " beside ",
+			       lack->with == CALENDAR_NONE ? "" : c->of[lack->with]->name, when);
 }
 
 /* Not even all devices of its kind are enough, whoever else wants them. */
@@ -134,7 +133,7 @@ static int check(struct checked *c, const struct site *s, const struct gpuq_val 
 			rc = add(c, r, err);
 			if (rc == 0 && fresh && is_over(r, now_us))
 				rc = gpuq_fail_field(err, GPUQ_EINVAL, "reservations",
-						     "%s: it would be over already", r->name);
+						     "%s: the end is in the past", r->name);
 			if (rc == 0 && fresh &&
 			    is_too_much(c, &c->entries[c->n_entries - 1], &have))
 				rc = refuse_amount(r, have, err);

@@ -13,9 +13,11 @@
 #include "gpuqd/snapshot/snapshot_take_guest.h"
 #include "libgpuq/units.h"
 
-/* A run: node visits and jobs looked at, in all its cycles: a few seconds at most. Twice
+/* A run: node visits and jobs looked at, in all its cycles: about a tenth of a second. Twice
  * that with what is usual. */
-#define STEPS_MAX UINT64_C(20000000)
+#define STEPS_MAX UINT64_C(200000)
+/* Of a queue's line so many jobs are looked at together. */
+#define FRONT 128u
 /* Taking a snapshot holds the loop: at most a fifth of it may go there. */
 #define REST_FACTOR 4
 /* Jobs that come are estimated for the record of estimates: at most so often, so many at
@@ -88,9 +90,11 @@ static bool go_on(void *arg)
 static void work(void *arg)
 {
 	struct run *r = arg;
-	struct estimate_config config = {
-		.max_steps = STEPS_MAX, .claims = true, .go_on = go_on, .go_on_arg = r->e
-	};
+	struct estimate_config config = { .max_steps = STEPS_MAX,
+					  .front = FRONT,
+					  .claims = true,
+					  .go_on = go_on,
+					  .go_on_arg = r->e };
 
 	r->rc = estimate_starts(r->s, &config, r->jobs, r->n, &r->mem, r->out, &r->reach, &r->err);
 	config.run_us = r->usual_us;
@@ -333,7 +337,7 @@ static uint32_t n_asked_jobs(const struct run *r)
 /* Numbers everything that is asked for; the guests stand at the end of the snapshot. */
 static int prepare(struct run *r, uint32_t *fresh, uint32_t n_fresh)
 {
-	struct model *m = journal_model(r->e->j);
+	const struct model *m = journal_model(r->e->j);
 	const uint32_t n = n_guests(r), n_jobs = n_asked_jobs(r) + n_fresh;
 	struct start_guest *guests = gpuq_arena_calloc(&r->mem, n + 1, sizeof(*guests));
 	struct job_key *jobs = gpuq_arena_calloc(&r->mem, n_jobs + 1, sizeof(*jobs));
@@ -513,6 +517,7 @@ int estimator_new(struct journal *j, struct estimator **out, struct gpuq_err *er
 		estimator_free(e);
 		return rc;
 	}
+	worker_give_back(e->worker);
 	journal_subscribe(j, on_event, e);
 	*out = e;
 	return 0;
@@ -585,7 +590,7 @@ int estimator_ask(struct estimator *e, const struct job_key *jobs, uint32_t n_jo
 		if (!model_find_queue(journal_model(e->j), guests[i].queue))
 			return gpuq_fail(err, GPUQ_ENOENT, "no such queue: %s", guests[i].queue);
 	if (e->n_asked == ESTIMATE_QUESTIONS_MAX)
-		return gpuq_fail(err, GPUQ_EBUSY, "too many estimates are asked for: try later");
+		return gpuq_fail(err, GPUQ_EBUSY, "too many estimates in progress: retry later");
 	q = calloc(1, sizeof(*q));
 	if (!q)
 		return gpuq_no_memory(err);

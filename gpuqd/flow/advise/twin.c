@@ -8,6 +8,7 @@
 #include "gpuqd/flow/load.h"
 #include "gpuqd/store/store.h"
 #include "libgpuq/arena.h"
+#include "gpuqd/state/record/model_apply.h"
 
 struct twin {
 	struct gpuq_arena mem;
@@ -136,13 +137,13 @@ int twin_load(struct twin *t, struct model **out, struct gpuq_err *err)
 
 	if (!m)
 		return gpuq_no_memory(err);
-	m->policy = t->policy;
+	model_set_policy(m, &t->policy);
 	rc = load_records(t->st, m, err);
 	if (rc < 0) {
 		model_free(m);
 		return rc;
 	}
-	m->has_besides = t->has_besides;
+	model_set_besides(m, t->has_besides);
 	for (size_t i = 0; i < t->n_parts; i++) {
 		struct node *n = model_find_node(m, t->parts[i].name);
 

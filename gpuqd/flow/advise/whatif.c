@@ -14,6 +14,7 @@
 #include "libgpuq/grow.h"
 #include "libgpuq/limits.h"
 #include "libgpuq/units.h"
+#include "gpuqd/state/record/model_apply.h"
 
 /* Each cycle that evicts is followed by one that places; a chain of claims longer than this
  * is no preview any more. */

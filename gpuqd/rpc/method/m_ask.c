@@ -174,7 +174,8 @@ int ask_run(struct ask *a, ask_fn fn, struct gpuq_err *err)
 	rpc_call_watch(a->call, NULL, on_closed, a);
 	rc = a->m->n_asked < ASKED_MAX
 		     ? worker_run(a->slow ? a->m->slow : a->m->quick, work, done, a, err)
-		     : gpuq_fail(err, GPUQ_EBUSY, "%u such questions wait already: ask again",
+		     : gpuq_fail(err, GPUQ_EBUSY,
+				 "%u such requests are pending already: retry later",
 				 a->m->n_asked);
 	if (rc == 0) {
 		a->m->n_asked++;

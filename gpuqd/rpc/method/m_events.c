@@ -212,7 +212,7 @@ static void closed(void *arg, int why)
 /* The object of the job or, for an element, of the array that it is still part of. */
 static struct gpuq_val *find_job(struct listing *l, struct job_key key)
 {
-	struct model *model = journal_model(l->m->j);
+	const struct model *model = journal_model(l->m->j);
 	struct gpuq_arena *a = rpc_call_arena(l->c);
 	const struct job *j = model_find_job(model, key);
 

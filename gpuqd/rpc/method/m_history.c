@@ -42,7 +42,7 @@ static int send(struct past *x, const struct gpuq_val *job)
 
 static int send_live(struct past *x, struct job_key key)
 {
-	struct model *model = journal_model(x->m->j);
+	const struct model *model = journal_model(x->m->j);
 	struct gpuq_arena mem = GPUQ_ARENA_INIT(0);
 	const struct job *j = model_find_job(model, key);
 	const struct gpuq_val *v;
@@ -162,7 +162,7 @@ struct start {
 static void start(void *arg, int rc, const struct gpuq_err *failed)
 {
 	struct start *x = arg;
-	struct model *model = journal_model(x->m->j);
+	const struct model *model = journal_model(x->m->j);
 	const struct job_filter *f = &x->p->filter;
 	struct gpuq_err err = GPUQ_ERR_INIT;
 	struct history_live *live;

@@ -156,7 +156,7 @@ static const struct job *next_job(const struct model *m, const struct job *last,
 
 static bool send_live(struct list *l)
 {
-	struct model *model = journal_model(l->m->j);
+	const struct model *model = journal_model(l->m->j);
 	struct loop *loop = journal_loop(l->m->j);
 	const int64_t now = loop_now_us(loop), until_us = loop_clock_us() + PIECE_US;
 
@@ -349,7 +349,7 @@ int m_node_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_e
 {
 	struct methods *m = arg;
 	const struct names_params *p = params;
-	struct model *model = journal_model(m->j);
+	const struct model *model = journal_model(m->j);
 	struct gpuq_arena *a = rpc_call_arena(c);
 	struct gpuq_val *list = gpuq_list(a);
 	int rc;
@@ -369,7 +369,7 @@ int m_queue_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_
 {
 	struct methods *m = arg;
 	const struct names_params *p = params;
-	struct model *model = journal_model(m->j);
+	const struct model *model = journal_model(m->j);
 	struct gpuq_arena *a = rpc_call_arena(c);
 	struct gpuq_val *list = gpuq_list(a);
 	struct spent *spent = gpuq_arena_calloc(a, model->n_queues, sizeof(*spent));

@@ -19,7 +19,7 @@ static const struct gpuq_field plan_fields[] = {
 	P(plan_params, "specs", GPUQ_K_VAL, specs, .flags = GPUQ_F_REQUIRED,
 	  .doc = "normalised job specs"),
 	P(plan_params, "context", GPUQ_K_VAL, context,
-	  .doc = "the submitter's surroundings, for each spec that has none of its own"),
+	  .doc = "context of the submission, for specs without one"),
 	P_END,
 };
 const struct gpuq_schema p_plan_get = P_SCHEMA(plan_params, plan_fields);

@@ -64,7 +64,7 @@ int m_site_apply(void *arg, struct rpc_call *c, const void *params, struct gpuq_
 				       .arena = rpc_call_arena(c) };
 
 	if (!p->text && !p->site && !p->remove.n)
-		return gpuq_fail(err, GPUQ_EINVAL, "expected a text, a site or what to remove");
+		return gpuq_fail(err, GPUQ_EINVAL, "expected a text, a site or objects to remove");
 	return apply_start(m->apply, &ask, answered, c, err);
 }
 

@@ -191,7 +191,7 @@ int m_report_get(void *arg, struct rpc_call *c, const void *params, struct gpuq_
 	o.users = &p->users;
 	o.queues = &p->queues;
 	if (o.until_us < o.since_us)
-		return gpuq_fail_field(err, GPUQ_EINVAL, "until_us", "it ends before it begins");
+		return gpuq_fail_field(err, GPUQ_EINVAL, "until_us", "the end is before the start");
 	if (x)
 		x->r = ledger_report_new(journal_model(m->j), journal_store(m->j), &o);
 	if (!x || !x->r)
@@ -353,7 +353,7 @@ int m_usage_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_
 {
 	struct methods *m = arg;
 	const struct usage_params *p = params;
-	struct model *model = journal_model(m->j);
+	const struct model *model = journal_model(m->j);
 	struct gpuq_arena *a = rpc_call_arena(c);
 	struct gpuq_val *list = gpuq_list(a);
 	const int64_t now = loop_now_us(journal_loop(m->j));
@@ -408,7 +408,7 @@ int m_queue_grant(void *arg, struct rpc_call *c, const void *params, struct gpuq
 {
 	struct methods *m = arg;
 	const struct grant_params *p = params;
-	struct model *model = journal_model(m->j);
+	const struct model *model = journal_model(m->j);
 	struct gpuq_arena *a = rpc_call_arena(c);
 	const struct queue *q = model_find_queue(model, p->name);
 	const char *who = rpc_call_peer(c)->user;
@@ -423,7 +423,7 @@ int m_queue_grant(void *arg, struct rpc_call *c, const void *params, struct gpuq
 	/* Who manages a queue does not fill its purse: who manages what is above it does. */
 	if (!access_manage(model, q->parent, who, peer_is_operator(c)))
 		return gpuq_fail(err, GPUQ_EPERM,
-				 "only an operator, or who manages a queue above it, may grant "
+				 "only operators and managers of a queue above may grant "
 				 "minutes to queue %s",
 				 q->name);
 	if (!q->budget || q->budget->gpu_minutes == GPUQ_UNLIMITED)

@@ -189,7 +189,7 @@ static uint32_t new_element(struct lived *l, uint32_t array)
 	memmove(&l->lives[at + 1], &l->lives[at], (s->n_jobs - at) * sizeof(*l->lives));
 	s->n_jobs++;
 	for (uint32_t i = 0; i < l->from->n_jobs; i++)
-		l->now_of[i] += l->now_of[i] >= at;
+		l->now_of[i] += l->now_of[i] != SNAP_NONE && l->now_of[i] >= at;
 	for (uint32_t i = 0; i < s->n_promises; i++)
 		s->promises[i].job += s->promises[i].job >= at;
 	return at;
