@@ -14,6 +14,16 @@
 #include "gpuqd/base/log.h"
 #include "gpuqd/cluster/local/shepherd/devlimit.h"
 #include "gpuqd/cluster/local/local_int.h"
+#include "gpuqd/cluster/local/local_use.h"
+#include "gpuqd/cluster/local/local_session.h"
+#include "gpuqd/cluster/local/local_pod.h"
+#include "gpuqd/cluster/local/local_own.h"
+#include "gpuqd/cluster/local/local_node.h"
+#include "gpuqd/cluster/local/local_log.h"
+#include "gpuqd/cluster/local/local_launch.h"
+#include "gpuqd/cluster/local/local_kept.h"
+#include "gpuqd/cluster/local/local_files.h"
+#include "gpuqd/cluster/local/local_check.h"
 
 /* How an ask ended, until it can be told. */
 struct local_answer {

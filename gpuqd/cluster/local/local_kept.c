@@ -9,7 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "gpuqd/cluster/local/local_int.h"
+#include "gpuqd/cluster/local/local_kept.h"
+#include "gpuqd/cluster/local/local_pod.h"
 #include "gpuqd/cluster/local/shepherd/shepherd_log.h"
 
 static bool is_kept(const struct local *l, const char *stem)

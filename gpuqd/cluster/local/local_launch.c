@@ -15,7 +15,8 @@
 
 #include "gpuqd/base/failpoint.h"
 #include "gpuqd/base/log.h"
-#include "gpuqd/cluster/local/local_int.h"
+#include "gpuqd/cluster/local/local_launch.h"
+#include "gpuqd/cluster/local/local_pod.h"
 
 /* One shepherd between its spawn and its answer. */
 struct local_launch {

@@ -11,7 +11,11 @@
 #include <unistd.h>
 
 #include "gpuqd/base/log.h"
-#include "gpuqd/cluster/local/local_int.h"
+#include "gpuqd/cluster/local/local_log.h"
+#include "gpuqd/cluster/local/local_kept.h"
+#include "gpuqd/cluster/local/local_files.h"
+#include "gpuqd/cluster/local/local_own.h"
+#include "gpuqd/cluster/local/local_pod.h"
 #include "gpuqd/cluster/local/shepherd/log_reader.h"
 #include "gpuqd/cluster/local/shepherd/shepherd_log.h"
 #include "libgpuq/grow.h"

@@ -12,7 +12,11 @@
 
 #include "gpuqd/base/failpoint.h"
 #include "gpuqd/base/log.h"
-#include "gpuqd/cluster/local/local_int.h"
+#include "gpuqd/cluster/local/local_pod.h"
+#include "gpuqd/cluster/local/local_order.h"
+#include "gpuqd/cluster/local/local_log.h"
+#include "gpuqd/cluster/local/local_launch.h"
+#include "gpuqd/cluster/local/local_files.h"
 #include "libgpuq/units.h"
 
 /* ---- making and freeing ---- */

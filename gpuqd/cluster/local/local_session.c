@@ -13,7 +13,8 @@
 
 #include <event2/event.h>
 
-#include "gpuqd/cluster/local/local_int.h"
+#include "gpuqd/cluster/local/local_session.h"
+#include "gpuqd/cluster/local/local_pod.h"
 #include "gpuqd/cluster/local/shepherd/talk.h"
 
 struct cluster_session {

@@ -12,7 +12,8 @@
 #include <event2/event.h>
 
 #include "gpuqd/base/log.h"
-#include "gpuqd/cluster/local/local_int.h"
+#include "gpuqd/cluster/local/local_use.h"
+#include "gpuqd/cluster/local/local_launch.h"
 
 #define USE_BYTES_MAX 65536
 #define DEVICES_MAX 512
