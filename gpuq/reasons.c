@@ -58,11 +58,3 @@ void reason_text(struct gpuq_buf *out, const struct gpuq_val *reason, int64_t no
 		view_cell(out, gpuq_get(reason, "who"));
 	}
 }
-
-const char *reason_doc(const char *code)
-{
-	for (int i = 0; i < N_GPUQ_REASONS; i++)
-		if (strcmp(code, gpuq_reason_word((enum gpuq_reason)i)) == 0)
-			return gpuq_reason_doc((enum gpuq_reason)i);
-	return "";
-}

@@ -1,4 +1,4 @@
-/* reasons.h - reasons and rules in words
+/* reasons.h - reasons in words
  *
  * Touches  memory only.
  * Used by  cmd_status.c, cmd_why.c, cmd_plan.c, top.
@@ -14,7 +14,5 @@
 /* "Resources: 2 of 4 GPUs free, for 5:00", "LimitQueue lab: have 8, need 4, can be changed by
  * manager" */
 void reason_text(struct gpuq_buf *out, const struct gpuq_val *reason, int64_t now_us);
-
-const char *reason_doc(const char *code); /* one sentence; "" for an unknown one */
 
 #endif

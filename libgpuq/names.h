@@ -189,6 +189,7 @@ int gpuq_job_state_parse(const char *word); /* long or short, any case; -1 unkno
 const char *gpuq_reason_word(enum gpuq_reason r);
 const char *gpuq_reason_who(enum gpuq_reason r);
 const char *gpuq_reason_doc(enum gpuq_reason r);
+const char *gpuq_reason_doc_of(const char *word); /* "" for an unknown one */
 const char *gpuq_unit_word(enum gpuq_unit u);
 const char *gpuq_cause_word(enum gpuq_cause c);
 const char *gpuq_rule_word(enum gpuq_rule r);

@@ -10,10 +10,10 @@
 
 #include "gpuq/filter.h"
 #include "gpuq/job.h"
-#include "gpuq/nodeset.h"
 #include "gpuq/slurm/slurm.h"
 #include "gpuq/term.h"
 #include "gpuq/view.h"
+#include "libgpuq/hostlist.h"
 #include "libgpuq/names.h"
 #include "libgpuq/schema.h"
 #include "libgpuq/units.h"
@@ -154,7 +154,7 @@ static int update_node(struct cli *c, const char *name, const char *state, const
 	struct gpuq_val *params = gpuq_map(&c->arena), *list = gpuq_list(&c->arena), *reply;
 	struct gpuq_err err = GPUQ_ERR_INIT;
 	const bool drain = state && strncasecmp(state, "drain", 5) == 0;
-	int rc = nodeset_expand(&c->arena, name, list, &err);
+	int rc = hostlist_expand(&c->arena, name, HOSTLIST_GLOBS, list, &err);
 
 	if (!drain && (!state || (strcasecmp(state, "resume") && strcasecmp(state, "idle"))))
 		return cli_usage(c, "expected State=DRAIN or State=RESUME"), 1;

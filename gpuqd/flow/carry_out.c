@@ -117,7 +117,7 @@ static bool is_lost(const struct model *m, const struct promise *p)
 
 void carry_out_renounce_lost(struct journal *j)
 {
-	struct model *m = journal_model(j);
+	const struct model *m = journal_model(j);
 
 	if (m->n_promises == 0)
 		return;

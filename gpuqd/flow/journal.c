@@ -7,6 +7,7 @@
 #include "gpuqd/base/log.h"
 #include "gpuqd/base/loop.h"
 #include "gpuqd/store/store.h"
+#include "gpuqd/state/record/model_apply.h"
 
 #define SUBSCRIBERS_MAX 8
 
@@ -147,7 +148,7 @@ int journal_new(struct loop *l, struct store *st, struct model *m, const struct 
 	int rc;
 
 	if (!j)
-		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		return gpuq_no_memory(err);
 	j->loop = l;
 	j->store = st;
 	j->model = m;
@@ -175,7 +176,7 @@ void journal_free(struct journal *j)
 	free(j);
 }
 
-struct model *journal_model(const struct journal *j)
+const struct model *journal_model(const struct journal *j)
 {
 	return j->model;
 }
@@ -194,6 +195,11 @@ void journal_set_model(struct journal *j, struct model *m)
 {
 	j->model = m;
 	j->failed = false;
+}
+
+void journal_set_policy(struct journal *j, const struct policy *p)
+{
+	model_set_policy(j->model, p);
 }
 
 int journal_apply(struct journal *j, struct event *ev, struct gpuq_err *err)

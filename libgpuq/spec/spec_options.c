@@ -31,7 +31,7 @@ int spec_opt_set_text(struct spec_opts_state *st, const char *v, const char **ou
 	const char *copy = gpuq_arena_strdup(st->arena, v);
 
 	if (!copy)
-		return spec_nomem(err);
+		return gpuq_no_memory(err);
 	if (!*v)
 		return gpuq_fail(err, GPUQ_EINVAL, "expected a value, not nothing");
 	*out = copy;
@@ -116,7 +116,7 @@ static int spec_opt_job_name(struct spec_opts_state *st, const char *v, struct g
 	const char *name = spec_name_from(st->arena, v);
 
 	if (!name)
-		return spec_nomem(err);
+		return gpuq_no_memory(err);
 	if (!spec_name_ok(v)) {
 		if (st->warnings)
 			gpuq_buf_printf(st->warnings, "%s--job-name: '%.80s' becomes '%s'\n",
@@ -229,7 +229,7 @@ static int spec_opt_checkpoint(struct spec_opts_state *st, const char *v, struct
 	int signal;
 
 	if (!name)
-		return spec_nomem(err);
+		return gpuq_no_memory(err);
 	signal = gpuq_signal_number(name);
 	if (signal == 0 || (at && gpuq_duration_parse(at + 1, &grace_us, NULL) < 0))
 		return spec_opt_bad(err, "SIGNAL[@GRACE] such as USR1@2m", v);
@@ -247,7 +247,7 @@ static int spec_opt_retry(struct spec_opts_state *st, const char *v, struct gpuq
 	if (!spec_digits(&p, 0, GPUQ_RETRY_MAX, &got.limit) || (*p && *p != ':'))
 		return spec_opt_bad(err, "LIMIT[:ON,...] such as 3 or 3:infra,exit:75", v);
 	if (*p && spec_split(st->arena, p + 1, ',', &words) < 0)
-		return spec_nomem(err);
+		return gpuq_no_memory(err);
 	if (*p && words.n == 0) /* a limit without a cause would never retry */
 		return spec_opt_bad(err, "LIMIT[:ON,...] such as 3 or 3:infra,exit:75", v);
 	for (size_t i = 0; *p && i < words.n; i++) {
@@ -311,7 +311,7 @@ static int spec_opt_mail_type(struct spec_opts_state *st, const char *v, struct 
 	int rc;
 
 	if (spec_split(st->arena, v, ',', &l) < 0)
-		return spec_nomem(err);
+		return gpuq_no_memory(err);
 	rc = spec_notify_words(&l, true, &on, err);
 	if (rc == 0)
 		st->spec->mail_type = l;
@@ -330,7 +330,7 @@ static int spec_opt_notify(struct spec_opts_state *st, const char *v, struct gpu
 	struct gpuq_strlist l;
 
 	if (spec_split(st->arena, v, ',', &l) < 0)
-		return spec_nomem(err);
+		return gpuq_no_memory(err);
 	return spec_notify_words(&l, false, &st->spec->notify.on, err);
 }
 
@@ -361,7 +361,7 @@ static int spec_opt_flavor(struct spec_opts_state *st, const char *v, struct gpu
 	struct gpuq_strlist l;
 
 	if (spec_split(st->arena, v, ',', &l) < 0)
-		return spec_nomem(err);
+		return gpuq_no_memory(err);
 	for (size_t i = 0; i < l.n; i++)
 		if (!spec_name_ok(l.items[i]))
 			return spec_opt_bad(err, "names of flavors such as h100,a100", v);
@@ -374,7 +374,7 @@ static int spec_opt_wrap(struct spec_opts_state *st, const char *v, struct gpuq_
 	const char *text = gpuq_arena_printf(st->arena, "#!/bin/sh\n# made by --wrap\n%s\n", v);
 
 	if (!text)
-		return spec_nomem(err);
+		return gpuq_no_memory(err);
 	if (st->spec->script || (st->spec->n_groups && st->spec->groups[0].command.n))
 		return gpuq_fail(err, GPUQ_EINVAL, "expected no script or command beside it");
 	st->spec->script = text;
@@ -406,7 +406,7 @@ static int spec_opt_export(struct spec_opts_state *st, const char *v, struct gpu
 	bool all = false;
 
 	if (spec_split(st->arena, v, ',', &words) < 0)
-		return spec_nomem(err);
+		return gpuq_no_memory(err);
 	for (size_t i = 0; i < words.n; i++) {
 		const char *w = words.items[i], *value;
 
@@ -536,14 +536,14 @@ static int spec_opt_volume(struct spec_opts_state *st, const char *v, struct gpu
 		return gpuq_fail(err, GPUQ_ERANGE, "expected at most %u volumes", GPUQ_VOLUMES_MAX);
 	grown = gpuq_arena_calloc(st->arena, g->n_volumes + 1, sizeof(*grown));
 	if (!grown)
-		return spec_nomem(err);
+		return gpuq_no_memory(err);
 	if (g->n_volumes)
 		memcpy(grown, g->volumes, g->n_volumes * sizeof(*grown));
 	grown[g->n_volumes].claim = gpuq_arena_strndup(st->arena, v, (size_t)(colon - v));
 	grown[g->n_volumes].path = gpuq_arena_strndup(st->arena, path, ro ? n - 3 : n);
 	grown[g->n_volumes].read_only = ro;
 	if (!grown[g->n_volumes].claim || !grown[g->n_volumes].path)
-		return spec_nomem(err);
+		return gpuq_no_memory(err);
 	g->volumes = grown;
 	g->n_volumes++;
 	return 0;

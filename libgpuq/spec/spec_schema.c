@@ -289,7 +289,7 @@ int spec_tree_read(struct gpuq_reader *r, const struct gpuq_val *v, struct gpuq_
 		return spec_fail(r, v, GPUQ_EINVAL,
 				 "expected a job: a map of keys such as command");
 	if (!job || !group)
-		return spec_nomem(r->err);
+		return gpuq_no_memory(r->err);
 	job->at = group->at = v->at;
 	rc = check_values(r, v);
 	if (rc < 0)
@@ -308,7 +308,7 @@ int spec_tree_read(struct gpuq_reader *r, const struct gpuq_val *v, struct gpuq_
 		else
 			return unknown_key(r, p);
 		if (rc < 0)
-			return spec_nomem(r->err);
+			return gpuq_no_memory(r->err);
 	}
 	if (groups && groups->type == GPUQ_LIST && groups->n > GPUQ_GROUPS_MAX) {
 		gpuq_reader_enter(r, "groups");
@@ -332,7 +332,7 @@ int spec_tree_read(struct gpuq_reader *r, const struct gpuq_val *v, struct gpuq_
 		struct gpuq_val *list = groups_with(r->arena, groups, group);
 
 		if (!list || list->n != groups->n || !gpuq_put(r->arena, job, "groups", list))
-			return spec_nomem(r->err);
+			return gpuq_no_memory(r->err);
 	} else if (groups) {
 		gpuq_reader_enter(r, "groups");
 		return spec_fail(r, groups, GPUQ_EINVAL, "expected a list of groups, at least one");
@@ -343,7 +343,7 @@ int spec_tree_read(struct gpuq_reader *r, const struct gpuq_val *v, struct gpuq_
 	if (spec.n_groups == 0) {
 		spec.groups = gpuq_arena_calloc(r->arena, 1, sizeof(*spec.groups));
 		if (!spec.groups)
-			return spec_nomem(r->err);
+			return gpuq_no_memory(r->err);
 		rc = gpuq_schema_read(r, &gpuq_group_schema, group, &spec.groups[0]);
 		if (rc < 0)
 			return rc;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "gpuqd/state/view/view.h"
+#include "gpuqd/state/record/model_apply.h"
 #include "tests/unit/model_rig.h"
 
 static const struct job_key J2 = { 2, -1 };

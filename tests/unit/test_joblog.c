@@ -8,6 +8,7 @@
 #include "gpuqd/state/view/joblog.h"
 #include "gpuqd/state/model_int.h"
 #include "gpuqd/state/record/history_index.h"
+#include "gpuqd/state/record/model_apply.h"
 #include "libgpuq/wire/mp.h"
 #include "tests/unit/model_rig.h"
 

@@ -7,8 +7,8 @@
 #include "gpuq/cmd/see/cmd_int.h"
 #include "gpuq/cols_job.h"
 #include "gpuq/list.h"
-#include "gpuq/nodeset.h"
 #include "gpuq/view.h"
+#include "libgpuq/hostlist.h"
 #include "libgpuq/names.h"
 #include "libgpuq/units.h"
 
@@ -265,9 +265,9 @@ static int fill(struct cli *c, struct gpuq_val *params, struct gpuq_err *err)
 	int rc = 0;
 
 	for (int i = 0; i < c->args.n_rest && rc == 0; i++)
-		rc = nodeset_expand(a, c->args.rest[i], names, err);
+		rc = hostlist_expand(a, c->args.rest[i], HOSTLIST_GLOBS, names, err);
 	if (rc == 0 && nodes)
-		rc = nodeset_expand(a, nodes, names, err);
+		rc = hostlist_expand(a, nodes, HOSTLIST_GLOBS, names, err);
 	if (rc == 0 && states)
 		rc = check_states(states, err);
 	if (names && names->n)

@@ -48,7 +48,7 @@ static void print_reasons(const struct gpuq_val *job, int64_t now_us, struct gpu
 	const struct gpuq_val *reasons = gpuq_get(job, "reasons");
 
 	for (size_t i = 0; i < count(reasons); i++) {
-		const char *doc = reason_doc(gpuq_get_str(reasons->items[i], "code", ""));
+		const char *doc = gpuq_reason_doc_of(gpuq_get_str(reasons->items[i], "code", ""));
 
 		reason_text(text, reasons->items[i], now_us);
 		line_print(line_label("Reason", i), text);
@@ -364,6 +364,34 @@ static void print_claims(const struct gpuq_val *v, struct gpuq_buf *text)
 	}
 }
 
+/* Where the scheduler stopped short of what it might have found. */
+static void print_bounds(const struct gpuq_val *w, struct gpuq_buf *text)
+{
+	static const struct {
+		const char *bound, *stopped, *what;
+	} words[] = {
+		{ "max_job_test", "no planned start", "blocked jobs were looked at for one" },
+		{ "moments", "no planned start", "moments were tried for those of all jobs" },
+		{ "own_moments", "no planned start", "moments were tried for it" },
+		{ "placements", "no further search for victims", "placements were tried" },
+		{ "victims", "no further search for victims", "of them made no room" },
+		{ "moves", "no further search for jobs to relocate", "nodes were tried" },
+	};
+	const struct gpuq_val *bounds = gpuq_get(w, "bounds");
+
+	for (size_t i = 0, n = 0; i < count(bounds); i++) {
+		const char *bound = gpuq_get_str(bounds->items[i], "bound", "");
+
+		for (size_t k = 0; k < sizeof(words) / sizeof(words[0]); k++) {
+			if (strcmp(words[k].bound, bound) != 0)
+				continue;
+			gpuq_buf_printf(text, "%s: %" PRId64 " %s", words[k].stopped,
+					gpuq_get_int(bounds->items[i], "most", 0), words[k].what);
+			line_print(line_label("Bounded", n++), text);
+		}
+	}
+}
+
 void why_print(const struct gpuq_val *v, FILE *f)
 {
 	const struct gpuq_val *job = gpuq_get(v, "job"), *w = gpuq_get(v, "waiting");
@@ -378,6 +406,7 @@ void why_print(const struct gpuq_val *v, FILE *f)
 		print_free(w, &text);
 		start_lines(gpuq_get(v, "start"), now_us, &text);
 		print_changes(w, now_us, &text);
+		print_bounds(w, &text);
 		print_rank(w, &text);
 		print_queues(w, &text);
 	}

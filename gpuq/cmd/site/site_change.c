@@ -31,7 +31,7 @@ int site_put(struct gpuq_arena *a, struct gpuq_val *map, const char *text, struc
 	int rc;
 
 	if (!key)
-		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		return gpuq_no_memory(err);
 	if (text[n] == '\0' || n == 0)
 		return gpuq_fail(err, GPUQ_EINVAL, "%s: expected key=value", text);
 	rc = gpuq_yaml_parse(a, key, value, strlen(value), &docs, &n_docs, err);

@@ -8,6 +8,7 @@
 #include "gpuqd/cluster/kube/http/http.h"
 #include "gpuqd/cluster/kube/metrics_text.h"
 #include "libgpuq/arena.h"
+#include "libgpuq/grow.h"
 #include "libgpuq/limits.h"
 
 #define ANSWER_MAX_US INT64_C(10000000)
@@ -73,15 +74,8 @@ static void on_fact(void *arg, const struct use_fact *f)
 			 GPUQ_METRICS_DEVICES_MAX);
 		return;
 	}
-	if (m->n_facts == m->room) {
-		const size_t room = m->room ? 2 * m->room : 256;
-		struct use_fact *more = realloc(m->facts, room * sizeof(*more));
-
-		if (!more)
-			return;
-		m->facts = more;
-		m->room = room;
-	}
+	if (!grow_to(&m->facts, &m->room, m->n_facts + 1))
+		return;
 	copy.pod = gpuq_arena_strdup(&m->mem, f->pod);
 	copy.uuid = gpuq_arena_strdup(&m->mem, f->uuid);
 	if (copy.pod && copy.uuid)

@@ -49,7 +49,7 @@ static int add(struct checked *c, const struct site_reservation *r, struct gpuq_
 	const bool amount = r->nodes.n == 0 && r->gpus_milli > 0;
 
 	if (!nodes)
-		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		return gpuq_no_memory(err);
 	*e = (struct calendar_entry){ .start_us = r->start_us,
 				      .duration_us = r->duration_us,
 				      .every_us = site_reservation_every_us(r),
@@ -166,7 +166,7 @@ int calendar_check(const struct model *m, const struct site *s, const struct gpu
 	c.entries = gpuq_arena_calloc(&c.mem, n + 1, sizeof(*c.entries));
 	c.of = gpuq_arena_calloc(&c.mem, n + 1, sizeof(*c.of));
 	if (!c.names || !c.nodes || !c.node_of || !c.entries || !c.of)
-		rc = gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		rc = gpuq_no_memory(err);
 	for (const struct node *node = m->nodes; rc == 0 && node; node = node->hh.next) {
 		if (node->gone)
 			continue;

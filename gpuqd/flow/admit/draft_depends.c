@@ -151,7 +151,7 @@ static int check_circle(struct draft *d, struct gpuq_err *err)
 			fits = walk_job(&w, j);
 	}
 	if (!fits)
-		rc = gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		rc = gpuq_no_memory(err);
 	else if (w.left.n > 0)
 		rc = gpuq_fail_field(err, GPUQ_EINVAL, "depends",
 				     "job %" PRIu32 " would depend on itself", id);

@@ -10,6 +10,7 @@
 #include "gpuqd/cluster/cluster.h"
 #include "gpuqd/snapshot/snapshot.h"
 #include "gpuqd/state/view/view.h"
+#include "gpuqd/util/hash.h"
 #include "gpuqd/util/walltime.h"
 #include "gpuqd/flow/admit/access.h"
 #include "gpuqd/flow/admit/draft_int.h"
@@ -407,7 +408,7 @@ static int check_encoding(struct draft *d, struct gpuq_err *err)
 	int rc;
 
 	if (!v)
-		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		return gpuq_no_memory(err);
 	gpuq_mp_write(&d->bytes, v);
 	if (d->bytes.len > GPUQ_SPEC_BYTES_MAX)
 		return gpuq_fail(err, GPUQ_ETOOBIG,
@@ -477,18 +478,8 @@ struct gpuq_val *draft_warnings(struct draft *d)
 	return list;
 }
 
-/* FNV-1a: tells whether a repeated key comes with the same request. Source: RFC draft
- * "The FNV Non-Cryptographic Hash Algorithm". */
-static uint64_t fnv1a(uint64_t h, const void *bytes, size_t n)
-{
-	const unsigned char *p = bytes;
-
-	for (size_t i = 0; i < n; i++)
-		h = (h ^ p[i]) * UINT64_C(1099511628211);
-	return h;
-}
-
-/* The submitter's surroundings differ from one CI step to the next and are not part of
+/* The sum that tells whether a repeated key comes with the same request.
+ * The submitter's surroundings differ from one CI step to the next and are not part of
  * what was asked for. */
 static uint64_t spec_hash(uint64_t h, const struct gpuq_val *spec)
 {
@@ -499,7 +490,7 @@ static uint64_t spec_hash(uint64_t h, const struct gpuq_val *spec)
 			gpuq_buf_adds(&raw, spec->pairs[i].key);
 			gpuq_mp_write(&raw, spec->pairs[i].val);
 		}
-	h = fnv1a(h, raw.data, raw.len);
+	h = hash_fnv(h, raw.data, raw.len);
 	gpuq_buf_done(&raw);
 	return h;
 }
@@ -507,7 +498,7 @@ static uint64_t spec_hash(uint64_t h, const struct gpuq_val *spec)
 static int repeat(struct journal *j, const struct idem_key *k, uint64_t hash, const char *key,
 		  struct gpuq_arena *a, struct submit_result *out, struct gpuq_err *err)
 {
-	struct model *m = journal_model(j);
+	const struct model *m = journal_model(j);
 	int64_t now = loop_now_us(journal_loop(j));
 
 	if (k->hash != hash)
@@ -577,8 +568,8 @@ int submit_jobs(struct journal *j, struct cluster *c, const struct submit_who *w
 		const struct gpuq_val *specs, const char *key, int64_t lease_us, bool dry_run,
 		struct gpuq_arena *a, struct submit_result *out, struct gpuq_err *err)
 {
-	struct model *m = journal_model(j);
-	uint64_t hash = UINT64_C(14695981039346656037);
+	const struct model *m = journal_model(j);
+	uint64_t hash = HASH_FNV_START;
 	int64_t now = loop_now_us(journal_loop(j)), n_before = 0;
 	const struct idem_key *known = NULL;
 	struct stored before = { 0, 0 };
@@ -598,7 +589,7 @@ int submit_jobs(struct journal *j, struct cluster *c, const struct submit_who *w
 				 "yet: a job number might be used twice; retry");
 	drafts = gpuq_arena_calloc(a, specs->n, sizeof(*drafts));
 	if (!drafts)
-		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		return gpuq_no_memory(err);
 	for (uint32_t i = 0; i < specs->n; i++)
 		hash = spec_hash(hash, specs->items[i]);
 	/* Before the checks: what they look at may have changed since the first time. */
@@ -626,7 +617,7 @@ int submit_jobs(struct journal *j, struct cluster *c, const struct submit_who *w
 	if (rc == 0)
 		out->jobs = gpuq_list(a);
 	if (rc == 0 && dry_run && !(out->guests = gpuq_arena_calloc(a, n, sizeof(*out->guests))))
-		rc = gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		rc = gpuq_no_memory(err);
 	for (size_t i = 0; rc == 0 && i < n; i++) {
 		struct draft *d = &drafts[i];
 		struct gpuq_val *v;

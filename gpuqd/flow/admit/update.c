@@ -77,8 +77,7 @@ static int change_array(struct gpuq_arena *a, const struct job *master, struct g
 		return gpuq_fail_field(err, GPUQ_EINVAL, "array",
 				       "expected %%N, at most N at once");
 	full = cut == text ? gpuq_arena_printf(a, "%s%s", master->array->indices, text) : text;
-	rc = full ? gpuq_array_parse(a, full, &array, err)
-		  : gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+	rc = full ? gpuq_array_parse(a, full, &array, err) : gpuq_no_memory(err);
 	if (rc < 0)
 		return rc;
 	gpuq_array_print(&array, &same);
@@ -99,7 +98,7 @@ static int read_spec(struct journal *j, uint32_t id, struct gpuq_arena *a, struc
 	int rc = order_spec(journal_store(j), id, a, &spec, err);
 
 	if (rc == 0 && !(*out = gpuq_spec_write(a, &spec)))
-		rc = gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		rc = gpuq_no_memory(err);
 	return rc;
 }
 
@@ -188,7 +187,7 @@ int update_job(struct journal *j, struct cluster *c, const struct submit_who *wh
 	       struct job_key key, bool whole, const struct gpuq_val *set, bool dry_run,
 	       struct gpuq_arena *a, struct gpuq_val **warnings, struct gpuq_err *err)
 {
-	struct model *m = journal_model(j);
+	const struct model *m = journal_model(j);
 	struct job *master = model_find_job(m, (struct job_key){ key.id, -1 });
 	struct job *job = model_find_job(m, key);
 	const bool element = key.index >= 0;
@@ -288,7 +287,7 @@ int top_begin(struct journal *j, struct job_key key, struct top *t, struct gpuq_
 		if (!is_rival(it, top))
 			continue;
 		if (!job_keys_add(&t->rivals, it->key))
-			return top_done(t), gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+			return top_done(t), gpuq_no_memory(err);
 		highest = it->outlook->terms.total > highest ? it->outlook->terms.total : highest;
 		nicest = it->wish->nice > nicest ? it->wish->nice : nicest;
 	}

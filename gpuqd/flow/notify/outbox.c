@@ -449,14 +449,14 @@ static int begin(struct receiver *r, const struct gpuq_val *msg, bool *again, st
 		if (o->opts.mail_command.n == 0)
 			return gpuq_fail(err, GPUQ_EINVAL, "mail is not configured");
 		outbox_mail(msg, id, cluster_id, o->opts.mail_from, &text);
-		rc = text.failed ? gpuq_fail(err, GPUQ_ENOMEM, "out of memory")
+		rc = text.failed ? gpuq_no_memory(err)
 				 : mail_send(o->l, &o->opts.mail_command, text.data, text.len,
 					     o->opts.mail_timeout_us, on_mail, r, &r->mail, err);
 	} else if (!(url = url_of(o, msg, &why))) {
 		return gpuq_fail(err, GPUQ_EPERM, "%s", why);
 	} else {
 		outbox_json(msg, id, cluster_id, &text);
-		rc = text.failed ? gpuq_fail(err, GPUQ_ENOMEM, "out of memory")
+		rc = text.failed ? gpuq_no_memory(err)
 				 : webhook_post(o->web, url, id, text.data, text.len, on_web, r,
 						&r->web, err);
 	}
@@ -540,7 +540,7 @@ int outbox_new(struct journal *j, const struct outbox_opts *opts, struct outbox 
 	int rc;
 
 	if (!o)
-		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		return gpuq_no_memory(err);
 	o->j = j;
 	o->l = journal_loop(j);
 	o->opts = *opts;

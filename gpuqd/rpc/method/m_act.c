@@ -470,7 +470,7 @@ static bool take_filtered(struct acting *x)
 	x->selected = true;
 	jobs_select(journal_model(x->m->j), &x->p->filter, lives, NULL, &x->keys);
 	if (x->keys.failed) {
-		gpuq_fail(&err, GPUQ_ENOMEM, "out of memory");
+		gpuq_no_memory(&err);
 		fail(x, &err);
 		return false;
 	}
@@ -531,7 +531,7 @@ static int act(struct methods *m, struct rpc_call *c, const struct act_params *p
 				      .errors = gpuq_list(a),
 				      .quiet = p->filter.ids.n == 0 };
 	if (!x || !x->action || !x->jobs || !x->errors)
-		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		return gpuq_no_memory(err);
 	x->besides.ids = (struct gpuq_strlist){ NULL, 0 };
 	rpc_call_watch(c, NULL, closed, x);
 	wait_for_disk(x);

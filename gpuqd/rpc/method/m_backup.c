@@ -164,7 +164,7 @@ static int begin(struct methods *m, struct rpc_call *c, const char *path, struct
 		x->path = strdup(path);
 	if (!x || (!x->piece && !x->path)) {
 		free(x);
-		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		return gpuq_no_memory(err);
 	}
 	x->m = m;
 	x->call = c;

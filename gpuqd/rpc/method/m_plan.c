@@ -217,7 +217,7 @@ int m_plan_get(void *arg, struct rpc_call *c, const void *params, struct gpuq_er
 		return gpuq_fail_field(err, GPUQ_EINVAL, "specs", "expected at most %u jobs",
 				       (unsigned)ESTIMATE_JOBS_MAX);
 	if (!x)
-		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		return gpuq_no_memory(err);
 	*x = (struct planning){ m, c, checked.jobs, checked.guests, checked.n_guests, 0 };
 	rc = estimator_ask(m->estimator, NULL, 0, x->guests, x->n, on_estimate, x, &x->ticket, err);
 	if (rc == 0)

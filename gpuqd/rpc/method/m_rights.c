@@ -111,7 +111,7 @@ int m_cluster_rights(void *arg, struct rpc_call *c, const void *params, struct g
 	}
 	x = calloc(1, sizeof(*x));
 	if (!x)
-		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		return gpuq_no_memory(err);
 	x->m = m;
 	x->call = c;
 	m->rights = x;

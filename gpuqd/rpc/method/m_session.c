@@ -384,7 +384,7 @@ static int check_access(const struct opening *o, const struct queue *q, const ch
 /* Find the job that is named, if the caller may enter it and it runs. */
 static int find_job(const struct opening *o, const struct job **out, struct gpuq_err *err)
 {
-	struct model *m = journal_model(o->m->j);
+	const struct model *m = journal_model(o->m->j);
 	const struct job_key key = { (uint32_t)o->p->id, (int32_t)o->p->index };
 	const struct job *j = model_find_job(m, key);
 	const struct gpuq_val *old;
@@ -532,7 +532,7 @@ static int begin_session(const struct opening *o, const struct job *j, const str
 
 	if (!x || rc < 0) {
 		free(x);
-		return rc < 0 ? rc : gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		return rc < 0 ? rc : gpuq_no_memory(err);
 	}
 	x->m = o->m;
 	x->input = input;
@@ -617,7 +617,7 @@ static int open_session(struct methods *m, struct rpc_call *c, enum session_kind
 	int rc;
 
 	if (!o)
-		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		return gpuq_no_memory(err);
 	*o = (struct opening){ m, c, params, kind };
 	if (kind == SESSION_EXEC && o->p->command.n == 0)
 		return gpuq_fail_field(err, GPUQ_EINVAL, "command", "expected a program to run");

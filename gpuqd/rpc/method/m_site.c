@@ -79,7 +79,7 @@ int m_site_get(void *arg, struct rpc_call *c, const void *params, struct gpuq_er
 	gpuq_put(a, v, "generation", gpuq_int(a, model->site_generation));
 	gpuq_put(a, v, "site", site_sorted(a, model->site->tree));
 	if (!gpuq_val_ok(v))
-		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		return gpuq_no_memory(err);
 	rpc_reply(c, v);
 	return 0;
 }

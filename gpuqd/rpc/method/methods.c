@@ -233,12 +233,12 @@ int methods_new(struct journal *j, struct reconcile *r, const char *cluster_kind
 	int rc;
 
 	if (!m)
-		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		return gpuq_no_memory(err);
 	rc = apply_new(j, &m->apply, err);
 	m->j = j;
 	m->why = why_log_new();
 	if (rc == 0 && !m->why)
-		rc = gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		rc = gpuq_no_memory(err);
 	if (rc == 0)
 		rc = worker_new(journal_loop(j), &m->quick, err);
 	if (rc == 0)
@@ -251,6 +251,9 @@ int methods_new(struct journal *j, struct reconcile *r, const char *cluster_kind
 		methods_free(m);
 		return rc;
 	}
+	worker_give_back(m->quick);
+	worker_give_back(m->slow);
+	worker_give_back(m->copies);
 	m->start_us = loop_now_us(journal_loop(j));
 	m->reconcile = r;
 	m->kind = cluster_kind;

@@ -1,7 +1,7 @@
 #include "gpuqd/state/view/view.h"
 
 #include "gpuqd/util/amount.h"
-#include "gpuqd/state/census.h"
+#include "gpuqd/state/view/census.h"
 #include "gpuqd/state/joblabel.h"
 #include "gpuqd/sched/quota/priority.h"
 #include "gpuqd/snapshot/snapshot.h"

@@ -65,6 +65,14 @@ class Why(Case):
                               r"percentile 1:00:00; 2 started later, 3 earlier, 1 without "
                               r"estimate\n")
 
+    def test_bounds_of_the_scheduler_in_words(self):
+        out = self.why(waiting(bounds=[{"bound": "moments", "most": 4096},
+                                       {"bound": "placements", "most": 256}]))
+        self.assertRegex(out, r"Bounded +no planned start: 4096 moments were tried for those of "
+                              r"all jobs\n")
+        self.assertRegex(out, r"no further search for victims: 256 placements were tried\n")
+        self.assertNotIn("Bounded", self.why())
+
     def test_no_estimate_is_said(self):
         self.assertRegex(self.why(s=start(by="unknown", start_time=None, likely_time=None,
                                           pods=[], record=None)),
