@@ -24,7 +24,7 @@ const struct opt slurm_common_opts[] = {
 const struct opt slurm_which_opts[] = {
 	{ OPT_USERS, "user", 'u', ARG_MANY, "USERS", "jobs of these users" },
 	{ OPT_USERS, "users", 0, ARG_MANY, "USERS", "same as --user" },
-	{ OPT_ME, "me", 0, ARG_NONE, NULL, "my own jobs" },
+	{ OPT_ME, "me", 0, ARG_NONE, NULL, "the caller's jobs" },
 	{ OPT_QUEUES, "partition", 'p', ARG_MANY, "QUEUES", "jobs of these queues" },
 	{ OPT_QUEUES, "partitions", 0, ARG_MANY, "QUEUES", "same as --partition" },
 	{ OPT_S_ACCOUNTS, "account", 'A', ARG_MANY, "ACCOUNTS", "jobs of these accounts" },

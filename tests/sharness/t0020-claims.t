@@ -59,7 +59,7 @@ test_expect_success 'AC-VDK-8: a job inside its quota waits for victims, who are
 	claimant=$(sh_job "exec sleep 600" --queue prod -g 2) && wait_for 60 job_is "$claimant" reason Victims &&
 	job_is "$claimant" promise.victims "[\"$victim\"]" && job_is "$victim" state COMPLETING &&
 	wait_for 60 test -e "$TMPDIR/saved.$victim.1" && job_is "$old" state RUNNING &&
-	job_is "$claimant" reasons.0.object "$victim" && gpuq status "$claimant" >out && says out "Promised" &&
+	job_is "$claimant" reasons.0.object "$victim" && gpuq status "$claimant" >out && says out "Nominated" &&
 	says out "Victims.*$victim" && gpuq status "$victim" >out && says out "reclaim under reclaim-quota by $claimant of prod" &&
 	says out "needs 2: prod 0 -> 2 .share 2, quota 2.; batch 4 -> 2 .share 2, quota 2." &&
 	gpuq status "$claimant" >out && says out "Victims.*$victim under reclaim-quota" && says out "needs 2: prod 0 -> 2" &&

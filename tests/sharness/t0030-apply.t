@@ -96,7 +96,7 @@ test_expect_success 'what can never be had is warned of, and that where quotas c
 	exits 0 gpuq queues set red lend=3 --dry-run && says err "red has a quota of 2 small and is to lend 3" &&
 	exits 0 gpuq queues set red quota=9 && exits 0 gpuq reserve later --start now+9d -t 1h -g 1 && ! grep quotas err &&
 	exits 0 gpuq reserve --delete later && exits 0 gpuq queues set red quota=2 &&
-	printf "#!/bin/sh\n" >lic.sh && exits 0 gpuq submit -p red -L tool:4 --dry-run lic.sh && says err "asks for 4 of license tool, there are 3"
+	printf "#!/bin/sh\n" >lic.sh && exits 0 gpuq submit -p red -L tool:4 --dry-run lic.sh && says err "requests 4 of license tool, there are 3"
 '
 
 test_expect_success 'many who change the site at once all get what they asked for' '

@@ -96,7 +96,7 @@ test_expect_success 'whose devices are claimed is told before it happens' '
 test_expect_success 'and explained to both sides afterwards' '
 	claimant=$(sh_job "sleep 600" -p lab -g 2) && job_becomes "$claimant" RUNNING 90 &&
 	for id in $guest $claimant; do
-		gpuq why "$id" >out && says out "^Claim .* job $claimant needed 2 of default" && says out "queue guest: 2 -> 0, due 0, quota 0" ||
+		gpuq why "$id" >out && says out "^Claim .* job $claimant needed 2 of default" && says out "queue guest: 2 -> 0, fair share 0, quota 0" ||
 			return 1
 	done &&
 	gpuq why "$guest" >out && says out "^Evicted .* reclaim for job $claimant of queue lab" && says out "rule reclaim-quota:"

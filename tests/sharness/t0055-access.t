@@ -92,7 +92,7 @@ test_expect_success 'limits, order and what it takes are theirs' '
 test_expect_success 'a job moves between queues whose pods run alike, with its nice only where its manager has a say' '
 	exits 0 by nobody gpuq update "$held" queue=twin && exits 0 by nobody gpuq update "$held" queue=team &&
 	exits 1 by nobody gpuq update "$held" queue=apart && says err "queue: only the job.s owner may move it" &&
-	exits 1 by nobody gpuq update "$held" queue=strange && says err "nice: less than 0" &&
+	exits 1 by nobody gpuq update "$held" queue=strange && says err "nice: only managers" &&
 	exits 0 by nobody gpuq update "$held" queue=strange nice=0 && exits 1 by nobody gpuq update "$held" queue=team &&
 	exits 0 by bin gpuq update "$held" queue=apart && exits 0 by bin gpuq update "$held" queue=team
 '

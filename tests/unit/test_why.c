@@ -324,7 +324,7 @@ Test(why, stops_when_nobody_waits_for_it)
 
 /* ---- long lines ---- */
 
-/* So many more wait in that queue, no two of which ask for the same time. */
+/* Add n pending jobs to that queue, no two with the same time limit. */
 static void add_line(struct cluster *c, uint32_t first_id, uint32_t n, uint32_t queue, int gpus)
 {
 	for (uint32_t i = 0; i < n; i++)

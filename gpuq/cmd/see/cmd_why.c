@@ -37,7 +37,7 @@ static void print_head(const struct gpuq_val *job, int64_t now_us, struct gpuq_b
 		gpuq_buf_adds(text, " for ");
 		line_clock(text, view_job_elapsed_us(job, now_us));
 	} else if (!view_job_ended(job) && since_us > 0 && since_us < now_us) {
-		gpuq_buf_adds(text, ", waiting for ");
+		gpuq_buf_adds(text, " for ");
 		line_clock(text, now_us - since_us);
 	}
 	if (line_says(gpuq_get(job, "message")))
