@@ -214,19 +214,19 @@ bool model_is_dirty(const struct model *m)
 struct request *model_request_intern(struct model *m, const void *bytes, size_t n,
 				     struct gpuq_err *err)
 {
-	struct request *r = requests_find_bytes(&m->requests, bytes, n);
+	struct request *r = request_find_bytes(&m->requests, bytes, n);
 
 	if (r) {
 		r->n_jobs++;
 		return r;
 	}
-	if (requests_decode(&m->requests, bytes, n, &r, err) != 0)
+	if (request_decode_after(&m->requests, bytes, n, &r, err) != 0)
 		return NULL;
 	r->id = m->next_request_id++;
 	r->n_jobs = 1;
 	r->dirty = true;
 	m->meta_dirty = true;
-	requests_add(&m->requests, r);
+	request_add(&m->requests, r);
 	return r;
 }
 
@@ -237,5 +237,5 @@ void model_request_put(struct model *m, struct request *r)
 	if (!r || --r->n_jobs > 0)
 		return;
 	change_batch_put(&m->direct, TABLE_REQUEST, key, change_key_u32(key, r->id), NULL, 0);
-	requests_remove(&m->requests, r);
+	request_remove(&m->requests, r);
 }
