@@ -1,4 +1,4 @@
-/* What a request keeps of a spec, and what that takes. */
+/* A request keeps the scheduling half of a spec, in little memory. */
 #include <criterion/criterion.h>
 
 #include <malloc.h>
