@@ -110,12 +110,10 @@ static void fill_node(struct live *l, uint32_t i)
 {
 	static const uint16_t devices[] = { 0, 1, 2, 3, 4, 5, 6, 7 };
 	char name[32];
-	struct placed_pod pod = { .node = name,
-				  .devices = devices,
-				  .n_devices = 8,
-				  .gpus_milli = 8000 };
-	struct event ev = { .type = EV_JOB_PLACED,
-			    .job = { l->model->next_job_id, -1 } };
+	struct placed_pod pod = {
+		.node = name, .devices = devices, .n_devices = 8, .gpus_milli = 8000
+	};
+	struct event ev = { .type = EV_JOB_PLACED, .job = { l->model->next_job_id, -1 } };
 
 	snprintf(name, sizeof(name), "node-%05" PRIu32, i);
 	submit(l, "{name: tenant, command: [sleep], gpus: 8, cpus: 8}", GPUQ_UNLIMITED);
@@ -132,7 +130,8 @@ static void add_jobs(struct live *l, uint32_t n, bool unlike)
 
 	for (uint32_t i = 0; i < n; i++) {
 		snprintf(text, sizeof(text),
-			 unlike ? "{name: job-%" PRIu32 ", command: [run, '%" PRIu32 "'], gpus: %d, "
+			 unlike ? "{name: job-%" PRIu32 ", command: [run, '%" PRIu32
+				  "'], gpus: %d, "
 				  "cpus: %d, memory: %" PRIu32 "Mi, hold: true, env: {N: '%" PRIu32
 				  "'}}"
 				: "{name: job, command: [run], gpus: 1, cpus: 4, memory: 16Gi, "
@@ -211,7 +210,8 @@ static void measure(const char *dir, const struct pair *p, bool unlike)
 	printf("%-38s %-9s longest turn %6.1f ms (%s)  above 50 ms: %" PRIu64
 	       "  longest cycle %7.1f ms of %" PRIu64 "  %" PRIu32 " starts\n",
 	       p->name, unlike ? "different" : "alike", (double)turns.longest_us / 1e3,
-	       turns.longest_part, turns.over_50ms, (double)s.most_us / 1e3, s.n_cycles, l.n_placed);
+	       turns.longest_part, turns.over_50ms, (double)s.most_us / 1e3, s.n_cycles,
+	       l.n_placed);
 	schedule_free(l.schedule);
 	store_close_writer(l.store);
 	journal_free(l.journal);
