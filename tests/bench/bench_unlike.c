@@ -133,7 +133,7 @@ int main(int argc, char **argv)
 		{ "15,000 jobs, 2,000 empty nodes", 2000, 15000, EMPTY, false },
 		{ "100,000 jobs, 10,000 full nodes", 10000, 100000, FULL, false },
 		{ "the same with time limits", 10000, 100000, FULL, true },
-		{ "5,000 jobs, 10,000 nodes short of cpu", 10000, 5000, APART, false },
+		{ "100,000 jobs, 10,000 nodes short of cpu", 10000, 100000, APART, false },
 		{ "the same with time limits", 10000, 100000, APART, true },
 		{ "1,000,000 jobs, 10,000 full nodes", 10000, 1000000, FULL, true },
 	};

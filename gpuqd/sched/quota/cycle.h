@@ -198,6 +198,7 @@ struct cycle {
 	/* priority.c */
 	struct priority *priority;
 	struct units *units; /* gangs.c; NULL until somebody claims */
+	struct futile *futile; /* futile.c; NULL until somebody claims in vain */
 
 	/* order.c */
 	struct turn *turns; /* by queue, then the root's */
