@@ -39,15 +39,17 @@
 #define ALIKE_LESS 16 /* one part in so many, each cycle */
 /* A cycle is done in steps: so many of them in the turn in which its snapshot is taken, which is
  * all of most cycles, the others in the turns that follow. What a step does is counted, so that
- * where it ends does not depend on the machine: node visits of deciding; actions of the plan that
+ * where it ends does not depend on the machine: different requests that are put into the
+ * snapshot before it is taken; node visits of deciding; actions of the plan that
  * are carried out; jobs that are told what was found out about them. */
 #define STEPS_FIRST 32
+#define PREPARE_STEP 128
 #define DECIDE_STEP 8192
 #define CARRY_STEP 8
 #define TELL_STEP 64
 
 /* What is being done. */
-enum at { AT_REST, DECIDE, CARRY, TELL };
+enum at { AT_REST, PREPARE, DECIDE, CARRY, TELL };
 
 struct schedule {
 	struct journal *j;
@@ -64,10 +66,12 @@ struct schedule {
 	enum at at;
 	bool acts; /* it will be carried out */
 	bool carrying; /* an event is its own */
+	bool site_changed; /* since it was begun */
 	bool again; /* something happened that the next cycle has to see */
 	int64_t now_us; /* of its snapshot; ledger */
 	int64_t took_us;
 	uint32_t most; /* jobs that are alike, one by one */
+	struct snapshot_early *early;
 	struct snapshot *sn;
 	struct gpuq_buf packed; /* of it, where cycles are recorded */
 	struct since since;
@@ -202,6 +206,8 @@ static void count(struct schedule *s, const struct snapshot *sn, const struct pl
 /* Whatever stands of the cycle. */
 static void forget(struct schedule *s)
 {
+	snapshot_early_drop(s->early);
+	s->early = NULL;
 	sched_drop(s->run);
 	s->run = NULL;
 	since_end(&s->since);
@@ -210,6 +216,7 @@ static void forget(struct schedule *s)
 	gpuq_buf_done(&s->packed);
 	gpuq_arena_reset(&s->mem);
 	s->at = AT_REST;
+	s->site_changed = false;
 }
 
 /* The cycle under way, or the telling of it, goes no further. */
@@ -222,7 +229,7 @@ static void stop(struct schedule *s)
 
 static bool is_under_way(const struct schedule *s)
 {
-	return s->at == DECIDE || s->at == CARRY;
+	return s->at == PREPARE || s->at == DECIDE || s->at == CARRY;
 }
 
 static bool failed(struct schedule *s, const struct gpuq_err *err)
@@ -236,16 +243,18 @@ static bool failed(struct schedule *s, const struct gpuq_err *err)
 /* What is to be decided on, as it is now. */
 static bool take(struct schedule *s)
 {
+	struct snapshot_early *early = s->early;
 	struct model *m = journal_model(s->j);
 	struct gpuq_err err = GPUQ_ERR_INIT;
 	int rc;
 
 	loop_enter(s->l, "schedule.snapshot");
+	s->early = NULL;
 	s->now_us = loop_now_us(s->l);
 	s->acts = s->ready;
 	s->again = false;
-	rc = snapshot_take_few(m, s->now_us, s->most, s->record_to ? &s->packed : NULL, &s->sn,
-			       &err);
+	rc = snapshot_take_late(early, m, s->now_us, s->most, s->record_to ? &s->packed : NULL,
+				&s->sn, &err);
 	if (rc == 0 && !since_begin(&s->since, s->j, s->sn))
 		rc = gpuq_fail(&err, GPUQ_ENOMEM, "out of memory");
 	if (rc == 0)
@@ -256,7 +265,23 @@ static bool take(struct schedule *s)
 	return true;
 }
 
+/* Begin the snapshot, or take it at once. */
+static bool prepare(struct schedule *s)
+{
+	s->early = snapshot_early_begin(journal_model(s->j));
+	if (!s->early)
+		return take(s);
+	s->at = PREPARE;
+	return true;
+}
+
 /* ---- what is done in steps: each returns whether there is more to do ---- */
+
+static bool prepare_on(struct schedule *s)
+{
+	loop_enter(s->l, "schedule.prepare");
+	return !snapshot_early_go_on(s->early, PREPARE_STEP) || take(s);
+}
 
 static bool decided(struct schedule *s)
 {
@@ -269,7 +294,7 @@ static bool decided(struct schedule *s)
 	if (!plan_few_enough(s->sn, &s->plan)) {
 		forget(s);
 		s->most *= ALIKE_FACTOR;
-		return take(s);
+		return prepare(s);
 	}
 	s->most -= s->most / ALIKE_LESS;
 	s->alike_most = s->most > ALIKE_LEAST ? s->most : ALIKE_LEAST;
@@ -363,12 +388,12 @@ static bool step(struct schedule *s)
 	if (s->at == TELL)
 		return tell_on(s);
 	/* What it decides on does not hold any more. */
-	if (journal_read_only(s->j) || s->since.all) {
+	if (journal_read_only(s->j) || s->since.all || s->site_changed) {
 		forget(s);
 		schedule_kick(s);
 		return false;
 	}
-	more = s->at == DECIDE ? decide_on(s) : carry_on(s);
+	more = s->at == PREPARE ? prepare_on(s) : s->at == DECIDE ? decide_on(s) : carry_on(s);
 	s->took_us += loop_clock_us() - start;
 	if (is_under_way(s))
 		return more;
@@ -399,7 +424,8 @@ static void cycle(struct schedule *s)
 		carry_out_renounce_lost(s->j);
 		census_watch(s->j);
 		s->most = s->alike_most;
-		more = take(s);
+		s->again = false;
+		more = prepare(s);
 	}
 	s->took_us = loop_clock_us() - start;
 	if (!more)
@@ -524,6 +550,8 @@ static void on_event(void *arg, const struct event *ev)
 		return; /* nothing becomes possible by these */
 	case EV_SITE_APPLIED:
 		s->site_told = false;
+		if (s->at == PREPARE)
+			s->site_changed = true;
 		schedule_kick(s);
 		return;
 	case EV_JOB_BLOCKED:

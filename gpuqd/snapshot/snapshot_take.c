@@ -33,6 +33,7 @@ struct taking {
 	struct model *few; /* of jobs that are alike `most` are shown by themselves; NULL = all */
 	uint32_t most;
 	enum alike_reader reader;
+	uint64_t early; /* requests with this turn are in the snapshot already; 0 = none is */
 };
 
 static uint32_t flavor_ix(struct taking *t, const char *name)
@@ -151,6 +152,20 @@ static bool spreads(const struct taking *t, const struct gpuq_spec *spec)
 	return any;
 }
 
+/* Memory of the largest device that is shared by memory. */
+static int64_t largest_shared(const struct model *m)
+{
+	int64_t most = 0;
+
+	for (const struct node *n = m->nodes; n; n = n->hh.next)
+		for (size_t i = 0; n->n_devices && i < n->fact.labels.n; i++)
+			if (strcmp(n->fact.labels.keys[i], SHARE_LABEL) == 0 &&
+			    sharing_by_memory(sharing_kind_of(n->fact.labels.vals[i])) &&
+			    n->devices[0].memory_mib << 20 > most)
+				most = n->devices[0].memory_mib << 20;
+	return most;
+}
+
 static void take_node(struct taking *t, const struct node *n, uint32_t *handle)
 {
 	struct snap_device *devices =
@@ -207,11 +222,6 @@ static void take_node(struct taking *t, const struct node *n, uint32_t *handle)
 	sn.n_taints = (uint32_t)n->fact.n_taints;
 	if (t->packs && n->n_devices && !pool_spreads(t->m, n->pool))
 		t->packs[sn.flavor] = true;
-	for (size_t i = 0; i < sn.labels.n; i++)
-		if (strcmp(sn.labels.keys[i], SHARE_LABEL) == 0 && n->n_devices &&
-		    sharing_by_memory(sharing_kind_of(sn.labels.vals[i])) &&
-		    devices[0].memory_bytes > t->gpushare_bytes)
-			t->gpushare_bytes = devices[0].memory_bytes;
 	*handle = snapshot_add_node(t->s, &sn);
 }
 
@@ -574,27 +584,51 @@ static void take_guest(struct taking *t, const struct start_guest *g, uint32_t i
 	snapshot_add_job(t->s, &sj);
 }
 
+/* What the snapshot is made of before anything that changes as jobs come and go. */
+static bool take_begin(struct taking *t)
+{
+	struct snap_config config;
+
+	snapshot_config_default(&config);
+	t->s = snapshot_new(&config);
+	if (!t->s)
+		return false;
+	take_flavors(t);
+	t->gpushare_bytes = largest_shared(t->m);
+	return true;
+}
+
+static void take_config(struct taking *t)
+{
+	struct snap_config *config = &t->s->config;
+
+	snapshot_config_default(config);
+	config->now_us = t->now_us;
+	config->levels = t->m->site->topology.items;
+	config->n_levels = (uint32_t)t->m->site->topology.n;
+	snapshot_set_policy(t->m, config);
+}
+
+static void take_requests(struct taking *t)
+{
+	for (struct request *r = t->m->requests_by_id; r; r = r->hh_id.next)
+		r->snap_ix =
+			t->early && r->early_turn == t->early ? r->early_ix : take_request(t, r);
+}
+
 static int take(struct taking *t, const struct start_guest *guests, uint32_t n_guests,
 		struct gpuq_buf *packed, struct snapshot **out, struct gpuq_err *err)
 {
 	const struct model *m = t->m;
-	struct snap_config config;
 	int rc;
 
-	snapshot_config_default(&config);
-	config.now_us = t->now_us;
-	config.levels = m->site->topology.items;
-	config.n_levels = (uint32_t)m->site->topology.n;
-	snapshot_set_policy(m, &config);
-	t->s = snapshot_new(&config);
-	if (!t->s)
+	if (!t->s && !take_begin(t))
 		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
-	take_flavors(t);
+	take_config(t);
 	take_queues(t);
 	for (struct node *n = m->nodes; n; n = n->hh.next)
 		take_node(t, n, &n->snap_ix);
-	for (struct request *r = m->requests_by_id; r; r = r->hh_id.next)
-		r->snap_ix = take_request(t, r);
+	take_requests(t);
 	if (t->queue_of)
 		snapshot_add_usages(m, t->now_us, t->queue_of, t->s);
 	if (t->queue_of)
@@ -659,6 +693,78 @@ int snapshot_take_few(struct model *m, int64_t now_us, uint32_t most, struct gpu
 {
 	struct taking t = { .m = m, .now_us = now_us, .few = m, .most = most };
 
+	return take(&t, NULL, 0, packed, out, err);
+}
+
+#define EARLY_LEAST 2048 /* requests that are worth it */
+
+struct snapshot_early {
+	struct taking t;
+	struct model *m;
+	uint32_t at; /* id of the last request that is in it; 0 = none */
+};
+
+struct snapshot_early *snapshot_early_begin(struct model *m)
+{
+	struct snapshot_early *e;
+
+	if (HASH_CNT(hh_id, m->requests_by_id) < EARLY_LEAST)
+		return NULL;
+	e = calloc(1, sizeof(*e));
+	if (!e)
+		return NULL;
+	e->t = (struct taking){ .m = m, .early = ++m->early_turn };
+	e->m = m;
+	if (take_begin(&e->t))
+		return e;
+	snapshot_early_drop(e);
+	return NULL;
+}
+
+bool snapshot_early_go_on(struct snapshot_early *e, uint32_t most)
+{
+	struct request *r = e->m->requests_by_id, *last = NULL;
+
+	if (e->at)
+		HASH_FIND(hh_id, e->m->requests_by_id, &e->at, sizeof(e->at), last);
+	/* Where the last one has gone, those that are in it are passed over from the beginning. */
+	if (last)
+		r = last->hh_id.next;
+	for (; r && most > 0; r = r->hh_id.next) {
+		e->at = r->id;
+		if (r->early_turn == e->t.early)
+			continue;
+		r->early_ix = take_request(&e->t, r);
+		r->early_turn = e->t.early;
+		most--;
+	}
+	return !r;
+}
+
+void snapshot_early_drop(struct snapshot_early *e)
+{
+	if (!e)
+		return;
+	snapshot_free(e->t.s);
+	gpuq_arena_done(&e->t.mem);
+	free(e);
+}
+
+int snapshot_take_late(struct snapshot_early *e, struct model *m, int64_t now_us, uint32_t most,
+		       struct gpuq_buf *packed, struct snapshot **out, struct gpuq_err *err)
+{
+	struct taking t;
+
+	/* What a part of a device is depends on the nodes. */
+	if (!e || e->t.gpushare_bytes != largest_shared(m)) {
+		snapshot_early_drop(e);
+		return snapshot_take_few(m, now_us, most, packed, out, err);
+	}
+	t = e->t;
+	free(e);
+	t.now_us = now_us;
+	t.few = m;
+	t.most = most;
 	return take(&t, NULL, 0, packed, out, err);
 }
 

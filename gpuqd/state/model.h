@@ -422,6 +422,7 @@ struct model {
 	struct account *accounts, *dirty_accounts;
 	struct alike *alike_by_key; /* equivalent.h */
 	uint64_t alike_turn[N_ALIKE_READERS]; /* of the last snapshot that did not show all */
+	uint64_t early_turn; /* of the last snapshot that was begun early */
 	struct job *walk; /* where a walk over all jobs goes on that takes several turns; NULL */
 	struct policy
 		policy; /* set once, before the first event; but for notify, which may change */

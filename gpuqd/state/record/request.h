@@ -26,6 +26,8 @@ struct request {
 	uint32_t id; /* lasting; given by the model */
 	uint32_t n_jobs; /* that use it */
 	uint32_t snap_ix; /* handle in the snapshot being taken */
+	uint32_t early_ix; /* the same in one that is begun before it is taken (snapshot_early) */
+	uint64_t early_turn; /* of that one; 0 = it is in none */
 	bool dirty;
 	struct gpuq_arena arena;
 	struct gpuq_spec spec; /* groups' resources and constraints, flavors, licenses; no more */
