@@ -49,7 +49,7 @@
 #define TELL_STEP 64
 
 /* What is being done. */
-enum at { AT_REST, PREPARE, DECIDE, CARRY, TELL };
+enum at { AT_REST, PREPARE, SEAL, DECIDE, CARRY, TELL };
 
 struct schedule {
 	struct journal *j;
@@ -229,7 +229,7 @@ static void stop(struct schedule *s)
 
 static bool is_under_way(const struct schedule *s)
 {
-	return s->at == PREPARE || s->at == DECIDE || s->at == CARRY;
+	return s->at != AT_REST && s->at != TELL;
 }
 
 static bool failed(struct schedule *s, const struct gpuq_err *err)
@@ -255,13 +255,10 @@ static bool take(struct schedule *s)
 	s->again = false;
 	rc = snapshot_take_late(early, m, s->now_us, s->most, s->record_to ? &s->packed : NULL,
 				&s->sn, &err);
-	if (rc == 0 && !since_begin(&s->since, s->j, s->sn))
-		rc = gpuq_fail(&err, GPUQ_ENOMEM, "out of memory");
-	if (rc == 0)
-		rc = sched_begin(s->sn, &s->mem, &s->run, &err);
+	since_begin(&s->since, s->j);
 	if (rc < 0)
 		return failed(s, &err);
-	s->at = DECIDE;
+	s->at = SEAL;
 	return true;
 }
 
@@ -281,6 +278,26 @@ static bool prepare_on(struct schedule *s)
 {
 	loop_enter(s->l, "schedule.prepare");
 	return !snapshot_early_go_on(s->early, PREPARE_STEP) || take(s);
+}
+
+static bool seal_on(struct schedule *s)
+{
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	bool more;
+	int rc;
+
+	loop_enter(s->l, "schedule.snapshot");
+	rc = snapshot_seal_step(s->sn, &more, &err);
+	if (rc == 0 && more)
+		return true;
+	if (rc == 0 && !since_sealed(&s->since, s->sn))
+		rc = gpuq_fail(&err, GPUQ_ENOMEM, "out of memory");
+	if (rc == 0)
+		rc = sched_begin(s->sn, &s->mem, &s->run, &err);
+	if (rc < 0)
+		return failed(s, &err);
+	s->at = DECIDE;
+	return true;
 }
 
 static bool decided(struct schedule *s)
@@ -382,6 +399,12 @@ static void count_time(struct schedule *s)
 
 static bool step(struct schedule *s)
 {
+	static bool (*const parts[])(struct schedule *) = {
+		[PREPARE] = prepare_on,
+		[SEAL] = seal_on,
+		[DECIDE] = decide_on,
+		[CARRY] = carry_on,
+	};
 	const int64_t start = loop_clock_us();
 	bool more;
 
@@ -393,7 +416,7 @@ static bool step(struct schedule *s)
 		schedule_kick(s);
 		return false;
 	}
-	more = s->at == PREPARE ? prepare_on(s) : s->at == DECIDE ? decide_on(s) : carry_on(s);
+	more = parts[s->at](s);
 	s->took_us += loop_clock_us() - start;
 	if (is_under_way(s))
 		return more;

@@ -1,44 +1,107 @@
 #include "gpuqd/flow/since.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "gpuqd/flow/journal.h"
 #include "gpuqd/util/bits.h"
 
-bool since_begin(struct since *s, const struct journal *j, const struct snapshot *sn)
+void since_begin(struct since *s, const struct journal *j)
 {
-	*s = (struct since){ .j = j, .sn = sn, .n_node_changes = journal_model(j)->n_node_changes };
-	s->jobs = calloc(bits_words(sn->n_jobs) + 1, sizeof(*s->jobs));
-	s->nodes = calloc(bits_words(sn->n_nodes) + 1, sizeof(*s->nodes));
-	if (s->jobs && s->nodes)
-		return true;
-	since_end(s);
-	return false;
+	*s = (struct since){ .j = j, .n_node_changes = journal_model(j)->n_node_changes };
 }
 
-void since_end(struct since *s)
+/* Room for one more; what there is no memory for counts as a change of everything. */
+static void *more(struct since *s, void *items, size_t n, size_t size)
 {
-	free(s->jobs);
-	free(s->nodes);
-	*s = (struct since){ 0 };
+	void *p = realloc(items, (n + 1) * size);
+
+	s->all |= !p;
+	return p;
+}
+
+static void early_job(struct since *s, struct job_key key)
+{
+	struct job_key *p = more(s, s->early_jobs, s->n_early_jobs, sizeof(*p));
+
+	if (!p)
+		return;
+	s->early_jobs = p;
+	p[s->n_early_jobs++] = key;
+}
+
+static void early_node(struct since *s, const char *name)
+{
+	char **p = more(s, s->early_nodes, s->n_early_nodes, sizeof(*p));
+
+	if (!p)
+		return;
+	s->early_nodes = p;
+	p[s->n_early_nodes] = strdup(name);
+	s->all |= !p[s->n_early_nodes];
+	s->n_early_nodes += !s->all;
 }
 
 /* An element that was part of its array's entry then has no entry of its own: whether it still
  * waits is asked of the model (still_waits). */
 static void job_changed(struct since *s, struct job_key key)
 {
-	const uint32_t at = snapshot_find_job(s->sn, (struct snap_key){ key.id, key.index });
+	uint32_t at;
 
+	if (!s->sn) {
+		early_job(s, key);
+		return;
+	}
+	at = snapshot_find_job(s->sn, (struct snap_key){ key.id, key.index });
 	if (at != SNAP_NONE)
 		bits_add(s->jobs, at);
 }
 
 static void node_changed(struct since *s, const char *name)
 {
-	const uint32_t at = snapshot_find_node(s->sn, name);
+	uint32_t at;
 
+	if (!s->sn) {
+		early_node(s, name);
+		return;
+	}
+	at = snapshot_find_node(s->sn, name);
 	if (at != SNAP_NONE)
 		bits_add(s->nodes, at);
+}
+
+static void drop_early(struct since *s)
+{
+	for (size_t i = 0; i < s->n_early_nodes; i++)
+		free(s->early_nodes[i]);
+	free(s->early_nodes);
+	free(s->early_jobs);
+	s->early_nodes = NULL;
+	s->early_jobs = NULL;
+	s->n_early_jobs = s->n_early_nodes = 0;
+}
+
+bool since_sealed(struct since *s, const struct snapshot *sn)
+{
+	s->jobs = calloc(bits_words(sn->n_jobs) + 1, sizeof(*s->jobs));
+	s->nodes = calloc(bits_words(sn->n_nodes) + 1, sizeof(*s->nodes));
+	if (!s->jobs || !s->nodes)
+		return false;
+	s->sn = sn;
+	for (size_t i = 0; i < s->n_early_jobs; i++)
+		job_changed(s, s->early_jobs[i]);
+	for (size_t i = 0; i < s->n_early_nodes; i++)
+		node_changed(s, s->early_nodes[i]);
+	drop_early(s);
+	return true;
+}
+
+void since_end(struct since *s)
+{
+	drop_early(s);
+	free(s->jobs);
+	free(s->nodes);
+	*s = (struct since){ 0 };
 }
 
 /* Most sightings of a node say what was known. */
@@ -53,7 +116,7 @@ static void node_seen(struct since *s, const char *name)
 
 void since_note(struct since *s, const struct event *ev, bool own)
 {
-	if (!s->sn || s->all)
+	if (!s->j || s->all)
 		return;
 	switch (ev->type) {
 	case EV_JOB_NOMINATED:

@@ -20,15 +20,21 @@
 struct journal;
 
 struct since {
-	const struct journal *j;
-	const struct snapshot *sn; /* NULL = nothing is watched */
+	const struct journal *j; /* NULL = nothing is watched */
+	const struct snapshot *sn; /* NULL = it has not been sealed */
+	/* What has changed until then. */
+	struct job_key *early_jobs;
+	char **early_nodes;
+	size_t n_early_jobs, n_early_nodes;
 	uint64_t *jobs, *nodes; /* of the snapshot: those that have changed */
 	uint64_t n_node_changes; /* model.n_node_changes, as far as they were noted */
 	bool all; /* what every decision rests on has changed: the site, say */
 };
 
-/* Watch from now on what becomes of the snapshot's objects. False: no memory. */
-bool since_begin(struct since *s, const struct journal *j, const struct snapshot *sn);
+/* Watch from now on what becomes of the objects of a snapshot that is taken in this turn; which it
+ * is, once it has been sealed. False: no memory. */
+void since_begin(struct since *s, const struct journal *j);
+bool since_sealed(struct since *s, const struct snapshot *sn);
 void since_end(struct since *s);
 
 /* That has just been applied. own: it is part of the plan that is being carried out. */

@@ -34,6 +34,7 @@ struct taking {
 	uint32_t most;
 	enum alike_reader reader;
 	uint64_t early; /* requests with this turn are in the snapshot already; 0 = none is */
+	uint32_t early_at; /* id of the last of them */
 };
 
 static uint32_t flavor_ix(struct taking *t, const char *name)
@@ -425,7 +426,8 @@ static uint32_t take_job(struct taking *t, const struct job *j, bool first)
 	snapshot_job_default(&sj);
 	sj.key = (struct snap_key){ j->key.id, j->key.index };
 	sj.queue = t->queue_of[j->queue->ix];
-	sj.request = j->request->snap_ix;
+	sj.request = t->early && j->request->early_turn == t->early ? j->request->early_ix
+								    : j->request->snap_ix;
 	sj.user = snapshot_user(t->s, j->user);
 	sj.state =
 		!model_job_is_live(j) && !holds ? SNAP_PENDING
@@ -609,17 +611,28 @@ static void take_config(struct taking *t)
 	snapshot_set_policy(t->m, config);
 }
 
+/* Where those begin that are not in the snapshot yet: new ones stand behind all others. */
+static struct request *first_left(const struct taking *t)
+{
+	struct request *last = NULL;
+
+	if (t->early_at)
+		HASH_FIND(hh_id, t->m->requests_by_id, &t->early_at, sizeof(t->early_at), last);
+	return last ? last->hh_id.next : t->m->requests_by_id;
+}
+
 static void take_requests(struct taking *t)
 {
-	for (struct request *r = t->m->requests_by_id; r; r = r->hh_id.next)
-		r->snap_ix =
-			t->early && r->early_turn == t->early ? r->early_ix : take_request(t, r);
+	for (struct request *r = first_left(t); r; r = r->hh_id.next)
+		if (!t->early || r->early_turn != t->early)
+			r->snap_ix = take_request(t, r);
 }
 
 static int take(struct taking *t, const struct start_guest *guests, uint32_t n_guests,
 		struct gpuq_buf *packed, struct snapshot **out, struct gpuq_err *err)
 {
 	const struct model *m = t->m;
+	bool more;
 	int rc;
 
 	if (!t->s && !take_begin(t))
@@ -642,7 +655,7 @@ static int take(struct taking *t, const struct start_guest *guests, uint32_t n_g
 	snapshot_caps_done(t->caps);
 	if (packed)
 		snapshot_pack(t->s, packed);
-	rc = out ? snapshot_seal(t->s, err) : 0;
+	rc = !out ? 0 : t->early ? snapshot_seal_step(t->s, &more, err) : snapshot_seal(t->s, err);
 	gpuq_arena_done(&t->mem);
 	if (rc < 0 || !out) {
 		snapshot_free(t->s);
@@ -701,7 +714,6 @@ int snapshot_take_few(struct model *m, int64_t now_us, uint32_t most, struct gpu
 struct snapshot_early {
 	struct taking t;
 	struct model *m;
-	uint32_t at; /* id of the last request that is in it; 0 = none */
 };
 
 struct snapshot_early *snapshot_early_begin(struct model *m)
@@ -723,15 +735,11 @@ struct snapshot_early *snapshot_early_begin(struct model *m)
 
 bool snapshot_early_go_on(struct snapshot_early *e, uint32_t most)
 {
-	struct request *r = e->m->requests_by_id, *last = NULL;
-
-	if (e->at)
-		HASH_FIND(hh_id, e->m->requests_by_id, &e->at, sizeof(e->at), last);
 	/* Where the last one has gone, those that are in it are passed over from the beginning. */
-	if (last)
-		r = last->hh_id.next;
+	struct request *r = first_left(&e->t);
+
 	for (; r && most > 0; r = r->hh_id.next) {
-		e->at = r->id;
+		e->t.early_at = r->id;
 		if (r->early_turn == e->t.early)
 			continue;
 		r->early_ix = take_request(&e->t, r);

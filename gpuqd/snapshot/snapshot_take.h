@@ -32,7 +32,8 @@ struct snapshot_early;
 struct snapshot_early *snapshot_early_begin(struct model *m);
 bool snapshot_early_go_on(struct snapshot_early *e, uint32_t most); /* true = that was all */
 void snapshot_early_drop(struct snapshot_early *e); /* NULL is fine */
-/* As snapshot_take_few(), with what was done early (NULL = nothing); drops that. */
+/* As snapshot_take_few(), with what was done early (NULL = nothing); drops that. What is still to
+ * be sealed is left to the caller: snapshot_seal_step(). */
 int snapshot_take_late(struct snapshot_early *e, struct model *m, int64_t now_us, uint32_t most,
 		       struct gpuq_buf *packed, struct snapshot **out, struct gpuq_err *err);
 /* The queues and what their users have used, without nodes and jobs. */

@@ -19,7 +19,7 @@ static struct journal_rig rig;
 static struct schedule *schedule;
 static struct loop_timer *guard;
 static void (*meanwhile)(void); /* once, in a turn in which the cycle is under way */
-static bool when_placed; /* ...and has placed some; else it still decides */
+static enum when { PREPARING, DECIDING, PLACING } when; /* ...and has come so far */
 static bool (*is_done)(void); /* asked at the end of each turn */
 static int n_placed, n_turns_placed, n_placed_now;
 
@@ -38,13 +38,22 @@ static uint64_t n_cycles(void)
 	return s.n_cycles;
 }
 
+static bool has_come(void)
+{
+	const bool taken = rig.model->alike_turn[ALIKE_CYCLE] > 0;
+
+	if (when == PREPARING)
+		return rig.model->early_turn > 0 && !taken;
+	return when == DECIDING ? taken : n_placed > 0;
+}
+
 /* At the end of each turn. */
 static void on_turn(void *arg)
 {
 	(void)arg;
 	n_turns_placed += n_placed_now > 0;
-	if (meanwhile && (when_placed ? n_placed > 0 : rig.model->alike_turn[ALIKE_CYCLE] > 0)) {
-		cr_expect_eq(n_cycles(), when_placed, "it is to be under way");
+	if (meanwhile && has_come()) {
+		cr_expect_eq(n_cycles(), when == PLACING, "it is to be under way");
 		cr_expect_lt(n_placed, JOBS / 2);
 		meanwhile();
 		meanwhile = NULL;
@@ -80,7 +89,7 @@ static void setup(void)
 
 	meanwhile = NULL;
 	is_done = NULL;
-	when_placed = false;
+	when = DECIDING;
 	log_set_level(LOG_L_WARN);
 	n_placed = n_turns_placed = n_placed_now = 0;
 	journal_rig_open(&rig, fresh(NODES, DEVICES));
@@ -115,6 +124,11 @@ static bool all_placed(void)
 static bool rest_placed(void)
 {
 	return n_placed >= JOBS - 2;
+}
+
+static bool all_but_one_placed(void)
+{
+	return n_placed >= JOBS - 1;
 }
 
 static bool one_cycle(void)
@@ -215,7 +229,7 @@ Test(schedule, what_changes_while_it_decides_is_decided_again)
 
 Test(schedule, what_changes_while_it_is_carried_out_is_decided_again)
 {
-	when_placed = true;
+	when = PLACING;
 	meanwhile = disturb;
 	run(rest_placed);
 	expect_undisturbed();
@@ -248,6 +262,41 @@ Test(schedule, another_site_begins_it_anew)
 	meanwhile = new_site;
 	run(one_cycle);
 	cr_expect_eq(n_placed, 0);
+}
+
+Test(schedule, another_site_while_the_snapshot_is_begun)
+{
+	when = PREPARING;
+	meanwhile = new_site;
+	run(one_cycle);
+	cr_expect_null(meanwhile);
+	cr_expect_eq(n_placed, 0);
+}
+
+/* One that was prepared has gone, another comes late. */
+static void replace_one(void)
+{
+	struct event cancel = { .type = EV_JOB_CANCEL_ASKED, .job = { JOBS / 2, -1 } };
+
+	disturb();
+	apply(&cancel);
+	submit_many(1);
+	cr_assert_null(submit_text(rig.model, "{command: [late], gpus: 1, cpus: 40}", NULL));
+}
+
+Test(schedule, what_changes_before_it_is_taken_is_seen)
+{
+	struct schedule_stats stats;
+
+	when = PREPARING;
+	meanwhile = replace_one;
+	run(all_but_one_placed);
+	schedule_stats(schedule, &stats);
+	cr_expect_eq(stats.n_dropped, 0);
+	cr_expect_eq(n_placed, JOBS - 1);
+	cr_expect_eq(job(JOBS)->state, GPUQ_JOB_PENDING);
+	cr_expect_null(model_find_node(rig.model, "n610")->pods);
+	expect_nothing_twice();
 }
 
 static void not_ready(void)
