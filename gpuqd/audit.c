@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "gpuqd/state/model_audit.h"
+#include "gpuqd/state/audit/model_audit.h"
 #include "gpuqd/flow/load.h"
 #include "gpuqd/store/store.h"
 
@@ -17,7 +17,7 @@ static int load(struct store *st, const struct config *c, struct gpuq_err *err)
 	int rc;
 
 	if (!m)
-		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		return gpuq_no_memory(err);
 	m->policy = c->policy;
 	rc = load_records(st, m, err);
 	if (rc == 0)

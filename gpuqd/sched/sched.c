@@ -543,6 +543,8 @@ int sched_end(struct sched_run *r, struct plan *out, struct gpuq_err *err)
 	plan.wake_us = c->wake_us;
 	plan.steps = c->steps;
 	plan.cut_short = c->cut_short;
+	plan.bounds = c->bounds;
+	plan.n_bounds = c->n_bounds;
 	*out = plan;
 	return 0;
 }

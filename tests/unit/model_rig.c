@@ -6,8 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gpuqd/state/model_audit.h"
+#include "gpuqd/state/audit/model_audit.h"
 #include "gpuqd/state/record/record.h"
+#include "gpuqd/state/record/model_apply.h"
 #include "libgpuq/wire/mp.h"
 
 /* ---- a store in memory ---- */

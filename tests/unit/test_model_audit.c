@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "gpuqd/state/model_audit.h"
+#include "gpuqd/state/audit/model_audit.h"
 #include "tests/unit/model_rig.h"
 
 static struct model *world(void)

@@ -40,10 +40,10 @@ static uint64_t n_cycles(void)
 
 static bool has_come(void)
 {
-	const bool taken = rig.model->alike_turn[ALIKE_CYCLE] > 0;
+	const bool taken = rig.model->readers->alike_turn[ALIKE_CYCLE] > 0;
 
 	if (when == PREPARING)
-		return rig.model->early_turn > 0 && !taken;
+		return rig.model->readers->early_turn > 0 && !taken;
 	return when == DECIDING ? taken : n_placed > 0;
 }
 

@@ -6,8 +6,8 @@
  * Counters, lists and references that follow from jobs and pods are counted anew and compared
  * with what the model keeps. The cost is one walk over all jobs and pods.
  */
-#ifndef GPUQD_STATE_MODEL_AUDIT_H
-#define GPUQD_STATE_MODEL_AUDIT_H
+#ifndef GPUQD_STATE_AUDIT_MODEL_AUDIT_H
+#define GPUQD_STATE_AUDIT_MODEL_AUDIT_H
 
 #include "gpuqd/state/model.h"
 

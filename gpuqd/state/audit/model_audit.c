@@ -1,4 +1,4 @@
-#include "gpuqd/state/model_audit.h"
+#include "gpuqd/state/audit/model_audit.h"
 
 #include <inttypes.h>
 #include <stdio.h>
