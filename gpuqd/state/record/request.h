@@ -43,6 +43,8 @@ struct request {
 	uint32_t id; /* lasting; given by the model */
 	uint32_t n_jobs; /* that use it */
 	uint32_t snap_ix; /* handle in the snapshot being taken */
+	uint32_t early_ix; /* the same in one that is begun before it is taken (snapshot_early) */
+	uint64_t early_turn; /* of that one; 0 = it is in none */
 	uint32_t n_pods; /* of one start: sum of pods_min */
 	int64_t gpus_milli; /* of one start */
 	uint32_t len;
