@@ -1,4 +1,4 @@
-/* What one decision makes everybody else wait: the longest turns of the loop that the cycles of
+/* Delay of other requests by one decision: the longest turns of the loop that the cycles of
  * the daemon's own scheduler take, on its model, journal and store, without a cluster behind
  * them. Each pair of rows is one cluster with as many jobs, all alike and no two alike: different
  * in cpus, memory, time, command, environment and name. Jobs are held, and all released at once.

@@ -41,7 +41,7 @@ static void add_queues(struct snapshot *s)
 	}
 }
 
-/* What holds a node from the beginning. */
+/* Holders of a node from the beginning. */
 static void add_tenant(struct snapshot *s, const struct pair *p, uint32_t user, uint32_t node)
 {
 	static const uint32_t all[] = { 0, 1, 2, 3, 4, 5, 6, 7 };

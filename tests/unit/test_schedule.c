@@ -141,7 +141,7 @@ static const struct job *job(uint32_t id)
 	return model_find_job(rig.model, (struct job_key){ id, -1 });
 }
 
-/* What every node has is enough for what it was given. */
+/* Every node has enough for what it was given. */
 static void expect_nothing_twice(void)
 {
 	node_each(rig.model, n) {
@@ -173,7 +173,7 @@ static void apply(struct event *ev)
 	cr_expect_eq(journal_apply(rig.journal, ev, &err), 0, "%s", err.text);
 }
 
-/* Of the last jobs one is held and one is cancelled; a node is drained, another loses its
+/* One of the last jobs is held and one is cancelled; a node is drained, another loses its
  * devices but for one. */
 static void disturb(void)
 {
