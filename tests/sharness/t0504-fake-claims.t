@@ -36,7 +36,7 @@ test_expect_success 'when it can go after all, the node is used again and the cl
 test_expect_success 'a job whose pod is deleted by others keeps its turn: nothing behind it starts on its places' '
 	wait_for 60 eval "test \$(free_gpus) = 8" && a=$(fake_job hang=true -g 4 --queue prod) && b=$(fake_job hang=true -g 4 --queue prod) &&
 	job_becomes "$a" RUNNING && job_becomes "$b" RUNNING && behind=$(fake_job hang=true -g 4 --queue prod) &&
-	wait_for 60 eval "job $behind reason | grep -qv null" && fault "delete-pod default/$(job "$a" pods.0.name) grace=0" &&
+	wait_for 60 eval "job $behind reason | grep -qv null" && fault "delete-pod default/$(job "$a" pods.0.name) grace=1" &&
 	wait_for 60 job_is "$a" attempt 1 && job_becomes "$a" RUNNING && job_is "$behind" state PENDING &&
 	test "$(n_pods "$behind")" = 0 && gpuq cancel "$a" "$b" "$behind"
 '
