@@ -1,5 +1,6 @@
 #include "gpuqd/sim/outcome.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -32,13 +33,28 @@ static struct gpuq_val *reason_value(struct gpuq_arena *a, const struct world *w
 	}
 }
 
+/* What stands in the way, as the case names it: a plan knows jobs by their keys. */
+static const char *object_of(struct gpuq_arena *a, const struct world *w,
+			     const struct plan_reason *r)
+{
+	struct snap_key key = { 0, -1 };
+	const char *name;
+
+	if (r->code != GPUQ_R_PRIORITY && r->code != GPUQ_R_VICTIMS)
+		return r->object;
+	if (sscanf(r->object, "%" SCNu32 "_%" SCNd32, &key.id, &key.index) < 1)
+		return r->object;
+	name = world_key_name(w, key);
+	return name ? gpuq_arena_strdup(a, name) : r->object;
+}
+
 static void put_reason(struct gpuq_arena *a, const struct world *w, struct gpuq_val *m,
 		       const struct plan_reason *r)
 {
 	gpuq_put(a, m, "code", gpuq_str(a, gpuq_reason_word(r->code)));
 	gpuq_put(a, m, "have", reason_value(a, w, r, r->have));
 	gpuq_put(a, m, "need", reason_value(a, w, r, r->need));
-	gpuq_put(a, m, "object", gpuq_str(a, r->object));
+	gpuq_put(a, m, "object", gpuq_str(a, object_of(a, w, r)));
 }
 
 static struct gpuq_val *reasons(struct gpuq_arena *a, const struct world *w,

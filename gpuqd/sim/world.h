@@ -264,6 +264,8 @@ bool world_complete(const struct world *w, const struct sim_job *j);
 
 /* The job of a snapshot's key: of an array, the first of it when the index is -1. */
 struct sim_job *world_keyed(struct world *w, struct snap_key key);
+/* What the case calls it: "x", "x[2]"; an array's own name with index -1. NULL: no such job. */
+const char *world_key_name(const struct world *w, struct snap_key key);
 /* Exact name, or NULL. */
 struct sim_job *world_job(struct world *w, const char *name);
 uint32_t world_node(const struct world *w, const char *name);

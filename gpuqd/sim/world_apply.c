@@ -28,6 +28,17 @@ struct sim_job *world_keyed(struct world *w, struct snap_key key)
 			(key.index < 0 ? 0 : (uint32_t)((key.index - t->first) / t->step))];
 }
 
+const char *world_key_name(const struct world *w, struct snap_key key)
+{
+	const struct sim_template *t =
+		key.id - 1 < w->n_templates ? &w->templates[key.id - 1] : NULL;
+	const int64_t at = t && key.index >= 0 ? (key.index - t->first) / t->step : 0;
+
+	if (!t || at < 0 || at >= t->n_jobs)
+		return NULL;
+	return key.index < 0 ? t->spec->name : w->jobs[t->first_job + (uint32_t)at].name;
+}
+
 bool world_complete(const struct world *w, const struct sim_job *j)
 {
 	const struct sim_template *t = world_template(w, j);
@@ -152,16 +163,14 @@ static int do_grow(struct deed *d)
 /* Who it is for: a member of an array goes by the array's name where none is meant. */
 static const struct sim_job *claimant(const struct deed *d, const char **name)
 {
-	const struct sim_job *by;
 	struct snap_key key;
 
 	*name = NULL;
 	if (d->a->claimant == SNAP_NONE)
 		return NULL;
 	key = d->s->jobs[d->a->claimant].key;
-	by = world_keyed(d->w, key);
-	*name = key.index < 0 ? world_template(d->w, by)->spec->name : by->name;
-	return by;
+	*name = world_key_name(d->w, key);
+	return world_keyed(d->w, key);
 }
 
 static int note(struct deed *d, const char *mode)

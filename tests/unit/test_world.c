@@ -422,6 +422,25 @@ Test(world, plans_about_another_world_are_refused)
 	end(&r);
 }
 
+/* Of the case's one job and its array of 4, 6 and 8. */
+Test(world, keys_have_the_names_of_the_case)
+{
+	struct rig r;
+
+	begin(&r, "nodes: [{name: n1, gpus: 1}]\n"
+		  "pending:\n"
+		  "- {job: one, tasks: [{gpus: 1}]}\n"
+		  "- {job: x, array: {first: 4, last: 8, step: 2}, tasks: [{gpus: 1}]}\n");
+	cr_assert_str_eq(world_key_name(&r.w, (struct snap_key){ 1, -1 }), "one");
+	cr_assert_str_eq(world_key_name(&r.w, (struct snap_key){ 2, -1 }), "x");
+	cr_assert_str_eq(world_key_name(&r.w, (struct snap_key){ 2, 6 }), "x[6]");
+	cr_assert_null(world_key_name(&r.w, (struct snap_key){ 2, 10 }));
+	cr_assert_null(world_key_name(&r.w, (struct snap_key){ 2, 2 }));
+	cr_assert_null(world_key_name(&r.w, (struct snap_key){ 3, -1 }));
+	cr_assert_null(world_key_name(&r.w, (struct snap_key){ 0, -1 }));
+	end(&r);
+}
+
 Test(world, belts_are_off_unless_written)
 {
 	struct rig r;
