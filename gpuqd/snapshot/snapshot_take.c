@@ -2,6 +2,7 @@
 #include "gpuqd/snapshot/snapshot_take_calendar.h"
 #include "gpuqd/snapshot/snapshot_take_caps.h"
 #include "gpuqd/snapshot/snapshot_take_guest.h"
+#include "gpuqd/snapshot/snapshot_take_more.h"
 #include "gpuqd/snapshot/snapshot_take_past.h"
 #include "gpuqd/snapshot/snapshot_take_usage.h"
 
@@ -33,7 +34,14 @@ struct taking {
 	struct model *few; /* of jobs that are alike `most` are shown by themselves; NULL = all */
 	uint32_t most;
 	enum alike_reader reader;
+	const struct snapshot_more *more; /* NULL = the model knows all */
 };
+
+#define MORE(t, fn, ...)                                                                           \
+	do {                                                                                       \
+		if ((t)->more && (t)->more->fn)                                                    \
+			(t)->more->fn((t)->more->arg, __VA_ARGS__);                                \
+	} while (0)
 
 static uint32_t flavor_ix(struct taking *t, const char *name)
 {
@@ -122,6 +130,7 @@ static void take_queues(struct taking *t)
 		sn.max_gpus_milli = milli(sq->max_gpus.queue);
 		sn.n_claims_hour = n_claims[i];
 		snapshot_fill_usage(t->m, q, &usage[i], &t->s->config, &sn);
+		MORE(t, queue, q, &sn, shares, t->n_flavors);
 		t->queue_of[i] = snapshot_add_queue(t->s, &sn);
 	}
 }
@@ -212,6 +221,7 @@ static void take_node(struct taking *t, const struct node *n, uint32_t *handle)
 		    sharing_by_memory(sharing_kind_of(sn.labels.vals[i])) &&
 		    devices[0].memory_bytes > t->gpushare_bytes)
 			t->gpushare_bytes = devices[0].memory_bytes;
+	MORE(t, node, n, &sn);
 	*handle = snapshot_add_node(t->s, &sn);
 }
 
@@ -273,6 +283,7 @@ static uint32_t take_request(struct taking *t, const struct request *r)
 		bar_sharing(t, &spec->groups[i], &groups[i]);
 		round_down(t, &spec->groups[i], &groups[i]);
 	}
+	MORE(t, request, r, groups);
 	sr.n_groups = (uint32_t)spec->n_groups;
 	sr.flavors = spec->flavors.items;
 	sr.n_flavors = (uint32_t)spec->flavors.n;
@@ -473,6 +484,7 @@ static uint32_t take_job(struct taking *t, const struct job *j, bool first)
 	snapshot_past_fill(&(struct snap_past){ t->m, t->now_us, t->queue_of, &t->mem }, j, &sj);
 	if (t->caps)
 		snapshot_caps_fill(t->caps, j->queue, j->user, j->qos, &sj);
+	MORE(t, job, j, &sj);
 	job = snapshot_add_job(t->s, &sj);
 	if (holds && job != SNAP_NONE)
 		take_allocs(t, j, job);
@@ -586,6 +598,7 @@ static int take(struct taking *t, const struct start_guest *guests, uint32_t n_g
 	config.levels = m->site->topology.items;
 	config.n_levels = (uint32_t)m->site->topology.n;
 	snapshot_set_policy(m, &config);
+	MORE(t, config, &config);
 	t->s = snapshot_new(&config);
 	if (!t->s)
 		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
@@ -689,6 +702,14 @@ int snapshot_take_question(struct model *m, int64_t now_us, const struct start_q
 	rc = take(&t, q->guests, q->n_guests, packed, out, err);
 	set_alone(m, q, false);
 	return rc;
+}
+
+int snapshot_take_with(const struct model *m, int64_t now_us, const struct snapshot_more *more,
+		       struct snapshot **out, struct gpuq_err *err)
+{
+	struct taking t = { .m = m, .now_us = now_us, .more = more };
+
+	return take(&t, NULL, 0, NULL, out, err);
 }
 
 int snapshot_take(const struct model *m, int64_t now_us, struct snapshot **out,

@@ -443,6 +443,17 @@ void model_collect(struct model *m, struct batch *out)
 
 /* ---- requests ---- */
 
+static struct request *add_request(struct model *m, struct request *r)
+{
+	r->id = m->next_request_id++;
+	r->n_jobs = 1;
+	r->dirty = true;
+	m->meta_dirty = true;
+	HASH_ADD_KEYPTR(hh_bytes, m->requests_by_bytes, r->bytes, r->len, r);
+	HASH_ADD(hh_id, m->requests_by_id, id, sizeof(r->id), r);
+	return r;
+}
+
 struct request *model_request_intern(struct model *m, const void *bytes, size_t n,
 				     struct gpuq_err *err)
 {
@@ -455,12 +466,18 @@ struct request *model_request_intern(struct model *m, const void *bytes, size_t 
 	}
 	if (request_decode(bytes, n, &r, err) != 0)
 		return NULL;
-	r->id = m->next_request_id++;
-	r->n_jobs = 1;
-	r->dirty = true;
-	m->meta_dirty = true;
-	HASH_ADD_KEYPTR(hh_bytes, m->requests_by_bytes, r->bytes, r->len, r);
-	HASH_ADD(hh_id, m->requests_by_id, id, sizeof(r->id), r);
+	return add_request(m, r);
+}
+
+struct request *model_request_borrow(struct model *m, const struct gpuq_spec *spec,
+				     const void *bytes, size_t n)
+{
+	struct request *r = NULL;
+
+	HASH_FIND(hh_bytes, m->requests_by_bytes, bytes, n, r);
+	if (!r)
+		return add_request(m, must(request_borrow(spec, bytes, n)));
+	r->n_jobs++;
 	return r;
 }
 

@@ -81,6 +81,24 @@ int request_decode(const void *bytes, size_t n, struct request **out, struct gpu
 	return 0;
 }
 
+struct request *request_borrow(const struct gpuq_spec *spec, const void *bytes, size_t n)
+{
+	struct request *r = calloc(1, sizeof(*r));
+
+	if (r)
+		r->bytes = malloc(n ? n : 1);
+	if (!r || !r->bytes) {
+		free(r);
+		return NULL;
+	}
+	memcpy(r->bytes, bytes, n);
+	r->len = n;
+	r->spec = *spec;
+	r->n_pods = (uint32_t)gpuq_spec_pods(&r->spec);
+	r->gpus_milli = gpuq_spec_gpus_milli(&r->spec);
+	return r;
+}
+
 void request_free(struct request *r)
 {
 	if (!r)

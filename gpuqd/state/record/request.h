@@ -40,6 +40,8 @@ int request_encode(const struct gpuq_spec *spec, struct gpuq_buf *out, struct gp
 
 /* A request from its bytes; on the heap, request_free(). */
 int request_decode(const void *bytes, size_t n, struct request **out, struct gpuq_err *err);
+/* The same from a spec that outlives it, whatever a job file may say; bytes tell it from others. */
+struct request *request_borrow(const struct gpuq_spec *spec, const void *bytes, size_t n);
 void request_free(struct request *r);
 
 #endif
