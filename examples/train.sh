@@ -1,5 +1,5 @@
 #!/bin/sh
-# A batch script as Slurm users have them: gpuq submit examples/train.sh --epochs 3
+# A batch script for Slurm: gpuq submit examples/train.sh --epochs 3
 #SBATCH --job-name=train
 #SBATCH --time=00:30:00
 #SBATCH --nodes=1
@@ -9,11 +9,11 @@
 #SBATCH --output=train-%j.out
 #SBATCH --signal=B:USR1@60
 #SBATCH --requeue --open-mode=append
-# What only gpuq reads; it wins over the lines above.
+# Lines for gpuq, which override those above.
 #GPUQ --image=busybox:1.36
 #GPUQ --retry=2:infra
 
-trap 'echo "told to leave: saving"; exit 85' USR1
+trap 'echo "signalled: saving a checkpoint"; exit 85' USR1
 
 echo "job ${GPUQ_JOB_ID:-?} on $(hostname), devices: ${CUDA_VISIBLE_DEVICES:-none}, arguments: $*"
 step=1

@@ -17,13 +17,13 @@
 
 /* clang-format off */
 static const struct opt submit_opts[] = {
-	{ OPT_WAIT, "wait", 'W', ARG_NONE, NULL, "wait until the jobs have ended; their exit code is ours" },
-	{ OPT_START_TIMEOUT, "start-timeout", 0, ARG_REQUIRED, "DURATION", "with --wait: cancel what has not started after DURATION, exit 248" },
-	{ OPT_KEEP, "keep", 0, ARG_NONE, NULL, "do not cancel what has not started in time" },
-	{ OPT_LEASE, "lease", 0, ARG_REQUIRED, "DURATION", "cancel the jobs when their client has been gone for DURATION" },
-	{ OPT_DRY_RUN, "dry-run", 0, ARG_NONE, NULL, "check and show what would be submitted, submit nothing" },
+	{ OPT_WAIT, "wait", 'W', ARG_NONE, NULL, "wait until the jobs have ended; exit with their exit code" },
+	{ OPT_START_TIMEOUT, "start-timeout", 0, ARG_REQUIRED, "DURATION", "with --wait: cancel jobs not started within DURATION, exit 248" },
+	{ OPT_KEEP, "keep", 0, ARG_NONE, NULL, "with --start-timeout: do not cancel the jobs" },
+	{ OPT_LEASE, "lease", 0, ARG_REQUIRED, "DURATION", "cancel the jobs if the client is gone for DURATION" },
+	{ OPT_DRY_RUN, "dry-run", 0, ARG_NONE, NULL, "check and print the jobs, submit nothing" },
 	{ OPT_DRY_RUN, "test-only", 0, ARG_NONE, NULL, "same as --dry-run" },
-	{ OPT_OUTPUT, "output", 'o', ARG_REQUIRED, "FILE", "where the job's output goes; with --dry-run also yaml or json: print the job in that form" },
+	{ OPT_OUTPUT, "output", 'o', ARG_REQUIRED, "FILE", "output file of the job; with --dry-run also yaml or json: print the job in that form" },
 	{ OPT_KEY, "key", 0, ARG_REQUIRED, "KEY", "submit only once under this key, however often it is called" },
 	{ OPT_PARSABLE, "parsable", 0, ARG_NONE, NULL, "print the bare job id" },
 	{ OPT_JSON, "json", 0, ARG_NONE, NULL, "print the job object" },
@@ -32,11 +32,11 @@ static const struct opt submit_opts[] = {
 };
 
 static const struct opt run_opts[] = {
-	{ OPT_STDIN, "stdin", 0, ARG_NONE, NULL, "its standard input is ours" },
-	{ OPT_TTY, "tty", 0, ARG_NONE, NULL, "it has a terminal; -it is --stdin --tty" },
-	{ OPT_START_TIMEOUT, "start-timeout", 0, ARG_REQUIRED, "DURATION", "cancel it if it has not started after DURATION, exit 248" },
-	{ OPT_KEEP, "keep", 0, ARG_NONE, NULL, "do not cancel it then" },
-	{ OPT_LEASE, "lease", 0, ARG_REQUIRED, "DURATION", "cancel the job when its client has been gone for DURATION" },
+	{ OPT_STDIN, "stdin", 0, ARG_NONE, NULL, "connect standard input to the job" },
+	{ OPT_TTY, "tty", 0, ARG_NONE, NULL, "allocate a terminal; -it is --stdin --tty" },
+	{ OPT_START_TIMEOUT, "start-timeout", 0, ARG_REQUIRED, "DURATION", "cancel the job if not started within DURATION, exit 248" },
+	{ OPT_KEEP, "keep", 0, ARG_NONE, NULL, "with --start-timeout: do not cancel the job" },
+	{ OPT_LEASE, "lease", 0, ARG_REQUIRED, "DURATION", "cancel the job if the client is gone for DURATION" },
 	{ OPT_KEY, "key", 0, ARG_REQUIRED, "KEY", "submit only once under this key, however often it is called" },
 	{ OPT_IGNORE_UNKNOWN, "ignore-unknown", 0, ARG_NONE, NULL, "skip unknown #GPUQ and #SBATCH options of a script" },
 	{ 0, NULL, 0, 0, NULL, NULL },
@@ -54,49 +54,49 @@ static const struct opt status_opts[] = {
 };
 
 static const struct opt queue_opts[] = {
-	{ OPT_LONG, "long", 0, ARG_NONE, NULL, "more columns" },
-	{ OPT_ALL, "all", 'a', ARG_NONE, NULL, "jobs that have ended too" },
+	{ OPT_LONG, "long", 0, ARG_NONE, NULL, "print more columns" },
+	{ OPT_ALL, "all", 'a', ARG_NONE, NULL, "include jobs that have ended" },
 	{ 0, NULL, 0, 0, NULL, NULL },
 };
 
 static const struct opt history_opts[] = {
-	{ OPT_LONG, "long", 0, ARG_NONE, NULL, "more columns" },
+	{ OPT_LONG, "long", 0, ARG_NONE, NULL, "print more columns" },
 	{ 0, NULL, 0, 0, NULL, NULL },
 };
 
 static const struct opt events_opts[] = {
-	{ OPT_AUDIT, "audit", 0, ARG_NONE, NULL, "who changed what" },
-	{ OPT_FOLLOW, "follow", 'f', ARG_NONE, NULL, "go on with what happens, until a signal ends it" },
-	{ OPT_USERS, "users", 'u', ARG_MANY, "USERS", "with --audit: what these users changed" },
-	{ OPT_SINCE, "since", 0, ARG_REQUIRED, "TIME", "since TIME (an instant, or a duration: so long ago)" },
+	{ OPT_AUDIT, "audit", 0, ARG_NONE, NULL, "list changes: user, object, old and new value" },
+	{ OPT_FOLLOW, "follow", 'f', ARG_NONE, NULL, "print new events as they occur, until interrupted" },
+	{ OPT_USERS, "users", 'u', ARG_MANY, "USERS", "with --audit: only changes by these users" },
+	{ OPT_SINCE, "since", 0, ARG_REQUIRED, "TIME", "since TIME: an instant, or a duration before now" },
 	{ OPT_UNTIL, "until", 0, ARG_REQUIRED, "TIME", "until TIME" },
 	{ 0, NULL, 0, 0, NULL, NULL },
 };
 
 static const struct opt act_opts[] = {
-	{ OPT_DRY_RUN, "dry-run", 0, ARG_NONE, NULL, "only print which jobs are meant" },
+	{ OPT_DRY_RUN, "dry-run", 0, ARG_NONE, NULL, "only print which jobs match" },
 	{ OPT_VERBOSE, "verbose", 'v', ARG_NONE, NULL, "print their ids" },
-	{ OPT_JSON, "json", 0, ARG_NONE, NULL, "print the answer as a JSON object" },
+	{ OPT_JSON, "json", 0, ARG_NONE, NULL, "print the reply as a JSON object" },
 	{ 0, NULL, 0, 0, NULL, NULL },
 };
 
 static const struct opt cancel_opts[] = {
-	{ OPT_SIGNAL, "signal", 's', ARG_REQUIRED, "SIGNAL", "send this signal and leave the job running" },
+	{ OPT_SIGNAL, "signal", 's', ARG_REQUIRED, "SIGNAL", "send this signal instead of ending the job" },
 	{ 0, NULL, 0, 0, NULL, NULL },
 };
 
 static const struct opt requeue_opts[] = {
-	{ OPT_HOLD, "hold", 0, ARG_NONE, NULL, "hold them: they wait until they are released" },
+	{ OPT_HOLD, "hold", 0, ARG_NONE, NULL, "hold the jobs until they are released" },
 	{ 0, NULL, 0, 0, NULL, NULL },
 };
 
 static const struct opt update_opts[] = {
-	{ OPT_TOP, "top", 0, ARG_NONE, NULL, "put them before their owner's other waiting jobs" },
+	{ OPT_TOP, "top", 0, ARG_NONE, NULL, "rank the jobs before their owner's other pending jobs" },
 	{ 0, NULL, 0, 0, NULL, NULL },
 };
 
 static const struct opt logs_opts[] = {
-	{ OPT_FOLLOW, "follow", 'f', ARG_NONE, NULL, "go on until the job has ended" },
+	{ OPT_FOLLOW, "follow", 'f', ARG_NONE, NULL, "print new output until the job has ended" },
 	{ OPT_TAIL, "tail", 0, ARG_REQUIRED, "N", "begin with the last N lines" },
 	{ OPT_POD, "pod", 0, ARG_REQUIRED, "INDEX", "only this pod of the job" },
 	{ OPT_RAW, "raw", 0, ARG_NONE, NULL, "do not escape control characters on a terminal" },
@@ -105,7 +105,7 @@ static const struct opt logs_opts[] = {
 
 static const struct opt exec_opts[] = {
 	{ OPT_STDIN, "stdin", 'i', ARG_NONE, NULL, "pass standard input on" },
-	{ OPT_TTY, "tty", 't', ARG_NONE, NULL, "give it a terminal" },
+	{ OPT_TTY, "tty", 't', ARG_NONE, NULL, "allocate a terminal for the program" },
 	{ OPT_POD, "pod", 0, ARG_REQUIRED, "INDEX", "in this pod of the job (0)" },
 	{ OPT_CONTAINER, "container", 'c', ARG_REQUIRED, "NAME", "in this container of the pod (the first)" },
 	{ 0, NULL, 0, 0, NULL, NULL },
@@ -113,7 +113,7 @@ static const struct opt exec_opts[] = {
 
 static const struct opt attach_opts[] = {
 	{ OPT_STDIN, "stdin", 'i', ARG_NONE, NULL, "pass standard input on" },
-	{ OPT_TTY, "tty", 't', ARG_NONE, NULL, "it has a terminal, and ours is to be its other end" },
+	{ OPT_TTY, "tty", 't', ARG_NONE, NULL, "connect this terminal to the job's terminal" },
 	{ OPT_POD, "pod", 0, ARG_REQUIRED, "INDEX", "to this pod of the job (0)" },
 	{ OPT_CONTAINER, "container", 'c', ARG_REQUIRED, "NAME", "to this container of the pod (the first)" },
 	{ 0, NULL, 0, 0, NULL, NULL },
@@ -133,101 +133,101 @@ static const struct opt nodes_opts[] = {
 
 static const struct opt queues_opts[] = {
 	{ OPT_QUEUES, "queues", 'q', ARG_MANY, "QUEUES", "only these queues" },
-	{ OPT_REASON, "reason", 0, ARG_REQUIRED, "TEXT", "why minutes are granted, for the record" },
-	{ OPT_DRY_RUN, "dry-run", 0, ARG_NONE, NULL, "with a verb: only print what would change, and whom it would evict" },
-	{ OPT_YES_EVICT, "yes-evict", 0, ARG_REQUIRED, "N", "with a verb: go on though up to N jobs are evicted" },
+	{ OPT_REASON, "reason", 0, ARG_REQUIRED, "TEXT", "with grant: reason, recorded with the change" },
+	{ OPT_DRY_RUN, "dry-run", 0, ARG_NONE, NULL, "with a verb: only print the changes and evictions" },
+	{ OPT_YES_EVICT, "yes-evict", 0, ARG_REQUIRED, "N", "with a verb: apply even if up to N jobs are evicted" },
 	{ 0, NULL, 0, 0, NULL, NULL },
 };
 
 static const struct opt usage_opts[] = {
 	{ OPT_QUEUES, "queues", 'q', ARG_MANY, "QUEUES", "only these queues" },
-	{ OPT_USERS, "users", 'u', ARG_MANY, "USERS", "only these users, and no sums of queues" },
-	{ OPT_ME, "me", 0, ARG_NONE, NULL, "only what I used" },
+	{ OPT_USERS, "users", 'u', ARG_MANY, "USERS", "only these users, without totals of queues" },
+	{ OPT_ME, "me", 0, ARG_NONE, NULL, "only the caller's use" },
 	{ 0, NULL, 0, 0, NULL, NULL },
 };
 
 static const struct opt report_opts[] = {
-	{ OPT_SINCE, "since", 0, ARG_REQUIRED, "TIME", "begin at TIME (an instant, or a duration: so long ago); without it, with this calendar month in UTC" },
-	{ OPT_UNTIL, "until", 0, ARG_REQUIRED, "TIME", "end at TIME; without it, now" },
-	{ OPT_BY, "by", 0, ARG_MANY, "WHAT", "a row for each user, queue, flavor or day, or several of them" },
+	{ OPT_SINCE, "since", 0, ARG_REQUIRED, "TIME", "begin at TIME: an instant, or a duration before now (this calendar month, UTC)" },
+	{ OPT_UNTIL, "until", 0, ARG_REQUIRED, "TIME", "end at TIME (now)" },
+	{ OPT_BY, "by", 0, ARG_MANY, "WHAT", "group by user, queue, flavor, day, or several of these" },
 	{ OPT_QUEUES, "queues", 'q', ARG_MANY, "QUEUES", "only these queues" },
 	{ OPT_USERS, "users", 'u', ARG_MANY, "USERS", "only these users" },
-	{ OPT_ME, "me", 0, ARG_NONE, NULL, "only what I used" },
+	{ OPT_ME, "me", 0, ARG_NONE, NULL, "only the caller's use" },
 	{ 0, NULL, 0, 0, NULL, NULL },
 };
 
 static const struct opt reserve_opts[] = {
-	{ OPT_START, "start", 0, ARG_REQUIRED, "TIME", "when it begins: an instant, or now+2h (now)" },
-	{ OPT_DURATION, "duration", 't', ARG_REQUIRED, "DURATION", "how long it lasts" },
-	{ OPT_NODES, "nodes", 'w', ARG_MANY, "NODES", "these whole nodes: n[01-04]" },
-	{ OPT_GPUS, "gpus", 'g', ARG_REQUIRED, "N", "so many devices, wherever they are" },
+	{ OPT_START, "start", 0, ARG_REQUIRED, "TIME", "start: an instant, or now+2h (now)" },
+	{ OPT_DURATION, "duration", 't', ARG_REQUIRED, "DURATION", "duration of the reservation" },
+	{ OPT_NODES, "nodes", 'w', ARG_MANY, "NODES", "whole nodes: n[01-04]" },
+	{ OPT_GPUS, "gpus", 'g', ARG_REQUIRED, "N", "number of devices, on any node" },
 	{ OPT_FLAVOR, "flavor", 0, ARG_REQUIRED, "FLAVOR", "devices of this flavor" },
-	{ OPT_POOL, "pool", 0, ARG_REQUIRED, "POOL", "devices of this pool; without --gpus all its nodes" },
+	{ OPT_POOL, "pool", 0, ARG_REQUIRED, "POOL", "devices of this pool; without --gpus, all its nodes" },
 	{ OPT_QUEUE, "queue", 'q', ARG_REQUIRED, "QUEUE", "for jobs of this queue and those below it" },
 	{ OPT_USERS, "users", 'u', ARG_MANY, "USERS", "for jobs of these users" },
-	{ OPT_FLAGS, "flags", 0, ARG_MANY, "FLAGS", "maintenance (for nobody), daily, weekly, release-unused" },
-	{ OPT_EVERY, "every", 0, ARG_REQUIRED, "DURATION", "it comes again after so long" },
-	{ OPT_RELEASE_AFTER, "release-after", 0, ARG_REQUIRED, "DURATION", "what nobody uses by then is everybody's" },
-	{ OPT_DELETE, "delete", 0, ARG_NONE, NULL, "delete the reservations that are named" },
-	{ OPT_DRY_RUN, "dry-run", 0, ARG_NONE, NULL, "only print what would change, and whom it would evict" },
-	{ OPT_YES_EVICT, "yes-evict", 0, ARG_REQUIRED, "N", "go on though up to N jobs are evicted" },
-	{ OPT_JSON, "json", 0, ARG_NONE, NULL, "print the answer as a JSON object" },
+	{ OPT_FLAGS, "flags", 0, ARG_MANY, "FLAGS", "maintenance (no jobs at all), daily, weekly, release-unused" },
+	{ OPT_EVERY, "every", 0, ARG_REQUIRED, "DURATION", "repeat with this period" },
+	{ OPT_RELEASE_AFTER, "release-after", 0, ARG_REQUIRED, "DURATION", "release what is unused this long after the start" },
+	{ OPT_DELETE, "delete", 0, ARG_NONE, NULL, "delete the named reservations" },
+	{ OPT_DRY_RUN, "dry-run", 0, ARG_NONE, NULL, "only print the changes and the evictions they cause" },
+	{ OPT_YES_EVICT, "yes-evict", 0, ARG_REQUIRED, "N", "apply even if up to N jobs are evicted" },
+	{ OPT_JSON, "json", 0, ARG_NONE, NULL, "print the reply as a JSON object" },
 	{ 0, NULL, 0, 0, NULL, NULL },
 };
 
 static const struct opt reservations_opts[] = {
-	{ OPT_ALL, "all", 'a', ARG_NONE, NULL, "those that are over, too" },
+	{ OPT_ALL, "all", 'a', ARG_NONE, NULL, "include reservations that are over" },
 	{ 0, NULL, 0, 0, NULL, NULL },
 };
 
 static const struct opt apply_opts[] = {
 	{ OPT_FILE, "file", 'f', ARG_REQUIRED, "FILE", "the site file; - is standard input" },
-	{ OPT_DRY_RUN, "dry-run", 0, ARG_NONE, NULL, "only print what would change, and whom it would evict" },
-	{ OPT_YES_EVICT, "yes-evict", 0, ARG_REQUIRED, "N", "go on though up to N jobs are evicted" },
+	{ OPT_DRY_RUN, "dry-run", 0, ARG_NONE, NULL, "only print the changes and the evictions they cause" },
+	{ OPT_YES_EVICT, "yes-evict", 0, ARG_REQUIRED, "N", "apply even if up to N jobs are evicted" },
 	{ OPT_PRUNE, "prune", 0, ARG_NONE, NULL, "remove what the file does not mention" },
-	{ OPT_REMOVE, "remove", 0, ARG_MANY, "OBJECTS", "remove these, such as queue/old or flavor/k80" },
-	{ OPT_GENERATION, "generation", 0, ARG_REQUIRED, "N", "refuse unless the site is still at generation N" },
-	{ OPT_JSON, "json", 0, ARG_NONE, NULL, "print the answer as a JSON object" },
+	{ OPT_REMOVE, "remove", 0, ARG_MANY, "OBJECTS", "remove these objects, such as queue/old or flavor/k80" },
+	{ OPT_GENERATION, "generation", 0, ARG_REQUIRED, "N", "refuse unless the site is at generation N" },
+	{ OPT_JSON, "json", 0, ARG_NONE, NULL, "print the reply as a JSON object" },
 	{ 0, NULL, 0, 0, NULL, NULL },
 };
 
 static const struct opt drain_opts[] = {
-	{ OPT_REASON, "reason", 'r', ARG_REQUIRED, "TEXT", "why, for gpuq nodes to show" },
-	{ OPT_REQUEUE, "requeue", 0, ARG_NONE, NULL, "what runs there leaves, and waits again" },
+	{ OPT_REASON, "reason", 'r', ARG_REQUIRED, "TEXT", "reason, shown by gpuq nodes" },
+	{ OPT_REQUEUE, "requeue", 0, ARG_NONE, NULL, "requeue the jobs that run there" },
 	{ 0, NULL, 0, 0, NULL, NULL },
 };
 
 static const struct opt nodes_act_opts[] = {
-	{ OPT_DRY_RUN, "dry-run", 0, ARG_NONE, NULL, "only print which nodes are meant" },
+	{ OPT_DRY_RUN, "dry-run", 0, ARG_NONE, NULL, "only print which nodes match" },
 	{ OPT_VERBOSE, "verbose", 'v', ARG_NONE, NULL, "print their names" },
-	{ OPT_JSON, "json", 0, ARG_NONE, NULL, "print the answer as a JSON object" },
+	{ OPT_JSON, "json", 0, ARG_NONE, NULL, "print the reply as a JSON object" },
 	{ 0, NULL, 0, 0, NULL, NULL },
 };
 
 static const struct opt why_opts[] = {
-	{ OPT_JSON, "json", 0, ARG_NONE, NULL, "print the answer as a JSON object, one a line" },
+	{ OPT_JSON, "json", 0, ARG_NONE, NULL, "print the reply as a JSON object, one a line" },
 	{ 0, NULL, 0, 0, NULL, NULL },
 };
 
 static const struct opt plan_opts[] = {
-	{ OPT_JSON, "json", 0, ARG_NONE, NULL, "print the answer as a JSON object, one job a line" },
+	{ OPT_JSON, "json", 0, ARG_NONE, NULL, "print the reply as a JSON object, one job a line" },
 	{ OPT_IGNORE_UNKNOWN, "ignore-unknown", 0, ARG_NONE, NULL, "skip unknown #GPUQ and #SBATCH options of a script" },
 	{ 0, NULL, 0, 0, NULL, NULL },
 };
 
 static const struct opt shares_opts[] = {
-	{ OPT_LONG, "long", 'l', ARG_NONE, NULL, "more columns" },
+	{ OPT_LONG, "long", 'l', ARG_NONE, NULL, "print more columns" },
 	{ OPT_SUMMARY, "summary", 's', ARG_NONE, NULL, "queues without their users" },
-	{ OPT_USERS, "users", 'u', ARG_MANY, "USERS", "of users only these" },
-	{ OPT_ME, "me", 0, ARG_NONE, NULL, "of users only me" },
-	{ OPT_QUEUES, "queues", 'q', ARG_MANY, "QUEUES", "only these queues, what is above and below them" },
+	{ OPT_USERS, "users", 'u', ARG_MANY, "USERS", "only these users" },
+	{ OPT_ME, "me", 0, ARG_NONE, NULL, "only the caller's rows of users" },
+	{ OPT_QUEUES, "queues", 'q', ARG_MANY, "QUEUES", "only these queues, with their parents and children" },
 	{ 0, NULL, 0, 0, NULL, NULL },
 };
 
 static const struct opt prio_opts[] = {
-	{ OPT_WEIGHTS, "weights", 'w', ARG_NONE, NULL, "what each term weighs, instead of jobs" },
+	{ OPT_WEIGHTS, "weights", 'w', ARG_NONE, NULL, "print the weights of the terms instead of jobs" },
 	{ OPT_USERS, "users", 'u', ARG_MANY, "USERS", "jobs of these users" },
-	{ OPT_ME, "me", 0, ARG_NONE, NULL, "my own jobs" },
+	{ OPT_ME, "me", 0, ARG_NONE, NULL, "the caller's jobs" },
 	{ OPT_QUEUES, "queues", 'q', ARG_MANY, "QUEUES", "jobs of these queues" },
 	{ OPT_NAMES, "names", 'n', ARG_MANY, "NAMES", "jobs with these names" },
 	{ OPT_LABELS, "labels", 'l', ARG_MANY, "LABELS", "jobs with these labels: team=a,stage!=b,has,!lacks" },
@@ -236,20 +236,20 @@ static const struct opt prio_opts[] = {
 };
 
 static const struct opt export_opts[] = {
-	{ OPT_SCENARIO, "scenario", 0, ARG_NONE, NULL, "the cluster, its queues and jobs as they are now, for gpuq-sim" },
+	{ OPT_SCENARIO, "scenario", 0, ARG_NONE, NULL, "print the live cluster, queues and jobs for gpuq-sim" },
 	{ OPT_JSON, "json", 0, ARG_NONE, NULL, "print JSON instead of YAML" },
 	{ 0, NULL, 0, 0, NULL, NULL },
 };
 
 static const struct opt top_opts[] = {
-	{ OPT_WATCH, "watch", 0, ARG_OPTIONAL, "SECONDS", "look again every SECONDS (2)" },
+	{ OPT_WATCH, "watch", 0, ARG_OPTIONAL, "SECONDS", "refresh every SECONDS (2)" },
 	{ 0, NULL, 0, 0, NULL, NULL },
 };
 
 static const struct opt diag_opts[] = {
 	{ OPT_JSON, "json", 0, ARG_NONE, NULL, "print a JSON object" },
 	{ OPT_WATCH, "watch", 0, ARG_OPTIONAL, "SECONDS", "print it again every SECONDS (2)" },
-	{ OPT_RESET, "reset", 0, ARG_NONE, NULL, "count turns of the loop anew behind it" },
+	{ OPT_RESET, "reset", 0, ARG_NONE, NULL, "reset the statistics of the event loop after printing" },
 	{ 0, NULL, 0, 0, NULL, NULL },
 };
 
@@ -259,19 +259,19 @@ static const struct opt doctor_opts[] = {
 };
 
 static const struct opt backup_opts[] = {
-	{ OPT_SERVER_PATH, "server-path", 0, ARG_REQUIRED, "PATH", "write it to this new file of the server's machine instead" },
+	{ OPT_SERVER_PATH, "server-path", 0, ARG_REQUIRED, "PATH", "write to this new file on the server's machine instead" },
 	{ OPT_JSON, "json", 0, ARG_NONE, NULL, "print the file and its size as a JSON object" },
 	{ 0, NULL, 0, 0, NULL, NULL },
 };
 
 static const struct opt recover_opts[] = {
-	{ OPT_FINISH, "finish", 0, ARG_NONE, NULL, "end the recovery; what is held or kept stays so" },
-	{ OPT_JSON, "json", 0, ARG_NONE, NULL, "print the answer as a JSON object" },
+	{ OPT_FINISH, "finish", 0, ARG_NONE, NULL, "end the recovery; held jobs and kept pods remain" },
+	{ OPT_JSON, "json", 0, ARG_NONE, NULL, "print the reply as a JSON object" },
 	{ 0, NULL, 0, 0, NULL, NULL },
 };
 
 static const struct opt version_opts[] = {
-	{ OPT_CLIENT, "client", 0, ARG_NONE, NULL, "do not ask the server" },
+	{ OPT_CLIENT, "client", 0, ARG_NONE, NULL, "do not contact the server" },
 	{ OPT_JSON, "json", 0, ARG_NONE, NULL, "print a JSON object" },
 	{ 0, NULL, 0, 0, NULL, NULL },
 };
@@ -280,38 +280,38 @@ const struct command commands[] = {
 	{ .name = "submit", .alias = "sub", .summary = "Put jobs in a queue", .synopsis = "FILE|- [ARGUMENT]...",
 	  .opts = submit_opts, .groups = { opts_help, opts_waiting }, .job_options = true, .stop_first = true,
 	  .max_args = -1, .run = cmd_submit },
-	{ .name = "run", .summary = "Submit a job, follow its output, end with its exit code", .synopsis = "FILE [ARGUMENT]... | -- COMMAND [ARGUMENT]...",
+	{ .name = "run", .summary = "Submit a job, follow its output, return its exit code", .synopsis = "FILE [ARGUMENT]... | -- COMMAND [ARGUMENT]...",
 	  .opts = run_opts, .groups = { opts_help, opts_waiting }, .job_options = true, .stop_first = true, .terminal = true, .waits = true,
 	  .max_args = -1, .run = cmd_run },
 	{ .name = "status", .alias = "show", .summary = "Show a job, or the cluster and its queues at a glance", .synopsis = "[JOB]",
 	  .opts = status_opts, .groups = { opts_help }, .takes_jobs = true, .max_args = 1, .run = cmd_status },
 	{ .name = "queue", .alias = "q", .summary = "List jobs", .synopsis = "[JOB]...",
 	  .opts = queue_opts, .groups = { opts_list, opts_filter }, .takes_jobs = true, .max_args = -1, .run = cmd_queue },
-	{ .name = "events", .summary = "List what happened to a job, or who changed what", .synopsis = "[JOB]",
+	{ .name = "events", .summary = "List the events of a job, or changes by users", .synopsis = "[JOB]",
 	  .opts = events_opts, .groups = { opts_list }, .takes_jobs = true, .max_args = 1, .run = cmd_events },
 	{ .name = "history", .summary = "List jobs that have ended", .synopsis = "[JOB]...",
 	  .opts = history_opts, .groups = { opts_list, opts_filter }, .takes_jobs = true, .max_args = -1, .run = cmd_history },
 	{ .name = "cancel", .summary = "End jobs", .synopsis = "[JOB]...",
 	  .opts = cancel_opts, .groups = { act_opts, opts_filter, opts_help }, .takes_jobs = true, .max_args = -1, .run = cmd_cancel },
-	{ .name = "hold", .summary = "Keep waiting jobs from starting", .synopsis = "[JOB]...",
+	{ .name = "hold", .summary = "Prevent pending jobs from starting", .synopsis = "[JOB]...",
 	  .opts = act_opts, .groups = { opts_filter, opts_help }, .takes_jobs = true, .max_args = -1, .run = cmd_hold },
-	{ .name = "release", .summary = "Let held jobs start again", .synopsis = "[JOB]...",
+	{ .name = "release", .summary = "Release held jobs", .synopsis = "[JOB]...",
 	  .opts = act_opts, .groups = { opts_filter, opts_help }, .takes_jobs = true, .max_args = -1, .run = cmd_release },
-	{ .name = "requeue", .summary = "End attempts of jobs and let them wait again", .synopsis = "[JOB]...",
+	{ .name = "requeue", .summary = "Requeue jobs", .synopsis = "[JOB]...",
 	  .opts = requeue_opts, .groups = { act_opts, opts_filter, opts_help }, .takes_jobs = true, .max_args = -1, .run = cmd_requeue },
-	{ .name = "update", .summary = "Change what jobs ask for", .synopsis = "[JOB]... KEY=VALUE...",
+	{ .name = "update", .summary = "Change the requests of jobs", .synopsis = "[JOB]... KEY=VALUE...",
 	  .opts = update_opts, .groups = { act_opts, opts_filter, opts_help }, .takes_jobs = true, .max_args = -1, .run = cmd_update },
-	{ .name = "wait", .summary = "Wait until jobs have ended, end with their exit code", .synopsis = "JOB...",
+	{ .name = "wait", .summary = "Wait until jobs have ended, return their exit code", .synopsis = "JOB...",
 	  .opts = wait_opts, .groups = { opts_help, opts_waiting }, .waits = true, .takes_jobs = true,
 	  .min_args = 1, .max_args = -1, .run = cmd_wait },
 	{ .name = "logs", .summary = "Print the output of a job", .synopsis = "JOB",
 	  .opts = logs_opts, .groups = { opts_help }, .takes_jobs = true, .min_args = 1, .max_args = 1, .run = cmd_logs },
-	{ .name = "exec", .summary = "Run a program beside a job, end with its exit code", .synopsis = "JOB -- COMMAND [ARGUMENT]...",
+	{ .name = "exec", .summary = "Run a program beside a job, return its exit code", .synopsis = "JOB -- COMMAND [ARGUMENT]...",
 	  .opts = exec_opts, .groups = { opts_help }, .stop_first = true, .waits = true, .takes_jobs = true,
 	  .min_args = 1, .max_args = -1, .run = cmd_exec },
 	{ .name = "attach", .summary = "Connect to the input and output of a job", .synopsis = "JOB",
 	  .opts = attach_opts, .groups = { opts_help }, .takes_jobs = true, .min_args = 1, .max_args = 1, .run = cmd_attach },
-	{ .name = "port-forward", .summary = "Make ports of a job ports of this machine", .synopsis = "JOB [LOCAL:]REMOTE...",
+	{ .name = "port-forward", .summary = "Forward local ports to a job", .synopsis = "JOB [LOCAL:]REMOTE...",
 	  .opts = forward_opts, .groups = { opts_help }, .takes_jobs = true, .min_args = 2, .max_args = -1, .run = cmd_forward },
 	{ .name = "nodes", .summary = "List nodes and their devices", .synopsis = "[NODE]...",
 	  .opts = nodes_opts, .groups = { opts_list }, .max_args = -1, .run = cmd_nodes },
@@ -320,43 +320,43 @@ const struct command commands[] = {
 	  .opts = queues_opts, .groups = { opts_list }, .max_args = -1, .run = cmd_queues },
 	{ .name = "usage", .summary = "List budgets and use of queues and users", .synopsis = "[QUEUE]...",
 	  .opts = usage_opts, .groups = { opts_list }, .max_args = -1, .run = cmd_usage },
-	{ .name = "report", .summary = "Report what was used: GPU-hours, waste, money", .synopsis = "",
+	{ .name = "report", .summary = "Report use: GPU-hours, waste, cost", .synopsis = "",
 	  .opts = report_opts, .groups = { opts_list }, .run = cmd_report },
-	{ .name = "apply", .summary = "Change queues, pools and the like as a file says", .synopsis = "-f FILE",
+	{ .name = "apply", .summary = "Apply a site file: queues, pools, limits", .synopsis = "-f FILE",
 	  .opts = apply_opts, .groups = { opts_help }, .run = cmd_apply },
-	{ .name = "drain", .summary = "Start nothing more on nodes", .synopsis = "NODE...",
+	{ .name = "drain", .summary = "Drain nodes: start no more jobs on them", .synopsis = "NODE...",
 	  .opts = drain_opts, .groups = { nodes_act_opts, opts_help }, .min_args = 1, .max_args = -1, .run = cmd_drain },
-	{ .name = "resume", .summary = "Use drained nodes again", .synopsis = "NODE...",
+	{ .name = "resume", .summary = "Return drained nodes to service", .synopsis = "NODE...",
 	  .groups = { nodes_act_opts, opts_help }, .min_args = 1, .max_args = -1, .run = cmd_resume },
-	{ .name = "export", .summary = "Print the site as a file, or the live state as a scenario", .synopsis = "",
+	{ .name = "export", .summary = "Print the site file, or the live state as a scenario", .synopsis = "",
 	  .opts = export_opts, .groups = { opts_help }, .run = cmd_export },
-	{ .name = "import", .summary = "Turn the queues of Kueue into a site file", .synopsis = "kueue FILE...",
+	{ .name = "import", .summary = "Convert Kueue's queues to a site file", .synopsis = "kueue FILE...",
 	  .groups = { opts_help }, .stop_first = true, .min_args = 2, .max_args = -1, .run = cmd_import },
-	{ .name = "reserve", .summary = "Keep nodes or devices for somebody, or for nobody, for a time", .synopsis = "NAME...",
+	{ .name = "reserve", .summary = "Create a reservation", .synopsis = "NAME...",
 	  .opts = reserve_opts, .groups = { opts_help }, .min_args = 1, .max_args = -1, .run = cmd_reserve },
 	{ .name = "reservations", .summary = "List reservations", .synopsis = "[NAME]...",
 	  .opts = reservations_opts, .groups = { opts_list }, .max_args = -1, .run = cmd_reservations },
-	{ .name = "why", .summary = "Explain why jobs wait, started or had to leave", .synopsis = "JOB...",
+	{ .name = "why", .summary = "Explain why jobs are pending, started or were preempted", .synopsis = "JOB...",
 	  .opts = why_opts, .groups = { opts_help }, .takes_jobs = true, .min_args = 1, .max_args = -1, .run = cmd_why },
-	{ .name = "plan", .summary = "Show when and where a job would start, and at whose cost", .synopsis = "FILE [ARGUMENT]... | -- COMMAND [ARGUMENT]...",
+	{ .name = "plan", .summary = "Show when and where a job would start, and what it would preempt", .synopsis = "FILE [ARGUMENT]... | -- COMMAND [ARGUMENT]...",
 	  .opts = plan_opts, .groups = { opts_help }, .job_options = true, .stop_first = true, .max_args = -1, .run = cmd_plan },
-	{ .name = "shares", .summary = "Show what queues and users are due and have used", .synopsis = "[QUEUE]...",
+	{ .name = "shares", .summary = "Show fair shares and use of queues and users", .synopsis = "[QUEUE]...",
 	  .opts = shares_opts, .groups = { opts_list }, .max_args = -1, .run = cmd_shares },
-	{ .name = "prio", .summary = "Show what the priorities of waiting jobs are made of", .synopsis = "[JOB]...",
+	{ .name = "prio", .summary = "Show the priority terms of pending jobs", .synopsis = "[JOB]...",
 	  .opts = prio_opts, .groups = { opts_list }, .takes_jobs = true, .max_args = -1, .run = cmd_prio },
-	{ .name = "top", .summary = "Watch jobs, nodes and queues on the whole screen", .synopsis = "",
+	{ .name = "top", .summary = "Watch jobs, nodes and queues, full screen", .synopsis = "",
 	  .opts = top_opts, .groups = { opts_help }, .run = cmd_top },
-	{ .name = "diag", .summary = "Show the server's inner figures", .synopsis = "",
+	{ .name = "diag", .summary = "Show internal statistics of the server", .synopsis = "",
 	  .opts = diag_opts, .groups = { opts_help }, .run = cmd_diag },
-	{ .name = "doctor", .summary = "Check client and server, and say what to do", .synopsis = "",
+	{ .name = "doctor", .summary = "Check client and server, and suggest remedies", .synopsis = "",
 	  .opts = doctor_opts, .groups = { opts_help }, .run = cmd_doctor },
-	{ .name = "backup", .summary = "Copy everything that the server has stored to a file", .synopsis = "FILE|- | --server-path PATH",
+	{ .name = "backup", .summary = "Back up the server's database to a file", .synopsis = "FILE|- | --server-path PATH",
 	  .opts = backup_opts, .groups = { opts_help }, .min_args = 0, .max_args = 1, .run = cmd_backup },
-	{ .name = "recover", .summary = "Show what a restore has left open, and end the recovery", .synopsis = "",
+	{ .name = "recover", .summary = "Show what is left to recover after a restore, or end the recovery", .synopsis = "",
 	  .opts = recover_opts, .groups = { opts_help }, .run = cmd_recover },
 	{ .name = "version", .summary = "Print the versions of client and server", .synopsis = "",
 	  .opts = version_opts, .groups = { opts_help }, .run = cmd_version },
-	{ .name = "completion", .summary = "Print what makes a shell complete gpuq's words", .synopsis = "bash|zsh|fish",
+	{ .name = "completion", .summary = "Print a shell completion script", .synopsis = "bash|zsh|fish",
 	  .groups = { opts_help }, .min_args = 1, .max_args = 1, .run = cmd_completion },
 	{ .name = "help", .summary = "Explain a command", .synopsis = "[COMMAND]",
 	  .groups = { opts_help }, .max_args = 1, .run = cmd_help },

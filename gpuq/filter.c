@@ -7,7 +7,7 @@
 #include <strings.h>
 
 #include "gpuq/job.h"
-#include "gpuq/nodeset.h"
+#include "libgpuq/hostlist.h"
 #include "libgpuq/limits.h"
 #include "libgpuq/names.h"
 #include "libgpuq/selector.h"
@@ -84,7 +84,7 @@ static int one_id(struct gpuq_arena *a, const char *text, size_t n, struct gpuq_
 	int rc;
 
 	if (!word)
-		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		return gpuq_no_memory(err);
 	if (!strchr(word, '[')) {
 		rc = filter_id(word, &id, &index, err);
 		if (rc == 0)
@@ -229,8 +229,7 @@ int filter_put(struct cli *c, struct gpuq_val *params, struct gpuq_err *err)
 
 		if (!me)
 			return gpuq_fail(err, GPUQ_EINVAL,
-					 "--me: the server does not say who you "
-					 "are; use --users");
+					 "--me: the server does not report the user; use --users");
 		list = gpuq_list(a);
 		gpuq_add(a, list, gpuq_str(a, me));
 		gpuq_put(a, params, "users", list);
@@ -243,7 +242,7 @@ int filter_put(struct cli *c, struct gpuq_val *params, struct gpuq_err *err)
 		gpuq_put(a, params, "names", words(a, args->val[OPT_NAMES]));
 	if (opt_given(args, OPT_NODES)) {
 		list = gpuq_list(a);
-		rc = nodeset_expand(a, args->val[OPT_NODES], list, err);
+		rc = hostlist_expand(a, args->val[OPT_NODES], HOSTLIST_GLOBS, list, err);
 		gpuq_put(a, params, "nodes", list);
 	}
 	if (rc == 0 && opt_given(args, OPT_LABELS))

@@ -13,7 +13,7 @@ static void print_option(void *arg, const struct opt *o)
 	size_t n;
 
 	if (o->id < 0 && !*jobs)
-		puts("\nOptions of the job (a file says them too; here they win):");
+		puts("\nOptions of the job, which override those in a file:");
 	*jobs = o->id < 0;
 	n = (size_t)snprintf(left, sizeof(left), "  %c%c%c --%s%s%s%s", o->letter ? '-' : ' ',
 			     o->letter ? o->letter : ' ', o->letter ? ',' : ' ', o->name,
@@ -58,7 +58,7 @@ void help_print(const struct command *cmd)
 	     "A queue for GPU jobs.\n\nCommands:");
 	for (const struct command *c = commands; c->name; c++)
 		printf("  %-12s %s\n", c->name, c->summary);
-	puts("\ngpuq COMMAND --help tells more of one, man gpuq of all.");
+	puts("\nSee gpuq COMMAND --help, and man gpuq.");
 }
 
 int cmd_help(struct cli *c)

@@ -61,7 +61,7 @@ int job_for_each(struct cli *c, int64_t id, int64_t index, job_fn fn, void *arg,
 		return rc;
 	jobs = gpuq_get(reply, "jobs");
 	if (!jobs || jobs->type != GPUQ_LIST || jobs->n == 0)
-		return gpuq_fail(err, GPUQ_EPROTO, "the server's answer names no job");
+		return gpuq_fail(err, GPUQ_EPROTO, "the server's reply has no job");
 	for (size_t i = 0; i < jobs->n; i++) {
 		rc = fn(arg, jobs->items[i]);
 		if (rc != 0)

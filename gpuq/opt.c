@@ -21,33 +21,33 @@ const struct opt opts_help[] = {
 };
 
 const struct opt opts_list[] = {
-	{ OPT_NO_HEADER, "no-header", 'h', ARG_NONE, NULL, "leave the line with the columns' names out" },
-	{ OPT_FORMAT, "format", 'o', ARG_REQUIRED, "COLS", "columns by name, separated by commas, NAME:20 for a width; a leading + adds to the usual ones" },
-	{ OPT_SORT, "sort", 'S', ARG_REQUIRED, "COLS", "sort by these columns; -COL is downwards" },
+	{ OPT_NO_HEADER, "no-header", 'h', ARG_NONE, NULL, "omit the header line" },
+	{ OPT_FORMAT, "format", 'o', ARG_REQUIRED, "COLS", "columns, separated by commas; NAME:20 sets a width, a leading + adds to the default" },
+	{ OPT_SORT, "sort", 'S', ARG_REQUIRED, "COLS", "sort by these columns; -COL sorts descending" },
 	{ OPT_LIMIT, "limit", 0, ARG_REQUIRED, "N", "print at most N lines" },
 	{ OPT_WATCH, "watch", 0, ARG_OPTIONAL, "SECONDS", "print it again every SECONDS (2)" },
-	{ OPT_JSON, "json", 0, ARG_NONE, NULL, "one JSON object a line" },
-	{ OPT_CSV, "csv", 0, ARG_NONE, NULL, "comma separated values, as RFC 4180 has them" },
+	{ OPT_JSON, "json", 0, ARG_NONE, NULL, "print one JSON object a line" },
+	{ OPT_CSV, "csv", 0, ARG_NONE, NULL, "print comma-separated values (RFC 4180)" },
 	{ 0, NULL, 0, 0, NULL, NULL },
 };
 
 const struct opt opts_filter[] = {
 	{ OPT_USERS, "users", 'u', ARG_MANY, "USERS", "jobs of these users" },
-	{ OPT_ME, "me", 0, ARG_NONE, NULL, "my own jobs" },
+	{ OPT_ME, "me", 0, ARG_NONE, NULL, "the caller's jobs" },
 	{ OPT_QUEUES, "queues", 'q', ARG_MANY, "QUEUES", "jobs of these queues" },
 	{ OPT_STATES, "states", 't', ARG_MANY, "STATES", "jobs in these states, long or short words, or \"all\"" },
 	{ OPT_NAMES, "names", 'n', ARG_MANY, "NAMES", "jobs with these names" },
 	{ OPT_LABELS, "labels", 'l', ARG_MANY, "LABELS", "jobs with these labels: team=a,stage!=b,has,!lacks" },
 	{ OPT_NODES, "nodes", 'w', ARG_MANY, "NODES", "jobs with a pod on one of these nodes" },
 	{ OPT_JOBS, "jobs", 'j', ARG_MANY, "JOBS", "these jobs: 17, 17_3, 17_[4-9]" },
-	{ OPT_SINCE, "since", 0, ARG_REQUIRED, "TIME", "jobs that ended, or that have not ended and were submitted, since TIME (an instant, or a duration: so long ago)" },
+	{ OPT_SINCE, "since", 0, ARG_REQUIRED, "TIME", "jobs that ended since TIME, or were submitted since then and have not ended; an instant, or a duration before now" },
 	{ OPT_UNTIL, "until", 0, ARG_REQUIRED, "TIME", "the same until TIME" },
 	{ 0, NULL, 0, 0, NULL, NULL },
 };
 
 const struct opt opts_waiting[] = {
-	{ OPT_TIMEOUT, "timeout", 0, ARG_REQUIRED, "DURATION", "stop waiting after DURATION: exit 253, the job lives on" },
-	{ OPT_VERBOSE, "verbose", 'v', ARG_NONE, NULL, "a line on standard error for each change of state" },
+	{ OPT_TIMEOUT, "timeout", 0, ARG_REQUIRED, "DURATION", "stop waiting after DURATION, exit 253; the job keeps running" },
+	{ OPT_VERBOSE, "verbose", 'v', ARG_NONE, NULL, "print each change of state on standard error" },
 	{ 0, NULL, 0, 0, NULL, NULL },
 };
 /* clang-format on */

@@ -7,6 +7,7 @@
 #include "gpuq/out_int.h"
 #include "gpuq/term.h"
 #include "gpuq/view.h"
+#include "libgpuq/grow.h"
 
 int out_new(const struct out_def *def, const char *shown, const struct args *args, struct out **out,
 	    struct gpuq_err *err)
@@ -15,7 +16,7 @@ int out_new(const struct out_def *def, const char *shown, const struct args *arg
 	int rc;
 
 	if (!o)
-		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		return gpuq_no_memory(err);
 	o->def = def;
 	o->json = opt_given(args, OPT_JSON);
 	o->csv = opt_given(args, OPT_CSV);
@@ -111,15 +112,8 @@ static int keep_line(struct out *o, const struct key *keys, const struct cell *c
 	struct line *l;
 	char *p;
 
-	if (o->n_lines == o->room) {
-		const size_t room = o->room ? o->room * 2 : 64;
-		struct line *more = realloc(o->lines, room * sizeof(*more));
-
-		if (!more)
-			return GPUQ_ENOMEM;
-		o->lines = more;
-		o->room = room;
-	}
+	if (!grow_to(&o->lines, &o->room, o->n_lines + 1))
+		return GPUQ_ENOMEM;
 	p = gpuq_arena_alloc(&o->arena, n_keys + n_cells + o->text.len);
 	if (!p || o->text.failed || o->cell.failed || o->clean.failed)
 		return GPUQ_ENOMEM;

@@ -120,7 +120,7 @@ static int read_format(struct out *o, const char *text, struct gpuq_err *err)
 		}
 		s.before = gpuq_arena_strndup(&o->names, start, (size_t)(text - start));
 		if (!s.before)
-			return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+			return gpuq_no_memory(err);
 		text++;
 		if (*text == '.') {
 			s.right = true;
@@ -142,7 +142,7 @@ static int read_format(struct out *o, const char *text, struct gpuq_err *err)
 		start = ++text;
 	}
 	o->after = gpuq_arena_strdup(&o->names, start);
-	return o->after ? 0 : gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+	return o->after ? 0 : gpuq_no_memory(err);
 }
 
 static int read_sort(struct out *o, const char *text, struct gpuq_err *err)

@@ -24,13 +24,25 @@ static void amount(struct gpuq_buf *text, const struct gpuq_val *reason, const c
 void reason_text(struct gpuq_buf *out, const struct gpuq_val *reason, int64_t now_us)
 {
 	const int64_t since_us = gpuq_get_int(reason, "since", 0);
+	const char *code = gpuq_get_str(reason, "code", "?");
+	const char *unit = gpuq_get_str(reason, "unit", "");
+	const struct gpuq_val *have = gpuq_get(reason, "have");
 
-	gpuq_buf_adds(out, gpuq_get_str(reason, "code", "?"));
-	if (line_says(gpuq_get(reason, "object"))) {
+	gpuq_buf_adds(out, code);
+	/* "gpus" says nothing beside a number of GPUs. */
+	if (line_says(gpuq_get(reason, "object")) &&
+	    strcmp(gpuq_get_str(reason, "object", ""), "gpus") != 0) {
 		gpuq_buf_addc(out, ' ');
 		view_cell(out, gpuq_get(reason, "object"));
 	}
-	if (line_says(gpuq_get(reason, "have")) || line_says(gpuq_get(reason, "need"))) {
+	if (strcmp(code, gpuq_reason_word(GPUQ_R_RESOURCES)) == 0 && line_says(have) &&
+	    line_says(gpuq_get(reason, "need")) && strcmp(unit, "gpus") == 0) {
+		gpuq_buf_adds(out, ": ");
+		amount(out, reason, "have");
+		gpuq_buf_adds(out, " of ");
+		amount(out, reason, "need");
+		gpuq_buf_adds(out, " GPUs free");
+	} else if (line_says(have) || line_says(gpuq_get(reason, "need"))) {
 		gpuq_buf_adds(out, ": have ");
 		amount(out, reason, "have");
 		gpuq_buf_adds(out, ", need ");
@@ -40,16 +52,9 @@ void reason_text(struct gpuq_buf *out, const struct gpuq_val *reason, int64_t no
 		gpuq_buf_adds(out, ", for ");
 		line_clock(out, now_us - since_us);
 	}
-	if (line_says(gpuq_get(reason, "who"))) {
+	if (line_says(gpuq_get(reason, "who")) &&
+	    strcmp(gpuq_get_str(reason, "who", ""), "nobody") != 0) {
 		gpuq_buf_adds(out, ", can be changed by ");
 		view_cell(out, gpuq_get(reason, "who"));
 	}
-}
-
-const char *reason_doc(const char *code)
-{
-	for (int i = 0; i < N_GPUQ_REASONS; i++)
-		if (strcmp(code, gpuq_reason_word((enum gpuq_reason)i)) == 0)
-			return gpuq_reason_doc((enum gpuq_reason)i);
-	return "";
 }

@@ -1,4 +1,4 @@
-/* reasons.h - reasons and rules in words
+/* reasons.h - reasons in words
  *
  * Touches  memory only.
  * Used by  cmd_status.c, cmd_why.c, cmd_plan.c, top.
@@ -13,7 +13,5 @@
 
 /* "Resources gpus: have 2, need 4, for 5:00, can be changed by nobody" */
 void reason_text(struct gpuq_buf *out, const struct gpuq_val *reason, int64_t now_us);
-
-const char *reason_doc(const char *code); /* one sentence; "" for an unknown one */
 
 #endif

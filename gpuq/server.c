@@ -26,7 +26,7 @@ static int add(struct gpuq_arena *a, struct server_places *out, const char *sour
 	out->addr[out->n] =
 		*addr == '/' ? gpuq_arena_printf(a, "unix:%s", addr) : gpuq_arena_strdup(a, addr);
 	if (!out->addr[out->n])
-		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		return gpuq_no_memory(err);
 	out->n++;
 	return 0;
 }

@@ -5,20 +5,23 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "gpuqd/state/model.h"
+#include "gpuqd/state/audit/model_audit.h"
 #include "gpuqd/flow/load.h"
 #include "gpuqd/store/store.h"
 
-/* Load all as a start does: each record is of its form, and what it refers to is there. */
+/* Load all as a start does: each record is of its form, what it refers to is there, and what
+ * follows from it adds up. */
 static int load(struct store *st, const struct config *c, struct gpuq_err *err)
 {
 	struct model *m = model_new("audit");
 	int rc;
 
 	if (!m)
-		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		return gpuq_no_memory(err);
 	m->policy = c->policy;
 	rc = load_records(st, m, err);
+	if (rc == 0)
+		rc = model_audit(m, err);
 	model_free(m);
 	return rc;
 }

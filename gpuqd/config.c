@@ -38,15 +38,16 @@ static const char *const cluster_words[] = { "auto", "local", "kube", NULL };
 
 /* What a job's place in the line of its queue is made of. */
 static const struct gpuq_field weight_fields[] = {
-	WEIGHT("age", age, "points of a job that waited max_age"),
-	WEIGHT("fairshare", fair_share, "points of the user who has had least"),
-	WEIGHT("size", size, "points of a job that asks for all devices"),
-	WEIGHT("stretch", stretch, "points each time a job has waited its walltime"),
-	WEIGHT("qos", qos, "points of the highest class; absent: classes come first"),
+	WEIGHT("age", age, "points of a job pending for max_age"),
+	WEIGHT("fairshare", fair_share, "points of the user with the least use"),
+	WEIGHT("size", size, "points of a job that requests all devices"),
+	WEIGHT("stretch", stretch,
+	       "points for each multiple of its time limit that a job is pending"),
+	WEIGHT("qos", qos, "points of the highest qos priority; absent: qos ranks first"),
 	{ .key = "max_age",
 	  .kind = GPUQ_K_DURATION,
 	  .offset = offsetof(struct policy_weights, max_age_us),
-	  .doc = "a job does not grow older than this" },
+	  .doc = "maximum age that counts" },
 	{ .key = NULL },
 };
 
@@ -77,34 +78,34 @@ static const struct gpuq_field fields[] = {
 	  .doc = "local: processes of this machine; kube: a Kubernetes cluster; auto: kube when credentials are given"),
 	F("kubeconfig", GPUQ_K_STR, kubeconfig, .doc = "credentials file; absent: $KUBECONFIG, in-cluster, ~/.kube/config"),
 	F("context", GPUQ_K_STR, context, .doc = "context of the kubeconfig; absent: its current one"),
-	F("namespace", GPUQ_K_NAME, namespace_, .doc = "namespace of queues that name none"),
-	F("gpus", GPUQ_K_INT, gpus, .min = -1, .max = 1024, .doc = "devices of the local cluster; -1: ask the driver"),
-	F("no_new_privs", GPUQ_K_BOOL, no_new_privs, .doc = "programs of local jobs gain no rights by setuid or file capabilities"),
+	F("namespace", GPUQ_K_NAME, namespace_, .doc = "default namespace of queues"),
+	F("gpus", GPUQ_K_INT, gpus, .min = -1, .max = 1024, .doc = "devices of the local cluster; -1: query the driver"),
+	F("no_new_privs", GPUQ_K_BOOL, no_new_privs, .doc = "programs of local jobs gain no privileges by setuid or file capabilities"),
 	F("device_cgroup", GPUQ_K_BOOL, device_cgroup, .doc = "local jobs open no NVIDIA devices but their own; needs root and control groups"),
-	F("site", GPUQ_K_STR, site, .doc = "site file applied at the first start of an empty store"),
-	F("operators", GPUQ_K_STRLIST, operators, .flags = GPUQ_F_LIVE, .doc = "users who may do everything"),
-	F("operators_act_as_user", GPUQ_K_BOOL, operators_act_as_user, .flags = GPUQ_F_LIVE, .doc = "operators may also do what is otherwise a job's owner's alone: exec, attach, change what runs"),
+	F("site", GPUQ_K_STR, site, .doc = "site file applied at the first start of an empty database"),
+	F("operators", GPUQ_K_STRLIST, operators, .flags = GPUQ_F_LIVE, .doc = "users with the rights of an operator"),
+	F("operators_act_as_user", GPUQ_K_BOOL, operators_act_as_user, .flags = GPUQ_F_LIVE, .doc = "operators have the rights reserved to a job's owner: exec, attach, change what runs"),
 	F("log_level", GPUQ_K_STR, log_level, .flags = GPUQ_F_LIVE, .doc = "err, warn, notice, info or debug"),
-	F("finished_pod_keep", GPUQ_K_DURATION, finished_pod_keep_us, .flags = GPUQ_F_LIVE, .doc = "how long finished pods stay, for their logs"),
-	F("start_timeout", GPUQ_K_DURATION, start_timeout_us, .flags = GPUQ_F_LIVE, .doc = "a job that was placed must run within; 0: for ever"),
+	F("finished_pod_keep", GPUQ_K_DURATION, finished_pod_keep_us, .flags = GPUQ_F_LIVE, .doc = "time for which ended pods are kept, for their logs"),
+	F("start_timeout", GPUQ_K_DURATION, start_timeout_us, .flags = GPUQ_F_LIVE, .doc = "maximum time from placement until the job runs; 0: no limit"),
 	F("connections_per_user", GPUQ_K_INT, connections_per_user, .flags = GPUQ_F_LIVE, .min = 1, .max = GPUQ_CONNECTIONS_MAX, .doc = "connections of one user; short calls and operators have a reserve beyond it"),
-	F("creates_per_second", GPUQ_K_INT, creates_per_s, .min = 0, .max = 1000000, .doc = "pods created per second at most; 0: no limit"),
-	F("metrics", GPUQ_K_STRLIST, metrics, .doc = "pages that say how busy devices of a Kubernetes cluster are: of DCGM exporters, or Prometheus' /federate"),
-	F("metrics_interval", GPUQ_K_DURATION, metrics_interval_us, .doc = "how often what devices do is measured; 0: never"),
-	F("idle_window", GPUQ_K_DURATION, policy.idle_window_us, .doc = "idle time is counted in whole pieces of this length"),
-	F("scheduler", GPUQ_K_OBJECT, policy.sched, .flags = GPUQ_F_LIVE, .sub = &config_sched_schema, .doc = "how far the scheduler goes, and what holds it back"),
-	F("record_dir", GPUQ_K_STR, record_dir, .doc = "record every scheduling cycle there, for gpuq-sim replay"),
-	F("record_size", GPUQ_K_BYTES, record_bytes, .doc = "how much is kept there; the oldest is forgotten"),
-	F("backup_dir", GPUQ_K_STR, backup_dir, .flags = GPUQ_F_LIVE, .doc = "where operators other than gpuqd itself may have backups written; absent: nowhere"),
-	F("history_keep", GPUQ_K_DURATION, history_keep_us, .flags = GPUQ_F_LIVE, .doc = "ended jobs are kept so long; 0: for ever"),
-	F("history_max", GPUQ_K_INT, history_max, .flags = GPUQ_F_LIVE, .min = 0, .max = INT64_C(100000000), .doc = "so many ended jobs are kept at most, the newest; 0: all"),
-	F("map_size", GPUQ_K_BYTES, map_bytes, .doc = "largest size of the database (address space)"),
-	F("adopt_cluster", GPUQ_K_BOOL, adopt_cluster, .doc = "go on with this cluster although the jobs of the store ran in another"),
+	F("creates_per_second", GPUQ_K_INT, creates_per_s, .min = 0, .max = 1000000, .doc = "maximum number of pods created per second; 0: no limit"),
+	F("metrics", GPUQ_K_STRLIST, metrics, .doc = "pages with device utilization of a Kubernetes cluster: DCGM exporters, or Prometheus' /federate"),
+	F("metrics_interval", GPUQ_K_DURATION, metrics_interval_us, .doc = "interval of utilization measurements; 0: never"),
+	F("idle_window", GPUQ_K_DURATION, policy.idle_window_us, .doc = "length of the windows that idle rules count"),
+	F("scheduler", GPUQ_K_OBJECT, policy.sched, .flags = GPUQ_F_LIVE, .sub = &config_sched_schema, .doc = "settings of the scheduler for all queues"),
+	F("record_dir", GPUQ_K_STR, record_dir, .doc = "directory in which scheduling cycles are recorded, for gpuq-sim replay"),
+	F("record_size", GPUQ_K_BYTES, record_bytes, .doc = "maximum size of these records; the oldest are deleted"),
+	F("backup_dir", GPUQ_K_STR, backup_dir, .flags = GPUQ_F_LIVE, .doc = "directory in which operators other than gpuqd itself may have backups written; absent: not allowed"),
+	F("history_keep", GPUQ_K_DURATION, history_keep_us, .flags = GPUQ_F_LIVE, .doc = "time for which ended jobs are kept; 0: for ever"),
+	F("history_max", GPUQ_K_INT, history_max, .flags = GPUQ_F_LIVE, .min = 0, .max = INT64_C(100000000), .doc = "maximum number of ended jobs that are kept; 0: all"),
+	F("map_size", GPUQ_K_BYTES, map_bytes, .doc = "maximum size of the database (address space)"),
+	F("adopt_cluster", GPUQ_K_BOOL, adopt_cluster, .doc = "accept this cluster although the jobs of the database ran in another"),
 	F("unsafe_fs", GPUQ_K_BOOL, unsafe_fs, .doc = "allow a network or overlay filesystem for state"),
-	F("notify", GPUQ_K_OBJECT, notify, .flags = GPUQ_F_LIVE, .sub = &config_notify_schema, .doc = "who may be told of jobs by mail and webhook, and how"),
-	F("priority_weights", GPUQ_K_OBJECT, policy.weights, .flags = GPUQ_F_LIVE, .sub = &weights_schema, .doc = "what a job's place in its queue is made of: age, fairshare, size, qos, max_age"),
-	F("usage_half_life", GPUQ_K_DURATION, policy.usage_half_life_us, .doc = "past use counts half after; 0: it is never forgotten"),
-	F("usage_k", GPUQ_K_MILLI, policy.usage_k_milli, .flags = GPUQ_F_LIVE, .doc = "weight of past use when queues share what is left over; 0: it does not count"),
+	F("notify", GPUQ_K_OBJECT, notify, .flags = GPUQ_F_LIVE, .sub = &config_notify_schema, .doc = "notification of job events by mail and webhook"),
+	F("priority_weights", GPUQ_K_OBJECT, policy.weights, .flags = GPUQ_F_LIVE, .sub = &weights_schema, .doc = "weights of the terms of a job's priority: age, fairshare, size, qos, max_age"),
+	F("usage_half_life", GPUQ_K_DURATION, policy.usage_half_life_us, .doc = "half-life of past use; 0: no decay"),
+	F("usage_k", GPUQ_K_MILLI, policy.usage_k_milli, .flags = GPUQ_F_LIVE, .doc = "weight of past use when idle capacity is divided; 0: ignored"),
 	{ .key = NULL },
 };
 /* clang-format on */
@@ -156,7 +157,7 @@ static int check(struct gpuq_reader *r, const struct gpuq_val *v, void *obj)
 	    (c->backup_dir[0] != '/' || c->backup_dir[strlen(c->backup_dir) - 1] == '/'))
 		return gpuq_reader_fail(
 			r, gpuq_get(v, "backup_dir"), GPUQ_EINVAL,
-			"expected a folder with its whole path, without a / at its end");
+			"expected the absolute path of a directory, without a trailing /");
 	for (size_t i = 0; i < c->listen.n; i++)
 		if (strncmp(c->listen.items[i], "unix:/", 6) != 0)
 			return gpuq_reader_fail(r, gpuq_get(v, "listen"), GPUQ_EINVAL,
@@ -177,21 +178,21 @@ static const struct {
 } options[] = {
 	{ "config", "FILE", NULL, "read FILE instead of " SYSTEM_FILE },
 	{ "state", "DIR", "state", "keep the database in DIR" },
-	{ "listen", "unix:PATH", "listen", "listen there; may be given several times" },
-	{ "cluster", "local|kube", "cluster", "which cluster to run jobs on" },
+	{ "listen", "unix:PATH", "listen", "listen on this socket; may be given several times" },
+	{ "cluster", "local|kube", "cluster", "cluster that runs the jobs" },
 	{ "kubeconfig", "FILE", "kubeconfig", "credentials of the Kubernetes cluster" },
 	{ "context", "NAME", "context", "context of the kubeconfig" },
-	{ "namespace", "NS", "namespace", "namespace of queues that name none" },
-	{ "gpus", "N", "gpus", "devices of the local cluster (default: ask the driver)" },
-	{ "site", "FILE", "site", "apply a site file at the first start of an empty store" },
+	{ "namespace", "NS", "namespace", "default namespace of queues" },
+	{ "gpus", "N", "gpus", "devices of the local cluster (default: query the driver)" },
+	{ "site", "FILE", "site", "apply a site file at the first start of an empty database" },
 	{ "log-level", "LEVEL", "log_level", "err, warn, notice, info or debug" },
 	{ "record", "DIR", "record_dir",
 	  "record every scheduling cycle in DIR, for gpuq-sim replay" },
-	{ "restore", "FILE", NULL, "make a backup the database of an empty --state, and go on" },
+	{ "restore", "FILE", NULL, "restore a backup into an empty --state, and continue" },
 	{ "adopt-cluster", NULL, "adopt_cluster",
-	  "go on although the jobs of the store ran in another cluster" },
+	  "accept a cluster other than that of the database's jobs" },
 	{ "unsafe-fs", NULL, "unsafe_fs", "allow a network or overlay filesystem for --state" },
-	{ "new-state", NULL, NULL, "begin anew beside jobs and logs whose database is missing" },
+	{ "new-state", NULL, NULL, "start with an empty database beside jobs and logs" },
 	{ "audit", NULL, NULL, "check the database of --state (DIR or a backup), and exit" },
 	{ "check", NULL, NULL, "check the configuration and the site file, and exit" },
 	{ "print-config", NULL, NULL, "print all settings, and exit" },
@@ -214,11 +215,12 @@ void config_usage(struct gpuq_buf *out)
 			 options[i].metavar ? options[i].metavar : "");
 		gpuq_buf_printf(out, "  %-24s %s\n", left, options[i].doc);
 	}
-	gpuq_buf_adds(out,
-		      "\nExit status: 0 stopped as asked; 2 wrong usage; 78 wrong configuration; "
-		      "75 the state\ndirectory is in use; 74 the disk failed or the database is "
-		      "damaged; 69 the cluster "
-		      "cannot be used; 1 anything else.\nSee gpuqd(8) and gpuqd.yaml(5).\n");
+	gpuq_buf_adds(
+		out,
+		"\nExit status: 0 shut down as requested; 2 wrong usage; 78 wrong configuration; "
+		"75 the state\ndirectory is in use; 74 the disk failed or the database is "
+		"damaged; 69 the cluster "
+		"cannot be used; 1 anything else.\nSee gpuqd(8) and gpuqd.yaml(5).\n");
 }
 
 /* An option is a line of the file that wins: it is put into the tree before the schema
@@ -265,7 +267,8 @@ static int read_file(const char *path, struct gpuq_buf *out, struct gpuq_err *er
 	if (n)
 		return gpuq_fail(err, GPUQ_EIO, "%s: cannot be read", path);
 	if (out->failed)
-		return gpuq_fail(err, GPUQ_ETOOBIG, "%s: larger than a configuration can be", path);
+		return gpuq_fail(err, GPUQ_ETOOBIG, "%s: larger than the limit for a configuration",
+				 path);
 	return 0;
 }
 

@@ -36,9 +36,9 @@ static int hook_check(struct gpuq_reader *r, const struct gpuq_val *v, void *obj
 
 /* clang-format off */
 static const struct gpuq_field hook_fields[] = {
-	HOOK("name", GPUQ_K_NAME, name, .flags = GPUQ_F_KEY | GPUQ_F_REQUIRED, .doc = "what it is called in messages that wait"),
-	HOOK("url", GPUQ_K_STR, url, .flags = GPUQ_F_REQUIRED, .doc = "where messages of all jobs go"),
-	HOOK("on", GPUQ_K_STRLIST, on, .doc = "of what, in the words of a job's notify; default: end, fail"),
+	HOOK("name", GPUQ_K_NAME, name, .flags = GPUQ_F_KEY | GPUQ_F_REQUIRED, .doc = "name of the webhook in pending messages"),
+	HOOK("url", GPUQ_K_STR, url, .flags = GPUQ_F_REQUIRED, .doc = "URL for messages of all jobs"),
+	HOOK("on", GPUQ_K_STRLIST, on, .doc = "events, as in a job's notify; default: end, fail"),
 	{ .key = NULL },
 };
 /* clang-format on */
@@ -65,19 +65,19 @@ static int check(struct gpuq_reader *r, const struct gpuq_val *v, void *obj)
 
 	if (c->mail_command.n && c->mail_command.items[0][0] != '/')
 		return gpuq_reader_fail(r, gpuq_get(v, "mail_command"), GPUQ_EINVAL,
-					"expected a command with its whole path, then its "
-					"arguments: no shell looks for it");
+					"expected the absolute path of a command, then its "
+					"arguments; no shell is involved");
 	if (gpuq_mail_check(c->mail_from, &err) < 0)
 		return gpuq_reader_fail(r, gpuq_get(v, "mail_from"), GPUQ_EINVAL, "%s", err.text);
 	for (size_t i = 0; i < c->mail_allowed.n; i++)
 		if (c->mail_allowed.items[i][0] != '@')
-			return gpuq_reader_fail(r, gpuq_get(v, "mail_allowed"), GPUQ_EINVAL,
-						"expected ends of addresses such as @example.org");
+			return gpuq_reader_fail(
+				r, gpuq_get(v, "mail_allowed"), GPUQ_EINVAL,
+				"expected suffixes of addresses such as @example.org");
 	for (size_t i = 0; i < c->webhook_allowed.n; i++)
 		if (gpuq_url_check(c->webhook_allowed.items[i], &err) < 0)
 			return gpuq_reader_fail(r, gpuq_get(v, "webhook_allowed"), GPUQ_EINVAL,
-						"%s (the '/' behind the host is needed: it is its "
-						"end)",
+						"%s (the '/' after the host is required)",
 						err.text);
 	if (c->hooks.n > POLICY_HOOKS_MAX)
 		return gpuq_reader_fail(r, gpuq_get(v, "webhooks"), GPUQ_ERANGE,
@@ -89,13 +89,13 @@ static int check(struct gpuq_reader *r, const struct gpuq_val *v, void *obj)
 static const struct gpuq_field fields[] = {
 	N("mail_command", GPUQ_K_STRLIST, mail_command, .doc = "command that takes a mail with its headers on standard input; absent: no mail is sent"),
 	N("mail_from", GPUQ_K_STR, mail_from, .doc = "sender of mails"),
-	N("mail_allowed", GPUQ_K_STRLIST, mail_allowed, .doc = "ends of addresses that users may name; absent: all"),
-	N("mail_timeout", GPUQ_K_DURATION, mail_timeout_us, .min = 100000, .max = INT64_C(3600000000), .doc = "the command is killed after"),
-	N("webhook_allowed", GPUQ_K_STRLIST, webhook_allowed, .doc = "beginnings of URLs that users may name; absent: none"),
-	N("webhook_timeout", GPUQ_K_DURATION, webhook_timeout_us, .min = 100000, .max = INT64_C(3600000000), .doc = "an answer must be there within"),
-	N("proxy", GPUQ_K_STR, proxy, .doc = "proxy for webhooks; absent: none, whatever the environment says"),
-	N("keep", GPUQ_K_DURATION, keep_us, .min = 1000000, .max = INT64_C(2592000000000), .doc = "what cannot be delivered is tried so long"),
-	N("webhooks", GPUQ_K_OBJECTS, hooks, .sub = &hook_schema, .doc = "the site's own: {name, url, on}, told of every job"),
+	N("mail_allowed", GPUQ_K_STRLIST, mail_allowed, .doc = "suffixes of addresses that users may give; absent: all"),
+	N("mail_timeout", GPUQ_K_DURATION, mail_timeout_us, .min = 100000, .max = INT64_C(3600000000), .doc = "time after which the command is killed"),
+	N("webhook_allowed", GPUQ_K_STRLIST, webhook_allowed, .doc = "prefixes of URLs that users may give; absent: none"),
+	N("webhook_timeout", GPUQ_K_DURATION, webhook_timeout_us, .min = 100000, .max = INT64_C(3600000000), .doc = "maximum time for a reply"),
+	N("proxy", GPUQ_K_STR, proxy, .doc = "proxy for webhooks; absent: none, the environment is ignored"),
+	N("keep", GPUQ_K_DURATION, keep_us, .min = 1000000, .max = INT64_C(2592000000000), .doc = "time for which delivery is retried"),
+	N("webhooks", GPUQ_K_OBJECTS, hooks, .sub = &hook_schema, .doc = "webhooks of the site for every job: {name, url, on}"),
 	{ .key = NULL },
 };
 /* clang-format on */

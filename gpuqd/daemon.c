@@ -24,6 +24,7 @@
 #include "gpuqd/state/model.h"
 #include "gpuqd/site/site_merge.h"
 #include "gpuqd/state/record/upgrade.h"
+#include "gpuqd/state/record/model_apply.h"
 #include "gpuqd/flow/audit.h"
 #include "gpuqd/flow/dispatch.h"
 #include "gpuqd/flow/advise/estimate.h"
@@ -146,15 +147,15 @@ static int load_model(struct store *st, const struct config *c, struct model **o
 	snprintf(id, sizeof(id), "%02x%02x%02x%02x", raw[0], raw[1], raw[2], raw[3]);
 	m = model_new(id); /* a stored identity replaces this one */
 	if (!m)
-		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
-	m->policy = c->policy;
+		return gpuq_no_memory(err);
+	model_set_policy(m, &c->policy);
 	rc = load_records(st, m, err);
 	if (rc != 0) {
 		model_free(m);
 		return rc;
 	}
 	*empty = strcmp(m->cluster_id, id) == 0;
-	m->has_besides = c->cluster == CLUSTER_KUBE;
+	model_set_besides(m, c->cluster == CLUSTER_KUBE);
 	*out = m;
 	return 0;
 }
@@ -461,7 +462,7 @@ static void put_live(struct daemon *d, const struct config *c)
 	is->policy.weights = c->policy.weights;
 	is->policy.usage_k_milli = c->policy.usage_k_milli;
 	is->policy.sched = c->policy.sched;
-	journal_model(d->journal)->policy = is->policy;
+	journal_set_policy(d->journal, &is->policy);
 }
 
 static struct dispatch_opts dispatch_opts_of(const struct config *c)
@@ -512,8 +513,7 @@ static void on_hup(void *arg)
 	struct daemon *d = arg;
 	struct gpuq_err err = GPUQ_ERR_INIT;
 	struct reread *r = calloc(1, sizeof(*r));
-	int rc = r ? config_read(&r->config, d->argc, d->argv, &err)
-		   : gpuq_fail(&err, GPUQ_ENOMEM, "out of memory");
+	int rc = r ? config_read(&r->config, d->argc, d->argv, &err) : gpuq_no_memory(&err);
 
 	sdnotify_reloading();
 	if (rc == 0) {

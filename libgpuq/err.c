@@ -67,6 +67,11 @@ int gpuq_fail(struct gpuq_err *err, int code, const char *fmt, ...)
 	return code;
 }
 
+int gpuq_no_memory(struct gpuq_err *err)
+{
+	return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+}
+
 int gpuq_fail_field(struct gpuq_err *err, int code, const char *field, const char *fmt, ...)
 {
 	va_list ap;

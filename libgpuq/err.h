@@ -42,6 +42,9 @@ int gpuq_fail(struct gpuq_err *err, int code, const char *fmt, ...)
 int gpuq_failv(struct gpuq_err *err, int code, const char *fmt, va_list ap)
 	__attribute__((format(printf, 3, 0)));
 
+/* Fill err (NULL allowed) for what there is no memory for, and return GPUQ_ENOMEM. */
+int gpuq_no_memory(struct gpuq_err *err);
+
 /* As gpuq_fail, with the path of the field the text is about. */
 int gpuq_fail_field(struct gpuq_err *err, int code, const char *field, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));

@@ -50,10 +50,11 @@ struct when {
 
 static int no_instant(struct gpuq_err *err, const char *text)
 {
-	return gpuq_fail(err, GPUQ_EINVAL,
-			 "'%.64s' is no time: write 2026-12-01T09:00Z, 17:30, tomorrow, now+2h "
-			 "or @SECONDS",
-			 text);
+	return gpuq_fail(
+		err, GPUQ_EINVAL,
+		"'%.64s' is not a time: expected 2026-12-01T09:00Z, 17:30, tomorrow, now+2h "
+		"or @SECONDS",
+		text);
 }
 
 static int no_such_date(struct gpuq_err *err, const char *text)

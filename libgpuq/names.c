@@ -92,6 +92,14 @@ const char *gpuq_reason_doc(enum gpuq_reason r)
 	return r < N_GPUQ_REASONS ? reasons[r].doc : "?";
 }
 
+const char *gpuq_reason_doc_of(const char *word)
+{
+	for (int i = 0; i < N_GPUQ_REASONS; i++)
+		if (strcmp(word, reasons[i].word) == 0)
+			return reasons[i].doc;
+	return "";
+}
+
 const char *gpuq_unit_word(enum gpuq_unit u)
 {
 	return u < N_GPUQ_UNITS ? units[u] : "?";

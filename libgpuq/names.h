@@ -14,8 +14,8 @@
 
 /* X(symbol, long, short, ended, doc) */
 #define GPUQ_JOB_STATES(X)                                                                         \
-	X(PENDING, "PENDING", "PD", false, "waiting")                                              \
-	X(PROVISIONING, "PROVISIONING", "PV", false, "waiting for nodes that were asked for")      \
+	X(PENDING, "PENDING", "PD", false, "pending")                                              \
+	X(PROVISIONING, "PROVISIONING", "PV", false, "pending; nodes were requested for it")       \
 	X(STARTING, "STARTING", "CF", false, "pods created, not all running")                      \
 	X(RUNNING, "RUNNING", "R", false, "running")                                               \
 	X(COMPLETING, "COMPLETING", "CG", false, "ending; devices not yet free")                   \
@@ -25,9 +25,9 @@
 	X(CANCELLED, "CANCELLED", "CA", true, "cancelled by its owner or an operator")             \
 	X(NODE_FAIL, "NODE_FAIL", "NF", true, "ended by a failure of the infrastructure")          \
 	X(OUT_OF_MEMORY, "OUT_OF_MEMORY", "OOM", true,                                             \
-	  "killed for using more memory than it asked")                                            \
+	  "killed for using more memory than it requested")                                        \
 	X(DEADLINE, "DEADLINE", "DL", true, "its deadline passed")                                 \
-	X(PREEMPTED, "PREEMPTED", "PR", true, "evicted, and may not be requeued")
+	X(PREEMPTED, "PREEMPTED", "PR", true, "preempted, and may not be requeued")
 
 enum gpuq_job_state {
 #define X(sym, word, letters, ended, doc) GPUQ_JOB_##sym,
@@ -38,45 +38,45 @@ enum gpuq_job_state {
 
 /* X(symbol, word, who can act, doc) */
 #define GPUQ_REASONS(X)                                                                            \
-	X(NONE, "None", "nobody", "nothing stands in the way")                                     \
-	X(RESOURCES, "Resources", "nobody", "not enough free devices, cpu or memory now")          \
-	X(PRIORITY, "Priority", "nobody", "jobs ahead of it are served first")                     \
-	X(BEGIN_TIME, "BeginTime", "user", "its begin time has not come")                          \
-	X(DEPENDENCY, "Dependency", "user", "waits for other jobs")                                \
-	X(DEPENDENCY_NEVER, "DependencyNever", "user", "what it waits for cannot happen any more") \
+	X(NONE, "None", "nobody", "no reason; it can start")                                      \
+	X(RESOURCES, "Resources", "nobody", "not enough free devices, CPU or memory now")          \
+	X(PRIORITY, "Priority", "nobody", "jobs ahead of it in queue order come first")            \
+	X(BEGIN_TIME, "BeginTime", "user", "its begin time is in the future")                      \
+	X(DEPENDENCY, "Dependency", "user", "it depends on other jobs")                            \
+	X(DEPENDENCY_NEVER, "DependencyNever", "user", "its dependency can no longer be met")      \
 	X(ARRAY_LIMIT, "ArrayLimit", "user",                                                       \
-	  "its array runs as many elements as its throttle allows")                                \
-	X(RESERVATION, "Reservation", "operator", "a reservation keeps the capacity")              \
-	X(LICENSE, "License", "operator", "not enough licenses free")                              \
+	  "its array already runs as many elements as its throttle allows")                        \
+	X(RESERVATION, "Reservation", "operator", "the capacity is reserved")                      \
+	X(LICENSE, "License", "operator", "not enough free licenses")                              \
 	X(HELD_USER, "HeldUser", "user", "held by its owner")                                      \
 	X(HELD_ADMIN, "HeldAdmin", "operator", "held by a manager or operator")                    \
-	X(HELD_RETRIES, "HeldRetries", "user", "held: it used up its retries")                     \
-	X(LIMIT_JOB, "LimitJob", "user", "larger than one job may be")                             \
-	X(LIMIT_USER, "LimitUser", "manager", "its owner's limit in the queue")                    \
-	X(LIMIT_QUEUE, "LimitQueue", "manager", "the queue's limit")                               \
-	X(QUOTA, "Quota", "manager", "the queue's quota")                                          \
-	X(FAIR_SHARE, "FairShare", "nobody", "the queue has its fair share")                       \
-	X(BUDGET, "Budget", "manager", "what is left of the budget does not pay for it")          \
+	X(HELD_RETRIES, "HeldRetries", "user", "held: its retries are used up")                    \
+	X(LIMIT_JOB, "LimitJob", "user", "it exceeds the limit per job")                           \
+	X(LIMIT_USER, "LimitUser", "manager", "its owner is at a limit of the queue")              \
+	X(LIMIT_QUEUE, "LimitQueue", "manager", "the queue is at its limit")                       \
+	X(QUOTA, "Quota", "manager", "the queue is at its quota")                                  \
+	X(FAIR_SHARE, "FairShare", "nobody", "the queue is at its fair share")                     \
+	X(BUDGET, "Budget", "manager", "the remaining budget does not cover it")                  \
 	X(BUDGET_COMMITTED, "BudgetCommitted", "manager",                                          \
 	  "the budget is committed to running jobs")                                               \
 	X(DEADLINE, "Deadline", "user", "it cannot end before its deadline")                       \
-	X(UNSATISFIABLE, "Unsatisfiable", "user", "no node could ever hold it as it is")           \
-	X(NAMESPACE_QUOTA, "NamespaceQuota", "operator", "the namespace's ResourceQuota")          \
+	X(UNSATISFIABLE, "Unsatisfiable", "user", "no node can hold its request")                  \
+	X(NAMESPACE_QUOTA, "NamespaceQuota", "operator", "the ResourceQuota of the namespace is used up") \
 	X(NODES_UNAVAILABLE, "NodesUnavailable", "operator", "nodes that fit are down or drained") \
 	X(QUEUE_STOPPED, "QueueStopped", "manager", "the queue starts no jobs")                    \
-	X(FRAGMENTED, "Fragmented", "nobody", "enough in sum, but the largest block is too small") \
+	X(FRAGMENTED, "Fragmented", "nobody", "enough is free in total, but fragmented")           \
 	X(CLAIMS_REST, "ClaimsRest", "nobody",                                                     \
-	  "claims between two queues went back and forth; there are none for a while")                 \
-	X(VICTIMS, "Victims", "nobody", "waits for jobs that were told to leave")                  \
-	X(PROVISIONING, "Provisioning", "nobody", "waits for nodes that were asked for")           \
+	  "reclaim between these queues is suspended after repeated reversals")                    \
+	X(VICTIMS, "Victims", "nobody", "its victims are being preempted")                         \
+	X(PROVISIONING, "Provisioning", "nobody", "nodes were requested for it")                   \
 	X(STARTING, "Starting", "nobody", "its pods are being started")                            \
-	X(NOT_EVALUATED, "NotEvaluated", "nobody", "the scheduler has not looked at it yet")        \
+	X(NOT_EVALUATED, "NotEvaluated", "nobody", "the scheduler has not evaluated it yet")        \
 	X(CLAIM_SPARE, "ClaimSpare", "operator",                                                   \
-	  "who could leave for it holds so much more that devices would be left over")               \
+	  "every candidate victim exceeds the request by more than claim_spare_max")               \
 	X(RESTORED_UNKNOWN, "RestoredUnknown", "operator",                                         \
-	  "held: it ran before a restore, and may have ended since")                               \
+	  "held: it ran before a restore and may have ended since")                                \
 	X(RECOVERING, "Recovering", "operator",                                                    \
-	  "nothing starts until the cluster was listed after a restore")
+	  "no job starts until the cluster has been listed after a restore")
 
 enum gpuq_reason {
 #define X(sym, word, who, doc) GPUQ_R_##sym,
@@ -153,7 +153,7 @@ enum gpuq_rule {
 	X(RUNNING, "running", "its process runs")                                                  \
 	X(LEAVING, "leaving", "told to leave")                                                     \
 	X(ENDED, "ended", "its process has ended; devices are free")                               \
-	X(GONE, "gone", "the cluster has it no more")
+	X(GONE, "gone", "it is gone from the cluster")
 
 enum gpuq_pod_state {
 #define X(sym, word, doc) GPUQ_POD_##sym,
@@ -190,6 +190,7 @@ int gpuq_job_state_parse(const char *word); /* long or short, any case; -1 unkno
 const char *gpuq_reason_word(enum gpuq_reason r);
 const char *gpuq_reason_who(enum gpuq_reason r);
 const char *gpuq_reason_doc(enum gpuq_reason r);
+const char *gpuq_reason_doc_of(const char *word); /* "" for an unknown one */
 const char *gpuq_unit_word(enum gpuq_unit u);
 const char *gpuq_cause_word(enum gpuq_cause c);
 const char *gpuq_rule_word(enum gpuq_rule r);

@@ -120,10 +120,10 @@ static int parse(const char *text, int thousandths, int64_t *out, const char *wh
 	int64_t v;
 
 	if (*text == '-')
-		return gpuq_fail(err, GPUQ_EINVAL, "%s is never negative ('%.64s')", what, text);
+		return gpuq_fail(err, GPUQ_EINVAL, "%s must not be negative ('%.64s')", what, text);
 	p = read_digits(p, &n);
 	if (!p || !read_suffix(p, &n))
-		return gpuq_fail(err, GPUQ_EINVAL, "'%.64s' is no %s: write %s", text,
+		return gpuq_fail(err, GPUQ_EINVAL, "'%.64s' is not a %s: expected %s", text,
 				 strchr(what, ' ') + 1, example);
 	if (!round_up(&n, &v))
 		return gpuq_fail(err, GPUQ_ERANGE, "'%.64s' is too large", text);
@@ -160,9 +160,9 @@ int gpuq_slurm_mem_parse(const char *text, int64_t *bytes, struct gpuq_err *err)
 			known = known || strcasecmp(p + 1, tails[i]) == 0;
 	}
 	if (p == text || (*p && !known))
-		return gpuq_fail(err, GPUQ_EINVAL,
-				 "'%.64s' is no memory size: write 4000 (MiB), 512M, 64G or 2T",
-				 text);
+		return gpuq_fail(
+			err, GPUQ_EINVAL,
+			"'%.64s' is not a memory size: expected 4000 (MiB), 512M, 64G or 2T", text);
 	if (l)
 		scale = INT64_C(1024) << (10 * (l - letters));
 	if (!fits || __builtin_mul_overflow(v, scale, &v) || v > INT64_MAX - (1 << 20))

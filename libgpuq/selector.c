@@ -53,8 +53,8 @@ int gpuq_selector_check(const char *text, struct gpuq_err *err)
 		   : key[n] == '\0'))
 		return 0;
 	return gpuq_fail(err, GPUQ_EINVAL,
-			 "%.80s: expected labels such as team=a, stage!=b, team (has it) or !team "
-			 "(has it not)",
+			 "%.80s: expected labels such as team=a, stage!=b, team (any value) or "
+			 "!team (no such label)",
 			 text);
 }
 

@@ -12,9 +12,10 @@
 
 static int no_duration(struct gpuq_err *err, const char *text)
 {
-	return gpuq_fail(err, GPUQ_EINVAL,
-			 "'%.64s' is no duration: write 90m, 1d12h, 2:30:00 or a number of minutes",
-			 text);
+	return gpuq_fail(
+		err, GPUQ_EINVAL,
+		"'%.64s' is not a duration: expected 90m, 1d12h, 2:30:00 or a number of minutes",
+		text);
 }
 
 static int duration_too_long(struct gpuq_err *err, const char *text)
@@ -132,7 +133,7 @@ int gpuq_duration_parse(const char *text, int64_t *us, struct gpuq_err *err)
 	}
 	if (text[0] == '-')
 		return gpuq_fail(err, GPUQ_EINVAL,
-				 "a duration is never negative ('%.64s'); without end it is "
+				 "a duration must not be negative ('%.64s'); without end it is "
 				 "'unlimited'",
 				 text);
 	if (*text && text[strcspn(text, "abcdefghijklmnopqrstuvwxyz")])

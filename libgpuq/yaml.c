@@ -128,7 +128,7 @@ static bool key_expected(const struct builder *b)
 static int check_node(struct builder *b, const yaml_event_t *e, const yaml_char_t *tag)
 {
 	if (tag)
-		return FAIL_EVENT(b, e, GPUQ_EINVAL, "the tag %.60s is not supported; leave it out",
+		return FAIL_EVENT(b, e, GPUQ_EINVAL, "the tag %.60s is not supported: omit it",
 				  (const char *)tag);
 	if (++b->nodes > b->nodes_max)
 		return FAIL_EVENT(b, e, GPUQ_ETOOBIG, "more than %zu values", b->nodes_max);
@@ -232,10 +232,9 @@ static int on_close(struct builder *b)
 		return 0;
 	for (uint32_t i = 0; i < v->n; i++)
 		if (strcmp(v->pairs[i].key, again->key) == 0)
-			return fail_at(
-				b, GPUQ_EINVAL, again->at.line, again->at.col,
-				"the key '%.60s' stands here a second time (first at line %u)",
-				again->key, v->pairs[i].at.line);
+			return fail_at(b, GPUQ_EINVAL, again->at.line, again->at.col,
+				       "duplicate key '%.60s' (first at line %u)", again->key,
+				       v->pairs[i].at.line);
 	return GPUQ_EINTERNAL;
 }
 

@@ -100,8 +100,8 @@ static const char *resolve_number(const char *s, enum number form, struct yaml_p
 	const char *unsigned_part = s + (*s == '-' || *s == '+');
 
 	if (form == DECIMAL && unsigned_part[0] == '0' && unsigned_part[1])
-		return "starts with 0, which some readers take for octal: write it without, "
-		       "with 0o for octal, or quote it";
+		return "starts with 0, which may mean octal: omit the 0, use 0o for octal, or "
+		       "quote it";
 	if (form == DECIMAL) {
 		errno = 0;
 		out->i = strtoll(s, NULL, 10);
@@ -113,7 +113,7 @@ static const char *resolve_number(const char *s, enum number form, struct yaml_p
 	/* A longer integer is a real, as in other readers; its text is kept. */
 	out->d = real(s);
 	if (!isfinite(out->d))
-		return "is no number that fits; quote it if it is text";
+		return "is not a number in range; quote it if it is text";
 	out->type = GPUQ_REAL;
 	return NULL;
 }
@@ -132,11 +132,10 @@ const char *yaml_plain_resolve(const char *s, size_t n, struct yaml_plain *out)
 		}
 	for (size_t i = 0; i < sizeof(ambiguous) / sizeof(ambiguous[0]); i++)
 		if (strcasecmp(s, ambiguous[i]) == 0)
-			return "means different things to different readers: write true or false, "
-			       "or quote it";
+			return "is ambiguous: write true or false, or quote it";
 	for (size_t i = 0; i < sizeof(not_numbers) / sizeof(not_numbers[0]); i++)
 		if (strcasecmp(s, not_numbers[i]) == 0)
-			return "is no number; quote it if it is text";
+			return "is not a number; quote it if it is text";
 	if (n > 2 && prefixed(s, &what, out))
 		return what;
 	form = number_form(s);

@@ -1,5 +1,5 @@
 #!/bin/sh
-# What a CI pipeline runs on a GPU: the job of the examples beside this file.
+# The job of the CI examples beside this file.
 #GPUQ --job-name=gpu-tests --gpus=1 --cpus=1 --time=30m
 #GPUQ --retry=1:infra
 set -eu

@@ -1,11 +1,11 @@
 #!/bin/sh
-# A CI step in plain shell: run gpu-tests.sh on a GPU, and end as it ended.
+# A CI step in plain shell: run gpu-tests.sh on a GPU, and exit with its exit code.
 #
 #   examples/ci/run.sh KEY
 #
-# KEY names this attempt of the pipeline. A step that is repeated with it after its connection broke, or its
-# runner was restarted, finds the job that it had submitted, instead of a second one. --lease ends the job when
-# the runner is killed and nobody waits any more; --start-timeout gives up when the cluster is full for long.
+# KEY identifies this attempt of the pipeline. A step that is repeated with the same key, after a broken
+# connection or a restart of its runner, finds the job it had submitted instead of creating a second one. --lease
+# ends the job when the runner was killed; --start-timeout gives up when the cluster stays full.
 set -u
 key=${1:?expected a key, such as the number of the pipeline}
 here=$(dirname "$0")
@@ -14,11 +14,11 @@ gpuq run --key "$key" --lease "${LEASE:-2m}" --start-timeout "${START_TIMEOUT:-1
 code=$?
 # Codes below 248 are the job's own.
 case $code in
-248) echo "it never started: there was no GPU for it in time" >&2 ;;
-249) echo "it was refused: see the message above" >&2 ;;
+248) echo "the job did not start in time: no GPU was free" >&2 ;;
+249) echo "the job was refused: see the message above" >&2 ;;
 250) echo "the infrastructure failed, not the tests: run the pipeline again" >&2 ;;
-251) echo "it took longer than its time limit" >&2 ;;
-252) echo "somebody cancelled it" >&2 ;;
-253 | 254 | 255) echo "gpuq could not follow it: run this step again with the same key" >&2 ;;
+251) echo "the job reached its time limit" >&2 ;;
+252) echo "the job was cancelled" >&2 ;;
+253 | 254 | 255) echo "gpuq lost track of the job: run this step again with the same key" >&2 ;;
 esac
 exit $code

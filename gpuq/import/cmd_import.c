@@ -33,7 +33,7 @@ static int read_file(struct cli *c, const char *path, struct gathered *g, struct
 		return rc;
 	more = gpuq_arena_calloc(a, g->n + n + 1, sizeof(*more));
 	if (!more)
-		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		return gpuq_no_memory(err);
 	if (g->n)
 		memcpy(more, g->docs, g->n * sizeof(*more));
 	for (size_t i = 0; i < n; i++)

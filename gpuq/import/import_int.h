@@ -34,7 +34,6 @@ void import_note(struct import *im, const struct object *o, const struct gpuq_va
 		 const char *path, const char *why);
 int import_fail(struct import *im, const struct object *o, const struct gpuq_val *v,
 		const char *path, const char *what);
-int import_no_memory(struct import *im);
 
 /* NULL: there is none. */
 struct object *import_find(const struct import *im, const char *kind, const char *name);

@@ -39,11 +39,6 @@ int import_fail(struct import *im, const struct object *o, const struct gpuq_val
 	return gpuq_fail(im->err, GPUQ_EINVAL, "%s: %s: %s", place(im, o, v), path, what);
 }
 
-int import_no_memory(struct import *im)
-{
-	return gpuq_fail(im->err, GPUQ_ENOMEM, "out of memory");
-}
-
 struct object *import_find(const struct import *im, const char *kind, const char *name)
 {
 	for (size_t i = 0; i < im->n; i++)
@@ -101,7 +96,7 @@ static int add_object(struct import *im, const char *file, const struct gpuq_val
 		if (strcmp(*k, kind) != 0 || strncmp(api, group, sizeof(group) - 1) != 0)
 			continue;
 		if (im->n == im->room)
-			return import_no_memory(im);
+			return gpuq_no_memory(im->err);
 		im->items[im->n++] = o;
 		return 0;
 	}
@@ -264,7 +259,7 @@ static int name_queues(struct import *im, const char *kind)
 						      strcmp(kind, "Cohort") == 0 ? "cohort" : "cq",
 						      o->name);
 		if (!o->called)
-			return import_no_memory(im);
+			return gpuq_no_memory(im->err);
 		if (strcmp(o->called, o->name) != 0)
 			import_note(im, o, o->v, "metadata.name",
 				    gpuq_arena_printf(
@@ -289,7 +284,7 @@ static int add_implicit_cohorts(struct import *im)
 		if (!name || import_find(im, "Cohort", name))
 			continue;
 		if (im->n == im->room)
-			return import_no_memory(im);
+			return gpuq_no_memory(im->err);
 		im->items[im->n++] = cohort;
 	}
 	return 0;
@@ -406,7 +401,7 @@ int import_kueue(struct gpuq_arena *a, const struct import_doc *docs, size_t n,
 	im.qos = gpuq_list(a);
 	im.queues = gpuq_list(a);
 	if (!im.items || !im.queues)
-		return import_no_memory(&im);
+		return gpuq_no_memory(im.err);
 	gpuq_put(a, im.site, "version", gpuq_int(a, 1));
 	for (size_t i = 0; rc == 0 && i < n; i++)
 		rc = add_object(&im, docs[i].file, docs[i].v);
@@ -433,7 +428,7 @@ int import_kueue(struct gpuq_arena *a, const struct import_doc *docs, size_t n,
 	import_put_map(&im, im.site, "qos", im.qos);
 	import_put_map(&im, im.site, "queues", im.queues);
 	if (!gpuq_val_ok(im.site))
-		return import_no_memory(&im);
+		return gpuq_no_memory(im.err);
 	*site = im.site;
 	return 0;
 }

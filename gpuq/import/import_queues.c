@@ -86,7 +86,7 @@ static int read_resource(struct import *im, const struct object *o, const char *
 		return rc;
 	q = quota_of(im, flavor, list, end);
 	if (!q)
-		return import_no_memory(im);
+		return gpuq_no_memory(im->err);
 	q->nominal += nominal > 0 ? nominal : 0;
 	q->borrow = said_sum(q->borrow, borrow);
 	q->lend = said_sum(q->lend, lend);

@@ -8,9 +8,9 @@
 static const struct command names[] = {
 	{ .name = "sbatch", .summary = "Submit a script", .synopsis = "[SCRIPT [ARGUMENT]...]", .slurm = true,
 	  .opts = sbatch_opts, .groups = { slurm_common_opts }, .job_options = true, .stop_first = true, .max_args = -1, .run = slurm_sbatch },
-	{ .name = "salloc", .summary = "Get devices, and run a command or a shell while they are held", .synopsis = "[COMMAND [ARGUMENT]...]", .slurm = true,
+	{ .name = "salloc", .summary = "Allocate devices, and run a command or a shell meanwhile", .synopsis = "[COMMAND [ARGUMENT]...]", .slurm = true,
 	  .opts = salloc_opts, .groups = { slurm_common_opts }, .job_options = true, .stop_first = true, .max_args = -1, .run = slurm_salloc },
-	{ .name = "srun", .summary = "Run a command as a job, and wait for it", .synopsis = "COMMAND [ARGUMENT]...", .slurm = true,
+	{ .name = "srun", .summary = "Run a command as a job and wait for it", .synopsis = "COMMAND [ARGUMENT]...", .slurm = true,
 	  .opts = srun_opts, .groups = { slurm_common_opts }, .job_options = true, .stop_first = true, .min_args = 1, .max_args = -1, .run = slurm_srun },
 	{ .name = "squeue", .summary = "List jobs that have not ended", .synopsis = "", .slurm = true,
 	  .opts = squeue_opts, .groups = { slurm_which_opts, slurm_common_opts }, .run = slurm_squeue },
@@ -18,22 +18,22 @@ static const struct command names[] = {
 	  .opts = scancel_opts, .groups = { slurm_which_opts, slurm_common_opts }, .max_args = -1, .run = slurm_scancel },
 	{ .name = "sinfo", .summary = "List partitions and nodes", .synopsis = "", .slurm = true,
 	  .opts = sinfo_opts, .groups = { slurm_common_opts }, .run = slurm_sinfo },
-	{ .name = "sacct", .summary = "List jobs, those that have ended too", .synopsis = "", .slurm = true,
+	{ .name = "sacct", .summary = "List jobs, including ended ones", .synopsis = "", .slurm = true,
 	  .opts = sacct_opts, .groups = { slurm_which_opts, slurm_common_opts }, .run = slurm_sacct },
 	{ .name = "scontrol", .summary = "Show and change jobs, nodes and partitions", .synopsis = "COMMAND [ARGUMENT]...", .slurm = true,
 	  .opts = scontrol_opts, .groups = { slurm_common_opts }, .min_args = 1, .max_args = -1, .run = slurm_scontrol },
-	{ .name = "sshare", .summary = "Show what queues and users are due and have used", .synopsis = "", .slurm = true,
+	{ .name = "sshare", .summary = "Show fair shares and use of queues and users", .synopsis = "", .slurm = true,
 	  .opts = sshare_opts, .groups = { slurm_common_opts }, .run = slurm_sshare },
-	{ .name = "sprio", .summary = "Show what the priorities of waiting jobs are made of", .synopsis = "", .slurm = true,
+	{ .name = "sprio", .summary = "Show the priority terms of pending jobs", .synopsis = "", .slurm = true,
 	  .opts = sprio_opts, .groups = { slurm_common_opts }, .run = slurm_sprio },
-	{ .name = "sacctmgr", .summary = "Say which command of gpuq does what was asked for", .synopsis = "COMMAND [ARGUMENT]...", .slurm = true,
+	{ .name = "sacctmgr", .summary = "Print the corresponding gpuq command", .synopsis = "COMMAND [ARGUMENT]...", .slurm = true,
 	  .opts = sacctmgr_opts, .groups = { slurm_common_opts }, .max_args = -1, .run = slurm_sacctmgr },
 	{ .name = NULL },
 };
 
 /* Where srun starts tasks: inside of a job, and in pods of a job that runs. */
 static const struct command step = {
-	.name = "srun", .summary = "Start tasks in a job that runs", .synopsis = "COMMAND [ARGUMENT]...", .slurm = true,
+	.name = "srun", .summary = "Start tasks in a running job", .synopsis = "COMMAND [ARGUMENT]...", .slurm = true,
 	.opts = step_opts, .groups = { slurm_common_opts }, .stop_first = true, .min_args = 1, .max_args = -1, .run = slurm_step,
 };
 /* clang-format on */

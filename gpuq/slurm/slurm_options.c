@@ -13,10 +13,10 @@
 #define ONE_CLUSTER "a server has one cluster; --server names another"
 
 const struct opt slurm_common_opts[] = {
-	IGNORED("clusters", 'M', ARG_REQUIRED, ONE_CLUSTER), ANYWAY("verbose", 'v', ARG_NONE, "there is nothing more to tell"),
+	IGNORED("clusters", 'M', ARG_REQUIRED, ONE_CLUSTER), ANYWAY("verbose", 'v', ARG_NONE, "accepted without effect"),
 	{ OPT_HELP, "usage", 0, ARG_NONE, NULL, "same as --help" },
 	{ OPT_S_VERSION, "version", 'V', ARG_NONE, NULL, "print the version" },
-	ANYWAY("autocomplete", 0, ARG_REQUIRED, "gpuq completion makes shells complete"),
+	ANYWAY("autocomplete", 0, ARG_REQUIRED, "accepted without effect; see gpuq completion"),
 	END
 };
 
@@ -37,56 +37,56 @@ const struct opt slurm_which_opts[] = {
 const struct opt sbatch_opts[] = {
 	{ OPT_HELP, "help", 'h', ARG_NONE, NULL, "print this help and exit" },
 	{ OPT_PARSABLE, "parsable", 0, ARG_NONE, NULL, "print the bare job id" },
-	{ OPT_S_WAIT, "wait", 'W', ARG_NONE, NULL, "wait until the job has ended; its exit code is ours" },
-	{ OPT_S_QUIET, "quiet", 'Q', ARG_NONE, NULL, "print nothing but errors" },
-	{ OPT_DRY_RUN, "test-only", 0, ARG_NONE, NULL, "tell when and where it would start, submit nothing" },
+	{ OPT_S_WAIT, "wait", 'W', ARG_NONE, NULL, "wait until the job has ended; exit with its exit code" },
+	{ OPT_S_QUIET, "quiet", 'Q', ARG_NONE, NULL, "print only errors" },
+	{ OPT_DRY_RUN, "test-only", 0, ARG_NONE, NULL, "print when and where it would start, submit nothing" },
 	{ OPT_IGNORE_UNKNOWN, "ignore-unknown", 0, ARG_NONE, NULL, "skip unknown #SBATCH options" },
 	IGNORED("ignore-pbs", 0, ARG_NONE, "#PBS lines are remarks"),
 	REFUSED("cluster-constraint", 0, ARG_REQUIRED, ONE_CLUSTER),
-	REFUSED("gpus-per-socket", 0, ARG_REQUIRED, "say --gpus-per-node"),
-	REFUSED("het-group", 0, ARG_REQUIRED, "a job of several parts is a job file with groups"),
+	REFUSED("gpus-per-socket", 0, ARG_REQUIRED, "use --gpus-per-node"),
+	REFUSED("het-group", 0, ARG_REQUIRED, "use a job file with groups"),
 	END
 };
 
 const struct opt salloc_opts[] = {
 	{ OPT_HELP, "help", 'h', ARG_NONE, NULL, "print this help and exit" },
-	{ OPT_S_QUIET, "quiet", 'Q', ARG_NONE, NULL, "print nothing but errors" },
-	{ OPT_S_IMMEDIATE, "immediate", 'I', ARG_OPTIONAL, "SECONDS", "give up when it has not started by then (1)" },
+	{ OPT_S_QUIET, "quiet", 'Q', ARG_NONE, NULL, "print only errors" },
+	{ OPT_S_IMMEDIATE, "immediate", 'I', ARG_OPTIONAL, "SECONDS", "give up if it has not started within SECONDS (1)" },
 	{ OPT_S_NO_SHELL, "no-shell", 0, ARG_NONE, NULL, "run nothing: the job holds its devices until it is cancelled" },
-	{ OPT_S_KILL_COMMAND, "kill-command", 'K', ARG_OPTIONAL, "SIGNAL", "send this to the command when the job ends (TERM; to a shell HUP)" },
-	{ OPT_LEASE, "lease", 0, ARG_REQUIRED, "DURATION", "how long the job outlives a salloc that was killed (30s)" },
-	ANYWAY("no-bell", 0, ARG_NONE, "there is no bell"), IGNORED("bell", 0, ARG_NONE, "there is no bell"),
-	IGNORED("wait", 'W', ARG_REQUIRED, "the job waits; --immediate bounds that"),
-	REFUSED("gpus-per-socket", 0, ARG_REQUIRED, "say --gpus-per-node"),
-	REFUSED("het-group", 0, ARG_REQUIRED, "a job of several parts is a job file with groups"),
+	{ OPT_S_KILL_COMMAND, "kill-command", 'K', ARG_OPTIONAL, "SIGNAL", "signal for the command when the job ends (TERM; shells: HUP)" },
+	{ OPT_LEASE, "lease", 0, ARG_REQUIRED, "DURATION", "time for which the job outlives a killed salloc (30s)" },
+	ANYWAY("no-bell", 0, ARG_NONE, "accepted without effect; there is no bell"), IGNORED("bell", 0, ARG_NONE, "there is no bell"),
+	IGNORED("wait", 'W', ARG_REQUIRED, "the job stays pending; --immediate limits that"),
+	REFUSED("gpus-per-socket", 0, ARG_REQUIRED, "use --gpus-per-node"),
+	REFUSED("het-group", 0, ARG_REQUIRED, "use a job file with groups"),
 	REFUSED("x11", 0, ARG_OPTIONAL, "run ssh -X to the node, or gpuq port-forward"),
 	END
 };
 
 const struct opt squeue_opts[] = {
-	{ OPT_NO_HEADER, "noheader", 'h', ARG_NONE, NULL, "leave the header out" },
+	{ OPT_NO_HEADER, "noheader", 'h', ARG_NONE, NULL, "omit the header line" },
 	{ OPT_FORMAT, "format", 'o', ARG_REQUIRED, "FORMAT", "columns by letter: %.18i %j" },
 	{ OPT_S_FORMAT, "Format", 'O', ARG_REQUIRED, "FIELDS", "columns by word: JobID:18,Name" },
-	{ OPT_SORT, "sort", 'S', ARG_REQUIRED, "LETTERS", "sort by these columns, -p is downwards" },
+	{ OPT_SORT, "sort", 'S', ARG_REQUIRED, "LETTERS", "sort by these columns; -p sorts descending" },
 	{ OPT_JOBS, "jobs", 'j', ARG_MANY, "JOBS", "these jobs" },
 	{ OPT_JOBS, "job", 0, ARG_MANY, "JOBS", "same as --jobs" },
 	{ OPT_STATES, "states", 't', ARG_MANY, "STATES", "jobs in these states, or all" },
 	{ OPT_LONG, "long", 'l', ARG_NONE, NULL, "more columns" },
 	{ OPT_ARRAY, "array", 'r', ARG_NONE, NULL, "a line for each element of an array" },
-	{ OPT_START, "start", 0, ARG_NONE, NULL, "when waiting jobs are expected to start" },
-	{ OPT_WATCH, "iterate", 'i', ARG_REQUIRED, "SECONDS", "again and again" },
+	{ OPT_START, "start", 0, ARG_NONE, NULL, "print expected start times of pending jobs" },
+	{ OPT_WATCH, "iterate", 'i', ARG_REQUIRED, "SECONDS", "repeat every SECONDS" },
 	{ OPT_S_NOTME, "notme", 0, ARG_NONE, NULL, "jobs of others" },
 	{ OPT_JSON, "json", 0, ARG_OPTIONAL, "VALUE", "gpuq's objects, one a line: gpuq-json(5)" },
-	ANYWAY("all", 'a', ARG_NONE, "all partitions are shown"), ANYWAY("array-unique", 0, ARG_NONE, "elements that wait have one line"),
-	ANYWAY("expand-patterns", 0, ARG_NONE, "names of files are in scontrol show job"),
-	IGNORED("federation", 0, ARG_NONE, ONE_CLUSTER), ANYWAY("hide", 0, ARG_NONE, "no partition is hidden"),
-	ANYWAY("local", 0, ARG_NONE, ONE_CLUSTER), IGNORED("noconvert", 0, ARG_NONE, "sizes are as they are"),
-	ANYWAY("only-job-state", 0, ARG_NONE, "a list costs little"), ANYWAY("priority", 'P', ARG_NONE, "a job has one partition"),
+	ANYWAY("all", 'a', ARG_NONE, "accepted without effect; all partitions are shown"), ANYWAY("array-unique", 0, ARG_NONE, "accepted without effect; pending elements share a line"),
+	ANYWAY("expand-patterns", 0, ARG_NONE, "accepted without effect; see scontrol show job"),
+	IGNORED("federation", 0, ARG_NONE, ONE_CLUSTER), ANYWAY("hide", 0, ARG_NONE, "accepted without effect; no partition is hidden"),
+	ANYWAY("local", 0, ARG_NONE, ONE_CLUSTER), IGNORED("noconvert", 0, ARG_NONE, "sizes are not converted"),
+	ANYWAY("only-job-state", 0, ARG_NONE, "accepted without effect"), ANYWAY("priority", 'P', ARG_NONE, "accepted without effect; a job has one partition"),
 	IGNORED("sibling", 0, ARG_NONE, ONE_CLUSTER),
-	REFUSED("licenses", 'L', ARG_REQUIRED, "gpuq why JOB names the license that a job waits for"),
+	REFUSED("licenses", 'L', ARG_REQUIRED, "gpuq why JOB names missing licenses"),
 	REFUSED("reservation", 'R', ARG_REQUIRED, "gpuq reservations lists them"),
-	REFUSED("steps", 's', ARG_OPTIONAL, "steps are processes of the job, gpuqd does not know them"),
-	REFUSED("yaml", 0, ARG_OPTIONAL, "say --json"),
+	REFUSED("steps", 's', ARG_OPTIONAL, "steps are not known to gpuqd"),
+	REFUSED("yaml", 0, ARG_OPTIONAL, "use --json"),
 	END
 };
 
@@ -94,39 +94,39 @@ const struct opt scancel_opts[] = {
 	{ OPT_NAMES, "jobname", 0, ARG_MANY, "NAMES", "same as --name" },
 	{ OPT_STATES, "state", 't', ARG_MANY, "STATES", "jobs in these states" },
 	{ OPT_STATES, "states", 0, ARG_MANY, "STATES", "same as --state" },
-	{ OPT_SIGNAL, "signal", 's', ARG_REQUIRED, "SIGNAL", "send this instead" },
+	{ OPT_SIGNAL, "signal", 's', ARG_REQUIRED, "SIGNAL", "send SIGNAL instead of ending the job" },
 	{ OPT_S_INTERACTIVE, "interactive", 'i', ARG_NONE, NULL, "ask for each job" },
-	{ OPT_VERBOSE, "verbose", 'v', ARG_NONE, NULL, "tell how many" },
+	{ OPT_VERBOSE, "verbose", 'v', ARG_NONE, NULL, "print the number of jobs" },
 	ANYWAY("batch", 'b', ARG_NONE, "a signal goes to the first process of each pod"),
 	IGNORED("full", 'f', ARG_NONE, "a signal goes to the first process of each pod"),
-	IGNORED("hurry", 'H', ARG_NONE, "there is nothing to stage out"), ANYWAY("quiet", 'Q', ARG_NONE, "it is silent"),
-	ANYWAY("ctld", 0, ARG_NONE, "the daemon does it"), IGNORED("admin-comment", 0, ARG_REQUIRED, "gpuq events tells who cancelled"),
+	IGNORED("hurry", 'H', ARG_NONE, "there is nothing to stage out"), ANYWAY("quiet", 'Q', ARG_NONE, "accepted without effect; there is no output"),
+	ANYWAY("ctld", 0, ARG_NONE, "accepted without effect; the daemon does it"), IGNORED("admin-comment", 0, ARG_REQUIRED, "gpuq events shows who cancelled"),
 	IGNORED("sibling", 0, ARG_REQUIRED, ONE_CLUSTER),
 	REFUSED("cron", 'c', ARG_NONE, "there are no cron jobs"),
 	REFUSED("reservation", 'R', ARG_REQUIRED, "name the jobs"),
-	REFUSED("wckey", 0, ARG_REQUIRED, "gpuq cancel --labels picks by label"),
+	REFUSED("wckey", 0, ARG_REQUIRED, "use gpuq cancel --labels"),
 	END
 };
 
 const struct opt sinfo_opts[] = {
-	{ OPT_NO_HEADER, "noheader", 'h', ARG_NONE, NULL, "leave the header out" },
+	{ OPT_NO_HEADER, "noheader", 'h', ARG_NONE, NULL, "omit the header line" },
 	{ OPT_FORMAT, "format", 'o', ARG_REQUIRED, "FORMAT", "columns by letter: %n %G %t" },
 	{ OPT_S_FORMAT, "Format", 'O', ARG_REQUIRED, "FIELDS", "columns by word: NodeList,Gres,StateCompact" },
 	{ OPT_SORT, "sort", 'S', ARG_REQUIRED, "LETTERS", "sort by these columns" },
 	{ OPT_S_BY_NODE, "Node", 'N', ARG_NONE, NULL, "a line for each node" },
 	{ OPT_SUMMARY, "summarize", 's', ARG_NONE, NULL, "a line for each partition" },
-	{ OPT_REASON, "list-reasons", 'R', ARG_NONE, NULL, "nodes that are not used, and why" },
+	{ OPT_REASON, "list-reasons", 'R', ARG_NONE, NULL, "unavailable nodes and reasons" },
 	{ OPT_LONG, "long", 'l', ARG_NONE, NULL, "more columns" },
 	{ OPT_QUEUES, "partition", 'p', ARG_MANY, "QUEUES", "these queues" },
 	{ OPT_STATES, "states", 't', ARG_MANY, "STATES", "nodes in these states" },
 	{ OPT_NODES, "nodes", 'n', ARG_MANY, "NODES", "these nodes" },
 	{ OPT_S_DEAD, "dead", 'd', ARG_NONE, NULL, "nodes that do not answer" },
 	{ OPT_S_RESPONDING, "responding", 'r', ARG_NONE, NULL, "nodes that answer" },
-	{ OPT_WATCH, "iterate", 'i', ARG_REQUIRED, "SECONDS", "again and again" },
-	ANYWAY("all", 'a', ARG_NONE, "all partitions are shown"), ANYWAY("exact", 'e', ARG_NONE, "nodes of one line are alike in all that is shown"),
-	IGNORED("federation", 0, ARG_NONE, ONE_CLUSTER), ANYWAY("future", 'F', ARG_NONE, "nodes are those that there are"),
-	ANYWAY("hide", 0, ARG_NONE, "no partition is hidden"), ANYWAY("local", 0, ARG_NONE, ONE_CLUSTER),
-	IGNORED("noconvert", 0, ARG_NONE, "sizes are as they are"),
+	{ OPT_WATCH, "iterate", 'i', ARG_REQUIRED, "SECONDS", "repeat every SECONDS" },
+	ANYWAY("all", 'a', ARG_NONE, "accepted without effect; all partitions are shown"), ANYWAY("exact", 'e', ARG_NONE, "accepted without effect; nodes of one line are always alike"),
+	IGNORED("federation", 0, ARG_NONE, ONE_CLUSTER), ANYWAY("future", 'F', ARG_NONE, "accepted without effect"),
+	ANYWAY("hide", 0, ARG_NONE, "accepted without effect; no partition is hidden"), ANYWAY("local", 0, ARG_NONE, ONE_CLUSTER),
+	IGNORED("noconvert", 0, ARG_NONE, "sizes are not converted"),
 	REFUSED("json", 0, ARG_OPTIONAL, "gpuq nodes --json and gpuq queues --json have objects"),
 	REFUSED("reservation", 'T', ARG_NONE, "gpuq reservations lists them"), REFUSED("yaml", 0, ARG_OPTIONAL, "see gpuq nodes --json"),
 	END
@@ -137,45 +137,45 @@ const struct opt sacct_opts[] = {
 	{ OPT_S_ALLOCATIONS, "allocations", 'X', ARG_NONE, NULL, "no lines of batch steps" },
 	{ OPT_JOBS, "jobs", 'j', ARG_MANY, "JOBS", "these jobs" },
 	{ OPT_QUEUES, "partition", 'r', ARG_MANY, "QUEUES", "jobs of these queues" },
-	{ OPT_SINCE, "starttime", 'S', ARG_REQUIRED, "TIME", "not those that ended before (today, or any time with --jobs)" },
-	{ OPT_UNTIL, "endtime", 'E', ARG_REQUIRED, "TIME", "not those that ended after" },
+	{ OPT_SINCE, "starttime", 'S', ARG_REQUIRED, "TIME", "only jobs that ended after TIME (today; any time with --jobs)" },
+	{ OPT_UNTIL, "endtime", 'E', ARG_REQUIRED, "TIME", "only jobs that ended before TIME" },
 	{ OPT_STATES, "state", 's', ARG_MANY, "STATES", "jobs in these states" },
 	{ OPT_FORMAT, "format", 'o', ARG_MANY, "FIELDS", "columns: JobID,State%20,Elapsed" },
 	{ OPT_S_BRIEF, "brief", 'b', ARG_NONE, NULL, "JobID, State and ExitCode" },
 	{ OPT_LONG, "long", 'l', ARG_NONE, NULL, "more columns" },
-	{ OPT_NO_HEADER, "noheader", 'n', ARG_NONE, NULL, "leave the header out" },
+	{ OPT_NO_HEADER, "noheader", 'n', ARG_NONE, NULL, "omit the header line" },
 	{ OPT_PARSABLE, "parsable", 'p', ARG_NONE, NULL, "columns end in |" },
 	{ OPT_S_PARSABLE2, "parsable2", 'P', ARG_NONE, NULL, "columns are separated by |" },
-	{ OPT_S_DELIMITER, "delimiter", 0, ARG_REQUIRED, "TEXT", "instead of |" },
+	{ OPT_S_DELIMITER, "delimiter", 0, ARG_REQUIRED, "TEXT", "delimiter instead of |" },
 	{ OPT_USERS, "uid", 'u', ARG_MANY, "USERS", "jobs of these users" },
 	{ OPT_S_HELPFORMAT, "helpformat", 'e', ARG_NONE, NULL, "print the names of columns" },
 	{ OPT_ALL, "allusers", 'a', ARG_NONE, NULL, "jobs of all users" },
 	{ OPT_JSON, "json", 0, ARG_OPTIONAL, "VALUE", "gpuq's objects, one a line: gpuq-json(5)" },
 	{ OPT_NODES, "nodelist", 'N', ARG_MANY, "NODES", "jobs on these nodes" },
-	IGNORED("allclusters", 'L', ARG_NONE, ONE_CLUSTER), ANYWAY("array", 0, ARG_NONE, "elements that started have a line each"),
-	ANYWAY("duplicates", 'D', ARG_NONE, "an id is never used again"), ANYWAY("expand-patterns", 0, ARG_NONE, "names of files are in scontrol show job"),
+	IGNORED("allclusters", 'L', ARG_NONE, ONE_CLUSTER), ANYWAY("array", 0, ARG_NONE, "accepted without effect; started elements have a line each"),
+	ANYWAY("duplicates", 'D', ARG_NONE, "accepted without effect; ids are never reused"), ANYWAY("expand-patterns", 0, ARG_NONE, "accepted without effect; see scontrol show job"),
 	ANYWAY("federation", 0, ARG_NONE, ONE_CLUSTER), ANYWAY("local", 0, ARG_NONE, ONE_CLUSTER),
-	ANYWAY("noconvert", 0, ARG_NONE, "sizes are as they are"), IGNORED("truncate", 'T', ARG_NONE, "times are as they were"),
-	IGNORED("units", 0, ARG_REQUIRED, "sizes are as they are"), ANYWAY("whole-hetjob", 0, ARG_OPTIONAL, "a job is shown whole"),
-	REFUSED("associations", 'x', ARG_REQUIRED, "pick by --user and --account"),
-	REFUSED("batch-script", 'B', ARG_NONE, "the script stays with who submitted it"),
-	REFUSED("completion", 'c', ARG_NONE, "there is one history, this one"), REFUSED("env-vars", 0, ARG_NONE, "the environment stays with the job"),
-	REFUSED("file", 'f', ARG_REQUIRED, "jobs come from the server alone"), REFUSED("flags", 'F', ARG_REQUIRED, "jobs are not marked by how they were scheduled"),
-	REFUSED("gid", 'g', ARG_REQUIRED, "pick by --user"), REFUSED("group", 0, ARG_REQUIRED, "pick by --user"),
+	ANYWAY("noconvert", 0, ARG_NONE, "sizes are not converted"), IGNORED("truncate", 'T', ARG_NONE, "times are not truncated"),
+	IGNORED("units", 0, ARG_REQUIRED, "sizes are not converted"), ANYWAY("whole-hetjob", 0, ARG_OPTIONAL, "accepted without effect"),
+	REFUSED("associations", 'x', ARG_REQUIRED, "use --user and --account"),
+	REFUSED("batch-script", 'B', ARG_NONE, "use the file that was submitted"),
+	REFUSED("completion", 'c', ARG_NONE, "there is only this history"), REFUSED("env-vars", 0, ARG_NONE, "environments are not shown"),
+	REFUSED("file", 'f', ARG_REQUIRED, "jobs are read from the server only"), REFUSED("flags", 'F', ARG_REQUIRED, "jobs carry no scheduling flags"),
+	REFUSED("gid", 'g', ARG_REQUIRED, "use --user"), REFUSED("group", 0, ARG_REQUIRED, "use --user"),
 	REFUSED("ncpus", 'I', ARG_REQUIRED, "filter what --parsable2 prints"), REFUSED("nnodes", 'i', ARG_REQUIRED, "filter what --parsable2 prints"),
 	REFUSED("reason", 'R', ARG_REQUIRED, "filter what --parsable2 prints"),
 	REFUSED("timelimit-max", 'K', ARG_REQUIRED, "filter what --parsable2 prints"), REFUSED("timelimit-min", 'k', ARG_REQUIRED, "filter what --parsable2 prints"),
-	REFUSED("wckeys", 'W', ARG_REQUIRED, "gpuq history --labels picks by label"), REFUSED("yaml", 0, ARG_OPTIONAL, "say --json"),
+	REFUSED("wckeys", 'W', ARG_REQUIRED, "use gpuq history --labels"), REFUSED("yaml", 0, ARG_OPTIONAL, "use --json"),
 	END
 };
 
 const struct opt scontrol_opts[] = {
 	{ OPT_HELP, "help", 'h', ARG_NONE, NULL, "print this help and exit" },
 	{ OPT_S_ONELINER, "oneliner", 'o', ARG_NONE, NULL, "a line for each object" },
-	ANYWAY("all", 'a', ARG_NONE, "all partitions are shown"), ANYWAY("details", 'd', ARG_NONE, "all that is known is shown"),
-	IGNORED("federation", 0, ARG_NONE, ONE_CLUSTER), ANYWAY("future", 'F', ARG_NONE, "nodes are those that there are"),
-	ANYWAY("hide", 0, ARG_NONE, "no partition is hidden"), ANYWAY("local", 0, ARG_NONE, ONE_CLUSTER),
-	ANYWAY("quiet", 'Q', ARG_NONE, "it is silent"), IGNORED("sibling", 0, ARG_NONE, ONE_CLUSTER),
+	ANYWAY("all", 'a', ARG_NONE, "accepted without effect; all partitions are shown"), ANYWAY("details", 'd', ARG_NONE, "accepted without effect; all details are shown"),
+	IGNORED("federation", 0, ARG_NONE, ONE_CLUSTER), ANYWAY("future", 'F', ARG_NONE, "accepted without effect"),
+	ANYWAY("hide", 0, ARG_NONE, "accepted without effect; no partition is hidden"), ANYWAY("local", 0, ARG_NONE, ONE_CLUSTER),
+	ANYWAY("quiet", 'Q', ARG_NONE, "accepted without effect; there is no output"), IGNORED("sibling", 0, ARG_NONE, ONE_CLUSTER),
 	REFUSED("json", 0, ARG_OPTIONAL, "gpuq status JOB --json and gpuq nodes --json have objects"),
 	REFUSED("uid", 'u', ARG_REQUIRED, "operators may act on every job"), REFUSED("yaml", 0, ARG_OPTIONAL, "see gpuq status JOB --json"),
 	END
@@ -191,39 +191,39 @@ const struct opt scontrol_opts[] = {
 	IGNORED("external", 0, ARG_NONE, "steps are processes of the job"), \
 	IGNORED("mpi", 0, ARG_REQUIRED, "start MPI programs with mpirun"), \
 	IGNORED("msg-timeout", 0, ARG_REQUIRED, "there are no messages"), \
-	IGNORED("preserve-env", 'E', ARG_NONE, "it is set anew"), \
+	IGNORED("preserve-env", 'E', ARG_NONE, "the environment is set for each step"), \
 	IGNORED("quit-on-interrupt", 0, ARG_NONE, "an interrupt ends the tasks"), \
 	IGNORED("send-libs", 0, ARG_OPTIONAL, "nothing is copied"), \
 	IGNORED("slurmd-debug", 0, ARG_REQUIRED, "there is no slurmd"), \
 	ANYWAY("stepmgr", 0, ARG_NONE, "steps are processes of the job"), \
-	IGNORED("threads", 'T', ARG_REQUIRED, "tasks are started one after the other"), \
-	IGNORED("tree-width", 0, ARG_REQUIRED, "tasks are started one after the other"), \
-	IGNORED("treewidth", 0, ARG_REQUIRED, "tasks are started one after the other"), \
-	ANYWAY("unbuffered", 'u', ARG_NONE, "lines come as they are written"), \
+	IGNORED("threads", 'T', ARG_REQUIRED, "tasks are started one at a time"), \
+	IGNORED("tree-width", 0, ARG_REQUIRED, "tasks are started one at a time"), \
+	IGNORED("treewidth", 0, ARG_REQUIRED, "tasks are started one at a time"), \
+	ANYWAY("unbuffered", 'u', ARG_NONE, "accepted without effect; lines are never buffered"), \
 	ANYWAY("whole", 0, ARG_NONE, "tasks see the devices of their pod"), \
-	REFUSED("bcast", 0, ARG_OPTIONAL, "copy it in the command, or mount it with --volume"), \
-	REFUSED("epilog", 0, ARG_REQUIRED, "put it into the command"), \
-	REFUSED("het-group", 0, ARG_REQUIRED, "a job of several parts is a job file with groups"), \
-	REFUSED("multi-prog", 0, ARG_NONE, "a script that looks at SLURM_PROCID does it"), \
+	REFUSED("bcast", 0, ARG_OPTIONAL, "copy the file in the command, or mount it with --volume"), \
+	REFUSED("epilog", 0, ARG_REQUIRED, "run it in the command"), \
+	REFUSED("het-group", 0, ARG_REQUIRED, "use a job file with groups"), \
+	REFUSED("multi-prog", 0, ARG_NONE, "use a script that evaluates SLURM_PROCID"), \
 	REFUSED("no-allocate", 'Z', ARG_NONE, "nothing runs without a job"), \
-	REFUSED("prolog", 0, ARG_REQUIRED, "put it into the command"), \
+	REFUSED("prolog", 0, ARG_REQUIRED, "run it in the command"), \
 	REFUSED("relative", 'r', ARG_REQUIRED, "name the nodes with --nodelist"), \
-	REFUSED("task-epilog", 0, ARG_REQUIRED, "put it into the command"), \
-	REFUSED("task-prolog", 0, ARG_REQUIRED, "put it into the command"), \
+	REFUSED("task-epilog", 0, ARG_REQUIRED, "run it in the command"), \
+	REFUSED("task-prolog", 0, ARG_REQUIRED, "run it in the command"), \
 	REFUSED("x11", 0, ARG_OPTIONAL, "run ssh -X to the node, or gpuq port-forward")
 
 const struct opt srun_opts[] = {
 	{ OPT_HELP, "help", 'h', ARG_NONE, NULL, "print this help and exit" },
-	{ OPT_S_QUIET, "quiet", 'Q', ARG_NONE, NULL, "print nothing but errors" },
-	{ OPT_S_PTY, "pty", 0, ARG_OPTIONAL, "VALUE", "our terminal is the command's, as of gpuq run -it" },
-	{ OPT_S_IMMEDIATE, "immediate", 'I', ARG_OPTIONAL, "SECONDS", "give up when it has not started by then (1)" },
-	{ OPT_S_JOBID, "jobid", 0, ARG_REQUIRED, "JOB", "in this job, which runs; its options are then those of srun inside of a job" },
+	{ OPT_S_QUIET, "quiet", 'Q', ARG_NONE, NULL, "print only errors" },
+	{ OPT_S_PTY, "pty", 0, ARG_OPTIONAL, "VALUE", "allocate a terminal, as gpuq run -it does" },
+	{ OPT_S_IMMEDIATE, "immediate", 'I', ARG_OPTIONAL, "SECONDS", "give up if it has not started within SECONDS (1)" },
+	{ OPT_S_JOBID, "jobid", 0, ARG_REQUIRED, "JOB", "run in this running job, with the options of srun inside a job" },
 	{ OPT_S_LABEL, "label", 'l', ARG_NONE, NULL, "begin each line with the number of its task" },
 	{ OPT_S_KILL_ON_BAD_EXIT, "kill-on-bad-exit", 'K', ARG_OPTIONAL, "0|1", "whether a task that fails ends the others (1)" },
 	{ OPT_LEASE, "lease", 0, ARG_REQUIRED, "DURATION", "cancel the job when srun has been gone for DURATION" },
-	IGNORED("overlap", 0, ARG_NONE, "it is a job of its own"), IGNORED("wait", 'W', ARG_REQUIRED, "tasks end when the first has failed"),
-	IGNORED("interactive", 0, ARG_NONE, "say --pty"),
-	REFUSED("gpus-per-socket", 0, ARG_REQUIRED, "say --gpus-per-node"),
+	IGNORED("overlap", 0, ARG_NONE, "srun outside a job creates a job of its own"), IGNORED("wait", 'W', ARG_REQUIRED, "tasks end when the first has failed"),
+	IGNORED("interactive", 0, ARG_NONE, "use --pty"),
+	REFUSED("gpus-per-socket", 0, ARG_REQUIRED, "use --gpus-per-node"),
 	SRUN_IGNORED,
 	END
 };
@@ -238,30 +238,30 @@ const struct opt step_opts[] = {
 	{ OPT_S_CHDIR, "chdir", 'D', ARG_REQUIRED, "DIR", "run there" },
 	{ OPT_S_EXPORT, "export", 0, ARG_REQUIRED, "LIST", "environment: ALL, NONE, or NAME[=VALUE],..." },
 	{ OPT_S_GPUS_PER_TASK, "gpus-per-task", 0, ARG_REQUIRED, "N", "each task sees N devices of its own" },
-	{ OPT_S_INPUT, "input", 'i', ARG_REQUIRED, "FILE", "what the first task reads; none: nothing" },
-	{ OPT_S_OUTPUT, "output", 'o', ARG_REQUIRED, "FILE", "where output goes: %j %t %n %N %x %u; none: nowhere" },
-	{ OPT_S_ERROR, "error", 'e', ARG_REQUIRED, "FILE", "where errors go (where the output goes)" },
-	{ OPT_S_PTY, "pty", 0, ARG_OPTIONAL, "VALUE", "the first task alone, on our terminal" },
-	{ OPT_S_JOBID, "jobid", 0, ARG_REQUIRED, "JOB", "in this job, which runs" },
+	{ OPT_S_INPUT, "input", 'i', ARG_REQUIRED, "FILE", "input file of the first task; none: no input" },
+	{ OPT_S_OUTPUT, "output", 'o', ARG_REQUIRED, "FILE", "output file: %j %t %n %N %x %u; none: discard" },
+	{ OPT_S_ERROR, "error", 'e', ARG_REQUIRED, "FILE", "error file (the output file)" },
+	{ OPT_S_PTY, "pty", 0, ARG_OPTIONAL, "VALUE", "run only the first task, on a terminal" },
+	{ OPT_S_JOBID, "jobid", 0, ARG_REQUIRED, "JOB", "run in this running job" },
 	{ OPT_S_KILL_ON_BAD_EXIT, "kill-on-bad-exit", 'K', ARG_OPTIONAL, "0|1", "whether a task that fails ends the others (1)" },
-	{ OPT_S_QUIET, "quiet", 'Q', ARG_NONE, NULL, "print nothing but errors" },
+	{ OPT_S_QUIET, "quiet", 'Q', ARG_NONE, NULL, "print only errors" },
 	ANYWAY("overlap", 0, ARG_NONE, "steps share the devices of the job"), ANYWAY("oversubscribe", 's', ARG_NONE, "steps share the devices of the job"),
 	ANYWAY("job-name", 'J', ARG_REQUIRED, "steps are not recorded"), ANYWAY("comment", 0, ARG_REQUIRED, "steps are not recorded"),
-	IGNORED("account", 'A', ARG_REQUIRED, "it is that of the job"), IGNORED("partition", 'p', ARG_REQUIRED, "it is that of the job"),
-	IGNORED("qos", 'q', ARG_REQUIRED, "it is that of the job"), IGNORED("reservation", 0, ARG_REQUIRED, "it is that of the job"),
-	IGNORED("constraint", 'C', ARG_REQUIRED, "the job has its nodes"), IGNORED("exclude", 'x', ARG_REQUIRED, "the job has its nodes"),
+	IGNORED("account", 'A', ARG_REQUIRED, "steps use that of the job"), IGNORED("partition", 'p', ARG_REQUIRED, "steps use that of the job"),
+	IGNORED("qos", 'q', ARG_REQUIRED, "steps use that of the job"), IGNORED("reservation", 0, ARG_REQUIRED, "steps use that of the job"),
+	IGNORED("constraint", 'C', ARG_REQUIRED, "the nodes of the job are fixed"), IGNORED("exclude", 'x', ARG_REQUIRED, "the nodes of the job are fixed"),
 	IGNORED("container-image", 0, ARG_REQUIRED, "steps run in the container of their pod"), IGNORED("container-mounts", 0, ARG_REQUIRED, "steps run in the container of their pod"),
-	IGNORED("container-name", 0, ARG_REQUIRED, "steps run in the container of their pod"), IGNORED("container-workdir", 0, ARG_REQUIRED, "say --chdir"),
+	IGNORED("container-name", 0, ARG_REQUIRED, "steps run in the container of their pod"), IGNORED("container-workdir", 0, ARG_REQUIRED, "use --chdir"),
 	ANYWAY("cpus-per-task", 'c', ARG_REQUIRED, "CPUs are counted for the job"), ANYWAY("cpus-per-gpu", 0, ARG_REQUIRED, "CPUs are counted for the job"),
-	IGNORED("distribution", 'm', ARG_REQUIRED, "tasks are numbered by blocks"), ANYWAY("exclusive", 0, ARG_OPTIONAL, "the job's devices are its own"),
+	IGNORED("distribution", 'm', ARG_REQUIRED, "tasks are numbered by blocks"), ANYWAY("exclusive", 0, ARG_OPTIONAL, "accepted without effect; devices belong to the job"),
 	IGNORED("gpu-bind", 0, ARG_REQUIRED, "--gpus-per-task gives each task its own"), IGNORED("gpus", 'G', ARG_REQUIRED, "tasks see the devices of their pod; --gpus-per-task gives each its own"),
 	IGNORED("gpus-per-node", 0, ARG_REQUIRED, "tasks see the devices of their pod; --gpus-per-task gives each its own"),
 	IGNORED("gres", 0, ARG_REQUIRED, "tasks see the devices of their pod; --gpus-per-task gives each its own"),
 	IGNORED("hint", 0, ARG_REQUIRED, "tasks are not bound to cores"), IGNORED("immediate", 'I', ARG_OPTIONAL, "steps start at once"),
-	IGNORED("interactive", 0, ARG_NONE, "say --pty"),
+	IGNORED("interactive", 0, ARG_NONE, "use --pty"),
 	IGNORED("mem", 0, ARG_REQUIRED, "memory is counted for the job"), IGNORED("mem-bind", 0, ARG_REQUIRED, "memory is not bound"),
 	IGNORED("mem-per-cpu", 0, ARG_REQUIRED, "memory is counted for the job"), IGNORED("mem-per-gpu", 0, ARG_REQUIRED, "memory is counted for the job"),
-	IGNORED("network", 0, ARG_REQUIRED, "there is nothing to choose"), IGNORED("open-mode", 0, ARG_REQUIRED, "files of steps are made anew"),
+	IGNORED("network", 0, ARG_REQUIRED, "there is no such choice"), IGNORED("open-mode", 0, ARG_REQUIRED, "files of steps are overwritten"),
 	IGNORED("threads-per-core", 0, ARG_REQUIRED, "tasks are not bound to cores"),
 	IGNORED("time", 't', ARG_REQUIRED, "the time limit is the job's"), IGNORED("wait", 'W', ARG_REQUIRED, "tasks end when the first has failed"),
 	SRUN_IGNORED,
@@ -270,39 +270,39 @@ const struct opt step_opts[] = {
 
 const struct opt sshare_opts[] = {
 	{ OPT_ALL, "all", 'a', ARG_NONE, NULL, "all users" },
-	{ OPT_QUEUES, "accounts", 'A', ARG_MANY, "QUEUES", "these queues, what is above and below them" },
+	{ OPT_QUEUES, "accounts", 'A', ARG_MANY, "QUEUES", "these queues, with their parents and children" },
 	{ OPT_LONG, "long", 'l', ARG_NONE, NULL, "more columns" },
-	{ OPT_NO_HEADER, "noheader", 'n', ARG_NONE, NULL, "leave the header out" },
+	{ OPT_NO_HEADER, "noheader", 'n', ARG_NONE, NULL, "omit the header line" },
 	{ OPT_NO_HEADER, "noheaders", 'h', ARG_NONE, NULL, "same as --noheader" },
 	{ OPT_FORMAT, "format", 'o', ARG_REQUIRED, "COLS", "columns by name, as of gpuq shares" },
-	{ OPT_USERS, "users", 'u', ARG_MANY, "USERS", "of users only these" },
-	{ OPT_ME, "Users", 'U', ARG_NONE, NULL, "of users only me" },
+	{ OPT_USERS, "users", 'u', ARG_MANY, "USERS", "only these users" },
+	{ OPT_ME, "Users", 'U', ARG_NONE, NULL, "only the caller" },
 	{ OPT_JSON, "json", 0, ARG_OPTIONAL, "VALUE", "gpuq's objects, one a line: gpuq-json(5)" },
 	ANYWAY("partition", 'm', ARG_NONE, "queues are partitions"),
-	REFUSED("parsable", 'p', ARG_NONE, "gpuq shares --csv prints what programs read"), REFUSED("parsable2", 'P', ARG_NONE, "gpuq shares --csv prints what programs read"),
+	REFUSED("parsable", 'p', ARG_NONE, "use gpuq shares --csv"), REFUSED("parsable2", 'P', ARG_NONE, "use gpuq shares --csv"),
 	END
 };
 
 const struct opt sprio_opts[] = {
-	{ OPT_NO_HEADER, "noheader", 'h', ARG_NONE, NULL, "leave the header out" },
+	{ OPT_NO_HEADER, "noheader", 'h', ARG_NONE, NULL, "omit the header line" },
 	{ OPT_JOBS, "jobs", 'j', ARG_MANY, "JOBS", "these jobs" },
 	{ OPT_FORMAT, "format", 'o', ARG_REQUIRED, "COLS", "columns by name or letter, as of gpuq prio" },
 	{ OPT_QUEUES, "partition", 'p', ARG_MANY, "QUEUES", "jobs of these queues" },
 	{ OPT_SORT, "sort", 'S', ARG_REQUIRED, "COLS", "sort by these columns" },
 	{ OPT_USERS, "user", 'u', ARG_MANY, "USERS", "jobs of these users" },
-	{ OPT_WEIGHTS, "weights", 'w', ARG_NONE, NULL, "what each term weighs" },
+	{ OPT_WEIGHTS, "weights", 'w', ARG_NONE, NULL, "print the weights of the terms" },
 	{ OPT_JSON, "json", 0, ARG_OPTIONAL, "VALUE", "gpuq's objects, one a line: gpuq-json(5)" },
-	ANYWAY("long", 'l', ARG_NONE, "all terms are shown"), ANYWAY("local", 0, ARG_NONE, ONE_CLUSTER),
+	ANYWAY("long", 'l', ARG_NONE, "accepted without effect; all terms are shown"), ANYWAY("local", 0, ARG_NONE, ONE_CLUSTER),
 	IGNORED("federation", 0, ARG_NONE, ONE_CLUSTER), IGNORED("sibling", 0, ARG_NONE, ONE_CLUSTER),
-	REFUSED("norm", 'n', ARG_NONE, "points are shown as they add up"),
+	REFUSED("norm", 'n', ARG_NONE, "points are not normalized"),
 	END
 };
 
 const struct opt sacctmgr_opts[] = {
-	ANYWAY("immediate", 'i', ARG_NONE, "nothing is changed here"), ANYWAY("noheader", 'n', ARG_NONE, "nothing is listed here"),
-	ANYWAY("parsable", 'p', ARG_NONE, "nothing is listed here"), ANYWAY("parsable2", 'P', ARG_NONE, "nothing is listed here"),
-	ANYWAY("quiet", 'Q', ARG_NONE, "nothing is listed here"), ANYWAY("readonly", 'r', ARG_NONE, "nothing is changed here"),
-	ANYWAY("associations", 's', ARG_NONE, "nothing is listed here"), ANYWAY("oneliner", 'o', ARG_NONE, "nothing is listed here"),
+	ANYWAY("immediate", 'i', ARG_NONE, "accepted without effect"), ANYWAY("noheader", 'n', ARG_NONE, "accepted without effect"),
+	ANYWAY("parsable", 'p', ARG_NONE, "accepted without effect"), ANYWAY("parsable2", 'P', ARG_NONE, "accepted without effect"),
+	ANYWAY("quiet", 'Q', ARG_NONE, "accepted without effect"), ANYWAY("readonly", 'r', ARG_NONE, "accepted without effect"),
+	ANYWAY("associations", 's', ARG_NONE, "accepted without effect"), ANYWAY("oneliner", 'o', ARG_NONE, "accepted without effect"),
 	END
 };
 /* clang-format on */

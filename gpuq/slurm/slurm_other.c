@@ -41,13 +41,13 @@ static const struct {
 	{ "coord", "gpuq export", "gpuq apply changes the managers of queues" },
 	{ "event", "gpuq nodes, gpuq events --audit", "gpuq drain and gpuq resume" },
 	{ "job", "gpuq history", "gpuq update changes jobs that have not ended" },
-	{ "prob", "gpuq doctor", "gpuq doctor says what to do" },
+	{ "prob", "gpuq doctor", "see gpuq doctor" },
 	{ "qos", "gpuq export", "gpuq apply changes qos" },
 	{ "reso", "gpuq export", "gpuq apply changes licenses" },
 	{ "reser", "gpuq reservations", "gpuq reserve" },
 	{ "runaway", "gpuq doctor", "there are none: a job ends when its pods are gone" },
 	{ "stats", "gpuq diag", "gpuq diag" },
-	{ "trans", "gpuq events --audit", "it is written by what is changed" },
+	{ "trans", "gpuq events --audit", "see the changes of each object" },
 	{ "tres", "gpuq nodes, gpuq export", "gpuq apply changes flavors" },
 	{ "user", "gpuq shares, gpuq export", "gpuq apply changes users" },
 	{ "wckey", "gpuq history --labels", "labels need no record of their own" },
@@ -60,11 +60,11 @@ int slurm_sacctmgr(struct cli *c)
 	const bool shows = strcasecmp(verb, "show") == 0 || strcasecmp(verb, "list") == 0;
 
 	if (strcasecmp(verb, "dump") == 0)
-		cli_say("error: gpuq export prints the site as a file");
+		cli_say("error: use gpuq export for the site file");
 	else if (strcasecmp(verb, "load") == 0)
-		cli_say("error: gpuq apply -f FILE changes the site as a file says");
+		cli_say("error: use gpuq apply -f FILE to apply a site file");
 	else if (strcasecmp(verb, "ping") == 0)
-		cli_say("error: gpuq version asks the server; scontrol ping as well");
+		cli_say("error: use gpuq version or scontrol ping");
 	else {
 		for (size_t i = 0; i < sizeof(entities) / sizeof(entities[0]); i++) {
 			if (!*entity || strncasecmp(entities[i].entity, entity,

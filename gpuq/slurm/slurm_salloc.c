@@ -254,7 +254,7 @@ static pid_t watch(struct cli *c, int64_t id, pid_t command, int signo)
 		kill(command, SIGKILL);
 		_exit(REVOKED);
 	} else {
-		cli_say("error: %s: the job is not watched any more", err.text);
+		cli_say("error: %s: lost track of the job", err.text);
 	}
 	_exit(0);
 }

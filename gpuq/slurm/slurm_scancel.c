@@ -74,7 +74,7 @@ int slurm_scancel(struct cli *c)
 
 	if (c->args.n_rest == 0 && !filter_given(&c->args) &&
 	    !opt_given(&c->args, OPT_S_ACCOUNTS) && !opt_given(&c->args, OPT_S_QOS))
-		return cli_usage(c, "expected jobs, or options that say which"), 1;
+		return cli_usage(c, "expected jobs, or options that select jobs"), 1;
 	rc = cli_connect(c, &err);
 	if (rc == 0)
 		rc = filter_put(c, params, &err);

@@ -10,10 +10,10 @@
 
 #include "gpuq/filter.h"
 #include "gpuq/job.h"
-#include "gpuq/nodeset.h"
 #include "gpuq/slurm/slurm.h"
 #include "gpuq/term.h"
 #include "gpuq/view.h"
+#include "libgpuq/hostlist.h"
 #include "libgpuq/names.h"
 #include "libgpuq/schema.h"
 #include "libgpuq/units.h"
@@ -144,7 +144,7 @@ static int update_job(struct cli *c, char *id, struct gpuq_val *set)
 	struct gpuq_val *params = gpuq_map(&c->arena);
 
 	if (set->n == 0)
-		return cli_usage(c, "expected what to change"), 1;
+		return cli_usage(c, "expected a change"), 1;
 	gpuq_put(&c->arena, params, "set", set);
 	return act(c, "job.update", params, 1, &id);
 }
@@ -154,7 +154,7 @@ static int update_node(struct cli *c, const char *name, const char *state, const
 	struct gpuq_val *params = gpuq_map(&c->arena), *list = gpuq_list(&c->arena), *reply;
 	struct gpuq_err err = GPUQ_ERR_INIT;
 	const bool drain = state && strncasecmp(state, "drain", 5) == 0;
-	int rc = nodeset_expand(&c->arena, name, list, &err);
+	int rc = hostlist_expand(&c->arena, name, HOSTLIST_GLOBS, list, &err);
 
 	if (!drain && (!state || (strcasecmp(state, "resume") && strcasecmp(state, "idle"))))
 		return cli_usage(c, "expected State=DRAIN or State=RESUME"), 1;
@@ -176,7 +176,7 @@ static int no_key(const char *word)
 	near = gpuq_nearest(word, known);
 	for (size_t i = 0; i < sizeof(fixed) / sizeof(fixed[0]); i++)
 		if (strcasecmp(fixed[i], word) == 0) {
-			cli_say("error: update: %s stays as it was submitted: cancel the job and "
+			cli_say("error: update: %s cannot be changed: cancel the job and "
 				"submit it anew",
 				word);
 			return 1;
@@ -317,32 +317,30 @@ static const struct {
 	{ "wait_job", wait_job, NULL },
 	{ "ping", say_ping, NULL },
 	{ "version", version, NULL },
-	{ "suspend", NULL,
-	  "a suspended job keeps its devices: scontrol requeuehold gives them back" },
-	{ "resume", NULL, "scontrol release lets a held job go on" },
-	{ "abort", NULL, "end gpuqd with SIGTERM; jobs go on" },
+	{ "suspend", NULL, "use scontrol requeuehold, which also releases the devices" },
+	{ "resume", NULL, "use scontrol release for held jobs" },
+	{ "abort", NULL, "send SIGTERM to gpuqd; jobs keep running" },
 	{ "cancel_reboot", NULL, "nodes are not rebooted from here" },
 	{ "cluster", NULL, "--server names another server" },
 	{ "completing", NULL, "squeue -t CG" },
 	{ "create", NULL, "gpuq reserve, gpuq apply" },
 	{ "crontab", NULL, "there are no cron jobs" },
 	{ "delete", NULL, "gpuq reserve --delete, gpuq apply --remove" },
-	{ "errnumstr", NULL, "errors are said in words" },
+	{ "errnumstr", NULL, "error messages are text" },
 	{ "getaddrs", NULL, "kubectl get nodes -o wide" },
 	{ "listjobs", NULL, "squeue -w NODE" },
 	{ "listpids", NULL, "gpuq exec runs ps in a pod" },
 	{ "notify", NULL, "gpuq exec runs wall in a pod" },
-	{ "power", NULL, "pools that provision nodes do it" },
-	{ "reboot", NULL, "gpuq drain NODE, and reboot it by its own means" },
-	{ "reconfigure", NULL,
-	  "SIGHUP makes gpuqd read its file again, gpuq apply changes the site" },
+	{ "power", NULL, "use pools that provision nodes" },
+	{ "reboot", NULL, "use gpuq drain NODE, then reboot it" },
+	{ "reconfigure", NULL, "use SIGHUP to reload gpuqd.yaml, gpuq apply to change the site" },
 	{ "schedloglevel", NULL, "gpuqd.yaml(5) log" },
 	{ "setdebug", NULL, "gpuqd.yaml(5) log" },
 	{ "setdebugflags", NULL, "gpuqd.yaml(5) log" },
-	{ "shutdown", NULL, "end gpuqd with SIGTERM; jobs go on" },
-	{ "takeover", NULL, "a standby takes over by itself" },
-	{ "token", NULL, "gpuqd.yaml(5) says who may connect" },
-	{ "write", NULL, "the script stays with who submitted it" },
+	{ "shutdown", NULL, "send SIGTERM to gpuqd; jobs keep running" },
+	{ "takeover", NULL, "a standby takes over automatically" },
+	{ "token", NULL, "see gpuqd.yaml(5)" },
+	{ "write", NULL, "use the file that was submitted" },
 };
 
 #define N_VERBS (sizeof(verbs) / sizeof(verbs[0]))

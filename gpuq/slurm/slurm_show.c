@@ -7,10 +7,10 @@
 
 #include "gpuq/filter.h"
 #include "gpuq/job.h"
-#include "gpuq/nodeset.h"
 #include "gpuq/slurm/slurm.h"
 #include "gpuq/term.h"
 #include "gpuq/view.h"
+#include "libgpuq/hostlist.h"
 #include "libgpuq/schema.h"
 #include "libgpuq/units.h"
 
@@ -231,7 +231,7 @@ static int show_list(struct cli *c, struct block *b, const char *method, slurm_e
 	int rc = 0;
 
 	for (int i = 0; rc == 0 && i < n; i++)
-		rc = nodeset_expand(&c->arena, names[i], list, &err);
+		rc = hostlist_expand(&c->arena, names[i], HOSTLIST_GLOBS, list, &err);
 	if (list->n)
 		gpuq_put(&c->arena, params, "names", list);
 	if (rc == 0)
@@ -251,7 +251,7 @@ static int show_names(struct cli *c, bool fold, int n, char **names)
 	if (n == 0 && !all)
 		return cli_usage(c, "expected names of nodes"), 1;
 	for (int i = 0; rc == 0 && i < (n ? n : 1); i++)
-		rc = nodeset_expand(&c->arena, n ? names[i] : all, list, &err);
+		rc = hostlist_expand(&c->arena, n ? names[i] : all, HOSTLIST_GLOBS, list, &err);
 	if (rc < 0)
 		return slurm_fail(&err);
 	if (!fold) {
@@ -283,7 +283,7 @@ static const struct {
 	{ "licenses", "gpuq export" },
 	{ "reservations", "gpuq reservations" },
 	{ "slurmd", "gpuq nodes" },
-	{ "steps", "steps are processes of the job, gpuqd does not know them" },
+	{ "steps", "steps are not known to gpuqd" },
 	{ "topology", "gpuq nodes --json has the labels of nodes" },
 };
 

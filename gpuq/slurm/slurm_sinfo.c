@@ -6,9 +6,9 @@
 #include <strings.h>
 
 #include "gpuq/list.h"
-#include "gpuq/nodeset.h"
 #include "gpuq/slurm/slurm.h"
 #include "gpuq/view.h"
+#include "libgpuq/hostlist.h"
 #include "libgpuq/units.h"
 
 /* The lines are objects of our own: partition, avail, timelimit, nodes, state, nodelist... */
@@ -430,7 +430,7 @@ static int print_once(struct cli *c)
 	int rc = 0;
 
 	if (opt_given(args, OPT_NODES)) {
-		rc = nodeset_expand(&c->arena, args->val[OPT_NODES], wanted, &err);
+		rc = hostlist_expand(&c->arena, args->val[OPT_NODES], HOSTLIST_GLOBS, wanted, &err);
 		w.wanted = wanted;
 	}
 	if (rc == 0)

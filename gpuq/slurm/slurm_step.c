@@ -14,10 +14,10 @@
 
 #include "gpuq/filter.h"
 #include "gpuq/job.h"
-#include "gpuq/nodeset.h"
 #include "gpuq/slurm/slurm.h"
 #include "gpuq/slurm/slurm_tasks.h"
 #include "gpuq/view.h"
+#include "libgpuq/hostlist.h"
 
 #define PODS_MAX 4096
 
@@ -333,8 +333,8 @@ static int choose(struct plan *p, const char *nodes)
 	struct gpuq_val *wanted = gpuq_list(&p->c->arena);
 	struct gpuq_err err = GPUQ_ERR_INIT;
 
-	if (args->val[OPT_S_NODELIST] &&
-	    nodeset_expand(&p->c->arena, args->val[OPT_S_NODELIST], wanted, &err) < 0)
+	if (args->val[OPT_S_NODELIST] && hostlist_expand(&p->c->arena, args->val[OPT_S_NODELIST],
+							 HOSTLIST_GLOBS, wanted, &err) < 0)
 		return slurm_fail(&err);
 	for (long i = 0; i < p->pods && i < PODS_MAX && p->n_chosen < some; i++) {
 		const size_t n = strcspn(nodes, ",");

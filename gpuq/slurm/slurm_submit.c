@@ -115,10 +115,10 @@ static int test_only(struct cli *c, const struct submission *s)
 
 		for (; pods && pods->type == GPUQ_LIST && n < pods->n && n < 256; n++)
 			names[n] = gpuq_get_str(pods->items[n], "node", "?");
-		slurm_time(&when, gpuq_get(start, "start_time"), "a time that is not known");
+		slurm_time(&when, gpuq_get(start, "start_time"), "an unknown time");
 		view_fold(&where, names, n);
 		cli_say("Job would start at %s on %s in partition %s", gpuq_buf_str(&when),
-			n ? gpuq_buf_str(&where) : "no node that is known",
+			n ? gpuq_buf_str(&where) : "an unknown node",
 			gpuq_get_str(gpuq_get(plans->items[i], "job"), "queue", "?"));
 		gpuq_buf_done(&when);
 		gpuq_buf_done(&where);

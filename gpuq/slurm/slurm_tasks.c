@@ -117,7 +117,7 @@ static void reap(struct run *r)
 			r->failed = true;
 			r->kill_at_us = cli_mono_us() + KILL_AFTER_US;
 			if (r->n_alive && !r->t->quiet)
-				cli_say("the other tasks end too");
+				cli_say("ending the other tasks");
 			tell_all(r, SIGTERM);
 		}
 	}

@@ -213,13 +213,13 @@ int cmd_top(struct cli *c)
 	if (every_us < 0)
 		return EXIT_USAGE;
 	if (!isatty(STDOUT_FILENO) || !isatty(STDIN_FILENO))
-		return cli_usage(c, "it needs a terminal; gpuq queue --watch prints lists");
+		return cli_usage(c, "no terminal; use gpuq queue --watch");
 	if (cli_connect(c, &err) < 0)
 		return cli_fail(&err, false);
 	(void)term_utf8(); /* ncurses draws what the locale writes */
 	screen = terminal_is_known() ? newterm(NULL, stdout, stdin) : NULL;
 	if (!screen)
-		return cli_usage(c, "the terminal is not known here (TERM)");
+		return cli_usage(c, "the type of the terminal is unknown (TERM)");
 	catch_signals();
 	cbreak();
 	noecho();

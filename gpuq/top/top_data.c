@@ -13,6 +13,7 @@
 #include "gpuq/term.h"
 #include "gpuq/top/top.h"
 #include "gpuq/view.h"
+#include "libgpuq/grow.h"
 #include "libgpuq/units.h"
 
 #define ROWS_MAX 5000 /* nobody reads more, and each is asked for again and again */
@@ -74,15 +75,8 @@ static struct top_row *new_row(struct top *t)
 {
 	struct top_list *l = &t->list;
 
-	if (l->n_rows == l->room) {
-		const size_t room = l->room ? 2 * l->room : 64;
-		struct top_row *more = realloc(l->rows, room * sizeof(*more));
-
-		if (!more)
-			return NULL;
-		l->rows = more;
-		l->room = room;
-	}
+	if (!grow_to(&l->rows, &l->room, l->n_rows + 1))
+		return NULL;
 	l->rows[l->n_rows] = (struct top_row){ .id = NULL };
 	return &l->rows[l->n_rows++];
 }

@@ -194,12 +194,11 @@ static void draw_foot(const struct top *t)
 	if (t->trouble)
 		draw_line(LINES - 1, t->trouble, A_REVERSE);
 	else if (t->detail)
-		draw_line(LINES - 1, "up/down scroll  r again  Esc back  q quit", A_DIM);
+		draw_line(LINES - 1, "up/down scroll  r refresh  Esc back  q quit", A_DIM);
 	else
-		draw_line(
-			LINES - 1,
-			"Tab 1 2 3 pane  s sort  S reverse  / filter  Enter look at a job  q quit",
-			A_DIM);
+		draw_line(LINES - 1,
+			  "Tab 1 2 3 pane  s sort  S reverse  / filter  Enter show a job  q quit",
+			  A_DIM);
 }
 
 void top_draw(struct top *t, size_t n)

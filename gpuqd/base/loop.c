@@ -12,6 +12,8 @@
 #define LATE_US 20000
 #define SLOW_US 50000 /* a turn that everybody notices */
 #define SAY_AGAIN_US 1000000
+#define READING_MAX_US 1000
+#define READING_TRIES 8
 
 struct loop {
 	struct event_base *base;
@@ -47,11 +49,21 @@ struct loop_timer {
 	void *arg;
 };
 
+/* The clocks are read one after the other. A process that is suspended between two of them would
+ * see a step of the wall clock that never happened, so such a reading is repeated. */
 static struct clock_reading read_clocks(void)
 {
-	return (struct clock_reading){ .wall_us = clock_us(CLOCK_REALTIME),
-				       .boot_us = clock_us(CLOCK_BOOTTIME),
-				       .mono_us = clock_us(CLOCK_MONOTONIC) };
+	struct clock_reading r;
+	int64_t before_us;
+	int tries = 0;
+
+	do {
+		before_us = clock_us(CLOCK_BOOTTIME);
+		r = (struct clock_reading){ .wall_us = clock_us(CLOCK_REALTIME),
+					    .mono_us = clock_us(CLOCK_MONOTONIC),
+					    .boot_us = clock_us(CLOCK_BOOTTIME) };
+	} while (r.boot_us - before_us > READING_MAX_US && ++tries < READING_TRIES);
+	return r;
 }
 
 static void new_turn(struct loop *l)

@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "libgpuq/grow.h"
+
 #define PARTS 8 /* files at least, when all is full */
 
 struct part {
@@ -32,15 +34,8 @@ static void part_name(const struct spool *s, uint64_t number, char out[128])
 
 static int add_part(struct spool *s, struct part p, struct gpuq_err *err)
 {
-	if (s->n_parts == s->room) {
-		size_t room = s->room ? s->room * 2 : 16;
-		struct part *parts = realloc(s->parts, room * sizeof(*parts));
-
-		if (!parts)
-			return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
-		s->parts = parts;
-		s->room = room;
-	}
+	if (!grow_to(&s->parts, &s->room, s->n_parts + 1))
+		return gpuq_no_memory(err);
 	s->parts[s->n_parts++] = p;
 	s->sum_bytes += p.bytes;
 	return 0;
@@ -90,7 +85,7 @@ int spool_open(const char *dir, const char *prefix, int64_t max_bytes, struct sp
 	int rc;
 
 	if (!s)
-		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		return gpuq_no_memory(err);
 	s->fd = s->dir_fd = -1;
 	s->max_bytes = max_bytes;
 	s->prefix = strdup(prefix);
@@ -98,7 +93,7 @@ int spool_open(const char *dir, const char *prefix, int64_t max_bytes, struct sp
 		rc = gpuq_fail(err, errno == EACCES ? GPUQ_EPERM : GPUQ_EIO, "%s: %s", dir,
 			       strerror(errno));
 	else if (!s->prefix)
-		rc = gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		rc = gpuq_no_memory(err);
 	else
 		rc = 0;
 	if (rc == 0) {

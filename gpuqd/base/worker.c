@@ -1,14 +1,21 @@
 #include "gpuqd/base/worker.h"
 
 #include <errno.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <event2/event.h>
+
+/* Idle for so long, a worker gives back what its work took. */
+#define REST_MS 200
 
 struct task {
 	struct task *next;
@@ -21,25 +28,61 @@ struct task {
 struct worker {
 	struct loop *l;
 	pthread_t thread;
-	bool running, quit;
+	bool running;
+	enum {
+		END_NOT,
+		END_DONE,
+		END_NOW
+	} end; /* when to end: END_DONE, once nothing is left to do */
 	pthread_mutex_t mu;
 	pthread_cond_t wake;
+	bool gives_back;
 	struct task *todo, **todo_end, *finished, **finished_end;
 	int fd;
 	struct event *ev;
 };
 
+/* Memory of a thread's that was freed stays with the process, as much as its largest task ever
+ * took: a copy of all jobs, mostly. */
+static void give_back(void)
+{
+#ifdef __GLIBC__
+	malloc_trim(0);
+#endif
+}
+
+/* Waits for a task, with the lock. used: something was done since memory was given back. */
+static void await(struct worker *w, bool *used)
+{
+	struct timespec until;
+
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_nsec += REST_MS * 1000000L;
+	until.tv_sec += until.tv_nsec / 1000000000L;
+	until.tv_nsec %= 1000000000L;
+	while (!w->todo && w->end == END_NOT) {
+		if (!*used || !w->gives_back) {
+			pthread_cond_wait(&w->wake, &w->mu);
+		} else if (pthread_cond_timedwait(&w->wake, &w->mu, &until) == ETIMEDOUT) {
+			*used = false;
+			pthread_mutex_unlock(&w->mu);
+			give_back();
+			pthread_mutex_lock(&w->mu);
+		}
+	}
+}
+
 static void *run(void *arg)
 {
 	struct worker *w = arg;
 	struct task *t;
+	bool used = false;
 	uint64_t one = 1;
 
 	pthread_mutex_lock(&w->mu);
 	for (;;) {
-		while (!w->todo && !w->quit)
-			pthread_cond_wait(&w->wake, &w->mu);
-		if (w->quit)
+		await(w, &used);
+		if (w->end == END_NOW || !w->todo)
 			break;
 		t = w->todo;
 		w->todo = t->next;
@@ -47,6 +90,7 @@ static void *run(void *arg)
 			w->todo_end = &w->todo;
 		pthread_mutex_unlock(&w->mu);
 		t->work(t->arg);
+		used = true;
 		pthread_mutex_lock(&w->mu);
 		t->next = NULL;
 		*w->finished_end = t;
@@ -82,17 +126,26 @@ static void on_finished(evutil_socket_t fd, short what, void *arg)
 	}
 }
 
+void worker_give_back(struct worker *w)
+{
+	w->gives_back = true;
+}
+
 int worker_new(struct loop *l, struct worker **out, struct gpuq_err *err)
 {
 	struct worker *w = calloc(1, sizeof(*w));
+	pthread_condattr_t monotonic;
 
 	if (!w)
-		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		return gpuq_no_memory(err);
 	w->l = l;
 	w->todo_end = &w->todo;
 	w->finished_end = &w->finished;
 	pthread_mutex_init(&w->mu, NULL);
-	pthread_cond_init(&w->wake, NULL);
+	pthread_condattr_init(&monotonic);
+	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+	pthread_cond_init(&w->wake, &monotonic);
+	pthread_condattr_destroy(&monotonic);
 	w->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (w->fd >= 0)
 		w->ev = event_new(loop_base(l), w->fd, EV_READ | EV_PERSIST, on_finished, w);
@@ -104,19 +157,26 @@ int worker_new(struct loop *l, struct worker **out, struct gpuq_err *err)
 	return 0;
 }
 
+int worker_start(struct worker *w, struct gpuq_err *err)
+{
+	if (!w->running && pthread_create(&w->thread, NULL, run, w) != 0)
+		return gpuq_fail(err, GPUQ_ENOMEM, "cannot start a thread");
+	w->running = true;
+	return 0;
+}
+
 int worker_run_as(struct worker *w, const char *name, void (*work)(void *arg),
 		  void (*done)(void *arg), void *arg, struct gpuq_err *err)
 {
 	struct task *t = calloc(1, sizeof(*t));
 
 	if (!t)
-		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		return gpuq_no_memory(err);
 	*t = (struct task){ NULL, name, work, done, arg };
-	if (!w->running && pthread_create(&w->thread, NULL, run, w) != 0) {
+	if (w->end == END_NOT && worker_start(w, err) < 0) {
 		free(t);
-		return gpuq_fail(err, GPUQ_ENOMEM, "cannot start a thread");
+		return GPUQ_ENOMEM;
 	}
-	w->running = true;
 	pthread_mutex_lock(&w->mu);
 	*w->todo_end = t;
 	w->todo_end = &t->next;
@@ -137,17 +197,28 @@ static void drop(struct task *t, void (*dropped)(void *arg))
 	}
 }
 
+static void end(struct worker *w, int when)
+{
+	pthread_mutex_lock(&w->mu);
+	w->end = when;
+	pthread_cond_signal(&w->wake);
+	pthread_mutex_unlock(&w->mu);
+	if (w->running)
+		pthread_join(w->thread, NULL);
+	w->running = false;
+}
+
+void worker_finish(struct worker *w)
+{
+	if (w)
+		end(w, END_DONE);
+}
+
 void worker_free(struct worker *w, void (*dropped)(void *arg))
 {
 	if (!w)
 		return;
-	if (w->running) {
-		pthread_mutex_lock(&w->mu);
-		w->quit = true;
-		pthread_cond_signal(&w->wake);
-		pthread_mutex_unlock(&w->mu);
-		pthread_join(w->thread, NULL);
-	}
+	end(w, END_NOW);
 	drop(w->finished, dropped);
 	drop(w->todo, dropped);
 	if (w->ev)

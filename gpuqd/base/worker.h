@@ -2,7 +2,7 @@
  *
  * Owns     the thread and the jobs handed to it, which it does one after another.
  * Touches  pthreads, an eventfd.
- * Used by  flow/admit/apply (what a change of the site would evict).
+ * Used by  store (writes); flow/admit, flow/advise and rpc/method (answers that take long, backups).
  *
  * What a job needs is its own: it shares nothing with the loop but what is made for
  * that (the store's reads). The outcome is told on the loop.
@@ -15,13 +15,21 @@
 
 struct worker;
 
-/* The thread is started by the first job. */
+/* The thread is started by the first job, or by worker_start. */
 int worker_new(struct loop *l, struct worker **out, struct gpuq_err *err);
+/* From the first job on: left idle for a moment, return the memory that jobs took and freed to
+ * the system. For those whose jobs take much and come seldom: the next one pays for it again. */
+void worker_give_back(struct worker *w);
+int worker_start(struct worker *w, struct gpuq_err *err);
 
 /* Do work(arg) on the thread, then done(arg) on the loop. */
 #define worker_run(w, work, done, arg, err) worker_run_as(w, LOOP_HERE, work, done, arg, err)
 int worker_run_as(struct worker *w, const char *name, void (*work)(void *arg),
 		  void (*done)(void *arg), void *arg, struct gpuq_err *err);
+
+/* Wait until every job handed over so far is done, and end the thread: later jobs are not done.
+ * Outcomes still come on the loop. NULL is allowed. */
+void worker_finish(struct worker *w);
 
 /* Waits for the job under way; for every job that was not finished dropped(arg) is called
  * instead of done. NULL is allowed. */

@@ -128,7 +128,7 @@ static void nominate(const struct carry *c, const struct plan_action *a,
 		apply(c, a, &ev, CARRY_NOMINATED);
 }
 
-/* One that leaves, for the job of `claim`; NULL = for one that was promised nothing (it
+/* One that leaves, for the job of `claim`; NULL = for one that has no nominated placement (it
  * grows, or its reservation begins), or for nobody. */
 static void send_away(const struct carry *c, const struct plan_action *a,
 		      const struct plan_action *claim)

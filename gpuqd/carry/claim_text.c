@@ -48,9 +48,9 @@ static void add_passed(char out[CLAIM_TEXT_MAX], const uint32_t *passed)
 {
 	static const char *const words[N_PLAN_PASSED] = {
 		[PLAN_PASSED_FIRM] = "cannot be evicted",
-		[PLAN_PASSED_BUSY] = "leaving or just started",
+		[PLAN_PASSED_BUSY] = "ending or just started",
 		[PLAN_PASSED_SHIELDED] = "protected",
-		[PLAN_PASSED_NOT_NEEDED] = "due to their queue, or not needed",
+		[PLAN_PASSED_NOT_NEEDED] = "within their queue's entitlement, or not needed",
 	};
 	bool first = true;
 

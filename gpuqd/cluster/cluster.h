@@ -33,7 +33,7 @@ enum ask_outcome {
 	ASK_RETRY, /* not now (down, throttled): the cluster goes on trying by itself */
 	ASK_QUOTA, /* refused by the namespace's quota: wait */
 	ASK_REFUSED, /* will never be taken as it is (message says why) */
-	ASK_CONFLICT, /* the name is taken by something that is not ours */
+	ASK_CONFLICT, /* the name is taken by a foreign object */
 	ASK_UNKNOWN, /* no answer: it may have happened; the watch or a look will tell */
 };
 

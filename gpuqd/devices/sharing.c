@@ -90,7 +90,7 @@ int sharing_place(const struct share_ask *ask, struct sharing_place *out, struct
 		return gpuq_fail(err, GPUQ_EINVAL, "the node does not share its devices");
 	if (device <= 0)
 		return gpuq_fail(err, GPUQ_EINVAL,
-				 "the node does not tell how much memory its devices have");
+				 "the node does not report the memory of its devices");
 	if (ask->memory_bytes > 0)
 		p.units = (ask->memory_bytes + unit_mib * MIB - 1) / (unit_mib * MIB);
 	else

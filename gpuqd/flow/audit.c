@@ -44,7 +44,7 @@ int audit_add(struct journal *j, const struct audit_note *n, struct gpuq_err *er
 	put_copy(&mem, v, "new", n->after);
 	gpuq_mp_write(&bytes, v);
 	if (!gpuq_val_ok(v) || bytes.failed) {
-		rc = gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		rc = gpuq_no_memory(err);
 	} else {
 		ev.audited.bytes = bytes.data;
 		ev.audited.len = bytes.len;

@@ -27,7 +27,7 @@ int backup_new(struct journal *j, struct backup **out, struct gpuq_err *err)
 	struct backup *b = calloc(1, sizeof(*b));
 
 	if (!b)
-		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		return gpuq_no_memory(err);
 	b->store = journal_store(j);
 	b->dir = -1;
 	b->fd = store_scratch(b->store, err);
@@ -56,8 +56,8 @@ void backup_free(struct backup *b)
 
 static int taken(const char *path, struct gpuq_err *err)
 {
-	return gpuq_fail(err, GPUQ_ECONFLICT,
-			 "%s is there already: nothing is overwritten; name another file", path);
+	return gpuq_fail(err, GPUQ_ECONFLICT, "%s exists and is not overwritten: name another file",
+			 path);
 }
 
 /* The folder stays open, so that what its name leads to later is all the same. */
@@ -68,8 +68,7 @@ static int open_at(struct backup *b, const char *path, struct gpuq_err *err)
 	char *slash;
 
 	if (path[0] != '/' || strlen(path) >= sizeof(dir) || path[strlen(path) - 1] == '/')
-		return gpuq_fail(err, GPUQ_EINVAL, "%.200s: expected a file with its whole path",
-				 path);
+		return gpuq_fail(err, GPUQ_EINVAL, "%.200s: expected an absolute path", path);
 	snprintf(dir, sizeof(dir), "%s", path);
 	slash = strrchr(dir, '/');
 	b->name = strdup(slash + 1);
@@ -83,7 +82,7 @@ static int open_at(struct backup *b, const char *path, struct gpuq_err *err)
 		return gpuq_fail(err, GPUQ_EIO, "no random numbers");
 	b->part = malloc(strlen(b->name) + 24);
 	if (!b->name || !b->part)
-		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		return gpuq_no_memory(err);
 	snprintf(b->part, strlen(b->name) + 24, ".%s.%08x.part", b->name, salt);
 	b->fd = openat(b->dir, b->part, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (b->fd < 0) {
@@ -100,7 +99,7 @@ int backup_new_at(struct journal *j, const char *path, struct backup **out, stru
 	int rc;
 
 	if (!b)
-		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		return gpuq_no_memory(err);
 	b->store = journal_store(j);
 	b->fd = b->dir = -1;
 	rc = open_at(b, path, err);

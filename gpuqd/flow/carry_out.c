@@ -117,7 +117,7 @@ static bool is_lost(const struct model *m, const struct promise *p)
 
 void carry_out_renounce_lost(struct journal *j)
 {
-	struct model *m = journal_model(j);
+	const struct model *m = journal_model(j);
 
 	if (m->n_promises == 0)
 		return;
@@ -126,7 +126,7 @@ void carry_out_renounce_lost(struct journal *j)
 
 		if (!k->life->promise || !is_lost(m, k->life->promise))
 			continue;
-		log_notice("job.renounced", "job=%" PRIu32 ": a node that it was promised is gone",
+		log_notice("job.renounced", "job=%" PRIu32 ": a node that it was nominated is gone",
 			   k->key.id);
 		journal_apply(j, &ev, NULL);
 	}

@@ -2,7 +2,7 @@
 
 #include "gpuqd/base/failpoint.h"
 #include "gpuqd/base/log.h"
-#include "gpuqd/state/census.h"
+#include "gpuqd/state/view/census.h"
 #include "gpuqd/flow/journal.h"
 
 static void freeze(struct journal *j, const struct node *n, const char *why)

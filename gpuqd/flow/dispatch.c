@@ -13,6 +13,7 @@
 #include "gpuqd/cluster/cluster.h"
 #include "gpuqd/state/model.h"
 #include "gpuqd/state/notify.h"
+#include "gpuqd/util/keyset.h"
 #include "gpuqd/flow/journal.h"
 #include "gpuqd/flow/order.h"
 #include "gpuqd/state/record/record.h"
@@ -38,6 +39,7 @@ struct live {
 	struct job_key key;
 	int64_t due_us; /* by then those who were evicted must be gone; 0 = nobody was */
 	int64_t removed_us; /* by then their nodes should have removed those that ended; 0 = none */
+	uint32_t warned; /* the attempt that was told that its time ends soon, + 1; 0 = none */
 };
 
 /* Nodes on which somebody who was evicted stayed long after his grace. */
@@ -54,6 +56,9 @@ struct dispatch {
 	struct touched *todo;
 	struct live *live;
 	struct stuck *stuck;
+	/* Pods that this process asked for and that were not answered yet, and those that the
+	 * cluster was told may go. */
+	struct keyset asked, forgotten;
 	struct loop_timer *tick;
 };
 
@@ -72,18 +77,19 @@ void dispatch_touch(struct dispatch *d, struct job_key key)
 	t->seq = journal_seq(d->j);
 }
 
-static void live_add(struct dispatch *d, struct job_key key)
+static struct live *live_add(struct dispatch *d, struct job_key key)
 {
 	struct live *l = NULL;
 
 	HASH_FIND(hh, d->live, &key, sizeof(key), l);
 	if (l)
-		return;
+		return l;
 	l = calloc(1, sizeof(*l));
 	if (!l)
 		abort();
 	l->key = key;
 	HASH_ADD(hh, d->live, key, sizeof(l->key), l);
+	return l;
 }
 
 static struct live *live_find(struct dispatch *d, struct job_key key)
@@ -102,7 +108,7 @@ static void live_drop(struct dispatch *d, struct live *l)
 
 void dispatch_touch_all(struct dispatch *d)
 {
-	struct model *m = journal_model(d->j);
+	const struct model *m = journal_model(d->j);
 
 	node_each(m, n) {
 		const struct pod *p;
@@ -118,8 +124,8 @@ void dispatch_touch_all(struct dispatch *d)
 /* The spec is read at most once for all pods of a job. */
 struct look {
 	struct dispatch *d;
-	struct model *m;
-	struct job *j;
+	const struct model *m;
+	const struct job *j;
 	struct gpuq_arena a;
 	struct gpuq_spec spec;
 	bool have_spec, no_spec;
@@ -140,21 +146,30 @@ static bool need_spec(struct look *k)
 	return k->have_spec;
 }
 
-static void create(struct look *k, struct pod *p)
+static struct pod_key key_of(const struct pod *p)
 {
+	return (struct pod_key){ p->job->key, p->attempt, p->index };
+}
+
+static void create(struct look *k, const struct pod *p)
+{
+	struct event ev = { .type = EV_JOB_NOTHING_BESIDE, .job = k->j->key };
+	const struct pod_key key = key_of(p);
 	struct gpuq_err err = GPUQ_ERR_INIT;
 	struct pod_order o;
 
-	if (p->asked || !need_spec(k))
+	if (keyset_has(&k->d->asked, &key) || !need_spec(k))
 		return;
 	if (order_fill(k->m, k->j, p, &k->spec, k->d->opts.local, &k->a, &o, &err) < 0) {
 		log_err("dispatch.order", "job=%" PRIu32 " error=%s", k->j->key.id, LOGS(err.text));
 		return;
 	}
-	p->asked = true;
+	keyset_add(&k->d->asked, &key);
 	/* The script of an array is the array's. */
-	k->j->nothing_beside =
+	ev.nothing_beside =
 		o.n_pods == 1 && !job_is_elastic(k->j) && (!k->spec.script || k->j->key.index >= 0);
+	if (ev.nothing_beside != k->j->nothing_beside)
+		journal_apply(k->d->j, &ev, NULL);
 	(void)FAILPOINT("dispatch.create");
 	k->d->cluster->ops->pod_create(k->d->cluster, &o);
 }
@@ -168,7 +183,7 @@ static int first_signal(const struct look *k, bool evicted)
 /* How it fared is told later; what cannot be tried is told at once. */
 static void send_signal(struct look *k, const struct pod *p, const struct pod_ref *ref, int signal)
 {
-	struct event ev = { .type = EV_POD_SIGNALLED, .pod = { k->j->key, p->attempt, p->index } };
+	struct event ev = { .type = EV_POD_SIGNALLED, .pod = key_of(p) };
 	struct gpuq_err err = GPUQ_ERR_INIT;
 
 	if (k->d->cluster->ops->pod_signal(k->d->cluster, ref, signal, &err) == 0)
@@ -193,8 +208,9 @@ static void warn(struct look *k, const struct pod *p)
 	send_signal(k, p, &ref, k->spec.signal);
 }
 
-static void tell_to_leave(struct look *k, struct pod *p)
+static void tell_to_leave(struct look *k, const struct pod *p)
 {
+	struct event ev = { .type = EV_POD_LEAVING, .pod = key_of(p), .told = true };
 	struct live *l = live_find(k->d, k->j->key);
 	struct pod_ref ref;
 	char name[64];
@@ -208,7 +224,7 @@ static void tell_to_leave(struct look *k, struct pod *p)
 	order_ref(k->m, k->j, p, name, &ref);
 	grace_us = order_grace_us(k->j, evicted, k->have_spec ? &k->spec : NULL);
 	signal = first_signal(k, evicted);
-	p->leaving = true;
+	journal_apply(k->d->j, &ev, NULL);
 	if (l && evicted)
 		l->due_us = loop_now_us(k->d->l) + grace_us + OVERDUE_US;
 	(void)FAILPOINT("dispatch.delete");
@@ -218,15 +234,16 @@ static void tell_to_leave(struct look *k, struct pod *p)
 	k->d->cluster->ops->pod_delete(k->d->cluster, &ref, grace_us);
 }
 
-static void forget(struct look *k, struct pod *p)
+static void forget(struct look *k, const struct pod *p)
 {
+	const struct pod_key key = key_of(p);
 	struct pod_ref ref;
 	char name[64];
 
-	if (p->forgotten)
+	if (keyset_has(&k->d->forgotten, &key))
 		return;
 	order_ref(k->m, k->j, p, name, &ref);
-	p->forgotten = true;
+	keyset_add(&k->d->forgotten, &key);
 	(void)FAILPOINT("dispatch.forget");
 	k->d->cluster->ops->pod_forget(k->d->cluster, &ref);
 }
@@ -251,14 +268,14 @@ static bool keep_finished(const struct dispatch *d, const struct job *j, int64_t
 	       journal_model(d->j)->n_jobs_by_state[GPUQ_JOB_COMPLETED] < KEPT_PODS_MAX;
 }
 
-static void look(struct dispatch *d, struct job *j)
+static void look(struct dispatch *d, const struct job *j)
 {
 	struct look k = { .d = d, .m = journal_model(d->j), .j = j };
 	int64_t now = loop_now_us(d->l);
 	bool leaving = model_job_is_over(j);
 	bool keep = keep_finished(d, j, now);
-	struct pod *p, *next;
-	struct live *l;
+	const struct pod *p, *next;
+	struct live *l = j->warned ? live_add(d, j->key) : live_find(d, j->key);
 
 	/* A cluster never calls back from inside an ask, so the list holds still. */
 	DL_FOREACH_SAFE2(j->pods, p, next, job_next) {
@@ -275,12 +292,12 @@ static void look(struct dispatch *d, struct job *j)
 			tell_to_leave(&k, p);
 		} else if (p->state == GPUQ_POD_PLANNED) {
 			create(&k, p);
-		} else if (j->warned && !j->warn_sent) {
+		} else if (j->warned && l->warned != j->attempt + 1) {
 			warn(&k, p);
 		}
 	}
-	j->warn_sent = j->warned;
-	l = live_find(d, j->key);
+	if (j->warned)
+		l->warned = j->attempt + 1;
 	if (l && now >= l->removed_us)
 		l->removed_us = 0;
 	gpuq_arena_done(&k.a);
@@ -336,7 +353,7 @@ static void on_durable(void *arg)
 	ops = d->cluster->ops;
 	HASH_ITER(hh, d->todo, t, next) {
 		const struct job_key key = t->key;
-		struct job *j;
+		const struct job *j;
 
 		if (t->seq > journal_durable(d->j))
 			continue;
@@ -357,6 +374,10 @@ static void on_event(void *arg, const struct event *ev)
 {
 	struct dispatch *d = arg;
 
+	if (ev->type == EV_POD_CREATED || ev->type == EV_POD_ENDED || ev->type == EV_POD_GONE)
+		keyset_remove(&d->asked, &ev->pod);
+	if (ev->type == EV_POD_GONE)
+		keyset_remove(&d->forgotten, &ev->pod);
 	switch (ev->type) {
 	case EV_JOB_PLACED:
 		live_add(d, ev->job);
@@ -601,7 +622,7 @@ static void check_overdue(struct dispatch *d, struct live *l, const struct job *
 			continue;
 		l->due_us = now + STUCK_NODE_US;
 		log_warn("pod.overdue",
-			 "job=%" PRIu32 " index=%" PRIu32 " node=%s: told to leave and still there",
+			 "job=%" PRIu32 " index=%" PRIu32 " node=%s: evicted, but still there",
 			 j->key.id, p->index, LOGS(p->node->name));
 		note_stuck(d, p->node->name);
 		leave_alone(d, p->node->name, true);
@@ -612,7 +633,7 @@ static void check_overdue(struct dispatch *d, struct live *l, const struct job *
 static void on_tick(void *arg)
 {
 	struct dispatch *d = arg;
-	struct model *m = journal_model(d->j);
+	const struct model *m = journal_model(d->j);
 	int64_t now = loop_now_us(d->l);
 	struct live *l, *next;
 
@@ -641,10 +662,11 @@ int dispatch_new(struct journal *j, const struct dispatch_opts *o, struct dispat
 	struct dispatch *d = calloc(1, sizeof(*d));
 
 	if (!d)
-		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		return gpuq_no_memory(err);
 	d->j = j;
 	d->l = journal_loop(j);
 	d->opts = *o;
+	d->asked.bytes = d->forgotten.bytes = sizeof(struct pod_key);
 	journal_subscribe(j, on_event, d);
 	journal_on_durable(j, on_durable, d);
 	d->tick = loop_after(d->l, TICK_US, on_tick, d);
@@ -659,7 +681,14 @@ void dispatch_set_opts(struct dispatch *d, const struct dispatch_opts *o)
 
 void dispatch_set_cluster(struct dispatch *d, struct cluster *c)
 {
+	struct live *l, *next;
+
 	d->cluster = c;
+	/* It was asked for nothing yet, whatever another was. */
+	keyset_clear(&d->asked);
+	keyset_clear(&d->forgotten);
+	HASH_ITER(hh, d->live, l, next)
+		l->warned = 0;
 	if (!c)
 		return;
 	dispatch_touch_all(d);
@@ -685,6 +714,8 @@ void dispatch_free(struct dispatch *d)
 	}
 	HASH_ITER(hh, d->live, l, lnext)
 		live_drop(d, l);
+	keyset_clear(&d->asked);
+	keyset_clear(&d->forgotten);
 	loop_cancel(d->tick);
 	free(d);
 }

@@ -7,6 +7,7 @@
 #include "gpuqd/base/log.h"
 #include "gpuqd/base/loop.h"
 #include "gpuqd/store/store.h"
+#include "gpuqd/state/record/model_apply.h"
 
 #define SUBSCRIBERS_MAX 8
 
@@ -147,7 +148,7 @@ int journal_new(struct loop *l, struct store *st, struct model *m, const struct 
 	int rc;
 
 	if (!j)
-		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		return gpuq_no_memory(err);
 	j->loop = l;
 	j->store = st;
 	j->model = m;
@@ -170,12 +171,12 @@ void journal_free(struct journal *j)
 
 	if (!j)
 		return;
-	gpuq_fail(&err, GPUQ_EGONE, "the daemon is stopping");
+	gpuq_fail(&err, GPUQ_EGONE, "the daemon is shutting down");
 	run_waiters(j, UINT64_MAX, GPUQ_EGONE, &err);
 	free(j);
 }
 
-struct model *journal_model(const struct journal *j)
+const struct model *journal_model(const struct journal *j)
 {
 	return j->model;
 }
@@ -196,6 +197,11 @@ void journal_set_model(struct journal *j, struct model *m)
 	j->failed = false;
 }
 
+void journal_set_policy(struct journal *j, const struct policy *p)
+{
+	model_set_policy(j->model, p);
+}
+
 int journal_apply(struct journal *j, struct event *ev, struct gpuq_err *err)
 {
 	int rc;
@@ -203,7 +209,7 @@ int journal_apply(struct journal *j, struct event *ev, struct gpuq_err *err)
 	if ((j->read_only || j->failed) && model_event_is_stored(ev->type))
 		return gpuq_fail(err, GPUQ_ESTORAGE,
 				 "no space left for the state directory: nothing can be changed "
-				 "until there is some");
+				 "until space is free");
 	if (ev->at_us == 0)
 		ev->at_us = loop_now_us(j->loop);
 	rc = model_apply(j->model, ev, err);
@@ -278,7 +284,7 @@ int journal_has_space(const struct journal *j, struct gpuq_err *err)
 	if (j->read_only)
 		return gpuq_fail(err, GPUQ_ESTORAGE,
 				 "no space left for the state directory: nothing can be changed "
-				 "until there is some");
+				 "until space is free");
 	return store_has_space(j->store, err);
 }
 

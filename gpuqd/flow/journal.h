@@ -47,10 +47,12 @@ int journal_new(struct loop *l, struct store *st, struct model *m, const struct 
 /* Whoever still waits is told GPUQ_EGONE. */
 void journal_free(struct journal *j);
 
-struct model *journal_model(const struct journal *j);
+/* To look at: what happens goes through journal_apply(). */
+const struct model *journal_model(const struct journal *j);
 struct loop *journal_loop(const struct journal *j);
 struct store *journal_store(const struct journal *j);
 void journal_set_model(struct journal *j, struct model *m);
+void journal_set_policy(struct journal *j, const struct policy *p); /* model_set_policy() */
 
 /* Apply one event at the turn's time (ev->at_us 0 = now). Returns what model_apply
  * returns; GPUQ_ESTORAGE while there is no space (events that are never stored pass). */

@@ -130,7 +130,7 @@ int lease_new(struct journal *j, struct lease **out, struct gpuq_err *err)
 	struct lease *l = calloc(1, sizeof(*l));
 
 	if (!l)
-		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		return gpuq_no_memory(err);
 	l->j = j;
 	l->l = journal_loop(j);
 	job_each(journal_model(j), it) {

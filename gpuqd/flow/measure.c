@@ -10,6 +10,8 @@
 #include "gpuqd/base/loop.h"
 #include "gpuqd/state/model.h"
 #include "gpuqd/flow/journal.h"
+#include "gpuqd/util/hash.h"
+#include "libgpuq/grow.h"
 
 struct measure {
 	struct journal *j;
@@ -46,15 +48,9 @@ static bool runs(const struct pod *p)
 
 static void add(struct round *r, const struct pod *p, uint64_t device, int32_t milli)
 {
-	if (r->n == r->room) {
-		const size_t room = r->room ? 2 * r->room : 256;
-		struct sample *more = realloc(r->items, room * sizeof(*more));
-
-		r->failed |= !more;
-		if (!more)
-			return;
-		r->items = more;
-		r->room = room;
+	if (!grow_to(&r->items, &r->room, r->n + 1)) {
+		r->failed = true;
+		return;
 	}
 	r->items[r->n++] = (struct sample){ p, device, milli };
 }
@@ -62,13 +58,10 @@ static void add(struct round *r, const struct pod *p, uint64_t device, int32_t m
 /* Tells the devices of one pod apart. */
 static uint64_t device_of(const struct use_fact *f)
 {
-	uint64_t h = UINT64_C(14695981039346656037);
+	const uint64_t h = *f->uuid ? hash_fnv(HASH_FNV_START, f->uuid, strlen(f->uuid))
+				    : hash_fnv(HASH_FNV_START, &f->index, sizeof(f->index));
 
-	for (const char *s = f->uuid; *s; s++)
-		h = (h ^ (unsigned char)*s) * UINT64_C(1099511628211);
-	if (!*f->uuid)
-		h = (uint64_t)(int64_t)f->index;
-	return (h ^ f->part) * UINT64_C(1099511628211);
+	return hash_fnv(h, &f->part, sizeof(f->part));
 }
 
 static void index_uuids(struct round *r)
@@ -253,7 +246,7 @@ int measure_new(struct journal *j, struct measure **out, struct gpuq_err *err)
 	struct measure *m = calloc(1, sizeof(*m));
 
 	if (!m)
-		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		return gpuq_no_memory(err);
 	m->j = j;
 	*out = m;
 	return 0;

@@ -30,8 +30,7 @@ int order_spec(struct store *st, uint32_t job, struct gpuq_arena *a, struct gpuq
 		/* Strings of a tree read from the wire point into the bytes: keep those. */
 		char *copy = gpuq_arena_strndup(a, bytes.data, bytes.len);
 
-		rc = copy ? gpuq_mp_read(a, &lim, copy, bytes.len, &v, err)
-			  : gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		rc = copy ? gpuq_mp_read(a, &lim, copy, bytes.len, &v, err) : gpuq_no_memory(err);
 	}
 	gpuq_buf_done(&bytes);
 	return rc == 0 ? gpuq_spec_read(&r, v, out) : rc;
@@ -351,14 +350,14 @@ int order_fill(const struct model *m, const struct job *j, const struct pod *p,
 	o.env.keys = gpuq_arena_calloc(a, ENV_MAX, sizeof(char *));
 	o.env.vals = gpuq_arena_calloc(a, ENV_MAX, sizeof(char *));
 	if (!name || !names || !devices || !o.env.keys || !o.env.vals)
-		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		return gpuq_no_memory(err);
 	model_pod_name(m, p, name);
 	n = 0;
 	DL_FOREACH2(j->pods, other, job_next) {
 		char *other_name = gpuq_arena_alloc(a, 64);
 
 		if (!other_name)
-			return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+			return gpuq_no_memory(err);
 		if (other->attempt != p->attempt || other->dropped)
 			continue;
 		model_pod_name(m, other, other_name);

@@ -63,7 +63,7 @@ static void warn_of_rest(const struct job *j, const struct told *t)
 		if (t->facts[i].code == GPUQ_R_CLAIMS_REST && !was_told(j, GPUQ_R_CLAIMS_REST))
 			log_warn("schedule.claims_rest",
 				 "job=%" PRIu32 " queue=%s other=%s seconds=%" PRId64
-				 ": they took the same places back and forth",
+				 ": they reclaimed the same devices from each other",
 				 j->key.id, LOGS(j->queue->name), LOGS(t->facts[i].object),
 				 (t->facts[i].need - t->facts[i].have) / GPUQ_US_PER_S);
 }
@@ -93,7 +93,8 @@ static uint32_t shared_entry(const struct snapshot *sn, const struct model *m, c
 {
 	const struct alike_shown *a = j->alike ? &j->alike->shown[ALIKE_CYCLE] : NULL;
 
-	if (!a || a->turn != m->alike_turn[ALIKE_CYCLE] || a->n_rest == 0 || j->key.id < a->rest_id)
+	if (!a || a->turn != m->readers->alike_turn[ALIKE_CYCLE] || a->n_rest == 0 ||
+	    j->key.id < a->rest_id)
 		return SNAP_NONE;
 	if (f->alike != j->alike) {
 		f->alike = j->alike;
@@ -131,7 +132,7 @@ static void note_apart(struct journal *journal, const struct snapshot *sn, const
 		       struct gpuq_arena *mem)
 {
 	struct apart_choice *c = apart_begin(mem, sn);
-	struct model *m = journal_model(journal);
+	const struct model *m = journal_model(journal);
 	uint32_t n_charged = 0;
 
 	for (uint32_t i = 0; i < sn->n_jobs; i++) {
@@ -195,14 +196,14 @@ static void look_at(struct tell *t, const struct model *m, const struct job *j)
 
 bool tell_some(struct tell *t, uint32_t most)
 {
-	struct model *m = journal_model(t->journal);
+	const struct model *m = journal_model(t->journal);
 
 	for (; most > 0 && t->n_left > 0; most--, t->n_left--) {
-		const struct job *j = m->walk ? m->walk : m->jobs;
+		const struct job *j = m->readers->walk ? m->readers->walk : m->jobs;
 
 		if (!j)
 			return true;
-		m->walk = j->next;
+		m->readers->walk = j->next;
 		look_at(t, m, j);
 	}
 	return t->n_left == 0;

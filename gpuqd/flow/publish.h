@@ -38,7 +38,7 @@ struct tell {
 	const struct snapshot *sn;
 	const struct plan *p;
 	int64_t *planned_us; /* by entry */
-	uint32_t n_left; /* jobs to look at, from model.walk on */
+	uint32_t n_left; /* jobs to look at, from readers.walk on */
 	struct told told;
 	struct finger finger;
 };

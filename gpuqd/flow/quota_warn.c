@@ -17,7 +17,7 @@ bool quota_warn(const struct snapshot *s)
 	while (overcommit_next(s, &at))
 		log_warn("site.overcommitted",
 			 "parent=%s flavor=%s quotas=%" PRId64 ".%03d has=%" PRId64
-			 ".%03d: the quotas below add up to more than there is",
+			 ".%03d: the quotas below exceed it",
 			 at.queue == SNAP_NONE ? "-" : s->queues[at.queue].name,
 			 s->flavors[at.flavor].name, at.sum_milli / 1000,
 			 (int)(at.sum_milli % 1000), at.has_milli / 1000,

@@ -14,6 +14,7 @@
 #include "gpuqd/flow/order.h"
 #include "gpuqd/flow/recover.h"
 #include "gpuqd/flow/schedule.h"
+#include "gpuqd/util/keyset.h"
 #include "libgpuq/units.h"
 
 /* AC-POD-1: a node that refuses pods is left alone for 1, 2, 4 ... 60 s, and is
@@ -42,6 +43,7 @@ struct reconcile {
 	bool adopt; /* any cluster is ours */
 	struct refusals *refusals;
 	uint32_t generation; /* of the list that is coming in */
+	struct keyset seen; /* pods that the cluster has named since the list before */
 	int64_t stale_since_us;
 	struct measure *measure;
 	struct recover *recover;
@@ -51,7 +53,7 @@ struct reconcile {
 
 static struct pod *ours(struct reconcile *r, const char *name, struct pod_key *key)
 {
-	struct model *m = journal_model(r->j);
+	const struct model *m = journal_model(r->j);
 
 	return model_pod_name_parse(m, name, key) ? model_find_pod(m, *key) : NULL;
 }
@@ -76,6 +78,8 @@ static void apply(struct reconcile *r, struct event *ev)
 {
 	struct gpuq_err err = GPUQ_ERR_INIT;
 
+	if (ev->type == EV_POD_GONE)
+		keyset_remove(&r->seen, &ev->pod);
 	if (journal_apply(r->j, ev, &err) < 0)
 		log_debug("reconcile.skip", "event=%s error=%s", event_words[ev->type],
 			  LOGS(err.text));
@@ -140,10 +144,30 @@ static bool was_refused(const struct job *j)
 	return false;
 }
 
+/* When a requeued job may start again; 0 = at once. A job that failed waits a little longer each
+ * time, so that it does not spin. A job that lost its places through no failure of its own keeps
+ * its turn: no other is started there, only to be preempted a second later. Its wait counts from
+ * the start of the attempt, and holds it back only where one short attempt follows another. */
+static int64_t not_before(const struct job *j, const struct event *ev, int64_t now)
+{
+	/* A refusal is its node's affair, which is left alone for longer each time. */
+	const unsigned shift = was_refused(j) ? 0 : j->attempt < 6 ? j->attempt : 6;
+	const int64_t wait_us = GPUQ_US_PER_S << shift;
+
+	/* What others had to leave for is not the job's doing. */
+	if ((j->life->blocked && j->life->blocked->until_us > now) ||
+	    job_cause_is_eviction(ev->requeued.cause))
+		return 0;
+	if (ev->requeued.counts)
+		return now + wait_us;
+	return j->attempt > 0 && j->life->placed_us + wait_us > now ? j->life->placed_us + wait_us
+								    : 0;
+}
+
 /* When the last pod of an attempt is over: end, or back to the queue. */
 static void verdict(struct reconcile *r, struct job_key key)
 {
-	struct model *m = journal_model(r->j);
+	const struct model *m = journal_model(r->j);
 	struct job *j = model_find_job(m, key);
 	int64_t now = loop_now_us(r->l);
 	struct event ev;
@@ -154,15 +178,7 @@ static void verdict(struct reconcile *r, struct job_key key)
 		return; /* a later attempt of it may still be told */
 	job_verdict(j, &ev);
 	if (ev.type == EV_JOB_REQUEUED) {
-		/* A little longer each time, so that a broken job does not spin. A refusal is
-		 * its node's affair, which is left alone for longer each time. */
-		unsigned shift = was_refused(j) ? 0 : j->attempt < 6 ? j->attempt : 6;
-
-		ev.requeued.not_before_us = now + (GPUQ_US_PER_S << shift);
-		/* What others had to leave for is not the job's doing. */
-		if ((j->life->blocked && j->life->blocked->until_us > now) ||
-		    job_cause_is_eviction(ev.requeued.cause))
-			ev.requeued.not_before_us = 0;
+		ev.requeued.not_before_us = not_before(j, &ev, now);
 		log_notice("job.requeued", "job=%" PRIu32 " index=%" PRId32 " cause=%s why=%s",
 			   key.id, key.index, gpuq_cause_word(ev.requeued.cause),
 			   LOGS(ev.requeued.message));
@@ -225,7 +241,7 @@ static void pod_ended(struct reconcile *r, struct pod *p, struct pod_key key,
 	if (f->leaving && !told_to_leave(p) && ev.pod_ended.fault == POD_FAULT_NONE &&
 	    f->phase == POD_FAILED) {
 		ev.pod_ended.fault = POD_FAULT_INFRA;
-		ev.pod_ended.message = "its pod was deleted by somebody else";
+		ev.pod_ended.message = "its pod was deleted by another client";
 	}
 	apply(r, &ev);
 	if (refused)
@@ -275,7 +291,7 @@ static bool has_run(const struct pod_fact *f)
 static void on_pod_seen(void *arg, const struct pod_fact *f)
 {
 	struct reconcile *r = arg;
-	struct model *m = journal_model(r->j);
+	const struct model *m = journal_model(r->j);
 	struct pod_key key;
 	struct pod *p;
 	const char *token;
@@ -297,15 +313,14 @@ static void on_pod_seen(void *arg, const struct pod_fact *f)
 	}
 	if (is_namesake(p, &key, f)) {
 		log_err("pod.conflict",
-			"pod=%s namespace=%s: the name is taken by something that "
-			"is not ours",
-			LOGS(f->name), LOGS(f->namespace_));
+			"pod=%s namespace=%s: the name is taken by a foreign object", LOGS(f->name),
+			LOGS(f->namespace_));
 		return;
 	}
-	p->seen = r->generation;
+	keyset_add(&r->seen, &key);
 	token = token_of(p, &key);
 	if (token && *f->token && strcmp(f->token, token) != 0) {
-		log_err("pod.conflict", "pod=%s: the name is taken by something that is not ours",
+		log_err("pod.conflict", "pod=%s: the name is taken by a foreign object",
 			LOGS(f->name));
 		return;
 	}
@@ -369,7 +384,7 @@ static void on_pod_gone(void *arg, const struct pod_fact *f)
 		struct event ev = { .type = EV_POD_GONE, .pod = key };
 
 		if (model_pod_takes(p)) {
-			log_notice("pod.gone", "pod=%s: it left without an end", LOGS(f->name));
+			log_notice("pod.gone", "pod=%s: gone without an end", LOGS(f->name));
 			schedule_kick(r->schedule); /* there is room, whatever becomes of the job */
 		}
 		apply(r, &ev);
@@ -382,7 +397,7 @@ static void on_pod_gone(void *arg, const struct pod_fact *f)
 /* What the list did not name is gone. */
 static void not_listed(struct reconcile *r)
 {
-	struct model *m = journal_model(r->j);
+	const struct model *m = journal_model(r->j);
 	struct gone {
 		struct gone *next;
 		struct pod_key key;
@@ -393,13 +408,15 @@ static void not_listed(struct reconcile *r)
 		const struct pod *p;
 
 		DL_FOREACH2(n->pods, p, node_next) {
-			if (p->seen == r->generation || p->state == GPUQ_POD_GONE ||
-			    p->state == GPUQ_POD_PLANNED)
+			const struct pod_key key = { p->job->key, p->attempt, p->index };
+
+			if (p->state == GPUQ_POD_GONE || p->state == GPUQ_POD_PLANNED ||
+			    keyset_has(&r->seen, &key))
 				continue;
 			g = calloc(1, sizeof(*g));
 			if (!g)
 				abort();
-			g->key = (struct pod_key){ p->job->key, p->attempt, p->index };
+			g->key = key;
 			g->next = gone;
 			gone = g;
 		}
@@ -408,8 +425,8 @@ static void not_listed(struct reconcile *r)
 		struct event ev = { .type = EV_POD_GONE, .pod = gone->key };
 
 		g = gone->next;
-		log_notice("pod.gone", "job=%" PRIu32 " index=%" PRIu32 ": not there any more",
-			   gone->key.job.id, gone->key.index);
+		log_notice("pod.gone", "job=%" PRIu32 " index=%" PRIu32 ": gone", gone->key.job.id,
+			   gone->key.index);
 		apply(r, &ev);
 		verdict(r, gone->key.job);
 		free(gone);
@@ -419,15 +436,16 @@ static void not_listed(struct reconcile *r)
 static void on_list_done(void *arg)
 {
 	struct reconcile *r = arg;
-	struct model *m = journal_model(r->j);
+	const struct model *m = journal_model(r->j);
 	const struct cluster_ops *ops = r->cluster->ops;
 	const char *before = loop_enter(r->l, LOOP_HERE);
 
 	if (!recovery_waits(m))
 		not_listed(r);
-	recover_listed(r->recover, r->generation,
+	recover_listed(r->recover, r->generation, &r->seen,
 		       ops->highest_job && recovery_waits(m) ? ops->highest_job(r->cluster) : 0);
 	r->generation++;
+	keyset_clear(&r->seen);
 	/* A verdict may have been cut off by a restart: every attempt that is over. */
 	for (int s = 0; s < N_GPUQ_JOB_STATES; s++) {
 		struct job *k, *next;
@@ -507,7 +525,7 @@ static void on_created(void *arg, const char *pod, enum ask_outcome o, const cha
 		return; /* the watch will show it, and then it is an orphan */
 	switch (o) {
 	case ASK_OK:
-		p->seen = r->generation;
+		keyset_add(&r->seen, &key);
 		if (p->state == GPUQ_POD_PLANNED) {
 			struct event ev = { .type = EV_POD_CREATED, .pod = key };
 
@@ -517,7 +535,6 @@ static void on_created(void *arg, const char *pod, enum ask_outcome o, const cha
 		break;
 	case ASK_QUOTA:
 		log_info("pod.quota", "pod=%s message=%s", LOGS(pod), LOGS(message));
-		p->asked = false;
 		give_back(r, key.job, GPUQ_R_NAMESPACE_QUOTA, message);
 		if (ours(r, pod, &key))
 			never_created(r, key, POD_FAULT_NONE, message);
@@ -598,12 +615,10 @@ static bool on_identity(void *arg, const char *uid)
 		return true;
 	if (*m->cluster_uid && !r->adopt) {
 		log_err("cluster.other",
-			"uid=%s expected=%s: the credentials lead to another cluster than the one "
-			"in "
-			"which the jobs of this store run; nothing is done there. Give the right "
+			"uid=%s expected=%s: the credentials are of another cluster than that of "
+			"the jobs in this database; no action is taken there. Give the right "
 			"--kubeconfig or --context, or another --state; if the cluster was made "
-			"anew "
-			"and the jobs of the old one are gone for good, start once with "
+			"anew and the jobs of the old one are gone for good, start once with "
 			"--adopt-cluster",
 			LOGS(uid), LOGS(m->cluster_uid));
 		return false;
@@ -622,6 +637,7 @@ const struct cluster_sink *reconcile_sink(struct reconcile *r, struct cluster *c
 {
 	r->cluster = c;
 	r->generation++;
+	keyset_clear(&r->seen);
 	recover_drop(r->recover);
 	r->sink = (struct cluster_sink){ r,           on_node_seen, on_node_gone, on_pod_seen,
 					 on_pod_gone, on_list_done, on_stale,     on_created,
@@ -651,12 +667,13 @@ int reconcile_new(struct journal *j, struct dispatch *d, struct schedule *s, str
 	struct reconcile *r = calloc(1, sizeof(*r));
 
 	if (!r)
-		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		return gpuq_no_memory(err);
 	r->j = j;
 	r->l = journal_loop(j);
 	r->dispatch = d;
 	r->schedule = s;
 	r->generation = 1;
+	r->seen.bytes = sizeof(struct pod_key);
 	r->stale_since_us = loop_now_us(r->l);
 	if (measure_new(j, &r->measure, err) < 0 ||
 	    recover_new(j, on_pod_seen, r, &r->recover, err) < 0) {
@@ -678,6 +695,7 @@ void reconcile_free(struct reconcile *r)
 		HASH_DEL(r->refusals, f);
 		free(f);
 	}
+	keyset_clear(&r->seen);
 	recover_free(r->recover);
 	measure_free(r->measure);
 	free(r);

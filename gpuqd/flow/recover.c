@@ -16,6 +16,8 @@
 #include "gpuqd/flow/history.h"
 #include "gpuqd/flow/journal.h"
 #include "gpuqd/flow/recover_job.h"
+#include "gpuqd/util/keyset.h"
+#include "libgpuq/grow.h"
 #include "libgpuq/units.h"
 
 #define LOOK_US GPUQ_US_PER_S /* kept pods are tried again, and the end is looked for */
@@ -243,7 +245,7 @@ bool recover_keeps(struct recover *r, const struct pod_fact *f, struct pod_key k
 	if (m->recovery.since_us && m->recovery.listed)
 		adopt(r, &s, 1);
 	else if (!m->recovery.since_us)
-		keep(r, s, "it came before the restore, and its job is not known");
+		keep(r, s, "created before the restore, by an unknown job");
 	look_later(r);
 	return true;
 }
@@ -263,14 +265,16 @@ struct left {
 	bool over; /* how its attempt ends was known when the copy was made */
 };
 
-static bool is_there(const struct pod *p, uint32_t generation)
+static bool is_there(const struct pod *p, const struct keyset *seen)
 {
-	return p->seen == generation || p->state == GPUQ_POD_GONE;
+	const struct pod_key key = { p->job->key, p->attempt, p->index };
+
+	return p->state == GPUQ_POD_GONE || keyset_has(seen, &key);
 }
 
 /* The copy has it and the cluster does not, whenever that came to be: what it used after the
  * copy was made is not known, and not charged. */
-static void pod_left(struct recover *r, const struct pod *p, uint32_t generation)
+static void pod_left(struct recover *r, const struct pod *p, const struct keyset *seen)
 {
 	const struct recovery *rec = &journal_model(r->j)->recovery;
 	const struct pod_key key = { p->job->key, p->attempt, p->index };
@@ -282,7 +286,7 @@ static void pod_left(struct recover *r, const struct pod *p, uint32_t generation
 		ev.pod_ended.exit_code = -1;
 		/* Of an attempt that goes on it is lost; else nothing speaks against its node. */
 		DL_FOREACH2(p->job->pods, other, job_next)
-			if (other->attempt == p->attempt && is_there(other, generation) &&
+			if (other->attempt == p->attempt && is_there(other, seen) &&
 			    model_pod_takes(other))
 				ev.pod_ended.fault = POD_FAULT_INFRA;
 		ev.pod_ended.message = "gone when the store was restored";
@@ -309,9 +313,9 @@ static void job_left(struct recover *r, const struct left *l)
 	journal_apply(r->j, &ev, NULL);
 }
 
-static void first_list(struct recover *r, uint32_t generation, uint32_t highest)
+static void first_list(struct recover *r, const struct keyset *seen, uint32_t highest)
 {
-	struct model *m = journal_model(r->j);
+	const struct model *m = journal_model(r->j);
 	struct event ev = { .type = EV_RECOVERY_LISTED };
 	struct left *left = NULL;
 	size_t n = 0, room = 0;
@@ -321,14 +325,10 @@ static void first_list(struct recover *r, uint32_t generation, uint32_t highest)
 
 		DL_FOREACH2(node->pods, p, node_next) {
 			highest = p->job->key.id > highest ? p->job->key.id : highest;
-			if (is_there(p, generation))
+			if (is_there(p, seen))
 				continue;
-			if (n == room) {
-				room = room ? 2 * room : 64;
-				left = realloc(left, room * sizeof(*left));
-				if (!left)
-					abort();
-			}
+			if (!grow_to(&left, &room, n + 1))
+				abort();
 			left[n++] = (struct left){ { p->job->key, p->attempt, p->index },
 						   model_job_is_over(p->job) };
 		}
@@ -337,7 +337,7 @@ static void first_list(struct recover *r, uint32_t generation, uint32_t highest)
 		const struct pod *p = model_find_pod(m, left[i].key);
 
 		if (p)
-			pod_left(r, p, generation);
+			pod_left(r, p, seen);
 	}
 	adopt_all(r);
 	for (size_t i = 0; i < n; i++)
@@ -365,7 +365,7 @@ static int finish(struct recover *r, const char *by, struct gpuq_err *err)
 					 .action = "recovery.finish",
 					 .kind = "store",
 					 .name = journal_model(r->j)->cluster_id,
-					 .note = *by ? NULL : "nothing of it was left" };
+					 .note = *by ? NULL : "no pod of it was left" };
 	struct event ev = { .type = EV_RECOVERY_ENDED };
 	struct stray *s, *next;
 	int rc;
@@ -413,7 +413,8 @@ static void on_look(void *arg)
 		finish(r, "", NULL);
 }
 
-void recover_listed(struct recover *r, uint32_t generation, uint32_t kept)
+void recover_listed(struct recover *r, uint32_t generation, const struct keyset *seen,
+		    uint32_t kept)
 {
 	const struct recovery *rec = &journal_model(r->j)->recovery;
 	uint32_t highest = kept;
@@ -428,7 +429,7 @@ void recover_listed(struct recover *r, uint32_t generation, uint32_t kept)
 	if (!rec->since_us)
 		return;
 	if (!rec->listed)
-		first_list(r, generation, highest);
+		first_list(r, seen, highest);
 	look_later(r);
 	if (!is_open(r))
 		finish(r, "", NULL);
@@ -467,7 +468,7 @@ int recover_new(struct journal *j, recover_again_fn again, void *arg, struct rec
 	struct recover *r = calloc(1, sizeof(*r));
 
 	if (!r)
-		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		return gpuq_no_memory(err);
 	r->j = j;
 	r->again = again;
 	r->arg = arg;

@@ -23,6 +23,7 @@
 #include "libgpuq/err.h"
 
 struct journal;
+struct keyset;
 struct recover;
 
 /* A pod that was kept is known now: it is to be looked at as any other. */
@@ -38,9 +39,10 @@ bool recover_keeps(struct recover *r, const struct pod_fact *f, struct pod_key k
 		   uint32_t generation);
 void recover_gone(struct recover *r, const char *name);
 /* A list is complete: kept pods that it did not name are gone. The first one after a restore
- * decides what becomes of jobs and pods; `kept` is the highest number of a job of which the
- * cluster keeps anything else. */
-void recover_listed(struct recover *r, uint32_t generation, uint32_t kept);
+ * decides what becomes of jobs and pods; `seen` are the ledger's pods that it named, `kept` is
+ * the highest number of a job of which the cluster keeps anything else. */
+void recover_listed(struct recover *r, uint32_t generation, const struct keyset *seen,
+		    uint32_t kept);
 /* All kept pods are forgotten: the cluster will be listed anew. */
 void recover_drop(struct recover *r);
 

@@ -37,7 +37,7 @@ static int same_job(const struct making *k, const struct job *j, struct gpuq_err
 		if (k->pods[i]->has_record &&
 		    (strcmp(r->user, j->user) != 0 || r->submit_us != j->submit_us))
 			return gpuq_fail(err, GPUQ_ECONFLICT,
-					 "its record names another job %" PRIu32 ", of %s",
+					 "its record is of another job %" PRIu32 ", of %s",
 					 j->key.id, r->user);
 	}
 	return 0;
@@ -55,7 +55,7 @@ static int need_records(const struct making *k, struct gpuq_err *err)
 		if (!s->has_record)
 			return gpuq_fail(err, GPUQ_EINVAL, "%s",
 					 *s->fact.record ? s->record_err.text
-							 : "it carries no gpuq.io/record");
+							 : "no annotation gpuq.io/record");
 		if (strcmp(s->record.user, first->user) != 0 ||
 		    strcmp(s->record.queue, first->queue) != 0 ||
 		    s->record.submit_us != first->submit_us)
@@ -98,7 +98,7 @@ static int make_groups(struct making *k, struct gpuq_err *err)
 	uint32_t n = 0;
 
 	if (!groups)
-		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		return gpuq_no_memory(err);
 	for (size_t i = 0; i < k->n; i++) {
 		const struct podrecord *r = &k->pods[i]->record;
 		const uint32_t before = n, at = group_of(k, r->group, &n);
@@ -144,13 +144,13 @@ static int make_spec(struct making *k, bool named, struct gpuq_err *err)
 	gpuq_put(a, v, "command", command);
 	gpuq_put(a, v, "requeue", gpuq_bool(a, false));
 	if (!gpuq_val_ok(v))
-		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		return gpuq_no_memory(err);
 	rc = read_spec(k, v, err);
 	if (rc == 0)
 		rc = make_groups(k, err);
 	v = rc == 0 ? gpuq_spec_write(a, &k->spec) : NULL;
 	if (rc == 0 && !v)
-		rc = gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		rc = gpuq_no_memory(err);
 	/* It is read again as often as it is looked at. */
 	if (rc == 0)
 		rc = read_spec(k, v, err);
@@ -202,9 +202,9 @@ static int take_pod(struct making *k, const struct stray *s, struct recovered_po
 	uint16_t *devices = gpuq_arena_calloc(&k->mem, s->fact.n_devices + 1, sizeof(*devices));
 
 	if (!devices)
-		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		return gpuq_no_memory(err);
 	if (!*s->fact.node || !*s->fact.token)
-		return gpuq_fail(err, GPUQ_EINVAL, "it names no node, or has no token");
+		return gpuq_fail(err, GPUQ_EINVAL, "no node or no token");
 	for (size_t i = 0; i < s->fact.n_devices; i++) {
 		const int d = s->fact.devices[i];
 
@@ -252,7 +252,7 @@ int recover_job(struct journal *j, struct stray *const *pods, size_t n, struct g
 		known = model_find_job(k.m, (struct job_key){ ev.job.id, -1 });
 	k.out = gpuq_arena_calloc(&k.mem, n, sizeof(*k.out));
 	if (!k.out)
-		rc = gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		rc = gpuq_no_memory(err);
 	for (size_t i = 0; rc == 0 && i < n; i++)
 		rc = take_pod(&k, pods[i], &k.out[i], err);
 	if (rc == 0)

@@ -101,7 +101,7 @@ static bool is_mortal(const struct job *j)
  * of them: each end asks for the next cycle. */
 static bool end_hopeless(struct schedule *s, int64_t now)
 {
-	struct model *m = journal_model(s->j);
+	const struct model *m = journal_model(s->j);
 	const uint32_t n_before = m->n_jobs_by_state[GPUQ_JOB_PENDING];
 
 	if (!s->mortals)
@@ -116,19 +116,19 @@ static bool end_hopeless(struct schedule *s, int64_t now)
 		if (n_before - m->n_jobs_by_state[GPUQ_JOB_PENDING] >= END_MOST)
 			return true;
 		if (j->wish->deadline_us && clock_job_deadline_us(m, j) <= now) {
-			end(s, j, GPUQ_JOB_DEADLINE, "its deadline passed while it waited");
+			end(s, j, GPUQ_JOB_DEADLINE, "its deadline passed while it was pending");
 			continue;
 		}
 		if (j->wish->kill_on_invalid_dep)
 			deps_are_awaited(j, now, &never);
 		if (never)
-			end(s, j, GPUQ_JOB_CANCELLED, "what it depends on cannot happen any more");
+			end(s, j, GPUQ_JOB_CANCELLED, "its dependency can no longer be met");
 	}
 	return false;
 }
 
 /* When a node that was left alone may be asked again, the core does not know. */
-static int64_t next_backoff_end(struct model *m, int64_t now)
+static int64_t next_backoff_end(const struct model *m, int64_t now)
 {
 	int64_t next = GPUQ_UNLIMITED;
 
@@ -150,7 +150,7 @@ static void record(struct schedule *s, const struct snapshot *sn, const struct g
 	cycle_text(sn, plan, &text);
 	cycle_record_write(&bytes, PACKAGE_VERSION, s->n_cycles, packed, gpuq_buf_str(&text),
 			   text.len);
-	rc = bytes.failed || text.failed ? gpuq_fail(&err, GPUQ_ENOMEM, "out of memory")
+	rc = bytes.failed || text.failed ? gpuq_no_memory(&err)
 					 : spool_add(s->record_to, bytes.data, bytes.len, &err);
 	if (rc < 0) {
 		log_err("schedule.record", "error=%s: cycles are not recorded any more",
@@ -186,7 +186,7 @@ static void count(struct schedule *s, const struct snapshot *sn, const struct pl
 static int decide(struct schedule *s, int64_t now, struct gpuq_buf *packed, struct snapshot **sn,
 		  struct plan *plan, struct gpuq_err *err)
 {
-	struct model *m = journal_model(s->j);
+	const struct model *m = journal_model(s->j);
 	uint32_t most = s->alike_most;
 
 	for (;; most *= ALIKE_FACTOR) {
@@ -232,7 +232,7 @@ static bool go_on_telling(void *arg)
 
 static void cycle(struct schedule *s)
 {
-	struct model *m = journal_model(s->j);
+	const struct model *m = journal_model(s->j);
 	int64_t now = loop_now_us(s->l), wake;
 	struct gpuq_err err = GPUQ_ERR_INIT;
 	struct gpuq_buf packed = GPUQ_BUF_INIT;
@@ -401,7 +401,12 @@ static void on_event(void *arg, const struct event *ev)
 	case EV_KEYS_EXPIRED:
 	case EV_AUDITED:
 	case EV_AUDIT_DROPPED:
+	case EV_JOB_NOTHING_BESIDE:
 		return; /* nothing becomes possible by these */
+	case EV_POD_LEAVING:
+		if (!ev->told) /* those that we told are known to leave */
+			schedule_kick(s);
+		return;
 	case EV_SITE_APPLIED:
 		s->site_told = false;
 		schedule_kick(s);
@@ -423,7 +428,7 @@ int schedule_new(struct journal *j, struct schedule **out, struct gpuq_err *err)
 	struct schedule *s = calloc(1, sizeof(*s));
 
 	if (!s)
-		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		return gpuq_no_memory(err);
 	s->j = j;
 	s->l = journal_loop(j);
 	s->alike_most = ALIKE_LEAST;

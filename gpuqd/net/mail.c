@@ -156,7 +156,7 @@ int mail_send(struct loop *l, const struct gpuq_strlist *argv, const char *text,
 		return gpuq_fail(err, GPUQ_ETOOBIG, "a mail of more than %u bytes", MAIL_BYTES_MAX);
 	c = calloc(1, sizeof(*c));
 	if (!c)
-		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		return gpuq_no_memory(err);
 	c->loop = l;
 	c->fn = fn;
 	c->arg = arg;
@@ -176,7 +176,7 @@ int mail_send(struct loop *l, const struct gpuq_strlist *argv, const char *text,
 	fcntl(c->fd, F_SETFL, O_NONBLOCK);
 	c->ev = event_new(loop_base(l), c->fd, EV_READ | EV_PERSIST, on_output, c);
 	if (!c->ev || event_add(c->ev, NULL) != 0) {
-		rc = gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		rc = gpuq_no_memory(err);
 		goto out;
 	}
 	rc = spawn(c, argv, in[0], said[1]);

@@ -182,7 +182,7 @@ int webhook_post(struct webhook *w, const char *url, const char *id, const char 
 	struct webhook_call *c = calloc(1, sizeof(*c));
 
 	if (!c)
-		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		return gpuq_no_memory(err);
 	c->w = w;
 	c->fn = fn;
 	c->arg = arg;
@@ -212,7 +212,7 @@ int webhook_new(struct loop *l, const struct webhook_opts *o, struct webhook **o
 	int rc;
 
 	if (!w)
-		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		return gpuq_no_memory(err);
 	w->loop = l;
 	w->opts = *o;
 	rc = http_multi_new(l, CONNECTIONS, &sink, &w->multi, err);

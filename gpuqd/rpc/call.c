@@ -133,12 +133,12 @@ static bool fits(const struct gpuq_buf *b, struct gpuq_err *err)
 	size_t n;
 
 	if (b->failed) {
-		gpuq_fail(err, GPUQ_ENOMEM, "no memory for the answer");
+		gpuq_fail(err, GPUQ_ENOMEM, "out of memory for the reply");
 		return false;
 	}
 	if (gpuq_mp_next(&scan, &gpuq_wire_limits, b->data, b->len, &n, err) == 1)
 		return true;
-	gpuq_fail(err, GPUQ_ETOOBIG, "the answer is larger than a message may be; ask for less");
+	gpuq_fail(err, GPUQ_ETOOBIG, "reply exceeds the message limit: narrow the request");
 	return false;
 }
 
@@ -489,7 +489,7 @@ void call_start(struct rpc_conn *c, const struct gpuq_wire_msg *m, struct gpuq_a
 		return;
 	}
 	if (c->n_calls >= GPUQ_OUTSTANDING_MAX) {
-		gpuq_fail(&err, GPUQ_EBUSY, "%u calls of this connection wait for an answer",
+		gpuq_fail(&err, GPUQ_EBUSY, "%u calls of this connection are pending",
 			  GPUQ_OUTSTANDING_MAX);
 		err.retry_ms = 100;
 		refuse(c, m->id, &err);

@@ -195,7 +195,7 @@ void conn_send(struct rpc_conn *c, struct rpc_call *call, uint32_t id, bool item
 	struct rpc_frame *f = full ? NULL : calloc(1, sizeof(*f));
 
 	if (full)
-		protocol_error(c, GPUQ_ELAGGED, "more answers wait than are read");
+		protocol_error(c, GPUQ_ELAGGED, "client reads too slowly: output limit exceeded");
 	if (!f || bytes->failed) {
 		gpuq_buf_done(bytes);
 		free(f);
@@ -281,7 +281,7 @@ static void on_note(struct rpc_conn *c, const struct gpuq_wire_msg *m)
 		call_cancel(call);
 	else if (strcmp(m->method, GPUQ_WIRE_ITEM) == 0 &&
 		 (m->params->n != 3 || !call_item(call, m->params->items[1], m->params->items[2])))
-		protocol_error(c, GPUQ_EPROTO, "an item that nobody asked for");
+		protocol_error(c, GPUQ_EPROTO, "an item for no call");
 }
 
 static void answer_hello(struct rpc_conn *c, uint32_t id)
@@ -358,7 +358,7 @@ static void on_message(struct rpc_conn *c, const char *bytes, size_t n)
 	else if (m.type == GPUQ_WIRE_NOTE)
 		on_note(c, &m);
 	else
-		protocol_error(c, GPUQ_EPROTO, "a client has nothing to answer");
+		protocol_error(c, GPUQ_EPROTO, "a client may not send replies");
 	gpuq_arena_done(&a);
 }
 
@@ -367,7 +367,7 @@ static void on_frame_timer(void *arg)
 	struct rpc_conn *c = arg;
 
 	c->frame_timer = NULL;
-	protocol_error(c, GPUQ_ETIMEOUT, "a message was begun but not finished in time");
+	protocol_error(c, GPUQ_ETIMEOUT, "a message was not completed in time");
 }
 
 static void on_hello_timer(void *arg)

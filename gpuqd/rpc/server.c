@@ -136,7 +136,7 @@ int server_may_last(const struct rpc_server *s, struct rpc_conn *c, struct gpuq_
 		return 0;
 	gpuq_fail(err, GPUQ_EBUSY,
 		  "user %s has %u connections already (connections_per_user); further ones are for "
-		  "calls that end by themselves",
+		  "short calls only",
 		  c->peer.user, c->share->connections - 1);
 	if (err)
 		err->retry_ms = 1000;
@@ -278,7 +278,7 @@ static void on_accept(struct evconnlistener *ev, evutil_socket_t fd, struct sock
 	if (++l->accepts >= ACCEPTS_PER_TURN)
 		pause_listener(l, 0);
 	if (peer_of_socket(fd, s->users, loop_mono_us(s->loop), &peer) < 0) {
-		gpuq_fail(&err, GPUQ_EIO, "cannot tell who connects");
+		gpuq_fail(&err, GPUQ_EIO, "cannot identify the connecting user");
 		refuse(s, fd, &err);
 	} else if (check_limits(s, &peer, &err) < 0) {
 		refuse(s, fd, &err);
@@ -393,11 +393,11 @@ static int bind_failed(const char *path, struct gpuq_err *err)
 	const int error = errno;
 
 	if (error == EACCES || error == EPERM)
-		return gpuq_fail(err, GPUQ_EPERM, "not allowed to make the socket %s", path);
+		return gpuq_fail(err, GPUQ_EPERM, "not allowed to create the socket %s", path);
 	if (error == ENOENT)
-		return gpuq_fail(err, GPUQ_EIO, "cannot make the socket %s: its folder is missing",
-				 path);
-	return gpuq_fail(err, GPUQ_EIO, "cannot make the socket %s: %s", path, strerror(error));
+		return gpuq_fail(err, GPUQ_EIO,
+				 "cannot create the socket %s: its directory is missing", path);
+	return gpuq_fail(err, GPUQ_EIO, "cannot create the socket %s: %s", path, strerror(error));
 }
 
 static int bind_path(int fd, const struct sockaddr_un *un, struct gpuq_err *err)
@@ -410,7 +410,7 @@ static int bind_path(int fd, const struct sockaddr_un *un, struct gpuq_err *err)
 	if (rc != 0 && errno == EADDRINUSE) {
 		if (lstat(un->sun_path, &st) == 0 && !S_ISSOCK(st.st_mode)) {
 			umask(old);
-			return gpuq_fail(err, GPUQ_EINVAL, "%s exists and is no socket",
+			return gpuq_fail(err, GPUQ_EINVAL, "%s exists and is not a socket",
 					 un->sun_path);
 		}
 		if (answered(un)) {
@@ -432,11 +432,9 @@ static int open_socket(const char *path, mode_t mode, int *out, struct stat *st,
 	int fd, rc;
 
 	if (path[0] != '/' || strlen(path) >= sizeof(un.sun_path))
-		return gpuq_fail(
-			err, GPUQ_EINVAL,
-			"'%s' is no path of a socket: it starts with / and has at most %zu "
-			"characters",
-			path, sizeof(un.sun_path) - 1);
+		return gpuq_fail(err, GPUQ_EINVAL,
+				 "'%s' is not a socket path: expected / and at most %zu characters",
+				 path, sizeof(un.sun_path) - 1);
 	memcpy(un.sun_path, path, strlen(path) + 1);
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
@@ -476,7 +474,7 @@ int rpc_server_listen(struct rpc_server *s, const char *addr, mode_t mode, struc
 
 	if (strncmp(addr, "unix:", 5) != 0)
 		return gpuq_fail(err, GPUQ_EINVAL,
-				 "'%s' is no address to listen at: write unix:/path", addr);
+				 "'%s' is not an address to listen on: expected unix:/path", addr);
 	rc = open_socket(addr + 5, mode, &fd, &st, err);
 	if (rc < 0)
 		return rc;

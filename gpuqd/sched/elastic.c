@@ -473,6 +473,7 @@ static bool grow_by_claim(struct cycle *c, struct growth *all, struct grower *g)
 			   .only_quota = preempt_only_quota(c, g->job),
 			   .rests_with = SNAP_NONE,
 			   .spare_max = GPUQ_UNLIMITED,
+			   .bound = N_PLAN_BOUNDS,
 			   .growth = true,
 			   .others = true,
 			   .own = true,

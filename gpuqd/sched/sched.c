@@ -421,6 +421,8 @@ int sched_cycle(const struct snapshot *in, struct gpuq_arena *mem, struct plan *
 	plan.wake_us = c.wake_us;
 	plan.steps = c.steps;
 	plan.cut_short = c.cut_short;
+	plan.bounds = c.bounds;
+	plan.n_bounds = c.n_bounds;
 	*out = plan;
 	return 0;
 }

@@ -49,14 +49,6 @@ static struct text amount(const struct gpuq_val *v, const char *none)
 
 /* ---- why ---- */
 
-static const char *doc_of(const char *code)
-{
-	for (int i = 0; i < N_GPUQ_REASONS; i++)
-		if (strcmp(code, gpuq_reason_word((enum gpuq_reason)i)) == 0)
-			return gpuq_reason_doc((enum gpuq_reason)i);
-	return "";
-}
-
 static void print_reason(const struct gpuq_val *reason)
 {
 	const struct gpuq_val *have = gpuq_get(reason, "have"), *need = gpuq_get(reason, "need");
@@ -67,7 +59,7 @@ static void print_reason(const struct gpuq_val *reason)
 	/* Both 0 where numbers say nothing. */
 	if (is_number(have) && is_number(need) && (number(have) != 0 || number(need) != 0))
 		printf(": have %s, need %s", digits(number(have)).s, digits(number(need)).s);
-	printf(" (%s)\n", doc_of(code));
+	printf(" (%s)\n", gpuq_reason_doc_of(code));
 }
 
 static void print_estimate(const struct gpuq_val *estimate)
@@ -181,9 +173,9 @@ static void print_spared(const struct gpuq_val *claim)
 		const char *key, *says;
 	} words[] = {
 		{ "firm", "cannot be evicted" },
-		{ "busy", "leaving or just started" },
+		{ "busy", "ending or just started" },
 		{ "shielded", "protected" },
-		{ "not_needed", "due to their queue, or not needed" },
+		{ "not_needed", "within their queue's entitlement, or not needed" },
 	};
 	const struct gpuq_val *passed = gpuq_get(claim, "passed_over");
 	const char *sep = "; spared:";

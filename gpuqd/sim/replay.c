@@ -97,7 +97,7 @@ static int print_difference(struct gpuq_buf *recorded, const char *now, size_t n
 	int rc = 0;
 
 	if (!then || !lines || !kept) {
-		rc = gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		rc = gpuq_no_memory(err);
 	} else {
 		memcpy(kept, then, n_then * sizeof(*kept));
 		print_only("-", then, n_then, lines, n_now, &n);
@@ -124,7 +124,7 @@ static int run_again(struct replay *r, const char *name, struct cycle_record *re
 		cycle_text(rec->snapshot, &plan, &text);
 		cycle_text_now(rec->plan, rec->plan_len, &recorded);
 		if (text.failed || recorded.failed)
-			rc = gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+			rc = gpuq_no_memory(err);
 	}
 	if (rc == 0 && text.len == recorded.len &&
 	    (text.len == 0 || memcmp(text.data, recorded.data, text.len) == 0)) {

@@ -4,6 +4,7 @@
 #include "gpuqd/carry/carry.h"
 #include "gpuqd/carry/obey.h"
 #include "gpuqd/sim/world_int.h"
+#include "gpuqd/state/record/model_apply.h"
 
 /* Events of the model, and what becomes of the case's jobs by them. */
 

@@ -814,12 +814,12 @@ static int read_site(const struct gpuq_val *v, const char *file, int64_t now_us,
 	int rc;
 
 	if (!s)
-		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		return gpuq_no_memory(err);
 	rc = gpuq_schema_read(&r, &site_schema, v, s);
 	if (rc == 0) {
 		s->tree = gpuq_schema_write(&mem, &site_schema, s);
 		if (!s->tree)
-			rc = gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+			rc = gpuq_no_memory(err);
 	}
 	s->arena = mem;
 	if (rc != 0) {

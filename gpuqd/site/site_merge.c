@@ -112,7 +112,7 @@ int site_merge(struct gpuq_arena *a, const struct gpuq_val *old, const struct gp
 
 	if (file->type != GPUQ_MAP) {
 		*out = gpuq_val_copy(a, file);
-		return *out ? 0 : gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		return *out ? 0 : gpuq_no_memory(err);
 	}
 	/* The version is the file's own: it says how the file is meant. */
 	for (uint32_t i = 0; i < file->n; i++) {
@@ -138,7 +138,7 @@ int site_merge(struct gpuq_arena *a, const struct gpuq_val *old, const struct gp
 		put(a, v, &kept);
 	}
 	if (!gpuq_val_ok(v))
-		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		return gpuq_no_memory(err);
 	*out = v;
 	return 0;
 }

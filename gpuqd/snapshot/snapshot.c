@@ -5,6 +5,7 @@
 
 #include "gpuqd/snapshot/links.h"
 #include "gpuqd/snapshot/snapshot_build.h"
+#include "libgpuq/grow.h"
 
 /* One step of the class outweighs all the rest; then the order of users, which are
  * mostly fewer than a thousand, outweighs the age. */
@@ -185,19 +186,9 @@ static void *push(struct snapshot *s, void *table, uint32_t *n_items, uint32_t *
 		s->builder->failed = true;
 		return NULL;
 	}
-	if (*n_items + n > *room) {
-		uint32_t bigger = *room ? *room * 2 : 64;
-		void *p;
-
-		while (bigger < *n_items + n)
-			bigger *= 2;
-		p = realloc(*items, bigger * size);
-		if (!p) {
-			s->builder->failed = true;
-			return NULL;
-		}
-		*items = p;
-		*room = bigger;
+	if (*n_items + n > *room && !grow_heap_u32(items, room, *n_items + n, size)) {
+		s->builder->failed = true;
+		return NULL;
 	}
 	at = (char *)*items + *n_items * size;
 	memset(at, 0, n * size);

@@ -31,8 +31,6 @@ struct seal {
 	uint32_t *map_flavor, *map_node, *map_queue, *map_job, *map_usage;
 };
 
-int snapshot_seal_no_memory(struct seal *w);
-
 /* The order of n items under cmp in *order, and where each went in *map. */
 int snapshot_seal_sorted(struct seal *w, uint32_t n, sort_cmp_fn cmp, const void *ctx,
 			 uint32_t **order, uint32_t **map);

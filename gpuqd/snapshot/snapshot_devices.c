@@ -18,7 +18,7 @@ int snapshot_seal_devices(struct seal *w)
 	s->mig_total = gpuq_arena_calloc(&s->arena, cells, sizeof(*s->mig_total));
 	s->mig_free = gpuq_arena_calloc(&s->arena, cells, sizeof(*s->mig_free));
 	if (!s->mig_total || !s->mig_free)
-		return snapshot_seal_no_memory(w);
+		return gpuq_no_memory(w->err);
 	for (uint32_t i = 0; i < s->n_nodes; i++) {
 		struct snap_node *n = &s->nodes[i];
 		int64_t memory = 0;

@@ -18,7 +18,7 @@ int snapshot_seal_requests(struct seal *w)
 		uint32_t *ix = gpuq_arena_calloc(&s->arena, room, sizeof(*ix));
 
 		if (!ix)
-			return snapshot_seal_no_memory(w);
+			return gpuq_no_memory(w->err);
 		r->flavor_ix = ix;
 		for (uint32_t k = 0; k < room; k++) {
 			uint32_t f = r->n_flavors ? snapshot_find_flavor(s, r->flavors[k]) : k;
@@ -254,7 +254,7 @@ int snapshot_seal_capacity(struct seal *w)
 
 	s->capacity = gpuq_arena_calloc(&s->arena, s->n_res, sizeof(*s->capacity));
 	if (!s->capacity)
-		return snapshot_seal_no_memory(w);
+		return gpuq_no_memory(w->err);
 	for (uint32_t i = 0; i < s->n_nodes; i++) {
 		const struct snap_node *n = &s->nodes[i];
 		int64_t milli = snapshot_seal_mig_capacity(s, i) - n->foreign_gpus * SNAP_MILLI;

@@ -245,5 +245,5 @@ bool snapshot_line_up(struct snapshot *s, struct gpuq_arena *mem)
 
 int snapshot_seal_lines(struct seal *w)
 {
-	return snapshot_line_up(w->s, &w->s->arena) ? 0 : snapshot_seal_no_memory(w);
+	return snapshot_line_up(w->s, &w->s->arena) ? 0 : gpuq_no_memory(w->err);
 }

@@ -802,6 +802,6 @@ int snapshot_unpack(struct rec *r, struct snapshot **out, struct gpuq_err *err)
 		snapshot_free(u.s);
 	else
 		gpuq_arena_done(&u.first);
-	return u.no_memory ? gpuq_fail(err, GPUQ_ENOMEM, "out of memory")
+	return u.no_memory ? gpuq_no_memory(err)
 			   : gpuq_fail(err, GPUQ_ECORRUPT, "the snapshot is not whole");
 }

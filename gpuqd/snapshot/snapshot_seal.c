@@ -7,11 +7,6 @@
 #include "gpuqd/snapshot/snapshot_build.h"
 #include "gpuqd/util/sort.h"
 
-int snapshot_seal_no_memory(struct seal *w)
-{
-	return gpuq_fail(w->err, GPUQ_ENOMEM, "no memory for a snapshot");
-}
-
 /* The order of n items under cmp in *order, and where each went in *map. */
 int snapshot_seal_sorted(struct seal *w, uint32_t n, sort_cmp_fn cmp, const void *ctx,
 			 uint32_t **order, uint32_t **map)
@@ -20,7 +15,7 @@ int snapshot_seal_sorted(struct seal *w, uint32_t n, sort_cmp_fn cmp, const void
 	uint32_t *to = gpuq_arena_calloc(&w->mem, n, sizeof(*to));
 
 	if (!ix || !to)
-		return snapshot_seal_no_memory(w);
+		return gpuq_no_memory(w->err);
 	for (uint32_t i = 0; i < n; i++)
 		ix[i] = i;
 	sort_ix(ix, to, n, cmp, ctx);
@@ -45,7 +40,7 @@ int snapshot_seal_permute(struct seal *w, void *table, uint32_t n, size_t size,
 		return 0;
 	moved = malloc(n * size);
 	if (!moved)
-		return snapshot_seal_no_memory(w);
+		return gpuq_no_memory(w->err);
 	for (i = 0; i < n; i++)
 		memcpy(moved + i * size, *items + order[i] * size, size);
 	free(*items);
@@ -191,7 +186,7 @@ static int seal_queues(struct seal *w)
 					   s->n_res * sizeof(*s->shares), order);
 	shares = gpuq_arena_calloc(&w->mem, s->n_res, sizeof(*shares));
 	if (rc == 0 && !shares)
-		rc = snapshot_seal_no_memory(w);
+		rc = gpuq_no_memory(w->err);
 	if (rc < 0)
 		return rc;
 	for (uint32_t q = 0; q < s->n_queues; q++) {
@@ -243,11 +238,11 @@ static int seal_config(struct seal *w)
 	const char **levels = gpuq_arena_calloc(&w->s->arena, c->n_levels, sizeof(*levels));
 
 	if (!levels)
-		return snapshot_seal_no_memory(w);
+		return gpuq_no_memory(w->err);
 	for (uint32_t i = 0; i < c->n_levels; i++) {
 		levels[i] = gpuq_arena_strdup(&w->s->arena, c->levels[i]);
 		if (!levels[i])
-			return snapshot_seal_no_memory(w);
+			return gpuq_no_memory(w->err);
 	}
 	c->levels = levels;
 	return 0;
@@ -256,7 +251,7 @@ static int seal_config(struct seal *w)
 static int add_key(struct seal *w, struct intern *keys, const char *key)
 {
 	if (key && intern(keys, key, strlen(key) + 1, NULL) == INTERN_FAILED)
-		return snapshot_seal_no_memory(w);
+		return gpuq_no_memory(w->err);
 	return 0;
 }
 
@@ -290,7 +285,7 @@ static int collect_keys(struct seal *w)
 	}
 	s->label_keys = gpuq_arena_calloc(&s->arena, keys.n, sizeof(*s->label_keys));
 	if (!s->label_keys)
-		rc = snapshot_seal_no_memory(w);
+		rc = gpuq_no_memory(w->err);
 	for (uint32_t i = 0; rc == 0 && i < keys.n; i++)
 		s->label_keys[i] = keys.keys[i].bytes;
 	s->n_label_keys = keys.n;
@@ -326,14 +321,14 @@ static int add_class(struct seal *w, const struct snap_node *n)
 	c->values = gpuq_arena_calloc(&s->arena, s->n_label_keys, sizeof(*c->values));
 	c->taints = gpuq_arena_calloc(&s->arena, n->n_taints, sizeof(*c->taints));
 	if (!c->values || !c->taints)
-		return snapshot_seal_no_memory(w);
+		return gpuq_no_memory(w->err);
 	for (uint32_t k = 0; k < s->n_label_keys; k++) {
 		const char *v = label_of(n, s->label_keys[k]);
 
 		if (v) {
 			c->values[k] = gpuq_arena_strdup(&s->arena, v);
 			if (!c->values[k])
-				return snapshot_seal_no_memory(w);
+				return gpuq_no_memory(w->err);
 		}
 	}
 	for (uint32_t t = 0; t < n->n_taints; t++) {
@@ -342,7 +337,7 @@ static int add_class(struct seal *w, const struct snap_node *n)
 			gpuq_arena_strdup(&s->arena, n->taints[t].value ? n->taints[t].value : "");
 		c->taints[t].effect = gpuq_arena_strdup(&s->arena, n->taints[t].effect);
 		if (!c->taints[t].key || !c->taints[t].value || !c->taints[t].effect)
-			return snapshot_seal_no_memory(w);
+			return gpuq_no_memory(w->err);
 	}
 	s->n_classes++;
 	return 0;
@@ -359,7 +354,7 @@ static int seal_classes(struct seal *w)
 		return rc;
 	s->classes = gpuq_arena_calloc(&s->arena, s->n_nodes, sizeof(*s->classes));
 	if (!s->classes)
-		return snapshot_seal_no_memory(w);
+		return gpuq_no_memory(w->err);
 	for (uint32_t i = 0; rc == 0 && i < s->n_nodes; i++) {
 		struct snap_node *n = &s->nodes[i];
 		bool fresh = false;
@@ -376,7 +371,7 @@ static int seal_classes(struct seal *w)
 		}
 		n->cls = blob.failed ? INTERN_FAILED : intern(&seen, blob.data, blob.len, &fresh);
 		if (n->cls == INTERN_FAILED)
-			rc = snapshot_seal_no_memory(w);
+			rc = gpuq_no_memory(w->err);
 		else if (fresh)
 			rc = add_class(w, n);
 		if (rc == 0)
@@ -454,7 +449,7 @@ int snapshot_seal(struct snapshot *s, struct gpuq_err *err)
 	if (s->sealed)
 		return 0;
 	if (s->builder->failed)
-		return snapshot_seal_no_memory(&w);
+		return gpuq_no_memory(err);
 	for (size_t i = 0; rc == 0 && i < sizeof(steps) / sizeof(steps[0]); i++)
 		rc = steps[i](&w);
 	gpuq_arena_done(&w.mem);

@@ -31,7 +31,7 @@ struct taking {
 	bool spread; /* some pool does */
 	bool *packs; /* by flavor: some node of it is in a pool that fills its nodes */
 	int64_t gpushare_bytes; /* memory of the largest device that is shared by memory; 0 none */
-	struct model *few; /* of jobs that are alike `most` are shown by themselves; NULL = all */
+	bool few; /* of jobs that are alike `most` are shown by themselves; false: all */
 	uint32_t most;
 	enum alike_reader reader;
 	const struct snapshot_more *more; /* NULL = the model knows all */
@@ -367,7 +367,7 @@ static void take_allocs(struct taking *t, const struct job *j, uint32_t job)
 	}
 }
 
-/* Places that it was promised. All of its nodes are there: carry_out_renounce_lost(). */
+/* Places that it was nominated. All of its nodes are there: carry_out_renounce_lost(). */
 static void take_promise(struct taking *t, const struct job *j, uint32_t job)
 {
 	for (uint32_t i = 0; i < j->life->promise->n_pods; i++) {
@@ -497,8 +497,8 @@ static uint32_t take_job(struct taking *t, const struct job *j, bool first)
  * There all are younger than any before them; who is not stands by himself. */
 static bool stands_behind(struct taking *t, struct job *j)
 {
-	struct alike *like = j->state == GPUQ_JOB_PENDING ? equivalent_of(t->few, j) : NULL;
-	const uint64_t turn = t->few->alike_turn[t->reader];
+	struct alike *like = j->state == GPUQ_JOB_PENDING ? equivalent_of(t->m, j) : NULL;
+	const uint64_t turn = t->m->readers->alike_turn[t->reader];
 	struct alike_shown *a;
 
 	if (!like)
@@ -537,7 +537,7 @@ static bool stands_behind(struct taking *t, struct job *j)
 static void take_jobs(struct taking *t)
 {
 	if (t->few)
-		t->few->alike_turn[t->reader]++;
+		t->m->readers->alike_turn[t->reader]++;
 	job_each(t->m, j)
 		if (!t->few || !stands_behind(t, j))
 			take_job(t, j, false);
@@ -601,7 +601,7 @@ static int take(struct taking *t, const struct start_guest *guests, uint32_t n_g
 	MORE(t, config, &config);
 	t->s = snapshot_new(&config);
 	if (!t->s)
-		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		return gpuq_no_memory(err);
 	take_flavors(t);
 	take_queues(t);
 	for (struct node *n = m->nodes; n; n = n->hh.next)
@@ -644,7 +644,7 @@ int snapshot_take_usage(const struct model *m, int64_t now_us, struct snapshot *
 	config.now_us = now_us;
 	t.s = snapshot_new(&config);
 	if (!t.s)
-		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		return gpuq_no_memory(err);
 	take_flavors(&t);
 	take_queues(&t);
 	if (t.queue_of)
@@ -667,10 +667,10 @@ int snapshot_take_packed(const struct model *m, int64_t now_us, struct gpuq_buf 
 	return take(&t, NULL, 0, packed, out, err);
 }
 
-int snapshot_take_few(struct model *m, int64_t now_us, uint32_t most, struct gpuq_buf *packed,
+int snapshot_take_few(const struct model *m, int64_t now_us, uint32_t most, struct gpuq_buf *packed,
 		      struct snapshot **out, struct gpuq_err *err)
 {
-	struct taking t = { .m = m, .now_us = now_us, .few = m, .most = most };
+	struct taking t = { .m = m, .now_us = now_us, .few = true, .most = most };
 
 	return take(&t, NULL, 0, packed, out, err);
 }
@@ -685,12 +685,12 @@ static void set_alone(const struct model *m, const struct start_question *q, boo
 	}
 }
 
-int snapshot_take_question(struct model *m, int64_t now_us, const struct start_question *q,
+int snapshot_take_question(const struct model *m, int64_t now_us, const struct start_question *q,
 			   struct gpuq_buf *packed, struct snapshot **out, struct gpuq_err *err)
 {
 	struct taking t = { .m = m,
 			    .now_us = now_us,
-			    .few = m,
+			    .few = true,
 			    .most = q->most ? q->most : QUESTION_ALIKE,
 			    .reader = ALIKE_QUESTION };
 	int rc;

@@ -21,7 +21,7 @@ int snapshot_take(const struct model *m, int64_t now_us, struct snapshot **out,
  * others in one entry, like the elements of an array (snap_job.alike). A plan made on it is
  * the one that would be made on the whole as long as nothing is decided about such an entry:
  * then all those behind it wait for what the last one before it waits for (plan_few_enough). */
-int snapshot_take_few(struct model *m, int64_t now_us, uint32_t most, struct gpuq_buf *packed,
+int snapshot_take_few(const struct model *m, int64_t now_us, uint32_t most, struct gpuq_buf *packed,
 		      struct snapshot **out, struct gpuq_err *err);
 /* The queues and what their users have used, without nodes and jobs. */
 int snapshot_take_usage(const struct model *m, int64_t now_us, struct snapshot **out,

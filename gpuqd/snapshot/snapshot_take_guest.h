@@ -32,7 +32,7 @@ struct start_question {
  * model, and index -1. Of other waiting jobs that are alike the first ones stand by themselves,
  * the others in one entry (snapshot_take_few). packed: NULL, or what is to be sealed elsewhere:
  * then out may be NULL. Returns 0; GPUQ_ENOENT (no such queue), GPUQ_ENOMEM. */
-int snapshot_take_question(struct model *m, int64_t now_us, const struct start_question *q,
+int snapshot_take_question(const struct model *m, int64_t now_us, const struct start_question *q,
 			   struct gpuq_buf *packed, struct snapshot **out, struct gpuq_err *err);
 
 #endif

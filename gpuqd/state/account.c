@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gpuqd/state/record/record_usage.h"
 #include "gpuqd/util/civil.h"
 #include "libgpuq/units.h"
 
@@ -58,17 +57,6 @@ struct account *account_get(struct model *m, const unsigned char *bytes, size_t 
 		HASH_ADD_KEYPTR(hh, m->accounts, a->bytes, n, a);
 	}
 	return a;
-}
-
-void account_collect_all(struct model *m, struct batch *out)
-{
-	struct account *a;
-
-	while ((a = m->dirty_accounts) != NULL) {
-		m->dirty_accounts = a->dirty_next;
-		a->dirty = false;
-		record_account(a, out);
-	}
 }
 
 static void account_drop(struct model *m, struct account *a)

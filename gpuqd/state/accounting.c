@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gpuqd/state/record/record_usage.h"
 #include "gpuqd/util/civil.h"
 #include "gpuqd/util/fixed.h"
 #include "libgpuq/units.h"
@@ -15,7 +14,6 @@
  * interval; the days that it touches add up to it exactly. A pod's days are also written
  * down one by one (TABLE_CHARGE), so that a report may begin at any instant. */
 
-#define CHECKPOINT_EXIT 85 /* "I saved myself: start me again" */
 #define PROMISED_RECORDS_MAX 32 /* instants at which its devices came free that are told apart */
 #define STRAND_CORE_MILLI 1000
 #define STRAND_MEMORY_BYTES (INT64_C(1) << 30)
@@ -182,33 +180,30 @@ uint32_t accounting_of_pod(const struct pod *p, int64_t lost_us, int64_t end_us,
 	return n;
 }
 
-static size_t key_charge(unsigned char *out, int64_t day, struct job_key job, uint32_t attempt,
-			 uint32_t index, const char *cluster)
-{
-	const size_t n = change_key_u32(out, (uint32_t)civil_number(day));
-
-	return change_key_cluster(
-		out, n + change_key_pod(out + n, job.id, job.index, attempt, index), cluster);
-}
-
-/* One record for each day that it touches. */
-static void record_charges(struct model *m, const struct pod *p, const struct charged *c,
-			   uint32_t n)
+static void mark_charges(struct model *m, const struct pod *p, const struct charged *c, uint32_t n)
 {
 	const struct spell s = spell_of(m, p->job, p->node, p->gpus_milli);
-	unsigned char key[CHANGE_KEY_BYTES_MAX];
-	int64_t first = INT64_MAX, last = INT64_MIN;
+	struct charges all = { .job = p->job->key,
+			       .attempt = p->attempt,
+			       .index = p->index,
+			       .queue = s.queue,
+			       .user = s.user,
+			       .flavor = s.flavor,
+			       .cluster = s.cluster,
+			       .price_micro = s.price_micro,
+			       .first_day = INT64_MAX,
+			       .last_day = INT64_MIN,
+			       .n = n };
 
 	for (uint32_t i = 0; i < n; i++) {
-		first = clock_day(m, c[i].from_us) < first ? clock_day(m, c[i].from_us) : first;
-		last = clock_day(m, c[i].to_us - 1) > last ? clock_day(m, c[i].to_us - 1) : last;
-	}
-	for (int64_t day = first; n && day <= last; day++) {
-		const size_t len =
-			key_charge(key, day, p->job->key, p->attempt, p->index, s.cluster);
+		const int64_t first = clock_day(m, c[i].from_us);
+		const int64_t last = clock_day(m, c[i].to_us - 1);
 
-		record_charge(m, key, len, s.queue, s.user, s.flavor, s.price_micro, day, c, n);
+		all.first_day = first < all.first_day ? first : all.first_day;
+		all.last_day = last > all.last_day ? last : all.last_day;
 	}
+	if (n)
+		marks_charges(m, &all, c);
 }
 
 void accounting_charge_pod_ended(struct model *m, struct pod *p, int64_t end_us)
@@ -227,7 +222,7 @@ void accounting_charge_pod_ended(struct model *m, struct pod *p, int64_t end_us)
 	}
 	if (n)
 		day_of(m, &s, clock_day(m, end_us - 1))->n_pods++;
-	record_charges(m, p, c, n);
+	mark_charges(m, p, c, n);
 	for (uint32_t i = 0; i < p->n_devices; i++)
 		if (p->devices[i] < p->node->n_devices)
 			p->node->devices[p->devices[i]].freed_us = end_us;
@@ -244,7 +239,7 @@ static int64_t lost_since(const struct job *j, const struct pod *p)
 	int64_t from = j->life->start_us;
 
 	/* Told to leave, it saved itself in the time that it had asked for. */
-	if (p->exit_code == CHECKPOINT_EXIT ||
+	if (p->exit_code == JOB_EXIT_SAVED ||
 	    (p->exit_code == 0 && j->life->leave_us && j->wish->grace_us))
 		return 0;
 	if (every > 0 && from && until - from >= every)
@@ -277,7 +272,7 @@ void accounting_charge_attempt_lost(struct model *m, const struct job *j, enum g
 		charge_spell(m, &s, CHARGE_EVICTED, since, p->end_us);
 		charge_spell(m, &s, CHARGE_REFUNDED, since, p->end_us);
 		account_refund(m, p, since, p->end_us, m->now_us);
-		record_charges(m, p, c, accounting_of_pod(p, since, p->end_us, true, c));
+		mark_charges(m, p, c, accounting_of_pod(p, since, p->end_us, true, c));
 	}
 }
 
@@ -305,17 +300,22 @@ int64_t accounting_promised_since(const struct promise *p, const struct node *n,
 }
 
 /* Since then, under a number that no pod has. */
-static void record_waited(struct model *m, const struct job *j, const struct spell *s,
-			  int64_t since_us, uint32_t number, const struct charged *c, uint32_t n)
+static void mark_waited(struct model *m, const struct job *j, const struct spell *s,
+			int64_t since_us, uint32_t number, const struct charged *c, uint32_t n)
 {
-	unsigned char key[CHANGE_KEY_BYTES_MAX];
+	const struct charges all = { .job = j->key,
+				     .attempt = (uint32_t)(since_us / GPUQ_US_PER_S),
+				     .index = number,
+				     .queue = s->queue,
+				     .user = s->user,
+				     .flavor = s->flavor,
+				     .cluster = s->cluster,
+				     .first_day = clock_day(m, since_us),
+				     .last_day = clock_day(m, m->now_us),
+				     .n = n };
 
-	for (int64_t day = clock_day(m, since_us); n && day <= clock_day(m, m->now_us); day++) {
-		const size_t len = key_charge(
-			key, day, j->key, (uint32_t)(since_us / GPUQ_US_PER_S), number, s->cluster);
-
-		record_charge(m, key, len, s->queue, s->user, s->flavor, 0, day, c, n);
-	}
+	if (n)
+		marks_charges(m, &all, c);
 }
 
 void accounting_charge_promise(struct model *m, const struct job *j)
@@ -345,7 +345,7 @@ void accounting_charge_promise(struct model *m, const struct job *j)
 					(struct charged){ CHARGE_HELD, s.milli, since, m->now_us };
 		}
 	}
-	record_waited(m, j, &s, j->life->promise->at_us, LEDGER_PROMISED, c, n_records);
+	mark_waited(m, j, &s, j->life->promise->at_us, LEDGER_PROMISED, c, n_records);
 }
 
 void accounting_charge_apart(struct model *m, const struct job *j)
@@ -356,7 +356,7 @@ void accounting_charge_apart(struct model *m, const struct job *j)
 
 	s.flavor = j->life->apart->flavor;
 	charge_spell(m, &s, c.kind, c.from_us, c.to_us);
-	record_waited(m, j, &s, c.from_us, LEDGER_APART, &c, c.to_us > c.from_us);
+	mark_waited(m, j, &s, c.from_us, LEDGER_APART, &c, c.to_us > c.from_us);
 }
 
 void accounting_set_apart(struct model *m, struct job *j, const char *flavor, int64_t milli)
@@ -443,8 +443,9 @@ void accounting_charge_grant(struct model *m, const char *queue, int64_t gpu_us)
 		u->queue->granted_us += gpu_us;
 }
 
-int accounting_apply_expired(struct model *m, const struct event *ev)
+int accounting_apply_expired(struct model *m, const struct event *ev, struct gpuq_err *err)
 {
+	(void)err;
 	for (size_t i = 0; i < ev->charges.n; i++)
 		change_batch_put(&m->direct, TABLE_CHARGE, ev->charges.keys[i].bytes,
 				 ev->charges.keys[i].len, NULL, 0);

@@ -33,22 +33,24 @@ int64_t clock_job_eligible_from(const struct model *m, int64_t begin_us, int64_t
 	return begin > now_us ? begin : now_us;
 }
 
-void clock_apply_clock(struct model *m, const struct event *ev)
+int clock_apply(struct model *m, const struct event *ev, struct gpuq_err *err)
 {
 	const bool moved = m->ahead_us != ev->clock.ahead_us;
 
+	(void)err;
 	snprintf(m->clock_boot, sizeof(m->clock_boot), "%s", ev->clock.boot);
 	m->clock_base_us = ev->clock.base_us;
 	m->ahead_us = ev->clock.ahead_us;
 	m->meta_dirty = true;
 	if (!moved)
-		return;
+		return 0;
 	job_each(m, j) {
 		if (!j->wish->begin_us || j->eligible_us <= ev->at_us)
 			continue;
 		j->eligible_us = clock_job_eligible_from(m, j->wish->begin_us, j->submit_us);
 		model_job_dirty(m, j);
 	}
+	return 0;
 }
 
 void clock_seen(struct model *m, int64_t us)

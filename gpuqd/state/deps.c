@@ -228,6 +228,16 @@ void deps_started(struct model *m, struct job_key on, int64_t at_us)
 		done(m, d, at_us);
 }
 
+int deps_apply_ended(struct model *m, const struct event *ev, struct gpuq_err *err)
+{
+	(void)err;
+	if (gpuq_job_state_ended(ev->dep.state))
+		deps_ended(m, ev->job, ev->dep.state, ev->at_us);
+	else
+		deps_started(m, ev->job, ev->dep.start_us);
+	return 0;
+}
+
 /* ---- one of a name ---- */
 
 /* Does a job of the same owner and name that came before it still wait or run? Jobs of one

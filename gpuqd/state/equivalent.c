@@ -41,7 +41,7 @@ static struct alike_key key_of(const struct job *j)
 	return key;
 }
 
-struct alike *equivalent_of(struct model *m, struct job *j)
+struct alike *equivalent_of(const struct model *m, struct job *j)
 {
 	struct alike_key key;
 	struct alike *a = NULL;
@@ -53,11 +53,11 @@ struct alike *equivalent_of(struct model *m, struct job *j)
 	if (j->prev && j->prev->alike && memcmp(&j->prev->alike->key, &key, sizeof(key)) == 0)
 		a = j->prev->alike;
 	else
-		HASH_FIND(hh, m->alike_by_key, &key, sizeof(key), a);
+		HASH_FIND(hh, m->readers->alike_by_key, &key, sizeof(key), a);
 	if (!a) {
 		a = must(calloc(1, sizeof(*a)));
 		a->key = key;
-		HASH_ADD(hh, m->alike_by_key, key, sizeof(a->key), a);
+		HASH_ADD(hh, m->readers->alike_by_key, key, sizeof(a->key), a);
 	}
 	a->n_jobs++;
 	return j->alike = a;
@@ -70,7 +70,7 @@ void equivalent_forget(struct model *m, struct job *j)
 	j->alike = NULL;
 	if (!a || --a->n_jobs > 0)
 		return;
-	HASH_DEL(m->alike_by_key, a);
+	HASH_DEL(m->readers->alike_by_key, a);
 	free(a);
 }
 
@@ -85,7 +85,7 @@ bool equivalent_holds(const struct model *m)
 			return false;
 		n += j->alike != NULL;
 	}
-	for (const struct alike *a = m->alike_by_key; a; a = a->hh.next)
+	for (const struct alike *a = m->readers->alike_by_key; a; a = a->hh.next)
 		n_known += a->n_jobs;
 	return n == n_known;
 }

@@ -28,7 +28,7 @@ struct alike_key {
 /* Of a snapshot that does not show all of them: how many stand there by themselves and how
  * many in one entry, which has the id of the first of those. */
 struct alike_shown {
-	uint64_t turn; /* of which snapshot: model.alike_turn */
+	uint64_t turn; /* of which snapshot: readers.alike_turn */
 	uint32_t n_shown, n_rest, rest_id;
 	uint32_t rest; /* handle of that entry */
 	bool odd; /* some stand by themselves that came behind younger ones */
@@ -47,8 +47,16 @@ struct alike {
 	struct alike_shown shown[N_ALIKE_READERS];
 };
 
+/* What those who only look at the model keep in it: no part of what is so, and never stored. The
+ * model lets go of jobs here that leave or change. */
+struct readers {
+	struct alike *alike_by_key;
+	uint64_t alike_turn[N_ALIKE_READERS]; /* of the last snapshot that did not show all */
+	struct job *walk; /* where a walk over all jobs goes on that takes several turns; NULL */
+};
+
 /* What the job has in common with others; NULL = it is to be looked at by itself. */
-struct alike *equivalent_of(struct model *m, struct job *j);
+struct alike *equivalent_of(const struct model *m, struct job *j);
 /* Something about it changed. */
 void equivalent_forget(struct model *m, struct job *j);
 /* Is what is known of all jobs what would be found out anew? For tests. */

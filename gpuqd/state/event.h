@@ -22,63 +22,65 @@
 #include "libgpuq/names.h"
 #include "libgpuq/spec.h"
 
-/* X(symbol, word, stored) - the last group is known, never stored. */
+/* X(symbol, word, stored, what applies it) - the last group is known, never stored. What
+ * applies it returns 0, or leaves the model alone and says why it cannot be. */
 #define EVENTS(X)                                                                                  \
-	X(JOB_SUBMITTED, "job.submitted", true)                                                    \
-	X(JOB_UPDATED, "job.updated", true)                                                        \
-	X(JOB_NICED, "job.niced", true)                                                            \
-	X(JOB_WARNED, "job.warned", true)                                                          \
-	X(JOB_TIME_PASSED, "job.time_passed", true)                                                \
-	X(JOB_HELD, "job.held", true)                                                              \
-	X(JOB_RELEASED, "job.released", true)                                                      \
-	X(JOB_CANCEL_ASKED, "job.cancel_asked", true)                                              \
-	X(JOB_NOMINATED, "job.nominated", true)                                                    \
-	X(JOB_PLACED, "job.placed", true)                                                          \
-	X(JOB_EVICT_ASKED, "job.evict_asked", true)                                                \
-	X(JOB_SHRINK_ASKED, "job.shrink_asked", true)                                              \
-	X(JOB_GROWN, "job.grown", true)                                                            \
-	X(JOB_RENOUNCED, "job.renounced", true)                                                    \
-	X(JOB_REQUEUED, "job.requeued", true)                                                      \
-	X(JOB_ENDED, "job.ended", true)                                                            \
-	X(POD_CREATED, "pod.created", true)                                                        \
-	X(POD_STARTED, "pod.started", true)                                                        \
-	X(POD_ENDED, "pod.ended", true)                                                            \
-	X(POD_GONE, "pod.gone", true)                                                              \
-	X(NODE_SEEN, "node.seen", true)                                                            \
-	X(NODE_GONE, "node.gone", true)                                                            \
-	X(NODE_DRAIN, "node.drain", true)                                                          \
-	X(QUEUE_GRANTED, "queue.granted", true)                                                    \
-	X(SITE_APPLIED, "site.applied", true)                                                      \
-	X(KEYS_EXPIRED, "keys.expired", true)                                                      \
-	X(DEP_ENDED, "dep.ended", true)                                                            \
-	X(BESIDE_GONE, "beside.gone", true)                                                        \
-	X(HISTORY_EXPIRED, "history.expired", true)                                                \
-	X(CLUSTER_KNOWN, "cluster.known", true)                                                    \
-	X(POD_DEVICES, "pod.devices", true)                                                        \
-	X(AUDITED, "audit.noted", true)                                                            \
-	X(AUDIT_DROPPED, "audit.dropped", true)                                                    \
-	X(JOB_FRAGMENTED, "job.fragmented", true)                                                  \
-	X(CHARGES_EXPIRED, "charges.expired", true)                                                \
-	X(NOTICES_DONE, "notices.done", true)                                                      \
-	X(POD_SIGNALLED, "pod.signalled", true)                                                    \
-	X(RECOVERY_BEGUN, "recovery.begun", true)                                                  \
-	X(RECOVERY_LISTED, "recovery.listed", true)                                                \
-	X(RECOVERY_ENDED, "recovery.ended", true)                                                  \
-	X(JOB_RECOVERED, "job.recovered", true)                                                    \
-	X(JOB_UNKNOWN, "job.unknown", true)                                                        \
-	X(CLOCK_SET, "clock.set", true)                                                            \
-	X(JOB_REASONS, "job.reasons", false)                                                       \
-	X(QUEUE_SHARE, "queue.share", false)                                                       \
-	X(JOB_BLOCKED, "job.blocked", false)                                                       \
-	X(POD_LEAVING, "pod.leaving", false)                                                       \
-	X(NODE_FROZEN, "node.frozen", false)                                                       \
-	X(NODE_BACKOFF, "node.backoff", false)                                                     \
-	X(FOREIGN_SEEN, "foreign.seen", false)                                                     \
-	X(FOREIGN_GONE, "foreign.gone", false)                                                     \
-	X(USE_MEASURED, "use.measured", false)
+	X(JOB_SUBMITTED, "job.submitted", true, job_submit_apply)                                  \
+	X(JOB_UPDATED, "job.updated", true, job_submit_apply_update)                               \
+	X(JOB_NICED, "job.niced", true, job_apply_niced)                                           \
+	X(JOB_WARNED, "job.warned", true, job_apply_warned)                                        \
+	X(JOB_TIME_PASSED, "job.time_passed", true, notify_apply_time_passed)                      \
+	X(JOB_HELD, "job.held", true, job_apply_held)                                              \
+	X(JOB_RELEASED, "job.released", true, job_apply_released)                                  \
+	X(JOB_CANCEL_ASKED, "job.cancel_asked", true, job_apply_cancel)                            \
+	X(JOB_NOMINATED, "job.nominated", true, job_preempt_apply_nominated)                       \
+	X(JOB_PLACED, "job.placed", true, job_apply_placed)                                        \
+	X(JOB_EVICT_ASKED, "job.evict_asked", true, job_preempt_apply_evict)                       \
+	X(JOB_SHRINK_ASKED, "job.shrink_asked", true, job_preempt_apply_shrink)                    \
+	X(JOB_GROWN, "job.grown", true, job_preempt_apply_grown)                                   \
+	X(JOB_RENOUNCED, "job.renounced", true, job_preempt_apply_renounced)                       \
+	X(JOB_REQUEUED, "job.requeued", true, job_apply_requeued)                                  \
+	X(JOB_ENDED, "job.ended", true, job_apply_ended)                                           \
+	X(POD_CREATED, "pod.created", true, pod_apply_created)                                     \
+	X(POD_STARTED, "pod.started", true, pod_apply_started)                                     \
+	X(POD_ENDED, "pod.ended", true, pod_apply_ended)                                           \
+	X(POD_GONE, "pod.gone", true, pod_apply_gone)                                              \
+	X(NODE_SEEN, "node.seen", true, node_apply_seen)                                           \
+	X(NODE_GONE, "node.gone", true, node_apply_gone)                                           \
+	X(NODE_DRAIN, "node.drain", true, node_apply_drain)                                        \
+	X(QUEUE_GRANTED, "queue.granted", true, queue_apply_granted)                               \
+	X(SITE_APPLIED, "site.applied", true, queue_apply_site)                                    \
+	X(KEYS_EXPIRED, "keys.expired", true, job_submit_apply_expired)                            \
+	X(DEP_ENDED, "dep.ended", true, deps_apply_ended)                                          \
+	X(BESIDE_GONE, "beside.gone", true, row_apply_beside_gone)                                 \
+	X(HISTORY_EXPIRED, "history.expired", true, row_apply_history)                             \
+	X(CLUSTER_KNOWN, "cluster.known", true, model_apply_cluster)                               \
+	X(POD_DEVICES, "pod.devices", true, pod_apply_devices)                                     \
+	X(AUDITED, "audit.noted", true, row_apply_audited)                                         \
+	X(AUDIT_DROPPED, "audit.dropped", true, row_apply_audit_dropped)                           \
+	X(JOB_FRAGMENTED, "job.fragmented", true, job_apply_fragmented)                            \
+	X(CHARGES_EXPIRED, "charges.expired", true, accounting_apply_expired)                      \
+	X(NOTICES_DONE, "notices.done", true, row_apply_notices_done)                              \
+	X(POD_SIGNALLED, "pod.signalled", true, pod_apply_signalled)                               \
+	X(RECOVERY_BEGUN, "recovery.begun", true, recover_apply_begun)                             \
+	X(RECOVERY_LISTED, "recovery.listed", true, recover_apply_listed)                          \
+	X(RECOVERY_ENDED, "recovery.ended", true, recover_apply_ended)                             \
+	X(JOB_RECOVERED, "job.recovered", true, recover_apply_job)                                 \
+	X(JOB_UNKNOWN, "job.unknown", true, recover_apply_unknown)                                 \
+	X(CLOCK_SET, "clock.set", true, clock_apply)                                               \
+	X(JOB_REASONS, "job.reasons", false, job_apply_reasons)                                    \
+	X(QUEUE_SHARE, "queue.share", false, queue_apply_share)                                    \
+	X(JOB_BLOCKED, "job.blocked", false, job_apply_blocked)                                    \
+	X(POD_LEAVING, "pod.leaving", false, pod_apply_leaving)                                    \
+	X(NODE_FROZEN, "node.frozen", false, node_apply_frozen)                                    \
+	X(NODE_BACKOFF, "node.backoff", false, node_apply_backoff)                                 \
+	X(FOREIGN_SEEN, "foreign.seen", false, node_apply_foreign_seen)                            \
+	X(FOREIGN_GONE, "foreign.gone", false, node_apply_foreign_gone)                            \
+	X(USE_MEASURED, "use.measured", false, load_apply)                                         \
+	X(JOB_NOTHING_BESIDE, "job.nothing_beside", false, job_apply_nothing_beside)
 
 enum event_type {
-#define X(sym, word, stored) EV_##sym,
+#define X(sym, word, stored, apply) EV_##sym,
 	EVENTS(X)
 #undef X
 		N_EVENTS
@@ -176,6 +178,8 @@ struct event {
 			const char *flavor;
 			int64_t milli; /* that it could have had; 0 = it is over */
 		} fragmented;
+		bool nothing_beside; /* JOB_NOTHING_BESIDE: its pods need nothing but themselves */
+		bool told; /* POD_LEAVING: by us, since its job, or its part in it, ends */
 		int percent; /* JOB_TIME_PASSED: of its time limit; 50, 80 or 90 */
 		struct {
 			bool admin;

@@ -48,7 +48,7 @@ struct node_fact {
 	size_t n_mig;
 	bool ready; /* may start pods (Ready, no pressure) */
 	bool unschedulable; /* cordoned by others */
-	const char *note; /* why it is not ready, or "" */
+	const char *note; /* why not ready, or "" */
 };
 
 /* How much a device, or an instance cut from one, did of late. */

@@ -44,7 +44,7 @@ void idle_steady(struct idle *i, const struct idle_clock *c, int64_t from_us, in
 int64_t idle_for_us(const struct idle *i, const struct idle_clock *c, int64_t now_us);
 
 /* When idle_for_us() reaches limit_us if nothing is done from the last measurement on;
- * GPUQ_UNLIMITED where nothing was measured yet. */
+ * GPUQ_UNLIMITED where no measurements yet. */
 int64_t idle_due_us(const struct idle *i, const struct idle_clock *c, int64_t limit_us);
 
 #endif

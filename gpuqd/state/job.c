@@ -1,6 +1,3 @@
-#include "gpuqd/state/record/history_index.h"
-#include "gpuqd/state/record/record.h"
-#include "gpuqd/state/view/joblog.h"
 #include "gpuqd/state/model_int.h"
 #include "gpuqd/state/notify.h"
 
@@ -32,6 +29,17 @@ void job_set_message(struct job *j, const char *text)
 }
 
 /* ---- jobs in the model ---- */
+
+void job_set_name(struct model *m, struct job *j, const char *name)
+{
+	const char *old = j->name;
+
+	deps_unlink(m, j);
+	j->name = blob_get(&m->shared, name, strlen(name) + 1);
+	if (j->prev)
+		deps_link(m, j);
+	blob_put(&m->shared, old);
+}
 
 static uint32_t hash_of(const void *item)
 {
@@ -86,7 +94,7 @@ void job_set_state(struct model *m, struct job *j, enum gpuq_job_state s)
 		index_stored(m, j, -1);
 		j->ended = true;
 		deps_unlink(m, j);
-		joblog_ended(m, j);
+		marks_ended(m, j);
 		notify_ended(m, j);
 	}
 	job_count(j, 1);
@@ -107,8 +115,8 @@ void job_free(struct model *m, struct job *j)
 	struct pod *p, *pt;
 
 	equivalent_forget(m, j);
-	if (m->walk == j)
-		m->walk = j->next;
+	if (m->readers->walk == j)
+		m->readers->walk = j->next;
 	job_set_promise(m, j, NULL);
 	DL_FOREACH_SAFE2(j->pods, p, pt, job_next)
 		pod_free(m, p);
@@ -124,20 +132,12 @@ void job_free(struct model *m, struct job *j)
 	array_free(j->array);
 	m->n_avoiding -= j->life->avoids != NULL;
 	m->n_apart -= j->life->apart != NULL;
+	deps_set(m, j, NULL);
 	job_parts_free(m, j);
 	free(j);
 }
 
 /* ---- arrays ---- */
-
-bool job_ranges_has(const struct gpuq_range *r, size_t n, int64_t index)
-{
-	for (size_t i = 0; i < n; i++)
-		if (index >= r[i].first && index <= r[i].last &&
-		    (index - r[i].first) % r[i].step == 0)
-			return true;
-	return false;
-}
 
 bool job_ranges_remove(struct gpuq_range **ranges, size_t *n, int64_t index)
 {
@@ -192,9 +192,24 @@ struct job *job_array_split(struct model *m, struct job *master, int32_t index)
 	j->held_user = master->held_user;
 	j->held_admin = master->held_admin;
 	job_parts_like(m, j, master);
+	deps_like(m, j, master);
 	job_insert(m, j);
 	job_count(j, 1);
 	model_job_dirty(m, j);
+	return j;
+}
+
+struct job *job_of_event(struct model *m, const struct event *ev, struct gpuq_err *err)
+{
+	struct job *j = model_find_job(m, ev->job);
+
+	if (!j && ev->job.index >= 0) {
+		struct job *master = model_find_job(m, (struct job_key){ ev->job.id, -1 });
+
+		j = master ? job_array_split(m, master, ev->job.index) : NULL;
+	}
+	if (!j)
+		gpuq_fail(err, GPUQ_ENOENT, "no such job: %u", ev->job.id);
 	return j;
 }
 
@@ -218,7 +233,7 @@ static void array_end_if_done(struct model *m, struct job *master, int64_t at_us
 	job_set_state(m, master, a->worst);
 	deps_ended(m, master->key, a->worst, at_us);
 	deps_singletons(m, master, at_us);
-	job_archive_if_done(m, master);
+	marks_done(m, master);
 }
 
 void job_array_child_ended(struct model *m, struct job *child, int64_t at_us)
@@ -237,30 +252,30 @@ void job_array_child_ended(struct model *m, struct job *child, int64_t at_us)
 
 /* ---- the end ---- */
 
-bool job_archive_if_done(struct model *m, struct job *j)
+bool job_is_done(const struct model *m, const struct job *j)
 {
-	unsigned char key[CHANGE_KEY_BYTES_MAX];
-	const struct job_key whole = { j->key.id, -1 };
-	struct job *master = j->key.index < 0 ? NULL : model_find_job(m, whole);
-	struct pod *p, *pt;
+	const struct pod *p;
 
 	DL_FOREACH2(j->pods, p, job_next)
 		if (p->state != GPUQ_POD_GONE)
 			return false;
 	/* An array is there as long as one of its elements: they say which. */
-	if (!j->ended || (j->array && index_elements(m, j->key.id)))
-		return false;
-	history_record(m, j, &m->direct);
-	if (m->has_besides && !j->nothing_beside && (j->life->token || j->array))
-		record_beside(j, &m->direct);
+	return j->ended && !(j->array && index_elements(m, j->key.id));
+}
+
+struct job *job_depart(struct model *m, struct job *j)
+{
+	const struct job_key whole = { j->key.id, -1 };
+	struct job *master = j->key.index < 0 ? NULL : model_find_job(m, whole);
+	unsigned char key[CHANGE_KEY_BYTES_MAX];
+	struct pod *p, *pt;
+
 	change_batch_put(&m->direct, TABLE_JOB, key, change_key_job(key, j->key.id, j->key.index),
 			 NULL, 0);
 	DL_FOREACH_SAFE2(j->pods, p, pt, job_next)
 		pod_remove(m, p);
 	job_free(m, j);
-	if (master)
-		job_archive_if_done(m, master);
-	return true;
+	return master;
 }
 
 void job_drop_gone_pods(struct model *m, struct job *j)
@@ -272,12 +287,12 @@ void job_drop_gone_pods(struct model *m, struct job *j)
 			pod_remove(m, p);
 }
 
-static int apply_ended(struct model *m, struct job *j, const struct event *ev, struct gpuq_err *err)
+static int end_job(struct model *m, struct job *j, const struct event *ev, struct gpuq_err *err)
 {
 	if (j->ended)
 		return gpuq_fail(err, GPUQ_EINVAL, "job %u has ended already", j->key.id);
 	if (!gpuq_job_state_ended(ev->ended.state))
-		return gpuq_fail(err, GPUQ_EINTERNAL, "no final state");
+		return gpuq_fail(err, GPUQ_EINTERNAL, "not a final state");
 	if (!model_job_attempt_over(j))
 		return gpuq_fail(err, GPUQ_EINVAL, "job %u still has pods", j->key.id);
 	if (j->array && j->array->n_waiting > 0) {
@@ -308,86 +323,15 @@ static int apply_ended(struct model *m, struct job *j, const struct event *ev, s
 	deps_ended(m, j->key, j->state, ev->at_us);
 	deps_singletons(m, j, ev->at_us);
 	job_array_child_ended(m, j, ev->at_us);
-	job_archive_if_done(m, j);
+	marks_done(m, j);
 	return 0;
 }
 
-/* It was to be evicted, but all of it had come to its end well by then. Whoever leaves
- * with 0 because he was told to may have saved himself only. */
-static bool was_done_anyway(const struct job *j)
+int job_apply_ended(struct model *m, const struct event *ev, struct gpuq_err *err)
 {
-	const struct pod *p;
-	bool any = false;
+	struct job *j = job_of_event(m, ev, err);
 
-	if (j->life->outcome != GPUQ_JOB_PREEMPTED)
-		return false;
-	DL_FOREACH2(j->pods, p, job_next) {
-		if (p->attempt != j->attempt || p->dropped)
-			continue;
-		if (p->exit_code != 0 || p->fault != POD_FAULT_NONE || !p->untold ||
-		    p->end_us >= j->life->leave_us)
-			return false;
-		any = true;
-	}
-	return any;
-}
-
-void job_verdict(const struct job *j, struct event *out)
-{
-	const struct pod *p, *first = NULL;
-	enum gpuq_job_state state = j->life->outcome;
-	int exit_code = j->life->outcome_exit;
-	bool again = false, counts = true;
-	enum gpuq_cause cause = GPUQ_CAUSE_REQUEUE;
-	const char *late = NULL;
-
-	memset(out, 0, sizeof(*out));
-	out->job = j->key;
-	DL_FOREACH2(j->pods, p, job_next)
-		if (p->attempt == j->attempt && p->message && !first)
-			first = p;
-	/* Pods that never ran have nothing to say. */
-	if (j->life->leave_cause == GPUQ_CAUSE_INFRA && j->life->n_evictions)
-		late = j->life->evictions[j->life->n_evictions - 1].why;
-	if (state == GPUQ_JOB_PENDING || was_done_anyway(j))
-		state = GPUQ_JOB_COMPLETED;
-	if (j->life->leave_cause != GPUQ_CAUSE_NONE && state == GPUQ_JOB_PREEMPTED) {
-		/* Whoever asked for it himself need not have allowed it before. */
-		again = j->wish->requeue || j->life->leave_cause == GPUQ_CAUSE_REQUEUE;
-		counts = false;
-		cause = j->life->leave_cause;
-	} else if (state == GPUQ_JOB_NODE_FAIL) {
-		/* The infrastructure's fault is not the owner's: always tried again, unless
-		 * the owner forbade requeueing. */
-		again = j->wish->requeue && !j->cancel_asked;
-		counts = false;
-		cause = GPUQ_CAUSE_INFRA;
-	} else if (state == GPUQ_JOB_FAILED && exit_code == JOB_EXIT_SAVED && j->wish->saves &&
-		   !j->cancel_asked) {
-		again = true; /* no failure: it saved itself and wants to go on */
-		counts = false;
-	} else if (j->wish->retry_limit > j->life->n_retries && !j->cancel_asked &&
-		   exit_code >= 0) {
-		again = (state == GPUQ_JOB_FAILED && (job_wish_has_exit(j->wish, exit_code) ||
-						      (j->wish->retry_on & GPUQ_RETRY_FAILURE))) ||
-			(state == GPUQ_JOB_OUT_OF_MEMORY && (j->wish->retry_on & GPUQ_RETRY_OOM)) ||
-			(state == GPUQ_JOB_TIMEOUT && j->life->leave_cause != GPUQ_CAUSE_IDLE &&
-			 (j->wish->retry_on & GPUQ_RETRY_TIMEOUT));
-	}
-	if (again) {
-		out->type = EV_JOB_REQUEUED;
-		out->requeued.cause = cause;
-		out->requeued.counts = counts;
-		out->requeued.message = first ? first->message : late ? late : "";
-		return;
-	}
-	out->type = EV_JOB_ENDED;
-	out->ended.state = state;
-	out->ended.exit_code = state == GPUQ_JOB_COMPLETED ? 0 : exit_code;
-	out->ended.message = j->life->message ? j->life->message
-			     : first          ? first->message
-			     : late           ? late
-					      : "";
+	return j ? end_job(m, j, ev, err) : GPUQ_ENOENT;
 }
 
 /* ---- placing and leaving ---- */
@@ -454,27 +398,29 @@ void job_attempt_begin(struct model *m, struct job *j, const char *token, const 
 	l->n_indexes = 0;
 	l->shrunk_us = l->short_us = 0;
 	l->yield_us = 0;
-	j->warned = j->warn_sent = false;
+	j->warned = false;
 }
 
-static int apply_placed(struct model *m, struct job *j, const struct event *ev,
-			struct gpuq_err *err)
+/* An element of an array is split off by itself, once nothing can fail any more. */
+int job_apply_placed(struct model *m, const struct event *ev, struct gpuq_err *err)
 {
-	int rc = job_placed_check(m, j ? j : model_find_job(m, (struct job_key){ ev->job.id, -1 }),
-				  ev->placed.pods, ev->placed.n_pods, err);
+	struct job *j = model_find_job(m, ev->job);
+	struct job *master = j ? j : model_find_job(m, (struct job_key){ ev->job.id, -1 });
+	int rc;
 
+	if (!master)
+		return gpuq_fail(err, GPUQ_ENOENT, "no such job: %u", ev->job.id);
+	rc = job_placed_check(m, master, ev->placed.pods, ev->placed.n_pods, err);
 	if (rc < 0)
 		return rc;
 	if (!j) {
-		struct job *master = model_find_job(m, (struct job_key){ ev->job.id, -1 });
-
 		j = job_array_split(m, master, ev->job.index);
 		if (!j)
-			return gpuq_fail(err, GPUQ_EINVAL, "element %d of job %u does not wait",
+			return gpuq_fail(err, GPUQ_EINVAL, "element %d of job %u is not pending",
 					 ev->job.index, ev->job.id);
 	}
 	if (j->state != GPUQ_JOB_PENDING && j->state != GPUQ_JOB_PROVISIONING)
-		return gpuq_fail(err, GPUQ_EINVAL, "job %u does not wait", j->key.id);
+		return gpuq_fail(err, GPUQ_EINVAL, "job %u is not pending", j->key.id);
 	if (j->started_once)
 		j->attempt++;
 	j->started_once = true;
@@ -490,9 +436,12 @@ static int apply_placed(struct model *m, struct job *j, const struct event *ev,
 	return 0;
 }
 
-static int apply_cancel(struct model *m, struct job *j, const struct event *ev,
-			struct gpuq_err *err)
+int job_apply_cancel(struct model *m, const struct event *ev, struct gpuq_err *err)
 {
+	struct job *j = job_of_event(m, ev, err);
+
+	if (!j)
+		return GPUQ_ENOENT;
 	if (j->ended || j->cancel_asked)
 		return gpuq_fail(err, GPUQ_EINVAL, "job %u has ended already", j->key.id);
 	if (!model_job_is_live(j)) {
@@ -501,7 +450,7 @@ static int apply_cancel(struct model *m, struct job *j, const struct event *ev,
 		end.ended.state = GPUQ_JOB_CANCELLED;
 		end.ended.exit_code = -1;
 		end.ended.message = ev->cancel.why ? ev->cancel.why : "";
-		return apply_ended(m, j, &end, err);
+		return end_job(m, j, &end, err);
 	}
 	j->cancel_asked = true;
 	/* It leaves for another already: it will not come back. */
@@ -529,12 +478,14 @@ static void hold_if_it_never_runs(struct job *j)
 	j->held_retries |= n >= START_TIMEOUTS_MAX;
 }
 
-static int apply_requeued(struct model *m, struct job *j, const struct event *ev,
-			  struct gpuq_err *err)
+int job_apply_requeued(struct model *m, const struct event *ev, struct gpuq_err *err)
 {
 	const struct event lost = { .at_us = ev->at_us, .evict.rule = "pod_lost" };
+	struct job *j = job_of_event(m, ev, err);
 	struct life *l;
 
+	if (!j)
+		return GPUQ_ENOENT;
 	if (!model_job_is_live(j) || !model_job_attempt_over(j))
 		return gpuq_fail(err, GPUQ_EINVAL, "job %u has no attempt that is over", j->key.id);
 	accounting_charge_attempt_lost(m, j, ev->requeued.cause);
@@ -567,146 +518,128 @@ static int apply_requeued(struct model *m, struct job *j, const struct event *ev
 	return 0;
 }
 
-static void apply_niced(struct model *m, struct job *j, int64_t nice)
+int job_apply_blocked(struct model *m, const struct event *ev, struct gpuq_err *err)
 {
-	struct wish w = *j->wish;
-
-	w.nice = nice;
-	job_set_wish(m, j, &w);
-	model_job_dirty(m, j);
-}
-
-static void apply_blocked(struct model *m, struct job *j, const struct event *ev)
-{
+	struct job *j = job_of_event(m, ev, err);
 	struct life *l;
 
+	if (!j)
+		return GPUQ_ENOENT;
 	equivalent_forget(m, j);
 	job_unblock(j);
 	if (ev->blocked.reason.code == GPUQ_R_NONE)
-		return;
+		return 0;
 	l = job_life(j);
 	l->blocked = must(malloc(sizeof(*l->blocked)));
 	*l->blocked = (struct blocked){ ev->blocked.reason.code,
 					model_intern(m, ev->blocked.reason.object),
 					ev->blocked.until_us };
+	return 0;
 }
 
-int job_apply(struct model *m, const struct event *ev, struct gpuq_err *err)
+/* ---- what is said about it ---- */
+
+int job_apply_niced(struct model *m, const struct event *ev, struct gpuq_err *err)
 {
-	struct job *j;
-	bool splits; /* by itself, once nothing can fail any more */
+	struct job *j = job_of_event(m, ev, err);
+	struct wish w;
 
-	if (ev->type == EV_JOB_SUBMITTED)
-		return job_submit_apply(m, ev, err);
-	if (ev->type == EV_KEYS_EXPIRED) {
-		job_submit_expire_keys(m, ev->at_us);
-		account_expire_all(m, ev->at_us);
-		return 0;
-	}
-	if (ev->type == EV_USE_MEASURED) {
-		load_apply(m, ev);
-		return 0;
-	}
-	if (ev->type == EV_DEP_ENDED) {
-		if (gpuq_job_state_ended(ev->dep.state))
-			deps_ended(m, ev->job, ev->dep.state, ev->at_us);
-		else
-			deps_started(m, ev->job, ev->dep.start_us);
-		return 0;
-	}
-	if (ev->type == EV_BESIDE_GONE) {
-		unsigned char key[CHANGE_KEY_BYTES_MAX];
+	if (!j)
+		return GPUQ_ENOENT;
+	w = *j->wish;
+	w.nice = ev->nice;
+	job_set_wish(m, j, &w);
+	model_job_dirty(m, j);
+	return 0;
+}
 
-		change_batch_put(&m->direct, TABLE_BESIDE, key,
-				 change_key_cluster(key,
-						    change_key_job(key, ev->job.id, ev->job.index),
-						    CLUSTER_DEFAULT),
-				 NULL, 0);
-		return 0;
-	}
-	j = model_find_job(m, ev->job);
-	splits = ev->type == EV_JOB_PLACED || ev->type == EV_JOB_NOMINATED;
-	if (!j && ev->job.index >= 0 && !splits) {
-		struct job *master = model_find_job(m, (struct job_key){ ev->job.id, -1 });
+int job_apply_nothing_beside(struct model *m, const struct event *ev, struct gpuq_err *err)
+{
+	struct job *j = job_of_event(m, ev, err);
 
-		j = master ? job_array_split(m, master, ev->job.index) : NULL;
-	}
-	if (!j && !(splits && model_find_job(m, (struct job_key){ ev->job.id, -1 })))
-		return gpuq_fail(err, GPUQ_ENOENT, "no such job: %u", ev->job.id);
+	if (!j)
+		return GPUQ_ENOENT;
+	j->nothing_beside = ev->nothing_beside;
+	return 0;
+}
 
-	switch (ev->type) {
-	case EV_JOB_UPDATED:
-		return job_submit_apply_update(m, j, ev, err);
-	case EV_JOB_NICED:
-		apply_niced(m, j, ev->nice);
-		return 0;
-	case EV_JOB_WARNED:
-		j->warned = true;
-		model_job_dirty(m, j);
-		return 0;
-	case EV_JOB_HELD:
-		if (j->ended)
-			return gpuq_fail(err, GPUQ_EINVAL, "job %u has ended", j->key.id);
-		j->held_admin |= ev->held.admin;
-		j->held_user |= !ev->held.admin;
-		job_set_promise(m, j, NULL); /* it does not start there */
-		model_job_dirty(m, j);
-		return 0;
-	case EV_JOB_RELEASED:
-		if (j->ended)
-			return gpuq_fail(err, GPUQ_EINVAL, "job %u has ended", j->key.id);
-		j->held_user = j->held_retries = false;
-		if (ev->held.admin) {
-			job_count(j, -1);
-			j->held_admin = j->held_restore = false;
-			job_count(j, 1);
-		}
-		if (j->eligible_us < ev->at_us && j->state == GPUQ_JOB_PENDING)
-			j->eligible_us = ev->at_us;
-		model_job_dirty(m, j);
-		return 0;
-	case EV_JOB_CANCEL_ASKED:
-		return apply_cancel(m, j, ev, err);
-	case EV_JOB_PLACED:
-		return apply_placed(m, j, ev, err);
-	case EV_JOB_NOMINATED:
-	case EV_JOB_RENOUNCED:
-	case EV_JOB_EVICT_ASKED:
-	case EV_JOB_SHRINK_ASKED:
-	case EV_JOB_GROWN:
-		return job_preempt_apply(m, j, ev, err);
-	case EV_JOB_REQUEUED:
-		return apply_requeued(m, j, ev, err);
-	case EV_JOB_ENDED:
-		return apply_ended(m, j, ev, err);
-	case EV_JOB_REASONS:
-		if (j->state == GPUQ_JOB_PENDING) {
-			const struct outlook o = { .planned_us = ev->reasons.planned_us,
-						   .terms = ev->reasons.terms,
-						   .ranked = true };
+int job_apply_warned(struct model *m, const struct event *ev, struct gpuq_err *err)
+{
+	struct job *j = job_of_event(m, ev, err);
 
-			job_set_outlook(m, j, &o, ev->reasons.items, ev->reasons.n, ev->at_us);
-		}
-		return 0;
-	case EV_JOB_FRAGMENTED:
-		if (j->state != GPUQ_JOB_PENDING && ev->fragmented.milli)
-			return gpuq_fail(err, GPUQ_EINVAL, "job %u does not wait", j->key.id);
-		accounting_set_apart(m, j, ev->fragmented.flavor, ev->fragmented.milli);
-		return 0;
-	case EV_JOB_BLOCKED:
-		apply_blocked(m, j, ev);
-		return 0;
-	default:
-		return gpuq_fail(err, GPUQ_EINTERNAL, "%s: no such thing happens yet",
-				 event_words[ev->type]);
+	if (!j)
+		return GPUQ_ENOENT;
+	j->warned = true;
+	model_job_dirty(m, j);
+	return 0;
+}
+
+int job_apply_held(struct model *m, const struct event *ev, struct gpuq_err *err)
+{
+	struct job *j = job_of_event(m, ev, err);
+
+	if (!j)
+		return GPUQ_ENOENT;
+	if (j->ended)
+		return gpuq_fail(err, GPUQ_EINVAL, "job %u has ended", j->key.id);
+	j->held_admin |= ev->held.admin;
+	j->held_user |= !ev->held.admin;
+	job_set_promise(m, j, NULL); /* it does not start there */
+	model_job_dirty(m, j);
+	return 0;
+}
+
+int job_apply_released(struct model *m, const struct event *ev, struct gpuq_err *err)
+{
+	struct job *j = job_of_event(m, ev, err);
+
+	if (!j)
+		return GPUQ_ENOENT;
+	if (j->ended)
+		return gpuq_fail(err, GPUQ_EINVAL, "job %u has ended", j->key.id);
+	j->held_user = j->held_retries = false;
+	if (ev->held.admin) {
+		job_count(j, -1);
+		j->held_admin = j->held_restore = false;
+		job_count(j, 1);
 	}
+	if (j->eligible_us < ev->at_us && j->state == GPUQ_JOB_PENDING)
+		j->eligible_us = ev->at_us;
+	model_job_dirty(m, j);
+	return 0;
+}
+
+int job_apply_reasons(struct model *m, const struct event *ev, struct gpuq_err *err)
+{
+	const struct outlook o = { .planned_us = ev->reasons.planned_us,
+				   .terms = ev->reasons.terms,
+				   .ranked = true };
+	struct job *j = job_of_event(m, ev, err);
+
+	if (!j)
+		return GPUQ_ENOENT;
+	if (j->state == GPUQ_JOB_PENDING)
+		job_set_outlook(m, j, &o, ev->reasons.items, ev->reasons.n, ev->at_us);
+	return 0;
+}
+
+int job_apply_fragmented(struct model *m, const struct event *ev, struct gpuq_err *err)
+{
+	struct job *j = job_of_event(m, ev, err);
+
+	if (!j)
+		return GPUQ_ENOENT;
+	if (j->state != GPUQ_JOB_PENDING && ev->fragmented.milli)
+		return gpuq_fail(err, GPUQ_EINVAL, "job %u is not pending", j->key.id);
+	accounting_set_apart(m, j, ev->fragmented.flavor, ev->fragmented.milli);
+	return 0;
 }
 
 void job_note_started(struct model *m, struct job *j, int64_t at_us)
 {
 	job_life(j)->start_us = at_us;
 	job_set_state(m, j, GPUQ_JOB_RUNNING);
-	joblog_started(m, j, at_us);
+	marks_started(m, j, at_us);
 	notify_started(m, j);
 	deps_started(m, j->key, at_us);
 }

@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "libgpuq/grow.h"
+
 int job_key_cmp(struct job_key a, struct job_key b)
 {
 	if (a.id != b.id)
@@ -16,16 +18,9 @@ static int by_key(const void *a, const void *b)
 
 bool job_keys_add(struct job_keys *k, struct job_key key)
 {
-	if (k->n == k->room) {
-		const size_t room = k->room ? 2 * k->room : 64;
-		struct job_key *more = realloc(k->items, room * sizeof(*more));
-
-		if (!more) {
-			k->failed = true;
-			return false;
-		}
-		k->items = more;
-		k->room = room;
+	if (!grow_to(&k->items, &k->room, k->n + 1)) {
+		k->failed = true;
+		return false;
 	}
 	k->items[k->n++] = key;
 	return true;

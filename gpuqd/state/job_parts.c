@@ -64,17 +64,6 @@ static const char *shared_text(struct model *m, const char *text)
 	return text && *text ? blob_get(&m->shared, text, strlen(text) + 1) : NULL;
 }
 
-void job_set_name(struct model *m, struct job *j, const char *name)
-{
-	const char *old = j->name;
-
-	deps_unlink(m, j);
-	j->name = blob_get(&m->shared, name, strlen(name) + 1);
-	if (j->prev)
-		deps_link(m, j);
-	blob_put(&m->shared, old);
-}
-
 void job_set_labels(struct model *m, struct job *j, const char *labels)
 {
 	const char *old = j->labels;
@@ -197,12 +186,10 @@ void job_parts_like(struct model *m, struct job *j, const struct job *from)
 	as_is.ranked = false; /* that was another's */
 	as_is.planned_us = 0;
 	job_set_outlook(m, j, &as_is, NULL, 0, 0);
-	deps_like(m, j, from);
 }
 
 void job_parts_free(struct model *m, struct job *j)
 {
-	deps_set(m, j, NULL);
 	life_free(j->life);
 	put_outlook(m, j->outlook);
 	blob_put(&m->shared, j->wish);

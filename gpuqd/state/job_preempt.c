@@ -9,41 +9,6 @@
 
 #include "libgpuq/units.h"
 
-/* Nobody who has to leave for others may take longer, whatever his job file says; a qos
- * may set another bound. */
-#define GRACE_MOST_US (300 * GPUQ_US_PER_S)
-
-bool job_cause_is_eviction(enum gpuq_cause c)
-{
-	return c == GPUQ_CAUSE_RECLAIM || c == GPUQ_CAUSE_PREEMPT || c == GPUQ_CAUSE_CONSOLIDATE ||
-	       c == GPUQ_CAUSE_SHRINK || c == GPUQ_CAUSE_DRAIN;
-}
-
-int64_t job_grace_most_us(const struct model *m, const struct job *j)
-{
-	const struct site_qos *q = site_qos_find(m->site, j->qos);
-
-	return q && q->grace_us ? q->grace_us : GRACE_MOST_US;
-}
-
-int64_t job_evicted_us(const struct model *m, const struct job *j)
-{
-	const int64_t own = j->wish->grace_us ? j->wish->grace_us : JOB_GRACE_DEFAULT_US;
-	const int64_t most = job_grace_most_us(m, j);
-
-	return own < most ? own : most;
-}
-
-bool job_is_elastic(const struct job *j)
-{
-	const struct gpuq_spec *spec = &j->request->spec;
-
-	for (size_t i = 0; i < spec->n_groups; i++)
-		if (spec->groups[i].pods_max > spec->groups[i].pods_min)
-			return true;
-	return false;
-}
-
 /* Pods of the attempt that are there to stay. */
 static uint32_t n_staying(const struct job *j, uint32_t group)
 {
@@ -120,11 +85,14 @@ static enum gpuq_job_state outcome_of(const struct event *ev)
 	}
 }
 
-static int apply_evict(struct model *m, struct job *j, const struct event *ev, struct gpuq_err *err)
+int job_preempt_apply_evict(struct model *m, const struct event *ev, struct gpuq_err *err)
 {
+	struct job *j = job_of_event(m, ev, err);
 	enum gpuq_cause cause = ev->evict.cause;
 	const struct pod *p;
 
+	if (!j)
+		return GPUQ_ENOENT;
 	if (!model_job_is_live(j) || j->life->leave_us)
 		return gpuq_fail(err, GPUQ_EINVAL, "job %" PRIu32 " does not run", j->key.id);
 	if (cause == GPUQ_CAUSE_IDLE)
@@ -164,11 +132,13 @@ void job_start_if_all_run(struct model *m, struct job *j, int64_t at_us)
 	job_note_started(m, j, at_us);
 }
 
-static int apply_shrink(struct model *m, struct job *j, const struct event *ev,
-			struct gpuq_err *err)
+int job_preempt_apply_shrink(struct model *m, const struct event *ev, struct gpuq_err *err)
 {
+	struct job *j = job_of_event(m, ev, err);
 	uint32_t n_left = 0;
 
+	if (!j)
+		return GPUQ_ENOENT;
 	if (!model_job_is_live(j) || j->life->leave_us)
 		return gpuq_fail(err, GPUQ_EINVAL, "job %" PRIu32 " does not run", j->key.id);
 	for (uint32_t g = 0; g < j->request->spec.n_groups; g++)
@@ -230,11 +200,15 @@ static uint32_t free_group_index(const struct job *j, uint32_t group)
 	return ix;
 }
 
-static int apply_grown(struct model *m, struct job *j, const struct event *ev, struct gpuq_err *err)
+int job_preempt_apply_grown(struct model *m, const struct event *ev, struct gpuq_err *err)
 {
-	const struct gpuq_spec *spec = &j->request->spec;
+	struct job *j = job_of_event(m, ev, err);
+	const struct gpuq_spec *spec;
 	int rc;
 
+	if (!j)
+		return GPUQ_ENOENT;
+	spec = &j->request->spec;
 	if ((j->state != GPUQ_JOB_STARTING && j->state != GPUQ_JOB_RUNNING) || j->life->leave_us ||
 	    j->life->outcome != GPUQ_JOB_PENDING)
 		return gpuq_fail(err, GPUQ_EINVAL, "job %" PRIu32 " does not run", j->key.id);
@@ -275,15 +249,6 @@ struct promise *job_promise_new(uint32_t n_pods, uint32_t n_victims)
 	return p;
 }
 
-int64_t job_promise_milli(const struct promise *p)
-{
-	int64_t sum = 0;
-
-	for (uint32_t i = 0; p && i < p->n_pods; i++)
-		sum += p->pods[i].gpus_milli;
-	return sum;
-}
-
 void job_promise_count(struct model *m, const struct job *j)
 {
 	if (!j->life->promise)
@@ -314,39 +279,6 @@ void job_set_promise(struct model *m, struct job *j, struct promise *p)
 	model_job_dirty(m, j);
 }
 
-static bool is_leaving(const struct model *m, struct job_key victim)
-{
-	const struct job *v = model_find_job(m, victim);
-	const struct pod *p;
-
-	if (!v)
-		return false;
-	DL_FOREACH2(v->pods, p, job_next)
-		if (model_pod_takes(p) &&
-		    (v->life->leave_us || p->dropped || p->attempt != v->attempt))
-			return true;
-	return false;
-}
-
-uint32_t job_victims_left(const struct model *m, const struct job *j)
-{
-	uint32_t n = 0;
-
-	for (uint32_t i = 0; j->life->promise && i < j->life->promise->n_victims; i++)
-		n += is_leaving(m, j->life->promise->victims[i]);
-	return n;
-}
-
-bool job_victim_left(const struct model *m, const struct job *j, struct job_key *first)
-{
-	for (uint32_t i = 0; j->life->promise && i < j->life->promise->n_victims; i++) {
-		*first = j->life->promise->victims[i];
-		if (is_leaving(m, *first))
-			return true;
-	}
-	return false;
-}
-
 static void tell_who_is_waited_for(struct model *m, struct job *j, int64_t at_us)
 {
 	const struct promise *p = j->life->promise;
@@ -364,10 +296,10 @@ static void tell_who_is_waited_for(struct model *m, struct job *j, int64_t at_us
 	job_set_reasons(m, j, &fact, 1, at_us);
 }
 
-/* j is NULL for an element that has not been split off yet. */
-static int apply_nominated(struct model *m, struct job *j, const struct event *ev,
-			   struct gpuq_err *err)
+/* An element of an array is split off by itself, once nothing can fail any more. */
+int job_preempt_apply_nominated(struct model *m, const struct event *ev, struct gpuq_err *err)
 {
+	struct job *j = model_find_job(m, ev->job);
 	struct job *master = j ? j : model_find_job(m, (struct job_key){ ev->job.id, -1 });
 	struct promise *p;
 	int rc;
@@ -381,13 +313,13 @@ static int apply_nominated(struct model *m, struct job *j, const struct event *e
 		j = ev->job.index < 0 ? NULL : job_array_split(m, master, ev->job.index);
 		if (!j)
 			return gpuq_fail(err, GPUQ_EINVAL,
-					 "element %" PRId32 " of job %" PRIu32 " does not wait",
+					 "element %" PRId32 " of job %" PRIu32 " is not pending",
 					 ev->job.index, ev->job.id);
 	}
 	/* One that runs is being moved, and was told to leave just now. */
 	if (j->ended || (model_job_is_live(j) &&
 			 !(j->life->leave_us && job_cause_is_eviction(j->life->leave_cause))))
-		return gpuq_fail(err, GPUQ_EINVAL, "job %" PRIu32 " does not wait", j->key.id);
+		return gpuq_fail(err, GPUQ_EINVAL, "job %" PRIu32 " is not pending", j->key.id);
 	p = job_promise_new(ev->nominated.n_pods, ev->nominated.n_victims);
 	p->at_us = ev->at_us;
 	p->flavor = model_intern(m, ev->nominated.flavor);
@@ -414,24 +346,15 @@ static int apply_nominated(struct model *m, struct job *j, const struct event *e
 	return 0;
 }
 
-int job_preempt_apply(struct model *m, struct job *j, const struct event *ev, struct gpuq_err *err)
+int job_preempt_apply_renounced(struct model *m, const struct event *ev, struct gpuq_err *err)
 {
-	switch (ev->type) {
-	case EV_JOB_NOMINATED:
-		return apply_nominated(m, j, ev, err);
-	case EV_JOB_RENOUNCED:
-		if (!j->life->promise)
-			return gpuq_fail(err, GPUQ_EINVAL, "job %" PRIu32 " was promised nothing",
-					 j->key.id);
-		job_set_promise(m, j, NULL);
-		return 0;
-	case EV_JOB_EVICT_ASKED:
-		return apply_evict(m, j, ev, err);
-	case EV_JOB_SHRINK_ASKED:
-		return apply_shrink(m, j, ev, err);
-	case EV_JOB_GROWN:
-		return apply_grown(m, j, ev, err);
-	default:
-		return gpuq_fail(err, GPUQ_EINTERNAL, "%s is no claim", event_words[ev->type]);
-	}
+	struct job *j = job_of_event(m, ev, err);
+
+	if (!j)
+		return GPUQ_ENOENT;
+	if (!j->life->promise)
+		return gpuq_fail(err, GPUQ_EINVAL, "job %" PRIu32 " has no nominated placement",
+				 j->key.id);
+	job_set_promise(m, j, NULL);
+	return 0;
 }

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gpuqd/state/record/record.h"
 #include "libgpuq/limits.h"
 #include "libgpuq/units.h"
 
@@ -105,7 +104,7 @@ static void take_key(struct model *m, const struct job *j, const struct event *e
 		k->first_id = j->key.id;
 	}
 	k->n_jobs++; /* of the same call */
-	record_key(m, k, &m->direct);
+	marks_key(m, k);
 }
 
 int job_submit_apply(struct model *m, const struct event *ev, struct gpuq_err *err)
@@ -179,16 +178,19 @@ int job_submit(struct model *m, const struct event *ev, struct job **out, struct
 
 /* ---- changes ---- */
 
-int job_submit_apply_update(struct model *m, struct job *j, const struct event *ev,
-			    struct gpuq_err *err)
+int job_submit_apply_update(struct model *m, const struct event *ev, struct gpuq_err *err)
 {
+	struct job *j = job_of_event(m, ev, err);
 	const struct gpuq_spec *spec = ev->updated.spec;
 	struct queue *q = model_find_queue(m, ev->updated.queue);
 	unsigned char key[CHANGE_KEY_BYTES_MAX];
 	struct request *r = NULL;
 	struct job *next;
-	struct wish w = *j->wish;
+	struct wish w;
 
+	if (!j)
+		return GPUQ_ENOENT;
+	w = *j->wish;
 	if (j->ended)
 		return gpuq_fail(err, GPUQ_EINVAL, "job %u has ended", j->key.id);
 	if (!q || (model_job_is_live(j) && q != j->queue))
@@ -253,7 +255,10 @@ static void key_gone(void *arg, const struct idem_key *k)
 	change_batch_put(&m->direct, TABLE_KEY, k->bytes, k->len, NULL, 0);
 }
 
-void job_submit_expire_keys(struct model *m, int64_t at_us)
+int job_submit_apply_expired(struct model *m, const struct event *ev, struct gpuq_err *err)
 {
-	keys_expire(&m->keys, at_us - GPUQ_KEY_KEEP_S * GPUQ_US_PER_S, key_gone, m);
+	(void)err;
+	keys_expire(&m->keys, ev->at_us - GPUQ_KEY_KEEP_S * GPUQ_US_PER_S, key_gone, m);
+	account_expire_all(m, ev->at_us);
+	return 0;
 }

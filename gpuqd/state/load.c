@@ -9,8 +9,9 @@ static struct idle_clock clock_of(const struct model *m, const struct job *j)
 	return (struct idle_clock){ j->life->start_us, m->policy.idle_window_us };
 }
 
-void load_apply(struct model *m, const struct event *ev)
+int load_apply(struct model *m, const struct event *ev, struct gpuq_err *err)
 {
+	(void)err;
 	for (size_t i = 0; i < ev->measured.n; i++) {
 		const struct job_use *u = &ev->measured.items[i];
 		struct job *j = model_find_job(m, u->job);
@@ -25,6 +26,7 @@ void load_apply(struct model *m, const struct event *ev)
 		j->life->load->at_us = ev->at_us;
 		j->life->load->milli = u->milli;
 	}
+	return 0;
 }
 
 int64_t load_idle_for_us(const struct model *m, const struct job *j, int64_t now_us)

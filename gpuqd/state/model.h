@@ -1,12 +1,13 @@
-/* model.h - everything gpuqd knows, and the one function that changes it
+/* model.h - everything gpuqd knows
  *
  * Owns     jobs, pods, nodes, requests, keys, the site's tree of queues, usage.
  * Touches  memory only: no clock, no I/O. Every event brings its time.
  * Used by  flow/ (applies events, reads), rpc/ (reads), snapshot/snapshot (reads).
  *
- * model_apply() is the only writer. It marks what changed; model_collect() turns
- * that into records. A job that has ended and whose pods are gone becomes a history
- * record and leaves memory. Pointers into the model hold until the next event.
+ * model_apply() (record/model_apply.h) is the only writer. Applying marks what changed;
+ * model_collect(), there too, turns that into records. A job that has ended and whose pods are
+ * gone becomes a history record and leaves memory. Pointers into the model hold until the next
+ * event.
  */
 #ifndef GPUQD_STATE_MODEL_H
 #define GPUQD_STATE_MODEL_H
@@ -138,9 +139,6 @@ struct pod {
 	bool dropped;
 	bool untold; /* it ended before the cluster told it to leave; not stored */
 	bool recovered; /* it ran before this ledger knew it; not stored */
-	bool asked; /* its creation was asked for by this process; not stored */
-	bool forgotten; /* the cluster was told that it may go; not stored */
-	uint32_t seen; /* list generation in which the cluster last named it; not stored */
 	int exit_code; /* -1 until it ended, or when it never ran */
 	int64_t placed_us, start_us, end_us;
 	int64_t strand_from_us; /* the node's strand_us when it came; not stored */
@@ -260,7 +258,6 @@ struct job {
 	bool held_restore : 1; /* it ran when the store was copied; what became of it is not known */
 	bool recovered : 1; /* made from its pods: what it runs is not known, so it is never retried */
 	bool warned : 1; /* this attempt was told that its time ends soon */
-	bool warn_sent : 1; /* by this process; not stored */
 	bool alone : 1; /* shown by itself in the snapshot that is being taken; not stored */
 	bool nothing_beside : 1; /* its pods need nothing but themselves; not stored */
 	uint32_t attempt; /* attempts so far beyond the first */
@@ -390,6 +387,13 @@ struct recovery {
 /* Numbers that are passed over, so that none is given twice (gpuqd(8)). */
 #define RECOVERY_SKIP 1000000u
 
+/* What the event being applied leaves to be written down: model_int.h. */
+struct mark;
+struct marks {
+	struct mark *items;
+	size_t n, room;
+};
+
 struct model {
 	char cluster_id[9]; /* 8 hex */
 	char cluster_uid[64]; /* the cluster's own name for itself; "" not known */
@@ -420,13 +424,12 @@ struct model {
 	struct keys keys;
 	struct usage *usages;
 	struct account *accounts, *dirty_accounts;
-	struct alike *alike_by_key; /* equivalent.h */
-	uint64_t alike_turn[N_ALIKE_READERS]; /* of the last snapshot that did not show all */
-	struct job *walk; /* where a walk over all jobs goes on that takes several turns; NULL */
+	struct readers *readers; /* equivalent.h */
 	struct policy
 		policy; /* set once, before the first event; but for notify, which may change */
 	struct str *strs;
 	struct batch direct; /* records that no object stands for any more */
+	struct marks marks; /* of the event being applied */
 	uint32_t n_jobs_by_state[N_GPUQ_JOB_STATES];
 	struct job *jobs_by_state[N_GPUQ_JOB_STATES]; /* state_next */
 	struct owner *owners, *last_owner; /* hash by user; the one that was needed last */
@@ -449,7 +452,7 @@ struct charged {
 	int64_t milli, from_us, to_us;
 };
 
-/* Device-us of an interval, rounded down; 0 when it ends before it begins. */
+/* Device-us of an interval, rounded down; 0 when the end is before the start. */
 int64_t accounting_gpu_us(int64_t gpus_milli, int64_t from_us, int64_t to_us);
 /* To the nearest, as people read it, so that those of many jobs still add up. */
 static inline int64_t ledger_gpu_ms(int64_t gpu_us)
@@ -515,14 +518,11 @@ void recover_count(const struct model *m, uint32_t *n_unknown, uint32_t *n_recov
 struct model *model_new(const char *cluster_id);
 void model_free(struct model *m);
 
-/* Apply one event. Returns 0; GPUQ_EINVAL (it cannot happen in this state),
- * GPUQ_ENOENT (no such object), and then nothing has changed; GPUQ_ENOMEM must end
- * the process. */
-int model_apply(struct model *m, const struct event *ev, struct gpuq_err *err);
-
-/* Append what changed since the last call to out and forget it. */
-void model_collect(struct model *m, struct batch *out);
-bool model_is_dirty(const struct model *m);
+/* By which it decides; before the first event, but for notify, which may change. */
+void model_set_policy(struct model *m, const struct policy *p);
+/* Does the cluster make things beside the pods? Before the first event. */
+void model_set_besides(struct model *m, bool has);
+bool model_is_dirty(const struct model *m); /* has anything to be stored? */
 
 /* Could this site take the place of the one there is? GPUQ_ECONFLICT when jobs depend on a
  * queue, flavor, qos or license that it does not have, or stand in a queue that gets others

@@ -7,18 +7,68 @@
 #include "gpuqd/util/hash.h"
 #include "gpuqd/state/model.h"
 
-/* One application per family; each leaves the model alone when it fails. */
-int job_apply(struct model *m, const struct event *ev, struct gpuq_err *err);
-int pod_apply(struct model *m, const struct event *ev, struct gpuq_err *err);
-int node_apply(struct model *m, const struct event *ev, struct gpuq_err *err);
-int queue_apply_site(struct model *m, const struct event *ev, struct gpuq_err *err);
-int accounting_apply_expired(struct model *m, const struct event *ev);
-void clock_apply_clock(struct model *m, const struct event *ev);
+/* What applies each kind of event. It leaves the model alone when it fails. */
+#define X(sym, word, stored, apply)                                                                \
+	int apply(struct model *m, const struct event *ev, struct gpuq_err *err);
+EVENTS(X)
+#undef X
+
 int64_t clock_job_eligible_from(const struct model *m, int64_t begin_us, int64_t now_us);
 void clock_seen(struct model *m, int64_t us); /* an instant that was read from the database */
-int notify_apply(struct model *m, const struct event *ev, struct gpuq_err *err);
-int audit_apply(struct model *m, const struct event *ev, struct gpuq_err *err);
-int recover_apply(struct model *m, const struct event *ev, struct gpuq_err *err);
+
+/* Apply ev to the objects, and mark what is to be written down: the ground of model_apply(). */
+int model_change(struct model *m, const struct event *ev, struct gpuq_err *err);
+
+/* ---- what an event leaves to be written down ---- */
+
+enum mark_kind {
+	MARK_STARTED, /* an entry of the job's log: all its pods run */
+	MARK_ENDED, /* and: it has ended */
+	MARK_NOTICE, /* a message to the outside */
+	MARK_KEY, /* the record of an idempotency key */
+	MARK_CHARGES, /* the records of what a pod, a promise or a wait was charged */
+	MARK_DONE /* the job may be over and leave */
+};
+
+/* What a pod was charged, or devices that were kept for a job: a record for each day. */
+struct charges {
+	struct job_key job;
+	uint32_t attempt, index;
+	const char *queue, *user, *flavor, *cluster; /* interned */
+	int64_t price_micro;
+	int64_t first_day, last_day; /* that it touches */
+	uint32_t n;
+	struct charged items[];
+};
+
+struct mark {
+	enum mark_kind kind;
+	enum gpuq_cause cause; /* of a notice; NONE = it has none */
+	uint32_t number; /* of the entry; of a notice: enum gpuq_notify_on */
+	int64_t at_us; /* of MARK_STARTED */
+	union {
+		const struct job *job; /* it stays until all marks of the event are written */
+		struct job_key done;
+		const struct idem_key *key;
+		struct charges *charges; /* owned */
+	};
+};
+
+void marks_started(struct model *m, struct job *j, int64_t at_us);
+void marks_ended(struct model *m, struct job *j);
+void marks_notice(struct model *m, const struct job *j, unsigned what, enum gpuq_cause cause);
+void marks_key(struct model *m, const struct idem_key *key);
+void marks_charges(struct model *m, const struct charges *c,
+		   const struct charged *items); /* copied */
+void marks_done(struct model *m, const struct job *j);
+void marks_clear(struct model *m); /* they are written */
+
+/* A name that many objects have: model_intern(). */
+struct str {
+	UT_hash_handle hh;
+	size_t len;
+	char s[];
+};
 
 /* Odd factors: jobs that come one after the other, and the elements of an array, never take
  * one another's places. */
@@ -31,12 +81,12 @@ void model_job_dirty(struct model *m, struct job *j);
 /* A node failed it: others first, for a while. node is interned. */
 void pod_avoid(struct model *m, struct job *j, const char *node, int64_t until_us);
 void job_set_state(struct model *m, struct job *j, enum gpuq_job_state s);
+void job_set_name(struct model *m, struct job *j, const char *name);
 void job_set_message(struct job *j, const char *text); /* "" or NULL: none */
 /* job_parts.c: what a job shares with others, or has only once there is something to say. */
 extern const struct life life_none;
 struct life *job_life(struct job *j); /* its own, to be written */
 void job_set_life(struct job *j, const struct life *l); /* of one that was loaded; takes it */
-void job_set_name(struct model *m, struct job *j, const char *name);
 void job_set_labels(struct model *m, struct job *j, const char *labels); /* "" or NULL: none */
 void job_set_notes(struct model *m, struct job *j, const char *notes); /* the same */
 /* Equal ones are one: compared byte by byte, so that w was zeroed, or is a copy of another. */
@@ -74,8 +124,14 @@ void index_state(struct model *m, struct job *j, enum gpuq_job_state s); /* sets
 void index_queue(struct job *j, struct queue *q); /* sets it */
 /* All pods of the attempt run for the first time. */
 void job_note_started(struct model *m, struct job *j, int64_t at_us);
-/* Ended, and none of its pods is left: history, and out of memory. True if so. */
-bool job_archive_if_done(struct model *m, struct job *j);
+/* The job that befalls what ev tells, split off its array where need be; NULL = there is none,
+ * and err says so. */
+struct job *job_of_event(struct model *m, const struct event *ev, struct gpuq_err *err);
+/* Has it ended, and is none of its pods left? An array stays as long as one of its elements. */
+bool job_is_done(const struct model *m, const struct job *j);
+/* Take it and its pods out of memory and of what is stored. Returns the array that it was an
+ * element of; NULL = none. */
+struct job *job_depart(struct model *m, struct job *j);
 /* An attempt begins: what is known of the one before is forgotten. */
 void job_attempt_begin(struct model *m, struct job *j, const char *token, const char *flavor,
 		       int64_t at_us);
@@ -83,12 +139,6 @@ void job_drop_gone_pods(struct model *m, struct job *j);
 /* job_submit.c: how a job comes in, and is described anew. */
 /* A job as JOB_SUBMITTED describes it, whatever its number. */
 int job_submit(struct model *m, const struct event *ev, struct job **out, struct gpuq_err *err);
-int job_submit_apply(struct model *m, const struct event *ev, struct gpuq_err *err);
-int job_submit_apply_update(struct model *m, struct job *j, const struct event *ev,
-			    struct gpuq_err *err);
-/* load.c: what devices did. */
-void load_apply(struct model *m, const struct event *ev);
-void job_submit_expire_keys(struct model *m, int64_t at_us);
 /* deps.c: whom it waits for. Found by what that is while the job is in the model, has not
  * ended and has this name. */
 struct deps *deps_new(uint32_t n); /* all of them waiting */
@@ -104,7 +154,6 @@ void deps_elements_ended(struct model *m, const struct job *master, enum gpuq_jo
 /* It runs: whoever waits for its start may go on. */
 void deps_started(struct model *m, struct job_key on, int64_t at_us);
 /* job_preempt.c: what the scheduler takes from one job for another. */
-int job_preempt_apply(struct model *m, struct job *j, const struct event *ev, struct gpuq_err *err);
 void job_leave(struct model *m, struct job *j, enum gpuq_cause cause, enum gpuq_job_state outcome,
 	       int64_t at_us, int64_t grace_us);
 /* Of ev: who asks for it, by which rule and numbers. */
@@ -129,6 +178,7 @@ struct job *job_array_split(struct model *m, struct job *master, int32_t index);
 void job_array_child_ended(struct model *m, struct job *child, int64_t at_us);
 bool job_ranges_remove(struct gpuq_range **ranges, size_t *n, int64_t index);
 
+size_t pod_key(const struct pod *p, unsigned char *out); /* of TABLE_POD */
 struct pod *pod_add(struct model *m, struct job *j, struct node *n, uint32_t n_devices);
 void pod_free(struct model *m, struct pod *p);
 void pod_remove(struct model *m, struct pod *p); /* with its record */
@@ -187,13 +237,7 @@ int64_t account_purse_ms(const struct model *m, const struct queue *q, const cha
 			 int64_t now_us);
 void account_grant(struct model *m, const struct queue *q, int64_t gpu_us, int64_t now_us);
 struct account *account_get(struct model *m, const unsigned char *bytes, size_t n);
-void account_collect_all(struct model *m, struct batch *out); /* those that changed */
 void account_expire_all(struct model *m, int64_t now_us); /* what has faded to nothing */
 void account_free_all(struct model *m);
-
-struct rec;
-#define RECOVERY_KEY "recovery" /* in TABLE_META */
-void recover_record(const struct model *m, struct batch *out);
-int recover_load(struct model *m, struct rec *r, struct gpuq_err *err);
 
 #endif

@@ -339,68 +339,96 @@ static void touch(struct model *m, struct node *n)
 	n->dirty = m->nodes_dirty = true;
 }
 
-int node_apply(struct model *m, const struct event *ev, struct gpuq_err *err)
+static struct node *find(const struct model *m, const char *name, struct gpuq_err *err)
 {
-	struct node *n;
+	struct node *n = model_find_node(m, name);
 
-	switch (ev->type) {
-	case EV_NODE_SEEN:
-		n = model_find_node(m, ev->node->name);
-		if (n && fact_same(n, ev->node)) {
-			n->seen_us = ev->at_us;
-			return 0;
-		}
-		if (!n)
-			n = node_get(m, CLUSTER_DEFAULT, ev->node->name);
-		accounting_charge_strand(m, n);
-		node_set_fact(m, n, ev->node);
-		recount_foreign(m, n);
-		accounting_charge_strand(m, n);
+	if (!n)
+		gpuq_fail(err, GPUQ_ENOENT, "no node is named %s", name);
+	return n;
+}
+
+int node_apply_seen(struct model *m, const struct event *ev, struct gpuq_err *err)
+{
+	struct node *n = model_find_node(m, ev->node->name);
+
+	(void)err;
+	if (n && fact_same(n, ev->node)) {
 		n->seen_us = ev->at_us;
-		touch(m, n);
 		return 0;
-	case EV_NODE_GONE:
-		n = model_find_node(m, ev->name);
-		if (!n)
-			return gpuq_fail(err, GPUQ_ENOENT, "no node is named %s", ev->name);
-		accounting_charge_strand(m, n);
-		n->gone = true;
-		n->fact.ready = false;
-		touch(m, n);
-		node_drop_if_empty(m, n);
-		return 0;
-	case EV_NODE_DRAIN:
-		n = model_find_node(m, ev->drain.name);
-		if (!n)
-			return gpuq_fail(err, GPUQ_ENOENT, "no node is named %s", ev->drain.name);
-		accounting_charge_strand(m, n);
-		n->drain = ev->drain.on;
-		n->drain_why = ev->drain.on ? model_intern(m, ev->drain.why) : "";
-		touch(m, n);
-		return 0;
-	case EV_NODE_FROZEN:
-		n = model_find_node(m, ev->drain.name);
-		if (!n)
-			return gpuq_fail(err, GPUQ_ENOENT, "no node is named %s", ev->drain.name);
-		n->frozen = ev->drain.on;
-		n->frozen_why = ev->drain.on ? model_intern(m, ev->drain.why) : "";
-		return 0;
-	case EV_NODE_BACKOFF:
-		n = model_find_node(m, ev->backoff.name);
-		if (!n)
-			return gpuq_fail(err, GPUQ_ENOENT, "no node is named %s", ev->backoff.name);
-		n->backoff_until_us = ev->backoff.until_us;
-		n->suspect = ev->backoff.suspect;
-		return 0;
-	case EV_FOREIGN_SEEN:
-		apply_foreign(m, ev->foreign, false);
-		return 0;
-	case EV_FOREIGN_GONE:
-		apply_foreign(m, ev->foreign, true);
-		return 0;
-	default:
-		return gpuq_fail(err, GPUQ_EINTERNAL, "not a node's event");
 	}
+	if (!n)
+		n = node_get(m, CLUSTER_DEFAULT, ev->node->name);
+	accounting_charge_strand(m, n);
+	node_set_fact(m, n, ev->node);
+	recount_foreign(m, n);
+	accounting_charge_strand(m, n);
+	n->seen_us = ev->at_us;
+	touch(m, n);
+	return 0;
+}
+
+int node_apply_gone(struct model *m, const struct event *ev, struct gpuq_err *err)
+{
+	struct node *n = find(m, ev->name, err);
+
+	if (!n)
+		return GPUQ_ENOENT;
+	accounting_charge_strand(m, n);
+	n->gone = true;
+	n->fact.ready = false;
+	touch(m, n);
+	node_drop_if_empty(m, n);
+	return 0;
+}
+
+int node_apply_drain(struct model *m, const struct event *ev, struct gpuq_err *err)
+{
+	struct node *n = find(m, ev->drain.name, err);
+
+	if (!n)
+		return GPUQ_ENOENT;
+	accounting_charge_strand(m, n);
+	n->drain = ev->drain.on;
+	n->drain_why = ev->drain.on ? model_intern(m, ev->drain.why) : "";
+	touch(m, n);
+	return 0;
+}
+
+int node_apply_frozen(struct model *m, const struct event *ev, struct gpuq_err *err)
+{
+	struct node *n = find(m, ev->drain.name, err);
+
+	if (!n)
+		return GPUQ_ENOENT;
+	n->frozen = ev->drain.on;
+	n->frozen_why = ev->drain.on ? model_intern(m, ev->drain.why) : "";
+	return 0;
+}
+
+int node_apply_backoff(struct model *m, const struct event *ev, struct gpuq_err *err)
+{
+	struct node *n = find(m, ev->backoff.name, err);
+
+	if (!n)
+		return GPUQ_ENOENT;
+	n->backoff_until_us = ev->backoff.until_us;
+	n->suspect = ev->backoff.suspect;
+	return 0;
+}
+
+int node_apply_foreign_seen(struct model *m, const struct event *ev, struct gpuq_err *err)
+{
+	(void)err;
+	apply_foreign(m, ev->foreign, false);
+	return 0;
+}
+
+int node_apply_foreign_gone(struct model *m, const struct event *ev, struct gpuq_err *err)
+{
+	(void)err;
+	apply_foreign(m, ev->foreign, true);
+	return 0;
 }
 
 enum gpuq_node_state node_state(const struct node *n)

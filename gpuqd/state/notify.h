@@ -1,15 +1,8 @@
-/* notify.h - what is to be told of a job, written down with what it tells
+/* notify.h - what is to be told of a job, and when
  *
- * Owns     who hears of what (the owner's notify, the site's hooks), and the form of a
- *          message in TABLE_OUTBOX.
- * Touches  memory only.
- * Used by  state/model (where a job begins, ends, leaves), flow/dispatch (its clock),
- *          flow/notify/outbox (which delivers and then removes them).
- *
- * A message is a map: time (us), event (a word of libgpuq/notify.h), to ("mail", "webhook" or
- * "site"), address (of the mail; the URL; the name of the site's hook), cause (of a requeue),
- * job (as view_job has it, without pods, reasons and the like, and with nodes). Its number
- * is its name for ever: never given to another, and kept over restarts.
+ * Owns     who hears of what: the owner's notify, the site's hooks.
+ * Touches  memory only: marks a message, which view/notice writes.
+ * Used by  state (where a job begins, ends, leaves), view/notice, flow/dispatch (its clock).
  */
 #ifndef GPUQD_STATE_NOTIFY_H
 #define GPUQD_STATE_NOTIFY_H
@@ -22,6 +15,9 @@ void notify_take(struct model *m, const struct job *j, const struct gpuq_spec *s
 
 /* Is there anybody who wants to hear one of these (enum gpuq_notify_on) of this job? */
 bool notify_wanted(const struct model *m, const struct job *j, unsigned on);
+
+/* Does a setting (enum gpuq_notify_on, or'ed) ask for one of these of this job? */
+bool notify_wants(unsigned on, const struct job *j, unsigned what);
 
 /* It runs; it has ended, in the state that it has; it waits again; what it waits for cannot
  * happen any more. */

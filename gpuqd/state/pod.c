@@ -4,8 +4,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gpuqd/state/record/record.h"
 #include "libgpuq/units.h"
+
+size_t pod_key(const struct pod *p, unsigned char *out)
+{
+	const struct job_key job = p->job->key;
+
+	return change_key_cluster(out, change_key_pod(out, job.id, job.index, p->attempt, p->index),
+				  p->node->cluster);
+}
 
 struct pod *pod_add(struct model *m, struct job *j, struct node *n, uint32_t n_devices)
 {
@@ -42,7 +49,7 @@ void pod_remove(struct model *m, struct pod *p)
 	unsigned char key[CHANGE_KEY_BYTES_MAX];
 	struct node *n = p->node;
 
-	change_batch_put(&m->direct, TABLE_POD, key, record_pod_key(p, key), NULL, 0);
+	change_batch_put(&m->direct, TABLE_POD, key, pod_key(p, key), NULL, 0);
 	pod_free(m, p);
 	node_drop_if_empty(m, n);
 }
@@ -137,7 +144,7 @@ static int64_t earliest(const struct pod *p)
 	return p->recovered && p->job->submit_us < p->placed_us ? p->job->submit_us : p->placed_us;
 }
 
-static int apply_started(struct model *m, struct pod *p, const struct event *ev)
+static void started(struct model *m, struct pod *p, const struct event *ev)
 {
 	struct job *j = p->job;
 
@@ -152,10 +159,9 @@ static int apply_started(struct model *m, struct pod *p, const struct event *ev)
 	/* It started long before that was heard of, and its time limit with it. */
 	if (p->attempt == j->attempt)
 		job_start_if_all_run(m, j, p->recovered ? p->start_us : ev->at_us);
-	return 0;
 }
 
-static int apply_pod_ended(struct model *m, struct pod *p, const struct event *ev)
+static void ended(struct model *m, struct pod *p, const struct event *ev)
 {
 	int64_t end = ev->pod_ended.end_us ? ev->pod_ended.end_us : ev->at_us;
 	const int64_t counted = p->start_us, told = ev->pod_ended.start_us;
@@ -185,10 +191,9 @@ static int apply_pod_ended(struct model *m, struct pod *p, const struct event *e
 	p->state = GPUQ_POD_ENDED;
 	accounting_charge_strand(m, p->node);
 	touch(m, p);
-	return 0;
 }
 
-static int apply_gone(struct model *m, struct pod *p, const struct event *ev)
+static void gone(struct model *m, struct pod *p, const struct event *ev)
 {
 	struct job *j = p->job;
 
@@ -209,8 +214,83 @@ static int apply_gone(struct model *m, struct pod *p, const struct event *ev)
 	} else {
 		touch(m, p);
 	}
-	job_archive_if_done(m, j);
+	marks_done(m, j);
+}
+
+/* ---- events ---- */
+
+static struct pod *find(const struct model *m, const struct event *ev, struct gpuq_err *err)
+{
+	struct pod *p = model_find_pod(m, ev->pod);
+
+	if (!p)
+		gpuq_fail(err, GPUQ_ENOENT, "no such pod of job %u", ev->pod.job.id);
+	return p;
+}
+
+int pod_apply_created(struct model *m, const struct event *ev, struct gpuq_err *err)
+{
+	struct pod *p = find(m, ev, err);
+
+	if (!p)
+		return GPUQ_ENOENT;
+	if (p->state != GPUQ_POD_PLANNED)
+		return gpuq_fail(err, GPUQ_EINVAL, "the pod exists already");
+	p->state = GPUQ_POD_CREATED;
+	snprintf(p->uid, sizeof(p->uid), "%s", ev->created.uid);
+	touch(m, p);
 	return 0;
+}
+
+int pod_apply_started(struct model *m, const struct event *ev, struct gpuq_err *err)
+{
+	struct pod *p = find(m, ev, err);
+
+	if (!p)
+		return GPUQ_ENOENT;
+	if (p->state >= GPUQ_POD_RUNNING)
+		return gpuq_fail(err, GPUQ_EINVAL, "the pod runs already");
+	started(m, p, ev);
+	return 0;
+}
+
+int pod_apply_ended(struct model *m, const struct event *ev, struct gpuq_err *err)
+{
+	struct pod *p = find(m, ev, err);
+
+	if (!p)
+		return GPUQ_ENOENT;
+	if (!model_pod_takes(p)) /* the first end that was told wins */
+		return gpuq_fail(err, GPUQ_EINVAL, "the pod has ended already");
+	ended(m, p, ev);
+	return 0;
+}
+
+int pod_apply_gone(struct model *m, const struct event *ev, struct gpuq_err *err)
+{
+	struct pod *p = find(m, ev, err);
+
+	if (!p)
+		return GPUQ_ENOENT;
+	if (p->state == GPUQ_POD_GONE)
+		return gpuq_fail(err, GPUQ_EINVAL, "the pod is gone already");
+	gone(m, p, ev);
+	return 0;
+}
+
+int pod_apply_leaving(struct model *m, const struct event *ev, struct gpuq_err *err)
+{
+	struct pod *p = find(m, ev, err);
+
+	if (!p)
+		return GPUQ_ENOENT;
+	p->leaving = true;
+	return 0;
+}
+
+int pod_apply_signalled(struct model *m, const struct event *ev, struct gpuq_err *err)
+{
+	return find(m, ev, err) ? 0 : GPUQ_ENOENT; /* its log tells */
 }
 
 static bool has_device(const struct pod *p, int device)
@@ -223,11 +303,13 @@ static bool has_device(const struct pod *p, int device)
 
 /* What a device plugin chose instead of what was planned. Two pods cannot have the
  * same device: who says so is not believed. */
-static int apply_devices(struct model *m, struct pod *p, const struct event *ev,
-			 struct gpuq_err *err)
+int pod_apply_devices(struct model *m, const struct event *ev, struct gpuq_err *err)
 {
+	struct pod *p = find(m, ev, err);
 	const struct pod *o;
 
+	if (!p)
+		return GPUQ_ENOENT;
 	if (ev->devices.n != p->n_devices || !model_pod_takes(p))
 		return gpuq_fail(err, GPUQ_EINVAL, "%u devices are its own, not %zu", p->n_devices,
 				 ev->devices.n);
@@ -248,42 +330,4 @@ static int apply_devices(struct model *m, struct pod *p, const struct event *ev,
 		p->devices[i] = (uint16_t)ev->devices.items[i];
 	touch(m, p);
 	return 0;
-}
-
-int pod_apply(struct model *m, const struct event *ev, struct gpuq_err *err)
-{
-	struct pod *p = model_find_pod(m, ev->pod);
-
-	if (!p)
-		return gpuq_fail(err, GPUQ_ENOENT, "no such pod of job %u", ev->pod.job.id);
-	switch (ev->type) {
-	case EV_POD_CREATED:
-		if (p->state != GPUQ_POD_PLANNED)
-			return gpuq_fail(err, GPUQ_EINVAL, "the pod exists already");
-		p->state = GPUQ_POD_CREATED;
-		snprintf(p->uid, sizeof(p->uid), "%s", ev->created.uid);
-		touch(m, p);
-		return 0;
-	case EV_POD_STARTED:
-		if (p->state >= GPUQ_POD_RUNNING)
-			return gpuq_fail(err, GPUQ_EINVAL, "the pod runs already");
-		return apply_started(m, p, ev);
-	case EV_POD_ENDED:
-		if (!model_pod_takes(p)) /* the first end that was told wins */
-			return gpuq_fail(err, GPUQ_EINVAL, "the pod has ended already");
-		return apply_pod_ended(m, p, ev);
-	case EV_POD_DEVICES:
-		return apply_devices(m, p, ev, err);
-	case EV_POD_LEAVING:
-		p->leaving = true;
-		return 0;
-	case EV_POD_SIGNALLED: /* its log tells */
-		return 0;
-	case EV_POD_GONE:
-		if (p->state == GPUQ_POD_GONE)
-			return gpuq_fail(err, GPUQ_EINVAL, "the pod is gone already");
-		return apply_gone(m, p, ev);
-	default:
-		return gpuq_fail(err, GPUQ_EINTERNAL, "not a pod's event");
-	}
 }

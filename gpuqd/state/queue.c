@@ -99,7 +99,7 @@ void queue_set_site(struct model *m, struct site *s)
 		node_classify(m, node);
 }
 
-static int apply_granted(struct model *m, const struct event *ev, struct gpuq_err *err)
+int queue_apply_granted(struct model *m, const struct event *ev, struct gpuq_err *err)
 {
 	const struct queue *q = model_find_queue(m, ev->granted.name);
 
@@ -114,6 +114,16 @@ static int apply_granted(struct model *m, const struct event *ev, struct gpuq_er
 	return 0;
 }
 
+int queue_apply_share(struct model *m, const struct event *ev, struct gpuq_err *err)
+{
+	struct queue *q = model_find_queue(m, ev->share.name);
+
+	if (!q)
+		return gpuq_fail(err, GPUQ_ENOENT, "no queue is named %s", ev->share.name);
+	q->fair_milli = ev->share.fair_milli;
+	return 0;
+}
+
 int queue_apply_site(struct model *m, const struct event *ev, struct gpuq_err *err)
 {
 	static const struct gpuq_mp_limits lim = { GPUQ_MSG_BYTES_MAX, GPUQ_MSG_DEPTH_MAX,
@@ -123,16 +133,6 @@ int queue_apply_site(struct model *m, const struct event *ev, struct gpuq_err *e
 	struct site *s = NULL;
 	int rc;
 
-	if (ev->type == EV_QUEUE_SHARE) {
-		struct queue *q = model_find_queue(m, ev->share.name);
-
-		if (!q)
-			return gpuq_fail(err, GPUQ_ENOENT, "no queue is named %s", ev->share.name);
-		q->fair_milli = ev->share.fair_milli;
-		return 0;
-	}
-	if (ev->type == EV_QUEUE_GRANTED)
-		return apply_granted(m, ev, err);
 	rc = gpuq_mp_read(&mem, &lim, ev->site.bytes, ev->site.len, &v, err);
 	if (rc == 0)
 		rc = site_read_stored(v, ev->at_us, &s, err);

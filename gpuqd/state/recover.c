@@ -5,8 +5,6 @@
 #include <string.h>
 
 #include "gpuqd/state/model_int.h"
-#include "gpuqd/state/record/record.h"
-#include "gpuqd/state/record/record_int.h"
 
 void recover_count(const struct model *m, uint32_t *n_unknown, uint32_t *n_recovered)
 {
@@ -148,7 +146,7 @@ static int find_job(struct model *m, const struct event *ev, struct job **out, s
 	return 0;
 }
 
-static int apply_recovered(struct model *m, const struct event *ev, struct gpuq_err *err)
+int recover_apply_job(struct model *m, const struct event *ev, struct gpuq_err *err)
 {
 	struct job *j = NULL;
 	int rc;
@@ -176,11 +174,13 @@ static int apply_recovered(struct model *m, const struct event *ev, struct gpuq_
 
 /* ---- jobs whose pods are gone ---- */
 
-static int apply_unknown(struct model *m, struct job *j, const struct event *ev,
-			 struct gpuq_err *err)
+int recover_apply_unknown(struct model *m, const struct event *ev, struct gpuq_err *err)
 {
+	struct job *j = model_find_job(m, ev->job);
 	struct life *l;
 
+	if (!j)
+		return gpuq_fail(err, GPUQ_ENOENT, "no such job: %u", ev->job.id);
 	if (!model_job_is_live(j) || !model_job_attempt_over(j))
 		return gpuq_fail(err, GPUQ_EINVAL, "job %u has no attempt that is over", j->key.id);
 	job_set_promise(m, j, NULL);
@@ -202,72 +202,36 @@ static int apply_unknown(struct model *m, struct job *j, const struct event *ev,
 	return 0;
 }
 
-int recover_apply(struct model *m, const struct event *ev, struct gpuq_err *err)
-{
-	struct job *j;
+/* ---- how it begins and ends ---- */
 
-	switch (ev->type) {
-	case EV_RECOVERY_BEGUN:
-		begin(m, ev->at_us);
-		break;
-	case EV_RECOVERY_LISTED:
-		if (!recovery_waits(m))
-			return gpuq_fail(err, GPUQ_EINVAL, "the cluster was listed before");
-		pass_over(m, ev->listed.highest);
-		m->recovery.listed = true;
-		m->recovery.listed_us = ev->at_us;
-		m->recovery.floor = m->next_job_id;
-		break;
-	case EV_RECOVERY_ENDED:
-		if (!m->recovery.since_us)
-			return gpuq_fail(err, GPUQ_EINVAL, "nothing is being recovered");
-		if (!m->recovery.listed)
-			return gpuq_fail(err, GPUQ_EINVAL, "the cluster has not been listed yet");
-		m->recovery.since_us = 0;
-		break;
-	case EV_JOB_RECOVERED:
-		return apply_recovered(m, ev, err);
-	case EV_JOB_UNKNOWN:
-		j = model_find_job(m, ev->job);
-		return j ? apply_unknown(m, j, ev, err)
-			 : gpuq_fail(err, GPUQ_ENOENT, "no such job: %u", ev->job.id);
-	default:
-		return gpuq_fail(err, GPUQ_EINTERNAL, "not of a recovery");
-	}
+int recover_apply_begun(struct model *m, const struct event *ev, struct gpuq_err *err)
+{
+	(void)err;
+	begin(m, ev->at_us);
 	m->recovery_dirty = true;
 	return 0;
 }
 
-/* ---- its record ---- */
-
-void recover_record(const struct model *m, struct batch *out)
+int recover_apply_listed(struct model *m, const struct event *ev, struct gpuq_err *err)
 {
-	const struct recovery *r = &m->recovery;
-	struct gpuq_buf b = GPUQ_BUF_INIT;
-
-	varint_array(&b, 6);
-	varint_int(&b, r->since_us);
-	varint_int(&b, r->copied_us);
-	varint_int(&b, r->floor);
-	varint_bool(&b, r->listed);
-	varint_int(&b, r->n_adopted);
-	varint_int(&b, r->listed_us);
-	record_put(out, TABLE_META, (const unsigned char *)RECOVERY_KEY, strlen(RECOVERY_KEY), &b);
+	if (!recovery_waits(m))
+		return gpuq_fail(err, GPUQ_EINVAL, "the cluster was listed before");
+	pass_over(m, ev->listed.highest);
+	m->recovery.listed = true;
+	m->recovery.listed_us = ev->at_us;
+	m->recovery.floor = m->next_job_id;
+	m->recovery_dirty = true;
+	return 0;
 }
 
-int recover_load(struct model *m, struct rec *r, struct gpuq_err *err)
+int recover_apply_ended(struct model *m, const struct event *ev, struct gpuq_err *err)
 {
-	struct recovery got;
-
-	rec_get_row(r, 6);
-	got.since_us = rec_get_int(r);
-	got.copied_us = rec_get_int(r);
-	got.floor = (uint32_t)rec_get_int(r);
-	got.listed = varint_get_bool(r);
-	got.n_adopted = (uint32_t)rec_get_int(r);
-	got.listed_us = rec_get_int(r);
-	if (r->bad)
-		return gpuq_fail(err, GPUQ_ECORRUPT, "the state of the recovery is not whole");
-	m->recovery = got;
+	(void)ev;
+	if (!m->recovery.since_us)
+		return gpuq_fail(err, GPUQ_EINVAL, "nothing is being recovered");
+	if (!m->recovery.listed)
+		return gpuq_fail(err, GPUQ_EINVAL, "the cluster has not been listed yet");
+	m->recovery.since_us = 0;
+	m->recovery_dirty = true;
 	return 0;
 }

@@ -4,6 +4,7 @@
 
 #include "gpuqd/util/varint.h"
 #include "gpuqd/store/store_int.h"
+#include "libgpuq/grow.h"
 
 struct hash {
 	unsigned char bytes[PARTS_HASH_BYTES];
@@ -20,16 +21,9 @@ static void note(void *arg, const unsigned char *hash)
 {
 	struct audit *a = arg;
 
-	if (a->n == a->room) {
-		const size_t room = a->room ? 2 * a->room : 4096;
-		struct hash *p = realloc(a->refs, room * sizeof(*p));
-
-		if (!p) {
-			a->no_memory = true;
-			return;
-		}
-		a->refs = p;
-		a->room = room;
+	if (!grow_to(&a->refs, &a->room, a->n + 1)) {
+		a->no_memory = true;
+		return;
 	}
 	memcpy(a->refs[a->n++].bytes, hash, PARTS_HASH_BYTES);
 }
@@ -42,7 +36,7 @@ static int on_spec(void *arg, const unsigned char *key, size_t key_len, const un
 	(void)key, (void)key_len;
 	if (spec_parts_refs(val, val_len, note, a) < 0)
 		return gpuq_fail(a->err, GPUQ_ECORRUPT, "store: a spec is not whole");
-	return a->no_memory ? gpuq_fail(a->err, GPUQ_ENOMEM, "out of memory") : 0;
+	return a->no_memory ? gpuq_no_memory(a->err) : 0;
 }
 
 static int by_bytes(const void *x, const void *y)

@@ -67,8 +67,8 @@ struct ballast *ballast_open(const char *dir)
 		make(b);
 	if (!b->whole)
 		log_warn("store.ballast",
-			 "dir=%s: no space for %d MiB that are kept for a full disk; no jobs are "
-			 "taken until there is",
+			 "dir=%s: no space for the reserve of %d MiB for a full disk; no jobs are "
+			 "accepted until there is",
 			 LOGS(dir), BALLAST_BYTES >> 20);
 	return b;
 }
@@ -96,8 +96,8 @@ bool ballast_release(struct ballast *b)
 	pthread_mutex_unlock(&b->mu);
 	if (was)
 		log_warn("store.ballast",
-			 "dir=%s: no space left: what ends and cancels jobs is written in the "
-			 "%d MiB that were kept for it; no jobs are taken",
+			 "dir=%s: no space left: ends and cancellations are written to the reserve "
+			 "of %d MiB; no jobs are accepted",
 			 LOGS(b->dir), BALLAST_BYTES >> 20);
 	return was;
 }
@@ -115,6 +115,6 @@ bool ballast_ready(struct ballast *b)
 	ready = b->whole;
 	pthread_mutex_unlock(&b->mu);
 	if (ready && !was)
-		log_notice("store.ballast", "dir=%s: there is space again", LOGS(b->dir));
+		log_notice("store.ballast", "dir=%s: space is available again", LOGS(b->dir));
 	return ready && has_free(b, BESIDE_BYTES);
 }

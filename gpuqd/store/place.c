@@ -37,9 +37,8 @@ int place_check_fs(const char *dir, struct gpuq_err *err)
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
 		if ((uint32_t)f.f_type == (uint32_t)bad[i].magic)
 			return gpuq_fail(err, GPUQ_EINVAL,
-					 "%s lies on %s, where a database of this kind can be "
-					 "damaged: use a local disk (--state DIR), or "
-					 "--unsafe-fs for a trial",
+					 "%s is on %s, which can damage the database: use a local "
+					 "disk (--state DIR), or --unsafe-fs for tests",
 					 dir, bad[i].name);
 	return 0;
 }
@@ -156,7 +155,7 @@ int place_is_empty(const char *dir, struct gpuq_err *err)
 		if (left[i].is_dir ? has_entries(path) : access(path, F_OK) == 0)
 			return gpuq_fail(err, GPUQ_ECORRUPT,
 					 "data.mdb is missing or empty beside %s: put it back, "
-					 "restore a backup, or begin anew with --new-state: %s",
+					 "restore a backup, or start empty with --new-state: %s",
 					 left[i].name, dir);
 	}
 	return 0;
@@ -172,13 +171,10 @@ int place_is_file(const char *dir, const char *file, int fd, struct gpuq_err *er
 		return gpuq_fail(err, GPUQ_EIO, "%s: %s", path, strerror(errno));
 	if (stat(path, &is) != 0)
 		return gpuq_fail(err, GPUQ_EIO,
-				 "%s: %s: the state directory was removed, renamed or unmounted "
-				 "under this gpuqd",
+				 "%s: %s: the state directory was removed, renamed or unmounted",
 				 path, strerror(errno));
 	if (is.st_dev != was.st_dev || is.st_ino != was.st_ino)
 		return gpuq_fail(err, GPUQ_EIO,
-				 "%s is another file than the one that is open: the state "
-				 "directory was replaced under this gpuqd",
-				 path);
+				 "%s is not the open file: the state directory was replaced", path);
 	return 0;
 }

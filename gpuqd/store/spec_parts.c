@@ -54,11 +54,6 @@ void spec_parts_free(struct spec_parts *p)
 	free(p);
 }
 
-static int no_memory(struct gpuq_err *err)
-{
-	return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
-}
-
 /* ---- deflated bytes: how many there are, and they, which are deflated if they are fewer ---- */
 
 static int write_bytes(struct spec_parts *p, const void *bytes, size_t n, struct gpuq_buf *out,
@@ -75,7 +70,7 @@ static int write_bytes(struct spec_parts *p, const void *bytes, size_t n, struct
 		unsigned char *room = realloc(p->room, n);
 
 		if (!room)
-			return no_memory(err);
+			return gpuq_no_memory(err);
 		p->room = room;
 		p->n_room = n;
 	}
@@ -104,15 +99,15 @@ static int read_bytes(struct rec *r, struct gpuq_buf *out, struct gpuq_err *err)
 	if (r->bad || n < 0 || n > 4 * (int64_t)GPUQ_MSG_BYTES_MAX || (int64_t)n_in > n)
 		return gpuq_fail(err, GPUQ_ECORRUPT, "store: a part of a spec is not whole");
 	if ((int64_t)n_in == n)
-		return gpuq_buf_add(out, in ? in : "", n_in) == 0 ? 0 : no_memory(err);
+		return gpuq_buf_add(out, in ? in : "", n_in) == 0 ? 0 : gpuq_no_memory(err);
 	bytes = malloc((size_t)n);
 	if (!bytes)
-		return no_memory(err);
+		return gpuq_no_memory(err);
 	if (uncompress(bytes, &n_out, (const unsigned char *)in, n_in) != Z_OK ||
 	    n_out != (uLongf)n)
 		rc = gpuq_fail(err, GPUQ_ECORRUPT, "store: a part of a spec does not inflate");
 	else
-		rc = gpuq_buf_add(out, bytes, (size_t)n) == 0 ? 0 : no_memory(err);
+		rc = gpuq_buf_add(out, bytes, (size_t)n) == 0 ? 0 : gpuq_no_memory(err);
 	free(bytes);
 	return rc;
 }
@@ -280,7 +275,7 @@ static int put_count(const struct spec_parts_io *io, const unsigned char *hash, 
 	text_key(key, hash, TEXT_COUNT);
 	varint_array(&b, 1);
 	varint_int(&b, count);
-	rc = b.failed ? no_memory(err)
+	rc = b.failed ? gpuq_no_memory(err)
 		      : io->put(io->arg, TABLE_TEXT, key, sizeof(key), count ? b.data : NULL, b.len,
 				err);
 	gpuq_buf_done(&b);
@@ -326,7 +321,7 @@ static int same(struct spec_parts *p, const struct spec_parts_io *io, const stru
 
 			p->n_last = 0;
 			if (!last)
-				return no_memory(err);
+				return gpuq_no_memory(err);
 			p->last = last;
 			p->room_last = part->n;
 		}
@@ -352,7 +347,7 @@ static int take(struct spec_parts *p, const struct spec_parts_io *io, const stru
 		varint_array(&b, 2);
 		rc = write_bytes(p, part->bytes, part->n, &b, err);
 		if (rc == 0 && b.failed)
-			rc = no_memory(err);
+			rc = gpuq_no_memory(err);
 		if (rc == 0)
 			rc = io->put(io->arg, TABLE_TEXT, key, sizeof(key), b.data, b.len, err);
 		gpuq_buf_done(&b);
@@ -423,7 +418,7 @@ static int write_spec(struct spec_parts *p, const struct spec_parts_io *io, cons
 	for (uint32_t i = 0; i < c->n; i++)
 		varint_bin(&b, c->parts[i].hash, PARTS_HASH_BYTES);
 	if (rc == 0 && (b.failed || c->rest.failed))
-		rc = no_memory(err);
+		rc = gpuq_no_memory(err);
 	if (rc == 0)
 		rc = io->put(io->arg, TABLE_SPEC, key, key_len, b.data, b.len, err);
 	gpuq_buf_done(&b);
@@ -512,8 +507,9 @@ int spec_parts_get(const struct spec_parts_io *io, const unsigned char *val, siz
 	rc = read_bytes(&r, &rest, err);
 	n = rec_get_array(&r);
 	if (rc == 0 && n == 0) {
-		rc = gpuq_buf_add(out, rest.data ? rest.data : "", rest.len) == 0 ? 0
-										  : no_memory(err);
+		rc = gpuq_buf_add(out, rest.data ? rest.data : "", rest.len) == 0
+			     ? 0
+			     : gpuq_no_memory(err);
 	} else if (rc == 0) {
 		struct rec in = { (const unsigned char *)rest.data,
 				  (const unsigned char *)rest.data + rest.len, false };

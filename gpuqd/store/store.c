@@ -8,8 +8,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <event2/event.h>
-
 #include "gpuqd/base/log.h"
 #include "gpuqd/store/mark.h"
 #include "gpuqd/store/place.h"
@@ -50,12 +48,9 @@ struct store *store_alloc(const char *dir, const struct store_opts *o)
 		return NULL;
 	}
 	st->opts = *o;
-	st->lock_fd = st->done_fd = st->env_fd = st->mark_fd = -1;
+	st->lock_fd = st->env_fd = st->mark_fd = -1;
 	st->schema = STORE_SCHEMA;
-	st->todo_end = &st->todo;
-	st->done_end = &st->done;
 	pthread_mutex_init(&st->mu, NULL);
-	pthread_cond_init(&st->wake, NULL);
 	for (int t = 0; t < N_TABLES; t++)
 		st->seeds[t] = seal_seed(table_names[t]);
 	return st;
@@ -212,18 +207,18 @@ static const char *why_copy(const struct store *st)
 	int rc;
 
 	if (is->flagged_copy)
-		return "it is a copy that gpuq backup made";
+		return "the database is a copy made by gpuq backup";
 	if (!st->state.marked)
 		return NULL;
 	rc = mark_read(st->dir, &mark);
 	if (rc == GPUQ_ENOENT)
-		return "the mark that should stand beside it is missing";
+		return "its mark is missing";
 	if (rc < 0)
-		return "the mark beside it is damaged";
+		return "its mark is damaged";
 	if (strcmp(mark.store_id, is->store_id) != 0)
-		return "the mark beside it is of another database";
+		return "its mark is that of another database";
 	if (mark.epoch > is->epoch || (mark.epoch == is->epoch && mark.seq > is->seq))
-		return "the mark beside it is newer: batches are missing";
+		return "its mark is newer: batches are missing";
 	return NULL;
 }
 
@@ -381,20 +376,11 @@ int store_audit(struct store *st, uint64_t *n_records, struct gpuq_err *err)
 
 void store_close(struct store *st)
 {
-	struct pending *next;
-
 	if (!st)
 		return;
 	store_close_writer(st);
+	store_free_writer(st);
 	check_close(st->check);
-	for (struct pending *j = st->done; j; j = next) {
-		next = j->next;
-		free(j);
-	}
-	if (st->ev)
-		event_free(st->ev);
-	if (st->done_fd >= 0)
-		close(st->done_fd);
 	store_close_env(st);
 	spec_parts_free(st->parts);
 	ballast_close(st->ballast);
@@ -402,7 +388,6 @@ void store_close(struct store *st)
 		close(st->mark_fd);
 	if (st->lock_fd >= 0)
 		close(st->lock_fd);
-	pthread_cond_destroy(&st->wake);
 	pthread_mutex_destroy(&st->mu);
 	free(st->dir);
 	free(st);

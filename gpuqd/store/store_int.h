@@ -25,7 +25,7 @@
 #define PATH_BYTES 4200 /* of a directory that make_dirs allows, and a name in it */
 
 struct pending { /* one batch on its way through the writer */
-	struct pending *next;
+	struct store *st;
 	struct batch batch;
 	uint64_t seq;
 	int rc;
@@ -49,16 +49,8 @@ struct store {
 	bool map_full; /* why the last batch found no space; of the thread that writes */
 	struct ballast *ballast; /* NULL: opened to read, or a file that is being made */
 	struct spec_parts *parts; /* of the thread that writes; NULL before the first spec */
-	/* writer */
-	pthread_t thread;
-	bool running;
 	pthread_mutex_t mu;
-	pthread_cond_t wake;
-	struct pending *todo, **todo_end, *done, **done_end;
-	bool quit;
-	int done_fd;
-	/* loop side */
-	struct event *ev;
+	struct worker *writer; /* NULL before store_attach() */
 	store_done_fn fn;
 	void *arg;
 };
@@ -82,6 +74,9 @@ int store_commit(struct store *st, const struct batch *b, enum table clear, stru
 		 struct gpuq_err *err);
 /* Begin a transaction; end it with store_commit's steps or mdb_txn_abort. */
 int store_put_state(struct store *st, MDB_txn *txn, struct store_meta *next);
+
+/* Ends the writer; outcomes not yet delivered are dropped. */
+void store_free_writer(struct store *st);
 
 /* read.c */
 /* All records of a table as they are stored, specs in parts. */

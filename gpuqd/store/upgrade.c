@@ -126,7 +126,7 @@ static int has_room(const char *dir, uint64_t bytes, struct gpuq_err *err)
 		return 0;
 	return gpuq_fail(err, GPUQ_ESTORAGE,
 			 "%s: the new database takes up to %llu MiB beside the old one, %llu MiB "
-			 "are free: make room and start again",
+			 "are free: free space and start again",
 			 dir, (unsigned long long)((bytes + BALLAST_BYTES) >> 20) + 1,
 			 (unsigned long long)(there >> 20));
 }
@@ -215,7 +215,7 @@ int store_upgrade(const char *dir, struct check *old, const struct store_opts *o
 		rc = put_in_place(dir, err);
 	if (rc == 0)
 		log_notice("store.upgraded",
-			   "from=%u to=%d dir=%s: the old database stays beside it",
+			   "from=%u to=%d dir=%s: the old database is kept beside it",
 			   check_schema(old), STORE_SCHEMA, LOGS(dir));
 	return rc;
 }
@@ -279,8 +279,8 @@ int store_restore(const char *dir, const char *file, const struct store_opts *o,
 	snprintf(path, sizeof(path), "%.4000s/" DATA_FILE, dir);
 	if (rc >= 0 && access(path, F_OK) == 0)
 		rc = gpuq_fail(err, GPUQ_ECONFLICT,
-			       "%s is there already: a backup is restored into a state directory "
-			       "without a database; move it away first",
+			       "%s exists: a backup is restored into a state directory without a "
+			       "database; move it away first",
 			       path);
 	if (rc >= 0)
 		rc = check_open(file, &old, err);

@@ -3,15 +3,11 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/statvfs.h>
-#include <unistd.h>
-
-#include <event2/event.h>
 
 #include "gpuqd/base/failpoint.h"
 #include "gpuqd/base/log.h"
-#include "gpuqd/base/loop.h"
+#include "gpuqd/base/worker.h"
 #include "gpuqd/store/mark.h"
 #include "gpuqd/store/place.h"
 
@@ -22,8 +18,7 @@ static int map_full(const struct store *st, struct gpuq_err *err)
 	mdb_env_info(st->env, &info);
 	return gpuq_fail(
 		err, GPUQ_ESTORAGE,
-		"the database has come to its largest size, map_size: %zu MiB; start gpuqd "
-		"with a larger one",
+		"the database has reached map_size, %zu MiB: restart gpuqd with a larger one",
 		info.me_mapsize >> 20);
 }
 
@@ -33,10 +28,10 @@ int store_has_space(const struct store *st, struct gpuq_err *err)
 	MDB_stat stat = { 0 };
 
 	if (!ballast_ready(st->ballast))
-		return gpuq_fail(err, GPUQ_ESTORAGE,
-				 "no space left in %s: %d MiB must be free for what ends and "
-				 "cancels jobs before others are taken",
-				 st->dir, BALLAST_BYTES >> 20);
+		return gpuq_fail(
+			err, GPUQ_ESTORAGE,
+			"no space left in %s: %d MiB must be free before jobs are accepted",
+			st->dir, BALLAST_BYTES >> 20);
 	if (mdb_env_info(st->env, &info) != 0 || mdb_env_stat(st->env, &stat) != 0)
 		return 0;
 	/* Free pages inside the file are used before it grows; they are not counted here. */
@@ -322,99 +317,65 @@ int store_is_there(const struct store *st, struct gpuq_err *err)
 
 /* ---- the writer ---- */
 
-static void *writer(void *arg)
+static void write_pending(void *arg)
 {
-	struct store *st = arg;
-	struct pending *j;
-	uint64_t one = 1;
+	struct pending *p = arg;
 
-	pthread_mutex_lock(&st->mu);
-	for (;;) {
-		while (!st->todo && !st->quit)
-			pthread_cond_wait(&st->wake, &st->mu);
-		j = st->todo;
-		if (!j)
-			break;
-		st->todo = j->next;
-		if (!st->todo)
-			st->todo_end = &st->todo;
-		pthread_mutex_unlock(&st->mu);
-
-		j->rc = store_write_now(st, &j->batch, &j->err);
-		change_batch_done(&j->batch);
-
-		pthread_mutex_lock(&st->mu);
-		j->next = NULL;
-		*st->done_end = j;
-		st->done_end = &j->next;
-		if (write(st->done_fd, &one, sizeof(one)) < 0 && errno != EAGAIN)
-			break;
-	}
-	pthread_mutex_unlock(&st->mu);
-	return NULL;
+	p->rc = store_write_now(p->st, &p->batch, &p->err);
+	change_batch_done(&p->batch);
 }
 
-static void on_done(evutil_socket_t fd, short what, void *arg)
+static void on_written(void *arg)
 {
-	struct store *st = arg;
-	struct pending *list, *next;
-	uint64_t n;
+	struct pending *p = arg;
 
-	(void)what;
-	if (read(fd, &n, sizeof(n)) < 0 && errno != EAGAIN)
-		log_err("store.eventfd", "error=%s", strerror(errno));
-	pthread_mutex_lock(&st->mu);
-	list = st->done;
-	st->done = NULL;
-	st->done_end = &st->done;
-	pthread_mutex_unlock(&st->mu);
-	for (; list; list = next) {
-		next = list->next;
-		st->fn(st->arg, list->seq, list->rc, &list->err);
-		free(list);
-	}
+	p->st->fn(p->st->arg, p->seq, p->rc, &p->err);
+	free(p);
+}
+
+static void drop_pending(void *arg)
+{
+	struct pending *p = arg;
+
+	change_batch_done(&p->batch);
+	free(p);
 }
 
 int store_attach(struct store *st, struct loop *l, store_done_fn fn, void *arg,
 		 struct gpuq_err *err)
 {
+	int rc;
+
 	st->fn = fn;
 	st->arg = arg;
-	st->done_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (st->done_fd >= 0)
-		st->ev = event_new(loop_base(l), st->done_fd, EV_READ | EV_PERSIST, on_done, st);
-	if (!st->ev || event_add(st->ev, NULL) != 0)
-		return gpuq_fail(err, GPUQ_ENOMEM, "store: cannot watch the writer");
-	if (pthread_create(&st->thread, NULL, writer, st) != 0)
-		return gpuq_fail(err, GPUQ_ENOMEM, "store: cannot start the writer");
-	st->running = true;
-	return 0;
+	rc = worker_new(l, &st->writer, err);
+	if (rc == 0)
+		rc = worker_start(st->writer, err);
+	return rc < 0 ? gpuq_err_prefix(err, "store: the writer") : 0;
 }
 
 void store_write(struct store *st, struct batch *b, uint64_t seq)
 {
-	struct pending *j = calloc(1, sizeof(*j));
+	struct pending *p = calloc(1, sizeof(*p));
 
-	if (!j)
+	if (!p)
 		abort(); /* a lost batch must not look like a stored one */
-	j->batch = *b;
-	j->seq = seq;
+	p->st = st;
+	p->batch = *b;
+	p->seq = seq;
 	change_batch_init(b);
-	pthread_mutex_lock(&st->mu);
-	*st->todo_end = j;
-	st->todo_end = &j->next;
-	pthread_cond_signal(&st->wake);
-	pthread_mutex_unlock(&st->mu);
+	if (worker_run(st->writer, write_pending, on_written, p, NULL) < 0)
+		abort();
 }
 
 void store_close_writer(struct store *st)
 {
-	if (!st || !st->running)
-		return;
-	pthread_mutex_lock(&st->mu);
-	st->quit = true;
-	pthread_cond_signal(&st->wake);
-	pthread_mutex_unlock(&st->mu);
-	pthread_join(st->thread, NULL);
-	st->running = false;
+	if (st)
+		worker_finish(st->writer);
+}
+
+void store_free_writer(struct store *st)
+{
+	worker_free(st->writer, drop_pending);
+	st->writer = NULL;
 }

@@ -163,7 +163,7 @@ int spec_check_labels(struct gpuq_reader *r, const struct gpuq_val *at, const ch
 		if (!label_key(m->keys[i]))
 			problem = "expected a key such as team or example.com/team";
 		else if (is_reserved(m->keys[i]))
-			problem = "is set by gpuqd: leave it out";
+			problem = "is set by gpuqd: omit it";
 		else if (values && *m->vals[i] && !label_part(m->vals[i], strlen(m->vals[i])))
 			problem =
 				"expected a label value: at most 63 of A-Z a-z 0-9 . _ -, letters "
@@ -199,7 +199,7 @@ int spec_check_env(struct gpuq_reader *r, const struct gpuq_val *at, const struc
 		for (int k = 0; device_env[k]; k++)
 			if (strcmp(key, device_env[k]) == 0 && strcmp(val, "void") != 0 &&
 			    strcmp(val, "none") != 0)
-				problem = "is set by gpuqd to the devices it chose: leave it out";
+				problem = "is set by gpuqd: omit it";
 		if (problem) {
 			const struct gpuq_val *map = field_at(r, at, "env");
 			const struct gpuq_val *pair = gpuq_get(map, key);
@@ -260,8 +260,8 @@ static int check_template(struct gpuq_reader *r, const struct gpuq_val *v,
 	    said.memory_bytes != g->memory_bytes || !said.mig != !g->mig ||
 	    (g->mig && strcmp(said.mig, g->mig) != 0))
 		return spec_fail(r, g->template_, GPUQ_EINVAL,
-				 "expected the template to ask for what gpus, mig, gpu_memory, "
-				 "gpu_cores, cpus and memory say");
+				 "expected the template to request the same gpus, mig, gpu_memory, "
+				 "gpu_cores, cpus and memory");
 	gpuq_reader_leave(r, mark);
 	return 0;
 }
@@ -287,7 +287,7 @@ int spec_check_group(struct gpuq_reader *r, const struct gpuq_val *v, void *grou
 		for (size_t k = 0; k < g->exclude.n; k++)
 			if (strcmp(g->nodes.items[i], g->exclude.items[k]) == 0)
 				return spec_fail(r, field_at(r, v, "exclude"), GPUQ_EINVAL,
-						 "node '%.80s' is both wanted and excluded",
+						 "node '%.80s' is both required and excluded",
 						 g->nodes.items[i]);
 	if (g->n_slices && (g->pods_min % g->slices[0].size || g->pods_max % g->slices[0].size))
 		return spec_fail(r, field_at(r, v, "topology"), GPUQ_EINVAL,
@@ -398,7 +398,7 @@ int spec_check_whole(struct gpuq_reader *r, const struct gpuq_val *v, struct gpu
 				 (long long)pods);
 	if (s->script_args.n && !s->script)
 		return spec_fail(r, field_at(r, v, "script_args"), GPUQ_EINVAL,
-				 "expected a script that these are for");
+				 "expected a script for these arguments");
 	return 0;
 }
 

@@ -118,7 +118,7 @@ static int asked(struct gpuq_reader *r, const struct gpuq_val *resources, const 
 static int add(struct gpuq_reader *r, const struct gpuq_val *at, int64_t *sum, int64_t n)
 {
 	if (__builtin_add_overflow(*sum, n, sum))
-		return spec_fail(r, at, GPUQ_ERANGE, "asks for more than can be counted");
+		return spec_fail(r, at, GPUQ_ERANGE, "requests more than can be counted");
 	return 0;
 }
 
@@ -233,7 +233,7 @@ static int look_at_key(struct gpuq_reader *r, const struct gpuq_pair *p, struct 
 				gpuq_reader_enter(r, p->key);
 				return spec_fail(r, p->val, GPUQ_EINVAL,
 						 "expected one MIG profile in a pod, this one also "
-						 "asks for %s",
+						 "requests %s",
 						 f->mig);
 			}
 			f->mig = p->key + n;
@@ -291,8 +291,8 @@ static int one_container(struct gpuq_reader *r, const struct found *f, const cha
 	gpuq_reader_enter(r, f->share_list);
 	gpuq_reader_enter_item(r, f->share_ix);
 	return spec_fail(r, f->sharer, GPUQ_EINVAL,
-			 "expected one container to ask for all of %s: a share of a device is "
-			 "given to one",
+			 "expected one container to request all of %s: only one can have a share "
+			 "of a device",
 			 what);
 }
 

@@ -17,7 +17,7 @@ static int check_size(const struct gpuq_spec *spec, struct gpuq_err *err)
 	int rc = 0;
 
 	if (!v)
-		rc = spec_nomem(err);
+		rc = gpuq_no_memory(err);
 	else
 		gpuq_mp_write(&b, v);
 	if (rc == 0 && b.failed)
@@ -67,17 +67,18 @@ static int finish(struct gpuq_reader *r, struct spec_opts_state *st, struct gpuq
 		spec->name =
 			spec_name_from(r->arena, opts->default_name ? opts->default_name : "job");
 	if (!spec->name)
-		return spec_nomem(r->err);
+		return gpuq_no_memory(r->err);
 	if (opts->args && opts->args[0]) {
 		struct spec_list l = { 0 };
 
 		if (!spec->script)
 			return gpuq_fail(r->err, GPUQ_EINVAL,
-					 "arguments are for a script, and %s is none", opts->file);
+					 "only a script takes arguments, and %s is not a script",
+					 opts->file);
 		for (size_t i = 0; opts->args[i]; i++)
 			if (spec_list_add(r->arena, &l,
 					  gpuq_arena_strdup(r->arena, opts->args[i])) < 0)
-				return spec_nomem(r->err);
+				return gpuq_no_memory(r->err);
 		spec->script_args = spec_list_end(&l);
 	}
 	for (size_t i = 0; i < spec->n_groups; i++)
@@ -101,7 +102,7 @@ static int empty(struct gpuq_arena *a, struct gpuq_spec *spec, struct gpuq_err *
 	spec_defaults(spec);
 	spec->groups = gpuq_arena_calloc(a, 1, sizeof(*spec->groups));
 	if (!spec->groups)
-		return spec_nomem(err);
+		return gpuq_no_memory(err);
 	spec->n_groups = 1;
 	spec_group_defaults(&spec->groups[0]);
 	return 0;
@@ -115,7 +116,7 @@ static int read_script(struct gpuq_reader *r, const struct gpuq_spec_opts *opts,
 	int rc;
 
 	if (!spec)
-		return spec_nomem(r->err);
+		return gpuq_no_memory(r->err);
 	if (n > GPUQ_SPEC_BYTES_MAX)
 		return gpuq_fail(r->err, GPUQ_ETOOBIG, "%s: expected a script of at most %u KiB",
 				 opts->file, GPUQ_SPEC_BYTES_MAX >> 10);
@@ -178,7 +179,7 @@ int gpuq_specs_read(struct gpuq_arena *a, const struct gpuq_spec_opts *opts, con
 				 opts->file, GPUQ_DOCS_MAX, total);
 	got.items = gpuq_arena_calloc(a, total, sizeof(*got.items));
 	if (!got.items)
-		return spec_nomem(r.err);
+		return gpuq_no_memory(r.err);
 	got.form = spec_is_manifest(docs[0]) ? GPUQ_FORM_MANIFEST : GPUQ_FORM_JOB;
 	for (size_t i = 0; i < n_docs; i++) {
 		const struct gpuq_val *items = gpuq_get(docs[i], "items");
@@ -215,7 +216,7 @@ int gpuq_spec_from_command(struct gpuq_arena *a, const struct gpuq_spec_opts *op
 		return rc;
 	for (size_t i = 0; command && command[i]; i++)
 		if (spec_list_add(a, &l, gpuq_arena_strdup(a, command[i])) < 0)
-			return spec_nomem(r.err);
+			return gpuq_no_memory(r.err);
 	spec.groups[0].command = spec_list_end(&l);
 	spec_opts_begin(&st, a, &spec, opts, NULL);
 	rc = finish(&r, &st, &spec);

@@ -28,8 +28,6 @@ int spec_map_set(struct gpuq_arena *a, struct gpuq_strmap *m, const char *key, c
 int spec_map_failed(struct gpuq_err *err, int code);
 const char *spec_map_get(const struct gpuq_strmap *m, const char *key);
 
-int spec_nomem(struct gpuq_err *err);
-
 /* A whole decimal number in [min, max] at *at, which moves behind it. */
 bool spec_digits(const char **at, int64_t min, int64_t max, int64_t *out);
 

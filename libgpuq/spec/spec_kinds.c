@@ -143,7 +143,7 @@ static int command_read(struct gpuq_reader *r, const struct gpuq_val *v, void *o
 			return rc;
 		if (spec_list_add(r->arena, &l, "/bin/sh") < 0 ||
 		    spec_list_add(r->arena, &l, "-c") < 0 || spec_list_add(r->arena, &l, text) < 0)
-			return spec_nomem(r->err);
+			return gpuq_no_memory(r->err);
 		if (!*text)
 			return spec_fail(r, v, GPUQ_EINVAL, "expected a command, not nothing");
 	}
@@ -157,7 +157,7 @@ static int command_read(struct gpuq_reader *r, const struct gpuq_val *v, void *o
 			return spec_fail(r, v->items[i], GPUQ_EINVAL,
 					 "expected a program, not nothing");
 		if (spec_list_add(r->arena, &l, text) < 0)
-			return spec_nomem(r->err);
+			return gpuq_no_memory(r->err);
 		gpuq_reader_leave(r, mark);
 	}
 	if (l.n == 0)
@@ -195,7 +195,7 @@ static int hosts_read(struct gpuq_reader *r, const struct gpuq_val *v, void *out
 					 GPUQ_PODS_MAX);
 		for (size_t k = 0; k < hosts.n; k++)
 			if (spec_list_add(r->arena, &all, hosts.items[k]) < 0)
-				return spec_nomem(r->err);
+				return gpuq_no_memory(r->err);
 	}
 	*(struct gpuq_strlist *)out = spec_list_end(&all);
 	return 0;
@@ -632,7 +632,7 @@ static int script_read(struct gpuq_reader *r, const struct gpuq_val *v, void *ou
 	if (strncmp(text, "#!", 2) != 0)
 		text = gpuq_arena_printf(r->arena, "#!/bin/sh\n%s", text);
 	if (!text)
-		return spec_nomem(r->err);
+		return gpuq_no_memory(r->err);
 	s->script = text;
 	s->script_bytes = strlen(text);
 	return 0;

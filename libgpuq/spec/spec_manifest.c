@@ -112,12 +112,12 @@ static int read_hints(struct gpuq_reader *r, const struct gpuq_val *metas[2], st
 					 "pods, and podset-slice-required-topology beside it");
 		g->slices = gpuq_arena_calloc(r->arena, 1, sizeof(*g->slices));
 		if (!g->slices)
-			return spec_nomem(r->err);
+			return gpuq_no_memory(r->err);
 		g->slices[0] = (struct gpuq_slice){ slice_level, n };
 		g->n_slices = 1;
 	}
 	if (flavor && spec_split(r->arena, flavor, ',', &out->flavors) < 0)
-		return spec_nomem(r->err);
+		return gpuq_no_memory(r->err);
 	return 0;
 }
 
@@ -231,7 +231,7 @@ static int read_pod(struct gpuq_reader *r, struct gpuq_buf *warnings, const stru
 	}
 	if (!tmpl || !copy || !kept || !gpuq_put(r->arena, tmpl, "metadata", kept) ||
 	    !gpuq_put(r->arena, tmpl, "spec", copy))
-		return spec_nomem(r->err);
+		return gpuq_no_memory(r->err);
 	tmpl->at = at->at;
 	rc = strip_device_env(r, warnings, copy);
 	if (rc == 0)
@@ -391,7 +391,7 @@ static int read_name(struct gpuq_reader *r, const struct gpuq_val *meta, struct 
 	if (name || base) {
 		out->name = spec_name_from(r->arena, name ? name : base);
 		if (!out->name)
-			return spec_nomem(r->err);
+			return gpuq_no_memory(r->err);
 	}
 	if (ns && !spec_name_ok(ns)) {
 		gpuq_reader_enter(r, "namespace");
@@ -457,7 +457,7 @@ int spec_manifest_read(struct gpuq_reader *r, struct gpuq_buf *warnings, const s
 	spec_defaults(&got);
 	got.groups = gpuq_arena_calloc(r->arena, 1, sizeof(*got.groups));
 	if (!got.groups)
-		return spec_nomem(r->err);
+		return gpuq_no_memory(r->err);
 	got.n_groups = 1;
 	spec_group_defaults(&got.groups[0]);
 

@@ -52,11 +52,11 @@ static int notify_read(struct gpuq_reader *r, const struct gpuq_val *v, void *ou
 	int rc;
 
 	if (!map)
-		return spec_nomem(r->err);
+		return gpuq_no_memory(r->err);
 	if (v->type != GPUQ_MAP) { /* the list alone */
 		map->at = v->at;
 		if (!gpuq_put(r->arena, map, "on", (struct gpuq_val *)v))
-			return spec_nomem(r->err);
+			return gpuq_no_memory(r->err);
 		map->pairs[0].at = v->at;
 		v = map;
 	}

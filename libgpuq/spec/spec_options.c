@@ -31,7 +31,7 @@ int spec_opt_set_text(struct spec_opts_state *st, const char *v, const char **ou
 	const char *copy = gpuq_arena_strdup(st->arena, v);
 
 	if (!copy)
-		return spec_nomem(err);
+		return gpuq_no_memory(err);
 	if (!*v)
 		return gpuq_fail(err, GPUQ_EINVAL, "expected a value, not nothing");
 	*out = copy;
@@ -116,7 +116,7 @@ static int spec_opt_job_name(struct spec_opts_state *st, const char *v, struct g
 	const char *name = spec_name_from(st->arena, v);
 
 	if (!name)
-		return spec_nomem(err);
+		return gpuq_no_memory(err);
 	if (!spec_name_ok(v)) {
 		if (st->warnings)
 			gpuq_buf_printf(st->warnings, "%s--job-name: '%.80s' becomes '%s'\n",
@@ -229,7 +229,7 @@ static int spec_opt_checkpoint(struct spec_opts_state *st, const char *v, struct
 	int signal;
 
 	if (!name)
-		return spec_nomem(err);
+		return gpuq_no_memory(err);
 	signal = gpuq_signal_number(name);
 	if (signal == 0 || (at && gpuq_duration_parse(at + 1, &grace_us, NULL) < 0))
 		return spec_opt_bad(err, "SIGNAL[@GRACE] such as USR1@2m", v);
@@ -247,7 +247,7 @@ static int spec_opt_retry(struct spec_opts_state *st, const char *v, struct gpuq
 	if (!spec_digits(&p, 0, GPUQ_RETRY_MAX, &got.limit) || (*p && *p != ':'))
 		return spec_opt_bad(err, "LIMIT[:ON,...] such as 3 or 3:infra,exit:75", v);
 	if (*p && spec_split(st->arena, p + 1, ',', &words) < 0)
-		return spec_nomem(err);
+		return gpuq_no_memory(err);
 	if (*p && words.n == 0) /* a limit without a cause would never retry */
 		return spec_opt_bad(err, "LIMIT[:ON,...] such as 3 or 3:infra,exit:75", v);
 	for (size_t i = 0; *p && i < words.n; i++) {
@@ -311,7 +311,7 @@ static int spec_opt_mail_type(struct spec_opts_state *st, const char *v, struct 
 	int rc;
 
 	if (spec_split(st->arena, v, ',', &l) < 0)
-		return spec_nomem(err);
+		return gpuq_no_memory(err);
 	rc = spec_notify_words(&l, true, &on, err);
 	if (rc == 0)
 		st->spec->mail_type = l;
@@ -330,7 +330,7 @@ static int spec_opt_notify(struct spec_opts_state *st, const char *v, struct gpu
 	struct gpuq_strlist l;
 
 	if (spec_split(st->arena, v, ',', &l) < 0)
-		return spec_nomem(err);
+		return gpuq_no_memory(err);
 	return spec_notify_words(&l, false, &st->spec->notify.on, err);
 }
 
@@ -361,7 +361,7 @@ static int spec_opt_flavor(struct spec_opts_state *st, const char *v, struct gpu
 	struct gpuq_strlist l;
 
 	if (spec_split(st->arena, v, ',', &l) < 0)
-		return spec_nomem(err);
+		return gpuq_no_memory(err);
 	for (size_t i = 0; i < l.n; i++)
 		if (!spec_name_ok(l.items[i]))
 			return spec_opt_bad(err, "names of flavors such as h100,a100", v);
@@ -374,7 +374,7 @@ static int spec_opt_wrap(struct spec_opts_state *st, const char *v, struct gpuq_
 	const char *text = gpuq_arena_printf(st->arena, "#!/bin/sh\n# made by --wrap\n%s\n", v);
 
 	if (!text)
-		return spec_nomem(err);
+		return gpuq_no_memory(err);
 	if (st->spec->script || (st->spec->n_groups && st->spec->groups[0].command.n))
 		return gpuq_fail(err, GPUQ_EINVAL, "expected no script or command beside it");
 	st->spec->script = text;
@@ -406,7 +406,7 @@ static int spec_opt_export(struct spec_opts_state *st, const char *v, struct gpu
 	bool all = false;
 
 	if (spec_split(st->arena, v, ',', &words) < 0)
-		return spec_nomem(err);
+		return gpuq_no_memory(err);
 	for (size_t i = 0; i < words.n; i++) {
 		const char *w = words.items[i], *value;
 
@@ -536,14 +536,14 @@ static int spec_opt_volume(struct spec_opts_state *st, const char *v, struct gpu
 		return gpuq_fail(err, GPUQ_ERANGE, "expected at most %u volumes", GPUQ_VOLUMES_MAX);
 	grown = gpuq_arena_calloc(st->arena, g->n_volumes + 1, sizeof(*grown));
 	if (!grown)
-		return spec_nomem(err);
+		return gpuq_no_memory(err);
 	if (g->n_volumes)
 		memcpy(grown, g->volumes, g->n_volumes * sizeof(*grown));
 	grown[g->n_volumes].claim = gpuq_arena_strndup(st->arena, v, (size_t)(colon - v));
 	grown[g->n_volumes].path = gpuq_arena_strndup(st->arena, path, ro ? n - 3 : n);
 	grown[g->n_volumes].read_only = ro;
 	if (!grown[g->n_volumes].claim || !grown[g->n_volumes].path)
-		return spec_nomem(err);
+		return gpuq_no_memory(err);
 	g->volumes = grown;
 	g->n_volumes++;
 	return 0;
@@ -562,16 +562,16 @@ enum {
  * words, then what only gpuq has. */
 /* clang-format off */
 #define OPTIONS(X) \
-	X(account, "account", 'A', 'r', "NAME", 0, "Charge this account in reports") \
+	X(account, "account", 'A', 'r', "NAME", 0, "Account, recorded for reports") \
 	X(array, "array", 'a', 'r', "SET", 0, "One job for each index: 0-99%10") \
-	X(begin, "begin", 'b', 'r', "TIME", 0, "Do not start before this time") \
+	X(begin, "begin", 'b', 'r', "TIME", 0, "Earliest start") \
 	X(chdir, "chdir", 'D', 'r', "DIR", 0, "Working directory (local cluster)") \
 	X(comment, "comment", 0, 'r', "TEXT", 0, "Any text") \
 	X(constraint, "constraint", 'C', 'r', "LABELS", 0, "Nodes with these labels: a&b, a|b, key=value") \
 	X(cpus_per_gpu, "cpus-per-gpu", 0, 'r', "N", PODS, "CPUs for each device") \
 	X(cpus_per_task, "cpus-per-task", 'c', 'r', "N", PODS, "CPUs of each task") \
-	X(deadline, "deadline", 0, 'r', "TIME", 0, "Must have ended by then") \
-	X(dependency, "dependency", 'd', 'r', "LIST", 0, "Wait for jobs: afterok:12,afterany:13") \
+	X(deadline, "deadline", 0, 'r', "TIME", 0, "Latest end") \
+	X(dependency, "dependency", 'd', 'r', "LIST", 0, "Dependencies on jobs: afterok:12,afterany:13") \
 	X(error, "error", 'e', 'r', "FILE", 0, "Standard error (local cluster)") \
 	X(exclude, "exclude", 'x', 'r', "NODES", 0, "None of these nodes") \
 	X(exclusive, "exclusive", 0, 'o', NULL, 0, "Whole nodes") \
@@ -580,57 +580,57 @@ enum {
 	X(gpus_per_node, "gpus-per-node", 'g', 'r', "[TYPE:]N", PODS, "Devices of each pod") \
 	X(gpus_per_task, "gpus-per-task", 0, 'r', "[TYPE:]N", PODS, "Devices of each task") \
 	X(gres, "gres", 0, 'r', "gpu[:TYPE]:N", PODS, "Devices of each pod") \
-	X(hold, "hold", 'H', 'n', NULL, 0, "Wait until released") \
+	X(hold, "hold", 'H', 'n', NULL, 0, "Hold the job until it is released") \
 	X(input, "input", 'i', 'r', "FILE", 0, "Standard input (local cluster)") \
 	X(job_name, "job-name", 'J', 'r', "NAME", 0, "Name of the job") \
-	X(kill_on_invalid_dep, "kill-on-invalid-dep", 0, 'r', "yes|no", 0, "Cancel when what it waits for cannot happen") \
-	X(licenses, "licenses", 'L', 'r', "NAME[:N],...", 0, "Licenses it takes") \
-	X(mail_type, "mail-type", 0, 'r', "LIST", 0, "When to tell --mail-user") \
-	X(mail_user, "mail-user", 0, 'r', "USER", 0, "Whom to tell") \
+	X(kill_on_invalid_dep, "kill-on-invalid-dep", 0, 'r', "yes|no", 0, "Cancel the job when its dependency can no longer be met") \
+	X(licenses, "licenses", 'L', 'r', "NAME[:N],...", 0, "Licenses the job requires") \
+	X(mail_type, "mail-type", 0, 'r', "LIST", 0, "Events that are mailed to --mail-user") \
+	X(mail_user, "mail-user", 0, 'r', "USER", 0, "Recipient of mails") \
 	X(mem, "mem", 0, 'r', "SIZE", PODS, "Memory of each pod; a plain number is MiB") \
 	X(mem_per_cpu, "mem-per-cpu", 0, 'r', "SIZE", PODS, "Memory for each CPU") \
 	X(mem_per_gpu, "mem-per-gpu", 0, 'r', "SIZE", PODS, "Memory for each device") \
-	X(nice, "nice", 0, 'o', "N", 0, "Wait longer than others") \
-	X(no_requeue, "no-requeue", 0, 'n', NULL, 0, "Do not start again after an eviction") \
+	X(nice, "nice", 0, 'o', "N", 0, "Subtract N from the priority (100)") \
+	X(no_requeue, "no-requeue", 0, 'n', NULL, 0, "Never requeue the job") \
 	X(nodelist, "nodelist", 'w', 'r', "NODES", 0, "Only these nodes: n[1-4],m1") \
-	X(nodes, "nodes", 'N', 'r', "N[-M]", PODS, "Pods, one a node") \
+	X(nodes, "nodes", 'N', 'r', "N[-M]", PODS, "Number of pods, one per node") \
 	X(ntasks, "ntasks", 'n', 'r', "N", PODS, "Tasks of the whole job") \
 	X(ntasks_per_gpu, "ntasks-per-gpu", 0, 'r', "N", PODS, "Tasks for each device") \
 	X(ntasks_per_node, "ntasks-per-node", 0, 'r', "N", PODS, "Tasks of each pod") \
 	X(open_mode, "open-mode", 0, 'r', "append|truncate", 0, "How output files are opened") \
 	X(output, "output", 'o', 'r', "FILE", 0, "Standard output (local cluster)") \
 	X(queue, "partition", 'p', 'r', "QUEUE", 0, "Queue") \
-	X(prefer, "prefer", 0, 'r', "LABELS", 0, "Rather nodes with these labels, others if need be") \
-	X(priority, "priority", 0, 'r', "N", 0, "Its place in the line, for operators") \
+	X(prefer, "prefer", 0, 'r', "LABELS", 0, "Prefer nodes with these labels") \
+	X(priority, "priority", 0, 'r', "N", 0, "Fixed priority; operators only") \
 	X(qos, "qos", 'q', 'r', "NAME", 0, "Quality of service") \
-	X(requeue, "requeue", 0, 'n', NULL, 0, "Start again after an eviction (default)") \
+	X(requeue, "requeue", 0, 'n', NULL, 0, "Requeue the job after an eviction (default)") \
 	X(reservation, "reservation", 0, 'r', "NAME", 0, "Run inside this reservation") \
-	X(signal, "signal", 0, 'r', "[B:]SIG[@S]", 0, "Signal before the time limit") \
+	X(signal, "signal", 0, 'r', "[B:]SIG[@S]", 0, "Signal sent before the time limit") \
 	X(ntasks_per_node, "tasks-per-node", 0, 'r', "N", PODS, "Same as --ntasks-per-node") \
 	X(time, "time", 't', 'r', "TIME", 0, "Time limit: 90m, 12h, D-HH:MM:SS, minutes") \
-	X(time_min, "time-min", 0, 'r', "TIME", 0, "May be given less time, down to this, to start sooner") \
+	X(time_min, "time-min", 0, 'r', "TIME", 0, "Minimum time limit for backfill") \
 	X(wrap, "wrap", 0, 'r', "COMMAND", COMMAND_LINE | PODS, "Run this in a shell") \
-	X(annotation, "annotation", 0, 'r', "KEY=VALUE", 0, "Put on the pods") \
-	X(checkpoint, "checkpoint", 0, 'r', "SIG[@TIME]", 0, "Signal and grace when it must leave") \
+	X(annotation, "annotation", 0, 'r', "KEY=VALUE", 0, "Annotation of the pods") \
+	X(checkpoint, "checkpoint", 0, 'r', "SIG[@TIME]", 0, "Preemption signal and grace period") \
 	X(image, "container-image", 0, 'r', "IMAGE", PODS, "Same as --image") \
 	X(cpus, "cpus", 0, 'r', "N", PODS, "CPUs of each pod") \
 	X(env, "env", 0, 'r', "NAME=VALUE", NOT_MANIFEST, "Environment variable") \
 	X(flavor, "flavor", 0, 'r', "NAME,...", 0, "Kinds of device, in order of preference") \
 	X(gpu_cores, "gpu-cores", 0, 'r', "PERCENT", PODS, "Percent of each device's cores") \
 	X(gpu_memory, "gpu-memory", 0, 'r', "SIZE", PODS, "Memory of each device: a share of one") \
-	X(grace, "grace", 0, 'r', "TIME", 0, "Between TERM and KILL") \
+	X(grace, "grace", 0, 'r', "TIME", 0, "Grace period between TERM and KILL") \
 	X(image, "image", 0, 'r', "IMAGE", PODS, "Container image") \
-	X(label, "label", 0, 'r', "KEY=VALUE", 0, "Put on the pods") \
+	X(label, "label", 0, 'r', "KEY=VALUE", 0, "Label of the job and its pods") \
 	X(mig, "mig", 0, 'r', "PROFILE", PODS, "MIG profile; --gpus counts instances") \
 	X(job_name, "name", 0, 'r', "NAME", 0, "Same as --job-name") \
 	X(nodes, "pods", 0, 'r', "N[-M]", PODS, "Same as --nodes") \
-	X(notify, "notify", 0, 'r', "LIST", 0, "Tell of begin, end, fail, preempt, time_80, ...") \
+	X(notify, "notify", 0, 'r', "LIST", 0, "Report begin, end, fail, preempt, time_80, ...") \
 	X(queue, "queue", 0, 'r', "QUEUE", 0, "Same as --partition") \
-	X(retry, "retry", 0, 'r', "N[:ON,...]", 0, "Start again after infra, failure, oom, timeout, exit:CODE") \
-	X(slurm_env, "slurm-env", 0, 'o', "yes|no", 0, "SLURM_* variables beside GPUQ_* ones; #SBATCH lines imply it") \
-	X(topology, "topology", 0, 'r', "LEVEL", PODS, "All pods in one domain; preferred:LEVEL if it can be") \
+	X(retry, "retry", 0, 'r', "N[:ON,...]", 0, "Retries after infra, failure, oom, timeout, exit:CODE") \
+	X(slurm_env, "slurm-env", 0, 'o', "yes|no", 0, "Set SLURM_* variables as well; #SBATCH lines imply it") \
+	X(topology, "topology", 0, 'r', "LEVEL", PODS, "All pods in one domain; preferred:LEVEL if possible") \
 	X(volume, "volume", 0, 'r', "CLAIM:PATH[:ro]", PODS, "Mount a volume claim") \
-	X(webhook, "webhook", 0, 'r', "URL", 0, "POST there what --notify tells")
+	X(webhook, "webhook", 0, 'r', "URL", 0, "URL for --notify events")
 
 const struct gpuq_spec_option gpuq_spec_options[] = {
 #define X(fn, name, letter, arg, metavar, flags, doc) { name, letter, arg, metavar, doc },

@@ -5,91 +5,28 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "libgpuq/hostlist.h"
 #include "libgpuq/limits.h"
 
 #define TERMS_MAX 64u /* of one group: each is tried on each node */
 
 /* ---- host lists ---- */
 
-/* Expand text[0..n) behind prefix: the first bracket, then the rest by recursion. */
-static int host_expand(struct gpuq_arena *a, struct spec_list *l, const char *prefix,
-		       const char *text, size_t n, int depth, struct gpuq_err *err)
-{
-	const char *open = memchr(text, '[', n), *close, *p;
-	int rc = 0;
-
-	if (l->n >= GPUQ_PODS_MAX || depth > 4)
-		return gpuq_fail(err, GPUQ_ERANGE, "expected at most %u node names", GPUQ_PODS_MAX);
-	if (!open) {
-		const char *name = gpuq_arena_printf(a, "%s%.*s", prefix, (int)n, text);
-
-		if (!name)
-			return spec_nomem(err);
-		if (!*name || strlen(name) > 253 ||
-		    strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-				 "0123456789.-_") != strlen(name))
-			return gpuq_fail(err, GPUQ_EINVAL, "'%.80s' is no node name", name);
-		return spec_list_add(a, l, name) < 0 ? spec_nomem(err) : 0;
-	}
-	close = memchr(open, ']', n - (size_t)(open - text));
-	p = open + 1;
-	while (close && rc == 0) {
-		const char *const digits = p;
-		int64_t first, last;
-		int width;
-
-		if (!spec_digits(&p, 0, 1000000, &first))
-			break;
-		width = (int)(p - digits); /* n[08-10] keeps its zeros */
-		last = first;
-		if (*p == '-') {
-			p++;
-			if (!spec_digits(&p, first, 1000000, &last))
-				break;
-		}
-		if (last - first >= (int64_t)GPUQ_PODS_MAX)
-			return gpuq_fail(err, GPUQ_ERANGE, "expected at most %u node names",
-					 GPUQ_PODS_MAX);
-		for (int64_t i = first; i <= last && rc == 0; i++) {
-			const char *head =
-				gpuq_arena_printf(a, "%s%.*s%0*lld", prefix, (int)(open - text),
-						  text, width, (long long)i);
-
-			if (!head)
-				return spec_nomem(err);
-			rc = host_expand(a, l, head, close + 1, n - (size_t)(close + 1 - text),
-					 depth + 1, err);
-		}
-		if (p == close || rc < 0)
-			return rc;
-		if (*p++ != ',')
-			break;
-	}
-	return gpuq_fail(err, GPUQ_EINVAL,
-			 "expected node names such as n1,n2 or n[01-04,7], not '%.*s'", (int)n,
-			 text);
-}
-
 int spec_hostlist(struct gpuq_arena *a, const char *text, struct gpuq_strlist *out,
 		  struct gpuq_err *err)
 {
-	struct spec_list l = { 0 };
-	const char *p = text;
+	struct gpuq_val *list = gpuq_list(a);
+	const char **names;
+	int rc = hostlist_expand(a, text, HOSTLIST_NAMES, list, err);
 
-	while (*p) {
-		const char *end = p;
-		int rc;
-
-		for (bool inside = false; *end && (inside || *end != ','); end++)
-			inside = *end == '[' || (inside && *end != ']');
-		rc = host_expand(a, &l, "", p, (size_t)(end - p), 0, err);
-		if (rc < 0)
-			return rc;
-		p = *end ? end + 1 : end;
-	}
-	if (l.n == 0)
-		return gpuq_fail(err, GPUQ_EINVAL, "expected at least one node name");
-	*out = spec_list_end(&l);
+	if (rc < 0)
+		return rc;
+	names = gpuq_arena_calloc(a, list->n, sizeof(*names));
+	if (!names)
+		return gpuq_no_memory(err);
+	for (uint32_t i = 0; i < list->n; i++)
+		names[i] = list->items[i]->s;
+	*out = (struct gpuq_strlist){ names, list->n };
 	return 0;
 }
 
@@ -108,14 +45,14 @@ static int terms_and(struct gpuq_arena *a, const struct gpuq_term *x, size_t nx,
 			TERMS_MAX, nx * ny);
 	t = gpuq_arena_calloc(a, nx * ny, sizeof(*t));
 	if (!t)
-		return spec_nomem(err);
+		return gpuq_no_memory(err);
 	for (size_t i = 0; i < nx * ny; i++) {
 		const struct gpuq_term *l = &x[i / ny], *r = &y[i % ny];
 
 		t[i].n = l->n + r->n;
 		t[i].all = gpuq_arena_calloc(a, t[i].n, sizeof(*t[i].all));
 		if (!t[i].all)
-			return spec_nomem(err);
+			return gpuq_no_memory(err);
 		if (l->n)
 			memcpy(t[i].all, l->all, l->n * sizeof(*l->all));
 		if (r->n)
@@ -138,7 +75,7 @@ static int terms_or(struct gpuq_arena *a, const struct gpuq_term *x, size_t nx,
 				 TERMS_MAX);
 	t = gpuq_arena_calloc(a, nx + ny, sizeof(*t));
 	if (!t)
-		return spec_nomem(err);
+		return gpuq_no_memory(err);
 	memcpy(t, x, nx * sizeof(*t));
 	memcpy(t + nx, y, ny * sizeof(*t));
 	*out = t;
@@ -219,7 +156,7 @@ static int constraint_word(struct constraint *c, struct terms *out)
 	out->t = gpuq_arena_calloc(c->a, 1, sizeof(*out->t));
 	r = gpuq_arena_calloc(c->a, 1, sizeof(*r));
 	if (!out->t || !r)
-		return spec_nomem(c->err);
+		return gpuq_no_memory(c->err);
 	r->key = gpuq_arena_strndup(c->a, start, n);
 	r->op = not ? GPUQ_OP_NOT_EXISTS : GPUQ_OP_EXISTS;
 	if (*c->p == '=') {
@@ -231,11 +168,11 @@ static int constraint_word(struct constraint *c, struct terms *out)
 		r->op = not ? GPUQ_OP_NOT_IN : GPUQ_OP_IN;
 		if (spec_list_add(c->a, &l,
 				  gpuq_arena_strndup(c->a, start, (size_t)(c->p - start))) < 0)
-			return spec_nomem(c->err);
+			return gpuq_no_memory(c->err);
 		r->values = spec_list_end(&l);
 	}
 	if (!r->key)
-		return spec_nomem(c->err);
+		return gpuq_no_memory(c->err);
 	*out->t = (struct gpuq_term){ .all = r, .n = 1 };
 	out->n = 1;
 	while (isspace((unsigned char)*c->p))
@@ -371,7 +308,7 @@ int spec_read_selector(struct gpuq_reader *r, const struct gpuq_val *v, struct g
 				 gpuq_type_name(v->type));
 	term.all = gpuq_arena_calloc(r->arena, v->n, sizeof(*term.all));
 	if (!term.all)
-		return spec_nomem(r->err);
+		return gpuq_no_memory(r->err);
 	for (; term.n < v->n; term.n++) {
 		const struct gpuq_pair *p = &v->pairs[term.n];
 		const size_t mark = gpuq_reader_enter(r, p->key);
@@ -382,7 +319,7 @@ int spec_read_selector(struct gpuq_reader *r, const struct gpuq_val *v, struct g
 			return spec_fail(r, p->val, GPUQ_EINVAL, "expected a string, not %s",
 					 gpuq_type_name(p->val->type));
 		if (spec_list_add(r->arena, &l, text) < 0)
-			return spec_nomem(r->err);
+			return gpuq_no_memory(r->err);
 		term.all[term.n].key = p->key;
 		term.all[term.n].op = GPUQ_OP_IN;
 		term.all[term.n].values = spec_list_end(&l);
@@ -411,7 +348,7 @@ static int read_kube_term(struct gpuq_reader *r, const struct gpuq_val *v, struc
 	}
 	out->all = gpuq_arena_calloc(r->arena, n, sizeof(*out->all));
 	if (!out->all)
-		return spec_nomem(r->err);
+		return gpuq_no_memory(r->err);
 	for (int k = 0; keys[k]; k++) {
 		const struct gpuq_val *list = gpuq_get(v, keys[k]);
 		const size_t mark = gpuq_reader_enter(r, keys[k]);
@@ -452,7 +389,7 @@ static int read_required(struct gpuq_reader *r, const struct gpuq_val *v, struct
 	mark = gpuq_reader_enter(r, "nodeSelectorTerms");
 	terms = gpuq_arena_calloc(r->arena, list->n, sizeof(*terms));
 	if (!terms)
-		return spec_nomem(r->err);
+		return gpuq_no_memory(r->err);
 	for (size_t i = 0; i < list->n; i++) {
 		const size_t item = gpuq_reader_enter_item(r, i);
 
@@ -482,7 +419,7 @@ static int read_preferred(struct gpuq_reader *r, const struct gpuq_val *v, struc
 		return spec_fail(r, v, GPUQ_ERANGE, "expected at most %u preferences", TERMS_MAX);
 	g->preferred = gpuq_arena_calloc(r->arena, v->n, sizeof(*g->preferred));
 	if (!g->preferred)
-		return spec_nomem(r->err);
+		return gpuq_no_memory(r->err);
 	for (size_t i = 0; i < v->n; i++) {
 		const size_t item = gpuq_reader_enter_item(r, i);
 		const struct gpuq_val *term = gpuq_get(v->items[i], "preference");

@@ -98,7 +98,7 @@ static int devices(struct spec_opts_state *st, const char *v, int64_t *milli, st
 	else if (!isdigit((unsigned char)*v) || spec_mig_ok(v))
 		type = v;
 	if (colon && !type)
-		return spec_nomem(err);
+		return gpuq_no_memory(err);
 	if (type != v && (gpuq_milli_parse(number, &n, NULL) < 0 || n < 0 || n > INT32_MAX ||
 			  (n < 1000 ? n % 10 : n % 1000)))
 		return spec_opt_bad(err, "[TYPE:]NUMBER of devices such as 4 or a100:4", v);
@@ -112,11 +112,11 @@ static int devices(struct spec_opts_state *st, const char *v, int64_t *milli, st
 			return spec_opt_bad(err, "[TYPE:]NUMBER of devices such as 4 or a100:4", v);
 		flavors->items = gpuq_arena_calloc(st->arena, 1, sizeof(*flavors->items));
 		if (!flavors->items)
-			return spec_nomem(err);
+			return gpuq_no_memory(err);
 		flavors->items[0] = gpuq_arena_strdup(st->arena, type);
 		flavors->n = 1;
 		if (!flavors->items[0])
-			return spec_nomem(err);
+			return gpuq_no_memory(err);
 	}
 	*milli = n;
 	return 0;
@@ -183,7 +183,7 @@ int spec_opt_mem(struct spec_opts_state *st, const char *v, struct gpuq_err *err
 	if (rc < 0)
 		return rc;
 	if (n == 0)
-		spec_opt_warn(st, "mem", "0 means all memory of a node: it is not counted");
+		spec_opt_warn(st, "mem", "0 means all memory of a node; memory is not counted");
 	new_memory(st);
 	st->mem_bytes = n;
 	return 0;

@@ -42,8 +42,8 @@ static const struct gpuq_field volume_fields[] = {
 	V("secret", STR, secret, .doc = "A Secret of the queue's namespace."),
 	V("host_path", STR, host_path, .doc = "A directory of the node, where the queue allows it."),
 	V("memory", BYTES, memory_bytes, .min = 1, .max = INT64_MAX,
-	  .doc = "Memory of this size as a file system, for /dev/shm."),
-	V("path", STR, path, .flags = GPUQ_F_REQUIRED, .doc = "Where the pod sees it."),
+	  .doc = "Size of a memory file system, such as for /dev/shm."),
+	V("path", STR, path, .flags = GPUQ_F_REQUIRED, .doc = "Mount path in the pod."),
 	V("read_only", BOOL, read_only, .doc = "The pod may not write to it."),
 	{ .key = NULL },
 };
@@ -55,28 +55,28 @@ static const struct gpuq_schema volume_schema = {
 
 static const struct gpuq_field group_fields[] = {
 	G("name", NAME, name, .flags = GPUQ_F_KEY, .doc = "Name of the group; main when there is only one."),
-	C("pods", pods, pods_min, .doc = "Pods that start together; {min, max} may grow and shrink."),
-	C("gpus", gpus, gpus_milli, .doc = "Devices of each pod; 0.5 is half of one."),
+	C("pods", pods, pods_min, .doc = "Number of pods, which start together; {min, max} makes the job elastic."),
+	C("gpus", gpus, gpus_milli, .doc = "Number of devices of each pod; 0.5 is half a device."),
 	G("gpu_memory", BYTES, gpu_memory_bytes, .min = 1, .max = INT64_MAX,
-	  .doc = "Memory of each device; alone it asks for a share of one device."),
-	G("gpu_cores", INT, gpu_cores, .min = 1, .max = 100, .doc = "Percent of each device's cores."),
-	G("mig", STR, mig, .doc = "MIG profile, such as 1g.10gb; gpus counts instances then."),
+	  .doc = "Memory of each device; without gpus, the job requests a share of one device."),
+	G("gpu_cores", INT, gpu_cores, .min = 1, .max = 100, .doc = "Percent of the cores of each device."),
+	G("mig", STR, mig, .doc = "MIG profile, such as 1g.10gb; gpus then counts instances."),
 	G("cpus", MILLI, cpu_milli, .min = 0, .max = INT64_MAX,
-	  .doc = "CPUs of each pod; default 1, not counted for pods with devices."),
-	G("memory", BYTES, memory_bytes, .min = 0, .max = INT64_MAX, .doc = "Memory of each pod; not counted when absent."),
+	  .doc = "CPUs of each pod; default 1, or uncounted for pods with devices."),
+	G("memory", BYTES, memory_bytes, .min = 0, .max = INT64_MAX, .doc = "Memory of each pod; uncounted if absent."),
 	G("image", STR, image, .doc = "Container image; the queue may have a default."),
 	C("command", command, command, .doc = "Program and arguments; a string is run by /bin/sh -c."),
-	G("args", STRLIST, args, .doc = "More arguments, behind the command."),
+	G("args", STRLIST, args, .doc = "Further arguments, after the command."),
 	G("env", STRMAP, env, .doc = "Environment variables."),
-	G("volumes", OBJECTS, volumes, .sub = &volume_schema, .doc = "What is mounted into each pod."),
+	G("volumes", OBJECTS, volumes, .sub = &volume_schema, .doc = "Volumes mounted into each pod."),
 	G("workdir", STR, workdir, .doc = "Working directory in the container."),
-	C("topology", topology, topology_required, .doc = "{required: LEVEL, preferred: LEVEL, slices: [...]}: keep the pods close."),
+	C("topology", topology, topology_required, .doc = "Proximity of the pods: {required: LEVEL, preferred: LEVEL, slices: [...]}."),
 	C("node_selector", selector, required, .doc = "Labels a node must have."),
 	C("affinity", affinity, required, .doc = "{required, preferred}: terms over node labels."),
 	C("constraint", constraint, required, .doc = "As sbatch --constraint: a&b, a|b, key=value."),
-	G("tolerations", OBJECTS, tolerations, .sub = &spec_toleration_schema, .doc = "Taints it does not mind."),
-	C("nodes", hosts, nodes, .doc = "Only these nodes; n[1-4] is four."),
-	C("exclude", hosts, exclude, .doc = "None of these nodes."),
+	G("tolerations", OBJECTS, tolerations, .sub = &spec_toleration_schema, .doc = "Tolerated taints."),
+	C("nodes", hosts, nodes, .doc = "Allowed nodes; n[1-4] is four nodes."),
+	C("exclude", hosts, exclude, .doc = "Excluded nodes."),
 	G("template", VAL, template_, .flags = GPUQ_F_HIDDEN,
 	  .doc = "Pod template of a manifest; the fields above are read from it."),
 	{ .key = NULL },
@@ -89,11 +89,11 @@ const struct gpuq_schema gpuq_group_schema = {
 
 static const struct gpuq_field checkpoint_fields[] = {
 	{ .key = "signal", .kind = GPUQ_K_SIGNAL, .offset = offsetof(struct gpuq_checkpoint, signal),
-	  .doc = "Sent when the job must leave." },
+	  .doc = "Signal sent when the job is preempted." },
 	{ .key = "grace", .kind = GPUQ_K_DURATION, .offset = offsetof(struct gpuq_checkpoint, grace_us),
-	  .doc = "Time between that signal and the end." },
+	  .doc = "Grace period between that signal and the end." },
 	{ .key = "interval", .kind = GPUQ_K_DURATION,
-	  .offset = offsetof(struct gpuq_checkpoint, interval_us), .doc = "How often it saves itself." },
+	  .offset = offsetof(struct gpuq_checkpoint, interval_us), .doc = "Interval of the job's regular checkpoints." },
 	{ .key = NULL },
 };
 static const struct gpuq_schema checkpoint_schema = {
@@ -107,7 +107,7 @@ static void context_defaults(void *obj)
 
 static const struct gpuq_field context_fields[] = {
 	{ .key = "cwd", .kind = GPUQ_K_STR, .offset = offsetof(struct gpuq_context, cwd),
-	  .doc = "Where it was submitted." },
+	  .doc = "Directory of submission." },
 	{ .key = "environ", .kind = GPUQ_K_STRMAP, .offset = offsetof(struct gpuq_context, environ),
 	  .doc = "The submitter's environment." },
 	{ .key = "umask", .kind = GPUQ_K_INT, .min = -1, .max = 0777,
@@ -123,55 +123,55 @@ static const struct gpuq_field spec_fields[] = {
 	J("name", NAME, name, .doc = "Name of the job; default: the file's or the command's."),
 	J("queue", NAME, queue, .doc = "Queue; default: the user's, else `default`."),
 	J("account", NAME, account, .doc = "Recorded with the job, for reports."),
-	J("namespace", NAME, namespace_, .doc = "Must be the queue's when it is given."),
+	J("namespace", NAME, namespace_, .doc = "Must be that of the queue, if given."),
 	J("qos", NAME, qos, .doc = "Quality of service; default: normal."),
-	J("time", DURATION, time_us, .min = 1000000, .max = INT64_MAX, .doc = "Walltime; default: the queue's."),
+	J("time", DURATION, time_us, .min = 1000000, .max = INT64_MAX, .doc = "Time limit; default: the queue's."),
 	J("time_min", DURATION, time_min_us, .min = 1000000, .max = INT64_MAX,
-	  .doc = "May be given less time, down to this, where that lets it start sooner."),
-	J("begin", INSTANT, begin_us, .doc = "Not before this time."),
-	J("deadline", INSTANT, deadline_us, .doc = "Must have ended by then."),
-	J("nice", INT, nice, .min = -1000000, .max = 1000000, .doc = "Larger waits longer."),
+	  .doc = "Minimum time limit for backfill."),
+	J("begin", INSTANT, begin_us, .doc = "Earliest start."),
+	J("deadline", INSTANT, deadline_us, .doc = "Latest end."),
+	J("nice", INT, nice, .min = -1000000, .max = 1000000, .doc = "Nice value; a larger one lowers the priority."),
 	J("priority", INT, priority, .min = 1, .max = GPUQ_PRIORITY_MAX,
-	  .doc = "Its place in the line whatever it has earned; for operators."),
-	J("hold", BOOL, hold, .doc = "Waits until it is released."),
-	J("requeue", BOOL, requeue, .doc = "May start again after an eviction; default true."),
-	J("reservation", NAME, reservation, .doc = "Runs inside this reservation."),
+	  .doc = "Fixed priority that replaces the computed one; operators only."),
+	J("hold", BOOL, hold, .doc = "Hold the job until it is released."),
+	J("requeue", BOOL, requeue, .doc = "Requeue the job after an eviction; default true."),
+	J("reservation", NAME, reservation, .doc = "Run inside this reservation."),
 	J("flavor", STRLIST, flavors, .doc = "Kinds of device, in order of preference."),
-	K("licenses", licenses, licenses, .doc = "Licenses it takes: {NAME: COUNT}."),
-	J("exclusive", BOOL, exclusive, .doc = "Whole nodes for itself."),
+	K("licenses", licenses, licenses, .doc = "Licenses the job requires: {NAME: COUNT}."),
+	J("exclusive", BOOL, exclusive, .doc = "Allocate whole nodes exclusively."),
 	K("array", array, array, .doc = "One job for each index: 0-99%10 (at most 10 at once)."),
-	K("depends", depends, depends, .doc = "Jobs it waits for: [afterok:123]."),
+	K("depends", depends, depends, .doc = "Dependencies on other jobs: [afterok:123]."),
 	J("kill_on_invalid_dep", BOOL, kill_on_invalid_dep,
-	  .doc = "Cancelled when what it waits for cannot happen any more."),
-	K("retry", retry, retry, .doc = "{limit: N, on: [...]}: start again after a failure."),
-	J("checkpoint", OBJECT, checkpoint, .sub = &checkpoint_schema, .doc = "How it saves itself."),
-	J("grace", DURATION, grace_us, .doc = "Between TERM and KILL; default 30s."),
-	K("signal", signal, signal, .doc = "[B:]SIGNAL[@SECONDS] before the walltime ends."),
+	  .doc = "Cancel the job when its dependency can no longer be met."),
+	K("retry", retry, retry, .doc = "Retries after a failure: {limit: N, on: [...]}."),
+	J("checkpoint", OBJECT, checkpoint, .sub = &checkpoint_schema, .doc = "Checkpointing: {signal, grace, interval}."),
+	J("grace", DURATION, grace_us, .doc = "Grace period between TERM and KILL; default 30s."),
+	K("signal", signal, signal, .doc = "Signal sent before the time limit: [B:]SIGNAL[@SECONDS]."),
 	K("script", script, script, .doc = "Text of a script to run; /bin/sh without a #! line."),
 	J("script_args", STRLIST, script_args, .doc = "The script's arguments."),
-	J("ntasks", INT, ntasks, .min = 0, .max = INT32_MAX, .doc = "Becomes GPUQ_NTASKS."),
+	J("ntasks", INT, ntasks, .min = 0, .max = INT32_MAX, .doc = "Value of GPUQ_NTASKS."),
 	J("ntasks_per_node", INT, ntasks_per_node, .min = 0, .max = INT32_MAX,
-	  .doc = "Becomes GPUQ_NTASKS_PER_NODE."),
+	  .doc = "Value of GPUQ_NTASKS_PER_NODE."),
 	J("cpus_per_task", INT, cpus_per_task, .min = 0, .max = INT32_MAX,
-	  .doc = "Becomes GPUQ_CPUS_PER_TASK."),
+	  .doc = "Value of GPUQ_CPUS_PER_TASK."),
 	J("chdir", STR, chdir, .doc = "Working directory on the local cluster."),
-	J("output", STR, output, .doc = "Output file there; sbatch's patterns (%j, %x...)."),
-	J("error", STR, error, .doc = "Error file there."),
-	J("input", STR, input, .doc = "Input file there."),
+	J("output", STR, output, .doc = "Output file on the local cluster, with sbatch's patterns (%j, %x...)."),
+	J("error", STR, error, .doc = "Error file on the local cluster."),
+	J("input", STR, input, .doc = "Input file on the local cluster."),
 	J("append", BOOL, append, .doc = "Append to these files."),
-	J("stdin", BOOL, input_open, .doc = "Standard input stays open for whoever attaches."),
-	J("tty", BOOL, tty, .doc = "Standard input and output are a terminal."),
-	J("slurm_env", BOOL, slurm_env, .doc = "SLURM_* variables beside GPUQ_* ones; scripts with #SBATCH lines have them."),
+	J("stdin", BOOL, input_open, .doc = "Keep standard input open, for gpuq attach."),
+	J("tty", BOOL, tty, .doc = "Allocate a terminal for standard input and output."),
+	J("slurm_env", BOOL, slurm_env, .doc = "Set SLURM_* variables in addition to GPUQ_* ones; default for scripts with #SBATCH lines."),
 	J("comment", STR, comment, .doc = "Any text."),
-	J("mail_type", STRLIST, mail_type, .doc = "When to tell mail_user: BEGIN, END, FAIL..."),
-	J("mail_user", STR, mail_user, .doc = "Whom to tell; default: the submitter."),
+	J("mail_type", STRLIST, mail_type, .doc = "Events that are mailed to mail_user: BEGIN, END, FAIL..."),
+	J("mail_user", STR, mail_user, .doc = "Recipient of mails; default: the submitter."),
 	K("notify", notify, notify, .doc = "[end, fail, preempt, time_80...], or {on: [...], mail: ADDRESS, webhook: URL}."),
-	J("labels", STRMAP, labels, .doc = "Put on the pods."),
-	J("annotations", STRMAP, annotations, .doc = "Put on the pods."),
+	J("labels", STRMAP, labels, .doc = "Labels of the job and its pods."),
+	J("annotations", STRMAP, annotations, .doc = "Annotations of the pods."),
 	J("context", OBJECT, context, .sub = &context_schema, .flags = GPUQ_F_HIDDEN,
-	  .doc = "How it was submitted; written by gpuq."),
+	  .doc = "Context of the submission; written by gpuq."),
 	J("groups", OBJECTS, groups, .sub = &gpuq_group_schema,
-	  .doc = "Several kinds of pods; fields of a group at top level go for all of them."),
+	  .doc = "Groups of different pods; fields of a group at top level apply to all groups."),
 	{ .key = NULL },
 };
 /* clang-format on */
@@ -289,7 +289,7 @@ int spec_tree_read(struct gpuq_reader *r, const struct gpuq_val *v, struct gpuq_
 		return spec_fail(r, v, GPUQ_EINVAL,
 				 "expected a job: a map of keys such as command");
 	if (!job || !group)
-		return spec_nomem(r->err);
+		return gpuq_no_memory(r->err);
 	job->at = group->at = v->at;
 	rc = check_values(r, v);
 	if (rc < 0)
@@ -308,7 +308,7 @@ int spec_tree_read(struct gpuq_reader *r, const struct gpuq_val *v, struct gpuq_
 		else
 			return unknown_key(r, p);
 		if (rc < 0)
-			return spec_nomem(r->err);
+			return gpuq_no_memory(r->err);
 	}
 	if (groups && groups->type == GPUQ_LIST && groups->n > GPUQ_GROUPS_MAX) {
 		gpuq_reader_enter(r, "groups");
@@ -332,7 +332,7 @@ int spec_tree_read(struct gpuq_reader *r, const struct gpuq_val *v, struct gpuq_
 		struct gpuq_val *list = groups_with(r->arena, groups, group);
 
 		if (!list || list->n != groups->n || !gpuq_put(r->arena, job, "groups", list))
-			return spec_nomem(r->err);
+			return gpuq_no_memory(r->err);
 	} else if (groups) {
 		gpuq_reader_enter(r, "groups");
 		return spec_fail(r, groups, GPUQ_EINVAL, "expected a list of groups, at least one");
@@ -343,7 +343,7 @@ int spec_tree_read(struct gpuq_reader *r, const struct gpuq_val *v, struct gpuq_
 	if (spec.n_groups == 0) {
 		spec.groups = gpuq_arena_calloc(r->arena, 1, sizeof(*spec.groups));
 		if (!spec.groups)
-			return spec_nomem(r->err);
+			return gpuq_no_memory(r->err);
 		rc = gpuq_schema_read(r, &gpuq_group_schema, group, &spec.groups[0]);
 		if (rc < 0)
 			return rc;

@@ -73,7 +73,7 @@ static int one_option(struct spec_opts_state *st, const struct word *w, size_t n
 		int rc;
 
 		if (!name)
-			return spec_nomem(err);
+			return gpuq_no_memory(err);
 		if (!name[0] || !name[1]) /* it would be looked up as a letter */
 			return gpuq_fail(err, GPUQ_EINVAL, "%sexpected an option, not '%.80s'",
 					 st->place, text);
@@ -119,7 +119,7 @@ static int apply_words(struct spec_opts_state *st, const struct word *w, size_t 
 			st->place = gpuq_arena_printf(st->arena, "%s:%u:%u: ", st->opts->file, line,
 						      w[i].col);
 			if (!st->place)
-				return spec_nomem(err);
+				return gpuq_no_memory(err);
 		}
 		used = one_option(st, &w[i], n - i, err);
 		if (used < 0)
@@ -172,7 +172,7 @@ static int cut(struct spec_opts_state *st, const char *line, size_t n, size_t fr
 		start = i;
 		out = gpuq_arena_alloc(st->arena, n - i + 1);
 		if (!out)
-			return spec_nomem(err);
+			return gpuq_no_memory(err);
 		for (; i < n && (quote || !isspace((unsigned char)line[i])); i++) {
 			if (line[i] == '\\' && i + 1 < n && quote != '\'')
 				out[len++] = line[++i];
@@ -264,7 +264,7 @@ int spec_script_read(struct spec_opts_state *st, const char *text, size_t n, str
 		return rc;
 	s->script = gpuq_arena_strndup(st->arena, text, n);
 	if (!s->script)
-		return spec_nomem(err);
+		return gpuq_no_memory(err);
 	s->script_bytes = n;
 	return 0;
 }

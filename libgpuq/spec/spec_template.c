@@ -134,7 +134,7 @@ static int read_strings(struct gpuq_reader *r, const struct gpuq_val *map, const
 					 gpuq_type_name(list->items[i]->type));
 		}
 		if (spec_list_add(r->arena, &l, list->items[i]->s) < 0)
-			return spec_nomem(r->err);
+			return gpuq_no_memory(r->err);
 	}
 	gpuq_reader_leave(r, mark);
 	if (out)
@@ -170,8 +170,7 @@ static int read_env(struct gpuq_reader *r, const struct gpuq_val *container,
 			return spec_fail(r, e, GPUQ_EINVAL, "expected a name");
 		if (strcmp(name, "NVIDIA_VISIBLE_DEVICES") == 0 &&
 		    (!value || (strcmp(value, "void") != 0 && strcmp(value, "none") != 0)))
-			return spec_fail(r, e, GPUQ_EINVAL,
-					 "is set by gpuqd to the devices it chose: leave it out");
+			return spec_fail(r, e, GPUQ_EINVAL, "is set by gpuqd: omit it");
 		if (out && !gpuq_get(e, "valueFrom"))
 			rc = spec_map_set(r->arena, out, name, value ? value : "");
 		if (rc < 0)
@@ -285,7 +284,7 @@ static int read_placement(struct gpuq_reader *r, struct gpuq_buf *warnings,
 	mark = gpuq_reader_enter(r, "tolerations");
 	g->tolerations = gpuq_arena_calloc(r->arena, v->n, sizeof(*g->tolerations));
 	if (!g->tolerations)
-		return spec_nomem(r->err);
+		return gpuq_no_memory(r->err);
 	for (; g->n_tolerations < v->n; g->n_tolerations++) {
 		const size_t item = gpuq_reader_enter_item(r, g->n_tolerations);
 
@@ -316,7 +315,7 @@ int spec_read_metadata(struct gpuq_reader *r, const struct gpuq_val *meta)
 		m.keys = gpuq_arena_calloc(r->arena, map->n, sizeof(*m.keys));
 		m.vals = gpuq_arena_calloc(r->arena, map->n, sizeof(*m.vals));
 		if (!m.keys || !m.vals)
-			return spec_nomem(r->err);
+			return gpuq_no_memory(r->err);
 		for (size_t i = 0; i < map->n; i++) {
 			const struct gpuq_val *v = map->pairs[i].val;
 

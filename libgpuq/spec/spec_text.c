@@ -1,4 +1,5 @@
 /* The small languages inside a spec: array sets, dependencies, signals, retries. */
+#include "libgpuq/grow.h"
 #include "libgpuq/spec/spec_int.h"
 
 #include <ctype.h>
@@ -81,16 +82,9 @@ int gpuq_array_parse(struct gpuq_arena *a, const char *text, struct gpuq_array *
 			distinct = more;
 			break;
 		}
-		if (n + more > room) {
-			uint32_t *grown;
-
-			room = 2 * (n + more);
-			grown = realloc(ix, room * sizeof(*ix));
-			if (!grown) {
-				rc = spec_nomem(err);
-				goto out;
-			}
-			ix = grown;
+		if (!grow_to(&ix, &room, n + more)) {
+			rc = gpuq_no_memory(err);
+			goto out;
 		}
 		for (int64_t i = first; i <= last; i += step)
 			ix[n++] = (uint32_t)i;
@@ -120,7 +114,7 @@ int gpuq_array_parse(struct gpuq_arena *a, const char *text, struct gpuq_array *
 	got.n_ranges = n ? ranges_of(ix, distinct, NULL) : 1;
 	got.ranges = gpuq_arena_calloc(a, got.n_ranges, sizeof(*got.ranges));
 	if (!got.ranges) {
-		rc = spec_nomem(err);
+		rc = gpuq_no_memory(err);
 		goto out;
 	}
 	if (n)
@@ -173,7 +167,7 @@ static int depend_add(struct gpuq_arena *a, struct gpuq_spec *s, const struct gp
 				 GPUQ_DEPENDS_MAX);
 	grown = gpuq_arena_calloc(a, s->n_depends + 1, sizeof(*grown));
 	if (!grown)
-		return spec_nomem(err);
+		return gpuq_no_memory(err);
 	if (s->n_depends)
 		memcpy(grown, s->depends, s->n_depends * sizeof(*grown));
 	grown[s->n_depends++] = *d;
@@ -332,7 +326,7 @@ int spec_licenses_parse(struct gpuq_arena *a, const char *text, struct gpuq_strm
 	int rc;
 
 	if (spec_split(a, text, ',', &words) < 0)
-		return spec_nomem(err);
+		return gpuq_no_memory(err);
 	for (size_t i = 0; i < words.n; i++) {
 		const char *w = words.items[i];
 		const size_t n = strcspn(w, ":=");
@@ -340,7 +334,7 @@ int spec_licenses_parse(struct gpuq_arena *a, const char *text, struct gpuq_strm
 		int64_t value;
 
 		if (!name)
-			return spec_nomem(err);
+			return gpuq_no_memory(err);
 		if (w[n])
 			count = w + n + 1;
 		p = count;
@@ -384,7 +378,7 @@ int spec_retry_word(struct gpuq_arena *a, const char *word, struct gpuq_retry *o
 		return 0;
 	exits = gpuq_arena_alloc(a, out->n_exits + 1);
 	if (!exits)
-		return spec_nomem(err);
+		return gpuq_no_memory(err);
 	if (out->n_exits) {
 		memcpy(exits, out->exits, i);
 		memcpy(exits + i + 1, out->exits + i, out->n_exits - i);

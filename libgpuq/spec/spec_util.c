@@ -1,3 +1,4 @@
+#include "libgpuq/grow.h"
 #include "libgpuq/spec/spec_int.h"
 
 #include <ctype.h>
@@ -6,26 +7,12 @@
 
 #include "libgpuq/limits.h"
 
-int spec_nomem(struct gpuq_err *err)
-{
-	return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
-}
-
 int spec_list_add(struct gpuq_arena *a, struct spec_list *l, const char *s)
 {
 	if (!s)
 		return GPUQ_ENOMEM;
-	if (l->n == l->room) {
-		const size_t room = l->room ? 2 * l->room : 8;
-		const char **items = gpuq_arena_calloc(a, room, sizeof(*items));
-
-		if (!items)
-			return GPUQ_ENOMEM;
-		if (l->n)
-			memcpy(items, l->items, l->n * sizeof(*items));
-		l->items = items;
-		l->room = room;
-	}
+	if (!grow_arena(a, &l->items, &l->room, l->n + 1, sizeof(*l->items)))
+		return GPUQ_ENOMEM;
 	l->items[l->n++] = s;
 	return 0;
 }
@@ -68,7 +55,7 @@ int spec_map_failed(struct gpuq_err *err, int code)
 {
 	if (code == GPUQ_ETOOBIG)
 		return gpuq_fail(err, GPUQ_ERANGE, "expected at most %u of them", GPUQ_MAP_MAX);
-	return spec_nomem(err);
+	return gpuq_no_memory(err);
 }
 
 const char *spec_map_get(const struct gpuq_strmap *m, const char *key)

@@ -32,11 +32,6 @@ static const char *const expected[] = {
 	[GPUQ_K_CUSTOM] = "a value",
 };
 
-static int no_memory(struct gpuq_reader *r)
-{
-	return gpuq_fail(r->err, GPUQ_ENOMEM, "no memory");
-}
-
 /* The text of a scalar when it has one that is worth showing. */
 static const char *shown(const struct gpuq_val *v)
 {
@@ -127,7 +122,7 @@ static const char *text_of(struct gpuq_reader *r, const struct gpuq_val *v, enum
 static int copy_text(struct gpuq_reader *r, const char *text, const char **out)
 {
 	*out = gpuq_arena_strdup(r->arena, text);
-	return *out ? 0 : no_memory(r);
+	return *out ? 0 : gpuq_no_memory(r->err);
 }
 
 static bool is_name(const char *s)
@@ -305,7 +300,7 @@ static int read_strlist(struct gpuq_reader *r, const struct gpuq_field *f, const
 		return rc;
 	items = gpuq_arena_calloc(r->arena, n, sizeof(*items));
 	if (!items)
-		return no_memory(r);
+		return gpuq_no_memory(r->err);
 	for (size_t i = 0; i < n; i++) {
 		const size_t mark =
 			v->type == GPUQ_LIST ? gpuq_reader_enter_item(r, i) : strlen(r->path);
@@ -339,7 +334,7 @@ static int map_text(struct gpuq_reader *r, const struct gpuq_val *v, const char 
 	if (v->type != GPUQ_BOOL && v->type != GPUQ_INT && v->type != GPUQ_REAL)
 		return wrong_kind(r, v, GPUQ_K_STR);
 	gpuq_json_write(&b, v, 0);
-	rc = b.failed ? no_memory(r) : copy_text(r, gpuq_buf_str(&b), out);
+	rc = b.failed ? gpuq_no_memory(r->err) : copy_text(r, gpuq_buf_str(&b), out);
 	gpuq_buf_done(&b);
 	return rc;
 }
@@ -355,7 +350,7 @@ static int read_strmap(struct gpuq_reader *r, const struct gpuq_field *f, const 
 	m.keys = gpuq_arena_calloc(r->arena, v->n, sizeof(*m.keys));
 	m.vals = gpuq_arena_calloc(r->arena, v->n, sizeof(*m.vals));
 	if (!m.keys || !m.vals)
-		return no_memory(r);
+		return gpuq_no_memory(r->err);
 	for (size_t i = 0; i < v->n; i++) {
 		const size_t mark = gpuq_reader_enter(r, v->pairs[i].key);
 
@@ -383,7 +378,7 @@ static int read_ptr(struct gpuq_reader *r, const struct gpuq_field *f, const str
 	int rc;
 
 	if (!obj)
-		return no_memory(r);
+		return gpuq_no_memory(r->err);
 	gpuq_schema_init(f->sub, obj);
 	rc = read_object(r, f->sub, v, obj);
 	if (rc == 0)
@@ -418,7 +413,7 @@ static int check_keys(struct gpuq_reader *r, const struct gpuq_schema *s, const 
 		return 0;
 	all = gpuq_arena_calloc(r->arena, list->n, sizeof(*all));
 	if (!all)
-		return no_memory(r);
+		return gpuq_no_memory(r->err);
 	for (size_t i = 0; i < list->n; i++) {
 		const char *key = *(const char **)((char *)list->items + i * s->size + f->offset);
 
@@ -450,7 +445,7 @@ static int read_objects(struct gpuq_reader *r, const struct gpuq_field *f, const
 		return rc;
 	list.items = gpuq_arena_calloc(r->arena, v->n, f->sub->size);
 	if (!list.items)
-		return no_memory(r);
+		return gpuq_no_memory(r->err);
 	for (size_t i = 0; i < v->n; i++) {
 		const size_t mark = gpuq_reader_enter_member(r, v, i);
 		void *obj = (char *)list.items + i * f->sub->size;
@@ -589,7 +584,7 @@ int gpuq_schema_read(struct gpuq_reader *r, const struct gpuq_schema *schema,
 	int rc;
 
 	if (!fresh || !v)
-		return no_memory(r);
+		return gpuq_no_memory(r->err);
 	gpuq_schema_init(schema, fresh);
 	rc = read_object(r, schema, v, fresh);
 	if (rc == 0)

@@ -2,13 +2,18 @@
  *
  *   bench_submit raw DIR SECONDS JOBS    jobs per second through the store alone, JOBS of
  *                                        them (their records) in each commit
- *   bench_submit SERVER SECONDS OUT      submits per second through a running gpuqd with
+ *   bench_submit SERVER SECONDS OUT [different]
+ *                                        submits per second through a running gpuqd with
  *                                        OUT calls under way (1: each waits for its answer)
- *   bench_submit fill SERVER JOBS FILE   JOBS of those that FILE describes, as fast as may be
+ *   bench_submit fill SERVER JOBS FILE [different]
+ *                                        JOBS of those that FILE describes, as fast as may be
  *
- * Prints one number. Jobs are held, so that nothing but taking them is measured.
+ * Prints one number. Jobs are held, so that nothing but taking them is measured. Different jobs
+ * are those of FILE with another name, command, environment, time, cpus and memory each: no
+ * two ask for the same.
  */
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -70,34 +75,96 @@ static int raw(const char *dir, double seconds, int jobs)
 
 static const char held[] = "name: bench\ngpus: 1\nhold: true\ncommand: [sleep, '1']\n";
 
-static struct gpuq_val *params(struct gpuq_arena *a, const char *text)
+/* Make number n of the different jobs of it. */
+static void vary(struct gpuq_arena *a, struct gpuq_spec *spec, uint64_t n)
 {
-	struct gpuq_spec_opts opts = { .file = "bench" };
-	struct gpuq_err err = GPUQ_ERR_INIT;
+	struct gpuq_group *g = &spec->groups[0];
+	const char **command = gpuq_arena_calloc(a, g->command.n + 2, sizeof(*command));
+	const char **env = gpuq_arena_calloc(a, 4, sizeof(*env));
+
+	memcpy(command, g->command.items, g->command.n * sizeof(*command));
+	command[g->command.n] =
+		gpuq_arena_printf(a, "--checkpoint=/data/runs/%" PRIu64 "/last.pt", n);
+	g->command = (struct gpuq_strlist){ command, g->command.n + 1 };
+	env[0] = "RUN_ID";
+	env[1] = "RUN_OUTPUT";
+	env[2] = gpuq_arena_printf(a, "%016" PRIx64, n * 0x9e3779b97f4a7c15);
+	env[3] = gpuq_arena_printf(a, "/data/runs/%" PRIu64 "/output", n);
+	g->env = (struct gpuq_strmap){ env, env + 2, 2 };
+	g->cpu_milli = 100 + (int64_t)(n % 1000); /* as a small machine has them, too */
+	g->memory_bytes = (int64_t)(64 + n / 1000 % 1000) << 20;
+	spec->name = gpuq_arena_printf(a, "run-%" PRIu64, n);
+	spec->time_us = (int64_t)(60 + n % 1000000) * 1000000;
+}
+
+struct load {
 	struct gpuq_specs specs;
+	struct gpuq_arena mem; /* of the specs */
+	struct gpuq_arena call; /* of what is sent */
+	struct gpuq_val *params; /* the same each time; NULL = different ones */
+	uint64_t first; /* number of the first, other than that of any load before */
+};
+
+static struct gpuq_val *write_params(struct gpuq_arena *a, const struct gpuq_specs *specs)
+{
 	struct gpuq_val *v = gpuq_map(a), *list = gpuq_list(a);
 
-	if (gpuq_specs_read(a, &opts, text, strlen(text), &specs, NULL, &err) < 0)
-		die("spec", &err);
-	for (size_t i = 0; i < specs.n; i++)
-		gpuq_add(a, list, gpuq_spec_write(a, &specs.items[i]));
+	for (size_t i = 0; i < specs->n; i++)
+		gpuq_add(a, list, gpuq_spec_write(a, &specs->items[i]));
 	gpuq_put(a, v, "specs", list);
 	return v;
 }
 
+static void load_open(struct load *l, const char *text, bool different)
+{
+	struct gpuq_spec_opts opts = { .file = "bench" };
+	struct gpuq_err err = GPUQ_ERR_INIT;
+
+	*l = (struct load){ .first = (uint64_t)time(NULL) * 1000000 };
+	if (gpuq_specs_read(&l->mem, &opts, text, strlen(text), &l->specs, NULL, &err) < 0)
+		die("spec", &err);
+	if (!different)
+		l->params = write_params(&l->mem, &l->specs);
+}
+
+static struct gpuq_val *load_params(struct load *l, uint64_t n)
+{
+	struct gpuq_group group;
+	struct gpuq_spec one;
+	struct gpuq_specs varied = { .items = &one, .n = 1 };
+
+	if (l->params)
+		return l->params;
+	gpuq_arena_reset(&l->call);
+	one = l->specs.items[0];
+	group = one.groups[0];
+	one.groups = &group;
+	one.n_groups = 1;
+	vary(&l->call, &one, l->first + n);
+	return write_params(&l->call, &varied);
+}
+
+static void load_close(struct load *l)
+{
+	gpuq_arena_done(&l->call);
+	gpuq_arena_done(&l->mem);
+}
+
 /* Until the time is over, or so many calls were answered. */
 static int through(const char *server, const char *text, double seconds, uint64_t most,
-		   unsigned out)
+		   unsigned out, bool different)
 {
-	struct gpuq_arena a = GPUQ_ARENA_INIT(0), reply = GPUQ_ARENA_INIT(0);
+	struct gpuq_arena reply = GPUQ_ARENA_INIT(0);
 	struct gpuq_err err = GPUQ_ERR_INIT;
+	struct gpuq_val *v;
+	struct load l;
 	struct gpuq *g;
-	struct gpuq_val *p = params(&a, text), *v;
 	unsigned under_way = 0;
 	uint64_t n = 0, sent = 0;
 	double start, end;
 	uint32_t id;
 
+	load_open(&l, text, different);
 	if (gpuq_connect(server, "bench_submit", 0, &g, &err) < 0)
 		die("connect", &err);
 	start = end = now_s();
@@ -105,8 +172,9 @@ static int through(const char *server, const char *text, double seconds, uint64_
 		while (under_way < out && end < start + seconds && sent < most) {
 			char key[32];
 
-			snprintf(key, sizeof(key), "b%" PRIu64 "-%.0f", sent++, start * 1e6);
-			if (gpuq_send(g, "job.submit", p, key, &id, &err) < 0)
+			snprintf(key, sizeof(key), "b%" PRIu64 "-%.0f", sent, start * 1e6);
+			v = load_params(&l, sent++);
+			if (gpuq_send(g, "job.submit", v, key, &id, &err) < 0)
 				die("send", &err);
 			under_way++;
 		}
@@ -121,12 +189,12 @@ static int through(const char *server, const char *text, double seconds, uint64_
 	}
 	gpuq_close(g);
 	gpuq_arena_done(&reply);
-	gpuq_arena_done(&a);
+	load_close(&l);
 	printf("%.0f\n", n / (end - start));
 	return 0;
 }
 
-static int fill(const char *server, uint64_t jobs, const char *file)
+static int fill(const char *server, uint64_t jobs, const char *file, bool different)
 {
 	char text[4096];
 	FILE *f = fopen(file, "r");
@@ -135,19 +203,23 @@ static int fill(const char *server, uint64_t jobs, const char *file)
 	text[n] = '\0';
 	if (f)
 		fclose(f);
-	return through(server, text, 1e9, jobs, 128);
+	return through(server, text, 1e9, jobs, 128, different);
 }
 
 int main(int argc, char **argv)
 {
-	if (argc == 5 && strcmp(argv[1], "fill") == 0)
-		return fill(argv[2], strtoull(argv[3], NULL, 10), argv[4]);
+	const bool different = argc > 4 && strcmp(argv[argc - 1], "different") == 0;
+
 	if (argc == 5 && strcmp(argv[1], "raw") == 0)
 		return raw(argv[2], strtod(argv[3], NULL), (int)strtol(argv[4], NULL, 10));
+	argc -= different;
+	if (argc == 5 && strcmp(argv[1], "fill") == 0)
+		return fill(argv[2], strtoull(argv[3], NULL, 10), argv[4], different);
 	if (argc == 4)
 		return through(argv[1], held, strtod(argv[2], NULL), UINT64_MAX,
-			       (unsigned)strtoul(argv[3], NULL, 10));
-	fprintf(stderr, "usage: bench_submit raw DIR SECONDS JOBS | SERVER SECONDS OUTSTANDING | "
-			"fill SERVER JOBS FILE\n");
+			       (unsigned)strtoul(argv[3], NULL, 10), different);
+	fprintf(stderr, "usage: bench_submit raw DIR SECONDS JOBS | "
+			"SERVER SECONDS OUTSTANDING [different] | "
+			"fill SERVER JOBS FILE [different]\n");
 	return 2;
 }

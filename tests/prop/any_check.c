@@ -24,7 +24,7 @@ struct check {
 	bool *planned; /* by job: has a planned start */
 	uint32_t *placed; /* of them, placed */
 	bool *gone; /* by job: all of it leaves */
-	bool *released; /* by job: it gives up what it was promised */
+	bool *released; /* by job: it gives up what it was nominated */
 	bool *leaves; /* by alloc */
 	uint32_t *grown; /* by job * GPUQ_GROUPS_MAX + group */
 	uint32_t *owner; /* by node: job that stands there then; SNAP_NONE = nobody */
@@ -307,7 +307,7 @@ static void check_start(struct check *k, const struct plan_action *a)
 	uint32_t count[GPUQ_GROUPS_MAX] = { 0 };
 
 	if (j->state != SNAP_PENDING)
-		WRONG(k, "job %u starts, but does not wait", a->key.id);
+		WRONG(k, "job %u starts, but is not pending", a->key.id);
 	/* What was promised its places has been through this. */
 	if (j->n_promises == 0 &&
 	    (j->held || j->gate || j->begin_us > k->s->config.now_us || has_children(k, j->queue)))

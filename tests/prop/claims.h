@@ -152,6 +152,8 @@ int pc_staying(const struct pc_live *l); /* pods that do not leave */
  * at this moment. */
 int pc_room(const struct pc_world *w, int job, int flavor, const struct pc_unit *gone, int n_gone,
 	    bool now);
+/* Are there devices for all its pods, and only cores missing? */
+bool pc_lacks_cores(const struct pc_world *w, int job, int flavor);
 /* Pods that a claimant asks for: its minimum, or one more when it runs. */
 int pc_asks(const struct pc_world *w, int job);
 void pc_scenario(const struct pc_world *w, FILE *out);

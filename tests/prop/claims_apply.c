@@ -59,7 +59,7 @@ static void place(struct pc_world *w, const struct snapshot *s, const struct pla
 		return;
 	}
 	if (l->owns && !same_places(pods, n, l->promise, l->n_promise))
-		pc_wrong(w, "17: job %d starts elsewhere than it was promised", job + 1);
+		pc_wrong(w, "17: job %d starts elsewhere than it was nominated", job + 1);
 	if (!l->owns && !pc_admissible(w, job, w->pc->nodes[pods[0].node].flavor, NULL, 0))
 		pc_wrong(w, "4: job %d starts beyond what is allowed", job + 1);
 	l->n_promise = 0;
@@ -310,7 +310,7 @@ static uint32_t make_room_to_grow(struct pc_world *w, const struct snapshot *s,
 	int n = 0;
 
 	if (w->live[job].state != PC_RUNNING) {
-		pc_wrong(w, "11: job %u has to leave for job %d, which was promised nothing",
+		pc_wrong(w, "11: job %u has to leave for job %d, which has no nominated placement",
 			 p->actions[at].key.id, job + 1);
 		return 1;
 	}

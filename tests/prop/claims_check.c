@@ -313,6 +313,9 @@ void pc_check_victims(struct pc_world *w, int job, int flavor, const struct pc_u
 				 victims[v].job + 1);
 	if (pc_room(w, job, flavor, victims, n, false) < pc_asks(w, job))
 		pc_wrong(w, "11: job %d does not fit though they leave for it:%s", job + 1, list);
+	/* By the fair share cores are claimed then, and the law told here is that of devices. */
+	if (pc_lacks_cores(w, job, flavor))
+		return;
 	if (!pc_lawful(w, job, flavor, victims, n, false))
 		pc_wrong(w, "9: job %d may not take all of:%s", job + 1, list);
 	for (int q = 0; q < PC_QUEUES; q++)

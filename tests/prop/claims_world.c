@@ -126,8 +126,8 @@ static void use(const struct pc_pod *p, int node, int cpu_each, int *device, int
 	*cpu -= cpu_each;
 }
 
-int pc_room(const struct pc_world *w, int job, int flavor, const struct pc_unit *gone, int n_gone,
-	    bool now)
+static int room(const struct pc_world *w, int job, int flavor, const struct pc_unit *gone,
+		int n_gone, bool now, bool cores)
 {
 	const struct pc_job *j = &w->pc->jobs[job];
 	const int asks = pc_asks(w, job);
@@ -155,7 +155,7 @@ int pc_room(const struct pc_world *w, int job, int flavor, const struct pc_unit 
 		for (int d = 0; d < PC_DEVICES && !now; d++)
 			if (device[d] < 0 || (node->cpu && cpu < 0))
 				return 0;
-		while (fit < asks && (node->cpu == 0 || cpu >= j->cpu)) {
+		while (fit < asks && (!cores || node->cpu == 0 || cpu >= j->cpu)) {
 			int want = j->milli;
 
 			for (int d = 0; d < node->gpus && want > 0; d++) {
@@ -173,6 +173,17 @@ int pc_room(const struct pc_world *w, int job, int flavor, const struct pc_unit 
 		}
 	}
 	return fit;
+}
+
+int pc_room(const struct pc_world *w, int job, int flavor, const struct pc_unit *gone, int n_gone,
+	    bool now)
+{
+	return room(w, job, flavor, gone, n_gone, now, true);
+}
+
+bool pc_lacks_cores(const struct pc_world *w, int job, int flavor)
+{
+	return room(w, job, flavor, NULL, 0, false, false) >= pc_asks(w, job);
 }
 
 /* ---- the world's own doings ---- */

@@ -8,18 +8,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "gpuqd/util/hash.h"
 #include "tests/prop/any.h"
 
 #define CASES 3000
 #define SEED 20261121
-
-/* FNV-1a, 64 bits. */
-static uint64_t sum(uint64_t h, const char *s)
-{
-	for (; *s; s++)
-		h = (h ^ (uint8_t)*s) * UINT64_C(0x100000001b3);
-	return h;
-}
 
 #define CYCLES 4
 
@@ -34,7 +27,7 @@ static const char *run(uint64_t seed, uint64_t *total)
 		struct gpuq_buf text = GPUQ_BUF_INIT, again = GPUQ_BUF_INIT;
 
 		fault = any_cycle(&a, seed, i % 2 == 1, &text, &again);
-		*total = sum(*total, gpuq_buf_str(&text));
+		*total = hash_fnv(*total, gpuq_buf_str(&text), text.len);
 		if (fault)
 			printf("%s---\n%s", gpuq_buf_str(&text), gpuq_buf_str(&again));
 		gpuq_buf_done(&text);
@@ -47,7 +40,7 @@ int main(int argc, char **argv)
 {
 	const long cases = argc > 1 ? strtol(argv[1], NULL, 10) : CASES;
 	const uint64_t seed = argc > 2 ? strtoull(argv[2], NULL, 10) : SEED;
-	uint64_t total = UINT64_C(0xcbf29ce484222325);
+	uint64_t total = HASH_FNV_START;
 
 	for (long i = 0; i < cases; i++) {
 		const char *fault = run(seed + (uint64_t)i, &total);

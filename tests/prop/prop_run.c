@@ -18,7 +18,7 @@ static void apply(struct world *w, const struct snapshot *s, const struct plan *
 			continue;
 		if (a->kind != PLAN_PLACE || (a->key.index >= 0) != (j->size > 0) ||
 		    !w->waiting[job][element]) {
-			wrong(w, "action %u starts job %d element %d, which does not wait", i,
+			wrong(w, "action %u starts job %d element %d, which is not pending", i,
 			      job + 1, element);
 			return;
 		}
@@ -108,6 +108,9 @@ static void check_shares(struct world *w, const struct snapshot *s, const struct
 			const size_t at = (size_t)q * s->n_res + r;
 			int64_t owed = s->shares[at].quota;
 
+			/* Of cpu and memory without a quota nothing is guaranteed. */
+			if (r >= s->n_flavors && owed == GPUQ_UNLIMITED)
+				owed = 0;
 			owed = owed < p->demand[at] ? owed : p->demand[at];
 			if (p->fair_share[at] < owed || p->fair_share[at] > p->demand[at] ||
 			    p->demand[at] > s->shares[at].limit)

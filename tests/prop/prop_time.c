@@ -34,6 +34,7 @@ struct job {
 	int64_t least, given; /* it may be given less than wall; and was; 0 = not */
 	int pods, milli, cpu, user, state;
 	bool exclusive, preemptible;
+	bool mig; /* milli counts instances, not devices */
 	int64_t start, yield;
 	struct place places[PODS];
 };
@@ -46,6 +47,7 @@ struct slice {
 
 static struct {
 	int n_nodes, n_jobs, n_slices, gpus[NODES], cpu[NODES]; /* cpu 0 = not counted */
+	int instances[NODES];
 	struct job jobs[JOBS];
 	struct slice slices[SLICES];
 	uint32_t depth;
@@ -113,6 +115,24 @@ static void make_job(uint64_t *r, struct job *j, int ix)
 	j->state = ABSENT;
 }
 
+/* In every third world nodes have MIG instances as well, and some jobs want these. */
+static void make_instances(uint64_t seed)
+{
+	uint64_t r = ~seed;
+
+	if (below(&r, 3) > 0)
+		return;
+	for (int i = 0; i < w.n_nodes; i++)
+		w.instances[i] = below(&r, 8);
+	for (int i = 0; i < w.n_jobs; i++) {
+		struct job *j = &w.jobs[i];
+
+		j->mig = below(&r, 2);
+		if (j->mig)
+			j->milli = (1 + below(&r, 2)) * SNAP_MILLI;
+	}
+}
+
 static void make_case(uint64_t seed)
 {
 	static const int gpus[] = { 8, 4, 4, 2, 10, 1 };
@@ -137,6 +157,7 @@ static void make_case(uint64_t seed)
 		make_job(&r, &w.jobs[i], i);
 	for (int i = 0; i < w.n_slices; i++)
 		make_slice(&r, &w.slices[i]);
+	make_instances(seed);
 }
 
 static void print_case(void)
@@ -144,7 +165,8 @@ static void print_case(void)
 	const int64_t t0 = 10000 * MINUTE;
 
 	for (int i = 0; i < w.n_nodes; i++)
-		printf("  node n%d gpus=%d cpu=%d\n", i, w.gpus[i], w.cpu[i]);
+		printf("  node n%d gpus=%d cpu=%d instances=%d\n", i, w.gpus[i], w.cpu[i],
+		       w.instances[i]);
 	for (int i = 0; i < w.n_slices; i++)
 		printf("  slice s%d %" PRId64 "..%" PRId64 " nodes=%x gpus=%d user=%d\n", i,
 		       (w.slices[i].start - t0) / MINUTE, (w.slices[i].end - t0) / MINUTE,
@@ -153,11 +175,11 @@ static void print_case(void)
 		if (w.jobs[i].submit != INT64_MAX)
 			printf("  job %d submit=%" PRId64 " wall=%" PRId64 " least=%" PRId64
 			       " pods=%d milli=%d cpu=%d "
-			       "user=%d exclusive=%d preemptible=%d\n",
+			       "user=%d exclusive=%d preemptible=%d mig=%d\n",
 			       i + 1, (w.jobs[i].submit - t0) / MINUTE, w.jobs[i].wall / MINUTE,
 			       w.jobs[i].least / MINUTE, w.jobs[i].pods, w.jobs[i].milli,
 			       w.jobs[i].cpu, w.jobs[i].user, w.jobs[i].exclusive,
-			       w.jobs[i].preemptible);
+			       w.jobs[i].preemptible, w.jobs[i].mig);
 }
 
 /* ---- the world as a snapshot ---- */
@@ -168,6 +190,7 @@ static uint32_t add_request(struct snapshot *s, const struct job *j)
 				      .pods_min = (uint32_t)j->pods,
 				      .pods_max = (uint32_t)j->pods,
 				      .gpus_milli = j->milli,
+				      .mig = j->mig ? "1g.10gb" : NULL,
 				      .cpu_milli = j->cpu * 1000 };
 	const struct snap_request r = { .groups = &g, .n_groups = 1, .exclusive = j->exclusive };
 
@@ -262,9 +285,13 @@ static struct snapshot *build(void)
 	q.shares = shares;
 	snapshot_add_queue(s, &q);
 	for (int i = 0; i < w.n_nodes; i++) {
+		const struct snap_mig mig = { .profile = "1g.10gb",
+					      .count = (uint32_t)w.instances[i] };
 		struct snap_node n;
 
 		snapshot_node_default(&n);
+		n.mig = &mig;
+		n.n_mig = w.instances[i] > 0;
 		n.name = names[i];
 		n.flavor = 0;
 		n.n_devices = (uint32_t)w.gpus[i];
@@ -320,12 +347,14 @@ static void check_slices(int ix, int node, int64_t start, int64_t end, const cha
 
 struct load {
 	int cpu, whole, parts; /* parts: thousandths, beside what devices in use have left */
+	int instances;
 	bool alone, mixed;
 };
 
 static void add_pod(struct load *l, const struct job *j, int ix, int *first)
 {
 	l->cpu += j->cpu;
+	l->instances += j->mig ? j->milli / SNAP_MILLI : 0;
 	l->alone |= j->exclusive;
 	l->mixed |= *first >= 0 && *first != ix;
 	*first = ix;
@@ -364,7 +393,7 @@ static void check_moment(const struct plan *p, int node, int64_t t)
 		for (uint32_t k = 0; k < a->n_pods; k++)
 			if ((int)p->pods[a->pod_first + k].node == node) {
 				add_pod(&l, &w.jobs[ix], ix, &first);
-				l.whole += w.jobs[ix].milli / SNAP_MILLI;
+				l.whole += w.jobs[ix].mig ? 0 : w.jobs[ix].milli / SNAP_MILLI;
 				l.parts += w.jobs[ix].milli % SNAP_MILLI;
 			}
 	}
@@ -372,6 +401,9 @@ static void check_moment(const struct plan *p, int node, int64_t t)
 	if (l.whole > w.gpus[node] || (w.cpu[node] && l.cpu > w.cpu[node]))
 		wrong("n%d is overcommitted at %" PRId64 ": %d devices, %d cpu", node,
 		      (t - w.now) / MINUTE, l.whole, l.cpu);
+	if (l.instances > w.instances[node])
+		wrong("n%d has %d instances, and %d are counted on at %" PRId64, node,
+		      w.instances[node], l.instances, (t - w.now) / MINUTE);
 	if (l.alone && l.mixed)
 		wrong("n%d is not alone at %" PRId64, node, (t - w.now) / MINUTE);
 }

@@ -36,7 +36,7 @@ say $? "run --json prints one object a case"
 
 "$sim" run "$dir/../../examples/two-teams.yaml" >"$out"
 grep -q "requeue for s1: the preemptor is within its queue's quota, and the victim's queue was over its own (reclaim-quota)" "$out" &&
-	grep -q 'claim  *s1 .*: speech 0 -> 2 (share 2, quota 4); vision 8 -> 6 (share 6, quota 4); spared: 2 due to their queue, or not needed$' "$out"
+	grep -q 'claim  *s1 .*: speech 0 -> 2 (share 2, quota 4); vision 8 -> 6 (share 6, quota 4); spared: 2 within their queue.s entitlement, or not needed$' "$out"
 say $? "run says who left, for whom, by what right and with which numbers"
 
 "$sim" shares --json "$dir/order.yaml" |

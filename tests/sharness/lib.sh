@@ -160,13 +160,22 @@ stop_gpuqd() {
 	wait "$gpuqd_pid"
 	stop_status=$?
 	gpuqd_pid=
-	return $stop_status
+	audit_state && return $stop_status
 }
 
 kill_gpuqd() {
 	kill -KILL "$gpuqd_pid" || return 1
 	wait "$gpuqd_pid" 2>/dev/null
 	gpuqd_pid=
+	audit_state
+}
+
+# However it ended, what it left is whole.
+audit_state() {
+	[ ! -e "$PWD/state/data.mdb" ] || gpuqd --audit --state "$PWD/state" >audit.out 2>&1 || {
+		cat audit.out
+		return 1
+	}
 }
 
 # ---- jobs ----

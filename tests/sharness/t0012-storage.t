@@ -21,7 +21,7 @@ test_expect_success SMALL_DISK 'a submission that finds no space is refused and 
 	test "$(in_queue)" = 2 && job_is "$first" state PENDING
 '
 
-test_expect_success SMALL_DISK 'reading goes on, and the daemon says that it takes no jobs' '
+test_expect_success SMALL_DISK 'reading goes on, and the daemon says that it accepts no jobs' '
 	is no_new_jobs true && is read_only false && gpuq nodes >/dev/null && gpuq status >out && says out "no new jobs" &&
 	gpuq submit --dry-run job.yaml >/dev/null
 '

@@ -58,7 +58,7 @@ test_expect_success FAILPOINTS 'a job on its way from memory to the disk is in e
 	GPUQ_FAILPOINT="store.commit:*=delay:300" start_gpuqd --gpus 4 && id=$(sh_job "exit 0" --hold) &&
 	{ gpuq cancel "$id" 3>&- 4>&- 5>&- & } && cancel_pid=$! &&
 	for i in 1 2 3 4 5 6 7 8 9 10; do gpuq queue -a --json | json id | grep -qx "$id" || return 1; done &&
-	wait $cancel_pid && exits 1 gpuq cancel "$id" && says err "it has ended already" && stop_gpuqd
+	wait $cancel_pid && exits 1 gpuq cancel "$id" && says err "already ended" && stop_gpuqd
 '
 
 test_done

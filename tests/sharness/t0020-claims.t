@@ -60,9 +60,9 @@ test_expect_success 'AC-VDK-8: a job inside its quota waits for victims, who are
 	job_is "$claimant" promise.victims "[\"$victim\"]" && job_is "$victim" state COMPLETING &&
 	wait_for 60 test -e "$TMPDIR/saved.$victim.1" && job_is "$old" state RUNNING &&
 	job_is "$claimant" reasons.0.object "$victim" && gpuq status "$claimant" >out && says out "Promised" &&
-	says out "Leaving.*$victim" && gpuq status "$victim" >out && says out "reclaim under reclaim-quota by $claimant of prod" &&
+	says out "Victims.*$victim" && gpuq status "$victim" >out && says out "reclaim under reclaim-quota by $claimant of prod" &&
 	says out "needs 2: prod 0 -> 2 .share 2, quota 2.; batch 4 -> 2 .share 2, quota 2." &&
-	gpuq status "$claimant" >out && says out "Leaving.*$victim under reclaim-quota" && says out "needs 2: prod 0 -> 2" &&
+	gpuq status "$claimant" >out && says out "Victims.*$victim under reclaim-quota" && says out "needs 2: prod 0 -> 2" &&
 	job_is "$claimant" promise.rule reclaim-quota && job "$claimant" promise.why >why && job "$victim" evictions.0.why >whyv &&
 	test_cmp why whyv
 '
@@ -81,7 +81,7 @@ test_expect_success 'a kill of the daemon changes nothing of that' '
 	job "$victim" evictions >evictions && test "$(grep -o cause evictions | wc -l)" = 1 && job_is "$old" evictions "[]"
 '
 
-test_expect_success 'AC-VDK-8: it starts where it was promised, once they are gone' '
+test_expect_success 'AC-VDK-8: it starts where it was nominated, once they are gone' '
 	touch "$TMPDIR/leave" && job_becomes "$claimant" RUNNING && placed "$claimant" >got &&
 	sed "s/ //g" places >want && sed "s/ //g" got >got1 && test_cmp want got1 && test "$(held_gpus)" = 0 &&
 	job_is "$claimant" promise null

@@ -122,8 +122,9 @@ test_expect_success 'a job with a lease ends when nobody waits for it any more' 
 	exits 1 gpuq submit --lease 1s --wrap true && says err "5s" &&
 	id=$(sh_job "sleep 300" --lease 5s) && other=$(sh_job "sleep 300" --lease 5s) &&
 	{ gpuq wait "$other" >/dev/null 2>&1 & } && waiter=$! &&
-	wait_for 60 grep -q "job.lease job=$id" gpuqd.log && job_becomes "$id" CANCELLED &&
-	gpuq status "$id" >out && says out "lease" && job_is "$other" state RUNNING && kill -KILL $waiter &&
+	{ wait_for 60 grep -q "job.lease job=$id" gpuqd.log || { kill -KILL $waiter; false; }; } &&
+	job_becomes "$id" CANCELLED && gpuq status "$id" >out && says out "lease" &&
+	job_is "$other" state RUNNING && kill -KILL $waiter &&
 	wait_for 60 grep -q "job.lease job=$other" gpuqd.log && job_becomes "$other" CANCELLED
 '
 

@@ -75,8 +75,8 @@ test_expect_success 'a job too large now: a smaller one would start' '
 test_expect_success 'what it may take from others is said first: inside the quota, or beyond the share' '
 	big=$(sh_job "sleep 600" -p lab -g 3) && held=$(sh_job "sleep 600" -p lab -g 2 --hold) && wait_for 60 job_is "$big" reason Resources &&
 	test "$(why "$big" waiting.standing)" = beyond && test "$(why "$held" waiting.standing)" = quota &&
-	gpuq why "$big" >out && says out "^Stands +beyond the fair share of queue lab" && says out "^Free +2 GPUs .* 2 on one node" && gpuq why "$held" >out &&
-	says out "^Stands +inside the quota of queue lab: owed to it" && gpuq cancel "$big" "$held"
+	gpuq why "$big" >out && says out "^Entitled +beyond the fair share of queue lab" && says out "^Free +2 GPUs .* 2 on one node" && gpuq why "$held" >out &&
+	says out "^Entitled +within the quota of queue lab: " && gpuq cancel "$big" "$held"
 '
 
 test_expect_success 'who comes second is told behind whom, and by which term' '
@@ -90,7 +90,7 @@ test_expect_success 'whose devices are claimed is told before it happens' '
 	guest=$(sh_job "sleep 600" -p guest -g 2) && job_becomes "$guest" RUNNING &&
 	gpuq plan -p lab -g 2 --json job >plan.json && test "$(json start.by <plan.json)" = claim &&
 	test "$(json start.victims.0.job <plan.json)" = "$guest" && test "$(json start.victims.0.rule <plan.json)" = reclaim-quota &&
-	gpuq plan -p lab -g 2 job >out && says out "^Leaving +$guest of " && says out "rule reclaim-quota: the preemptor is within"
+	gpuq plan -p lab -g 2 job >out && says out "^Victims +$guest of " && says out "rule reclaim-quota: the preemptor is within"
 '
 
 test_expect_success 'and explained to both sides afterwards' '

@@ -41,7 +41,7 @@ test_expect_success 'and one of those it is for' '
 test_expect_success 'who waits longest, those on hold not counted' '
 	held=$(sh_job "sleep 300" -p lab -g 4 --hold) && old=$(sh_job "sleep 300" -p lab -g 4) && new=$(sh_job "sleep 300" -p lab -g 4) &&
 	wait_for 60 eval "gpuq status --json | json oldest_waiting.job | grep -x $old" &&
-	gpuq status >out && says out "^Waits longest +$old of .* in lab, for" && gpuq cancel "$old" "$new" "$held"
+	gpuq status >out && says out "^Longest wait +$old of .* in lab, for" && gpuq cancel "$old" "$new" "$held"
 '
 
 test_expect_success 'who is on a device' '
@@ -53,7 +53,7 @@ test_expect_success 'devices that are stranded, and why' '
 	cores=$(($(gpuq nodes --json | json free_cpu_milli) / 1000)) && test "$(devices stranded)" = 0 && test "$(json stranded_by <status.json)" = "{}" &&
 	all=$(sh_job "sleep 300" -p demo -c "$cores") && job_becomes "$all" RUNNING && test "$(devices stranded)" = 2 &&
 	test "$(json stranded_by.cpu <status.json)" = 2 && gpuq status >out && says out "^GPUs .*, 2 stranded \(2 without a free core\)" &&
-	gpuq nodes -h -s -o FREE_CPUS,CAUSE >out && says out "^ *0 no core is left beside its free devices" &&
+	gpuq nodes -h -s -o FREE_CPUS,CAUSE >out && says out "^ *0 no free core for its free devices" &&
 	gpuq cancel "$all" && job_becomes "$all" CANCELLED && test "$(devices stranded)" = 0
 '
 

@@ -83,7 +83,7 @@ test_expect_success 'the exit codes above the program own' '
 '
 
 test_expect_success 'a job that waits, and one that has ended, are told as that' '
-	held=$(sh_job "exit 0" --hold) && exits 249 gpuq exec "$held" -- true && says err "does not run yet" &&
+	held=$(sh_job "exit 0" --hold) && exits 249 gpuq exec "$held" -- true && says err "is not running yet" &&
 	gpuq release "$held" && exits 0 gpuq wait "$held" && exits 249 gpuq exec "$held" -- true && says err "has ended"
 '
 

@@ -14,9 +14,23 @@ mkdir aged && cat >aged/gpuqd <<END && chmod +x aged/gpuqd && PATH=$PWD/aged:$PA
 #!/bin/sh
 CLOCK_SHIM="$PWD/clock" LD_PRELOAD=$clock_shim ASAN_OPTIONS=verify_asan_link_order=0:${ASAN_OPTIONS:-} exec "$test_build/gpuqd/gpuqd" "\$@"
 END
+if [ "$(id -u)" = 0 ] && mkdir -p small/state && mount -t tmpfs -o size=6m,mode=700 gpuq-test "$PWD/small/state" 2>/dev/null; then
+	test_set_prereq SMALL_DISK
+	small_disk=$PWD/small/state
+	trap 'end_code=$?; end_all; umount "$small_disk"; (exit $end_code); die' EXIT
+fi
 list_all() { gpuq queue --json >queue.now && gpuq history --json >history.now; }
 # Changes with each cycle, or while a job runs.
 cycle='reason reasons priority priority_terms planned_time use gpu_seconds'
+
+test_expect_success SMALL_DISK 'without room for the new database it says how much is needed and changes nothing' '
+	tar -C small -xf "$fixture/state.tar.xz" state/data.mdb && ls -A small/state >before &&
+	cksum <small/state/data.mdb >sum && exits 74 gpuqd --state "$PWD/small/state" --cluster local --gpus 1 \
+		--listen "unix:$PWD/small/sock" && says err "the new database takes up to" && says err "make room" &&
+	test "$(cksum <small/state/data.mdb)" = "$(cat sum)" && exits 74 gpuqd --state "$PWD/small/state" --cluster local --gpus 1 \
+		--listen "unix:$PWD/small/sock" && says err "make room" && ls -A small/state | grep -v "^gpuqd.lock$" >after &&
+	cmp before after
+'
 
 test_expect_success 'it starts on it, and its jobs are those there were' '
 	tar -xf "$fixture/state.tar.xz" && chmod 700 state && cp state/data.mdb before.mdb &&

@@ -149,7 +149,7 @@ test_expect_success 'a local pod without a record is kept, and shown' '
 	k=$(lasting kept) && runs kept && stop_gpuqd && pod=$(cd state/local && ls -d gpuq-*-"$k"-0-0) &&
 	tr "\0" "\n" <"state/local/$pod/order" | sed "/^record=/d" | tr "\n" "\0" >order && cp order "state/local/$pod/order" &&
 	copy_back backup2.mdb && start_gpuqd && wait_for 60 restored_is pods 1 && sleep 1 && lives kept &&
-	gpuq doctor >out && says out "$pod .it carries no gpuq.io/record" && gpuq recover >out && says out "^Pod $pod .*kept" &&
+	gpuq doctor >out && says out "$pod .no annotation gpuq.io/record" && gpuq recover >out && says out "^Pod $pod .*kept" &&
 	exits 254 gpuq logs "$k"
 '
 

@@ -33,6 +33,14 @@ test_expect_success 'when it can go after all, the node is used again and the cl
 	fault clear && job_becomes "$claimant" RUNNING && says gpuqd.log "node.unstuck" && job_is "$claimant" attempt 0 && wait_for 60 eval "test \$(n_pods $claimant) = 1" && gpuq cancel "$claimant" "$a" "$b"
 '
 
+test_expect_success 'a job whose pod is deleted by others keeps its turn: nothing behind it starts on its places' '
+	wait_for 60 eval "test \$(free_gpus) = 8" && a=$(fake_job hang=true -g 4 --queue prod) && b=$(fake_job hang=true -g 4 --queue prod) &&
+	job_becomes "$a" RUNNING && job_becomes "$b" RUNNING && behind=$(fake_job hang=true -g 4 --queue prod) &&
+	wait_for 60 eval "job $behind reason | grep -qv null" && fault "delete-pod default/$(job "$a" pods.0.name) grace=0" &&
+	wait_for 60 job_is "$a" attempt 1 && job_becomes "$a" RUNNING && job_is "$behind" state PENDING &&
+	test "$(n_pods "$behind")" = 0 && gpuq cancel "$a" "$b" "$behind"
+'
+
 test_expect_success 'what is taken back lies apart: one that may stay is moved, over a kill as well' '
 	cat >apart.yaml <<-\END &&
 	version: 1

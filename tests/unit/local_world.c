@@ -194,7 +194,13 @@ static void start(struct world *w)
 	struct gpuq_err err = GPUQ_ERR_INIT;
 	int before = w->lists;
 
-	if (loop_new(&w->loop, &err) != 0 || cluster_local_new(w->loop, &o, &w->c, &err) != 0 ||
+	if (loop_new(&w->loop, &err) != 0) {
+		fprintf(stderr, "no loop: %s\n", err.text);
+		abort();
+	}
+	if (w->clock.boot[0]) /* as gpuqd goes on from the relation that it stored */
+		loop_clock_resume(w->loop, &w->clock, 0);
+	if (cluster_local_new(w->loop, &o, &w->c, &err) != 0 ||
 	    w->c->ops->start(w->c, &sink, &err) != 0) {
 		fprintf(stderr, "no cluster: %s\n", err.text);
 		abort();
@@ -237,6 +243,7 @@ void world_open(struct world *w, const char *dir, int64_t gpus)
 void world_close(struct world *w)
 {
 	w->c->ops->free(w->c);
+	w->clock = *loop_clock(w->loop);
 	loop_free(w->loop);
 	w->c = NULL;
 	w->loop = NULL;

@@ -34,6 +34,7 @@ struct heard {
 struct world {
 	char dir[128], shepherd[4096];
 	struct loop *loop;
+	struct clock clock; /* of the loop that was closed last */
 	struct loop_timer *beat;
 	struct cluster *c;
 	struct heard pods[WORLD_PODS_MAX];

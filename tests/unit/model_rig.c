@@ -6,7 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "gpuqd/state/audit/model_audit.h"
 #include "gpuqd/state/record/record.h"
+#include "gpuqd/state/record/model_apply.h"
 #include "libgpuq/wire/mp.h"
 
 /* ---- a store in memory ---- */
@@ -20,9 +22,18 @@ static int by_key(const void *a, const void *b)
 	return c ? c : (x->key_len > y->key_len) - (x->key_len < y->key_len);
 }
 
+static void audit(const struct model *m)
+{
+	struct gpuq_err err = GPUQ_ERR_INIT;
+
+	cr_expect_eq(model_audit(m, &err), 0, "%s", err.text);
+}
+
 void disk_write(struct disk *d, struct model *m)
 {
 	struct batch b;
+
+	audit(m);
 
 	change_batch_init(&b);
 	model_collect(m, &b);
@@ -65,6 +76,7 @@ struct model *disk_load(struct disk *d)
 							 d->r[i].key_len, d->r[i].val,
 							 d->r[i].val_len, &err),
 					     0, "%s", err.text);
+	audit(m);
 	return m;
 }
 

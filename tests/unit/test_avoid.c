@@ -7,6 +7,7 @@
 
 #include "gpuqd/snapshot/snapshot.h"
 #include "gpuqd/state/view/view.h"
+#include "gpuqd/state/record/model_apply.h"
 #include "gpuqd/snapshot/snapshot_take_past.h"
 #include "gpuqd/snapshot/snapshot_take.h"
 #include "tests/unit/model_rig.h"

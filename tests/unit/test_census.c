@@ -3,7 +3,8 @@
 
 #include <string.h>
 
-#include "gpuqd/state/census.h"
+#include "gpuqd/state/view/census.h"
+#include "gpuqd/state/record/model_apply.h"
 #include "libgpuq/wire/mp.h"
 #include "libgpuq/yaml.h"
 #include "model_rig.h"

@@ -7,6 +7,7 @@
 #include "gpuqd/flow/report/charge_keep.h"
 #include "gpuqd/flow/report/ledger_report.h"
 #include "tests/unit/journal_rig.h"
+#include "gpuqd/state/record/model_apply.h"
 
 #define HOUR_US (3600 * GPUQ_US_PER_S)
 #define KEEP_US (366 * CIVIL_DAY_US)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "gpuqd/state/view/view.h"
+#include "gpuqd/state/record/model_apply.h"
 #include "tests/unit/model_rig.h"
 
 static const struct job_key J2 = { 2, -1 };
@@ -164,7 +165,7 @@ Test(claim, the_victim_is_requeued_and_shown_why)
 	cr_expect_str_eq(gpuq_get_str(e, "by_queue", ""), "default");
 	cr_expect_not_null(strstr(gpuq_get_str(e, "why", ""), "quota 2"));
 	cr_expect_eq(place(m, J2, 2, "n0", 0), 0);
-	cr_expect_null(model_find_job(m, J2)->life->promise, "it has what it was promised");
+	cr_expect_null(model_find_job(m, J2)->life->promise, "it has what it was nominated");
 	cr_expect_eq(model_find_queue(m, "default")->held_milli, 0);
 	model_free(m);
 	gpuq_arena_done(&a);

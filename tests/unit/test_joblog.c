@@ -9,6 +9,7 @@
 #include "gpuqd/state/view/joblog.h"
 #include "gpuqd/state/model_int.h"
 #include "gpuqd/state/record/history_index.h"
+#include "gpuqd/state/record/model_apply.h"
 #include "libgpuq/wire/mp.h"
 #include "tests/unit/model_rig.h"
 
@@ -75,7 +76,7 @@ Test(joblog, a_life_from_hold_to_end)
 	cr_assert_eq(place(m, J1, 1, "n0", 2), 0);
 	cr_assert_eq(pod_event(m, EV_POD_CREATED, J1, 0, 0, T0 + 20, 0, 0), 0);
 	cr_assert_eq(pod_event(m, EV_POD_STARTED, J1, 0, 0, T0 + 30, 0, 0), 0);
-	cr_assert_neq(pod_event(m, EV_POD_STARTED, J1, 0, 0, T0 + 40, 0, 0), 0, "it runs already");
+	cr_assert_neq(pod_event(m, EV_POD_STARTED, J1, 0, 0, T0 + 40, 0, 0), 0, "already running");
 	cr_assert_eq(act(m, EV_JOB_EVICT_ASKED, J1), 0);
 	/* The numbers go on after a restart. */
 	disk_write(&d, m);

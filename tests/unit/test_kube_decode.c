@@ -358,7 +358,7 @@ Test(kube_decode, tells_why_a_node_is_not_ready)
 		  "\"reason\":\"R\"},"
 		  "{\"type\":\"Ready\",\"status\":\"True\"}]}",
 		  "PIDPressure=True: R", false },
-		{ "\"status\":{}", "the node has not said that it is ready", false },
+		{ "\"status\":{}", "the node has not reported that it is ready", false },
 		{ "\"status\":{\"conditions\":[{\"type\":\"Ready\",\"status\":\"True\"}]}", "",
 		  true },
 	};

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "gpuqd/base/loop.h"
+#include "gpuqd/base/worker.h"
 
 static struct loop *loop;
 static struct loop_work *works[3];
@@ -129,4 +130,44 @@ Test(loop, tells_who_had_most_of_the_longest_turn)
 	loop_stats(loop, &s);
 	cr_expect_eq(s.turns, 0);
 	cr_expect_str_eq(s.longest_part, "");
+}
+
+static int n_worked, n_told, n_dropped;
+
+static void work(void *arg)
+{
+	(void)arg;
+	n_worked++;
+}
+
+static void told(void *arg)
+{
+	(void)arg;
+	if (++n_told == 2)
+		loop_stop(loop, 7);
+}
+
+static void dropped(void *arg)
+{
+	(void)arg;
+	n_dropped++;
+}
+
+Test(loop, a_worker_that_finishes_has_done_all_and_does_nothing_after_it)
+{
+	struct worker *w;
+	struct gpuq_err err;
+
+	cr_assert_eq(worker_new(loop, &w, &err), 0);
+	cr_assert_eq(worker_run(w, work, told, NULL, &err), 0);
+	cr_assert_eq(worker_run(w, work, told, NULL, &err), 0);
+	worker_finish(w);
+	cr_expect_eq(n_worked, 2);
+	cr_expect_eq(n_told, 0, "outcomes come on the loop");
+	cr_assert_eq(worker_run(w, work, told, NULL, &err), 0);
+	cr_expect_eq(loop_run(loop), 7);
+	cr_expect_eq(n_told, 2);
+	cr_expect_eq(n_worked, 2);
+	worker_free(w, dropped);
+	cr_expect_eq(n_dropped, 1);
 }

@@ -8,6 +8,7 @@
 
 #include "gpuqd/state/model_int.h"
 #include "gpuqd/state/view/view.h"
+#include "gpuqd/state/record/model_apply.h"
 #include "libgpuq/wire/mp.h"
 #include "libgpuq/units.h"
 #include "tests/unit/model_rig.h"

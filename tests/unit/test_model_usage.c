@@ -8,6 +8,7 @@
 #include "gpuqd/state/record/record.h"
 #include "gpuqd/util/civil.h"
 #include "gpuqd/state/model_int.h"
+#include "gpuqd/state/record/model_apply.h"
 #include "libgpuq/wire/mp.h"
 #include "libgpuq/units.h"
 #include "libgpuq/yaml.h"

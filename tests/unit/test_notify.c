@@ -9,6 +9,7 @@
 #include "libgpuq/notify.h"
 #include "libgpuq/schema.h"
 #include "tests/unit/model_rig.h"
+#include "gpuqd/state/record/model_apply.h"
 
 /* ---- addresses ---- */
 

@@ -9,6 +9,7 @@
 #include "gpuqd/state/record/record.h"
 #include "gpuqd/util/varint.h"
 #include "gpuqd/state/record/upgrade.h"
+#include "gpuqd/state/record/model_apply.h"
 #include "libgpuq/wire/mp.h"
 #include "libgpuq/units.h"
 #include "libgpuq/wire/wire.h"
@@ -113,6 +114,41 @@ static void run_one(struct model *m)
 		pod_event(m, EV_POD_GONE, key, 0, 0, T0 + 92 * GPUQ_US_PER_S, 0, POD_FAULT_NONE),
 		0);
 	cr_assert_null(model_find_job(m, key), "it is history");
+}
+
+/* A job that ran; what it left beside its pods is written down, unless that is nothing. */
+static size_t n_left_beside(bool nothing)
+{
+	const struct event ev = { .type = EV_JOB_NOTHING_BESIDE,
+				  .at_us = T0 + 95 * GPUQ_US_PER_S,
+				  .job = J1,
+				  .nothing_beside = nothing };
+	struct model *m = fresh(1, 4);
+	enum event_type end;
+	struct batch b;
+	size_t n = 0;
+
+	model_set_besides(m, true);
+	submit_text(m, "{command: [a], gpus: 1}", NULL);
+	cr_assert_eq(place(m, J1, 1, "n0", 2), 0);
+	cr_assert_eq(model_apply(m, &ev, NULL), 0);
+	cr_assert_eq(pod_event(m, EV_POD_ENDED, J1, 0, 0, T0 + 96 * GPUQ_US_PER_S, 0, 0), 0);
+	cr_assert_eq(verdict(m, J1, T0 + 97 * GPUQ_US_PER_S, &end), 0);
+	cr_assert_eq(pod_event(m, EV_POD_GONE, J1, 0, 0, T0 + 98 * GPUQ_US_PER_S, 0, 0), 0);
+	cr_assert_null(model_find_job(m, J1));
+	change_batch_init(&b);
+	model_collect(m, &b);
+	for (size_t i = 0; i < b.n; i++)
+		n += b.items[i].table == TABLE_BESIDE && b.items[i].val;
+	change_batch_done(&b);
+	model_free(m);
+	return n;
+}
+
+Test(record, what_a_job_left_beside_its_pods_is_written_down)
+{
+	cr_expect_eq(n_left_beside(false), 1u);
+	cr_expect_eq(n_left_beside(true), 0u);
 }
 
 static void write_all(struct model *m, struct disk *d)

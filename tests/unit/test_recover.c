@@ -5,6 +5,7 @@
 #include "gpuqd/state/model.h"
 #include "gpuqd/state/record/record.h"
 #include "gpuqd/state/record/request.h"
+#include "gpuqd/state/record/model_apply.h"
 #include "libgpuq/wire/mp.h"
 #include "libgpuq/units.h"
 

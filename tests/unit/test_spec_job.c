@@ -227,9 +227,9 @@ static const struct spec_case accepted[] = {
 /* clang-format off */
 static const struct spec_case refused[] = {
 	{ .text = "",
-	  .want = "job.yaml:1:1: expected a job: there is nothing in it (a script begins with #!)" },
+	  .want = "job.yaml:1:1: expected a job: the file is empty (a script begins with #!)" },
 	{ .text = "# nothing\n",
-	  .want = "job.yaml:1:1: expected a job: there is nothing in it (a script begins with #!)" },
+	  .want = "job.yaml:1:1: expected a job: the file is empty (a script begins with #!)" },
 	{ .text = "just words\n",
 	  .want = "job.yaml:1:1: expected a job: a map of keys such as command" },
 	{ .text = "- a\n",
@@ -400,7 +400,7 @@ static const struct spec_case refused[] = {
 	  "after:12+5 (minutes) or singleton, not 'afterok:1+5'" },
 	{ .text = "command: x\n"
 	  "depends: [aftercorr:1]\n",
-	  .want = "job.yaml:2:10: depends: expected an array with aftercorr: it goes element by element" },
+	  .want = "job.yaml:2:10: depends: expected an array with aftercorr, which depends element by element" },
 	{ .text = "command: x\n"
 	  "retry: {limit: 1, on: [always]}\n",
 	  .want = "job.yaml:2:8: retry: on: expected infra, failure, oom, timeout or exit:CODE (1-255), "
@@ -445,7 +445,7 @@ static const struct spec_case refused[] = {
 	  .want = "job.yaml:2:6: env: expected a map of strings, found a list" },
 	{ .text = "command: x\n"
 	  "labels: {gpuq.io/job: \"1\"}\n",
-	  .want = "job.yaml:2:23: labels.gpuq.io/job: is set by gpuqd: leave it out" },
+	  .want = "job.yaml:2:23: labels.gpuq.io/job: is set by gpuqd: omit it" },
 	{ .text = "command: x\n"
 	  "labels: {a b: c}\n",
 	  .want = "job.yaml:2:15: labels.a b: expected a key such as team or example.com/team" },
@@ -455,7 +455,7 @@ static const struct spec_case refused[] = {
 	  "letters or digits at both ends" },
 	{ .text = "command: x\n"
 	  "annotations: {ALIYUN_COM_GPU_MEM_IDX: \"0\"}\n",
-	  .want = "job.yaml:2:39: annotations.ALIYUN_COM_GPU_MEM_IDX: is set by gpuqd: leave it out" },
+	  .want = "job.yaml:2:39: annotations.ALIYUN_COM_GPU_MEM_IDX: is set by gpuqd: omit it" },
 	{ .text = "command: x\n"
 	  "volumes: [{claim: a, path: data}]\n",
 	  .want = "job.yaml:2:11: volumes[0]: expected path to begin with '/', not 'data'" },
@@ -541,7 +541,7 @@ static const struct spec_case refused[] = {
 	  .want = "job.yaml:1:10: command: expected either a command or a script, not both" },
 	{ .text = "script_args: [a]\n"
 	  "command: x\n",
-	  .want = "job.yaml:1:14: script_args: expected a script that these are for" },
+	  .want = "job.yaml:1:14: script_args: expected a script for these arguments" },
 	{ .text = "groups: []\n",
 	  .want = "job.yaml:1:9: groups: expected a list of groups, at least one" },
 	{ .text = "groups: {a: b}\n",
@@ -579,8 +579,7 @@ static const struct spec_case refused[] = {
 	  "command: y\n",
 	  .want = "job.yaml:2:1: the key 'command' stands here a second time (first at line 1)" },
 	{ .text = "command: yes\n",
-	  .want = "job.yaml:1:10: 'yes' means different things to different readers: write true or false, "
-	  "or quote it" },
+	  .want = "job.yaml:1:10: 'yes' is ambiguous: write true or false, or quote it" },
 	{ .text = "command: x\n"
 	  "hold: 1\n",
 	  .want = "job.yaml:2:7: hold: expected true or false, found '1'" },
@@ -635,7 +634,7 @@ static const struct spec_case refused[] = {
 	  .want = "--hold: expected no value, not '1'",
 	  .argv = { "--hold=1" } },
 	{ .text = "command: x\n",
-	  .want = "env.NVIDIA_VISIBLE_DEVICES: is set by gpuqd to the devices it chose: leave it out",
+	  .want = "env.NVIDIA_VISIBLE_DEVICES: is set by gpuqd: omit it",
 	  .argv = { "--env=NVIDIA_VISIBLE_DEVICES=all" } },
 	{ .text = "command: x\n",
 	  .want = "--uid: is not offered: a job runs as the user who submits it",

@@ -110,7 +110,7 @@ static const struct spec_case accepted[] = {
 	  .warns = "" },
 	{ .text = POD("", "", "") "    env: [{name: NVIDIA_VISIBLE_DEVICES, value: all}, {name: B, value: c}]\n",
 	  .want = "{\"name\":\"p\",\"cpus\":0,\"image\":\"i\",\"env\":{\"B\":\"c\"}}",
-	  .warns = "pod.yaml:8:11: NVIDIA_VISIBLE_DEVICES is left out: gpuqd sets the devices\n" },
+	  .warns = "pod.yaml:8:11: NVIDIA_VISIBLE_DEVICES is omitted: gpuqd sets the devices\n" },
 	{ .text = JOB("", "", "", ""),
 	  .want = "{\"name\":\"j\",\"cpus\":0,\"image\":\"i\"}",
 	  .warns = "" },
@@ -239,7 +239,7 @@ static const struct spec_case refused[] = {
 	{ .text = "apiVersion: v1\n"
 	  "kind: List\n"
 	  "items: []\n",
-	  .want = "pod.yaml:1:1: expected a job: there is nothing in it (a script begins with #!)" },
+	  .want = "pod.yaml:1:1: expected a job: the file is empty (a script begins with #!)" },
 	{ .text = "apiVersion: v1\n"
 	  "kind: List\n"
 	  "items: [a]\n",
@@ -253,11 +253,11 @@ static const struct spec_case refused[] = {
 	  .want = "pod.yaml:5:19: spec.resourceClaims: expected devices as resources such as "
 	  "nvidia.com/gpu: claims are not placed by gpuqd" },
 	{ .text = POD(", labels: {gpuq.io/job: \"1\"}", "", ""),
-	  .want = "pod.yaml:3:43: metadata.labels.gpuq.io/job: is set by gpuqd: leave it out" },
+	  .want = "pod.yaml:3:43: metadata.labels.gpuq.io/job: is set by gpuqd: omit it" },
 	{ .text = POD(", labels: {a: 1}", "", ""),
 	  .want = "pod.yaml:3:33: metadata.labels.a: expected a string, not an integer (quote it)" },
 	{ .text = POD(", annotations: {hami.io/vgpu-node: n}", "", ""),
-	  .want = "pod.yaml:3:54: metadata.annotations.hami.io/vgpu-node: is set by gpuqd: leave it out" },
+	  .want = "pod.yaml:3:54: metadata.annotations.hami.io/vgpu-node: is set by gpuqd: omit it" },
 	{ .text = POD(", labels: {kueue.x-k8s.io/queue-name: a, kai.scheduler/queue: b}", "", ""),
 	  .want = "pod.yaml:3:81: metadata: expected one queue: kueue.x-k8s.io/queue-name says 'a', "
 	  "kai.scheduler/queue says 'b'" },

@@ -103,7 +103,7 @@ static const struct spec_case accepted[] = {
 	{ .text = "#!/bin/bash\n"
 	  "#SBATCH --mem=0\n",
 	  .want = "{\"name\":\"noname\",\"cpus\":1}",
-	  .warns = "run.sh:2:9: --mem: 0 means all memory of a node: it is not counted\n" },
+	  .warns = "run.sh:2:9: --mem: 0 means all memory of a node; memory is not counted\n" },
 	{ .text = "#!/bin/bash\n"
 	  "#SBATCH --time=0\n",
 	  .want = "{\"name\":\"noname\",\"time\":\"unlimited\",\"cpus\":1}",
@@ -380,7 +380,7 @@ static const struct spec_case refused[] = {
 	  .want = "run.sh:2:9: --mig: expected a MIG profile such as 1g.10gb, not 'huge'" },
 	{ .text = "#!/bin/bash\n"
 	  "#SBATCH --label=gpuq.io/job=1\n",
-	  .want = "run.sh: labels.gpuq.io/job: is set by gpuqd: leave it out" },
+	  .want = "run.sh: labels.gpuq.io/job: is set by gpuqd: omit it" },
 	{ .text = "#!/bin/bash\n"
 	  "#SBATCH --kill-on-invalid-dep=maybe\n",
 	  .want = "run.sh:2:9: --kill-on-invalid-dep: expected yes or no, not 'maybe'" },

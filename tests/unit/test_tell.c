@@ -9,6 +9,7 @@
 #include "gpuqd/snapshot/snapshot_take_guest.h"
 #include "gpuqd/flow/publish.h"
 #include "tests/unit/journal_rig.h"
+#include "gpuqd/state/record/model_apply.h"
 
 static struct journal_rig rig;
 static uint32_t n_told;

@@ -268,6 +268,26 @@ Test(why, says_when_it_would_start_anyway)
 	done(&c);
 }
 
+Test(why, tells_of_the_bound_that_left_it_without_a_planned_start)
+{
+	struct cluster c = half_full(GPUQ_UNLIMITED, GPUQ_UNLIMITED);
+	struct gpuq_val *v;
+
+	c.s->config.max_job_test = 1;
+	for (uint32_t i = 0; i < c.s->n_jobs; i++)
+		c.s->jobs[i].preemptible = i > 1;
+	c.s->jobs[add_job(&c, 10, c.lab, 3, 60 * MIN, "a100")].submit_us = NOW - MIN;
+	c.s->jobs[2].priority = 5; /* before the other */
+	cr_assert_eq(explain(&c, 9, &v), 0);
+	cr_expect_eq(gpuq_get(v, "bounds")->n, 0, "it has one");
+	cr_assert_eq(explain(&c, 10, &v), 0);
+	cr_assert_eq(gpuq_get(v, "bounds")->n, 1);
+	cr_expect_str_eq(gpuq_get_str(gpuq_get(v, "bounds")->items[0], "bound", ""),
+			 "max_job_test");
+	cr_expect_eq(gpuq_get_int(gpuq_get(v, "bounds")->items[0], "most", 0), 1);
+	done(&c);
+}
+
 Test(why, is_about_jobs_that_wait)
 {
 	struct cluster c = half_full(GPUQ_UNLIMITED, GPUQ_UNLIMITED);
@@ -299,5 +319,66 @@ Test(why, stops_when_nobody_waits_for_it)
 	cr_expect_eq(gpuq_get_int(v, "tries", -1), 0);
 	cr_expect(gpuq_get_bool(v, "cut_short", false));
 	gpuq_buf_done(&packed);
+	done(&c);
+}
+
+/* ---- long lines ---- */
+
+/* So many more wait in that queue, no two of which ask for the same time. */
+static void add_line(struct cluster *c, uint32_t first_id, uint32_t n, uint32_t queue, int gpus)
+{
+	for (uint32_t i = 0; i < n; i++)
+		add_job(c, first_id + i, queue, gpus, (100 + i) * MIN, "a100");
+}
+
+Test(why, a_long_line_of_different_jobs_changes_nothing_in_front_of_it)
+{
+	struct cluster c = setup(GPUQ_UNLIMITED);
+	struct gpuq_val *v;
+	const struct gpuq_val *queues;
+
+	run(&c, add_job(&c, 1, c.other, 4, 90 * MIN, "a100"), 0, 0, 4);
+	run(&c, add_job(&c, 2, c.other, 2, 70 * MIN, "a100"), 1, 0, 2);
+	run(&c, add_job(&c, 3, c.other, 1, 65 * MIN, "a100"), 1, 2, 1);
+	for (uint32_t i = 0; i < c.s->n_jobs; i++)
+		c.s->jobs[i].preemptible = false;
+	add_job(&c, 9, c.lab, 2, 90 * MIN, "a100");
+	add_line(&c, 100, 800, c.lab, 4);
+	add_line(&c, 2000, 800, c.other, 1);
+	cr_assert_eq(explain(&c, 9, &v), 0);
+	cr_expect_str_eq(gpuq_get_str(v, "next", ""), "wait");
+	HAS(change(v, "gpus"), "\"from\":2,\"to\":1");
+	HAS(change(v, "flavor"), "\"to\":\"h100\"");
+	HAS(change(v, "end"), "\"job\":\"3\"");
+	/* All of them are counted, whatever was tried on. */
+	queues = gpuq_get(v, "queues");
+	cr_expect_eq(queues->n, 2);
+	for (uint32_t i = 0; i < queues->n; i++)
+		cr_expect_geq(gpuq_get_int(queues->items[i], "waiting", 0), 800);
+	done(&c);
+}
+
+/* Behind 200 that are too large stand 500 that would take what becomes free: in front of it
+ * all the same. */
+Test(why, what_holds_for_the_front_of_a_line_alone_is_not_told)
+{
+	struct cluster c = setup(GPUQ_UNLIMITED);
+	struct gpuq_val *v;
+
+	run(&c, add_job(&c, 1, c.other, 1, 300 * MIN, "a100"), 0, 0, 1);
+	run(&c, add_job(&c, 2, c.other, 3, 300 * MIN, "a100"), 0, 1, 3);
+	run(&c, add_job(&c, 3, c.other, 4, 300 * MIN, "a100"), 1, 0, 4);
+	for (uint32_t i = 0; i < c.s->n_jobs; i++)
+		c.s->jobs[i].preemptible = false;
+	add_line(&c, 100, 200, c.lab, 3);
+	for (uint32_t i = 3; i < c.s->n_jobs; i++)
+		c.s->jobs[i].walltime_us = 5 * MIN + i * GPUQ_US_PER_S;
+	add_line(&c, 1000, 500, c.lab, 1);
+	for (uint32_t i = 203; i < c.s->n_jobs; i++)
+		c.s->jobs[i].walltime_us = 100 * MIN + i * GPUQ_US_PER_S;
+	add_job(&c, 5000, c.lab, 1, 200 * MIN, "a100");
+	cr_assert_eq(explain(&c, 5000, &v), 0);
+	cr_expect_str_eq(gpuq_get_str(v, "next", ""), "wait");
+	cr_expect_str_eq(change(v, "end"), "");
 	done(&c);
 }

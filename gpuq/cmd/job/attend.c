@@ -239,11 +239,13 @@ static int on_signal(struct stay *s)
 	job_name(s->t->targets[0].id, s->t->targets[0].index, text, sizeof(text));
 	follow_clear(&s->f);
 	if (s->detached) {
-		cli_say("detached; job %s goes on: gpuq attach -it %s comes back", text, text);
+		cli_say("detached; job %s keeps running: gpuq attach -it %s connects again", text,
+			text);
 		return EXIT_LIVES_ON;
 	}
 	if (!s->t->ours) {
-		cli_say("stopped waiting; job %s goes on: gpuq wait %s waits again, gpuq cancel %s "
+		cli_say("stopped waiting; job %s keeps running: gpuq wait %s waits again, gpuq "
+			"cancel %s "
 			"ends it",
 			text, text, text);
 		return EXIT_LIVES_ON;
@@ -281,7 +283,7 @@ static int on_never_started(struct stay *s)
 	    board_started(&s->f.board, s->t->targets, s->t->n_targets))
 		return 0;
 	if (s->t->keep) {
-		cli_say("job %s did not start in time; it goes on waiting", text);
+		cli_say("job %s did not start in time; it stays pending", text);
 		return EXIT_NEVER_STARTED;
 	}
 	n = cancel(s, true, &err);

@@ -20,7 +20,7 @@ int cmd_attach(struct cli *c)
 		return EXIT_DONE;
 	case STDIO_DETACHED:
 	case STDIO_SIGNAL:
-		cli_say("detached; job %s goes on", c->args.rest[0]);
+		cli_say("detached; job %s keeps running", c->args.rest[0]);
 		return EXIT_DONE;
 	case STDIO_LOST:
 	case STDIO_FAILED:

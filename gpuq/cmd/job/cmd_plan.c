@@ -21,7 +21,7 @@ static void cost_lines(const struct gpuq_val *cost, struct gpuq_buf *text)
 		view_cell(text, gpuq_get(cost, "gpu_minutes"));
 		gpuq_buf_adds(text, " GPU-minutes");
 	} else {
-		gpuq_buf_adds(text, "without a time limit nobody knows");
+		gpuq_buf_adds(text, "unknown without a time limit");
 	}
 	if (line_says(gpuq_get(cost, "money")))
 		gpuq_buf_printf(text, ", %.2f %s", view_number(gpuq_get(cost, "money"), 0),
@@ -38,7 +38,7 @@ static void cost_lines(const struct gpuq_val *cost, struct gpuq_buf *text)
 		line_print("Budget", text);
 	}
 	if (view_number(gpuq_get(cost, "lost_gpu_hours"), 0) > 0) {
-		gpuq_buf_printf(text, "%.2f GPU-hours of work of others are lost",
+		gpuq_buf_printf(text, "%.2f GPU-hours of other jobs' work are lost",
 				view_number(gpuq_get(cost, "lost_gpu_hours"), 0));
 		line_print("", text);
 	}

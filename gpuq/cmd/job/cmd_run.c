@@ -36,7 +36,7 @@ int cmd_run(struct cli *c)
 	s.specs.items[0].input_open |= io.input;
 	s.specs.items[0].tty |= io.tty;
 	if ((io.input || io.tty) && s.specs.items[0].array.n_ranges)
-		return cli_usage(c, "an array has no one input: leave -it out");
+		return cli_usage(c, "an array has no single input: omit -it");
 	code = submission_send(c, &s, false);
 	if (code >= 0)
 		return code;

@@ -49,7 +49,7 @@ int cmd_update(struct cli *c)
 	c->args.n_rest = n;
 	if (top ? set->n > 0 : set->n == 0)
 		return cli_usage(c, top ? "--top goes without KEY=VALUE"
-					: "expected what to change, such as time=2h");
+					: "expected a change, such as time=2h");
 	if (top)
 		gpuq_put(a, extra, "top", gpuq_bool(a, true));
 	else

@@ -77,7 +77,7 @@ static void paint(struct follow *f, bool now)
 		return;
 	f->progress_at_us = at_us;
 	if (f->away_since_us)
-		gpuq_buf_adds(&text, "the server does not answer, trying again");
+		gpuq_buf_adds(&text, "the server does not answer; retrying");
 	else if (f->board.n == 1)
 		describe(&text, &f->board.items[0]);
 	else if (f->board.n > 1)
@@ -137,9 +137,8 @@ int follow_retry(struct follow *f, int code)
 	if (now_us - f->away_since_us >= FOLLOW_AWAY_US)
 		return 0;
 	if (f->verbose && !f->away_pause_us)
-		cli_say(f->c->busy
-				? "the server is busy with other calls of this user, trying again"
-				: "the server does not answer, trying again");
+		cli_say(f->c->busy ? "the server is busy with other calls of this user; retrying"
+				   : "the server does not answer; retrying");
 	f->away_pause_us = f->away_pause_us ? f->away_pause_us * 2 : PAUSE_MIN_US;
 	if (f->away_pause_us > PAUSE_MAX_US)
 		f->away_pause_us = PAUSE_MAX_US;
@@ -283,10 +282,10 @@ enum follow_end follow_wait(struct follow *f, bool until_start, struct gpuq_err 
 				break;
 			}
 			if (rc == 0)
-				rc = gpuq_fail(err, GPUQ_EBUSY,
-					       "the server stopped telling of "
-					       "the job before it had %s",
-					       until_start ? "started" : "ended");
+				rc = gpuq_fail(
+					err, GPUQ_EBUSY,
+					"the server stopped reporting the job before it had %s",
+					until_start ? "started" : "ended");
 		}
 		if (rc > 0)
 			break;

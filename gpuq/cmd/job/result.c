@@ -6,6 +6,7 @@
 
 #include "gpuq/cli.h"
 #include "gpuq/view.h"
+#include "libgpuq/grow.h"
 #include "libgpuq/names.h"
 
 void board_done(struct board *b)
@@ -47,15 +48,8 @@ static struct board_job *entry(struct board *b, int64_t id, int64_t index)
 
 	if (has(b, at, id, index))
 		return &b->items[at];
-	if (b->n == b->room) {
-		const size_t room = b->room ? b->room * 2 : 8;
-		struct board_job *more = realloc(b->items, room * sizeof(*more));
-
-		if (!more)
-			return NULL;
-		b->items = more;
-		b->room = room;
-	}
+	if (!grow_to(&b->items, &b->room, b->n + 1))
+		return NULL;
 	memmove(&b->items[at + 1], &b->items[at], (b->n++ - at) * sizeof(b->items[0]));
 	b->items[at] = (struct board_job){ .id = id, .index = index, .state = -1 };
 	return &b->items[at];

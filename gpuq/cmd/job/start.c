@@ -31,15 +31,15 @@ static void when_line(const struct gpuq_val *s, int64_t now_us, struct gpuq_buf 
 		const char *by, *words;
 	} how[] = {
 		{ "now", "" },
-		{ "claim", ", when those who leave for it are gone" },
-		{ "reservation", " at the latest: its places are planned from then on" },
-		{ "simulation", ", as things stand" },
+		{ "claim", ", when its victims are gone" },
+		{ "reservation", " at the latest: it has a start reservation" },
+		{ "simulation", ", as estimated now" },
 	};
 	const struct gpuq_val *at = gpuq_get(s, "start_time"), *likely = gpuq_get(s, "likely_time");
 	const char *by = gpuq_get_str(s, "by", "");
 
 	if (!at || at->type != GPUQ_INT) {
-		gpuq_buf_adds(text, "not known within what was looked at");
+		gpuq_buf_adds(text, "unknown (beyond the estimate's horizon)");
 		line_print("Starts", text);
 		return;
 	}
@@ -54,7 +54,7 @@ static void when_line(const struct gpuq_val *s, int64_t now_us, struct gpuq_buf 
 	if (likely && likely->type == GPUQ_INT && likely->i < at->i) {
 		gpuq_buf_adds(text, "likely ");
 		add_when(text, likely, now_us);
-		gpuq_buf_adds(text, ", by how long such jobs have run");
+		gpuq_buf_adds(text, ", from the run times of similar jobs");
 		line_print("", text);
 	}
 }
@@ -102,9 +102,9 @@ static void victim_lines(const struct gpuq_val *s, struct gpuq_buf *text)
 				gpuq_get_str(v, "user", "?"), gpuq_get_str(v, "queue", "?"));
 		line_gpus(text, gpuq_get(v, "gpus"));
 		gpuq_buf_printf(text, "%s; %.2f GPU-hours of work are lost",
-				gpuq_get_bool(v, "moves", false) ? ", moves to other places" : "",
+				gpuq_get_bool(v, "moves", false) ? ", relocated" : "",
 				view_number(gpuq_get(v, "lost_gpu_seconds"), 0) / 3600);
-		line_print(line_label("Leaving", i), text);
+		line_print(line_label("Victims", i), text);
 		if (!line_says(gpuq_get(v, "rule")))
 			continue;
 		gpuq_buf_printf(text, "  rule %s: %s", gpuq_get_str(v, "rule", ""),
@@ -128,7 +128,7 @@ static void wait_lines(const struct gpuq_val *s, int64_t now_us, struct gpuq_buf
 			view_time(text, at);
 		gpuq_buf_adds(text, " for ");
 		reason_text(text, w, now_us);
-		line_print(line_label("Waits", i), text);
+		line_print(line_label("Pending", i), text);
 	}
 }
 
@@ -138,31 +138,32 @@ static void trust_lines(const struct gpuq_val *s, struct gpuq_buf *text)
 	const int64_t endless = gpuq_get_int(how, "endless", 0), n = gpuq_get_int(r, "jobs", 0);
 
 	if (line_says(how)) {
-		gpuq_buf_printf(text,
-				"nobody new comes, and the %" PRId64
-				" running jobs take as long as they may",
-				gpuq_get_int(how, "running", 0));
+		const int64_t running = gpuq_get_int(how, "running", 0);
+
+		gpuq_buf_printf(text, "no new jobs and full time limits (%" PRId64 " running job%s",
+				running, line_s(running));
 		if (endless)
-			gpuq_buf_printf(text, "; %" PRId64 " of them have no limit", endless);
-		line_print("Assuming", text);
+			gpuq_buf_printf(text, ", %" PRId64 " without a limit", endless);
+		gpuq_buf_addc(text, ')');
+		line_print("Assumes", text);
 		if (gpuq_get_bool(how, "cut_short", false)) {
-			gpuq_buf_printf(text, "it was looked ahead %" PRId64 " events, not further",
+			gpuq_buf_printf(text, "the estimate stopped after %" PRId64 " events",
 					gpuq_get_int(how, "events", 0));
 			line_print("", text);
 		}
 	}
 	if (n == 0)
 		return;
-	gpuq_buf_printf(text, "of %" PRId64 " estimates in this queue half were off by less than ",
-			n);
+	gpuq_buf_printf(text, "error of %" PRId64 " estimates in this queue: median ", n);
 	line_clock(text, gpuq_get_int(r, "half_s", 0) * GPUQ_US_PER_S);
-	gpuq_buf_adds(text, ", nine of ten by less than ");
+	gpuq_buf_adds(text, ", 90th percentile ");
 	line_clock(text, gpuq_get_int(r, "most_s", 0) * GPUQ_US_PER_S);
 	gpuq_buf_printf(text,
-			"; %" PRId64 " started later, %" PRId64 " earlier, %" PRId64 " had none",
+			"; %" PRId64 " started later, %" PRId64 " earlier, %" PRId64
+			" without estimate",
 			gpuq_get_int(r, "late", 0), gpuq_get_int(r, "early", 0),
 			gpuq_get_int(r, "unknown", 0));
-	line_print("So far", text);
+	line_print("Accuracy", text);
 }
 
 void start_lines(const struct gpuq_val *s, int64_t now_us, struct gpuq_buf *text)

@@ -15,7 +15,7 @@ bool stdio_options(struct cli *c, struct stdio *io, int *code)
 	io->tty = opt_given(&c->args, OPT_TTY);
 	if (!io->tty || tty_there())
 		return true;
-	*code = cli_usage(c, "--tty: standard input is no terminal; leave it out");
+	*code = cli_usage(c, "--tty: standard input is not a terminal; omit --tty");
 	return false;
 }
 
@@ -35,13 +35,13 @@ static void tell_size(struct session *s, bool redraw)
 static void on_open(struct session *s, const struct stdio *io)
 {
 	if (io->input && !s->takes_input)
-		cli_say("the job has no open standard input: what is typed goes nowhere");
+		cli_say("the job has no open standard input: input is discarded");
 	if (io->tty && !s->tty)
-		cli_say("the job has no terminal: --tty changes nothing");
+		cli_say("the job has no terminal: --tty has no effect");
 	if (s->tty && io->tty) {
 		s->clean = false;
 		if (io->input && !tty_raw())
-			cli_say("the terminal cannot be made raw");
+			cli_say("the terminal cannot be set to raw mode");
 	}
 }
 

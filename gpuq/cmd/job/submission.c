@@ -77,7 +77,7 @@ static int sort_output(struct cli *c, struct gpuq_err *err)
 		return 0;
 	more = gpuq_arena_calloc(&c->arena, args->n_job + 2, sizeof(*more));
 	if (!more)
-		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		return gpuq_no_memory(err);
 	for (size_t i = 0; i < args->n_job; i++)
 		more[i] = args->job[i];
 	more[args->n_job++] = gpuq_arena_printf(&c->arena, "--output=%s", o);
@@ -109,7 +109,7 @@ static int read_environ(struct gpuq_arena *a, struct gpuq_strmap *out, struct gp
 	out->keys = gpuq_arena_calloc(a, n, sizeof(*out->keys));
 	out->vals = gpuq_arena_calloc(a, n, sizeof(*out->vals));
 	if (!out->keys || !out->vals)
-		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		return gpuq_no_memory(err);
 	for (size_t i = 0; i < n; i++) {
 		const char *eq = strchr(environ[i], '=');
 
@@ -118,7 +118,7 @@ static int read_environ(struct gpuq_arena *a, struct gpuq_strmap *out, struct gp
 		out->keys[out->n] = gpuq_arena_strndup(a, environ[i], (size_t)(eq - environ[i]));
 		out->vals[out->n] = eq + 1;
 		if (!out->keys[out->n++])
-			return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+			return gpuq_no_memory(err);
 	}
 	return 0;
 }
@@ -149,7 +149,7 @@ static int read_command(struct cli *c, struct gpuq_spec_opts *opts, const char *
 	int rc;
 
 	if (!spec)
-		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		return gpuq_no_memory(err);
 	rc = sort_output(c, err);
 	opts->argv = c->args.job;
 	if (rc == 0)
@@ -236,7 +236,7 @@ int submission_read(struct cli *c, struct submission *s)
 		return cli_usage(c, takes_command(c) ? "expected FILE, or -- and a command"
 						     : "expected FILE, or - for standard input");
 	if (!context)
-		rc = gpuq_fail(&err, GPUQ_ENOMEM, "out of memory");
+		rc = gpuq_no_memory(&err);
 	else
 		rc = read_context(c, context, &err);
 	if (rc < 0)
@@ -282,7 +282,7 @@ static int params(struct cli *c, const struct submission *s, size_t first, size_
 		struct gpuq_val *tree = gpuq_spec_write(a, &s->specs.items[i]);
 
 		if (!tree)
-			return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+			return gpuq_no_memory(err);
 		gpuq_add(a, list, tree);
 	}
 	share_context(a, map, list);
@@ -339,7 +339,7 @@ static int send_some(struct cli *c, struct submission *s, size_t first, size_t n
 		return rc;
 	got = gpuq_get(reply, "jobs");
 	if (!got || got->type != GPUQ_LIST || got->n == 0)
-		return gpuq_fail(err, GPUQ_EPROTO, "the server's answer names no job");
+		return gpuq_fail(err, GPUQ_EPROTO, "the server's reply has no job");
 	for (size_t i = 0; i < got->n; i++)
 		gpuq_add(&c->arena, jobs, got->items[i]);
 	return 0;

@@ -46,24 +46,24 @@ static void detail_text(struct gpuq_buf *out, const struct row *r)
 
 /* clang-format off */
 static const struct column event_cols[] = {
-	{ "TIME", 't', 0, "time", time_text, time_rank, "when" },
-	{ "EVENT", 'e', 0, "event", NULL, NULL, "what" },
-	{ "JOB", 'i', COL_RIGHT, "job", NULL, NULL, "to which job or element" },
-	{ "WHO", 'u', 0, "who", NULL, NULL, "who did it; - is gpuqd itself" },
-	{ "ATTEMPT", 0, COL_RIGHT, "attempt", NULL, NULL, "in which attempt" },
-	{ "POD", 0, COL_RIGHT, "pod", NULL, NULL, "to which of its pods" },
-	{ "DETAIL", 0, COL_CUT, NULL, detail_text, NULL, "whatever else is known" },
+	{ "TIME", 't', 0, "time", time_text, time_rank, "time" },
+	{ "EVENT", 'e', 0, "event", NULL, NULL, "event" },
+	{ "JOB", 'i', COL_RIGHT, "job", NULL, NULL, "job or array element" },
+	{ "WHO", 'u', 0, "who", NULL, NULL, "user who caused it; - is gpuqd itself" },
+	{ "ATTEMPT", 0, COL_RIGHT, "attempt", NULL, NULL, "attempt" },
+	{ "POD", 0, COL_RIGHT, "pod", NULL, NULL, "index of the pod" },
+	{ "DETAIL", 0, COL_CUT, NULL, detail_text, NULL, "details" },
 	{ NULL, 0, 0, NULL, NULL, NULL, NULL },
 };
 
 static const struct column audit_cols[] = {
-	{ "TIME", 't', 0, "time", time_text, time_rank, "when" },
-	{ "WHO", 'u', 0, "who", NULL, NULL, "who did it" },
-	{ "ACTION", 'e', 0, "action", NULL, NULL, "what" },
-	{ "OBJECT", 'o', COL_CUT, "object", NULL, NULL, "to what" },
-	{ "OLD", 0, COL_CUT, "old", NULL, NULL, "how it was" },
-	{ "NEW", 0, COL_CUT, "new", NULL, NULL, "how it is" },
-	{ "NOTE", 0, COL_CUT, "note", NULL, NULL, "why, where somebody said it" },
+	{ "TIME", 't', 0, "time", time_text, time_rank, "time" },
+	{ "WHO", 'u', 0, "who", NULL, NULL, "user who did it" },
+	{ "ACTION", 'e', 0, "action", NULL, NULL, "action" },
+	{ "OBJECT", 'o', COL_CUT, "object", NULL, NULL, "changed object" },
+	{ "OLD", 0, COL_CUT, "old", NULL, NULL, "old value" },
+	{ "NEW", 0, COL_CUT, "new", NULL, NULL, "new value" },
+	{ "NOTE", 0, COL_CUT, "note", NULL, NULL, "reason given for the change" },
 	{ NULL, 0, 0, NULL, NULL, NULL, NULL },
 };
 /* clang-format on */

@@ -7,8 +7,8 @@
 #include "gpuq/cmd/see/cmd_int.h"
 #include "gpuq/cols_job.h"
 #include "gpuq/list.h"
-#include "gpuq/nodeset.h"
 #include "gpuq/view.h"
+#include "libgpuq/hostlist.h"
 #include "libgpuq/names.h"
 #include "libgpuq/units.h"
 
@@ -180,26 +180,26 @@ static const struct column cols[] = {
 	{ "NODE", 'n', COL_CUT, NULL, name_text, NULL, "the node" },
 	{ "STATE", 't', COL_STATE, NULL, state_text, NULL, "state of the node" },
 	{ "POOL", 0, COL_CUT, "pool", NULL, NULL, "its pool" },
-	{ "FLAVOR", 'f', COL_CUT, "flavor", NULL, NULL, "kind of its devices" },
+	{ "FLAVOR", 'f', COL_CUT, "flavor", NULL, NULL, "flavor of its devices" },
 	{ "GPUS", 0, COL_RIGHT, "gpus", NULL, NULL, "devices of the node" },
 	{ "FREE_GPUS", 0, COL_RIGHT, "free_gpus", NULL, NULL, "free devices of the node" },
 	{ "GPU", 0, COL_RIGHT, NULL, index_text, index_rank, "index of the device" },
-	{ "PRODUCT", 0, COL_CUT, "product", NULL, NULL, "what the device is" },
+	{ "PRODUCT", 0, COL_CUT, "product", NULL, NULL, "product name of the device" },
 	{ "MEMORY", 0, COL_RIGHT, NULL, memory_text, memory_rank, "memory of the device" },
 	{ "FREE_MEMORY", 0, COL_RIGHT, NULL, free_memory_text, free_memory_rank, "free memory of the device" },
-	{ "USED_MEMORY", 0, COL_RIGHT, NULL, used_memory_text, used_memory_rank, "memory of the device that pods were given" },
+	{ "USED_MEMORY", 0, COL_RIGHT, NULL, used_memory_text, used_memory_rank, "allocated memory of the device" },
 	{ "FREE", 0, COL_RIGHT, NULL, free_text, free_rank, "free part of the device" },
 	{ "DEVICE_STATE", 0, COL_STATE, NULL, device_state_text, NULL, "state of the device" },
-	{ "UUID", 0, COL_CUT, "uuid", NULL, NULL, "the device's own name" },
+	{ "UUID", 0, COL_CUT, "uuid", NULL, NULL, "UUID of the device" },
 	{ "JOBS", 0, COL_CUT, NULL, jobs_text, NULL, "jobs on the device" },
-	{ "USERS", 0, COL_CUT, NULL, users_text, NULL, "whose they are" },
-	{ "FOREIGN_PODS", 0, COL_RIGHT, "foreign_pods", NULL, NULL, "pods on the node that gpuq did not make" },
-	{ "FOREIGN_GPUS", 0, COL_RIGHT, "foreign_gpus", NULL, NULL, "devices of the node that those have" },
+	{ "USERS", 0, COL_CUT, NULL, users_text, NULL, "users of these jobs" },
+	{ "FOREIGN_PODS", 0, COL_RIGHT, "foreign_pods", NULL, NULL, "pods on the node that gpuq did not create" },
+	{ "FOREIGN_GPUS", 0, COL_RIGHT, "foreign_gpus", NULL, NULL, "devices of the node that such pods hold" },
 	{ "CPUS", 0, COL_RIGHT, NULL, cpus_text, cpus_rank, "cores of the node" },
-	{ "FREE_CPUS", 0, COL_RIGHT, NULL, free_cpus_text, free_cpus_rank, "cores that no pod has" },
+	{ "FREE_CPUS", 0, COL_RIGHT, NULL, free_cpus_text, free_cpus_rank, "free cores of the node" },
 	{ "RAM", 0, COL_RIGHT, NULL, ram_text, ram_rank, "memory of the node" },
-	{ "FREE_RAM", 0, COL_RIGHT, NULL, free_ram_text, free_ram_rank, "memory that no pod has" },
-	{ "CAUSE", 0, COL_CUT, "cause", NULL, NULL, "why the node, or what is free of it, is not in use" },
+	{ "FREE_RAM", 0, COL_RIGHT, NULL, free_ram_text, free_ram_rank, "free memory of the node" },
+	{ "CAUSE", 0, COL_CUT, "cause", NULL, NULL, "cause why the node, or its free devices, are not in use" },
 	{ NULL, 0, 0, NULL, NULL, NULL, NULL },
 };
 /* clang-format on */
@@ -265,9 +265,9 @@ static int fill(struct cli *c, struct gpuq_val *params, struct gpuq_err *err)
 	int rc = 0;
 
 	for (int i = 0; i < c->args.n_rest && rc == 0; i++)
-		rc = nodeset_expand(a, c->args.rest[i], names, err);
+		rc = hostlist_expand(a, c->args.rest[i], HOSTLIST_GLOBS, names, err);
 	if (rc == 0 && nodes)
-		rc = nodeset_expand(a, nodes, names, err);
+		rc = hostlist_expand(a, nodes, HOSTLIST_GLOBS, names, err);
 	if (rc == 0 && states)
 		rc = check_states(states, err);
 	if (names && names->n)

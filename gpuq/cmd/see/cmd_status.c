@@ -90,7 +90,7 @@ static void avoid_lines(const struct gpuq_val *job, struct gpuq_buf *text)
 	}
 }
 
-/* Where it will start, and who has to leave there first. */
+/* The job's nominated placement, and the jobs that are preempted for it. */
 static void promise_lines(const struct gpuq_val *job, struct gpuq_buf *text)
 {
 	const struct gpuq_val *p = gpuq_get(job, "promise"), *pods = gpuq_get(p, "pods");
@@ -104,7 +104,7 @@ static void promise_lines(const struct gpuq_val *job, struct gpuq_buf *text)
 			gpuq_buf_adds(text, k ? "," : " ");
 			view_cell(text, devices->items[k]);
 		}
-		line_print(line_label("Promised", i), text);
+		line_print(line_label("Nominated", i), text);
 	}
 	for (size_t i = 0; victims && victims->type == GPUQ_LIST && i < victims->n; i++) {
 		gpuq_buf_adds(text, i ? ", " : "");
@@ -116,7 +116,7 @@ static void promise_lines(const struct gpuq_val *job, struct gpuq_buf *text)
 		gpuq_buf_adds(text, " under ");
 		view_cell(text, gpuq_get(p, "rule"));
 	}
-	line_print("Leaving", text);
+	line_print("Victims", text);
 	if (!line_says(gpuq_get(p, "why")))
 		return;
 	view_cell(text, gpuq_get(p, "why"));
@@ -145,7 +145,7 @@ static void use_line(const struct gpuq_val *job, struct gpuq_buf *text)
 	line_print("Use", text);
 }
 
-/* What stands only where it is told: where it runs, where its output goes. */
+/* Print working directory, output files and comment of a job that has them. */
 static void place_lines(const struct gpuq_val *job, struct gpuq_buf *text)
 {
 	static const struct {
@@ -264,8 +264,8 @@ static void stranded_words(const struct gpuq_val *status, struct gpuq_buf *text)
 	static const struct {
 		const char *cause, *words;
 	} causes[] = {
-		{ "cpu", "without a free core" },        { "memory", "without free memory" },
-		{ "pods", "where no pod more may run" }, { "suspect", "on suspect nodes" },
+		{ "cpu", "without a free core" },      { "memory", "without free memory" },
+		{ "pods", "without a free pod slot" }, { "suspect", "on suspect nodes" },
 		{ "frozen", "on frozen nodes" },
 	};
 	const char *sep = " (";
@@ -319,7 +319,7 @@ static void oldest_line(const struct gpuq_val *status, struct gpuq_buf *text)
 	line_clock(text, now_us > since_us ? now_us - since_us : 0);
 	if (line_says(gpuq_get(o, "reason")))
 		gpuq_buf_printf(text, " (%s)", gpuq_get_str(o, "reason", ""));
-	line_print("Waits longest", text);
+	line_print("Longest wait", text);
 }
 
 static void jobs_line(const struct gpuq_val *status, struct gpuq_buf *text)
@@ -364,7 +364,7 @@ static void recovering_line(const struct gpuq_val *status, struct gpuq_buf *text
 		gpuq_buf_printf(text, ", %" PRId64 " adopted, %" PRId64 " unknown: gpuq recover",
 				gpuq_get_int(r, "adopted", 0), gpuq_get_int(r, "unknown", 0));
 	else
-		gpuq_buf_adds(text, ", nothing starts until the cluster was listed");
+		gpuq_buf_adds(text, ", no job starts until the cluster has been listed");
 	line_print("Recovering", text);
 }
 

@@ -48,7 +48,7 @@ static void print_reasons(const struct gpuq_val *job, int64_t now_us, struct gpu
 	const struct gpuq_val *reasons = gpuq_get(job, "reasons");
 
 	for (size_t i = 0; i < count(reasons); i++) {
-		const char *doc = reason_doc(gpuq_get_str(reasons->items[i], "code", ""));
+		const char *doc = gpuq_reason_doc_of(gpuq_get_str(reasons->items[i], "code", ""));
 
 		reason_text(text, reasons->items[i], now_us);
 		line_print(line_label("Reason", i), text);
@@ -59,9 +59,9 @@ static void print_reasons(const struct gpuq_val *job, int64_t now_us, struct gpu
 	}
 }
 
-/* ---- the line ---- */
+/* ---- rank in the queue order ---- */
 
-static void print_line(const struct gpuq_val *w, struct gpuq_buf *text)
+static void print_rank(const struct gpuq_val *w, struct gpuq_buf *text)
 {
 	static const char *const names[] = { "qos",  "fairshare", "age", "stretch",
 					     "size", "boost",     "nice" };
@@ -71,7 +71,7 @@ static void print_line(const struct gpuq_val *w, struct gpuq_buf *text)
 	if (place > 0) {
 		gpuq_buf_printf(text, "%" PRId64 " of %" PRId64 " in its queue", place,
 				gpuq_get_int(w, "waiting", place));
-		line_print("Place", text);
+		line_print("Rank", text);
 	}
 	if (line_says(terms)) {
 		gpuq_buf_printf(text, "%" PRId64, gpuq_get_int(terms, "total", 0));
@@ -92,7 +92,7 @@ static void print_line(const struct gpuq_val *w, struct gpuq_buf *text)
 		if (strcmp(by, "submit") == 0)
 			gpuq_buf_adds(text, ": submitted earlier");
 		else
-			gpuq_buf_printf(text, ": %" PRId64 " point%s more by %s",
+			gpuq_buf_printf(text, ": %" PRId64 " more point%s of %s",
 					gpuq_get_int(j, "points", 0),
 					line_s(gpuq_get_int(j, "points", 0)), by);
 		line_print(line_label("Before it", i), text);
@@ -110,12 +110,10 @@ static void print_standing(const struct gpuq_val *job, const struct gpuq_val *w,
 	static const struct {
 		const char *standing, *where, *means;
 	} words[] = {
-		{ "quota", "inside the quota of queue",
-		  "owed to it, and taken back from others where they borrowed it" },
-		{ "fair_share", "inside the fair share of queue",
-		  "taken from queues that hold more than theirs, unless they are protected" },
-		{ "beyond", "beyond the fair share of queue",
-		  "it may have what nobody else wants" },
+		{ "quota", "within the quota of queue", "borrowed devices can be reclaimed" },
+		{ "fair_share", "within the fair share of queue",
+		  "devices can be reclaimed from queues above their share" },
+		{ "beyond", "beyond the fair share of queue", "idle devices only" },
 	};
 	const char *standing = gpuq_get_str(w, "standing", "");
 
@@ -124,7 +122,7 @@ static void print_standing(const struct gpuq_val *job, const struct gpuq_val *w,
 			continue;
 		gpuq_buf_printf(text, "%s %s: %s", words[i].where, gpuq_get_str(job, "queue", "?"),
 				words[i].means);
-		line_print("Stands", text);
+		line_print("Entitled", text);
 	}
 }
 
@@ -134,8 +132,7 @@ static void print_free(const struct gpuq_val *w, struct gpuq_buf *text)
 
 	if (!line_says(f))
 		return;
-	gpuq_buf_printf(text,
-			"%" PRId64 " GPUs of the flavors that it may use, %" PRId64 " on one node",
+	gpuq_buf_printf(text, "%" PRId64 " GPUs of its flavors, at most %" PRId64 " on one node",
 			gpuq_get_int(f, "gpus", 0), gpuq_get_int(f, "largest", 0));
 	line_print("Free", text);
 }
@@ -149,9 +146,9 @@ static void print_queues(const struct gpuq_val *w, struct gpuq_buf *text)
 
 		for (int64_t k = gpuq_get_int(q, "depth", 0); k > 0 && text->len < 64; k--)
 			gpuq_buf_adds(text, "  ");
-		gpuq_buf_printf(text, "%s: has ", gpuq_get_str(q, "name", "?"));
+		gpuq_buf_printf(text, "%s: holds ", gpuq_get_str(q, "name", "?"));
 		view_cell(text, gpuq_get(q, "allocated"));
-		gpuq_buf_adds(text, ", due ");
+		gpuq_buf_adds(text, ", fair share ");
 		view_cell(text, gpuq_get(q, "fair_share"));
 		gpuq_buf_adds(text, " (quota ");
 		view_cell(text, gpuq_get(q, "quota"));
@@ -159,7 +156,7 @@ static void print_queues(const struct gpuq_val *w, struct gpuq_buf *text)
 			gpuq_buf_adds(text, ", limit ");
 			view_cell(text, gpuq_get(q, "limit"));
 		}
-		gpuq_buf_printf(text, "), %" PRId64 " waiting", gpuq_get_int(q, "waiting", 0));
+		gpuq_buf_printf(text, "), %" PRId64 " pending", gpuq_get_int(q, "waiting", 0));
 		line_print(line_label("Queues", i), text);
 	}
 }
@@ -186,7 +183,7 @@ static void change_text(struct gpuq_buf *text, const struct gpuq_val *c, int64_t
 		gpuq_buf_printf(text, "without %s", gpuq_get_str(c, "code", "?"));
 		if (line_says(gpuq_get(c, "object")))
 			gpuq_buf_printf(text, " (%s)", gpuq_get_str(c, "object", ""));
-		gpuq_buf_printf(text, ", which is up to the %s", gpuq_get_str(c, "who", "?"));
+		gpuq_buf_printf(text, ", which the %s can lift", gpuq_get_str(c, "who", "?"));
 	} else if (strcmp(what, "gpus") == 0 || strcmp(what, "pods") == 0) {
 		gpuq_buf_adds(text, "with ");
 		view_cell(text, gpuq_get(c, "to"));
@@ -200,13 +197,13 @@ static void change_text(struct gpuq_buf *text, const struct gpuq_val *c, int64_t
 		gpuq_buf_adds(text, "with a time limit of ");
 		line_clock(text, gpuq_get_int(c, "to_s", 0) * GPUQ_US_PER_S);
 	} else if (strcmp(what, "move") == 0) {
-		gpuq_buf_adds(text, "when this job starts elsewhere: ");
+		gpuq_buf_adds(text, "if this job is relocated: ");
 		add_jobs(text, jobs);
 	} else if (strcmp(what, "end") == 0) {
 		const int64_t at_us = gpuq_get_int(c, "end_time", 0);
 
-		gpuq_buf_adds(text, count(jobs) == 1 ? "when this job has ended: "
-						     : "when these jobs have ended: ");
+		gpuq_buf_adds(text, count(jobs) == 1 ? "after this job has ended: "
+						     : "after these jobs have ended: ");
 		add_jobs(text, jobs);
 		if (at_us > now_us) {
 			gpuq_buf_adds(text, ", at most in ");
@@ -214,7 +211,7 @@ static void change_text(struct gpuq_buf *text, const struct gpuq_val *c, int64_t
 		}
 	}
 	if (strcmp(gpuq_get_str(c, "how", ""), "claim") == 0)
-		gpuq_buf_adds(text, " (then others leave for it)");
+		gpuq_buf_adds(text, " (by preempting others)");
 }
 
 static void print_changes(const struct gpuq_val *w, int64_t now_us, struct gpuq_buf *text)
@@ -224,10 +221,10 @@ static void print_changes(const struct gpuq_val *w, int64_t now_us, struct gpuq_
 	size_t n = 0;
 
 	if (strcmp(next, "start") == 0) {
-		gpuq_buf_adds(text, "now: the scheduler starts it as soon as it looks again");
+		gpuq_buf_adds(text, "in the next scheduling cycle");
 		line_print("Would start", text);
 	} else if (strcmp(next, "claim") == 0) {
-		gpuq_buf_adds(text, "when these have left for it: ");
+		gpuq_buf_adds(text, "after its victims are gone: ");
 		add_jobs(text, victims);
 		line_print("Would start", text);
 	}
@@ -236,10 +233,8 @@ static void print_changes(const struct gpuq_val *w, int64_t now_us, struct gpuq_
 		line_print(line_label("Would start", n++), text);
 	}
 	if (n == 0 && strcmp(next, "wait") == 0) {
-		gpuq_buf_printf(text, "no single change was found that would let it start now%s",
-				gpuq_get_bool(w, "cut_short", false) ? ", of those there was "
-								       "time to try"
-								     : "");
+		gpuq_buf_printf(text, "no single change found that lets it start now%s",
+				gpuq_get_bool(w, "cut_short", false) ? " (search cut short)" : "");
 		line_print("Would start", text);
 	}
 }
@@ -254,32 +249,32 @@ static void print_starts(const struct gpuq_val *v, struct gpuq_buf *text)
 		const struct gpuq_val *s = starts->items[i];
 
 		view_time(text, gpuq_get(s, "decided_time"));
-		gpuq_buf_adds(text, " after waiting ");
+		gpuq_buf_adds(text, " after being pending for ");
 		line_clock(text, gpuq_get_int(s, "waited_s", 0) * GPUQ_US_PER_S);
 		line_print(line_label("Decided", i), text);
 		if (line_says(gpuq_get(s, "ahead_of"))) {
-			gpuq_buf_printf(text, "  ahead of job %s, which is planned there for ",
+			gpuq_buf_printf(text, "  backfilled ahead of job %s, which is planned for ",
 					gpuq_get_str(s, "ahead_of", "?"));
 			view_time(text, gpuq_get(s, "planned_time"));
 			line_print("", text);
 		} else if (gpuq_get_bool(s, "backfilled", false)) {
-			gpuq_buf_adds(text, "  in a hole ahead of a planned start");
+			gpuq_buf_adds(text, "  backfilled ahead of a planned start");
 			line_print("", text);
 		}
 		if (!line_says(gpuq_get(s, "flavor")))
 			continue;
-		gpuq_buf_printf(text, "  queue %s then had ", gpuq_get_str(s, "queue", "?"));
+		gpuq_buf_printf(text, "  queue %s held ", gpuq_get_str(s, "queue", "?"));
 		view_cell(text, gpuq_get(s, "allocated"));
-		gpuq_buf_printf(text, " of %s, due ", gpuq_get_str(s, "flavor", "?"));
+		gpuq_buf_printf(text, " of %s, fair share ", gpuq_get_str(s, "flavor", "?"));
 		view_cell(text, gpuq_get(s, "fair_share"));
 		gpuq_buf_adds(text, " (quota ");
 		view_cell(text, gpuq_get(s, "quota"));
-		gpuq_buf_printf(text, "); %" PRId64 " other%s waited in it",
+		gpuq_buf_printf(text, "); %" PRId64 " other%s pending in it",
 				gpuq_get_int(s, "jobs_behind", 0),
 				line_s(gpuq_get_int(s, "jobs_behind", 0)));
 		line_print("", text);
 		if (line_says(gpuq_get(s, "yield_time"))) {
-			gpuq_buf_adds(text, "  its places are somebody else's from ");
+			gpuq_buf_adds(text, "  its devices are reserved for another job from ");
 			view_time(text, gpuq_get(s, "yield_time"));
 			line_print("", text);
 		}
@@ -291,7 +286,7 @@ static void print_avoids(const struct gpuq_val *job, struct gpuq_buf *text)
 	const struct gpuq_val *list = gpuq_get(job, "avoids");
 
 	for (size_t i = 0; i < count(list); i++) {
-		gpuq_buf_printf(text, "node %s failed it: others are taken first until ",
+		gpuq_buf_printf(text, "node %s, which failed it, unless no other fits, until ",
 				gpuq_get_str(list->items[i], "node", "?"));
 		view_time(text, gpuq_get(list->items[i], "until_time"));
 		line_print(line_label("Avoids", i), text);
@@ -330,9 +325,9 @@ static void print_claims(const struct gpuq_val *v, struct gpuq_buf *text)
 		const char *key, *words;
 	} passed[] = {
 		{ "firm", "cannot be evicted" },
-		{ "busy", "leave or start just now" },
-		{ "shielded", "are protected from it" },
-		{ "not_needed", "belong to queues that are due them, or were not needed" },
+		{ "busy", "are ending or starting" },
+		{ "shielded", "are protected" },
+		{ "not_needed", "are within their queue's entitlement, or not needed" },
 	};
 	const struct gpuq_val *claims = gpuq_get(v, "claims");
 
@@ -351,7 +346,7 @@ static void print_claims(const struct gpuq_val *v, struct gpuq_buf *text)
 			view_cell(text, gpuq_get(s, "before"));
 			gpuq_buf_adds(text, " -> ");
 			view_cell(text, gpuq_get(s, "after"));
-			gpuq_buf_adds(text, ", due ");
+			gpuq_buf_adds(text, ", fair share ");
 			view_cell(text, gpuq_get(s, "fair_share"));
 			gpuq_buf_adds(text, ", quota ");
 			view_cell(text, gpuq_get(s, "quota"));
@@ -365,6 +360,34 @@ static void print_claims(const struct gpuq_val *v, struct gpuq_buf *text)
 			gpuq_buf_printf(text, "  passed over: %" PRId64 " that %s", n,
 					passed[k].words);
 			line_print("", text);
+		}
+	}
+}
+
+/* Where the scheduler stopped short of what it might have found. */
+static void print_bounds(const struct gpuq_val *w, struct gpuq_buf *text)
+{
+	static const struct {
+		const char *bound, *stopped, *what;
+	} words[] = {
+		{ "max_job_test", "no planned start", "blocked jobs were looked at for one" },
+		{ "moments", "no planned start", "moments were tried for those of all jobs" },
+		{ "own_moments", "no planned start", "moments were tried for it" },
+		{ "placements", "no further search for victims", "placements were tried" },
+		{ "victims", "no further search for victims", "of them made no room" },
+		{ "moves", "no further search for jobs to relocate", "nodes were tried" },
+	};
+	const struct gpuq_val *bounds = gpuq_get(w, "bounds");
+
+	for (size_t i = 0, n = 0; i < count(bounds); i++) {
+		const char *bound = gpuq_get_str(bounds->items[i], "bound", "");
+
+		for (size_t k = 0; k < sizeof(words) / sizeof(words[0]); k++) {
+			if (strcmp(words[k].bound, bound) != 0)
+				continue;
+			gpuq_buf_printf(text, "%s: %" PRId64 " %s", words[k].stopped,
+					gpuq_get_int(bounds->items[i], "most", 0), words[k].what);
+			line_print(line_label("Bounded", n++), text);
 		}
 	}
 }
@@ -383,7 +406,8 @@ void why_print(const struct gpuq_val *v, FILE *f)
 		print_free(w, &text);
 		start_lines(gpuq_get(v, "start"), now_us, &text);
 		print_changes(w, now_us, &text);
-		print_line(w, &text);
+		print_bounds(w, &text);
+		print_rank(w, &text);
 		print_queues(w, &text);
 	}
 	view_job_nodes(&text, job);

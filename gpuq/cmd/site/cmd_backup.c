@@ -132,13 +132,13 @@ int cmd_backup(struct cli *c)
 	int rc;
 
 	if (!path || (on_server && c->args.n_rest))
-		return cli_usage(c, "expected a file, or --server-path with one of the server's");
+		return cli_usage(c, "expected a file, or --server-path with a file on the server");
 	if (on_server) {
 		rc = there(c, path, &x, &err);
 		return rc < 0 ? cli_fail(&err, false) : tell(c, &x, path);
 	}
 	if (strcmp(path, "-") == 0 && isatty(STDOUT_FILENO))
-		return cli_usage(c, "-: a database does not go to a terminal");
+		return cli_usage(c, "-: refusing to write a database to a terminal");
 	cli_signals_catch();
 	rc = cli_connect(c, &err);
 	if (rc == 0)

@@ -79,11 +79,11 @@ static void check_rights(struct exam *x)
 	const char *user = cli_user(x->c);
 
 	if (user)
-		find(x, GOOD, "identity", "", "the server knows you as %s, %s", user,
+		find(x, GOOD, "identity", "", "connected as %s, %s", user,
 		     gpuq_get_str(gpuq_server_info(x->c->conn), "role", "user"));
 	else
-		find(x, BAD, "identity", "talk to it over its unix socket",
-		     "the server does not know who you are");
+		find(x, BAD, "identity", "connect over its unix socket",
+		     "the server does not know the user");
 }
 
 static void check_clock(struct exam *x)
@@ -96,8 +96,8 @@ static void check_clock(struct exam *x)
 	if (off_us < CLOCK_US)
 		find(x, GOOD, "clock", "", "the clocks agree");
 	else
-		find(x, WARN, "clock", "let both machines keep time by NTP",
-		     "the clocks are %.1f s apart: times that are shown are the server's",
+		find(x, WARN, "clock", "run NTP on both machines",
+		     "the clocks differ by %.1f s: printed times are the server's",
 		     (double)off_us / (double)GPUQ_US_PER_S);
 }
 
@@ -108,14 +108,14 @@ static void check_jumps(struct exam *x)
 	const int64_t ahead_s = figure(x, "clock", "ahead_s", 0);
 
 	if (jumps)
-		find(x, WARN, "jumps", "let the server's machine keep time by NTP",
+		find(x, WARN, "jumps", "run NTP on the server's machine",
 		     "the server's wall clock jumped %" PRId64 " times, last by %+" PRId64
-		     " s: times that are shown moved with it, limits and charges did not",
+		     " s: printed times moved with it, limits and charges did not",
 		     jumps, figure(x, "clock", "jump_s", 0));
 	else if (ahead_s > CLOCK_AHEAD_S || ahead_s < -CLOCK_AHEAD_S)
 		find(x, GOOD, "jumps", "",
 		     "the server's wall clock was set by %+" PRId64
-		     " s since the first job: times that are shown moved with it",
+		     " s since the first job: printed times moved with it",
 		     ahead_s);
 }
 
@@ -132,17 +132,17 @@ static void check_disk(struct exam *x)
 	line_bytes(&has, free_bytes);
 	gpuq_buf_adds(&has, " are free");
 	if (gpuq_get_bool(gpuq_get(x->diag, "journal"), "read_only", false))
-		find(x, BAD, "disk", "make room on the disk of the state directory",
+		find(x, BAD, "disk", "free space on the disk of the state directory",
 		     "there is no space and nothing can be changed: %s", gpuq_buf_str(&has));
 	else if (gpuq_get_bool(gpuq_get(x->diag, "journal"), "no_new_jobs", false))
-		find(x, BAD, "disk", "make room on the disk of the state directory",
-		     "it is full and no jobs are taken: %s", gpuq_buf_str(&has));
+		find(x, BAD, "disk", "free space on the disk of the state directory",
+		     "the disk is full and no jobs are accepted: %s", gpuq_buf_str(&has));
 	else if (free_bytes < DISK_LOW || free_bytes < used)
-		find(x, WARN, "disk", "make room: a backup takes as much again", "%s",
+		find(x, WARN, "disk", "free space: a backup takes as much again", "%s",
 		     gpuq_buf_str(&has));
 	else if (used > map / 10 * 9)
 		find(x, WARN, "disk", "raise map_size in gpuqd.yaml and restart gpuqd",
-		     "it may not grow much more: %s", gpuq_buf_str(&has));
+		     "the database is close to map_size: %s", gpuq_buf_str(&has));
 	else
 		find(x, GOOD, "disk", "", "%s", gpuq_buf_str(&has));
 	gpuq_buf_done(&has);
@@ -157,15 +157,15 @@ static void check_cluster(struct exam *x)
 
 	if (!gpuq_get_bool(cluster, "connected", false))
 		find(x, BAD, "cluster", "see the log of gpuqd for the reason",
-		     "there is no cluster (%s): nothing starts", kind);
+		     "no cluster (%s): no job starts", kind);
 	else if (since_us && now_us - since_us > STALE_US)
 		find(x, BAD, "cluster",
 		     "see whether the apiserver answers, and whether the account of gpuqd may list "
 		     "and watch pods and nodes (gpuqd(8) names the rights)",
-		     "nothing has been heard of the cluster (%s) for %" PRId64 " s", kind,
+		     "the cluster (%s) has not answered for % " PRId64 " s", kind,
 		     (now_us - since_us) / GPUQ_US_PER_S);
 	else
-		find(x, GOOD, "cluster", "", "the cluster (%s) is in view", kind);
+		find(x, GOOD, "cluster", "", "the cluster (%s) is reachable", kind);
 }
 
 /* Without measurements nobody is stopped for being idle. */
@@ -179,17 +179,18 @@ static void check_measured(struct exam *x)
 
 	if (rule && (trouble || !source))
 		find(x, WARN, "measured",
-		     "see metrics in gpuqd.yaml(5); on this machine the driver's library is asked",
+		     "see metrics in gpuqd.yaml(5); on the local cluster the driver's library is "
+		     "used",
 		     "idle rules are not applied%s: %s", source ? " everywhere" : "",
-		     trouble ? trouble : "nothing was measured yet");
+		     trouble ? trouble : "no measurements yet");
 	else if (source)
 		find(x, GOOD, "measured", "",
-		     "what devices of running jobs do is measured (%s): %" PRId64 " device%s of "
+		     "utilization is measured (%s): %" PRId64 " device%s of "
 		     "%" PRId64 " job%s",
 		     source, devices, line_s(devices), jobs, line_s(jobs));
 	else
 		find(x, GOOD, "measured", "",
-		     "what devices do is not measured, and no idle rule needs it");
+		     "GPU utilization is not measured (no idle rule uses it)");
 }
 
 /* Names of the nodes that a test is true of; how many there are. */
@@ -242,8 +243,8 @@ static void check_nodes(struct exam *x)
 	} kinds[] = {
 		{ is_down, "down",
 		  "see why they are not ready: kubectl describe node, or the machine" },
-		{ is_suspect, "suspect: pods failed there of late",
-		  "look at the events of those pods" },
+		{ is_suspect, "suspect: pods failed there recently",
+		  "see the events of those pods" },
 		{ has_ill_gpus, "with devices that are not healthy",
 		  "look at the driver's log; gpuq drain keeps jobs off meanwhile" },
 		{ has_no_gpus, "without devices",

@@ -6,9 +6,9 @@
 #include "gpuq/cli.h"
 #include "gpuq/cmd/site/cmd_int.h"
 #include "gpuq/lines.h"
-#include "gpuq/nodeset.h"
 #include "gpuq/out.h"
 #include "gpuq/term.h"
+#include "libgpuq/hostlist.h"
 
 /* Names of the nodes that change, folded by the line. */
 static void print_nodes(const struct gpuq_val *nodes)
@@ -54,7 +54,7 @@ static int act_on_nodes(struct cli *c, const char *method, const char *done, con
 	int64_t changed, matched, jobs;
 
 	for (int i = 0; i < c->args.n_rest; i++)
-		if (nodeset_expand(a, c->args.rest[i], names, &err) < 0)
+		if (hostlist_expand(a, c->args.rest[i], HOSTLIST_GLOBS, names, &err) < 0)
 			return cli_usage(c, "%s", err.text);
 	gpuq_put(a, params, "names", names);
 	if (c->args.val[OPT_REASON])

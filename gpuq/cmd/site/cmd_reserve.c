@@ -4,8 +4,8 @@
 
 #include "gpuq/cli.h"
 #include "gpuq/cmd/site/cmd_int.h"
-#include "gpuq/nodeset.h"
 #include "gpuq/cmd/site/site_change.h"
+#include "libgpuq/hostlist.h"
 
 /* Options that become a key of the reservation as they are. */
 static const struct {
@@ -61,7 +61,7 @@ static int fill(struct cli *c, struct gpuq_val *r, struct gpuq_err *err)
 	if (!args->val[OPT_START])
 		gpuq_put(a, r, "start", gpuq_str(a, "now"));
 	if (args->val[OPT_NODES]) {
-		rc = nodeset_expand(a, args->val[OPT_NODES], nodes, err);
+		rc = hostlist_expand(a, args->val[OPT_NODES], HOSTLIST_GLOBS, nodes, err);
 		gpuq_put(a, r, "nodes", nodes);
 	}
 	if (rc == 0 && args->val[OPT_GPUS])

@@ -31,7 +31,7 @@ int site_put(struct gpuq_arena *a, struct gpuq_val *map, const char *text, struc
 	int rc;
 
 	if (!key)
-		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		return gpuq_no_memory(err);
 	if (text[n] == '\0' || n == 0)
 		return gpuq_fail(err, GPUQ_EINVAL, "%s: expected key=value", text);
 	rc = gpuq_yaml_parse(a, key, value, strlen(value), &docs, &n_docs, err);
@@ -140,12 +140,12 @@ static void cell_job(struct gpuq_buf *out, const struct row *r)
 
 static const struct column cols[] = {
 	{ "JOBID", 0, COL_RIGHT, NULL, cell_job, NULL, "the job" },
-	{ "USER", 0, 0, "user", NULL, NULL, "whose it is" },
-	{ "QUEUE", 0, 0, "queue", NULL, NULL, "its queue" },
+	{ "USER", 0, 0, "user", NULL, NULL, "owner" },
+	{ "QUEUE", 0, 0, "queue", NULL, NULL, "queue" },
 	{ "GPUS", 0, COL_RIGHT, "gpus", NULL, NULL, "devices it loses" },
-	{ "RAN", 0, COL_RIGHT, NULL, cell_ran, NULL, "how long it has run" },
+	{ "RAN", 0, COL_RIGHT, NULL, cell_ran, NULL, "run time" },
 	{ "LOSES", 0, COL_RIGHT, NULL, cell_loses, NULL, "GPU-hours since its last checkpoint" },
-	{ "THEN", 0, 0, NULL, cell_then, NULL, "what becomes of it" },
+	{ "THEN", 0, 0, NULL, cell_then, NULL, "what happens to it" },
 	{ "FOR", 0, 0, NULL, cell_for, NULL, "the job that takes its place, and its queue" },
 	{ "RULE", 0, 0, "rule", NULL, NULL, "the rule that allows it" },
 	{ NULL, 0, 0, NULL, NULL, NULL, NULL },

@@ -26,6 +26,6 @@ int kube_spec_check(struct cluster *c, const struct gpuq_spec *spec, const char 
 			"for the queue");
 	}
 	if (spec->output || spec->error || spec->input)
-		gpuq_buf_adds(warnings, "output files mean nothing in a pod: see gpuq logs\n");
+		gpuq_buf_adds(warnings, "output files are ignored on Kubernetes: see gpuq logs\n");
 	return podspec_check(spec, level, err);
 }

@@ -49,7 +49,7 @@ static void answered(void *arg, const struct http_answer *a)
 	}
 	if (a->complete && (a->status == 403 || a->status == 404)) {
 		log_notice("kube.identity",
-			   "status=%d: whether this is the cluster of the store is not checked; "
+			   "status=%d: the identity of the cluster is not checked; "
 			   "the role gpuqd-observe lets gpuqd see the namespace kube-system",
 			   a->status);
 		i->fn(i->arg, "");

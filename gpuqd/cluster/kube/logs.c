@@ -128,7 +128,7 @@ static void refused(struct cluster_log *log, const struct http_answer *a)
 		/* Whoever asks has no uid yet: its creation may be under way. */
 		later(log, FIRST_US + random_between(0, FIRST_US));
 	} else if (st.kind == STATUS_GONE) {
-		fail(log, GPUQ_ENOENT, "the cluster has it no more");
+		fail(log, GPUQ_ENOENT, "it is gone from the cluster");
 	} else if (not_yet && log->follow && !log->over) {
 		later(log, FIRST_US + random_between(0, FIRST_US));
 	} else if (not_yet) {
@@ -158,7 +158,7 @@ static void on_end(void *arg, const struct http_answer *a)
 		return;
 	}
 	if (!log->follow || log->back.fails >= TRIES) {
-		fail(log, GPUQ_EIO, *a->error ? a->error : "it breaks off again and again");
+		fail(log, GPUQ_EIO, *a->error ? a->error : "the connection breaks repeatedly");
 		return;
 	}
 	/* The end of the stream may be the pod's or only the connection's. A pod that

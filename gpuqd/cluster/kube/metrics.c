@@ -8,6 +8,7 @@
 #include "gpuqd/cluster/kube/http/http.h"
 #include "gpuqd/cluster/kube/metrics_text.h"
 #include "libgpuq/arena.h"
+#include "libgpuq/grow.h"
 #include "libgpuq/limits.h"
 
 #define ANSWER_MAX_US INT64_C(10000000)
@@ -69,19 +70,12 @@ static void on_fact(void *arg, const struct use_fact *f)
 	struct use_fact copy = *f;
 
 	if (m->n_facts == GPUQ_METRICS_DEVICES_MAX) {
-		snprintf(m->why, sizeof(m->why), "more than %u devices: the others are left out",
+		snprintf(m->why, sizeof(m->why), "more than %u devices: the others are skipped",
 			 GPUQ_METRICS_DEVICES_MAX);
 		return;
 	}
-	if (m->n_facts == m->room) {
-		const size_t room = m->room ? 2 * m->room : 256;
-		struct use_fact *more = realloc(m->facts, room * sizeof(*more));
-
-		if (!more)
-			return;
-		m->facts = more;
-		m->room = room;
-	}
+	if (!grow_to(&m->facts, &m->room, m->n_facts + 1))
+		return;
 	copy.pod = gpuq_arena_strdup(&m->mem, f->pod);
 	copy.uuid = gpuq_arena_strdup(&m->mem, f->uuid);
 	if (copy.pod && copy.uuid)
@@ -94,7 +88,7 @@ static void end_round(struct metrics *m)
 	const int64_t took_us = loop_mono_us(m->loop) - m->begun_us;
 
 	if (!*m->why && m->n_facts == 0)
-		snprintf(m->why, sizeof(m->why), "the metrics tell of no device");
+		snprintf(m->why, sizeof(m->why), "no device in the metrics");
 	m->next = loop_after(m->loop, took_us < m->every_us ? m->every_us - took_us : 0, begin, m);
 	m->sink->measured(m->sink->arg, &r);
 	m->n_facts = 0;

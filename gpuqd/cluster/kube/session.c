@@ -112,7 +112,7 @@ static void on_status(struct cluster_session *s, const char *bytes, size_t n)
 		s->sink.data(s->sink.arg, SESSION_ERR, text.data, text.len);
 		end(s, not_run(message), NULL);
 	} else {
-		fail(s, GPUQ_EIO, *message ? message : "the cluster does not say why it ended");
+		fail(s, GPUQ_EIO, *message ? message : "the cluster reports no cause of its end");
 	}
 	gpuq_buf_done(&text);
 	json_decref(st);
@@ -128,13 +128,12 @@ static void refused(struct cluster_session *s, const struct http_answer *a)
 	switch (st.kind) {
 	case STATUS_FORBIDDEN:
 		snprintf(text, sizeof(text),
-			 "gpuqd itself has no right to that, get and create of pods/%s (" RIGHTS
-			 "): %s",
+			 "gpuqd lacks the right to get and create pods/%s (" RIGHTS "): %s",
 			 things[s->kind], st.text);
 		fail(s, GPUQ_EPERM, text);
 		break;
 	case STATUS_GONE:
-		fail(s, GPUQ_EGONE, "the cluster has the pod no more");
+		fail(s, GPUQ_EGONE, "the pod is gone from the cluster");
 		break;
 	case STATUS_REFUSED:
 		fail(s, GPUQ_ECONFLICT, st.text);

@@ -262,7 +262,7 @@ int signals_send(struct signals *s, const char *namespace_, const struct pod_ref
 		return gpuq_fail(err, GPUQ_EPERM, "%s", why);
 	HASH_FIND_STR(s->all, ref->name, x);
 	if (x && x->held)
-		return gpuq_fail(err, GPUQ_ECONFLICT, "it is leaving");
+		return gpuq_fail(err, GPUQ_ECONFLICT, "it is being evicted");
 	if (x && x->session) { /* one is on its way */
 		if (signal != x->signal)
 			x->more |= UINT64_C(1) << (signal - 1);

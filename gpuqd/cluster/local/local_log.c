@@ -14,6 +14,7 @@
 #include "gpuqd/cluster/local/local_int.h"
 #include "gpuqd/cluster/local/shepherd/log_reader.h"
 #include "gpuqd/cluster/local/shepherd/shepherd_log.h"
+#include "libgpuq/grow.h"
 
 #define CHUNK_BYTES 32768
 #define CHUNKS_A_TURN 8 /* then others have their turn */
@@ -381,14 +382,8 @@ void local_log_trim(struct local *l)
 		if (len < 5 || strcmp(e->d_name + len - 4, ".log") != 0 ||
 		    fstatat(dirfd(dir), e->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0)
 			continue;
-		if (n == room) {
-			struct kept *more = realloc(all, (room + 256) * sizeof(*all));
-
-			if (!more)
-				break;
-			all = more;
-			room += 256;
-		}
+		if (!grow_to(&all, &room, n + 1))
+			break;
 		all[n].pod = strndup(e->d_name, len - 4);
 		all[n].bytes = (int64_t)st.st_blocks * 512; /* holes cost nothing */
 		all[n].at_s = st.st_mtime;

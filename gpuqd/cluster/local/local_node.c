@@ -16,6 +16,7 @@
 
 #include "gpuqd/base/log.h"
 #include "gpuqd/cluster/local/local_int.h"
+#include "libgpuq/grow.h"
 
 #define PROBE_BYTES_MAX 65536
 
@@ -289,18 +290,16 @@ static bool parse_device(char *line, struct local_device *d)
 static void take_lines(struct local_node *n, char *text)
 {
 	struct local_device *found = NULL;
-	size_t count = 0;
+	size_t count = 0, room = 0;
 
 	for (char *save, *line = strtok_r(text, "\n", &save); line;
 	     line = strtok_r(NULL, "\n", &save)) {
-		struct local_device d = { .healthy = false }, *more;
+		struct local_device d = { .healthy = false };
 
 		if (!parse_device(line, &d))
 			continue;
-		more = realloc(found, (count + 1) * sizeof(*found));
-		if (!more)
+		if (!grow_to(&found, &room, count + 1))
 			break;
-		found = more;
 		found[count++] = d;
 	}
 	take_devices(n, found, count);

@@ -524,7 +524,7 @@ int local_pod_signal(struct cluster *c, const struct pod_ref *ref, int signal, s
 	bool ok;
 
 	if (fd < 0)
-		return gpuq_fail(err, GPUQ_ECONFLICT, "it does not run");
+		return gpuq_fail(err, GPUQ_ECONFLICT, "not running");
 	snprintf(line, sizeof(line), "signal %d\n", signal);
 	ok = local_files_tell(fd, line);
 	close(fd);

@@ -118,7 +118,8 @@ static void on_text(evutil_socket_t fd, short what, void *arg)
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
 	if (n <= 0 || gpuq_buf_add(&u->text, chunk, (size_t)n) != 0) {
-		give_up(u, "the library of the NVIDIA driver (libnvidia-ml.so.1) does not tell");
+		give_up(u,
+			"the library of the NVIDIA driver (libnvidia-ml.so.1) does not report it");
 		return;
 	}
 	loop_cancel(u->timer);

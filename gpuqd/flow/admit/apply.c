@@ -44,7 +44,7 @@ int apply_new(struct journal *j, struct apply **out, struct gpuq_err *err)
 	int rc;
 
 	if (!ap)
-		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		return gpuq_no_memory(err);
 	ap->j = j;
 	rc = worker_new(journal_loop(j), &ap->worker, err);
 	if (rc < 0) {
@@ -101,7 +101,7 @@ static int read_tree(const struct apply_ask *ask, const struct gpuq_val **out, s
 	v = gpuq_map(ask->arena);
 	gpuq_put(ask->arena, v, "version", gpuq_int(ask->arena, 1));
 	*out = v;
-	return v ? 0 : gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+	return v ? 0 : gpuq_no_memory(err);
 }
 
 /* The kinds of change that were excluded. */
@@ -169,7 +169,7 @@ static int merge(struct pending *p, struct gpuq_err *err)
 		gpuq_buf_clear(&p->bytes);
 		gpuq_mp_write(&p->bytes, s->tree);
 		if (!p->changes || p->bytes.failed)
-			rc = gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+			rc = gpuq_no_memory(err);
 	}
 	if (rc == 0)
 		rc = check_actions(ask, m->site->tree, p->changes, err);
@@ -192,7 +192,7 @@ static int check_generation(const struct pending *p, struct gpuq_err *err)
 	if (asked >= 0 && asked != m->site_generation)
 		return gpuq_fail(err, GPUQ_ECONFLICT,
 				 "the site is at generation %" PRIu32 ", not %" PRId64
-				 ": it was changed meanwhile; look at --dry-run again",
+				 ": it was changed meanwhile; run --dry-run again",
 				 m->site_generation, asked);
 	if (p->generation != m->site_generation)
 		return gpuq_fail(err, GPUQ_ECONFLICT, "the site was changed meanwhile: try again");
@@ -289,12 +289,11 @@ static void warn_kept(const struct pending *p, struct gpuq_val *warnings)
 
 		if (!gpuq_get_bool(gpuq_get(change, "new"), "reclaimable", true))
 			gpuq_add(a, warnings,
-				 gpuq_str(a,
-					  gpuq_arena_printf(
-						  a,
-						  "%s: reclaimable is false: others have to wait "
-						  "for what it borrows, also those who are owed it",
-						  gpuq_get_str(change, "object", ""))));
+				 gpuq_str(a, gpuq_arena_printf(
+						     a,
+						     "%s: reclaimable is false: the owners of "
+						     "borrowed devices wait until its jobs end",
+						     gpuq_get_str(change, "object", ""))));
 	}
 }
 
@@ -367,7 +366,7 @@ static int check_evictions(const struct pending *p, const struct whatif_result *
 		return 0;
 	return gpuq_fail(err, GPUQ_ECONFLICT,
 			 "this would evict %" PRId64 " job%s and lose %" PRId64 ".%" PRId64
-			 " GPU-hours: look at them with --dry-run, then say --yes-evict %" PRId64,
+			 " GPU-hours: list them with --dry-run, then use --yes-evict %" PRId64,
 			 n, n == 1 ? "" : "s", tenths / 10, tenths % 10, n);
 }
 
@@ -411,7 +410,7 @@ static void finish(struct pending *p)
 	if (rc == 0) {
 		v = view(p, &r, !p->ask.dry_run);
 		if (!gpuq_val_ok(v))
-			rc = gpuq_fail(&err, GPUQ_ENOMEM, "out of memory");
+			rc = gpuq_no_memory(&err);
 	}
 	p->fn(p->arg, rc, &err, v);
 	pending_free(p);
@@ -465,7 +464,7 @@ int apply_start(struct apply *ap, const struct apply_ask *ask, apply_fn fn, void
 	int rc;
 
 	if (!p)
-		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		return gpuq_no_memory(err);
 	*p = (struct pending){ .ap = ap, .ask = *ask, .fn = fn, .arg = arg };
 	rc = merge(p, err);
 	if (rc == 0)

@@ -103,11 +103,10 @@ static int check_keys(const struct site *s, const struct site_queue *q, const ch
 			return gpuq_fail(err, GPUQ_EPERM,
 					 "queue %s: only an operator may change %s", q->name, key);
 		if (strcmp(key, "quota") == 0 && !quota_is_own(s, q, who))
-			return gpuq_fail(
-				err, GPUQ_EPERM,
-				"queue %s: an operator has to give a quota to the queue that "
-				"you manage, before you can divide it",
-				q->name);
+			return gpuq_fail(err, GPUQ_EPERM,
+					 "queue %s: an operator must give the managed queue a "
+					 "quota before its manager can divide it",
+					 q->name);
 	}
 	return 0;
 }
@@ -149,8 +148,8 @@ static int check_queue(const struct site *old, const struct site *new_,
 			name);
 	if (was && is && gpuq_get(gpuq_get(change, "new"), "parent") &&
 	    !(new_parent && manages(old, new_parent, who)))
-		return gpuq_fail(err, GPUQ_EPERM, "queue %s: you do not manage queue %s", name,
-				 is->parent);
+		return gpuq_fail(err, GPUQ_EPERM, "queue %s: only managers of queue %s may do that",
+				 name, is->parent);
 	if (was && is && gpuq_get(gpuq_get(change, "new"), "parent") &&
 	    !access_same_pods(old, name, new_, name))
 		return gpuq_fail(

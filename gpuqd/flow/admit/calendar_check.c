@@ -49,7 +49,7 @@ static int add(struct checked *c, const struct site_reservation *r, struct gpuq_
 	const bool amount = r->nodes.n == 0 && r->gpus_milli > 0;
 
 	if (!nodes)
-		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		return gpuq_no_memory(err);
 	*e = (struct calendar_entry){ .start_us = r->start_us,
 				      .duration_us = r->duration_us,
 				      .every_us = site_reservation_every_us(r),
@@ -88,12 +88,11 @@ static int refuse(const struct checked *c, const struct calendar_misfit *lack, s
 	gpuq_instant_print(lack->at_us, at, sizeof(at));
 	if (lack->earliest_us != GPUQ_UNLIMITED)
 		gpuq_instant_print(lack->earliest_us, when, sizeof(when));
-	return gpuq_fail_field(
-		err, GPUQ_ECONFLICT, "reservations",
-		"%s: %s of %s %s are left for it at %s%s%s; earliest start that fits: %s", r->name,
-		have, need, e->milli ? "devices" : "devices of its nodes", at,
-		lack->with == CALENDAR_NONE ? "" : " beside ",
-		lack->with == CALENDAR_NONE ? "" : c->of[lack->with]->name, when);
+	return gpuq_fail_field(err, GPUQ_ECONFLICT, "reservations",
+			       "%s: %s of %s %s are free at %s%s%s; earliest start that fits: %s",
+			       r->name, have, need, e->milli ? "devices" : "devices of its nodes",
+			       at, lack->with == CALENDAR_NONE ? "" : " beside ",
+			       lack->with == CALENDAR_NONE ? "" : c->of[lack->with]->name, when);
 }
 
 /* Not even all devices of its kind are enough, whoever else wants them. */
@@ -134,7 +133,7 @@ static int check(struct checked *c, const struct site *s, const struct gpuq_val 
 			rc = add(c, r, err);
 			if (rc == 0 && fresh && is_over(r, now_us))
 				rc = gpuq_fail_field(err, GPUQ_EINVAL, "reservations",
-						     "%s: it would be over already", r->name);
+						     "%s: the end is in the past", r->name);
 			if (rc == 0 && fresh &&
 			    is_too_much(c, &c->entries[c->n_entries - 1], &have))
 				rc = refuse_amount(r, have, err);
@@ -167,7 +166,7 @@ int calendar_check(const struct model *m, const struct site *s, const struct gpu
 	c.entries = gpuq_arena_calloc(&c.mem, n + 1, sizeof(*c.entries));
 	c.of = gpuq_arena_calloc(&c.mem, n + 1, sizeof(*c.of));
 	if (!c.names || !c.nodes || !c.node_of || !c.entries || !c.of)
-		rc = gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		rc = gpuq_no_memory(err);
 	for (const struct node *node = m->nodes; rc == 0 && node; node = node->hh.next) {
 		if (node->gone)
 			continue;

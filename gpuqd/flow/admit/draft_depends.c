@@ -65,7 +65,7 @@ static int find(const struct draft *d, struct job_key key, bool *has_ended,
 		return 0;
 	if (key.index < 0)
 		return gpuq_fail_field(err, GPUQ_ENOENT, "depends",
-				       "job %" PRIu32 " is not known any more", key.id);
+				       "job %" PRIu32 " is no longer known", key.id);
 	if (elements(d, key.id, &set) && !job_ranges_has(set.ranges, set.n_ranges, key.index))
 		return gpuq_fail_field(err, GPUQ_ENOENT, "depends",
 				       "array %" PRIu32 " has no element %" PRId32, key.id,
@@ -73,8 +73,7 @@ static int find(const struct draft *d, struct job_key key, bool *has_ended,
 	if (dropped(d, key.id, state))
 		return 0;
 	return gpuq_fail_field(err, GPUQ_ENOENT, "depends",
-			       "job %" PRIu32 "_%" PRId32 " is not known any more", key.id,
-			       key.index);
+			       "job %" PRIu32 "_%" PRId32 " is no longer known", key.id, key.index);
 }
 
 /* Every element that has its like in the other array, where some of those may have ended. */
@@ -152,10 +151,10 @@ static int check_circle(struct draft *d, struct gpuq_err *err)
 			fits = walk_job(&w, j);
 	}
 	if (!fits)
-		rc = gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		rc = gpuq_no_memory(err);
 	else if (w.left.n > 0)
 		rc = gpuq_fail_field(err, GPUQ_EINVAL, "depends",
-				     "job %" PRIu32 " would wait for itself", id);
+				     "job %" PRIu32 " would depend on itself", id);
 	job_keys_done(&w.left);
 	free(w.seen);
 	return rc;

@@ -17,7 +17,7 @@
 /* One job on its way through the checks; each check reads what earlier ones found. */
 struct draft {
 	struct journal *j;
-	struct model *m;
+	const struct model *m;
 	struct cluster *cluster;
 	const struct submit_who *who;
 	struct gpuq_spec spec;

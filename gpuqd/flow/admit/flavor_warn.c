@@ -42,5 +42,5 @@ void flavor_warn(const struct model *m, const struct gpuq_spec *spec, struct gpu
 	for (size_t i = 0; !near && i < n; i++)
 		gpuq_buf_printf(warnings, "%s%s%s", i ? ", " : " (there are: ", names[i],
 				i + 1 == n ? ")" : "");
-	gpuq_buf_adds(warnings, ": the job waits until one has\n");
+	gpuq_buf_adds(warnings, ": the job is pending until one has\n");
 }

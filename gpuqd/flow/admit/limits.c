@@ -67,7 +67,7 @@ static int devices(const struct draft *d, const struct scope *s, int64_t most_mi
 	gpuq_milli_print(asked, want, sizeof(want));
 	gpuq_milli_print(most_milli, most, sizeof(most));
 	return gpuq_fail_field(err, GPUQ_ELIMIT, "gpus",
-			       "the job asks for %s GPU%s, %s %s allows %s%s", want,
+			       "the job requests %s GPU%s, %s %s allows %s%s", want,
 			       asked == 1000 ? "" : "s", s->what, s->name, most, s->per);
 }
 

@@ -10,6 +10,7 @@
 #include "gpuqd/cluster/cluster.h"
 #include "gpuqd/snapshot/snapshot.h"
 #include "gpuqd/state/view/view.h"
+#include "gpuqd/util/hash.h"
 #include "gpuqd/util/walltime.h"
 #include "gpuqd/flow/admit/access.h"
 #include "gpuqd/flow/admit/draft_int.h"
@@ -53,10 +54,10 @@ static int nearest_queue(const struct draft *d, const char *name, struct gpuq_er
 		gpuq_fail_field(err, GPUQ_ENOENT, "queue", "no queue is named %s; you may use: %s",
 				name, n ? gpuq_buf_str(&list) : "none");
 	else if (n)
-		gpuq_fail_field(err, GPUQ_EINVAL, "queue", "which queue? name one of: %s",
+		gpuq_fail_field(err, GPUQ_EINVAL, "queue", "expected a queue, one of: %s",
 				gpuq_buf_str(&list));
 	else
-		gpuq_fail_field(err, GPUQ_EPERM, "queue", "there is no queue that %s may use",
+		gpuq_fail_field(err, GPUQ_EPERM, "queue", "no queue may be used by %s",
 				d->who->user);
 	gpuq_buf_done(&list);
 	return err ? err->code : GPUQ_ENOENT;
@@ -112,7 +113,7 @@ static int check_queue(struct draft *d, struct gpuq_err *err)
 		return nearest_queue(d, name, err);
 	if (d->queue->n_children)
 		return gpuq_fail_field(err, GPUQ_EINVAL, "queue",
-				       "queue %s has queues below it: jobs go into those", name);
+				       "queue %s has queues below it: use one of those", name);
 	d->spec.queue = d->queue->name;
 	return 0;
 }
@@ -125,7 +126,7 @@ static int check_user(struct draft *d, struct gpuq_err *err)
 	for (const struct queue *q = d->queue; q; q = q->parent)
 		if (q->site->closed)
 			return gpuq_fail_field(err, GPUQ_EPERM, "queue",
-					       "queue %s is closed: it takes no jobs", q->name);
+					       "queue %s is closed: it accepts no jobs", q->name);
 	return 0;
 }
 
@@ -138,11 +139,10 @@ static int check_namespace(struct draft *d, struct gpuq_err *err)
 	if (!own && d->cluster)
 		own = d->cluster->namespace_;
 	if (asked && own && strcmp(asked, own) != 0)
-		return gpuq_fail_field(
-			err, GPUQ_EPERM, "metadata.namespace",
-			"namespace %s is not the one of queue %s, which is %s: leave it "
-			"out, or name the queue of that namespace",
-			asked, d->queue->name, own);
+		return gpuq_fail_field(err, GPUQ_EPERM, "metadata.namespace",
+				       "namespace %s is not the one of queue %s, which is %s: omit "
+				       "it, or name the queue of that namespace",
+				       asked, d->queue->name, own);
 	return 0;
 }
 
@@ -180,7 +180,7 @@ static int check_qos(struct draft *d, struct gpuq_err *err)
 		name = allowed && !listed(allowed, "normal") ? allowed->items[0] : "normal";
 	d->qos = site_qos_find(d->m->site, name);
 	if (allowed && !listed(allowed, name))
-		return gpuq_fail_field(err, GPUQ_EPERM, "qos", "queue %s does not take qos %s",
+		return gpuq_fail_field(err, GPUQ_EPERM, "qos", "queue %s does not allow qos %s",
 				       d->queue->name, name);
 	d->spec.qos = d->qos->name;
 	return 0;
@@ -256,7 +256,7 @@ static int check_nice(struct draft *d, struct gpuq_err *err)
 	    access_manage(d->m, d->queue, by->user, by->operator_))
 		return 0;
 	return gpuq_fail_field(err, GPUQ_EPERM, "nice",
-			       "less than 0 is for managers of queue %s and operators",
+			       "only managers of queue %s and operators may set it below 0",
 			       d->queue->name);
 }
 
@@ -265,7 +265,7 @@ static int check_priority(struct draft *d, struct gpuq_err *err)
 {
 	if (d->spec.priority == 0 || d->who->operator_ || d->instead)
 		return 0;
-	return gpuq_fail_field(err, GPUQ_EPERM, "priority", "it is for operators; see nice");
+	return gpuq_fail_field(err, GPUQ_EPERM, "priority", "only operators may set it; use nice");
 }
 
 /* A script that asks for mail runs where nobody sends any; what it names must be allowed. */
@@ -278,28 +278,26 @@ static int check_notify(struct draft *d, struct gpuq_err *err)
 	gpuq_spec_told(&d->spec, owner, &mail, &web);
 	if (mail.on && !site->mail) {
 		gpuq_buf_adds(&d->warnings,
-			      "mail: this site sends none (notify.mail_command of gpuqd.yaml)\n");
+			      "mail: not configured (notify.mail_command of gpuqd.yaml)\n");
 	} else if (mail.on) {
 		if (gpuq_mail_check(mail.mail, err) < 0) {
-			gpuq_err_prefix(err, "whom to mail (mail_user): '%.80s'", mail.mail);
+			gpuq_err_prefix(err, "recipient of mails (mail_user): '%.80s'", mail.mail);
 			return err->code;
 		}
 		if (site->mail_to.n && strcmp(mail.mail, owner) != 0 &&
 		    !gpuq_mail_allowed(mail.mail, &site->mail_to))
-			return gpuq_fail_field(
-				err, GPUQ_EPERM, "mail_user",
-				"mail to %s is not allowed here: its end must be one "
-				"of notify.mail_allowed, such as %s",
-				mail.mail, site->mail_to.items[0]);
+			return gpuq_fail_field(err, GPUQ_EPERM, "mail_user",
+					       "mail to %s is not allowed here: it must end with "
+					       "one of notify.mail_allowed, such as %s",
+					       mail.mail, site->mail_to.items[0]);
 	}
 	if (web.on && !gpuq_url_allowed(web.webhook, &site->urls))
-		return gpuq_fail_field(err, GPUQ_EPERM, "notify.webhook",
-				       "this URL is not allowed here: %s%s",
-				       site->urls.n ? "it must begin with one of "
-						      "notify.webhook_allowed, such as "
-						    : "the site names none (notify."
-						      "webhook_allowed of gpuqd.yaml)",
-				       site->urls.n ? site->urls.items[0] : "");
+		return gpuq_fail_field(
+			err, GPUQ_EPERM, "notify.webhook", "this URL is not allowed here: %s%s",
+			site->urls.n ? "it must begin with one of "
+				       "notify.webhook_allowed, such as "
+				     : "no URL is allowed (notify.webhook_allowed of gpuqd.yaml)",
+			site->urls.n ? site->urls.items[0] : "");
 	return 0;
 }
 
@@ -327,8 +325,8 @@ static int check_licenses(struct draft *d, struct gpuq_err *err)
 			return draft_unknown("license", "licenses", name, names, err);
 		if (strtoll(d->spec.licenses.vals[i], NULL, 10) > known->count)
 			gpuq_buf_printf(&d->warnings,
-					"the job asks for %s of license %s, there are %" PRId64
-					": it waits until there are more\n",
+					"the job requests %s of license %s, there are %" PRId64
+					": it is pending until there are more\n",
 					d->spec.licenses.vals[i], name, known->count);
 	}
 	return 0;
@@ -368,7 +366,7 @@ static void warn_much(struct gpuq_buf *out, int64_t asked, int64_t largest, int6
 		      const char *of)
 {
 	if (asked > largest)
-		gpuq_buf_printf(out, "%s%.4g %s asked, %.4g on the largest node",
+		gpuq_buf_printf(out, "%s%.4g %s requested, %.4g on the largest node",
 				out->len ? "; " : " (", (double)asked / (double)unit, of,
 				(double)largest / (double)unit);
 }
@@ -398,8 +396,7 @@ static void warn_unsatisfiable(struct draft *d)
 		warn_much(&why, gr->memory_bytes, memory_bytes, 1 << 30, "GiB of memory");
 		gpuq_buf_printf(
 			&d->warnings,
-			"no node could hold a pod of this job as it is%s%s: it waits until one "
-			"can\n",
+			"no node can hold a pod of this job%s%s: it is pending until one can\n",
 			why.len ? gpuq_buf_str(&why) : "", why.len ? ")" : "");
 		gpuq_buf_done(&why);
 	}
@@ -411,7 +408,7 @@ static int check_encoding(struct draft *d, struct gpuq_err *err)
 	int rc;
 
 	if (!v)
-		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		return gpuq_no_memory(err);
 	gpuq_mp_write(&d->bytes, v);
 	if (d->bytes.len > GPUQ_SPEC_BYTES_MAX)
 		return gpuq_fail(err, GPUQ_ETOOBIG,
@@ -481,18 +478,8 @@ struct gpuq_val *draft_warnings(struct draft *d)
 	return list;
 }
 
-/* FNV-1a: tells whether a repeated key comes with the same request. Source: RFC draft
- * "The FNV Non-Cryptographic Hash Algorithm". */
-static uint64_t fnv1a(uint64_t h, const void *bytes, size_t n)
-{
-	const unsigned char *p = bytes;
-
-	for (size_t i = 0; i < n; i++)
-		h = (h ^ p[i]) * UINT64_C(1099511628211);
-	return h;
-}
-
-/* The submitter's surroundings differ from one CI step to the next and are not part of
+/* The sum that tells whether a repeated key comes with the same request.
+ * The submitter's surroundings differ from one CI step to the next and are not part of
  * what was asked for. */
 static uint64_t spec_hash(uint64_t h, const struct gpuq_val *spec)
 {
@@ -503,7 +490,7 @@ static uint64_t spec_hash(uint64_t h, const struct gpuq_val *spec)
 			gpuq_buf_adds(&raw, spec->pairs[i].key);
 			gpuq_mp_write(&raw, spec->pairs[i].val);
 		}
-	h = fnv1a(h, raw.data, raw.len);
+	h = hash_fnv(h, raw.data, raw.len);
 	gpuq_buf_done(&raw);
 	return h;
 }
@@ -511,7 +498,7 @@ static uint64_t spec_hash(uint64_t h, const struct gpuq_val *spec)
 static int repeat(struct journal *j, const struct idem_key *k, uint64_t hash, const char *key,
 		  struct gpuq_arena *a, struct submit_result *out, struct gpuq_err *err)
 {
-	struct model *m = journal_model(j);
+	const struct model *m = journal_model(j);
 	int64_t now = loop_now_us(journal_loop(j));
 
 	if (k->hash != hash)
@@ -530,7 +517,7 @@ static int repeat(struct journal *j, const struct idem_key *k, uint64_t hash, co
 
 		if (!v) /* it is on its way there: look again when it has arrived */
 			return gpuq_fail_field(err, GPUQ_ENOENT, "depends",
-					       "job %" PRIu32 " is not known any more", jk.id);
+					       "job %" PRIu32 " is no longer known", jk.id);
 		gpuq_set(a, v, "warnings", gpuq_list(a));
 		gpuq_add(a, out->jobs, v);
 	}
@@ -581,8 +568,8 @@ int submit_jobs(struct journal *j, struct cluster *c, const struct submit_who *w
 		const struct gpuq_val *specs, const char *key, int64_t lease_us, bool dry_run,
 		struct gpuq_arena *a, struct submit_result *out, struct gpuq_err *err)
 {
-	struct model *m = journal_model(j);
-	uint64_t hash = UINT64_C(14695981039346656037);
+	const struct model *m = journal_model(j);
+	uint64_t hash = HASH_FNV_START;
 	int64_t now = loop_now_us(journal_loop(j)), n_before = 0;
 	const struct idem_key *known = NULL;
 	struct stored before = { 0, 0 };
@@ -599,10 +586,10 @@ int submit_jobs(struct journal *j, struct cluster *c, const struct submit_who *w
 	if (recovery_waits(m) && !dry_run)
 		return gpuq_fail(err, GPUQ_EBUSY,
 				 "gpuqd was restored from a backup and has not listed the cluster "
-				 "yet: a number might be given twice; try again");
+				 "yet: a job number might be used twice; retry");
 	drafts = gpuq_arena_calloc(a, specs->n, sizeof(*drafts));
 	if (!drafts)
-		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		return gpuq_no_memory(err);
 	for (uint32_t i = 0; i < specs->n; i++)
 		hash = spec_hash(hash, specs->items[i]);
 	/* Before the checks: what they look at may have changed since the first time. */
@@ -630,7 +617,7 @@ int submit_jobs(struct journal *j, struct cluster *c, const struct submit_who *w
 	if (rc == 0)
 		out->jobs = gpuq_list(a);
 	if (rc == 0 && dry_run && !(out->guests = gpuq_arena_calloc(a, n, sizeof(*out->guests))))
-		rc = gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		rc = gpuq_no_memory(err);
 	for (size_t i = 0; rc == 0 && i < n; i++) {
 		struct draft *d = &drafts[i];
 		struct gpuq_val *v;

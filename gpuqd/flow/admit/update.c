@@ -16,10 +16,10 @@
 
 static const char *refusal(const struct update_key *row)
 {
-	return row->rights == ACCESS_OPERATE ? "only operators may change it; see nice"
-					     : "only the job's owner may change it: it decides "
-					       "what runs as the owner, or "
-					       "where reports of the job go";
+	return row->rights == ACCESS_OPERATE
+		       ? "only operators may set it; use nice"
+		       : "only the owner of the job may change it: it affects what runs as the "
+			 "owner or where reports are sent";
 }
 
 /* 0, an error, or 1: what the whole array is told does not concern this element. */
@@ -29,7 +29,7 @@ static int check_keys(const struct job *j, bool element, bool whole, unsigned ri
 	bool any = false;
 
 	if (!set || set->type != GPUQ_MAP || set->n == 0)
-		return gpuq_fail_field(err, GPUQ_EINVAL, "set", "expected what to change");
+		return gpuq_fail_field(err, GPUQ_EINVAL, "set", "expected a change");
 	for (uint32_t i = 0; i < set->n; i++) {
 		const char *key = set->pairs[i].key;
 		const struct update_key *row = update_key(key);
@@ -49,7 +49,7 @@ static int check_keys(const struct job *j, bool element, bool whole, unsigned ri
 			return 1;
 		if (model_job_is_live(j) && !always)
 			return gpuq_fail_field(err, GPUQ_ECONFLICT, key,
-					       "it can change only while the job waits");
+					       "only a pending job can be changed");
 		if (element && !whole && (row->when == UPDATE_WAITING || strcmp(key, "array") == 0))
 			return gpuq_fail_field(err, GPUQ_EINVAL, key,
 					       "it is the same for all elements of an array: name "
@@ -71,14 +71,13 @@ static int change_array(struct gpuq_arena *a, const struct job *master, struct g
 
 	if (!master->array)
 		return gpuq_fail_field(err, GPUQ_EINVAL, "array",
-				       "it is no array, and cannot become one");
+				       "the job is not an array, and cannot become one");
 	cut = text ? strchr(text, '%') : NULL;
 	if (!text || (cut == text && !cut[1]))
 		return gpuq_fail_field(err, GPUQ_EINVAL, "array",
 				       "expected %%N, at most N at once");
 	full = cut == text ? gpuq_arena_printf(a, "%s%s", master->array->indices, text) : text;
-	rc = full ? gpuq_array_parse(a, full, &array, err)
-		  : gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+	rc = full ? gpuq_array_parse(a, full, &array, err) : gpuq_no_memory(err);
 	if (rc < 0)
 		return rc;
 	gpuq_array_print(&array, &same);
@@ -99,7 +98,7 @@ static int read_spec(struct journal *j, uint32_t id, struct gpuq_arena *a, struc
 	int rc = order_spec(journal_store(j), id, a, &spec, err);
 
 	if (rc == 0 && !(*out = gpuq_spec_write(a, &spec)))
-		rc = gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		rc = gpuq_no_memory(err);
 	return rc;
 }
 
@@ -188,7 +187,7 @@ int update_job(struct journal *j, struct cluster *c, const struct submit_who *wh
 	       struct job_key key, bool whole, const struct gpuq_val *set, bool dry_run,
 	       struct gpuq_arena *a, struct gpuq_val **warnings, struct gpuq_err *err)
 {
-	struct model *m = journal_model(j);
+	const struct model *m = journal_model(j);
 	struct job *master = model_find_job(m, (struct job_key){ key.id, -1 });
 	struct job *job = model_find_job(m, key);
 	const bool element = key.index >= 0;
@@ -200,7 +199,7 @@ int update_job(struct journal *j, struct cluster *c, const struct submit_who *wh
 
 	job = job ? job : master;
 	if (!job || job->ended)
-		return gpuq_fail(err, GPUQ_EGONE, "it has ended already");
+		return gpuq_fail(err, GPUQ_EGONE, "already ended");
 	if (!dry_run && journal_has_space(j, err) < 0)
 		return GPUQ_ESTORAGE;
 	whole = whole && element;
@@ -234,10 +233,11 @@ int update_job(struct journal *j, struct cluster *c, const struct submit_who *wh
 	if (rc == 0 && model_job_is_live(job) && d.time_limit_us > job->time_limit_us &&
 	    !(rights & ACCESS_MANAGE))
 		rc = gpuq_fail_field(err, GPUQ_EPERM, "time",
-				     "a manager or operator can lengthen it once the job runs; "
-				     "its owner can shorten it");
+				     "of a running job, managers and operators can extend it, the "
+				     "owner can shorten it");
 	if (rc == 0 && job->array && !d.spec.array.n_ranges)
-		rc = gpuq_fail_field(err, GPUQ_EINVAL, "array", "it cannot end to be an array");
+		rc = gpuq_fail_field(err, GPUQ_EINVAL, "array",
+				     "an array cannot become a single job");
 	if (rc == 0 && warnings)
 		*warnings = draft_warnings(&d);
 	if (rc == 0 && !dry_run) {
@@ -282,12 +282,12 @@ int top_begin(struct journal *j, struct job_key key, struct top *t, struct gpuq_
 
 	*t = (struct top){ .key = key };
 	if (!top || top->ended || model_job_is_live(top))
-		return gpuq_fail(err, GPUQ_ECONFLICT, "it does not wait");
+		return gpuq_fail(err, GPUQ_ECONFLICT, "not pending");
 	DL_FOREACH2(index_of_user(m, top->user), it, user_next) {
 		if (!is_rival(it, top))
 			continue;
 		if (!job_keys_add(&t->rivals, it->key))
-			return top_done(t), gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+			return top_done(t), gpuq_no_memory(err);
 		highest = it->outlook->terms.total > highest ? it->outlook->terms.total : highest;
 		nicest = it->wish->nice > nicest ? it->wish->nice : nicest;
 	}
@@ -299,10 +299,10 @@ int top_begin(struct journal *j, struct job_key key, struct top *t, struct gpuq_
 	if (top->wish->nice - t->gain < -NICE_MOST)
 		return top_done(t),
 		       gpuq_fail(err, GPUQ_ECONFLICT,
-				 "too much stands between it and the first of those jobs");
+				 "too many jobs rank between it and the first of those jobs");
 	if (nicest + t->share > NICE_MOST)
-		return top_done(t),
-		       gpuq_fail(err, GPUQ_ECONFLICT, "one of those jobs is as nice as can be");
+		return top_done(t), gpuq_fail(err, GPUQ_ECONFLICT,
+					      "one of those jobs has the largest nice value");
 	return 0;
 }
 

@@ -13,9 +13,11 @@
 #include "gpuqd/snapshot/snapshot_take_guest.h"
 #include "libgpuq/units.h"
 
-/* A run: node visits and jobs looked at, in all its cycles: a few seconds at most. Twice
+/* A run: node visits and jobs looked at, in all its cycles: about a tenth of a second. Twice
  * that with what is usual. */
-#define STEPS_MAX UINT64_C(20000000)
+#define STEPS_MAX UINT64_C(200000)
+/* Of a queue's line so many jobs are looked at together. */
+#define FRONT 128u
 /* Taking a snapshot holds the loop: at most a fifth of it may go there. */
 #define REST_FACTOR 4
 /* Jobs that come are estimated for the record of estimates: at most so often, so many at
@@ -76,11 +78,6 @@ struct estimator {
 	int64_t rest_until_us, record_from_us; /* monotonic */
 };
 
-static int no_memory(struct gpuq_err *err)
-{
-	return gpuq_fail(err, GPUQ_ENOMEM, "no memory for an estimate");
-}
-
 /* ---- the thread ---- */
 
 static bool go_on(void *arg)
@@ -93,9 +90,11 @@ static bool go_on(void *arg)
 static void work(void *arg)
 {
 	struct run *r = arg;
-	struct estimate_config config = {
-		.max_steps = STEPS_MAX, .claims = true, .go_on = go_on, .go_on_arg = r->e
-	};
+	struct estimate_config config = { .max_steps = STEPS_MAX,
+					  .front = FRONT,
+					  .claims = true,
+					  .go_on = go_on,
+					  .go_on_arg = r->e };
 
 	r->rc = estimate_starts(r->s, &config, r->jobs, r->n, &r->mem, r->out, &r->reach, &r->err);
 	config.run_us = r->usual_us;
@@ -215,7 +214,7 @@ static void answer(const struct run *r, struct question *q, const struct start_a
 	int rc = r->rc;
 
 	if (rc == 0 && !answers)
-		rc = no_memory(&err);
+		rc = gpuq_no_memory(&err);
 	for (uint32_t i = 0; rc == 0 && i < n; i++) {
 		struct start_answer *a = &answers[i];
 
@@ -226,7 +225,7 @@ static void answer(const struct run *r, struct question *q, const struct start_a
 					    .flavor = "" };
 		a->job = i < q->n_jobs ? q->jobs[i] : key_of(&r->s->jobs[r->jobs[q->at[i]]]);
 		if (a->rc == 0 && !fill(&q->mem, r, q->at[i], a))
-			rc = no_memory(&err);
+			rc = gpuq_no_memory(&err);
 	}
 	tell(q, rc, answers, assumed, &err);
 }
@@ -338,7 +337,7 @@ static uint32_t n_asked_jobs(const struct run *r)
 /* Numbers everything that is asked for; the guests stand at the end of the snapshot. */
 static int prepare(struct run *r, uint32_t *fresh, uint32_t n_fresh)
 {
-	struct model *m = journal_model(r->e->j);
+	const struct model *m = journal_model(r->e->j);
 	const uint32_t n = n_guests(r), n_jobs = n_asked_jobs(r) + n_fresh;
 	struct start_guest *guests = gpuq_arena_calloc(&r->mem, n + 1, sizeof(*guests));
 	struct job_key *jobs = gpuq_arena_calloc(&r->mem, n_jobs + 1, sizeof(*jobs));
@@ -347,7 +346,7 @@ static int prepare(struct run *r, uint32_t *fresh, uint32_t n_fresh)
 	int rc;
 
 	if (!guests || !jobs)
-		return no_memory(&r->err);
+		return gpuq_no_memory(&r->err);
 	for (struct question *q = r->questions; q; q = q->next) {
 		for (uint32_t i = 0; i < q->n_guests; i++)
 			guests[k++] = q->guests[i];
@@ -363,7 +362,7 @@ static int prepare(struct run *r, uint32_t *fresh, uint32_t n_fresh)
 	r->jobs = gpuq_arena_calloc(&r->mem, r->s->n_jobs + 1, sizeof(*r->jobs));
 	r->at = gpuq_arena_calloc(&r->mem, r->s->n_jobs + 1, sizeof(*r->at));
 	if (!r->jobs || !r->at)
-		return no_memory(&r->err);
+		return gpuq_no_memory(&r->err);
 	memset(r->at, 0xff, r->s->n_jobs * sizeof(*r->at));
 	k = 0;
 	for (struct question *q = r->questions; q; q = q->next) {
@@ -381,7 +380,7 @@ static int prepare(struct run *r, uint32_t *fresh, uint32_t n_fresh)
 			want(r, job);
 	}
 	r->out = gpuq_arena_calloc(&r->mem, r->n + 1, sizeof(*r->out));
-	return r->out && learn(r, m, guests) ? 0 : no_memory(&r->err);
+	return r->out && learn(r, m, guests) ? 0 : gpuq_no_memory(&r->err);
 }
 
 static void plan_next(struct estimator *e);
@@ -505,19 +504,20 @@ int estimator_new(struct journal *j, struct estimator **out, struct gpuq_err *er
 	int rc = 0;
 
 	if (!e)
-		return no_memory(err);
+		return gpuq_no_memory(err);
 	e->j = j;
 	e->l = journal_loop(j);
 	e->asked_end = &e->asked;
 	e->past = past_new();
 	if (!e->past)
-		rc = no_memory(err);
+		rc = gpuq_no_memory(err);
 	if (rc == 0)
 		rc = worker_new(e->l, &e->worker, err);
 	if (rc < 0) {
 		estimator_free(e);
 		return rc;
 	}
+	worker_give_back(e->worker);
 	journal_subscribe(j, on_event, e);
 	*out = e;
 	return 0;
@@ -590,10 +590,10 @@ int estimator_ask(struct estimator *e, const struct job_key *jobs, uint32_t n_jo
 		if (!model_find_queue(journal_model(e->j), guests[i].queue))
 			return gpuq_fail(err, GPUQ_ENOENT, "no such queue: %s", guests[i].queue);
 	if (e->n_asked == ESTIMATE_QUESTIONS_MAX)
-		return gpuq_fail(err, GPUQ_EBUSY, "too many estimates are asked for: try later");
+		return gpuq_fail(err, GPUQ_EBUSY, "too many estimates in progress: retry later");
 	q = calloc(1, sizeof(*q));
 	if (!q)
-		return no_memory(err);
+		return gpuq_no_memory(err);
 	q->jobs = gpuq_arena_calloc(&q->mem, n_jobs + 1, sizeof(*q->jobs));
 	q->guests = gpuq_arena_calloc(&q->mem, n_guests_ + 1, sizeof(*q->guests));
 	q->at = gpuq_arena_calloc(&q->mem, n, sizeof(*q->at));
@@ -603,7 +603,7 @@ int estimator_ask(struct estimator *e, const struct job_key *jobs, uint32_t n_jo
 		kept = keep_guest(&q->mem, &guests[i], &q->guests[i], err);
 	if (!kept) {
 		question_free(q);
-		return no_memory(err);
+		return gpuq_no_memory(err);
 	}
 	if (n_jobs)
 		memcpy(q->jobs, jobs, n_jobs * sizeof(*jobs));

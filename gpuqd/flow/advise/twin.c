@@ -8,6 +8,7 @@
 #include "gpuqd/flow/load.h"
 #include "gpuqd/store/store.h"
 #include "libgpuq/arena.h"
+#include "gpuqd/state/record/model_apply.h"
 
 struct twin {
 	struct gpuq_arena mem;
@@ -99,7 +100,7 @@ int twin_new(const struct journal *j, struct twin **out, struct gpuq_err *err)
 	}
 	if (!t || !t->facts || !t->parts) {
 		twin_free(t);
-		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		return gpuq_no_memory(err);
 	}
 	t->st = journal_store(j);
 	t->policy = m->policy;
@@ -115,7 +116,7 @@ int twin_new(const struct journal *j, struct twin **out, struct gpuq_err *err)
 	}
 	if (t->failed) {
 		twin_free(t);
-		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		return gpuq_no_memory(err);
 	}
 	*out = t;
 	return 0;
@@ -135,14 +136,14 @@ int twin_load(struct twin *t, struct model **out, struct gpuq_err *err)
 	int rc;
 
 	if (!m)
-		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
-	m->policy = t->policy;
+		return gpuq_no_memory(err);
+	model_set_policy(m, &t->policy);
 	rc = load_records(t->st, m, err);
 	if (rc < 0) {
 		model_free(m);
 		return rc;
 	}
-	m->has_besides = t->has_besides;
+	model_set_besides(m, t->has_besides);
 	for (size_t i = 0; i < t->n_parts; i++) {
 		struct node *n = model_find_node(m, t->parts[i].name);
 

@@ -12,8 +12,10 @@
 #include "gpuqd/flow/journal.h"
 #include "gpuqd/snapshot/snapshot_take.h"
 #include "gpuqd/flow/advise/twin.h"
+#include "libgpuq/grow.h"
 #include "libgpuq/limits.h"
 #include "libgpuq/units.h"
+#include "gpuqd/state/record/model_apply.h"
 
 /* Each cycle that evicts is followed by one that places; a chain of claims longer than this
  * is no preview any more. */
@@ -47,13 +49,13 @@ int whatif_new(const struct journal *j, int64_t now_us, const void *site, size_t
 	struct whatif *w = calloc(1, sizeof(*w));
 
 	if (!w)
-		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		return gpuq_no_memory(err);
 	w->now_us = now_us;
 	w->site = gpuq_arena_strndup(&w->mem, site, len);
 	w->site_len = len;
 	if (!w->site || twin_new(j, &w->twin, err) < 0) {
 		whatif_free(w);
-		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		return gpuq_no_memory(err);
 	}
 	*out = w;
 	return 0;
@@ -111,16 +113,9 @@ static void note_victim(struct whatif *w, const struct event *ev)
 	/* What was started as if does not run. */
 	if (!j || !w->new_site || j->life->placed_us >= w->now_us)
 		return;
-	if (w->n_victims == w->room_victims) {
-		const size_t room = w->room_victims ? w->room_victims * 2 : 64;
-
-		v = realloc(w->victims, room * sizeof(*v));
-		if (!v) {
-			w->rc = gpuq_fail(&w->err, GPUQ_ENOMEM, "out of memory");
-			return;
-		}
-		w->victims = v;
-		w->room_victims = room;
+	if (!grow_to(&w->victims, &w->room_victims, w->n_victims + 1)) {
+		w->rc = gpuq_no_memory(&w->err);
+		return;
 	}
 	v = &w->victims[w->n_victims++];
 	*v = (struct whatif_victim){ .key = ev->job,
@@ -286,8 +281,7 @@ void whatif_run(struct whatif *w)
 	ev.site.len = w->site_len;
 	ev.site.who = "";
 	w->warnings = gpuq_arena_calloc(&w->mem, WARNINGS_MAX, sizeof(*w->warnings));
-	w->rc = w->warnings ? twin_load(w->twin, &w->m, &w->err)
-			    : gpuq_fail(&w->err, GPUQ_ENOMEM, "out of memory");
+	w->rc = w->warnings ? twin_load(w->twin, &w->m, &w->err) : gpuq_no_memory(&w->err);
 	if (w->rc == 0)
 		w->rc = cycles(w);
 	w->new_site = true;

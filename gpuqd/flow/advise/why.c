@@ -5,6 +5,7 @@
 #include "gpuqd/snapshot/snapshot_pack.h"
 #include "gpuqd/state/view/view.h"
 #include "gpuqd/flow/advise/why_change.h"
+#include "gpuqd/flow/advise/why_near.h"
 #include "libgpuq/units.h"
 
 /* ---- among the queues ---- */
@@ -173,6 +174,37 @@ static void put_next(struct why_case *c, struct gpuq_val *v)
 	gpuq_put(c->a, v, "victims", victims);
 }
 
+/* Does what ended a search concern the job? Jobs that are alike are tried once. */
+static bool concerns(const struct why_case *c, const struct plan_bound *b)
+{
+	const struct snap_job *j = &c->s->jobs[c->job];
+
+	for (uint32_t i = 0; b->job == SNAP_NONE && i < c->p->n_actions; i++)
+		if (c->p->actions[i].kind == PLAN_RESERVE && c->p->actions[i].job == c->job)
+			return false;
+	return b->job == SNAP_NONE || b->job == c->job ||
+	       (c->s->jobs[b->job].request == j->request && c->s->jobs[b->job].queue == j->queue);
+}
+
+/* Where the scheduler stopped short of what it might have found for the job. */
+static struct gpuq_val *bounds_of(const struct why_case *c)
+{
+	struct gpuq_val *list = gpuq_list(c->a);
+
+	for (uint32_t i = 0; i < c->p->n_bounds; i++) {
+		const struct plan_bound *b = &c->p->bounds[i];
+		struct gpuq_val *one;
+
+		if (!concerns(c, b))
+			continue;
+		one = gpuq_map(c->a);
+		gpuq_put(c->a, one, "bound", gpuq_str(c->a, plan_bound_word(b->what)));
+		gpuq_put(c->a, one, "most", gpuq_int(c->a, b->most));
+		gpuq_add(c->a, list, one);
+	}
+	return list;
+}
+
 static struct gpuq_val *explain(struct why_case *c)
 {
 	struct gpuq_val *v = gpuq_map(c->a);
@@ -187,6 +219,7 @@ static struct gpuq_val *explain(struct why_case *c)
 		 waits && !c->s->jobs[c->job].n_promises ? why_changes(c) : gpuq_list(c->a));
 	gpuq_put(c->a, v, "tries", gpuq_int(c->a, c->tries->n));
 	gpuq_put(c->a, v, "cut_short", gpuq_bool(c->a, c->tries->cut_short));
+	gpuq_put(c->a, v, "bounds", waits ? bounds_of(c) : gpuq_list(c->a));
 	return v;
 }
 
@@ -196,6 +229,7 @@ int why_explain(const struct why_question *q, struct gpuq_arena *mem, struct gpu
 	struct rec r = { (const unsigned char *)q->packed->data,
 			 (const unsigned char *)q->packed->data + q->packed->len, false };
 	struct gpuq_arena scratch = GPUQ_ARENA_INIT(0);
+	struct gpuq_buf near = GPUQ_BUF_INIT;
 	struct why_tries tries = { .packed = q->packed,
 				   .key = q->key,
 				   .stop = q->stop,
@@ -205,6 +239,7 @@ int why_explain(const struct why_question *q, struct gpuq_arena *mem, struct gpu
 	struct snapshot *s = NULL;
 	struct gpuq_val *v = NULL;
 	struct plan p;
+	uint32_t n_objects;
 	int rc = snapshot_unpack(&r, &s, err);
 
 	if (rc == 0)
@@ -212,20 +247,24 @@ int why_explain(const struct why_question *q, struct gpuq_arena *mem, struct gpu
 	if (rc == 0) {
 		c.job = why_find(s, q->key);
 		if (c.job == SNAP_NONE || s->jobs[c.job].state != SNAP_PENDING)
-			rc = gpuq_fail(err, GPUQ_ENOENT, "the job does not wait");
+			rc = gpuq_fail(err, GPUQ_ENOENT, "the job is not pending");
 	}
 	if (rc == 0)
 		rc = sched_cycle(s, &scratch, &p, err);
+	if (rc == 0)
+		rc = why_near(s, &p, c.job, q->packed, &near, &n_objects, err);
 	if (rc == 0) {
 		c.s = s;
 		c.p = &p;
-		tries.most = why_most_tries(s);
+		tries.near = near.len ? &near : NULL;
+		tries.most = why_most_tries(n_objects);
 		v = explain(&c);
 		rc = tries.rc;
 	}
 	if (rc == 0)
 		*out = v;
 	snapshot_free(s);
+	gpuq_buf_done(&near);
 	gpuq_arena_done(&scratch);
 	return rc;
 }

@@ -35,6 +35,7 @@ struct why_question {
  *   queues    of those with waiting jobs, and those above them: {name, depth, waiting,
  *             allocated, fair_share, quota, limit} in devices of the flavors that it may use
  *   changes   what would let it start, cheapest first: why_change.h
+ *   bounds    at which the scheduler stopped short of something for it: {bound, most}
  *   tries, cut_short   how many changes were tried; the bound on them was reached
  * Returns 0, GPUQ_ENOENT (the job does not wait in that state), GPUQ_ENOMEM. */
 int why_explain(const struct why_question *q, struct gpuq_arena *mem, struct gpuq_val **out,

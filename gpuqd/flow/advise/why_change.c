@@ -50,18 +50,37 @@ struct gpuq_val *why_job(struct gpuq_arena *a, const struct snapshot *s, uint32_
 	return v;
 }
 
-/* A change that works, as a map that the caller fills; NULL: it does not work. */
-static struct gpuq_val *works(struct why_case *c, const struct why_change *change)
+static bool helps(enum why_outcome out)
 {
-	const enum why_outcome out = why_try(c->tries, change);
+	return out == WHY_STARTS || out == WHY_CLAIMS;
+}
+
+/* The outcome of a change that is going to be told: none that was found on a part of the state
+ * alone is. */
+static enum why_outcome confirmed(struct why_case *c, const struct why_change *change,
+				  enum why_outcome out)
+{
+	return helps(out) && c->tries->near ? why_confirm(c->tries, change) : out;
+}
+
+/* A change that works, as a map that the caller fills; NULL: it does not work. */
+static struct gpuq_val *told(struct why_case *c, const struct why_change *change,
+			     enum why_outcome found)
+{
+	const enum why_outcome out = confirmed(c, change, found);
 	struct gpuq_val *v;
 
-	if (out != WHY_STARTS && out != WHY_CLAIMS)
+	if (!helps(out))
 		return NULL;
 	v = gpuq_map(c->a);
 	gpuq_put(c->a, v, "change", gpuq_str(c->a, words[change->kind]));
 	gpuq_put(c->a, v, "how", gpuq_str(c->a, out == WHY_STARTS ? "now" : "claim"));
 	return v;
+}
+
+static struct gpuq_val *works(struct why_case *c, const struct why_change *change)
+{
+	return told(c, change, why_try(c->tries, change));
 }
 
 /* ---- what somebody can take away ---- */
@@ -115,15 +134,15 @@ static void lifts(struct why_case *c, struct gpuq_val *list)
 static int64_t largest(struct why_case *c, enum why_kind kind, int64_t n, int64_t unit,
 		       struct gpuq_val **found)
 {
+	enum why_outcome best = WHY_WAITS;
 	int64_t lo = 0, hi = n;
 
-	*found = NULL;
 	for (int64_t at = 1; hi - lo > 1; at = lo + (hi - lo) / 2) {
 		const struct why_change change = { .kind = kind, .n = at * unit };
-		struct gpuq_val *v = works(c, &change);
+		const enum why_outcome out = why_try(c->tries, &change);
 
-		if (v) {
-			*found = v;
+		if (helps(out)) {
+			best = out;
 			lo = at;
 		} else if (at == 1) {
 			break; /* the smallest does not go either */
@@ -131,6 +150,7 @@ static int64_t largest(struct why_case *c, enum why_kind kind, int64_t n, int64_
 			hi = at;
 		}
 	}
+	*found = told(c, &(struct why_change){ .kind = kind, .n = lo * unit }, best);
 	return lo;
 }
 
@@ -276,21 +296,33 @@ static void keys_of(const struct why_case *c, const struct running *r, uint32_t 
 		out[i] = c->s->jobs[r[i].job].key;
 }
 
-static struct gpuq_val *ended(struct why_case *c, struct running *r, uint32_t n,
-			      struct snap_key *keys)
+/* Ends the first n of r; keys: room for them. */
+static struct why_change ending(const struct why_case *c, const struct running *r, uint32_t n,
+				struct snap_key *keys)
 {
-	const struct why_change change = { .kind = WHY_END, .keys = keys, .n_keys = n };
-
 	keys_of(c, r, n, keys);
-	return works(c, &change);
+	return (struct why_change){ .kind = WHY_END, .keys = keys, .n_keys = n };
 }
 
-static void add_end(struct why_case *c, struct gpuq_val *list, struct gpuq_val *v,
-		    const struct running *r, uint32_t n)
+static enum why_outcome ended(struct why_case *c, const struct running *r, uint32_t n,
+			      struct snap_key *keys)
 {
-	struct gpuq_val *jobs = gpuq_list(c->a);
+	const struct why_change change = ending(c, r, n, keys);
+
+	return why_try(c->tries, &change);
+}
+
+/* True if it was added: it holds on the whole state as well. */
+static bool add_end(struct why_case *c, struct gpuq_val *list, enum why_outcome found,
+		    const struct running *r, uint32_t n, struct snap_key *keys)
+{
+	const struct why_change change = ending(c, r, n, keys);
+	struct gpuq_val *v = told(c, &change, found), *jobs;
 	int64_t at_us = 0;
 
+	if (!v)
+		return false;
+	jobs = gpuq_list(c->a);
 	for (uint32_t i = 0; i < n; i++) {
 		gpuq_add(c->a, jobs, why_job(c->a, c->s, r[i].job));
 		at_us = r[i].end_us > at_us ? r[i].end_us : at_us;
@@ -299,20 +331,21 @@ static void add_end(struct why_case *c, struct gpuq_val *list, struct gpuq_val *
 	gpuq_put(c->a, v, "end_time",
 		 at_us == GPUQ_UNLIMITED ? gpuq_null(c->a) : gpuq_int(c->a, at_us));
 	gpuq_add(c->a, list, v);
+	return true;
 }
 
 /* Of the first n, who need not end: the last one has to. Returns how many are left. */
 static uint32_t spare(struct why_case *c, struct running *r, uint32_t n, struct snap_key *keys,
-		      struct gpuq_val **v)
+		      enum why_outcome *best)
 {
 	for (uint32_t i = 0, tried = 0; i + 1 < n && tried < SPARED_MAX; tried++) {
 		const struct running one = r[i];
-		struct gpuq_val *still;
+		enum why_outcome still;
 
 		memmove(&r[i], &r[i + 1], (n - i - 1) * sizeof(*r));
 		still = ended(c, r, n - 1, keys);
-		if (still) {
-			*v = still;
+		if (helps(still)) {
+			*best = still;
 			n--;
 			continue;
 		}
@@ -329,20 +362,20 @@ static void ends(struct why_case *c, struct gpuq_val *list)
 	uint32_t n, lo = 0, hi, n_alone = 0;
 	struct running *r = who_runs(c, &n);
 	struct snap_key *keys = gpuq_arena_calloc(c->a, (size_t)n + 1, sizeof(*keys));
-	struct gpuq_val *v, *best = NULL;
+	enum why_outcome out, best;
 	uint32_t last = SNAP_NONE;
 
 	if (!r || !keys || n == 0)
 		return;
 	best = ended(c, r, n, keys);
-	if (!best)
+	if (!helps(best))
 		return;
 	for (hi = n; hi - lo > 1;) {
 		const uint32_t mid = lo + (hi - lo) / 2;
 
-		v = ended(c, r, mid, keys);
-		if (v) {
-			best = v;
+		out = ended(c, r, mid, keys);
+		if (helps(out)) {
+			best = out;
 			hi = mid;
 		} else {
 			lo = mid;
@@ -350,7 +383,7 @@ static void ends(struct why_case *c, struct gpuq_val *list)
 	}
 	/* Only the first hi are looked at from here; what spare() moves stays among them. */
 	hi = spare(c, r, hi, keys, &best);
-	add_end(c, list, best, r, hi);
+	add_end(c, list, best, r, hi, keys);
 	if (hi == 1)
 		return;
 	last = r[hi - 1].job;
@@ -358,11 +391,9 @@ static void ends(struct why_case *c, struct gpuq_val *list)
 	for (uint32_t i = 0; i < n && n_alone < ALONE_MAX; i++, n_alone++) {
 		if (r[i].job == last)
 			continue;
-		v = ended(c, &r[i], 1, keys);
-		if (!v)
-			continue;
-		add_end(c, list, v, &r[i], 1);
-		return;
+		out = ended(c, &r[i], 1, keys);
+		if (helps(out) && add_end(c, list, out, &r[i], 1, keys))
+			return;
 	}
 }
 

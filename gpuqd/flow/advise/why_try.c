@@ -15,9 +15,9 @@
 /* Enough to stand before all others in a queue, and far from the end of the numbers. */
 #define FIRST_BOOST (INT64_C(1) << 40)
 
-uint32_t why_most_tries(const struct snapshot *s)
+uint32_t why_most_tries(uint32_t n_objects)
 {
-	const uint32_t n = OBJECTS_MOST / (s->n_jobs + s->n_allocs + s->n_nodes + 1);
+	const uint32_t n = OBJECTS_MOST / (n_objects + 1);
 
 	return n > TRIES_MOST ? TRIES_MOST : n < TRIES_LEAST ? TRIES_LEAST : n;
 }
@@ -235,33 +235,27 @@ static enum why_outcome judge(const struct plan *p, const struct why_tries *t,
 {
 	const enum why_outcome out = why_outcome_of(p, t->key);
 
-	if (!c || c->kind != WHY_MOVE)
+	if (c->kind != WHY_MOVE)
 		return out;
 	return out == WHY_STARTS && why_outcome_of(p, c->keys[0]) == WHY_STARTS ? WHY_STARTS
 										: WHY_WAITS;
 }
 
-enum why_outcome why_try(struct why_tries *t, const struct why_change *change)
+static enum why_outcome run_cycle(struct why_tries *t, const struct gpuq_buf *packed,
+				  const struct why_change *change)
 {
-	struct rec r = { (const unsigned char *)t->packed->data,
-			 (const unsigned char *)t->packed->data + t->packed->len, false };
+	struct rec r = { (const unsigned char *)packed->data,
+			 (const unsigned char *)packed->data + packed->len, false };
 	struct gpuq_arena mem = GPUQ_ARENA_INIT(0);
 	enum why_outcome out = WHY_NOT_TRIED;
 	struct snapshot *s = NULL;
 	struct plan p;
 	uint32_t job;
 
-	if (t->rc != 0)
-		return WHY_NOT_TRIED;
-	if (t->n >= t->most || (t->stop && t->stop(t->stop_arg))) {
-		t->cut_short = true;
-		return WHY_NOT_TRIED;
-	}
-	t->n++;
 	t->rc = snapshot_unpack(&r, &s, t->err);
 	if (t->rc == 0) {
 		job = why_find(s, t->key);
-		if (change && job != SNAP_NONE)
+		if (job != SNAP_NONE)
 			apply(s, job, change);
 		t->rc = snapshot_seal(s, t->err);
 	}
@@ -272,4 +266,21 @@ enum why_outcome why_try(struct why_tries *t, const struct why_change *change)
 	snapshot_free(s);
 	gpuq_arena_done(&mem);
 	return out;
+}
+
+enum why_outcome why_try(struct why_tries *t, const struct why_change *change)
+{
+	if (t->rc != 0)
+		return WHY_NOT_TRIED;
+	if (t->n >= t->most || (t->stop && t->stop(t->stop_arg))) {
+		t->cut_short = true;
+		return WHY_NOT_TRIED;
+	}
+	t->n++;
+	return run_cycle(t, t->near ? t->near : t->packed, change);
+}
+
+enum why_outcome why_confirm(struct why_tries *t, const struct why_change *change)
+{
+	return t->rc != 0 ? WHY_NOT_TRIED : run_cycle(t, t->packed, change);
 }

@@ -4,7 +4,8 @@
  * Touches  memory only; the scheduler is the one that decides in earnest. Any thread.
  * Used by  why.c, why_change.c.
  *
- * A try is one scheduling cycle on the state with one thing changed. How many there may be
+ * A try is one scheduling cycle on the state, or on its part that bears on the job, with one
+ * thing changed. How many there may be
  * is bounded by how large the state is, never by a clock.
  */
 #ifndef GPUQD_FLOW_ADVISE_WHY_TRY_H
@@ -48,6 +49,7 @@ enum why_outcome {
 
 struct why_tries {
 	const struct gpuq_buf *packed; /* the state: snapshot/snapshot_pack.h */
+	const struct gpuq_buf *near; /* its part that is tried on: why_near.h; NULL = all of it */
 	struct snap_key key; /* the job; index -1 of an array: its next element */
 	uint32_t n, most;
 	bool (*stop)(void *arg); /* may be NULL: nobody waits for the answer any more */
@@ -57,11 +59,14 @@ struct why_tries {
 	struct gpuq_err *err;
 };
 
-/* As many as the size of the state allows. */
-uint32_t why_most_tries(const struct snapshot *s);
+/* As many as the size of what is tried on allows. */
+uint32_t why_most_tries(uint32_t n_objects);
 
-/* NULL: nothing is changed. */
+/* On the part of the state that bears on the job. */
 enum why_outcome why_try(struct why_tries *t, const struct why_change *change);
+
+/* On all of it, and not counted: of a change that was found to help. */
+enum why_outcome why_confirm(struct why_tries *t, const struct why_change *change);
 
 /* The job's entry in a table of jobs, sealed or not; SNAP_NONE. */
 uint32_t why_find(const struct snapshot *s, struct snap_key key);

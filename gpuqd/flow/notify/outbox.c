@@ -422,14 +422,14 @@ static const char *url_of(const struct outbox *o, const struct gpuq_val *msg, co
 	const char *address = gpuq_get_str(msg, "address", "");
 
 	if (strcmp(gpuq_get_str(msg, "to", ""), "webhook") == 0) {
-		*why = "the site does not allow this URL any more";
+		*why = "this URL is no longer allowed";
 		return gpuq_url_allowed(address, &journal_model(o->j)->policy.notify.urls) ? address
 											   : NULL;
 	}
 	for (size_t i = 0; i < o->opts.n_hooks; i++)
 		if (strcmp(o->opts.hooks[i].name, address) == 0)
 			return o->opts.hooks[i].url;
-	*why = "the site has no webhook of this name any more";
+	*why = "this webhook of the site no longer exists";
 	return NULL;
 }
 
@@ -447,16 +447,16 @@ static int begin(struct receiver *r, const struct gpuq_val *msg, bool *again, st
 	outbox_id(cluster_id, r->first->number, id);
 	if (strcmp(gpuq_get_str(msg, "to", ""), "mail") == 0) {
 		if (o->opts.mail_command.n == 0)
-			return gpuq_fail(err, GPUQ_EINVAL, "the site sends no mail");
+			return gpuq_fail(err, GPUQ_EINVAL, "mail is not configured");
 		outbox_mail(msg, id, cluster_id, o->opts.mail_from, &text);
-		rc = text.failed ? gpuq_fail(err, GPUQ_ENOMEM, "out of memory")
+		rc = text.failed ? gpuq_no_memory(err)
 				 : mail_send(o->l, &o->opts.mail_command, text.data, text.len,
 					     o->opts.mail_timeout_us, on_mail, r, &r->mail, err);
 	} else if (!(url = url_of(o, msg, &why))) {
 		return gpuq_fail(err, GPUQ_EPERM, "%s", why);
 	} else {
 		outbox_json(msg, id, cluster_id, &text);
-		rc = text.failed ? gpuq_fail(err, GPUQ_ENOMEM, "out of memory")
+		rc = text.failed ? gpuq_no_memory(err)
 				 : webhook_post(o->web, url, id, text.data, text.len, on_web, r,
 						&r->web, err);
 	}
@@ -540,7 +540,7 @@ int outbox_new(struct journal *j, const struct outbox_opts *opts, struct outbox 
 	int rc;
 
 	if (!o)
-		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		return gpuq_no_memory(err);
 	o->j = j;
 	o->l = journal_loop(j);
 	o->opts = *opts;

@@ -136,8 +136,8 @@ static void subject(struct gpuq_buf *out, const struct gpuq_val *msg, const stru
 		const char *event, *text;
 	} words[] = { { "begin", "has started" },
 		      { "requeue", "waits again" },
-		      { "preempt", "was evicted and waits again" },
-		      { "invalid_depend", "waits for what cannot happen any more" },
+		      { "preempt", "was evicted and is pending again" },
+		      { "invalid_depend", "has a dependency that can no longer be met" },
 		      { "time_90", "has used 90% of its time" },
 		      { "time_80", "has used 80% of its time" },
 		      { "time_50", "has used 50% of its time" } };

@@ -172,7 +172,7 @@ int history_keep_new(struct journal *j, int64_t keep_us, int64_t max, struct his
 	struct history_keep *k = calloc(1, sizeof(*k));
 
 	if (!k)
-		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		return gpuq_no_memory(err);
 	*k = (struct history_keep){ .j = j, .keep_us = keep_us, .max = max };
 	k->timer = loop_after(journal_loop(j), MORE_US, look, k);
 	*out = k;

@@ -397,7 +397,7 @@ int ledger_report_step(struct ledger_report *r, const struct model *m, struct gp
 		if (r->at_edge < r->n_edges)
 			return 1;
 	}
-	return r->failed ? gpuq_fail(err, GPUQ_ENOMEM, "out of memory") : 0;
+	return r->failed ? gpuq_no_memory(err) : 0;
 }
 
 static int compare(const char *a, const char *b)

@@ -116,21 +116,21 @@ static const char *cannot(const struct acting *x, const struct job *j, bool mana
 	case ACT_RELEASE:
 		return manager           ? NULL
 		       : j->held_admin   ? "a manager or operator holds it"
-		       : j->held_restore ? "it may have ended before the restore; a manager or "
-					   "operator decides"
+		       : j->held_restore ? "it may have ended before the restore; only managers "
+					   "and operators can release it"
 					 : NULL;
 	case ACT_HOLD:
-		return model_job_is_live(j) ? "it runs already; to stop it, cancel or requeue it"
+		return model_job_is_live(j) ? "already running; use cancel or requeue to stop it"
 					    : NULL;
 	case ACT_REQUEUE:
-		return !model_job_is_live(j)  ? "it waits already"
-		       : model_job_is_over(j) ? "it is ending already"
-		       : j->recovered ? "it was recovered from its pods: what it runs is not known"
-				      : NULL;
+		return !model_job_is_live(j)  ? "already pending"
+		       : model_job_is_over(j) ? "already ending"
+		       : j->recovered         ? "recovered from its pods: its program is unknown"
+					      : NULL;
 	case ACT_SIGNAL:
-		return j->state == GPUQ_JOB_RUNNING ? NULL : "it does not run";
+		return j->state == GPUQ_JOB_RUNNING ? NULL : "not running";
 	case ACT_TOP:
-		return model_job_is_live(j) ? "it runs already" : NULL;
+		return model_job_is_live(j) ? "already running" : NULL;
 	case ACT_CANCEL:
 	case ACT_UPDATE:
 		break;
@@ -279,7 +279,7 @@ static void act_on(struct acting *x, struct job_key key, const struct job *j)
 	job_id_print(key, id);
 	if (!rights) {
 		if (!x->quiet)
-			refuse(x, id, GPUQ_EPERM, "it belongs to somebody else");
+			refuse(x, id, GPUQ_EPERM, "it belongs to another user");
 		return;
 	}
 	note = note_of(x, id, j);
@@ -366,7 +366,7 @@ static void take_id(struct acting *x, const char *text)
 	/* Of whole jobs their numbers tell, also while one is on its way to the history. */
 	if (model_find_job(model, key) || history_job(journal_store(x->m->j), key, &x->mem) ||
 	    (key.index < 0 && key.id > 0 && key.id < model->next_job_id))
-		refuse(x, text, GPUQ_EGONE, "it has ended already");
+		refuse(x, text, GPUQ_EGONE, "already ended");
 	else
 		refuse(x, text, GPUQ_ENOENT, "no such job");
 }
@@ -471,7 +471,7 @@ static bool take_filtered(struct acting *x)
 	x->selected = true;
 	jobs_select(journal_model(x->m->j), &x->p->filter, lives, NULL, &x->keys);
 	if (x->keys.failed) {
-		gpuq_fail(&err, GPUQ_ENOMEM, "out of memory");
+		gpuq_no_memory(&err);
 		fail(x, &err);
 		return false;
 	}
@@ -520,7 +520,7 @@ static int act(struct methods *m, struct rpc_call *c, const struct act_params *p
 	struct acting *x = gpuq_arena_calloc(a, 1, sizeof(*x));
 
 	if (!filter_any(&p->filter))
-		return gpuq_fail(err, GPUQ_EINVAL, "which jobs? name ids or a filter");
+		return gpuq_fail(err, GPUQ_EINVAL, "expected job ids or a filter");
 	if (x)
 		*x = (struct acting){ .m = m,
 				      .c = c,
@@ -532,7 +532,7 @@ static int act(struct methods *m, struct rpc_call *c, const struct act_params *p
 				      .errors = gpuq_list(a),
 				      .quiet = p->filter.ids.n == 0 };
 	if (!x || !x->action || !x->jobs || !x->errors)
-		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		return gpuq_no_memory(err);
 	x->besides.ids = (struct gpuq_strlist){ NULL, 0 };
 	rpc_call_watch(c, NULL, closed, x);
 	wait_for_disk(x);
@@ -566,7 +566,6 @@ int m_job_update(void *arg, struct rpc_call *c, const void *params, struct gpuq_
 	const struct act_params *p = params;
 
 	if (p->top == (p->set != NULL))
-		return gpuq_fail_field(err, GPUQ_EINVAL, "set",
-				       "expected what to change, or top: true");
+		return gpuq_fail_field(err, GPUQ_EINVAL, "set", "expected a change, or top: true");
 	return act(arg, c, params, p->top ? ACT_TOP : ACT_UPDATE, err);
 }

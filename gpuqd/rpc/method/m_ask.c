@@ -35,7 +35,7 @@ struct ask *ask_bare(struct methods *m, struct rpc_call *c, struct gpuq_err *err
 	struct ask *a = calloc(1, sizeof(*a));
 
 	if (!a) {
-		gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		gpuq_no_memory(err);
 		return NULL;
 	}
 	*a = (struct ask){ .m = m,
@@ -58,7 +58,7 @@ struct ask *ask_new(struct methods *m, struct rpc_call *c, const struct job_key 
 		return NULL;
 	rc = snapshot_take_question(journal_model(m->j), a->now_us, &q, &a->packed, NULL, err);
 	if (rc == 0 && a->packed.failed)
-		rc = gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		rc = gpuq_no_memory(err);
 	if (rc == 0)
 		return a;
 	ask_drop(a);
@@ -71,7 +71,7 @@ static void work(void *arg)
 
 	a->rc = a->fn(a, &a->err);
 	if (a->rc == 0 && (a->items.failed || (!a->then && !gpuq_val_ok(a->answer))))
-		a->rc = gpuq_fail(&a->err, GPUQ_ENOMEM, "out of memory");
+		a->rc = gpuq_no_memory(&a->err);
 }
 
 /* ---- items: kept as bytes, a small part of what they take as values ---- */
@@ -174,7 +174,8 @@ int ask_run(struct ask *a, ask_fn fn, struct gpuq_err *err)
 	rpc_call_watch(a->call, NULL, on_closed, a);
 	rc = a->m->n_asked < ASKED_MAX
 		     ? worker_run(a->slow ? a->m->slow : a->m->quick, work, done, a, err)
-		     : gpuq_fail(err, GPUQ_EBUSY, "%u such questions wait already: ask again",
+		     : gpuq_fail(err, GPUQ_EBUSY,
+				 "%u such requests are pending already: retry later",
 				 a->m->n_asked);
 	if (rc == 0) {
 		a->m->n_asked++;

@@ -153,7 +153,7 @@ int m_audit_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_
 	struct listing *l = gpuq_arena_alloc(rpc_call_arena(c), sizeof(*l));
 
 	if (!l)
-		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		return gpuq_no_memory(err);
 	*l = (struct listing){ .m = arg, .c = c, .p = params };
 	journal_after(l->m->j, begin, l);
 	return 0;

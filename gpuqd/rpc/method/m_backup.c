@@ -156,7 +156,7 @@ static int begin(struct methods *m, struct rpc_call *c, const char *path, struct
 	int rc;
 
 	if (m->n_copies >= COPIES_MAX)
-		return gpuq_fail(err, GPUQ_EBUSY, "%u copies are under way already", m->n_copies);
+		return gpuq_fail(err, GPUQ_EBUSY, "%u copies are in progress already", m->n_copies);
 	x = calloc(1, sizeof(*x));
 	if (x && !path)
 		x->piece = malloc(PIECE_BYTES);
@@ -164,7 +164,7 @@ static int begin(struct methods *m, struct rpc_call *c, const char *path, struct
 		x->path = strdup(path);
 	if (!x || (!x->piece && !x->path)) {
 		free(x);
-		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		return gpuq_no_memory(err);
 	}
 	x->m = m;
 	x->call = c;
@@ -214,8 +214,9 @@ int m_backup_write(void *arg, struct rpc_call *c, const void *params, struct gpu
 
 	if (is_allowed(m, c, p->path))
 		return begin(arg, c, p->path, err);
-	return gpuq_fail(err, GPUQ_EPERM,
-			 "%s: gpuqd writes for you only directly into backup_dir of gpuqd.yaml%s%s",
-			 p->path, m->backup_dir ? ", which is " : ", which names none",
-			 m->backup_dir ? m->backup_dir : "");
+	return gpuq_fail(
+		err, GPUQ_EPERM,
+		"%s: backups of this operator must be directly in backup_dir of gpuqd.yaml%s%s",
+		p->path, m->backup_dir ? ", which is " : ", which is not set",
+		m->backup_dir ? m->backup_dir : "");
 }

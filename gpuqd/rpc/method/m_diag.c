@@ -220,7 +220,8 @@ struct diag_params {
 };
 
 static const struct gpuq_field diag_fields[] = {
-	P(diag_params, "reset", GPUQ_K_BOOL, reset, .doc = "count the loop's turns anew behind it"),
+	P(diag_params, "reset", GPUQ_K_BOOL, reset,
+	  .doc = "reset the statistics of the event loop"),
 	P_END,
 };
 const struct gpuq_schema p_diag_get = P_SCHEMA(diag_params, diag_fields);
@@ -236,7 +237,7 @@ int m_diag_get(void *arg, struct rpc_call *c, const void *params, struct gpuq_er
 	if (rc < 0)
 		return rc;
 	if (p->reset && !peer_is_operator(c))
-		return gpuq_fail(err, GPUQ_EPERM, "only an operator may have figures counted anew");
+		return gpuq_fail(err, GPUQ_EPERM, "only operators may reset statistics");
 	gpuq_put(a, v, "process", process_figures(m, a));
 	gpuq_put(a, v, "clock", clock_figures(m, a));
 	gpuq_put(a, v, "scheduler", scheduler(m, a));

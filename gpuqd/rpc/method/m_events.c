@@ -212,7 +212,7 @@ static void closed(void *arg, int why)
 /* The object of the job or, for an element, of the array that it is still part of. */
 static struct gpuq_val *find_job(struct listing *l, struct job_key key)
 {
-	struct model *model = journal_model(l->m->j);
+	const struct model *model = journal_model(l->m->j);
 	struct gpuq_arena *a = rpc_call_arena(l->c);
 	const struct job *j = model_find_job(model, key);
 
@@ -258,7 +258,7 @@ int m_event_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_
 	struct listing *l = gpuq_arena_calloc(rpc_call_arena(c), 1, sizeof(*l));
 
 	if (!l)
-		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		return gpuq_no_memory(err);
 	l->m = m;
 	l->c = c;
 	l->p = params;

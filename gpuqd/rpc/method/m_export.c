@@ -61,7 +61,7 @@ int m_scenario_export(void *arg, struct rpc_call *c, const void *params, struct 
 
 	(void)params;
 	if (!x)
-		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		return gpuq_no_memory(err);
 	*x = (struct later){ arg, c };
 	journal_after(x->m->j, begin, x);
 	return 0;

@@ -42,7 +42,7 @@ static int send(struct past *x, const struct gpuq_val *job)
 
 static int send_live(struct past *x, struct job_key key)
 {
-	struct model *model = journal_model(x->m->j);
+	const struct model *model = journal_model(x->m->j);
 	struct gpuq_arena mem = GPUQ_ARENA_INIT(0);
 	const struct job *j = model_find_job(model, key);
 	const struct gpuq_val *v;
@@ -130,7 +130,7 @@ int past_send(struct methods *m, struct rows *rows, const struct job_filter *f,
 				   .until_us = f->until_us };
 
 	if (!x || !ids || !states)
-		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		return gpuq_no_memory(err);
 	for (size_t i = 0; i < f->ids.n; i++)
 		if (job_id_parse(f->ids.items[i], &ids[q.n_ids]))
 			q.n_ids++;
@@ -143,7 +143,7 @@ int past_send(struct methods *m, struct rows *rows, const struct job_filter *f,
 	*x = (struct past){ .m = m, .rows = rows, .f = f, .max = max, .was_sent = was_sent };
 	x->scan = history_scan_new(a, &q, live, n_live);
 	if (!x->scan)
-		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		return gpuq_no_memory(err);
 	rpc_call_watch(rows->c, go_on, closed, x);
 	x->over = (f->ids.n && !q.n_ids) || (f->states.n && !words.n); /* nothing is called so */
 	go_on(x);
@@ -162,7 +162,7 @@ struct start {
 static void start(void *arg, int rc, const struct gpuq_err *failed)
 {
 	struct start *x = arg;
-	struct model *model = journal_model(x->m->j);
+	const struct model *model = journal_model(x->m->j);
 	const struct job_filter *f = &x->p->filter;
 	struct gpuq_err err = GPUQ_ERR_INIT;
 	struct history_live *live;
@@ -187,7 +187,7 @@ static void start(void *arg, int rc, const struct gpuq_err *failed)
 						(struct history_live){ j->life->end_us, j->key };
 	}
 	if (!live)
-		gpuq_fail(&err, GPUQ_ENOMEM, "out of memory");
+		gpuq_no_memory(&err);
 	else if (past_send(x->m, &x->rows, f, live, n, false, (size_t)f->limit, &err) == 0)
 		return;
 	rows_fail(&x->rows, &err);
@@ -200,7 +200,7 @@ int m_history_list(void *arg, struct rpc_call *c, const void *params, struct gpu
 	int rc;
 
 	if (!x)
-		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		return gpuq_no_memory(err);
 	*x = (struct start){ .m = m, .p = params };
 	rc = rows_init(&x->rows, c, &x->p->keys, err);
 	if (rc == 0)

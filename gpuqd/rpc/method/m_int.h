@@ -40,7 +40,7 @@ struct methods {
 	struct lease *lease;
 	struct worker *quick, *slow, *copies; /* questions, those that take long, backups */
 	unsigned n_asked, n_copies; /* under way */
-	atomic_bool ends; /* the daemon is stopping; threads look at it */
+	atomic_bool ends; /* the daemon is shutting down; threads look at it */
 	struct why_log *why; /* the numbers behind decisions */
 	struct schedule *schedule;
 	const struct outbox *outbox; /* NULL while there is none */

@@ -68,7 +68,7 @@ struct get {
 static void get_answer(void *arg, int rc, const struct gpuq_err *failed)
 {
 	struct get *g = arg;
-	struct model *model = journal_model(g->m->j);
+	const struct model *model = journal_model(g->m->j);
 	int64_t now = loop_now_us(journal_loop(g->m->j));
 	struct gpuq_arena *a = rpc_call_arena(g->c);
 	struct gpuq_val *list = gpuq_list(a), *v = gpuq_map(a);
@@ -110,7 +110,7 @@ static void get_answer(void *arg, int rc, const struct gpuq_err *failed)
 	}
 	if (list && list->n > GET_MAX) {
 		gpuq_fail(&err, GPUQ_ETOOBIG,
-			  "array %lld has more elements than one answer holds: list them",
+			  "array %lld has more elements than fit in one reply: list them",
 			  (long long)g->p.id);
 		rpc_fail(g->c, &err);
 		return;
@@ -132,7 +132,7 @@ int m_job_get(void *arg, struct rpc_call *c, const void *params, struct gpuq_err
 	struct get *g = gpuq_arena_alloc(rpc_call_arena(c), sizeof(*g));
 
 	if (!g)
-		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		return gpuq_no_memory(err);
 	*g = (struct get){ arg, c, *(const struct get_params *)params };
 	journal_after(g->m->j, get_answer, g);
 	return 0;

@@ -164,7 +164,7 @@ static const struct job *next_job(const struct model *m, const struct job *last,
 
 static bool send_live(struct list *l)
 {
-	struct model *model = journal_model(l->m->j);
+	const struct model *model = journal_model(l->m->j);
 	struct loop *loop = journal_loop(l->m->j);
 	const int64_t now = loop_now_us(loop), until_us = loop_clock_us() + PIECE_US;
 
@@ -205,7 +205,7 @@ static void send_old(void *arg, int rc, const struct gpuq_err *failed)
 		if (l->keys[i].id)
 			sent[n++] = (struct history_live){ 0, l->keys[i] };
 	if (!sent)
-		gpuq_fail(&err, GPUQ_ENOMEM, "out of memory");
+		gpuq_no_memory(&err);
 	else if (past_send(l->m, &l->rows, &l->p->filter, sent, n, true, limit, &err) == 0)
 		return;
 	rows_fail(&l->rows, &err);
@@ -256,7 +256,7 @@ int m_job_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_er
 	int rc;
 
 	if (!l)
-		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		return gpuq_no_memory(err);
 	*l = (struct list){ .m = m, .p = p };
 	rc = rows_init(&l->rows, c, &p->keys, err);
 	if (rc < 0)
@@ -271,7 +271,7 @@ int m_job_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_er
 	no_memory = found.failed || !l->keys;
 	job_keys_done(&found);
 	if (no_memory)
-		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		return gpuq_no_memory(err);
 	rpc_call_watch(c, list_go_on, list_closed, l);
 	list_go_on(l);
 	return 0;
@@ -323,7 +323,7 @@ int rpc_send_items(struct rpc_call *c, struct gpuq_val *list, struct gpuq_err *e
 	struct items *x = gpuq_arena_alloc(rpc_call_arena(c), sizeof(*x));
 
 	if (!x || !list)
-		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		return gpuq_no_memory(err);
 	*x = (struct items){ c, list, 0 };
 	rpc_call_watch(c, items_go_on, items_closed, x);
 	items_go_on(x);
@@ -357,7 +357,7 @@ int m_node_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_e
 {
 	struct methods *m = arg;
 	const struct names_params *p = params;
-	struct model *model = journal_model(m->j);
+	const struct model *model = journal_model(m->j);
 	struct gpuq_arena *a = rpc_call_arena(c);
 	struct gpuq_val *list = gpuq_list(a);
 	int rc;
@@ -377,14 +377,14 @@ int m_queue_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_
 {
 	struct methods *m = arg;
 	const struct names_params *p = params;
-	struct model *model = journal_model(m->j);
+	const struct model *model = journal_model(m->j);
 	struct gpuq_arena *a = rpc_call_arena(c);
 	struct gpuq_val *list = gpuq_list(a);
 	struct spent *spent = gpuq_arena_calloc(a, model->n_queues, sizeof(*spent));
 	int rc;
 
 	if (!spent)
-		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		return gpuq_no_memory(err);
 	budget_spending(model, loop_now_us(journal_loop(m->j)), spent);
 	for (uint32_t i = 0; i < model->n_queues; i++)
 		if (one_of(&p->names, model->queues[i]->name))

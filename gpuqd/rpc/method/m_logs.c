@@ -216,7 +216,7 @@ static void open_log(struct logs *l, const struct pod_ref *ref, uint32_t uid, ui
 
 static void open_live(struct logs *l, const struct job *j)
 {
-	struct model *m = journal_model(l->m->j);
+	const struct model *m = journal_model(l->m->j);
 	const struct pod *p;
 
 	if (!l->looked)
@@ -287,7 +287,7 @@ static void finish(struct logs *l)
 
 static void look(struct logs *l)
 {
-	struct model *m = journal_model(l->m->j);
+	const struct model *m = journal_model(l->m->j);
 	const struct job *j = model_find_job(m, l->key);
 	struct gpuq_arena mem = GPUQ_ARENA_INIT(0);
 	struct gpuq_val *old;
@@ -366,7 +366,7 @@ void logs_free(struct methods *m)
 static int may_see(struct methods *m, struct rpc_call *c, const struct logs_params *p,
 		   struct gpuq_err *err)
 {
-	struct model *model = journal_model(m->j);
+	const struct model *model = journal_model(m->j);
 	struct gpuq_arena *a = rpc_call_arena(c);
 	struct job_key key = { (uint32_t)p->id, (int32_t)p->index };
 	const struct job *j = model_find_job(model, key);
@@ -388,8 +388,7 @@ static int may_see(struct methods *m, struct rpc_call *c, const struct logs_para
 		q = model_find_queue(model, gpuq_get_str(old, "queue", ""));
 	}
 	if (!access_job(model, q, owner, &who))
-		return gpuq_fail(err, GPUQ_EPERM, "job %" PRId64 " belongs to somebody else",
-				 p->id);
+		return gpuq_fail(err, GPUQ_EPERM, "job %" PRId64 " belongs to another user", p->id);
 	if (j && j->array && p->index < 0)
 		return gpuq_fail(err, GPUQ_EINVAL,
 				 "job %" PRId64 " is an array: name an element, such as %" PRId64
@@ -436,7 +435,7 @@ int m_job_logs(void *arg, struct rpc_call *c, const void *params, struct gpuq_er
 	struct opening *o = gpuq_arena_alloc(rpc_call_arena(c), sizeof(*o));
 
 	if (!o)
-		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		return gpuq_no_memory(err);
 	*o = (struct opening){ arg, c, params };
 	journal_after(o->m->j, begin, o);
 	return 0;

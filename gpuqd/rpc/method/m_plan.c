@@ -19,7 +19,7 @@ static const struct gpuq_field plan_fields[] = {
 	P(plan_params, "specs", GPUQ_K_VAL, specs, .flags = GPUQ_F_REQUIRED,
 	  .doc = "normalised job specs"),
 	P(plan_params, "context", GPUQ_K_VAL, context,
-	  .doc = "the submitter's surroundings, for each spec that has none of its own"),
+	  .doc = "context of the submission, for specs without one"),
 	P_END,
 };
 const struct gpuq_schema p_plan_get = P_SCHEMA(plan_params, plan_fields);
@@ -215,7 +215,7 @@ int m_plan_get(void *arg, struct rpc_call *c, const void *params, struct gpuq_er
 		return gpuq_fail_field(err, GPUQ_EINVAL, "specs", "expected at most %u jobs",
 				       (unsigned)ESTIMATE_JOBS_MAX);
 	if (!x)
-		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		return gpuq_no_memory(err);
 	*x = (struct planning){ m, c, checked.jobs, checked.guests, checked.n_guests, 0 };
 	rc = estimator_ask(m->estimator, NULL, 0, x->guests, x->n, on_estimate, x, &x->ticket, err);
 	if (rc == 0)

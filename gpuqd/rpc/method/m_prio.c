@@ -130,7 +130,7 @@ int m_prio_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_e
 	if (!l || !l->jobs) {
 		if (ask)
 			ask_drop(ask);
-		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		return gpuq_no_memory(err);
 	}
 	l->ask = ask;
 	l->f = &p->filter;

@@ -67,7 +67,7 @@ void rights_drop_cluster(struct methods *m)
 
 	if (!x)
 		return;
-	gpuq_fail(&err, GPUQ_EUNREACH, "the cluster is not there any more");
+	gpuq_fail(&err, GPUQ_EUNREACH, "the cluster is gone");
 	if (x->call)
 		rpc_fail(x->call, &err);
 	finished(x);
@@ -100,7 +100,7 @@ int m_cluster_rights(void *arg, struct rpc_call *c, const void *params, struct g
 		return 0;
 	}
 	if (m->rights)
-		return gpuq_fail(err, GPUQ_EBUSY, "the rights are being asked for already");
+		return gpuq_fail(err, GPUQ_EBUSY, "the rights are already being checked");
 	if (m->cluster->namespace_)
 		spaces[n++] = m->cluster->namespace_;
 	for (uint32_t i = 0; i < model->n_queues && n < SPACES_MAX; i++) {
@@ -111,7 +111,7 @@ int m_cluster_rights(void *arg, struct rpc_call *c, const void *params, struct g
 	}
 	x = calloc(1, sizeof(*x));
 	if (!x)
-		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		return gpuq_no_memory(err);
 	x->m = m;
 	x->call = c;
 	m->rights = x;

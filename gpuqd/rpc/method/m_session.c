@@ -373,7 +373,7 @@ static int check_access(const struct opening *o, const struct queue *q, const ch
 	if (rights & ACCESS_OWN)
 		return 0;
 	if (!rights)
-		return gpuq_fail(err, GPUQ_EPERM, "job %s belongs to somebody else", id);
+		return gpuq_fail(err, GPUQ_EPERM, "job %s belongs to another user", id);
 	return gpuq_fail(err, GPUQ_EPERM, "job %s belongs to %s: only its owner may %s%s", id,
 			 owner, kinds[o->kind].deed,
 			 who.operator_
@@ -384,7 +384,7 @@ static int check_access(const struct opening *o, const struct queue *q, const ch
 /* Find the job that is named, if the caller may enter it and it runs. */
 static int find_job(const struct opening *o, const struct job **out, struct gpuq_err *err)
 {
-	struct model *m = journal_model(o->m->j);
+	const struct model *m = journal_model(o->m->j);
 	const struct job_key key = { (uint32_t)o->p->id, (int32_t)o->p->index };
 	const struct job *j = model_find_job(m, key);
 	const struct gpuq_val *old;
@@ -407,7 +407,7 @@ static int find_job(const struct opening *o, const struct job **out, struct gpuq
 		return gpuq_fail(err, GPUQ_EINVAL,
 				 "job %s is an array: name an element, such as %s_0", id, id);
 	if (!model_job_is_live(j) || (int32_t)j->key.index != key.index)
-		return gpuq_fail(err, GPUQ_ECONFLICT, "job %s does not run yet", id);
+		return gpuq_fail(err, GPUQ_ECONFLICT, "job %s is not running yet", id);
 	*out = j;
 	return 0;
 }
@@ -443,7 +443,8 @@ static int within_limits(const struct opening *o, struct gpuq_err *err)
 	if (all >= GPUQ_SESSIONS_MAX)
 		return gpuq_fail(err, GPUQ_EBUSY, "%u sessions are open already", all);
 	if (own >= GPUQ_SESSIONS_PER_USER)
-		return gpuq_fail(err, GPUQ_ELIMIT, "you have %u sessions open already", own);
+		return gpuq_fail(err, GPUQ_ELIMIT, "%u sessions of this user are open already",
+				 own);
 	return 0;
 }
 
@@ -531,7 +532,7 @@ static int begin_session(const struct opening *o, const struct job *j, const str
 
 	if (!x || rc < 0) {
 		free(x);
-		return rc < 0 ? rc : gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		return rc < 0 ? rc : gpuq_no_memory(err);
 	}
 	x->m = o->m;
 	x->input = input;
@@ -616,7 +617,7 @@ static int open_session(struct methods *m, struct rpc_call *c, enum session_kind
 	int rc;
 
 	if (!o)
-		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		return gpuq_no_memory(err);
 	*o = (struct opening){ m, c, params, kind };
 	if (kind == SESSION_EXEC && o->p->command.n == 0)
 		return gpuq_fail_field(err, GPUQ_EINVAL, "command", "expected a program to run");

@@ -191,7 +191,7 @@ static int sum_up(struct tree *t, struct gpuq_err *err)
 	t->used = gpuq_arena_calloc(t->a, (size_t)n + 1, sizeof(*t->used));
 	t->weights = gpuq_arena_calloc(t->a, (size_t)n + 1, sizeof(*t->weights));
 	if (!t->used || !t->weights || !t->ranks)
-		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		return gpuq_no_memory(err);
 	for (uint32_t u = 0; u < t->s->n_usages; u++) {
 		t->used[t->s->usages[u].queue] += t->s->usages[u].used;
 		t->weights[t->s->usages[u].queue] += SNAP_MILLI;
@@ -237,7 +237,7 @@ static int shares(struct ask *ask, struct gpuq_err *err)
 		if (s->queues[q].parent == SNAP_NONE)
 			walk(&t, q);
 	if (rc == 0 && !gpuq_val_ok(t.list))
-		rc = gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		rc = gpuq_no_memory(err);
 	for (uint32_t i = 0; rc == 0 && i < t.list->n; i++)
 		ask_item(ask, t.list->items[i]);
 	snapshot_free(s);
@@ -268,6 +268,6 @@ int m_shares_list(void *arg, struct rpc_call *c, const void *params, struct gpuq
 	/* The call's own memory may be gone before the thread is done. */
 	if (!p || copy_names(&ask->mem, &in->users, &p->users) < 0 ||
 	    copy_names(&ask->mem, &in->queues, &p->queues) < 0)
-		return ask_drop(ask), gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		return ask_drop(ask), gpuq_no_memory(err);
 	return ask_run(ask, shares, err);
 }

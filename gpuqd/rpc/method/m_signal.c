@@ -64,7 +64,7 @@ int job_signal_send(struct methods *m, const struct job *j, int signal, job_sign
 		n++;
 	x = calloc(1, sizeof(*x) + n * sizeof(x->pods[0]));
 	if (!x)
-		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		return gpuq_no_memory(err);
 	*x = (struct job_signal){ .job = j->key, .signal = signal, .fn = fn, .arg = arg };
 	gpuq_fail(err, GPUQ_ECONFLICT, "none of its pods runs");
 	DL_FOREACH2(j->pods, p, job_next) {

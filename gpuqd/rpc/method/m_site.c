@@ -64,7 +64,7 @@ int m_site_apply(void *arg, struct rpc_call *c, const void *params, struct gpuq_
 				       .arena = rpc_call_arena(c) };
 
 	if (!p->text && !p->site && !p->remove.n)
-		return gpuq_fail(err, GPUQ_EINVAL, "expected a text, a site or what to remove");
+		return gpuq_fail(err, GPUQ_EINVAL, "expected a text, a site or objects to remove");
 	return apply_start(m->apply, &ask, answered, c, err);
 }
 
@@ -79,7 +79,7 @@ int m_site_get(void *arg, struct rpc_call *c, const void *params, struct gpuq_er
 	gpuq_put(a, v, "generation", gpuq_int(a, model->site_generation));
 	gpuq_put(a, v, "site", site_sorted(a, model->site->tree));
 	if (!gpuq_val_ok(v))
-		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		return gpuq_no_memory(err);
 	rpc_reply(c, v);
 	return 0;
 }

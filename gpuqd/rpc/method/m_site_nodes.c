@@ -44,7 +44,7 @@ static int find(const struct model *m, const struct gpuq_strlist *names, struct 
 
 	out->items = gpuq_arena_calloc(a, HASH_COUNT(m->nodes) + 1, sizeof(struct node *));
 	if (!used || !out->items)
-		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		return gpuq_no_memory(err);
 	node_each(m, n) {
 		bool is = false;
 

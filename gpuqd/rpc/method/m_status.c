@@ -107,7 +107,7 @@ int m_status_get(void *arg, struct rpc_call *c, const void *params, struct gpuq_
 
 	(void)params;
 	if (!v)
-		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		return gpuq_no_memory(err);
 	gpuq_put(a, v, "oldest_waiting", oldest(a, model, now_us));
 	gpuq_put(a, cluster, "kind", gpuq_str(a, m->kind));
 	gpuq_put(a, cluster, "stale_since", stale ? gpuq_int(a, stale) : gpuq_null(a));

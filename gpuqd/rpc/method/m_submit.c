@@ -17,12 +17,12 @@ static const struct gpuq_field submit_fields[] = {
 	P(submit_params, "specs", GPUQ_K_VAL, specs, .flags = GPUQ_F_REQUIRED,
 	  .doc = "normalised job specs"),
 	P(submit_params, "context", GPUQ_K_VAL, context,
-	  .doc = "the submitter's surroundings, for each spec that has none of its own"),
+	  .doc = "context of the submission, for specs without one"),
 	P(submit_params, "lease", GPUQ_K_DURATION, lease_us,
-	  .doc = "cancel the jobs when no wait or logs of theirs is open for that long"),
+	  .doc = "cancel the jobs if no wait or logs call for them is open for this long"),
 	P(submit_params, "dry_run", GPUQ_K_BOOL, dry_run, .doc = "check, and store nothing"),
 	P(submit_params, "brief", GPUQ_K_BOOL, brief,
-	  .doc = "answer with ids and warnings only: many whole objects are no message"),
+	  .doc = "reply with ids and warnings only: whole objects may not fit in a message"),
 	P_END,
 };
 const struct gpuq_schema p_job_submit = P_SCHEMA(submit_params, submit_fields);

@@ -130,7 +130,7 @@ static void report_end(struct reporting *x)
 			 view_row(a, rows[i], total, journal_model(x->m->j)->site->currency));
 	ledger_report_free(x->r);
 	if (!rows || rpc_send_items(x->c, list, &err) < 0) {
-		gpuq_fail(&err, GPUQ_ENOMEM, "out of memory");
+		gpuq_no_memory(&err);
 		rpc_fail(x->c, &err);
 	}
 }
@@ -149,7 +149,7 @@ static void report_step(void *arg)
 		return;
 	}
 	if (rc > 0)
-		gpuq_fail(&err, GPUQ_ENOMEM, "out of memory");
+		gpuq_no_memory(&err);
 	ledger_report_free(x->r);
 	rpc_fail(x->c, &err);
 }
@@ -191,11 +191,11 @@ int m_report_get(void *arg, struct rpc_call *c, const void *params, struct gpuq_
 	o.users = &p->users;
 	o.queues = &p->queues;
 	if (o.until_us < o.since_us)
-		return gpuq_fail_field(err, GPUQ_EINVAL, "until_us", "it ends before it begins");
+		return gpuq_fail_field(err, GPUQ_EINVAL, "until_us", "the end is before the start");
 	if (x)
 		x->r = ledger_report_new(journal_model(m->j), journal_store(m->j), &o);
 	if (!x || !x->r)
-		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		return gpuq_no_memory(err);
 	x->m = m;
 	x->c = c;
 	rpc_call_watch(c, NULL, report_closed, x);
@@ -353,7 +353,7 @@ int m_usage_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_
 {
 	struct methods *m = arg;
 	const struct usage_params *p = params;
-	struct model *model = journal_model(m->j);
+	const struct model *model = journal_model(m->j);
 	struct gpuq_arena *a = rpc_call_arena(c);
 	struct gpuq_val *list = gpuq_list(a);
 	const int64_t now = loop_now_us(journal_loop(m->j));
@@ -367,7 +367,7 @@ int m_usage_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_
 			return gpuq_fail(err, GPUQ_ENOENT, "no queue is named %s",
 					 p->names.items[i]);
 	if (!spent)
-		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		return gpuq_no_memory(err);
 	rc = snapshot_take_usage(model, now, &s, err);
 	if (rc < 0)
 		return rc;
@@ -383,7 +383,7 @@ int m_usage_list(void *arg, struct rpc_call *c, const void *params, struct gpuq_
 		add_users(a, list, model, q, s, ranks, &p->users, spent, now);
 	}
 	snapshot_free(s);
-	return ranks ? rpc_send_items(c, list, err) : gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+	return ranks ? rpc_send_items(c, list, err) : gpuq_no_memory(err);
 }
 
 /* ---- queue.grant ---- */
@@ -408,7 +408,7 @@ int m_queue_grant(void *arg, struct rpc_call *c, const void *params, struct gpuq
 {
 	struct methods *m = arg;
 	const struct grant_params *p = params;
-	struct model *model = journal_model(m->j);
+	const struct model *model = journal_model(m->j);
 	struct gpuq_arena *a = rpc_call_arena(c);
 	const struct queue *q = model_find_queue(model, p->name);
 	const char *who = rpc_call_peer(c)->user;
@@ -423,7 +423,7 @@ int m_queue_grant(void *arg, struct rpc_call *c, const void *params, struct gpuq
 	/* Who manages a queue does not fill its purse: who manages what is above it does. */
 	if (!access_manage(model, q->parent, who, peer_is_operator(c)))
 		return gpuq_fail(err, GPUQ_EPERM,
-				 "only an operator, or who manages a queue above it, may grant "
+				 "only operators and managers of a queue above may grant "
 				 "minutes to queue %s",
 				 q->name);
 	if (!q->budget || q->budget->gpu_minutes == GPUQ_UNLIMITED)
@@ -448,7 +448,7 @@ int m_queue_grant(void *arg, struct rpc_call *c, const void *params, struct gpuq
 			 q->name, p->gpu_minutes, LOGS(who), LOGS(ev.granted.why));
 	spent = gpuq_arena_calloc(a, model->n_queues, sizeof(*spent));
 	if (!spent)
-		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		return gpuq_no_memory(err);
 	budget_spending(model, loop_now_us(journal_loop(m->j)), spent);
 	if (p->dry_run)
 		spent[q->ix].granted_ms += p->gpu_minutes * 60 * 1000;

@@ -147,7 +147,7 @@ void waits_on_event(struct methods *m, const struct event *ev)
 static struct gpuq_val *current(struct methods *m, struct job_key key, struct gpuq_arena *a,
 				bool *ended)
 {
-	struct model *model = journal_model(m->j);
+	const struct model *model = journal_model(m->j);
 	const struct job *j = model_find_job(model, key);
 	struct gpuq_val *v;
 
@@ -280,7 +280,7 @@ static int read_ids(struct wait *w, const struct gpuq_strlist *ids, struct gpuq_
 	const struct model *m = journal_model(w->m->j);
 
 	if (ids->n == 0)
-		return gpuq_fail(err, GPUQ_EINVAL, "which jobs? name ids");
+		return gpuq_fail(err, GPUQ_EINVAL, "expected job ids");
 	for (size_t i = 0; i < ids->n; i++) {
 		struct job_key *key = &w->jobs[i].key;
 
@@ -304,7 +304,7 @@ int m_job_wait(void *arg, struct rpc_call *c, const void *params, struct gpuq_er
 		w->jobs = calloc(p->ids.n ? p->ids.n : 1, sizeof(*w->jobs));
 	if (!w || !w->jobs) {
 		free(w);
-		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		return gpuq_no_memory(err);
 	}
 	w->m = m;
 	w->c = c;
@@ -410,7 +410,7 @@ static void watch_resume(void *arg)
 		news_free(x);
 	}
 	if (w->lagged)
-		watch_drop(w, GPUQ_ELAGGED, "events were lost: list again and watch anew");
+		watch_drop(w, GPUQ_ELAGGED, "events were lost: list and watch again");
 }
 
 static bool is_watched(const struct watch *w, struct job_key key)
@@ -487,7 +487,7 @@ int m_event_watch(void *arg, struct rpc_call *c, const void *params, struct gpuq
 	struct watch *w = calloc(1, sizeof(*w));
 
 	if (!w)
-		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		return gpuq_no_memory(err);
 	w->m = m;
 	w->job = (struct job_key){ (uint32_t)p->id, (int32_t)p->index };
 	w->c = c;

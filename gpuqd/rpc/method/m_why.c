@@ -146,7 +146,7 @@ static int ask_waiting(struct methods *m, struct rpc_call *c, const struct why_p
 		return err->code;
 	if (!w) {
 		ask_drop(ask);
-		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		return gpuq_no_memory(err);
 	}
 	w->key = (struct snap_key){ (uint32_t)p->id, (int32_t)p->index };
 	w->stands = j->key;
@@ -209,7 +209,7 @@ int m_job_why(void *arg, struct rpc_call *c, const void *params, struct gpuq_err
 	if (!j) {
 		later = gpuq_arena_alloc(a, sizeof(*later));
 		if (!later)
-			return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+			return gpuq_no_memory(err);
 		*later = (struct later){ m, c, *p };
 		journal_after(m->j, answer_old, later);
 		return 0;

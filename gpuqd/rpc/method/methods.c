@@ -28,44 +28,44 @@
 /* Sorted by name. */
 /* clang-format off */
 static const struct rpc_method table[] = {
-	{ "audit.list",   RPC_ROLE_USER,     false, true,  &p_audit_list, m_audit_list,  "who changed what", NAMES },
-	{ "event.list",   RPC_ROLE_USER,     false, true,  &p_event_list, m_event_list,  "what happened to a job, or of late", NAMES },
-	{ "event.watch",  RPC_ROLE_USER,     false, true,  &p_event_watch, m_event_watch, "what happens, as it happens", LASTING },
+	{ "audit.list",   RPC_ROLE_USER,     false, true,  &p_audit_list, m_audit_list,  "changes by users", NAMES },
+	{ "event.list",   RPC_ROLE_USER,     false, true,  &p_event_list, m_event_list,  "events of a job, or the latest ones", NAMES },
+	{ "event.watch",  RPC_ROLE_USER,     false, true,  &p_event_watch, m_event_watch, "events as they occur", LASTING },
 	{ "history.list", RPC_ROLE_USER,     false, true,  &p_job_list,  m_history_list, "jobs that have ended, filtered", NAMES },
-	{ "backup.get",   RPC_ROLE_OPERATOR, false, true,  NULL,          m_backup_get,  "a copy of everything that is stored", PLAIN },
-	{ "backup.write", RPC_ROLE_OPERATOR, false, false, &p_backup_write, m_backup_write, "the same as a new file of the server's machine", PLAIN },
-	{ "cluster.rights", RPC_ROLE_OPERATOR, false, false, NULL,       m_cluster_rights, "what the cluster lets gpuqd do", PLAIN },
-	{ "diag.get",     RPC_ROLE_USER,     false, false, &p_diag_get,   m_diag_get,    "the daemon's inner figures", PLAIN },
+	{ "backup.get",   RPC_ROLE_OPERATOR, false, true,  NULL,          m_backup_get,  "a copy of the database", PLAIN },
+	{ "backup.write", RPC_ROLE_OPERATOR, false, false, &p_backup_write, m_backup_write, "the same to a new file on the server", PLAIN },
+	{ "cluster.rights", RPC_ROLE_OPERATOR, false, false, NULL,       m_cluster_rights, "rights of gpuqd in the cluster", PLAIN },
+	{ "diag.get",     RPC_ROLE_USER,     false, false, &p_diag_get,   m_diag_get,    "internal statistics", PLAIN },
 	{ "job.attach",   RPC_ROLE_USER,     true,  true,  &p_job_attach, m_job_attach,  "input and output of a job's main process", LASTING },
 	{ "job.cancel",   RPC_ROLE_USER,     true,  false, &p_job_act,    m_job_cancel,  "end jobs", NAMES },
 	{ "job.exec",     RPC_ROLE_USER,     true,  true,  &p_job_exec,   m_job_exec,    "run a program beside a job", LASTING },
 	{ "job.forward",  RPC_ROLE_USER,     true,  true,  &p_job_forward, m_job_forward, "a connection to a port of a job", LASTING },
 	{ "job.get",      RPC_ROLE_USER,     false, false, &p_job_get,    m_job_get,     "one job and its elements", NAMES },
-	{ "job.hold",     RPC_ROLE_USER,     true,  false, &p_job_act,    m_job_hold,    "keep jobs from starting", NAMES },
+	{ "job.hold",     RPC_ROLE_USER,     true,  false, &p_job_act,    m_job_hold,    "hold jobs", NAMES },
 	{ "job.list",     RPC_ROLE_USER,     false, true,  &p_job_list,   m_job_list,    "jobs, filtered", NAMES },
 	{ "job.logs",     RPC_ROLE_USER,     false, true,  &p_job_logs,   m_job_logs,    "output of a job's pods", LASTING },
-	{ "job.release",  RPC_ROLE_USER,     true,  false, &p_job_act,    m_job_release, "let held jobs go on", NAMES },
-	{ "job.requeue",  RPC_ROLE_USER,     true,  false, &p_job_act,    m_job_requeue, "end attempts and let the jobs wait again", NAMES },
+	{ "job.release",  RPC_ROLE_USER,     true,  false, &p_job_act,    m_job_release, "release held jobs", NAMES },
+	{ "job.requeue",  RPC_ROLE_USER,     true,  false, &p_job_act,    m_job_requeue, "requeue jobs", NAMES },
 	{ "job.submit",   RPC_ROLE_USER,     true,  false, &p_job_submit, m_job_submit,  "put jobs in their queues", SPECS },
-	{ "job.update",   RPC_ROLE_USER,     true,  false, &p_job_act,    m_job_update,  "describe waiting jobs anew", SPECS },
+	{ "job.update",   RPC_ROLE_USER,     true,  false, &p_job_act,    m_job_update,  "change jobs", SPECS },
 	{ "job.wait",     RPC_ROLE_USER,     false, true,  &p_job_wait,   m_job_wait,    "changes of jobs until they end", LASTING },
-	{ "job.why",      RPC_ROLE_USER,     false, false, &p_job_why,    m_job_why,     "why it waits, started or had to leave", NAMES },
-	{ "node.drain",   RPC_ROLE_OPERATOR, true,  false, &p_node_drain, m_node_drain,  "start nothing more on nodes", NAMES },
+	{ "job.why",      RPC_ROLE_USER,     false, false, &p_job_why,    m_job_why,     "why a job is pending, started or was preempted", NAMES },
+	{ "node.drain",   RPC_ROLE_OPERATOR, true,  false, &p_node_drain, m_node_drain,  "drain nodes", NAMES },
 	{ "node.list",    RPC_ROLE_USER,     false, true,  &p_node_list,  m_node_list,   "nodes and their devices", NAMES },
-	{ "node.resume",  RPC_ROLE_OPERATOR, true,  false, &p_node_drain, m_node_resume, "use drained nodes again", NAMES },
-	{ "queue.grant",  RPC_ROLE_MANAGER,  true,  false, &p_queue_grant, m_queue_grant, "GPU-minutes beside a queue's budget", NAMES },
-	{ "plan.get",     RPC_ROLE_USER,     false, false, &p_plan_get,   m_plan_get,    "when and where jobs would start, and at whose cost", SPECS },
-	{ "prio.list",    RPC_ROLE_USER,     false, true,  &p_prio_list,  m_prio_list,   "what waiting jobs' priorities are made of", NAMES },
-	{ "prio.weights", RPC_ROLE_USER,     false, false, NULL,          m_prio_weights, "what the terms of a priority weigh", PLAIN },
+	{ "node.resume",  RPC_ROLE_OPERATOR, true,  false, &p_node_drain, m_node_resume, "return drained nodes to service", NAMES },
+	{ "queue.grant",  RPC_ROLE_MANAGER,  true,  false, &p_queue_grant, m_queue_grant, "grant GPU-minutes to a queue", NAMES },
+	{ "plan.get",     RPC_ROLE_USER,     false, false, &p_plan_get,   m_plan_get,    "when and where jobs would start, and what they would preempt", SPECS },
+	{ "prio.list",    RPC_ROLE_USER,     false, true,  &p_prio_list,  m_prio_list,   "priority terms of pending jobs", NAMES },
+	{ "prio.weights", RPC_ROLE_USER,     false, false, NULL,          m_prio_weights, "weights of the priority terms", PLAIN },
 	{ "queue.list",   RPC_ROLE_USER,     false, true,  &p_queue_list, m_queue_list,  "queues: quota, use, jobs", NAMES },
 	{ "recover.finish", RPC_ROLE_OPERATOR, true, false, NULL,         m_recover_finish, "end the recovery after a restore", PLAIN },
-	{ "recover.get",  RPC_ROLE_OPERATOR, false, false, NULL,          m_recover_get, "what a restore has left open", PLAIN },
-	{ "report.get",   RPC_ROLE_USER,     false, true,  &p_report_get, m_report_get,  "what was used between two instants", NAMES },
+	{ "recover.get",  RPC_ROLE_OPERATOR, false, false, NULL,          m_recover_get, "what is left to recover after a restore", PLAIN },
+	{ "report.get",   RPC_ROLE_USER,     false, true,  &p_report_get, m_report_get,  "use between two instants", NAMES },
 	{ "reservation.list", RPC_ROLE_USER, false, true,  &p_reservation_list, m_reservation_list, "the calendar", NAMES },
 	{ "scenario.export", RPC_ROLE_USER,  false, true,  NULL,          m_scenario_export, "the live state as a scenario for gpuq-sim", PLAIN },
 	{ "site.apply",   RPC_ROLE_MANAGER,  true,  false, &p_site_apply, m_site_apply,  "change the objects of the site", SPECS },
 	{ "site.get",     RPC_ROLE_USER,     false, false, NULL,          m_site_get,    "the objects of the site", PLAIN },
-	{ "shares.list",  RPC_ROLE_USER,     false, true,  &p_shares_list, m_shares_list, "what queues and users are due and have used", NAMES },
+	{ "shares.list",  RPC_ROLE_USER,     false, true,  &p_shares_list, m_shares_list, "fair shares and use of queues and users", NAMES },
 	{ "status.get",   RPC_ROLE_USER,     false, false, NULL,          m_status_get,  "the cluster at a glance", PLAIN },
 	{ "usage.list",   RPC_ROLE_USER,     false, true,  &p_usage_list, m_usage_list,  "budgets and use of queues and users", NAMES },
 	{ .name = NULL },
@@ -233,12 +233,12 @@ int methods_new(struct journal *j, struct reconcile *r, const char *cluster_kind
 	int rc;
 
 	if (!m)
-		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		return gpuq_no_memory(err);
 	rc = apply_new(j, &m->apply, err);
 	m->j = j;
 	m->why = why_log_new();
 	if (rc == 0 && !m->why)
-		rc = gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		rc = gpuq_no_memory(err);
 	if (rc == 0)
 		rc = worker_new(journal_loop(j), &m->quick, err);
 	if (rc == 0)
@@ -251,6 +251,9 @@ int methods_new(struct journal *j, struct reconcile *r, const char *cluster_kind
 		methods_free(m);
 		return rc;
 	}
+	worker_give_back(m->quick);
+	worker_give_back(m->slow);
+	worker_give_back(m->copies);
 	m->start_us = loop_now_us(journal_loop(j));
 	m->reconcile = r;
 	m->kind = cluster_kind;

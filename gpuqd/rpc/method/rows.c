@@ -19,7 +19,7 @@ int rows_init(struct rows *r, struct rpc_call *c, const struct gpuq_strlist *key
 	if (keys->n > KEYS_MAX)
 		return gpuq_fail_field(err, GPUQ_EINVAL, "keys", "more than %d keys", KEYS_MAX);
 	r->row = view_row_new(rpc_call_arena(c), keys, rpc_call_ahead_us(c));
-	return r->row ? 0 : gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+	return r->row ? 0 : gpuq_no_memory(err);
 }
 
 /* Send what is in b as one message. */

@@ -28,13 +28,13 @@ static int note_reason(struct lived *l, struct estimate *e, const struct plan_re
 		changes = estimate_lived_copy(l, e->changes, n, n ? 2 * (size_t)n : 1,
 					      sizeof(*changes));
 		if (!changes)
-			return estimate_lived_no_memory(l);
+			return gpuq_no_memory(l->err);
 		e->changes = changes;
 	}
 	e->changes[n] = (struct estimate_change){ l->s.config.now_us, *why };
 	e->changes[n].why.object = gpuq_arena_strdup(l->mem, why->object);
 	e->n_changes++;
-	return e->changes[n].why.object ? 0 : estimate_lived_no_memory(l);
+	return e->changes[n].why.object ? 0 : gpuq_no_memory(l->err);
 }
 
 static const struct plan_reason *reason_of(const struct snapshot *s, const struct plan *p,
@@ -50,7 +50,8 @@ static int note_all(struct lived *l, const struct plan *p)
 	int rc = 0;
 
 	for (uint32_t i = 0; rc == 0 && i < l->n_out; i++) {
-		const struct plan_reason *why = reason_of(&l->s, p, l->now_of[l->out[i].job]);
+		const uint32_t at = l->now_of[l->out[i].job];
+		const struct plan_reason *why = at == SNAP_NONE ? NULL : reason_of(&l->s, p, at);
 
 		if (l->out[i].start_us == GPUQ_UNLIMITED && why)
 			rc = note_reason(l, &l->out[i], why);
@@ -132,7 +133,7 @@ static int note_victims(struct lived *l, const struct plan *p, struct estimate *
 		n += leaves_for(&p->actions[i], e->job);
 	victims = estimate_lived_copy(l, NULL, 0, n, sizeof(*victims));
 	if (!victims)
-		return estimate_lived_no_memory(l);
+		return gpuq_no_memory(l->err);
 	n = 0;
 	for (uint32_t i = 0; i < p->n_actions; i++) {
 		if (!leaves_for(&p->actions[i], e->job))
@@ -168,7 +169,7 @@ static int note_first(struct lived *l, const struct plan *p)
 	l->grace_us = estimate_lived_copy(l, NULL, 0, l->s.n_jobs, sizeof(*l->grace_us));
 	l->planned_us = estimate_lived_copy(l, NULL, 0, l->s.n_jobs, sizeof(*l->planned_us));
 	if (!l->grace_us || !l->planned_us)
-		return estimate_lived_no_memory(l);
+		return gpuq_no_memory(l->err);
 	for (uint32_t i = 0; i < l->s.n_jobs; i++) {
 		l->grace_us[i] = -1;
 		l->planned_us[i] = GPUQ_UNLIMITED;
@@ -256,7 +257,7 @@ static int apply(struct lived *l, const struct plan *p, bool *changed)
 	int rc = 0;
 
 	if (!ix || !scratch)
-		return estimate_lived_no_memory(l);
+		return gpuq_no_memory(l->err);
 	for (uint32_t i = 0; i < p->n_actions; i++)
 		ix[i] = i;
 	sort_ix(ix, scratch, p->n_actions, cmp_action, p->actions);
@@ -268,20 +269,25 @@ static int apply(struct lived *l, const struct plan *p, bool *changed)
 static int one_cycle(struct lived *l, bool *changed, int64_t *wake_us)
 {
 	struct gpuq_arena mem = GPUQ_ARENA_INIT(0);
+	bool renewed = false;
 	struct plan p;
 	int rc = sched_cycle(&l->s, &mem, &p, l->err);
 
 	*changed = false;
 	if (rc == 0 && l->first)
 		rc = note_first(l, &p);
+	if (rc == 0 && l->first)
+		rc = estimate_aside_begin(l, p.priority);
 	if (rc == 0)
 		rc = note_all(l, &p);
 	if (rc == 0)
 		rc = apply(l, &p, changed);
 	if (rc == 0)
 		l->steps += p.steps + l->s.n_jobs + l->s.n_allocs + l->s.n_nodes;
+	if (rc == 0 && (*changed || l->first))
+		rc = estimate_aside_renew(l, &renewed);
 	l->first = l->s.config.reclaim = l->s.config.consolidation = false;
-	if (rc == 0 && *changed)
+	if (rc == 0 && (*changed || renewed))
 		rc = estimate_lived_settle(l);
 	if (rc == 0)
 		*wake_us = p.wake_us;
@@ -326,11 +332,12 @@ static int advance(struct lived *l, int64_t to_us)
 	return estimate_lived_settle(l);
 }
 
-static bool may_go_on(const struct lived *l)
+static bool may_go_on(const struct lived *l, uint32_t n_events)
 {
 	const struct estimate_config *config = l->config;
 
-	return (config->max_steps == 0 || l->steps < config->max_steps) &&
+	return (config->max_steps == 0 || l->steps < config->max_steps ||
+		n_events < ESTIMATE_EVENTS_LEAST) &&
 	       (!config->go_on || config->go_on(config->go_on_arg));
 }
 
@@ -349,7 +356,7 @@ static int live(struct lived *l, struct estimate_reach *reach)
 		bool changed = true;
 		int64_t next;
 
-		if (reach->n_events == max || !may_go_on(l)) {
+		if (reach->n_events == max || !may_go_on(l, reach->n_events)) {
 			reach->cut_short = true;
 			break;
 		}
@@ -383,7 +390,7 @@ int estimate_starts(const struct snapshot *s, const struct estimate_config *conf
 			return gpuq_fail(err, GPUQ_EINVAL, "an estimate for a job that waits not");
 	l.out = estimate_lived_copy(&l, NULL, 0, n, sizeof(*l.out));
 	if (!l.out)
-		return estimate_lived_no_memory(&l);
+		return gpuq_no_memory(l.err);
 	for (uint32_t i = 0; i < n; i++)
 		l.out[i] = (struct estimate){ .job = jobs[i],
 					      .start_us = GPUQ_UNLIMITED,

@@ -21,6 +21,7 @@
 #include "libgpuq/err.h"
 
 #define ESTIMATE_EVENTS_MAX 2000
+#define ESTIMATE_EVENTS_LEAST 64 /* whatever they cost */
 
 /* From at_us on this was the first reason why the job waited. */
 struct estimate_change {
@@ -63,7 +64,11 @@ struct estimate {
 struct estimate_config {
 	uint32_t max_events; /* 0 = ESTIMATE_EVENTS_MAX */
 	uint64_t max_steps; /* work: of all its cycles, as plan.steps, and a step for each job,
-			     * pod and node in each of them; 0 = no bound */
+			     * pod and node in each of them; 0 = no bound. ESTIMATE_EVENTS_LEAST
+			     * are looked at in any case */
+	/* So many jobs of each queue's line are lived on at a time, and more where the cluster holds
+	 * more: what stands far behind comes in later. 0 = all of them, always. */
+	uint32_t front;
 	bool claims; /* what the first cycle claims is given to it */
 	/* By job of the snapshot: how long it is thought to run, at most its walltime;
 	 * GPUQ_UNLIMITED = nobody knows. NULL = all as long as they may. */

@@ -4,7 +4,7 @@
  * Touches  memory only.
  * Used by  estimate.c, which has the clock; estimate_life.c is its world.
  *
- * The copy's tables of jobs, pods, nodes and devices are its own; everything else is
+ * Of a long line only the front is in the copy (estimate_config.front). The copy's tables of jobs, pods, nodes and devices are its own; everything else is
  * shared with the original. A job that has ended stays in the table as one of which
  * nothing waits, so that indexes hold. Elements of arrays that start get entries of their
  * own, right behind their array.
@@ -30,21 +30,27 @@ struct lived {
 	struct snapshot s;
 	struct life *lives; /* by job of s */
 	uint32_t room_jobs, room_allocs;
-	uint32_t *now_of; /* by job of the original: its index in s */
+	uint32_t *now_of; /* by job of the original: its index in s; SNAP_NONE = out of sight */
+	struct aside *aside; /* NULL = all are in sight */
 	struct estimate *out;
 	uint32_t n_out, n_left;
 	uint64_t steps;
 	bool first; /* nothing has been decided yet */
-	int64_t soon_us; /* when those are gone that were told to leave before it began */
+	int64_t soon_us; /* when those are gone that were evicted before it began */
 	int64_t *grace_us; /* by job of the original: until its claim is free; -1 = none */
 	int64_t *planned_us; /* by job of the original: start as planned; GPUQ_UNLIMITED */
 	struct gpuq_err *err;
 };
 
 /* Keeps l->err and returns GPUQ_ENOMEM. */
-int estimate_lived_no_memory(const struct lived *l);
 /* n items with zeroed room for more, in l->mem; NULL: no memory. */
 void *estimate_lived_copy(struct lived *l, const void *items, size_t n, size_t room, size_t size);
+
+/* estimate_aside.c. Before the first plan is carried out, where indexes are those of the
+ * original: line up what stands too far behind to be looked at from now on. */
+int estimate_aside_begin(struct lived *l, const struct priority *p);
+/* After a plan was carried out: bring in what stands in front now. *renewed: it has to be settled. */
+int estimate_aside_renew(struct lived *l, bool *renewed);
 
 /* From l->from; no claims are made in it unless switched on again. */
 int estimate_lived_begin(struct lived *l);

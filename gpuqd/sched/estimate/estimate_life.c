@@ -5,11 +5,6 @@
 #include "gpuqd/util/amount.h"
 #include "gpuqd/snapshot/snapshot_build.h"
 
-int estimate_lived_no_memory(const struct lived *l)
-{
-	return gpuq_fail(l->err, GPUQ_ENOMEM, "no memory for an estimate");
-}
-
 void *estimate_lived_copy(struct lived *l, const void *items, size_t n, size_t room, size_t size)
 {
 	void *p = gpuq_arena_calloc(l->mem, room ? room : 1, size);
@@ -44,7 +39,7 @@ static int begin_lives(struct lived *l)
 		life->pods = estimate_lived_copy(l, &l->s.allocs[j->alloc_first], j->n_allocs,
 						 j->n_allocs, sizeof(*life->pods));
 		if (!life->pods)
-			return estimate_lived_no_memory(l);
+			return gpuq_no_memory(l->err);
 		life->end_us = runs_until(l, i);
 		if (j->state == SNAP_LEAVING || life->end_us <= l->s.config.now_us)
 			life->end_us = l->soon_us;
@@ -83,7 +78,7 @@ int estimate_lived_begin(struct lived *l)
 	l->now_of = estimate_lived_copy(l, NULL, 0, from->n_jobs, sizeof(*l->now_of));
 	if (!s->jobs || !s->allocs || !s->promises || !s->nodes || !s->devices || !s->mig_free ||
 	    !s->licenses || !l->lives || !l->now_of)
-		return estimate_lived_no_memory(l);
+		return gpuq_no_memory(l->err);
 	for (uint32_t i = 0; i < s->n_jobs; i++) {
 		struct snap_job *j = &s->jobs[i];
 
@@ -92,9 +87,9 @@ int estimate_lived_begin(struct lived *l)
 		j->ranges = estimate_lived_copy(l, j->ranges, j->n_ranges, j->n_ranges,
 						sizeof(*j->ranges));
 		if (!j->ranges)
-			return estimate_lived_no_memory(l);
+			return gpuq_no_memory(l->err);
 	}
-	return snapshot_line_up(s, l->mem) ? begin_lives(l) : estimate_lived_no_memory(l);
+	return snapshot_line_up(s, l->mem) ? begin_lives(l) : gpuq_no_memory(l->err);
 }
 
 /* The table of pods, and what is free, after jobs have started or ended. */
@@ -109,10 +104,10 @@ int estimate_lived_settle(struct lived *l)
 		l->room_allocs = 2 * n;
 		s->allocs = gpuq_arena_calloc(l->mem, l->room_allocs, sizeof(*s->allocs));
 		if (!s->allocs)
-			return estimate_lived_no_memory(l);
+			return gpuq_no_memory(l->err);
 	}
 	if (!snapshot_line_up(s, l->mem))
-		return estimate_lived_no_memory(l);
+		return gpuq_no_memory(l->err);
 	s->n_allocs = 0;
 	for (uint32_t i = 0; i < s->n_jobs; i++) {
 		const struct life *life = &l->lives[i];
@@ -192,7 +187,7 @@ static uint32_t new_element(struct lived *l, uint32_t array)
 	memmove(&l->lives[at + 1], &l->lives[at], (s->n_jobs - at) * sizeof(*l->lives));
 	s->n_jobs++;
 	for (uint32_t i = 0; i < l->from->n_jobs; i++)
-		l->now_of[i] += l->now_of[i] >= at;
+		l->now_of[i] += l->now_of[i] != SNAP_NONE && l->now_of[i] >= at;
 	for (uint32_t i = 0; i < s->n_promises; i++)
 		s->promises[i].job += s->promises[i].job >= at;
 	return at;
@@ -220,7 +215,7 @@ int estimate_lived_grow(struct lived *l, uint32_t job, const struct plan *p,
 						      life->n_pods + a->n_pods, sizeof(*pods));
 
 	if (!pods)
-		return estimate_lived_no_memory(l);
+		return gpuq_no_memory(l->err);
 	for (uint32_t i = 0; i < a->n_pods; i++) {
 		const struct plan_pod *pod = &p->pods[a->pod_first + i];
 		const uint32_t *devices =
@@ -230,7 +225,7 @@ int estimate_lived_grow(struct lived *l, uint32_t job, const struct plan *p,
 			&l->s.requests[l->s.jobs[job].request].groups[pod->group];
 
 		if (!devices)
-			return estimate_lived_no_memory(l);
+			return gpuq_no_memory(l->err);
 		pods[life->n_pods + i] =
 			(struct snap_alloc){ .node = pod->node,
 					     .group = pod->group,
@@ -255,7 +250,7 @@ int estimate_lived_start(struct lived *l, uint32_t job, const struct plan *p,
 		const uint32_t at = new_element(l, job);
 
 		if (at == SNAP_NONE)
-			return estimate_lived_no_memory(l);
+			return gpuq_no_memory(l->err);
 		j = &l->s.jobs[at];
 		*j = l->s.jobs[job];
 		l->lives[at] = (struct life){ .origin = l->lives[job].origin };

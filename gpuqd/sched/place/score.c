@@ -143,11 +143,15 @@ static uint32_t count_groups(struct cycle *c, struct frequent *top)
 		if (s->jobs[s->lines.busy[i]].state != SNAP_PENDING)
 			add_groups(s, s->lines.busy[i], 1, of_group);
 	for (uint32_t g = 0; of_group && g < s->n_groups; g++) {
-		const struct snap_request *r = &s->requests[request_of(s, g)];
-		const struct frequent one = { g, of_group[g], &r->groups[g - r->group_first] };
+		const struct snap_request *r;
+		struct frequent one;
 
+		if (of_group[g] == 0) /* most, where few of many jobs are looked at */
+			continue;
+		r = &s->requests[request_of(s, g)];
+		one = (struct frequent){ g, of_group[g], &r->groups[g - r->group_first] };
 		/* Instances of MIG profiles are made beforehand: nothing to waste. */
-		if (one.count == 0 || one.what->mig)
+		if (one.what->mig)
 			continue;
 		if (n == GROUPS_MAX && !before(&one, &top[n - 1])) {
 			/* Of equals either all are counted or none, whatever their order. */

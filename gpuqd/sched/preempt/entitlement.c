@@ -22,6 +22,9 @@ int64_t entitlement_line_of(const struct cycle *c, uint32_t queue, uint32_t res,
 	const size_t at = (size_t)queue * c->s->n_res + res;
 	const int64_t quota = c->s->shares[at].quota;
 
+	/* Cpu and memory that have no quota: what the queue is due is its fair share. */
+	if (line == LINE_SHARE && res >= c->s->n_flavors && quota == GPUQ_UNLIMITED)
+		return c->fair[at];
 	return line == LINE_QUOTA || quota > c->fair[at] ? quota : c->fair[at];
 }
 
@@ -32,17 +35,43 @@ int64_t entitlement_stays(const struct cycle *c, uint32_t queue, uint32_t res)
 	return c->held[at] - c->leaving[at];
 }
 
-/* Resources on which nobody set a quota are not shared out: lines don't count them. */
-static bool counts(const struct cycle *c, uint32_t queue, uint32_t res)
+static bool is_lacking(const struct cycle *c, uint32_t res)
 {
+	return (res == snap_cpu(c->s) && c->units->lacks & SHORT_CPU) ||
+	       (res == snap_memory(c->s) && c->units->lacks & SHORT_MEMORY);
+}
+
+bool entitlement_counts(const struct cycle *c, uint32_t queue, uint32_t res, enum line line)
+{
+	if (line == LINE_SHARE && c->units && c->units->lacks)
+		return is_lacking(c, res);
 	return c->s->shares[(size_t)queue * c->s->n_res + res].quota != GPUQ_UNLIMITED;
+}
+
+void entitlement_set_lacks(struct cycle *c, uint8_t lacks)
+{
+	if (!c->units || c->units->lacks == lacks)
+		return;
+	c->units->lacks = lacks;
+	/* All queues stand otherwise then. */
+	for (uint32_t q = 0; q < c->s->n_queues; q++) {
+		c->units->standings[q].fresh = 0;
+		c->units->standings[q].ordered = c->units->standings[q].classed = false;
+	}
+}
+
+uint32_t entitlement_measure(const struct cycle *c, const struct claim *k)
+{
+	if (k->flavor != SNAP_NONE && !c->units->lacks)
+		return k->flavor;
+	return c->units->lacks == SHORT_MEMORY ? snap_memory(c->s) : snap_cpu(c->s);
 }
 
 bool entitlement_beyond(const struct cycle *c, const struct claim *k, uint32_t queue,
 			enum line line)
 {
 	for (uint32_t res = 0; res < c->s->n_res; res++)
-		if (k->need[res] > 0 && counts(c, queue, res) &&
+		if (k->need[res] > 0 && entitlement_counts(c, queue, res, line) &&
 		    entitlement_stays(c, queue, res) > entitlement_line_of(c, queue, res, line))
 			return true;
 	return false;
@@ -100,8 +129,9 @@ static void collect(struct cycle *c, uint32_t queue, struct standing *st)
 static void open_line(const struct cycle *c, uint32_t queue, enum line line, int64_t *left)
 {
 	for (uint32_t res = 0; res < c->s->n_res; res++)
-		left[res] = counts(c, queue, res) ? entitlement_line_of(c, queue, res, line)
-						  : GPUQ_UNLIMITED;
+		left[res] = entitlement_counts(c, queue, res, line)
+				    ? entitlement_line_of(c, queue, res, line)
+				    : GPUQ_UNLIMITED;
 }
 
 static bool fill(const struct cycle *c, uint32_t unit, int64_t *left)
@@ -284,7 +314,7 @@ static void remember_inside(const struct cycle *c, const struct standing *st, ui
 static uint32_t count_gains(const struct cycle *c, const struct claim *k, const struct standing *st,
 			    uint32_t queue, enum line line, struct gain *gains)
 {
-	const uint32_t res = k->flavor == SNAP_NONE ? snap_cpu(c->s) : k->flavor;
+	const uint32_t res = entitlement_measure(c, k);
 	uint32_t n = 0;
 
 	for (uint32_t i = 0; i < st->n_items; i++) {
@@ -399,7 +429,7 @@ bool entitlement_line_kept(struct cycle *c, const struct claim *k, uint32_t queu
 	for (uint32_t res = 0; res < c->s->n_res; res++) {
 		int64_t kept = entitlement_stays(c, queue, res);
 
-		if (k->need[res] == 0 || !counts(c, queue, res))
+		if (k->need[res] == 0 || !entitlement_counts(c, queue, res, line))
 			continue;
 		if (unit != SNAP_NONE)
 			kept -= gangs_amount(c, unit, res);

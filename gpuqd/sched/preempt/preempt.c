@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "gpuqd/sched/preempt/entitlement.h"
 #include "gpuqd/sched/preempt/gangs.h"
 #include "gpuqd/sched/preempt/minimise.h"
 #include "gpuqd/sched/preempt/preempt_why.h"
@@ -9,6 +10,7 @@
 #include "gpuqd/sched/preempt/rules.h"
 #include "gpuqd/sched/preempt/search.h"
 #include "gpuqd/sched/preempt/search_set.h"
+#include "gpuqd/sched/preempt/shortage.h"
 #include "gpuqd/sched/quota/holdings.h"
 #include "gpuqd/sched/timeline/emit.h"
 #include "gpuqd/sched/timeline/nominated.h"
@@ -134,12 +136,11 @@ static bool with_moves(struct cycle *c, struct claim *k)
 		return false;
 	k->others = k->only_quota = true;
 	k->own = false;
-	if (!rules_possible(c, k))
-		return false;
 	k->movers = true;
-	found = search_victims(c, k);
+	found = rules_possible(c, k) && search_victims(c, k);
 	k->movers = false;
-	/* Who need not leave stays, by whatever right the others do. */
+	/* Who need not leave stays, by whatever right the others do; nor is the next search
+	 * one for what is guaranteed alone. */
 	k->only_quota = preempt_only_quota(c, k->job);
 	if (!found || !search_fits(c, k))
 		return k->movers = found;
@@ -190,6 +191,7 @@ static bool by_eviction(struct cycle *c, struct claim *k)
 	const int64_t spares[] = { 0, need, GPUQ_UNLIMITED };
 	bool found = false;
 
+	entitlement_set_lacks(c, shortage_of(c, k));
 	k->over_spare = true;
 	for (size_t i = 0; !found && i < sizeof(spares) / sizeof(spares[0]) && !c->failed; i++) {
 		/* The next search would find as little. */
@@ -249,7 +251,7 @@ static bool hopeless(struct cycle *c, const struct claim *k)
 		return false;
 	if (!c->s->config.reclaim)
 		return true;
-	if (rules_on_others_possible(c, k))
+	if (rules_on_others_possible(c, k) || shortage_possible(c, k))
 		return false;
 	return q->preempt_within == SNAP_PREEMPT_NEVER ||
 	       c->least_priority[j->queue] >
@@ -289,7 +291,10 @@ bool preempt_job(struct cycle *c, uint32_t job, uint32_t *flavor)
 {
 	const struct snap_request *r = &c->s->requests[c->s->jobs[job].request];
 	const uint32_t n = r->gpus_milli > 0 ? r->n_flavor_ix : 1;
-	struct claim k = { .job = job, .rests_with = SNAP_NONE, .spare_max = GPUQ_UNLIMITED };
+	struct claim k = { .job = job,
+			   .rests_with = SNAP_NONE,
+			   .spare_max = GPUQ_UNLIMITED,
+			   .bound = N_PLAN_BOUNDS };
 	bool all_hopeless = true;
 
 	if (!c->s->config.reclaim && !c->s->config.consolidation)
@@ -318,6 +323,7 @@ bool preempt_job(struct cycle *c, uint32_t job, uint32_t *flavor)
 				search_drop_all(c, &k);
 				found = false;
 			}
+			entitlement_set_lacks(c, 0);
 			if (!found)
 				nominated_later_leave(c);
 			if (found) {
@@ -328,5 +334,7 @@ bool preempt_job(struct cycle *c, uint32_t job, uint32_t *flavor)
 	}
 	why_rests(c, &k);
 	why_spare(c, &k);
+	if (k.bound != N_PLAN_BOUNDS)
+		cycle_bounded(c, job, k.bound, k.bound_most);
 	return false;
 }

@@ -76,12 +76,16 @@ struct units {
 	uint32_t n_depths;
 	struct standing *standings; /* by queue */
 	bool any_soft;
+	uint8_t lacks; /* what the claimant at hand lacks and its devices are not; enum claim_short */
 	uint32_t n_claims; /* numbers for justifies, refused and planned */
 	int64_t *left; /* scratch: what is left of a line, by resource; for each line */
 };
 
 /* Which of the rules of preemption a victim is taken by; gpuqd-scheduling(7) has them. */
 enum claim_rule { RULE_NONE, RULE_QUOTA, RULE_SHARE, RULE_BORROW, RULE_OWN };
+
+/* Cpu, memory: what a claimant may lack on nodes where it has devices. */
+enum claim_short { SHORT_CPU = 1, SHORT_MEMORY = 2 };
 
 /* How a unit stands in its leaf. */
 enum claim_depth { DEPTH_QUOTA, DEPTH_SHARE, DEPTH_BEYOND };
@@ -138,6 +142,8 @@ struct claim {
 	int64_t rests_until_us; /* the end of that */
 	int64_t spare_milli; /* the least that was too much to be left over; 0 = nothing was */
 	int64_t spare_max; /* devices that victims may hold beyond the request in this search */
+	enum plan_bounded bound; /* that ended a search; N_PLAN_BOUNDS = none did */
+	int64_t bound_most;
 	bool over_spare; /* something could not be taken for that */
 	bool owed_alone; /* of others only what the quota of its queue is owed */
 	bool only_quota; /* its own eviction is so recent that it claims what it is owed only */

@@ -302,6 +302,10 @@ static bool search(struct cycle *c, struct moving *m)
 			m->homeless[m->n_homeless++] = m->without_place;
 		}
 	}
+	if (tried < n) {
+		m->k->bound = PLAN_BOUND_MOVES;
+		m->k->bound_most = tried;
+	}
 	m->n_homeless = 0;
 	put_back_all(c, m);
 	return false;

@@ -5,6 +5,7 @@
 #include "gpuqd/sched/preempt/preempt.h"
 
 #include "gpuqd/sched/preempt/search_set.h"
+#include "gpuqd/sched/preempt/shortage.h"
 #include "gpuqd/sched/quota/holdings.h"
 #include "gpuqd/sched/timeline/reservations.h"
 #include "gpuqd/util/amount.h"
@@ -59,6 +60,19 @@ static bool stays_inside(const struct cycle *c, const struct claim *k, uint32_t 
 	return true;
 }
 
+/* The same of its fair share: where it lacks cpu or memory, of these alone. */
+static bool stays_inside_share(const struct cycle *c, const struct claim *k, uint32_t queue)
+{
+	if (!c->units || !c->units->lacks)
+		return stays_inside(c, k, queue, false);
+	for (uint32_t res = 0; res < c->s->n_res; res++)
+		if (entitlement_counts(c, queue, res, LINE_SHARE) &&
+		    amount_sum(entitlement_stays(c, queue, res), k->need[res]) >
+			    c->fair[(size_t)queue * c->s->n_res + res])
+			return false;
+	return true;
+}
+
 static bool is_below(const struct cycle *c, uint32_t queue, uint32_t top)
 {
 	while (queue != SNAP_NONE && queue != top)
@@ -78,7 +92,7 @@ static bool larger_share(const struct cycle *c, const struct claim *k, uint32_t 
 		const int64_t held_b = entitlement_stays(c, b, res) -
 				       (unit == SNAP_NONE ? 0 : gangs_amount(c, unit, res));
 
-		if (k->need[res] == 0 || c->s->shares[a * n_res + res].quota == GPUQ_UNLIMITED)
+		if (k->need[res] == 0 || !entitlement_counts(c, a, res, LINE_SHARE))
 			continue;
 		if (held_a <= fair_a)
 			continue;
@@ -251,7 +265,7 @@ static bool share_legal(struct cycle *c, const struct claim *k, const struct uni
 {
 	forget_lines(v);
 	return c->s->config.reclaim_to == SNAP_RECLAIM_FAIR_SHARE &&
-	       stays_inside(c, k, k->leaf, false) &&
+	       stays_inside_share(c, k, k->leaf) &&
 	       !priority_exempt(c->s, u->job, min_runtime(c, u->queue, false)) &&
 	       entitlement_beyond(c, k, v->side, LINE_SHARE) &&
 	       !larger_share(c, k, x, v->side, v->unit) && free_on(c, k, v, LINE_SHARE) &&
@@ -307,7 +321,7 @@ bool rules_shielded(const struct cycle *c, const struct claim *k, uint32_t unit)
 	return until > c->s->config.now_us;
 }
 
-/* Do x and y leave one another alone for a while, as they took the same places back and forth? */
+/* Do x and y leave one another alone for a while, as they reclaimed the same devices from each other? */
 static bool rests(struct cycle *c, struct claim *k, uint32_t x, uint32_t y, bool owed)
 {
 	const int64_t until = oscillation_rests(c, x, y, owed);
@@ -359,6 +373,18 @@ bool rules_leaves_over(const struct cycle *c, struct claim *k)
 	return leaves_over(c, k, search_gone_milli(c, k), true);
 }
 
+/* The same of cpu or memory, where the claimant lacks that: what the victims and the unit hold;
+ * SNAP_NONE = the victims alone. */
+static bool leaves_amounts_over(const struct cycle *c, const struct claim *k, uint32_t unit)
+{
+	const uint32_t res = entitlement_measure(c, k);
+	int64_t sum = unit == SNAP_NONE ? 0 : gangs_amount(c, unit, res);
+
+	for (uint32_t i = 0; c->units->lacks && i < k->n_victims; i++)
+		sum = amount_sum(sum, gangs_amount(c, k->victims[i].unit, res));
+	return c->units->lacks && sum > amount_times(k->need[res], 2);
+}
+
 static enum claim_rule rule_for(struct cycle *c, struct claim *k, uint32_t unit, struct victim *v)
 {
 	const struct unit *u = &c->units->units[unit];
@@ -389,7 +415,7 @@ static enum claim_rule rule_for(struct cycle *c, struct claim *k, uint32_t unit,
 		return RULE_NONE;
 	if (borrow_legal(c, k, u, v))
 		return v->rule = RULE_BORROW;
-	if (share_legal(c, k, u, x, v))
+	if (!leaves_amounts_over(c, k, unit) && share_legal(c, k, u, x, v))
 		return v->rule = RULE_SHARE;
 	return RULE_NONE;
 }
@@ -477,7 +503,7 @@ static bool wastes(struct cycle *c, const struct claim *k)
 static bool whole_valid(struct cycle *c, struct claim *k)
 {
 	struct plan_reason why;
-	bool by_share = false, owed = true;
+	bool by_share = false, by_quota = false, owed = true;
 
 	for (uint32_t i = 0; i < k->n_victims; i++) {
 		const struct victim *v = &k->victims[i];
@@ -499,14 +525,17 @@ static bool whole_valid(struct cycle *c, struct claim *k)
 				return false;
 		if (v->rule == RULE_BORROW)
 			continue;
-		by_share = true;
+		by_share |= v->rule == RULE_SHARE;
+		by_quota |= v->rule == RULE_QUOTA;
 		/* Who ends above his share takes from nobody who then has less of his. */
 		rules_below_common(c, k->leaf, c->units->units[v->unit].queue, &x, &y);
 		if (larger_share(c, k, x, y, SNAP_NONE))
 			return false;
 	}
-	if ((by_share && !stays_inside(c, k, k->leaf, false)) ||
-	    leaves_over(c, k, search_gone_milli(c, k), owed) || (!owed && wastes(c, k)))
+	if ((by_quota && !stays_inside(c, k, k->leaf, false)) ||
+	    (by_share && !stays_inside_share(c, k, k->leaf)) ||
+	    leaves_over(c, k, search_gone_milli(c, k), owed) ||
+	    (by_share && leaves_amounts_over(c, k, SNAP_NONE)) || (!owed && wastes(c, k)))
 		return false;
 	return k->growth ? holdings_admits_more(c, k->job, k->flavor, k->need)
 			 : holdings_admits(c, k->job, k->flavor, &why);
@@ -652,6 +681,9 @@ bool rules_on_others_possible(const struct cycle *c, const struct claim *k)
 	/* Jobs of its own that leave may change that. */
 	if (k->owed_alone && !k->own && !owed_anything(c, k))
 		return false;
+	if (c->units && c->units->lacks && stays_inside_share(c, k, k->leaf) &&
+	    shortage_possible(c, k))
+		return true;
 	return q->reclaim != SNAP_RECLAIM_NEVER &&
 	       (stays_inside(c, k, k->leaf, false) ||
 		q->borrow_preempt_max_priority != INT64_MIN) &&

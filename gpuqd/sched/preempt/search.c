@@ -22,7 +22,7 @@
 /* How much of its share a queue holds: is x to lose something before y? */
 static int cmp_loser(const struct cycle *c, const struct claim *k, uint32_t x, uint32_t y)
 {
-	const uint32_t res = k->flavor == SNAP_NONE ? snap_cpu(c->s) : k->flavor;
+	const uint32_t res = entitlement_measure(c, k);
 	const int64_t held_x = entitlement_stays(c, x, res), held_y = entitlement_stays(c, y, res);
 	const int64_t due_x = entitlement_line_of(c, x, res, LINE_SHARE);
 	const int64_t due_y = entitlement_line_of(c, y, res, LINE_SHARE);
@@ -119,8 +119,11 @@ static bool one_by_one(struct cycle *c, struct claim *k)
 		if (k->n_victims > 0 && have >= need && search_fits(c, k))
 			return true;
 		/* Much more than it asks for did not help: it does not lie there. */
-		if (k->n_victims > most)
+		if (k->n_victims > most) {
+			k->bound = PLAN_BOUND_VICTIMS;
+			k->bound_most = most;
 			return false;
+		}
 		unit = next_victim(c, k);
 		if (unit == SNAP_NONE)
 			return false;
@@ -133,6 +136,8 @@ static bool one_by_one(struct cycle *c, struct claim *k)
 		for (uint32_t i = before; i < k->n_victims; i++)
 			have += c->units->units[k->victims[i].unit].gpus_milli;
 	}
+	k->bound = PLAN_BOUND_PLACEMENTS;
+	k->bound_most = PACKS_MAX;
 	return false;
 }
 

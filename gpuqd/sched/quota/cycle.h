@@ -212,6 +212,8 @@ struct cycle {
 	struct plan_claim *claims;
 	struct plan_side *claim_sides;
 	uint32_t n_claims, room_claims, n_claim_sides, room_claim_sides;
+	struct plan_bound *bounds;
+	uint32_t n_bounds, room_bounds;
 	int64_t wake_us;
 	bool cut_short;
 };
@@ -234,6 +236,9 @@ void *cycle_scratch(struct cycle *c, size_t count, size_t size);
 
 #define CYCLE_PUSH(c, table, n)                                                                    \
 	cycle_push(c, &(c)->table, &(c)->n_##table, &(c)->room_##table, sizeof(*(c)->table), n)
+
+/* Note that a bound ended what was done for a job; SNAP_NONE = for all that come after it. */
+void cycle_bounded(struct cycle *c, uint32_t job, enum plan_bounded what, int64_t most);
 
 #define MS_PER_MINUTE INT64_C(60000) /* of what budgets count */
 

@@ -313,6 +313,14 @@ static void sum_demand(struct cycle *c)
 	}
 }
 
+/* Who has no quota of cpu or memory may hold any amount of it, and is guaranteed none. */
+static int64_t guaranteed(const struct cycle *c, uint32_t queue, uint32_t res)
+{
+	const int64_t quota = share_of(c, queue, res)->quota;
+
+	return res >= c->s->n_flavors && quota == GPUQ_UNLIMITED ? 0 : quota;
+}
+
 /* Divide one resource among the children of a queue (or of the root: SNAP_NONE). */
 static void divide_below(struct cycle *c, uint32_t parent, uint32_t res, struct share_child *kids)
 {
@@ -324,7 +332,7 @@ static void divide_below(struct cycle *c, uint32_t parent, uint32_t res, struct 
 
 	for (uint32_t q = first; q != SNAP_NONE; q = c->kid_next[q]) {
 		kids[n++] = (struct share_child){
-			.quota = share_of(c, q, res)->quota,
+			.quota = guaranteed(c, q, res),
 			.demand = *cell(c, c->demand, q, res),
 			.weight_milli = s->queues[q].weight_milli,
 			.rank = budget_rank(s, q),

@@ -6,6 +6,17 @@
 
 #include "gpuqd/sched/quota/cycle.h"
 
+const char *plan_bound_word(enum plan_bounded what)
+{
+	static const char *const words[N_PLAN_BOUNDS] = {
+		[PLAN_BOUND_JOBS] = "max_job_test",       [PLAN_BOUND_MOMENTS] = "moments",
+		[PLAN_BOUND_OWN_MOMENTS] = "own_moments", [PLAN_BOUND_PLACEMENTS] = "placements",
+		[PLAN_BOUND_VICTIMS] = "victims",         [PLAN_BOUND_MOVES] = "moves",
+	};
+
+	return words[what];
+}
+
 const char *plan_key_print(struct snap_key key, char *out, size_t room)
 {
 	if (key.index < 0)

@@ -27,7 +27,7 @@ enum plan_kind {
 			* leave for it follow, with it as claimant; when none does, it
 			* only waits for what is leaving anyway, and the next cycle may
 			* decide differently: nothing needs to be remembered */
-	PLAN_RELEASE, /* what it was promised is promised no more */
+	PLAN_RELEASE, /* what it was nominated is promised no more */
 	PLAN_EVICT, /* all pods of a running job leave */
 	PLAN_SHRINK, /* these pods of an elastic job leave */
 	PLAN_GROW, /* these pods join an elastic job that runs or was placed before */
@@ -109,6 +109,26 @@ struct plan_claim {
 	uint32_t passed[N_PLAN_PASSED]; /* units: gangs, and pods beyond them */
 };
 
+/* Bounds on the work of a cycle that stopped it short of something; gpuqd-scheduling(7). */
+enum plan_bounded {
+	PLAN_BOUND_JOBS, /* blocked jobs that are looked at for a planned start */
+	PLAN_BOUND_MOMENTS, /* moments tried for the planned starts of all */
+	PLAN_BOUND_OWN_MOMENTS, /* for that of one job */
+	PLAN_BOUND_PLACEMENTS, /* tried for one job that preempts */
+	PLAN_BOUND_VICTIMS, /* beyond two a device */
+	PLAN_BOUND_MOVES, /* nodes tried that moves of others would clear */
+	N_PLAN_BOUNDS
+};
+
+struct plan_bound {
+	enum plan_bounded what;
+	uint32_t job; /* whose search ended there; SNAP_NONE = that of all without planned start */
+	int64_t most;
+};
+
+/* "max_job_test", "moments", ... */
+const char *plan_bound_word(enum plan_bounded what);
+
 struct plan {
 	const struct plan_action *actions;
 	const struct plan_pod *pods;
@@ -120,6 +140,8 @@ struct plan {
 	const uint32_t *started; /* by job: elements that start now, or were promised to */
 	const struct plan_claim *claims; /* in the order of their nominations */
 	const struct plan_side *claim_sides;
+	const struct plan_bound *bounds;
+	uint32_t n_bounds;
 	uint32_t n_actions, n_pods, n_devices, n_claims;
 	/* Queue q, resource r: [q * n_res + r]. allocated is what queues hold with the plan
 	 * applied; fair_share and demand do not depend on it. */

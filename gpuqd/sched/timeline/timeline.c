@@ -4,6 +4,7 @@
 
 #include "gpuqd/sched/place/nodes.h"
 #include "gpuqd/sched/timeline/reservations.h"
+#include "gpuqd/sched/timeline/timeline_instances.h"
 #include "gpuqd/sched/timeline/timeline_licenses.h"
 #include "gpuqd/sched/timeline/timeline_parts.h"
 #include "gpuqd/sched/timeline/timeline_plan.h"
@@ -275,6 +276,8 @@ static void add_end(struct cycle *c, const struct hold *h, uint64_t *claimed)
 	r->closers = is_alone(c, h->job);
 	r->cpu = one.cpu;
 	r->memory = one.memory;
+	if (one.migs)
+		timeline_instances_end(c, h->node, one.profile, one.migs, h->end_us);
 	for (uint32_t d = 0; d < h->n_devices; d++) {
 		const uint32_t ix = device_of(c, h, d);
 
@@ -372,9 +375,40 @@ static void promise_devices(struct cycle *c, const struct holds *h)
 				told_to_leave(c));
 }
 
-static struct amounts new_amounts(struct cycle *c, bool by_device)
+/* The same of instances. */
+static void promise_instances(struct cycle *c, const struct holds *h)
+{
+	const struct snapshot *s = c->s;
+	const size_t n_slots = c->future->by_profile ? (size_t)s->n_nodes * s->n_profiles : 0;
+	int32_t *taken = n_slots ? cycle_scratch(c, n_slots, sizeof(*taken)) : NULL;
+	uint8_t *promised = n_slots ? cycle_scratch(c, n_slots, sizeof(*promised)) : NULL;
+
+	for (uint32_t i = 0; taken && promised && i < h->n; i++) {
+		const struct hold *hold = &h->items[i];
+		const struct need one = nodes_need(group_of(c, hold->job, hold->group));
+
+		if (one.migs == 0)
+			continue;
+		if (hold->promised) {
+			promised[(size_t)hold->node * s->n_profiles + one.profile] = 1;
+			timeline_instances_end(c, hold->node, one.profile, -(int64_t)one.migs,
+					       told_to_leave(c));
+		} else if (i >= s->n_allocs) {
+			taken[(size_t)hold->node * s->n_profiles + one.profile] +=
+				(int32_t)one.migs;
+		}
+	}
+	for (size_t at = 0; taken && promised && at < n_slots; at++)
+		if (promised[at])
+			timeline_instances_end(
+				c, (uint32_t)(at / s->n_profiles), (uint32_t)(at % s->n_profiles),
+				s->mig_free[at] - taken[at] - c->mig_free[at], told_to_leave(c));
+}
+
+static struct amounts new_amounts(struct cycle *c, bool by_device, bool by_profile)
 {
 	const uint32_t n = c->s->n_nodes, d = by_device ? c->s->n_devices : 0;
+	const size_t n_slots = (size_t)n * c->s->n_profiles;
 
 	return (struct amounts){
 		.cpu = cycle_alloc(c, n, sizeof(int64_t)),
@@ -389,6 +423,7 @@ static struct amounts new_amounts(struct cycle *c, bool by_device)
 		.device_memory = by_device ? cycle_alloc(c, d, sizeof(int64_t)) : NULL,
 		.parted = by_device ? cycle_alloc(c, c->n_words, sizeof(uint64_t)) : NULL,
 		.withheld = by_device ? cycle_alloc(c, n, sizeof(uint16_t)) : NULL,
+		.migs = by_profile ? cycle_alloc(c, n_slots, sizeof(int32_t)) : NULL,
 	};
 }
 
@@ -410,8 +445,9 @@ static struct future *new_future(struct cycle *c)
 	f->n_starving = cycle_alloc(c, (size_t)s->n_flavors + 1, sizeof(*f->n_starving));
 	f->barred = cycle_alloc(c, c->n_words, sizeof(*f->barred));
 	f->by_device = timeline_parts_asked(s);
-	f->at = new_amounts(c, f->by_device);
-	f->least = new_amounts(c, f->by_device);
+	f->by_profile = timeline_instances_asked(s);
+	f->at = new_amounts(c, f->by_device, f->by_profile);
+	f->least = new_amounts(c, f->by_device, f->by_profile);
 	return c->failed ? NULL : f;
 }
 
@@ -460,7 +496,7 @@ static void build(struct cycle *c)
 	collect_holds(c, &h);
 	if (c->failed)
 		return;
-	f->n_releases = f->n_part_ends = 0;
+	f->n_releases = f->n_part_ends = f->n_instance_ends = 0;
 	f->stale = false;
 	memset(f->seated, 0, c->s->n_nodes * sizeof(*f->seated));
 	memset(f->closers, 0, c->s->n_nodes * sizeof(*f->closers));
@@ -474,6 +510,7 @@ static void build(struct cycle *c)
 	if (h.any_promise) {
 		add_promises(c, &h);
 		promise_devices(c, &h);
+		promise_instances(c, &h);
 	}
 }
 
@@ -494,6 +531,7 @@ static void plan_again(struct cycle *c)
 
 	f->planned = NULL;
 	f->n_planned = f->room_planned = f->n_booked = f->n_marks = f->n_places = 0;
+	f->n_instances = 0;
 	memset(f->n_of_flavor, 0, ((size_t)c->s->n_flavors + 1) * sizeof(*f->n_of_flavor));
 	reservations_enter_amounts(c);
 	for (uint32_t i = 0; i < n && !c->failed; i++)
@@ -542,6 +580,7 @@ void timeline_spend(struct cycle *c, uint32_t node, int64_t start, int64_t end,
 		if (b->pods != GPUQ_UNLIMITED)
 			b->pods -= sign * n->pods;
 	}
+	timeline_instances_spend(c, node, start, end, n, sign);
 }
 
 void timeline_refresh(struct cycle *c)
@@ -620,6 +659,8 @@ void timeline_started(struct cycle *c, const struct plan_action *a)
 			r->cpu = one.cpu;
 			r->memory = one.memory;
 		}
+		if (one.migs)
+			timeline_instances_end(c, p->node, one.profile, one.migs, end);
 		for (uint32_t d = 0; d < p->n_devices; d++) {
 			const uint32_t ix = first + c->plan_devices[p->device_first + d];
 			int64_t bytes;

@@ -70,6 +70,7 @@ struct amounts {
 	int64_t *device_memory;
 	uint64_t *parted;
 	uint16_t *withheld; /* nothing */
+	int32_t *migs; /* as cycle.mig_free, where they matter (future.by_profile) */
 };
 
 /* A part of a device, or all of it, that is given back at some moment; below 0: taken. */
@@ -89,6 +90,20 @@ struct mark {
 	int64_t bytes;
 	int32_t left; /* as booked.whole: amounts of the calendar are not taken off */
 	int64_t bytes_left;
+};
+
+/* MIG instances of one profile on one node, which is a slot of cycle.mig_free: given back at
+ * some moment (n < 0: taken); held by a planned start, and to spare when that begins. */
+struct instance_end {
+	int64_t end_us;
+	uint32_t slot;
+	int32_t n;
+};
+
+struct instance_hold {
+	uint32_t job, slot;
+	int64_t start_us, end_us;
+	int32_t n, left;
 };
 
 struct future {
@@ -111,6 +126,13 @@ struct future {
 	struct mark *marks;
 	uint32_t n_marks, room_marks;
 
+	/* MIG instances, when some job asks for them: timeline_instances.c */
+	bool by_profile;
+	struct instance_end *instance_ends;
+	uint32_t n_instance_ends, room_instance_ends;
+	struct instance_hold *instances;
+	uint32_t n_instances, room_instances;
+
 	/* licenses: timeline_licenses.c */
 	struct license_end *license_ends;
 	uint32_t n_license_ends, room_license_ends;
@@ -128,6 +150,7 @@ struct future {
 	uint32_t *n_starving;
 	int64_t *starving_held;
 	uint32_t n_tests, n_tries; /* jobs that asked for one; moments that were tried */
+	bool told_full; /* that one of these is as many as may be */
 	uint16_t *rooms; /* scratch: whole devices by node as time goes on */
 
 	/* starting beside it: timeline_pack.c */

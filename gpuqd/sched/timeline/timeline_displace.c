@@ -4,6 +4,7 @@
 #include "gpuqd/sched/place/pack.h"
 #include "gpuqd/sched/timeline/timeline.h"
 #include "gpuqd/sched/timeline/timeline_free.h"
+#include "gpuqd/sched/timeline/timeline_instances.h"
 #include "gpuqd/sched/timeline/timeline_pack.h"
 #include "gpuqd/sched/timeline/timeline_parts.h"
 #include "gpuqd/sched/timeline/timeline_plan.h"
@@ -24,7 +25,8 @@ struct before {
 	struct booked *booked;
 	struct planned *planned;
 	struct mark *marks;
-	uint32_t n_booked, n_planned, n_marks, n_places;
+	struct instance_hold *instances;
+	uint32_t n_booked, n_planned, n_marks, n_instances, n_places;
 	struct planned moved[DISPLACED_MAX];
 	uint32_t n_moved;
 };
@@ -58,9 +60,12 @@ static struct before save(struct cycle *c)
 	return (struct before){ .booked = copy(c, f->booked, f->n_booked, sizeof(*f->booked)),
 				.planned = copy(c, f->planned, f->n_planned, sizeof(*f->planned)),
 				.marks = copy(c, f->marks, f->n_marks, sizeof(*f->marks)),
+				.instances = copy(c, f->instances, f->n_instances,
+						  sizeof(*f->instances)),
 				.n_booked = f->n_booked,
 				.n_planned = f->n_planned,
 				.n_marks = f->n_marks,
+				.n_instances = f->n_instances,
 				.n_places = f->n_places };
 }
 
@@ -71,9 +76,11 @@ static void restore(struct cycle *c, const struct before *was)
 	put_back(f->booked, was->booked, was->n_booked, sizeof(*f->booked));
 	put_back(f->planned, was->planned, was->n_planned, sizeof(*f->planned));
 	put_back(f->marks, was->marks, was->n_marks, sizeof(*f->marks));
+	put_back(f->instances, was->instances, was->n_instances, sizeof(*f->instances));
 	f->n_booked = was->n_booked;
 	f->n_planned = was->n_planned;
 	f->n_marks = was->n_marks;
+	f->n_instances = was->n_instances;
 	f->n_places = was->n_places;
 }
 
@@ -142,6 +149,11 @@ static bool note_all(const struct cycle *c, struct before *was, uint32_t job, in
 		    !note(c, was, m->job))
 			return false;
 	}
+	for (uint32_t i = 0; i < f->n_instances; i++)
+		if (f->instances[i].start_us < end &&
+		    timeline_instances_bars(c, &f->instances[i], job, false) &&
+		    !note(c, was, f->instances[i].job))
+			return false;
 	return true;
 }
 

@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "gpuqd/sched/timeline/timeline_instances.h"
 #include "gpuqd/sched/timeline/timeline_parts.h"
 #include "gpuqd/util/amount.h"
 #include "gpuqd/util/sort.h"
@@ -115,6 +116,7 @@ static void free_at(struct cycle *c, uint32_t job, int64_t t, bool amounts, stru
 			bits_del(out->usable, b->node);
 	}
 	timeline_parts_free_at(c, job, t, amounts, out);
+	timeline_instances_free_at(c, job, t, out);
 	for (uint32_t n = 0; n < s->n_nodes; n++) {
 		if (out->tenants[n] == 0)
 			bits_add(out->vacant, n);
@@ -181,6 +183,7 @@ void timeline_free_throughout(struct cycle *c, uint32_t job, int64_t t, int64_t 
 			bits_del(least->usable, b->node);
 	}
 	timeline_parts_least(c, job, t, end, least);
+	timeline_instances_least(c, job, t, end, least);
 	if (reservations_bars(c, job, t, end, f->barred) == SNAP_NONE)
 		return;
 	for (uint32_t w = 0; w < c->n_words; w++)

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "gpuqd/sched/timeline/timeline_free.h"
+#include "gpuqd/sched/timeline/timeline_instances.h"
 #include "gpuqd/sched/timeline/timeline_licenses.h"
 #include "gpuqd/sched/timeline/timeline_pack.h"
 #include "gpuqd/sched/timeline/timeline_parts.h"
@@ -47,6 +48,10 @@ static void look_ahead_at(struct cycle *c, struct amounts *a)
 	c->usable = a->usable;
 	c->vacant = a->vacant;
 	c->buckets = a->buckets;
+	if (c->future->by_profile) {
+		mine.migs = c->mig_free;
+		c->mig_free = a->migs;
+	}
 	c->planning = !c->planning;
 	c->counting = c->planning && !c->future->by_device;
 	if (c->future->by_device) {
@@ -134,6 +139,7 @@ static void book(struct cycle *c, uint32_t job, int64_t t, int64_t end)
 		b->need.cpu = amount_sum(b->need.cpu, one.cpu);
 		b->need.memory = amount_sum(b->need.memory, one.memory);
 		b->need.pods++;
+		timeline_instances_hold(c, job, p->node, &one, t, end);
 		/* Of its own and of every other planned start that begins meanwhile. */
 		timeline_spend(c, p->node, t, end, &one, 1);
 		book_devices(c, job, p, t, end);
@@ -194,6 +200,7 @@ void timeline_unplan(struct cycle *c, uint32_t job)
 			f->booked[kept++] = f->booked[i];
 	f->n_booked = kept;
 	timeline_parts_unplan(c, job);
+	timeline_instances_unplan(c, job);
 }
 
 void timeline_own(struct cycle *c, uint32_t job, int sign)
@@ -215,6 +222,7 @@ void timeline_own(struct cycle *c, uint32_t job, int sign)
 			timeline_parts_spend(c, m.device, m.start_us, m.end_us, m.milli, m.bytes,
 					     sign);
 	}
+	timeline_instances_own(c, job, sign);
 }
 
 /* ---- when ---- */
@@ -331,15 +339,6 @@ static bool yields_now(const struct cycle *c)
 	return f->n_releases > 0 && f->releases[0].end_us <= c->s->config.now_us;
 }
 
-/* Instances are not counted ahead of time. */
-static bool asks_for_instances(const struct snap_request *r)
-{
-	for (uint32_t g = 0; g < r->n_groups; g++)
-		if (r->groups[g].mig)
-			return true;
-	return false;
-}
-
 bool timeline_plan(struct cycle *c, uint32_t job, uint32_t flavor, bool starving)
 {
 	struct future *f = c->future;
@@ -349,7 +348,7 @@ bool timeline_plan(struct cycle *c, uint32_t job, uint32_t flavor, bool starving
 	int64_t t = now;
 
 	timeline_sort(c);
-	if (c->failed || asks_for_instances(&c->s->requests[c->s->jobs[job].request]))
+	if (c->failed)
 		return false;
 	if (!yields_now(c))
 		t = next_end(c, t, &release);
@@ -364,6 +363,8 @@ bool timeline_plan(struct cycle *c, uint32_t job, uint32_t flavor, bool starving
 		if (timeline_plan_at(c, job, flavor, t, starving))
 			return true;
 	}
+	if (tries == 0 && t != GPUQ_UNLIMITED)
+		cycle_bounded(c, job, PLAN_BOUND_OWN_MOMENTS, TIMES_TRIED + f->n_planned);
 	return false;
 }
 
@@ -381,6 +382,18 @@ static bool exhausted(const struct cycle *c)
 {
 	return c->future->n_tests >= c->s->config.max_job_test ||
 	       c->future->n_tries >= max_tries(c);
+}
+
+/* Told once in a cycle: it is so for all that come after. */
+static void tell_full(struct cycle *c)
+{
+	const bool tests = c->future->n_tests >= c->s->config.max_job_test;
+
+	if (c->future->told_full)
+		return;
+	c->future->told_full = true;
+	cycle_bounded(c, SNAP_NONE, tests ? PLAN_BOUND_JOBS : PLAN_BOUND_MOMENTS,
+		      tests ? c->s->config.max_job_test : max_tries(c));
 }
 
 /* Nothing ever ends, and nothing is planned: no need to look ahead. */
@@ -423,8 +436,12 @@ bool timeline_reserve(struct cycle *c, uint32_t job, uint32_t flavor)
 		return false;
 	if (timeline_planned(c->future, job))
 		return true;
-	if (c->future->n_of_flavor[kind] >= config->backfill_depth || exhausted(c))
+	if (c->future->n_of_flavor[kind] >= config->backfill_depth)
 		return false;
+	if (exhausted(c)) {
+		tell_full(c);
+		return false;
+	}
 	c->future->n_tests++;
 	return timeline_plan(c, job, flavor, false);
 }

@@ -322,7 +322,7 @@ static int note_claim(struct core *c, uint32_t against, uint32_t by, int64_t now
 	return 0;
 }
 
-/* Its pods are gone at once; what it was promised it keeps. */
+/* Its pods are gone at once; what it was nominated it keeps. */
 static int evict(struct core *c, const struct snapshot *s, const struct plan_action *a,
 		 int64_t now_us, struct gpuq_err *err)
 {

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libgpuq/grow.h"
+
 const char *const table_names[N_TABLES] = {
 #define X(sym, name, key, doc) name,
 	TABLES(X)
@@ -27,16 +29,9 @@ void change_batch_put(struct batch *b, enum table t, const void *key, size_t key
 {
 	struct change *c;
 
-	if (b->n == b->room) {
-		size_t room = b->room ? b->room * 2 : 64;
-		struct change *p = realloc(b->items, room * sizeof(*p));
-
-		if (!p) {
-			b->failed = true;
-			return;
-		}
-		b->items = p;
-		b->room = room;
+	if (!grow_to(&b->items, &b->room, b->n + 1)) {
+		b->failed = true;
+		return;
 	}
 	c = &b->items[b->n];
 	c->table = t;

@@ -9,7 +9,6 @@
 #include "gpuqd/state/record/record_usage.h"
 #include "gpuqd/util/varint.h"
 #include "gpuqd/state/record/record_int.h"
-#include "gpuqd/state/view/view.h"
 #include "libgpuq/wire/mp.h"
 
 /* Positions are fixed for ever: append, never insert (varint.h). A field count below is
@@ -79,14 +78,6 @@ void *record_alloc(size_t n, size_t size)
 	return must(calloc(n ? n : 1, size));
 }
 
-size_t record_pod_key(const struct pod *p, unsigned char *out)
-{
-	const struct job_key job = p->job->key;
-
-	return change_key_cluster(out, change_key_pod(out, job.id, job.index, p->attempt, p->index),
-				  p->node->cluster);
-}
-
 void record_pod(struct model *m, const struct pod *p, struct batch *out)
 {
 	unsigned char key[CHANGE_KEY_BYTES_MAX];
@@ -112,7 +103,7 @@ void record_pod(struct model *m, const struct pod *p, struct batch *out)
 	for (uint32_t i = 0; i < p->n_devices; i++)
 		varint_int(&b, p->devices[i]);
 	varint_bool(&b, p->dropped);
-	record_put(out, TABLE_POD, key, record_pod_key(p, key), &b);
+	record_put(out, TABLE_POD, key, pod_key(p, key), &b);
 }
 
 static int load_pod(struct model *m, const unsigned char *key, size_t key_len, struct rec *r,
@@ -461,7 +452,7 @@ int record_load(struct model *m, enum table t, const unsigned char *key, size_t 
 	switch (t) {
 	case TABLE_META:
 		if (key_len == strlen(RECOVERY_KEY) && memcmp(key, RECOVERY_KEY, key_len) == 0)
-			return recover_load(m, &r, err);
+			return record_load_recovery(m, &r, err);
 		return key_len == 5 && memcmp(key, "model", 5) == 0 ? load_meta(m, &r, err) : 0;
 	case TABLE_SITE: {
 		struct event ev = { .type = EV_SITE_APPLIED };
@@ -469,7 +460,7 @@ int record_load(struct model *m, enum table t, const unsigned char *key, size_t 
 		ev.site.bytes = val;
 		ev.site.len = val_len;
 		id = m->site_generation; /* it was counted when it was applied */
-		rc = model_apply(m, &ev, err);
+		rc = model_change(m, &ev, err);
 		m->site_generation = id;
 		m->site_dirty = m->meta_dirty = false;
 		return rc;

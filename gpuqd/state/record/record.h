@@ -2,7 +2,7 @@
  *
  * Owns     nothing.
  * Touches  memory only.
- * Used by  dispatch.c, job.c, job_submit.c, load.c, model.c and others.
+ * Used by  state/record/model_apply.c, flow (what a store holds).
  */
 #ifndef GPUQD_STATE_RECORD_RECORD_H
 #define GPUQD_STATE_RECORD_RECORD_H
@@ -26,7 +26,6 @@ void record_pod(struct model *m, const struct pod *p, struct batch *out);
 void record_node(struct model *m, const struct node *n, struct batch *out);
 void record_request(struct model *m, const struct request *r, struct batch *out);
 void record_key(struct model *m, const struct idem_key *k, struct batch *out);
-size_t record_pod_key(const struct pod *p, unsigned char *out);
 void record_meta(struct model *m, struct batch *out);
 void record_site(struct model *m, struct batch *out);
 void record_beside(const struct job *j, struct batch *out);

@@ -2,7 +2,7 @@
  *
  * Owns     nothing.
  * Touches  memory only.
- * Used by  model.c.
+ * Used by  model_apply.c.
  */
 #ifndef GPUQD_STATE_RECORD_RECORD_JOB_H
 #define GPUQD_STATE_RECORD_RECORD_JOB_H

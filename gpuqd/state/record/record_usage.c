@@ -38,34 +38,51 @@ int record_load_usage(struct usage *u, struct rec *r, struct gpuq_err *err)
 	return r->bad ? gpuq_fail(err, GPUQ_ECORRUPT, "a usage counter is not whole") : 0;
 }
 
-void record_charge(struct model *m, const unsigned char *key, size_t key_len, const char *queue,
-		   const char *user, const char *flavor, int64_t price_micro, int64_t day,
-		   const struct charged *c, uint32_t n)
+static size_t charge_key(unsigned char *out, const struct charges *c, int64_t day)
+{
+	const size_t n = change_key_u32(out, (uint32_t)civil_number(day));
+
+	return change_key_cluster(
+		out, n + change_key_pod(out + n, c->job.id, c->job.index, c->attempt, c->index),
+		c->cluster);
+}
+
+static void record_charge(const struct model *m, const struct charges *c, int64_t day,
+			  struct batch *out)
 {
 	const int64_t begins = clock_day_begins(m, day), ends = begins + CIVIL_DAY_US;
+	unsigned char key[CHANGE_KEY_BYTES_MAX];
 	struct gpuq_buf b = GPUQ_BUF_INIT;
 	uint32_t n_today = 0;
 
-	for (uint32_t i = 0; i < n; i++)
-		n_today += c[i].from_us < ends && c[i].to_us > begins;
+	for (uint32_t i = 0; i < c->n; i++)
+		n_today += c->items[i].from_us < ends && c->items[i].to_us > begins;
 	if (n_today == 0)
 		return;
 	varint_array(&b, 5);
-	varint_str(&b, queue);
-	varint_str(&b, user);
-	varint_str(&b, flavor);
-	varint_int(&b, price_micro);
+	varint_str(&b, c->queue);
+	varint_str(&b, c->user);
+	varint_str(&b, c->flavor);
+	varint_int(&b, c->price_micro);
 	varint_array(&b, n_today);
-	for (uint32_t i = 0; i < n; i++) {
-		if (c[i].from_us >= ends || c[i].to_us <= begins)
+	for (uint32_t i = 0; i < c->n; i++) {
+		const struct charged *it = &c->items[i];
+
+		if (it->from_us >= ends || it->to_us <= begins)
 			continue;
 		varint_array(&b, 4);
-		varint_int(&b, c[i].kind);
-		varint_int(&b, c[i].milli);
-		varint_int(&b, c[i].from_us > begins ? c[i].from_us : begins);
-		varint_int(&b, c[i].to_us < ends ? c[i].to_us : ends);
+		varint_int(&b, it->kind);
+		varint_int(&b, it->milli);
+		varint_int(&b, it->from_us > begins ? it->from_us : begins);
+		varint_int(&b, it->to_us < ends ? it->to_us : ends);
 	}
-	record_put(&m->direct, TABLE_CHARGE, key, key_len, &b);
+	record_put(out, TABLE_CHARGE, key, charge_key(key, c, day), &b);
+}
+
+void record_charges(const struct model *m, const struct charges *c, struct batch *out)
+{
+	for (int64_t day = c->first_day; day <= c->last_day; day++)
+		record_charge(m, c, day, out);
 }
 
 void record_account(const struct account *a, struct batch *out)

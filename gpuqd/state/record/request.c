@@ -23,7 +23,7 @@ int request_encode(const struct gpuq_spec *spec, struct gpuq_buf *out, struct gp
 	bare.context.umask = -1;
 	bare.groups = gpuq_arena_calloc(&mem, spec->n_groups, sizeof(*bare.groups));
 	if (!bare.groups) {
-		rc = gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		rc = gpuq_no_memory(err);
 		goto out;
 	}
 	for (size_t i = 0; i < spec->n_groups; i++) {
@@ -45,7 +45,7 @@ int request_encode(const struct gpuq_spec *spec, struct gpuq_buf *out, struct gp
 	if (v)
 		gpuq_mp_write(out, v);
 	if (!v || out->failed)
-		rc = gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		rc = gpuq_no_memory(err);
 out:
 	gpuq_arena_done(&mem);
 	return rc;
@@ -61,14 +61,14 @@ int request_decode(const void *bytes, size_t n, struct request **out, struct gpu
 	int rc;
 
 	if (!r)
-		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		return gpuq_no_memory(err);
 	rd.arena = &r->arena;
 	rc = gpuq_mp_read(&r->arena, &lim, bytes, n, &v, err);
 	if (rc == 0)
 		rc = gpuq_spec_read(&rd, v, &r->spec);
 	r->bytes = rc == 0 ? malloc(n ? n : 1) : NULL;
 	if (rc == 0 && !r->bytes)
-		rc = gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		rc = gpuq_no_memory(err);
 	if (rc != 0) {
 		request_free(r);
 		return rc;

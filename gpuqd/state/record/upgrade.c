@@ -5,6 +5,7 @@
 
 #include "gpuqd/state/model_int.h"
 #include "gpuqd/util/varint.h"
+#include "libgpuq/grow.h"
 #include "libgpuq/limits.h"
 #include "libgpuq/wire/mp.h"
 #include "libgpuq/names.h"
@@ -228,15 +229,8 @@ static void object(struct conversion *c)
 
 static int note_spec(struct upgrade *u, uint32_t id, size_t bytes)
 {
-	if (u->n_specs == u->room_specs) {
-		const size_t room = u->room_specs ? 2 * u->room_specs : 1024;
-		struct upgrade_spec *p = realloc(u->specs, room * sizeof(*p));
-
-		if (!p)
-			return -1;
-		u->specs = p;
-		u->room_specs = room;
-	}
+	if (!grow_to(&u->specs, &u->room_specs, u->n_specs + 1))
+		return -1;
 	u->specs[u->n_specs++] = (struct upgrade_spec){ id, (uint32_t)bytes };
 	return 0;
 }
@@ -329,7 +323,7 @@ int upgrade_record(void *arg, unsigned from, enum table t, const unsigned char *
 		break;
 	case TABLE_SPEC:
 		if (key_len == 4 && note_spec(u, change_key_read_u32(key), val_len) < 0)
-			return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+			return gpuq_no_memory(err);
 		change_batch_put(out, t, key, key_len, val, val_len);
 		return 0;
 	case TABLE_JOB:

@@ -369,7 +369,7 @@ void joblog_end(struct model *m, struct joblog_entry *e, bool applied)
 	gpuq_arena_done(&e->mem);
 }
 
-void joblog_started(struct model *m, struct job *j, int64_t at_us)
+void joblog_started(struct model *m, const struct job *j, uint32_t n, int64_t at_us)
 {
 	struct gpuq_arena a = GPUQ_ARENA_INIT(0);
 	struct gpuq_val *v = gpuq_map(&a);
@@ -380,11 +380,11 @@ void joblog_started(struct model *m, struct job *j, int64_t at_us)
 	number(&a, v, "attempt", j->attempt);
 	number(&a, v, "waited_s",
 	       at_us > j->eligible_us ? (at_us - j->eligible_us) / GPUQ_US_PER_S : 0);
-	write_entry(m, j->key, j->n_log++, v);
+	write_entry(m, j->key, n, v);
 	gpuq_arena_done(&a);
 }
 
-void joblog_ended(struct model *m, struct job *j)
+void joblog_ended(struct model *m, const struct job *j, uint32_t n)
 {
 	struct gpuq_arena a = GPUQ_ARENA_INIT(0);
 	struct event ev = { .type = EV_JOB_ENDED, .at_us = j->life->end_us, .job = j->key };
@@ -398,6 +398,6 @@ void joblog_ended(struct model *m, struct job *j)
 		number(&a, v, "attempt", j->attempt);
 	gpuq_put(&a, v, "gpu_seconds",
 		 gpuq_real(&a, (double)ledger_gpu_ms(j->life->gpu_us) / 1000));
-	write_entry(m, j->key, j->n_log++, v);
+	write_entry(m, j->key, n, v);
 	gpuq_arena_done(&a);
 }

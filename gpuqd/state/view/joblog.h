@@ -2,7 +2,7 @@
  *
  * Owns     the form of an event for readers, and the records of TABLE_LOG.
  * Touches  memory only.
- * Used by  state/model (writes), state/record/history_index (forgets), rpc methods (show).
+ * Used by  state/record/model_apply (writes), state/record/history_index (forgets), rpc methods (show).
  *
  * Every event that befalls a job is an entry, numbered from 0, in the transaction of what it
  * tells. Of a long life the beginning and the end are kept: the first JOBLOG_FIRST entries
@@ -52,9 +52,10 @@ struct joblog_entry {
 void joblog_begin(struct model *m, const struct event *ev, struct joblog_entry *e);
 void joblog_end(struct model *m, struct joblog_entry *e, bool applied);
 
-/* What follows from events without being one: all its pods run; it has ended. */
-void joblog_started(struct model *m, struct job *j, int64_t at_us);
-void joblog_ended(struct model *m, struct job *j);
+/* What follows from events without being one: all its pods run; it has ended. n: the number of
+ * the entry. */
+void joblog_started(struct model *m, const struct job *j, uint32_t n, int64_t at_us);
+void joblog_ended(struct model *m, const struct job *j, uint32_t n);
 
 /* Take away the entries of a job that has n of them. */
 void joblog_forget(struct batch *out, struct job_key job, uint32_t n);

@@ -1,7 +1,7 @@
 #include "gpuqd/state/view/view.h"
 
 #include "gpuqd/util/amount.h"
-#include "gpuqd/state/census.h"
+#include "gpuqd/state/view/census.h"
 #include "gpuqd/state/joblabel.h"
 #include "gpuqd/sched/quota/priority.h"
 #include "gpuqd/snapshot/snapshot.h"
@@ -136,26 +136,26 @@ static const char *node_cause(const struct node *n)
 	const char *lacks;
 
 	if (n->gone)
-		return "it is gone; its pods are not known to be";
+		return "gone; its pods may still run";
 	if (n->drain && n->drain_why && *n->drain_why)
 		return n->drain_why;
 	if (n->fact.note && *n->fact.note)
 		return n->fact.note;
 	if (!n->fact.ready)
-		return "it is not ready";
+		return "not ready";
 	if (n->drain)
 		return "drained by an operator";
 	if (n->fact.unschedulable)
-		return "the cluster says that it is unschedulable";
+		return "marked unschedulable in the cluster";
 	if (n->frozen)
 		return n->frozen_why;
 	if (n->suspect)
 		return "pods failed there of late";
 	lacks = accounting_node_stranded(n, &milli);
 	return !lacks                         ? NULL
-	       : strcmp(lacks, "cpu") == 0    ? "no core is left beside its free devices"
-	       : strcmp(lacks, "memory") == 0 ? "no memory is left beside its free devices"
-					      : "no pod more may run beside its free devices";
+	       : strcmp(lacks, "cpu") == 0    ? "no free core for its free devices"
+	       : strcmp(lacks, "memory") == 0 ? "no free memory for its free devices"
+					      : "no free pod slot for its free devices";
 }
 
 struct gpuq_val *view_node(struct gpuq_arena *a, const struct model *m, const struct node *n)

@@ -102,7 +102,7 @@ class Load:
             code, out, err = self.run(*args)
             if code == 0:
                 return out
-            if tries and args[0] == "cancel" and "it has ended already" in err:
+            if tries and args[0] == "cancel" and "already ended" in err:
                 return out  # by the first try, whose answer was lost
             if code != 255:
                 self.complain("gpuq %s: exit status %d: %s" % (" ".join(args), code, err.strip()))

@@ -373,7 +373,7 @@ class Others(Case):
         self.assertEqual(s.of("node.list")[-1].params, {"names": ["n1", "a", "b"]})
         self.ok("nodes", "-w", "n[08-10],x")
         self.assertEqual(s.of("node.list")[-1].params, {"names": ["n08", "n09", "n10", "x"]})
-        for wrong, why in ((("-t", "asleep"), "no such state"), (("-w", "n["), "expected a name")):
+        for wrong, why in ((("-t", "asleep"), "no such state"), (("-w", "n["), "expected node names")):
             code, _, err = self.run_gpuq("nodes", *wrong)
             self.assertEqual(code, 2)
             self.assertIn(why, err)

@@ -158,10 +158,21 @@ class Nodes(Case):
         self.serve(node_resume=lambda call: self.ANSWER)
         self.assertEqual(self.ok("resume", "x"), "Resumed 2 nodes (1 is so already)\n")
 
+    def test_names_with_many_brackets(self):
+        """The names that submit -w takes, in the same order."""
+        f = self.serve(node_drain=lambda call: self.ANSWER)
+        self.ok("drain", "n[1-2]r[3-4]", "a[1]b[2]c[08-09]*")
+        self.assertEqual(f.of("node.drain")[0].params["names"],
+                         ["n1r3", "n1r4", "n2r3", "n2r4", "a1b2c08*", "a1b2c09*"])
+
     def test_names_that_are_none(self):
         self.serve(node_drain=lambda call: self.ANSWER)
-        for name in ("n[", "n[1-", "n[a-b]", "n[3-1]", "n[1-9999]", "n[1][2]", "n[]"):
+        for name in ("n[", "n[1-", "n[a-b]", "n[3-1]", "n[1-2]r[", "n[1[2]]", "n[]", "n[1-9999]", "a b",
+                     "a[1][1][1][1][1]", "", ","):
             self.assertEqual(self.run_gpuq("drain", name)[0], 2, name)
+        self.assertIn("expected node names such as n1,n2 or n[01-04,7], not 'n[1-2]r['",
+                      self.run_gpuq("drain", "n[1-2]r[")[2])
+        self.assertIn("expected at most 4 brackets in a node name", self.run_gpuq("drain", "a[1][1][1][1][1]")[2])
 
 
 class Reserve(Case):

@@ -69,6 +69,17 @@ class Submit(Case):
         spec = s.of("job.submit")[0].params["specs"][0]
         self.assertEqual((spec["queue"], spec["name"]), ("ml", "other"))
 
+    def test_names_of_nodes_with_many_brackets(self):
+        """The names that drain takes, in the same order."""
+        s = self.serve(job_submit=taken())
+        f = self.path("job.yaml", SPEC)
+        self.ok("submit", "-w", "n[1-2]r[3-4]", f)
+        spec = s.of("job.submit")[0].params["specs"][0]
+        self.assertEqual(spec["nodes"], ["n1r3", "n1r4", "n2r3", "n2r4"])
+        code, _, err = self.run_gpuq("submit", "-w", "n[1-2]r[", f)
+        self.assertEqual(code, 1)
+        self.assertIn("expected node names such as n1,n2 or n[01-04,7], not 'n[1-2]r['", err)
+
     def test_what_stands_behind_a_script_is_its_own(self):
         s = self.serve(job_submit=taken())
         f = self.path("train.sh", "#!/bin/sh\n#GPUQ --gpus=2\necho hi\n")

@@ -213,7 +213,7 @@ class Top(Case):
         self.until("train")
         self.press("j")
         self.press("\n")
-        self.until("Resources gpus: have 5, need 8")
+        self.until("Resources: 5 of 8 GPUs free")
         self.assertEqual(s.of("job.why")[0].params, {"id": 9})
         self.press("\033")
         self.until("1 jobs  2 nodes")

@@ -121,7 +121,7 @@ class Glance(Case):
             "cluster": {"kind": "kube", "stale_since": None, "read_only": True}},
             queue_list=listing({"name": "lab"}))
         out = self.ok("status")
-        self.assertRegex(out, r"Waits longest +17_3 of ann in lab, for \S+ \(Resources\)\n")
+        self.assertRegex(out, r"Longest wait +17_3 of ann in lab, for \S+ \(Resources\)\n")
         self.assertRegex(out, r"Cluster +kube, read only: no space on the server's disk\n")
 
     def test_who_is_on_a_device_and_why_a_node_is_not_in_use(self):

@@ -45,51 +45,58 @@ class Why(Case):
     def test_reasons_with_numbers_and_who_can_act(self):
         out = self.why()
         self.assertRegex(out, r"Job +17 train of ann in queue default, 4 GPUs in 1 pod\n")
-        self.assertRegex(out, r"Reason +Resources gpus: have 2, need 4, for 5:0\d, can be changed "
-                              r"by nobody\n")
-        self.assertIn("not enough free devices, cpu or memory now", out)
+        self.assertRegex(out, r"Reason +Resources: 2 of 4 GPUs free, for 5:0\d\n")
+        self.assertIn("not enough free devices, CPU or memory now", out)
 
-    def test_the_line_and_the_queues(self):
+    def test_rank_and_queues(self):
         out = self.why()
-        self.assertRegex(out, r"Place +2 of 5 in its queue\n")
+        self.assertRegex(out, r"Rank +2 of 5 in its queue\n")
         self.assertRegex(out, r"Priority +96 \+ qos 100 \+ age 3 - nice 7\n")
-        self.assertRegex(out, r"Before it +16 of bob, 8 GPUs: 3 points more by age\n")
-        self.assertRegex(out, r"Queues +lab: has 3, due 4 \(quota 4\), 6 waiting\n")
+        self.assertRegex(out, r"Before it +16 of bob, 8 GPUs: 3 more points of age\n")
+        self.assertRegex(out, r"Queues +lab: holds 3, fair share 4 \(quota 4\), 6 pending\n")
 
     def test_the_estimate_its_assumptions_and_its_record(self):
         out = self.why(s=start())
-        self.assertRegex(out, r"Starts +\d{4}-\S+ \S+, in 1:0[45]:\d\d, as things stand\n")
-        self.assertRegex(out, r"likely \d{4}-\S+ \S+, in \S+, by how long such jobs have run\n")
+        self.assertRegex(out, r"Starts +\d{4}-\S+ \S+, in 1:0[45]:\d\d, as estimated now\n")
+        self.assertRegex(out, r"likely \d{4}-\S+ \S+, in \S+, from the run times of similar jobs\n")
         self.assertRegex(out, r"Where +pod 0 on n1 gpu 2,3 \(a100\)\n")
-        self.assertIn("the 9 running jobs take as long as they may; 1 of them have no limit", out)
-        self.assertRegex(out, r"So far +of 12 estimates in this queue half were off by less than "
-                              r"1:00, nine of ten by less than 1:00:00; 2 started later, 3 "
-                              r"earlier, 1 had none\n")
+        self.assertIn("no new jobs and full time limits (9 running jobs, 1 without a limit)\n", out)
+        self.assertRegex(out, r"Accuracy +error of 12 estimates in this queue: median 1:00, 90th "
+                              r"percentile 1:00:00; 2 started later, 3 earlier, 1 without "
+                              r"estimate\n")
+
+    def test_bounds_of_the_scheduler_in_words(self):
+        out = self.why(waiting(bounds=[{"bound": "moments", "most": 4096},
+                                       {"bound": "placements", "most": 256}]))
+        self.assertRegex(out, r"Bounded +no planned start: 4096 moments were tried for those of "
+                              r"all jobs\n")
+        self.assertRegex(out, r"no further search for victims: 256 placements were tried\n")
+        self.assertNotIn("Bounded", self.why())
 
     def test_no_estimate_is_said(self):
         self.assertRegex(self.why(s=start(by="unknown", start_time=None, likely_time=None,
                                           pods=[], record=None)),
-                         r"Starts +not known within what was looked at\n")
+                         r"Starts +unknown \(beyond the estimate's horizon\)\n")
 
     def test_changes_in_words(self):
         jobs = [{"job": "3", "user": "bob", "queue": "x", "gpus": 2, "end_time": NOW + MINUTE}]
         cases = [
             ({"change": "lift", "code": "LimitQueue", "object": "lab", "who": "manager"},
-             "without LimitQueue (lab), which is up to the manager"),
+             "without LimitQueue (lab), which the manager can lift"),
             ({"change": "gpus", "from": 8, "to": 4}, "with 4 GPUs a pod instead of 8"),
             ({"change": "pods", "from": 3, "to": 2}, "with 2 pods instead of 3"),
             ({"change": "flavor", "to": "h100"}, "on flavor h100"),
             ({"change": "time", "to_s": 3600}, "with a time limit of 1:00:00"),
-            ({"change": "move", "jobs": jobs}, "when this job starts elsewhere: 3 (bob, 2 GPUs)"),
+            ({"change": "move", "jobs": jobs}, "if this job is relocated: 3 (bob, 2 GPUs)"),
             ({"change": "end", "jobs": jobs + jobs, "end_time": None},
-             "when these jobs have ended: 3 (bob, 2 GPUs), 3 (bob, 2 GPUs)"),
+             "after these jobs have ended: 3 (bob, 2 GPUs), 3 (bob, 2 GPUs)"),
         ]
         out = self.why(waiting(changes=[{"how": "now", **c} for c, _ in cases]))
         for _, text in cases:
             self.assertIn(text + "\n", out)
 
     def test_nothing_helps(self):
-        self.assertIn("no single change was found that would let it start now\n", self.why())
+        self.assertIn("no single change found that lets it start now\n", self.why())
 
     def test_an_eviction_with_its_rule_and_numbers(self):
         claim = {"decided_time": NOW, "job": "18", "flavor": "a100", "need": 2,
@@ -102,7 +109,7 @@ class Why(Case):
         self.serve(job_why=lambda call: answer)
         out = self.ok("why", "17")
         self.assertRegex(out, r"Evicted +\S+ \S+ reclaim for job 18 of queue a\n +rule G: ")
-        self.assertRegex(out, r"Claim +\S+ \S+ job 18 needed 2 of a100\n +queue a: 1 -> 3, due 4, "
+        self.assertRegex(out, r"Claim +\S+ \S+ job 18 needed 2 of a100\n +queue a: 1 -> 3, fair share 4, "
                               r"quota 4\n +passed over: 2 that cannot be evicted\n")
 
     def test_ids_and_errors(self):
@@ -138,7 +145,7 @@ class Plan(Case):
         self.assertEqual(s.of("plan.get")[0].params["specs"][0]["command"], ["python", "train.py"])
         self.assertNotIn("dry_run", s.of("plan.get")[0].params)
         self.assertIn("mind the gap", out)
-        self.assertRegex(out, r"Leaving +3 of bob in queue x, 2 GPUs; 1.50 GPU-hours of work are "
+        self.assertRegex(out, r"Victims +3 of bob in queue x, 2 GPUs; 1.50 GPU-hours of work are "
                               r"lost\n")
         self.assertRegex(out, r"Costs +at most 4 GPU-hours, charged as 480 GPU-minutes\n")
         self.assertRegex(out, r"Budget +queue lab has 900.5 of 1000 GPU-minutes left; nothing "

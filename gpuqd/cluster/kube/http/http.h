@@ -71,7 +71,7 @@ void http_cancel(struct http_req *r); /* no callback after this; NULL is allowed
 void http_resume(struct http_req *r); /* after HTTP_PAUSE */
 
 /* A connection of one's own, after on_tunnel: its descriptor, to be waited for; bytes on it,
- * 1 and *n, 0 when it is not ready, -1 when it is over. http_cancel() ends it. */
+ * 1 and *n, 0 when not ready, -1 when it is over. http_cancel() ends it. */
 int http_tunnel_fd(struct http_req *r);
 int http_tunnel_send(struct http_req *r, const void *bytes, size_t n, size_t *sent);
 int http_tunnel_recv(struct http_req *r, void *bytes, size_t room, size_t *n);

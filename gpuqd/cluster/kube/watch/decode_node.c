@@ -166,7 +166,7 @@ static void read_conditions(struct kube_object *o, struct node_fact *out)
 			not_ready(o, out, c);
 	}
 	if (!said)
-		out->note = "the node has not said that it is ready";
+		out->note = "the node has not reported that it is ready";
 	json_array_foreach(list, i, c)
 	{
 		if (!out->ready || strcmp(kube_str(c, "status"), "True") != 0)

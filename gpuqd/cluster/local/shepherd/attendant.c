@@ -170,7 +170,7 @@ static void read_request(struct attendant *a)
 		k = talk_next(a->in.data, a->in.len, &f);
 	}
 	if (k < 0 || !talk_request_read(&f, &a->mem, &a->r) || (!a->r.port && a->r.command.n == 0))
-		refuse(a, "the shepherd does not understand the request", EINVAL);
+		refuse(a, "unknown request to the shepherd", EINVAL);
 	gpuq_buf_drop(&a->in, (size_t)k);
 }
 
@@ -201,14 +201,14 @@ static void start_program(struct attendant *a)
 
 	if (a->r.tty) {
 		if (openpty(&master, &slave, NULL, NULL, w.ws_col && w.ws_row ? &w : NULL) != 0)
-			refuse(a, "cannot make a terminal", errno);
+			refuse(a, "cannot create a terminal", errno);
 		fcntl(master, F_SETFD, FD_CLOEXEC);
 		own(a, slave);
 		c.tty_fd = slave;
 	} else {
 		if ((a->r.input && pipe2(in, O_CLOEXEC) != 0) || pipe2(out, O_CLOEXEC) != 0 ||
 		    pipe2(err, O_CLOEXEC) != 0)
-			refuse(a, "cannot make a pipe", errno);
+			refuse(a, "cannot create a pipe", errno);
 		own(a, out[1]);
 		own(a, err[1]);
 		c.in_fd = in[0];
@@ -217,7 +217,7 @@ static void start_program(struct attendant *a)
 	}
 	a->child = fork();
 	if (a->child < 0)
-		refuse(a, "cannot make a process", errno);
+		refuse(a, "cannot create a process", errno);
 	if (a->child == 0) {
 		memlimit_join(a->limit, getpid());
 		if (!devlimit_join(a->devices, getpid())) {

@@ -138,8 +138,8 @@ static bool rule_v2(const char *group, const struct minors *own, char why[200])
 	ok = program >= 0 && syscall(SYS_bpf, BPF_PROG_ATTACH, &attr, sizeof(attr)) == 0;
 	if (!ok)
 		fail(why, dir < 0       ? "cannot open the control group"
-			  : program < 0 ? "the kernel takes no program for devices"
-					: "the kernel attaches no program for devices");
+			  : program < 0 ? "the kernel rejects device programs"
+					: "the kernel cannot attach device programs");
 	if (program >= 0)
 		close(program);
 	if (dir >= 0)
@@ -242,7 +242,7 @@ bool devlimit_begin_in(size_t way, struct devlimit *d, const char *uid, const ch
 	made = mkdir(d->path, 0755) == 0; /* else it is the memory limit's */
 	if (!made && errno != EEXIST) {
 		d->path[0] = '\0';
-		return fail(why, "cannot make a control group");
+		return fail(why, "cannot create a control group");
 	}
 	if (w->rule(d->path, &own, why) &&
 	    (pid == 0 || put(d->path, "cgroup.procs", member) ||

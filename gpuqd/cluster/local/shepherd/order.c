@@ -189,7 +189,8 @@ int order_read(int dirfd, struct gpuq_arena *a, struct order *out, struct gpuq_e
 		return gpuq_fail(err, errno == ENOENT ? GPUQ_ENOENT : GPUQ_EIO,
 				 "cannot open the order: %s", strerror(errno));
 	if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || st.st_size > ORDER_BYTES_MAX) {
-		rc = gpuq_fail(err, GPUQ_ECORRUPT, "the order is no file of an order's size");
+		rc = gpuq_fail(err, GPUQ_ECORRUPT,
+			       "the order is not a file, or has the wrong size");
 		goto out;
 	}
 	text = gpuq_arena_alloc(a, (size_t)st.st_size + 1);

@@ -1,6 +1,7 @@
 #include "config.h"
 
 #include "gpuqd/cluster/local/shepherd/proctree.h"
+#include "libgpuq/grow.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -94,14 +95,8 @@ static struct proc *snapshot(size_t *n)
 
 		if (pid <= 0)
 			continue;
-		if (*n == room) {
-			struct proc *more = realloc(all, (room + 256) * sizeof(*all));
-
-			if (!more)
-				break;
-			all = more;
-			room += 256;
-		}
+		if (!grow_to(&all, &room, *n + 1))
+			break;
 		if (look(pid, &all[*n]))
 			++*n;
 	}

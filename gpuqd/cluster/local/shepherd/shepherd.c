@@ -133,7 +133,7 @@ static int tend_locked(const char *dir, int pod_fd, int lock_fd, struct gpuq_are
 	(void)FAILPOINT("shepherd.durable");
 	pid = fork();
 	if (pid < 0)
-		return trouble("cannot make a process for", dir, errno);
+		return trouble("cannot create a process for", dir, errno);
 	if (pid > 0)
 		return answer("ok");
 	return shepherd_run(&order, dir, pod_fd, lock_fd);

@@ -404,7 +404,7 @@ static enum pod_how how_it_ended(const struct run *r, int *code, const char **te
 		return HOW_INFRA;
 	}
 	if (r->overtime) {
-		*text = "it ran beyond its time limit and nobody stopped it";
+		*text = "it exceeded its time limit without being stopped";
 		return HOW_DEADLINE;
 	}
 	if (exit_code == 128 + SIGKILL && memlimit_hit(&r->limit)) {
@@ -552,7 +552,7 @@ int shepherd_run(const struct order *order, const char *dir, int pod_fd, int loc
 	if (open_all(&r) != 0)
 		return 71; /* nothing was begun: the daemon will find that and try again */
 	if (asked_to_leave(&r, &grace_us)) {
-		write_end(&r, HOW_DELETED, 128 + SIGTERM, "told to leave before it began");
+		write_end(&r, HOW_DELETED, 128 + SIGTERM, "evicted before it began");
 		return 0;
 	}
 	(void)FAILPOINT("shepherd.before_starting");
@@ -566,7 +566,7 @@ int shepherd_run(const struct order *order, const char *dir, int pod_fd, int loc
 		memlimit_end(order->uid);
 		devlimit_end(order->uid);
 		write_end(&r, HOW_INFRA, 0,
-			  r.why[0] ? r.why : "this machine could not make a process for it");
+			  r.why[0] ? r.why : "this machine could not create a process for it");
 		return 0;
 	}
 	shepherd_talk_started(&r.talk, r.in_fd, shepherd_log_reader(r.logs_fd, r.stem));

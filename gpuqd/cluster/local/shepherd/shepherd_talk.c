@@ -138,7 +138,7 @@ static void begin(struct shepherd_talk *t, struct attached *a, const struct talk
 	struct talk_request r;
 
 	if (!talk_request_read(f, &mem, &r)) {
-		talk_puts(&a->out, TALK_FAIL, "the shepherd does not understand the request");
+		talk_puts(&a->out, TALK_FAIL, "unknown request to the shepherd");
 	} else {
 		a->begun = true;
 		a->input = r.input && t->input_fd >= 0;

@@ -1,4 +1,4 @@
-#include "gpuqd/state/census.h"
+#include "gpuqd/state/view/census.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -9,8 +9,8 @@
  * held for a start that was promised there, draining, stranded (its node is left alone or
  * lacks cores, memory or slots), reserved by the calendar, else free.
  */
-#ifndef GPUQD_STATE_CENSUS_H
-#define GPUQD_STATE_CENSUS_H
+#ifndef GPUQD_STATE_VIEW_CENSUS_H
+#define GPUQD_STATE_VIEW_CENSUS_H
 
 #include "gpuqd/state/model.h"
 #include "libgpuq/arena.h"

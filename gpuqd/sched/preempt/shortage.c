@@ -1,0 +1,96 @@
+#include "gpuqd/sched/preempt/shortage.h"
+
+#include "gpuqd/sched/place/feasibility.h"
+#include "gpuqd/sched/place/nodes.h"
+#include "gpuqd/sched/preempt/entitlement.h"
+
+/* Cpu and memory mostly have no quota: then queues are due their fair share of them, as of
+ * devices without a quota. That counts for a job that lacks cpu or memory and not devices; for
+ * a job that lacks devices it is nobody's affair how much cpu the others hold. */
+
+static bool over_share(const struct cycle *c, const struct claim *k, uint32_t queue)
+{
+	for (uint32_t res = c->s->n_flavors; res < c->s->n_res; res++) {
+		const size_t at = (size_t)queue * c->s->n_res + res;
+
+		if (k->need[res] > 0 && c->s->shares[at].quota == GPUQ_UNLIMITED &&
+		    entitlement_stays(c, queue, res) > c->fair[at])
+			return true;
+	}
+	return false;
+}
+
+/* Without looking at nodes: it may be anything but devices that the claimant lacks. */
+static bool has_devices(const struct cycle *c, const struct claim *k)
+{
+	return k->flavor == SNAP_NONE ||
+	       k->free_milli >= c->s->requests[c->s->jobs[k->job].request].gpus_milli;
+}
+
+bool shortage_possible(const struct cycle *c, const struct claim *k)
+{
+	if (!has_devices(c, k) || c->s->config.reclaim_to != SNAP_RECLAIM_FAIR_SHARE || k->growth ||
+	    c->s->queues[k->leaf].reclaim == SNAP_RECLAIM_NEVER)
+		return false;
+	for (uint32_t q = k->leaf; q != SNAP_NONE; q = c->s->queues[q].parent) {
+		const uint32_t parent = c->s->queues[q].parent;
+
+		for (uint32_t y = c->kid_first[parent == SNAP_NONE ? c->s->n_queues : parent];
+		     y != SNAP_NONE; y = c->kid_next[y])
+			if (y != q && over_share(c, k, y))
+				return true;
+	}
+	return false;
+}
+
+/* Is there room for all pods of the group, as far as devices and these amounts go? */
+static bool has_rooms(struct cycle *c, const struct claim *k, uint32_t group, uint8_t amounts)
+{
+	const uint32_t request = c->s->jobs[k->job].request;
+	const struct snap_group *g = &c->s->requests[request].groups[group];
+	const struct group_fit *fit = feasibility_of(c, request, group);
+	struct need one = nodes_need(g);
+	uint32_t left = g->pods_min;
+
+	if (!(amounts & SHORT_CPU))
+		one.cpu = 0;
+	if (!(amounts & SHORT_MEMORY))
+		one.memory = 0;
+	for (uint32_t w = 0; fit && left > 0 && w < c->n_words; w++) {
+		uint64_t word = fit->nodes[w] & c->usable[w];
+
+		if (k->flavor != SNAP_NONE)
+			word &= c->flavors[k->flavor][w];
+		while (word && left > 0)
+			left -= nodes_room(c, bits_pop(&word, w * 64), &one, left);
+	}
+	return left == 0;
+}
+
+static bool all_have_rooms(struct cycle *c, const struct claim *k, uint8_t amounts)
+{
+	const struct snap_request *r = &c->s->requests[c->s->jobs[k->job].request];
+
+	for (uint32_t g = 0; g < r->n_groups; g++)
+		if (!has_rooms(c, k, g, amounts))
+			return false;
+	return true;
+}
+
+uint8_t shortage_of(struct cycle *c, const struct claim *k)
+{
+	uint8_t lacks = 0;
+
+	if (!has_devices(c, k) || c->s->config.reclaim_to != SNAP_RECLAIM_FAIR_SHARE ||
+	    (k->need[snap_cpu(c->s)] == 0 && k->need[snap_memory(c->s)] == 0) ||
+	    !all_have_rooms(c, k, 0))
+		return 0;
+	if (!all_have_rooms(c, k, SHORT_CPU))
+		lacks |= SHORT_CPU;
+	if (!all_have_rooms(c, k, SHORT_MEMORY))
+		lacks |= SHORT_MEMORY;
+	/* Each has room, but not on the same nodes. */
+	if (!lacks && !all_have_rooms(c, k, SHORT_CPU | SHORT_MEMORY))
+		lacks = SHORT_CPU | SHORT_MEMORY;
+	return lacks;
+}

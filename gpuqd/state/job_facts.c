@@ -1,0 +1,176 @@
+/* What follows from a job as it stands, without changing it: how long it may take to leave,
+ * who still leaves for it, and what becomes of an attempt that is over. */
+#include "gpuqd/state/model_int.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "libgpuq/units.h"
+
+bool job_ranges_has(const struct gpuq_range *r, size_t n, int64_t index)
+{
+	for (size_t i = 0; i < n; i++)
+		if (index >= r[i].first && index <= r[i].last &&
+		    (index - r[i].first) % r[i].step == 0)
+			return true;
+	return false;
+}
+
+/* Nobody who has to leave for others may take longer, whatever his job file says; a qos
+ * may set another bound. */
+#define GRACE_MOST_US (300 * GPUQ_US_PER_S)
+
+bool job_cause_is_eviction(enum gpuq_cause c)
+{
+	return c == GPUQ_CAUSE_RECLAIM || c == GPUQ_CAUSE_PREEMPT || c == GPUQ_CAUSE_CONSOLIDATE ||
+	       c == GPUQ_CAUSE_SHRINK || c == GPUQ_CAUSE_DRAIN;
+}
+
+int64_t job_grace_most_us(const struct model *m, const struct job *j)
+{
+	const struct site_qos *q = site_qos_find(m->site, j->qos);
+
+	return q && q->grace_us ? q->grace_us : GRACE_MOST_US;
+}
+
+int64_t job_evicted_us(const struct model *m, const struct job *j)
+{
+	const int64_t own = j->wish->grace_us ? j->wish->grace_us : JOB_GRACE_DEFAULT_US;
+	const int64_t most = job_grace_most_us(m, j);
+
+	return own < most ? own : most;
+}
+
+bool job_is_elastic(const struct job *j)
+{
+	const struct gpuq_spec *spec = &j->request->spec;
+
+	for (size_t i = 0; i < spec->n_groups; i++)
+		if (spec->groups[i].pods_max > spec->groups[i].pods_min)
+			return true;
+	return false;
+}
+
+/* ---- promises ---- */
+
+int64_t job_promise_milli(const struct promise *p)
+{
+	int64_t sum = 0;
+
+	for (uint32_t i = 0; p && i < p->n_pods; i++)
+		sum += p->pods[i].gpus_milli;
+	return sum;
+}
+
+static bool is_leaving(const struct model *m, struct job_key victim)
+{
+	const struct job *v = model_find_job(m, victim);
+	const struct pod *p;
+
+	if (!v)
+		return false;
+	DL_FOREACH2(v->pods, p, job_next)
+		if (model_pod_takes(p) &&
+		    (v->life->leave_us || p->dropped || p->attempt != v->attempt))
+			return true;
+	return false;
+}
+
+uint32_t job_victims_left(const struct model *m, const struct job *j)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; j->life->promise && i < j->life->promise->n_victims; i++)
+		n += is_leaving(m, j->life->promise->victims[i]);
+	return n;
+}
+
+bool job_victim_left(const struct model *m, const struct job *j, struct job_key *first)
+{
+	for (uint32_t i = 0; j->life->promise && i < j->life->promise->n_victims; i++) {
+		*first = j->life->promise->victims[i];
+		if (is_leaving(m, *first))
+			return true;
+	}
+	return false;
+}
+
+/* ---- how an attempt ends ---- */
+
+/* It was to be evicted, but all of it had come to its end well by then. Whoever leaves
+ * with 0 because he was told to may have saved himself only. */
+static bool was_done_anyway(const struct job *j)
+{
+	const struct pod *p;
+	bool any = false;
+
+	if (j->life->outcome != GPUQ_JOB_PREEMPTED)
+		return false;
+	DL_FOREACH2(j->pods, p, job_next) {
+		if (p->attempt != j->attempt || p->dropped)
+			continue;
+		if (p->exit_code != 0 || p->fault != POD_FAULT_NONE || !p->untold ||
+		    p->end_us >= j->life->leave_us)
+			return false;
+		any = true;
+	}
+	return any;
+}
+
+void job_verdict(const struct job *j, struct event *out)
+{
+	const struct pod *p, *first = NULL;
+	enum gpuq_job_state state = j->life->outcome;
+	int exit_code = j->life->outcome_exit;
+	bool again = false, counts = true;
+	enum gpuq_cause cause = GPUQ_CAUSE_REQUEUE;
+	const char *late = NULL;
+
+	memset(out, 0, sizeof(*out));
+	out->job = j->key;
+	DL_FOREACH2(j->pods, p, job_next)
+		if (p->attempt == j->attempt && p->message && !first)
+			first = p;
+	/* Pods that never ran have nothing to say. */
+	if (j->life->leave_cause == GPUQ_CAUSE_INFRA && j->life->n_evictions)
+		late = j->life->evictions[j->life->n_evictions - 1].why;
+	if (state == GPUQ_JOB_PENDING || was_done_anyway(j))
+		state = GPUQ_JOB_COMPLETED;
+	if (j->life->leave_cause != GPUQ_CAUSE_NONE && state == GPUQ_JOB_PREEMPTED) {
+		/* Whoever asked for it himself need not have allowed it before. */
+		again = j->wish->requeue || j->life->leave_cause == GPUQ_CAUSE_REQUEUE;
+		counts = false;
+		cause = j->life->leave_cause;
+	} else if (state == GPUQ_JOB_NODE_FAIL) {
+		/* The infrastructure's fault is not the owner's: always tried again, unless
+		 * the owner forbade requeueing. */
+		again = j->wish->requeue && !j->cancel_asked;
+		counts = false;
+		cause = GPUQ_CAUSE_INFRA;
+	} else if (state == GPUQ_JOB_FAILED && exit_code == JOB_EXIT_SAVED && j->wish->saves &&
+		   !j->cancel_asked) {
+		again = true; /* no failure: it saved itself and wants to go on */
+		counts = false;
+	} else if (j->wish->retry_limit > j->life->n_retries && !j->cancel_asked &&
+		   exit_code >= 0) {
+		again = (state == GPUQ_JOB_FAILED && (job_wish_has_exit(j->wish, exit_code) ||
+						      (j->wish->retry_on & GPUQ_RETRY_FAILURE))) ||
+			(state == GPUQ_JOB_OUT_OF_MEMORY && (j->wish->retry_on & GPUQ_RETRY_OOM)) ||
+			(state == GPUQ_JOB_TIMEOUT && j->life->leave_cause != GPUQ_CAUSE_IDLE &&
+			 (j->wish->retry_on & GPUQ_RETRY_TIMEOUT));
+	}
+	if (again) {
+		out->type = EV_JOB_REQUEUED;
+		out->requeued.cause = cause;
+		out->requeued.counts = counts;
+		out->requeued.message = first ? first->message : late ? late : "";
+		return;
+	}
+	out->type = EV_JOB_ENDED;
+	out->ended.state = state;
+	out->ended.exit_code = state == GPUQ_JOB_COMPLETED ? 0 : exit_code;
+	out->ended.message = j->life->message ? j->life->message
+			     : first          ? first->message
+			     : late           ? late
+					      : "";
+}

@@ -1,0 +1,262 @@
+/* The ground floor of the model: find what it holds, ask it simple things, and note that an
+ * object is to be stored. Every other file of the room stands on this one. */
+#include "gpuqd/state/model_int.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- names that stay ---- */
+
+const char *model_intern(struct model *m, const char *s)
+{
+	struct str *p = NULL;
+	size_t len;
+
+	if (!s || !*s)
+		return "";
+	len = strlen(s);
+	HASH_FIND(hh, m->strs, s, len, p);
+	if (p)
+		return p->s;
+	p = malloc(sizeof(*p) + len + 1);
+	if (!p)
+		abort(); /* the ledger is on disk: a restart is the recovery */
+	p->len = len;
+	memcpy(p->s, s, len + 1);
+	HASH_ADD_KEYPTR(hh, m->strs, p->s, len, p);
+	return p->s;
+}
+
+const char *model_interned(const struct model *m, const char *s)
+{
+	struct str *p = NULL;
+
+	if (!s || !*s)
+		return "";
+	HASH_FIND(hh, m->strs, s, strlen(s), p);
+	return p ? p->s : NULL;
+}
+
+/* ---- objects by name ---- */
+
+struct job *model_find_job(const struct model *m, struct job_key key)
+{
+	struct job *j;
+
+	table_each(&m->jobs_by_key, job_key_hash(key), j)
+		if (j->key.id == key.id && j->key.index == key.index)
+			return j;
+	return NULL;
+}
+
+struct node *model_find_node(const struct model *m, const char *name)
+{
+	struct node *n = NULL;
+
+	HASH_FIND_STR(m->nodes, name, n);
+	return n;
+}
+
+struct queue *model_find_queue(const struct model *m, const char *name)
+{
+	for (uint32_t i = 0; i < m->n_queues; i++)
+		if (strcmp(m->queues[i]->name, name) == 0)
+			return m->queues[i];
+	return NULL;
+}
+
+struct pod *model_find_pod(const struct model *m, struct pod_key key)
+{
+	struct job *j = model_find_job(m, key.job);
+	struct pod *p;
+
+	if (!j)
+		return NULL;
+	DL_FOREACH2(j->pods, p, job_next)
+		if (p->attempt == key.attempt && p->index == key.index)
+			return p;
+	return NULL;
+}
+
+struct idem_key *model_find_key(const struct model *m, const char *user, const char *key)
+{
+	unsigned char bytes[CHANGE_KEY_BYTES_MAX];
+
+	return keys_find(&m->keys, bytes, change_key_strs(bytes, user, key, NULL));
+}
+
+void model_pod_key_name(const char *cluster_id, struct pod_key key, char *out)
+{
+	if (key.job.index >= 0)
+		snprintf(out, 64, "gpuq-%s-%" PRIu32 "-%" PRId32 "-%" PRIu32 "-%" PRIu32,
+			 cluster_id, key.job.id, key.job.index, key.attempt, key.index);
+	else
+		snprintf(out, 64, "gpuq-%s-%" PRIu32 "-%" PRIu32 "-%" PRIu32, cluster_id,
+			 key.job.id, key.attempt, key.index);
+}
+
+void model_pod_name(const struct model *m, const struct pod *p, char *out)
+{
+	model_pod_key_name(m->cluster_id, (struct pod_key){ p->job->key, p->attempt, p->index },
+			   out);
+}
+
+bool model_pod_name_parse(const struct model *m, const char *name, struct pod_key *key)
+{
+	uint32_t part[4];
+	int n = 0;
+	char *end;
+
+	if (strncmp(name, "gpuq-", 5) != 0 || strncmp(name + 5, m->cluster_id, 8) != 0 ||
+	    name[13] != '-')
+		return false;
+	for (name += 14; n < 4; name = end + 1) {
+		unsigned long x;
+
+		if (*name < '0' || *name > '9')
+			return false;
+		x = strtoul(name, &end, 10);
+		if (x > UINT32_MAX)
+			return false;
+		part[n++] = (uint32_t)x;
+		if (*end == '\0')
+			break;
+		if (*end != '-')
+			return false;
+	}
+	if (*end != '\0' || n < 3 || (n == 4 && part[1] > INT32_MAX))
+		return false;
+	key->job.id = part[0];
+	key->job.index = n == 4 ? (int32_t)part[1] : -1;
+	key->attempt = part[n - 2];
+	key->index = part[n - 1];
+	return true;
+}
+
+bool model_job_is_live(const struct job *j)
+{
+	return j->state == GPUQ_JOB_STARTING || j->state == GPUQ_JOB_RUNNING ||
+	       j->state == GPUQ_JOB_COMPLETING;
+}
+
+bool model_job_is_over(const struct job *j)
+{
+	return j->life->leave_us || j->life->outcome != GPUQ_JOB_PENDING;
+}
+
+bool model_element_waits(const struct array *a, int64_t index)
+{
+	return job_ranges_has(a->waiting, a->n_waiting_ranges, index);
+}
+
+bool model_pod_takes(const struct pod *p)
+{
+	return p->state < GPUQ_POD_ENDED;
+}
+
+uint32_t model_job_pods(const struct job *j)
+{
+	return j->request->n_pods;
+}
+
+int64_t model_job_gpus_milli(const struct job *j)
+{
+	return j->request->gpus_milli;
+}
+
+bool model_job_attempt_over(const struct job *j)
+{
+	struct pod *p;
+
+	DL_FOREACH2(j->pods, p, job_next)
+		if (p->attempt == j->attempt && model_pod_takes(p))
+			return false;
+	return true;
+}
+
+/* ---- what is to be stored ---- */
+
+void model_job_dirty(struct model *m, struct job *j)
+{
+	equivalent_forget(m, j);
+	if (j->dirty)
+		return;
+	if (m->n_dirty_jobs == m->room_dirty_jobs) {
+		m->room_dirty_jobs = m->room_dirty_jobs ? 2 * m->room_dirty_jobs : 64;
+		m->dirty_jobs =
+			must(realloc(m->dirty_jobs, m->room_dirty_jobs * sizeof(*m->dirty_jobs)));
+	}
+	j->dirty = true;
+	j->dirty_at = m->n_dirty_jobs;
+	m->dirty_jobs[m->n_dirty_jobs++] = j;
+}
+
+void model_set_policy(struct model *m, const struct policy *p)
+{
+	m->policy = *p;
+}
+
+void model_set_besides(struct model *m, bool has)
+{
+	m->has_besides = has;
+}
+
+bool model_is_dirty(const struct model *m)
+{
+	return m->n_dirty_jobs || m->direct.n || m->meta_dirty || m->site_dirty || m->nodes_dirty ||
+	       m->usages_dirty || m->dirty_accounts || m->recovery_dirty;
+}
+
+/* ---- requests ---- */
+
+static struct request *add_request(struct model *m, struct request *r)
+{
+	r->id = m->next_request_id++;
+	r->n_jobs = 1;
+	r->dirty = true;
+	m->meta_dirty = true;
+	HASH_ADD_KEYPTR(hh_bytes, m->requests_by_bytes, r->bytes, r->len, r);
+	HASH_ADD(hh_id, m->requests_by_id, id, sizeof(r->id), r);
+	return r;
+}
+
+struct request *model_request_intern(struct model *m, const void *bytes, size_t n,
+				     struct gpuq_err *err)
+{
+	struct request *r = NULL;
+
+	HASH_FIND(hh_bytes, m->requests_by_bytes, bytes, n, r);
+	if (r) {
+		r->n_jobs++;
+		return r;
+	}
+	if (request_decode(bytes, n, &r, err) != 0)
+		return NULL;
+	return add_request(m, r);
+}
+
+struct request *model_request_borrow(struct model *m, const struct gpuq_spec *spec,
+				     const void *bytes, size_t n)
+{
+	struct request *r = NULL;
+
+	HASH_FIND(hh_bytes, m->requests_by_bytes, bytes, n, r);
+	if (!r)
+		return add_request(m, must(request_borrow(spec, bytes, n)));
+	r->n_jobs++;
+	return r;
+}
+
+void model_request_put(struct model *m, struct request *r)
+{
+	unsigned char key[CHANGE_KEY_BYTES_MAX];
+
+	if (!r || --r->n_jobs > 0)
+		return;
+	change_batch_put(&m->direct, TABLE_REQUEST, key, change_key_u32(key, r->id), NULL, 0);
+	HASH_DELETE(hh_bytes, m->requests_by_bytes, r);
+	HASH_DELETE(hh_id, m->requests_by_id, r);
+	request_free(r);
+}

@@ -1,0 +1,137 @@
+#include "gpuqd/state/record/model_apply.h"
+
+#include "gpuqd/state/model_int.h"
+#include "gpuqd/state/record/history_index.h"
+#include "gpuqd/state/record/record.h"
+#include "gpuqd/state/record/record_int.h"
+#include "gpuqd/state/record/record_job.h"
+#include "gpuqd/state/record/record_usage.h"
+#include "gpuqd/state/view/joblog.h"
+#include "gpuqd/state/view/notice.h"
+
+/* ---- what an event leaves ---- */
+
+static void write_mark(struct model *m, const struct mark *k)
+{
+	switch (k->kind) {
+	case MARK_STARTED:
+		joblog_started(m, k->job, k->number, k->at_us);
+		break;
+	case MARK_ENDED:
+		joblog_ended(m, k->job, k->number);
+		break;
+	case MARK_NOTICE:
+		notice_write(m, k->job, k->number, k->cause);
+		break;
+	case MARK_KEY:
+		record_key(m, k->key, &m->direct);
+		break;
+	case MARK_CHARGES:
+		record_charges(m, k->charges, &m->direct);
+		break;
+	case MARK_DONE: /* once all others are written */
+		break;
+	}
+}
+
+/* An array may leave with the last of its elements. */
+static void let_go(struct model *m, struct job_key key)
+{
+	struct job *j = model_find_job(m, key);
+
+	while (j && job_is_done(m, j)) {
+		history_record(m, j, &m->direct);
+		if (m->has_besides && !j->nothing_beside && (j->life->token || j->array))
+			record_beside(j, &m->direct);
+		j = job_depart(m, j);
+	}
+}
+
+static void write_marks(struct model *m)
+{
+	const size_t n = m->marks.n;
+
+	for (size_t i = 0; i < n; i++)
+		write_mark(m, &m->marks.items[i]);
+	for (size_t i = 0; i < n; i++)
+		if (m->marks.items[i].kind == MARK_DONE)
+			let_go(m, m->marks.items[i].done);
+	for (size_t i = n; i < m->marks.n; i++) /* that the jobs left when they went */
+		write_mark(m, &m->marks.items[i]);
+	marks_clear(m);
+}
+
+int model_apply(struct model *m, const struct event *ev, struct gpuq_err *err)
+{
+	struct joblog_entry log;
+	int rc;
+
+	joblog_begin(m, ev, &log);
+	rc = model_change(m, ev, err);
+	write_marks(m);
+	if (ev->type == EV_HISTORY_EXPIRED)
+		for (size_t i = 0; i < ev->expired.n; i++)
+			history_forget(&m->direct, ev->expired.jobs[i]);
+	joblog_end(m, &log, rc == 0);
+	return rc;
+}
+
+/* ---- what is stored ---- */
+
+void model_collect(struct model *m, struct batch *out)
+{
+	struct pod *p;
+	struct usage *u;
+	struct account *a;
+
+	/* Objects that left memory first: a name may have come back since. */
+	for (size_t i = 0; i < m->direct.n; i++) {
+		const struct change *c = &m->direct.items[i];
+
+		change_batch_put(out, c->table, c->key, c->key_len, c->val, c->val_len);
+	}
+	out->failed |= m->direct.failed;
+	if (m->direct.n)
+		change_batch_done(&m->direct);
+	for (uint32_t i = 0; i < m->n_dirty_jobs; i++) {
+		struct job *j = m->dirty_jobs[i];
+
+		if (!j)
+			continue;
+		if (j->request->dirty) {
+			record_request(m, j->request, out);
+			j->request->dirty = false;
+		}
+		record_job(m, j, out);
+		DL_FOREACH2(j->pods, p, job_next)
+			if (p->dirty) {
+				record_pod(m, p, out);
+				p->dirty = false;
+			}
+		j->dirty = false;
+	}
+	m->n_dirty_jobs = 0;
+	for (struct node *n = m->nodes_dirty ? m->nodes : NULL; n; n = n->hh.next)
+		if (n->dirty) {
+			record_node(m, n, out);
+			n->dirty = false;
+		}
+	for (u = m->usages_dirty ? m->usages : NULL; u; u = u->hh.next)
+		if (u->dirty) {
+			record_usage(m, u, out);
+			u->dirty = false;
+		}
+	while ((a = m->dirty_accounts) != NULL) {
+		m->dirty_accounts = a->dirty_next;
+		a->dirty = false;
+		record_account(a, out);
+	}
+	if (m->site_dirty)
+		record_site(m, out);
+	if (m->meta_dirty)
+		record_meta(m, out);
+	if (m->recovery_dirty)
+		record_recovery(m, out);
+	m->recovery_dirty = false;
+	m->site_dirty = m->meta_dirty = m->nodes_dirty = m->usages_dirty = false;
+}
