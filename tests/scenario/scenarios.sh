@@ -73,7 +73,7 @@ steps:
 END
 "$sim" run "$wrong" >"$out"
 grep -qx 'told: what happens' "$out" && grep -qE 'half +n\[0\]\*0.5$' "$out" &&
-	grep -qE 'wide +Unsatisfiable .*no node could ever hold it as it is' "$out" &&
+	grep -qE 'wide +Unsatisfiable .*no node can hold its request' "$out" &&
 	grep -qE 'next +Resources gpus: have 1, need 2 \(not enough free' "$out" &&
 	grep -q 'planned to start at 15' "$out" && grep -qE 'queue +default +holds 0.5 \(share .*, quota unlimited\)' "$out" &&
 	grep -qx ' after advance at 15' "$out" && grep -qE 'ended +half +timeout \(limit\)' "$out"

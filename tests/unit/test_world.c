@@ -421,7 +421,7 @@ Test(world, plans_about_another_world_are_refused)
 
 	begin(&r, two_nodes);
 	pod(&r, act(&r, PLAN_PLACE, 1), 0, 1, 0, 1);
-	refused(&r, "does not wait");
+	refused(&r, "is not pending");
 	r.p.n_actions = r.p.n_pods = 0;
 	a = act(&r, PLAN_SHRINK, 1);
 	pod(&r, a, 9, 0, 0, 1);
