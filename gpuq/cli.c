@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "gpuq/command.h"
 #include "gpuq/server.h"
 #include "gpuq/term.h"
 

@@ -1,12 +1,8 @@
-/* cli.h - what the commands of gpuq share: the table of commands, the exit codes,
- * one connection
+/* cli.h - what the commands of gpuq share: the exit codes, one connection
  *
  * Owns     struct cli, which lives as long as the process runs its one command.
  * Touches  standard error (cli_say), the server.
- * Used by  every cmd_*.c.
- *
- * A command is a row of the table in main.c and a function in a file of its own; the
- * function returns the exit code.
+ * Used by  every command.
  */
 #ifndef GPUQ_CLI_H
 #define GPUQ_CLI_H
@@ -38,6 +34,8 @@ enum cli_exit {
 	EXIT_SERVER = 255, /* unreachable; for waiting commands wrong usage too */
 };
 
+struct command;
+
 struct cli {
 	const struct command *cmd;
 	char **argv; /* as it was called */
@@ -46,35 +44,6 @@ struct cli {
 	struct gpuq *conn; /* NULL until cli_connect */
 	bool busy; /* the server answered last that it takes no more of this user for now */
 };
-
-struct command {
-	const char *name, *alias; /* alias may be NULL */
-	const char *summary; /* half a line, for `gpuq help` */
-	const char *synopsis; /* what stands behind the options */
-	const struct opt *opts; /* its own; may be NULL */
-	const struct opt *groups[OPT_GROUPS_MAX]; /* shared; ends with NULL or is full */
-	bool job_options; /* takes gpuq_spec_options too */
-	bool waits; /* wrong usage is 255 rather than 2 */
-	bool stop_first; /* options end at the first argument */
-	bool terminal; /* -it is --stdin --tty: the letters are sbatch's */
-	bool slurm; /* is called by that name, not behind gpuq */
-	bool takes_jobs; /* arguments are job ids (completion) */
-	int min_args, max_args; /* max -1 = any number */
-	int (*run)(struct cli *c);
-};
-
-/* Run argv as one command; returns the exit code. */
-int cli_main(int argc, char **argv);
-
-extern const struct command commands[]; /* ends with name == NULL */
-
-/* By name or alias; NULL. */
-const struct command *command_find(const char *name);
-
-int cmd_help(struct cli *c);
-
-/* Help of one command, or of gpuq when cmd is NULL. */
-void help_print(const struct command *cmd);
 
 /* Say it in this name from now on, not gpuq's: commands of Slurm. It must stay. */
 void cli_say_as(const char *name);

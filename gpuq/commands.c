@@ -7,12 +7,9 @@
 #include <string.h>
 
 #include "gpuq/cli.h"
-#include "gpuq/cmd/job/cmd_int.h"
-#include "gpuq/cmd/see/cmd_int.h"
-#include "gpuq/cmd/site/cmd_int.h"
-#include "gpuq/import/cmd_import.h"
+#include "gpuq/help.h"
+#include "gpuq/command.h"
 #include "gpuq/slurm/slurm.h"
-#include "gpuq/top/cmd_top.h"
 #include "libgpuq/schema.h"
 
 /* clang-format off */
@@ -427,7 +424,7 @@ static int main_of(struct cli *c, int argc, char **argv)
 
 	c->args.arena = &c->arena;
 	code = run(c, argc, argv);
-	/* What could not be written is a failure, but not over a job's own code. */
+	/* A failed write is a failure, but it does not replace a job's own exit code. */
 	if (fflush(stdout) != 0 || ferror(stdout)) {
 		cli_say("standard output: could not be written");
 		if (code == EXIT_DONE)

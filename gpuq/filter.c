@@ -251,7 +251,7 @@ int filter_put(struct cli *c, struct gpuq_val *params, struct gpuq_err *err)
 		rc = put_states(a, params, args->val[OPT_STATES], err);
 	if (rc == 0)
 		rc = filter_put_times(a, params, args, err);
-	/* Who asks about a time asks about jobs that have ended, too. */
+	/* A filter by time includes jobs that have ended. */
 	if (rc == 0 && (opt_given(args, OPT_SINCE) || opt_given(args, OPT_UNTIL)))
 		gpuq_set(a, params, "all", gpuq_bool(a, true));
 	if (rc == 0 && opt_given(args, OPT_JOBS)) {
@@ -300,6 +300,7 @@ int filter_put_jobs(struct cli *c, struct gpuq_val *params, struct gpuq_err *err
 	}
 	rc = filter_put(c, params, err);
 	ids = gpuq_get(params, "ids");
-	/* Of one alone the list itself tells: filter_check_ids when it is empty. */
+	/* A single id needs no check here: the caller uses filter_check_ids when the list is
+	 * empty. */
 	return rc == 0 && ids && ids->n > 1 ? filter_check_ids(c, params, err) : rc;
 }

@@ -1,8 +1,11 @@
 /* Help, made from the tables of commands and options. */
+#include "gpuq/help.h"
+
 #include <stdio.h>
 #include <string.h>
 
 #include "gpuq/cli.h"
+#include "gpuq/command.h"
 
 #define OPTION_COLUMNS 30
 

@@ -29,7 +29,7 @@ void line_value(const char *label, const struct gpuq_val *map, const char *key,
 /* Neither absent nor null, and not an empty list or map. */
 bool line_says(const struct gpuq_val *v);
 
-/* What makes of a word several of it, where n is not 1: "s". */
+/* Return the plural suffix "s" for n other than 1, else "". */
 const char *line_s(int64_t n);
 
 /* Append "1 GPU", "0.5 GPUs"; with the pods that have them: "8 GPUs in 4 pods". */

@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "gpuq/command.h"
 #include "gpuq/filter.h"
 #include "libgpuq/units.h"
 

@@ -1,5 +1,6 @@
 /* gpuq: the command line of gpuqd. The table of commands is in commands.c. */
 #include "gpuq/cli.h"
+#include "gpuq/command.h"
 
 int main(int argc, char **argv)
 {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "gpuq/cli.h"
+#include "gpuq/command.h"
 #include "libgpuq/schema.h"
 #include "libgpuq/spec.h"
 
@@ -158,7 +159,7 @@ static const char *ours(const struct command *cmd)
 	return cmd->slurm ? "" : "gpuq ";
 }
 
-/* Who says it stands in front already where a command has a name of its own. */
+/* Return the prefix of messages; empty where a command's own name already precedes them. */
 static const char *blame(const struct command *cmd)
 {
 	return cmd->slurm ? "error" : cmd->name;

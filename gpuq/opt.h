@@ -88,7 +88,7 @@ enum opt_id {
 	OPT_SERVER_PATH,
 	OPT_RESET,
 	OPT_FINISH,
-	/* Of Slurm's names alone. */
+	/* Only in Slurm's names. */
 	OPT_S_NOTHING, /* is accepted: what it asks for is so anyway */
 	OPT_S_IGNORED, /* is accepted with a warning, which is its doc */
 	OPT_S_REFUSED, /* is not; its doc says what to do instead */
@@ -158,7 +158,7 @@ extern const struct opt opts_list[]; /* every command that prints a list */
 extern const struct opt opts_filter[]; /* which jobs */
 extern const struct opt opts_waiting[]; /* commands that wait for a job */
 
-/* What was given. Values point into argv or into the arena. */
+/* The given options. Values point into argv or into the arena. */
 struct args {
 	struct gpuq_arena *arena;
 	const char *val[N_OPTS]; /* NULL = not given, "" = given without a value */

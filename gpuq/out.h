@@ -22,8 +22,8 @@
 #include "libgpuq/err.h"
 #include "libgpuq/val.h"
 
-/* What a line is made of: the object, and a part of it where a part has a line of
- * its own (a device of a node); sub may be NULL. */
+/* The objects of a line: the object, and a part of it where a part has a line of its own (a
+ * device of a node); sub may be NULL. */
 struct row {
 	const struct gpuq_val *obj, *sub;
 	int64_t now_us;
@@ -40,8 +40,8 @@ struct column {
 	const char *name; /* "JOBID"; NULL ends the table */
 	char letter; /* of squeue's format strings ("%i"), or 0 */
 	unsigned flags;
-	/* Of the object: its value is the text and the order. Where there are functions for
-	 * that, all the keys that they look at, separated by blanks; NULL: any. */
+	/* Key in the object: its value is the text and the order. With functions for these, all
+	 * keys that they read, separated by blanks; NULL: any. */
 	const char *key;
 	void (*text)(struct gpuq_buf *out, const struct row *r); /* instead of key's */
 	double (*rank)(const struct row *r); /* instead of key's */

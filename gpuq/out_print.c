@@ -219,7 +219,7 @@ static void put_json(const struct out *o, struct gpuq_buf *out, const char *text
 	gpuq_buf_adds(out, text);
 }
 
-/* What is written leaves in large pieces. */
+/* Write the output in large pieces. */
 static void end_line(struct gpuq_buf *out)
 {
 	gpuq_buf_addc(out, '\n');

@@ -81,7 +81,7 @@ static unsigned place_in(const char *names, const char *name)
 	return 0;
 }
 
-/* spare: of out_def; NULL for columns that somebody named. */
+/* spare: of out_def; NULL for columns that the user named. */
 static int read_names(struct out *o, const char *text, const char *spare, struct gpuq_err *err)
 {
 	while (*text) {

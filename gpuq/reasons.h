@@ -11,7 +11,8 @@
 #include "libgpuq/buf.h"
 #include "libgpuq/val.h"
 
-/* "Resources gpus: have 2, need 4, for 5:00, can be changed by nobody" */
+/* "Resources: 2 of 4 GPUs free, for 5:00", "LimitQueue lab: have 8, need 4, can be changed by
+ * manager" */
 void reason_text(struct gpuq_buf *out, const struct gpuq_val *reason, int64_t now_us);
 
 #endif

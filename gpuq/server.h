@@ -17,7 +17,7 @@
 
 #define SERVER_PLACES_MAX 2
 
-/* What decided, and the addresses to try one after another. */
+/* The source of the address, and the addresses to try in order. */
 struct server_places {
 	const char *source; /* "--server", "$GPUQ_SERVER", a file's name, "default" */
 	const char *addr[SERVER_PLACES_MAX];

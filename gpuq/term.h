@@ -38,10 +38,10 @@ size_t term_columns(const char *text);
  * with spaces (before it when right). A wide character that would not fit is left out. */
 void term_fit(struct gpuq_buf *out, const char *text, size_t width, bool right);
 
-/* The output of jobs on its way to a terminal, in pieces as they come: as
- * term_clean, but newline, tab and carriage return pass, and so do colours and
- * erase-line (ESC [ digits ; ... m or K), which progress bars live on. What may be
- * the beginning of something longer is kept for the next piece. Zeroed = empty. */
+/* Clean the output of jobs for a terminal, in pieces as they come: as term_clean, but newline,
+ * tab and carriage return pass, and so do colours and erase-line (ESC [ digits ; ... m or K),
+ * which progress bars need. A possible beginning of a longer sequence is kept for the next
+ * piece. Zeroed = empty. */
 struct term_log {
 	char kept[32];
 	size_t n_kept;

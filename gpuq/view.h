@@ -38,8 +38,8 @@ bool view_job_ended(const struct gpuq_val *job);
 /* Microseconds it has run (till now_us or its end); 0 before it started. */
 int64_t view_job_elapsed_us(const struct gpuq_val *job, int64_t now_us);
 
-/* How many pods a job object tells of, and the node of the i-th of them; "" = none. Of a row
- * the key "pods.node" is enough. */
+/* Number of pods in a job object, and the node of the i-th; "" = none. In a
+ * row, the key "pods.node" is enough. */
 size_t view_pods(const struct gpuq_val *job);
 const char *view_pod_node(const struct gpuq_val *job, size_t i);
 
@@ -54,7 +54,7 @@ void view_job_place(struct gpuq_buf *out, const struct gpuq_val *job);
  * waiting elements the marks stay. "-" where there is none. */
 void view_job_file(struct gpuq_buf *out, const struct gpuq_val *job, const char *key);
 
-/* So many MiB in their largest unit, "512Gi"; "-" for null or absent. */
+/* Print MiB in the largest unit, "512Gi"; "-" for null or absent. */
 void view_mib(struct gpuq_buf *out, const struct gpuq_val *mib);
 
 /* Local time, "2026-11-21 15:26:29"; "-" for null or absent. */

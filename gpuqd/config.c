@@ -12,7 +12,7 @@
 #include "gpuqd/base/log.h"
 #include "gpuqd/cluster/kube/metrics.h"
 #include "gpuqd/config_sched.h"
-#include "gpuqd/snapshot/policy_sched.h"
+#include "gpuqd/site/policy.h"
 #include "libgpuq/limits.h"
 #include "libgpuq/units.h"
 #include "libgpuq/yaml.h"
@@ -36,18 +36,22 @@ static const char *const cluster_words[] = { "auto", "local", "kube", NULL };
 		.max = INT64_C(1000000000000), .doc = (doc_)                                       \
 	}
 
-/* What a job's place in the line of its queue is made of. */
+/* Weights of the terms of a job's priority. */
 static const struct gpuq_field weight_fields[] = {
-	WEIGHT("age", age, "points of a job pending for max_age"),
-	WEIGHT("fairshare", fair_share, "points of the user with the least use"),
+	WEIGHT("age", age, "points of a job that has been pending for max_age"),
+	WEIGHT("fairshare", fair_share,
+	       "points of the user with the least use relative to entitlement"),
 	WEIGHT("size", size, "points of a job that requests all devices"),
 	WEIGHT("stretch", stretch,
-	       "points for each multiple of its time limit that a job is pending"),
-	WEIGHT("qos", qos, "points of the highest qos priority; absent: qos ranks first"),
+	       "points for each multiple of its time limit that a job has been pending: at least "
+	       "an hour each, at most a hundred"),
+	WEIGHT("qos", qos,
+	       "points of the highest qos priority of the site; absent: a job with a higher qos "
+	       "priority always ranks first"),
 	{ .key = "max_age",
 	  .kind = GPUQ_K_DURATION,
 	  .offset = offsetof(struct policy_weights, max_age_us),
-	  .doc = "maximum age that counts" },
+	  .doc = "pending time after which the points of age grow no more" },
 	{ .key = NULL },
 };
 
@@ -72,40 +76,40 @@ static const struct gpuq_schema weights_schema = { .name = "priority_weights",
 
 /* clang-format off */
 static const struct gpuq_field fields[] = {
-	F("listen", GPUQ_K_STRLIST, listen, .doc = "sockets to listen on, unix:/path"),
-	F("state", GPUQ_K_STR, state, .doc = "directory of the database"),
+	F("listen", GPUQ_K_STRLIST, listen, .form = "list of addresses", .doc = "sockets to listen on, each unix:/path"),
+	F("state", GPUQ_K_STR, state, .form = "directory", .doc = "directory of the database"),
 	F("cluster", GPUQ_K_ENUM, cluster, .names = cluster_words,
-	  .doc = "local: processes of this machine; kube: a Kubernetes cluster; auto: kube when credentials are given"),
-	F("kubeconfig", GPUQ_K_STR, kubeconfig, .doc = "credentials file; absent: $KUBECONFIG, in-cluster, ~/.kube/config"),
-	F("context", GPUQ_K_STR, context, .doc = "context of the kubeconfig; absent: its current one"),
+	  .doc = "cluster that runs the jobs"),
+	F("kubeconfig", GPUQ_K_STR, kubeconfig, .form = "file", .doc = "credentials of the Kubernetes cluster; absent: $KUBECONFIG, in-cluster, ~/.kube/config"),
+	F("context", GPUQ_K_STR, context, .form = "name", .doc = "context of the kubeconfig"),
 	F("namespace", GPUQ_K_NAME, namespace_, .doc = "default namespace of queues"),
-	F("gpus", GPUQ_K_INT, gpus, .min = -1, .max = 1024, .doc = "devices of the local cluster; -1: query the driver"),
-	F("no_new_privs", GPUQ_K_BOOL, no_new_privs, .doc = "programs of local jobs gain no privileges by setuid or file capabilities"),
-	F("device_cgroup", GPUQ_K_BOOL, device_cgroup, .doc = "local jobs open no NVIDIA devices but their own; needs root and control groups"),
-	F("site", GPUQ_K_STR, site, .doc = "site file applied at the first start of an empty database"),
-	F("operators", GPUQ_K_STRLIST, operators, .flags = GPUQ_F_LIVE, .doc = "users with the rights of an operator"),
-	F("operators_act_as_user", GPUQ_K_BOOL, operators_act_as_user, .flags = GPUQ_F_LIVE, .doc = "operators have the rights reserved to a job's owner: exec, attach, change what runs"),
-	F("log_level", GPUQ_K_STR, log_level, .flags = GPUQ_F_LIVE, .doc = "err, warn, notice, info or debug"),
-	F("finished_pod_keep", GPUQ_K_DURATION, finished_pod_keep_us, .flags = GPUQ_F_LIVE, .doc = "time for which ended pods are kept, for their logs"),
-	F("start_timeout", GPUQ_K_DURATION, start_timeout_us, .flags = GPUQ_F_LIVE, .doc = "maximum time from placement until the job runs; 0: no limit"),
-	F("connections_per_user", GPUQ_K_INT, connections_per_user, .flags = GPUQ_F_LIVE, .min = 1, .max = GPUQ_CONNECTIONS_MAX, .doc = "connections of one user; short calls and operators have a reserve beyond it"),
-	F("creates_per_second", GPUQ_K_INT, creates_per_s, .min = 0, .max = 1000000, .doc = "maximum number of pods created per second; 0: no limit"),
-	F("metrics", GPUQ_K_STRLIST, metrics, .doc = "pages with device utilization of a Kubernetes cluster: DCGM exporters, or Prometheus' /federate"),
-	F("metrics_interval", GPUQ_K_DURATION, metrics_interval_us, .doc = "interval of utilization measurements; 0: never"),
-	F("idle_window", GPUQ_K_DURATION, policy.idle_window_us, .doc = "length of the windows that idle rules count"),
+	F("gpus", GPUQ_K_INT, gpus, .min = -1, .max = 1024, .doc = "number of devices of the local cluster; -1, the default, queries the driver"),
+	F("no_new_privs", GPUQ_K_BOOL, no_new_privs, .doc = "on the local cluster: programs of a job gain no privileges by set-user-ID bits or file capabilities"),
+	F("device_cgroup", GPUQ_K_BOOL, device_cgroup, .doc = "on the local cluster: a job can open no NVIDIA devices but its own"),
+	F("site", GPUQ_K_STR, site, .form = "file", .doc = "site file applied at the first start of an empty database"),
+	F("operators", GPUQ_K_STRLIST, operators, .flags = GPUQ_F_LIVE, .form = "list of users", .doc = "users with the rights of an operator, in addition to the user that the daemon runs as"),
+	F("operators_act_as_user", GPUQ_K_BOOL, operators_act_as_user, .flags = GPUQ_F_LIVE, .doc = "whether operators have the rights that are otherwise reserved to the owner of a job: run programs in it, attach to it, forward its ports and change what it runs"),
+	F("log_level", GPUQ_K_STR, log_level, .flags = GPUQ_F_LIVE, .form = "err | warn | notice | info | debug", .doc = "level of detail of the log"),
+	F("finished_pod_keep", GPUQ_K_DURATION, finished_pod_keep_us, .flags = GPUQ_F_LIVE, .doc = "time for which ended pods are kept, so that their logs can be read"),
+	F("start_timeout", GPUQ_K_DURATION, start_timeout_us, .flags = GPUQ_F_LIVE, .doc = "maximum time from placement until the job runs; after it the job is requeued"),
+	F("connections_per_user", GPUQ_K_INT, connections_per_user, .flags = GPUQ_F_LIVE, .min = 1, .max = GPUQ_CONNECTIONS_MAX, .doc = "maximum number of connections of one user, 1 to 4096"),
+	F("creates_per_second", GPUQ_K_INT, creates_per_s, .min = 0, .max = 1000000, .doc = "maximum number of pods created per second"),
+	F("metrics", GPUQ_K_STRLIST, metrics, .form = "list of URLs", .doc = "pages with the utilization of the devices of a Kubernetes cluster, in the text format of Prometheus"),
+	F("metrics_interval", GPUQ_K_DURATION, metrics_interval_us, .doc = "interval of measurements; 0 disables them"),
+	F("idle_window", GPUQ_K_DURATION, policy.idle_window_us, .doc = "length of the windows that idle rules count, see gpuq-site(5); at least one second"),
 	F("scheduler", GPUQ_K_OBJECT, policy.sched, .flags = GPUQ_F_LIVE, .sub = &config_sched_schema, .doc = "settings of the scheduler for all queues"),
-	F("record_dir", GPUQ_K_STR, record_dir, .doc = "directory in which scheduling cycles are recorded, for gpuq-sim replay"),
-	F("record_size", GPUQ_K_BYTES, record_bytes, .doc = "maximum size of these records; the oldest are deleted"),
-	F("backup_dir", GPUQ_K_STR, backup_dir, .flags = GPUQ_F_LIVE, .doc = "directory in which operators other than gpuqd itself may have backups written; absent: not allowed"),
-	F("history_keep", GPUQ_K_DURATION, history_keep_us, .flags = GPUQ_F_LIVE, .doc = "time for which ended jobs are kept; 0: for ever"),
-	F("history_max", GPUQ_K_INT, history_max, .flags = GPUQ_F_LIVE, .min = 0, .max = INT64_C(100000000), .doc = "maximum number of ended jobs that are kept; 0: all"),
-	F("map_size", GPUQ_K_BYTES, map_bytes, .doc = "maximum size of the database (address space)"),
-	F("adopt_cluster", GPUQ_K_BOOL, adopt_cluster, .doc = "accept this cluster although the jobs of the database ran in another"),
+	F("record_dir", GPUQ_K_STR, record_dir, .form = "path", .doc = "directory in which input and decisions of every scheduling cycle are recorded, for gpuq-sim(1) replay"),
+	F("record_size", GPUQ_K_BYTES, record_bytes, .doc = "maximum size of the records, at least 1Mi; the oldest are deleted"),
+	F("backup_dir", GPUQ_K_STR, backup_dir, .flags = GPUQ_F_LIVE, .form = "path", .doc = "directory in which operators other than gpuqd's own user may have backups written"),
+	F("history_keep", GPUQ_K_DURATION, history_keep_us, .flags = GPUQ_F_LIVE, .doc = "time for which ended jobs are kept; 0 keeps them for ever"),
+	F("history_max", GPUQ_K_INT, history_max, .flags = GPUQ_F_LIVE, .min = 0, .max = INT64_C(100000000), .doc = "maximum number of ended jobs that are kept, the newest; 0 keeps all"),
+	F("map_size", GPUQ_K_BYTES, map_bytes, .doc = "maximum size of the database"),
+	F("adopt_cluster", GPUQ_K_BOOL, adopt_cluster, .doc = "accept this cluster although the jobs of the database ran in another one; see --adopt-cluster in gpuqd(8)"),
 	F("unsafe_fs", GPUQ_K_BOOL, unsafe_fs, .doc = "allow a network or overlay filesystem for state"),
-	F("notify", GPUQ_K_OBJECT, notify, .flags = GPUQ_F_LIVE, .sub = &config_notify_schema, .doc = "notification of job events by mail and webhook"),
-	F("priority_weights", GPUQ_K_OBJECT, policy.weights, .flags = GPUQ_F_LIVE, .sub = &weights_schema, .doc = "weights of the terms of a job's priority: age, fairshare, size, qos, max_age"),
-	F("usage_half_life", GPUQ_K_DURATION, policy.usage_half_life_us, .doc = "half-life of past use; 0: no decay"),
-	F("usage_k", GPUQ_K_MILLI, policy.usage_k_milli, .flags = GPUQ_F_LIVE, .doc = "weight of past use when idle capacity is divided; 0: ignored"),
+	F("notify", GPUQ_K_OBJECT, notify, .flags = GPUQ_F_LIVE, .sub = &config_notify_schema, .doc = "notification of job events by mail and webhook; see notify in gpuq-job(5)"),
+	F("priority_weights", GPUQ_K_OBJECT, policy.weights, .flags = GPUQ_F_LIVE, .sub = &weights_schema, .doc = "weights of the terms of a job's priority, in points that add up"),
+	F("usage_half_life", GPUQ_K_DURATION, policy.usage_half_life_us, .doc = "half-life with which the use of queues and users decays"),
+	F("usage_k", GPUQ_K_MILLI, policy.usage_k_milli, .flags = GPUQ_F_LIVE, .doc = "weight of past use when idle capacity beyond the quotas is divided among queues, from 0 to 1000"),
 	{ .key = NULL },
 };
 /* clang-format on */
@@ -196,6 +200,7 @@ static const struct {
 	{ "audit", NULL, NULL, "check the database of --state (DIR or a backup), and exit" },
 	{ "check", NULL, NULL, "check the configuration and the site file, and exit" },
 	{ "print-config", NULL, NULL, "print all settings, and exit" },
+	{ "print-keys", NULL, NULL, "print all keys of gpuqd.yaml and of site files, and exit" },
 	{ "help", NULL, NULL, "print this, and exit" },
 	{ "version", NULL, NULL, "print the version, and exit" },
 };
@@ -357,10 +362,11 @@ int config_read(struct config *c, int argc, char **argv, struct gpuq_err *err)
 		c->new_state |= flags[i] && strcmp(options[i].name, "new-state") == 0;
 		c->audit |= flags[i] && strcmp(options[i].name, "audit") == 0;
 		c->print |= flags[i] && strcmp(options[i].name, "print-config") == 0;
+		c->print_keys |= flags[i] && strcmp(options[i].name, "print-keys") == 0;
 		c->help |= flags[i] && strcmp(options[i].name, "help") == 0;
 		c->version |= flags[i] && strcmp(options[i].name, "version") == 0;
 	}
-	if (c->help || c->version)
+	if (c->help || c->version || c->print_keys)
 		return 0;
 
 	if (!file && access(SYSTEM_FILE, F_OK) == 0)

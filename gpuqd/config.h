@@ -54,7 +54,7 @@ struct config {
 	struct config_notify notify;
 	struct policy policy;
 	/* what was asked for on the command line */
-	bool check, print, help, version;
+	bool check, print, print_keys, help, version;
 };
 
 /* Read options and file. Returns 0; GPUQ_EINVAL for options (err->text says what), or

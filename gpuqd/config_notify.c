@@ -87,15 +87,15 @@ static int check(struct gpuq_reader *r, const struct gpuq_val *v, void *obj)
 
 /* clang-format off */
 static const struct gpuq_field fields[] = {
-	N("mail_command", GPUQ_K_STRLIST, mail_command, .doc = "command that takes a mail with its headers on standard input; absent: no mail is sent"),
-	N("mail_from", GPUQ_K_STR, mail_from, .doc = "sender of mails"),
-	N("mail_allowed", GPUQ_K_STRLIST, mail_allowed, .doc = "suffixes of addresses that users may give; absent: all"),
+	N("mail_command", GPUQ_K_STRLIST, mail_command, .doc = "command that reads a mail with its headers on standard input: absolute path and arguments, such as [/usr/sbin/sendmail, -t, -i]"),
+	N("mail_from", GPUQ_K_STR, mail_from, .form = "address", .doc = "sender of mails"),
+	N("mail_allowed", GPUQ_K_STRLIST, mail_allowed, .doc = "suffixes of addresses that users may give, such as @example.org; their own user name is always allowed"),
 	N("mail_timeout", GPUQ_K_DURATION, mail_timeout_us, .min = 100000, .max = INT64_C(3600000000), .doc = "time after which the command is killed"),
-	N("webhook_allowed", GPUQ_K_STRLIST, webhook_allowed, .doc = "prefixes of URLs that users may give; absent: none"),
+	N("webhook_allowed", GPUQ_K_STRLIST, webhook_allowed, .doc = "prefixes of URLs that users may give, including at least the / after the host"),
 	N("webhook_timeout", GPUQ_K_DURATION, webhook_timeout_us, .min = 100000, .max = INT64_C(3600000000), .doc = "maximum time for a reply"),
-	N("proxy", GPUQ_K_STR, proxy, .doc = "proxy for webhooks; absent: none, the environment is ignored"),
-	N("keep", GPUQ_K_DURATION, keep_us, .min = 1000000, .max = INT64_C(2592000000000), .doc = "time for which delivery is retried"),
-	N("webhooks", GPUQ_K_OBJECTS, hooks, .sub = &hook_schema, .doc = "webhooks of the site for every job: {name, url, on}"),
+	N("proxy", GPUQ_K_STR, proxy, .form = "URL", .doc = "proxy for webhooks; proxy settings of the environment are ignored"),
+	N("keep", GPUQ_K_DURATION, keep_us, .min = 1000000, .max = INT64_C(2592000000000), .doc = "time for which delivery is retried, at intervals that grow to five minutes; after it the message is dropped and gpuq events --audit reports it"),
+	N("webhooks", GPUQ_K_OBJECTS, hooks, .sub = &hook_schema, .doc = "webhooks of the site, called for events of every job: at most eight, each {name: NAME, url: URL, on: [fail]} with the events of a job's notify; default end and fail"),
 	{ .key = NULL },
 };
 /* clang-format on */

@@ -1,4 +1,4 @@
-/* config_notify.h - `notify` of gpuqd.yaml: who may be told of jobs, and how
+/* config_notify.h - `notify` of gpuqd.yaml: allowed recipients and delivery of notifications
  *
  * Owns     its keys, defaults and checks. Touches nothing.
  * Used by  config.c, daemon.c.
@@ -28,7 +28,7 @@ struct config_notify {
 
 extern const struct gpuq_schema config_notify_schema;
 
-/* What the model has to know of it; its strings are the configuration's. */
+/* The part of it that the model needs; its strings belong to the configuration. */
 void config_notify_policy(const struct config_notify *c, struct policy_notify *out);
 
 #endif

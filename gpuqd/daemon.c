@@ -37,6 +37,8 @@
 #include "gpuqd/rpc/method/methods.h"
 #include "gpuqd/rpc/rpc.h"
 #include "gpuqd/store/store.h"
+#include "gpuqd/store/write.h"
+#include "gpuqd/store/upgrade.h"
 #include "libgpuq/limits.h"
 #include "libgpuq/wire/mp.h"
 #include "libgpuq/units.h"
@@ -472,7 +474,7 @@ static struct dispatch_opts dispatch_opts_of(const struct config *c)
 				       .start_timeout_us = c->start_timeout_us };
 }
 
-/* What of r may change while the daemon runs takes effect; r is ours now. */
+/* Apply those keys of r that may change at run time; takes over r. */
 static void take(struct daemon *d, struct reread *r)
 {
 	struct config *c = &r->config;
@@ -563,8 +565,8 @@ static int restore(const struct config *c, const struct store_opts *o, struct gp
 	return rc;
 }
 
-/* What is stored may be older than what runs. That it is being recovered is written together
- * with the new identity: from then on it is no copy any more. */
+/* The database may be older than the cluster. The recovering state is stored together with the
+ * new identity: from then on the database is no longer a copy. */
 static int begin_recovery(struct daemon *d, const char *why, struct gpuq_err *err)
 {
 	struct event ev = { .type = EV_RECOVERY_BEGUN, .at_us = loop_now_us(d->loop) };
@@ -740,7 +742,7 @@ static int build(struct daemon *d, struct gpuq_err *err)
 		rc = loop_on_signal(d->loop, SIGHUP, on_hup, d, err);
 	if (rc == 0)
 		rc = start_cluster(d, err);
-	/* Last: who connects finds everything in place. */
+	/* Listen last: a client finds everything in place. */
 	if (rc == 0)
 		rc = open_sockets(d, err);
 	return rc;
@@ -760,8 +762,8 @@ static void teardown(struct daemon *d)
 		rpc_server_stop(d->rpc);
 	if (d->schedule && d->dispatch && d->methods)
 		stop_cluster(d);
-	/* Answers that wait for the disk leave; then the calls that still stand hear that
-	 * nobody listens, while those they belong to are there. */
+	/* Replies that wait for the disk are sent; then open calls are told that their clients
+	 * are gone, while their owners still exist. */
 	store_close_writer(d->store);
 	if (d->journal && journal_flush(d->journal, &err) < 0)
 		log_err("journal.flush", "error=%s", LOGS(err.text));

@@ -10,6 +10,7 @@
 #include "gpuqd/base/log.h"
 #include "gpuqd/cluster/local/shepherd/shepherd.h"
 #include "gpuqd/config.h"
+#include "gpuqd/config_keys.h"
 #include "gpuqd/daemon.h"
 
 static void print_name(void *arg, const char *name)
@@ -39,9 +40,11 @@ int main(int argc, char **argv)
 		fprintf(stderr, "gpuqd: %s\n", err.text);
 		return strstr(err.text, "see gpuqd --help") ? EXIT_USAGE : EXIT_CONFIG;
 	}
-	if (c.help || c.version) {
+	if (c.help || c.version || c.print_keys) {
 		if (c.help)
 			config_usage(&text);
+		else if (c.print_keys)
+			config_keys_print(&text);
 		else
 			gpuq_buf_adds(&text, "gpuqd " PACKAGE_VERSION "\n");
 		fputs(gpuq_buf_str(&text), stdout);

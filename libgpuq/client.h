@@ -29,9 +29,9 @@ struct gpuq; /* opaque; one per connection, one thread */
  * GPUQ_EVERSION, GPUQ_EPROTO, GPUQ_EINVAL (address). */
 int gpuq_connect(const char *addr, const char *client, int64_t timeout_us, struct gpuq **out,
 		 struct gpuq_err *err);
-/* The same; it, and whatever is called on the connection, ends with GPUQ_ECANCELED as soon as
- * stop_fd (-1: none) can be read, whether the server answers or not: for ^C. What was under
- * way may have happened; the connection is of no further use. */
+/* Like gpuq_connect(); this call and all later ones on the connection end with GPUQ_ECANCELED as
+ * soon as stop_fd (-1: none) is readable, whether the server answers or not: for ^C. A call in
+ * progress may have been executed; the connection cannot be used any more. */
 int gpuq_connect_stop(const char *addr, const char *client, int64_t timeout_us, int stop_fd,
 		      struct gpuq **out, struct gpuq_err *err);
 void gpuq_close(struct gpuq *g);

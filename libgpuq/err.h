@@ -2,7 +2,7 @@
  *
  * Owns     the list of errors (err.def): C code, wire number, wire name, text.
  * Touches  memory only.
- * Used by  everybody; part of the installed API.
+ * Used by  all rooms; part of the installed API.
  *
  * A function that can fail returns 0 or one of the negative codes below and, when
  * the caller passed an err, fills it: one sentence with the user's nouns in it, the

@@ -57,8 +57,8 @@ static inline bool grow_heap_u32(void *items, uint32_t *room, size_t need, size_
 				       : grow_heap_u32, size_t                                     \
 				       : grow_heap)((items), (room), (need), sizeof(**(items))))
 
-/* The same for an array in an arena, where the earlier one stays until the arena goes. What is
- * new is zero. */
+/* The same for an array in an arena, where the earlier one stays until the arena goes. New
+ * items are zero. */
 static inline bool grow_arena(struct gpuq_arena *a, void *items, size_t *room, size_t need,
 			      size_t size)
 {

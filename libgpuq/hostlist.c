@@ -31,7 +31,7 @@ static int add(struct word *w, const char *name)
 	if (!name)
 		return gpuq_no_memory(w->err);
 	if (strlen(name) > NODE_BYTES_MAX || strspn(name, w->allowed) != strlen(name))
-		return gpuq_fail(w->err, GPUQ_EINVAL, "'%.80s' is no node name", name);
+		return gpuq_fail(w->err, GPUQ_EINVAL, "'%.80s' is not a node name", name);
 	if (w->list && w->list->n >= HOSTLIST_NAMES_MAX)
 		return too_many(w);
 	return gpuq_add(w->a, w->list, gpuq_str(w->a, name)) ? 0 : gpuq_no_memory(w->err);

@@ -38,7 +38,7 @@ static void civil_from_days(int64_t days, int *y, int *m, int *d)
 	*y = (int)(yoe + era * 400 + (*m <= 2));
 }
 
-/* What has been read so far; -1 = not given. */
+/* The parts read so far; -1 = not given. */
 struct when {
 	const char *text;
 	int64_t now_us;
@@ -382,7 +382,8 @@ void gpuq_instant_print(int64_t at_us, char *out, size_t room)
 	int64_t s, ms;
 	int y, m, d;
 
-	/* What is beyond the calendar prints as its end, so that the width holds. */
+	/* An instant beyond the calendar prints as the end of the calendar, so that the width
+	 * holds. */
 	if (at_us < 0)
 		at_us = 0;
 	if (at_us > last)

@@ -37,8 +37,8 @@
 #define GPUQ_IDLE_TIMEOUT_S 600 /* without a call or an open stream */
 #define GPUQ_PING_S 30
 
-/* Sessions: exec, attach, port-forward. What waits for a slow reader is one piece for each
- * item of credit, in either direction. */
+/* Sessions: exec, attach, port-forward. One piece for each item of credit is buffered for a slow
+ * reader, in either direction. */
 #define GPUQ_SESSION_PIECE_BYTES 16384u
 #define GPUQ_SESSION_CREDIT 16u /* pieces a client may send before they have left */
 #define GPUQ_SESSIONS_PER_USER 64u
@@ -77,7 +77,7 @@
 
 /* Kept. */
 #define GPUQ_KEY_KEEP_S (7 * 86400) /* idempotency keys */
-#define GPUQ_AUDIT_KEEP_S (400 * 86400) /* who changed what: a year, and time to look at it */
+#define GPUQ_AUDIT_KEEP_S (400 * 86400) /* the audit: a year, and time to read it */
 #define GPUQ_AUDIT_MAX 200000u /* records of it: about 100 MB at the most */
 #define GPUQ_OUTBOX_MAX 100000u /* messages that wait to be told: about 150 MB */
 #define GPUQ_LOG_LINE_BYTES_MAX 1024u /* one log record */

@@ -36,7 +36,7 @@ enum gpuq_job_state {
 		N_GPUQ_JOB_STATES
 };
 
-/* X(symbol, word, who can act, doc) */
+/* X(symbol, word, role that can act, doc) */
 #define GPUQ_REASONS(X)                                                                            \
 	X(NONE, "None", "nobody", "no reason; it can start")                                      \
 	X(RESOURCES, "Resources", "nobody", "not enough free devices, CPU or memory now")          \
@@ -85,8 +85,7 @@ enum gpuq_reason {
 		N_GPUQ_REASONS
 };
 
-/* What `have` and `need` of a reason count; the word is in its `unit`.
- * X(symbol, word) */
+/* Units of `have` and `need` of a reason; the word is in its `unit`. X(symbol, word) */
 #define GPUQ_UNITS(X) \
 	X(COUNT, "count") \
 	X(GPUS, "gpus") \

@@ -1,9 +1,9 @@
-/* notify.h - of what a job's owner wants to be told, and where
+/* notify.h - events that a job reports, and to whom
  *
- * Owns     the words for what can be told, struct gpuq_notify, and which addresses are fit
- *          to be written to.
+ * Owns     the names of the events, struct gpuq_notify, and the checks of addresses
+ *          and URLs.
  * Touches  memory only.
- * Used by  spec.h (job files, options), the daemon (whom to tell, what a site allows).
+ * Used by  spec.h (job files, options), the daemon (recipients, limits of the site).
  */
 #ifndef LIBGPUQ_NOTIFY_H
 #define LIBGPUQ_NOTIFY_H
@@ -39,7 +39,7 @@ enum gpuq_notify_on {
 #define X(sym, word, slurm) GPUQ_NOTIFY_##sym = 1 << GPUQ_NOTIFY_BIT_##sym,
 	GPUQ_NOTIFY(X)
 #undef X
-	/* What Slurm's ALL means: everything but the clock, and an array as a whole. */
+	/* The events of Slurm's ALL: all but those of the time limit, and an array as a whole. */
 	GPUQ_NOTIFY_ALL = GPUQ_NOTIFY_BEGIN | GPUQ_NOTIFY_END | GPUQ_NOTIFY_FAIL |
 			  GPUQ_NOTIFY_REQUEUE | GPUQ_NOTIFY_PREEMPT | GPUQ_NOTIFY_INVALID_DEPEND,
 	GPUQ_NOTIFY_TIMES = GPUQ_NOTIFY_TIME_90 | GPUQ_NOTIFY_TIME_80 | GPUQ_NOTIFY_TIME_50

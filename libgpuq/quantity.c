@@ -141,8 +141,8 @@ int gpuq_milli_parse(const char *text, int64_t *milli, struct gpuq_err *err)
 	return parse(text, 3, milli, "a quantity", "2, 0.5 or 100m", err);
 }
 
-/* Slurm's --mem: whole numbers of MiB, or with K, M, G, T of 1024 each; K rounds up
- * to a MiB as Slurm does. What follows the letter ("GB", "GiB") means nothing there. */
+/* Parse Slurm's --mem: whole numbers of MiB, or with K, M, G, T of 1024 each; K rounds up to a
+ * MiB as Slurm does. Text after the letter ("GB", "GiB") is ignored there. */
 int gpuq_slurm_mem_parse(const char *text, int64_t *bytes, struct gpuq_err *err)
 {
 	static const char letters[] = "kmgt";

@@ -87,6 +87,7 @@ struct gpuq_field {
 	const char *const *names; /* ENUM: NULL-terminated */
 	const struct gpuq_schema *sub; /* OBJECT, OBJECT_PTR, OBJECTS */
 	const struct gpuq_custom *custom; /* CUSTOM */
+	const char *form; /* CUSTOM: what is accepted, for manuals; else NULL: as the kind says */
 	const char *doc; /* one sentence for help and manuals */
 };
 

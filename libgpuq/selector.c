@@ -25,7 +25,7 @@ const char *gpuq_selector_key(const char *text, size_t *n)
 	return text;
 }
 
-/* What stands behind "=", "==" or "!="; NULL when there is none of them. */
+/* Return the text after "=", "==" or "!="; NULL without any of them. */
 static const char *value_of(const char *text, bool *unequal)
 {
 	size_t n;

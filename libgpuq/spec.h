@@ -6,7 +6,7 @@
  *          (validates again what came over the wire), the cluster adapters.
  *
  * All front ends end in one struct gpuq_spec; gpuq_spec_write prints it in gpuq's
- * own form (model.md section 2), which reads back to the same struct. Memory of a
+ * own form (gpuq-job(5)), which reads back to the same struct. Memory of a
  * spec belongs to the arena it was read into.
  */
 #ifndef LIBGPUQ_SPEC_H
@@ -209,7 +209,7 @@ bool gpuq_spec_has_key(const char *key); /* of a job file */
 
 enum gpuq_form { GPUQ_FORM_JOB, GPUQ_FORM_MANIFEST, GPUQ_FORM_SCRIPT };
 
-/* What the lines of a script ask of the program that submits it: #SBATCH --wait. */
+/* Requests of a script's lines to the submitting program: #SBATCH --wait. */
 enum gpuq_ask {
 	GPUQ_ASK_WAIT = 1,
 	GPUQ_ASK_PARSABLE = 2,
@@ -246,8 +246,8 @@ struct gpuq_spec_opts {
 	const char *const
 		*argv; /* command-line options, as "--gpus=4" ... NULL-terminated; may be NULL */
 	const char *const *args; /* the script's arguments; may be NULL */
-	/* Of the submitter: goes into each spec, its environment as --export says. May be
-	 * NULL; must live as long as the arena. */
+	/* The submitter's context, copied into each spec, its environment as --export says. May
+	 * be NULL; must live as long as the arena. */
 	const struct gpuq_context *context;
 };
 
@@ -288,8 +288,8 @@ int gpuq_array_parse(struct gpuq_arena *a, const char *text, struct gpuq_array *
 		     struct gpuq_err *err);
 void gpuq_array_print(const struct gpuq_array *array, struct gpuq_buf *out); /* without throttle */
 
-/* Who gets mail of what, and which webhook is called, from notify, mail_type and mail_user
- * together; on = 0: nobody, none. submitter: who gets mail when nobody is named. */
+/* Resolve recipients of mail, their events and the webhook from notify, mail_type and mail_user
+ * together; on = 0: no notification. submitter: the recipient when no other is given. */
 void gpuq_spec_told(const struct gpuq_spec *spec, const char *submitter, struct gpuq_notify *mail,
 		    struct gpuq_notify *web);
 

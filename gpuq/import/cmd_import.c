@@ -1,11 +1,11 @@
 /* gpuq import kueue: the queues of another system as a site file. */
-#include "gpuq/import/cmd_import.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "gpuq/cli.h"
+#include "gpuq/command.h"
 #include "gpuq/file.h"
 #include "gpuq/import/import_kueue.h"
 #include "libgpuq/limits.h"

@@ -7,8 +7,8 @@
  * A Cohort and a ClusterQueue become queues (the cohort is the parent), a LocalQueue a queue
  * below its ClusterQueue with the namespace as its own, a ResourceFlavor a flavor and a pool
  * of the nodes with its labels, a WorkloadPriorityClass a qos, a Topology the topology. Both
- * v1beta1 and v1beta2 are read. Only quotas of devices are kept. What Kueue defaults (no
- * reclaim, no preemption) is written out, because gpuq's defaults are others.
+ * v1beta1 and v1beta2 are read. Only quotas of devices are kept. Kueue's defaults (no
+ * reclaim, no preemption) are written out, because gpuq has other defaults.
  */
 #ifndef GPUQ_IMPORT_IMPORT_KUEUE_H
 #define GPUQ_IMPORT_IMPORT_KUEUE_H

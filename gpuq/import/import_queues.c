@@ -1,4 +1,4 @@
-/* Cohorts, ClusterQueues and LocalQueues: quotas, limits, whom they may take from. */
+/* Cohorts, ClusterQueues and LocalQueues: quotas, limits, reclaim. */
 #include <string.h>
 
 #include "gpuq/import/import_int.h"
@@ -39,7 +39,7 @@ static int milli_of(struct import *im, const struct object *o, const struct gpuq
 	return import_fail(im, o, v, path, "expected a quantity such as 8");
 }
 
-/* What counts as a device may have several names; a flavor has one number of them. */
+/* A device may have several resource names; a flavor has one number of devices. */
 static struct quota *quota_of(struct import *im, const char *flavor, struct quota *list,
 			      struct quota ***end)
 {
@@ -122,7 +122,8 @@ static int read_quotas(struct import *im, const struct object *o, struct quota *
 	return rc;
 }
 
-/* What members of the cohort bring, level by level: its own quota comes on top of theirs. */
+/* Sum the contribution of the cohort's members, level by level: its own quota is added to
+ * theirs. */
 static int64_t members_bring(struct import *im, const char *cohort, const char *flavor, int depth)
 {
 	int64_t sum = 0;
@@ -163,7 +164,7 @@ void import_put_map(struct import *im, struct gpuq_val *queue, const char *key,
 
 /* ---- queues ---- */
 
-/* What Kueue does when nothing is said is the first of each. */
+/* The first entry of each is Kueue's default. */
 static const struct policy {
 	const char *theirs, *ours;
 	struct {
@@ -230,7 +231,7 @@ static int put_policy(struct import *im, const struct object *o, struct gpuq_val
 	return put_borrow(im, o, gpuq_get(p, "borrowWithinCohort"), queue);
 }
 
-/* Whom jobs may take from is said where they are, in the leaves. */
+/* Reclaim and preempt policies are written in the leaves, where the jobs are. */
 static const struct object *policy_of(const struct import *im, const struct object *o)
 {
 	if (strcmp(o->kind, "LocalQueue") == 0)
@@ -275,7 +276,7 @@ static int put_common(struct import *im, const struct object *o, struct gpuq_val
 	return rc;
 }
 
-/* Who is in no cohort has nobody to borrow from. */
+/* A queue without a cohort cannot borrow. */
 static bool is_top(const struct object *o)
 {
 	return strcmp(o->kind, "LocalQueue") != 0 && !import_cohort(o);

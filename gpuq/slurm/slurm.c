@@ -1,5 +1,9 @@
 /* The commands of Slurm by name. */
 #include "gpuq/slurm/slurm.h"
+#include "gpuq/command.h"
+#include "gpuq/slurm/slurm_command.h"
+#include "gpuq/slurm/slurm_step.h"
+#include "gpuq/slurm/slurm_options.h"
 
 #include <stdlib.h>
 #include <string.h>

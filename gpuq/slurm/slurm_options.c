@@ -1,8 +1,9 @@
-/* What becomes of each option of Slurm's commands: it works, and is the row of one of gpuq's;
- * it is so anyway (ANYWAY), is ignored with a warning (IGNORED) or refused (REFUSED), and the
- * row says why, or what to do instead. Options of jobs are in libgpuq/spec/spec_options.c and
- * spec_unused.c. gpuq-slurm(7) has these tables; tests/lint/slurm-options compares. */
-#include "gpuq/slurm/slurm.h"
+/* The handling of each option of Slurm's commands: it works, as the row of one of gpuq's; it has
+ * no effect to begin with (ANYWAY), is ignored with a warning (IGNORED) or refused (REFUSED),
+ * and the row says why, or names an alternative. Options of jobs are in
+ * libgpuq/spec/spec_options.c and spec_unused.c. gpuq-slurm(7) has these tables;
+ * tests/sharness/slurm_tables.py compares. */
+#include "gpuq/slurm/slurm_options.h"
 
 /* clang-format off */
 #define END { 0, NULL, 0, 0, NULL, NULL }
@@ -23,7 +24,7 @@ const struct opt slurm_common_opts[] = {
 const struct opt slurm_which_opts[] = {
 	{ OPT_USERS, "user", 'u', ARG_MANY, "USERS", "jobs of these users" },
 	{ OPT_USERS, "users", 0, ARG_MANY, "USERS", "same as --user" },
-	{ OPT_ME, "me", 0, ARG_NONE, NULL, "my own jobs" },
+	{ OPT_ME, "me", 0, ARG_NONE, NULL, "the caller's jobs" },
 	{ OPT_QUEUES, "partition", 'p', ARG_MANY, "QUEUES", "jobs of these queues" },
 	{ OPT_QUEUES, "partitions", 0, ARG_MANY, "QUEUES", "same as --partition" },
 	{ OPT_S_ACCOUNTS, "account", 'A', ARG_MANY, "ACCOUNTS", "jobs of these accounts" },
@@ -181,7 +182,7 @@ const struct opt scontrol_opts[] = {
 	END
 };
 
-/* What the two forms of srun have in common. */
+/* Options that both forms of srun share. */
 #define SRUN_IGNORED \
 	IGNORED("accel-bind", 0, ARG_REQUIRED, "tasks see the devices of their pod"), \
 	IGNORED("compress", 0, ARG_OPTIONAL, "nothing is copied"), \

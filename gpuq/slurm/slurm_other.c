@@ -4,8 +4,8 @@
 #include <string.h>
 #include <strings.h>
 
-#include "gpuq/cmd/see/cmd_int.h"
-#include "gpuq/slurm/slurm.h"
+#include "gpuq/command.h"
+#include "gpuq/slurm/slurm_command.h"
 
 static int slurm_code(int code)
 {

@@ -8,7 +8,8 @@
 
 #include "gpuq/filter.h"
 #include "gpuq/out.h"
-#include "gpuq/slurm/slurm.h"
+#include "gpuq/slurm/slurm_command.h"
+#include "gpuq/slurm/slurm_words.h"
 #include "gpuq/term.h"
 #include "gpuq/view.h"
 #include "libgpuq/names.h"
@@ -445,7 +446,7 @@ static void print_line(const struct table *t, const struct line *l)
 	gpuq_buf_done(&clean);
 }
 
-/* All that the columns look at, and who picks jobs. */
+/* All keys that columns and filters read. */
 static const char *const keys[] = {
 	"id",         "array_index", "array",     "name",    "user",         "queue",
 	"account",    "qos",         "state",     "reason",  "submit_time",  "eligible_time",
@@ -471,7 +472,7 @@ static int by_id(const void *x, const void *y)
 
 	if (i != k)
 		return i < k ? -1 : 1;
-	/* What of an array still waits stands behind its elements. */
+	/* The pending part of an array sorts after its elements. */
 	return p == q ? 0 : p < 0 ? 1 : q < 0 ? -1 : p < q ? -1 : 1;
 }
 
@@ -503,9 +504,9 @@ static int fill(struct cli *c, struct gpuq_val *params, struct gpuq_err *err)
 		gpuq_set(a, params, times[i].key, gpuq_int(a, us > 0 ? us : 0));
 	}
 	gpuq_set(a, params, "all", gpuq_bool(a, true));
-	/* What sums are made of is whole: without a limit there were the newest ones alone. */
+	/* Sums need all jobs: without a limit only the newest would be read. */
 	gpuq_set(a, params, "limit", gpuq_int(a, INT64_MAX));
-	/* Without being told whose, one's own; an operator everybody's. */
+	/* Default: the caller's jobs; for an operator those of all users. */
 	if (rc == 0 && !opt_given(&c->args, OPT_USERS) && !opt_given(&c->args, OPT_ME) &&
 	    !opt_given(&c->args, OPT_ALL) && !opt_given(&c->args, OPT_JOBS) && cli_user(c)) {
 		struct gpuq_val *mine = gpuq_list(a);

@@ -4,6 +4,7 @@
  * is ours, so it runs where salloc does, with the variables of the job; where jobs are
  * processes of this machine it sees the job's devices as well. A second process stays with
  * the job: that keeps its lease, and tells the command when the job has ended. */
+#include "gpuq/slurm/slurm_salloc.h"
 #include "config.h"
 
 #include <errno.h>
@@ -18,8 +19,12 @@
 #include <unistd.h>
 
 #include "gpuq/cmd/job/follow.h"
+#include "gpuq/command.h"
 #include "gpuq/job.h"
 #include "gpuq/slurm/slurm.h"
+#include "gpuq/slurm/slurm_command.h"
+#include "gpuq/slurm/slurm_words.h"
+#include "gpuq/slurm/slurm_submit.h"
 #include "gpuq/cmd/job/submission.h"
 #include "gpuq/view.h"
 #include "libgpuq/units.h"
@@ -28,7 +33,7 @@
 #define BEGINS_US (GPUQ_US_PER_S - 1)
 #define LEASE "30s"
 #define KILL_AFTER_S 5
-#define REVOKED 3 /* exit code of who watches the job */
+#define REVOKED 3 /* exit code of the process that watches the job */
 
 /* It waits, and ends as it is told: well by USR1, as failed by USR2. */
 static const char *const holder[] = {
@@ -304,7 +309,7 @@ static int run_command(struct cli *c, int64_t id, char **argv, bool *revoked)
 	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-/* What waits in the pods has to know its signals before it is told by one. */
+/* The program in the pods must have set its signal handlers before it is signalled. */
 static void let_it_begin(int64_t granted_us)
 {
 	const int64_t left_us = granted_us + BEGINS_US - cli_mono_us();

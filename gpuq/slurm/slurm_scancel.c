@@ -6,7 +6,8 @@
 
 #include "gpuq/filter.h"
 #include "gpuq/lines.h"
-#include "gpuq/slurm/slurm.h"
+#include "gpuq/slurm/slurm_command.h"
+#include "gpuq/slurm/slurm_words.h"
 #include "gpuq/view.h"
 #include "libgpuq/units.h"
 

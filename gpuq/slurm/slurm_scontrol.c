@@ -10,7 +10,10 @@
 
 #include "gpuq/filter.h"
 #include "gpuq/job.h"
-#include "gpuq/slurm/slurm.h"
+#include "gpuq/slurm/slurm_command.h"
+#include "gpuq/slurm/slurm_words.h"
+#include "gpuq/slurm/slurm_show.h"
+#include "gpuq/slurm/slurm_salloc.h"
 #include "gpuq/term.h"
 #include "gpuq/view.h"
 #include "libgpuq/hostlist.h"
@@ -300,7 +303,7 @@ static int version(struct cli *c, int n, char **words)
 	return EXIT_DONE;
 }
 
-/* What becomes of each: run, or what to do instead. gpuq-slurm(7) has the table. */
+/* Handling of each verb: a function, or an alternative. gpuq-slurm(7) has the table. */
 static const struct {
 	const char *verb;
 	int (*run)(struct cli *c, int n, char **words);

@@ -1,4 +1,6 @@
 /* scontrol show: jobs, nodes, partitions as blocks of key=value; lists of nodes. */
+#include "gpuq/slurm/slurm_show.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,7 +9,7 @@
 
 #include "gpuq/filter.h"
 #include "gpuq/job.h"
-#include "gpuq/slurm/slurm.h"
+#include "gpuq/slurm/slurm_words.h"
 #include "gpuq/term.h"
 #include "gpuq/view.h"
 #include "libgpuq/hostlist.h"

@@ -6,7 +6,8 @@
 #include <strings.h>
 
 #include "gpuq/list.h"
-#include "gpuq/slurm/slurm.h"
+#include "gpuq/slurm/slurm_command.h"
+#include "gpuq/slurm/slurm_words.h"
 #include "gpuq/view.h"
 #include "libgpuq/hostlist.h"
 #include "libgpuq/units.h"
@@ -137,8 +138,8 @@ static void put_time(struct gpuq_arena *a, struct gpuq_val *line, const char *ke
 	gpuq_put(a, line, key, gpuq_str(a, s < 0 ? none : gpuq_arena_strdup(a, clock)));
 }
 
-/* What of a node the columns show that are not sums: nodes that differ have lines of their
- * own. */
+/* Return the node's properties that columns show without summing: nodes that differ have
+ * separate lines. */
 static const char *likeness(struct world *w, const struct gpuq_val *n)
 {
 	struct gpuq_arena *a = &w->c->arena;

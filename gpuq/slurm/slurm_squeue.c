@@ -6,7 +6,8 @@
 
 #include "gpuq/filter.h"
 #include "gpuq/list.h"
-#include "gpuq/slurm/slurm.h"
+#include "gpuq/slurm/slurm_command.h"
+#include "gpuq/slurm/slurm_words.h"
 #include "gpuq/view.h"
 #include "libgpuq/spec.h"
 #include "libgpuq/units.h"
@@ -86,7 +87,7 @@ static void nodes_text(struct gpuq_buf *out, const struct row *r)
 	struct gpuq_buf names = GPUQ_BUF_INIT;
 	const size_t n = view_job_nodes(&names, r->obj);
 
-	/* Of a waiting job, how many it asks for. */
+	/* For a pending job, the number of nodes it requests. */
 	gpuq_buf_printf(out, "%zu", n ? n : (size_t)gpuq_get_int(r->obj, "pod_count", 1));
 	gpuq_buf_done(&names);
 }
@@ -187,7 +188,7 @@ static void comment_text(struct gpuq_buf *out, const struct row *r)
 	gpuq_buf_adds(out, gpuq_get_str(r->obj, "comment", "(null)"));
 }
 
-/* Of a job that runs, when its time is over. */
+/* For a running job, the end by its time limit. */
 static void end_text(struct gpuq_buf *out, const struct row *r)
 {
 	const int64_t start = gpuq_get_int(r->obj, "start_time", 0);
@@ -253,7 +254,8 @@ static const struct column cols[] = {
 	{ "EXEC_HOST", 'B', 0, "pods.node", exec_text, NULL, "" },
 	{ "FEATURES", 'f', 0, "flavor", NULL, NULL, "" },
 	{ "RESTARTS", 'X', 0, "attempt", NULL, NULL, "" },
-	/* What lists do not tell, as squeue has it of a job that asked for none of it. */
+	/* Columns that lists do not provide, as squeue shows them for a job that requested none
+	 * of it. */
 	{ "CPUS", 'C', 0, "cpus pod_count", cpus_text, NULL, "" },
 	{ "COMMAND", 'o', 0, "id", planned_text, NULL, "" },
 	{ "MIN_CPUS", 'c', 0, "id", one_text, NULL, "" },

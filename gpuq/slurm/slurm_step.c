@@ -3,6 +3,7 @@
  * Inside of a pod it starts the tasks of that pod: a script runs once in every pod, so each
  * starts its own part. From outside, in what salloc runs or with --jobid, it starts the tasks
  * of all pods, each in a session with its pod (gpuq exec), so that it ends with the job. */
+#include "gpuq/slurm/slurm_step.h"
 #include "config.h"
 
 #include <errno.h>
@@ -15,6 +16,8 @@
 #include "gpuq/filter.h"
 #include "gpuq/job.h"
 #include "gpuq/slurm/slurm.h"
+#include "gpuq/slurm/slurm_words.h"
+#include "gpuq/slurm/slurm_submit.h"
 #include "gpuq/slurm/slurm_tasks.h"
 #include "gpuq/view.h"
 #include "libgpuq/hostlist.h"
@@ -78,7 +81,7 @@ static void set_devices(long local, long each)
 	gpuq_buf_done(&mine);
 }
 
-/* What the job says and what programs cannot do without stays whatever --export says. */
+/* Variables of the job, and those that programs cannot do without, stay whatever --export says. */
 static bool is_kept(const char *entry)
 {
 	static const char *const kept[] = { "SLURM_", "GPUQ_", "CUDA_", "NVIDIA_",
@@ -190,8 +193,8 @@ static void __attribute__((noreturn)) become_inside(void *arg, long i)
 	become(p->command);
 }
 
-/* What of our environment a session in a pod is given: on this machine all of it that is
- * not the job's own, elsewhere what --export names, and what a task is. */
+/* True if a variable is passed to a session in a pod: on the local cluster all but the job's
+ * own, elsewhere those that --export names, and those of the task. */
 static bool is_sent(const struct plan *p, const char *entry)
 {
 	static const char *const tasks[] = { "GPUQ_LOCALID=", "GPUQ_PROCID=",  "SLURM_LOCALID=",

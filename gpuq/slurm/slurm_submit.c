@@ -1,4 +1,5 @@
 /* sbatch, and srun outside of a job: gpuq submit and gpuq run in Slurm's words. */
+#include "gpuq/slurm/slurm_submit.h"
 #include "config.h"
 
 #include <inttypes.h>
@@ -9,12 +10,16 @@
 #include <unistd.h>
 
 #include "gpuq/cmd/job/attend.h"
+#include "gpuq/command.h"
 #include "gpuq/slurm/slurm.h"
+#include "gpuq/slurm/slurm_command.h"
+#include "gpuq/slurm/slurm_words.h"
+#include "gpuq/slurm/slurm_salloc.h"
 #include "gpuq/cmd/job/stdio.h"
 #include "gpuq/cmd/job/submission.h"
 #include "gpuq/view.h"
 
-/* What the environment says stands behind what the command line says. */
+/* Variables precede the options of the command line. */
 static const struct {
 	const char *variable, *option;
 	bool flag;
@@ -151,7 +156,7 @@ static void name_outputs(struct cli *c, struct submission *s)
 							   : "slurm-%j.out";
 }
 
-/* What the script's own lines ask of us. */
+/* Take the options of the script's own lines. */
 static void take_asks(struct cli *c, unsigned asks)
 {
 	static const struct {

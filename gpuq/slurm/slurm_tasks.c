@@ -150,7 +150,7 @@ static void attend_all(struct run *r)
 		if (r->kill_at_us && cli_mono_us() >= r->kill_at_us) {
 			tell_all(r, SIGKILL);
 			r->kill_at_us = 0;
-			/* What they have started and left behind may keep our pipes. */
+			/* Background processes of the tasks may keep the pipes open. */
 			if (r->n_alive == 0)
 				break;
 		}

@@ -1,11 +1,11 @@
-/* slurm_tasks.h - some programs side by side, as srun starts them
+/* slurm_tasks.h - several programs in parallel, as srun starts them
  *
  * Owns     these processes and their pipes while tasks_run runs.
  * Touches  processes, files, standard output and error.
  * Used by  slurm_step.c.
  *
- * One alone has our descriptors. Of several the output comes by lines, never mixed; when one
- * fails the others are told to end, and a little later made to.
+ * A single task inherits the descriptors. Output of several comes by lines, never mixed; when one
+ * fails the others get SIGTERM, and SIGKILL a little later.
  */
 #ifndef GPUQ_SLURM_SLURM_TASKS_H
 #define GPUQ_SLURM_SLURM_TASKS_H
@@ -14,7 +14,7 @@
 
 #define TASKS_MAX 1024
 
-/* What a task is to become; it does not come back. Runs in the new process. */
+/* Become a task; never returns. Runs in the new process. */
 typedef void (*task_fn)(void *arg, long i) __attribute__((noreturn));
 
 struct tasks {

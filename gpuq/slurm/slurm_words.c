@@ -1,5 +1,5 @@
 /* Slurm's words for what gpuq says in others. */
-#include "gpuq/slurm/slurm.h"
+#include "gpuq/slurm/slurm_words.h"
 
 #include <ctype.h>
 #include <inttypes.h>
@@ -324,7 +324,7 @@ bool slurm_keep(const struct cli *c, const struct gpuq_val *job)
 
 bool slurm_is_spent_array(const struct gpuq_val *job)
 {
-	/* What was cancelled before it started has no other line. */
+	/* An array that was cancelled before it started has no other line. */
 	return gpuq_get_str(gpuq_get(job, "array"), "indices", NULL) &&
 	       gpuq_get_int(job, "array_index", -1) < 0 && view_job_ended(job) &&
 	       view_job_state(job) != GPUQ_JOB_CANCELLED;

@@ -1,11 +1,11 @@
 /* gpuq top: jobs, nodes and queues on the whole screen, as they change. */
-#include "gpuq/top/cmd_top.h"
 
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "gpuq/command.h"
 #include "gpuq/list.h"
 #include "gpuq/term.h"
 #include "gpuq/top/top.h"

@@ -21,7 +21,7 @@ enum top_pane { TOP_JOBS, TOP_NODES, TOP_QUEUES, N_TOP_PANES };
 
 #define TOP_COLS_MAX 16
 
-/* What a pane shows: a list like those of the commands, with some of their columns. */
+/* Content of a pane: a list like those of the commands, with some of their columns. */
 struct top_kind {
 	const char *title, *method;
 	const struct out_def *def;
@@ -37,7 +37,7 @@ struct top_row {
 	const char *id; /* of a job, else NULL */
 };
 
-/* What was read of one pane. */
+/* Rows that were read for one pane. */
 struct top_list {
 	const struct column *cols[TOP_COLS_MAX];
 	size_t n_cols;

@@ -7,7 +7,9 @@
 #include <strings.h>
 #include <time.h>
 
-#include "gpuq/cmd/see/cmd_int.h"
+#include "gpuq/cmd/see/cmd_why.h"
+#include "gpuq/cmd/see/cmd_queues.h"
+#include "gpuq/cmd/see/cmd_nodes.h"
 #include "gpuq/cols_job.h"
 #include "gpuq/filter.h"
 #include "gpuq/term.h"
@@ -16,7 +18,7 @@
 #include "libgpuq/grow.h"
 #include "libgpuq/units.h"
 
-#define ROWS_MAX 5000 /* nobody reads more, and each is asked for again and again */
+#define ROWS_MAX 5000 /* no more is read, and each is requested again and again */
 
 /* clang-format off */
 const struct top_kind top_kinds[N_TOP_PANES] = {
@@ -211,7 +213,7 @@ static void read_head(struct top *t, const struct gpuq_val *status)
 	gpuq_buf_done(&text);
 }
 
-/* What is on the screen lives in t->data until a whole new picture has been read. */
+/* The displayed rows stay in t->data until a complete new picture has been read. */
 void top_read(struct top *t)
 {
 	struct gpuq_arena old = t->data;

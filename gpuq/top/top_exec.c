@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "gpuq/cli.h"
-#include "gpuq/top/cmd_top.h"
+#include "gpuq/command.h"
 
 #define NAME "gpuq-top"
 

@@ -1,4 +1,6 @@
 #include "gpuqd/base/loop_int.h"
+#include "gpuqd/base/loop_work.h"
+#include "gpuqd/base/loop_parts.h"
 
 #include <stdlib.h>
 #include <time.h>
@@ -10,7 +12,7 @@
 #define HOOKS_MAX 8
 #define SIGNALS_MAX 8
 #define LATE_US 20000
-#define SLOW_US 50000 /* a turn that everybody notices */
+#define SLOW_US 50000 /* a turn that delays every client noticeably */
 #define SAY_AGAIN_US 1000000
 #define READING_MAX_US 1000
 #define READING_TRIES 8

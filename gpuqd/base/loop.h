@@ -56,9 +56,10 @@ void loop_reset_stats(struct loop *l); /* count anew */
 /* This turn has been long enough: what can wait for the next one should. */
 bool loop_is_late(const struct loop *l);
 
-/* Who has the loop: what is done until loop_leave() counts as name's (which lives on), as far
- * as nobody enters in turn. A file's own name stands for it without ".c". Timers, works, hooks
- * and what threads have finished are entered by themselves, as the file that asked for them. */
+/* Enter name: work until loop_leave() counts as name's (which must outlive the loop), unless
+ * another part is entered in between. The convention is the file's name without ".c". Timers,
+ * works, hooks and completions of threads are entered by the loop, under the file that
+ * registered them. */
 const char *loop_enter(struct loop *l, const char *name);
 void loop_leave(struct loop *l, const char *before); /* what loop_enter() returned */
 #ifdef __FILE_NAME__
@@ -67,7 +68,7 @@ void loop_leave(struct loop *l, const char *before); /* what loop_enter() return
 #define LOOP_HERE __FILE__
 #endif
 
-/* What a part of the daemon took of the turns. */
+/* Time that a part of the daemon took of the turns. */
 struct loop_part {
 	const char *name;
 	uint64_t turns; /* that it had some of */

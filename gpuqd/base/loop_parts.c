@@ -1,6 +1,6 @@
-/* Who has the loop, and how much of a turn. Time counts for whoever entered last; what comes
- * between is "other". A part has a row for good: names are few, and fixed. */
-#include "gpuqd/base/loop_int.h"
+/* Account the turns of the loop to parts of the daemon. Time counts for the part entered last;
+ * the rest is "other". A part keeps its row for good: names are few and fixed. */
+#include "gpuqd/base/loop_parts.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,7 @@
 /* Long work in small steps: those that are under way take turns, and share what a turn of the
  * loop has for them, so that ten of them hold it no longer than one. */
+#include "gpuqd/base/loop_work.h"
+
 #include "gpuqd/base/loop_int.h"
 
 #include <stdlib.h>
@@ -20,7 +22,7 @@ struct loop_work {
 
 struct works {
 	struct loop *l;
-	struct loop_work *list, *now; /* first who is next; whose step it is */
+	struct loop_work *list, *now; /* the first work runs next */
 	struct loop_timer *timer;
 };
 
@@ -32,7 +34,7 @@ static void next_turn(struct works *ws)
 		ws->timer = loop_after(ws->l, 0, on_turn, ws);
 }
 
-/* Some steps of the first; then he stands behind the others, or leaves. */
+/* Run some steps of the first work; then move it behind the others, or remove it. */
 static void some_steps(struct works *ws)
 {
 	const int64_t begun_us = loop_clock_us();

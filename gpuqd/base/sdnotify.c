@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 static struct sockaddr_un manager;
-static socklen_t manager_len; /* 0 = nobody listens */
+static socklen_t manager_len; /* 0 = no watchdog */
 static int64_t watchdog_us;
 
 static void find_manager(const char *path)

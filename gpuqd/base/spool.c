@@ -125,7 +125,7 @@ void spool_close(struct spool *s)
 	free(s);
 }
 
-/* What cannot be removed counts no longer either: it is not ours to fight for. */
+/* A file that cannot be removed is no longer counted. */
 static void forget_oldest(struct spool *s)
 {
 	char name[128];

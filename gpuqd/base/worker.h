@@ -1,11 +1,11 @@
-/* worker.h - one thread beside the loop, for what takes longer than a turn may
+/* worker.h - one thread beside the loop, for work longer than a turn may take
  *
  * Owns     the thread and the jobs handed to it, which it does one after another.
  * Touches  pthreads, an eventfd.
  * Used by  store (writes); flow/admit, flow/advise and rpc/method (answers that take long, backups).
  *
- * What a job needs is its own: it shares nothing with the loop but what is made for
- * that (the store's reads). The outcome is told on the loop.
+ * A job owns its data and shares nothing with the loop but objects made for sharing
+ * (the store's reads). The outcome is reported on the loop.
  */
 #ifndef GPUQD_BASE_WORKER_H
 #define GPUQD_BASE_WORKER_H

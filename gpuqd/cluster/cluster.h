@@ -57,11 +57,11 @@ struct cluster_sink {
 	/* Which cluster this is ("" not known), before anything else is told. false: it is
 	 * not the one that is meant; nothing more is told or done. NULL = any will do. */
 	bool (*identity)(void *arg, const char *uid);
-	/* What devices did, once in a while; NULL = nobody wants to know. */
+	/* Report utilization of devices, once in a while; NULL = not wanted. */
 	void (*measured)(void *arg, const struct use_round *r);
 	/* Nothing is left of what was made beside the pods of a job. */
 	void (*job_forgotten)(void *arg, uint32_t job, int64_t array_index);
-	/* How a pod_signal() ended: err NULL = it was sent. NULL = nobody wants to know. */
+	/* Report the end of a pod_signal(): err NULL = it was sent. The callback may be NULL. */
 	void (*signalled)(void *arg, const char *pod, int signal, const struct gpuq_err *err);
 };
 
@@ -138,24 +138,23 @@ struct session_opts {
 
 enum session_stream { SESSION_OUT, SESSION_ERR };
 
-/* What is heard of a session. No call is made from inside session_open(); ended() is the
- * last one, and the session is to be closed then, from there if need be. */
+/* Callbacks of a session. None is called from inside session_open(); ended() is the last one,
+ * after which the session must be closed, from there if convenient. */
 struct session_sink {
 	void *arg;
 	/* The other side is there; more input is welcome from now on. */
 	void (*opened)(void *arg);
 	/* Bytes of it, all of them taken. false = no more until session_resume(). */
 	bool (*data)(void *arg, enum session_stream s, const char *bytes, size_t n);
-	/* Of a port: the other side has closed its half. */
+	/* For a port: the other side has closed its half. */
 	void (*eof)(void *arg);
-	/* What session_write() could not pass on at once has left. */
+	/* Data that session_write() had to queue has been sent. */
 	void (*drained)(void *arg);
 	/* err NULL: it ended well; exit_code is an exec's (128 + n for a signal), else 0. */
 	void (*ended)(void *arg, int exit_code, const struct gpuq_err *err);
 };
 
-/* Something that a feature needs to be allowed. What it points at lives as long as the call
- * that brings it. */
+/* A right that a feature needs. Its strings live as long as the call that passes it. */
 struct cluster_right {
 	const char *feature; /* "gpuq logs" */
 	const char *verb, *resource,
@@ -175,9 +174,9 @@ struct cluster_ops {
 	bool nodes_remove; /* a pod that was told to leave goes for good by itself, once it ended */
 	/* Begin: list, then report changes. The sink is kept. */
 	int (*start)(struct cluster *c, const struct cluster_sink *sink, struct gpuq_err *err);
-	/* Would this cluster take the job at all? NULL = it takes anything. queue_image and
-	 * pod_policy are the queue's ("" none). What is understood but means nothing here
-	 * goes to warnings, a line each. Returns 0 or GPUQ_EINVAL with the field's path. */
+	/* Check whether this cluster can run the job. NULL = it accepts anything. queue_image
+	 * and pod_policy are the queue's ("" none). Keys without effect here are reported in
+	 * warnings, a line each. Returns 0 or GPUQ_EINVAL with the field's path. */
 	int (*spec_check)(struct cluster *c, const struct gpuq_spec *spec, const char *queue_image,
 			  const char *pod_policy, struct gpuq_buf *warnings, struct gpuq_err *err);
 	/* More waits to be sent than can be under way at once: what is asked now would only be
@@ -218,8 +217,7 @@ struct cluster_ops {
 	void (*session_eof)(struct cluster_session *s); /* no more input */
 	void (*session_resize)(struct cluster_session *s, int cols, int rows);
 	void (*session_resume)(struct cluster_session *s);
-	/* Nothing more is heard. What a session that has not ended was running is ended as
-	 * when somebody hangs up. */
+	/* No callback follows. A session that has not ended is treated as hung up. */
 	void (*session_close)(struct cluster_session *s);
 	/* Which rights it gives us, in namespaces of jobs. fn is called later, once; not when the
 	 * cluster is freed first. One review at a time. NULL = none are needed here. */

@@ -1,14 +1,14 @@
-/* sharing.h - how a part of a device is asked for where a cluster's plugin shares devices
+/* sharing.h - requests for a share of a device where a cluster's plugin shares devices
  *
- * Owns     the names and numbers of the sharing systems. Touches memory only: what has to be
- *          written on a pod is returned as data.
- * Used by  cluster/kube (reads nodes, writes pods), snapshot/snapshot_take (who may stand where).
+ * Owns     the names and numbers of the sharing systems. Touches memory only: keys of pods
+ *          are returned as data.
+ * Used by  cluster/kube (reads nodes, writes pods), snapshot/snapshot_take (placement).
  *
- * A node says by the label SHARE_LABEL how its devices are handed out; the cluster's side puts
- * it there, from the resources that the node allocates:
+ * A node says by the label SHARE_LABEL how its devices are allocated; the cluster's side sets
+ * it, from the resources that the node allocates:
  *   whole         nvidia.com/gpu: whole devices only
  *   gpushare      aliyun.com/gpu-mem, in GiB; gpushare-mib: in MiB (Aliyun's gpushare)
- * A node without the label hands out any part of a device.
+ * A node without the label offers any share of a device.
  */
 #ifndef GPUQD_DEVICES_SHARING_H
 #define GPUQD_DEVICES_SHARING_H
@@ -44,9 +44,9 @@ const char *const *sharing_barred(const struct gpuq_group *g);
 #define GPUSHARE_ASSIGNED "ALIYUN_COM_GPU_MEM_ASSIGNED"
 #define GPUSHARE_TIME "ALIYUN_COM_GPU_MEM_ASSUME_TIME"
 
-/* What a node with `total` units on `count` devices has: the memory of one device in MiB and
- * the kind. count 0 = 1. SHARE_ANY when it has none. More than 1,024 units on one device are
- * taken to be MiB, as no device has as many GiB. */
+/* Return what a node with `total` units on `count` devices offers: the memory of one device in
+ * MiB and the kind. count 0 = 1. SHARE_ANY without any units. More than 1,024 units on one
+ * device are read as MiB, as no device has as many GiB. */
 enum share_kind sharing_gpushare(int64_t total, int64_t count, int64_t *device_mib);
 
 struct share_ask {

@@ -12,6 +12,7 @@
 
 #include "gpuqd/flow/journal.h"
 #include "gpuqd/store/store.h"
+#include "gpuqd/store/copy.h"
 
 struct backup {
 	struct store *store;

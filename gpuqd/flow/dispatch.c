@@ -18,6 +18,7 @@
 #include "gpuqd/flow/order.h"
 #include "gpuqd/state/record/record.h"
 #include "gpuqd/store/store.h"
+#include "gpuqd/store/read.h"
 #include "libgpuq/units.h"
 
 #define TICK_US (500 * INT64_C(1000))

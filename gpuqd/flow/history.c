@@ -1,6 +1,7 @@
 #include "gpuqd/flow/history.h"
 
 #include "gpuqd/store/store.h"
+#include "gpuqd/store/read.h"
 #include "libgpuq/limits.h"
 #include "libgpuq/wire/mp.h"
 #include "libgpuq/names.h"

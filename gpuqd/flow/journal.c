@@ -8,6 +8,7 @@
 #include "gpuqd/base/loop.h"
 #include "gpuqd/store/store.h"
 #include "gpuqd/state/record/model_apply.h"
+#include "gpuqd/store/write.h"
 
 #define SUBSCRIBERS_MAX 8
 

@@ -105,7 +105,7 @@ static struct gpuq_val *view_ahead(struct gpuq_arena *a, const struct job *j,
 	gpuq_put(a, v, "job", gpuq_str(a, plan_key_print(key, id, sizeof(id))));
 	gpuq_put(a, v, "user", gpuq_str(a, j->user));
 	gpuq_put(a, v, "queue", gpuq_str(a, j->queue->name));
-	gpuq_put(a, v, "gpus", view_devices(a, gpuq_spec_gpus_milli(&j->request->spec)));
+	gpuq_put(a, v, "gpus", view_devices(a, j->request->gpus_milli));
 	gpuq_put(a, v, "priority", gpuq_int(a, j->outlook->terms.total));
 	gpuq_put(a, v, "by", gpuq_str(a, by));
 	gpuq_put(a, v, "points", gpuq_int(a, points));

@@ -9,6 +9,7 @@
 #include "gpuqd/util/walltime.h"
 #include "gpuqd/devices/sharing.h"
 #include "gpuqd/store/store.h"
+#include "gpuqd/store/read.h"
 #include "libgpuq/limits.h"
 #include "libgpuq/wire/mp.h"
 #include "libgpuq/units.h"

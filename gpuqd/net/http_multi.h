@@ -29,8 +29,8 @@ struct http_multi_sink {
 /* connections: at most that many to the server; 0 = one for each transfer. */
 int http_multi_new(struct loop *l, long connections, const struct http_multi_sink *sink,
 		   struct http_multi **out, struct gpuq_err *err);
-/* What ends well stays with the multi until it is removed: libcurl forgets the connection of
- * a handle that only connects when it is removed. */
+/* Keep a finished handle in the multi until it is removed: libcurl drops the connection of a
+ * connect-only handle on removal. */
 void http_multi_keep(struct http_multi *m);
 void http_multi_free(struct http_multi *m); /* after every transfer was removed */
 

@@ -165,7 +165,7 @@ int mail_send(struct loop *l, const struct gpuq_strlist *argv, const char *text,
 		rc = gpuq_fail(err, GPUQ_EIO, "no pipe: %s", strerror(errno));
 		goto out;
 	}
-	/* All of it is in the pipe before there is anybody to read it. */
+	/* The whole mail must fit into the pipe before a reader exists. */
 	fcntl(in[1], F_SETFL, O_NONBLOCK);
 	if (write(in[1], text, n) != (ssize_t)n) {
 		rc = gpuq_fail(err, GPUQ_EIO, "the pipe does not take the mail");

@@ -1,11 +1,11 @@
-/* mail.h - hand a message to a command, beside the loop
+/* mail.h - pass a message to a command, beside the loop
  *
  * Owns     each child process and its pipes, until its callback or its cancelling.
  * Touches  one child a call, in a process group of its own; no shell.
  * Used by  flow/notify/outbox.
  *
- * The message is the command's standard input. What it prints is kept so far as to say why
- * it failed.
+ * The message is the command's standard input. Its output is kept as far as needed to
+ * report a failure.
  */
 #ifndef GPUQD_NET_MAIL_H
 #define GPUQD_NET_MAIL_H
@@ -19,7 +19,7 @@
 struct loop;
 struct mail_call;
 
-/* Of a message: fits a pipe, so that writing it never waits. */
+/* Fits a pipe, so that writing a message never blocks. */
 #define MAIL_BYTES_MAX 16384u
 
 /* rc 0: the command took it (exit 0). */

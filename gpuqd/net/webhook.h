@@ -1,11 +1,11 @@
-/* webhook.h - POST a JSON text somewhere, beside the loop
+/* webhook.h - POST a JSON text to a URL, beside the loop
  *
  * Owns     the HTTP client for it, and each call until its callback or its cancelling.
  * Touches  sockets through libcurl.
  * Used by  flow/notify/outbox.
  *
  * No redirect is followed, no proxy taken from the environment, no password from a file;
- * only http and https are spoken. What the receiver answers beyond its status is not kept.
+ * only http and https are used. Only the status of a reply is kept.
  */
 #ifndef GPUQD_NET_WEBHOOK_H
 #define GPUQD_NET_WEBHOOK_H

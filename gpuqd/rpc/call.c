@@ -1,8 +1,11 @@
+#include "gpuqd/rpc/call.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "gpuqd/util/walltime.h"
 #include "gpuqd/rpc/conn.h"
+#include "gpuqd/rpc/server.h"
 #include "libgpuq/limits.h"
 
 #define DEADLINE_MS_MAX (INT64_C(366) * 86400 * 1000)
@@ -42,7 +45,7 @@ struct gpuq_arena *rpc_call_arena(struct rpc_call *c)
 	return &c->arena;
 }
 
-/* Tell the method that nobody listens any more, once. */
+/* Tell the method once that the client is gone. */
 static void tell_closed(struct rpc_call *call, int why)
 {
 	void (*closed)(void *arg, int why) = call->closed;
@@ -68,7 +71,7 @@ void rpc_call_watch(struct rpc_call *c, void (*resume)(void *arg),
 	c->resume = resume;
 	c->closed = closed;
 	c->watch_arg = arg;
-	/* Nobody listens already: it must hear of that all the same. */
+	/* The client is gone already: the method must learn that as well. */
 	if (!c->conn && closed && !c->tell_timer) {
 		c->tell_why = GPUQ_EGONE;
 		c->tell_timer = loop_after(server_loop(c->server), 0, on_tell, c);
@@ -84,7 +87,7 @@ struct rpc_call *call_find(const struct rpc_conn *c, uint32_t id)
 	return call;
 }
 
-/* From here on nobody listens. */
+/* From here on there is no client. */
 static void detach(struct rpc_call *call)
 {
 	if (!call->conn)
@@ -410,8 +413,8 @@ static int read_params(struct rpc_call *call, void **params, struct gpuq_err *er
 	return gpuq_schema_read(&r, schema, call->params, *params);
 }
 
-/* What holds for every method, in this order: it exists, the caller may, the call's
- * own map and the params are well formed. Then the method. */
+/* Run a method after these checks: it exists, the caller may call it, the call's own map and the
+ * params are well formed. */
 static int run(struct rpc_call *call, const char *name, struct gpuq_err *err)
 {
 	const struct rpc_opts *o = server_opts(call->server);

@@ -1,4 +1,6 @@
 #include "gpuqd/rpc/conn.h"
+#include "gpuqd/rpc/server.h"
+#include "gpuqd/rpc/call.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -515,7 +517,7 @@ static void on_readable(evutil_socket_t fd, short what, void *arg)
 	ssize_t n;
 
 	(void)what;
-	/* What is there stays there, and what waits already comes first. */
+	/* Unread bytes stay in the buffer, and earlier ones come first. */
 	if (c->more_timer || c->waits || loop_is_late(server_loop(c->server)))
 		return;
 	if (gpuq_buf_reserve(&c->in, room) < 0) {

@@ -30,7 +30,7 @@ struct rpc_frame {
 
 struct rpc_call {
 	struct rpc_server *server;
-	struct rpc_conn *conn; /* NULL = nobody listens any more */
+	struct rpc_conn *conn; /* NULL = the client is gone */
 	struct rpc_call *next, **link; /* of the connection's calls */
 	struct rpc_call *all_next, **all_link; /* of the server's */
 	uint32_t id;
@@ -53,7 +53,7 @@ struct rpc_call {
 	uint64_t taken; /* items that came */
 	uint32_t granted; /* items that may still come */
 	void *watch_arg;
-	struct loop_timer *tell_timer; /* closed is to be called when nobody stands on it */
+	struct loop_timer *tell_timer; /* closed is to be called once no function runs on it */
 	int tell_why;
 };
 
@@ -103,8 +103,8 @@ void conn_close(struct rpc_conn *c, const struct gpuq_err *why);
 /* Once in a while: idle connections end, open streams hear a ping. */
 void conn_sweep(struct rpc_conn *c, int64_t now_us);
 
-/* Put a message behind the others; takes over bytes. call is who it is from; NULL for
- * what rests on nothing and need not be held back. */
+/* Queue a message after the others; takes over bytes. call is the origin; NULL for a message
+ * that depends on no change and need not be held back. */
 void conn_send(struct rpc_conn *c, struct rpc_call *call, uint32_t id, bool item,
 	       struct gpuq_buf *bytes);
 
@@ -113,44 +113,5 @@ void conn_admitted(struct rpc_conn *c);
 
 /* Unsent bytes are so many that streams should wait. */
 bool conn_congested(const struct rpc_conn *c);
-
-/* call.c, for conn.c. call_start takes over the arena. */
-void call_start(struct rpc_conn *c, const struct gpuq_wire_msg *m, struct gpuq_arena *a,
-		size_t n_bytes);
-struct rpc_call *call_find(const struct rpc_conn *c, uint32_t id);
-void call_credit(struct rpc_call *call, int64_t n);
-void call_cancel(struct rpc_call *call);
-/* An item came for it. false: more than was granted, or out of order. */
-bool call_item(struct rpc_call *call, const struct gpuq_val *seq, const struct gpuq_val *item);
-void call_doom(struct rpc_call *call, const struct gpuq_err *why); /* fail it from outside */
-void call_orphan(struct rpc_call *call); /* its connection is going away */
-void call_resume_some(struct rpc_conn *c); /* after the output drained */
-void call_abandon(struct rpc_call *call); /* the server is going away */
-
-/* server.c, for the others */
-struct loop *server_loop(const struct rpc_server *s);
-const struct rpc_opts *server_opts(const struct rpc_server *s);
-const struct rpc_method *server_method(const struct rpc_server *s, const char *name);
-enum rpc_role server_role(const struct rpc_server *s, const struct rpc_peer *peer);
-struct rpc_call **server_calls(struct rpc_server *s);
-struct flight *server_flight(struct rpc_server *s);
-struct flight_user *server_share(struct rpc_server *s, const struct rpc_peer *peer);
-struct rpc_conn *server_conns(struct rpc_server *s);
-/* Whether c may begin a call that lasts: 0, or GPUQ_EBUSY. */
-int server_may_last(const struct rpc_server *s, struct rpc_conn *c, struct gpuq_err *err);
-void server_count_call(struct rpc_server *s, bool failed);
-void server_conn_opened(struct rpc_server *s, struct rpc_conn *c);
-void server_conn_gone(struct rpc_server *s, struct rpc_conn *c);
-/* Say in the log why a connection ended; a flood of them is cut to one a second. */
-void server_log_closed(struct rpc_server *s, const struct rpc_conn *c, const struct gpuq_err *err);
-
-/* peer.c */
-struct rpc_users;
-struct rpc_users *users_new(void);
-void users_free(struct rpc_users *u);
-/* The name of uid; lives as long as u. NULL without memory. */
-const char *users_name(struct rpc_users *u, uid_t uid, int64_t now_us);
-struct flight_user *users_share(struct rpc_users *u, uid_t uid); /* NULL without memory */
-int peer_of_socket(int fd, struct rpc_users *u, int64_t now_us, struct rpc_peer *out);
 
 #endif

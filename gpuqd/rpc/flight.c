@@ -1,6 +1,7 @@
 #include "gpuqd/rpc/flight.h"
 
 #include "gpuqd/rpc/conn.h"
+#include "gpuqd/rpc/server.h"
 #include "libgpuq/limits.h"
 
 bool flight_fits(const struct rpc_conn *c, size_t n)

@@ -1,4 +1,6 @@
 #define _GNU_SOURCE /* struct ucred */
+#include "gpuqd/rpc/peer.h"
+
 #include <errno.h>
 #include <pwd.h>
 #include <stdio.h>

@@ -1,18 +1,18 @@
-/* rpc.h - who asks: sockets, identity, roles, one table of methods
+/* rpc.h - requests of clients: sockets, identity, roles, one table of methods
  *
- * Owns     the listening sockets, the connections and the calls under way.
+ * Owns     the listening sockets, the connections and the open calls.
  * Touches  unix sockets, the loop, the passwd database (names of users).
  * Used by  daemon.c, which gives the table; the methods, which answer.
  *
  * A method answers when it can: it gets a struct rpc_call, returns, and finishes the
  * call now or in any later turn by exactly one rpc_reply or rpc_fail; until then the
- * call and its memory live, even when its connection is long gone. What was answered
- * leaves when the daemon's before_send hook says that everything it may rest on is
- * durable. Per connection, messages leave in the order in which they were made. Methods deal
+ * call and its memory live, even when its connection is long gone. A reply
+ * is sent when the daemon's before_send hook says that everything it may depend on is
+ * durable. Per connection, messages leave in order of creation. Methods deal
  * in ledger time (base/clock.h): what they reply becomes wall time here, and so does since_us and
  * until_us among the params the other way round.
  *
- * Limits and their reasons stand in libgpuq/limits.h, the protocol in libgpuq/wire/wire.h.
+ * Limits and their reasons are in libgpuq/limits.h, the protocol in libgpuq/wire/wire.h.
  */
 #ifndef GPUQD_RPC_RPC_H
 #define GPUQD_RPC_RPC_H
@@ -32,14 +32,14 @@ struct rpc_server;
 
 enum rpc_role {
 	RPC_ROLE_ANY, /* whoever may connect */
-	RPC_ROLE_USER, /* has an identity; on a unix socket everybody */
+	RPC_ROLE_USER, /* has an identity; on a unix socket every caller does */
 	RPC_ROLE_MANAGER, /* of some queue, as the daemon's is_manager says */
 	RPC_ROLE_OPERATOR, /* gpuqd's own uid, and those named in the configuration */
 };
 
 const char *rpc_role_word(enum rpc_role r); /* "user" */
 
-/* Who is at the other end, as the kernel says. */
+/* The user at the other end, from the kernel. */
 struct rpc_peer {
 	uid_t uid;
 	gid_t gid;
@@ -56,7 +56,7 @@ typedef int (*rpc_fn)(void *arg, struct rpc_call *call, const void *params, stru
 /* One row per method: access, reading of params, and the manual's list. */
 struct rpc_method {
 	const char *name; /* "job.submit" */
-	enum rpc_role least; /* who may call it */
+	enum rpc_role least; /* least role of a caller */
 	bool mutates; /* a repeat needs a key to be safe */
 	bool stream; /* may send items before its reply */
 	const struct gpuq_schema *params; /* NULL = taken as they are */
@@ -85,16 +85,15 @@ struct rpc_opts {
 			    void *release_arg);
 	/* Add to the answer to hello ({cluster: {kind}} and the like); may be NULL. */
 	void (*describe)(void *arg, struct gpuq_arena *a, struct gpuq_val *info);
-	/* Whether user manages any queue; NULL = nobody does. */
+	/* True if user manages any queue; NULL = no user does. */
 	bool (*is_manager)(void *arg, const char *user);
 };
 
 int rpc_server_new(struct loop *l, const struct rpc_opts *opts, struct rpc_server **out,
 		   struct gpuq_err *err);
 
-/* Take connections at "unix:/path"; may be called several times. A socket file that
- * nobody answers on is replaced. Returns 0, GPUQ_EINVAL (address), GPUQ_EBUSY (another
- * server answers there), GPUQ_EPERM, GPUQ_EIO. */
+/* Listen on "unix:/path"; may be called several times. A stale socket file is replaced. Returns
+ * 0, GPUQ_EINVAL (address), GPUQ_EBUSY (another server answers there), GPUQ_EPERM, GPUQ_EIO. */
 int rpc_server_listen(struct rpc_server *s, const char *addr, mode_t mode, struct gpuq_err *err);
 
 /* As given to rpc_server_new; holds for open connections too. */
@@ -120,7 +119,7 @@ struct rpc_stats {
 };
 void rpc_server_stats(const struct rpc_server *s, struct rpc_stats *out);
 
-/* What a method may ask about its call. All lives as long as the call. */
+/* Properties of a call. All of them live as long as the call. */
 const struct rpc_peer *rpc_call_peer(const struct rpc_call *c);
 const struct rpc_method *rpc_call_method(const struct rpc_call *c);
 const char *rpc_call_key(const struct rpc_call *c); /* idempotency key, or NULL */
@@ -129,10 +128,10 @@ int64_t rpc_call_ahead_us(const struct rpc_call *c); /* wall time less ledger ti
 const struct gpuq_val *rpc_call_params(const struct rpc_call *c); /* a map; without "$" */
 struct gpuq_arena *rpc_call_arena(struct rpc_call *c);
 
-/* Be told. resume: items may be sent again after rpc_item said no. closed: the client
- * has cancelled (why = GPUQ_ECANCELED, and it has been answered so) or is gone
- * (GPUQ_EGONE): nobody listens any more, and the method should finish the call soon,
- * from the callback if it likes. Without closed a call cannot be cancelled. */
+/* Register callbacks. resume: items may be sent again after rpc_item said no. closed: the client
+ * has cancelled (why = GPUQ_ECANCELED, already replied) or is gone (GPUQ_EGONE): the method
+ * should finish the call soon, from the callback if it likes. Without closed a call cannot be
+ * cancelled. */
 void rpc_call_watch(struct rpc_call *c, void (*resume)(void *arg),
 		    void (*closed)(void *arg, int why), void *arg);
 

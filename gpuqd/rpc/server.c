@@ -1,4 +1,6 @@
 #define _GNU_SOURCE /* accept4 */
+#include "gpuqd/rpc/server.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -14,6 +16,8 @@
 
 #include "gpuqd/base/log.h"
 #include "gpuqd/rpc/conn.h"
+#include "gpuqd/rpc/peer.h"
+#include "gpuqd/rpc/call.h"
 #include "libgpuq/limits.h"
 
 #define US INT64_C(1000000)
@@ -215,7 +219,7 @@ static void refuse(struct rpc_server *s, int fd, const struct gpuq_err *err)
 	gpuq_wire_closing(&b, err);
 	if (!b.failed)
 		sent = send(fd, b.data, b.len, MSG_NOSIGNAL | MSG_DONTWAIT);
-	(void)sent; /* when it is gone already there is nobody to tell */
+	(void)sent; /* without a client there is no reply */
 	gpuq_buf_done(&b);
 	close(fd);
 	s->stats.refused++;
@@ -374,7 +378,7 @@ int rpc_server_new(struct loop *l, const struct rpc_opts *opts, struct rpc_serve
 	return 0;
 }
 
-/* Whether anybody answers on the socket file. */
+/* True if a server answers on the socket file. */
 static bool answered(const struct sockaddr_un *un)
 {
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -402,7 +406,7 @@ static int bind_failed(const char *path, struct gpuq_err *err)
 
 static int bind_path(int fd, const struct sockaddr_un *un, struct gpuq_err *err)
 {
-	/* Nobody gets in before the mode is as wanted. */
+	/* No client may connect before the mode is set. */
 	const mode_t old = umask(0177);
 	struct stat st;
 	int rc = bind(fd, (const struct sockaddr *)un, sizeof(*un));

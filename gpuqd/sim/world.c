@@ -11,13 +11,7 @@ int world_no_memory(struct gpuq_err *err)
 
 int64_t world_us(const struct world *w, int64_t milli_units)
 {
-	int64_t us;
-
-	/* Far enough off to be never, near enough to be added to. */
-	if (__builtin_mul_overflow(milli_units, w->unit_us / 1000, &us) || us > INT64_MAX / 4 ||
-	    us < INT64_MIN / 4)
-		return milli_units < 0 ? INT64_MIN / 4 : INT64_MAX / 4;
-	return us;
+	return scenario_us(w->c->config.unit, milli_units);
 }
 
 int64_t world_at(const struct world *w, int64_t milli_units)
@@ -190,33 +184,17 @@ static int check_parent(const struct world *w, uint32_t queue, struct gpuq_err *
 
 static int make_queues(struct world *w, struct gpuq_err *err)
 {
-	static const struct sc_queue only = {
-		.name = "default",
-		.quota = { .all = SC_NONE },
-		.limit = { .all = SC_NONE },
-		.shared_quota = { .all = SC_ABSENT },
-		.borrow_limit = { .all = SC_ABSENT },
-		.lend_limit = { .all = SC_ABSENT },
-		.weight = 1000,
-		.priority = 100000,
-		.quota_cpu = SC_ABSENT,
-		.limit_cpu = SC_ABSENT,
-		.quota_mem_mb = SC_ABSENT,
-		.limit_mem_mb = SC_ABSENT,
-		.borrow_preempt_max_priority = SC_ABSENT,
-		.reclaimable = true,
-		.preempt_min_runtime = SC_ABSENT,
-		.reclaim_min_runtime = SC_ABSENT,
-		.user_max_running = SC_ABSENT,
-		.user_max_gpus = SC_ABSENT,
-		.job_max_gpus = SC_ABSENT,
-		.max_running = SC_ABSENT,
-		.max_gpus = SC_ABSENT,
-		.idle_limit = SC_ABSENT,
-	};
+	w->queues = w->c->queues.items;
+	w->n_queues = (uint32_t)w->c->queues.n;
+	if (!w->n_queues) {
+		struct sc_queue *only = gpuq_arena_calloc(&w->arena, 1, sizeof(*only));
 
-	w->queues = w->c->queues.n ? w->c->queues.items : &only;
-	w->n_queues = w->c->queues.n ? (uint32_t)w->c->queues.n : 1;
+		if (!only)
+			return world_no_memory(err);
+		scenario_only_queue(only);
+		w->queues = only;
+		w->n_queues = 1;
+	}
 	w->shares = gpuq_arena_calloc(&w->arena, w->n_queues, sizeof(*w->shares));
 	if (!w->shares)
 		return world_no_memory(err);

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gpuqd/snapshot/policy_sched.h"
 #include "gpuqd/util/amount.h"
 
 /* A case's queues, flavors and nodes as a site and facts of gpuqd's model. */
@@ -128,26 +127,13 @@ static bool set_queue(const struct world *w, struct site *s, const struct sc_que
 	*q = (struct site_queue){
 		.name = in->name,
 		.parent = in->parent && strcmp(in->parent, "root") != 0 ? in->parent : NULL,
-		.weight = in->weight,
-		.rank = in->priority,
-		.reclaim = in->reclaim,
-		.preempt = in->preempt_within,
-		.own_preempt = in->own_preempt == SC_OWN_STRICT,
-		.fence = in->fence,
-		.reclaimable = in->reclaimable,
-		.borrow_preempt_max_priority = in->borrow_preempt_max_priority == SC_ABSENT
-						       ? INT64_MIN
-						       : in->borrow_preempt_max_priority,
-		.preempt_min_runtime_us = world_runtime(w, in->preempt_min_runtime, -1),
-		.reclaim_min_runtime_us = world_runtime(w, in->reclaim_min_runtime, -1),
-		.budget_demotes_guarantee = in->budget_demotes,
+		.policy = in->policy,
 		.idle_us = world_runtime(w, in->idle_limit, 0),
 		.max_running = { whole(in->user_max_running), GPUQ_UNLIMITED,
 				 whole(in->max_running) },
 		.max_gpus = { whole(in->user_max_gpus), whole(in->job_max_gpus),
 			      whole(in->max_gpus) },
 		.max_submitted = { GPUQ_UNLIMITED, GPUQ_UNLIMITED, GPUQ_UNLIMITED },
-		.stopped = in->stopped,
 		.start = "direct",
 	};
 	if (!set_amounts(w, s, in, q))
@@ -390,38 +376,15 @@ int world_make_past(struct world *w, struct gpuq_err *err)
 
 /* ---- the policy ---- */
 
-static int64_t whole_or(int64_t milli, int64_t absent)
-{
-	return milli == SC_ABSENT ? absent : milli / 1000;
-}
-
 static void set_policy(const struct world *w, struct policy *p)
 {
 	const struct sc_config *c = &w->c->config;
-	struct policy_sched *s = &p->sched;
 
 	p->usage_half_life_us = w->half_life_us;
 	p->usage_k_milli = c->usage_k;
 	if (c->idle_window != SC_ABSENT && c->idle_window > 0)
 		p->idle_window_us = world_us(w, c->idle_window);
-	s->reclaim_to = c->reclaim_to;
-	s->consolidation = c->consolidation;
-	s->cross_queue_priority = c->cross_queue_priority;
-	s->min_runtime_method = c->min_runtime_method;
-	s->preempt_min_runtime_us = world_runtime(w, c->preempt_min_runtime, 0);
-	s->reclaim_min_runtime_us = world_runtime(w, c->reclaim_min_runtime, 0);
-	/* On paper nothing is held back in time unless the case says so. */
-	s->cooldown_us = world_runtime(w, c->cooldown, 0);
-	s->preemption_delay_us = world_runtime(w, c->preemption_delay, 0);
-	s->grow_delay_us = world_runtime(w, c->grow_delay, 0);
-	s->gang_repair_us = world_runtime(w, c->gang_repair, 0);
-	s->claims_per_hour = whole_or(c->claims_per_hour, 0);
-	s->claim_reversals = whole_or(c->claim_reversals, 0);
-	s->moves_per_day = whole_or(c->moves_per_day, GPUQ_UNLIMITED);
-	s->backfill_depth = whole_or(c->backfill_depth, s->backfill_depth);
-	s->max_job_test = whole_or(c->max_job_test, s->max_job_test);
-	if (c->starve_time != SC_ABSENT)
-		s->starve_us = world_us(w, c->starve_time);
+	p->sched = c->sched;
 }
 
 /* ---- all of it ---- */

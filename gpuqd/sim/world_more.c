@@ -35,8 +35,6 @@ static void more_config(void *arg, struct snap_config *out)
 {
 	const struct world *w = arg;
 
-	/* Parts of devices, too. */
-	out->claim_spare_milli = or_unlimited(w->c->config.claim_spare_max);
 	out->weights = weights_of(w);
 	/* Sooner than gpuqd looks again, who has all day. */
 	out->usage_step_us = w->half_life_us / STEPS;
@@ -116,7 +114,7 @@ static const char *missing(const struct sim_template *t)
 /* Has some group of it fewer pods than its minimum? */
 static bool is_short(const struct job *j)
 {
-	const struct gpuq_spec *spec = &j->request->spec;
+	const struct request_spec *spec = &j->request->spec;
 
 	for (uint32_t g = 0; g < spec->n_groups; g++) {
 		const struct pod *p;

@@ -1,20 +1,21 @@
-/* policy.h - how a site weighs past use and waiting, how far its scheduler goes, and whom it
- * lets be told of jobs
+/* policy.h - a site's weights of past use and age, settings of its scheduler, and limits of
+ * notifications
  *
  * Owns     the structs and their defaults. Touches nothing.
- * Used by  state/model (how usage is forgotten, who is told), snapshot/snapshot_take_usage (what a cycle is told),
- *          gpuqd/config (where it comes from).
+ * Used by  state/model (decay of usage, notifications), snapshot/snapshot_take_usage (input of a cycle),
+ *          gpuqd/config (its source).
  */
 #ifndef GPUQD_SITE_POLICY_H
 #define GPUQD_SITE_POLICY_H
 
 #include <stdint.h>
 
+#include "gpuqd/site/policy_sched.h"
 #include "libgpuq/schema.h"
 
 #define POLICY_DEFAULT INT64_C(-1) /* of a weight: the product's own */
 
-/* What a job's place in the line of its queue is made of: points, or POLICY_DEFAULT. */
+/* Weights of the terms of a job's priority: points, or POLICY_DEFAULT. */
 struct policy_weights {
 	int64_t age, fair_share, size, stretch;
 	int64_t qos; /* of the highest class of the site; by default every class stands above
@@ -22,38 +23,21 @@ struct policy_weights {
 	int64_t max_age_us; /* a job that waited as long has all points of its age; > 0 */
 };
 
-/* What the site itself wants to hear of every job, under a name of its own. */
+/* Webhooks of the site for every job, each under its own name. */
 #define POLICY_HOOKS_MAX 8
 struct policy_hook {
 	const char *name;
 	unsigned on; /* enum gpuq_notify_on */
 };
 
-/* Who may be told of jobs, and how. */
+/* Allowed recipients of notifications, and their delivery. */
 struct policy_notify {
 	bool mail; /* there is a command that sends it */
-	struct gpuq_strlist mail_to; /* ends of addresses; none = anybody */
+	struct gpuq_strlist mail_to; /* suffixes of addresses; none = any address */
 	struct gpuq_strlist urls; /* beginnings of URLs that users may name; none = none */
 	struct policy_hook hooks[POLICY_HOOKS_MAX];
 	unsigned n_hooks;
 };
-
-/* A queue's jobs are safe from other queues for so long at most, whatever it says. */
-#define POLICY_SHIELD_MAX_US (INT64_C(4) * 3600 * 1000000)
-
-/* How far the scheduler goes, and what holds it back; see struct snap_config. */
-struct policy_sched {
-	int reclaim_to; /* enum snap_reclaim_to */
-	int min_runtime_method; /* enum snap_runtime_method */
-	bool consolidation, cross_queue_priority;
-	int64_t backfill_depth; /* GPUQ_UNLIMITED = all */
-	int64_t max_job_test, claims_per_hour, claim_reversals, moves_per_day, exempt_evictions;
-	int64_t claim_spare_max; /* devices; GPUQ_UNLIMITED */
-	int64_t starve_us, preempt_min_runtime_us, reclaim_min_runtime_us;
-	int64_t cooldown_us, preemption_delay_us, grow_delay_us, gang_repair_us;
-};
-
-struct snap_config;
 
 struct policy {
 	int64_t usage_half_life_us; /* 0 = usage is never forgotten */
@@ -64,7 +48,7 @@ struct policy {
 	struct policy_notify notify;
 };
 
-/* What that place is: points that add up, as they stood when it was last looked at. */
+/* The terms of a priority: points that add up, as of the last cycle. */
 struct priority_terms {
 	int64_t age; /* weight x eligible wait / max_age, evictions count as waiting; <= weight */
 	int64_t fair_share; /* weight x rank of its user in the fair tree / users */
@@ -76,6 +60,8 @@ struct priority_terms {
 	int64_t nice; /* taken off by its owner */
 	int64_t total; /* age + fair_share + size + qos + stretch + boost - nice */
 };
+
+struct policy policy_default(void);
 
 static inline struct policy_weights policy_weights_default(void)
 {

@@ -33,11 +33,11 @@ extern const struct gpuq_custom price_custom;
 
 struct site;
 
-/* Of one device in a pool and of a flavor (either may be unknown to the site);
- * 0 = nobody said. */
+/* Return the price of one device in a pool and of a flavor (either may be unknown to the site);
+ * 0 = no price. */
 int64_t price_micro(const struct site *s, const char *pool, const char *flavor);
 
-/* What so many device-microseconds (>= 0) cost, in millionths, rounded to the nearest;
+/* Return the cost of so many device-microseconds (>= 0), in millionths, rounded to the nearest;
  * stops at INT64_MAX. */
 int64_t price_cost(int64_t micro_per_hour, int64_t gpu_us);
 

@@ -97,6 +97,20 @@ static struct gpuq_val *write_amount(struct gpuq_arena *mem, const void *in)
 
 static const struct gpuq_custom amount = { read_amount, write_amount };
 
+static int read_devices(struct gpuq_reader *r, const struct gpuq_val *v, void *out)
+{
+	return read_milli(r, v, out);
+}
+
+static struct gpuq_val *write_devices(struct gpuq_arena *mem, const void *in)
+{
+	const int64_t milli = *(const int64_t *)in;
+
+	return milli == GPUQ_UNLIMITED ? NULL : write_milli(mem, milli);
+}
+
+const struct gpuq_custom site_devices = { read_devices, write_devices };
+
 /* ---- a weight or rate: a number >= 0, in thousandths ---- */
 
 static int read_factor(struct gpuq_reader *r, const struct gpuq_val *v, void *out)
@@ -263,9 +277,6 @@ static const struct gpuq_custom node_loss = { read_node_loss, write_node_loss };
 static const char *const sharings[] = { "whole",       "mig",  "time-slicing", "gpushare",
 					"gpu-manager", "hami", "dra",          NULL };
 static const char *const placements[] = { "pack", "spread", NULL };
-static const char *const reclaims[] = { "any", "lower_or_equal", "lower", "never", NULL };
-static const char *const preempts[] = { "lower", "lower_or_newer", "never", NULL };
-static const char *const own_preempts[] = { "priority", "strict", NULL };
 static const char *const periods[] = { "none", "day", "week", "month", "quarter", "year", NULL };
 static const char *const budget_modes[] = { "soft", "hard", NULL };
 
@@ -285,11 +296,12 @@ static const struct gpuq_field flavor_fields[] = {
 	F(site_flavor, "name", GPUQ_K_NAME, name, .flags = GPUQ_F_REQUIRED | GPUQ_F_KEY,
 	  .doc = "the word that quotas and jobs use"),
 	F(site_flavor, "match", GPUQ_K_OBJECT, match, .sub = &match_schema,
-	  .doc = "which devices are of this flavor"),
-	F(site_flavor, "rate", GPUQ_K_CUSTOM, rate_milli, .custom = &factor,
+	  .doc = "devices that belong to this flavor"),
+	F(site_flavor, "rate", GPUQ_K_CUSTOM, rate_milli, .custom = &factor, .form = "number",
 	  .doc = "billing weight of one device"),
 	F(site_flavor, "price", GPUQ_K_CUSTOM, price, .custom = &price_custom,
-	  .doc = "of a device and hour: 2.50, or {on_demand: 3.10, committed: 1.20}"),
+	  .form = "number or map",
+	  .doc = "price per device and hour: 2.50, or {on_demand: 3.10, committed: 1.20}"),
 	END,
 };
 
@@ -306,22 +318,24 @@ static const struct gpuq_schema flavor_schema = { .name = "flavor",
 static const struct gpuq_field pool_fields[] = {
 	F(site_pool, "name", GPUQ_K_NAME, name, .flags = GPUQ_F_REQUIRED | GPUQ_F_KEY,
 	  .doc = "name of the pool"),
-	F(site_pool, "selector", GPUQ_K_STRMAP, selector, .doc = "labels of its nodes"),
+	F(site_pool, "selector", GPUQ_K_STRMAP, selector, .doc = "labels that select its nodes"),
 	F(site_pool, "flavor", GPUQ_K_NAME, flavor, .doc = "flavor of all its devices"),
 	F(site_pool, "sharing", GPUQ_K_ENUM, sharing, .names = sharings,
-	  .doc = "how its devices may be shared"),
+	  .form = "whole | mig | time-slicing | gpushare", .doc = "sharing of its devices"),
 	F(site_pool, "placement", GPUQ_K_ENUM, placement, .names = placements,
-	  .doc = "fill nodes, or spread over them"),
-	F(site_pool, "spot", GPUQ_K_BOOL, spot, .doc = "its nodes may be taken away"),
+	  .doc = "pack pods on few nodes, or spread them"),
+	F(site_pool, "spot", GPUQ_K_BOOL, spot,
+	  .doc = "whether its nodes may be reclaimed by the cloud"),
 	F(site_pool, "billing", GPUQ_K_ENUM, billing, .names = price_kinds,
-	  .doc = "which of the prices counts"),
+	  .doc = "price that applies"),
 	F(site_pool, "price", GPUQ_K_CUSTOM, price, .custom = &price_custom,
-	  .doc = "of a device and hour; absent: the flavor's"),
-	F(site_pool, "provisioning", GPUQ_K_VAL, provisioning, .doc = "how nodes are asked for"),
+	  .form = "number or map", .doc = "price per device and hour; default: that of the flavor"),
+	F(site_pool, "provisioning", GPUQ_K_VAL, provisioning,
+	  .doc = "parameters for requesting nodes"),
 	END,
 };
 
-/* What is wrong with one key, looked at beside others. */
+/* Report an error in one key that conflicts with others. */
 static int wrong(struct gpuq_reader *r, const struct gpuq_val *v, const char *key, const char *what)
 {
 	const size_t mark = gpuq_reader_enter(r, key);
@@ -351,24 +365,27 @@ static const struct gpuq_schema pool_schema = {
 static const struct gpuq_field qos_fields[] = {
 	F(site_qos, "name", GPUQ_K_NAME, name, .flags = GPUQ_F_REQUIRED | GPUQ_F_KEY,
 	  .doc = "name of the qos"),
-	F(site_qos, "preemptible", GPUQ_K_BOOL, preemptible, .doc = "may its jobs be evicted"),
+	F(site_qos, "preemptible", GPUQ_K_BOOL, preemptible,
+	  .doc = "whether its jobs may be preempted"),
 	F(site_qos, "priority", GPUQ_K_INT, priority, .min = -1000000000, .max = 1000000000,
-	  .doc = "priority class; larger is sooner"),
-	F(site_qos, "max_time", GPUQ_K_DURATION, max_time_us, .doc = "longest walltime"),
+	  .doc = "priority; larger is sooner"),
+	F(site_qos, "max_time", GPUQ_K_DURATION, max_time_us, .doc = "maximum time limit"),
 	F(site_qos, "min_runtime", GPUQ_K_DURATION, min_runtime_us,
-	  .doc = "not evicted before it ran this long"),
-	F(site_qos, "grace", GPUQ_K_DURATION, grace_us, .doc = "between signal and kill"),
+	  .doc = "minimum run time before its jobs may be preempted"),
+	F(site_qos, "grace", GPUQ_K_DURATION, grace_us,
+	  .doc = "grace period between preemption signal and kill"),
 	F(site_qos, "usage_factor", GPUQ_K_CUSTOM, usage_factor_milli, .custom = &factor,
-	  .doc = "how much its use counts"),
-	F(site_qos, "interactive", GPUQ_K_BOOL, interactive, .doc = "a person waits for it"),
+	  .form = "number", .doc = "factor applied to charged use"),
+	F(site_qos, "interactive", GPUQ_K_BOOL, interactive,
+	  .doc = "whether its jobs are interactive"),
 	F(site_qos, "idle", GPUQ_K_DURATION, idle_us,
-	  .doc = "stopped when all its devices were idle so long"),
-	F(site_qos, "max_running", GPUQ_K_CUSTOM, max_running, .custom = &count,
-	  .doc = "running jobs: of all, or {user: 4}"),
-	F(site_qos, "max_gpus", GPUQ_K_CUSTOM, max_gpus, .custom = &cap,
-	  .doc = "devices: of all, or {user: 8, job: 4}"),
-	F(site_qos, "max_submitted", GPUQ_K_CUSTOM, max_submitted, .custom = &count,
-	  .doc = "jobs waiting and running: of all, or {user: 100}"),
+	  .doc = "time after which a job is stopped if all its devices are idle; see IDLE DEVICES"),
+	F(site_qos, "max_running", GPUQ_K_CUSTOM, max_running, .custom = &count, .form = "caps",
+	  .doc = "maximum number of running jobs: in total, or {user: 4}"),
+	F(site_qos, "max_gpus", GPUQ_K_CUSTOM, max_gpus, .custom = &cap, .form = "caps",
+	  .doc = "maximum number of devices: in total, or {user: 8, job: 4}"),
+	F(site_qos, "max_submitted", GPUQ_K_CUSTOM, max_submitted, .custom = &count, .form = "caps",
+	  .doc = "maximum number of pending and running jobs: in total, or {user: 100}"),
 	END,
 };
 
@@ -440,80 +457,79 @@ static const struct gpuq_schema budget_schema = { .name = "budget",
 						  .defaults = budget_defaults,
 						  .check = budget_check };
 
+/* A row of policy_queue.h as a row of the file. */
+#define KIND_FACTOR .kind = GPUQ_K_CUSTOM, .custom = &factor, .form = "number"
+#define KIND_INT .kind = GPUQ_K_INT
+#define KIND_WORD .kind = GPUQ_K_ENUM
+#define KIND_FLAG .kind = GPUQ_K_BOOL
+#define KIND_SPAN .kind = GPUQ_K_DURATION
+#define POLICY_FIELD(kind_, member_, key_, scenario, dflt, recorded, how, names_, least, most,     \
+		     doc_)                                                                         \
+	{ .key = (key_),                                                                           \
+	  KIND_##kind_,                                                                            \
+	  .offset = offsetof(struct site_queue, member_),                                          \
+	  .names = (names_),                                                                       \
+	  .min = (least),                                                                          \
+	  .max = (most),                                                                           \
+	  .doc = (doc_) },
+
 static const struct gpuq_field queue_fields[] = {
 	F(site_queue, "name", GPUQ_K_NAME, name, .flags = GPUQ_F_REQUIRED | GPUQ_F_KEY,
 	  .doc = "name of the queue"),
-	F(site_queue, "parent", GPUQ_K_NAME, parent, .doc = "the queue above it"),
-	F(site_queue, "quota", GPUQ_K_CUSTOM, quota, .custom = &amount,
-	  .doc = "devices it is owed"),
-	F(site_queue, "limit", GPUQ_K_CUSTOM, limit, .custom = &amount,
-	  .doc = "devices it never passes"),
-	F(site_queue, "lend", GPUQ_K_CUSTOM, lend, .custom = &amount,
-	  .doc = "idle quota that others may use"),
+	F(site_queue, "parent", GPUQ_K_NAME, parent, .doc = "parent queue"),
+	F(site_queue, "quota", GPUQ_K_CUSTOM, quota, .custom = &amount, .form = "devices",
+	  .doc = "guaranteed devices"),
+	F(site_queue, "limit", GPUQ_K_CUSTOM, limit, .custom = &amount, .form = "devices",
+	  .doc = "hard limit on devices"),
+	F(site_queue, "lend", GPUQ_K_CUSTOM, lend, .custom = &amount, .form = "devices",
+	  .doc = "maximum number of devices of its idle quota that others may use"),
 	F(site_queue, "shared_quota", GPUQ_K_CUSTOM, shared_quota, .custom = &amount,
-	  .doc = "without a quota: what the queues below share, beside the sum of theirs"),
-	F(site_queue, "weight", GPUQ_K_CUSTOM, weight, .custom = &factor,
-	  .doc = "its portion of what is left over"),
-	F(site_queue, "rank", GPUQ_K_INT, rank, .min = -1000000, .max = 1000000,
-	  .doc = "whose turn comes first for what is left over"),
-	F(site_queue, "reclaim", GPUQ_K_ENUM, reclaim, .names = reclaims,
-	  .doc = "whom it may take from, in other queues"),
-	F(site_queue, "preempt", GPUQ_K_ENUM, preempt, .names = preempts,
-	  .doc = "whom it may take from, inside itself"),
-	F(site_queue, "own_preempt", GPUQ_K_ENUM, own_preempt, .names = own_preempts,
-	  .doc = "who takes from its equals inside it: of higher priority, or who also stands as "
-		 "well"),
-	F(site_queue, "borrow_preempt_max_priority", GPUQ_K_INT, borrow_preempt_max_priority,
-	  .min = -1000000000, .max = 1000000000,
-	  .doc = "when it borrows it may displace borrowers up to this priority, below the job's "
-		 "own"),
-	F(site_queue, "fence", GPUQ_K_BOOL, fence, .doc = "jobs in it take from nobody outside"),
-	F(site_queue, "reclaimable", GPUQ_K_BOOL, reclaimable,
-	  .doc = "false: other queues take nothing back from it"),
-	F(site_queue, "reclaim_min_runtime", GPUQ_K_DURATION, reclaim_min_runtime_us,
-	  .doc = "its jobs are safe from other queues for this long"),
-	F(site_queue, "preempt_min_runtime", GPUQ_K_DURATION, preempt_min_runtime_us,
-	  .doc = "its jobs are safe from each other for this long"),
-	F(site_queue, "budget", GPUQ_K_OBJECT_PTR, budget, .sub = &budget_schema,
-	  .doc = "GPU-minutes to spend"),
-	F(site_queue, "budget_demotes_guarantee", GPUQ_K_BOOL, budget_demotes_guarantee,
-	  .doc = "out of budget, its quota protects it no more"),
+	  .form = "devices",
+	  .doc = "for a queue without a quota: capacity that the queues below share in addition to "
+		 "their own quotas"),
+	POLICY_QUEUE_KEYS(POLICY_FIELD) F(site_queue, "budget", GPUQ_K_OBJECT_PTR, budget,
+					  .sub = &budget_schema, .doc = "budget in GPU-minutes"),
 	F(site_queue, "namespace", GPUQ_K_NAME, namespace_, .doc = "Kubernetes namespace"),
 	F(site_queue, "service_account", GPUQ_K_NAME, service_account,
 	  .doc = "service account of its pods"),
 	F(site_queue, "priority_class", GPUQ_K_NAME, priority_class,
 	  .doc = "Kubernetes PriorityClass of its pods"),
-	F(site_queue, "image", GPUQ_K_STR, image, .doc = "image of scripts that name none"),
+	F(site_queue, "image", GPUQ_K_STR, image, .doc = "default image of scripts"),
 	F(site_queue, "image_pull_secrets", GPUQ_K_STRLIST, image_pull_secrets,
-	  .doc = "secrets to pull images with"),
+	  .doc = "image pull secrets of its pods"),
 	F(site_queue, "pod_policy", GPUQ_K_STR, pod_policy,
 	  .doc = "baseline, restricted or privileged"),
-	F(site_queue, "users", GPUQ_K_STRLIST, users, .doc = "who may submit; absent: everybody"),
+	F(site_queue, "users", GPUQ_K_STRLIST, users,
+	  .doc = "users who may submit; without users and groups, those of the parent queue; at "
+		 "the top, all users"),
 	F(site_queue, "groups", GPUQ_K_STRLIST, groups, .doc = "groups that may submit"),
-	F(site_queue, "managers", GPUQ_K_STRLIST, managers, .doc = "who manages it and below"),
+	F(site_queue, "managers", GPUQ_K_STRLIST, managers,
+	  .doc = "users who manage it and the queues below; their rights are in gpuqd(8)"),
 	F(site_queue, "qos", GPUQ_K_STRLIST, qos,
-	  .doc = "qos that may be used; the default is normal, or else the first of them"),
+	  .doc = "allowed qos; the default one is normal, or else the first of them"),
 	F(site_queue, "flavors", GPUQ_K_STRLIST, flavors,
-	  .doc = "for jobs that name none: which, in order of preference; absent: any"),
+	  .doc = "default flavors, in order of preference, for jobs that request none"),
 	F(site_queue, "default_time", GPUQ_K_DURATION, default_time_us,
-	  .doc = "walltime of jobs that name none"),
-	F(site_queue, "max_time", GPUQ_K_DURATION, max_time_us, .doc = "longest walltime"),
+	  .doc = "default time limit of its jobs"),
+	F(site_queue, "max_time", GPUQ_K_DURATION, max_time_us, .doc = "maximum time limit"),
 	F(site_queue, "idle", GPUQ_K_DURATION, idle_us,
-	  .doc = "its jobs are stopped when all their devices were idle so long"),
-	F(site_queue, "max_running", GPUQ_K_CUSTOM, max_running, .custom = &count,
-	  .doc = "running jobs"),
-	F(site_queue, "max_gpus", GPUQ_K_CUSTOM, max_gpus, .custom = &cap, .doc = "devices"),
+	  .doc = "time after which a job is stopped if all its devices are idle"),
+	F(site_queue, "max_running", GPUQ_K_CUSTOM, max_running, .custom = &count, .form = "caps",
+	  .doc = "maximum number of running jobs"),
+	F(site_queue, "max_gpus", GPUQ_K_CUSTOM, max_gpus, .custom = &cap, .form = "caps",
+	  .doc = "maximum number of devices"),
 	F(site_queue, "max_submitted", GPUQ_K_CUSTOM, max_submitted, .custom = &count,
-	  .doc = "jobs waiting and running"),
+	  .form = "caps", .doc = "maximum number of pending and running jobs"),
 	F(site_queue, "start_timeout", GPUQ_K_DURATION, start_timeout_us,
-	  .doc = "a job that was placed must run within"),
+	  .doc = "maximum time from placement until the job runs; default: that of the parent "
+		 "queue, then of gpuqd.yaml(5)"),
 	F(site_queue, "node_loss", GPUQ_K_CUSTOM, node_loss, .custom = &node_loss,
-	  .doc = "strict, or {mode: available, after: TIME}"),
+	  .form = "word or map", .doc = "strict, or {mode: available, after: TIME}"),
 	F(site_queue, "accounting_finalizer", GPUQ_K_BOOL, accounting_finalizer,
-	  .doc = "pods carry a finalizer until their end is in the ledger"),
-	F(site_queue, "stopped", GPUQ_K_BOOL, stopped, .doc = "starts no jobs"),
-	F(site_queue, "closed", GPUQ_K_BOOL, closed, .doc = "takes no jobs"),
-	F(site_queue, "start", GPUQ_K_STR, start, .doc = "how pods come to their nodes: direct"),
+	  .doc = "whether pods carry a finalizer until their end is in the ledger"),
+	F(site_queue, "closed", GPUQ_K_BOOL, closed, .doc = "whether it accepts no jobs"),
+	F(site_queue, "start", GPUQ_K_STR, start,
+	  .doc = "method of starting pods on their nodes: direct"),
 	END,
 };
 
@@ -521,10 +537,7 @@ static void queue_defaults(void *obj)
 {
 	struct site_queue *q = obj;
 
-	q->weight = 1000;
-	q->reclaimable = true;
-	q->reclaim_min_runtime_us = q->preempt_min_runtime_us = -1;
-	q->borrow_preempt_max_priority = INT64_MIN;
+	q->policy = policy_queue_default();
 	q->max_running = q->max_gpus = q->max_submitted = no_cap;
 	node_loss_defaults(&q->node_loss);
 }
@@ -554,17 +567,18 @@ static const struct gpuq_schema queue_schema = { .name = "queue",
 
 #define CAPS(type)                                                                                 \
 	F(type, "max_running", GPUQ_K_LIMIT, max_running, .max = INT64_MAX,                        \
-	  .doc = "running jobs, in all queues"),                                                   \
+	  .doc = "maximum number of running jobs, in all queues"),                                 \
 		F(type, "max_gpus", GPUQ_K_LIMIT, max_gpus, .max = 100000000,                      \
-		  .doc = "devices, in all queues"),                                                \
+		  .doc = "maximum number of devices, in all queues"),                              \
 		F(type, "max_submitted", GPUQ_K_LIMIT, max_submitted, .max = INT64_MAX,            \
-		  .doc = "jobs waiting and running, in all queues")
+		  .doc = "maximum number of pending and running jobs, in all queues")
 
 static const struct gpuq_field user_fields[] = {
 	F(site_user, "name", GPUQ_K_STR, name, .flags = GPUQ_F_REQUIRED | GPUQ_F_KEY,
 	  .doc = "login name"),
-	F(site_user, "groups", GPUQ_K_STRLIST, groups, .doc = "groups of gpuq"),
-	F(site_user, "default_queue", GPUQ_K_NAME, default_queue, .doc = "where jobs go"),
+	F(site_user, "groups", GPUQ_K_STRLIST, groups, .doc = "groups of the user, in gpuq"),
+	F(site_user, "default_queue", GPUQ_K_NAME, default_queue,
+	  .doc = "default queue of the user's jobs"),
 	CAPS(site_user),
 	END,
 };
@@ -604,7 +618,7 @@ static const struct gpuq_field license_fields[] = {
 	F(site_license, "name", GPUQ_K_NAME, name, .flags = GPUQ_F_REQUIRED | GPUQ_F_KEY,
 	  .doc = "name of the license"),
 	F(site_license, "count", GPUQ_K_INT, count, .flags = GPUQ_F_REQUIRED, .min = 0,
-	  .max = 1000000000, .doc = "how many there are"),
+	  .max = 1000000000, .doc = "number of licenses"),
 	END,
 };
 
@@ -616,23 +630,23 @@ static const struct gpuq_field reservation_fields[] = {
 	F(site_reservation, "name", GPUQ_K_NAME, name, .flags = GPUQ_F_REQUIRED | GPUQ_F_KEY,
 	  .doc = "name of the reservation"),
 	F(site_reservation, "start", GPUQ_K_INSTANT, start_us, .flags = GPUQ_F_REQUIRED,
-	  .doc = "when it begins"),
+	  .doc = "start of the reservation"),
 	F(site_reservation, "duration", GPUQ_K_DURATION, duration_us, .flags = GPUQ_F_REQUIRED,
-	  .doc = "how long it lasts"),
-	F(site_reservation, "every", GPUQ_K_DURATION, every_us,
-	  .doc = "it comes again after so long; with the flag recurring: a week"),
+	  .doc = "duration of the reservation"),
+	F(site_reservation, "every", GPUQ_K_DURATION, every_us, .doc = "period of repetition"),
 	F(site_reservation, "release_after", GPUQ_K_DURATION, release_after_us,
-	  .doc = "what its owners do not use by then is everybody's; with the flag "
-		 "release-unused: 15 minutes"),
-	F(site_reservation, "gpus", GPUQ_K_MILLI, gpus_milli, .doc = "devices, anywhere"),
-	F(site_reservation, "nodes", GPUQ_K_STRLIST, nodes, .doc = "whole nodes"),
-	F(site_reservation, "flavor", GPUQ_K_NAME, flavor, .doc = "of the devices"),
-	F(site_reservation, "pool", GPUQ_K_NAME, pool, .doc = "of the devices"),
-	F(site_reservation, "queue", GPUQ_K_NAME, queue, .doc = "who may use it"),
-	F(site_reservation, "users", GPUQ_K_STRLIST, users, .doc = "who may use it"),
-	F(site_reservation, "flags", GPUQ_K_STRLIST, flags,
-	  .doc = "maintenance (nobody may use it), daily, weekly or recurring (weekly), "
+	  .doc = "time after the start when unused devices are released; 15 minutes with the flag "
 		 "release-unused"),
+	F(site_reservation, "gpus", GPUQ_K_MILLI, gpus_milli,
+	  .doc = "number of devices, on any nodes"),
+	F(site_reservation, "nodes", GPUQ_K_STRLIST, nodes, .doc = "whole nodes"),
+	F(site_reservation, "flavor", GPUQ_K_NAME, flavor, .doc = "flavor of the devices"),
+	F(site_reservation, "pool", GPUQ_K_NAME, pool, .doc = "pool of the devices"),
+	F(site_reservation, "queue", GPUQ_K_NAME, queue, .doc = "queue whose jobs may use it"),
+	F(site_reservation, "users", GPUQ_K_STRLIST, users, .doc = "users whose jobs may use it"),
+	F(site_reservation, "flags", GPUQ_K_STRLIST, flags,
+	  .doc = "flags: maintenance (no job may use it), daily, weekly or recurring (repeats each "
+		 "day or each seven days), release-unused"),
 	END,
 };
 
@@ -692,7 +706,7 @@ static const struct gpuq_field site_fields[] = {
 	F(site, "max_submitted", GPUQ_K_LIMIT, max_submitted, .max = CAP_MOST,
 	  .doc = "jobs of one user that have not ended; an array is one"),
 	F(site, "max_stored", GPUQ_K_CUSTOM, max_stored_bytes, .custom = &stored,
-	  .doc = "bytes of what one user submitted and has not ended"),
+	  .form = "size or unlimited", .doc = "bytes of what one user submitted and has not ended"),
 	F(site, "flavors", GPUQ_K_OBJECTS, flavors, .sub = &flavor_schema,
 	  .doc = "kinds of devices"),
 	F(site, "pools", GPUQ_K_OBJECTS, pools, .sub = &pool_schema, .doc = "sets of nodes"),

@@ -1,6 +1,6 @@
 /* site.h - queues, pools, flavors, qos and the like, as a site file has them
  *
- * Owns     struct site, its schema (model.md section 7) and its checks.
+ * Owns     struct site, its schema (gpuq-site(5)) and its checks.
  * Touches  memory only.
  * Used by  state/model (the tree of queues), flow/admit/submit (policy), gpuqd --site,
  *          rpc (site.apply, queue.list).
@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "gpuqd/site/policy_queue.h"
 #include "gpuqd/site/price.h"
 #include "libgpuq/arena.h"
 #include "libgpuq/err.h"
@@ -96,15 +97,8 @@ struct site_queue {
 	const char *name, *parent; /* parent NULL = at the top */
 	struct site_amount quota, limit, lend;
 	struct site_amount shared_quota; /* without quota: more than the children's sum */
-	int64_t weight; /* >= 0, thousandths */
-	int64_t rank;
-	int reclaim, preempt; /* see schema */
-	int own_preempt; /* 0 priority, 1 strict */
-	bool fence, reclaimable;
-	int64_t borrow_preempt_max_priority; /* INT64_MIN = none is displaced */
-	int64_t reclaim_min_runtime_us, preempt_min_runtime_us; /* -1 = not given */
+	POLICY_QUEUE_GROUP(policy);
 	struct site_budget *budget;
-	bool budget_demotes_guarantee; /* out of budget, its quota protects it no more */
 	const char *namespace_, *service_account, *priority_class, *image, *pod_policy;
 	struct gpuq_strlist image_pull_secrets, users, groups, managers, qos, flavors;
 	int64_t default_time_us, max_time_us; /* 0 = not given */
@@ -112,7 +106,7 @@ struct site_queue {
 	struct site_cap max_running, max_gpus, max_submitted;
 	int64_t start_timeout_us;
 	struct site_node_loss node_loss;
-	bool accounting_finalizer, stopped, closed;
+	bool accounting_finalizer, closed;
 	const char *start; /* "direct" or "bind" */
 };
 
@@ -122,7 +116,7 @@ struct site_user {
 	int64_t max_running, max_gpus, max_submitted; /* GPUQ_UNLIMITED = none */
 };
 
-/* Of all users in it together. Groups that are not listed have no limits. */
+/* Limits of all users of the group together. Groups that are not listed have no limits. */
 struct site_group {
 	const char *name;
 	int64_t max_running, max_gpus, max_submitted;
@@ -147,7 +141,7 @@ struct site {
 	struct gpuq_arena arena;
 	int64_t version;
 	struct gpuq_strlist topology; /* node labels from wide to narrow: the levels of placement */
-	const char *currency; /* of prices; NULL = nobody said */
+	const char *currency; /* of prices; NULL = unnamed */
 	struct site_budget *default_budget; /* of leaves that have none of their own */
 	int64_t max_submitted, max_stored_bytes; /* of one user, struct stored; GPUQ_UNLIMITED */
 	struct gpuq_objects flavors, pools, qos, queues, users, groups, licenses, reservations;
@@ -155,6 +149,7 @@ struct site {
 };
 
 extern const struct gpuq_schema site_schema;
+extern const struct gpuq_custom site_devices; /* int64_t: devices in thousandths, or unlimited */
 
 /* Read one document. file NULL = not a file. *out is on the heap: site_free().
  * Checks names, parents (known, no circle), flavors and qos that are named.
@@ -167,7 +162,7 @@ int site_read(const struct gpuq_val *v, const char *file, int64_t now_us, struct
 int site_read_stored(const struct gpuq_val *v, int64_t now_us, struct site **out,
 		     struct gpuq_err *err);
 
-/* What holds without any site: queue `default` without quota or limit. */
+/* Return the site of an empty database: queue `default` without quota or limit. */
 struct site *site_default(void);
 void site_free(struct site *s);
 
@@ -184,15 +179,14 @@ const struct site_qos *site_qos_find(const struct site *s, const char *name);
 /* The amount for one flavor; dflt when nothing is said of it. */
 int64_t site_amount_of(const struct site_amount *a, const char *flavor, int64_t dflt);
 
-/* Flags that a reservation may carry; ends with NULL. maintenance: nobody may use it; daily
- * and weekly (or recurring): it comes again each UTC day, each seven; release-unused: it is
- * given up when nobody uses it. */
+/* Flags of a reservation; ends with NULL. maintenance: no job may use it; daily and weekly (or
+ * recurring): it repeats each UTC day or each seven; release-unused: it is released when unused. */
 extern const char *const site_reservation_flags[];
 bool site_reservation_has(const struct site_reservation *r, const char *flag);
 /* When it begins; of one that recurs, the one that is now or else the next. */
 int64_t site_reservation_start(const struct site_reservation *r, int64_t now_us);
-/* How often it comes again, and how long nobody may leave it unused before it is given up:
- * numbers of its own, else what its flags say; 0 = never. */
+/* Return the period of a reservation, and the time after which it is released if unused: its own
+ * numbers, else those of its flags; 0 = never. */
 int64_t site_reservation_every_us(const struct site_reservation *r);
 int64_t site_reservation_release_us(const struct site_reservation *r);
 

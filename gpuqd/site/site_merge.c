@@ -61,9 +61,9 @@ static struct gpuq_val *merge_member(struct gpuq_arena *a, const struct gpuq_val
 	return v;
 }
 
-/* Members that there are keep their places, since who is older matters among queues. What
- * is no member of that list (no map, no name, a name for the second time) comes as it is:
- * the schema has the words for it. */
+/* Existing members keep their places, since queues are ordered by age. An entry that is not a
+ * valid member (no map, no name, a duplicate name) is passed on unchanged: the schema reports
+ * it. */
 static struct gpuq_val *merge_list(struct gpuq_arena *a, const struct gpuq_val *old,
 				   const struct gpuq_val *file, bool prune)
 {

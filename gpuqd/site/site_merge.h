@@ -37,9 +37,9 @@ int site_no_such(const struct gpuq_val *tree, const char *object, struct gpuq_er
 /* The member of that name, or NULL. list: "queues". */
 struct gpuq_val *site_member(const struct gpuq_val *tree, const char *list, const char *name);
 
-/* What changes from one normal tree to another: a list of maps {object: "queue/research",
+/* Return the difference between two normal trees: a list of maps {object: "queue/research",
  * action: "added" | "changed" | "removed", old, new}, where old and new hold the keys that
- * differ. Empty when they mean the same. NULL: no memory. */
+ * differ. Empty when they are equivalent. NULL: no memory. */
 struct gpuq_val *site_diff(struct gpuq_arena *a, const struct gpuq_val *old,
 			   const struct gpuq_val *new_);
 

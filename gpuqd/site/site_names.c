@@ -1,4 +1,4 @@
-/* What objects of a site call other objects that are not there. */
+/* References between the objects of a site. */
 #include <string.h>
 
 #include "gpuqd/site/site_merge.h"
@@ -133,7 +133,7 @@ static int check_kube_names(struct checking *c, size_t i, const struct site_queu
 	return 0;
 }
 
-/* Who takes the last name off a list does not mean to let everybody in. */
+/* Removing the last name from a list must not open the queue to all users. */
 static int check_users(struct checking *c, size_t i, const struct site_queue *q)
 {
 	static const char *const keys[] = { "users", "groups" };

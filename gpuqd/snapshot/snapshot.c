@@ -25,20 +25,8 @@ void snapshot_weights_default(struct snap_weights *w)
 void snapshot_config_default(struct snap_config *c)
 {
 	*c = (struct snap_config){
-		.backfill_depth = 8,
-		.max_job_test = 1000,
-		.starve_us = 24 * 3600 * GPUQ_US_PER_S,
-		.reclaim_to = SNAP_RECLAIM_FAIR_SHARE,
+		.sched = policy_sched_default(),
 		.reclaim = true,
-		.consolidation = true,
-		.cooldown_us = 600 * GPUQ_US_PER_S,
-		.claims_per_hour = 20,
-		.claim_reversals = 2,
-		.claim_spare_milli = GPUQ_UNLIMITED,
-		.moves_per_day = 2,
-		.grow_delay_us = 60 * GPUQ_US_PER_S,
-		.gang_repair_us = 60 * GPUQ_US_PER_S,
-		.exempt_evictions = 3,
 	};
 	snapshot_weights_default(&c->weights);
 }
@@ -53,10 +41,7 @@ void snapshot_share_default(struct snap_share *s)
 void snapshot_queue_default(struct snap_queue *q)
 {
 	*q = (struct snap_queue){
-		.weight_milli = SNAP_MILLI,
-		.borrow_preempt_max_priority = INT64_MIN,
-		.preempt_min_runtime_us = -1,
-		.reclaim_min_runtime_us = -1,
+		.policy = policy_queue_default(),
 		.user_max_running = GPUQ_UNLIMITED,
 		.user_max_gpus_milli = GPUQ_UNLIMITED,
 		.max_running = GPUQ_UNLIMITED,

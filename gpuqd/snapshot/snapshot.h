@@ -22,6 +22,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "gpuqd/site/policy_queue.h"
+#include "gpuqd/site/policy_sched.h"
 #include "libgpuq/arena.h"
 #include "libgpuq/err.h"
 #include "libgpuq/names.h"
@@ -56,31 +58,9 @@ struct snap_weights {
 struct snap_config {
 	int64_t now_us;
 	struct snap_weights weights;
-	uint32_t exempt_evictions; /* so many in 24 hours: exempt from fair-share claims for
-				    * a while (priority_exempt); 0 = never */
+	POLICY_SCHED_GROUP(sched);
 	uint64_t max_steps; /* work one cycle may do, in node visits; 0 = no bound */
-	uint32_t backfill_depth; /* blocked jobs that get a reservation; UINT32_MAX = all */
-	uint32_t max_job_test; /* blocked jobs that are looked at for one */
-	int64_t starve_us; /* who waits longer, and longer than it may run, gets one before all
-			    * others */
-	int reclaim_to; /* enum snap_reclaim_to */
-	bool reclaim, consolidation; /* evict for claims; move for claims */
-	bool cross_queue_priority; /* of queues alike in all else the one whose next job has the
-				    * highest priority is served first, not the oldest */
-	int min_runtime_method; /* enum snap_runtime_method */
-	int64_t preempt_min_runtime_us, reclaim_min_runtime_us; /* where no queue says so */
-	/* What was evicted for another queue does not make that queue lose something within
-	 * this time, except under its own guarantee. */
-	int64_t cooldown_us;
-	int64_t preemption_delay_us; /* nobody has to leave for a job that waits less long */
-	uint32_t claims_per_hour; /* on fair shares, against one queue; 0 = no bound */
-	uint32_t claim_reversals; /* of claims between two queues in an hour; then they rest; 0 =
-				   * no bound: oscillation.h */
-	int64_t claim_spare_milli; /* devices that those who leave for a job may hold beyond what
-				    * it asks for; GPUQ_UNLIMITED */
-	uint32_t moves_per_day; /* of one job */
-	int64_t grow_delay_us; /* an elastic job that shrank does not grow sooner */
-	int64_t gang_repair_us; /* a gang that lost pods is kept as long */
+	bool reclaim; /* evict for claims */
 	int64_t usage_k_milli; /* k of the fair-share division, in thousandths */
 	int64_t usage_step_us; /* in which usage may change shares; 0 = it does not by itself */
 	int64_t wake_us; /* when budgets change what is said here, by time alone; 0 = never */
@@ -204,23 +184,15 @@ struct snap_queue {
 	const char *parent_name; /* NULL = below the root */
 	const struct snap_share *shares; /* n_flavors + 2: by flavor handle, then cpu, memory;
 					  * copied. NULL = all default */
-	int64_t weight_milli; /* portion of what is left over; 0 = none of it */
-	int64_t rank; /* larger = offered what is left over first */
+	POLICY_QUEUE_GROUP(policy);
 	int64_t age; /* smaller = older; breaks ties */
-	bool stopped; /* starts nothing */
 	bool spread; /* its own jobs prefer the emptiest nodes */
-	int reclaim, preempt_within; /* enum snap_reclaim, snap_preempt */
-	bool fence, not_reclaimable;
-	int64_t borrow_preempt_max_priority; /* INT64_MIN = off */
-	int64_t preempt_min_runtime_us, reclaim_min_runtime_us; /* -1 = the parent's */
 	int64_t usage_micro; /* normalised past usage, in millionths of the capacity */
 	/* GPU-milliseconds of its period, here and below; GPUQ_UNLIMITED = no budget. What
 	 * has been charged up to now, running jobs included. */
 	int64_t budget_gpu_ms, budget_used_gpu_ms;
 	int64_t budget_reset_us; /* when its next period begins; 0 = never */
 	bool budget_hard; /* nothing starts beyond it; else it only lowers the standing */
-	bool budget_demotes; /* used up, no quota here and below protects anything */
-	bool own_strict; /* its own jobs yield only to those that stand at least as well */
 	uint32_t n_claims_hour; /* claims on fair shares against it in the last hour */
 	/* Limits of each user in this queue and below, and of one job. */
 	int64_t user_max_running, user_max_gpus_milli, max_running;
@@ -589,14 +561,9 @@ bool snapshot_add_loss(struct snapshot *s, const struct snap_loss *l); /* false:
  * nothing, a job whose queue got children waits. */
 int snapshot_seal(struct snapshot *s, struct gpuq_err *err);
 
-/* Make the lines again, after jobs of a sealed snapshot were changed (estimate.c alone does
- * that, to a copy). Their tables are used again; new ones live in mem. False: no memory. */
-bool snapshot_line_up(struct snapshot *s, struct gpuq_arena *mem);
-
 /* Index in a sealed snapshot, by binary search; SNAP_NONE unknown. */
 uint32_t snapshot_find_node(const struct snapshot *s, const char *name);
 uint32_t snapshot_find_queue(const struct snapshot *s, const char *name); /* linear */
 uint32_t snapshot_find_flavor(const struct snapshot *s, const char *name); /* linear */
-uint32_t snapshot_find_job(const struct snapshot *s, struct snap_key key); /* the first of them */
-
+uint32_t snapshot_find_job(const struct snapshot *s, struct snap_key key);
 #endif

@@ -1,3 +1,5 @@
+#include "gpuqd/snapshot/snapshot_jobs.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -5,6 +7,8 @@
 #include "gpuqd/snapshot/cost.h"
 #include "gpuqd/snapshot/snapshot.h"
 #include "gpuqd/snapshot/snapshot_build.h"
+#include "gpuqd/snapshot/snapshot_seal.h"
+#include "gpuqd/snapshot/snapshot_devices.h"
 
 /* Sealing: requests, jobs and what they hold; what is free then. */
 

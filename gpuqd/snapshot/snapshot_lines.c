@@ -1,3 +1,5 @@
+#include "gpuqd/snapshot/snapshot_lines.h"
+
 #include <string.h>
 
 #include "gpuqd/snapshot/snapshot.h"

@@ -7,7 +7,17 @@
 
 /* ---- plain fields ---- */
 
-enum kind { K_I64, K_U64, K_U32, K_INT, K_I16, K_U8, K_BOOL, K_STR };
+enum kind { K_I64, K_U64, K_U32, K_INT, K_I16, K_U8, K_BOOL, K_STR, K_COUNT, K_NOT, K_INT_BOOL };
+
+/* Keys of the site, by their kind. */
+#define RECORDED_FACTOR K_I64
+#define RECORDED_INT K_I64
+#define RECORDED_WORD K_INT
+#define RECORDED_FLAG K_BOOL
+#define RECORDED_SPAN K_I64
+#define RECORDED_COUNT K_COUNT
+#define RECORDED_LIMIT K_COUNT
+#define RECORDED_DEVICES K_I64
 
 struct col {
 	size_t offset;
@@ -27,20 +37,23 @@ struct col {
 			const char *: K_STR) \
 	}
 
-/* Positions are fixed for ever: append, never insert. */
+/* Positions are fixed for ever: append, never insert. Those of the site's keys stand in their rows. */
 /* clang-format off */
-#define C(m) COL(struct snap_config, m)
+#define AT(at, m) [at] = COL(struct snap_config, m)
+#define X(kind, member, key, dflt, absent, recorded, ...) \
+	[recorded] = { offsetof(struct snap_config, member), RECORDED_##kind },
 static const struct col config_cols[] = {
-	C(now_us), C(max_steps), C(backfill_depth), C(max_job_test), C(reclaim_to), C(reclaim),
-	C(consolidation), C(min_runtime_method), C(preempt_min_runtime_us),
-	C(reclaim_min_runtime_us), C(cooldown_us), C(preemption_delay_us), C(claims_per_hour), C(claim_reversals),
-	C(moves_per_day), C(grow_delay_us), C(gang_repair_us), C(usage_k_milli),
-	C(starve_us), C(exempt_evictions), C(weights.age), C(weights.fair_share), C(weights.size),
-	C(weights.qos), C(weights.qos_full), C(weights.max_age_us), C(weights.evict_step_milli),
-	C(usage_step_us), C(weights.stretch), C(wake_us), C(claim_spare_milli),
-	C(cross_queue_priority),
+	AT(0, now_us), AT(1, max_steps), AT(5, reclaim), AT(17, usage_k_milli),
+	AT(20, weights.age), AT(21, weights.fair_share), AT(22, weights.size), AT(23, weights.qos),
+	AT(24, weights.qos_full), AT(25, weights.max_age_us), AT(26, weights.evict_step_milli),
+	AT(27, usage_step_us), AT(28, weights.stretch), AT(29, wake_us),
+	POLICY_SCHED_KEYS(X)
 };
-#undef C
+#undef X
+#undef AT
+#define X(...) +1
+_Static_assert(sizeof(config_cols) / sizeof(config_cols[0]) == 14 POLICY_SCHED_KEYS(X), "a number is left out");
+#undef X
 #define C(m) COL(struct snap_flavor, m)
 static const struct col flavor_cols[] = { C(name), C(rank), C(rate_milli) };
 #undef C
@@ -55,16 +68,24 @@ static const struct col cap_cols[] = {
 #define C(m) COL(struct snap_share, m)
 static const struct col share_cols[] = { C(quota), C(shared), C(limit), C(lend) };
 #undef C
-#define C(m) COL(struct snap_queue, m)
+#define AT(at, m) [at] = COL(struct snap_queue, m)
+#define PLAIN(kind) RECORDED_##kind
+#define INVERTED(kind) K_NOT
+#define AS_BOOL(kind) K_INT_BOOL
+#define X(kind, member, key, scenario, dflt, recorded, how, ...) \
+	[recorded] = { offsetof(struct snap_queue, member), how(kind) },
 static const struct col queue_cols[] = {
-	C(name), C(parent_name), C(weight_milli), C(rank), C(age), C(stopped), C(reclaim),
-	C(preempt_within), C(fence), C(not_reclaimable), C(borrow_preempt_max_priority),
-	C(preempt_min_runtime_us), C(reclaim_min_runtime_us), C(usage_micro), C(own_strict),
-	C(n_claims_hour), C(user_max_running), C(user_max_gpus_milli), C(max_running),
-	C(job_max_gpus_milli), C(budget_gpu_ms), C(budget_used_gpu_ms), C(budget_reset_us),
-	C(budget_hard), C(spread), C(budget_demotes), C(max_gpus_milli),
+	AT(0, name), AT(1, parent_name), AT(4, age), AT(13, usage_micro), AT(15, n_claims_hour),
+	AT(16, user_max_running), AT(17, user_max_gpus_milli), AT(18, max_running),
+	AT(19, job_max_gpus_milli), AT(20, budget_gpu_ms), AT(21, budget_used_gpu_ms),
+	AT(22, budget_reset_us), AT(23, budget_hard), AT(24, spread), AT(26, max_gpus_milli),
+	POLICY_QUEUE_KEYS(X)
 };
-#undef C
+#undef X
+#undef AT
+#define X(...) +1
+_Static_assert(sizeof(queue_cols) / sizeof(queue_cols[0]) == 15 POLICY_QUEUE_KEYS(X), "a number is left out");
+#undef X
 #define C(m) COL(struct snap_taint, m)
 static const struct col taint_cols[] = { C(key), C(value), C(effect) };
 #undef C
@@ -149,6 +170,8 @@ static int64_t get_number(const void *at, enum kind kind)
 		return *(const int16_t *)at;
 	case K_U8:
 		return *(const uint8_t *)at;
+	case K_COUNT: /* of 32 bits since the first records; what is unlimited is all of them */
+		return *(const int64_t *)at < UINT32_MAX ? *(const int64_t *)at : UINT32_MAX;
 	default:
 		return 0;
 	}
@@ -164,6 +187,10 @@ static void pack_row(struct gpuq_buf *b, const struct col *cols, size_t n, const
 			varint_str(b, *(const char *const *)at);
 		else if (cols[i].kind == K_BOOL)
 			varint_bool(b, *(const bool *)at);
+		else if (cols[i].kind == K_NOT)
+			varint_bool(b, !*(const bool *)at);
+		else if (cols[i].kind == K_INT_BOOL)
+			varint_bool(b, *(const int *)at != 0);
 		else
 			varint_int(b, get_number(at, cols[i].kind));
 	}
@@ -381,6 +408,10 @@ static void set_number(struct unpack *u, void *at, enum kind kind, int64_t v)
 		u->r->bad |= v < INT16_MIN || v > INT16_MAX;
 		*(int16_t *)at = (int16_t)v;
 		return;
+	case K_COUNT:
+		u->r->bad |= v < 0 || v > UINT32_MAX;
+		*(int64_t *)at = v < UINT32_MAX ? v : GPUQ_UNLIMITED;
+		return;
 	default:
 		u->r->bad |= v < 0 || v > UINT8_MAX;
 		*(uint8_t *)at = (uint8_t)v;
@@ -401,6 +432,10 @@ static void unpack_row(struct unpack *u, const struct col *cols, size_t n_cols, 
 			*(const char **)at = unpack_str(u);
 		else if (cols[i].kind == K_BOOL)
 			*(bool *)at = varint_get_bool(u->r);
+		else if (cols[i].kind == K_NOT)
+			*(bool *)at = !varint_get_bool(u->r);
+		else if (cols[i].kind == K_INT_BOOL)
+			*(int *)at = varint_get_bool(u->r);
 		else
 			set_number(u, at, cols[i].kind, rec_get_int(u->r));
 	}

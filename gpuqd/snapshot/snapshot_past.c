@@ -1,4 +1,5 @@
-#include "gpuqd/snapshot/snapshot_build.h"
+#include "gpuqd/snapshot/snapshot_past.h"
+#include "gpuqd/snapshot/snapshot_seal.h"
 
 /* Sealing: what jobs lost to claims of other queues. */
 

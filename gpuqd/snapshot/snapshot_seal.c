@@ -1,3 +1,5 @@
+#include "gpuqd/snapshot/snapshot_seal.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -5,6 +7,11 @@
 #include "gpuqd/util/amount.h"
 #include "gpuqd/snapshot/snapshot.h"
 #include "gpuqd/snapshot/snapshot_build.h"
+#include "gpuqd/snapshot/snapshot_usage.h"
+#include "gpuqd/snapshot/snapshot_past.h"
+#include "gpuqd/snapshot/snapshot_lines.h"
+#include "gpuqd/snapshot/snapshot_jobs.h"
+#include "gpuqd/snapshot/snapshot_devices.h"
 #include "gpuqd/util/sort.h"
 
 /* The order of n items under cmp in *order, and where each went in *map. */

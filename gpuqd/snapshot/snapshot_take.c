@@ -111,18 +111,9 @@ static void take_queues(struct taking *t)
 		sn.name = q->name;
 		sn.parent_name = q->parent ? q->parent->name : NULL;
 		sn.shares = shares;
-		sn.weight_milli = sq->weight;
-		sn.rank = sq->rank;
-		sn.age = i;
-		sn.stopped = sq->stopped;
-		sn.reclaim = sq->reclaim;
-		sn.preempt_within = sq->preempt;
-		sn.own_strict = sq->own_preempt == 1;
-		sn.borrow_preempt_max_priority = sq->borrow_preempt_max_priority;
-		sn.fence = sq->fence;
-		sn.not_reclaimable = !sq->reclaimable;
+		sn.policy = sq->policy;
 		sn.reclaim_min_runtime_us = shield(sq->reclaim_min_runtime_us);
-		sn.preempt_min_runtime_us = sq->preempt_min_runtime_us;
+		sn.age = i;
 		sn.user_max_running = sq->max_running.user;
 		sn.max_running = sq->max_running.queue;
 		sn.user_max_gpus_milli = milli(sq->max_gpus.user);
@@ -144,7 +135,7 @@ static bool pool_spreads(const struct model *m, const char *pool)
 }
 
 /* A job is spread where every pool that it may come to is. */
-static bool spreads(const struct taking *t, const struct gpuq_spec *spec)
+static bool spreads(const struct taking *t, const struct request_spec *spec)
 {
 	bool any = false;
 
@@ -268,9 +259,10 @@ static void bar_sharing(struct taking *t, const struct gpuq_group *g, struct sna
 	out->n_required = terms ? (uint32_t)n : 0;
 }
 
-static uint32_t take_request(struct taking *t, const struct request *r)
+/* of: the request that it is the spec of; NULL = a guest's. */
+static uint32_t take_request(struct taking *t, const struct request_spec *spec,
+			     const struct request *of)
 {
-	const struct gpuq_spec *spec = &r->spec;
 	struct snap_group *groups = gpuq_arena_calloc(&t->mem, spec->n_groups, sizeof(*groups));
 	struct snap_license_need *needs =
 		gpuq_arena_calloc(&t->mem, spec->licenses.n + 1, sizeof(*needs));
@@ -279,11 +271,15 @@ static uint32_t take_request(struct taking *t, const struct request *r)
 	if (!groups || !needs)
 		return SNAP_NONE;
 	for (size_t i = 0; i < spec->n_groups; i++) {
-		snapshot_group_from_spec(&spec->groups[i], &groups[i]);
-		bar_sharing(t, &spec->groups[i], &groups[i]);
-		round_down(t, &spec->groups[i], &groups[i]);
+		struct gpuq_group g;
+
+		request_group_of(&spec->groups[i], &g);
+		snapshot_group_from_spec(&g, &groups[i]);
+		bar_sharing(t, &g, &groups[i]);
+		round_down(t, &g, &groups[i]);
 	}
-	MORE(t, request, r, groups);
+	if (of)
+		MORE(t, request, of, groups);
 	sr.n_groups = (uint32_t)spec->n_groups;
 	sr.flavors = spec->flavors.items;
 	sr.n_flavors = (uint32_t)spec->flavors.n;
@@ -547,7 +543,7 @@ static void take_jobs(struct taking *t)
 static void take_guest(struct taking *t, const struct start_guest *g, uint32_t id)
 {
 	const struct gpuq_spec *spec = g->spec;
-	const struct request r = { .spec = *spec };
+	struct request_spec asked;
 	const struct site_qos *qos = site_qos_find(t->m->site, g->qos);
 	const struct wish wish = { .grace_us = spec->checkpoint.grace_us ? spec->checkpoint.grace_us
 									 : spec->grace_us };
@@ -556,12 +552,12 @@ static void take_guest(struct taking *t, const struct start_guest *g, uint32_t i
 		gpuq_arena_calloc(&t->mem, spec->array.n_ranges + 1, sizeof(*ranges));
 	struct snap_job sj;
 
-	if (!ranges)
+	if (!ranges || !request_spec_of(&t->mem, spec, &asked))
 		return;
 	snapshot_job_default(&sj);
 	sj.key = (struct snap_key){ id, -1 };
 	sj.queue = t->queue_of[model_find_queue(t->m, g->queue)->ix];
-	sj.request = take_request(t, &r);
+	sj.request = take_request(t, &asked, NULL);
 	sj.user = snapshot_user(t->s, g->user);
 	sj.priority = qos ? qos->priority : 0;
 	sj.nice = spec->nice;
@@ -606,8 +602,8 @@ static int take(struct taking *t, const struct start_guest *guests, uint32_t n_g
 	take_queues(t);
 	for (struct node *n = m->nodes; n; n = n->hh.next)
 		take_node(t, n, &n->snap_ix);
-	for (struct request *r = m->requests_by_id; r; r = r->hh_id.next)
-		r->snap_ix = take_request(t, r);
+	for (struct request *r = m->requests.list; r; r = r->next)
+		r->snap_ix = take_request(t, &r->spec, r);
 	if (t->queue_of)
 		snapshot_add_usages(m, t->now_us, t->queue_of, t->s);
 	if (t->queue_of)

@@ -90,7 +90,7 @@ static bool is_avoided(const struct job *j, const struct node *n, int64_t now_us
  * what there is. */
 static bool has_others(const struct snap_past *t, const struct job *j, const struct node *like)
 {
-	const struct gpuq_spec *spec = &j->request->spec;
+	const struct request_spec *spec = &j->request->spec;
 	int64_t most = 0, n_pods = 0;
 
 	for (size_t i = 0; i < spec->n_groups; i++)
@@ -119,11 +119,13 @@ static bool has_others(const struct snap_past *t, const struct job *j, const str
  * devices alone. The node is kept off for a moment only. */
 static bool is_narrow(const struct job *j)
 {
-	const struct gpuq_spec *spec = &j->request->spec;
+	const struct request_spec *spec = &j->request->spec;
 
 	for (size_t i = 0; i < spec->n_groups; i++) {
-		const struct gpuq_group *g = &spec->groups[i];
+		const struct gpuq_group *g = spec->groups[i].where;
 
+		if (!g)
+			continue;
 		if (g->n_required || g->nodes.n || g->exclude.n || g->topology_required ||
 		    g->n_slices)
 			return true;

@@ -1,6 +1,6 @@
 #include "gpuqd/snapshot/snapshot_take_usage.h"
 
-#include "gpuqd/snapshot/policy_sched.h"
+#include "gpuqd/site/policy.h"
 #include "gpuqd/util/amount.h"
 #include "libgpuq/units.h"
 
@@ -81,7 +81,6 @@ void snapshot_fill_usage(const struct model *m, const struct queue *q, const str
 	out->budget_used_gpu_ms = u->spent.used_ms;
 	out->budget_reset_us = u->spent.reset_us;
 	out->budget_hard = b->mode == 1;
-	out->budget_demotes = q->site->budget_demotes_guarantee;
 }
 
 struct adding {
@@ -110,7 +109,7 @@ void snapshot_set_policy(const struct model *m, struct snap_config *c)
 	const struct policy *p = &m->policy;
 	struct snap_weights *w = &c->weights;
 
-	policy_sched_set(&p->sched, c);
+	c->sched = p->sched;
 	c->usage_k_milli = p->usage_k_milli;
 	c->usage_step_us = p->usage_half_life_us / STEPS;
 	if (p->usage_half_life_us && c->usage_step_us < STEP_LEAST_US)

@@ -1,5 +1,7 @@
+#include "gpuqd/snapshot/snapshot_usage.h"
 #include "gpuqd/snapshot/snapshot.h"
 #include "gpuqd/snapshot/snapshot_build.h"
+#include "gpuqd/snapshot/snapshot_seal.h"
 
 /* Sealing: what users have used in queues, and which budgets are used up. */
 
@@ -20,7 +22,7 @@ static void seal_budgets(struct snapshot *s)
 
 		q->over_budget = q->budget_gpu_ms != GPUQ_UNLIMITED && !q->budget_hard &&
 				 q->budget_used_gpu_ms >= q->budget_gpu_ms;
-		q->demoted = q->over_budget && q->budget_demotes;
+		q->demoted = q->over_budget && q->budget_demotes_guarantee;
 		if (q->parent != SNAP_NONE) {
 			q->over_budget |= s->queues[q->parent].over_budget;
 			q->demoted |= s->queues[q->parent].demoted;

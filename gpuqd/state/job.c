@@ -348,7 +348,7 @@ int job_placed_check(const struct model *m, const struct job *j, const struct pl
 struct pod *job_placed_add(struct model *m, struct job *j, const struct placed_pod *pp,
 			   int64_t at_us)
 {
-	const struct gpuq_group *g = &j->request->spec.groups[pp->group];
+	const struct request_group *g = &j->request->spec.groups[pp->group];
 	struct pod *p = pod_add(m, j, model_find_node(m, pp->node), pp->n_devices);
 
 	p->attempt = j->attempt;

@@ -43,7 +43,7 @@ int64_t job_evicted_us(const struct model *m, const struct job *j)
 
 bool job_is_elastic(const struct job *j)
 {
-	const struct gpuq_spec *spec = &j->request->spec;
+	const struct request_spec *spec = &j->request->spec;
 
 	for (size_t i = 0; i < spec->n_groups; i++)
 		if (spec->groups[i].pods_max > spec->groups[i].pods_min)

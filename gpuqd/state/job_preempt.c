@@ -23,7 +23,7 @@ static uint32_t n_staying(const struct job *j, uint32_t group)
 
 static bool is_short(const struct job *j)
 {
-	const struct gpuq_spec *spec = &j->request->spec;
+	const struct request_spec *spec = &j->request->spec;
 
 	for (uint32_t g = 0; g < spec->n_groups; g++)
 		if (n_staying(j, g) < (uint64_t)spec->groups[g].pods_min)
@@ -203,7 +203,7 @@ static uint32_t free_group_index(const struct job *j, uint32_t group)
 int job_preempt_apply_grown(struct model *m, const struct event *ev, struct gpuq_err *err)
 {
 	struct job *j = job_of_event(m, ev, err);
-	const struct gpuq_spec *spec;
+	const struct request_spec *spec;
 	int rc;
 
 	if (!j)

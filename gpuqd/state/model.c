@@ -1,4 +1,4 @@
-#include "gpuqd/snapshot/policy_sched.h"
+#include "gpuqd/site/policy.h"
 #include "gpuqd/state/model_int.h"
 
 #include <stdio.h>
@@ -49,7 +49,6 @@ struct model *model_new(const char *cluster_id)
 void model_free(struct model *m)
 {
 	struct node *n, *nt;
-	struct request *r, *rt;
 	struct foreign *f, *ft;
 	struct usage *u, *ut;
 	struct str *s, *st;
@@ -66,11 +65,7 @@ void model_free(struct model *m)
 	free(m->pattern);
 	HASH_ITER(hh, m->nodes, n, nt)
 		node_free(m, n);
-	HASH_ITER(hh_bytes, m->requests_by_bytes, r, rt) {
-		HASH_DELETE(hh_bytes, m->requests_by_bytes, r);
-		HASH_DELETE(hh_id, m->requests_by_id, r);
-		request_free(r);
-	}
+	requests_done(&m->requests);
 	HASH_ITER(hh, m->foreigns, f, ft) {
 		HASH_DEL(m->foreigns, f);
 		free(f);

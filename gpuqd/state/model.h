@@ -419,7 +419,7 @@ struct model {
 	struct shared shared; /* what many jobs have alike */
 	struct pattern *pattern; /* record_like.c */
 	struct node *nodes; /* hash by name */
-	struct request *requests_by_bytes, *requests_by_id;
+	struct requests requests;
 	struct foreign *foreigns;
 	struct keys keys;
 	struct usage *usages;

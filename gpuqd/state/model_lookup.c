@@ -217,22 +217,20 @@ static struct request *add_request(struct model *m, struct request *r)
 	r->n_jobs = 1;
 	r->dirty = true;
 	m->meta_dirty = true;
-	HASH_ADD_KEYPTR(hh_bytes, m->requests_by_bytes, r->bytes, r->len, r);
-	HASH_ADD(hh_id, m->requests_by_id, id, sizeof(r->id), r);
+	requests_add(&m->requests, r);
 	return r;
 }
 
 struct request *model_request_intern(struct model *m, const void *bytes, size_t n,
 				     struct gpuq_err *err)
 {
-	struct request *r = NULL;
+	struct request *r = requests_find_bytes(&m->requests, bytes, n);
 
-	HASH_FIND(hh_bytes, m->requests_by_bytes, bytes, n, r);
 	if (r) {
 		r->n_jobs++;
 		return r;
 	}
-	if (request_decode(bytes, n, &r, err) != 0)
+	if (requests_decode(&m->requests, bytes, n, &r, err) != 0)
 		return NULL;
 	return add_request(m, r);
 }
@@ -240,9 +238,8 @@ struct request *model_request_intern(struct model *m, const void *bytes, size_t 
 struct request *model_request_borrow(struct model *m, const struct gpuq_spec *spec,
 				     const void *bytes, size_t n)
 {
-	struct request *r = NULL;
+	struct request *r = requests_find_bytes(&m->requests, bytes, n);
 
-	HASH_FIND(hh_bytes, m->requests_by_bytes, bytes, n, r);
 	if (!r)
 		return add_request(m, must(request_borrow(spec, bytes, n)));
 	r->n_jobs++;
@@ -256,7 +253,5 @@ void model_request_put(struct model *m, struct request *r)
 	if (!r || --r->n_jobs > 0)
 		return;
 	change_batch_put(&m->direct, TABLE_REQUEST, key, change_key_u32(key, r->id), NULL, 0);
-	HASH_DELETE(hh_bytes, m->requests_by_bytes, r);
-	HASH_DELETE(hh_id, m->requests_by_id, r);
-	request_free(r);
+	requests_remove(&m->requests, r);
 }

@@ -1,7 +1,10 @@
 /* Do the counts of parts say how many specs name them? */
+#include "gpuqd/store/audit_parts.h"
+
 #include <stdlib.h>
 #include <string.h>
 
+#include "gpuqd/store/read.h"
 #include "gpuqd/util/varint.h"
 #include "gpuqd/store/store_int.h"
 #include "libgpuq/grow.h"

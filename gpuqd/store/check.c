@@ -153,7 +153,7 @@ static int no_state(struct gpuq_err *err)
 			 "stored is missing: keep the files and restore a backup");
 }
 
-/* What META counts is what there is; an unknown table is one that META lists. */
+/* The counts of META must match the tables; META must list every table. */
 static int compare_tables(const struct check *c, struct gpuq_err *err)
 {
 	size_t n = 0;
@@ -311,7 +311,8 @@ uint64_t check_records(const struct check *c)
 
 /* ---- all of it ---- */
 
-/* What a start loads first, then what it needs soon, then the rest. */
+/* Tables in the order of need: first those that a start loads, then those needed soon, then the
+ * rest. */
 static const enum table first[] = { TABLE_META,    TABLE_SITE,   TABLE_NODE,   TABLE_REQUEST,
 				    TABLE_JOB,     TABLE_KEY,    TABLE_POD,    TABLE_USAGE,
 				    TABLE_ACCOUNT, TABLE_BESIDE, TABLE_OUTBOX, TABLE_SPEC,

@@ -1,4 +1,4 @@
-/* check.h - is what a database file holds what was stored
+/* check.h - verify that a database file holds what was stored
  *
  * Owns     the walk through all pages, and the thread that does it beside a start.
  * Touches  the file, by pread(2) only.
@@ -6,8 +6,8 @@
  *
  * Pages, records, counts and digests of each table are checked once, the tables that a start
  * loads first. Readers of a table wait until it was checked, the first transaction until all
- * were, the list of free pages included: so no answer comes from damaged pages and none is
- * written over. What LMDB writes afterwards stands on checked pages.
+ * were, the list of free pages included: so no reply comes from damaged pages and none is
+ * overwritten. LMDB then writes on top of checked pages.
  */
 #ifndef GPUQD_STORE_CHECK_H
 #define GPUQD_STORE_CHECK_H

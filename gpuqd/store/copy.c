@@ -1,4 +1,6 @@
+#include "gpuqd/store/copy.h"
 #include "gpuqd/store/store_int.h"
+#include "gpuqd/store/write.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,3 +1,4 @@
+#include "gpuqd/store/read.h"
 #include "gpuqd/store/store_int.h"
 
 #include <stdio.h>
@@ -224,11 +225,9 @@ static int walk(struct store *st, MDB_txn *txn, enum table t, const struct range
 	return rc == 0 || rc == MDB_NOTFOUND ? 0 : read_fail(t, rc, err);
 }
 
-int store_each(struct store *st, enum table t, const void *prefix, size_t prefix_len,
-	       const void *from, size_t from_len, bool backwards, size_t max, store_each_fn fn,
-	       void *arg, struct gpuq_err *err)
+static int each(struct store *st, enum table t, const struct range *r, store_each_fn fn, void *arg,
+		struct gpuq_err *err)
 {
-	const struct range r = { prefix, from, prefix_len, from_len, max, backwards, false };
 	struct gpuq_err here = GPUQ_ERR_INIT;
 	MDB_txn *txn = NULL;
 	int rc;
@@ -238,21 +237,25 @@ int store_each(struct store *st, enum table t, const void *prefix, size_t prefix
 	rc = begin(st, t, &txn, err);
 	if (rc < 0)
 		return rc;
-	rc = walk(st, txn, t, &r, fn, arg, err);
+	rc = walk(st, txn, t, r, fn, arg, err);
 	return end(st, txn, rc, err);
+}
+
+int store_each(struct store *st, enum table t, const void *prefix, size_t prefix_len,
+	       const void *from, size_t from_len, bool backwards, size_t max, store_each_fn fn,
+	       void *arg, struct gpuq_err *err)
+{
+	const struct range r = { prefix, from, prefix_len, from_len, max, backwards, false };
+
+	return each(st, t, &r, fn, arg, err);
 }
 
 int store_each_raw(struct store *st, enum table t, store_each_fn fn, void *arg,
 		   struct gpuq_err *err)
 {
 	static const struct range all = { .raw = true };
-	MDB_txn *txn = NULL;
-	int rc = begin(st, t, &txn, err);
 
-	if (rc < 0)
-		return rc;
-	rc = walk(st, txn, t, &all, fn, arg, err);
-	return end(st, txn, rc, err);
+	return each(st, t, &all, fn, arg, err);
 }
 
 struct all {

@@ -243,22 +243,33 @@ static int lost(struct gpuq_err *err)
 	return gpuq_fail(err, GPUQ_ECORRUPT, "store: a part that a spec names is not there");
 }
 
-static int get_count(const struct spec_parts_io *io, const unsigned char *hash, int64_t *count,
-		     struct gpuq_err *err)
+/* Begin to read what is stored of a part. *r is the record behind its header of n_fields. */
+static int get_text(const struct spec_parts_io *io, const unsigned char *hash, int what,
+		    uint32_t n_fields, struct rec *r, struct gpuq_err *err)
 {
 	unsigned char key[TEXT_KEY_BYTES];
 	const unsigned char *val;
-	struct rec r;
 	size_t n;
 	int rc;
 
-	text_key(key, hash, TEXT_COUNT);
+	text_key(key, hash, what);
 	rc = io->get(io->arg, TABLE_TEXT, key, sizeof(key), &val, &n, err);
+	if (rc != 0)
+		return rc;
+	*r = (struct rec){ val, val + n, false };
+	rec_get_row(r, n_fields);
+	return 0;
+}
+
+static int get_count(const struct spec_parts_io *io, const unsigned char *hash, int64_t *count,
+		     struct gpuq_err *err)
+{
+	struct rec r;
+	int rc = get_text(io, hash, TEXT_COUNT, 1, &r, err);
+
 	*count = 0;
 	if (rc != 0)
 		return rc;
-	r = (struct rec){ val, val + n, false };
-	rec_get_row(&r, 1);
 	*count = rec_get_int(&r);
 	return r.bad || *count < 1 ? gpuq_fail(err, GPUQ_ECORRUPT,
 					       "store: the count of a part of specs is not whole")
@@ -285,18 +296,11 @@ static int put_count(const struct spec_parts_io *io, const unsigned char *hash, 
 static int get_part(const struct spec_parts_io *io, const unsigned char *hash, struct gpuq_buf *out,
 		    struct gpuq_err *err)
 {
-	unsigned char key[TEXT_KEY_BYTES];
-	const unsigned char *val;
 	struct rec r;
-	size_t n;
-	int rc;
+	int rc = get_text(io, hash, TEXT_BYTES, 2, &r, err);
 
-	text_key(key, hash, TEXT_BYTES);
-	rc = io->get(io->arg, TABLE_TEXT, key, sizeof(key), &val, &n, err);
 	if (rc != 0)
 		return rc == GPUQ_ENOENT ? lost(err) : rc;
-	r = (struct rec){ val, val + n, false };
-	rec_get_row(&r, 2);
 	return read_bytes(&r, out, err);
 }
 

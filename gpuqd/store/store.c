@@ -1,4 +1,5 @@
 #include "gpuqd/store/store_int.h"
+#include "gpuqd/store/upgrade.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,6 +12,7 @@
 #include "gpuqd/base/log.h"
 #include "gpuqd/store/mark.h"
 #include "gpuqd/store/place.h"
+#include "gpuqd/store/write.h"
 
 int store_fail(struct gpuq_err *err, int rc, const char *what)
 {
@@ -188,7 +190,7 @@ static int open_data(struct store *st, bool *fresh, struct gpuq_err *err)
 	if (rc < 0)
 		return rc;
 	make = *fresh || lacks_a_table(&st->state);
-	/* What is written must not be written over pages that are in use. */
+	/* The new database must not overwrite pages that are in use. */
 	if (make && !*fresh)
 		rc = check_wait(st->check, N_TABLES, err);
 	if (rc == 0)

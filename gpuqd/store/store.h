@@ -24,7 +24,6 @@
 #include "libgpuq/buf.h"
 #include "libgpuq/err.h"
 
-struct loop;
 struct store;
 
 /* Convert one record of an older schema: put into out what stands for it in the present one
@@ -75,20 +74,10 @@ int store_open(const char *dir, const struct store_opts *o, struct store **out, 
  * Only reads, store_identity, store_schema, store_audit and store_close may follow. */
 int store_open_to_read(const char *path, struct store **out, struct gpuq_err *err);
 
-/* Make file, a copy of a database of this or an older schema, the database of dir, which has
- * none (GPUQ_ECONFLICT): it is checked, converted (o->upgrade), flagged as a copy, synced and
- * then put in place by a renaming. store_open finds it with store_is_copy true. */
-int store_restore(const char *dir, const char *file, const struct store_opts *o,
-		  struct gpuq_err *err);
-
 /* Check every page and every record of every table, those of tables that this gpuqd does not
  * know included, against the counts and digests of META. Returns 0 or GPUQ_ECORRUPT, GPUQ_EIO;
  * adds the number of records to *n_records (NULL is fine). */
 int store_audit(struct store *st, uint64_t *n_records, struct gpuq_err *err);
-
-/* Check that each spec can be put together, and that each part has as many specs as its count
- * says. After store_audit. Returns 0, GPUQ_ECORRUPT, GPUQ_EIO, GPUQ_ENOMEM. */
-int store_audit_parts(struct store *st, struct gpuq_err *err);
 
 #define STORE_SCHEMA 2
 /* Schema of what is open: STORE_SCHEMA, or less after store_open_to_read. */
@@ -119,82 +108,7 @@ bool store_is_copy(const struct store *st, const char **why);
  * no copy any more; then a mark of it. Blocking, for the start. */
 int store_renew_identity(struct store *st, const struct batch *b, struct gpuq_err *err);
 
-/* 0 while DIR leads to the files that are open; GPUQ_EIO once it was removed, replaced,
- * unmounted or mounted over. Each commit checks it before its outcome is delivered. */
-int store_is_there(const struct store *st, struct gpuq_err *err);
-
-/* ---- end ---- */
-
-/* Let the writer finish what it was given and end it; outcomes are not delivered any
- * more. store_write_now and reads still work. NULL is fine. */
-void store_close_writer(struct store *st);
-
 /* Close; NULL is fine. */
 void store_close(struct store *st);
-
-/* Outcome of one batch. rc: 0; GPUQ_ESTORAGE (no space: nothing of it is stored, the
- * store goes on); GPUQ_EIO, GPUQ_EUNKNOWN (not known what is stored: the process must
- * end). */
-typedef void (*store_done_fn)(void *arg, uint64_t seq, int rc, const struct gpuq_err *err);
-
-/* Deliver outcomes on the loop. */
-int store_attach(struct store *st, struct loop *l, store_done_fn fn, void *arg,
-		 struct gpuq_err *err);
-
-/* Hand b to the writer; b is taken (emptied). Outcomes come in the order of calls.
- * seq is the caller's number for it. */
-void store_write(struct store *st, struct batch *b, uint64_t seq);
-
-/* Blocking write on the caller's thread, for start and tools. */
-int store_write_now(struct store *st, const struct batch *b, struct gpuq_err *err);
-
-/* One committed record into val (appended). Returns 0, GPUQ_ENOENT, GPUQ_ECORRUPT
- * (err names table and key), GPUQ_EIO. */
-int store_get(struct store *st, enum table t, const void *key, size_t key_len, struct gpuq_buf *val,
-	      struct gpuq_err *err);
-
-/* All records of a table whose key begins with prefix, in key order, from `from` on
- * (NULL = the first). fn's non-zero answer stops and is returned. At most
- * max records (0 = all); long walks are the caller's to cut into pages. */
-typedef int (*store_each_fn)(void *arg, const unsigned char *key, size_t key_len,
-			     const unsigned char *val, size_t val_len);
-int store_each(struct store *st, enum table t, const void *prefix, size_t prefix_len,
-	       const void *from, size_t from_len, bool backwards, size_t max, store_each_fn fn,
-	       void *arg, struct gpuq_err *err);
-
-/* All records of those tables, one table after the other, as they stand at one moment,
- * whatever is written meanwhile. */
-typedef int (*store_all_fn)(void *arg, enum table t, const unsigned char *key, size_t key_len,
-			    const unsigned char *val, size_t val_len);
-int store_all(struct store *st, const enum table *tables, size_t n, store_all_fn fn, void *arg,
-	      struct gpuq_err *err);
-
-/* Records of a table, without looking at them. 0 when it cannot be read. */
-size_t store_count(struct store *st, enum table t);
-/* Take all records of a table away. Blocking, for the start. */
-int store_clear(struct store *st, enum table t, struct gpuq_err *err);
-
-/* Space for new work: 0, or GPUQ_ESTORAGE and what must be made room in. What ends or cancels
- * old work is written in 8 MiB that are kept for it (ballast.h), and while this fails it may
- * go on; it heals by itself. */
-int store_has_space(const struct store *st, struct gpuq_err *err);
-
-/* What it takes. */
-struct store_stats {
-	uint64_t bytes; /* of the file that are in use */
-	uint64_t map_bytes; /* that it may grow to */
-	uint64_t free_bytes, disk_bytes; /* of its filesystem, for those who are not root; in all */
-	uint64_t n_records[N_TABLES];
-};
-int store_stats(struct store *st, struct store_stats *out, struct gpuq_err *err);
-
-/* A file of no name beside the database, for a copy of it; its descriptor, or GPUQ_EIO,
- * GPUQ_ESTORAGE (there is no room for one). */
-int store_scratch(struct store *st, struct gpuq_err *err);
-
-/* A consistent copy of what is stored, without gaps, into fd (a file, open for reading and
- * writing); it is flagged as a copy inside. From any thread; takes long. As data.mdb of an
- * empty state directory it is what was stored. */
-int store_copy(struct store *st, int fd, struct gpuq_err *err);
 
 #endif

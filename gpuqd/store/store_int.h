@@ -18,6 +18,7 @@
 #include "gpuqd/store/spec_parts.h"
 #include "gpuqd/store/seal.h"
 #include "gpuqd/store/store.h"
+#include "gpuqd/store/write.h"
 
 #define DATA_FILE "data.mdb"
 #define NEW_FILE DATA_FILE ".new"
@@ -66,34 +67,5 @@ int store_open_env(struct store *st, const char *path, unsigned flags, bool make
 		   struct gpuq_err *err);
 /* Damage that a read met: tell opts.damaged, which does not return; else err and its code. */
 int store_damaged(struct store *st, const struct gpuq_err *err);
-
-/* write.c */
-/* Write b (NULL: nothing) and next, with counts and digests as they are then; clear: a table
- * that is emptied first, N_TABLES: none. next replaces st->state once it is committed. */
-int store_commit(struct store *st, const struct batch *b, enum table clear, struct store_meta *next,
-		 struct gpuq_err *err);
-/* Begin a transaction; end it with store_commit's steps or mdb_txn_abort. */
-int store_put_state(struct store *st, MDB_txn *txn, struct store_meta *next);
-
-/* Ends the writer; outcomes not yet delivered are dropped. */
-void store_free_writer(struct store *st);
-
-/* read.c */
-/* All records of a table as they are stored, specs in parts. */
-int store_each_raw(struct store *st, enum table t, store_each_fn fn, void *arg,
-		   struct gpuq_err *err);
-
-/* copy.c */
-/* Flag the database in the file of fd, open for reading and writing, as a copy. */
-int store_flag_copy(int fd, struct gpuq_err *err);
-
-/* upgrade.c */
-/* Write what lies in the file of old (of an older schema, or flag: any) to dir/data.mdb.new,
- * synced. */
-int store_convert(const char *dir, struct check *old, const struct store_opts *o, bool flag,
-		  struct gpuq_err *err);
-/* Convert the database of dir and put the new one in its place. */
-int store_upgrade(const char *dir, struct check *old, const struct store_opts *o,
-		  struct gpuq_err *err);
 
 #endif

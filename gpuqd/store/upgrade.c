@@ -1,4 +1,7 @@
+#include "gpuqd/store/upgrade.h"
 #include "gpuqd/store/store_int.h"
+#include "gpuqd/store/write.h"
+#include "gpuqd/store/copy.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -77,7 +80,7 @@ static int on_record(void *arg, const unsigned char *key, size_t key_len, const 
 	return rc;
 }
 
-/* What other records refer to comes first. */
+/* Tables that other records refer to come first. */
 static const enum table first[] = { TABLE_META,    TABLE_SITE, TABLE_NODE,
 				    TABLE_REQUEST, TABLE_SPEC, TABLE_JOB };
 enum { N_FIRST = sizeof(first) / sizeof(first[0]) };

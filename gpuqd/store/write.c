@@ -1,3 +1,4 @@
+#include "gpuqd/store/write.h"
 #include "gpuqd/store/store_int.h"
 
 #include <errno.h>

@@ -1,7 +1,7 @@
-/* amount.h - sums of amounts that somebody else chose
+/* amount.h - saturating sums of amounts that users chose
  *
- * Users may ask for as much as a number holds; sums stop at the largest (which is
- * GPUQ_UNLIMITED) instead of turning over.
+ * Users may request as much as a number holds; sums stop at the largest (which is
+ * GPUQ_UNLIMITED) instead of overflowing.
  */
 #ifndef GPUQD_UTIL_AMOUNT_H
 #define GPUQD_UTIL_AMOUNT_H
@@ -29,7 +29,7 @@ static inline int64_t amount_later(int64_t t, int64_t d)
 	return t == INT64_MAX || d == INT64_MAX ? INT64_MAX : amount_sum(t, d);
 }
 
-/* What is left of x; may be below 0. */
+/* Return the rest of x; may be below 0. */
 static inline int64_t amount_less(int64_t x, int64_t y)
 {
 	int64_t rest;

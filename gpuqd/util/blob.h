@@ -1,12 +1,12 @@
-/* blob.h - bytes that never change, once for those who have the same
+/* blob.h - immutable bytes, stored once for all holders of equal ones
  *
- * Owns     blocks of bytes, each for as long as somebody has it.
+ * Owns     blocks of bytes, each for as long as it is referenced.
  * Touches  memory only.
- * Used by  state/model, for what many jobs have alike: names, labels, wishes, outlooks.
+ * Used by  state/model, for values that many jobs share: names, labels, requests, estimates.
  *
- * Equal blocks are one where they come close together, as those of jobs do: for each place
- * of a small table the last block that came there is remembered. Equal ones that come far
- * apart may be two, so their addresses say nothing.
+ * Equal blocks are merged when they arrive close together, as those of jobs do: each slot
+ * of a small table remembers the last block. Equal ones that arrive far apart may be two,
+ * so their addresses prove nothing.
  */
 #ifndef GPUQD_UTIL_BLOB_H
 #define GPUQD_UTIL_BLOB_H

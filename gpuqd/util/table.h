@@ -30,7 +30,7 @@ typedef uint32_t (*slots_hash_fn)(const void *item); /* of its key */
 /* There is none with its key. */
 void table_add(struct slots *s, void *item, slots_hash_fn hash);
 void table_remove(struct slots *s, const void *item, slots_hash_fn hash); /* it is there */
-/* So many are going to come. */
+/* Reserve space for n more entries. */
 void table_reserve(struct slots *s, uint32_t n, slots_hash_fn hash);
 void table_done(struct slots *s);
 

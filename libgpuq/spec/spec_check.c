@@ -122,8 +122,8 @@ static bool label_key(const char *key)
 	return slash != key && slash - key <= 253 && label_part(slash + 1, strlen(slash + 1));
 }
 
-/* What gpuqd and the device systems write themselves: a job that brings it along
- * would pretend that a device had been given to it. */
+/* Keys that gpuqd and the device systems write themselves: a job that set one would claim a
+ * device that was not allocated to it. */
 static const char *const reserved[] = {
 	"gpuq.io/",
 	"tencent.com/predicate-",
@@ -243,9 +243,8 @@ static int check_devices(struct gpuq_reader *r, const struct gpuq_val *v,
 	return 0;
 }
 
-/* A template came from a manifest, or over the wire from anybody: what it asks for
- * must be what the group says it asks for, or the cluster would give away devices
- * that nobody counted. */
+/* A template comes from a manifest, or over the wire from any client: its requests must equal
+ * those of the group, or the cluster would allocate devices that are not counted. */
 static int check_template(struct gpuq_reader *r, const struct gpuq_val *v,
 			  const struct gpuq_group *g)
 {
@@ -343,8 +342,8 @@ int spec_check(struct gpuq_reader *r, const struct gpuq_val *v, void *spec)
 	for (size_t i = 0; i < s->n_depends; i++)
 		if (s->depends[i].type == GPUQ_DEP_AFTERCORR && s->array.n_ranges == 0)
 			return spec_fail(r, field_at(r, v, "depends"), GPUQ_EINVAL,
-					 "expected an array with aftercorr: it goes element by "
-					 "element");
+					 "expected an array with aftercorr, which depends element "
+					 "by element");
 	if (s->context.cwd && s->context.cwd[0] != '/')
 		return spec_fail(r, field_at(r, v, "context"), GPUQ_EINVAL,
 				 "expected cwd to begin with '/'");

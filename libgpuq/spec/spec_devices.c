@@ -1,4 +1,4 @@
-/* What a Kubernetes pod asks for, in each dialect of GPU sharing that people use.
+/* The requests of a Kubernetes pod, in each dialect of GPU sharing.
  *
  * Sources: the request of a pod is component-helpers' resource/helpers.go (sum of
  * containers, against the largest init container, sidecars added to both). Dialects:
@@ -70,7 +70,7 @@ static int parse(struct gpuq_reader *r, const struct gpuq_val *v, enum unit unit
 	return 0;
 }
 
-/* What `resources` asks of res: the request, else the limit; 0 when neither is there. */
+/* Return the amount of res in `resources`: the request, else the limit; 0 without either. */
 static int asked(struct gpuq_reader *r, const struct gpuq_val *resources, const char *res,
 		 enum unit unit, int64_t *out)
 {
@@ -182,7 +182,7 @@ static int pod_request(struct gpuq_reader *r, const struct gpuq_val *spec, const
 	return 0;
 }
 
-/* ---- who asks for what ---- */
+/* ---- requests by dialect ---- */
 
 enum dialect { NVIDIA, MIG, TENCENT, ALIYUN, KAI, N_DIALECTS };
 

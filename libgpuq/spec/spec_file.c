@@ -8,7 +8,7 @@
 #include "libgpuq/wire/mp.h"
 #include "libgpuq/yaml.h"
 
-/* What one job may weigh on the wire and in the store. */
+/* Check the size of one job on the wire and in the store. */
 static int check_size(const struct gpuq_spec *spec, struct gpuq_err *err)
 {
 	struct gpuq_arena scratch = GPUQ_ARENA_INIT(0);
@@ -50,8 +50,8 @@ static int check_all(struct gpuq_reader *r, const struct gpuq_val *at, struct gp
 	return rc;
 }
 
-/* Options over what the file says, then the rules again: the last word is judged as
- * the first was. What is wrong now is an option's doing, so the path says it all. */
+/* Apply options over the file, then check the rules again: the result is judged as the file was.
+ * An error here comes from an option, so the path is enough. */
 static int finish(struct gpuq_reader *r, struct spec_opts_state *st, struct gpuq_spec *spec)
 {
 	const struct gpuq_spec_opts *opts = st->opts;
@@ -170,10 +170,10 @@ int gpuq_specs_read(struct gpuq_arena *a, const struct gpuq_spec_opts *opts, con
 	for (size_t i = 0; i < n_docs; i++)
 		total += spec_manifest_count(docs[i]);
 	if (total == 0)
-		return gpuq_fail(r.err, GPUQ_EINVAL,
-				 "%s:1:1: expected a job: there is nothing in it (a script begins "
-				 "with #!)",
-				 opts->file);
+		return gpuq_fail(
+			r.err, GPUQ_EINVAL,
+			"%s:1:1: expected a job: the file is empty (a script begins with #!)",
+			opts->file);
 	if (total > GPUQ_DOCS_MAX)
 		return gpuq_fail(r.err, GPUQ_ERANGE, "%s: expected at most %u jobs, these are %zu",
 				 opts->file, GPUQ_DOCS_MAX, total);

@@ -1,12 +1,11 @@
-/* spec_int.h - what the files of the job spec share among themselves
+/* spec_int.h - declarations shared by the files of the job spec
  *
  * Owns     nothing; not installed, included by spec_*.c and their tests only.
  * Touches  memory only.
  * Used by  spec_*.c.
  *
  * The small languages (arrays, dependencies, host lists...) are parsed from plain text
- * with an err that says only what is wrong; the caller, who knows the place, puts it
- * in front.
+ * with an err that says only what is wrong; the caller adds the place in front.
  */
 #ifndef LIBGPUQ_SPEC_SPEC_INT_H
 #define LIBGPUQ_SPEC_SPEC_INT_H
@@ -126,8 +125,8 @@ int spec_template_read(struct gpuq_reader *r, struct gpuq_buf *warnings,
  * metadata, which may be NULL. */
 int spec_read_metadata(struct gpuq_reader *r, const struct gpuq_val *meta);
 
-/* What the pod asks for: gpus_milli, gpu_memory_bytes, gpu_cores, mig, cpu_milli,
- * memory_bytes of g. r stands at the template, meta and spec are its members. */
+/* Read the requests of the pod: gpus_milli, gpu_memory_bytes, gpu_cores, mig, cpu_milli,
+ * memory_bytes of g. r is at the template, meta and spec are its members. */
 int spec_devices_read(struct gpuq_reader *r, const struct gpuq_val *meta,
 		      const struct gpuq_val *spec, struct gpuq_group *g);
 
@@ -142,7 +141,7 @@ int spec_want_int(struct gpuq_reader *r, const struct gpuq_val *map, const char 
 
 /* ---- options and scripts (spec_options.c, spec_unused.c, spec_script.c) ---- */
 
-/* What a script asks of who submits it, by the bits of enum gpuq_ask. */
+/* Options of a script for the submitting program, by the bits of enum gpuq_ask. */
 extern const struct gpuq_spec_option spec_client_options[]; /* ends with name == NULL */
 
 /* Options add up before they mean something: --gpus is per job, its pods may come
@@ -174,7 +173,7 @@ struct spec_opts_state {
 void spec_opts_begin(struct spec_opts_state *st, struct gpuq_arena *a, struct gpuq_spec *spec,
 		     const struct gpuq_spec_opts *opts, struct gpuq_buf *warnings);
 
-/* What one option does; v is NULL for one without a value. */
+/* Apply one option; v is NULL for one without a value. */
 typedef int spec_option_fn(struct spec_opts_state *st, const char *v, struct gpuq_err *err);
 
 /* spec_resources.c: the options about pods and what each of them has. */

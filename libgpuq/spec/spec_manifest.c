@@ -44,7 +44,7 @@ static int read_queue(struct gpuq_reader *r, const struct gpuq_val *metas[2], st
 	return 0;
 }
 
-/* What else labels and annotations say to a queueing system. */
+/* Read further hints of labels and annotations for a queueing system. */
 static int read_hints(struct gpuq_reader *r, const struct gpuq_val *metas[2], struct gpuq_spec *out)
 {
 	static const char *const maps[] = { "labels", "annotations" };
@@ -184,7 +184,7 @@ static int strip_device_env(struct gpuq_reader *r, struct gpuq_buf *warnings, st
 					   "NVIDIA_VISIBLE_DEVICES") == 0 &&
 				    strcmp(value, "void") != 0 && strcmp(value, "none") != 0)
 					spec_warn(r, warnings, one,
-						  "NVIDIA_VISIBLE_DEVICES is left out: gpuqd sets "
+						  "NVIDIA_VISIBLE_DEVICES is omitted: gpuqd sets "
 						  "the devices");
 				else
 					env->items[kept++] = one;
@@ -195,7 +195,7 @@ static int strip_device_env(struct gpuq_reader *r, struct gpuq_buf *warnings, st
 	return 0;
 }
 
-/* What a pod keeps of its metadata: what names and identifies it is gpuqd's. */
+/* Return the metadata that a pod keeps: gpuqd sets names and identities. */
 static struct gpuq_val *pod_metadata(struct gpuq_arena *a, const struct gpuq_val *meta)
 {
 	static const char *const kept[] = { "labels", "annotations", NULL };

@@ -1,4 +1,4 @@
-/* Whom a job tells of what: `notify` of the job file, --mail-type and its kin. */
+/* Notifications of a job: `notify` of the job file, --mail-type and similar options. */
 #include "libgpuq/spec/spec_kinds.h"
 
 #include <string.h>

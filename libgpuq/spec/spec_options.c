@@ -1,5 +1,5 @@
-/* The options of sbatch and gpuq: one table for #GPUQ and #SBATCH lines and for the
- * command line. What they add up to is worked out once, in spec_resources.c. */
+/* The options of sbatch and gpuq: one table for #GPUQ and #SBATCH lines and for the command
+ * line. spec_resources.c computes their sum once. */
 #include "libgpuq/spec/spec_int.h"
 
 #include <ctype.h>

@@ -1,5 +1,5 @@
-/* What options add up to: pods, devices, CPUs and memory of each pod (model.md
- * section 6: a pod is a node's worth, tasks are started inside it). */
+/* The sum of the options: pods, devices, CPUs and memory of each pod. A pod corresponds to a
+ * node; tasks are started inside it (gpuq-job(5), SCRIPTS). */
 #include "libgpuq/spec/spec_int.h"
 
 #include <ctype.h>
@@ -122,8 +122,8 @@ static int devices(struct spec_opts_state *st, const char *v, int64_t *milli, st
 	return 0;
 }
 
-/* What one source says about devices stands in place of what an earlier one said:
- * `-G 8` in the script and `-g 2` on the command line do not multiply. */
+/* Devices from one source replace those of an earlier one: `-G 8` in the script and `-g 2` on
+ * the command line do not multiply. */
 static void new_devices(struct spec_opts_state *st)
 {
 	if (st->devices_level != st->level) {

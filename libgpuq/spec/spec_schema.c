@@ -1,4 +1,4 @@
-/* gpuq's own form of a job (model.md section 2): the tables. Values that are more than
+/* gpuq's own form of a job (gpuq-job(5)): the tables. Values that are more than
  * a scalar are read in spec_kinds.c, checks across fields are in spec_check.c. */
 #include "libgpuq/spec/spec_kinds.h"
 

@@ -4,7 +4,7 @@
 
 /* clang-format off */
 
-/* What whoever submits the script is to do: the order is enum gpuq_ask's. */
+/* Options for the submitting program, in the order of enum gpuq_ask. */
 const struct gpuq_spec_option spec_client_options[] = {
 	{ "wait", 'W', 'n', NULL, "Wait until the job has ended" },
 	{ "parsable", 0, 'n', NULL, "Print the bare job id" },
@@ -60,7 +60,7 @@ const struct gpuq_spec_option gpuq_spec_unused[] = {
 	{ .name = NULL },
 };
 
-/* What would make it another job than was asked for. */
+/* Options that would change the job's meaning if they were ignored. */
 const struct gpuq_spec_option gpuq_spec_refused[] = {
 	{ "bb", 0, 'r', NULL, "there are no burst buffers: copy what is needed in the script, or mount it with --volume" },
 	{ "bbf", 0, 'r', NULL, "there are no burst buffers: copy what is needed in the script, or mount it with --volume" },

@@ -53,7 +53,7 @@ static int encode(struct gpuq_buf *b, uint32_t id, const char *method,
 		if (!gpuq_val_ok(map) || b->failed)
 			rc = gpuq_fail(err, GPUQ_ENOMEM, "no memory for a request");
 	}
-	/* What the server would refuse with the connection is refused here alone. */
+	/* The server would close the connection over such a request; refuse it here instead. */
 	if (rc == 0) {
 		rc = gpuq_mp_next(&scan, &gpuq_wire_limits, b->data, b->len, &n, err);
 		rc = rc < 0 ? gpuq_err_prefix(err, "%s", method), rc : 0;
@@ -201,7 +201,7 @@ static bool take_sent(struct gpuq *g, uint32_t id)
 	return false;
 }
 
-/* Keep an answer to gpuq_send for gpuq_recv; drop what nobody waits for any more. */
+/* Keep a reply to gpuq_send for gpuq_recv; drop one that is no longer expected. */
 int gpuq_client_keep(struct gpuq *g, const struct gpuq_incoming *in, struct gpuq_err *err)
 {
 	struct answer *x;
@@ -471,8 +471,8 @@ static int stream(struct gpuq *g, const char *method, const struct gpuq_val *par
 			next_us = until(tick_us);
 	} while (rc == 0);
 	if (s.verdict) {
-		/* What the server said to the end no longer matters; but a connection on
-		 * which it did not come to an end is of no further use. */
+		/* The server's final reply no longer matters; but a connection whose stream did
+		 * not end cannot be used any more. */
 		if (rc < 0)
 			gpuq_transport_close(&g->t);
 		return s.verdict;

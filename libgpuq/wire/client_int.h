@@ -31,8 +31,8 @@ struct gpuq {
 	struct answer *answers, **last_answer;
 	bool streaming; /* inside gpuq_stream, or with a duplex open: no other call */
 	struct gpuq_rows *rows; /* of the stream, when that is one of rows */
-	/* Of a duplex: its call, items granted since it asked, and what has not left: whatever
-	 * is said meanwhile goes behind it. */
+	/* For a duplex call: its id, items granted since the start, and unsent data, behind which
+	 * further data queues. */
 	bool duplex;
 	uint32_t credit_id, credit;
 	struct gpuq_buf out;
@@ -66,7 +66,7 @@ int gpuq_client_lost(struct gpuq *g, int rc, struct gpuq_err *err);
 int gpuq_client_settle(const struct gpuq_wire_msg *m, struct gpuq_val **reply,
 		       struct gpuq_err *err);
 
-/* Keep an answer to gpuq_send for gpuq_recv; drop what nobody waits for any more. */
+/* Keep a reply to gpuq_send for gpuq_recv; drop one that is no longer expected. */
 int gpuq_client_keep(struct gpuq *g, const struct gpuq_incoming *in, struct gpuq_err *err);
 
 /* keys ends with NULL and lives on. *out: params (may be NULL) with them, as long as r.

@@ -9,9 +9,9 @@
 
 enum shape { SCALAR, BODY, ARRAY, MAP, NONE };
 
-/* What the bytes 0xc0..0xdf announce: `wide` bytes of length or, for SCALAR, of
- * value; `extra` bytes of body beyond the length (an ext's type). The MessagePack
- * specification, section "Formats". */
+/* Layouts of the bytes 0xc0..0xdf: `wide` bytes of length or, for SCALAR, of value; `extra`
+ * bytes of body beyond the length (an ext's type). The MessagePack specification, section
+ * "Formats". */
 static const struct head {
 	unsigned char shape, wide, extra;
 } heads[32] = {

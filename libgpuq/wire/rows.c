@@ -37,7 +37,7 @@ void gpuq_rows_done(struct gpuq_rows *r)
 	gpuq_arena_done(&r->one);
 }
 
-/* What a list begins with that has members, or none. */
+/* True if c begins a list, with or without members. */
 static bool is_list(unsigned char c)
 {
 	return (c & 0xf0) == 0x90 || c == 0xdc || c == 0xdd;

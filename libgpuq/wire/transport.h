@@ -39,9 +39,9 @@ void gpuq_transport_close(struct gpuq_transport *t);
 int gpuq_transport_write(struct gpuq_transport *t, const void *bytes, size_t n, int64_t deadline_us,
 			 size_t *sent, struct gpuq_err *err);
 
-/* The next message: 1 and its bytes, valid until the next call; 0 when the deadline
- * passed; GPUQ_EUNREACH when the peer is gone; GPUQ_EPROTO, GPUQ_ETOOBIG; GPUQ_ECANCELED
- * (stop_fd), with which the connection is closed: an answer to nobody may be on its way. */
+/* Read the next message: 1 and its bytes, valid until the next call; 0 when the deadline passed;
+ * GPUQ_EUNREACH when the peer is gone; GPUQ_EPROTO, GPUQ_ETOOBIG; GPUQ_ECANCELED (stop_fd), with
+ * which the connection is closed, as an unclaimed reply may be on its way. */
 int gpuq_transport_next(struct gpuq_transport *t, int64_t deadline_us, const char **bytes,
 			size_t *n, struct gpuq_err *err);
 

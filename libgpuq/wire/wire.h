@@ -44,7 +44,7 @@ enum gpuq_wire_type { GPUQ_WIRE_REQUEST = 0, GPUQ_WIRE_RESPONSE = 1, GPUQ_WIRE_N
 #define GPUQ_WIRE_PING "$/ping"
 #define GPUQ_WIRE_ERROR "$/error"
 
-/* What one message may be, before and after hello. */
+/* Limits of one message, before and after hello. */
 extern const struct gpuq_mp_limits gpuq_wire_limits_hello, gpuq_wire_limits;
 
 /* A message taken apart; everything points into the tree it came from. */

@@ -11,7 +11,7 @@
 
 #include "gpuqd/snapshot/snapshot.h"
 
-/* Of the processor: other work on the machine does not count. */
+/* Processor time: other work on the machine does not count. */
 static inline double bench_seconds(void)
 {
 	struct timespec t;

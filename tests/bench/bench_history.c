@@ -1,10 +1,13 @@
 /* A database with many jobs that have ended, for what lists of them cost.
  *
- *   bench_history DIR JOBS    one user in a hundred jobs, one name in a thousand, one
- *                             failure in fifty, one end a second
+ *   bench_history DIR JOBS [different]    one user in a hundred jobs, one name in a thousand,
+ *                                         one failure in fifty, one end a second
+ *
+ * Different jobs have a name, time limit and use of their own each.
  *
  * The records are those of one job that gpuqd wrote, with other numbers.
  */
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +15,7 @@
 
 #include "gpuqd/state/record/history_index.h"
 #include "gpuqd/store/store.h"
+#include "gpuqd/store/write.h"
 #include "libgpuq/wire/mp.h"
 #include "libgpuq/units.h"
 
@@ -26,7 +30,7 @@ static void text(struct gpuq_arena *a, struct gpuq_val *v, const char *key, cons
 	gpuq_put(a, v, key, s ? gpuq_str(a, s) : gpuq_null(a));
 }
 
-static struct gpuq_val *job(struct gpuq_arena *a, uint32_t id, int64_t end_us)
+static struct gpuq_val *job(struct gpuq_arena *a, uint32_t id, int64_t end_us, bool different)
 {
 	static const char *const numbers[] = { "attempt", "priority", "pod_count",
 					       "gpus",    "uid",      "n_log" };
@@ -40,7 +44,7 @@ static struct gpuq_val *job(struct gpuq_arena *a, uint32_t id, int64_t end_us)
 	gpuq_put(a, v, "id", gpuq_int(a, id));
 	text(a, v, "user", gpuq_arena_printf(a, "user%02u", id % 100));
 	text(a, v, "queue", id % 3 ? "research" : "vision");
-	text(a, v, "name", gpuq_arena_printf(a, "train-%03u", id % 1000));
+	text(a, v, "name", gpuq_arena_printf(a, "train-%03u", different ? id : id % 1000));
 	text(a, v, "qos", "normal");
 	text(a, v, "flavor", "a100");
 	text(a, v, "state", failed ? "FAILED" : "COMPLETED");
@@ -50,8 +54,8 @@ static struct gpuq_val *job(struct gpuq_arena *a, uint32_t id, int64_t end_us)
 	gpuq_put(a, v, "eligible_time", gpuq_int(a, end_us - 3600 * GPUQ_US_PER_S));
 	gpuq_put(a, v, "start_time", gpuq_int(a, end_us - 1800 * GPUQ_US_PER_S));
 	gpuq_put(a, v, "end_time", gpuq_int(a, end_us));
-	gpuq_put(a, v, "time_limit_s", gpuq_int(a, 7200));
-	gpuq_put(a, v, "gpu_seconds", gpuq_real(a, 1800.25));
+	gpuq_put(a, v, "time_limit_s", gpuq_int(a, different ? 60 + id : 7200));
+	gpuq_put(a, v, "gpu_seconds", gpuq_real(a, different ? id / 4.0 : 1800.25));
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
 		gpuq_put(a, v, numbers[i], gpuq_int(a, (int64_t)i));
 	for (size_t i = 0; i < sizeof(nulls) / sizeof(nulls[0]); i++)
@@ -79,13 +83,14 @@ int main(int argc, char **argv)
 {
 	struct store_opts o = { .unsafe_fs = true, .no_sync = true };
 	struct gpuq_err err = GPUQ_ERR_INIT;
-	const uint32_t n = argc == 3 ? (uint32_t)strtoul(argv[2], NULL, 10) : 0;
+	const bool different = argc == 4 && strcmp(argv[3], "different") == 0;
+	const uint32_t n = argc == 3 || different ? (uint32_t)strtoul(argv[2], NULL, 10) : 0;
 	const int64_t begin_us = ((int64_t)time(NULL) - n) * GPUQ_US_PER_S;
 	struct store *st;
 	bool fresh;
 
 	if (n == 0) {
-		fprintf(stderr, "usage: bench_history DIR JOBS\n");
+		fprintf(stderr, "usage: bench_history DIR JOBS [different]\n");
 		return 2;
 	}
 	if (store_open(argv[1], &o, &st, &fresh, &err) < 0)
@@ -98,7 +103,7 @@ int main(int argc, char **argv)
 			struct gpuq_arena a = GPUQ_ARENA_INIT(0);
 			struct gpuq_buf bytes = GPUQ_BUF_INIT;
 			unsigned char key[CHANGE_KEY_BYTES_MAX];
-			struct gpuq_val *v = job(&a, id, begin_us + id * GPUQ_US_PER_S);
+			struct gpuq_val *v = job(&a, id, begin_us + id * GPUQ_US_PER_S, different);
 
 			gpuq_mp_write(&bytes, v);
 			change_batch_put(&b, TABLE_HISTORY, key,

@@ -143,7 +143,7 @@ struct slot {
 	struct gpuq_buf body, url;
 };
 
-/* What is sent for number i. */
+/* The object that is sent for number i. */
 struct loop {
 	const char *method, *body; /* of a pod; @I@ and @NODE@ are replaced */
 	const char *name; /* printf format of the object's name in the path; NULL = none */
@@ -504,7 +504,7 @@ static void fill_up(int n, const char *server, int grace_s)
 	seen_done(&fill);
 }
 
-/* Nobody needs less than all of the grace, so what is beyond it is ours. */
+/* No pod needs all of the grace period, so time beyond it is overhead. */
 static int gang(const struct access *a, int n, const char *server, int size, int grace_s)
 {
 	struct mark marks[] = {

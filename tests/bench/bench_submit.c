@@ -20,6 +20,7 @@
 #include <time.h>
 
 #include "gpuqd/store/store.h"
+#include "gpuqd/store/write.h"
 #include "libgpuq/client.h"
 #include "libgpuq/wire/mp.h"
 #include "libgpuq/spec.h"

@@ -24,7 +24,7 @@ struct command {
 	const char *name;
 	size_t min, max; /* arguments */
 	const char *options[COMMAND_OPTIONS]; /* "to:u": name and type u(int) d(uration) t(ext) */
-	/* What is wrong with the arguments, or NULL. May be NULL itself. */
+	/* Return the error in the arguments, or NULL. May be NULL itself. */
 	const char *(*check)(const struct args *a);
 	/* Do it. Returns a JSON object to show, or NULL and fills why. */
 	json_t *(*run)(const struct args *a, struct buf *why);

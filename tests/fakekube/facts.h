@@ -16,7 +16,7 @@ void facts_unref(struct facts *f);
  * key, or NULL when all can be used. */
 const char *play_bad_key(const json_t *obj);
 
-/* What the kubelet does when the annotations say nothing. */
+/* Behaviour of the kubelet without annotations. */
 extern int64_t play_default_run_us, play_default_start_us, play_default_exit_us;
 
 #endif

@@ -108,8 +108,8 @@ static void conn_drained(struct conn *c)
 	if (c->state != SENDING)
 		return;
 	if (c->close_after && c->refused) {
-		/* Bytes that nobody read would turn the close into a reset, and the
-		 * client would lose the answer: take them, for a while. */
+		/* Unread bytes would turn the close into a reset, and the client would lose the
+		 * reply: read them, for a while. */
 		shutdown(bufferevent_getfd(c->bev), SHUT_WR);
 		evbuffer_drain(bufferevent_get_input(c->bev),
 			       evbuffer_get_length(bufferevent_get_input(c->bev)));
@@ -607,7 +607,7 @@ void http_stream_kill(struct conn *c, bool reset)
 		conn_close(c, true);
 		return;
 	}
-	/* What was sent before shall arrive; the end of the chunks shall not. */
+	/* Data sent before shall arrive; the end of the chunks shall not. */
 	c->state = SENDING;
 	c->close_after = true;
 	if (http_backlog(c) == 0)

@@ -60,8 +60,8 @@ typedef void (*http_handler)(struct http_req *req);
 /* Listen on 127.0.0.1:port (0: any free one). Returns the port, or -1 with errno. */
 int http_start(struct event_base *base, int port, http_handler handler);
 void http_stop(void);
-/* Stop listening, so that clients are refused; and come back on the same port.
- * With quiet the socket stays and nobody accepts: a black hole. */
+/* Stop listening, so that clients are refused; and come back on the same port. With quiet the
+ * socket stays without accepting: a black hole. */
 void http_listen_stop(bool quiet);
 void http_listen_again(void);
 /* Close every connection but the one of keep (may be NULL). */
@@ -80,8 +80,8 @@ void http_hang(struct http_req *req);
 struct conn *http_stream(struct http_req *req, const char *type, const struct http_fx *fx,
 			 void (*on_close)(void *arg), void *arg);
 void http_send(struct conn *c, const void *p, size_t n);
-/* A way out too: 101 with these headers (whole lines), and the connection is no longer HTTP.
- * What comes is handed over to be taken off in. */
+/* Upgrade: reply 101 with these headers (whole lines), and the connection is no longer HTTP.
+ * Input is passed on, to be removed from in. */
 struct conn *http_upgrade(struct http_req *req, const char *headers,
 			  void (*on_data)(void *arg, struct evbuffer *in),
 			  void (*on_close)(void *arg), void *arg);

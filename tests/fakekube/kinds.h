@@ -22,7 +22,7 @@ struct kind {
 	char prefix[96]; /* {"kind":"Pod","apiVersion":"v1", */
 	size_t prefix_len;
 
-	/* What the store and the watches hang on a type. */
+	/* Data of the store and the watches, by type. */
 	struct obj *objs; /* hash by "ns/name", or "name" */
 	struct watcher *watchers;
 };

@@ -262,7 +262,7 @@ static void kpod_leave(struct kpod *p, struct obj *o)
 	}
 }
 
-/* What the pod's state asks for when its time is over. */
+/* Advance the pod's state when its time is over. */
 static void kpod_next(struct kpod *p)
 {
 	switch (p->state) {
@@ -408,7 +408,7 @@ static void node_gone(struct knode *n)
 	LIST_FOREACH(p, &n->pods, link) {
 		if (p->state != K_DONE)
 			kpod_stopped(p, PHASE_FAILED, 137, "ContainerStatusUnknown");
-		p->unreported = true; /* nobody is there to tell */
+		p->unreported = true; /* there is no client to tell */
 	}
 }
 
@@ -453,9 +453,9 @@ static void on_scan(evutil_socket_t fd, short what, void *arg)
 		see_pod(o->v);
 }
 
-/* The past changed. What runs, runs: pods that the API forgot are stopped,
- * states that it forgot are reported again, and pods that came back after they
- * were gone are new to the kubelet. */
+/* The past changed. Running pods keep running: pods that the API lost are stopped, states that
+ * it lost are reported again, and pods that came back after they were gone are new to the
+ * kubelet. */
 static void on_reset(void)
 {
 	struct obj *o, *tmp;

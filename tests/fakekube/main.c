@@ -303,7 +303,7 @@ static void start_parts(struct event_base *base)
 	rand_seed(opt.seed);
 	kinds_init();
 	store_init(opt.history);
-	/* Who hears of a change in which order: the judge first, the watchers last. */
+	/* Order of the listeners of a change: the quota first, the watchers last. */
 	quota_init(base);
 	gc_init(base, opt.gc, opt.podgc);
 	if (opt.deny)

@@ -192,7 +192,7 @@ void nodes_done(void)
 		eviction_free(evictions);
 }
 
-/* What the taint manager does with a pod when its toleration is over. */
+/* Act as the taint manager on a pod whose toleration is over. */
 static void on_evict(evutil_socket_t fd, short what, void *arg)
 {
 	const struct delete_options opt = { .grace_s = -1 };

@@ -2,8 +2,8 @@
  *
  * Programs are make-believe: `cat` gives its input back, `exit N` ends with N, `kill -N 1` (also
  * as sh -c "kill -N 1") goes to the audit as signal-N, `ping` ends when the client has answered
- * a ping of ours, and others are not found. What is attached to greets and gives its input
- * back; so does every port, without a greeting.
+ * a ping of ours, and others are not found. An attached program greets and echoes its input;
+ * so does every port, without a greeting.
  */
 #include "audit.h"
 #include "pods.h"

@@ -58,7 +58,7 @@ struct pod_facts {
 	unsigned n_gates;
 };
 
-/* What metadata and spec say. Shared by the versions that differ in status only. */
+/* Contents of metadata and spec. Shared by the versions that differ in status only. */
 struct facts {
 	unsigned refs;
 	struct arena mem;

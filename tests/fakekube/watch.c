@@ -124,7 +124,7 @@ static bool send_event(struct watcher *w, const char *type, const struct version
 	return spoil_if_due(w);
 }
 
-/* What a selector makes of an event: entering is ADDED, leaving is DELETED. */
+/* Apply a selector to an event: entering is ADDED, leaving is DELETED. */
 static bool tell(struct watcher *w, const struct event *e)
 {
 	bool now, before;

@@ -13,7 +13,7 @@ struct ws {
 	void (*message)(void *arg, enum ws_op op, const char *p, size_t n);
 	void (*gone)(void *arg);
 	void *arg;
-	bool busy, over; /* busy: memory goes when who stands on it has left */
+	bool busy, over; /* busy: memory is freed when the running callback has returned */
 };
 
 static void forget(struct ws *w)

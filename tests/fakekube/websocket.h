@@ -3,8 +3,8 @@
  * Owns     the handshake and the frames of one connection.
  * Touches  the connection through http.h.
  *
- * Only what a client of exec and its like says: messages of one frame. What a client gets
- * wrong ends the connection.
+ * Only messages of one frame, as clients of exec and similar calls send them. An error of
+ * the client ends the connection.
  */
 #ifndef FAKEKUBE_WEBSOCKET_H
 #define FAKEKUBE_WEBSOCKET_H

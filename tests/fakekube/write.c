@@ -131,7 +131,7 @@ static void generate_name(json_t *meta)
 	json_object_set_new(meta, "name", json_string(name));
 }
 
-/* What the server alone decides about a new object. */
+/* Set the fields of a new object that the server alone decides. */
 static void stamp(struct kind *kind, const char *ns, json_t *meta)
 {
 	char uid[UID_SIZE], now[TIME_TEXT_SIZE];
@@ -213,8 +213,8 @@ out:
 	json_decref(obj);
 }
 
-/* What a client may not change stays as it was; a status endpoint changes the
- * status only, the others all but it. */
+/* Restore fields that a client may not change; a status endpoint changes the status only, the
+ * others all but it. */
 static void keep_servers_part(const struct call *call, const json_t *was, json_t *now)
 {
 	static const char *const fixed[] = { "uid",

@@ -17,7 +17,7 @@ void write_delete_collection(const struct call *call, struct reply *r);
  * the start, foreign pods and scripts. obj is borrowed and changed. */
 struct obj *write_new(struct kind *kind, const char *ns, const char *name, json_t *obj);
 
-/* What a DELETE asks for. grace_s -1: the object's own. */
+/* Options of a DELETE. grace_s -1: the object's own. */
 struct delete_options {
 	int64_t grace_s;
 	const char *uid, *rv; /* preconditions, or NULL */

@@ -10,7 +10,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
-/* What a few changed bytes can ask for is more than a target should wait for. */
+/* A few changed bytes can request more than a target should wait for. */
 static bool small(const struct snapshot *s)
 {
 	uint64_t n = s->n_nodes + s->n_devices + s->n_jobs + s->n_allocs + s->n_promises;

@@ -1,11 +1,13 @@
-/* What an apiserver sends: cut into objects whatever the chunks, each object read or
- * refused. Byte 0 says what it is (a list or a stream, pods or nodes) and how it is
- * cut into chunks; the rest is the answer. */
+/* The stream of an apiserver: cut into objects whatever the chunks, each object read or refused.
+ * Byte 0 is the kind (a list or a stream, pods or nodes) and the way of cutting; the rest is the
+ * reply. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "gpuqd/cluster/kube/watch/decode.h"
+#include "gpuqd/cluster/kube/watch/decode_pod.h"
+#include "gpuqd/cluster/kube/watch/decode_node.h"
 #include "gpuqd/cluster/kube/watch/split.h"
 #include "gpuqd/cluster/kube/http/status.h"
 #include "libgpuq/limits.h"

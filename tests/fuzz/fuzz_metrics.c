@@ -1,5 +1,5 @@
-/* A page of metrics, in pieces: byte 0 says how large they are. What is told of it is within
- * bounds, and does not depend on the pieces. */
+/* A page of metrics, in pieces: byte 0 is their size. The samples are within bounds, and do not
+ * depend on the pieces. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

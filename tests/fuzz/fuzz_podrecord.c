@@ -1,5 +1,5 @@
-/* The record of a pod, which anybody who may edit the pod can write: what was read is
- * within its bounds, and reads back the same once it was written. */
+/* The record of a pod, which any client that may edit the pod can write: a record that was read
+ * is within its bounds, and reads back the same once it was written. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* What a peer sends to the daemon, through framing, hello and dispatch into the real methods on
- * a real model, without a socket; what the model then is must be what is on the disk.
+/* The stream of a peer to the daemon, through framing, hello and dispatch into the real methods on
+ * a real model, without a socket; the model must then equal the records on disk.
  *
  * Byte 0 says which user calls (bits 0-1: ann, bob, root; 3: ann, without hello) and whether the
  * rest are bytes of the wire (bit 2), cut into pieces (bits 3-7), or choices from which calls are

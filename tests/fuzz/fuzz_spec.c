@@ -1,5 +1,5 @@
-/* A file that somebody submits, in any of the three forms: it is refused with a place,
- * or becomes jobs that are written in a form that reads back as the same jobs. */
+/* A submitted file, in any of the three forms: it is refused with a place, or becomes jobs whose
+ * written form reads back as the same jobs. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

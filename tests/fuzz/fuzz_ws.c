@@ -1,5 +1,5 @@
-/* What a server sends on a WebSocket, and what a shepherd says during a session: the same
- * messages however the bytes are cut, or a refusal. Byte 0 says which, and the cut. */
+/* The stream of a WebSocket server, and of a shepherd during a session: the same messages
+ * however the bytes are cut, or a refusal. Byte 0 selects them, and the cut. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -18,6 +18,7 @@
 #include "gpuqd/flow/schedule.h"
 #include "gpuqd/rpc/method/methods.h"
 #include "gpuqd/store/store.h"
+#include "gpuqd/store/write.h"
 #include "libgpuq/wire/mp.h"
 #include "libgpuq/units.h"
 #include "libgpuq/yaml.h"

@@ -116,10 +116,10 @@ static void make_queue(struct any_source *from, int n_flavors, int ix, struct an
 	q->age = pick(from, 3);
 	q->stopped = rarely(from, 16);
 	q->reclaim = pick(from, 4);
-	q->preempt_within = pick(from, 3);
+	q->preempt = pick(from, 3);
 	q->fence = rarely(from, 8);
-	q->not_reclaimable = rarely(from, 8);
-	q->own_strict = rarely(from, 4);
+	q->reclaimable = !rarely(from, 8);
+	q->own_preempt = rarely(from, 4);
 	if (rarely(from, 4))
 		q->preempt_min_runtime_us = pick(from, 20) * MINUTE;
 	if (rarely(from, 4))

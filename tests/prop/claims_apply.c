@@ -162,7 +162,8 @@ static void leave(struct pc_world *w, const struct snapshot *s, const struct pla
 		l->n_moved++;
 		l->n_promise = take_pods(w, s, p, a, l->promise);
 		l->owns = l->fresh = true;
-		if (l->n_promise != had)
+		/* What it has beyond its minimum grows again. */
+		if (l->n_promise != (had < w->pc->jobs[job].min ? had : w->pc->jobs[job].min))
 			pc_wrong(w, "24: job %d had %d pods and is promised %d", job + 1, had,
 				 l->n_promise);
 		return;
@@ -209,12 +210,19 @@ static void stand_moved(struct pc_world *w, const struct snapshot *s, const stru
 					 ? take_pods(w, s, p, &p->actions[i], to)
 					 : 0;
 
-		for (int k = 0, moved = 0; k < l->n_pods && moved < n_to; k++) {
-			if (l->pods[k].gone)
-				continue;
-			to[moved].index = l->pods[k].index;
-			l->pods[k] = to[moved++];
+		int kept = 0;
+
+		/* What it has beyond its minimum has no new places. */
+		for (int k = 0, moved = 0; n_to > 0 && k < l->n_pods; k++) {
+			if (l->pods[k].gone) {
+				l->pods[kept++] = l->pods[k];
+			} else if (moved < n_to) {
+				to[moved].index = l->pods[k].index;
+				l->pods[kept++] = to[moved++];
+			}
 		}
+		if (n_to > 0)
+			l->n_pods = kept;
 	}
 }
 

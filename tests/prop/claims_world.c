@@ -358,10 +358,10 @@ static void add_queue(const struct pc_world *w, struct snapshot *s, int i, uint3
 	q.rank = p->rank;
 	q.age = i;
 	q.reclaim = p->reclaim;
-	q.preempt_within = p->preempt_within;
+	q.preempt = p->preempt_within;
 	q.fence = p->fence;
-	q.not_reclaimable = p->not_reclaimable;
-	q.own_strict = p->own_strict;
+	q.reclaimable = !p->not_reclaimable;
+	q.own_preempt = p->own_strict;
 	if (p->borrow_priority >= 0)
 		q.borrow_preempt_max_priority = p->borrow_priority;
 	q.preempt_min_runtime_us = half_minutes(p->preempt_min);

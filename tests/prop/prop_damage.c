@@ -17,6 +17,8 @@
 
 #include "gpuqd/base/log.h"
 #include "gpuqd/store/store.h"
+#include "gpuqd/store/write.h"
+#include "gpuqd/store/read.h"
 
 #define CASES 300
 #define SEED 20261122

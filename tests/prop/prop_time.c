@@ -799,7 +799,7 @@ int main(int argc, char **argv)
 	printf("%ld displaced, %ld given less time, %ld barred by planned starts, %ld of them "
 	       "starving, %ld for nothing\n",
 	       n_displaced, n_shorter, n_barred, n_barred_starving, n_missed);
-	if (n_missed > 1 + n_barred / 1000) {
+	if (n_missed > 1 + n_barred / 4000) {
 		printf("too many are barred for nothing\n");
 		failed++;
 	}

@@ -121,7 +121,7 @@ static void add_queues(const struct a_case *c, struct snapshot *s, uint32_t *han
 		sq.parent_name = parent_of(c, q) < 0 ? NULL : parent;
 		sq.age = q;
 		sq.shares = shares;
-		sq.preempt_within = SNAP_PREEMPT_NEVER;
+		sq.preempt = SNAP_PREEMPT_NEVER;
 		if (c->queues[q].budget >= 0) {
 			sq.budget_gpu_ms = c->queues[q].budget * ROUND_US / 1000;
 			sq.budget_used_gpu_ms = c->queues[q].spent / 1000;

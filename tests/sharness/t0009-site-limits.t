@@ -46,7 +46,7 @@ test_expect_success 'a time beyond the maximum is refused, the default is taken'
 
 test_expect_success 'a queue given as qos is told as that' '
 	printf "command: [\"true\"]\nqos: big\n" >job && exits 1 gpuq submit job && says err "qos is named big, it is a queue: -p big" &&
-	printf "command: [\"true\"]\n" >job && exits 1 gpuq submit job && says err "which queue\? name one of: "
+	printf "command: [\"true\"]\n" >job && exits 1 gpuq submit job && says err "expected a queue, one of: "
 '
 
 test_expect_success 'a queue is for its users' '

@@ -59,7 +59,7 @@ test_expect_success 'AC-VDK-8: a job inside its quota waits for victims, who are
 	claimant=$(sh_job "exec sleep 600" --queue prod -g 2) && wait_for 60 job_is "$claimant" reason Victims &&
 	job_is "$claimant" promise.victims "[\"$victim\"]" && job_is "$victim" state COMPLETING &&
 	wait_for 60 test -e "$TMPDIR/saved.$victim.1" && job_is "$old" state RUNNING &&
-	job_is "$claimant" reasons.0.object "$victim" && gpuq status "$claimant" >out && says out "Promised" &&
+	job_is "$claimant" reasons.0.object "$victim" && gpuq status "$claimant" >out && says out "Nominated" &&
 	says out "Victims.*$victim" && gpuq status "$victim" >out && says out "reclaim under reclaim-quota by $claimant of prod" &&
 	says out "needs 2: prod 0 -> 2 .share 2, quota 2.; batch 4 -> 2 .share 2, quota 2." &&
 	gpuq status "$claimant" >out && says out "Victims.*$victim under reclaim-quota" && says out "needs 2: prod 0 -> 2" &&
@@ -139,7 +139,7 @@ test_expect_success 'a short job goes ahead of one that waits for the whole clus
 	all=$(sh_job "exec sleep 600" --queue batch -g 4 --time 1m) && wait_for 60 job_is "$all" reason Resources &&
 	wait_for 60 eval "test \$(job $all planned_time) != null" &&
 	later=$(sh_job "exec sleep 600" --queue batch -g 1 --time 1h) && short=$(sh_job "exit 0" --queue batch -g 1 --time 5m) &&
-	job_becomes "$short" COMPLETED && gpuq why "$short" >out && says out "ahead of job $all, which is planned there for" &&
+	job_becomes "$short" COMPLETED && gpuq why "$short" >out && says out "ahead of job $all, which is planned for" &&
 	job_is "$later" state PENDING && job_is "$all" state PENDING &&
 	gpuq cancel "$long" && job_becomes "$all" RUNNING && job_is "$later" state PENDING &&
 	gpuq cancel "$all" "$later" && wait_for 60 eval "test \$(free_gpus) = 4"

@@ -49,17 +49,17 @@ test_expect_success 'AC-CAL-3: a second reservation of 16 of 24 is refused with 
 	END
 	exits 0 gpuq reserve first --start "$(later "+2 days")" --duration 4h --gpus 16 --queue vip &&
 	exits 1 gpuq reserve second --start "$(later "+2 days +1 hour")" --duration 4h --gpus 16 --queue all &&
-	says err "second: 8 of 16 devices are left for it at $(later "+2 days +1 hour" | sed "s/Z$//").* beside first" &&
+	says err "second: 8 of 16 devices are free at $(later "+2 days +1 hour" | sed "s/Z$//").* beside first" &&
 	says err "earliest start that fits: $(later "+2 days +4 hours" | sed "s/:[0-9][0-9]Z$//")" &&
 	exits 0 gpuq reserve second --start "$(later "+2 days +1 hour")" --duration 4h --gpus 8 --queue all
 '
 
 test_expect_success 'AC-CAL-3: the same through apply, with and without --dry-run; nothing is stored' '
 	printf "version: 1\nreservations:\n- {name: third, start: %s, duration: 1h, gpus: 1, queue: all}\n" "$(later "+2 days +2 hours")" >third.yaml &&
-	exits 1 gpuq apply -f third.yaml --dry-run && says err "third: 0 of 1 devices are left" &&
+	exits 1 gpuq apply -f third.yaml --dry-run && says err "third: 0 of 1 devices are free" &&
 	exits 1 gpuq apply -f third.yaml && says err "beside second" && gpuq reservations -h -o NAME >out && ! grep third out &&
 	printf "version: 1\nreservations:\n- {name: second, gpus: 9}\n" >more.yaml && exits 1 gpuq apply -f more.yaml &&
-	says err "second: 8 of 9 devices are left .* beside first" &&
+	says err "second: 8 of 9 devices are free .* beside first" &&
 	printf "version: 1\nreservations:\n- {name: second, gpus: 7}\n" >less.yaml && exits 0 gpuq apply -f less.yaml && exits 0 gpuq apply -f third.yaml
 '
 

@@ -12,7 +12,7 @@ test_expect_success 'a requeued job starts again with its id, and uses up no ret
 	gpuq requeue "$id" >out && says out "Requeued 1 job" &&
 	wait_for 60 job_is "$id" attempt 1 && job_becomes "$id" RUNNING &&
 	gpuq requeue --hold "$id" && job_becomes "$id" PENDING && wait_for 60 job_is "$id" reason HeldUser &&
-	exits 1 gpuq requeue "$id" && says err "waits already" && gpuq cancel "$id"
+	exits 1 gpuq requeue "$id" && says err "already pending" && gpuq cancel "$id"
 '
 
 test_expect_success 'a signal reaches the job and leaves it running' '
@@ -41,7 +41,7 @@ test_expect_success 'what was changed is what starts, also after a kill' '
 '
 
 test_expect_success 'what cannot change is refused, with its reason and whole' '
-	exits 1 gpuq update "$w" gpus=1 && says err "only while the job waits" &&
+	exits 1 gpuq update "$w" gpus=1 && says err "only a pending job can be changed" &&
 	exits 1 gpuq update "$w" gpu=1 && says err "did you mean .gpus" &&
 	id=$(sh_job "exit 0" --hold) &&
 	exits 1 gpuq update "$id" name=x qos=hihg && says err "no qos" && job_is "$id" name stdin &&
@@ -203,7 +203,7 @@ test_expect_success 'deadline: whoever runs or waits then has ended' '
 '
 
 test_expect_success 'what cannot start today waits, and that is said with what is asked for' '
-	a=$(sh_job true --cpus 4000 -g 9 2>err) && says err "9 GPUs asked, 4 on the largest node; 4000 CPUs asked, [0-9.]+ on" &&
+	a=$(sh_job true --cpus 4000 -g 9 2>err) && says err "9 GPUs requested, 4 on the largest node; 4000 CPUs requested, [0-9.]+ on" &&
 	wait_for 60 job_is "$a" reason Unsatisfiable && gpuq update "$a" gpus=7 cpus=1 >out 2>err && says err "7 GPUs asked" &&
 	gpuq update "$a" gpus=1 && job_becomes "$a" COMPLETED
 '
@@ -220,8 +220,8 @@ test_expect_success 'a reservation: it is there, it is for the job, and the job 
 
 test_expect_success 'no job waits for itself' '
 	a=$(sh_job true --hold) b=$(sh_job true -d "afterok:$a") c=$(sh_job true -d "afterany:$b") &&
-	exits 1 gpuq update "$a" "depends=afterok:$a" && says err "wait for itself" &&
-	exits 1 gpuq update "$a" "depends=afterok:$c" && says err "wait for itself" &&
+	exits 1 gpuq update "$a" "depends=afterok:$a" && says err "depend on itself" &&
+	exits 1 gpuq update "$a" "depends=afterok:$c" && says err "depend on itself" &&
 	exits 1 gpuq submit -d "afterok:$((c + 1))" --wrap true && says err "does not exist" &&
 	gpuq release "$a" && job_becomes "$c" COMPLETED
 '

@@ -46,13 +46,13 @@ test_expect_success 'what submitting would refuse, planning refuses' '
 test_expect_success 'a job that runs: what was so when it was decided' '
 	firm=$(sh_job "sleep 600" -p lab -g 1 --qos firm -t 60) && job_becomes "$firm" RUNNING &&
 	test "$(why "$firm" starts.0.allocated)" = 1 && test "$(why "$firm" starts.0.quota)" = 3 && test "$(why "$firm" waiting)" = null &&
-	gpuq why "$firm" >out && says out "^Decided .*after waiting" && says out "queue lab then had 1 of default"
+	gpuq why "$firm" >out && says out "^Decided .*after being pending for" && says out "queue lab held 1 of default"
 '
 
 test_expect_success 'a queue at its limit: named, with who may lift it and whose end would do' '
 	one=$(sh_job "sleep 600" -p small -g 1 -t 20) && job_becomes "$one" RUNNING && two=$(sh_job "sleep 600" -p small -g 1) &&
 	wait_for 60 job_is "$two" reason LimitQueue && changes "$two" >got && echo "lift now LimitQueue" >want && test_cmp want got &&
-	gpuq why "$two" >out && says out "^Would start +without LimitQueue .small., which is up to the manager"
+	gpuq why "$two" >out && says out "^Would start +without LimitQueue .small., which the manager can lift"
 '
 
 test_expect_success 'its start is estimated by the end of the other' '
@@ -96,7 +96,7 @@ test_expect_success 'whose devices are claimed is told before it happens' '
 test_expect_success 'and explained to both sides afterwards' '
 	claimant=$(sh_job "sleep 600" -p lab -g 2) && job_becomes "$claimant" RUNNING 90 &&
 	for id in $guest $claimant; do
-		gpuq why "$id" >out && says out "^Claim .* job $claimant needed 2 of default" && says out "queue guest: 2 -> 0, due 0, quota 0" ||
+		gpuq why "$id" >out && says out "^Claim .* job $claimant needed 2 of default" && says out "queue guest: 2 -> 0, fair share 0, quota 0" ||
 			return 1
 	done &&
 	gpuq why "$guest" >out && says out "^Evicted .* reclaim for job $claimant of queue lab" && says out "rule reclaim-quota:"

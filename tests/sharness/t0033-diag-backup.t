@@ -15,7 +15,7 @@ test_expect_success 'figures that follow what happens' '
 '
 
 test_expect_success 'nothing is wrong here' '
-	exits 0 gpuq doctor && says out "^ok +cluster +the cluster .local. is in view" && says out "^ok +nodes" && ! grep -q "^bad" out
+	exits 0 gpuq doctor && says out "^ok +cluster +the cluster .local. is reachable" && says out "^ok +nodes" && ! grep -q "^bad" out
 '
 
 test_expect_success 'a copy while it runs' '
@@ -31,9 +31,9 @@ test_expect_success ROOT 'only for operators' '
 test_expect_success 'a copy that the server writes: a new file, whole or not there' '
 	mkdir there && gpuq backup --server-path "$PWD/there/copy.mdb" >out && says out "^Backed up .* to .*/there/copy.mdb" &&
 	test "$(ls -A there)" = copy.mdb && test "$(stat -c %a there/copy.mdb)" = 600 &&
-	sum=$(cksum <there/copy.mdb) && exits 1 gpuq backup --server-path "$PWD/there/copy.mdb" && says err "already" &&
+	sum=$(cksum <there/copy.mdb) && exits 1 gpuq backup --server-path "$PWD/there/copy.mdb" && says err "exists" &&
 	test "$(cksum <there/copy.mdb)" = "$sum" && ln -s nowhere there/link && exits 1 gpuq backup --server-path "$PWD/there/link" &&
-	exits 1 gpuq backup --server-path "$PWD/no-such-folder/x" && exits 1 gpuq backup --server-path relative/x && says err "whole path" &&
+	exits 1 gpuq backup --server-path "$PWD/no-such-folder/x" && exits 1 gpuq backup --server-path relative/x && says err "absolute path" &&
 	exits 2 gpuq backup && exits 2 gpuq backup --server-path "$PWD/there/y" z && test "$(ls -A there | wc -l)" = 2
 '
 

@@ -71,7 +71,7 @@ test_expect_success 'it begins and ends at any instant' '
 	before=$(date -u -d "1 hour ago" +%Y-%m-%dT%H:%M:%SZ) && later=$(date -u +%Y-%m-%dT%H:%M:%SZ) &&
 	balance --since "$before" && gpuq report --json --until "$before" >none && ! grep . none &&
 	sleep 1.1 && gpuq report --json --since 1s >none && ! grep . none &&
-	exits 1 gpuq report --since "$later" --until "$before" && says err "ends before it begins"
+	exits 1 gpuq report --since "$later" --until "$before" && says err "the end is before the start"
 '
 
 test_expect_success 'half of what a cheap qos uses is taken from the budget' '

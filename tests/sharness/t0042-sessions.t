@@ -78,7 +78,7 @@ test_expect_success 'the exit codes above the program own' '
 	exits 127 gpuq exec "$id" -- /no/such/program && says err "/no/such/program" &&
 	exits 137 gpuq exec "$id" -- sh -c "kill -9 \$\$" &&
 	exits 254 gpuq exec 999 -- true && exits 255 gpuq exec "$id" &&
-	exits 255 gpuq exec -t "$id" -- true </dev/null && says err "no terminal" &&
+	exits 255 gpuq exec -t "$id" -- true </dev/null && says err "not a terminal" &&
 	exits 249 gpuq exec --pod 5 "$id" -- true && says err "no pod 5"
 '
 
@@ -160,7 +160,7 @@ test_expect_success 'without a terminal: input to its end, nothing of the output
 '
 
 test_expect_success 'what cannot be: -it without a terminal, of an array' '
-	exits 255 gpuq run -it -- true </dev/null && says err "no terminal" &&
+	exits 255 gpuq run -it -- true </dev/null && says err "not a terminal" &&
 	echo | exits 255 gpuq run --stdin --array 0-1 -- true && says err "array"
 '
 
@@ -174,9 +174,9 @@ test_expect_success 'a shell outlives the daemon; run -it comes back to it' '
 
 test_expect_success ROOT 'somebody else may not come in' '
 	id=$(sh_job "sleep 300") && job_becomes "$id" RUNNING 60 && open_to_all &&
-	exits 249 as nobody env HOME=/ gpuq exec "$id" -- true && says err "somebody else" &&
-	exits 1 as nobody env HOME=/ gpuq attach "$id" && says err "somebody else" &&
-	exits 1 as nobody env HOME=/ gpuq port-forward "$id" :80 && says err "somebody else"
+	exits 249 as nobody env HOME=/ gpuq exec "$id" -- true && says err "another user" &&
+	exits 1 as nobody env HOME=/ gpuq attach "$id" && says err "another user" &&
+	exits 1 as nobody env HOME=/ gpuq port-forward "$id" :80 && says err "another user"
 '
 
 test_expect_success 'run -it takes the first qos of its queue that is interactive, and no other job does' '

@@ -181,7 +181,7 @@ test_expect_success 'a file that is wrong changes nothing' '
 '
 
 test_expect_success 'a site that sends no mail says so, and takes the job' '
-	stop_gpuqd && rm -rf state && start_gpuqd && id=$(sh_job "exit 0" --mail-type END 2>err) && says err "sends none" &&
+	stop_gpuqd && rm -rf state && start_gpuqd && id=$(sh_job "exit 0" --mail-type END 2>err) && says err "mail: not configured" &&
 	exits 0 gpuq wait "$id" && figure waiting 0 && stop_gpuqd && stop_hook
 '
 

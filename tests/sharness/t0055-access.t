@@ -49,9 +49,9 @@ test_expect_success 'a daemon, its users, and a job of each kind' '
 '
 
 test_expect_success 'the owner enters; for a stranger the job is somebody else s' '
-	enters bin && exits 249 by daemon gpuq exec "$id" -- true && says err "somebody else" &&
-	exits 1 by daemon gpuq attach "$id" && says err "somebody else" &&
-	exits 1 by daemon gpuq port-forward "$id" :80 && says err "somebody else" &&
+	enters bin && exits 249 by daemon gpuq exec "$id" -- true && says err "another user" &&
+	exits 1 by daemon gpuq attach "$id" && says err "another user" &&
+	exits 1 by daemon gpuq port-forward "$id" :80 && says err "another user" &&
 	exits 1 by daemon gpuq logs "$id" && exits 1 by daemon gpuq cancel "$id" && exits 1 by daemon gpuq update "$id" nice=1
 '
 
@@ -73,7 +73,7 @@ test_expect_success 'what runs, and where reports of it go, is not for a manager
 			append=true stdin=true tty=true script_args="[x]" slurm_env=true image=evil workdir=/ volumes="[{host_path: /, path: /x}]" \
 			labels="{a: b}" annotations="{a: b}" name=.profile ntasks=2 groups="[{name: main, command: [id]}]" namespace=x \
 			notify="[end]" mail_user=eve mail_type="[END]"; do
-			exits 1 by "$user" gpuq update "$held" "$set" && says err "${set%%=*}: only the job.s owner may change it" || return 1
+			exits 1 by "$user" gpuq update "$held" "$set" && says err "${set%%=*}: only the owner of the job may change it" || return 1
 			exits 1 by "$user" gpuq update --dry-run "$held" "$set" || return 1
 		done
 	done &&
@@ -92,7 +92,7 @@ test_expect_success 'limits, order and what it takes are theirs' '
 test_expect_success 'a job moves between queues whose pods run alike, with its nice only where its manager has a say' '
 	exits 0 by nobody gpuq update "$held" queue=twin && exits 0 by nobody gpuq update "$held" queue=team &&
 	exits 1 by nobody gpuq update "$held" queue=apart && says err "queue: only the job.s owner may move it" &&
-	exits 1 by nobody gpuq update "$held" queue=strange && says err "nice: less than 0" &&
+	exits 1 by nobody gpuq update "$held" queue=strange && says err "nice: only managers" &&
 	exits 0 by nobody gpuq update "$held" queue=strange nice=0 && exits 1 by nobody gpuq update "$held" queue=team &&
 	exits 0 by bin gpuq update "$held" queue=apart && exits 0 by bin gpuq update "$held" queue=team
 '

@@ -45,13 +45,13 @@ test_expect_success 'a program, a terminal and a port are the owner s' '
 		exits 1 by "$user" gpuq attach "$id" && says err "only its owner may attach" &&
 		exits 1 by "$user" gpuq port-forward "$id" :80 && says err "only its owner may forward" || return 1
 	done &&
-	exits 249 by daemon gpuq exec "$id" -- exit 7 && says err "somebody else"
+	exits 249 by daemon gpuq exec "$id" -- exit 7 && says err "another user"
 '
 
 test_expect_success 'what runs, and what it reaches, is the owner s to change' '
 	for user in nobody games; do
 		for set in command="[b]" image=evil volumes="[{secret: x, path: /x}]" annotations="{a: b}" labels="{a: b}" workdir=/x; do
-			exits 1 by "$user" gpuq update "$held" "$set" && says err "${set%%=*}: only the job.s owner may change it" || return 1
+			exits 1 by "$user" gpuq update "$held" "$set" && says err "${set%%=*}: only the owner of the job may change it" || return 1
 		done
 	done
 '

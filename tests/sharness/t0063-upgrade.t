@@ -26,9 +26,9 @@ cycle='reason reasons priority priority_terms planned_time use gpu_seconds'
 test_expect_success SMALL_DISK 'without room for the new database it says how much is needed and changes nothing' '
 	tar -C small -xf "$fixture/state.tar.xz" state/data.mdb && ls -A small/state >before &&
 	cksum <small/state/data.mdb >sum && exits 74 gpuqd --state "$PWD/small/state" --cluster local --gpus 1 \
-		--listen "unix:$PWD/small/sock" && says err "the new database takes up to" && says err "make room" &&
+		--listen "unix:$PWD/small/sock" && says err "the new database takes up to" && says err "free space" &&
 	test "$(cksum <small/state/data.mdb)" = "$(cat sum)" && exits 74 gpuqd --state "$PWD/small/state" --cluster local --gpus 1 \
-		--listen "unix:$PWD/small/sock" && says err "make room" && ls -A small/state | grep -v "^gpuqd.lock$" >after &&
+		--listen "unix:$PWD/small/sock" && says err "free space" && ls -A small/state | grep -v "^gpuqd.lock$" >after &&
 	cmp before after
 '
 

@@ -115,7 +115,7 @@ test_expect_success 'ended jobs of the copy keep their numbers too' '
 
 test_expect_success 'restore only into an empty state' '
 	stop_gpuqd && exits 78 gpuqd --state "$PWD/state" --listen "$GPUQ_SERVER" --cluster local --gpus 4 --restore "$PWD/backup.mdb" &&
-	says err "data.mdb is there already"
+	says err "data.mdb exists"
 '
 
 test_expect_success 'what is no backup leaves it empty' '

@@ -34,7 +34,7 @@ test_expect_success 'a job takes one where they are, and asks the device plugin 
 test_expect_success 'a third waits until one is free; another profile is nowhere' '
 	b=$(fake_job hang=true --mig 1g.10gb) && job_becomes "$b" RUNNING && c=$(fake_job run=300ms --mig 1g.10gb) &&
 	wait_for 60 job_is "$c" reason Resources && has_instances "1g.10gb 2 0" &&
-	d=$(fake_job run=300ms --mig 3g.40gb 2>warned) && grep "no node could hold" warned && wait_for 60 job_is "$d" reason Unsatisfiable
+	d=$(fake_job run=300ms --mig 3g.40gb 2>warned) && grep "no node can hold" warned && wait_for 60 job_is "$d" reason Unsatisfiable
 '
 
 test_expect_success 'the live state as a scenario has them as well' '

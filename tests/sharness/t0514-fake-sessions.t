@@ -7,7 +7,7 @@ test_description='exec, attach, port-forward and signals on an apiserver that re
 refused() {
 	refused_code=$1 refused_what=$2
 	shift 2
-	exits "$refused_code" "$@" && says err "no right" && says err "create of $refused_what " &&
+	exits "$refused_code" "$@" && says err "lacks the right" && says err "create $refused_what " &&
 	says err "etc/kubernetes/optional/exec.yaml"
 }
 
@@ -45,7 +45,7 @@ test_expect_success 'a handshake that is refused names the right that is missing
 	refused 249 pods/exec gpuq exec "$id" -- true && refused 1 pods/attach gpuq attach "$id" &&
 	rm -f forward && { gpuq port-forward "$id" :80 >forward 2>forward.err & forward=$!; } && wait_for 60 test -s forward &&
 	here=$(sed -n "s/^Forwarding 127.0.0.1:\([0-9]*\) -> .*/\1/p" forward) && { connect "$here" || :; } &&
-	wait_for 60 says forward.err "create of pods/portforward .*etc/kubernetes/optional/exec.yaml" &&
+	wait_for 60 says forward.err "create pods/portforward .*etc/kubernetes/optional/exec.yaml" &&
 	kill "$forward" && { wait "$forward" || :; }
 '
 
@@ -88,7 +88,7 @@ test_expect_success 'two at once, and both arrive' '
 
 test_expect_success 'no right to send it: said, not counted, and in the events' '
 	fault "on GET pods/exec status=403" && exits 1 gpuq cancel --signal USR2 "$id" && says out "^Signalled 0 jobs" &&
-	says err "no right.*create of pods/exec .*etc/kubernetes/optional/exec.yaml" &&
+	says err "lacks the right.*create pods/exec .*etc/kubernetes/optional/exec.yaml" &&
 	test "$(signalled "$id" sent)" = false && signalled "$id" message >said && says said "pods/exec" &&
 	exits 1 gpuq cancel --signal USR2 "$id" && says err "etc/kubernetes/optional/exec.yaml" && job_is "$id" state RUNNING
 '

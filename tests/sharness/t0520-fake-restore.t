@@ -170,7 +170,7 @@ test_expect_success 'what a person deletes is gone' '
 test_expect_success 'nothing is done while the cluster cannot be listed' '
 	kill_gpuqd && pods >before && n=$(deletes) && c=$(creates) && rm -f state/data.mdb state/lock.mdb state/mark && fault "down 20s" &&
 	start_gpuqd --kubeconfig "$PWD/kubeconfig" --restore "$PWD/backup.mdb" && restored_is listed false &&
-	gpuq status >out && says out "^Recovering .*nothing starts until the cluster was listed" &&
+	gpuq status >out && says out "^Recovering .*no job starts until the cluster has been listed" &&
 	gpuq release "$g" && wait_for 60 job_is "$g" reason Recovering && job_is "$g" reasons.0.who operator &&
 	exits 1 fake_job hang=true && says err "has not listed the cluster" &&
 	exits 1 gpuq recover --finish && says err "has not been listed" && restored_is listed false

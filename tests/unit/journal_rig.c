@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "gpuqd/store/write.h"
+
 void journal_rig_open(struct journal_rig *r, struct model *m)
 {
 	const struct store_opts o = { .map_bytes = 16 << 20, .unsafe_fs = true };

@@ -16,7 +16,7 @@
 #define WORLD_PODS_MAX 64
 #define WORLD_HANG_S 60 /* a wait that takes longer has hung: the test fails */
 
-/* What was last heard of a pod. */
+/* The last report of a pod. */
 struct heard {
 	char name[64], uid[40], token[40], reason[40], message[300];
 	enum pod_phase phase;

@@ -16,7 +16,7 @@ extern struct loop *loop;
 extern struct rpc_server *server;
 extern struct gpuq_arena arena;
 
-/* What the server's methods leave for the test to look at. */
+/* Calls that the server's methods record for the test. */
 extern struct seen {
 	struct rpc_call *call; /* of "later", which answers when the test does */
 	int closed; /* why, as told */

@@ -193,7 +193,7 @@ Test(budget, rates_count)
 	end(&r);
 }
 
-/* Who is out of a soft budget comes last beyond its guarantee, and uses what is idle. */
+/* A queue beyond its soft budget comes last beyond its guarantee, and uses idle capacity. */
 Test(budget, soft_lowers_the_standing)
 {
 	struct rig r;

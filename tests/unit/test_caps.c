@@ -1,4 +1,4 @@
-/* What jobs of a qos, a user or a group may not pass together. */
+/* Joint limits of the jobs of a qos, a user or a group. */
 #include <criterion/criterion.h>
 
 #include <string.h>

@@ -11,7 +11,7 @@
 
 static struct gpuq_arena mem;
 
-/* What is there now, "allocated=2000 free=6000"; and it adds up. */
+/* Return the present counts, "allocated=2000 free=6000", and check that they add up. */
 static const char *taken(const struct model *m, int64_t now_us)
 {
 	struct gpuq_buf b = GPUQ_BUF_INIT;

@@ -1,4 +1,4 @@
-/* What single pods were charged is forgotten; what reports say is not. */
+/* Charges of single pods are deleted; the sums of reports are not. */
 #include <criterion/criterion.h>
 
 #include <stdio.h>
@@ -6,6 +6,8 @@
 #include "gpuqd/util/civil.h"
 #include "gpuqd/flow/report/charge_keep.h"
 #include "gpuqd/flow/report/ledger_report.h"
+#include "gpuqd/store/read.h"
+#include "gpuqd/store/write.h"
 #include "tests/unit/journal_rig.h"
 #include "gpuqd/state/record/model_apply.h"
 

@@ -1,4 +1,4 @@
-/* What the scheduler takes from one job for another, as the model and its records have it. */
+/* Preemption between jobs, as the model and its records have it. */
 #include <criterion/criterion.h>
 
 #include <stdlib.h>

@@ -68,7 +68,7 @@ static const struct {
 	{ "17_[1]x", GPUQ_EINVAL, "" },
 	{ "17_3_4", GPUQ_EINVAL, "" },
 	{ "-1", GPUQ_EINVAL, "" },
-	{ "17_[0-99999]", GPUQ_EINVAL, "" }, /* more than anybody types */
+	{ "17_[0-99999]", GPUQ_EINVAL, "" }, /* more than a user would type */
 	{ "9999999999999999999", GPUQ_EINVAL, "" },
 };
 

@@ -192,7 +192,7 @@ static void as_client(void (*fn)(void))
 		event_base_loop(loop_base(loop), EVLOOP_NONBLOCK);
 }
 
-/* What clients found. */
+/* Results of the clients. */
 static struct {
 	int rc[8];
 	struct gpuq_err err[8];

@@ -1,4 +1,4 @@
-/* What keeps many jobs small: the open table, the packed keys, the blocks that are shared. */
+/* The structures that keep many jobs small: the open table, packed keys, shared blocks. */
 #include <criterion/criterion.h>
 
 #include <stdio.h>

@@ -278,7 +278,7 @@ Test(estimate, who_would_leave_waits_for_all_the_time_it_asked_for)
 			 "3: claim 0/0 n0 -2(reclaim-quota 4);4: simulation 661/661 n0;");
 }
 
-/* Requeued by hand: it leaves, waits again, and is served before who came later. */
+/* Requeued by hand: it ends, is pending again, and is served before later jobs. */
 Test(estimate, who_is_leaving_comes_back_and_competes)
 {
 	const struct job_key first = submit("default", 2 * HOUR, ONE_POD);

@@ -108,7 +108,7 @@ Test(estimate_front, the_front_of_a_line_tells_what_all_of_it_does)
 		cr_expect_neq(some[i].start_us, GPUQ_UNLIMITED, "job %u", jobs[i]);
 		cr_expect(jobs[i] > 64 || found == soon, "job %u: %ld s, not %ld", jobs[i],
 			  (long)(found / GPUQ_US_PER_S), (long)(soon / GPUQ_US_PER_S));
-		/* Who stands far behind fits in less often before its turn. */
+		/* A job far behind is backfilled less often. */
 		cr_expect_geq(found, soon - soon / 20, "job %u", jobs[i]);
 	}
 	snapshot_free(s);

@@ -172,7 +172,7 @@ Test(flight, calls_under_way_count)
 	for (unsigned i = 0; i < N_PEERS; i++) {
 		all[i] = greeted(1000, "ann");
 	}
-	/* Calls that nobody answers: at last one is not read any more. */
+	/* Calls without a reply: in the end no more is read from the client. */
 	for (uint32_t id = 1; stats().waiting == 0; id++) {
 		cr_assert_lt(id, 100);
 		b = begin(&all[id % N_PEERS], id, "heavy", EACH, GPUQ_MSG_BYTES_SMALL + 100);

@@ -10,6 +10,8 @@
 #include "gpuqd/flow/report/history_keep.h"
 #include "gpuqd/flow/report/history_scan.h"
 #include "gpuqd/store/store.h"
+#include "gpuqd/store/write.h"
+#include "gpuqd/store/read.h"
 #include "libgpuq/wire/mp.h"
 
 #define N_JOBS 600
@@ -44,7 +46,7 @@ static void remove_it(void)
 
 TestSuite(history, .init = open_it, .fini = remove_it);
 
-/* What each job was: drawn once, so that the tests can look for themselves. */
+/* The properties of each job: drawn once, so that the tests can filter by themselves. */
 static struct job_is {
 	struct job_key key;
 	int64_t end_us;

@@ -1,5 +1,4 @@
-/* What is written down about a job: all of it, in order, no more than may be, and gone with
- * the job's record. */
+/* The log of a job: complete, in order, bounded, and deleted with the job's record. */
 #include <criterion/criterion.h>
 
 #include <stdio.h>
@@ -101,7 +100,7 @@ Test(joblog, a_life_from_hold_to_end)
 	model_free(m);
 }
 
-/* Whom it left for, by what right, and what that cost. */
+/* The preemptor, the rule, and the cost. */
 Test(joblog, an_eviction_has_its_numbers)
 {
 	struct model *m = fresh(1, 4);
@@ -144,7 +143,7 @@ Test(joblog, an_element_of_an_array_has_its_own)
 	cr_assert_eq(place(m, e1, 1, "n0", 2), 0);
 	cr_assert_eq(act(m, EV_JOB_CANCEL_ASKED, (struct job_key){ 1, 2 }), 0);
 	disk_write(&d, m);
-	/* What made it leave the array, the array's log has. */
+	/* The array's log has the cause of the element's separation. */
 	cr_expect_str_eq(words(&d, J1, 10), "job.held job.released job.cancel_asked");
 	cr_expect_str_eq(words(&d, e1, 10), "job.placed");
 	cr_expect_str_eq(words(&d, (struct job_key){ 1, 2 }, 10), "job.ended");

@@ -522,7 +522,7 @@ static void nothing(void)
 {
 }
 
-/* What was not named since the last list_done is taken to be gone. */
+/* An object that was not named since the last list_done is gone. */
 Test(kube_cluster, a_new_list_of_nodes_is_no_list_of_pods, .fini = fini)
 {
 	static const struct step steps[] = { { "nodes were listed twice", nothing, nodes_twice },
@@ -596,7 +596,7 @@ Test(kube_cluster, what_a_gang_needs_comes_and_goes_with_its_job, .fini = fini)
 	cr_expect_eq(audit("creates"), 2);
 }
 
-/* Told to leave before it was there: it must not come later. */
+/* Evicted before it was created: it must not appear later. */
 static void create_and_delete(void)
 {
 	create(1, 1, 1, "gpuq.test/hang", NULL);

@@ -353,7 +353,7 @@ Test(kube_creds, a_plugin_that_is_not_there_is_told, .init = init, .fini = fini,
 	end(creds, &c);
 }
 
-/* Freeing it while the plugin runs leaves no process and calls nobody. */
+/* Freeing it while the plugin runs leaves no process and calls no callback. */
 Test(kube_creds, is_freed_while_the_plugin_runs, .init = init, .fini = fini, .timeout = 20)
 {
 	struct kube_config c;

@@ -3,6 +3,8 @@
 #include <string.h>
 
 #include "gpuqd/cluster/kube/watch/decode.h"
+#include "gpuqd/cluster/kube/watch/decode_pod.h"
+#include "gpuqd/cluster/kube/watch/decode_node.h"
 #include "libgpuq/limits.h"
 
 #define N(a) (sizeof(a) / sizeof((a)[0]))
@@ -160,7 +162,7 @@ Test(kube_decode, reads_a_pod_of_ours)
 	cr_expect_eq(p.devices[1], 3);
 }
 
-/* Whose pod is it? Another gpuqd's token must not be taken for ours. */
+/* Attribute a pod: another gpuqd's token must not be taken for this one's. */
 static const struct {
 	const char *what, *name, *labels, *notes, *token;
 } owners[] = {

@@ -119,7 +119,7 @@ Test(kube_split, skips_what_is_too_large)
 	gpuq_buf_done(&in);
 }
 
-/* What is left out does not count: such an object is not too large. */
+/* Skipped members do not count: such an object is not too large. */
 Test(kube_split, counts_only_what_is_kept)
 {
 	struct gpuq_buf in = GPUQ_BUF_INIT;

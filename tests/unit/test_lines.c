@@ -3,7 +3,7 @@
 #include "gpuqd/sched/quota/priority.h"
 #include "gpuqd/snapshot/snapshot.h"
 
-/* Lines of a sealed snapshot: who waits, as runs of alike jobs, and who is busy. */
+/* Lines of a sealed snapshot: pending jobs, as runs of identical ones, and busy jobs. */
 
 #define JOBS 60
 #define HOUR_US (3600 * GPUQ_US_PER_S)
@@ -85,7 +85,7 @@ static struct snap_job any_job(uint32_t id, const uint32_t *requests)
 	return j;
 }
 
-/* What somebody who looks at one of them alone could tell apart. */
+/* True if a query about one of them alone could not tell the two apart. */
 static bool alike(const struct snap_job *x, const struct snap_job *y)
 {
 	return x->queue == y->queue && x->user == y->user && x->request == y->request &&

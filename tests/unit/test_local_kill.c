@@ -99,7 +99,7 @@ static void count_lines(const char *name, int *count, int n)
 	free(text);
 }
 
-/* What N jobs take when nobody is killed, in microseconds; > 0. */
+/* Return the time of N jobs without a kill, in microseconds; > 0. */
 static int undisturbed_us(int n)
 {
 	struct timespec start, end;

@@ -1,4 +1,4 @@
-/* What a job printed, read while it runs, after its end and after it was forgotten. */
+/* The output of a job, read while it runs, after its end and after it was deleted. */
 #include "config.h"
 
 #include <criterion/criterion.h>
@@ -172,7 +172,7 @@ Test(local_log, a_running_job_is_not_waited_for_without_follow)
 	wish_init(&wish, &w, 1, "echo one; echo > ready; sleep 1000");
 	world_create(&w, &wish);
 	cr_assert(world_wait_file(&w, world_path(&w, "ready")));
-	/* What it printed comes through the shepherd, which may be a moment behind it. */
+	/* The output comes through the shepherd, which may be slightly late. */
 	for (int tries = 0; tries < 500 && r.n == 0; tries++) {
 		poll(NULL, 0, tries ? 20 : 0);
 		read_all(false, -1);

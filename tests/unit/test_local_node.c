@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "gpuqd/cluster/local/local_int.h"
+#include "gpuqd/cluster/local/local_node.h"
 #include "tests/unit/local_world.h"
 
 static struct world w;

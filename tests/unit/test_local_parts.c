@@ -75,7 +75,7 @@ Test(local_parts, what_is_left_of_a_job_is_its_users)
 	int left = 0;
 	pid_t member, pid;
 
-	/* Before there is anybody: who loses his parent earlier becomes a child of process 1. */
+	/* Before any child exists: an orphan would become a child of process 1. */
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	member = fork();
 	if (member == 0) { /* a session whose leader has gone */

@@ -1,4 +1,4 @@
-/* Long work in small steps, and who had the loop. */
+/* Long work in small steps, and the part that held the loop. */
 #include <criterion/criterion.h>
 #include <string.h>
 
@@ -95,7 +95,7 @@ Test(loop, a_work_may_end_others_and_itself)
 	cr_assert_eq(loop_run(loop), 3);
 	cr_expect_eq(steps[0], 1);
 	cr_expect_eq(steps[1], 0);
-	/* What is left when the loop goes goes with it. */
+	/* Remaining work is freed with the loop. */
 	loop_work(loop, never, &steps[2]);
 }
 

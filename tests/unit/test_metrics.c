@@ -16,7 +16,7 @@ static void on_fact(void *arg, const struct use_fact *f)
 	gpuq_buf_printf(&told, "%s|%s|%d|%u|%d;", f->pod, f->uuid, f->index, f->part, f->milli);
 }
 
-/* What a page tells, whatever pieces it comes in. */
+/* Parse a page, in pieces of any size. */
 static const char *read_page(const char *page)
 {
 	static struct gpuq_buf first;

@@ -323,7 +323,7 @@ Test(model, who_has_left_is_not_the_next_of_a_name)
 	model_free(m);
 }
 
-/* What still waits of an array ends as one; whoever waits for one of them is told. */
+/* The pending part of an array ends as one; a job that depends on an element is released. */
 Test(model, elements_that_never_started_end_for_others_too)
 {
 	struct model *m = fresh(1, 1);

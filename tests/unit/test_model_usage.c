@@ -1,4 +1,4 @@
-/* What pods use is charged: exactly, once, and across restarts. */
+/* Pod use is charged exactly, once, and across restarts. */
 #include <criterion/criterion.h>
 
 #include <inttypes.h>
@@ -364,7 +364,7 @@ Test(model_usage, a_restart_changes_nothing)
 	end(&r);
 }
 
-/* What was told already is refused, and charges nothing a second time. */
+/* A repeated report is refused, and charges nothing a second time. */
 Test(model_usage, the_same_news_twice_is_charged_once)
 {
 	struct event ev = { .type = EV_POD_STARTED,
@@ -736,7 +736,7 @@ Test(ledger, a_users_part_of_a_budget_fades_as_the_budget_does)
 	end(&r);
 }
 
-/* What runs is charged to the budgets above it as they stand. */
+/* A running pod is charged to the present budgets above it. */
 Test(model_usage, a_queue_may_move_while_its_jobs_run)
 {
 	static const char under_a[] =

@@ -1,4 +1,4 @@
-/* Who is told of what, and that nothing a job carries leaves the place it is given. */
+/* Recipients of notifications, and that data of a job stays in its field. */
 #include <criterion/criterion.h>
 
 #include <stdio.h>
@@ -296,7 +296,7 @@ Test(notify, requeues_and_restarts)
 	disk_write(&d, m);
 	model_free(m);
 	cr_expect_str_eq(waiting(&d), "0 begin mail ann -1; 1 requeue mail ann -1");
-	/* Whom to tell, and the numbers, outlive a restart; what was told leaves. */
+	/* Recipients and counts survive a restart; delivered messages are deleted. */
 	m = disk_load(&d);
 	cr_assert_not_null(m);
 	ev.notices.numbers = first;

@@ -309,8 +309,8 @@ Test(packer, never_more_than_there_is)
 	}
 }
 
-/* What is placed does not depend on the order in which nodes were added, nor does the
- * number of pods that fit on the order in which they come. */
+/* The placement does not depend on the order in which nodes were added, nor does the number of
+ * pods that fit on the order of arrival. */
 Test(packer, equal_parts_fill_in_any_order)
 {
 	const struct kind kinds[] = { { .gpus_milli = 250, .cpu = 1000, .count = 9 } };
@@ -344,7 +344,7 @@ Test(packer, refuses_what_is_not_sealed)
 
 static const char *const profiles[PROFILES] = { "1g.10gb", "3g.40gb" };
 
-/* What is taken of a cluster, counted by hand. */
+/* Allocations of a cluster, counted by hand. */
 struct tally {
 	int32_t milli[NODES_MAX][DEVICES_MAX];
 	int32_t instances[NODES_MAX][PROFILES];
@@ -421,7 +421,7 @@ static void count_pod(struct tally *t, const struct shape *shape, const struct s
 	t->cpu[node] += g->cpu_milli;
 }
 
-/* What a cycle started runs in the next snapshot; some of it ends. */
+/* Pods that a cycle started run in the next snapshot; some of them end. */
 struct held {
 	uint32_t request_seed, n_pods;
 	struct plan_pod pods[2];

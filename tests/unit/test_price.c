@@ -1,4 +1,4 @@
-/* What a device and hour costs, and how that is written. */
+/* The price of a device and hour, and its notation. */
 #include <criterion/criterion.h>
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Whose job stands first in its queue: the fair tree of users, and terms that add up. */
+/* The rank of jobs in a queue: the fair tree of users, and terms that add up. */
 #include <criterion/criterion.h>
 
 #include <stdio.h>

@@ -191,9 +191,9 @@ static const struct record *same_key(const struct disk *d, const struct record *
 
 /* ---- the lists of the records ---- */
 
-/* A letter for each field: '.' one value or a list of values; '[' a list of rows, '(' a record
- * of its own, either of which may be followed by what its items or fields are, up to ']' or
- * ')'. What stands after the last field, or the last of an item, a newer gpuqd may have added. */
+/* A letter for each field: '.' one value or a list of values; '[' a list of rows, '(' a nested
+ * record, either of which may be followed by the letters of its items or fields, up to ']' or
+ * ')'. Text after the last field, or the last of an item, may come from a newer gpuqd. */
 static const struct {
 	enum table table;
 	const char *fields;

@@ -132,7 +132,7 @@ static void pod_event(enum event_type type, struct job_key key, uint32_t attempt
 	apply(&ev, 0);
 }
 
-/* What is stored, loaded into another model that takes its place. */
+/* Load the stored records into another model, which replaces the first. */
 static void reload(void)
 {
 	struct model *again = model_new("ffffffff");

@@ -186,7 +186,8 @@ static void decide(struct snapshot *s, struct gpuq_buf *text)
 }
 
 /* A field that is not written would be lost without a word. Whoever adds one appends it to
- * its table in snapshot_pack.c (or knows that sealing derives it), and corrects the size. */
+ * its table in snapshot_pack.c (or knows that sealing derives it), and corrects the size. Keys of the site
+ * have rows of their own: test_keys. */
 Test(replay, every_field_is_written)
 {
 #if defined(__x86_64__)
@@ -194,8 +195,8 @@ Test(replay, every_field_is_written)
 		const char *table;
 		size_t is, was;
 	} rows[] = {
-		{ "config_cols", sizeof(struct snap_config), 232 },
-		{ "queue_cols", sizeof(struct snap_queue), 184 },
+		{ "config_cols", sizeof(struct snap_config) - sizeof(struct policy_sched), 128 },
+		{ "queue_cols", sizeof(struct snap_queue) - sizeof(struct policy_queue), 136 },
 		{ "node_cols", sizeof(struct snap_node), 216 },
 		{ "device_cols", sizeof(struct snap_device), 24 },
 		{ "group_cols", sizeof(struct snap_group), 176 },

@@ -1,5 +1,4 @@
-/* What lasts: answers that come later, streams, limits of what may be under way, answers
- * that are held back. */
+/* Long calls: replies in later turns, streams, limits of open calls, replies that are held back. */
 #include "tests/unit/rpc_rig.h"
 
 #include <stdio.h>
@@ -67,7 +66,8 @@ Test(rpc_later, cancel_answers_at_once)
 	HEAR(&p, "[1,1,{\"code\":11,\"name\":\"cancelled\",\"msg\":\"cancelled\"},null]");
 	HEAR(&p, "");
 	cr_expect_eq(seen.closed, GPUQ_ECANCELED);
-	/* What cannot be stopped answers as ever; what is not there is no matter. */
+	/* A call that cannot be cancelled replies as ever; a cancel of an unknown call is
+	 * ignored. */
 	say(&p, 2, "later", "{}");
 	say_note(&p, gpuq_wire_cancel, 2);
 	say_note(&p, gpuq_wire_cancel, 77);
@@ -372,7 +372,7 @@ Test(rpc_later, a_client_sends_items_as_far_as_it_was_asked_to)
 	cr_expect_str_eq(seen.items, "\"one\" \"two\" ");
 	rpc_reply(seen.call, NULL);
 	HEAR(&p, "[1,1,null,null]");
-	/* It crossed with the end of its call: that is nobody's fault. */
+	/* It crossed with the end of its call, which is not an error. */
 	say_note(&p, item_1, 1);
 	HEAR(&p, "");
 	peer_done(&p);

@@ -1,4 +1,4 @@
-/* What a service manager hears of us. */
+/* Messages to the service manager. */
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <stdlib.h>

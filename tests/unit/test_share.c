@@ -19,7 +19,7 @@ static const struct {
 	int64_t q[QUEUES][N_COLUMNS];
 	int64_t want[QUEUES]; /* ends with -1 */
 } cases[] = {
-	/* What is owed comes first, even beyond what there is. */
+	/* Guarantees come first, even beyond the capacity. */
 	{ "owed to both",
 	  40000,
 	  0,
@@ -296,8 +296,8 @@ Test(share, stays_between_owed_and_wanted_and_leaves_nothing)
 	}
 }
 
-/* More weight, quota, rank or demand never costs a queue anything; more capacity costs
- * nobody anything. (The method of largest remainders fails this.) */
+/* More weight, quota, rank or demand never costs a queue anything; more capacity costs no queue
+ * anything. (The method of largest remainders fails this.) */
 Test(share, is_monotone)
 {
 	for (int64_t seed = 0; seed < 20000; seed++) {

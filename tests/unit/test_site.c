@@ -1,5 +1,5 @@
-/* A site file on top of a site: merging, pruning, differences, names, round trips; and who
- * may change what. */
+/* A site file on top of a site: merging, pruning, differences, names, round trips; and access
+ * rights. */
 #include <criterion/criterion.h>
 #include <criterion/parameterized.h>
 
@@ -405,7 +405,7 @@ Test(site, what_is_exported_changes_nothing_when_applied)
 	}
 }
 
-/* ---- who may ---- */
+/* ---- access rights ---- */
 
 #define REALM                                                                                      \
 	"version: 1\nqueues:\n- {name: top}\n- {name: mine, parent: top, quota: 8, managers: "     \

@@ -320,16 +320,16 @@ static const struct spec_case refused[] = {
 	  .want = "job.yaml:2:7: pods: expected a number of pods from 1 to 4096, or {min: M, max: N}" },
 	{ .text = "command: x\n"
 	  "memory: lots\n",
-	  .want = "job.yaml:2:9: memory: 'lots' is no size: write 512Gi, 100M, 1.5Gi or a number of bytes" },
+	  .want = "job.yaml:2:9: memory: 'lots' is not a size: expected 512Gi, 100M, 1.5Gi or a number of bytes" },
 	{ .text = "command: x\n"
 	  "memory: -1\n",
-	  .want = "job.yaml:2:9: memory: a size is never negative ('-1')" },
+	  .want = "job.yaml:2:9: memory: a size must not be negative ('-1')" },
 	{ .text = "command: x\n"
 	  "cpus: -1\n",
-	  .want = "job.yaml:2:7: cpus: a quantity is never negative ('-1')" },
+	  .want = "job.yaml:2:7: cpus: a quantity must not be negative ('-1')" },
 	{ .text = "command: x\n"
 	  "time: soon\n",
-	  .want = "job.yaml:2:7: time: 'soon' is no duration: write 90m, 1d12h, 2:30:00 or a number of "
+	  .want = "job.yaml:2:7: time: 'soon' is not a duration: expected 90m, 1d12h, 2:30:00 or a number of "
 	  "minutes" },
 	{ .text = "command: x\n"
 	  "time: 0\n",
@@ -427,7 +427,7 @@ static const struct spec_case refused[] = {
 	  .want = "job.yaml:2:22: checkpoint.signal: expected a signal such as USR1 or 10, found 'NOPE'" },
 	{ .text = "command: x\n"
 	  "checkpoint: {grace: -1}\n",
-	  .want = "job.yaml:2:21: checkpoint.grace: a duration is never negative ('-1'); without end it is "
+	  .want = "job.yaml:2:21: checkpoint.grace: a duration must not be negative ('-1'); without end it is "
 	  "'unlimited'" },
 	{ .text = "command: x\n"
 	  "env: {1A: b}\n",
@@ -438,8 +438,7 @@ static const struct spec_case refused[] = {
 	  .want = "job.yaml:2:10: env.A: expected text, found a list" },
 	{ .text = "command: x\n"
 	  "env: {NVIDIA_VISIBLE_DEVICES: all}\n",
-	  .want = "job.yaml:2:31: env.NVIDIA_VISIBLE_DEVICES: is set by gpuqd to the devices it chose: "
-	  "leave it out" },
+	  .want = "job.yaml:2:31: env.NVIDIA_VISIBLE_DEVICES: is set by gpuqd: omit it" },
 	{ .text = "command: x\n"
 	  "env: [A=1]\n",
 	  .want = "job.yaml:2:6: env: expected a map of strings, found a list" },
@@ -477,11 +476,11 @@ static const struct spec_case refused[] = {
 	  .want = "job.yaml:2:8: nodes: expected at most 4096 node names" },
 	{ .text = "command: x\n"
 	  "nodes: a;b\n",
-	  .want = "job.yaml:2:8: nodes: 'a;b' is no node name" },
+	  .want = "job.yaml:2:8: nodes: 'a;b' is not a node name" },
 	{ .text = "command: x\n"
 	  "nodes: a\n"
 	  "exclude: a\n",
-	  .want = "job.yaml:3:10: exclude: node 'a' is both wanted and excluded" },
+	  .want = "job.yaml:3:10: exclude: node 'a' is both required and excluded" },
 	{ .text = "command: x\n"
 	  "constraint: a&\n",
 	  .want = "job.yaml:2:13: constraint: expected labels of nodes such as a100, zone=b, a&b, (a|b)&!c,"
@@ -534,7 +533,7 @@ static const struct spec_case refused[] = {
 	  .want = "job.yaml:3:11: deadline: expected a time after begin" },
 	{ .text = "command: x\n"
 	  "begin: whenever\n",
-	  .want = "job.yaml:2:8: begin: 'whenever' is no time: write 2026-12-01T09:00Z, 17:30, tomorrow, "
+	  .want = "job.yaml:2:8: begin: 'whenever' is not a time: expected 2026-12-01T09:00Z, 17:30, tomorrow, "
 	  "now+2h or @SECONDS" },
 	{ .text = "command: x\n"
 	  "script: echo\n",
@@ -566,7 +565,7 @@ static const struct spec_case refused[] = {
 	  "---\n"
 	  "command: y\n"
 	  "time: never\n",
-	  .want = "job.yaml:4:7: time: 'never' is no duration: write 90m, 1d12h, 2:30:00 or a number of "
+	  .want = "job.yaml:4:7: time: 'never' is not a duration: expected 90m, 1d12h, 2:30:00 or a number of "
 	  "minutes" },
 	{ .text = "command: x\n"
 	  "gpus:\n",
@@ -577,7 +576,7 @@ static const struct spec_case refused[] = {
 	  .want = "job.yaml:1:23: gpus: expected a value (leave the key out for its default)" },
 	{ .text = "command: x\n"
 	  "command: y\n",
-	  .want = "job.yaml:2:1: the key 'command' stands here a second time (first at line 1)" },
+	  .want = "job.yaml:2:1: duplicate key 'command' (first at line 1)" },
 	{ .text = "command: yes\n",
 	  .want = "job.yaml:1:10: 'yes' is ambiguous: write true or false, or quote it" },
 	{ .text = "command: x\n"
@@ -619,7 +618,7 @@ static const struct spec_case refused[] = {
 	  .argv = { "--gpus=1" } },
 	{ .text = "command: x\n"
 	  "exclude: n1\n",
-	  .want = "exclude: node 'n1' is both wanted and excluded",
+	  .want = "exclude: node 'n1' is both required and excluded",
 	  .argv = { "-w", "n1" } },
 	{ .text = "command: x\n",
 	  .want = "--wrap: expected no script or command beside it",

@@ -303,10 +303,10 @@ static const struct spec_case refused[] = {
 	  .want = "pod.yaml:8:51: spec.containers[0].resources.limits.cpu: expected at least what requests "
 	  "say" },
 	{ .text = POD("", "", RESOURCES("requests: {cpu: -1}")),
-	  .want = "pod.yaml:8:33: spec.containers[0].resources.requests.cpu: a quantity is never negative "
+	  .want = "pod.yaml:8:33: spec.containers[0].resources.requests.cpu: a quantity must not be negative "
 	  "('-1')" },
 	{ .text = POD("", "", RESOURCES("requests: {memory: lots}")),
-	  .want = "pod.yaml:8:36: spec.containers[0].resources.requests.memory: 'lots' is no size: write "
+	  .want = "pod.yaml:8:36: spec.containers[0].resources.requests.memory: 'lots' is not a size: expected "
 	  "512Gi, 100M, 1.5Gi or a number of bytes" },
 	{ .text = POD("", "", RESOURCES("requests: [cpu]")),
 	  .want = "pod.yaml:8:27: spec.containers[0].resources.requests: expected a map of resources, not "
@@ -319,7 +319,7 @@ static const struct spec_case refused[] = {
 	  "aliyun.com/gpu-mem cannot be asked together" },
 	{ .text = POD("", "", LIMITS("nvidia.com/mig-1g.5gb: 1, nvidia.com/mig-2g.10gb: 1")),
 	  .want = "pod.yaml:8:76: spec.containers[0].resources.limits.nvidia.com/mig-2g.10gb: expected one "
-	  "MIG profile in a pod, this one also asks for 1g.5gb" },
+	  "MIG profile in a pod, this one also requests 1g.5gb" },
 	{ .text = POD("", "", LIMITS("nvidia.com/mig-big: 1")),
 	  .want = "pod.yaml:8:46: spec.containers[0].resources.limits.nvidia.com/mig-big: expected a MIG "
 	  "profile such as nvidia.com/mig-1g.10gb" },
@@ -351,11 +351,11 @@ static const struct spec_case refused[] = {
 	  .want = "pod.yaml:8:46: spec.containers[0].resources.limits.aliyun.com/gpu-mem: expected at "
 	  "least 1 (GiB of one device)" },
 	{ .text = POD("", "", LIMITS("aliyun.com/gpu-mem: 3")) "  - {name: d, image: i, resources: {limits: {aliyun.com/gpu-mem: 2}}}\n",
-	  .want = "pod.yaml:9:5: spec.containers[1]: expected one container to ask for all of "
-	  "aliyun.com/gpu-mem: a share of a device is given to one" },
+	  .want = "pod.yaml:9:5: spec.containers[1]: expected one container to request all of "
+	  "aliyun.com/gpu-mem: only one can have a share of a device" },
 	{ .text = POD("", "", LIMITS("tencent.com/vcuda-core: 30, tencent.com/vcuda-memory: 3")) "  - {name: d, image: i, resources: {limits: {tencent.com/vcuda-core: 20, " "tencent.com/vcuda-memory: 2}}}\n",
-	  .want = "pod.yaml:6:5: spec.containers[0]: expected one container to ask for all of "
-	  "tencent.com/vcuda-core: a share of a device is given to one" },
+	  .want = "pod.yaml:6:5: spec.containers[0]: expected one container to request all of "
+	  "tencent.com/vcuda-core: only one can have a share of a device" },
 	{ .text = "apiVersion: v1\n"
 	  "kind: Pod\n"
 	  "spec:\n"

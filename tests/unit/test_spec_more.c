@@ -1,4 +1,4 @@
-/* What the tables of cases do not say: contexts, commands, limits, templates that lie. */
+/* Cases beyond the tables: contexts, commands, limits, templates that contradict the group. */
 #include "tests/unit/spec_help.h"
 
 #include <stdio.h>
@@ -97,7 +97,7 @@ Test(spec_more, arguments_are_for_scripts)
 	cr_expect_str_eq(s.script_args.items[1], "3");
 	cr_expect_eq(gpuq_specs_read(&arena, &opts, "command: x\n", 11, &specs, NULL, &err),
 		     GPUQ_EINVAL);
-	cr_expect_str_eq(err.text, "arguments are for a script, and a.yaml is none");
+	cr_expect_str_eq(err.text, "only a script takes arguments, and a.yaml is not a script");
 }
 
 Test(spec_more, unknown_directives_are_skipped_on_request)
@@ -222,7 +222,7 @@ Test(spec_more, a_file_holds_so_many_jobs)
 	gpuq_buf_done(&b);
 }
 
-/* What costs the square of its length is bounded, whoever sends it. */
+/* Input whose cost grows with the square of its length is bounded, whatever its source. */
 Test(spec_more, what_grows_is_bounded)
 {
 	static const struct {

@@ -556,7 +556,7 @@ Test(spec_roundtrip, random_specs_read_back_the_same)
 	}
 }
 
-/* What came from a file of any form is a spec like any other. */
+/* A spec from a file of any form reads back the same. */
 Test(spec_roundtrip, examples_read_back_the_same)
 {
 	static const char *const files[] = {

@@ -205,10 +205,9 @@ static const struct spec_case accepted[] = {
 	  "#SBATCH --cpu-freq=high --hint nomultithread --wait --parsable -Q --get-user-env "
 	  "--switches=1@10 -m block\n",
 	  .want = "{\"name\":\"noname\",\"cpus\":1}",
-	  .warns = "run.sh:2:9: --cpu-freq is ignored: clocks are left alone\n"
+	  .warns = "run.sh:2:9: --cpu-freq is ignored: clock rates are not changed\n"
 	  "run.sh:2:25: --hint is ignored: tasks are not bound to cores\n"
-	  "run.sh:2:67: --get-user-env is ignored: the environment is that of who submits, as "
-	  "--export says\n"
+	  "run.sh:2:67: --get-user-env is ignored: --export selects the environment\n"
 	  "run.sh:2:82: --switches is ignored: --topology keeps pods in one domain of the network\n"
 	  "run.sh:2:98: -m is ignored: tasks are numbered by blocks\n" },
 	{ .text = "#!/bin/sh\n"
@@ -261,7 +260,7 @@ static const struct spec_case refused[] = {
 	  .want = "run.sh:2:9: -Z: unknown option (--ignore-unknown skips such lines)" },
 	{ .text = "#!/bin/bash\n"
 	  "#SBATCH --time=soon\n",
-	  .want = "run.sh:2:9: --time: 'soon' is no duration: write 90m, 1d12h, 2:30:00 or a number of "
+	  .want = "run.sh:2:9: --time: 'soon' is not a duration: expected 90m, 1d12h, 2:30:00 or a number of "
 	  "minutes" },
 	{ .text = "#!/bin/bash\n"
 	  "#SBATCH -t\n",
@@ -301,7 +300,7 @@ static const struct spec_case refused[] = {
 	  .want = "run.sh: --gpus: expected 3 pods times --gpus-per-node" },
 	{ .text = "#!/bin/bash\n"
 	  "#SBATCH --mem=lots\n",
-	  .want = "run.sh:2:9: --mem: 'lots' is no memory size: write 4000 (MiB), 512M, 64G or 2T" },
+	  .want = "run.sh:2:9: --mem: 'lots' is not a memory size: expected 4000 (MiB), 512M, 64G or 2T" },
 	{ .text = "#!/bin/bash\n"
 	  "#SBATCH --array=9-1\n",
 	  .want = "run.sh:2:9: --array: expected indices from 0 to 4000000 such as 0-99, 1,3,5-9:2 or "
@@ -358,7 +357,7 @@ static const struct spec_case refused[] = {
 	  .want = "run.sh:2:9: --partition: expected a name: letters, digits, '.', '_', '-', not 'a,b'" },
 	{ .text = "#!/bin/bash\n"
 	  "#SBATCH --begin=someday\n",
-	  .want = "run.sh:2:9: --begin: 'someday' is no time: write 2026-12-01T09:00Z, 17:30, tomorrow, "
+	  .want = "run.sh:2:9: --begin: 'someday' is not a time: expected 2026-12-01T09:00Z, 17:30, tomorrow, "
 	  "now+2h or @SECONDS" },
 	{ .text = "#!/bin/bash\n"
 	  "#SBATCH --deadline=2027-02-01 --begin=2027-02-02\n",

@@ -12,6 +12,8 @@
 
 #include "gpuqd/store/crc32c.h"
 #include "gpuqd/store/store.h"
+#include "gpuqd/store/write.h"
+#include "gpuqd/store/read.h"
 
 static char dir[64];
 

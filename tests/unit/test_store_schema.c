@@ -18,6 +18,10 @@
 #include "gpuqd/store/meta.h"
 #include "gpuqd/store/seal.h"
 #include "gpuqd/store/store.h"
+#include "gpuqd/store/write.h"
+#include "gpuqd/store/upgrade.h"
+#include "gpuqd/store/read.h"
+#include "gpuqd/store/copy.h"
 
 #define N_OLD 30000u
 
@@ -337,7 +341,7 @@ static void raw_put(struct raw *r, MDB_dbi dbi, const void *key, size_t n, const
 	cr_assert_eq(mdb_put(r->txn, dbi, &k, &v, 0), 0);
 }
 
-/* What a gpuqd that knows other tables would have stored of the whole. */
+/* Write the meta record of a gpuqd with other tables. */
 static void raw_meta(struct raw *r, const struct store_meta *m)
 {
 	struct gpuq_buf b = GPUQ_BUF_INIT, rec = GPUQ_BUF_INIT;

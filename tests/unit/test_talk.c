@@ -1,4 +1,4 @@
-/* What daemon and shepherd say to each other: frames that come whole, in pieces, or broken. */
+/* The protocol of daemon and shepherd: frames that come whole, in pieces, or broken. */
 #include <criterion/criterion.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* What a cycle tells waiting jobs: events for what is news, and for nothing else. */
+/* Reports of a cycle to pending jobs: events for changes, and for nothing else. */
 #include <criterion/criterion.h>
 
 #include <stdlib.h>
@@ -115,7 +115,7 @@ static void at(enum event_type type, uint32_t id, int64_t at_us, int64_t milli)
 	cr_assert_eq(model_apply(rig.model, &ev, &err), 0, "%s", err.text);
 }
 
-/* Of each of two nodes one device is free, and two jobs would have both on one. */
+/* One device is free on each of two nodes, and two jobs request both on one. */
 static void take_apart(void)
 {
 	for (int i = 0; i < 2; i++)
@@ -136,7 +136,7 @@ Test(tell, devices_apart_are_charged_once)
 	cr_expect_null(job(4)->life->apart);
 	cr_expect_str_eq(job(3)->life->apart->flavor, "default");
 	cr_expect_eq(job(3)->life->apart->milli, 2000);
-	/* Once it has left, the next one is charged; once there is room, nobody. */
+	/* Once it has ended, the next one is charged; once there is room, none is. */
 	at(EV_JOB_ENDED, 3, T0 + 2 * GPUQ_US_PER_S, 0);
 	cycle(T0 + 2 * GPUQ_US_PER_S);
 	cr_assert_not_null(job(4)->life->apart);
@@ -238,7 +238,7 @@ static uint32_t n_waiting(const struct snapshot *s)
 	return n;
 }
 
-/* In a snapshot for a question the job that it is about stands by itself, and nobody is missing. */
+/* In a snapshot for a query the job that it is about is separate, and no job is missing. */
 static void ask(uint64_t *seed, int64_t now_us, const struct snapshot *all)
 {
 	const struct snap_job *about = &all->jobs[next_of(seed, all->n_jobs)];

@@ -112,7 +112,7 @@ Test(usage, in_parts_of_what_there_is)
 	cr_expect_eq(usage_micro((usage_q32)1 << 126, 1, 1, 0), INT64_MAX);
 }
 
-/* What the compiler's library says, which the core does not call. */
+/* The result of the compiler's library, which the core does not call. */
 Test(usage, quotients_of_two_words)
 {
 	static const uint64_t edges[] = { 1,

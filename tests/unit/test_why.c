@@ -1,4 +1,4 @@
-/* What would let a waiting job start: tried on copies of a small cluster. */
+/* Changes that would start a pending job: tried on copies of a small cluster. */
 #include <criterion/criterion.h>
 
 #include <stdio.h>
@@ -179,7 +179,7 @@ Test(why, several_have_to_end_and_no_more_than_that)
 	struct gpuq_val *v;
 	const struct gpuq_val *end;
 
-	/* Of the second node both, and the first ends in between. */
+	/* Both devices of the second node; the first job ends in between. */
 	run(&c, add_job(&c, 1, c.other, 4, 70 * MIN, "a100"), 1, 0, 4);
 	run(&c, add_job(&c, 2, c.other, 2, 65 * MIN, "a100"), 0, 0, 2);
 	run(&c, add_job(&c, 3, c.other, 2, 75 * MIN, "a100"), 0, 2, 2);
@@ -202,7 +202,7 @@ Test(why, finds_a_job_that_could_move)
 	struct cluster c = half_full(GPUQ_UNLIMITED, GPUQ_UNLIMITED);
 	struct gpuq_val *v;
 
-	/* The scheduler would move somebody itself; here it may not. */
+	/* The scheduler would relocate a job itself; here it may not. */
 	c.s->config.consolidation = c.s->config.reclaim = false;
 	cr_assert_eq(explain(&c, 9, &v), 0);
 	cr_expect_str_eq(gpuq_get_str(v, "next", ""), "wait");
@@ -324,7 +324,7 @@ Test(why, stops_when_nobody_waits_for_it)
 
 /* ---- long lines ---- */
 
-/* So many more wait in that queue, no two of which ask for the same time. */
+/* Add n pending jobs to that queue, no two with the same time limit. */
 static void add_line(struct cluster *c, uint32_t first_id, uint32_t n, uint32_t queue, int gpus)
 {
 	for (uint32_t i = 0; i < n; i++)

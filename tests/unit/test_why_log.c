@@ -1,4 +1,4 @@
-/* The numbers behind decisions, kept for those who ask later. */
+/* The numbers behind decisions, kept for later queries. */
 #include <criterion/criterion.h>
 
 #include <string.h>

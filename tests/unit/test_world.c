@@ -6,7 +6,7 @@
 #include "gpuqd/sim/outcome.h"
 #include "gpuqd/sim/world.h"
 
-/* What a world does with plans, whoever made them. */
+/* Effects of plans on a world, whatever their source. */
 
 /* A minute of the case, as an instant of the world. */
 #define AT(minutes) (WORLD_BASE_US + (minutes)*60 * GPUQ_US_PER_S)
@@ -471,7 +471,7 @@ Test(world, belts_are_off_unless_written)
 	cr_assert_eq(r.s->config.preemption_delay_us, 540 * GPUQ_US_PER_S);
 	cr_assert_eq(r.s->config.min_runtime_method, SNAP_RUNTIME_QUEUE);
 	cr_assert_eq(r.s->config.reclaim_min_runtime_us, 360 * GPUQ_US_PER_S);
-	cr_assert(r.s->queues[0].own_strict);
+	cr_assert(r.s->queues[0].own_preempt == POLICY_OWN_STRICT);
 	cr_assert_eq(r.s->queues[0].borrow_preempt_max_priority, 7000);
 	cr_assert_eq(r.s->queues[0].preempt_min_runtime_us, 480 * GPUQ_US_PER_S);
 	cr_assert_eq(r.s->queues[0].reclaim_min_runtime_us, -1);

@@ -48,7 +48,7 @@ static void server(struct gpuq_buf *b, unsigned first, const char *bytes, size_t
 	gpuq_buf_add(b, bytes, n);
 }
 
-/* What a stream says, fed in pieces of so many bytes. */
+/* Read all messages of a stream, fed in pieces of so many bytes. */
 static void all(const struct gpuq_buf *in, size_t piece, struct gpuq_buf *out)
 {
 	struct gpuq_err err = GPUQ_ERR_INIT;

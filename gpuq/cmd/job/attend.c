@@ -29,14 +29,14 @@ struct stay {
 	struct follow f;
 	struct logs logs;
 	bool output; /* still to be printed */
-	bool told_start; /* started within its time, or nobody asked */
+	bool told_start; /* started within its time, or there was no limit */
 	bool never; /* cancelled because it never started */
 	bool cancelling;
 	bool terminal; /* our terminal is still to become the job's */
 	unsigned tries; /* to attach */
 	bool seen; /* it was, and what it wrote first has been shown */
 	bool detached;
-	pid_t feeder; /* it passes our input on; 0 = nobody does */
+	pid_t feeder; /* it passes standard input on; 0 = none does */
 	int64_t asked_at_us;
 };
 
@@ -133,7 +133,7 @@ static enum follow_end be_terminal(struct stay *s, struct gpuq_err *err)
 		s->terminal = true;
 		break;
 	case STDIO_FAILED:
-		/* What has only just started may not be there to be attached to. */
+		/* A job that has only just started may not be ready for an attach. */
 		if (!io->opened && s->tries++ < ATTACH_TRIES && follow_refresh(&s->f, err) == 0 &&
 		    !board_ended(&s->f.board, s->t->targets, s->t->n_targets)) {
 			s->terminal = true;
@@ -147,7 +147,7 @@ static enum follow_end be_terminal(struct stay *s, struct gpuq_err *err)
 			cli_say("%s", io->err.text);
 		break;
 	case STDIO_ENDED:
-		/* Of what was over at once nothing may have been heard. */
+		/* A job that ended at once may have output that was not shown yet. */
 		s->output = !s->seen;
 		break;
 	}
@@ -184,7 +184,7 @@ static void stop_feeding(struct stay *s)
 	s->feeder = 0;
 }
 
-/* What to wait for next. */
+/* Wait for the next event. */
 static enum follow_end next(struct stay *s, struct gpuq_err *err)
 {
 	const struct attend *t = s->t;
@@ -278,7 +278,7 @@ static int on_never_started(struct stay *s)
 	job_name(s->t->targets[0].id, s->t->targets[0].index, text, sizeof(text));
 	s->f.start_by_us = 0;
 	s->told_start = true;
-	/* Of an array the stream tells only of its waiting part. */
+	/* For an array the stream reports only its pending part. */
 	if (follow_refresh(&s->f, &err) == 0 &&
 	    board_started(&s->f.board, s->t->targets, s->t->n_targets))
 		return 0;
@@ -347,7 +347,7 @@ static void print_json(struct stay *s)
 			cli_say("%s", err.text);
 }
 
-/* Of several, that which is not there. */
+/* Return the target that was not found, of several. */
 static const struct target *missing(struct stay *s)
 {
 	struct gpuq_err err;

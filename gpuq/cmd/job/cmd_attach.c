@@ -1,6 +1,6 @@
 /* gpuq attach: the input and output of a job that runs; leaving it leaves the job alone. */
 #include "gpuq/cli.h"
-#include "gpuq/cmd/job/cmd_int.h"
+#include "gpuq/command.h"
 #include "gpuq/cmd/job/stdio.h"
 #include "gpuq/cmd/job/target.h"
 

@@ -1,6 +1,6 @@
 /* gpuq cancel: end jobs, or send them a signal. */
 #include "gpuq/cmd/job/act.h"
-#include "gpuq/cmd/job/cmd_int.h"
+#include "gpuq/command.h"
 #include "libgpuq/units.h"
 
 int cmd_cancel(struct cli *c)

@@ -1,6 +1,6 @@
 /* gpuq exec: a program beside a job, in its environment; its exit code is ours. */
 #include "gpuq/cli.h"
-#include "gpuq/cmd/job/cmd_int.h"
+#include "gpuq/command.h"
 #include "gpuq/cmd/job/stdio.h"
 #include "gpuq/cmd/job/target.h"
 

@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "gpuq/cli.h"
-#include "gpuq/cmd/job/cmd_int.h"
+#include "gpuq/command.h"
 #include "gpuq/cmd/job/session.h"
 #include "gpuq/cmd/job/target.h"
 #include "gpuq/tty.h"
@@ -158,7 +158,7 @@ static int pump(struct forward *f)
 	return EXIT_DONE;
 }
 
-/* Wrong jobs and missing rights are told before anybody connects. */
+/* Report wrong jobs and missing rights before a client connects. */
 static int probe(struct forward *f)
 {
 	struct gpuq_err err = GPUQ_ERR_INIT;

@@ -1,6 +1,6 @@
 /* gpuq hold, gpuq release: the stop sign on waiting jobs; gpuq requeue: back to waiting. */
 #include "gpuq/cmd/job/act.h"
-#include "gpuq/cmd/job/cmd_int.h"
+#include "gpuq/command.h"
 
 int cmd_hold(struct cli *c)
 {

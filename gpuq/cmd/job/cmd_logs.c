@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "gpuq/cli.h"
-#include "gpuq/cmd/job/cmd_int.h"
+#include "gpuq/command.h"
 #include "gpuq/filter.h"
 #include "gpuq/job.h"
 #include "gpuq/cmd/job/logs.h"

@@ -1,9 +1,9 @@
-/* gpuq plan: when and where a job would start, whom it would move, what it would cost. */
+/* gpuq plan: when and where a job would start, what it would preempt or relocate, its cost. */
 #include <inttypes.h>
 #include <stdio.h>
 
 #include "gpuq/cli.h"
-#include "gpuq/cmd/job/cmd_int.h"
+#include "gpuq/command.h"
 #include "gpuq/lines.h"
 #include "gpuq/out.h"
 #include "gpuq/cmd/job/start.h"
@@ -79,7 +79,7 @@ int cmd_plan(struct cli *c)
 		return cli_fail(&err, false);
 	plans = gpuq_get(reply, "plans");
 	for (size_t i = 0; plans && plans->type == GPUQ_LIST && i < plans->n; i++) {
-		/* What it was asked from is no part of what it would be. */
+		/* The context of the submission is not part of the job that is printed. */
 		gpuq_unset(gpuq_get(gpuq_get(plans->items[i], "job"), "spec"), "context");
 		if (opt_given(&c->args, OPT_JSON)) {
 			out_json(plans->items[i]);

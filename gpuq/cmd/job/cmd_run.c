@@ -5,7 +5,7 @@
 
 #include "gpuq/cmd/job/attend.h"
 #include "gpuq/cli.h"
-#include "gpuq/cmd/job/cmd_int.h"
+#include "gpuq/command.h"
 #include "gpuq/cmd/job/stdio.h"
 #include "gpuq/cmd/job/submission.h"
 #include "libgpuq/limits.h"

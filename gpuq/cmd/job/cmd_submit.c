@@ -5,7 +5,7 @@
 
 #include "gpuq/cmd/job/attend.h"
 #include "gpuq/cli.h"
-#include "gpuq/cmd/job/cmd_int.h"
+#include "gpuq/command.h"
 #include "gpuq/job.h"
 #include "gpuq/out.h"
 #include "gpuq/cmd/job/submission.h"
@@ -51,7 +51,7 @@ static void print_dry(const struct cli *c, const struct submission *s, const cha
 	for (size_t i = 0; i < s->jobs->n; i++) {
 		struct gpuq_val *spec = gpuq_get(s->jobs->items[i], "spec");
 
-		/* Where it was submitted from is no part of what somebody would write. */
+		/* The context of the submission is not part of a job file. */
 		if (spec)
 			gpuq_unset(spec, "context");
 		if (opt_given(&c->args, OPT_JSON))
@@ -98,7 +98,7 @@ static void print_taken(struct cli *c, const struct submission *s)
 	fflush(stdout);
 }
 
-/* What the script's own lines ask of us. */
+/* Take the options of the script's own lines. */
 static void take_asks(struct cli *c, unsigned asks)
 {
 	if (asks & GPUQ_ASK_WAIT)

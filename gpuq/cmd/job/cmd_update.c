@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "gpuq/cmd/job/act.h"
-#include "gpuq/cmd/job/cmd_int.h"
+#include "gpuq/command.h"
 #include "libgpuq/yaml.h"
 
 /* KEY=VALUE, where VALUE is what stands behind KEY: in a job file. */

@@ -3,7 +3,7 @@
 
 #include "gpuq/cmd/job/attend.h"
 #include "gpuq/cli.h"
-#include "gpuq/cmd/job/cmd_int.h"
+#include "gpuq/command.h"
 #include "gpuq/filter.h"
 
 int cmd_wait(struct cli *c)

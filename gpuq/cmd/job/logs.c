@@ -88,7 +88,7 @@ static int show(const struct logs *l, struct log_pod *p, const char *bytes, size
 	return rc;
 }
 
-/* What was begun and will not be continued: half a character, a line without end. */
+/* Print an unfinished line: half a character, or a line without end. */
 static void end_line(struct logs *l, struct log_pod *p)
 {
 	show(l, p, "", 0, true);
@@ -150,7 +150,7 @@ static struct gpuq_val *params(struct gpuq_arena *a, const struct logs *l, const
 	/* Offsets are of the present attempt. */
 	for (size_t i = 0; i < l->n_pods; i++)
 		gpuq_put(a, offsets, l->pods[i].name, gpuq_int(a, l->pods[i].offset_bytes));
-	/* What was printed already says where to go on better than a count of lines. */
+	/* After the first output its position is more exact than a count of lines. */
 	if (l->n_pods > 0)
 		gpuq_put(a, map, "offsets", offsets);
 	else if (l->tail_lines >= 0)

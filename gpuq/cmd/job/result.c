@@ -174,7 +174,7 @@ void result_of(const struct board *b, const struct target *t, struct result *out
 	};
 	if (!worst)
 		return;
-	/* Of an array that has not ended altogether, the result is that it lives on. */
+	/* An array with elements that have not ended is reported as still running. */
 	board_each(b, t, j)
 		if (result_code(j) == EXIT_LIVES_ON)
 			worst = j;

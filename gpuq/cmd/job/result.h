@@ -1,11 +1,11 @@
-/* result.h - what became of jobs that somebody waited for: exit code and last line
+/* result.h - outcome of jobs that a command waits for: exit code and last line
  *
  * Owns     the latest known state of each job (and array element) that is waited for.
  * Touches  standard error (result_print).
  * Used by  follow.c, attend.c.
  *
- * The exit code is the job's own where it has one; 248..255 are gpuq's verdicts
- * (model.md section 5). The last line on standard error tells the two apart.
+ * The exit code is the job's own where it has one; 248..255 are gpuq's own
+ * (gpuq-wait(1), EXIT STATUS). The last line on standard error distinguishes them.
  */
 #ifndef GPUQ_CMD_JOB_RESULT_H
 #define GPUQ_CMD_JOB_RESULT_H

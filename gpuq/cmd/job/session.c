@@ -168,7 +168,7 @@ void session_resize(struct session *s, int cols, int rows)
 
 /* ---- our own descriptors ---- */
 
-/* false: nobody reads it any more. */
+/* false: the reader is gone. */
 static bool write_some(struct session *s, int fd, struct gpuq_buf *b)
 {
 	const size_t most = s->socket || b->len < WRITE_BYTES ? b->len : WRITE_BYTES;

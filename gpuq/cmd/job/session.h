@@ -29,12 +29,12 @@ struct session {
 	bool socket; /* they are: its halves are shut down, not closed */
 	bool keys; /* ctrl-p ctrl-q in the input leaves it */
 	bool clean; /* output passes term_log */
-	/* What it came to. */
+	/* Result of the session. */
 	bool open, tty, takes_input; /* the other side is there, as it says */
 	int code; /* of the call: 0, or an error's, with err */
 	int exit_code;
 	bool heard; /* something came from the other side */
-	bool lost; /* the connection broke: nobody knows what became of it */
+	bool lost; /* the connection broke: the outcome is unknown */
 	struct gpuq_err err;
 	/* Inside. */
 	struct gpuq_buf out, errs;
@@ -48,7 +48,8 @@ int session_begin(struct session *s, struct cli *c, const char *method,
 		  const struct gpuq_val *params, struct gpuq_err *err);
 void session_done(struct session *s); /* hangs up where it has not ended */
 
-/* What to wait for, always SESSION_POLLS of them; and what to do then, or once a second. */
+/* Fill the descriptors to wait for, always SESSION_POLLS of them; and handle them, or call it
+ * once a second. */
 void session_polls(const struct session *s, struct pollfd p[SESSION_POLLS]);
 enum session_way session_turn(struct session *s, const struct pollfd p[SESSION_POLLS]);
 

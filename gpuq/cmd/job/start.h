@@ -11,11 +11,11 @@
 #include "libgpuq/buf.h"
 #include "libgpuq/val.h"
 
-/* Lines for what the server's `start` says: when, where, who leaves, what it waits for
- * until then, what that assumes and how good such answers were. Nothing for NULL. */
+/* Print the server's `start`: time, place, victims, reasons until then, assumptions and
+ * accuracy. Nothing for NULL. */
 void start_lines(const struct gpuq_val *start, int64_t now_us, struct gpuq_buf *text);
 
-/* GPU-hours that would have to be done again, of all who leave. */
+/* Return the GPU-hours of lost work of all victims. */
 double start_lost_hours(const struct gpuq_val *start);
 
 #endif

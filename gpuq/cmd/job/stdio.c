@@ -19,8 +19,8 @@ bool stdio_options(struct cli *c, struct stdio *io, int *code)
 	return false;
 }
 
-/* The job's terminal takes the size of ours. One that nothing was drawn on yet is given
- * another size first: then who draws on it draws anew. */
+/* Set the job's terminal to the size of this one. A terminal without any output yet gets another
+ * size first, so that its program redraws. */
 static void tell_size(struct session *s, bool redraw)
 {
 	int cols, rows;

@@ -8,7 +8,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "gpuq/command.h"
 #include "gpuq/file.h"
+#include "gpuq/help.h"
 #include "libgpuq/limits.h"
 
 extern char **environ;
@@ -86,9 +88,9 @@ static int sort_output(struct cli *c, struct gpuq_err *err)
 	return 0;
 }
 
-/* The local cluster runs a job where and as it was submitted. Elsewhere the
- * submitter's environment means nothing, and may hold secrets; without a server
- * nobody knows, and nothing will be sent. */
+/* The local cluster runs a job in its submitter's directory and environment. Elsewhere the
+ * environment is useless and may hold secrets; without a server the kind of cluster is unknown,
+ * but nothing is sent. */
 static bool wants_environ(struct cli *c)
 {
 	struct gpuq_err err;
@@ -308,7 +310,7 @@ struct gpuq_val *submission_params(struct cli *c, const struct submission *s, st
 	return map;
 }
 
-/* What is to be said of many jobs alike is said once. */
+/* Print a warning that many jobs share only once. */
 static void warn_jobs(const struct gpuq_val *jobs)
 {
 	const char *last = "";

@@ -3,9 +3,7 @@
 #include <string.h>
 
 #include "gpuq/cli.h"
-#include "gpuq/cmd/see/cmd_int.h"
-#include "gpuq/cmd/site/cmd_int.h"
-#include "gpuq/import/cmd_import.h"
+#include "gpuq/command.h"
 
 /* text with a backslash before each byte of special; ' as a shell wants it. */
 static void quoted(const char *text, const char *special)
@@ -39,7 +37,7 @@ static void bash_option(void *arg, const struct opt *o)
 	printf(" --%s%s", o->name, o->arg == ARG_REQUIRED || o->arg == ARG_MANY ? "=" : "");
 }
 
-/* What the arguments of a command may be, for bash to find out. */
+/* Kinds of arguments, for bash to complete. */
 static const struct {
 	int (*run)(struct cli *c);
 	const char *words;

@@ -1,9 +1,9 @@
-/* gpuq events: what happened to a job; what happens; who changed what. */
+/* gpuq events: events of a job, new events as they occur, and changes by users. */
 #include <stdio.h>
 #include <string.h>
 
 #include "gpuq/cli.h"
-#include "gpuq/cmd/see/cmd_int.h"
+#include "gpuq/command.h"
 #include "gpuq/filter.h"
 #include "gpuq/job.h"
 #include "gpuq/list.h"
@@ -140,7 +140,7 @@ static int on_event(void *arg, const struct gpuq_val *ev)
 		return 1;
 	if (!ev)
 		return 0;
-	/* What was printed of the last turn; its end may have come in the same one. */
+	/* The end of the last printed turn may have come in the same turn. */
 	if (f->finishing && gpuq_get_int(ev, "time", 0) <= f->last_us &&
 	    (f->ended || strcmp(gpuq_get_str(ev, "event", ""), "job.ended") != 0))
 		return 0;
@@ -197,8 +197,8 @@ static void head(const struct cli *c)
 	out_free(out);
 }
 
-/* What is written down, then what happens from there on, until a signal or the end of the
- * job ends it. A daemon that is started again goes on where it was left. */
+/* Print stored events, then new ones, until a signal or the end of the job. After a restart of
+ * the daemon it continues where it stopped. */
 static int follow(struct cli *c)
 {
 	struct gpuq_arena *a = &c->arena;

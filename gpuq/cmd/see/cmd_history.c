@@ -2,8 +2,8 @@
 #include <stdlib.h>
 
 #include "gpuq/cli.h"
-#include "gpuq/cmd/see/cmd_int.h"
 #include "gpuq/cols_job.h"
+#include "gpuq/command.h"
 #include "gpuq/filter.h"
 #include "gpuq/list.h"
 

@@ -1,11 +1,13 @@
 /* gpuq nodes: one line a device (or, with --summary, a node). */
+#include "gpuq/cmd/see/cmd_nodes.h"
+
 #include <inttypes.h>
 #include <string.h>
 #include <strings.h>
 
 #include "gpuq/cli.h"
-#include "gpuq/cmd/see/cmd_int.h"
 #include "gpuq/cols_job.h"
+#include "gpuq/command.h"
 #include "gpuq/list.h"
 #include "gpuq/view.h"
 #include "libgpuq/hostlist.h"

@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "gpuq/cli.h"
-#include "gpuq/cmd/see/cmd_int.h"
+#include "gpuq/command.h"
 #include "gpuq/filter.h"
 #include "gpuq/list.h"
 #include "gpuq/out.h"
@@ -20,7 +20,7 @@ static double id_rank(const struct row *r)
 	       (double)(gpuq_get_int(r->obj, "array_index", -1) + 1) / 8388608.0;
 }
 
-/* Of how many. */
+/* Number of pending jobs, after the rank. */
 static void place_text(struct gpuq_buf *out, const struct row *r)
 {
 	gpuq_buf_printf(out, "%" PRId64 "/%" PRId64, gpuq_get_int(r->obj, "place", 0),

@@ -1,11 +1,13 @@
 /* gpuq queues: quota, fair share and use, one line a queue. */
+#include "gpuq/cmd/see/cmd_queues.h"
+
 #include <inttypes.h>
 #include <string.h>
 
 #include "gpuq/cli.h"
-#include "gpuq/cmd/see/cmd_int.h"
-#include "gpuq/cmd/site/cmd_int.h"
+#include "gpuq/cmd/site/queues_grant.h"
 #include "gpuq/cols_job.h"
+#include "gpuq/command.h"
 #include "gpuq/list.h"
 #include "gpuq/cmd/site/queues_act.h"
 #include "gpuq/view.h"

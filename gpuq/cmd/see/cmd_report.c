@@ -1,9 +1,9 @@
-/* gpuq report: what was used between two instants, by whom, where, of what. */
+/* gpuq report: use between two instants, by user, queue and flavor. */
 #include <string.h>
 #include <strings.h>
 
 #include "gpuq/cli.h"
-#include "gpuq/cmd/see/cmd_int.h"
+#include "gpuq/command.h"
 #include "gpuq/filter.h"
 #include "gpuq/list.h"
 #include "gpuq/view.h"

@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "gpuq/cli.h"
-#include "gpuq/cmd/see/cmd_int.h"
+#include "gpuq/command.h"
 #include "gpuq/filter.h"
 #include "gpuq/list.h"
 #include "gpuq/view.h"
@@ -48,7 +48,7 @@ FIXED(norm_usage, 6)
 FIXED(effective_usage, 6)
 FIXED(fair_share_factor, 6)
 
-/* What was never used has infinitely more than it needs. */
+/* A user without any use has an infinite level. */
 static void level_fs_text(struct gpuq_buf *out, const struct row *r)
 {
 	const struct gpuq_val *v = gpuq_get(r->obj, "level_fs");
@@ -64,7 +64,7 @@ static double level_fs_rank(const struct row *r)
 	return view_number(gpuq_get(r->obj, "level_fs"), 1e300);
 }
 
-/* Of a user most amounts mean nothing: an empty cell, as in sshare. */
+/* Most amounts do not apply to a user: an empty cell, as in sshare. */
 static void amount_text(struct gpuq_buf *out, const struct row *r, const char *key)
 {
 	const struct gpuq_val *v = gpuq_get(r->obj, key);

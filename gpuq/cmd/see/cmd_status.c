@@ -4,7 +4,8 @@
 #include <string.h>
 
 #include "gpuq/cli.h"
-#include "gpuq/cmd/see/cmd_int.h"
+#include "gpuq/cmd/see/cmd_queues.h"
+#include "gpuq/command.h"
 #include "gpuq/filter.h"
 #include "gpuq/job.h"
 #include "gpuq/lines.h"
@@ -339,7 +340,7 @@ static void jobs_line(const struct gpuq_val *status, struct gpuq_buf *text)
 	line_print("Jobs", text);
 }
 
-/* Only where it matters: somebody is to be stopped for what is not measured. */
+/* Only where it matters: an idle rule exists but utilization is not measured. */
 static void measured_line(const struct gpuq_val *status, struct gpuq_buf *text)
 {
 	const struct gpuq_val *m = gpuq_get(status, "measured");

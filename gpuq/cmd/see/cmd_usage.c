@@ -1,6 +1,6 @@
 /* gpuq usage: budgets and use, one line a queue and one for each of its users. */
 #include "gpuq/cli.h"
-#include "gpuq/cmd/see/cmd_int.h"
+#include "gpuq/command.h"
 #include "gpuq/list.h"
 #include "gpuq/view.h"
 

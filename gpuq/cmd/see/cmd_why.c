@@ -1,10 +1,12 @@
 /* gpuq why: why a job waits and what would let it start; why it started, or had to leave. */
+#include "gpuq/cmd/see/cmd_why.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "gpuq/cli.h"
-#include "gpuq/cmd/see/cmd_int.h"
+#include "gpuq/command.h"
 #include "gpuq/filter.h"
 #include "gpuq/lines.h"
 #include "gpuq/out.h"
@@ -35,7 +37,7 @@ static void print_head(const struct gpuq_val *job, int64_t now_us, struct gpuq_b
 		gpuq_buf_adds(text, " for ");
 		line_clock(text, view_job_elapsed_us(job, now_us));
 	} else if (!view_job_ended(job) && since_us > 0 && since_us < now_us) {
-		gpuq_buf_adds(text, ", waiting for ");
+		gpuq_buf_adds(text, " for ");
 		line_clock(text, now_us - since_us);
 	}
 	if (line_says(gpuq_get(job, "message")))

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "gpuq/cli.h"
-#include "gpuq/cmd/site/cmd_int.h"
+#include "gpuq/command.h"
 #include "gpuq/file.h"
 #include "gpuq/cmd/site/site_change.h"
 #include "libgpuq/limits.h"

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "gpuq/cli.h"
-#include "gpuq/cmd/site/cmd_int.h"
+#include "gpuq/command.h"
 #include "gpuq/lines.h"
 #include "gpuq/out.h"
 #include "gpuq/term.h"

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "gpuq/cli.h"
-#include "gpuq/cmd/site/cmd_int.h"
+#include "gpuq/command.h"
 #include "gpuq/lines.h"
 #include "gpuq/list.h"
 #include "gpuq/out.h"

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "gpuq/cli.h"
-#include "gpuq/cmd/site/cmd_int.h"
+#include "gpuq/command.h"
 #include "gpuq/lines.h"
 #include "gpuq/out.h"
 #include "gpuq/term.h"
@@ -24,7 +24,7 @@
 
 enum verdict { GOOD, WARN, BAD };
 
-/* What was asked, and what is known to judge by. */
+/* Replies of the server, and the data to judge them by. */
 struct exam {
 	struct cli *c;
 	const struct gpuq_val *diag, *status;
@@ -162,13 +162,13 @@ static void check_cluster(struct exam *x)
 		find(x, BAD, "cluster",
 		     "see whether the apiserver answers, and whether the account of gpuqd may list "
 		     "and watch pods and nodes (gpuqd(8) names the rights)",
-		     "the cluster (%s) has not answered for % " PRId64 " s", kind,
+		     "the cluster (%s) has not answered for %" PRId64 " s", kind,
 		     (now_us - since_us) / GPUQ_US_PER_S);
 	else
 		find(x, GOOD, "cluster", "", "the cluster (%s) is reachable", kind);
 }
 
-/* Without measurements nobody is stopped for being idle. */
+/* Without measurements no job is stopped for being idle. */
 static void check_measured(struct exam *x)
 {
 	const struct gpuq_val *m = gpuq_get(x->diag, "measured");
@@ -275,7 +275,7 @@ static void check_nodes(struct exam *x)
 		     n == 1 ? "" : "all ");
 }
 
-/* What a right is called where it is given. */
+/* Print the name of a right as etc/kubernetes has it. */
 static void name_right(struct gpuq_buf *out, const struct gpuq_val *r)
 {
 	const char *ns = gpuq_get_str(r, "namespace", "");
@@ -349,7 +349,7 @@ static void check_account(struct exam *x)
 		find(x, GOOD, "rights", "", "the account of gpuqd has all rights of all features");
 }
 
-/* Pods that a restored ledger does not know take devices, and nobody ends them. */
+/* Pods that a restored database does not know hold devices, and are not ended automatically. */
 static void check_recovery(struct exam *x)
 {
 	const struct gpuq_val *r, *pods;
@@ -373,7 +373,7 @@ static void check_recovery(struct exam *x)
 		gpuq_buf_adds(&names, ", ...");
 	if (n)
 		find(x, WARN, "recovery",
-		     "see gpuq recover; delete those that nobody needs: kubectl delete pod, or "
+		     "see gpuq recover; delete those that are not needed: kubectl delete pod, or "
 		     "kill",
 		     "%" PRId64 " pod%s no job of the ledger, and %s kept: %s", n,
 		     n == 1 ? " belongs to" : "s belong to", n == 1 ? "is" : "are",

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "gpuq/cli.h"
-#include "gpuq/cmd/site/cmd_int.h"
+#include "gpuq/command.h"
 #include "gpuq/out.h"
 #include "libgpuq/yaml.h"
 

@@ -5,7 +5,7 @@
 #include "gpuq/cmd/site/queues_act.h"
 #include "gpuq/cmd/site/site_change.h"
 
-/* What each verb puts into the queue's object; NULL = what the arguments say. */
+/* Change of the queue's object for each verb; NULL = from the arguments. */
 static const struct verb {
 	const char *name, *key;
 	bool value;

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "gpuq/cli.h"
-#include "gpuq/cmd/site/cmd_int.h"
+#include "gpuq/command.h"
 #include "gpuq/list.h"
 #include "gpuq/view.h"
 #include "libgpuq/units.h"

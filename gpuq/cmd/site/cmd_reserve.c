@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "gpuq/cli.h"
-#include "gpuq/cmd/site/cmd_int.h"
 #include "gpuq/cmd/site/site_change.h"
+#include "gpuq/command.h"
 #include "libgpuq/hostlist.h"
 
 /* Options that become a key of the reservation as they are. */

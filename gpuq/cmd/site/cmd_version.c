@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "gpuq/cli.h"
-#include "gpuq/cmd/site/cmd_int.h"
+#include "gpuq/command.h"
 #include "gpuq/out.h"
 #include "gpuq/term.h"
 #include "gpuq/view.h"

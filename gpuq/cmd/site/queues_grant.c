@@ -1,11 +1,12 @@
 /* gpuq queues grant: GPU-minutes beside the budget of a queue, for its current period. */
+#include "gpuq/cmd/site/queues_grant.h"
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "gpuq/cli.h"
-#include "gpuq/cmd/site/cmd_int.h"
 #include "gpuq/out.h"
 #include "gpuq/term.h"
 #include "gpuq/view.h"

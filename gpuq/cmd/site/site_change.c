@@ -172,7 +172,7 @@ static int print_victims(const struct gpuq_val *reply, bool dry_run)
 		cli_say("warning: the preview was cut short, there may be more evictions");
 	if (n == 0) {
 		if (dry_run)
-			puts("Would evict nobody");
+			puts("Would evict no jobs");
 		return 0;
 	}
 	printf("%s %" PRId64 " job%s and lose%s %.2f GPU-hours:\n",

@@ -5,6 +5,8 @@
 #include "gpuqd/base/loop.h"
 #include "gpuqd/cluster/cluster.h"
 #include "gpuqd/cluster/kube/pods/api.h"
+#include "gpuqd/cluster/kube/pods/api_remove.h"
+#include "gpuqd/cluster/kube/pods/api_create.h"
 #include "gpuqd/cluster/kube/check.h"
 #include "gpuqd/cluster/kube/auth/config.h"
 #include "gpuqd/cluster/kube/http/http.h"
@@ -23,14 +25,14 @@ struct kube {
 	struct loop *loop;
 	struct kube_config config;
 	struct http *http;
-	struct identity *identity; /* NULL: nobody asks */
+	struct identity *identity; /* NULL: not requested */
 	struct watch *watch; /* NULL before start */
 	struct asks *asks;
 	struct signals *signals;
-	struct metrics *metrics; /* NULL: nobody wants to know */
+	struct metrics *metrics; /* NULL: not wanted */
 	struct gpuq_strlist metrics_urls; /* the caller's, until start */
 	int64_t measure_every_us;
-	struct rights *rights; /* NULL: nobody asks */
+	struct rights *rights; /* NULL: not requested */
 	cluster_rights_fn rights_fn;
 	void *rights_arg;
 	struct cluster_sink sink;
@@ -67,7 +69,7 @@ static void on_own(void *arg, const struct pod_fact *f, bool gone)
 	asks_shown(arg, f, gone);
 }
 
-/* Of another cluster nothing is heard, and nothing is asked of it. */
+/* In another cluster nothing is read or changed. */
 static void on_identity(void *arg, const char *uid)
 {
 	struct kube *k = arg;

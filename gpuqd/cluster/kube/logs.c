@@ -11,7 +11,7 @@
 #include "gpuqd/cluster/kube/http/url.h"
 
 #define FIRST_US INT64_C(300000)
-#define MAX_US INT64_C(5000000) /* somebody is watching the screen */
+#define MAX_US INT64_C(5000000) /* a person is watching the screen */
 #define TRIES 20 /* of errors in a row before giving up */
 #define LOOKS 60 /* about half a minute */
 #define LIMIT_US (300 * INT64_C(1000000))
@@ -112,7 +112,7 @@ static enum http_want on_data(void *arg, const char *bytes, size_t n)
 	return HTTP_MORE;
 }
 
-/* A pod that has not started has no log; one that nobody knows never will. */
+/* A pod that has not started has no log; an unknown pod never will. */
 static void refused(struct cluster_log *log, const struct http_answer *a)
 {
 	struct status st;

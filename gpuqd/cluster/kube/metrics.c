@@ -154,15 +154,7 @@ static int target_init(struct metrics *m, struct target *t, const char *url, str
 	const char *path = path_of(url);
 
 	t->m = m;
-	t->config = (struct kube_config){ .origin = "metrics",
-					  .namespace_ = "",
-					  .tls_server_name = "",
-					  .proxy_url = "",
-					  .token = "",
-					  .username = "",
-					  .password = "",
-					  .as_user = "",
-					  .as_uid = "" };
+	t->config = (struct kube_config){ .origin = "metrics", KUBE_CONFIG_NONE };
 	if (!path)
 		return metrics_url_check(url, err);
 	t->url = gpuq_arena_strdup(a, url);

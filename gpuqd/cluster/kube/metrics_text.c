@@ -140,7 +140,7 @@ static void read_line(struct metrics_text *t, char *p)
 		return;
 	p = blanks(p);
 	if (*p != '{' || !(p = read_labels(p, values)) || !read_number(&p, &value))
-		return; /* of which device nobody could tell */
+		return; /* without a device to attribute it to */
 	f.uuid = values[L_UUID] ? values[L_UUID] : "";
 	f.index = whole(values[L_GPU], -1);
 	if (!*f.uuid && f.index < 0)

@@ -1,4 +1,4 @@
-/* metrics_text.h - what devices do, out of a page of metrics
+/* metrics_text.h - utilization of devices, parsed from a page of metrics
  *
  * Owns     the line that is being read.
  * Touches  memory only.
@@ -6,8 +6,8 @@
  *
  * Reads the text form of Prometheus and of OpenMetrics, in pieces of any size, a line at a
  * time, and of all lines only those of NVIDIA's DCGM exporter that say how busy a device is.
- * What is no such line is left out, whatever it is: other people write these pages. Of what
- * was cut off in the middle nothing is believed.
+ * Any other line is skipped: pages contain arbitrary lines. A truncated line is
+ * discarded.
  */
 #ifndef GPUQD_CLUSTER_KUBE_METRICS_TEXT_H
 #define GPUQD_CLUSTER_KUBE_METRICS_TEXT_H

@@ -1,7 +1,7 @@
-/* rights.h - which rights gpuqd's account has, asked of the apiserver
+/* rights.h - rights of gpuqd's account, queried from the apiserver
  *
- * Owns     the table of rights by feature (etc/kubernetes says the same), one review.
- * Touches  the apiserver through http.h: SelfSubjectAccessReview, which everybody may ask.
+ * Owns     the table of rights by feature (etc/kubernetes grants them), one review.
+ * Touches  the apiserver through http.h: SelfSubjectAccessReview, which any account may create.
  * Used by  kube.c.
  */
 #ifndef GPUQD_CLUSTER_KUBE_RIGHTS_H

@@ -230,7 +230,7 @@ static void dial(struct cluster_session *s)
 			       &sink);
 }
 
-/* What was written before anybody attached; where that cannot be had, the rest still can. */
+/* Print output from before the attach; if it is not available the session still works. */
 static void on_log(void *arg, const struct http_answer *a)
 {
 	struct cluster_session *s = arg;
@@ -368,8 +368,8 @@ void session_resume(struct cluster_session *s)
 
 void session_close(struct cluster_session *s)
 {
-	/* Runtimes leave a program alone whose session is gone; so it is told. What was only
-	 * attached to goes on. */
+	/* Runtimes do not kill a program whose session is gone, so it is signalled. An attached
+	 * process keeps running. */
 	if (!s->over && s->open && s->kind == SESSION_EXEC) {
 		if (s->tty)
 			session_write(s, HANG_UP, 2);

@@ -14,6 +14,16 @@
 #include "gpuqd/base/log.h"
 #include "gpuqd/cluster/local/shepherd/devlimit.h"
 #include "gpuqd/cluster/local/local_int.h"
+#include "gpuqd/cluster/local/local_use.h"
+#include "gpuqd/cluster/local/local_session.h"
+#include "gpuqd/cluster/local/local_pod.h"
+#include "gpuqd/cluster/local/local_own.h"
+#include "gpuqd/cluster/local/local_node.h"
+#include "gpuqd/cluster/local/local_log.h"
+#include "gpuqd/cluster/local/local_launch.h"
+#include "gpuqd/cluster/local/local_kept.h"
+#include "gpuqd/cluster/local/local_files.h"
+#include "gpuqd/cluster/local/local_check.h"
 
 /* How an ask ended, until it can be told. */
 struct local_answer {
@@ -38,7 +48,7 @@ static void tell_answers(struct local *l)
 		if (a->signal && l->sink.signalled)
 			l->sink.signalled(l->sink.arg, a->pod, a->signal, NULL);
 		else if (a->signal)
-			; /* nobody wants to know */
+			; /* not reported */
 		else if (a->created)
 			l->sink.created(l->sink.arg, a->pod, a->outcome, a->uid, a->message);
 		else
@@ -59,7 +69,7 @@ static void tell_pods(struct local *l)
 	l->dirty_tail = &l->dirty;
 	while (p) {
 		struct local_pod *next = p->next_dirty;
-		const bool gone = p->gone; /* asked before: who hears of it may forget it */
+		const bool gone = p->gone; /* a receiver may drop it */
 		struct pod_fact fact;
 
 		p->dirty = false;
@@ -82,8 +92,8 @@ static void on_flush(void *arg)
 	l->flush = NULL;
 	if (!l->listed)
 		return; /* the first list tells everything */
-	/* Pods first: who hears that a delete was taken must know by then whether there
-	 * was anything to delete. */
+	/* Report pods first: a receiver of a delete's result must know by then whether there was
+	 * anything to delete. */
 	tell_pods(l);
 	tell_answers(l);
 }
@@ -398,7 +408,8 @@ int cluster_local_new(struct loop *l, const struct cluster_local_opts *o, struct
 			why);
 		goto fail;
 	}
-	/* Users pass through the first to their scripts; nobody reads another's output. */
+	/* Users traverse the first directory to their scripts; no user may read another's
+	 * output. */
 	rc = open_dir(c->dir, "local", 0711, &c->local_fd, err);
 	if (rc == 0)
 		rc = open_dir(c->dir, "logs", 0700, &c->logs_fd, err);

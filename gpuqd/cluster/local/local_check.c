@@ -1,4 +1,4 @@
-#include "gpuqd/cluster/local/local_int.h"
+#include "gpuqd/cluster/local/local_check.h"
 
 #include <stdio.h>
 

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "gpuqd/base/failpoint.h"
-#include "gpuqd/cluster/local/local_int.h"
+#include "gpuqd/cluster/local/local_files.h"
 
 /* Directories that a dot begins are not pods: being made, being removed. */
 #define MAKING ".new-"

@@ -3,13 +3,13 @@
  * Owns     DIR/local (a directory per pod, see shepherd.h) and DIR/logs (see
  *          shepherd_log.h); no process: shepherds own those.
  * Touches  these files, inotify, posix_spawn.
- * Used by  only the files of this folder; everybody else sees cluster.h.
+ * Used by  only the files of this directory; others use cluster.h.
  *
- * The daemon's side keeps nothing that it could lose. A pod exists from the moment
- * its directory is renamed into place, and all that is known of it is read from there.
+ * The daemon's side keeps no state of its own. A pod exists from the moment
+ * its directory is renamed into place, and its state is read from there.
  * One rule drives every pod, at its creation, after a restart and after an accident:
- * if its end is not written and its lock is free, a shepherd is sent. The shepherd
- * decides what that means (shepherd.h).
+ * if its end is not written and its lock is free, a shepherd is started. The shepherd
+ * decides the rest (shepherd.h).
  */
 #ifndef GPUQD_CLUSTER_LOCAL_LOCAL_INT_H
 #define GPUQD_CLUSTER_LOCAL_LOCAL_INT_H
@@ -97,7 +97,7 @@ struct local {
 	int64_t gpus; /* declared; -1 = ask the driver */
 	int64_t measure_every_us; /* what devices do; 0 = never */
 	bool no_new_privs, device_cgroup;
-	struct local_use *use; /* NULL = nobody measures */
+	struct local_use *use; /* NULL = not measured */
 	int local_fd, logs_fd;
 	struct cluster_sink sink;
 	bool started, listed;
@@ -126,97 +126,5 @@ void local_answer(struct local *l, bool created, const char *pod, enum ask_outco
 		  const char *uid, const char *message);
 void local_answer_signal(struct local *l, const char *pod, int signal); /* it was sent */
 void local_list(struct local *l); /* the first list, once the node is known */
-
-/* local_pod.c */
-struct local_pod *local_pod_find(struct local *l, const char *name);
-/* Is it the pod that ref means: by its uid where that is known, else by its token? */
-bool local_pod_meant(const struct local_pod *p, const struct pod_ref *ref);
-int local_pods_load(struct local *l, struct gpuq_err *err);
-void local_pod_advance(struct local *l, struct local_pod *p);
-void local_pod_trouble(struct local *l, struct local_pod *p, const char *why);
-void local_pod_fact(const struct local *l, const struct local_pod *p, struct pod_fact *out);
-void local_pod_free(struct local *l, struct local_pod *p);
-void local_pod_create(struct cluster *c, const struct pod_order *order);
-int local_spec_check(struct cluster *c, const struct gpuq_spec *spec, const char *queue_image,
-		     const char *pod_policy, struct gpuq_buf *warnings, struct gpuq_err *err);
-void local_pod_delete(struct cluster *c, const struct pod_ref *ref, int64_t grace_us);
-int local_pod_signal(struct cluster *c, const struct pod_ref *ref, int signal,
-		     struct gpuq_err *err);
-void local_pod_forget(struct cluster *c, const struct pod_ref *ref);
-int local_pod_running(struct local *l, const struct pod_ref *ref); /* its folder, or -1 */
-
-/* local_order.c: from what flow asks to what a shepherd reads. Strings live in a.
- * GPUQ_EINVAL, GPUQ_EPERM: it can never run here. */
-int local_order_build(const struct local *l, const struct pod_order *in, const char *uid,
-		      struct gpuq_arena *a, struct order *out, struct gpuq_err *err);
-
-/* local_files.c: a pod's directory. */
-bool local_name_ok(const char *name);
-int local_files_create(int local_fd, const struct local_pod *p, struct gpuq_err *err);
-int local_files_leave(int pod_fd, int64_t grace_us, struct gpuq_err *err);
-bool local_files_tell(int pod_fd, const char *line); /* false = nobody listens */
-/* Remove the directory. GPUQ_EBUSY while a shepherd has it. */
-int local_files_remove(int local_fd, const char *name, struct gpuq_err *err);
-void local_files_sweep(int local_fd); /* what a crash left half made or half removed */
-
-/* local_launch.c */
-void local_launch(struct local *l, struct local_pod *p);
-void local_launch_forget(struct local *l, struct local_pod *p); /* p goes away */
-void local_launch_free_all(struct local *l);
-/* A line that a new process of ours prints; argv[0] is the program. -1 and errno. */
-pid_t local_spawn(const struct local *l, const char *const *argv, int *out_fd);
-/* The same with a connection on its standard input, for both ways. */
-pid_t local_spawn_pair(const struct local *l, const char *const *argv, int *fd);
-
-/* local_own.c: reads the output file of a job through a process of the owner's. The process
- * is ended and reaped by local_own_free; NULL = it cannot be started. */
-struct local_own;
-struct local_own *local_own_open(struct local *l, const struct log_request *r, bool follow,
-				 void (*ready)(void *arg), void *arg);
-/* Some bytes; 0 the end; -1 nothing yet: ready() is called once there is more. */
-ssize_t local_own_read(struct local_own *o, char *out, size_t room);
-void local_own_last(struct local_own *o); /* do not follow any more: read to the end */
-void local_own_free(struct local_own *o);
-/* Take the ended processes away; forget = also those that have not ended yet. */
-void local_own_reap(struct local *l, bool forget);
-
-/* local_node.c */
-int local_node_init(struct local *l, struct gpuq_err *err);
-void local_node_check(struct local *l); /* begins a look; reports what changed */
-void local_node_report(struct local *l);
-void local_node_free(struct local *l);
-
-/* local_use.c: what devices do */
-void local_use_begin(struct local *l);
-void local_use_free(struct local *l);
-
-/* local_session.c */
-struct cluster_session *local_session_open(struct cluster *c, const struct pod_ref *ref,
-					   const struct session_opts *opts,
-					   const struct session_sink *sink, struct gpuq_err *err);
-bool local_session_write(struct cluster_session *s, const char *bytes, size_t n);
-void local_session_eof(struct cluster_session *s);
-void local_session_resize(struct cluster_session *s, int cols, int rows);
-void local_session_resume(struct cluster_session *s);
-void local_session_close(struct cluster_session *s);
-
-/* local_kept.c: the output that is kept of the very pod that ref means, as the beginning of
- * the names of its files. owner: of its job, by the ledger; UINT32_MAX = not known.
- * GPUQ_ENOENT: none is, or it is another's. */
-#define LOG_STEM_BYTES 256
-int local_kept_stem(struct local *l, const struct pod_ref *ref, uint32_t owner,
-		    char out[LOG_STEM_BYTES], struct gpuq_err *err);
-bool local_kept_in_use(struct local *l, const char *stem); /* its pod is here */
-uint32_t local_kept_highest_job(struct cluster *c);
-
-/* local_log.c */
-struct cluster_log *local_log_open(struct cluster *c, const struct pod_ref *ref,
-				   const struct log_opts *opts, log_fn fn, void *arg,
-				   struct gpuq_err *err);
-void local_log_resume(struct cluster_log *log);
-void local_log_close(struct cluster_log *log);
-void local_log_poke(struct local *l, const char *pod); /* look again; NULL = all */
-void local_log_event(struct local *l, int wd);
-void local_log_trim(struct local *l);
 
 #endif

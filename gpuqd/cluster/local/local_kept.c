@@ -1,4 +1,4 @@
-/* Whose output is kept: the files of a pod bear its identity, not only its name, which a pod
+/* Decide which output is kept: files of a pod carry its identity, not only its name, which a pod
  * of another job may have had before the database was restored from a copy. */
 #include "config.h"
 
@@ -9,7 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "gpuqd/cluster/local/local_int.h"
+#include "gpuqd/cluster/local/local_kept.h"
+#include "gpuqd/cluster/local/local_pod.h"
 #include "gpuqd/cluster/local/shepherd/shepherd_log.h"
 
 static bool is_kept(const struct local *l, const char *stem)

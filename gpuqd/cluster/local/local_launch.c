@@ -15,12 +15,13 @@
 
 #include "gpuqd/base/failpoint.h"
 #include "gpuqd/base/log.h"
-#include "gpuqd/cluster/local/local_int.h"
+#include "gpuqd/cluster/local/local_launch.h"
+#include "gpuqd/cluster/local/local_pod.h"
 
 /* One shepherd between its spawn and its answer. */
 struct local_launch {
 	struct local *l;
-	struct local_pod *p; /* NULL: nobody wants to know any more */
+	struct local_pod *p; /* NULL: not wanted any more */
 	pid_t pid;
 	int fd;
 	struct event *ev;

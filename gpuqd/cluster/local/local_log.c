@@ -11,7 +11,11 @@
 #include <unistd.h>
 
 #include "gpuqd/base/log.h"
-#include "gpuqd/cluster/local/local_int.h"
+#include "gpuqd/cluster/local/local_log.h"
+#include "gpuqd/cluster/local/local_kept.h"
+#include "gpuqd/cluster/local/local_files.h"
+#include "gpuqd/cluster/local/local_own.h"
+#include "gpuqd/cluster/local/local_pod.h"
 #include "gpuqd/cluster/local/shepherd/log_reader.h"
 #include "gpuqd/cluster/local/shepherd/shepherd_log.h"
 #include "libgpuq/grow.h"
@@ -121,8 +125,8 @@ static void log_free(struct cluster_log *log)
 	free(log);
 }
 
-/* Hand something to the reader, who may close the log from inside: true when it wants
- * more and is still there. */
+/* Pass data to the reader, which may close the log from inside: true if it wants more and still
+ * exists. */
 static bool tell(struct cluster_log *log, const char *bytes, size_t n, const struct gpuq_err *err)
 {
 	bool more;

@@ -15,7 +15,8 @@
 #include <event2/event.h>
 
 #include "gpuqd/base/log.h"
-#include "gpuqd/cluster/local/local_int.h"
+#include "gpuqd/cluster/local/local_node.h"
+#include "gpuqd/cluster/local/local_launch.h"
 #include "libgpuq/grow.h"
 
 #define PROBE_BYTES_MAX 65536

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "gpuqd/cluster/local/local_int.h"
+#include "gpuqd/cluster/local/local_order.h"
 #include "gpuqd/cluster/local/shepherd/shepherd_run.h"
 #include "libgpuq/pattern.h"
 

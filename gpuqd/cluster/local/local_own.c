@@ -13,7 +13,8 @@
 #include <event2/event.h>
 
 #include "gpuqd/base/log.h"
-#include "gpuqd/cluster/local/local_int.h"
+#include "gpuqd/cluster/local/local_own.h"
+#include "gpuqd/cluster/local/local_launch.h"
 #include "gpuqd/cluster/local/shepherd/log_reader.h"
 
 struct local_own {

@@ -12,7 +12,11 @@
 
 #include "gpuqd/base/failpoint.h"
 #include "gpuqd/base/log.h"
-#include "gpuqd/cluster/local/local_int.h"
+#include "gpuqd/cluster/local/local_pod.h"
+#include "gpuqd/cluster/local/local_order.h"
+#include "gpuqd/cluster/local/local_log.h"
+#include "gpuqd/cluster/local/local_launch.h"
+#include "gpuqd/cluster/local/local_files.h"
 #include "libgpuq/units.h"
 
 /* ---- making and freeing ---- */
@@ -126,7 +130,7 @@ static void pod_gone(struct local *l, struct local_pod *p)
 
 /* ---- what is said of it ---- */
 
-/* What an end means to the ledger, by enum pod_how; an exit with 0 is told apart. */
+/* The meaning of an end for the ledger, by enum pod_how; an exit with 0 is handled apart. */
 static const struct {
 	enum pod_fault fault;
 	const char *reason;
@@ -211,7 +215,7 @@ void local_pod_trouble(struct local *l, struct local_pod *p, const char *why)
 	local_pod_report(l, p);
 }
 
-/* What its end was, in words, where the shepherd had nothing to add. */
+/* Describe the end in words if the shepherd did not. */
 static void describe_end(struct local_pod *p)
 {
 	const struct pod_state *s = &p->state;

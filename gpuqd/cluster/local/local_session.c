@@ -1,5 +1,5 @@
 /* The daemon's end of a session: a connection to the pod's shepherd, which does the rest
- * (talk.h). What happens to the connection happens to the session. */
+ * (talk.h). The session ends with the connection. */
 #include "config.h"
 
 #include <errno.h>
@@ -13,7 +13,8 @@
 
 #include <event2/event.h>
 
-#include "gpuqd/cluster/local/local_int.h"
+#include "gpuqd/cluster/local/local_session.h"
+#include "gpuqd/cluster/local/local_pod.h"
 #include "gpuqd/cluster/local/shepherd/talk.h"
 
 struct cluster_session {

@@ -12,14 +12,15 @@
 #include <event2/event.h>
 
 #include "gpuqd/base/log.h"
-#include "gpuqd/cluster/local/local_int.h"
+#include "gpuqd/cluster/local/local_use.h"
+#include "gpuqd/cluster/local/local_launch.h"
 
 #define USE_BYTES_MAX 65536
 #define DEVICES_MAX 512
 #define AGAIN_US (60 * INT64_C(1000000))
 
-/* A process of ours that asks the driver all the time what devices do; see devices.h. It
- * ends when nobody reads what it says. */
+/* A process of gpuqd that polls the driver for utilization; see devices.h. It ends when its
+ * output is no longer read. */
 struct local_use {
 	struct local *l;
 	pid_t pid; /* 0 = there is none */

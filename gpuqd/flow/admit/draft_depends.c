@@ -1,4 +1,6 @@
 /* What a job waits for: it has to be there, and may have started or ended before. */
+#include "gpuqd/flow/admit/draft_depends.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 

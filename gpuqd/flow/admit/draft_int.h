@@ -55,14 +55,6 @@ int draft_unknown(const char *what, const char *field, const char *name, const c
 /* Of the queue, or the nearest above that says so; NULL = any flavor will do. */
 const struct gpuq_strlist *draft_queue_flavors(const struct queue *q);
 
-/* draft_reservation.c: the one that it names is there for it; it starts inside. */
-int draft_check_reservation(struct draft *d, struct gpuq_err *err);
-/* draft_depends.c: those that it waits for are there, and do not wait for it. */
-int draft_check_depends(struct draft *d, struct gpuq_err *err);
-/* Once the job is in the model: tell it of those that started or ended before it came, or was
- * described anew. */
-void draft_tell_past(struct draft *d);
-
 /* The warnings, a line each. */
 struct gpuq_val *draft_warnings(struct draft *d);
 

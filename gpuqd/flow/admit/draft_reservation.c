@@ -1,5 +1,7 @@
 /* A job that asks for a reservation: it is there, is its owner's to use, and the job starts on
  * its nodes and not before it begins. */
+#include "gpuqd/flow/admit/draft_reservation.h"
+
 #include <string.h>
 
 #include "gpuqd/state/model.h"

@@ -14,6 +14,8 @@
 #include "gpuqd/util/walltime.h"
 #include "gpuqd/flow/admit/access.h"
 #include "gpuqd/flow/admit/draft_int.h"
+#include "gpuqd/flow/admit/draft_reservation.h"
+#include "gpuqd/flow/admit/draft_depends.h"
 #include "gpuqd/flow/advise/estimate.h"
 #include "gpuqd/flow/admit/flavor_warn.h"
 #include "gpuqd/flow/history.h"

@@ -7,6 +7,7 @@
 #include "gpuqd/base/loop.h"
 #include "gpuqd/flow/admit/access.h"
 #include "gpuqd/flow/admit/draft_int.h"
+#include "gpuqd/flow/admit/draft_depends.h"
 #include "gpuqd/flow/journal.h"
 #include "gpuqd/flow/order.h"
 #include "gpuqd/flow/admit/update_keys.h"

@@ -102,7 +102,7 @@ static int choose(struct near *x, uint32_t n, struct gpuq_err *err)
 	uint32_t k = 0, n_queues = 0, most;
 
 	if (!all)
-		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		return gpuq_no_memory(err);
 	for (uint32_t i = 0; i < x->s->n_jobs; i++) {
 		const struct snap_job *j = &x->s->jobs[i];
 
@@ -150,7 +150,7 @@ static int cut(struct near *x, struct snapshot *u, struct gpuq_err *err)
 	int rc = 0;
 
 	if (!request_at || !job_at)
-		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		return gpuq_no_memory(err);
 	for (uint32_t i = 0; i < u->n_jobs; i++) {
 		struct snap_job *j = &u->jobs[i];
 		const uint32_t at = snapshot_find_job(x->s, j->key);
@@ -178,7 +178,7 @@ static int cut(struct near *x, struct snapshot *u, struct gpuq_err *err)
 		u->allocs[i].job = job_at[u->allocs[i].job];
 	for (uint32_t i = 0; i < u->n_promises; i++)
 		u->promises[i].job = job_at[u->promises[i].job];
-	return rc == 0 ? 0 : gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+	return rc == 0 ? 0 : gpuq_no_memory(err);
 }
 
 static int pack_part(struct near *x, const struct gpuq_buf *packed, struct gpuq_buf *near,
@@ -195,7 +195,7 @@ static int pack_part(struct near *x, const struct gpuq_buf *packed, struct gpuq_
 		*n_objects = u->n_jobs + u->n_allocs + u->n_nodes;
 		snapshot_pack(u, near);
 		if (near->failed)
-			rc = gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+			rc = gpuq_no_memory(err);
 	}
 	snapshot_free(u);
 	return rc;
@@ -214,7 +214,7 @@ int why_near(const struct snapshot *s, const struct plan *p, uint32_t job,
 	x.more_milli = gpuq_arena_calloc(&x.mem, (size_t)s->n_jobs + 1, sizeof(*x.more_milli));
 	if (!x.keep || !x.more_milli) {
 		gpuq_arena_done(&x.mem);
-		return gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+		return gpuq_no_memory(err);
 	}
 	n = mark(&x);
 	if (n > FEW)

@@ -19,6 +19,7 @@
 #include "gpuqd/net/mail.h"
 #include "gpuqd/net/webhook.h"
 #include "gpuqd/store/store.h"
+#include "gpuqd/store/read.h"
 #include "libgpuq/limits.h"
 #include "libgpuq/wire/mp.h"
 #include "libgpuq/units.h"

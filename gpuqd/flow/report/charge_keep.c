@@ -8,6 +8,7 @@
 #include "gpuqd/util/civil.h"
 #include "gpuqd/flow/journal.h"
 #include "gpuqd/store/store.h"
+#include "gpuqd/store/read.h"
 
 #define PIECE 500 /* records at once */
 

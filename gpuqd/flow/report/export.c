@@ -1,4 +1,8 @@
 #include "gpuqd/flow/report/export_int.h"
+#include "gpuqd/flow/report/export_queue.h"
+#include "gpuqd/flow/report/export_job.h"
+#include "gpuqd/flow/report/export_foreign.h"
+#include "gpuqd/flow/report/export_cluster.h"
 
 #include <string.h>
 
@@ -25,6 +29,16 @@ void export_int(struct export *x, struct gpuq_val *map, const char *key, int64_t
 void export_str(struct export *x, struct gpuq_val *map, const char *key, const char *s)
 {
 	export_put(x, map, key, gpuq_str(x->a, s));
+}
+
+void export_count(struct export *x, struct gpuq_val *map, const char *key, int64_t n)
+{
+	export_int(x, map, key, n == GPUQ_UNLIMITED ? -1 : n);
+}
+
+void export_devices(struct export *x, struct gpuq_val *map, const char *key, int64_t milli)
+{
+	export_milli(x, map, key, milli == GPUQ_UNLIMITED ? -1000 : milli);
 }
 
 /* A length of time, in seconds. */

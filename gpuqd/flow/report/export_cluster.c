@@ -1,4 +1,4 @@
-#include "gpuqd/flow/report/export_int.h"
+#include "gpuqd/flow/report/export_cluster.h"
 
 #include "libgpuq/units.h"
 
@@ -60,34 +60,16 @@ void export_config(struct export *x)
 
 	export_str(x, v, "unit", "second");
 	export_time(x, v, "now", c->now_us);
-	export_str(x, v, "reclaim_to",
-		   c->reclaim_to == SNAP_RECLAIM_GUARANTEE ? "guarantee" : "fair_share");
-	export_put(x, v, "consolidation", gpuq_bool(x->a, c->consolidation));
-	if (c->cross_queue_priority)
-		export_put(x, v, "cross_queue_priority", gpuq_bool(x->a, true));
-	export_int(x, v, "backfill_depth",
-		   c->backfill_depth == UINT32_MAX ? -1 : (int64_t)c->backfill_depth);
-	export_int(x, v, "max_job_test", c->max_job_test);
-	export_str(x, v, "min_runtime_method",
-		   c->min_runtime_method == SNAP_RUNTIME_QUEUE ? "queue" : "lca");
-	export_span(x, v, "preempt_min_runtime", c->preempt_min_runtime_us);
-	export_span(x, v, "reclaim_min_runtime", c->reclaim_min_runtime_us);
-	export_span(x, v, "cooldown", c->cooldown_us);
-	export_int(x, v, "claims_per_hour", c->claims_per_hour);
-	export_int(x, v, "claim_reversals", c->claim_reversals);
-	if (c->claim_spare_milli != GPUQ_UNLIMITED)
-		export_milli(x, v, "claim_spare_max", c->claim_spare_milli);
-	export_int(x, v, "moves_per_day", c->moves_per_day);
-	export_span(x, v, "grow_delay", c->grow_delay_us);
-	export_span(x, v, "gang_repair", c->gang_repair_us);
-	export_span(x, v, "preemption_delay", c->preemption_delay_us);
+#define X(kind, member, key, dflt, absent, recorded, names, ...)                                   \
+	EXPORT_##kind(x, v, key, c->member, names);
+	POLICY_SCHED_KEYS(X)
+#undef X
 	export_span(x, v, "idle_window", x->m->policy.idle_window_us);
 	export_milli(x, v, "usage_k", c->usage_k_milli);
 	if (x->m->policy.usage_half_life_us)
 		export_span(x, v, "usage_half_life", x->m->policy.usage_half_life_us);
 	else
 		export_int(x, v, "usage_half_life", -1);
-	export_span(x, v, "starve_time", c->starve_us);
 	export_weights(x, v);
 	export_strs(x, v, "topology_levels", c->levels, c->n_levels);
 	for (uint32_t f = 0; flavors && f < x->s->n_flavors; f++)

@@ -1,4 +1,4 @@
-#include "gpuqd/flow/report/export_int.h"
+#include "gpuqd/flow/report/export_foreign.h"
 
 static uint32_t lost_devices(const struct export *x, const struct snap_node *n, uint8_t *lost)
 {

@@ -40,22 +40,20 @@ void export_time(struct export *x, struct gpuq_val *map, const char *key, int64_
 void export_strs(struct export *x, struct gpuq_val *map, const char *key, const char *const *items,
 		 size_t n);
 
-/* export_cluster.c */
-void export_config(struct export *x);
-void export_node(struct export *x, const struct snap_node *n);
+/* A number of things; devices in thousandths. Unlimited is -1. */
+void export_count(struct export *x, struct gpuq_val *map, const char *key, int64_t n);
+void export_devices(struct export *x, struct gpuq_val *map, const char *key, int64_t milli);
 
-/* export_queue.c: a queue; what users have used in all of them. */
-void export_queue(struct export *x, uint32_t queue);
-void export_users(struct export *x);
-
-/* export_job.c: one that runs or leaves; one that waits, or one range of a waiting array. */
-void export_running(struct export *x, const struct snap_job *j);
-void export_waiting(struct export *x, const struct snap_job *j, uint32_t range);
-
-/* export_foreign.c: does anybody else hold devices of the node; a job that stands for them,
- * where there are; and the queue of these jobs. */
-bool export_is_shared(const struct export *x, const struct snap_node *n);
-void export_foreign(struct export *x, const struct snap_node *n);
-void export_foreign_queue(struct export *x);
+/* A key of the site by its kind (policy_rows.h), as a scenario has it. Left out is what no scenario says: a
+ * queue without a runtime or priority of its own. What is at its default is not, so that the case means the
+ * same to a later gpuq-sim. */
+#define EXPORT_FACTOR(x, map, key, v, names) export_milli(x, map, key, v)
+#define EXPORT_INT(x, map, key, v, names) ((v) != INT64_MIN ? export_int(x, map, key, v) : (void)0)
+#define EXPORT_WORD(x, map, key, v, names) export_str(x, map, key, (names)[v])
+#define EXPORT_FLAG(x, map, key, v, names) export_put(x, map, key, gpuq_bool((x)->a, v))
+#define EXPORT_SPAN(x, map, key, v, names) ((v) >= 0 ? export_span(x, map, key, v) : (void)0)
+#define EXPORT_COUNT(x, map, key, v, names) export_count(x, map, key, v)
+#define EXPORT_LIMIT(x, map, key, v, names) export_count(x, map, key, v)
+#define EXPORT_DEVICES(x, map, key, v, names) export_devices(x, map, key, v)
 
 #endif

@@ -1,4 +1,4 @@
-#include "gpuqd/flow/report/export_int.h"
+#include "gpuqd/flow/report/export_job.h"
 
 #include "gpuqd/sched/quota/plan.h"
 #include "libgpuq/units.h"

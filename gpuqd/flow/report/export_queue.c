@@ -1,17 +1,9 @@
-#include "gpuqd/flow/report/export_int.h"
+#include "gpuqd/flow/report/export_queue.h"
 
 #include <stdlib.h>
 
 #include "gpuqd/state/usage.h"
 #include "libgpuq/units.h"
-
-static const char *const reclaims[] = { "any", "lower_or_equal", "lower", "never" };
-static const char *const preempts[] = { "lower", "lower_or_newer", "never" };
-
-static void export_amount(struct export *x, struct gpuq_val *v, const char *flavor, int64_t milli)
-{
-	export_milli(x, v, flavor, milli == GPUQ_UNLIMITED ? -1000 : milli);
-}
 
 void export_queue(struct export *x, uint32_t ix)
 {
@@ -24,40 +16,27 @@ void export_queue(struct export *x, uint32_t ix)
 	export_str(x, v, "name", q->name);
 	export_str(x, v, "parent", q->parent == SNAP_NONE ? "root" : x->s->queues[q->parent].name);
 	for (uint32_t f = 0; f < x->s->n_flavors; f++) {
-		export_amount(x, quota, x->s->flavors[f].name, shares[f].quota);
-		export_amount(x, limit, x->s->flavors[f].name, shares[f].limit);
-		export_amount(x, lend, x->s->flavors[f].name, shares[f].lend);
+		export_devices(x, quota, x->s->flavors[f].name, shares[f].quota);
+		export_devices(x, limit, x->s->flavors[f].name, shares[f].limit);
+		export_devices(x, lend, x->s->flavors[f].name, shares[f].lend);
 		lends_all &= shares[f].lend == GPUQ_UNLIMITED;
 	}
 	export_put(x, v, "quota", quota);
 	export_put(x, v, "limit", limit);
 	if (!lends_all)
 		export_put(x, v, "lend_limit", lend);
-	export_milli(x, v, "weight", q->weight_milli);
-	export_int(x, v, "priority", q->rank);
-	export_str(x, v, "preempt_within", preempts[q->preempt_within]);
-	export_str(x, v, "reclaim", reclaims[q->reclaim]);
-	if (q->own_strict)
-		export_str(x, v, "own_preempt", "strict");
-	export_put(x, v, "reclaimable", gpuq_bool(x->a, !q->not_reclaimable));
-	export_put(x, v, "fence", gpuq_bool(x->a, q->fence));
-	export_put(x, v, "stopped", gpuq_bool(x->a, q->stopped));
+#define X(kind, member, key, scenario, dflt, recorded, how, names, ...)                            \
+	EXPORT_##kind(x, v, scenario, q->member, names);
+	POLICY_QUEUE_KEYS(X)
+#undef X
 	if (q->spread)
 		export_put(x, v, "spread", gpuq_bool(x->a, true));
-	if (q->borrow_preempt_max_priority != INT64_MIN)
-		export_int(x, v, "borrow_preempt_max_priority", q->borrow_preempt_max_priority);
-	if (q->preempt_min_runtime_us >= 0)
-		export_span(x, v, "preempt_min_runtime", q->preempt_min_runtime_us);
-	if (q->reclaim_min_runtime_us >= 0)
-		export_span(x, v, "reclaim_min_runtime", q->reclaim_min_runtime_us);
 	if (q->usage_micro)
 		export_milli(x, v, "usage", q->usage_micro / 1000);
 	if (q->budget_gpu_ms != GPUQ_UNLIMITED) {
 		export_milli(x, v, "budget_gpu_min", q->budget_gpu_ms / 60);
 		export_milli(x, v, "budget_used_gpu_min", q->budget_used_gpu_ms / 60);
 		export_str(x, v, "budget_mode", q->budget_hard ? "hard" : "soft");
-		if (q->budget_demotes)
-			export_put(x, v, "budget_demotes_guarantee", gpuq_bool(x->a, true));
 	}
 	if (q->user_max_running != GPUQ_UNLIMITED)
 		export_int(x, v, "user_max_running", q->user_max_running);

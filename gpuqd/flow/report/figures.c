@@ -2,6 +2,7 @@
 
 #include "gpuqd/flow/journal.h"
 #include "gpuqd/store/store.h"
+#include "gpuqd/store/copy.h"
 
 int figures_store(struct journal *j, struct gpuq_arena *a, struct gpuq_val **out,
 		  struct gpuq_err *err)

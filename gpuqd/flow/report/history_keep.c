@@ -10,6 +10,8 @@
 #include "gpuqd/flow/history.h"
 #include "gpuqd/flow/journal.h"
 #include "gpuqd/store/store.h"
+#include "gpuqd/store/write.h"
+#include "gpuqd/store/read.h"
 #include "libgpuq/units.h"
 
 #define LOOK_US (10 * GPUQ_US_PER_S)

@@ -8,6 +8,7 @@
 #include "gpuqd/state/record/history_index.h"
 #include "gpuqd/flow/history.h"
 #include "gpuqd/store/store.h"
+#include "gpuqd/store/read.h"
 #include "libgpuq/limits.h"
 
 #define AHEAD 64 /* entries that are read at once */

@@ -5,6 +5,7 @@
 #include "gpuqd/base/loop.h"
 #include "gpuqd/flow/history.h"
 #include "gpuqd/store/store.h"
+#include "gpuqd/store/read.h"
 
 #define PAGE 64
 

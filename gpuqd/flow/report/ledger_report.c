@@ -6,6 +6,7 @@
 #include "gpuqd/util/civil.h"
 #include "gpuqd/util/varint.h"
 #include "gpuqd/store/store.h"
+#include "gpuqd/store/read.h"
 #include "libgpuq/units.h"
 
 #define RECORDS_PER_STEP 2000 /* some milliseconds */

@@ -1,5 +1,4 @@
-/* What is done to jobs that ids and filters select: cancel, signal, hold, release, requeue,
- * update. */
+/* Actions on jobs that ids and filters select: cancel, signal, hold, release, requeue, update. */
 #include <string.h>
 
 #include "gpuqd/base/failpoint.h"
@@ -24,15 +23,7 @@ struct act_params {
 };
 
 static const struct gpuq_field act_fields[] = {
-	P(act_params, "ids", GPUQ_K_STRLIST, filter.ids),
-	P(act_params, "users", GPUQ_K_STRLIST, filter.users),
-	P(act_params, "queues", GPUQ_K_STRLIST, filter.queues),
-	P(act_params, "states", GPUQ_K_STRLIST, filter.states),
-	P(act_params, "names", GPUQ_K_STRLIST, filter.names),
-	P(act_params, "nodes", GPUQ_K_STRLIST, filter.nodes),
-	P(act_params, "labels", GPUQ_K_STRLIST, filter.labels),
-	P(act_params, "since_us", GPUQ_K_INT, filter.since_us, .min = 0, .max = INT64_MAX),
-	P(act_params, "until_us", GPUQ_K_INT, filter.until_us, .min = 0, .max = INT64_MAX),
+	FILTER_FIELDS(act_params),
 	P(act_params, "all", GPUQ_K_BOOL, filter.all),
 	P(act_params, "signal", GPUQ_K_SIGNAL, signal),
 	P(act_params, "hold", GPUQ_K_BOOL, hold),
@@ -47,11 +38,11 @@ enum act { ACT_CANCEL, ACT_HOLD, ACT_RELEASE, ACT_REQUEUE, ACT_SIGNAL, ACT_UPDAT
 static const char *const act_words[] = { "cancel", "hold",   "release", "requeue",
 					 "signal", "update", "top" };
 
-/* What is done is done to all; the answer names so many, since it is one message. */
+/* The action applies to all; the reply lists only so many, since it is one message. */
 #define NAMED_MAX 5000
 #define ERRORS_MAX 1000
-/* Jobs acted on before what was done is waited for: the records of one batch, behind which
- * everybody else's wait for the disk. */
+/* Number of jobs changed before their records are awaited: those of one batch, which delays the
+ * batches of all other calls. */
 #define BATCH_MAX 4096
 
 /* A job is a step of long work: others are served meanwhile, and things happen to jobs that
@@ -97,8 +88,8 @@ static void refuse(struct acting *x, const char *id, int code, const char *text)
 	gpuq_add(a, x->errors, e);
 }
 
-/* What is done to somebody else's job is kept. Strings of the model outlive the job, which
- * may be gone once the act was applied. */
+/* Actions on jobs of other users are audited. Strings of the model outlive the job, which may be
+ * gone once the action was applied. */
 static struct audit_note note_of(const struct acting *x, const char *id, const struct job *j)
 {
 	return (struct audit_note){ .who = rpc_call_peer(x->c)->user,
@@ -148,7 +139,7 @@ static int update(struct acting *x, struct job_key key, unsigned rights, bool dr
 
 	if (warnings && (warnings->n || !x->warnings))
 		x->warnings = gpuq_val_copy(rpc_call_arena(x->c), warnings);
-	/* What is not there is the queue or qos that it names, not the job. */
+	/* The missing object is the queue or qos that it names, not the job. */
 	if (rc == GPUQ_ENOENT && err->field[0])
 		err->code = GPUQ_EINVAL;
 	return rc;
@@ -363,7 +354,7 @@ static void take_id(struct acting *x, const char *text)
 			return;
 		}
 	}
-	/* Of whole jobs their numbers tell, also while one is on its way to the history. */
+	/* A whole job is found by its number, even while it moves to the history. */
 	if (model_find_job(model, key) || history_job(journal_store(x->m->j), key, &x->mem) ||
 	    (key.index < 0 && key.id > 0 && key.id < model->next_job_id))
 		refuse(x, text, GPUQ_EGONE, "already ended");
@@ -424,7 +415,7 @@ static void fail(struct acting *x, const struct gpuq_err *why)
 	rpc_fail(x->c, why);
 }
 
-/* Who goes away meanwhile has changed his mind: what was done stays done. */
+/* A client that goes away cancels the rest; jobs already changed stay changed. */
 static void closed(void *arg, int why)
 {
 	struct acting *x = arg;

@@ -18,7 +18,7 @@ typedef int (*ask_fn)(struct ask *a, struct gpuq_err *err);
 
 struct ask {
 	struct methods *m;
-	struct rpc_call *call; /* NULL = nobody listens any more */
+	struct rpc_call *call; /* NULL = the client is gone */
 	struct gpuq_buf packed; /* the state: snapshot_pack.h */
 	struct gpuq_arena mem;
 	int64_t now_us; /* when that was */
@@ -29,20 +29,20 @@ struct ask {
 	size_t items_at; /* so far they have been sent */
 	void (*drop_arg)(void *arg); /* NULL = arg needs nothing */
 	bool slow; /* it runs the scheduler many times */
-	/* What is done with what the thread made, instead of answering: a is its own again, to be
-	 * dropped by it. NULL: the answer is sent. */
+	/* Use the thread's result instead of replying with it; takes over a. NULL: the reply is
+	 * sent. */
 	void (*then)(struct ask *a);
 	struct gpuq_val *answer;
 	int rc;
 	struct gpuq_err err;
 };
 
-/* Begin: takes the state down. Of jobs that wait and are alike not all stand there by
- * themselves, but the one that it is about does (NULL = about none). NULL with *err: no memory. */
+/* Begin: copies the state. Identical pending jobs may be merged there, but not the one that it
+ * is about (NULL = about none). NULL with *err: no memory. */
 struct ask *ask_new(struct methods *m, struct rpc_call *c, const struct job_key *about,
 		    struct gpuq_err *err);
 
-/* The same without the state: whoever asks takes down by himself what the thread looks at. */
+/* The same without the state: the caller copies the thread's input itself. */
 struct ask *ask_bare(struct methods *m, struct rpc_call *c, struct gpuq_err *err);
 
 /* It is not asked after all. */

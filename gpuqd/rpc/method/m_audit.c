@@ -1,4 +1,4 @@
-/* audit.list: who changed what, as far as the caller may know. */
+/* audit.list: changes by users, as far as the caller may see them. */
 #include <string.h>
 
 #include "gpuqd/base/loop.h"
@@ -135,7 +135,7 @@ static void closed(void *arg, int why)
 		end(l, why);
 }
 
-/* What was done in this very turn is listed too: it looks once that is durable. */
+/* Changes of this turn are listed too: the list is read once they are durable. */
 static void begin(void *arg, int rc, const struct gpuq_err *err)
 {
 	struct listing *l = arg;

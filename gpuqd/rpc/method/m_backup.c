@@ -16,7 +16,7 @@
 
 struct sending {
 	struct methods *m;
-	struct rpc_call *call; /* NULL = nobody listens any more */
+	struct rpc_call *call; /* NULL = the client is gone */
 	struct loop_work *work; /* NULL = nothing is being sent now */
 	struct backup *backup;
 	char *path; /* of backup.write; NULL: it is sent */
@@ -196,7 +196,7 @@ static const struct gpuq_field write_fields[] = {
 };
 const struct gpuq_schema p_backup_write = P_SCHEMA(write_params, write_fields);
 
-/* gpuqd may be root: an operator who is not must not make files wherever root can. */
+/* gpuqd may run as root: an operator other than root must not create files wherever root can. */
 static bool is_allowed(const struct methods *m, const struct rpc_call *c, const char *path)
 {
 	const size_t n = m->backup_dir ? strlen(m->backup_dir) : 0;

@@ -144,7 +144,7 @@ static struct gpuq_val *queue_figures(const struct model *m, struct gpuq_arena *
 	PUT("pods_to_create", planned);
 	PUT("pods_to_leave", leaving);
 	PUT("jobs_in_memory", m->n_jobs);
-	PUT("requests", HASH_CNT(hh_id, m->requests_by_id));
+	PUT("requests", m->requests.by_id.n);
 	PUT("keys", m->keys.slots.n);
 	PUT("queues", m->n_queues);
 	PUT("nodes", HASH_COUNT(m->nodes));

@@ -58,7 +58,7 @@ void recent_on_event(struct methods *m, const struct event *ev)
 	struct past_event *slot;
 	struct gpuq_val *v;
 
-	/* What the cluster and the clock tell all the time is no news to a person. */
+	/* Constant reports of cluster and clock are no news to a person. */
 	if (!model_event_is_stored(ev->type) || ev->type == EV_NODE_SEEN ||
 	    ev->type == EV_KEYS_EXPIRED || ev->type == EV_BESIDE_GONE || ev->type == EV_DEP_ENDED ||
 	    ev->type == EV_HISTORY_EXPIRED || ev->type == EV_JOB_FRAGMENTED ||
@@ -73,7 +73,7 @@ void recent_on_event(struct methods *m, const struct event *ev)
 	gpuq_arena_done(&a);
 	if (!m->recent || b.failed || !b.data) {
 		gpuq_buf_done(&b);
-		return; /* a convenience: nobody's job depends on it */
+		return; /* a convenience: no job depends on it */
 	}
 	slot = &m->recent->items[m->recent->n++ % RECENT_MAX];
 	free(slot->bytes);

@@ -20,7 +20,7 @@ struct past {
 	size_t sent, max; /* 0 = all */
 	unsigned n_missing;
 	bool was_sent;
-	bool blocked; /* by the reader, who will ask */
+	bool blocked; /* set by the reader, which then requests it */
 	bool missing; /* the next job is neither in memory nor on disk yet */
 	bool over; /* nothing more is to be scanned */
 };
@@ -158,7 +158,7 @@ struct start {
 	const struct job_list_params *p;
 };
 
-/* What left memory in this very turn is seen only once it is durable. */
+/* Jobs that left memory in this turn are visible only once they are durable. */
 static void start(void *arg, int rc, const struct gpuq_err *failed)
 {
 	struct start *x = arg;

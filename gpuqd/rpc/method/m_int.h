@@ -48,23 +48,23 @@ struct methods {
 	const char *backup_dir; /* where operators may have copies written; NULL = nowhere */
 	struct rpc_server *server; /* NULL while there is none */
 	struct wait *waits;
-	struct waited_job *waited; /* who waits for what, by the job's number */
+	struct waited_job *waited; /* calls that wait for jobs, by the job's number */
 	struct logs *logs;
 	struct session *sessions;
 	struct job_signal *signals; /* on their way */
 	struct watch *watches;
 	struct recent *recent; /* NULL = nothing has happened */
-	struct asking *rights; /* NULL = nobody asks what the cluster allows */
+	struct asking *rights; /* NULL = no check of rights under way */
 	bool operators_act_as_user; /* as gpuqd.yaml says */
 	bool flush_asked; /* waits and logs will look again when durable */
 };
 
-/* m_status.c: what devices do, and who says so. */
+/* m_status.c: utilization of devices, and its source. */
 struct gpuq_val *view_measured(const struct methods *m, struct gpuq_arena *a);
 /* m_recover.c: null, or how far the recovery after a restore has come. */
 struct gpuq_val *view_recovering(const struct methods *m, struct gpuq_arena *a);
 
-/* What selects jobs: members that are not given select all. */
+/* Filter of jobs: absent members select all. */
 struct job_filter {
 	struct gpuq_strlist ids, users, queues, states, names, nodes;
 	struct gpuq_strlist labels; /* selectors: all of them hold */
@@ -76,8 +76,8 @@ struct job_filter {
 struct job_list_params {
 	struct job_filter filter;
 	struct gpuq_strlist keys; /* rows of these instead of objects; none = objects */
-	/* What is behind the first `first` in this order need not be sent: keys, "-" before one
-	 * that falls. */
+	/* Rows after the first `first` in this order need not be sent: keys, "-" before a
+	 * descending one. */
 	struct gpuq_strlist order;
 	int64_t first;
 };
@@ -142,7 +142,7 @@ bool peer_is_operator(const struct rpc_call *c);
 /* Return the caller as the checks of flow/ know it; its name lives as long as the call. */
 struct submit_who peer_who(const struct methods *m, const struct rpc_call *c);
 
-void backup_dropped(void *arg); /* of its thread: nobody waits for the copy any more */
+void backup_dropped(void *arg); /* of its thread: the copy is no longer wanted */
 
 /* Look at waits and logs again once everything applied so far is durable. */
 void methods_look_again(struct methods *m);
@@ -167,12 +167,12 @@ int job_signal_send(struct methods *m, const struct job *j, int signal, job_sign
 		    struct gpuq_err *err);
 void job_signals_forget(struct methods *m, const void *arg); /* fn is not called any more */
 void job_signals_on_told(void *arg, struct pod_key pod, int signal, const struct gpuq_err *err);
-void job_signals_drop_cluster(struct methods *m); /* nobody tells any more */
-void rights_drop_cluster(struct methods *m); /* nobody answers any more */
+void job_signals_drop_cluster(struct methods *m); /* no further reports */
+void rights_drop_cluster(struct methods *m); /* no further reports */
 void watches_free(struct methods *m);
 void recent_on_event(struct methods *m, const struct event *ev);
 void recent_free(struct methods *m);
-/* What happened after since_us, as far as it is remembered. */
+/* Visit the remembered events after since_us. */
 void recent_each(struct methods *m, int64_t since_us,
 		 void (*fn)(void *arg, struct job_key job, const struct gpuq_val *event),
 		 void *arg);
@@ -251,6 +251,19 @@ extern const struct gpuq_schema p_usage_list;
 		.key = (key_), .kind = (kind_), .offset = offsetof(struct type_, member_),         \
 		__VA_ARGS__                                                                        \
 	}
+
+/* What selects jobs, as members of filter in type_. */
+#define FILTER_FIELDS(type_)                                                                       \
+	P(type_, "ids", GPUQ_K_STRLIST, filter.ids),                                               \
+		P(type_, "users", GPUQ_K_STRLIST, filter.users),                                   \
+		P(type_, "queues", GPUQ_K_STRLIST, filter.queues),                                 \
+		P(type_, "states", GPUQ_K_STRLIST, filter.states),                                 \
+		P(type_, "names", GPUQ_K_STRLIST, filter.names),                                   \
+		P(type_, "nodes", GPUQ_K_STRLIST, filter.nodes),                                   \
+		P(type_, "labels", GPUQ_K_STRLIST, filter.labels),                                 \
+		P(type_, "since_us", GPUQ_K_INT, filter.since_us, .min = 0, .max = INT64_MAX),     \
+		P(type_, "until_us", GPUQ_K_INT, filter.until_us, .min = 0, .max = INT64_MAX)
+
 #define P_END                                                                                      \
 	{                                                                                          \
 		.key = NULL                                                                        \

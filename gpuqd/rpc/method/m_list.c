@@ -67,7 +67,7 @@ bool filter_job(const struct job_filter *f, const struct job *j)
 	       in_time(f, j->ended ? j->life->end_us : j->submit_us);
 }
 
-/* Of a record older than labels: it has none. */
+/* A record older than labels has none. */
 static bool labels_match(const struct gpuq_val *map, const struct gpuq_strlist *selectors)
 {
 	for (size_t i = 0; i < selectors->n; i++) {
@@ -107,15 +107,7 @@ bool filter_val(const struct job_filter *f, const struct gpuq_val *v)
 /* ---- job.list: the keys are taken down first, then each is sent when there is credit ---- */
 
 static const struct gpuq_field list_fields[] = {
-	P(job_list_params, "ids", GPUQ_K_STRLIST, filter.ids),
-	P(job_list_params, "users", GPUQ_K_STRLIST, filter.users),
-	P(job_list_params, "queues", GPUQ_K_STRLIST, filter.queues),
-	P(job_list_params, "states", GPUQ_K_STRLIST, filter.states),
-	P(job_list_params, "names", GPUQ_K_STRLIST, filter.names),
-	P(job_list_params, "nodes", GPUQ_K_STRLIST, filter.nodes),
-	P(job_list_params, "labels", GPUQ_K_STRLIST, filter.labels),
-	P(job_list_params, "since_us", GPUQ_K_INT, filter.since_us, .min = 0, .max = INT64_MAX),
-	P(job_list_params, "until_us", GPUQ_K_INT, filter.until_us, .min = 0, .max = INT64_MAX),
+	FILTER_FIELDS(job_list_params),
 	P(job_list_params, "limit", GPUQ_K_INT, filter.limit, .min = 0, .max = INT64_MAX),
 	P(job_list_params, "all", GPUQ_K_BOOL, filter.all),
 	P(job_list_params, "keys", GPUQ_K_STRLIST, keys),
@@ -187,7 +179,7 @@ static bool send_live(struct list *l)
 	return true;
 }
 
-/* What was sent from memory is not sent from the history again. */
+/* Jobs sent from memory are not sent again from the history. */
 static void send_old(void *arg, int rc, const struct gpuq_err *failed)
 {
 	struct list *l = arg;
@@ -221,8 +213,8 @@ static void list_go_on(void *arg)
 		rows_end(&l->rows);
 		return;
 	}
-	/* What has just left memory is in the history once it is durable. Until then there is
-	 * nothing to be asked, and no end to be told. */
+	/* Jobs that just left memory are in the history once that is durable. Until then the
+	 * call has no callbacks. */
 	rpc_call_watch(l->rows.c, NULL, NULL, NULL);
 	journal_after(l->m->j, send_old, l);
 }

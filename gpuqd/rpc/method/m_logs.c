@@ -112,8 +112,8 @@ static bool send_bytes(struct pod_log *pl, const char *bytes, size_t n)
 	return ok;
 }
 
-/* What is handed over counts as taken, also when we then ask for a pause: it is held
- * here until there is credit. */
+/* Bytes passed on count as taken, even if a pause is requested afterwards: they are held here
+ * until there is credit. */
 static bool on_bytes(void *arg, const char *bytes, size_t n, const struct gpuq_err *err)
 {
 	struct pod_log *pl = arg;

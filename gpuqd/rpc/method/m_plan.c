@@ -1,4 +1,5 @@
-/* plan.get: when and where jobs would start, whom they would move, what they would cost. */
+/* plan.get: when and where jobs would start, what they would relocate or preempt, and their
+ * cost. */
 #include <string.h>
 
 #include "gpuqd/base/loop.h"
@@ -48,7 +49,7 @@ static struct gpuq_val *minutes(struct gpuq_arena *a, double n)
 	return gpuq_real(a, (double)(int64_t)(n * 100 + (n < 0 ? -0.5 : 0.5)) / 100);
 }
 
-/* Of the nearest queue that has a budget. */
+/* Return the budget of the nearest queue that has one. */
 static struct gpuq_val *budget_val(const struct planning *x, struct gpuq_arena *a,
 				   const char *queue)
 {
@@ -73,7 +74,7 @@ static struct gpuq_val *budget_val(const struct planning *x, struct gpuq_arena *
 	return v;
 }
 
-/* What is charged for a device: the rate of its flavor, and its price in its pool. */
+/* The charge for a device: the rate of its flavor, and its price in its pool. */
 struct tariff {
 	int64_t rate_milli, price_micro;
 };
@@ -88,7 +89,8 @@ static bool may_use(const struct start_guest *g, const char *flavor)
 	return wanted->n == 0;
 }
 
-/* Of where it would start; where that is not known, the dearest of all that it may use. */
+/* Return the tariff of the estimated placement; if that is unknown, the highest of all that it
+ * may use. */
 static struct tariff tariff_of(const struct model *m, const struct start_guest *g,
 			       const struct start_answer *s)
 {

@@ -23,8 +23,8 @@ static const struct gpuq_field prio_fields[] = {
 };
 const struct gpuq_schema p_prio_list = P_SCHEMA(prio_params, prio_fields);
 
-/* Those who wait are taken down at once, put in order by a thread, and told step by step, as
- * the client takes them. */
+/* Pending jobs are copied at once, sorted by a thread, and sent step by step, as the client
+ * reads. */
 struct lines {
 	struct ask *ask; /* whose memory this is */
 	const struct job_filter *f;

@@ -10,7 +10,7 @@
 
 struct asking {
 	struct methods *m;
-	struct rpc_call *call; /* NULL = nobody listens any more */
+	struct rpc_call *call; /* NULL = the client is gone */
 };
 
 /* One review at a time is plenty. */

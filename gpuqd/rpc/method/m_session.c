@@ -204,7 +204,7 @@ static void hold(struct session *x, enum session_stream s, const char *bytes, si
 	x->last = &p->next;
 }
 
-/* What waits, in its order. false: the client still takes no more. */
+/* Send queued data in order. false: the client still cannot take more. */
 static bool flush(struct session *x)
 {
 	struct piece *p;
@@ -448,9 +448,9 @@ static int within_limits(const struct opening *o, struct gpuq_err *err)
 	return 0;
 }
 
-/* Who went into whose job, and how; of what was run there only the program's name, as the
- * rest may hold what is nobody's business. A forwarded port is opened again and again:
- * noted is the first of those that are open together. */
+/* Audit sessions in jobs: user, job and kind; of a program only its name, as its arguments may
+ * be private. A forwarded port is opened repeatedly: only the first of simultaneous connections
+ * is noted. */
 static int note(const struct opening *o, const struct job *j, struct gpuq_err *err)
 {
 	static const char *const actions[] = { "job.exec", "job.attach", "job.forward" };

@@ -124,7 +124,7 @@ static void queue_row(struct tree *t, uint32_t q)
 	gpuq_add(t->a, t->list, v);
 }
 
-/* What users of a queue run is what the queue has: of one user it is counted here. */
+/* Jobs of a queue's users hold what the queue holds: count here the part of one user. */
 static int64_t held_by(const struct tree *t, uint32_t usage)
 {
 	int64_t milli = 0;

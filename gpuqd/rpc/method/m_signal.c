@@ -30,7 +30,7 @@ static bool same_pod(const struct pod_key *a, const struct pod_key *b)
 	       a->index == b->index;
 }
 
-/* Two who send the same signal at once are both told of it. */
+/* Two clients that send the same signal at once both get the result. */
 void job_signals_on_told(void *arg, struct pod_key pod, int signal, const struct gpuq_err *err)
 {
 	struct methods *m = arg;

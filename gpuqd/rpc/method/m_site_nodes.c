@@ -1,5 +1,5 @@
-/* node.drain and node.resume: nothing more is started on nodes, or is again. What runs
- * there goes on, unless it is to be requeued. */
+/* node.drain and node.resume: stop and resume starting jobs on nodes. Running jobs keep running,
+ * unless they are to be requeued. */
 #include <stdlib.h>
 #include <string.h>
 

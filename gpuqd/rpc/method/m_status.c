@@ -8,7 +8,7 @@
 #include "gpuqd/flow/reconcile.h"
 #include "gpuqd/rpc/method/m_int.h"
 
-/* Somebody else is in its way, not what its owner asked for. */
+/* Other jobs are in its way, not its own request. */
 static bool waits_for_others(const struct job *j)
 {
 	const struct outlook *o = j->outlook;
@@ -17,7 +17,7 @@ static bool waits_for_others(const struct job *j)
 	       strcmp(gpuq_reason_who((enum gpuq_reason)o->reasons[0].code), "user") != 0;
 }
 
-/* Of those that nothing but others stands in the way of. */
+/* Return the oldest job that is pending only for lack of capacity. */
 static struct gpuq_val *oldest(struct gpuq_arena *a, const struct model *m, int64_t now_us)
 {
 	const struct job *first = NULL;
@@ -52,7 +52,7 @@ static struct gpuq_val *oldest(struct gpuq_arena *a, const struct model *m, int6
 	return v;
 }
 
-/* Whether anything holds up everybody else. */
+/* Describe turns of the event loop that delay other requests. */
 static struct gpuq_val *view_loop(struct gpuq_arena *a, const struct loop *loop)
 {
 	struct gpuq_val *v = gpuq_map(a);

@@ -1,4 +1,4 @@
-/* What was used, what may be: usage.list, report.get, queue.grant. */
+/* Use and budgets: usage.list, report.get, queue.grant. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -270,7 +270,7 @@ static const struct queue *purse_of(const struct queue *q)
 	return q;
 }
 
-/* Device-seconds as they fade are of the snapshot's accounts: u NULL = he has none there. */
+/* Decayed device-seconds are in the snapshot's accounts: u NULL = the user has no account there. */
 static struct gpuq_val *view_user(struct gpuq_arena *a, const struct model *m,
 				  const struct queue *q, const char *user,
 				  const struct snap_usage *u, double factor,
@@ -297,7 +297,7 @@ static struct gpuq_val *view_user(struct gpuq_arena *a, const struct model *m,
 	return v;
 }
 
-/* Users who have used something in q; and those who were asked for and might. */
+/* Add users with use in q, and requested users that may have a budget. */
 static void add_users(struct gpuq_arena *a, struct gpuq_val *list, const struct model *m,
 		      const struct queue *q, const struct snapshot *s, const uint32_t *ranks,
 		      const struct gpuq_strlist *users, const struct spent *spent, int64_t now_us)
@@ -420,7 +420,7 @@ int m_queue_grant(void *arg, struct rpc_call *c, const void *params, struct gpuq
 
 	if (!q)
 		return gpuq_fail_field(err, GPUQ_ENOENT, "name", "no queue is named %s", p->name);
-	/* Who manages a queue does not fill its purse: who manages what is above it does. */
+	/* Minutes of a queue are granted by managers of the queues above, not by its own. */
 	if (!access_manage(model, q->parent, who, peer_is_operator(c)))
 		return gpuq_fail(err, GPUQ_EPERM,
 				 "only operators and managers of a queue above may grant "

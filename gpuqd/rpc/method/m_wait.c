@@ -9,10 +9,10 @@
 #include "gpuqd/flow/journal.h"
 #include "gpuqd/rpc/method/m_int.h"
 
-/* job.wait: the state of each job now, each change, and at the end all of them. What
- * has just ended may have left memory: it is read from history, which holds it once
- * the turn's batch is durable, and only then does anybody look. Who waits for what is found
- * by the job's number, and what changed is told step by step: thousands may be waited for. */
+/* job.wait: the state of each job now, each change, and at the end all of them. A job that just
+ * ended may have left memory: it is read from history, which holds it once the turn's batch is
+ * durable. Waiting calls are found by the job's number, and changes are sent step by step:
+ * thousands of jobs may be waited for. */
 
 struct wait_params {
 	struct gpuq_strlist ids;
@@ -28,13 +28,13 @@ static const struct gpuq_field wait_fields[] = {
 };
 const struct gpuq_schema p_job_wait = P_SCHEMA(wait_params, wait_fields);
 
-/* Of these the last answer tells, all in one message. */
+/* The last reply lists these, all in one message. */
 #define LISTED_MAX 500
 
 struct waited {
 	struct job_key key;
 	struct wait *of;
-	struct waited *prev, *next; /* all who wait for that job */
+	struct waited *prev, *next; /* all calls that wait for that job */
 	struct waited *next_changed;
 	uint64_t seq; /* what changed is on disk with this batch */
 	bool changed; /* in the list of its wait */
@@ -75,7 +75,7 @@ static void link_waited(struct methods *m, struct waited *x)
 	if (!job) {
 		job = calloc(1, sizeof(*job));
 		if (!job)
-			abort(); /* as loop_after(): nobody would be told */
+			abort(); /* as with loop_after(): no callback would come */
 		job->id = x->key.id;
 		HASH_ADD(hh, m->waited, id, sizeof(job->id), job);
 	}
@@ -327,7 +327,7 @@ int m_job_wait(void *arg, struct rpc_call *c, const void *params, struct gpuq_er
 	return 0;
 }
 
-/* ---- event.watch: the same news for anybody who wants all of it ---- */
+/* ---- event.watch: the same events for clients that want all of them ---- */
 
 #define NEWS_MAX 65536 /* that wait for a slow reader; then it has to list anew */
 
@@ -439,7 +439,7 @@ void watches_on_event(struct methods *m, const struct event *ev)
 	    ev->type == EV_AUDIT_DROPPED || ev->type == EV_JOB_FRAGMENTED ||
 	    ev->type == EV_NOTICES_DONE || ev->type == EV_CHARGES_EXPIRED ||
 	    ev->type == EV_CLOCK_SET)
-		return; /* estimates and the like: no news; the audit is not for everybody */
+		return; /* estimates are no events; the audit is not for all users */
 	DL_FOREACH(m->watches, w) {
 		struct news *x;
 

@@ -82,8 +82,8 @@ struct submit_who peer_who(const struct methods *m, const struct rpc_call *c)
 	const struct rpc_peer *peer = rpc_call_peer(c);
 	const bool operator_ = peer_is_operator(c);
 
-	/* gpuqd's own user needs no gpuqd for that. An operator who is not, must not become root
-	 * by a job of root's. */
+	/* gpuqd's own user has these rights without gpuqd. Another operator must not become root
+	 * through a job of root's. */
 	return (struct submit_who){ .user = peer->user,
 				    .uid = peer->uid,
 				    .gid = peer->gid,

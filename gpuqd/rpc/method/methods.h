@@ -26,7 +26,7 @@ void methods_free(struct methods *m);
 void methods_set_cluster(struct methods *m, struct cluster *c);
 void methods_set_estimator(struct methods *m, struct estimator *e); /* before the first call */
 
-/* Whose decisions are remembered and whose figures are told; both outlive m's calls. */
+/* The objects whose decisions and statistics are shown; both outlive m's calls. */
 void methods_set_schedule(struct methods *m, struct schedule *s);
 /* Without a '/' at its end; NULL = none. */
 void methods_set_backup_dir(struct methods *m, const char *dir);

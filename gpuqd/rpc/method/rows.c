@@ -1,5 +1,4 @@
-/* Jobs on their way to who asked for a list: one object a message or, where keys were named,
- * rows, many in one message. */
+/* Send jobs for a list: one object a message or, with named keys, rows, many in one message. */
 #include "gpuqd/state/view/view.h"
 #include "gpuqd/rpc/method/m_int.h"
 #include "gpuqd/rpc/rpc.h"

@@ -2,8 +2,10 @@
 
 #include <string.h>
 
+#include "gpuqd/snapshot/snapshot_lines.h"
 #include "gpuqd/util/amount.h"
 #include "gpuqd/snapshot/snapshot_build.h"
+#include "gpuqd/snapshot/snapshot_jobs.h"
 
 void *estimate_lived_copy(struct lived *l, const void *items, size_t n, size_t room, size_t size)
 {

@@ -12,7 +12,7 @@
 /* What the claimant at hand lacks, enum claim_short; 0 = devices. Where it lacks cpu or memory,
  * these alone are compared with fair shares; else they are where they have a quota. */
 void entitlement_set_lacks(struct cycle *c, uint8_t lacks);
-/* Does the line count the resource? What has no quota is nobody's by right. */
+/* Does the line count the resource? */
 bool entitlement_counts(const struct cycle *c, uint32_t queue, uint32_t res, enum line line);
 /* The resource by which claimant and victims are measured. */
 uint32_t entitlement_measure(const struct cycle *c, const struct claim *k);

@@ -42,7 +42,7 @@ static struct unit *new_unit(struct cycle *c, uint32_t job)
 		.pod_first = all->n_pods,
 		.priority = j->priority,
 		.start_us = j->start_us,
-		.in_line_us = c->s->queues[j->queue].preempt_within == SNAP_PREEMPT_LOWER_OR_NEWER
+		.in_line_us = c->s->queues[j->queue].preempt == SNAP_PREEMPT_LOWER_OR_NEWER
 				      ? j->submit_us
 				      : 0,
 		.firm = !j->preemptible,

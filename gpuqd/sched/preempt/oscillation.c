@@ -99,7 +99,7 @@ static struct reversals *find(struct cycle *c)
 
 int64_t oscillation_rests(struct cycle *c, uint32_t x, uint32_t y, bool owed)
 {
-	const uint32_t most = c->s->config.claim_reversals;
+	const int64_t most = c->s->config.claim_reversals;
 	const int64_t cooldown = c->s->config.cooldown_us;
 	int64_t last = 0, until;
 	uint32_t n = 0;

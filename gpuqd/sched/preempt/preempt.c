@@ -253,9 +253,8 @@ static bool hopeless(struct cycle *c, const struct claim *k)
 		return true;
 	if (rules_on_others_possible(c, k) || shortage_possible(c, k))
 		return false;
-	return q->preempt_within == SNAP_PREEMPT_NEVER ||
-	       c->least_priority[j->queue] >
-		       j->priority - (q->preempt_within == SNAP_PREEMPT_LOWER);
+	return q->preempt == SNAP_PREEMPT_NEVER ||
+	       c->least_priority[j->queue] > j->priority - (q->preempt == SNAP_PREEMPT_LOWER);
 }
 
 /* Some of what it might have claimed is with a queue that it may claim nothing from now. */

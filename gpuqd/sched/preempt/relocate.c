@@ -4,8 +4,11 @@
 
 #include "gpuqd/sched/place/feasibility.h"
 #include "gpuqd/sched/place/nodes.h"
+#include "gpuqd/sched/place/topology_tree.h"
 #include "gpuqd/sched/preempt/gangs.h"
 #include "gpuqd/sched/preempt/rules.h"
+#include "gpuqd/sched/preempt/search.h"
+#include "gpuqd/sched/preempt/search_node.h"
 #include "gpuqd/sched/preempt/search_set.h"
 #include "gpuqd/sched/quota/holdings.h"
 #include "gpuqd/sched/timeline/timeline_pack.h"
@@ -18,8 +21,8 @@
  * are moved out of its way, each to a place that is free now, so that nobody loses one.
  * Only for a job that waits, and only where little work is done again. */
 
-#define NODES_MAX 8 /* candidates to be cleared */
-#define PACKS_MAX 200
+#define NODES_MAX 8 /* candidates to be cleared; domains, and nodes in one of them */
+#define MOVE_PACKS_MAX 200
 /* A move saves no more waiting than this, and none beyond the mover's own end. */
 #define WAIT_SAVED_US (3600 * GPUQ_US_PER_S)
 
@@ -48,6 +51,29 @@ static bool shrinks(const struct cycle *c, const struct claim *k, uint32_t gang)
 	return false;
 }
 
+/* The work of the mover that is done again. */
+static int64_t lost_of(const struct cycle *c, uint32_t gang)
+{
+	const struct units *all = c->units;
+	int64_t lost = all->units[gang].lost;
+
+	for (uint32_t u = gang + 1; u < relocate_surplus_end(c, gang); u++)
+		lost = amount_sum(lost, all->units[u].lost);
+	return lost;
+}
+
+/* Is all of it there that it has beyond its gang? It goes with the gang, which grows again on its
+ * new places; beside victims no job is made smaller as well. */
+static bool is_whole(const struct cycle *c, const struct claim *k, uint32_t gang)
+{
+	if (c->units->units[gang].surplus_left > 0 && k->n_victims > 0)
+		return false;
+	for (uint32_t u = gang + 1; u < relocate_surplus_end(c, gang); u++)
+		if (c->units->units[u].gone || c->units->units[u].fixed)
+			return false;
+	return true;
+}
+
 /* Worth it is what does less work again (device-milliseconds) than the job that waits
  * could do meanwhile. */
 static bool movable(struct cycle *c, const struct moving *m, uint32_t unit)
@@ -61,7 +87,7 @@ static bool movable(struct cycle *c, const struct moving *m, uint32_t unit)
 	for (uint32_t i = 0; i < m->n_homeless; i++)
 		if (m->homeless[i] == unit)
 			return false;
-	if (u->gone || u->fixed || u->surplus || u->surplus_left > 0 ||
+	if (u->gone || u->fixed || u->surplus || !is_whole(c, m->k, unit) ||
 	    c->s->requests[j->request].exclusive || shrinks(c, m->k, unit))
 		return false;
 	if (c->s->config.moves_per_day && j->n_moved_day >= c->s->config.moves_per_day)
@@ -69,23 +95,23 @@ static bool movable(struct cycle *c, const struct moving *m, uint32_t unit)
 	if (j->start_us > 0 && rules_too_young(c, unit))
 		return false;
 	return saved == GPUQ_UNLIMITED ||
-	       amount_sum(m->lost, u->lost) <=
+	       amount_sum(m->lost, lost_of(c, unit)) <=
 		       amount_times(saved / 1000, devices_milli) / SNAP_MILLI;
 }
 
 static void take_mover(struct cycle *c, struct moving *m, uint32_t unit)
 {
 	m->movers[m->n_movers++] = unit;
-	m->lost = amount_sum(m->lost, c->units->units[unit].lost);
-	gangs_take(c, unit);
+	m->lost = amount_sum(m->lost, lost_of(c, unit));
+	relocate_take(c, unit);
 }
 
 static void put_back_last(struct cycle *c, struct moving *m)
 {
 	const uint32_t unit = m->movers[--m->n_movers];
 
-	m->lost -= c->units->units[unit].lost;
-	gangs_put_back(c, unit);
+	m->lost -= lost_of(c, unit);
+	relocate_put_back(c, unit);
 }
 
 static uint32_t flavor_of(const struct cycle *c, uint32_t unit)
@@ -168,10 +194,11 @@ static uint32_t cheapest_on(struct cycle *c, const struct moving *m, uint32_t no
 	uint32_t best = SNAP_NONE;
 
 	for (uint32_t i = all->node_first[node]; i < all->node_first[node + 1]; i++) {
-		const uint32_t unit = all->node_units[i];
+		const struct unit *u = &all->units[all->node_units[i]];
+		const uint32_t unit = u->surplus ? u->gang : all->node_units[i];
 
 		if (movable(c, m, unit) &&
-		    (best == SNAP_NONE || all->units[unit].lost < all->units[best].lost))
+		    (best == SNAP_NONE || lost_of(c, unit) < lost_of(c, best)))
 			best = unit; /* of equals the first that victims are taken from */
 	}
 	return best;
@@ -207,7 +234,7 @@ static uint32_t find_targets(struct cycle *c, const struct moving *m, uint32_t g
 				.node = node,
 				.missing = (int64_t)one.whole * SNAP_MILLI + one.part -
 					   free_on(c, node),
-				.lost = c->units->units[first].lost,
+				.lost = lost_of(c, first),
 				.rank = c->units->units[first].rank,
 			};
 		}
@@ -234,12 +261,12 @@ static bool clear_by_moving(struct cycle *c, struct moving *m, uint32_t node,
 	for (uint32_t i = m->n_movers; i-- > before;) {
 		const uint32_t unit = m->movers[i];
 
-		gangs_put_back(c, unit);
+		relocate_put_back(c, unit);
 		if (nodes_room(c, node, one, 1) == 0) {
-			gangs_take(c, unit);
+			relocate_take(c, unit);
 			continue;
 		}
-		m->lost -= c->units->units[unit].lost;
+		m->lost -= lost_of(c, unit);
 		memmove(&m->movers[i], &m->movers[i + 1],
 			(m->n_movers - i - 1) * sizeof(m->movers[0]));
 		m->n_movers--;
@@ -254,14 +281,79 @@ static void put_back_all(struct cycle *c, struct moving *m)
 		put_back_last(c, m);
 }
 
+/* One node after the other is cleared, the nearest to it first; those cleared stay so for a
+ * gang's next pod. Of a level of the topology only nodes of one domain. */
+static bool clear_targets(struct cycle *c, struct moving *m, const struct target *targets,
+			  const uint32_t *order, uint32_t n, const struct need *one,
+			  const struct level *level, uint32_t domain)
+{
+	const bool gang = c->s->requests[c->s->jobs[m->k->job].request].n_pods > 1;
+	uint32_t tried = 0, sets = 0, i;
+
+	for (i = 0; i < n && tried < NODES_MAX && m->n_packs < MOVE_PACKS_MAX; i++) {
+		const uint32_t before = m->n_movers, node = targets[order[i]].node;
+
+		if (level && level->domain_of[node] != domain)
+			continue;
+		tried++;
+		m->n_homeless = 0;
+		while (sets++ < SETS_MAX && clear_by_moving(c, m, node, one)) {
+			const bool placed = place_all(c, m);
+
+			if (placed)
+				return true;
+			relocate_give_up_places(c, m);
+			/* For a single pod another node may do better; first others of this one. */
+			if (gang)
+				break;
+			while (m->n_movers > before)
+				put_back_last(c, m);
+			if (m->without_place == SNAP_NONE)
+				break;
+			m->homeless[m->n_homeless++] = m->without_place;
+		}
+	}
+	if (i < n) {
+		m->k->bound = PLAN_BOUND_MOVES;
+		m->k->bound_most = tried;
+	}
+	m->n_homeless = 0;
+	put_back_all(c, m);
+	return false;
+}
+
+/* Domain by domain, that of the nearest target first: what was cleared in one does not help in
+ * another. */
+static bool clear_domains(struct cycle *c, struct moving *m, const struct target *targets,
+			  const uint32_t *order, uint32_t n, const struct need *one,
+			  const struct level *level)
+{
+	uint64_t *seen = cycle_scratch(c, bits_words(level->n_domains), sizeof(*seen));
+	uint32_t tried = 0;
+
+	for (uint32_t i = 0; seen && i < n && tried < NODES_MAX && !c->failed; i++) {
+		const uint32_t domain = level->domain_of[targets[order[i]].node];
+
+		if (domain == SNAP_NONE || bits_has(seen, domain))
+			continue;
+		bits_add(seen, domain);
+		tried++;
+		if (clear_targets(c, m, targets, order, n, one, level, domain))
+			return true;
+	}
+	return false;
+}
+
 /* Who is to be moved, and where to. True: m holds the places of all; else nothing has
  * changed. */
 static bool search(struct cycle *c, struct moving *m)
 {
 	const struct snap_request *r = &c->s->requests[c->s->jobs[m->k->job].request];
 	struct target *targets;
+	const char *name = search_required_level(r);
+	const struct level *level;
 	uint32_t *order, *scratch;
-	uint32_t group = 0, n, tried = 0, sets = 0;
+	uint32_t group = 0, n;
 	struct need one;
 
 	if (r->gpus_milli == 0 || r->exclusive ||
@@ -280,35 +372,10 @@ static bool search(struct cycle *c, struct moving *m)
 	for (uint32_t i = 0; i < n; i++)
 		order[i] = i;
 	sort_ix(order, scratch, n, cmp_target, targets);
-	/* One node after the other is cleared; those cleared stay so for a gang's next pod. */
-	for (uint32_t i = 0; i < n && tried < NODES_MAX && m->n_packs < PACKS_MAX; i++) {
-		const uint32_t before = m->n_movers;
-
-		tried++;
-		m->n_homeless = 0;
-		while (sets++ < SETS_MAX && clear_by_moving(c, m, targets[order[i]].node, &one)) {
-			const bool placed = place_all(c, m);
-
-			if (placed)
-				return true;
-			relocate_give_up_places(c, m);
-			/* For a single pod another node may do better; first others of this one. */
-			if (r->n_pods > 1)
-				break;
-			while (m->n_movers > before)
-				put_back_last(c, m);
-			if (m->without_place == SNAP_NONE)
-				break;
-			m->homeless[m->n_homeless++] = m->without_place;
-		}
-	}
-	if (tried < n) {
-		m->k->bound = PLAN_BOUND_MOVES;
-		m->k->bound_most = tried;
-	}
-	m->n_homeless = 0;
-	put_back_all(c, m);
-	return false;
+	if (!name)
+		return clear_targets(c, m, targets, order, n, &one, NULL, SNAP_NONE);
+	level = topology_level(c, name);
+	return level && clear_domains(c, m, targets, order, n, &one, level);
 }
 
 bool relocate_fits(struct cycle *c, struct claim *k)

@@ -31,7 +31,12 @@ struct moving {
 	uint32_t homeless[SETS_MAX], n_homeless; /* those of the node at hand, not tried again */
 };
 
-/* relocate_settle.c: keep the places that were found for the job at hand, of that unit (SNAP_NONE
+/* relocate_settle.c: the units that a mover's gang has beyond it follow the gang up to here. */
+uint32_t relocate_surplus_end(const struct cycle *c, uint32_t gang);
+/* Take a mover off its nodes, in thought, with all that it has; put it back. */
+void relocate_take(struct cycle *c, uint32_t gang);
+void relocate_put_back(struct cycle *c, uint32_t gang);
+/* Keep the places that were found for the job at hand, of that unit (SNAP_NONE
  * = the claimant), while those of others are looked for; false: no memory. */
 bool relocate_keep_places(struct cycle *c, struct moving *m, uint32_t job, uint32_t unit,
 			  uint32_t flavor);

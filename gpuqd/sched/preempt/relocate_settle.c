@@ -8,10 +8,35 @@
 
 #include "gpuqd/sched/timeline/emit.h"
 #include "gpuqd/sched/timeline/nominated.h"
+#include "gpuqd/sched/timeline/timeline.h"
 #include "gpuqd/sched/timeline/timeline_pack.h"
 
 /* What becomes of moves that were found: everybody's places are kept, and promised in the
  * end. */
+
+/* ---- movers ---- */
+
+uint32_t relocate_surplus_end(const struct cycle *c, uint32_t gang)
+{
+	uint32_t end = gang + 1;
+
+	while (end < c->units->n_units && c->units->units[end].surplus &&
+	       c->units->units[end].gang == gang)
+		end++;
+	return end;
+}
+
+void relocate_take(struct cycle *c, uint32_t gang)
+{
+	for (uint32_t u = relocate_surplus_end(c, gang); u-- > gang;)
+		gangs_take(c, u);
+}
+
+void relocate_put_back(struct cycle *c, uint32_t gang)
+{
+	for (uint32_t u = gang; u < relocate_surplus_end(c, gang); u++)
+		gangs_put_back(c, u);
+}
 
 /* ---- places ---- */
 
@@ -119,7 +144,7 @@ static void stand_back(struct cycle *c, struct moving *m)
 	relocate_give_up_places(c, m);
 	m->n_kept = n_kept;
 	for (uint32_t i = 0; i < m->n_movers; i++)
-		gangs_put_back(c, m->movers[i]);
+		relocate_put_back(c, m->movers[i]);
 }
 
 /* With the movers where they are to be, has the claimant room beside all who now stay? Then
@@ -133,7 +158,7 @@ static bool fits_beside(struct cycle *c, void *ctx)
 	bool fits;
 
 	for (uint32_t i = 0; i < m->n_movers; i++)
-		gangs_take(c, m->movers[i]);
+		relocate_take(c, m->movers[i]);
 	while (held < n_kept && hold(c, &m->kept[held]))
 		held++;
 	fits = held == n_kept && timeline_pack_strictly(c, k->job, k->flavor);
@@ -147,7 +172,7 @@ static bool fits_beside(struct cycle *c, void *ctx)
 	while (held > 1)
 		let_go(c, &m->kept[--held]);
 	for (uint32_t i = 0; i < m->n_movers; i++)
-		gangs_put_back(c, m->movers[i]);
+		relocate_put_back(c, m->movers[i]);
 	return fits;
 }
 
@@ -198,6 +223,19 @@ static void spare_movers(struct cycle *c, struct moving *m)
 	} while (m->n_movers < n);
 }
 
+/* What a mover has beyond its gang is promised no place: its queue holds that much less, though
+ * its pods stand where they are until they leave. */
+static void let_surplus_go(struct cycle *c, uint32_t gang)
+{
+	for (uint32_t u = gang + 1; u < relocate_surplus_end(c, gang); u++) {
+		const struct unit *unit = &c->units->units[u];
+
+		gangs_take(c, u);
+		for (uint32_t p = 0; p < unit->n_pods; p++)
+			timeline_shift(c, &c->s->allocs[c->units->pods[unit->pod_first + p]], -1);
+	}
+}
+
 void relocate_settle(struct cycle *c, struct moving *m)
 {
 	struct kept claimant;
@@ -207,13 +245,17 @@ void relocate_settle(struct cycle *c, struct moving *m)
 	spare_movers(c, m);
 	claimant = m->kept[0];
 	for (uint32_t i = 0; i < m->n_movers; i++)
-		c->units->units[m->movers[i]].fixed = true;
+		for (uint32_t u = m->movers[i]; u < relocate_surplus_end(c, m->movers[i]); u++)
+			c->units->units[u].fixed = true;
+	for (uint32_t i = 0; i < m->n_movers; i++)
+		let_surplus_go(c, m->movers[i]);
 	if (m->k->n_victims)
 		preempt_let_go(c, m->k);
 	else
 		nominated_later_leave(c);
 	for (uint32_t i = 0; i < m->n_movers; i++)
-		preempt_unit_leaves(c, m->movers[i]);
+		for (uint32_t u = m->movers[i]; u < relocate_surplus_end(c, m->movers[i]); u++)
+			preempt_unit_leaves(c, u);
 	recall_places(c, &claimant);
 	emit_next(c, PLAN_NOMINATE, m->k->job, m->k->flavor);
 	nominated_places(c, m->k->job);

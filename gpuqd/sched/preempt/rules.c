@@ -154,7 +154,7 @@ bool rules_too_young(struct cycle *c, uint32_t unit)
 static bool protected(const struct cycle *c, const struct unit *u, uint32_t side)
 {
 	for (uint32_t q = u->queue;; q = c->s->queues[q].parent) {
-		if (c->s->queues[q].not_reclaimable)
+		if (!c->s->queues[q].reclaimable)
 			return true;
 		if (q == side)
 			return false;
@@ -194,7 +194,7 @@ static bool policy_allows(const struct cycle *c, const struct claim *k, const st
 
 bool rules_goes_before(const struct cycle *c, const struct claim *k, const struct unit *u)
 {
-	switch (c->s->queues[k->leaf].preempt_within) {
+	switch (c->s->queues[k->leaf].preempt) {
 	case SNAP_PREEMPT_NEVER:
 		return false;
 	case SNAP_PREEMPT_LOWER:
@@ -214,7 +214,7 @@ static bool own_stands(struct cycle *c, const struct claim *k, uint8_t stood, bo
 
 	if (class == 2 && stood & 1u << LINE_SHARE)
 		return false;
-	return !c->s->queues[k->leaf].own_strict || class == 0 ||
+	return c->s->queues[k->leaf].own_preempt == POLICY_OWN_PRIORITY || class == 0 ||
 	       !(stood & 1u << (class == 1 ? LINE_QUOTA : LINE_SHARE));
 }
 
@@ -614,7 +614,7 @@ static bool own_possible(const struct cycle *c, const struct claim *k)
 	const struct units *all = c->units;
 	const struct snap_queue *q = &c->s->queues[k->leaf];
 
-	if (q->preempt_within == SNAP_PREEMPT_NEVER)
+	if (q->preempt == SNAP_PREEMPT_NEVER)
 		return false;
 	for (uint32_t i = all->line_first[k->leaf]; i < all->line_first[k->leaf + 1]; i++) {
 		const struct unit *u = &all->units[all->line_units[i]];
@@ -622,7 +622,7 @@ static bool own_possible(const struct cycle *c, const struct claim *k)
 		if (!u->gone && !u->fixed)
 			return u->priority < k->priority ||
 			       (u->priority == k->priority &&
-				q->preempt_within == SNAP_PREEMPT_LOWER_OR_NEWER);
+				q->preempt == SNAP_PREEMPT_LOWER_OR_NEWER);
 	}
 	return false;
 }

@@ -1,4 +1,5 @@
 #include "gpuqd/sched/preempt/search.h"
+#include "gpuqd/sched/preempt/search_node.h"
 
 #include <string.h>
 

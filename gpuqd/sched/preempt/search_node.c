@@ -1,3 +1,4 @@
+#include "gpuqd/sched/preempt/search_node.h"
 #include "gpuqd/sched/place/feasibility.h"
 #include "gpuqd/sched/place/nodes.h"
 #include "gpuqd/sched/place/topology_tree.h"

@@ -20,4 +20,12 @@ int search_cmp_cost(const struct claim_cost *x, const struct claim_cost *y);
 /* Does the gang fit now, with what leaves gone? */
 bool search_fits(struct cycle *c, struct claim *k);
 
+/* Give back those taken last, until there are n; the one at i; all, and take
+ * exactly those that were saved. */
+void search_drop_to(struct cycle *c, struct claim *k, uint32_t n);
+void search_drop_at(struct cycle *c, struct claim *k, uint32_t i);
+void search_restore(struct cycle *c, struct claim *k, const struct victim *saved, uint32_t n);
+/* Is the unit one of those that the search at hand is about? */
+bool search_looks_at(const struct claim *k, const struct unit *u);
+
 #endif

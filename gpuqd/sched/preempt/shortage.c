@@ -2,11 +2,10 @@
 
 #include "gpuqd/sched/place/feasibility.h"
 #include "gpuqd/sched/place/nodes.h"
-#include "gpuqd/sched/preempt/entitlement.h"
 
 /* Cpu and memory mostly have no quota: then queues are due their fair share of them, as of
- * devices without a quota. That counts for a job that lacks cpu or memory and not devices; for
- * a job that lacks devices it is nobody's affair how much cpu the others hold. */
+ * devices without a quota. That counts for a job that lacks cpu or memory and not devices; to a
+ * job that lacks devices it is all the same how much cpu other queues hold. */
 
 static bool over_share(const struct cycle *c, const struct claim *k, uint32_t queue)
 {
@@ -14,7 +13,7 @@ static bool over_share(const struct cycle *c, const struct claim *k, uint32_t qu
 		const size_t at = (size_t)queue * c->s->n_res + res;
 
 		if (k->need[res] > 0 && c->s->shares[at].quota == GPUQ_UNLIMITED &&
-		    entitlement_stays(c, queue, res) > c->fair[at])
+		    c->held[at] - c->leaving[at] > c->fair[at])
 			return true;
 	}
 	return false;

@@ -313,7 +313,7 @@ static void sum_demand(struct cycle *c)
 	}
 }
 
-/* Who has no quota of cpu or memory may hold any amount of it, and is guaranteed none. */
+/* A queue without a quota of cpu or memory may hold any amount of it, and is guaranteed none. */
 static int64_t guaranteed(const struct cycle *c, uint32_t queue, uint32_t res)
 {
 	const int64_t quota = share_of(c, queue, res)->quota;

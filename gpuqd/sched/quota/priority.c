@@ -137,7 +137,7 @@ uint64_t priority_key(const struct priority *p, uint32_t job)
 bool priority_exempt(const struct snapshot *s, uint32_t job, int64_t min_runtime_us)
 {
 	const struct snap_job *j = &s->jobs[job];
-	const uint32_t most = s->config.exempt_evictions;
+	const int64_t most = s->config.exempt_evictions;
 
 	if (most == 0 || j->n_evicted_day < most)
 		return false;

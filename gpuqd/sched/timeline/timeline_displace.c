@@ -84,7 +84,42 @@ static void restore(struct cycle *c, const struct before *was)
 	f->n_places = was->n_places;
 }
 
-/* Take the places of the job from what the timeline has from now on, or give them back. */
+/* When the job at one of those places ends, it gives back what it holds there. */
+static void end_at(struct cycle *c, uint32_t job, const struct place *p, const uint32_t *devices,
+		   int64_t end, int sign)
+{
+	const struct snap_request *r = &c->s->requests[c->s->jobs[job].request];
+	const struct need one = nodes_need(&r->groups[p->group]);
+	struct release ends;
+
+	if (end == GPUQ_UNLIMITED)
+		return;
+	memset(&ends, 0, sizeof(ends));
+	ends.end_us = end;
+	ends.node = p->node;
+	ends.whole = (int32_t)one.whole;
+	ends.pods = 1;
+	ends.closers = r->exclusive;
+	ends.cpu = one.cpu;
+	ends.memory = one.memory;
+	if (sign < 0) {
+		timeline_keep(c, &ends);
+		return; /* of the rest the table is cut: move_noted() */
+	}
+	timeline_give_back(c, &ends);
+	if (one.migs)
+		timeline_instances_end(c, p->node, one.profile, one.migs, end);
+	for (uint32_t d = 0; c->future->by_device && d < p->n_devices; d++) {
+		const uint32_t ix = c->s->nodes[p->node].device_first + devices[d];
+
+		timeline_parts_end(c, ix, p->milli,
+				   timeline_parts_bytes(c, ix, p->milli, &r->groups[p->group]),
+				   end);
+	}
+}
+
+/* Take the places of the job from what the timeline has from now until its end, or give them
+ * back. */
 static void hold_places(struct cycle *c, uint32_t job, int64_t end, const struct seats *seats,
 			int sign)
 {
@@ -103,6 +138,7 @@ static void hold_places(struct cycle *c, uint32_t job, int64_t end, const struct
 			f->closers[p->node] = (uint16_t)(f->closers[p->node] + sign);
 			f->any_closer = true;
 		}
+		end_at(c, job, p, &seats->devices[p->device_first], end, sign);
 		timeline_spend(c, p->node, now, end, &one, sign);
 		for (uint32_t d = 0; d < p->n_devices; d++) {
 			const uint32_t ix = first + seats->devices[p->device_first + d];
@@ -223,6 +259,7 @@ static void take_seats(struct cycle *c, const struct seats *seats)
 static bool move_noted(struct cycle *c, struct before *was, uint32_t job, int64_t end,
 		       const struct seats *seats)
 {
+	const uint32_t n_parts = c->future->n_part_ends, n_instances = c->future->n_instance_ends;
 	bool moved;
 
 	sort_moved(was);
@@ -230,6 +267,8 @@ static bool move_noted(struct cycle *c, struct before *was, uint32_t job, int64_
 	moved = plan_moved(c, was);
 	take_seats(c, seats);
 	hold_places(c, job, end, seats, -1);
+	c->future->n_part_ends = n_parts;
+	c->future->n_instance_ends = n_instances;
 	if (!moved) {
 		restore(c, was);
 		timeline_unplan(c, job);

@@ -37,6 +37,34 @@ void timeline_sort(struct cycle *c)
 	f->sorted = true;
 }
 
+void timeline_give_back(struct cycle *c, const struct release *r)
+{
+	struct future *f = c->future;
+	uint32_t at = f->n_releases;
+
+	timeline_sort(c);
+	if (!cycle_push(c, &f->releases, &f->n_releases, &f->room_releases, sizeof(*r), 1))
+		return;
+	while (at > 0 && f->releases[at - 1].end_us > r->end_us)
+		at--;
+	memmove(&f->releases[at + 1], &f->releases[at],
+		(f->n_releases - 1 - at) * sizeof(*f->releases));
+	f->releases[at] = *r;
+}
+
+void timeline_keep(struct cycle *c, const struct release *r)
+{
+	struct future *f = c->future;
+
+	for (uint32_t i = 0; i < f->n_releases; i++)
+		if (memcmp(&f->releases[i], r, sizeof(*r)) == 0) {
+			memmove(&f->releases[i], &f->releases[i + 1],
+				(f->n_releases - 1 - i) * sizeof(*f->releases));
+			f->n_releases--;
+			return;
+		}
+}
+
 static void give(int64_t *amount, int64_t more)
 {
 	if (*amount != GPUQ_UNLIMITED)

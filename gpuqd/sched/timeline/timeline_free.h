@@ -23,6 +23,9 @@ void timeline_free_throughout(struct cycle *c, uint32_t job, int64_t t, int64_t 
 /* Is this hold in the way of a job that starts at t? */
 bool timeline_bars(const struct cycle *c, const struct booked *b, uint32_t job, int64_t t);
 
+/* Something more is given back, all else in its place; and is so no more. */
+void timeline_give_back(struct cycle *c, const struct release *r);
+void timeline_keep(struct cycle *c, const struct release *r);
 void timeline_sort(struct cycle *c); /* the releases */
 
 #endif

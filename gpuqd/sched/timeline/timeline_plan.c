@@ -372,8 +372,8 @@ bool timeline_plan(struct cycle *c, uint32_t job, uint32_t flavor, bool starving
  * within reason. */
 static uint32_t max_tries(const struct cycle *c)
 {
-	const uint64_t n = (uint64_t)TIMES_TRIED * c->s->config.backfill_depth *
-			   ((uint64_t)c->s->n_flavors + 1);
+	const int64_t n = amount_times(c->s->config.backfill_depth,
+				       TIMES_TRIED * ((int64_t)c->s->n_flavors + 1));
 
 	return n < TRIES_MAX ? (uint32_t)n : TRIES_MAX;
 }

@@ -193,7 +193,7 @@ void timeline_starving(struct cycle *c)
 	if (l.room == 0 || !timeline_look_ahead(c))
 		return;
 	if (l.room > c->s->config.max_job_test)
-		l.room = c->s->config.max_job_test;
+		l.room = (uint32_t)c->s->config.max_job_test;
 	l.jobs = cycle_alloc(c, l.room, sizeof(*l.jobs));
 	scratch = cycle_alloc(c, l.room, sizeof(*scratch));
 	if (c->failed)

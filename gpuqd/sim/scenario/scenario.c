@@ -227,10 +227,24 @@ static void read_case(struct gpuq_arena *a, const char *file, const struct gpuq_
 		rc = read_steps(&r, raw->steps, &raw->c);
 	if (rc < 0)
 		return;
+	scenario_take_config(&raw->c.config);
+	for (size_t i = 0; i < raw->c.queues.n; i++)
+		scenario_take_queue(raw->c.config.unit, (struct sc_queue *)raw->c.queues.items + i);
 	raw->c.id = out->id;
 	raw->c.file = file;
 	raw->c.src = v;
 	out->c = &raw->c;
+}
+
+int64_t scenario_us(int unit, int64_t milli_units)
+{
+	static const int64_t seconds[] = { 1, 60, 3600, 86400 };
+	int64_t us;
+
+	if (__builtin_mul_overflow(milli_units, seconds[unit] * (GPUQ_US_PER_S / 1000), &us) ||
+	    us > INT64_MAX / 4 || us < INT64_MIN / 4)
+		return milli_units < 0 ? INT64_MIN / 4 : INT64_MAX / 4;
+	return us;
 }
 
 int scenario_within(struct gpuq_err *err, const char *list, size_t i)

@@ -47,16 +47,11 @@ enum { SC_BUDGET_SOFT, SC_BUDGET_HARD };
 struct sc_config {
 	int64_t now, cycles; /* cycles in thousandths, too; SC_ABSENT = to rest */
 	int unit;
-	int reclaim_to, budget_mode, min_runtime_method;
-	bool consolidation, cross_queue_priority;
-	int64_t backfill_depth, max_job_test, starve_time;
+	POLICY_SCHED_GROUP(sched); /* as a snapshot has them */
+	int budget_mode;
 	struct gpuq_strmap licences;
 	struct gpuq_objects reservations; /* struct sc_reservation */
-	int64_t preempt_min_runtime, reclaim_min_runtime;
-	/* What holds claims back in time; absent = nothing does. */
-	int64_t cooldown, claims_per_hour, claim_reversals, moves_per_day, grow_delay, gang_repair;
-	int64_t preemption_delay, idle_window;
-	int64_t claim_spare_max; /* absent = no bound */
+	int64_t idle_window;
 	struct gpuq_strmap priority_weights;
 	int64_t usage_k, usage_half_life;
 	struct gpuq_strlist topology_levels, flavors;
@@ -77,16 +72,13 @@ struct sc_node {
 	int state; /* enum snap_node_state */
 };
 
-enum { SC_OWN_PRIORITY, SC_OWN_STRICT };
-
 struct sc_queue {
 	const char *name, *parent;
 	struct sc_amounts quota, shared_quota, limit, borrow_limit, lend_limit;
-	int64_t weight, priority, quota_cpu, limit_cpu, quota_mem_mb, limit_mem_mb;
-	int preempt_within, reclaim, own_preempt;
-	int64_t borrow_preempt_max_priority;
-	bool reclaimable, fence, stopped, spread, budget_demotes;
-	int64_t preempt_min_runtime, reclaim_min_runtime, usage;
+	POLICY_QUEUE_GROUP(policy); /* as a snapshot has them; rank and priorities in thousandths */
+	int64_t quota_cpu, limit_cpu, quota_mem_mb, limit_mem_mb;
+	bool spread;
+	int64_t usage;
 	int64_t budget_gpu_min, budget_used_gpu_min;
 	int budget_mode; /* 0 = the config's, else one more than there */
 	int64_t user_max_running, user_max_gpus, job_max_gpus, max_running, max_gpus;
@@ -206,6 +198,13 @@ const char *scenario_subject(const struct sc_step *s); /* the job or node it is 
  * GPUQ_ETOOBIG, GPUQ_ENOMEM. */
 int scenario_read(struct gpuq_arena *a, const char *file, const char *text, size_t n,
 		  struct sc_result **out, size_t *n_out, struct gpuq_err *err);
+
+/* What a case without queues has: one of all there is. */
+void scenario_only_queue(struct sc_queue *q);
+
+/* A time of the case, in thousandths of its unit (SC_UNIT_*), as microseconds. What is too far off is
+ * never, but near enough to be added to. */
+int64_t scenario_us(int unit, int64_t milli_units);
 
 /* Says that err's field is one of entry i of that list: "queue" becomes "pending[2].queue".
  * Returns err's code. */

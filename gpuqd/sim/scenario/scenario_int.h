@@ -18,6 +18,11 @@ extern const struct gpuq_custom scenario_indexes; /* gpu_index and n_gpu_index *
 extern const struct gpuq_schema scenario_config, scenario_node, scenario_queue, scenario_user,
 	scenario_job;
 
+/* The keys of the site, once all of the case's config has been read: times in microseconds, and what
+ * absent keys mean. */
+void scenario_take_config(struct sc_config *c);
+void scenario_take_queue(int unit, struct sc_queue *q);
+
 /* clang-format off */
 #define NUM(type, k, field, d)                                                                     \
 	{                                                                                          \

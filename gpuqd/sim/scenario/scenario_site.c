@@ -8,16 +8,10 @@
 /* The cluster and its queues. */
 
 static const char *const units[] = { "second", "minute", "hour", "day", NULL };
-static const char *const reclaim_tos[] = { "fair_share", "guarantee", NULL };
 static const char *const budget_modes[] = { "soft", "hard", NULL };
 static const char *const queue_budget_modes[] = { "config", "soft", "hard", NULL };
-static const char *const runtime_methods[] = { "lca", "queue", NULL };
 static const char *const reservation_kinds[] = { "user", "maintenance", NULL };
 static const char *const node_states[] = { "ready", "drained", "suspect", "down", NULL };
-static const char *const reclaims[] = { "any", "lower_or_equal", "lower", "never", NULL };
-static const char *const preempts[] = { "lower", "lower_or_newer", "never", NULL };
-
-static const char *const own_preempts[] = { "priority", "strict", NULL };
 
 static const struct gpuq_field reservation_fields[] = {
 	STR(sc_reservation, "name", name, "what it is called"),
@@ -39,32 +33,91 @@ static const struct gpuq_schema reservation_schema = {
 	.fields = reservation_fields,
 };
 
+/* ---- the keys of the site: as they are written, then as a snapshot has them ---- */
+
+#define KIND_FACTOR GPUQ_K_CUSTOM
+#define KIND_INT GPUQ_K_CUSTOM
+#define KIND_WORD GPUQ_K_ENUM
+#define KIND_FLAG GPUQ_K_BOOL
+#define KIND_SPAN GPUQ_K_CUSTOM
+#define KIND_COUNT GPUQ_K_CUSTOM
+#define KIND_LIMIT GPUQ_K_CUSTOM
+#define KIND_DEVICES GPUQ_K_CUSTOM
+#define ROW(type, kind_, key_, member_, names_, doc_)                                              \
+	{ .key = (key_),                                                                           \
+	  .kind = KIND_##kind_,                                                                    \
+	  .offset = offsetof(struct type, member_),                                                \
+	  .names = (names_),                                                                       \
+	  .custom = &scenario_num,                                                                 \
+	  .doc = (doc_) },
+#define SCHED_FIELD(kind, member, key, dflt, absent, recorded, names, least, most, doc)            \
+	ROW(sc_config, kind, key, member, names, doc)
+#define QUEUE_FIELD(kind, member, key, scenario, dflt, recorded, how, names, least, most, doc)     \
+	ROW(sc_queue, kind, scenario, member, names, doc)
+
+/* What a member holds until a file has been read. */
+#define UNREAD_FACTOR(absent) (absent)
+#define UNREAD_INT(absent) (absent)
+#define UNREAD_WORD(absent) (absent)
+#define UNREAD_FLAG(absent) (absent)
+#define UNREAD_SPAN(absent) SC_ABSENT
+#define UNREAD_COUNT(absent) SC_ABSENT
+#define UNREAD_LIMIT(absent) SC_ABSENT
+#define UNREAD_DEVICES(absent) SC_ABSENT
+
+static int64_t span(int unit, int64_t t, int64_t absent)
+{
+	return t == SC_ABSENT || t < 0 ? absent : scenario_us(unit, t);
+}
+
+static int64_t count(int64_t milli, int64_t absent)
+{
+	if (milli == SC_ABSENT)
+		return absent;
+	return milli < 0 ? GPUQ_UNLIMITED : milli / 1000;
+}
+
+static int64_t devices(int64_t milli, int64_t absent)
+{
+	if (milli == SC_ABSENT)
+		return absent;
+	return milli < 0 ? GPUQ_UNLIMITED : milli;
+}
+
+#define TAKEN_FACTOR(v, absent) (v)
+#define TAKEN_INT(v, absent) (v)
+#define TAKEN_WORD(v, absent) (v)
+#define TAKEN_FLAG(v, absent) (v)
+#define TAKEN_SPAN(v, absent) span(unit, v, absent)
+#define TAKEN_COUNT(v, absent) count(v, absent)
+#define TAKEN_LIMIT(v, absent) count(v, absent)
+#define TAKEN_DEVICES(v, absent) devices(v, absent)
+
+void scenario_take_config(struct sc_config *c)
+{
+	const int unit = c->unit;
+
+#define X(kind, member, key, dflt, absent, ...) c->member = TAKEN_##kind(c->member, absent);
+	POLICY_SCHED_KEYS(X)
+#undef X
+}
+
+void scenario_take_queue(int unit, struct sc_queue *q)
+{
+#define X(kind, member, key, scenario, dflt, ...) q->member = TAKEN_##kind(q->member, dflt);
+	POLICY_QUEUE_KEYS(X)
+#undef X
+}
+
 static const struct gpuq_field config_fields[] = {
 	NUM(sc_config, "now", now, "the time it is"),
 	WORD(sc_config, "unit", unit, units, "of all times"),
 	NUM(sc_config, "cycles", cycles, "how many; absent = to rest"),
-	WORD(sc_config, "reclaim_to", reclaim_to, reclaim_tos, "what claims may reach"),
-	BOOL(sc_config, "consolidation", consolidation, "move jobs for blocked ones"),
-	BOOL(sc_config, "cross_queue_priority", cross_queue_priority, "between queues alike"),
-	NUM(sc_config, "backfill_depth", backfill_depth, "reservations; -1 = all"),
-	NUM(sc_config, "max_job_test", max_job_test, "blocked jobs looked at"),
-	NUM(sc_config, "starve_time", starve_time, "who waits longer is planned first"),
-	MAP(sc_config, "licences", licences, "counters that jobs take from"),
+	POLICY_SCHED_KEYS(SCHED_FIELD)
+		MAP(sc_config, "licences", licences, "counters that jobs take from"),
 	MAP(sc_config, "licenses", licences, "the same"),
 	MANY(sc_config, "reservations", reservations, &reservation_schema, "calendar slices"),
 	WORD(sc_config, "budget_mode", budget_mode, budget_modes, "soft or hard"),
-	WORD(sc_config, "min_runtime_method", min_runtime_method, runtime_methods, "whose counts"),
-	NUM(sc_config, "preempt_min_runtime", preempt_min_runtime, "default for all queues"),
-	NUM(sc_config, "reclaim_min_runtime", reclaim_min_runtime, "default for all queues"),
-	NUM(sc_config, "cooldown", cooldown, "an evicted job's queue claims back no sooner"),
-	NUM(sc_config, "claims_per_hour", claims_per_hour, "on fair shares, against one queue"),
-	NUM(sc_config, "claim_reversals", claim_reversals, "between two queues in an hour"),
-	NUM(sc_config, "claim_spare_max", claim_spare_max, "devices that a claim may leave over"),
-	NUM(sc_config, "moves_per_day", moves_per_day, "of one job"),
-	NUM(sc_config, "grow_delay", grow_delay, "from shrinking to growing again"),
-	NUM(sc_config, "gang_repair", gang_repair, "how long a broken gang is kept"),
-	NUM(sc_config, "preemption_delay", preemption_delay,
-	    "how long a job waits before it claims"),
 	NUM(sc_config, "idle_window", idle_window, "pieces of time that are idle or not"),
 	MAP(sc_config, "priority_weights", priority_weights, "points of age, fairshare, size, qos"),
 	NUM(sc_config, "usage_k", usage_k, "weight of past usage"),
@@ -81,12 +134,10 @@ static void config_defaults(void *obj)
 
 	c->unit = SC_UNIT_MINUTE;
 	c->cycles = SC_ABSENT;
-	c->consolidation = true;
-	c->backfill_depth = c->max_job_test = c->starve_time = SC_ABSENT;
-	c->usage_half_life = c->claim_spare_max = SC_ABSENT;
-	c->preempt_min_runtime = c->reclaim_min_runtime = SC_ABSENT;
-	c->cooldown = c->claims_per_hour = c->claim_reversals = c->moves_per_day = SC_ABSENT;
-	c->grow_delay = c->gang_repair = c->preemption_delay = c->idle_window = SC_ABSENT;
+#define X(kind, member, key, dflt, absent, ...) c->member = UNREAD_##kind(absent);
+	POLICY_SCHED_KEYS(X)
+#undef X
+	c->usage_half_life = c->idle_window = SC_ABSENT;
 }
 
 const struct gpuq_schema scenario_config = {
@@ -214,27 +265,16 @@ static const struct gpuq_field queue_fields[] = {
 	AMOUNT("limit", limit, "absolute cap; -1 none"),
 	AMOUNT("borrow_limit", borrow_limit, "limit as an amount beyond the quota"),
 	AMOUNT("lend_limit", lend_limit, "how much of idle quota others may use"),
-	NUM(sc_queue, "weight", weight, "portion of what is left over"),
-	NUM(sc_queue, "priority", priority, "rank: larger is offered it first"),
-	NUM(sc_queue, "quota_cpu", quota_cpu, "thousandths of a core"),
+	POLICY_QUEUE_KEYS(QUEUE_FIELD)
+		NUM(sc_queue, "quota_cpu", quota_cpu, "thousandths of a core"),
 	NUM(sc_queue, "limit_cpu", limit_cpu, "thousandths of a core"),
 	NUM(sc_queue, "quota_mem_mb", quota_mem_mb, "memory"),
 	NUM(sc_queue, "limit_mem_mb", limit_mem_mb, "memory"),
-	WORD(sc_queue, "preempt_within", preempt_within, preempts, "whom its jobs may evict"),
-	WORD(sc_queue, "reclaim", reclaim, reclaims, "whom it may claim from"),
-	WORD(sc_queue, "own_preempt", own_preempt, own_preempts, "to whom its own jobs yield"),
-	NUM(sc_queue, "borrow_preempt_max_priority", borrow_preempt_max_priority, "see reclaim"),
-	BOOL(sc_queue, "reclaimable", reclaimable, "may others claim from it"),
-	BOOL(sc_queue, "fence", fence, "claims stay inside"),
 	BOOL(sc_queue, "spread", spread, "its jobs prefer the emptiest nodes"),
-	BOOL(sc_queue, "stopped", stopped, "starts nothing"),
-	NUM(sc_queue, "preempt_min_runtime", preempt_min_runtime, "protection"),
-	NUM(sc_queue, "reclaim_min_runtime", reclaim_min_runtime, "protection"),
 	NUM(sc_queue, "usage", usage, "past usage, normalised"),
 	NUM(sc_queue, "budget_gpu_min", budget_gpu_min, "GPU-minutes"),
 	NUM(sc_queue, "budget_used_gpu_min", budget_used_gpu_min, "GPU-minutes"),
 	WORD(sc_queue, "budget_mode", budget_mode, queue_budget_modes, "absent: the config's"),
-	BOOL(sc_queue, "budget_demotes_guarantee", budget_demotes, "used up, its quota is none"),
 	NUM(sc_queue, "user_max_running", user_max_running, "jobs of one user at once"),
 	NUM(sc_queue, "user_max_gpus", user_max_gpus, "devices of one user at once"),
 	NUM(sc_queue, "job_max_gpus", job_max_gpus, "devices of one job"),
@@ -251,23 +291,31 @@ static void queue_defaults(void *obj)
 
 	q->quota.all = q->shared_quota.all = q->limit.all = SC_ABSENT;
 	q->borrow_limit.all = q->lend_limit.all = SC_ABSENT;
-	q->weight = 1000;
-	q->priority = 100 * 1000;
+#define X(kind, member, key, scenario, dflt, ...) q->member = UNREAD_##kind(dflt);
+	POLICY_QUEUE_KEYS(X)
+#undef X
+	q->rank = 100 * 1000;
 	q->quota_cpu = q->limit_cpu = q->quota_mem_mb = q->limit_mem_mb = SC_ABSENT;
-	q->borrow_preempt_max_priority = SC_ABSENT;
-	q->reclaimable = true;
-	q->preempt_min_runtime = q->reclaim_min_runtime = SC_ABSENT;
 	q->budget_gpu_min = SC_ABSENT;
 	q->user_max_running = q->user_max_gpus = q->job_max_gpus = SC_ABSENT;
 	q->max_running = q->max_gpus = SC_ABSENT;
 	q->idle_limit = SC_ABSENT;
 }
 
+void scenario_only_queue(struct sc_queue *q)
+{
+	memset(q, 0, sizeof(*q));
+	queue_defaults(q);
+	q->name = "default";
+	q->quota.all = q->limit.all = SC_NONE;
+	scenario_take_queue(SC_UNIT_SECOND, q);
+}
+
 static int queue_check(struct gpuq_reader *r, const struct gpuq_val *v, void *obj)
 {
 	const struct sc_queue *q = obj;
 
-	if (q->weight < 0 || q->usage < 0)
+	if (q->weight_milli < 0 || q->usage < 0)
 		return gpuq_reader_fail(r, v, GPUQ_EINVAL, "weight and usage are at least 0");
 	if (strcmp(q->name, "root") == 0)
 		return gpuq_reader_fail(r, v, GPUQ_EINVAL, "root is the unlimited top");

@@ -5,7 +5,6 @@
 #include "gpuqd/site/policy.h"
 #include "gpuqd/sched/quota/priority.h"
 #include "gpuqd/sched/sched.h"
-#include "gpuqd/snapshot/policy_sched.h"
 #include "gpuqd/util/sort.h"
 #include "gpuqd/sim/trace/trace_core.h"
 
@@ -410,7 +409,7 @@ static bool exact(const struct core *c, const struct plan *p, uint32_t most)
 static int cycle(struct core *c, int64_t now_us, int64_t *wake_us, bool *again,
 		 struct gpuq_err *err)
 {
-	const uint32_t least = c->n_free + c->config.backfill_depth + 1;
+	const uint32_t least = c->n_free + (uint32_t)c->config.backfill_depth + 1;
 	uint32_t most = c->shown > least ? c->shown : least;
 	struct plan p = { 0 };
 	int rc;

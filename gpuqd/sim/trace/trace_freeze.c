@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "gpuqd/snapshot/snapshot_build.h"
+#include "gpuqd/snapshot/snapshot_jobs.h"
+#include "gpuqd/snapshot/snapshot_lines.h"
 #include "gpuqd/util/sort.h"
 
 /* State -> snapshot. */

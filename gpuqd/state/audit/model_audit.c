@@ -192,7 +192,7 @@ static int audit_requests(const struct model *m, struct gpuq_err *err)
 
 	job_each(m, j)
 		users++;
-	for (const struct request *r = m->requests_by_id; r; r = r->hh_id.next)
+	for (const struct request *r = m->requests.list; r; r = r->next)
 		kept += r->n_jobs;
 	return kept == users ? 0 : differs(err, "all", "requests", "users", kept, users);
 }

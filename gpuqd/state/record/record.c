@@ -311,15 +311,14 @@ static int load_request(struct model *m, uint32_t id, const void *bytes, size_t 
 			struct gpuq_err *err)
 {
 	struct request *r;
-	int rc = request_decode(bytes, n, &r, err);
+	int rc = requests_decode(&m->requests, bytes, n, &r, err);
 
 	if (rc != 0) {
 		gpuq_err_prefix(err, "request %u", id);
 		return GPUQ_ECORRUPT;
 	}
 	r->id = id;
-	HASH_ADD_KEYPTR(hh_bytes, m->requests_by_bytes, r->bytes, r->len, r);
-	HASH_ADD(hh_id, m->requests_by_id, id, sizeof(r->id), r);
+	requests_add(&m->requests, r);
 	return 0;
 }
 

@@ -424,7 +424,7 @@ static struct request *load_request_of(struct model *m, const struct job *before
 	struct request *r = before ? before->request : NULL;
 
 	if (!r || r->id != id)
-		HASH_FIND(hh_id, m->requests_by_id, &id, sizeof(id), r);
+		r = requests_find(&m->requests, id);
 	if (r)
 		r->n_jobs++;
 	return r;

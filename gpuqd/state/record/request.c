@@ -3,7 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <utlist.h>
+
+#include "gpuqd/util/hash.h"
+#include "gpuqd/util/varint.h"
 #include "libgpuq/limits.h"
+#include "libgpuq/units.h"
 #include "libgpuq/wire/mp.h"
 
 /* What does not bear on where and when a job can run is left out, so that jobs which
@@ -51,59 +56,372 @@ out:
 	return rc;
 }
 
-int request_decode(const void *bytes, size_t n, struct request **out, struct gpuq_err *err)
-{
-	static const struct gpuq_mp_limits lim = { GPUQ_MSG_BYTES_MAX, GPUQ_MSG_DEPTH_MAX,
-						   GPUQ_MSG_ITEMS_MAX };
-	struct request *r = calloc(1, sizeof(*r));
-	struct gpuq_reader rd = { .err = err, .lenient = true, .stored = true };
-	struct gpuq_val *v;
-	int rc;
+/* ---- one block of it ---- */
 
-	if (!r)
-		return gpuq_no_memory(err);
-	rd.arena = &r->arena;
-	rc = gpuq_mp_read(&r->arena, &lim, bytes, n, &v, err);
-	if (rc == 0)
-		rc = gpuq_spec_read(&rd, v, &r->spec);
-	r->bytes = rc == 0 ? malloc(n ? n : 1) : NULL;
-	if (rc == 0 && !r->bytes)
-		rc = gpuq_no_memory(err);
-	if (rc != 0) {
-		request_free(r);
-		return rc;
+/* Where the next piece of a block goes; NULL: nothing is written, sizes are added up. */
+struct block {
+	unsigned char *at;
+	size_t n;
+};
+
+static void *take(struct block *b, const void *from, size_t n)
+{
+	void *to = b->at ? b->at + b->n : NULL;
+
+	if (to && from)
+		memcpy(to, from, n);
+	b->n += (n + 7) & ~(size_t)7;
+	return to;
+}
+
+static const char *take_str(struct block *b, const char *s)
+{
+	return s ? take(b, s, strlen(s) + 1) : NULL;
+}
+
+static const char **take_strs(struct block *b, const char *const *items, size_t n)
+{
+	const char **to = n ? take(b, NULL, n * sizeof(*to)) : NULL;
+
+	for (size_t i = 0; i < n; i++) {
+		const char *s = take_str(b, items[i]);
+
+		if (to)
+			to[i] = s;
 	}
-	memcpy(r->bytes, bytes, n);
-	r->len = n;
-	r->n_pods = (uint32_t)gpuq_spec_pods(&r->spec);
-	r->gpus_milli = gpuq_spec_gpus_milli(&r->spec);
-	*out = r;
-	return 0;
+	return to;
+}
+
+static bool says_where(const struct gpuq_group *g)
+{
+	return g->n_required || g->n_preferred || g->n_tolerations || g->nodes.n || g->exclude.n ||
+	       g->topology_required || g->topology_preferred || g->n_slices;
+}
+
+/* Most are called so: the word is there once. */
+static const char *take_name(struct block *b, const char *name)
+{
+	static const char usual[] = "main";
+
+	return strcmp(name, usual) == 0 ? usual : take_str(b, name);
+}
+
+static struct request_group amounts_of(const struct gpuq_group *g)
+{
+	return (struct request_group){ .name = g->name ? g->name : "main",
+				       .mig = g->mig,
+				       .where = says_where(g) ? g : NULL,
+				       .pods_min = g->pods_min,
+				       .pods_max = g->pods_max,
+				       .gpus_milli = g->gpus_milli,
+				       .gpu_memory_bytes = g->gpu_memory_bytes,
+				       .gpu_cores = g->gpu_cores,
+				       .cpu_milli = g->cpu_milli,
+				       .memory_bytes = g->memory_bytes };
+}
+
+static void take_groups(struct block *b, const struct gpuq_spec *spec, struct request *r)
+{
+	struct request_group *to = take(b, NULL, spec->n_groups * sizeof(*to));
+
+	for (size_t i = 0; i < spec->n_groups; i++) {
+		struct request_group one = amounts_of(&spec->groups[i]);
+
+		one.name = take_name(b, one.name);
+		one.mig = take_str(b, one.mig);
+		if (to)
+			to[i] = one;
+	}
+	r->spec.groups = to;
+	r->spec.n_groups = (uint32_t)spec->n_groups;
+}
+
+/* Twice: for its size, and into it. */
+static struct request *fill(struct block *b, const struct gpuq_spec *spec, const void *bytes,
+			    size_t n)
+{
+	struct request head = { .len = (uint32_t)n };
+	struct request *r = take(b, NULL, sizeof(head));
+
+	take_groups(b, spec, &head);
+	head.spec.flavors.items = take_strs(b, spec->flavors.items, spec->flavors.n);
+	head.spec.flavors.n = spec->flavors.n;
+	head.spec.licenses.keys = take_strs(b, spec->licenses.keys, spec->licenses.n);
+	head.spec.licenses.vals = take_strs(b, spec->licenses.vals, spec->licenses.n);
+	head.spec.licenses.n = spec->licenses.n;
+	head.spec.exclusive = spec->exclusive;
+	head.bytes = take(b, bytes, n);
+	head.n_pods = (uint32_t)gpuq_spec_pods(spec);
+	head.gpus_milli = gpuq_spec_gpus_milli(spec);
+	if (r)
+		*r = head;
+	return r;
 }
 
 struct request *request_borrow(const struct gpuq_spec *spec, const void *bytes, size_t n)
 {
-	struct request *r = calloc(1, sizeof(*r));
+	struct block b = { 0 };
 
-	if (r)
-		r->bytes = malloc(n ? n : 1);
-	if (!r || !r->bytes) {
-		free(r);
-		return NULL;
-	}
-	memcpy(r->bytes, bytes, n);
-	r->len = n;
-	r->spec = *spec;
-	r->n_pods = (uint32_t)gpuq_spec_pods(&r->spec);
-	r->gpus_milli = gpuq_spec_gpus_milli(&r->spec);
-	return r;
+	fill(&b, spec, bytes, n);
+	b = (struct block){ .at = calloc(1, b.n) };
+	return b.at ? fill(&b, spec, bytes, n) : NULL;
 }
 
-void request_free(struct request *r)
+int request_decode(const void *bytes, size_t n, struct request **out, struct gpuq_err *err)
 {
+	static const struct gpuq_mp_limits lim = { GPUQ_MSG_BYTES_MAX, GPUQ_MSG_DEPTH_MAX,
+						   GPUQ_MSG_ITEMS_MAX };
+	struct gpuq_arena mem = GPUQ_ARENA_INIT(0);
+	struct gpuq_reader rd = { .arena = &mem, .err = err, .lenient = true, .stored = true };
+	struct block b = { 0 };
+	struct gpuq_spec spec = { 0 };
+	struct gpuq_val *v;
+	struct request *r = NULL;
+	bool where = false;
+	int rc = gpuq_mp_read(&mem, &lim, bytes, n, &v, err);
+
+	if (rc == 0)
+		rc = gpuq_spec_read(&rd, v, &spec);
+	if (rc == 0) {
+		fill(&b, &spec, bytes, n);
+		b = (struct block){ .at = calloc(1, b.n) };
+		if (!b.at)
+			rc = gpuq_no_memory(err);
+	}
+	if (rc == 0) {
+		r = fill(&b, &spec, bytes, n);
+		for (size_t i = 0; i < spec.n_groups; i++)
+			where |= says_where(&spec.groups[i]);
+		*out = r;
+	}
+	if (where)
+		r->arena = mem;
+	else
+		gpuq_arena_done(&mem);
+	return rc;
+}
+
+bool request_spec_of(struct gpuq_arena *a, const struct gpuq_spec *spec, struct request_spec *out)
+{
+	struct request_group *groups = gpuq_arena_calloc(a, spec->n_groups, sizeof(*groups));
+
+	for (size_t i = 0; groups && i < spec->n_groups; i++)
+		groups[i] = amounts_of(&spec->groups[i]);
+	*out = (struct request_spec){ .flavors = spec->flavors,
+				      .licenses = spec->licenses,
+				      .groups = groups,
+				      .n_groups = (uint32_t)spec->n_groups,
+				      .exclusive = spec->exclusive };
+	return groups != NULL;
+}
+
+void request_group_of(const struct request_group *g, struct gpuq_group *out)
+{
+	*out = g->where ? *g->where
+			: (struct gpuq_group){ .name = g->name,
+					       .mig = g->mig,
+					       .pods_min = g->pods_min,
+					       .pods_max = g->pods_max,
+					       .gpus_milli = g->gpus_milli,
+					       .gpu_memory_bytes = g->gpu_memory_bytes,
+					       .gpu_cores = g->gpu_cores,
+					       .cpu_milli = g->cpu_milli,
+					       .memory_bytes = g->memory_bytes };
+}
+
+/* ---- a request like the one before it ---- */
+
+/* Bytes of the value that comes next. */
+static size_t value_at(struct rec *r, const unsigned char **from)
+{
+	*from = r->p;
+	varint_skip(r);
+	return r->bad ? 0 : (size_t)(r->p - *from);
+}
+
+static bool is_key(const unsigned char *p, size_t n, const char *key)
+{
+	return n == strlen(key) + 1 && p[0] == (0xa0 | (n - 1)) && memcmp(p + 1, key, n - 1) == 0;
+}
+
+/* The text of a value that is one, with room for its end. */
+static bool text_of(const unsigned char *p, size_t n, char out[32])
+{
+	struct rec r = { p, p + n, false };
+	size_t len;
+	const char *s;
+
+	if (n == 0 || (p[0] & 0xe0) != 0xa0)
+		return false;
+	s = rec_get_str(&r, &len);
+	if (r.bad || len >= 32)
+		return false;
+	memcpy(out, s, len);
+	out[len] = '\0';
+	return true;
+}
+
+/* Thousandths as gpuq_spec_write() has them: a whole number, or a binary fraction of 64 bits, of
+ * which those are read that are a thousandth but for the last bits. */
+static bool milli_at(const unsigned char *p, size_t n, int64_t *out)
+{
+	struct rec r = { p, p + n, false };
+	uint64_t bits = 0, times, milli, rest;
+	int shift;
+
+	if (n > 0 && p[0] < 0x80) {
+		*out = rec_get_int(&r) * 1000;
+		return true;
+	}
+	if (n != 9 || p[0] != 0xcb)
+		return false;
+	for (int i = 1; i < 9; i++)
+		bits = bits << 8 | p[i];
+	/* Its value: 53 bits, shifted to the right. A sign makes that a shift to the left. */
+	shift = 1075 - (int)(bits >> 52);
+	if (shift < 22 || shift > 62)
+		return false;
+	times = ((bits & ((UINT64_C(1) << 52) - 1)) | UINT64_C(1) << 52) * 1000;
+	milli = (times + (UINT64_C(1) << (shift - 1))) >> shift;
+	rest = milli << shift > times ? (milli << shift) - times : times - (milli << shift);
+	*out = (int64_t)milli;
+	return rest <= (UINT64_C(1) << shift) / 1000000;
+}
+
+/* Most requests of many different ones differ from the last in nothing but cpus and memory. Are
+ * these bytes such, then g, which is the last one's only group, gets theirs. */
+static bool differs_in_amounts(const struct request *last, const void *bytes, size_t n,
+			       struct gpuq_group *g)
+{
+	struct rec a = { last->bytes, last->bytes + last->len, false };
+	struct rec b = { bytes, (const unsigned char *)bytes + n, false };
+	struct gpuq_err err;
+	char text[32];
+	uint32_t left;
+
+	/* A map of few keys is one byte. */
+	if (n == 0 || *a.p != *b.p || (*a.p & 0xf0) != 0x80)
+		return false;
+	left = *a.p++ & 0x0f;
+	b.p++;
+	while (left-- > 0) {
+		const unsigned char *key, *key_b, *x, *y;
+		const size_t n_key = value_at(&a, &key), n_key_b = value_at(&b, &key_b);
+		const size_t n_x = value_at(&a, &x), n_y = value_at(&b, &y);
+
+		if (a.bad || b.bad || n_key != n_key_b || memcmp(key, key_b, n_key) != 0)
+			return false;
+		if (n_x == n_y && memcmp(x, y, n_x) == 0)
+			continue;
+		if (is_key(key, n_key, "cpus")
+			    ? !milli_at(y, n_y, &g->cpu_milli)
+			    : !is_key(key, n_key, "memory") || !text_of(y, n_y, text) ||
+				      gpuq_bytes_parse(text, &g->memory_bytes, &err) != 0)
+			return false;
+	}
+	return a.p == a.end && b.p == b.end;
+}
+
+static struct request *like_last(const struct request *last, const void *bytes, size_t n)
+{
+	struct gpuq_group g;
+	struct gpuq_spec spec = { .groups = &g, .n_groups = 1 };
+
+	if (!last || last->spec.n_groups != 1 || last->spec.groups[0].where)
+		return NULL;
+	request_group_of(&last->spec.groups[0], &g);
+	if (!differs_in_amounts(last, bytes, n, &g))
+		return NULL;
+	spec.flavors = last->spec.flavors;
+	spec.licenses = last->spec.licenses;
+	spec.exclusive = last->spec.exclusive;
+	return request_borrow(&spec, bytes, n);
+}
+
+int requests_decode(const struct requests *all, const void *bytes, size_t n, struct request **out,
+		    struct gpuq_err *err)
+{
+	struct request *r = like_last(all->list ? all->list->prev : NULL, bytes, n);
+
 	if (!r)
-		return;
+		return request_decode(bytes, n, out, err);
+	*out = r;
+	return 0;
+}
+
+/* ---- all of them ---- */
+
+static uint32_t hash_id(uint32_t id)
+{
+	return hash_mix(id * UINT64_C(0x9e3779b97f4a7c15));
+}
+
+static uint32_t hash_of_id(const void *item)
+{
+	return hash_id(((const struct request *)item)->id);
+}
+
+static uint32_t hash_of_bytes(const void *item)
+{
+	const struct request *r = item;
+
+	return hash_bytes(r->bytes, r->len);
+}
+
+struct request *requests_find(const struct requests *all, uint32_t id)
+{
+	struct request *r;
+
+	table_each(&all->by_id, hash_id(id), r)
+		if (r->id == id)
+			return r;
+	return NULL;
+}
+
+struct request *requests_find_bytes(const struct requests *all, const void *bytes, size_t n)
+{
+	struct request *r;
+
+	table_each(&all->by_bytes, hash_bytes(bytes, n), r)
+		if (r->len == n && memcmp(r->bytes, bytes, n) == 0)
+			return r;
+	return NULL;
+}
+
+void requests_add(struct requests *all, struct request *r)
+{
+	DL_APPEND(all->list, r);
+	table_add(&all->by_id, r, hash_of_id);
+	table_add(&all->by_bytes, r, hash_of_bytes);
+}
+
+static void request_free(struct request *r)
+{
 	gpuq_arena_done(&r->arena);
-	free(r->bytes);
 	free(r);
+}
+
+void requests_remove(struct requests *all, struct request *r)
+{
+	DL_DELETE(all->list, r);
+	table_remove(&all->by_id, r, hash_of_id);
+	table_remove(&all->by_bytes, r, hash_of_bytes);
+	request_free(r);
+}
+
+void requests_expect(struct requests *all, size_t n)
+{
+	table_reserve(&all->by_id, (uint32_t)n, hash_of_id);
+	table_reserve(&all->by_bytes, (uint32_t)n, hash_of_bytes);
+}
+
+void requests_done(struct requests *all)
+{
+	struct request *r, *next;
+
+	DL_FOREACH_SAFE(all->list, r, next)
+		request_free(r);
+	table_done(&all->by_id);
+	table_done(&all->by_bytes);
+	all->list = NULL;
 }

@@ -99,7 +99,7 @@ static struct gpuq_val *view_mig(struct gpuq_arena *a, const struct node *n)
 		const struct pod *p;
 
 		DL_FOREACH2(n->pods, p, node_next) {
-			const struct gpuq_group *g = &p->job->request->spec.groups[p->group];
+			const struct request_group *g = &p->job->request->spec.groups[p->group];
 
 			if (model_pod_takes(p) && g->mig && snap_profile_same(g->mig, f->profile))
 				left -= g->gpus_milli / 1000;
@@ -335,8 +335,8 @@ struct gpuq_val *view_queue(struct gpuq_arena *a, const struct model *m, const s
 	gpuq_put(a, v, "quota", view_quota(a, m, q));
 	gpuq_put(a, v, "limit", view_amount(a, &q->site->limit, GPUQ_UNLIMITED));
 	gpuq_put(a, v, "weight",
-		 q->site->weight % 1000 ? gpuq_real(a, (double)q->site->weight / 1000)
-					: gpuq_int(a, q->site->weight / 1000));
+		 q->site->weight_milli % 1000 ? gpuq_real(a, (double)q->site->weight_milli / 1000)
+					      : gpuq_int(a, q->site->weight_milli / 1000));
 	gpuq_put(a, v, "fair_share",
 		 q->fair_milli < 0 ? gpuq_null(a) : view_devices(a, q->fair_milli));
 	gpuq_put(a, v, "allocated", view_devices(a, allocated));

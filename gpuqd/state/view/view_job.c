@@ -354,6 +354,19 @@ static struct size size_of_spec(const struct gpuq_spec *spec)
 	return s;
 }
 
+static struct size size_of_request(const struct request *r)
+{
+	struct size s = { r->n_pods, r->gpus_milli, 0, 0 };
+
+	for (uint32_t i = 0; i < r->spec.n_groups; i++) {
+		const struct request_group *g = &r->spec.groups[i];
+
+		s.cpu_milli += g->pods_min * g->cpu_milli;
+		s.memory_bytes += g->pods_min * g->memory_bytes;
+	}
+	return s;
+}
+
 /* What an elastic job has now may be more than one start of it takes. */
 static struct size size_of(const struct job *j)
 {
@@ -361,7 +374,7 @@ static struct size size_of(const struct job *j)
 	const struct pod *p;
 
 	if (!model_job_is_live(j) || !job_is_elastic(j))
-		return size_of_spec(&j->request->spec);
+		return size_of_request(j->request);
 	DL_FOREACH2(j->pods, p, job_next)
 		if (p->attempt == j->attempt && !p->dropped) {
 			s.pods++;

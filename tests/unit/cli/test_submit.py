@@ -23,6 +23,22 @@ def taken(*jobs):
     return lambda call: {"jobs": list(jobs) or [job(17, "PENDING")]}
 
 
+def pending_until_cancelled():
+    """Handlers of a server on which job 17 is pending until it is cancelled."""
+    cancelled = threading.Event()
+
+    def wait(call):
+        call.item(job(17, "PENDING"))
+        if cancelled.is_set():
+            return {"jobs": [job(17, "CANCELLED")]}
+        call.until_cancelled()
+
+    def cancel(call):
+        cancelled.set()
+        return {"matched": 1, "jobs": [], "errors": []}
+    return {"job_submit": taken(), "job_wait": wait, "job_cancel": cancel}
+
+
 class Submit(Case):
     def test_prints_the_number(self):
         s = self.serve(job_submit=taken())
@@ -378,18 +394,7 @@ class Waiting(Case):
                                                 "gpuq: job 17 RUNNING on n1"])
 
     def interrupt(self, command, *args):
-        cancelled = threading.Event()
-
-        def wait(call):
-            call.item(job(17, "PENDING"))
-            if cancelled.is_set():
-                return {"jobs": [job(17, "CANCELLED")]}
-            call.until_cancelled()
-
-        def cancel(call):
-            cancelled.set()
-            return {"matched": 1, "jobs": [], "errors": []}
-        s = self.serve(job_submit=taken(), job_wait=wait, job_cancel=cancel)
+        s = self.serve(**pending_until_cancelled())
         p = self.start(command, "-v", *args)
         # Sent is not read: the signal waits until the client says that it knows the state.
         said = b""
@@ -404,7 +409,7 @@ class Waiting(Case):
     def test_interrupted_wait_leaves_the_job_alone(self):
         s, code, err = self.interrupt("submit", "--wait", self.path("j.yaml", SPEC))
         self.assertEqual((code, s.of("job.cancel")), (253, []))
-        self.assertIn("job 17 goes on", err)
+        self.assertIn("job 17 keeps running", err)
         self.assertEqual(result(err)["state"], "PENDING")
 
     def test_interrupted_run_cancels(self):
@@ -563,18 +568,7 @@ class Run(Case):
         self.assertIn("\x1b]0;title\x07", self.on_terminal("logs", "--raw", "17"))
 
     def test_two_interrupts_cancel_a_run_on_a_terminal(self):
-        cancelled = threading.Event()
-
-        def wait(call):
-            call.item(job(17, "PENDING"))
-            if cancelled.is_set():
-                return {"jobs": [job(17, "CANCELLED")]}
-            call.until_cancelled()
-
-        def cancel(call):
-            cancelled.set()
-            return {"matched": 1, "jobs": [], "errors": []}
-        s = self.serve(job_submit=taken(), job_wait=wait, job_cancel=cancel)
+        s = self.serve(**pending_until_cancelled())
         pressed = []
 
         def press(fd, text):

@@ -309,7 +309,7 @@ class Top(Case):
         self.serve_all()
         code, out, err = self.run_gpuq("top")
         self.assertEqual((code, out), (2, ""))
-        self.assertIn("it needs a terminal", err)
+        self.assertIn("no terminal", err)
 
     def test_an_unknown_terminal_and_no_server_are_said(self):
         def start(term):

@@ -177,17 +177,7 @@ static int load(const char *path, const char *context, struct kube_config *c, st
 int kube_config_load(const char *path, const char *context, struct kube_config *out,
 		     struct gpuq_err *err)
 {
-	struct kube_config c = {
-		.arena = GPUQ_ARENA_INIT(ARENA_BYTES_MAX),
-		.namespace_ = "",
-		.tls_server_name = "",
-		.proxy_url = "",
-		.token = "",
-		.username = "",
-		.password = "",
-		.as_user = "",
-		.as_uid = "",
-	};
+	struct kube_config c = { .arena = GPUQ_ARENA_INIT(ARENA_BYTES_MAX), KUBE_CONFIG_NONE };
 	int rc = load(path, context, &c, err);
 
 	if (rc != 0) {

@@ -1,6 +1,6 @@
-/* config.h - where the apiserver is and who we are to it
+/* config.h - address of the apiserver, and credentials
  *
- * Owns     struct kube_config: what a kubeconfig or a pod's own credentials say.
+ * Owns     struct kube_config: contents of a kubeconfig or of a pod's own credentials.
  * Touches  files (kubeconfig, certificates, tokens) and the environment, at start
  *          and when creds.c asks to read the files again.
  * Used by  creds.c, kube.c.
@@ -48,6 +48,11 @@ struct kube_config {
 	struct gpuq_strmap as_extra;
 	struct kube_exec exec;
 };
+
+/* What stands where nothing is given. */
+#define KUBE_CONFIG_NONE                                                                           \
+	.namespace_ = "", .tls_server_name = "", .proxy_url = "", .token = "", .username = "",     \
+	.password = "", .as_user = "", .as_uid = ""
 
 /* Find and read the credentials.
  *

@@ -18,7 +18,7 @@
 struct loop;
 struct creds;
 
-/* What one request uses; it stays valid while a reference to it is held. */
+/* Credentials of one request; valid while a reference to them is held. */
 struct creds_view {
 	unsigned refs;
 	char *token; /* NULL = none */

@@ -17,7 +17,7 @@
 struct loop;
 struct exec_plugin;
 
-/* What a plugin gave; "" for what it did not. Lives until the callback returns. */
+/* Output of a plugin; "" for missing parts. Valid until the callback returns. */
 struct exec_creds {
 	const char *token, *cert_pem, *key_pem;
 	int64_t expires_us; /* wall clock; 0 = not told */

@@ -101,7 +101,7 @@ static void free_call(struct http_req *r)
 	free((char *)r->call.body);
 }
 
-/* What belongs to one try of sending it. */
+/* Reset the state of one try of sending it. */
 static void end_try(struct http_req *r)
 {
 	if (r->easy)

@@ -35,7 +35,7 @@ struct http_answer {
 	const char *error; /* why there is no answer or no whole one, or "" */
 };
 
-/* What a reader says to bytes of a 2xx body. */
+/* Result of a reader for bytes of a 2xx body. */
 enum http_want {
 	HTTP_MORE,
 	HTTP_PAUSE, /* not taken: bring them again after http_resume() */

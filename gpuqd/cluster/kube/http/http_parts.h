@@ -37,7 +37,7 @@ struct http {
 	struct event *pump;
 	bool h2;
 	bool held;
-	bool cancelled; /* somebody was, since the last walk through both lists */
+	bool cancelled; /* a request was active since the last walk through both lists */
 };
 
 /* Make r->easy from r->call and r->creds. false: no memory; what was made is r's. */

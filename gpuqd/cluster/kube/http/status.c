@@ -6,8 +6,8 @@
 
 #include "gpuqd/cluster/kube/watch/decode.h"
 
-/* Words in the message of a 403 that mean it stays refused. What is not here may be
- * a passing trouble: a server that has lost its etcd says Forbidden, too. */
+/* Words in the message of a 403 that make it permanent. Any other may be transient: a server
+ * that has lost its etcd reports Forbidden, too. */
 static const struct {
 	const char *words;
 	enum status_kind kind;

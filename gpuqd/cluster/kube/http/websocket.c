@@ -73,7 +73,7 @@ static void broken(struct websocket *w, const char *why)
 	over(w, &(struct http_answer){ .sent = true, .body = "", .error = why });
 }
 
-/* Memory of w goes once nobody stands on it. */
+/* Free w once no callback is running on it. */
 static void leave(struct websocket *w)
 {
 	w->busy = false;

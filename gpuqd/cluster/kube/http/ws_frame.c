@@ -113,7 +113,7 @@ static int add_part(struct ws_reader *r, const struct frame *f, struct gpuq_err 
 
 int ws_next(struct ws_reader *r, struct ws_message *out, struct gpuq_err *err)
 {
-	/* Of a control frame, which may stand between the parts of a message. */
+	/* Payload of a control frame, which may come between the parts of a message. */
 	static _Thread_local char control[WS_CONTROL_BYTES_MAX];
 	struct frame f = { 0 };
 	int rc;

@@ -1,4 +1,7 @@
 #include "gpuqd/cluster/kube/pods/api_int.h"
+#include "gpuqd/cluster/kube/pods/api_turn.h"
+#include "gpuqd/cluster/kube/pods/api_remove.h"
+#include "gpuqd/cluster/kube/pods/api_create.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +18,7 @@ struct made {
 	bool script, service;
 };
 
-/* What a job leaves, while it is being removed. */
+/* Objects of a job that are being removed. */
 struct rest {
 	UT_hash_handle hh;
 	struct made_key key;
@@ -122,7 +125,7 @@ void made_note(struct asks *a, uint32_t job, int64_t array_index, bool script, b
 	m->service |= service;
 }
 
-/* What could not be removed is asked for again by the next process. */
+/* An object that could not be removed is retried by the next process. */
 void rest_done(struct rest *r, bool gone)
 {
 	struct asks *a = r->asks;

@@ -25,13 +25,10 @@ int asks_new(struct loop *l, struct http *h, const char *namespace_, const char 
 	     struct gpuq_err *err);
 void asks_free(struct asks *a); /* nothing is reported any more */
 
-void asks_create(struct asks *a, const struct pod_order *order);
 /* A pod of ours was seen, or has gone. Whatever becomes of the request that made it, there is
  * nothing to be made any more; and what shares the devices of its node may have served it. */
 void asks_shown(struct asks *a, const struct pod_fact *f, bool gone);
 
-void asks_delete(struct asks *a, const struct pod_ref *ref, int64_t grace_us);
-void asks_forget(struct asks *a, const struct pod_ref *ref);
 void asks_job_forget(struct asks *a, uint32_t job, int64_t array_index, const char *namespace_);
 
 #endif

@@ -1,12 +1,17 @@
+#include "gpuqd/cluster/kube/pods/api_create.h"
+
 #include <config.h>
 
 #include "gpuqd/cluster/kube/pods/api_int.h"
+#include "gpuqd/cluster/kube/pods/api_turn.h"
+#include "gpuqd/cluster/kube/pods/api_post.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/queue.h>
 
+#include "gpuqd/cluster/kube/pods/api_remove.h"
 #include "gpuqd/cluster/kube/watch/decode.h"
 #include "gpuqd/cluster/kube/pods/podspec.h"
 #include "gpuqd/cluster/kube/http/url.h"
@@ -161,8 +166,8 @@ static void beside_done(void *arg, enum ask_outcome o, const json_t *object, con
 	}
 }
 
-/* Someone who may write to the namespace could have put another script under the
- * name, to have it run in a job of ours: the content decides. */
+/* A user who may write to the namespace could have put another script under the name, to have it
+ * run in a job of ours: the content decides. */
 static bool beside_ours(void *arg, const json_t *object)
 {
 	static const char *const keys[] = { "data", "binaryData" };

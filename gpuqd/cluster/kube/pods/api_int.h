@@ -1,9 +1,10 @@
 /* api_int.h - what the files of api.h share; private to them
  *
  * api.c        the set of asks, the pace, what was made for a job
- * api_post.c   one object, created exactly once
- * api_create.c a pod and what it needs beside it
- * api_remove.c deleting, forgetting
+ * api_post     one object, created exactly once
+ * api_create   a pod and what it needs beside it
+ * api_turn     pods of nodes that share devices, one after another
+ * api_remove   deleting, forgetting
  */
 #ifndef GPUQD_CLUSTER_KUBE_PODS_API_INT_H
 #define GPUQD_CLUSTER_KUBE_PODS_API_INT_H
@@ -57,17 +58,6 @@ void asks_paused(struct asks *a, const struct http_answer *answer);
 /* How long this create has to wait for our own rate's sake; takes its turn. */
 int64_t asks_turn_us(struct asks *a);
 
-/* ---- api_turn.c ---- */
-
-/* May a pod that asks for units on node be created now? Then it holds that turn, until it is
- * over. */
-bool turn_take(struct asks *a, const char *node, int64_t units, const char *pod);
-void turn_over(struct asks *a, const char *pod); /* also of a pod that holds none */
-void turn_free_all(struct asks *a);
-
-/* Creates that wait for a turn look again. */
-void creates_go_on(struct asks *a);
-
 /* ---- api_post.c ---- */
 
 struct post;
@@ -87,37 +77,7 @@ struct post_call {
 	void *arg;
 };
 
-struct post *post_start(struct asks *a, const struct post_call *call);
-void post_cancel(struct post *p); /* NULL is allowed; what was sent may still happen */
-
-/* Do not send it (again); find out whether it is there. done follows: ASK_OK, or
- * ASK_REFUSED when it is not. */
-void post_abandon(struct post *p);
-
-/* It is known that the server made it, by whatever answer: it is not sent again, and done
- * follows: ASK_OK, without an object where no answer has one. */
-void post_made(struct post *p);
-
-/* ---- api_create.c ---- */
-
-/* The pod of a create was seen, or has gone already. */
-void create_shown(struct asks *a, const struct pod_fact *f);
-
-/* A pod that is being created is to leave: true = seen to, sink->deleted will follow. */
-bool create_leave(struct asks *a, const struct pod_ref *ref, int64_t grace_us);
-void create_free_all(struct asks *a);
-/* It is not wanted any more. true: it is being made, and is removed for rest after that. */
-bool beside_forget(struct asks *a, const char *path, struct rest *rest);
-void beside_free_all(struct asks *a);
-
-/* ---- api_remove.c ---- */
-
-void removal_free_all(struct asks *a);
-
-/* Delete one object by path, whatever its uid; rest is told. */
-void removal_path(struct asks *a, const char *path, struct rest *rest);
-
-/* What a job has beside its pods, as far as this process made it. */
+/* Objects of a job beside its pods, as far as this process created them. */
 void made_note(struct asks *a, uint32_t job, int64_t array_index, bool script, bool service);
 
 /* One of the things that are to go with rest's job has gone, or will not. */

@@ -1,4 +1,4 @@
-#include "gpuqd/cluster/kube/pods/api_int.h"
+#include "gpuqd/cluster/kube/pods/api_post.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -83,7 +83,7 @@ static bool on_pruned(void *arg, enum split_what what, const char *json, size_t 
 	return false;
 }
 
-/* Of metadata most is managedFields. A script has to be read as a whole. */
+/* Most of metadata is managedFields. A script must be read completely. */
 static json_t *read_object(const struct post *p, const struct http_answer *a)
 {
 	struct split s;

@@ -1,4 +1,6 @@
+#include "gpuqd/cluster/kube/pods/api_remove.h"
 #include "gpuqd/cluster/kube/pods/api_int.h"
+#include "gpuqd/cluster/kube/pods/api_create.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -85,7 +87,7 @@ static void later(struct removal *m, const struct status *st, int64_t at_least_u
 		m->asks->sink->deleted(m->asks->sink->arg, m->name, ASK_RETRY, st->text);
 }
 
-/* What all three steps do with an answer that is not the one they hope for. */
+/* Handle an unexpected reply, in any of the three steps. */
 static void otherwise(struct removal *m, const struct http_answer *a, const struct status *st)
 {
 	switch (st->kind) {

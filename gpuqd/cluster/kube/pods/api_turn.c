@@ -1,4 +1,5 @@
-#include "gpuqd/cluster/kube/pods/api_int.h"
+#include "gpuqd/cluster/kube/pods/api_turn.h"
+#include "gpuqd/cluster/kube/pods/api_create.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -6,6 +6,9 @@
 
 #include "gpuqd/cluster/kube/watch/decode.h"
 #include "gpuqd/cluster/kube/pods/podspec_int.h"
+#include "gpuqd/cluster/kube/pods/podspec_share.h"
+#include "gpuqd/cluster/kube/pods/podspec_restrict.h"
+#include "gpuqd/cluster/kube/pods/podspec_container.h"
 #include "libgpuq/limits.h"
 #include "libgpuq/units.h"
 

@@ -1,3 +1,5 @@
+#include "gpuqd/cluster/kube/pods/podspec_container.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -5,6 +7,7 @@
 
 #include "gpuqd/cluster/kube/watch/decode.h"
 #include "gpuqd/cluster/kube/pods/podspec_int.h"
+#include "gpuqd/cluster/kube/pods/podspec_share.h"
 #include "libgpuq/buf.h"
 
 #define VISIBLE "NVIDIA_VISIBLE_DEVICES"

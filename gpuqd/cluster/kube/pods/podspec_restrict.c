@@ -1,6 +1,7 @@
+#include "gpuqd/cluster/kube/pods/podspec_restrict.h"
+
 #include <string.h>
 
-#include "gpuqd/cluster/kube/watch/decode.h"
 #include "gpuqd/cluster/kube/pods/podspec_int.h"
 
 static void absent(json_t *obj, const char *key, json_t *value)

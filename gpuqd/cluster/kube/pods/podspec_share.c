@@ -1,3 +1,5 @@
+#include "gpuqd/cluster/kube/pods/podspec_share.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

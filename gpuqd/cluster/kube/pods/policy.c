@@ -362,7 +362,7 @@ static int metadata(struct walk *w, const struct gpuq_val *v)
 	return 0;
 }
 
-/* What gpuq cannot run, whatever a queue allows. */
+/* Refuse what gpuq cannot run under any pod policy. */
 static int runnable(struct walk *w, const struct gpuq_val *spec)
 {
 	static const struct {

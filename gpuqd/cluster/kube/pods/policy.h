@@ -1,4 +1,4 @@
-/* policy.h - what a job may ask of its pods
+/* policy.h - limits on the requests of a job for its pods
  *
  * Owns     nothing. Touches memory only.
  * Used by  flow/admit/submit (before anything is stored); podspec.c writes what passed.
@@ -6,8 +6,8 @@
  * The daemon's token creates the pods, so a job must not borrow powers through it.
  * `baseline` and `restricted` are the levels of these names in the Kubernetes
  * documentation, "Pod Security Standards"; the cluster's own admission may demand more.
- * What `restricted` wants to be said and a job does not say is written into its pods
- * (podspec_restrict.c); what a job says against it is refused.
+ * Fields that `restricted` requires and a job omits are written into its pods
+ * (podspec_restrict.c); fields that violate it are refused.
  */
 #ifndef GPUQD_CLUSTER_KUBE_PODS_POLICY_H
 #define GPUQD_CLUSTER_KUBE_PODS_POLICY_H

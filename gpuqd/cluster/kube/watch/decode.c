@@ -132,8 +132,8 @@ static void at_least(struct kube_amount *to, const struct kube_amount *other)
 	to->gpus = larger(to->gpus, other->gpus);
 }
 
-/* A quantity may be written as a JSON number by who created the object through an
- * old client; the server prints strings. Negative or unreadable counts as nothing. */
+/* Parse a quantity, which an old client may have written as a JSON number; the server prints
+ * strings. A negative or unreadable one counts as 0. */
 int64_t kube_quantity(const json_t *list, const char *key, kube_quantity_fn parse_fn)
 {
 	const json_t *v = json_object_get(list, key);
@@ -163,8 +163,8 @@ static struct kube_amount amounts(const json_t *list)
 	};
 }
 
-/* What a container asks: requests, and limits where it states none (the server
- * copies them at creation; a manifest that never met one has not been completed). */
+/* Return the requests of a container, and limits where it has none (the server copies them at
+ * creation; a manifest that never reached one is incomplete). */
 static struct kube_amount asks_of(const json_t *resources)
 {
 	const json_t *req = json_object_get(resources, "requests");

@@ -55,12 +55,6 @@ int kube_parse_event(const char *json, size_t n, struct kube_object *out, struct
 
 void kube_object_done(struct kube_object *o);
 
-/* Read o->object. cluster_id tells our own pods from those of another gpuqd.
- * Returns 0; GPUQ_EINVAL (no name), GPUQ_ENOMEM. The fact lives as long as o. */
-int kube_read_node(struct kube_object *o, struct node_fact *out, struct gpuq_err *err);
-int kube_read_pod(struct kube_object *o, const char *cluster_id, struct pod_fact *out,
-		  struct gpuq_err *err);
-
 /* Parts of the two, for their own files and for tests. */
 const char *kube_str(const json_t *obj, const char *key); /* "" when absent */
 json_t *kube_path(const json_t *obj, const char *a, const char *b); /* NULL when absent */
@@ -75,13 +69,5 @@ struct kube_amount {
 	int64_t cpu_milli, memory_bytes, gpus; /* gpus: whole devices */
 };
 struct kube_amount kube_pod_request(const json_t *pod);
-
-/* Instances of MIG profiles: what a node has, what a pod asks. In o's arena. 0 or GPUQ_ENOMEM. */
-int kube_read_node_mig(struct kube_object *o, struct node_fact *out);
-int kube_read_pod_mig(struct kube_object *o, struct pod_fact *out);
-
-/* How a pod ended or why it cannot start: fault, reason, message, exit_code,
- * waiting_bad and end_us of out, from status (and phase of out). */
-void kube_read_outcome(const json_t *status, struct pod_fact *out);
 
 #endif

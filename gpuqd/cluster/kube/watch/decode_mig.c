@@ -1,11 +1,11 @@
-#include "gpuqd/cluster/kube/watch/decode.h"
+#include "gpuqd/cluster/kube/watch/decode_mig.h"
 
 #include <string.h>
 
 #include "libgpuq/units.h"
 
-/* The device plugin's names: "nvidia.com/mig-1g.10gb". Where every device is cut alike it
- * may call the instances nvidia.com/gpu: those are devices to everybody, to us as well. */
+/* The device plugin's names: "nvidia.com/mig-1g.10gb". If all devices are partitioned alike it
+ * may call the instances nvidia.com/gpu: those count as devices. */
 #define MIG "nvidia.com/mig-"
 
 #define COUNT_MAX 65536

@@ -1,4 +1,5 @@
-#include "gpuqd/cluster/kube/watch/decode.h"
+#include "gpuqd/cluster/kube/watch/decode_node.h"
+#include "gpuqd/cluster/kube/watch/decode_mig.h"
 
 #include <string.h>
 

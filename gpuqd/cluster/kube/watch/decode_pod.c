@@ -1,4 +1,5 @@
-#include "gpuqd/cluster/kube/watch/decode.h"
+#include "gpuqd/cluster/kube/watch/decode_pod.h"
+#include "gpuqd/cluster/kube/watch/decode_mig.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -260,7 +261,7 @@ static int by_number(const void *x, const void *y)
 	return (a > b) - (a < b);
 }
 
-/* What a device plugin wrote about its choice goes before what we had planned. */
+/* The device plugin's record of its choice overrides the plan. */
 static int read_devices(struct kube_object *o, struct pod_fact *out)
 {
 	static const char tencent[] = "tencent.com/predicate-gpu-idx-";

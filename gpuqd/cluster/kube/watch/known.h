@@ -1,6 +1,6 @@
-/* known.h - which objects the cluster has, as far as we have heard
+/* known.h - objects of the cluster, as last reported
  *
- * Owns     a small record for each pod and node: enough to say who is gone when a
+ * Owns     a small record for each pod and node: enough to report it as gone when a
  *          complete list does not name it any more.
  * Touches  memory only.
  * Used by  watch.c, logs.c.

@@ -4,7 +4,7 @@
 
 #include "libgpuq/limits.h"
 
-/* What decode.c asks for is not among them. */
+/* decode.c needs none of these members. */
 static const struct {
 	size_t n;
 	const char *key;

@@ -6,8 +6,8 @@
  *
  * A watch is a stream of JSON objects; a LIST is one object whose `items` may be a
  * hundred megabytes. Either is cut, in chunks of any size, into objects small enough
- * to be parsed one at a time, so that memory stays flat. What is cut is not checked:
- * the parser of the single object does that, and one bad object costs only itself.
+ * to be parsed one at a time, so that memory stays flat. The pieces are not validated:
+ * the parser of the single object does that, and one bad object affects only itself.
  *
  * Members that gpuq never reads are replaced by 0 before the object is handed on,
  * because they are most of its bytes: managedFields, a node's images, a container's

@@ -8,6 +8,8 @@
 #include "gpuqd/base/loop.h"
 #include "gpuqd/cluster/kube/http/backoff.h"
 #include "gpuqd/cluster/kube/watch/decode.h"
+#include "gpuqd/cluster/kube/watch/decode_pod.h"
+#include "gpuqd/cluster/kube/watch/decode_node.h"
 #include "gpuqd/cluster/kube/watch/missing.h"
 #include "gpuqd/cluster/kube/watch/split.h"
 #include "gpuqd/cluster/kube/http/status.h"
@@ -127,7 +129,7 @@ static void tell_own(const struct watch *w, const struct pod_fact *p, bool gone)
 		w->own(w->own_arg, p, gone);
 }
 
-/* What is left to say of a pod that went while nobody looked. */
+/* Report a pod that went away while the watch was down. */
 static void pod_gone(void *arg, const struct known_thing *t)
 {
 	struct reflector *r = arg;
@@ -466,8 +468,8 @@ static void list_failed(struct reflector *r, const struct http_answer *a)
 	again(r, r->step, a->retry_us);
 }
 
-/* What could not be read has no name, so it may be what seems to be missing. Of a pod of
- * ours the server is asked; one of others that cannot be read counts for nothing anyway. */
+/* An unreadable object has no name, so it may be one that seems to be missing. For a pod of gpuq
+ * the server is queried; an unreadable foreign pod counts for nothing anyway. */
 static void pod_missing(void *arg, const struct known_thing *t)
 {
 	struct reflector *r = arg;

@@ -77,7 +77,7 @@ static void __attribute__((noreturn)) refuse(struct attendant *a, const char *wh
 	leave(a);
 }
 
-/* Somebody has hung up, or the job has ended. */
+/* The client has hung up, or the job has ended. */
 static void __attribute__((noreturn)) hang_up(struct attendant *a, bool gently)
 {
 	const struct timespec step = { 0, 50000000 };
@@ -300,7 +300,7 @@ static void feed(struct attendant *a)
 		return;
 	if (n >= 0 && !(a->input_end && a->input.len == 0))
 		return;
-	/* All has been said, or nobody listens. */
+	/* Everything was sent, or there is no reader. */
 	gpuq_buf_clear(&a->input);
 	a->input_end = false;
 	if (a->r.port)
@@ -397,8 +397,8 @@ static void pump(struct attendant *a)
 	}
 }
 
-/* What a program wrote before it ended. Who holds its pipes open behind it, in the
- * background, is not waited for. */
+/* Read the output that a program left in its pipes. Background processes that keep the pipes
+ * open are not waited for. */
 static void drain(struct attendant *a)
 {
 	if (a->out_fd >= 0)

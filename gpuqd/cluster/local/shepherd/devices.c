@@ -10,7 +10,7 @@
 #include <string.h>
 #include <time.h>
 
-/* What we use of NVML, by its documented ABI. Loaded at run time, because the library
+/* The part of NVML that is used, by its documented ABI. Loaded at run time, because the library
  * comes with the driver and is on no build machine. */
 struct nvml_memory {
 	unsigned long long total, free, used;
@@ -118,7 +118,7 @@ static char speed_of(const struct nvml *n, nvml_device a, nvml_device b)
 	return '0';
 }
 
-/* One that answers nothing has its place, and links to nobody. */
+/* A device that does not answer keeps its place, without links. */
 static void find_links(const struct nvml *n, unsigned count, unsigned of, char *out)
 {
 	nvml_device a = NULL, b = NULL;
@@ -175,8 +175,8 @@ struct watched {
 	int most; /* percent since it was last printed; -1 = the driver did not say */
 };
 
-/* Each device's most since the last time. What once was not told counts as not told: it may
- * have been busy then. A device that is cut into instances is never told. */
+/* Take each device's maximum since the last report. A device with a missing sample counts as
+ * unmeasured: it may have been busy then. A partitioned device is never measured. */
 static void look(const struct nvml *n, struct watched *w, unsigned count)
 {
 	for (unsigned i = 0; i < count; i++) {

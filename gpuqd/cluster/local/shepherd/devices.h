@@ -1,4 +1,4 @@
-/* devices.h - which NVIDIA devices this machine has
+/* devices.h - NVIDIA devices of this machine
  *
  * Owns     nothing. Touches the driver: libnvidia-ml.so.1 when it can be loaded, else
  *          /proc/driver/nvidia.
@@ -8,8 +8,8 @@
  * One line a device, in the order in which CUDA_DEVICE_ORDER=PCI_BUS_ID numbers them:
  *   uuid TAB product TAB memory in MiB (0 unknown) TAB 1 healthy or 0 not TAB links TAB minor
  * links: how fast it is joined to device 0, 1, ...: a digit each, larger = faster, 9 NVLink,
- * 5 one PCIe switch, 1 across the machine, 0 itself or not told; empty when nobody tells.
- * minor: the N of /dev/nvidiaN, which is not its place in this order; -1 not told.
+ * 5 one PCIe switch, 1 across the machine, 0 itself or unknown; empty if none is known.
+ * minor: the N of /dev/nvidiaN, which differs from its index in this order; -1 unknown.
  */
 #ifndef GPUQD_CLUSTER_LOCAL_SHEPHERD_DEVICES_H
 #define GPUQD_CLUSTER_LOCAL_SHEPHERD_DEVICES_H
@@ -17,15 +17,14 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#define DEVICES_LINKED_MAX 64 /* with more nobody looks at links */
+#define DEVICES_LINKED_MAX 64 /* links are not read beyond this number */
 
 /* Print all devices to out. Returns how many; 0 also when there is no driver. */
 int devices_print(FILE *out);
 
-/* Print what they do, again and again until nobody reads it any more: of each device that
- * answers its uuid, a TAB and the most that it did since the last time, in thousandths
- * (below 0: it is not told), then an empty line. Returns -1 at once when the driver cannot
- * be asked. every_us: 1 ms or more. */
+/* Print utilization repeatedly until the reader is gone: for each device that answers its uuid,
+ * a TAB and its maximum since the last report, in thousandths (below 0: not measured), then an
+ * empty line. Returns -1 at once when the driver is not available. every_us: 1 ms or more. */
 int devices_watch(FILE *out, int64_t every_us);
 
 /* The list of devices from a directory like /proc/driver/nvidia/gpus alone. */

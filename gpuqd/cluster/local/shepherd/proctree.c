@@ -115,8 +115,9 @@ bool proctree_send(int pid, uint64_t ticks, int signal)
 
 	if (fd < 0) /* a kernel, or a filter of calls, without: the number has to do */
 		return (errno == ENOSYS || errno == EPERM) && kill(pid, signal) == 0;
-	/* What fd stands for has this number for as long as it lives, so what is found under
-	 * the number now is either it or, when it has ended, nothing that the signal reaches. */
+	/* fd keeps the process number reserved while the process lives, so the process found
+	 * under it now is the right one or, if that has ended, one that the signal does not
+	 * reach. */
 	sent = look(pid, &now) && now.ticks == ticks &&
 	       syscall(SYS_pidfd_send_signal, fd, signal, NULL, 0) == 0;
 	close(fd);

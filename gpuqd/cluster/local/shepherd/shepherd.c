@@ -128,8 +128,8 @@ static int tend_locked(const char *dir, int pod_fd, int lock_fd, struct gpuq_are
 	if (make_durable(pod_fd) != 0)
 		return trouble("cannot make durable", dir, errno);
 
-	/* This process answers the daemon and ends; its child, whom nobody waits for,
-	 * stays. The lock is the open file's and so passes to it without a gap. */
+	/* This process answers the daemon and ends; its child, which is never waited for, stays.
+	 * The lock is the open file's and so passes to it without a gap. */
 	(void)FAILPOINT("shepherd.durable");
 	pid = fork();
 	if (pid < 0)

@@ -2,21 +2,21 @@
  *
  * Owns     the pod's process, everything below it, its output and its exit code.
  * Touches  processes, signals, the pod's directory. No libevent, no model.
- * Used by  main.c, which hands over when its first argument is --shepherd.
+ * Used by  main.c, when its first argument is --shepherd.
  *
  * Started by the local cluster as PROGRAM --shepherd PODDIR in a session of its own,
- * with a pipe on standard output. It takes the pod's lock, looks how far the pod has
- * come, answers with one line and goes on in the background:
+ * with a pipe on standard output. It takes the pod's lock, reads the state of the
+ * pod, answers with one line and continues in the background:
  *   ok     it runs the pod now           busy   another shepherd has it
  *   done   nothing is left to run        any other line: what went wrong; try again
  * A pod whose start was tried before (a shepherd was killed, the machine restarted) is
- * not started again: what may be left of it is killed and its end is written down.
+ * not started again: processes left of it are killed and its end is recorded.
  *
  * The pod's directory, all but `order` and `script` optional:
  *   order   what to run (order.h)        script  a script's text, owned by its user
  *   state   how far it has come, lock    (state.h)
- *   leave   "GRACE_US": told to go       ctl     FIFO: "leave" and "signal N" lines
- *   exec.sock, attach.sock               who speaks with the job (talk.h)
+ *   leave   "GRACE_US": evicted            ctl     FIFO: "leave" and "signal N" lines
+ *   exec.sock, attach.sock               sessions in the job (talk.h)
  * Output goes to ../../logs/POD.log, see shepherd_log.h.
  *
  * PROGRAM --shepherd --devices prints this machine's devices (devices.h); --read-output reads

@@ -140,8 +140,8 @@ static int open_file(const struct shepherd_child *c, const char *path, int flags
 	return fd;
 }
 
-/* Tell the shepherd which file the output goes to. Only what was opened for reading as
- * well is told: who may not read a file shall not read it through `gpuq logs`. */
+/* Report the output file to the shepherd, but only one that is open for reading as well: a user
+ * who may not read a file shall not read it through `gpuq logs`. */
 static void tell_target(const struct shepherd_child *c, int fd, const char *cwd, const char *path)
 {
 	struct tell t = { .type = TELL_TARGET };

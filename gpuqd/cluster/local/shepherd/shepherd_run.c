@@ -50,7 +50,7 @@ struct run {
 	pid_t main;
 	bool ended; /* main has; status is its wait status */
 	int status;
-	bool leaving; /* was told to go, by anybody */
+	bool leaving; /* was signalled to end, from any side */
 	bool overtime; /* by the safety net */
 	int told_by_signal; /* by a signal to this shepherd */
 	int64_t kill_at_us; /* boot clock; NEVER */
@@ -212,7 +212,7 @@ static bool pump(struct run *r)
 	}
 	if (n < 0 && errno == EINTR)
 		return true;
-	/* A terminal that nobody has open any more says EIO. */
+	/* A terminal without any opener returns EIO. */
 	if ((n == 0 || errno != EAGAIN) && r->out_fd >= 0) {
 		close(r->out_fd);
 		r->out_fd = -1;
@@ -252,7 +252,8 @@ static int open_all(struct run *r)
 	return prctl(PR_SET_CHILD_SUBREAPER, 1);
 }
 
-/* What the job reads and writes: a terminal, or pipes. *out is our end of its output. */
+/* Create the job's input and output: a terminal, or pipes. *out is the shepherd's end of its
+ * output. */
 static int make_streams(struct run *r, struct shepherd_child *c, int *out)
 {
 	const uid_t uid = (uid_t)r->o->job_uid;
@@ -377,9 +378,9 @@ static void reap(struct run *r)
 	}
 }
 
-/* Main has ended: what about the rest? True when nothing is left. Told to leave, the
- * rest has its grace too: a shell dies of TERM at once while the program that it ran
- * still saves its work. */
+/* The main process has ended: check the others. True when none is left. After an eviction they
+ * have the grace period too: a shell dies of TERM at once while its program still saves its
+ * work. */
 static bool nothing_left(struct run *r)
 {
 	if (waitpid(-1, NULL, WNOHANG) < 0 && errno == ECHILD)

@@ -13,8 +13,8 @@
  * found by it. */
 #define SHEPHERD_MARK "GPUQ_POD_UID"
 
-/* How long beyond its time limit a job lives when nobody ends it (the daemon should
- * have, long before). */
+/* Time beyond its time limit after which the shepherd ends a job itself (the daemon should have,
+ * long before). */
 #define SHEPHERD_OVERTIME_US (INT64_C(60) * 1000000)
 
 /* Run the pod of dir (absolute; pod_fd is the same, lock_fd its lock, held). Returns an

@@ -22,8 +22,8 @@
 
 /* ---- listening ---- */
 
-/* Its address would be too long as a path; by the folder's descriptor it never is. Nobody
- * but the daemon's user may connect: the mode says so, and it is asked again. */
+/* The address may be too long as a path; relative to the directory's descriptor it never is.
+ * Only the daemon's user may connect: the mode enforces that, and it is checked again. */
 static int listen_at(int pod_fd, const char *name)
 {
 	struct sockaddr_un un = { .sun_family = AF_UNIX };
@@ -108,7 +108,7 @@ static void send_some(struct attached *a)
 		a->stalled_us = 0;
 }
 
-/* What was written lately: the end of the log. */
+/* Send recent output: the end of the log. */
 static void replay(const struct shepherd_talk *t, struct attached *a)
 {
 	static char text[TALK_REPLAY_BYTES];
@@ -363,7 +363,7 @@ void shepherd_talk_output(struct shepherd_talk *t, const char *bytes, size_t n, 
 	}
 }
 
-/* The job's end is written by now, so this holds up nobody but who is attached. */
+/* The job's end is stored by now, so this delays only attached clients. */
 void shepherd_talk_close(struct shepherd_talk *t, int exit_code)
 {
 	int left_ms = LAST_WORDS_MS;

@@ -1,13 +1,13 @@
-/* shepherd_talk.h - who else speaks with a job while it runs
+/* shepherd_talk.h - sessions with a job while it runs
  *
  * Owns     the two sockets of a pod's directory (talk.h), what is attached to the job's own
  *          input and output, and the attendants (attendant.h) of programs beside it.
  * Touches  these sockets, processes.
  * Used by  shepherd_run.c.
  *
- * The job's output goes to its log whether anybody is attached or not. To those who are it
- * goes as fast as the slowest reads: more is not read from the job meanwhile, as from a
- * terminal that was stopped. Who takes nothing for TALK_STALL_US is shown out.
+ * The job's output goes to its log in any case. Attached clients get it at the speed of the
+ * slowest: no more is read from the job meanwhile, as with a stopped terminal. A client that
+ * reads nothing for TALK_STALL_US is disconnected.
  */
 #ifndef GPUQD_CLUSTER_LOCAL_SHEPHERD_SHEPHERD_TALK_H
 #define GPUQD_CLUSTER_LOCAL_SHEPHERD_SHEPHERD_TALK_H
@@ -29,7 +29,7 @@
 #define TALK_REPLAY_BYTES (64 << 10)
 
 struct attached {
-	int fd; /* -1 = nobody */
+	int fd; /* -1 = none */
 	bool begun; /* its request has come */
 	bool input, output;
 	struct gpuq_buf in, out;
@@ -41,7 +41,7 @@ struct shepherd_talk {
 	const char *dir;
 	const struct memlimit *limit;
 	const struct devlimit *devices;
-	int exec_fd, attach_fd; /* listening; -1 = nobody can */
+	int exec_fd, attach_fd; /* listening; -1 = none */
 	int input_fd; /* to the job's standard input: a terminal's other end or a pipe; -1 */
 	int log_fd; /* the job's log, for reading; -1 */
 	struct gpuq_buf input; /* not taken by the job yet */
@@ -51,13 +51,13 @@ struct shepherd_talk {
 	size_t n_attendants;
 };
 
-/* Listen, before the pod counts as running. What cannot be had is done without. */
+/* Listen, before the pod counts as running. A socket that cannot be created is done without. */
 void shepherd_talk_open(struct shepherd_talk *t, const struct order *o, const char *dir, int pod_fd,
 			const struct memlimit *limit, const struct devlimit *devices);
 /* It runs; both become the struct's. */
 void shepherd_talk_started(struct shepherd_talk *t, int input_fd, int log_fd);
 
-/* What to wait for; returns how many of p were filled. */
+/* Collect the descriptors to wait for; returns how many of p were filled. */
 size_t shepherd_talk_polls(const struct shepherd_talk *t, struct pollfd p[TALK_POLLS_MAX]);
 /* Do what these are ready for. */
 void shepherd_talk_turn(struct shepherd_talk *t, const struct pollfd *p, size_t n, int64_t now_us);
@@ -68,10 +68,10 @@ void shepherd_talk_output(struct shepherd_talk *t, const char *bytes, size_t n, 
 
 /* A child has ended. True when it was an attendant. */
 bool shepherd_talk_reaped(struct shepherd_talk *t, pid_t pid);
-/* The job's main process has: programs beside it end too, and nobody new comes in. */
+/* The job's main process has ended: programs beside it end too, and no client is admitted. */
 void shepherd_talk_main_ended(struct shepherd_talk *t);
 
-/* All is over and written down: say so to who is attached, for a bounded time. */
+/* The job is over and its end is stored: report that to attached clients, for a bounded time. */
 void shepherd_talk_close(struct shepherd_talk *t, int exit_code);
 
 #endif

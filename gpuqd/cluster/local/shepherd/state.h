@@ -71,7 +71,7 @@ int state_put_ended(int fd, enum pod_how how, int code, const char *text);
  * ENOENT when the directory was removed. */
 int state_lock(int dirfd);
 
-/* Is it held by anybody? An unreadable lock counts as free. */
+/* True if it is held. An unreadable lock counts as free. */
 bool state_locked(int dirfd);
 
 int64_t state_now_us(void); /* wall clock */

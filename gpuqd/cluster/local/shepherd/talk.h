@@ -1,11 +1,11 @@
-/* talk.h - what the daemon and the keepers of a pod say to each other during a session
+/* talk.h - protocol between the daemon and a pod's shepherd during a session
  *
  * Owns     the form of the frames. Touches memory only.
  * Used by  local_session.c (the daemon's end), shepherd_talk.c and attendant.c.
  *
  * A frame is a letter, its length in three bytes (the highest first) and that many bytes.
  * The daemon speaks first: one TALK_REQUEST. Its end of the connection is the session's:
- * when it closes, somebody has hung up. The other end closes after TALK_EXIT or TALK_FAIL.
+ * when it closes, the client has hung up. The other end closes after TALK_EXIT or TALK_FAIL.
  */
 #ifndef GPUQD_CLUSTER_LOCAL_SHEPHERD_TALK_H
 #define GPUQD_CLUSTER_LOCAL_SHEPHERD_TALK_H

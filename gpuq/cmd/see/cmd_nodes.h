@@ -1,0 +1,13 @@
+/* cmd_nodes.h - the columns of the list of nodes
+ *
+ * Touches  memory only.
+ * Used by  top.
+ */
+#ifndef GPUQ_CMD_SEE_CMD_NODES_H
+#define GPUQ_CMD_SEE_CMD_NODES_H
+
+#include "gpuq/out.h"
+
+extern const struct out_def node_list;
+
+#endif

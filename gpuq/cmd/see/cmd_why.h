@@ -1,0 +1,17 @@
+/* cmd_why.h - a job in full: the answer about it, and it in words
+ *
+ * Touches  the server; the file that it is told.
+ * Used by  top.
+ */
+#ifndef GPUQ_CMD_SEE_CMD_WHY_H
+#define GPUQ_CMD_SEE_CMD_WHY_H
+
+#include <stdio.h>
+
+#include "gpuq/cli.h"
+
+/* A job in full, as gpuq why prints it: the server's answer, and it in words on f. */
+int why_get(struct cli *c, int64_t id, int64_t index, struct gpuq_val **v, struct gpuq_err *err);
+void why_print(const struct gpuq_val *v, FILE *f);
+
+#endif

@@ -1,0 +1,66 @@
+/* slurm_words.h - states, reasons, times and errors as Slurm says them
+ *
+ * Touches  the server, standard error; else memory only.
+ * Used by  slurm_*.c.
+ */
+#ifndef GPUQ_SLURM_SLURM_WORDS_H
+#define GPUQ_SLURM_SLURM_WORDS_H
+
+#include "gpuq/cli.h"
+#include "gpuq/out.h"
+
+/* "2026-11-22T09:00:00" in local time; none for null or absent. */
+void slurm_time(struct gpuq_buf *out, const struct gpuq_val *us, const char *none);
+/* A line with the date, as lists with --long begin. */
+void slurm_date(void);
+/* The time limit, or "UNLIMITED". */
+void slurm_limit(struct gpuq_buf *out, const struct gpuq_val *job);
+/* "1-02:03:04", always with hours. */
+void slurm_elapsed(struct gpuq_buf *out, int64_t us);
+/* What squeue and sacct call the job's state; letters: its short form. */
+const char *slurm_state(const struct gpuq_val *job, bool letters);
+/* What squeue calls why it waits; "None". */
+const char *slurm_reason(const struct gpuq_val *job);
+/* "code:signal". */
+void slurm_exit(struct gpuq_buf *out, const struct gpuq_val *job);
+/* Cores of all its pods; where none are counted, one for each. */
+void slurm_cpus(struct gpuq_buf *out, const struct gpuq_val *job);
+/* "16G", of all its pods and of one; "0" where none is counted. */
+void slurm_all_memory(struct gpuq_buf *out, const struct gpuq_val *job);
+void slurm_memory(struct gpuq_buf *out, const struct gpuq_val *job);
+/* "cpu=8,mem=16G,node=1,gres/gpu=4" of what is counted. */
+void slurm_tres(struct gpuq_buf *out, const struct gpuq_val *job);
+/* "afterok:12(unfulfilled)" and the like; "(null)". */
+void slurm_dependency(struct gpuq_buf *out, const struct gpuq_val *job);
+/* "gres/gpu:4", empty without devices. */
+void slurm_gres(struct gpuq_buf *out, const struct gpuq_val *job);
+
+/* Words of sinfo and squeue for -o ("%.18i %j") from those of -O ("JobID:18,Name"): the
+ * column's letter by its word. NULL after a message. */
+struct slurm_field {
+	const char *word;
+	char letter;
+};
+const char *slurm_format(const struct cli *c, const struct slurm_field *fields, const char *text);
+
+/* now-1days, today, 2026-11-22, 09:00 ... as an instant of local time. 0 or GPUQ_EINVAL. */
+int slurm_instant(const char *text, int64_t *us);
+
+/* An error of the server: message, and 1, or 255 when there is none. */
+int slurm_fail(const struct gpuq_err *err);
+/* Say it in the words that programs look for where the job does not exist. */
+int slurm_fail_job(struct gpuq_err *err);
+
+/* Jobs that filters name (slurm.c's -A and -q as well). */
+bool slurm_keep(const struct cli *c, const struct gpuq_val *job);
+
+/* It stands for an array whose elements have all ended, each with a line of its own. */
+bool slurm_is_spent_array(const struct gpuq_val *job);
+
+/* Call fn for the objects of a list, in order; of jobs keys (NULL: all; ended by NULL) say what
+ * is wanted, as in gpuq_stream_rows. Returns 0 or an error code. */
+typedef void (*slurm_each_fn)(void *arg, const struct gpuq_val *obj);
+int slurm_each(struct cli *c, const char *method, const struct gpuq_val *params,
+	       const char *const *keys, slurm_each_fn fn, void *arg, struct gpuq_err *err);
+
+#endif

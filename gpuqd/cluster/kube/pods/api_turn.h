@@ -1,0 +1,17 @@
+/* api_turn.h - pods of nodes that share devices, created one after another
+ *
+ * Owns     the turns: pods that their node's plugin has not served yet.
+ * Used by  api.c, api_create.c.
+ */
+#ifndef GPUQD_CLUSTER_KUBE_PODS_API_TURN_H
+#define GPUQD_CLUSTER_KUBE_PODS_API_TURN_H
+
+#include "gpuqd/cluster/kube/pods/api_int.h"
+
+/* May a pod that asks for units on node be created now? Then it holds that turn, until it is
+ * over. */
+bool turn_take(struct asks *a, const char *node, int64_t units, const char *pod);
+void turn_over(struct asks *a, const char *pod); /* also of a pod that holds none */
+void turn_free_all(struct asks *a);
+
+#endif

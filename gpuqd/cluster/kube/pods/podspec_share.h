@@ -1,0 +1,19 @@
+/* podspec_share.h - pods of nodes that share devices
+ *
+ * Touches  memory only.
+ * Used by  podspec.c, podspec_container.c.
+ */
+#ifndef GPUQD_CLUSTER_KUBE_PODS_PODSPEC_SHARE_H
+#define GPUQD_CLUSTER_KUBE_PODS_PODSPEC_SHARE_H
+
+#include "gpuqd/cluster/kube/pods/podspec.h"
+
+/* Where the node shares its devices: its own resource in the place of all others in the
+ * container that has the device, and what its plugin reads from the pod. */
+int podspec_share(const struct pod_order *o, json_t *meta, json_t *containers,
+		  struct gpuq_err *err);
+
+/* Does a container ask for devices, in any dialect? */
+bool podspec_asks_devices(const json_t *containers);
+
+#endif

@@ -1,0 +1,14 @@
+/* local_check.h - what a job asks for that this machine cannot give
+ *
+ * Touches  memory only.
+ * Used by  local.c.
+ */
+#ifndef GPUQD_CLUSTER_LOCAL_LOCAL_CHECK_H
+#define GPUQD_CLUSTER_LOCAL_LOCAL_CHECK_H
+
+#include "gpuqd/cluster/local/local_int.h"
+
+int local_spec_check(struct cluster *c, const struct gpuq_spec *spec, const char *queue_image,
+		     const char *pod_policy, struct gpuq_buf *warnings, struct gpuq_err *err);
+
+#endif

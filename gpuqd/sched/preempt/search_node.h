@@ -1,0 +1,16 @@
+/* search_node.h - nodes that are cleared for a gang, the cheapest first
+ *
+ * Touches  memory only.
+ * Used by  search.c.
+ */
+#ifndef GPUQD_SCHED_PREEMPT_SEARCH_NODE_H
+#define GPUQD_SCHED_PREEMPT_SEARCH_NODE_H
+
+#include "gpuqd/sched/preempt/preempt.h"
+
+/* Clear nodes for all pods of the gang, what costs least first. */
+bool search_clear_nodes(struct cycle *c, struct claim *k);
+/* The level of which its pods need one domain; NULL = none. */
+const char *search_required_level(const struct snap_request *r);
+
+#endif

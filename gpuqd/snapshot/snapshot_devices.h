@@ -1,0 +1,18 @@
+/* snapshot_devices.h - devices of a snapshot that is sealed: shares, MIG instances
+ *
+ * Touches  memory only.
+ * Used by  snapshot_jobs.c, snapshot_seal.c.
+ */
+#ifndef GPUQD_SNAPSHOT_SNAPSHOT_DEVICES_H
+#define GPUQD_SNAPSHOT_SNAPSHOT_DEVICES_H
+
+#include "gpuqd/snapshot/snapshot_build.h"
+
+/* snapshot_devices.c: a step; then all instances as free; the memory that an alloc takes of its devices, where its
+ * job asked for some, and what a node's MIG instances count as capacity. */
+int snapshot_seal_devices(struct seal *w);
+void snapshot_seal_instances(struct snapshot *s);
+void snapshot_seal_share(const struct snapshot *s, struct snap_alloc *a);
+int64_t snapshot_seal_mig_capacity(const struct snapshot *s, uint32_t node);
+
+#endif

@@ -1,0 +1,20 @@
+/* snapshot_jobs.h - requests, jobs and what they hold, in a snapshot that is sealed
+ *
+ * Touches  memory only.
+ * Used by  snapshot_seal.c, sched/estimate, sim/trace.
+ */
+#ifndef GPUQD_SNAPSHOT_SNAPSHOT_JOBS_H
+#define GPUQD_SNAPSHOT_SNAPSHOT_JOBS_H
+
+#include "gpuqd/snapshot/snapshot_build.h"
+
+/* Steps of snapshot_jobs.c and snapshot_usage.c, in this order. */
+int snapshot_seal_requests(struct seal *w);
+int snapshot_seal_jobs(struct seal *w);
+int snapshot_seal_allocs(struct seal *w);
+int snapshot_seal_capacity(struct seal *w);
+
+/* What is free on nodes and devices, from what there is and what is held. */
+void snapshot_derive_free(struct snapshot *s);
+
+#endif

@@ -1,0 +1,14 @@
+/* snapshot_past.h - what was lost in the past, in a snapshot that is sealed
+ *
+ * Touches  memory only.
+ * Used by  snapshot_seal.c.
+ */
+#ifndef GPUQD_SNAPSHOT_SNAPSHOT_PAST_H
+#define GPUQD_SNAPSHOT_SNAPSHOT_PAST_H
+
+#include "gpuqd/snapshot/snapshot_build.h"
+
+/* snapshot_past.c: a step. */
+int snapshot_seal_losses(struct seal *w);
+
+#endif

@@ -1,0 +1,13 @@
+/* snapshot_usage.h - the usage of users, in a snapshot that is sealed
+ *
+ * Touches  memory only.
+ * Used by  snapshot_seal.c.
+ */
+#ifndef GPUQD_SNAPSHOT_SNAPSHOT_USAGE_H
+#define GPUQD_SNAPSHOT_SNAPSHOT_USAGE_H
+
+#include "gpuqd/snapshot/snapshot_build.h"
+
+int snapshot_seal_usages(struct seal *w);
+
+#endif
