@@ -17,9 +17,9 @@ void slurm_date(void);
 void slurm_limit(struct gpuq_buf *out, const struct gpuq_val *job);
 /* "1-02:03:04", always with hours. */
 void slurm_elapsed(struct gpuq_buf *out, int64_t us);
-/* What squeue and sacct call the job's state; letters: its short form. */
+/* Return the job's state as squeue and sacct name it; letters: its short form. */
 const char *slurm_state(const struct gpuq_val *job, bool letters);
-/* What squeue calls why it waits; "None". */
+/* Return squeue's word for the reason why it is pending; "None". */
 const char *slurm_reason(const struct gpuq_val *job);
 /* "code:signal". */
 void slurm_exit(struct gpuq_buf *out, const struct gpuq_val *job);

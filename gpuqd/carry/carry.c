@@ -10,6 +10,7 @@ struct carry {
 	const struct snapshot *s;
 	const struct plan *p;
 	struct gpuq_arena *mem;
+	struct carry_at *at;
 };
 
 static struct job_key key_of(const struct plan_action *a)
@@ -27,6 +28,17 @@ static void report(const struct carry *c, enum carry_news news, const struct pla
 {
 	if (c->to->news)
 		c->to->news(c->to->arg, news, a, ev, err);
+}
+
+static bool stands(const struct carry *c, const struct plan_action *a)
+{
+	return !c->to->stands || c->to->stands(c->to->arg, a);
+}
+
+static void drop(const struct carry *c, const struct plan_action *a, enum carry_news news)
+{
+	c->at->n_dropped++;
+	report(c, news, a, NULL, NULL);
 }
 
 /* Apply the event, and report the news that is, or that it was refused. */
@@ -105,8 +117,12 @@ static void grow(const struct carry *c, const struct plan_action *a)
 static void release(const struct carry *c, const struct plan_action *a)
 {
 	struct event ev = { .type = EV_JOB_RENOUNCED, .job = key_of(a) };
+	const struct job *j = model_find_job(c->m, ev.job);
 
-	apply(c, a, &ev, CARRY_RENOUNCED);
+	/* One that has ended since gave its promise back. What others were given of it rests on
+	 * this, whatever has become of the job. */
+	if (j && j->life->promise)
+		apply(c, a, &ev, CARRY_RENOUNCED);
 }
 
 /* leaving: the actions by which others leave for it; NULL = nobody does. */
@@ -205,16 +221,19 @@ static uint32_t add_victim(struct job_key *victims, uint32_t n, struct job_key k
 static uint32_t claim(const struct carry *c, const struct plan_action *a, uint32_t n_left)
 {
 	struct job_key *victims;
-	bool sound = waits(c, key_of(a));
+	bool sound = waits(c, key_of(a)) && stands(c, a) && !c->at->claim_dropped;
 	uint32_t n = 0, n_victims = 0;
 
-	while (n < n_left && leaves(&a[1 + n]) && a[1 + n].claimant == a->job)
-		sound &= can_leave(c, &a[1 + n++]);
+	while (n < n_left && leaves(&a[1 + n]) && a[1 + n].claimant == a->job) {
+		sound &= can_leave(c, &a[1 + n]) && stands(c, &a[1 + n]);
+		n++;
+	}
 	if (n == 0)
 		return 0; /* it waits for what leaves anyway: nothing to remember (plan.h) */
 	victims = gpuq_arena_calloc(c->mem, n, sizeof(*victims));
 	if (!sound || !victims) {
-		report(c, CARRY_STALE, a, NULL, NULL);
+		drop(c, a, CARRY_STALE);
+		c->at->claim_dropped = true;
 		return n;
 	}
 	for (uint32_t i = 0; i < n; i++)
@@ -226,35 +245,49 @@ static uint32_t claim(const struct carry *c, const struct plan_action *a, uint32
 	return n;
 }
 
+/* Carry out the action at index i; returns how many others were done with it. */
+static uint32_t carry_one(const struct carry *c, uint32_t i)
+{
+	const struct plan_action *a = &c->p->actions[i];
+
+	switch (a->kind) {
+	case PLAN_NOMINATE:
+		return claim(c, a, c->p->n_actions - i - 1);
+	case PLAN_RELEASE:
+		release(c, a);
+		return 0;
+	case PLAN_RESERVE:
+		return 0; /* it shows as the planned start */
+	default:
+		break;
+	}
+	if (!stands(c, a)) {
+		drop(c, a, CARRY_DROPPED);
+		return 0;
+	}
+	if (a->kind == PLAN_PLACE)
+		place(c, a);
+	else if (a->kind == PLAN_GROW)
+		grow(c, a);
+	else if (can_leave(c, a))
+		send_away(c, a, NULL);
+	return 0;
+}
+
+bool carry_some(const struct carry_to *to, const struct model *m, const struct snapshot *s,
+		const struct plan *p, struct gpuq_arena *mem, struct carry_at *at, uint32_t most)
+{
+	const struct carry c = { to, m, s, p, mem, at };
+
+	for (; most > 0 && at->next < p->n_actions; most--)
+		at->next += 1 + carry_one(&c, at->next);
+	return at->next >= p->n_actions;
+}
+
 void carry_plan(const struct carry_to *to, const struct model *m, const struct snapshot *s,
 		const struct plan *p, struct gpuq_arena *mem)
 {
-	const struct carry c = { to, m, s, p, mem };
+	struct carry_at at = { 0 };
 
-	for (uint32_t i = 0; i < p->n_actions; i++) {
-		const struct plan_action *a = &p->actions[i];
-
-		switch (a->kind) {
-		case PLAN_PLACE:
-			place(&c, a);
-			break;
-		case PLAN_NOMINATE:
-			i += claim(&c, a, p->n_actions - i - 1);
-			break;
-		case PLAN_RELEASE:
-			release(&c, a);
-			break;
-		case PLAN_EVICT:
-		case PLAN_SHRINK:
-		case PLAN_MOVE:
-			if (can_leave(&c, a))
-				send_away(&c, a, NULL);
-			break;
-		case PLAN_GROW:
-			grow(&c, a);
-			break;
-		case PLAN_RESERVE:
-			break; /* it shows as the planned start */
-		}
-	}
+	carry_some(to, m, s, p, mem, &at, UINT32_MAX);
 }

@@ -25,12 +25,16 @@ enum carry_news {
 	CARRY_CLAIMED, /* a nomination stands, the evictions for it follow; no event */
 	CARRY_STALE, /* the model would refuse part of a claim: none of it is applied; no event */
 	CARRY_REFUSED, /* the event was refused, err says why; the next action follows */
+	CARRY_DROPPED, /* what it rests on has changed since the snapshot; no event */
 };
 
 /* Where the events go. */
 struct carry_to {
 	int (*apply)(void *arg, struct event *ev, struct gpuq_err *err); /* 0, or refused */
 	void (*token)(char out[33]); /* of a new attempt, that none can guess */
+	/* Does what the action rests on still stand as the snapshot had it? NULL = it always does:
+	 * nothing has happened since. */
+	bool (*stands)(void *arg, const struct plan_action *a);
 	/* NULL = the caller needs no news */
 	void (*news)(void *arg, enum carry_news news, const struct plan_action *a,
 		     const struct event *ev, const struct gpuq_err *err);
@@ -40,5 +44,17 @@ struct carry_to {
 /* Turn all actions of the plan into events. What memory is needed comes from mem. */
 void carry_plan(const struct carry_to *to, const struct model *m, const struct snapshot *s,
 		const struct plan *p, struct gpuq_arena *mem);
+
+/* The same in parts. Of a claim and of what it frees nothing is done alone: it is one part, and
+ * once a claim has been dropped those behind it, which may count on what it would have freed, are
+ * dropped as well. */
+struct carry_at {
+	uint32_t next; /* action */
+	uint32_t n_dropped;
+	bool claim_dropped;
+};
+/* From at on, so many actions (a claim may be more). True: it was the rest. */
+bool carry_some(const struct carry_to *to, const struct model *m, const struct snapshot *s,
+		const struct plan *p, struct gpuq_arena *mem, struct carry_at *at, uint32_t most);
 
 #endif

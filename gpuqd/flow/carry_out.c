@@ -15,6 +15,7 @@ struct out {
 	struct journal *j;
 	const struct snapshot *s;
 	const struct plan *p;
+	const struct since *since;
 };
 
 void carry_out_token(char out[33])
@@ -84,6 +85,9 @@ static void log_news(void *arg, enum carry_news news, const struct plan_action *
 	case CARRY_STALE:
 		log_warn("schedule.claim_stale", "job=%" PRIu32 " index=%" PRId32, id, index);
 		break;
+	case CARRY_DROPPED:
+		log_info("schedule.dropped", "job=%" PRIu32 " index=%" PRId32, id, index);
+		break;
 	case CARRY_REFUSED:
 		log_err("schedule.apply", "event=%s job=%" PRIu32 " index=%" PRId32 " error=%s",
 			event_words[ev->type], ev->job.id, ev->job.index, LOGS(err->text));
@@ -98,13 +102,24 @@ static int into_journal(void *arg, struct event *ev, struct gpuq_err *err)
 	return journal_apply(o->j, ev, err);
 }
 
-void carry_out(struct journal *j, const struct snapshot *s, const struct plan *p,
-	       struct gpuq_arena *mem)
+static bool stands(void *arg, const struct plan_action *a)
 {
-	struct out o = { j, s, p };
-	const struct carry_to to = { into_journal, carry_out_token, log_news, &o };
+	const struct out *o = arg;
 
-	carry_plan(&to, journal_model(j), s, p, mem);
+	return since_stands(o->since, o->p, a);
+}
+
+bool carry_out(struct journal *j, const struct since *since, const struct plan *p,
+	       struct carry_at *at, uint32_t most, struct gpuq_arena *mem)
+{
+	struct out o = { j, since->sn, p, since };
+	const struct carry_to to = { .apply = into_journal,
+				     .token = carry_out_token,
+				     .stands = stands,
+				     .news = log_news,
+				     .arg = &o };
+
+	return carry_some(&to, journal_model(j), since->sn, p, mem, at, most);
 }
 
 static bool is_lost(const struct model *m, const struct promise *p)

@@ -47,7 +47,7 @@ int load_records(struct store *st, struct model *m, struct gpuq_err *err)
 		if (model_load_order[i] != TABLE_KEY)
 			others[all.n++] = model_load_order[i];
 	job_expect(m, store_count(st, TABLE_JOB), store_count(st, TABLE_KEY));
-	requests_expect(&m->requests, store_count(st, TABLE_REQUEST));
+	request_expect(&m->requests, store_count(st, TABLE_REQUEST));
 	has_thread = pthread_create(&beside, NULL, load_tables, &keys) == 0;
 	load_tables(&all);
 	if (has_thread)

@@ -20,6 +20,7 @@
 #include "gpuqd/flow/quota_warn.h"
 #include "gpuqd/snapshot/snapshot_take_past.h"
 #include "gpuqd/flow/publish.h"
+#include "gpuqd/flow/since.h"
 #include "gpuqd/snapshot/snapshot_take.h"
 #include "libgpuq/limits.h"
 
@@ -36,12 +37,19 @@
 #define ALIKE_LEAST 64
 #define ALIKE_FACTOR 4
 #define ALIKE_LESS 16 /* one part in so many, each cycle */
-/* Jobs that are told what a cycle found out about them: in its own turn, and in one step of
- * those behind it. */
-#define TELL_FIRST 1024
+/* A cycle is done in steps: so many of them in the turn in which its snapshot is taken, which is
+ * all of most cycles, the others in the turns that follow. What a step does is counted, so that
+ * where it ends does not depend on the machine: different requests that are put into the
+ * snapshot before it is taken; node visits of deciding; actions of the plan that
+ * are carried out; jobs that are told what was found out about them. */
+#define STEPS_FIRST 32
+#define PREPARE_STEP 128
+#define DECIDE_STEP 8192
+#define CARRY_STEP 8
 #define TELL_STEP 64
 
-#define TELL "schedule.tell"
+/* What is being done. */
+enum at { AT_REST, PREPARE, SEAL, DECIDE, CARRY, TELL };
 
 struct schedule {
 	struct journal *j;
@@ -54,11 +62,24 @@ struct schedule {
 	struct gpuq_arena mem;
 	uint32_t alike_most;
 	bool mortals; /* some job may end while it waits */
-	/* What jobs are being told of; sn NULL = all have been. */
+	/* The cycle under way, and what jobs are being told of it when it has been carried out. */
+	enum at at;
+	bool acts; /* it will be carried out */
+	bool carrying; /* an event is its own */
+	bool site_changed; /* since it was begun */
+	bool again; /* something happened that the next cycle has to see */
+	int64_t now_us; /* of its snapshot; ledger */
+	int64_t took_us;
+	uint32_t most; /* jobs that are alike, one by one */
+	struct snapshot_early *early;
 	struct snapshot *sn;
+	struct gpuq_buf packed; /* of it, where cycles are recorded */
+	struct since since;
+	struct sched_run *run;
 	struct plan plan;
+	struct carry_at carried;
 	struct tell tell;
-	struct loop_work *telling;
+	struct loop_work *work;
 	struct spool *record_to; /* NULL = cycles are not recorded */
 	uint64_t n_cycles;
 	int64_t last_end_us, last_took_us; /* of the last cycle; monotonic */
@@ -182,130 +203,271 @@ static void count(struct schedule *s, const struct snapshot *sn, const struct pl
 	t->wake_us = wake;
 }
 
-/* What is to be decided, and on what. */
-static int decide(struct schedule *s, int64_t now, struct gpuq_buf *packed, struct snapshot **sn,
-		  struct plan *plan, struct gpuq_err *err)
+/* Whatever stands of the cycle. */
+static void forget(struct schedule *s)
 {
-	const struct model *m = journal_model(s->j);
-	uint32_t most = s->alike_most;
-
-	for (;; most *= ALIKE_FACTOR) {
-		int rc;
-
-		loop_enter(s->l, "schedule.snapshot");
-		rc = snapshot_take_few(m, now, most, packed, sn, err);
-		loop_enter(s->l, "schedule.decide");
-		if (rc == 0)
-			rc = sched_cycle(*sn, &s->mem, plan, err);
-		if (rc < 0 || plan_few_enough(*sn, plan)) {
-			most -= most / ALIKE_LESS;
-			s->alike_most = most > ALIKE_LEAST ? most : ALIKE_LEAST;
-			return rc;
-		}
-		snapshot_free(*sn);
-		*sn = NULL;
-		gpuq_arena_reset(&s->mem);
-		if (packed)
-			gpuq_buf_clear(packed);
-	}
-}
-
-static void stop_telling(struct schedule *s)
-{
-	loop_work_cancel(s->telling);
-	s->telling = NULL;
+	snapshot_early_drop(s->early);
+	s->early = NULL;
+	sched_drop(s->run);
+	s->run = NULL;
+	since_end(&s->since);
 	snapshot_free(s->sn);
 	s->sn = NULL;
+	gpuq_buf_done(&s->packed);
 	gpuq_arena_reset(&s->mem);
+	s->at = AT_REST;
+	s->site_changed = false;
 }
 
-/* A long line hears of the cycle in several turns, so that nobody waits for all of it. */
-static bool go_on_telling(void *arg)
+/* The cycle under way, or the telling of it, goes no further. */
+static void stop(struct schedule *s)
 {
-	struct schedule *s = arg;
+	loop_work_cancel(s->work);
+	s->work = NULL;
+	forget(s);
+}
+
+static bool is_under_way(const struct schedule *s)
+{
+	return s->at != AT_REST && s->at != TELL;
+}
+
+static bool failed(struct schedule *s, const struct gpuq_err *err)
+{
+	log_err("schedule.cycle", "error=%s", LOGS(err->text));
+	s->stats.n_failed++;
+	forget(s);
+	return false;
+}
+
+/* What is to be decided on, as it is now. */
+static bool take(struct schedule *s)
+{
+	struct snapshot_early *early = s->early;
+	const struct model *m = journal_model(s->j);
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	int rc;
+
+	loop_enter(s->l, "schedule.snapshot");
+	s->early = NULL;
+	s->now_us = loop_now_us(s->l);
+	s->acts = s->ready;
+	s->again = false;
+	rc = snapshot_take_late(early, m, s->now_us, s->most, s->record_to ? &s->packed : NULL,
+				&s->sn, &err);
+	since_begin(&s->since, s->j);
+	if (rc < 0)
+		return failed(s, &err);
+	s->at = SEAL;
+	return true;
+}
+
+/* Begin the snapshot, or take it at once. */
+static bool prepare(struct schedule *s)
+{
+	s->early = snapshot_early_begin(journal_model(s->j));
+	if (!s->early)
+		return take(s);
+	s->at = PREPARE;
+	return true;
+}
+
+/* ---- what is done in steps: each returns whether there is more to do ---- */
+
+static bool prepare_on(struct schedule *s)
+{
+	loop_enter(s->l, "schedule.prepare");
+	return !snapshot_early_go_on(s->early, PREPARE_STEP) || take(s);
+}
+
+static bool seal_on(struct schedule *s)
+{
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	bool more;
+	int rc;
+
+	loop_enter(s->l, "schedule.snapshot");
+	rc = snapshot_seal_step(s->sn, &more, &err);
+	if (rc == 0 && more)
+		return true;
+	if (rc == 0 && !since_sealed(&s->since, s->sn))
+		rc = gpuq_fail(&err, GPUQ_ENOMEM, "out of memory");
+	if (rc == 0)
+		rc = sched_begin(s->sn, &s->mem, &s->run, &err);
+	if (rc < 0)
+		return failed(s, &err);
+	s->at = DECIDE;
+	return true;
+}
+
+static bool decided(struct schedule *s)
+{
+	struct gpuq_err err = GPUQ_ERR_INIT;
+	const int rc = sched_end(s->run, &s->plan, &err);
+
+	s->run = NULL;
+	if (rc < 0)
+		return failed(s, &err);
+	if (!plan_few_enough(s->sn, &s->plan)) {
+		forget(s);
+		s->most *= ALIKE_FACTOR;
+		return prepare(s);
+	}
+	s->most -= s->most / ALIKE_LESS;
+	s->alike_most = s->most > ALIKE_LEAST ? s->most : ALIKE_LEAST;
+	s->n_cycles++;
+	if (s->record_to)
+		record(s, s->sn, &s->packed, &s->plan);
+	gpuq_buf_done(&s->packed);
+	if (s->acts && !s->site_told)
+		s->site_told = quota_warn(s->sn);
+	s->carried = (struct carry_at){ 0 };
+	s->at = CARRY;
+	return true;
+}
+
+static bool decide_on(struct schedule *s)
+{
+	loop_enter(s->l, "schedule.decide");
+	return sched_go_on(s->run, DECIDE_STEP) || decided(s);
+}
+
+/* When time alone may change something. */
+static int64_t next_wake(struct schedule *s)
+{
+	const struct model *m = journal_model(s->j);
+	int64_t wake = next_backoff_end(m, s->now_us);
+
+	if (snapshot_avoided_end(m, s->now_us) < wake)
+		wake = snapshot_avoided_end(m, s->now_us);
+	if (s->plan.wake_us > s->now_us && s->plan.wake_us < wake)
+		wake = s->plan.wake_us;
+	return wake;
+}
+
+static bool carried_out(struct schedule *s)
+{
+	const int64_t wake = next_wake(s), now = loop_now_us(s->l);
+
+	s->stats.n_dropped += s->carried.n_dropped;
+	s->again |= s->carried.n_dropped > 0;
+	since_end(&s->since);
+	if (s->acts && s->on_plan)
+		s->on_plan(s->on_plan_arg, s->sn, &s->plan);
+	tell_shares(s, s->sn, &s->plan);
+	loop_cancel(s->later);
+	s->later = NULL;
+	if (wake != GPUQ_UNLIMITED)
+		s->later = loop_after(s->l, wake > now ? wake - now + 1000 : 1000, fire_later, s);
+	count(s, s->sn, &s->plan, wake);
+	loop_enter(s->l, "schedule.tell");
+	tell_begin(&s->tell, s->j, s->sn, &s->plan, &s->mem);
+	s->at = TELL;
+	return true;
+}
+
+static bool carry_on(struct schedule *s)
+{
+	bool all;
+
+	loop_enter(s->l, "schedule.carry");
+	s->carrying = true;
+	all = !s->acts || carry_out(s->j, &s->since, &s->plan, &s->carried, CARRY_STEP, &s->mem);
+	s->carrying = false;
+	return !all || carried_out(s);
+}
+
+static bool tell_on(struct schedule *s)
+{
 	const bool told = tell_some(&s->tell, TELL_STEP);
 
 	if (told)
-		stop_telling(s);
+		forget(s);
 	return !told;
+}
+
+static void count_time(struct schedule *s)
+{
+	s->last_end_us = loop_clock_us();
+	s->last_took_us = s->took_us;
+	s->stats.last_us = s->took_us;
+	s->stats.sum_us += s->took_us;
+	if (s->took_us > s->stats.most_us)
+		s->stats.most_us = s->took_us;
+	s->stats.last_at_us = loop_now_us(s->l);
+}
+
+static bool step(struct schedule *s)
+{
+	static bool (*const parts[])(struct schedule *) = {
+		[PREPARE] = prepare_on,
+		[SEAL] = seal_on,
+		[DECIDE] = decide_on,
+		[CARRY] = carry_on,
+	};
+	const int64_t start = loop_clock_us();
+	bool more;
+
+	if (s->at == TELL)
+		return tell_on(s);
+	/* What it decides on does not hold any more. */
+	if (journal_read_only(s->j) || s->since.all || s->site_changed) {
+		forget(s);
+		schedule_kick(s);
+		return false;
+	}
+	more = parts[s->at](s);
+	s->took_us += loop_clock_us() - start;
+	if (is_under_way(s))
+		return more;
+	count_time(s);
+	if (s->again)
+		schedule_kick(s);
+	return more;
+}
+
+/* A long cycle is done in several turns, so that nothing waits for all of it. */
+static bool go_on(void *arg)
+{
+	struct schedule *s = arg;
+	const bool more = step(s);
+
+	if (!more)
+		s->work = NULL;
+	return more;
 }
 
 static void cycle(struct schedule *s)
 {
-	const struct model *m = journal_model(s->j);
-	int64_t now = loop_now_us(s->l), wake;
-	struct gpuq_err err = GPUQ_ERR_INIT;
-	struct gpuq_buf packed = GPUQ_BUF_INIT;
-	struct snapshot *sn = NULL;
-	struct plan plan;
-	int rc;
+	const int64_t start = loop_clock_us();
+	bool more = false;
 
-	stop_telling(s);
-	if (journal_read_only(s->j))
-		return;
-	if (end_hopeless(s, now))
-		return;
-	carry_out_renounce_lost(s->j);
-	census_watch(s->j);
-	rc = decide(s, now, s->record_to ? &packed : NULL, &sn, &plan, &err);
-	if (rc < 0) {
-		log_err("schedule.cycle", "error=%s", LOGS(err.text));
-		s->stats.n_failed++;
-		snapshot_free(sn);
-		gpuq_buf_done(&packed);
-		gpuq_arena_reset(&s->mem);
-		return;
+	stop(s);
+	if (!journal_read_only(s->j) && !end_hopeless(s, loop_now_us(s->l))) {
+		carry_out_renounce_lost(s->j);
+		census_watch(s->j);
+		s->most = s->alike_most;
+		s->again = false;
+		more = prepare(s);
 	}
-	s->n_cycles++;
-	if (s->record_to)
-		record(s, sn, &packed, &plan);
-	gpuq_buf_done(&packed);
-	if (s->ready && !s->site_told)
-		s->site_told = quota_warn(sn);
-	loop_enter(s->l, "schedule.carry");
-	if (s->ready)
-		carry_out(s->j, sn, &plan, &s->mem);
-	if (s->ready && s->on_plan)
-		s->on_plan(s->on_plan_arg, sn, &plan);
-	tell_shares(s, sn, &plan);
-	loop_cancel(s->later);
-	s->later = NULL;
-	wake = next_backoff_end(m, now);
-	if (snapshot_avoided_end(m, now) < wake)
-		wake = snapshot_avoided_end(m, now);
-	if (plan.wake_us > now && plan.wake_us < wake)
-		wake = plan.wake_us;
-	if (wake != GPUQ_UNLIMITED)
-		s->later = loop_after(s->l, wake - now + 1000, fire_later, s);
-	count(s, sn, &plan, wake);
-	s->sn = sn;
-	s->plan = plan;
-	loop_enter(s->l, TELL);
-	tell_begin(&s->tell, s->j, s->sn, &s->plan, &s->mem);
-	if (tell_some(&s->tell, TELL_FIRST))
-		stop_telling(s);
-	else
-		s->telling = loop_work_as(s->l, TELL, go_on_telling, s);
+	s->took_us = loop_clock_us() - start;
+	if (!more)
+		count_time(s);
+	for (int i = 0; more && i < STEPS_FIRST; i++)
+		more = step(s);
+	if (more)
+		s->work = loop_work_as(s->l, "schedule", go_on, s);
 }
 
 static void fire_soon(void *arg)
 {
 	struct schedule *s = arg;
-
-	int64_t start = loop_clock_us();
 	const char *before = loop_enter(s->l, LOOP_HERE);
 
 	s->soon = NULL;
 	s->first_kick_us = 0;
 	cycle(s);
 	loop_leave(s->l, before);
-	s->last_end_us = loop_clock_us();
-	s->last_took_us = s->last_end_us - start;
-	s->stats.last_us = s->last_took_us;
-	s->stats.sum_us += s->last_took_us;
-	if (s->last_took_us > s->stats.most_us)
-		s->stats.most_us = s->last_took_us;
-	s->stats.last_at_us = loop_now_us(s->l);
 }
 
 static void fire_later(void *arg)
@@ -320,6 +482,10 @@ void schedule_kick(struct schedule *s)
 {
 	int64_t now = loop_mono_us(s->l), delay = QUIET_US;
 
+	if (is_under_way(s)) {
+		s->again = true;
+		return;
+	}
 	if (!s->first_kick_us)
 		s->first_kick_us = now;
 	else if (now + delay > s->first_kick_us + AT_MOST_US)
@@ -379,6 +545,8 @@ void schedule_record(struct schedule *s, struct spool *to)
 void schedule_ready(struct schedule *s, bool ready)
 {
 	s->ready = ready;
+	if (is_under_way(s))
+		stop(s);
 	if (ready)
 		schedule_kick(s);
 }
@@ -388,6 +556,7 @@ static void on_event(void *arg, const struct event *ev)
 	struct schedule *s = arg;
 	const struct job *j;
 
+	since_note(&s->since, ev, s->carrying);
 	switch (ev->type) {
 	case EV_JOB_REASONS:
 	case EV_JOB_FRAGMENTED:
@@ -409,6 +578,8 @@ static void on_event(void *arg, const struct event *ev)
 		return;
 	case EV_SITE_APPLIED:
 		s->site_told = false;
+		if (s->at == PREPARE)
+			s->site_changed = true;
 		schedule_kick(s);
 		return;
 	case EV_JOB_BLOCKED:
@@ -449,7 +620,7 @@ void schedule_free(struct schedule *s)
 	loop_cancel(s->soon);
 	loop_cancel(s->later);
 	loop_cancel(s->unblock);
-	stop_telling(s);
+	stop(s);
 	gpuq_arena_done(&s->mem);
 	free(s);
 }

@@ -1,7 +1,8 @@
 /* schedule.h - when to decide, on what, and what follows
  *
  * Owns     the debounce: one cycle soon after something changed, and at the next
- *          instant that matters by time alone.
+ *          instant that matters by time alone; the cycle under way, which may take several
+ *          turns of the loop: what changes meanwhile is the next one's.
  * Touches  the journal; calls the pure core (snapshot, sched_cycle).
  * Used by  daemon.c (makes it), flow/reconcile (tells it that the cluster is in view).
  */
@@ -36,6 +37,7 @@ struct schedule_stats {
 	uint64_t n_cycles, n_failed;
 	uint64_t n_cut_short; /* that reached the bound on their work */
 	uint64_t n_places, n_evictions; /* decided */
+	uint64_t n_dropped; /* actions that did not stand any more when they were carried out */
 	int64_t last_us, most_us, sum_us; /* that cycles took, snapshot included */
 	int64_t last_at_us; /* when the last one ended; wall clock, 0 = none yet */
 	uint64_t last_steps; /* node visits of the last one */

@@ -1,6 +1,6 @@
 /* call.h - one call, from its message to its last answer
  *
- * Used by  conn.c, server.c. What methods may do with a call is in rpc.h.
+ * Used by  conn.c, server.c. See rpc.h for the calls that methods make.
  */
 #ifndef GPUQD_RPC_CALL_H
 #define GPUQD_RPC_CALL_H

@@ -1,7 +1,7 @@
 /* server.h - the server, as its connections and calls see it
  *
  * Owns     the socket and the list of connections.
- * Used by  call.c, conn.c, flight.c. What the daemon may do with a server is in rpc.h.
+ * Used by  call.c, conn.c, flight.c. See rpc.h for the calls that the daemon makes.
  */
 #ifndef GPUQD_RPC_SERVER_H
 #define GPUQD_RPC_SERVER_H

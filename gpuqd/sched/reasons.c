@@ -319,6 +319,29 @@ static bool pieces_lack(const struct cycle *c, const struct snap_group *g, uint3
 	return true;
 }
 
+/* Is it plain that no node has what the only pod needs? Most that wait beside idle devices are
+ * told so, each of another amount: what there is was looked at once for all of them. */
+static bool plainly_full(struct cycle *c, uint32_t request, uint32_t group, uint32_t flavor,
+			 struct plan_reason *why)
+{
+	const struct snap_group *g = &c->s->requests[request].groups[group];
+	const struct need one = nodes_need(g);
+	const uint32_t of = g->gpus_milli > 0 ? flavor : SNAP_NONE;
+	const struct glance *free;
+	struct survey v = { .first = SNAP_NONE };
+
+	if (g->pods_min != 1 || one.parts || one.migs || c->s->requests[request].exclusive)
+		return false;
+	free = feasibility_glance(c, request, group, of);
+	if (c->failed || !feasibility_glance_rules_out(c, request, group, of, &one))
+		return false;
+	v.largest = free->largest;
+	v.cpu = free->cpu[one.whole];
+	v.memory = free->memory[one.whole];
+	say_shortest(c, g, &v, GPUQ_R_RESOURCES, why);
+	return true;
+}
+
 /* What one group lacks now. False: nothing, taken for itself. */
 static bool group_lacks(struct cycle *c, uint32_t job, uint32_t group, uint32_t flavor,
 			struct plan_reason *why)
@@ -337,6 +360,8 @@ static bool group_lacks(struct cycle *c, uint32_t job, uint32_t group, uint32_t 
 	if (no_domain(c, job, group, flavor, IN_SERVICE, GPUQ_R_NODES_UNAVAILABLE, why, true))
 		return true;
 	if (!r->exclusive && devices_lack(c, job, group, flavor, why))
+		return true;
+	if (plainly_full(c, c->s->jobs[job].request, group, flavor, why))
 		return true;
 	v = survey(c, job, group, flavor, AS_IT_IS, false);
 	if (r->exclusive && v.vacant < g->pods_min) {

@@ -67,32 +67,30 @@ static uint32_t class_of(struct cycle *c, struct intern *seen, uint32_t job)
 	return cls;
 }
 
-static void classify(struct cycle *c)
+static void classify_begin(struct cycle *c)
 {
 	const struct snapshot *s = c->s;
-	struct intern seen = INTERN_INIT(c->mem);
 
 	c->class_of = cycle_alloc(c, s->lines.n_runs, sizeof(*c->class_of));
 	c->why_of_run = cycle_alloc(c, s->lines.n_runs, sizeof(*c->why_of_run));
 	c->started = cycle_alloc(c, s->n_jobs, sizeof(*c->started));
 	c->why_of_job = cycle_alloc(c, s->n_jobs, sizeof(*c->why_of_job));
-	for (uint32_t i = 0; !c->failed && i < s->lines.n_runs; i++) {
-		const uint32_t job = s->lines.runs[i].first;
-		const uint32_t why_first = c->n_whys;
+}
 
-		c->class_of[i] = SNAP_NONE;
-		if (bits_has(c->promised, job))
-			continue;
-		if (eligibility_closed(c, job)) {
-			c->why_of_run[i] = (struct plan_why){ why_first, c->n_whys - why_first };
-			continue;
-		}
-		timeline_note_waiting(c, job);
-		c->class_of[i] = class_of(c, &seen, job);
+static void classify(struct cycle *c, struct intern *seen, uint32_t run)
+{
+	const uint32_t job = c->s->lines.runs[run].first;
+	const uint32_t why_first = c->n_whys;
+
+	c->class_of[run] = SNAP_NONE;
+	if (bits_has(c->promised, job))
+		return;
+	if (eligibility_closed(c, job)) {
+		c->why_of_run[run] = (struct plan_why){ why_first, c->n_whys - why_first };
+		return;
 	}
-	c->classes = cycle_alloc(c, seen.n, sizeof(*c->classes));
-	c->n_classes = seen.n;
-	intern_done(&seen);
+	timeline_note_waiting(c, job);
+	c->class_of[run] = class_of(c, seen, job);
 }
 
 /* ---- what is decided ---- */
@@ -312,28 +310,29 @@ static bool try_start(struct cycle *c, uint32_t job)
 	return false;
 }
 
-static void serve(struct cycle *c)
+/* The job whose turn it is. False: there is none any more, or no work may be done any more. */
+static bool serve_next(struct cycle *c)
 {
 	const uint64_t max_steps = c->s->config.max_steps;
-	uint32_t job;
+	const uint32_t job = order_next(c);
+	struct plan_reason why;
 
-	while (!c->failed && (job = order_next(c)) != SNAP_NONE) {
-		struct plan_reason why;
-
-		if (max_steps && c->steps >= max_steps) {
-			c->cut_short = true;
-			return;
-		}
-		c->steps++;
-		gpuq_arena_reset(&c->scratch);
-		/* Another entry of the same array may have used up the throttle. */
-		if (caps_array_full(c, job, &why)) {
-			own_reason(c, job, &why);
-			order_done(c, job);
-		} else if (!try_start(c, job)) {
-			order_done(c, job);
-		}
+	if (job == SNAP_NONE)
+		return false;
+	if (max_steps && c->steps >= max_steps) {
+		c->cut_short = true;
+		return false;
 	}
+	c->steps++;
+	gpuq_arena_reset(&c->scratch);
+	/* Another entry of the same array may have used up the throttle. */
+	if (caps_array_full(c, job, &why)) {
+		own_reason(c, job, &why);
+		order_done(c, job);
+	} else if (!try_start(c, job)) {
+		order_done(c, job);
+	}
+	return true;
 }
 
 /* ---- reasons ---- */
@@ -357,72 +356,204 @@ static void explain(struct cycle *c)
 	}
 }
 
-int sched_cycle(const struct snapshot *in, struct gpuq_arena *mem, struct plan *out,
+/* ---- a cycle, in steps ---- */
+
+#define RUN_WORK 16 /* of looking at one run of jobs, in node visits */
+#define JOB_WORK 64 /* of a job's turn, beside the nodes it visits */
+
+enum phase {
+	LOOK, /* what is free, held and promised */
+	CLASSIFY,
+	DIVIDE, /* shares */
+	KEEP, /* promises and reservations */
+	LINE_UP,
+	SERVE,
+	GROW,
+	FINISH,
+	DONE,
+};
+
+struct sched_run {
+	struct cycle c;
+	struct intern seen; /* classes */
+	enum phase phase;
+	uint32_t next; /* CLASSIFY: the next run of jobs */
+	uint64_t work;
+};
+
+static void look(struct cycle *c)
+{
+	const struct snapshot *s = c->s;
+
+	c->fits = cycle_alloc(c, s->n_wheres, sizeof(*c->fits));
+	c->glances = cycle_alloc(c, (size_t)s->n_wheres * (s->n_flavors + 1), sizeof(*c->glances));
+	c->verdicts = cycle_alloc(c, s->n_requests, sizeof(*c->verdicts));
+	nodes_init(c);
+	if (!c->failed)
+		nominated_init(c);
+	if (!c->failed)
+		holdings_init(c);
+	count_arrays(c);
+	if (!c->failed)
+		classify_begin(c);
+}
+
+/* Returns whether the phase goes on. */
+static bool classify_next(struct sched_run *r)
+{
+	struct cycle *c = &r->c;
+
+	if (r->next < c->s->lines.n_runs) {
+		r->work += RUN_WORK;
+		classify(c, &r->seen, r->next++);
+		return true;
+	}
+	c->classes = cycle_alloc(c, r->seen.n, sizeof(*c->classes));
+	c->n_classes = r->seen.n;
+	intern_done(&r->seen);
+	return false;
+}
+
+static void divide(struct cycle *c)
+{
+	holdings_shares(c);
+	c->priority = c->failed ? NULL : priority_new(c->s, c->mem);
+	c->failed |= !c->priority;
+}
+
+static void keep(struct cycle *c)
+{
+	nominated_serve(c);
+	if (!c->failed)
+		reservations_begin(c);
+}
+
+static void finish(struct cycle *c)
+{
+	timeline_finish(c);
+	if (!c->failed)
+		explain(c);
+}
+
+/* Part of a phase, or all of it. Returns whether it goes on. */
+static bool phase_goes_on(struct sched_run *r)
+{
+	struct cycle *c = &r->c;
+
+	switch (r->phase) {
+	case LOOK:
+		look(c);
+		return false;
+	case CLASSIFY:
+		return classify_next(r);
+	case DIVIDE:
+		divide(c);
+		return false;
+	case KEEP:
+		keep(c);
+		return false;
+	case LINE_UP:
+		order_init(c);
+		return false;
+	case SERVE:
+		r->work += JOB_WORK;
+		return serve_next(c);
+	case GROW:
+		elastic_serve(c);
+		return false;
+	default:
+		finish(c);
+		return false;
+	}
+}
+
+bool sched_go_on(struct sched_run *r, uint64_t work)
+{
+	const uint64_t until = r->work + r->c.steps + work;
+
+	while (r->phase != DONE && !r->c.failed) {
+		if (phase_goes_on(r)) {
+			if (work && r->work + r->c.steps >= until)
+				return true;
+			continue;
+		}
+		r->phase++;
+		/* All other phases are as long as the cluster is large, and so a step each. */
+		if (work)
+			return r->phase != DONE;
+	}
+	return false;
+}
+
+int sched_begin(const struct snapshot *in, struct gpuq_arena *mem, struct sched_run **out,
 		struct gpuq_err *err)
 {
-	struct cycle c = { .s = in, .mem = mem, .wake_us = GPUQ_UNLIMITED };
-	struct plan plan = { 0 };
+	struct sched_run *r;
 
 	if (!in->sealed)
 		return gpuq_fail(err, GPUQ_EINVAL, "the snapshot has not been sealed");
-	if (in->config.wake_us > in->config.now_us)
-		c.wake_us = in->config.wake_us;
-	c.fits = cycle_alloc(&c, in->n_wheres, sizeof(*c.fits));
-	c.glances = cycle_alloc(&c, (size_t)in->n_wheres * (in->n_flavors + 1), sizeof(*c.glances));
-	c.verdicts = cycle_alloc(&c, in->n_requests, sizeof(*c.verdicts));
-	nodes_init(&c);
-	if (!c.failed)
-		nominated_init(&c);
-	if (!c.failed)
-		holdings_init(&c);
-	count_arrays(&c);
-	if (!c.failed)
-		classify(&c);
-	if (!c.failed)
-		holdings_shares(&c);
-	c.priority = c.failed ? NULL : priority_new(in, mem);
-	c.failed |= !c.priority;
-	if (!c.failed)
-		nominated_serve(&c);
-	if (!c.failed)
-		reservations_begin(&c);
-	if (!c.failed)
-		order_init(&c);
-	if (!c.failed)
-		serve(&c);
-	if (!c.failed)
-		elastic_serve(&c);
-	if (!c.failed)
-		timeline_finish(&c);
-	if (!c.failed)
-		explain(&c);
-	gpuq_arena_done(&c.scratch);
-	if (c.failed)
+	r = gpuq_arena_calloc(mem, 1, sizeof(*r));
+	if (!r)
 		return gpuq_fail(err, GPUQ_ENOMEM, "no memory for a scheduling cycle");
-	plan.actions = c.actions;
-	plan.n_actions = c.n_actions;
-	plan.pods = c.plan_pods;
-	plan.n_pods = c.n_plan_pods;
-	plan.devices = c.plan_devices;
-	plan.reasons = c.whys;
-	plan.why_of_run = c.why_of_run;
-	plan.why_of_job = c.why_of_job;
-	plan.started = c.started;
-	plan.n_devices = c.n_plan_devices;
-	plan.fair_share = c.fair;
+	r->c = (struct cycle){ .s = in, .mem = mem, .wake_us = GPUQ_UNLIMITED };
+	r->seen = (struct intern)INTERN_INIT(mem);
+	if (in->config.wake_us > in->config.now_us)
+		r->c.wake_us = in->config.wake_us;
+	*out = r;
+	return 0;
+}
+
+void sched_drop(struct sched_run *r)
+{
+	if (!r)
+		return;
+	intern_done(&r->seen);
+	gpuq_arena_done(&r->c.scratch);
+}
+
+int sched_end(struct sched_run *r, struct plan *out, struct gpuq_err *err)
+{
+	struct cycle *c = &r->c;
+	const struct snapshot *in = c->s;
+	struct plan plan = { 0 };
+
+	sched_go_on(r, 0);
+	sched_drop(r);
+	if (c->failed)
+		return gpuq_fail(err, GPUQ_ENOMEM, "no memory for a scheduling cycle");
+	plan.actions = c->actions;
+	plan.n_actions = c->n_actions;
+	plan.pods = c->plan_pods;
+	plan.n_pods = c->n_plan_pods;
+	plan.devices = c->plan_devices;
+	plan.reasons = c->whys;
+	plan.why_of_run = c->why_of_run;
+	plan.why_of_job = c->why_of_job;
+	plan.started = c->started;
+	plan.n_devices = c->n_plan_devices;
+	plan.fair_share = c->fair;
 	for (size_t i = 0; i < (size_t)in->n_queues * in->n_res; i++)
-		c.held[i] -= c.leaving[i]; /* all is decided: what leaves is as good as gone */
-	plan.allocated = c.held;
-	plan.demand = c.demand;
-	plan.priority = c.priority;
-	plan.claims = c.claims;
-	plan.n_claims = c.n_claims;
-	plan.claim_sides = c.claim_sides;
-	plan.wake_us = c.wake_us;
-	plan.steps = c.steps;
-	plan.cut_short = c.cut_short;
-	plan.bounds = c.bounds;
-	plan.n_bounds = c.n_bounds;
+		c->held[i] -= c->leaving[i]; /* all is decided: what leaves is as good as gone */
+	plan.allocated = c->held;
+	plan.demand = c->demand;
+	plan.priority = c->priority;
+	plan.claims = c->claims;
+	plan.n_claims = c->n_claims;
+	plan.claim_sides = c->claim_sides;
+	plan.wake_us = c->wake_us;
+	plan.steps = c->steps;
+	plan.cut_short = c->cut_short;
+	plan.bounds = c->bounds;
+	plan.n_bounds = c->n_bounds;
 	*out = plan;
 	return 0;
+}
+
+int sched_cycle(const struct snapshot *in, struct gpuq_arena *mem, struct plan *out,
+		struct gpuq_err *err)
+{
+	struct sched_run *r = NULL;
+	const int rc = sched_begin(in, mem, &r, err);
+
+	return rc < 0 ? rc : sched_end(r, out, err);
 }

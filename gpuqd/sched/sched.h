@@ -20,4 +20,17 @@
 int sched_cycle(const struct snapshot *in, struct gpuq_arena *mem, struct plan *out,
 		struct gpuq_err *err);
 
+/* The same in steps, for a loop that is not to be held for all of it. The plan is that of
+ * sched_cycle(), however the steps were cut: a cycle sees its snapshot and nothing else, which
+ * must live until the end, as mem must. */
+struct sched_run;
+int sched_begin(const struct snapshot *in, struct gpuq_arena *mem, struct sched_run **out,
+		struct gpuq_err *err); /* as sched_cycle() */
+/* Do about so much of it, in node visits (0 = all): the turn of one job at least, or what must be
+ * done for all of them at once. Returns whether there is more to do. */
+bool sched_go_on(struct sched_run *r, uint64_t work);
+/* What is left of it, and the plan. Frees r; returns as sched_cycle(). */
+int sched_end(struct sched_run *r, struct plan *out, struct gpuq_err *err);
+void sched_drop(struct sched_run *r); /* give up, at any step; NULL is fine */
+
 #endif

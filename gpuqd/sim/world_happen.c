@@ -236,7 +236,9 @@ int world_happen(struct world *w, const struct snapshot *s, const struct plan *p
 {
 	struct gpuq_arena mem = GPUQ_ARENA_INIT(0);
 	struct carrying c = { w, s, err, 0 };
-	const struct carry_to to = { carry_apply, world_token, on_news, &c };
+	const struct carry_to to = {
+		.apply = carry_apply, .token = world_token, .news = on_news, .arg = &c
+	};
 
 	carry_plan(&to, w->m, s, p, &mem);
 	gpuq_arena_done(&mem);

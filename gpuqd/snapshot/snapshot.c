@@ -136,6 +136,9 @@ void snapshot_free(struct snapshot *s)
 		intern_done(&s->builder->joints);
 		gpuq_arena_done(&s->builder->keys);
 		gpuq_buf_done(&s->builder->blob);
+		if (s->builder->seal)
+			gpuq_arena_done(&s->builder->seal->mem);
+		free(s->builder->seal);
 		free(s->builder);
 	}
 	free(s->flavors);

@@ -560,6 +560,8 @@ bool snapshot_add_loss(struct snapshot *s, const struct snap_loss *l); /* false:
  * freed. What the world may do to a model is no error: a device that went away holds
  * nothing, a job whose queue got children waits. */
 int snapshot_seal(struct snapshot *s, struct gpuq_err *err);
+/* The same in steps: after the first nothing is borrowed any more; *more: until it is false. */
+int snapshot_seal_step(struct snapshot *s, bool *more, struct gpuq_err *err);
 
 /* Index in a sealed snapshot, by binary search; SNAP_NONE unknown. */
 uint32_t snapshot_find_node(const struct snapshot *s, const char *name);

@@ -11,6 +11,8 @@
 #include "gpuqd/util/sort.h"
 #include "libgpuq/buf.h"
 
+struct seal;
+
 struct snap_builder {
 	uint32_t room_flavors, room_nodes, room_joints, room_devices, room_queues, room_shares,
 		room_licenses, room_caps, room_capsets, room_requests, room_jobs, room_allocs,
@@ -21,6 +23,8 @@ struct snap_builder {
 	struct gpuq_buf blob; /* of the request being added */
 	uint32_t last_user, last_usage; /* that were asked for: most jobs are like the one before */
 	bool failed; /* memory ran out at some point */
+	struct seal *seal; /* NULL until it is begun */
+	uint32_t n_sealed; /* steps of it that are done */
 };
 
 /* What sealing needs on the way. map_X[handle] is the index after sorting. */

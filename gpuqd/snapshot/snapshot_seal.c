@@ -432,7 +432,16 @@ int snapshot_seal_calendar(struct seal *w)
 	return rc;
 }
 
-int snapshot_seal(struct snapshot *s, struct gpuq_err *err)
+#define BORROWED_STEPS 6 /* after these nothing is borrowed any more */
+
+static struct seal *seal_of(struct snapshot *s)
+{
+	if (!s->builder->seal)
+		s->builder->seal = calloc(1, sizeof(*s->builder->seal));
+	return s->builder->seal;
+}
+
+int snapshot_seal_step(struct snapshot *s, bool *more, struct gpuq_err *err)
 {
 	static int (*const steps[])(struct seal *) = {
 		seal_config,
@@ -450,16 +459,37 @@ int snapshot_seal(struct snapshot *s, struct gpuq_err *err)
 		snapshot_seal_lines,
 		snapshot_seal_losses,
 	};
-	struct seal w = { .s = s, .err = err, .mem = GPUQ_ARENA_INIT(0) };
+	const uint32_t n = sizeof(steps) / sizeof(steps[0]);
+	struct snap_builder *b = s->builder;
+	struct seal *w;
 	int rc = 0;
 
+	*more = false;
 	if (s->sealed)
 		return 0;
-	if (s->builder->failed)
+	w = b->failed ? NULL : seal_of(s);
+	if (!w)
 		return gpuq_no_memory(err);
-	for (size_t i = 0; rc == 0 && i < sizeof(steps) / sizeof(steps[0]); i++)
-		rc = steps[i](&w);
-	gpuq_arena_done(&w.mem);
+	w->s = s;
+	w->err = err;
+	do
+		rc = steps[b->n_sealed++](w);
+	while (rc == 0 && b->n_sealed < BORROWED_STEPS);
+	*more = rc == 0 && b->n_sealed < n;
+	if (*more)
+		return 0;
+	gpuq_arena_done(&w->mem);
 	s->sealed = rc == 0;
+	return rc;
+}
+
+int snapshot_seal(struct snapshot *s, struct gpuq_err *err)
+{
+	bool more;
+	int rc;
+
+	do
+		rc = snapshot_seal_step(s, &more, err);
+	while (more);
 	return rc;
 }

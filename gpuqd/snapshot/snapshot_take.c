@@ -35,6 +35,8 @@ struct taking {
 	uint32_t most;
 	enum alike_reader reader;
 	const struct snapshot_more *more; /* NULL = the model knows all */
+	uint64_t early; /* requests with this turn are in the snapshot already; 0 = none is */
+	uint32_t early_at; /* id of the last of them */
 };
 
 #define MORE(t, fn, ...)                                                                           \
@@ -151,6 +153,20 @@ static bool spreads(const struct taking *t, const struct request_spec *spec)
 	return any;
 }
 
+/* Memory of the largest device that is shared by memory. */
+static int64_t largest_shared(const struct model *m)
+{
+	int64_t most = 0;
+
+	for (const struct node *n = m->nodes; n; n = n->hh.next)
+		for (size_t i = 0; n->n_devices && i < n->fact.labels.n; i++)
+			if (strcmp(n->fact.labels.keys[i], SHARE_LABEL) == 0 &&
+			    sharing_by_memory(sharing_kind_of(n->fact.labels.vals[i])) &&
+			    n->devices[0].memory_mib << 20 > most)
+				most = n->devices[0].memory_mib << 20;
+	return most;
+}
+
 static void take_node(struct taking *t, const struct node *n, uint32_t *handle)
 {
 	struct snap_device *devices =
@@ -207,11 +223,6 @@ static void take_node(struct taking *t, const struct node *n, uint32_t *handle)
 	sn.n_taints = (uint32_t)n->fact.n_taints;
 	if (t->packs && n->n_devices && !pool_spreads(t->m, n->pool))
 		t->packs[sn.flavor] = true;
-	for (size_t i = 0; i < sn.labels.n; i++)
-		if (strcmp(sn.labels.keys[i], SHARE_LABEL) == 0 && n->n_devices &&
-		    sharing_by_memory(sharing_kind_of(sn.labels.vals[i])) &&
-		    devices[0].memory_bytes > t->gpushare_bytes)
-			t->gpushare_bytes = devices[0].memory_bytes;
 	MORE(t, node, n, &sn);
 	*handle = snapshot_add_node(t->s, &sn);
 }
@@ -422,7 +433,8 @@ static uint32_t take_job(struct taking *t, const struct job *j, bool first)
 	snapshot_job_default(&sj);
 	sj.key = (struct snap_key){ j->key.id, j->key.index };
 	sj.queue = t->queue_of[j->queue->ix];
-	sj.request = j->request->snap_ix;
+	sj.request = t->early && j->request->early_turn == t->early ? j->request->early_ix
+								    : j->request->snap_ix;
 	sj.user = snapshot_user(t->s, j->user);
 	sj.state =
 		!model_job_is_live(j) && !holds ? SNAP_PENDING
@@ -582,28 +594,61 @@ static void take_guest(struct taking *t, const struct start_guest *g, uint32_t i
 	snapshot_add_job(t->s, &sj);
 }
 
+/* What the snapshot is made of before anything that changes as jobs come and go. */
+static bool take_begin(struct taking *t)
+{
+	struct snap_config config;
+
+	snapshot_config_default(&config);
+	t->s = snapshot_new(&config);
+	if (!t->s)
+		return false;
+	take_flavors(t);
+	t->gpushare_bytes = largest_shared(t->m);
+	return true;
+}
+
+static void take_config(struct taking *t)
+{
+	struct snap_config *config = &t->s->config;
+
+	snapshot_config_default(config);
+	config->now_us = t->now_us;
+	config->levels = t->m->site->topology.items;
+	config->n_levels = (uint32_t)t->m->site->topology.n;
+	snapshot_set_policy(t->m, config);
+	MORE(t, config, config);
+}
+
+/* Where those begin that are not in the snapshot yet: new ones stand behind all others. */
+static struct request *first_left(const struct taking *t)
+{
+	struct request *last = t->early_at ? request_find(&t->m->requests, t->early_at) : NULL;
+
+	return last ? last->next : t->m->requests.list;
+}
+
+static void take_requests(struct taking *t)
+{
+	for (struct request *r = first_left(t); r; r = r->next)
+		if (!t->early || r->early_turn != t->early)
+			r->snap_ix = take_request(t, &r->spec, r);
+}
+
 static int take(struct taking *t, const struct start_guest *guests, uint32_t n_guests,
 		struct gpuq_buf *packed, struct snapshot **out, struct gpuq_err *err)
 {
 	const struct model *m = t->m;
-	struct snap_config config;
+	bool more;
 	int rc;
 
-	snapshot_config_default(&config);
-	config.now_us = t->now_us;
-	config.levels = m->site->topology.items;
-	config.n_levels = (uint32_t)m->site->topology.n;
-	snapshot_set_policy(m, &config);
-	MORE(t, config, &config);
-	t->s = snapshot_new(&config);
-	if (!t->s)
+	if (!t->s && !take_begin(t))
 		return gpuq_no_memory(err);
-	take_flavors(t);
+	take_config(t);
 	take_queues(t);
 	for (struct node *n = m->nodes; n; n = n->hh.next)
 		take_node(t, n, &n->snap_ix);
-	for (struct request *r = m->requests.list; r; r = r->next)
-		r->snap_ix = take_request(t, &r->spec, r);
+	take_requests(t);
 	if (t->queue_of)
 		snapshot_add_usages(m, t->now_us, t->queue_of, t->s);
 	if (t->queue_of)
@@ -617,7 +662,7 @@ static int take(struct taking *t, const struct start_guest *guests, uint32_t n_g
 	snapshot_caps_done(t->caps);
 	if (packed)
 		snapshot_pack(t->s, packed);
-	rc = out ? snapshot_seal(t->s, err) : 0;
+	rc = !out ? 0 : t->early ? snapshot_seal_step(t->s, &more, err) : snapshot_seal(t->s, err);
 	gpuq_arena_done(&t->mem);
 	if (rc < 0 || !out) {
 		snapshot_free(t->s);
@@ -668,6 +713,74 @@ int snapshot_take_few(const struct model *m, int64_t now_us, uint32_t most, stru
 {
 	struct taking t = { .m = m, .now_us = now_us, .few = true, .most = most };
 
+	return take(&t, NULL, 0, packed, out, err);
+}
+
+#define EARLY_LEAST 2048 /* requests that are worth it */
+
+struct snapshot_early {
+	struct taking t;
+	const struct model *m;
+};
+
+struct snapshot_early *snapshot_early_begin(const struct model *m)
+{
+	struct snapshot_early *e;
+
+	if (m->requests.by_id.n < EARLY_LEAST)
+		return NULL;
+	e = calloc(1, sizeof(*e));
+	if (!e)
+		return NULL;
+	e->t = (struct taking){ .m = m, .early = ++m->readers->early_turn };
+	e->m = m;
+	if (take_begin(&e->t))
+		return e;
+	snapshot_early_drop(e);
+	return NULL;
+}
+
+bool snapshot_early_go_on(struct snapshot_early *e, uint32_t most)
+{
+	/* Where the last one has gone, those that are in it are passed over from the beginning. */
+	struct request *r = first_left(&e->t);
+
+	for (; r && most > 0; r = r->next) {
+		e->t.early_at = r->id;
+		if (r->early_turn == e->t.early)
+			continue;
+		r->early_ix = take_request(&e->t, &r->spec, r);
+		r->early_turn = e->t.early;
+		most--;
+	}
+	return !r;
+}
+
+void snapshot_early_drop(struct snapshot_early *e)
+{
+	if (!e)
+		return;
+	snapshot_free(e->t.s);
+	gpuq_arena_done(&e->t.mem);
+	free(e);
+}
+
+int snapshot_take_late(struct snapshot_early *e, const struct model *m, int64_t now_us,
+		       uint32_t most, struct gpuq_buf *packed, struct snapshot **out,
+		       struct gpuq_err *err)
+{
+	struct taking t;
+
+	/* What a part of a device is depends on the nodes. */
+	if (!e || e->t.gpushare_bytes != largest_shared(m)) {
+		snapshot_early_drop(e);
+		return snapshot_take_few(m, now_us, most, packed, out, err);
+	}
+	t = e->t;
+	free(e);
+	t.now_us = now_us;
+	t.few = true;
+	t.most = most;
 	return take(&t, NULL, 0, packed, out, err);
 }
 

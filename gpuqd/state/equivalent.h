@@ -52,6 +52,7 @@ struct alike {
 struct readers {
 	struct alike *alike_by_key;
 	uint64_t alike_turn[N_ALIKE_READERS]; /* of the last snapshot that did not show all */
+	uint64_t early_turn; /* of the last snapshot that was begun early */
 	struct job *walk; /* where a walk over all jobs goes on that takes several turns; NULL */
 };
 

@@ -65,7 +65,7 @@ void model_free(struct model *m)
 	free(m->pattern);
 	HASH_ITER(hh, m->nodes, n, nt)
 		node_free(m, n);
-	requests_done(&m->requests);
+	request_done(&m->requests);
 	HASH_ITER(hh, m->foreigns, f, ft) {
 		HASH_DEL(m->foreigns, f);
 		free(f);

@@ -439,6 +439,7 @@ struct model {
 	uint32_t n_avoiding; /* jobs that avoid nodes */
 	int64_t evicted_us; /* when some job last was; not stored */
 	uint64_t n_events, n_audit;
+	uint64_t n_node_changes; /* of facts, drains and losses of nodes; not stored */
 	int64_t now_us; /* of the event being applied; not stored */
 	/* Ledger time is the boot's clock plus base; the wall clock is `ahead` of it (CLOCK_SET). */
 	char clock_boot[40];

@@ -217,20 +217,20 @@ static struct request *add_request(struct model *m, struct request *r)
 	r->n_jobs = 1;
 	r->dirty = true;
 	m->meta_dirty = true;
-	requests_add(&m->requests, r);
+	request_add(&m->requests, r);
 	return r;
 }
 
 struct request *model_request_intern(struct model *m, const void *bytes, size_t n,
 				     struct gpuq_err *err)
 {
-	struct request *r = requests_find_bytes(&m->requests, bytes, n);
+	struct request *r = request_find_bytes(&m->requests, bytes, n);
 
 	if (r) {
 		r->n_jobs++;
 		return r;
 	}
-	if (requests_decode(&m->requests, bytes, n, &r, err) != 0)
+	if (request_decode_after(&m->requests, bytes, n, &r, err) != 0)
 		return NULL;
 	return add_request(m, r);
 }
@@ -238,7 +238,7 @@ struct request *model_request_intern(struct model *m, const void *bytes, size_t 
 struct request *model_request_borrow(struct model *m, const struct gpuq_spec *spec,
 				     const void *bytes, size_t n)
 {
-	struct request *r = requests_find_bytes(&m->requests, bytes, n);
+	struct request *r = request_find_bytes(&m->requests, bytes, n);
 
 	if (!r)
 		return add_request(m, must(request_borrow(spec, bytes, n)));
@@ -253,5 +253,5 @@ void model_request_put(struct model *m, struct request *r)
 	if (!r || --r->n_jobs > 0)
 		return;
 	change_batch_put(&m->direct, TABLE_REQUEST, key, change_key_u32(key, r->id), NULL, 0);
-	requests_remove(&m->requests, r);
+	request_remove(&m->requests, r);
 }

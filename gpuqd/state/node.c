@@ -337,6 +337,7 @@ void node_set_parts(struct model *m, struct node *n, const struct node_fact *f)
 static void touch(struct model *m, struct node *n)
 {
 	n->dirty = m->nodes_dirty = true;
+	m->n_node_changes++;
 }
 
 static struct node *find(const struct model *m, const char *name, struct gpuq_err *err)

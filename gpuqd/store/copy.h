@@ -8,11 +8,12 @@
 
 #include "gpuqd/store/store.h"
 
-/* What it takes. */
+/* Sizes of the database. */
 struct store_stats {
 	uint64_t bytes; /* of the file that are in use */
 	uint64_t map_bytes; /* that it may grow to */
-	uint64_t free_bytes, disk_bytes; /* of its filesystem, for those who are not root; in all */
+	uint64_t free_bytes,
+		disk_bytes; /* of its filesystem: free for other users than root; in total */
 	uint64_t n_records[N_TABLES];
 };
 int store_stats(struct store *st, struct store_stats *out, struct gpuq_err *err);

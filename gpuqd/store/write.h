@@ -39,9 +39,9 @@ int store_write_now(struct store *st, const struct batch *b, struct gpuq_err *er
 /* Take all records of a table away. Blocking, for the start. */
 int store_clear(struct store *st, enum table t, struct gpuq_err *err);
 
-/* Space for new work: 0, or GPUQ_ESTORAGE and what must be made room in. What ends or cancels
- * old work is written in 8 MiB that are kept for it (ballast.h), and while this fails it may
- * go on; it heals by itself. */
+/* Space for new work: 0, or GPUQ_ESTORAGE and the required free space. Ends and cancellations of
+ * old work use the reserve of 8 MiB (ballast.h) and may continue while this fails; it recovers
+ * automatically. */
 int store_has_space(const struct store *st, struct gpuq_err *err);
 
 /* Write b (NULL: nothing) and next, with counts and digests as they are then; clear: a table

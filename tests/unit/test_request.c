@@ -1,4 +1,4 @@
-/* What a request keeps of a spec, and what that takes. */
+/* A request keeps the scheduling half of a spec, in little memory. */
 #include <criterion/criterion.h>
 
 #include <malloc.h>
@@ -40,7 +40,7 @@ Test(request, amounts_flavors_and_licenses_are_kept)
 			"flavor: [h100, a100], licenses: {matlab: 2}, exclusive: true}");
 	struct gpuq_group g;
 
-	requests_add(&all, r);
+	request_add(&all, r);
 	request_group_of(&r->spec.groups[0], &g);
 	cr_expect_str_eq(g.name, "main");
 	cr_expect_eq(g.gpus_milli, 2000);
@@ -55,7 +55,7 @@ Test(request, amounts_flavors_and_licenses_are_kept)
 	cr_expect_str_eq(r->spec.licenses.keys[0], "matlab");
 	cr_expect_str_eq(r->spec.licenses.vals[0], "2");
 	cr_expect(r->spec.exclusive);
-	requests_done(&all);
+	request_done(&all);
 }
 
 Test(request, several_groups_and_where_they_may_run_are_kept)
@@ -67,7 +67,7 @@ Test(request, several_groups_and_where_they_may_run_are_kept)
 			"{name: part, command: [c], mig: 1g.10gb}]}");
 	struct gpuq_group g;
 
-	requests_add(&all, r);
+	request_add(&all, r);
 	cr_assert_eq(r->spec.n_groups, 3);
 	request_group_of(&r->spec.groups[0], &g);
 	cr_expect_str_eq(g.name, "head");
@@ -81,7 +81,7 @@ Test(request, several_groups_and_where_they_may_run_are_kept)
 	cr_expect_str_eq(g.name, "part");
 	cr_expect_str_eq(g.mig, "1g.10gb");
 	cr_expect_null(r->spec.groups[2].where);
-	requests_done(&all);
+	request_done(&all);
 }
 
 static void encode(const char *text, struct gpuq_buf *out)
@@ -138,12 +138,12 @@ Test(request, one_like_the_last_is_what_it_is_by_itself)
 		struct requests all = { 0 }, alone = { 0 };
 		struct request *like, *self;
 
-		requests_add(&all, decoded(texts[i / n]));
+		request_add(&all, decoded(texts[i / n]));
 		encode(texts[i % n], &bytes);
-		cr_assert_eq(requests_decode(&all, bytes.data, bytes.len, &like, &err), 0);
-		requests_add(&all, like);
+		cr_assert_eq(request_decode_after(&all, bytes.data, bytes.len, &like, &err), 0);
+		request_add(&all, like);
 		cr_assert_eq(request_decode(bytes.data, bytes.len, &self, &err), 0);
-		requests_add(&alone, self);
+		request_add(&alone, self);
 		cr_expect_eq(like->n_pods, self->n_pods);
 		cr_expect_eq(like->gpus_milli, self->gpus_milli);
 		cr_expect_eq(like->len, self->len);
@@ -166,8 +166,8 @@ Test(request, one_like_the_last_is_what_it_is_by_itself)
 				  "%s behind %s", texts[i % n], texts[i / n]);
 		}
 		gpuq_buf_done(&bytes);
-		requests_done(&all);
-		requests_done(&alone);
+		request_done(&all);
+		request_done(&alone);
 	}
 }
 
@@ -186,17 +186,17 @@ Test(request, those_that_differ_in_amounts_take_little_and_are_found)
 			 i + 1, i + 1);
 		r = decoded(text);
 		r->id = i + 1;
-		requests_add(&all, r);
+		request_add(&all, r);
 	}
 	cr_expect_lt(mallinfo2().uordblks - before, (size_t)N_MANY * BYTES_MOST);
 	for (uint32_t i = 1; i <= N_MANY; i++) {
-		r = requests_find(&all, i);
+		r = request_find(&all, i);
 		cr_assert_not_null(r);
-		cr_expect_eq(requests_find_bytes(&all, r->bytes, r->len), r);
+		cr_expect_eq(request_find_bytes(&all, r->bytes, r->len), r);
 	}
-	cr_expect_null(requests_find(&all, N_MANY + 1));
+	cr_expect_null(request_find(&all, N_MANY + 1));
 	while (all.list)
-		requests_remove(&all, all.list);
+		request_remove(&all, all.list);
 	cr_expect_eq(all.by_id.n, 0);
-	requests_done(&all);
+	request_done(&all);
 }

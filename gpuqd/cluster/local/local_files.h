@@ -11,7 +11,7 @@
 bool local_name_ok(const char *name);
 int local_files_create(int local_fd, const struct local_pod *p, struct gpuq_err *err);
 int local_files_leave(int pod_fd, int64_t grace_us, struct gpuq_err *err);
-bool local_files_tell(int pod_fd, const char *line); /* false = nobody listens */
+bool local_files_tell(int pod_fd, const char *line); /* false = there is no receiver */
 /* Remove the directory. GPUQ_EBUSY while a shepherd has it. */
 int local_files_remove(int local_fd, const char *name, struct gpuq_err *err);
 void local_files_sweep(int local_fd); /* what a crash left half made or half removed */

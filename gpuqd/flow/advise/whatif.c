@@ -246,7 +246,7 @@ static int cycle(struct whatif *w, bool tell)
 		rc = sched_cycle(s, &mem, &plan, &w->err);
 	w->decided = false;
 	if (rc == 0) {
-		const struct carry_to to = { decide, carry_out_token, NULL, w };
+		const struct carry_to to = { .apply = decide, .token = carry_out_token, .arg = w };
 
 		carry_plan(&to, w->m, s, &plan, &mem);
 		rc = w->rc;

@@ -41,6 +41,7 @@ static struct gpuq_val *scheduler(const struct methods *m, struct gpuq_arena *a)
 	PUT("planned_starts", s.n_reserved);
 	PUT("starts", s.n_places);
 	PUT("evictions", s.n_evictions);
+	PUT("dropped", s.n_dropped);
 	gpuq_put(a, v, "last_time", instant(a, s.last_at_us));
 	gpuq_put(a, v, "next_time", instant(a, s.wake_us));
 	return v;

@@ -252,7 +252,7 @@ extern const struct gpuq_schema p_usage_list;
 		__VA_ARGS__                                                                        \
 	}
 
-/* What selects jobs, as members of filter in type_. */
+/* Keys that select jobs, as members of filter in type_. */
 #define FILTER_FIELDS(type_)                                                                       \
 	P(type_, "ids", GPUQ_K_STRLIST, filter.ids),                                               \
 		P(type_, "users", GPUQ_K_STRLIST, filter.users),                                   \

@@ -250,6 +250,31 @@ int64_t feasibility_glance_bound(const struct cycle *c, uint32_t request, uint32
 	return g->generation ? g->devices : INT64_MAX;
 }
 
+bool feasibility_glance_rules_out(const struct cycle *c, uint32_t request, uint32_t group,
+				  uint32_t flavor, const struct need *one)
+{
+	const struct glance *g = glance_at(c, request, group, flavor);
+
+	if (!g->generation || !g->cpu || one->parts || one->migs)
+		return false;
+	return one->whole > c->max_whole || (one->cpu > 0 && one->cpu > g->cpu[one->whole]) ||
+	       (one->memory > 0 && one->memory > g->memory[one->whole]);
+}
+
+static void glance_at_node(struct cycle *c, struct glance *g, uint32_t node)
+{
+	const uint32_t whole = c->whole[node];
+
+	c->steps++;
+	g->devices += whole;
+	if (g->largest < whole)
+		g->largest = whole;
+	if (g->cpu[whole] < c->cpu[node])
+		g->cpu[whole] = c->cpu[node];
+	if (g->memory[whole] < c->memory[node])
+		g->memory[whole] = c->memory[node];
+}
+
 const struct glance *feasibility_glance(struct cycle *c, uint32_t request, uint32_t group,
 					uint32_t flavor)
 {
@@ -258,20 +283,28 @@ const struct glance *feasibility_glance(struct cycle *c, uint32_t request, uint3
 
 	if (g->generation == c->n_actions + 1 || c->failed)
 		return g;
-	*g = (struct glance){ .generation = c->n_actions + 1 };
+	if (!g->cpu) {
+		g->cpu = cycle_alloc(c, c->max_whole + 1, sizeof(*g->cpu));
+		g->memory = cycle_alloc(c, c->max_whole + 1, sizeof(*g->memory));
+	}
+	if (c->failed)
+		return g;
+	memset(g->cpu, 0, (c->max_whole + 1) * sizeof(*g->cpu));
+	memset(g->memory, 0, (c->max_whole + 1) * sizeof(*g->memory));
+	*g = (struct glance){ .generation = c->n_actions + 1, .cpu = g->cpu, .memory = g->memory };
 	for (uint32_t w = 0; w < c->n_words; w++) {
 		uint64_t word = fit->nodes[w] & c->usable[w];
 
 		if (flavor != SNAP_NONE)
 			word &= c->flavors[flavor][w];
-		while (word) {
-			const uint32_t node = bits_pop(&word, w * 64);
-
-			c->steps++;
-			g->devices += c->whole[node];
-			if (g->largest < c->whole[node])
-				g->largest = c->whole[node];
-		}
+		while (word)
+			glance_at_node(c, g, bits_pop(&word, w * 64));
+	}
+	for (uint32_t k = c->max_whole; k-- > 0;) {
+		if (g->cpu[k] < g->cpu[k + 1])
+			g->cpu[k] = g->cpu[k + 1];
+		if (g->memory[k] < g->memory[k + 1])
+			g->memory[k] = g->memory[k + 1];
 	}
 	return g;
 }

@@ -18,4 +18,9 @@ int64_t feasibility_glance_bound(const struct cycle *c, uint32_t request, uint32
 				 uint32_t flavor);
 bool feasibility_tolerates(const struct snap_group *g, const struct snap_taint *t);
 
+/* Has no node that was seen then enough cpu and memory beside the devices for one pod? These only
+ * become fewer as well. */
+bool feasibility_glance_rules_out(const struct cycle *c, uint32_t request, uint32_t group,
+				  uint32_t flavor, const struct need *one);
+
 #endif

@@ -480,9 +480,10 @@ bool pack_groups(struct cycle *c, uint32_t job, uint32_t flavor)
 	return false;
 }
 
-/* Are there as many free devices as each group asks for, wherever they are? A cheap no
- * for the many that wait while the cluster is full. */
-static bool enough_devices(const struct cycle *c, uint32_t request, uint32_t flavor)
+/* Are there as many free devices as each group asks for, wherever they are, and is there a node
+ * with the cpu and memory of one of its pods? A cheap no for the many that wait while the cluster
+ * is full. */
+static bool enough_at_a_glance(const struct cycle *c, uint32_t request, uint32_t flavor)
 {
 	const struct snap_request *r = &c->s->requests[request];
 
@@ -490,7 +491,9 @@ static bool enough_devices(const struct cycle *c, uint32_t request, uint32_t fla
 		const struct need one = nodes_need(&r->groups[g]);
 		const int64_t asked = (int64_t)one.whole * r->groups[g].pods_min;
 
-		if (asked > 0 && feasibility_glance_bound(c, request, g, flavor) < asked)
+		if ((asked > 0 && feasibility_glance_bound(c, request, g, flavor) < asked) ||
+		    feasibility_glance_rules_out(
+			    c, request, g, r->groups[g].gpus_milli > 0 ? flavor : SNAP_NONE, &one))
 			return false;
 	}
 	return true;
@@ -520,7 +523,7 @@ bool pack_job(struct cycle *c, uint32_t job, uint32_t flavor)
 
 	begin(c, job, flavor, j->n_exclude || r->exclusive);
 	if (!c->planning && !c->withholding && !c->in_later &&
-	    !enough_devices(c, j->request, flavor))
+	    !enough_at_a_glance(c, j->request, flavor))
 		return false;
 	placed = r->n_groups > 1 ? roles_pack(c, job, flavor) : pack_groups(c, job, flavor);
 	if (placed && r->exclusive)

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "gpuqd/sched/preempt/entitlement.h"
+#include "gpuqd/sched/preempt/futile.h"
 #include "gpuqd/sched/preempt/gangs.h"
 #include "gpuqd/sched/preempt/minimise.h"
 #include "gpuqd/sched/preempt/preempt_why.h"
@@ -295,15 +296,22 @@ bool preempt_job(struct cycle *c, uint32_t job, uint32_t *flavor)
 			   .spare_max = GPUQ_UNLIMITED,
 			   .bound = N_PLAN_BOUNDS };
 	bool all_hopeless = true;
+	int way;
 
 	if (!c->s->config.reclaim && !c->s->config.consolidation)
 		return false;
-	for (int way = 0; way < N_WAYS; way++) {
+	for (way = 0; way < N_WAYS; way++) {
 		if (way == MOVE && all_hopeless)
 			return false;
+		if (way == MOVE && futile_known(c, job, &k))
+			break;
 		if (way == MOVE && !gangs_make(c))
 			return false;
-		if (way == EVICT && (!c->s->config.reclaim || !waited_long(c, &k)))
+		if (way == EVICT && !c->s->config.reclaim) {
+			futile_note(c, job, &k);
+			return false;
+		}
+		if (way == EVICT && !waited_long(c, &k))
 			return false;
 		for (uint32_t i = 0; i < n && !c->failed; i++) {
 			bool found;
@@ -331,6 +339,8 @@ bool preempt_job(struct cycle *c, uint32_t job, uint32_t *flavor)
 			}
 		}
 	}
+	if (way == N_WAYS)
+		futile_note(c, job, &k);
 	why_rests(c, &k);
 	why_spare(c, &k);
 	if (k.bound != N_PLAN_BOUNDS)

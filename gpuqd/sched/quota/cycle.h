@@ -74,6 +74,8 @@ struct job_class {
 struct glance {
 	uint32_t generation; /* actions + 1 when it was taken; 0 = never */
 	int64_t devices, largest; /* free whole devices: in sum, on one node */
+	/* By number of devices, 0..max_whole: the most of one node with at least as many free. */
+	int64_t *cpu, *memory;
 };
 
 /* Whether a request could be met if nothing ran (reasons.c); made when first asked. */
@@ -196,6 +198,7 @@ struct cycle {
 	/* priority.c */
 	struct priority *priority;
 	struct units *units; /* gangs.c; NULL until somebody claims */
+	struct futile *futile; /* futile.c; NULL until somebody claims in vain */
 
 	/* order.c */
 	struct turn *turns; /* by queue, then the root's */

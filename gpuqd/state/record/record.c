@@ -311,14 +311,14 @@ static int load_request(struct model *m, uint32_t id, const void *bytes, size_t 
 			struct gpuq_err *err)
 {
 	struct request *r;
-	int rc = requests_decode(&m->requests, bytes, n, &r, err);
+	int rc = request_decode_after(&m->requests, bytes, n, &r, err);
 
 	if (rc != 0) {
 		gpuq_err_prefix(err, "request %u", id);
 		return GPUQ_ECORRUPT;
 	}
 	r->id = id;
-	requests_add(&m->requests, r);
+	request_add(&m->requests, r);
 	return 0;
 }
 

@@ -424,7 +424,7 @@ static struct request *load_request_of(struct model *m, const struct job *before
 	struct request *r = before ? before->request : NULL;
 
 	if (!r || r->id != id)
-		r = requests_find(&m->requests, id);
+		r = request_find(&m->requests, id);
 	if (r)
 		r->n_jobs++;
 	return r;

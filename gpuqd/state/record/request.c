@@ -338,8 +338,8 @@ static struct request *like_last(const struct request *last, const void *bytes, 
 	return request_borrow(&spec, bytes, n);
 }
 
-int requests_decode(const struct requests *all, const void *bytes, size_t n, struct request **out,
-		    struct gpuq_err *err)
+int request_decode_after(const struct requests *all, const void *bytes, size_t n,
+			 struct request **out, struct gpuq_err *err)
 {
 	struct request *r = like_last(all->list ? all->list->prev : NULL, bytes, n);
 
@@ -368,7 +368,7 @@ static uint32_t hash_of_bytes(const void *item)
 	return hash_bytes(r->bytes, r->len);
 }
 
-struct request *requests_find(const struct requests *all, uint32_t id)
+struct request *request_find(const struct requests *all, uint32_t id)
 {
 	struct request *r;
 
@@ -378,7 +378,7 @@ struct request *requests_find(const struct requests *all, uint32_t id)
 	return NULL;
 }
 
-struct request *requests_find_bytes(const struct requests *all, const void *bytes, size_t n)
+struct request *request_find_bytes(const struct requests *all, const void *bytes, size_t n)
 {
 	struct request *r;
 
@@ -388,7 +388,7 @@ struct request *requests_find_bytes(const struct requests *all, const void *byte
 	return NULL;
 }
 
-void requests_add(struct requests *all, struct request *r)
+void request_add(struct requests *all, struct request *r)
 {
 	DL_APPEND(all->list, r);
 	table_add(&all->by_id, r, hash_of_id);
@@ -401,7 +401,7 @@ static void request_free(struct request *r)
 	free(r);
 }
 
-void requests_remove(struct requests *all, struct request *r)
+void request_remove(struct requests *all, struct request *r)
 {
 	DL_DELETE(all->list, r);
 	table_remove(&all->by_id, r, hash_of_id);
@@ -409,13 +409,13 @@ void requests_remove(struct requests *all, struct request *r)
 	request_free(r);
 }
 
-void requests_expect(struct requests *all, size_t n)
+void request_expect(struct requests *all, size_t n)
 {
 	table_reserve(&all->by_id, (uint32_t)n, hash_of_id);
 	table_reserve(&all->by_bytes, (uint32_t)n, hash_of_bytes);
 }
 
-void requests_done(struct requests *all)
+void request_done(struct requests *all)
 {
 	struct request *r, *next;
 

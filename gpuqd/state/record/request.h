@@ -43,6 +43,8 @@ struct request {
 	uint32_t id; /* lasting; given by the model */
 	uint32_t n_jobs; /* that use it */
 	uint32_t snap_ix; /* handle in the snapshot being taken */
+	uint32_t early_ix; /* the same in one that is begun before it is taken (snapshot_early) */
+	uint64_t early_turn; /* of that one; 0 = it is in none */
 	uint32_t n_pods; /* of one start: sum of pods_min */
 	int64_t gpus_milli; /* of one start */
 	uint32_t len;
@@ -58,12 +60,12 @@ struct requests {
 	struct slots by_id, by_bytes;
 };
 
-struct request *requests_find(const struct requests *all, uint32_t id);
-struct request *requests_find_bytes(const struct requests *all, const void *bytes, size_t n);
-void requests_add(struct requests *all, struct request *r);
-void requests_remove(struct requests *all, struct request *r); /* frees it */
-void requests_expect(struct requests *all, size_t n); /* so many are going to come */
-void requests_done(struct requests *all);
+struct request *request_find(const struct requests *all, uint32_t id);
+struct request *request_find_bytes(const struct requests *all, const void *bytes, size_t n);
+void request_add(struct requests *all, struct request *r);
+void request_remove(struct requests *all, struct request *r); /* frees it */
+void request_expect(struct requests *all, size_t n); /* so many are going to come */
+void request_done(struct requests *all);
 
 /* What a request of that spec would hold, groups in a; all else is borrowed. False: no memory. */
 bool request_spec_of(struct gpuq_arena *a, const struct gpuq_spec *spec, struct request_spec *out);
@@ -74,12 +76,12 @@ void request_group_of(const struct request_group *g, struct gpuq_group *out);
 /* The bytes of the scheduling half of spec, appended to out. */
 int request_encode(const struct gpuq_spec *spec, struct gpuq_buf *out, struct gpuq_err *err);
 
-/* A request from its bytes; on the heap, for requests_add(). */
+/* A request from its bytes; on the heap, for request_add(). */
 int request_decode(const void *bytes, size_t n, struct request **out, struct gpuq_err *err);
 /* The same from a spec that outlives it, whatever a job file may say; bytes tell it from others. */
 struct request *request_borrow(const struct gpuq_spec *spec, const void *bytes, size_t n);
 /* The same, sooner where it is much like the last one that was added. */
-int requests_decode(const struct requests *all, const void *bytes, size_t n, struct request **out,
-		    struct gpuq_err *err);
+int request_decode_after(const struct requests *all, const void *bytes, size_t n,
+			 struct request **out, struct gpuq_err *err);
 
 #endif

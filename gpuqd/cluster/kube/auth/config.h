@@ -49,7 +49,7 @@ struct kube_config {
 	struct kube_exec exec;
 };
 
-/* What stands where nothing is given. */
+/* Defaults. */
 #define KUBE_CONFIG_NONE                                                                           \
 	.namespace_ = "", .tls_server_name = "", .proxy_url = "", .token = "", .username = "",     \
 	.password = "", .as_user = "", .as_uid = ""

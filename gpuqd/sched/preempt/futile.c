@@ -1,0 +1,149 @@
+#include "gpuqd/sched/preempt/futile.h"
+
+#include <string.h>
+
+#define FLAVORS_MAX 8 /* jobs that accept more are not compared */
+#define PER_QUEUE_MAX 64 /* that are remembered: so many are compared with */
+
+/* What must be the same. */
+struct asked {
+	uint32_t user, capset, where, profile, pods_min, unit_pods, n_flavors;
+	uint32_t flavors[FLAVORS_MAX];
+	int64_t priority, charge_milli, gpus_milli, gpu_memory_bytes;
+	int32_t gpu_part_milli;
+	bool preemptible, spread;
+};
+
+/* What must be no less. */
+struct least {
+	int64_t cpu_milli, memory_bytes, walltime_us, least_us, grace_us, submit_us;
+};
+
+struct failure {
+	uint32_t next; /* of its queue; SNAP_NONE */
+	struct asked asked;
+	struct least least;
+	uint32_t rests_with;
+	int64_t rests_until_us, spare_milli;
+};
+
+struct futile {
+	uint32_t n_actions; /* of the plan when these failed: another decision, another answer */
+	uint32_t *first, *n_of; /* by queue */
+	struct failure *failures;
+	uint32_t n, room;
+};
+
+/* Jobs with constraints of their own are not compared. */
+static bool describe(const struct cycle *c, uint32_t job, struct asked *out, struct least *least)
+{
+	const struct snap_job *j = &c->s->jobs[job];
+	const struct snap_request *r = &c->s->requests[j->request];
+	const struct snap_group *g = r->groups;
+
+	if (r->n_groups != 1 || r->n_licenses || r->exclusive || r->n_flavor_ix > FLAVORS_MAX ||
+	    g->topology_required || g->topology_preferred || g->n_slices || j->n_exclude ||
+	    j->evicted_us || j->deadline_us)
+		return false;
+	memset(out, 0, sizeof(*out)); /* compared byte by byte */
+	out->user = c->per_user[j->queue] || c->s->n_reservations > 0 ? j->user : SNAP_NONE;
+	out->capset = j->capset;
+	out->where = r->where[0];
+	out->profile = g->profile;
+	out->pods_min = g->pods_min;
+	out->unit_pods = g->unit_pods;
+	out->n_flavors = r->n_flavor_ix;
+	for (uint32_t i = 0; i < r->n_flavor_ix; i++)
+		out->flavors[i] = r->flavor_ix[i];
+	out->priority = j->priority;
+	out->charge_milli = j->charge_milli;
+	out->gpus_milli = g->gpus_milli;
+	out->gpu_memory_bytes = g->gpu_memory_bytes;
+	out->gpu_part_milli = g->gpu_part_milli;
+	out->preemptible = j->preemptible;
+	out->spread = j->spread;
+	*least = (struct least){ .cpu_milli = g->cpu_milli,
+				 .memory_bytes = g->memory_bytes,
+				 .walltime_us = j->walltime_us,
+				 .least_us = j->walltime_min_us,
+				 .grace_us = j->grace_us,
+				 .submit_us = j->submit_us };
+	return true;
+}
+
+static bool is_no_less(const struct least *x, const struct least *than)
+{
+	return x->cpu_milli >= than->cpu_milli && x->memory_bytes >= than->memory_bytes &&
+	       x->walltime_us >= than->walltime_us && x->least_us == than->least_us &&
+	       x->grace_us >= than->grace_us && x->submit_us >= than->submit_us;
+}
+
+bool futile_known(const struct cycle *c, uint32_t job, struct claim *k)
+{
+	const struct futile *f = c->futile;
+	struct asked asked;
+	struct least least;
+
+	if (!f || f->n_actions != c->n_actions || !describe(c, job, &asked, &least))
+		return false;
+	for (uint32_t i = f->first[c->s->jobs[job].queue]; i != SNAP_NONE;
+	     i = f->failures[i].next) {
+		const struct failure *x = &f->failures[i];
+
+		if (memcmp(&x->asked, &asked, sizeof(asked)) != 0 || !is_no_less(&least, &x->least))
+			continue;
+		k->rests_with = x->rests_with;
+		k->rests_until_us = x->rests_until_us;
+		k->spare_milli = x->spare_milli;
+		return true;
+	}
+	return false;
+}
+
+/* Nothing is known of what is to be decided next. */
+static struct futile *anew(struct cycle *c)
+{
+	struct futile *f = c->futile;
+
+	if (!f) {
+		f = cycle_alloc(c, 1, sizeof(*f));
+		if (!f)
+			return NULL;
+		f->first = cycle_alloc(c, c->s->n_queues, sizeof(*f->first));
+		f->n_of = cycle_alloc(c, c->s->n_queues, sizeof(*f->n_of));
+		if (c->failed)
+			return NULL;
+		c->futile = f;
+	}
+	f->n_actions = c->n_actions;
+	f->n = 0;
+	for (uint32_t q = 0; q < c->s->n_queues; q++) {
+		f->first[q] = SNAP_NONE;
+		f->n_of[q] = 0;
+	}
+	return f;
+}
+
+void futile_note(struct cycle *c, uint32_t job, const struct claim *k)
+{
+	const uint32_t q = c->s->jobs[job].queue;
+	struct futile *f = c->futile;
+	struct failure *x, now = { 0 };
+
+	if (c->failed || !describe(c, job, &now.asked, &now.least))
+		return;
+	if (!f || f->n_actions != c->n_actions)
+		f = anew(c);
+	if (!f || f->n_of[q] == PER_QUEUE_MAX)
+		return;
+	x = cycle_push(c, &f->failures, &f->n, &f->room, sizeof(*x), 1);
+	if (!x)
+		return;
+	now.rests_with = k->rests_with;
+	now.rests_until_us = k->rests_until_us;
+	now.spare_milli = k->spare_milli;
+	now.next = f->first[q];
+	*x = now;
+	f->first[q] = f->n - 1;
+	f->n_of[q]++;
+}
