@@ -240,10 +240,13 @@ struct request *model_request_borrow(struct model *m, const struct gpuq_spec *sp
 {
 	struct request *r = request_find_bytes(&m->requests, bytes, n);
 
-	if (!r)
-		return add_request(m, must(request_borrow(spec, bytes, n)));
-	r->n_jobs++;
-	return r;
+	if (r) {
+		r->n_jobs++;
+		return r;
+	}
+	r = must(request_borrow(spec, bytes, n));
+	r->as_written = true;
+	return add_request(m, r);
 }
 
 void model_request_put(struct model *m, struct request *r)

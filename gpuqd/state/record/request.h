@@ -49,6 +49,7 @@ struct request {
 	int64_t gpus_milli; /* of one start */
 	uint32_t len;
 	bool dirty;
+	bool as_written; /* of a scenario (event.h): not stored */
 	const unsigned char *bytes;
 	struct request_spec spec;
 	struct gpuq_arena arena; /* of what groups' `where` point to; mostly empty */
