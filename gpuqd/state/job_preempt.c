@@ -171,8 +171,7 @@ int job_preempt_apply_shrink(struct model *m, const struct event *ev, struct gpu
  * alike, and its gangs are kept for as long as it says. */
 static bool is_repaired(const struct model *m, const struct job *j)
 {
-	return job_is_elastic(j) ||
-	       (j->request->as_written && m->policy.sched.gang_repair_us > 0);
+	return job_is_elastic(j) || (j->request->as_written && m->policy.sched.gang_repair_us > 0);
 }
 
 bool job_goes_on_without(struct model *m, struct job *j, struct pod *lost, int64_t at_us)
