@@ -145,8 +145,8 @@ static bool was_refused(const struct job *j)
 }
 
 /* When a requeued job may start again; 0 = at once. A job that failed waits a little longer each
- * time, so that it does not spin. A job that lost its places through no failure of its own keeps
- * its turn: no other is started there, only to be preempted a second later. Its wait counts from
+ * time, so that it does not spin, and one whose owner requeued it lets others go first. A job that
+ * lost its places to the infrastructure keeps its turn: no other is started there, only to be preempted a second later. Its wait counts from
  * the start of the attempt, and holds it back only where one short attempt follows another. */
 static int64_t not_before(const struct job *j, const struct event *ev, int64_t now)
 {
@@ -158,7 +158,7 @@ static int64_t not_before(const struct job *j, const struct event *ev, int64_t n
 	if ((j->life->blocked && j->life->blocked->until_us > now) ||
 	    job_cause_is_eviction(ev->requeued.cause))
 		return 0;
-	if (ev->requeued.counts)
+	if (ev->requeued.cause != GPUQ_CAUSE_INFRA)
 		return now + wait_us;
 	return j->attempt > 0 && j->life->placed_us + wait_us > now ? j->life->placed_us + wait_us
 								    : 0;

@@ -85,7 +85,7 @@ struct sim_template {
 
 /* When it starts at the latest, and what it waits for until then. */
 struct sim_estimate {
-	int64_t start_us; /* GPUQ_UNLIMITED = nobody knows */
+	int64_t start_us; /* GPUQ_UNLIMITED = not known */
 	int64_t *at_us; /* from then on it waited for why[i] */
 	struct plan_reason *why;
 	uint32_t n;
@@ -102,7 +102,7 @@ struct sim_job {
 	int64_t start_us, end_us;
 	int64_t begun_us; /* its first start, where it has begun */
 	bool begun;
-	int64_t use; /* percent in thousandths that its devices do; below 0 = nobody knows */
+	int64_t use; /* percent in thousandths that its devices do; below 0 = not known */
 	const char
 		*end_cause; /* word of enum gpuq_cause: why it was told to end; NULL = it was not */
 	int64_t given_us; /* walltime of the attempt, where that was cut; 0 = it was not */

@@ -105,7 +105,7 @@ struct snapshot *world_snapshot(struct world *w, struct gpuq_err *err)
 	return snapshot_take_with(w->m, w->now_us, &more, &s, err) == 0 ? s : NULL;
 }
 
-/* Does anybody leave for it? Else it waits for what is leaving anyway. */
+/* True if jobs are evicted for it; else it waits for pods that leave anyway. */
 static bool is_claim(const struct plan *p, const struct plan_action *a)
 {
 	for (uint32_t i = 0; i < p->n_actions; i++)
@@ -125,7 +125,7 @@ bool world_changes(const struct plan *p)
 	return false;
 }
 
-/* Places that a job waits for, though nobody leaves for it: nothing of gpuqd's remembers them. */
+/* Remember places that a job waits for though none is evicted for it: gpuqd does not keep them. */
 static int keep_hope(struct world *w, const struct plan *p, const struct plan_action *a,
 		     struct gpuq_err *err)
 {

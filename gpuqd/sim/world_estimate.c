@@ -1,7 +1,7 @@
 #include "gpuqd/sched/estimate/estimate.h"
 #include "gpuqd/sim/world_int.h"
 
-/* When those who wait will start: the world as it is, lived on without events. */
+/* Starts of pending jobs: the world as it is, lived on without events. */
 
 static int keep(struct world *w, struct snapshot *s, const struct estimate *e, struct gpuq_err *err)
 {

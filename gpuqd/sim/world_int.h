@@ -40,7 +40,7 @@ int64_t world_runtime(const struct world *w, int64_t t, int64_t absent);
 int world_event(struct world *w, struct event *ev, struct gpuq_err *err);
 int world_event_fn(void *world, struct event *ev,
 		   struct gpuq_err *err); /* the same, as a callback */
-/* Tell the model what has become of that job, for those who come and wait for it. */
+/* Tell the model what has become of that job, for later jobs that depend on it. */
 int world_tell_past(struct world *w, const struct sim_job *j, struct gpuq_err *err);
 void world_token(char out[33]); /* of every attempt */
 int world_start_pods(struct world *w, struct sim_job *j, int64_t at_us, struct gpuq_err *err);

@@ -20,7 +20,7 @@ static int read_weights(struct world *w, struct gpuq_err *err)
 				&w->weights.qos, &w->weights.stretch };
 
 	snapshot_weights_default(&w->weights);
-	/* Who says what counts leaves this out by not naming it. */
+	/* A case that names weights leaves this one out by not naming it. */
 	if (in->n)
 		w->weights.stretch = 0;
 	for (size_t i = 0; i < in->n; i++) {

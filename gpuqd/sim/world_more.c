@@ -36,7 +36,7 @@ static void more_config(void *arg, struct snap_config *out)
 	const struct world *w = arg;
 
 	out->weights = weights_of(w);
-	/* Sooner than gpuqd looks again, who has all day. */
+	/* Sooner than gpuqd, which runs all day, evaluates it again. */
 	out->usage_step_us = w->half_life_us / STEPS;
 	if (w->half_life_us && out->usage_step_us < GPUQ_US_PER_S)
 		out->usage_step_us = GPUQ_US_PER_S;

@@ -618,6 +618,8 @@ static void take_config(struct taking *t)
 	config->n_levels = (uint32_t)t->m->site->topology.n;
 	snapshot_set_policy(t->m, config);
 	MORE(t, config, config);
+	site_each(site_pool, t->m->site->pools, p)
+		t->spread |= p->placement == SITE_PLACEMENT_SPREAD;
 }
 
 /* Where those begin that are not in the snapshot yet: new ones stand behind all others. */
@@ -679,8 +681,6 @@ int snapshot_take_usage(const struct model *m, int64_t now_us, struct snapshot *
 	struct snap_config config;
 	int rc;
 
-	site_each(site_pool, m->site->pools, p)
-		t.spread |= p->placement == SITE_PLACEMENT_SPREAD;
 	snapshot_config_default(&config);
 	config.now_us = now_us;
 	t.s = snapshot_new(&config);

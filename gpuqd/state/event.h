@@ -157,8 +157,9 @@ struct event {
 			const char *key; /* idempotency, NULL none; jobs of one call share it */
 			uint64_t key_hash; /* of the request */
 			int64_t lease_us; /* it outlives its client by that long; 0 = for ever */
-			/* request_bytes only tell the request from others: it is spec itself,
-			 * which outlives the model. Of scenarios. */
+			/* Of scenarios: request_bytes only tell the request from others. It is
+			 * spec itself, which outlives the model; its gangs of one size are
+			 * kept for gang_repair as well. */
 			bool as_written;
 		} submitted; /* job.id = model_next_job_id() */
 		struct { /* described anew: what runs keeps its pods */

@@ -204,7 +204,7 @@ test_expect_success 'deadline: whoever runs or waits then has ended' '
 
 test_expect_success 'what cannot start today waits, and that is said with what is asked for' '
 	a=$(sh_job true --cpus 4000 -g 9 2>err) && says err "9 GPUs requested, 4 on the largest node; 4000 CPUs requested, [0-9.]+ on" &&
-	wait_for 60 job_is "$a" reason Unsatisfiable && gpuq update "$a" gpus=7 cpus=1 >out 2>err && says err "7 GPUs asked" &&
+	wait_for 60 job_is "$a" reason Unsatisfiable && gpuq update "$a" gpus=7 cpus=1 >out 2>err && says err "7 GPUs requested" &&
 	gpuq update "$a" gpus=1 && job_becomes "$a" COMPLETED
 '
 

@@ -72,16 +72,16 @@ none() {
 
 test_expect_success 'what could never start, or is too much, is refused and told by whom' '
 	write_site "" "" && start_gpuqd --site "$PWD/site.yaml" &&
-	refused "asks for 3 GPUs, queue gpus allows 2 per job" -p gpus -g 3 && met queue.max_gpus.job &&
-	refused "asks for 2 GPUs, queue gpus allows 1 per user" -p gpus -g 2 && met queue.max_gpus.user &&
-	refused "asks for 4 GPUs, queue three allows 3" -p three -g 4 && met queue.max_gpus.queue &&
-	refused "asks for 5 GPUs, queue four allows 4" -p four -g 5 && refused "asks for 4 GPUs, queue four allows 3" -p four --gpus default:4 &&
+	refused "requests 3 GPUs, queue gpus allows 2 per job" -p gpus -g 3 && met queue.max_gpus.job &&
+	refused "requests 2 GPUs, queue gpus allows 1 per user" -p gpus -g 2 && met queue.max_gpus.user &&
+	refused "requests 4 GPUs, queue three allows 3" -p three -g 4 && met queue.max_gpus.queue &&
+	refused "requests 5 GPUs, queue four allows 4" -p four -g 5 && refused "requests 4 GPUs, queue four allows 3" -p four --gpus default:4 &&
 	met queue.limit && refused "2h is longer than queue gpus .* allow, which is 1h" -p gpus -t 2h && met queue.max_time &&
 	refused "31m is longer than queue team .* allow, which is 30m" -p team -t 31 &&
 	refused "11m is longer than queue a and qos short allow, which is 10m" -p a --qos short -t 11 && met qos.max_time &&
-	refused "asks for 3 GPUs, qos mine allows 2 per job" -p a --qos mine -g 3 && met qos.max_gpus.job &&
-	refused "asks for 2 GPUs, qos narrow allows 1" -p a --qos narrow -g 2 && met qos.max_gpus.queue &&
-	refused "asks for 3 GPUs, qos own allows 2 per user" -p a --qos own -g 3 && met qos.max_gpus.user &&
+	refused "requests 3 GPUs, qos mine allows 2 per job" -p a --qos mine -g 3 && met qos.max_gpus.job &&
+	refused "requests 2 GPUs, qos narrow allows 1" -p a --qos narrow -g 2 && met qos.max_gpus.queue &&
+	refused "requests 3 GPUs, qos own allows 2 per user" -p a --qos own -g 3 && met qos.max_gpus.user &&
 	refused "no license is named matlib; did you mean matlab" -p a -L matlib &&
 	held=$(sh_job "exit 0" -p a --qos few --hold) && refused "qos few takes 1 job per user: there is 1, and 1 more" -p a --qos few &&
 	met qos.max_submitted.user && refused "qos fewer takes 2 jobs: there are 0, and 3 more" -p a --qos fewer --array=0-2 && met qos.max_submitted.queue &&
@@ -134,14 +134,14 @@ test_expect_success 'each user has a purse of its own' '
 
 test_expect_success 'of a user and of a group, in all queues' '
 	stop_gpuqd && rm -rf state && write_site ", max_running: 2, max_gpus: 2, max_submitted: 4" ", max_running: 1" &&
-	start_gpuqd --site "$PWD/site.yaml" && refused "asks for 3 GPUs, user $me allows 2" -p a -g 3 &&
+	start_gpuqd --site "$PWD/site.yaml" && refused "requests 3 GPUs, user $me allows 2" -p a -g 3 &&
 	runs -p a -g 1 && waits LimitUser group/ml 0 1 -p one -g 1 && met group.max_running && none &&
 	refused "user $me takes 4 jobs: there are 0, and 5 more" -p a --array=0-4 && met user.max_submitted &&
 	stop_gpuqd && rm -rf state && write_site ", max_gpus: 2" ", max_submitted: 2" && start_gpuqd --site "$PWD/site.yaml" &&
 	refused "group ml takes 2 jobs: there are 0, and 3 more" -p a --array=0-2 && met group.max_submitted &&
 	runs -p a -g 1 && waits LimitUser "user/$me" 1 2 -p one -g 2 && met user.max_gpus && none &&
 	stop_gpuqd && rm -rf state && write_site ", max_running: 1" ", max_gpus: 2" && start_gpuqd --site "$PWD/site.yaml" &&
-	refused "asks for 3 GPUs, group ml allows 2" -p a -g 3 && runs -p a -g 1 && waits LimitUser "user/$me" 0 1 -p one -g 1 && met user.max_running &&
+	refused "requests 3 GPUs, group ml allows 2" -p a -g 3 && runs -p a -g 1 && waits LimitUser "user/$me" 0 1 -p one -g 1 && met user.max_running &&
 	none && printf "version: 1\nusers:\n- {name: %s, max_running: null}\n" "$me" | exits 0 gpuq apply -f - &&
 	runs -p a -g 1 && waits LimitUser group/ml 1 2 -p one -g 2 && met group.max_gpus && none
 '

@@ -84,7 +84,7 @@ Test(lost_pod, is_replaced_or_the_gang_waits_again)
 		cr_expect_eq(j->state, rows[i].kept ? GPUQ_JOB_RUNNING : GPUQ_JOB_COMPLETING,
 			     "row %zu", i);
 		cr_expect_eq(j->life->short_us, rows[i].is_short ? T0 + 30 : 0, "row %zu", i);
-		/* Told to leave or not, the others find that their peer is gone and fail. */
+		/* The others fail as their peer is gone, whether or not they were told to leave. */
 		for (uint32_t k = 0; k < 3 && !rows[i].kept; k += 2)
 			cr_assert_eq(pod_event(m, EV_POD_ENDED, J1, 0, k, T0 + 40, 1, 0), 0);
 		if (!rows[i].kept) {

@@ -57,6 +57,7 @@ Test(worker, gives_back_what_its_work_took)
 
 	cr_assert_eq(loop_new(&loop, &err), 0);
 	cr_assert_eq(worker_new(loop, &w, &err), 0);
+	worker_give_back(w);
 	before = resident_bytes();
 	cr_assert_eq(worker_run(w, take_much, stop, &most, &err), 0);
 	cr_assert_eq(loop_run(loop), 0);

@@ -429,7 +429,7 @@ Test(world, plans_about_another_world_are_refused)
 	end(&r);
 }
 
-/* Of the case's one job and its array of 4, 6 and 8. */
+/* The case has one job and an array of 4, 6 and 8. */
 Test(world, keys_have_the_names_of_the_case)
 {
 	struct rig r;

@@ -25,6 +25,8 @@ struct failure {
 	struct least least;
 	uint32_t rests_with;
 	int64_t rests_until_us, spare_milli;
+	enum plan_bounded bound; /* N_PLAN_BOUNDS = none ended the search */
+	int64_t bound_most;
 };
 
 struct futile {
@@ -95,6 +97,8 @@ bool futile_known(const struct cycle *c, uint32_t job, struct claim *k)
 		k->rests_with = x->rests_with;
 		k->rests_until_us = x->rests_until_us;
 		k->spare_milli = x->spare_milli;
+		k->bound = x->bound;
+		k->bound_most = x->bound_most;
 		return true;
 	}
 	return false;
@@ -142,6 +146,8 @@ void futile_note(struct cycle *c, uint32_t job, const struct claim *k)
 	now.rests_with = k->rests_with;
 	now.rests_until_us = k->rests_until_us;
 	now.spare_milli = k->spare_milli;
+	now.bound = k->bound;
+	now.bound_most = k->bound_most;
 	now.next = f->first[q];
 	*x = now;
 	f->first[q] = f->n - 1;
