@@ -99,7 +99,7 @@ static struct gpuq_val *tell_overcommitted(const struct snapshot *s, struct gpuq
 int fairness_tell(struct world *w, struct gpuq_arena *a, struct gpuq_val **users,
 		  struct gpuq_val **overcommitted, struct gpuq_err *err)
 {
-	struct snapshot *s = world_freeze(w, err);
+	struct snapshot *s = world_snapshot(w, err);
 	const uint32_t *ranks;
 
 	if (!s)

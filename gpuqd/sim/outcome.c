@@ -1,5 +1,6 @@
 #include "gpuqd/sim/outcome.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -10,11 +11,16 @@ static struct gpuq_val *milli(struct gpuq_arena *a, int64_t m)
 	return m == GPUQ_UNLIMITED ? gpuq_null(a) : gpuq_real(a, (double)m / 1000);
 }
 
-struct gpuq_val *outcome_time(struct gpuq_arena *a, const struct world *w, int64_t us)
+static struct gpuq_val *span(struct gpuq_arena *a, const struct world *w, int64_t us)
 {
 	if (us % w->unit_us == 0)
 		return gpuq_int(a, us / w->unit_us);
 	return gpuq_real(a, (double)us / (double)w->unit_us);
+}
+
+struct gpuq_val *outcome_time(struct gpuq_arena *a, const struct world *w, int64_t us)
+{
+	return span(a, w, us - WORLD_BASE_US);
 }
 
 static struct gpuq_val *reason_value(struct gpuq_arena *a, const struct world *w,
@@ -32,13 +38,35 @@ static struct gpuq_val *reason_value(struct gpuq_arena *a, const struct world *w
 	}
 }
 
+/* What stands in the way, as the case names it: a plan knows jobs by their keys. */
+static const char *object_of(struct gpuq_arena *a, const struct world *w,
+			     const struct plan_reason *r)
+{
+	const char *at = strchr(r->object, ':'), *name;
+	struct snap_key key = { 0, -1 };
+
+	if (r->code == GPUQ_R_DEPENDENCY || r->code == GPUQ_R_DEPENDENCY_NEVER) {
+		/* "afterok:17": the case's word for the job alone */
+		if (!at || sscanf(at + 1, "%" SCNu32 "_%" SCNd32, &key.id, &key.index) < 1)
+			return strcmp(r->object, "singleton") == 0 ? "" : r->object;
+		name = world_key_name(w, key);
+		return name ? name : "";
+	}
+	if (r->code != GPUQ_R_PRIORITY && r->code != GPUQ_R_VICTIMS)
+		return r->object;
+	if (sscanf(r->object, "%" SCNu32 "_%" SCNd32, &key.id, &key.index) < 1)
+		return r->object;
+	name = world_key_name(w, key);
+	return name ? gpuq_arena_strdup(a, name) : r->object;
+}
+
 static void put_reason(struct gpuq_arena *a, const struct world *w, struct gpuq_val *m,
 		       const struct plan_reason *r)
 {
 	gpuq_put(a, m, "code", gpuq_str(a, gpuq_reason_word(r->code)));
 	gpuq_put(a, m, "have", reason_value(a, w, r, r->have));
 	gpuq_put(a, m, "need", reason_value(a, w, r, r->need));
-	gpuq_put(a, m, "object", gpuq_str(a, r->object));
+	gpuq_put(a, m, "object", gpuq_str(a, object_of(a, w, r)));
 }
 
 static struct gpuq_val *reasons(struct gpuq_arena *a, const struct world *w,
@@ -146,7 +174,7 @@ static void put_job(struct gpuq_arena *a, const struct world *w, struct gpuq_val
 		 j->state == SIM_PENDING && j->planned_us ? outcome_time(a, w, j->planned_us)
 							  : gpuq_null(a));
 	if (j->state == SIM_RUNNING && j->given_us)
-		gpuq_put(a, m, "walltime", outcome_time(a, w, j->given_us));
+		gpuq_put(a, m, "walltime", span(a, w, j->given_us));
 	gpuq_put(a, m, "reasons", reasons(a, w, j));
 	if (j->state == SIM_PENDING && j->estimate)
 		gpuq_put(a, m, "estimate", estimate(a, w, j->estimate));

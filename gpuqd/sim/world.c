@@ -14,6 +14,16 @@ int64_t world_us(const struct world *w, int64_t milli_units)
 	return scenario_us(w->c->config.unit, milli_units);
 }
 
+int64_t world_at(const struct world *w, int64_t milli_units)
+{
+	return WORLD_BASE_US + world_us(w, milli_units);
+}
+
+int64_t world_at_or(const struct world *w, int64_t t, int64_t absent)
+{
+	return t == SC_ABSENT ? absent : world_at(w, t);
+}
+
 int64_t world_time_or(const struct world *w, int64_t t, int64_t absent)
 {
 	return t == SC_ABSENT ? absent : world_us(w, t);
@@ -93,6 +103,25 @@ uint32_t world_node(const struct world *w, const char *name)
 	const struct sim_node *n = bsearch(&key, w->nodes, w->n_nodes, sizeof(key), by_name);
 
 	return n ? (uint32_t)(n - w->nodes) : SNAP_NONE;
+}
+
+struct sim_job *world_keyed(struct world *w, struct snap_key key)
+{
+	const struct sim_template *t = &w->templates[key.id - 1];
+
+	return &w->jobs[t->first_job +
+			(key.index < 0 ? 0 : (uint32_t)((key.index - t->first) / t->step))];
+}
+
+const char *world_key_name(const struct world *w, struct snap_key key)
+{
+	const struct sim_template *t =
+		key.id - 1 < w->n_templates ? &w->templates[key.id - 1] : NULL;
+	const int64_t at = t && key.index >= 0 ? (key.index - t->first) / t->step : 0;
+
+	if (!t || at < 0 || at >= t->n_jobs)
+		return NULL;
+	return key.index < 0 ? t->spec->name : w->jobs[t->first_job + (uint32_t)at].name;
 }
 
 bool world_knows(const char *const *list, uint32_t n, const char *name)
@@ -202,13 +231,14 @@ int world_make(const struct sc_case *c, struct world *w, struct gpuq_err *err)
 {
 	static const int64_t seconds[] = { 1, 60, 3600, 86400 };
 	static int (*const steps[])(struct world *, struct gpuq_err *) = {
-		make_nodes,           make_flavors,    make_queues,      make_licenses,
-		world_check_calendar, world_make_jobs, world_make_usage,
+		make_nodes,      make_flavors,         make_queues,
+		make_licenses,   world_check_calendar, world_make_model,
+		world_make_jobs, world_make_past,      world_read,
 	};
 	int rc = 0;
 
 	*w = (struct world){ .c = c, .unit_us = seconds[c->config.unit] * GPUQ_US_PER_S };
-	w->now_us = world_us(w, c->config.now);
+	w->now_us = world_at(w, c->config.now);
 	for (size_t i = 0; rc == 0 && i < sizeof(steps) / sizeof(steps[0]); i++)
 		rc = steps[i](w, err);
 	return rc;
@@ -216,7 +246,18 @@ int world_make(const struct sc_case *c, struct world *w, struct gpuq_err *err)
 
 void world_done(struct world *w)
 {
+	model_free(w->m);
+	gpuq_arena_done(&w->cycle);
+	gpuq_arena_done(&w->read);
 	gpuq_arena_done(&w->arena);
+}
+
+const struct sc_queue *world_queue(const struct world *w, const char *name)
+{
+	for (uint32_t q = 0; q < w->n_queues; q++)
+		if (strcmp(w->queues[q].name, name) == 0)
+			return &w->queues[q];
+	return NULL;
 }
 
 struct sim_job *world_job(struct world *w, const char *name)

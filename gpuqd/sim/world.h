@@ -1,10 +1,30 @@
-/* world.h - a cluster that exists in virtual time
+/* world.h - a scenario as gpuqd would live through it
  *
- * Owns     what nodes and jobs of a scenario are doing; applies plans and events.
+ * Owns     a model of gpuqd's own (state/model.h) in virtual time, the names that the scenario
+ *          gives to what is in it, and what was seen of it at the last rest.
  * Touches  memory only.
- * Used by  gpuq-sim. Decisions come from sched_cycle() alone.
+ * Used by  gpuq-sim.
  *
- * Pods start and end at once; a job lives until an event or its walltime ends it.
+ * A case becomes a site, nodes and jobs of the model, by the events by which they would have
+ * come about: submitted, placed, started. From then on all that happens is an event, too. A
+ * cycle is gpuqd's: snapshot_take() -> sched_cycle() -> carry_plan() -> events. The cluster
+ * does at once what it is told (carry/obey.h), so that a pod starts when it is placed and is gone
+ * before the next cycle when it is told to leave; what is to become of its job the model says
+ * (job_verdict). A job lives until a step, its time limit, its deadline or the idle rule
+ * ends it; those fall due in world_events.c, as flow/dispatch has it in the daemon.
+ *
+ * A case may begin where gpuqd would never have come: over a limit, on a node of 1024 devices,
+ * with one of its pods missing. It is loaded as written: the site is set, not read from a
+ * site file, and requests are the case's own (event.h, as_written). What no site and no job
+ * file can say (quotas of cpu, devices' use before the case began, a job's last checkpoint) is
+ * added where the snapshot is taken (world_more.c, snapshot_take_more.h). None of that decides
+ * anything.
+ *
+ * The model's zero is "not yet"; a case may begin at 0 and before. So the world's clock runs
+ * WORLD_BASE_US ahead of the case's: instants here are the model's, outcome_time() takes the
+ * base off again.
+ *
+ * struct sim_job and what it has are readings: world_read() fills them from the model.
  */
 #ifndef GPUQD_SIM_WORLD_H
 #define GPUQD_SIM_WORLD_H
@@ -12,14 +32,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "gpuqd/state/idle.h"
 #include "gpuqd/sched/quota/plan.h"
 #include "gpuqd/snapshot/snapshot.h"
-#include "gpuqd/state/usage.h"
+#include "gpuqd/state/model.h"
 #include "gpuqd/sim/scenario/scenario.h"
 #include "libgpuq/arena.h"
 #include "libgpuq/err.h"
 #include "libgpuq/limits.h"
+
+/* Seven days many times over, so that half-lives and days begin where the case's 0 is. */
+#define WORLD_BASE_US (INT64_C(5200) * 7 * 86400 * 1000000)
 
 enum sim_state { SIM_PENDING, SIM_RUNNING, SIM_ENDED };
 enum sim_end { SIM_COMPLETED, SIM_FAILED, SIM_TIMEOUT, SIM_CANCELLED };
@@ -40,6 +62,7 @@ struct sim_group {
 	uint32_t count, min;
 	struct gpuq_term *term; /* of the selector; NULL = none */
 	struct gpuq_toleration *tolerations;
+	struct gpuq_slice *slices;
 };
 
 /* What all members of an array share. */
@@ -49,7 +72,9 @@ struct sim_template {
 	uint32_t n_groups;
 	uint32_t unit; /* tasks of a sub-group; 0 = there are none */
 	const uint32_t *order; /* of the entries of its task list: by rank */
-	uint32_t id; /* 1, 2, ... as listed */
+	uint32_t id; /* 1, 2, ... as listed; the model's number of it */
+	struct gpuq_spec job; /* as the model was told */
+	const char *qos;
 	uint32_t first_job; /* into world.jobs */
 	uint32_t n_jobs;
 	int32_t first, step; /* indexes of an array */
@@ -60,7 +85,7 @@ struct sim_template {
 
 /* When it starts at the latest, and what it waits for until then. */
 struct sim_estimate {
-	int64_t start_us; /* GPUQ_UNLIMITED = nobody knows */
+	int64_t start_us; /* GPUQ_UNLIMITED = not known */
 	int64_t *at_us; /* from then on it waited for why[i] */
 	struct plan_reason *why;
 	uint32_t n;
@@ -72,31 +97,24 @@ struct sim_job {
 	const char *name; /* "x" or "x[2]" */
 	const char *queue;
 	int64_t priority;
-	bool hold;
-	int64_t released_us; /* when it was last released; 0 = never */
 	int state; /* enum sim_state */
 	int ended; /* enum sim_end */
 	int64_t start_us, end_us;
 	int64_t begun_us; /* its first start, where it has begun */
 	bool begun;
-	int64_t use; /* percent in thousandths that its devices do; below 0 = nobody knows */
-	struct idle idle; /* of this attempt */
+	int64_t use; /* percent in thousandths that its devices do; below 0 = not known */
 	const char
 		*end_cause; /* word of enum gpuq_cause: why it was told to end; NULL = it was not */
-	int64_t yield_us; /* when its places are somebody else's; 0 = never */
 	int64_t given_us; /* walltime of the attempt, where that was cut; 0 = it was not */
 	uint32_t attempt;
 	struct sim_task *tasks;
 	uint32_t n_tasks;
 	struct sim_task *promises; /* places that it was given and others have yet to leave */
 	uint32_t n_promises;
-	bool owns; /* the promises are its own until it starts; else only of the last cycle */
+	struct sim_task *hopes; /* of the last cycle: places that it waits for, not its own */
+	uint32_t n_hopes;
 	bool moving; /* it starts on its promises as soon as it has left */
 	int64_t checkpoint_us; /* its last; 0 = none since it started */
-	int64_t evicted_us; /* when it last had to leave for another queue; 0 = never */
-	const char *evicted_for; /* that queue */
-	int64_t shrunk_us; /* when it last lost tasks beyond its minimum; 0 = never */
-	int64_t short_us; /* since when it has fewer tasks than its minimum; 0 = it has them */
 	const struct plan_reason *reasons; /* of the last cycle */
 	uint32_t n_reasons;
 	struct priority_terms terms; /* of its place in the line, of the last cycle */
@@ -105,7 +123,6 @@ struct sim_job {
 	/* at the last rest, to tell what became of it since */
 	int was;
 	uint32_t was_tasks;
-	bool requeue; /* it is leaving, and waits again then */
 	bool left; /* it ended because it was made to leave */
 	bool moved;
 };
@@ -147,16 +164,16 @@ struct sim_queue {
 	int64_t demand_milli, limit_milli;
 };
 
-/* What a user has used in a queue, as it stands now. */
-struct sim_use {
-	uint32_t queue; /* into world.queues */
-	const char *user;
-	usage_q32 used;
-};
-
 struct world {
 	struct gpuq_arena arena;
+	struct gpuq_arena read; /* of the readings */
+	struct gpuq_arena cycle; /* reasons and promises of the last cycle */
 	const struct sc_case *c;
+	struct model *m;
+	int64_t *spent_before_ms; /* by queue: of its budget, beyond what the model knows of */
+	uint32_t n_steps; /* that have been lived through */
+	uint32_t first_cycles; /* that the first rest was allowed */
+	bool calm; /* the last cycle decided nothing */
 	int64_t unit_us, now_us;
 	const char **flavors;
 	uint32_t n_flavors;
@@ -179,15 +196,9 @@ struct world {
 	uint32_t marked_evictions; /* as many there were at the last mark */
 	uint32_t cycles; /* up to the last that changed something, of the last rest */
 	int64_t wake_us; /* when another cycle may decide differently */
-	/* world_usage.c */
 	struct snap_weights weights;
 	bool weighs_classes; /* the case says how much classes count */
 	int64_t half_life_us, made_us; /* made: when the case began */
-	struct sim_use *uses;
-	uint32_t n_uses, room_uses;
-	uint32_t *parents; /* by queue; n_queues = none */
-	usage_q32 *used; /* by queue, since the case began, of that queue alone */
-	int64_t *spent_us; /* the same in device-us, not forgotten */
 };
 
 /* Make the case's world. Returns 0; GPUQ_EINVAL with the place in the file's terms
@@ -233,18 +244,17 @@ int world_evicted(struct world *w, const struct sim_job *j, struct sim_eviction 
 
 /* What the scheduler is shown; NULL with err when it cannot be. Free it with
  * snapshot_free(). Nodes have the same indexes there. */
-struct snapshot *world_freeze(struct world *w, struct gpuq_err *err);
+struct snapshot *world_snapshot(struct world *w, struct gpuq_err *err);
 
 /* Carry out a plan made from s. Pods that are told to leave are `releasing` until
- * world_release(). Returns 0; GPUQ_EINVAL when the plan is not about this world (a job
- * grows that does not run, a pod leaves that is not there); GPUQ_ENOMEM. */
-int world_apply(struct world *w, const struct snapshot *s, const struct plan *p,
+ * world_release(). Returns 0, or what the model refused with. */
+int world_carry(struct world *w, const struct snapshot *s, const struct plan *p,
 		struct gpuq_err *err);
+/* What was told to leave has left; any: something was. */
+int world_release(struct world *w, bool *any, struct gpuq_err *err);
+
 /* Would it change anything? Planned starts do not, nor does waiting for what leaves. */
 bool world_changes(const struct plan *p);
-
-/* What was told to leave has left. Returns whether anything had been. */
-bool world_release(struct world *w);
 
 /* The first moment of an instant that never is the 0 that stands for none. */
 static inline int64_t world_instant(int64_t us)
@@ -259,11 +269,10 @@ static inline const struct sim_task *world_places(const struct sim_job *j, uint3
 	return j->state == SIM_RUNNING ? j->tasks : j->promises;
 }
 
-/* Has each group of its tasks the minimum? Leaving ones do not count. */
-bool world_complete(const struct world *w, const struct sim_job *j);
-
 /* The job of a snapshot's key: of an array, the first of it when the index is -1. */
 struct sim_job *world_keyed(struct world *w, struct snap_key key);
+/* What the case calls it: "x", "x[2]"; an array's own name with index -1. NULL: no such job. */
+const char *world_key_name(const struct world *w, struct snap_key key);
 /* Exact name, or NULL. */
 struct sim_job *world_job(struct world *w, const char *name);
 uint32_t world_node(const struct world *w, const char *name);
@@ -274,16 +283,7 @@ static inline const struct sim_template *world_template(const struct world *w,
 	return &w->templates[j->template_ix];
 }
 
-/* How long it may run; of what runs, what it was given. */
-static inline int64_t world_walltime_us(const struct world *w, const struct sim_job *j)
-{
-	return j->state == SIM_RUNNING && j->given_us ? j->given_us
-						      : world_template(w, j)->walltime_us;
-}
-
-int64_t world_us(const struct world *w, int64_t milli_units);
-
-/* What a job's dependencies say now: 0 they hold, 1 not yet, 2 never; *on = which one. */
-int world_depends_all(struct world *w, const struct sim_job *j, const char **on);
+int64_t world_us(const struct world *w, int64_t milli_units); /* a span of time */
+int64_t world_at(const struct world *w, int64_t milli_units); /* an instant */
 
 #endif

@@ -2,10 +2,9 @@
 
 #include "gpuqd/util/amount.h"
 #include "gpuqd/sched/timeline/reservations_fit.h"
-#include "gpuqd/util/recur.h"
 #include "gpuqd/sim/world_int.h"
 
-/* A case's calendar, as the scheduler is shown it. */
+/* A case's calendar: what a site file would have refused. */
 
 static int bad(const struct world *w, const struct sc_reservation *in, const char *field,
 	       const char *what, const char *name, struct gpuq_err *err)
@@ -17,21 +16,10 @@ static int bad(const struct world *w, const struct sc_reservation *in, const cha
 	return scenario_within(err, "config.reservations", (size_t)(in - all));
 }
 
-static int add_one(const struct world *w, struct snapshot *s, const struct sc_reservation *in,
-		   uint32_t *nodes, struct gpuq_err *err)
+/* Is it a reservation at all? */
+static int check_entry(const struct world *w, const struct sc_reservation *in, struct gpuq_err *err)
 {
-	struct snap_reservation r = { .name = in->name,
-				      .start_us = world_us(w, in->start),
-				      .nodes = nodes,
-				      .flavor = SNAP_NONE,
-				      .queue = SNAP_NONE,
-				      .gpus_milli = in->gpus,
-				      .release_us = world_us(w, in->release_after),
-				      .maintenance = in->kind == SC_MAINTENANCE || !in->queue };
-
-	const int64_t duration_us = world_us(w, in->duration);
-	int64_t starts[RECUR_MAX];
-	uint32_t n;
+	const size_t n_nodes = in->nodes.n + (in->node != NULL);
 
 	if (!in->name)
 		return bad(w, in, "", "it has no name", "", err);
@@ -39,40 +27,17 @@ static int add_one(const struct world *w, struct snapshot *s, const struct sc_re
 		return bad(w, in, "duration", "expected a duration above 0", "", err);
 	if (in->every != 0 && in->every < in->duration)
 		return bad(w, in, "every", "expected to come again when it is over", "", err);
-	for (size_t i = 0; i < in->nodes.n + (in->node != NULL); i++) {
+	for (size_t i = 0; i < n_nodes; i++) {
 		const char *name = i < in->nodes.n ? in->nodes.items[i] : in->node;
 
-		nodes[r.n_nodes] = world_node(w, name);
-		if (nodes[r.n_nodes++] == SNAP_NONE)
+		if (world_node(w, name) == SNAP_NONE)
 			return bad(w, in, "nodes", "unknown node ", name, err);
 	}
-	if ((r.n_nodes == 0) == (in->gpus <= 0))
+	if ((n_nodes == 0) == (in->gpus <= 0))
 		return bad(w, in, "", "expected either nodes or gpus", "", err);
-	for (uint32_t q = 0; in->queue && q < w->n_queues; q++)
-		if (strcmp(w->queues[q].name, in->queue) == 0)
-			r.queue = q;
-	if (in->queue && r.queue == SNAP_NONE)
+	if (in->queue && !world_queue(w, in->queue))
 		return bad(w, in, "queue", "unknown queue ", in->queue, err);
-	n = recur_starts(r.start_us, duration_us, world_us(w, in->every), w->now_us, starts);
-	for (uint32_t i = 0; i < n; i++) {
-		r.start_us = starts[i];
-		r.end_us = amount_sum(starts[i], duration_us);
-		snapshot_add_reservation(s, &r);
-	}
 	return 0;
-}
-
-int world_add_calendar(struct world *w, struct snapshot *s, struct gpuq_err *err)
-{
-	const struct sc_reservation *in = w->c->config.reservations.items;
-	int rc = 0;
-
-	for (size_t i = 0; rc == 0 && i < w->c->config.reservations.n; i++) {
-		uint32_t *nodes = gpuq_arena_calloc(&w->arena, in[i].nodes.n + 1, sizeof(*nodes));
-
-		rc = nodes ? add_one(w, s, &in[i], nodes, err) : world_no_memory(err);
-	}
-	return rc;
 }
 
 static int check_one(struct world *w, const struct calendar_node *nodes,
@@ -87,13 +52,14 @@ static int check_one(struct world *w, const struct calendar_node *nodes,
 	text = gpuq_arena_printf(
 		&w->arena, "%g of %g devices are left at %g beside %s; earliest start that fits: ",
 		(double)lack.have_milli / 1000, (double)lack.need_milli / 1000,
-		(double)lack.at_us / (double)w->unit_us,
+		(double)(lack.at_us - WORLD_BASE_US) / (double)w->unit_us,
 		lack.with == CALENDAR_NONE ? "nothing" : in[lack.with].name);
 	return bad(w, &in[i], "", text ? text : "",
 		   lack.earliest_us == GPUQ_UNLIMITED
 			   ? "none"
 			   : gpuq_arena_printf(&w->arena, "%g",
-					       (double)lack.earliest_us / (double)w->unit_us),
+					       (double)(lack.earliest_us - WORLD_BASE_US) /
+						       (double)w->unit_us),
 		   err);
 }
 
@@ -113,7 +79,7 @@ int world_check_calendar(struct world *w, struct gpuq_err *err)
 
 		if (!named)
 			return world_no_memory(err);
-		all[i] = (struct calendar_entry){ .start_us = world_us(w, in[i].start),
+		all[i] = (struct calendar_entry){ .start_us = world_at(w, in[i].start),
 						  .duration_us = world_us(w, in[i].duration),
 						  .every_us = world_us(w, in[i].every),
 						  .milli = n_named ? 0 : in[i].gpus,
@@ -129,8 +95,8 @@ int world_check_calendar(struct world *w, struct gpuq_err *err)
 			if (node != SNAP_NONE)
 				named[all[i].n_nodes++] = node;
 		}
-		/* What is no reservation at all is told when it is entered. */
-		if (in[i].name && in[i].duration > 0)
+		rc = check_entry(w, &in[i], err);
+		if (rc == 0)
 			rc = check_one(w, nodes, all, i, err);
 	}
 	return rc;

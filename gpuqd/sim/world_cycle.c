@@ -3,7 +3,7 @@
 #include "gpuqd/sched/sched.h"
 #include "gpuqd/sim/world_int.h"
 
-/* One cycle of the world: world -> snapshot -> plan -> world. */
+/* One cycle of the world, as gpuqd has it: model -> snapshot -> plan -> events. */
 
 #define REST_CYCLES 10
 
@@ -19,10 +19,10 @@ static const struct plan_reason *keep(struct world *w, const struct plan_reason 
 
 	if (last->from == from)
 		return last->to;
-	to = gpuq_arena_calloc(&w->arena, n, sizeof(*to));
+	to = gpuq_arena_calloc(&w->cycle, n, sizeof(*to));
 	for (uint32_t i = 0; to && i < n; i++) {
 		to[i] = from[i];
-		to[i].object = gpuq_arena_strdup(&w->arena, from[i].object);
+		to[i].object = gpuq_arena_strdup(&w->cycle, from[i].object);
 		if (!to[i].object)
 			return NULL;
 	}
@@ -96,20 +96,141 @@ static void keep_shares(struct world *w, const struct snapshot *s, const struct 
 	}
 }
 
+struct snapshot *world_snapshot(struct world *w, struct gpuq_err *err)
+{
+	struct snapshot_more more;
+	struct snapshot *s = NULL;
+
+	world_more(w, &more);
+	return snapshot_take_with(w->m, w->now_us, &more, &s, err) == 0 ? s : NULL;
+}
+
+/* True if jobs are evicted for it; else it waits for pods that leave anyway. */
+static bool is_claim(const struct plan *p, const struct plan_action *a)
+{
+	for (uint32_t i = 0; i < p->n_actions; i++)
+		if (p->actions[i].kind != PLAN_NOMINATE && p->actions[i].claimant == a->job)
+			return true;
+	return false;
+}
+
+bool world_changes(const struct plan *p)
+{
+	for (uint32_t i = 0; i < p->n_actions; i++) {
+		const struct plan_action *a = &p->actions[i];
+
+		if (a->kind != PLAN_RESERVE && (a->kind != PLAN_NOMINATE || is_claim(p, a)))
+			return true;
+	}
+	return false;
+}
+
+/* Remember places that a job waits for though none is evicted for it: gpuqd does not keep them. */
+static int keep_hope(struct world *w, const struct plan *p, const struct plan_action *a,
+		     struct gpuq_err *err)
+{
+	struct sim_job *j = world_keyed(w, a->key);
+	struct sim_task *all = gpuq_arena_calloc(&w->cycle, a->n_pods, sizeof(*all));
+
+	if (!all)
+		return world_no_memory(err);
+	for (uint32_t i = 0; i < a->n_pods; i++) {
+		const struct plan_pod *pod = &p->pods[a->pod_first + i];
+		uint32_t *devices = gpuq_arena_calloc(&w->cycle, pod->n_devices, sizeof(*devices));
+
+		if (!devices)
+			return world_no_memory(err);
+		if (pod->n_devices)
+			memcpy(devices, &p->devices[pod->device_first],
+			       pod->n_devices * sizeof(*devices));
+		all[i] = (struct sim_task){ .node = pod->node,
+					    .group = pod->group,
+					    .index = pod->index,
+					    .devices = devices,
+					    .n_devices = pod->n_devices,
+					    .milli = pod->milli };
+	}
+	j->hopes = all;
+	j->n_hopes = a->n_pods;
+	return 0;
+}
+
+static int keep_claim(struct world *w, const struct snapshot *s, const struct plan *p,
+		      const struct plan_claim *claim, struct gpuq_err *err)
+{
+	struct sim_claim *out =
+		world_append(w, &w->claims, &w->n_claims, &w->room_claims, sizeof(*out), err);
+	const struct sim_job *j = world_keyed(w, claim->key);
+
+	if (!out || !j)
+		return out ? 0 : GPUQ_ENOMEM;
+	*out = (struct sim_claim){ .job = (uint32_t)(j - w->jobs), .need = claim->need };
+	memcpy(out->passed, claim->passed, sizeof(out->passed));
+	out->sides = gpuq_arena_calloc(&w->arena, claim->n_sides, sizeof(*out->sides));
+	if (!out->sides)
+		return world_no_memory(err);
+	out->n_sides = claim->n_sides;
+	for (uint32_t i = 0; i < claim->n_sides; i++) {
+		const struct plan_side *side = &p->claim_sides[claim->side_first + i];
+		const char *name = s->queues[side->queue].name;
+
+		out->sides[i] = (struct sim_side){ gpuq_arena_strdup(&w->arena, name), side->before,
+						   side->after, side->fair_share, side->quota };
+		if (!out->sides[i].queue)
+			return world_no_memory(err);
+	}
+	return 0;
+}
+
+/* What is to be read of the plan alone. */
+static int keep_plan(struct world *w, const struct snapshot *s, const struct plan *p,
+		     struct gpuq_err *err)
+{
+	int rc = 0;
+
+	for (uint32_t i = 0; i < w->n_jobs; i++)
+		w->jobs[i].planned_us = w->jobs[i].n_hopes = 0;
+	for (uint32_t i = 0; rc == 0 && i < p->n_actions; i++) {
+		const struct plan_action *a = &p->actions[i];
+
+		if (a->kind == PLAN_RESERVE)
+			world_keyed(w, a->key)->planned_us = a->start_us;
+		else if (a->kind == PLAN_NOMINATE && !is_claim(p, a))
+			rc = keep_hope(w, p, a, err);
+	}
+	for (uint32_t i = 0; rc == 0 && i < p->n_claims; i++)
+		rc = keep_claim(w, s, p, &p->claims[i], err);
+	return rc;
+}
+
+int world_carry(struct world *w, const struct snapshot *s, const struct plan *p,
+		struct gpuq_err *err)
+{
+	int rc = keep_plan(w, s, p, err);
+
+	if (rc == 0)
+		rc = world_happen(w, s, p, err);
+	return rc < 0 ? rc : world_read(w, err);
+}
+
 /* One decision, carried out. *changed = it was one for a change. */
 static int cycle(struct world *w, bool *changed, struct gpuq_err *err)
 {
 	struct gpuq_arena mem = GPUQ_ARENA_INIT(0);
-	struct snapshot *s = world_freeze(w, err);
+	struct snapshot *s;
 	struct plan p = { 0 };
 	int rc;
 
+	gpuq_arena_reset(&w->cycle); /* with what was read of the last plan */
+	for (uint32_t i = 0; i < w->n_jobs; i++)
+		w->jobs[i].n_hopes = w->jobs[i].n_reasons = 0;
+	s = world_snapshot(w, err);
 	if (!s)
 		return err->code;
 	rc = sched_cycle(s, &mem, &p, err);
 	*changed = rc == 0 && world_changes(&p);
 	if (rc == 0)
-		rc = world_apply(w, s, &p, err);
+		rc = world_carry(w, s, &p, err);
 	if (rc == 0)
 		rc = keep_reasons(w, s, &p, err);
 	if (rc == 0) {
@@ -130,13 +251,20 @@ int world_rest(struct world *w, uint32_t max_cycles, struct gpuq_err *err)
 	if (w->n_flavors > WORLD_FLAVORS_MAX)
 		return gpuq_fail_field(err, GPUQ_EINVAL, "config.flavors", "more than %d flavors",
 				       WORLD_FLAVORS_MAX);
+	if (w->n_steps == 0)
+		w->first_cycles = max_cycles;
 	w->cycles = 1;
 	for (uint32_t i = 1; rc == 0 && i <= max && changed; i++) {
+		bool left = false;
+
 		rc = cycle(w, &changed, err);
-		changed |= rc == 0 && world_release(w);
+		if (rc == 0)
+			rc = world_release(w, &left, err);
+		changed |= left;
 		if (changed)
 			w->cycles = i;
 	}
+	w->calm = rc == 0 && !changed;
 	return rc;
 }
 
@@ -167,46 +295,34 @@ static bool same_situation(const struct sim_job *x, const struct sim_job *y)
 	return same;
 }
 
-static void *dup(struct world *w, const void *items, size_t n, size_t size, bool *failed)
+/* Another world that has lived through the same. */
+static int again(const struct world *w, struct world *out, struct gpuq_err *err)
 {
-	void *p = gpuq_arena_calloc(&w->arena, n, size);
+	int rc = world_make(w->c, out, err);
 
-	*failed |= !p;
-	if (p && n)
-		memcpy(p, items, n * size);
-	return p;
-}
-
-/* Another world like w, in an arena of its own; what no event changes is shared. */
-static int copy(const struct world *w, struct world *out, struct gpuq_err *err)
-{
-	bool failed = false;
-
-	*out = *w;
-	out->arena = (struct gpuq_arena)GPUQ_ARENA_INIT(0);
-	out->jobs = dup(out, w->jobs, w->n_jobs, sizeof(*w->jobs), &failed);
-	out->shares = dup(out, w->shares, w->n_queues, sizeof(*w->shares), &failed);
-	out->evictions = dup(out, w->evictions, w->n_evictions, sizeof(*w->evictions), &failed);
-	out->claims = dup(out, w->claims, w->n_claims, sizeof(*w->claims), &failed);
-	out->room_claims = w->n_claims;
-	out->room_jobs = w->n_jobs;
-	out->room_evictions = w->n_evictions;
-	for (uint32_t i = 0; !failed && i < w->n_jobs; i++)
-		out->jobs[i].tasks = dup(out, w->jobs[i].tasks, w->jobs[i].n_tasks,
-					 sizeof(*w->jobs[i].tasks), &failed);
-	return failed ? world_no_memory(err) : 0;
+	if (rc == 0)
+		rc = world_rest(out, w->first_cycles, err);
+	for (uint32_t i = 0; rc == 0 && i < w->n_steps; i++)
+		rc = world_step(out, &w->c->steps[i], err);
+	return rc;
 }
 
 int world_stable(struct world *w, bool *stable, struct gpuq_err *err)
 {
 	struct world later;
-	bool changed, same = true;
-	int rc = copy(w, &later, err);
+	bool changed, left, same = true;
+	int rc;
 
+	/* Nothing was decided: so it is the next time, on the same model. */
+	if (w->calm) {
+		*stable = true;
+		return 0;
+	}
+	rc = again(w, &later, err);
 	for (int i = 0; rc == 0 && i < 2; i++) {
 		rc = cycle(&later, &changed, err);
 		if (rc == 0)
-			world_release(&later);
+			rc = world_release(&later, &left, err);
 	}
 	for (uint32_t i = 0; rc == 0 && i < w->n_jobs; i++)
 		same &= same_situation(&w->jobs[i], &later.jobs[i]);

@@ -1,7 +1,7 @@
 #include "gpuqd/sched/estimate/estimate.h"
 #include "gpuqd/sim/world_int.h"
 
-/* When those who wait will start: the world as it is, lived on without events. */
+/* Starts of pending jobs: the world as it is, lived on without events. */
 
 static int keep(struct world *w, struct snapshot *s, const struct estimate *e, struct gpuq_err *err)
 {
@@ -33,7 +33,7 @@ int world_estimate(struct world *w, struct gpuq_err *err)
 {
 	const struct estimate_config config = { 0 };
 	struct gpuq_arena mem = GPUQ_ARENA_INIT(0);
-	struct snapshot *s = world_freeze(w, err);
+	struct snapshot *s = world_snapshot(w, err);
 	struct estimate *all;
 	uint32_t *jobs, n = 0;
 	int rc = 0;

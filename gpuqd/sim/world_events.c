@@ -1,193 +1,28 @@
 #include <string.h>
 
+#include "gpuqd/carry/obey.h"
 #include "gpuqd/sim/world_int.h"
 
 /* What happens to the world from outside, and what time brings. */
 
-/* ---- dependencies ---- */
+#define EXIT_TERMINATED 143 /* of what is told to leave */
 
-/* What the jobs meant by a dependency (one, or the members of an array) have done. */
-struct progress {
-	uint32_t n, ended, completed;
-	int64_t begun_us; /* the first of them; GPUQ_UNLIMITED = none has */
-	int64_t end_us; /* the last of those that ended */
-};
-
-static struct progress progress_of(const struct world *w, const struct sim_job *j,
-				   const struct sc_depend *d)
+/* What stood on a lost node is gone. */
+static int lose_node(struct world *w, const struct sim_node *node, struct gpuq_err *err)
 {
-	struct progress p = { .begun_us = GPUQ_UNLIMITED, .end_us = INT64_MIN };
-
-	for (uint32_t i = 0; d->job && i < w->n_jobs; i++) {
-		const struct sim_job *on = &w->jobs[i];
-
-		if (strcmp(on->name, d->job) != 0 &&
-		    strcmp(world_template(w, on)->spec->name, d->job) != 0)
-			continue;
-		if (d->type == GPUQ_DEP_AFTERCORR && on->element >= 0 && j->element >= 0 &&
-		    on->element != j->element)
-			continue;
-		p.n++;
-		if (on->begun && on->begun_us < p.begun_us)
-			p.begun_us = on->begun_us;
-		if (on->state != SIM_ENDED)
-			continue;
-		p.ended++;
-		p.completed += on->ended == SIM_COMPLETED;
-		p.end_us = on->end_us > p.end_us ? on->end_us : p.end_us;
-	}
-	return p;
-}
-
-/* When a dependency comes true: INT64_MIN = it never will, GPUQ_UNLIMITED = it waits for
- * an event. */
-static int64_t comes_true(const struct world *w, const struct sim_job *j, const struct sc_depend *d)
-{
-	const struct progress p = progress_of(w, j, d);
-	const bool ok = p.completed == p.n;
-	int64_t at = p.ended == p.n ? p.end_us : GPUQ_UNLIMITED;
-
-	if (p.n == 0)
-		return INT64_MIN;
-	/* What ended without having begun has nothing left to wait for. */
-	if (d->type == GPUQ_DEP_AFTER && p.begun_us < at)
-		at = p.begun_us;
-	if (at == GPUQ_UNLIMITED)
-		return at;
-	if ((ok && d->type == GPUQ_DEP_AFTERNOTOK) ||
-	    (!ok && (d->type == GPUQ_DEP_AFTEROK || d->type == GPUQ_DEP_AFTERCORR)))
-		return INT64_MIN;
-	return at + world_us(w, d->delay);
-}
-
-/* Jobs of the same name and user that were submitted before it have all ended. */
-static int depends_singleton(const struct world *w, const struct sim_job *j)
-{
-	const struct sc_job *spec = world_template(w, j)->spec;
-
-	for (uint32_t i = 0; &w->jobs[i] < j; i++) {
-		const struct sc_job *other = world_template(w, &w->jobs[i])->spec;
-		const char *name = other->jobname ? other->jobname : other->name;
-
-		if (w->jobs[i].state != SIM_ENDED && strcmp(other->user, spec->user) == 0 &&
-		    strcmp(name, spec->jobname ? spec->jobname : spec->name) == 0 && other != spec)
-			return 1;
-	}
-	return 0;
-}
-
-/* 0 it holds, 1 not yet, 2 never. */
-static int depends(const struct world *w, const struct sim_job *j, const struct sc_depend *d)
-{
-	int64_t at;
-
-	if (d->type == GPUQ_DEP_SINGLETON)
-		return depends_singleton(w, j);
-	at = comes_true(w, j, d);
-	return at == INT64_MIN ? 2 : at > w->now_us;
-}
-
-int world_depends_all(struct world *w, const struct sim_job *j, const char **on)
-{
-	const struct sc_job *spec = world_template(w, j)->spec;
-	const struct sc_depend *all = spec->depends.items, *any = spec->depends_any.items;
-	int worst = 0, best = spec->depends_any.n ? 2 : 0;
-
-	for (size_t i = 0; i < spec->depends.n; i++) {
-		const int one = depends(w, j, &all[i]);
-
-		if (one > worst)
-			*on = all[i].job ? all[i].job : "";
-		worst = one > worst ? one : worst;
-	}
-	for (size_t i = 0; i < spec->depends_any.n; i++) {
-		const int one = depends(w, j, &any[i]);
-
-		if (one < best)
-			best = one;
-	}
-	if (best > worst)
-		*on = any[0].job ? any[0].job : "";
-	return best > worst ? best : worst;
-}
-
-int64_t world_eligible_us(const struct world *w, const struct sim_job *j)
-{
-	const struct sim_template *t = world_template(w, j);
-	const struct sc_depend *all = t->spec->depends.items, *any = t->spec->depends_any.items;
-	int64_t since = t->submit_us, first = GPUQ_UNLIMITED;
-
-	since = t->begin_us > since ? t->begin_us : since;
-	since = j->released_us > since ? j->released_us : since;
-	for (size_t i = 0; i < t->spec->depends.n; i++) {
-		const int64_t at =
-			all[i].type == GPUQ_DEP_SINGLETON ? INT64_MIN : comes_true(w, j, &all[i]);
-
-		since = at > since && at <= w->now_us ? at : since;
-	}
-	for (size_t i = 0; i < t->spec->depends_any.n; i++) {
-		const int64_t at = any[i].type == GPUQ_DEP_SINGLETON ? t->submit_us
-								     : comes_true(w, j, &any[i]);
-
-		first = at != INT64_MIN && at < first ? at : first;
-	}
-	return first > since && first <= w->now_us ? first : since;
-}
-
-/* ---- ends ---- */
-
-static void end_job(struct world *w, struct sim_job *j, enum sim_end how, int64_t at_us)
-{
-	if (j->state == SIM_ENDED)
-		return;
-	j->n_tasks = j->state == SIM_RUNNING ? j->n_tasks : 0;
-	j->state = SIM_ENDED;
-	j->ended = how;
-	j->end_us = at_us;
-	j->n_reasons = 0;
-	j->planned_us = 0;
-	j->n_promises = 0;
-	j->owns = j->moving = false;
-}
-
-static void time_out(struct world *w, struct sim_job *j, enum gpuq_cause cause)
-{
-	if (j->state == SIM_ENDED)
-		return;
-	end_job(w, j, SIM_TIMEOUT, w->now_us);
-	j->end_cause = gpuq_cause_word(cause);
-}
-
-/* What stood on a lost node is gone. A job that has its minimum left goes on with it; one
- * that has not is kept for as long as the case says, or waits again under its old submit
- * time. */
-static int lose_node(struct world *w, uint32_t node, struct gpuq_err *err)
-{
-	const bool repairs = w->c->config.gang_repair_us > 0;
 	const struct sim_eviction e = { .mode = "requeue", .cause = "infra" };
+	const struct obey_to to = { world_event_fn, w };
 	int rc = 0;
 
 	for (uint32_t i = 0; rc == 0 && i < w->n_jobs; i++) {
 		struct sim_job *j = &w->jobs[i];
-		uint32_t kept = 0;
+		struct job *of = j->state == SIM_RUNNING ? world_model_job(w, j) : NULL;
+		bool over = false;
 
-		for (uint32_t t = 0; j->state == SIM_RUNNING && t < j->n_tasks; t++)
-			if (j->tasks[t].node != node)
-				j->tasks[kept++] = j->tasks[t];
-		if (j->state != SIM_RUNNING || kept == j->n_tasks)
-			continue;
-		j->n_tasks = kept;
-		if (kept > 0 && world_complete(w, j))
-			continue;
-		if (kept > 0 && repairs) {
-			j->short_us = j->short_us ? j->short_us : world_instant(w->now_us);
-			continue;
-		}
-		j->state = SIM_PENDING;
-		j->n_tasks = 0;
-		j->attempt++;
-		j->start_us = j->checkpoint_us = j->short_us = 0;
-		rc = world_evicted(w, j, e, err);
+		if (of)
+			rc = obey_lose(&to, of, node->name, &over, err);
+		if (rc == 0 && over && j->state != SIM_ENDED)
+			rc = world_evicted(w, j, e, err);
 	}
 	return rc;
 }
@@ -199,14 +34,40 @@ static int64_t earlier(int64_t x, int64_t y)
 	return x < y ? x : y;
 }
 
-static int64_t end_by_walltime(const struct world *w, const struct sim_job *j)
+static int64_t end_by_walltime(const struct job *j)
 {
 	int64_t at;
 
-	if (j->state != SIM_RUNNING ||
-	    __builtin_add_overflow(j->start_us, world_walltime_us(w, j), &at))
+	if (!model_job_is_live(j) || !j->life->start_us ||
+	    __builtin_add_overflow(j->life->start_us, j->time_limit_us, &at))
 		return GPUQ_UNLIMITED;
 	return at;
+}
+
+/* The shortest of its own and those of its queue and above; 0 = none. */
+static int64_t idle_limit(const struct world *w, const struct sim_job *sim, const struct job *j,
+			  char rule[64])
+{
+	const int64_t own = world_runtime(w, world_template(w, sim)->spec->idle_limit, 0);
+	const int64_t limit_us = load_idle_limit_us(w->m, j, rule);
+
+	return own && (!limit_us || own < limit_us) ? own : limit_us;
+}
+
+/* When it has been idle too long if it goes on like this; GPUQ_UNLIMITED = never. */
+static int64_t idle_due(const struct world *w, const struct sim_job *sim, const struct job *j)
+{
+	const struct idle_clock c = { j->life->start_us, w->m->policy.idle_window_us };
+	char rule[64];
+	const int64_t limit_us = idle_limit(w, sim, j, rule);
+	struct idle idle = { .any = false };
+
+	if (!model_job_is_live(j) || limit_us == 0 || sim->use != 0 || model_job_gpus_milli(j) == 0)
+		return GPUQ_UNLIMITED;
+	if (j->life->load)
+		idle = j->life->load->idle;
+	idle_measured(&idle, &c, w->now_us, IDLE_NOTHING);
+	return idle_due_us(&idle, &c, limit_us);
 }
 
 /* An instant that is still to come, or none. */
@@ -221,42 +82,115 @@ static int64_t next_instant(struct world *w)
 	int64_t next = later(w, w->wake_us);
 
 	for (uint32_t i = 0; i < w->n_jobs; i++) {
-		const struct sim_job *j = &w->jobs[i];
-		const struct sim_template *t = world_template(w, j);
-		const struct gpuq_objects *lists[] = { &t->spec->depends, &t->spec->depends_any };
+		const struct sim_job *sim = &w->jobs[i];
+		const struct job *j = sim->state == SIM_ENDED ? NULL : world_model_job(w, sim);
 
-		next = earlier(next, later(w, end_by_walltime(w, j)));
-		next = earlier(next, later(w, world_idle_due_us(w, j)));
-		if (j->state != SIM_PENDING)
+		if (!j && sim->state == SIM_PENDING) /* in its array */
+			j = model_find_job(w->m,
+					   (struct job_key){ world_template(w, sim)->id, -1 });
+		if (!j)
 			continue;
-		if (t->deadline_us)
-			next = earlier(next, later(w, t->deadline_us));
-		/* A delay passes by itself. */
-		for (int l = 0; l < 2; l++) {
-			const struct sc_depend *d = lists[l]->items;
-
-			for (size_t k = 0; k < lists[l]->n; k++)
-				if (d[k].type != GPUQ_DEP_SINGLETON && d[k].delay > 0)
-					next = earlier(next, later(w, comes_true(w, j, &d[k])));
-		}
+		next = earlier(next, later(w, end_by_walltime(j)));
+		next = earlier(next, later(w, idle_due(w, sim, j)));
+		if (model_job_is_live(j))
+			continue;
+		if (j->wish->deadline_us)
+			next = earlier(next, later(w, clock_job_deadline_us(w->m, j)));
+		for (uint32_t d = 0; d < deps_count(j); d++)
+			if (j->deps->items[d].state == DEP_DONE)
+				next = earlier(next, later(w, j->deps->items[d].at_us));
 	}
 	return next;
 }
 
-/* What falls due at w->now_us. */
-static void fall_due(struct world *w)
+static int time_out(struct world *w, struct sim_job *sim, struct job *j, enum gpuq_cause cause,
+		    const char *rule, struct gpuq_err *err)
 {
-	for (uint32_t i = 0; i < w->n_jobs; i++) {
-		struct sim_job *j = &w->jobs[i];
-		const int64_t deadline_us = world_template(w, j)->deadline_us;
+	struct event ev = { .type = EV_JOB_EVICT_ASKED, .job = j->key };
+	int rc;
 
-		if (end_by_walltime(w, j) <= w->now_us)
-			time_out(w, j, GPUQ_CAUSE_LIMIT);
-		else if (world_idle_is_due(w, j))
-			time_out(w, j, GPUQ_CAUSE_IDLE);
-		else if (j->state == SIM_PENDING && deadline_us && deadline_us <= w->now_us)
-			end_job(w, j, SIM_TIMEOUT, w->now_us);
+	ev.evict.cause = cause;
+	ev.evict.by = ev.evict.by_queue = "";
+	ev.evict.rule = rule;
+	ev.evict.why = "";
+	rc = world_event(w, &ev, err);
+	if (rc == 0)
+		rc = world_end_pods(w, j, true, EXIT_TERMINATED, err);
+	sim->end_cause = gpuq_cause_word(cause);
+	return rc;
+}
+
+/* A waiting job whose deadline has come. */
+static int pass_deadline(struct world *w, const struct sim_job *sim, struct gpuq_err *err)
+{
+	struct event ev = { .type = EV_JOB_ENDED,
+			    .job = { world_template(w, sim)->id, sim->element } };
+
+	ev.ended.state = GPUQ_JOB_DEADLINE;
+	ev.ended.exit_code = -1;
+	ev.ended.message = "";
+	return world_event(w, &ev, err);
+}
+
+/* What falls due at w->now_us. */
+static int fall_due(struct world *w, struct gpuq_err *err)
+{
+	int rc = 0;
+
+	for (uint32_t i = 0; rc == 0 && i < w->n_jobs; i++) {
+		struct sim_job *sim = &w->jobs[i];
+		const int64_t deadline_us = world_template(w, sim)->deadline_us;
+		struct job *j = sim->state == SIM_ENDED ? NULL : world_model_job(w, sim);
+		char rule[64];
+
+		if (j && model_job_is_live(j)) {
+			const int64_t limit_us = idle_limit(w, sim, j, rule);
+
+			if (end_by_walltime(j) <= w->now_us)
+				rc = time_out(w, sim, j, GPUQ_CAUSE_LIMIT, "", err);
+			else if (limit_us && load_idle_for_us(w->m, j, w->now_us) >= limit_us)
+				rc = time_out(w, sim, j, GPUQ_CAUSE_IDLE, rule, err);
+		} else if (sim->state == SIM_PENDING && deadline_us && deadline_us <= w->now_us) {
+			rc = pass_deadline(w, sim, err);
+		}
 	}
+	return rc < 0 ? rc : world_read(w, err);
+}
+
+/* What devices do until then is measured once in every window. */
+static int measure(struct world *w, int64_t to_us, struct gpuq_err *err)
+{
+	const int64_t window_us = w->m->policy.idle_window_us;
+	struct job_use *uses = gpuq_arena_calloc(&w->read, w->n_jobs, sizeof(*uses));
+	struct event ev = { .type = EV_USE_MEASURED };
+	size_t n = 0;
+	int rc = 0;
+
+	if (!uses)
+		return world_no_memory(err);
+	for (uint32_t i = 0; i < w->n_jobs; i++) {
+		const struct sim_job *j = &w->jobs[i];
+
+		if (j->state == SIM_RUNNING && j->use >= 0)
+			uses[n++] = (struct job_use){ { world_template(w, j)->id, j->element },
+						      j->use > 0 ? IDLE_BUSY : IDLE_NOTHING,
+						      (int32_t)(j->use / 100) };
+	}
+	for (int64_t at = w->now_us; n && rc == 0 && at < to_us; at += window_us) {
+		ev.at_us = at;
+		ev.measured.items = uses;
+		ev.measured.n = n;
+		rc = world_event(w, &ev, err);
+	}
+	return rc;
+}
+
+static int pass(struct world *w, int64_t to_us, struct gpuq_err *err)
+{
+	int rc = measure(w, to_us, err);
+
+	w->now_us = to_us;
+	return rc;
 }
 
 static int advance(struct world *w, int64_t to_us, struct gpuq_err *err)
@@ -269,16 +203,16 @@ static int advance(struct world *w, int64_t to_us, struct gpuq_err *err)
 		const int64_t next = next_instant(w);
 
 		if (next > to_us) {
-			rc = world_pass(w, to_us, err);
+			rc = pass(w, to_us, err);
 			break;
 		}
-		rc = world_pass(w, next, err);
-		fall_due(w);
+		rc = pass(w, next, err);
+		if (rc == 0)
+			rc = fall_due(w, err);
 		if (rc == 0)
 			rc = world_rest(w, 0, err);
 	}
-	fall_due(w);
-	return rc;
+	return rc < 0 ? rc : fall_due(w, err);
 }
 
 /* ---- steps ---- */
@@ -289,35 +223,74 @@ static bool meant(const struct world *w, const struct sim_job *j, const char *na
 	return strcmp(j->name, name) == 0 || strcmp(world_template(w, j)->spec->name, name) == 0;
 }
 
-static int change_job(struct world *w, struct sim_job *j, const struct sc_step *s)
+static int set_queue(struct world *w, struct sim_job *sim, const struct job_key key,
+		     const char *queue, struct gpuq_err *err)
 {
+	const struct sim_template *t = world_template(w, sim);
+	struct event ev = { .type = EV_JOB_UPDATED, .job = key };
+
+	ev.updated.spec = &t->job;
+	ev.updated.request_bytes = &t->id;
+	ev.updated.request_len = sizeof(t->id);
+	ev.updated.as_written = true;
+	ev.updated.queue = queue;
+	ev.updated.qos = t->qos;
+	ev.updated.who = ev.updated.changes = "";
+	ev.updated.time_limit_us = t->walltime_us;
+	return world_event(w, &ev, err);
+}
+
+/* One of an array whose priority differs from the others' stands by itself. */
+static int split(struct world *w, const struct sim_job *sim, struct job_key key,
+		 struct gpuq_err *err)
+{
+	struct event ev = { .type = EV_JOB_NICED, .job = key };
+
+	ev.nice = world_template(w, sim)->spec->nice / 1000;
+	return sim->element >= 0 && sim->state == SIM_PENDING ? world_event(w, &ev, err) : 0;
+}
+
+/* Returns 1; 0 when it is not in a state for that. */
+static int change_job(struct world *w, struct sim_job *sim, const struct sc_step *s,
+		      struct gpuq_err *err)
+{
+	const struct job_key key = { world_template(w, sim)->id, sim->element };
+	struct job *j = world_model_job(w, sim);
+	struct event ev = { .type = EV_JOB_CANCEL_ASKED, .job = key };
+	int rc = 0;
+
+	if (s->event == SC_FINISH && sim->state != SIM_RUNNING)
+		return 0;
+	if (sim->state == SIM_ENDED)
+		return s->event != SC_USE;
 	switch (s->event) {
 	case SC_FINISH:
-		if (j->state != SIM_RUNNING)
-			return 0;
-		end_job(w, j, s->exit_code ? SIM_FAILED : SIM_COMPLETED, w->now_us);
+		rc = world_end_pods(w, j, true, (int)(s->exit_code / 1000), err);
 		break;
 	case SC_CANCEL:
-		end_job(w, j, SIM_CANCELLED, w->now_us);
+		ev.cancel.who = "";
+		rc = world_event(w, &ev, err);
+		j = rc == 0 ? world_model_job(w, sim) : NULL;
+		if (j && model_job_is_live(j))
+			rc = world_end_pods(w, j, true, EXIT_TERMINATED, err);
 		break;
 	case SC_HOLD:
 	case SC_RELEASE:
-		j->hold = s->event == SC_HOLD;
-		if (!j->hold)
-			j->released_us = world_instant(w->now_us);
+		ev.type = s->event == SC_HOLD ? EV_JOB_HELD : EV_JOB_RELEASED;
+		ev.held.who = "";
+		rc = world_event(w, &ev, err);
 		break;
 	case SC_SET_PRIORITY:
-		j->priority = s->priority;
+		rc = split(w, sim, key, err);
+		sim->priority = s->priority;
 		break;
 	case SC_USE:
-		if (j->state == SIM_ENDED)
-			return 0;
-		j->use = s->use;
+		sim->use = s->use;
 		break;
 	default:
-		j->queue = s->queue;
+		rc = set_queue(w, sim, key, s->queue, err);
 	}
-	return 1;
+	return rc < 0 ? rc : 1;
 }
 
 static int change_jobs(struct world *w, const struct sc_step *s, struct gpuq_err *err)
@@ -336,8 +309,13 @@ static int change_jobs(struct world *w, const struct sc_step *s, struct gpuq_err
 					       s->queue ? s->queue : "(none)");
 	}
 	for (uint32_t i = 0; i < w->n_jobs; i++)
-		if (meant(w, &w->jobs[i], s->job))
-			n += change_job(w, &w->jobs[i], s);
+		if (meant(w, &w->jobs[i], s->job)) {
+			const int rc = change_job(w, &w->jobs[i], s, err);
+
+			if (rc < 0)
+				return rc;
+			n += rc;
+		}
 	if (n == 0)
 		return gpuq_fail_field(err, GPUQ_EINVAL, "job", "%s is not there or not %s", s->job,
 				       s->event == SC_FINISH ? "running" : "known");
@@ -347,12 +325,14 @@ static int change_jobs(struct world *w, const struct sc_step *s, struct gpuq_err
 static int change_node(struct world *w, const struct sc_step *s, struct gpuq_err *err)
 {
 	const uint32_t n = s->node ? world_node(w, s->node) : SNAP_NONE;
+	int rc;
 
 	if (n == SNAP_NONE)
 		return gpuq_fail_field(err, GPUQ_EINVAL, "node", "unknown node %s",
 				       s->node ? s->node : "(none)");
 	w->nodes[n].state = s->event == SC_NODE_DOWN ? SNAP_DOWN : SNAP_READY;
-	return s->event == SC_NODE_DOWN ? lose_node(w, n, err) : 0;
+	rc = world_node_event(w, &w->nodes[n], err);
+	return rc == 0 && s->event == SC_NODE_DOWN ? lose_node(w, &w->nodes[n], err) : rc;
 }
 
 int world_step(struct world *w, const struct sc_step *s, struct gpuq_err *err)
@@ -360,8 +340,9 @@ int world_step(struct world *w, const struct sc_step *s, struct gpuq_err *err)
 	const int64_t at = s->event == SC_ADVANCE && s->to != SC_ABSENT ? s->to : s->at;
 	int rc = 0;
 
+	w->n_steps++;
 	if (at != SC_ABSENT)
-		rc = advance(w, world_us(w, at), err);
+		rc = advance(w, world_at(w, at), err);
 	if (rc < 0)
 		return rc;
 	switch (s->event) {
@@ -377,5 +358,7 @@ int world_step(struct world *w, const struct sc_step *s, struct gpuq_err *err)
 	default:
 		rc = change_jobs(w, s, err);
 	}
+	if (rc == 0)
+		rc = world_read(w, err);
 	return rc < 0 ? rc : world_rest(w, 0, err);
 }

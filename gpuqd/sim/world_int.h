@@ -6,6 +6,7 @@
 #define GPUQD_SIM_WORLD_INT_H
 
 #include "gpuqd/sim/world.h"
+#include "gpuqd/snapshot/snapshot_take_more.h"
 
 #define WORLD_FLAVORS_MAX 64
 
@@ -17,27 +18,53 @@ int64_t world_time_or(const struct world *w, int64_t t, int64_t absent);
 void *world_append(struct world *w, void *table, uint32_t *n, uint32_t *room, size_t size,
 		   struct gpuq_err *err);
 
-/* world_usage.c: what was used. */
-int world_make_usage(struct world *w, struct gpuq_err *err);
-int world_pass(struct world *w, int64_t to_us, struct gpuq_err *err); /* time goes by */
-void world_fill_usage(const struct world *w, uint32_t queue, struct snap_queue *out);
-void world_add_usages(const struct world *w, struct snapshot *s); /* after the queues */
-void world_set_policy(const struct world *w, struct snap_config *c);
+/* An instant of the file, or what stands for an absent one. */
+int64_t world_at_or(const struct world *w, int64_t t, int64_t absent);
+const struct sc_queue *world_queue(const struct world *w,
+				   const char *name); /* NULL: there is none */
 
-/* world_idle.c: before time goes by; when a job has been idle too long if it goes on like
- * this (GPUQ_UNLIMITED = never); whether it has been now. */
-void world_idle_pass(struct world *w, int64_t to_us);
-int64_t world_idle_due_us(const struct world *w, const struct sim_job *j);
-bool world_idle_is_due(const struct world *w, const struct sim_job *j);
+/* world_model.c: the case's site, nodes and past use, as a model; before the first job. */
+int world_make_model(struct world *w, struct gpuq_err *err);
+int world_make_past(struct world *w, struct gpuq_err *err); /* what was used; after the jobs */
 
-/* Since when nothing but others has stood in its way: holds, begin time, dependencies. */
-int64_t world_eligible_us(const struct world *w, const struct sim_job *j);
-/* The case's reservations, once nodes and queues have been added in order. */
-int world_add_calendar(struct world *w, struct snapshot *s, struct gpuq_err *err);
+int world_node_event(struct world *w, const struct sim_node *n,
+		     struct gpuq_err *err); /* as it is now */
+/* The class of the model that a job is of, by what it says of it. */
+const char *world_qos(struct world *w, const struct sc_job *j);
+
+/* world_more.c: what a case says beyond what the model can. */
+void world_more(struct world *w, struct snapshot_more *out);
+int64_t world_runtime(const struct world *w, int64_t t, int64_t absent);
+
+/* An event, at now_us unless it brings its time; what it makes of a job is noted. */
+int world_event(struct world *w, struct event *ev, struct gpuq_err *err);
+int world_event_fn(void *world, struct event *ev,
+		   struct gpuq_err *err); /* the same, as a callback */
+/* Tell the model what has become of that job, for later jobs that depend on it. */
+int world_tell_past(struct world *w, const struct sim_job *j, struct gpuq_err *err);
+void world_token(char out[33]); /* of every attempt */
+int world_start_pods(struct world *w, struct sim_job *j, int64_t at_us, struct gpuq_err *err);
+struct job *world_model_job(const struct world *w,
+			    const struct sim_job *j); /* NULL: waits in its array, or ended */
+int world_end_pods(struct world *w, struct job *j, bool all, int exit_code, struct gpuq_err *err);
+/* The events of a plan. */
+int world_happen(struct world *w, const struct snapshot *s, const struct plan *p,
+		 struct gpuq_err *err);
+/* Fill the readings of all jobs. */
+int world_read(struct world *w, struct gpuq_err *err);
 
 /* Does the calendar promise more than there is? GPUQ_EINVAL names the reservation. */
 int world_check_calendar(struct world *w, struct gpuq_err *err);
 
+/* world_jobs.c */
 int world_make_jobs(struct world *w, struct gpuq_err *err);
+uint32_t world_group_of(const struct sim_template *t, const struct sc_tasks *tasks);
+/* world_submit.c: tell the model of all of the template's jobs; queue: that it goes to. */
+int world_tell_job(struct world *w, struct sim_template *t, const char *queue,
+		   struct gpuq_err *err);
+/* world_seat.c: find the devices of the last job that was listed; then tell the model of all of
+ * them, in the order in which they started. */
+int world_seat_job(struct world *w, const struct sc_job *spec, struct gpuq_err *err);
+int world_place_jobs(struct world *w, struct gpuq_err *err);
 
 #endif

@@ -66,7 +66,7 @@ static int64_t role_min(const struct sc_job *spec, const char *role)
 	return SC_ABSENT;
 }
 
-static uint32_t group_of(const struct sim_template *t, const struct sc_tasks *tasks)
+uint32_t world_group_of(const struct sim_template *t, const struct sc_tasks *tasks)
 {
 	uint32_t g = 0;
 
@@ -99,7 +99,7 @@ static void set_minimums(const struct sc_job *spec, struct sim_template *t, cons
 
 		if (role_min(spec, one->role) != SC_ABSENT)
 			continue;
-		t->groups[group_of(t, one)].min += (uint32_t)n;
+		t->groups[world_group_of(t, one)].min += (uint32_t)n;
 		left -= left == INT64_MAX ? 0 : n;
 	}
 	/* One that is below its minimum already lists only what is left of it. */
@@ -148,7 +148,7 @@ static int make_template(struct world *w, const struct sc_job *spec, struct sim_
 	t->order = order;
 	for (size_t i = 0; i < spec->tasks.n; i++) {
 		const struct sc_tasks *one = &tasks[order[i]];
-		const uint32_t g = group_of(t, one);
+		const uint32_t g = world_group_of(t, one);
 
 		if (g == t->n_groups)
 			t->groups[t->n_groups++].tasks = one;
@@ -218,8 +218,8 @@ static int add_job(struct world *w, const struct sc_job *spec, int64_t submit_us
 	if (rc < 0)
 		return rc;
 	t->submit_us = submit_us;
-	t->begin_us = world_time_or(w, spec->begin, 0);
-	t->deadline_us = world_time_or(w, spec->deadline, 0);
+	t->begin_us = world_at_or(w, spec->begin, 0);
+	t->deadline_us = world_at_or(w, spec->deadline, 0);
 	t->walltime_us = spec->walltime == SC_ABSENT || spec->walltime < 0
 				 ? GPUQ_UNLIMITED
 				 : world_us(w, spec->walltime);
@@ -245,172 +245,18 @@ static int add_job(struct world *w, const struct sc_job *spec, int64_t submit_us
 				       .queue = queue,
 				       .priority = spec->priority,
 				       .use = spec->use,
-				       .hold = spec->hold,
 				       .was = SIM_PENDING };
 		if (t->array)
 			j->name = gpuq_arena_printf(&w->arena, "%s[%d]", spec->name, j->element);
 		if (!j->name)
 			return world_no_memory(err);
 	}
-	return 0;
+	return world_tell_job(w, &w->templates[w->n_templates - 1], queue, err);
 }
 
 int world_submit(struct world *w, const struct sc_job *spec, struct gpuq_err *err)
 {
-	return add_job(w, spec, world_time_or(w, spec->submit, w->now_us), err);
-}
-
-/* ---- what runs when the case begins ---- */
-
-/* Thousandths that are free of each device of a node. */
-static void device_free(const struct world *w, uint32_t node, int32_t *out)
-{
-	for (int64_t d = 0; d < w->nodes[node].spec->gpus / 1000; d++)
-		out[d] = SNAP_MILLI;
-	for (uint32_t i = 0; i < w->n_jobs; i++)
-		for (uint32_t t = 0; t < w->jobs[i].n_tasks; t++)
-			for (uint32_t d = 0; d < w->jobs[i].tasks[t].n_devices; d++)
-				if (w->jobs[i].tasks[t].node == node)
-					out[w->jobs[i].tasks[t].devices[d]] -=
-						w->jobs[i].tasks[t].milli;
-}
-
-/* Devices that a task needs, and how much of each. A share may be written in memory. */
-static uint32_t devices_of(const struct world *w, uint32_t node, const struct sc_tasks *spec,
-			   int32_t *milli)
-{
-	const int64_t memory = w->nodes[node].spec->gpu_mem_mb;
-	int64_t share = spec->gpus, part;
-
-	*milli = 0;
-	if (spec->mig)
-		return 0;
-	if (spec->gpu_mem_mb > 0 && memory > 0) {
-		part = share % SNAP_MILLI;
-		if (part == 0)
-			part = (spec->gpu_mem_mb * SNAP_MILLI + memory - 1) / memory;
-		*milli = part <= SNAP_MILLI ? (int32_t)part : SNAP_MILLI + 1;
-		return share <= SNAP_MILLI ? 1 : (uint32_t)(share / SNAP_MILLI);
-	}
-	if (share > 0 && share < SNAP_MILLI) {
-		*milli = (int32_t)share;
-		return 1;
-	}
-	*milli = share ? SNAP_MILLI : 0;
-	return (uint32_t)((share + SNAP_MILLI - 1) / SNAP_MILLI);
-}
-
-static int seat_task(struct world *w, const struct sim_job *j, const struct sc_tasks *spec,
-		     struct sim_task *task, struct gpuq_err *err)
-{
-	int32_t free_milli[SNAP_DEVICES_MAX];
-	const int64_t n_node = w->nodes[task->node].spec->gpus / 1000;
-	const uint32_t want = devices_of(w, task->node, spec, &task->milli);
-
-	task->devices = gpuq_arena_calloc(&w->arena, want, sizeof(*task->devices));
-	if (!task->devices)
-		return world_no_memory(err);
-	device_free(w, task->node, free_milli);
-	for (size_t i = 0; i < spec->n_gpu_index && task->n_devices < want; i++) {
-		const int64_t d = spec->gpu_index[i];
-
-		if (d >= n_node || free_milli[d] < task->milli)
-			return gpuq_fail_field(err, GPUQ_EINVAL, "gpu_index",
-					       "job %s: device %lld of %s is not there or taken",
-					       j->name, (long long)d, w->nodes[task->node].name);
-		free_milli[d] -= task->milli;
-		task->devices[task->n_devices++] = (uint32_t)d;
-	}
-	for (int64_t d = 0; d < n_node && task->n_devices < want; d++) {
-		if (free_milli[d] < task->milli)
-			continue;
-		free_milli[d] -= task->milli;
-		task->devices[task->n_devices++] = (uint32_t)d;
-	}
-	if (task->n_devices < want)
-		return gpuq_fail_field(err, GPUQ_EINVAL, "tasks",
-				       "job %s: node %s has no room for what it runs", j->name,
-				       w->nodes[task->node].name);
-	return 0;
-}
-
-/* The tasks of one entry of a running job's list. Without a node they are those that an
- * elastic job may yet grow by. */
-static int seat_entry(struct world *w, struct sim_job *j, const struct sc_tasks *tasks,
-		      struct gpuq_err *err)
-{
-	const uint32_t node = tasks->node ? world_node(w, tasks->node) : SNAP_NONE;
-
-	if (!tasks->node)
-		return 0;
-	if (node == SNAP_NONE)
-		return gpuq_fail_field(err, GPUQ_EINVAL, "tasks", "job %s runs on unknown node %s",
-				       j->name, tasks->node);
-	for (int64_t k = 0; k < tasks->count / 1000; k++) {
-		struct sim_task *task = &j->tasks[j->n_tasks];
-		int rc;
-
-		*task = (struct sim_task){ .node = node,
-					   .group = group_of(world_template(w, j), tasks),
-					   .releasing = tasks->releasing };
-		rc = seat_task(w, j, tasks, task, err);
-		if (rc < 0)
-			return rc;
-		j->n_tasks++;
-		j->was_tasks += !tasks->releasing;
-	}
-	return 0;
-}
-
-/* Indexes in the order of ranks, whatever the order in the list. */
-static void number_tasks(const struct sim_template *t, struct sim_job *j)
-{
-	const struct sc_tasks *tasks = t->spec->tasks.items;
-	uint32_t first[GPUQ_GROUPS_MAX * 64] = { 0 }, n = 0, index = 0;
-
-	for (size_t i = 0; i < t->spec->tasks.n; i++) {
-		first[i] = n;
-		n += tasks[i].node ? (uint32_t)(tasks[i].count / 1000) : 0;
-	}
-	for (size_t i = 0; i < t->spec->tasks.n; i++) {
-		const struct sc_tasks *one = &tasks[t->order[i]];
-
-		for (int64_t k = 0; one->node && k < one->count / 1000; k++)
-			j->tasks[first[t->order[i]] + k].index = index++;
-	}
-}
-
-static int seat_job(struct world *w, const struct sc_job *spec, struct gpuq_err *err)
-{
-	const struct sim_template *t = &w->templates[w->n_templates - 1];
-	const struct sc_tasks *tasks = spec->tasks.items;
-	struct sim_job *j = &w->jobs[t->first_job];
-	uint32_t n = 0;
-	int rc = 0;
-
-	for (uint32_t g = 0; g < t->n_groups; g++)
-		n += t->groups[g].count;
-	j->state = j->was = SIM_RUNNING;
-	j->start_us = world_time_or(w, spec->start, t->submit_us);
-	j->begun_us = j->start_us;
-	j->begun = true;
-	if (spec->last_checkpoint != SC_ABSENT)
-		j->checkpoint_us = world_instant(world_us(w, spec->last_checkpoint));
-	if (spec->stale)
-		j->short_us = world_instant(j->start_us);
-	j->tasks = gpuq_arena_calloc(&w->arena, n, sizeof(*j->tasks));
-	if (!j->tasks)
-		return world_no_memory(err);
-	for (size_t i = 0; rc == 0 && i < spec->tasks.n; i++)
-		rc = seat_entry(w, j, &tasks[i], err);
-	if (rc < 0)
-		return rc;
-	if (j->n_tasks == 0)
-		return gpuq_fail_field(err, GPUQ_EINVAL, "tasks", "job %s runs on no node",
-				       j->name);
-	number_tasks(t, j);
-	j->left = j->was_tasks == 0;
-	return 0;
+	return add_job(w, spec, world_at_or(w, spec->submit, w->now_us), err);
 }
 
 struct listed {
@@ -443,7 +289,7 @@ int world_make_jobs(struct world *w, struct gpuq_err *err)
 	for (size_t i = n; i-- > 0;) {
 		const struct listed l = listed_job(w, i);
 
-		submit[i] = world_time_or(w, l.spec->submit, earliest - 1);
+		submit[i] = world_at_or(w, l.spec->submit, earliest - 1);
 		if (submit[i] > w->now_us) {
 			gpuq_fail_field(
 				err, GPUQ_EINVAL, "submit",
@@ -460,9 +306,9 @@ int world_make_jobs(struct world *w, struct gpuq_err *err)
 		int rc = add_job(w, l.spec, submit[i], err);
 
 		if (rc == 0 && i < w->c->running.n)
-			rc = seat_job(w, l.spec, err);
+			rc = world_seat_job(w, l.spec, err);
 		if (rc < 0)
 			return scenario_within(err, l.list, l.at);
 	}
-	return 0;
+	return world_place_jobs(w, err);
 }

@@ -51,7 +51,7 @@
 	X(SPAN, grow_delay_us, "grow_delay", INT64_C(60) * GPUQ_US_PER_S, 0, 15, NULL, 0, POLICY_SPAN_MAX_US, \
 	  "minimum time after a shrink before an elastic job grows") \
 	X(SPAN, gang_repair_us, "gang_repair", INT64_C(60) * GPUQ_US_PER_S, 0, 16, NULL, 0, POLICY_SPAN_MAX_US, \
-	  "time for which a gang that lost pods is kept until replacements run") \
+	  "time for which an elastic gang that lost pods and is below its minimum is kept until replacements run; a gang of one size is requeued at once") \
 	X(WORD, min_runtime_method, "min_runtime_method", 0, 0, 7, policy_runtime_methods, 0, 0, \
 	  "queue whose reclaim_min_runtime protects a job: the ancestor of its queue directly below the common ancestor with the preemptor's queue, or its own queue") \
 	X(SPAN, preempt_min_runtime_us, "preempt_min_runtime", 0, 0, 8, NULL, 0, POLICY_SPAN_MAX_US, \

@@ -750,14 +750,18 @@ uint32_t snapshot_find_job(const struct snapshot *s, struct snap_key key)
 
 	while (lo < hi) {
 		uint32_t mid = lo + (hi - lo) / 2;
-		const struct snap_key *k = &s->jobs[mid].key;
+		const struct snap_job *j = &s->jobs[mid];
 
-		if (k->id < key.id || (k->id == key.id && k->index < key.index))
+		if (j->key.id < key.id || (j->key.id == key.id && snapshot_element(j) < key.index))
 			lo = mid + 1;
 		else
 			hi = mid;
 	}
-	if (lo < s->n_jobs && s->jobs[lo].key.id == key.id && s->jobs[lo].key.index == key.index)
-		return lo;
+	/* What waits of an array stands behind those of its elements that come before it. */
+	for (; lo < s->n_jobs && s->jobs[lo].key.id == key.id; lo++)
+		if (s->jobs[lo].key.index == key.index)
+			return lo;
+		else if (key.index >= 0)
+			break;
 	return SNAP_NONE;
 }

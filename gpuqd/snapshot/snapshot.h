@@ -7,7 +7,7 @@
  *
  * A builder adds objects in any order and then seals the snapshot once; sealing sorts
  * (flavors by rank and name, nodes by name, queues by depth, age and name, jobs by id
- * and array index), turns handles into indexes, resolves `auto` quotas, and derives
+ * and the first element that they stand for), turns handles into indexes, resolves `auto` quotas, and derives
  * what is free from what is allocatable and held. So the order of storage never has a
  * meaning, and the numbers of a snapshot cannot contradict each other.
  *
@@ -363,6 +363,13 @@ struct snap_job {
 	uint32_t alloc_first, n_allocs;
 	uint32_t promise_first, n_promises;
 };
+
+/* The first element that it stands for; -1 = it is no array's. Jobs of one number stand in this
+ * order: what waits again is not behind those of its array that never ran. */
+static inline int64_t snapshot_element(const struct snap_job *j)
+{
+	return j->n_ranges ? j->ranges[0].first : j->key.index;
+}
 
 /* What one pod holds; or what a pod is promised: a job that others had to leave for owns
  * those places until it starts there, whatever still stands on them. A promised job is

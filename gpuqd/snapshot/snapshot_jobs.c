@@ -49,13 +49,9 @@ static int cmp_job(const void *ctx, uint32_t x, uint32_t y)
 {
 	const struct snap_job *a = (const struct snap_job *)ctx + x;
 	const struct snap_job *b = (const struct snap_job *)ctx + y;
-	int c = sort_i64(a->key.id, b->key.id);
+	const int c = sort_i64(a->key.id, b->key.id);
 
-	if (c == 0)
-		c = sort_i64(a->key.index, b->key.index);
-	if (c == 0 && a->n_ranges && b->n_ranges)
-		c = sort_i64(a->ranges[0].first, b->ranges[0].first);
-	return c;
+	return c ? c : sort_i64(snapshot_element(a), snapshot_element(b));
 }
 
 static int check_job(struct seal *w, uint32_t i)

@@ -2,6 +2,7 @@
 #include "gpuqd/snapshot/snapshot_take_calendar.h"
 #include "gpuqd/snapshot/snapshot_take_caps.h"
 #include "gpuqd/snapshot/snapshot_take_guest.h"
+#include "gpuqd/snapshot/snapshot_take_more.h"
 #include "gpuqd/snapshot/snapshot_take_past.h"
 #include "gpuqd/snapshot/snapshot_take_usage.h"
 
@@ -33,9 +34,16 @@ struct taking {
 	bool few; /* of jobs that are alike `most` are shown by themselves; false: all */
 	uint32_t most;
 	enum alike_reader reader;
+	const struct snapshot_more *more; /* NULL = the model knows all */
 	uint64_t early; /* requests with this turn are in the snapshot already; 0 = none is */
 	uint32_t early_at; /* id of the last of them */
 };
+
+#define MORE(t, fn, ...)                                                                           \
+	do {                                                                                       \
+		if ((t)->more && (t)->more->fn)                                                    \
+			(t)->more->fn((t)->more->arg, __VA_ARGS__);                                \
+	} while (0)
 
 static uint32_t flavor_ix(struct taking *t, const char *name)
 {
@@ -115,6 +123,7 @@ static void take_queues(struct taking *t)
 		sn.max_gpus_milli = milli(sq->max_gpus.queue);
 		sn.n_claims_hour = n_claims[i];
 		snapshot_fill_usage(t->m, q, &usage[i], &t->s->config, &sn);
+		MORE(t, queue, q, &sn, shares, t->n_flavors);
 		t->queue_of[i] = snapshot_add_queue(t->s, &sn);
 	}
 }
@@ -214,6 +223,7 @@ static void take_node(struct taking *t, const struct node *n, uint32_t *handle)
 	sn.n_taints = (uint32_t)n->fact.n_taints;
 	if (t->packs && n->n_devices && !pool_spreads(t->m, n->pool))
 		t->packs[sn.flavor] = true;
+	MORE(t, node, n, &sn);
 	*handle = snapshot_add_node(t->s, &sn);
 }
 
@@ -260,7 +270,9 @@ static void bar_sharing(struct taking *t, const struct gpuq_group *g, struct sna
 	out->n_required = terms ? (uint32_t)n : 0;
 }
 
-static uint32_t take_request(struct taking *t, const struct request_spec *spec)
+/* of: the request that it is the spec of; NULL = a guest's. */
+static uint32_t take_request(struct taking *t, const struct request_spec *spec,
+			     const struct request *of)
 {
 	struct snap_group *groups = gpuq_arena_calloc(&t->mem, spec->n_groups, sizeof(*groups));
 	struct snap_license_need *needs =
@@ -277,6 +289,8 @@ static uint32_t take_request(struct taking *t, const struct request_spec *spec)
 		bar_sharing(t, &g, &groups[i]);
 		round_down(t, &g, &groups[i]);
 	}
+	if (of)
+		MORE(t, request, of, groups);
 	sr.n_groups = (uint32_t)spec->n_groups;
 	sr.flavors = spec->flavors.items;
 	sr.n_flavors = (uint32_t)spec->flavors.n;
@@ -478,6 +492,7 @@ static uint32_t take_job(struct taking *t, const struct job *j, bool first)
 	snapshot_past_fill(&(struct snap_past){ t->m, t->now_us, t->queue_of, &t->mem }, j, &sj);
 	if (t->caps)
 		snapshot_caps_fill(t->caps, j->queue, j->user, j->qos, &sj);
+	MORE(t, job, j, &sj);
 	job = snapshot_add_job(t->s, &sj);
 	if (holds && job != SNAP_NONE)
 		take_allocs(t, j, job);
@@ -554,7 +569,7 @@ static void take_guest(struct taking *t, const struct start_guest *g, uint32_t i
 	snapshot_job_default(&sj);
 	sj.key = (struct snap_key){ id, -1 };
 	sj.queue = t->queue_of[model_find_queue(t->m, g->queue)->ix];
-	sj.request = take_request(t, &asked);
+	sj.request = take_request(t, &asked, NULL);
 	sj.user = snapshot_user(t->s, g->user);
 	sj.priority = qos ? qos->priority : 0;
 	sj.nice = spec->nice;
@@ -602,6 +617,7 @@ static void take_config(struct taking *t)
 	config->levels = t->m->site->topology.items;
 	config->n_levels = (uint32_t)t->m->site->topology.n;
 	snapshot_set_policy(t->m, config);
+	MORE(t, config, config);
 	site_each(site_pool, t->m->site->pools, p)
 		t->spread |= p->placement == SITE_PLACEMENT_SPREAD;
 }
@@ -618,7 +634,7 @@ static void take_requests(struct taking *t)
 {
 	for (struct request *r = first_left(t); r; r = r->next)
 		if (!t->early || r->early_turn != t->early)
-			r->snap_ix = take_request(t, &r->spec);
+			r->snap_ix = take_request(t, &r->spec, r);
 }
 
 static int take(struct taking *t, const struct start_guest *guests, uint32_t n_guests,
@@ -733,7 +749,7 @@ bool snapshot_early_go_on(struct snapshot_early *e, uint32_t most)
 		e->t.early_at = r->id;
 		if (r->early_turn == e->t.early)
 			continue;
-		r->early_ix = take_request(&e->t, &r->spec);
+		r->early_ix = take_request(&e->t, &r->spec, r);
 		r->early_turn = e->t.early;
 		most--;
 	}
@@ -795,6 +811,14 @@ int snapshot_take_question(const struct model *m, int64_t now_us, const struct s
 	rc = take(&t, q->guests, q->n_guests, packed, out, err);
 	set_alone(m, q, false);
 	return rc;
+}
+
+int snapshot_take_with(const struct model *m, int64_t now_us, const struct snapshot_more *more,
+		       struct snapshot **out, struct gpuq_err *err)
+{
+	struct taking t = { .m = m, .now_us = now_us, .more = more };
+
+	return take(&t, NULL, 0, NULL, out, err);
 }
 
 int snapshot_take(const struct model *m, int64_t now_us, struct snapshot **out,

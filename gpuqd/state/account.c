@@ -245,6 +245,16 @@ void account_refund(struct model *m, const struct pod *p, int64_t from_us, int64
 	}
 }
 
+void account_set(struct model *m, const char *queue, const char *user, usage_q32 used,
+		 int64_t now_us)
+{
+	unsigned char key[CHANGE_KEY_BYTES_MAX];
+	struct account *a = account_get(m, key, change_key_strs(key, queue, user, "", "", NULL));
+
+	a->a = (struct usage_account){ .sum = used, .at_us = now_us };
+	account_dirty(m, a);
+}
+
 /* ---- grants ---- */
 
 static struct account *grant_of(const struct model *m, const struct queue *q)

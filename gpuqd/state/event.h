@@ -157,6 +157,10 @@ struct event {
 			const char *key; /* idempotency, NULL none; jobs of one call share it */
 			uint64_t key_hash; /* of the request */
 			int64_t lease_us; /* it outlives its client by that long; 0 = for ever */
+			/* Of scenarios: request_bytes only tell the request from others. It is
+			 * spec itself, which outlives the model; its gangs of one size are
+			 * kept for gang_repair as well. */
+			bool as_written;
 		} submitted; /* job.id = model_next_job_id() */
 		struct { /* described anew: what runs keeps its pods */
 			const struct gpuq_spec *spec;
@@ -168,6 +172,7 @@ struct event {
 			const char *changes; /* for people: "time=2h gpus=4" */
 			int64_t time_limit_us;
 			bool depends, begin, deadline; /* were changed */
+			bool as_written; /* as in submitted */
 		} updated;
 		int64_t nice; /* JOB_NICED */
 		struct { /* it waits though enough devices are free, as they lie apart */

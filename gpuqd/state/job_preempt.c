@@ -165,11 +165,21 @@ int job_preempt_apply_shrink(struct model *m, const struct event *ev, struct gpu
 	return 0;
 }
 
+/* True if other pods may take the places of those that it loses. The pods of a gang of one size
+ * are numbered once and for all: one that joined later would be rank 4 of 4, and the others go on
+ * waiting for the one that is gone. So gpuqd requeues it at once. Tasks of a scenario are all
+ * alike, and its gangs are kept for as long as it says. */
+static bool is_repaired(const struct model *m, const struct job *j)
+{
+	return job_is_elastic(j) || (j->request->as_written && m->policy.sched.gang_repair_us > 0);
+}
+
 bool job_goes_on_without(struct model *m, struct job *j, struct pod *lost, int64_t at_us)
 {
 	uint32_t n_left = 0;
+	bool is_below;
 
-	if (!job_is_elastic(j) || j->life->outcome != GPUQ_JOB_PENDING || j->life->leave_us ||
+	if (!is_repaired(m, j) || j->life->outcome != GPUQ_JOB_PENDING || j->life->leave_us ||
 	    (lost->fault != POD_FAULT_INFRA && lost->fault != POD_FAULT_REJECTED))
 		return false;
 	for (uint32_t g = 0; g < j->request->spec.n_groups; g++)
@@ -178,8 +188,14 @@ bool job_goes_on_without(struct model *m, struct job *j, struct pod *lost, int64
 	if (n_left == 0)
 		return false;
 	lost->dropped = true;
+	is_below = is_short(j);
+	/* Pods that have nodes to themselves are not placed one by one. */
+	if (is_below && j->request->spec.exclusive) {
+		lost->dropped = false;
+		return false;
+	}
 	lost->dirty = true;
-	if (!j->life->short_us && is_short(j))
+	if (is_below && !j->life->short_us)
 		job_life(j)->short_us = at_us;
 	model_job_dirty(m, j);
 	return true;

@@ -132,7 +132,10 @@ int job_submit(struct model *m, const struct event *ev, struct job **out, struct
 	memset(&w, 0, sizeof(w)); /* compared byte by byte */
 	if (!q)
 		return gpuq_fail(err, GPUQ_ENOENT, "no queue is named %s", ev->submitted.queue);
-	r = model_request_intern(m, ev->submitted.request_bytes, ev->submitted.request_len, err);
+	r = ev->submitted.as_written ? model_request_borrow(m, spec, ev->submitted.request_bytes,
+							    ev->submitted.request_len)
+				     : model_request_intern(m, ev->submitted.request_bytes,
+							    ev->submitted.request_len, err);
 	if (!r)
 		return err && err->code ? err->code : GPUQ_EINVAL;
 
@@ -193,8 +196,11 @@ int job_submit_apply_update(struct model *m, const struct event *ev, struct gpuq
 	if (!q || (model_job_is_live(j) && q != j->queue))
 		return gpuq_fail(err, GPUQ_ENOENT, "no queue is named %s", ev->updated.queue);
 	if (!model_job_is_live(j)) {
-		r = model_request_intern(m, ev->updated.request_bytes, ev->updated.request_len,
-					 err);
+		r = ev->updated.as_written
+			    ? model_request_borrow(m, spec, ev->updated.request_bytes,
+						   ev->updated.request_len)
+			    : model_request_intern(m, ev->updated.request_bytes,
+						   ev->updated.request_len, err);
 		if (!r)
 			return err && err->code ? err->code : GPUQ_EINVAL;
 		model_request_put(m, j->request);

@@ -530,6 +530,13 @@ bool model_is_dirty(const struct model *m); /* has anything to be stored? */
  * below it. */
 int queue_site_allowed(const struct model *m, const struct site *s, struct gpuq_err *err);
 
+/* Take the site as it is, whether or not a site file could say so: before the first job, or after
+ * queue_site_allowed(). */
+void queue_set_site(struct model *m, struct site *s);
+/* What its user has used in that queue before the first event, in the unit of account_each(). */
+void account_set(struct model *m, const char *queue, const char *user, usage_q32 used,
+		 int64_t now_us);
+
 /* So many records are going to be loaded: room for them is made at once. */
 void job_expect(struct model *m, size_t n_jobs, size_t n_keys);
 

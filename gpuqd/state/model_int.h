@@ -190,10 +190,11 @@ void node_classify(struct model *m, struct node *n); /* pool and flavor by the s
 void node_free(struct model *m, struct node *n);
 void node_drop_if_empty(struct model *m, struct node *n);
 
-/* Takes s, which queue_site_allowed() let pass. */
-void queue_set_site(struct model *m, struct site *s);
 struct request *model_request_intern(struct model *m, const void *bytes, size_t n,
 				     struct gpuq_err *err);
+/* The same of a spec that outlives the model: its own words count (event.h, as_written). */
+struct request *model_request_borrow(struct model *m, const struct gpuq_spec *spec,
+				     const void *bytes, size_t n);
 void model_request_put(struct model *m, struct request *r); /* one user less */
 
 /* account.c: what counts for fair shares and for budgets that fade. A pod's devices

@@ -211,6 +211,16 @@ bool model_is_dirty(const struct model *m)
 
 /* ---- requests ---- */
 
+static struct request *add_request(struct model *m, struct request *r)
+{
+	r->id = m->next_request_id++;
+	r->n_jobs = 1;
+	r->dirty = true;
+	m->meta_dirty = true;
+	request_add(&m->requests, r);
+	return r;
+}
+
 struct request *model_request_intern(struct model *m, const void *bytes, size_t n,
 				     struct gpuq_err *err)
 {
@@ -222,12 +232,21 @@ struct request *model_request_intern(struct model *m, const void *bytes, size_t 
 	}
 	if (request_decode_after(&m->requests, bytes, n, &r, err) != 0)
 		return NULL;
-	r->id = m->next_request_id++;
-	r->n_jobs = 1;
-	r->dirty = true;
-	m->meta_dirty = true;
-	request_add(&m->requests, r);
-	return r;
+	return add_request(m, r);
+}
+
+struct request *model_request_borrow(struct model *m, const struct gpuq_spec *spec,
+				     const void *bytes, size_t n)
+{
+	struct request *r = request_find_bytes(&m->requests, bytes, n);
+
+	if (r) {
+		r->n_jobs++;
+		return r;
+	}
+	r = must(request_borrow(spec, bytes, n));
+	r->as_written = true;
+	return add_request(m, r);
 }
 
 void model_request_put(struct model *m, struct request *r)

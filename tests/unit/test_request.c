@@ -32,6 +32,36 @@ static struct request *decoded(const char *text)
 	return r;
 }
 
+Test(request, a_borrowed_one_points_into_its_spec)
+{
+	struct gpuq_toleration any = { 0 };
+	struct gpuq_group groups[] = {
+		{ .pods_min = 2, .pods_max = 3, .gpus_milli = 500, .cpu_milli = 250 },
+		{ .name = "b",
+		  .pods_min = 1,
+		  .pods_max = 1,
+		  .tolerations = &any,
+		  .n_tolerations = 1 },
+	};
+	const struct gpuq_spec spec = { .groups = groups, .n_groups = 2, .exclusive = true };
+	struct requests all = { 0 };
+	struct request *r = request_borrow(&spec, "xy", 2);
+
+	cr_assert_not_null(r);
+	request_add(&all, r);
+	cr_expect_eq(request_find_bytes(&all, "xy", 2), r);
+	cr_expect_null(request_find_bytes(&all, "xz", 2));
+	cr_expect_eq(r->n_pods, 3);
+	cr_expect_eq(r->gpus_milli, 1000);
+	cr_expect_eq(r->spec.n_groups, 2);
+	cr_expect_str_eq(r->spec.groups[0].name, "main");
+	cr_expect_null(r->spec.groups[0].where, "nothing says where");
+	cr_expect_eq(r->spec.groups[0].cpu_milli, 250);
+	cr_expect_eq(r->spec.groups[1].where, &groups[1]);
+	cr_expect(r->spec.exclusive);
+	request_done(&all);
+}
+
 Test(request, amounts_flavors_and_licenses_are_kept)
 {
 	struct requests all = { 0 };

@@ -108,6 +108,41 @@ Test(snapshot, sorts_and_derives)
 	snapshot_free(s);
 }
 
+/* 0 ran and waits again, 1 runs, 2 to 4 never ran. */
+Test(snapshot, elements_of_an_array_stand_in_their_order)
+{
+	static const struct snap_range rest = { 2, 4, 1 };
+	struct snap_job j;
+	uint32_t request;
+	struct snapshot *s = begin(&request);
+	const uint32_t q = queue(s, "a", NULL);
+
+	node(s, "n1", 4);
+	snapshot_job_default(&j);
+	j.queue = q;
+	j.request = request;
+	j.user = 0;
+	j.key = (struct snap_key){ 3, -1 };
+	j.ranges = &rest;
+	j.n_ranges = 1;
+	snapshot_add_job(s, &j);
+	j.ranges = NULL;
+	j.n_ranges = 0;
+	for (int32_t k = 1; k >= 0; k--) {
+		j.key.index = k;
+		snapshot_add_job(s, &j);
+	}
+	job(s, 4, q, request);
+	cr_assert_eq(snapshot_seal(s, NULL), 0);
+	cr_expect_eq(snapshot_find_job(s, (struct snap_key){ 3, 0 }), 0);
+	cr_expect_eq(snapshot_find_job(s, (struct snap_key){ 3, 1 }), 1);
+	cr_expect_eq(snapshot_find_job(s, (struct snap_key){ 3, -1 }), 2, "what never ran");
+	cr_expect_eq(snapshot_find_job(s, (struct snap_key){ 4, -1 }), 3);
+	cr_expect_eq(snapshot_find_job(s, (struct snap_key){ 3, 2 }), SNAP_NONE);
+	cr_expect_eq(snapshot_find_job(s, (struct snap_key){ 5, -1 }), SNAP_NONE);
+	snapshot_free(s);
+}
+
 Test(snapshot, refuses_what_makes_no_sense)
 {
 	uint32_t r, q;

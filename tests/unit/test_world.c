@@ -8,6 +8,9 @@
 
 /* Effects of plans on a world, whatever their source. */
 
+/* A minute of the case, as an instant of the world. */
+#define AT(minutes) (WORLD_BASE_US + (minutes)*60 * GPUQ_US_PER_S)
+
 struct rig {
 	struct gpuq_arena arena;
 	struct world w;
@@ -39,7 +42,7 @@ static void begin(struct rig *r, const char *text)
 		     "%s", r->err.text);
 	cr_assert(cases[0].c, "%s", cases[0].err.text);
 	cr_assert_eq(world_make(cases[0].c, &r->w, &r->err), 0, "%s", r->err.text);
-	r->s = world_freeze(&r->w, &r->err);
+	r->s = world_snapshot(&r->w, &r->err);
 	cr_assert(r->s, "%s", r->err.text);
 	r->p = (struct plan){ .actions = r->actions, .pods = r->pods, .devices = r->devices };
 }
@@ -88,24 +91,27 @@ static void pod(struct rig *r, struct plan_action *a, uint32_t index, uint32_t n
 /* Carry the plan out and begin another. */
 static void apply(struct rig *r)
 {
-	cr_assert_eq(world_apply(&r->w, r->s, &r->p, &r->err), 0, "%s", r->err.text);
+	cr_assert_eq(world_carry(&r->w, r->s, &r->p, &r->err), 0, "%s", r->err.text);
 	snapshot_free(r->s);
-	r->s = world_freeze(&r->w, &r->err);
+	r->s = world_snapshot(&r->w, &r->err);
 	cr_assert(r->s, "%s", r->err.text);
 	r->p = (struct plan){ .actions = r->actions, .pods = r->pods, .devices = r->devices };
 }
 
 static void pods_leave(struct rig *r)
 {
-	cr_assert(world_release(&r->w));
+	bool any;
+
+	cr_assert_eq(world_release(&r->w, &any, &r->err), 0, "%s", r->err.text);
+	cr_assert(any);
 	snapshot_free(r->s);
-	r->s = world_freeze(&r->w, &r->err);
+	r->s = world_snapshot(&r->w, &r->err);
 	cr_assert(r->s, "%s", r->err.text);
 }
 
 static void refused(struct rig *r, const char *part)
 {
-	cr_assert_eq(world_apply(&r->w, r->s, &r->p, &r->err), GPUQ_EINVAL);
+	cr_assert_lt(world_carry(&r->w, r->s, &r->p, &r->err), 0);
 	cr_assert(strstr(r->err.text, part), "%s", r->err.text);
 }
 
@@ -162,7 +168,7 @@ Test(world, a_claim_is_started_on_places_that_others_leave)
 	struct rig r;
 
 	begin(&r, two_nodes);
-	cr_assert_eq(r.s->jobs[at(&r, 1)].checkpoint_us, 50 * 60 * GPUQ_US_PER_S);
+	cr_assert_eq(r.s->jobs[at(&r, 1)].checkpoint_us, AT(50));
 	claim(&r);
 	cr_assert_eq(r.s->jobs[at(&r, 1)].state, SNAP_LEAVING);
 	cr_assert_eq(r.s->n_allocs, 4);
@@ -176,10 +182,10 @@ Test(world, a_claim_is_started_on_places_that_others_leave)
 	cr_assert(lists(&r, "\"evictions\":[{\"job\":\"a\",\"mode\":\"requeue\",\"cause\":"
 			    "\"reclaim\",\"by\":\"b\",\"rule\":\"reclaim-quota\"}],\"moves\":[]"));
 	cr_assert_eq(r.s->jobs[at(&r, 1)].state, SNAP_PENDING);
-	cr_assert_eq(r.s->jobs[at(&r, 1)].attempt, 1);
+	cr_assert_eq(r.s->jobs[at(&r, 1)].attempt, 0, "the next begins with its next start");
 	cr_assert_eq(r.s->jobs[at(&r, 1)].checkpoint_us, 0);
 	cr_assert_eq(r.s->jobs[at(&r, 1)].n_evicted_day, 1);
-	cr_assert_eq(r.s->jobs[at(&r, 1)].evicted_us, 100 * 60 * GPUQ_US_PER_S);
+	cr_assert_eq(r.s->jobs[at(&r, 1)].evicted_us, AT(100));
 	cr_assert_str_eq(r.s->queues[r.s->jobs[at(&r, 1)].evicted_for].name, "qb");
 
 	a = act(&r, PLAN_PLACE, 2);
@@ -253,7 +259,7 @@ Test(world, elastic_jobs_shrink_and_grow)
 	apply(&r);
 	cr_assert_eq(r.s->jobs[at(&r, 1)].state, SNAP_RUNNING);
 	cr_assert_eq(r.s->jobs[at(&r, 1)].n_allocs, 4);
-	cr_assert_eq(r.s->jobs[at(&r, 1)].shrunk_us, 100 * 60 * GPUQ_US_PER_S);
+	cr_assert_eq(r.s->jobs[at(&r, 1)].shrunk_us, AT(100));
 	pods_leave(&r);
 	cr_assert_eq(r.s->jobs[at(&r, 1)].n_allocs, 2);
 	holds(&r, "{shrunk: [a], running: [], detail: {a: {tasks: 2}}, preempted: []}");
@@ -266,7 +272,8 @@ Test(world, elastic_jobs_shrink_and_grow)
 	holds(&r, "{grown: [a], detail: {a: {tasks: 3, nodes: [n1, n1, n2]}}}");
 	a = act(&r, PLAN_GROW, 1);
 	pod(&r, a, 7, 1, 1, 1);
-	refused(&r, "grows by a pod that it has");
+	pod(&r, a, 8, 1, 2, 1);
+	refused(&r, "has as many pods as it may");
 	end(&r);
 }
 
@@ -370,8 +377,11 @@ Test(world, ranks_number_tasks)
 	begin(&r, "nodes: [{name: n1, gpus: 4}]\n"
 		  "running: [{job: a, min_tasks: 1, tasks: [{gpus: 1, node: n1, rank: 2},\n"
 		  "   {gpus: 1, node: n1, rank: 1}]}]\n");
-	cr_assert_eq(r.w.jobs[0].tasks[0].index, 1);
-	cr_assert_eq(r.w.jobs[0].tasks[1].index, 0);
+	/* The second of the list came first, when the first device was taken. */
+	cr_assert_eq(r.w.jobs[0].tasks[0].index, 0);
+	cr_assert_eq(r.w.jobs[0].tasks[0].devices[0], 1);
+	cr_assert_eq(r.w.jobs[0].tasks[1].index, 1);
+	cr_assert_eq(r.w.jobs[0].tasks[1].devices[0], 0);
 	end(&r);
 }
 
@@ -411,14 +421,30 @@ Test(world, plans_about_another_world_are_refused)
 
 	begin(&r, two_nodes);
 	pod(&r, act(&r, PLAN_PLACE, 1), 0, 1, 0, 1);
-	refused(&r, "job a starts twice");
+	refused(&r, "is not pending");
 	r.p.n_actions = r.p.n_pods = 0;
-	act(&r, PLAN_EVICT, 2);
-	refused(&r, "job b leaves and does not run");
-	r.p.n_actions = 0;
 	a = act(&r, PLAN_SHRINK, 1);
 	pod(&r, a, 9, 0, 0, 1);
-	refused(&r, "shrinks by a pod that it has not");
+	refused(&r, "has no pod 9");
+	end(&r);
+}
+
+/* The case has one job and an array of 4, 6 and 8. */
+Test(world, keys_have_the_names_of_the_case)
+{
+	struct rig r;
+
+	begin(&r, "nodes: [{name: n1, gpus: 1}]\n"
+		  "pending:\n"
+		  "- {job: one, tasks: [{gpus: 1}]}\n"
+		  "- {job: x, array: {first: 4, last: 8, step: 2}, tasks: [{gpus: 1}]}\n");
+	cr_assert_str_eq(world_key_name(&r.w, (struct snap_key){ 1, -1 }), "one");
+	cr_assert_str_eq(world_key_name(&r.w, (struct snap_key){ 2, -1 }), "x");
+	cr_assert_str_eq(world_key_name(&r.w, (struct snap_key){ 2, 6 }), "x[6]");
+	cr_assert_null(world_key_name(&r.w, (struct snap_key){ 2, 10 }));
+	cr_assert_null(world_key_name(&r.w, (struct snap_key){ 2, 2 }));
+	cr_assert_null(world_key_name(&r.w, (struct snap_key){ 3, -1 }));
+	cr_assert_null(world_key_name(&r.w, (struct snap_key){ 0, -1 }));
 	end(&r);
 }
 

@@ -7,6 +7,7 @@
 #include "gpuqd/sched/quota/overcommit.h"
 #include "gpuqd/sched/sched.h"
 #include "gpuqd/carry/carry.h"
+#include "gpuqd/carry/obey.h"
 #include "gpuqd/flow/carry_out.h"
 #include "gpuqd/flow/journal.h"
 #include "gpuqd/snapshot/snapshot_take.h"
@@ -158,59 +159,24 @@ static int decide(void *arg, struct event *ev, struct gpuq_err *err)
 
 /* ---- the cluster obeys ---- */
 
-static void end_pods(struct whatif *w, struct job *j, bool all)
+static int happen(void *arg, struct event *ev, struct gpuq_err *err)
 {
-	const struct pod *p;
-	struct pod_key keys[GPUQ_PODS_MAX];
-	size_t n = 0;
+	struct whatif *w = arg;
 
-	DL_FOREACH2(j->pods, p, job_next)
-		if (n < GPUQ_PODS_MAX && model_pod_takes(p) && (all || p->dropped))
-			keys[n++] = (struct pod_key){ j->key, p->attempt, p->index };
-	for (size_t i = 0; i < n; i++) {
-		struct event ev = { .type = EV_POD_ENDED, .at_us = w->now_us, .pod = keys[i] };
-
-		ev.pod_ended.exit_code = EXIT_TERMINATED;
-		ev.pod_ended.message = "";
-		model_apply(w->m, &ev, NULL);
-	}
-	if (all && model_job_attempt_over(j)) {
-		struct event verdict;
-
-		job_verdict(j, &verdict);
-		verdict.at_us = w->now_us;
-		model_apply(w->m, &verdict, NULL);
-	}
-	for (size_t i = 0; i < n; i++) {
-		struct event ev = { .type = EV_POD_GONE, .at_us = w->now_us, .pod = keys[i] };
-
-		model_apply(w->m, &ev, NULL);
-	}
-}
-
-static void start_pods(struct whatif *w, struct job *j)
-{
-	struct pod *p, *next;
-
-	DL_FOREACH_SAFE2(j->pods, p, next, job_next) {
-		struct event ev = { .type = EV_POD_STARTED, .at_us = w->now_us };
-
-		if (p->state >= GPUQ_POD_RUNNING)
-			continue;
-		ev.pod = (struct pod_key){ j->key, p->attempt, p->index };
-		model_apply(w->m, &ev, NULL);
-	}
+	ev->at_us = w->now_us;
+	return model_apply(w->m, ev, err);
 }
 
 static void obey(struct whatif *w)
 {
+	const struct obey_to to = { happen, w };
+	bool all;
+
 	job_each(w->m, j) {
-		if (j->life->leave_us || j->life->outcome != GPUQ_JOB_PENDING)
-			end_pods(w, j, true);
-		else if (j->life->shrunk_us == w->now_us)
-			end_pods(w, j, false);
+		if (obey_leaves(j, &all))
+			obey_end(&to, j, all, EXIT_TERMINATED, NULL);
 		else if (model_job_is_live(j) && j->life->placed_us == w->now_us)
-			start_pods(w, j);
+			obey_start(&to, j, NULL);
 	}
 }
 

@@ -158,6 +158,15 @@ static struct request *fill(struct block *b, const struct gpuq_spec *spec, const
 	return r;
 }
 
+struct request *request_borrow(const struct gpuq_spec *spec, const void *bytes, size_t n)
+{
+	struct block b = { 0 };
+
+	fill(&b, spec, bytes, n);
+	b = (struct block){ .at = calloc(1, b.n) };
+	return b.at ? fill(&b, spec, bytes, n) : NULL;
+}
+
 int request_decode(const void *bytes, size_t n, struct request **out, struct gpuq_err *err)
 {
 	static const struct gpuq_mp_limits lim = { GPUQ_MSG_BYTES_MAX, GPUQ_MSG_DEPTH_MAX,
@@ -317,7 +326,6 @@ static struct request *like_last(const struct request *last, const void *bytes, 
 {
 	struct gpuq_group g;
 	struct gpuq_spec spec = { .groups = &g, .n_groups = 1 };
-	struct block b = { 0 };
 
 	if (!last || last->spec.n_groups != 1 || last->spec.groups[0].where)
 		return NULL;
@@ -327,9 +335,7 @@ static struct request *like_last(const struct request *last, const void *bytes, 
 	spec.flavors = last->spec.flavors;
 	spec.licenses = last->spec.licenses;
 	spec.exclusive = last->spec.exclusive;
-	fill(&b, &spec, bytes, n);
-	b = (struct block){ .at = calloc(1, b.n) };
-	return b.at ? fill(&b, &spec, bytes, n) : NULL;
+	return request_borrow(&spec, bytes, n);
 }
 
 int request_decode_after(const struct requests *all, const void *bytes, size_t n,

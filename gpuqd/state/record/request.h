@@ -49,6 +49,7 @@ struct request {
 	int64_t gpus_milli; /* of one start */
 	uint32_t len;
 	bool dirty;
+	bool as_written; /* of a scenario (event.h): not stored */
 	const unsigned char *bytes;
 	struct request_spec spec;
 	struct gpuq_arena arena; /* of what groups' `where` point to; mostly empty */
@@ -78,6 +79,8 @@ int request_encode(const struct gpuq_spec *spec, struct gpuq_buf *out, struct gp
 
 /* A request from its bytes; on the heap, for request_add(). */
 int request_decode(const void *bytes, size_t n, struct request **out, struct gpuq_err *err);
+/* The same from a spec that outlives it, whatever a job file may say; bytes tell it from others. */
+struct request *request_borrow(const struct gpuq_spec *spec, const void *bytes, size_t n);
 /* The same, sooner where it is much like the last one that was added. */
 int request_decode_after(const struct requests *all, const void *bytes, size_t n,
 			 struct request **out, struct gpuq_err *err);
