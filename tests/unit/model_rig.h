@@ -32,6 +32,7 @@ struct model *disk_load(struct disk *d);
 bool disk_has(const struct disk *d, enum table t, uint32_t id, int64_t index);
 void disk_free(struct disk *d);
 struct model *fresh(int n_nodes, int n_devices);
+void rig_site(struct model *m, const char *text); /* YAML; at T0 */
 const char *submit_text(struct model *m, const char *text, const char *key);
 int place(struct model *m, struct job_key key, uint32_t n_pods, const char *node, uint16_t device);
 int place_at(struct model *m, struct job_key key, uint32_t n_pods, const char *node,

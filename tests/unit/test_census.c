@@ -42,22 +42,6 @@ static void drain(struct model *m, const char *name, bool on)
 	cr_assert_eq(model_apply(m, &ev, NULL), 0);
 }
 
-static void site(struct model *m, const char *text)
-{
-	struct gpuq_buf b = GPUQ_BUF_INIT;
-	struct gpuq_err err = GPUQ_ERR_INIT;
-	struct event ev = { .type = EV_SITE_APPLIED, .at_us = T0 };
-	struct gpuq_val **docs;
-	size_t n;
-
-	cr_assert_eq(gpuq_yaml_parse(&mem, "site", text, strlen(text), &docs, &n, &err), 0);
-	gpuq_mp_write(&b, docs[0]);
-	ev.site.bytes = b.data;
-	ev.site.len = b.len;
-	cr_assert_eq(model_apply(m, &ev, &err), 0, "%s", err.text);
-	gpuq_buf_done(&b);
-}
-
 Test(census, counts_every_device_once)
 {
 	struct model *m = fresh(2, 4);
@@ -94,9 +78,10 @@ Test(census, reserved_by_the_calendar)
 	struct model *m = fresh(2, 4);
 	const int64_t day = INT64_C(86400) * GPUQ_US_PER_S;
 
-	site(m, "{version: 1, queues: [{name: default, quota: unlimited, limit: unlimited}],"
-		" reservations: [{name: r, start: 2023-11-15T00:00Z, duration: 1d, nodes: [n1]},"
-		" {name: s, start: 2023-11-17T00:00Z, duration: 1d, gpus: 3, queue: default}]}");
+	rig_site(m,
+		 "{version: 1, queues: [{name: default, quota: unlimited, limit: unlimited}],"
+		 " reservations: [{name: r, start: 2023-11-15T00:00Z, duration: 1d, nodes: [n1]},"
+		 " {name: s, start: 2023-11-17T00:00Z, duration: 1d, gpus: 3, queue: default}]}");
 	cr_expect_str_eq(taken(m, T0), "free=8000");
 	cr_expect_str_eq(taken(m, T0 + day / 2), "reserved=4000 free=4000");
 	submit_text(m, "{gpus: 1, pods: 2, command: [a]}", NULL);
