@@ -8,7 +8,7 @@
 
 #include "gpuqd/snapshot/snapshot_build.h"
 
-/* snapshot_past.c: a step. */
+/* Seal the losses: a step of sealing, in snapshot_past.c. */
 int snapshot_seal_losses(struct seal *w);
 
 #endif
