@@ -145,7 +145,7 @@ static int audit_queue(const struct queue *q, const struct counted *c, struct gp
 	return 0;
 }
 
-/* The lists of a user's jobs: each job is in its owner's, and their sum is the stored one. */
+/* Check the lists of users' jobs: each job is in its owner's, and their sum is the stored one. */
 static int audit_owners(const struct model *m, struct gpuq_err *err)
 {
 	job_each(m, j) {
