@@ -1,4 +1,4 @@
-/* snapshot_build.h - what a snapshot keeps while it is being built
+/* snapshot_build.h - data of a snapshot while it is being built
  *
  * Owns     the capacity of growing tables, interned contents, and lists that were copied.
  * Used by  snapshot*.c only.

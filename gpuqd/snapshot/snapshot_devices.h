@@ -1,4 +1,4 @@
-/* snapshot_devices.h - devices of a snapshot that is sealed: shares, MIG instances
+/* snapshot_devices.h - devices of a snapshot being sealed: shares, MIG instances
  *
  * Touches  memory only.
  * Used by  snapshot_jobs.c, snapshot_seal.c.

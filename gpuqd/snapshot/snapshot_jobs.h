@@ -1,4 +1,4 @@
-/* snapshot_jobs.h - requests, jobs and what they hold, in a snapshot that is sealed
+/* snapshot_jobs.h - requests, jobs and what they hold, in a snapshot being sealed
  *
  * Touches  memory only.
  * Used by  snapshot_seal.c, sched/estimate, sim/trace.

@@ -1,4 +1,4 @@
-/* snapshot_past.h - what was lost in the past, in a snapshot that is sealed
+/* snapshot_past.h - past losses of jobs, in a snapshot being sealed
  *
  * Touches  memory only.
  * Used by  snapshot_seal.c.

@@ -2,7 +2,7 @@
  *
  * Owns     nothing.
  * Touches  memory only.
- * Used by  flow/advise/estimate (what would become of this job?), rpc (shares).
+ * Used by  flow/advise/estimate (of jobs, submitted or not), rpc (shares).
  */
 #ifndef GPUQD_SNAPSHOT_SNAPSHOT_TAKE_GUEST_H
 #define GPUQD_SNAPSHOT_SNAPSHOT_TAKE_GUEST_H

@@ -165,7 +165,7 @@ int job_preempt_apply_shrink(struct model *m, const struct event *ev, struct gpu
 }
 
 /* True if other pods may take the places of those that it loses. The pods of a gang of one size
- * are numbered once and for all: one that joined later would be rank 4 of 4, and the others go on
+ * are numbered once and for all: one that joined later would be rank 4 of 4, and the others keep
  * waiting for the one that is gone. So gpuqd requeues it at once. Tasks of a scenario are all
  * alike, and its gangs are kept for as long as it specifies. */
 static bool is_repaired(const struct model *m, const struct job *j)

@@ -233,7 +233,7 @@ int job_submit_apply_update(struct model *m, const struct event *ev, struct gpuq
 	take_labels(m, j, spec);
 	take_notes(m, j, spec);
 	deps_singletons(m, j, ev->at_us);
-	if (next) /* it may have waited for this job */
+	if (next) /* it may have been the one waited for */
 		deps_singletons(m, next, ev->at_us);
 	if (j->array)
 		j->array->throttle = spec->array.throttle;

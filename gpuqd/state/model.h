@@ -178,7 +178,7 @@ struct job_load {
 	int32_t milli; /* average of the measured devices then; 0 .. 1000 */
 };
 
-/* Settings of its owner beside the request, the queue and the time. */
+/* Settings of its owner apart from the request, the queue and the time. */
 struct wish {
 	const char *account; /* interned; "" none */
 	const char *mail, *web; /* recipients of its messages; interned; "" none */

@@ -122,7 +122,7 @@ static int audit_job(const struct model *m, const struct job *j, struct sums *s,
 	return rc == 0 ? audit_pods(m, j, q, err) : rc;
 }
 
-/* ---- what follows from all of them ---- */
+/* ---- figures of the whole ---- */
 
 static int audit_queue(const struct queue *q, const struct counted *c, struct gpuq_err *err)
 {
