@@ -444,7 +444,8 @@ struct model {
 	uint64_t n_events, n_audit;
 	uint64_t n_node_changes; /* of facts, drains and losses; counted; not stored */
 	int64_t now_us; /* of the event being applied; not stored */
-	/* Ledger time is the boot's clock plus base; the wall clock is `ahead` of it (CLOCK_SET). */
+	/* Ledger time is the boot's clock plus base; the wall clock is `ahead` of it
+	 * (CLOCK_SET). */
 	char clock_boot[40];
 	int64_t clock_base_us, ahead_us;
 	int64_t newest_us; /* the newest instant read from the database; 0 = none */
@@ -600,8 +601,8 @@ uint32_t job_victims_left(const struct model *m, const struct job *j);
 bool job_victim_left(const struct model *m, const struct job *j, struct job_key *first);
 bool deps_are_awaited(const struct job *j, int64_t now_us, bool *never);
 
-/* Return the day (civil.h) of the wall clock that an instant belongs to, and when a day begins; both
- * instants are ledger time. */
+/* Return the day (civil.h) of the wall clock that an instant belongs to, and when a day begins;
+ * both instants are ledger time. */
 int64_t clock_day(const struct model *m, int64_t us);
 int64_t clock_day_begins(const struct model *m, int64_t day);
 

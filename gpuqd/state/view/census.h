@@ -2,7 +2,8 @@
  *
  * Owns     the counting, and the check that it adds up.
  * Touches  memory only.
- * Used by  state/view/view.c (status.get), flow/census_watch.c (freezes a node that does not), tests.
+ * Used by  state/view/view.c (status.get), flow/census_watch.c (freezes a node that
+ *          does not), tests.
  *
  * A device of a node that is gone or not ready, or that is unhealthy, is lost. Among the
  * others, devices in use by gpuq's pods and foreign pods are allocated; the rest is, in this

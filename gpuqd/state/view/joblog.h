@@ -2,7 +2,8 @@
  *
  * Owns     the form of an event for readers, and the records of TABLE_LOG.
  * Touches  memory only.
- * Used by  state/record/model_apply (writes), state/record/history_index (forgets), rpc methods (show).
+ * Used by  state/record/model_apply (writes), state/record/history_index (forgets),
+ *          rpc methods (show).
  *
  * Every event of a job is an entry, numbered from 0, in the same transaction as the event.
  * The beginning and the end of a long life are kept: the first JOBLOG_FIRST entries
