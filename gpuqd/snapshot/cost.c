@@ -4,7 +4,7 @@
 
 #include "gpuqd/util/amount.h"
 
-/* Devices with four compute slices. All others are taken to have seven. */
+/* Devices with four compute slices. All others are assumed to have seven. */
 static const struct {
 	const char *profile;
 	int64_t milli;
@@ -29,7 +29,7 @@ int64_t cost_of_profile(const char *profile)
 	return (slices * SNAP_MILLI + 6) / 7;
 }
 
-/* The least memory of a device on the flavor, or on any; 0 = not known. */
+/* Return the smallest memory of a device on the flavor, or on any; 0 = not known. */
 static int64_t device_memory(const struct snapshot *s, uint32_t flavor)
 {
 	int64_t least = 0;
@@ -55,7 +55,7 @@ int64_t cost_of_pod(const struct snapshot *s, const struct snap_group *g, uint32
 	part = g->gpus_milli % SNAP_MILLI;
 	if (g->gpu_part_milli > part)
 		part = g->gpu_part_milli;
-	if (part == 0) /* larger than a device: it fits nowhere */
+	if (part == 0) /* larger than a device: it fits on none */
 		part = memory <= 0 || g->gpu_memory_bytes > memory
 			       ? SNAP_MILLI
 			       : snap_memory_milli(g->gpu_memory_bytes, memory);

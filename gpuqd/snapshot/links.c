@@ -23,11 +23,11 @@ static uint32_t lowest(uint64_t set)
 	return (uint32_t)__builtin_ctzll(set);
 }
 
-/* What a set of devices is worth, and what is left behind. */
+/* The rank of a set of devices among others of its size. */
 struct worth {
-	uint32_t slowest; /* link within it; UINT32_MAX when there is none */
-	uint32_t numas; /* that it is on */
-	uint64_t rest; /* speed of all links among those that stay free, in sum */
+	uint32_t slowest; /* link within the set; UINT32_MAX = there is none */
+	uint32_t numas; /* that the set is on */
+	uint64_t rest; /* sum of the speeds of all links among the devices that stay free */
 };
 
 static uint32_t numas_of(const struct links *l, uint64_t set)
@@ -62,7 +62,7 @@ static struct worth worth_of(const struct links *l, uint64_t set, uint64_t free)
 	return w;
 }
 
-/* Of two sets of one size: the one with the lowest device that the other has not. */
+/* True if x has the lowest device that only one of two sets of one size has. */
 static bool lower_devices(uint64_t x, uint64_t y)
 {
 	const uint64_t differ = x ^ y;
@@ -93,7 +93,7 @@ bool links_init(struct links *l, struct gpuq_arena *mem, uint32_t n_devices, con
 	if (!l->best)
 		return false;
 	for (uint32_t free = 0; free < 1u << n_devices; free++) {
-		/* Every part of free, as in "x = (x - 1) & free". */
+		/* Every subset of free, as in "x = (x - 1) & free". */
 		for (uint32_t set = free; set; set = (set - 1) & free) {
 			uint8_t *best = &l->best[free][members(set)];
 
@@ -104,8 +104,8 @@ bool links_init(struct links *l, struct gpuq_arena *mem, uint32_t n_devices, con
 	return true;
 }
 
-/* The set grown from one device: always the one whose slowest link into it is the fastest,
- * rather on a NUMA node that the set is on already. */
+/* Return the set grown from one device: each step adds the device whose slowest link into it is the
+ * fastest, preferably on a NUMA node that the set already uses. */
 static uint64_t grown_from(const struct links *l, uint32_t seed, uint64_t free, uint32_t k)
 {
 	uint64_t set = UINT64_C(1) << seed;

@@ -7,8 +7,8 @@
 #include "gpuqd/snapshot/snapshot_build.h"
 #include "libgpuq/grow.h"
 
-/* One step of the class outweighs all the rest; then the order of users, which are
- * mostly fewer than a thousand, outweighs the age. */
+/* One step of the class outweighs all other terms; then the order of users, which are mostly fewer
+ * than a thousand, outweighs the age. */
 void snapshot_weights_default(struct snap_weights *w)
 {
 	*w = (struct snap_weights){
@@ -163,7 +163,8 @@ void snapshot_free(struct snapshot *s)
 	free(s);
 }
 
-/* Append room for n items to a table; the address of the first, or NULL and failed. */
+/* Append capacity for n items to a table; return the address of the first, or NULL and set
+ * failed. */
 static void *push(struct snapshot *s, void *table, uint32_t *n_items, uint32_t *room, size_t size,
 		  uint32_t n)
 {
@@ -187,7 +188,7 @@ static void *push(struct snapshot *s, void *table, uint32_t *n_items, uint32_t *
 #define PUSH(s, table, n)                                                                          \
 	push(s, &(s)->table, &(s)->n_##table, &(s)->builder->room_##table, sizeof(*(s)->table), n)
 
-/* A copy in the snapshot's arena; NULL for NULL and when there is no memory. */
+/* Copy into the snapshot's arena; NULL for NULL and without memory. */
 static const char *copy_str(struct snapshot *s, const char *str)
 {
 	char *p;
@@ -299,7 +300,7 @@ uint32_t snapshot_add_queue(struct snapshot *s, const struct snap_queue *in)
 	return s->n_queues - 1;
 }
 
-/* The number of the way in which a node's devices are joined. */
+/* Return the number of a node's link layout. */
 static uint32_t add_joint(struct snapshot *s, const struct snap_node *in)
 {
 	struct gpuq_buf *blob = &s->builder->blob;
@@ -332,7 +333,7 @@ static uint32_t add_joint(struct snapshot *s, const struct snap_node *in)
 	return ix;
 }
 
-/* The number of a profile: by first appearance, which means nothing. */
+/* Return the number of a profile: by first appearance, which has no meaning. */
 static uint32_t profile_of(struct snapshot *s, const char *name)
 {
 	const char **p;
@@ -455,7 +456,7 @@ uint32_t snapshot_add_job(struct snapshot *s, const struct snap_job *in)
 	if (!j)
 		return SNAP_NONE;
 	*j = *in;
-	if (in->queue < s->n_queues && in->user < s->n_users) /* else sealing refuses it */
+	if (in->queue < s->n_queues && in->user < s->n_users) /* otherwise sealing refuses it */
 		j->usage = snapshot_usage(s, in->queue, in->user);
 	if (in->eligible_us == 0)
 		j->eligible_us = in->submit_us;
@@ -537,8 +538,8 @@ static void blob_terms(struct gpuq_buf *b, const struct gpuq_term *terms, uint32
 	}
 }
 
-/* Everything of a request that can matter, as bytes: equal bytes, equal requests. */
-/* What decides where a pod may stand, free or not. */
+/* Append every field of a request that can affect a decision: equal bytes, equal requests. */
+/* Append the constraints on a pod's nodes, free or not. */
 static void blob_constraints(struct gpuq_buf *b, const struct snap_group *g)
 {
 	blob_int(b, g->gpus_milli > 0);
@@ -592,7 +593,7 @@ static void blob_request(struct gpuq_buf *b, const struct snap_request *r)
 	}
 }
 
-/* The number of a group's constraints among all that were seen. */
+/* Return the number of a group's constraints among all distinct ones. */
 static uint32_t intern_where(struct snapshot *s, const struct snap_group *g)
 {
 	struct gpuq_buf *blob = &s->builder->blob;
@@ -708,7 +709,7 @@ uint32_t snapshot_add_request(struct snapshot *s, const struct snap_request *in)
 	return ix;
 }
 
-/* ---- looking things up ---- */
+/* ---- lookup ---- */
 
 uint32_t snapshot_find_node(const struct snapshot *s, const char *name)
 {
@@ -757,7 +758,7 @@ uint32_t snapshot_find_job(const struct snapshot *s, struct snap_key key)
 		else
 			hi = mid;
 	}
-	/* What waits of an array stands behind those of its elements that come before it. */
+	/* The pending entry of an array follows the entries of its earlier elements. */
 	for (; lo < s->n_jobs && s->jobs[lo].key.id == key.id; lo++)
 		if (s->jobs[lo].key.index == key.index)
 			return lo;

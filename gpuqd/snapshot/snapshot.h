@@ -1,4 +1,4 @@
-/* snapshot.h - everything a scheduling cycle needs, frozen
+/* snapshot.h - the frozen input of a scheduling cycle
  *
  * Owns     dense tables of flavors, nodes, devices, queues, requests, jobs and what
  *          they hold; strings and lists live in the snapshot's own arena.
@@ -7,9 +7,9 @@
  *
  * A builder adds objects in any order and then seals the snapshot once; sealing sorts
  * (flavors by rank and name, nodes by name, queues by depth, age and name, jobs by id
- * and the first element that they stand for), turns handles into indexes, resolves `auto` quotas, and derives
- * what is free from what is allocatable and held. So the order of storage never has a
- * meaning, and the numbers of a snapshot cannot contradict each other.
+ * and the first element that they stand for), turns handles into indexes, resolves `auto`
+ * quotas, and derives free capacity from allocatable and held. So the order of storage
+ * never has a meaning, and the numbers of a snapshot cannot contradict each other.
  *
  * Objects refer to each other by uint32 index; SNAP_NONE is no object. While building,
  * the "index" is the handle that the adder returned. GPUs are counted in thousandths
@@ -34,57 +34,57 @@
 #define SNAP_DEVICES_MAX 1024u /* of one node */
 #define SNAP_MILLI 1000 /* one device, one core */
 
-/* Quota of a queue: the sum of the children's quotas plus `shared`. */
+/* The quota of a queue is the sum of its children's quotas plus `shared`. */
 #define SNAP_AUTO INT64_C(-1)
 
 enum snap_reclaim_to { SNAP_RECLAIM_FAIR_SHARE, SNAP_RECLAIM_GUARANTEE };
-/* Whose reclaim_min_runtime protects a victim: that of the queue beside the claimant's
- * below their nearest common ancestor, or that of its own queue. */
+/* Which queue's reclaim_min_runtime protects a victim: the victim's ancestor just below its nearest
+ * common ancestor with the claimant's queue, or its own queue. */
 enum snap_runtime_method { SNAP_RUNTIME_LCA, SNAP_RUNTIME_QUEUE };
 
-/* What a job's place in the line of its queue is made of (priority.h). Points >= 0. */
+/* Weights of the terms of a job's priority within its queue (priority.h). Points >= 0. */
 struct snap_weights {
-	int64_t age; /* of one that waited max_age */
-	int64_t fair_share; /* of one whose user is the first of all */
-	int64_t size; /* of one that asks for all devices */
-	int64_t qos; /* of one of the class qos_full; others in proportion */
+	int64_t age; /* of a job pending for max_age */
+	int64_t fair_share; /* of a job whose user has the best fair share */
+	int64_t size; /* of a job that requests all devices */
+	int64_t qos; /* of a job of the class qos_full; others in proportion */
 	int64_t qos_full; /* > 0 */
 	int64_t max_age_us; /* > 0 */
-	int64_t evict_step_milli; /* of max_age: what every eviction adds to the age */
-	int64_t stretch; /* for every time that a job has waited as long as it may run */
+	int64_t evict_step_milli; /* of max_age: added to the age for each eviction */
+	int64_t stretch; /* for each multiple of its walltime that a job has been pending */
 };
 
-/* What the site decided, and what time it is. snapshot_config_default() fills it. */
+/* The site's scheduling policy, and the time. snapshot_config_default() fills it. */
 struct snap_config {
 	int64_t now_us;
 	struct snap_weights weights;
 	POLICY_SCHED_GROUP(sched);
-	uint64_t max_steps; /* work one cycle may do, in node visits; 0 = no bound */
-	bool reclaim; /* evict for claims */
+	uint64_t max_steps; /* bound on the work of one cycle, in node visits; 0 = no bound */
+	bool reclaim; /* preempt for claims */
 	int64_t usage_k_milli; /* k of the fair-share division, in thousandths */
-	int64_t usage_step_us; /* in which usage may change shares; 0 = it does not by itself */
-	int64_t wake_us; /* when budgets change what is said here, by time alone; 0 = never */
-	/* Labels from wide to narrow that topology levels are read from; borrowed until
-	 * sealed. A level is the label's key; "host" or the last one may be absent: the
-	 * node itself is always the narrowest level. */
+	int64_t usage_step_us; /* interval at which usage may change shares; 0 = never */
+	int64_t wake_us; /* when time alone changes a budget's figures; 0 = never */
+	/* Labels from wide to narrow that topology levels are read from; borrowed until sealed. A
+	 * level is the label's key; "host" or the last one may be absent: the node itself is always
+	 * the narrowest level. */
 	const char *const *levels;
 	uint32_t n_levels;
 };
 
-/* What quotas count. Larger rank = considered later when a job names no flavor. */
+/* The resource that quotas count. Larger rank = considered later when a job names no flavor. */
 struct snap_flavor {
 	const char *name;
 	int64_t rank;
-	int64_t rate_milli; /* what a device is charged at, in thousandths; as added: 1000 */
+	int64_t rate_milli; /* charge rate of a device, in thousandths; as added: 1000 */
 	int64_t capacity_milli; /* sealed: devices of usable nodes, whole */
-	int64_t device_memory_bytes; /* sealed: the least of its devices; 0 = not known */
+	int64_t device_memory_bytes; /* sealed: the smallest of its devices; 0 = not known */
 };
 
 enum snap_node_state {
 	SNAP_READY, /* may start pods */
-	SNAP_DRAINED, /* told not to */
-	SNAP_SUSPECT, /* it failed lately and is left alone for a while */
-	SNAP_DOWN, /* not there, or not well */
+	SNAP_DRAINED, /* by an operator */
+	SNAP_SUSPECT, /* failed recently; suspended for a while */
+	SNAP_DOWN, /* absent, or unhealthy */
 };
 
 struct snap_taint {
@@ -93,9 +93,9 @@ struct snap_taint {
 
 struct snap_device {
 	bool healthy;
-	int16_t foreign_milli; /* taken by what is not ours */
+	int16_t foreign_milli; /* held by foreign pods */
 	int16_t free_milli; /* sealed; 0 when not healthy */
-	uint16_t shares; /* sealed: pods of ours on it */
+	uint16_t shares; /* sealed: gpuq's pods on it */
 	int64_t memory_bytes; /* 0 = not known */
 	int64_t free_memory_bytes; /* sealed */
 };
@@ -104,11 +104,12 @@ struct snap_device {
 struct snap_mig {
 	const char *profile;
 	uint32_t count;
-	uint32_t foreign; /* of them taken by what is not ours */
+	uint32_t foreign; /* held by foreign pods */
 	uint32_t profile_ix; /* sealed: into snapshot.profiles */
 };
 
-/* "1g.10gb+me" of a job file is "1g.10gb.me" where a resource has that name. */
+/* Compare MIG profiles: "1g.10gb+me" of a job file is "1g.10gb.me" where a resource has that
+ * name. */
 static inline bool snap_profile_same(const char *x, const char *y)
 {
 	for (; *x && (*x == *y || ((*x == '+' || *x == '.') && (*y == '+' || *y == '.'))); x++)
@@ -124,11 +125,11 @@ struct snap_node {
 	int state; /* enum snap_node_state */
 	int64_t cpu_milli, memory_bytes, pods; /* allocatable */
 	int64_t foreign_cpu_milli, foreign_memory_bytes, foreign_pods;
-	int64_t foreign_gpus; /* whole devices taken by others, nobody knows which */
+	int64_t foreign_gpus; /* whole devices held by foreign pods, not known which */
 	uint32_t n_devices;
 	const struct snap_device *devices_in; /* n_devices of them, copied; NULL = healthy, empty */
-	/* How fast devices are joined (links.h), and the NUMA node of each; copied. NULL = all
-	 * alike. Not looked at on nodes with more than LINKS_DEVICES_MAX devices. */
+	/* Link classes of each pair of devices (links.h), and the NUMA node of each device; copied.
+	 * NULL = all alike. Ignored on nodes with more than LINKS_DEVICES_MAX devices. */
 	const uint8_t *links; /* n_devices x n_devices, larger = faster */
 	const uint8_t *numa; /* n_devices */
 	/* Instances of MIG profiles. Devices that are cut into instances are not among
@@ -139,21 +140,21 @@ struct snap_node {
 	const struct snap_taint *taints; /* borrowed until sealed */
 	uint32_t n_taints;
 	/* sealed */
-	uint32_t cls; /* equal pool, flavor, taints and labels anybody asks for */
+	uint32_t cls; /* equal pool, flavor, taints and requested labels */
 	uint32_t device_first; /* into snapshot.devices */
-	int64_t device_memory_bytes; /* the least of its healthy devices; 0 = not known */
+	int64_t device_memory_bytes; /* the smallest of its healthy devices; 0 = not known */
 	uint32_t joint; /* into snapshot.joints; SNAP_NONE = all devices alike */
 	int64_t cpu_free, memory_free, pods_free; /* may be below 0: more is held than there is */
 };
 
-/* How the devices of alike nodes are joined. */
+/* Links between the devices of nodes that are alike in this. */
 struct snap_joint {
 	uint32_t n_devices;
 	const uint8_t *links, *numa; /* as in snap_node */
 };
 
-/* Nodes with equal pool, flavor, taints and values of every label that some request
- * or topology level speaks of. */
+/* Nodes with equal pool, flavor, taints and values of every label that a request or a topology
+ * level names. */
 struct snap_class {
 	const char *pool;
 	uint32_t flavor;
@@ -171,12 +172,12 @@ enum snap_reclaim {
 };
 enum snap_preempt { SNAP_PREEMPT_LOWER, SNAP_PREEMPT_LOWER_OR_NEWER, SNAP_PREEMPT_NEVER };
 
-/* Of one queue and one resource. snapshot_share_default() fills it. */
+/* The share of one queue in one resource. snapshot_share_default() fills it. */
 struct snap_share {
 	int64_t quota; /* SNAP_AUTO, GPUQ_UNLIMITED or an amount; sealed: never SNAP_AUTO */
 	int64_t shared; /* with SNAP_AUTO: added to the children's sum */
 	int64_t limit; /* GPUQ_UNLIMITED or an absolute cap */
-	int64_t lend; /* GPUQ_UNLIMITED or how much of idle quota others may use */
+	int64_t lend; /* GPUQ_UNLIMITED, or the amount of idle quota that others may borrow */
 };
 
 struct snap_queue {
@@ -188,27 +189,27 @@ struct snap_queue {
 	int64_t age; /* smaller = older; breaks ties */
 	bool spread; /* its own jobs prefer the emptiest nodes */
 	int64_t usage_micro; /* normalised past usage, in millionths of the capacity */
-	/* GPU-milliseconds of its period, here and below; GPUQ_UNLIMITED = no budget. What
-	 * has been charged up to now, running jobs included. */
+	/* GPU-milliseconds of its period, in this queue and below; GPUQ_UNLIMITED = no budget.
+	 * Usage is what has been charged up to now, running jobs included. */
 	int64_t budget_gpu_ms, budget_used_gpu_ms;
 	int64_t budget_reset_us; /* when its next period begins; 0 = never */
-	bool budget_hard; /* nothing starts beyond it; else it only lowers the standing */
-	uint32_t n_claims_hour; /* claims on fair shares against it in the last hour */
+	bool budget_hard; /* no job starts beyond it; false: beyond it the entitlement drops */
+	uint32_t n_claims_hour; /* fair-share claims against it in the last hour */
 	/* Limits of each user in this queue and below, and of one job. */
 	int64_t user_max_running, user_max_gpus_milli, max_running;
 	int64_t job_max_gpus_milli;
-	int64_t max_gpus_milli; /* of all together, of whatever flavor */
+	int64_t max_gpus_milli; /* of all jobs together, over all flavors */
 	/* sealed */
 	uint32_t parent; /* SNAP_NONE = the root */
 	uint32_t depth; /* 0 below the root */
 	uint32_t n_children;
-	bool over_budget; /* a soft budget of it or of one above it is used up */
-	bool demoted; /* and that takes its guarantee */
+	bool over_budget; /* a soft budget of this queue or of one above it is exhausted */
+	bool demoted; /* and the exhausted budget revokes the guarantee */
 };
 
-/* What a user has used in a queue, in any unit that all share: the daemon and the simulator
- * hand over 2^-20 GPU-seconds, in which a century of 10,000 devices fits. */
-#define SNAP_USED_SHIFT 12 /* from usage_q32 to that */
+/* Usage of a user in a queue, in any unit that all share: the daemon and the simulator pass 2^-20
+ * GPU-seconds, in which a century of 10,000 devices fits. */
+#define SNAP_USED_SHIFT 12 /* from usage_q32 to that unit */
 struct snap_usage {
 	uint32_t queue, user;
 	uint64_t used;
@@ -216,12 +217,12 @@ struct snap_usage {
 
 struct snap_key {
 	uint32_t id;
-	int32_t index; /* element of an array; -1 = not one (or all that wait) */
+	int32_t index; /* element of an array; -1 = not an element (or all pending ones) */
 };
 
-/* A job that had to leave for a claim of another queue, lately. */
+/* A job that was recently preempted by a claim of another queue. */
 struct snap_loss {
-	uint32_t queue, by_queue; /* leaves: its own, the claimant's */
+	uint32_t queue, by_queue; /* the victim's queue, the claimant's */
 	struct snap_key job, by;
 	int64_t at_us;
 };
@@ -232,12 +233,12 @@ struct snap_group {
 	const char *name;
 	uint32_t pods_min, pods_max;
 	int64_t gpus_milli;
-	int64_t gpu_memory_bytes; /* of each device: a share of it; 0 = not asked */
-	int32_t gpu_part_milli; /* the same in thousandths, 1..999; 0 = not asked */
+	int64_t gpu_memory_bytes; /* of each device: a share of it; 0 = not requested */
+	int32_t gpu_part_milli; /* the same in thousandths, 1..999; 0 = not requested */
 	int64_t cpu_milli, memory_bytes;
 	const char *mig; /* profile; gpus_milli then counts instances. NULL = devices */
 	uint32_t profile; /* set when added: into snapshot.profiles, SNAP_NONE without mig */
-	uint32_t unit_pods; /* that many start and leave together; 0 = each alone */
+	uint32_t unit_pods; /* pods that start and are preempted together; 0 = each alone */
 	struct gpuq_term *required, *preferred;
 	struct gpuq_toleration *tolerations;
 	struct gpuq_strlist nodes, exclude;
@@ -252,7 +253,7 @@ struct snap_license_need {
 	int64_t count;
 };
 
-/* What jobs that are alike ask for: added once, shared by all of them. */
+/* The request of a class of equivalent jobs: added once, shared by all of them. */
 struct snap_request {
 	const struct snap_group *groups;
 	uint32_t n_groups;
@@ -266,7 +267,7 @@ struct snap_request {
 	const uint32_t *where; /* by group: equal numbers, equal constraints; < n_wheres */
 	uint32_t n_pods;
 	int64_t gpus_milli, cpu_milli, memory_bytes; /* gpus: as quotas count, see cost.h */
-	bool by_memory; /* what it counts depends on the flavor */
+	bool by_memory; /* the amount counted depends on the flavor */
 	const uint32_t *flavor_ix; /* n_flavor_ix indexes of flavors that exist, in order */
 	uint32_t n_flavor_ix;
 };
@@ -274,16 +275,16 @@ struct snap_request {
 struct snap_license {
 	const char *name;
 	int64_t count;
-	int64_t used; /* sealed: by jobs that run or leave */
+	int64_t used; /* sealed: held by running and leaving jobs */
 };
 
-/* What several jobs together may not pass: all of a qos, of a user, of a group, or those of
- * a user in one of them. GPUQ_UNLIMITED = that is not limited. */
+/* A limit on several jobs together: all of a qos, of a user, of a group, or those of a user in one
+ * of them. GPUQ_UNLIMITED = that resource is not limited. */
 struct snap_cap {
 	const char *name; /* "qos/high", "user/ann", "vision/ann"; copied */
-	int code; /* enum gpuq_reason that tells of it; a budget has codes of its own */
+	int code; /* enum gpuq_reason that reports it; a budget has codes of its own */
 	int64_t max_running, max_gpus_milli;
-	int64_t left_gpu_ms; /* of a hard budget: what running jobs may use of it counts */
+	int64_t left_gpu_ms; /* of a hard budget: running jobs' possible use counts */
 	int64_t job_max_gpus_milli; /* of each of them */
 };
 #define SNAP_CAPS_MAX 16
@@ -295,8 +296,8 @@ struct snap_capset {
 
 enum snap_job_state {
 	SNAP_PENDING,
-	SNAP_RUNNING /* holds or is promised capacity */,
-	SNAP_LEAVING /* told to leave; holds until it is gone */
+	SNAP_RUNNING /* holds capacity, or has it nominated */,
+	SNAP_LEAVING /* signalled; holds capacity until it is gone */
 };
 
 enum { SNAP_HELD_USER = 1, SNAP_HELD_ADMIN = 2, SNAP_HELD_RETRIES = 4, SNAP_HELD_RESTORE = 8 };
@@ -305,89 +306,90 @@ struct snap_range { /* first, first + step, ... <= last */
 	int32_t first, last, step;
 };
 
-/* A job; an element of an array that runs; or all waiting elements of an array in one
- * (key.index -1 and ranges). Waiting elements of one array that differ (one is
- * requeued and excludes a node, some wait for a dependency) may stand in several. */
+/* A job; a running element of an array; or all pending elements of an array in one entry (key.index
+ * -1 and ranges). Pending elements of one array that differ (one is requeued and excludes a node,
+ * some have a dependency) may be in several entries. */
 struct snap_job {
 	struct snap_key key;
 	uint32_t queue, request;
 	uint32_t user; /* snapshot_user() */
 	int state; /* enum snap_job_state */
 	uint32_t attempt;
-	int64_t priority; /* its class, larger is sooner; claims compare this one alone */
-	int64_t nice, boost; /* points off and on its place in the line of its queue */
-	int64_t fixed_priority; /* its place whatever else is known of it; 0 = not fixed */
+	int64_t priority; /* of its class, larger is sooner; claims compare this one alone */
+	int64_t nice, boost; /* points off and on its priority within its queue */
+	int64_t fixed_priority; /* replaces the computed priority; 0 = not fixed */
 	int64_t submit_us;
-	int64_t eligible_us; /* since when it could have started; 0 = submit_us */
+	int64_t eligible_us; /* since when it has been eligible to start; 0 = submit_us */
 	int64_t begin_us, deadline_us; /* 0 = none */
 	int64_t walltime_us; /* GPUQ_UNLIMITED = none */
-	int64_t walltime_min_us; /* where it waits, it may be given less, down to this, if that
-				  * lets it start; 0 = it may not */
-	int64_t walltime_asked_us; /* of what was given less: what it waits for again where it
-				    * has to leave; 0 = walltime_us */
-	int64_t grace_us; /* that it may take to leave once it was told to */
-	int64_t yield_us; /* of what runs: when its places are somebody else's, see plan.h; 0 */
-	int64_t start_us; /* of what runs; else 0 */
-	bool starting; /* not all of it runs yet: its walltime has not begun */
+	int64_t walltime_min_us; /* while pending, it may be given less, down to this, if that
+				  * lets it start; 0 = not allowed */
+	int64_t walltime_asked_us; /* of a job given less time: the limit it is pending with
+				    * again when preempted; 0 = walltime_us */
+	int64_t grace_us; /* grace period between signal and kill */
+	int64_t yield_us; /* of a running job: when its places go to another job, see plan.h; 0 */
+	int64_t start_us; /* of a running job; else 0 */
+	bool starting; /* some of its pods are not running yet: its walltime has not begun */
 	bool preemptible;
-	bool spread; /* on the emptiest nodes instead of the fullest */
-	/* Its ranges number jobs that are alike and come one behind the other, itself the
-	 * first of them, not elements of an array; see flow/schedule.h. */
+	bool spread; /* prefers the emptiest nodes over the fullest */
+	/* Its ranges number equivalent jobs in queue order, itself the first of them, not elements
+	 * of an array; see flow/schedule.h. */
 	bool alike;
 	uint8_t held; /* SNAP_HELD_* */
-	/* Another thing that the model knows to stand in the way: GPUQ_R_DEPENDENCY,
-	 * _DEPENDENCY_NEVER, _NAMESPACE_QUOTA, ...; GPUQ_R_NONE = nothing. */
+	/* Any other obstacle that the model knows: GPUQ_R_DEPENDENCY, _DEPENDENCY_NEVER,
+	 * _NAMESPACE_QUOTA, ...; GPUQ_R_NONE = none. */
 	uint8_t gate;
 	const char *gate_object; /* "afterok:17"; copied; NULL = "" */
 	const uint32_t *exclude; /* handles of nodes it failed on; copied */
 	uint32_t n_exclude;
-	/* What it lost and would lose. */
+	/* Work lost on preemption. */
 	int64_t checkpoint_us; /* its last checkpoint; 0 = none known */
-	int64_t restart_cost_us; /* that a start takes before work goes on */
-	int64_t charge_milli; /* how much its use counts, in thousandths */
+	int64_t restart_cost_us; /* time that a start takes before work continues */
+	int64_t charge_milli; /* weight of its usage, in thousandths */
 	uint32_t capset; /* into capsets; SNAP_NONE = none */
-	bool returns; /* of one that leaves: it will wait again */
-	int64_t min_runtime_us; /* it is not evicted sooner after its start; 0 = as its queue says */
-	bool evict_last; /* leaves after others of equal standing */
-	int64_t evicted_us; /* when it last had to leave for another queue; 0 = never */
+	bool returns; /* of a leaving job: it will be pending again */
+	int64_t min_runtime_us; /* protected from eviction this long after its start; 0 = as its
+				 * queue says */
+	bool evict_last; /* preempted after others of equal entitlement */
+	int64_t evicted_us; /* when it was last preempted for another queue; 0 = never */
 	uint32_t evicted_for; /* handle of that queue */
 	uint32_t n_evicted_day, n_moved_day; /* in the last 24 hours */
 	int64_t shrunk_us; /* when it last lost pods beyond its minimum; 0 = never */
 	int64_t short_us; /* since when it has fewer pods than its minimum; 0 = it has them */
-	const struct snap_range *ranges; /* waiting elements, ascending, disjoint; copied */
+	const struct snap_range *ranges; /* pending elements, ascending, disjoint; copied */
 	uint32_t n_ranges; /* 0 = one job or one element */
-	uint32_t throttle; /* of its array: most at once; 0 = no limit */
+	uint32_t throttle; /* of its array: maximum running at once; 0 = no limit */
 	/* sealed */
-	uint32_t n_waiting; /* elements (1 for a job) that wait; 0 unless pending */
+	uint32_t n_waiting; /* pending elements (1 for a job); 0 unless pending */
 	uint32_t usage; /* of its user in its queue: into usages */
 	uint32_t alloc_first, n_allocs;
 	uint32_t promise_first, n_promises;
 };
 
-/* The first element that it stands for; -1 = it is no array's. Jobs of one number stand in this
- * order: what waits again is not behind those of its array that never ran. */
+/* Return the first element that it stands for; -1 = it is not part of an array. Jobs of one number
+ * are sorted by it: a requeued element precedes the elements of its array that never ran. */
 static inline int64_t snapshot_element(const struct snap_job *j)
 {
 	return j->n_ranges ? j->ranges[0].first : j->key.index;
 }
 
-/* What one pod holds; or what a pod is promised: a job that others had to leave for owns
- * those places until it starts there, whatever still stands on them. A promised job is
- * pending (one element, no ranges), or leaving when it is being moved. */
+/* The places of one pod, held or nominated: a job that others were preempted for owns those places
+ * until it starts there, whatever still runs on them. A nominated job is pending (one element, no
+ * ranges), or leaving when it is being moved. */
 struct snap_alloc {
 	uint32_t job, node;
 	uint32_t group; /* of its request */
 	uint32_t index; /* over all groups */
-	bool releasing; /* told to leave */
+	bool releasing; /* signalled to end */
 	const uint32_t *devices; /* ascending; copied */
 	uint32_t n_devices;
-	int32_t milli; /* of each device; 0 when there is none */
+	int32_t milli; /* of each device; 0 = no devices */
 	int64_t device_memory_bytes; /* of each device; 0 = not counted */
 };
 
-/* A slice of the calendar: [start, end). Nodes, or an amount of one flavor (SNAP_NONE =
- * of any) anywhere. Jobs of the queue, of the users, of both where both are given, may
- * start inside once it has begun; others run there only until it begins. */
+/* A slice of the reservations: [start, end). Nodes, or an amount of one flavor (SNAP_NONE = of any)
+ * anywhere. Jobs of the queue, of the users, of both where both are given, may start inside once it
+ * has begun; others run there only until it begins. */
 struct snap_reservation {
 	const char *name;
 	int64_t start_us, end_us;
@@ -395,33 +397,33 @@ struct snap_reservation {
 	uint32_t n_nodes;
 	int64_t gpus_milli; /* 0 = it has nodes */
 	uint32_t flavor;
-	const char *pool; /* of an amount: on its nodes alone; NULL = on any */
+	const char *pool; /* of an amount: on the pool's nodes alone; NULL = on any */
 	uint32_t queue; /* SNAP_NONE = of any */
 	const uint32_t *users; /* handles, copied */
 	uint32_t n_users;
-	bool maintenance; /* nobody may use it, and who is there at its start leaves */
-	/* So long after its start it keeps no more than what jobs of its owners stand on that
-	 * have started by then: of an amount nothing further; 0 = it keeps all to its end. */
+	bool maintenance; /* no job may use it; jobs on it are preempted at its start */
+	/* From this long after its start it keeps only what jobs of its owners that have started by
+	 * then hold: an amount keeps nothing further; 0 = it keeps all to its end. */
 	int64_t release_us;
 };
 
-/* Waiting jobs of one queue that differ in nothing but how long they wait, so that what is
- * found out about one holds for all. They stand in order of service: no one became
- * eligible, or was submitted, later than the one behind it. */
+/* Pending jobs of one queue that differ only in how long they have been pending, so that a finding
+ * about one holds for all. They are in order of service: no job became eligible, or was submitted,
+ * later than the one behind it. */
 struct snap_run {
 	uint32_t first, last; /* jobs */
 	uint32_t n_jobs;
 	uint32_t next; /* run of the queue, SNAP_NONE = none */
 };
 
-/* Jobs by what a cycle does with them. Jobs that have a likeness only to themselves (arrays,
- * those with a throttle, a promise, or nodes to stay away from) are runs of one. */
+/* Jobs by what a cycle does with them. Jobs that are alike to no other (arrays, those with a
+ * throttle, a nominated placement, or nodes to avoid) are runs of one. */
 struct snap_lines {
 	struct snap_run *runs;
-	uint32_t *first_run; /* by queue; SNAP_NONE = nobody waits there */
-	uint32_t *run_of; /* by job; SNAP_NONE = nothing of it waits */
+	uint32_t *first_run; /* by queue; SNAP_NONE = no pending jobs */
+	uint32_t *run_of; /* by job; SNAP_NONE = nothing of it is pending */
 	uint32_t *behind; /* by job: the next of its run, SNAP_NONE = none */
-	uint32_t *busy; /* ascending: jobs that hold something, or were promised it */
+	uint32_t *busy; /* ascending: jobs that hold capacity, or have it nominated */
 	uint32_t *array_of; /* by job: number of its array, SNAP_NONE = it has no throttle */
 	uint32_t n_runs, n_busy, n_arrays;
 	uint32_t room_jobs, room_runs; /* of the tables */
@@ -449,20 +451,20 @@ struct snapshot {
 	struct snap_alloc *allocs; /* by job, then pod index */
 	struct snap_alloc *promises; /* by job, then pod index */
 	struct snap_reservation *reservations; /* by start, end and name */
-	const char **profiles; /* of MIG, that nodes have or requests ask for */
+	const char **profiles; /* MIG profiles that nodes have or requests name */
 	int32_t *mig_total, *mig_free; /* node n, profile p: [n * n_profiles + p] */
 	const char **users; /* by name */
 	struct snap_usage *usages; /* by queue, then as users first appeared; sealed: one for
 				    * every queue and user of a job */
 	struct snap_loss *losses; /* by time, claimant, job */
-	const char **label_keys; /* that requests and levels speak of */
+	const char **label_keys; /* labels that requests and levels name */
 	uint32_t n_flavors, n_classes, n_joints, n_nodes, n_devices, n_queues, n_licenses,
 		n_requests;
 	uint32_t n_groups; /* of all requests */
-	uint32_t n_wheres; /* different constraints among them */
+	uint32_t n_wheres; /* distinct constraints among them */
 	uint32_t n_jobs, n_allocs, n_promises, n_caps, n_capsets, n_users, n_usages, n_losses,
 		n_label_keys, n_reservations, n_profiles;
-	/* Resources that quotas know: flavors 0..n_flavors-1, then cpu, then memory. */
+	/* Resources that quotas count: flavors 0..n_flavors-1, then cpu, then memory. */
 	uint32_t n_res;
 	int64_t *capacity; /* by resource, of usable nodes; GPUQ_UNLIMITED = not counted */
 	struct snap_lines lines;
@@ -470,11 +472,11 @@ struct snapshot {
 	struct snap_builder *builder; /* until sealed */
 };
 
-/* Thousandths of a device that so much of its memory is, rounded up: 1..1000 for
- * 0 < part <= memory. */
+/* Return the thousandths of a device that a part of its memory takes, rounded up: 1..1000 for 0 <
+ * part <= memory. */
 static inline int32_t snap_memory_milli(int64_t part, int64_t memory)
 {
-	/* Amounts beyond 2^53 need no exactness to the byte. */
+	/* Amounts beyond 2^53 need not be exact to the byte. */
 	while (part > (INT64_C(1) << 52)) {
 		part = (part >> 1) + (part & 1);
 		memory >>= 1;
@@ -483,7 +485,7 @@ static inline int32_t snap_memory_milli(int64_t part, int64_t memory)
 	return part < SNAP_MILLI ? (int32_t)part : SNAP_MILLI;
 }
 
-/* The group that a pod is of; the first for one that its request does not know. */
+/* Return the group of a pod; the first one for a pod that its request does not know. */
 static inline const struct snap_group *snap_group_of(const struct snapshot *s,
 						     const struct snap_alloc *a)
 {
@@ -492,7 +494,8 @@ static inline const struct snap_group *snap_group_of(const struct snapshot *s,
 	return &r->groups[a->group < r->n_groups ? a->group : 0];
 }
 
-/* Devices of which one pod of the group takes a part each: 0 = it takes whole ones. */
+/* Return the number of devices of which one pod of the group takes a part each: 0 = it takes whole
+ * ones. */
 static inline uint32_t snap_group_parts(const struct snap_group *g)
 {
 	if (g->mig)
@@ -519,20 +522,20 @@ void snapshot_queue_default(struct snap_queue *q); /* weight 1, rank 0, no limit
 void snapshot_node_default(struct snap_node *n); /* ready, nothing counted */
 void snapshot_job_default(struct snap_job *j); /* pending, preemptible, no times */
 
-/* The part of a job's spec that decides where it goes. Strings and lists are
- * borrowed from g, which must live until the request has been added. */
+/* Extract the scheduling part of a job's spec. Strings and lists are borrowed from g, which must
+ * live until the request has been added. */
 void snapshot_group_from_spec(const struct gpuq_group *g, struct snap_group *out);
 
-/* A new snapshot to be built; NULL when there is no memory. Free with snapshot_free()
- * (NULL is allowed), sealed or not. */
+/* Return a new snapshot to be built; NULL: no memory. Free it with snapshot_free() (NULL is
+ * allowed), sealed or not. */
 struct snapshot *snapshot_new(const struct snap_config *config);
 void snapshot_free(struct snapshot *s);
 
-/* Adders copy what they are given, except where a field says it is borrowed, and
- * return the object's handle; SNAP_NONE when there is no memory (which sticks: sealing
- * then fails). All flavors come before the first node and queue, all users and
- * licenses before what speaks of them, requests and queues before jobs, jobs and nodes
- * before allocs; queues, users and nodes before reservations. Requests with equal content get the same handle. */
+/* Adders copy their arguments, except where a field says it is borrowed, and return the object's
+ * handle; SNAP_NONE: no memory (which sticks: sealing then fails). All flavors come before the
+ * first node and queue, all users and licenses before any object that refers to them, requests and
+ * queues before jobs, jobs and nodes before allocs; queues, users and nodes before reservations.
+ * Requests with equal content get the same handle. */
 uint32_t snapshot_add_flavor(struct snapshot *s, const char *name, int64_t rank);
 void snapshot_set_rate(struct snapshot *s, uint32_t flavor, int64_t rate_milli);
 uint32_t snapshot_add_license(struct snapshot *s, const char *name, int64_t count);
@@ -540,7 +543,7 @@ uint32_t snapshot_add_queue(struct snapshot *s, const struct snap_queue *q);
 uint32_t snapshot_add_node(struct snapshot *s, const struct snap_node *n);
 uint32_t snapshot_add_request(struct snapshot *s, const struct snap_request *r);
 uint32_t snapshot_add_job(struct snapshot *s, const struct snap_job *j);
-/* One more behind the last of the job's only range. */
+/* Add one more behind the last of the job's only range. */
 void snapshot_add_alike(struct snapshot *s, uint32_t job);
 uint32_t snapshot_add_alloc(struct snapshot *s, const struct snap_alloc *a);
 uint32_t snapshot_add_promise(struct snapshot *s, const struct snap_alloc *a);
@@ -548,22 +551,23 @@ uint32_t snapshot_add_reservation(struct snapshot *s, const struct snap_reservat
 uint32_t snapshot_add_cap(struct snapshot *s, const struct snap_cap *c); /* its index */
 uint32_t snapshot_add_capset(struct snapshot *s, const struct snap_capset *c);
 uint32_t snapshot_user(struct snapshot *s, const char *name); /* same name, same handle */
-/* Adds to what that user has used there. False: no memory. */
+/* Add to the user's usage in that queue. False: no memory. */
 bool snapshot_add_usage(struct snapshot *s, uint32_t queue, uint32_t user, uint64_t used);
 
 bool snapshot_add_loss(struct snapshot *s, const struct snap_loss *l); /* false: no memory */
 
 /* Sort, resolve and derive; afterwards the snapshot never changes.
  *
- * Returns 0; GPUQ_EINVAL with a sentence (unknown parent, a circle of queues, two
+ * Returns 0; GPUQ_EINVAL with a sentence (unknown parent, a cycle of queues, two
  * objects of one name, a job without queue); GPUQ_ENOMEM. On failure it can only be
- * freed. What the world may do to a model is no error: a device that went away holds
- * nothing, a job whose queue got children waits. */
+ * freed. Whatever a cluster can do to a model is no error: a device that disappeared holds
+ * nothing, a job whose queue got children is pending. */
 int snapshot_seal(struct snapshot *s, struct gpuq_err *err);
-/* The same in steps: after the first nothing is borrowed any more; *more: until it is false. */
+/* Seal in steps: after the first step nothing is borrowed any more; call it until *more is
+ * false. */
 int snapshot_seal_step(struct snapshot *s, bool *more, struct gpuq_err *err);
 
-/* Index in a sealed snapshot, by binary search; SNAP_NONE unknown. */
+/* Return the index of an object of a sealed snapshot, by binary search; SNAP_NONE = unknown. */
 uint32_t snapshot_find_node(const struct snapshot *s, const char *name);
 uint32_t snapshot_find_queue(const struct snapshot *s, const char *name); /* linear */
 uint32_t snapshot_find_flavor(const struct snapshot *s, const char *name); /* linear */

@@ -1,6 +1,6 @@
-/* snapshot_build.h - what a snapshot keeps while it is being built
+/* snapshot_build.h - data of a snapshot while it is being built
  *
- * Owns     the growing tables' room, interned contents, and lists that were copied.
+ * Owns     the capacity of growing tables, interned contents, and lists that were copied.
  * Used by  snapshot*.c only.
  */
 #ifndef GPUQD_SNAPSHOT_SNAPSHOT_BUILD_H
@@ -21,13 +21,13 @@ struct snap_builder {
 	struct intern requests, users, wheres, joints, usages; /* keys live in `keys` */
 	struct gpuq_arena keys;
 	struct gpuq_buf blob; /* of the request being added */
-	uint32_t last_user, last_usage; /* that were asked for: most jobs are like the one before */
+	uint32_t last_user, last_usage; /* of the previous job: most jobs have the same */
 	bool failed; /* memory ran out at some point */
-	struct seal *seal; /* NULL until it is begun */
-	uint32_t n_sealed; /* steps of it that are done */
+	struct seal *seal; /* NULL before sealing begins */
+	uint32_t n_sealed; /* sealing steps that are done */
 };
 
-/* What sealing needs on the way. map_X[handle] is the index after sorting. */
+/* Intermediate data of sealing. map_X[handle] is the index after sorting. */
 struct seal {
 	struct snapshot *s;
 	struct gpuq_err *err;
@@ -35,7 +35,7 @@ struct seal {
 	uint32_t *map_flavor, *map_node, *map_queue, *map_job, *map_usage;
 };
 
-/* Of a queue and a user, by handle: the entry of their usage. SNAP_NONE: no memory. */
+/* Return the usage entry of a queue and a user, all by handle. SNAP_NONE: no memory. */
 uint32_t snapshot_usage(struct snapshot *s, uint32_t queue, uint32_t user);
 
 #endif

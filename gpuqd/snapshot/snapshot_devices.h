@@ -1,4 +1,4 @@
-/* snapshot_devices.h - devices of a snapshot that is sealed: shares, MIG instances
+/* snapshot_devices.h - devices of a snapshot being sealed: shares, MIG instances
  *
  * Touches  memory only.
  * Used by  snapshot_jobs.c, snapshot_seal.c.
@@ -8,8 +8,9 @@
 
 #include "gpuqd/snapshot/snapshot_build.h"
 
-/* snapshot_devices.c: a step; then all instances as free; the memory that an alloc takes of its devices, where its
- * job asked for some, and what a node's MIG instances count as capacity. */
+/* snapshot_devices.c: a step of sealing; then marking all instances free; the memory that an alloc
+ * takes of its devices, where its job requested some; and what a node's MIG instances count as
+ * capacity. */
 int snapshot_seal_devices(struct seal *w);
 void snapshot_seal_instances(struct snapshot *s);
 void snapshot_seal_share(const struct snapshot *s, struct snap_alloc *a);

@@ -10,7 +10,7 @@
 #include "gpuqd/snapshot/snapshot_seal.h"
 #include "gpuqd/snapshot/snapshot_devices.h"
 
-/* Sealing: requests, jobs and what they hold; what is free then. */
+/* Sealing: requests, jobs and what they hold; then what is free. */
 
 int snapshot_seal_requests(struct seal *w)
 {
@@ -121,7 +121,7 @@ static int cmp_alloc(const void *ctx, uint32_t x, uint32_t y)
 	return c ? c : sort_i64(a[x].index, a[y].index);
 }
 
-/* Whole devices that are taken, though nobody knows which ones: the highest. */
+/* Take whole devices of which it is not known which ones they are: the highest. */
 static void take_some(struct snapshot *s, const struct snap_node *n, int64_t count)
 {
 	for (uint32_t d = n->n_devices; d-- > 0 && count > 0;) {
@@ -134,7 +134,7 @@ static void take_some(struct snapshot *s, const struct snap_node *n, int64_t cou
 	}
 }
 
-/* What it was given of the device's memory, or its share of it. */
+/* Return the device memory that the pod was given, or its share of it. */
 static int64_t bytes_of(const struct snap_device *dev, const struct snap_alloc *a)
 {
 	if (a->device_memory_bytes > 0)
@@ -148,7 +148,7 @@ static void take_named(struct snapshot *s, const struct snap_node *n, const stru
 	for (uint32_t k = 0; k < a->n_devices; k++) {
 		struct snap_device *dev;
 
-		/* A device that went away with something on it holds nothing any more. */
+		/* A device that disappeared while in use holds nothing any more. */
 		if (a->devices[k] >= n->n_devices)
 			continue;
 		dev = &s->devices[n->device_first + a->devices[k]];
@@ -213,7 +213,7 @@ void snapshot_derive_free(struct snapshot *s)
 		take_some(s, &s->nodes[i], s->nodes[i].foreign_gpus);
 }
 
-/* Handles to indexes, and by job and pod. */
+/* Turn handles into indexes, and sort by job and pod. */
 static int seal_pods(struct seal *w, struct snap_alloc **table, uint32_t n)
 {
 	const struct snapshot *s = w->s;

@@ -1,4 +1,4 @@
-/* snapshot_jobs.h - requests, jobs and what they hold, in a snapshot that is sealed
+/* snapshot_jobs.h - requests, jobs and what they hold, in a snapshot being sealed
  *
  * Touches  memory only.
  * Used by  snapshot_seal.c, sched/estimate, sim/trace.
@@ -8,13 +8,13 @@
 
 #include "gpuqd/snapshot/snapshot_build.h"
 
-/* Steps of snapshot_jobs.c and snapshot_usage.c, in this order. */
+/* Seal requests, jobs and usage: steps of snapshot_jobs.c and snapshot_usage.c, in this order. */
 int snapshot_seal_requests(struct seal *w);
 int snapshot_seal_jobs(struct seal *w);
 int snapshot_seal_allocs(struct seal *w);
 int snapshot_seal_capacity(struct seal *w);
 
-/* What is free on nodes and devices, from what there is and what is held. */
+/* Derive the free capacity of nodes and devices from allocatable and held. */
 void snapshot_derive_free(struct snapshot *s);
 
 #endif

@@ -5,10 +5,10 @@
 #include "gpuqd/snapshot/snapshot.h"
 #include "gpuqd/snapshot/snapshot_build.h"
 
-/* Sealing: who waits, as runs of jobs that differ in their age alone, and who does not. A
- * cycle then looks at runs, of which there are few, and at the jobs whose turn comes. */
+/* Sealing: pending jobs as runs of jobs that differ in their age alone, and the other jobs. A cycle
+ * then evaluates runs, of which there are few, and the jobs whose turn comes. */
 
-/* All of a waiting job that decides about it, but for how long it waits. */
+/* Every field of a pending job that affects its scheduling, except how long it has been pending. */
 struct likeness {
 	uint32_t usage; /* its queue and user */
 	uint32_t request, n_evicted_day, gate_object, capset;
@@ -17,7 +17,7 @@ struct likeness {
 	int64_t begin_us, deadline_us, walltime_us, walltime_min_us;
 };
 
-/* What is needed on the way. */
+/* Intermediate data of building the lines. */
 struct lining {
 	struct snapshot *s;
 	struct gpuq_arena *mem; /* of the tables */
@@ -30,8 +30,7 @@ struct lining {
 	uint32_t *tail; /* by queue: its last run */
 };
 
-/* A table of at least n items where there were *room; what it held is kept. False: no
- * memory. */
+/* Grow a table of *room items to at least n; its content is kept. False: no memory. */
 static bool widen(struct gpuq_arena *mem, void *table, uint32_t *room, uint32_t n, size_t size)
 {
 	void **items = table;
@@ -77,14 +76,15 @@ static bool likeness_of(struct lining *l, const struct snap_job *j, struct liken
 	return out->gate_object != INTERN_FAILED + 1 || !j->gate_object || !*j->gate_object;
 }
 
-/* Must it be looked at by itself? Elements that start one after the other, throttles,
- * promises and nodes to stay away from are matters of one job. */
+/* True if it must be evaluated alone: arrays, throttles, nominated placements and nodes to avoid
+ * are particular to one job. */
 static bool stands_alone(const struct snap_job *j)
 {
 	return j->n_ranges > 0 || j->throttle > 0 || j->n_promises > 0 || j->n_exclude > 0;
 }
 
-/* Is it as young as the last of the run, whatever its place in the line is made of? */
+/* True if it is no older than the last of the run, so that it follows it whatever the weights
+ * are. */
 static bool comes_after(const struct snapshot *s, const struct snap_run *r, uint32_t job)
 {
 	const struct snap_job *last = &s->jobs[r->last], *j = &s->jobs[job];
@@ -92,7 +92,7 @@ static bool comes_after(const struct snapshot *s, const struct snap_run *r, uint
 	return j->eligible_us >= last->eligible_us && j->submit_us >= last->submit_us;
 }
 
-/* A new run with that job in it; SNAP_NONE = no memory. */
+/* Open a new run with that job in it; SNAP_NONE = no memory. */
 static uint32_t open_run(struct lining *l, uint32_t job)
 {
 	struct snap_lines *lines = &l->s->lines;
@@ -119,8 +119,8 @@ static void join_run(struct snap_lines *lines, uint32_t run, uint32_t job)
 	r->n_jobs++;
 }
 
-/* The run that the job may join; SNAP_NONE = none yet. *newest = where the next of its kind
- * will look for one, NULL for one that stands alone. */
+/* Find the run that the job may join; SNAP_NONE = none yet. *newest = where the next job of its
+ * kind looks for one, NULL for a job that is evaluated alone. */
 static bool find_run(struct lining *l, uint32_t job, uint32_t *run, uint32_t **newest)
 {
 	const struct snap_job *j = &l->s->jobs[job];
@@ -133,7 +133,7 @@ static bool find_run(struct lining *l, uint32_t job, uint32_t *run, uint32_t **n
 		return true;
 	if (!likeness_of(l, j, &like))
 		return false;
-	/* Most are like the one of their queue before them. */
+	/* Most are like the previous job of their queue. */
 	if (l->last_run[j->queue] != SNAP_NONE &&
 	    memcmp(&l->last[j->queue], &like, sizeof(like)) == 0) {
 		number = l->last_run[j->queue];
@@ -171,7 +171,7 @@ static bool line_up(struct lining *l, uint32_t job)
 	return true;
 }
 
-/* Entries of one array stand together; those of one with a throttle are counted. */
+/* Number the entries of an array, which are adjacent, if the array has a throttle. */
 static void number_array(struct snapshot *s, uint32_t job, uint32_t *first)
 {
 	struct snap_lines *lines = &s->lines;

@@ -37,7 +37,8 @@ struct col {
 			const char *: K_STR) \
 	}
 
-/* Positions are fixed for ever: append, never insert. Those of the site's keys stand in their rows. */
+/* Positions are fixed for ever: append, never insert. Those of the site's keys are given in their
+ * rows. */
 /* clang-format off */
 #define AT(at, m) [at] = COL(struct snap_config, m)
 #define X(kind, member, key, dflt, absent, recorded, ...) \
@@ -170,7 +171,7 @@ static int64_t get_number(const void *at, enum kind kind)
 		return *(const int16_t *)at;
 	case K_U8:
 		return *(const uint8_t *)at;
-	case K_COUNT: /* of 32 bits since the first records; what is unlimited is all of them */
+	case K_COUNT: /* of 32 bits since the first records; UINT32_MAX is unlimited */
 		return *(const int64_t *)at < UINT32_MAX ? *(const int64_t *)at : UINT32_MAX;
 	default:
 		return 0;
@@ -196,7 +197,7 @@ static void pack_row(struct gpuq_buf *b, const struct col *cols, size_t n, const
 	}
 }
 
-/* A table of rows. */
+/* Append a table of rows. */
 static void pack_rows(struct gpuq_buf *b, const struct col *cols, size_t n_cols, const void *items,
 		      size_t n, size_t size)
 {
@@ -348,7 +349,7 @@ void snapshot_pack(const struct snapshot *s, struct gpuq_buf *b)
 struct unpack {
 	struct rec *r;
 	struct snapshot *s; /* NULL until the config has been read */
-	struct gpuq_arena *mem; /* lives as long as the snapshot: sealing reads what is borrowed */
+	struct gpuq_arena *mem; /* lives as long as the snapshot: sealing reads borrowed data */
 	struct gpuq_arena first; /* until there is a snapshot */
 	bool no_memory;
 };
@@ -418,7 +419,7 @@ static void set_number(struct unpack *u, void *at, enum kind kind, int64_t v)
 	}
 }
 
-/* Fields that are not there keep what obj has. */
+/* Read one row; fields that the row lacks keep their value in obj. */
 static void unpack_row(struct unpack *u, const struct col *cols, size_t n_cols, void *obj)
 {
 	uint32_t n = rec_get_array(u->r);
@@ -441,7 +442,7 @@ static void unpack_row(struct unpack *u, const struct col *cols, size_t n_cols, 
 	}
 }
 
-/* *n rows, each zero where nothing is said. */
+/* Read n rows, each zero where the record has no value. */
 static void *unpack_rows(struct unpack *u, const struct col *cols, size_t n_cols, size_t size,
 			 uint32_t *n)
 {
@@ -475,7 +476,7 @@ static struct gpuq_strlist unpack_list(struct unpack *u)
 	return (struct gpuq_strlist){ items, n };
 }
 
-/* Numbers below `below`, ascending where that is asked for. */
+/* Read numbers below `below`, ascending where requested. */
 static uint32_t *unpack_ints(struct unpack *u, uint32_t below, bool ascending, uint32_t *n)
 {
 	uint32_t *items;
@@ -489,7 +490,7 @@ static uint32_t *unpack_ints(struct unpack *u, uint32_t below, bool ascending, u
 	return items;
 }
 
-/* What the rest of an object's array holds that this release does not know. */
+/* Skip the rest of an object's array, which this release does not know. */
 static void skip_rest(struct unpack *u, uint32_t n, uint32_t known)
 {
 	for (uint32_t i = known; i < n && !u->r->bad; i++)
@@ -705,7 +706,7 @@ static void unpack_alloc(struct unpack *u,
 		add(u->s, &a);
 }
 
-/* As many objects as the next array has. */
+/* Read each object of the next array. */
 static void each(struct unpack *u, void (*one)(struct unpack *u))
 {
 	for (uint32_t n = rec_get_array(u->r); n > 0 && !u->r->bad; n--)

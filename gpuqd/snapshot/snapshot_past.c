@@ -1,7 +1,7 @@
 #include "gpuqd/snapshot/snapshot_past.h"
 #include "gpuqd/snapshot/snapshot_seal.h"
 
-/* Sealing: what jobs lost to claims of other queues. */
+/* Sealing: losses of jobs to claims of other queues. */
 
 static int cmp_loss(const void *ctx, uint32_t x, uint32_t y)
 {

@@ -1,4 +1,4 @@
-/* snapshot_past.h - what was lost in the past, in a snapshot that is sealed
+/* snapshot_past.h - past losses of jobs, in a snapshot being sealed
  *
  * Touches  memory only.
  * Used by  snapshot_seal.c.
@@ -8,7 +8,7 @@
 
 #include "gpuqd/snapshot/snapshot_build.h"
 
-/* snapshot_past.c: a step. */
+/* Seal the losses: a step of sealing, in snapshot_past.c. */
 int snapshot_seal_losses(struct seal *w);
 
 #endif

@@ -14,7 +14,7 @@
 #include "gpuqd/snapshot/snapshot_devices.h"
 #include "gpuqd/util/sort.h"
 
-/* The order of n items under cmp in *order, and where each went in *map. */
+/* Sort n items by cmp: their order in *order, and the new position of each in *map. */
 int snapshot_seal_sorted(struct seal *w, uint32_t n, sort_cmp_fn cmp, const void *ctx,
 			 uint32_t **order, uint32_t **map)
 {
@@ -33,7 +33,7 @@ int snapshot_seal_sorted(struct seal *w, uint32_t n, sort_cmp_fn cmp, const void
 	return 0;
 }
 
-/* Bring a malloc'ed table into that order. */
+/* Permute a malloc'ed table into that order. */
 int snapshot_seal_permute(struct seal *w, void *table, uint32_t n, size_t size,
 			  const uint32_t *order)
 {
@@ -95,7 +95,7 @@ static int cmp_queue(const void *ctx, uint32_t x, uint32_t y)
 	return c ? c : strcmp(q[x].name, q[y].name);
 }
 
-/* Find parents by name, refuse circles, count depths. */
+/* Find parents by name, refuse cycles, count depths. */
 static int link_queues(struct seal *w)
 {
 	struct snapshot *s = w->s;
@@ -141,14 +141,14 @@ static int link_queues(struct seal *w)
 
 static void resolve_quotas(struct snapshot *s)
 {
-	/* Parents stand before children, so that backwards is from the leaves up. */
+	/* Parents precede children, so that backwards is from the leaves up. */
 	for (uint32_t q = s->n_queues; q-- > 0;) {
 		struct snap_share *own = &s->shares[q * s->n_res];
 		const uint32_t p = s->queues[q].parent;
 
 		for (uint32_t r = 0; r < s->n_res; r++) {
-			/* What children added so far stands in `shared`. A leaf's cpu and
-			 * memory are not counted unless somebody says so. */
+			/* The children's sum so far is in `shared`. A leaf's cpu and memory are not
+			 * counted unless the site sets a quota. */
 			if (own[r].quota == SNAP_AUTO)
 				own[r].quota = r >= s->n_flavors && s->queues[q].n_children == 0 &&
 							       own[r].shared == 0
@@ -163,7 +163,7 @@ static void resolve_quotas(struct snapshot *s)
 	}
 }
 
-/* What all flavors together may not pass, none of them may. */
+/* Apply the limit over all flavors to each flavor. */
 static void resolve_limits(struct snapshot *s)
 {
 	for (uint32_t q = 0; q < s->n_queues; q++)
@@ -262,7 +262,7 @@ static int add_key(struct seal *w, struct intern *keys, const char *key)
 	return 0;
 }
 
-/* The labels that requests and topology levels speak of. */
+/* Collect the labels that requests and topology levels name. */
 static int collect_keys(struct seal *w)
 {
 	struct snapshot *s = w->s;
@@ -391,7 +391,7 @@ static int seal_classes(struct seal *w)
 	return rc;
 }
 
-/* ---- the calendar ---- */
+/* ---- reservations ---- */
 
 static int cmp_reservation(const void *ctx, uint32_t x, uint32_t y)
 {

@@ -1,4 +1,4 @@
-/* snapshot_seal.h - the tables of a snapshot, put in order
+/* snapshot_seal.h - sorting the tables of a snapshot
  *
  * Touches  memory only.
  * Used by  snapshot_*.c.
@@ -8,11 +8,11 @@
 
 #include "gpuqd/snapshot/snapshot_build.h"
 
-/* The order of n items under cmp in *order, and where each went in *map. */
+/* Sort n items by cmp: their order in *order, and the new position of each in *map. */
 int snapshot_seal_sorted(struct seal *w, uint32_t n, sort_cmp_fn cmp, const void *ctx,
 			 uint32_t **order, uint32_t **map);
 
-/* Bring a malloc'ed table into that order. table is the address of its pointer. */
+/* Permute a malloc'ed table into that order. table is the address of its pointer. */
 int snapshot_seal_permute(struct seal *w, void *table, uint32_t n, size_t size,
 			  const uint32_t *order);
 int snapshot_seal_calendar(struct seal *w);

@@ -15,10 +15,10 @@
 #include "gpuqd/devices/sharing.h"
 #include "libgpuq/units.h"
 
-/* Of jobs that are alike so many stand by themselves in a snapshot for a question. */
+/* Equivalent jobs that have entries of their own in a snapshot for a question. */
 #define QUESTION_ALIKE 256
 
-/* What the model's objects became in the snapshot under construction. */
+/* State of building a snapshot from the model. */
 struct taking {
 	const struct model *m;
 	struct snapshot *s;
@@ -28,10 +28,11 @@ struct taking {
 	const char **flavors;
 	struct snap_caps *caps;
 	struct gpuq_arena mem;
-	bool spread; /* some pool does */
-	bool *packs; /* by flavor: some node of it is in a pool that fills its nodes */
-	int64_t gpushare_bytes; /* memory of the largest device that is shared by memory; 0 none */
-	bool few; /* of jobs that are alike `most` are shown by themselves; false: all */
+	bool spread; /* some pool spreads */
+	bool *packs; /* by flavor: some node of it is in a pool that packs its nodes */
+	int64_t gpushare_bytes; /* memory of the largest device that is shared by memory; 0 =
+				 * none */
+	bool few; /* only `most` of equivalent jobs have entries of their own; false: all */
 	uint32_t most;
 	enum alike_reader reader;
 	const struct snapshot_more *more; /* NULL = the model knows all */
@@ -53,7 +54,7 @@ static uint32_t flavor_ix(struct taking *t, const char *name)
 	return SNAP_NONE;
 }
 
-/* Flavors of the site in its order, `default` last. Handles count from 0. */
+/* Add the flavors of the site in its order, `default` last. Handles count from 0. */
 static void take_flavors(struct taking *t)
 {
 	uint32_t n = 0;
@@ -81,7 +82,7 @@ static int64_t milli(int64_t devices)
 	return devices == GPUQ_UNLIMITED ? devices : devices * SNAP_MILLI;
 }
 
-/* Who is owed devices waits no longer than this for those who may run on. */
+/* Bound the time for which running jobs are protected from a claim within quota. */
 static int64_t shield(int64_t us)
 {
 	return us < POLICY_SHIELD_MAX_US ? us : POLICY_SHIELD_MAX_US;
@@ -136,7 +137,7 @@ static bool pool_spreads(const struct model *m, const char *pool)
 	return false;
 }
 
-/* A job is spread where every pool that it may come to is. */
+/* True if the job is spread: every pool that it may run in is. */
 static bool spreads(const struct taking *t, const struct request_spec *spec)
 {
 	bool any = false;
@@ -153,7 +154,7 @@ static bool spreads(const struct taking *t, const struct request_spec *spec)
 	return any;
 }
 
-/* Memory of the largest device that is shared by memory. */
+/* Return the memory of the largest device that is shared by memory. */
 static int64_t largest_shared(const struct model *m)
 {
 	int64_t most = 0;
@@ -227,8 +228,8 @@ static void take_node(struct taking *t, const struct node *n, uint32_t *handle)
 	*handle = snapshot_add_node(t->s, &sn);
 }
 
-/* Units of memory fill a device to the last one: three thirds must be no more than one, which
- * thousandths rounded up are. The memory itself is counted beside them. */
+/* Round the part of a memory request down: three thirds must be no more than one device, which
+ * thousandths rounded up are. The memory itself is counted as well. */
 static void round_down(const struct taking *t, const struct gpuq_group *g, struct snap_group *out)
 {
 	int64_t part;
@@ -240,7 +241,7 @@ static void round_down(const struct taking *t, const struct gpuq_group *g, struc
 	out->gpu_part_milli = part > 0 ? (int32_t)part : 1;
 }
 
-/* Not on nodes that cannot hand out what it asks for: in each of its terms. */
+/* Exclude nodes that cannot share devices in the way requested: in each of its terms. */
 static void bar_sharing(struct taking *t, const struct gpuq_group *g, struct snap_group *out)
 {
 	const char *const *barred = sharing_barred(g);
@@ -270,7 +271,7 @@ static void bar_sharing(struct taking *t, const struct gpuq_group *g, struct sna
 	out->n_required = terms ? (uint32_t)n : 0;
 }
 
-/* of: the request that it is the spec of; NULL = a guest's. */
+/* Add a request. of: the request that it is the spec of; NULL = a guest's. */
 static uint32_t take_request(struct taking *t, const struct request_spec *spec,
 			     const struct request *of)
 {
@@ -311,7 +312,7 @@ static uint32_t take_request(struct taking *t, const struct request_spec *spec,
 	return snapshot_add_request(t->s, &sr);
 }
 
-/* The first of those that decide: "afterok:17". */
+/* Return the first deciding dependency: "afterok:17". */
 static const char *dependency(struct taking *t, const struct job *j, bool never)
 {
 	const struct dep *d = j->deps->items, *end = d + j->deps->n;
@@ -374,7 +375,7 @@ static void take_allocs(struct taking *t, const struct job *j, uint32_t job)
 	}
 }
 
-/* Places that it was nominated. All of its nodes are there: carry_out_renounce_lost(). */
+/* Add the nominated placement. All of its nodes are there: carry_out_renounce_lost(). */
 static void take_promise(struct taking *t, const struct job *j, uint32_t job)
 {
 	for (uint32_t i = 0; i < j->life->promise->n_pods; i++) {
@@ -395,7 +396,7 @@ static void take_promise(struct taking *t, const struct job *j, uint32_t job)
 	}
 }
 
-/* Waiting counts from when nothing but others stood in its way. */
+/* Pending time counts from when only other jobs were in its way. */
 static int64_t eligible_since(const struct job *j)
 {
 	int64_t since = j->eligible_us, first = INT64_MAX, last = 0;
@@ -413,7 +414,7 @@ static int64_t eligible_since(const struct job *j)
 	return last > since ? last : since;
 }
 
-/* first: of others that are like it and stand behind it. Returns its handle. */
+/* Add a job and return its handle. first: it stands for equivalent jobs behind it. */
 static uint32_t take_job(struct taking *t, const struct job *j, bool first)
 {
 	static const struct snap_range only = { 0, 0, 1 };
@@ -501,8 +502,8 @@ static uint32_t take_job(struct taking *t, const struct job *j, bool first)
 	return job;
 }
 
-/* Enough of those that are like it stand by themselves: it stands in the entry behind them.
- * There all are younger than any before them; who is not stands by himself. */
+/* True if the job goes into the shared entry, since enough equivalent jobs have entries of their
+ * own. Every job in it is younger than all before it; one that is not has an entry of its own. */
 static bool stands_behind(struct taking *t, struct job *j)
 {
 	struct alike *like = j->state == GPUQ_JOB_PENDING ? equivalent_of(t->m, j) : NULL;
@@ -528,7 +529,7 @@ static bool stands_behind(struct taking *t, struct job *j)
 		a->n_shown++;
 		return false;
 	}
-	/* Those behind it stand in an entry of their own. */
+	/* Jobs behind it get an entry of their own. */
 	if (j->alone) {
 		a->n_rest = 0;
 		return false;
@@ -551,7 +552,7 @@ static void take_jobs(struct taking *t)
 			take_job(t, j, false);
 }
 
-/* A job that is not there, as it would stand in line. */
+/* Add a job that was not submitted, as if it were pending. */
 static void take_guest(struct taking *t, const struct start_guest *g, uint32_t id)
 {
 	const struct gpuq_spec *spec = g->spec;
@@ -594,7 +595,7 @@ static void take_guest(struct taking *t, const struct start_guest *g, uint32_t i
 	snapshot_add_job(t->s, &sj);
 }
 
-/* What the snapshot is made of before anything that changes as jobs come and go. */
+/* Add the parts of the snapshot that do not change as jobs come and go. */
 static bool take_begin(struct taking *t)
 {
 	struct snap_config config;
@@ -622,7 +623,7 @@ static void take_config(struct taking *t)
 		t->spread |= p->placement == SITE_PLACEMENT_SPREAD;
 }
 
-/* Where those begin that are not in the snapshot yet: new ones stand behind all others. */
+/* Return the first request that is not in the snapshot yet: new ones follow all others. */
 static struct request *first_left(const struct taking *t)
 {
 	struct request *last = t->early_at ? request_find(&t->m->requests, t->early_at) : NULL;
@@ -716,7 +717,7 @@ int snapshot_take_few(const struct model *m, int64_t now_us, uint32_t most, stru
 	return take(&t, NULL, 0, packed, out, err);
 }
 
-#define EARLY_LEAST 2048 /* requests that are worth it */
+#define EARLY_LEAST 2048 /* number of requests that makes it worthwhile */
 
 struct snapshot_early {
 	struct taking t;
@@ -742,7 +743,7 @@ struct snapshot_early *snapshot_early_begin(const struct model *m)
 
 bool snapshot_early_go_on(struct snapshot_early *e, uint32_t most)
 {
-	/* Where the last one has gone, those that are in it are passed over from the beginning. */
+	/* Where the last one has gone, the search skips the added ones from the beginning. */
 	struct request *r = first_left(&e->t);
 
 	for (; r && most > 0; r = r->next) {
@@ -771,7 +772,7 @@ int snapshot_take_late(struct snapshot_early *e, const struct model *m, int64_t 
 {
 	struct taking t;
 
-	/* What a part of a device is depends on the nodes. */
+	/* The thousandths of a memory request depend on the nodes. */
 	if (!e || e->t.gpushare_bytes != largest_shared(m)) {
 		snapshot_early_drop(e);
 		return snapshot_take_few(m, now_us, most, packed, out, err);

@@ -5,7 +5,7 @@
 #include "gpuqd/util/recur.h"
 #include "gpuqd/util/walltime.h"
 
-/* Those that it names; without names and an amount, those of its pool. */
+/* Collect the nodes that it names; without names and an amount, those of its pool. */
 static uint32_t take_nodes(const struct model *m, const struct site_reservation *in,
 			   uint32_t *nodes)
 {
@@ -54,7 +54,7 @@ static void take(const struct model *m, const struct site_reservation *in, int64
 		return;
 	for (size_t i = 0; i < in->users.n; i++)
 		users[r.n_users++] = snapshot_user(s, in->users.items[i]);
-	/* A queue that is gone leaves the reservation to nobody. */
+	/* Without its queue the reservation has no owner. */
 	r.maintenance = site_reservation_has(in, "maintenance") || (in->queue && !q) ||
 			(!in->queue && in->users.n == 0);
 	snapshot_add_reservation(s, &r);

@@ -1,4 +1,4 @@
-/* snapshot_take_calendar.h - the site's reservations, as a cycle is told of them
+/* snapshot_take_calendar.h - the site's reservations, as a cycle sees them
  *
  * Owns     nothing. Touches memory only.
  * Used by  snapshot_take.c alone.
@@ -9,8 +9,9 @@
 #include "gpuqd/state/model.h"
 #include "gpuqd/snapshot/snapshot.h"
 
-/* After nodes and queues, whose handles are in node.snap_ix and queue_of (by queue ix).
- * One that is over, or speaks of nodes alone of which none is known, is left out. */
+/* Add the reservations after nodes and queues, whose handles are in node.snap_ix and queue_of (by
+ * queue ix). A reservation that is over, or that has only nodes of which none is known, is left
+ * out. */
 void snapshot_add_calendar(const struct model *m, int64_t now_us, const uint32_t *queue_of,
 			   struct snapshot *s);
 

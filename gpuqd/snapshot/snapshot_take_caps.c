@@ -8,10 +8,10 @@
 #include "libgpuq/units.h"
 
 #define MILLI_MOST (INT64_MAX / 1000)
-/* More than all other terms of a place in the line: who is out of budget comes last. */
+/* More than all other terms of the priority: a job whose user is out of budget ranks last. */
 #define OUT_OF_BUDGET (INT64_C(1) << 60)
 
-/* By what they are about; strings and queues of the model are told apart by address. */
+/* Caps by their subject; strings and queues of the model are compared by address. */
 struct known {
 	UT_hash_handle hh;
 	struct {
@@ -27,7 +27,7 @@ struct snap_caps {
 	struct gpuq_arena *mem;
 	struct known *caps, *sets;
 	int64_t now_us;
-	bool any; /* something is limited at all */
+	bool any; /* there is a limit of any kind */
 };
 
 static bool limits(const struct site_cap *c)
@@ -107,7 +107,7 @@ struct adding {
 	bool demoted;
 };
 
-/* about, user: what tells the cap from others. */
+/* Add a cap. about, user: the key of the cap. */
 static void add(struct adding *x, const void *about, const char *user, const struct snap_cap *cap)
 {
 	struct known *k;
@@ -133,7 +133,7 @@ static void add_jobs_and_gpus(struct adding *x, const void *about, const char *u
 	add(x, about, user, &cap);
 }
 
-/* A soft one is used up while jobs of its user run. */
+/* Note when a soft budget is exhausted while jobs of its user run. */
 static void wake_when_used_up(const struct snap_caps *c, const struct queue *q, const char *user,
 			      int64_t left_ms)
 {
@@ -211,7 +211,7 @@ void snapshot_caps_fill(struct snap_caps *c, const struct queue *q, const char *
 		out->charge_milli = how->usage_factor_milli;
 	if (!c->any)
 		return;
-	/* Jobs of a user, a queue and a qos count against the same. */
+	/* Jobs of one user, queue and qos count against the same caps. */
 	user = known_user ? known_user : user;
 	qos = known_qos ? known_qos : qos;
 	k = look(c, &c->sets, q, user, qos, &fresh);

@@ -13,13 +13,13 @@
 
 struct snap_caps;
 
-/* NULL: no memory. Lives in mem. */
+/* Return the caps, which live in mem. NULL: no memory. */
 struct snap_caps *snapshot_caps_new(const struct model *m, struct snapshot *s, int64_t now_us,
 				    struct gpuq_arena *mem);
 void snapshot_caps_done(struct snap_caps *c);
 
-/* What a job of that queue, user and qos counts against, and whether a soft budget of its
- * user is used up: then it stands behind all others of its queue. */
+/* Fill in the caps that a job of that queue, user and qos counts against, and whether a soft budget
+ * of its user is exhausted: then the job ranks behind all others of its queue. */
 void snapshot_caps_fill(struct snap_caps *c, const struct queue *q, const char *user,
 			const char *qos, struct snap_job *out);
 

@@ -1,11 +1,11 @@
-/* snapshot_take_more.h - what a scenario says beyond what a site and a job file can
+/* snapshot_take_more.h - settings of a scenario that a site and a job file lack
  *
  * Owns     the struct only.
  * Touches  memory only.
- * Used by  gpuqd/sim (scenarios that begin where gpuqd would never have come).
+ * Used by  gpuqd/sim (scenarios that begin in states that gpuqd never reaches).
  *
  * Each function sees an object as the model gave it, before it enters the snapshot, and may
- * change it. It adds what stands in a file, and decides nothing. Any may be NULL.
+ * change it. It adds settings of a file, and decides nothing. Any may be NULL.
  */
 #ifndef GPUQD_SNAPSHOT_SNAPSHOT_TAKE_MORE_H
 #define GPUQD_SNAPSHOT_SNAPSHOT_TAKE_MORE_H
@@ -25,7 +25,7 @@ struct snapshot_more {
 	void *arg;
 };
 
-/* As snapshot_take(), of m and of what more knows. */
+/* As snapshot_take(), of m and the additions of more. */
 int snapshot_take_with(const struct model *m, int64_t now_us, const struct snapshot_more *more,
 		       struct snapshot **out, struct gpuq_err *err);
 

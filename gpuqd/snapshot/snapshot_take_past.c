@@ -9,7 +9,7 @@
 #define AVOID_NARROW_US (60 * GPUQ_US_PER_S)
 #define HOUR_US (3600 * GPUQ_US_PER_S)
 #define DAY_US (24 * HOUR_US)
-#define CLAIMS_MOST 1024 /* of the last hour that are told apart: far above any bound on them */
+#define CLAIMS_MOST 1024 /* distinct ones in the last hour: far above any bound on them */
 
 const uint32_t *snapshot_claims(const struct model *m, int64_t now_us, struct gpuq_arena *mem)
 {
@@ -28,7 +28,7 @@ const uint32_t *snapshot_claims(const struct model *m, int64_t now_us, struct gp
 			const struct eviction *e = &j->life->evictions[i];
 
 			if (e->at_us <= now_us - HOUR_US)
-				break; /* in order of time */
+				break; /* in chronological order */
 			if (e->cause != GPUQ_CAUSE_RECLAIM ||
 			    strcmp(e->rule, gpuq_rule_word(GPUQ_RULE_RECLAIM_QUOTA)) == 0)
 				continue;
@@ -66,7 +66,7 @@ void snapshot_losses(const struct snap_past *t, struct snapshot *s)
 					       .by = { 0, -1 } };
 
 			if (e->at_us <= t->now_us - HOUR_US)
-				break; /* in order of time */
+				break; /* in chronological order */
 			if (e->cause != GPUQ_CAUSE_RECLAIM || !by ||
 			    sscanf(e->by, "%" SCNu32 "_%" SCNd32, &l.by.id, &l.by.index) < 1)
 				continue;
@@ -86,8 +86,8 @@ static bool is_avoided(const struct job *j, const struct node *n, int64_t now_us
 	return false;
 }
 
-/* Could nodes like this one, but none that failed it, do now what the job asks? Else it takes
- * what there is. */
+/* True if nodes like this one, none of which failed the job, could meet its request now. Otherwise
+ * it takes any node. */
 static bool has_others(const struct snap_past *t, const struct job *j, const struct node *like)
 {
 	const struct request_spec *spec = &j->request->spec;
@@ -115,8 +115,8 @@ static bool has_others(const struct snap_past *t, const struct job *j, const str
 	return false;
 }
 
-/* Where it may stand is narrowed by itself: that others would do is not known by their
- * devices alone. The node is kept off for a moment only. */
+/* True if the job itself restricts its nodes: the devices of other nodes do not show whether these
+ * would do. The node is then avoided only briefly. */
 static bool is_narrow(const struct job *j)
 {
 	const struct request_spec *spec = &j->request->spec;
@@ -169,7 +169,7 @@ int64_t snapshot_avoided_end(const struct model *m, int64_t now_us)
 	return next;
 }
 
-/* What it lost, to whom, and how often of late. */
+/* Fill in its evictions: the loss, the claimant's queue, and how often recently. */
 static void take_evictions(const struct snap_past *t, const struct job *j, struct snap_job *sj)
 {
 	for (uint32_t i = 0; i < j->life->n_evictions; i++) {
@@ -200,8 +200,8 @@ void snapshot_past_fill(const struct snap_past *t, const struct job *j, struct s
 		      (j->life->leave_cause == GPUQ_CAUSE_REQUEUE ||
 		       (j->wish->requeue && j->life->leave_cause != GPUQ_CAUSE_LIMIT &&
 			j->life->leave_cause != GPUQ_CAUSE_IDLE));
-	/* A job of which some pods have ended well does not grow any more; the pods that it
-	 * lacks look as if it had shrunk. */
+	/* A job of which some pods have succeeded no longer grows; its missing pods would look like
+	 * a shrink. */
 	sj->shrunk_us = j->state == GPUQ_JOB_COMPLETING ? t->now_us : j->life->shrunk_us;
 	if (j->wish->checkpoint_every_us > 0 && j->life->start_us &&
 	    t->now_us - j->life->start_us >= j->wish->checkpoint_every_us)

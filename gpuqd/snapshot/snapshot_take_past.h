@@ -1,4 +1,4 @@
-/* snapshot_take_past.h - what jobs and queues lost to others of late, for the snapshot
+/* snapshot_take_past.h - recent preemptions of jobs and queues, for the snapshot
  *
  * Owns     nothing.
  * Touches  memory only.
@@ -10,7 +10,7 @@
 #include "gpuqd/state/model.h"
 #include "gpuqd/snapshot/snapshot.h"
 
-/* What the functions below stand on. */
+/* Inputs of the functions below. */
 struct snap_past {
 	const struct model *m;
 	int64_t now_us;
@@ -18,19 +18,18 @@ struct snap_past {
 	struct gpuq_arena *mem;
 };
 
-/* By queue ix: how often others took what it, or one below it, had beyond its guarantee in
- * the last hour; each claim once, however many left for it. NULL = no memory. */
+/* Count, by queue ix, how often others reclaimed what the queue, or one below it, had beyond its
+ * guarantee in the last hour; each claim once, however many victims it had. NULL = no memory. */
 const uint32_t *snapshot_claims(const struct model *m, int64_t now_us, struct gpuq_arena *mem);
 
-/* Who had to leave for which claim of another queue in the last hour, at most
- * SNAP_LOSSES_MOST. */
+/* Add the jobs preempted for claims of other queues in the last hour, at most SNAP_LOSSES_MOST. */
 #define SNAP_LOSSES_MOST 4096
 void snapshot_losses(const struct snap_past *t, struct snapshot *s);
 
-/* When the next job that waits stops avoiding a node; GPUQ_UNLIMITED = none does. */
+/* Return when the next pending job stops avoiding a node; GPUQ_UNLIMITED = never. */
 int64_t snapshot_avoided_end(const struct model *m, int64_t now_us);
 
-/* Everything of that kind that a snapshot says of a job. Nodes have their handles. */
+/* Fill in all past losses that a snapshot has of a job. Nodes have their handles. */
 void snapshot_past_fill(const struct snap_past *t, const struct job *j, struct snap_job *sj);
 
 #endif

@@ -4,9 +4,9 @@
 #include "gpuqd/util/amount.h"
 #include "libgpuq/units.h"
 
-/* Where nothing is forgotten, past use is measured by what the cluster gives in a month. */
+/* Without decay, past usage is measured against the cluster's capacity in a month. */
 #define WINDOW_US (30 * 24 * 3600 * GPUQ_US_PER_S)
-/* Of a half-life: usage changes by a third of a percent in one. */
+/* Steps of a half-life: usage changes by a third of a percent in one. */
 #define STEPS 256
 #define STEP_LEAST_US (60 * GPUQ_US_PER_S)
 
@@ -19,7 +19,7 @@ static bool add_to_queues(void *arg, struct queue *q, const char *user, usage_q3
 	return true;
 }
 
-/* Devices that are there, whether they are well or not: use is measured by them. */
+/* Return the devices that are present, healthy or not: usage is measured against them. */
 static int64_t cluster_milli(const struct model *m)
 {
 	int64_t n = 0;

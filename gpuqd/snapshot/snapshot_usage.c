@@ -3,7 +3,7 @@
 #include "gpuqd/snapshot/snapshot_build.h"
 #include "gpuqd/snapshot/snapshot_seal.h"
 
-/* Sealing: what users have used in queues, and which budgets are used up. */
+/* Sealing: usage of users in queues, and which budgets are exhausted. */
 
 static int cmp_usage(const void *ctx, uint32_t x, uint32_t y)
 {
@@ -14,7 +14,7 @@ static int cmp_usage(const void *ctx, uint32_t x, uint32_t y)
 	return c ? c : sort_i64(a->user, b->user);
 }
 
-/* A soft budget that is used up lowers the standing of everything below it. */
+/* Propagate exhausted soft budgets: each lowers the entitlement of every queue below it. */
 static void seal_budgets(struct snapshot *s)
 {
 	for (uint32_t i = 0; i < s->n_queues; i++) {

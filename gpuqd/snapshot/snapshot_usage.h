@@ -1,4 +1,4 @@
-/* snapshot_usage.h - the usage of users, in a snapshot that is sealed
+/* snapshot_usage.h - the usage of users, in a snapshot being sealed
  *
  * Touches  memory only.
  * Used by  snapshot_seal.c.

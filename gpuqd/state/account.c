@@ -7,8 +7,8 @@
 #include "gpuqd/util/civil.h"
 #include "libgpuq/units.h"
 
-/* One of two books (the other: accounting.c). Accounts: what counts for fair shares and
- * for budgets that fade; they know what runs, too. */
+/* One of two books (the other: accounting.c). Accounts: usage for fair shares and for budgets that
+ * decay; they include running jobs. */
 
 #define FORGOTTEN ((usage_q32)1 << 22) /* a thousandth of a GPU-second */
 
@@ -72,7 +72,7 @@ static void account_drop(struct model *m, struct account *a)
 	free(a);
 }
 
-/* Of a user, not of a budget. */
+/* True for a user's account, false for a budget's. */
 static bool account_is_users(const struct account *a)
 {
 	char user[CHANGE_KEY_BYTES_MAX];
@@ -81,7 +81,7 @@ static bool account_is_users(const struct account *a)
 	return *user != '\0';
 }
 
-/* Of one user's part of a budget. */
+/* True for one user's part of a budget. */
 static bool account_is_purse(const struct account *a)
 {
 	char owner[CHANGE_KEY_BYTES_MAX];
@@ -137,12 +137,12 @@ static void change_account(struct model *m, const unsigned char *key, size_t n, 
 		usage_begin(&a->a, milli, at_us, now_us, half_life_us);
 		return;
 	}
-	/* More than was begun is not given back: it began before there were accounts. */
+	/* No more is released than was begun: the rest began before there were accounts. */
 	usage_end(&a->a, a->a.rate_milli < milli ? a->a.rate_milli : milli, at_us, now_us,
 		  half_life_us);
 }
 
-/* What its user has of such a budget alone. */
+/* Write the key of the user's own part of such a budget. */
 static size_t purse_key(unsigned char *key, const struct queue *q, const struct job *j)
 {
 	return change_key_strs(key, q->name, "", j->life->flavor, j->qos, j->user, NULL);
@@ -165,7 +165,7 @@ static void change_budget(struct model *m, const struct queue *q, const struct p
 	n = change_key_strs(key, q->name, "", p->job->life->flavor, p->job->qos, NULL);
 
 	HASH_FIND(hh, m->accounts, key, n, a);
-	/* It began when accounts of budgets did not tell one qos from another. */
+	/* It began when accounts of budgets did not distinguish qos. */
 	if (what == ENDS && (!a || a->a.rate_milli < p->gpus_milli))
 		n = change_key_strs(key, q->name, "", p->job->life->flavor, "", NULL);
 	change_account(m, key, n, what, p->gpus_milli, at_us, now_us, budget_half_life(q));
@@ -187,7 +187,7 @@ static void change_accounts(struct model *m, const struct pod *p, enum turn what
 			change_budget(m, q, p, what, at_us, now_us);
 }
 
-/* Pods that run now, in the budgets of the queues above them. */
+/* Begin or end the use of running pods in the decaying budgets above them. */
 static void change_running(struct model *m, enum turn what, int64_t now_us)
 {
 	const struct pod *p;

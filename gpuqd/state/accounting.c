@@ -9,12 +9,12 @@
 #include "gpuqd/util/fixed.h"
 #include "libgpuq/units.h"
 
-/* The book of days: what pods were charged once they had ended, and what devices were lost
- * to. Every amount is thousandths of devices x us / 1000, rounded down over the whole of an
- * interval; the days that it touches add up to it exactly. A pod's days are also written
- * down one by one (TABLE_CHARGE), so that a report may begin at any instant. */
+/* The book of days: charges of pods that have ended, and the devices lost to each cause. Every
+ * amount is thousandths of devices x us / 1000, rounded down over the whole of an interval; the
+ * days of the interval add up to it exactly. A pod's days are also recorded one by one
+ * (TABLE_CHARGE), so that a report may begin at any instant. */
 
-#define PROMISED_RECORDS_MAX 32 /* instants at which its devices came free that are told apart */
+#define PROMISED_RECORDS_MAX 32 /* distinct instants at which its devices became free */
 #define STRAND_CORE_MILLI 1000
 #define STRAND_MEMORY_BYTES (INT64_C(1) << 30)
 
@@ -109,7 +109,7 @@ static void charge_day(struct model *m, const struct spell *s, enum charge kind,
 	}
 }
 
-/* Every day is charged its own part. */
+/* Charge each day its own part. */
 static void charge_spell(struct model *m, const struct spell *s, enum charge kind, int64_t from_us,
 			 int64_t to_us)
 {
@@ -142,7 +142,7 @@ static struct spell spell_of(const struct model *m, const struct job *j, const s
 
 /* ---- a pod's own record ---- */
 
-/* When all pods of its attempt ran, as far as this one is concerned; 0 = not yet. */
+/* Return when all pods of its attempt ran, as far as this one shows; 0 = not yet. */
 static int64_t ran_us(const struct pod *p)
 {
 	const int64_t all = p->attempt == p->job->attempt ? p->job->life->start_us : p->start_us;
@@ -152,7 +152,7 @@ static int64_t ran_us(const struct pod *p)
 	return all > p->start_us ? all : p->start_us;
 }
 
-/* Devices that lay idle beside it, on the average. */
+/* Return the average number of devices stranded beside it. */
 static int64_t strand_milli(const struct pod *p, int64_t to_us)
 {
 	const int64_t us = p->node->strand_us - p->strand_from_us, dt = to_us - p->placed_us;
@@ -228,9 +228,9 @@ void accounting_charge_pod_ended(struct model *m, struct pod *p, int64_t end_us)
 			p->node->devices[p->devices[i]].freed_us = end_us;
 }
 
-/* ---- what is lost with an attempt ---- */
+/* ---- losses of an attempt ---- */
 
-/* Since when what a pod did is lost; 0 = nothing is. */
+/* Return since when a pod's work is lost; 0 = none is. */
 static int64_t lost_since(const struct job *j, const struct pod *p)
 {
 	const int64_t every = j->wish->checkpoint_every_us;
@@ -238,7 +238,7 @@ static int64_t lost_since(const struct job *j, const struct pod *p)
 		j->life->leave_us && j->life->leave_us < p->end_us ? j->life->leave_us : p->end_us;
 	int64_t from = j->life->start_us;
 
-	/* Told to leave, it saved itself in the time that it had asked for. */
+	/* Signalled, it saved itself within the grace period that it had requested. */
 	if (p->exit_code == JOB_EXIT_SAVED ||
 	    (p->exit_code == 0 && j->life->leave_us && j->wish->grace_us))
 		return 0;
@@ -276,7 +276,7 @@ void accounting_charge_attempt_lost(struct model *m, const struct job *j, enum g
 	}
 }
 
-/* ---- what waits ---- */
+/* ---- charges of pending jobs ---- */
 
 static bool is_taken(const struct node *n, uint16_t device)
 {
@@ -299,7 +299,7 @@ int64_t accounting_promised_since(const struct promise *p, const struct node *n,
 	return freed > p->at_us ? freed : p->at_us;
 }
 
-/* Since then, under a number that no pod has. */
+/* Mark charges since then, under a number that no pod has. */
 static void mark_waited(struct model *m, const struct job *j, const struct spell *s,
 			int64_t since_us, uint32_t number, const struct charged *c, uint32_t n)
 {
@@ -434,7 +434,7 @@ void accounting_charge_strand(struct model *m, struct node *n)
 
 void accounting_charge_grant(struct model *m, const char *queue, int64_t gpu_us)
 {
-	/* To the queue, wherever its jobs run. */
+	/* Grants belong to the queue, whatever cluster its jobs run on. */
 	const struct spell s = { .queue = queue, .user = "", .flavor = "", .cluster = "" };
 	struct usage *u = day_of(m, &s, clock_day(m, m->now_us));
 
@@ -449,7 +449,7 @@ int accounting_apply_expired(struct model *m, const struct event *ev, struct gpu
 	for (size_t i = 0; i < ev->charges.n; i++)
 		change_batch_put(&m->direct, TABLE_CHARGE, ev->charges.keys[i].bytes,
 				 ev->charges.keys[i].len, NULL, 0);
-	/* With the first of them: a day is read either record by record or as a whole. */
+	/* Set with the first of them: a day is read either record by record or as a whole. */
 	if (ev->charges.first_day > m->charges_from) {
 		m->charges_from = ev->charges.first_day;
 		m->meta_dirty = true;

@@ -7,8 +7,8 @@
 #include "gpuqd/site/price.h"
 #include "libgpuq/units.h"
 
-/* What budgets have left: the days of their period, or accounts that fade; with what was
- * granted, and with what runs. */
+/* The balance of budgets: the days of their period, or decaying accounts; with grants, and with
+ * running jobs. */
 
 int64_t budget_half_life(const struct queue *q)
 {
@@ -27,7 +27,7 @@ static int64_t scaled(int64_t us, int64_t milli)
 	return milli == 1000 ? us : us / 1000 * milli + us % 1000 * milli / 1000;
 }
 
-/* As budgets count what a job uses. */
+/* Scale device-us to the charge of a budget: by the qos' factor and the flavor's rate. */
 static int64_t billed(const struct model *m, const struct job *j, int64_t us)
 {
 	const struct site_qos *qos = site_qos_find(m->site, j->qos);
@@ -41,7 +41,7 @@ static bool is_grant(const struct usage *u)
 	return *u->user == '\0' && *u->flavor == '\0';
 }
 
-/* Count anew what pods that ended were charged since a day. */
+/* Recount the charges of ended pods since a day. */
 static void count_spent(const struct model *m, struct queue *top, int64_t from)
 {
 	top->spent_us = top->granted_us = 0;
@@ -57,7 +57,7 @@ static void count_spent(const struct model *m, struct queue *top, int64_t from)
 	top->spent_known = true;
 }
 
-/* Since when what was used counts; the day after the period. */
+/* Return the first day whose usage counts; *next: the day after the period. */
 static int64_t period_of(const struct model *m, const struct queue *q, int64_t now_us,
 			 int64_t *next)
 {
@@ -71,7 +71,7 @@ struct spending {
 	const struct model *m;
 	int64_t now_us;
 	struct spent *out; /* by ix */
-	int64_t *from_us; /* what runs counts from then on; INT64_MAX = it does not */
+	int64_t *from_us; /* running jobs count from then on; INT64_MAX = not at all */
 };
 
 static bool add_fading(void *arg, struct queue *q, const char *user, usage_q32 used)
@@ -83,7 +83,7 @@ static bool add_fading(void *arg, struct queue *q, const char *user, usage_q32 u
 	return true;
 }
 
-/* What ended, and since when what runs counts. True: it fades. */
+/* Look up the charges of ended pods, and since when running ones count. True: the budget decays. */
 static bool look_up(struct spending *s, struct queue *q)
 {
 	struct spent *out = &s->out[q->ix];

@@ -1,4 +1,4 @@
-/* The relation of ledger time and wall time, and what follows the wall clock. */
+/* The relation of ledger time and wall time, and state that depends on the wall clock. */
 #include "gpuqd/state/model_int.h"
 
 #include <stdio.h>

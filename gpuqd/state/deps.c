@@ -1,6 +1,6 @@
-/* Whom jobs wait for. What a live job still waits for is found by what that is: `awaited`
- * holds the first of all who wait for the same thing, the others follow it. Whoever ends does
- * not look at those who wait for somebody else. */
+/* Dependencies of jobs. The unmet dependencies of a live job are found by their subject: `awaited`
+ * holds the first of all on the same subject, the others follow it. The end of a job evaluates no
+ * dependency on another. */
 #include "gpuqd/state/model_int.h"
 #include "gpuqd/state/notify.h"
 
@@ -20,7 +20,7 @@ uint32_t deps_count(const struct job *j)
 	return j->deps ? j->deps->n : 0;
 }
 
-/* ---- who waits for the same ---- */
+/* ---- dependencies on the same subject ---- */
 
 static uint32_t hash_of(const void *item)
 {
@@ -42,7 +42,7 @@ static bool same(const struct dep *a, const struct dep *b)
 	return a->on.id == b->on.id && a->on.index == b->on.index;
 }
 
-/* The first that waits for the same as d does. */
+/* Return the first dependency on the same subject as d. */
 static struct dep *first_like(const struct model *m, const struct dep *d)
 {
 	struct dep *it;
@@ -65,7 +65,7 @@ static bool is_younger(const struct job *a, const struct job *b)
 	return a->key.id > b->key.id || (a->key.id == b->key.id && a->key.index > b->key.index);
 }
 
-/* As they came; singletons by age, the eldest first. */
+/* Link in order of arrival; singletons by age, the oldest first. */
 static void link_dep(struct model *m, struct dep *d)
 {
 	struct dep *first = first_like(m, d), *before;
@@ -140,7 +140,7 @@ void deps_like(struct model *m, struct job *j, const struct job *from)
 	deps_set(m, j, all);
 }
 
-/* ---- what comes true ---- */
+/* ---- dependencies that are met ---- */
 
 static bool dep_never(int type, enum gpuq_job_state state)
 {
@@ -170,7 +170,7 @@ static void ended(struct model *m, struct dep *d, enum gpuq_job_state state, int
 		notify_never(m, d->job);
 }
 
-/* Who waits for the end of just that. */
+/* Resolve dependencies on the end of exactly this job. */
 static void tell_end(struct model *m, struct job_key on, enum gpuq_job_state state, int64_t at_us)
 {
 	static const int types[] = { GPUQ_DEP_AFTER, GPUQ_DEP_AFTERANY, GPUQ_DEP_AFTEROK,
@@ -182,12 +182,13 @@ static void tell_end(struct model *m, struct job_key on, enum gpuq_job_state sta
 			ended(m, d, state, at_us);
 }
 
-/* aftercorr: an element of one array ended, and so may go its like in another. */
+/* Resolve aftercorr: an element of one array ended, so that the same element of another may
+ * start. */
 static void tell_likes(struct model *m, struct job_key on, enum gpuq_job_state state, int64_t at_us)
 {
 	struct dep *d, *next;
 
-	/* From then on that one goes its own way. */
+	/* That element is a job of its own from then on. */
 	DL_FOREACH(first_on(m, GPUQ_DEP_AFTERCORR, (struct job_key){ on.id, -1 }), d)
 		if (on.index >= 0 && d->job->array)
 			(void)job_array_split(m, d->job, on.index);
@@ -204,7 +205,7 @@ void deps_ended(struct model *m, struct job_key on, enum gpuq_job_state state, i
 	tell_likes(m, on, state, at_us);
 }
 
-/* Their likes hear of the end of the whole. */
+/* Resolve dependencies on the pending elements, which end with their array. */
 void deps_elements_ended(struct model *m, const struct job *master, enum gpuq_job_state state,
 			 int64_t at_us)
 {
@@ -238,11 +239,11 @@ int deps_apply_ended(struct model *m, const struct event *ev, struct gpuq_err *e
 	return 0;
 }
 
-/* ---- one of a name ---- */
+/* ---- singletons ---- */
 
-/* Does a job of the same owner and name that came before it still wait or run? Jobs of one
- * user stand in the order in which they came, and such jobs mostly came one after the other.
- * Before job `from` there are none. */
+/* True if an earlier job of the same owner and name is still pending or running. Jobs of one user
+ * are in order of arrival, and such jobs mostly arrived one after the other. There are none before
+ * job `from`. */
 static bool has_elder(const struct model *m, const struct job *j, uint32_t from)
 {
 	const struct job *first = index_of_user(m, j->user);
@@ -256,7 +257,7 @@ static bool has_elder(const struct model *m, const struct job *j, uint32_t from)
 	return false;
 }
 
-/* It waited for those before it, and they had all ended. */
+/* True if it was the next of its name: all jobs before it had ended. */
 static bool was_next(const struct job *j)
 {
 	for (uint32_t i = 0; i < deps_count(j); i++)
@@ -285,10 +286,10 @@ void deps_singletons(struct model *m, struct job *of, int64_t at_us)
 	struct dep *first = first_of_name(m, of), *d, *next;
 	uint32_t id;
 
-	/* Only the eldest of them can be the next: the others have it before them. */
+	/* Only the oldest of them can be the next: it precedes the others. */
 	if (!first || has_elder(m, first->job, was_next(of) ? of->key.id : 0))
 		return;
-	/* It, and what else there is of its array. */
+	/* Release it, and the rest of its array. */
 	id = first->job->key.id;
 	DL_FOREACH_SAFE(first, d, next) {
 		if (d->job->key.id != id)
@@ -297,7 +298,7 @@ void deps_singletons(struct model *m, struct job *of, int64_t at_us)
 	}
 }
 
-/* ---- what it comes to ---- */
+/* ---- the state of a job's dependencies ---- */
 
 bool deps_are_awaited(const struct job *j, int64_t now_us, bool *never)
 {

@@ -6,7 +6,7 @@
 #include "gpuqd/state/model.h"
 #include "gpuqd/state/model_int.h"
 
-/* It has never been placed, nor held up by anything. */
+/* True if it has never been placed, nor delayed by anything. */
 static bool is_untouched(const struct life *l)
 {
 	return l->n_evictions == 0 && !l->promise && !l->avoids && !l->blocked &&
@@ -49,7 +49,7 @@ struct alike *equivalent_of(const struct model *m, struct job *j)
 	if (j->alike || !is_plain(j))
 		return j->alike;
 	key = key_of(j);
-	/* Most are like the one before them. */
+	/* Most are like the previous one. */
 	if (j->prev && j->prev->alike && memcmp(&j->prev->alike->key, &key, sizeof(key)) == 0)
 		a = j->prev->alike;
 	else

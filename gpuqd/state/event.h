@@ -1,12 +1,12 @@
-/* event.h - what can happen
+/* event.h - the events that change the model
  *
- * Owns     the list of events and what each carries.
+ * Owns     the list of events and the data of each.
  * Touches  nothing.
  * Used by  flow/ (makes them), state/model (applies them), tests and replay.
  *
  * An event carries everything that its application needs: the time, random tokens,
  * chosen devices. Applying the same events to the same model gives the same model.
- * What an event points at is borrowed until model_apply() returns.
+ * Data that an event points at is borrowed until model_apply() returns.
  */
 #ifndef GPUQD_STATE_EVENT_H
 #define GPUQD_STATE_EVENT_H
@@ -22,8 +22,8 @@
 #include "libgpuq/names.h"
 #include "libgpuq/spec.h"
 
-/* X(symbol, word, stored, what applies it) - the last group is known, never stored. What
- * applies it returns 0, or leaves the model alone and says why it cannot be. */
+/* X(symbol, word, stored, apply function) - the events of the last group are never stored. The
+ * function returns 0, or leaves the model alone and reports why the event is not applicable. */
 #define EVENTS(X)                                                                                  \
 	X(JOB_SUBMITTED, "job.submitted", true, job_submit_apply)                                  \
 	X(JOB_UPDATED, "job.updated", true, job_submit_apply_update)                               \
@@ -104,17 +104,17 @@ struct gpuq_val;
 
 struct reason_fact {
 	enum gpuq_reason code;
-	const char *object; /* what stands in the way: a queue, a license, a job; "" none */
+	const char *object; /* the obstacle: a queue, a license, a job; "" = none */
 	enum gpuq_unit unit;
 	int64_t have,
-		need; /* devices and cores in thousandths, times in us; 0 0 when it has none */
+		need; /* devices and cores in thousandths, times in us; 0 0 where it has none */
 };
 
-/* What the devices of a running job did of late. */
+/* Recent utilization of the devices of a running job. */
 struct job_use {
 	struct job_key job;
 	enum idle_use use;
-	int32_t milli; /* on the average of those that were measured, 0 .. 1000 */
+	int32_t milli; /* average of the measured devices, 0 .. 1000 */
 };
 
 /* A key of TABLE_CHARGE. */
@@ -128,15 +128,15 @@ struct placed_pod {
 	const char *node;
 	const uint16_t *devices; /* ascending */
 	uint32_t n_devices;
-	int64_t gpus_milli; /* taken of each device x 1000 = whole */
+	int64_t gpus_milli; /* of each device x 1000 = whole */
 };
 
-/* A pod that the cluster has and the ledger did not know. */
+/* A pod of the cluster that the ledger did not know. */
 struct recovered_pod {
 	struct placed_pod place;
 	uint32_t index;
 	const char *uid;
-	int64_t cpu_milli, memory_bytes; /* that it takes */
+	int64_t cpu_milli, memory_bytes; /* of the pod */
 };
 
 struct event {
@@ -154,33 +154,33 @@ struct event {
 			const char *user, *queue, *qos;
 			uint32_t uid, gid;
 			int64_t time_limit_us; /* resolved; GPUQ_UNLIMITED */
-			const char *key; /* idempotency, NULL none; jobs of one call share it */
+			const char *key; /* idempotency, NULL = none; jobs of one call share it */
 			uint64_t key_hash; /* of the request */
-			int64_t lease_us; /* it outlives its client by that long; 0 = for ever */
-			/* Of scenarios: request_bytes only tell the request from others. It is
-			 * spec itself, which outlives the model; its gangs of one size are
-			 * kept for gang_repair as well. */
+			int64_t lease_us; /* how long it outlives its client; 0 = for ever */
+			/* True in scenarios: request_bytes only identify the request. The request
+			 * is spec itself, which outlives the model; its gangs of one size are kept
+			 * for gang_repair as well. */
 			bool as_written;
 		} submitted; /* job.id = model_next_job_id() */
-		struct { /* described anew: what runs keeps its pods */
+		struct { /* updated: running pods are kept */
 			const struct gpuq_spec *spec;
-			const void *spec_bytes; /* NULL: an element, what is stored stays */
+			const void *spec_bytes; /* NULL: an element; the stored spec stays */
 			size_t spec_len;
 			const void *request_bytes;
 			size_t request_len;
 			const char *queue, *qos, *who;
 			const char *changes; /* for people: "time=2h gpus=4" */
 			int64_t time_limit_us;
-			bool depends, begin, deadline; /* were changed */
+			bool depends, begin, deadline; /* whether they were changed */
 			bool as_written; /* as in submitted */
 		} updated;
 		int64_t nice; /* JOB_NICED */
-		struct { /* it waits though enough devices are free, as they lie apart */
+		struct { /* it is pending while enough devices are free, but fragmented */
 			const char *flavor;
-			int64_t milli; /* that it could have had; 0 = it is over */
+			int64_t milli; /* of those free devices; 0 = it is over */
 		} fragmented;
-		bool nothing_beside; /* JOB_NOTHING_BESIDE: its pods need nothing but themselves */
-		bool told; /* POD_LEAVING: by us, since its job, or its part in it, ends */
+		bool nothing_beside; /* JOB_NOTHING_BESIDE: no objects beside its pods */
+		bool told; /* POD_LEAVING: by gpuqd, since its job, or its part in it, ends */
 		int percent; /* JOB_TIME_PASSED: of its time limit; 50, 80 or 90 */
 		struct {
 			bool admin;
@@ -189,35 +189,35 @@ struct event {
 		struct {
 			const char *who;
 			bool admin;
-			const char *why; /* becomes the job's message; NULL none */
+			const char *why; /* becomes the job's message; NULL = none */
 		} cancel;
 		struct {
 			const char *token; /* 32 hex */
 			const char *flavor;
 			const struct placed_pod *pods; /* in order of pod index */
 			uint32_t n_pods;
-			int64_t yield_us; /* its places are somebody else's from then on; 0 = never */
-			int64_t time_limit_us; /* of the attempt, less than asked for; 0 = that */
+			int64_t yield_us; /* its places go to another job from then on; 0 = never */
+			int64_t time_limit_us; /* of the attempt, if shorter; 0 = as requested */
 		} placed; /* of an array: job.index is the element, split off here */
-		/* Places that are its own from now on, though others may still stand on them.
-		 * Stored with the evictions that make room there. A later one takes the place
-		 * of an earlier one. JOB_RENOUNCED (nothing more) gives them up. */
+		/* Places that are nominated for it, though others may still hold them. Stored with
+		 * the evictions that make room there. A later placement replaces an earlier one.
+		 * JOB_RENOUNCED (no data) gives it up. */
 		struct {
 			const char *flavor;
 			const struct placed_pod *pods;
 			uint32_t n_pods;
-			const struct job_key *victims; /* who leaves for it; may be none */
+			const struct job_key *victims; /* preempted for it; may be none */
 			uint32_t n_victims;
-			const char *rule; /* by which they leave; NULL or "" none */
+			const char *rule; /* of the preemption; NULL or "" none */
 			const char *why; /* the numbers behind it, one line; NULL or "" none */
 		} nominated; /* of an array: job.index is the element, split off here */
 		struct {
 			enum gpuq_cause cause;
-			const char *by, *rule; /* "" none; by: the job that it leaves for */
-			const char *by_queue; /* whose job that is; NULL or "" none */
+			const char *by, *rule; /* "" = none; by: the job that it is preempted for */
+			const char *by_queue; /* the queue of that job; NULL or "" none */
 			const char *why; /* the numbers behind it, one line; NULL or "" none */
-			int64_t grace_us; /* at most; -1 = what the job asked for */
-			/* JOB_SHRINK_ASKED: pod indexes of the attempt that leave, ascending */
+			int64_t grace_us; /* maximum; -1 = as the job requested */
+			/* JOB_SHRINK_ASKED: pod indexes of the attempt to remove, ascending */
 			const uint32_t *pods;
 			uint32_t n_pods;
 		} evict; /* and of JOB_SHRINK_ASKED */
@@ -237,8 +237,8 @@ struct event {
 			const char *message;
 		} ended;
 		struct {
-			enum gpuq_job_state state; /* how `job` ended, which left memory long ago */
-			int64_t start_us; /* it has not ended: since when it has started */
+			enum gpuq_job_state state; /* outcome of `job`, no longer in memory */
+			int64_t start_us; /* while it has not ended: when it started */
 		} dep;
 		struct {
 			const char *uid;
@@ -246,7 +246,7 @@ struct event {
 		struct {
 			int64_t start_us;
 		} started;
-		struct { /* POD_DEVICES: which it really has, ascending; as many as it was given */
+		struct { /* POD_DEVICES: its actual devices, ascending; as many as were allocated */
 			const int *items;
 			size_t n;
 		} devices;
@@ -254,15 +254,15 @@ struct event {
 			int64_t start_us, end_us; /* 0 = not known: the ledger's own times count */
 			int exit_code; /* -1 = it never ran */
 			enum pod_fault fault;
-			bool untold; /* the cluster had not told it to leave when it ended */
+			bool untold; /* it ended before the cluster signalled it */
 			const char *message;
 		} pod_ended;
 		struct {
 			int signal;
 			bool sent;
-			const char *message; /* why not */
+			const char *message; /* why it was not sent */
 		} signalled;
-		struct { /* CLOCK_SET: how ledger time and the clocks are related: base/clock.h */
+		struct { /* CLOCK_SET: the relation of ledger time and the clocks: base/clock.h */
 			const char *boot;
 			int64_t base_us, ahead_us;
 		} clock;
@@ -277,12 +277,12 @@ struct event {
 			int64_t fair_milli; /* of all flavors */
 		} share;
 		struct {
-			uint32_t highest; /* number of a job that anything in the cluster names */
-		} listed; /* RECOVERY_LISTED: all of the cluster has been seen once */
-		const char *by; /* RECOVERY_ENDED: an operator; "" by itself */
+			uint32_t highest; /* highest job number named by anything in the cluster */
+		} listed; /* RECOVERY_LISTED: the whole cluster has been seen once */
+		const char *by; /* RECOVERY_ENDED: an operator; "" = by itself */
 		struct {
-			/* JOB_SUBMITTED of a job that is not known, with at_us of its submission;
-			 * NULL: the job is known, and these are pods of it. */
+			/* JOB_SUBMITTED of an unknown job, with at_us of its submission; NULL: the
+			 * job is known, and these are pods of it. */
 			const struct event *as;
 			const char *token, *flavor; /* of the attempt */
 			uint32_t attempt;
@@ -293,14 +293,14 @@ struct event {
 			const char *name;
 			int64_t gpu_minutes; /* may be below 0: taken back */
 			const char *why, *who;
-		} granted; /* beside the budget of its current period */
+		} granted; /* in addition to the budget of its current period */
 		const char *name; /* NODE_GONE */
-		struct { /* HISTORY_EXPIRED: records of the history that are forgotten */
+		struct { /* HISTORY_EXPIRED: history records that are forgotten */
 			const struct gpuq_val *const *jobs;
 			size_t n;
 		} expired;
 		struct {
-			const void *bytes; /* MessagePack of what is noted, see flow/audit.h */
+			const void *bytes; /* MessagePack of the entry, see flow/audit.h */
 			size_t len;
 		} audited;
 		struct {
@@ -308,12 +308,12 @@ struct event {
 			size_t n;
 		} audit_dropped;
 		struct {
-			int64_t first_day; /* of which single pods are still known */
-			const struct charge_key *keys; /* n, of days before */
+			int64_t first_day; /* first day with charges kept for single pods */
+			const struct charge_key *keys; /* n, of earlier days */
 			size_t n;
 		} charges;
 		struct {
-			const uint64_t *numbers; /* of messages that were told, or given up */
+			const uint64_t *numbers; /* of messages that were delivered, or given up */
 			size_t n;
 		} notices;
 		struct {
@@ -324,16 +324,16 @@ struct event {
 		struct {
 			const struct reason_fact *items;
 			size_t n;
-			struct priority_terms terms; /* of its place in the line */
+			struct priority_terms terms; /* terms of its priority */
 			int64_t planned_us; /* estimated start, 0 = unknown */
 		} reasons;
 		struct {
-			struct reason_fact reason; /* code NONE = blocked no longer */
+			struct reason_fact reason; /* code NONE = no longer blocked */
 			int64_t until_us;
 		} blocked;
 		struct {
 			const char *name;
-			int64_t until_us; /* nothing is placed there before; 0 = clear */
+			int64_t until_us; /* no placement there before; 0 = clear */
 			bool suspect;
 		} backoff;
 		const struct pod_fact *foreign;

@@ -1,10 +1,10 @@
-/* fact.h - what a cluster says that there is
+/* fact.h - nodes and pods as a cluster reports them
  *
  * Owns     the structs only. Touches nothing.
  * Used by  cluster/ (fills them), flow/reconcile (compares), state/event (nodes).
  *
- * A fact is complete: it says all that is known of one node or one pod now, and
- * replaces what was said before. Strings are never NULL unless said so.
+ * A fact is complete: it holds all that is known of one node or one pod now, and
+ * replaces the previous one. Strings are never NULL except where noted.
  */
 #ifndef GPUQD_STATE_FACT_H
 #define GPUQD_STATE_FACT_H
@@ -16,13 +16,13 @@
 #include "libgpuq/schema.h"
 
 struct device_fact {
-	const char *uuid; /* "" when the cluster does not tell */
+	const char *uuid; /* "" = not reported */
 	const char *product; /* "NVIDIA-A100-SXM4-80GB", "" unknown */
 	int64_t memory_mib; /* 0 unknown */
 	bool healthy;
 };
 
-/* Instances of a MIG profile, which were cut before: of a node, or asked for by a pod. */
+/* Instances of a MIG profile, cut beforehand: of a node, or requested by a pod. */
 struct mig_fact {
 	const char *profile; /* "1g.10gb", as a job names it */
 	uint32_t count;
@@ -40,37 +40,37 @@ struct node_fact {
 	int64_t cpu_milli, memory_bytes, max_pods; /* allocatable */
 	const struct device_fact *devices; /* index = position */
 	size_t n_devices;
-	/* How fast each device is joined to each (links.h: larger = faster), and the NUMA node
-	 * of each; NULL = not told. */
+	/* Link class of each pair of devices (links.h: larger = faster), and the NUMA node of each;
+	 * NULL = not reported. */
 	const uint8_t *links; /* n_devices x n_devices */
 	const uint8_t *numa; /* n_devices */
-	const struct mig_fact *mig; /* devices that are cut are not among the devices */
+	const struct mig_fact *mig; /* devices cut into instances are not among the devices */
 	size_t n_mig;
 	bool ready; /* may start pods (Ready, no pressure) */
-	bool unschedulable; /* cordoned by others */
+	bool unschedulable; /* cordoned outside gpuqd */
 	const char *note; /* why not ready, or "" */
 };
 
-/* How much a device, or an instance cut from one, did of late. */
+/* Recent utilization of a device, or of an instance cut from one. */
 struct use_fact {
-	const char *pod; /* that has it, as the cluster names it; "" = it is not told */
-	const char *node, *uuid; /* "" not told */
-	int32_t index; /* on the node; -1 not told */
-	uint32_t part; /* tells instances of one device apart */
-	int32_t milli; /* 0 = nothing .. 1000; -1 = it could not be measured */
+	const char *pod; /* name of the pod that holds it in the cluster; "" = not reported */
+	const char *node, *uuid; /* "" = not reported */
+	int32_t index; /* on the node; -1 = not reported */
+	uint32_t part; /* distinguishes instances of one device */
+	int32_t milli; /* 0 = idle .. 1000; -1 = could not be measured */
 };
 
-/* All that was measured at one time. */
+/* All measurements of one round. */
 struct use_round {
 	const struct use_fact *items;
 	size_t n;
-	const char *source; /* "nvml", "metrics"; "" = nobody measures */
-	const char *why; /* why it is not all, or nothing; "" = it is */
+	const char *source; /* "nvml", "metrics"; "" = no measurement */
+	const char *why; /* why the round is incomplete or empty; "" = complete */
 };
 
 enum pod_phase { POD_PENDING, POD_RUNNING, POD_SUCCEEDED, POD_FAILED };
 
-/* Why a failed pod failed, as far as it is not its owner's doing. */
+/* Why a failed pod failed, other than by its own exit code. */
 enum pod_fault {
 	POD_FAULT_NONE, /* its own exit code */
 	POD_FAULT_OOM, /* killed for memory */
@@ -81,27 +81,27 @@ enum pod_fault {
 };
 
 struct pod_fact {
-	const char *name; /* gpuq-CLUSTER-JOB[-ARRAYINDEX]-ATTEMPT-INDEX for ours */
+	const char *name; /* gpuq-CLUSTER-JOB[-ARRAYINDEX]-ATTEMPT-INDEX for gpuq's pods */
 	const char *namespace_;
 	const char *uid; /* the cluster's identity of this object */
-	const char *token; /* our identity (order->token), "" when foreign */
+	const char *token; /* gpuq's identity (order->token), "" when foreign */
 	const char *record; /* order->record, podrecord.h; NULL or "" none */
 	const char *node; /* "" when not bound */
 	enum pod_phase phase;
 	enum pod_fault fault;
-	bool leaving; /* told to leave (deletionTimestamp) */
+	bool leaving; /* signalled to end (deletionTimestamp) */
 	bool waiting_bad; /* cannot start by itself: image, config (see message) */
-	bool unserved; /* what shares the node's devices has not given it its part yet */
+	bool unserved; /* its part of a shared device has not been allocated on the node yet */
 	const char *reason, *message; /* the cluster's words, "" */
 	int exit_code; /* of the first container that failed, else 0; 128+n for a signal */
 	int64_t start_us; /* status.startTime; 0 = not yet */
 	int64_t end_us; /* last container's end; 0 = not known */
-	/* what it takes, for foreign pods and for checks of our own */
+	/* its requests, for foreign pods and for checks of gpuq's own */
 	int64_t gpus_milli, cpu_milli, memory_bytes;
 	const struct mig_fact *mig;
 	size_t n_mig;
-	const int *devices; /* indexes read back from the cluster, if it tells */
-	size_t n_devices; /* 0 = not told */
+	const int *devices; /* indexes read back from the cluster, if reported */
+	size_t n_devices; /* 0 = not reported */
 };
 
 #endif

@@ -10,7 +10,7 @@ static int64_t window_of(const struct idle_clock *c, int64_t at_us)
 	return c->start_us + since / c->window_us * c->window_us;
 }
 
-/* The window that is open is the one of at_us. */
+/* Make the window of at_us the open one. */
 static void roll(struct idle *i, const struct idle_clock *c, int64_t at_us)
 {
 	const int64_t now = window_of(c, at_us);
@@ -18,7 +18,7 @@ static void roll(struct idle *i, const struct idle_clock *c, int64_t at_us)
 
 	if (now <= i->open_us)
 		return;
-	/* Windows without any measurement end the row, as a busy one does. */
+	/* Windows without any measurement end the sequence, as a busy one does. */
 	if (was_idle && now - i->open_us == c->window_us) {
 		i->since_us = i->idle ? i->since_us : i->open_us;
 		i->idle = true;
@@ -51,7 +51,7 @@ void idle_steady(struct idle *i, const struct idle_clock *c, int64_t from_us, in
 	last = window_of(c, to_us - 1);
 	if (last <= i->open_us)
 		return;
-	/* The open window may have had another use before; those after it are alike. */
+	/* The open window may have had another use before; those after it are all alike. */
 	idle_measured(i, c, i->open_us + c->window_us, use);
 	if (last > i->open_us && use == IDLE_NOTHING && !i->idle) {
 		i->idle = true;

@@ -1,12 +1,12 @@
-/* idle.h - how long the devices of a job have lain idle
+/* idle.h - how long the devices of a job have been idle
  *
  * Owns     windows of one attempt: which of them were idle, one after the other.
  * Touches  memory only.
- * Used by  state/model (what was measured), flow/dispatch (the idle rule), sim.
+ * Used by  state/model (measurements), flow/dispatch (the idle rule), sim.
  *
- * Time since the attempt's start is cut into windows. A window is idle when it was measured
- * that all devices of the job did nothing, and never that one of them did something. A
- * window in which that was not measured is not idle: who is not seen is not stopped.
+ * Time since the attempt's start is cut into windows. A window is idle when some measurement
+ * found all devices of the job idle, and none found a device busy. A window without a
+ * measurement of all devices is not idle: a job that is not measured is not stopped.
  */
 #ifndef GPUQD_STATE_IDLE_H
 #define GPUQD_STATE_IDLE_H
@@ -15,36 +15,36 @@
 #include <stdint.h>
 
 enum idle_use {
-	IDLE_UNKNOWN, /* of some device nothing is known */
-	IDLE_NOTHING, /* all of them did nothing */
-	IDLE_BUSY, /* one of them did something */
+	IDLE_UNKNOWN, /* no data for some device */
+	IDLE_NOTHING, /* all of them idle */
+	IDLE_BUSY, /* one of them busy */
 };
 
 struct idle_clock {
-	int64_t start_us, window_us; /* of the attempt; how long a window is, > 0 */
+	int64_t start_us, window_us; /* of the attempt; length of a window, > 0 */
 };
 
 struct idle {
-	bool any; /* something was measured; else nothing below counts */
-	bool nothing, busy; /* was measured in the window that is open */
-	bool partial; /* the open window began before anybody looked */
+	bool any; /* there was a measurement; else nothing below counts */
+	bool nothing, busy; /* measured in the open window */
+	bool partial; /* the open window began before the first measurement */
 	int64_t open_us; /* when that window began */
-	int64_t since_us; /* when the first of the idle windows just before it began */
+	int64_t since_us; /* when the first of the adjacent idle windows before it began */
 	bool idle; /* there is one */
 };
 
-/* One measurement. at_us does not run backwards; one before the start counts as at it. */
+/* Add a measurement. at_us does not run backwards; one before the start counts as at it. */
 void idle_measured(struct idle *i, const struct idle_clock *c, int64_t at_us, enum idle_use use);
 
-/* The same use all the time from from_us on and before to_us. */
+/* Add the same use all the time from from_us on and before to_us. */
 void idle_steady(struct idle *i, const struct idle_clock *c, int64_t from_us, int64_t to_us,
 		 enum idle_use use);
 
-/* Whole idle windows in a row up to now, as a time; 0 = none. */
+/* Return the length of the adjacent whole idle windows up to now; 0 = none. */
 int64_t idle_for_us(const struct idle *i, const struct idle_clock *c, int64_t now_us);
 
-/* When idle_for_us() reaches limit_us if nothing is done from the last measurement on;
- * GPUQ_UNLIMITED where no measurements yet. */
+/* Return when idle_for_us() reaches limit_us if the devices stay idle from the last measurement on;
+ * GPUQ_UNLIMITED where there are no measurements yet. */
 int64_t idle_due_us(const struct idle *i, const struct idle_clock *c, int64_t limit_us);
 
 #endif

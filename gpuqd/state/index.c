@@ -1,6 +1,5 @@
-/* Jobs by user, queue, state and array: lists that go through the jobs themselves, in the
- * order in which they came. What they are for: whoever asks for few jobs of many does not
- * look at all of them. */
+/* Jobs by user, queue, state and array: lists through the jobs themselves, in order of arrival, so
+ * that a query for few jobs of many does not visit all of them. */
 #include "gpuqd/state/model_int.h"
 
 #include <stdlib.h>
@@ -9,7 +8,7 @@
 struct owner {
 	UT_hash_handle hh;
 	struct job *jobs;
-	const char *user; /* interned, as that of its jobs */
+	const char *user; /* interned, like that of its jobs */
 	struct stored stored;
 };
 
@@ -32,7 +31,7 @@ static struct owner *owner_get(struct model *m, const char *user)
 	struct owner *o = m->last_owner;
 
 	if (o && o->user == user)
-		return o; /* of the job before, too */
+		return o; /* the same as of the previous job */
 	o = m->last_owner = owner_find(m, user);
 	if (o)
 		return o;
@@ -64,7 +63,7 @@ static struct family *family_get(struct model *m, uint32_t id)
 	return f;
 }
 
-/* As utlist has it: the first one's `prev` is the last one. */
+/* Append as utlist does: the first one's `prev` is the last one. */
 static void kin_add(struct family *f, struct job *j)
 {
 	struct life *own = job_life(j);

@@ -13,8 +13,7 @@ static char *dup_or_null(const char *s)
 	return s && *s ? must(strdup(s)) : NULL;
 }
 
-/* The text may be the one that is there: then it stays, as whoever hears of the event still
- * reads it. */
+/* The text may be the present one: then it stays, since readers of the event still use it. */
 void job_set_message(struct job *j, const char *text)
 {
 	char *fresh;
@@ -67,7 +66,7 @@ static uint32_t n_elements(const struct job *j)
 	return j->array ? (uint32_t)j->array->n_waiting : 1;
 }
 
-/* Counters of the queue follow the state; an array's waiting part counts each element. */
+/* Counters of the queue follow the state; an array's pending part counts each element. */
 void job_count(struct job *j, int sign)
 {
 	if (!j->queue || j->ended)
@@ -213,7 +212,7 @@ struct job *job_of_event(struct model *m, const struct event *ev, struct gpuq_er
 	return j;
 }
 
-/* Not COMPLETED beats COMPLETED; among the others the first that ended so stays. */
+/* Note an element's end: not COMPLETED beats COMPLETED; among the others the first stays. */
 static void array_note_end(struct array *a, const struct job *child)
 {
 	if (child->life->exit_code > a->worst_exit)
@@ -259,7 +258,7 @@ bool job_is_done(const struct model *m, const struct job *j)
 	DL_FOREACH2(j->pods, p, job_next)
 		if (p->state != GPUQ_POD_GONE)
 			return false;
-	/* An array is there as long as one of its elements: they say which. */
+	/* An array stays as long as any of its elements: index_elements() has those. */
 	return j->ended && !(j->array && index_elements(m, j->key.id));
 }
 
@@ -296,7 +295,7 @@ static int end_job(struct model *m, struct job *j, const struct event *ev, struc
 	if (!model_job_attempt_over(j))
 		return gpuq_fail(err, GPUQ_EINVAL, "job %u still has pods", j->key.id);
 	if (j->array && j->array->n_waiting > 0) {
-		/* The waiting elements end as one: they share a record. */
+		/* The pending elements end as one: they share a record. */
 		deps_elements_ended(m, j, ev->ended.state, ev->at_us);
 		job_count(j, -1);
 		j->array->n_waiting = 0;
@@ -334,7 +333,7 @@ int job_apply_ended(struct model *m, const struct event *ev, struct gpuq_err *er
 	return j ? end_job(m, j, ev, err) : GPUQ_ENOENT;
 }
 
-/* ---- placing and leaving ---- */
+/* ---- placing and preempting ---- */
 
 int job_placed_check(const struct model *m, const struct job *j, const struct placed_pod *pods,
 		     uint32_t n, struct gpuq_err *err)
@@ -401,7 +400,7 @@ void job_attempt_begin(struct model *m, struct job *j, const char *token, const 
 	j->warned = false;
 }
 
-/* An element of an array is split off by itself, once nothing can fail any more. */
+/* An element of an array is split off here, once nothing can fail any more. */
 int job_apply_placed(struct model *m, const struct event *ev, struct gpuq_err *err)
 {
 	struct job *j = model_find_job(m, ev->job);
@@ -453,7 +452,7 @@ int job_apply_cancel(struct model *m, const struct event *ev, struct gpuq_err *e
 		return end_job(m, j, &end, err);
 	}
 	j->cancel_asked = true;
-	/* It leaves for another already: it will not come back. */
+	/* It is being preempted: it will not be pending again. */
 	if (j->life->outcome == GPUQ_JOB_PREEMPTED)
 		job_life(j)->outcome = GPUQ_JOB_CANCELLED;
 	job_set_promise(m, j, NULL);
@@ -463,8 +462,8 @@ int job_apply_cancel(struct model *m, const struct event *ev, struct gpuq_err *e
 	return 0;
 }
 
-/* Start after start it did not run in time, wherever it was: more of the same only holds
- * devices that others could use. Somebody should look, and release it. */
+/* Repeated starts timed out, wherever it was placed: further ones would only hold devices that
+ * others could use. An operator should check and release it. */
 #define START_TIMEOUTS_MAX 5
 
 static void hold_if_it_never_runs(struct job *j)
@@ -491,11 +490,11 @@ int job_apply_requeued(struct model *m, const struct event *ev, struct gpuq_err 
 	accounting_charge_attempt_lost(m, j, ev->requeued.cause);
 	if (ev->requeued.counts)
 		job_life(j)->n_retries++;
-	/* It ran, and nobody here asked it to leave. */
+	/* It ran, and gpuqd did not signal it to end. */
 	if (ev->requeued.cause == GPUQ_CAUSE_INFRA && j->life->start_us &&
 	    j->life->leave_cause == GPUQ_CAUSE_NONE)
 		job_note_eviction(m, j, GPUQ_CAUSE_INFRA, &lost);
-	/* What is being moved leaves in order to start on its new places. */
+	/* A job being moved leaves in order to start on its new places: they stay nominated. */
 	if (!job_cause_is_eviction(j->life->leave_cause))
 		job_set_promise(m, j, NULL);
 	if (j->wish->time_asked_us)
@@ -509,7 +508,7 @@ int job_apply_requeued(struct model *m, const struct event *ev, struct gpuq_err 
 	l->start_us = 0;
 	if (ev->requeued.cause == GPUQ_CAUSE_INFRA)
 		hold_if_it_never_runs(j);
-	job_set_message(j, ev->requeued.message); /* it may be that of a pod that goes now */
+	job_set_message(j, ev->requeued.message); /* it may belong to a pod that is removed now */
 	job_drop_gone_pods(m, j);
 	job_set_reasons(m, j, NULL, 0, ev->at_us);
 	job_set_state(m, j, GPUQ_JOB_PENDING);
@@ -537,7 +536,7 @@ int job_apply_blocked(struct model *m, const struct event *ev, struct gpuq_err *
 	return 0;
 }
 
-/* ---- what is said about it ---- */
+/* ---- notes about a job ---- */
 
 int job_apply_niced(struct model *m, const struct event *ev, struct gpuq_err *err)
 {

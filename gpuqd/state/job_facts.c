@@ -1,5 +1,5 @@
-/* What follows from a job as it stands, without changing it: how long it may take to leave,
- * who still leaves for it, and what becomes of an attempt that is over. */
+/* Facts that follow from the present state of a job, without changing it: its grace period, the
+ * victims that still have to leave for it, and the verdict on an attempt that is over. */
 #include "gpuqd/state/model_int.h"
 
 #include <stdlib.h>
@@ -16,8 +16,8 @@ bool job_ranges_has(const struct gpuq_range *r, size_t n, int64_t index)
 	return false;
 }
 
-/* Nobody who has to leave for others may take longer, whatever his job file says; a qos
- * may set another bound. */
+/* Maximum grace period of an evicted job, whatever its job file says; a qos may set another
+ * bound. */
 #define GRACE_MOST_US (300 * GPUQ_US_PER_S)
 
 bool job_cause_is_eviction(enum gpuq_cause c)
@@ -51,7 +51,7 @@ bool job_is_elastic(const struct job *j)
 	return false;
 }
 
-/* ---- promises ---- */
+/* ---- nominated placements ---- */
 
 int64_t job_promise_milli(const struct promise *p)
 {
@@ -97,8 +97,8 @@ bool job_victim_left(const struct model *m, const struct job *j, struct job_key 
 
 /* ---- how an attempt ends ---- */
 
-/* It was to be evicted, but all of it had come to its end well by then. Whoever leaves
- * with 0 because he was told to may have saved himself only. */
+/* True if it was to be evicted, but all of its pods had succeeded well before. A pod that exits
+ * with 0 after the signal may only have saved its state. */
 static bool was_done_anyway(const struct job *j)
 {
 	const struct pod *p;
@@ -131,25 +131,25 @@ void job_verdict(const struct job *j, struct event *out)
 	DL_FOREACH2(j->pods, p, job_next)
 		if (p->attempt == j->attempt && p->message && !first)
 			first = p;
-	/* Pods that never ran have nothing to say. */
+	/* Pods that never ran have no message of their own. */
 	if (j->life->leave_cause == GPUQ_CAUSE_INFRA && j->life->n_evictions)
 		late = j->life->evictions[j->life->n_evictions - 1].why;
 	if (state == GPUQ_JOB_PENDING || was_done_anyway(j))
 		state = GPUQ_JOB_COMPLETED;
 	if (j->life->leave_cause != GPUQ_CAUSE_NONE && state == GPUQ_JOB_PREEMPTED) {
-		/* Whoever asked for it himself need not have allowed it before. */
+		/* An explicit requeue does not depend on the job's own setting. */
 		again = j->wish->requeue || j->life->leave_cause == GPUQ_CAUSE_REQUEUE;
 		counts = false;
 		cause = j->life->leave_cause;
 	} else if (state == GPUQ_JOB_NODE_FAIL) {
-		/* The infrastructure's fault is not the owner's: always tried again, unless
-		 * the owner forbade requeueing. */
+		/* Infrastructure failures are not the owner's fault: always retried, unless the
+		 * owner forbade requeueing. */
 		again = j->wish->requeue && !j->cancel_asked;
 		counts = false;
 		cause = GPUQ_CAUSE_INFRA;
 	} else if (state == GPUQ_JOB_FAILED && exit_code == JOB_EXIT_SAVED && j->wish->saves &&
 		   !j->cancel_asked) {
-		again = true; /* no failure: it saved itself and wants to go on */
+		again = true; /* not a failure: it saved itself, to be started again */
 		counts = false;
 	} else if (j->wish->retry_limit > j->life->n_retries && !j->cancel_asked &&
 		   exit_code >= 0) {

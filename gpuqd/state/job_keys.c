@@ -33,7 +33,7 @@ void job_keys_sort(struct job_keys *k)
 	while (sorted < k->n && job_key_cmp(k->items[sorted - 1], k->items[sorted]) < 0)
 		sorted++;
 	if (sorted >= k->n)
-		return; /* as mostly */
+		return; /* the usual case */
 	qsort(k->items, k->n, sizeof(*k->items), by_key);
 	for (size_t i = 0; i < k->n; i++)
 		if (i == 0 || job_key_cmp(k->items[i], k->items[i - 1]) != 0)

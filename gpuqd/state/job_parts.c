@@ -1,4 +1,4 @@
-/* What a job shares with others, or has only once there is something to say. */
+/* The parts of a job that are shared with others, or allocated only when needed. */
 #include "gpuqd/state/model_int.h"
 
 #include <stdlib.h>
@@ -21,14 +21,14 @@ struct job *job_new(struct model *m, struct job_key key)
 	return j;
 }
 
-/* ---- what became of it ---- */
+/* ---- its life ---- */
 
 struct life *job_life(struct job *j)
 {
 	struct life *own;
 
 	if (j->life != &life_none)
-		return (struct life *)(uintptr_t)j->life; /* made here, and its own */
+		return (struct life *)(uintptr_t)j->life; /* allocated here, and its own */
 	own = must(malloc(sizeof(*own)));
 	*own = life_none;
 	j->life = own;
@@ -57,7 +57,7 @@ static void life_free(const struct life *l)
 	free((void *)(uintptr_t)l);
 }
 
-/* ---- what it is called, and what was asked for ---- */
+/* ---- its name, and its owner's wishes ---- */
 
 static const char *shared_text(struct model *m, const char *text)
 {
@@ -85,7 +85,7 @@ void job_set_wish(struct model *m, struct job *j, const struct wish *w)
 	const struct job *last = m->jobs ? m->jobs->prev : NULL;
 	const struct wish *old = j->wish;
 
-	/* Most want what the one before them did. */
+	/* Most have the same wishes as the previous one. */
 	if (last && memcmp(last->wish, w, sizeof(*w)) == 0)
 		j->wish = blob_more(last->wish);
 	else
@@ -103,7 +103,7 @@ bool job_wish_has_exit(const struct wish *w, int code)
 	return code >= 0 && code < 256 && (w->retry_exits[code / 64] >> code % 64 & 1);
 }
 
-/* ---- what the last cycle said ---- */
+/* ---- the last cycle's outlook ---- */
 
 bool job_has_reasons(const struct job *j, const struct reason_fact *items, size_t n)
 {
@@ -123,7 +123,7 @@ static void put_outlook(struct model *m, const struct outlook *o)
 		blob_put(&m->shared, o);
 }
 
-/* The times of reasons that it had already stay. */
+/* Take the reasons; those that it had already keep their times. */
 static void fill_reasons(struct model *m, const struct outlook *old,
 			 const struct reason_fact *items, size_t n, int64_t at_us,
 			 struct reason *out)
@@ -173,7 +173,7 @@ void job_set_reasons(struct model *m, struct job *j, const struct reason_fact *i
 		job_set_outlook(m, j, j->outlook, items, n, at_us);
 }
 
-/* ---- all of it ---- */
+/* ---- all parts ---- */
 
 void job_parts_like(struct model *m, struct job *j, const struct job *from)
 {
@@ -183,7 +183,7 @@ void job_parts_like(struct model *m, struct job *j, const struct job *from)
 	j->labels = blob_more(from->labels);
 	j->notes = blob_more(from->notes);
 	j->wish = blob_more(from->wish);
-	as_is.ranked = false; /* that was another's */
+	as_is.ranked = false; /* that belongs to the other job */
 	as_is.planned_us = 0;
 	job_set_outlook(m, j, &as_is, NULL, 0, 0);
 }

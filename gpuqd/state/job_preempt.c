@@ -1,5 +1,4 @@
-/* What the scheduler takes from one job for another: evictions, promised places, and pods
- * that leave or join an attempt that goes on. */
+/* Preemption: evictions, nominated placements, and pods that leave or join a running attempt. */
 #include "gpuqd/state/model_int.h"
 
 #include <inttypes.h>
@@ -9,7 +8,7 @@
 
 #include "libgpuq/units.h"
 
-/* Pods of the attempt that are there to stay. */
+/* Return the number of the group's pods that stay in the attempt. */
 static uint32_t n_staying(const struct job *j, uint32_t group)
 {
 	const struct pod *p;
@@ -31,7 +30,7 @@ static bool is_short(const struct job *j)
 	return false;
 }
 
-/* ---- leaving ---- */
+/* ---- evictions ---- */
 
 void job_leave(struct model *m, struct job *j, enum gpuq_cause cause, enum gpuq_job_state outcome,
 	       int64_t at_us, int64_t grace_us)
@@ -166,9 +165,9 @@ int job_preempt_apply_shrink(struct model *m, const struct event *ev, struct gpu
 }
 
 /* True if other pods may take the places of those that it loses. The pods of a gang of one size
- * are numbered once and for all: one that joined later would be rank 4 of 4, and the others go on
+ * are numbered once and for all: one that joined later would be rank 4 of 4, and the others keep
  * waiting for the one that is gone. So gpuqd requeues it at once. Tasks of a scenario are all
- * alike, and its gangs are kept for as long as it says. */
+ * alike, and its gangs are kept for as long as it specifies. */
 static bool is_repaired(const struct model *m, const struct job *j)
 {
 	return job_is_elastic(j) || (j->request->as_written && m->policy.sched.gang_repair_us > 0);
@@ -189,7 +188,7 @@ bool job_goes_on_without(struct model *m, struct job *j, struct pod *lost, int64
 		return false;
 	lost->dropped = true;
 	is_below = is_short(j);
-	/* Pods that have nodes to themselves are not placed one by one. */
+	/* Pods with exclusive nodes are not placed one by one. */
 	if (is_below && j->request->spec.exclusive) {
 		lost->dropped = false;
 		return false;
@@ -251,7 +250,7 @@ int job_preempt_apply_grown(struct model *m, const struct event *ev, struct gpuq
 	return 0;
 }
 
-/* ---- promises ---- */
+/* ---- nominated placements ---- */
 
 struct promise *job_promise_new(uint32_t n_pods, uint32_t n_victims)
 {
@@ -312,7 +311,7 @@ static void tell_who_is_waited_for(struct model *m, struct job *j, int64_t at_us
 	job_set_reasons(m, j, &fact, 1, at_us);
 }
 
-/* An element of an array is split off by itself, once nothing can fail any more. */
+/* An element of an array is split off here, once nothing can fail any more. */
 int job_preempt_apply_nominated(struct model *m, const struct event *ev, struct gpuq_err *err)
 {
 	struct job *j = model_find_job(m, ev->job);
@@ -332,7 +331,7 @@ int job_preempt_apply_nominated(struct model *m, const struct event *ev, struct 
 					 "element %" PRId32 " of job %" PRIu32 " is not pending",
 					 ev->job.index, ev->job.id);
 	}
-	/* One that runs is being moved, and was told to leave just now. */
+	/* A running job is being moved, and was signalled just now. */
 	if (j->ended || (model_job_is_live(j) &&
 			 !(j->life->leave_us && job_cause_is_eviction(j->life->leave_cause))))
 		return gpuq_fail(err, GPUQ_EINVAL, "job %" PRIu32 " is not pending", j->key.id);

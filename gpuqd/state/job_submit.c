@@ -1,4 +1,4 @@
-/* How a job comes in, and is described anew. */
+/* Submission and update of jobs. */
 #include "gpuqd/state/joblabel.h"
 #include "gpuqd/state/jobnote.h"
 #include "gpuqd/state/model_int.h"
@@ -10,7 +10,7 @@
 #include "libgpuq/limits.h"
 #include "libgpuq/units.h"
 
-/* How it is treated once it has been placed, how nice it is, and whom to tell. */
+/* Take its settings for priority, retries, checkpoints and signals, and its recipients. */
 static void take_rules(struct model *m, const struct job *j, const struct gpuq_spec *spec,
 		       struct wish *w)
 {
@@ -80,14 +80,14 @@ static void take_array(struct job *j, const struct gpuq_spec *spec)
 	a->n_waiting = a->size = spec->array.size;
 	a->throttle = spec->array.throttle;
 	a->worst = GPUQ_JOB_COMPLETED;
-	a->worst_exit = -1; /* none has ended with one */
+	a->worst_exit = -1; /* no element has ended with an exit code */
 	gpuq_array_print(&spec->array, &text);
 	a->indices = must(strdup(gpuq_buf_str(&text)));
 	gpuq_buf_done(&text);
 	j->array = a;
 }
 
-/* Which call made it. */
+/* Note which call made it. */
 static void take_key(struct model *m, const struct job *j, const struct event *ev)
 {
 	unsigned char bytes[CHANGE_KEY_BYTES_MAX];
@@ -103,7 +103,7 @@ static void take_key(struct model *m, const struct job *j, const struct event *e
 		k->hash = ev->submitted.key_hash;
 		k->first_id = j->key.id;
 	}
-	k->n_jobs++; /* of the same call */
+	k->n_jobs++; /* the key belongs to the same call */
 	marks_key(m, k);
 }
 
@@ -216,11 +216,11 @@ int job_submit_apply_update(struct model *m, const struct event *ev, struct gpuq
 		}
 		if (ev->updated.depends)
 			take_depends(m, j, spec);
-		job_set_promise(m, j, NULL); /* it may fit there no more */
+		job_set_promise(m, j, NULL); /* it may not fit there any more */
 	}
 	if (ev->updated.deadline)
 		w.deadline_us = spec->deadline_us;
-	/* What an attempt was given is no new wish. */
+	/* The time that an attempt was given is not a new wish. */
 	if (!spec->time_min_us || !w.time_asked_us)
 		w.time_asked_us = spec->time_min_us ? ev->updated.time_limit_us : 0;
 	else if (ev->updated.time_limit_us != j->time_limit_us)
@@ -233,7 +233,7 @@ int job_submit_apply_update(struct model *m, const struct event *ev, struct gpuq
 	take_labels(m, j, spec);
 	take_notes(m, j, spec);
 	deps_singletons(m, j, ev->at_us);
-	if (next) /* it may have waited for this one */
+	if (next) /* it may have been the one waited for */
 		deps_singletons(m, next, ev->at_us);
 	if (j->array)
 		j->array->throttle = spec->array.throttle;

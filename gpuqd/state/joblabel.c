@@ -23,7 +23,7 @@ static void add(struct gpuq_buf *out, const char *key, const char *value)
 {
 	size_t n;
 
-	/* A template may say what it wants where the API checks it later. */
+	/* A template may hold values that only the API server checks later. */
 	if (strpbrk(key, "=\n") || strchr(value, '\n') ||
 	    joblabel_find(gpuq_buf_str(out), key, strlen(key), &n))
 		return;

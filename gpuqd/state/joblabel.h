@@ -1,4 +1,4 @@
-/* joblabel.h - the labels that a job's owner gave it, in memory
+/* joblabel.h - the labels of a job, in memory
  *
  * Owns     their form: "key=value" lines in one string; no label holds a line's end.
  * Touches  memory only.
@@ -13,14 +13,15 @@
 #include "libgpuq/spec.h"
 #include "libgpuq/val.h"
 
-/* Those of the job and of the manifest's template, the job's first; freed by the caller.
- * NULL = none. */
+/* Return the labels of the job and of the manifest's template, the job's first; freed by the
+ * caller. NULL = none. */
 char *joblabel_take(const struct gpuq_spec *spec);
 
-/* Value of a label and its length, not ended by NUL; NULL = it has none. labels may be NULL. */
+/* Return the value of a label and its length, not ended by NUL; NULL = no such label. labels may be
+ * NULL. */
 const char *joblabel_find(const char *labels, const char *key, size_t n_key, size_t *n);
 
-/* All of them hold (libgpuq/selector.h). */
+/* True if all selectors hold (libgpuq/selector.h). */
 bool joblabel_match(const char *labels, const struct gpuq_strlist *selectors);
 
 struct gpuq_val *joblabel_view(struct gpuq_arena *a, const char *labels); /* a map */

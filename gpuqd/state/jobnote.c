@@ -21,7 +21,7 @@ static void add(struct gpuq_buf *out, const char *key, const char *folder, const
 			out->data[i] = ' ';
 }
 
-/* As the local cluster has it, and of a pod what its first group says. */
+/* Add the directory as the local cluster uses it; for pods that of the first group. */
 static void add_workdir(struct gpuq_buf *out, const struct gpuq_spec *spec)
 {
 	const char *from = spec->context.cwd, *to = spec->chdir;

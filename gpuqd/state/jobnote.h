@@ -1,4 +1,4 @@
-/* jobnote.h - what a job tells of itself that nothing is decided by, in memory
+/* jobnote.h - facts of a job that no decision depends on, in memory
  *
  * Owns     its form, which is that of labels (joblabel.h): "key=value" lines in one string.
  *          A value that has ends of lines has blanks there.
@@ -14,14 +14,14 @@
 
 #define JOBNOTE_COMMENT "comment"
 #define JOBNOTE_WORKDIR                                                                            \
-	"workdir" /* where it runs; in a pod that says nothing, where it was submitted */
-#define JOBNOTE_STDOUT "stdout" /* absolute, its marks (libgpuq/pattern.h) as they were given */
+	"workdir" /* where it runs; for a pod that sets none, where it was submitted */
+#define JOBNOTE_STDOUT "stdout" /* absolute, with its marks (libgpuq/pattern.h) not expanded */
 #define JOBNOTE_STDERR "stderr"
 
-/* Freed by the caller; NULL = there are none. */
+/* Return the notes of a spec, freed by the caller; NULL = none. */
 char *jobnote_take(const struct gpuq_spec *spec);
 
-/* The value and its length, not ended by NUL; NULL = there is none. notes may be NULL. */
+/* Return a value and its length, not ended by NUL; NULL = none. notes may be NULL. */
 const char *jobnote_find(const char *notes, const char *key, size_t *n);
 
 #endif

@@ -1,4 +1,4 @@
-/* What the devices of running jobs do, and for how long they may do nothing. */
+/* Utilization of the devices of running jobs, and how long they may stay idle. */
 #include "gpuqd/state/model_int.h"
 
 #include <stdio.h>

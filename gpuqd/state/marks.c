@@ -1,6 +1,6 @@
-/* What an event leaves to be written down beside the objects that it changed. Applying only
- * notes it here, with what would not be known any more afterwards; model_apply() of the record
- * room writes it down once the event has been applied. */
+/* Marks of an event: records to be written beside the objects that it changed. Applying only notes
+ * them here, with all data that would be lost afterwards; model_apply() of the record room writes
+ * them once the event has been applied. */
 #include "gpuqd/state/model_int.h"
 
 #include <stdlib.h>

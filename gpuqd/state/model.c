@@ -55,7 +55,7 @@ void model_free(struct model *m)
 
 	if (!m)
 		return;
-	m->now_us = 0; /* what ends now was not over */
+	m->now_us = 0; /* objects that are freed now had not ended */
 	job_each(m, j)
 		job_free(m, j);
 	table_done(&m->jobs_by_key);

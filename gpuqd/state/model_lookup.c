@@ -1,5 +1,5 @@
-/* The ground floor of the model: find what it holds, ask it simple things, and note that an
- * object is to be stored. Every other file of the room stands on this one. */
+/* The lowest layer of the model: find its objects, answer simple questions about them, and note
+ * that an object is to be stored. Every other file of the room builds on this one. */
 #include "gpuqd/state/model_int.h"
 
 #include <inttypes.h>
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- names that stay ---- */
+/* ---- permanent names ---- */
 
 const char *model_intern(struct model *m, const char *s)
 {
@@ -176,7 +176,7 @@ bool model_job_attempt_over(const struct job *j)
 	return true;
 }
 
-/* ---- what is to be stored ---- */
+/* ---- objects to be stored ---- */
 
 void model_job_dirty(struct model *m, struct job *j)
 {

@@ -50,7 +50,7 @@ void node_drop_if_empty(struct model *m, struct node *n)
 		if (p->state < GPUQ_POD_GONE)
 			return;
 	if (n->pods)
-		return; /* pods of jobs that are still read name it */
+		return; /* pods of jobs still to be read name it */
 	change_batch_put(&m->direct, TABLE_NODE, key, change_key_node(key, n->cluster, n->name),
 			 NULL, 0);
 	node_free(m, n);
@@ -103,8 +103,8 @@ static bool fact_same(const struct node *n, const struct node_fact *f)
 	return true;
 }
 
-/* Pool: the first whose selector holds. Flavor: the pool's, else the first whose match
- * fits the first device, else `default`. */
+/* Classify a node. Pool: the first whose selector holds. Flavor: the pool's, else the first whose
+ * match fits the first device, else `default`. */
 void node_classify(struct model *m, struct node *n)
 {
 	n->pool = n->flavor = "default";
@@ -142,7 +142,8 @@ void node_classify(struct model *m, struct node *n)
 	}
 }
 
-/* Of the devices that the fact names; devices that stay for their pods have no links. */
+/* Copy bytes of the devices that the fact names; devices that stay only for their pods have no
+ * links. */
 static const uint8_t *keep_bytes(struct node *n, const uint8_t *bytes, size_t len, bool whole)
 {
 	uint8_t *copy;
@@ -181,7 +182,7 @@ int node_set_fact(struct model *m, struct node *n, const struct node_fact *f)
 	struct device *devices;
 	uint32_t n_old = n->n_devices;
 
-	/* Devices that pods still name stay, as unhealthy, when a node shows fewer. */
+	/* Devices that pods still name stay, as unhealthy, when a node reports fewer. */
 	uint32_t n_new = (uint32_t)f->n_devices;
 	struct pod *p;
 
@@ -272,7 +273,7 @@ static void foreign_drop(struct model *m, struct foreign *f)
 	free(f);
 }
 
-/* Which devices it has, where that is to be believed. */
+/* Take the devices of a foreign pod, where they are credible. */
 static void foreign_devices(struct foreign *f, const struct pod_fact *p)
 {
 	const size_t most = *p->token ? FOREIGN_DEVICES_MAX : 1;
@@ -288,7 +289,7 @@ static void foreign_devices(struct foreign *f, const struct pod_fact *p)
 	f->n_devices = (uint32_t)p->n_devices;
 }
 
-/* A pod of another's: counted where it runs for as long as it takes something. */
+/* Count a foreign pod on its node for as long as it holds resources. */
 static void apply_foreign(struct model *m, const struct pod_fact *p, bool gone)
 {
 	struct foreign *f = NULL;
@@ -314,7 +315,8 @@ static void apply_foreign(struct model *m, const struct pod_fact *p, bool gone)
 	foreign_sum(m, f, 1);
 }
 
-/* A node that comes (back) finds the foreign pods that were told before it. */
+/* Recount the foreign pods of a node that appears (again): they may have been reported before
+ * it. */
 static void recount_foreign(struct model *m, struct node *n)
 {
 	n->foreign_cpu_milli = n->foreign_memory_bytes = n->foreign_gpus_milli = n->foreign_pods =

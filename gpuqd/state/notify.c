@@ -6,7 +6,7 @@
 #include "gpuqd/state/model_int.h"
 #include "libgpuq/units.h"
 
-/* ---- who wants to hear ---- */
+/* ---- recipients ---- */
 
 void notify_take(struct model *m, const struct job *j, const struct gpuq_spec *spec, struct wish *w)
 {
@@ -19,7 +19,8 @@ void notify_take(struct model *m, const struct job *j, const struct gpuq_spec *s
 	w->web = model_intern(m, web.webhook);
 }
 
-/* An end that is a failure is an end, too; who asked for requeues hears of evictions. */
+/* Return every setting that includes the event: a failure is also an end; a request for requeues
+ * includes evictions. */
 static unsigned also(unsigned what)
 {
 	switch (what) {
@@ -34,7 +35,7 @@ static unsigned also(unsigned what)
 	}
 }
 
-/* Of an array one hears either as a whole or element by element. */
+/* An array is reported either as a whole or element by element. */
 bool notify_wants(unsigned on, const struct job *j, unsigned what)
 {
 	const bool tasks = on & GPUQ_NOTIFY_ARRAY_TASKS;
@@ -54,7 +55,7 @@ bool notify_wanted(const struct model *m, const struct job *j, unsigned on)
 	return any;
 }
 
-/* ---- when ---- */
+/* ---- times ---- */
 
 static void tell(struct model *m, const struct job *j, unsigned what, enum gpuq_cause cause)
 {
@@ -77,7 +78,7 @@ void notify_started(struct model *m, struct job *j)
 
 void notify_ended(struct model *m, struct job *j)
 {
-	/* Who cancelled it knows; others see the state. */
+	/* The user who cancelled it knows; others see the state. */
 	const unsigned what = j->state == GPUQ_JOB_COMPLETED || j->state == GPUQ_JOB_CANCELLED
 				      ? GPUQ_NOTIFY_END
 			      : j->state == GPUQ_JOB_TIMEOUT ? GPUQ_NOTIFY_TIME_LIMIT
@@ -111,7 +112,8 @@ int notify_time_due(const struct model *m, const struct job *j, int64_t now_us)
 {
 	if (!j->life->start_us || j->time_limit_us == GPUQ_UNLIMITED || model_job_is_over(j))
 		return 0;
-	/* The latest: who slept over half of it hears what holds now. */
+	/* Report the latest part: a recipient that missed earlier ones gets the one that holds
+	 * now. */
 	for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++) {
 		if ((now_us - j->life->start_us) / times[i].percent < j->time_limit_us / 100)
 			continue;

@@ -66,12 +66,13 @@ static const enum gpuq_job_state fault_state[] = {
 	[POD_FAULT_IMAGE] = GPUQ_JOB_FAILED,       [POD_FAULT_DEADLINE] = GPUQ_JOB_TIMEOUT,
 };
 
-/* The first pod that does not end well decides how the attempt ends; the others are
- * told to leave (flow/dispatch sees the outcome). */
+/* Note the outcome: the first pod that does not succeed decides how the attempt ends; the others
+ * are signalled (flow/dispatch sees the outcome). */
 static void note_outcome(struct model *m, struct job *j, const struct pod *p)
 {
 	if (j->life->outcome != GPUQ_JOB_PENDING) {
-		/* Told to leave: the state is known, the code is what its first pod left with. */
+		/* Already ending: the state is known, the exit code is that of the first pod to
+		 * leave. */
 		if (j->life->outcome_exit < 0 && p->exit_code >= 0 &&
 		    j->life->outcome != GPUQ_JOB_NODE_FAIL)
 			job_life(j)->outcome_exit = p->exit_code;
@@ -89,7 +90,7 @@ void pod_avoid(struct model *m, struct job *j, const char *node, int64_t until_u
 	struct avoids *a = j->life->avoids;
 	uint32_t at = 0;
 
-	if (!a) { /* few jobs ever lose a pod so */
+	if (!a) { /* few jobs ever lose a pod like this */
 		a = job_life(j)->avoids = must(calloc(1, sizeof(*a)));
 		m->n_avoiding++;
 	}
@@ -102,8 +103,8 @@ void pod_avoid(struct model *m, struct job *j, const char *node, int64_t until_u
 	a->items[a->n++] = (struct avoided){ node, until_us };
 }
 
-/* What a node lost is tried elsewhere first, where there is an elsewhere. A node that
- * refuses pods is left alone by everybody (EV_NODE_BACKOFF). */
+/* A job that lost a pod to a node avoids the node while there are others. A node that refuses pods
+ * is suspended for all jobs (EV_NODE_BACKOFF). */
 static void avoid_node(struct model *m, struct job *j, const struct pod *p, int64_t at_us)
 {
 	if (p->fault == POD_FAULT_INFRA)
@@ -122,23 +123,23 @@ static void end_pod(struct model *m, struct pod *p, int64_t at_us)
 		avoid_node(m, j, p, at_us);
 	if (p->attempt != j->attempt || p->dropped || job_goes_on_without(m, j, p, at_us))
 		return;
-	/* An ended pod that was told to leave ended because of that, not by itself. */
+	/* A pod that ended after the signal ended because of it, not by itself. */
 	note_outcome(m, j, p);
 	if (model_job_is_live(j))
 		job_set_state(m, j, GPUQ_JOB_COMPLETING);
 }
 
-/* Clusters tell whole seconds, so that an instant may seem to lie before one in the same second. */
+/* Clusters report whole seconds, so that an instant may seem to precede one in the same second. */
 #define TOLD_STEP_US GPUQ_US_PER_S
 
-/* Another machine's clock tells when a pod started and ended. It is believed between what our
- * own says: not before the pod was placed, not after its start or its end was seen. */
+/* Clamp the reported time of a pod's start or end, which is by another machine's clock, between
+ * times of our own: not before the pod was placed, not after its start or its end was seen. */
 static int64_t between(int64_t least_us, int64_t us, int64_t most_us)
 {
 	return us > most_us ? most_us : us > least_us - TOLD_STEP_US ? us : least_us;
 }
 
-/* When it can have started at the earliest: one that was recovered had been placed before. */
+/* Return the earliest possible start: a recovered pod had been placed before. */
 static int64_t earliest(const struct pod *p)
 {
 	return p->recovered && p->job->submit_us < p->placed_us ? p->job->submit_us : p->placed_us;
@@ -156,7 +157,7 @@ static void started(struct model *m, struct pod *p, const struct event *ev)
 	p->node->suspect = false;
 	account_pod_started(m, p, ev->at_us);
 	touch(m, p);
-	/* It started long before that was heard of, and its time limit with it. */
+	/* It started long before it was reported, and so did its time limit. */
 	if (p->attempt == j->attempt)
 		job_start_if_all_run(m, j, p->recovered ? p->start_us : ev->at_us);
 }
@@ -169,8 +170,8 @@ static void ended(struct model *m, struct pod *p, const struct event *ev)
 	if (told) {
 		p->start_us = between(earliest(p), told,
 				      counted && end > ev->at_us ? counted : ev->at_us);
-		/* A start that cannot be shows how far off that clock is: how long the pod ran
-		 * holds all the same. */
+		/* An impossible start shows how far off that clock is: the duration of the run is
+		 * still right. */
 		if (ev->pod_ended.end_us >= told)
 			end += p->start_us - told;
 	}
@@ -198,7 +199,7 @@ static void gone(struct model *m, struct pod *p, const struct event *ev)
 	struct job *j = p->job;
 
 	if (model_pod_takes(p)) {
-		/* Gone without having been seen to end: nobody's exit code. */
+		/* Gone, but its end was not observed: no exit code is known. */
 		p->exit_code = -1;
 		p->fault = POD_FAULT_INFRA;
 		account_pod_ended(m, p, p->start_us, ev->at_us, ev->at_us);
@@ -260,7 +261,7 @@ int pod_apply_ended(struct model *m, const struct event *ev, struct gpuq_err *er
 
 	if (!p)
 		return GPUQ_ENOENT;
-	if (!model_pod_takes(p)) /* the first end that was told wins */
+	if (!model_pod_takes(p)) /* the first reported end wins */
 		return gpuq_fail(err, GPUQ_EINVAL, "the pod has ended already");
 	ended(m, p, ev);
 	return 0;
@@ -290,7 +291,7 @@ int pod_apply_leaving(struct model *m, const struct event *ev, struct gpuq_err *
 
 int pod_apply_signalled(struct model *m, const struct event *ev, struct gpuq_err *err)
 {
-	return find(m, ev, err) ? 0 : GPUQ_ENOENT; /* its log tells */
+	return find(m, ev, err) ? 0 : GPUQ_ENOENT; /* in its log only */
 }
 
 static bool has_device(const struct pod *p, int device)
@@ -301,8 +302,8 @@ static bool has_device(const struct pod *p, int device)
 	return false;
 }
 
-/* What a device plugin chose instead of what was planned. Two pods cannot have the
- * same device: who says so is not believed. */
+/* Take the devices that a device plugin chose instead of the planned ones. Two pods cannot have the
+ * same device: a report that says so is refused. */
 int pod_apply_devices(struct model *m, const struct event *ev, struct gpuq_err *err)
 {
 	struct pod *p = find(m, ev, err);
@@ -320,7 +321,7 @@ int pod_apply_devices(struct model *m, const struct event *ev, struct gpuq_err *
 		    (i > 0 && d <= ev->devices.items[i - 1]))
 			return gpuq_fail(err, GPUQ_EINVAL, "device %d is not there", d);
 		if (p->gpus_milli < 1000)
-			continue; /* a share: others may be on the same device */
+			continue; /* a share: other pods may be on the same device */
 		DL_FOREACH2(p->node->pods, o, node_next)
 			if (o != p && model_pod_takes(o) && has_device(o, d))
 				return gpuq_fail(err, GPUQ_EINVAL, "device %d is job %u's", d,

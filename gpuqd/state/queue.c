@@ -15,7 +15,7 @@ static struct queue *find_in(struct queue **qs, uint32_t n, const char *name)
 	return NULL;
 }
 
-/* Queues in the order of the file, parents pulled before their children. */
+/* Add queues in the order of the file, parents pulled before their children. */
 static void add_queue(struct model *m, struct site *s, const struct site_queue *sq,
 		      struct queue **out, uint32_t *n)
 {
@@ -40,7 +40,7 @@ static void add_queue(struct model *m, struct site *s, const struct site_queue *
 		parent->n_children++;
 }
 
-/* Counters follow from the jobs; a new tree starts from none. */
+/* Recount the counters from the jobs; a new tree starts from zero. */
 static void queues_recount(struct model *m, struct queue **queues, uint32_t n)
 {
 	struct pod *p;
@@ -66,7 +66,7 @@ void queue_set_site(struct model *m, struct site *s)
 {
 	uint32_t n = 0;
 	struct queue **queues = calloc(s->queues.n ? s->queues.n : 1, sizeof(*queues));
-	struct queue **now; /* by the number that it had */
+	struct queue **now; /* by the index that it had */
 
 	if (!queues)
 		abort();

@@ -1,4 +1,4 @@
-/* What jobs depend on stays in the site. */
+/* A site must keep everything that jobs depend on. */
 #include <string.h>
 
 #include "gpuqd/state/model_int.h"
@@ -27,7 +27,8 @@ static int refuse(const struct job *j, const char *what, const char *name, struc
 			 what, name, j->key.id);
 }
 
-/* A job may be charged to a flavor now, or wait for some of which one is enough. */
+/* Return a missing flavor that a job is charged to now, or that it requests with no alternative
+ * left. */
 static const char *lost_flavor(const struct site *old, const struct site *s, const struct job *j)
 {
 	const struct gpuq_strlist *wanted = &j->request->spec.flavors;
@@ -70,7 +71,7 @@ static bool has_children(const struct site *s, const char *queue)
 	return false;
 }
 
-/* A queue with jobs stays, and stays a leaf. */
+/* A queue with jobs must stay, and stay a leaf. */
 static int check_queue(const struct site *s, const struct queue *q, struct gpuq_err *err)
 {
 	const bool stays = site_queue_find(s, q->name);

@@ -1,5 +1,5 @@
-/* What a restore from an older copy leaves open: pods that the copy did not know become pods
- * of jobs again, and jobs whose pods are gone wait for a decision. */
+/* Unfinished restores from an older copy: pods that the copy did not know become pods of jobs
+ * again, and jobs whose pods are gone are held for a decision. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,14 +31,14 @@ static void begin(struct model *m, int64_t at_us)
 					 .copied_us = m->newest_us < at_us ? m->newest_us : at_us,
 					 .floor = m->recovery.floor };
 	pass_over(m, m->next_job_id);
-	/* Another cluster may list fewer numbers than this copy was made with. */
+	/* Another cluster may list lower numbers than this copy has. */
 	if (m->recovery.floor < m->next_job_id)
 		m->recovery.floor = m->next_job_id;
 }
 
-/* ---- pods that were not known ---- */
+/* ---- unknown pods ---- */
 
-/* Its node may be told later, or never: then it is one that is gone. */
+/* Return its node, which may be reported later or never: until then it is a node that is gone. */
 static struct node *node_of(struct model *m, const char *name)
 {
 	static const struct node_fact bare = { .note = "not seen since the store was restored" };
@@ -89,7 +89,7 @@ static bool has_pod(const struct job *j, uint32_t attempt, uint32_t index)
 	return false;
 }
 
-/* Could these be pods of the job, as it is known? */
+/* Check that these can be pods of the known job. */
 static int fits(const struct job *j, const struct event *ev, struct gpuq_err *err)
 {
 	const uint32_t attempt = ev->recovered.attempt;
@@ -111,7 +111,7 @@ static int fits(const struct job *j, const struct event *ev, struct gpuq_err *er
 	return 0;
 }
 
-/* The job as it is known, or made of what its pods tell. */
+/* Find the known job, or make one of its pods' records. */
 static int find_job(struct model *m, const struct event *ev, struct job **out, struct gpuq_err *err)
 {
 	const struct event *as = ev->recovered.as;
@@ -202,7 +202,7 @@ int recover_apply_unknown(struct model *m, const struct event *ev, struct gpuq_e
 	return 0;
 }
 
-/* ---- how it begins and ends ---- */
+/* ---- beginning and end ---- */
 
 int recover_apply_begun(struct model *m, const struct event *ev, struct gpuq_err *err)
 {

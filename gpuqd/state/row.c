@@ -1,5 +1,5 @@
-/* Rows that no object in memory stands for: who changed what, messages to the outside, and what
- * jobs that have left may have left behind. Applying such an event changes the store alone. */
+/* Records without an object in memory: the audit log, outgoing messages, and traces of jobs that
+ * have left memory. Applying such an event changes the store alone. */
 #include "gpuqd/state/model_int.h"
 
 int row_apply_audited(struct model *m, const struct event *ev, struct gpuq_err *err)
@@ -8,7 +8,7 @@ int row_apply_audited(struct model *m, const struct event *ev, struct gpuq_err *
 
 	if (ev->audited.len == 0)
 		return gpuq_fail(err, GPUQ_EINVAL, "nothing is to be noted");
-	/* The number tells apart what happened in one turn. */
+	/* The number distinguishes entries of one turn. */
 	change_batch_put(&m->direct, TABLE_AUDIT, key,
 			 change_key_audit(key, ev->at_us, (uint32_t)m->n_audit++),
 			 ev->audited.bytes, ev->audited.len);
@@ -48,7 +48,8 @@ int row_apply_beside_gone(struct model *m, const struct event *ev, struct gpuq_e
 	return 0;
 }
 
-/* Jobs that left memory long ago: model_apply() of the record room knows their rows. */
+/* Apply changes to jobs that left memory long ago: model_apply() of the record room knows their
+ * records. */
 int row_apply_history(struct model *m, const struct event *ev, struct gpuq_err *err)
 {
 	(void)m;

@@ -35,12 +35,12 @@ uint64_t usage_factor(int64_t dt_us, int64_t half_life_us)
 	for (int i = 0; i < 32; i++)
 		if (rest >> (63 - i) & 1)
 			f = (uint64_t)(((fixed_u128)f * roots[i] + ONE) >> 64);
-	/* 1 - y ln 2 for what the table is too coarse for. */
+	/* 1 - y ln 2 for the part below the table's resolution. */
 	f -= (uint64_t)(((fixed_u128)f * ((rest & UINT32_MAX) * LN2_Q32 >> 32)) >> 64);
 	return halvings ? (f + (UINT64_C(1) << (halvings - 1))) >> halvings : f;
 }
 
-/* u f / 2^63, rounded. */
+/* Return u f / 2^63, rounded. */
 static usage_q32 times(usage_q32 u, uint64_t f)
 {
 	const uint64_t hi = (uint64_t)(u >> 64), lo = (uint64_t)u;
@@ -48,7 +48,7 @@ static usage_q32 times(usage_q32 u, uint64_t f)
 	return ((fixed_u128)hi * f << 1) + (((fixed_u128)lo * f + (ONE >> 1)) >> 63);
 }
 
-/* x m / 2^shift, rounded; shift >= 64. */
+/* Return x m / 2^shift, rounded; shift >= 64. */
 static usage_q32 scaled(fixed_u128 x, uint64_t m, int shift)
 {
 	const fixed_u128 lo = (fixed_u128)(uint64_t)x * m;
@@ -125,7 +125,7 @@ void usage_end(struct usage_account *a, int64_t milli, int64_t end_us, int64_t n
 
 	advance(a, now_us, half_life_us);
 	beyond = usage_of(milli, a->at_us - end_us, half_life_us);
-	/* Rounding may have left a unit less than what is taken back. */
+	/* Rounding may have left a unit less than is subtracted. */
 	a->sum = a->sum > beyond ? a->sum - beyond : 0;
 	a->rate_milli -= milli;
 }

@@ -122,7 +122,7 @@ static int audit_job(const struct model *m, const struct job *j, struct sums *s,
 	return rc == 0 ? audit_pods(m, j, q, err) : rc;
 }
 
-/* ---- what follows from all of them ---- */
+/* ---- figures of the whole ---- */
 
 static int audit_queue(const struct queue *q, const struct counted *c, struct gpuq_err *err)
 {
@@ -145,7 +145,7 @@ static int audit_queue(const struct queue *q, const struct counted *c, struct gp
 	return 0;
 }
 
-/* The lists of a user's jobs: each job is in its owner's, and their sum is the stored one. */
+/* Check the lists of users' jobs: each job is in its owner's, and their sum is the stored one. */
 static int audit_owners(const struct model *m, struct gpuq_err *err)
 {
 	job_each(m, j) {

@@ -1,4 +1,4 @@
-/* model_audit.h - does the model agree with itself
+/* model_audit.h - the consistency check of the model
  *
  * Touches  memory only.
  * Used by  gpuqd --audit (after a load), tests (after random events).

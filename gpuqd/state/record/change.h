@@ -1,4 +1,4 @@
-/* change.h - what one turn of the loop changed, as records for the store
+/* change.h - the changes of one turn of the loop, as records for the store
  *
  * Owns     the list of tables and the batch of changes.
  * Touches  memory only.
@@ -6,11 +6,11 @@
  *
  * Keys are big-endian so that bytes sort as numbers do. A batch is all or nothing.
  *
- * What belongs to a cluster has the cluster's name in its key: before the name of a node,
- * so that the nodes of a cluster are neighbors, and behind the number of a job or the names
- * of a usage record, so that all of a job, a day or a user are. The name of a cluster is the
- * whole rest of such a key. A table that is added needs no new schema; rows are appended, as
- * the number of a table is in each of its records.
+ * Objects of a cluster have the cluster's name in their keys: before the name of a node, so
+ * that the nodes of a cluster are neighbors, and behind the number of a job or the names of a
+ * usage record, so that all records of a job, a day or a user are. The name of a cluster is
+ * the whole rest of such a key. A new table needs no new schema; rows are appended, since the
+ * number of a table is in each of its records.
  */
 #ifndef GPUQD_STATE_RECORD_CHANGE_H
 #define GPUQD_STATE_RECORD_CHANGE_H
@@ -59,7 +59,7 @@ extern const char *const table_names[N_TABLES];
 #define OUTBOX_KEY_BYTES 8
 #define POD_KEY_BYTES 16 /* without the cluster, as the next */
 #define CHARGE_KEY_BYTES 20
-#define CLUSTER_DEFAULT "default" /* the one cluster that there is */
+#define CLUSTER_DEFAULT "default" /* the only cluster */
 #define CLUSTER_BYTES_MAX 32
 
 struct change {
@@ -79,26 +79,26 @@ struct batch {
 
 void change_batch_init(struct batch *b);
 void change_batch_done(struct batch *b);
-/* Copies key and val (val NULL = remove). */
+/* Append a copy of key and val (val NULL = remove). */
 void change_batch_put(struct batch *b, enum table t, const void *key, size_t key_len,
 		      const void *val, size_t val_len);
 
-/* Keys. Each writes at out (CHANGE_KEY_BYTES_MAX bytes) and returns the length. */
+/* Make a key: each function writes at out (CHANGE_KEY_BYTES_MAX bytes) and returns the length. */
 size_t change_key_u32(unsigned char *out, uint32_t x);
 uint32_t change_key_read_u32(const unsigned char *key);
 size_t change_key_job(unsigned char *out, uint32_t id, int64_t index); /* index -1 sorts first */
 size_t change_key_pod(unsigned char *out, uint32_t id, int64_t index, uint32_t attempt,
 		      uint32_t pod);
-/* The same with the name of a cluster behind the n bytes that it has; "" adds nothing. */
+/* Append the name of a cluster behind the n bytes of the key; "" adds nothing. */
 size_t change_key_cluster(unsigned char *out, size_t n, const char *cluster);
-/* The name behind the first `from` bytes; out: CLUSTER_BYTES_MAX + 1 bytes. */
+/* Read the name behind the first `from` bytes; out: CLUSTER_BYTES_MAX + 1 bytes. */
 void change_key_cluster_read(const unsigned char *key, size_t n, size_t from, char *out);
 size_t change_key_node(unsigned char *out, const char *cluster, const char *name);
 size_t change_key_audit(unsigned char *out, int64_t at_us, uint32_t number); /* AUDIT_KEY_BYTES */
 size_t change_key_outbox(unsigned char *out, uint64_t number); /* OUTBOX_KEY_BYTES */
 uint64_t change_key_outbox_number(const unsigned char *key);
 int64_t change_key_audit_time(const unsigned char *key);
-/* Strings joined by NUL; NULL ends the list; cut at the maximum. */
+/* Join strings by NUL; NULL ends the list; cut at the maximum. */
 size_t change_key_strs(unsigned char *out, ...) __attribute__((sentinel));
 bool change_key_job_read(const unsigned char *key, size_t n, uint32_t *id, int64_t *index);
 

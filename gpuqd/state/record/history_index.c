@@ -8,8 +8,8 @@
 #include "libgpuq/buf.h"
 #include "libgpuq/wire/mp.h"
 
-/* What words may take of a key. Longer ones share their entries' prefix, and whoever reads
- * compares with the record. */
+/* Maximum length of a word in a key. The entries of longer words share a prefix; a reader compares
+ * with the record. */
 #define WORD_BYTES_MAX (CHANGE_KEY_BYTES_MAX - PAST_TAIL_BYTES - 2)
 
 size_t history_prefix(unsigned char *out, enum past_by by, const char *word)
@@ -104,7 +104,7 @@ void history_forget(struct batch *out, const struct gpuq_val *job)
 	entries(out, job, NULL);
 	change_batch_put(out, TABLE_HISTORY, key, history_record_key(key, jk), NULL, 0);
 	joblog_forget(out, jk, (uint32_t)gpuq_get_int(job, "n_log", 0));
-	/* An array's elements share what was submitted; it ends behind all of them. */
+	/* An array's elements share its spec; the array ends after all of them. */
 	if (jk.index < 0)
 		change_batch_put(out, TABLE_SPEC, key, change_key_u32(key, jk.id), NULL, 0);
 }

@@ -1,4 +1,4 @@
-/* history_index.h - what is kept of jobs that have ended, and where to find it
+/* history_index.h - the records of jobs that have ended, and the keys to find them
  *
  * Owns     the keys of TABLE_PAST and the record of a job in TABLE_HISTORY.
  * Touches  memory only.
@@ -6,8 +6,8 @@
  *
  * A job's record is its object as it was last seen. Five entries point at it, each
  * without a value of its own: by its end, and by its user, queue, name and state, each of
- * these in the order of the ends. So the newest of one user are neighbours, and a list can
- * go on from any of them without having kept anything open.
+ * these in the order of the ends. So the newest of one user are neighbors, and a list can
+ * continue from any of them without having kept anything open.
  */
 #ifndef GPUQD_STATE_RECORD_HISTORY_INDEX_H
 #define GPUQD_STATE_RECORD_HISTORY_INDEX_H
@@ -22,7 +22,7 @@
 #include "libgpuq/val.h"
 
 #define PAST_ENTRIES 5 /* of one job */
-#define PAST_TAIL_BYTES 16 /* of a key, behind letter and word: end, id, index */
+#define PAST_TAIL_BYTES 16 /* bytes of a key behind letter and word: end, id, index */
 
 enum past_by {
 	PAST_BY_END = 'e', /* its word is "" */
@@ -32,27 +32,27 @@ enum past_by {
 	PAST_BY_STATE = 's', /* its long word */
 };
 
-/* What the keys of all jobs with that word begin with. out: CHANGE_KEY_BYTES_MAX bytes, as
- * below; returns the length. */
+/* Write the prefix of the keys of all jobs with that word. out: CHANGE_KEY_BYTES_MAX bytes, as
+ * below; return the length. */
 size_t history_prefix(unsigned char *out, enum past_by by, const char *word);
-/* The key of one of them; INT64_MAX for end_us and a key of { UINT32_MAX, INT32_MAX } give
- * one above all. */
+/* Write the key of one entry; INT64_MAX for end_us and a key of { UINT32_MAX, INT32_MAX } give one
+ * above all. */
 size_t history_key(unsigned char *out, enum past_by by, const char *word, int64_t end_us,
 		   struct job_key job);
-/* The greatest key below this one, in place. */
+/* Step to the greatest key below this one, in place. */
 void history_key_before(unsigned char *key, size_t n);
-/* False: it is no key of an entry. */
+/* Read the key of an entry. False: it is not one. */
 bool history_key_read(const unsigned char *key, size_t n, int64_t *end_us, struct job_key *job);
 
-/* The key of a job's record in TABLE_HISTORY. There is one record of a job, with the cluster
- * that its last attempt was given. */
+/* Write the key of a job's record in TABLE_HISTORY. A job has one record, with the cluster of its
+ * last attempt. */
 size_t history_record_key(unsigned char *out, struct job_key job);
-/* The job that a record of the history is about. */
+/* Return the job of a history record. */
 struct job_key history_key_of_job(const struct gpuq_val *job);
 
-/* Add the entries of a record; the record itself is the caller's. */
+/* Add the entries of a record; the record itself is up to the caller. */
 void history_index_entry(struct batch *out, const struct gpuq_val *job);
-/* Take record and entries away, and what else is kept for the job's sake. */
+/* Remove record and entries, and whatever else is kept for the job. */
 void history_forget(struct batch *out, const struct gpuq_val *job);
 
 void history_record(struct model *m, const struct job *j, struct batch *out);

@@ -9,7 +9,7 @@
 
 struct key_chunk {
 	struct key_chunk *next;
-	int64_t oldest_us; /* of the keys in it */
+	int64_t oldest_us; /* of the keys in this block */
 	uint32_t used, n_keys;
 	_Alignas(8) unsigned char bytes[CHUNK_BYTES - 24];
 };

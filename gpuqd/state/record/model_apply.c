@@ -9,7 +9,7 @@
 #include "gpuqd/state/view/joblog.h"
 #include "gpuqd/state/view/notice.h"
 
-/* ---- what an event leaves ---- */
+/* ---- records of an event ---- */
 
 static void write_mark(struct model *m, const struct mark *k)
 {
@@ -34,7 +34,7 @@ static void write_mark(struct model *m, const struct mark *k)
 	}
 }
 
-/* An array may leave with the last of its elements. */
+/* Remove the job from memory. An array may go with the last of its elements. */
 static void let_go(struct model *m, struct job_key key)
 {
 	struct job *j = model_find_job(m, key);
@@ -56,7 +56,7 @@ static void write_marks(struct model *m)
 	for (size_t i = 0; i < n; i++)
 		if (m->marks.items[i].kind == MARK_DONE)
 			let_go(m, m->marks.items[i].done);
-	for (size_t i = n; i < m->marks.n; i++) /* that the jobs left when they went */
+	for (size_t i = n; i < m->marks.n; i++) /* marks that the jobs added when they went */
 		write_mark(m, &m->marks.items[i]);
 	marks_clear(m);
 }
@@ -76,7 +76,7 @@ int model_apply(struct model *m, const struct event *ev, struct gpuq_err *err)
 	return rc;
 }
 
-/* ---- what is stored ---- */
+/* ---- stored objects ---- */
 
 void model_collect(struct model *m, struct batch *out)
 {
@@ -84,7 +84,7 @@ void model_collect(struct model *m, struct batch *out)
 	struct usage *u;
 	struct account *a;
 
-	/* Objects that left memory first: a name may have come back since. */
+	/* Objects that left memory come first: a name may be in use again since. */
 	for (size_t i = 0; i < m->direct.n; i++) {
 		const struct change *c = &m->direct.items[i];
 

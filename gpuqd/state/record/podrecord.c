@@ -57,8 +57,7 @@ static const struct gpuq_schema schema = {
 	.name = "record", .size = sizeof(struct text), .fields = fields, .defaults = defaults
 };
 
-/* A copy without control characters, of at most max bytes; NULL where s is empty, or there
- * is no memory. */
+/* Copy without control characters, at most max bytes; NULL where s is empty, or without memory. */
 static const char *clean(struct gpuq_arena *a, const char *s, size_t max)
 {
 	const char *nul = s ? memchr(s, '\0', max + 1) : NULL;
@@ -74,7 +73,7 @@ static const char *clean(struct gpuq_arena *a, const char *s, size_t max)
 			memcpy(out + at, s + at, len);
 			at += len;
 		} else if (at + 1 > max || (len > 1 && at + len > max)) {
-			break; /* cut between two characters */
+			break; /* the cut is between two characters */
 		} else if (len == 1 && code >= 0x20 && code != 0x7f) {
 			out[at] = s[at];
 			at++;
@@ -143,7 +142,7 @@ int podrecord_read(struct gpuq_arena *a, const char *text, size_t n, struct podr
 	rc = gpuq_yaml_parse(a, "record", text, n, &docs, &n_docs, err);
 	if (rc == 0 && n_docs != 1)
 		rc = gpuq_fail(err, GPUQ_EINVAL, "not a record: it is no single object");
-	/* The version first: what a later one calls the same may be something else. */
+	/* Check the version first: a later one may use the same names for other things. */
 	if (rc == 0 && gpuq_get_int(docs[0], "v", 0) > PODRECORD_VERSION)
 		rc = gpuq_fail(err, GPUQ_EVERSION,
 			       "a record of version %lld; this gpuqd reads version %d",

@@ -181,7 +181,7 @@ static int load_pod(struct model *m, const unsigned char *key, size_t key_len, s
 		p->devices[i] = (uint16_t)rec_get_int(r);
 	p->dropped = varint_get_bool(r);
 	if (p->attempt == j->attempt && p->index >= j->life->n_indexes)
-		job_life(j)->n_indexes = p->index + 1; /* of a record that did not tell */
+		job_life(j)->n_indexes = p->index + 1; /* of a record without the field */
 	if (model_pod_takes(p))
 		j->queue->allocated_milli += p->gpus_milli;
 	return 0;

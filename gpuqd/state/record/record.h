@@ -2,7 +2,7 @@
  *
  * Owns     nothing.
  * Touches  memory only.
- * Used by  state/record/model_apply.c, flow (what a store holds).
+ * Used by  state/record/model_apply.c, flow (records of a store).
  */
 #ifndef GPUQD_STATE_RECORD_RECORD_H
 #define GPUQD_STATE_RECORD_RECORD_H
@@ -10,12 +10,12 @@
 #include "gpuqd/state/model.h"
 #include "gpuqd/state/model_int.h"
 
-/* One stored record into an empty model. Tables in the order of model_load_order; those of
- * TABLE_KEY may come on a thread of their own. Returns 0, GPUQ_ECORRUPT (names what),
+/* Load one stored record into an empty model. Tables come in the order of model_load_order; those
+ * of TABLE_KEY may come on a thread of their own. Return 0, GPUQ_ECORRUPT (names the record),
  * GPUQ_EVERSION, GPUQ_ENOMEM. */
 int record_load(struct model *m, enum table t, const unsigned char *key, size_t key_len,
 		const unsigned char *val, size_t val_len, struct gpuq_err *err);
-/* The namespace that a record of TABLE_BESIDE names. False: it is none. */
+/* Read the namespace of a record of TABLE_BESIDE. False: there is none. */
 bool record_beside_read(const unsigned char *val, size_t n, char namespace_[64]);
 extern const enum table model_load_order[];
 extern const size_t model_load_order_n;

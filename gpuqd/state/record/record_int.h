@@ -1,4 +1,4 @@
-/* record_int.h - what the files of the records share; no other room includes it */
+/* record_int.h - shared by the files of the records; no other room includes it */
 #ifndef GPUQD_STATE_RECORD_RECORD_INT_H
 #define GPUQD_STATE_RECORD_RECORD_INT_H
 
@@ -6,16 +6,16 @@
 #include "gpuqd/util/varint.h"
 
 void *record_alloc(size_t n, size_t size); /* zeroed, never NULL */
-/* A name of the model. It is often the same as of the record before: last (NULL = none) is
- * tried first. */
+/* Read a name of the model. It is often that of the previous record: last (NULL = none) is tried
+ * first. */
 const char *record_get_name(struct model *m, struct rec *r, const char *last);
 char *record_get_dup(struct rec *r); /* on the heap; nil gives NULL */
-char *record_get_line(struct rec *r); /* the same; "" gives NULL, too */
+char *record_get_line(struct rec *r); /* as above; "" gives NULL, too */
 void record_get_text(struct rec *r, char *out, size_t room);
 
-/* record_like.c. True: it is like the one before it, and has been loaded. */
+/* record_like.c. True: it is like the previous record, and has been loaded. */
 bool record_like_load(struct model *m, struct job_key key, const struct rec *r);
-/* This was the record of j: the next ones may be like it. */
+/* Note the record of j: the next ones may be like it. */
 void record_like_note(struct model *m, const struct job *j, const struct rec *r);
 /* record_recovery.c */
 #define RECOVERY_KEY "recovery" /* in TABLE_META */

@@ -53,7 +53,7 @@ static void record_exits(const struct wish *w, struct gpuq_buf *b)
 	varint_bin(b, codes, n);
 }
 
-/* Append further fields at the end, and read them there only where a record has them. */
+/* Fields are appended at the end, and read there only where a record has them. */
 #define RECORD_JOB_FIELDS 62
 
 void record_job(struct model *m, const struct job *j, struct batch *out)
@@ -275,7 +275,7 @@ static struct promise *load_promise(struct model *m, const struct request *of, s
 	return p;
 }
 
-/* Read words of rules, as they are called now. */
+/* Read rule words, under their present names. */
 static const char *get_rules(struct model *m, struct rec *r)
 {
 	char stored[128], now[128];
@@ -285,7 +285,7 @@ static const char *get_rules(struct model *m, struct rec *r)
 	return model_intern(m, now);
 }
 
-/* The numbers behind evictions and the promise. */
+/* Read the numbers behind evictions and the nominated placement. */
 static void load_whys(struct model *m, struct life *l, struct rec *r)
 {
 	const uint32_t n = rec_get_array(r);
@@ -489,7 +489,7 @@ static void load_avoids(struct model *m, struct job *j, struct rec *r)
 	}
 }
 
-/* Most jobs are like the one before them: what that has is looked at first. */
+/* Most jobs are like the previous one: its values are tried first. */
 static void load_fields(struct model *m, struct job *j, struct rec *r)
 {
 	const struct job *before = m->jobs ? m->jobs->prev : NULL;
@@ -572,7 +572,7 @@ static void load_fields(struct model *m, struct job *j, struct rec *r)
 	load_notes(m, j, r);
 }
 
-/* Why it cannot be used; NULL: it can. */
+/* Return why the record cannot be used; NULL: it can. */
 static const char *what_is_wrong(const struct job *j, const struct rec *r)
 {
 	return r->bad || !j->name ? "is not whole"
@@ -595,7 +595,8 @@ int record_load_job(struct model *m, struct job_key key, struct rec *r, struct g
 	load_fields(m, j, r);
 	wrong = what_is_wrong(j, r);
 	if (wrong) {
-		/* What there is of it is put into lists, to be taken out of them. */
+		/* Link the parts that were read into the lists, so that job_free() can remove
+		 * them. */
 		if (!j->queue)
 			j->queue = m->queues[0];
 		if (j->state >= N_GPUQ_JOB_STATES)

@@ -1,6 +1,6 @@
-/* Jobs that come one after the other are often the same but for their numbers and times, and
- * a start may load a hundred thousand of them: whose record differs from the last one's in
- * nothing else is a copy of that job, and its fields are not looked at. */
+/* Successive jobs are often the same but for their numbers and times, and a start may load a
+ * hundred thousand of them: a job whose record differs from the last one's in nothing else is a
+ * copy of that job, and its fields are not decoded. */
 #include "gpuqd/state/model_int.h"
 
 #include <stdlib.h>
@@ -8,17 +8,17 @@
 
 #include "gpuqd/state/record/record_int.h"
 
-/* Fields before the three that differ: the times of submission and of being eligible, and the
+/* Fields before the three that differ: the times of submission and of becoming eligible, and the
  * size of the spec. */
 #define N_HEAD 10
 
 struct pattern {
-	const struct job *job; /* the last one that was loaded; NULL = it is no pattern */
+	const struct job *job; /* the last one loaded; NULL = not usable as a pattern */
 	size_t n_head, n_rest; /* bytes before those three, and behind them */
 	unsigned char bytes[1024];
 };
 
-/* Nothing but what is shared belongs to it. */
+/* True if it has only shared parts. */
 static bool is_plain(const struct job *j)
 {
 	return j->life == &life_none && !j->array && !j->deps && !j->ended;

@@ -1,5 +1,5 @@
-/* What a restore from an older copy left open, as stored bytes. Positions are fixed for ever:
- * append, never insert (varint.h). */
+/* An unfinished restore from an older copy, as stored bytes. Positions are fixed for ever: append,
+ * never insert (varint.h). */
 #include "gpuqd/state/record/record_int.h"
 
 #include <string.h>

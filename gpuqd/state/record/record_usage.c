@@ -6,7 +6,7 @@
 #include "gpuqd/util/civil.h"
 #include "gpuqd/util/varint.h"
 
-/* Records of what was used. Positions are fixed for ever: append, never insert (varint.h). */
+/* Records of usage. Positions are fixed for ever: append, never insert (varint.h). */
 
 void record_usage(struct model *m, const struct usage *u, struct batch *out)
 {

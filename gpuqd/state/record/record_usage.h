@@ -16,7 +16,7 @@ int record_load_account(struct model *m, const unsigned char *key, size_t n, str
 			struct gpuq_err *err);
 void record_account(const struct account *a, struct batch *out);
 void record_usage(struct model *m, const struct usage *u, struct batch *out);
-/* A record for each day that they touch. */
+/* Append a record for each day of the interval. */
 void record_charges(const struct model *m, const struct charges *c, struct batch *out);
 
 #endif

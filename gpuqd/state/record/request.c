@@ -11,8 +11,8 @@
 #include "libgpuq/units.h"
 #include "libgpuq/wire/mp.h"
 
-/* What does not bear on where and when a job can run is left out, so that jobs which
- * differ only in it share a request. */
+/* Fields that do not affect where and when a job can run are left out, so that jobs which differ
+ * only in them share a request. */
 int request_encode(const struct gpuq_spec *spec, struct gpuq_buf *out, struct gpuq_err *err)
 {
 	struct gpuq_arena mem = GPUQ_ARENA_INIT(0);
@@ -56,9 +56,9 @@ out:
 	return rc;
 }
 
-/* ---- one block of it ---- */
+/* ---- the block of a request ---- */
 
-/* Where the next piece of a block goes; NULL: nothing is written, sizes are added up. */
+/* The next free place in a block; NULL: nothing is written, sizes are added up. */
 struct block {
 	unsigned char *at;
 	size_t n;
@@ -98,7 +98,7 @@ static bool says_where(const struct gpuq_group *g)
 	       g->topology_required || g->topology_preferred || g->n_slices;
 }
 
-/* Most are called so: the word is there once. */
+/* Most names are this word: it is stored once. */
 static const char *take_name(struct block *b, const char *name)
 {
 	static const char usual[] = "main";
@@ -136,7 +136,7 @@ static void take_groups(struct block *b, const struct gpuq_spec *spec, struct re
 	r->spec.n_groups = (uint32_t)spec->n_groups;
 }
 
-/* Twice: for its size, and into it. */
+/* Fill the block; called twice: for its size, and to write. */
 static struct request *fill(struct block *b, const struct gpuq_spec *spec, const void *bytes,
 			    size_t n)
 {
@@ -229,9 +229,9 @@ void request_group_of(const struct request_group *g, struct gpuq_group *out)
 					       .memory_bytes = g->memory_bytes };
 }
 
-/* ---- a request like the one before it ---- */
+/* ---- a request like the previous one ---- */
 
-/* Bytes of the value that comes next. */
+/* Return the length of the next value, and where it begins. */
 static size_t value_at(struct rec *r, const unsigned char **from)
 {
 	*from = r->p;
@@ -244,7 +244,7 @@ static bool is_key(const unsigned char *p, size_t n, const char *key)
 	return n == strlen(key) + 1 && p[0] == (0xa0 | (n - 1)) && memcmp(p + 1, key, n - 1) == 0;
 }
 
-/* The text of a value that is one, with room for its end. */
+/* Copy a value that is text, with room for its NUL. */
 static bool text_of(const unsigned char *p, size_t n, char out[32])
 {
 	struct rec r = { p, p + n, false };
@@ -261,8 +261,8 @@ static bool text_of(const unsigned char *p, size_t n, char out[32])
 	return true;
 }
 
-/* Thousandths as gpuq_spec_write() has them: a whole number, or a binary fraction of 64 bits, of
- * which those are read that are a thousandth but for the last bits. */
+/* Read thousandths as gpuq_spec_write() writes them: a whole number, or a 64-bit binary fraction
+ * that is a number of thousandths but for the last bits. */
 static bool milli_at(const unsigned char *p, size_t n, int64_t *out)
 {
 	struct rec r = { p, p + n, false };
@@ -277,7 +277,7 @@ static bool milli_at(const unsigned char *p, size_t n, int64_t *out)
 		return false;
 	for (int i = 1; i < 9; i++)
 		bits = bits << 8 | p[i];
-	/* Its value: 53 bits, shifted to the right. A sign makes that a shift to the left. */
+	/* The value is 53 bits, shifted right. A sign bit makes the shift negative. */
 	shift = 1075 - (int)(bits >> 52);
 	if (shift < 22 || shift > 62)
 		return false;
@@ -288,8 +288,8 @@ static bool milli_at(const unsigned char *p, size_t n, int64_t *out)
 	return rest <= (UINT64_C(1) << shift) / 1000000;
 }
 
-/* Most requests of many different ones differ from the last in nothing but cpus and memory. Are
- * these bytes such, then g, which is the last one's only group, gets theirs. */
+/* Most of many different requests differ from the previous one only in cpus and memory. If these
+ * bytes do, set g, the only group of that request, to theirs. */
 static bool differs_in_amounts(const struct request *last, const void *bytes, size_t n,
 			       struct gpuq_group *g)
 {
@@ -299,7 +299,7 @@ static bool differs_in_amounts(const struct request *last, const void *bytes, si
 	char text[32];
 	uint32_t left;
 
-	/* A map of few keys is one byte. */
+	/* The header of a map with few keys is one byte. */
 	if (n == 0 || *a.p != *b.p || (*a.p & 0xf0) != 0x80)
 		return false;
 	left = *a.p++ & 0x0f;
@@ -349,7 +349,7 @@ int request_decode_after(const struct requests *all, const void *bytes, size_t n
 	return 0;
 }
 
-/* ---- all of them ---- */
+/* ---- all requests ---- */
 
 static uint32_t hash_id(uint32_t id)
 {

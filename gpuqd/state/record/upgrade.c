@@ -12,11 +12,11 @@
 
 /* ---- values ---- */
 
-/* A record that is being read, and what stands for it. */
+/* A record being read, and its converted form. */
 struct conversion {
 	struct rec in;
 	struct gpuq_buf out;
-	uint32_t left; /* fields that were not read yet */
+	uint32_t left; /* fields not read yet */
 	uint32_t spec_bytes;
 };
 
@@ -29,7 +29,7 @@ static void copy(struct conversion *c)
 		gpuq_buf_add(&c->out, from, (size_t)(c->in.p - from));
 }
 
-/* n values in a row, as rows of that width. */
+/* Convert n values in a row into rows of that width. */
 static void rows(struct conversion *c, uint32_t n, uint32_t width)
 {
 	c->in.bad |= n % width != 0;
@@ -41,7 +41,7 @@ static void rows(struct conversion *c, uint32_t n, uint32_t width)
 	}
 }
 
-/* Seven fields, the number of ranges, and the ranges. */
+/* Convert seven fields, the number of ranges, and the ranges. */
 static void array(struct conversion *c)
 {
 	const uint32_t n = rec_get_array(&c->in);
@@ -133,7 +133,8 @@ static void copy_from(struct conversion *c, struct rec from)
 	c->in.bad |= from.bad;
 }
 
-/* The use, what was billed and paid, the pods, then the other charges: those are one list now. */
+/* Convert usage: used, billed and paid, the pods, then the other charges, which are one list
+ * now. */
 static void usage(struct conversion *c)
 {
 	const uint32_t n = rec_get_array(&c->in), n_heads = n < 4 ? n : 4;
@@ -152,7 +153,7 @@ static void usage(struct conversion *c)
 	copy_from(c, heads[0]);
 	for (uint32_t i = n_heads; i < n; i++)
 		copy(c);
-	/* Before there were factors all that was used was billed. */
+	/* Before there were factors all usage was billed. */
 	copy_from(c, heads[n < 4 ? 0 : 1]);
 	for (uint32_t i = 2; i < 4; i++)
 		if (n < 4)
@@ -175,7 +176,7 @@ static void charges(struct conversion *c)
 	rows(c, n - 4, 4);
 }
 
-/* ---- rules of preemption, as they are called now ---- */
+/* ---- rules of preemption, under their present names ---- */
 
 static void rename_rules(struct gpuq_arena *a, struct gpuq_val *v)
 {
@@ -197,7 +198,7 @@ static void rename_rules(struct gpuq_arena *a, struct gpuq_val *v)
 
 static bool names_a_rule(const unsigned char *p, size_t n)
 {
-	static const char key[] = "\xa4rule"; /* as MessagePack has it */
+	static const char key[] = "\xa4rule"; /* in MessagePack */
 
 	for (const unsigned char *end = p + n; (p = memchr(p, key[0], (size_t)(end - p))); p++)
 		if ((size_t)(end - p) >= sizeof(key) && memcmp(p, key, sizeof(key) - 1) == 0)
@@ -205,7 +206,7 @@ static bool names_a_rule(const unsigned char *p, size_t n)
 	return false;
 }
 
-/* Copy an object of a job, or what happened to one: few were preempted. */
+/* Copy the object of a job, or an entry of its log: few were preempted. */
 static void object(struct conversion *c)
 {
 	static const struct gpuq_mp_limits lim = { UINT32_MAX, GPUQ_MSG_DEPTH_MAX, UINT32_MAX };
@@ -225,7 +226,7 @@ static void object(struct conversion *c)
 	gpuq_arena_done(&a);
 }
 
-/* ---- what jobs did not know of themselves ---- */
+/* ---- facts that older jobs lack ---- */
 
 static int note_spec(struct upgrade *u, uint32_t id, size_t bytes)
 {
@@ -260,7 +261,7 @@ void upgrade_done(struct upgrade *u)
 
 /* ---- records ---- */
 
-/* The name of the cluster stands before that of a node, and behind all else. */
+/* Write the key with the name of the cluster: before that of a node, at the end of all others. */
 static size_t key_of(enum table t, const unsigned char *key, size_t n, unsigned char *out)
 {
 	static const char cluster[] = CLUSTER_DEFAULT;
@@ -279,7 +280,7 @@ static size_t key_of(enum table t, const unsigned char *key, size_t n, unsigned 
 	if (parts)
 		out[len++] = '\0';
 	account_key_part(key, n, 1, user, sizeof(user));
-	/* A grant to a queue is of no cluster. */
+	/* A grant to a queue belongs to no cluster. */
 	return change_key_cluster(out, len, parts && !*user ? "" : cluster);
 }
 

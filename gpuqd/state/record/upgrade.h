@@ -1,11 +1,11 @@
-/* upgrade.h - records of an older schema in the form of the present one
+/* upgrade.h - converting records of an older schema to the present one
  *
- * Owns     what it must remember from one table to the next.
+ * Owns     data carried from one table to the next.
  * Touches  memory only.
  * Used by  daemon.c (gives it to the store).
  *
- * Schema 1 had no clusters in its keys, lists without rows (varint.h), and jobs that did not say
- * how large their spec is. Everything in it belongs to the cluster CLUSTER_DEFAULT.
+ * Schema 1 had no clusters in its keys, lists without rows (varint.h), and jobs without the size
+ * of their spec. Everything in it belongs to the cluster CLUSTER_DEFAULT.
  */
 #ifndef GPUQD_STATE_RECORD_UPGRADE_H
 #define GPUQD_STATE_RECORD_UPGRADE_H
@@ -30,9 +30,8 @@ struct upgrade {
 		.specs = NULL                                                                      \
 	}
 
-/* Convert one record: a store_upgrade_fn (store.h), arg is a struct upgrade. Returns 0,
- * GPUQ_ECORRUPT (a record is not whole), GPUQ_EVERSION (of a schema that is not known),
- * GPUQ_ENOMEM. */
+/* Convert one record: a store_upgrade_fn (store.h), arg is a struct upgrade. Return 0,
+ * GPUQ_ECORRUPT (incomplete record), GPUQ_EVERSION (unknown schema), GPUQ_ENOMEM. */
 int upgrade_record(void *arg, unsigned from, enum table t, const unsigned char *key, size_t key_len,
 		   const unsigned char *val, size_t val_len, struct batch *out,
 		   struct gpuq_err *err);

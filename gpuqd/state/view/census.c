@@ -30,7 +30,7 @@ void census_slots(const struct node *n, struct census_slot *slots)
 		}
 }
 
-/* Jobs that are promised places: few. */
+/* Jobs with nominated placements: few. */
 struct promised {
 	struct promised *next;
 	const struct promise *promise;
@@ -69,7 +69,7 @@ static void fill_promised(const struct promised *list, const struct node *n,
 		}
 }
 
-/* ---- the calendar ---- */
+/* ---- reservations ---- */
 
 static bool is_on(const struct site_reservation *r, int64_t now_us)
 {
@@ -102,7 +102,7 @@ static bool below(const struct queue *q, const char *top)
 	return q != NULL;
 }
 
-/* Amounts anywhere: what the queue that they are for does not have yet, out of what is free. */
+/* Reserve amounts anywhere: what the owning queue does not have yet, out of what is free. */
 static void reserve_amounts(const struct model *m, int64_t now_us, struct census *out)
 {
 	site_each(site_reservation, m->site->reservations, r) {

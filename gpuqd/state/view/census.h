@@ -1,13 +1,14 @@
-/* census.h - what every device is at this moment: exactly one of seven things
+/* census.h - the present use of every device: exactly one of seven
  *
- * Owns     the counting, and the check that it comes out even.
+ * Owns     the counting, and the check that it adds up.
  * Touches  memory only.
- * Used by  state/view/view.c (status.get), flow/census_watch.c (freezes a node that does not), tests.
+ * Used by  state/view/view.c (status.get), flow/census_watch.c (freezes a node that
+ *          does not), tests.
  *
- * A device of a node that is away or not ready, or that is not healthy, is lost. Of the
- * others, what pods of ours and of others have is allocated; of the rest, in this order:
- * held for a start that was promised there, draining, stranded (its node is left alone or
- * lacks cores, memory or slots), reserved by the calendar, else free.
+ * A device of a node that is gone or not ready, or that is unhealthy, is lost. Among the
+ * others, devices in use by gpuq's pods and foreign pods are allocated; the rest is, in this
+ * order: held for a nominated placement, draining, stranded (its node is suspended or lacks
+ * cores, memory or slots), reserved, else free.
  */
 #ifndef GPUQD_STATE_VIEW_CENSUS_H
 #define GPUQD_STATE_VIEW_CENSUS_H
@@ -38,25 +39,25 @@ struct census {
 	int64_t stranded_milli[N_CENSUS_CAUSES];
 };
 
-/* What stands on a device now; thousandths. */
+/* Use of a device; thousandths. */
 struct census_slot {
 	int64_t taken_milli;
 	int64_t promised_milli;
 };
 
-/* By device; what others hold without saying which is taken to be the last free ones, as
- * the scheduler takes the first. slots: n_devices, zeroed. */
+/* Fill in the slots by device; foreign use that is not assigned to devices is assumed on the last
+ * free ones, as the scheduler takes the first. slots: n_devices, zeroed. */
 void census_slots(const struct node *n, struct census_slot *slots);
 
-/* All nodes at now_us (for the calendar). False: no memory. */
+/* Count all nodes at now_us (for the reservations). False: no memory. */
 bool census_take(const struct model *m, int64_t now_us, struct gpuq_arena *a, struct census *out);
 
-/* Why free devices of a node are of no use: "cpu", "memory" or "pods", of which none is left
- * there for a pod that asks for some; "suspect", "frozen". NULL = they are of use. */
+/* Return why free devices of a node cannot be used: "cpu", "memory" or "pods", of which none is
+ * left for a pod that requests some; "suspect", "frozen". NULL = they can. */
 const char *census_stranded(const struct node *n, int64_t now_us);
 
-/* Is each of its devices given away once at most, and does it exist? Returns 0, or
- * GPUQ_ECORRUPT and in err what is wrong with it. */
+/* Check that each of its devices exists and is allocated at most once. Return 0, or GPUQ_ECORRUPT
+ * with the fault in err. */
 int census_check(const struct node *n, struct gpuq_err *err);
 
 #endif

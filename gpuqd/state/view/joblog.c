@@ -21,7 +21,7 @@ static void number(struct gpuq_arena *a, struct gpuq_val *v, const char *key, in
 	gpuq_put(a, v, key, gpuq_int(a, i));
 }
 
-/* Devices as people count them. */
+/* Devices as whole numbers or decimals. */
 static void devices(struct gpuq_arena *a, struct gpuq_val *v, const char *key, int64_t milli)
 {
 	gpuq_put(a, v, key,
@@ -270,15 +270,15 @@ void joblog_forget(struct batch *out, struct job_key job, uint32_t n)
 	}
 }
 
-/* ---- what is written down ---- */
+/* ---- writing entries ---- */
 
 static bool is_logged(const struct model *m, const struct event *ev)
 {
 	const struct pod *p;
 
 	switch (ev->type) {
-	case EV_JOB_SUBMITTED: /* its record says so */
-	case EV_JOB_ENDED: /* joblog_ended, however it came to it */
+	case EV_JOB_SUBMITTED: /* in its record */
+	case EV_JOB_ENDED: /* joblog_ended, however it came about */
 		return false;
 	case EV_POD_CREATED:
 	case EV_POD_STARTED:
@@ -287,7 +287,7 @@ static bool is_logged(const struct model *m, const struct event *ev)
 	case EV_POD_ENDED:
 		return ev->pod.index < JOBLOG_PODS || ev->pod_ended.exit_code != 0 ||
 		       ev->pod_ended.fault != POD_FAULT_NONE;
-	case EV_POD_GONE: /* only where nobody saw how it ended */
+	case EV_POD_GONE: /* only where its end was not observed */
 		p = model_find_pod(m, ev->pod);
 		return p && model_pod_takes(p);
 	default:
@@ -296,7 +296,7 @@ static bool is_logged(const struct model *m, const struct event *ev)
 	}
 }
 
-/* What an eviction costs: how long it ran, on what. */
+/* Add what an eviction costs: how long it ran, on which devices. */
 static void add_costs(struct gpuq_arena *a, struct gpuq_val *v, const struct job *j, int64_t at_us)
 {
 	const struct pod *p;
@@ -312,7 +312,7 @@ static void add_costs(struct gpuq_arena *a, struct gpuq_val *v, const struct job
 		       : 0);
 }
 
-/* Where it is, and what becomes of one that could not be told to save itself. */
+/* Add where it is, and the outcome for a job that could not be signalled to save itself. */
 static void add_place(struct gpuq_arena *a, struct gpuq_val *v, const struct event *ev,
 		      const struct pod *p)
 {
@@ -332,7 +332,8 @@ void joblog_begin(struct model *m, const struct event *ev, struct joblog_entry *
 	e->val = joblog_event_view(&e->mem, ev);
 	e->key = joblog_event_job(ev);
 	e->job = model_find_job(m, e->key);
-	/* An element that leaves its array with this, and perhaps memory: the array's log has it. */
+	/* An element may leave its array with this event, and perhaps memory: its entry goes to the
+	 * array's log. */
 	if (!e->job && e->key.index >= 0 && ev->type != EV_JOB_PLACED &&
 	    ev->type != EV_JOB_NOMINATED && ev->type != EV_JOB_RECOVERED) {
 		e->key.index = -1;
@@ -344,7 +345,7 @@ void joblog_begin(struct model *m, const struct event *ev, struct joblog_entry *
 		add_costs(&e->mem, e->val, e->job, ev->at_us);
 	if (is_pod_event(ev->type) && (p = model_find_pod(m, ev->pod)) != NULL)
 		add_place(&e->mem, e->val, ev, p);
-	/* Now, since it may leave memory with what comes of this. */
+	/* Numbered now, since the job may leave memory as a consequence. */
 	e->n = e->job->n_log++;
 }
 
@@ -360,7 +361,7 @@ void joblog_end(struct model *m, struct joblog_entry *e, bool applied)
 			e->n = e->job->n_log++;
 	}
 	if (applied && e->job) {
-		const struct job *j = model_find_job(m, e->key); /* it may have left */
+		const struct job *j = model_find_job(m, e->key); /* it may have left memory */
 
 		if (j && j->started_once && !gpuq_get(e->val, "attempt"))
 			number(&e->mem, e->val, "attempt", j->attempt);

@@ -38,7 +38,7 @@ static struct gpuq_val *job_of(struct gpuq_arena *a, const struct model *m, cons
 	return v;
 }
 
-/* One for each who hears of it: what one of them does not take keeps no other waiting. */
+/* Write one message per recipient: a recipient that refuses its own delays no other. */
 static void put(struct model *m, struct gpuq_arena *a, struct gpuq_val *v, const char *to,
 		const char *address)
 {

@@ -87,7 +87,7 @@ struct gpuq_val *view_spec(struct gpuq_arena *a, const struct gpuq_spec *spec, c
 	return v;
 }
 
-/* Instances of MIG profiles: how many there are, and that nobody has. */
+/* Return the instances of MIG profiles: how many there are, and how many are free. */
 static struct gpuq_val *view_mig(struct gpuq_arena *a, const struct node *n)
 {
 	struct gpuq_val *list = gpuq_list(a);
@@ -112,7 +112,7 @@ static struct gpuq_val *view_mig(struct gpuq_arena *a, const struct node *n)
 	return list;
 }
 
-/* Who is on a device, and with how much of it. */
+/* Return the user of a device, and the amount it uses. */
 static struct gpuq_val *view_tenant(struct gpuq_arena *a, const struct pod *p,
 				    const struct device *d)
 {
@@ -129,7 +129,7 @@ static struct gpuq_val *view_tenant(struct gpuq_arena *a, const struct pod *p,
 	return v;
 }
 
-/* Why a node is not as it should be; NULL: it is. */
+/* Return why a node is not healthy; NULL: it is. */
 static const char *node_cause(const struct node *n)
 {
 	int64_t milli;
@@ -256,8 +256,8 @@ static struct gpuq_val *view_amount(struct gpuq_arena *a, const struct site_amou
 	return v;
 }
 
-/* What a queue is owed of a flavor: what the site says, else what those below it are and
- * what they share beside that. */
+/* Return a queue's quota in a flavor: that of the site, or else the sum of its children's quotas
+ * and what they share. */
 static int64_t quota_of(const struct model *m, const struct queue *q, const char *flavor)
 {
 	const int64_t own = site_amount_of(&q->site->quota, flavor, -1);
@@ -295,7 +295,7 @@ static struct gpuq_val *view_quota(struct gpuq_arena *a, const struct model *m,
 	return v;
 }
 
-/* The walltimes of its jobs, as they follow from it and the queues above it. */
+/* Add the walltimes of its jobs, as inherited from it and the queues above it. */
 static void view_times(struct gpuq_arena *a, struct gpuq_val *v, const struct queue *q)
 {
 	int64_t dflt_us = 0, max_us = 0;

@@ -1,8 +1,8 @@
 /* view.h - the model's objects as people and programs see them
  *
- * Owns     the JSON names of model.md section 6.
+ * Owns     the JSON names of gpuq-json(5).
  * Touches  memory only; reads the model, never changes it.
- * Used by  rpc/ (answers), state/record/record (a finished job's record is its last view).
+ * Used by  rpc/ (replies), state/record/record (a finished job's record is its last view).
  *
  * Instants are int64 microseconds, or null; the client prints them for people.
  */
@@ -12,42 +12,41 @@
 #include "gpuqd/state/model.h"
 #include "libgpuq/val.h"
 
-/* Devices as people count them, from thousandths: whole numbers stay integers;
- * GPUQ_UNLIMITED is "unlimited". */
+/* Return devices from thousandths: whole numbers stay integers; GPUQ_UNLIMITED is "unlimited". */
 struct gpuq_val *view_devices(struct gpuq_arena *a, int64_t milli);
-/* Null for NULL and "". */
+/* Return a string; null for NULL and "". */
 struct gpuq_val *view_word(struct gpuq_arena *a, const char *s);
 struct gpuq_val *view_instant(struct gpuq_arena *a, int64_t us); /* null for 0 */
-/* "17" or "17_3"; NULL when the arena is exhausted. */
+/* Return "17" or "17_3"; NULL when the arena is exhausted. */
 const char *view_key(struct gpuq_arena *a, struct job_key key);
 
-/* Trees in a; NULL when it is exhausted. now_us is for what still counts up. */
+/* Return trees in a; NULL when it is exhausted. now_us is for values that still grow. */
 struct gpuq_val *view_job(struct gpuq_arena *a, const struct model *m, const struct job *j,
 			  int64_t now_us);
 
-/* Jobs as rows: a list of the values of some keys, in their order, as MessagePack. A key may
- * be that of a part ("pods.node": the node of each pod); one that there is not is null. */
+/* Jobs as rows: a list of the values of some keys, in their order, as MessagePack. A key may be
+ * that of a part ("pods.node": the node of each pod); an unknown key gives null. */
 struct view_row;
 struct gpuq_strlist;
-/* In a, with the names as they are: both live as long as it. NULL: no memory. */
+/* Make a row in a, with borrowed names: both must outlive it. NULL: no memory. */
 struct view_row *view_row_new(struct gpuq_arena *a, const struct gpuq_strlist *keys,
 			      int64_t ahead_us);
-/* Append the row of a job, or of one's object; out->failed tells of no memory. */
+/* Append the row of a job, or of a job's object; out->failed is set without memory. */
 void view_row_job(const struct view_row *r, struct gpuq_buf *out, struct gpuq_arena *scratch,
 		  const struct model *m, const struct job *j, int64_t now_us);
 void view_row_object(const struct view_row *r, struct gpuq_buf *out, struct gpuq_arena *scratch,
 		     const struct gpuq_val *job);
 
-/* Put the keys of a job that only its description decides into v: cores, comment and so on. */
+/* Put the keys of a job that its description alone decides into v: cores, comment and so on. */
 void view_spec_facts(struct gpuq_arena *a, struct gpuq_val *v, const struct gpuq_spec *spec);
 
-/* A job that was not stored (a dry run): id and state are null. */
+/* Return a job that was not stored (a dry run): id and state are null. */
 struct gpuq_val *view_spec(struct gpuq_arena *a, const struct gpuq_spec *spec, const char *user,
 			   int64_t time_limit_us);
 struct gpuq_val *view_node(struct gpuq_arena *a, const struct model *m, const struct node *n);
 struct gpuq_val *view_queue(struct gpuq_arena *a, const struct model *m, const struct queue *q,
 			    int64_t used_ms); /* of budget_spending() */
-/* Devices by what they are, jobs by state; {gpus, devices, jobs}. */
+/* Return devices by their use, jobs by state; {gpus, devices, jobs}. */
 struct gpuq_val *view_status(struct gpuq_arena *a, const struct model *m, int64_t now_us);
 
 #endif

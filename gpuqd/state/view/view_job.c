@@ -49,7 +49,7 @@ static struct gpuq_val *view_pod(struct gpuq_arena *a, const struct model *m, co
 	return v;
 }
 
-/* As people count: devices and cores with decimals, an instant as text. */
+/* Return an amount for people: devices and cores with decimals, an instant as text. */
 static struct gpuq_val *view_amount_of(struct gpuq_arena *a, const struct model *m,
 				       const struct reason *r, int64_t n)
 {
@@ -71,7 +71,8 @@ static struct gpuq_val *view_amount_of(struct gpuq_arena *a, const struct model 
 	}
 }
 
-/* The reasons of a job that has not started; before anybody has looked, that nobody has. */
+/* Return the reasons of a job that has not started; before the first evaluation, that there was
+ * none. */
 static size_t reasons_of(const struct job *j, const struct reason **out, struct reason *now)
 {
 	const bool starts = j->state == GPUQ_JOB_STARTING;
@@ -148,7 +149,7 @@ static int64_t used_us(const struct job *j, int64_t now_us)
 	return us;
 }
 
-/* Where it will start, and who has to leave there first. */
+/* Return the nominated placement, and the victims that must leave first. */
 static struct gpuq_val *view_promise(struct gpuq_arena *a, const struct model *m,
 				     const struct job *j)
 {
@@ -179,7 +180,7 @@ static struct gpuq_val *view_promise(struct gpuq_arena *a, const struct model *m
 	return v;
 }
 
-/* What its devices did when they were last measured. */
+/* Return the last measured utilization of its devices. */
 static struct gpuq_val *view_use(struct gpuq_arena *a, const struct model *m, const struct job *j,
 				 int64_t now_us)
 {
@@ -234,7 +235,7 @@ static struct gpuq_val *view_avoids(struct gpuq_arena *a, const struct job *j, i
 	return list;
 }
 
-/* Whom it still waits for, in the words of a job file. */
+/* Return its unmet dependencies, in the words of a job file. */
 static struct gpuq_val *view_depends(struct gpuq_arena *a, const struct job *j)
 {
 	struct gpuq_val *list = gpuq_list(a);
@@ -320,11 +321,11 @@ KEY(use, j->life->load ? tree(view_use(x->a, x->m, j, x->now_us)) : null)
 KEY(avoids, tree(view_avoids(x->a, j, x->now_us)))
 KEY(promise, j->life->promise ? tree(view_promise(x->a, x->m, j)) : null)
 KEY(message, word(j->life->message))
-/* Why an attempt was told to end; that somebody cancelled it is its state. */
+/* Why an attempt was ended; for a cancelled job its state says so. */
 KEY(end_cause, j->life->leave_cause == GPUQ_CAUSE_NONE || j->cancel_asked
 		       ? null
 		       : text(gpuq_cause_word(j->life->leave_cause)))
-/* What a waiting job's priority is made of; null before anybody has looked. */
+/* The terms of a pending job's priority; null before the first evaluation. */
 KEY(priority_terms, j->state != GPUQ_JOB_PENDING || !j->outlook->ranked
 			    ? null
 			    : tree(priority_terms_val(x->a, &j->outlook->terms)))
@@ -367,7 +368,7 @@ static struct size size_of_request(const struct request *r)
 	return s;
 }
 
-/* What an elastic job has now may be more than one start of it takes. */
+/* Return the present size of a job; an elastic one may have more than one start of it requests. */
 static struct size size_of(const struct job *j)
 {
 	struct size s = { 0 };
@@ -391,7 +392,7 @@ static struct gpuq_val amount(struct gpuq_arena *a, int64_t milli)
 	return milli % 1000 == 0 ? number(milli / 1000) : tree(view_devices(a, milli));
 }
 
-/* What is not counted is not known. */
+/* Return cpus; null where they are not counted. */
 static struct gpuq_val cpus(struct gpuq_arena *a, struct size s)
 {
 	return s.cpu_milli ? amount(a, s.cpu_milli) : null;
@@ -451,8 +452,8 @@ static struct gpuq_val of_pod_nodes(const struct of *x)
 	return tree(list);
 }
 
-/* In the order of a job's object. Those behind stand for a part of one: a row may ask for
- * them, an object does not have them. */
+/* In the order of a job's object. Keys with a dot are for rows alone: each selects a part of a
+ * value. */
 static const struct view_key {
 	const char *name;
 	struct gpuq_val (*of)(const struct of *x);
@@ -506,7 +507,7 @@ static const struct view_key {
 #define N_KEYS (sizeof(keys) / sizeof(keys[0]))
 _Static_assert(N_KEYS == N_OBJECT + 1, "the keys of an object stand before the parts");
 
-/* A value that outlives the model's next event. */
+/* Copy a value so that it outlives the model's next event. */
 static struct gpuq_val *keep(struct gpuq_arena *a, const struct gpuq_val *v)
 {
 	struct gpuq_val *copy;
@@ -567,7 +568,7 @@ struct view_row {
 	uint32_t n;
 	struct {
 		const char *name;
-		const struct view_key *key; /* NULL = there is no such */
+		const struct view_key *key; /* NULL = unknown key */
 	} cols[];
 };
 
@@ -604,7 +605,7 @@ void view_row_job(const struct view_row *r, struct gpuq_buf *out, struct gpuq_ar
 	}
 }
 
-/* "pods.node" of an object: of each item of its list the one value. */
+/* Write "pods.node" of an object: from each item of its list the one value. */
 static void write_part(struct gpuq_buf *out, const struct gpuq_val *list, const char *key)
 {
 	gpuq_mp_write_list(out, list && list->type == GPUQ_LIST ? list->n : 0);
