@@ -503,7 +503,7 @@ static uint32_t take_job(struct taking *t, const struct job *j, bool first)
 
 /* Enough of those that are like it stand by themselves: it stands in the entry behind them.
  * There all are younger than any before them; who is not stands by himself. */
-static bool stands_behind(struct taking *t, struct job *j)
+static bool stands_behind(struct taking *t, const struct job *j)
 {
 	struct alike *like = j->state == GPUQ_JOB_PENDING ? equivalent_of(t->m, j) : NULL;
 	const uint64_t turn = t->m->readers->alike_turn[t->reader];

@@ -56,8 +56,9 @@ struct readers {
 	struct job *walk; /* where a walk over all jobs goes on that takes several turns; NULL */
 };
 
-/* What the job has in common with others; NULL = it is to be looked at by itself. */
-struct alike *equivalent_of(const struct model *m, struct job *j);
+/* What the job has in common with others; NULL = it is to be looked at by itself. What
+ * was found out is kept with the job, which is otherwise as it was. */
+struct alike *equivalent_of(const struct model *m, const struct job *j);
 /* Something about it changed. */
 void equivalent_forget(struct model *m, struct job *j);
 /* Is what is known of all jobs what would be found out anew? For tests. */

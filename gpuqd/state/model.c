@@ -56,8 +56,7 @@ void model_free(struct model *m)
 	if (!m)
 		return;
 	m->now_us = 0; /* what ends now was not over */
-	job_each(m, j)
-		job_free(m, j);
+	job_each_rw(m, j) job_free(m, j);
 	table_done(&m->jobs_by_key);
 	table_done(&m->awaited);
 	free(m->dirty_jobs);
