@@ -6,9 +6,9 @@
 
 #define EXIT_TERMINATED 143 /* of what is told to leave */
 
-int obey_start(const struct obey_to *to, struct job *j, struct gpuq_err *err)
+int obey_start(const struct obey_to *to, const struct job *j, struct gpuq_err *err)
 {
-	struct pod *p, *next;
+	const struct pod *p, *next;
 	int rc = 0;
 
 	DL_FOREACH_SAFE2(j->pods, p, next, job_next) {
@@ -96,7 +96,8 @@ static int gone_all(const struct obey_to *to, const struct pod_key *keys, size_t
 	return rc;
 }
 
-int obey_end(const struct obey_to *to, struct job *j, bool all, int exit_code, struct gpuq_err *err)
+int obey_end(const struct obey_to *to, const struct job *j, bool all, int exit_code,
+	     struct gpuq_err *err)
 {
 	struct gpuq_arena mem = GPUQ_ARENA_INIT(0);
 	const struct which which = { all, NULL };
@@ -116,7 +117,7 @@ int obey_end(const struct obey_to *to, struct job *j, bool all, int exit_code, s
 	return rc;
 }
 
-int obey_lose(const struct obey_to *to, struct job *j, const char *node, bool *over,
+int obey_lose(const struct obey_to *to, const struct job *j, const char *node, bool *over,
 	      struct gpuq_err *err)
 {
 	struct gpuq_arena mem = GPUQ_ARENA_INIT(0);

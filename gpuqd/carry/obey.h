@@ -22,7 +22,7 @@ struct obey_to {
 
 /* Start the pods of the job that were placed. Returns 0, or what apply said of the first that
  * it refused. */
-int obey_start(const struct obey_to *to, struct job *j, struct gpuq_err *err);
+int obey_start(const struct obey_to *to, const struct job *j, struct gpuq_err *err);
 
 /* Does the job have pods that are to leave? all: its attempt is over, else it goes on without
  * them. */
@@ -30,11 +30,11 @@ bool obey_leaves(const struct job *j, bool *all);
 
 /* End such pods, or with `all` every pod of the job, with this exit code. The job has left the model
  * afterwards where it has ended. */
-int obey_end(const struct obey_to *to, struct job *j, bool all, int exit_code,
+int obey_end(const struct obey_to *to, const struct job *j, bool all, int exit_code,
 	     struct gpuq_err *err);
 
 /* Lose the pods of the job on that node; what is left of it is ended where it cannot go on. */
-int obey_lose(const struct obey_to *to, struct job *j, const char *node, bool *over,
+int obey_lose(const struct obey_to *to, const struct job *j, const char *node, bool *over,
 	      struct gpuq_err *err);
 
 #endif

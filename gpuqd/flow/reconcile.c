@@ -51,7 +51,7 @@ struct reconcile {
 	void *on_signalled_arg;
 };
 
-static struct pod *ours(struct reconcile *r, const char *name, struct pod_key *key)
+static const struct pod *ours(struct reconcile *r, const char *name, struct pod_key *key)
 {
 	const struct model *m = journal_model(r->j);
 
@@ -168,7 +168,7 @@ static int64_t not_before(const struct job *j, const struct event *ev, int64_t n
 static void verdict(struct reconcile *r, struct job_key key)
 {
 	const struct model *m = journal_model(r->j);
-	struct job *j = model_find_job(m, key);
+	const struct job *j = model_find_job(m, key);
 	int64_t now = loop_now_us(r->l);
 	struct event ev;
 
@@ -218,7 +218,7 @@ static bool told_to_leave(const struct pod *p)
 	       j->life->leave_us || j->life->outcome != GPUQ_JOB_PENDING;
 }
 
-static void pod_ended(struct reconcile *r, struct pod *p, struct pod_key key,
+static void pod_ended(struct reconcile *r, const struct pod *p, struct pod_key key,
 		      const struct pod_fact *f)
 {
 	struct event ev = { .type = EV_POD_ENDED, .pod = key };
@@ -293,7 +293,7 @@ static void on_pod_seen(void *arg, const struct pod_fact *f)
 	struct reconcile *r = arg;
 	const struct model *m = journal_model(r->j);
 	struct pod_key key;
-	struct pod *p;
+	const struct pod *p;
 	const char *token;
 
 	if (!model_pod_name_parse(m, f->name, &key)) {
@@ -365,7 +365,7 @@ static void on_pod_gone(void *arg, const struct pod_fact *f)
 {
 	struct reconcile *r = arg;
 	struct pod_key key;
-	struct pod *p = ours(r, f->name, &key);
+	const struct pod *p = ours(r, f->name, &key);
 
 	if (!model_pod_name_parse(journal_model(r->j), f->name, &key)) {
 		struct event ev = { .type = EV_FOREIGN_GONE, .foreign = f };
@@ -448,7 +448,7 @@ static void on_list_done(void *arg)
 	keyset_clear(&r->seen);
 	/* A verdict may have been cut off by a restart: every attempt that is over. */
 	for (int s = 0; s < N_GPUQ_JOB_STATES; s++) {
-		struct job *k, *next;
+		const struct job *k, *next;
 
 		if (s != GPUQ_JOB_PENDING)
 			DL_FOREACH_SAFE2(m->jobs_by_state[s], k, next, state_next)
@@ -519,7 +519,7 @@ static void on_created(void *arg, const char *pod, enum ask_outcome o, const cha
 {
 	struct reconcile *r = arg;
 	struct pod_key key;
-	struct pod *p = ours(r, pod, &key);
+	const struct pod *p = ours(r, pod, &key);
 
 	if (!p)
 		return; /* the watch will show it, and then it is an orphan */
@@ -558,7 +558,7 @@ static void on_deleted(void *arg, const char *pod, enum ask_outcome o, const cha
 {
 	struct reconcile *r = arg;
 	struct pod_key key;
-	struct pod *p = ours(r, pod, &key);
+	const struct pod *p = ours(r, pod, &key);
 
 	if (o != ASK_OK)
 		log_warn("pod.delete", "pod=%s message=%s", LOGS(pod), LOGS(message));

@@ -16,7 +16,7 @@ static int lose_node(struct world *w, const struct sim_node *node, struct gpuq_e
 
 	for (uint32_t i = 0; rc == 0 && i < w->n_jobs; i++) {
 		struct sim_job *j = &w->jobs[i];
-		struct job *of = j->state == SIM_RUNNING ? world_model_job(w, j) : NULL;
+		const struct job *of = j->state == SIM_RUNNING ? world_model_job(w, j) : NULL;
 		bool over = false;
 
 		if (of)
@@ -103,8 +103,8 @@ static int64_t next_instant(struct world *w)
 	return next;
 }
 
-static int time_out(struct world *w, struct sim_job *sim, struct job *j, enum gpuq_cause cause,
-		    const char *rule, struct gpuq_err *err)
+static int time_out(struct world *w, struct sim_job *sim, const struct job *j,
+		    enum gpuq_cause cause, const char *rule, struct gpuq_err *err)
 {
 	struct event ev = { .type = EV_JOB_EVICT_ASKED, .job = j->key };
 	int rc;
@@ -140,7 +140,7 @@ static int fall_due(struct world *w, struct gpuq_err *err)
 	for (uint32_t i = 0; rc == 0 && i < w->n_jobs; i++) {
 		struct sim_job *sim = &w->jobs[i];
 		const int64_t deadline_us = world_template(w, sim)->deadline_us;
-		struct job *j = sim->state == SIM_ENDED ? NULL : world_model_job(w, sim);
+		const struct job *j = sim->state == SIM_ENDED ? NULL : world_model_job(w, sim);
 		char rule[64];
 
 		if (j && model_job_is_live(j)) {
@@ -255,7 +255,7 @@ static int change_job(struct world *w, struct sim_job *sim, const struct sc_step
 		      struct gpuq_err *err)
 {
 	const struct job_key key = { world_template(w, sim)->id, sim->element };
-	struct job *j = world_model_job(w, sim);
+	const struct job *j = world_model_job(w, sim);
 	struct event ev = { .type = EV_JOB_CANCEL_ASKED, .job = key };
 	int rc = 0;
 

@@ -71,7 +71,7 @@ int world_event_fn(void *world, struct event *ev, struct gpuq_err *err)
 	return world_event(world, ev, err);
 }
 
-struct job *world_model_job(const struct world *w, const struct sim_job *j)
+const struct job *world_model_job(const struct world *w, const struct sim_job *j)
 {
 	return model_find_job(w->m, (struct job_key){ world_template(w, j)->id, j->element });
 }
@@ -121,12 +121,13 @@ int world_start_pods(struct world *w, struct sim_job *j, int64_t at_us, struct g
 {
 	struct starting s = { w, at_us };
 	const struct obey_to to = { apply_at, &s };
-	struct job *of = world_model_job(w, j);
+	const struct job *of = world_model_job(w, j);
 
 	return of ? obey_start(&to, of, err) : 0;
 }
 
-int world_end_pods(struct world *w, struct job *j, bool all, int exit_code, struct gpuq_err *err)
+int world_end_pods(struct world *w, const struct job *j, bool all, int exit_code,
+		   struct gpuq_err *err)
 {
 	const struct obey_to to = { world_event_fn, w };
 
@@ -140,7 +141,7 @@ int world_release(struct world *w, bool *any, struct gpuq_err *err)
 
 	*any = false;
 	for (uint32_t i = 0; rc == 0 && i < w->n_jobs; i++) {
-		struct job *j =
+		const struct job *j =
 			w->jobs[i].state == SIM_ENDED ? NULL : world_model_job(w, &w->jobs[i]);
 
 		if (!j || !obey_leaves(j, &all))

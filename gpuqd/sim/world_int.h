@@ -44,9 +44,10 @@ int world_event_fn(void *world, struct event *ev,
 int world_tell_past(struct world *w, const struct sim_job *j, struct gpuq_err *err);
 void world_token(char out[33]); /* of every attempt */
 int world_start_pods(struct world *w, struct sim_job *j, int64_t at_us, struct gpuq_err *err);
-struct job *world_model_job(const struct world *w,
-			    const struct sim_job *j); /* NULL: waits in its array, or ended */
-int world_end_pods(struct world *w, struct job *j, bool all, int exit_code, struct gpuq_err *err);
+const struct job *world_model_job(const struct world *w,
+				  const struct sim_job *j); /* NULL: waits in its array, or ended */
+int world_end_pods(struct world *w, const struct job *j, bool all, int exit_code,
+		   struct gpuq_err *err);
 /* The events of a plan. */
 int world_happen(struct world *w, const struct snapshot *s, const struct plan *p,
 		 struct gpuq_err *err);

@@ -504,7 +504,7 @@ static uint32_t take_job(struct taking *t, const struct job *j, bool first)
 
 /* True if the job goes into the shared entry, since enough equivalent jobs have entries of their
  * own. Every job in it is younger than all before it; one that is not has an entry of its own. */
-static bool stands_behind(struct taking *t, struct job *j)
+static bool stands_behind(struct taking *t, const struct job *j)
 {
 	struct alike *like = j->state == GPUQ_JOB_PENDING ? equivalent_of(t->m, j) : NULL;
 	const uint64_t turn = t->m->readers->alike_turn[t->reader];

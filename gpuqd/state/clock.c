@@ -44,7 +44,7 @@ int clock_apply(struct model *m, const struct event *ev, struct gpuq_err *err)
 	m->meta_dirty = true;
 	if (!moved)
 		return 0;
-	job_each(m, j) {
+	job_each_rw(m, j) {
 		if (!j->wish->begin_us || j->eligible_us <= ev->at_us)
 			continue;
 		j->eligible_us = clock_job_eligible_from(m, j->wish->begin_us, j->submit_us);

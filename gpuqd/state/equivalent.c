@@ -41,8 +41,10 @@ static struct alike_key key_of(const struct job *j)
 	return key;
 }
 
-struct alike *equivalent_of(const struct model *m, struct job *j)
+struct alike *equivalent_of(const struct model *m, const struct job *j)
 {
+	struct job *own =
+		(struct job *)(uintptr_t)j; /* of the model, which readers keep notes in */
 	struct alike_key key;
 	struct alike *a = NULL;
 
@@ -60,7 +62,7 @@ struct alike *equivalent_of(const struct model *m, struct job *j)
 		HASH_ADD(hh, m->readers->alike_by_key, key, sizeof(a->key), a);
 	}
 	a->n_jobs++;
-	return j->alike = a;
+	return own->alike = a;
 }
 
 void equivalent_forget(struct model *m, struct job *j)

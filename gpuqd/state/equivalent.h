@@ -56,8 +56,9 @@ struct readers {
 	struct job *walk; /* where a walk over all jobs continues in the next turn; NULL */
 };
 
-/* Return the key that the job shares with others; NULL = it is to be evaluated by itself. */
-struct alike *equivalent_of(const struct model *m, struct job *j);
+/* Return the key that the job shares with others; NULL = it is to be evaluated by itself. The key
+ * is kept with the job, which is otherwise unchanged. */
+struct alike *equivalent_of(const struct model *m, const struct job *j);
 /* Clear the key: the job has changed. */
 void equivalent_forget(struct model *m, struct job *j);
 /* True if the keys of all jobs are those that would be computed anew. For tests. */

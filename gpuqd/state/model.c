@@ -56,7 +56,7 @@ void model_free(struct model *m)
 	if (!m)
 		return;
 	m->now_us = 0; /* objects that are freed now had not ended */
-	job_each(m, j)
+	job_each_rw(m, j)
 		job_free(m, j);
 	table_done(&m->jobs_by_key);
 	table_done(&m->awaited);

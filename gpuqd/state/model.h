@@ -623,9 +623,10 @@ void job_verdict(const struct job *j, struct event *out);
 /* True if all pods of the current attempt are ENDED or GONE (also for none). */
 bool model_job_attempt_over(const struct job *j);
 
+/* To look at. model_int.h has the same for those who change them. */
 #define job_each(m, it)                                                                            \
-	for (struct job *it = (m)->jobs, *it##_next; it && (it##_next = it->next, 1);              \
+	for (const struct job *it = (m)->jobs, *it##_next; it && (it##_next = it->next, 1);        \
 	     it = it##_next)
-#define node_each(m, it) for (struct node *it = (m)->nodes; it; it = it->hh.next)
+#define node_each(m, it) for (const struct node *it = (m)->nodes; it; it = it->hh.next)
 
 #endif

@@ -63,6 +63,11 @@ void marks_charges(struct model *m, const struct charges *c,
 void marks_done(struct model *m, const struct job *j);
 void marks_clear(struct model *m); /* after they were written */
 
+/* job_each() for callers that change jobs or remove them. */
+#define job_each_rw(m, it)                                                                         \
+	for (struct job *it = (m)->jobs, *it##_next; it && (it##_next = it->next, 1);              \
+	     it = it##_next)
+
 /* A name shared by many objects: model_intern(). */
 struct str {
 	UT_hash_handle hh;

@@ -81,7 +81,7 @@ void queue_set_site(struct model *m, struct site *s)
 		abort();
 	for (uint32_t i = 0; i < m->n_queues; i++)
 		now[i] = find_in(queues, n, m->queues[i]->name);
-	job_each(m, j) {
+	job_each_rw(m, j) {
 		equivalent_forget(m, j);
 		index_queue(j, now[j->queue->ix]);
 	}

@@ -636,7 +636,7 @@ static void check_records(struct model *m, const struct disk *d)
 	struct disk anew = { 0 };
 	size_t n = 0;
 
-	job_each(m, j)
+	job_each_rw(m, j)
 		model_job_dirty(m, j);
 	disk_write(&anew, m);
 	for (size_t i = 0; i < d->n; i++) {

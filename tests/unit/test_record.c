@@ -153,14 +153,14 @@ Test(record, what_a_job_left_beside_its_pods_is_written_down)
 
 static void write_all(struct model *m, struct disk *d)
 {
-	job_each(m, j) {
+	job_each_rw(m, j) {
 		struct pod *p;
 
 		model_job_dirty(m, j);
 		DL_FOREACH2(j->pods, p, job_next)
 			p->dirty = true;
 	}
-	node_each(m, n)
+	for (struct node *n = m->nodes; n; n = n->hh.next)
 		n->dirty = m->nodes_dirty = true;
 	for (struct usage *u = m->usages; u; u = u->hh.next)
 		u->dirty = m->usages_dirty = true;

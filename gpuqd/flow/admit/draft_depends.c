@@ -12,9 +12,9 @@
 
 /* ---- is it there? ---- */
 
-static struct job *array_find(const struct model *m, uint32_t id)
+static const struct job *array_find(const struct model *m, uint32_t id)
 {
-	struct job *j = model_find_job(m, (struct job_key){ id, -1 });
+	const struct job *j = model_find_job(m, (struct job_key){ id, -1 });
 
 	return j && j->array ? j : NULL;
 }

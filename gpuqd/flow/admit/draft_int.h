@@ -21,7 +21,7 @@ struct draft {
 	struct cluster *cluster;
 	const struct submit_who *who;
 	struct gpuq_spec spec;
-	struct queue *queue;
+	const struct queue *queue;
 	const struct site_qos *qos;
 	int64_t time_limit_us;
 	int64_t now_us;

@@ -89,7 +89,7 @@ static int check_qos_exists(struct draft *d, struct gpuq_err *err)
 static int check_queue(struct draft *d, struct gpuq_err *err)
 {
 	const char *name = d->spec.queue;
-	struct queue *only = NULL;
+	const struct queue *only = NULL;
 	uint32_t n = 0;
 
 	if (!name) {
@@ -513,7 +513,7 @@ static int repeat(struct journal *j, const struct idem_key *k, uint64_t hash, co
 	out->jobs = gpuq_list(a);
 	for (uint32_t i = 0; i < k->n_jobs; i++) {
 		struct job_key jk = { k->first_id + i, -1 };
-		struct job *job = model_find_job(m, jk);
+		const struct job *job = model_find_job(m, jk);
 		struct gpuq_val *v =
 			job ? view_job(a, m, job, now) : history_job(journal_store(j), jk, a);
 

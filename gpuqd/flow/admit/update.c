@@ -189,8 +189,8 @@ int update_job(struct journal *j, struct cluster *c, const struct submit_who *wh
 	       struct gpuq_arena *a, struct gpuq_val **warnings, struct gpuq_err *err)
 {
 	const struct model *m = journal_model(j);
-	struct job *master = model_find_job(m, (struct job_key){ key.id, -1 });
-	struct job *job = model_find_job(m, key);
+	const struct job *master = model_find_job(m, (struct job_key){ key.id, -1 });
+	const struct job *job = model_find_job(m, key);
 	const bool element = key.index >= 0;
 	struct submit_who owner = *who;
 	struct draft d = { .j = j, .m = m, .cluster = c, .who = &owner, .a = a };

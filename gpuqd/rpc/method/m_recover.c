@@ -94,7 +94,7 @@ static struct gpuq_val *view_open(struct methods *m, struct gpuq_arena *a)
 
 	recover_each_pod(reconcile_recover(m->reconcile), add_pod, &pods);
 	recover_count(model, &held, &recovered);
-	for (struct job *j = held + recovered ? model->jobs : NULL; j; j = j->next)
+	for (const struct job *j = held + recovered ? model->jobs : NULL; j; j = j->next)
 		if (!j->ended && (j->held_restore || j->recovered))
 			add_job(&jobs, j);
 	gpuq_put(a, v, "recovering", view_recovering(m, a));

@@ -42,7 +42,7 @@ static int find(const struct model *m, const struct gpuq_strlist *names, struct 
 {
 	bool *used = gpuq_arena_calloc(a, names->n + 1, sizeof(*used));
 
-	out->items = gpuq_arena_calloc(a, HASH_COUNT(m->nodes) + 1, sizeof(struct node *));
+	out->items = gpuq_arena_calloc(a, HASH_COUNT(m->nodes) + 1, sizeof(const struct node *));
 	if (!used || !out->items)
 		return gpuq_no_memory(err);
 	node_each(m, n) {
