@@ -75,8 +75,8 @@ static bool is_whole(const struct cycle *c, const struct claim *k, uint32_t gang
 	return true;
 }
 
-/* True if the relocation redoes less work (device-milliseconds) than the pending job could do
- * meanwhile. */
+/* True if the unit may be relocated, and that redoes less work (device-milliseconds) than the
+ * pending job could do meanwhile. */
 static bool movable(struct cycle *c, const struct moving *m, uint32_t unit)
 {
 	const struct unit *u = &c->units->units[unit];

@@ -336,7 +336,7 @@ static void start(struct cycle *c, uint32_t job)
 	timeline_started(c, a);
 }
 
-/* Report how many ending jobs are at its places, and the first of them. */
+/* Report how many ending jobs are on the nodes of its places, and the first of them. */
 static void tell_waiting(struct cycle *c, uint32_t job)
 {
 	const struct snapshot *s = c->s;

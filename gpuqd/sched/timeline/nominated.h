@@ -18,7 +18,7 @@ void nominated_later_leave(struct cycle *c);
 /* Return the thousandths of a flavor's devices that are free later; in that state only. */
 int64_t nominated_later_free_milli(struct cycle *c, uint32_t flavor);
 bool nominated_later_differs(
-	const struct cycle *c); /* true if something is ending that is not nominated for a job */
+	const struct cycle *c); /* true if pods are ending, which frees places later */
 /* Note that a pod was signalled in this cycle. */
 void nominated_later_pod_leaves(struct cycle *c, const struct snap_alloc *a);
 /* Nominate the places of the current job, found in the later state and undone, for it. */

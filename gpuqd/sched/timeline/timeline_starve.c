@@ -110,8 +110,8 @@ static int64_t owed_to_others(const struct cycle *c, uint32_t queue, uint32_t fl
 	return parent == SNAP_NONE ? sum : amount_sum(sum, owed_to_others(c, parent, flavor));
 }
 
-/* True if its amounts are small, by resource: of the flavor, or without devices of cpu and
- * memory. */
+/* True if it and the starving jobs before it have a small part of the flavor, or without devices of
+ * cpu and memory. */
 static bool is_small(const struct cycle *c, uint32_t job, uint32_t flavor)
 {
 	const uint32_t first = flavor == SNAP_NONE ? c->s->n_flavors : flavor;
