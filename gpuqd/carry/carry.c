@@ -41,7 +41,7 @@ static void drop(const struct carry *c, const struct plan_action *a, enum carry_
 	report(c, news, a, NULL, NULL);
 }
 
-/* Apply the event, and report the news that is, or that it was refused. */
+/* Apply the event, and report the given news, or that it was refused. */
 static bool apply(const struct carry *c, const struct plan_action *a, struct event *ev,
 		  enum carry_news news)
 {
@@ -55,7 +55,7 @@ static bool apply(const struct carry *c, const struct plan_action *a, struct eve
 	return true;
 }
 
-/* Instances are no devices, but are charged as the part of one that they are. */
+/* Instances are not devices, but are charged as the part of a device that they are. */
 static int64_t milli_of(const struct carry *c, const struct plan_action *a,
 			const struct plan_pod *pp)
 {
@@ -64,7 +64,7 @@ static int64_t milli_of(const struct carry *c, const struct plan_action *a,
 	return g->mig ? cost_of_pod(c->s, g, SNAP_NONE) : (int64_t)pp->n_devices * pp->milli;
 }
 
-/* The places of an action; NULL when there is no memory. */
+/* Return the places of an action; NULL when there is no memory. */
 static struct placed_pod *places(const struct carry *c, const struct plan_action *a)
 {
 	struct placed_pod *pods = gpuq_arena_calloc(c->mem, a->n_pods + 1, sizeof(*pods));
@@ -119,13 +119,13 @@ static void release(const struct carry *c, const struct plan_action *a)
 	struct event ev = { .type = EV_JOB_RENOUNCED, .job = key_of(a) };
 	const struct job *j = model_find_job(c->m, ev.job);
 
-	/* One that has ended since gave its promise back. What others were given of it rests on
-	 * this, whatever has become of the job. */
+	/* A job that has ended since has released its nominated placement. Capacity that other jobs
+	 * got of it depends on this release, whatever has become of the job. */
 	if (j && j->life->promise)
 		apply(c, a, &ev, CARRY_RENOUNCED);
 }
 
-/* leaving: the actions by which others leave for it; NULL = nobody does. */
+/* Nominate places for the job. leaving: the evictions for it; NULL = there are none. */
 static void nominate(const struct carry *c, const struct plan_action *a,
 		     const struct job_key *victims, uint32_t n, const struct plan_action *leaving,
 		     uint32_t n_leaving)
@@ -144,8 +144,8 @@ static void nominate(const struct carry *c, const struct plan_action *a,
 		apply(c, a, &ev, CARRY_NOMINATED);
 }
 
-/* One that leaves, for the job of `claim`; NULL = for one that has no nominated placement (it
- * grows, or its reservation begins), or for nobody. */
+/* Evict or shrink the job of an action, for the job of `claim`; NULL = for one that has no
+ * nominated placement (it grows, or its reservation begins), or for no job. */
 static void send_away(const struct carry *c, const struct plan_action *a,
 		      const struct plan_action *claim)
 {
@@ -177,7 +177,7 @@ static void send_away(const struct carry *c, const struct plan_action *a,
 	ev.evict.n_pods = a->kind == PLAN_SHRINK ? a->n_pods : 0;
 	if (!apply(c, a, &ev, CARRY_EVICTED))
 		return;
-	/* It owns its new places before its old ones are given away. */
+	/* It owns its new places before its old ones are released. */
 	if (a->kind == PLAN_MOVE)
 		nominate(c, a, NULL, 0, NULL, 0);
 }
@@ -207,7 +207,7 @@ static bool leaves(const struct plan_action *a)
 	return a->kind == PLAN_EVICT || a->kind == PLAN_SHRINK || a->kind == PLAN_MOVE;
 }
 
-/* Each once: a job may lose several pods. */
+/* Add each victim once: a job may lose several pods. */
 static uint32_t add_victim(struct job_key *victims, uint32_t n, struct job_key key)
 {
 	for (uint32_t i = 0; i < n; i++)
@@ -217,7 +217,7 @@ static uint32_t add_victim(struct job_key *victims, uint32_t n, struct job_key k
 	return n + 1;
 }
 
-/* A nomination and those who leave for it, which follow it. Returns how many those are. */
+/* Carry out a nomination and the evictions for it, which follow it. Returns their number. */
 static uint32_t claim(const struct carry *c, const struct plan_action *a, uint32_t n_left)
 {
 	struct job_key *victims;
@@ -229,7 +229,8 @@ static uint32_t claim(const struct carry *c, const struct plan_action *a, uint32
 		n++;
 	}
 	if (n == 0)
-		return 0; /* it waits for what leaves anyway: nothing to remember (plan.h) */
+		return 0; /* it waits for pods that are ending anyway: nothing to remember
+			   * (plan.h) */
 	victims = gpuq_arena_calloc(c->mem, n, sizeof(*victims));
 	if (!sound || !victims) {
 		drop(c, a, CARRY_STALE);
@@ -257,7 +258,7 @@ static uint32_t carry_one(const struct carry *c, uint32_t i)
 		release(c, a);
 		return 0;
 	case PLAN_RESERVE:
-		return 0; /* it shows as the planned start */
+		return 0; /* it is shown as the planned start */
 	default:
 		break;
 	}

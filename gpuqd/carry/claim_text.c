@@ -10,7 +10,7 @@
 
 #define MORE "..."
 
-/* Appends whole parts only; after the first that does not fit MORE ends the text. */
+/* Append whole parts only; after the first that does not fit MORE ends the text. */
 __attribute__((format(printf, 2, 3))) static void add(char out[CLAIM_TEXT_MAX], const char *fmt,
 						      ...)
 {

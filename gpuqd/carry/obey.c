@@ -4,7 +4,7 @@
 
 #include "libgpuq/arena.h"
 
-#define EXIT_TERMINATED 143 /* of what is told to leave */
+#define EXIT_TERMINATED 143 /* exit code of a pod that is terminated */
 
 int obey_start(const struct obey_to *to, const struct job *j, struct gpuq_err *err)
 {
@@ -37,7 +37,7 @@ bool obey_leaves(const struct job *j, bool *all)
 	return false;
 }
 
-/* Which pods: all, those that are dropped, those of a node. */
+/* Selects pods: all, those that are dropped, those of a node. */
 struct which {
 	bool all;
 	const char *node;
@@ -49,7 +49,7 @@ static bool is_one(const struct which *w, const struct pod *p)
 	       (w->all || (w->node ? strcmp(p->node->name, w->node) == 0 : p->dropped));
 }
 
-/* The keys of those pods, which go one after the other: n of them. */
+/* Return the keys of those pods, n of them, without gaps. */
 static struct pod_key *keys_of(const struct job *j, const struct which *w, struct gpuq_arena *mem,
 			       size_t *n)
 {

@@ -21,13 +21,13 @@
 #include "gpuqd/sched/place/topology.h"
 #include "libgpuq/limits.h"
 
-/* After all jobs had their turn: gangs that lost pods get them back or, after a time,
- * leave; elastic jobs take what is idle, a pod (or a group of pods that stand together)
- * at a time, always the one with the least surplus of the queue that has least of its
- * share. Nothing that is promised or planned is touched. What does not fit may take
- * surplus of others by the rules of claims; a gang is never broken for it. */
+/* Growth of elastic jobs, after all jobs had their turn: gangs that lost pods get replacements or,
+ * after a time, are preempted; elastic jobs take idle capacity, a pod (or a group of pods that must
+ * be together) at a time, always the job with the least surplus of the queue that has least of its
+ * share. Nominated places and start reservations are not touched. A pod that does not fit may
+ * preempt surplus of other jobs by the rules of preemption; a gang is never broken for it. */
 
-#define CLAIMS_MAX 64 /* elastic jobs that claim in one cycle */
+#define CLAIMS_MAX 64 /* elastic jobs that preempt in one cycle */
 
 /* A job that may get more pods. */
 struct grower {
@@ -44,10 +44,10 @@ struct growth {
 	struct grower *growers;
 	struct grower **heads; /* by queue */
 	uint32_t n, room;
-	uint64_t *off; /* nodes that somebody counts on */
+	uint64_t *off; /* nodes that other jobs count on */
 	uint64_t *domain;
-	int64_t *amounts; /* of the set of pods at hand, by resource */
-	uint64_t *leaving; /* jobs that were told to leave or move in this cycle */
+	int64_t *amounts; /* of the current set of pods, by resource */
+	uint64_t *leaving; /* jobs that are preempted or relocated in this cycle */
 };
 
 static const struct snap_request *request_of(const struct cycle *c, const struct grower *g)
@@ -60,7 +60,7 @@ static uint32_t set_of(const struct snap_group *g)
 	return g->unit_pods > 1 ? g->unit_pods : 1;
 }
 
-/* ---- who may grow ---- */
+/* ---- jobs that may grow ---- */
 
 static bool is_elastic(const struct snap_request *r)
 {
@@ -125,7 +125,7 @@ static bool short_of_pods(const struct cycle *c, const struct grower *g)
 	return false;
 }
 
-/* Who shrank a moment ago does not grow at once. */
+/* True if the job was shrunk a moment ago: it does not grow at once. */
 static bool rests(struct cycle *c, const struct grower *g)
 {
 	const int64_t until = amount_sum(c->s->jobs[g->job].shrunk_us, c->s->config.grow_delay_us);
@@ -162,7 +162,7 @@ static void find_growers(struct cycle *c, struct growth *all)
 
 /* ---- more pods ---- */
 
-/* Pods of a group that requires a domain stand where the others of it do. */
+/* Return the domain of the group's other pods, where the group requires one. */
 static const uint64_t *domain_of(struct cycle *c, struct growth *all, const struct grower *g,
 				 const struct snap_group *group)
 {
@@ -213,7 +213,7 @@ static bool place(struct cycle *c, struct growth *all, const struct grower *g, u
 	return placed;
 }
 
-/* The next group of which it may have more; SNAP_NONE. */
+/* Return the next group that may have more pods; SNAP_NONE. */
 static uint32_t group_to_grow(const struct cycle *c, const struct grower *g)
 {
 	const struct snap_request *r = request_of(c, g);
@@ -246,9 +246,9 @@ static bool grow(struct cycle *c, struct growth *all, struct grower *g)
 	return !c->failed;
 }
 
-/* ---- whose turn it is ---- */
+/* ---- the order of growth ---- */
 
-/* What one more set of pods would add to what quotas count. */
+/* Return the amount that one more set of pods would add to what quotas count. */
 static int64_t step_of(const struct cycle *c, const struct grower *g)
 {
 	const uint32_t group = group_to_grow(c, g);
@@ -262,7 +262,7 @@ static int64_t step_of(const struct cycle *c, const struct grower *g)
 			    set_of(of));
 }
 
-/* How a queue would stand with one more set of pods. */
+/* The entitlement of a queue with one more set of pods. */
 struct stance {
 	bool over, beyond_quota; /* its share; its quota */
 	int64_t held, due;
@@ -279,8 +279,9 @@ static struct stance stance_of(const struct cycle *c, uint32_t queue, const stru
 	return s;
 }
 
-/* As for starts: who stays inside its share goes first, as it could take from whoever does
- * not; then who stays inside its quota, the higher rank, the smaller part of the share. */
+/* Order as for starts: a queue that stays within its share goes first, as it could reclaim from one
+ * that does not; then one that stays within its quota, the higher rank, the smaller part of the
+ * share. */
 static int cmp_queues(const struct cycle *c, const struct grower *g, const struct grower *h)
 {
 	struct stance a, b;
@@ -305,7 +306,7 @@ static int cmp_queues(const struct cycle *c, const struct grower *g, const struc
 	return x < y ? -1 : 1;
 }
 
-/* Inside a queue the higher priority, the smaller surplus, the older job. */
+/* Within a queue: the higher priority, the smaller surplus, the older job. */
 static bool before(const struct cycle *c, const struct grower *x, const struct grower *y)
 {
 	const struct snap_job *a = &c->s->jobs[x->job], *b = &c->s->jobs[y->job];
@@ -320,15 +321,15 @@ static bool before(const struct cycle *c, const struct grower *x, const struct g
 	return d ? d < 0 : x->key.index < y->key.index;
 }
 
-/* With one more set of pods, does its leaf stay inside its share? Who does may claim what he
- * does not get, so he is asked before who does not. */
+/* True if its leaf stays within its share with one more set of pods. Such a job may reclaim what it
+ * does not get, so it is served before the others. */
 static bool stays_due(const struct cycle *c, const struct grower *g)
 {
 	return !stance_of(c, c->s->jobs[g->job].queue, g).over;
 }
 
-/* The first of each queue, and of those the one whose queue is first: what another of the
- * queue would ask for does not count. */
+/* Return the first job of the queue that is first, comparing the first of each queue only: the
+ * requests of others of a queue do not count. */
 static struct grower *next_of(const struct cycle *c, struct growth *all, bool due)
 {
 	struct grower *best = NULL;
@@ -356,7 +357,7 @@ static struct grower *next(const struct cycle *c, struct growth *all)
 
 /* ---- gangs that lost pods ---- */
 
-/* The lowest index of the group's gang that no pod has. */
+/* Return the lowest index of the group's gang that no pod has. */
 static uint32_t missing_index(const struct cycle *c, const struct grower *g, uint32_t group)
 {
 	const struct snap_request *r = request_of(c, g);
@@ -371,7 +372,7 @@ static uint32_t missing_index(const struct cycle *c, const struct grower *g, uin
 	return index;
 }
 
-/* One pod of its gang; again until it has them all. */
+/* Place one pod of its gang; called again until it has them all. */
 static bool repair_one(struct cycle *c, struct growth *all, struct grower *g, uint32_t group)
 {
 	measure(c, all, g, &request_of(c, g)->groups[group], 1);
@@ -422,9 +423,9 @@ static void repair(struct cycle *c, struct growth *all, struct grower *g)
 			}
 }
 
-/* ---- surplus of others ---- */
+/* ---- surplus of other jobs ---- */
 
-/* The set of pods that somebody claims room for. */
+/* The set of pods that a job preempts for. */
 struct wanted {
 	struct growth *all;
 	struct grower *g;
@@ -444,7 +445,8 @@ static bool wanted_fits(struct cycle *c, void *ctx)
 	return true;
 }
 
-/* What others, also of lower priority in its own queue, have beyond their gangs, one after the other, until a set of pods fits. */
+/* Take surplus of other jobs, also of lower priority in its own queue, one after the other, until a
+ * set of pods fits. */
 static bool claim_surplus(struct cycle *c, struct claim *k)
 {
 	const struct units *u = c->units;
@@ -501,7 +503,7 @@ static bool grow_by_claim(struct cycle *c, struct growth *all, struct grower *g)
 	return true;
 }
 
-/* What was given to jobs that run stands in their queues as well. */
+/* Count the pods given to running jobs as held by their queues. */
 static void count_grown(struct cycle *c, struct growth *all)
 {
 	for (uint32_t i = 0; i < c->n_actions && !c->failed; i++) {
@@ -549,8 +551,8 @@ void elastic_serve(struct cycle *c)
 		find_growers(c, &all);
 	for (uint32_t i = 0; i < all.n && !c->failed; i++) {
 		gpuq_arena_reset(&c->scratch);
-		/* Some pods of a gang may have ended well before the others: those it does not
-		 * lack. */
+		/* Some pods of a gang may have ended well before the others: they are not
+		 * missing. */
 		if (short_of_pods(c, &all.growers[i]) && !c->s->jobs[all.growers[i].job].short_us)
 			all.growers[i].done = true;
 		else if (short_of_pods(c, &all.growers[i]))

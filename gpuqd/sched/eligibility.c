@@ -5,9 +5,9 @@
 #include "gpuqd/sched/reasons.h"
 #include "gpuqd/sched/timeline/timeline.h"
 
-/* What keeps a pending job from being looked at at all: stop signs, times, dependencies,
- * and requests that nothing could ever hold. All that apply are told, the one that its
- * reader can do most about first. */
+/* Conditions that keep a pending job from being considered: stopped queues, times, dependencies,
+ * and requests that nothing could ever hold. All that apply are reported, the one that its reader
+ * can do most about first. */
 
 static void tell(struct cycle *c, enum gpuq_reason code, enum plan_unit unit, int64_t have,
 		 int64_t need, const char *object)
@@ -51,7 +51,7 @@ static void tell_times(struct cycle *c, uint32_t job)
 		tell(c, GPUQ_R_DEADLINE, PLAN_TIME, j->deadline_us, end, "");
 }
 
-/* Is it plain that nothing applies? So it is with nearly all jobs. */
+/* True if clearly no condition applies, as for nearly all jobs. */
 static bool plainly_open(const struct cycle *c, uint32_t job)
 {
 	const struct snap_job *j = &c->s->jobs[job];
@@ -85,7 +85,7 @@ bool eligibility_closed(struct cycle *c, uint32_t job)
 	if (j->gate != GPUQ_R_NONE)
 		tell(c, j->gate, PLAN_COUNT, 0, 0, j->gate_object);
 	tell_times(c, job);
-	/* Jobs live in leaves; one whose queue got children waits until it is moved. */
+	/* Jobs belong in leaf queues; one whose queue got children is pending until it is moved. */
 	if (c->stopped[j->queue] || c->s->queues[j->queue].n_children > 0)
 		tell(c, GPUQ_R_QUEUE_STOPPED, PLAN_COUNT, 0, 0, stopped_queue(c, j->queue));
 	if (reasons_never(c, job, &why))

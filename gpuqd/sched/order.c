@@ -8,28 +8,28 @@
 #include "gpuqd/sched/quota/priority.h"
 #include "gpuqd/util/sort.h"
 
-/* Whose turn it is. From the root down, the child that the rule of service picks; in
- * the leaf the first job of its line. The children of each queue play a knockout
- * tournament: when one of them changes, only its own matches are played again. */
+/* The queue order. From the root down, the child that the order of service selects; in the leaf its
+ * first job. The children of each queue play a knockout tournament: when one of them changes, only
+ * its own matches are played again. See gpuqd-scheduling(7), QUEUE ORDER. */
 
-/* num / den, den 0 = beyond all measure. */
+/* num / den, den 0 = infinite. */
 struct ratio {
 	int64_t num, den;
 };
 
-/* What the rule compares, for a queue with a head job. */
+/* The keys of the order, for a queue with a head job. */
 struct rank_key {
-	bool demoted; /* beyond its guarantee, and a budget above the head is used up */
-	bool over; /* holds more than its fair share of what the head asks for */
-	bool outside; /* with the head it would pass its guarantee */
+	bool demoted; /* beyond its quota, and a budget above the head is used up */
+	bool over; /* holds more than its fair share of what the head requests */
+	bool outside; /* with the head it would exceed its quota */
 	int64_t rank;
-	bool unentitled; /* neither share nor quota of the devices the head asks for */
+	bool unentitled; /* has neither share nor quota of the devices the head requests */
 	struct ratio with, without; /* of held to entitlement, with and without the head */
 	int64_t fair;
 	uint64_t job; /* the head's priority, where the site wants it compared; else 0 */
 };
 
-/* The job of a run whose turn comes next. */
+/* The next job of a run. */
 struct waiter {
 	uint64_t key; /* priority_key(), where there are others to compare with */
 	int64_t submit_us;
@@ -38,7 +38,7 @@ struct waiter {
 
 struct turn {
 	uint32_t first, n; /* of a leaf: its heap of waiters */
-	uint32_t head; /* job, SNAP_NONE = nobody waits below */
+	uint32_t head; /* job, SNAP_NONE = no job is pending below */
 	uint32_t bracket, width; /* of the children: width leaves from brackets[bracket] */
 	uint32_t seat; /* its own place among its siblings */
 	struct rank_key key;
@@ -50,7 +50,7 @@ static int cmp_ratio(struct ratio x, struct ratio y)
 
 	if (x.den == 0 || y.den == 0)
 		return (x.den == 0) - (y.den == 0);
-	/* Thousandths of devices mostly are so few that their products fit a word. */
+	/* Thousandths of devices are mostly so small that their products fit a word. */
 	if ((uint64_t)(x.num | x.den | y.num | y.den) >> 31 == 0)
 		return sort_i64(x.num * y.den, y.num * x.den);
 	a = (__int128)x.num * y.den;
@@ -85,7 +85,8 @@ static int cmp_key(const struct rank_key *x, const struct rank_key *y)
 	return c ? c : (x->job < y->job) - (x->job > y->job);
 }
 
-/* What the head would be served in: the first of its flavors that may have room. */
+/* Return the flavor that the head would be served in: the first of its flavors that may have
+ * room. */
 static uint32_t flavor_asked(const struct cycle *c, uint32_t job)
 {
 	const struct snap_request *r = &c->s->requests[c->s->jobs[job].request];
@@ -95,8 +96,8 @@ static uint32_t flavor_asked(const struct cycle *c, uint32_t job)
 		       : SNAP_NONE;
 }
 
-/* What the share of one resource is measured by. Cpu and memory count where a quota is
- * set on them, or where the head asks for nothing else. */
+/* Return in *by the measure of the share of one resource. Cpu and memory count where a quota is set
+ * on them, or where the head requests nothing else. */
 static bool measured(const struct cycle *c, uint32_t q, uint32_t res, bool bare, int64_t *by)
 {
 	const size_t at = (size_t)q * c->s->n_res + res;
@@ -109,9 +110,9 @@ static bool measured(const struct cycle *c, uint32_t q, uint32_t res, bool bare,
 	return *by != GPUQ_UNLIMITED && (bare || c->s->shares[at].quota != GPUQ_UNLIMITED);
 }
 
-/* Is the head, which would pass the queue's fair share, larger than all that is idle when the
- * key is made? It takes nothing of that, and must not keep smaller ones behind it, that are due
- * it, from their turn: somebody beyond his share would start, and leave again for them. */
+/* True if the head, which would exceed the queue's fair share, is larger than all that is idle when
+ * the key is made. It takes nothing of that, and must not delay smaller jobs after it that are
+ * entitled to it: another job beyond its share would start, and be preempted again for them. */
 static bool takes_nothing(const struct cycle *c, uint32_t q, const struct snap_request *r)
 {
 	const size_t at = (size_t)q * c->s->n_res + r->flavor_ix[0];
@@ -134,7 +135,7 @@ static void make_key(struct cycle *c, uint32_t q)
 	const struct snap_request *r = &c->s->requests[c->s->jobs[t->head].request];
 	const uint32_t asked = flavor_asked(c, t->head);
 	const bool nothing = asked != SNAP_NONE && takes_nothing(c, q, r);
-	/* Then it is compared where it was to be first. */
+	/* Then it is compared on its first flavor. */
 	const uint32_t flavor = nothing ? r->flavor_ix[0] : asked;
 	struct rank_key key = { .rank = c->s->queues[q].rank,
 				.unentitled = flavor != SNAP_NONE,
@@ -170,8 +171,8 @@ static void make_key(struct cycle *c, uint32_t q)
 	t->key = key;
 }
 
-/* The winner of two siblings; SNAP_NONE loses against anybody. Siblings stand by age,
- * so that the lower index is the older. */
+/* Return the winner of two siblings; SNAP_NONE loses against every queue. Siblings are ordered by
+ * age, so that the lower index is the older. */
 static uint32_t winner(const struct cycle *c, uint32_t x, uint32_t y)
 {
 	int r;
@@ -200,7 +201,7 @@ static uint32_t best_child(const struct cycle *c, uint32_t q)
 	return t->width ? c->brackets[t->bracket + 1] : SNAP_NONE;
 }
 
-/* The queue's head or what it holds has changed: its key, and its matches. */
+/* Update a queue whose head or holdings have changed: its key, and its matches. */
 static void replay(struct cycle *c, uint32_t q)
 {
 	struct turn *t = &c->turns[q], *p = &c->turns[parent_of(c, q)];
@@ -220,10 +221,10 @@ static void replay_up(struct cycle *c, uint32_t q)
 		replay(c, q);
 }
 
-/* ---- the lines of the leaves ---- */
+/* ---- the order within leaf queues ---- */
 
-/* Jobs are served by priority, submit time and id. So stand the jobs of a run; of the runs
- * of a queue the one goes on whose next job is the first. */
+/* Jobs are served by priority, submit time and id. The jobs of a run are in this order; of the runs
+ * of a queue the one whose next job is first continues. */
 static bool is_before(const struct waiter *x, const struct waiter *y)
 {
 	if (x->key != y->key)
@@ -269,7 +270,7 @@ static void drop_run(struct cycle *c, struct turn *t)
 		sift_down(heap, t->n, 0);
 }
 
-/* The first of a run, from that job on, that did not start before its turn. */
+/* Return the first of a run, from that job on, that did not start before its turn. */
 static uint32_t still_waiting(const struct cycle *c, uint32_t job)
 {
 	while (c->any_starving && job != SNAP_NONE && c->started[job] == c->s->jobs[job].n_waiting)
@@ -277,7 +278,7 @@ static uint32_t still_waiting(const struct cycle *c, uint32_t job)
 	return job;
 }
 
-/* The first has had its turn. */
+/* Step past the first, which has had its turn. */
 static void step(struct cycle *c, struct turn *t)
 {
 	struct waiter *heap = &c->waiters[t->first];
@@ -299,11 +300,12 @@ static bool blocked(const struct cycle *c, const struct waiter *w)
 	if (!cls->blocked || (cls->from_walltime_us && (j->walltime_us < cls->from_walltime_us ||
 							timeline_least_us(j) < cls->from_least_us)))
 		return false;
-	/* What starves has its place before its turn comes; others have none there. */
+	/* A starving job has its planned start before its turn comes; others have none at that
+	 * point. */
 	return !c->any_starving || !c->future || !timeline_planned(c->future, w->job);
 }
 
-/* Take out all runs that are blocked. */
+/* Remove all runs that are blocked. */
 static void sweep(struct cycle *c, struct turn *t)
 {
 	struct waiter *heap = &c->waiters[t->first];
@@ -316,8 +318,8 @@ static void sweep(struct cycle *c, struct turn *t)
 	make_heap(heap, kept);
 }
 
-/* Step over jobs of which others like them have failed in this cycle: over all of the run
- * at once, unless some of it may have places of their own. */
+/* Skip jobs of a class that has failed in this cycle: all of the run at once, unless some of it may
+ * have planned starts of their own. */
 static void settle_head(struct cycle *c, uint32_t q)
 {
 	struct turn *t = &c->turns[q];
@@ -327,13 +329,13 @@ static void settle_head(struct cycle *c, uint32_t q)
 			step(c, t);
 		else if (n < t->n / 8)
 			drop_run(c, t);
-		else /* so many in a row: there will be more */
+		else /* several in a row: more will follow */
 			sweep(c, t);
 	}
 	t->head = t->n > 0 ? c->waiters[t->first].job : SNAP_NONE;
 }
 
-/* The runs of every queue whose jobs may start. */
+/* Make the heaps of every queue: its runs of jobs that may start. */
 static void make_lines(struct cycle *c)
 {
 	const struct snap_lines *lines = &c->s->lines;
@@ -357,8 +359,8 @@ static void make_lines(struct cycle *c)
 	}
 }
 
-/* Seats for the children of one queue: brackets[bracket + width + seat] is the child,
- * below that the winners, [1] the best of all. */
+/* Seat the children of one queue: brackets[bracket + width + seat] is the child, below that the
+ * winners, [1] the best of all. */
 static void seat_children(struct cycle *c, uint32_t q, uint32_t *used)
 {
 	struct turn *t = &c->turns[q];
@@ -394,7 +396,7 @@ void order_init(struct cycle *c)
 		c->turns[q].head = SNAP_NONE;
 		seat_children(c, q, &used);
 	}
-	/* Children stand behind their parents: backwards is from the leaves up. */
+	/* Children come after their parents: backwards is from the leaves up. */
 	for (uint32_t q = n; q-- > 0;) {
 		if (c->kid_first[q] == SNAP_NONE)
 			settle_head(c, q);

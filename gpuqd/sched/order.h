@@ -10,8 +10,8 @@
 #include "gpuqd/sched/quota/cycle.h"
 
 void order_init(struct cycle *c);
-uint32_t order_next(const struct cycle *c); /* whose turn it is; SNAP_NONE = nobody's */
-void order_done(struct cycle *c, uint32_t job); /* it leaves the line */
-void order_changed(struct cycle *c, uint32_t job); /* its queue holds something new */
+uint32_t order_next(const struct cycle *c); /* the next job; SNAP_NONE = none is left */
+void order_done(struct cycle *c, uint32_t job); /* it has had its turn */
+void order_changed(struct cycle *c, uint32_t job); /* its queue's holdings changed */
 
 #endif

@@ -9,21 +9,21 @@
 #include "gpuqd/snapshot/cost.h"
 #include "gpuqd/sched/place/topology.h"
 
-/* Why a gang has no place, in the numbers that decided it. Looks at one group after the
- * other, as packing does, and asks: is there such a node at all; is it in service; is
- * enough free in sum; is enough free in one piece. */
+/* Why a gang has no place, in the numbers that decided it. Evaluates one group after the other, as
+ * packing does: does such a node exist; is it in service; is enough free in total; is enough free
+ * in one piece. */
 
-/* Over the nodes where a group may stand. */
+/* Totals over the nodes where a group may run. */
 struct survey {
 	uint32_t nodes; /* how many there are */
-	uint64_t room; /* pods that would fit, up to what is asked for */
-	int64_t devices, largest; /* whole devices: in sum, on one node */
-	int64_t parts, part; /* thousandths of devices: in sum, of one device */
-	int64_t migs, mig; /* instances of the profile: in sum, on one node */
+	uint64_t room; /* pods that would fit, up to the number requested */
+	int64_t devices, largest; /* whole devices: in total, on one node */
+	int64_t parts, part; /* thousandths of devices: in total, of one device */
+	int64_t migs, mig; /* instances of the profile: in total, on one node */
 	int64_t device_memory; /* the largest device */
-	int64_t bytes, byte; /* memory of devices: in sum, of one device */
+	int64_t bytes, byte; /* memory of devices: in total, of one device */
 	uint64_t pods_by_devices; /* pods that would fit if only devices counted */
-	int64_t cpu, memory, pods; /* the largest of one node, among those with devices enough */
+	int64_t cpu, memory, pods; /* the largest of one node, among those with enough devices */
 	uint32_t first; /* the first node with room for a pod; SNAP_NONE */
 	uint32_t vacant;
 };
@@ -40,7 +40,7 @@ static int64_t larger(int64_t x, int64_t y)
 	return x > y ? x : y;
 }
 
-/* Is the node part of this view? */
+/* True if the node is part of this view. */
 static bool seen(const struct cycle *c, uint32_t node, enum view view)
 {
 	switch (view) {
@@ -55,7 +55,7 @@ static bool seen(const struct cycle *c, uint32_t node, enum view view)
 	}
 }
 
-/* What there is of devices in pieces, where pieces are asked for. */
+/* Add the parts of devices and the instances on a node, where those are requested. */
 static void look_at_pieces(const struct cycle *c, uint32_t node, bool now, const struct need *one,
 			   uint32_t pods, struct survey *out)
 {
@@ -152,7 +152,7 @@ static void say(struct plan_reason *why, enum gpuq_reason code, enum plan_unit u
 	why->object = object;
 }
 
-/* Which of a pod's needs no node meets, or how many pods there are too many. */
+/* Report which of a pod's needs no node meets, else how many of the pods fit. */
 static void say_shortest(const struct cycle *c, const struct snap_group *g, const struct survey *v,
 			 enum gpuq_reason code, struct plan_reason *why)
 {
@@ -174,8 +174,8 @@ static void say_shortest(const struct cycle *c, const struct snap_group *g, cons
 		say(why, code, PLAN_COUNT, (int64_t)v->room, g->pods_min, "pods");
 }
 
-/* Is no domain of the level that the group requires large enough in this view, or do its
- * slices not fit into theirs? more: every level that lacks some gets a reason. */
+/* True if no domain of the level that the group requires is large enough in this view, or its
+ * slices do not fit into theirs. more: every level that lacks some gets a reason. */
 static bool no_domain(struct cycle *c, uint32_t job, uint32_t group, uint32_t flavor,
 		      enum view view, enum gpuq_reason code, struct plan_reason *why, bool more)
 {
@@ -201,7 +201,7 @@ static bool no_domain(struct cycle *c, uint32_t job, uint32_t group, uint32_t fl
 	return topology_lacks(c, g, &m, code, why, more);
 }
 
-/* Could this group stand on nodes of that flavor if nothing ran? */
+/* True if this group could not run on nodes of that flavor even if nothing ran. */
 static bool group_never(struct cycle *c, uint32_t job, uint32_t group, uint32_t flavor,
 			struct plan_reason *why)
 {
@@ -257,7 +257,8 @@ bool reasons_never(struct cycle *c, uint32_t job, struct plan_reason *why)
 			verdict->never = true;
 			say(&verdict->why, GPUQ_R_UNSATISFIABLE, PLAN_COUNT, 0, 1,
 			    r->n_flavors ? r->flavors[0] : "flavor");
-			/* The last flavor's words stand, unless one of them would do. */
+			/* The reason of the last flavor evaluated is kept, unless one of the
+			 * flavors would do. */
 			for (uint32_t f = r->n_flavor_ix; verdict->never && f-- > 0;)
 				verdict->never =
 					flavor_never(c, job, r->flavor_ix[f], &verdict->why);
@@ -268,7 +269,7 @@ bool reasons_never(struct cycle *c, uint32_t job, struct plan_reason *why)
 	return verdict->never;
 }
 
-/* Does the group lack whole devices, or whole devices in one piece? */
+/* True if the group lacks whole devices, or whole devices in one piece. */
 static bool devices_lack(struct cycle *c, uint32_t job, uint32_t group, uint32_t flavor,
 			 struct plan_reason *why)
 {
@@ -319,8 +320,9 @@ static bool pieces_lack(const struct cycle *c, const struct snap_group *g, uint3
 	return true;
 }
 
-/* Is it plain that no node has what the only pod needs? Most that wait beside idle devices are
- * told so, each of another amount: what there is was looked at once for all of them. */
+/* True if clearly no node has what the only pod needs. This is the reason of most jobs that are
+ * pending beside idle devices, each for another amount: free capacity was evaluated once for all of
+ * them. */
 static bool plainly_full(struct cycle *c, uint32_t request, uint32_t group, uint32_t flavor,
 			 struct plan_reason *why)
 {
@@ -342,7 +344,7 @@ static bool plainly_full(struct cycle *c, uint32_t request, uint32_t group, uint
 	return true;
 }
 
-/* What one group lacks now. False: nothing, taken for itself. */
+/* Report what one group lacks now. False: nothing, considered by itself. */
 static bool group_lacks(struct cycle *c, uint32_t job, uint32_t group, uint32_t flavor,
 			struct plan_reason *why)
 {
@@ -392,8 +394,8 @@ void reasons_no_place(struct cycle *c, uint32_t job, uint32_t flavor)
 	for (uint32_t g = 0; g < r->n_groups; g++)
 		if (group_lacks(c, job, g, flavor, why))
 			return;
-	/* Each group for itself would go: either together they are too much, or the
-	 * nodes that would do are those it failed on. */
+	/* Each group fits by itself: either together they are too much, or the nodes that would do
+	 * are those it failed on. */
 	if (j->n_exclude && r->n_groups == 1)
 		say(why, GPUQ_R_NODES_UNAVAILABLE, PLAN_COUNT, 0, r->groups[0].pods_min,
 		    c->s->nodes[j->exclude[0]].name);

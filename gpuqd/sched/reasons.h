@@ -9,11 +9,11 @@
 
 #include "gpuqd/sched/quota/cycle.h"
 
-/* Why the job's gang found no place on any of its flavors. Adds reasons. */
+/* Add reasons why the job's gang found no place on any of its flavors. */
 void reasons_no_place(struct cycle *c, uint32_t job, uint32_t flavor);
-/* No node of that flavor could hold it, not even if nothing ran. */
+/* True if no node of that flavor could hold it, not even if nothing ran. */
 bool reasons_never_there(struct cycle *c, uint32_t job, uint32_t flavor);
-/* Could it be placed if nothing ran? (all nodes, whatever their state) */
+/* True if it could not be placed even if nothing ran (all nodes, whatever their state). */
 bool reasons_never(struct cycle *c, uint32_t job, struct plan_reason *why);
 
 #endif

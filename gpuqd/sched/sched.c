@@ -41,16 +41,16 @@ static void count_arrays(struct cycle *c)
 	}
 }
 
-/* Jobs of one class ask for the same, in the same queue and, where users are limited, for
- * the same user, and count against the same caps: when one cannot start, none of them can,
- * until the next cycle. */
+/* Return the class of a job. Jobs of one class request the same, in the same queue and, where users
+ * are limited, for the same user, and count against the same caps: when one cannot start, none of
+ * them can, until the next cycle. */
 static uint32_t class_of(struct cycle *c, struct intern *seen, uint32_t job)
 {
 	const struct snap_job *j = &c->s->jobs[job];
 	struct {
 		uint32_t queue, request, user, alone;
 		uint32_t preemptible, capset;
-		int64_t charge_milli; /* what a hard budget refuses one it may grant another */
+		int64_t charge_milli; /* a hard budget may refuse one job and admit another */
 	} key;
 	uint32_t cls;
 
@@ -93,9 +93,9 @@ static void classify(struct cycle *c, struct intern *seen, uint32_t run)
 	c->class_of[run] = class_of(c, seen, job);
 }
 
-/* ---- what is decided ---- */
+/* ---- decisions ---- */
 
-/* Nobody of its class that runs as long can start either. */
+/* Block the class: no job of it that runs at least as long can start either. */
 static void block_class(struct cycle *c, uint32_t job, uint32_t why_first, int64_t from_walltime_us)
 {
 	struct job_class *cls = &c->classes[cycle_class(c, job)];
@@ -120,7 +120,7 @@ static void own_reason(struct cycle *c, uint32_t job, const struct plan_reason *
 	own_reasons(c, job, c->n_whys - 1);
 }
 
-/* One element has its places: it starts on them, or was promised them. */
+/* Count one element as served: it starts at its places, or has a nominated placement. */
 static void served_one(struct cycle *c, uint32_t job, uint32_t flavor)
 {
 	const struct snap_job *j = &c->s->jobs[job];
@@ -139,11 +139,11 @@ static void served_one(struct cycle *c, uint32_t job, uint32_t flavor)
 }
 
 /* How an attempt to place a job on one flavor ended. */
-enum attempt { PLACED, NO_ROOM, BEHIND /* room, but for a planned start */ };
+enum attempt { PLACED, NO_ROOM, BEHIND /* room, but for a start reservation */ };
 
 static enum attempt attempt(struct cycle *c, uint32_t job, uint32_t flavor, struct future_bar *bar)
 {
-	/* Asked first: it may plan again, and places are those of the job at hand. */
+	/* Checked first: it may plan again, and c->places are those of the current job. */
 	const bool binds = timeline_binds(c, job);
 
 	if (!pack_job(c, job, flavor))
@@ -173,7 +173,7 @@ static void why_behind(struct cycle *c, const struct future_bar *bar)
 		c->failed = true;
 }
 
-/* Inside its share it could have what others hold. */
+/* Add the reason that the job would exceed its queue's share, within which it could reclaim. */
 static void why_beyond_share(struct cycle *c, uint32_t job, uint32_t flavor)
 {
 	struct plan_reason why, *at;
@@ -185,7 +185,8 @@ static void why_beyond_share(struct cycle *c, uint32_t job, uint32_t flavor)
 		*at = why;
 }
 
-/* What was promised a job is not yet its own: it waits for its victims, the first named. */
+/* Report a nominated placement that the job does not own yet: it is waiting for its victims, the
+ * first of which is named. */
 static void tell_victims(struct cycle *c, uint32_t job)
 {
 	struct plan_reason why = { .code = GPUQ_R_VICTIMS, .object = "" };
@@ -203,7 +204,8 @@ static void tell_victims(struct cycle *c, uint32_t job)
 		own_reason(c, job, &why);
 }
 
-/* It goes on to the flavor after those that were full: there others may be before it. */
+/* True if it continues with the flavor after those that were full: there other jobs may come
+ * first. */
 static bool passes_turn(struct cycle *c, uint32_t job, uint32_t flavor_at)
 {
 	struct job_class *cls = &c->classes[cycle_class(c, job)];
@@ -215,8 +217,8 @@ static bool passes_turn(struct cycle *c, uint32_t job, uint32_t flavor_at)
 	return order_next(c) != job;
 }
 
-/* Told is what a flavor lacks on which it could be; of one that has no nodes for it, or none
- * at all, there is only something to tell when no other is left. */
+/* Report the lack on a flavor that it could run on; of one with no nodes for it, or no nodes at
+ * all, only when no other flavor is left. */
 static bool tell_lack(struct cycle *c, uint32_t job, uint32_t flavor, bool last)
 {
 	if (!last && reasons_never_there(c, job, flavor))
@@ -226,9 +228,9 @@ static bool tell_lack(struct cycle *c, uint32_t job, uint32_t flavor, bool last)
 	return true;
 }
 
-/* Start it on the first of its flavors that has room and where limits allow it; else
- * note why not: what the first flavor under its limits lacks, else what limits said
- * about the first of all. False: it has had its turn. */
+/* Start it on the first of its flavors that has room and where limits allow it; else note why not:
+ * the lack on the first flavor within its limits, else the limit on the first of all. False: it has
+ * had its turn. */
 static bool try_start(struct cycle *c, uint32_t job)
 {
 	const struct snap_job *j = &c->s->jobs[job];
@@ -280,7 +282,7 @@ static bool try_start(struct cycle *c, uint32_t job)
 			*why = refused;
 	}
 	timeline_refresh(c);
-	/* Who only has to leave what is planned alone makes nobody leave. */
+	/* A job that is blocked only by start reservations preempts nothing. */
 	if (!behind && !budget_refused(&refused) && preempt_job(c, job, &claimed)) {
 		c->n_whys = why_first;
 		served_one(c, job, claimed);
@@ -298,7 +300,7 @@ static bool try_start(struct cycle *c, uint32_t job)
 			timeline_may_plan(c, job, flavor, &why) && timeline_reserve(c, job, flavor);
 	}
 	/* The next of its class may get a planned start as well, or fit a budget; where this one
-	 * got none for its length, a shorter one may. */
+	 * got none because of its length, a shorter one may. */
 	if (reserved || (budget_refused(&refused) && !lacking && !behind))
 		own_reasons(c, job, why_first);
 	else
@@ -310,7 +312,7 @@ static bool try_start(struct cycle *c, uint32_t job)
 	return false;
 }
 
-/* The job whose turn it is. False: there is none any more, or no work may be done any more. */
+/* Serve the next job. False: no job is left, or the bound on work is reached. */
 static bool serve_next(struct cycle *c)
 {
 	const uint64_t max_steps = c->s->config.max_steps;
@@ -335,9 +337,9 @@ static bool serve_next(struct cycle *c)
 	return true;
 }
 
-/* ---- reasons ---- */
+/* ---- reasons of pending jobs ---- */
 
-/* What the jobs of every run are told that are told nothing of their own. */
+/* Give the jobs of every run without reasons of their own the reasons of their run. */
 static void explain(struct cycle *c)
 {
 	struct plan_reason *none = CYCLE_PUSH(c, whys, 1);
@@ -358,14 +360,14 @@ static void explain(struct cycle *c)
 
 /* ---- a cycle, in steps ---- */
 
-#define RUN_WORK 16 /* of looking at one run of jobs, in node visits */
-#define JOB_WORK 64 /* of a job's turn, beside the nodes it visits */
+#define RUN_WORK 16 /* evaluating one run of jobs, in node visits */
+#define JOB_WORK 64 /* a job's turn, beside the nodes it visits */
 
 enum phase {
-	LOOK, /* what is free, held and promised */
+	LOOK, /* free capacity, holdings, nominated places */
 	CLASSIFY,
 	DIVIDE, /* shares */
-	KEEP, /* promises and reservations */
+	KEEP, /* nominated placements and reservations */
 	LINE_UP,
 	SERVE,
 	GROW,
@@ -398,7 +400,7 @@ static void look(struct cycle *c)
 		classify_begin(c);
 }
 
-/* Returns whether the phase goes on. */
+/* Classify the next run. Returns whether the phase goes on. */
 static bool classify_next(struct sched_run *r)
 {
 	struct cycle *c = &r->c;
@@ -435,7 +437,7 @@ static void finish(struct cycle *c)
 		explain(c);
 }
 
-/* Part of a phase, or all of it. Returns whether it goes on. */
+/* Do part of a phase, or all of it. Returns whether it goes on. */
 static bool phase_goes_on(struct sched_run *r)
 {
 	struct cycle *c = &r->c;
@@ -478,7 +480,8 @@ bool sched_go_on(struct sched_run *r, uint64_t work)
 			continue;
 		}
 		r->phase++;
-		/* All other phases are as long as the cluster is large, and so a step each. */
+		/* All other phases take time in proportion to the cluster, and so are one step
+		 * each. */
 		if (work)
 			return r->phase != DONE;
 	}
@@ -533,7 +536,8 @@ int sched_end(struct sched_run *r, struct plan *out, struct gpuq_err *err)
 	plan.n_devices = c->n_plan_devices;
 	plan.fair_share = c->fair;
 	for (size_t i = 0; i < (size_t)in->n_queues * in->n_res; i++)
-		c->held[i] -= c->leaving[i]; /* all is decided: what leaves is as good as gone */
+		c->held[i] -= c->leaving[i]; /* all is decided: capacity that is being released
+					      * counts as released */
 	plan.allocated = c->held;
 	plan.demand = c->demand;
 	plan.priority = c->priority;

@@ -7,9 +7,9 @@
 #include "gpuqd/sched/sched.h"
 #include "gpuqd/util/sort.h"
 
-#define CYCLES_AT_ONCE 10 /* until the same moment has nothing more to give */
+#define CYCLES_AT_ONCE 10 /* until the same moment yields nothing more */
 
-/* ---- what was asked for ---- */
+/* ---- the jobs to be estimated ---- */
 
 static bool same_reason(const struct plan_reason *x, const struct plan_reason *y)
 {
@@ -23,7 +23,7 @@ static int note_reason(struct lived *l, struct estimate *e, const struct plan_re
 
 	if (n > 0 && same_reason(&e->changes[n - 1].why, why))
 		return 0;
-	/* Room in powers of two. */
+	/* Capacity in powers of two. */
 	if ((n & (n - 1)) == 0) {
 		changes = estimate_lived_copy(l, e->changes, n, n ? 2 * (size_t)n : 1,
 					      sizeof(*changes));
@@ -59,7 +59,8 @@ static int note_all(struct lived *l, const struct plan *p)
 	return rc;
 }
 
-/* Of an array the first element that starts speaks for it. */
+/* Return the estimate of the job, if one was requested. The first element that starts represents
+ * its array. */
 static struct estimate *asked(struct lived *l, uint32_t origin)
 {
 	for (uint32_t i = 0; i < l->n_out; i++)
@@ -79,7 +80,7 @@ static enum estimate_by start_by(const struct lived *l, const struct estimate *e
 		       : ESTIMATE_SIMULATION;
 }
 
-/* after_us: that it takes until its places are free. */
+/* after_us: the time until its places are free. */
 static void note_start(struct lived *l, uint32_t origin, uint32_t job, const struct plan_action *a,
 		       int64_t after_us)
 {
@@ -123,7 +124,7 @@ static struct estimate_victim victim_of(const struct lived *l, const struct plan
 	return v;
 }
 
-/* Before anything of the plan has happened: indexes are those of the original. */
+/* Before anything of the plan is applied: indexes are those of the original. */
 static int note_victims(struct lived *l, const struct plan *p, struct estimate *e)
 {
 	struct estimate_victim *victims;
@@ -148,7 +149,7 @@ static int note_victims(struct lived *l, const struct plan *p, struct estimate *
 	return 0;
 }
 
-/* How long those whom a claim makes leave may take; -1 = nobody leaves for it. */
+/* Return how long the victims of a claim may take to end; -1 = it has no victims. */
 static int64_t grace_for(const struct lived *l, const struct plan *p, uint32_t claimant)
 {
 	int64_t most = -1;
@@ -198,7 +199,7 @@ static int starts(struct lived *l, const struct plan *p, const struct plan_actio
 		  int64_t after_us)
 {
 	const uint32_t origin = l->lives[a->job].origin;
-	/* An element of an array gets the entry behind its array, if it has none yet. */
+	/* An element of an array gets the entry after its array, if it has none yet. */
 	uint32_t at = a->job;
 	int rc = estimate_lived_start(l, a->job, p, a, &at);
 
@@ -217,8 +218,8 @@ static int apply_one(struct lived *l, const struct plan *p, const struct plan_ac
 		*changed = true;
 		return starts(l, p, a, 0);
 	case PLAN_NOMINATE:
-		/* Who leaves for it is gone at once, and it starts: the time that this takes
-		 * is told, not lived. */
+		/* The victims are gone at once, and it starts: the time that this takes is
+		 * reported, not simulated. */
 		if (!l->first || l->grace_us[a->job] < 0)
 			return 0;
 		*changed = true;
@@ -248,8 +249,8 @@ static int apply_one(struct lived *l, const struct plan *p, const struct plan_ac
 	return 0;
 }
 
-/* Those that stand behind others first: an element that gets an entry of its own moves
- * the indexes of all behind it. */
+/* Apply the actions of later indexes first: an element that gets an entry of its own moves the
+ * indexes of all after it. */
 static int apply(struct lived *l, const struct plan *p, bool *changed)
 {
 	uint32_t *ix = estimate_lived_copy(l, NULL, 0, p->n_actions, sizeof(*ix));
@@ -311,7 +312,7 @@ static int64_t next_event(const struct lived *l, int64_t wake_us)
 	return next;
 }
 
-/* Who was told to leave and returns competes with all others from then on. */
+/* A job that was evicted and is pending again competes with all others from then on. */
 static int advance(struct lived *l, int64_t to_us)
 {
 	l->s.config.now_us = to_us;

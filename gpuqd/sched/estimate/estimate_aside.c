@@ -1,4 +1,4 @@
-/* Of a long line only its front is lived on: those far behind come in as it grows shorter. */
+/* Only the front of a long queue is simulated: jobs further back enter as it grows shorter. */
 #include "gpuqd/sched/estimate/estimate_int.h"
 
 #include <stdlib.h>
@@ -7,11 +7,11 @@
 #include "gpuqd/sched/quota/priority.h"
 #include "gpuqd/util/amount.h"
 
-/* A queue's front asks for this many times what the cluster has, so that its length shows neither
- * in what queues are due nor in what is left over for others. */
+/* A queue's front requests this many times the capacity of the cluster, so that its length shows
+ * neither in fair shares nor in what is left for others. */
 #define TIMES_CAPACITY 2
 
-/* Some jobs of a queue, and what they ask for. */
+/* A number of jobs of a queue, and what they request. */
 struct front {
 	uint32_t n;
 	int64_t gpus_milli, cpu_milli, memory_bytes;
@@ -24,14 +24,14 @@ struct turn {
 };
 
 struct aside {
-	struct turn *turns; /* by queue and turn; before at[queue] all have come in */
+	struct turn *turns; /* by queue and turn; before at[queue] all have entered */
 	uint32_t *at, *end; /* by queue: its turns */
-	struct front *fronts; /* by queue: those that came in and wait; counted anew each time */
-	struct front most; /* what the cluster has, and more; 0 = it is not counted */
+	struct front *fronts; /* by queue: pending jobs that have entered; recounted each time */
+	struct front most; /* the cluster's capacity, and more; 0 = it is not counted */
 	bool *is_in; /* by job of the original: false = it is left out */
 	uint32_t *coming; /* room for all */
-	uint32_t n_left; /* that are to come in yet */
-	bool is_cut; /* those that are left out have left the table */
+	uint32_t n_left; /* that have yet to enter */
+	bool is_cut; /* those that are left out are no longer in the table */
 };
 
 static int by_turn(const void *x, const void *y)
@@ -54,7 +54,7 @@ static int by_number(const void *x, const void *y)
 	return a < b ? -1 : a > b;
 }
 
-/* Arrays, who is promised places, and who waits for a time of day stay in sight. */
+/* Arrays, jobs with nominated places, and jobs that wait for a time of day stay in the table. */
 static bool may_stand_aside(const struct lived *l, const struct snap_job *j)
 {
 	return j->state == SNAP_PENDING && j->n_waiting == 1 && j->n_ranges == 0 &&
@@ -62,20 +62,21 @@ static bool may_stand_aside(const struct lived *l, const struct snap_job *j)
 	       (j->held || j->gate != GPUQ_R_NONE || j->begin_us <= l->from->config.now_us);
 }
 
-/* What is held, or waits for what nobody foresees, does not start as long as this lasts. */
+/* True if the job is held, or waits for something unforeseeable: it does not start as long as this
+ * lasts. */
 static bool never_comes(const struct snap_job *j)
 {
 	return j->held || j->gate != GPUQ_R_NONE;
 }
 
-/* ---- the table anew ---- */
+/* ---- rebuilding the table ---- */
 
 static bool stays(const struct lived *l, uint32_t i)
 {
 	const struct snap_job *j = &l->s.jobs[i];
 	const uint32_t origin = l->lives[i].origin;
 
-	/* One that has ended leaves with the others, unless it is an array's. */
+	/* A job that has ended is removed with the others, unless it is an array's element. */
 	if (j->state == SNAP_PENDING && j->n_waiting == 0 && j->n_ranges == 0 && j->key.index < 0)
 		return false;
 	return l->aside->is_in[origin] || j->state != SNAP_PENDING || !may_stand_aside(l, j);
@@ -86,7 +87,8 @@ static bool comes_first(struct snap_key a, struct snap_key b)
 	return a.id != b.id ? a.id < b.id : a.index < b.index;
 }
 
-/* Those of the table who stay, and the n that come in, ordered as the table is by key. */
+/* Rebuild the table from the jobs that stay and the n that enter, ordered by key as the table
+ * is. */
 static int rebuild(struct lived *l, const uint32_t *coming, uint32_t n)
 {
 	struct snapshot *s = &l->s;
@@ -128,7 +130,7 @@ static int rebuild(struct lived *l, const uint32_t *coming, uint32_t n)
 	return 0;
 }
 
-/* ---- which ones come in ---- */
+/* ---- jobs that enter ---- */
 
 static struct front most_of(const struct snapshot *s, uint32_t n)
 {
@@ -153,8 +155,8 @@ static void join(struct front *f, const struct snapshot *s, const struct snap_jo
 	f->memory_bytes = amount_sum(f->memory_bytes, r->memory_bytes);
 }
 
-/* Has it so many parts of what a front is to have? One resource that is asked for more often than
- * it is there is enough: not all of them can start. */
+/* True if the front has at least 1 / parts of its target. One resource that is requested more often
+ * than it exists is enough: not all of them can start. */
 static bool has(const struct front *f, const struct front *most, int parts)
 {
 	return f->n >= most->n / parts &&
@@ -163,8 +165,7 @@ static bool has(const struct front *f, const struct front *most, int parts)
 		(most->memory_bytes && f->memory_bytes >= most->memory_bytes / parts));
 }
 
-/* Take from the lines of queues whose front is less than half of what it should be. Returns how
- * many. */
+/* Take jobs from queues whose front is less than half of its target. Returns how many. */
 static uint32_t fill_fronts(struct lived *l)
 {
 	struct aside *a = l->aside;
@@ -202,7 +203,7 @@ static void count_fronts(struct lived *l)
 	}
 }
 
-/* ---- from outside ---- */
+/* ---- interface ---- */
 
 static void line_up(struct lived *l, const struct priority *p)
 {

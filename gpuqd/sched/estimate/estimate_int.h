@@ -1,26 +1,25 @@
-/* estimate_int.h - a snapshot that is lived on
+/* estimate_int.h - a snapshot that is run forward in virtual time
  *
- * Owns     the copy, and what becomes of it as jobs begin and end.
+ * Owns     the copy, and its changes as jobs begin and end.
  * Touches  memory only.
  * Used by  estimate.c, which has the clock; estimate_life.c is its world.
  *
- * Of a long line only the front is in the copy (estimate_config.front). The copy's tables of jobs, pods, nodes and devices are its own; everything else is
- * shared with the original. A job that has ended stays in the table as one of which
- * nothing waits, so that indexes hold. Elements of arrays that start get entries of their
- * own, right behind their array.
- */
+ * Only the front of a long queue is in the copy (estimate_config.front). The copy's tables of jobs,
+ * pods, nodes and devices are its own; everything else is shared with the original. A job that has
+ * ended stays in the table with nothing pending, so that indexes hold. Elements of arrays that
+ * start get entries of their own, right after their array. */
 #ifndef GPUQD_SCHED_ESTIMATE_ESTIMATE_INT_H
 #define GPUQD_SCHED_ESTIMATE_ESTIMATE_INT_H
 
 #include "gpuqd/sched/estimate/estimate.h"
 
-/* What the table of jobs does not say. */
+/* State that the table of jobs does not hold. */
 struct life {
 	uint32_t origin; /* job of the original snapshot */
-	int64_t end_us; /* of what runs or leaves; GPUQ_UNLIMITED = never */
+	int64_t end_us; /* of a running or ending job; GPUQ_UNLIMITED = never */
 	struct snap_alloc *pods;
 	uint32_t n_pods;
-	bool shrinks; /* it runs on, and some of its pods are gone at lived.soon_us */
+	bool shrinks; /* it keeps running, and some of its pods are gone at lived.soon_us */
 };
 
 struct lived {
@@ -30,36 +29,37 @@ struct lived {
 	struct snapshot s;
 	struct life *lives; /* by job of s */
 	uint32_t room_jobs, room_allocs;
-	uint32_t *now_of; /* by job of the original: its index in s; SNAP_NONE = out of sight */
-	struct aside *aside; /* NULL = all are in sight */
+	uint32_t *now_of; /* by job of the original: its index in s; SNAP_NONE = not in the table */
+	struct aside *aside; /* NULL = all are in the table */
 	struct estimate *out;
 	uint32_t n_out, n_left;
 	uint64_t steps;
 	bool first; /* nothing has been decided yet */
-	int64_t soon_us; /* when those are gone that were evicted before it began */
-	int64_t *grace_us; /* by job of the original: until its claim is free; -1 = none */
-	int64_t *planned_us; /* by job of the original: start as planned; GPUQ_UNLIMITED */
+	int64_t soon_us; /* when pods that were evicted before the simulation began are gone */
+	int64_t *grace_us; /* by job of the original: until its nominated places are free; -1 =
+			    * none */
+	int64_t *planned_us; /* by job of the original: planned start; GPUQ_UNLIMITED */
 	struct gpuq_err *err;
 };
 
 /* Keeps l->err and returns GPUQ_ENOMEM. */
-/* n items with zeroed room for more, in l->mem; NULL: no memory. */
+/* Copy n items with zeroed room for more, in l->mem; NULL: no memory. */
 void *estimate_lived_copy(struct lived *l, const void *items, size_t n, size_t room, size_t size);
 
-/* estimate_aside.c. Before the first plan is carried out, where indexes are those of the
- * original: line up what stands too far behind to be looked at from now on. */
+/* estimate_aside.c. Before the first plan is carried out, while indexes are those of the original:
+ * set aside the jobs that are too far back to be evaluated from now on. */
 int estimate_aside_begin(struct lived *l, const struct priority *p);
-/* After a plan was carried out: bring in what stands in front now. *renewed: it has to be settled. */
+/* After a plan was carried out: let the jobs enter that are in the front now. *renewed: the copy
+ * has to be settled. */
 int estimate_aside_renew(struct lived *l, bool *renewed);
 
-/* From l->from; no claims are made in it unless switched on again. */
+/* Copy l->from; no claims are made in the copy unless switched on again. */
 int estimate_lived_begin(struct lived *l);
-/* The table of pods, and what is free, after jobs have started or ended. */
+/* Recompute the table of pods and free capacity after jobs have started or ended. */
 int estimate_lived_settle(struct lived *l);
-/* These leave the tables to be settled. A job (an element of an array) starts; one gets
- * more pods; one ends; one has to leave and waits again; one loses pods; one loses those
- * that were told to leave; one stands elsewhere and begins anew; nobody keeps places for
- * it any more. */
+/* These leave the tables to be settled. A job (an element of an array) starts; one gets more pods;
+ * one ends; one is evicted and pending again; one loses pods; one loses those that were signalled;
+ * one is relocated and begins anew; one loses its nominated placement. */
 int estimate_lived_start(struct lived *l, uint32_t job, const struct plan *p,
 			 const struct plan_action *a,
 			 uint32_t *at); /* of s: the job, or its element */

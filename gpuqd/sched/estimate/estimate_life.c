@@ -94,7 +94,7 @@ int estimate_lived_begin(struct lived *l)
 	return snapshot_line_up(s, l->mem) ? begin_lives(l) : gpuq_no_memory(l->err);
 }
 
-/* The table of pods, and what is free, after jobs have started or ended. */
+/* Recompute the table of pods and free capacity after jobs have started or ended. */
 int estimate_lived_settle(struct lived *l)
 {
 	struct snapshot *s = &l->s;
@@ -135,7 +135,7 @@ static void use_licenses(struct lived *l, uint32_t job, int64_t sign)
 		l->s.licenses[r->licenses[i].license].used += sign * r->licenses[i].count;
 }
 
-/* Nothing of it waits, and nothing runs: it is looked at no more. */
+/* Nothing of it is pending, and nothing runs: it is not evaluated any more. */
 void estimate_lived_end(struct lived *l, uint32_t job)
 {
 	struct snap_job *j = &l->s.jobs[job];
@@ -165,8 +165,8 @@ void estimate_lived_drop_promises(struct lived *l, uint32_t job)
 		s->jobs[s->promises[i].job].promise_first = i;
 }
 
-/* The entry of one element that starts: one that is used up, or a new one behind its
- * array. SNAP_NONE = no memory. */
+/* Return an entry for one element that starts: one that is used up, or a new one after its array.
+ * SNAP_NONE = no memory. */
 static uint32_t new_element(struct lived *l, uint32_t array)
 {
 	struct snapshot *s = &l->s;
@@ -195,7 +195,7 @@ static uint32_t new_element(struct lived *l, uint32_t array)
 	return at;
 }
 
-/* The first element is none that waits any more. */
+/* The first element is not pending any more. */
 static void take_element(struct snap_job *array)
 {
 	struct snap_range *r = (struct snap_range *)array->ranges;

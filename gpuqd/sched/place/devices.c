@@ -2,11 +2,11 @@
 
 #include "gpuqd/sched/quota/cycle.h"
 
-/* Parts of devices: thousandths of it, and bytes of its memory, of which neither may exceed
- * what the device has. Who asks for memory alone gets as many thousandths as the memory is
- * of a device of the node, rounded up, and so not the same everywhere; who asks for
- * thousandths alone gets memory in proportion. Parts go to the fullest device that has
- * room, and all parts of one pod to different devices. */
+/* Parts of devices: thousandths of a device and bytes of its memory, neither of which may exceed
+ * what the device has. A request for memory alone gets as many thousandths as the memory is of a
+ * device of the node, rounded up, and so not the same everywhere; a request for thousandths alone
+ * gets memory in proportion. Parts go to the fullest device that has room, and all parts of one pod
+ * to different devices. */
 
 int32_t devices_part(const struct cycle *c, uint32_t node, const struct need *n)
 {
@@ -14,7 +14,7 @@ int32_t devices_part(const struct cycle *c, uint32_t node, const struct need *n)
 
 	if (n->part_memory == 0)
 		return n->part;
-	/* Where nobody knows a device's memory, none of it can be promised. */
+	/* Where the memory of a device is not known, none of it can be allocated. */
 	if (n->part_memory > memory)
 		return SNAP_MILLI + 1;
 	return n->part ? n->part : snap_memory_milli(n->part_memory, memory);
@@ -34,7 +34,7 @@ void devices_shift(struct cycle *c, uint32_t device, int32_t milli, int64_t aske
 	c->device_memory[device] += sign * devices_bytes(c, device, milli, asked);
 }
 
-/* How many such parts the device has room for, up to max. */
+/* Return how many such parts the device has room for, up to max. */
 static uint32_t of_device(const struct cycle *c, uint32_t device, int32_t part, int64_t asked,
 			  uint32_t max)
 {
@@ -64,8 +64,8 @@ uint32_t devices_room(const struct cycle *c, uint32_t node, const struct need *n
 
 	if (part > SNAP_MILLI)
 		return 0;
-	/* n pods with k parts each fit when the devices have room for n*k parts and none
-	 * counts for more than n: each pod's parts lie on different devices. */
+	/* n pods with k parts each fit when the devices have room for n*k parts and none counts for
+	 * more than n: the parts of each pod are on different devices. */
 	while (pods > 0) {
 		uint64_t sum = 0;
 
@@ -79,7 +79,7 @@ uint32_t devices_room(const struct cycle *c, uint32_t node, const struct need *n
 	return pods;
 }
 
-/* The fullest device with room that is not among those taken; SNAP_NONE. */
+/* Return the fullest device with room that is not among those taken; SNAP_NONE. */
 static uint32_t fullest(const struct cycle *c, uint32_t node, int32_t part, int64_t asked,
 			const uint32_t *taken, uint32_t n_taken)
 {

@@ -4,9 +4,9 @@
 
 #include <string.h>
 
-/* Where a pod may stand by its own wishes: names, labels, taints. What is free there is
- * another matter. Evaluated once per node class, per node only where a node is meant by
- * name. Semantics: Kubernetes, "Assigning Pods to Nodes" and "Taints and Tolerations". */
+/* Where the constraints of a pod allow it to run: names, labels, taints; whether capacity is free
+ * there is decided elsewhere. Evaluated once per node class, and per node only where a constraint
+ * names nodes. Semantics: Kubernetes, "Assigning Pods to Nodes" and "Taints and Tolerations". */
 
 #define NAME_KEY "metadata.name"
 
@@ -18,7 +18,7 @@ static bool listed(const struct gpuq_strlist *l, const char *s)
 	return false;
 }
 
-/* Decimal integer with sign; false when it is not one. */
+/* Read a decimal integer with sign; false when it is not one. */
 static bool to_int(const char *s, int64_t *out)
 {
 	bool negative = *s == '-';
@@ -75,12 +75,12 @@ static bool term_holds(const struct cycle *c, uint32_t node, const struct gpuq_t
 	for (size_t i = 0; i < t->n; i++)
 		if (!require_holds(&t->all[i], value_of(c, node, t->all[i].key)))
 			return false;
-	return t->n > 0; /* a term without requirements means no node */
+	return t->n > 0; /* a term without requirements matches no node */
 }
 
 bool feasibility_tolerates(const struct snap_group *g, const struct snap_taint *t)
 {
-	/* Who asks for devices tolerates the taint that keeps others off them, as the
+	/* A pod that requests devices tolerates the taint that keeps others off them, as the
 	 * apiserver's ExtendedResourceToleration would have it. */
 	if (g->gpus_milli > 0 && strcmp(t->key, "nvidia.com/gpu") == 0)
 		return true;
@@ -98,7 +98,7 @@ bool feasibility_tolerates(const struct snap_group *g, const struct snap_taint *
 	return false;
 }
 
-/* Labels and hard taints of the node's class (and its name, where terms speak of it). */
+/* Check labels and hard taints of the node's class (and its name, where terms mention it). */
 static bool allowed(const struct cycle *c, const struct snap_group *g, uint32_t node)
 {
 	const struct snap_class *cls = &c->s->classes[c->s->nodes[node].cls];
@@ -113,7 +113,7 @@ static bool allowed(const struct cycle *c, const struct snap_group *g, uint32_t 
 	return any;
 }
 
-/* Points of preferred terms; an untolerated soft taint outweighs all of them. */
+/* Return the points of preferred terms; an untolerated soft taint outweighs all of them. */
 static int64_t preference(const struct cycle *c, const struct snap_group *g, uint32_t node)
 {
 	const struct snap_class *cls = &c->s->classes[c->s->nodes[node].cls];
@@ -138,7 +138,7 @@ static bool speaks_of_names(const struct gpuq_term *terms, uint32_t n)
 	return false;
 }
 
-/* Sort the group's nodes into tiers of equal preference; one tier is none. */
+/* Sort the group's nodes into tiers of equal preference; a single tier is dropped. */
 static void make_tiers(struct cycle *c, const struct snap_group *g, struct group_fit *fit,
 		       const int64_t *points)
 {
@@ -241,7 +241,7 @@ static struct glance *glance_at(const struct cycle *c, uint32_t request, uint32_
 			   (flavor == SNAP_NONE ? c->s->n_flavors : flavor)];
 }
 
-/* Free devices only become fewer in a cycle: what was seen last is still a bound. */
+/* Free devices only become fewer in a cycle, so that the last count is still a bound. */
 int64_t feasibility_glance_bound(const struct cycle *c, uint32_t request, uint32_t group,
 				 uint32_t flavor)
 {

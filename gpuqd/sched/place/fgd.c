@@ -12,7 +12,7 @@ int64_t fgd_free(const struct fgd_left *l)
 	return sum;
 }
 
-/* Thousandths of devices that one pod takes. */
+/* Return the thousandths of devices that one pod takes. */
 static int64_t size_of(const struct fgd_kind *k)
 {
 	return k->whole ? (int64_t)k->whole * SNAP_MILLI : (int64_t)k->parts * k->part;
@@ -23,7 +23,7 @@ static bool lacks(int64_t have, int64_t need)
 	return have != GPUQ_UNLIMITED && have < need;
 }
 
-/* Does it lack cpu or memory for a single pod? */
+/* True if cpu or memory does not suffice for a single pod. */
 static bool starves(const struct fgd_kind *k, const struct fgd_left *l)
 {
 	return lacks(l->cpu, k->cpu) || lacks(l->memory, k->memory);
@@ -84,8 +84,8 @@ uint32_t fgd_score(int64_t d)
 	return d < 0 ? 49 - above : 50 + above;
 }
 
-/* How many times need goes into have, up to max. Divides only where it must: this runs
- * for every kind on every node that is compared. */
+/* Return how many times need goes into have, up to max. Divides only where it must: this runs for
+ * every kind on every node that is compared. */
 static int64_t times(int64_t have, int64_t need, int64_t max)
 {
 	int64_t all;
@@ -95,7 +95,7 @@ static int64_t times(int64_t have, int64_t need, int64_t max)
 	return have / need;
 }
 
-/* Pods of the kind that devices alone have room for. */
+/* Return the number of pods of the kind that the devices alone have room for. */
 static int64_t by_devices(const struct fgd_kind *k, const struct fgd_left *l)
 {
 	const uint32_t part = (uint32_t)k->part;
@@ -147,7 +147,7 @@ int64_t fgd_stranded(const struct fgd_kind *kinds, uint32_t n, const struct fgd_
 	return sum;
 }
 
-/* have for each of what is free, need for each of a pod's size. */
+/* True if have per free device (all) is less than need per device of a pod (size). */
 static bool short_of(int64_t have, int64_t need, int64_t all, int64_t size)
 {
 	int64_t x, y;

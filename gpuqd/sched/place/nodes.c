@@ -42,7 +42,7 @@ static void bucket_del(struct cycle *c, uint32_t node)
 	b->n--;
 }
 
-/* After devices of a node changed. */
+/* Recount the node's devices after they changed. */
 static void count_devices(struct cycle *c, uint32_t node)
 {
 	const struct snap_node *n = &c->s->nodes[node];
@@ -61,8 +61,8 @@ static void count_devices(struct cycle *c, uint32_t node)
 	c->whole[node] = whole > c->withheld[node] ? whole - c->withheld[node] : 0;
 }
 
-/* Cpu and memory per device over all usable nodes with devices: what a node should
- * keep for each device that stays free. Per 1024 devices, to be exact enough. */
+/* Measure cpu and memory per device over all usable nodes with devices: what a node should keep for
+ * each device that stays free. Per 1024 devices, for precision. */
 static void measure_balance(struct cycle *c)
 {
 	int64_t cpu = 0, mib = 0, cpu_devices = 0, mib_devices = 0;
@@ -240,7 +240,7 @@ struct need nodes_need_times(const struct need *one, uint32_t n)
 	return out;
 }
 
-/* How often `one` goes into `free`; GPUQ_UNLIMITED and 0 are not counted. */
+/* Return how often `one` goes into `free`; GPUQ_UNLIMITED and 0 are not counted. */
 static uint32_t times(int64_t free, int64_t one, uint32_t max)
 {
 	if (free == GPUQ_UNLIMITED || one == 0)
@@ -303,7 +303,7 @@ uint32_t nodes_room_empty(const struct cycle *c, uint32_t node, const struct nee
 	return max;
 }
 
-/* Note that the place at hand has device d of its node, and take milli from it. */
+/* Note that the current place has device d of its node, and take milli from it. */
 static void take_device(struct cycle *c, struct place *p, uint32_t d, int32_t milli, int64_t asked)
 {
 	uint32_t *at = CYCLE_PUSH(c, place_devices, 1);
@@ -315,8 +315,8 @@ static void take_device(struct cycle *c, struct place *p, uint32_t d, int32_t mi
 	devices_shift(c, c->s->nodes[p->node].device_first + d, milli, asked, -1);
 }
 
-/* The devices of a node that go to a pod of so many: the lowest, unless it is known how
- * they are joined. As a mask of the first LINKS_DEVICES_MAX; all = any will do. */
+/* Return the devices of a node for a pod that requests so many: the lowest, unless their links are
+ * known. As a mask of the first LINKS_DEVICES_MAX; all = any will do. */
 static uint64_t joined_best(struct cycle *c, uint32_t node, uint32_t whole)
 {
 	const struct snap_node *n = &c->s->nodes[node];
@@ -335,7 +335,7 @@ static uint64_t joined_best(struct cycle *c, uint32_t node, uint32_t whole)
 	return c->failed ? UINT64_MAX : links_choose(&c->links[n->joint], free, whole);
 }
 
-/* Devices are named in ascending order. */
+/* Sort the devices in ascending order, as they are named. */
 static void sort_devices(uint32_t *devices, uint32_t n)
 {
 	for (uint32_t i = 1; i < n; i++) {
@@ -348,7 +348,7 @@ static void sort_devices(uint32_t *devices, uint32_t n)
 	}
 }
 
-/* Parts of devices, each of another one. */
+/* Take parts of devices, each of a different device. */
 static void take_parts(struct cycle *c, struct place *p, const struct need *one)
 {
 	const int32_t part = devices_part(c, p->node, one);
@@ -501,7 +501,7 @@ void nodes_shift(struct cycle *c, const struct snap_alloc *a, int sign)
 	if (c->pods[a->node] != GPUQ_UNLIMITED)
 		c->pods[a->node] += sign;
 	seat(c, a->node, sign);
-	/* Whoever has a node for himself lets others in when he goes. */
+	/* A job with exclusive use of a node opens it to others when it ends. */
 	if (r->exclusive && sign > 0 && c->tenants[a->node] == 0 && bits_has(c->ready, a->node))
 		bits_add(c->usable, a->node);
 	if (r->exclusive && sign < 0)

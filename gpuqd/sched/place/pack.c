@@ -11,13 +11,13 @@
 #include "gpuqd/util/amount.h"
 #include "libgpuq/limits.h"
 
-/* Which nodes a gang gets. One pod: the node where fewest whole devices stay free (so
- * that whole nodes are broken last), then the one whose cpu and memory stay in balance
- * with its devices, then the lower name. A gang of alike pods: on the fewest nodes, the
- * last of them the tightest. With alike pods every greedy choice is complete: what one
- * node holds does not depend on what another does. */
+/* Which nodes a gang gets. One pod: the node where the fewest whole devices stay free (so that
+ * empty nodes stay whole), then the one whose cpu and memory stay in balance with its devices, then
+ * the lower name. A gang of equal pods: on the fewest nodes, the last of them the tightest. With
+ * equal pods every greedy choice can be completed: what one node holds does not depend on what
+ * another does. */
 
-#define FITTING_MAX 64 /* that are compared in one bucket; the rest is alike mostly */
+#define FITTING_MAX 64 /* compared in one bucket; the others are mostly equal to one of them */
 
 static int64_t magnitude(int64_t x)
 {
@@ -43,7 +43,7 @@ int64_t pack_imbalance(const struct cycle *c, uint32_t node, const struct need *
 	return off;
 }
 
-/* The best node of one bucket, by balance and then name; SNAP_NONE = none fits. */
+/* Return the best node of one bucket, by balance and then name; SNAP_NONE = none fits. */
 static uint32_t best_of_bucket(struct cycle *c, struct bucket *b, const struct need *n,
 			       const struct masks *m)
 {
@@ -60,7 +60,7 @@ static uint32_t best_of_bucket(struct cycle *c, struct bucket *b, const struct n
 			int64_t off;
 
 			c->steps++;
-			/* In the same state as the best, it is behind it by name. */
+			/* A node in the same state as the best comes after it by name. */
 			if (best != SNAP_NONE && c->cpu[node] == c->cpu[best] &&
 			    c->memory[node] == c->memory[best]) {
 				if (++fitting >= FITTING_MAX)
@@ -81,7 +81,7 @@ static uint32_t best_of_bucket(struct cycle *c, struct bucket *b, const struct n
 	return best;
 }
 
-/* One node for all that n needs, with the fewest whole devices left free. */
+/* Choose one node for all that n needs, with the fewest whole devices left free. */
 static uint32_t choose_whole(struct cycle *c, const struct need *n, const struct masks *m)
 {
 	for (uint32_t i = n->whole; i <= c->max_whole; i++) {
@@ -97,18 +97,17 @@ static uint32_t choose_whole(struct cycle *c, const struct need *n, const struct
 	return SNAP_NONE;
 }
 
-/* Share before opening: a node whose devices in use have room for the part (for as many
- * of a pod's parts as can be), the one with fewest whole devices free, the fullest
- * devices; else as whole devices would be chosen. Spread is the other way round. */
+/* Share before opening: choose a node whose devices in use have room for the part (for as many of a
+ * pod's parts as possible), the one with the fewest whole devices free, the fullest devices; else
+ * as for whole devices. Spread is the other way round. */
 static uint32_t choose_part(struct cycle *c, const struct need *n, const struct masks *m)
 {
 	uint32_t best = SNAP_NONE;
 	struct parts p, least = { 0 };
 
 	for (uint32_t w = 0; w < c->n_words; w++) {
-		/* A node without a device in use does for one part no better than any
-		 * other; unless the search is for such nodes. One without anything free
-		 * never does. */
+		/* A node without a device in use is no better for one part than any other, unless
+		 * the search is for such nodes. One without anything free never fits. */
 		const uint64_t none = c->buckets[0].set ? c->buckets[0].set[w] : 0;
 		const uint64_t all = n->parts > 1 || c->spread || n->part_memory
 					     ? c->parted[w] | ~none
@@ -149,7 +148,7 @@ static uint32_t choose_part(struct cycle *c, const struct need *n, const struct 
 	return best;
 }
 
-/* Instances: the node with fewest of the profile left, then with fewest devices free. */
+/* Choose a node for instances: the fewest of the profile left, then the fewest devices free. */
 static uint32_t choose_mig(struct cycle *c, const struct need *n, const struct masks *m)
 {
 	uint32_t best = SNAP_NONE;
@@ -175,7 +174,7 @@ static uint32_t choose_mig(struct cycle *c, const struct need *n, const struct m
 	return best;
 }
 
-/* Pods without devices keep off nodes that have some, where they can. */
+/* Keep pods without devices off nodes that have some, where possible. */
 static uint32_t choose_bare(struct cycle *c, const struct need *n, struct masks *m)
 {
 	uint32_t node;
@@ -186,7 +185,7 @@ static uint32_t choose_bare(struct cycle *c, const struct need *n, struct masks 
 	return node != SNAP_NONE ? node : choose_whole(c, n, m);
 }
 
-/* pods: how many n is for, all of them on one node. */
+/* pods: the number of pods in n, all of them on one node. */
 static uint32_t choose(struct cycle *c, const struct need *n, uint32_t group, uint32_t pods,
 		       struct masks *m)
 {
@@ -224,8 +223,8 @@ static void rank_by(struct cycle *c, uint32_t n, const uint32_t *key_of, uint32_
 	memcpy(c->rank_nodes, c->rank_scratch, n * sizeof(*c->rank_nodes));
 }
 
-/* All nodes with room for at least one pod, those with most room first, among them
- * those with fewest devices left over, then by name. 0 when they do not hold all pods. */
+/* Rank all nodes with room for at least one pod: those with most room first, among them those with
+ * the fewest devices left over, then by name. 0 when they do not hold all pods. */
 static uint32_t rank_nodes(struct cycle *c, const struct need *one, uint32_t pods,
 			   const struct masks *m)
 {
@@ -255,9 +254,9 @@ static uint32_t rank_nodes(struct cycle *c, const struct need *one, uint32_t pod
 	return n;
 }
 
-/* The first of them, enough for all pods, by their numbers of free devices alone: nodes
- * with room for r pods are those with r times as many devices free, and a few more. False:
- * on some node cpu, memory or pods allow less, and all have to be looked at. */
+/* Rank the first of them, enough for all pods, by their numbers of free devices alone: nodes with
+ * room for r pods are those with r times as many devices free, and a few more. False: on some node
+ * cpu, memory or pods allow less, and all have to be evaluated. */
 static bool rank_by_buckets(struct cycle *c, const struct need *one, uint32_t pods,
 			    const struct masks *m, uint32_t *n)
 {
@@ -311,8 +310,8 @@ static uint32_t rank_bare(struct cycle *c, const struct need *one, uint32_t pods
 	return n ? n : rank_nodes(c, one, pods, m);
 }
 
-/* A gang's alike pods: all on one node where that goes, else the roomiest nodes first
- * until the rest fits on one, and for that the tightest. */
+/* Place equal pods of a gang: all on one node if possible, else the roomiest nodes first until the
+ * rest fits on one, and for that the tightest. */
 static bool pack_alike(struct cycle *c, const struct batch *b, struct masks *m)
 {
 	uint32_t n = 0, at = 0, pods = b->pods, index = b->index;
@@ -332,8 +331,8 @@ static bool pack_alike(struct cycle *c, const struct batch *b, struct masks *m)
 		for (uint32_t i = 0; i < take; i++)
 			nodes_take(c, node, &b->one, b->group, index++);
 		pods -= take;
-		/* What is left of the gang fits on one node only if that node is no
-		 * roomier than the next in rank: no need to ask before. */
+		/* The rest of the gang fits on one node only if that node is no roomier than the
+		 * next in rank: no need to search before. */
 		while (pods > 0 && at < n && c->rank_room[c->rank_nodes[at]] < pods) {
 			node = c->rank_nodes[at++];
 			for (take = c->rank_room[node]; take > 0; take--, pods--)
@@ -375,7 +374,7 @@ struct masks pack_masks(struct cycle *c, uint32_t job, uint32_t flavor, uint32_t
 		m.domain = c->near;
 	if (!r->exclusive || c->failed)
 		return m;
-	/* Nodes with tenants, but not those that this gang has just moved into. */
+	/* Nodes with tenants, but not those that this gang has just been placed on. */
 	for (uint32_t w = 0; w < c->n_words; w++)
 		c->skip[w] |= ~c->vacant[w];
 	for (uint32_t i = 0; i < c->n_places; i++)
@@ -435,7 +434,7 @@ static bool pack_in_order(struct cycle *c, uint32_t job, uint32_t flavor, const 
 	return true;
 }
 
-/* The next arrangement in the order of the alphabet; false after the last. */
+/* Step to the next permutation in lexicographic order; false after the last. */
 static bool next_order(uint32_t *order, uint32_t n)
 {
 	uint32_t i = n - 1, k = n - 1, t;
@@ -457,7 +456,7 @@ static bool next_order(uint32_t *order, uint32_t n)
 	return true;
 }
 
-#define GROUPS_ARRANGED 4 /* so many groups are tried in every order */
+#define GROUPS_ARRANGED 4 /* up to this many groups are tried in every order */
 
 bool pack_groups(struct cycle *c, uint32_t job, uint32_t flavor)
 {
@@ -480,9 +479,9 @@ bool pack_groups(struct cycle *c, uint32_t job, uint32_t flavor)
 	return false;
 }
 
-/* Are there as many free devices as each group asks for, wherever they are, and is there a node
- * with the cpu and memory of one of its pods? A cheap no for the many that wait while the cluster
- * is full. */
+/* True if there are as many free devices as each group requests, wherever they are, and a node with
+ * the cpu and memory of one of its pods. A cheap no for the many jobs that are pending while the
+ * cluster is full. */
 static bool enough_at_a_glance(const struct cycle *c, uint32_t request, uint32_t flavor)
 {
 	const struct snap_request *r = &c->s->requests[request];

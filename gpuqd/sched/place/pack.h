@@ -7,13 +7,13 @@
 
 #include "gpuqd/sched/quota/cycle.h"
 
-/* Where a search may look: in sets of nodes, ANDed with these (NULL = all nodes). */
+/* The nodes that a search may use: sets of nodes, ANDed with these (NULL = all nodes). */
 struct masks {
 	const uint64_t *fit, *flavor, *tier, *domain, *also;
-	const uint64_t *skip; /* without these */
+	const uint64_t *skip; /* excludes these */
 };
 
-/* The part of word w of a set that a search may look at. */
+/* Return the part of word w of a set that a search may use. */
 static inline uint64_t masks_of(const struct masks *m, uint64_t word, uint32_t w)
 {
 	if (m->fit)
@@ -31,40 +31,40 @@ static inline uint64_t masks_of(const struct masks *m, uint64_t word, uint32_t w
 	return word;
 }
 
-/* Alike pods of one group that are to be placed: pods of them, numbered from index. */
+/* Equal pods of one group that are to be placed: `pods` of them, numbered from index. */
 struct batch {
 	struct need one;
 	uint32_t group, index, pods;
 };
 
-/* Give all of them places, wherever the masks allow. False: some may have been taken,
- * and are to be undone by the caller. */
+/* Place all of them, wherever the masks allow. False: some places may have been taken, and are to
+ * be undone by the caller. */
 bool pack_pods(struct cycle *c, const struct batch *b, struct masks *m);
 
-/* Where the group's pods may be looked for, whatever its preferences. */
+/* Return the nodes where the group's pods may run, whatever its preferences. */
 struct masks pack_masks(struct cycle *c, uint32_t job, uint32_t flavor, uint32_t group);
 
-/* Places for the minimum of all groups, one group after the other, in an order that mostly
- * goes; with few groups, in any. False: none has been taken. */
+/* Place the minimum of all groups, one group after the other, in an order that mostly works; with
+ * few groups, in any order. False: no place was taken. */
 bool pack_groups(struct cycle *c, uint32_t job, uint32_t flavor);
 
-/* How far the node would be from the cluster's cpu and memory per free device, in
- * 1024ths of a device. 0 without free devices: nothing is stranded there. */
+/* Return how far the node would be from the cluster's cpu and memory per free device, in 1024ths of
+ * a device. 0 without free devices: nothing is stranded there. */
 int64_t pack_imbalance(const struct cycle *c, uint32_t node, const struct need *n);
 
-/* score.c: the best node for one pod of a group by what it would strand. False: best fit
- * is as good, or has to do. *node = SNAP_NONE: none has room. */
+/* score.c: choose the best node for one pod of a group by what it would strand. False: best fit is
+ * as good, or the only way. *node = SNAP_NONE: no node has room. */
 bool score_choose(struct cycle *c, uint32_t request, uint32_t group, uint32_t flavor,
 		  const struct need *need, const struct masks *m, uint32_t *node);
 
-/* Give every pod of the job's gang a place on nodes of that flavor (SNAP_NONE
- * for jobs without devices). False: nothing has changed. */
+/* Place every pod of the job's gang on nodes of that flavor (SNAP_NONE for jobs without devices).
+ * False: nothing has changed. */
 bool pack_job(struct cycle *c, uint32_t job, uint32_t flavor);
-/* The same for more pods of one group, from that index on, on nodes of the domain alone
- * (NULL = anywhere). */
+/* The same for more pods of one group, from that index on, only on nodes of the domain (NULL =
+ * anywhere). */
 bool pack_more(struct cycle *c, uint32_t job, uint32_t flavor, uint32_t group, uint32_t index,
 	       uint32_t pods, const uint64_t *domain);
-/* Take the places back, but leave the list of them as it was. */
+/* Release the places, but keep the list of them. */
 void pack_undo(struct cycle *c, uint32_t job);
 
 #endif

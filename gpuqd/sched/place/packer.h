@@ -1,14 +1,13 @@
-/* packer.h - one pod after the other onto a cluster that nobody leaves
+/* packer.h - place one pod after the other on a cluster where no pod ends
  *
- * Owns     the state of such a cluster. The placing itself is that of a cycle (pack.c):
- *          there is no second implementation.
+ * Owns     the state of such a cluster. The placement itself is that of a cycle (pack.c): there is
+ *          no second implementation.
  * Touches  memory only.
  * Used by  gpuq-sim pack, tests.
  *
- * The kinds of pods are the pending jobs of a snapshot. How many of a kind wait there
- * (the elements of an array) says how often it is expected; a packer places as many of
- * each as it is asked to.
- */
+ * The kinds of pods are the pending jobs of a snapshot. The number pending of a kind (the elements
+ * of an array) is its expected frequency; a packer places as many of each as its caller
+ * requests. */
 #ifndef GPUQD_SCHED_PLACE_PACKER_H
 #define GPUQD_SCHED_PLACE_PACKER_H
 
@@ -30,11 +29,10 @@ int packer_new(const struct snapshot *s, enum packer_policy policy, struct packe
 	       struct gpuq_err *err);
 void packer_free(struct packer *p); /* NULL is allowed */
 
-/* Place one gang of the kind that the job of this index is, on any of its flavors.
+/* Place one gang of the kind given by the job of this index, on any of its flavors.
  *
- * Returns 1 and the pods with their devices (indexes on their node; pods[].device_first
- * counts into *devices), which stand until the next call; 0 = no room, nothing changed;
- * GPUQ_ENOMEM. */
+ * Returns 1 and the pods with their devices (indexes on their node; pods[].device_first counts into
+ * *devices), which are valid until the next call; 0 = no room, nothing changed; GPUQ_ENOMEM. */
 int packer_place(struct packer *p, uint32_t job, const struct plan_pod **pods, uint32_t *n_pods,
 		 const uint32_t **devices, struct gpuq_err *err);
 

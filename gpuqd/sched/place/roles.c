@@ -10,11 +10,11 @@
 
 #define DOMAINS_TRIED 64 /* for one job, on all levels together */
 
-/* Gangs of several roles. Greedy choices are not complete here: one role may stand where
- * another one must. So the role with the fewest places goes first, and when that fails
- * inside one domain, the next domain is tried; nodes are never tried one by one. */
+/* Gangs of several roles. Greedy choices are not complete here: one role may take the place that
+ * another one needs. So the role with the fewest places goes first, and when that fails inside one
+ * domain, the next domain is tried; nodes are never tried one by one. */
 
-/* Places that the group would have if it were alone. */
+/* Return the number of places that the group would have if it were alone. */
 static uint64_t places_of(struct cycle *c, uint32_t job, uint32_t flavor, uint32_t group)
 {
 	const struct snap_request *r = &c->s->requests[c->s->jobs[job].request];
@@ -74,8 +74,8 @@ static const char *wished(const struct snap_group *g, bool required)
 	return required ? g->topology_required : g->topology_preferred;
 }
 
-/* The level that all groups which require (or prefer) one agree on; *lead = the one of
- * them that asks for most. NULL: each group finds a domain of its own. */
+/* Return the level that all groups which require (or prefer) one agree on; *lead = the one of them
+ * with the largest request. NULL: each group finds a domain of its own. */
 static const char *common_level(const struct snap_request *r, bool required, uint32_t *lead)
 {
 	const char *name = NULL;
@@ -97,7 +97,7 @@ static const char *common_level(const struct snap_request *r, bool required, uin
 	return name;
 }
 
-/* Where the group may stand when the job as a whole looks for a domain. */
+/* Return where the group may run when a domain is searched for the job as a whole. */
 static struct masks whole_masks(struct cycle *c, uint32_t job, uint32_t flavor, uint32_t group)
 {
 	struct masks m = pack_masks(c, job, flavor, group);
@@ -106,7 +106,7 @@ static struct masks whole_masks(struct cycle *c, uint32_t job, uint32_t flavor, 
 	return m;
 }
 
-/* Domains of that level that hold each group for itself, the tightest for the leading one
+/* Find domains of that level that hold each group by itself, the tightest for the leading group
  * first. */
 static bool find_candidates(struct cycle *c, uint32_t job, uint32_t flavor, const char *level,
 			    bool required, uint32_t lead, struct candidates *out)
@@ -159,7 +159,7 @@ static bool pack_in_one(struct cycle *c, uint32_t job, uint32_t flavor, const ch
 	return placed;
 }
 
-/* The level that all prefer, each wider one inside what they require, then each group for
+/* Try the level that all prefer, each wider one inside what they require, then each group by
  * itself. */
 static bool pack_near(struct cycle *c, uint32_t job, uint32_t flavor)
 {

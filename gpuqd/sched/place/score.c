@@ -11,35 +11,34 @@
 
 #include <string.h>
 
-/* The node of a single pod where best fit alone would waste devices: where cpu or memory
- * can run out before devices do, or where some nodes are in special demand. Nodes are
- * then graded, in this order: no devices for a pod that needs none; fewest devices opened
- * for a part of one; least of what is left stranded for the pods that are expected
- * (fgd.h), in steps, so that small differences decide nothing; fewest whole devices left
- * (best fit); the fullest device; cpu and memory in balance; the lower name.
- * Where nothing can be stranded the third says nothing; whole devices then take the fast
- * way of best fit (pack.c), while parts of devices are still found here, without a search
- * of all nodes for each of them.
- * Measured on a public trace, see `gpuq-sim pack`: the step and the order are chosen so
- * that none of its lists packs worse than with fragmentation gradient descent. */
+/* The node of a single pod where best fit alone would waste devices: where cpu or memory can run
+ * out before devices do, or where some nodes are in special demand. Nodes are then scored, in this
+ * order: no devices for a pod that needs none; fewest devices opened for a part of one; least of
+ * what is left stranded for the expected pods (fgd.h), in steps, so that small differences decide
+ * nothing; fewest whole devices left (best fit); the fullest device; cpu and memory in balance; the
+ * lower name. Where nothing can be stranded the third does not decide; whole devices then take the
+ * fast way of best fit (pack.c), while parts of devices are still found here, without a search of
+ * all nodes for each of them. Measured on a public trace, see `gpuq-sim pack`: the step and the
+ * order are chosen so that none of its lists packs worse than with fragmentation gradient
+ * descent. */
 
-#define GRADES_MAX (1u << 18) /* of one cycle, which then makes do with best fit */
+#define GRADES_MAX (1u << 18) /* in one cycle; beyond that best fit is used */
 #define STEP ((int64_t)60 * 10 * FGD_WHOLE_MIX) /* 0.06 devices, in fgd_stranded's unit */
 #define TABLES_MAX 512
-#define GROUPS_MAX 256 /* of pods, that tell what is expected */
+#define GROUPS_MAX 256 /* of pods, in the expected mix */
 #define COUNT_MAX (INT64_C(1) << 32)
 
 /* Lower is better; nodes that cannot take the pod have the highest. */
 #define GRADE_NONE UINT64_MAX
 
-/* Grades of all nodes for one kind of pod, with the best always known: a tree of winners
- * over them. Nodes that changed since are graded again when somebody asks. */
+/* Grades of all nodes for one kind of pod, with the best always known: a tournament tree over them.
+ * Nodes that changed are graded again at the next query. */
 struct grade_table {
 	uint32_t group, flavor; /* group: over all requests */
 	bool spread;
 	struct need need;
 	uint64_t *grades; /* by node */
-	uint32_t *seen; /* by node: its generation then */
+	uint32_t *seen; /* by node: its generation at that time */
 	uint32_t *winners; /* [1] = the best; leaf of node n: n_leaves + n, not stored */
 	uint32_t n_leaves;
 	uint32_t at; /* into grading.journal */
@@ -47,14 +46,14 @@ struct grade_table {
 };
 
 struct grading {
-	bool wanted; /* something can be stranded; else tables serve to find room for parts */
+	bool wanted; /* something can be stranded; else tables only serve to find room for parts */
 	struct fgd_kind *kinds; /* the most frequent first */
-	uint32_t n_kinds; /* of which what follows looks at n_measured */
+	uint32_t n_kinds; /* of which n_measured are evaluated below */
 	uint32_t n_measured;
 	int64_t *barred; /* by node: fgd_barred() of all kinds */
 	uint32_t n_graded;
 	uint32_t *generation; /* by node */
-	int64_t *waste; /* by node, as it is now */
+	int64_t *waste; /* by node, in its current state */
 	uint32_t *waste_seen;
 	uint32_t *journal; /* nodes that changed */
 	uint32_t n_journal, room_journal;
@@ -63,9 +62,9 @@ struct grading {
 	uint32_t *table_of; /* by group */
 };
 
-/* ---- what is expected ---- */
+/* ---- the expected mix ---- */
 
-/* The request that the group of this number over all requests belongs to. */
+/* Return the request that the group of this number over all requests belongs to. */
 static uint32_t request_of(const struct snapshot *s, uint32_t group)
 {
 	uint32_t lo = 0, hi = s->n_requests;
@@ -81,14 +80,14 @@ static uint32_t request_of(const struct snapshot *s, uint32_t group)
 	return lo;
 }
 
-/* A group of pods, by its number over all requests, and how many run or wait. */
+/* A group of pods, by its number over all requests, and how many run or are pending. */
 struct frequent {
 	uint32_t group;
 	uint64_t count;
 	const struct snap_group *what;
 };
 
-/* More of them, or larger. */
+/* True if x has more pods than y, or larger ones. */
 static bool before(const struct frequent *x, const struct frequent *y)
 {
 	if (x->count != y->count)
@@ -108,7 +107,7 @@ static void add_groups(const struct snapshot *s, uint32_t job, uint64_t times, u
 		of_group[r->group_first + g] += times * r->groups[g].pods_min;
 }
 
-/* Into a table of n in order, the last of which is free: behind its equals. */
+/* Insert into a table of n in order, whose last entry is free: after its equals. */
 static void put_in_order(struct frequent *top, uint32_t n, const struct frequent *one)
 {
 	uint32_t lo = 0, hi = n - 1;
@@ -125,7 +124,7 @@ static void put_in_order(struct frequent *top, uint32_t n, const struct frequent
 	top[lo] = *one;
 }
 
-/* The most frequent groups. */
+/* Count the most frequent groups. */
 static uint32_t count_groups(struct cycle *c, struct frequent *top)
 {
 	const struct snapshot *s = c->s;
@@ -146,15 +145,15 @@ static uint32_t count_groups(struct cycle *c, struct frequent *top)
 		const struct snap_request *r;
 		struct frequent one;
 
-		if (of_group[g] == 0) /* most, where few of many jobs are looked at */
+		if (of_group[g] == 0) /* true for most, where few of many jobs are evaluated */
 			continue;
 		r = &s->requests[request_of(s, g)];
 		one = (struct frequent){ g, of_group[g], &r->groups[g - r->group_first] };
-		/* Instances of MIG profiles are made beforehand: nothing to waste. */
+		/* Instances of MIG profiles exist beforehand: nothing to waste. */
 		if (one.what->mig)
 			continue;
 		if (n == GROUPS_MAX && !before(&one, &top[n - 1])) {
-			/* Of equals either all are counted or none, whatever their order. */
+			/* Among equals either all are counted or none, whatever their order. */
 			if (!before(&top[n - 1], &one))
 				dropped = one;
 			continue;
@@ -170,8 +169,8 @@ static uint32_t count_groups(struct cycle *c, struct frequent *top)
 	return n;
 }
 
-/* Nodes where the group's pods may stand, on any of its flavors, NULL = on all that have
- * devices; and what they have of the cluster's devices. False: on none. */
+/* Find the nodes where the group's pods may run, on any of its flavors, NULL = on all that have
+ * devices; and their share of the cluster's devices. False: no node. */
 static bool reach(struct cycle *c, uint32_t request, uint32_t group, struct fgd_kind *out)
 {
 	const struct snap_request *r = &c->s->requests[request];
@@ -200,7 +199,7 @@ static bool reach(struct cycle *c, uint32_t request, uint32_t group, struct fgd_
 	return own > 0;
 }
 
-/* Thousandths of each device, where it takes parts; at most, where memory says so. */
+/* Return the thousandths of each device that it takes a part of; the most, where memory decides. */
 static int32_t part_of(const struct cycle *c, uint32_t request, uint32_t group, uint32_t parts)
 {
 	const struct snap_group *g = &c->s->requests[request].groups[group];
@@ -208,7 +207,7 @@ static int32_t part_of(const struct cycle *c, uint32_t request, uint32_t group, 
 	return parts ? (int32_t)(cost_of_pod(c->s, g, SNAP_NONE) / parts) : 0;
 }
 
-/* Do two groups differ in memory alone? They then count as one kind. */
+/* True if two groups differ in memory only. They then count as one kind. */
 static bool same_kind(const struct cycle *c, const struct fgd_kind *k, uint32_t request,
 		      uint32_t group, const struct fgd_kind *other, uint32_t other_request,
 		      uint32_t other_group)
@@ -222,8 +221,8 @@ static bool same_kind(const struct cycle *c, const struct fgd_kind *k, uint32_t 
 	       memcmp(r->flavor_ix, o->flavor_ix, r->n_flavor_ix * sizeof(*r->flavor_ix)) == 0;
 }
 
-/* Kinds that are equal here differ in nothing that is measured, but for the nodes they
- * may stand on. */
+/* Kinds that are equal here differ in nothing that is measured, except the nodes where they may
+ * run. */
 static int cmp_kind(const void *ctx, uint32_t x, uint32_t y)
 {
 	const struct fgd_kind *a = (const struct fgd_kind *)ctx + x;
@@ -240,7 +239,7 @@ static int cmp_kind(const void *ctx, uint32_t x, uint32_t y)
 	return 0;
 }
 
-/* The kinds, each with its number of pods as weight and their mean memory. */
+/* Collect the kinds, each with its number of pods as weight and their mean memory. */
 static uint32_t gather(struct cycle *c, struct fgd_kind *kinds)
 {
 	struct frequent *top = cycle_scratch(c, GROUPS_MAX, sizeof(*top));
@@ -279,7 +278,7 @@ static uint32_t gather(struct cycle *c, struct fgd_kind *kinds)
 	return n;
 }
 
-/* The kinds that make up 95 of 100 pods are measured, as the source has it. */
+/* Measure the kinds that make up 95 of 100 pods, as the published source does. */
 static void expect(struct cycle *c, struct grading *g)
 {
 	struct fgd_kind *found = cycle_scratch(c, GROUPS_MAX, sizeof(*found));
@@ -302,7 +301,7 @@ static void expect(struct cycle *c, struct grading *g)
 			g->n_measured++;
 		}
 	}
-	/* The last and the first that is left out must not be alike. */
+	/* The last kind measured and the first left out must not be equal. */
 	while (g->n_measured && g->n_measured < g->n_kinds &&
 	       cmp_kind(g->kinds, g->n_measured - 1, g->n_measured) == 0)
 		covered -= g->kinds[--g->n_measured].weight;
@@ -312,7 +311,7 @@ static void expect(struct cycle *c, struct grading *g)
 		g->kinds[i].weight = g->kinds[i].weight * FGD_WHOLE_MIX / covered;
 }
 
-/* Of two kinds the one that needs more cpu (memory) for each of its devices. */
+/* True if x needs more cpu (memory) for each of its devices than y. */
 static bool hungrier(const struct fgd_kind *x, const struct fgd_kind *y, bool memory)
 {
 	const int64_t nx = memory ? x->memory : x->cpu, ny = memory ? y->memory : y->cpu;
@@ -337,7 +336,7 @@ static void look(const struct cycle *c, uint32_t node, struct fgd_left *out)
 			out->parts[out->n_parts++] = free_milli[d];
 }
 
-/* Is there something that best fit does not see? */
+/* True if something matters that best fit does not see. */
 static bool matters(const struct cycle *c, const struct grading *g)
 {
 	struct fgd_kind worst[2];
@@ -420,8 +419,8 @@ static int64_t less(int64_t have, int64_t need)
 	return have == GPUQ_UNLIMITED ? have : have - need;
 }
 
-/* The published simulator's best fit: how full cpu and devices would be, in 100ths of
- * its largest node, cut to integers. */
+/* Grade by the published simulator's best fit: how full cpu and devices would be, in 100ths of its
+ * largest node, cut to integers. */
 static uint64_t grade_bestfit(const struct fgd_left *after)
 {
 	const int64_t cpu = after->cpu == GPUQ_UNLIMITED ? 0 : after->cpu;
@@ -431,13 +430,13 @@ static uint64_t grade_bestfit(const struct fgd_left *after)
 	return (uint64_t)((INT64_C(1) << 40) - (100 * unit - 100 * left) / unit);
 }
 
-/* The pod takes part of one device that has this much: what the node is then left with. */
+/* Take a part of one device that has this much left: the node's state after it. */
 static void take_part(struct fgd_left *l, int32_t from, int32_t part)
 {
 	uint32_t d = 0;
 
 	if (from == SNAP_MILLI) {
-		l->whole -= l->whole > 0; /* it may be one of those that are withheld */
+		l->whole -= l->whole > 0; /* may be one of those that are withheld */
 		if (part < from)
 			l->parts[l->n_parts++] = (int16_t)(from - part);
 		return;
@@ -449,7 +448,8 @@ static void take_part(struct fgd_left *l, int32_t from, int32_t part)
 		l->parts[d] = l->parts[--l->n_parts];
 }
 
-/* n parts of as many devices, the fullest that have room: those devices_parts() counts. */
+/* Take n parts of as many devices, the fullest that have room: those that devices_parts()
+ * counts. */
 static void take_fullest(struct fgd_left *l, uint32_t n, int32_t part)
 {
 	int16_t taken[SNAP_DEVICES_MAX];
@@ -463,7 +463,7 @@ static void take_fullest(struct fgd_left *l, uint32_t n, int32_t part)
 			    (best == SNAP_NONE || l->parts[d] < l->parts[best]))
 				best = d;
 		if (best == SNAP_NONE) {
-			l->whole -= l->whole > 0; /* it may be one of those that are withheld */
+			l->whole -= l->whole > 0; /* may be one of those that are withheld */
 			taken[n_taken++] = (int16_t)(SNAP_MILLI - part);
 			continue;
 		}
@@ -511,7 +511,7 @@ static int64_t floor_div(int64_t x, int64_t y)
 	return x / y - (x % y < 0);
 }
 
-/* Bits of a grade, the most important first. */
+/* Pack the grade, the most important bits first. */
 static uint64_t pack_grade(bool wasted, uint32_t opened, int64_t steps, uint32_t left,
 			   int32_t part_left, int64_t imbalance)
 {
@@ -570,7 +570,7 @@ static uint64_t grade(struct cycle *c, struct grading *g, const struct grade_tab
 
 static uint32_t better(const struct grade_table *t, uint32_t x, uint32_t y)
 {
-	/* x stands left of y, so that equals go to the lower node. */
+	/* x is left of y, so that equals go to the lower node. */
 	if (y == SNAP_NONE || (x != SNAP_NONE && t->grades[x] <= t->grades[y]))
 		return x;
 	return y;
@@ -630,7 +630,7 @@ static struct grade_table *new_table(struct cycle *c, struct grading *g, uint32_
 	return t;
 }
 
-/* Grade again what changed since. */
+/* Grade again the nodes that changed. */
 static void catch_up(struct cycle *c, struct grading *g, struct grade_table *t,
 		     const struct masks *m)
 {

@@ -8,9 +8,9 @@
 #include "gpuqd/util/sort.h"
 #include "libgpuq/limits.h"
 
-/* Going down. Above the widest level that slices stand on, the domains chosen on one
- * level are forgotten on the next: any of their children may be taken, which leaves the
- * most freedom to take few. From there on each domain keeps the pods it was given. */
+/* The way down the tree. Above the widest level with slices, the domains chosen on one level are
+ * forgotten on the next: any of their children may be used, which leaves the most freedom to use
+ * few. From there on each domain keeps the pods it was given. */
 
 #define DOMAINS_TRIED 64
 
@@ -48,7 +48,7 @@ struct walk {
 	uint64_t *set; /* nodes to pack on; empty between two uses */
 };
 
-/* On the nodes of some domains of the last rung. */
+/* Pack on the nodes of some domains of the last rung. */
 static bool pack_nodes(struct cycle *c, struct walk *w, const uint32_t *domains, uint32_t n,
 		       const struct batch *b)
 {
@@ -64,8 +64,8 @@ static bool pack_nodes(struct cycle *c, struct walk *w, const uint32_t *domains,
 	return packed;
 }
 
-/* As few domains of this rung as can be, inside those of the rung above, and inside them
- * the same on the next. apart: each of those above has its own pods from here on. */
+/* Use as few domains of this rung as possible, inside those of the rung above, and inside them the
+ * same on the next. apart: each of those above has its own pods from here on. */
 static bool descend(struct cycle *c, struct walk *w, uint32_t rung, const uint32_t *above,
 		    uint32_t n_above, const struct batch *b, bool apart)
 {
@@ -116,8 +116,8 @@ static int cmp_seat(const void *ctx, uint32_t x, uint32_t y)
 	return d ? d : sort_i64(a->place, b->place);
 }
 
-/* Number the pods along the tree, so that neighbours in number are neighbours in place,
- * and slices are pods one after the other. */
+/* Number the pods along the tree, so that consecutive pods are close to each other, and slices are
+ * consecutive pods. */
 static void number_pods(struct cycle *c, const struct tree *t, const struct batch *b, uint32_t from)
 {
 	const uint32_t n = c->n_places - from;
@@ -145,7 +145,7 @@ static void undo_to(struct cycle *c, const struct batch *b, uint32_t n_places)
 		nodes_undo(c, &b->one);
 }
 
-/* Down from a level of the site's, without a single domain to begin with. */
+/* Go down from one of the site's levels, without a single domain to begin with. */
 static bool go_down(struct cycle *c, const struct snap_group *g, const struct batch *b,
 		    const struct masks *m, uint32_t first)
 {
@@ -195,7 +195,7 @@ bool topology_candidates_next(struct cycle *c, struct candidates *k, const struc
 	return true;
 }
 
-/* All in one domain of that level, each of them tried from the tightest on. */
+/* Pack all pods in one domain of that level, trying each from the tightest on. */
 static bool pack_in_one(struct cycle *c, const char *name, const struct batch *b,
 			const struct masks *m,
 			bool (*inside)(struct cycle *, const struct snap_group *,
@@ -218,8 +218,8 @@ static bool pack_in_one(struct cycle *c, const char *name, const struct batch *b
 	return false;
 }
 
-/* The preferred level, then each wider one that is still inside what is required, then
- * down from there without a single domain. first: the widest level to go through. */
+/* Try the preferred level, then each wider one that is still inside what is required, then go down
+ * from there without a single domain. first: the widest level to use. */
 static bool pack_preferred(struct cycle *c, const struct snap_group *g, const struct batch *b,
 			   const struct masks *m, uint32_t first)
 {
@@ -241,7 +241,7 @@ static bool pack_preferred(struct cycle *c, const struct snap_group *g, const st
 bool topology_pack(struct cycle *c, const struct snap_group *g, const struct batch *b,
 		   struct masks *m)
 {
-	/* When the whole job stands in one domain already, that one is required. */
+	/* When the whole job is in one domain already, that one is required. */
 	if (g->topology_required && !c->domain)
 		return pack_in_one(c, g->topology_required, b, m, pack_preferred, g);
 	if (!g->topology_required)

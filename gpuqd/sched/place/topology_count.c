@@ -3,8 +3,8 @@
 #include "gpuqd/sched/place/topology.h"
 #include "gpuqd/sched/place/topology_tree.h"
 
-/* How many pods domains hold: counted on nodes, summed up the tree. Where slices stand,
- * only whole ones count, so that what is above counts whole ones, too. */
+/* How many pods domains hold: counted on nodes, summed up the tree. On a rung with slices only
+ * whole ones count, so that the rungs above count whole ones, too. */
 
 bool topology_measure_init(struct cycle *c, const struct tree *tree, const struct snap_group *g,
 			   struct measure *out)
@@ -57,9 +57,8 @@ void topology_measure_sum(struct measure *m)
 	}
 }
 
-/* Does x come before y when so many pods are left? Labelled ones before those that are
- * not; what holds all of them before what does not, and then the tighter; else the
- * roomier. */
+/* True if x comes before y when that many pods are left: a labelled domain first; then one that
+ * holds all of them, the tighter first; else the roomier. */
 static bool better(const struct measure *m, uint32_t rung, uint32_t x, uint32_t y, uint64_t pods)
 {
 	const struct domain *a = &m->at[rung][x], *b = &m->at[rung][y];

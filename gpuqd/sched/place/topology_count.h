@@ -9,18 +9,18 @@
 
 #include "gpuqd/sched/place/topology.h"
 
-/* Domains of a tree with nothing in them yet, and where g's slices stand. False and
- * failed without memory. */
+/* Prepare the domains of a tree, empty, and note the rungs of g's slices. False, and `failed` is
+ * set, without memory. */
 bool topology_measure_init(struct cycle *c, const struct tree *tree, const struct snap_group *g,
 			   struct measure *out);
 /* Note what one node holds. */
 void topology_measure_node(struct measure *m, uint32_t node, uint64_t pods, uint64_t devices);
-/* Sum up, from the narrowest rung; slices are rounded down where they stand. */
+/* Sum up, from the narrowest rung; on rungs with slices rounded down to whole ones. */
 void topology_measure_sum(struct measure *m);
-/* The domain of that rung to go on with when so many pods are left, among the children
- * of some domains of the rung above (of 0 for the first rung): the tightest with room for
- * all of them, else the roomiest; then the one with fewer pods that fit, fewer free
- * devices, the lower name. Domains without label come last. SNAP_NONE = no room at all. */
+/* Return the domain of that rung to continue with when so many pods are left, among the children of
+ * some domains of the rung above (of 0 for the first rung): the tightest with room for all of them,
+ * else the roomiest; then the one with fewer pods that fit, fewer free devices, the lower name.
+ * Domains without label come last. SNAP_NONE = no room at all. */
 uint32_t topology_measure_pick(const struct measure *m, uint32_t rung, const uint32_t *parents,
 			       uint32_t n_parents, uint64_t pods);
 

@@ -7,8 +7,8 @@
 #include "gpuqd/util/intern.h"
 #include "gpuqd/util/sort.h"
 
-/* Levels, each for itself, and trees of them. Both are made when first asked for and
- * kept for the cycle: labels do not change meanwhile. */
+/* Levels, each by itself, and trees of them. Both are made on first use and kept for the cycle:
+ * labels do not change meanwhile. */
 
 static const char *const host_names[] = { "host", "node", "hostname", "kubernetes.io/hostname" };
 
@@ -39,8 +39,8 @@ static const char *label(const struct cycle *c, uint32_t node, const char *key)
 	return is_host(key) ? c->s->nodes[node].name : NULL;
 }
 
-/* The node's labels from the widest level to this one, each with its NUL: two racks r1
- * in different blocks are two domains. Returns its bytes; 0 = it has no such label. */
+/* Write the node's labels from the widest level to this one, each with its NUL: two racks r1 in
+ * different blocks are two domains. Returns the number of bytes; 0 = it has no such label. */
 static size_t path_of(const struct cycle *c, uint32_t node, const char *name, char *out,
 		      size_t room)
 {
@@ -75,8 +75,8 @@ static int cmp_path(const void *ctx, uint32_t x, uint32_t y)
 	return d ? d : sort_i64(a->n, b->n);
 }
 
-/* Number what was interned in the order of cmp: old numbers in domain_of become new ones.
- * *order = old numbers by new one. */
+/* Renumber interned labels in the order of cmp: old numbers in domain_of become new ones. *order =
+ * old numbers by new one. */
 static bool renumber(struct cycle *c, const struct intern *seen, sort_cmp_fn cmp,
 		     uint32_t *domain_of, uint32_t **order)
 {
@@ -159,8 +159,8 @@ static bool has_slices(const struct snap_group *g, const char *name)
 	return false;
 }
 
-/* A level that the site does not list may lie anywhere; in front of those listed it
- * splits no domain of theirs that it is wider than. */
+/* A level that the site does not list may be anywhere in the hierarchy; placed before the listed
+ * levels it splits no domain of a level that it is wider than. */
 static uint32_t make_chain(struct cycle *c, const struct snap_group *g, const char *front,
 			   uint32_t first, const struct level **chain)
 {
@@ -192,7 +192,7 @@ static int cmp_pair(const void *ctx, uint32_t x, uint32_t y)
 	return d ? d : sort_i64(a[1], b[1]);
 }
 
-/* The level's domains, cut where those of the rung above end. */
+/* Make the level's domains, split at the borders of those of the rung above. */
 static bool make_rung(struct cycle *c, const struct level *l, const struct rung *above,
 		      struct rung *out)
 {
@@ -229,7 +229,7 @@ static bool make_rung(struct cycle *c, const struct level *l, const struct rung 
 	return !c->failed;
 }
 
-/* Nodes by the last rung's domain: a counting sort. */
+/* List the nodes by domain of the last rung: a counting sort. */
 static bool list_nodes(struct cycle *c, struct tree *t)
 {
 	const struct rung *last = t->n_rungs ? &t->rungs[t->n_rungs - 1] : NULL;

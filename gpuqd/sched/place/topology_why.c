@@ -4,8 +4,8 @@
 #include "gpuqd/sched/place/topology_count.h"
 #include "gpuqd/sched/place/topology_tree.h"
 
-/* Why pods do not fit into domains, in the numbers of the domain that is nearest to
- * holding them. */
+/* Why pods do not fit into domains, in the numbers of the domain that comes nearest to holding
+ * them. */
 
 bool topology_survey(struct cycle *c, const struct snap_group *g, struct measure *out)
 {
@@ -16,12 +16,12 @@ bool topology_survey(struct cycle *c, const struct snap_group *g, struct measure
 	return tree && topology_measure_init(c, tree, g, out);
 }
 
-/* Neighbouring domains of one rung. */
+/* Consecutive domains of one rung. */
 struct range {
 	uint32_t first, end;
 };
 
-/* Where all pods would go: the roomiest domain of the required level, or everywhere. */
+/* Return where all pods would go: the roomiest domain of the required level, or everywhere. */
 static struct range widest(const struct snap_group *g, const struct measure *m)
 {
 	const struct rung *rung = &m->tree->rungs[0];

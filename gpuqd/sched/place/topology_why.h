@@ -9,12 +9,12 @@
 
 #include "gpuqd/sched/place/topology.h"
 
-/* A measure of all that a group requires of domains, to be filled node by node and summed
- * up. False and failed without memory. */
+/* Make a measure of all that a group requires of domains, to be filled node by node and summed up.
+ * False, and `failed` is set, without memory. */
 bool topology_survey(struct cycle *c, const struct snap_group *g, struct measure *out);
-/* Do its pods not fit, all in one domain where it requires that, each slice in one of its
- * own? Then *why says how many slices do on the widest level that lacks some (pods, where
- * it asks for no slices); more: the other levels that lack some follow in c->whys. */
+/* True if its pods do not fit, all in one domain where it requires that, each slice in one of its
+ * own. Then *why says how many slices fit on the widest level that lacks some (pods, where it
+ * requests no slices); more: reasons for the other such levels follow in c->whys. */
 bool topology_lacks(struct cycle *c, const struct snap_group *g, const struct measure *m,
 		    enum gpuq_reason code, struct plan_reason *why, bool more);
 

@@ -9,20 +9,20 @@
 #include "gpuqd/util/amount.h"
 #include "gpuqd/util/sort.h"
 
-/* Standing of running work: what of it a queue is due, and what it holds beyond. That a
- * queue is over its line is not enough to take anything from it: then a queue over its
- * share by one device would lose a gang of eight that it is due, would take it back in
- * the next cycle, and so for ever. */
+/* Entitlement of running work: which of it a queue is entitled to, and which it holds beyond. A
+ * queue over its line must not lose just any unit: a queue over its share by one device would lose
+ * a gang of eight that it is entitled to, would reclaim it in the next cycle, and so on for
+ * ever. */
 
-#define UNKNOWN 0x80u /* of an item that was gone when its queue was looked at */
-#define WAS_INSIDE 0x40u /* of the line at hand, before one was taken away in thought */
+#define UNKNOWN 0x80u /* of a unit that was gone when its queue was evaluated */
+#define WAS_INSIDE 0x40u /* for the current line, before a unit was tentatively removed */
 
 int64_t entitlement_line_of(const struct cycle *c, uint32_t queue, uint32_t res, enum line line)
 {
 	const size_t at = (size_t)queue * c->s->n_res + res;
 	const int64_t quota = c->s->shares[at].quota;
 
-	/* Cpu and memory that have no quota: what the queue is due is its fair share. */
+	/* Cpu and memory that have no quota: the queue is entitled to its fair share. */
 	if (line == LINE_SHARE && res >= c->s->n_flavors && quota == GPUQ_UNLIMITED)
 		return c->fair[at];
 	return line == LINE_QUOTA || quota > c->fair[at] ? quota : c->fair[at];
@@ -53,7 +53,7 @@ void entitlement_set_lacks(struct cycle *c, uint8_t lacks)
 	if (!c->units || c->units->lacks == lacks)
 		return;
 	c->units->lacks = lacks;
-	/* All queues stand otherwise then. */
+	/* The entitlement of all queues changes then. */
 	for (uint32_t q = 0; q < c->s->n_queues; q++) {
 		c->units->standings[q].fresh = 0;
 		c->units->standings[q].ordered = c->units->standings[q].classed = false;
@@ -123,9 +123,9 @@ static void collect(struct cycle *c, uint32_t queue, struct standing *st)
 		collect(c, k, st);
 }
 
-/* ---- first fit into a line ---- */
+/* ---- first fit into a quota or fair share ---- */
 
-/* What is left of a line, by resource. */
+/* Compute what is left of a line, by resource. */
 static void open_line(const struct cycle *c, uint32_t queue, enum line line, int64_t *left)
 {
 	for (uint32_t res = 0; res < c->s->n_res; res++)
@@ -167,8 +167,8 @@ static void fill_line(struct cycle *c, uint32_t queue, const struct standing *st
 
 static void refresh(struct cycle *c, uint32_t queue, enum line line);
 
-/* Classes in the leaves below decide the order above: of every queue above a leaf that was
- * looked at again, whoever asked for it. */
+/* Classes in the leaves below decide the order above: invalidate that of every queue above a leaf
+ * that was evaluated again, on any request. */
 static void refresh_leaves(struct cycle *c, uint32_t queue)
 {
 	struct standing *st = &c->units->standings[queue];
@@ -203,7 +203,7 @@ static void sort_items(struct cycle *c, uint32_t queue, struct standing *st)
 {
 	uint32_t *scratch = cycle_alloc(c, st->n_items, sizeof(*scratch));
 
-	/* In a leaf the class is what is to be found out. */
+	/* In a leaf the class is the result of this evaluation. */
 	for (uint32_t i = 0; c->kid_first[queue] == SNAP_NONE && i < st->n_items; i++)
 		c->units->units[st->items[i]].leaf_class = 0;
 	if (scratch)
@@ -252,8 +252,8 @@ void entitlement_changed(struct cycle *c, uint32_t unit)
 	for (uint32_t q = u->queue; q != SNAP_NONE; q = c->s->queues[q].parent) {
 		struct standing *st = &c->units->standings[q];
 
-		/* Whoever stands outside keeps nobody else out; but what changes in a leaf may
-		 * change the order above. */
+		/* A unit outside the line keeps no other out; but a change in a leaf may change the
+		 * order above. */
 		if (stale || (st->items && *flags_of(c, unit, q) & UNKNOWN))
 			stale = UINT8_MAX;
 		else if (st->items)
@@ -288,16 +288,16 @@ enum claim_depth entitlement_depth_of(struct cycle *c, const struct claim *k, ui
 	return (enum claim_depth)c->units->units[unit].depth;
 }
 
-/* ---- may one go without harm? ---- */
+/* ---- may a unit be preempted without loss of entitlement? ---- */
 
-#define GAINS_MAX 64 /* different priorities among what changes places */
+#define GAINS_MAX 64 /* different priorities among the changes */
 
-/* A change of what stands inside, by priority. */
+/* A change of the amount inside the line, by priority. */
 struct gain {
 	int64_t priority, amount;
 };
 
-/* Who stands inside now, to be compared with later. */
+/* Remember the units inside the line now, for a later comparison. */
 static void remember_inside(const struct cycle *c, const struct standing *st, uint32_t queue,
 			    enum line line)
 {
@@ -310,7 +310,7 @@ static void remember_inside(const struct cycle *c, const struct standing *st, ui
 	}
 }
 
-/* What changed since then, by priority; how many, GAINS_MAX + 1 = more than that. */
+/* List the changes since then, by priority; returns how many, GAINS_MAX + 1 = more than that. */
 static uint32_t count_gains(const struct cycle *c, const struct claim *k, const struct standing *st,
 			    uint32_t queue, enum line line, struct gain *gains)
 {
@@ -337,9 +337,9 @@ static uint32_t count_gains(const struct cycle *c, const struct claim *k, const 
 	return n;
 }
 
-/* With the unit gone others may come in: is what stands inside then worth as much, from
- * the highest priority down? Its leaf is looked at anew as well: who moves up there moves
- * up in the order of the queues above. */
+/* True if without the unit others move inside the line whose amounts are worth as much, from the
+ * highest priority down. Its leaf is evaluated again as well: a unit that moves up there moves up
+ * in the order of the queues above. */
 static bool others_make_up(struct cycle *c, const struct claim *k, uint32_t unit, uint32_t queue,
 			   enum line line)
 {
@@ -357,7 +357,7 @@ static bool others_make_up(struct cycle *c, const struct claim *k, uint32_t unit
 	c->units->units[unit].gone = false;
 	entitlement_changed(c, unit);
 	if (!standing_of(c, queue, line) || n > GAINS_MAX)
-		return false; /* too many to tell: it stays */
+		return false; /* too many to compare: it stays */
 	for (uint32_t i = 0; i < n; i++)
 		if (gains[i].amount != 0 &&
 		    (top == SNAP_NONE || gains[i].priority > gains[top].priority))
@@ -384,8 +384,8 @@ static bool goes_as_well(const struct claim *k, const struct unit *u)
 	return k->plan && u->planned == k->plan;
 }
 
-/* The smallest item outside, of the same leaf and priority, that could have been taken
- * with the same right; each serves once. */
+/* Return the smallest unit outside, of the same leaf and priority, that could have been preempted
+ * by the same right; each counts once. */
 static uint32_t outside_alike(struct cycle *c, const struct claim *k, uint32_t unit, uint32_t queue,
 			      enum line line)
 {
@@ -407,7 +407,8 @@ static uint32_t outside_alike(struct cycle *c, const struct claim *k, uint32_t u
 	return best;
 }
 
-/* What of the queue's goes with who goes as well, or is only promised what others leave. */
+/* Return the amount of the queue that is preempted by the same plan, or is only nominated on
+ * capacity that is being released. */
 static int64_t uncertain(struct cycle *c, const struct claim *k, uint32_t unit, uint32_t queue,
 			 uint32_t res)
 {
@@ -441,8 +442,8 @@ bool entitlement_line_kept(struct cycle *c, const struct claim *k, uint32_t queu
 	return true;
 }
 
-/* Does the queue hold the line without the unit, and is all that stands outside of at
- * least its priority? */
+/* True if the queue fills the line without the unit, and all its units outside are of at least the
+ * unit's priority. */
 static bool holds_without(struct cycle *c, const struct claim *k, uint32_t unit, uint32_t queue,
 			  enum line line)
 {
@@ -479,8 +480,9 @@ bool entitlement_is_free(struct cycle *c, const struct claim *k, uint32_t unit, 
 	return *must_keep;
 }
 
-/* Does the unit stand before the claimant in their leaf? Of equals the longer running does, and
- * the claimant has not begun; growth is surplus, which stands behind all gangs. */
+/* True if the unit comes before the preemptor in the order of their leaf. Among equals the longer
+ * running does, and the preemptor has not started; growth is surplus, which comes after all
+ * gangs. */
 static bool stands_before(const struct cycle *c, const struct claim *k, const struct unit *u,
 			  bool firm, bool all)
 {

@@ -3,9 +3,9 @@
 #include <string.h>
 
 #define FLAVORS_MAX 8 /* jobs that accept more are not compared */
-#define PER_QUEUE_MAX 64 /* that are remembered: so many are compared with */
+#define PER_QUEUE_MAX 64 /* remembered at most, to compare with */
 
-/* What must be the same. */
+/* Properties that must be the same. */
 struct asked {
 	uint32_t user, capset, where, profile, pods_min, unit_pods, n_flavors;
 	uint32_t flavors[FLAVORS_MAX];
@@ -14,7 +14,7 @@ struct asked {
 	bool preemptible, spread;
 };
 
-/* What must be no less. */
+/* Properties that must be no less. */
 struct least {
 	int64_t cpu_milli, memory_bytes, walltime_us, least_us, grace_us, submit_us;
 };
@@ -25,18 +25,19 @@ struct failure {
 	struct least least;
 	uint32_t rests_with;
 	int64_t rests_until_us, spare_milli;
-	enum plan_bounded bound; /* N_PLAN_BOUNDS = none ended the search */
+	enum plan_bounded bound; /* N_PLAN_BOUNDS = no bound ended the search */
 	int64_t bound_most;
 };
 
 struct futile {
-	uint32_t n_actions; /* of the plan when these failed: another decision, another answer */
+	uint32_t n_actions; /* of the plan when these failed: after another decision the result may
+			     * differ */
 	uint32_t *first, *n_of; /* by queue */
 	struct failure *failures;
 	uint32_t n, room;
 };
 
-/* Jobs with constraints of their own are not compared. */
+/* Describe the job; false: jobs with constraints of their own are not compared. */
 static bool describe(const struct cycle *c, uint32_t job, struct asked *out, struct least *least)
 {
 	const struct snap_job *j = &c->s->jobs[job];
@@ -104,7 +105,7 @@ bool futile_known(const struct cycle *c, uint32_t job, struct claim *k)
 	return false;
 }
 
-/* Nothing is known of what is to be decided next. */
+/* Forget all: nothing is known after another decision. */
 static struct futile *anew(struct cycle *c)
 {
 	struct futile *f = c->futile;

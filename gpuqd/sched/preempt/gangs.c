@@ -53,7 +53,7 @@ static struct unit *new_unit(struct cycle *c, uint32_t job)
 	return u;
 }
 
-/* devices: what one pod is charged of them. */
+/* Add the amounts of one pod. devices: its charge for them. */
 static void add_amounts(struct cycle *c, uint32_t unit, uint32_t flavor, const struct snap_group *g,
 			int64_t devices, int64_t pods)
 {
@@ -84,8 +84,8 @@ static void add_pod(struct cycle *c, uint32_t unit, uint32_t alloc)
 		    cost_of_alloc(c->s, a), 1);
 }
 
-/* Surplus pods of one group leave together in as many as stand together; those that do
- * not fill such a set belong to the last. */
+/* Surplus pods of one group are preempted in the sets in which they must be together; pods that do
+ * not fill a set belong to the last one. */
 static void add_surplus(struct cycle *c, uint32_t job, uint32_t gang)
 {
 	const struct snap_job *j = &c->s->jobs[job];
@@ -129,13 +129,13 @@ static void add_job(struct cycle *c, uint32_t job)
 	add_surplus(c, job, gang);
 	for (uint32_t u = gang; !c->failed && u < c->units->n_units; u++) {
 		c->units->units[u].lost = cost_of_loss(c->s, j, c->units->units[u].gpus_milli);
-		/* What has to leave anyway leaves for nobody. */
+		/* A job that is ending already is not a victim. */
 		if (timeline_leaves(c, job))
 			c->units->units[u].fixed = true;
 	}
 }
 
-/* What the action starts or promises counts as held from now on. */
+/* Count what the action starts or nominates as held from now on. */
 static void add_held(struct cycle *c, uint32_t job, uint32_t flavor, bool soft)
 {
 	const struct snap_request *r = &c->s->requests[c->s->jobs[job].request];
@@ -159,7 +159,7 @@ static void forget_standings(struct cycle *c, uint32_t job)
 		c->units->standings[q] = (struct standing){ 0 };
 }
 
-/* Is the action a promise for which nobody leaves? Those that do follow it. */
+/* True if the action is a nomination without victims. Its victims would follow it. */
 static bool is_soft(const struct cycle *c, uint32_t action)
 {
 	return c->actions[action].kind == PLAN_NOMINATE &&
@@ -185,7 +185,7 @@ void gangs_add_more(struct cycle *c, uint32_t job, const int64_t *amounts, bool 
 	u->fixed = true;
 	u->firm = u->firm && !surplus;
 	if (c->s->jobs[job].state != SNAP_RUNNING)
-		u->start_us = c->s->config.now_us; /* it began in this cycle */
+		u->start_us = c->s->config.now_us; /* it starts in this cycle */
 	u->surplus = surplus;
 	memcpy(&c->units->amounts[(size_t)unit * c->s->n_res], amounts,
 	       c->s->n_res * sizeof(*amounts));
@@ -211,10 +211,10 @@ static void add_promised(struct cycle *c)
 			add_held(c, c->actions[i].job, c->actions[i].flavor, is_soft(c, i));
 }
 
-/* Victims leave in this order: lower priority first, those asked to be last behind their
- * equals, surplus before gangs, the most surplus first, the newest start first, the larger
- * id. Where newer jobs go for older ones, the newest submit goes before: an older one would
- * in turn send a newer one away. */
+/* Order of victims: lower priority first, those to be preempted last after their equals, surplus
+ * before gangs, the most surplus first, the newest start first, the larger id. Where newer jobs
+ * yield to older ones, the newest submission counts instead of the newest start: an older victim
+ * would in turn preempt a newer job. */
 static int cmp_victim(const void *ctx, uint32_t x, uint32_t y)
 {
 	const struct unit *a = (const struct unit *)ctx + x, *b = (const struct unit *)ctx + y;
@@ -224,7 +224,7 @@ static int cmp_victim(const void *ctx, uint32_t x, uint32_t y)
 		d = sort_i64(a->evict_last, b->evict_last);
 	if (d == 0)
 		d = sort_i64(b->surplus, a->surplus);
-	if (d == 0) /* of elastic jobs the one with the most to spare */
+	if (d == 0) /* of elastic jobs the one with the largest surplus */
 		d = sort_i64(b->ordinal, a->ordinal);
 	if (d == 0)
 		d = sort_i64(b->in_line_us ? b->in_line_us : b->start_us,
@@ -287,7 +287,8 @@ bool gangs_make(struct cycle *c)
 	return !c->failed;
 }
 
-/* Move the pods of a unit off its nodes or back. Its gang stays gone or back with it. */
+/* Remove the pods of a unit from its nodes or put them back, and update its gang's count of
+ * surplus. */
 static void shift(struct cycle *c, uint32_t unit, int sign)
 {
 	const struct unit *u = &c->units->units[unit];
@@ -332,7 +333,7 @@ bool gangs_index(struct cycle *c)
 	last = cycle_alloc(c, n_nodes, sizeof(*last));
 	if (c->failed)
 		return false;
-	/* Count, sum up, and fill from the back, so that each part begins where it should. */
+	/* Count, sum up, and fill from the end, so that each part begins where it should. */
 	for (uint32_t i = 0; i < all->n_by_rank; i++) {
 		const struct unit *u = &all->units[all->by_rank[i]];
 

@@ -11,15 +11,15 @@
 #include "gpuqd/sched/quota/cycle.h"
 
 bool gangs_make(struct cycle *c); /* once in a cycle; false without memory */
-/* What a job that runs gets more in this cycle counts as held from now on; by resource. */
+/* Count pods that a running job gets in this cycle as held from now on; by resource. */
 void gangs_add_more(struct cycle *c, uint32_t job, const int64_t *amounts, bool surplus);
 int64_t gangs_amount(const struct cycle *c, uint32_t unit, uint32_t res);
-/* Take a unit away, in thought: its places are free and its queues hold less. */
+/* Tentatively remove a unit: its places are free and its queues hold less. */
 void gangs_take(struct cycle *c, uint32_t unit);
 void gangs_put_back(struct cycle *c, uint32_t unit);
 
 bool gangs_index(struct cycle *c); /* line_units and node_units; false without memory */
-/* What was started or promised is held from now on. */
+/* Count what was started or nominated as held from now on. */
 void gangs_add_started(struct cycle *c, uint32_t job, uint32_t flavor);
 
 #endif

@@ -11,13 +11,13 @@
 #include "gpuqd/sched/place/pack.h"
 #include "gpuqd/sched/preempt/search_set.h"
 
-/* No more victims than needed, and none dearer: what turns out not to be needed is given
- * back, and a cheaper one of the same queue is taken where one serves as well. An exact
- * minimum would be a knapsack with placement. */
+/* No more victims than needed, and none more expensive: a victim that is not needed is dropped, and
+ * exchanged for a cheaper one of the same queue where that serves as well. An exact minimum would
+ * be a knapsack problem with placement. */
 
-#define EXCHANGED_MAX 32 /* larger sets of victims are not improved upon */
+#define EXCHANGED_MAX 32 /* larger sets of victims are not exchanged */
 
-/* Room for pods of the only group, over all nodes it may stand on. */
+/* Return how many pods of the only group fit, over all nodes where it may run. */
 static int64_t rooms(struct cycle *c, const struct claim *k, const struct need *one)
 {
 	const uint32_t request = c->s->jobs[k->job].request;
@@ -35,7 +35,7 @@ static int64_t rooms(struct cycle *c, const struct claim *k, const struct need *
 	return sum;
 }
 
-/* What putting the unit back takes from those rooms. */
+/* Return how many fewer fit once the unit is put back. */
 static int64_t rooms_lost(struct cycle *c, const struct claim *k, uint32_t unit,
 			  const struct need *one)
 {
@@ -50,7 +50,7 @@ static int64_t rooms_lost(struct cycle *c, const struct claim *k, uint32_t unit,
 		for (uint32_t p = 0; fit && p < u->n_pods; p++) {
 			const uint32_t node = c->s->allocs[c->units->pods[u->pod_first + p]].node;
 
-			/* The same nodes that rooms() counts on, each once. */
+			/* The same nodes that rooms() counts, each once. */
 			if ((seen && bits_has(seen, node)) || !bits_has(fit->nodes, node) ||
 			    !bits_has(c->usable, node) ||
 			    (k->flavor != SNAP_NONE && !bits_has(c->flavors[k->flavor], node)))
@@ -66,7 +66,7 @@ static int64_t rooms_lost(struct cycle *c, const struct claim *k, uint32_t unit,
 	return before - after;
 }
 
-/* Is the set allowed? It is left as it is either way. */
+/* True if the set is allowed. It is unchanged either way. */
 static bool valid_or_restored(struct cycle *c, struct claim *k, const struct victim *set,
 			      uint32_t n)
 {
@@ -76,9 +76,9 @@ static bool valid_or_restored(struct cycle *c, struct claim *k, const struct vic
 	return false;
 }
 
-/* Give back, the last taken first, whoever need not go. As long as the set as a whole is
- * not allowed, less of it may be. *again = some could stay only because of what was given
- * back after they were asked, or changed places: to be asked once more. */
+/* Drop victims that are not needed, the last taken first. While the set as a whole is not allowed,
+ * fewer of it may be. *again = some may have become unnecessary by later drops, or changed places:
+ * to be called again. */
 static bool give_back(struct cycle *c, struct claim *k, bool *again)
 {
 	const struct snap_request *r = &c->s->requests[c->s->jobs[k->job].request];
@@ -100,7 +100,7 @@ static bool give_back(struct cycle *c, struct claim *k, bool *again)
 		const uint32_t n = k->n_victims;
 		int64_t lost = 0;
 
-		/* Without any it was tried before, but not with just those moved. */
+		/* Without any victim it was tried before, but not with just those relocated. */
 		if (n == 1 && !k->movers)
 			break;
 		if (u->surplus && c->units->units[u->gang].gone)
@@ -120,7 +120,7 @@ static bool give_back(struct cycle *c, struct claim *k, bool *again)
 		if (valid_or_restored(c, k, fewer, n - 1)) {
 			allowed = true;
 		} else if (allowed) {
-			/* Without others that are given back later it may be different. */
+			/* After later drops the result may differ. */
 			refused = true;
 			search_restore(c, k, saved, n);
 			continue;
@@ -141,7 +141,8 @@ bool minimise_fewer(struct cycle *c, struct claim *k)
 	return true;
 }
 
-/* A unit that costs less and would serve as well; from unit `after` on in the line. */
+/* Exchange a victim for a unit that costs less and would serve as well, searched from unit `after`
+ * on. */
 static bool exchange_one(struct cycle *c, struct claim *k, uint32_t i, struct victim *saved)
 {
 	const struct units *all = c->units;
@@ -169,7 +170,7 @@ static bool exchange_one(struct cycle *c, struct claim *k, uint32_t i, struct vi
 	return false;
 }
 
-/* True = some were. */
+/* True if some were exchanged. */
 static bool exchange(struct cycle *c, struct claim *k)
 {
 	struct victim *saved = cycle_scratch(c, (size_t)k->n_victims + 1, sizeof(*saved));
@@ -188,7 +189,7 @@ bool minimise_improve(struct cycle *c, struct claim *k)
 
 	k->n_packs = 0;
 	found = minimise_fewer(c, k);
-	/* What went with a gang that now stays need not go. */
+	/* Units that were preempted with a gang which now stays need not be. */
 	if (exchange(c, k))
 		found = minimise_fewer(c, k);
 	return found && rules_valid(c, k) && search_fits(c, k);

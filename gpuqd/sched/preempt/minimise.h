@@ -9,10 +9,10 @@
 
 #include "gpuqd/sched/preempt/preempt.h"
 
-/* Of victims with whom gone it fits give back whoever need not go, take cheaper ones where
- * they serve as well, and look at all rules once more. */
+/* Drop victims that are not needed for the job to fit, exchange the rest for cheaper ones where
+ * possible, and check all rules once more. */
 bool minimise_improve(struct cycle *c, struct claim *k);
-/* The first of that alone. False: no memory. */
+/* The first of these steps only. False: no memory. */
 bool minimise_fewer(struct cycle *c, struct claim *k);
 
 #endif

@@ -5,13 +5,13 @@
 #include "gpuqd/sched/preempt/preempt.h"
 #include "gpuqd/util/sort.h"
 
-/* A claim takes back when its job had to leave for the other side before. A queue that does
- * so may be in its right once, as a guarantee that was asked for late; when both did so
- * within an hour they are passing the same places back and forth, whatever the rules say. */
+/* A claim is a reversal when its job was itself preempted for the other side before. A queue may be
+ * within its rights to do so once, as a quota that was requested late; when both do so within an
+ * hour they pass the same places back and forth, whatever the rules say. */
 
 #define HOUR_US (3600 * GPUQ_US_PER_S)
 
-/* A claim by which x took back from y, both below their nearest common ancestor. */
+/* A claim by which x reclaimed from y, both below their nearest common ancestor. */
 struct reversal {
 	uint32_t x, y;
 	int64_t at_us;
@@ -38,13 +38,13 @@ static bool same_key(struct snap_key a, struct snap_key b)
 	return a.id == b.id && a.index == b.index;
 }
 
-/* Did the claimant of that loss have to leave for the other side before? */
+/* True if the preemptor of that loss was preempted for the other side before. */
 static bool takes_back(const struct cycle *c, const uint32_t *by_loser, uint32_t loss)
 {
 	const struct snap_loss *all = c->s->losses, *l = &all[loss];
 	uint32_t low = 0, high = c->s->n_losses, x, y, was_x, was_y;
 
-	/* The first of those in which the claimant lost. */
+	/* Find the first loss of the preemptor. */
 	while (low < high) {
 		const uint32_t mid = low + (high - low) / 2;
 		const struct snap_key key = all[by_loser[mid]].job;
@@ -85,7 +85,8 @@ static struct reversals *find(struct cycle *c)
 	for (uint32_t i = 0; i < s->n_losses; i++) {
 		const struct snap_loss *l = &s->losses[i];
 
-		/* However many left for it, and from however many queues, a claim is one. */
+		/* A claim counts once, however many victims it has, and from however many
+		 * queues. */
 		if (l->at_us <= s->config.now_us - HOUR_US || l->queue == l->by_queue ||
 		    (last && same_key(last->by, l->by) && last->at_us == l->at_us) ||
 		    !takes_back(c, by_loser, i))

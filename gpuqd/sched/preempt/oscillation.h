@@ -4,18 +4,16 @@
  * Touches  memory only.
  * Used by  rules.c.
  *
- * The last of the belts that make claims come to rest (scheduling 1.13): cooldown and the
- * bound on claims per hour leave a guarantee alone, this one delays it.
- */
+ * The last of the bounds that make preemption come to rest (gpuqd-scheduling(7), Why it comes to
+ * rest): cooldown and claims_per_hour do not limit claims for a quota, this one delays them. */
 #ifndef GPUQD_SCHED_PREEMPT_OSCILLATION_H
 #define GPUQD_SCHED_PREEMPT_OSCILLATION_H
 
 #include "gpuqd/sched/quota/cycle.h"
 
-/* Until when neither of two queues, children of one, may claim from the other, as within
- * the last hour claims between them took back what claims had taken claim_reversals times;
- * 0 = they may. Under a guarantee (`owed`) they may sooner: when the cooldown has passed
- * since the last of those. */
+/* Return until when neither of two queues, children of one, may reclaim from the other, since
+ * within the last hour claims between them were reversed claim_reversals times; 0 = they may. For a
+ * quota (`owed`) they may sooner: when the cooldown has passed since the last reversal. */
 int64_t oscillation_rests(struct cycle *c, uint32_t x, uint32_t y, bool owed);
 
 #endif

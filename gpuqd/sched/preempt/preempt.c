@@ -17,12 +17,12 @@
 #include "gpuqd/sched/timeline/nominated.h"
 #include "gpuqd/sched/timeline/timeline.h"
 
-/* What is tried for a job that found no room: to wait for what is leaving anyway; to
- * move others, of whom nobody loses anything; to reclaim from other queues; to displace
- * jobs of its own queue; both; to reclaim what is guaranteed and move others. Nobody is told
- * to leave unless the whole job then fits. */
+/* Ways tried for a blocked job: to wait for what is ending anyway; to relocate others, none of
+ * which loses its place; to reclaim from other queues; to preempt jobs of its own queue; both; to
+ * reclaim what is within its quota and relocate others. Nothing is preempted unless the whole job
+ * then fits. */
 
-#define OWN_MIXED_MAX 8 /* jobs of its own that go, so that others may be reclaimed from */
+#define OWN_MIXED_MAX 8 /* victims of its own queue, so that it may reclaim from others */
 
 void preempt_emit_victims(struct cycle *c, const struct claim *k)
 {
@@ -33,7 +33,7 @@ void preempt_emit_victims(struct cycle *c, const struct claim *k)
 		struct plan_action *a;
 		struct plan_pod *pods;
 
-		/* One eviction says it all when the gang goes as well. */
+		/* One eviction is enough when the gang is preempted as well. */
 		if (u->surplus && c->units->units[u->gang].gone)
 			continue;
 		a = CYCLE_PUSH(c, actions, 1);
@@ -89,7 +89,7 @@ void preempt_let_go(struct cycle *c, const struct claim *k)
 		preempt_unit_leaves(c, k->victims[i].unit);
 }
 
-/* The claim is decided: what its victims leave is promised to it. */
+/* Decide the claim: the places of its victims are nominated for it. */
 static bool settle(struct cycle *c, struct claim *k)
 {
 	if (k->movers)
@@ -118,7 +118,7 @@ static bool own_and_others(struct cycle *c, struct claim *k)
 		if (search_victims(c, k))
 			return true;
 		k->own = true;
-		/* The search gave back what it took; what it was given stays. */
+		/* The search undid its own removals; the victims given to it stay. */
 		if (k->n_victims <= before)
 			break;
 	}
@@ -126,9 +126,9 @@ static bool own_and_others(struct cycle *c, struct claim *k)
 	return false;
 }
 
-/* What others may be made to leave is enough, but does not lie together: they leave, and
- * some who may stay are moved. Only for what its queue is guaranteed, which is not kept from
- * it by where others happen to stand. */
+/* Relocate others beside victims: preemption frees enough, but fragmented, so that some jobs that
+ * may stay are relocated. Only for what is within its queue's quota, which must not fail because of
+ * where others happen to run. */
 static bool with_moves(struct cycle *c, struct claim *k)
 {
 	bool found;
@@ -140,12 +140,12 @@ static bool with_moves(struct cycle *c, struct claim *k)
 	k->movers = true;
 	found = rules_possible(c, k) && search_victims(c, k);
 	k->movers = false;
-	/* Who need not leave stays, by whatever right the others do; nor is the next search
-	 * one for what is guaranteed alone. */
+	/* A job that need not be preempted stays, whatever right the victims were taken by; and the
+	 * next search is not limited to the quota. */
 	k->only_quota = preempt_only_quota(c, k->job);
 	if (!found || !search_fits(c, k))
 		return k->movers = found;
-	/* Nobody needs to be moved after all. */
+	/* No job needs to be relocated after all. */
 	found = minimise_improve(c, k);
 	if (!found)
 		search_drop_all(c, k);
@@ -167,7 +167,7 @@ static bool waited_long(struct cycle *c, const struct claim *k)
 	return until <= c->s->config.now_us;
 }
 
-/* By whatever right, with no more devices left over than the search at hand may. */
+/* Search by any right, with no more devices left over than the current search allows. */
 static bool within_spare(struct cycle *c, struct claim *k)
 {
 	static const struct {
@@ -180,12 +180,13 @@ static bool within_spare(struct cycle *c, struct claim *k)
 		if (rules_possible(c, k) && search_victims(c, k))
 			return true;
 	}
-	/* Its own go first, so that it stands where it may reclaim from others. */
+	/* Jobs of its own queue first, so that its queue comes to where it may reclaim from
+	 * others. */
 	return (rules_possible(c, k) && own_and_others(c, k)) || with_moves(c, k);
 }
 
-/* First what leaves nothing over, then what leaves no more than is asked for; more than that
- * only for what its queue is owed, and in its own queue. */
+/* Try first what leaves nothing over, then what leaves no more than the request; more than that
+ * only within its queue's quota, and in its own queue. */
 static bool by_eviction(struct cycle *c, struct claim *k)
 {
 	const int64_t need = k->flavor == SNAP_NONE ? 0 : k->need[k->flavor];
@@ -208,7 +209,7 @@ static bool by_eviction(struct cycle *c, struct claim *k)
 
 enum way { WAIT, MOVE, EVICT, N_WAYS };
 
-/* Nodes stand as they will be, and are left so unless it worked. */
+/* Try one way, with nodes in their later state, in which they stay unless it worked. */
 static bool try_way(struct cycle *c, struct claim *k, enum way way)
 {
 	switch (way) {
@@ -240,8 +241,8 @@ static void prepare(struct cycle *c, struct claim *k)
 	k->only_quota = preempt_only_quota(c, k->job);
 }
 
-/* Is it known without looking at who runs that nothing can be moved or taken for it?
- * Mostly, when the cluster is full and everybody has his share. */
+/* True if it is known without looking at running jobs that nothing can be relocated or preempted
+ * for it. This is mostly so when the cluster is full and every queue has its share. */
 static bool hopeless(struct cycle *c, const struct claim *k)
 {
 	const struct snap_job *j = &c->s->jobs[k->job];
@@ -258,7 +259,8 @@ static bool hopeless(struct cycle *c, const struct claim *k)
 	       c->least_priority[j->queue] > j->priority - (q->preempt == SNAP_PREEMPT_LOWER);
 }
 
-/* Some of what it might have claimed is with a queue that it may claim nothing from now. */
+/* Add the reason that some of what it might have reclaimed is with a queue that it must not reclaim
+ * from now. */
 static void why_rests(struct cycle *c, const struct claim *k)
 {
 	struct plan_reason *why;
@@ -274,7 +276,7 @@ static void why_rests(struct cycle *c, const struct claim *k)
 					     .object = c->s->queues[k->rests_with].name };
 }
 
-/* Somebody might have left for it, but for what would then have been left over. */
+/* Add the reason that victims exist, but that they would leave too much over. */
 static void why_spare(struct cycle *c, const struct claim *k)
 {
 	struct plan_reason *why = k->spare_milli ? CYCLE_PUSH(c, whys, 1) : NULL;

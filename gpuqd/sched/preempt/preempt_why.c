@@ -8,10 +8,10 @@
 #include "gpuqd/sched/quota/plan.h"
 #include "gpuqd/util/amount.h"
 
-/* Why a claim could be made, in numbers: what the queues on both sides held, would hold
- * and are due; and who else runs there but was passed over at once. */
+/* Why a claim was possible, in numbers: holdings before and after and fair shares of the queues on
+ * both sides; and the other running work that was passed over. */
 
-/* What the units taken from the subtree of a queue held. */
+/* Return the amount preempted from the subtree of a queue. */
 static int64_t taken_from(const struct cycle *c, const struct claim *k, uint32_t queue)
 {
 	int64_t sum = 0;
@@ -48,7 +48,8 @@ static bool is_told(const struct cycle *c, const struct plan_claim *claim, uint3
 	return false;
 }
 
-/* Who is never asked, or not by this claimant; the others were asked when their turn came. */
+/* Count the units that are not victims of any claim, or not of this one; the others were evaluated
+ * when their turn came. */
 static void count_passed(const struct cycle *c, const struct claim *k, uint32_t *passed)
 {
 	for (uint32_t u = 0; u < c->units->n_units; u++) {

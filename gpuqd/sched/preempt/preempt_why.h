@@ -9,8 +9,8 @@
 
 #include "gpuqd/sched/preempt/preempt.h"
 
-/* The numbers of a claim that is decided, its victims gone in thought and it
- * itself not yet charged. */
+/* Record the numbers of a decided claim, its victims tentatively removed and its own request not
+ * yet charged. */
 void preempt_explain(struct cycle *c, const struct claim *k);
 
 #endif

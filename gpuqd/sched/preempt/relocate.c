@@ -17,19 +17,20 @@
 #include "gpuqd/sched/place/pack.h"
 #include "gpuqd/util/sort.h"
 
-/* Consolidation: enough is free in sum, but not where the job could stand. Some others
- * are moved out of its way, each to a place that is free now, so that nobody loses one.
- * Only for a job that waits, and only where little work is done again. */
+/* Consolidation: enough is free in total, but fragmented. Some jobs are relocated out of the way,
+ * each to a place that is free now, so that none loses its place. Only for a pending job, and only
+ * where little work is redone. */
 
 #define NODES_MAX 8 /* candidates to be cleared; domains, and nodes in one of them */
 #define MOVE_PACKS_MAX 200
-/* A move saves no more waiting than this, and none beyond the mover's own end. */
+/* A relocation saves no more pending time than this, and none beyond the relocated job's own
+ * end. */
 #define WAIT_SAVED_US (3600 * GPUQ_US_PER_S)
 
-/* ---- who may be moved ---- */
+/* ---- jobs that may be relocated ---- */
 
-/* The wait that moving a job saves: without a walltime nobody knows when it would have made
- * room by itself. */
+/* Return the pending time that relocating a job saves: without a time limit it is not known when it
+ * would have made room by itself. */
 static int64_t wait_saved(const struct cycle *c, const struct snap_job *j)
 {
 	const int64_t left =
@@ -42,7 +43,7 @@ static int64_t wait_saved(const struct cycle *c, const struct snap_job *j)
 	return left < WAIT_SAVED_US ? left : WAIT_SAVED_US;
 }
 
-/* Whoever loses pods to the claim is not moved for it as well. */
+/* True if the job loses pods to the claim: it is not relocated for it as well. */
 static bool shrinks(const struct cycle *c, const struct claim *k, uint32_t gang)
 {
 	for (uint32_t i = 0; i < k->n_victims; i++)
@@ -51,7 +52,7 @@ static bool shrinks(const struct cycle *c, const struct claim *k, uint32_t gang)
 	return false;
 }
 
-/* The work of the mover that is done again. */
+/* Return the work of the relocated job that is redone. */
 static int64_t lost_of(const struct cycle *c, uint32_t gang)
 {
 	const struct units *all = c->units;
@@ -62,8 +63,8 @@ static int64_t lost_of(const struct cycle *c, uint32_t gang)
 	return lost;
 }
 
-/* Is all of it there that it has beyond its gang? It goes with the gang, which grows again on its
- * new places; beside victims no job is made smaller as well. */
+/* True if all that it has beyond its gang can be relocated. Surplus goes with the gang, which grows
+ * again at its new places; beside victims no job is shrunk as well. */
 static bool is_whole(const struct cycle *c, const struct claim *k, uint32_t gang)
 {
 	if (c->units->units[gang].surplus_left > 0 && k->n_victims > 0)
@@ -74,8 +75,8 @@ static bool is_whole(const struct cycle *c, const struct claim *k, uint32_t gang
 	return true;
 }
 
-/* Worth it is what does less work again (device-milliseconds) than the job that waits
- * could do meanwhile. */
+/* True if the unit may be relocated, and that redoes less work (device-milliseconds) than the
+ * pending job could do meanwhile. */
 static bool movable(struct cycle *c, const struct moving *m, uint32_t unit)
 {
 	const struct unit *u = &c->units->units[unit];
@@ -121,7 +122,7 @@ static uint32_t flavor_of(const struct cycle *c, uint32_t unit)
 	return cost_flavor(c->s, &c->s->allocs[j->alloc_first], j->n_allocs);
 }
 
-/* The claimant where it fits now, then every mover, the largest first. */
+/* Place the preemptor where it fits now, then every relocated job, the largest first. */
 static bool place_all(struct cycle *c, struct moving *m)
 {
 	uint32_t order[MOVED_MAX] = { 0 };
@@ -155,12 +156,12 @@ static bool place_all(struct cycle *c, struct moving *m)
 	return true;
 }
 
-/* ---- which nodes are cleared ---- */
+/* ---- nodes to clear ---- */
 
 struct target {
 	uint32_t node;
 	int64_t missing; /* of what one pod needs there, thousandths of devices */
-	int64_t lost; /* by the first that would have to go */
+	int64_t lost; /* by the first that would have to be relocated */
 	uint32_t rank; /* of that one among victims: the newest has the least right to stay */
 };
 
@@ -187,7 +188,7 @@ static int64_t free_on(const struct cycle *c, uint32_t node)
 	return sum;
 }
 
-/* The movable unit on the node that costs least; SNAP_NONE. */
+/* Return the movable unit on the node that costs least; SNAP_NONE. */
 static uint32_t cheapest_on(struct cycle *c, const struct moving *m, uint32_t node)
 {
 	const struct units *all = c->units;
@@ -199,13 +200,13 @@ static uint32_t cheapest_on(struct cycle *c, const struct moving *m, uint32_t no
 
 		if (movable(c, m, unit) &&
 		    (best == SNAP_NONE || lost_of(c, unit) < lost_of(c, best)))
-			best = unit; /* of equals the first that victims are taken from */
+			best = unit; /* of equals the first in the order of victims */
 	}
 	return best;
 }
 
-/* Nodes of the flavor on which the job's largest pods could stand if they were empty,
- * with somebody to be moved. */
+/* Find nodes of the flavor on which the job's largest pods could run if they were empty, with a
+ * unit that can be relocated. */
 static uint32_t find_targets(struct cycle *c, const struct moving *m, uint32_t group,
 			     struct target *out)
 {
@@ -242,7 +243,7 @@ static uint32_t find_targets(struct cycle *c, const struct moving *m, uint32_t g
 	return n;
 }
 
-/* Take movers off the node until it has room for one more pod, none in vain. */
+/* Relocate units off the node until it has room for one more pod, none unnecessarily. */
 static bool clear_by_moving(struct cycle *c, struct moving *m, uint32_t node,
 			    const struct need *one)
 {
@@ -281,8 +282,8 @@ static void put_back_all(struct cycle *c, struct moving *m)
 		put_back_last(c, m);
 }
 
-/* One node after the other is cleared, the nearest to it first; those cleared stay so for a
- * gang's next pod. Of a level of the topology only nodes of one domain. */
+/* Clear one node after the other, the one with least missing first; cleared nodes stay cleared for
+ * a gang's next pod. With a topology level, only nodes of one domain. */
 static bool clear_targets(struct cycle *c, struct moving *m, const struct target *targets,
 			  const uint32_t *order, uint32_t n, const struct need *one,
 			  const struct level *level, uint32_t domain)
@@ -322,7 +323,7 @@ static bool clear_targets(struct cycle *c, struct moving *m, const struct target
 	return false;
 }
 
-/* Domain by domain, that of the nearest target first: what was cleared in one does not help in
+/* Try domain by domain, that of the best target first: nodes cleared in one do not help in
  * another. */
 static bool clear_domains(struct cycle *c, struct moving *m, const struct target *targets,
 			  const uint32_t *order, uint32_t n, const struct need *one,
@@ -344,8 +345,8 @@ static bool clear_domains(struct cycle *c, struct moving *m, const struct target
 	return false;
 }
 
-/* Who is to be moved, and where to. True: m holds the places of all; else nothing has
- * changed. */
+/* Search the jobs to relocate, and their new places. True: m holds the places of all; else nothing
+ * has changed. */
 static bool search(struct cycle *c, struct moving *m)
 {
 	const struct snap_request *r = &c->s->requests[c->s->jobs[m->k->job].request];
@@ -383,7 +384,7 @@ bool relocate_fits(struct cycle *c, struct claim *k)
 	struct moving m = { .k = k };
 	bool found;
 
-	k->movers = false; /* they are being looked for */
+	k->movers = false; /* the search is for them */
 	found = search(c, &m);
 	k->movers = true;
 	if (found)

@@ -11,10 +11,10 @@
 #include "gpuqd/sched/timeline/timeline.h"
 #include "gpuqd/sched/timeline/timeline_pack.h"
 
-/* What becomes of moves that were found: everybody's places are kept, and promised in the
- * end. */
+/* Carrying out the relocations that were found: the places of every job are kept, and nominated in
+ * the end. */
 
-/* ---- movers ---- */
+/* ---- relocated jobs ---- */
 
 uint32_t relocate_surplus_end(const struct cycle *c, uint32_t gang)
 {
@@ -74,7 +74,7 @@ static void let_go(struct cycle *c, const struct kept *kept)
 		nodes_shift(c, &kept->pods[i], 1);
 }
 
-/* The same places as before; false: somebody is there, and nothing has changed. */
+/* Hold the same places as before; false: they are in use, and nothing has changed. */
 static bool hold(struct cycle *c, const struct kept *kept)
 {
 	struct kept held = *kept;
@@ -93,7 +93,7 @@ void relocate_give_up_places(struct cycle *c, struct moving *m)
 		let_go(c, &m->kept[--m->n_kept]);
 }
 
-/* The places again as those of the job at hand. */
+/* Restore the places as those of the current job. */
 static void recall_places(struct cycle *c, const struct kept *kept)
 {
 	c->n_places = c->n_place_devices = 0;
@@ -136,7 +136,7 @@ static void emit_moves(struct cycle *c, struct moving *m)
 	}
 }
 
-/* Everybody is back where he runs; m remembers who is to be where. */
+/* Put every job back where it runs; m remembers the new places. */
 static void stand_back(struct cycle *c, struct moving *m)
 {
 	const uint32_t n_kept = m->n_kept;
@@ -147,8 +147,8 @@ static void stand_back(struct cycle *c, struct moving *m)
 		relocate_put_back(c, m->movers[i]);
 }
 
-/* With the movers where they are to be, has the claimant room beside all who now stay? Then
- * that is where it is to be. */
+/* True if, with the relocated jobs at their new places, the preemptor has room beside all that now
+ * stay. Then that is its place. */
 static bool fits_beside(struct cycle *c, void *ctx)
 {
 	struct moving *m = ctx;
@@ -176,8 +176,8 @@ static bool fits_beside(struct cycle *c, void *ctx)
 	return fits;
 }
 
-/* Others than those looked for first may have been moved in the end: of the claim's victims
- * those stay who are in nobody's way then. */
+/* Drop victims of the claim that are no longer in the way: other jobs than those searched first may
+ * have been relocated in the end. */
 static void spare_victims(struct cycle *c, struct moving *m)
 {
 	struct claim *k = m->k;
@@ -205,8 +205,9 @@ static void forget_mover(struct moving *m, uint32_t i)
 	memmove(&m->movers[i], &m->movers[i + 1], (m->n_movers - i) * sizeof(m->movers[0]));
 }
 
-/* Nodes were cleared one after the other, and of a gang none may stand there in the end. Who
- * is in the way may be so only as long as another is to stand where he is to. */
+/* Drop relocations that are not needed: nodes were cleared one after the other, and the gang may
+ * not use some of them in the end. A job may stay only as long as its place is not the new place of
+ * another. */
 static void spare_movers(struct cycle *c, struct moving *m)
 {
 	uint32_t n;
@@ -223,8 +224,8 @@ static void spare_movers(struct cycle *c, struct moving *m)
 	} while (m->n_movers < n);
 }
 
-/* What a mover has beyond its gang is promised no place: its queue holds that much less, though
- * its pods stand where they are until they leave. */
+/* Release the surplus of a relocated job, which gets no nominated placement: its queue holds that
+ * much less, though its pods run where they are until they are gone. */
 static void let_surplus_go(struct cycle *c, uint32_t gang)
 {
 	for (uint32_t u = gang + 1; u < relocate_surplus_end(c, gang); u++) {

@@ -13,9 +13,9 @@
 #include "gpuqd/sched/quota/priority.h"
 #include "gpuqd/sched/preempt/oscillation.h"
 
-/* Who may take from whom. All tests are made at x and y, the queues below the nearest
- * common ancestor of claimant and victim on either side, and at the claimant's leaf;
- * always with the victims that are gone already left out. */
+/* The rules of preemption; gpuqd-scheduling(7), Rules. All tests are made at x and y, the queues
+ * below the nearest common ancestor of preemptor and victim on either side, and at the preemptor's
+ * leaf; always without the victims that are already removed. */
 
 const char *rules_rule_word(enum claim_rule rule)
 {
@@ -45,7 +45,7 @@ void rules_below_common(const struct cycle *c, uint32_t a, uint32_t b, uint32_t 
 	*y = b;
 }
 
-/* Would the queue stay inside the amounts with the claimant? */
+/* True if the queue stays within the amounts with the preemptor. */
 static bool stays_inside(const struct cycle *c, const struct claim *k, uint32_t queue, bool quota)
 {
 	for (uint32_t res = 0; res < c->s->n_res; res++) {
@@ -60,7 +60,7 @@ static bool stays_inside(const struct cycle *c, const struct claim *k, uint32_t 
 	return true;
 }
 
-/* The same of its fair share: where it lacks cpu or memory, of these alone. */
+/* The same for its fair share: where it lacks cpu or memory, for these alone. */
 static bool stays_inside_share(const struct cycle *c, const struct claim *k, uint32_t queue)
 {
 	if (!c->units || !c->units->lacks)
@@ -80,8 +80,8 @@ static bool is_below(const struct cycle *c, uint32_t queue, uint32_t top)
 	return queue == top;
 }
 
-/* Would a, with the claimant, hold more of its share than b, without the unit (SNAP_NONE =
- * none), of its own? Of two that are due nothing, more. */
+/* True if a, with the preemptor, holds a larger part of its share than b of its own, without the
+ * unit (SNAP_NONE = none). Where both shares are 0: if it holds more. */
 static bool larger_share(const struct cycle *c, const struct claim *k, uint32_t a, uint32_t b,
 			 uint32_t unit)
 {
@@ -106,7 +106,7 @@ static bool larger_share(const struct cycle *c, const struct claim *k, uint32_t 
 
 /* ---- protection of victims ---- */
 
-/* The time a victim is left alone after its start, as the queue or one above it says. */
+/* Return how long a victim is protected after its start, as set by the queue or one above it. */
 static int64_t min_runtime(const struct cycle *c, uint32_t queue, bool own)
 {
 	const struct snap_queue *q = c->s->queues;
@@ -121,7 +121,7 @@ static int64_t min_runtime(const struct cycle *c, uint32_t queue, bool own)
 	return own ? c->s->config.preempt_min_runtime_us : c->s->config.reclaim_min_runtime_us;
 }
 
-/* When that time is over; surplus is never protected. */
+/* Return when that time is over; surplus is never protected. */
 static int64_t young_until(const struct cycle *c, const struct unit *u, uint32_t queue, bool own)
 {
 	const int64_t queues = min_runtime(c, queue, own), its = c->s->jobs[u->job].min_runtime_us;
@@ -129,7 +129,8 @@ static int64_t young_until(const struct cycle *c, const struct unit *u, uint32_t
 	return u->surplus ? INT64_MIN : amount_sum(u->start_us, queues > its ? queues : its);
 }
 
-/* Who would take it may do so then: there is to be a cycle. */
+/* True if `until` is still to come; the next cycle is then due at that time, for the unit may be
+ * preempted. */
 static bool too_soon(struct cycle *c, int64_t until)
 {
 	if (until <= c->s->config.now_us)
@@ -161,8 +162,8 @@ static bool protected(const struct cycle *c, const struct unit *u, uint32_t side
 	}
 }
 
-/* The claimant never leaves the subtree that is fenced; a fence around a leaf is that of
- * its parent. x is the claimant's queue below the common ancestor. */
+/* True if a fence keeps the preemptor inside a subtree; a fence around a leaf is that of its
+ * parent. x is the preemptor's queue below the common ancestor. */
 static bool fenced(const struct cycle *c, uint32_t leaf, uint32_t x)
 {
 	bool around = c->s->queues[leaf].fence;
@@ -206,8 +207,8 @@ bool rules_goes_before(const struct cycle *c, const struct claim *k, const struc
 	}
 }
 
-/* Who would stand beyond the fair share can be reclaimed from at once: he must not
- * displace work that is due to the queue. */
+/* True if the preemptor's entitlement allows it to preempt in its own queue. One beyond the fair
+ * share could be reclaimed from at once: it must not preempt work that the queue is entitled to. */
 static bool own_stands(struct cycle *c, const struct claim *k, uint8_t stood, bool all)
 {
 	const uint8_t class = entitlement_claimant_stands(c, k, all);
@@ -258,8 +259,8 @@ static bool quota_legal(struct cycle *c, const struct claim *k, struct victim *v
 	       entitlement_beyond(c, k, v->side, LINE_QUOTA) && free_on(c, k, v, LINE_QUOTA);
 }
 
-/* Who ends above his share takes from nobody who then has less of his: not now, that is,
- * but perhaps when others of his side have gone. */
+/* A preemptor's side that ends above its share must not reclaim from a side that then holds a
+ * smaller part of its own: not now, but perhaps when others of its side are gone. */
 static bool share_legal(struct cycle *c, const struct claim *k, const struct unit *u, uint32_t x,
 			struct victim *v)
 {
@@ -272,12 +273,11 @@ static bool share_legal(struct cycle *c, const struct claim *k, const struct uni
 	       free_on(c, k, v, LINE_QUOTA);
 }
 
-/* A borrower of high priority before borrowers of low priority, though it takes more than
- * its fair share. What it takes could be claimed back at once, and taken again, for ever,
- * if it stood inside a guarantee or a fair share. A queue whose own claims yield to
- * priority (reclaim: lower and the like) claims nothing back from who goes before it. Nor
- * does growth take anything this way: who grows next goes by shares, and that is the one
- * it was taken from. */
+/* A borrower of high priority preempts borrowers of low priority, though it exceeds its fair share.
+ * If the victim were within quota or fair share, it could be reclaimed at once, and taken again,
+ * for ever. A queue whose own reclaim is limited by priority (reclaim: lower and the like) does not
+ * reclaim from a job of higher priority. Growth preempts nothing by this rule: the order of growth
+ * goes by shares, and the victim would grow next. */
 static bool borrow_legal(struct cycle *c, const struct claim *k, const struct unit *u,
 			 struct victim *v)
 {
@@ -293,8 +293,8 @@ static bool borrow_legal(struct cycle *c, const struct claim *k, const struct un
 		 entitlement_beyond(c, k, v->side, LINE_SHARE) && free_on(c, k, v, LINE_SHARE)));
 }
 
-/* Out of reach from the other side of the nearest common ancestor; *side = that side. If
- * it is not, *until = when its first time of peace is over. */
+/* True if the unit is out of reach from the other side of the nearest common ancestor; *side = that
+ * side. If not, *until = when its protection after the start is over. */
 static bool shielded(const struct cycle *c, const struct claim *k, const struct unit *u,
 		     uint32_t *x, uint32_t *side, int64_t *until)
 {
@@ -321,7 +321,7 @@ bool rules_shielded(const struct cycle *c, const struct claim *k, uint32_t unit)
 	return until > c->s->config.now_us;
 }
 
-/* Do x and y leave one another alone for a while, as they reclaimed the same devices from each other? */
+/* True if reclaim between x and y is suspended for a while after repeated reversals. */
 static bool rests(struct cycle *c, struct claim *k, uint32_t x, uint32_t y, bool owed)
 {
 	const int64_t until = oscillation_rests(c, x, y, owed);
@@ -333,7 +333,8 @@ static bool rests(struct cycle *c, struct claim *k, uint32_t x, uint32_t y, bool
 	return true;
 }
 
-/* May it go without its queue falling below what was to be left to it when others went? */
+/* True if the unit may be preempted without its queue falling below the lines that earlier victims
+ * require it to keep. */
 static bool leaves_enough(struct cycle *c, const struct claim *k, uint32_t unit)
 {
 	for (uint32_t i = 0; i < k->n_victims; i++) {
@@ -349,8 +350,8 @@ static bool leaves_enough(struct cycle *c, const struct claim *k, uint32_t unit)
 	return true;
 }
 
-/* Would the victims hold so much beyond the request that it must not be left over? By the fair
- * share, or from borrowers, a claim never takes more than twice what it asks for. */
+/* True if the victims would hold too much beyond the request. By reclaim-share and reclaim-borrowed
+ * a claim never preempts more than twice the request. */
 static bool leaves_over(const struct cycle *c, struct claim *k, int64_t gone_milli, bool owed)
 {
 	const int64_t most = c->s->config.claim_spare_milli;
@@ -373,7 +374,7 @@ bool rules_leaves_over(const struct cycle *c, struct claim *k)
 	return leaves_over(c, k, search_gone_milli(c, k), true);
 }
 
-/* The same of cpu or memory, where the claimant lacks that: what the victims and the unit hold;
+/* The same for cpu or memory, where the preemptor lacks that: what the victims and the unit hold;
  * SNAP_NONE = the victims alone. */
 static bool leaves_amounts_over(const struct cycle *c, const struct claim *k, uint32_t unit)
 {
@@ -424,7 +425,8 @@ enum claim_rule rules_legal(struct cycle *c, struct claim *k, uint32_t unit, str
 {
 	enum claim_rule rule;
 
-	/* By itself it holds too much for the search at hand: no need to look at rules. */
+	/* By itself it exceeds the excess that the current search allows: no need to check
+	 * rules. */
 	if (k->spare_max != GPUQ_UNLIMITED &&
 	    leaves_over(c, k, c->units->units[unit].gpus_milli, true)) {
 		*v = (struct victim){ .unit = unit, .instead = { SNAP_NONE, SNAP_NONE } };
@@ -439,8 +441,8 @@ enum claim_rule rules_legal(struct cycle *c, struct claim *k, uint32_t unit, str
 
 /* ---- the plan as a whole ---- */
 
-/* The least that another pending job asks for of the flavor. What a victim could start on again
- * does not count: then it need not have been one. */
+/* Return the least that another pending job requests of the flavor. Capacity that only a victim
+ * could use does not count: then it need not have been one. */
 static int64_t least_wanted(struct cycle *c, const struct claim *k)
 {
 	const struct snap_lines *lines = &c->s->lines;
@@ -451,7 +453,7 @@ static int64_t least_wanted(struct cycle *c, const struct claim *k)
 		const struct snap_request *r = &c->s->requests[c->s->jobs[job].request];
 
 		c->steps++;
-		/* The claimant is served, and so is what this cycle has started. */
+		/* The preemptor is served, and so are the jobs that this cycle has started. */
 		if (c->class_of[i] == SNAP_NONE || r->gpus_milli >= least ||
 		    ((job == k->job || c->started[job] == c->s->jobs[job].n_waiting) &&
 		     lines->behind[job] == SNAP_NONE))
@@ -463,8 +465,8 @@ static int64_t least_wanted(struct cycle *c, const struct claim *k)
 	return least;
 }
 
-/* Does the queue, or one above it up to that on the victims' side, hold less than its quota, as
- * far as the quotas above it go? */
+/* True if the queue, or one above it up to that on the victims' side, holds less than its quota, as
+ * far as the quotas above it allow. */
 static bool below_quota(const struct cycle *c, uint32_t queue, uint32_t side, uint32_t flavor)
 {
 	for (uint32_t q = queue;; q = c->s->queues[q].parent) {
@@ -484,8 +486,8 @@ static bool below_quota(const struct cycle *c, uint32_t queue, uint32_t side, ui
 	}
 }
 
-/* Would a queue that lost something be below its quota, while devices are idle that nothing
- * pending is small enough for? */
+/* True if a queue that lost something would be below its quota, while devices are idle that no
+ * pending job is small enough for. */
 static bool wastes(struct cycle *c, const struct claim *k)
 {
 	const int64_t idle = k->flavor == SNAP_NONE
@@ -509,13 +511,13 @@ static bool whole_valid(struct cycle *c, struct claim *k)
 		const struct victim *v = &k->victims[i];
 		uint32_t x, y;
 
-		/* Once all are gone that it displaces, it must stand where it was thought to. */
+		/* Once all its victims are gone, its entitlement must be as it was assumed. */
 		if (v->rule == RULE_OWN && !own_stands(c, k, v->stood, true))
 			return false;
 		if (v->rule == RULE_OWN)
 			continue;
 		owed &= v->rule == RULE_QUOTA;
-		/* What let it be taken by standing outside is spared for that. */
+		/* The unit outside that justified this victim must stay. */
 		for (int line = 0; line < N_LINES; line++)
 			if (v->instead[line] != SNAP_NONE && c->units->units[v->instead[line]].gone)
 				return false;
@@ -527,7 +529,8 @@ static bool whole_valid(struct cycle *c, struct claim *k)
 			continue;
 		by_share |= v->rule == RULE_SHARE;
 		by_quota |= v->rule == RULE_QUOTA;
-		/* Who ends above his share takes from nobody who then has less of his. */
+		/* A side that ends above its share must not reclaim from one that then holds a
+		 * smaller part of its own. */
 		rules_below_common(c, k->leaf, c->units->units[v->unit].queue, &x, &y);
 		if (larger_share(c, k, x, y, SNAP_NONE))
 			return false;
@@ -541,7 +544,7 @@ static bool whole_valid(struct cycle *c, struct claim *k)
 			 : holdings_admits(c, k->job, k->flavor, &why);
 }
 
-/* Jobs of its own that were to leave as well may have been what let it claim its quota. */
+/* Victims of its own queue may have been what let it reclaim for its quota. */
 static bool inside_quota(const struct cycle *c, const struct claim *k, const struct victim *v)
 {
 	uint32_t x, y;
@@ -550,7 +553,8 @@ static bool inside_quota(const struct cycle *c, const struct claim *k, const str
 	return stays_inside(c, k, x, true);
 }
 
-/* One after the other; who may not go yet may when others have. *n = who is left. */
+/* Take one after the other; a unit that is refused now may be allowed after others. *n = those
+ * left. */
 static void take_each(struct cycle *c, struct claim *k, uint32_t *units, uint32_t *n)
 {
 	uint32_t before = *n + 1;
@@ -565,7 +569,7 @@ static void take_each(struct cycle *c, struct claim *k, uint32_t *units, uint32_
 	}
 }
 
-/* All of the set again, in the order given or in the opposite one. */
+/* Take all of the set again, in the given order or in the opposite one. */
 static bool take_again(struct cycle *c, struct claim *k, uint32_t n)
 {
 	uint32_t *units = cycle_scratch(c, (size_t)n * 2, sizeof(*units));
@@ -573,7 +577,7 @@ static bool take_again(struct cycle *c, struct claim *k, uint32_t n)
 
 	if (!units)
 		return false;
-	/* Who goes as well lets nobody be taken by staying. */
+	/* A unit that is preempted by the same plan justifies no other victim by staying. */
 	k->plan = ++c->units->n_claims;
 	for (uint32_t i = 0; i < n; i++) {
 		units[i] = units[2 * n - 1 - i] = k->victims[i].unit;
@@ -603,12 +607,12 @@ bool rules_valid(struct cycle *c, struct claim *k)
 	k->tangled = false;
 	if (take_again(c, k, n))
 		return whole_valid(c, k);
-	k->tangled = true; /* nor may it be taken for allowed later */
+	k->tangled = true; /* nor may it be assumed to be allowed later */
 	return false;
 }
 
-/* Is there anybody of its own queue whom it may displace at all? Those of the lowest
- * priority stand first. */
+/* True if there is any unit of its own queue that it may preempt at all. Those of the lowest
+ * priority come first. */
 static bool own_possible(const struct cycle *c, const struct claim *k)
 {
 	const struct units *all = c->units;
@@ -649,7 +653,7 @@ bool rules_exceeds_share(const struct cycle *c, uint32_t job, uint32_t flavor,
 	return true;
 }
 
-/* Does any queue beside the claimant's, or beside one above it, hold more than its quota? By
+/* True if any queue beside the preemptor's, or beside one above it, holds more than its quota. By
  * every rule only those lose something. */
 static bool somebody_borrows(const struct cycle *c, const struct claim *k)
 {
@@ -664,7 +668,7 @@ static bool somebody_borrows(const struct cycle *c, const struct claim *k)
 	return false;
 }
 
-/* Is there a queue above the claimant that stays inside its quota with it? Only there is it owed
+/* True if a queue above the preemptor stays within its quota with it. Only there is it entitled to
  * anything. */
 static bool owed_anything(const struct cycle *c, const struct claim *k)
 {
@@ -678,7 +682,7 @@ bool rules_on_others_possible(const struct cycle *c, const struct claim *k)
 {
 	const struct snap_queue *q = &c->s->queues[k->leaf];
 
-	/* Jobs of its own that leave may change that. */
+	/* Preempted jobs of its own queue may change that. */
 	if (k->owed_alone && !k->own && !owed_anything(c, k))
 		return false;
 	if (c->units && c->units->lacks && stays_inside_share(c, k, k->leaf) &&

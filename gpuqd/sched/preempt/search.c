@@ -11,16 +11,16 @@
 #include "gpuqd/util/amount.h"
 #include "gpuqd/util/sort.h"
 
-/* The search for victims. Two ways: one after the other from the queue that is most over
- * its share, until the claimant fits; or node by node (search_node.c). What was found is
- * then made smaller (minimise.c). */
+/* The search for victims. Two ways: one after the other from the queue that is furthest over its
+ * share, until the preemptor fits; or node by node (search_node.c). The result is then reduced
+ * (minimise.c). */
 
-#define UNITS_MAX 64 /* units taken one by one, beyond two for each device asked for */
-#define ASIDE_MAX 64 /* units of a queue that are asked in vain, one after the other */
+#define UNITS_MAX 64 /* units taken one by one, beyond two for each device requested */
+#define ASIDE_MAX 64 /* units of a queue that are refused, one after the other */
 
 /* ---- one after the other ---- */
 
-/* How much of its share a queue holds: is x to lose something before y? */
+/* Compare the parts of their shares that queues hold: < 0: x loses before y. */
 static int cmp_loser(const struct cycle *c, const struct claim *k, uint32_t x, uint32_t y)
 {
 	const uint32_t res = entitlement_measure(c, k);
@@ -38,8 +38,8 @@ static int cmp_loser(const struct cycle *c, const struct claim *k, uint32_t x, u
 	return (a < b) - (a > b);
 }
 
-/* The leaf that loses next, going down from the root; of two leaves, the queues below
- * their nearest common ancestor are compared. 0: they stand equal. */
+/* Compare two leaves: the one that loses next, going down from the root; the queues below their
+ * nearest common ancestor are compared. 0: they are equal. */
 static int cmp_leaves(const struct cycle *c, const struct claim *k, uint32_t a, uint32_t b)
 {
 	uint32_t x, y;
@@ -48,8 +48,8 @@ static int cmp_leaves(const struct cycle *c, const struct claim *k, uint32_t a, 
 	return cmp_loser(c, k, x, y);
 }
 
-/* Of units of two leaves that stand equal: is y to be taken before x? What is to be evicted last
- * goes after the other, else that of the younger queue goes first. */
+/* For units of two leaves that are equal: true if y is to be preempted before x. One to be
+ * preempted last comes after the other, else that of the younger queue comes first. */
 static bool goes_first(const struct cycle *c, uint32_t y, uint32_t x)
 {
 	const struct unit *a = &c->units->units[x], *b = &c->units->units[y];
@@ -61,7 +61,7 @@ static bool goes_first(const struct cycle *c, uint32_t y, uint32_t x)
 	return side_b > side_a;
 }
 
-/* The first of the leaf's units that may go; SNAP_NONE. */
+/* Return the first of the leaf's units that may be preempted; SNAP_NONE. */
 static uint32_t first_legal(struct cycle *c, struct claim *k, uint32_t leaf)
 {
 	const struct units *all = c->units;
@@ -119,7 +119,7 @@ static bool one_by_one(struct cycle *c, struct claim *k)
 
 		if (k->n_victims > 0 && have >= need && search_fits(c, k))
 			return true;
-		/* Much more than it asks for did not help: it does not lie there. */
+		/* Much more than the request did not help: it is fragmented. */
 		if (k->n_victims > most) {
 			k->bound = PLAN_BOUND_VICTIMS;
 			k->bound_most = most;
@@ -128,7 +128,7 @@ static bool one_by_one(struct cycle *c, struct claim *k)
 		unit = next_victim(c, k);
 		if (unit == SNAP_NONE)
 			return false;
-		/* Aside until another has been taken: its surplus may not go, say. */
+		/* Set aside until another has been taken: its surplus may be refused, say. */
 		if (!search_take(c, k, unit)) {
 			c->units->units[unit].refused = k->turn;
 			continue;
@@ -160,8 +160,8 @@ static bool all_outside(const struct claim *k, uint32_t from)
 	return true;
 }
 
-/* The leaf of the first gang to leave, from victim *at on, and the highest priority of its
- * gangs that do; false: there is none. */
+/* Find the leaf of the first gang preempted, from victim *at on, and the highest priority of its
+ * preempted gangs; false: there is none. */
 static bool next_broken(const struct cycle *c, const struct victim *set, uint32_t n, uint32_t *at,
 			uint32_t *leaf, int64_t *priority)
 {
@@ -202,8 +202,8 @@ static bool has_surplus(const struct cycle *c, uint32_t leaf, int64_t priority)
 	return false;
 }
 
-/* One after the other; only those that stand outside; node by node, the small ones first or
- * the large ones. */
+/* Find surplus: one after the other; only units outside; node by node, the small ones first or the
+ * large ones. */
 static bool find_surplus(struct cycle *c, struct claim *k, uint32_t from)
 {
 	static const struct {
@@ -228,7 +228,7 @@ static bool find_surplus(struct cycle *c, struct claim *k, uint32_t from)
 	return found;
 }
 
-/* No gang is broken where surplus of no higher priority in the same queue would do. */
+/* Spare gangs where surplus of no higher priority in the same queue would do. */
 static void spare_gangs(struct cycle *c, struct claim *k, uint32_t from)
 {
 	const uint32_t n = k->n_victims;
@@ -254,7 +254,7 @@ static void spare_gangs(struct cycle *c, struct claim *k, uint32_t from)
 	if (found || !saved)
 		return;
 	search_restore(c, k, saved, n);
-	search_fits(c, k); /* places as they are now */
+	search_fits(c, k); /* the places as they are now */
 }
 
 bool search_victims(struct cycle *c, struct claim *k)
@@ -263,11 +263,11 @@ bool search_victims(struct cycle *c, struct claim *k)
 	const uint32_t before = k->n_victims;
 	bool found, astray;
 
-	/* Pods of one device at most find room wherever that much is free. */
+	/* Pods of at most one device find room wherever that much is free. */
 	if (!gangs_index(c) || (k->movers && !wants_node(r)))
 		return false;
 	k->n_packs = 0;
-	/* Where others may be moved as well, no single node could be cleared. */
+	/* Where others may be relocated as well, no single node could be cleared. */
 	found = wants_node(r) && !k->movers && search_clear_nodes(c, k);
 	if (!found) {
 		search_drop_to(c, k, before);
@@ -276,8 +276,8 @@ bool search_victims(struct cycle *c, struct claim *k)
 	}
 	astray = k->others && !all_outside(k, before);
 	found = found && minimise_improve(c, k);
-	/* What stands inside may have gone first, and left its queue too little for more:
-	 * once more without. */
+	/* Units inside a line may have been taken first, and left their queue too little for more:
+	 * try once more without them. */
 	if (!found && astray) {
 		search_drop_to(c, k, k->n_victims < before ? k->n_victims : before);
 		k->n_packs = 0;

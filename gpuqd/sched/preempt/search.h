@@ -9,10 +9,10 @@
 
 #include "gpuqd/sched/preempt/preempt.h"
 
-#define PACKS_MAX 256 /* tries to place the gang, for one claim */
-#define MOVES_MAX 64 /* of them with others moved */
+#define PACKS_MAX 256 /* attempts to place the gang, for one claim */
+#define MOVES_MAX 64 /* of them with others relocated */
 
-/* Find victims with whom gone the job fits; all legal, none needless. */
+/* Find victims without which the job fits; all legal, none unnecessary. */
 bool search_victims(struct cycle *c, struct claim *k);
 
 #endif

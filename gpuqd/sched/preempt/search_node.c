@@ -13,13 +13,13 @@
 #include "gpuqd/sched/preempt/search_set.h"
 #include "libgpuq/limits.h"
 
-/* Where a claimant's pods need several devices of one node: node by node, always that whose
- * clearing costs least. */
+/* Victims where a preemptor's pods need several devices of one node: node by node, always the one
+ * that costs least to clear. */
 
-/* A node, and what clearing it for one more pod costs. */
+/* A node, and the cost of clearing it for one more pod. */
 struct spot {
 	struct claim_cost cost;
-	uint32_t rank; /* of the last in the order of victims: the newest go first */
+	uint32_t rank; /* of the last in the order of victims: the newest are preempted first */
 	uint32_t node;
 };
 
@@ -43,7 +43,8 @@ static bool has_room(const struct cycle *c, const struct claim *k, uint32_t node
 	       (!exclusive || c->tenants[node] == 0);
 }
 
-/* Surplus of the node that could go: the smallest, or largest, that was not asked yet. */
+/* Return a surplus unit of the node that could be preempted: the smallest, or largest, that was not
+ * tried yet. */
 static uint32_t surplus_on(const struct cycle *c, const struct claim *k, uint32_t node)
 {
 	const struct units *all = c->units;
@@ -61,8 +62,9 @@ static uint32_t surplus_on(const struct cycle *c, const struct claim *k, uint32_
 	return best;
 }
 
-/* Where surplus is to go instead of a gang, what opens most places for least goes first; or
- * the largest, where small ones that open nothing would use up what their queue may lose. */
+/* Clear surplus where it is to be preempted instead of a gang: the unit that opens most places for
+ * least first; or the largest, where small ones that open nothing would use up what their queue may
+ * lose. */
 static void clear_surplus(struct cycle *c, struct claim *k, uint32_t node, const struct need *one)
 {
 	uint32_t unit;
@@ -75,8 +77,8 @@ static void clear_surplus(struct cycle *c, struct claim *k, uint32_t node, const
 	}
 }
 
-/* Take units off the node until one more pod has room; those that prove needless stay.
- * False: nothing has changed. */
+/* Take units off the node until one more pod has room; those that prove unnecessary stay. False:
+ * nothing has changed. */
 static bool clear_node(struct cycle *c, struct claim *k, uint32_t node, const struct need *one)
 {
 	const struct units *all = c->units;
@@ -134,7 +136,7 @@ static bool price(struct cycle *c, struct claim *k, uint32_t node, const struct 
 		return false;
 	spot->node = node;
 	cost_since(c, k, before, spot);
-	/* All victims so far leave more over than this search may. */
+	/* The victims so far may already exceed what this search allows to leave over. */
 	affordable = !rules_leaves_over(c, k);
 	search_drop_to(c, k, before);
 	return affordable;
@@ -169,8 +171,8 @@ static void sift_down(struct spot *heap, uint32_t n)
 	}
 }
 
-/* Clear places for all pods of one group, the cheapest first. Each is occupied, in
- * thought, so that the next does not count on it. */
+/* Clear places for all pods of one group, the cheapest first. Each is tentatively occupied, so that
+ * the next does not count on it. */
 static bool clear_group(struct cycle *c, struct claim *k, uint32_t group, const uint64_t *domain)
 {
 	const struct snap_job *j = &c->s->jobs[k->job];
@@ -199,7 +201,7 @@ static bool clear_group(struct cycle *c, struct claim *k, uint32_t group, const 
 		const struct spot top = heap[0];
 		struct spot now;
 
-		/* Others that were taken meanwhile may have made it dearer. */
+		/* Other victims taken meanwhile may have made it more expensive. */
 		if (!price(c, k, top.node, &one, &now)) {
 			heap[0] = heap[--n];
 		} else if (n > 1 && cheaper(&top, &now)) {
@@ -245,7 +247,7 @@ static bool clear_groups(struct cycle *c, struct claim *k, const uint64_t *domai
 
 #define DOMAINS_MAX 16
 
-/* Inside one domain of the level that the job requires: the one that costs least. */
+/* Clear nodes inside one domain of the level that the job requires: the one that costs least. */
 static bool clear_domains(struct cycle *c, struct claim *k, const char *name)
 {
 	const struct level *l = topology_level(c, name);

@@ -8,9 +8,9 @@
 
 #include "gpuqd/sched/preempt/preempt.h"
 
-/* Clear nodes for all pods of the gang, what costs least first. */
+/* Clear nodes for all pods of the gang, the cheapest first. */
 bool search_clear_nodes(struct cycle *c, struct claim *k);
-/* The level of which its pods need one domain; NULL = none. */
+/* Return the level that requires its pods in one domain; NULL = none. */
 const char *search_required_level(const struct snap_request *r);
 
 #endif

@@ -14,7 +14,7 @@
 #include "gpuqd/util/amount.h"
 #include "gpuqd/util/sort.h"
 
-/* The set of victims: who is taken into it, in thought, and who goes with him. */
+/* The set of victims: units that are tentatively removed, and those removed with them. */
 
 static bool push_victim(struct cycle *c, struct claim *k, const struct victim *v)
 {
@@ -74,7 +74,7 @@ int64_t search_gone_milli(const struct cycle *c, const struct claim *k)
 	return sum;
 }
 
-/* Exactly these again. */
+/* Restore exactly these. */
 void search_restore(struct cycle *c, struct claim *k, const struct victim *saved, uint32_t n)
 {
 	search_drop_all(c, k);
@@ -82,7 +82,7 @@ void search_restore(struct cycle *c, struct claim *k, const struct victim *saved
 		push_victim(c, k, &saved[i]);
 }
 
-/* The gang cannot be what lets its own surplus be taken: it goes as well. */
+/* The gang cannot justify the preemption of its own surplus: it is taken as well. */
 static bool take_surplus(struct cycle *c, struct claim *k, uint32_t gang)
 {
 	struct units *all = c->units;
@@ -119,8 +119,7 @@ static bool take_gang(struct cycle *c, struct claim *k, uint32_t gang)
 	return taken;
 }
 
-/* What stands outside and let others be taken for that can go as well when they had
- * another right. */
+/* Take a unit outside that justified other victims: possible when those had another right. */
 static bool take_justifier(struct cycle *c, struct claim *k, uint32_t unit)
 {
 	const uint32_t n = k->n_victims, plan = k->plan;
@@ -153,7 +152,7 @@ bool search_take(struct cycle *c, struct claim *k, uint32_t unit)
 		return false;
 	if (u->justifies[LINE_QUOTA] == k->number || u->justifies[LINE_SHARE] == k->number)
 		return take_justifier(c, k, unit);
-	/* A gang goes with all that goes beyond it, each by its own right. */
+	/* A gang is taken with all its surplus, each unit by its own right. */
 	if (!u->surplus && u->surplus_left > 0)
 		return take_gang(c, k, unit);
 	return push_victim(c, k, &v);

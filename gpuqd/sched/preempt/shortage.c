@@ -3,9 +3,9 @@
 #include "gpuqd/sched/place/feasibility.h"
 #include "gpuqd/sched/place/nodes.h"
 
-/* Cpu and memory mostly have no quota: then queues are due their fair share of them, as of
- * devices without a quota. That counts for a job that lacks cpu or memory and not devices; to a
- * job that lacks devices it is all the same how much cpu other queues hold. */
+/* Cpu and memory mostly have no quota: then queues are entitled to their fair share of them, as of
+ * devices without a quota. That matters to a job that lacks cpu or memory and not devices; to a job
+ * that lacks devices it does not matter how much cpu other queues hold. */
 
 static bool over_share(const struct cycle *c, const struct claim *k, uint32_t queue)
 {
@@ -19,7 +19,7 @@ static bool over_share(const struct cycle *c, const struct claim *k, uint32_t qu
 	return false;
 }
 
-/* Without looking at nodes: it may be anything but devices that the claimant lacks. */
+/* True if the preemptor may lack something other than devices; without looking at nodes. */
 static bool has_devices(const struct cycle *c, const struct claim *k)
 {
 	return k->flavor == SNAP_NONE ||
@@ -42,7 +42,7 @@ bool shortage_possible(const struct cycle *c, const struct claim *k)
 	return false;
 }
 
-/* Is there room for all pods of the group, as far as devices and these amounts go? */
+/* True if there is room for all pods of the group, as far as devices and these amounts go. */
 static bool has_rooms(struct cycle *c, const struct claim *k, uint32_t group, uint8_t amounts)
 {
 	const uint32_t request = c->s->jobs[k->job].request;

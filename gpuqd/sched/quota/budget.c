@@ -6,14 +6,14 @@
 
 #include "gpuqd/util/fixed.h"
 
-/* GPU-minutes that queues may use. A hard budget is never passed: what runs holds all
- * that it may still use, and nothing starts that could use more than is left. A soft one
- * only lowers the standing of its queue once it is used up (snapshot_usage.c, order.c). */
+/* GPU-minutes that queues may use. A hard budget is never exceeded: every running job holds all
+ * that it may still use, and no job starts that could use more than is left. A soft budget, once
+ * exhausted, only puts its queue behind the others (snapshot_usage.c, order.c). */
 
 #define OUT_OF_BUDGET (INT64_C(1) << 60) /* more than ranks differ by */
 
 struct budgets {
-	int64_t *held_ms; /* by queue: what running jobs may still use */
+	int64_t *held_ms; /* by queue: what its running jobs may still use */
 	int64_t *rate_milli; /* by queue: devices that are being charged */
 };
 
@@ -34,14 +34,14 @@ static int64_t times(int64_t milli, int64_t rate_milli)
 	return rate_milli == SNAP_MILLI ? milli : amount_times(milli, rate_milli) / SNAP_MILLI;
 }
 
-/* Thousandths of devices, as they are charged. */
+/* Return the thousandths of devices that the job is charged for. */
 static int64_t charged(const struct cycle *c, uint32_t job, uint32_t flavor, int64_t milli)
 {
 	milli = times(milli, c->s->jobs[job].charge_milli);
 	return times(milli, flavor == SNAP_NONE ? SNAP_MILLI : c->s->flavors[flavor].rate_milli);
 }
 
-/* GPU-milliseconds that so much may use in dt, rounded up. */
+/* Return the GPU-milliseconds that milli uses in dt_us, rounded up. */
 static int64_t cost(int64_t milli, int64_t dt_us)
 {
 	const fixed_u128 x = (fixed_u128)(uint64_t)milli * (uint64_t)(dt_us > 0 ? dt_us : 0);
@@ -64,7 +64,7 @@ static void hold(struct cycle *c, uint32_t job, int64_t milli, int64_t dt_us)
 	}
 }
 
-/* How long it may still run. */
+/* Return how long the job may still run. */
 static int64_t time_left(const struct cycle *c, const struct snap_job *j)
 {
 	int64_t left = j->walltime_us;
@@ -93,7 +93,8 @@ static void wake_at(struct cycle *c, int64_t us)
 		c->wake_us = us;
 }
 
-/* A new period gives back what was used; a soft budget runs out while jobs run. */
+/* Note when another plan may come out: a new period returns what was used, and a soft budget runs
+ * out while jobs run. */
 static void note_wake(struct cycle *c, uint32_t queue)
 {
 	const struct snap_queue *q = &c->s->queues[queue];
@@ -150,7 +151,7 @@ void budget_grow(struct cycle *c, uint32_t job, uint32_t flavor, int64_t gpus_mi
 		hold(c, job, charged(c, job, flavor, gpus_milli), time_left(c, &c->s->jobs[job]));
 }
 
-/* GPU-milliseconds, of what its budgets have left. */
+/* True if the budgets of the job's queues have need GPU-milliseconds left. */
 static bool affords(struct cycle *c, uint32_t job, int64_t need, struct plan_reason *why)
 {
 	if (c->budgets && need > 0 && !caps_afford(c, job, need, why))

@@ -9,18 +9,19 @@
 
 #include "gpuqd/sched/quota/cycle.h"
 
-/* GPU-minutes of queues */
+/* Prepare the budgets: GPU-minutes of queues. */
 void budget_init(struct cycle *c);
-/* May it start, for as long as it may run, inside the hard budgets above it? */
+/* True if the hard budgets above the job allow it to start and run to its time limit. */
 bool budget_admits(struct cycle *c, uint32_t job, uint32_t flavor, struct plan_reason *why);
 void budget_start(struct cycle *c, uint32_t job, uint32_t flavor);
-/* The same for devices that a running job gets beside its own. */
+/* The same for devices that a running job gets in addition to its own. */
 bool budget_admits_more(struct cycle *c, uint32_t job, uint32_t flavor, int64_t gpus_milli,
 			struct plan_reason *why);
 void budget_grow(struct cycle *c, uint32_t job, uint32_t flavor, int64_t gpus_milli);
-/* Its rank for what is left over: out of budget it comes after all who are not. */
+/* Return the queue's rank for idle capacity: out of budget it comes after all queues that have
+ * budget left. */
 int64_t budget_rank(const struct snapshot *s, uint32_t queue);
-/* Do longer jobs alone fail for this reason? */
+/* True if a budget refused the job: one with a shorter time limit may still start. */
 bool budget_refused(const struct plan_reason *why);
 
 #endif

@@ -4,7 +4,7 @@
 #include "gpuqd/snapshot/cost.h"
 #include "gpuqd/sched/quota/cycle.h"
 
-/* Caps: what several jobs together may not pass, whatever their queues say. */
+/* Caps: limits on what several jobs hold together, in addition to the limits of their queues. */
 
 struct cap_use {
 	int64_t running, gpus_milli, held_ms; /* held: what running jobs may still use */

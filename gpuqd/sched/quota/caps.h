@@ -9,14 +9,14 @@
 
 #include "gpuqd/sched/quota/cycle.h"
 
-/* What jobs of a qos, a user, a group may not pass together. `starts`: it is one job
- * more, else it grows. */
+/* Limits on what the jobs of a QOS, a user or a group hold together. `starts`: one more job starts,
+ * else a running one grows. */
 void caps_init(struct cycle *c);
 void caps_count(struct cycle *c, uint32_t job, int64_t gpus_milli, bool starts);
 void caps_hold(struct cycle *c, uint32_t job, int64_t gpu_ms);
 bool caps_admit(struct cycle *c, uint32_t job, int64_t gpus_milli, bool starts,
 		struct plan_reason *why);
-/* The throttle of the job's array lets no more of its elements run. */
+/* True if the throttle of the job's array allows no more running elements. */
 bool caps_array_full(struct cycle *c, uint32_t job, struct plan_reason *why);
 bool caps_afford(struct cycle *c, uint32_t job, int64_t gpu_ms, struct plan_reason *why);
 

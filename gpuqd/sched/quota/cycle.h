@@ -1,13 +1,12 @@
 /* cycle.h - the working state of one scheduling cycle
  *
- * Owns     what is free on nodes as decisions are taken, what queues hold, whose turn
- *          it is, and the plan as it grows. Everything lives in the cycle's arena.
+ * Owns     what is free on nodes as decisions are taken, what queues hold, the queue order, and the
+ *          plan as it grows. Everything lives in the cycle's arena.
  * Touches  memory only.
  * Used by  sched.c, which reads as the policy; each part below has a file of its own.
  *
- * The snapshot is never changed. Memory running out sticks in `failed`, and the cycle
- * as a whole then fails; functions here may return anything after that.
- */
+ * The snapshot is never changed. When memory runs out, `failed` is set and stays set, and the cycle
+ * as a whole fails; functions here may return anything after that. */
 #ifndef GPUQD_SCHED_QUOTA_CYCLE_H
 #define GPUQD_SCHED_QUOTA_CYCLE_H
 
@@ -16,94 +15,95 @@
 #include "gpuqd/sched/quota/plan.h"
 #include "gpuqd/snapshot/snapshot.h"
 
-/* How nodes are chosen. All but the first are there to be compared with. */
+/* How nodes are chosen. All but the first exist for comparison. */
 enum pack_policy { PACK_DEFAULT, PACK_BESTFIT, PACK_FGD };
 
 /* Nodes with the same number of free whole devices. */
 struct bucket {
-	uint64_t *set; /* NULL until a node comes in */
+	uint64_t *set; /* NULL until it gets its first node */
 	uint32_t n;
-	uint32_t from; /* no word of the set before this one has any */
+	uint32_t from; /* all words of the set before this one are 0 */
 };
 
-/* Where pods under some constraints may stand, whatever is free there: made when first
- * asked. */
+/* The nodes where pods under some constraints may run, whatever is free there; made on first
+ * use. */
 struct group_fit {
-	uint64_t *nodes; /* NULL = not asked yet */
+	uint64_t *nodes; /* NULL = not made yet */
 	uint32_t n_nodes;
 	uint64_t **tiers; /* the same nodes by preference, best first; NULL = all alike */
 	uint32_t n_tiers;
 };
 
-/* What one pod takes from a node (or several of them; parts and part_memory stay those of
- * one then). Of whole, parts and migs at most one is not 0. */
+/* The resources that one pod takes from a node (or several pods; parts and part_memory are then
+ * still those of one). At most one of whole, parts and migs is not 0. */
 struct need {
 	uint32_t whole; /* devices */
-	uint32_t parts; /* devices of which it takes a part each */
+	uint32_t parts; /* devices of which it takes a part */
 	int32_t part; /* thousandths of each of those, 1..999; 0 = as part_memory says */
 	int64_t part_memory; /* bytes of each of those; 0 = in proportion to part */
 	uint32_t migs, profile; /* instances of a profile */
 	int64_t cpu, memory, pods;
 };
 
-/* The devices that a pod's parts would go to. */
+/* The devices that a pod's parts would be taken from. */
 struct parts {
 	int32_t part; /* thousandths of each */
 	int32_t from; /* free on the last of them */
-	int32_t left; /* left free on all of them */
-	uint32_t opened; /* of them were not in use */
+	int32_t left; /* left free on all of them together */
+	uint32_t opened; /* devices of these that were not in use */
 };
 
-/* A pod that has been given a place; undone or turned into a plan_pod. */
+/* A pod with a place; it is undone or becomes a plan_pod. */
 struct place {
 	uint32_t group, index, node;
 	uint32_t device_first, n_devices; /* into cycle.place_devices */
 	int32_t milli;
 };
 
-/* Jobs of which one failing means that all fail, in this cycle. */
+/* Jobs of which none can start in this cycle once one of them has failed. */
 struct job_class {
 	bool blocked;
-	int64_t from_walltime_us; /* blocked are only those that run as long; 0 = all */
-	int64_t from_least_us; /* ...and cannot do with less than this */
+	int64_t from_walltime_us; /* only jobs that run at least as long are blocked; 0 = all */
+	int64_t from_least_us; /* ...and whose least time limit is at least this */
 	struct plan_why why;
 	uint32_t flavor_at; /* the first of its flavors that was not found full */
 };
 
-/* What is free where pods under some constraints may stand, on one flavor (feasibility.c). */
+/* The free capacity where pods under some constraints may run, on one flavor (feasibility.c). */
 struct glance {
-	uint32_t generation; /* actions + 1 when it was taken; 0 = never */
-	int64_t devices, largest; /* free whole devices: in sum, on one node */
-	/* By number of devices, 0..max_whole: the most of one node with at least as many free. */
+	uint32_t generation; /* actions + 1 when it was counted; 0 = never */
+	int64_t devices, largest; /* free whole devices: in total, on one node */
+	/* By number of devices, 0..max_whole: the most that a node with at least as many free
+	 * has. */
 	int64_t *cpu, *memory;
 };
 
-/* Whether a request could be met if nothing ran (reasons.c); made when first asked. */
+/* Whether a request could be met if nothing ran (reasons.c); made on first use. */
 struct request_verdict {
 	bool known, never;
 	struct plan_reason why;
 };
 
-/* Order of service of one queue, and the next of a run in it (order.c). */
+/* Order of service of one queue, and the next job of a run in it (order.c). */
 struct turn;
 struct waiter;
 
 struct cycle {
-	struct reversals *reversals; /* oscillation.c; NULL = nobody asked yet */
+	struct reversals *reversals; /* oscillation.c; NULL until first used */
 	const struct snapshot *s;
 	struct gpuq_arena *mem;
 	struct gpuq_arena scratch; /* until the next job is tried */
 	bool failed;
 	uint64_t steps;
 
-	/* nodes.c: what is free */
+	/* nodes.c: free capacity */
 	uint32_t n_words;
 	int64_t *cpu, *memory, *pods; /* free; GPUQ_UNLIMITED = not counted */
 	uint16_t *whole; /* free whole devices */
-	uint16_t *withheld; /* free whole devices kept for planned starts, not in whole */
-	uint16_t *tenants; /* pods of ours */
+	uint16_t *withheld; /* free whole devices kept for start reservations, not in whole */
+	uint16_t *tenants; /* pods of gpuq */
 	int16_t *device_free; /* by snapshot.devices */
-	int64_t *device_memory; /* free bytes, by snapshot.devices; nothing where not known */
+	int64_t *device_memory; /* free bytes, by snapshot.devices; undefined where not known */
 	int32_t *mig_free; /* as snapshot.mig_free */
 	struct bucket *buckets; /* by free whole devices, 0..max_whole; usable nodes */
 	uint32_t max_whole;
@@ -114,25 +114,25 @@ struct cycle {
 	uint64_t *migs; /* has instances of some profile */
 	uint64_t *vacant; /* has no tenants */
 	uint64_t **flavors; /* nodes of each flavor */
-	struct links *links; /* by snapshot.joints; no devices = table not made yet */
+	struct links *links; /* by snapshot.joints; without devices = table not made yet */
 	int64_t cpu_per_device, mib_per_device; /* of the cluster, per 1024 devices */
 
-	/* By flavor: thousandths of devices free once all has left that leaves, and after how
-	 * many actions they were counted (plus one; 0 = never). */
+	/* By flavor: thousandths of devices free once everything that is ending has ended, and
+	 * after how many actions they were counted (plus one; 0 = never). */
 	int64_t *free_milli;
 	uint32_t *free_counted;
-	struct later *later; /* nominated.c; NULL until something leaves or is promised */
-	uint64_t *promised; /* jobs whose promises hold */
-	bool in_later; /* nodes stand as when all that leaves has left */
+	struct later *later; /* nominated.c; NULL until something is ending or nominated */
+	uint64_t *promised; /* jobs whose nominated placements hold */
+	bool in_later; /* nodes are in the state after everything that is ending has ended */
 
-	/* feasibility.c: where groups may stand */
+	/* feasibility.c: where groups may run */
 	struct group_fit *fits; /* by snap_request.where */
-	uint64_t *skip; /* scratch: nodes that the job at hand excludes */
-	const uint64_t *barred; /* more of them; NULL = none (calendar) */
+	uint64_t *skip; /* scratch: nodes that the current job excludes */
+	const uint64_t *barred; /* further such nodes; NULL = none (reservations) */
 	struct request_verdict *verdicts; /* by request */
 	struct glance *glances; /* by where, then flavor (n_flavors = none) */
 
-	/* pack.c: places of the job at hand */
+	/* pack.c: places of the current job */
 	struct place *places;
 	uint32_t n_places, room_places;
 	uint32_t *place_devices;
@@ -142,63 +142,63 @@ struct cycle {
 
 	/* score.c */
 	enum pack_policy policy;
-	bool unhurried; /* grade as many nodes as it takes */
+	bool unhurried; /* score as many nodes as it takes */
 	struct grading *grading; /* NULL until a single pod is placed */
-	int64_t part_cpu; /* scratch: cpu that comes with the part at hand */
-	bool spread; /* the job at hand prefers empty nodes */
-	uint32_t request, flavor; /* of the job at hand */
+	int64_t part_cpu; /* scratch: cpu that comes with the current part */
+	bool spread; /* the current job prefers empty nodes */
+	uint32_t request, flavor; /* of the current job */
 
 	/* topology.c */
-	struct level **levels; /* those asked for so far */
+	struct level **levels; /* those used so far */
 	uint32_t n_levels, room_levels;
-	struct tree **trees; /* as well */
+	struct tree **trees; /* likewise */
 	uint32_t n_trees, room_trees;
-	const uint64_t *domain; /* that the whole job at hand stands in; NULL = none yet */
-	const uint64_t *near; /* that it would rather stand in, inside domain; NULL = none */
-	uint32_t n_tries; /* domains tried for all roles of it together */
+	const uint64_t *domain; /* the domain that the whole job must be in; NULL = none yet */
+	const uint64_t *near; /* a preferred domain inside `domain`; NULL = none */
+	uint32_t n_tries; /* domains tried for all of its roles together */
 
-	uint32_t idle_future; /* actions + 1 when nothing that runs was seen to end; 0 = never */
-	bool any_starving; /* somebody has waited longer than starve_us */
-	struct future *future; /* timeline.c; NULL until somebody is blocked */
-	bool withholding; /* planned starts are being left what they count on */
-	bool planning; /* nodes stand for a later moment */
+	uint32_t idle_future; /* actions + 1 when no running work was seen to end; 0 = never */
+	bool any_starving; /* some job has been pending for longer than starve_us */
+	struct future *future; /* timeline.c; NULL until a job is blocked */
+	bool withholding; /* the capacity that start reservations count on is kept free */
+	bool planning; /* nodes are in the state of a later moment */
 	bool counting; /* ...and whole devices are counted there, not named */
 
 	/* holdings.c: queues, by [q * n_res + r] */
-	int64_t *held; /* what runs or leaves holds, or was promised */
-	int64_t *leaving; /* the part of it that has been told to leave */
-	int64_t *firm; /* the part of it that cannot be evicted */
-	int64_t *demand; /* running and waiting, capped by limits */
-	int64_t *idle; /* by resource: held by no queue; what others use is not known here */
+	int64_t *held; /* by jobs that run, are ending or have a nominated placement */
+	int64_t *leaving; /* the part of it that was signalled to end */
+	int64_t *firm; /* the part of it that is not preemptible */
+	int64_t *demand; /* of running and pending jobs, capped by limits */
+	int64_t *idle; /* by resource: held by no queue; use by others is not known here */
 	int64_t *fair;
-	int64_t *running; /* jobs, by queue: those that run or leave, or were promised a start */
-	int64_t *parting; /* those of them that leave */
-	int64_t *least_priority; /* by queue, of its own jobs that run and may be evicted */
+	int64_t *running; /* jobs, by queue: running, ending or with a nominated placement */
+	int64_t *parting; /* those of them that are ending */
+	int64_t *least_priority; /* by queue, of its own running preemptible jobs */
 	bool *stopped; /* by queue: it or an ancestor is */
 	bool *per_user; /* by queue: some limit on the path counts users */
 	bool lends_limited;
-	struct cap_use *cap_uses; /* caps.c: by cap; NULL = there are none */
+	struct cap_use *cap_uses; /* caps.c: by cap; NULL = there are no caps */
 	struct budgets *budgets; /* budget.c; NULL = no queue has one */
 	uint32_t *kid_first, *kid_next; /* children by age; kid_first[n_queues] = the root's */
-	const int64_t *more; /* by resource: what is asked for instead of the request; NULL */
+	const int64_t *more; /* by resource: requested instead of the job's request; NULL */
 	int64_t *license_free;
 	struct user_use *user_uses;
 	uint32_t n_user_uses, room_user_uses;
 	uint32_t *user_slots, n_user_slots;
 
 	/* jobs */
-	uint32_t *class_of; /* by run; SNAP_NONE when its jobs cannot start now anyway */
+	uint32_t *class_of; /* by run; SNAP_NONE when its jobs cannot start now for other reasons */
 	struct job_class *classes;
 	uint32_t n_classes;
 	uint32_t *started; /* by job: elements started in this cycle */
-	struct plan_why *why_of_run; /* what its gate says, else its class */
-	struct plan_why *why_of_job; /* what it alone is told */
-	uint32_t *array_running; /* by number: elements that run, leave or were started */
+	struct plan_why *why_of_run; /* why it is not eligible, else the reasons of its class */
+	struct plan_why *why_of_job; /* reasons of that job alone */
+	uint32_t *array_running; /* by number: elements that run, are ending or were started */
 
 	/* priority.c */
 	struct priority *priority;
-	struct units *units; /* gangs.c; NULL until somebody claims */
-	struct futile *futile; /* futile.c; NULL until somebody claims in vain */
+	struct units *units; /* gangs.c; NULL until a job searches victims */
+	struct futile *futile; /* futile.c; NULL until a search for victims fails */
 
 	/* order.c */
 	struct turn *turns; /* by queue, then the root's */
@@ -221,7 +221,7 @@ struct cycle {
 	bool cut_short;
 };
 
-/* The class of a job that waits; SNAP_NONE: it cannot start now anyway. */
+/* Return the class of a pending job; SNAP_NONE: it cannot start now for other reasons. */
 static inline uint32_t cycle_class(const struct cycle *c, uint32_t job)
 {
 	const uint32_t run = c->s->lines.run_of[job];
@@ -229,23 +229,23 @@ static inline uint32_t cycle_class(const struct cycle *c, uint32_t job)
 	return run == SNAP_NONE ? SNAP_NONE : c->class_of[run];
 }
 
-/* Room for n more items in an arena table (a larger copy where needed); NULL and
- * failed when there is no memory. */
+/* Return an arena table with room for n more items (a larger copy where needed); NULL, and `failed`
+ * is set, when there is no memory. */
 void *cycle_push(struct cycle *c, void *table, uint32_t *n_items, uint32_t *room, size_t size,
 		 uint32_t n);
 void *cycle_alloc(struct cycle *c, size_t count, size_t size);
-/* Zeroed memory that is gone when the next job is tried. */
+/* Allocate zeroed memory that is released when the next job is tried. */
 void *cycle_scratch(struct cycle *c, size_t count, size_t size);
 
 #define CYCLE_PUSH(c, table, n)                                                                    \
 	cycle_push(c, &(c)->table, &(c)->n_##table, &(c)->room_##table, sizeof(*(c)->table), n)
 
-/* Note that a bound ended what was done for a job; SNAP_NONE = for all that come after it. */
+/* Note that a bound cut short the work for a job; SNAP_NONE = for all jobs after it. */
 void cycle_bounded(struct cycle *c, uint32_t job, enum plan_bounded what, int64_t most);
 
-#define MS_PER_MINUTE INT64_C(60000) /* of what budgets count */
+#define MS_PER_MINUTE INT64_C(60000) /* budgets count in minutes */
 
-/* What a job has to stay behind: a planned start or a reservation, the other SNAP_NONE. */
+/* A start reservation or a reservation that a job must not delay; the other is SNAP_NONE. */
 struct future_bar {
 	uint32_t job, reservation;
 };

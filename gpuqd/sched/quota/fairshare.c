@@ -4,7 +4,7 @@
 
 #include "libgpuq/units.h"
 
-/* Portions stay below 2^44, so that portion x (2k - 1) fits 63 bits for the k's tried. */
+/* Portions stay below 2^44, so that portion x (2k - 1) fits 63 bits for the values of k tried. */
 #define PORTION_BITS 44
 #define STEP_MAX (INT64_C(1) << 17)
 
@@ -29,8 +29,8 @@ static int64_t gcd(int64_t x, int64_t y)
 	return x;
 }
 
-/* P of everybody in the band that wants more, as whole numbers of equal scale:
- * P = W + k (W - U) times the sum of weights and 10^9, as far as that fits. */
+/* Set P of every child in the band that wants more, as whole numbers of equal scale: P = W + k (W -
+ * U) times the sum of weights and 10^9, as far as that fits. */
 static void set_portions(struct share_child *c, uint32_t n, int64_t rank, int64_t k_milli)
 {
 	__int128 sum = 0, largest = 0;
@@ -75,8 +75,8 @@ static void set_portions(struct share_child *c, uint32_t n, int64_t rank, int64_
 			c[i].portion = c[i].portion >> shift ? c[i].portion >> shift : 1;
 }
 
-/* Who gets the next unit before whom: larger P / (2n + 1), then lower usage where that
- * counts; age decides by position. */
+/* True if x gets the next unit before y: larger P / (2n + 1), then lower usage where that counts;
+ * ties go by position, which is age. */
 static bool before(const struct share_child *x, const struct share_child *y, int64_t k_milli)
 {
 	__int128 a = (__int128)x->portion * (2 * y->units + 1);
@@ -107,7 +107,7 @@ static int64_t hand_out_singly(struct share_child *c, uint32_t n, int64_t rem, i
 	return rem;
 }
 
-/* Units that child c has received when the one with portion `top` has received k. */
+/* Return the units that child c has received when the one with portion `top` has received k. */
 static int64_t units_at(const struct share_child *c, int64_t top, int64_t k)
 {
 	int64_t n = k > 0 ? (c->portion * (2 * k - 1) / top + 1) / 2 : 0;
@@ -124,7 +124,7 @@ static int64_t given_at(const struct share_child *c, int64_t top, int64_t k, int
 	return min_i64(room, give);
 }
 
-/* Do all hungry children together get no more than rem up to step k? */
+/* True if all hungry children together get no more than rem up to step k. */
 static bool affordable(const struct share_child *c, uint32_t n, int64_t top, int64_t k,
 		       int64_t unit, int64_t rem)
 {
@@ -138,9 +138,9 @@ static bool affordable(const struct share_child *c, uint32_t n, int64_t top, int
 	return true;
 }
 
-/* Hand out many units at once: everything that stands before the k-th unit of the child
- * with the largest portion, for the largest k that rem allows. The same units in another
- * order, since up to there nobody is refused. */
+/* Allocate many units at once: everything up to the k-th unit of the child with the largest
+ * portion, for the largest k that rem allows. The units are the same in another order, since no
+ * child is refused up to there. */
 static int64_t hand_out_together(struct share_child *c, uint32_t n, int64_t rem, int64_t unit)
 {
 	for (;;) {

@@ -1,17 +1,16 @@
-/* fairshare.h - how siblings divide what their parent has
+/* fairshare.h - how siblings divide the capacity of their parent
  *
  * Owns     nothing; works on the caller's array.
  * Touches  memory only.
  * Used by  holdings.c (every level of the queue tree), gpuq-sim shares, tests.
  *
- * First everybody gets what they are owed, min(quota, demand), even when that is more
- * than there is. The rest goes to the highest rank first, and inside a rank in units
- * by Webster's rule (Sainte-Lague): the next unit to the largest P / (2n + 1), n the
- * units received so far, with a cap at the demand. P is the weight, corrected by past
- * usage where the site wants that. Largest remainders would lose monotonicity: one
- * more device in the cluster could cost a queue one.
- * Source: M. Balinski, H. P. Young, "Fair Representation", 1982.
- */
+ * First every sibling gets min(quota, demand), even when the sum exceeds the capacity. The rest
+ * goes to the highest rank first, and within a rank in units by the method of Webster and
+ * Sainte-Lague: the next unit to the largest P / (2n + 1), n the units received so far, with a cap
+ * at the demand. P is the weight, corrected by past usage where the site wants that. The method of
+ * the largest remainder would not be monotone: one more device in the cluster could cost a queue
+ * one.
+ * Source: M. Balinski, H. P. Young, "Fair Representation", 1982. */
 #ifndef GPUQD_SCHED_QUOTA_FAIRSHARE_H
 #define GPUQD_SCHED_QUOTA_FAIRSHARE_H
 
@@ -20,7 +19,7 @@
 /* One sibling. Amounts >= 0, GPUQ_UNLIMITED allowed. */
 struct share_child {
 	int64_t quota;
-	int64_t demand; /* running and waiting, already capped by limits */
+	int64_t demand; /* of running and pending jobs, already capped by limits */
 	int64_t weight_milli; /* >= 0; 0 = nothing of the rest */
 	int64_t rank; /* larger first */
 	int64_t usage_micro; /* past usage in millionths of the capacity, >= 0 */
@@ -30,16 +29,16 @@ struct share_child {
 	int64_t units;
 };
 
-/* Divide total among n siblings that stand in order of age, the oldest first.
+/* Divide total among n siblings in order of age, the oldest first.
  *
- * unit is the size of what is handed out at once (SNAP_MILLI: whole devices), > 0.
+ * unit is the amount allocated in one step (SNAP_MILLI: whole devices), > 0.
  * k_milli is the weight of past usage in thousandths; 0 = it does not count.
  * total may be GPUQ_UNLIMITED: then all get their demand.
  * O(n log total) and, for what remains of each rank, O(n^2) units at most. */
 void fairshare_divide(struct share_child *c, uint32_t n, int64_t total, int64_t unit,
 		      int64_t k_milli);
 
-/* The same by the definition, one unit after the other: for tests. */
+/* The same by the definition, one unit after the other, for tests. */
 void fairshare_divide_plainly(struct share_child *c, uint32_t n, int64_t total, int64_t unit,
 			      int64_t k_milli);
 

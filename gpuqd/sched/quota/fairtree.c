@@ -13,7 +13,7 @@ struct tree {
 	const struct snapshot *s;
 	struct level *levels; /* by node */
 	uint32_t *child_first, *child_next; /* by queue, the root's last; by node */
-	uint32_t *lists; /* of one visit after the other: every node stands in one of them */
+	uint32_t *lists; /* of one visit after the other: every node is in one of them */
 	uint32_t *scratch;
 	uint32_t n_lists;
 	uint32_t *ranks; /* by usage */
@@ -34,7 +34,7 @@ static bool is_user(const struct tree *t, uint32_t node)
 	return node >= t->s->n_queues;
 }
 
-/* The larger level share first; of equals, users before queues. */
+/* Order by larger level share; of equals, users before queues. */
 static int cmp_node(const void *ctx, uint32_t x, uint32_t y)
 {
 	const struct tree *t = ctx;
@@ -43,7 +43,7 @@ static int cmp_node(const void *ctx, uint32_t x, uint32_t y)
 	return c ? c : is_user(t, y) - is_user(t, x);
 }
 
-/* x / y in lowest terms, both below 2^31: exact unless that takes more digits. */
+/* Reduce x / y to lowest terms, both below 2^31: exact unless that takes more digits. */
 static void reduce(uint64_t *x, uint64_t *y)
 {
 	const uint64_t g = fixed_gcd(*x, *y);
@@ -66,7 +66,7 @@ static uint64_t weight(const struct snapshot *s, uint32_t node)
 	return node < s->n_queues ? (uint64_t)s->queues[node].weight_milli : 1;
 }
 
-/* Level shares of the children of a queue (n_queues: of the root). */
+/* Set the level shares of the children of a queue (n_queues: of the root). */
 static void set_levels(struct tree *t, uint32_t parent, const uint64_t *used)
 {
 	uint64_t weights = 0, all = 0;
@@ -139,7 +139,7 @@ uint32_t *fairtree_ranks(const struct snapshot *s, struct gpuq_arena *mem)
 		used[s->usages[u].queue] += s->usages[u].used;
 		add_child(&t, s->usages[u].queue, root + u);
 	}
-	/* Children stand behind their parents. */
+	/* Children come after their parents. */
 	for (uint32_t q = root; q-- > 0;) {
 		const uint32_t p = s->queues[q].parent;
 

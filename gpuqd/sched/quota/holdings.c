@@ -10,9 +10,9 @@
 
 #include "gpuqd/sched/quota/fairshare.h"
 
-/* What queues hold, want and are due, and whether they may hold more. */
+/* Holdings, demand and fair shares of queues, and whether a queue may hold more. */
 
-/* What one user holds in a queue that limits users. */
+/* The holdings of one user in a queue with limits per user. */
 struct user_use {
 	uint32_t queue, user;
 	int64_t running, gpus_milli;
@@ -121,7 +121,7 @@ static void count_user(struct cycle *c, uint32_t job, int64_t gpus_milli, bool s
 	}
 }
 
-/* ---- what is held ---- */
+/* ---- holdings ---- */
 
 static void charge(struct cycle *c, uint32_t queue, uint32_t res, int64_t amount, bool firm)
 {
@@ -152,7 +152,8 @@ void holdings_job_leaves(struct cycle *c, uint32_t queue, int64_t sign)
 		c->parting[q] += sign;
 }
 
-/* Pods of a group stand by index: those behind as many as it must have. */
+/* Pods of a group are ordered by index: the surplus comes after the pods that the group must
+ * have. */
 bool holdings_is_surplus(const struct cycle *c, const struct snap_alloc *a)
 {
 	const struct snap_job *j = &c->s->jobs[a->job];
@@ -167,7 +168,7 @@ bool holdings_is_surplus(const struct cycle *c, const struct snap_alloc *a)
 	return before >= must;
 }
 
-/* Returns what it is charged of devices. */
+/* Charge a pod to its queue. Return its amount of devices. */
 static int64_t charge_pod(struct cycle *c, const struct snap_alloc *a, bool firm, bool leaves)
 {
 	const struct snapshot *s = c->s;
@@ -193,7 +194,7 @@ static int64_t charge_pod(struct cycle *c, const struct snap_alloc *a, bool firm
 	return devices;
 }
 
-/* What a job that runs wants to have in the end, by the flavor it is on. */
+/* Add what a running job wants in the end, by the flavor it is on. */
 static void demand_of(struct cycle *c, const struct snap_job *j)
 {
 	const struct snapshot *s = c->s;
@@ -227,7 +228,7 @@ static void charge_held(struct cycle *c)
 
 		if (j->state == SNAP_PENDING && !promised)
 			continue;
-		/* An elastic one can be made smaller even if it cannot be evicted. */
+		/* An elastic job can be shrunk even if it is not preemptible. */
 		if (j->state == SNAP_RUNNING && j->priority < c->least_priority[j->queue] &&
 		    (j->preemptible || j->n_allocs > s->requests[j->request].n_pods))
 			c->least_priority[j->queue] = j->priority;
@@ -257,7 +258,7 @@ static void charge_held(struct cycle *c)
 
 /* ---- demand and fair share ---- */
 
-/* Elements that could start now as far as the array's throttle goes. */
+/* Return the number of elements that the throttle of the array allows to start now. */
 static int64_t startable(const struct cycle *c, uint32_t job)
 {
 	const struct snap_job *j = &c->s->jobs[job];
@@ -366,7 +367,7 @@ void holdings_shares(struct cycle *c)
 	}
 }
 
-/* Those of jobs that were promised their places in an earlier cycle. */
+/* Hold the licenses of jobs with a nominated placement from an earlier cycle. */
 static void hold_licenses(struct cycle *c)
 {
 	const struct snapshot *s = c->s;
@@ -442,7 +443,7 @@ void holdings_start(struct cycle *c, uint32_t job, uint32_t flavor)
 		c->license_free[r->licenses[i].license] -= r->licenses[i].count;
 }
 
-/* ---- may it start? ---- */
+/* ---- limits on a start ---- */
 
 static enum plan_unit unit_of(const struct cycle *c, uint32_t res)
 {
@@ -451,7 +452,7 @@ static enum plan_unit unit_of(const struct cycle *c, uint32_t res)
 	return res == snap_memory(c->s) ? PLAN_BYTES : PLAN_GPUS;
 }
 
-/* What counts against limits: what leaves does until it has gone. */
+/* Return what counts against limits: pods that are ending count until they are gone. */
 static int64_t used(const struct cycle *c, uint32_t queue, uint32_t res)
 {
 	const size_t at = (size_t)queue * c->s->n_res + res;
@@ -511,7 +512,7 @@ static bool user_admitted(struct cycle *c, uint32_t job, struct plan_reason *why
 	return true;
 }
 
-/* Devices of all flavors together. */
+/* Check the limit on devices of all flavors together. */
 static bool devices_admit(const struct cycle *c, uint32_t q, int64_t need, struct plan_reason *why)
 {
 	const struct snap_queue *queue = &c->s->queues[q];
@@ -546,8 +547,8 @@ static bool queues_admit(struct cycle *c, uint32_t job, uint32_t flavor, struct 
 			if (!within(why, GPUQ_R_LIMIT_QUEUE, unit_of(c, res), queue->name,
 				    share->limit, used(c, q, res), need))
 				return false;
-			/* What cannot be evicted must lie inside guarantees, otherwise
-			 * those of others are worthless. */
+			/* A job that is not preemptible must stay within quotas,
+			 * otherwise the quotas of other queues would guarantee nothing. */
 			if (!j->preemptible &&
 			    !within(why, GPUQ_R_QUOTA, unit_of(c, res), queue->name, share->quota,
 				    *cell(c, c->firm, q, res), need))
@@ -557,7 +558,7 @@ static bool queues_admit(struct cycle *c, uint32_t job, uint32_t flavor, struct 
 	return true;
 }
 
-/* Idle quota of the siblings of q that they do not lend. */
+/* Return the idle quota of the siblings of q that they do not lend. */
 static int64_t kept_back(const struct cycle *c, uint32_t q, uint32_t res, const char **keeper)
 {
 	const uint32_t p = c->s->queues[q].parent;
@@ -579,7 +580,7 @@ static int64_t kept_back(const struct cycle *c, uint32_t q, uint32_t res, const 
 	return sum;
 }
 
-/* Who goes beyond a quota on the way up must leave what its siblings there keep. */
+/* A queue that exceeds a quota on the path up must leave what its siblings there do not lend. */
 static bool lenders_admit(struct cycle *c, uint32_t job, uint32_t flavor, struct plan_reason *why)
 {
 	for (uint32_t res = 0; c->lends_limited && res < c->s->n_res; res++) {

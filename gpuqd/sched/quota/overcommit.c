@@ -11,8 +11,8 @@ static bool is_one(const struct snapshot *s, uint32_t parent, uint32_t flavor,
 
 	if (parent != SNAP_NONE && s->queues[parent].n_children == 0)
 		return false;
-	/* A quota that is a plain number counts for `default` too, which is no more than a
-	 * name where all devices have flavors. */
+	/* A quota that is a plain number counts for `default` too, which is only a name where all
+	 * devices have flavors. */
 	if (has == 0 && strcmp(s->flavors[flavor].name, "default") == 0)
 		return false;
 	if (parent != SNAP_NONE &&

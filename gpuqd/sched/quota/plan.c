@@ -123,7 +123,7 @@ bool plan_few_enough(const struct snapshot *s, const struct plan *p)
 
 /* ---- while it grows ---- */
 
-/* The k-th waiting element of an array, or -1 for a job that is none. */
+/* Return the k-th pending element of an array, or -1 for a job that is not an array. */
 static int32_t nth_waiting(const struct snap_job *j, uint32_t k)
 {
 	if (j->n_ranges == 0)

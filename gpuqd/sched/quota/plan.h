@@ -4,11 +4,10 @@
  * Touches  memory only.
  * Used by  flow/schedule (plan -> events), gpuq-sim, tests.
  *
- * Indexes are those of the snapshot the plan was made from; keys stand beside them so
- * that a plan can be applied to a model. Actions stand in the order in which they were
- * decided and are to be applied in that order. A plan promises nothing about the
- * world: whoever applies one must check that its subject is still what it was.
- */
+ * Indexes are those of the snapshot the plan was made from; keys are given as well so that a plan
+ * can be applied to a model. Actions are in the order in which they were decided and are to be
+ * applied in that order. A plan guarantees nothing about the world: code that applies one must
+ * check that its subject is unchanged. */
 #ifndef GPUQD_SCHED_QUOTA_PLAN_H
 #define GPUQD_SCHED_QUOTA_PLAN_H
 
@@ -22,17 +21,17 @@
 #include "libgpuq/names.h"
 
 enum plan_kind {
-	PLAN_PLACE, /* start it on these pods' places now */
-	PLAN_NOMINATE, /* these places are its own once their holders have left. Those that
-			* leave for it follow, with it as claimant; when none does, it
-			* only waits for what is leaving anyway, and the next cycle may
-			* decide differently: nothing needs to be remembered */
-	PLAN_RELEASE, /* what it was nominated is promised no more */
-	PLAN_EVICT, /* all pods of a running job leave */
-	PLAN_SHRINK, /* these pods of an elastic job leave */
+	PLAN_PLACE, /* start it at these pods' places now */
+	PLAN_NOMINATE, /* these places are its own once their holders have ended. The victims
+		        * follow, with it as preemptor; without victims it only waits for pods that
+		        * are ending anyway, and the next cycle may decide differently: nothing
+		        * needs to be remembered */
+	PLAN_RELEASE, /* its nominated placement is withdrawn */
+	PLAN_EVICT, /* all pods of a running job are evicted */
+	PLAN_SHRINK, /* these pods of an elastic job are evicted */
 	PLAN_GROW, /* these pods join an elastic job that runs or was placed before */
-	PLAN_MOVE, /* it leaves, and these places are its own: it starts there again */
-	PLAN_RESERVE, /* planned start at start_us on these places; nothing to do */
+	PLAN_MOVE, /* it is evicted, and these places are its own: it starts there again */
+	PLAN_RESERVE, /* start reservation at start_us at these places; nothing to do */
 };
 
 /* A pod and its place. */
@@ -51,14 +50,14 @@ struct plan_action {
 	uint32_t flavor; /* that it is charged to; SNAP_NONE without GPUs */
 	uint32_t pod_first, n_pods; /* into plan.pods; by index */
 	int64_t start_us; /* PLAN_RESERVE: when; else now */
-	bool backfilled; /* PLAN_PLACE: started ahead of a reservation */
-	int64_t yield_us; /* PLAN_PLACE: when its places are somebody else's; 0 = never. To
-			   * be kept with the job: snap_job.yield_us */
-	int64_t walltime_us; /* PLAN_PLACE: what it is given, when that is less than it asked
-			      * for (snap_job.walltime_min_us); 0 = what it asked for */
+	bool backfilled; /* PLAN_PLACE: backfilled ahead of a start reservation */
+	int64_t yield_us; /* PLAN_PLACE: when it must yield its places; 0 = never. To be kept with
+			   * the job: snap_job.yield_us */
+	int64_t walltime_us; /* PLAN_PLACE: its time limit, when that is less than requested
+			      * (snap_job.walltime_min_us); 0 = as requested */
 	enum gpuq_cause cause; /* of an evict, shrink or move */
-	uint32_t claimant; /* whose claim it serves (job index), SNAP_NONE */
-	const char *rule; /* the paragraph that allows it, or NULL */
+	uint32_t claimant; /* the preemptor (job index), SNAP_NONE */
+	const char *rule; /* the rule that allows it, or NULL */
 };
 
 /* How have and need are to be printed. */
@@ -70,59 +69,61 @@ enum plan_unit {
 	PLAN_TIME /* us since 1970 */
 };
 
-/* Why a pending job did not start. have < need, both 0 where numbers say nothing.
- * For times have is now. */
+/* Why a job is pending. have < need; both 0 where there are no numbers. For times have is now. */
 struct plan_reason {
 	enum gpuq_reason code;
 	enum plan_unit unit;
 	int64_t have, need;
-	const char *object; /* queue, node, user, resource, job...: what it is about; "" */
+	const char *object; /* queue, node, user, resource, job... that it is about; "" */
 };
 
-/* Some reasons that follow one another in plan.reasons. */
+/* Consecutive reasons in plan.reasons. */
 struct plan_why {
 	uint32_t first, n;
 };
 
-/* What a queue held, holds once a claim is carried out, and is due, in thousandths of
- * devices of the claim's flavor. */
+/* A queue's holdings before and after a claim, and its fair share, in thousandths of devices of the
+ * claim's flavor. */
 struct plan_side {
 	uint32_t queue;
 	int64_t before, after, fair_share, quota;
 };
 
-/* Running work that a claim did not take. */
+/* Running work that was not preempted for a claim. */
 enum plan_passed {
-	PLAN_PASSED_FIRM, /* it cannot be evicted */
-	PLAN_PASSED_BUSY, /* it leaves already, or was started or moved just now */
-	PLAN_PASSED_SHIELDED, /* started too lately, fenced off, or its queue yields to nobody */
-	PLAN_PASSED_NOT_NEEDED, /* its queue is due it, or others served better */
+	PLAN_PASSED_FIRM, /* it is not preemptible */
+	PLAN_PASSED_BUSY, /* it is ending already, or was started or moved just now */
+	PLAN_PASSED_SHIELDED, /* exempt, started too recently, or its queue is not open to
+			       * reclaim */
+	PLAN_PASSED_NOT_NEEDED, /* it is within its queue's share, or others served better */
 	N_PLAN_PASSED
 };
 
-/* Why others leave for a job: the numbers behind the rules of its victims' actions. */
+/* Why jobs are preempted for another: the numbers behind the rules of its victims' actions. */
 struct plan_claim {
 	uint32_t job, flavor;
-	struct snap_key key; /* index = the element that claims */
+	struct snap_key key; /* index = the element that preempts */
 	int64_t need; /* thousandths of devices */
-	uint32_t side_first, n_sides; /* into plan.claim_sides: its own queue, then the losers */
+	uint32_t side_first, n_sides; /* into plan.claim_sides: its own queue, then the victims'
+				       * queues */
 	uint32_t passed[N_PLAN_PASSED]; /* units: gangs, and pods beyond them */
 };
 
-/* Bounds on the work of a cycle that stopped it short of something; gpuqd-scheduling(7). */
+/* Bounds that cut short the work of a cycle; gpuqd-scheduling(7), BOUNDS. */
 enum plan_bounded {
-	PLAN_BOUND_JOBS, /* blocked jobs that are looked at for a planned start */
-	PLAN_BOUND_MOMENTS, /* moments tried for the planned starts of all */
-	PLAN_BOUND_OWN_MOMENTS, /* for that of one job */
+	PLAN_BOUND_JOBS, /* blocked jobs evaluated for a start reservation */
+	PLAN_BOUND_MOMENTS, /* moments tried for all start reservations */
+	PLAN_BOUND_OWN_MOMENTS, /* moments tried for that of one job */
 	PLAN_BOUND_PLACEMENTS, /* tried for one job that preempts */
 	PLAN_BOUND_VICTIMS, /* beyond two a device */
-	PLAN_BOUND_MOVES, /* nodes tried that moves of others would clear */
+	PLAN_BOUND_MOVES, /* nodes tried that relocations of others would clear */
 	N_PLAN_BOUNDS
 };
 
 struct plan_bound {
 	enum plan_bounded what;
-	uint32_t job; /* whose search ended there; SNAP_NONE = that of all without planned start */
+	uint32_t job; /* whose search ended there; SNAP_NONE = that of all jobs without a start
+		       * reservation */
 	int64_t most;
 };
 
@@ -133,11 +134,11 @@ struct plan {
 	const struct plan_action *actions;
 	const struct plan_pod *pods;
 	const uint32_t *devices; /* device indexes on their node */
-	/* Jobs that are alike have their reasons in common: plan_reasons(). */
+	/* Equivalent jobs share their reasons: plan_reasons(). */
 	const struct plan_reason *reasons;
 	const struct plan_why *why_of_run; /* by snapshot.lines.runs */
 	const struct plan_why *why_of_job; /* n 0 = those of its run */
-	const uint32_t *started; /* by job: elements that start now, or were promised to */
+	const uint32_t *started; /* by job: elements that start now or got a nominated placement */
 	const struct plan_claim *claims; /* in the order of their nominations */
 	const struct plan_side *claim_sides;
 	const struct plan_bound *bounds;
@@ -146,36 +147,35 @@ struct plan {
 	/* Queue q, resource r: [q * n_res + r]. allocated is what queues hold with the plan
 	 * applied; fair_share and demand do not depend on it. */
 	const int64_t *fair_share, *allocated, *demand;
-	const struct priority *priority; /* what jobs' places are made of: priority_terms() */
+	const struct priority *priority; /* the terms of the jobs' priorities: priority_terms() */
 	int64_t wake_us; /* the next instant at which another plan may come out by time
 			   * alone (a begin time, a walltime); GPUQ_UNLIMITED = none */
 	uint64_t steps; /* work done, in node visits */
-	bool cut_short; /* max_steps was reached; what was not looked at has reason
-			   * NotEvaluated */
+	bool cut_short; /* max_steps was reached; jobs that were not evaluated have reason
+			 * NotEvaluated */
 };
 
-/* Why a job waits: so many reasons from *first on, the first of which explains it. Every
- * pending job of which something still waits after the plan has at least one; no other has
- * any. */
+/* Return the number of reasons why a job is pending, from *first on; the first explains it. Every
+ * job of which something is still pending after the plan has at least one; others have none. */
 uint32_t plan_reasons(const struct snapshot *s, const struct plan *p, uint32_t job,
 		      const struct plan_reason **first);
 
-/* "place 17 on n1[0-3]": one line an action, then one line a reason
- * ("wait 18 Resources gpus have=2 need=8"). For tests and debugging. */
+/* Print "place 17 on n1[0-3]": one line an action, then one line a reason ("wait 18 Resources gpus
+ * have=2 need=8"). For tests and debugging. */
 void plan_print(const struct snapshot *s, const struct plan *p, struct gpuq_buf *out);
 
-/* "17" or "17_3". Returns out. */
+/* Print "17" or "17_3". Returns out. */
 const char *plan_key_print(struct snap_key key, char *out, size_t room);
 
-/* True if nothing is decided about an entry of several jobs that are alike: the plan is then the
- * one of the whole (snapshot_take_few). */
+/* True if nothing is decided about an entry that represents several equivalent jobs: the plan is
+ * then the one of the whole (snapshot_take_few). */
 bool plan_few_enough(const struct snapshot *s, const struct plan *p);
 
 struct cycle;
 
-/* Index of the element that would start next; -1 = no array. */
+/* Return the index of the element that would start next; -1 = not an array. */
 int32_t plan_next_element(const struct cycle *c, uint32_t job);
-/* The places of the job at hand, whose indexes follow one another, as an action, pods by index;
+/* Make an action of the places of the current job, whose indexes are consecutive, pods by index;
  * NULL without memory. */
 struct plan_action *plan_emit_places(struct cycle *c, enum plan_kind kind, uint32_t job,
 				     struct snap_key key, uint32_t flavor);

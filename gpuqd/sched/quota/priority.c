@@ -20,7 +20,7 @@ struct priority *priority_new(const struct snapshot *s, struct gpuq_arena *mem)
 	return p->ranks ? p : NULL;
 }
 
-/* weight x part / whole, as much as weight at most; all >= 0. */
+/* Return weight x part / whole, at most weight; all >= 0. */
 static int64_t part_of(int64_t weight, int64_t part, int64_t whole)
 {
 	if (weight <= 0 || part <= 0 || whole <= 0)
@@ -36,17 +36,17 @@ static int64_t age(const struct snap_weights *w, int64_t waited_us, uint32_t n_e
 
 	if (n_evicted == 0)
 		return part_of(w->age, waited_us, w->max_age_us);
-	/* That it was sent away counts as time that it waited. */
+	/* Each preemption counts as pending time. */
 	step = amount_times(w->max_age_us / 1000, w->evict_step_milli);
 	return part_of(w->age,
 		       amount_sum(waited_us > 0 ? waited_us : 0, amount_times(step, n_evicted)),
 		       w->max_age_us);
 }
 
-/* Who asks for little time is to wait little: by this, the slowdowns of short and long
- * jobs stay alike. In whole steps, so that jobs that came one after the other are not
- * reordered all the time. Source: the expansion factor of batch systems; see also
- * D. Feitelson, "Metrics for parallel job scheduling and their convergence", 2001. */
+/* A job that requests little time is to be pending for a short time: this keeps the slowdowns of
+ * short and long jobs alike. It grows in whole steps, so that jobs submitted one after the other
+ * are not reordered all the time. Source: the expansion factor of batch systems; see also D.
+ * Feitelson, "Metrics for parallel job scheduling and their convergence", 2001. */
 static int64_t stretch(const struct snap_weights *w, int64_t waited_us, int64_t walltime_us)
 {
 	const int64_t by = walltime_us > STRETCH_LEAST_US ? walltime_us : STRETCH_LEAST_US;
@@ -63,8 +63,8 @@ int64_t priority_of_wait(const struct snap_weights *w, int64_t waited_us, int64_
 	return amount_sum(age(w, waited_us, n_evicted), stretch(w, waited_us, walltime_us));
 }
 
-/* weight x class / full, in either direction. Stops at a quarter of the largest number,
- * so that terms can be added. */
+/* Return weight x class / full, in either direction. Stops at a quarter of the largest number, so
+ * that terms can be added. */
 static int64_t qos(const struct snap_weights *w, int64_t cls)
 {
 	const uint64_t size = cls < 0 ? -(uint64_t)cls : (uint64_t)cls;
@@ -92,7 +92,7 @@ void priority_terms_since(const struct priority *p, uint32_t job, int64_t eligib
 	}
 	t.age = age(w, waited, j->n_evicted_day);
 	t.stretch = stretch(w, waited, j->walltime_us);
-	/* What starves comes first in its queue, in order of arrival. */
+	/* Starving jobs come first in their queue, in order of arrival. */
 	if (s->config.starve_us && waited > s->config.starve_us && waited > j->walltime_us)
 		t.stretch = amount_times(w->stretch, PRIORITY_STRETCHES);
 	t.fair_share = part_of(w->fair_share, p->ranks[j->usage], s->n_usages);

@@ -1,13 +1,12 @@
-/* priority.h - a job's place in the line of its queue, as terms that add up
+/* priority.h - a job's rank in its queue, as terms that add up
  *
  * Owns     nothing but what priority_new() puts into the caller's arena.
  * Touches  memory only.
- * Used by  order.c (lines of the leaves), flow/schedule and gpuq-sim (to show them).
+ * Used by  order.c (order within leaf queues), flow/schedule and gpuq-sim (to show them).
  *
- * All terms are whole points, rounded towards zero one by one, as they stand at
- * config.now_us. They order jobs inside one queue and say nothing across queues. Equal
- * sums are ordered by submit time, then id. Claims compare snap_job.priority alone.
- */
+ * All terms are whole points, rounded towards zero one by one, as of config.now_us. They order jobs
+ * within one queue and mean nothing across queues. Equal sums are ordered by submit time, then id.
+ * Preemption compares snap_job.priority alone. */
 #ifndef GPUQD_SCHED_QUOTA_PRIORITY_H
 #define GPUQD_SCHED_QUOTA_PRIORITY_H
 
@@ -24,28 +23,29 @@ struct priority {
 	int64_t gpus_milli; /* of the cluster */
 };
 
-/* NULL when there is no memory. Lives as long as both arguments. */
+/* Return NULL when there is no memory. Lives as long as both arguments. */
 struct priority *priority_new(const struct snapshot *s, struct gpuq_arena *mem);
 
 void priority_terms(const struct priority *p, uint32_t job, struct priority_terms *out);
-/* The same for one that is like it, but waits since then. */
+/* The same for an equivalent job that has been eligible since eligible_us. */
 void priority_terms_since(const struct priority *p, uint32_t job, int64_t eligible_us,
 			  struct priority_terms *out);
 
-/* Them as a map {age, fairshare, size, qos, stretch, boost, nice}; NULL without memory. */
+/* Return the terms as a map {age, fairshare, size, qos, stretch, boost, nice}; NULL without
+ * memory. */
 struct gpuq_val *priority_terms_val(struct gpuq_arena *a, const struct priority_terms *t);
 
-/* The two terms that grow while a job waits, age and stretch, for one that has waited so
- * long and was evicted so often in the last day. */
+/* Return the sum of the two terms that grow while a job is pending, age and stretch, for a job that
+ * has been pending for waited_us and was preempted so often in the last day. */
 int64_t priority_of_wait(const struct snap_weights *w, int64_t waited_us, int64_t walltime_us,
 			 uint32_t n_evicted);
 
-/* The total as a number that sorts: larger is sooner. */
+/* Return the total as a number that sorts: larger is sooner. */
 uint64_t priority_key(const struct priority *p, uint32_t job);
 
-/* Has it been evicted so often in the last day that claims on fair shares must leave it
- * alone? It holds until it has run four times the min_runtime_us that protects it (where
- * there is none: until the day is over). */
+/* True if the job was preempted so often in the last day that it is exempt from fair-share reclaim.
+ * It holds until it has run four times the min_runtime_us that protects it (if that is 0: until the
+ * day is over). */
 bool priority_exempt(const struct snapshot *s, uint32_t job, int64_t min_runtime_us);
 
 #endif

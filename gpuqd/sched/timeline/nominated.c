@@ -8,25 +8,25 @@
 #include "gpuqd/sched/timeline/timeline.h"
 #include "gpuqd/sched/timeline/timeline_pack.h"
 
-/* Promised places. Whoever made others leave owns what they leave from the moment they
- * were told, whatever else might fit there meanwhile: otherwise a third job would slip
- * in and they would have left for nothing.
+/* Nominated placements. A job owns the places of its victims from the moment they are signalled,
+ * whatever else might fit there meanwhile: otherwise a third job would take them, and the victims
+ * would have been preempted in vain.
  *
- * Nodes can be seen as they are, where a promise takes what is free already; and as
- * they will be once all that leaves has left, where it takes the rest as well. Only the
+ * Nodes can be seen as they are now, where a nominated placement takes what is already free; and as
+ * they will be once everything that is ending has ended, where it takes the rest as well. Only the
  * difference of the two is kept. */
 
 struct later {
-	uint64_t *nodes; /* where there is a difference */
+	uint64_t *nodes; /* with a difference */
 	int16_t *device; /* by device: later minus now */
-	int64_t *device_memory; /* the same of its bytes */
+	int64_t *device_memory; /* the same for bytes of its memory */
 	int64_t *cpu, *memory; /* by node */
 	int32_t *pods, *tenants;
 	int32_t *mig; /* as cycle.mig_free */
-	uint64_t *opened; /* closed now by an exclusive tenant that leaves */
-	uint64_t *owned; /* promised to an exclusive tenant: closed now and then */
+	uint64_t *opened; /* closed now by an exclusive tenant that is ending */
+	uint64_t *owned; /* nominated for an exclusive tenant: closed now and later */
 	uint32_t n_leaving; /* pods */
-	uint32_t *left; /* those of them that were told so in earlier cycles: allocs, by job */
+	uint32_t *left; /* those of them that were signalled in earlier cycles: allocs, by job */
 	uint32_t n_left;
 };
 
@@ -162,7 +162,7 @@ void nominated_later_pod_leaves(struct cycle *c, const struct snap_alloc *a)
 	l->n_leaving++;
 }
 
-/* Take an amount from what is free now; the rest is owed until later. */
+/* Take an amount from what is free now; the rest is taken later. */
 static void owe(int64_t *now, int64_t *later, int64_t amount)
 {
 	const int64_t taken = *now < 0 ? 0 : *now < amount ? *now : amount;
@@ -222,7 +222,7 @@ void nominated_places(struct cycle *c, uint32_t job)
 
 	for (uint32_t i = 0; i < c->n_places; i++) {
 		const struct place *p = &c->places[i];
-		/* The table is there only if somebody ever took a device. */
+		/* The table exists only if some pod ever took a device. */
 		const uint32_t *devices = p->n_devices ? c->place_devices + p->device_first : NULL;
 
 		promise_pod(c, p->node, &r->groups[p->group], devices, p->n_devices, p->milli,
@@ -230,9 +230,9 @@ void nominated_places(struct cycle *c, uint32_t job)
 	}
 }
 
-/* ---- promises of earlier cycles ---- */
+/* ---- nominated placements of earlier cycles ---- */
 
-/* Can it still be kept? The node may be gone, a device may be ill, the job may be held. */
+/* True if it can still be kept: the node may be gone, a device unhealthy, the job held. */
 static bool tenable(const struct cycle *c, const struct snap_job *j)
 {
 	for (uint32_t i = j->promise_first; i < j->promise_first + j->n_promises; i++) {
@@ -288,7 +288,7 @@ static struct plan_action *action(struct cycle *c, uint32_t job, enum plan_kind 
 	return a;
 }
 
-/* Take what the job was promised, if all of it is free; false: it is not. */
+/* Take the places nominated for the job, if all of them are free; false: they are not. */
 static bool take_all(struct cycle *c, const struct snap_job *j)
 {
 	for (uint32_t i = 0; i < j->n_promises; i++) {
@@ -336,7 +336,7 @@ static void start(struct cycle *c, uint32_t job)
 	timeline_started(c, a);
 }
 
-/* How many jobs that leave stand where it is to stand, and the first of them. */
+/* Report how many ending jobs are on the nodes of its places, and the first of them. */
 static void tell_waiting(struct cycle *c, uint32_t job)
 {
 	const struct snapshot *s = c->s;
@@ -384,7 +384,7 @@ void nominated_serve(struct cycle *c)
 			action(c, i, PLAN_RELEASE);
 			continue;
 		}
-		/* One that is being moved starts when it has left. */
+		/* A job that is being relocated starts when it has ended at its old places. */
 		if (j->state == SNAP_PENDING && take_all(c, j)) {
 			start(c, i);
 			continue;

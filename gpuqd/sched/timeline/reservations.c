@@ -10,11 +10,10 @@
 #include "gpuqd/sched/timeline/timeline_starve.h"
 #include "gpuqd/util/amount.h"
 
-/* The calendar: reservations of whole nodes, and of an amount anywhere. Whole nodes are
- * kept as sets that a job at hand may not look at while they are not its own. An amount
- * is a hold of devices on nodes that are chosen anew in every cycle until it begins, and
- * afterwards for as much as its owners have not taken yet. Nodes are chosen where most
- * is free then. */
+/* Reservations of whole nodes, and of an amount anywhere. Whole nodes are kept as sets that the
+ * current job may not use unless it owns them. An amount is a hold of devices on nodes that are
+ * chosen anew in every cycle until it begins, and afterwards for the part that its owners have not
+ * taken yet. The nodes with the most free capacity at that time are chosen. */
 
 static const struct snap_reservation *slice(const struct cycle *c, uint32_t i)
 {
@@ -31,19 +30,19 @@ static bool ended(const struct cycle *c, const struct snap_reservation *r)
 	return r->end_us <= c->s->config.now_us;
 }
 
-/* It keeps no more than what its owners use. */
+/* True if it keeps no more than its owners use. */
 static bool released(const struct cycle *c, const struct snap_reservation *r)
 {
 	return r->release_us > 0 && c->s->config.now_us >= amount_sum(r->start_us, r->release_us);
 }
 
-/* Did the job start while all of it was kept for its owners, or before? */
+/* True if the job started while all of it was kept for its owners, or before. */
 static bool in_time(const struct snap_reservation *r, const struct snap_job *j)
 {
 	return r->release_us <= 0 || j->start_us < amount_sum(r->start_us, r->release_us);
 }
 
-/* It keeps nothing any more. */
+/* True if it keeps nothing any more. */
 static bool over(const struct cycle *c, uint32_t i)
 {
 	const struct snap_reservation *r = slice(c, i);
@@ -70,8 +69,8 @@ bool reservations_owns(const struct cycle *c, uint32_t reservation, uint32_t job
 	return in_queue && named;
 }
 
-/* Does the reservation keep its nodes from a job that runs during [t, end)? Its owners
- * may start inside, once it has begun. */
+/* True if the reservation keeps its nodes from a job that runs during [t, end). Its owners may
+ * start inside, once it has begun. */
 static bool keeps(const struct cycle *c, uint32_t i, uint32_t job, int64_t t, int64_t end)
 {
 	const struct snap_reservation *r = slice(c, i);
@@ -90,7 +89,7 @@ uint32_t reservations_bars(const struct cycle *c, uint32_t job, int64_t t, int64
 	for (uint32_t i = 0; i < c->s->n_reservations; i++) {
 		if (over(c, i) || !keeps(c, i, job, t, end))
 			continue;
-		/* The one to be named is that which ends first: with it something changes. */
+		/* The one that ends first is named: its end changes something. */
 		if (first == SNAP_NONE || slice(c, i)->end_us < slice(c, first)->end_us)
 			first = i;
 		for (uint32_t w = 0; out && w < c->n_words; w++)
@@ -115,7 +114,7 @@ int64_t reservations_next(const struct cycle *c, int64_t t, int64_t next)
 	for (uint32_t i = 0; i < c->s->n_reservations; i++) {
 		const struct snap_reservation *r = slice(c, i);
 
-		/* Owners may begin with it, others when it is over. */
+		/* Owners may start when it begins, others when it is over. */
 		if (r->start_us > t && r->start_us < next)
 			next = r->start_us;
 		if (r->end_us > t && r->end_us < next)
@@ -145,7 +144,7 @@ static bool counts_there(const struct cycle *c, const struct snap_reservation *r
 	       (!r->pool || strcmp(c->s->nodes[node].pool, r->pool) == 0);
 }
 
-/* Does what the pod holds count for an amount that its job owns? */
+/* True if the pod's devices count for an amount that its job owns. */
 static bool counts_for(const struct cycle *c, uint32_t i, const struct snap_alloc *al)
 {
 	const struct snap_reservation *r = slice(c, i);
@@ -173,7 +172,7 @@ bool reservations_shields(const struct cycle *c, uint32_t job, uint32_t claimant
 	return false;
 }
 
-/* Devices that owners have taken since it began. */
+/* Return the devices that owners have taken since it began. */
 static int64_t taken(const struct cycle *c, uint32_t i)
 {
 	const struct snap_reservation *r = slice(c, i);
@@ -196,8 +195,8 @@ static int64_t taken(const struct cycle *c, uint32_t i)
 	return n;
 }
 
-/* Of what a node has, the part that goes with n of its devices, and no more than is free:
- * a device without cpu and memory is of no use to anybody. */
+/* Return the part of a node's amount that goes with n of its devices, and no more than is free: a
+ * device without cpu and memory is of no use. */
 static int64_t goes_with(int64_t has, int64_t free, uint32_t n, uint32_t n_devices)
 {
 	const int64_t part = has / n_devices * n;
@@ -243,7 +242,7 @@ static void enter_amount(struct cycle *c, uint32_t i)
 		return;
 	timeline_free_at(c, SNAP_NONE, start, &c->future->at);
 	timeline_free_before_amounts(c, SNAP_NONE, start, &c->future->least);
-	/* No set of nodes with equal room is large enough to matter which of them. */
+	/* Among nodes with equal room it does not matter which are used. */
 	for (uint32_t room = c->max_whole; room > 0 && left > 0 && !c->failed; room--)
 		for (uint32_t n = 0; n < c->s->n_nodes && left > 0; n++) {
 			const uint32_t have = c->future->at.whole[n];
@@ -261,7 +260,7 @@ void reservations_used(struct cycle *c, uint32_t job, uint32_t node, uint32_t wh
 {
 	struct future *f = c->future;
 
-	/* From its own node first, from any other then. */
+	/* From its own node first, then from any other. */
 	for (int here = 1; here >= 0 && whole > 0; here--)
 		for (uint32_t i = 0; i < f->n_booked && whole > 0; i++) {
 			struct booked *b = &f->booked[i];
@@ -289,9 +288,9 @@ void reservations_used(struct cycle *c, uint32_t job, uint32_t node, uint32_t wh
 		}
 }
 
-/* ---- entering ---- */
+/* ---- entering them into the timeline ---- */
 
-/* Does an owner stand on the node who has been there since it was kept for him? */
+/* True if an owner runs on the node that has been there since the node was kept for it. */
 static bool used(const struct cycle *c, uint32_t i, uint32_t node)
 {
 	for (uint32_t a = 0; a < c->s->n_allocs; a++) {
@@ -304,7 +303,7 @@ static bool used(const struct cycle *c, uint32_t i, uint32_t node)
 	return false;
 }
 
-/* Its nodes; none at all where everything has been released. */
+/* Enter its nodes; none where everything has been released. */
 static void enter_nodes(struct cycle *c, uint32_t i)
 {
 	const struct snap_reservation *r = slice(c, i);
@@ -337,7 +336,7 @@ void reservations_enter_amounts(struct cycle *c)
 
 /* ---- beginning ---- */
 
-/* Does the reservation of whole nodes tell a job there to leave when it begins? */
+/* True if the reservation of whole nodes preempts the job there when it begins. */
 static bool clears(const struct cycle *c, uint32_t i, uint32_t job)
 {
 	const struct snap_reservation *r = slice(c, i);
@@ -356,14 +355,14 @@ int64_t reservations_clears(const struct cycle *c, uint32_t job)
 {
 	const int64_t now = c->s->config.now_us;
 
-	/* They stand by their start. */
+	/* They are ordered by start. */
 	for (uint32_t i = 0; i < c->s->n_reservations; i++)
 		if (clears(c, i, job))
 			return slice(c, i)->start_us > now ? slice(c, i)->start_us : now;
 	return GPUQ_UNLIMITED;
 }
 
-/* Who is still there when a reservation begins is told to leave. */
+/* Preempt jobs that are still on the nodes of a reservation when it begins. */
 static void clear_nodes(struct cycle *c)
 {
 	const int64_t now = c->s->config.now_us;

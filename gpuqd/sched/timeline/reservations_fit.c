@@ -6,10 +6,10 @@
 #include "gpuqd/util/amount.h"
 #include "libgpuq/units.h"
 
-#define OCCURRENCES_MAX 53 /* of one that comes again: a year of weeks */
-#define TRIES_MAX 512 /* starts that are tried for the earliest that fits */
-#define STEPS_MAX 1024 /* beginnings of others within one occurrence */
-#define FILTERS_MAX 64 /* amounts of different kinds at one time; others count as of any kind */
+#define OCCURRENCES_MAX 53 /* of a recurring one: a year of weeks */
+#define TRIES_MAX 512 /* starts tried to find the earliest that fits */
+#define STEPS_MAX 1024 /* begins of others within one occurrence */
+#define FILTERS_MAX 64 /* kinds of amounts at one time; further ones count as of any kind */
 
 struct fit {
 	const struct calendar_node *nodes;
@@ -20,14 +20,14 @@ struct fit {
 	bool *taken; /* scratch, by node */
 };
 
-/* Amounts of one kind that are promised at one time. */
+/* Reserved amounts of one kind at one time. */
 struct demand {
 	uint32_t flavor, pool;
 	int64_t milli, room; /* room: devices of that kind */
-	bool own; /* that of the entry that is looked at */
+	bool own; /* that of the entry being checked */
 };
 
-/* The start of the occurrence of e that covers t, or of the first one after t. */
+/* Return the start of the occurrence of e that covers t, or of the first one after t. */
 static int64_t occurrence(const struct calendar_entry *e, int64_t t)
 {
 	const int64_t past = amount_less(t, amount_sum(e->start_us, e->duration_us));
@@ -61,8 +61,8 @@ static void add_demand(struct demand *d, uint32_t *n, const struct calendar_entr
 	d[i].milli = amount_sum(d[i].milli, e->milli);
 }
 
-/* What is left at t of what an amount asks for, when others that are there take theirs. The
- * more special is served first, the own last: kinds stand inside one another. */
+/* Return what is left at t for an amount, after the other reservations at that time took theirs.
+ * The more special ones are served first, the own last: kinds are nested. */
 static int64_t left_of(const struct fit *f, const struct calendar_entry *e, int64_t t)
 {
 	struct demand d[FILTERS_MAX];
@@ -70,7 +70,7 @@ static int64_t left_of(const struct fit *f, const struct calendar_entry *e, int6
 	uint32_t n = 0;
 
 	if (!left)
-		return INT64_MAX; /* nothing is known: nobody is refused */
+		return INT64_MAX; /* no memory: no reservation is refused */
 	for (uint32_t i = 0; i < f->which; i++)
 		if (f->entries[i].milli > 0 && covers(&f->entries[i], t))
 			add_demand(d, &n, &f->entries[i], false);
@@ -85,7 +85,7 @@ static int64_t left_of(const struct fit *f, const struct calendar_entry *e, int6
 		for (uint32_t k = 1; k < n; k++)
 			if (d[k].room < d[least].room)
 				least = k;
-		/* From nodes that are of no use to the one that is looked at, first. */
+		/* From nodes that the entry being checked cannot use, first. */
 		for (int mine = 0; mine < 2; mine++)
 			for (uint32_t i = 0; i < f->n_nodes && d[least].milli > 0; i++) {
 				const struct calendar_node *node = &f->nodes[i];
@@ -106,7 +106,7 @@ static int64_t left_of(const struct fit *f, const struct calendar_entry *e, int6
 	return own;
 }
 
-/* Nodes that others have at t. */
+/* Mark the nodes that others have at t. */
 static void take_nodes(const struct fit *f, int64_t t)
 {
 	memset(f->taken, 0, f->n_nodes * sizeof(*f->taken));
@@ -124,7 +124,8 @@ static int64_t sum_nodes(const struct fit *f, const struct calendar_entry *e, bo
 	return n;
 }
 
-/* Whole nodes that leave too little for amounts that were promised before. */
+/* Return how much of its nodes' capacity it can have without taking from amounts reserved
+ * before. */
 static int64_t spared(const struct fit *f, const struct calendar_entry *e, int64_t t)
 {
 	int64_t need = 0, room = 0, own = sum_nodes(f, e, true);
@@ -137,15 +138,15 @@ static int64_t spared(const struct fit *f, const struct calendar_entry *e, int64
 	return room - need < own ? room - need : own;
 }
 
-/* What there is at t of what e asks for. */
+/* Return the capacity at t of the kind that e requests. */
 static int64_t have_at(const struct fit *f, const struct calendar_entry *e, int64_t t)
 {
 	take_nodes(f, t);
 	return e->milli > 0 ? left_of(f, e, t) : spared(f, e, t);
 }
 
-/* The first moment of [from, to) at which too little is left; GPUQ_UNLIMITED = none. What is
- * left changes for the worse only where an occurrence begins. */
+/* Return the first moment of [from, to) at which too little is left; GPUQ_UNLIMITED = none. The
+ * capacity left decreases only where an occurrence begins. */
 static int64_t first_lack(const struct fit *f, const struct calendar_entry *e, int64_t from,
 			  int64_t to, int64_t need)
 {
@@ -170,7 +171,7 @@ static int64_t first_lack(const struct fit *f, const struct calendar_entry *e, i
 	return GPUQ_UNLIMITED;
 }
 
-/* The same for all occurrences of one that begins at start_us. */
+/* The same for all occurrences of an entry that begins at start_us. */
 static int64_t lack_from(const struct fit *f, int64_t start_us, int64_t need)
 {
 	struct calendar_entry e = f->entries[f->which];
@@ -192,7 +193,7 @@ static int64_t lack_from(const struct fit *f, int64_t start_us, int64_t need)
 	return GPUQ_UNLIMITED;
 }
 
-/* Where something ends, something may fit. */
+/* Return the next end after t: where something ends, something may fit. */
 static int64_t next_end(const struct fit *f, int64_t t)
 {
 	int64_t next = GPUQ_UNLIMITED;

@@ -1,14 +1,13 @@
-/* reservations_fit.h - is there enough of everything that the calendar promises?
+/* reservations_fit.h - whether the cluster has enough for all reservations
  *
  * Owns     nothing. Touches memory only.
  * Used by  flow/admit/apply (a reservation is made or changed), gpuq-sim.
  *
- * What jobs run or will want does not matter here: a reservation takes precedence over
- * them. It does not fit where others that were there before it leave too little, of the
- * flavor and in the pool that it asks for, or stand on the nodes that it names. One that
- * asks for more than there is altogether waits for machines that are still to come: that
- * is no conflict. Maintenance is never in conflict: it says what is not there.
- */
+ * Jobs, running or pending, do not matter here: a reservation takes precedence over them. It does
+ * not fit where earlier reservations leave too little of the flavor and in the pool that it
+ * requests, or have the nodes that it names. One that requests more than there is altogether waits
+ * for machines that are still to come: that is no conflict. Maintenance never conflicts: it states
+ * which nodes are not available. */
 #ifndef GPUQD_SCHED_TIMELINE_RESERVATIONS_FIT_H
 #define GPUQD_SCHED_TIMELINE_RESERVATIONS_FIT_H
 
@@ -18,7 +17,7 @@
 #define CALENDAR_NONE UINT32_MAX
 
 struct calendar_node {
-	uint32_t flavor, pool; /* numbers of the caller's */
+	uint32_t flavor, pool; /* the caller's numbers */
 	int64_t milli;
 };
 
@@ -32,15 +31,15 @@ struct calendar_entry {
 };
 
 struct calendar_misfit {
-	uint32_t with; /* one of the entries that are in its way: it begins last */
-	int64_t at_us; /* when there is too little first */
-	int64_t have_milli, need_milli; /* then, of what it asks for */
-	int64_t earliest_us; /* start at or after its own, from which it fits; GPUQ_UNLIMITED =
-			      * none was found */
+	uint32_t with; /* one of the conflicting entries: the one that begins last */
+	int64_t at_us; /* when there is first too little */
+	int64_t have_milli, need_milli; /* then, of the kind that it requests */
+	int64_t earliest_us; /* start at or after its own, from which it fits; GPUQ_UNLIMITED = none
+			      * was found */
 };
 
-/* Do the entries before `which` leave room for it, from now on? Returns true, or false with
- * *out. Of entries that come again as many occurrences are looked at as anybody plans for. */
+/* True if the entries before `which` leave room for it, from now on; else false with *out. As many
+ * occurrences of recurring entries are evaluated as can matter for planning. */
 bool reservations_fits(const struct calendar_node *nodes, uint32_t n_nodes,
 		       const struct calendar_entry *entries, uint32_t which, int64_t now_us,
 		       struct calendar_misfit *out);

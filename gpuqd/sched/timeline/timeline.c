@@ -10,19 +10,18 @@
 #include "gpuqd/sched/timeline/timeline_plan.h"
 #include "gpuqd/util/amount.h"
 
-/* The timeline: when what is held now is given back. What that leaves at a moment is the
- * business of timeline_free.c.
- * Walltimes are believed and grace is added to them. What others have to leave for is
- * held by its new owner from the moment they are gone. */
+/* The timeline: when current holdings are released. The free capacity at a moment is computed in
+ * timeline_free.c. Time limits are trusted, and grace periods are added to them. Capacity that
+ * victims release belongs to its new owner from the moment they are gone. */
 
-/* What one pod holds, or will. */
+/* The holdings of one pod, current or nominated. */
 struct hold {
 	int64_t end_us;
 	uint32_t job, node, group;
 	const uint32_t *devices;
 	uint32_t n_devices;
 	int32_t milli; /* of each */
-	bool promised; /* it takes its amounts when those before it are gone */
+	bool promised; /* it takes its amounts when its victims are gone */
 };
 
 int64_t timeline_least_us(const struct snap_job *j)
@@ -43,7 +42,7 @@ int64_t timeline_walltime(const struct cycle *c, uint32_t job, int64_t t)
 	return left > least ? left : least;
 }
 
-/* When a job is gone that starts at t and was given so much; 0 = what it asked for. */
+/* Return when a job is gone that starts at t with that time limit; 0 = the requested one. */
 static int64_t end_of_given(const struct cycle *c, uint32_t job, int64_t t, int64_t given_us)
 {
 	if (!given_us)
@@ -62,7 +61,7 @@ static int64_t told_to_leave(const struct cycle *c)
 	return c->s->config.now_us + FUTURE_OVERRUN_US;
 }
 
-/* When a running job gives back what it holds. */
+/* Return when a running job releases its holdings. */
 static int64_t end_of_running(const struct cycle *c, uint32_t job, bool leaving)
 {
 	const struct snap_job *j = &c->s->jobs[job];
@@ -77,8 +76,8 @@ static int64_t end_of_running(const struct cycle *c, uint32_t job, bool leaving)
 	end = cleared < end ? cleared : end;
 	if (j->yield_us == 0 || now - j->yield_us > FUTURE_OVERRUN_US)
 		return end;
-	/* It runs where somebody else has the right to start. Where nobody took it up in
-	 * time, it runs as everybody does. */
+	/* It runs where another job has the right to start. If that job did not start there in
+	 * time, it runs like any other. */
 	yield = amount_later(now, j->grace_us);
 	yield = yield > j->yield_us ? yield : j->yield_us;
 	return yield < end ? yield : end;
@@ -96,20 +95,20 @@ static bool is_alone(const struct cycle *c, uint32_t job)
 	return c->s->requests[c->s->jobs[job].request].exclusive;
 }
 
-/* ---- what is held, from the snapshot and from what was decided since ---- */
+/* ---- holdings, from the snapshot and from later decisions ---- */
 
 struct holds {
 	struct hold *items;
 	uint32_t n;
-	uint8_t *gone; /* by job: 1 all of it was told to leave, 2 its promises are void */
-	uint8_t *shrunk; /* by alloc: told to leave */
+	uint8_t *gone; /* by job: 1 all of it was signalled, 2 its nominated placement is void */
+	uint8_t *shrunk; /* by alloc: signalled */
 	bool any_promise;
 };
 
 static void hold_alloc(const struct cycle *c, struct holds *h, const struct snap_alloc *a,
 		       int64_t end, bool promised)
 {
-	/* A node that shrank names devices no more. */
+	/* A node that shrank no longer has some devices. */
 	const uint32_t n = c->s->nodes[a->node].n_devices;
 	uint32_t k = 0;
 
@@ -136,7 +135,7 @@ static void shrink(const struct cycle *c, struct holds *h, const struct plan_act
 				h->shrunk[k] = 1;
 }
 
-/* What the actions so far did to those who run or have a promise. */
+/* Note the effects of the actions so far on running and nominated jobs. */
 static void note_actions(const struct cycle *c, struct holds *h)
 {
 	for (uint32_t i = 0; i < c->n_actions; i++) {
@@ -233,7 +232,7 @@ static void time_devices(struct cycle *c, const struct holds *h)
 			*until = hold->end_us > *until ? hold->end_us : *until;
 		}
 	}
-	/* Devices that are not free although no pod of ours is known to hold them. */
+	/* Devices that are not free although no known pod of gpuq holds them. */
 	for (uint32_t d = 0; d < s->n_devices; d++)
 		if (c->device_free[d] != SNAP_MILLI &&
 		    (f->until[d] == 0 || !s->devices[d].healthy || s->devices[d].foreign_milli > 0))
@@ -247,7 +246,7 @@ static void time_devices(struct cycle *c, const struct holds *h)
 	}
 }
 
-/* ---- what is given back ---- */
+/* ---- releases ---- */
 
 static struct release *add_release(struct cycle *c, int64_t end_us, uint32_t node)
 {
@@ -260,7 +259,7 @@ static struct release *add_release(struct cycle *c, int64_t end_us, uint32_t nod
 	return r;
 }
 
-/* claimed: devices that another pod gives back, each of which is so only once. */
+/* claimed: devices that another pod releases; each counts only once. */
 static void add_end(struct cycle *c, const struct hold *h, uint64_t *claimed)
 {
 	const struct snap_group *g = group_of(c, h->job, h->group);
@@ -291,8 +290,8 @@ static void add_end(struct cycle *c, const struct hold *h, uint64_t *claimed)
 	}
 }
 
-/* A promised pod takes its amounts when those who leave for it are gone. What the cycle
- * keeps free for it already until then is free no more and no less. */
+/* A nominated pod takes its amounts when its victims are gone. Capacity that the cycle already
+ * keeps free for it until then is neither more nor less free. */
 static void add_promises(struct cycle *c, const struct holds *h)
 {
 	const struct snapshot *s = c->s;
@@ -306,7 +305,7 @@ static void add_promises(struct cycle *c, const struct holds *h)
 		const struct need one = nodes_need(group_of(c, hold->job, hold->group));
 		struct release *r;
 
-		/* Holds of the snapshot that are no promises stand in what it has free. */
+		/* Holds of the snapshot that are not nominated are counted in its free amounts. */
 		if (hold->promised) {
 			taken[hold->node].promised = true;
 			r = add_release(c, told_to_leave(c), hold->node);
@@ -339,7 +338,7 @@ static void add_promises(struct cycle *c, const struct holds *h)
 	}
 }
 
-/* The same of devices: a promised pod takes them when those who leave for it are gone. */
+/* The same for devices: a nominated pod takes them when its victims are gone. */
 static void promise_devices(struct cycle *c, const struct holds *h)
 {
 	const struct snapshot *s = c->s;
@@ -375,7 +374,7 @@ static void promise_devices(struct cycle *c, const struct holds *h)
 				told_to_leave(c));
 }
 
-/* The same of instances. */
+/* The same for instances. */
 static void promise_instances(struct cycle *c, const struct holds *h)
 {
 	const struct snapshot *s = c->s;
@@ -459,7 +458,7 @@ static void add_closer(struct cycle *c, uint32_t node, uint32_t job)
 	c->future->any_closer = true;
 }
 
-/* Licenses of what runs, leaves, or was started or promised. */
+/* Note the licenses of jobs that run, are ending, were started or are nominated. */
 static void time_licenses(struct cycle *c, const struct holds *h)
 {
 	const struct snapshot *s = c->s;
@@ -522,7 +521,7 @@ static bool has_promise(const struct cycle *c, uint32_t job)
 	return false;
 }
 
-/* Everything that was planned, once more in the same order. */
+/* Plan everything that was planned again, in the same order. */
 static void plan_again(struct cycle *c)
 {
 	struct future *f = c->future;
@@ -562,7 +561,7 @@ void timeline_changed(struct cycle *c)
 		c->future->stale = true;
 }
 
-/* ---- what starts ---- */
+/* ---- starts ---- */
 
 void timeline_spend(struct cycle *c, uint32_t node, int64_t start, int64_t end,
 		    const struct need *n, int sign)
@@ -612,7 +611,7 @@ void timeline_shift(struct cycle *c, const struct snap_alloc *a, int sign)
 	}
 }
 
-/* The device is held until end. */
+/* Note that the device is held until end. */
 static void hold_device(struct cycle *c, uint32_t node, uint32_t device, int64_t end)
 {
 	struct future *f = c->future;
@@ -624,7 +623,7 @@ static void hold_device(struct cycle *c, uint32_t node, uint32_t device, int64_t
 	if (*until == 0)
 		f->whole_now[node]--;
 	else if ((r = add_release(c, *until, node)) != NULL)
-		r->whole = -1; /* it was shared, and is free no sooner than the last is gone */
+		r->whole = -1; /* it was shared, and is free no sooner than the last pod is gone */
 	*until = end;
 	if (end != GPUQ_UNLIMITED && (r = add_release(c, end, node)) != NULL)
 		r->whole = 1;

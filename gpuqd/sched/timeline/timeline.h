@@ -1,57 +1,56 @@
-/* timeline.h - what the cluster will look like, as far as it is known
+/* timeline.h - the future state of the cluster, as far as it is known
  *
- * Owns     when what is held now is given back; planned starts and calendar slices, and
- *          what nodes have to spare when those begin.
+ * Owns     when current holdings are released; start reservations and reservations, and the spare
+ *          capacity of nodes when those begin.
  * Touches  memory only.
  * Used by  timeline*.c and reservations.c only; the cycle sees what cycle.h declares.
  *
- * Planned starts name nodes and counts of devices, never devices: as long as the count
- * holds at every moment, whoever starts finds some that are free. What a node has free
- * grows between planned starts and is least where one begins: so these are the moments
- * that are looked at. Spans of time are half open: [start, end).
- */
+ * Start reservations name nodes and counts of devices, never devices: as long as the count holds at
+ * every moment, the job that starts finds free ones. The free capacity of a node grows between
+ * start reservations and is least where one begins: so these are the moments that are evaluated.
+ * Spans of time are half open: [start, end). */
 #ifndef GPUQD_SCHED_TIMELINE_TIMELINE_H
 #define GPUQD_SCHED_TIMELINE_TIMELINE_H
 
 #include "gpuqd/sched/place/pack.h"
 
-/* What is past its time, or was told to leave, is taken to be gone then. */
+/* Pods that are past their time, or were signalled, are assumed to be gone then. */
 #define FUTURE_OVERRUN_US (60 * GPUQ_US_PER_S)
 
-/* What a node gets back at some moment. Amounts may be below 0: given away then. */
+/* The amounts that a node gets back at some moment. Amounts may be below 0: taken then. */
 struct release {
 	int64_t end_us;
 	uint32_t node;
-	int32_t whole, pods, closers; /* devices; pods; pods of jobs that are alone there */
+	int32_t whole, pods, closers; /* devices; pods; pods of exclusive jobs there */
 	int64_t cpu, memory;
 };
 
-/* A hold on one node in time to come, and what the node has to spare when it begins. */
+/* A future hold on one node, and the node's spare capacity when it begins. */
 struct booked {
 	uint32_t node;
-	uint32_t job; /* planned start of a job; SNAP_NONE = of a reservation */
+	uint32_t job; /* start reservation of a job; SNAP_NONE = of a reservation */
 	uint32_t reservation; /* SNAP_NONE = of a job */
 	int64_t start_us, end_us;
-	bool alone; /* nobody else may be there */
+	bool alone; /* no other job may be there */
 	struct need need; /* of all its pods there */
-	/* To spare; what amounts of the calendar keep there is not taken off: it depends on
-	 * who asks, see timeline_spare(). */
+	/* Spare amounts; those that reservations of amounts keep there are not subtracted: they
+	 * depend on the job in question, see timeline_spare(). */
 	int64_t whole, cpu, memory, pods;
 };
 
-/* What a hold leaves to a job; may be below 0. */
+/* The amounts that a hold leaves to a job; may be below 0. */
 struct spare {
 	int64_t whole, cpu, memory;
 };
 
-/* Licenses that a running job gives back at some moment. */
+/* Licenses that a running job releases at some moment. */
 struct license_end {
 	int64_t end_us;
 	uint32_t license;
 	int64_t count;
 };
 
-/* A job that has a planned start. */
+/* A job that has a start reservation. */
 struct planned {
 	uint32_t job, flavor;
 	int64_t start_us;
@@ -59,41 +58,41 @@ struct planned {
 	bool starving;
 };
 
-/* Node amounts at some moment; stands in for the cycle's own while planning. */
+/* Node amounts at some moment; replaces the cycle's own while planning. */
 struct amounts {
 	int64_t *cpu, *memory, *pods;
 	uint16_t *whole, *tenants;
 	uint64_t *usable, *vacant;
 	struct bucket *buckets;
-	/* By device, where they matter (future.by_device); what follows from them. */
+	/* By device, where they matter (future.by_device); and values derived from them. */
 	int16_t *device_free;
 	int64_t *device_memory;
 	uint64_t *parted;
-	uint16_t *withheld; /* nothing */
+	uint16_t *withheld; /* all zero */
 	int32_t *migs; /* as cycle.mig_free, where they matter (future.by_profile) */
 };
 
-/* A part of a device, or all of it, that is given back at some moment; below 0: taken. */
+/* A part of a device, or all of it, that is released at some moment; below 0: taken. */
 struct part_end {
 	int64_t end_us, bytes;
 	uint32_t device;
 	int32_t milli;
 };
 
-/* A part of a device, or all of it, that a hold in time to come takes, and what the device
- * has to spare when it begins. */
+/* A part of a device, or all of it, that a future hold takes, and what the device has to spare when
+ * it begins. */
 struct mark {
-	uint32_t job, reservation; /* as of its hold */
+	uint32_t job, reservation; /* as in its hold */
 	uint32_t node, device; /* device: a number over all nodes */
 	int64_t start_us, end_us;
 	int32_t milli;
 	int64_t bytes;
-	int32_t left; /* as booked.whole: amounts of the calendar are not taken off */
+	int32_t left; /* as booked.whole: amounts of reservations are not subtracted */
 	int64_t bytes_left;
 };
 
-/* MIG instances of one profile on one node, which is a slot of cycle.mig_free: given back at
- * some moment (n < 0: taken); held by a planned start, and to spare when that begins. */
+/* MIG instances of one profile on one node, which is a slot of cycle.mig_free: released at some
+ * moment (n < 0: taken); held by a start reservation, and to spare when that begins. */
 struct instance_end {
 	int64_t end_us;
 	uint32_t slot;
@@ -111,22 +110,23 @@ struct future {
 	struct release *releases; /* by end */
 	uint32_t n_releases, room_releases;
 	bool sorted;
-	bool stale; /* what runs changed in another way than by a start */
-	int64_t *until; /* by device: when it is free; 0 = now, GPUQ_UNLIMITED = nobody knows */
+	bool stale; /* running work changed in another way than by a start */
+	int64_t *until; /* by device: when it is free; 0 = now, GPUQ_UNLIMITED = not known */
 	uint16_t *whole_now; /* by node: devices with until 0 */
-	uint16_t *seated, *closers; /* by node: pods now and promised; those of jobs alone there */
+	uint16_t *seated, *closers; /* by node: pods now and nominated; those of exclusive jobs
+				     * there */
 	bool any_closer;
 	uint16_t *closed; /* scratch, by node */
 	struct amounts at, least; /* scratch: at one moment, and the least of several */
 
-	/* devices one by one, when some job asks for parts of them: timeline_parts.c */
+	/* single devices, when some job requests parts of them: timeline_parts.c */
 	bool by_device;
 	struct part_end *part_ends;
 	uint32_t n_part_ends, room_part_ends;
 	struct mark *marks;
 	uint32_t n_marks, room_marks;
 
-	/* MIG instances, when some job asks for them: timeline_instances.c */
+	/* MIG instances, when some job requests them: timeline_instances.c */
 	bool by_profile;
 	struct instance_end *instance_ends;
 	uint32_t n_instance_ends, room_instance_ends;
@@ -137,60 +137,60 @@ struct future {
 	struct license_end *license_ends;
 	uint32_t n_license_ends, room_license_ends;
 
-	/* what is planned: timeline_plan.c */
+	/* start reservations: timeline_plan.c */
 	struct booked *booked;
 	uint32_t n_booked, room_booked;
 	struct planned *planned; /* in the order in which they were planned */
 	uint32_t n_planned, room_planned;
 	struct place *places;
 	uint32_t n_places, room_places;
-	uint32_t *n_of_flavor; /* planned starts by flavor; [n_flavors] = without devices */
-	/* By flavor, as above: starving jobs that were started or planned first, and what they
-	 * hold of it; behind the flavors the cpu and memory of those without devices. */
+	uint32_t *n_of_flavor; /* start reservations by flavor; [n_flavors] = without devices */
+	/* By flavor, as above: starving jobs that were started or planned first, and how much of it
+	 * they hold; after the flavors the cpu and memory of those without devices. */
 	uint32_t *n_starving;
 	int64_t *starving_held;
-	uint32_t n_tests, n_tries; /* jobs that asked for one; moments that were tried */
-	bool told_full; /* that one of these is as many as may be */
-	uint16_t *rooms; /* scratch: whole devices by node as time goes on */
+	uint32_t n_tests, n_tries; /* jobs that requested one; moments that were tried */
+	bool told_full; /* that one of these has reached its bound was reported */
+	uint16_t *rooms; /* scratch: whole devices by node over time */
 
-	/* starting beside it: timeline_pack.c */
+	/* starting beside them: timeline_pack.c */
 	uint32_t n_displacing; /* timeline_displace.c: attempts in this cycle */
-	bool over_planned; /* planned starts bar nothing: those in the way are to be displaced */
-	uint64_t *barred; /* scratch: nodes the calendar keeps from the job at hand */
-	int64_t yield_us; /* of the places at hand: when they have to be left again; 0 = never */
-	int64_t given_us; /* ...and for how long they are, when that was cut; 0 = it was not */
+	bool over_planned; /* start reservations do not bar: those in the way are to be displaced */
+	uint64_t *barred; /* scratch: nodes that reservations keep from the current job */
+	int64_t yield_us; /* of the current places: when they must be yielded; 0 = never */
+	int64_t given_us; /* ...and the time limit there, when it was cut; 0 = it was not */
 
 	/* reservations.c */
 	uint64_t **slices; /* by reservation: its nodes; NULL = an amount anywhere */
 };
 
-/* How long a job that starts at t may run: its walltime, or what its deadline leaves of it
- * where it can do with less. */
+/* Return how long a job that starts at t may run: its time limit, or what its deadline leaves of it
+ * where the job allows less. */
 int64_t timeline_walltime(const struct cycle *c, uint32_t job, int64_t t);
-/* When a job that starts at t is gone: that and grace. */
+/* Return when a job that starts at t is gone: that and its grace period. */
 int64_t timeline_end(const struct cycle *c, uint32_t job, int64_t t);
 
-/* The timeline as it follows from the snapshot and the actions so far; made when first
- * asked, and again after it went stale. False and failed without memory. */
+/* Make the timeline from the snapshot and the actions so far; made on first use, and again after it
+ * became stale. False, and `failed` is set, without memory. */
 bool timeline_look_ahead(struct cycle *c);
 
-/* Take (sign 1) or give back (-1) what stands on a node during [start, end) from what
- * others have to spare when they begin meanwhile. */
+/* Take (sign 1) or return (-1) what is on a node during [start, end) from the spare amounts of
+ * holds that begin meanwhile. */
 void timeline_spend(struct cycle *c, uint32_t node, int64_t start, int64_t end,
 		    const struct need *n, int sign);
 
-/* The least that the job can do with. */
+/* Return the shortest time limit that the job allows. */
 int64_t timeline_least_us(const struct snap_job *j);
-/* A job was started: note when it ends. */
+/* Note when a job that was started ends. */
 void timeline_started(struct cycle *c, const struct plan_action *a);
-/* What runs or is promised was changed otherwise, by actions that stand in the plan: it
- * is looked at again, and planned starts that have become wrong are planned anew. */
+/* Note that running or nominated work was changed otherwise, by actions in the plan: the timeline
+ * is made again, and start reservations that have become wrong are planned anew. */
 void timeline_changed(struct cycle *c);
-/* Before anybody is taken off his nodes in thought: the look is made again now, if it has
- * to be, as it is to show what is so. */
+/* Make the timeline again if needed, before a job is tentatively removed from its nodes, as the
+ * timeline is to show the actual state. */
 void timeline_refresh(struct cycle *c);
-/* As nodes_shift(), of a pod that runs: planned starts that begin before its end may spare as
- * much more, or less again. */
+/* As nodes_shift(), for a running pod: holds that begin before its end have as much more to spare,
+ * or less again. */
 void timeline_shift(struct cycle *c, const struct snap_alloc *a, int sign);
 
 #endif

@@ -11,16 +11,16 @@
 
 #include <string.h>
 
-/* Starting where others have their planned starts, when those can have theirs at the same
- * time elsewhere. A planned start names nodes, and sometimes devices; what it is owed is its
- * time. So a job that would start but for those names is started in thought, and what it
- * stands in the way of is planned once more: if all of that keeps its time, the job starts,
- * and if not, nothing has changed. */
+/* Starting where others have start reservations, when those can have theirs at the same time
+ * elsewhere. A start reservation names nodes, and sometimes devices; what it guarantees is its
+ * time. So a job that would start but for those nodes is started tentatively, and the start
+ * reservations that it is in the way of are planned once more: if all of them keep their times, the
+ * job starts, and if not, nothing has changed. */
 
-#define DISPLACED_MAX 16 /* planned starts that are planned once more for one job */
+#define DISPLACED_MAX 16 /* start reservations planned again for one job */
 #define ATTEMPTS_MAX 64 /* in a cycle */
 
-/* What is planned, as it was. */
+/* The plan before. */
 struct before {
 	struct booked *booked;
 	struct planned *planned;
@@ -31,7 +31,7 @@ struct before {
 	uint32_t n_moved;
 };
 
-/* The places of the job at hand, while others are placed. */
+/* The places of the current job, while others are placed. */
 struct seats {
 	struct place *places;
 	uint32_t *devices;
@@ -84,7 +84,7 @@ static void restore(struct cycle *c, const struct before *was)
 	f->n_places = was->n_places;
 }
 
-/* When the job at one of those places ends, it gives back what it holds there. */
+/* Note that the job at one of those places releases it at its end; sign -1: undo. */
 static void end_at(struct cycle *c, uint32_t job, const struct place *p, const uint32_t *devices,
 		   int64_t end, int sign)
 {
@@ -104,7 +104,7 @@ static void end_at(struct cycle *c, uint32_t job, const struct place *p, const u
 	ends.memory = one.memory;
 	if (sign < 0) {
 		timeline_keep(c, &ends);
-		return; /* of the rest the table is cut: move_noted() */
+		return; /* the other tables are cut: move_noted() */
 	}
 	timeline_give_back(c, &ends);
 	if (one.migs)
@@ -118,8 +118,7 @@ static void end_at(struct cycle *c, uint32_t job, const struct place *p, const u
 	}
 }
 
-/* Take the places of the job from what the timeline has from now until its end, or give them
- * back. */
+/* Take the places of the job from the timeline from now until its end, or return them. */
 static void hold_places(struct cycle *c, uint32_t job, int64_t end, const struct seats *seats,
 			int sign)
 {
@@ -150,7 +149,7 @@ static void hold_places(struct cycle *c, uint32_t job, int64_t end, const struct
 	}
 }
 
-/* Note the planned start of that job as one in the way; false: there are too many. */
+/* Note the start reservation of that job as one in the way; false: there are too many. */
 static bool note(const struct cycle *c, struct before *was, uint32_t job)
 {
 	for (uint32_t i = 0; i < was->n_moved; i++)
@@ -162,7 +161,7 @@ static bool note(const struct cycle *c, struct before *was, uint32_t job)
 	return true;
 }
 
-/* Note what the places at hand stand in the way of. */
+/* Note the start reservations that the current places are in the way of. */
 static bool note_all(const struct cycle *c, struct before *was, uint32_t job, int64_t end)
 {
 	const struct snap_request *r = &c->s->requests[c->s->jobs[job].request];
@@ -193,7 +192,7 @@ static bool note_all(const struct cycle *c, struct before *was, uint32_t job, in
 	return true;
 }
 
-/* Planned starts stand in the order in which they were made. */
+/* Restore the order of start reservations: that in which they were made. */
 static void order(struct cycle *c, const struct before *was, uint32_t job)
 {
 	struct future *f = c->future;
@@ -211,7 +210,7 @@ static void sort_moved(struct before *was)
 {
 	uint32_t n = 0;
 
-	/* The table of what was planned tells their order. */
+	/* The table of start reservations has their order. */
 	for (uint32_t i = 0; i < was->n_planned; i++)
 		for (uint32_t k = n; k < was->n_moved; k++)
 			if (was->moved[k].job == was->planned[i].job) {
@@ -222,7 +221,7 @@ static void sort_moved(struct before *was)
 			}
 }
 
-/* Plan all that was in the way once more, for the same time. */
+/* Plan all that was in the way again, for the same time. */
 static bool plan_moved(struct cycle *c, const struct before *was)
 {
 	for (uint32_t i = 0; i < was->n_moved; i++)
@@ -255,7 +254,7 @@ static void take_seats(struct cycle *c, const struct seats *seats)
 	c->n_place_devices = seats->n_devices;
 }
 
-/* Plan what was noted elsewhere while the job holds its places; false: nothing has changed. */
+/* Plan the noted ones elsewhere while the job holds its places; false: nothing has changed. */
 static bool move_noted(struct cycle *c, struct before *was, uint32_t job, int64_t end,
 		       const struct seats *seats)
 {
@@ -276,8 +275,8 @@ static bool move_noted(struct cycle *c, struct before *was, uint32_t job, int64_
 	return moved;
 }
 
-/* Note all that is planned beside: one of them may make room for another. False: there are
- * too many, or no more than were noted. */
+/* Note all other start reservations: one of them may make room for another. False: there are too
+ * many, or no more than were noted. */
 static bool note_rest(const struct cycle *c, struct before *was, uint32_t job)
 {
 	const uint32_t n = was->n_moved;

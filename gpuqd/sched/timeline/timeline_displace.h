@@ -1,16 +1,15 @@
-/* timeline_displace.h - starting where others have planned starts
+/* timeline_displace.h - starting where others have start reservations
  *
  * Owns     nothing.
  * Touches  memory only.
- * Used by  sched.c.
- */
+ * Used by  sched.c. */
 #ifndef GPUQD_SCHED_TIMELINE_TIMELINE_DISPLACE_H
 #define GPUQD_SCHED_TIMELINE_TIMELINE_DISPLACE_H
 
 #include "gpuqd/sched/quota/cycle.h"
 
-/* As pack_job, where planned starts that are in the way can be had elsewhere at their times:
- * they are from then on. The places are the job's to start on at once. */
+/* As pack_job, where start reservations that are in the way can be had elsewhere at their times:
+ * they are moved there. The job is to start at its places at once. */
 bool timeline_displace(struct cycle *c, uint32_t job, uint32_t flavor);
 
 #endif

@@ -10,8 +10,8 @@
 #include "gpuqd/util/amount.h"
 #include "gpuqd/util/sort.h"
 
-/* What is free at a moment to come: what is free now, what has been given back until
- * then, and what planned starts and the calendar have taken by then. */
+/* Free capacity at a future moment: what is free now, plus what has been released until then, minus
+ * what start reservations and reservations have taken by then. */
 
 void timeline_sort(struct cycle *c)
 {
@@ -99,7 +99,7 @@ bool timeline_bars(const struct cycle *c, const struct booked *b, uint32_t job, 
 	return b->start_us > t || !reservations_owns(c, b->reservation, job);
 }
 
-/* Nodes that nobody has for itself at t. */
+/* Open the nodes that no job has exclusively at t. */
 static void open_nodes(const struct cycle *c, int64_t t, struct amounts *out)
 {
 	const struct future *f = c->future;

@@ -5,9 +5,9 @@
 
 #include <string.h>
 
-/* The timeline of MIG instances. Instances of one profile on one node are alike, so that they
- * are counted as whole devices are; but a node has several profiles, and only holds of a profile
- * lower what is free of it. So a planned start holds them by profile, one hold for each pod. */
+/* The timeline of MIG instances. Instances of one profile on one node are equal, so that they are
+ * counted as whole devices are; but a node has several profiles, and only holds of a profile lower
+ * what is free of it. So a start reservation holds them by profile, one hold for each pod. */
 
 static bool asks(const struct snap_request *r)
 {
@@ -173,7 +173,7 @@ void timeline_instances_release(struct cycle *c, const int32_t *kept)
 		c->mig_free[f->instances[i].slot] += kept[i];
 }
 
-/* All that the places at hand, or the pods of a job, take of a slot. */
+/* Return what the current places, or the pods of a job, take of a slot. */
 static int64_t taken_of(const struct cycle *c, uint32_t job, bool runs, uint32_t at)
 {
 	const struct snap_job *j = &c->s->jobs[job];

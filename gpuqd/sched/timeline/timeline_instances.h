@@ -9,15 +9,15 @@
 
 #include "gpuqd/sched/timeline/timeline.h"
 
-/* Does any job that is pending or runs ask for instances? */
+/* True if any pending or running job requests instances. */
 bool timeline_instances_asked(const struct snapshot *s);
-/* Instances of a profile on a node are given back at end_us; n < 0: they are taken then. */
+/* Note that instances of a profile on a node are released at end_us; n < 0: taken then. */
 void timeline_instances_end(struct cycle *c, uint32_t node, uint32_t profile, int64_t n,
 			    int64_t end_us);
-/* Instances at t, as timeline_free_at(). */
+/* Compute the instances at t, as timeline_free_at(). */
 void timeline_instances_free_at(const struct cycle *c, uint32_t job, int64_t t,
 				struct amounts *out);
-/* Lower them to the least that holds beginning between t and end leave. */
+/* Lower them to the minimum that holds beginning between t and end leave. */
 void timeline_instances_least(const struct cycle *c, uint32_t job, int64_t t, int64_t end,
 			      struct amounts *least);
 /* Hold what one pod needs on a node during [start, end) for a job. */
@@ -26,18 +26,18 @@ void timeline_instances_hold(struct cycle *c, uint32_t job, uint32_t node, const
 /* As timeline_spend(). */
 void timeline_instances_spend(struct cycle *c, uint32_t node, int64_t start, int64_t end,
 			      const struct need *n, int sign);
-/* The holds of a job are gone; or are taken from (1) or given back to (-1) all holds. */
+/* Remove the holds of a job; or take them from (1) or return them to (-1) all holds. */
 void timeline_instances_unplan(struct cycle *c, uint32_t job);
 void timeline_instances_own(struct cycle *c, uint32_t job, int sign);
-/* Leave nodes what holds that begin before end count on. Returns what of each hold's nodes is
+/* Withhold on nodes what holds that begin before end count on. Returns what of each hold's nodes is
  * kept from the job, for timeline_instances_release(). */
 int32_t *timeline_instances_withhold(struct cycle *c, uint32_t job, int64_t end);
 void timeline_instances_release(struct cycle *c, const int32_t *kept);
-/* The first hold that the places at hand, or the pods of a running job, leave too little; or
- * NULL. Of holds that begin before end. */
+/* Return the first hold to which the current places, or the pods of a running job, leave too
+ * little; or NULL. Only holds that begin before end count. */
 const struct instance_hold *timeline_instances_clash(const struct cycle *c, uint32_t job, bool runs,
 						     int64_t end);
-/* Do the places at hand leave this hold too little? */
+/* True if the current places leave this hold too little. */
 bool timeline_instances_bars(const struct cycle *c, const struct instance_hold *h, uint32_t job,
 			     bool runs);
 

@@ -3,9 +3,9 @@
 #include "gpuqd/util/amount.h"
 #include "gpuqd/sched/timeline/timeline.h"
 
-/* The timeline of licenses: when running jobs give theirs back, and which planned starts
- * count on them. They lie on no node, so a planned start holds them from its time on wherever
- * it is. */
+/* The timeline of licenses: when running jobs release theirs, and which start reservations count on
+ * them. They belong to no node, so a start reservation holds them from its time on, wherever it
+ * is. */
 
 void timeline_licenses_end(struct cycle *c, uint32_t job, int64_t end_us)
 {
@@ -32,7 +32,7 @@ static int64_t asks_for(const struct cycle *c, uint32_t job, uint32_t license)
 	return 0;
 }
 
-/* How many are free at t, beside all that is planned but the job's own start. */
+/* Return how many are free at t, beside all start reservations but the job's own. */
 static int64_t free_at(const struct cycle *c, uint32_t job, uint32_t license, int64_t t)
 {
 	const struct future *f = c->future;
@@ -95,7 +95,7 @@ const struct planned *timeline_licenses_wanted(const struct cycle *c, uint32_t j
 			const struct planned *p = &f->planned[k];
 			const uint32_t license = r->licenses[i].license;
 
-			/* What is free then counts the job as gone. */
+			/* The licenses free then count the job as gone. */
 			if (p->job != job && (!first || p->start_us < first->start_us) &&
 			    asks_for(c, p->job, license) > 0 &&
 			    free_at(c, job, license, p->start_us) < r->licenses[i].count)

@@ -15,12 +15,12 @@
 #include "gpuqd/util/amount.h"
 #include "gpuqd/util/sort.h"
 
-/* Starting beside what is planned, and ahead of it. A job that ends in time, or leaves
- * planned starts what they count on, simply starts. One that can do with less time than it
- * asks for is given what there is until then. One that may be evicted and has no
- * walltime may start ahead of them: it leaves in time. */
+/* Starting beside start reservations, and ahead of them (backfill). A job that ends in time, or
+ * leaves start reservations what they count on, simply starts. One that allows a shorter time limit
+ * gets the time until then. A preemptible one without a time limit may start ahead of them: it
+ * yields in time. */
 
-#define WORTH_US (60 * GPUQ_US_PER_S) /* nobody starts who has to leave sooner */
+#define WORTH_US (60 * GPUQ_US_PER_S) /* no job starts that must yield sooner */
 
 bool timeline_binds(struct cycle *c, uint32_t job)
 {
@@ -36,7 +36,7 @@ bool timeline_binds(struct cycle *c, uint32_t job)
 	       timeline_licenses_clash(c, job, now, end);
 }
 
-/* Leave a node what one planned start there counts on. */
+/* Withhold on a node what one start reservation there counts on. */
 static void withhold(struct cycle *c, const struct booked *b, uint32_t job, bool exclusive)
 {
 	const struct spare left = timeline_spare(c, b, job, c->s->config.now_us);
@@ -55,7 +55,7 @@ static void withhold(struct cycle *c, const struct booked *b, uint32_t job, bool
 	nodes_changed(c, n);
 }
 
-/* What is kept from a job of an amount; what is not counted is not counted afterwards. */
+/* Return how much of an amount is kept from a job; unlimited before is unlimited afterwards. */
 static int64_t held_back(int64_t before, int64_t now)
 {
 	return before == GPUQ_UNLIMITED ? GPUQ_UNLIMITED : before - now;
@@ -76,8 +76,8 @@ static void add_need(struct need *sum, const struct snap_group *g)
 	sum->pods++;
 }
 
-/* Is what stands on the node of a hold (nothing counts as nothing) no more than it has
- * to spare when it begins? */
+/* True if the amounts on the node of a hold (uncounted ones are ignored) are no more than it has to
+ * spare when it begins. */
 static bool spares(const struct cycle *c, const struct booked *b, uint32_t job,
 		   const struct need *n)
 {
@@ -91,7 +91,7 @@ static bool spares(const struct cycle *c, const struct booked *b, uint32_t job,
 	       (n->memory == 0 || n->memory <= left.memory) && n->pods <= b->pods;
 }
 
-/* All that the places at hand take of a node. */
+/* Return what the current places take of a node. */
 static struct need taken_of(const struct cycle *c, const struct snap_request *r, uint32_t node)
 {
 	struct need all = { 0 };
@@ -109,14 +109,14 @@ bool timeline_spares(const struct cycle *c, const struct booked *b, uint32_t job
 	return spares(c, b, job, &all);
 }
 
-/* What is kept from a job of single devices. */
+/* The amount of a single device that is kept from a job. */
 struct kept_device {
 	uint32_t mark;
 	int16_t milli;
 	int64_t bytes;
 };
 
-/* Leave devices what planned starts there count on. Returns what to give back. */
+/* Withhold on devices what start reservations there count on. Returns what to restore. */
 static struct kept_device *withhold_devices(struct cycle *c, uint32_t job, int64_t end, uint32_t *n)
 {
 	const struct future *f = c->future;
@@ -215,7 +215,7 @@ static bool pack_beside(struct cycle *c, uint32_t job, uint32_t flavor, int64_t 
 	return placed;
 }
 
-/* As before, and off the nodes that the calendar keeps from it. */
+/* As pack_beside, and off the nodes that reservations keep from it. */
 static bool pack_within(struct cycle *c, uint32_t job, uint32_t flavor, int64_t end,
 			struct future_bar *bar)
 {
@@ -249,7 +249,7 @@ static bool pack_within(struct cycle *c, uint32_t job, uint32_t flavor, int64_t 
 	return placed;
 }
 
-/* ---- for a shorter time than it asked for ---- */
+/* ---- with a shorter time limit than requested ---- */
 
 static int cmp_limit(const void *ctx, uint32_t x, uint32_t y)
 {
@@ -258,9 +258,9 @@ static int cmp_limit(const void *ctx, uint32_t x, uint32_t y)
 	return sort_i64(limits[x], limits[y]);
 }
 
-/* How long the job may be given so that it is gone when something begins that is planned or
- * reserved: each such length between what it can do with and what it asked for, ascending
- * by *order. NULL: no memory. */
+/* List the time limits with which the job is gone when a start reservation or a reservation begins:
+ * each such length between the shortest that it allows and the one it requested, ascending by
+ * *order. NULL: no memory. */
 static int64_t *lengths(struct cycle *c, uint32_t job, uint32_t *n, uint32_t **order)
 {
 	const struct future *f = c->future;
@@ -282,7 +282,7 @@ static int64_t *lengths(struct cycle *c, uint32_t job, uint32_t *n, uint32_t **o
 					      : c->s->reservations[i - f->n_booked].start_us;
 		int64_t us = amount_less(amount_less(start, now), j->grace_us);
 
-		us -= us % GPUQ_US_PER_S; /* limits are told in seconds */
+		us -= us % GPUQ_US_PER_S; /* time limits are in seconds */
 		if (us > least && us < most)
 			out[(*n)++] = us;
 	}
@@ -303,8 +303,8 @@ static bool pack_for(struct cycle *c, uint32_t job, uint32_t flavor, int64_t us)
 		&bar);
 }
 
-/* The longest of the lengths for which it may start now. The fewer there are planned starts
- * and reservations that begin before its end, the more is free: so halves are enough. */
+/* Pack with the longest of the lengths that allows a start now. The fewer start reservations and
+ * reservations begin before its end, the more is free: so a binary search is enough. */
 static bool pack_shorter(struct cycle *c, uint32_t job, uint32_t flavor)
 {
 	const struct snap_job *j = &c->s->jobs[job];
@@ -343,8 +343,8 @@ int64_t timeline_given_us(const struct cycle *c, uint32_t job)
 	return most < c->s->jobs[job].walltime_us ? most : 0;
 }
 
-/* When the places at hand have to be left for somebody: before the first hold there that
- * does not have enough to spare, and before the calendar takes the node. */
+/* Return when the current places must be yielded: before the first hold there that does not have
+ * enough to spare, and before a reservation takes the node. */
 static int64_t time_of_yield(struct cycle *c, uint32_t job)
 {
 	const struct future *f = c->future;
@@ -389,7 +389,7 @@ static int64_t time_of_yield(struct cycle *c, uint32_t job)
 	return licensed ? licensed->start_us : first;
 }
 
-/* Ahead of what is planned, when it may be told to leave and no end of it is known. */
+/* Pack ahead of start reservations, when it is preemptible and has no known end. */
 static bool pack_ahead(struct cycle *c, uint32_t job, uint32_t flavor)
 {
 	const struct snap_job *j = &c->s->jobs[job];
@@ -447,7 +447,7 @@ int64_t timeline_yield_us(const struct cycle *c)
 	return c->future && c->future->yield_us != GPUQ_UNLIMITED ? c->future->yield_us : 0;
 }
 
-/* ---- leaving in time ---- */
+/* ---- yielding in time ---- */
 
 void timeline_wake(struct cycle *c, int64_t t)
 {
@@ -472,7 +472,7 @@ void timeline_evict(struct cycle *c, uint32_t job, enum gpuq_cause cause, uint32
 				   .rule = rule };
 }
 
-/* May the job stay when what is held at b begins? */
+/* True if the job can stay when the hold b begins. */
 static bool can_stay(const struct cycle *c, const struct booked *b, uint32_t job)
 {
 	const struct snap_job *j = &c->s->jobs[job];
@@ -506,7 +506,7 @@ static void spend_all(struct cycle *c, uint32_t job)
 	}
 }
 
-/* The first hold that begins on a device of the job and needs it. */
+/* Return the first hold that begins on a device of the job and needs it. */
 static const struct mark *device_in_the_way(const struct cycle *c, uint32_t job)
 {
 	const struct snap_job *j = &c->s->jobs[job];
@@ -531,8 +531,8 @@ static const struct mark *device_in_the_way(const struct cycle *c, uint32_t job)
 	return first;
 }
 
-/* True if it stands in the way of something planned; *by = the job that begins first of
- * those, SNAP_NONE = a reservation does. */
+/* True if it is in the way of a start reservation or a reservation; *by = the job that begins first
+ * of those, SNAP_NONE = a reservation does. */
 static bool in_the_way(const struct cycle *c, uint32_t job, uint32_t *by)
 {
 	const struct future *f = c->future;
@@ -591,9 +591,9 @@ void timeline_yield(struct cycle *c)
 			timeline_evict(c, i, GPUQ_CAUSE_YIELD, by,
 				       gpuq_rule_word(GPUQ_RULE_YIELD_PLANNED));
 		else
-			spend_all(c, i); /* it stays: who comes behind it may have to go */
+			spend_all(c, i); /* it stays: those after it may have to yield */
 	}
-	/* Those who have just been started leave, too. */
+	/* Jobs that have just been started yield, too. */
 	for (uint32_t i = 0; i < c->n_actions; i++)
 		if (c->actions[i].kind == PLAN_PLACE && c->actions[i].yield_us)
 			timeline_wake(c, c->actions[i].yield_us -

@@ -7,9 +7,9 @@
 
 #include <string.h>
 
-/* The timeline of single devices. Whole devices can be counted; parts of them cannot: two
- * halves may lie on two devices. So where some job asks for parts, a planned start names
- * the devices that it counts on, and how much of each, as a start does. */
+/* The timeline of single devices. Whole devices can be counted; parts of them cannot: two halves
+ * may be on two devices. So where some job requests parts, a start reservation names the devices
+ * that it counts on, and how much of each, as a start does. */
 
 static bool asks(const struct snap_request *r)
 {
@@ -53,7 +53,7 @@ void timeline_parts_end(struct cycle *c, uint32_t device, int32_t milli, int64_t
 		};
 }
 
-/* Whole devices of every node, and the nodes with devices that are free in part. */
+/* Count whole devices of every node, and the nodes with devices that are free in part. */
 static void count(const struct cycle *c, struct amounts *out)
 {
 	memset(out->parted, 0, c->n_words * sizeof(*out->parted));
@@ -97,7 +97,7 @@ void timeline_parts_free_at(struct cycle *c, uint32_t job, int64_t t, bool amoun
 		return;
 	memcpy(out->device_free, c->device_free, c->s->n_devices * sizeof(*out->device_free));
 	memcpy(out->device_memory, c->device_memory, c->s->n_devices * sizeof(*out->device_memory));
-	/* Taken first: no sum is above what the device has. */
+	/* Amounts taken come first: no sum exceeds what the device has. */
 	for (int taken = 1; taken >= 0; taken--)
 		for (uint32_t i = 0; i < f->n_part_ends; i++) {
 			const struct part_end *e = &f->part_ends[i];

@@ -17,17 +17,16 @@
 #include "gpuqd/sched/timeline/timeline_parts.h"
 #include "gpuqd/util/amount.h"
 
-/* Planned starts: jobs that are blocked get one, the first ones in order of service and
- * before them those that have waited too long, and nobody who starts now may make it
- * later. They are made anew in every cycle, in the same order, so that one moves later
- * only when something came before it.
- * Source: D. Lifka, "The ANL/IBM SP Scheduling System", 1995; Mu'alem and Feitelson,
- * IEEE TPDS 12(6), 2001. */
+/* Start reservations of blocked jobs: the first ones in queue order, and before them the starving
+ * ones, get a planned start, and no job that starts now may make it later. They are made anew in
+ * every cycle, in the same order, so that one moves later only when something came before it.
+ * Source: D. Lifka, "The ANL/IBM SP Scheduling System", 1995; Mu'alem and Feitelson, IEEE TPDS
+ * 12(6), 2001. */
 
-#define TIMES_TRIED 64 /* moments beyond those at which planned starts end */
+#define TIMES_TRIED 64 /* moments beyond those at which start reservations end */
 #define TRIES_MAX 4096 /* for all jobs of a cycle */
 
-/* Nodes as they will be, and back again. */
+/* Switch nodes to a future state, and back again. */
 static void look_ahead_at(struct cycle *c, struct amounts *a)
 {
 	struct amounts mine = *a;
@@ -69,7 +68,7 @@ static void look_ahead_at(struct cycle *c, struct amounts *a)
 
 /* ---- holding places ---- */
 
-/* The hold on one node that the job has already, or a new one. */
+/* Return the hold that the job has on one node already, or a new one. */
 static struct booked *booking(struct cycle *c, uint32_t first, uint32_t job, uint32_t node,
 			      int64_t t, int64_t end)
 {
@@ -140,7 +139,8 @@ static void book(struct cycle *c, uint32_t job, int64_t t, int64_t end)
 		b->need.memory = amount_sum(b->need.memory, one.memory);
 		b->need.pods++;
 		timeline_instances_hold(c, job, p->node, &one, t, end);
-		/* Of its own and of every other planned start that begins meanwhile. */
+		/* From its own spare amounts and those of every other start reservation that begins
+		 * meanwhile. */
 		timeline_spend(c, p->node, t, end, &one, 1);
 		book_devices(c, job, p, t, end);
 	}
@@ -225,7 +225,7 @@ void timeline_own(struct cycle *c, uint32_t job, int sign)
 	timeline_instances_own(c, job, sign);
 }
 
-/* ---- when ---- */
+/* ---- moments ---- */
 
 bool timeline_plan_at(struct cycle *c, uint32_t job, uint32_t flavor, int64_t t, bool starving)
 {
@@ -251,8 +251,8 @@ bool timeline_plan_at(struct cycle *c, uint32_t job, uint32_t flavor, int64_t t,
 	return true;
 }
 
-/* The next moment after t at which something ends, of what runs, of what is planned, or
- * in the calendar; *release = the first release behind it. */
+/* Return the next moment after t at which something ends: running work, a start reservation or a
+ * reservation; *release = the first release after it. */
 static int64_t next_end(const struct cycle *c, int64_t t, uint32_t *release)
 {
 	const struct future *f = c->future;
@@ -268,8 +268,8 @@ static int64_t next_end(const struct cycle *c, int64_t t, uint32_t *release)
 	return reservations_next(c, t, next);
 }
 
-/* A count that must be reached before the job can start, and is cheap to follow as time
- * goes on: pods of its largest kind that devices allow, planned starts left aside. */
+/* A count that must be reached before the job can start, and is cheap to follow over time: pods of
+ * its largest kind that devices allow, disregarding start reservations. */
 struct gauge {
 	uint32_t whole; /* of one pod; 0 = no such count */
 	int64_t pods, need;
@@ -321,7 +321,7 @@ static void gauge_add(struct cycle *c, struct gauge *g, const struct release *r)
 	*room = (uint16_t)(*room + r->whole);
 }
 
-/* Moments at which nothing would have room by devices alone; left out. */
+/* True if devices alone could allow a start at t; other moments are skipped. */
 static bool first_chance(struct cycle *c, struct gauge *g, int64_t t, uint32_t *counted)
 {
 	const struct future *f = c->future;
@@ -331,7 +331,7 @@ static bool first_chance(struct cycle *c, struct gauge *g, int64_t t, uint32_t *
 	return g->whole == 0 || g->pods >= g->need;
 }
 
-/* Something may leave this very moment, when asked to. */
+/* True if something could be gone at this very moment, if signalled. */
 static bool yields_now(const struct cycle *c)
 {
 	const struct future *f = c->future;
@@ -368,8 +368,8 @@ bool timeline_plan(struct cycle *c, uint32_t job, uint32_t flavor, bool starving
 	return false;
 }
 
-/* Moments that may be tried for all jobs together: what D jobs of each flavor may need,
- * within reason. */
+/* Return how many moments may be tried for all jobs together: what D jobs of each flavor may need,
+ * within bounds. */
 static uint32_t max_tries(const struct cycle *c)
 {
 	const int64_t n = amount_times(c->s->config.backfill_depth,
@@ -384,7 +384,7 @@ static bool exhausted(const struct cycle *c)
 	       c->future->n_tries >= max_tries(c);
 }
 
-/* Told once in a cycle: it is so for all that come after. */
+/* Report once in a cycle: it holds for all jobs that follow. */
 static void tell_full(struct cycle *c)
 {
 	const bool tests = c->future->n_tests >= c->s->config.max_job_test;
@@ -396,7 +396,7 @@ static void tell_full(struct cycle *c)
 		      tests ? c->s->config.max_job_test : max_tries(c));
 }
 
-/* Nothing ever ends, and nothing is planned: no need to look ahead. */
+/* True if nothing ever ends, and nothing is planned: no need to look ahead. */
 static bool nothing_ends(struct cycle *c)
 {
 	const struct snapshot *s = c->s;
@@ -423,7 +423,7 @@ static bool nothing_ends(struct cycle *c)
 
 bool timeline_may_plan(struct cycle *c, uint32_t job, uint32_t flavor, struct plan_reason *why)
 {
-	/* Licenses are asked for last, and come back. */
+	/* Licenses are checked last, and come back. */
 	return holdings_admits(c, job, flavor, why) || why->code == GPUQ_R_LICENSE;
 }
 

@@ -10,19 +10,19 @@
 
 #include "gpuqd/util/sort.h"
 
-/* Jobs that have waited too long start, or have their planned starts, before all others, by
- * how long they wait: then what is small and comes often cannot keep what is large waiting
- * for ever. What fits now starts at once: a place that was only held for it would keep others
- * from it, should the job's own turn find a limit reached. The one that waits longest for a flavor has its planned start however large
- * it is, so each of them has one in the end: no later than starve_us and, for each that
- * waits longer, once what a job may run at most. Further ones, as many as others may have
- * planned starts, together have a small part of the flavor: more of them would leave no gap
- * for anything else on a crowded cluster. Jobs without devices stand under the same bound by cpu
- * and memory.
- * A job that is more than the share of its queue has no such right where it would stand on
- * what others are owed and ask for. */
+/* Starving jobs start, or have start reservations, before all others, the longest pending first:
+ * then small jobs that come often cannot keep a large one pending for ever. A job that fits now
+ * starts at once: a place that was only held for it would keep others from it, should the job's own
+ * turn find a limit reached. The job that has been pending longest for a flavor gets a start
+ * reservation however large it is, so each of them has one in the end: no later than starve_us
+ * plus, for each job that has been pending longer, the longest time limit. Further ones, as many as
+ * other jobs may have start reservations, together get a small part of the flavor: more of them
+ * would leave no gap for anything else on a crowded cluster. Jobs without devices have the same
+ * bound on cpu and memory.
+ * A job that exceeds the share of its queue has no such right where it would take what other queues
+ * are entitled to and request. */
 
-#define FURTHER_PART 8 /* one in so many devices is planned for further ones */
+#define FURTHER_PART 8 /* one in so many devices is reserved for further ones */
 
 struct line {
 	const struct snapshot *s;
@@ -41,7 +41,7 @@ void timeline_note_waiting(struct cycle *c, uint32_t job)
 		c->any_starving = true;
 }
 
-/* < 0: x has waited longer */
+/* < 0: x has been pending longer */
 static int cmp_wait(const void *ctx, uint32_t x, uint32_t y)
 {
 	const struct snap_job *jobs = ctx;
@@ -67,7 +67,7 @@ static void sift_down(struct line *l, uint32_t at)
 	}
 }
 
-/* Keep the longest waiting ones. */
+/* Keep the longest pending ones. */
 static void offer(struct line *l, uint32_t job)
 {
 	if (l->n < l->room) {
@@ -80,8 +80,9 @@ static void offer(struct line *l, uint32_t job)
 	}
 }
 
-/* For so long, and for longer than it may run: on a busy cluster many jobs of days wait a
- * day, and planned starts for all of them would leave no gap for the short ones. */
+/* True if the job has been pending for starve_us, and for longer than its own time limit: on a busy
+ * cluster many jobs of days are pending for a day, and start reservations for all of them would
+ * leave no gap for the short ones. */
 static bool is_starving(const struct cycle *c, uint32_t job)
 {
 	const struct snap_job *j = &c->s->jobs[job];
@@ -92,8 +93,8 @@ static bool is_starving(const struct cycle *c, uint32_t job)
 	       (j->walltime_us == GPUQ_UNLIMITED || waited > j->walltime_us);
 }
 
-/* What others are owed of the flavor and ask for: queues beside its own, and beside those
- * above it. */
+/* Return what others are entitled to of the flavor and request: queues beside its own, and beside
+ * those above it. */
 static int64_t owed_to_others(const struct cycle *c, uint32_t queue, uint32_t flavor)
 {
 	const uint32_t parent = c->s->queues[queue].parent;
@@ -109,7 +110,8 @@ static int64_t owed_to_others(const struct cycle *c, uint32_t queue, uint32_t fl
 	return parent == SNAP_NONE ? sum : amount_sum(sum, owed_to_others(c, parent, flavor));
 }
 
-/* Amounts of it that count, by resource: of the flavor, or without devices of cpu and memory. */
+/* True if it and the starving jobs before it have a small part of the flavor, or without devices of
+ * cpu and memory. */
 static bool is_small(const struct cycle *c, uint32_t job, uint32_t flavor)
 {
 	const uint32_t first = flavor == SNAP_NONE ? c->s->n_flavors : flavor;
@@ -126,7 +128,7 @@ static bool is_small(const struct cycle *c, uint32_t job, uint32_t flavor)
 	return true;
 }
 
-/* True if it may start, or have a planned start, before all others on that flavor. */
+/* True if it may start, or have a start reservation, before all others on that flavor. */
 static bool has_right(const struct cycle *c, uint32_t job, uint32_t flavor)
 {
 	const struct snap_job *j = &c->s->jobs[job];
