@@ -4,7 +4,9 @@
 
 #include "gpuqd/sim/trace/trace.h"
 
-/* Textbook policies as a baseline for the default, independent of the scheduler core: a job of up to a node goes to the node where it leaves the least free, a larger one to whole nodes and the rest likewise; there are no evictions.
+/* Textbook policies as a baseline for the default, independent of the scheduler core: a job of up
+ * to a node goes to the node where it leaves the least free, a larger one to whole nodes and the
+ * rest likewise; there are no evictions.
  *   fifo       in order of arrival; a job that does not fit blocks all behind it
  *   easy       the same with backfill: others may start if that does not delay the first
  *   fair-easy  easy, with jobs of the queue with the least past use first; use decays with
