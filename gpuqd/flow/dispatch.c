@@ -590,7 +590,7 @@ static bool is_stuck(const struct node *n)
 	return false;
 }
 
-/* Once its pods have gone after all, the node is usable again. */
+/* Use nodes again once their overdue pods have gone after all. */
 static void check_stuck(struct dispatch *d)
 {
 	struct stuck *s, **at = &d->stuck;

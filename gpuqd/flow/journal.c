@@ -41,7 +41,7 @@ struct journal {
 	struct waiter *waiters, **waiters_end;
 	struct journal_stats stats;
 	uint64_t n_writing; /* records of the batch that is being written */
-	int64_t since_us; /* when it was handed over; monotonic */
+	int64_t since_us; /* when the writer got it; monotonic */
 };
 
 static void run_waiters(struct journal *j, uint64_t upto, int rc, const struct gpuq_err *err)

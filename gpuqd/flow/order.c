@@ -286,7 +286,7 @@ static void fill_env(struct env *e, const struct model *m, const struct job *j, 
 		set_int(e, "GPUQ_TIME_LIMIT_S", j->time_limit_us / GPUQ_US_PER_S);
 	if (j->key.index >= 0)
 		set_array(e, m, j, &spec->array);
-	/* As an Indexed batch/v1 Job passes to its pods. */
+	/* Variables that an Indexed batch/v1 Job passes to its pods. */
 	if (g->template_)
 		set_int(e, "JOB_COMPLETION_INDEX",
 			j->key.index >= 0 ? j->key.index : (int64_t)p->index);

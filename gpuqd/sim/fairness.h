@@ -12,7 +12,7 @@
 
 /* Report users: {"ann": {"factor": 0.5}}, by name; for a user of several queues the best factor,
  * and "queues" with each of them. Overcommitted: [{"parent", "flavor", "quotas", "has"}], parent
- * null for the whole cluster. Returns 0 or the error of world_freeze(). */
+ * null for the whole cluster. Returns 0 or the error of world_snapshot(). */
 int fairness_tell(struct world *w, struct gpuq_arena *a, struct gpuq_val **users,
 		  struct gpuq_val **overcommitted, struct gpuq_err *err);
 

@@ -19,7 +19,7 @@ struct text {
 	char s[32];
 };
 
-/* Print to the thousandth, without trailing zeros: 3, 0.5, 1250. */
+/* Return d as text to the thousandth, without trailing zeros: 3, 0.5, 1250. */
 static struct text digits(double d)
 {
 	struct text t;
@@ -36,7 +36,7 @@ static struct text digits(double d)
 	return t;
 }
 
-/* Print an amount; null as `none`. */
+/* Return an amount as text; `none` for null. */
 static struct text amount(const struct gpuq_val *v, const char *none)
 {
 	struct text t;

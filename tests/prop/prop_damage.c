@@ -86,7 +86,7 @@ static size_t value_of(enum table t, unsigned key, unsigned version, unsigned ch
 	return n;
 }
 
-/* One table is filled by the store itself. */
+/* Return a table; the one that the store fills by itself is left out. */
 static enum table some_table(uint64_t *r)
 {
 	const enum table t = (enum table)below(r, N_TABLES);
@@ -242,7 +242,7 @@ static int live(uint64_t seed)
 	return verdict;
 }
 
-/* The same file as --audit sees it. */
+/* Run an audit of the same file, as --audit does. */
 static int audit(void)
 {
 	struct gpuq_err err = GPUQ_ERR_INIT;

@@ -114,7 +114,7 @@ static void make_job(uint64_t *r, struct job *j, int ix)
 	j->state = ABSENT;
 }
 
-/* In every third world nodes have MIG instances as well, and some jobs want these. */
+/* Give nodes MIG instances, in every third world, and let some jobs request them. */
 static void make_instances(uint64_t seed)
 {
 	uint64_t r = ~seed;
@@ -474,7 +474,7 @@ static void check_not_later(const int64_t *before, const int64_t *after)
 			      after[i] ? (after[i] - 10000 * MINUTE) / MINUTE : -1);
 }
 
-/* Every reason must be correct. */
+/* Check that every reason is correct. */
 static void check_reasons(const struct snapshot *s, const struct plan *p)
 {
 	for (uint32_t i = 0; i < s->n_jobs; i++) {
@@ -664,7 +664,7 @@ static void check_barred(int ix)
 		      (w.now - 10000 * MINUTE) / MINUTE);
 }
 
-/* Once there are no more arrivals, estimates must equal what happens. */
+/* Check estimates: once there are no more arrivals, they must equal what happens. */
 static void estimate(void)
 {
 	const struct estimate_config config = { .max_events = 500 };

@@ -207,7 +207,7 @@ static int tightest(const struct tree_case *c, int level, int in_level, int in)
 	return best;
 }
 
-/* Without a preference only nodes are counted, wherever they are. */
+/* True if it has a preference; without one only nodes are counted, wherever they are. */
 static bool wishes(const struct tree_case *c)
 {
 	return c->required || c->preferred || c->size[BLOCK] || c->size[RACK] || c->size[HOST];

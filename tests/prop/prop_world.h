@@ -48,7 +48,7 @@ bool wrong(struct world *w, const char *fmt, ...) __attribute__((format(printf, 
  * = as listed). */
 struct snapshot *world_build(struct world *w, uint64_t *shuffle);
 
-/* Nothing is allocated twice; limits and quotas hold. */
+/* Check that nothing is allocated twice, and that limits and quotas hold. */
 void check_nodes(struct world *w);
 void check_limits(struct world *w);
 

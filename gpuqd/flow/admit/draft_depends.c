@@ -32,7 +32,7 @@ static bool elements(const struct draft *d, uint32_t id, struct gpuq_array *out)
 	return indices && gpuq_array_parse(d->a, indices, out, NULL) == 0;
 }
 
-/* Elements cancelled while pending have no record of their own: the state of the array stands for
+/* Elements that ended while pending have no record of their own: the state of the array stands for
  * them. */
 static bool dropped(const struct draft *d, uint32_t id, enum gpuq_job_state *state)
 {

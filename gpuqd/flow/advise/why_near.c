@@ -125,7 +125,7 @@ static int choose(struct near *x, uint32_t n, struct gpuq_err *err)
 	return 0;
 }
 
-/* Extend an entry by so many elements. */
+/* Extend an entry by as many elements as more_milli holds. */
 static int lengthen(struct near *x, struct snap_job *j, int64_t more_milli, int64_t one_milli)
 {
 	struct snap_range *r = gpuq_arena_calloc(&x->mem, 1, sizeof(*r));

@@ -199,7 +199,7 @@ const char *scenario_subject(const struct sc_step *s); /* the job or node it con
 int scenario_read(struct gpuq_arena *a, const char *file, const char *text, size_t n,
 		  struct sc_result **out, size_t *n_out, struct gpuq_err *err);
 
-/* Fill in the only queue of a case without queues: it has all devices. */
+/* Fill in the only queue of a case without queues: its quota and limit are unlimited. */
 void scenario_only_queue(struct sc_queue *q);
 
 /* Convert a time of the case, in thousandths of its unit (SC_UNIT_*), to microseconds. Values out

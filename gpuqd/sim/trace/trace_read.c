@@ -97,7 +97,7 @@ static int read_all(const char *name, struct gpuq_buf *out, struct gpuq_err *err
 	return rc;
 }
 
-/* Split the next line, in place. A field may be quoted; "" is a quote. *text moves behind the
+/* Split the next line, in place. A field may be quoted; "" is a quote. *text advances past the
  * line. */
 static int split_line(struct reader *r, char **text, const char *end)
 {
