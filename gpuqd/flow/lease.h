@@ -5,7 +5,7 @@
  * Used by  daemon.c; rpc, which knows the clients.
  *
  * A job with a lease is attended while its owner has a stream of it open (wait, logs), and for its
- * lease after that; requests for the job count as well. A restart of the daemon begins every
+ * lease after that; its requests for the job count as well. A restart of the daemon begins every
  * lease again, so that clients have time to reconnect.
  */
 #ifndef GPUQD_FLOW_LEASE_H

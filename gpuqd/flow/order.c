@@ -28,8 +28,8 @@ int order_spec(struct store *st, uint32_t job, struct gpuq_arena *a, struct gpuq
 	int rc = store_get(st, TABLE_SPEC, key, change_key_u32(key, job), &bytes, err);
 
 	if (rc == 0) {
-		/* Strings of a tree read from the wire point into the bytes: keep a copy of
-		 * those. */
+		/* Strings of a tree read from the wire point into the bytes: keep a copy of the
+		 * bytes. */
 		char *copy = gpuq_arena_strndup(a, bytes.data, bytes.len);
 
 		rc = copy ? gpuq_mp_read(a, &lim, copy, bytes.len, &v, err) : gpuq_no_memory(err);

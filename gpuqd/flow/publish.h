@@ -43,9 +43,9 @@ struct tell {
 	struct finger finger;
 };
 
-/* Report reasons, priority and start reservation of every pending job of the snapshot, where the
- * model has other values. Snapshot, plan and mem must outlive the report. An unfinished report of
- * the plan before is completed first. */
+/* Report reasons, priority and planned start of every job of the snapshot that stays pending under
+ * the plan, where the model has other values. Snapshot, plan and mem must outlive the report. An
+ * unfinished report of the plan before is completed first. */
 void tell_begin(struct tell *t, struct journal *j, const struct snapshot *sn, const struct plan *p,
 		struct gpuq_arena *mem);
 /* Process this many jobs; true = done. */

@@ -34,7 +34,7 @@ static int read_number(struct gpuq_reader *r, const struct gpuq_val *v, void *ou
 
 const struct gpuq_custom scenario_num = { read_number, NULL };
 
-/* Read a number, or a word for unlimited. */
+/* Read a number, `auto` or `unlimited`. */
 static int read_quota(struct gpuq_reader *r, const struct gpuq_val *v, int64_t *out)
 {
 	if (v->type == GPUQ_STR && strcmp(v->s, "auto") == 0) {
