@@ -6,7 +6,7 @@
 #include "gpuqd/flow/journal.h"
 
 struct of_flavor {
-	const struct job *was, *is; /* charged until now; that has waited longest */
+	const struct job *was, *is; /* charged until now; pending for the longest time */
 	int64_t milli;
 };
 

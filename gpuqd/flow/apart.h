@@ -1,11 +1,11 @@
-/* apart.h - free devices that are enough, but apart
+/* apart.h - waste: free devices that suffice, but are fragmented
  *
- * Owns     the choice of the job that they are charged to. Touches the journal.
+ * Owns     the choice of the job that is charged for them. Touches the journal.
  * Used by  publish.c, in every cycle.
  *
- * Many jobs may wait for the same devices to lie together (reason Fragmented). They are
- * charged, as waste, to one: of each flavor the job that has waited longest, as long as it
- * does, and as many as it asks for.
+ * Many jobs may be pending because the same devices are fragmented (reason Fragmented). The
+ * devices are charged, as waste, to one of them: for each flavor the job that has been pending
+ * longest, as long as it is, and as many devices as it requests.
  */
 #ifndef GPUQD_FLOW_APART_H
 #define GPUQD_FLOW_APART_H
@@ -17,13 +17,14 @@ struct job;
 struct journal;
 struct apart_choice;
 
-/* Lives in mem; NULL = no memory, which the others take: then nothing changes. */
+/* Begin the choice. It lives in mem; NULL = no memory, which the functions below accept: nothing
+ * changes then. */
 struct apart_choice *apart_begin(struct gpuq_arena *mem, const struct snapshot *sn);
 
-/* A job that waits, its entry in the snapshot, and whether it waits for just that. */
+/* Note a pending job, its entry in the snapshot, and whether fragmentation is its reason. */
 void apart_note(struct apart_choice *c, const struct job *j, uint32_t at, bool fragmented);
 
-/* All were noted: tell the model whom they are charged to from now on. */
+/* After all were noted: tell the model which jobs are charged from now on. */
 void apart_tell(const struct apart_choice *c, struct journal *journal);
 
 #endif

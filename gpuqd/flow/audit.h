@@ -1,4 +1,4 @@
-/* audit.h - who changed what, when, from what to what
+/* audit.h - record of changes: by which user, when, from what to what
  *
  * Owns     the form of a record, and how long records are kept.
  * Touches  the journal (writes, in the transaction of the change itself), the store (reads).
@@ -6,9 +6,9 @@
  *          daemon.c (audit_trim, now and then).
  *
  * A record is a map: time (us), who, action ("site.changed", "job.cancel", "node.drain"...),
- * object ("queue/research", "job/17_3", "node/n1"), old and new (any value, null = nothing
- * was or is there), note (why, where one was given), and of jobs and queues owner and queue,
- * by which it is decided who may see it. Members without a value are left out.
+ * object ("queue/research", "job/17_3", "node/n1"), old and new (any value, null = did not or
+ * does not exist), note (the reason, if given), and for jobs and queues owner and queue, which
+ * decide the users that can see it. Members without a value are left out.
  */
 #ifndef GPUQD_FLOW_AUDIT_H
 #define GPUQD_FLOW_AUDIT_H
@@ -31,13 +31,14 @@ struct audit_note {
 	const struct gpuq_val *before, *after; /* NULL = none */
 };
 
-/* Note it, with what else is applied in this turn. Returns 0, GPUQ_ENOMEM, GPUQ_ESTORAGE. */
+/* Record a change, in one transaction with all that is applied in this turn. Returns 0,
+ * GPUQ_ENOMEM, GPUQ_ESTORAGE. */
 int audit_add(struct journal *j, const struct audit_note *n, struct gpuq_err *err);
 
-/* Committed records from since_us until until_us (0 = no bound), oldest first, or newest
- * first with backwards. `from` is the key to go on from (AUDIT_KEY_BYTES, NULL = the
- * first). At most max at once (0 = all). fn's non-zero answer stops and is returned; the
- * record lives until fn returns. */
+/* Read committed records from since_us until until_us (0 = no bound), oldest first, or newest first
+ * with backwards. `from` is the key to continue from (AUDIT_KEY_BYTES, NULL = the first). At most
+ * max at once (0 = all). A non-zero result of fn stops and is returned; the record lives until fn
+ * returns. */
 typedef int (*audit_fn)(void *arg, const unsigned char *key, const struct gpuq_val *record);
 int audit_each(struct store *st, int64_t since_us, int64_t until_us, const unsigned char *from,
 	       bool backwards, size_t max, audit_fn fn, void *arg, struct gpuq_err *err);

@@ -18,7 +18,7 @@ struct backup {
 	struct store *store;
 	int fd;
 	int64_t bytes;
-	/* of a file that is to stay: its folder, its name, and what it is called until then */
+	/* of a file that is kept: its directory, its name, and its name while it is written */
 	int dir;
 	char *name, *part;
 };
@@ -61,7 +61,7 @@ static int taken(const char *path, struct gpuq_err *err)
 			 path);
 }
 
-/* The folder stays open, so that what its name leads to later is all the same. */
+/* The directory stays open, so that later changes of the path do not matter. */
 static int open_at(struct backup *b, const char *path, struct gpuq_err *err)
 {
 	char dir[PATH_MAX];
@@ -114,7 +114,7 @@ int backup_new_at(struct journal *j, const char *path, struct backup **out, stru
 
 int backup_keep(struct backup *b, struct gpuq_err *err)
 {
-	/* A link, not a renaming: that would take the place of what came there meanwhile. */
+	/* A link, not a rename, which would replace a file created meanwhile. */
 	if (fsync(b->fd) != 0)
 		return gpuq_fail(err, GPUQ_EIO, "%s: %s", b->name, strerror(errno));
 	if (linkat(b->dir, b->part, b->dir, b->name, 0) != 0)

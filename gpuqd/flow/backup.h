@@ -1,12 +1,12 @@
 /* backup.h - a copy of everything that is stored
  *
  * Owns     the copy, a file without a name, until it has been read.
- * Touches  the store, the state directory; the file that is asked for.
+ * Touches  the store, the state directory; the requested file.
  * Used by  rpc/method/m_backup.c.
  *
- * The copy is made in a thread while the daemon goes on, and is as of one moment: what was
- * durable then is in it. It is a whole database: as data.mdb of an empty state directory
- * it is what gpuqd starts from.
+ * The copy is made in a thread while the daemon runs, and has the state of one moment: all that
+ * was durable then. It is a whole database: as data.mdb of an otherwise empty state directory
+ * gpuqd starts from it.
  */
 #ifndef GPUQD_FLOW_BACKUP_H
 #define GPUQD_FLOW_BACKUP_H
@@ -19,13 +19,14 @@
 struct backup;
 struct journal;
 
-/* In the loop. Returns 0; GPUQ_ESTORAGE (no room for a copy), GPUQ_EIO, GPUQ_ENOMEM. */
+/* Begin a copy; in the loop. Returns 0; GPUQ_ESTORAGE (no room for a copy), GPUQ_EIO,
+ * GPUQ_ENOMEM. */
 int backup_new(struct journal *j, struct backup **out, struct gpuq_err *err);
-/* The copy as a file of this machine, readable by gpuqd alone: there once it is whole, and never
- * in the place of another. path is absolute. Returns also GPUQ_EINVAL (no such folder),
- * GPUQ_ECONFLICT (there is something of that name already). */
+/* Begin a copy that becomes a file of this machine, readable by gpuqd alone: it appears once it is
+ * complete, and never replaces another. path is absolute. Returns also GPUQ_EINVAL (no such
+ * directory), GPUQ_ECONFLICT (the name exists). */
 int backup_new_at(struct journal *j, const char *path, struct backup **out, struct gpuq_err *err);
-/* Give it its name, once it is made; from any thread. GPUQ_ECONFLICT, GPUQ_EIO. */
+/* Give the complete copy its name; from any thread. GPUQ_ECONFLICT, GPUQ_EIO. */
 int backup_keep(struct backup *b, struct gpuq_err *err);
 void backup_free(struct backup *b); /* NULL is fine */
 
@@ -34,7 +35,7 @@ int backup_make(struct backup *b, struct gpuq_err *err);
 
 int64_t backup_bytes(const struct backup *b); /* once it is made */
 
-/* Up to room bytes of it from `at` on. Returns how many, 0 at its end, GPUQ_EIO. */
+/* Read up to room bytes of it from `at` on. Returns how many, 0 at its end, GPUQ_EIO. */
 int64_t backup_read(struct backup *b, int64_t at, void *out, size_t room, struct gpuq_err *err);
 
 #endif

@@ -10,7 +10,7 @@
 #include "gpuqd/carry/carry.h"
 #include "gpuqd/flow/journal.h"
 
-/* What is being carried out. */
+/* A plan that is being carried out. */
 struct out {
 	struct journal *j;
 	const struct snapshot *s;
@@ -28,7 +28,8 @@ void carry_out_token(char out[33])
 		snprintf(out + 2 * i, 3, "%02x", raw[i]);
 }
 
-/* The numbers it rests on: a line for its queue, and one for each that loses. */
+/* Log the numbers behind a preemption: a line for the preemptor's queue, and one for each queue
+ * that loses. */
 static void log_claim(const struct out *o, const struct plan_action *a)
 {
 	for (uint32_t i = 0; i < o->p->n_claims; i++) {

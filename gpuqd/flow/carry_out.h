@@ -4,9 +4,9 @@
  * Touches  the journal, the log.
  * Used by  flow/schedule, once a cycle has decided.
  *
- * A short plan is applied in one turn and so is one transaction, a long one is in several; a claim
- * and the evictions for it are always in one. Signals go out when the transaction is on disk
- * (flow/dispatch), so a restart finds the claim and whom it told.
+ * A short plan is applied in one turn and so is one transaction, a long one is in several; a
+ * nominated placement and the evictions for it are always in one. Signals are sent once the
+ * transaction is durable (flow/dispatch), so a restart finds the nomination and its victims.
  */
 #ifndef GPUQD_FLOW_CARRY_OUT_H
 #define GPUQD_FLOW_CARRY_OUT_H
@@ -18,16 +18,16 @@
 
 struct journal;
 
-/* From at on so many actions of a plan on the snapshot that `since` watches; what does not stand
- * any more is dropped. True: it was the rest. What memory is needed comes from mem. What cannot
- * be carried out is logged. */
+/* Carry out this many actions, from `at` on, of a plan on the snapshot that `since` watches;
+ * actions that no longer apply are dropped. True: the plan is done. Memory comes from mem. Failures
+ * are logged. */
 bool carry_out(struct journal *j, const struct since *since, const struct plan *p,
 	       struct carry_at *at, uint32_t most, struct gpuq_arena *mem);
 
 /* Draw the token of a new attempt. */
 void carry_out_token(char out[33]);
 
-/* Promises on nodes that are not there any more are given up. */
+/* Give up nominated placements on nodes that no longer exist. */
 void carry_out_renounce_lost(struct journal *j);
 
 #endif

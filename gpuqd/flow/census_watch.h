@@ -1,7 +1,7 @@
-/* census_watch.h - the books of devices are checked before every decision
+/* census_watch.h - check of the device accounts before every decision
  *
- * Owns     nothing. A node whose devices do not add up is frozen (nothing more starts there)
- *          and thawed when they do again; both are logged, and shown with the node.
+ * Owns     nothing. A node whose devices do not add up is frozen (no more starts there) and
+ *          thawed when they do again; both are logged, and shown with the node.
  * Touches  the journal.
  * Used by  flow/schedule.c, before a snapshot is taken.
  */

@@ -22,9 +22,9 @@
 #include "libgpuq/units.h"
 
 #define TICK_US (500 * INT64_C(1000))
-/* A pod that is still there so long after its grace will not go by itself soon. */
+/* A pod that exists this long after its grace period will not end by itself soon. */
 #define OVERDUE_US (30 * GPUQ_US_PER_S)
-#define REMOVED_US (10 * GPUQ_US_PER_S) /* a node removes in less what has ended on it */
+#define REMOVED_US (10 * GPUQ_US_PER_S) /* a node removes its ended pods in less */
 #define STUCK_NODE_US (600 * GPUQ_US_PER_S)
 #define KEPT_PODS_MAX 2000 /* finished pods that are kept for their logs, at most */
 
@@ -34,16 +34,16 @@ struct touched {
 	uint64_t seq; /* of the batch that must be durable first */
 };
 
-/* Jobs that have pods: few beside those that wait, which the clock need not look at. */
+/* Jobs with pods: few compared to the pending ones, which the timer need not visit. */
 struct live {
 	UT_hash_handle hh;
 	struct job_key key;
-	int64_t due_us; /* by then those who were evicted must be gone; 0 = nobody was */
-	int64_t removed_us; /* by then their nodes should have removed those that ended; 0 = none */
-	uint32_t warned; /* the attempt that was told that its time ends soon, + 1; 0 = none */
+	int64_t due_us; /* by then evicted pods must be gone; 0 = none */
+	int64_t removed_us; /* by then nodes should have removed ended pods; 0 = none */
+	uint32_t warned; /* attempt signalled before its time limit, + 1; 0 = none */
 };
 
-/* Nodes on which somebody who was evicted stayed long after his grace. */
+/* Nodes with evicted pods that stayed long after their grace period. */
 struct stuck {
 	struct stuck *next;
 	char node[];
@@ -57,8 +57,8 @@ struct dispatch {
 	struct touched *todo;
 	struct live *live;
 	struct stuck *stuck;
-	/* Pods that this process asked for and that were not answered yet, and those that the
-	 * cluster was told may go. */
+	/* Pods that this process requested and that are not confirmed yet, and those that it told
+	 * the cluster to forget. */
 	struct keyset asked, forgotten;
 	struct loop_timer *tick;
 };
@@ -166,7 +166,7 @@ static void create(struct look *k, const struct pod *p)
 		return;
 	}
 	keyset_add(&k->d->asked, &key);
-	/* The script of an array is the array's. */
+	/* The script of an array element is stored with the array. */
 	ev.nothing_beside =
 		o.n_pods == 1 && !job_is_elastic(k->j) && (!k->spec.script || k->j->key.index >= 0);
 	if (ev.nothing_beside != k->j->nothing_beside)
@@ -175,13 +175,14 @@ static void create(struct look *k, const struct pod *p)
 	k->d->cluster->ops->pod_create(k->d->cluster, &o);
 }
 
-/* The signal by which an evicted job saves itself; 0 = TERM alone. */
+/* Return the signal that lets an evicted job save its state; 0 = TERM alone. */
 static int first_signal(const struct look *k, bool evicted)
 {
 	return k->have_spec && evicted ? k->spec.checkpoint.signal : 0;
 }
 
-/* How it fared is told later; what cannot be tried is told at once. */
+/* Send a signal. The outcome is reported later; a signal that cannot be sent is reported at
+ * once. */
 static void send_signal(struct look *k, const struct pod *p, const struct pod_ref *ref, int signal)
 {
 	struct event ev = { .type = EV_POD_SIGNALLED, .pod = key_of(p) };
@@ -196,8 +197,8 @@ static void send_signal(struct look *k, const struct pod *p, const struct pod_re
 	journal_apply(k->d->j, &ev, NULL);
 }
 
-/* Its time ends soon: the signal that its owner asked for. It comes again after a restart,
- * rather than never. */
+/* Send the signal that the owner requested before the time limit. After a restart it may be sent
+ * twice, rather than never. */
 static void warn(struct look *k, const struct pod *p)
 {
 	struct pod_ref ref;
@@ -249,8 +250,8 @@ static void forget(struct look *k, const struct pod *p)
 	k->d->cluster->ops->pod_forget(k->d->cluster, &ref);
 }
 
-/* Who was told to leave is removed by its node when it has ended. To ask for it as well would
- * cost the server a request for each, just when it has the most to do. */
+/* True if the node will remove a signalled pod when it has ended. A removal by gpuqd would cost the
+ * server one more request per pod, just when it has the most to do. */
 static bool goes_by_itself(struct look *k, const struct pod *p, int64_t now)
 {
 	struct live *l = live_find(k->d, k->j->key);
@@ -278,15 +279,15 @@ static void look(struct dispatch *d, const struct job *j)
 	const struct pod *p, *next;
 	struct live *l = j->warned ? live_add(d, j->key) : live_find(d, j->key);
 
-	/* A cluster never calls back from inside an ask, so the list holds still. */
+	/* A cluster never calls back from within a request, so the list does not change. */
 	DL_FOREACH_SAFE2(j->pods, p, next, job_next) {
 		bool current = p->attempt == j->attempt && model_job_is_live(j);
 
 		if (p->state == GPUQ_POD_GONE)
 			continue;
 		if (!model_pod_takes(p)) {
-			/* An attempt that will be tried again need not be kept; one whose verdict
-			 * is still out must be. */
+			/* An attempt that will be tried again need not be kept; one without a
+			 * verdict must be. */
 			if (((!current && !keep) || p->dropped) && !goes_by_itself(&k, p, now))
 				forget(&k, p);
 		} else if (leaving || !current || p->dropped) {
@@ -333,7 +334,7 @@ static void forget_job(struct dispatch *d, struct job_key job)
 	gpuq_buf_done(&val);
 }
 
-/* Those that were not forgotten when the last cluster, or daemon, ended. */
+/* Forget pods that were not forgotten when the last cluster, or daemon, ended. */
 static void forget_all(struct dispatch *d)
 {
 	struct gpuq_err err = GPUQ_ERR_INIT;
@@ -358,7 +359,8 @@ static void on_durable(void *arg)
 
 		if (t->seq > journal_durable(d->j))
 			continue;
-		/* The rest when some of it is answered, which is an event, or at the next tick. */
+		/* Continue when some requests are answered, which is an event, or at the next
+		 * tick. */
 		if (ops->busy && ops->busy(d->cluster))
 			break;
 		j = model_find_job(journal_model(d->j), key);
@@ -410,7 +412,7 @@ static void on_event(void *arg, const struct event *ev)
 	case EV_RECOVERY_LISTED:
 		forget_all(d);
 		break;
-	case EV_POD_GONE: /* and with its last element's an array leaves memory */
+	case EV_POD_GONE: /* with its last element an array leaves memory */
 		dispatch_touch(d, ev->pod.job);
 		dispatch_touch(d, (struct job_key){ ev->pod.job.id, -1 });
 		break;
@@ -427,7 +429,7 @@ static int64_t start_timeout(const struct dispatch *d, const struct job *j)
 	return d->opts.start_timeout_us;
 }
 
-/* Nobody is stopped for what was not measured: see state/idle.h. */
+/* Stop an idle job. A job is never stopped for what was not measured: see state/idle.h. */
 static bool stop_idle(struct dispatch *d, const struct job *j, int64_t now)
 {
 	struct event ev = { .type = EV_JOB_EVICT_ASKED, .job = j->key };
@@ -454,7 +456,7 @@ static bool stop_idle(struct dispatch *d, const struct job *j, int64_t now)
 	return true;
 }
 
-/* "not running 10m after it was placed: pod 0 on n1 (created), and 2 more" */
+/* Write "not running 10m after it was placed: pod 0 on n1 (created), and 2 more". */
 static void say_late(const struct job *j, int64_t timeout_us, char *out, size_t room)
 {
 	const struct pod *p, *first = NULL;
@@ -479,7 +481,7 @@ static void say_late(const struct job *j, int64_t timeout_us, char *out, size_t 
 	gpuq_buf_done(&text);
 }
 
-/* Limits of one job that come by time alone. */
+/* Check the limits of one job that depend on time alone. */
 static void check_limits(struct dispatch *d, const struct job *j, int64_t now)
 {
 	int64_t timeout;
@@ -537,7 +539,7 @@ static void check_limits(struct dispatch *d, const struct job *j, int64_t now)
 	}
 }
 
-/* Those who wait for a place on this node look for another one. */
+/* Drop nominated placements on this node, so that their jobs look for others. */
 static void renounce_on(struct dispatch *d, const char *node)
 {
 	job_each(journal_model(d->j), j) {
@@ -588,7 +590,7 @@ static bool is_stuck(const struct node *n)
 	return false;
 }
 
-/* Once they have gone after all, the node is as good as any. */
+/* Use nodes again once their overdue pods have gone after all. */
 static void check_stuck(struct dispatch *d)
 {
 	struct stuck *s, **at = &d->stuck;
@@ -609,8 +611,8 @@ static void check_stuck(struct dispatch *d)
 	}
 }
 
-/* Whoever was evicted and is still there long after its grace is the node's fault: the
- * node is left alone, and the claim that it delays is planned anew. */
+/* An evicted pod that exists long after its grace period is the node's fault: the node is avoided,
+ * and the preemption that it delays is planned again. */
 static void check_overdue(struct dispatch *d, struct live *l, const struct job *j, int64_t now)
 {
 	const struct pod *p;
@@ -640,8 +642,8 @@ static void on_tick(void *arg)
 
 	d->tick = loop_after(d->l, TICK_US, on_tick, d);
 	if (recovery_waits(m))
-		return; /* what runs is not known */
-	on_durable(d); /* what the cluster was too busy for */
+		return; /* the running pods are not known */
+	on_durable(d); /* requests that the cluster was too busy for */
 	check_stuck(d);
 	HASH_ITER(hh, d->live, l, next) {
 		const struct job *j = model_find_job(m, l->key);
@@ -685,7 +687,7 @@ void dispatch_set_cluster(struct dispatch *d, struct cluster *c)
 	struct live *l, *next;
 
 	d->cluster = c;
-	/* It was asked for nothing yet, whatever another was. */
+	/* The new cluster has no requests yet, whatever the last one had. */
 	keyset_clear(&d->asked);
 	keyset_clear(&d->forgotten);
 	HASH_ITER(hh, d->live, l, next)

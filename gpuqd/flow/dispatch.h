@@ -1,14 +1,14 @@
-/* dispatch.h - make the cluster do what the model wants
+/* dispatch.h - make the cluster match the model
  *
- * Owns     the list of jobs to look at, and the clock of limits (walltime, start
+ * Owns     the list of jobs to process, and the timer of limits (walltime, start
  *          timeout, how long finished pods are kept).
  * Touches  the model through the journal; the cluster through its header.
  * Used by  daemon.c.
  *
- * It compares: a planned pod that was never asked for is asked for; a pod of a job
- * that is to end is told to leave; a pod that the ledger is done with is forgotten. It
- * acts only on what is durable, and asking twice does no harm, so there is no other
- * path after a restart than looking at every job once.
+ * It compares: a planned pod that was never requested is requested; a pod of a job that is to
+ * end is signalled; a pod that the ledger no longer needs is forgotten. It acts only on durable
+ * state, and a repeated request is harmless, so that a restart needs no path of its own: it
+ * processes every job once.
  */
 #ifndef GPUQD_FLOW_DISPATCH_H
 #define GPUQD_FLOW_DISPATCH_H
@@ -25,17 +25,17 @@ struct journal;
 
 struct dispatch_opts {
 	bool local;
-	int64_t finished_pod_keep_us; /* logs of finished pods stay readable that long */
-	int64_t start_timeout_us; /* of queues that name none */
+	int64_t finished_pod_keep_us; /* logs of finished pods stay readable this long */
+	int64_t start_timeout_us; /* of queues without their own */
 };
 
 int dispatch_new(struct journal *j, const struct dispatch_opts *o, struct dispatch **out,
 		 struct gpuq_err *err);
 void dispatch_free(struct dispatch *d);
-/* From now on; jobs that have been placed are measured by it, too. */
+/* Change the options; they apply to jobs that were placed before, too. */
 void dispatch_set_opts(struct dispatch *d, const struct dispatch_opts *o);
 
-/* The cluster to act on; NULL = none for now. All jobs are looked at again. */
+/* Set the cluster to act on; NULL = none for now. All jobs are processed again. */
 void dispatch_set_cluster(struct dispatch *d, struct cluster *c);
 void dispatch_touch(struct dispatch *d, struct job_key key);
 void dispatch_touch_all(struct dispatch *d);

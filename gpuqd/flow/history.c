@@ -42,7 +42,7 @@ struct gpuq_val *history_job(struct store *st, struct job_key key, struct gpuq_a
 	struct gpuq_val *list = gpuq_list(a);
 	struct collect c = { .a = a, .list = list };
 
-	/* In whatever cluster it ran: a job has one record. */
+	/* Whatever cluster it ran in: a job has one record. */
 	store_each(st, TABLE_HISTORY, k, change_key_job(k, key.id, key.index), NULL, 0, false, 1,
 		   one, &c, NULL);
 	return c.n && list && list->n ? list->items[0] : NULL;

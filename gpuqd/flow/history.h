@@ -13,18 +13,18 @@
 
 struct store;
 
-/* The job object that a record holds; NULL: it is none. */
+/* Return the job object in a record; NULL: it is none. */
 struct gpuq_val *history_read(struct gpuq_arena *a, const void *bytes, size_t n);
 
-/* The job object as it was last seen, or NULL when there is none. */
+/* Return the job object in its last state, or NULL. */
 struct gpuq_val *history_job(struct store *st, struct job_key key, struct gpuq_arena *a);
 
-/* The records of a job (its elements, too), at most max of them, in order of index, as job
+/* Append the records of a job (its elements, too), at most max of them, in order of index, as job
  * objects. Returns how many were added to list. */
 int history_jobs(struct store *st, uint32_t id, size_t max, struct gpuq_arena *a,
 		 struct gpuq_val *list);
 
-/* How it ended. Returns 0 or GPUQ_ENOENT. */
+/* Get the state in which it ended. Returns 0 or GPUQ_ENOENT. */
 int history_state(struct store *st, struct job_key key, enum gpuq_job_state *state);
 
 #endif

@@ -41,7 +41,7 @@ struct journal {
 	struct waiter *waiters, **waiters_end;
 	struct journal_stats stats;
 	uint64_t n_writing; /* records of the batch that is being written */
-	int64_t since_us; /* when it was handed over; monotonic */
+	int64_t since_us; /* when the writer got it; monotonic */
 };
 
 static void run_waiters(struct journal *j, uint64_t upto, int rc, const struct gpuq_err *err)
@@ -67,8 +67,8 @@ static void advance(struct journal *j, uint64_t seq)
 		j->durable_subs[i].fn(j->durable_subs[i].arg);
 }
 
-/* End of a turn: hand over what was changed, unless the writer is busy; then the next
- * turns' changes join it, which is what makes batches grow with the load. */
+/* End of a turn: pass the changes to the writer, unless it is busy; then those of the next turns
+ * join them, so that batches grow with the load. */
 static void on_turn(void *arg)
 {
 	struct journal *j = arg;
@@ -78,14 +78,14 @@ static void on_turn(void *arg)
 	if (j->writing || j->failed)
 		return;
 	if (!model_is_dirty(j->model)) {
-		/* A repeated call is answered from memory: it must be on disk still. */
+		/* A repeated call is answered from memory: the data must still be on disk. */
 		if (j->waiters && store_is_there(j->store, &err) < 0) {
 			j->failed = true;
 			j->opts.broken(j->opts.arg, &err);
 			return;
 		}
-		/* Nothing to write: what waits does so for what is durable already. Who was told
-		 * so may wait or change something in turn: then the next turn comes at once. */
+		/* Nothing to write: what waits needs only what is durable already. A callback may
+		 * wait or change something in turn: then the next turn comes at once. */
 		advance(j, j->seq++);
 		if (j->waiters || model_is_dirty(j->model))
 			loop_kick(j->loop);
@@ -245,8 +245,8 @@ void journal_after(struct journal *j, durable_fn fn, void *arg)
 		abort();
 	if (j->waiters && !j->writing)
 		at = j->waiters_end; /* all wait for the same batch */
-	/* What is in the writer's hands already is enough when nothing came after it; the
-	 * list stays in order of seq. */
+	/* The batch being written is enough when nothing came after it; the list stays in order of
+	 * seq. */
 	w->seq = j->writing && !model_is_dirty(j->model) ? j->writing : j->seq;
 	w->fn = fn;
 	w->arg = arg;

@@ -1,15 +1,15 @@
-/* journal.h - events in, records out, and nothing leaves before it is durable
+/* journal.h - events in, records out, and no effect before it is durable
  *
- * Owns     the batch of the current turn, the one that is being written, and who
- *          waits for them.
+ * Owns     the batch of the current turn, the one that is being written, and the callbacks
+ *          that wait for them.
  * Touches  the model (it is the only caller of model_apply in the daemon), the store.
  * Used by  everything in flow/ and rpc/ that changes or reads the model.
  *
- * All changes of one turn of the loop, and of further turns while the writer is busy,
- * are one transaction. Whatever is to be seen outside (a reply, a pod call, a
- * notification) is handed to journal_after() and runs when everything applied before
- * it is on disk. When a batch finds no space, those who wait for it are told so, and
- * the model, which has run ahead of the disk, must be loaded anew.
+ * All changes of one turn of the loop, and of further turns while the writer is busy, are one
+ * transaction. Every visible effect (a reply, a pod call, a notification) is passed to
+ * journal_after() and runs when everything applied before it is on disk. When a batch finds no
+ * space, its callbacks get that error, and the model, which is ahead of the disk, must be loaded
+ * again.
  */
 #ifndef GPUQD_FLOW_JOURNAL_H
 #define GPUQD_FLOW_JOURNAL_H
@@ -25,7 +25,7 @@ struct loop;
 struct store;
 struct journal;
 
-/* rc is 0, or why what this waited for is not stored. */
+/* rc is 0, or the reason why the changes are not stored. */
 typedef void (*durable_fn)(void *arg, int rc, const struct gpuq_err *err);
 
 /* Called after each applied event, in the order of registration. The event and what it
@@ -33,40 +33,38 @@ typedef void (*durable_fn)(void *arg, int rc, const struct gpuq_err *err);
 typedef void (*journal_event_fn)(void *arg, const struct event *ev);
 
 struct journal_opts {
-	/* The model ran ahead of a batch that found no space: load it anew (journal_set_model)
-	 * and stay read-only until journal_writable(). Called outside of any callback of
-	 * the store. */
+	/* The model is ahead of a batch that found no space: load it again (journal_set_model) and
+	 * stay read-only until journal_writable(). Called outside of any callback of the store. */
 	void (*no_space)(void *arg);
-	/* It is not known what is stored: end the process (exit 74). */
+	/* The state of the disk is unknown: end the process (exit 74). */
 	void (*broken)(void *arg, const struct gpuq_err *err);
 	void *arg;
 };
 
 int journal_new(struct loop *l, struct store *st, struct model *m, const struct journal_opts *o,
 		struct journal **out, struct gpuq_err *err);
-/* Whoever still waits is told GPUQ_EGONE. */
+/* Free it; waiting callbacks get GPUQ_EGONE. */
 void journal_free(struct journal *j);
 
-/* To look at: what happens goes through journal_apply(). */
+/* For reading: changes go through journal_apply(). */
 const struct model *journal_model(const struct journal *j);
 struct loop *journal_loop(const struct journal *j);
 struct store *journal_store(const struct journal *j);
 void journal_set_model(struct journal *j, struct model *m);
 void journal_set_policy(struct journal *j, const struct policy *p); /* model_set_policy() */
 
-/* Apply one event at the turn's time (ev->at_us 0 = now). Returns what model_apply
- * returns; GPUQ_ESTORAGE while there is no space (events that are never stored pass). */
+/* Apply one event at the turn's time (ev->at_us 0 = now). Returns the result of model_apply;
+ * GPUQ_ESTORAGE while there is no space (events that are never stored pass). */
 int journal_apply(struct journal *j, struct event *ev, struct gpuq_err *err);
 
 void journal_subscribe(struct journal *j, journal_event_fn fn, void *arg);
 
-/* Run fn once everything applied so far is durable: at the end of this turn when
- * nothing is waiting to be written, else when its batch is. */
+/* Run fn once everything applied so far is durable: at the end of this turn when nothing is to be
+ * written, else when its batch is. */
 void journal_after(struct journal *j, durable_fn fn, void *arg);
 
-/* Number of the batch that what is applied now will be in, and of the last durable
- * one: a thing touched at journal_seq() may be acted on when journal_durable() has
- * reached it. */
+/* Return the number of the batch that changes applied now will be in, and of the last durable one:
+ * an object changed at journal_seq() may be acted on when journal_durable() has reached it. */
 uint64_t journal_seq(const struct journal *j);
 uint64_t journal_durable(const struct journal *j);
 void journal_on_durable(struct journal *j, void (*fn)(void *arg), void *arg);
@@ -76,17 +74,17 @@ struct journal_stats {
 	uint64_t n_batches, n_records; /* durable ones */
 	uint64_t last_records, most_records; /* of one */
 	int64_t last_us, most_us, sum_us; /* from being handed to the writer to being durable */
-	unsigned n_waiting; /* who wait for what is not durable yet */
+	unsigned n_waiting; /* callbacks that wait for a batch */
 };
 void journal_stats(const struct journal *j, struct journal_stats *out);
 
 bool journal_read_only(const struct journal *j);
-/* May something new be stored, a job or a description of one? 0, or GPUQ_ESTORAGE: what ends
- * or cancels jobs may still be, unless it is read-only as well. */
+/* Check that a new job or description can be stored. Returns 0, or GPUQ_ESTORAGE: ends and
+ * cancellations can still be stored, unless it is read-only as well. */
 int journal_has_space(const struct journal *j, struct gpuq_err *err);
 void journal_writable(struct journal *j);
-/* Write what is left, wait for it, and let go what waited for that: at the end of the
- * daemon, when the writer is closed. */
+/* Write the rest, wait for it, and run the callbacks that wait for it: at the end of the daemon,
+ * when the writer is closed. */
 int journal_flush(struct journal *j, struct gpuq_err *err);
 
 #endif

@@ -13,7 +13,7 @@
 #include "libgpuq/units.h"
 
 #define PIECE 500u /* jobs ended at once */
-#define MORE_US (20 * 1000) /* between two pieces, so that others have their turns */
+#define MORE_US (20 * 1000) /* between two pieces, so that other work gets its turn */
 
 struct leased {
 	UT_hash_handle hh;
@@ -78,8 +78,8 @@ static void cancel_one(struct lease *l, const struct job *j, const char *why)
 	(void)journal_apply(l->j, &ev, NULL);
 }
 
-/* All that is left of it: an array's waiting part, and then the elements, with the last of
- * which the whole ends. */
+/* Cancel the rest of the job: the pending part of an array, then its elements; with the last of
+ * them the array ends. */
 static void cancel(struct lease *l, const struct job *j)
 {
 	const uint32_t id = j->key.id;

@@ -55,7 +55,7 @@ void line_number(struct line_place *all, size_t n)
 
 /* ---- one job's ---- */
 
-/* The terms by name, as they count towards the total. */
+/* The terms by name, with their part in the total. */
 static const struct {
 	const char *name;
 	size_t offset;
@@ -75,7 +75,7 @@ static int64_t term(const struct priority_terms *t, size_t i)
 	return terms[i].sign * *(const int64_t *)((const char *)t + terms[i].offset);
 }
 
-/* What puts one before the other most. Equal sums: who was submitted first. */
+/* Return the term that contributes most to the order. Equal sums: the earlier submission. */
 static const char *deciding(const struct priority_terms *first, const struct priority_terms *then,
 			    int64_t *points)
 {
@@ -112,7 +112,7 @@ static struct gpuq_val *view_ahead(struct gpuq_arena *a, const struct job *j,
 	return v;
 }
 
-/* The nearest before it, the last of them first. */
+/* The nearest jobs before it, the closest of them first. */
 struct nearest {
 	struct line_place places[AHEAD_MAX];
 	const struct job *jobs[AHEAD_MAX];

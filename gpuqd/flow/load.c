@@ -31,8 +31,8 @@ static void *load_tables(void *arg)
 	return NULL;
 }
 
-/* Idempotency keys stand by themselves, and each job may have brought one: they are read
- * beside all the rest. */
+/* Idempotency keys are independent, and each job may have one: they are read in parallel with all
+ * the rest. */
 int load_records(struct store *st, struct model *m, struct gpuq_err *err)
 {
 	static const enum table only_keys[] = { TABLE_KEY };

@@ -1,8 +1,9 @@
-/* load.h - everything that is stored, as a model
+/* load.h - loading a model from the store
  *
  * Owns     nothing.
  * Touches  the store (reads committed records).
- * Used by  daemon.c (at the start, and after no space), flow/advise/whatif (a copy to try things on).
+ * Used by  daemon.c (at the start, and after no space), flow/advise/whatif (a copy to try things
+ *          on).
  */
 #ifndef GPUQD_FLOW_LOAD_H
 #define GPUQD_FLOW_LOAD_H
@@ -12,8 +13,8 @@
 
 struct store;
 
-/* All records of st into an empty model. Returns 0 or what record_load() and store_each()
- * return; the model is then good for model_free() only. */
+/* Load all records of st into an empty model. Returns 0 or the error of record_load() or
+ * store_each(); after an error the model is only good for model_free(). */
 int load_records(struct store *st, struct model *m, struct gpuq_err *err);
 
 #endif

@@ -19,14 +19,14 @@ struct measure {
 	char source[32], why[256];
 };
 
-/* A device of a pod, and what it did. */
+/* A device of a pod, and its use. */
 struct sample {
 	const struct pod *pod;
 	uint64_t device;
 	int32_t milli;
 };
 
-/* Where a device of that uuid is. */
+/* Place of the device with that uuid. */
 struct place {
 	UT_hash_handle hh;
 	const struct node *node;
@@ -37,7 +37,7 @@ struct round {
 	const struct model *m;
 	struct sample *items;
 	size_t n, room;
-	struct place *places, *by_uuid; /* made when first asked for */
+	struct place *places, *by_uuid; /* made at the first lookup */
 	bool failed;
 };
 
@@ -55,7 +55,7 @@ static void add(struct round *r, const struct pod *p, uint64_t device, int32_t m
 	r->items[r->n++] = (struct sample){ p, device, milli };
 }
 
-/* Tells the devices of one pod apart. */
+/* Return a number that distinguishes the devices of one pod. */
 static uint64_t device_of(const struct use_fact *f)
 {
 	const uint64_t h = *f->uuid ? hash_fnv(HASH_FNV_START, f->uuid, strlen(f->uuid))
@@ -84,7 +84,7 @@ static void index_uuids(struct round *r)
 	}
 }
 
-/* The pods on a device whose pod was not told. */
+/* Count a sample without a pod for all pods on its device. */
 static void take_device(struct round *r, const struct use_fact *f)
 {
 	const struct node *node = *f->node ? model_find_node(r->m, f->node) : NULL;
@@ -152,7 +152,7 @@ static uint32_t devices_needed(const struct job *j)
 	return n;
 }
 
-/* What the samples [from, to) say of their job. */
+/* Return the use of a job from the samples [from, to). */
 static struct job_use judge(const struct sample *s, size_t from, size_t to, uint32_t *n_devices)
 {
 	const struct job *j = s[from].pod->job;
@@ -165,7 +165,7 @@ static struct job_use judge(const struct sample *s, size_t from, size_t to, uint
 		const bool same =
 			i > from && s[i].pod == s[i - 1].pod && s[i].device == s[i - 1].device;
 
-		/* Two metrics of one device: it did what the busier says. */
+		/* Two metrics of one device: the busier one counts. */
 		sum -= same ? of_one : 0;
 		of_one = same && of_one > s[i].milli ? of_one : s[i].milli;
 		sum += of_one;
@@ -185,7 +185,7 @@ static void tell(struct measure *m, struct round *r)
 	size_t n = 0, to;
 
 	if (!uses)
-		return; /* the next round tells */
+		return; /* the next round will show it */
 	if (r->n) /* qsort takes no NULL */
 		qsort(r->items, r->n, sizeof(*r->items), compare);
 	m->state.n_devices = 0;
@@ -203,7 +203,7 @@ static void tell(struct measure *m, struct round *r)
 	free(uses);
 }
 
-/* Only what is new is worth a line. */
+/* Log trouble, unless it is the same as before. */
 static void note_trouble(struct measure *m, const char *why)
 {
 	if (strcmp(m->why, why) == 0)

@@ -1,12 +1,12 @@
-/* measure.h - from what devices did to what jobs did
+/* measure.h - use of jobs, from measurements of devices
  *
- * Owns     when and by whom devices were last measured.
+ * Owns     when and by which source devices were last measured.
  * Touches  the model through the journal.
- * Used by  reconcile (gives it rounds), rpc (shows what is known).
+ * Used by  reconcile (gives it rounds), rpc (shows the state).
  *
- * A measurement is of a pod where the cluster tells its name, else of the pods on that
- * device. A job did nothing when all devices of all its pods were measured to have done
- * nothing in one round; on a device that several share, what one does counts for all.
+ * A measurement belongs to a pod if the cluster reports its name, else to the pods on that device.
+ * A job was idle when all devices of all its pods were measured to be idle in one round; on a
+ * shared device the use by one pod counts for all.
  */
 #ifndef GPUQD_FLOW_MEASURE_H
 #define GPUQD_FLOW_MEASURE_H
@@ -20,9 +20,9 @@ struct journal;
 struct measure;
 
 struct measure_state {
-	const char *source; /* "nvml", "metrics"; "" = nobody measures */
-	const char *why; /* why nothing, or not everything, was measured; "" = all was */
-	int64_t at_us; /* when something last was; 0 = never */
+	const char *source; /* "nvml", "metrics"; "" = no measurements */
+	const char *why; /* why measurements failed or are incomplete; "" = complete */
+	int64_t at_us; /* of the last measurement; 0 = never */
 	uint32_t n_devices, n_jobs; /* in that round */
 };
 
@@ -31,7 +31,7 @@ void measure_free(struct measure *m);
 
 void measure_round(struct measure *m, const struct use_round *r);
 
-/* Holds until the next round. */
+/* Valid until the next round. */
 struct measure_state measure_state(const struct measure *m);
 
 #endif

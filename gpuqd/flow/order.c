@@ -28,7 +28,8 @@ int order_spec(struct store *st, uint32_t job, struct gpuq_arena *a, struct gpuq
 	int rc = store_get(st, TABLE_SPEC, key, change_key_u32(key, job), &bytes, err);
 
 	if (rc == 0) {
-		/* Strings of a tree read from the wire point into the bytes: keep those. */
+		/* Strings of a tree read from the wire point into the bytes: keep a copy of the
+		 * bytes. */
 		char *copy = gpuq_arena_strndup(a, bytes.data, bytes.len);
 
 		rc = copy ? gpuq_mp_read(a, &lim, copy, bytes.len, &v, err) : gpuq_no_memory(err);
@@ -74,7 +75,7 @@ void order_terminal(const struct gpuq_spec *spec, uint32_t group, const char *co
 
 		if (container && strcmp(container, gpuq_get_str(c, "name", "")) != 0)
 			continue;
-		/* What the job asks for itself is given to the first. */
+		/* A terminal that the job requests itself goes to the first. */
 		*tty = gpuq_get_bool(c, "tty", false) || (i == 0 && *tty);
 		*input = gpuq_get_bool(c, "stdin", false) || (i == 0 && *input);
 		return;
@@ -97,7 +98,7 @@ void order_ref(const struct model *m, const struct job *j, const struct pod *p, 
 				 j->life->token };
 }
 
-/* The nearest queue, from the job's own upwards, that says it. */
+/* The value of the nearest queue, from the job's own upwards, that sets it. */
 #define INHERIT(q_, member_)                                                                       \
 	({                                                                                         \
 		const char *found = NULL;                                                          \
@@ -124,7 +125,7 @@ static void set_int(struct env *e, const char *key, int64_t i)
 	set(e, key, gpuq_arena_printf(e->a, "%" PRId64, i));
 }
 
-/* The words that scripts written for Slurm read, and which of ours each is. */
+/* The variables that scripts written for Slurm read, and their sources. */
 static const struct {
 	const char *slurm, *ours;
 } slurm_words[] = {
@@ -165,7 +166,7 @@ static const char *get(const struct env *e, const char *key)
 	return NULL;
 }
 
-/* A pod is a node's worth and the script its first task, until it starts more. */
+/* A pod counts as a node, and the script as its first task, until it starts more. */
 static void set_slurm(struct env *e)
 {
 	const char *index = get(e, "GPUQ_POD_INDEX"), *tasks = get(e, "GPUQ_NTASKS_PER_NODE");
@@ -179,7 +180,7 @@ static void set_slurm(struct env *e)
 	set(e, "SLURM_CLUSTER_NAME", "gpuq");
 }
 
-/* Does the job speak of tasks, or read words that do? */
+/* True if the job uses tasks, or variables about them. */
 static bool has_tasks(const struct gpuq_spec *spec)
 {
 	return spec->script || spec->slurm_env || spec->ntasks || spec->ntasks_per_node ||
@@ -228,8 +229,8 @@ static void set_array(struct env *e, const struct model *m, const struct job *j,
 	set_int(e, "GPUQ_ARRAY_TASK_STEP", ar->ranges[0].step);
 }
 
-/* Which pod of the job it is; what programs of PyTorch expect, for one process a pod; and
- * torchrun, which starts one for each device, in the place of its options. */
+/* Set the pod's rank in the job; the variables of PyTorch, for one process per pod; and those of
+ * torchrun, which starts one process per device, in place of its options. */
 static void set_gang(struct env *e, const struct pod *p, const struct gpuq_group *g, bool local,
 		     const struct pod_order *o)
 {
@@ -243,7 +244,7 @@ static void set_gang(struct env *e, const struct pod *p, const struct gpuq_group
 		set(e, "MASTER_ADDR",
 		    local ? "127.0.0.1"
 			  : gpuq_arena_printf(e->a, "%s.%.*s", first, (int)cut, first));
-		/* Jobs that share a machine must not meet: the port follows from the id. */
+		/* Jobs on a shared machine need different ports: the port follows from the id. */
 		set_int(e, "MASTER_PORT", local ? 20000 + o->job % 20000 : 29500);
 		set_int(e, "WORLD_SIZE", o->n_pods);
 		set_int(e, "RANK", p->index);
@@ -256,9 +257,9 @@ static void set_gang(struct env *e, const struct pod *p, const struct gpuq_group
 	}
 }
 
-/* The server pays for each variable several times: at the creation and at every report of
- * the kubelet it goes through all fields of the pod and notes who set them. So what would say
- * nothing of this job is left out. */
+/* Each variable costs the API server several times: at the creation and at every report of the
+ * kubelet it visits all fields of the pod and records their managers. Variables that mean nothing
+ * for this job are therefore left out. */
 static void fill_env(struct env *e, const struct model *m, const struct job *j, const struct pod *p,
 		     const struct gpuq_spec *spec, bool local, const struct pod_order *o)
 {
@@ -285,7 +286,7 @@ static void fill_env(struct env *e, const struct model *m, const struct job *j, 
 		set_int(e, "GPUQ_TIME_LIMIT_S", j->time_limit_us / GPUQ_US_PER_S);
 	if (j->key.index >= 0)
 		set_array(e, m, j, &spec->array);
-	/* What an Indexed batch/v1 Job tells its pods. */
+	/* Variables that an Indexed batch/v1 Job passes to its pods. */
 	if (g->template_)
 		set_int(e, "JOB_COMPLETION_INDEX",
 			j->key.index >= 0 ? j->key.index : (int64_t)p->index);
@@ -299,7 +300,7 @@ static void fill_env(struct env *e, const struct model *m, const struct job *j, 
 		set_slurm(e);
 }
 
-/* A pod without one runs as well: only a restore knows less of it. */
+/* Return the record. A pod without one runs as well: only a restore knows less about it. */
 static const char *record_of(const struct job *j, const struct pod *p, uint32_t n_pods,
 			     struct gpuq_arena *a)
 {

@@ -29,7 +29,7 @@ static void take_facts(struct told *t, const struct plan_reason *why, uint32_t n
 		t->facts[t->n] = fact_of(&why[t->n]);
 }
 
-/* The core knows that it waits for others; the model knows for whom. */
+/* Name the victim it waits for: the core knows that there are some, the model knows which. */
 static void name_victim(const struct model *m, const struct job *j, struct told *t, char *text,
 			size_t room)
 {
@@ -55,8 +55,8 @@ static bool was_told(const struct job *j, enum gpuq_reason code)
 	return false;
 }
 
-/* Queues that went back and forth until the scheduler stopped them: somebody should look at
- * how they are set up. Once for each job that has to wait for it. */
+/* Warn of queues whose mutual reclaims the scheduler suspended: an operator should check their
+ * configuration. Once for each job that is pending because of it. */
 static void warn_of_rest(const struct job *j, const struct told *t)
 {
 	for (size_t i = 0; i < t->n; i++)
@@ -68,7 +68,7 @@ static void warn_of_rest(const struct job *j, const struct told *t)
 				 (t->facts[i].need - t->facts[i].have) / GPUQ_US_PER_S);
 }
 
-/* The model is told only of what it does not know yet. */
+/* Tell the model only what changes. */
 static void tell(struct journal *journal, const struct job *j, const struct told *t,
 		 const struct priority_terms *terms, int64_t planned_us)
 {
@@ -87,7 +87,7 @@ static void tell(struct journal *journal, const struct job *j, const struct told
 	journal_apply(journal, &ev, NULL);
 }
 
-/* The entry in which it stands with others that are like it; SNAP_NONE = it does not. */
+/* Return the entry that it shares with others like it; SNAP_NONE = none. */
 static uint32_t shared_entry(const struct snapshot *sn, const struct model *m, const struct job *j,
 			     struct finger *f)
 {
@@ -105,7 +105,7 @@ static uint32_t shared_entry(const struct snapshot *sn, const struct model *m, c
 	return f->rest;
 }
 
-/* Its entry in the snapshot. The model has its jobs mostly by id, as the snapshot does. */
+/* Return its entry in the snapshot. The model has its jobs mostly by id, as the snapshot does. */
 static uint32_t entry_of(const struct snapshot *sn, const struct model *m, const struct job *j,
 			 struct finger *f)
 {
@@ -126,8 +126,8 @@ static uint32_t entry_of(const struct snapshot *sn, const struct model *m, const
 	return at;
 }
 
-/* Whom free devices are charged to that are enough but apart: somebody who stands by himself,
- * as he has waited longest. */
+/* Note the job charged for fragmented devices: it has an entry of its own, as it has been pending
+ * longest. */
 static void note_apart(struct journal *journal, const struct snapshot *sn, const struct plan *p,
 		       struct gpuq_arena *mem)
 {
@@ -151,7 +151,7 @@ static void note_apart(struct journal *journal, const struct snapshot *sn, const
 		apart_note(c, j, i, fragmented);
 		n_charged += j->life->apart != NULL;
 	}
-	/* Those who do not stand by themselves. */
+	/* Jobs without an entry of their own. */
 	if (n_charged < m->n_apart)
 		job_each(m, j)
 			if (j->life->apart)

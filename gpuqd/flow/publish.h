@@ -1,10 +1,10 @@
-/* publish.h - what a cycle found out about waiting jobs, into the model
+/* publish.h - results of a cycle about pending jobs, into the model
  *
  * Owns     nothing. Touches the journal.
  * Used by  schedule.c, after every cycle.
  *
- * With 100,000 jobs that wait, next to nothing changes for nearly all of them from one
- * cycle to the next: an event is made only for what does.
+ * With 100,000 pending jobs next to nothing changes for nearly all of them from one cycle to the
+ * next: an event is made only for what changes.
  */
 #ifndef GPUQD_FLOW_PUBLISH_H
 #define GPUQD_FLOW_PUBLISH_H
@@ -18,7 +18,7 @@ struct journal;
 
 #define TELL_FACTS_MAX 16
 
-/* Reasons as the model takes them; jobs that are alike have the same. */
+/* Reasons in the model's form; jobs that are alike have the same. */
 struct told {
 	const struct plan_reason *from;
 	struct reason_fact facts[TELL_FACTS_MAX];
@@ -27,30 +27,30 @@ struct told {
 
 /* Where jobs were found last. */
 struct finger {
-	uint32_t next; /* one behind the last that stands by itself */
-	const struct alike *alike; /* and the entry of the others that are like this */
+	uint32_t next; /* after the last entry of its own */
+	const struct alike *alike; /* and the entry shared by the jobs like this one */
 	uint32_t rest;
 };
 
-/* Under way: a loop that is not to be held long tells some in each turn. */
+/* In progress: a loop that must not be held long reports a part in each turn. */
 struct tell {
 	struct journal *journal;
 	const struct snapshot *sn;
 	const struct plan *p;
 	int64_t *planned_us; /* by entry */
-	uint32_t n_left; /* jobs to look at, from readers.walk on */
+	uint32_t n_left; /* jobs left, from readers.walk on */
 	struct told told;
 	struct finger finger;
 };
 
-/* Reasons, priority and planned start of every job of the snapshot that still waits with the
- * plan, where the model knows something else. Snapshot, plan and mem must outlive the telling.
- * What was not told of the plan before is told first. */
+/* Report reasons, priority and planned start of every job of the snapshot that stays pending under
+ * the plan, where the model has other values. Snapshot, plan and mem must outlive the report. An
+ * unfinished report of the plan before is completed first. */
 void tell_begin(struct tell *t, struct journal *j, const struct snapshot *sn, const struct plan *p,
 		struct gpuq_arena *mem);
-/* Look at so many jobs; true = at all. */
+/* Process this many jobs; true = done. */
 bool tell_some(struct tell *t, uint32_t most);
-/* At all of them at once. */
+/* Process all of them at once. */
 void tell_jobs(struct journal *j, const struct snapshot *sn, const struct plan *p,
 	       struct gpuq_arena *mem);
 

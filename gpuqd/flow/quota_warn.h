@@ -1,4 +1,4 @@
-/* quota_warn.h - tell when a site promises more devices than there are
+/* quota_warn.h - warning when quotas exceed the devices that exist
  *
  * Owns     nothing. Touches the log.
  * Used by  schedule.c, once for every site that is read.
@@ -8,7 +8,7 @@
 
 #include "gpuqd/snapshot/snapshot.h"
 
-/* One line for every parent and flavor. False: no devices are known yet, ask again. */
+/* Log one line for every parent and flavor. False: no devices are known yet, call again. */
 bool quota_warn(const struct snapshot *s);
 
 #endif

@@ -17,8 +17,8 @@
 #include "gpuqd/util/keyset.h"
 #include "libgpuq/units.h"
 
-/* AC-POD-1: a node that refuses pods is left alone for 1, 2, 4 ... 60 s, and is
- * suspect after five refusals in ten minutes. */
+/* A node that refuses pods is avoided for 1, 2, 4 ... 60 s, and is suspect after five refusals in
+ * ten minutes. */
 #define BACKOFF_FIRST_US GPUQ_US_PER_S
 #define BACKOFF_MAX_US (60 * GPUQ_US_PER_S)
 #define REFUSALS_WINDOW_US (600 * GPUQ_US_PER_S)
@@ -40,14 +40,14 @@ struct reconcile {
 	struct schedule *schedule;
 	struct cluster *cluster;
 	struct cluster_sink sink;
-	bool adopt; /* any cluster is ours */
+	bool adopt; /* accept any cluster */
 	struct refusals *refusals;
-	uint32_t generation; /* of the list that is coming in */
-	struct keyset seen; /* pods that the cluster has named since the list before */
+	uint32_t generation; /* of the list being received */
+	struct keyset seen; /* pods that the cluster has named since the previous list */
 	int64_t stale_since_us;
 	struct measure *measure;
 	struct recover *recover;
-	reconcile_signalled_fn on_signalled; /* NULL = nobody waits for one */
+	reconcile_signalled_fn on_signalled; /* NULL = not wanted */
 	void *on_signalled_arg;
 };
 
@@ -58,15 +58,15 @@ static const struct pod *ours(struct reconcile *r, const char *name, struct pod_
 	return model_pod_name_parse(m, name, key) ? model_find_pod(m, *key) : NULL;
 }
 
-/* Return the token that the cluster's pod must bear; NULL = not known (any more). */
+/* Return the token that the cluster's pod must bear; NULL = not known, or no longer. */
 static const char *token_of(const struct pod *p, const struct pod_key *key)
 {
 	return key->attempt == p->job->attempt ? p->job->life->token : NULL;
 }
 
-/* True if the pod only has the name of one of ours: names can be foretold, and a
- * pod of any namespace of the cluster can have such a name. As long as the uid of ours is
- * not known, the token of its attempt tells. */
+/* True if the pod only has the name of one of ours: names can be predicted, and a pod in any
+ * namespace of the cluster can have such a name. As long as the uid of ours is not known, the token
+ * of its attempt decides. */
 static bool is_namesake(const struct pod *p, const struct pod_key *key, const struct pod_fact *f)
 {
 	const char *token = token_of(p, key);
@@ -144,17 +144,18 @@ static bool was_refused(const struct job *j)
 	return false;
 }
 
-/* When a requeued job may start again; 0 = at once. A job that failed waits a little longer each
- * time, so that it does not spin, and one whose owner requeued it lets others go first. A job that
- * lost its places to the infrastructure keeps its turn: no other is started there, only to be preempted a second later. Its wait counts from
- * the start of the attempt, and holds it back only where one short attempt follows another. */
+/* Return when a requeued job may start again; 0 = at once. A job that failed waits a little longer
+ * each time, so that it does not loop, and a job that its owner requeued lets others go first. A
+ * job that lost its places to the infrastructure keeps its rank: no other is started there, only to
+ * be preempted a second later. Its delay counts from the start of the attempt, and matters only
+ * when one short attempt follows another. */
 static int64_t not_before(const struct job *j, const struct event *ev, int64_t now)
 {
-	/* A refusal is its node's affair, which is left alone for longer each time. */
+	/* A refusal is the fault of its node, which is avoided for longer each time. */
 	const unsigned shift = was_refused(j) ? 0 : j->attempt < 6 ? j->attempt : 6;
 	const int64_t wait_us = GPUQ_US_PER_S << shift;
 
-	/* What others had to leave for is not the job's doing. */
+	/* Preempted for others: not the job's fault. */
 	if ((j->life->blocked && j->life->blocked->until_us > now) ||
 	    job_cause_is_eviction(ev->requeued.cause))
 		return 0;
@@ -164,7 +165,7 @@ static int64_t not_before(const struct job *j, const struct event *ev, int64_t n
 								    : 0;
 }
 
-/* When the last pod of an attempt is over: end, or back to the queue. */
+/* Decide when the last pod of an attempt is over: end, or back to the queue. */
 static void verdict(struct reconcile *r, struct job_key key)
 {
 	const struct model *m = journal_model(r->j);
@@ -175,7 +176,7 @@ static void verdict(struct reconcile *r, struct job_key key)
 	if (!j || !model_job_is_live(j) || !model_job_attempt_over(j))
 		return;
 	if (recovery_waits(m))
-		return; /* a later attempt of it may still be told */
+		return; /* a later attempt of it may still be reported */
 	job_verdict(j, &ev);
 	if (ev.type == EV_JOB_REQUEUED) {
 		ev.requeued.not_before_us = not_before(j, &ev, now);
@@ -202,14 +203,14 @@ static void delete_orphan(struct reconcile *r, const struct pod_fact *p)
 		r->cluster->ops->pod_forget(r->cluster, &ref);
 }
 
-/* The ledger does not know it: nobody's, unless the ledger is an older copy. */
+/* Remove a pod that the ledger does not know, unless the ledger is an older copy. */
 static void remove_orphan(struct reconcile *r, const struct pod_fact *p, struct pod_key key)
 {
 	if (!recover_keeps(r->recover, p, key, r->generation))
 		delete_orphan(r, p);
 }
 
-/* Did we ask for its end? */
+/* True if gpuqd requested its end. */
 static bool told_to_leave(const struct pod *p)
 {
 	const struct job *j = p->job;
@@ -228,7 +229,7 @@ static void pod_ended(struct reconcile *r, const struct pod *p, struct pod_key k
 
 	strncpy(node, p->node->name, sizeof(node) - 1);
 	node[sizeof(node) - 1] = '\0';
-	/* What a node refused never ran, whatever startTime the kubelet wrote. */
+	/* A pod refused by a node never ran, whatever startTime the kubelet wrote. */
 	ev.pod_ended.start_us = refused ? 0 : walltime_to_ledger(f->start_us, ahead_us);
 	ev.pod_ended.end_us = walltime_to_ledger(f->end_us, ahead_us);
 	ev.pod_ended.untold = !f->leaving;
@@ -237,7 +238,7 @@ static void pod_ended(struct reconcile *r, const struct pod *p, struct pod_key k
 		ev.pod_ended.exit_code = -1;
 	ev.pod_ended.fault = f->phase == POD_SUCCEEDED ? POD_FAULT_NONE : f->fault;
 	ev.pod_ended.message = *f->message ? f->message : f->reason;
-	/* Somebody else deleted it: that it failed is not the job's fault. */
+	/* Deleted from outside: that it failed is not the job's fault. */
 	if (f->leaving && !told_to_leave(p) && ev.pod_ended.fault == POD_FAULT_NONE &&
 	    f->phase == POD_FAILED) {
 		ev.pod_ended.fault = POD_FAULT_INFRA;
@@ -249,8 +250,7 @@ static void pod_ended(struct reconcile *r, const struct pod *p, struct pod_key k
 	verdict(r, key.job);
 }
 
-/* AC-POD-4: the cluster tells of other devices than were planned. They count; the pod
- * goes on. */
+/* The cluster reports other devices than were planned. They count; the pod keeps running. */
 static void devices_told(struct reconcile *r, const struct pod *p, struct pod_key key,
 			 const struct pod_fact *f)
 {
@@ -271,7 +271,7 @@ static void devices_told(struct reconcile *r, const struct pod *p, struct pod_ke
 			 LOGS(f->name), f->devices[0]);
 }
 
-/* Is it the very object that the ledger has in mind, as far as both tell? */
+/* True if it is the same object as in the ledger, as far as both identify it. */
 static bool is_meant(const struct pod *p, const struct pod_key *key, const struct pod_fact *f)
 {
 	const char *token = token_of(p, key);
@@ -377,7 +377,7 @@ static void on_pod_gone(void *arg, const struct pod_fact *f)
 		recover_gone(r->recover, f->name);
 	if (!p || is_namesake(p, &key, f) || (*f->uid && *p->uid && strcmp(f->uid, p->uid) != 0))
 		return;
-	/* The last thing that was known of it may hold its end. */
+	/* Its last known state may include its end. */
 	if (model_pod_takes(p) && (f->phase == POD_SUCCEEDED || f->phase == POD_FAILED))
 		pod_ended(r, p, key, f);
 	if (ours(r, f->name, &key)) {
@@ -385,7 +385,7 @@ static void on_pod_gone(void *arg, const struct pod_fact *f)
 
 		if (model_pod_takes(p)) {
 			log_notice("pod.gone", "pod=%s: gone without an end", LOGS(f->name));
-			schedule_kick(r->schedule); /* there is room, whatever becomes of the job */
+			schedule_kick(r->schedule); /* devices are free, whatever the verdict */
 		}
 		apply(r, &ev);
 		verdict(r, key.job);
@@ -394,7 +394,7 @@ static void on_pod_gone(void *arg, const struct pod_fact *f)
 
 /* ---- the list as a whole ---- */
 
-/* What the list did not name is gone. */
+/* End the pods that the list did not name. */
 static void not_listed(struct reconcile *r)
 {
 	const struct model *m = journal_model(r->j);
@@ -403,7 +403,7 @@ static void not_listed(struct reconcile *r)
 		struct pod_key key;
 	} *gone = NULL, *g;
 
-	/* By node: most jobs wait, and have no pods to be looked at. */
+	/* By node: most jobs are pending, and have no pods to check. */
 	node_each(m, n) {
 		const struct pod *p;
 
@@ -446,7 +446,7 @@ static void on_list_done(void *arg)
 		       ops->highest_job && recovery_waits(m) ? ops->highest_job(r->cluster) : 0);
 	r->generation++;
 	keyset_clear(&r->seen);
-	/* A verdict may have been cut off by a restart: every attempt that is over. */
+	/* A restart may have come before a verdict: check every attempt that is over. */
 	for (int s = 0; s < N_GPUQ_JOB_STATES; s++) {
 		const struct job *k, *next;
 
@@ -472,7 +472,7 @@ static void on_stale(void *arg, int64_t since_us, const char *why)
 	schedule_ready(r->schedule, since_us == 0);
 }
 
-/* ---- outcomes of what was asked ---- */
+/* ---- outcomes of requests ---- */
 
 static const char *namespace_of(struct reconcile *r, struct job_key key)
 {
@@ -489,7 +489,7 @@ static void give_back(struct reconcile *r, struct job_key key, enum gpuq_reason 
 	const char *quota = strstr(message, "exceeded quota");
 
 	block.blocked.reason.code = code;
-	/* Without the pod's name, which is another at each attempt. */
+	/* Without the pod's name, which differs at each attempt. */
 	block.blocked.reason.object = quota ? quota : namespace_of(r, key);
 	block.blocked.until_us = loop_now_us(r->l) + QUOTA_RETRY_US;
 	apply(r, &block);
@@ -562,7 +562,7 @@ static void on_deleted(void *arg, const char *pod, enum ask_outcome o, const cha
 
 	if (o != ASK_OK)
 		log_warn("pod.delete", "pod=%s message=%s", LOGS(pod), LOGS(message));
-	/* It was never created, and will not be: its order is withdrawn. */
+	/* It was never created, and will not be: the request is withdrawn. */
 	if (p && o == ASK_OK && p->state == GPUQ_POD_PLANNED) {
 		struct event ev = { .type = EV_POD_GONE, .pod = key };
 
@@ -604,7 +604,7 @@ static void on_measured(void *arg, const struct use_round *round)
 	measure_round(((struct reconcile *)arg)->measure, round);
 }
 
-/* The store's jobs run in one cluster. In another they would all seem to be gone. */
+/* The store's jobs run in one cluster. In another one all of them would seem to be gone. */
 static bool on_identity(void *arg, const char *uid)
 {
 	struct reconcile *r = arg;

@@ -20,7 +20,7 @@
 #include "libgpuq/grow.h"
 #include "libgpuq/units.h"
 
-#define LOOK_US GPUQ_US_PER_S /* kept pods are tried again, and the end is looked for */
+#define LOOK_US GPUQ_US_PER_S /* kept pods are tried again, and the end is checked */
 
 struct recover {
 	struct journal *j;
@@ -64,7 +64,7 @@ static void stray_fill(struct stray *s, const struct pod_fact *f)
 	s->fact.node = copy(a, f->node);
 	s->fact.reason = copy(a, f->reason);
 	s->fact.message = copy(a, f->message);
-	s->fact.mig = NULL; /* another's word on what it takes; ours is in the record */
+	s->fact.mig = NULL; /* as others report it; the record has the instances it was given */
 	s->fact.n_mig = 0;
 	if (f->n_devices) {
 		devices = gpuq_arena_alloc(a, f->n_devices * sizeof(*devices));
@@ -75,8 +75,8 @@ static void stray_fill(struct stray *s, const struct pod_fact *f)
 	s->fact.devices = devices;
 	s->has_record = *s->fact.record && podrecord_read(a, s->fact.record, strlen(s->fact.record),
 							  &s->record, &s->record_err) == 0;
-	/* What the pod was charged for may be more than the cluster sees of it; a record that
-	 * somebody edited does not make it less. */
+	/* The pod may have been charged for more than the cluster sees of it; an edited record does
+	 * not make it less. */
 	if (s->has_record && s->record.gpus_milli > f->gpus_milli)
 		s->fact.gpus_milli = s->record.gpus_milli;
 }
@@ -99,7 +99,7 @@ static struct stray *stray_get(struct recover *r, const struct pod_fact *f, stru
 	return s;
 }
 
-/* What it takes is not free. */
+/* Tell the model that its devices are in use, or not any more. */
 static void tell_taken(struct recover *r, struct stray *s, bool gone)
 {
 	struct event ev = { .type = gone ? EV_FOREIGN_GONE : EV_FOREIGN_SEEN };
@@ -119,7 +119,7 @@ static void stray_free(struct recover *r, struct stray *s)
 	free(s);
 }
 
-/* It is kept no longer: let it be looked at as any other pod. */
+/* Stop keeping it: it is processed as any other pod. */
 static void let_go(struct recover *r, struct stray *s)
 {
 	tell_taken(r, s, true);
@@ -144,7 +144,7 @@ static void keep(struct recover *r, struct stray *s, const char *why)
 	tell_taken(r, s, false);
 }
 
-/* ---- pods become jobs' again ---- */
+/* ---- pods are adopted ---- */
 
 static int by_pod(const void *a, const void *b)
 {
@@ -158,7 +158,7 @@ static int by_pod(const void *a, const void *b)
 	return (x->key.index > y->key.index) - (x->key.index < y->key.index);
 }
 
-/* The n pods of one attempt: all of them, or none, become pods of their job. */
+/* Make the n pods of one attempt pods of their job: all of them, or none. */
 static void adopt(struct recover *r, struct stray **pods, size_t n)
 {
 	struct gpuq_err err = GPUQ_ERR_INIT;
@@ -197,8 +197,8 @@ static void adopt_all(struct recover *r)
 	free(all);
 }
 
-/* Is it of an attempt that this ledger began, or of a job that ended in it, since the cluster
- * was listed? Then nothing was lost, and it is an orphan as any. */
+/* True if it is of an attempt that this ledger began, or of a job that ended in it, since the
+ * cluster was listed: nothing was lost then, and it is an orphan as any. */
 static bool is_done_with(struct recover *r, struct pod_key key)
 {
 	const struct model *m = journal_model(r->j);
@@ -238,7 +238,7 @@ bool recover_keeps(struct recover *r, const struct pod_fact *f, struct pod_key k
 		return false;
 	if (!m->recovery.since_us && has_ended(f)) {
 		recover_gone(r, f->name);
-		return false; /* nothing of it is left to be kept */
+		return false; /* it holds nothing any more */
 	}
 	s = stray_get(r, f, key);
 	s->seen = generation;
@@ -272,8 +272,8 @@ static bool is_there(const struct pod *p, const struct keyset *seen)
 	return p->state == GPUQ_POD_GONE || keyset_has(seen, &key);
 }
 
-/* The copy has it and the cluster does not, whenever that came to be: what it used after the
- * copy was made is not known, and not charged. */
+/* End a pod that the copy has and the cluster does not, whenever it went: its use after the copy
+ * was made is not known, and not charged. */
 static void pod_left(struct recover *r, const struct pod *p, const struct keyset *seen)
 {
 	const struct recovery *rec = &journal_model(r->j)->recovery;
@@ -284,7 +284,7 @@ static void pod_left(struct recover *r, const struct pod *p, const struct keyset
 	if (model_pod_takes(p)) {
 		ev.pod_ended.end_us = rec->copied_us;
 		ev.pod_ended.exit_code = -1;
-		/* Of an attempt that goes on it is lost; else nothing speaks against its node. */
+		/* It is lost if its attempt goes on; else its node is not blamed. */
 		DL_FOREACH2(p->job->pods, other, job_next)
 			if (other->attempt == p->attempt && is_there(other, seen) &&
 			    model_pod_takes(other))
@@ -296,7 +296,7 @@ static void pod_left(struct recover *r, const struct pod *p, const struct keyset
 	journal_apply(r->j, &ev, NULL);
 }
 
-/* Its pods are gone. One whose end was known ends; what was to go on may have ended since. */
+/* Its pods are gone. A job whose end was known ends; one that was running may have ended since. */
 static void job_left(struct recover *r, const struct left *l)
 {
 	const struct job *j = model_find_job(journal_model(r->j), l->key.job);
@@ -306,7 +306,7 @@ static void job_left(struct recover *r, const struct left *l)
 		return;
 	job_verdict(j, &ev);
 	if (l->over && ev.type == EV_JOB_ENDED)
-		return; /* with all others whose attempt is over */
+		return; /* it ends with all others whose attempt is over */
 	ev = (struct event){ .type = EV_JOB_UNKNOWN, .job = l->key.job };
 	log_warn("recover.job_unknown", "job=%" PRIu32 " index=%" PRId32, l->key.job.id,
 		 l->key.job.index);
@@ -408,7 +408,7 @@ static void on_look(void *arg)
 	look_later(r);
 	if (!rec->listed)
 		return;
-	adopt_all(r); /* a queue may have come since */
+	adopt_all(r); /* its queue may exist by now */
 	if (!is_open(r))
 		finish(r, "", NULL);
 }
@@ -435,7 +435,7 @@ void recover_listed(struct recover *r, uint32_t generation, const struct keyset 
 		finish(r, "", NULL);
 }
 
-/* ---- showing it ---- */
+/* ---- for display ---- */
 
 uint32_t recover_n_pods(const struct recover *r)
 {

@@ -20,15 +20,15 @@ struct making {
 	struct gpuq_arena mem;
 	struct gpuq_buf spec_bytes, request_bytes;
 	struct gpuq_spec spec;
-	struct event as; /* JOB_SUBMITTED of a job that is not known */
+	struct event as; /* JOB_SUBMITTED of an unknown job */
 	struct recovered_pod *out;
-	uint32_t groups[GPUQ_GROUPS_MAX]; /* of the records, by the made spec's */
+	uint32_t groups[GPUQ_GROUPS_MAX]; /* group of the records, by group of the spec made here */
 };
 
-/* ---- a job that is known ---- */
+/* ---- a job in the ledger ---- */
 
-/* Do they say that they are of this job, and not of another that once had its number? A pod
- * without a record says nothing else. */
+/* Check that the pods are of this job, and not of another that once had its number. A pod without a
+ * record passes. */
 static int same_job(const struct making *k, const struct job *j, struct gpuq_err *err)
 {
 	for (size_t i = 0; i < k->n; i++) {
@@ -43,7 +43,7 @@ static int same_job(const struct making *k, const struct job *j, struct gpuq_err
 	return 0;
 }
 
-/* ---- a job of which only the records tell ---- */
+/* ---- a job known from records only ---- */
 
 static int need_records(const struct making *k, struct gpuq_err *err)
 {
@@ -79,7 +79,8 @@ static int check_queue(const struct making *k, const char *name, struct gpuq_err
 	return 0;
 }
 
-/* The group of the made spec that stands for group g of the records; ascending as they come. */
+/* Return the group of the spec made here for group g of the records; numbered as they come,
+ * ascending. */
 static uint32_t group_of(struct making *k, int64_t g, uint32_t *n)
 {
 	for (uint32_t i = 0; i < *n; i++)
@@ -91,7 +92,7 @@ static uint32_t group_of(struct making *k, int64_t g, uint32_t *n)
 	return (*n)++;
 }
 
-/* What it asks for is what its pods have; nothing tells what they run. */
+/* Make the request from the pods' devices; what they run is not known. */
 static int make_groups(struct making *k, struct gpuq_err *err)
 {
 	struct gpuq_group *groups = gpuq_arena_calloc(&k->mem, GPUQ_GROUPS_MAX, sizeof(*groups));
@@ -151,7 +152,7 @@ static int make_spec(struct making *k, bool named, struct gpuq_err *err)
 	v = rc == 0 ? gpuq_spec_write(a, &k->spec) : NULL;
 	if (rc == 0 && !v)
 		rc = gpuq_no_memory(err);
-	/* It is read again as often as it is looked at. */
+	/* The stored bytes are parsed again at each use. */
 	if (rc == 0)
 		rc = read_spec(k, v, err);
 	if (rc == 0)
@@ -173,7 +174,7 @@ static int make_job(struct making *k, struct gpuq_err *err)
 	if (rc == 0)
 		rc = check_queue(k, r->queue, err);
 	if (rc == 0 && make_spec(k, true, err) < 0)
-		rc = make_spec(k, false, err); /* somebody edited the name, or the account */
+		rc = make_spec(k, false, err); /* the name, or the account, was edited */
 	if (rc < 0)
 		return rc;
 	k->as = (struct event){ .type = EV_JOB_SUBMITTED,

@@ -1,4 +1,4 @@
-/* recover_job.h - pods that are not known, as an event of their job
+/* recover_job.h - unknown pods, as an event of their job
  *
  * Owns     nothing. Touches the journal.
  * Used by  flow/recover.
@@ -18,20 +18,20 @@ struct journal;
 struct stray {
 	UT_hash_handle hh;
 	struct gpuq_arena mem; /* of fact and record */
-	struct pod_fact fact; /* as it was seen last */
+	struct pod_fact fact; /* as last seen */
 	struct pod_key key;
 	struct podrecord record;
 	bool has_record;
 	struct gpuq_err record_err; /* why it has none */
-	bool counted; /* the model counts what it takes */
+	bool counted; /* the model counts its devices */
 	uint32_t seen; /* in the list of that generation */
 	char why[200]; /* it belongs to no job; "" not known yet */
 	char name[];
 };
 
-/* Give pods[0..n), all of one attempt of one job and ascending by index, to their job, which
- * is made of their records where the ledger does not know it. Returns 0; or < 0 and why it
- * cannot be, and nothing has changed. */
+/* Give pods[0..n), all of one attempt of one job and ascending by index, to their job, which is
+ * made from their records where the ledger does not know it. Returns 0; or < 0 and the reason, and
+ * nothing has changed. */
 int recover_job(struct journal *j, struct stray *const *pods, size_t n, struct gpuq_err *err);
 
 #endif

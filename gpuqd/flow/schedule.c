@@ -24,31 +24,31 @@
 #include "gpuqd/snapshot/snapshot_take.h"
 #include "libgpuq/limits.h"
 
-/* A burst of submissions is one decision; a single one does not wait noticeably. On a
- * large site a cycle takes its time: then it comes less often, so that the loop spends
- * at most a fifth of itself on it. */
+/* A burst of submissions is one decision; a single one has no noticeable delay. On a large site a
+ * cycle takes its time: then cycles are less frequent, so that the loop spends at most a fifth of
+ * its time on them. */
 #define QUIET_US 2000
 #define AT_MOST_US 50000
 #define REST_FACTOR 4
 #define END_MOST 500 /* hopeless jobs, in one cycle */
 
-/* Of waiting jobs that are alike so many are shown to a cycle one by one: more where they were
- * not enough, and less again after a while. */
+/* Pending jobs that are alike and get entries of their own in a snapshot: more where they were not
+ * enough, and less again after a while. */
 #define ALIKE_LEAST 64
 #define ALIKE_FACTOR 4
-#define ALIKE_LESS 16 /* one part in so many, each cycle */
-/* A cycle is done in steps: so many of them in the turn in which its snapshot is taken, which is
- * all of most cycles, the others in the turns that follow. What a step does is counted, so that
- * where it ends does not depend on the machine: different requests that are put into the
- * snapshot before it is taken; node visits of deciding; actions of the plan that
- * are carried out; jobs that are told what was found out about them. */
+#define ALIKE_LESS 16 /* one part in this many, each cycle */
+/* A cycle is done in steps: this many in the turn in which its snapshot is taken, which is all of
+ * most cycles, the others in the turns that follow. The work of a step is counted, so that its end
+ * does not depend on the machine: different requests that are put into the snapshot before it is
+ * taken; node visits of the decision; actions of the plan that are carried out; jobs whose results
+ * are published. */
 #define STEPS_FIRST 32
 #define PREPARE_STEP 128
 #define DECIDE_STEP 8192
 #define CARRY_STEP 8
 #define TELL_STEP 64
 
-/* What is being done. */
+/* The present stage. */
 enum at { AT_REST, PREPARE, SEAL, DECIDE, CARRY, TELL };
 
 struct schedule {
@@ -58,22 +58,22 @@ struct schedule {
 	int64_t unblock_us; /* when `unblock` fires; wall clock */
 	int64_t first_kick_us; /* of the pending cycle; monotonic */
 	bool ready;
-	bool site_told; /* what is wrong with the site has been logged */
+	bool site_told; /* faults of the site have been logged */
 	struct gpuq_arena mem;
 	uint32_t alike_most;
-	bool mortals; /* some job may end while it waits */
-	/* The cycle under way, and what jobs are being told of it when it has been carried out. */
+	bool mortals; /* some job may end while pending */
+	/* The cycle in progress, and the publishing of its results after it was carried out. */
 	enum at at;
 	bool acts; /* it will be carried out */
-	bool carrying; /* an event is its own */
+	bool carrying; /* the current event is its own */
 	bool site_changed; /* since it was begun */
-	bool again; /* something happened that the next cycle has to see */
+	bool again; /* an event that the next cycle must see */
 	int64_t now_us; /* of its snapshot; ledger */
 	int64_t took_us;
-	uint32_t most; /* jobs that are alike, one by one */
+	uint32_t most; /* entries of jobs that are alike */
 	struct snapshot_early *early;
 	struct snapshot *sn;
-	struct gpuq_buf packed; /* of it, where cycles are recorded */
+	struct gpuq_buf packed; /* of it, if cycles are recorded */
 	struct since since;
 	struct sched_run *run;
 	struct plan plan;
@@ -118,8 +118,8 @@ static bool is_mortal(const struct job *j)
 	return j->wish->deadline_us || j->wish->kill_on_invalid_dep;
 }
 
-/* What can never start ends, where its owner asked for that. Returns whether there may be more
- * of them: each end asks for the next cycle. */
+/* End jobs that can never start, where their owners requested that. Returns whether there may be
+ * more of them: each end requests the next cycle. */
 static bool end_hopeless(struct schedule *s, int64_t now)
 {
 	const struct model *m = journal_model(s->j);
@@ -148,7 +148,7 @@ static bool end_hopeless(struct schedule *s, int64_t now)
 	return false;
 }
 
-/* When a node that was left alone may be asked again, the core does not know. */
+/* Return when a node that is avoided may be tried again, which the core does not know. */
 static int64_t next_backoff_end(const struct model *m, int64_t now)
 {
 	int64_t next = GPUQ_UNLIMITED;
@@ -159,8 +159,8 @@ static int64_t next_backoff_end(const struct model *m, int64_t now)
 	return next;
 }
 
-/* What it saw and what it decided, before anything of that happens. A folder that cannot
- * be written is told once. */
+/* Record snapshot and plan, before any of the plan happens. A directory that cannot be written is
+ * reported once. */
 static void record(struct schedule *s, const struct snapshot *sn, const struct gpuq_buf *packed,
 		   const struct plan *plan)
 {
@@ -203,7 +203,7 @@ static void count(struct schedule *s, const struct snapshot *sn, const struct pl
 	t->wake_us = wake;
 }
 
-/* Whatever stands of the cycle. */
+/* Drop all that is left of the cycle. */
 static void forget(struct schedule *s)
 {
 	snapshot_early_drop(s->early);
@@ -219,7 +219,7 @@ static void forget(struct schedule *s)
 	s->site_changed = false;
 }
 
-/* The cycle under way, or the telling of it, goes no further. */
+/* Abandon the cycle in progress, or the publishing of its results. */
 static void stop(struct schedule *s)
 {
 	loop_work_cancel(s->work);
@@ -240,7 +240,7 @@ static bool failed(struct schedule *s, const struct gpuq_err *err)
 	return false;
 }
 
-/* What is to be decided on, as it is now. */
+/* Take the snapshot of the present. */
 static bool take(struct schedule *s)
 {
 	struct snapshot_early *early = s->early;
@@ -272,7 +272,7 @@ static bool prepare(struct schedule *s)
 	return true;
 }
 
-/* ---- what is done in steps: each returns whether there is more to do ---- */
+/* ---- stages done in steps: each returns whether there is more to do ---- */
 
 static bool prepare_on(struct schedule *s)
 {
@@ -332,7 +332,7 @@ static bool decide_on(struct schedule *s)
 	return sched_go_on(s->run, DECIDE_STEP) || decided(s);
 }
 
-/* When time alone may change something. */
+/* Return when time alone may change something. */
 static int64_t next_wake(struct schedule *s)
 {
 	const struct model *m = journal_model(s->j);
@@ -410,7 +410,7 @@ static bool step(struct schedule *s)
 
 	if (s->at == TELL)
 		return tell_on(s);
-	/* What it decides on does not hold any more. */
+	/* The snapshot is outdated as a whole. */
 	if (journal_read_only(s->j) || s->since.all || s->site_changed) {
 		forget(s);
 		schedule_kick(s);
@@ -426,7 +426,7 @@ static bool step(struct schedule *s)
 	return more;
 }
 
-/* A long cycle is done in several turns, so that nothing waits for all of it. */
+/* Continue a long cycle over several turns, so that nothing waits for all of it. */
 static bool go_on(void *arg)
 {
 	struct schedule *s = arg;
@@ -509,7 +509,7 @@ static void unblock_at(struct schedule *s, int64_t until_us)
 	s->unblock = loop_after(s->l, until_us > now ? until_us - now + 1000 : 0, fire_unblock, s);
 }
 
-/* Some job that something outside blocked may be tried again; then the next one. */
+/* Retry a job that was blocked from outside; then set the timer for the next one. */
 static void fire_unblock(void *arg)
 {
 	struct schedule *s = arg;
@@ -571,9 +571,9 @@ static void on_event(void *arg, const struct event *ev)
 	case EV_AUDITED:
 	case EV_AUDIT_DROPPED:
 	case EV_JOB_NOTHING_BESIDE:
-		return; /* nothing becomes possible by these */
+		return; /* these make nothing possible */
 	case EV_POD_LEAVING:
-		if (!ev->told) /* those that we told are known to leave */
+		if (!ev->told) /* signalled by gpuqd: known to leave */
 			schedule_kick(s);
 		return;
 	case EV_SITE_APPLIED:
@@ -603,8 +603,8 @@ int schedule_new(struct journal *j, struct schedule **out, struct gpuq_err *err)
 	s->j = j;
 	s->l = journal_loop(j);
 	s->alike_most = ALIKE_LEAST;
-	s->mortals = true; /* for all that is known */
-	/* Found out now, so that the first cycle need not. */
+	s->mortals = true; /* as far as is known */
+	/* Determined now, so that the first cycle need not. */
 	job_each(journal_model(j), one)
 		if (one->state == GPUQ_JOB_PENDING)
 			equivalent_of(journal_model(j), one);

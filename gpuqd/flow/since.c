@@ -11,7 +11,7 @@ void since_begin(struct since *s, const struct journal *j)
 	*s = (struct since){ .j = j, .n_node_changes = journal_model(j)->n_node_changes };
 }
 
-/* Room for one more; what there is no memory for counts as a change of everything. */
+/* Return room for one more; without memory everything counts as changed. */
 static void *more(struct since *s, void *items, size_t n, size_t size)
 {
 	void *p = realloc(items, (n + 1) * size);
@@ -42,8 +42,8 @@ static void early_node(struct since *s, const char *name)
 	s->n_early_nodes += !s->all;
 }
 
-/* An element that was part of its array's entry then has no entry of its own: whether it still
- * waits is asked of the model (still_waits). */
+/* Note a changed job. An element that was part of its array's entry then has no entry of its own:
+ * the model knows whether it is still pending (still_waits). */
 static void job_changed(struct since *s, struct job_key key)
 {
 	uint32_t at;
@@ -104,7 +104,7 @@ void since_end(struct since *s)
 	*s = (struct since){ 0 };
 }
 
-/* Most sightings of a node say what was known. */
+/* Note a report of a node. Most repeat what is known. */
 static void node_seen(struct since *s, const char *name)
 {
 	const uint64_t n = journal_model(s->j)->n_node_changes;
@@ -169,11 +169,12 @@ void since_note(struct since *s, const struct event *ev, bool own)
 		s->all = true;
 		break;
 	default:
-		break; /* it takes nothing away */
+		break; /* it only adds */
 	}
 }
 
-/* An element that was split off since has a life of its own, and may be held. */
+/* True if an element is still in its array's entry; one that was split off since may be held, for
+ * example. */
 static bool still_waits(const struct since *s, const struct plan_action *a)
 {
 	const struct snap_key own = s->sn->jobs[a->job].key;
@@ -188,7 +189,7 @@ static bool still_waits(const struct since *s, const struct plan_action *a)
 	return j && j->array && model_element_waits(j->array, a->key.index);
 }
 
-/* It may have been placed by the same plan, or not after all. */
+/* True if it runs. It may have been placed by the same plan, or not after all. */
 static bool runs(const struct since *s, const struct plan_action *a)
 {
 	const struct job *j =

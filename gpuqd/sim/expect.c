@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Judging expectations. Every key is a row: what it is called, and the function that
- * knows what it means. Lists of jobs are sets; numbers are compared to a thousandth. */
+/* Judging expectations. Every key is a row: its name, and the function that evaluates it. Lists of
+ * jobs are sets; numbers are compared to a thousandth. */
 
 static void judge_all(struct judge *j, const struct gpuq_val *expect);
 
@@ -58,7 +58,7 @@ static bool same(const struct gpuq_val *want, const struct gpuq_val *got)
 	return got && strcmp(as_text(want), as_text(got)) == 0;
 }
 
-/* Scenarios may call rules as earlier builds did. */
+/* Scenarios may use the rule names of earlier builds. */
 static bool same_member(const char *key, const struct gpuq_val *want, const struct gpuq_val *got)
 {
 	char now[128];
@@ -77,7 +77,7 @@ static bool contains(const struct gpuq_val *list, const struct gpuq_val *item)
 	return false;
 }
 
-/* Equal as sets. One name alone stands for a list of one. */
+/* True if equal as sets. A single name stands for a list of one. */
 static bool same_set(const struct gpuq_val *want, const struct gpuq_val *got)
 {
 	if (want->type == GPUQ_NULL)
@@ -93,7 +93,7 @@ static bool same_set(const struct gpuq_val *want, const struct gpuq_val *got)
 	return true;
 }
 
-/* ---- one function a key ---- */
+/* ---- one function per key ---- */
 
 typedef void (*judge_fn)(struct judge *j, const char *key, const struct gpuq_val *want);
 
@@ -120,7 +120,7 @@ static int by_text(const void *x, const void *y)
 	return strcmp(as_text(*(struct gpuq_val *const *)x), as_text(*(struct gpuq_val *const *)y));
 }
 
-/* Node names task by task in any order, or each of them once. */
+/* Compare node names, task by task in any order, or each node once. */
 static bool same_nodes(struct judge *j, const struct gpuq_val *want, const struct gpuq_val *job)
 {
 	struct gpuq_val *got = nodes_of(j, job), *sorted;
@@ -140,7 +140,7 @@ static bool same_nodes(struct judge *j, const struct gpuq_val *want, const struc
 	return true;
 }
 
-/* Do all tasks stand on nodes with one value of the label (or on one node)? */
+/* True if all tasks are on nodes with one value of the label (or on one node). */
 static bool same_domain(struct judge *j, const char *label, const struct gpuq_val *job)
 {
 	const struct gpuq_val *nodes = nodes_of(j, job);
@@ -161,7 +161,7 @@ static bool same_domain(struct judge *j, const char *label, const struct gpuq_va
 	return first != NULL;
 }
 
-/* Tasks of each role (or group) that have a place. */
+/* Count the tasks of each role (or group) that have a place. */
 static struct gpuq_val *count_by(struct judge *j, const struct gpuq_val *job, const char *what)
 {
 	const struct gpuq_val *places = gpuq_get(job, "placement");
@@ -270,7 +270,7 @@ static void judge_any(struct judge *j, const char *key, const struct gpuq_val *w
 	judge_differs(j, key, want, gpuq_get(j->outcome, "jobs"));
 }
 
-/* A number by queue: allocated, fair_share. */
+/* Compare a number by queue: allocated, fair_share. */
 static void judge_queues(struct judge *j, const char *key, const struct gpuq_val *want)
 {
 	const struct gpuq_val *queues = gpuq_get(j->outcome, "queues");
@@ -323,8 +323,8 @@ static void judge_estimate(struct judge *j, const char *key, const struct gpuq_v
 	}
 }
 
-/* A code: the first reason's. A list: all codes, in any order. A map: the first's
- * fields. */
+/* True if the reason matches. A code: that of the first reason. A list: all codes, in any order. A
+ * map: fields of the first. */
 static bool reason_holds(const struct gpuq_val *want, const struct gpuq_val *reasons)
 {
 	const struct gpuq_val *first = reasons && reasons->n ? reasons->items[0] : NULL;
@@ -361,7 +361,7 @@ static void judge_reason(struct judge *j, const char *key, const struct gpuq_val
 	(void)key;
 }
 
-/* Each map wanted is part of some entry of the list: of evictions, of moves. */
+/* Check that each wanted map is part of some entry of the list: of evictions, of moves. */
 static void judge_entries(struct judge *j, const char *key, const struct gpuq_val *want)
 {
 	const struct gpuq_val *got = gpuq_get(j->outcome, key);
@@ -381,7 +381,7 @@ static void judge_entries(struct judge *j, const char *key, const struct gpuq_va
 	}
 }
 
-/* How jobs ended, why they were told to. */
+/* Compare how jobs ended and why. */
 static void judge_ended(struct judge *j, const char *key, const struct gpuq_val *want)
 {
 	const struct gpuq_val *got = gpuq_get(j->outcome, key);
@@ -391,8 +391,7 @@ static void judge_ended(struct judge *j, const char *key, const struct gpuq_val 
 			judge_differs(j, key, want, got);
 }
 
-/* A case that was refused never comes here: whoever expects an error is told that
- * there was none. */
+/* An expected error did not occur: a refused case is never judged here. */
 static void judge_error(struct judge *j, const char *key, const struct gpuq_val *want)
 {
 	judge_differs(j, key, want, NULL);
@@ -404,7 +403,7 @@ static void judge_stable(struct judge *j, const char *key, const struct gpuq_val
 		judge_differs(j, key, want, gpuq_bool(j->arena, j->stable));
 }
 
-/* What cannot be judged does not hold. */
+/* A key that cannot be judged does not hold. */
 static void judge_nonsense(struct judge *j, const char *key, const char *why)
 {
 	j->failed++;
@@ -415,7 +414,7 @@ static void judge_nonsense(struct judge *j, const char *key, const char *why)
 static const struct {
 	const char *key;
 	judge_fn fn;
-	enum gpuq_type is; /* what must be written; GPUQ_NULL: the function sees to it */
+	enum gpuq_type is; /* required type; GPUQ_NULL: the function checks it */
 } rows[] = {
 	{ "started", judge_list, GPUQ_NULL },
 	{ "running", judge_list, GPUQ_NULL },

@@ -1,4 +1,4 @@
-/* expect_int.h - what the files that judge expectations share
+/* expect_int.h - shared by the files that judge expectations
  *
  * Used by  expect*.c only.
  */
@@ -16,13 +16,13 @@ struct judge {
 	unsigned failed;
 };
 
-/* Note that a key does not hold; got may be NULL. */
+/* Report a key that does not hold; got may be NULL. */
 void judge_differs(struct judge *j, const char *key, const struct gpuq_val *want,
 		   const struct gpuq_val *got);
-/* A number, or one that equals none when it is something else (NULL, too). */
+/* Return a number; for anything else (NULL, too) one that equals no number. */
 double judge_number(const struct gpuq_val *v);
 
-/* What is asked of the cluster as a whole (expect_world.c). */
+/* Expectations of the cluster as a whole (expect_world.c). */
 void judge_devices(struct judge *j, const char *key, const struct gpuq_val *want);
 void judge_capacity(struct judge *j, const char *key, const struct gpuq_val *want);
 void judge_preempted_from(struct judge *j, const char *key, const struct gpuq_val *want);

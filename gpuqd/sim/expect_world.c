@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Expectations of the cluster as a whole: who lost what, and that nothing is given twice. */
+/* Expectations of the cluster as a whole: losses of jobs, and that nothing is allocated twice. */
 
 static int by_number(const void *x, const void *y)
 {
@@ -12,7 +12,7 @@ static int by_number(const void *x, const void *y)
 	return (a > b) - (a < b);
 }
 
-/* Do two lists of numbers agree, whatever their order? got has n. */
+/* True if two lists of numbers are equal, whatever their order. got has n. */
 static bool same_numbers(struct judge *j, const struct gpuq_val *want, double *got, uint32_t n)
 {
 	double *w;
@@ -32,7 +32,7 @@ static bool same_numbers(struct judge *j, const struct gpuq_val *want, double *g
 	return equal;
 }
 
-/* Is the queue the job's own or above it? */
+/* True if the queue is the job's own or above it. */
 static bool below(const struct world *w, const char *queue, const char *ancestor)
 {
 	for (uint32_t guard = 0; queue && guard <= w->n_queues; guard++) {
@@ -72,7 +72,7 @@ void judge_preempted_gpus(struct judge *j, const char *key, const struct gpuq_va
 		judge_differs(j, key, want, gpuq_real(j->arena, (double)milli / 1000));
 }
 
-/* Thousandths in use or promised on every device, node by node. */
+/* Return the thousandths in use or nominated on every device, node by node. */
 static int32_t *device_use(struct judge *j, uint32_t *n_devices)
 {
 	uint32_t n = 0, *first = gpuq_arena_calloc(j->arena, j->w->n_nodes, sizeof(*first));
@@ -124,9 +124,9 @@ void judge_devices(struct judge *j, const char *key, const struct gpuq_val *want
 	judge_differs(j, key, want, list);
 }
 
-/* What stands on one node: tasks, or places that are promised. */
+/* An allocation on one node: a task, or a nominated placement. */
 struct stand {
-	int64_t cpu, mem_mb, pods; /* thousandths, as the file has them */
+	int64_t cpu, mem_mb, pods; /* thousandths, as in the file */
 	int64_t milli[SNAP_DEVICES_MAX], gpu_mem_mb[SNAP_DEVICES_MAX];
 };
 
@@ -154,7 +154,7 @@ static void stand_on(const struct world *w, uint32_t node, struct stand *out)
 	}
 }
 
-/* No device, core, byte or place of a pod is given or promised twice. */
+/* Check that no device, core, byte or pod slot is allocated or nominated twice. */
 void judge_capacity(struct judge *j, const char *key, const struct gpuq_val *want)
 {
 	struct stand *on = gpuq_arena_calloc(j->arena, 1, sizeof(*on));

@@ -6,7 +6,7 @@
 #include "gpuqd/sched/quota/fairtree.h"
 #include "gpuqd/sched/quota/overcommit.h"
 
-/* To the fourth digit, so that thirds are readable. */
+/* Round to four decimals, so that thirds are readable. */
 static double rounded(uint32_t rank, uint32_t n)
 {
 	return (double)(((uint64_t)rank * 20000 + n) / (2 * (uint64_t)n)) / 10000;
@@ -44,7 +44,7 @@ static struct gpuq_val *without_single(struct gpuq_arena *a, const struct gpuq_v
 	return out;
 }
 
-/* The order of users in a snapshot is that of their first appearance: here by name. */
+/* Return the next user by name; a snapshot has them by first appearance. */
 static uint32_t next_name(const struct snapshot *s, const char *after)
 {
 	uint32_t best = SNAP_NONE;

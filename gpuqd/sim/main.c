@@ -1,4 +1,4 @@
-/* gpuq-sim: try a site's queues and jobs on paper, with the scheduler that gpuqd uses. */
+/* gpuq-sim: try a site's queues and jobs on a copy, with the scheduler of gpuqd. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,7 +39,7 @@ struct run {
 	bool json, estimate;
 	unsigned passed, failed;
 	struct replay replay;
-	/* Deal with one case that could be read; negative = it was refused after all. */
+	/* Process one case that could be read; negative = it was refused after all. */
 	int (*one)(struct run *r, const struct sc_result *res, struct gpuq_err *err);
 	void (*refused)(struct run *r, const struct sc_result *res, const struct gpuq_err *err);
 };
@@ -66,8 +66,8 @@ static void print_json(const struct gpuq_val *v)
 	gpuq_buf_done(&line);
 }
 
-/* Run a case from beginning to end: the outcome at the first rest, `steps` in it, and
- * what does not hold of its expectations in *wrong. */
+/* Run a case from beginning to end: the outcome at the first rest, with `steps` in it; *wrong:
+ * expectations that do not hold. */
 static int run_case(struct gpuq_arena *a, const struct sc_case *c, bool estimate,
 		    struct gpuq_val **outcome, struct gpuq_buf *wrong, unsigned *n_wrong,
 		    struct gpuq_err *err)
@@ -155,7 +155,7 @@ static int check_one(struct run *r, const struct sc_result *res, struct gpuq_err
 	return rc;
 }
 
-/* A refusal is what the case wanted when it expects an `error` that is part of it. */
+/* A refused case passes if it expects an `error` that is part of the refusal. */
 static void check_refused(struct run *r, const struct sc_result *res, const struct gpuq_err *err)
 {
 	const char *want = gpuq_get_str(res->expect, "error", NULL);
@@ -302,7 +302,7 @@ static const struct {
 	const char *name;
 	int (*one)(struct run *r, const struct sc_result *res, struct gpuq_err *err);
 	void (*refused)(struct run *r, const struct sc_result *res, const struct gpuq_err *err);
-	bool counts, json, estimate; /* counts: says how many passed at the end */
+	bool counts, json, estimate; /* counts: prints how many passed at the end */
 	void (*file)(struct run *r, const char *name);
 } verbs[] = {
 	{ "check", check_one, check_refused, true, false, false, run_file },

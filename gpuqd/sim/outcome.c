@@ -38,7 +38,7 @@ static struct gpuq_val *reason_value(struct gpuq_arena *a, const struct world *w
 	}
 }
 
-/* What stands in the way, as the case names it: a plan knows jobs by their keys. */
+/* Return the obstacle by the case's name for it: a plan knows jobs by their keys. */
 static const char *object_of(struct gpuq_arena *a, const struct world *w,
 			     const struct plan_reason *r)
 {
@@ -46,7 +46,7 @@ static const char *object_of(struct gpuq_arena *a, const struct world *w,
 	struct snap_key key = { 0, -1 };
 
 	if (r->code == GPUQ_R_DEPENDENCY || r->code == GPUQ_R_DEPENDENCY_NEVER) {
-		/* "afterok:17": the case's word for the job alone */
+		/* "afterok:17": replace the job alone by its name in the case */
 		if (!at || sscanf(at + 1, "%" SCNu32 "_%" SCNd32, &key.id, &key.index) < 1)
 			return strcmp(r->object, "singleton") == 0 ? "" : r->object;
 		name = world_key_name(w, key);
@@ -79,7 +79,7 @@ static struct gpuq_val *reasons(struct gpuq_arena *a, const struct world *w,
 	return list;
 }
 
-/* The sub-group that a task belongs to: named ones are filled one after the other. */
+/* Return the sub-group of a task: named ones are filled one after the other. */
 static const char *group_name(const struct sim_template *t, const struct sim_task *tasks,
 			      uint32_t n, uint32_t at)
 {
@@ -100,7 +100,7 @@ static const char *group_name(const struct sim_template *t, const struct sim_tas
 	return NULL;
 }
 
-/* What a waiting job's place in the line of its queue is made of. */
+/* Return the terms of a pending job's priority in its queue. */
 static struct gpuq_val *priority(struct gpuq_arena *a, const struct sim_job *j)
 {
 	const struct priority_terms *t = &j->terms;
@@ -201,7 +201,7 @@ static struct gpuq_val *word(struct gpuq_arena *a, const char *s)
 	return s ? gpuq_str(a, s) : gpuq_null(a);
 }
 
-/* Everything that jobs lost since the last mark; moves = those alone that were moved. */
+/* Return all that jobs lost since the last mark; moves = only of jobs that were moved. */
 static struct gpuq_val *evictions(struct gpuq_arena *a, const struct world *w, bool moves)
 {
 	struct gpuq_val *list = gpuq_list(a);
@@ -223,7 +223,8 @@ static struct gpuq_val *evictions(struct gpuq_arena *a, const struct world *w, b
 	return list;
 }
 
-/* Why others left for a job: what the queues on both sides held and are due, in devices. */
+/* Return the numbers behind preemptions for a job: use and entitlement of the queues on both sides,
+ * in devices. */
 static struct gpuq_val *claims(struct gpuq_arena *a, const struct world *w)
 {
 	static const char *const passed[N_PLAN_PASSED] = { "firm", "busy", "shielded",

@@ -19,7 +19,7 @@ struct text {
 	char s[32];
 };
 
-/* To the thousandth, without what says nothing: 3, 0.5, 1250. */
+/* Return d as text to the thousandth, without trailing zeros: 3, 0.5, 1250. */
 static struct text digits(double d)
 {
 	struct text t;
@@ -36,7 +36,7 @@ static struct text digits(double d)
 	return t;
 }
 
-/* Null is what `none` says. */
+/* Return an amount as text; `none` for null. */
 static struct text amount(const struct gpuq_val *v, const char *none)
 {
 	struct text t;
@@ -47,7 +47,7 @@ static struct text amount(const struct gpuq_val *v, const char *none)
 	return t;
 }
 
-/* ---- why ---- */
+/* ---- reasons ---- */
 
 static void print_reason(const struct gpuq_val *reason)
 {
@@ -56,7 +56,7 @@ static void print_reason(const struct gpuq_val *reason)
 	const char *object = gpuq_get_str(reason, "object", "");
 
 	printf("%s%s%s", code, *object ? " " : "", object);
-	/* Both 0 where numbers say nothing. */
+	/* Both are 0 where numbers mean nothing. */
 	if (is_number(have) && is_number(need) && (number(have) != 0 || number(need) != 0))
 		printf(": have %s, need %s", digits(number(have)).s, digits(number(need)).s);
 	printf(" (%s)\n", gpuq_reason_doc_of(code));
@@ -100,9 +100,9 @@ static void print_left(const struct gpuq_val *out, const char *name)
 	}
 }
 
-/* ---- who ---- */
+/* ---- jobs ---- */
 
-/* "n1[0,1]"; "n1[2]*0.5" is half of that device; "n1[1g.10gb]" an instance. */
+/* Print a place: "n1[0,1]"; "n1[2]*0.5" is half of that device; "n1[1g.10gb]" an instance. */
 static void print_place(const struct gpuq_val *place)
 {
 	const struct gpuq_val *devices = gpuq_get(place, "devices");
@@ -141,7 +141,7 @@ static void print_job(const struct gpuq_val *out, const char *key, const char *n
 	print_estimate(gpuq_get(job, "estimate"));
 }
 
-/* The jobs of one list. */
+/* Print the jobs of one list. */
 static void print_list(const struct gpuq_val *out, const char *key)
 {
 	const struct gpuq_val *jobs = gpuq_get(out, "jobs");
@@ -151,7 +151,7 @@ static void print_list(const struct gpuq_val *out, const char *key)
 			print_job(out, key, jobs->pairs[i].key, jobs->pairs[i].val);
 }
 
-/* Those that have ended since `before`; NULL = since the beginning. */
+/* Print jobs that have ended since `before`; NULL = since the beginning. */
 static void print_ended(const struct gpuq_val *out, const struct gpuq_val *before)
 {
 	const struct gpuq_val *ended = gpuq_get(out, "ended"), *cause = gpuq_get(out, "end_cause");
@@ -166,7 +166,7 @@ static void print_ended(const struct gpuq_val *out, const struct gpuq_val *befor
 	}
 }
 
-/* Who else runs there and need not leave. */
+/* Print the other jobs that run there and need not be preempted. */
 static void print_spared(const struct gpuq_val *claim)
 {
 	static const struct {
@@ -190,7 +190,7 @@ static void print_spared(const struct gpuq_val *claim)
 	}
 }
 
-/* What stood behind the claims: their queues, and those that lost. */
+/* Print the numbers behind preemptions: the preemptors' queues, and those that lost. */
 static void print_claims(const struct gpuq_val *out)
 {
 	const struct gpuq_val *claims = gpuq_get(out, "claims");

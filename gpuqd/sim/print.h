@@ -1,4 +1,4 @@
-/* print.h - what became of a scenario, in words
+/* print.h - results of a scenario, as text
  *
  * Owns     the text that gpuq-sim run and shares print.
  * Touches  standard output.
@@ -10,7 +10,7 @@
 #include "gpuqd/sim/world.h"
 #include "libgpuq/val.h"
 
-/* A case from beginning to end: the first rest, then each step. */
+/* Print a case from beginning to end: the first rest, then each step. */
 void print_case(const struct sc_case *c, const struct gpuq_val *outcome);
 
 void print_shares(const struct world *w);

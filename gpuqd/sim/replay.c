@@ -37,7 +37,7 @@ static bool same_text(const struct line *a, const struct line *b)
 	return a->len == b->len && (a->len == 0 || memcmp(a->text, b->text, a->len) == 0);
 }
 
-/* Sorted lines of a text in a; NULL without memory. */
+/* Return the sorted lines of a text, in a; NULL: out of memory. */
 static struct line *lines_of(struct gpuq_arena *a, const char *text, size_t len, size_t *n)
 {
 	struct line *lines;
@@ -60,7 +60,7 @@ static struct line *lines_of(struct gpuq_arena *a, const char *text, size_t len,
 	return lines;
 }
 
-/* Lines of one that the other has not, in their order. Both are sorted. */
+/* Print lines of one text that the other lacks, in their order. Both are sorted. */
 static void print_only(const char *mark, struct line *lines, size_t n, const struct line *others,
 		       size_t n_others, unsigned long *n_printed)
 {
@@ -109,7 +109,7 @@ static int print_difference(struct gpuq_buf *recorded, const char *now, size_t n
 	return rc;
 }
 
-/* Takes the record's snapshot. */
+/* Run a recorded cycle again. Takes over the record's snapshot. */
 static int run_again(struct replay *r, const char *name, struct cycle_record *rec,
 		     struct gpuq_err *err)
 {

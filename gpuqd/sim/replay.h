@@ -15,10 +15,10 @@ struct replay {
 	unsigned long n_same, n_different;
 };
 
-/* All records of a file (sched/cycle_record.h): each cycle is run again on what it saw, and
- * where another plan comes out both are compared line by line on stdout: "-" was decided
- * then, "+" is decided now. Returns 0 also then; GPUQ_ECORRUPT, GPUQ_EVERSION,
- * GPUQ_ENOMEM with "NAME: ..." for the rest of a file that cannot be read. */
+/* Replay all records of a file (sched/cycle_record.h): each cycle runs again on its recorded
+ * snapshot; a different plan is compared line by line on stdout: "-" was decided then, "+" is
+ * decided now. Returns 0 also then; GPUQ_ECORRUPT, GPUQ_EVERSION, GPUQ_ENOMEM with "NAME: ..." for
+ * the rest of a file that cannot be read. */
 int replay_bytes(struct replay *r, const char *name, const void *bytes, size_t n,
 		 struct gpuq_err *err);
 

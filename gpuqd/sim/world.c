@@ -83,7 +83,7 @@ static int make_nodes(struct world *w, struct gpuq_err *err)
 				return world_no_memory(err);
 		}
 	}
-	/* As a snapshot has them, so that indexes are the same there. */
+	/* In the order of a snapshot, so that indexes are the same there. */
 	qsort(w->nodes, w->n_nodes, sizeof(*w->nodes), by_name);
 	for (uint32_t i = 1; i < w->n_nodes; i++) {
 		const struct sc_node *x = w->nodes[i - 1].spec, *y = w->nodes[i].spec;
@@ -132,7 +132,7 @@ bool world_knows(const char *const *list, uint32_t n, const char *name)
 	return false;
 }
 
-/* Flavors as the case lists them, then those that only nodes name, then the default. */
+/* Make the flavors: as the case lists them, then those that only nodes name, then the default. */
 static int make_flavors(struct world *w, struct gpuq_err *err)
 {
 	const struct sc_node *nodes = w->c->nodes.items;
@@ -166,7 +166,7 @@ static uint32_t parent_of(const struct world *w, uint32_t queue)
 	return parent ? q : w->n_queues;
 }
 
-/* Every way up ends at the root. */
+/* Check that the chain of parents ends at the root. */
 static int check_parent(const struct world *w, uint32_t queue, struct gpuq_err *err)
 {
 	const char *parent = w->queues[queue].parent;

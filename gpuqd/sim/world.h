@@ -1,30 +1,30 @@
-/* world.h - a scenario as gpuqd would live through it
+/* world.h - a scenario, run as gpuqd would run it
  *
- * Owns     a model of gpuqd's own (state/model.h) in virtual time, the names that the scenario
- *          gives to what is in it, and what was seen of it at the last rest.
+ * Owns     a model of gpuqd's own (state/model.h) in virtual time, the scenario's names for its
+ *          objects, and the readings at the last rest.
  * Touches  memory only.
  * Used by  gpuq-sim.
  *
- * A case becomes a site, nodes and jobs of the model, by the events by which they would have
- * come about: submitted, placed, started. From then on all that happens is an event, too. A
- * cycle is gpuqd's: snapshot_take() -> sched_cycle() -> carry_plan() -> events. The cluster
- * does at once what it is told (carry/obey.h), so that a pod starts when it is placed and is gone
- * before the next cycle when it is told to leave; what is to become of its job the model says
- * (job_verdict). A job lives until a step, its time limit, its deadline or the idle rule
- * ends it; those fall due in world_events.c, as flow/dispatch has it in the daemon.
+ * A case becomes a site, nodes and jobs of the model, by the events that would have created them:
+ * submitted, placed, started. From then on all changes are events, too. A cycle is gpuqd's:
+ * snapshot_take() -> sched_cycle() -> carry_plan() -> events. The cluster obeys at once
+ * (carry/obey.h), so that a pod starts when it is placed and is gone before the next cycle when it
+ * is signalled; the verdict on its job is the model's (job_verdict). A job runs until a step, its
+ * time limit, its deadline or the idle rule ends it; those fall due in world_events.c, as
+ * flow/dispatch has it in the daemon.
  *
- * A case may begin where gpuqd would never have come: over a limit, on a node of 1024 devices,
- * with one of its pods missing. It is loaded as written: the site is set, not read from a
- * site file, and requests are the case's own (event.h, as_written). What no site and no job
- * file can say (quotas of cpu, devices' use before the case began, a job's last checkpoint) is
- * added where the snapshot is taken (world_more.c, snapshot_take_more.h). None of that decides
- * anything.
+ * A case may begin in a state that gpuqd would never reach: over a limit, on a node of 1024
+ * devices, with one of its pods missing. It is loaded as written: the site is set, not read from a
+ * site file, and requests are the case's own (event.h, as_written). Values that no site and no job
+ * file can express (quotas of cpu, devices' use before the case began, a job's last checkpoint) are
+ * added where the snapshot is taken (world_more.c, snapshot_take_more.h). None of that makes
+ * decisions.
  *
- * The model's zero is "not yet"; a case may begin at 0 and before. So the world's clock runs
- * WORLD_BASE_US ahead of the case's: instants here are the model's, outcome_time() takes the
- * base off again.
+ * The model's zero is "not yet"; a case may begin at 0 and before. The world's clock is therefore
+ * WORLD_BASE_US ahead of the case's: instants here are the model's, outcome_time() subtracts the
+ * base again.
  *
- * struct sim_job and what it has are readings: world_read() fills them from the model.
+ * struct sim_job and its parts are readings: world_read() fills them from the model.
  */
 #ifndef GPUQD_SIM_WORLD_H
 #define GPUQD_SIM_WORLD_H
@@ -40,7 +40,7 @@
 #include "libgpuq/err.h"
 #include "libgpuq/limits.h"
 
-/* Seven days many times over, so that half-lives and days begin where the case's 0 is. */
+/* A multiple of seven days, so that half-lives and days begin where the case's 0 is. */
 #define WORLD_BASE_US (INT64_C(5200) * 7 * 86400 * 1000000)
 
 enum sim_state { SIM_PENDING, SIM_RUNNING, SIM_ENDED };
@@ -49,14 +49,14 @@ enum sim_end { SIM_COMPLETED, SIM_FAILED, SIM_TIMEOUT, SIM_CANCELLED };
 struct sim_task {
 	uint32_t node; /* into world.nodes */
 	uint32_t group; /* of the job's template */
-	uint32_t index; /* over all groups; no two of a job have the same */
+	uint32_t index; /* over all groups; unique within a job */
 	uint32_t *devices;
 	uint32_t n_devices;
 	int32_t milli;
 	bool releasing;
 };
 
-/* A role's or group's tasks in a job, and the constraint they were given. */
+/* A role's or group's tasks in a job, and their placement constraint. */
 struct sim_group {
 	const struct sc_tasks *tasks;
 	uint32_t count, min;
@@ -65,15 +65,15 @@ struct sim_group {
 	struct gpuq_slice *slices;
 };
 
-/* What all members of an array share. */
+/* Parts common to all members of an array. */
 struct sim_template {
 	const struct sc_job *spec;
 	struct sim_group *groups; /* by rank, then as written */
 	uint32_t n_groups;
-	uint32_t unit; /* tasks of a sub-group; 0 = there are none */
+	uint32_t unit; /* tasks of a sub-group; 0 = no sub-groups */
 	const uint32_t *order; /* of the entries of its task list: by rank */
-	uint32_t id; /* 1, 2, ... as listed; the model's number of it */
-	struct gpuq_spec job; /* as the model was told */
+	uint32_t id; /* 1, 2, ... as listed; its number in the model */
+	struct gpuq_spec job; /* as passed to the model */
 	const char *qos;
 	uint32_t first_job; /* into world.jobs */
 	uint32_t n_jobs;
@@ -83,10 +83,10 @@ struct sim_template {
 	int64_t walltime_min_us; /* 0: none */
 };
 
-/* When it starts at the latest, and what it waits for until then. */
+/* When it starts at the latest, and why it is pending until then. */
 struct sim_estimate {
 	int64_t start_us; /* GPUQ_UNLIMITED = not known */
-	int64_t *at_us; /* from then on it waited for why[i] */
+	int64_t *at_us; /* from then on it was pending for why[i] */
 	struct plan_reason *why;
 	uint32_t n;
 };
@@ -100,45 +100,45 @@ struct sim_job {
 	int state; /* enum sim_state */
 	int ended; /* enum sim_end */
 	int64_t start_us, end_us;
-	int64_t begun_us; /* its first start, where it has begun */
+	int64_t begun_us; /* its first start, if it has started */
 	bool begun;
-	int64_t use; /* percent in thousandths that its devices do; below 0 = not known */
+	int64_t use; /* use of its devices in thousandths of a percent; below 0 = not known */
 	const char
-		*end_cause; /* word of enum gpuq_cause: why it was told to end; NULL = it was not */
-	int64_t given_us; /* walltime of the attempt, where that was cut; 0 = it was not */
+		*end_cause; /* word of enum gpuq_cause: why it was made to end; NULL = it was not */
+	int64_t given_us; /* walltime of the attempt, if it was cut; 0 = it was not */
 	uint32_t attempt;
 	struct sim_task *tasks;
 	uint32_t n_tasks;
-	struct sim_task *promises; /* places that it was given and others have yet to leave */
+	struct sim_task *promises; /* its nominated placements, which victims have yet to leave */
 	uint32_t n_promises;
-	struct sim_task *hopes; /* of the last cycle: places that it waits for, not its own */
+	struct sim_task *hopes; /* of the last cycle: places that it waits for, not nominated */
 	uint32_t n_hopes;
-	bool moving; /* it starts on its promises as soon as it has left */
+	bool moving; /* it starts on its nominated placements once it has left */
 	int64_t checkpoint_us; /* its last; 0 = none since it started */
 	const struct plan_reason *reasons; /* of the last cycle */
 	uint32_t n_reasons;
-	struct priority_terms terms; /* of its place in the line, of the last cycle */
-	int64_t planned_us; /* planned start; 0 = none */
-	const struct sim_estimate *estimate; /* NULL = none was asked for */
-	/* at the last rest, to tell what became of it since */
+	struct priority_terms terms; /* of its priority, in the last cycle */
+	int64_t planned_us; /* start reservation; 0 = none */
+	const struct sim_estimate *estimate; /* NULL = not requested */
+	/* at the last rest, to report changes since */
 	int was;
 	uint32_t was_tasks;
-	bool left; /* it ended because it was made to leave */
+	bool left; /* it ended because it was evicted */
 	bool moved;
 };
 
-/* What a running job lost, and why: an entry for each decision. */
+/* Loss of a running job, and the cause: one entry per decision. */
 struct sim_eviction {
 	uint32_t job;
 	const char *mode; /* "requeue", "cancel", "shrink", "move" */
 	const char *cause; /* word of enum gpuq_cause */
-	const char *by; /* the job that it was for; NULL = none */
+	const char *by; /* the preempting job; NULL = none */
 	const char *rule; /* that allows it; NULL */
 	int64_t milli; /* thousandths of devices that it lost */
 	int64_t at_us;
 };
 
-/* What a claim rested on (plan.h), by names. */
+/* Numbers behind a preemption (plan.h), by names. */
 struct sim_side {
 	const char *queue;
 	int64_t before, after, fair_share, quota; /* thousandths of devices */
@@ -167,12 +167,12 @@ struct sim_queue {
 struct world {
 	struct gpuq_arena arena;
 	struct gpuq_arena read; /* of the readings */
-	struct gpuq_arena cycle; /* reasons and promises of the last cycle */
+	struct gpuq_arena cycle; /* reasons and nominated placements of the last cycle */
 	const struct sc_case *c;
 	struct model *m;
-	int64_t *spent_before_ms; /* by queue: of its budget, beyond what the model knows of */
-	uint32_t n_steps; /* that have been lived through */
-	uint32_t first_cycles; /* that the first rest was allowed */
+	int64_t *spent_before_ms; /* by queue: of its budget, beyond what the model knows */
+	uint32_t n_steps; /* that have been run */
+	uint32_t first_cycles; /* allowed for the first rest */
 	bool calm; /* the last cycle decided nothing */
 	int64_t unit_us, now_us;
 	const char **flavors;
@@ -189,42 +189,42 @@ struct world {
 	uint32_t n_templates, room_templates;
 	struct sim_job *jobs;
 	uint32_t n_jobs, room_jobs;
-	struct sim_eviction *evictions; /* all that ever were, in order */
+	struct sim_eviction *evictions; /* all since the start, in order */
 	uint32_t n_evictions, room_evictions;
-	struct sim_claim *claims; /* all that ever were, in order */
+	struct sim_claim *claims; /* all since the start, in order */
 	uint32_t n_claims, room_claims, marked_claims;
-	uint32_t marked_evictions; /* as many there were at the last mark */
-	uint32_t cycles; /* up to the last that changed something, of the last rest */
+	uint32_t marked_evictions; /* their number at the last mark */
+	uint32_t cycles; /* up to the last one with a change, of the last rest */
 	int64_t wake_us; /* when another cycle may decide differently */
 	struct snap_weights weights;
-	bool weighs_classes; /* the case says how much classes count */
+	bool weighs_classes; /* the case sets the weight of priority classes */
 	int64_t half_life_us, made_us; /* made: when the case began */
 };
 
-/* Make the case's world. Returns 0; GPUQ_EINVAL with the place in the file's terms
- * (an unknown queue, a running task without room); GPUQ_ENOMEM. */
+/* Make the case's world. Returns 0; GPUQ_EINVAL with the place in terms of the file (an unknown
+ * queue, a running task without room); GPUQ_ENOMEM. */
 int world_make(const struct sc_case *c, struct world *w, struct gpuq_err *err);
 void world_done(struct world *w);
 
-/* A new job, waiting since now. */
+/* Add a new job, pending since now. */
 int world_submit(struct world *w, const struct sc_job *spec, struct gpuq_err *err);
 
-/* Cycles until nothing changes: at most max_cycles, 0 = 10. */
+/* Run cycles until nothing changes: at most max_cycles, 0 = 10. */
 int world_rest(struct world *w, uint32_t max_cycles, struct gpuq_err *err);
 
-/* Would two more cycles change nothing? The world itself stays as it is. */
+/* Find out if two more cycles would change nothing. The world itself stays as it is. */
 int world_stable(struct world *w, bool *stable, struct gpuq_err *err);
 
-/* Estimates for all that wait, without anything changing. */
+/* Make estimates for all pending jobs, without changing anything. */
 int world_estimate(struct world *w, struct gpuq_err *err);
 
-/* Remember the present as what later changes are told against. */
+/* Remember the present, which later changes are compared to. */
 void world_mark(struct world *w);
 
-/* Let an event happen, and everything between now and its time; then come to rest. */
+/* Apply an event, and everything between now and its time; then run cycles until rest. */
 int world_step(struct world *w, const struct sc_step *step, struct gpuq_err *err);
 
-/* What has become of a job since the last mark. */
+/* Changes of a job since the last mark. */
 enum sim_fate {
 	SIM_FATE_STARTED,
 	SIM_FATE_RUNNING,
@@ -238,42 +238,44 @@ enum sim_fate {
 enum sim_fate world_fate(const struct sim_job *j);
 extern const char *const world_fates[N_SIM_FATES];
 
-/* Note what a job lost; e.job and e.at_us are set here. */
+/* Record what a job lost; e.job and e.at_us are set here. */
 int world_evicted(struct world *w, const struct sim_job *j, struct sim_eviction e,
 		  struct gpuq_err *err);
 
-/* What the scheduler is shown; NULL with err when it cannot be. Free it with
- * snapshot_free(). Nodes have the same indexes there. */
+/* Return the scheduler's view; NULL with err on failure. Free it with snapshot_free(). Nodes have
+ * the same indexes there. */
 struct snapshot *world_snapshot(struct world *w, struct gpuq_err *err);
 
-/* Carry out a plan made from s. Pods that are told to leave are `releasing` until
- * world_release(). Returns 0, or what the model refused with. */
+/* Carry out a plan made from s. Evicted pods are `releasing` until world_release(). Returns 0, or
+ * the error of the model. */
 int world_carry(struct world *w, const struct snapshot *s, const struct plan *p,
 		struct gpuq_err *err);
-/* What was told to leave has left; any: something was. */
+/* Remove evicted pods; any: there were some. */
 int world_release(struct world *w, bool *any, struct gpuq_err *err);
 
-/* Would it change anything? Planned starts do not, nor does waiting for what leaves. */
+/* True if the plan would change anything. Start reservations do not, nor does waiting for leaving
+ * pods. */
 bool world_changes(const struct plan *p);
 
-/* The first moment of an instant that never is the 0 that stands for none. */
+/* The first moment of an instant, never the 0 that means none. */
 static inline int64_t world_instant(int64_t us)
 {
 	return us ? us : 1;
 }
 
-/* Places that a job has or was promised, n of them. */
+/* Return places that a job has or was nominated, n of them. */
 static inline const struct sim_task *world_places(const struct sim_job *j, uint32_t *n)
 {
 	*n = j->state == SIM_RUNNING ? j->n_tasks : j->state == SIM_PENDING ? j->n_promises : 0;
 	return j->state == SIM_RUNNING ? j->tasks : j->promises;
 }
 
-/* The job of a snapshot's key: of an array, the first of it when the index is -1. */
+/* Return the job with a snapshot's key; for an array with index -1, its first. */
 struct sim_job *world_keyed(struct world *w, struct snap_key key);
-/* What the case calls it: "x", "x[2]"; an array's own name with index -1. NULL: no such job. */
+/* Return the case's name for it: "x", "x[2]"; an array's own name with index -1. NULL: no such
+ * job. */
 const char *world_key_name(const struct world *w, struct snap_key key);
-/* Exact name, or NULL. */
+/* Return the job with that exact name, or NULL. */
 struct sim_job *world_job(struct world *w, const char *name);
 uint32_t world_node(const struct world *w, const char *name);
 

@@ -4,7 +4,7 @@
 #include "gpuqd/sched/timeline/reservations_fit.h"
 #include "gpuqd/sim/world_int.h"
 
-/* A case's calendar: what a site file would have refused. */
+/* Reservations of a case: checks that a site file would have failed. */
 
 static int bad(const struct world *w, const struct sc_reservation *in, const char *field,
 	       const char *what, const char *name, struct gpuq_err *err)
@@ -16,7 +16,7 @@ static int bad(const struct world *w, const struct sc_reservation *in, const cha
 	return scenario_within(err, "config.reservations", (size_t)(in - all));
 }
 
-/* Is it a reservation at all? */
+/* Check a single reservation by itself. */
 static int check_entry(const struct world *w, const struct sc_reservation *in, struct gpuq_err *err)
 {
 	const size_t n_nodes = in->nodes.n + (in->node != NULL);

@@ -7,7 +7,7 @@
 
 #define REST_CYCLES 10
 
-/* Reasons that live on, for jobs that are alike but once. */
+/* Reasons that are kept, once for all jobs that are alike. */
 struct kept {
 	const struct plan_reason *from, *to;
 };
@@ -30,7 +30,7 @@ static const struct plan_reason *keep(struct world *w, const struct plan_reason 
 	return to;
 }
 
-/* Reasons of the cycle, for each member that still waits. */
+/* Keep the reasons of the cycle, for each member that is still pending. */
 static int keep_reasons(struct world *w, const struct snapshot *s, const struct plan *p,
 			struct gpuq_err *err)
 {
@@ -69,7 +69,7 @@ static int keep_reasons(struct world *w, const struct snapshot *s, const struct 
 	return 0;
 }
 
-/* Everything is summed over flavors; GPUQ_UNLIMITED absorbs. */
+/* Add; everything is summed over flavors; GPUQ_UNLIMITED absorbs. */
 static int64_t sum(int64_t x, int64_t y)
 {
 	int64_t out;
@@ -182,7 +182,7 @@ static int keep_claim(struct world *w, const struct snapshot *s, const struct pl
 	return 0;
 }
 
-/* What is to be read of the plan alone. */
+/* Keep readings that only the plan has. */
 static int keep_plan(struct world *w, const struct snapshot *s, const struct plan *p,
 		     struct gpuq_err *err)
 {
@@ -213,7 +213,7 @@ int world_carry(struct world *w, const struct snapshot *s, const struct plan *p,
 	return rc < 0 ? rc : world_read(w, err);
 }
 
-/* One decision, carried out. *changed = it was one for a change. */
+/* Make one decision and carry it out. *changed = it changed something. */
 static int cycle(struct world *w, bool *changed, struct gpuq_err *err)
 {
 	struct gpuq_arena mem = GPUQ_ARENA_INIT(0);
@@ -221,7 +221,7 @@ static int cycle(struct world *w, bool *changed, struct gpuq_err *err)
 	struct plan p = { 0 };
 	int rc;
 
-	gpuq_arena_reset(&w->cycle); /* with what was read of the last plan */
+	gpuq_arena_reset(&w->cycle); /* with the readings of the last plan */
 	for (uint32_t i = 0; i < w->n_jobs; i++)
 		w->jobs[i].n_hopes = w->jobs[i].n_reasons = 0;
 	s = world_snapshot(w, err);
@@ -268,7 +268,7 @@ int world_rest(struct world *w, uint32_t max_cycles, struct gpuq_err *err)
 	return rc;
 }
 
-/* ---- would it stay like this? ---- */
+/* ---- stability ---- */
 
 static bool same_place(const struct sim_task *x, const struct sim_task *y)
 {
@@ -278,7 +278,7 @@ static bool same_place(const struct sim_task *x, const struct sim_task *y)
 		memcmp(x->devices, y->devices, x->n_devices * sizeof(*x->devices)) == 0);
 }
 
-/* A promise that was kept is no change. */
+/* A nominated placement that was used is no change. */
 static bool same_situation(const struct sim_job *x, const struct sim_job *y)
 {
 	uint32_t n, m;
@@ -295,7 +295,7 @@ static bool same_situation(const struct sim_job *x, const struct sim_job *y)
 	return same;
 }
 
-/* Another world that has lived through the same. */
+/* Make another world with the same history. */
 static int again(const struct world *w, struct world *out, struct gpuq_err *err)
 {
 	int rc = world_make(w->c, out, err);
@@ -313,7 +313,7 @@ int world_stable(struct world *w, bool *stable, struct gpuq_err *err)
 	bool changed, left, same = true;
 	int rc;
 
-	/* Nothing was decided: so it is the next time, on the same model. */
+	/* The last cycle decided nothing: the next one, on the same model, will not either. */
 	if (w->calm) {
 		*stable = true;
 		return 0;

@@ -1,7 +1,7 @@
 #include "gpuqd/sched/estimate/estimate.h"
 #include "gpuqd/sim/world_int.h"
 
-/* Starts of pending jobs: the world as it is, lived on without events. */
+/* Starts of pending jobs: the present world, simulated without further events. */
 
 static int keep(struct world *w, struct snapshot *s, const struct estimate *e, struct gpuq_err *err)
 {

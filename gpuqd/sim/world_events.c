@@ -3,11 +3,11 @@
 #include "gpuqd/carry/obey.h"
 #include "gpuqd/sim/world_int.h"
 
-/* What happens to the world from outside, and what time brings. */
+/* Events from outside, and those that fall due. */
 
-#define EXIT_TERMINATED 143 /* of what is told to leave */
+#define EXIT_TERMINATED 143 /* of evicted jobs */
 
-/* What stood on a lost node is gone. */
+/* End what runs on a lost node. */
 static int lose_node(struct world *w, const struct sim_node *node, struct gpuq_err *err)
 {
 	const struct sim_eviction e = { .mode = "requeue", .cause = "infra" };
@@ -44,7 +44,7 @@ static int64_t end_by_walltime(const struct job *j)
 	return at;
 }
 
-/* The shortest of its own and those of its queue and above; 0 = none. */
+/* Return the shortest limit of its own and of its queues; 0 = none. */
 static int64_t idle_limit(const struct world *w, const struct sim_job *sim, const struct job *j,
 			  char rule[64])
 {
@@ -54,7 +54,7 @@ static int64_t idle_limit(const struct world *w, const struct sim_job *sim, cons
 	return own && (!limit_us || own < limit_us) ? own : limit_us;
 }
 
-/* When it has been idle too long if it goes on like this; GPUQ_UNLIMITED = never. */
+/* Return when it will have been idle too long if this continues; GPUQ_UNLIMITED = never. */
 static int64_t idle_due(const struct world *w, const struct sim_job *sim, const struct job *j)
 {
 	const struct idle_clock c = { j->life->start_us, w->m->policy.idle_window_us };
@@ -70,13 +70,13 @@ static int64_t idle_due(const struct world *w, const struct sim_job *sim, const 
 	return idle_due_us(&idle, &c, limit_us);
 }
 
-/* An instant that is still to come, or none. */
+/* Return an instant that is still to come, or none. */
 static int64_t later(const struct world *w, int64_t at_us)
 {
 	return at_us > w->now_us ? at_us : GPUQ_UNLIMITED;
 }
 
-/* The next instant after now at which something happens by itself. */
+/* Return the next instant after now at which something falls due. */
 static int64_t next_instant(struct world *w)
 {
 	int64_t next = later(w, w->wake_us);
@@ -120,7 +120,7 @@ static int time_out(struct world *w, struct sim_job *sim, const struct job *j,
 	return rc;
 }
 
-/* A waiting job whose deadline has come. */
+/* End a pending job whose deadline has come. */
 static int pass_deadline(struct world *w, const struct sim_job *sim, struct gpuq_err *err)
 {
 	struct event ev = { .type = EV_JOB_ENDED,
@@ -132,7 +132,7 @@ static int pass_deadline(struct world *w, const struct sim_job *sim, struct gpuq
 	return world_event(w, &ev, err);
 }
 
-/* What falls due at w->now_us. */
+/* Apply what falls due at w->now_us. */
 static int fall_due(struct world *w, struct gpuq_err *err)
 {
 	int rc = 0;
@@ -157,7 +157,7 @@ static int fall_due(struct world *w, struct gpuq_err *err)
 	return rc < 0 ? rc : world_read(w, err);
 }
 
-/* What devices do until then is measured once in every window. */
+/* The use of devices until then is measured once in every window. */
 static int measure(struct world *w, int64_t to_us, struct gpuq_err *err)
 {
 	const int64_t window_us = w->m->policy.idle_window_us;
@@ -217,7 +217,7 @@ static int advance(struct world *w, int64_t to_us, struct gpuq_err *err)
 
 /* ---- steps ---- */
 
-/* The jobs a step is about: one, or all members of an array by its plain name. */
+/* True if the step concerns the job: by its name, or as a member of an array by the plain name. */
 static bool meant(const struct world *w, const struct sim_job *j, const char *name)
 {
 	return strcmp(j->name, name) == 0 || strcmp(world_template(w, j)->spec->name, name) == 0;
@@ -240,7 +240,7 @@ static int set_queue(struct world *w, struct sim_job *sim, const struct job_key 
 	return world_event(w, &ev, err);
 }
 
-/* One of an array whose priority differs from the others' stands by itself. */
+/* Split off an element whose priority differs from the others'. */
 static int split(struct world *w, const struct sim_job *sim, struct job_key key,
 		 struct gpuq_err *err)
 {
@@ -250,7 +250,7 @@ static int split(struct world *w, const struct sim_job *sim, struct job_key key,
 	return sim->element >= 0 && sim->state == SIM_PENDING ? world_event(w, &ev, err) : 0;
 }
 
-/* Returns 1; 0 when it is not in a state for that. */
+/* Returns 1; 0 when the job is not in a state for that. */
 static int change_job(struct world *w, struct sim_job *sim, const struct sc_step *s,
 		      struct gpuq_err *err)
 {

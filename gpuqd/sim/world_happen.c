@@ -6,9 +6,9 @@
 #include "gpuqd/sim/world_int.h"
 #include "gpuqd/state/record/model_apply.h"
 
-/* Events of the model, and what becomes of the case's jobs by them. */
+/* Events of the model, and their effects on the case's jobs. */
 
-#define EXIT_TERMINATED 143 /* of what is told to leave */
+#define EXIT_TERMINATED 143 /* of evicted jobs */
 
 static void note_end(struct world *w, struct job_key key, enum gpuq_job_state state, int64_t at_us)
 {
@@ -23,7 +23,7 @@ static void note_end(struct world *w, struct job_key key, enum gpuq_job_state st
 	j->left |= state == GPUQ_JOB_PREEMPTED;
 }
 
-/* Jobs that have ended leave the model: what is still asked of them is noted. */
+/* Ended jobs leave the model: note what is still needed of them. */
 static void note(struct world *w, const struct event *ev, bool live)
 {
 	struct sim_job *j;
@@ -98,7 +98,7 @@ int world_tell_past(struct world *w, const struct sim_job *j, struct gpuq_err *e
 
 /* ---- the cluster obeys ---- */
 
-/* No pod has to prove here that it is gpuqd's. */
+/* Pods need no proof here that they are gpuqd's. */
 void world_token(char out[33])
 {
 	snprintf(out, 33, "%032x", 0);
@@ -152,7 +152,7 @@ int world_release(struct world *w, bool *any, struct gpuq_err *err)
 	return rc == 0 && *any ? world_read(w, err) : rc;
 }
 
-/* ---- what a plan does ---- */
+/* ---- effects of a plan ---- */
 
 struct carrying {
 	struct world *w;
@@ -161,7 +161,7 @@ struct carrying {
 	int rc;
 };
 
-/* What its devices were when it was told to leave. */
+/* Return the devices it had when it was evicted. */
 static int64_t milli_leaving(const struct job *j, bool all)
 {
 	const struct pod *p;

@@ -3,15 +3,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The jobs that a case begins with, and those that come later. */
+/* The jobs of a case: those at its beginning, and those submitted later. */
 
 static bool same_str(const char *x, const char *y)
 {
 	return x == y || (x && y && strcmp(x, y) == 0);
 }
 
-/* Do two entries of a task list ask for the same? Then they are one group, also when
- * they are of different sub-groups of a job that needs only some of those. */
+/* True if two entries of a task list have equal requests. They are one group then, also when they
+ * are of different sub-groups of a job that requires only some of those. */
 static bool alike(const struct sc_job *spec, const struct sc_tasks *x, const struct sc_tasks *y)
 {
 	if (x->gpus != y->gpus || x->gpu_mem_mb != y->gpu_mem_mb || x->cpu != y->cpu ||
@@ -57,7 +57,7 @@ static int make_constraint(struct world *w, struct sim_group *g, struct gpuq_err
 	return 0;
 }
 
-/* How many tasks of a role must run; SC_ABSENT = nothing is said of it. */
+/* Return how many tasks of a role must run; SC_ABSENT = not given. */
 static int64_t role_min(const struct sc_job *spec, const char *role)
 {
 	for (size_t i = 0; role && i < spec->role_min.n; i++)
@@ -102,14 +102,14 @@ static void set_minimums(const struct sc_job *spec, struct sim_template *t, cons
 		t->groups[world_group_of(t, one)].min += (uint32_t)n;
 		left -= left == INT64_MAX ? 0 : n;
 	}
-	/* One that is below its minimum already lists only what is left of it. */
+	/* A job that is below its minimum already lists only what is left of it. */
 	if (spec->stale && left > 0 && left != INT64_MAX) {
 		t->groups[0].min += (uint32_t)left;
 		t->groups[0].count += (uint32_t)left;
 	}
 }
 
-/* How many tasks make a sub-group: as written, or as many as the first that is named. */
+/* Set the number of tasks of a sub-group: as given, or that of the first named one. */
 static int set_unit(const struct world *w, const struct sc_job *spec, struct sim_template *t,
 		    struct gpuq_err *err)
 {
@@ -200,7 +200,7 @@ known:
 	return 0;
 }
 
-/* Add a job (all members of an array) that waits since submit_us. */
+/* Add a job (all members of an array), pending since submit_us. */
 static int add_job(struct world *w, const struct sc_job *spec, int64_t submit_us,
 		   struct gpuq_err *err)
 {
@@ -265,7 +265,7 @@ struct listed {
 	size_t at; /* in it */
 };
 
-/* All that run, then all that wait. */
+/* Return the i-th job: all running ones, then all pending ones. */
 static struct listed listed_job(const struct world *w, size_t i)
 {
 	const size_t n = w->c->running.n;

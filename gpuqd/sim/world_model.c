@@ -8,7 +8,7 @@
 /* A case's queues, flavors and nodes as a site and facts of gpuqd's model. */
 
 #define DAY_US (86400 * GPUQ_US_PER_S)
-/* Where nothing is forgotten, use is measured by what the cluster gives in a month. */
+/* Without decay, use is measured by what the cluster gives in a month. */
 #define WINDOW_US (30 * DAY_US)
 
 static const char *const weight_words[] = { "age", "fairshare", "size", "qos", "stretch", NULL };
@@ -20,7 +20,7 @@ static int read_weights(struct world *w, struct gpuq_err *err)
 				&w->weights.qos, &w->weights.stretch };
 
 	snapshot_weights_default(&w->weights);
-	/* A case that names weights leaves this one out by not naming it. */
+	/* A case with weights omits this one by not naming it. */
 	if (in->n)
 		w->weights.stretch = 0;
 	for (size_t i = 0; i < in->n; i++) {
@@ -56,7 +56,7 @@ static bool list(struct site *s, struct gpuq_objects *out, size_t n, size_t size
 	return out->items != NULL;
 }
 
-/* What is written for one flavor; SC_ABSENT = nothing is. */
+/* Return the amount for one flavor; SC_ABSENT = none is given. */
 static int64_t amount(const struct sc_amounts *a, const char *flavor)
 {
 	for (size_t i = 0; i < a->n; i++)
@@ -70,7 +70,7 @@ static int64_t or_unlimited(int64_t milli)
 	return milli == SC_ABSENT || milli < 0 ? GPUQ_UNLIMITED : milli;
 }
 
-/* An amount flavor by flavor, of those about which something is said. */
+/* Make an amount by flavor, of those that are given. */
 static bool new_amount(const struct world *w, struct site *s, struct site_amount *out)
 {
 	out->given = out->per_flavor = true;
@@ -150,7 +150,7 @@ static bool set_queue(const struct world *w, struct site *s, const struct sc_que
 	return true;
 }
 
-/* A class for every kind of job that is told apart by it; their names are those of world_qos(). */
+/* Make a class for every kind of job that needs one; the names are those of world_qos(). */
 static bool set_qos(struct world *w, struct site *s)
 {
 	const struct gpuq_objects *lists[] = { &w->c->running, &w->c->pending };
@@ -323,7 +323,7 @@ int world_node_event(struct world *w, const struct sim_node *n, struct gpuq_err 
 	return rc;
 }
 
-/* ---- what was used ---- */
+/* ---- past use ---- */
 
 static int64_t cluster_milli(const struct world *w)
 {
@@ -334,7 +334,7 @@ static int64_t cluster_milli(const struct world *w)
 	return milli;
 }
 
-/* So many thousandths of what the cluster gives. */
+/* Return a number of thousandths of what the cluster gives. */
 static usage_q32 part_of_cluster(const struct world *w, int64_t milli)
 {
 	const usage_q32 all = usage_of(cluster_milli(w), w->half_life_us ? INT64_MAX : WINDOW_US,
@@ -364,7 +364,7 @@ int world_make_past(struct world *w, struct gpuq_err *err)
 		       ((usage_q32)(uint64_t)users[i].used << 32) / 1000;
 		account_set(w->m, queue, users[i].name, used, w->now_us);
 	}
-	/* A case says how much of a budget is gone when it begins, by what runs, too. */
+	/* The budget spent when the case begins includes use by running jobs. */
 	budget_spending(w->m, w->now_us, spent);
 	for (uint32_t q = 0; q < w->m->n_queues; q++) {
 		const struct sc_queue *in = world_queue(w, w->m->queues[q]->name);
@@ -387,7 +387,7 @@ static void set_policy(const struct world *w, struct policy *p)
 	p->sched = c->sched;
 }
 
-/* ---- all of it ---- */
+/* ---- the whole model ---- */
 
 int world_make_model(struct world *w, struct gpuq_err *err)
 {

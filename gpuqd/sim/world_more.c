@@ -2,9 +2,9 @@
 
 #include <string.h>
 
-/* What a case says beyond what a site, a job file and the model can. */
+/* Parts of a case that a site, a job file and the model lack. */
 
-#define STEPS 256 /* of a half-life: shares are looked at again after each */
+#define STEPS 256 /* of a half-life: shares are evaluated again after each */
 
 static int64_t whole_units(int64_t milli, int64_t absent)
 {
@@ -16,8 +16,8 @@ static int64_t or_unlimited(int64_t milli)
 	return milli == SC_ABSENT || milli < 0 ? GPUQ_UNLIMITED : milli;
 }
 
-/* Where the case weighs classes, the highest of its jobs has all the points. Priorities
- * of jobs are thousandths here. */
+/* If the case sets the weight of classes, the highest priority of its jobs gets all the points.
+ * Priorities of jobs are thousandths here. */
 static struct snap_weights weights_of(const struct world *w)
 {
 	struct snap_weights out = w->weights;
@@ -100,7 +100,7 @@ static void more_request(void *arg, const struct request *r, struct snap_group *
 	}
 }
 
-/* The first of those that it waits for that there is not; NULL = all are there. */
+/* Return the first of its dependencies that does not exist; NULL = all exist. */
 static const char *missing(const struct sim_template *t)
 {
 	const struct sc_depend *d = t->spec->depends.items;
@@ -111,7 +111,7 @@ static const char *missing(const struct sim_template *t)
 	return NULL;
 }
 
-/* Has some group of it fewer pods than its minimum? */
+/* True if some group of it has fewer pods than its minimum. */
 static bool is_short(const struct job *j)
 {
 	const struct request_spec *spec = &j->request->spec;
@@ -128,7 +128,7 @@ static bool is_short(const struct job *j)
 	return false;
 }
 
-/* Nodes that the case keeps it from; 64 at most. */
+/* Exclude nodes that the case keeps it from; 64 at most. */
 static void exclude(struct world *w, const struct sim_template *t, struct snap_job *out)
 {
 	const struct gpuq_strlist *names = &t->spec->exclude;
@@ -165,7 +165,7 @@ static void more_job(void *arg, const struct job *j, struct snap_job *out)
 	out->evict_last = t->spec->evict_last;
 	out->spread = t->spec->spread;
 	out->restart_cost_us = world_runtime(w, t->spec->restart_cost, 0);
-	out->grace_us = 0; /* what leaves is gone at once */
+	out->grace_us = 0; /* evicted pods are gone at once */
 	if (model_job_is_live(j)) {
 		out->checkpoint_us = of->checkpoint_us;
 		/* It was listed without some of its tasks. */

@@ -3,9 +3,9 @@
 
 #include "gpuqd/sim/world_int.h"
 
-/* What runs when the case begins: where it stands, and how it came there. */
+/* The running jobs at the beginning of a case: their places, and how they got them. */
 
-/* Thousandths that are free of each device of a node. */
+/* Get the free thousandths of each device of a node. */
 static void device_free(const struct world *w, uint32_t node, int32_t *out)
 {
 	for (int64_t d = 0; d < w->nodes[node].spec->gpus / 1000; d++)
@@ -18,7 +18,7 @@ static void device_free(const struct world *w, uint32_t node, int32_t *out)
 						w->jobs[i].tasks[t].milli;
 }
 
-/* Devices that a task needs, and how much of each. A share may be written in memory. */
+/* Return the devices that a task needs, and how much of each. A share may be given in memory. */
 static uint32_t devices_of(const struct world *w, uint32_t node, const struct sc_tasks *spec,
 			   int32_t *milli)
 {
@@ -85,8 +85,8 @@ static int seat_task(struct world *w, const struct sim_job *j, const struct sc_t
 	return 0;
 }
 
-/* The tasks of one entry of a running job's list. Without a node they are those that an
- * elastic job may yet grow by. */
+/* Place the tasks of one entry of a running job's list. Those without a node are pods by which an
+ * elastic job may still grow. */
 static int seat_entry(struct world *w, struct sim_job *j, const struct sc_tasks *tasks,
 		      struct gpuq_err *err)
 {
@@ -113,7 +113,7 @@ static int seat_entry(struct world *w, struct sim_job *j, const struct sc_tasks 
 	return 0;
 }
 
-/* Indexes in the order of ranks, whatever the order in the list. */
+/* Number the tasks in the order of ranks, whatever the order in the list. */
 static void number_tasks(const struct sim_template *t, struct sim_job *j)
 {
 	const struct sc_tasks *tasks = t->spec->tasks.items;
@@ -178,7 +178,7 @@ static const char *flavor_of(const struct world *w, const struct sim_job *j)
 	return "";
 }
 
-/* It was placed and ran when it started. What is leaving was told so then, too. */
+/* Place the job and let it run from its start. A leaving job was signalled then, too. */
 static int place_job(struct world *w, struct sim_job *j, struct gpuq_err *err)
 {
 	struct event ev = { .type = EV_JOB_PLACED, .at_us = j->start_us };
@@ -239,7 +239,7 @@ static int place_job(struct world *w, struct sim_job *j, struct gpuq_err *err)
 	return rc;
 }
 
-/* Those that run, by when they started: the past of accounts goes one way. */
+/* Place running jobs in the order of their starts: accounts only advance in time. */
 int world_place_jobs(struct world *w, struct gpuq_err *err)
 {
 	const size_t n = w->c->running.n;
@@ -249,7 +249,7 @@ int world_place_jobs(struct world *w, struct gpuq_err *err)
 	for (size_t i = 0; rc == 0 && i < n; i++) {
 		size_t at = i;
 
-		/* Of a running job there is one of its template, in the same order. */
+		/* A running job's template has one job, in the same order. */
 		for (;
 		     at > 0 && all[at - 1]->start_us > w->jobs[w->templates[i].first_job].start_us;
 		     at--)

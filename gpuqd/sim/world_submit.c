@@ -2,7 +2,7 @@
 
 #include "gpuqd/sim/world_int.h"
 
-/* A job of the case as the model is told of it. */
+/* Submission of a case's jobs to the model. */
 
 static int fill_groups(struct world *w, const struct sim_template *t, struct gpuq_spec *out,
 		       struct gpuq_err *err)
@@ -45,7 +45,7 @@ static int fill_groups(struct world *w, const struct sim_template *t, struct gpu
 	return 0;
 }
 
-/* The job or element that is called so; id 0: there is none. */
+/* Return the job or element with that name; id 0: none. */
 static struct snap_key key_named(const struct world *w, const char *name)
 {
 	for (uint32_t t = 0; name && t < w->n_templates; t++)
@@ -82,7 +82,7 @@ static int fill_depends(struct world *w, const struct sim_template *t, struct gp
 	return 0;
 }
 
-/* What has already become of those that it waits for. */
+/* Report the present state of its dependencies. */
 static int tell_depends(struct world *w, const struct sim_template *t, struct gpuq_err *err)
 {
 	int rc = 0;

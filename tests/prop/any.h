@@ -1,7 +1,7 @@
-/* any.h - any snapshot at all, from bytes, and what must hold of any plan for it
+/* any.h - arbitrary snapshots from bytes, and the properties of every plan for them
  *
  * Used by  tests/fuzz/fuzz_sched.c (bytes of a fuzzer), tests/prop/plan_sums.c (random
- *          bytes). Unlike prop.h this one knows all that a snapshot can say, and looks at
+ *          bytes). Unlike prop.h this one covers all that a snapshot can express, and evaluates
  *          one decision only.
  */
 #ifndef TESTS_PROP_ANY_H
@@ -20,10 +20,10 @@
 #define ANY_REQUESTS 5
 #define ANY_GROUPS 3
 #define ANY_JOBS 20
-#define ANY_PODS 160 /* of all that run */
+#define ANY_PODS 160 /* of all running jobs */
 #define ANY_DEVICE_MEMORY (INT64_C(40) << 30)
 
-/* Where choices come from: given bytes, then zeroes; or, without bytes, a generator. */
+/* Source of choices: the given bytes, then zeroes; without bytes, a generator. */
 struct any_source {
 	const uint8_t *bytes;
 	size_t n;
@@ -72,7 +72,7 @@ struct any_reservation {
 	int queue; /* -1 = of any */
 };
 
-/* A snapshot before it is built: numbers stand for handles. Points into itself. */
+/* A snapshot before it is built: numbers stand for handles. It points into itself. */
 struct any {
 	struct snap_config config;
 	int n_flavors, n_nodes, n_queues, n_requests, n_jobs, n_pods;
@@ -86,27 +86,27 @@ struct any {
 	int n_reservations;
 };
 
-/* What a pod of the group takes: so many devices, so much of each. */
+/* Return the number of devices that a pod of the group takes, and *milli of each. */
 int any_devices(const struct snap_group *g);
 int any_milli(const struct snap_group *g);
 
 void any_make(struct any_source *from, struct any *out);
 
-/* A minute later, when what the plan says is under way: what was placed runs, victims
- * are leaving, what they leave is promised. gone: victims of earlier have left by now and
- * wait again. Elements of arrays stay as they were. False: there is no room for it here. */
+/* Advance a minute, with the plan being carried out: placed jobs run, victims are leaving, their
+ * places are nominated. gone: earlier victims have left by now and are pending again. Elements of
+ * arrays stay as they were. False: there is no room for the result. */
 bool any_next(struct any *a, const struct plan *p, bool gone);
 
-/* As a sealed snapshot, its objects added in an order that follows from order (0 = as they
- * stand). NULL and *fault when sealing refuses it. */
+/* Build and seal the snapshot, its objects added in an order that follows from order (0 = as
+ * listed). NULL and *fault when sealing refuses it. */
 struct snapshot *any_build(const struct any *a, uint64_t order, const char **fault);
 
-/* What does not hold of the plan; NULL = all does. */
+/* Return the property that the plan violates; NULL = none. */
 const char *any_check(const struct snapshot *s, const struct plan *p);
 
-/* One decision: plan for a built in two orders, check, compare, and go on to where it leads
- * (any_next; no jobs are left where it leads nowhere). The plans as text are appended to
- * text and again. What does not hold; NULL = all does. */
+/* Make one decision: plan for a built in two orders, check, compare, and advance to the next state
+ * (any_next; no jobs are left if there is none). The plans as text are appended to text and again.
+ * Return the property violated; NULL = none. */
 const char *any_cycle(struct any *a, uint64_t order, bool gone, struct gpuq_buf *text,
 		      struct gpuq_buf *again);
 

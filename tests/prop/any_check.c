@@ -6,9 +6,9 @@
 
 #include "libgpuq/limits.h"
 
-/* Every rule here is counted from the snapshot and the plan alone. */
+/* Every rule here is computed from the snapshot and the plan alone. */
 
-/* What is held on nodes and devices at one moment. */
+/* Allocation of nodes and devices at one moment. */
 struct load {
 	int64_t *cpu, *memory, *pods; /* by node */
 	int32_t *milli; /* by device */
@@ -18,16 +18,16 @@ struct check {
 	const struct snapshot *s;
 	const struct plan *p;
 	struct gpuq_arena mem;
-	struct load now; /* with what has not left yet, and what starts */
-	struct load then; /* when all has left that was told to, with what was promised */
-	uint32_t *starts; /* by job: elements placed or promised */
-	bool *planned; /* by job: has a planned start */
+	struct load now; /* with pods that are still leaving, and those that start */
+	struct load then; /* once all evicted pods have left, with nominated placements */
+	uint32_t *starts; /* by job: elements placed or nominated */
+	bool *planned; /* by job: has a start reservation */
 	uint32_t *placed; /* of them, placed */
-	bool *gone; /* by job: all of it leaves */
-	bool *released; /* by job: it gives up what it was nominated */
+	bool *gone; /* by job: all its pods leave */
+	bool *released; /* by job: it releases its nominated placement */
 	bool *leaves; /* by alloc */
 	uint32_t *grown; /* by job * GPUQ_GROUPS_MAX + group */
-	uint32_t *owner; /* by node: job that stands there then; SNAP_NONE = nobody */
+	uint32_t *owner; /* by node: the job there in `then`; SNAP_NONE = none */
 	int64_t *held, *firm; /* by queue * n_flavors + flavor: change through the plan */
 	const char *fault;
 };
@@ -76,7 +76,7 @@ static void put(const struct check *k, struct load *l, uint32_t job, uint32_t gr
 		l->milli[k->s->nodes[node].device_first + devices[d]] += milli;
 }
 
-/* Devices that nobody else is known to be on, of them those that we are not on either. */
+/* Count devices without known foreign use, and those of them that gpuq does not use either. */
 static void count_devices(const struct check *k, const struct load *l, uint32_t node, int64_t *ours,
 			  int64_t *untouched)
 {
@@ -120,7 +120,7 @@ static void check_load(struct check *k, const struct load *l, const char *when)
 
 /* ---- queues ---- */
 
-/* Is it one of the pods behind the first pods_min of its group? */
+/* True for a pod after the first pods_min of its group. */
 static bool is_surplus(const struct snapshot *s, const struct snap_alloc *a)
 {
 	const struct snap_job *j = &s->jobs[a->job];
@@ -131,7 +131,7 @@ static bool is_surplus(const struct snapshot *s, const struct snap_alloc *a)
 	return before >= s->requests[j->request].groups[a->group].pods_min;
 }
 
-/* surplus: what an elastic job has beyond its minimum may leave, whatever the job. */
+/* surplus: pods of an elastic job beyond its minimum may be evicted, whatever the job. */
 static void charge(struct check *k, uint32_t job, uint32_t group, uint32_t node, bool surplus,
 		   int sign)
 {
@@ -171,7 +171,7 @@ static void check_queues(struct check *k, const int64_t *held, const int64_t *fi
 
 /* ---- places ---- */
 
-/* The domain of a node on a level, as text; NULL = it is in none. */
+/* Return the domain of a node on a level, as text; NULL = the node is in none. */
 static const char *domain(const struct check *k, uint32_t node, const char *level, char *out,
 			  size_t room)
 {
@@ -269,7 +269,7 @@ static void own_node(struct check *k, uint32_t job, uint32_t node)
 	k->owner[node] = job;
 }
 
-/* Places that a job gets now (at once) or when others have left. */
+/* Take the places that a job gets now (at once) or when others have left. */
 static void take_places(struct check *k, const struct plan_action *a, bool at_once)
 {
 	for (uint32_t i = 0; i < a->n_pods && !k->fault; i++) {
@@ -284,7 +284,7 @@ static void take_places(struct check *k, const struct plan_action *a, bool at_on
 		if (at_once)
 			put(k, &k->now, a->job, pod->group, pod->node, devices, pod->n_devices,
 			    pod->milli);
-		/* What was promised has been charged. */
+		/* Nominated placements have been charged. */
 		if (a->kind != PLAN_PLACE || k->s->jobs[a->job].n_promises == 0 ||
 		    k->released[a->job])
 			charge(k, a->job, pod->group, pod->node, a->kind == PLAN_GROW, 1);
@@ -308,7 +308,7 @@ static void check_start(struct check *k, const struct plan_action *a)
 
 	if (j->state != SNAP_PENDING)
 		WRONG(k, "job %u starts, but is not pending", a->key.id);
-	/* What was promised its places has been through this. */
+	/* A job with nominated placements has been checked before. */
 	if (j->n_promises == 0 &&
 	    (j->held || j->gate || j->begin_us > k->s->config.now_us || has_children(k, j->queue)))
 		WRONG(k, "job %u starts although it must not", a->key.id);
@@ -335,7 +335,7 @@ static void check_start(struct check *k, const struct plan_action *a)
 		check_topology(k, a);
 }
 
-/* ---- those who leave ---- */
+/* ---- victims ---- */
 
 static void give_back(struct check *k, uint32_t alloc)
 {
@@ -349,7 +349,7 @@ static void give_back(struct check *k, uint32_t alloc)
 	charge(k, a->job, a->group, a->node, is_surplus(k->s, a), -1);
 }
 
-/* Whoever stands where maintenance has begun leaves, whatever it is. */
+/* True if it runs where maintenance has begun: it is evicted in any case. */
 static bool in_maintenance(const struct check *k, uint32_t job)
 {
 	const struct snap_job *j = &k->s->jobs[job];
@@ -377,7 +377,7 @@ static void check_leave(struct check *k, const struct plan_action *a)
 	if (!j->preemptible && a->kind != PLAN_SHRINK && !in_maintenance(k, a->job))
 		WRONG(k, "job %u is told to leave, but may not be", a->key.id);
 	if (a->kind != PLAN_SHRINK) {
-		/* All that has not been taken from it before. */
+		/* All its pods that were not taken before. */
 		for (uint32_t i = 0; i < j->n_allocs; i++)
 			if (!k->leaves[j->alloc_first + i])
 				give_back(k, j->alloc_first + i);
@@ -397,7 +397,7 @@ static void check_leave(struct check *k, const struct plan_action *a)
 	}
 }
 
-/* What stays of a gang is a gang. */
+/* The remaining part of a gang must be a gang. */
 static void check_gangs(struct check *k)
 {
 	for (uint32_t i = 0; i < k->s->n_jobs; i++) {
@@ -421,7 +421,7 @@ static void check_gangs(struct check *k)
 			if (stay > had && stay > r->groups[g].pods_max)
 				WRONG(k, "job %u grows to %u pods, beyond %u", j->key.id, stay,
 				      r->groups[g].pods_max);
-			/* What had a part of one already may end with it. */
+			/* A gang that lacked part of a unit may end with part of one. */
 			if (lost && unit && had % unit == 0 && lost % unit)
 				WRONG(k, "job %u loses a part of a sub-group", j->key.id);
 		}
@@ -435,9 +435,9 @@ static void check_claimants(struct check *k)
 
 		if ((a->kind == PLAN_EVICT || a->kind == PLAN_SHRINK || a->kind == PLAN_MOVE) &&
 		    a->claimant != SNAP_NONE && k->starts[a->claimant] == 0 &&
-		    /* An elastic one that runs grows in the next cycle. */
+		    /* An elastic job that runs grows in the next cycle. */
 		    !(a->kind == PLAN_SHRINK && k->s->jobs[a->claimant].state == SNAP_RUNNING) &&
-		    /* Whoever started ahead of a planned start leaves in time for it. */
+		    /* A backfilled job is evicted in time for the start reservation. */
 		    !(k->planned[a->claimant] && k->s->jobs[a->job].yield_us) &&
 		    k->s->jobs[a->claimant].n_promises == 0)
 			WRONG(k, "job %u leaves for job %u, which gets nothing", a->key.id,
@@ -504,7 +504,7 @@ static void apply(struct check *k, const struct plan_action *a)
 	}
 }
 
-/* What stays where it is; k->leaves is complete by then. */
+/* Add the pods that stay; k->leaves is complete by then. */
 static void keep_rest(struct check *k)
 {
 	for (uint32_t i = 0; i < k->s->n_allocs; i++) {
@@ -515,7 +515,7 @@ static void keep_rest(struct check *k)
 		put(k, &k->then, a->job, a->group, a->node, a->devices, a->n_devices, a->milli);
 		own_node(k, a->job, a->node);
 	}
-	/* What was promised before, and is neither taken nor given up. */
+	/* Placements nominated before that are neither taken nor released. */
 	for (uint32_t i = 0; i < k->s->n_promises; i++) {
 		const struct snap_alloc *a = &k->s->promises[i];
 
@@ -551,7 +551,8 @@ const char *any_check(const struct snapshot *s, const struct plan *p)
 		const struct snap_alloc *a = &s->allocs[i];
 
 		put(&k, &k.now, a->job, a->group, a->node, a->devices, a->n_devices, a->milli);
-		/* What leaves anyway is not charged: it may be promised to its own queue. */
+		/* Pods that leave anyway are not charged: their places may be nominated to the same
+		 * queue. */
 		if (!a->releasing && s->jobs[a->job].state != SNAP_LEAVING)
 			charge(&k, a->job, a->group, a->node, is_surplus(s, a), 1);
 	}

@@ -18,7 +18,7 @@ static const char *const levels[2] = { "block", "rack" };
 static const char *const level_names[4] = { "block", "rack", "host", "row" };
 static const struct snap_taint taint = { "special", "yes", "NoSchedule" };
 
-/* 0 .. n - 1 */
+/* Return one of 0 .. n - 1. */
 static int pick(struct any_source *from, int n)
 {
 	int byte = 0;
@@ -32,7 +32,7 @@ static int pick(struct any_source *from, int n)
 	return byte % n;
 }
 
-/* One time in n; never when there are no more bytes. */
+/* True one time in n; never once the bytes are used up. */
 static bool rarely(struct any_source *from, int n)
 {
 	return pick(from, n) == n - 1;
@@ -262,7 +262,7 @@ static void make_job(struct any_source *from, const struct any *a, int ix, struc
 	}
 }
 
-/* ---- what runs: seated one pod after the other, wherever there is room ---- */
+/* ---- running jobs: placed one pod after the other, wherever there is room ---- */
 
 int any_milli(const struct snap_group *g)
 {
@@ -284,7 +284,7 @@ int any_devices(const struct snap_group *g)
 struct left {
 	int64_t cpu, memory, pods;
 	int milli[ANY_DEVICES];
-	int whole; /* devices that may still be touched, because of foreign ones */
+	int whole; /* devices that can still be touched, because of foreign use */
 };
 
 static void measure(const struct any_node *in, struct left *out)
@@ -332,7 +332,7 @@ static bool seat(const struct any_node *on, struct left *l, const struct snap_gr
 	return true;
 }
 
-/* A gang that finds no room waits; pods beyond the minimum do without it. */
+/* A gang that finds no room stays pending; pods beyond the minimum are left out. */
 static void seat_job(struct any_source *from, struct any *a, int ix, struct left *left)
 {
 	struct any_job *j = &a->jobs[ix];
@@ -490,7 +490,7 @@ static void drop_promises(struct any *a, int job)
 	a->n_promises = kept;
 }
 
-/* Pods that were told to leave have left; jobs of which all have gone wait again. */
+/* Remove leaving pods; jobs without any left are pending again. */
 static void clear_leavers(struct any *a)
 {
 	int kept = 0;
@@ -563,7 +563,7 @@ bool any_next(struct any *a, const struct plan *p, bool gone)
 				return false;
 			break;
 		case PLAN_NOMINATE:
-			/* Without victims nothing is to be remembered. */
+			/* Without victims there is nothing to remember. */
 			for (uint32_t k = i + 1; k < p->n_actions; k++)
 				if (p->actions[k].claimant == act->job &&
 				    p->actions[k].kind != PLAN_NOMINATE) {

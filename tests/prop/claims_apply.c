@@ -3,7 +3,7 @@
 #include "tests/prop/claims.h"
 #include "tests/prop/prop.h"
 
-/* What a plan says of pods, in the world's terms. */
+/* Get the pods of an action as the world's pods. */
 static int take_pods(struct pc_world *w, const struct snapshot *s, const struct plan *p,
 		     const struct plan_action *a, struct pc_pod *out)
 {
@@ -88,7 +88,7 @@ static void grow(struct pc_world *w, const struct snapshot *s, const struct plan
 		for (int k = 0; k < l->n_pods; k++)
 			if (l->pods[k].index == pods[i].index)
 				pc_wrong(w, "7: job %d grows by a pod that it has", job + 1);
-	/* By index. */
+	/* Insert by index. */
 	for (int i = 0; i < n; i++) {
 		int at = l->n_pods++;
 
@@ -107,9 +107,9 @@ static int delay(const struct pc_world *w, int job, int pod)
 	return (job * 7 + pod * 3 + w->cycle) % (w->pc->linger + 1);
 }
 
-/* Once more may be: it started again on what was idle, and somebody further back in that
- * queue was due it. Inside its own queue whoever is further on in the line may find it in
- * his way once, where it started again on what was idle. */
+/* A second time is allowed: it restarted on idle devices, and a job of lower rank in that queue was
+ * entitled to them. Within its own queue a job further on in the queue order may be in the way
+ * once, where it restarted on idle devices. */
 static void count_eviction(struct pc_world *w, int job, int claimant)
 {
 	struct pc_live *l = &w->live[job];
@@ -162,7 +162,7 @@ static void leave(struct pc_world *w, const struct snapshot *s, const struct pla
 		l->n_moved++;
 		l->n_promise = take_pods(w, s, p, a, l->promise);
 		l->owns = l->fresh = true;
-		/* What it has beyond its minimum grows again. */
+		/* Pods beyond its minimum grow again. */
 		if (l->n_promise != (had < w->pc->jobs[job].min ? had : w->pc->jobs[job].min))
 			pc_wrong(w, "24: job %d had %d pods and is promised %d", job + 1, had,
 				 l->n_promise);
@@ -178,7 +178,7 @@ static void leave(struct pc_world *w, const struct snapshot *s, const struct pla
 	}
 }
 
-/* Units that an action takes. */
+/* Get the units that an action takes. */
 static int units_of(const struct pc_world *w, const struct plan *p, const struct plan_action *a,
 		    struct pc_unit *out)
 {
@@ -199,7 +199,7 @@ static int units_of(const struct pc_world *w, const struct plan *p, const struct
 	return n;
 }
 
-/* Those that are moved for a claim stand at their new places, all but one. */
+/* Put the jobs moved for a preemption at their new places, all but one. */
 static void stand_moved(struct pc_world *w, const struct snapshot *s, const struct plan *p,
 			uint32_t at, uint32_t end, uint32_t but)
 {
@@ -212,7 +212,7 @@ static void stand_moved(struct pc_world *w, const struct snapshot *s, const stru
 
 		int kept = 0;
 
-		/* What it has beyond its minimum has no new places. */
+		/* Pods beyond its minimum have no new places. */
 		for (int k = 0, moved = 0; n_to > 0 && k < l->n_pods; k++) {
 			if (l->pods[k].gone) {
 				l->pods[kept++] = l->pods[k];
@@ -235,9 +235,8 @@ static bool somebody_leaves(const struct pc_world *w)
 	return false;
 }
 
-/* Nobody has to leave, and nobody is moved, who would be in nobody's way once the others have
- * gone where they are to be. Where somebody leaves already another's start may be planned,
- * and be what is in the way. */
+/* No job may be preempted or moved that would not be in the way once the others are at their final
+ * places. While a job is leaving, another's start reservation may be in the way. */
 static void check_moved(struct pc_world *w, const struct snapshot *s, const struct plan *p,
 			uint32_t at, uint32_t end, int flavor, const struct pc_unit *victims, int n)
 {
@@ -261,7 +260,7 @@ static void check_moved(struct pc_world *w, const struct snapshot *s, const stru
 	}
 }
 
-/* A claim: what follows it makes it room. Returns how many actions that were. */
+/* A nominated placement: the actions after it make room. Returns the number of actions. */
 static uint32_t nominate(struct pc_world *w, const struct snapshot *s, const struct plan *p,
 			 uint32_t at)
 {
@@ -306,8 +305,7 @@ static uint32_t nominate(struct pc_world *w, const struct snapshot *s, const str
 	return end - at;
 }
 
-/* A job that runs has others give up what they have beyond their gangs. Returns how many
- * actions that were. */
+/* A running job gets pods that others have beyond their gangs. Returns the number of actions. */
 static uint32_t make_room_to_grow(struct pc_world *w, const struct snapshot *s,
 				  const struct plan *p, uint32_t at)
 {

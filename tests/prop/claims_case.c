@@ -46,7 +46,7 @@ static void make_tree(uint64_t *r, struct pc_case *pc)
 	}
 }
 
-/* Quotas of the leaves sum to less than, about, or more than there is. */
+/* Quotas of the leaves sum to less than, about, or more than the devices that exist. */
 static void make_quotas(uint64_t *r, struct pc_case *pc)
 {
 	const int percent = (int[]){ 50, 80, 100, 100, 130, 200 }[below(r, 6)];
@@ -220,7 +220,7 @@ static bool simpler_case(struct pc_case *pc, int how)
 		return set(&pc->reclaim_min, 0);
 	case 5:
 		return set(&pc->reclaim_to, 0);
-	default: /* belts stay: without them it may be another failure, that is tolerated */
+	default: /* belts stay: without them a tolerated failure could take the place of this one */
 		return set(&pc->method, 0);
 	}
 }

@@ -12,8 +12,8 @@ static void add(const struct pc_pod *p, int cpu_each, int node, int *device, int
 		device[p->devices[d]] += p->milli;
 }
 
-/* Twice: as things stand, and as they will when all that leaves has left and all
- * promises are kept. */
+/* Twice: for the present, and for the time when all leaving pods have left and all nominated
+ * placements are used. */
 void pc_check_places(struct pc_world *w)
 {
 	for (int n = 0; n < PC_NODES; n++) {
@@ -84,7 +84,7 @@ void pc_check_shares(struct pc_world *w, const struct snapshot *s, const struct 
 	}
 }
 
-/* Would x have been served before y in their queue, and is it as easy to serve? */
+/* True if x would have been served before y in their queue, and is as easy to serve. */
 static bool stands_before(const struct pc_world *w, int x, int y)
 {
 	const struct pc_job *a = &w->pc->jobs[x], *b = &w->pc->jobs[y];
@@ -92,7 +92,7 @@ static bool stands_before(const struct pc_world *w, int x, int y)
 	if (a->queue != b->queue || a->preemptible != b->preemptible || a->min != b->min ||
 	    a->max != b->max || a->milli != b->milli || a->cpu != b->cpu || a->flavor != b->flavor)
 		return false;
-	/* Who was sent away has waited longer than it shows. */
+	/* An evicted job has a higher rank than its age shows. */
 	if (w->live[x].n_evicted != w->live[y].n_evicted)
 		return false;
 	if (a->priority != b->priority)
@@ -123,8 +123,8 @@ void pc_check_order(struct pc_world *w, const struct plan *p)
 	}
 }
 
-/* Did claims take back what claims had taken, twice within the hour? Then queues may have to
- * leave one another alone for a while, whatever they are owed. */
+/* True if preemptions were reversed twice within the hour: reclaim between those queues may be
+ * suspended then, whatever they are entitled to. */
 static bool went_round(const struct pc_world *w)
 {
 	const int first = w->n_losses > PC_LOSSES ? w->n_losses - PC_LOSSES : 0;
@@ -182,7 +182,7 @@ static void name(const struct pc_unit *u, int n, char *out, size_t room)
 				       u[i].job + 1, u[i].pod);
 }
 
-/* Surplus goes where its gang goes; a gang may stay though its surplus goes. */
+/* False for surplus whose gang is a victim as well: it leaves with the gang. */
 static bool may_stay(const struct pc_unit *victims, int n, int v)
 {
 	for (int i = 0; victims[v].pod >= 0 && i < n; i++)
@@ -215,8 +215,8 @@ static int64_t asked_milli(const struct pc_world *w, int job)
 	return (int64_t)pc_asks(w, job) * w->pc->jobs[job].milli;
 }
 
-/* Are devices idle beside a victim's queue that ends below its quota? Such a plan may be refused
- * though a larger one, which leaves enough for another job, is not. */
+/* True if devices beside a victim's queue are idle and that queue ends below its quota. Such a plan
+ * may be refused although a larger one, which leaves enough for another job, is not. */
 static bool may_waste(const struct pc_world *w, int job, int flavor, const struct pc_unit *victims,
 		      int n)
 {
@@ -247,7 +247,7 @@ static bool works(const struct pc_world *w, int job, int flavor, const struct pc
 	       (n ? pc_lawful(w, job, flavor, v, n, true) : pc_admissible(w, job, flavor, v, n));
 }
 
-/* The first of the searches that may leave over so much: nothing, as much as is asked for, any
+/* Return the first search that may leave this much over: nothing, as much as is requested, any
  * amount. */
 static int search_of(const struct pc_world *w, int job, const struct pc_unit *victims, int n)
 {
@@ -264,8 +264,8 @@ void pc_check_spare(struct pc_world *w, int job, const struct pc_unit *victims, 
 			 (long long)milli_of(w, victims, n));
 }
 
-/* Surplus of no higher priority that would have done instead of a gang, in the same queue:
- * which queue is asked first is another matter. */
+/* Check for surplus of no higher priority, in the same queue, that would have sufficed instead of a
+ * gang. The choice of the queue is checked elsewhere. */
 static void check_surplus(struct pc_world *w, int job, int flavor, int gang, int search)
 {
 	const int priority = w->pc->jobs[gang].priority, leaf = w->pc->jobs[gang].queue;
@@ -303,7 +303,7 @@ void pc_check_victims(struct pc_world *w, int job, int flavor, const struct pc_u
 	bool lends = false;
 	char list[200];
 
-	/* What was claimed for growth before in this cycle is held by nobody yet. */
+	/* Devices preempted for growth earlier in this cycle are not allocated yet. */
 	if (w->growth_claims > 0)
 		return;
 	name(victims, n, list, sizeof(list));
@@ -313,7 +313,7 @@ void pc_check_victims(struct pc_world *w, int job, int flavor, const struct pc_u
 				 victims[v].job + 1);
 	if (pc_room(w, job, flavor, victims, n, false) < pc_asks(w, job))
 		pc_wrong(w, "11: job %d does not fit though they leave for it:%s", job + 1, list);
-	/* By the fair share cores are claimed then, and the law told here is that of devices. */
+	/* Cores are then preempted by fair share, and this law covers devices only. */
 	if (pc_lacks_cores(w, job, flavor))
 		return;
 	if (!pc_lawful(w, job, flavor, victims, n, false))

@@ -3,9 +3,8 @@
 
 #include "tests/prop/claims.h"
 
-/* Who may take from whom, in the words of scheduling 1.9 and with no thought of speed:
- * everything is computed again for each question. Amounts are of the one flavor that the
- * claim is about. */
+/* The rules of preemption of gpuqd-scheduling(7), with no regard for speed: everything is computed
+ * again for each question. Amounts are of the one flavor that the preemption is about. */
 
 #define PRIORITIES 8
 
@@ -13,13 +12,13 @@ enum { GUARANTEE, SHARE };
 
 struct item {
 	int job, pod; /* pod -1 = the gang */
-	int queue, priority, class; /* class: inside the leaf's guarantee, its share, beyond */
+	int queue, priority, class; /* class: within the leaf's guarantee, its share, beyond */
 	int64_t start, amount;
 	int cpu;
 	bool firm, fixed, gone, inside;
-	bool soft; /* promised what leaves anyway, and soon perhaps somebody else's */
+	bool soft; /* nominated places of leaving pods, perhaps of another job soon */
 	bool in_share, in_quota; /* of its leaf */
-	bool used[2]; /* outside, and has justified another's taking; by line */
+	bool used[2]; /* beyond, and has justified another victim; by line */
 };
 
 struct law {
@@ -27,7 +26,7 @@ struct law {
 	int job, flavor;
 	int64_t need;
 	bool grows; /* by one pod, and takes surplus only */
-	bool strict; /* nobody justifies another's taking who is taken himself */
+	bool strict; /* a unit that is taken itself justifies no other */
 	struct item items[PC_UNITS + 1];
 	int n;
 	int victims[PC_UNITS], n_victims; /* of the whole plan */
@@ -80,7 +79,7 @@ static void make(struct law *law, const struct pc_world *w, int job, int flavor)
 	}
 }
 
-/* ---- standing ---- */
+/* ---- entitlement levels ---- */
 
 static int64_t line_of(const struct law *law, int q, int line)
 {
@@ -164,7 +163,7 @@ static void stand(struct law *law, int y, int line)
 		if (law->w->pc->queues[q].there && pc_is_leaf(law->w->pc, q) &&
 		    pc_below(law->w->pc, q, y))
 			class_leaf(law, q);
-	/* In a leaf itself the standing there is what is to be found out. */
+	/* In a leaf itself the level there is the one to be computed. */
 	for (int i = 0; i < law->n; i++)
 		if (in(law, &law->items[i], y)) {
 			if (pc_is_leaf(law->w->pc, y))
@@ -192,7 +191,7 @@ static int cmp_value(const int64_t *x, const int64_t *y)
 	return 0;
 }
 
-/* Of what y holds. */
+/* Return y's soft amount. */
 static int64_t soft(const struct law *law, int y)
 {
 	int64_t sum = 0;
@@ -203,7 +202,7 @@ static int64_t soft(const struct law *law, int y)
 	return sum;
 }
 
-/* What y holds with the whole plan carried out, the claimant aside. */
+/* Return what y holds with the whole plan carried out, the preemptor aside. */
 static int64_t held_finally(const struct law *law, int y)
 {
 	int64_t sum = held(law, y);
@@ -222,7 +221,7 @@ static bool is_victim(const struct law *law, int item)
 	return false;
 }
 
-/* The four clauses. *justifier = an outside item that the third one uses up; -1. */
+/* The four clauses. *justifier = an outside item that clause iii uses up; -1. */
 static bool is_free(struct law *law, int u, int y, int line, int *justifier)
 {
 	struct item *unit = &law->items[u];
@@ -275,7 +274,7 @@ static int64_t runtime(int half)
 	return half * PC_MINUTE / 2 + (half ? PC_MINUTE / 4 : 0);
 }
 
-/* As the queue or one above it says. */
+/* Return the minimum of the queue or the nearest queue above that sets one. */
 static int64_t min_runtime(const struct pc_case *pc, int from, bool preempt)
 {
 	for (int q = from; q >= 0; q = pc->queues[q].parent) {
@@ -292,7 +291,8 @@ static bool too_young(const struct law *law, const struct item *u, int from, boo
 	return u->pod < 0 && law->w->now - u->start < min_runtime(law->w->pc, from, preempt);
 }
 
-/* Who had to leave too often today leaves for no fair share until it has run long enough. */
+/* True if it was evicted too often today: exempt from fair-share reclaim until it has run long
+ * enough. */
 static bool exempt(const struct law *law, const struct item *u)
 {
 	const int64_t least = min_runtime(law->w->pc, u->queue, false);
@@ -301,7 +301,7 @@ static bool exempt(const struct law *law, const struct item *u)
 	       (least == 0 || law->w->now - u->start < 4 * least);
 }
 
-/* How the claimant would stand in its leaf when all victims are gone. */
+/* Return the preemptor's level in its leaf once all victims are gone. */
 static int claimant_class(struct law *law)
 {
 	const struct pc_job *j = &law->w->pc->jobs[law->job];
@@ -398,8 +398,8 @@ static bool in_order(const struct law *law, int x, int y)
 	return ax <= fx || ay * fx >= ax * fy;
 }
 
-/* Nobody has to leave for a borrower whose queue could claim it back at once: what stands
- * inside a guarantee, or inside a fair share that the queue claims from anybody. */
+/* True unless a job is evicted for a borrower whose queue could reclaim the devices at once: those
+ * within a guarantee, or within a fair share that the queue may reclaim from any job. */
 static bool borrow_free(struct law *law, int u, int y, int justifier[2])
 {
 	const struct pc_case *pc = law->w->pc;
@@ -414,7 +414,8 @@ static bool borrow_free(struct law *law, int u, int y, int justifier[2])
 	       held(law, y) > line_of(law, y, SHARE) && is_free(law, u, y, SHARE, &justifier[1]);
 }
 
-/* Who had to leave for another queue a moment ago claims what it is owed only. */
+/* True if the preemptor was evicted for another queue a moment ago: it reclaims only what it is
+ * guaranteed. */
 static bool cools_down(const struct law *law)
 {
 	const struct pc_live *l = &law->w->live[law->job];
@@ -423,7 +424,7 @@ static bool cools_down(const struct law *law)
 	       law->w->now - l->evicted < PC_COOLDOWN_MINUTES * PC_MINUTE;
 }
 
-/* Not more than twice what is asked for, but for what is owed and in the claimant's own queue. */
+/* True beyond twice the request, except for a guarantee and in the preemptor's own queue. */
 static bool too_large(const struct law *law)
 {
 	int64_t sum = 0;
@@ -475,7 +476,7 @@ static bool surplus_stays(const struct law *law, int u)
 	return false;
 }
 
-/* Victims still to be taken, in any order; *tries bounds the search. */
+/* Take the remaining victims in any order; *tries bounds the search. */
 static bool in_some_order(struct law *law, int left, int *tries)
 {
 	if (left == 0)

@@ -16,8 +16,8 @@ static void tell(const struct pc_world *w, const struct snapshot *s, const struc
 			       s->jobs[p->actions[i].claimant].key.id, p->actions[i].rule);
 }
 
-/* One decision: twice, from storage of another order, and carried out. Returns the
- * number of changes. */
+/* Make one decision: twice, from storage in another order, and carry it out. Returns the number of
+ * changes. */
 static int cycle(struct pc_world *w)
 {
 	struct gpuq_arena mem = GPUQ_ARENA_INIT(0);
@@ -54,7 +54,7 @@ static int cycle(struct pc_world *w)
 	return changes;
 }
 
-/* A promise whose places are free has been kept. */
+/* A nominated placement whose places are free must have been used. */
 static void check_kept(struct pc_world *w)
 {
 	for (int j = 0; j < PC_JOBS; j++)
@@ -67,7 +67,7 @@ static void live(struct pc_world *w)
 {
 	int most = PC_CYCLES * (w->pc->linger + 1) + (w->pc->torn ? PC_CYCLES : 0);
 
-	/* Growth that is claimed goes pod by pod. */
+	/* Growth by preemption goes pod by pod. */
 	for (int j = 0; j < PC_JOBS; j++)
 		if (w->pc->jobs[j].there)
 			most += 2 * (w->pc->jobs[j].max - w->pc->jobs[j].min);
@@ -84,7 +84,7 @@ static void live(struct pc_world *w)
 			w->now++;
 			changes = cycle(w);
 			leaving = pc_release(w);
-			/* Places that only wait for what leaves anyway are forgotten. */
+			/* Nominations of places that are leaving anyway are forgotten. */
 			for (int j = 0; j < PC_JOBS; j++)
 				if (!w->live[j].owns)
 					w->live[j].n_promise = 0;

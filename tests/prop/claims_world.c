@@ -72,7 +72,7 @@ int64_t pc_held(const struct pc_world *w, int queue, int flavor, bool firm)
 		const struct pc_live *l = &w->live[j];
 		int pods = pc_staying(l) + l->n_promise;
 
-		/* What a job can do without is not its own for good. */
+		/* Pods beyond the minimum are not its own for good. */
 		if (firm && pods > w->pc->jobs[j].min)
 			pods = w->pc->jobs[j].min;
 		if (counts(w, j, queue, firm) && pc_flavor(w, j) == flavor)
@@ -94,7 +94,7 @@ int64_t pc_used(const struct pc_world *w, int queue, int flavor)
 	return milli;
 }
 
-/* ---- room, counted in another way than the scheduler's ---- */
+/* ---- room, computed independently of the scheduler ---- */
 
 static bool is_gone(const struct pc_world *w, int job, int pod, const struct pc_unit *gone,
 		    int n_gone)
@@ -105,7 +105,8 @@ static bool is_gone(const struct pc_world *w, int job, int pod, const struct pc_
 		if (gone[i].pod == w->live[job].pods[pod].index)
 			return true;
 		if (gone[i].pod < 0) {
-			/* The gang is the first that stay; what is beyond has units of its own. */
+			/* The gang is the first staying pods; those beyond it are units of their
+			 * own. */
 			int before = 0;
 
 			for (int k = 0; k < pod; k++)
@@ -151,7 +152,7 @@ static int room(const struct pc_world *w, int job, int flavor, const struct pc_u
 			for (int p = 0; p < l->n_promise; p++)
 				use(&l->promise[p], n, w->pc->jobs[o].cpu, device, &cpu);
 		}
-		/* Somebody is to be moved to where another stays. */
+		/* A job is to be moved to where another stays. */
 		for (int d = 0; d < PC_DEVICES && !now; d++)
 			if (device[d] < 0 || (node->cpu && cpu < 0))
 				return 0;
@@ -186,7 +187,7 @@ bool pc_lacks_cores(const struct pc_world *w, int job, int flavor)
 	return room(w, job, flavor, NULL, 0, false, false) >= pc_asks(w, job);
 }
 
-/* ---- the world's own doings ---- */
+/* ---- changes of the world itself ---- */
 
 static int64_t amount(const struct pc_world *w, int queue, int f)
 {
@@ -234,7 +235,7 @@ static bool place_pod(struct pc_world *w, int job, int node)
 	return true;
 }
 
-/* First fit; limits and what may be held for good are kept. */
+/* First fit, within limits and what may be held for good. */
 static void begin_running(struct pc_world *w, int job)
 {
 	const struct pc_job *j = &w->pc->jobs[job];
@@ -480,7 +481,7 @@ struct snapshot *pc_build(struct pc_world *w, uint64_t *shuffle)
 	config.cooldown_us = PC_COOLDOWN_MINUTES * PC_MINUTE;
 	if (!w->pc->belts)
 		config.cooldown_us = config.claims_per_hour = config.claim_reversals = 0;
-	/* Who shrank leaves what it gave up alone until it has been taken. */
+	/* A job that shrank does not take back what it released until that has been taken. */
 	if (!w->pc->belts)
 		config.grow_delay_us = w->pc->linger * 2;
 	s = snapshot_new(&config);

@@ -8,7 +8,7 @@ test -f "$lib" || { echo "Bail out! $lib is not there"; exit 99; }
 dir=$(mktemp -d) || exit 99
 trap 'rm -rf "$dir"' EXIT
 
-# What decides; the state of the daemon is another matter, and needs more libraries.
+# The files that decide; the state of the daemon is not among them, and needs more libraries.
 core=$(find "$src/gpuqd/util" "$src/gpuqd/snapshot" "$src/gpuqd/sched" -name '*.c' |
 	grep -vE '/(cycle_record|snapshot_pack|snapshot_take(_[a-z]+)?)\.c$')
 core="$core $src/gpuqd/state/usage.c"

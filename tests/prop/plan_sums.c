@@ -1,9 +1,8 @@
-/* Plans for random snapshots and for what follows from them, as one number: the same on
- * every machine, with every compiler, at every level of optimisation (determinism.sh
- * compares). On the way every plan is checked, and made again from the same objects added
- * in another order.
+/* Plans for random snapshots and their successors, as one number: the same on every machine, with
+ * every compiler, at every level of optimisation (determinism.sh compares). Every plan is also
+ * checked, and made again from the same objects added in another order.
  *
- *	plan_sums [CASES [SEED]] */
+ * plan_sums [CASES [SEED]] */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
-/* prop.h - random clusters for the scheduler, and what must hold of every decision
+/* prop.h - random clusters for the scheduler, and the properties of every decision
  *
- * A case is data: it can be run again, and made smaller by taking things away. Used by
- * prop_sched only.
+ * A case is data: it can be run again, and made smaller by removing parts. Used by prop_sched
+ * only.
  */
 #ifndef TESTS_PROP_PROP_H
 #define TESTS_PROP_PROP_H
@@ -59,7 +59,7 @@ struct prop_case {
 	struct prop_job jobs[PROP_JOBS];
 };
 
-/* A small generator of its own, so that a seed means the same everywhere. */
+/* A generator of its own, so that a seed has the same sequence everywhere. */
 static inline uint64_t prop_random(uint64_t *state)
 {
 	uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15); /* splitmix64 */
@@ -69,7 +69,7 @@ static inline uint64_t prop_random(uint64_t *state)
 	return z ^ z >> 31;
 }
 
-/* 0..n-1 in some order; r NULL = in theirs. */
+/* Shuffle 0..n-1; r NULL = ascending. */
 static inline void prop_shuffled(int *order, int n, uint64_t *r)
 {
 	for (int i = 0; i < n; i++)
@@ -85,11 +85,11 @@ static inline void prop_shuffled(int *order, int n, uint64_t *r)
 void prop_generate(uint64_t seed, struct prop_case *out);
 void prop_print(const struct prop_case *pc);
 
-/* Live through the case's rounds, check each plan. NULL = all holds; else what does
- * not, in a static buffer. */
+/* Run the case's rounds and check each plan. NULL = all properties hold; else the violation, in a
+ * static buffer. */
 const char *prop_run(const struct prop_case *pc);
 
-/* Take away what the failure does not need. */
+/* Remove what the failure does not need. */
 void prop_shrink(struct prop_case *pc);
 
 #endif

@@ -1,11 +1,11 @@
-/* What is divided, forgotten and shared, with random numbers:
+/* Shares, usage and parts of devices, with random numbers:
  *
- *	18  in a random tree of queues a share lies between what is owed and what is wanted,
- *	    siblings divide all that there is while one of them wants more, and who holds
- *	    what does not matter
- *	19  more weight, quota, rank or demand costs a queue nothing, more devices nobody
- *	20  usage comes to the same over any subdivision of the time
- *	25  parts that add up to a device lie on it, in whatever order they come
+ * 18  in a random tree of queues a share lies between guarantee and demand, siblings divide
+ *     all that there is while one of them demands more, and present allocations do not
+ *     matter
+ * 19  more weight, quota, rank or demand costs a queue nothing, more devices cost none
+ * 20  usage is the same over any subdivision of the time
+ * 25  parts that add up to a device fit on it, in whatever order they come
  *
  * prop_amounts [CASES [SEED]]; a failing case is made smaller and printed with its seed. */
 #include <inttypes.h>
@@ -182,7 +182,7 @@ static int64_t smaller(int64_t x, int64_t y)
 	return x < y ? x : y;
 }
 
-/* Of the children of a queue, -1 = the root, which has `total`. */
+/* Check the children of a queue, -1 = the root, which has `total`. */
 static bool siblings_hold(const struct a_tree *t, const struct division *d, int parent,
 			  int64_t total)
 {
@@ -245,7 +245,7 @@ static bool shares_hold(const struct a_tree *t, uint64_t seed)
 	return true;
 }
 
-/* Each number as small as the failure lets it be. */
+/* Make each number as small as the failure allows. */
 static void shrink_one(struct a_tree *t, int *number, int least, uint64_t seed)
 {
 	while (*number > least) {
@@ -277,7 +277,7 @@ static void report(struct a_tree *t, uint64_t seed)
 
 /* ---- usage ---- */
 
-/* To rounding: a few units a step, 2^-57 of what the rate leads to, 2^-55 of the amount. */
+/* Up to rounding: a few units per step, 2^-57 of the limit of the rate, 2^-55 of the amount. */
 static bool usage_holds(uint64_t seed)
 {
 	uint64_t r = seed;

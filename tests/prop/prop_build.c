@@ -136,7 +136,7 @@ static void fill_job(const struct world *w, struct snapshot *s, int job, const u
 		j->walltime_us = p->walltime;
 }
 
-/* What waits of a job, as one entry. False: nothing does. */
+/* Add the pending part of a job, as one entry. False: there is none. */
 static bool add_waiting(const struct world *w, struct snapshot *s, int job, const uint32_t *queues)
 {
 	const struct prop_job *p = &w->pc->jobs[job];
@@ -200,7 +200,7 @@ struct snapshot *world_build(struct world *w, uint64_t *shuffle)
 	int order[INSTANCES];
 
 	snapshot_config_default(&config);
-	config.reclaim = config.consolidation = false; /* what may be taken: prop_claims */
+	config.reclaim = config.consolidation = false; /* preemption: see prop_claims */
 	config.now_us = now(w);
 	s = snapshot_new(&config);
 	snapshot_add_flavor(s, prop_flavors[0], 0);

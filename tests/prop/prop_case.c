@@ -141,7 +141,7 @@ void prop_print(const struct prop_case *pc)
 	}
 }
 
-/* Removing one thing: jobs, then nodes, then queues nobody is in or below. */
+/* Remove one thing: jobs, then nodes, then queues without jobs and children. */
 static bool drop(struct prop_case *pc, int what)
 {
 	bool *there;

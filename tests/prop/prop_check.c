@@ -62,7 +62,7 @@ static int held(const struct world *w, int queue, int flavor, bool firm)
 	return milli;
 }
 
-/* Quota with `auto` resolved, in thousandths; -1 = unlimited. */
+/* Return the quota with `auto` resolved, in thousandths; -1 = unlimited. */
 static int quota(const struct world *w, int queue, int flavor)
 {
 	int sum = 0;
@@ -124,7 +124,7 @@ static int running_of_user(const struct world *w, int queue, int user)
 	return n;
 }
 
-/* ---- could this waiting job start? An answer found in another way ---- */
+/* ---- could this pending job start? Computed independently of the scheduler ---- */
 
 bool allowed_on(const struct world *w, const struct prop_group *g, int node, int flavor)
 {
@@ -134,7 +134,7 @@ bool allowed_on(const struct world *w, const struct prop_group *g, int node, int
 	       (!n->tainted || g->tolerates) && (g->milli == 0 || (n->gpus && n->flavor == flavor));
 }
 
-/* Pods of the group that fit on the node, by trying. */
+/* Return how many pods of the group fit on the node, by trying. */
 static int room_on(const struct world *w, const struct prop_job *j, int node)
 {
 	const struct prop_group *g = &j->groups[0];

@@ -1,8 +1,7 @@
-/* Random clusters, queues and jobs, of which some have to leave for others: every plan is
- * checked against the law of who may take from whom, told in another way than the
- * scheduler's. `prop_claims [CASES [SEED]]`; a failing case is made smaller and printed
- * with the seed that makes it again, and as a scenario. A third argument `all` lists all
- * cases that fail and does not stop at the first. */
+/* Random clusters, queues and jobs, some of which must be preempted: every plan is checked against
+ * an independent version of the law of preemption. `prop_claims [CASES [SEED]]`; a failing case is
+ * made smaller and printed with the seed that makes it again, and as a scenario. A third argument
+ * `all` lists all failing cases and does not stop at the first. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,8 +11,8 @@
 #define CASES 2000
 #define SEED 20261121
 
-/* Without the belts that bound evictions in time about one of 100 000 random clusters
- * may go on for ever, exchanging the same places; with them none. */
+/* Without the belts, which bound evictions in time, about one of 100 000 random clusters may
+ * exchange the same places for ever; with them none. */
 static bool may_be(const struct pc_case *pc, const char *why, long *restless)
 {
 	if (strncmp(why, "12:", 3) != 0 && strncmp(why, "13:", 3) != 0)

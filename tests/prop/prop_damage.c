@@ -1,9 +1,9 @@
-/* Damage to a database file of several thousand records, at random: bits, pages, ends of files,
- * whole files. What is opened then holds every record as it was stored, and goes on to, or it is
- * refused: GPUQ_ECORRUPT, exit 74, or known as a copy whose mark is newer. Never another
- * answer, a signal or a hang. And a file that nothing happened to is whole, however it grew.
+/* Random damage to a database file of several thousand records: bits, pages, ends of files, whole
+ * files. The opened store holds every record as it was stored and continues to, or it is refused:
+ * GPUQ_ECORRUPT, exit 74, or detected as a copy whose mark is newer. Never another result, a signal
+ * or a hang. A file without damage is found whole, however it grew.
  *
- *	prop_damage [CASES [SEED [FIRST]]] */
+ * prop_damage [CASES [SEED [FIRST]]] */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -23,7 +23,7 @@
 #define CASES 300
 #define SEED 20261122
 #define PAGE 4096u
-#define KEYS 400u /* of a table, most of which are there */
+#define KEYS 400u /* of a table, most of which exist */
 #define VALUE_MAX 9000u
 #define HANG_S 60
 #define GROW_EVERY 20 /* cases */
@@ -48,9 +48,9 @@ static size_t below(uint64_t *r, size_t n)
 	return n ? (size_t)(random_next(r) % n) : 0;
 }
 
-/* ---- what is stored: a function of table, key and version ---- */
+/* ---- stored data: a function of table, key and version ---- */
 
-static unsigned versions[N_TABLES][KEYS]; /* 0 = it is not there */
+static unsigned versions[N_TABLES][KEYS]; /* 0 = no such record */
 
 static void fill(uint64_t *r, unsigned char *out, size_t n)
 {
@@ -59,7 +59,7 @@ static void fill(uint64_t *r, unsigned char *out, size_t n)
 			       : (unsigned char)random_next(r);
 }
 
-/* A spec has a script that some others have as well; the store keeps those in TABLE_TEXT. */
+/* A spec has a script that some others share; the store keeps those in TABLE_TEXT. */
 static size_t spec_of(uint64_t *r, unsigned char *out)
 {
 	static const char head[] = "\x82\xa1n\xd9\x08....0000\xa6script\xc5"; /* a map of two */
@@ -86,7 +86,7 @@ static size_t value_of(enum table t, unsigned key, unsigned version, unsigned ch
 	return n;
 }
 
-/* The store fills one table by itself. */
+/* Return a table; the one that the store fills by itself is left out. */
 static enum table some_table(uint64_t *r)
 {
 	const enum table t = (enum table)below(r, N_TABLES);
@@ -151,7 +151,7 @@ static int compare(void *arg, enum table t, const unsigned char *key, size_t key
 	unsigned char want[CHANGE_KEY_BYTES_MAX], text[VALUE_MAX];
 	const unsigned word =
 		(unsigned)key[0] << 24 | (unsigned)key[1] << 16 | (unsigned)key[2] << 8 | key[3];
-	/* The inverse of the odd number that spreads them. */
+	/* The inverse of the odd multiplier that spreads them. */
 	const unsigned k = word * 244002641u;
 	struct tally *x = arg;
 
@@ -242,7 +242,7 @@ static int live(uint64_t seed)
 	return verdict;
 }
 
-/* The same file as --audit sees it. */
+/* Run an audit of the same file, as --audit does. */
 static int audit(void)
 {
 	struct gpuq_err err = GPUQ_ERR_INIT;
@@ -316,7 +316,7 @@ struct files {
 	bool no_data, no_mark;
 };
 
-static struct bytes now, before, now_mark; /* of the same database, whole; before is older */
+static struct bytes now, before, now_mark; /* now, of the same database, whole; before is older */
 
 static void flip(struct bytes *b, size_t from, size_t n, uint64_t *r)
 {
@@ -346,7 +346,7 @@ static void d_head(struct files *f, uint64_t *r)
 	flip(&f->data, PAGE * some_page(&f->data, r), below(r, 2) ? 16 : 80, r);
 }
 
-/* The list of free pages begins at the root that stands in a meta page. */
+/* Damage the list of free pages, which begins at the root in a meta page. */
 static void d_free(struct files *f, uint64_t *r)
 {
 	size_t root;
@@ -407,7 +407,7 @@ static void d_zero_sector(struct files *f, uint64_t *r)
 	memset(f->data.p + 512 * below(r, f->data.n / 512), 0, 512);
 }
 
-/* A page of another place, its number put right. */
+/* Copy a page over another, with its page number corrected. */
 static void d_misplaced(struct files *f, uint64_t *r)
 {
 	const size_t from = some_page(&f->data, r), to = some_page(&f->data, r);
@@ -460,7 +460,7 @@ static void d_mark(struct files *f, uint64_t *r)
 	flip(&f->mark, 0, f->mark.n, r);
 }
 
-/* The whole file as it was some batches ago. */
+/* Replace the whole file by its state some batches ago. */
 static void d_older(struct files *f, uint64_t *r)
 {
 	(void)r;
@@ -512,7 +512,7 @@ static int some_kind(uint64_t *r)
 	return 0;
 }
 
-/* ---- a file that nothing happened to ---- */
+/* ---- a file without damage ---- */
 
 static int write_long(struct store *st, uint64_t *r, size_t n, struct gpuq_err *err)
 {
@@ -538,7 +538,7 @@ static int write_long(struct store *st, uint64_t *r, size_t n, struct gpuq_err *
 	return rc;
 }
 
-/* Batches of any size, tables that are emptied, reopened: an audit finds all of it whole. */
+/* Batches of any size, emptied tables, reopened: an audit must find all of it whole. */
 static int grow(uint64_t seed)
 {
 	struct gpuq_err err = GPUQ_ERR_INIT;
@@ -626,7 +626,7 @@ static void run_case(uint64_t seed, size_t number, struct sums *out)
 	drop("lock.mdb");
 	if (!f.no_data)
 		write_whole("data.mdb", &f.data);
-	/* Where nothing at all is left, nothing tells that there was anything. */
+	/* If nothing at all is left, nothing shows that there was a database. */
 	if (!f.no_mark || f.no_data || f.data.n == 0)
 		write_whole("mark", &f.mark);
 	audited = in_child(audit_it, 0);
@@ -636,7 +636,7 @@ static void run_case(uint64_t seed, size_t number, struct sums *out)
 	out->copies += lived == COPY;
 	if (n == 1 && is_fine(lived))
 		out->by_kind[kind][lived == WHOLE ? 0 : lived == DAMAGED ? 1 : 2]++;
-	/* An audit does not look at the mark: a copy is whole, of an earlier time. */
+	/* An audit does not read the mark: a copy is whole, of an earlier time. */
 	if (!is_fine(lived) ||
 	    (lived != COPY && (!is_fine(audited) || (audited == DAMAGED) != (lived == DAMAGED)))) {
 		out->bad++;

@@ -6,8 +6,8 @@
 
 #define ANY 99
 
-/* Every other job goes, and what others hold; nodes are in service. An array would be in
- * its own way, and what is said of several groups is said of each for itself. */
+/* Remove every other job and foreign use, and put nodes in service. An array would be in its own
+ * way, and reasons of several groups apply to each group separately. */
 static bool make_room(struct prop_case *pc, int job)
 {
 	for (int j = 0; j < PROP_JOBS; j++)
@@ -17,7 +17,7 @@ static bool make_room(struct prop_case *pc, int job)
 	return pc->jobs[job].size == 0 && pc->jobs[job].n_groups == 1;
 }
 
-/* Take away what the reason names. False: that cannot be done here. */
+/* Remove the obstacle that the reason names. False: that is not possible here. */
 static bool lift(struct prop_case *pc, int job, const struct plan_reason *why)
 {
 	struct prop_queue *q = why->object[0] == 'q' ? &pc->queues[atoi(why->object + 1)] : NULL;

@@ -84,7 +84,7 @@ static void check_reasons(struct world *w, const struct snapshot *s, const struc
 	}
 }
 
-/* AC-VDK-7: no device stays idle that somebody waits for who may have it. */
+/* AC-VDK-7: no device is idle that a pending job could and may use. */
 static void check_idle(struct world *w)
 {
 	for (int q = 0; q < PROP_QUEUES; q++)
@@ -108,7 +108,7 @@ static void check_shares(struct world *w, const struct snapshot *s, const struct
 			const size_t at = (size_t)q * s->n_res + r;
 			int64_t owed = s->shares[at].quota;
 
-			/* Of cpu and memory without a quota nothing is guaranteed. */
+			/* Without a quota of cpu and memory nothing is guaranteed. */
 			if (r >= s->n_flavors && owed == GPUQ_UNLIMITED)
 				owed = 0;
 			owed = owed < p->demand[at] ? owed : p->demand[at];
@@ -120,7 +120,7 @@ static void check_shares(struct world *w, const struct snapshot *s, const struct
 	}
 }
 
-/* ---- planned starts ---- */
+/* ---- start reservations ---- */
 
 static uint32_t n_reserved(const struct plan *p)
 {
@@ -131,8 +131,7 @@ static uint32_t n_reserved(const struct plan *p)
 	return n;
 }
 
-/* What a node carries at a moment when everything ends in time and all planned starts
- * happen. */
+/* Check a node at a moment when all jobs end in time and all start reservations are kept. */
 static void check_moment(struct world *w, const struct snapshot *s, const struct plan *p, int node,
 			 int64_t t)
 {
@@ -180,7 +179,7 @@ static void check_moment(struct world *w, const struct snapshot *s, const struct
 			parts += g->milli % SNAP_MILLI;
 		}
 	}
-	/* Parts that are more than what devices in use have left need further ones. */
+	/* Parts that exceed what devices in use have left need further devices. */
 	devices += parts > 0 ? (parts + SNAP_MILLI - 1) / SNAP_MILLI : 0;
 	if ((n->cpu && cpu > n->cpu) || (n->mem && mem > n->mem) || (n->pods && pods > n->pods) ||
 	    devices > n->gpus)
@@ -190,8 +189,8 @@ static void check_moment(struct world *w, const struct snapshot *s, const struct
 		      w->round, node, (long long)t, cpu, mem, pods, devices);
 }
 
-/* Started jobs leave planned starts what they count on, and those leave each other room:
- * looked at where anything planned begins. */
+/* Check that started jobs leave room for start reservations, and these for each other, wherever one
+ * begins. */
 static void check_planned(struct world *w, const struct snapshot *s, const struct plan *p)
 {
 	for (uint32_t i = 0; i < p->n_actions; i++) {
@@ -204,14 +203,14 @@ static void check_planned(struct world *w, const struct snapshot *s, const struc
 		for (uint32_t k = 0; k < a->n_pods; k++) {
 			const int node = s->nodes[p->pods[a->pod_first + k].node].name[1] - '0';
 
-			/* What ran past its time may still be there a little later. */
+			/* A job that ran past its time may still be there a little later. */
 			check_moment(w, s, p, node, a->start_us);
 		}
 	}
 }
 
-/* Starts of one group. Several groups are packed greedily, and what was in their way may
- * have gone elsewhere since. */
+/* Count starts of jobs with one group. Several groups are packed greedily, and what was in their
+ * way may be elsewhere since. */
 static uint32_t plain_starts(const struct world *w, const struct plan *p)
 {
 	uint32_t n = 0;
@@ -222,7 +221,7 @@ static uint32_t plain_starts(const struct world *w, const struct plan *p)
 	return n;
 }
 
-/* One cycle, checked and applied; how many plain starts there were. */
+/* Check and apply one cycle. Returns the number of plain starts. */
 static uint32_t cycle(struct world *w, uint64_t *shuffle)
 {
 	struct gpuq_arena mem = GPUQ_ARENA_INIT(0);
@@ -250,7 +249,7 @@ static uint32_t cycle(struct world *w, uint64_t *shuffle)
 		check_reasons(w, s, &p);
 		check_shares(w, s, &p);
 		check_planned(w, s, &p);
-		/* With planned starts somebody may have to stay back. */
+		/* With start reservations a job may have to stay back. */
 		w->planned = n_reserved(&p) > 0;
 		if (!w->planned)
 			check_idle(w);

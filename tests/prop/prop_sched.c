@@ -1,6 +1,6 @@
-/* Random clusters, queues and jobs through a few rounds of scheduling; every plan is
- * checked. `prop_sched [CASES [SEED]]`; a failing case is made smaller and printed with
- * the seed that makes it again. */
+/* Random clusters, queues and jobs through a few rounds of scheduling; every plan is checked.
+ * `prop_sched [CASES [SEED]]`; a failing case is made smaller and printed with the seed that makes
+ * it again. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
-/* A cycle in steps is the cycle at once: for random snapshots, and those that follow from them,
- * the plan is the same to the letter whatever bound its steps have, also where steps of two
- * cycles take turns, and where others before it were given up half way.
+/* A cycle in steps equals the cycle at once: for random snapshots and their successors the plan is
+ * literally the same whatever the bound of the steps, also if steps of two cycles alternate, and if
+ * other cycles were abandoned half-way before.
  *
- *	prop_steps [CASES [SEED]] */
+ * prop_steps [CASES [SEED]] */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -46,7 +46,7 @@ static bool same(struct gpuq_buf *x, struct gpuq_buf *y)
 	return strcmp(gpuq_buf_str(x), gpuq_buf_str(y)) == 0;
 }
 
-/* Two cycles, of s and of t, whose steps take turns; want: of each of them. */
+/* Run two cycles, of s and of t, in alternating steps; want: the plan of each. */
 static bool holds_at(uint64_t bound, const struct snapshot *s, const struct snapshot *t,
 		     struct gpuq_buf want[2])
 {
@@ -79,7 +79,7 @@ static void give_up(const struct snapshot *s, uint64_t *random)
 	gpuq_arena_done(&mem);
 }
 
-/* What does not hold of the moment; NULL = all does. It goes on to the next. */
+/* Return the property that this state violates; NULL = none. Advances to the next state. */
 static const char *check(struct any *a, uint64_t *random, bool gone)
 {
 	struct gpuq_arena mem = GPUQ_ARENA_INIT(0);

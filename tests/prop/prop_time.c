@@ -1,8 +1,7 @@
-/* Random clusters of one queue through virtual time: planned starts, the calendar, and
- * jobs that run ahead of both. `prop_time [CASES [SEED]]`; prints the seed of a case
- * that fails, and the case, made smaller, when it is asked for alone. One queue, because the order of
- * service must stay as it is: then nothing but what is said here may move a planned
- * start to a later time. */
+/* Random clusters of one queue through virtual time: start reservations, reservations of the site,
+ * and jobs backfilled ahead of both. `prop_time [CASES [SEED]]`; prints the seed of a failing case,
+ * and the case, made smaller, when it is run alone. One queue, because the queue order must stay as
+ * it is: only the causes listed here may then move a start reservation to a later time. */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -53,12 +52,12 @@ static struct {
 	uint32_t depth;
 	int64_t now, starve;
 	int64_t planned[JOBS]; /* of the last cycle; 0 = none */
-	int64_t estimated[JOBS]; /* starts, once nobody comes any more; 0 = not asked */
+	int64_t estimated[JOBS]; /* starts, once there are no more arrivals; 0 = not asked */
 	bool settled;
 	unsigned hidden; /* jobs that the snapshot does not have */
 	bool short_; /* some jobs can do with less time */
 	bool parts; /* some jobs want parts of devices */
-	bool upset; /* something happened that may move planned starts */
+	bool upset; /* an event that may move start reservations */
 	char wrong[300];
 } w;
 
@@ -115,7 +114,7 @@ static void make_job(uint64_t *r, struct job *j, int ix)
 	j->state = ABSENT;
 }
 
-/* In every third world nodes have MIG instances as well, and some jobs want these. */
+/* Give nodes MIG instances, in every third world, and let some jobs request them. */
 static void make_instances(uint64_t seed)
 {
 	uint64_t r = ~seed;
@@ -269,7 +268,7 @@ static struct snapshot *build(void)
 	struct gpuq_err err = GPUQ_ERR_INIT;
 
 	snapshot_config_default(&config);
-	config.weights.stretch = 0; /* nobody overtakes by waiting */
+	config.weights.stretch = 0; /* no job overtakes by waiting */
 	config.now_us = w.now;
 	config.backfill_depth = w.depth;
 	config.starve_us = w.starve;
@@ -310,7 +309,7 @@ static struct snapshot *build(void)
 	return s;
 }
 
-/* ---- what must hold ---- */
+/* ---- properties ---- */
 
 static int64_t end_of(const struct job *j, int64_t start)
 {
@@ -319,7 +318,7 @@ static int64_t end_of(const struct job *j, int64_t start)
 	return j->wall ? start + j->wall : INT64_MAX;
 }
 
-/* When a running job is gone: it may run where it has to yield. */
+/* Return when a running job is gone: it may run where it has to yield. */
 static int64_t gone(const struct job *j)
 {
 	const int64_t end = end_of(j, j->start);
@@ -332,7 +331,7 @@ static bool owns(const struct slice *s, const struct job *j)
 	return s->user >= 0 && s->user == j->user;
 }
 
-/* May it run on that node from start to end, as far as the calendar goes? */
+/* Check that it may run on that node from start to end, as far as reservations go. */
 static void check_slices(int ix, int node, int64_t start, int64_t end, const char *what)
 {
 	for (int i = 0; i < w.n_slices; i++) {
@@ -360,8 +359,8 @@ static void add_pod(struct load *l, const struct job *j, int ix, int *first)
 	*first = ix;
 }
 
-/* What the node carries at t, when everything ends in time and all that is planned
- * begins, and what amounts are kept there. */
+/* Check the load of the node at t, when all jobs end in time and all start reservations are kept,
+ * and the amounts reserved there. */
 static void check_moment(const struct plan *p, int node, int64_t t)
 {
 	struct load l = { 0 };
@@ -408,7 +407,7 @@ static void check_moment(const struct plan *p, int node, int64_t t)
 		wrong("n%d is not alone at %" PRId64, node, (t - w.now) / MINUTE);
 }
 
-/* Property 16, and that planned starts leave each other room: where one begins. */
+/* Property 16, and that start reservations leave room for each other: where one begins. */
 static void check_plan(const struct plan *p)
 {
 	for (uint32_t i = 0; i < p->n_actions; i++) {
@@ -425,8 +424,8 @@ static void check_plan(const struct plan *p)
 	}
 }
 
-/* Did somebody whose turn comes before the job's do better than was planned? It may start
- * whenever it fits, or be planned at last, even when the two share no flavor. */
+/* True if a job ranked before this one did better than its start reservation. It may start as soon
+ * as it fits, or get a reservation at last, even when the two share no flavor. */
 static bool overtaken(const int64_t *before, const int64_t *after, int ix)
 {
 	for (int i = 0; i < w.n_jobs; i++) {
@@ -441,8 +440,8 @@ static bool overtaken(const int64_t *before, const int64_t *after, int ix)
 	return false;
 }
 
-/* Nodes are chosen anew in every cycle. Now and then somebody who is planned before the
- * job gets others than before, at the same time, and these were the job's: seldom, see
+/* True if it may be displaced: nodes are chosen again in every cycle, and now and then a job ranked
+ * before it gets other nodes than before, at the same time, which were this job's: seldom, see
  * main(). */
 static bool displaced(const int64_t *before, int ix)
 {
@@ -455,15 +454,15 @@ static bool displaced(const int64_t *before, int ix)
 	return any;
 }
 
-/* Property 15: nothing but an arrival before it, an eviction or an early end moves a
- * planned start to a later time. */
+/* Property 15: only an arrival ranked before it, an eviction or an early end moves a start
+ * reservation to a later time. */
 static void check_not_later(const int64_t *before, const int64_t *after)
 {
-	/* A job that begins to starve comes before all others. Parts stand on devices that are
-	 * chosen anew in every cycle. */
+	/* A job that begins to starve ranks before all others. Parts are on devices that are chosen
+	 * again in every cycle. */
 	if (w.starve < 1000 * MINUTE || w.parts)
 		return;
-	/* The nodes of an amount are chosen late, and with them who stands behind it. */
+	/* The nodes of an amount are chosen late, and with them the jobs that rank behind it. */
 	for (int i = 0; i < w.n_slices; i++)
 		if (w.slices[i].gpus)
 			return;
@@ -475,7 +474,7 @@ static void check_not_later(const int64_t *before, const int64_t *after)
 			      after[i] ? (after[i] - 10000 * MINUTE) / MINUTE : -1);
 }
 
-/* Every reason is one that says what it should. */
+/* Check that every reason is correct. */
 static void check_reasons(const struct snapshot *s, const struct plan *p)
 {
 	for (uint32_t i = 0; i < s->n_jobs; i++) {
@@ -548,7 +547,7 @@ static void evict(const struct plan_action *a)
 	w.upset = true;
 }
 
-/* One cycle; false: nothing has changed. */
+/* Run one cycle; false: no change. */
 static bool cycle(void)
 {
 	struct gpuq_arena mem = GPUQ_ARENA_INIT(0);
@@ -583,8 +582,8 @@ static bool cycle(void)
 	return changed;
 }
 
-/* The planned starts of a cycle that is not carried out, now for what starts. Returns true
- * if that job starts for as long as it asks for, with its places. */
+/* Get the start reservations of a cycle that is not carried out, now for jobs that start. Returns
+ * true if that job starts for as long as it requests, with its places. */
 static bool try_cycle(int64_t *planned, int ix, struct place *places)
 {
 	struct gpuq_arena mem = GPUQ_ARENA_INIT(0);
@@ -621,9 +620,9 @@ static bool try_cycle(int64_t *planned, int ix, struct place *places)
 	return starts;
 }
 
-/* At rest nothing pending fits what is free, unless starting it delays a planned start: with
- * all others out of sight it does not start either, or if it does and runs there, one of
- * those that were planned is planned for later, or not at all. */
+/* At rest no pending job fits on free devices, unless its start would delay a start reservation:
+ * with all others hidden it does not start either, or if it does and runs there, one of the start
+ * reservations moves to a later time, or is lost. */
 static void check_barred(int ix)
 {
 	const struct job was = w.jobs[ix];
@@ -631,7 +630,7 @@ static void check_barred(int ix)
 	int64_t after[JOBS];
 	bool fits, any = false;
 
-	/* The nodes of an amount are chosen late, and anew once the job runs. */
+	/* The nodes of an amount are chosen late, and again once the job runs. */
 	for (int i = 0; i < w.n_slices; i++)
 		if (w.slices[i].gpus)
 			return;
@@ -658,14 +657,14 @@ static void check_barred(int ix)
 			return;
 	}
 	n_missed++;
-	/* Now and then all of them find their times once more only when each gets other nodes
-	 * than before, in a search from the start: seldom, see main(). */
+	/* Now and then all of them get the same times again only when each gets other nodes than
+	 * before, in a search from the start: seldom, see main(). */
 	if (!any)
 		wrong("job %d fits at %" PRId64 " and delays nothing, but does not start", ix + 1,
 		      (w.now - 10000 * MINUTE) / MINUTE);
 }
 
-/* Once nobody comes any more, what is estimated is what happens. */
+/* Check estimates: once there are no more arrivals, they must equal what happens. */
 static void estimate(void)
 {
 	const struct estimate_config config = { .max_events = 500 };
@@ -694,7 +693,7 @@ static void estimate(void)
 	gpuq_arena_done(&mem);
 }
 
-/* The next moment at which something is submitted, ends, is evicted or begins. */
+/* Return the next moment at which a job is submitted, ends, is evicted or begins. */
 static int64_t next_event(void)
 {
 	int64_t next = INT64_MAX;
@@ -733,7 +732,7 @@ static const char *run(uint64_t seed, uint32_t without, bool print)
 		for (int i = 0; i < w.n_jobs; i++) {
 			struct job *j = &w.jobs[i];
 
-			/* Who comes later stands behind all others. */
+			/* A later arrival ranks behind all others. */
 			if (j->state == ABSENT && j->submit <= w.now)
 				j->state = WAITING;
 			else if (j->state == RUNNING && end_of(j, j->start) <= w.now)
@@ -766,7 +765,7 @@ static const char *run(uint64_t seed, uint32_t without, bool print)
 	return w.wrong[0] ? w.wrong : NULL;
 }
 
-/* The jobs that the failure does not need. */
+/* Return the jobs that the failure does not need. */
 static uint32_t shrink(uint64_t seed)
 {
 	uint32_t without = 0;

@@ -1,9 +1,9 @@
-/* One gang on a random tree of blocks, racks and nodes, against what counting by hand
- * finds: it is placed exactly when it can be, in the tightest domain of the level it
- * requires (or the narrowest it prefers that holds it), on as few domains as can be on
- * each level, and each slice in one domain of its own.
+/* One gang on a random tree of blocks, racks and nodes, compared with a count by hand: it is placed
+ * exactly when it can be, in the tightest domain of the level it requires (or the narrowest
+ * preferred one that holds it), on as few domains as possible on each level, and each slice in one
+ * domain of its own.
  *
- *	prop_topology [CASES [SEED]] */
+ * prop_topology [CASES [SEED]] */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -78,14 +78,14 @@ static void print(const struct tree_case *c)
 	       c->size[BLOCK], c->size[RACK], c->size[HOST]);
 }
 
-/* ---- what there is, counted by hand ---- */
+/* ---- feasible placements, counted by hand ---- */
 
 static int domain_at(const struct tree_case *c, int node, int level)
 {
 	return level == ALL ? 0 : c->at[node][level];
 }
 
-/* Pods that a domain holds, of which slices on levels wider than `from` do not matter. */
+/* Return how many pods a domain holds; slices on levels wider than `from` do not matter. */
 static int holds(const struct tree_case *c, int level, int domain, int from)
 {
 	int sum = 0;
@@ -110,7 +110,7 @@ static int by_number_falling(const void *x, const void *y)
 	return *(const int *)y - *(const int *)x;
 }
 
-/* The fewest of those numbers that add up to n. */
+/* Return the fewest of those numbers that add up to n. */
 static int fewest(int *numbers, int count, int n)
 {
 	int k = 0;
@@ -121,7 +121,7 @@ static int fewest(int *numbers, int count, int n)
 	return k;
 }
 
-/* ---- what was decided ---- */
+/* ---- the decision ---- */
 
 struct outcome {
 	bool placed;
@@ -146,8 +146,8 @@ static int pods_in(const struct tree_case *c, const struct outcome *o, int level
 	return n;
 }
 
-/* On each level from this one down: as few domains as can be. Above the widest slices
- * they may lie in any domain that is used, from there on each keeps its pods. */
+/* Check each level from this one down for as few domains as possible. Above the widest slices they
+ * may be in any domain in use, from there on each keeps its pods. */
 static void check_few(const struct tree_case *c, const struct outcome *o, int level, int above,
 		      int parent, int from, bool apart)
 {
@@ -183,7 +183,7 @@ static void check_few(const struct tree_case *c, const struct outcome *o, int le
 	}
 }
 
-/* The one domain of that level that has all pods; -1 = they are in several. */
+/* Return the one domain of that level that has all pods; -1 = they are in several. */
 static int common(const struct tree_case *c, const struct outcome *o, int level)
 {
 	for (int p = 1; p < c->pods; p++)
@@ -192,7 +192,8 @@ static int common(const struct tree_case *c, const struct outcome *o, int level)
 	return domain_at(c, o->node_of[0], level);
 }
 
-/* The fewest pods that a domain of the level holds which holds all; -1 = none does. */
+/* Return the fewest pods that a domain of the level holds that holds the whole gang; -1 = none
+ * does. */
 static int tightest(const struct tree_case *c, int level, int in_level, int in)
 {
 	int best = -1;
@@ -206,7 +207,7 @@ static int tightest(const struct tree_case *c, int level, int in_level, int in)
 	return best;
 }
 
-/* Without a wish only nodes are counted, wherever they are. */
+/* True if it has a preference; without one only nodes are counted, wherever they are. */
 static bool wishes(const struct tree_case *c)
 {
 	return c->required || c->preferred || c->size[BLOCK] || c->size[RACK] || c->size[HOST];
@@ -348,7 +349,7 @@ static const char *run(const struct tree_case *c)
 	return fault;
 }
 
-/* Nodes become as small as the failure lets them be. */
+/* Make nodes as small as the failure allows. */
 static const char *shrink(struct tree_case *c)
 {
 	for (int i = 0; i < c->n_nodes; i++)

@@ -1,11 +1,10 @@
-/* Whose turn it is, and budgets, in random queues as time goes by, without claims and
- * planned starts: in a leaf nobody starts before somebody alike with more points who
- * could have (property 28); what a hard budget has spent and promised never passes it,
- * and who is out of a soft one starts nothing beyond its guarantee that somebody in
- * budget could have had (21); the order of storage means nothing (2). Points and spending
- * are counted by hand here.
+/* Queue order and budgets in random queues over time, without preemption and start reservations: in
+ * a leaf no job starts before one that is alike, has more points and could have started (property
+ * 28); use and nominations under a hard budget never exceed it, and a queue without soft budget
+ * left starts nothing beyond its guarantee that a job in budget could have used (21); the order of
+ * storage does not matter (2). Points and spending are computed by hand here.
  *
- *	prop_turns [CASES [SEED]] */
+ * prop_turns [CASES [SEED]] */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,7 +26,7 @@ struct a_job {
 	bool there;
 	int queue, user, class, nice, gpus, walltime, submit, eligible; /* times in rounds */
 	int ends; /* rounds after its start, at most the walltime */
-	/* as it goes */
+	/* present state */
 	bool runs, ended;
 	int64_t start_us;
 	uint32_t node, devices[8];
@@ -41,7 +40,7 @@ struct a_queue {
 
 struct a_case {
 	int nodes, weights[4];
-	bool flat; /* else the last two queues stand below the first two */
+	bool flat; /* else the last two queues are below the first two */
 	struct a_queue queues[QUEUES];
 	int used[QUEUES][USERS];
 	struct a_job jobs[JOBS];
@@ -140,7 +139,7 @@ static struct snapshot *freeze(const struct a_case *c, int64_t now_us, bool turn
 	struct snapshot *s;
 
 	snapshot_config_default(&config);
-	config.weights.stretch = 0; /* nobody overtakes by waiting */
+	config.weights.stretch = 0; /* no job overtakes by waiting */
 	config.now_us = now_us;
 	config.reclaim = config.consolidation = false;
 	config.backfill_depth = 0;
@@ -218,9 +217,10 @@ static struct snapshot *freeze(const struct a_case *c, int64_t now_us, bool turn
 	return s;
 }
 
-/* ---- counted by hand ---- */
+/* ---- computed by hand ---- */
 
-/* Points as the design says, each term rounded down by itself. */
+/* Return the points as gpuqd-scheduling(7), QUEUE ORDER, defines them, each term rounded down by
+ * itself. */
 static int64_t points(const struct a_case *c, const struct snapshot *s, uint32_t ix,
 		      const uint32_t *ranks)
 {
@@ -291,7 +291,7 @@ static bool under(const struct snapshot *s, uint32_t q, uint32_t top)
 	return q == top;
 }
 
-/* Could y, in budget, have had what x of a queue out of budget got instead? */
+/* True if y, in budget, could have used what x of a queue out of budget got instead. */
 static bool comes_before(const struct snapshot *s, const struct plan *p, uint32_t y, uint32_t x)
 {
 	const uint32_t q = s->jobs[x].queue, sibling = s->jobs[y].queue;
@@ -303,8 +303,8 @@ static bool comes_before(const struct snapshot *s, const struct plan *p, uint32_
 		       s->requests[s->jobs[x].request].gpus_milli;
 }
 
-/* The last that a queue out of budget started, where that stands beyond its guarantee,
- * was started after all who are in budget beside it. */
+/* Check that the last start of a queue out of budget, if beyond its guarantee, came after all
+ * starts of jobs in budget beside it. */
 static bool check_soft(const struct snapshot *s, const struct plan *p)
 {
 	for (uint32_t i = p->n_actions; i-- > 0;) {
@@ -328,7 +328,7 @@ static bool check_soft(const struct snapshot *s, const struct plan *p)
 	return true;
 }
 
-/* Spent and promised, of every hard budget. */
+/* Check use and nominations under every hard budget. */
 static bool check_hard(const struct a_case *c, const struct snapshot *s, int64_t now_us)
 {
 	for (int q = 0; q < QUEUES; q++) {
@@ -378,7 +378,7 @@ static void apply(struct a_case *c, const struct snapshot *s, const struct plan 
 	}
 }
 
-/* A round goes by: what runs is charged, and some of it ends. */
+/* Advance one round: charge what runs, and end some of it. */
 static void pass(struct a_case *c, int64_t now_us)
 {
 	for (int i = 0; i < JOBS; i++) {
@@ -442,7 +442,7 @@ static bool holds(const struct a_case *from)
 	return true;
 }
 
-/* Jobs that the failure does not need are taken away. */
+/* Remove jobs that the failure does not need, and print the rest. */
 static void report(struct a_case *c, uint64_t seed)
 {
 	for (int i = 0; i < JOBS; i++) {

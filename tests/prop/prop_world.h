@@ -1,6 +1,4 @@
-/* prop_world.h - the world a case lives in, kept apart from the scheduler's own idea of it
- *
- * Used by prop_build.c, prop_check.c, prop_lift.c and prop_run.c only.
+/* prop_world.h - the world of a case, separate from the scheduler's view of it
  */
 #ifndef TESTS_PROP_PROP_WORLD_H
 #define TESTS_PROP_PROP_WORLD_H
@@ -32,7 +30,7 @@ struct world {
 	bool waiting[PROP_JOBS][ELEMENTS];
 	struct instance running[INSTANCES];
 	int n_running;
-	bool planned; /* the last cycle planned starts */
+	bool planned; /* the last cycle made start reservations */
 	char wrong[400];
 };
 
@@ -43,27 +41,26 @@ static inline int64_t now(const struct world *w)
 
 extern const char *const prop_flavors[2];
 
-/* Note what does not hold, unless something has been noted already. Returns false. */
+/* Record a violation, unless there is one already. Returns false. */
 bool wrong(struct world *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* The present as a sealed snapshot, its objects added in an order that *shuffle decides
- * (NULL = as they stand). */
+/* Build the present as a sealed snapshot, its objects added in an order that *shuffle decides (NULL
+ * = as listed). */
 struct snapshot *world_build(struct world *w, uint64_t *shuffle);
 
-/* Nothing is given twice; limits and quotas hold. */
+/* Check that nothing is allocated twice, and that limits and quotas hold. */
 void check_nodes(struct world *w);
 void check_limits(struct world *w);
 
-/* May a pod of the group stand there, whatever is free? */
+/* True if a pod of the group may run there, whatever is free. */
 bool allowed_on(const struct world *w, const struct prop_group *g, int node, int flavor);
 int running_elements(const struct world *w, int job);
 
-/* Could this waiting job of one group start? An answer found in another way than the
- * scheduler's. */
+/* True if this pending job of one group could start. Computed independently of the scheduler. */
 bool could_start(const struct world *w, int job);
 
-/* The other half of property 26, before the plan is carried out and while nothing runs:
- * without what the job's first reason names, this is not its first reason any more. */
+/* The other half of property 26, before the plan is carried out and while no job runs: without the
+ * obstacle of its first reason, the job has another first reason. */
 void check_lifted(struct world *w, const struct snapshot *s, const struct plan *p, int job);
 
 #endif

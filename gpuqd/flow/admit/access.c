@@ -37,7 +37,7 @@ bool access_submit(const struct model *m, const struct queue *q, const char *use
 {
 	if (access_manage(m, q, user, operator_))
 		return true;
-	/* The nearest queue that names anybody decides. */
+	/* The nearest queue that names any user or group decides. */
 	for (; q; q = q->parent)
 		if (q->site->users.n || q->site->groups.n)
 			return has(&q->site->users, user) || in_group(m, &q->site->groups, user);
@@ -60,7 +60,7 @@ unsigned access_job(const struct model *m, const struct queue *q, const char *ow
 
 /* ---- what pods run as ---- */
 
-/* Keys of a queue that decide what its pods are and what they reach. */
+/* Keys of a queue that decide what its pods are and what they can reach. */
 static const size_t pod_keys[] = {
 	offsetof(struct site_queue, namespace_),
 	offsetof(struct site_queue, service_account),

@@ -19,17 +19,17 @@ enum access_right {
 	ACCESS_OPERATE = 4, /* an operator */
 };
 
-/* True if the user may submit to q. A queue that names no users and groups, here and above, is
- * everybody's. */
+/* True if the user may submit to q. A queue is open to all users when neither it nor any queue
+ * above it names users or groups. */
 bool access_submit(const struct model *m, const struct queue *q, const char *user, bool operator_);
 /* True if the user manages q or a queue above it. */
 bool access_manage(const struct model *m, const struct queue *q, const char *user, bool operator_);
-/* Return the rights (enum access_right) of a caller over a job of this owner in q; 0 = the job is
- * somebody else's. q NULL: the queue is gone. */
+/* Return the rights (enum access_right) of a caller over a job of this owner in q; 0 = none: the
+ * job belongs to another user. q NULL: the queue no longer exists. */
 unsigned access_job(const struct model *m, const struct queue *q, const char *owner,
 		    const struct submit_who *who);
 
-/* True if the pods of both queues, each with what it inherits in its site, run in the same
+/* True if the pods of both queues, each with the values inherited in its own site, run in the same
  * namespace, with the same service account and image pull secrets, under the same pod policy and
  * from the same default image. */
 bool access_same_pods(const struct site *s, const char *queue, const struct site *other_site,

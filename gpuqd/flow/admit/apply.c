@@ -18,23 +18,23 @@
 #include "libgpuq/yaml.h"
 
 #define US_PER_HOUR (3600 * GPUQ_US_PER_S)
-#define TRIES_MAX 20 /* while others change the site, too */
+#define TRIES_MAX 20 /* while others change the site as well */
 
 struct apply {
 	struct journal *j;
 	struct worker *worker;
 };
 
-/* One that is under way. */
+/* A request in progress. */
 struct pending {
 	struct apply *ap;
 	struct apply_ask ask;
 	apply_fn fn;
 	void *arg;
 	struct gpuq_val *changes;
-	struct gpuq_buf bytes; /* of the new site's tree */
-	uint32_t generation; /* that it was merged with */
-	struct whatif *whatif; /* NULL = it can evict nobody */
+	struct gpuq_buf bytes; /* encoded tree of the new site */
+	uint32_t generation; /* of the site it was merged with */
+	struct whatif *whatif; /* NULL = the change can evict no job */
 	int tries;
 };
 
@@ -104,7 +104,7 @@ static int read_tree(const struct apply_ask *ask, const struct gpuq_val **out, s
 	return v ? 0 : gpuq_no_memory(err);
 }
 
-/* The kinds of change that were excluded. */
+/* Check that no change is of a kind that the request excludes. */
 static int check_actions(const struct apply_ask *ask, const struct gpuq_val *old,
 			 const struct gpuq_val *changes, struct gpuq_err *err)
 {
@@ -123,7 +123,7 @@ static int check_actions(const struct apply_ask *ask, const struct gpuq_val *old
 	return 0;
 }
 
-/* Whoever takes a queue away says what becomes of those below it. */
+/* A request that removes a queue must say what becomes of the queues below it. */
 static int check_removed(const struct gpuq_val *merged, const struct gpuq_strlist *removed,
 			 struct gpuq_err *err)
 {
@@ -199,7 +199,7 @@ static int check_generation(const struct pending *p, struct gpuq_err *err)
 	return 0;
 }
 
-/* ---- the answer ---- */
+/* ---- the reply ---- */
 
 static struct gpuq_val *seconds(struct gpuq_arena *a, int64_t us)
 {
@@ -233,7 +233,8 @@ static struct gpuq_val *view_victim(struct gpuq_arena *a, const struct whatif_vi
 	return out;
 }
 
-/* A reservation may name nodes that are still to come, but most such names are mistakes. */
+/* Warn of nodes in reservations that do not exist: they may still be added, but most such names are
+ * mistakes. */
 static void warn_nodes(const struct pending *p, struct gpuq_val *warnings)
 {
 	struct gpuq_arena *a = p->ask.arena;
@@ -265,7 +266,8 @@ static bool moves_quota(const struct gpuq_val *change)
 	return any;
 }
 
-/* Only who changes them wants to hear that quotas promise too much. */
+/* True if the change concerns quotas or what they divide: only then is a warning about
+ * overcommitted quotas of interest. */
 static bool is_about_quotas(const struct pending *p)
 {
 	for (uint32_t i = 0; i < p->changes->n; i++) {
@@ -279,7 +281,8 @@ static bool is_about_quotas(const struct pending *p)
 	return false;
 }
 
-/* Such a queue may keep for ever what others are owed. */
+/* Warn of queues that may keep borrowed devices indefinitely although others are entitled to
+ * them. */
 static void warn_kept(const struct pending *p, struct gpuq_val *warnings)
 {
 	struct gpuq_arena *a = p->ask.arena;
@@ -321,7 +324,7 @@ static struct gpuq_val *view(const struct pending *p, const struct whatif_result
 
 /* ---- applying ---- */
 
-/* The change and what is noted of it are applied in one turn: one transaction. */
+/* Apply the change and record it in one step of the loop: one transaction. */
 static int apply_it(const struct pending *p, struct gpuq_err *err)
 {
 	struct event ev = { .type = EV_SITE_APPLIED };
@@ -372,8 +375,8 @@ static int check_evictions(const struct pending *p, const struct whatif_result *
 
 static void try_or_finish(struct pending *p);
 
-/* Others changed the site while this was tried: once more, with what it is now; unless it was
- * asked for one generation alone. */
+/* The site was changed by others meanwhile: try again on the current one, unless the request was
+ * made for one particular generation. */
 static bool again(struct pending *p)
 {
 	struct gpuq_err err = GPUQ_ERR_INIT;

@@ -1,12 +1,13 @@
-/* apply.h - the site is changed while the daemon runs
+/* apply.h - changes of the site while the daemon runs
  *
- * Owns     what is asked and not answered yet; who may change which key of a queue.
+ * Owns     requests that are not answered yet; which user may change which key of a queue.
  * Touches  the journal (the change and its audit, one transaction), a worker thread on which
  *          the change is tried first (flow/advise/whatif).
  * Used by  rpc methods (site.apply, site.get).
  *
- * A change is a site file on top of what there is (site/site_merge.h). It is read, merged and
- * checked; what it would evict is found on a copy; then it is applied, all of it or nothing.
+ * A change is a site file that is merged into the current site (site/site_merge.h). It is read,
+ * merged and checked; the evictions it would cause are found on a copy; then it is applied, all
+ * of it or nothing.
  */
 #ifndef GPUQD_FLOW_ADMIT_APPLY_H
 #define GPUQD_FLOW_ADMIT_APPLY_H
@@ -24,45 +25,46 @@ struct apply;
 struct journal;
 struct site;
 
-/* What is asked for. Everything lives until it is answered. */
+/* A request. Everything it points to must live until the reply. */
 struct apply_ask {
-	/* One of: a text as in a file, its name for messages; a tree; neither (only removals). */
+	/* One of: the text of a file and its name for messages; a tree; neither (only removals). */
 	const char *text, *file;
 	const struct gpuq_val *tree;
 	struct gpuq_strlist remove; /* "queue/research" */
 	bool prune, dry_run;
-	bool existing; /* refuse to add objects: they are to be there */
-	bool fresh; /* refuse to change objects: they are to be new */
-	int64_t generation; /* that it was made for; -1 = any */
-	int64_t yes_evict; /* so many jobs may be evicted */
+	bool existing; /* refuse to add objects: each must exist */
+	bool fresh; /* refuse to change objects: each must be new */
+	int64_t generation; /* of the site it was made for; -1 = any */
+	int64_t yes_evict; /* evictions that are accepted, at most */
 	const char *who;
 	bool operator_;
-	struct gpuq_arena *arena; /* for the answer */
+	struct gpuq_arena *arena; /* for the reply */
 };
 
-/* result: {applied, generation, changes (site/site_merge.h), warnings, evicts, evictions
- * [{id, array_index, name, user, queue, flavor, cause, rule, by, by_queue, gpus, ran_s,
- * lost_gpu_seconds, shrinks, restarts}], lost_gpu_seconds, cut_short}. rc < 0: nothing was changed;
- * GPUQ_ECONFLICT: jobs depend on what would go, more than yes_evict would be evicted, or it
- * is not the generation it was made for. */
+/* result: {applied, generation, changes (site/site_merge.h), warnings, evicts, evictions [{id,
+ * array_index, name, user, queue, flavor, cause, rule, by, by_queue, gpus, ran_s, lost_gpu_seconds,
+ * shrinks, restarts}], lost_gpu_seconds, cut_short}. rc < 0: nothing was changed; GPUQ_ECONFLICT:
+ * jobs depend on an object that would be removed, more than yes_evict jobs would be evicted, or the
+ * site is no longer of the requested generation. */
 typedef void (*apply_fn)(void *arg, int rc, const struct gpuq_err *err,
 			 const struct gpuq_val *result);
 
 int apply_new(struct journal *j, struct apply **out, struct gpuq_err *err);
-/* Nobody is answered any more. NULL is allowed. */
+/* Free it; requests in progress get no reply. NULL is allowed. */
 void apply_free(struct apply *ap);
 
-/* Answers now or later, through fn, exactly once, unless it returns an error itself. */
+/* Start a change. Call fn exactly once, now or later, unless an error is returned. */
 int apply_start(struct apply *ap, const struct apply_ask *ask, apply_fn fn, void *arg,
 		struct gpuq_err *err);
 
-/* May that user make these changes (of site_diff(), from old to new)? Operators may all.
- * A manager may add, change and remove queues below a queue that he manages, as far as that
- * takes nothing from others, and of that queue itself who may use it and how. 0, GPUQ_EPERM. */
+/* Check that the user may make these changes (of site_diff(), from old to new). Operators may make
+ * all. A manager may add, change and remove queues below a queue that they manage as far as that
+ * takes nothing from other queues; of the managed queue itself they may change which users have
+ * access and how. Returns 0 or GPUQ_EPERM. */
 int apply_allowed(const struct site *old, const struct site *new_, const struct gpuq_val *changes,
 		  const char *who, bool operator_, struct gpuq_err *err);
 
-/* Could these changes make the scheduler evict anybody? */
+/* True if these changes could make the scheduler evict a job. */
 bool apply_may_evict(const struct gpuq_val *changes);
 
 #endif

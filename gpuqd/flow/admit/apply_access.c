@@ -1,4 +1,4 @@
-/* Who may change what of the site, and which changes may cost anybody his devices. */
+/* Rights over keys of the site, and the changes that could cost a running job its devices. */
 #include <string.h>
 
 #include "gpuqd/site/site.h"
@@ -6,14 +6,15 @@
 #include "gpuqd/flow/admit/apply.h"
 
 enum {
-	OWN = 1, /* a manager may change it of the queue that he manages */
-	BELOW = 2, /* and of those below it */
-	CALM = 4, /* running jobs do not feel it */
+	OWN = 1, /* a manager may change it of the managed queue itself */
+	BELOW = 2, /* and of queues below it */
+	CALM = 4, /* has no effect on running jobs */
 };
 
-/* Keys of a queue that are not here are the operators' alone and may move jobs. What
- * divides a queue among those below it (quota, weight...) is its manager's business; what
- * it is given is not. Nor is what pods may do, nor how its work is shielded from others. */
+/* Keys of a queue that are not listed are for operators only and may cause evictions. How a queue's
+ * resources are divided among the queues below it (quota, weight...) is its manager's decision; how
+ * much the queue itself gets is not. Nor is what pods may do, nor how its work is protected from
+ * other queues. */
 static const struct {
 	const char *key;
 	unsigned may;
@@ -42,7 +43,7 @@ static const struct {
 	{ "preempt_min_runtime", BELOW },
 	{ "budget", BELOW },
 	{ "parent", BELOW },
-	{ "image", CALM }, /* a program in pods of others */
+	{ "image", CALM }, /* what other users' pods execute */
 	{ "namespace", CALM },
 	{ "service_account", CALM },
 	{ "priority_class", CALM },
@@ -73,7 +74,7 @@ static bool manages(const struct site *s, const struct site_queue *q, const char
 	return false;
 }
 
-/* The highest queue above q, itself included, that who manages. */
+/* Return the highest queue, from q upwards, up to which the user manages every queue. */
 static const struct site_queue *realm(const struct site *s, const struct site_queue *q,
 				      const char *who)
 {
@@ -84,8 +85,8 @@ static const struct site_queue *realm(const struct site *s, const struct site_qu
 	return found;
 }
 
-/* Quotas below a queue without one of its own add up to its own: raising them takes from
- * others. */
+/* True if the topmost queue that the user manages has a quota of its own. Without one the quotas
+ * below it add up to its quota, and raising them would take from other queues. */
 static bool quota_is_own(const struct site *s, const struct site_queue *q, const char *who)
 {
 	const struct site_queue *top = realm(s, q, who);
@@ -111,7 +112,7 @@ static int check_keys(const struct site *s, const struct site_queue *q, const ch
 	return 0;
 }
 
-/* Strictly below a queue that who manages, in the old site or the new one. */
+/* True if q is strictly below a queue that the user manages. The caller passes the old site. */
 static bool is_below(const struct site *s, const struct site_queue *q, const char *who)
 {
 	const struct site_queue *above = q && q->parent ? site_queue_find(s, q->parent) : NULL;
@@ -125,7 +126,7 @@ static int check_queue(const struct site *old, const struct site *new_,
 	const char *name = strchr(gpuq_get_str(change, "object", "/"), '/') + 1;
 	const struct site_queue *was = site_queue_find(old, name),
 				*is = site_queue_find(new_, name);
-	/* What he may do he may do by the old site: nobody makes himself a manager. */
+	/* Rights come from the old site: a change cannot make its author a manager. */
 	const struct site_queue *parent =
 		!was && is && is->parent ? site_queue_find(old, is->parent) : NULL;
 	const struct site_queue *new_parent =

@@ -95,7 +95,7 @@ static int refuse(const struct checked *c, const struct calendar_misfit *lack, s
 			       lack->with == CALENDAR_NONE ? "" : c->of[lack->with]->name, when);
 }
 
-/* Not even all devices of its kind are enough, whoever else wants them. */
+/* True if a maintenance needs more than all devices of its kind, whatever else is reserved. */
 static bool is_too_much(const struct checked *c, const struct calendar_entry *e, int64_t *have)
 {
 	*have = 0;

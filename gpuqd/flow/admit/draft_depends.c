@@ -1,4 +1,4 @@
-/* What a job waits for: it has to be there, and may have started or ended before. */
+/* The jobs that a job depends on: each must exist, and may have started or ended before. */
 #include "gpuqd/flow/admit/draft_depends.h"
 
 #include <inttypes.h>
@@ -10,7 +10,7 @@
 #include "gpuqd/flow/history.h"
 #include "gpuqd/flow/journal.h"
 
-/* ---- is it there? ---- */
+/* ---- does it exist? ---- */
 
 static const struct job *array_find(const struct model *m, uint32_t id)
 {
@@ -19,7 +19,7 @@ static const struct job *array_find(const struct model *m, uint32_t id)
 	return j && j->array ? j : NULL;
 }
 
-/* The elements that the array has, or had; false: there is no such array. */
+/* Get the elements that the array has or had; false: no such array. */
 static bool elements(const struct draft *d, uint32_t id, struct gpuq_array *out)
 {
 	const struct job_key whole = { id, -1 };
@@ -32,7 +32,8 @@ static bool elements(const struct draft *d, uint32_t id, struct gpuq_array *out)
 	return indices && gpuq_array_parse(d->a, indices, out, NULL) == 0;
 }
 
-/* Elements that ended while they waited have no record of their own: how the whole did. */
+/* Elements that ended while pending have no record of their own: the state of the array stands for
+ * them. */
 static bool dropped(const struct draft *d, uint32_t id, enum gpuq_job_state *state)
 {
 	const struct job *on = array_find(d->m, id);
@@ -43,7 +44,7 @@ static bool dropped(const struct draft *d, uint32_t id, enum gpuq_job_state *sta
 	return on->array->n_waiting == 0 && *state != GPUQ_JOB_COMPLETED;
 }
 
-/* How it has ended, or that it has not. GPUQ_ENOENT: there is no such job. */
+/* Find out whether the job has ended, and how. GPUQ_ENOENT: no such job. */
 static int find(const struct draft *d, struct job_key key, bool *has_ended,
 		enum gpuq_job_state *state, struct gpuq_err *err)
 {
@@ -78,7 +79,7 @@ static int find(const struct draft *d, struct job_key key, bool *has_ended,
 			       "job %" PRIu32 "_%" PRId32 " is no longer known", key.id, key.index);
 }
 
-/* Every element that has its like in the other array, where some of those may have ended. */
+/* Call for each element that has a counterpart in the other array; some of those may have ended. */
 typedef int (*like_fn)(struct draft *d, struct job_key on, struct gpuq_err *err);
 
 static int each_like(struct draft *d, uint32_t id, like_fn fn, struct gpuq_err *err)
@@ -108,12 +109,12 @@ static int is_there(struct draft *d, struct job_key on, struct gpuq_err *err)
 	return find(d, on, &has_ended, &state, err);
 }
 
-/* ---- does it wait for itself? ---- */
+/* ---- does it depend on itself? ---- */
 
 struct walk {
 	const struct model *m;
-	unsigned char *seen; /* a bit for each id */
-	struct job_keys left; /* still to be looked at; whole jobs */
+	unsigned char *seen; /* one bit per id */
+	struct job_keys left; /* still to be visited; whole jobs */
 };
 
 static bool walk_add(struct walk *w, uint32_t id)
@@ -134,7 +135,7 @@ static bool walk_job(struct walk *w, const struct job *j)
 	return fits;
 }
 
-/* Only what is described anew can come to wait for one that waits for it. */
+/* Refuse a cycle. Only a changed description can close one: a new job has no dependents yet. */
 static int check_circle(struct draft *d, struct gpuq_err *err)
 {
 	const uint32_t id = d->instead->key.id;
@@ -204,7 +205,8 @@ static int tell_like(struct draft *d, struct job_key on, struct gpuq_err *err)
 	return 0;
 }
 
-/* Of an array: when the first of its elements did, as far as that is known; 0 = not yet. */
+/* Return when the job started; for an array, when its first element started as far as that is
+ * known. 0: not yet. */
 static int64_t started_at(const struct draft *d, struct job_key on)
 {
 	const struct job *j = model_find_job(d->m, on);
@@ -230,7 +232,7 @@ void draft_tell_past(struct draft *d)
 		const bool well = d->dep_ended[i] && d->dep_state[i] == GPUQ_JOB_COMPLETED;
 		int64_t start_us = 0;
 
-		/* Of an array of which all went well there is nothing to tell apart. */
+		/* If all elements of the array succeeded, there is no need to tell them apart. */
 		if (on->type == GPUQ_DEP_AFTERCORR && key.index < 0 && !well)
 			(void)each_like(d, key.id, tell_like, NULL);
 		if (on->type == GPUQ_DEP_AFTER)

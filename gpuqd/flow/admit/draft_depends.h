@@ -1,4 +1,4 @@
-/* draft_depends.h - the jobs that a job waits for
+/* draft_depends.h - dependencies of a job that is submitted or changed
  *
  * Touches  the model, which it reads.
  * Used by  submit.c, update.c.
@@ -8,10 +8,10 @@
 
 #include "gpuqd/flow/admit/draft_int.h"
 
-/* draft_depends.c: those that it waits for are there, and do not wait for it. */
+/* Check that the jobs it depends on exist and do not depend on it in turn. */
 int draft_check_depends(struct draft *d, struct gpuq_err *err);
-/* Once the job is in the model: tell it of those that started or ended before it came, or was
- * described anew. */
+/* Once the job is in the model: apply the starts and ends of its dependencies that happened before
+ * it was submitted or its description was changed. */
 void draft_tell_past(struct draft *d);
 
 #endif

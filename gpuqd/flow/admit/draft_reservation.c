@@ -1,5 +1,5 @@
-/* A job that asks for a reservation: it is there, is its owner's to use, and the job starts on
- * its nodes and not before it begins. */
+/* A job in a reservation: the reservation exists, its owner may use it, and the job starts on its
+ * nodes and not before it begins. */
 #include "gpuqd/flow/admit/draft_reservation.h"
 
 #include <string.h>
@@ -25,7 +25,7 @@ static int find(const struct draft *d, const struct site_reservation **out, stru
 	return draft_unknown("reservation", "reservation", name, names, err);
 }
 
-/* As reservations_owns() has it. */
+/* True if the user may use it, by the rule of reservations_owns(). */
 static bool may_use(const struct draft *d, const struct site_reservation *r)
 {
 	bool in_queue = !r->queue, named = r->users.n == 0;

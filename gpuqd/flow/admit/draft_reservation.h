@@ -8,7 +8,8 @@
 
 #include "gpuqd/flow/admit/draft_int.h"
 
-/* draft_reservation.c: the one that it names is there for it; it starts inside. */
+/* Check that the reservation it names exists, is usable by its owner, and that the job can start
+ * inside it. */
 int draft_check_reservation(struct draft *d, struct gpuq_err *err);
 
 #endif

@@ -1,7 +1,7 @@
-/* flavor_warn.h - a job that asks for devices of a kind that there is none of
+/* flavor_warn.h - warning about devices of a kind that no node has
  *
  * Owns     nothing. Touches memory only.
- * Used by  flow/admit/submit, beside its look at sizes.
+ * Used by  flow/admit/submit, beside its check of sizes.
  */
 #ifndef GPUQD_FLOW_ADMIT_FLAVOR_WARN_H
 #define GPUQD_FLOW_ADMIT_FLAVOR_WARN_H
@@ -10,9 +10,9 @@
 #include "libgpuq/buf.h"
 #include "libgpuq/spec.h"
 
-/* Append a line to warnings when no node has devices of any flavor that spec names: the job
- * is accepted and waits, since nodes come and go, but most such names are mistakes (--gpus=two
- * asks for a device of the type `two`). */
+/* Append a line to warnings when no node has devices of any flavor that spec names: the job is
+ * accepted and stays pending, since nodes come and go, but most such names are mistakes (--gpus=two
+ * requests a device of the type `two`). */
 void flavor_warn(const struct model *m, const struct gpuq_spec *spec, struct gpuq_buf *warnings);
 
 #endif

@@ -5,7 +5,7 @@
 
 #include "libgpuq/units.h"
 
-/* Whose jobs a limit counts: NULL = everybody's, any queue, any qos. */
+/* The jobs that a limit counts: NULL = all users, any queue, any qos. */
 struct scope {
 	const char *what, *name; /* "queue", "vision" */
 	const char *per; /* "", " per user" */
@@ -55,7 +55,7 @@ static int submitted(const struct draft *d, const struct scope *s, int64_t most,
 			       have == 1 ? "is" : "are", have, n, n == 1 ? "was" : "were");
 }
 
-/* Devices that one job asks for: more than it may ever have? */
+/* Refuse a job that requests more devices than it may ever have. */
 static int devices(const struct draft *d, const struct scope *s, int64_t most_milli,
 		   struct gpuq_err *err)
 {
@@ -81,8 +81,8 @@ static int64_t larger(int64_t x, int64_t y)
 	return x > y ? x : y;
 }
 
-/* What a queue may have of the flavor that the job may use and that it has most of: those that
- * the job names, else all that there are. */
+/* Return the largest limit of the queue among the flavors that the job may use: those it names,
+ * else all flavors. */
 static int64_t largest(const struct draft *d, const struct site_amount *limit)
 {
 	const struct gpuq_strlist *wanted = &d->spec.flavors;
@@ -161,7 +161,7 @@ int limits_check_stored(const struct draft *d, struct gpuq_err *err)
 	struct stored s = index_stored_of(d->m, d->who->user);
 	char most[32];
 
-	/* A change of an element alone is not stored as a spec. */
+	/* A change of a single element is not stored as a spec. */
 	if (d->who->operator_ || (d->instead && d->instead->key.index >= 0))
 		return 0;
 	s.n_jobs += d->stored_before.n_jobs + (d->instead ? 0 : 1);

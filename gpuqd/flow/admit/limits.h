@@ -1,7 +1,8 @@
-/* limits.h - what is refused at once, because it could never start or would be too many
+/* limits.h - limits that refuse a job at submission
  *
  * Owns     the limits of queues, qos, users and groups on one job and on jobs submitted.
- *          Those on what runs at once are the scheduler's (snapshot_take_caps.h, sched/quota/holdings.c).
+ *          Limits on what runs at once are the scheduler's (snapshot_take_caps.h,
+ *          sched/quota/holdings.c).
  * Touches  memory only.
  * Used by  flow/admit/submit.c.
  */
@@ -10,10 +11,10 @@
 
 #include "gpuqd/flow/admit/draft_int.h"
 
-/* d->spec, queue and qos are known. Returns 0, or GPUQ_ELIMIT: the limit that decided, what
- * it allows, what there is and what was asked for. */
+/* Check the limits; d->spec, queue and qos are known. Returns 0, or GPUQ_ELIMIT with the limit that
+ * decided, what it allows, what exists and what was requested. */
 int limits_check(const struct draft *d, struct gpuq_err *err);
-/* May the user have so much stored? d->bytes are known. Operators may. */
+/* Check the bytes stored for the user; d->bytes are known. Operators have no limit. */
 int limits_check_stored(const struct draft *d, struct gpuq_err *err);
 
 #endif

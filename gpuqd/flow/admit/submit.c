@@ -65,7 +65,8 @@ static int nearest_queue(const struct draft *d, const char *name, struct gpuq_er
 	return err ? err->code : GPUQ_ENOENT;
 }
 
-/* Asked first: of -q prod, where prod is a queue, nobody wants to hear that no queue is named. */
+/* Checked first: if -q prod names an unknown qos and prod is a queue, the message should not be
+ * that no queue is named. */
 static int check_qos_exists(struct draft *d, struct gpuq_err *err)
 {
 	const char *name = d->spec.qos, *names[128];
@@ -85,7 +86,7 @@ static int check_qos_exists(struct draft *d, struct gpuq_err *err)
 	return draft_unknown("qos", "qos", name, names, err);
 }
 
-/* Which queue: the job's, the user's default, `default`, the only one that may be used. */
+/* Choose the queue: the job's, the user's default, `default`, or the only one the user may use. */
 static int check_queue(struct draft *d, struct gpuq_err *err)
 {
 	const char *name = d->spec.queue;
@@ -156,7 +157,7 @@ static bool listed(const struct gpuq_strlist *l, const char *name)
 	return false;
 }
 
-/* Somebody sits before it: the first of the queue's qos that are made for that. */
+/* Return the first of the queue's qos that are made for interactive jobs. */
 static const char *interactive_qos(const struct draft *d, const struct gpuq_strlist *allowed)
 {
 	for (size_t i = 0; allowed && i < allowed->n; i++) {
@@ -230,8 +231,8 @@ const struct gpuq_strlist *draft_queue_flavors(const struct queue *q)
 	return q ? &q->site->flavors : NULL;
 }
 
-/* Who asks for devices and does not care which has what the queue says. What has started
- * stays what it is. */
+/* A job that requests devices and names no flavor gets the queue's default flavors. A job that has
+ * started keeps what it has. */
 static int check_flavors(struct draft *d, struct gpuq_err *err)
 {
 	const struct gpuq_strlist *flavors = draft_queue_flavors(d->queue);
@@ -246,7 +247,7 @@ static int check_flavors(struct draft *d, struct gpuq_err *err)
 	return 0;
 }
 
-/* As in Slurm: a nice below 0 takes a right over the queue, which a job does not carry into
+/* As in Slurm: a nice below 0 requires a right over the queue, which does not move with the job to
  * another queue. */
 static int check_nice(struct draft *d, struct gpuq_err *err)
 {
@@ -262,7 +263,8 @@ static int check_nice(struct draft *d, struct gpuq_err *err)
 			       d->queue->name);
 }
 
-/* As in Slurm, too: it replaces the computed priority. An update has checked it already. */
+/* As in Slurm: a fixed priority replaces the computed one. An update has checked the right
+ * already. */
 static int check_priority(struct draft *d, struct gpuq_err *err)
 {
 	if (d->spec.priority == 0 || d->who->operator_ || d->instead)
@@ -270,7 +272,8 @@ static int check_priority(struct draft *d, struct gpuq_err *err)
 	return gpuq_fail_field(err, GPUQ_EPERM, "priority", "only operators may set it; use nice");
 }
 
-/* A script that asks for mail runs where nobody sends any; what it names must be allowed. */
+/* Check the destinations of reports: a script that requests mail needs a site that sends it, and
+ * each destination must be allowed. */
 static int check_notify(struct draft *d, struct gpuq_err *err)
 {
 	const struct policy_notify *site = &d->m->policy.notify;
@@ -363,7 +366,7 @@ static int64_t most(int64_t a, int64_t b)
 	return a > b ? a : b;
 }
 
-/* What is more than the largest node has. */
+/* Append a request that exceeds the largest node. */
 static void warn_much(struct gpuq_buf *out, int64_t asked, int64_t largest, int64_t unit,
 		      const char *of)
 {
@@ -373,7 +376,7 @@ static void warn_much(struct gpuq_buf *out, int64_t asked, int64_t largest, int6
 				(double)largest / (double)unit);
 }
 
-/* Whether any node, empty, could hold each pod: nodes come and go, so it is only said. */
+/* Warn if no node, even empty, could hold a pod. Nodes come and go, so it is only a warning. */
 static void warn_unsatisfiable(struct draft *d)
 {
 	for (size_t g = 0; g < d->spec.n_groups; g++) {
@@ -480,9 +483,8 @@ struct gpuq_val *draft_warnings(struct draft *d)
 	return list;
 }
 
-/* The sum that tells whether a repeated key comes with the same request.
- * The submitter's surroundings differ from one CI step to the next and are not part of
- * what was asked for. */
+/* Return the hash that tells whether a repeated key comes with the same request. The submitter's
+ * environment differs from one CI step to the next and is not part of the request. */
 static uint64_t spec_hash(uint64_t h, const struct gpuq_val *spec)
 {
 	struct gpuq_buf raw = GPUQ_BUF_INIT;
@@ -517,7 +519,7 @@ static int repeat(struct journal *j, const struct idem_key *k, uint64_t hash, co
 		struct gpuq_val *v =
 			job ? view_job(a, m, job, now) : history_job(journal_store(j), jk, a);
 
-		if (!v) /* it is on its way there: look again when it has arrived */
+		if (!v) /* not stored yet: try again once it is */
 			return gpuq_fail_field(err, GPUQ_ENOENT, "depends",
 					       "job %" PRIu32 " is no longer known", jk.id);
 		gpuq_set(a, v, "warnings", gpuq_list(a));
@@ -594,7 +596,7 @@ int submit_jobs(struct journal *j, struct cluster *c, const struct submit_who *w
 		return gpuq_no_memory(err);
 	for (uint32_t i = 0; i < specs->n; i++)
 		hash = spec_hash(hash, specs->items[i]);
-	/* Before the checks: what they look at may have changed since the first time. */
+	/* Before the checks: what they depend on may have changed since the first time. */
 	known = key && !dry_run ? model_find_key(m, who->user, key) : NULL;
 	if (known)
 		return repeat(j, known, hash, key, a, out, err);

@@ -3,8 +3,8 @@
  * Owns     the list of checks. Touches the journal; reads history for dependencies.
  * Used by  rpc (job.submit).
  *
- * Several specs are taken together or not at all. A key makes repeating safe: the
- * same key with the same request gives the same jobs.
+ * Several specs are accepted together or not at all. A key makes a repeated submission safe: the
+ * same key with the same request returns the same jobs.
  */
 #ifndef GPUQD_FLOW_ADMIT_SUBMIT_H
 #define GPUQD_FLOW_ADMIT_SUBMIT_H
@@ -25,22 +25,23 @@ struct submit_who {
 	const char *user;
 	uint32_t uid, gid;
 	bool operator_;
-	bool as_owner; /* an operator who may do what is otherwise a job's owner's alone */
+	bool as_owner; /* an operator with the rights of a job's owner */
 };
 
 struct submit_result {
 	uint32_t first_id, n_jobs; /* ids are consecutive; 0 0 for a dry run */
-	bool repeated; /* the key was known: these are the jobs of the first time */
+	bool repeated; /* the key was known: these are the jobs of its first use */
 	struct gpuq_val *jobs; /* job objects, each with `warnings` (and `spec` for a dry run) */
-	/* Of a dry run: the jobs as they would wait, to ask an estimator about (estimate.h). */
+	/* Only of a dry run: the jobs as they would be pending, for the start estimator
+	 * (estimate.h). */
 	struct start_guest *guests;
 	uint32_t n_guests;
 };
 
-/* specs: a list of normalised spec trees. lease_us: 0, or how long the jobs outlive their
- * client (flow/lease.h). Returns 0; GPUQ_EINVAL, GPUQ_ENOENT, GPUQ_EPERM,
- * GPUQ_ELIMIT (with err->field), GPUQ_ECONFLICT (key), GPUQ_ESTORAGE; and then nothing
- * has been stored. c may be NULL (no cluster yet: what it would check is not checked). */
+/* Submit jobs. specs: a list of normalised spec trees. lease_us: 0, or how long the jobs outlive
+ * their client (flow/lease.h). Returns 0; GPUQ_EINVAL, GPUQ_ENOENT, GPUQ_EPERM, GPUQ_ELIMIT (with
+ * err->field), GPUQ_ECONFLICT (key), GPUQ_ESTORAGE: nothing has been stored then. c may be NULL (no
+ * cluster yet: checks against it are skipped). */
 int submit_jobs(struct journal *j, struct cluster *c, const struct submit_who *who,
 		const struct gpuq_val *specs, const char *key, int64_t lease_us, bool dry_run,
 		struct gpuq_arena *a, struct submit_result *out, struct gpuq_err *err);

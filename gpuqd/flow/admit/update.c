@@ -23,7 +23,7 @@ static const char *refusal(const struct update_key *row)
 			 "owner or where reports are sent";
 }
 
-/* 0, an error, or 1: what the whole array is told does not concern this element. */
+/* Return 0, an error, or 1: the change of the whole array does not apply to this element. */
 static int check_keys(const struct job *j, bool element, bool whole, unsigned rights,
 		      const struct gpuq_val *set, struct gpuq_err *err)
 {
@@ -45,7 +45,7 @@ static int check_keys(const struct job *j, bool element, bool whole, unsigned ri
 			continue;
 		any = true;
 		if (!gpuq_spec_has_key(key))
-			continue; /* it is told when the whole is read */
+			continue; /* reported when the whole spec is read */
 		if (model_job_is_live(j) && !always && whole)
 			return 1;
 		if (model_job_is_live(j) && !always)
@@ -59,7 +59,7 @@ static int check_keys(const struct job *j, bool element, bool whole, unsigned ri
 	return any ? 0 : 1;
 }
 
-/* "%5", or the set that it has with another throttle. */
+/* Set the throttle alone ("%5"), or the same elements with another throttle. */
 static int change_array(struct gpuq_arena *a, const struct job *master, struct gpuq_val *tree,
 			struct gpuq_err *err)
 {
@@ -103,7 +103,7 @@ static int read_spec(struct journal *j, uint32_t id, struct gpuq_arena *a, struc
 	return rc;
 }
 
-/* What of the job is not in the stored description, because it was changed since, or for
+/* Put into the tree what differs from the stored description, because it was changed later or for
  * this element alone. */
 static void put_own(struct gpuq_arena *a, const struct job *job, struct gpuq_val *tree)
 {
@@ -119,7 +119,7 @@ static void put_own(struct gpuq_arena *a, const struct job *job, struct gpuq_val
 	else
 		gpuq_unset(tree, "priority");
 	gpuq_unset(tree, "hold");
-	/* A time that has come is no reason to refuse. */
+	/* A begin time that has passed is no reason to refuse. */
 	gpuq_unset(tree, "begin");
 	gpuq_unset(tree, "deadline");
 }
@@ -133,7 +133,7 @@ static bool same_words(const struct gpuq_strlist *x, const struct gpuq_strlist *
 	return x->n == y->n && i == x->n;
 }
 
-/* What its queue chose for it, the queue that it comes to chooses anew. */
+/* Drop the flavors that its queue chose; the new queue chooses again. */
 static void forget_choice(const struct job *job, struct gpuq_val *tree)
 {
 	const struct gpuq_strlist *chosen = draft_queue_flavors(job->queue);
@@ -147,8 +147,8 @@ static bool given(const struct gpuq_val *set, const char *key)
 	return gpuq_get(set, key) != NULL;
 }
 
-/* The events of a job are for everybody: of keys that are its owner's alone, which may hold
- * secrets, they have the names only. */
+/* Return the text of the change for the job's events, which all users can read: keys that only the
+ * owner may change can hold secrets, and only their names appear. */
 static const char *changes_text(struct gpuq_arena *a, const struct gpuq_val *set)
 {
 	struct gpuq_buf b = GPUQ_BUF_INIT;
@@ -170,8 +170,8 @@ static const char *changes_text(struct gpuq_arena *a, const struct gpuq_val *set
 	return s ? s : "";
 }
 
-/* Another queue may mean another namespace, service account or image: whoever moves a job there
- * decides what runs as its owner. */
+/* Check a move to another queue. That may mean another namespace, service account or image: the
+ * author of the move decides what runs as the job's owner. */
 static int check_move(const struct model *m, const struct job *job, const struct queue *to,
 		      unsigned rights, struct gpuq_err *err)
 {
@@ -220,7 +220,7 @@ int update_job(struct journal *j, struct cluster *c, const struct submit_who *wh
 	}
 	if (given(set, "array") && !whole)
 		rc = change_array(a, job, tree, err);
-	/* An operator who changes somebody's job does not lend it his own rights. */
+	/* An operator who changes another user's job does not lend it an operator's rights. */
 	owner.user = job->user;
 	owner.operator_ = who->operator_ && strcmp(who->user, job->user) == 0;
 	d.now_us = loop_now_us(journal_loop(j));
@@ -263,9 +263,9 @@ int update_job(struct journal *j, struct cluster *c, const struct submit_who *wh
 	return rc;
 }
 
-/* ---- first among one's own ---- */
+/* ---- first of its owner's jobs ---- */
 
-/* Of the same owner and queue, waiting, and before `than` (NULL: any). */
+/* True if j has the same owner and queue, is pending and ranks before `than`. */
 static bool is_rival(const struct job *j, const struct job *than)
 {
 	return j != than && !j->ended && !model_job_is_live(j) && j->user == than->user &&
@@ -294,7 +294,7 @@ int top_begin(struct journal *j, struct job_key key, struct top *t, struct gpuq_
 	}
 	if (t->rivals.n == 0)
 		return 0;
-	/* The share is rounded up: together they lose at least what it gains. */
+	/* The share is rounded up: together they lose at least as much as it gains. */
 	t->gain = highest - top->outlook->terms.total + 1;
 	t->share = (t->gain + (int64_t)t->rivals.n - 1) / (int64_t)t->rivals.n;
 	if (top->wish->nice - t->gain < -NICE_MOST)
@@ -312,7 +312,7 @@ static void add_nice(struct journal *j, struct job_key key, int64_t more)
 	const struct job *it = model_find_job(journal_model(j), key);
 	struct event ev = { .type = EV_JOB_NICED, .job = key };
 
-	/* It may have started since, or was told something else. */
+	/* It may have started since, or its nice was changed. */
 	if (!it || it->ended || model_job_is_live(it) || it->wish->nice + more > NICE_MOST ||
 	    it->wish->nice + more < -NICE_MOST)
 		return;

@@ -4,8 +4,8 @@
 
 #include "gpuqd/flow/admit/access.h"
 
-/* A manager has a say in when, where and how long a job runs and in what it takes, not in what
- * runs as its owner, what that reaches, and where reports of it go. */
+/* A manager decides when, where and how long a job runs and what it occupies, not what runs as its
+ * owner, what that can reach, or where its reports go. */
 #define OWNER ACCESS_OWN
 #define MANAGER (ACCESS_OWN | ACCESS_MANAGE)
 #define OPERATOR ACCESS_OPERATE
@@ -37,7 +37,7 @@ static const struct update_key rows[] = {
 	{ "mail_user",           UPDATE_ALWAYS,   OWNER,    NULL },
 	{ "memory",              UPDATE_WAITING,  MANAGER,  NULL },
 	{ "mig",                 UPDATE_WAITING,  MANAGER,  NULL },
-	{ "name",                UPDATE_ALWAYS,   OWNER,    NULL }, /* output files are called so */
+	{ "name",                UPDATE_ALWAYS,   OWNER,    NULL }, /* names output files */
 	{ "nice",                UPDATE_ALWAYS,   MANAGER,  NULL },
 	{ "node_selector",       UPDATE_WAITING,  MANAGER,  NULL },
 	{ "nodes",               UPDATE_WAITING,  MANAGER,  NULL },

@@ -1,15 +1,16 @@
-/* update_keys.h - which keys of a submitted job may change: when, and by whose right
+/* update_keys.h - the keys of a submitted job that may change: when, and by whose right
  *
  * Owns     the table; gpuq-update(1) has it in words, which tests/lint/update-doc compares.
  * Touches  nothing.
- * Used by  flow/admit/update. */
+ * Used by  flow/admit/update.
+ */
 #ifndef GPUQD_FLOW_ADMIT_UPDATE_KEYS_H
 #define GPUQD_FLOW_ADMIT_UPDATE_KEYS_H
 
 /* When a key may change. */
 enum update_when {
 	UPDATE_WAITING, /* while the whole job is pending */
-	UPDATE_ELEMENTS, /* while it is pending; of one element of an array, too */
+	UPDATE_ELEMENTS, /* while it is pending, for a single array element too */
 	UPDATE_ALWAYS, /* while the job runs, too */
 	UPDATE_NEVER,
 };
@@ -18,7 +19,7 @@ struct update_key {
 	const char *key; /* of a job file */
 	enum update_when when;
 	unsigned rights; /* enum access_right: any of them is enough */
-	const char *instead; /* of UPDATE_NEVER: the way to get it */
+	const char *instead; /* of UPDATE_NEVER: what to do instead */
 };
 
 /* Return the row of a key. A key without a row describes what runs: it may change while the whole

@@ -13,15 +13,15 @@
 #include "gpuqd/snapshot/snapshot_take_guest.h"
 #include "libgpuq/units.h"
 
-/* A run: node visits and jobs looked at, in all its cycles: about a tenth of a second. Twice
- * that with what is usual. */
+/* Bound of a run: node visits and jobs evaluated, in all its cycles: about a tenth of a second.
+ * Twice that when usual run times are simulated as well. */
 #define STEPS_MAX UINT64_C(200000)
-/* Of a queue's line so many jobs are looked at together. */
+/* Pending jobs of a queue that are evaluated together. */
 #define FRONT 128u
-/* Taking a snapshot holds the loop: at most a fifth of it may go there. */
+/* A snapshot is taken in the loop: it may spend at most a fifth of its time on that. */
 #define REST_FACTOR 4
-/* Jobs that come are estimated for the record of estimates: at most so often, so many at
- * a time, and the thread is idle a multiple of what it took. */
+/* New jobs are estimated for the record of estimates: at most this often and this many at a time;
+ * then the thread is idle for a multiple of the time it took. */
 #define RECORD_US (20 * GPUQ_US_PER_S)
 #define RECORD_REST_FACTOR 20
 #define FRESH_MAX 256
@@ -35,17 +35,17 @@ const char *const start_by_words[N_START_BY] = { [START_NOW] = "now",
 struct question {
 	struct question *next;
 	uint64_t ticket;
-	estimate_fn fn; /* NULL = nobody listens any more */
+	estimate_fn fn; /* NULL = the reply is no longer wanted */
 	void *arg;
 	struct gpuq_arena mem;
 	struct job_key *jobs;
 	struct start_guest *guests;
 	uint32_t n_jobs, n_guests;
-	uint32_t *at; /* by job, then guest: into the run's; SNAP_NONE with rc */
+	uint32_t *at; /* by job, then guest: index into the run's jobs; SNAP_NONE with rc */
 	int *rc;
 };
 
-/* All that the thread looks at is its own until it has ended. */
+/* The thread owns all it works on until it has ended. */
 struct run {
 	struct estimator *e;
 	struct question *questions;
@@ -54,7 +54,7 @@ struct run {
 	uint32_t *jobs, n; /* of s, each once */
 	uint32_t *at; /* by job of s: into jobs; SNAP_NONE */
 	int64_t *usual_us; /* by job of s; NULL = nothing is known */
-	uint32_t next_id; /* of the model: guests have it and those behind */
+	uint32_t next_id; /* of the model: guests get it and the ids after it */
 	uint32_t n_learned;
 	struct estimate *out, *likely; /* likely NULL = as out */
 	struct estimate_reach reach;
@@ -71,8 +71,8 @@ struct estimator {
 	struct question *asked, **asked_end;
 	uint32_t n_asked;
 	uint64_t last_ticket;
-	uint32_t fresh[FRESH_MAX], n_fresh; /* jobs that came and have no estimate yet */
-	struct run *run; /* under way */
+	uint32_t fresh[FRESH_MAX], n_fresh; /* submitted jobs without an estimate so far */
+	struct run *run; /* in progress */
 	struct worker *worker;
 	atomic_bool quit;
 	int64_t rest_until_us, record_from_us; /* monotonic */
@@ -262,7 +262,7 @@ static uint32_t want(struct run *r, uint32_t job)
 	return r->at[job];
 }
 
-/* The entry of a job that waits; elements of an array that have none are the array's. */
+/* Return the entry of a pending job; an element of an array without its own has the array's. */
 static uint32_t entry_of(const struct snapshot *s, struct job_key key)
 {
 	uint32_t at = snapshot_find_job(s, (struct snap_key){ key.id, key.index });
@@ -285,7 +285,7 @@ static void find(struct run *r, const struct model *m, struct question *q)
 	}
 }
 
-/* How long jobs usually take, by job of the snapshot. */
+/* Fill in how long jobs usually run, by job of the snapshot. */
 static bool learn(struct run *r, const struct model *m, const struct start_guest *guests)
 {
 	const struct past *past = r->e->past;
@@ -334,7 +334,7 @@ static uint32_t n_asked_jobs(const struct run *r)
 	return n;
 }
 
-/* Numbers everything that is asked for; the guests stand at the end of the snapshot. */
+/* Take the snapshot and number all jobs that are asked about; guests are at its end. */
 static int prepare(struct run *r, uint32_t *fresh, uint32_t n_fresh)
 {
 	const struct model *m = journal_model(r->e->j);
@@ -403,7 +403,7 @@ static void finish(struct run *r)
 				assumed.n_running++;
 				assumed.n_endless += r->s->jobs[i].walltime_us == GPUQ_UNLIMITED;
 			}
-		/* Of jobs that are there and have to wait. */
+		/* Only of submitted jobs that do not start at once. */
 		for (uint32_t i = 0; i < r->n; i++) {
 			const struct snap_job *j = &r->s->jobs[r->out[i].job];
 
@@ -424,7 +424,7 @@ static void on_done(void *arg)
 	finish(arg);
 }
 
-/* Everything that was asked so far, in one run. */
+/* Start one run for all questions asked so far. */
 static void start_run(struct estimator *e)
 {
 	const int64_t start = loop_clock_us();
@@ -467,7 +467,8 @@ static void fire_record(void *arg)
 		fire_soon(e);
 }
 
-/* Questions as soon as the rest is over; the record of estimates when it is time. */
+/* Plan the next run: questions as soon as the pause is over, else the record of estimates when it
+ * is due. */
 static void plan_next(struct estimator *e)
 {
 	const int64_t now = loop_clock_us();
@@ -485,7 +486,7 @@ static void plan_next(struct estimator *e)
 	}
 }
 
-/* ---- from outside ---- */
+/* ---- entry points ---- */
 
 static void on_event(void *arg, const struct event *ev)
 {
@@ -554,7 +555,7 @@ void estimator_free(struct estimator *e)
 	free(e);
 }
 
-/* What outlives the call is copied: the spec through its tree, as it is stored. */
+/* Copy what must outlive the call: the spec through its tree, as it is stored. */
 static bool keep_guest(struct gpuq_arena *a, const struct start_guest *from, struct start_guest *to,
 		       struct gpuq_err *err)
 {

@@ -5,16 +5,16 @@
 
 #include "libgpuq/units.h"
 
-#define OFF_US (60 * GPUQ_US_PER_S) /* by less, an estimate was right */
+#define OFF_US (60 * GPUQ_US_PER_S) /* an estimate with a smaller error was right */
 #define N_SCALES 32 /* powers of two of seconds */
 #define USUAL_PERCENT 90
 #define KEY_BYTES 512
 
-/* What jobs of one queue, user and name took of their limits. */
+/* Fractions of their limits that jobs of one queue, user and name used. */
 struct kind {
 	UT_hash_handle hh;
 	uint16_t runs[PAST_RUNS]; /* thousandths */
-	uint32_t n; /* so far; run i stands at i % PAST_RUNS */
+	uint32_t n; /* so far; run i is at i % PAST_RUNS */
 	uint32_t len;
 	char key[];
 };
@@ -25,7 +25,7 @@ struct watched {
 	int64_t start_us;
 };
 
-/* Of one queue: how far estimates were off. */
+/* Errors of the estimates of one queue. */
 struct score {
 	UT_hash_handle hh;
 	struct start_record r;
@@ -67,9 +67,9 @@ void past_free(struct past *p)
 	free(p);
 }
 
-/* ---- what is usual ---- */
+/* ---- usual run times ---- */
 
-/* Strings one after the other with their NULs; what is too long is cut. */
+/* Write the strings one after the other with their NULs; what is too long is cut. */
 static uint32_t kind_key(char out[KEY_BYTES], const char *queue, const char *user, const char *name)
 {
 	const char *parts[] = { queue, user, name ? name : "" };
@@ -109,7 +109,7 @@ static struct kind *kind_of(struct past *p, const char *key, uint32_t len)
 	return k;
 }
 
-/* It ended by itself: its first pod stands for all. */
+/* Record a job that ended by itself; its first pod stands for all. */
 static void learn(struct past *p, const struct model *m, const struct event *ev)
 {
 	const struct job *j = model_find_job(m, ev->pod.job);
@@ -255,7 +255,7 @@ void past_on_event(struct past *p, const struct model *m, const struct event *ev
 		judge(p, m, ev);
 		break;
 	case EV_JOB_HELD:
-	case EV_JOB_ENDED: /* nobody could have foreseen that */
+	case EV_JOB_ENDED: /* not foreseeable */
 		unwatch(p, ev->job.id);
 		break;
 	default:
@@ -263,7 +263,7 @@ void past_on_event(struct past *p, const struct model *m, const struct event *ev
 	}
 }
 
-/* By less than that were so many of a hundred off. */
+/* Return the error that this percentage of estimates stays below. */
 static int64_t quantile(const struct score *s, uint32_t percent)
 {
 	uint64_t n = 0, seen = 0;

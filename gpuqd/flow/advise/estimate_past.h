@@ -1,8 +1,8 @@
 /* estimate_past.h - how long jobs of a kind really run, and how good estimates were
  *
- * Owns     the last runs of each kind of job (queue, user and name), and the first
- *          estimate of jobs that wait until they start. In memory only.
- * Touches  memory; is told of events.
+ * Owns     the last runs of each kind of job (queue, user and name), and the first estimate of
+ *          pending jobs until they start. In memory only.
+ * Touches  memory; receives events.
  * Used by  flow/advise/estimate.
  */
 #ifndef GPUQD_FLOW_ADVISE_ESTIMATE_PAST_H
@@ -14,24 +14,24 @@
 
 #define PAST_KINDS_MAX 4096 /* the oldest is forgotten for a new one */
 #define PAST_RUNS 20 /* of a kind that count */
-#define PAST_RUNS_LEAST 3 /* fewer say nothing */
-#define PAST_WATCHED_MAX 4096 /* jobs whose start is waited for */
+#define PAST_RUNS_LEAST 3 /* fewer tell nothing */
+#define PAST_WATCHED_MAX 4096 /* pending jobs whose start will be compared */
 
 struct past;
 
 struct past *past_new(void); /* NULL: no memory */
 void past_free(struct past *p);
 
-/* After the event was applied to m. */
+/* Update it; called after the event was applied to m. */
 void past_on_event(struct past *p, const struct model *m, const struct event *ev);
 
-/* What nine of ten runs of that kind took of their limits, in thousandths, 1..1000;
- * 0 = not known. */
+/* Return the fraction of their limits that nine of ten runs of that kind stayed within, in
+ * thousandths, 1..1000; 0 = not known. */
 uint32_t past_usual(const struct past *p, const char *queue, const char *user, const char *name);
 bool past_knows_any(const struct past *p);
 
-/* The first estimate of a job that waits; a second one changes nothing. start_us
- * GPUQ_UNLIMITED = there was none. An array (id alone) is judged by its first element. */
+/* Keep the first estimate of a pending job; later ones are ignored. start_us GPUQ_UNLIMITED = there
+ * was none. An array (id alone) is judged by its first element. */
 void past_watch(struct past *p, uint32_t id, int64_t start_us);
 bool past_watches(const struct past *p, uint32_t id);
 

@@ -18,7 +18,7 @@ struct twin {
 	int64_t at_us;
 	struct event *facts; /* that the store does not hold */
 	size_t n_facts;
-	struct node_fact *parts; /* likewise: how nodes' devices are cut and joined */
+	struct node_fact *parts; /* likewise: how nodes' devices are partitioned and linked */
 	size_t n_parts;
 	bool failed; /* out of memory */
 };

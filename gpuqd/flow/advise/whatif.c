@@ -17,8 +17,8 @@
 #include "libgpuq/units.h"
 #include "gpuqd/state/record/model_apply.h"
 
-/* Each cycle that evicts is followed by one that places; a chain of claims longer than this
- * is no preview any more. */
+/* A cycle that evicts is followed by one that places; a longer chain of evictions is no useful
+ * preview any more. */
 #define CYCLES_MAX 64
 #define WARNINGS_MAX 64
 #define EXIT_TERMINATED 143
@@ -32,7 +32,7 @@ struct whatif {
 	/* while it runs */
 	struct model *m;
 	bool new_site; /* the second part */
-	bool decided; /* something was, in this cycle */
+	bool decided; /* this cycle decided something */
 	struct whatif_victim *victims;
 	size_t n_victims, room_victims;
 	const char **warnings;
@@ -71,7 +71,7 @@ void whatif_free(struct whatif *w)
 	free(w);
 }
 
-/* ---- who leaves ---- */
+/* ---- victims ---- */
 
 static const char *copy(struct whatif *w, const char *s)
 {
@@ -110,7 +110,7 @@ static void note_victim(struct whatif *w, const struct event *ev)
 	const struct job *j = model_find_job(w->m, ev->job);
 	struct whatif_victim *v;
 
-	/* What was started as if does not run. */
+	/* A job that was only started in the preview does not run. */
 	if (!j || !w->new_site || j->life->placed_us >= w->now_us)
 		return;
 	if (!grow_to(&w->victims, &w->room_victims, w->n_victims + 1)) {
@@ -157,7 +157,7 @@ static int decide(void *arg, struct event *ev, struct gpuq_err *err)
 	return rc;
 }
 
-/* ---- the cluster obeys ---- */
+/* ---- effects on the cluster ---- */
 
 static int happen(void *arg, struct event *ev, struct gpuq_err *err)
 {
@@ -206,7 +206,7 @@ static void warn(struct whatif *w, const struct snapshot *s)
 	}
 }
 
-/* A queue owes and lends what it can never have. */
+/* Warn of quotas that a queue can never use in full or lend as configured. */
 static void warn_queues(struct whatif *w, const struct snapshot *s)
 {
 	char quota[32], other[32];

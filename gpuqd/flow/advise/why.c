@@ -10,8 +10,8 @@
 
 /* ---- among the queues ---- */
 
-/* The sum over the flavors that the job may use; those of which there is nothing say
- * nothing, as long as there are others. */
+/* Return the sum over the flavors that the job may use; flavors without devices do not count as
+ * long as there are others. */
 static int64_t over_flavors(const struct why_case *c, const int64_t *first, size_t step)
 {
 	const struct snap_request *r = &c->s->requests[c->s->jobs[c->job].request];
@@ -46,7 +46,7 @@ static struct gpuq_val *queue_val(const struct why_case *c, uint32_t q, uint32_t
 	return v;
 }
 
-/* A tree, children behind their parent; SNAP_NONE: below the root. */
+/* Append the queues with pending jobs below a parent, depth first; SNAP_NONE: below the root. */
 static void put_below(const struct why_case *c, uint32_t parent, const uint32_t *waiting,
 		      struct gpuq_val *list)
 {
@@ -66,7 +66,7 @@ static void put_queues(struct why_case *c, struct gpuq_val *v)
 
 	for (uint32_t i = 0; waiting && i < s->n_jobs; i++)
 		waiting[s->jobs[i].queue] += s->jobs[i].n_waiting;
-	/* Children stand behind their parents. */
+	/* Children come after their parents. */
 	for (uint32_t q = s->n_queues; waiting && q-- > 0;)
 		if (s->queues[q].parent != SNAP_NONE)
 			waiting[s->queues[q].parent] += waiting[q];
@@ -75,11 +75,12 @@ static void put_queues(struct why_case *c, struct gpuq_val *v)
 	gpuq_put(c->a, v, "queues", list);
 }
 
-/* ---- what it is owed ---- */
+/* ---- its entitlement ---- */
 
 enum standing { QUOTA, FAIR_SHARE, BEYOND };
 
-/* How it stands with all it asks for, on a flavor: a quota has to hold it on every level. */
+/* Return the level of its whole request on a flavor: quota only if the quota suffices on every
+ * level of the tree. */
 static enum standing standing_on(const struct why_case *c, uint32_t flavor)
 {
 	const struct snap_job *j = &c->s->jobs[c->job];
@@ -101,7 +102,7 @@ static enum standing standing_on(const struct why_case *c, uint32_t flavor)
 										     : BEYOND;
 }
 
-/* On the flavor where it stands best. */
+/* Report the flavor with the best level. */
 static void put_standing(const struct why_case *c, struct gpuq_val *v)
 {
 	static const char *const words[] = { "quota", "fair_share", "beyond" };
@@ -115,7 +116,7 @@ static void put_standing(const struct why_case *c, struct gpuq_val *v)
 		if (c->s->capacity[r->flavor_ix[i]] > 0 && one < best)
 			best = one;
 	}
-	/* What cannot be evicted has to stand inside the quota, or does not start at all. */
+	/* A job that cannot be preempted must be within quota, or it does not start. */
 	if (!c->s->jobs[c->job].preemptible && best != QUOTA)
 		may = false;
 	gpuq_put(c->a, v, "standing", may ? gpuq_str(c->a, words[best]) : gpuq_null(c->a));
@@ -123,8 +124,8 @@ static void put_standing(const struct why_case *c, struct gpuq_val *v)
 
 /* ---- what is free ---- */
 
-/* Whole devices of the flavors that it may use, on nodes that may start pods: in sum, and
- * most on one node. */
+/* Report the whole devices of the flavors that it may use, on nodes that accept pods: in total, and
+ * the most on one node. */
 static void put_free(const struct why_case *c, struct gpuq_val *v)
 {
 	const struct snap_request *r = &c->s->requests[c->s->jobs[c->job].request];
@@ -174,7 +175,8 @@ static void put_next(struct why_case *c, struct gpuq_val *v)
 	gpuq_put(c->a, v, "victims", victims);
 }
 
-/* Does what ended a search concern the job? Jobs that are alike are tried once. */
+/* True if the bound that ended a search concerns the job. Among jobs that are alike only one is
+ * tried. */
 static bool concerns(const struct why_case *c, const struct plan_bound *b)
 {
 	const struct snap_job *j = &c->s->jobs[c->job];
@@ -186,7 +188,7 @@ static bool concerns(const struct why_case *c, const struct plan_bound *b)
 	       (c->s->jobs[b->job].request == j->request && c->s->jobs[b->job].queue == j->queue);
 }
 
-/* Where the scheduler stopped short of what it might have found for the job. */
+/* Return the bounds at which the scheduler stopped short of a possible solution for the job. */
 static struct gpuq_val *bounds_of(const struct why_case *c)
 {
 	struct gpuq_val *list = gpuq_list(c->a);
@@ -214,7 +216,8 @@ static struct gpuq_val *explain(struct why_case *c)
 	put_standing(c, v);
 	put_free(c, v);
 	put_queues(c, v);
-	/* Whoever has places already waits for those who leave them, and nothing helps. */
+	/* A job with nominated placements is pending until its victims are gone, and no change
+	 * helps. */
 	gpuq_put(c->a, v, "changes",
 		 waits && !c->s->jobs[c->job].n_promises ? why_changes(c) : gpuq_list(c->a));
 	gpuq_put(c->a, v, "tries", gpuq_int(c->a, c->tries->n));

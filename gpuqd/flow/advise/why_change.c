@@ -7,7 +7,7 @@
 #include "gpuqd/util/amount.h"
 #include "libgpuq/units.h"
 
-#define ENDS_MAX 512u /* running jobs that are looked at */
+#define ENDS_MAX 512u /* running jobs that are evaluated */
 #define MOVES_MAX 12u
 #define ALONE_MAX 8u
 #define SPARED_MAX 8u
@@ -55,15 +55,15 @@ static bool helps(enum why_outcome out)
 	return out == WHY_STARTS || out == WHY_CLAIMS;
 }
 
-/* The outcome of a change that is going to be told: none that was found on a part of the state
- * alone is. */
+/* Return the outcome of a change that will be reported: one found on a part of the state is
+ * confirmed on the whole state first. */
 static enum why_outcome confirmed(struct why_case *c, const struct why_change *change,
 				  enum why_outcome out)
 {
 	return helps(out) && c->tries->near ? why_confirm(c->tries, change) : out;
 }
 
-/* A change that works, as a map that the caller fills; NULL: it does not work. */
+/* Return a change that works as a map for the caller to fill; NULL: it does not work. */
 static struct gpuq_val *told(struct why_case *c, const struct why_change *change,
 			     enum why_outcome found)
 {
@@ -83,7 +83,7 @@ static struct gpuq_val *works(struct why_case *c, const struct why_change *chang
 	return told(c, change, why_try(c->tries, change));
 }
 
-/* ---- what somebody can take away ---- */
+/* ---- obstacles that can be removed ---- */
 
 static bool can_lift(enum gpuq_reason code)
 {
@@ -130,7 +130,7 @@ static void lifts(struct why_case *c, struct gpuq_val *list)
 
 /* ---- what its owner can change ---- */
 
-/* The largest n in [1, n) that works; *found: with what. */
+/* Return the largest n in [1, n) that works; *found: its map. */
 static int64_t largest(struct why_case *c, enum why_kind kind, int64_t n, int64_t unit,
 		       struct gpuq_val **found)
 {
@@ -145,7 +145,7 @@ static int64_t largest(struct why_case *c, enum why_kind kind, int64_t n, int64_
 			best = out;
 			lo = at;
 		} else if (at == 1) {
-			break; /* the smallest does not go either */
+			break; /* not even the smallest works */
 		} else {
 			hi = at;
 		}
@@ -210,7 +210,7 @@ static void flavors(struct why_case *c, struct gpuq_val *list)
 	}
 }
 
-/* A short job fits into holes: the longest of these times that does. */
+/* A short job can be backfilled: find the longest of these times that works. */
 static void times(struct why_case *c, struct gpuq_val *list)
 {
 	static const int64_t minutes[] = { 24 * 60, 8 * 60, 4 * 60, 60, 15, 5 };
@@ -256,7 +256,7 @@ static int by_size(const void *x, const void *y)
 	return by_end(x, y);
 }
 
-/* Does it hold what the job could use? */
+/* True if it holds devices that the job could use. */
 static bool in_the_way(const struct why_case *c, uint32_t job)
 {
 	const struct snap_job *j = &c->s->jobs[job];
@@ -296,7 +296,7 @@ static void keys_of(const struct why_case *c, const struct running *r, uint32_t 
 		out[i] = c->s->jobs[r[i].job].key;
 }
 
-/* Ends the first n of r; keys: room for them. */
+/* Return the change that ends the first n of r; keys: room for them. */
 static struct why_change ending(const struct why_case *c, const struct running *r, uint32_t n,
 				struct snap_key *keys)
 {
@@ -312,7 +312,7 @@ static enum why_outcome ended(struct why_case *c, const struct running *r, uint3
 	return why_try(c->tries, &change);
 }
 
-/* True if it was added: it holds on the whole state as well. */
+/* True if it was added, that is, if it works on the whole state as well. */
 static bool add_end(struct why_case *c, struct gpuq_val *list, enum why_outcome found,
 		    const struct running *r, uint32_t n, struct snap_key *keys)
 {
@@ -334,7 +334,7 @@ static bool add_end(struct why_case *c, struct gpuq_val *list, enum why_outcome 
 	return true;
 }
 
-/* Of the first n, who need not end: the last one has to. Returns how many are left. */
+/* Drop those of the first n that need not end; the last one must. Returns how many are left. */
 static uint32_t spare(struct why_case *c, struct running *r, uint32_t n, struct snap_key *keys,
 		      enum why_outcome *best)
 {
@@ -355,8 +355,8 @@ static uint32_t spare(struct why_case *c, struct running *r, uint32_t n, struct 
 	return n;
 }
 
-/* In the order in which they end: after how many does it start? Then larger ones, each for
- * itself. */
+/* Find how many must end, in the order of their ends, until it starts. Then try larger jobs one by
+ * one. */
 static void ends(struct why_case *c, struct gpuq_val *list)
 {
 	uint32_t n, lo = 0, hi, n_alone = 0;
@@ -381,7 +381,7 @@ static void ends(struct why_case *c, struct gpuq_val *list)
 			lo = mid;
 		}
 	}
-	/* Only the first hi are looked at from here; what spare() moves stays among them. */
+	/* Only the first hi are evaluated from here; spare() reorders within them. */
 	hi = spare(c, r, hi, keys, &best);
 	add_end(c, list, best, r, hi, keys);
 	if (hi == 1)
@@ -397,7 +397,7 @@ static void ends(struct why_case *c, struct gpuq_val *list)
 	}
 }
 
-/* Small jobs that stand in the middle of large holes. */
+/* Look for a small job that fragments a large hole. */
 static void moves(struct why_case *c, struct gpuq_val *list)
 {
 	uint32_t n, tried = 0;
@@ -436,7 +436,7 @@ struct gpuq_val *why_changes(struct why_case *c)
 	struct gpuq_val *list = gpuq_list(c->a);
 
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
-		/* What can simply be taken away needs no further search. */
+		/* An obstacle that can be removed needs no further search. */
 		if (i == 1 && list && list->n)
 			break;
 		kinds[i](c, list);

@@ -22,8 +22,8 @@ struct started {
 	int64_t allocated, fair_share, quota;
 	uint32_t n_behind;
 	bool backfilled;
-	struct snap_key ahead_of; /* the first that is planned where it starts, */
-	int64_t ahead_us; /* and when; 0 = nobody is */
+	struct snap_key ahead_of; /* the first start reservation where it starts, */
+	int64_t ahead_us; /* and when; 0 = none */
 	name queue, flavor;
 };
 
@@ -48,7 +48,7 @@ struct claimed {
 	struct victim victims[VICTIMS_MAX];
 };
 
-/* Rings: the n-th stands at n modulo their size. */
+/* Rings: the n-th entry is at n modulo their size. */
 struct why_log {
 	struct started starts[STARTS_MAX];
 	struct claimed claims[CLAIMS_MAX];
@@ -90,7 +90,7 @@ static bool share_a_node(const struct plan *p, const struct plan_action *a,
 	return false;
 }
 
-/* Who waits for places there, and is passed by it. */
+/* Note the earliest start reservation on the same nodes, which it was backfilled ahead of. */
 static void note_ahead(struct started *e, const struct plan *p, const struct plan_action *a)
 {
 	for (uint32_t i = 0; i < p->n_actions; i++) {
@@ -121,7 +121,7 @@ static void note_start(struct why_log *l, const struct snapshot *s, const struct
 			       .fair_share = p->fair_share[at],
 			       .quota = s->shares[at].quota,
 			       .n_behind = waiting_in(s, j->queue) };
-	e->n_behind -= e->n_behind > 0; /* itself */
+	e->n_behind -= e->n_behind > 0; /* the job itself */
 	note_ahead(e, p, a);
 	copy_name(e->queue, s->queues[j->queue].name);
 	copy_name(e->flavor, a->flavor == SNAP_NONE ? "" : s->flavors[a->flavor].name);
@@ -161,8 +161,8 @@ static void note_claim(struct why_log *l, const struct snapshot *s, const struct
 
 void why_log_note(struct why_log *l, const struct snapshot *s, const struct plan *p)
 {
-	/* What a start is worth knowing of needs a look at all that wait: not for thousands
-	 * that start at once, of which the last would stay anyway. */
+	/* Recording a start takes a pass over all jobs: not for thousands that start at once, most
+	 * of which the ring would drop again. */
 	for (uint32_t i = 0, n = 0; i < p->n_actions && n < 256; i++)
 		if (p->actions[i].kind == PLAN_PLACE) {
 			note_start(l, s, p, &p->actions[i]);

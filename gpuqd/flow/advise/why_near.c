@@ -6,12 +6,12 @@
 #include "gpuqd/sched/quota/priority.h"
 #include "libgpuq/limits.h"
 
-/* Waiting jobs: so few are not worth leaving any out; of its own queue, and of all others
- * together, so many are kept. */
+/* Pending jobs: up to FEW all are kept; else at most these of its own queue, and of all others
+ * together. */
 #define FEW 512u
 #define OWN_MOST 160u
 #define OTHERS_MOST 256u
-#define OTHERS_LEAST 4u /* of each */
+#define OTHERS_LEAST 4u /* of each of them */
 
 struct waiting {
 	uint32_t job, queue;
@@ -24,7 +24,7 @@ struct near {
 	const struct plan *p;
 	uint32_t job;
 	bool *keep; /* by job of s */
-	int64_t *more_milli; /* by job of s: devices that those behind it ask for; mostly 0 */
+	int64_t *more_milli; /* by job of s: devices that those after it request; mostly 0 */
 	struct gpuq_arena mem;
 };
 
@@ -48,7 +48,7 @@ static int64_t asks_milli(const struct snapshot *s, uint32_t job)
 	return s->requests[j->request].gpus_milli * j->n_waiting;
 }
 
-/* Mark what stays whatever its place in the line is. Returns how many others there are. */
+/* Mark the jobs that are kept whatever their rank. Returns the number of the others. */
 static uint32_t mark(struct near *x)
 {
 	uint32_t n = 0;
@@ -70,8 +70,8 @@ static uint32_t mark(struct near *x)
 	return n;
 }
 
-/* Keep the first ones of a queue's, in the order of their turns. What is held or gated may be in
- * front of them and asks for nothing now: it is not among them. */
+/* Keep the first ones of a queue, by rank. Held or gated jobs may rank before them and request
+ * nothing now: they are not among them. */
 static void keep_first(struct near *x, const struct waiting *all, uint32_t n, uint32_t most)
 {
 	uint32_t last = SNAP_NONE;
@@ -125,7 +125,7 @@ static int choose(struct near *x, uint32_t n, struct gpuq_err *err)
 	return 0;
 }
 
-/* As an entry of so many elements more. */
+/* Extend an entry by as many elements as more_milli holds. */
 static int lengthen(struct near *x, struct snap_job *j, int64_t more_milli, int64_t one_milli)
 {
 	struct snap_range *r = gpuq_arena_calloc(&x->mem, 1, sizeof(*r));
@@ -140,7 +140,7 @@ static int lengthen(struct near *x, struct snap_job *j, int64_t more_milli, int6
 	return 0;
 }
 
-/* Leave only what is kept in a state that is not sealed, where jobs may stand in another order. */
+/* Reduce a state that is not sealed, where jobs may have another order, to what is kept. */
 static int cut(struct near *x, struct snapshot *u, struct gpuq_err *err)
 {
 	uint32_t *request_at =

@@ -1,13 +1,13 @@
-/* why_near.h - the part of the state that bears on one waiting job
+/* why_near.h - the part of the state that bears on one pending job
  *
  * Owns     nothing.
  * Touches  memory only. Any thread.
  * Used by  why.c, so that a try (why_try.h) costs what the part does.
  *
- * Whatever runs or was promised something is in it, the job itself, all that the plan does
- * something with, and of the others in each queue those that are served first. Behind them so
- * many elements like the last one stand that the queue asks for as many devices as before. What
- * is found on the part is therefore a guess that has to be confirmed on the whole state.
+ * The part contains all jobs that run or have nominated placements, the job itself, all jobs that
+ * the plan acts on, and of the others the first of each queue. The last of those gets so many
+ * more elements that the queue requests as many devices as before. A change found on the part is
+ * therefore a guess, to be confirmed on the whole state.
  */
 #ifndef GPUQD_FLOW_ADVISE_WHY_NEAR_H
 #define GPUQD_FLOW_ADVISE_WHY_NEAR_H
@@ -18,8 +18,8 @@
 #include "libgpuq/err.h"
 
 /* p: the plan of s, which was sealed from what `packed` holds. Append the part to `near`, packed
- * likewise; nothing where it would be hardly less than all. *n_objects: what a try on it looks
- * at. Returns 0, GPUQ_ENOMEM. */
+ * likewise; nothing if it would hardly be smaller than the whole. *n_objects: the objects that a
+ * try on it visits. Returns 0, GPUQ_ENOMEM. */
 int why_near(const struct snapshot *s, const struct plan *p, uint32_t job,
 	     const struct gpuq_buf *packed, struct gpuq_buf *near, uint32_t *n_objects,
 	     struct gpuq_err *err);

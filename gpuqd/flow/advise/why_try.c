@@ -9,10 +9,10 @@
 
 #define TRIES_MOST 80u
 #define TRIES_LEAST 6u
-/* Objects that all tries of one question may look at together: seconds of one core. */
+/* Objects that all tries of one question may visit together: seconds of one core. */
 #define OBJECTS_MOST 4000000u
 
-/* Enough to stand before all others in a queue, and far from the end of the numbers. */
+/* Enough to rank before all others in a queue, and far from the largest number. */
 #define FIRST_BOOST (INT64_C(1) << 40)
 
 uint32_t why_most_tries(uint32_t n_objects)
@@ -33,7 +33,7 @@ uint32_t why_find(const struct snapshot *s, struct snap_key key)
 			continue;
 		if (j->key.index == key.index)
 			return i;
-		/* An element that still waits with the others. */
+		/* True for an element that is still pending with the others. */
 		for (uint32_t k = 0; key.index >= 0 && k < j->n_ranges; k++)
 			if (key.index >= j->ranges[k].first && key.index <= j->ranges[k].last &&
 			    (key.index - j->ranges[k].first) % j->ranges[k].step == 0)
@@ -123,7 +123,7 @@ static void change_jobs(struct snapshot *s, struct snap_job *j, const struct why
 		j->boost = 2 * FIRST_BOOST;
 }
 
-/* The queue and those above it. */
+/* Lift the limits of the queue and those above it. */
 static void lift_queues(struct snapshot *s, uint32_t queue, enum gpuq_reason code)
 {
 	for (uint32_t up = queue, next; up != SNAP_NONE; up = next) {
@@ -151,7 +151,7 @@ static void lift_queues(struct snapshot *s, uint32_t queue, enum gpuq_reason cod
 	}
 }
 
-/* Those that it shares with jobs of its qos, user and groups. */
+/* Lift the limits that it shares with jobs of its qos, user and groups. */
 static void lift_caps(struct snapshot *s, uint32_t set, enum gpuq_reason code)
 {
 	for (uint32_t i = 0; set != SNAP_NONE && i < SNAP_CAPS_MAX; i++) {
@@ -229,7 +229,7 @@ static void apply(struct snapshot *s, uint32_t job, const struct why_change *c)
 	}
 }
 
-/* Somebody who moves has to have another place. */
+/* Return the outcome; a job to be moved must have new places. */
 static enum why_outcome judge(const struct plan *p, const struct why_tries *t,
 			      const struct why_change *c)
 {

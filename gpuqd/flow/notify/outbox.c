@@ -29,13 +29,13 @@
 #define PAUSE_US GPUQ_US_PER_S /* after a failure; doubled each time */
 #define PAUSE_MOST_US (300 * GPUQ_US_PER_S)
 
-struct entry { /* a message that is still to be told */
+struct entry { /* a message that is not sent yet */
 	struct entry *next;
 	uint64_t number;
 	int64_t made_us;
 };
 
-/* Who is told one thing after another. */
+/* An address; its messages are sent one after the other. */
 struct receiver {
 	UT_hash_handle hh;
 	struct receiver *ready_prev, *ready_next;
@@ -55,12 +55,12 @@ struct outbox {
 	struct outbox_opts opts;
 	struct webhook *web;
 	struct receiver *receivers; /* hash by name */
-	struct receiver *ready; /* in the order in which they became so */
-	uint64_t read_to; /* all below it were read */
+	struct receiver *ready; /* in the order in which they became ready */
+	uint64_t read_to; /* messages with smaller numbers have been read */
 	struct loop_timer *more, *pause;
-	int64_t pause_us; /* when that comes */
+	int64_t pause_us; /* when the timer fires */
 	struct outbox_stats stats;
-	bool stopped; /* no calls out of callbacks any more */
+	bool stopped; /* callbacks must not send any more */
 };
 
 static void pump(struct outbox *o);
@@ -134,11 +134,11 @@ static void remove_record(struct outbox *o, uint64_t number)
 
 	ev.notices.numbers = &number;
 	ev.notices.n = 1;
-	/* Without space it stays, and is told once more after there is. */
+	/* Without disk space it stays, and is sent again once there is space. */
 	(void)journal_apply(o->j, &ev, NULL);
 }
 
-/* The first of its messages is done, one way or the other. */
+/* Remove the receiver's first message, which was sent or given up. */
 static void entry_done(struct receiver *r)
 {
 	struct entry *e = r->first;
@@ -188,7 +188,7 @@ static void give_up(struct receiver *r, const struct gpuq_val *msg, const char *
 	(void)audit_add(o->j, &note, NULL);
 }
 
-/* ---- reading what is to be told ---- */
+/* ---- reading messages ---- */
 
 struct reading {
 	struct outbox *o;
@@ -227,8 +227,8 @@ static int read_one(void *arg, const unsigned char *key, size_t key_len, const u
 	return 0;
 }
 
-/* What arrived while the outbox is full is not told: said once for all of them, since a
- * word for each would fill the audit instead. */
+/* Drop what arrived while the outbox is full. One audit entry stands for all: an entry for each
+ * would fill the audit. */
 static void drop_beyond(struct outbox *o)
 {
 	struct receiver *most = NULL;
@@ -254,7 +254,7 @@ static void drop_beyond(struct outbox *o)
 			if (!most)
 				break;
 		}
-		/* The second: the first may be under way. */
+		/* The second: the first may be in progress. */
 		e = most->first->next;
 		most->first->next = e->next;
 		if (!e->next)
@@ -297,7 +297,7 @@ static void on_durable(void *arg)
 		read_more(o);
 }
 
-/* ---- telling ---- */
+/* ---- sending ---- */
 
 static void on_pause(void *arg);
 
@@ -342,7 +342,7 @@ static void paused(struct receiver *r)
 	r->state = PAUSED;
 }
 
-/* Its first message again, as it is stored; NULL = it is not there. */
+/* Return the receiver's first message as it is stored; NULL = it is gone. */
 static struct gpuq_val *message(struct outbox *o, const struct receiver *r, struct gpuq_arena *a)
 {
 	struct gpuq_buf b = GPUQ_BUF_INIT;
@@ -417,7 +417,7 @@ static void on_web(void *arg, int rc, bool final, const struct gpuq_err *err)
 	told(r, rc, final, err);
 }
 
-/* Where it goes, as things are allowed now; NULL = nowhere, and *why. */
+/* Return its destination under the present rules; NULL = none, and *why. */
 static const char *url_of(const struct outbox *o, const struct gpuq_val *msg, const char **why)
 {
 	const char *address = gpuq_get_str(msg, "address", "");
@@ -434,8 +434,8 @@ static const char *url_of(const struct outbox *o, const struct gpuq_val *msg, co
 	return NULL;
 }
 
-/* Begin to tell the first message of r. 0; or an error: it is to be given up, or with
- * *again tried later. */
+/* Begin to send the first message of r. Returns 0; or an error: give it up, or try later if
+ * *again. */
 static int begin(struct receiver *r, const struct gpuq_val *msg, bool *again, struct gpuq_err *err)
 {
 	struct outbox *o = r->o;
@@ -504,7 +504,7 @@ static void start(struct receiver *r)
 
 static void pump(struct outbox *o)
 {
-	/* Those that are given up at once must not hold the loop either. */
+	/* Messages that are given up at once must not hold the loop either. */
 	for (unsigned i = 0; i < READ_AT_ONCE && o->ready && o->stats.n_under_way < UNDER_WAY_MAX;
 	     i++)
 		start(o->ready);
@@ -513,7 +513,7 @@ static void pump(struct outbox *o)
 	plan_pause(o);
 }
 
-/* ---- the whole ---- */
+/* ---- entry points ---- */
 
 static struct webhook_opts web_opts(const struct outbox_opts *o)
 {

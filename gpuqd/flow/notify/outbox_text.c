@@ -23,7 +23,7 @@ static bool is_instant(const char *key)
 	return strcmp(key, "time") == 0 || (n > 5 && strcmp(key + n - 5, "_time") == 0);
 }
 
-/* Instants as text, as everywhere in JSON. */
+/* Return a copy with instants as text, as everywhere in JSON. */
 static struct gpuq_val *for_people(struct gpuq_arena *a, const struct gpuq_val *map)
 {
 	struct gpuq_val *out = gpuq_map(a);
@@ -71,7 +71,7 @@ void outbox_json(const struct gpuq_val *msg, const char *id, const char *cluster
 
 /* ---- mail ---- */
 
-/* One line of printable ASCII: whatever else a text holds becomes '?'. */
+/* Append one line of printable ASCII: any other byte becomes '?'. */
 static void clean(struct gpuq_buf *out, const char *s)
 {
 	for (size_t n = 0; *s && n < LINE_BYTES_MAX; s++, n++)
@@ -129,7 +129,8 @@ static void row(struct gpuq_buf *out, const char *label, const char *key, const 
 	gpuq_buf_addc(out, '\n');
 }
 
-/* "gpuq: job 17_3 (train) FAILED, exit code 1"; of a state that goes on: what happened. */
+/* Append "gpuq: job 17_3 (train) FAILED, exit code 1"; if the job has not ended, what happened to
+ * it. */
 static void subject(struct gpuq_buf *out, const struct gpuq_val *msg, const struct gpuq_val *job)
 {
 	static const struct {

@@ -1,4 +1,4 @@
-/* outbox_text.h - a message as a webhook and as a mail get it
+/* outbox_text.h - a message as the text of a webhook or a mail
  *
  * Owns     both forms. Touches memory only.
  * Used by  outbox.c.
@@ -12,15 +12,16 @@
 #include "libgpuq/buf.h"
 #include "libgpuq/val.h"
 
-/* id: 64 bytes, "CLUSTER-NUMBER": the same at each try, and of no other message. */
+/* Write the id, "CLUSTER-NUMBER", into 64 bytes: the same at each try, and unique to the
+ * message. */
 void outbox_id(const char *cluster_id, uint64_t number, char *id);
 
-/* msg as state/notify.h has it. JSON as gpuq-json(5) describes it, on one line. */
+/* Write msg (state/notify.h) as JSON on one line, as gpuq-json(5) describes it. */
 void outbox_json(const struct gpuq_val *msg, const char *id, const char *cluster_id,
 		 struct gpuq_buf *out);
 
-/* Headers and text, for a command like sendmail -t. Nothing that a job carries can begin a
- * header, or is anything but printable ASCII. from: a checked address. */
+/* Write headers and text for a command like sendmail -t. Text from a job cannot begin a header, and
+ * is printable ASCII only. from: a checked address. */
 void outbox_mail(const struct gpuq_val *msg, const char *id, const char *cluster_id,
 		 const char *from, struct gpuq_buf *out);
 

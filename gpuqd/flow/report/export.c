@@ -13,7 +13,7 @@ void export_put(struct export *x, struct gpuq_val *map, const char *key, struct 
 	gpuq_put(x->a, map, key, v);
 }
 
-/* Thousandths as a number; whole ones stay integers. */
+/* Put thousandths as a number; whole ones stay integers. */
 void export_milli(struct export *x, struct gpuq_val *map, const char *key, int64_t milli)
 {
 	export_put(x, map, key,
@@ -41,7 +41,7 @@ void export_devices(struct export *x, struct gpuq_val *map, const char *key, int
 	export_milli(x, map, key, milli == GPUQ_UNLIMITED ? -1000 : milli);
 }
 
-/* A length of time, in seconds. */
+/* Put a length of time, in seconds. */
 void export_span(struct export *x, struct gpuq_val *map, const char *key, int64_t us)
 {
 	export_milli(x, map, key, us / 1000);
@@ -63,7 +63,7 @@ void export_strs(struct export *x, struct gpuq_val *map, const char *key, const 
 		export_put(x, map, key, list);
 }
 
-/* The one before it is whole then. */
+/* Pass on the previous item, which is complete now. */
 static void hand_over(struct export *x)
 {
 	if (x->item)

@@ -32,7 +32,8 @@ static void export_reservations(struct export *x, struct gpuq_val *config)
 		export_put(x, config, "reservations", list);
 }
 
-/* Points as a case has them: there the highest class of its jobs has all of them. */
+/* Write the priority weights, scaled as in a scenario: there the highest job priority gets all
+ * points. */
 static void export_weights(struct export *x, struct gpuq_val *config)
 {
 	const struct snap_weights *w = &x->s->config.weights;
@@ -102,7 +103,7 @@ static void export_labels(struct export *x, struct gpuq_val *v, const struct nod
 		export_put(x, v, "taints", taints);
 }
 
-/* MIG instances, how devices are joined, and what is near them. */
+/* Write MIG instances, device links, and what is near the devices. */
 static void export_parts(struct export *x, struct gpuq_val *v, const struct snap_node *n)
 {
 	const struct snap_joint *j = n->joint == SNAP_NONE ? NULL : &x->s->joints[n->joint];

@@ -1,4 +1,4 @@
-/* export_cluster.h - nodes and the scheduler, as a scenario says them
+/* export_cluster.h - nodes and scheduler settings in a scenario
  *
  * Touches  memory only.
  * Used by  export.c.

@@ -9,7 +9,7 @@ static uint32_t lost_devices(const struct export *x, const struct snap_node *n, 
 		const struct snap_device *dev = &x->s->devices[n->device_first + d];
 
 		lost[d] = !dev->healthy || dev->foreign_milli > 0;
-		/* Which ones others have is not known: the last that are free. */
+		/* Which of the devices are in foreign use is not known: take the last free ones. */
 		if (!lost[d] && foreign > 0 && dev->shares == 0) {
 			lost[d] = 1;
 			foreign--;

@@ -1,4 +1,4 @@
-/* export_foreign.h - what others hold, as a scenario says it
+/* export_foreign.h - foreign use of devices in a scenario
  *
  * Touches  memory only.
  * Used by  export.c.
@@ -8,8 +8,8 @@
 
 #include "gpuqd/flow/report/export_int.h"
 
-/* export_foreign.c: does anybody else hold devices of the node; a job that stands for them,
- * where there are; and the queue of these jobs. */
+/* True if devices of the node are in foreign use; write the jobs that stand for such use; write the
+ * queue of these jobs. */
 bool export_is_shared(const struct export *x, const struct snap_node *n);
 void export_foreign(struct export *x, const struct snap_node *n);
 void export_foreign_queue(struct export *x);

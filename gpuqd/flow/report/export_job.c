@@ -12,7 +12,7 @@ static const char *key_text(struct export *x, struct snap_key key, uint32_t rang
 		     : gpuq_arena_strdup(x->a, text);
 }
 
-/* Labels that a node must have. Other constraints a case cannot say. */
+/* Write the labels that a node must have. A scenario cannot express other constraints. */
 static void export_selector(struct export *x, struct gpuq_val *v, const struct snap_group *g)
 {
 	const struct gpuq_term *t = g->n_required == 1 ? g->required : NULL;
@@ -80,7 +80,7 @@ static void export_topology(struct export *x, struct gpuq_val *v, const struct s
 		export_put(x, v, "topology", t);
 }
 
-/* How many pods must run: of each role, of sub-groups, or of all together. */
+/* Write how many pods must run: of each role, of sub-groups, or of all together. */
 static void export_minimum(struct export *x, struct gpuq_val *v, const struct snap_request *r,
 			   int64_t min_tasks)
 {
@@ -99,7 +99,7 @@ static void export_minimum(struct export *x, struct gpuq_val *v, const struct sn
 		export_int(x, v, "min_tasks", min_tasks);
 }
 
-/* What its devices do, and how long they may do nothing. */
+/* Write the use of its devices, and how long they may be idle. */
 static void export_idle(struct export *x, struct gpuq_val *v, const struct snap_job *j,
 			const struct job *mj)
 {
@@ -112,7 +112,7 @@ static void export_idle(struct export *x, struct gpuq_val *v, const struct snap_
 		export_milli(x, v, "use", mj->life->load->milli * INT64_C(100));
 }
 
-/* What holds for a job wherever it stands. */
+/* Write what does not depend on where the job runs. */
 static struct gpuq_val *export_job(struct export *x, const struct snap_job *j, const char *part,
 				   const char *name)
 {
@@ -216,7 +216,7 @@ void export_running(struct export *x, const struct snap_job *j)
 		if (al->releasing || j->state == SNAP_LEAVING)
 			export_put(x, t, "releasing", gpuq_bool(x->a, true));
 	}
-	/* What it may grow by has no place yet. */
+	/* Pods it may still grow by have no place yet. */
 	for (uint32_t g = 0; g < r->n_groups; g++) {
 		uint32_t n = 0;
 

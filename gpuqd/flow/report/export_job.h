@@ -1,4 +1,4 @@
-/* export_job.h - jobs, as a scenario says them
+/* export_job.h - jobs in a scenario
  *
  * Touches  memory only.
  * Used by  export.c.
@@ -8,7 +8,7 @@
 
 #include "gpuqd/flow/report/export_int.h"
 
-/* export_job.c: one that runs or leaves; one that waits, or one range of a waiting array. */
+/* Write a job that runs or is leaving; write a pending one, or one range of a pending array. */
 void export_running(struct export *x, const struct snap_job *j);
 void export_waiting(struct export *x, const struct snap_job *j, uint32_t range);
 

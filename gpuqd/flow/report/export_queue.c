@@ -52,7 +52,7 @@ void export_queue(struct export *x, uint32_t ix)
 
 /* ---- users ---- */
 
-/* What a case adds for a running job by itself, in the snapshot's unit. */
+/* Return the usage that gpuq-sim adds for a running job by itself, in the snapshot's unit. */
 static uint64_t used_by(const struct export *x, const struct snap_job *j)
 {
 	int64_t milli = 0;

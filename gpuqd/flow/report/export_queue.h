@@ -1,4 +1,4 @@
-/* export_queue.h - queues and what users have used, as a scenario says them
+/* export_queue.h - queues and usage in a scenario
  *
  * Touches  memory only.
  * Used by  export.c.
@@ -8,7 +8,7 @@
 
 #include "gpuqd/flow/report/export_int.h"
 
-/* export_queue.c: a queue; what users have used in all of them. */
+/* Write a queue; write what users have used in all queues. */
 void export_queue(struct export *x, uint32_t queue);
 void export_users(struct export *x);
 

@@ -1,4 +1,4 @@
-/* figures.h - what is stored, in numbers
+/* figures.h - statistics of the store
  *
  * Owns     nothing. Touches the store (reads).
  * Used by  rpc/method/m_diag.c.
@@ -12,8 +12,8 @@
 
 struct journal;
 
-/* *out: {bytes, map_bytes, disk_free_bytes, disk_bytes, records {by table}}. Returns 0 or what
- * reading returned. */
+/* out: {bytes, map_bytes, disk_free_bytes, disk_bytes, records {by table}}. Returns 0 or the error
+ * of the read. */
 int figures_store(struct journal *j, struct gpuq_arena *a, struct gpuq_val **out,
 		  struct gpuq_err *err);
 

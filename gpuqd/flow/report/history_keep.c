@@ -15,7 +15,7 @@
 #include "libgpuq/units.h"
 
 #define LOOK_US (10 * GPUQ_US_PER_S)
-#define MORE_US (20 * 1000) /* between two pieces, so that others have their turns */
+#define MORE_US (20 * 1000) /* between two pieces, so that other work gets its turn */
 #define PIECE 200 /* jobs forgotten at once */
 #define PAGE 5000 /* records whose entries are written at once */
 
@@ -50,8 +50,8 @@ int history_index(struct store *st, struct gpuq_err *err)
 	struct page p = { .from_len = 0 };
 	int rc;
 
-	/* As many as there should be: nothing is said about which, but all are written in
-	 * one transaction with their record. */
+	/* The right number of entries is enough: they are all written in one transaction with their
+	 * record. */
 	if (store_count(st, TABLE_PAST) == n * PAST_ENTRIES)
 		return 0;
 	log_notice("history.index", "jobs=%zu", n);
@@ -100,7 +100,7 @@ static int on_entry(void *arg, const unsigned char *key, size_t key_len, const u
 	return ++o->n == PIECE;
 }
 
-/* Returns whether there may be more. */
+/* Forget one piece. Returns whether there may be more. */
 static bool forget_some(struct history_keep *k)
 {
 	struct store *st = journal_store(k->j);
@@ -143,7 +143,7 @@ static bool forget_some(struct history_keep *k)
 	return more;
 }
 
-/* What was forgotten must have left the disk before the next look, or it is seen again. */
+/* The deletions must be durable before the next search, or it finds the same jobs again. */
 static void look(void *arg);
 
 static void look_later(void *arg, int rc, const struct gpuq_err *err)

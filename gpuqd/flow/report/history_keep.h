@@ -1,10 +1,10 @@
 /* history_keep.h - how long and how many ended jobs are kept
  *
- * Owns     the clock that looks for what is to be forgotten.
+ * Owns     the timer of the search for expired jobs.
  * Touches  the journal (forgets), the store (reads; at start also writes).
  * Used by  daemon.c.
  *
- * The oldest go first, a few at a time, so that no turn is held up by them.
+ * The oldest go first, a few at a time, so that the loop is not held up.
  */
 #ifndef GPUQD_FLOW_REPORT_HISTORY_KEEP_H
 #define GPUQD_FLOW_REPORT_HISTORY_KEEP_H
@@ -17,14 +17,14 @@ struct history_keep;
 struct journal;
 struct store;
 
-/* Make the entries of TABLE_PAST for a database that has none: one that was written
- * before there were any. Blocking, before the loop runs. */
+/* Make the entries of TABLE_PAST for a database that has none, because it was written before there
+ * were any. Blocking, before the loop runs. */
 int history_index(struct store *st, struct gpuq_err *err);
 
-/* keep_us: forget what ended so long ago; max: keep no more than so many. 0 = whatever. */
+/* keep_us: forget jobs that ended this long ago; max: keep no more than this many. 0 = no limit. */
 int history_keep_new(struct journal *j, int64_t keep_us, int64_t max, struct history_keep **out,
 		     struct gpuq_err *err);
-/* From the next look on. */
+/* Change both, from the next search on. */
 void history_keep_set(struct history_keep *k, int64_t keep_us, int64_t max);
 void history_keep_free(struct history_keep *k); /* NULL is fine */
 

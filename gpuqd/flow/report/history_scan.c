@@ -12,14 +12,14 @@
 #include "libgpuq/limits.h"
 
 #define AHEAD 64 /* entries that are read at once */
-#define STREAMS_MAX 64 /* words of one filter that are followed side by side */
+#define STREAMS_MAX 64 /* words of one filter whose entries are merged */
 
 struct entry {
 	int64_t end_us;
 	struct job_key key;
 };
 
-/* One word's entries, from the newest on. */
+/* The entries of one word, newest first. */
 struct stream {
 	unsigned char prefix[CHANGE_KEY_BYTES_MAX], from[CHANGE_KEY_BYTES_MAX];
 	size_t prefix_len, from_len;
@@ -34,7 +34,7 @@ struct history_scan {
 	size_t n_live, live_at;
 	struct stream *streams;
 	size_t n_streams;
-	/* by ids */
+	/* ---- by ids ---- */
 	size_t id_at;
 	unsigned char from[CHANGE_KEY_BYTES_MAX];
 	size_t from_len; /* 0 = the first of this id */
@@ -132,7 +132,7 @@ static int note_entry(void *arg, const unsigned char *key, size_t key_len, const
 	return 0;
 }
 
-/* The newest entry that is left, of which stream; NULL at the end. */
+/* Return the stream with the newest entry that is left; NULL at the end. */
 static int newest(struct store *store, struct history_scan *s, struct stream **out,
 		  struct gpuq_err *err)
 {
@@ -172,7 +172,7 @@ static bool is_live(const struct history_scan *s, struct job_key key)
 	return s->n_live && bsearch(&k, s->by_key, s->n_live, sizeof(k), by_key);
 }
 
-/* One job by its place in time. 1 = go on, 0 = the end or enough, 2 = not taken. */
+/* Process one job at its place in the order. AT_END: the end, or enough. */
 enum { AT_END, GO_ON, NOT_TAKEN };
 
 static int answer_of(int said)
@@ -205,7 +205,7 @@ static int step(struct store *store, struct history_scan *s, history_fn fn, void
 		return GO_ON;
 	}
 	job = history_job(store, e->key, &mem);
-	rc = job ? answer_of(fn(arg, e->key, job)) : GO_ON; /* forgotten since */
+	rc = job ? answer_of(fn(arg, e->key, job)) : GO_ON; /* deleted since */
 	st->at += rc == GO_ON;
 	gpuq_arena_done(&mem);
 	return rc;

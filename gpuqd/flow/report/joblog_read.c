@@ -23,7 +23,7 @@ struct page {
 	bool refused, over;
 };
 
-/* Past every other element's entries. */
+/* True if the entry is of another element: *to is where to continue. */
 static bool skip(const struct joblog_read *r, const unsigned char *key, size_t n, unsigned char *to,
 		 size_t *to_len)
 {
@@ -59,7 +59,7 @@ static int on_record(void *arg, const unsigned char *key, size_t key_len, const 
 	gpuq_arena_done(&mem);
 	if (p->refused)
 		return 1;
-	/* The next key there can be: its numbers are never the greatest. */
+	/* Continue after this key: its numbers are never the greatest. */
 	memcpy(p->r->from, key, key_len);
 	p->r->from_len = key_len;
 	for (size_t i = key_len; i > 0 && ++p->r->from[i - 1] == 0; i--)

@@ -1,11 +1,11 @@
-/* joblog_read.h - what was written down about a job, a piece at a time
+/* joblog_read.h - the recorded events of a job, a piece at a time
  *
  * Owns     the position of one reading.
  * Touches  the store (reads committed records), the monotonic clock.
  * Used by  rpc methods (event.list).
  *
- * In the order in which it happened; of a whole array its own entries, then those of each
- * element. Keys are remembered between two pieces, never a transaction.
+ * Events come in the order in which they happened; for a whole array its own first, then those of
+ * each element. Keys are remembered between two pieces, never a transaction.
  */
 #ifndef GPUQD_FLOW_REPORT_JOBLOG_READ_H
 #define GPUQD_FLOW_REPORT_JOBLOG_READ_H
@@ -26,14 +26,15 @@ struct joblog_read {
 	size_t from_len; /* 0 = from the first on */
 };
 
-/* index -1: the job and, where it is an array, all its elements. An element: what befell
- * the array before, then its own. */
+/* Begin. index -1: the job and, for an array, all its elements. An element: the events of the array
+ * before it was separate, then its own. */
 void joblog_read_init(struct joblog_read *r, struct job_key job);
 
-enum { JOBLOG_LATER = 1 }; /* not taken: this one again in the next piece */
+enum { JOBLOG_LATER = 1 }; /* not taken: to be passed again in the next piece */
 typedef int (*joblog_fn)(void *arg, const struct gpuq_val *entry);
 
-/* Returns 1 when there is more, 0 at the end, a negative code when the store fails. */
+/* Read the next piece. Returns 1 when there is more, 0 at the end, a negative code when the store
+ * fails. */
 int joblog_read_run(struct store *st, struct joblog_read *r, int64_t budget_us, joblog_fn fn,
 		    void *arg, struct gpuq_err *err);
 

@@ -19,13 +19,13 @@ struct sum {
 	unsigned char key[]; /* user NUL queue NUL flavor NUL day */
 };
 
-/* A day that the report begins or ends in. */
+/* A day that the report begins or ends within. */
 struct edge {
 	int64_t day;
 	bool any; /* it has records of pods */
 };
 
-/* A pod that ran when the report was asked for: what was recorded since is not its own. */
+/* A pod that ran when the report was requested: charges recorded since are not counted again. */
 struct live {
 	UT_hash_handle hh;
 	unsigned char key[16];
@@ -40,7 +40,7 @@ struct ledger_report {
 	const struct ledger_row **rows;
 	struct edge edges[2];
 	int n_edges, at_edge;
-	unsigned char last[CHANGE_KEY_BYTES_MAX]; /* key that was read last */
+	unsigned char last[CHANGE_KEY_BYTES_MAX]; /* key of the last record read */
 	size_t last_len;
 	size_t n_step;
 	bool failed;
@@ -113,7 +113,7 @@ struct of {
 	int64_t price_micro;
 };
 
-/* The part of it that lies in the report, day by day. */
+/* Add the part of an interval that lies in the report, day by day. */
 static void add(struct ledger_report *r, const struct of *of, const struct charged *c)
 {
 	int64_t from = c->from_us > r->o.since_us ? c->from_us : r->o.since_us;
@@ -154,7 +154,7 @@ static bool in_whole_day(const struct ledger_report *r, int64_t day)
 	return day_begins(r, day) < r->o.until_us && day_begins(r, day + 1) > r->o.since_us;
 }
 
-/* Whole days; or that one. */
+/* Add whole days; or only the given one. */
 static void add_days(struct ledger_report *r, const struct model *m, const struct edge *one)
 {
 	for (const struct usage *u = m->usages; u; u = u->hh.next) {
@@ -175,7 +175,7 @@ static void add_days(struct ledger_report *r, const struct model *m, const struc
 	}
 }
 
-/* ---- what goes on ---- */
+/* ---- what still runs ---- */
 
 static void note_live(struct ledger_report *r, const struct job *j, uint32_t attempt,
 		      uint32_t index)
@@ -279,7 +279,7 @@ static int on_record(void *arg, const unsigned char *key, size_t key_len, const 
 	struct of of;
 	uint32_t n;
 
-	/* The walk begins with the one that was read last. */
+	/* The scan resumes at the record that was read last. */
 	if (key_len == r->last_len && memcmp(key, r->last, key_len) == 0)
 		return 0;
 	memcpy(r->last, key, key_len);
@@ -318,7 +318,7 @@ static int on_record(void *arg, const unsigned char *key, size_t key_len, const 
 	return 0;
 }
 
-/* 1: there is more of this day. */
+/* Read the records of a day. 1: there is more of this day. */
 static int read_edge(struct ledger_report *r, struct gpuq_err *err)
 {
 	unsigned char day[8];
@@ -333,7 +333,7 @@ static int read_edge(struct ledger_report *r, struct gpuq_err *err)
 	return r->n_step > 0;
 }
 
-/* ---- the whole ---- */
+/* ---- entry points ---- */
 
 struct ledger_report *ledger_report_new(const struct model *m, struct store *st,
 					const struct ledger_report_opts *o)
@@ -349,13 +349,14 @@ struct ledger_report *ledger_report_new(const struct model *m, struct store *st,
 	days[0] = day_at(r, o->since_us);
 	days[1] = day_at(r, o->until_us < o->now_us ? o->until_us - 1 : o->now_us);
 	for (int i = 0; st && i < 2; i++)
-		/* Of older days nothing but the whole is known. */
+		/* Records of single pods exist from charges_from on; older days count as a
+		 * whole. */
 		if (days[i] >= m->charges_from && is_edge(r, days[i]) &&
 		    (i == 0 || days[0] != days[1]))
 			r->edges[r->n_edges++].day = days[i];
 	add_days(r, m, NULL);
 	add_live(r, m);
-	/* What comes later is another report's. */
+	/* Later charges belong to another report. */
 	if (r->o.until_us > o->now_us)
 		r->o.until_us = o->now_us;
 	return r;
@@ -389,7 +390,7 @@ int ledger_report_step(struct ledger_report *r, const struct model *m, struct gp
 		if (rc < 0)
 			return rc;
 		if (rc == 0) {
-			/* A day from before there were records of single pods. */
+			/* The day has no records of single pods: it is older than they are. */
 			if (!r->edges[r->at_edge].any)
 				add_days(r, m, &r->edges[r->at_edge]);
 			r->at_edge++;

@@ -1,4 +1,4 @@
-/* file.h - files that are read whole
+/* file.h - reading a whole file
  *
  * Owns     nothing.
  * Touches  the file it is given.
@@ -12,8 +12,8 @@
 #include "libgpuq/buf.h"
 #include "libgpuq/err.h"
 
-/* Add the rest of f, which messages call name, to out. Returns 0; GPUQ_EIO; what
- * gpuq_buf_reserve() says when it is larger than out may become. f stays open. */
+/* Append the rest of f to out; name is for messages. Returns 0; GPUQ_EIO; the error of
+ * gpuq_buf_reserve() when it is larger than out may become. f stays open. */
 int file_read(FILE *f, const char *name, struct gpuq_buf *out, struct gpuq_err *err);
 
 #endif

@@ -33,7 +33,7 @@ struct outcome {
 	uint32_t n_figures;
 };
 
-/* ---- the cluster, and every kind of pod as a job with as many elements ---- */
+/* ---- the cluster, and each kind of pod as a job with that many elements ---- */
 
 static uint32_t add_kind(struct gpuq_arena *a, struct snapshot *s, const struct packing_pod *p)
 {
@@ -63,7 +63,7 @@ static uint32_t add_kind(struct gpuq_arena *a, struct snapshot *s, const struct 
 		if (end)
 			*end = '\0';
 	}
-	/* Pods without devices may stand anywhere. */
+	/* Pods without devices can go anywhere. */
 	g.n_required = p->gpus > 0 && models.values.n > 0;
 	return snapshot_add_request(s, &r);
 }
@@ -293,8 +293,8 @@ static bool to_number(const char *s, uint64_t max, uint64_t *out)
 	return *s >= '0' && *s <= '9' && !*end && errno == 0 && *out <= max;
 }
 
-/* The value of --NAME VALUE or --NAME=VALUE at argv[*i]; NULL = another option, or
- * nothing behind it. */
+/* Return the value of --NAME VALUE or --NAME=VALUE at argv[*i]; NULL = another option, or no
+ * value. */
 static const char *value_of(const char *name, int argc, char **argv, int *i)
 {
 	const size_t n = strlen(name);
@@ -312,7 +312,7 @@ static int wrong(const char *what, const char *value, const char *expected)
 	return 2;
 }
 
-/* 0, or the exit status. */
+/* Returns 0 or the exit status. */
 static int read_options(int argc, char **argv, struct options *o)
 {
 	unsigned files = 0;

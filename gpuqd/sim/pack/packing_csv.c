@@ -20,7 +20,7 @@ struct csv {
 	struct gpuq_err *err;
 };
 
-/* The next line with something on it, cut into fields. 1, 0 at the end, negative. */
+/* Split the next line that is not empty into fields. Returns 1, 0 at the end, or negative. */
 static int next_line(struct csv *c)
 {
 	while (c->at < c->end) {
@@ -57,8 +57,7 @@ static int next_line(struct csv *c)
 	return 0;
 }
 
-/* Where the named columns stand in the first line; the last `optional` may be absent
- * (UINT_MAX). */
+/* Find the named columns in the first line; the last `optional` may be absent (UINT_MAX). */
 static int find_columns(struct csv *c, const char *const *names, unsigned n, unsigned optional,
 			unsigned *at)
 {
@@ -108,7 +107,7 @@ static int number(struct csv *c, unsigned column, const char *name, int64_t *out
 	return 0;
 }
 
-/* Room for one more item at the end of an arena table. */
+/* Return room for one more item at the end of a table in an arena. */
 static void *push(struct csv *c, void *items, uint32_t n, size_t size)
 {
 	void *p;
@@ -307,7 +306,7 @@ static uint64_t next_random(uint64_t *state)
 	return z ^ (z >> 31);
 }
 
-/* 0..n-1, each as likely as the others. */
+/* Return one of 0..n-1, all equally likely. */
 static uint32_t below(uint64_t *state, uint32_t n)
 {
 	const uint64_t limit = UINT64_MAX - UINT64_MAX % n;
@@ -347,8 +346,8 @@ int packing_arrivals(struct gpuq_arena *a, const struct packing_lists *l, uint64
 		list[i] = list[k];
 		list[k] = t;
 	}
-	/* A list that asks for more than the target loses pods; one that asks for less
-	 * gets copies, the last of which would have gone beyond it. */
+	/* A list that requests more than the target loses pods; one that requests less gets copies,
+	 * without the last that would exceed it. */
 	while (asked > target && n > 0) {
 		const uint32_t k = below(&state, n);
 

@@ -48,7 +48,7 @@ static void step_defaults(void *obj)
 	s->at = s->to = SC_ABSENT;
 }
 
-/* What an event cannot do without. */
+/* Keys that an event requires. */
 static const struct {
 	int event; /* enum sc_event */
 	const char *key, * or ;
@@ -82,7 +82,7 @@ static const struct gpuq_schema step_schema = {
 	.check = step_check,
 };
 
-/* A submit is a step with a job's keys in it (or below "pending"). */
+/* A submit is a step with the keys of a job in it (or below "pending"). */
 static int read_submit(struct gpuq_reader *r, const struct gpuq_val *v, struct sc_step *out)
 {
 	struct gpuq_val *job = gpuq_get(v, "pending"), *rest = gpuq_map(r->arena);
@@ -139,7 +139,7 @@ static int read_steps(struct gpuq_reader *r, const struct gpuq_val *v, struct sc
 	return rc;
 }
 
-struct raw_case { /* as the table reads it; steps are read by hand */
+struct raw_case { /* as the table reads it; steps are read separately */
 	struct sc_case c;
 	const struct gpuq_val *steps, *version;
 };
@@ -259,7 +259,7 @@ int scenario_within(struct gpuq_err *err, const char *list, size_t i)
 	return err->code;
 }
 
-/* What stands at the path, "steps[2].queue", or the last on the way there. */
+/* Return the value at the path, "steps[2].queue", or the last one on the way there. */
 static const struct gpuq_val *nearest(const struct gpuq_val *v, const char *path)
 {
 	char key[sizeof(((struct gpuq_err *)NULL)->field)];
@@ -303,7 +303,7 @@ int scenario_read(struct gpuq_arena *a, const char *file, const char *text, size
 	struct gpuq_val **docs, *cases;
 	struct sc_result *results;
 	size_t n_docs, n_cases = 0, at = 0;
-	/* As large as what a busy daemon exports. */
+	/* As large as the export of a busy daemon. */
 	int rc = gpuq_yaml_parse_large(a, file, text, n, n, SIZE_MAX, &docs, &n_docs, err);
 
 	if (rc < 0)

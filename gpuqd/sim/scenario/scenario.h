@@ -1,11 +1,11 @@
 /* scenario.h - a cluster and its queues as text
  *
- * Owns     the form of scenario files: what may stand in one, its defaults.
+ * Owns     the format of scenario files: the keys, their defaults.
  * Touches  memory only.
  * Used by  gpuq-sim (check, run, shares).
  *
- * Numbers are kept as the file has them: amounts of devices and times in thousandths
- * (SC_ABSENT = not written), times in the case's unit. world.c gives them a meaning.
+ * Numbers are kept as in the file: amounts of devices and times in thousandths (SC_ABSENT = not
+ * given), times in the scenario's unit. world.c converts them.
  */
 #ifndef GPUQD_SIM_SCENARIO_SCENARIO_H
 #define GPUQD_SIM_SCENARIO_SCENARIO_H
@@ -20,11 +20,11 @@
 #include "libgpuq/val.h"
 
 #define SC_ABSENT INT64_MIN
-#define SC_NONE INT64_C(-1000) /* -1 as written: unlimited */
+#define SC_NONE INT64_C(-1000) /* written as -1: unlimited */
 
-/* By flavor: a plain number stands for each of them. */
+/* Amounts by flavor; a plain number applies to each flavor. */
 struct sc_amounts {
-	int64_t all; /* SC_ABSENT where a map was written */
+	int64_t all; /* SC_ABSENT if a map was given */
 	const char **flavors; /* of the map */
 	int64_t *amounts;
 	size_t n;
@@ -45,7 +45,7 @@ enum { SC_UNIT_SECOND, SC_UNIT_MINUTE, SC_UNIT_HOUR, SC_UNIT_DAY };
 enum { SC_BUDGET_SOFT, SC_BUDGET_HARD };
 
 struct sc_config {
-	int64_t now, cycles; /* cycles in thousandths, too; SC_ABSENT = to rest */
+	int64_t now, cycles; /* cycles in thousandths, too; SC_ABSENT = until nothing changes */
 	int unit;
 	POLICY_SCHED_GROUP(sched); /* as a snapshot has them */
 	int budget_mode;
@@ -57,7 +57,7 @@ struct sc_config {
 	struct gpuq_strlist topology_levels, flavors;
 };
 
-/* Small numbers, one after the other. */
+/* Small numbers in a row. */
 struct sc_bytes {
 	uint8_t *items;
 	size_t n;
@@ -80,7 +80,7 @@ struct sc_queue {
 	bool spread;
 	int64_t usage;
 	int64_t budget_gpu_min, budget_used_gpu_min;
-	int budget_mode; /* 0 = the config's, else one more than there */
+	int budget_mode; /* 0 = as in the config, else one more than the value there */
 	int64_t user_max_running, user_max_gpus, job_max_gpus, max_running, max_gpus;
 	int64_t idle_limit;
 	struct gpuq_strlist flavors;
@@ -141,7 +141,7 @@ struct sc_job {
 	int64_t last_checkpoint, restart_cost, begin, deadline;
 	int64_t use, idle_limit; /* use: percent of its devices in thousandths */
 	struct gpuq_objects tasks; /* struct sc_tasks */
-	struct sc_tasks alike; /* what it says itself, where all its tasks are alike */
+	struct sc_tasks alike; /* the keys of the job itself, if all its tasks are alike */
 	struct gpuq_objects depends, depends_any; /* struct sc_depend */
 	struct sc_array *array; /* NULL = none */
 	struct gpuq_strlist flavors, exclude;
@@ -166,52 +166,52 @@ struct sc_step {
 	const char *job, *node, *queue;
 	int64_t at, to, priority, exit_code, use;
 	struct sc_job *submit; /* of a submit */
-	const struct gpuq_val *then; /* NULL = nothing is expected */
+	const struct gpuq_val *then; /* NULL = no expectation */
 };
 
 struct sc_case {
 	const char *id, *title;
-	const char *file; /* that it stands in */
-	const struct gpuq_val *src; /* as it stands there */
+	const char *file; /* that contains it */
+	const struct gpuq_val *src; /* as in the file */
 	struct sc_config config;
 	struct gpuq_objects nodes, queues; /* struct sc_node, sc_queue */
 	struct gpuq_objects users; /* struct sc_user */
 	struct gpuq_objects running, pending; /* struct sc_job */
 	struct sc_step *steps;
 	size_t n_steps;
-	const struct gpuq_val *expect; /* NULL = nothing is expected */
+	const struct gpuq_val *expect; /* NULL = no expectation */
 };
 
-/* A case as far as it could be read. */
+/* A case, as far as it could be read. */
 struct sc_result {
 	const char *id;
 	struct sc_case *c; /* NULL = refused */
-	struct gpuq_err err; /* why; expect may ask for it */
+	struct gpuq_err err; /* the reason; expect may check it */
 	const struct gpuq_val *expect;
 };
 
 extern const char *const scenario_events[]; /* by enum sc_event; ends with NULL */
-const char *scenario_subject(const struct sc_step *s); /* the job or node it is about; "" */
+const char *scenario_subject(const struct sc_step *s); /* the job or node it concerns; "" */
 
-/* Read every case of a file's text. A case that is refused leaves its err and the
- * others readable. Returns 0; GPUQ_EINVAL when the text is no scenario file at all,
- * GPUQ_ETOOBIG, GPUQ_ENOMEM. */
+/* Read every case of a file's text. A case that is refused has its err set, and the others can
+ * still be read. Returns 0; GPUQ_EINVAL when the text is no scenario file at all, GPUQ_ETOOBIG,
+ * GPUQ_ENOMEM. */
 int scenario_read(struct gpuq_arena *a, const char *file, const char *text, size_t n,
 		  struct sc_result **out, size_t *n_out, struct gpuq_err *err);
 
-/* What a case without queues has: one of all there is. */
+/* Fill in the only queue of a case without queues: its quota and limit are unlimited. */
 void scenario_only_queue(struct sc_queue *q);
 
-/* A time of the case, in thousandths of its unit (SC_UNIT_*), as microseconds. What is too far off is
- * never, but near enough to be added to. */
+/* Convert a time of the case, in thousandths of its unit (SC_UNIT_*), to microseconds. Values out
+ * of range become a time that never comes, yet small enough for sums. */
 int64_t scenario_us(int unit, int64_t milli_units);
 
-/* Says that err's field is one of entry i of that list: "queue" becomes "pending[2].queue".
- * Returns err's code. */
+/* Make err's field one of entry i of that list: "queue" becomes "pending[2].queue". Returns err's
+ * code. */
 int scenario_within(struct gpuq_err *err, const char *list, size_t i);
 
-/* Put the place in the file in front of a failure that names a field of the case: that of
- * the field, or of what it would stand in. Returns err's code. */
+/* Prefix an error about a field of the case with its place in the file: that of the field, or of
+ * the object that lacks it. Returns err's code. */
 int scenario_place(const struct sc_case *c, struct gpuq_err *err);
 
 #endif

@@ -7,7 +7,7 @@
 
 #include "gpuqd/sim/scenario/scenario.h"
 
-/* A number in thousandths, exact to three digits behind the point. */
+/* Read a number in thousandths, exact to three decimals. */
 int scenario_number(struct gpuq_reader *r, const struct gpuq_val *v, int64_t *out);
 
 extern const struct gpuq_custom scenario_num; /* int64_t: a number in thousandths */
@@ -18,8 +18,8 @@ extern const struct gpuq_custom scenario_indexes; /* gpu_index and n_gpu_index *
 extern const struct gpuq_schema scenario_config, scenario_node, scenario_queue, scenario_user,
 	scenario_job;
 
-/* The keys of the site, once all of the case's config has been read: times in microseconds, and what
- * absent keys mean. */
+/* Convert the keys of the site once the whole config of the case has been read: times in
+ * microseconds, defaults for absent keys. */
 void scenario_take_config(struct sc_config *c);
 void scenario_take_queue(int unit, struct sc_queue *q);
 

@@ -244,7 +244,7 @@ static void job_defaults(void *obj)
 	tasks_defaults(&j->alike);
 }
 
-/* Whole numbers from 0 on, such as "2". */
+/* Check that the values are whole numbers from 0 on, such as "2". */
 static int check_counts(struct gpuq_reader *r, const struct gpuq_val *v, const char *what,
 			const struct gpuq_strmap *map)
 {
@@ -277,7 +277,7 @@ static int check_roles(struct gpuq_reader *r, const struct gpuq_val *v, const st
 	return check_counts(r, v, "role_min", &j->role_min);
 }
 
-/* Tasks are listed, or the job says what one of them is. */
+/* Tasks are either listed, or the job has the keys of a single task. */
 static int check_alike(struct gpuq_reader *r, const struct gpuq_val *v, struct sc_job *j)
 {
 	static const char *const keys[] = { "count", "gpus",   "gpu_mem_mb", "cpu",
@@ -320,7 +320,7 @@ static int job_check(struct gpuq_reader *r, const struct gpuq_val *v, void *obj)
 	if (j->topology.slices.n > GPUQ_SLICES_MAX)
 		return gpuq_reader_fail(r, v, GPUQ_EINVAL, "topology.slices: more than %u layers",
 					GPUQ_SLICES_MAX);
-	/* Slices divide the gang, and each other from the outside in. */
+	/* Slices divide the gang, and each divides the one before. */
 	for (size_t i = 0; i < j->topology.slices.n; i++) {
 		const struct sc_slice *s = (const struct sc_slice *)j->topology.slices.items + i;
 

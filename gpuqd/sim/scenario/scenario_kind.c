@@ -34,7 +34,7 @@ static int read_number(struct gpuq_reader *r, const struct gpuq_val *v, void *ou
 
 const struct gpuq_custom scenario_num = { read_number, NULL };
 
-/* A number, or a word for none. */
+/* Read a number, `auto` or `unlimited`. */
 static int read_quota(struct gpuq_reader *r, const struct gpuq_val *v, int64_t *out)
 {
 	if (v->type == GPUQ_STR && strcmp(v->s, "auto") == 0) {
@@ -78,12 +78,12 @@ static int read_amounts(struct gpuq_reader *r, const struct gpuq_val *v, void *o
 
 const struct gpuq_custom scenario_amounts = { read_amounts, NULL };
 
-struct indexes { /* as gpu_index and n_gpu_index stand in struct sc_tasks */
+struct indexes { /* layout of gpu_index and n_gpu_index in struct sc_tasks */
 	int64_t *items;
 	size_t n;
 };
 
-/* One device or a list of them. */
+/* Read one device or a list of devices. */
 static int read_indexes(struct gpuq_reader *r, const struct gpuq_val *v, void *out)
 {
 	const size_t n = v->type == GPUQ_LIST ? v->n : 1;
@@ -114,7 +114,7 @@ static int read_byte(struct gpuq_reader *r, const struct gpuq_val *v, struct sc_
 	return 0;
 }
 
-/* A list of numbers, or of rows of them. */
+/* Read a list of numbers, or a list of rows. */
 static int read_bytes(struct gpuq_reader *r, const struct gpuq_val *v, void *out)
 {
 	struct sc_bytes b = { NULL, 0 };

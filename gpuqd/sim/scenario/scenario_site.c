@@ -33,7 +33,7 @@ static const struct gpuq_schema reservation_schema = {
 	.fields = reservation_fields,
 };
 
-/* ---- the keys of the site: as they are written, then as a snapshot has them ---- */
+/* ---- the keys of the site: as written, then as a snapshot has them ---- */
 
 #define KIND_FACTOR GPUQ_K_CUSTOM
 #define KIND_INT GPUQ_K_CUSTOM
@@ -55,7 +55,7 @@ static const struct gpuq_schema reservation_schema = {
 #define QUEUE_FIELD(kind, member, key, scenario, dflt, recorded, how, names, least, most, doc)     \
 	ROW(sc_queue, kind, scenario, member, names, doc)
 
-/* What a member holds until a file has been read. */
+/* Value of a member until a file has been read. */
 #define UNREAD_FACTOR(absent) (absent)
 #define UNREAD_INT(absent) (absent)
 #define UNREAD_WORD(absent) (absent)
@@ -205,7 +205,8 @@ static void node_defaults(void *obj)
 	n->gpu_mem_mb = 100 * 1000;
 }
 
-/* Instances of each profile: a whole number up to that of a node of seven-slice devices. */
+/* True if each profile has a whole number of instances, at most that of a node of seven-slice
+ * devices. */
 static bool mig_holds(const struct gpuq_strmap *mig)
 {
 	for (size_t i = 0; i < mig->n; i++) {

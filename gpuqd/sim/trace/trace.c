@@ -198,7 +198,7 @@ static void end_progress(void)
 
 /* ---- output ---- */
 
-/* Seconds, with as many digits behind the point as there are. */
+/* Write seconds with as many decimals as needed. */
 static void put_seconds(FILE *f, int64_t us)
 {
 	fprintf(f, "%" PRId64, us / GPUQ_US_PER_S);
@@ -241,7 +241,7 @@ static void write_jobs(FILE *f, const struct trace_log *l)
 	}
 }
 
-/* Close it; a file that could not be written whole is not left behind. */
+/* Close the file and remove it if it could not be written completely. */
 static int finish_jobs(const char *name, FILE *f, int rc, struct gpuq_err *err)
 {
 	const bool failed = ferror(f);
@@ -291,7 +291,7 @@ static int print_json(const struct trace_figures *f, struct gpuq_err *err)
 	return rc;
 }
 
-/* A time at a glance: "55 s", "12.5 min", "7.3 h", "12.1 d". */
+/* Print a duration in short: "55 s", "12.5 min", "7.3 h", "12.1 d". */
 static const char *at_a_glance(double s, char *out, size_t room)
 {
 	static const struct {
@@ -377,7 +377,7 @@ int trace_main(int argc, char **argv)
 		gpuq_err_prefix(&err, "%s", o.file);
 	if (rc == 0)
 		rc = trace_log_init(&log, &t, &err);
-	/* Found out before the work, not behind it. */
+	/* Opened before the replay, so that an error shows early. */
 	if (rc == 0 && o.jobs_out && !(jobs = fopen(o.jobs_out, "w")))
 		rc = gpuq_fail(&err, GPUQ_EIO, "%s: %s", o.jobs_out, strerror(errno));
 	if (rc == 0)

@@ -1,13 +1,13 @@
 /* trace.h - a trace of jobs, replayed in virtual time
  *
- * Owns     the jobs of a trace, the record of what became of them, and its figures.
+ * Owns     the jobs of a trace, the record of their attempts, and its figures.
  * Touches  the trace's file (trace_read.c); else memory only.
  * Used by  gpuq-sim trace.
  *
- * A policy is told of arrivals and ends and decides who starts where; the clock jumps
- * from one of these instants to the next. What happened at one instant (ends first, then
- * arrivals in the order of the file) is decided upon together. Nodes are alike. Times
- * are microseconds on the trace's own clock.
+ * A policy learns of arrivals and ends and decides which job starts where; the clock advances
+ * from one of these instants to the next. The events of one instant (ends first, then arrivals
+ * in the order of the file) are decided on together. Nodes are alike. Times are microseconds on
+ * the trace's own clock.
  */
 #ifndef GPUQD_SIM_TRACE_TRACE_H
 #define GPUQD_SIM_TRACE_TRACE_H
@@ -21,7 +21,7 @@
 #include "libgpuq/units.h"
 
 #define TRACE_NODES_MAX 100000u
-#define TRACE_BIG_GPUS 8u /* jobs from here on have a figure of their own */
+#define TRACE_BIG_GPUS 8u /* jobs of this size and more have a figure of their own */
 
 struct trace_job {
 	const char *id;
@@ -36,23 +36,23 @@ struct trace_job {
 struct trace {
 	struct gpuq_arena arena;
 	struct trace_job *jobs; /* by submit time, then line */
-	uint32_t n_jobs, n_dropped; /* dropped: those that ask for no GPU */
+	uint32_t n_jobs, n_dropped; /* dropped: those that request no GPU */
 	struct intern queues, users; /* names, NUL-terminated, by first appearance */
 	bool has_estimates; /* the file has a column estimate_s */
 	int64_t first_us, last_us; /* first and last arrival */
 };
 
-/* Read name ("-" = standard input; gzip or plain). The struct is to be released with
- * trace_done() whatever the result. Errors name file, line and column. */
+/* Read name ("-" = standard input; gzip or plain). Release the struct with trace_done() whatever
+ * the result. Errors name file, line and column. */
 int trace_read(const char *name, struct trace *t, struct gpuq_err *err);
 void trace_done(struct trace *t);
 const char *trace_queue(const struct trace *t, uint32_t queue);
 
-/* Where estimates come from. */
+/* Source of estimates. */
 enum trace_estimates { TRACE_EXACT, TRACE_FILE, TRACE_FACTOR };
 
-/* Set every job's estimate. TRACE_FACTOR: the duration times a factor between 1 and
- * factor_milli / 1000, drawn from a fixed sequence, all alike in every run. */
+/* Set every job's estimate. TRACE_FACTOR: the duration times a factor between 1 and factor_milli /
+ * 1000, drawn from a fixed sequence, the same in every run. */
 int trace_estimate(struct trace *t, enum trace_estimates how, int64_t factor_milli,
 		   struct gpuq_err *err);
 
@@ -60,11 +60,11 @@ struct trace_site {
 	uint32_t n_nodes, gpus_per_node;
 };
 
-/* Fill in what is 0: nodes of 8, as many as a load of 90 % takes and the largest job
- * needs. Refuses a trace with a job that is larger than the site. */
+/* Fill in what is 0: nodes of 8, as many as a load of 90 % and the largest job require. Refuses a
+ * trace with a job that is larger than the site. */
 int trace_site_for(const struct trace *t, struct trace_site *site, struct gpuq_err *err);
 
-/* ---- what became of the jobs (trace_log.c) ---- */
+/* ---- record of the attempts (trace_log.c) ---- */
 
 struct trace_place {
 	uint32_t node, gpus;
@@ -75,8 +75,8 @@ struct trace_attempt {
 	uint32_t number; /* of this job, from 1 */
 	uint32_t previous; /* attempt of the same job; UINT32_MAX = none */
 	uint32_t place_first, n_places; /* into trace_log.places */
-	uint32_t seat; /* in the heap of what runs; the policy's own number afterwards */
-	int64_t start_us, end_us; /* end: when it will end, while it runs */
+	uint32_t seat; /* in the heap of running attempts; free for the policy afterwards */
+	int64_t start_us, end_us; /* end: while it runs, when it will end */
 	bool running, evicted;
 };
 
@@ -88,24 +88,24 @@ struct trace_log {
 	uint32_t *heap; /* running attempts, the next to end first */
 	uint32_t n_attempts, room_attempts, n_places, room_places, n_heap, room_heap;
 	uint32_t n_completed, n_evictions;
-	bool failed; /* memory ran out; sticks */
+	bool failed; /* out of memory; sticky */
 };
 
 int trace_log_init(struct trace_log *l, const struct trace *t, struct gpuq_err *err);
 void trace_log_done(struct trace_log *l);
-/* A job starts, for its whole duration. Returns the attempt; UINT32_MAX without memory. */
+/* Start a job, for its whole duration. Returns the attempt; UINT32_MAX: out of memory. */
 uint32_t trace_log_start(struct trace_log *l, uint32_t job, int64_t now_us,
 			 const struct trace_place *places, uint32_t n_places);
 void trace_log_evict(struct trace_log *l, uint32_t attempt, int64_t now_us);
-/* When the next running attempt ends; GPUQ_UNLIMITED = nothing runs. */
+/* Return when the next running attempt ends; GPUQ_UNLIMITED = none is running. */
 int64_t trace_log_next_end(const struct trace_log *l);
-/* One that has ended by now, completed; UINT32_MAX = none more. */
+/* Return an attempt that has completed by now; UINT32_MAX = no more. */
 uint32_t trace_log_take_ended(struct trace_log *l, int64_t now_us);
 
 /* ---- policies ---- */
 
-/* What a policy does with its own state. decide() starts jobs by trace_log_start() and
- * may set *wake_us, an instant at which it wants to decide again. */
+/* A policy with its own state. decide() starts jobs by trace_log_start() and may set *wake_us, an
+ * instant at which to decide again. */
 struct trace_policy {
 	void *(*make)(const struct trace *t, const struct trace_site *site, struct trace_log *l,
 		      int variant);
@@ -117,10 +117,10 @@ struct trace_policy {
 
 enum trace_peer { TRACE_FIFO, TRACE_EASY, TRACE_FAIR_EASY };
 
-extern const struct trace_policy trace_core; /* the daemon's own; variant 0 */
+extern const struct trace_policy trace_core; /* the scheduler of gpuqd; variant 0 */
 extern const struct trace_policy trace_peers; /* variant: enum trace_peer */
 
-/* Called now and then while a replay runs. */
+/* Called now and then during a replay. */
 typedef void (*trace_progress_fn)(const struct trace_log *l, int64_t now_us);
 
 /* Replay the trace from beginning to end. */
@@ -134,35 +134,34 @@ struct trace_spread {
 	double mean, p50, p90, p95, p99, max; /* percentiles by nearest rank */
 };
 
-/* Each a number that anybody can compute again from the record. The wait of a job is
- * from its arrival to the start of the attempt that completed; its bounded slowdown is
- * max(1, (wait + duration) / max(duration, bound)). Utilisation, share error and Jain's
- * index are of the time between the first and the last arrival (to the last end where
- * all arrive at once). */
+/* Every figure can be recomputed from the record. The wait of a job is from its arrival to the
+ * start of the attempt that completed; its bounded slowdown is max(1, (wait + duration) /
+ * max(duration, bound)). Utilisation, share error and Jain's index cover the time between the first
+ * and the last arrival (to the last end if all arrive at once). */
 struct trace_figures {
 	uint32_t n_jobs, n_big;
 	struct trace_spread wait_s, bsld, response_s;
-	/* The longest wait in accounts that ask for no more GPU time, all in all, than the
-	 * capacity divided by their number; 0 when there are none. */
+	/* The longest wait in accounts that request, in total, no more GPU time than the capacity
+	 * divided by the number of accounts; 0 if there are none. */
 	double max_wait_inside_s;
-	double big_wait_s; /* mean of jobs of TRACE_BIG_GPUS and more; 0 when there are none */
+	double big_wait_s; /* mean of jobs of TRACE_BIG_GPUS and more; 0 if there are none */
 	double utilisation;
 	double makespan_s; /* from the first arrival to the last end */
 	uint32_t preemptions;
-	double lost; /* part of all GPU time that ended in an eviction */
-	/* |used - entitled| / entitled, the 95th percentile over all accounts and windows of
-	 * 1 hour, 1 day, 7 days that begin at full hours; entitled by progressive filling of
-	 * what the accounts with work want at each instant. Accounts are queues, or users
-	 * where there is only one queue. */
+	double lost; /* fraction of all GPU time that ended in an eviction */
+	/* |used - entitled| / entitled, the 95th percentile over all accounts and windows of 1
+	 * hour, 1 day, 7 days that begin at full hours; entitled by progressive filling of the
+	 * demand of accounts with work at each instant. Accounts are queues, or users if there is
+	 * only one queue. */
 	double share_error_hour, share_error_day, share_error_week;
 	double jain; /* of used / entitled over accounts */
-	double bsld_ratio; /* largest to smallest mean bounded slowdown of an account */
+	double bsld_ratio; /* ratio of the largest to the smallest mean slowdown of accounts */
 };
 
 int trace_figures(const struct trace *t, const struct trace_site *site, const struct trace_log *l,
 		  int64_t bound_us, struct trace_figures *out, struct gpuq_err *err);
 
-/* gpuq-sim trace: argv[0] is "trace". Returns the exit status. */
+/* Run gpuq-sim trace: argv[0] is "trace". Returns the exit status. */
 int trace_main(int argc, char **argv);
 
 #endif

@@ -8,17 +8,16 @@
 #include "gpuqd/util/sort.h"
 #include "gpuqd/sim/trace/trace_core.h"
 
-/* The policy `default`: every decision is one of sched_cycle() on a snapshot, as in
- * gpuqd. Who has to leave leaves at once, and its work is lost: no trace says when its
- * jobs wrote checkpoints.
+/* The policy `default`: every decision is one of sched_cycle() on a snapshot, as in gpuqd. A victim
+ * is gone at once, and its work is lost: no trace records when its jobs wrote checkpoints.
  *
- * A replay takes hundreds of thousands of cycles, and tens of thousands of jobs may wait.
- * Of jobs that are alike (same queue, user, size and kind) only the first ones in order
- * of service are shown one by one, the others as one entry like a job array. When the
- * order is fresh this changes nothing, see exact(); where many of a kind wait it is
- * looked at again every RANK_US. */
+ * A replay takes hundreds of thousands of cycles, and tens of thousands of jobs may be pending.
+ * Among jobs that are alike (same queue, user, size and kind) only the first ones in order of
+ * service are entries of their own; the others are one entry like a job array. When the order is
+ * fresh this does not change decisions, see exact(); where many of a kind are pending they are
+ * ordered again every RANK_US. */
 
-#define CYCLES_MAX 16 /* at one instant, until nobody leaves any more */
+#define CYCLES_MAX 16 /* at one instant, until no job is evicted any more */
 #define RANK_US (300 * GPUQ_US_PER_S)
 
 static void core_done(void *self)
@@ -103,13 +102,14 @@ static void *core_make(const struct trace *t, const struct trace_site *site, str
 	for (uint32_t i = 0; i < t->n_jobs; i++)
 		c->jobs[i].evicted_for = NONE;
 	c->n_free = site->n_nodes * site->gpus_per_node;
-	/* Padded, so that the order of names is that of numbers. */
+	/* Padded, so that names sort like numbers. */
 	for (uint32_t i = 0; i < site->n_nodes; i++)
 		snprintf(c->node_names[i], sizeof(*c->node_names), "n%06u", i + 1);
 	return c;
 }
 
-/* At the end of its line; who was evicted comes first, so that it is always shown. */
+/* Append the job to the pending ones of its kind; an evicted job goes first, so that it is always
+ * an entry of its own. */
 static void enter_line(struct core *c, uint32_t job)
 {
 	struct kind *k = &c->kinds[c->jobs[job].kind];
@@ -135,7 +135,7 @@ static void leave_line(struct core *c, uint32_t job)
 	c->n_waiting--;
 }
 
-/* Where the job stands in running, or would. */
+/* Return the job's place in running, or where it would be inserted. */
 static uint32_t seat_of(const struct core *c, uint32_t job)
 {
 	uint32_t lo = 0, hi = c->n_running;
@@ -222,7 +222,8 @@ static int cmp_points(const void *ctx, uint32_t x, uint32_t y)
 	return d ? d : sort_i64(x, y); /* jobs are numbered in order of arrival */
 }
 
-/* Put lines in order of service: what else counts is the same for all of a kind. */
+/* Sort the pending jobs of each kind in order of service; all other terms are equal within a
+ * kind. */
 static void rank_lines(struct core *c, int64_t now_us)
 {
 	c->ranked_us = now_us;
@@ -321,7 +322,7 @@ static int note_claim(struct core *c, uint32_t against, uint32_t by, int64_t now
 	return 0;
 }
 
-/* Its pods are gone at once; what it was nominated it keeps. */
+/* Evict a job: its pods are gone at once; its nominated placements stay. */
 static int evict(struct core *c, const struct snapshot *s, const struct plan_action *a,
 		 int64_t now_us, struct gpuq_err *err)
 {
@@ -380,11 +381,10 @@ static int apply(struct core *c, const struct snapshot *s, const struct plan *p,
 	return rc;
 }
 
-/* Would the same have been decided with every job shown by itself? A job that was not
- * shown stands behind `most` that are alike, more than there are GPUs: one of them did
- * not start. If it found no room, those behind it find none. If it was kept from starting
- * by a planned start, a shorter one behind it might have started: only where something
- * is free once a start has been planned. */
+/* True if the decision would be the same with every job as an entry of its own. A job without one
+ * is behind `most` that are alike, more than there are GPUs: one of those did not start. If it
+ * found no room, those behind it find none. If a start reservation kept it from starting, a shorter
+ * one behind it might have started: only if something is free once there is a start reservation. */
 static bool exact(const struct core *c, const struct plan *p, uint32_t most)
 {
 	uint32_t left = c->n_free;
@@ -437,8 +437,8 @@ static int core_decide(void *self, int64_t now_us, int64_t *wake_us, struct gpuq
 	bool again = true;
 	int rc = 0;
 
-	/* Queues have no quotas, so that nothing is reclaimed, and jobs are of one class, so
-	 * that nothing is displaced: without a free GPU nothing can start. */
+	/* Queues have no quotas, so there is no reclaim, and jobs have one priority class, so there
+	 * is no preemption: without a free GPU no job can start. */
 	if (c->n_free == 0)
 		return 0;
 	if (now_us - c->ranked_us >= RANK_US)

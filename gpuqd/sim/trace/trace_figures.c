@@ -13,7 +13,8 @@ static int cmp_double(const void *x, const void *y)
 	return (a > b) - (a < b);
 }
 
-/* Sorts values. Nearest rank: the smallest value that p percent do not exceed. */
+/* Sort the values and return their percentiles by nearest rank: the smallest value that at least p
+ * percent do not exceed. */
 static struct trace_spread spread(double *values, size_t n)
 {
 	struct trace_spread out = { 0 };
@@ -35,7 +36,7 @@ static struct trace_spread spread(double *values, size_t n)
 
 /* ---- shares ---- */
 
-/* At an instant an account starts or stops to want or to use GPUs. */
+/* An instant at which the demand or the use of an account changes. */
 struct change {
 	int64_t at_us;
 	uint32_t account;
@@ -88,7 +89,7 @@ static void list_changes(struct shares *s, const struct trace *t, const struct t
 	qsort(s->changes, s->n_changes, sizeof(*s->changes), cmp_change);
 }
 
-/* Progressive filling: everybody gets the same, nobody more than wanted. */
+/* Progressive filling: all accounts get the same, none more than its demand. */
 static void divide(struct shares *s, double capacity)
 {
 	double level = 0, left = capacity;
@@ -117,7 +118,7 @@ static void divide(struct shares *s, double capacity)
 	}
 }
 
-/* Add what is used and due from one instant to another, hour by hour. */
+/* Add use and entitlement from one instant to another, hour by hour. */
 static void account_for(struct shares *s, int64_t origin, int64_t from, int64_t to)
 {
 	while (from < to) {
@@ -239,8 +240,8 @@ static int measure_shares(const struct trace *t, const struct trace_log *l, int6
 
 /* ---- waits and use ---- */
 
-/* The longest wait of those who ask for no more, all in all, than an equal part of the capacity
- * for every account. Who asks for more waits longer by design where shares are fair. */
+/* Return the longest wait in accounts that request, in total, no more than an equal part of the
+ * capacity. An account that requests more waits longer by design where shares are fair. */
 static double longest_inside(const struct trace *t, const double *wait, const double *asked,
 			     double part)
 {
@@ -254,7 +255,7 @@ static double longest_inside(const struct trace *t, const double *wait, const do
 	return longest;
 }
 
-/* capacity: GPU-seconds of the time that figures are of. */
+/* capacity: GPU-seconds of the time that the figures cover. */
 static int measure_jobs(const struct trace *t, const struct trace_log *l, double bound_s,
 			double capacity, struct trace_figures *out, struct gpuq_err *err)
 {

@@ -10,7 +10,7 @@
 
 /* State -> snapshot. */
 
-#define USED_SHIFT 12 /* users' use is handed over in 2^-20 GPU-seconds */
+#define USED_SHIFT 12 /* usage in a snapshot has the unit 2^-20 GPU-seconds */
 #define HOUR_US (3600 * GPUQ_US_PER_S)
 
 static int no_memory(struct gpuq_err *err)
@@ -18,9 +18,9 @@ static int no_memory(struct gpuq_err *err)
 	return gpuq_fail(err, GPUQ_ENOMEM, "no memory for a snapshot");
 }
 
-/* ---- what stays: nodes, queues, requests, users ---- */
+/* ---- what is constant: nodes, queues, requests, users ---- */
 
-/* More devices than a node has are a gang on the fewest nodes: whole ones and a rest. */
+/* A job with more devices than a node is a gang on the fewest nodes: whole nodes and a rest. */
 static uint32_t add_request(const struct core *c, struct snapshot *s, uint32_t gpus)
 {
 	const uint32_t whole = c->site.gpus_per_node;
@@ -55,14 +55,13 @@ static void add_queues(const struct core *c, struct snapshot *s)
 			snapshot_share_default(&shares[r]);
 		shares[0].quota = GPUQ_UNLIMITED;
 		q.name = trace_queue(c->t, i);
-		q.age = i; /* so that queues keep their numbers when they are sealed */
+		q.age = i; /* so that queues keep their numbers when sealed */
 		q.shares = shares;
 		snapshot_add_queue(s, &q);
 	}
 }
 
-/* Handles of users are their numbers; queues and users that nobody came from have no
- * part in anything. */
+/* Users' handles equal their numbers; queues and users without a job so far are left out. */
 static void add_users(const struct core *c, struct snapshot *s)
 {
 	for (uint32_t i = 0; i < c->t->users.n; i++)
@@ -177,7 +176,7 @@ static void fill_job(const struct core *c, uint32_t job, int64_t now_us, struct 
 	}
 }
 
-/* Room for n items in a table that is the snapshot's from malloc. */
+/* Grow a table that the snapshot has from malloc to n items. */
 static bool grow(void *table, size_t size, uint32_t *room, uint32_t n)
 {
 	void **items = table, *bigger;
@@ -200,7 +199,7 @@ static void add_pods(struct snap_alloc *table, uint32_t *n, const struct holding
 	}
 }
 
-/* What it shows while it runs changes only in how often it was evicted. */
+/* Its entry while it runs changes only in how often it was evicted. */
 static int add_running(struct core *c, uint32_t job, int64_t now_us, struct gpuq_err *err)
 {
 	struct job_state *state = &c->jobs[job];
@@ -225,7 +224,7 @@ static int add_running(struct core *c, uint32_t job, int64_t now_us, struct gpuq
 	return 0;
 }
 
-/* n_rest: it stands for so many of its kind; 0 = for itself. */
+/* n_rest: the entry stands for this many of its kind; 0 = only for the job. */
 static int add_waiting(struct core *c, uint32_t job, uint32_t n_rest, int64_t now_us,
 		       struct gpuq_err *err)
 {
@@ -253,8 +252,8 @@ static int add_waiting(struct core *c, uint32_t job, uint32_t n_rest, int64_t no
 	return 0;
 }
 
-/* Those that wait as they are shown: a job in the upper half; in the lower one how many
- * it stands for, 0 = itself. */
+/* Choose the entries of pending jobs: the job in the upper half; in the lower half how many it
+ * stands for, 0 = itself. */
 static uint32_t pick_waiting(struct core *c, uint32_t most)
 {
 	uint32_t n = 0;
@@ -296,7 +295,7 @@ static bool make_room(struct core *c, uint32_t n_waiting)
 	       grow(&c->s->promises, sizeof(*c->s->promises), &c->room_promises, n_promised);
 }
 
-/* In order of their numbers. */
+/* Write the entries in order of job numbers. */
 static int tell_jobs(struct core *c, int64_t now_us, uint32_t most, struct gpuq_err *err)
 {
 	const uint32_t n = pick_waiting(c, most);

@@ -3,7 +3,7 @@
 
 #include "gpuqd/sim/trace/trace.h"
 
-/* The record of a replay, and the clock: a heap of what runs by its end. */
+/* The record of a replay, and the clock: a heap of running attempts by end. */
 
 #define NONE UINT32_MAX
 
@@ -174,7 +174,7 @@ int trace_replay(const struct trace *t, const struct trace_site *site,
 		rc = policy->decide(self, now, &wake, err);
 		if (rc == 0 && l->failed)
 			rc = gpuq_fail(err, GPUQ_ENOMEM, "no memory for a replay");
-		/* Who asks to be woken at once would stop the clock. */
+		/* A policy that asks to be woken at once would stop the clock. */
 		if (wake <= now)
 			wake = GPUQ_UNLIMITED;
 		if (progress)

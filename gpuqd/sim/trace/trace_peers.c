@@ -4,25 +4,25 @@
 
 #include "gpuqd/sim/trace/trace.h"
 
-/* Textbook policies to measure the default against, with nothing of the core in them:
- * a job of up to a node goes to the node where it leaves least free, a larger one to
- * whole nodes and the rest likewise; nobody is evicted.
- *   fifo       in order of arrival; who does not fit blocks all behind it
- *   easy       the same, but others may start if that does not delay the first one
- *   fair-easy  easy, where jobs of the queue with the least past use come first; use
- *              decays with a half-life of seven days
+/* Textbook policies as a baseline for the default, independent of the scheduler core: a job of up
+ * to a node goes to the node where it leaves the least free, a larger one to whole nodes and the
+ * rest likewise; there are no evictions.
+ *   fifo       in order of arrival; a job that does not fit blocks all behind it
+ *   easy       the same with backfill: others may start if that does not delay the first
+ *   fair-easy  easy, with jobs of the queue with the least past use first; use decays with
+ *              a half-life of seven days
  * Source: D. Lifka, "The ANL/IBM SP Scheduling System", 1995. */
 
 #define NONE UINT32_MAX
 #define HALF_LIFE_US (7 * 86400.0 * 1e6)
-#define OVERRUN_US (60 * GPUQ_US_PER_S) /* what is past its estimate is taken to end then */
+#define OVERRUN_US (60 * GPUQ_US_PER_S) /* a job past its estimate is assumed to end then */
 
-/* Jobs that wait, in order of arrival: a linked list, since most leave from its head. */
+/* Pending jobs in order of arrival: a linked list, since most are removed at its head. */
 struct line {
 	uint32_t first, last;
 };
 
-/* A running attempt by the end that was estimated for it. */
+/* A running attempt, by its estimated end. */
 struct release {
 	int64_t end_us;
 	uint32_t attempt;
@@ -34,20 +34,20 @@ struct peers {
 	struct trace_log *log;
 	enum trace_peer kind;
 	uint32_t *free_gpus; /* by node */
-	uint32_t *later; /* by node: scratch, free at some time */
-	uint32_t *spare; /* by node: beyond what the planned start needs, from its time on */
+	uint32_t *later; /* by node: scratch, free at a future time */
+	uint32_t *spare; /* by node: beyond the start reservation, from its time on */
 	uint32_t n_free;
 	struct line *lines; /* by queue; one for all unless queues are served fairly */
 	uint32_t n_lines;
 	uint32_t *next; /* by job: the next in its line */
 	uint32_t *order; /* of lines */
-	double *used, *running; /* by line: decayed GPU-microseconds; GPUs that run now */
+	double *used, *running; /* by line: decayed GPU-microseconds; GPUs in use now */
 	int64_t used_at_us;
 	struct release *releases; /* by end */
 	uint32_t n_releases;
-	struct trace_place *places; /* of the job at hand */
+	struct trace_place *places; /* of the current job */
 	uint32_t n_places;
-	/* The planned start of the first that is blocked. */
+	/* The start reservation of the first blocked job. */
 	bool planned;
 	int64_t planned_us;
 };
@@ -122,8 +122,7 @@ static void peers_arrived(void *self, uint32_t job)
 	l->last = job;
 }
 
-/* Bring what lines have used up to date. g GPUs held from t to t + d add
- * g h / ln 2 (1 - 2^(-d/h)). */
+/* Bring the use of lines up to date. g GPUs held from t to t + d add g h / ln 2 (1 - 2^(-d/h)). */
 static void decay(struct peers *p, int64_t now_us)
 {
 	const double d = (double)(now_us - p->used_at_us), f = exp2(-d / HALF_LIFE_US);
@@ -135,7 +134,7 @@ static void decay(struct peers *p, int64_t now_us)
 	p->used_at_us = now_us;
 }
 
-/* The first release that ends at t or later. */
+/* Return the first release that ends at t or later. */
 static uint32_t release_at(const struct peers *p, int64_t t)
 {
 	uint32_t lo = 0, hi = p->n_releases;
@@ -182,7 +181,7 @@ static void peers_ended(void *self, uint32_t attempt, int64_t now_us)
 
 /* ---- places ---- */
 
-/* The node with the least room that holds it; of equals the lowest. */
+/* Return the node with the least room that fits; of equals the lowest. */
 static uint32_t tightest(const struct peers *p, const uint32_t *room, uint32_t gpus)
 {
 	uint32_t best = NONE;
@@ -240,7 +239,8 @@ static void start(struct peers *p, uint32_t job, int64_t now_us)
 	}
 }
 
-/* When the job could start if nobody else did, and what would then be left over. */
+/* Make the start reservation: when the job could start if no other did, and what would be left over
+ * then. */
 static void plan(struct peers *p, uint32_t job, int64_t now_us)
 {
 	const uint32_t gpus = p->t->jobs[job].gpus;
@@ -270,7 +270,7 @@ static void plan(struct peers *p, uint32_t job, int64_t now_us)
 	}
 }
 
-/* Places for a job that do not delay the planned start. */
+/* Find places for a job that do not delay the start reservation. */
 static bool find_beside(struct peers *p, uint32_t job, int64_t now_us)
 {
 	const struct trace_job *j = &p->t->jobs[job];

@@ -10,8 +10,8 @@
 #include "gpuqd/sim/trace/trace.h"
 #include "libgpuq/buf.h"
 
-/* A trace is comma-separated values with a line of names first; columns that nobody
- * knows are skipped. */
+/* Reader of traces: comma-separated values after a line of column names; unknown columns are
+ * skipped. */
 
 #define FILE_BYTES_MAX (1u << 30)
 #define COLUMNS_MAX 64
@@ -97,8 +97,8 @@ static int read_all(const char *name, struct gpuq_buf *out, struct gpuq_err *err
 	return rc;
 }
 
-/* Take the next line apart, in place. A field may stand in quotes; "" is one of them.
- * *text moves behind the line. */
+/* Split the next line, in place. A field may be quoted; "" is a quote. *text advances past the
+ * line. */
 static int split_line(struct reader *r, char **text, const char *end)
 {
 	char *p = *text, *line = p;
@@ -176,7 +176,7 @@ static const struct field *field(const struct reader *r, enum column c)
 	return r->where[c] < 0 ? NULL : &r->fields[r->where[c]];
 }
 
-/* A count of seconds with up to six digits behind the point, in microseconds. */
+/* Read seconds with up to six decimals, in microseconds. */
 static int read_seconds(struct reader *r, enum column c, int64_t *out)
 {
 	const struct field *f = field(r, c);
@@ -281,7 +281,7 @@ static int read_job(struct reader *r)
 		rc = read_seconds(r, C_SUBMIT, &j->submit_us);
 	if (rc == 0)
 		rc = read_seconds(r, C_DURATION, &j->duration_us);
-	/* Empty or below 0: it has none, as archives of logs write it. */
+	/* Empty or negative: no estimate, as in workload archives. */
 	f = field(r, C_ESTIMATE);
 	if (rc == 0 && f && *f->text && *f->text != '-')
 		rc = read_seconds(r, C_ESTIMATE, &j->estimate_us);
@@ -324,7 +324,7 @@ int trace_read(const char *name, struct trace *t, struct gpuq_err *err)
 	*t = (struct trace){ .arena = GPUQ_ARENA_INIT(0) };
 	t->queues.arena = t->users.arena = &t->arena;
 	rc = read_all(name, &text, err);
-	gpuq_buf_str(&text); /* a NUL behind it, which peeking at the next byte relies on */
+	gpuq_buf_str(&text); /* the NUL after it lets the parser read one byte ahead */
 	p = text.data;
 	end = text.data + text.len;
 	if (rc == 0 && (text.len == 0 || text.failed)) {
@@ -339,7 +339,7 @@ int trace_read(const char *name, struct trace *t, struct gpuq_err *err)
 		rc = read_header(&r);
 	while (rc == 0 && p < end) {
 		rc = split_line(&r, &p, end);
-		/* A blank line is none. */
+		/* A blank line is skipped. */
 		if (rc == 0 && (r.n_fields > 1 || *r.fields[0].text))
 			rc = read_job(&r);
 	}
@@ -370,8 +370,8 @@ const char *trace_queue(const struct trace *t, uint32_t queue)
 	return t->queues.keys[queue].bytes;
 }
 
-/* A sequence of numbers that looks like chance and is the same everywhere.
- * Source: S. Vigna, "splitmix64", 2015. */
+/* Return the next number of a pseudo-random sequence that is the same on every machine. Source: S.
+ * Vigna, "splitmix64", 2015. */
 static uint64_t next_random(uint64_t *state)
 {
 	uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);

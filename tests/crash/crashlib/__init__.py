@@ -1,1 +1,1 @@
-"""The parts of crash-loop: what is started (host), what it is loaded with (load), what must hold after (audit)."""
+"""The parts of crash-loop: the processes (host), the load on them (load), the checks afterwards (audit)."""

@@ -1,4 +1,4 @@
-"""What must hold after: each check looks at the daemon from outside, and at what really ran."""
+"""The checks after a run: each observes the daemon from outside, and the record of what really ran."""
 import collections
 import json
 import os
@@ -10,7 +10,7 @@ SHOWN = 12  # violations of one check that are printed
 
 
 class Audit:
-    """Checks in order; each gives what it counted and its violations."""
+    """The checks in order; each returns its count and its violations."""
 
     def __init__(self, daemon, load, cluster, tag, lost_shepherds, patience_s):
         self.daemon, self.load, self.cluster, self.tag = daemon, load, cluster, tag
@@ -19,7 +19,7 @@ class Audit:
         self.runs = []  # what really ran: (key, id, element, attempt, pod index, success)
 
     def all(self):
-        """Yields (what, how many, [violation])."""
+        """Yield (name of the check, count, [violation])."""
         yield self.drained()
         yield self.no_deaths()
         yield "every answer was yes or none", self.load.broken, self.load.trouble
@@ -33,7 +33,7 @@ class Audit:
         yield self.devices_free()
 
     def until(self, look):
-        """Violations of look() once there are none, or after a while those that stay."""
+        """Return the violations of look(): none as soon as there are none, else those that remain after a while."""
         end = time.monotonic() + self.patience_s
         while True:
             bad = look()
@@ -41,7 +41,7 @@ class Audit:
                 return bad
             time.sleep(0.3)
 
-    # ---- what the daemon says ----
+    # ---- reports of the daemon ----
 
     def drained(self):
         end = time.monotonic() + self.patience_s
@@ -50,7 +50,7 @@ class Audit:
             waiting = self.load.in_queue()
             if not waiting:
                 return "the queue becomes empty", len(self.load.jobs), []
-            if len(waiting) != before:  # patience is for standing still
+            if len(waiting) != before:  # patience is for no progress at all
                 before, end = len(waiting), time.monotonic() + self.patience_s
             if time.monotonic() > end:
                 return "the queue becomes empty", len(self.load.jobs), waiting
@@ -83,7 +83,7 @@ class Audit:
     def expected(self, job):
         kind = job.kind
         if self.cluster.name == "fake" and kind.how == "twice":
-            return "FAILED", 75  # its pods end alike, each time
+            return "FAILED", 75  # its pods end the same way each time
         return kind.state, None if kind.state == "CANCELLED" else kind.code
 
     def ended_as_expected(self):
@@ -110,7 +110,7 @@ class Audit:
         return "each ended as it had to", elements, bad
 
     def claimed_once(self):
-        """Whoever had to leave for a job was told so in one decision; jobs inside their quota are moved at most."""
+        """Check that all victims of a job are of one decision; jobs within their quota are moved at most."""
         bad = []
         times = collections.defaultdict(set)
         n = 0
@@ -125,7 +125,7 @@ class Audit:
         for by, when in sorted(times.items()):
             id, _, index = by.partition("_")
             o = self.objects.get(int(id), {}).get(int(index or -1))
-            # One that lost its places again, not by its doing, may claim others.
+            # A job that lost its places again, through no fault of its own, may preempt others again.
             if len(when) > 1 and o and o["attempt"] == 0:
                 bad.append("job %s made others leave %d times: %s" % (by, len(when), sorted(when)))
         if n == 0 and not bad:
@@ -145,7 +145,7 @@ class Audit:
     # ---- what really ran ----
 
     def started(self):
-        """Over self.runs: once per attempt, never for nothing, and as often as it had to."""
+        """Check self.runs: once per attempt, never without need, and as often as required."""
         bad = []
         by_key = {job.key: job for job in self.load.jobs}
         starts = collections.Counter(run[:5] for run in self.runs)
@@ -162,7 +162,7 @@ class Audit:
             for element in range(job.kind.elements) if job.kind.elements > 1 else [-1]:
                 for pod in range(job.kind.pods):
                     n = good[(job.key, element, pod)]
-                    # One that is told to leave when it is done anyway runs again.
+                    # A job that is evicted when it is done anyway runs again.
                     evictions = self.evictions(job, element)
                     least = job.kind.runs if evictions == 0 else 1
                     if n == 0 or (not self.lost_shepherds and not least <= n <= job.kind.runs + evictions):
@@ -172,11 +172,11 @@ class Audit:
 
     def evictions(self, job, element):
         o = self.objects.get(job.id, {}).get(element)
-        return sum(e["cause"] != "shrink" for e in o["evictions"]) if o else 0  # what shrinks goes on
+        return sum(e["cause"] != "shrink" for e in o["evictions"]) if o else 0  # a job that shrinks keeps running
 
     @staticmethod
     def moot(o):
-        """Who was done before it could be told to leave need not start again. Starts are known to the second."""
+        """True if the job was done before it could be signalled: it need not start again. Starts have whole seconds."""
         return o["state"] == "COMPLETED" and any(e["time"] >= o["start_time"] for e in o["evictions"])
 
     def local(self):
@@ -200,7 +200,7 @@ class Audit:
 
     @staticmethod
     def no_device_twice(lines, ended):
-        """An attempt that was killed told of no end: what it held is not known, and it is left out."""
+        """Check attempts with an end. A killed attempt reported none: how long it held devices is not known."""
         holder, bad = {}, []
         for word, key, id, element, attempt, pod, devices in lines:
             me = (key, id, element, attempt, pod)
@@ -226,10 +226,10 @@ class Audit:
     # ---- what the fake cluster saw ----
 
     def fake(self):
-        self.cluster.tell("clear\n")  # the faults were for gpuqd
+        self.cluster.tell("clear\n")  # the faults were meant for gpuqd
         verdict = self.cluster.get("/fake/audit?jobs=1")
-        # A pod that has ended well runs again when the rest of its gang is told to leave, and when
-        # nobody saw its end before it was told, too.
+        # A pod that has succeeded runs again when the rest of its gang is evicted, and when it was
+        # signalled before its end was seen.
         evicted = sum(len(o["evictions"]) * o["pod_count"] for found in self.objects.values() for o in found.values())
         most = {"overcommits": 0, "duplicates": 0, "attempt_overlaps": 0, "double_successes": evicted}
         bad = ["%s: %s" % (k, verdict[k]) for k in most if verdict[k] > most[k]]
@@ -265,7 +265,7 @@ class Audit:
 
 
 def report(checks, say):
-    """As TAP; True when all hold."""
+    """Print the results as TAP; True if all checks pass."""
     held = True
     n = 0
     for n, (what, count, bad) in enumerate(checks, 1):

@@ -1,4 +1,4 @@
-"""What is started: one gpuqd that is killed and started again, its cluster, the folder of both."""
+"""The processes: one gpuqd that is killed and restarted, its cluster, the directory of both."""
 import ctypes
 import json
 import os
@@ -9,13 +9,13 @@ import urllib.request
 
 
 def die_with_parent():
-    """No process outlives the loop, however that ends."""
+    """Let no process outlive the loop, however that ends."""
     PR_SET_PDEATHSIG = 1
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def children_env(dir, tag):
-    """What the daemon, its clients and through them the jobs see."""
+    """Return the environment of the daemon, of its clients and through them of the jobs."""
     env = {k: v for k, v in os.environ.items()
            if not k.startswith("GPUQ_") and k not in ("KUBECONFIG", "NOTIFY_SOCKET", "JOURNAL_STREAM", "NO_COLOR")}
     env.update(GPUQ_CRASH_TAG=tag, GPUQ_SERVER="unix:" + os.path.join(dir, "s"), HOME=dir)
@@ -23,7 +23,7 @@ def children_env(dir, tag):
 
 
 class Daemon:
-    """Started and killed again and again on one state folder."""
+    """A gpuqd that is started and killed again and again on one state directory."""
 
     def __init__(self, build, dir, tag, options, patience_s):
         self.program = os.path.join(build, "gpuqd", "gpuqd")
@@ -32,10 +32,10 @@ class Daemon:
         self.log = open(os.path.join(dir, "gpuqd.log"), "ab")
         self.proc = None
         self.kills = self.starts = 0
-        self.deaths = []  # ends that nobody asked for
+        self.deaths = []  # ends that were not requested
 
     def failpoints(self):
-        """The places compiled in, without those of one more place under the same name."""
+        """Return the failpoints compiled in, each name once."""
         out = subprocess.run([self.program, "--failpoints"], capture_output=True, text=True, env=self.env)
         return sorted(set(out.stdout.split())) if out.returncode == 0 else []
 
@@ -51,7 +51,7 @@ class Daemon:
             stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log, env=env, preexec_fn=die_with_parent)
 
     def kill(self):
-        """kill -9. Whoever is dead by then did it alone, and that is written down."""
+        """kill -9. A daemon that is dead by then died by itself, which is recorded."""
         if self.proc.poll() is None:
             self.proc.kill()
             self.kills += 1
@@ -60,7 +60,7 @@ class Daemon:
             self.deaths.append("start %d ended by itself with %d" % (self.starts, code))
 
     def dies(self, seconds):
-        """Waits for a failpoint to kill it; True when it did."""
+        """Wait for a failpoint to kill it; True if it did."""
         try:
             code = self.proc.wait(timeout=seconds)
         except subprocess.TimeoutExpired:
@@ -72,7 +72,7 @@ class Daemon:
         return True
 
     def stop(self):
-        """As a service manager does it; the exit status."""
+        """Stop it as a service manager does; return the exit status."""
         self.proc.terminate()
         try:
             return self.proc.wait(timeout=self.patience_s)
@@ -83,7 +83,7 @@ class Daemon:
 
 
 class Local:
-    """The processes of this machine."""
+    """The local cluster: processes of this machine."""
     name = "local"
     gpus = 8
     failpoints = ("dispatch.", "journal.", "schedule.", "store.", "local.", "shepherd.")
@@ -99,7 +99,7 @@ class Local:
 
 
 class Fake:
-    """fakekube: it is not killed, it loses answers."""
+    """fakekube: it is not killed, it loses replies."""
     name = "fake"
     nodes, gpus_of_node = 3, 4
     gpus = nodes * gpus_of_node
@@ -146,7 +146,7 @@ CLUSTERS = {c.name: c for c in (Local, Fake)}
 
 
 def processes(tag, but):
-    """Of this run, zombies aside: {pid: command line}."""
+    """Return the processes of this run, without zombies: {pid: command line}."""
     found = {}
     mark = ("GPUQ_CRASH_TAG=" + tag).encode()
     for pid in filter(str.isdigit, os.listdir("/proc")):

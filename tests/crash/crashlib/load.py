@@ -1,4 +1,4 @@
-"""What it is loaded with: clients that submit, cancel and release, and repeat until they are answered."""
+"""The load: clients that submit, cancel and release, and retry until they get a reply."""
 import itertools
 import json
 import os
@@ -10,7 +10,7 @@ import time
 from . import host
 
 # Each start and each end of each attempt of each pod is one line of the ledger, written in one go.
-# $1: how it ends. The file is the environment's, so that the command is the same for all.
+# $1: how it ends. The path is in the environment, so that the command is the same for all.
 SCRIPT = """#!/bin/sh
 say() {
 	printf '%s %s %s %s %s %s %s\\n' "$1" "$CRASH_KEY" "$GPUQ_JOB_ID" "${GPUQ_ARRAY_TASK_ID:--1}" "$GPUQ_ATTEMPT" \\
@@ -30,14 +30,14 @@ exit "$2"
 
 
 class Kind:
-    """A way to submit, and what must become of it."""
+    """A way to submit a job, and its required end."""
 
     def __init__(self, name, weight, options=(), how=None, code=0, elements=1, pods=1, gpus=(0, 1), state="COMPLETED",
                  runs=1, cancel=False, release=False, lent=False):
         self.name, self.weight, self.options, self.how, self.code = name, weight, options, how, code
         self.elements, self.pods, self.gpus, self.state = elements, pods, gpus, state
         self.runs, self.cancel, self.release = runs, cancel, release
-        self.lent = lent  # it runs on what is not its queue's, and is evicted when that is claimed
+        self.lent = lent  # it runs on borrowed devices, and is evicted when they are reclaimed
 
 
 KINDS = [
@@ -61,7 +61,7 @@ class Job:
 
 
 class Load:
-    """A number of clients, each in a thread. stop() lets each finish what it has begun."""
+    """Several clients, each in a thread. stop() lets each finish what it has begun."""
 
     def __init__(self, build, dir, tag, cluster, seed, n_clients, most_waiting, log):
         self.gpuq = os.path.join(build, "gpuq", "gpuq")
@@ -72,7 +72,7 @@ class Load:
             f.write(SCRIPT)
         self.mutex = threading.Lock()
         self.jobs = []
-        self.trouble = []  # answers that are neither yes nor "server unreachable"
+        self.trouble = []  # replies that are neither success nor "server unreachable"
         self.broken = self.repeated = 0
         self.stopping = threading.Event()
         self.room = threading.Event()
@@ -97,13 +97,13 @@ class Load:
         return p.returncode, p.stdout, p.stderr
 
     def until_answered(self, *args):
-        """Repeats while the server cannot be reached; its output, or None after another answer than yes."""
+        """Retry while the server cannot be reached; return the output, or None if the command failed."""
         for tries in itertools.count():
             code, out, err = self.run(*args)
             if code == 0:
                 return out
             if tries and args[0] == "cancel" and "already ended" in err:
-                return out  # by the first try, whose answer was lost
+                return out  # by the first try, whose reply was lost
             if code != 255:
                 self.complain("gpuq %s: exit status %d: %s" % (" ".join(args), code, err.strip()))
                 return None
@@ -117,7 +117,7 @@ class Load:
         self.log(what)
 
     def govern(self):
-        """New jobs only while not too many wait, so that what is slow here does not pile up."""
+        """Submit new jobs only while not too many are pending, so that a slow server does not get ever more."""
         while not self.stopping.is_set():
             code, out, _ = self.run("queue", "-h")
             if code == 0:
@@ -142,7 +142,7 @@ class Load:
 
     @staticmethod
     def annotations(job):
-        """The fake cluster runs nothing: its pods are told how to end."""
+        """Yield the annotations that end the pods: the fake cluster runs nothing itself."""
         if job.kind.how == "hang":
             yield "gpuq.test/hang=true"
             return
@@ -183,10 +183,10 @@ class Load:
             self.stopping.wait(rng.choice([0, 0.2, 1]) * rng.random())
             self.until_answered("cancel", str(job.id))
 
-    # ---- looking ----
+    # ---- queries ----
 
     def objects(self, *args):
-        """What a --json verb prints, once it is answered."""
+        """Return the output of a --json command, once there is a reply."""
         out = self.until_answered(*args, "--json")
         return [json.loads(line) for line in (out or "").splitlines() if line.strip()]
 
