@@ -14,6 +14,7 @@
 #include "gpuqd/flow/schedule.h"
 #include "gpuqd/state/record/request.h"
 #include "gpuqd/store/store.h"
+#include "gpuqd/store/write.h"
 #include "libgpuq/units.h"
 #include "libgpuq/wire/mp.h"
 #include "tests/bench/bench_core.h"
