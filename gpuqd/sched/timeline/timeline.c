@@ -426,6 +426,20 @@ static struct amounts new_amounts(struct cycle *c, bool by_device, bool by_profi
 	};
 }
 
+/* True if any pending or running job requests it. */
+static bool any_asks(const struct snapshot *s, bool (*asks)(const struct snap_request *))
+{
+	bool any = false;
+
+	for (uint32_t i = 0; !any && i < s->n_requests; i++)
+		any = asks(&s->requests[i]);
+	for (uint32_t i = 0; any && i < s->n_jobs; i++)
+		if ((s->jobs[i].state != SNAP_PENDING || s->jobs[i].n_waiting > 0) &&
+		    asks(&s->requests[s->jobs[i].request]))
+			return true;
+	return false;
+}
+
 static struct future *new_future(struct cycle *c)
 {
 	const struct snapshot *s = c->s;
@@ -443,8 +457,8 @@ static struct future *new_future(struct cycle *c)
 	f->starving_held = cycle_alloc(c, (size_t)s->n_flavors + 2, sizeof(*f->starving_held));
 	f->n_starving = cycle_alloc(c, (size_t)s->n_flavors + 1, sizeof(*f->n_starving));
 	f->barred = cycle_alloc(c, c->n_words, sizeof(*f->barred));
-	f->by_device = timeline_parts_asked(s);
-	f->by_profile = timeline_instances_asked(s);
+	f->by_device = any_asks(s, timeline_parts_asked);
+	f->by_profile = s->n_profiles && any_asks(s, timeline_instances_asked);
 	f->at = new_amounts(c, f->by_device, f->by_profile);
 	f->least = new_amounts(c, f->by_device, f->by_profile);
 	return c->failed ? NULL : f;

@@ -9,23 +9,10 @@
  * counted as whole devices are; but a node has several profiles, and only holds of a profile lower
  * what is free of it. So a start reservation holds them by profile, one hold for each pod. */
 
-static bool asks(const struct snap_request *r)
+bool timeline_instances_asked(const struct snap_request *r)
 {
 	for (uint32_t g = 0; g < r->n_groups; g++)
 		if (r->groups[g].mig)
-			return true;
-	return false;
-}
-
-bool timeline_instances_asked(const struct snapshot *s)
-{
-	bool any = false;
-
-	for (uint32_t i = 0; !any && s->n_profiles && i < s->n_requests; i++)
-		any = asks(&s->requests[i]);
-	for (uint32_t i = 0; any && i < s->n_jobs; i++)
-		if ((s->jobs[i].state != SNAP_PENDING || s->jobs[i].n_waiting > 0) &&
-		    asks(&s->requests[s->jobs[i].request]))
 			return true;
 	return false;
 }

@@ -9,8 +9,8 @@
 
 #include "gpuqd/sched/timeline/timeline.h"
 
-/* True if any pending or running job requests instances. */
-bool timeline_instances_asked(const struct snapshot *s);
+/* True if the request includes instances. */
+bool timeline_instances_asked(const struct snap_request *r);
 /* Note that instances of a profile on a node are released at end_us; n < 0: taken then. */
 void timeline_instances_end(struct cycle *c, uint32_t node, uint32_t profile, int64_t n,
 			    int64_t end_us);

@@ -11,23 +11,10 @@
  * may be on two devices. So where some job requests parts, a start reservation names the devices
  * that it counts on, and how much of each, as a start does. */
 
-static bool asks(const struct snap_request *r)
+bool timeline_parts_asked(const struct snap_request *r)
 {
 	for (uint32_t g = 0; g < r->n_groups; g++)
 		if (snap_group_parts(&r->groups[g]))
-			return true;
-	return false;
-}
-
-bool timeline_parts_asked(const struct snapshot *s)
-{
-	bool any = false;
-
-	for (uint32_t i = 0; !any && i < s->n_requests; i++)
-		any = asks(&s->requests[i]);
-	for (uint32_t i = 0; any && i < s->n_jobs; i++)
-		if ((s->jobs[i].state != SNAP_PENDING || s->jobs[i].n_waiting > 0) &&
-		    asks(&s->requests[s->jobs[i].request]))
 			return true;
 	return false;
 }

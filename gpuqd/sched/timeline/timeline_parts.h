@@ -9,8 +9,8 @@
 
 #include "gpuqd/sched/timeline/timeline.h"
 
-/* True if any pending or running job requests parts of devices. */
-bool timeline_parts_asked(const struct snapshot *s);
+/* True if the request includes parts of devices. */
+bool timeline_parts_asked(const struct snap_request *r);
 /* Note that a pod releases its devices at end_us; sign -1: it takes them then. */
 void timeline_parts_end(struct cycle *c, uint32_t device, int32_t milli, int64_t bytes,
 			int64_t end_us);
