@@ -173,7 +173,6 @@ int request_decode(const void *bytes, size_t n, struct request **out, struct gpu
 						   GPUQ_MSG_ITEMS_MAX };
 	struct gpuq_arena mem = GPUQ_ARENA_INIT(0);
 	struct gpuq_reader rd = { .arena = &mem, .err = err, .lenient = true, .stored = true };
-	struct block b = { 0 };
 	struct gpuq_spec spec = { 0 };
 	struct gpuq_val *v;
 	struct request *r = NULL;
@@ -183,17 +182,13 @@ int request_decode(const void *bytes, size_t n, struct request **out, struct gpu
 	if (rc == 0)
 		rc = gpuq_spec_read(&rd, v, &spec);
 	if (rc == 0) {
-		fill(&b, &spec, bytes, n);
-		b = (struct block){ .at = calloc(1, b.n) };
-		if (!b.at)
-			rc = gpuq_no_memory(err);
+		r = request_borrow(&spec, bytes, n);
+		rc = r ? 0 : gpuq_no_memory(err);
 	}
-	if (rc == 0) {
-		r = fill(&b, &spec, bytes, n);
-		for (size_t i = 0; i < spec.n_groups; i++)
-			where |= says_where(&spec.groups[i]);
+	for (uint32_t i = 0; r && i < r->spec.n_groups; i++)
+		where |= r->spec.groups[i].where != NULL;
+	if (r)
 		*out = r;
-	}
 	if (where)
 		r->arena = mem;
 	else
