@@ -291,7 +291,7 @@ static bool seal_on(struct schedule *s)
 	if (rc == 0 && more)
 		return true;
 	if (rc == 0 && !since_sealed(&s->since, s->sn))
-		rc = gpuq_fail(&err, GPUQ_ENOMEM, "out of memory");
+		rc = gpuq_no_memory(&err);
 	if (rc == 0)
 		rc = sched_begin(s->sn, &s->mem, &s->run, &err);
 	if (rc < 0)
@@ -336,10 +336,10 @@ static bool decide_on(struct schedule *s)
 static int64_t next_wake(struct schedule *s)
 {
 	const struct model *m = journal_model(s->j);
+	const int64_t avoided = snapshot_avoided_end(m, s->now_us);
 	int64_t wake = next_backoff_end(m, s->now_us);
 
-	if (snapshot_avoided_end(m, s->now_us) < wake)
-		wake = snapshot_avoided_end(m, s->now_us);
+	wake = avoided < wake ? avoided : wake;
 	if (s->plan.wake_us > s->now_us && s->plan.wake_us < wake)
 		wake = s->plan.wake_us;
 	return wake;
