@@ -104,8 +104,7 @@ int obey_end(const struct obey_to *to, const struct job *j, bool all, int exit_c
 	struct event verdict;
 	size_t n;
 	const struct pod_key *keys = keys_of(j, &which, &mem, &n);
-	int rc = keys ? end_all(to, keys, n, exit_code, POD_FAULT_NONE, err)
-		      : gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+	int rc = keys ? end_all(to, keys, n, exit_code, POD_FAULT_NONE, err) : gpuq_no_memory(err);
 
 	if (rc == 0 && all && model_job_is_live(j) && model_job_attempt_over(j)) {
 		job_verdict(j, &verdict);
@@ -124,8 +123,7 @@ int obey_lose(const struct obey_to *to, const struct job *j, const char *node, b
 	const struct which which = { false, node };
 	size_t n;
 	const struct pod_key *keys = keys_of(j, &which, &mem, &n);
-	int rc = keys ? end_all(to, keys, n, -1, POD_FAULT_INFRA, err)
-		      : gpuq_fail(err, GPUQ_ENOMEM, "out of memory");
+	int rc = keys ? end_all(to, keys, n, -1, POD_FAULT_INFRA, err) : gpuq_no_memory(err);
 
 	if (rc == 0)
 		rc = gone_all(to, keys, n, err);

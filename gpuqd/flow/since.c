@@ -5,41 +5,32 @@
 
 #include "gpuqd/flow/journal.h"
 #include "gpuqd/util/bits.h"
+#include "libgpuq/grow.h"
 
 void since_begin(struct since *s, const struct journal *j)
 {
 	*s = (struct since){ .j = j, .n_node_changes = journal_model(j)->n_node_changes };
 }
 
-/* Return room for one more; without memory everything counts as changed. */
-static void *more(struct since *s, void *items, size_t n, size_t size)
-{
-	void *p = realloc(items, (n + 1) * size);
-
-	s->all |= !p;
-	return p;
-}
-
+/* Without memory everything counts as changed. */
 static void early_job(struct since *s, struct job_key key)
 {
-	struct job_key *p = more(s, s->early_jobs, s->n_early_jobs, sizeof(*p));
-
-	if (!p)
-		return;
-	s->early_jobs = p;
-	p[s->n_early_jobs++] = key;
+	if (grow_to(&s->early_jobs, &s->room_early_jobs, s->n_early_jobs + 1))
+		s->early_jobs[s->n_early_jobs++] = key;
+	else
+		s->all = true;
 }
 
 static void early_node(struct since *s, const char *name)
 {
-	char **p = more(s, s->early_nodes, s->n_early_nodes, sizeof(*p));
+	char *copy = strdup(name);
 
-	if (!p)
-		return;
-	s->early_nodes = p;
-	p[s->n_early_nodes] = strdup(name);
-	s->all |= !p[s->n_early_nodes];
-	s->n_early_nodes += !s->all;
+	if (copy && grow_to(&s->early_nodes, &s->room_early_nodes, s->n_early_nodes + 1)) {
+		s->early_nodes[s->n_early_nodes++] = copy;
+	} else {
+		free(copy);
+		s->all = true;
+	}
 }
 
 /* Note a changed job. An element that was part of its array's entry then has no entry of its own:
@@ -79,6 +70,7 @@ static void drop_early(struct since *s)
 	s->early_nodes = NULL;
 	s->early_jobs = NULL;
 	s->n_early_jobs = s->n_early_nodes = 0;
+	s->room_early_jobs = s->room_early_nodes = 0;
 }
 
 bool since_sealed(struct since *s, const struct snapshot *sn)

@@ -25,15 +25,16 @@ struct since {
 	/* Changes before it was sealed. */
 	struct job_key *early_jobs;
 	char **early_nodes;
-	size_t n_early_jobs, n_early_nodes;
+	size_t n_early_jobs, n_early_nodes, room_early_jobs, room_early_nodes;
 	uint64_t *jobs, *nodes; /* of the snapshot: those that have changed */
 	uint64_t n_node_changes; /* model.n_node_changes, as far as noted */
 	bool all; /* the basis of every decision has changed: the site, say */
 };
 
 /* Watch from now on the objects of a snapshot that is taken in this turn; it is passed once it has
- * been sealed. False: no memory. */
+ * been sealed. */
 void since_begin(struct since *s, const struct journal *j);
+/* False: no memory. */
 bool since_sealed(struct since *s, const struct snapshot *sn);
 void since_end(struct since *s);
 
