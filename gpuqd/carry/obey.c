@@ -16,7 +16,7 @@ int obey_start(const struct obey_to *to, const struct job *j, struct gpuq_err *e
 
 		if (p->state >= GPUQ_POD_RUNNING || p->dropped)
 			continue;
-		ev.pod = (struct pod_key){ j->key, p->attempt, p->index };
+		ev.pod = model_pod_key(p);
 		rc = to->apply(to->arg, &ev, err);
 		if (rc < 0)
 			break;
@@ -63,7 +63,7 @@ static struct pod_key *keys_of(const struct job *j, const struct which *w, struc
 	*n = 0;
 	DL_FOREACH2(j->pods, p, job_next)
 		if (keys && is_one(w, p))
-			keys[(*n)++] = (struct pod_key){ j->key, p->attempt, p->index };
+			keys[(*n)++] = model_pod_key(p);
 	return keys;
 }
 

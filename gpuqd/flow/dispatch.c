@@ -147,15 +147,10 @@ static bool need_spec(struct look *k)
 	return k->have_spec;
 }
 
-static struct pod_key key_of(const struct pod *p)
-{
-	return (struct pod_key){ p->job->key, p->attempt, p->index };
-}
-
 static void create(struct look *k, const struct pod *p)
 {
 	struct event ev = { .type = EV_JOB_NOTHING_BESIDE, .job = k->j->key };
-	const struct pod_key key = key_of(p);
+	const struct pod_key key = model_pod_key(p);
 	struct gpuq_err err = GPUQ_ERR_INIT;
 	struct pod_order o;
 
@@ -185,7 +180,7 @@ static int first_signal(const struct look *k, bool evicted)
  * once. */
 static void send_signal(struct look *k, const struct pod *p, const struct pod_ref *ref, int signal)
 {
-	struct event ev = { .type = EV_POD_SIGNALLED, .pod = key_of(p) };
+	struct event ev = { .type = EV_POD_SIGNALLED, .pod = model_pod_key(p) };
 	struct gpuq_err err = GPUQ_ERR_INIT;
 
 	if (k->d->cluster->ops->pod_signal(k->d->cluster, ref, signal, &err) == 0)
@@ -212,7 +207,7 @@ static void warn(struct look *k, const struct pod *p)
 
 static void tell_to_leave(struct look *k, const struct pod *p)
 {
-	struct event ev = { .type = EV_POD_LEAVING, .pod = key_of(p), .told = true };
+	struct event ev = { .type = EV_POD_LEAVING, .pod = model_pod_key(p), .told = true };
 	struct live *l = live_find(k->d, k->j->key);
 	struct pod_ref ref;
 	char name[64];
@@ -238,7 +233,7 @@ static void tell_to_leave(struct look *k, const struct pod *p)
 
 static void forget(struct look *k, const struct pod *p)
 {
-	const struct pod_key key = key_of(p);
+	const struct pod_key key = model_pod_key(p);
 	struct pod_ref ref;
 	char name[64];
 

@@ -408,7 +408,7 @@ static void not_listed(struct reconcile *r)
 		const struct pod *p;
 
 		DL_FOREACH2(n->pods, p, node_next) {
-			const struct pod_key key = { p->job->key, p->attempt, p->index };
+			const struct pod_key key = model_pod_key(p);
 
 			if (p->state == GPUQ_POD_GONE || p->state == GPUQ_POD_PLANNED ||
 			    keyset_has(&r->seen, &key))

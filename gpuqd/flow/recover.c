@@ -267,7 +267,7 @@ struct left {
 
 static bool is_there(const struct pod *p, const struct keyset *seen)
 {
-	const struct pod_key key = { p->job->key, p->attempt, p->index };
+	const struct pod_key key = model_pod_key(p);
 
 	return p->state == GPUQ_POD_GONE || keyset_has(seen, &key);
 }
@@ -277,7 +277,7 @@ static bool is_there(const struct pod *p, const struct keyset *seen)
 static void pod_left(struct recover *r, const struct pod *p, const struct keyset *seen)
 {
 	const struct recovery *rec = &journal_model(r->j)->recovery;
-	const struct pod_key key = { p->job->key, p->attempt, p->index };
+	const struct pod_key key = model_pod_key(p);
 	struct event ev = { .type = EV_POD_ENDED, .pod = key };
 	const struct pod *other;
 
@@ -329,8 +329,7 @@ static void first_list(struct recover *r, const struct keyset *seen, uint32_t hi
 				continue;
 			if (!grow_to(&left, &room, n + 1))
 				abort();
-			left[n++] = (struct left){ { p->job->key, p->attempt, p->index },
-						   model_job_is_over(p->job) };
+			left[n++] = (struct left){ model_pod_key(p), model_job_is_over(p->job) };
 		}
 	}
 	for (size_t i = 0; i < n; i++) {

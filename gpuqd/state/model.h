@@ -563,6 +563,12 @@ struct queue *model_find_queue(const struct model *m, const char *name);
 struct pod *model_find_pod(const struct model *m, struct pod_key key);
 struct idem_key *model_find_key(const struct model *m, const char *user, const char *key);
 
+/* Return the key by which the pod is found. */
+static inline struct pod_key model_pod_key(const struct pod *p)
+{
+	return (struct pod_key){ p->job->key, p->attempt, p->index };
+}
+
 /* Write "gpuq-CLUSTER-JOB[-ARRAYINDEX]-ATTEMPT-INDEX". out: 64 bytes. */
 void model_pod_name(const struct model *m, const struct pod *p, char *out);
 void model_pod_key_name(const char *cluster_id, struct pod_key key, char *out);

@@ -99,8 +99,7 @@ void model_pod_key_name(const char *cluster_id, struct pod_key key, char *out)
 
 void model_pod_name(const struct model *m, const struct pod *p, char *out)
 {
-	model_pod_key_name(m->cluster_id, (struct pod_key){ p->job->key, p->attempt, p->index },
-			   out);
+	model_pod_key_name(m->cluster_id, model_pod_key(p), out);
 }
 
 bool model_pod_name_parse(const struct model *m, const char *name, struct pod_key *key)

@@ -76,7 +76,7 @@ int job_signal_send(struct methods *m, const struct job *j, int signal, job_sign
 		order_ref(model, j, p, name, &ref);
 		rc = m->cluster->ops->pod_signal(m->cluster, &ref, signal, err);
 		if (rc == 0)
-			x->pods[x->n++] = (struct pod_key){ j->key, p->attempt, p->index };
+			x->pods[x->n++] = model_pod_key(p);
 		else if (!x->err.code)
 			x->err = *err;
 	}
