@@ -1,7 +1,5 @@
 #include "gpuqd/flow/advise/why_near.h"
 
-#include <stdlib.h>
-
 #include "gpuqd/snapshot/snapshot_pack.h"
 #include "gpuqd/sched/quota/priority.h"
 #include "libgpuq/limits.h"
@@ -13,12 +11,6 @@
 #define OTHERS_MOST 256u
 #define OTHERS_LEAST 4u /* of each of them */
 
-struct waiting {
-	uint32_t job, queue;
-	uint64_t priority;
-	int64_t submit_us;
-};
-
 struct near {
 	const struct snapshot *s;
 	const struct plan *p;
@@ -27,19 +19,6 @@ struct near {
 	int64_t *more_milli; /* by job of s: devices that those after it request; mostly 0 */
 	struct gpuq_arena mem;
 };
-
-static int by_turn(const void *x, const void *y)
-{
-	const struct waiting *a = x, *b = y;
-
-	if (a->queue != b->queue)
-		return a->queue < b->queue ? -1 : 1;
-	if (a->priority != b->priority)
-		return a->priority > b->priority ? -1 : 1;
-	if (a->submit_us != b->submit_us)
-		return a->submit_us < b->submit_us ? -1 : 1;
-	return a->job < b->job ? -1 : a->job > b->job;
-}
 
 static int64_t asks_milli(const struct snapshot *s, uint32_t job)
 {
@@ -72,7 +51,7 @@ static uint32_t mark(struct near *x)
 
 /* Keep the first ones of a queue, by rank. Held or gated jobs may rank before them and request
  * nothing now: they are not among them. */
-static void keep_first(struct near *x, const struct waiting *all, uint32_t n, uint32_t most)
+static void keep_first(struct near *x, const struct priority_turn *all, uint32_t n, uint32_t most)
 {
 	uint32_t last = SNAP_NONE;
 	int64_t *more;
@@ -98,7 +77,7 @@ static bool asks_now(const struct snapshot *s, const struct snap_job *j)
 
 static int choose(struct near *x, uint32_t n, struct gpuq_err *err)
 {
-	struct waiting *all = gpuq_arena_calloc(&x->mem, (size_t)n + 1, sizeof(*all));
+	struct priority_turn *all = gpuq_arena_calloc(&x->mem, (size_t)n + 1, sizeof(*all));
 	uint32_t k = 0, n_queues = 0, most;
 
 	if (!all)
@@ -107,11 +86,9 @@ static int choose(struct near *x, uint32_t n, struct gpuq_err *err)
 		const struct snap_job *j = &x->s->jobs[i];
 
 		if (!x->keep[i] && asks_now(x->s, j))
-			all[k++] = (struct waiting){ i, j->queue, priority_key(x->p->priority, i),
-						     j->submit_us };
+			all[k++] = priority_turn_of(x->p->priority, i);
 	}
-	if (k)
-		qsort(all, k, sizeof(*all), by_turn);
+	priority_sort(all, k);
 	for (uint32_t i = 0; i < k; i++)
 		n_queues += i == 0 || all[i].queue != all[i - 1].queue;
 	most = n_queues ? OTHERS_MOST / n_queues : 0;

@@ -17,14 +17,8 @@ struct front {
 	int64_t gpus_milli, cpu_milli, memory_bytes;
 };
 
-struct turn {
-	uint32_t origin, queue;
-	uint64_t priority;
-	int64_t submit_us;
-};
-
 struct aside {
-	struct turn *turns; /* by queue and turn; before at[queue] all have entered */
+	struct priority_turn *turns; /* by queue and turn; before at[queue] all have entered */
 	uint32_t *at, *end; /* by queue: its turns */
 	struct front *fronts; /* by queue: pending jobs that have entered; recounted each time */
 	struct front most; /* the cluster's capacity, and more; 0 = it is not counted */
@@ -33,19 +27,6 @@ struct aside {
 	uint32_t n_left; /* that have yet to enter */
 	bool is_cut; /* those that are left out are no longer in the table */
 };
-
-static int by_turn(const void *x, const void *y)
-{
-	const struct turn *a = x, *b = y;
-
-	if (a->queue != b->queue)
-		return a->queue < b->queue ? -1 : 1;
-	if (a->priority != b->priority)
-		return a->priority > b->priority ? -1 : 1;
-	if (a->submit_us != b->submit_us)
-		return a->submit_us < b->submit_us ? -1 : 1;
-	return a->origin < b->origin ? -1 : a->origin > b->origin;
-}
 
 static int by_number(const void *x, const void *y)
 {
@@ -177,7 +158,7 @@ static uint32_t fill_fronts(struct lived *l)
 		if (has(f, &a->most, 2))
 			continue;
 		while (a->at[q] < a->end[q] && !has(f, &a->most, 1)) {
-			const uint32_t origin = a->turns[a->at[q]++].origin;
+			const uint32_t origin = a->turns[a->at[q]++].job;
 
 			a->is_in[origin] = true;
 			join(f, l->from, &l->from->jobs[origin]);
@@ -216,11 +197,9 @@ static void line_up(struct lived *l, const struct priority *p)
 
 		a->is_in[i] = !may_stand_aside(l, j);
 		if (!a->is_in[i] && !never_comes(j))
-			a->turns[n++] =
-				(struct turn){ i, j->queue, priority_key(p, i), j->submit_us };
+			a->turns[n++] = priority_turn_of(p, i);
 	}
-	if (n)
-		qsort(a->turns, n, sizeof(*a->turns), by_turn);
+	priority_sort(a->turns, n);
 	for (uint32_t i = 0; i < n; i++) {
 		const uint32_t q = a->turns[i].queue;
 

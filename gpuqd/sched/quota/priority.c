@@ -1,5 +1,7 @@
 #include "gpuqd/sched/quota/priority.h"
 
+#include <stdlib.h>
+
 #include "gpuqd/util/amount.h"
 #include "gpuqd/sched/quota/fairtree.h"
 #include "gpuqd/util/fixed.h"
@@ -132,6 +134,32 @@ uint64_t priority_key(const struct priority *p, uint32_t job)
 
 	priority_terms(p, job, &t);
 	return (uint64_t)t.total ^ UINT64_C(1) << 63;
+}
+
+struct priority_turn priority_turn_of(const struct priority *p, uint32_t job)
+{
+	const struct snap_job *j = &p->s->jobs[job];
+
+	return (struct priority_turn){ job, j->queue, priority_key(p, job), j->submit_us };
+}
+
+static int by_turn(const void *x, const void *y)
+{
+	const struct priority_turn *a = x, *b = y;
+
+	if (a->queue != b->queue)
+		return a->queue < b->queue ? -1 : 1;
+	if (a->key != b->key)
+		return a->key > b->key ? -1 : 1;
+	if (a->submit_us != b->submit_us)
+		return a->submit_us < b->submit_us ? -1 : 1;
+	return a->job < b->job ? -1 : a->job > b->job;
+}
+
+void priority_sort(struct priority_turn *turns, size_t n)
+{
+	if (n)
+		qsort(turns, n, sizeof(*turns), by_turn);
 }
 
 bool priority_exempt(const struct snapshot *s, uint32_t job, int64_t min_runtime_us)

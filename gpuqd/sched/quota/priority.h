@@ -2,7 +2,8 @@
  *
  * Owns     nothing but what priority_new() puts into the caller's arena.
  * Touches  memory only.
- * Used by  order.c (order within leaf queues), flow/schedule and gpuq-sim (to show them).
+ * Used by  order.c (order within leaf queues), flow/schedule and gpuq-sim (to show them), estimate
+ *          and flow/advise (the front of each queue).
  *
  * All terms are whole points, rounded towards zero one by one, as of config.now_us. They order jobs
  * within one queue and mean nothing across queues. Equal sums are ordered by submit time, then id.
@@ -42,6 +43,16 @@ int64_t priority_of_wait(const struct snap_weights *w, int64_t waited_us, int64_
 
 /* Return the total as a number that sorts: larger is sooner. */
 uint64_t priority_key(const struct priority *p, uint32_t job);
+
+/* A pending job among others, and the order in which each queue serves them: by total, then submit
+ * time, then number. */
+struct priority_turn {
+	uint32_t job, queue;
+	uint64_t key; /* priority_key() */
+	int64_t submit_us;
+};
+struct priority_turn priority_turn_of(const struct priority *p, uint32_t job);
+void priority_sort(struct priority_turn *turns, size_t n); /* queue by queue */
 
 /* True if the job was preempted so often in the last day that it is exempt from fair-share reclaim.
  * It holds until it has run four times the min_runtime_us that protects it (if that is 0: until the
