@@ -4,11 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-int world_no_memory(struct gpuq_err *err)
-{
-	return gpuq_fail(err, GPUQ_ENOMEM, "no memory");
-}
-
 int64_t world_us(const struct world *w, int64_t milli_units)
 {
 	return scenario_us(w->c->config.unit, milli_units);
@@ -39,7 +34,7 @@ void *world_append(struct world *w, void *table, uint32_t *n, uint32_t *room, si
 		void *p = gpuq_arena_calloc(&w->arena, bigger, size);
 
 		if (!p) {
-			world_no_memory(err);
+			gpuq_no_memory(err);
 			return NULL;
 		}
 		if (*n)
@@ -66,7 +61,7 @@ static int make_nodes(struct world *w, struct gpuq_err *err)
 		n += specs[i].count == SC_ABSENT ? 1 : (size_t)specs[i].count / 1000;
 	w->nodes = gpuq_arena_calloc(&w->arena, n, sizeof(*w->nodes));
 	if (!w->nodes)
-		return world_no_memory(err);
+		return gpuq_no_memory(err);
 	for (size_t i = 0; i < w->c->nodes.n; i++) {
 		const int64_t count = specs[i].count == SC_ABSENT ? 1 : specs[i].count / 1000;
 
@@ -80,7 +75,7 @@ static int make_nodes(struct world *w, struct gpuq_err *err)
 					     : gpuq_arena_printf(&w->arena, "%s-%lld",
 								 specs[i].name, (long long)k);
 			if (!node->name)
-				return world_no_memory(err);
+				return gpuq_no_memory(err);
 		}
 	}
 	/* In the order of a snapshot, so that indexes are the same there. */
@@ -140,7 +135,7 @@ static int make_flavors(struct world *w, struct gpuq_err *err)
 
 	w->flavors = gpuq_arena_calloc(&w->arena, listed->n + w->c->nodes.n + 1, sizeof(char *));
 	if (!w->flavors)
-		return world_no_memory(err);
+		return gpuq_no_memory(err);
 	for (size_t i = 0; i < listed->n; i++)
 		if (!world_knows(w->flavors, w->n_flavors, listed->items[i]))
 			w->flavors[w->n_flavors++] = listed->items[i];
@@ -190,14 +185,14 @@ static int make_queues(struct world *w, struct gpuq_err *err)
 		struct sc_queue *only = gpuq_arena_calloc(&w->arena, 1, sizeof(*only));
 
 		if (!only)
-			return world_no_memory(err);
+			return gpuq_no_memory(err);
 		scenario_only_queue(only);
 		w->queues = only;
 		w->n_queues = 1;
 	}
 	w->shares = gpuq_arena_calloc(&w->arena, w->n_queues, sizeof(*w->shares));
 	if (!w->shares)
-		return world_no_memory(err);
+		return gpuq_no_memory(err);
 	for (uint32_t q = 0; q < w->n_queues; q++)
 		w->shares[q].name = w->queues[q].name;
 	for (uint32_t q = 0; q < w->n_queues; q++) {
@@ -215,7 +210,7 @@ static int make_licenses(struct world *w, struct gpuq_err *err)
 	w->n_licenses = (uint32_t)in->n;
 	w->license_counts = gpuq_arena_calloc(&w->arena, in->n, sizeof(*w->license_counts));
 	if (!w->license_counts)
-		return world_no_memory(err);
+		return gpuq_no_memory(err);
 	for (size_t i = 0; i < in->n; i++) {
 		char *end;
 

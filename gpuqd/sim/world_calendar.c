@@ -69,7 +69,7 @@ int world_check_calendar(struct world *w, struct gpuq_err *err)
 	const size_t n = w->c->config.reservations.n;
 	struct calendar_node *nodes = gpuq_arena_calloc(&w->arena, w->n_nodes + 1, sizeof(*nodes));
 	struct calendar_entry *all = gpuq_arena_calloc(&w->arena, n + 1, sizeof(*all));
-	int rc = nodes && all ? 0 : world_no_memory(err);
+	int rc = nodes && all ? 0 : gpuq_no_memory(err);
 
 	for (uint32_t i = 0; rc == 0 && i < w->n_nodes; i++)
 		nodes[i] = (struct calendar_node){ 0, 0, w->nodes[i].spec->gpus };
@@ -78,7 +78,7 @@ int world_check_calendar(struct world *w, struct gpuq_err *err)
 		uint32_t *named = gpuq_arena_calloc(&w->arena, n_named + 1, sizeof(*named));
 
 		if (!named)
-			return world_no_memory(err);
+			return gpuq_no_memory(err);
 		all[i] = (struct calendar_entry){ .start_us = world_at(w, in[i].start),
 						  .duration_us = world_us(w, in[i].duration),
 						  .every_us = world_us(w, in[i].every),

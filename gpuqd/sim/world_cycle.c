@@ -133,13 +133,13 @@ static int keep_hope(struct world *w, const struct plan *p, const struct plan_ac
 	struct sim_task *all = gpuq_arena_calloc(&w->cycle, a->n_pods, sizeof(*all));
 
 	if (!all)
-		return world_no_memory(err);
+		return gpuq_no_memory(err);
 	for (uint32_t i = 0; i < a->n_pods; i++) {
 		const struct plan_pod *pod = &p->pods[a->pod_first + i];
 		uint32_t *devices = gpuq_arena_calloc(&w->cycle, pod->n_devices, sizeof(*devices));
 
 		if (!devices)
-			return world_no_memory(err);
+			return gpuq_no_memory(err);
 		if (pod->n_devices)
 			memcpy(devices, &p->devices[pod->device_first],
 			       pod->n_devices * sizeof(*devices));
@@ -168,7 +168,7 @@ static int keep_claim(struct world *w, const struct snapshot *s, const struct pl
 	memcpy(out->passed, claim->passed, sizeof(out->passed));
 	out->sides = gpuq_arena_calloc(&w->arena, claim->n_sides, sizeof(*out->sides));
 	if (!out->sides)
-		return world_no_memory(err);
+		return gpuq_no_memory(err);
 	out->n_sides = claim->n_sides;
 	for (uint32_t i = 0; i < claim->n_sides; i++) {
 		const struct plan_side *side = &p->claim_sides[claim->side_first + i];
@@ -177,7 +177,7 @@ static int keep_claim(struct world *w, const struct snapshot *s, const struct pl
 		out->sides[i] = (struct sim_side){ gpuq_arena_strdup(&w->arena, name), side->before,
 						   side->after, side->fair_share, side->quota };
 		if (!out->sides[i].queue)
-			return world_no_memory(err);
+			return gpuq_no_memory(err);
 	}
 	return 0;
 }

@@ -11,19 +11,19 @@ static int keep(struct world *w, struct snapshot *s, const struct estimate *e, s
 	struct sim_estimate *out = gpuq_arena_calloc(&w->arena, 1, sizeof(*out));
 
 	if (!out)
-		return world_no_memory(err);
+		return gpuq_no_memory(err);
 	out->start_us = e->start_us;
 	out->n = e->n_changes;
 	out->at_us = gpuq_arena_calloc(&w->arena, out->n, sizeof(*out->at_us));
 	out->why = gpuq_arena_calloc(&w->arena, out->n, sizeof(*out->why));
 	if (!out->at_us || !out->why)
-		return world_no_memory(err);
+		return gpuq_no_memory(err);
 	for (uint32_t i = 0; i < out->n; i++) {
 		out->at_us[i] = e->changes[i].at_us;
 		out->why[i] = e->changes[i].why;
 		out->why[i].object = gpuq_arena_strdup(&w->arena, e->changes[i].why.object);
 		if (!out->why[i].object)
-			return world_no_memory(err);
+			return gpuq_no_memory(err);
 	}
 	world_keyed(w, key)->estimate = out;
 	return 0;
@@ -43,7 +43,7 @@ int world_estimate(struct world *w, struct gpuq_err *err)
 	jobs = gpuq_arena_calloc(&mem, s->n_jobs + 1, sizeof(*jobs));
 	all = gpuq_arena_calloc(&mem, s->n_jobs + 1, sizeof(*all));
 	if (!jobs || !all)
-		rc = world_no_memory(err);
+		rc = gpuq_no_memory(err);
 	for (uint32_t i = 0; i < w->n_jobs; i++)
 		w->jobs[i].estimate = NULL;
 	for (uint32_t i = 0; rc == 0 && i < s->n_jobs; i++)

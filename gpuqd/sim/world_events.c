@@ -167,7 +167,7 @@ static int measure(struct world *w, int64_t to_us, struct gpuq_err *err)
 	int rc = 0;
 
 	if (!uses)
-		return world_no_memory(err);
+		return gpuq_no_memory(err);
 	for (uint32_t i = 0; i < w->n_jobs; i++) {
 		const struct sim_job *j = &w->jobs[i];
 

@@ -188,7 +188,7 @@ static int note_eviction(struct carrying *c, struct sim_job *j, const struct pla
 	if (e.rule) {
 		e.rule = gpuq_arena_strdup(&c->w->arena, e.rule);
 		if (!e.rule)
-			return world_no_memory(c->err);
+			return gpuq_no_memory(c->err);
 	}
 	if (a->kind == PLAN_MOVE)
 		j->moving = j->moved = true;
@@ -345,7 +345,7 @@ int world_read(struct world *w, struct gpuq_err *err)
 			j->moving = false;
 			j->planned_us = 0;
 		} else if (read_job(w, j) < 0) {
-			return world_no_memory(err);
+			return gpuq_no_memory(err);
 		}
 	}
 	return 0;

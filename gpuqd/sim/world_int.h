@@ -10,7 +10,6 @@
 
 #define WORLD_FLAVORS_MAX 64
 
-int world_no_memory(struct gpuq_err *err);
 bool world_knows(const char *const *list, uint32_t n, const char *name);
 /* Convert a time of the file; absent: the value for an absent one. */
 int64_t world_time_or(const struct world *w, int64_t t, int64_t absent);

@@ -36,7 +36,7 @@ static int make_constraint(struct world *w, struct sim_group *g, struct gpuq_err
 		if (g->term)
 			g->term->all = gpuq_arena_calloc(&w->arena, sel->n, sizeof(*g->term->all));
 		if (!g->term || !g->term->all)
-			return world_no_memory(err);
+			return gpuq_no_memory(err);
 		g->term->n = sel->n;
 		for (size_t i = 0; i < sel->n; i++)
 			g->term->all[i] = (struct gpuq_require){ sel->keys[i],
@@ -46,7 +46,7 @@ static int make_constraint(struct world *w, struct sim_group *g, struct gpuq_err
 	g->tolerations =
 		gpuq_arena_calloc(&w->arena, g->tasks->tolerations.n, sizeof(*g->tolerations));
 	if (!g->tolerations)
-		return world_no_memory(err);
+		return gpuq_no_memory(err);
 	for (size_t i = 0; i < g->tasks->tolerations.n; i++)
 		g->tolerations[i] =
 			(struct gpuq_toleration){ .key = tol[i].key,
@@ -137,7 +137,7 @@ static int make_template(struct world *w, const struct sc_job *spec, struct sim_
 	t->spec = spec;
 	t->groups = gpuq_arena_calloc(&w->arena, spec->tasks.n, sizeof(*t->groups));
 	if (!t->groups || !order)
-		return world_no_memory(err);
+		return gpuq_no_memory(err);
 	for (uint32_t i = 0; i < spec->tasks.n; i++) {
 		uint32_t at = i;
 
@@ -249,7 +249,7 @@ static int add_job(struct world *w, const struct sc_job *spec, int64_t submit_us
 		if (t->array)
 			j->name = gpuq_arena_printf(&w->arena, "%s[%d]", spec->name, j->element);
 		if (!j->name)
-			return world_no_memory(err);
+			return gpuq_no_memory(err);
 	}
 	return world_tell_job(w, &w->templates[w->n_templates - 1], queue, err);
 }
@@ -284,7 +284,7 @@ int world_make_jobs(struct world *w, struct gpuq_err *err)
 	int64_t earliest = w->now_us;
 
 	if (!submit)
-		return world_no_memory(err);
+		return gpuq_no_memory(err);
 	/* Absent = before everything listed after it. */
 	for (size_t i = n; i-- > 0;) {
 		const struct listed l = listed_job(w, i);

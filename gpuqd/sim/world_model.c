@@ -303,7 +303,7 @@ int world_node_event(struct world *w, const struct sim_node *n, struct gpuq_err 
 	int rc;
 
 	if (!devices || !taints || !mig)
-		return world_no_memory(err);
+		return gpuq_no_memory(err);
 	for (uint32_t d = 0; d < n_devices; d++)
 		devices[d] = (struct device_fact){ "", spec->flavor ? spec->flavor : "default",
 						   spec->gpu_mem_mb / 1000, true };
@@ -351,7 +351,7 @@ int world_make_past(struct world *w, struct gpuq_err *err)
 	w->spent_before_ms =
 		gpuq_arena_calloc(&w->arena, w->m->n_queues, sizeof(*w->spent_before_ms));
 	if (!spent || !w->spent_before_ms)
-		return world_no_memory(err);
+		return gpuq_no_memory(err);
 	for (size_t i = 0; i < w->c->users.n; i++) {
 		const char *queue = users[i].queue ? users[i].queue : w->queues[0].name;
 		usage_q32 used;
@@ -402,7 +402,7 @@ int world_make_model(struct world *w, struct gpuq_err *err)
 	w->m = model_new("00000000");
 	s = w->m ? make_site(w) : NULL;
 	if (!s)
-		return world_no_memory(err);
+		return gpuq_no_memory(err);
 	set_policy(w, &w->m->policy);
 	queue_set_site(w->m, s);
 	for (uint32_t n = 0; rc == 0 && n < w->n_nodes; n++)

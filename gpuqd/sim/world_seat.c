@@ -58,7 +58,7 @@ static int seat_task(struct world *w, const struct sim_job *j, const struct sc_t
 
 	task->devices = gpuq_arena_calloc(&w->arena, want, sizeof(*task->devices));
 	if (!task->devices)
-		return world_no_memory(err);
+		return gpuq_no_memory(err);
 	device_free(w, task->node, free_milli);
 	for (size_t i = 0; i < spec->n_gpu_index && task->n_devices < want; i++) {
 		const int64_t d = spec->gpu_index[i];
@@ -147,7 +147,7 @@ int world_seat_job(struct world *w, const struct sc_job *spec, struct gpuq_err *
 		j->checkpoint_us = world_at(w, spec->last_checkpoint);
 	j->tasks = gpuq_arena_calloc(&w->arena, n, sizeof(*j->tasks));
 	if (!j->tasks)
-		return world_no_memory(err);
+		return gpuq_no_memory(err);
 	for (size_t i = 0; rc == 0 && i < spec->tasks.n; i++)
 		rc = seat_entry(w, j, &tasks[i], err);
 	if (rc < 0)
@@ -187,7 +187,7 @@ static int place_job(struct world *w, struct sim_job *j, struct gpuq_err *err)
 	uint32_t *leaving = gpuq_arena_calloc(&mem, j->n_tasks, sizeof(*leaving));
 	uint32_t in_group[GPUQ_GROUPS_MAX] = { 0 }, n_leaving = 0;
 	char token[33];
-	int rc = pods && leaving ? 0 : world_no_memory(err);
+	int rc = pods && leaving ? 0 : gpuq_no_memory(err);
 
 	qsort(j->tasks, j->n_tasks, sizeof(*j->tasks), by_index);
 	for (uint32_t i = 0; rc == 0 && i < j->n_tasks; i++) {
@@ -195,7 +195,7 @@ static int place_job(struct world *w, struct sim_job *j, struct gpuq_err *err)
 		uint16_t *devices = gpuq_arena_calloc(&mem, task->n_devices, sizeof(*devices));
 
 		if (!devices) {
-			rc = world_no_memory(err);
+			rc = gpuq_no_memory(err);
 			break;
 		}
 		for (uint32_t d = 0; d < task->n_devices; d++)
@@ -244,7 +244,7 @@ int world_place_jobs(struct world *w, struct gpuq_err *err)
 {
 	const size_t n = w->c->running.n;
 	struct sim_job **all = gpuq_arena_calloc(&w->arena, n, sizeof(struct sim_job *));
-	int rc = all ? 0 : world_no_memory(err);
+	int rc = all ? 0 : gpuq_no_memory(err);
 
 	for (size_t i = 0; rc == 0 && i < n; i++) {
 		size_t at = i;

@@ -13,7 +13,7 @@ static int fill_groups(struct world *w, const struct sim_template *t, struct gpu
 
 	out->groups = gpuq_arena_calloc(&w->arena, t->n_groups, sizeof(*out->groups));
 	if (!out->groups || !slices)
-		return world_no_memory(err);
+		return gpuq_no_memory(err);
 	for (size_t i = 0; i < in_slices->n; i++)
 		slices[i] = (struct gpuq_slice){ in[i].level, in[i].size / 1000 };
 	out->n_groups = t->n_groups;
@@ -66,7 +66,7 @@ static int fill_depends(struct world *w, const struct sim_template *t, struct gp
 
 	out->depends = gpuq_arena_calloc(&w->arena, n, sizeof(*out->depends));
 	if (!out->depends)
-		return world_no_memory(err);
+		return gpuq_no_memory(err);
 	for (size_t i = 0; i < n; i++) {
 		const bool any = i >= lists[0]->n;
 		const struct sc_depend *d = lists[any]->items;
@@ -120,7 +120,7 @@ int world_tell_job(struct world *w, struct sim_template *t, const char *queue, s
 		.context.umask = -1,
 	};
 	t->qos = world_qos(w, t->spec);
-	rc = t->qos && range ? 0 : world_no_memory(err);
+	rc = t->qos && range ? 0 : gpuq_no_memory(err);
 	if (rc == 0)
 		rc = fill_groups(w, t, &t->job, err);
 	if (rc == 0)

@@ -13,11 +13,6 @@
 #define USED_SHIFT 12 /* usage in a snapshot has the unit 2^-20 GPU-seconds */
 #define HOUR_US (3600 * GPUQ_US_PER_S)
 
-static int no_memory(struct gpuq_err *err)
-{
-	return gpuq_fail(err, GPUQ_ENOMEM, "no memory for a snapshot");
-}
-
 /* ---- what is constant: nodes, queues, requests, users ---- */
 
 /* A job with more devices than a node is a gang on the fewest nodes: whole nodes and a rest. */
@@ -97,7 +92,7 @@ static int make(struct core *c, struct gpuq_err *err)
 	c->room_jobs = c->room_allocs = c->room_promises = 0;
 	s = snapshot_new(&c->config);
 	if (!s)
-		return no_memory(err);
+		return gpuq_no_memory(err);
 	snapshot_add_flavor(s, "gpu", 0);
 	add_queues(c, s);
 	add_users(c, s);
@@ -209,7 +204,7 @@ static int add_running(struct core *c, uint32_t job, int64_t now_us, struct gpuq
 	if (!state->running) {
 		state->running = malloc(sizeof(*state->running));
 		if (!state->running)
-			return no_memory(err);
+			return gpuq_no_memory(err);
 		fill_job(c, job, now_us, state->running);
 		state->running->state = SNAP_RUNNING;
 		state->running->start_us = c->log->attempts[c->log->last_attempt[job]].start_us;
@@ -238,7 +233,7 @@ static int add_waiting(struct core *c, uint32_t job, uint32_t n_rest, int64_t no
 		struct snap_range *range = gpuq_arena_calloc(&c->mem, 1, sizeof(*range));
 
 		if (!range)
-			return no_memory(err);
+			return gpuq_no_memory(err);
 		*range = (struct snap_range){ 0, (int32_t)n_rest - 1, 1 };
 		j->ranges = range;
 		j->n_ranges = 1;
@@ -303,7 +298,7 @@ static int tell_jobs(struct core *c, int64_t now_us, uint32_t most, struct gpuq_
 	int rc = 0;
 
 	if (!make_room(c, n))
-		return no_memory(err);
+		return gpuq_no_memory(err);
 	sort_ix(c->order, c->order_scratch, n, cmp_entry, c->entries);
 	c->s->n_jobs = c->s->n_allocs = c->s->n_promises = 0;
 	for (uint32_t i = 0; rc == 0 && i < n; i++) {
@@ -334,7 +329,7 @@ int core_freeze(struct core *c, int64_t now_us, uint32_t most, struct gpuq_err *
 	tell_usage(c, now_us);
 	rc = tell_jobs(c, now_us, most, err);
 	if (rc == 0 && !snapshot_line_up(c->s, &c->s->arena))
-		rc = no_memory(err);
+		rc = gpuq_no_memory(err);
 	if (rc == 0)
 		snapshot_derive_free(c->s);
 	return rc;
