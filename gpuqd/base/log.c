@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -13,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "gpuqd/base/clock.h"
 #include "libgpuq/limits.h"
 
 static _Atomic int least_level = LOG_L_INFO;
@@ -75,7 +77,8 @@ void log_line(enum log_level level, const char *event, const char *fmt, ...)
 {
 	char line[GPUQ_LOG_LINE_BYTES_MAX];
 	size_t room = sizeof(line) - 1, n;
-	struct timespec ts;
+	int64_t now_us;
+	time_t now_s;
 	struct tm tm;
 	va_list ap;
 	int k;
@@ -85,11 +88,12 @@ void log_line(enum log_level level, const char *event, const char *fmt, ...)
 	if (journal) {
 		k = snprintf(line, room, "<%d>%s ", level, event);
 	} else {
-		clock_gettime(CLOCK_REALTIME, &ts);
-		gmtime_r(&ts.tv_sec, &tm);
-		k = snprintf(line, room, "%04d-%02d-%02dT%02d:%02d:%02d.%03ldZ %s %s ",
+		now_us = clock_us(CLOCK_REALTIME);
+		now_s = now_us / 1000000;
+		gmtime_r(&now_s, &tm);
+		k = snprintf(line, room, "%04d-%02d-%02dT%02d:%02d:%02d.%03" PRId64 "Z %s %s ",
 			     tm.tm_year + 1900, tm.tm_mon + 1, tm.tm_mday, tm.tm_hour, tm.tm_min,
-			     tm.tm_sec, ts.tv_nsec / 1000000, level_word(level), event);
+			     tm.tm_sec, now_us / 1000 % 1000, level_word(level), event);
 	}
 	n = k < 0 ? 0 : (size_t)k;
 	va_start(ap, fmt);

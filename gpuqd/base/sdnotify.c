@@ -1,5 +1,6 @@
 #include "gpuqd/base/sdnotify.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -9,6 +10,8 @@
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "gpuqd/base/clock.h"
 
 static struct sockaddr_un manager;
 static socklen_t manager_len; /* 0 = no watchdog */
@@ -73,12 +76,10 @@ bool sdnotify_ready(void)
 
 bool sdnotify_reloading(void)
 {
-	struct timespec ts;
 	char text[80];
 
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	snprintf(text, sizeof(text), "RELOADING=1\nMONOTONIC_USEC=%lld",
-		 (long long)ts.tv_sec * 1000000 + ts.tv_nsec / 1000);
+	snprintf(text, sizeof(text), "RELOADING=1\nMONOTONIC_USEC=%" PRId64,
+		 clock_us(CLOCK_MONOTONIC));
 	return tell(text);
 }
 

@@ -14,8 +14,10 @@
 
 #include <event2/event.h>
 
+#include "gpuqd/base/clock.h"
+
 /* Idle for so long, a worker gives back what its work took. */
-#define REST_MS 200
+#define REST_US 200000
 
 struct task {
 	struct task *next;
@@ -51,19 +53,23 @@ static void give_back(void)
 #endif
 }
 
-/* Waits for a task, with the lock. used: something was done since memory was given back. */
+/* Wait for a task for a moment, with the lock. Returns whether none came. */
+static bool is_left_idle(struct worker *w)
+{
+	const int64_t until_us = clock_us(CLOCK_MONOTONIC) + REST_US;
+	const struct timespec until = { .tv_sec = until_us / 1000000,
+					.tv_nsec = until_us % 1000000 * 1000 };
+
+	return pthread_cond_timedwait(&w->wake, &w->mu, &until) == ETIMEDOUT;
+}
+
+/* Wait for a task, with the lock. used: something was done since memory was given back. */
 static void await(struct worker *w, bool *used)
 {
-	struct timespec until;
-
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_nsec += REST_MS * 1000000L;
-	until.tv_sec += until.tv_nsec / 1000000000L;
-	until.tv_nsec %= 1000000000L;
 	while (!w->todo && w->end == END_NOT) {
 		if (!*used || !w->gives_back) {
 			pthread_cond_wait(&w->wake, &w->mu);
-		} else if (pthread_cond_timedwait(&w->wake, &w->mu, &until) == ETIMEDOUT) {
+		} else if (is_left_idle(w)) {
 			*used = false;
 			pthread_mutex_unlock(&w->mu);
 			give_back();
