@@ -6,14 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libgpuq/grow.h"
+
 static struct mark *add(struct model *m, enum mark_kind kind)
 {
 	struct marks *all = &m->marks;
 
-	if (all->n == all->room) {
-		all->room = all->room ? 2 * all->room : 16;
-		all->items = must(realloc(all->items, all->room * sizeof(*all->items)));
-	}
+	if (!grow_to(&all->items, &all->room, all->n + 1))
+		abort();
 	memset(&all->items[all->n], 0, sizeof(*all->items));
 	all->items[all->n].kind = kind;
 	return &all->items[all->n++];

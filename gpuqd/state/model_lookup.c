@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "libgpuq/grow.h"
+
 /* ---- permanent names ---- */
 
 const char *model_intern(struct model *m, const char *s)
@@ -182,11 +184,8 @@ void model_job_dirty(struct model *m, struct job *j)
 	equivalent_forget(m, j);
 	if (j->dirty)
 		return;
-	if (m->n_dirty_jobs == m->room_dirty_jobs) {
-		m->room_dirty_jobs = m->room_dirty_jobs ? 2 * m->room_dirty_jobs : 64;
-		m->dirty_jobs =
-			must(realloc(m->dirty_jobs, m->room_dirty_jobs * sizeof(*m->dirty_jobs)));
-	}
+	if (!grow_to(&m->dirty_jobs, &m->room_dirty_jobs, (size_t)m->n_dirty_jobs + 1))
+		abort();
 	j->dirty = true;
 	j->dirty_at = m->n_dirty_jobs;
 	m->dirty_jobs[m->n_dirty_jobs++] = j;
