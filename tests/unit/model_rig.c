@@ -1,4 +1,5 @@
 #include "tests/unit/model_rig.h"
+#include "tests/unit/site_text.h"
 
 #include <criterion/criterion.h>
 
@@ -10,7 +11,6 @@
 #include "gpuqd/state/record/record.h"
 #include "gpuqd/state/record/model_apply.h"
 #include "libgpuq/wire/mp.h"
-#include "libgpuq/yaml.h"
 
 /* ---- a store in memory ---- */
 
@@ -218,18 +218,13 @@ int verdict(struct model *m, struct job_key key, int64_t at_us, enum event_type 
 
 void rig_site(struct model *m, const char *text)
 {
-	struct gpuq_arena mem = GPUQ_ARENA_INIT(0);
 	struct gpuq_buf b = GPUQ_BUF_INIT;
 	struct gpuq_err err = GPUQ_ERR_INIT;
 	struct event ev = { .type = EV_SITE_APPLIED, .at_us = T0 };
-	struct gpuq_val **docs;
-	size_t n;
 
-	cr_assert_eq(gpuq_yaml_parse(&mem, "site", text, strlen(text), &docs, &n, &err), 0);
-	gpuq_mp_write(&b, docs[0]);
+	site_text_pack(text, &b);
 	ev.site.bytes = b.data;
 	ev.site.len = b.len;
 	cr_assert_eq(model_apply(m, &ev, &err), 0, "%s", err.text);
 	gpuq_buf_done(&b);
-	gpuq_arena_done(&mem);
 }

@@ -7,8 +7,8 @@
 
 #include "gpuqd/flow/advise/estimate.h"
 #include "libgpuq/wire/mp.h"
-#include "libgpuq/yaml.h"
 #include "tests/unit/journal_rig.h"
+#include "tests/unit/site_text.h"
 
 #define HOUR (3600 * GPUQ_US_PER_S)
 
@@ -125,22 +125,15 @@ static void end(struct job_key key, int64_t after_us)
 
 static void apply_site(const char *text)
 {
-	struct gpuq_arena a = GPUQ_ARENA_INIT(0);
 	struct gpuq_buf b = GPUQ_BUF_INIT;
 	struct event ev = { .type = EV_SITE_APPLIED };
-	struct gpuq_err err = GPUQ_ERR_INIT;
-	struct gpuq_val **docs;
-	size_t n;
 
-	cr_assert_eq(gpuq_yaml_parse(&a, "site", text, strlen(text), &docs, &n, &err), 0, "%s",
-		     err.text);
-	gpuq_mp_write(&b, docs[0]);
+	site_text_pack(text, &b);
 	ev.site.bytes = b.data;
 	ev.site.len = b.len;
 	ev.site.who = "test";
 	happen(&ev);
 	gpuq_buf_done(&b);
-	gpuq_arena_done(&a);
 }
 
 /* ---- the answer, as one line ---- */

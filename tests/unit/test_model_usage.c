@@ -5,13 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/unit/site_text.h"
 #include "gpuqd/state/record/record.h"
 #include "gpuqd/util/civil.h"
 #include "gpuqd/state/model_int.h"
 #include "gpuqd/state/record/model_apply.h"
 #include "libgpuq/wire/mp.h"
 #include "libgpuq/units.h"
-#include "libgpuq/yaml.h"
 
 #define S GPUQ_US_PER_S
 #define HOUR (3600 * S)
@@ -76,21 +76,14 @@ static void restart(struct rig *r)
 
 static void site(struct rig *r, const char *text, int64_t at_us)
 {
-	struct gpuq_arena a = GPUQ_ARENA_INIT(0);
 	struct gpuq_buf b = GPUQ_BUF_INIT;
-	struct gpuq_err err = GPUQ_ERR_INIT;
 	struct event ev = { .type = EV_SITE_APPLIED, .at_us = at_us };
-	struct gpuq_val **docs;
-	size_t n;
 
-	cr_assert_eq(gpuq_yaml_parse(&a, "site", text, strlen(text), &docs, &n, &err), 0, "%s",
-		     err.text);
-	gpuq_mp_write(&b, docs[0]);
+	site_text_pack(text, &b);
 	ev.site.bytes = b.data;
 	ev.site.len = b.len;
 	apply(r, &ev);
 	gpuq_buf_done(&b);
-	gpuq_arena_done(&a);
 }
 
 static void begin(struct rig *r, const char *site_text)

@@ -6,9 +6,8 @@
 
 #include "gpuqd/base/log.h"
 #include "gpuqd/flow/schedule.h"
-#include "libgpuq/wire/mp.h"
-#include "libgpuq/yaml.h"
 #include "tests/unit/journal_rig.h"
+#include "tests/unit/site_text.h"
 
 #define NODES 800
 #define DEVICES 8
@@ -238,22 +237,15 @@ Test(schedule, what_changes_while_it_is_carried_out_is_decided_again)
 static void new_site(void)
 {
 	static const char text[] = "version: 1\nqueues: [{name: default, stopped: true}]\n";
-	struct gpuq_arena a = GPUQ_ARENA_INIT(0);
-	struct gpuq_err err = GPUQ_ERR_INIT;
 	struct gpuq_buf b = GPUQ_BUF_INIT;
 	struct event ev = { .type = EV_SITE_APPLIED };
-	struct gpuq_val **docs;
-	size_t n;
 
-	cr_assert_eq(gpuq_yaml_parse(&a, "site", text, sizeof(text) - 1, &docs, &n, &err), 0, "%s",
-		     err.text);
-	gpuq_mp_write(&b, docs[0]);
+	site_text_pack(text, &b);
 	ev.site.bytes = b.data;
 	ev.site.len = b.len;
 	ev.site.who = "ann";
 	apply(&ev);
 	gpuq_buf_done(&b);
-	gpuq_arena_done(&a);
 }
 
 /* Nothing is decided any more by what the site was. */
