@@ -629,7 +629,7 @@ void job_verdict(const struct job *j, struct event *out);
 /* True if all pods of the current attempt are ENDED or GONE (also for none). */
 bool model_job_attempt_over(const struct job *j);
 
-/* To look at. model_int.h has the same for those who change them. */
+/* For readers. model_int.h has the same for the files that change jobs. */
 #define job_each(m, it)                                                                            \
 	for (const struct job *it = (m)->jobs, *it##_next; it && (it##_next = it->next, 1);        \
 	     it = it##_next)
